@@ -1,0 +1,60 @@
+/*
+** From a model's graph to machine code.  The steps: plan each of the model's
+** programs (program.c), number its row kernels and write the tables that the
+** driver walks, put kernels, tables and the kernel library into one LLVM module
+** (module.c), and let LLVM write it (object.c).
+*/
+#ifndef STRATA_CODEGEN_H
+#define STRATA_CODEGEN_H
+
+#include "graph.h"
+#include "abi.h"
+
+typedef enum EmitKind { EMIT_EXE, EMIT_OBJ, EMIT_STATIC, EMIT_SHARED, EMIT_IR, EMIT_ASM } EmitKind;
+
+/* What the front end knows of a model and the object's descriptor says. */
+typedef struct ModelInfo {
+    const char *name, *file, *tokenizer, *mixer;
+    int64_t vocab, context, dim, layers, sublayers, batch;
+    uint64_t seed, hash;
+    double lr, beta1, beta2, eps, weight_decay, clip;
+    int schedule;
+    double warmup, decay, min_lr;
+} ModelInfo;
+
+typedef struct CodegenOptions {
+    const char *prefix;         /* of exported symbols */
+    const char *cpu;            /* "native" or a name LLVM knows */
+    const char *triple;         /* NULL: the host's */
+    int level;                  /* 0 to 3 */
+    bool inference;             /* no gradients */
+    bool check;                 /* test every access of row kernels; no reuse of memory */
+    bool main;                  /* with a main() for libstrata */
+    EmitKind emit;              /* EMIT_IR, EMIT_ASM or anything else: an object */
+} CodegenOptions;
+
+/* One line of the kernel table. */
+typedef struct KernelInfo {
+    const char *name, *family;
+    int calls, used;
+    double flops_per_token, bytes_per_token, flops_per_pair, bytes_constant;
+} KernelInfo;
+
+/* The compiled model, for the header and for printing. */
+typedef struct Code {
+    void *data;                 /* object, assembly or IR text */
+    size_t size;
+    strata_model model;         /* the descriptor's fixed part */
+    KernelInfo *kernel;
+    int nkernel;
+    char cpu[64], features[4096];
+} Code;
+
+/* Compiles.  0, or 1 with one line in error: an unknown processor and the like. */
+int codegen_compile(const Graph *g, const ModelInfo *info, const CodegenOptions *o, Code *out, char *error, size_t size);
+void codegen_free(Code *c);
+
+/* header.c: the model's C header */
+void codegen_header(const Code *c, const ModelInfo *info, const char *prefix, FILE *f);
+
+#endif

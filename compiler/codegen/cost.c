@@ -1,0 +1,127 @@
+/*
+** What each step computes and moves: the kernel table.  A multiply-add is two
+** operations; bytes are those of operands and results, each counted once.
+*/
+#include "tables.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static KernelInfo *line_of(Tables *t, const char *name, const char *family, int *index) {
+    for (int i = 0; i < t->kernel.n; i++) {
+        *index = i;
+        if (!strcmp(LIST(t->kernel, KernelInfo, i).name, name)) return &LIST(t->kernel, KernelInfo, i);
+    }
+    *index = t->kernel.n;
+    KernelInfo *k = list_add(&t->kernel, sizeof *k);
+    k->name = strdup(name);
+    k->family = family;
+    return k;
+}
+
+typedef struct Cost { double flops, bytes, constant, pair; } Cost;
+
+/* Operations of a row kernel: an element of a pointwise or reduced value each. */
+static Cost rows_cost(const Rows *r) {
+    Cost c = { 0, 0, 0, 0 };
+    for (int i = 0; i < r->nvalue; i++) {
+        const Value *v = &r->value[i];
+        Class class = op_info[v->n->op].class;
+        if (!v->here || v->n->shape.lead == LEAD_NONE) continue;
+        if (class == POINTWISE) c.flops += (double)shape_count(&v->n->shape);
+        if (class == REDUCE) c.flops += (double)shape_count(&v->n->in[0]->shape);
+    }
+    for (int i = 0; i < r->noperand; i++) {
+        const Operand *o = &r->operand[i];
+        if (!o->node) continue;
+        double bytes = 4.0 * (double)shape_count(&o->node->shape) * (o->add ? 2 : 1);
+        if (o->ref.area == AREA_GRANULE) c.bytes += bytes / GRANULE;
+        else if (o->node->shape.lead == LEAD_TOKENS) c.bytes += bytes;
+        else c.constant += bytes;
+    }
+    return c;
+}
+
+static double elements(const Node *n) { return (double)shape_count(&n->shape); }
+
+static Cost product_cost(const Node *n) {
+    const Shape *w = &n->in[1]->shape;
+    double m = (double)w->dim[0], k = (double)w->dim[1];
+    return (Cost){ 2 * m * k, 4 * (m + k + (n->nin == 3 ? elements(n) : 0)), 4 * m * k, 0 };
+}
+
+static Cost anchor_cost(const Node *n) {
+    double own = elements(n);
+    const Shape *x = &n->in[0]->shape, *y = n->nin > 1 ? &n->in[1]->shape : x;
+    switch (op_info[n->op].class) {
+    case CONTRACT: return product_cost(n);
+    case OUTER: return (Cost){ 2 * own, 4.0 * (double)(x->dim[0] + y->dim[0]), 8 * own, 0 };
+    case GATHER: return (Cost){ 0, 8 * own, 0, 0 };
+    case SCATTER: return (Cost){ (double)x->dim[0], 12.0 * (double)x->dim[0], 0, 0 };
+    case LOSS: return (Cost){ 4.0 * (double)x->dim[0], 4.0 * (double)x->dim[0] * (n->nin == 4 ? 2 : 1), 0, 0 };
+    case TOKENSUM: return (Cost){ own / GRANULE, 4 * own / GRANULE, 8 * own, 0 };
+    default: break;
+    }
+    double heads = (double)x->dim[0], dk = (double)x->dim[1], dv = (double)n->in[2]->shape.dim[1], io = 0;
+    for (int i = 0; i < n->nin; i++) io += elements(n->in[i]);
+    bool gradient = n->nin == 6;
+    double pair = gradient ? 2 * heads * (3 * dk + 2 * dv) : 2 * heads * (dk + dv);
+    return (Cost){ 0, 4 * (io + own + (gradient ? elements(n->in[1]) + elements(n->in[2]) : 0)), 0, pair };
+}
+
+static const char *family_of(const Node *n) {
+    switch (op_info[n->op].class) {
+    case CONTRACT: case OUTER: return "product";
+    case SEQUENCE: return "sequence";
+    case LOSS: return "loss";
+    case GATHER: case SCATTER: return "embedding";
+    default: return "row";
+    }
+}
+
+static void anchor_name(const Node *n, char *name, size_t size) {
+    const Shape *x = &n->in[0]->shape;
+    int at = snprintf(name, size, "%s", op_info[n->op].name);
+    switch (op_info[n->op].class) {
+    case CONTRACT:
+        snprintf(name + at, size - (size_t)at, "_%lldx%lld", (long long)n->in[1]->shape.dim[0], (long long)n->in[1]->shape.dim[1]);
+        break;
+    case OUTER: case SCATTER:
+        snprintf(name + at, size - (size_t)at, "_%lldx%lld", (long long)n->shape.dim[0], (long long)n->shape.dim[1]);
+        break;
+    case SEQUENCE:
+        snprintf(name + at, size - (size_t)at, "_%lldx%lld", (long long)x->dim[0], (long long)x->dim[1]);
+        break;
+    default:
+        snprintf(name + at, size - (size_t)at, "_%lld", (long long)shape_count(x->rank ? x : &n->shape));
+    }
+}
+
+int cost_add(Tables *t, const Plan *p, const Rows *rows, int step, int row, bool training) {
+    const Step *s = &p->step[step];
+    char name[160];
+    Cost c;
+    int index;
+    if (rows) {
+        snprintf(name, sizeof name, "%s", LIST(t->row, RowKernel, row).name);
+        c = rows_cost(rows);
+    } else {
+        anchor_name(s->anchor, name, sizeof name);
+        c = anchor_cost(s->anchor);
+    }
+    KernelInfo *k = line_of(t, name, rows ? "row" : family_of(s->anchor), &index);
+    const Node *n = rows ? (s->n ? s->node[s->n - 1] : NULL) : s->anchor;
+    bool backward = n && n->backward, forward_program = p->part == NULL || p->npart == 0;
+    double pairs = c.pair * (double)t->info->context / 2;
+    if (training) t->flops[1] += c.flops + pairs;
+    if (forward_program && graph_find(p->g, "logits")) t->flops[0] += c.flops + pairs;
+    k->used |= training ? (backward ? STRATA_BACKWARD : STRATA_FORWARD) : STRATA_DECODE;
+    if (training || (t->inference && graph_find(p->g, "logits"))) {
+        k->calls++;
+        k->flops_per_token += c.flops;
+        k->bytes_per_token += c.bytes;
+        k->flops_per_pair += c.pair;
+        k->bytes_constant += c.constant;
+    }
+    return index;
+}

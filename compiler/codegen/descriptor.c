@@ -1,0 +1,114 @@
+/*
+** The model's descriptor (abi.h): one block of bytes, offsets inside it.
+*/
+#include "tables.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Block { char *data; size_t size, cap; } Block;
+
+static uint32_t reserve(Block *b, size_t size, size_t align) {
+    size_t at = (b->size + align - 1) / align * align;
+    if (at + size > b->cap) {
+        b->cap = 2 * (at + size) + 4096;
+        b->data = realloc(b->data, b->cap);
+        if (!b->data) {
+            fprintf(stderr, "error: memory: expected room for the model's descriptor, found none\n");
+            exit(3);
+        }
+    }
+    memset(b->data + b->size, 0, at + size - b->size);
+    b->size = at + size;
+    return (uint32_t)at;
+}
+
+static uint32_t text(Block *b, const char *s) {
+    s = s ? s : "";
+    uint32_t at = reserve(b, strlen(s) + 1, 1);
+    memcpy(b->data + at, s, strlen(s) + 1);
+    return at;
+}
+
+static const Param *param_of(const Graph *g, const char *name) {
+    for (int i = 0; i < g->nparam; i++)
+        if (!strcmp(g->param[i].node->attr.name, name)) return &g->param[i];
+    return NULL;
+}
+
+static void add_tensor(Block *b, uint32_t at, const Tables *t, const Graph *g, int i) {
+    const Param *p = param_of(g, t->param[i]);
+    const Shape *s = &p->node->shape;
+    strata_tensor x = { .name = text(b, t->param[i]), .rank = s->rank, .weight = t->param_at[i], .gradient = t->param_at[i],
+                        .count = shape_count(s), .decay = s->rank >= 2, .init = (int32_t)p->init.kind, .value = p->init.value };
+    memcpy(x.shape, s->dim, sizeof x.shape);
+    for (int k = s->rank; k < 4; k++) x.shape[k] = 0;
+    if (p->init.kind == INIT_LIST) {
+        x.values = reserve(b, (size_t)x.count * sizeof(double), 8);
+        memcpy(b->data + x.values, p->init.list, (size_t)x.count * sizeof(double));
+    }
+    memcpy(b->data + at + (size_t)i * sizeof x, &x, sizeof x);
+}
+
+static void add_kernel(Block *b, uint32_t at, const KernelInfo *k, int i) {
+    strata_kernel x = { text(b, k->name), text(b, k->family), k->calls, k->used, k->flops_per_token,
+                        k->bytes_per_token, k->flops_per_pair, k->bytes_constant };
+    memcpy(b->data + at + (size_t)i * sizeof x, &x, sizeof x);
+}
+
+/* Arena sizes as the driver computes them (kernels/entry.c), to print before a
+** program runs; the functions are what counts. */
+static void set_sizes(strata_model *m, const Tables *t) {
+    const Constants *c = &t->constants;
+    int64_t token = 0, granule = 0, constant = 0, local = 0;
+    for (int i = 0; i < PROGRAMS; i++) {
+        const Program *p = &t->program[i];
+        token = p->token_floats > token ? p->token_floats : token;
+        granule = p->granule_floats > granule ? p->granule_floats : granule;
+        constant = p->constant_floats > constant ? p->constant_floats : constant;
+        local = p->local_floats > local ? p->local_floats : local;
+    }
+    m->weights_bytes = 4 * t->weights;
+    m->train_bytes = m->training ? 12 * c->gradients : 0;
+    m->ctx_bytes = 4096 + 4 * c->table_floats;
+    m->arena_per_token = 4 * (token + 8 * (1 + c->caches_at_once) + granule / c->granule);
+    m->arena_per_worker = 4 * local * c->chunk + c->scratch_bytes;
+    m->arena_constant = 4 * constant;
+    m->state_per_token = 4 * c->state_floats;
+    m->state_constant = 64;
+}
+
+static void set_info(strata_model *m, const ModelInfo *f) {
+    m->spec_hash = f->hash;
+    m->vocab = (int32_t)f->vocab, m->context = (int32_t)f->context, m->dim = (int32_t)f->dim;
+    m->layers = (int32_t)f->layers, m->sublayers = (int32_t)f->sublayers;
+    m->batch = (int32_t)f->batch, m->schedule = f->schedule;
+    m->lr = f->lr, m->beta1 = f->beta1, m->beta2 = f->beta2, m->eps = f->eps;
+    m->weight_decay = f->weight_decay, m->clip = f->clip;
+    m->warmup = f->warmup, m->decay = f->decay, m->min_lr = f->min_lr, m->seed = f->seed;
+}
+
+void *tables_descriptor(const Tables *t, const CodegenOptions *o, const Code *code, const Graph *g, size_t *size) {
+    Block b = { 0 };
+    const ModelInfo *f = t->info;
+    strata_model m = { .magic = STRATA_MAGIC, .abi_version = STRATA_ABI, .struct_size = sizeof m };
+    reserve(&b, sizeof m, 64);
+    set_info(&m, f);
+    m.training = !o->inference;
+    m.name = text(&b, f->name), m.compiler = text(&b, STRATA_VERSION), m.cpu = text(&b, code->cpu);
+    m.features = text(&b, code->features), m.precision = text(&b, "f32"), m.spec_file = text(&b, f->file);
+    m.mixer = text(&b, f->mixer), m.tokenizer = text(&b, f->tokenizer);
+    m.tensors = t->nparam, m.kernels = t->kernel.n, m.chunk = t->constants.chunk;
+    m.flops_forward = t->flops[0], m.flops_training = t->flops[1];
+    m.tensor_table = reserve(&b, (size_t)t->nparam * sizeof(strata_tensor), 8);
+    m.kernel_table = reserve(&b, (size_t)t->kernel.n * sizeof(strata_kernel), 8);
+    for (int i = 0; i < t->nparam; i++) {
+        add_tensor(&b, m.tensor_table, t, g, i);
+        m.parameters += shape_count(&param_of(g, t->param[i])->node->shape);
+    }
+    for (int i = 0; i < t->kernel.n; i++) add_kernel(&b, m.kernel_table, &LIST(t->kernel, KernelInfo, i), i);
+    set_sizes(&m, t);
+    memcpy(b.data, &m, sizeof m);
+    *size = b.size;
+    return b.data;
+}

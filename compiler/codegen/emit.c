@@ -1,0 +1,276 @@
+/*
+** The LLVM builder behind emit.h.  No operation carries fast-math flags: every
+** sum is in the order written, multiply-add is fused only where e_fma says so.
+*/
+#include "emit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* == Functions, loops, variables ============================================ */
+
+V e_function(Emit *e, const char *name, int nargs, LLVMTypeRef *args) {
+    LLVMTypeRef type = LLVMFunctionType(e->void_, args, (unsigned)nargs, 0);
+    e->fn = LLVMAddFunction(e->mod, name, type);
+    LLVMSetLinkage(e->fn, LLVMInternalLinkage);
+    e->entry = LLVMAppendBasicBlockInContext(e->ctx, e->fn, "entry");
+    LLVMBasicBlockRef body = LLVMAppendBasicBlockInContext(e->ctx, e->fn, "");
+    LLVMPositionBuilderAtEnd(e->b, e->entry);
+    LLVMBuildBr(e->b, body);
+    LLVMPositionBuilderAtEnd(e->b, body);
+    return e->fn;
+}
+
+void e_return(Emit *e) {
+    LLVMBuildRetVoid(e->b);
+}
+
+/* A loop that is known to run at least once needs no test before it. */
+Loop e_loop(Emit *e, V from, V to, int64_t step) {
+    Loop l;
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b);
+    l.head = LLVMAppendBasicBlockInContext(e->ctx, e->fn, "loop");
+    l.body = LLVMAppendBasicBlockInContext(e->ctx, e->fn, "");
+    l.exit = LLVMAppendBasicBlockInContext(e->ctx, e->fn, "");
+    LLVMBuildBr(e->b, l.head);
+    LLVMPositionBuilderAtEnd(e->b, l.head);
+    l.i = LLVMBuildPhi(e->b, e->i64, "i");
+    LLVMAddIncoming(l.i, &from, &before, 1);
+    LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntSLT, l.i, to, ""), l.body, l.exit);
+    LLVMPositionBuilderAtEnd(e->b, l.body);
+    l.next = LLVMBuildNSWAdd(e->b, l.i, e_i64(e, step), "");
+    return l;
+}
+
+void e_end(Emit *e, Loop l) {
+    LLVMBasicBlockRef latch = LLVMGetInsertBlock(e->b);
+    LLVMBuildBr(e->b, l.head);
+    LLVMAddIncoming(l.i, &l.next, &latch, 1);
+    LLVMPositionBuilderAtEnd(e->b, l.exit);
+}
+
+LLVMBasicBlockRef e_if(Emit *e, V condition) {
+    LLVMBasicBlockRef then = LLVMAppendBasicBlockInContext(e->ctx, e->fn, "then");
+    LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(e->ctx, e->fn, "");
+    LLVMBuildCondBr(e->b, condition, then, after);
+    LLVMPositionBuilderAtEnd(e->b, then);
+    return after;
+}
+
+void e_endif(Emit *e, LLVMBasicBlockRef after) {
+    LLVMBuildBr(e->b, after);
+    LLVMPositionBuilderAtEnd(e->b, after);
+}
+
+V e_var(Emit *e, V init) {
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b);
+    V end = LLVMGetBasicBlockTerminator(e->entry);
+    LLVMPositionBuilderBefore(e->b, end);
+    V var = LLVMBuildAlloca(e->b, LLVMTypeOf(init), "");
+    LLVMPositionBuilderAtEnd(e->b, here);
+    LLVMBuildStore(e->b, init, var);
+    return var;
+}
+
+V e_get(Emit *e, V var) {
+    return LLVMBuildLoad2(e->b, LLVMGetAllocatedType(var), var, "");
+}
+
+void e_set(Emit *e, V var, V value) {
+    int lanes = e_lanes(value);
+    LLVMTypeRef want = LLVMGetAllocatedType(var);
+    if (LLVMGetTypeKind(want) == LLVMVectorTypeKind && lanes == 1)
+        value = e_splat(e, value, (int)LLVMGetVectorSize(want));
+    LLVMBuildStore(e->b, value, var);
+}
+
+/* == Integers =============================================================== */
+
+V e_i64(Emit *e, int64_t x) {
+    return LLVMConstInt(e->i64, (unsigned long long)x, 1);
+}
+
+bool e_is_constant(V x, int64_t *value) {
+    if (!LLVMIsAConstantInt(x)) return false;
+    *value = LLVMConstIntGetSExtValue(x);
+    return true;
+}
+
+V e_iadd(Emit *e, V a, V b) {
+    int64_t k;
+    if (e_is_constant(a, &k) && k == 0) return b;
+    if (e_is_constant(b, &k) && k == 0) return a;
+    return LLVMBuildNSWAdd(e->b, a, b, "");
+}
+
+V e_isub(Emit *e, V a, V b) { return LLVMBuildNSWSub(e->b, a, b, ""); }
+
+V e_imul(Emit *e, V a, V b) {
+    int64_t k;
+    if (e_is_constant(a, &k) && k == 1) return b;
+    if (e_is_constant(b, &k) && k == 1) return a;
+    return LLVMBuildNSWMul(e->b, a, b, "");
+}
+
+V e_ilt(Emit *e, V a, V b) { return LLVMBuildICmp(e->b, LLVMIntSLT, a, b, ""); }
+V e_imin(Emit *e, V a, V b) { return LLVMBuildSelect(e->b, e_ilt(e, a, b), a, b, ""); }
+V e_idiv(Emit *e, V a, int64_t by) { return LLVMBuildExactSDiv(e->b, a, e_i64(e, by), ""); }
+
+/* == Memory ================================================================= */
+
+V e_at(Emit *e, V base, V index) {
+    int64_t k;
+    if (e_is_constant(index, &k) && k == 0) return base;
+    return LLVMBuildGEP2(e->b, e->f32, base, &index, 1, "");
+}
+
+V e_pointer(Emit *e, V table, int64_t index) {
+    V i = e_i64(e, index);
+    V at = LLVMBuildGEP2(e->b, e->ptr, table, &i, 1, "");
+    return LLVMBuildLoad2(e->b, e->ptr, at, "");
+}
+
+V e_load(Emit *e, V address, int lanes) {
+    LLVMTypeRef type = lanes == 1 ? e->f32 : LLVMVectorType(e->f32, (unsigned)lanes);
+    V x = LLVMBuildLoad2(e->b, type, address, "");
+    LLVMSetAlignment(x, 4);
+    return x;
+}
+
+void e_store(Emit *e, V address, V value) {
+    LLVMSetAlignment(LLVMBuildStore(e->b, value, address), 4);
+}
+
+V e_load_i32(Emit *e, V address) {
+    V x = LLVMBuildLoad2(e->b, e->i32, address, "");
+    return LLVMBuildSExt(e->b, x, e->i64, "");
+}
+
+/* == Lanes ================================================================== */
+
+int e_lanes(V x) {
+    LLVMTypeRef t = LLVMTypeOf(x);
+    return LLVMGetTypeKind(t) == LLVMVectorTypeKind ? (int)LLVMGetVectorSize(t) : 1;
+}
+
+static V i32(Emit *e, int64_t x) {
+    return LLVMConstInt(e->i32, (unsigned long long)x, 1);
+}
+
+/* Lanes first .. first+n-1 of the concatenation of a and b (b may be NULL). */
+static V shuffle(Emit *e, V a, V b, int first, int n) {
+    V mask[256];
+    for (int i = 0; i < n; i++) mask[i] = i32(e, first + i);
+    if (!b) b = LLVMGetUndef(LLVMTypeOf(a));
+    return LLVMBuildShuffleVector(e->b, a, b, LLVMConstVector(mask, (unsigned)n), "");
+}
+
+V e_splat(Emit *e, V x, int lanes) {
+    if (lanes == 1 || e_lanes(x) == lanes) return x;
+    V zero[256];
+    LLVMTypeRef type = LLVMVectorType(LLVMTypeOf(x), (unsigned)lanes);
+    for (int i = 0; i < lanes; i++) zero[i] = i32(e, 0);
+    V one = LLVMBuildInsertElement(e->b, LLVMGetUndef(type), x, i32(e, 0), "");
+    return LLVMBuildShuffleVector(e->b, one, LLVMGetUndef(type), LLVMConstVector(zero, (unsigned)lanes), "");
+}
+
+V e_lane(Emit *e, V x, int lane) {
+    return e_lanes(x) == 1 ? x : LLVMBuildExtractElement(e->b, x, i32(e, lane), "");
+}
+
+V e_set_lane(Emit *e, V x, V scalar, int lane) {
+    return LLVMBuildInsertElement(e->b, x, scalar, i32(e, lane), "");
+}
+
+static V halve(Emit *e, V x, V (*join)(Emit *, V, V)) {
+    for (int n = e_lanes(x); n > 1; n /= 2)
+        x = join(e, shuffle(e, x, NULL, 0, n / 2), shuffle(e, x, NULL, n / 2, n / 2));
+    return e_lane(e, x, 0);
+}
+
+V e_sum_lanes(Emit *e, V x) { return halve(e, x, e_add); }
+V e_max_lanes(Emit *e, V x) { return halve(e, x, e_max); }
+
+V e_keep_lanes(Emit *e, V x, V count, V otherwise) {
+    int n = e_lanes(x);
+    V index[256];
+    for (int i = 0; i < n; i++) index[i] = e_i64(e, i);
+    V keep = LLVMBuildICmp(e->b, LLVMIntSLT, LLVMConstVector(index, (unsigned)n), e_splat(e, count, n), "");
+    return LLVMBuildSelect(e->b, keep, x, e_splat(e, otherwise, n), "");
+}
+
+/* Makes two operands the same width. */
+static void match(Emit *e, V *a, V *b) {
+    int n = e_lanes(*a), m = e_lanes(*b);
+    if (n < m) *a = e_splat(e, *a, m);
+    if (m < n) *b = e_splat(e, *b, n);
+}
+
+/* == Floats ================================================================= */
+
+V e_f32(Emit *e, double x) { return LLVMConstReal(e->f32, x); }
+V e_neg(Emit *e, V x) { return LLVMBuildFNeg(e->b, x, ""); }
+
+#define BINARY(name, Build)                                                   \
+    V e_##name(Emit *e, V a, V b) {                                           \
+        match(e, &a, &b);                                                     \
+        return LLVMBuild##Build(e->b, a, b, "");                              \
+    }
+BINARY(add, FAdd)
+BINARY(sub, FSub)
+BINARY(mul, FMul)
+BINARY(div, FDiv)
+#undef BINARY
+
+static V intrinsic(Emit *e, const char *name, int n, V *x) {
+    LLVMTypeRef type = LLVMTypeOf(x[0]);
+    unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+    V f = LLVMGetIntrinsicDeclaration(e->mod, id, &type, 1);
+    return LLVMBuildCall2(e->b, LLVMIntrinsicGetType(e->ctx, id, &type, 1), f, x, (unsigned)n, "");
+}
+
+V e_sqrt(Emit *e, V x) { return intrinsic(e, "llvm.sqrt", 1, &x); }
+V e_abs(Emit *e, V x) { return intrinsic(e, "llvm.fabs", 1, &x); }
+V e_rsqrt(Emit *e, V x) { return e_div(e, e_f32(e, 1), e_sqrt(e, x)); }
+
+V e_fma(Emit *e, V a, V b, V c) {
+    match(e, &a, &b), match(e, &a, &c), match(e, &b, &c);
+    if (!e->fma) return e_add(e, e_mul(e, a, b), c);
+    return intrinsic(e, "llvm.fma", 3, (V[]){ a, b, c });
+}
+
+static V pick(Emit *e, LLVMRealPredicate p, V a, V b, V yes, V no) {
+    match(e, &a, &b), match(e, &yes, &no), match(e, &a, &yes), match(e, &b, &a), match(e, &no, &yes);
+    return LLVMBuildSelect(e->b, LLVMBuildFCmp(e->b, p, a, b, ""), yes, no, "");
+}
+
+V e_max(Emit *e, V a, V b) { return pick(e, LLVMRealOGT, a, b, a, b); }
+V e_min(Emit *e, V a, V b) { return pick(e, LLVMRealOLT, a, b, a, b); }
+V e_greater(Emit *e, V a, V b) { return pick(e, LLVMRealOGT, a, b, e_f32(e, 1), e_f32(e, 0)); }
+V e_relu(Emit *e, V x) { return pick(e, LLVMRealOGT, x, e_f32(e, 0), x, e_f32(e, 0)); }
+V e_step(Emit *e, V x) { return e_greater(e, x, e_f32(e, 0)); }
+V e_select(Emit *e, V c, V a, V b) { return pick(e, LLVMRealOGT, c, e_f32(e, 0), a, b); }
+
+/* The kernel library's functions take one register; wider and narrower values
+** are cut or padded. */
+static V math(Emit *e, const char *name, V x) {
+    int n = e_lanes(x), w = e->lanes;
+    LLVMTypeRef reg = LLVMVectorType(e->f32, (unsigned)w), type = LLVMFunctionType(reg, &reg, 1, 0);
+    V f = LLVMGetNamedFunction(e->mod, name);
+    if (!f) f = LLVMAddFunction(e->mod, name, type);
+    if (n == w) return LLVMBuildCall2(e->b, type, f, &x, 1, "");
+    if (n < w) {
+        V wide = n == 1 ? e_splat(e, x, w) : shuffle(e, x, x, 0, w);
+        V y = LLVMBuildCall2(e->b, type, f, &wide, 1, "");
+        return n == 1 ? e_lane(e, y, 0) : shuffle(e, y, NULL, 0, n);
+    }
+    V low = math(e, name, shuffle(e, x, NULL, 0, n / 2)), high = math(e, name, shuffle(e, x, NULL, n / 2, n / 2));
+    return shuffle(e, low, high, 0, n);
+}
+
+V e_exp(Emit *e, V x) { return math(e, "k_exp", x); }
+V e_log(Emit *e, V x) { return math(e, "k_log", x); }
+V e_tanh(Emit *e, V x) { return math(e, "k_tanh", x); }
+V e_erf(Emit *e, V x) { return math(e, "k_erf", x); }
+V e_sigmoid(Emit *e, V x) { return math(e, "k_sigmoid", x); }

@@ -1,0 +1,200 @@
+/*
+** Attention, forward: softmax(scale q k^T) v with an online softmax.
+**
+** A task is up to QUERIES queries of one head.  Its queries lie in panels (see
+** attention_tile.h); for each tile of KEYS keys and each panel: scores, the new
+** maximum, probabilities, and the output so far, rescaled, plus their mix of
+** values.  Scores are in units of log 2 (q is multiplied by scale * log2 e when
+** it is packed), so that probabilities are plain powers of two.
+*/
+#include "attention_tile.h"
+
+typedef struct Panel {
+    float *q, *o;                   /* [dk][PANEL], [dv][PANEL] */
+    float *largest, *sum;           /* [PANEL] */
+    int64_t t, queries;             /* the first, how many */
+} Panel;
+
+typedef struct Forward {
+    const Attention *a;
+    Source source;
+    Panel panel[QUERIES / PANEL];
+    int64_t panels;
+    float *k, *v;                   /* copies of a tile's rows */
+    float *score, *alpha;           /* [KEYS][PANEL], [PANEL] */
+} Forward;
+
+static int64_t forward_floats(int64_t d)
+{
+    return 2 * KEYS * padded(d) + KEYS * PANEL + PANEL + QUERIES * (2 * d + 2) + 64 + 64 * (QUERIES / PANEL);
+}
+
+/* Backward: two tiles, three panels and two sets of rows of a block, its scores. */
+static int64_t backward_floats(int64_t d)
+{
+    return 2 * KEYS * padded(d) + 2 * KEYS * BLOCK + 3 * BLOCK * d + 2 * BLOCK * padded(d) + 3 * BLOCK + 256;
+}
+
+int64_t k_attention_scratch(int64_t d)
+{
+    int64_t floats = max64(max64(forward_floats(d), backward_floats(d)), k_attention_few_floats(d));
+    return (floats + 15) / 16 * 64;
+}
+
+/* Fewer queries a task while there are few tasks: results don't depend on it. */
+static int64_t task_queries(const Attention *a)
+{
+    int64_t size = QUERIES;
+    while (size > PANEL && a->sequences * a->heads * ((a->time + size - 1) / size) < 16)
+        size /= 2;
+    return size;
+}
+
+int64_t k_attention_tasks(const Attention *a)
+{
+    if (a->keys && a->time <= FEW)
+        return k_attention_few_tasks(a);
+    int64_t size = task_queries(a);
+    return a->sequences * a->heads * ((a->time + size - 1) / size);
+}
+
+/* New maxima are in 'largest'; s becomes 2^(s - largest), 'sum' follows, and
+** 'alpha' is what the outputs so far must be multiplied by. */
+static void softmax(int64_t keys, const float *before, const Panel *panel, float *alpha, float *s)
+{
+    V m0 = v_load(panel->largest), m1 = v_load(panel->largest + LANES);
+    V a0 = v_exp2(v_load(before) - m0), a1 = v_exp2(v_load(before + LANES) - m1);
+    V sum0 = v_load(panel->sum) * a0, sum1 = v_load(panel->sum + LANES) * a1;
+    for (int64_t j = 0; j < keys; j++, s += PANEL) {
+        V p0 = v_exp2(v_load(s) - m0), p1 = v_exp2(v_load(s + LANES) - m1);
+        v_store(s, p0);
+        v_store(s + LANES, p1);
+        sum0 += p0;
+        sum1 += p1;
+    }
+    v_store(panel->sum, sum0);
+    v_store(panel->sum + LANES, sum1);
+    v_store(alpha, a0);
+    v_store(alpha + LANES, a1);
+}
+
+/* Largest scores of rows from..to-1, some of them masked. */
+static void raise(int64_t from, int64_t to, const float *s, float *largest)
+{
+    V m0 = v_load(largest), m1 = v_load(largest + LANES);
+    for (int64_t j = from; j < to; j++) {
+        m0 = v_max(m0, v_load(s + j * PANEL));
+        m1 = v_max(m1, v_load(s + j * PANEL + LANES));
+    }
+    v_store(largest, m0);
+    v_store(largest + LANES, m1);
+}
+
+/* n keys from 'first' on, as rows k and v, against one panel. */
+static void attend(const Forward *f, const Panel *panel, int64_t first, int64_t n, const float *k, int64_t ldk,
+                   const float *v, int64_t ldv)
+{
+    const Attention *a = f->a;
+    int64_t all = visible(a, &f->source, panel->t, first, n);
+    int64_t some = visible(a, &f->source, panel->t + panel->queries - 1, first, n);
+    float before[PANEL];
+    if (some == 0)
+        return;
+    v_store(before, v_load(panel->largest));
+    v_store(before + LANES, v_load(panel->largest + LANES));
+    k_tile_score(all, a->dk, k, ldk, panel->q, f->score, panel->largest);
+    if (some > all) { /* on the diagonal: query t + i sees i keys more than t */
+        int64_t seen = f->source.past + panel->t + 1 - first;
+        k_tile_score(some - all, a->dk, k + all * ldk, ldk, panel->q, f->score + all * PANEL, NULL);
+        k_tile_mask(all, some, seen, 1, f->score);
+        raise(all, some, f->score, panel->largest);
+    }
+    softmax(some, before, panel, f->alpha, f->score);
+    k_tile_mix(some, a->dv, v, ldv, f->score, f->alpha, panel->o);
+}
+
+static void open_panels(Forward *f, int64_t row, int64_t head, int64_t t, int64_t end, float *scratch)
+{
+    const Attention *a = f->a;
+    for (f->panels = 0; t < end; t += PANEL, f->panels++) {
+        Panel *p = &f->panel[f->panels];
+        p->t = t;
+        p->queries = min64(PANEL, end - t);
+        p->q = take(&scratch, a->dk * PANEL);
+        p->o = take(&scratch, a->dv * PANEL);
+        p->largest = take(&scratch, PANEL);
+        p->sum = take(&scratch, PANEL);
+        k_panel_load(p->queries, a->dk, a->q + (row + t) * a->ldq + head * a->dk, a->ldq, a->scale * LOG2_E, p->q);
+        for (int64_t i = 0; i < a->dv * PANEL; i += LANES)
+            v_store(p->o + i, v_zero());
+        for (int64_t i = 0; i < PANEL; i += LANES) {
+            v_store(p->largest + i, v_splat(-__builtin_inff()));
+            v_store(p->sum + i, v_zero());
+        }
+    }
+}
+
+static void close_panel(const Attention *a, const Panel *p, int64_t row, int64_t head)
+{
+    float lse[PANEL], factor[PANEL];
+    for (int64_t i = 0; i < PANEL; i += LANES) {
+        V sum = v_load(p->sum + i);
+        v_store(factor + i, 1.0f / sum);
+        v_store(lse + i, v_fma(v_load(p->largest + i), v_splat(LN_2), v_log(sum)));
+    }
+    row += p->t;
+    k_panel_store(p->queries, a->dv, p->o, factor, a->o + row * a->ldo + head * a->dv, a->ldo);
+    for (int64_t i = 0; a->lse && i < p->queries; i++)
+        a->lse[(row + i) * a->ldlse + head] = lse[i];
+}
+
+static void forward(Forward *f)
+{
+    const Attention *a = f->a;
+    const Source *s = &f->source;
+    const Panel *last = &f->panel[f->panels - 1];
+    int64_t end = visible(a, s, last->t + last->queries - 1, 0, s->count);
+    for (int64_t first = 0; first < end; first += KEYS) {
+        int64_t n = min64(KEYS, end - first), ldk = s->ldk, ldv = s->ldv;
+        const float *k = k_rows_near(n, a->dk, s->k + first * ldk, &ldk, f->k);
+        const float *v = k_rows_near(n, a->dv, s->v + first * ldv, &ldv, f->v);
+        for (int64_t i = 0; i < f->panels; i++)
+            attend(f, &f->panel[i], first, n, k, ldk, v, ldv);
+    }
+}
+
+void k_attention(const Attention *a, int64_t task, float *scratch)
+{
+    if (a->keys && a->time <= FEW) {
+        k_attention_few(a, task, scratch);
+        return;
+    }
+    int64_t size = task_queries(a), tiles = (a->time + size - 1) / size;
+    int64_t t = (tiles - 1 - task / (a->sequences * a->heads)) * size; /* the longest first */
+    int64_t b = task / a->heads % a->sequences, head = task % a->heads;
+    Forward f = {.a = a, .source = k_attention_source(a, b, head / (a->heads / a->groups))};
+    f.k = take(&scratch, KEYS * padded(a->dk));
+    f.v = take(&scratch, KEYS * padded(a->dv));
+    f.score = take(&scratch, KEYS * PANEL);
+    f.alpha = take(&scratch, PANEL);
+    open_panels(&f, b * a->time, head, t, min64(t + size, a->time), scratch);
+    forward(&f);
+    for (int64_t i = 0; i < f.panels; i++)
+        close_panel(a, &f.panel[i], b * a->time, head);
+}
+
+static void copy_rows(int64_t n, int64_t d, const float *from, int64_t ld, float *to)
+{
+    for (int64_t t = 0; t < n; t++)
+        for (int64_t e = 0; e < d; e++)
+            to[t * d + e] = from[t * ld + e];
+}
+
+void k_attention_append(const Attention *a, int64_t b)
+{
+    for (int64_t g = 0; g < a->groups; g++) {
+        int64_t row = b * a->time, at = g * a->context + a->past[b];
+        copy_rows(a->time, a->dk, a->k + row * a->ldk + g * a->dk, a->ldk, a->keys[b] + at * a->dk);
+        copy_rows(a->time, a->dv, a->v + row * a->ldv + g * a->dv, a->ldv, a->values[b] + at * a->dv);
+    }
+}

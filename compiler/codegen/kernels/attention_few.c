@@ -1,0 +1,153 @@
+/*
+** Attention of a few new queries to a cache: decoding, at the speed of memory.
+**
+** A task is one group of one sequence: its keys and values are read once, and
+** each tile of them, while it is in the first-level cache, meets every query
+** of the group's heads.  A query is a row of its own: products run along the
+** head's width, and nothing depends on the other rows.
+*/
+#include "attention_tile.h"
+
+enum { ROWS_ONCE = 16, TILE = 64 };
+
+typedef struct Row {
+    float *q, *o;           /* padded(dk), scaled; padded(dv) */
+    float largest, sum;
+    int64_t head, t;
+} Row;
+
+int64_t k_attention_few_floats(int64_t d) { return ROWS_ONCE * (2 * padded(d) + 32) + TILE + 16; }
+
+int64_t k_attention_few_tasks(const Attention *a) { return a->sequences * a->groups; }
+
+/* s[j] = q . k[j]: four keys at once, each a vector of chains, added in one order. */
+static void few_scores(int64_t n, int64_t d, const float *q, const float *k, float *s)
+{
+    int64_t whole = d / LANES * LANES, j = 0;
+    for (; j + 4 <= n; j += 4, k += 4 * d) {
+        V acc[4] = {v_zero(), v_zero(), v_zero(), v_zero()};
+        for (int64_t e = 0; e < whole; e += LANES)
+            for (int i = 0; i < 4; i++)
+                acc[i] = v_fma(v_load(q + e), v_load(k + i * d + e), acc[i]);
+        for (int i = 0; i < 4; i++) {
+            if (whole < d)
+                acc[i] = v_fma(v_load(q + whole), v_load_part(k + i * d + whole, d - whole), acc[i]);
+            s[j + i] = v_sum(acc[i]);
+        }
+    }
+    for (; j < n; j++, k += d) {
+        V acc = v_zero();
+        for (int64_t e = 0; e < whole; e += LANES)
+            acc = v_fma(v_load(q + e), v_load(k + e), acc);
+        if (whole < d)
+            acc = v_fma(v_load(q + whole), v_load_part(k + whole, d - whole), acc);
+        s[j] = v_sum(acc);
+    }
+}
+
+/* 'count' vectors of o = o * alpha + sum over n keys of s[j] v[j] */
+INLINE void mix_columns(const int count, int64_t n, int64_t d, const float *s, const float *v, float alpha, float *o)
+{
+    V acc[8];
+    for (int c = 0; c < count; c++)
+        acc[c] = v_load(o + c * LANES) * alpha;
+    for (int64_t j = 0; j < n; j++, v += d)
+        for (int c = 0; c < count; c++)
+            acc[c] = v_fma(v_splat(s[j]), v_load(v + c * LANES), acc[c]);
+    for (int c = 0; c < count; c++)
+        v_store(o + c * LANES, acc[c]);
+}
+
+static void few_mix(int64_t n, int64_t d, const float *s, const float *v, float alpha, float *o)
+{
+    int64_t e = 0;
+    for (; e + 8 * LANES <= d; e += 8 * LANES)
+        mix_columns(8, n, d, s, v + e, alpha, o + e);
+    for (; e + 4 * LANES <= d; e += 4 * LANES)
+        mix_columns(4, n, d, s, v + e, alpha, o + e);
+    for (; e + LANES <= d; e += LANES)
+        mix_columns(1, n, d, s, v + e, alpha, o + e);
+    if (e < d) {
+        V acc = v_load(o + e) * alpha;
+        for (int64_t j = 0; j < n; j++)
+            acc = v_fma(v_splat(s[j]), v_load_part(v + j * d + e, d - e), acc);
+        v_store(o + e, acc);
+    }
+}
+
+/* s[n] become powers of two relative to the new maximum; returns the factor of
+** what was added up before.  s has room for whole vectors. */
+static float few_softmax(int64_t n, Row *row, float *s)
+{
+    V largest = v_splat(row->largest), sum = v_zero();
+    int64_t end = padded(n);
+    for (int64_t j = n; j < end; j++)
+        s[j] = -__builtin_inff();
+    for (int64_t j = 0; j < end; j += LANES)
+        largest = v_max(largest, v_load(s + j));
+    float before = row->largest;
+    row->largest = v_largest(largest);
+    for (int64_t j = 0; j < end; j += LANES) {
+        V p = v_exp2(v_load(s + j) - row->largest);
+        v_store(s + j, p);
+        sum += p;
+    }
+    float alpha = v_exp2(v_splat(before) - row->largest)[0];
+    row->sum = s_fma(row->sum, alpha, v_sum(sum));
+    return alpha;
+}
+
+static void open_row(const Attention *a, Row *row, int64_t b, float **scratch)
+{
+    row->q = take(scratch, padded(a->dk));
+    row->o = take(scratch, padded(a->dv));
+    row->largest = -__builtin_inff();
+    row->sum = 0;
+    k_rows_load(1, a->dk, a->q + (b * a->time + row->t) * a->ldq + row->head * a->dk, a->ldq, a->scale * LOG2_E,
+                row->q);
+    for (int64_t e = 0; e < padded(a->dv); e += LANES)
+        v_store(row->o + e, v_zero());
+}
+
+static void close_row(const Attention *a, const Row *row, int64_t b)
+{
+    int64_t at = b * a->time + row->t;
+    float *o = a->o + at * a->ldo + row->head * a->dv;
+    for (int64_t e = 0; e < a->dv; e++)
+        o[e] = row->o[e] * (1.0f / row->sum);
+    if (a->lse)
+        a->lse[at * a->ldlse + row->head] = s_fma(row->largest, LN_2, v_log(v_splat(row->sum))[0]);
+}
+
+static void few_rows(const Attention *a, const Source *source, Row *row, int64_t rows, float *s)
+{
+    for (int64_t first = 0; first < source->count; first += TILE)
+        for (int64_t i = 0; i < rows; i++) {
+            int64_t n = visible(a, source, row[i].t, first, min64(TILE, source->count - first));
+            if (n == 0)
+                continue;
+            few_scores(n, a->dk, row[i].q, source->k + first * a->dk, s);
+            float alpha = few_softmax(n, &row[i], s);
+            few_mix(n, a->dv, s, source->v + first * a->dv, alpha, row[i].o);
+        }
+}
+
+void k_attention_few(const Attention *a, int64_t task, float *scratch)
+{
+    int64_t b = task / a->groups, g = task % a->groups, shared = a->heads / a->groups;
+    Source source = k_attention_source(a, b, g);
+    float *s = take(&scratch, TILE);
+    for (int64_t first = 0; first < shared * a->time; first += ROWS_ONCE) {
+        int64_t rows = min64(ROWS_ONCE, shared * a->time - first);
+        Row row[ROWS_ONCE];
+        float *space = scratch;
+        for (int64_t i = 0; i < rows; i++) {
+            row[i].head = g * shared + (first + i) / a->time;
+            row[i].t = (first + i) % a->time;
+            open_row(a, &row[i], b, &space);
+        }
+        few_rows(a, &source, row, rows, s);
+        for (int64_t i = 0; i < rows; i++)
+            close_row(a, &row[i], b);
+    }
+}

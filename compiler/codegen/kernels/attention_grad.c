@@ -1,0 +1,237 @@
+/*
+** Attention, backward: probabilities are recomputed tile by tile from the
+** log-sum-exp that the forward pass kept; no buffer grows with time squared.
+**
+** With s = scale q k^T, p = exp(s - lse), delta = sum of do * o over a row:
+**   dv = p^T do     dp = do v^T     ds = p (dp - delta)
+**   dq = scale ds k     dk = scale ds^T q
+** The unit of work is a block of BLOCK queries of one head against a range of
+** keys, tile by tile: dq gathers in panels, dk and dv in the result's own rows.
+** With enough (sequence, group) pairs each is a task.  With few, gradients of
+** keys (a task owns a range of keys) and of queries (a task owns blocks) are
+** separate tasks, at two more products a tile.  Every element is one chain in
+** order of tiles and blocks either way, so both ways give the same bits.
+**
+** For the training form only (keys == NULL): no positions before the first.
+*/
+#include "attention_tile.h"
+
+enum {
+    PANELS = BLOCK / PANEL,
+    ENOUGH = 4,             /* (sequence, group) pairs to make each a task */
+    KEY_RANGE = 2 * KEYS,   /* keys of a task that owns keys */
+    QUERY_RANGE = 2 * BLOCK
+};
+
+typedef struct Block {
+    const Attention *a;
+    Source source;
+    int queries, keys;              /* which gradients are wanted */
+    float *k, *v;                   /* copies of a tile's rows */
+    float *p, *ds;                  /* [PANELS][KEYS][PANEL] */
+    float *q, *dout, *dq;           /* panels: [PANELS][d][PANEL] */
+    float *q_rows, *dout_rows;      /* [BLOCK][padded(d)] */
+    float *lse, *delta;             /* [BLOCK], lse in units of log 2 */
+    float *ones;                    /* [PANEL] */
+    int64_t b, group, head, t, n;   /* queries t .. t + n - 1 */
+} Block;
+
+static void fill(int64_t n, float value, float *x)
+{
+    for (int64_t i = 0; i < n; i += LANES)
+        v_store(x + i, v_splat(value));
+}
+
+static Block open_space(const Attention *a, int64_t b, int64_t group, float *scratch)
+{
+    Block x = {.a = a, .source = k_attention_source(a, b, group), .b = b, .group = group};
+    x.k = take(&scratch, KEYS * padded(a->dk));
+    x.v = take(&scratch, KEYS * padded(a->dv));
+    x.p = take(&scratch, BLOCK * KEYS);
+    x.ds = take(&scratch, BLOCK * KEYS);
+    x.q = take(&scratch, BLOCK * a->dk);
+    x.dq = take(&scratch, BLOCK * a->dk);
+    x.dout = take(&scratch, BLOCK * a->dv);
+    x.q_rows = take(&scratch, BLOCK * padded(a->dk));
+    x.dout_rows = take(&scratch, BLOCK * padded(a->dv));
+    x.lse = take(&scratch, BLOCK);
+    x.delta = take(&scratch, BLOCK);
+    x.ones = take(&scratch, PANEL);
+    fill(PANEL, 1.0f, x.ones);
+    return x;
+}
+
+/* Sum of the products of two rows, in order of their vectors. */
+static float dot(int64_t d, const float *x, const float *y)
+{
+    V sum = v_zero();
+    int64_t e = 0;
+    for (; e + LANES <= d; e += LANES)
+        sum = v_fma(v_load(x + e), v_load(y + e), sum);
+    if (e < d)
+        sum = v_fma(v_load_part(x + e, d - e), v_load_part(y + e, d - e), sum);
+    return v_sum(sum);
+}
+
+/* Packs queries t .. t + n - 1 of the head.  Lanes without a query hold zeros
+** everywhere: they add exactly zero to every gradient. */
+static void open_block(Block *x, int64_t head, int64_t t)
+{
+    const Attention *a = x->a;
+    x->head = head;
+    x->t = t;
+    x->n = min64(BLOCK, a->time - t);
+    int64_t row = x->b * a->time + t;
+    const float *q = a->q + row * a->ldq + head * a->dk;
+    const float *dout = a->dout + row * a->lddout + head * a->dv, *o = a->o + row * a->ldo + head * a->dv;
+    for (int64_t i = 0; i * PANEL < x->n; i++) {
+        int64_t first = i * PANEL, n = min64(PANEL, x->n - first);
+        k_panel_load(n, a->dk, q + first * a->ldq, a->ldq, a->scale * LOG2_E, x->q + first * a->dk);
+        k_panel_load(n, a->dv, dout + first * a->lddout, a->lddout, 1.0f, x->dout + first * a->dv);
+    }
+    fill(BLOCK, 0, x->lse);
+    fill(BLOCK, 0, x->delta);
+    for (int64_t i = 0; i < x->n; i++) {
+        x->lse[i] = a->lse[(row + i) * a->ldlse + head] * LOG2_E;
+        x->delta[i] = dot(a->dv, dout + i * a->lddout, o + i * a->ldo);
+    }
+    if (x->queries)
+        fill(BLOCK * a->dk, 0, x->dq);
+    if (!x->keys)
+        return;
+    k_rows_load(x->n, a->dk, q, a->ldq, a->scale, x->q_rows);
+    k_rows_load(x->n, a->dv, dout, a->lddout, 1.0f, x->dout_rows);
+    fill((BLOCK - x->n) * padded(a->dk), 0, x->q_rows + x->n * padded(a->dk));
+    fill((BLOCK - x->n) * padded(a->dv), 0, x->dout_rows + x->n * padded(a->dv));
+}
+
+/* s[key][PANEL] become probabilities, ds[key][PANEL] (dp until now) p (dp - delta). */
+static void differentiate(int64_t keys, const float *lse, const float *delta, float *s, float *ds)
+{
+    V lse0 = v_load(lse), lse1 = v_load(lse + LANES), delta0 = v_load(delta), delta1 = v_load(delta + LANES);
+    for (int64_t j = 0; j < keys; j++, s += PANEL, ds += PANEL) {
+        V p0 = v_exp2(v_load(s) - lse0), p1 = v_exp2(v_load(s + LANES) - lse1);
+        v_store(s, p0);
+        v_store(s + LANES, p1);
+        v_store(ds, p0 * (v_load(ds) - delta0));
+        v_store(ds + LANES, p1 * (v_load(ds + LANES) - delta1));
+    }
+}
+
+/* p and ds of panel i against the tile's n keys from 'first' on; returns how many
+** keys any of its queries sees.  Rows after them are zero as far as the products
+** over queries may read. */
+static int64_t tile_panel(Block *x, int64_t i, int64_t first, int64_t n, const float *k, int64_t ldk, const float *v,
+                          int64_t ldv)
+{
+    const Attention *a = x->a;
+    int64_t t = x->t + i * PANEL, last = min64(t + PANEL, a->time) - 1;
+    int64_t all = visible(a, &x->source, t, first, n), some = visible(a, &x->source, last, first, n);
+    float *p = x->p + i * KEYS * PANEL, *ds = x->ds + i * KEYS * PANEL;
+    if (some == 0)
+        return 0;
+    k_tile_score(some, a->dk, k, ldk, x->q + i * PANEL * a->dk, p, NULL);
+    k_tile_score(some, a->dv, v, ldv, x->dout + i * PANEL * a->dv, ds, NULL);
+    k_tile_mask(all, some, t + 1 - first, 1, p);
+    differentiate(some, x->lse + i * PANEL, x->delta + i * PANEL, p, ds);
+    fill((min64(n, some + PANEL) - some) * PANEL, 0, p + some * PANEL);
+    fill((min64(n, some + PANEL) - some) * PANEL, 0, ds + some * PANEL);
+    if (x->queries)
+        k_tile_mix(some, a->dk, k, ldk, ds, x->ones, x->dq + i * PANEL * a->dk);
+    return some;
+}
+
+/* The block against the tile of n keys from 'first' on. */
+static void tile(Block *x, int64_t first, int64_t n)
+{
+    const Attention *a = x->a;
+    int64_t ldk = a->ldk, ldv = a->ldv, panels = (x->n + PANEL - 1) / PANEL, count[PANELS];
+    const float *k = k_rows_near(n, a->dk, x->source.k + first * ldk, &ldk, x->k);
+    const float *v = k_rows_near(n, a->dv, x->source.v + first * ldv, &ldv, x->v);
+    float *dk = a->dk_ + (x->b * a->time + first) * a->lddk + x->group * a->dk;
+    float *dv = a->dvalue + (x->b * a->time + first) * a->lddv + x->group * a->dv;
+    if (x->keys) {
+        k_rows_soon(n, a->dk, dk, a->lddk);
+        k_rows_soon(n, a->dv, dv, a->lddv);
+    }
+    for (int64_t i = 0; i < panels; i++)
+        count[i] = tile_panel(x, i, first, n, k, ldk, v, ldv);
+    if (!x->keys)
+        return;
+    k_tile_back(n, a->dv, panels, count, x->p, x->dout_rows, dv, a->lddv);
+    k_tile_back(n, a->dk, panels, count, x->ds, x->q_rows, dk, a->lddk);
+}
+
+/* Gradients of queries t0..t1-1 of heads h0..h1-1, and what these add to those of
+** keys k0..k1-1. */
+static void blocks(Block *x, int64_t h0, int64_t h1, int64_t t0, int64_t t1, int64_t k0, int64_t k1)
+{
+    const Attention *a = x->a;
+    for (int64_t head = h0; head < h1; head++)
+        for (int64_t t = t0; t < t1; t += BLOCK) {
+            int64_t last = min64(t + BLOCK, a->time) - 1;
+            int64_t end = k0 + visible(a, &x->source, last, k0, k1 - k0);
+            if (end == k0)
+                continue;
+            open_block(x, head, t);
+            for (int64_t first = k0; first < end; first += KEYS)
+                tile(x, first, min64(KEYS, k1 - first));
+            if (!x->queries)
+                continue;
+            fill(PANEL, a->scale, x->lse);
+            for (int64_t i = 0; i * PANEL < x->n; i++)
+                k_panel_store(min64(PANEL, x->n - i * PANEL), a->dk, x->dq + i * PANEL * a->dk, x->lse,
+                              a->dq + (x->b * a->time + t + i * PANEL) * a->lddq + head * a->dk, a->lddq);
+        }
+}
+
+static void clear_rows(int64_t n, int64_t d, float *rows, int64_t ld)
+{
+    for (int64_t t = 0; t < n; t++)
+        for (int64_t e = 0; e < d; e++)
+            rows[t * ld + e] = 0;
+}
+
+/* Overwrites the gradients of the group's keys k0..k1-1; also of its queries. */
+static void own_keys(Block *x, int64_t k0, int64_t k1, int queries)
+{
+    const Attention *a = x->a;
+    int64_t row = x->b * a->time + k0, shared = a->heads / a->groups;
+    clear_rows(k1 - k0, a->dk, a->dk_ + row * a->lddk + x->group * a->dk, a->lddk);
+    clear_rows(k1 - k0, a->dv, a->dvalue + row * a->lddv + x->group * a->dv, a->lddv);
+    x->keys = 1;
+    x->queries = queries;
+    int64_t t0 = a->causal ? k0 / BLOCK * BLOCK : 0;
+    blocks(x, x->group * shared, (x->group + 1) * shared, t0, a->time, k0, k1);
+}
+
+int64_t k_attention_grad_tasks(const Attention *a)
+{
+    if (a->sequences * a->groups >= ENOUGH)
+        return a->sequences * a->groups;
+    return a->sequences * a->groups * ((a->time + KEY_RANGE - 1) / KEY_RANGE) +
+           a->sequences * a->heads * ((a->time + QUERY_RANGE - 1) / QUERY_RANGE);
+}
+
+void k_attention_grad(const Attention *a, int64_t task, float *scratch)
+{
+    int64_t pairs = a->sequences * a->groups;
+    if (pairs >= ENOUGH) {
+        Block x = open_space(a, task / a->groups, task % a->groups, scratch);
+        own_keys(&x, 0, a->time, 1);
+        return;
+    }
+    int64_t pair = task % pairs, range = task / pairs * KEY_RANGE;
+    if (range < a->time) {
+        Block x = open_space(a, pair / a->groups, pair % a->groups, scratch);
+        own_keys(&x, range, min64(range + KEY_RANGE, a->time), 0);
+        return;
+    }
+    task -= pairs * ((a->time + KEY_RANGE - 1) / KEY_RANGE);
+    int64_t ranges = (a->time + QUERY_RANGE - 1) / QUERY_RANGE;
+    int64_t head = task % a->heads, b = task / a->heads % a->sequences;
+    int64_t t = (ranges - 1 - task / a->heads / a->sequences) * QUERY_RANGE; /* the longest first */
+    Block x = open_space(a, b, head / (a->heads / a->groups), scratch);
+    x.queries = 1;
+    blocks(&x, head, head + 1, t, min64(t + QUERY_RANGE, a->time), 0, a->time);
+}

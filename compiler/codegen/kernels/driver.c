@@ -1,0 +1,338 @@
+/*
+** Walks the tables of a compiled model (program.h): phases, steps, tasks.
+**
+** In a token phase a task takes one chunk of tokens through every step.  In a
+** global phase the tasks of all steps are numbered one after another and run
+** side by side; uniform steps follow, on the calling thread.
+*/
+#include "driver.h"
+
+enum { MAX_REFS = 1024, OUTER_ROWS = 96, OUTER_COLUMNS = 1024, SCATTER_COLUMNS = 64, FEW_COLUMNS = 64 };
+
+float *k_resolve(const Frame *f, const Ref *r, int32_t worker, int64_t first) {
+    switch (r->area) {
+    case AREA_WEIGHT: return (float *)f->weights + r->offset;
+    case AREA_GRADIENT: return f->gradients + r->offset;
+    case AREA_TOKEN: return f->token + r->offset * f->padded;
+    case AREA_LOCAL:
+        return f->local + worker * f->local_floats + r->offset * k_constants.chunk - first * r->stride;
+    case AREA_GRANULE: return f->granule + r->offset * (f->padded / k_constants.granule);
+    case AREA_CONSTANT: return f->constant + r->offset;
+    case AREA_TABLE: return context_tables(f->ctx) + r->offset;
+    case AREA_UNIFORM: return (float *)f->uniform + r->offset;
+    case AREA_TOKENS: return (float *)f->tokens;
+    case AREA_TARGETS: return (float *)f->targets;
+    case AREA_POSITION: return (float *)f->position;
+    case AREA_LOGITS: return f->logits;
+    default: return 0;
+    }
+}
+
+/* == Floating-point mode ==================================================== */
+
+/* Round to nearest, no traps, no flushing: what the bits are defined for. */
+static unsigned enter_mode(void) {
+    unsigned old = __builtin_ia32_stmxcsr();
+    __builtin_ia32_ldmxcsr(0x1f80);
+    return old;
+}
+
+static void leave_mode(unsigned old) {
+    __builtin_ia32_ldmxcsr(old);
+}
+
+void k_par_for(Context *c, int64_t tasks, strata_task_fn fn, void *arg) {
+    if (c->setup.par_for && c->setup.workers > 1 && tasks > 1) {
+        c->setup.par_for(c->setup.pool, tasks, fn, arg);
+        return;
+    }
+    for (int64_t i = 0; i < tasks; i++) fn(arg, i, 0);
+}
+
+static void profile(const Frame *f, const Action *s, int32_t begin, int32_t worker) {
+    const strata_setup *u = &f->ctx->setup;
+    if (u->profile && s->profile >= 0) u->profile(u->profile_user, s->profile, begin, worker);
+}
+
+static float *scratch_of(const Frame *f, int32_t worker) {
+    return f->local + worker * f->local_floats + f->scratch;
+}
+
+/* == Steps of token phases ================================================== */
+
+typedef struct Work {
+    const Frame *f;
+    int32_t worker;
+    int64_t first, count;
+    int64_t m0, m1;             /* few rows: columns of a product; m1 < 0: all */
+} Work;
+
+static void row_step(const Work *w, const Action *s) {
+    float *p[MAX_REFS];
+    for (int32_t i = 0; i < s->refs; i++) p[i] = k_resolve(w->f, &k_refs[s->ref + i], w->worker, w->first);
+    k_row(s->kernel, p, w->first, w->count, scratch_of(w->f, w->worker));
+}
+
+static float *row_of(const Work *w, const Action *s, int i) {
+    const Ref *r = &k_refs[s->ref + i];
+    float *p = k_resolve(w->f, r, w->worker, w->first);
+    return p ? p + w->first * r->stride : 0;
+}
+
+static int64_t stride_of(const Action *s, int i) {
+    return k_refs[s->ref + i].stride;
+}
+
+static void linear_step(const Work *w, const Action *s) {
+    float *y = row_of(w, s, 0), *x = row_of(w, s, 1);
+    const float *m = k_resolve(w->f, &k_refs[s->ref + 2], w->worker, w->first);
+    int64_t M = s->n[0], K = s->n[1];
+    if (w->f->few)
+        k_linear_few(w->count, w->m0, w->m1 < 0 ? M : w->m1, K, x, stride_of(s, 1), m, K, y, stride_of(s, 0), s->flag);
+    else
+        k_linear(w->count, M, K, x, stride_of(s, 1), m, K, y, stride_of(s, 0), s->flag, scratch_of(w->f, w->worker));
+}
+
+static const int32_t *ids_of(const Work *w, const Action *s, int i) {
+    return (const int32_t *)k_resolve(w->f, &k_refs[s->ref + i], w->worker, w->first) + w->first;
+}
+
+static void token_step(const Work *w, const Action *s) {
+    profile(w->f, s, 1, w->worker);
+    switch (s->what) {
+    case DO_ROW:
+        row_step(w, s);
+        break;
+    case DO_LINEAR:
+        linear_step(w, s);
+        break;
+    case DO_LINEAR_BACK:
+        k_linear_back(w->count, s->n[0], s->n[1], row_of(w, s, 1), stride_of(s, 1),
+                      k_resolve(w->f, &k_refs[s->ref + 2], w->worker, w->first), s->n[1], row_of(w, s, 0),
+                      stride_of(s, 0), s->flag, scratch_of(w->f, w->worker));
+        break;
+    case DO_EMBED:
+        k_embed(w->count, s->n[0], k_resolve(w->f, &k_refs[s->ref + 1], w->worker, w->first), s->n[0],
+                ids_of(w, s, 2), row_of(w, s, 0), stride_of(s, 0));
+        break;
+    case DO_CROSS_ENTROPY:
+        k_cross_entropy(w->count, s->n[0], row_of(w, s, 2), stride_of(s, 2), ids_of(w, s, 3), row_of(w, s, 0),
+                        stride_of(s, 0), row_of(w, s, 1), stride_of(s, 1));
+        break;
+    case DO_CROSS_ENTROPY_GRAD:
+        k_cross_entropy_grad(w->count, s->n[0], row_of(w, s, 1), stride_of(s, 1), row_of(w, s, 2), stride_of(s, 2),
+                             ids_of(w, s, 3), row_of(w, s, 4), stride_of(s, 4), row_of(w, s, 0), stride_of(s, 0));
+        break;
+    }
+    profile(w->f, s, 0, w->worker);
+}
+
+/* == Steps of global phases ================================================= */
+
+static Attention attention_of(const Frame *f, const Action *s, int q, int attention_step) {
+    Attention a = {
+        .sequences = f->B, .time = f->T,
+        .heads = (int32_t)s->n[0], .groups = (int32_t)s->n[1], .dk = (int32_t)s->n[2], .dv = (int32_t)s->n[3],
+        .causal = s->flag, .scale = s->scale,
+    };
+    const Ref *r = &k_refs[s->ref];
+    a.q = k_resolve(f, &r[q], 0, 0), a.ldq = r[q].stride;
+    a.k = k_resolve(f, &r[q + 1], 0, 0), a.ldk = r[q + 1].stride;
+    a.v = k_resolve(f, &r[q + 2], 0, 0), a.ldv = r[q + 2].stride;
+    if (f->states) {
+        a.keys = f->keys + attention_step * f->B;
+        a.values = f->values + attention_step * f->B;
+        a.past = f->past;
+        a.context = f->states[0]->context;
+    }
+    return a;
+}
+
+static Attention forward_of(const Frame *f, const Action *s, int attention_step) {
+    Attention a = attention_of(f, s, 2, attention_step);
+    const Ref *r = &k_refs[s->ref];
+    a.o = k_resolve(f, &r[0], 0, 0), a.ldo = r[0].stride;
+    a.lse = k_resolve(f, &r[1], 0, 0), a.ldlse = r[1].stride;
+    return a;
+}
+
+static Attention backward_of(const Frame *f, const Action *s) {
+    Attention a = attention_of(f, s, 3, 0);
+    const Ref *r = &k_refs[s->ref];
+    a.dq = k_resolve(f, &r[0], 0, 0), a.lddq = r[0].stride;
+    a.dk_ = k_resolve(f, &r[1], 0, 0), a.lddk = r[1].stride;
+    a.dvalue = k_resolve(f, &r[2], 0, 0), a.lddv = r[2].stride;
+    a.o = k_resolve(f, &r[6], 0, 0), a.ldo = r[6].stride;
+    a.lse = k_resolve(f, &r[7], 0, 0), a.ldlse = r[7].stride;
+    a.dout = k_resolve(f, &r[8], 0, 0), a.lddout = r[8].stride;
+    return a;
+}
+
+static int64_t blocks(int64_t n, int64_t size) {
+    return (n + size - 1) / size;
+}
+
+static int64_t step_tasks(const Frame *f, const Action *s, int attention_step) {
+    Attention a;
+    switch (s->what) {
+    case DO_ATTENTION:
+        a = forward_of(f, s, attention_step);
+        return k_attention_tasks(&a);
+    case DO_ATTENTION_GRAD:
+        a = backward_of(f, s);
+        return k_attention_grad_tasks(&a);
+    case DO_OUTER: return blocks(s->n[0], OUTER_ROWS) * blocks(s->n[1], OUTER_COLUMNS);
+    case DO_SCATTER: return blocks(s->n[0], SCATTER_COLUMNS);
+    case DO_REDUCE: return 1;
+    default: return 0;
+    }
+}
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* A tile of a weight gradient; tokens in order. */
+static void outer_task(const Frame *f, const Action *s, int64_t task, int32_t worker) {
+    int64_t M = s->n[0], K = s->n[1], across = blocks(K, OUTER_COLUMNS);
+    int64_t m0 = task / across * OUTER_ROWS, k0 = task % across * OUTER_COLUMNS;
+    int64_t m1 = least(m0 + OUTER_ROWS, M), k1 = least(k0 + OUTER_COLUMNS, K);
+    const Ref *r = &k_refs[s->ref];
+    float *dw = k_resolve(f, &r[0], 0, 0), *dy = k_resolve(f, &r[1], 0, 0), *x = k_resolve(f, &r[2], 0, 0);
+    const strata_setup *u = &f->ctx->setup;
+    if (u->gemm)
+        u->gemm(u->gemm_user, m1 - m0, k1 - k0, f->N, dy + m0, r[1].stride, x + k0, r[2].stride, dw + m0 * K + k0, K);
+    else
+        k_linear_weight(f->N, m0, m1, k0, k1, dy, r[1].stride, x, r[2].stride, dw, K, scratch_of(f, worker));
+}
+
+static void global_task(const Frame *f, const Action *s, int64_t task, int32_t worker, int attention_step) {
+    const Ref *r = &k_refs[s->ref];
+    Attention a;
+    switch (s->what) {
+    case DO_ATTENTION:
+        a = forward_of(f, s, attention_step);
+        k_attention(&a, task, scratch_of(f, worker));
+        break;
+    case DO_ATTENTION_GRAD:
+        a = backward_of(f, s);
+        k_attention_grad(&a, task, scratch_of(f, worker));
+        break;
+    case DO_OUTER:
+        outer_task(f, s, task, worker);
+        break;
+    case DO_SCATTER:
+        k_embed_weight(f->N, task * SCATTER_COLUMNS, least((task + 1) * SCATTER_COLUMNS, s->n[0]),
+                       k_resolve(f, &r[1], 0, 0), r[1].stride, (const int32_t *)k_resolve(f, &r[2], 0, 0),
+                       k_resolve(f, &r[0], 0, 0), s->n[0]);
+        break;
+    case DO_REDUCE:
+        k_reduce_rows(f->padded / k_constants.granule, s->n[0], k_resolve(f, &r[1], 0, 0), r[1].stride,
+                      k_resolve(f, &r[0], 0, 0), s->flag);
+        break;
+    }
+}
+
+/* == Phases ================================================================= */
+
+typedef struct Job { Frame *f; const Stage *phase; const Action *step; int64_t block; } Job;
+
+static void chunk_task(void *arg, int64_t task, int32_t worker) {
+    const Job *j = arg;
+    unsigned mode = enter_mode();
+    int64_t first = j->f->from + task * k_constants.chunk;
+    Work w = { j->f, worker, first, least(k_constants.chunk, j->f->N - first), 0, -1 };
+    for (int32_t i = 0; i < j->phase->count; i++) token_step(&w, &k_actions[j->phase->first + i]);
+    leave_mode(mode);
+}
+
+static void columns_task(void *arg, int64_t task, int32_t worker) {
+    const Job *j = arg;
+    unsigned mode = enter_mode();
+    Work w = { j->f, 0, j->f->from, j->f->N - j->f->from, task * j->block, least((task + 1) * j->block, j->step->n[0]) };
+    profile(j->f, j->step, 1, worker);
+    linear_step(&w, j->step);
+    profile(j->f, j->step, 0, worker);
+    leave_mode(mode);
+}
+
+/* Few rows: each step by itself, products split by columns over all workers. */
+static void run_few(Frame *f, const Stage *phase) {
+    for (int32_t i = 0; i < phase->count; i++) {
+        const Action *s = &k_actions[phase->first + i];
+        if (s->what == DO_LINEAR) {
+            Job j = { f, phase, s, 0 };
+            int64_t share = blocks(s->n[0], 4 * (int64_t)f->ctx->setup.workers);
+            j.block = blocks(share, FEW_COLUMNS) * FEW_COLUMNS;
+            k_par_for(f->ctx, blocks(s->n[0], j.block), columns_task, &j);
+        } else {
+            unsigned mode = enter_mode();
+            Work w = { f, 0, f->from, f->N - f->from, 0, -1 };
+            token_step(&w, s);
+            leave_mode(mode);
+        }
+    }
+}
+
+static void tile_task(void *arg, int64_t task, int32_t worker) {
+    const Job *j = arg;
+    int attention_step = 0;
+    unsigned mode = enter_mode();
+    for (int32_t i = 0; i < j->phase->count; i++) {
+        const Action *s = &k_actions[j->phase->first + i];
+        int64_t n = step_tasks(j->f, s, attention_step);
+        if (task < n) {
+            profile(j->f, s, 1, worker);
+            global_task(j->f, s, task, worker, attention_step);
+            profile(j->f, s, 0, worker);
+            break;
+        }
+        task -= n;
+        attention_step += s->what == DO_ATTENTION;
+    }
+    leave_mode(mode);
+}
+
+static void append_to_cache(Frame *f, const Action *s, int attention_step) {
+    const Cache *c = &k_caches[s->layer];
+    for (int64_t b = 0; b < f->B; b++) {
+        State *state = f->states[b];
+        float *base = (float *)(state + 1) + state->context * c->offset;
+        f->keys[attention_step * f->B + b] = base;
+        f->values[attention_step * f->B + b] = base + state->context * c->groups * c->dk;
+    }
+    Attention a = forward_of(f, s, attention_step);
+    for (int64_t b = 0; b < f->B; b++) k_attention_append(&a, b);
+}
+
+static void run_global(Frame *f, const Stage *phase) {
+    Job j = { f, phase, 0, 0 };
+    int64_t tasks = 0;
+    int attention_step = 0;
+    for (int32_t i = 0; i < phase->count; i++) {
+        const Action *s = &k_actions[phase->first + i];
+        if (s->what == DO_ATTENTION && f->states) append_to_cache(f, s, attention_step);
+        tasks += step_tasks(f, s, attention_step);
+        attention_step += s->what == DO_ATTENTION;
+    }
+    k_par_for(f->ctx, tasks, tile_task, &j);
+    for (int32_t i = 0; i < phase->count; i++) {
+        const Action *s = &k_actions[phase->first + i];
+        if (s->what != DO_UNIFORM) continue;
+        unsigned mode = enter_mode();
+        Work w = { f, 0, 0, 0, 0, -1 };
+        profile(f, s, 1, 0);
+        row_step(&w, s);
+        profile(f, s, 0, 0);
+        leave_mode(mode);
+    }
+}
+
+void k_run_phase(Frame *f, const Stage *phase) {
+    if (phase->global)
+        run_global(f, phase);
+    else if (f->few)
+        run_few(f, phase);
+    else {
+        Job j = { f, phase, 0, 0 };
+        k_par_for(f->ctx, blocks(f->N - f->from, k_constants.chunk), chunk_task, &j);
+    }
+}

@@ -1,0 +1,57 @@
+/* What entry.c and driver.c share: a call's frame. */
+#ifndef STRATA_DRIVER_H
+#define STRATA_DRIVER_H
+
+#include "abi.h"
+#include "kernels.h"
+#include "program.h"
+
+/* The control block at the start of CTX; the tables follow, aligned. */
+typedef struct Context {
+    uint64_t magic;
+    strata_setup setup;
+    char message[256];
+    double sums[256];           /* partial results of sum_squares */
+} Context;
+
+/* A sequence's state: this, then the caches. */
+typedef struct State {
+    uint64_t hash;
+    int64_t context, length;
+    int64_t reserved[5];
+} State;
+
+/* One call of a program. */
+typedef struct Frame {
+    Context *ctx;
+    const Program *program;
+    const float *weights;
+    float *gradients;
+    float *token, *granule, *constant, *local;
+    int32_t *position;
+    const int32_t *tokens, *targets;
+    float *logits;
+    float uniform[2];
+    int64_t N, padded;          /* tokens; rounded up to whole granules */
+    int64_t B, T;
+    int64_t from;               /* first token that token phases work on */
+    int64_t local_floats;       /* of one worker, scratch included */
+    int64_t scratch;            /* offset of the scratch in it */
+    int few;                    /* few rows: split products by columns */
+    /* cached attention; NULL otherwise */
+    State *const *states;
+    float **keys, **values;     /* [attention steps of a phase][B] */
+    int64_t *past;              /* [B] */
+} Frame;
+
+static inline float *context_tables(Context *c) {
+    return (float *)((char *)c + ((sizeof *c + 63) & ~(size_t)63));
+}
+
+void k_run_phase(Frame *f, const Stage *phase);
+float *k_resolve(const Frame *f, const Ref *r, int32_t worker, int64_t first);
+void k_par_for(Context *c, int64_t tasks, strata_task_fn fn, void *arg);
+/* 0: the processor has every feature in k_constants.cpu; else a feature's name */
+const char *k_cpu_missing(void);
+
+#endif

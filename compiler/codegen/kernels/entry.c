@@ -1,0 +1,418 @@
+/*
+** The functions of a compiled model (abi.h).  Each is called model_NAME here;
+** the compiler renames them to PREFIX_NAME and hides everything else.
+*/
+#include "driver.h"
+
+#define EXPORT __attribute__((visibility("default"), used))
+
+enum { SUM_PIECES = 256, UPDATE_BLOCK = 16384, ZERO_BLOCK = 65536 };
+static const uint64_t READY = 0x5354524154413031u;
+
+static const strata_model *model(void) {
+    return (const strata_model *)k_model;
+}
+
+/* == Messages: text and numbers without a C library ========================= */
+
+typedef struct Text { char *at, *end; } Text;
+
+static void put(Text *t, const char *s) {
+    while (*s && t->at < t->end) *t->at++ = *s++;
+    *t->at = 0;
+}
+
+static void put_number(Text *t, int64_t v) {
+    char digits[24];
+    int n = 0;
+    uint64_t u = v < 0 ? -(uint64_t)v : (uint64_t)v;
+    do digits[n++] = (char)('0' + u % 10); while (u /= 10);
+    if (v < 0) digits[n++] = '-';
+    char text[25];
+    for (int i = 0; i < n; i++) text[i] = digits[n - 1 - i];
+    text[n] = 0;
+    put(t, text);
+}
+
+static Text message(Context *c) {
+    return (Text){ c->message, c->message + sizeof c->message - 1 };
+}
+
+static int32_t fail(Context *c, int32_t status, const char *what, int64_t found, const char *expected, int64_t limit) {
+    Text t = message(c);
+    put(&t, what);
+    put_number(&t, found);
+    put(&t, expected);
+    put_number(&t, limit);
+    return status;
+}
+
+/* == Sizes ================================================================== */
+
+static int64_t round_up(int64_t n, int64_t to) {
+    return (n + to - 1) / to * to;
+}
+
+typedef struct Layout { int64_t token, granule, constant, local, scratch, kept; } Layout;
+
+/* The largest need of any program, in floats: a token, a granule, once, a worker. */
+static Layout layout(void) {
+    Layout l = { 0, 0, 0, 0, 0, 0 };
+    for (int i = 0; i < PROGRAMS; i++) {
+        const Program *p = &k_programs[i];
+        if (p->token_floats > l.token) l.token = p->token_floats;
+        if (p->granule_floats > l.granule) l.granule = p->granule_floats;
+        if (p->constant_floats > l.constant) l.constant = p->constant_floats;
+        if (p->local_floats > l.local) l.local = p->local_floats;
+    }
+    l.kept = round_up(l.local * k_constants.chunk, 16);
+    int64_t bytes = k_constants.scratch_bytes, other = k_gemm_scratch(), head = k_attention_scratch(k_constants.max_head);
+    if (other > bytes) bytes = other;
+    if (head > bytes) bytes = head;
+    l.scratch = round_up((bytes + 3) / 4, 16);
+    return l;
+}
+
+/* positions, then keys, values and past of cached attention: 8 floats a token */
+enum { CALL_FLOATS = 8 };
+
+EXPORT size_t model_arena_bytes(int64_t tokens, int32_t workers) {
+    if (tokens < 1 || workers < 1 || tokens > INT64_C(1) << 40) return 0;
+    Layout l = layout();
+    int64_t padded = round_up(tokens, k_constants.granule);
+    int64_t floats = (l.token + CALL_FLOATS * (1 + k_constants.caches_at_once)) * padded
+        + round_up(l.granule, 16) * (padded / k_constants.granule)
+        + round_up(l.constant, 16) + workers * (l.kept + l.scratch);
+    return (size_t)floats * sizeof(float) + STRATA_ALIGN;
+}
+
+EXPORT size_t model_state_bytes(int64_t context) {
+    if (context < 1 || context > model()->context) return 0;
+    return sizeof(State) + (size_t)(context * k_constants.state_floats) * sizeof(float);
+}
+
+EXPORT const strata_model *model_model(void) {
+    return model();
+}
+
+EXPORT const char *model_strerror(int32_t status) {
+    switch (status) {
+    case STRATA_OK: return "done";
+    case STRATA_ERROR_ARGUMENT: return "an argument is wrong";
+    case STRATA_ERROR_CPU: return "the processor lacks a feature this model was compiled for";
+    case STRATA_ERROR_STATE: return "the state belongs to another model or context";
+    case STRATA_ERROR_FULL: return "the sequence would be longer than its context";
+    case STRATA_ERROR_MISSING: return "the model was built without this function";
+    case STRATA_ERROR_STOPPED: return "stopped by the caller";
+    case STRATA_ERROR_CHECK: return "a stray access was found";
+    default: return "unknown status";
+    }
+}
+
+EXPORT const char *model_message(const void *ctx) {
+    return ((const Context *)ctx)->message;
+}
+
+/* == Starting =============================================================== */
+
+static void make_tables(Context *c) {
+    float *tables = context_tables(c);
+    for (int32_t i = 0; i < k_constants.waves; i++) {
+        const Wave *w = &k_waves[i];
+        k_wave(0, model()->context, w->count, &k_frequencies[w->frequency], w->scale, w->sine, tables + w->offset, w->ld);
+    }
+}
+
+EXPORT int32_t model_prepare(void *ctx, const strata_setup *setup) {
+    Context *c = ctx;
+    c->setup = (strata_setup){ .struct_size = sizeof(strata_setup), .workers = 1 };
+    if (setup) c->setup = *setup;
+    if (c->setup.workers < 1) return fail(c, STRATA_ERROR_ARGUMENT, "workers is ", c->setup.workers, ", expected at least ", 1);
+    if (!c->setup.par_for) c->setup.workers = 1;
+    make_tables(c);
+    c->magic = READY;
+    return STRATA_OK;
+}
+
+/* Compiled for the plainest processor: it finds out what this one has. */
+__attribute__((target("no-avx"))) EXPORT int32_t model_init(void *ctx, size_t bytes, const strata_setup *setup) {
+    Context *c = ctx;
+    if (!c || bytes < (size_t)model()->ctx_bytes || (uintptr_t)ctx % STRATA_ALIGN) return STRATA_ERROR_ARGUMENT;
+    c->magic = 0;
+    c->message[0] = 0;
+    if (setup && setup->struct_size != sizeof *setup) return STRATA_ERROR_ARGUMENT;
+    const char *missing = k_cpu_missing();
+    if (missing) {
+        volatile char *to = c->message;
+        for (const char *s = "the processor lacks "; *s; s++) *to++ = *s;
+        for (const char *s = missing; *s; s++) *to++ = *s;
+        *to = 0;
+        return STRATA_ERROR_CPU;
+    }
+    return model_prepare(ctx, setup);
+}
+
+EXPORT int32_t model_state_init(void *ctx, void *state, int64_t context) {
+    Context *c = ctx;
+    if (!state || (uintptr_t)state % STRATA_ALIGN || context < 1 || context > model()->context)
+        return fail(c, STRATA_ERROR_ARGUMENT, "the context of a state is ", context, ", expected 1 to ", model()->context);
+    *(State *)state = (State){ .hash = model()->spec_hash, .context = context };
+    return STRATA_OK;
+}
+
+/* == Frames ================================================================= */
+
+static int32_t check_ids(Context *c, const char *what, const int32_t *ids, int64_t B, int64_t T) {
+    for (int64_t i = 0; i < B * T; i++) {
+        if ((uint32_t)ids[i] < (uint32_t)model()->vocab) continue;
+        Text t = message(c);
+        put(&t, what), put(&t, " ["), put_number(&t, i / T), put(&t, ","), put_number(&t, i % T), put(&t, "] is ");
+        put_number(&t, ids[i]), put(&t, ", expected 0 to "), put_number(&t, model()->vocab - 1);
+        return STRATA_ERROR_ARGUMENT;
+    }
+    return STRATA_OK;
+}
+
+static int32_t check_call(Context *c, const void *w, const void *arena, const int32_t *tokens, int64_t B, int64_t T) {
+    if (!c || (uintptr_t)c % STRATA_ALIGN || c->magic != READY) return STRATA_ERROR_ARGUMENT;
+    c->message[0] = 0;
+    if (!w || !arena || !tokens) return fail(c, STRATA_ERROR_ARGUMENT, "a pointer is null: argument ", !w ? 2 : !arena ? 3 : 4, " of ", 4);
+    if ((uintptr_t)w % STRATA_ALIGN || (uintptr_t)arena % STRATA_ALIGN)
+        return fail(c, STRATA_ERROR_ARGUMENT, "weights and arena must be aligned; the address is off by ", (int64_t)(((uintptr_t)w | (uintptr_t)arena) % STRATA_ALIGN), " of ", STRATA_ALIGN);
+    if (B < 1) return fail(c, STRATA_ERROR_ARGUMENT, "the batch is ", B, ", expected at least ", 1);
+    if (T < 1 || T > model()->context)
+        return fail(c, STRATA_ERROR_ARGUMENT, "the sequence length is ", T, ", expected 1 to ", model()->context);
+    return check_ids(c, "token", tokens, B, T);
+}
+
+static Frame frame(Context *c, int program, const void *w, void *arena, const int32_t *tokens, int64_t B, int64_t T) {
+    Frame f = { .ctx = c, .program = &k_programs[program], .weights = w, .tokens = tokens, .B = B, .T = T, .N = B * T };
+    Layout l = layout();
+    f.padded = round_up(f.N, k_constants.granule);
+    f.token = arena;
+    f.position = (int32_t *)(f.token + l.token * f.padded);
+    char *pointers = (char *)(f.position + f.padded);
+    int64_t slots = f.padded * k_constants.caches_at_once;
+    f.keys = (float **)pointers;
+    f.values = f.keys + slots;
+    f.past = (int64_t *)(f.values + slots);
+    f.granule = f.token + (l.token + CALL_FLOATS * (1 + k_constants.caches_at_once)) * f.padded;
+    f.constant = f.granule + round_up(l.granule, 16) * (f.padded / k_constants.granule);
+    f.local = f.constant + round_up(l.constant, 16);
+    f.scratch = l.kept;
+    f.local_floats = l.kept + l.scratch;
+    f.uniform[0] = 1;
+    f.uniform[1] = (float)(1.0 / (double)f.N);
+    for (int64_t i = 0; i < f.N; i++) f.position[i] = (int32_t)(i % T);
+    return f;
+}
+
+static void run(Frame *f) {
+    for (int32_t i = 0; i < f->program->phases; i++) k_run_phase(f, &k_stages[f->program->phase + i]);
+}
+
+EXPORT int32_t model_logits(void *ctx, const void *w, void *arena, const int32_t *tokens, int64_t B, int64_t T, float *out) {
+    int32_t status = check_call(ctx, w, arena, tokens, B, T);
+    if (status) return status;
+    Frame f = frame(ctx, PROGRAM_LOGITS, w, arena, tokens, B, T);
+    f.logits = out;
+    run(&f);
+    return STRATA_OK;
+}
+
+/* == Sequences ============================================================== */
+
+static int32_t check_state(Context *c, const State *s, int64_t more) {
+    if (!s || (uintptr_t)s % STRATA_ALIGN || s->hash != model()->spec_hash || s->context < 1 || s->context > model()->context
+        || s->length < 0 || s->length > s->context) {
+        Text t = message(c);
+        put(&t, "the state is not one of this model");
+        return STRATA_ERROR_STATE;
+    }
+    if (more > s->context - s->length)
+        return fail(c, STRATA_ERROR_FULL, "the sequence would have ", s->length + more, " tokens, its context is ", s->context);
+    return STRATA_OK;
+}
+
+static void advance(Frame *f) {
+    for (int64_t b = 0; b < f->B; b++) ((State *)f->states[b])->length += f->T;
+}
+
+/* The last token phase works on the last position only: nothing reads the rest. */
+static void run_last(Frame *f, int last_logits) {
+    const Program *p = f->program;
+    for (int32_t i = 0; i < p->phases; i++) {
+        if (i == p->phases - 1 && !k_stages[p->phase + i].global) {
+            if (!last_logits) break;
+            f->from = f->N - 1;
+            f->few = 1;
+        }
+        k_run_phase(f, &k_stages[p->phase + i]);
+    }
+}
+
+EXPORT int32_t model_prefill(void *ctx, const void *w, void *state, void *arena, const int32_t *tokens, int64_t n, float *logits) {
+    Context *c = ctx;
+    int32_t status = check_call(c, w, arena, tokens, 1, n);
+    if (!status) status = check_state(c, state, n);
+    if (status) return status;
+    Frame f = frame(c, PROGRAM_LOGITS, w, arena, tokens, 1, n);
+    State *one[1] = { state };
+    f.states = one;
+    f.past[0] = one[0]->length;
+    for (int64_t i = 0; i < n; i++) f.position[i] = (int32_t)(one[0]->length + i);
+    if (logits) f.logits = logits - (n - 1) * model()->vocab;
+    run_last(&f, logits != 0);
+    advance(&f);
+    return STRATA_OK;
+}
+
+EXPORT int32_t model_decode(void *ctx, const void *w, void *const *states, int32_t batch, void *arena, const int32_t *tokens, float *logits) {
+    Context *c = ctx;
+    int32_t status = check_call(c, w, arena, tokens, batch, 1);
+    if (!status && batch > k_constants.chunk)
+        status = fail(c, STRATA_ERROR_ARGUMENT, "the batch is ", batch, ", expected at most ", k_constants.chunk);
+    for (int32_t b = 0; !status && b < batch; b++) {
+        status = check_state(c, states[b], 1);
+        if (!status && ((const State *)states[b])->context != ((const State *)states[0])->context)
+            status = fail(c, STRATA_ERROR_STATE, "states of one batch need one context; found ", ((const State *)states[b])->context, " and ", ((const State *)states[0])->context);
+    }
+    if (status) return status;
+    Frame f = frame(c, PROGRAM_LOGITS, w, arena, tokens, batch, 1);
+    f.states = (State *const *)states;
+    f.logits = logits;
+    f.few = 1;
+    for (int32_t b = 0; b < batch; b++) {
+        f.past[b] = f.states[b]->length;
+        f.position[b] = (int32_t)f.past[b];
+    }
+    run(&f);
+    advance(&f);
+    return STRATA_OK;
+}
+
+/* == Loss and gradients ===================================================== */
+
+static void report(const Frame *f, strata_loss *out) {
+    const float *nll = k_resolve(f, &f->program->result, 0, 0);
+    int64_t stride = f->program->result.stride;
+    double sum = 0;
+    for (int64_t i = 0; i < f->N; i++) sum += nll[i * stride];
+    if (!out) return;
+    out->cross_entropy = out->loss = sum / (double)f->N;
+    if (f->program->loss.area != AREA_NONE) out->loss = *k_resolve(f, &f->program->loss, 0, 0);
+}
+
+EXPORT int32_t model_loss(void *ctx, const void *w, void *arena, const int32_t *tokens, const int32_t *targets, int64_t B, int64_t T, float *nll, strata_loss *out) {
+    int32_t status = check_call(ctx, w, arena, tokens, B, T);
+    if (!status) status = check_ids(ctx, "target", targets, B, T);
+    if (status) return status;
+    Frame f = frame(ctx, PROGRAM_LOSS, w, arena, tokens, B, T);
+    f.targets = targets;
+    run(&f);
+    report(&f, out);
+    const float *from = k_resolve(&f, &f.program->result, 0, 0);
+    for (int64_t i = 0; nll && i < f.N; i++) nll[i] = from[i * f.program->result.stride];
+    return STRATA_OK;
+}
+
+typedef struct Range { float *p; int64_t n; } Range;
+
+static void zero_task(void *arg, int64_t task, int32_t worker) {
+    (void)worker;
+    const Range *r = arg;
+    int64_t first = task * ZERO_BLOCK, n = r->n - first;
+    k_zero(n < ZERO_BLOCK ? n : ZERO_BLOCK, r->p + first);
+}
+
+EXPORT int32_t model_forward_backward(void *ctx, const void *w, void *train, void *arena, const int32_t *tokens,
+                                      const int32_t *targets, int64_t B, int64_t T, float scale, uint32_t flags,
+                                      strata_range_fn final, void *user, strata_loss *out) {
+    Context *c = ctx;
+    if (!model()->training) return STRATA_ERROR_MISSING;
+    int32_t status = check_call(c, w, arena, tokens, B, T);
+    if (!status && (!train || !targets || (uintptr_t)train % STRATA_ALIGN))
+        status = fail(c, STRATA_ERROR_ARGUMENT, "train and targets must be given and aligned to ", STRATA_ALIGN, " bytes; flags ", flags);
+    if (!status) status = check_ids(c, "target", targets, B, T);
+    if (status) return status;
+    Frame f = frame(c, PROGRAM_TRAIN, w, arena, tokens, B, T);
+    f.targets = targets;
+    f.gradients = train;
+    f.uniform[0] = scale;
+    Range all = { train, k_constants.gradients };
+    if (!(flags & STRATA_ACCUMULATE)) k_par_for(c, (all.n + ZERO_BLOCK - 1) / ZERO_BLOCK, zero_task, &all);
+    for (int32_t i = 0; i < f.program->phases; i++) {
+        const Stage *p = &k_stages[f.program->phase + i];
+        k_run_phase(&f, p);
+        if (final && p->final_count && final(user, p->final_first, p->final_count)) return STRATA_ERROR_STOPPED;
+    }
+    report(&f, out);
+    return STRATA_OK;
+}
+
+/* == Optimizer ============================================================== */
+
+static int32_t check_range(Context *c, const void *train, int64_t first, int64_t count) {
+    if (!model()->training) return STRATA_ERROR_MISSING;
+    if (!c || c->magic != READY || !train) return STRATA_ERROR_ARGUMENT;
+    if (first < 0 || count < 0 || first > k_constants.gradients || count > k_constants.gradients - first)
+        return fail(c, STRATA_ERROR_ARGUMENT, "the range ends at ", first + count, ", expected at most ", k_constants.gradients);
+    return STRATA_OK;
+}
+
+typedef struct Squares { Context *c; const float *g; int64_t count; } Squares;
+
+static void squares_task(void *arg, int64_t task, int32_t worker) {
+    (void)worker;
+    const Squares *s = arg;
+    int64_t from = s->count * task / SUM_PIECES, to = s->count * (task + 1) / SUM_PIECES;
+    s->c->sums[task] = k_sum_squares(to - from, s->g + from);
+}
+
+EXPORT int32_t model_sum_squares(void *ctx, const void *train, int64_t first, int64_t count, double *out) {
+    int32_t status = check_range(ctx, train, first, count);
+    if (status) return status;
+    Squares s = { ctx, (const float *)train + first, count };
+    k_par_for(ctx, SUM_PIECES, squares_task, &s);
+    *out = 0;
+    for (int i = 0; i < SUM_PIECES; i++) *out += s.c->sums[i];
+    return STRATA_OK;
+}
+
+typedef struct Update { float *w, *train; int64_t first, count; const strata_adamw *how; double c1, c2; } Update;
+
+static void update_piece(const Update *u, const strata_tensor *t, int64_t from, int64_t to) {
+    if (from < t->gradient) from = t->gradient;
+    if (to > t->gradient + t->count) to = t->gradient + t->count;
+    if (from >= to) return;
+    int64_t third = k_constants.gradients;
+    k_adamw(to - from, u->w + t->weight + (from - t->gradient), u->train + from, u->train + third + from,
+            u->train + 2 * third + from, (float)u->how->lr, (float)u->how->beta1, (float)u->how->beta2, (float)u->how->eps,
+            t->decay ? (float)u->how->weight_decay : 0.0f, (float)u->c1, (float)u->c2, (float)u->how->grad_scale);
+}
+
+static void update_task(void *arg, int64_t task, int32_t worker) {
+    (void)worker;
+    const Update *u = arg;
+    int64_t from = u->first + task * UPDATE_BLOCK, to = from + UPDATE_BLOCK;
+    if (to > u->first + u->count) to = u->first + u->count;
+    const strata_tensor *t = strata_tensors(model());
+    for (int32_t i = 0; i < model()->tensors; i++) update_piece(u, &t[i], from, to);
+}
+
+static double power(double x, int64_t n) {
+    double y = 1;
+    for (; n; n >>= 1, x *= x)
+        if (n & 1) y *= x;
+    return y;
+}
+
+EXPORT int32_t model_update(void *ctx, void *w, void *train, int64_t first, int64_t count, const strata_adamw *how) {
+    int32_t status = check_range(ctx, train, first, count);
+    if (status) return status;
+    if (!w || !how || how->struct_size != sizeof *how || how->step < 1)
+        return fail(ctx, STRATA_ERROR_ARGUMENT, "weights or settings of the update are missing, or the step is not ", 1, " or more; count ", count);
+    Update u = { w, train, first, count, how, 1 - power(how->beta1, how->step), 1 - power(how->beta2, how->step) };
+    k_par_for(ctx, (count + UPDATE_BLOCK - 1) / UPDATE_BLOCK, update_task, &u);
+    return STRATA_OK;
+}

@@ -1,0 +1,187 @@
+/*
+** Matrix products: y = x w^T, dx = dy w and dw += dy^T x.
+**
+** All three are C[rows, columns] (+)= A B in blocks of STEPS_MAX steps of the
+** summed axis and BLOCK columns.  A block of B is packed (pack.h) and stays in
+** the second-level cache; MR rows of A at a time stay in the first level while
+** the micro-kernel sweeps the panels of the block.  Within a block of steps an
+** element of C is one chain of v_fma from zero; blocks are added to C in order.
+** How steps fall into blocks depends on their number alone, and the chain of an
+** element is the same in full tiles and at the edges, so its bits depend on its
+** row of A, its column of B and the number of steps, nothing else.
+*/
+#include "kernels.h"
+#include "pack.h"
+
+/* MR * PANEL_VECTORS accumulators, PANEL_VECTORS columns of B and one value of A
+** fit the registers. */
+enum { MR = LANES == 16 ? 12 : LANES == 8 ? 6 : 4 };
+enum { STEPS_MAX = 256, BLOCK = 256 };
+/* Columns of A packed at once where A is transposed (weight gradients). */
+enum { GROUP = 8 * MR };
+enum { BLOCK_FLOATS = BLOCK / PANEL * (STEPS_MAX * PANEL + 16), GROUP_FLOATS = GROUP * STEPS_MAX };
+
+int64_t k_gemm_scratch(void)
+{
+    return (BLOCK_FLOATS + GROUP_FLOATS) * (int64_t)sizeof(float);
+}
+
+/* A: rows come MR at a time, 'next' floats apart; within them element (r, step s)
+** is at[r * row + s * step]. */
+typedef struct Left {
+    const float *at;
+    int64_t row, step, next;
+} Left;
+
+/* Steps of each block but the last: about equal, a multiple of four, not 0. */
+INLINE int64_t block_steps(int64_t steps)
+{
+    int64_t blocks = steps > 0 ? (steps + STEPS_MAX - 1) / STEPS_MAX : 1;
+    int64_t each = ((steps + blocks - 1) / blocks + 3) & ~(int64_t)3;
+    return each > 0 ? each : 4;
+}
+
+/* c[rows, columns] (+)= sum, columns < PANEL: the right edge. */
+static __attribute__((noinline)) void store_edge(int64_t rows, int64_t columns, const float *sum, float *c, int64_t ldc, int add)
+{
+    for (int64_t r = 0; r < rows; r++, sum += PANEL, c += ldc)
+        for (int64_t j = 0; j < columns; j += LANES) {
+            int64_t left = columns - j;
+            V x = v_load(sum + j);
+            if (left >= LANES)
+                v_store(c + j, add ? v_load(c + j) + x : x);
+            else
+                v_store_part(c + j, add ? v_load_part(c + j, left) + x : x, left);
+        }
+}
+
+/* C[rows, columns] (+)= A[rows, steps] panel; 'rows' is a constant where inlined,
+** so that the sums are registers. */
+INLINE void tile(int rows, int64_t steps, Left a, const float *panel, float *c, int64_t ldc, int64_t columns, int add)
+{
+    V sum[MR][PANEL_VECTORS];
+    UNROLL for (int r = 0; r < rows; r++)
+        for (int v = 0; v < PANEL_VECTORS; v++)
+            sum[r][v] = v_zero();
+    UNROLL for (int r = 0; r < rows; r++)
+        __builtin_prefetch(c + r * ldc, 1); /* arrives while the steps run */
+#pragma clang loop unroll_count(4)
+    for (int64_t s = 0; s < steps; s++, a.at += a.step, panel += PANEL) {
+        V b[PANEL_VECTORS];
+        for (int v = 0; v < PANEL_VECTORS; v++)
+            b[v] = v_load(panel + v * LANES);
+        UNROLL for (int r = 0; r < rows; r++) {
+            V value = v_splat(a.at[r * a.row]);
+            for (int v = 0; v < PANEL_VECTORS; v++)
+                sum[r][v] = v_fma(value, b[v], sum[r][v]);
+        }
+    }
+    if (columns < PANEL) {
+        float edge[MR * PANEL];
+        UNROLL for (int r = 0; r < rows; r++)
+            for (int v = 0; v < PANEL_VECTORS; v++)
+                v_store(edge + r * PANEL + v * LANES, sum[r][v]);
+        store_edge(rows, columns, edge, c, ldc, add);
+    } else if (add) {
+        UNROLL for (int r = 0; r < rows; r++)
+            for (int v = 0; v < PANEL_VECTORS; v++)
+                v_store(c + r * ldc + v * LANES, v_load(c + r * ldc + v * LANES) + sum[r][v]);
+    } else {
+        UNROLL for (int r = 0; r < rows; r++)
+            for (int v = 0; v < PANEL_VECTORS; v++)
+                v_store(c + r * ldc + v * LANES, sum[r][v]);
+    }
+}
+
+/* MR or fewer rows of A against all panels of a block. */
+INLINE void sweep(int rows, int64_t steps, Left a, const float *block, float *c, int64_t ldc, int64_t columns, int add)
+{
+    for (int64_t j = 0; j < columns; j += PANEL, block += panel_stride(steps))
+        tile(rows, steps, a, block, c + j, ldc, columns - j, add);
+}
+
+/* All rows: MR at a time, the rest by the binary digits of their number. */
+INLINE void multiply(int64_t rows, int64_t steps, Left a, const float *block, float *c, int64_t ldc, int64_t columns, int add)
+{
+    for (; rows >= MR; rows -= MR, a.at += a.next, c += MR * ldc)
+        sweep(MR, steps, a, block, c, ldc, columns, add);
+    UNROLL for (int part = 8; part > 0; part /= 2)
+        if (part < MR && rows & part) {
+            sweep(part, steps, a, block, c, ldc, columns, add);
+            a.at += part * a.row;
+            c += part * ldc;
+        }
+}
+
+/* The rows of A as they lie in memory, lda apart. */
+static __attribute__((noinline)) void multiply_rows(int64_t rows, int64_t steps, const float *a, int64_t lda,
+                                                    const float *block, float *c, int64_t ldc, int64_t columns, int add)
+{
+    multiply(rows, steps, (Left){a, lda, 1, MR * lda}, block, c, ldc, columns, add);
+}
+
+/* The rows of A as pack_left packs them. */
+static __attribute__((noinline)) void multiply_packed(int64_t rows, int64_t steps, const float *a,
+                                                      const float *block, float *c, int64_t ldc, int64_t columns)
+{
+    multiply(rows, steps, (Left){a, 1, MR, MR * steps}, block, c, ldc, columns, 1);
+}
+
+void k_linear(int64_t n, int64_t m, int64_t k, const float *x, int64_t ldx, const float *w, int64_t ldw,
+              float *y, int64_t ldy, int add, float *scratch)
+{
+    int64_t chunk = block_steps(k);
+    for (int64_t j = 0; j < m; j += BLOCK) {
+        int64_t columns = m - j < BLOCK ? m - j : BLOCK;
+        for (int64_t s = 0; s < k || s == 0; s += chunk) {
+            int64_t steps = k - s < chunk ? k - s : chunk;
+            pack_transposed(columns, steps, w + j * ldw + s, ldw, scratch);
+            multiply_rows(n, steps, x + s, ldx, scratch, y + j, ldy, columns, add || s > 0);
+        }
+    }
+}
+
+void k_linear_back(int64_t n, int64_t m, int64_t k, const float *dy, int64_t lddy, const float *w, int64_t ldw,
+                   float *dx, int64_t lddx, int add, float *scratch)
+{
+    int64_t chunk = block_steps(m);
+    for (int64_t j = 0; j < k; j += BLOCK) {
+        int64_t columns = k - j < BLOCK ? k - j : BLOCK;
+        for (int64_t s = 0; s < m || s == 0; s += chunk) {
+            int64_t steps = m - s < chunk ? m - s : chunk;
+            pack_rows(columns, steps, w + s * ldw + j, ldw, scratch);
+            multiply_rows(n, steps, dy + s, lddy, scratch, dx + j, lddx, columns, add || s > 0);
+        }
+    }
+}
+
+/* The transpose of a[steps, rows], in groups of MR rows: step after step. */
+INLINE void pack_left(int64_t rows, int64_t steps, const float *a, int64_t lda, float *out)
+{
+    int64_t whole = rows / MR, part = rows % MR;
+    for (int64_t s = 0; s < steps; s++, a += lda, out += MR) {
+        for (int64_t g = 0; g < whole; g++)
+            __builtin_memcpy(out + g * MR * steps, a + g * MR, MR * sizeof(float));
+        for (int64_t r = 0; r < part; r++)
+            out[whole * MR * steps + r] = a[whole * MR + r];
+    }
+}
+
+void k_linear_weight(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t k1, const float *dy, int64_t lddy,
+                     const float *x, int64_t ldx, float *dw, int64_t lddw, float *scratch)
+{
+    float *group = scratch + BLOCK_FLOATS;
+    int64_t chunk = block_steps(n);
+    for (int64_t j = k0; j < k1; j += BLOCK) {
+        int64_t columns = k1 - j < BLOCK ? k1 - j : BLOCK;
+        for (int64_t s = 0; s < n; s += chunk) {
+            int64_t steps = n - s < chunk ? n - s : chunk;
+            pack_rows(columns, steps, x + s * ldx + j, ldx, scratch);
+            for (int64_t i = m0; i < m1; i += GROUP) {
+                int64_t rows = m1 - i < GROUP ? m1 - i : GROUP;
+                pack_left(rows, steps, dy + s * lddy + i, lddy, group);
+                multiply_packed(rows, steps, group, scratch, dw + i * lddw + j, lddw, columns);
+            }
+        }
+    }
+}

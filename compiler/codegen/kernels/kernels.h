@@ -1,0 +1,107 @@
+/*
+** The kernel library: the contraction, sequence, loss and optimizer kernels
+** that compiled models call.  Written in C with clang's vector extensions,
+** compiled to LLVM bitcode when Strata is built, once for each vector width
+** (LANES = 4, 8 or 16 floats), and linked into every model, where LLVM
+** specialises it for the target's features.
+**
+** Rules for every function here.
+**   - Freestanding: no library calls but memcpy, memmove, memset (the compiler
+**     inserts those itself); no globals that are written; no allocation.
+**   - Matrices are float32, row-major; 'ld*' is the distance between rows in
+**     floats.  Pointers are 4-byte aligned only, unless said otherwise.
+**   - A row of a result has the same bits wherever it lies and whatever its
+**     neighbours are: each element is one chain of fused multiply-adds in
+**     order of k (KC blocks in order), in full tiles and at the edges alike.
+**     Sums are in a fixed order.  No reassociation, no fast-math.
+**   - 'scratch' is per worker, 64-byte aligned, KERNEL_SCRATCH(...) floats.
+*/
+#ifndef STRATA_KERNELS_H
+#define STRATA_KERNELS_H
+
+#include <stdint.h>
+#include <stddef.h>
+
+/* Work space a worker needs, in bytes: for products, and for attention of
+** head sizes up to d (the larger of the key's and the value's). */
+int64_t k_gemm_scratch(void);
+int64_t k_attention_scratch(int64_t d);
+
+/* gemm.c */
+/* y[n,m] = (add ? y : 0) + x[n,k] w[m,k]^T */
+void k_linear(int64_t n, int64_t m, int64_t k, const float *x, int64_t ldx, const float *w, int64_t ldw,
+              float *y, int64_t ldy, int add, float *scratch);
+/* dx[n,k] = (add ? dx : 0) + dy[n,m] w[m,k] */
+void k_linear_back(int64_t n, int64_t m, int64_t k, const float *dy, int64_t lddy, const float *w, int64_t ldw,
+                   float *dx, int64_t lddx, int add, float *scratch);
+/* dw[m,k] += dy[n,m]^T x[n,k]: rows [m0,m1), columns [k0,k1) only; tokens in order */
+void k_linear_weight(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t k1, const float *dy, int64_t lddy,
+                     const float *x, int64_t ldx, float *dw, int64_t lddw, float *scratch);
+/* Few rows (decoding): columns [m0,m1) of y[n,m] = (add ? y : 0) + x w^T, n <= 8 at
+** once internally, any n allowed; each weight is read once per 8 rows, at memory
+** speed; a row's bits do not depend on n or on the split into [m0,m1). */
+void k_linear_few(int64_t n, int64_t m0, int64_t m1, int64_t k, const float *x, int64_t ldx, const float *w, int64_t ldw,
+                  float *y, int64_t ldy, int add);
+
+/* attention.c: softmax(scale q k^T) v, query head h uses key group h / (heads / groups) */
+typedef struct Attention {
+    int64_t sequences, time;        /* queries: 'time' of each sequence, rows b * time + t */
+    int32_t heads, groups, dk, dv;  /* dk: query and key size, dv: value size */
+    int32_t causal;                 /* query t sees keys 0 .. past + t, else all past + time */
+    float scale;
+    const float *q;                 /* [rows][heads * dk] */
+    const float *k, *v;             /* used if keys is NULL: [rows][groups * dk], [rows][groups * dv] */
+    int64_t ldq, ldk, ldv;
+    float *o;                       /* [rows][heads * dv] */
+    float *lse;                     /* [rows][heads] natural log of the sum of exp; may be NULL */
+    int64_t ldo, ldlse;
+    /* cached form: sequence b's keys of group g start at keys[b] + g * context * dk,
+    ** rows dk apart, values likewise (dv); past[b] positions are there before the
+    ** first query, and the queries' own keys follow them. */
+    float *const *keys, *const *values;
+    const int64_t *past;
+    int64_t context;
+    /* backward only */
+    const float *dout;              /* [rows][heads * dv] */
+    int64_t lddout;
+    float *dq, *dk_, *dvalue;       /* gradients of q, k, v, overwritten */
+    int64_t lddq, lddk, lddv;
+} Attention;
+/* Tasks are independent; results don't depend on who runs them. */
+int64_t k_attention_tasks(const Attention *a);
+void k_attention(const Attention *a, int64_t task, float *scratch);
+/* Copies k, v rows of 'time' new positions into the caches (cached form): call
+** before the tasks above; sequence b. */
+void k_attention_append(const Attention *a, int64_t b);
+int64_t k_attention_grad_tasks(const Attention *a);
+void k_attention_grad(const Attention *a, int64_t task, float *scratch);
+
+/* loss.c: rows are tokens; logits [n,v] */
+void k_cross_entropy(int64_t n, int64_t v, const float *logits, int64_t ld, const int32_t *ids, float *nll, int64_t ldnll, float *lse, int64_t ldlse);
+/* dlogits may be the same memory as logits; dy[t * lddy] */
+void k_cross_entropy_grad(int64_t n, int64_t v, const float *logits, int64_t ld, const float *lse, int64_t ldlse, const int32_t *ids,
+                          const float *dy, int64_t lddy, float *dlogits, int64_t ldd);
+
+/* embed.c */
+void k_embed(int64_t n, int64_t d, const float *w, int64_t ldw, const int32_t *ids, float *y, int64_t ldy);
+/* dw[ids[t], c] += dy[t, c] for columns [c0,c1), tokens in order */
+void k_embed_weight(int64_t n, int64_t c0, int64_t c1, const float *dy, int64_t lddy, const int32_t *ids, float *dw, int64_t lddw);
+
+/* optimizer.c */
+/* p (1 - lr wd), then AdamW with bias corrections c1 = 1 - beta1^step, c2 = 1 - beta2^step;
+** g is multiplied by grad_scale as it is read */
+void k_adamw(int64_t n, float *p, const float *g, float *m, float *v, float lr, float beta1, float beta2, float eps,
+             float weight_decay, float c1, float c2, float grad_scale);
+/* sum of squares in double, fixed order that depends on n only */
+double k_sum_squares(int64_t n, const float *g);
+/* out[i] (+)= sum over r < rows of part[r * ld + i], r in order */
+void k_reduce_rows(int64_t rows, int64_t n, const float *part, int64_t ld, float *out, int add);
+void k_zero(int64_t n, float *p);
+
+/* tables.c: table[position * ld + i] = scale * cos or sin(position * frequency[i]),
+** computed in double: no libm */
+void k_wave(int64_t first, int64_t positions, int64_t n, const double *frequency, double scale, int sine, float *table, int64_t ld);
+
+/* math.c, used by the kernels and by generated row kernels' tests; static inline
+** vector versions are in vector.h */
+#endif

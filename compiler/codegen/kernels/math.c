@@ -1,0 +1,19 @@
+/*
+** The elementary functions as functions with names, for generated row kernels:
+** they call these on <LANES x float> values, and LLVM inlines them.
+*/
+#include "vmath.h"
+
+#define EXPORTED __attribute__((used, visibility("hidden")))
+
+EXPORTED V k_exp(V x);
+EXPORTED V k_log(V x);
+EXPORTED V k_tanh(V x);
+EXPORTED V k_erf(V x);
+EXPORTED V k_sigmoid(V x);
+
+V k_exp(V x) { return v_exp(x); }
+V k_log(V x) { return v_log(x); }
+V k_tanh(V x) { return v_tanh(x); }
+V k_erf(V x) { return v_erf(x); }
+V k_sigmoid(V x) { return v_sigmoid(x); }

@@ -1,0 +1,118 @@
+/*
+** Packing for products.  The right operand of a product, a block of kc steps by
+** nc columns, is laid out in panels of PANEL columns: panel j holds, step after
+** step, the PANEL floats of its columns.  The micro-kernel then reads one
+** stream, whatever the matrix' leading dimension was.
+**
+** Columns beyond the last are filled with anything finite or not: their results
+** are never stored, and no other column's result depends on them.
+*/
+#ifndef STRATA_PACK_H
+#define STRATA_PACK_H
+
+#include "vector.h"
+
+enum { PANEL_VECTORS = 2, PANEL = PANEL_VECTORS * LANES };
+
+/* Floats between panels of kc steps: a cache line more than they need, so that
+** writing all panels at one step does not meet in one cache set. */
+INLINE int64_t panel_stride(int64_t kc) { return kc * PANEL + 16; }
+
+/* Shuffles within each group of four lanes. */
+#if LANES == 16
+#define FOURS_(a, b, i, j, k, l) \
+    __builtin_shufflevector(a, b, i, j, k + 12, l + 12, i + 4, j + 4, k + 16, l + 16, \
+                            i + 8, j + 8, k + 20, l + 20, i + 12, j + 12, k + 24, l + 24)
+#elif LANES == 8
+#define FOURS_(a, b, i, j, k, l) \
+    __builtin_shufflevector(a, b, i, j, k + 4, l + 4, i + 4, j + 4, k + 8, l + 8)
+#else
+#define FOURS_(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
+#endif
+
+typedef float V4Mem __attribute__((vector_size(16), aligned(4), may_alias));
+
+/* Four floats of each of LANES rows: row[0], row[4], .. side by side. */
+INLINE V load_fours(const float *const *row, int64_t at)
+{
+    V4 a = *(const V4Mem *)(row[0] + at);
+#if LANES == 4
+    return a;
+#else
+    V4 b = *(const V4Mem *)(row[4] + at);
+    V8 low = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7);
+#if LANES == 8
+    return low;
+#else
+    V4 c = *(const V4Mem *)(row[8] + at), d = *(const V4Mem *)(row[12] + at);
+    V8 high = __builtin_shufflevector(c, d, 0, 1, 2, 3, 4, 5, 6, 7);
+    return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+#endif
+#endif
+}
+
+/* out[step * PANEL + l] = row[l][at + step] for four steps and all lanes l. */
+INLINE void transpose_four(const float *const *row, int64_t at, float *out)
+{
+    V r0 = load_fours(row, at), r1 = load_fours(row + 1, at);
+    V r2 = load_fours(row + 2, at), r3 = load_fours(row + 3, at);
+    V low01 = FOURS_(r0, r1, 0, 1, 4, 5), high01 = FOURS_(r0, r1, 2, 3, 6, 7);
+    V low23 = FOURS_(r2, r3, 0, 1, 4, 5), high23 = FOURS_(r2, r3, 2, 3, 6, 7);
+    v_store(out, FOURS_(low01, low23, 0, 2, 4, 6));
+    v_store(out + PANEL, FOURS_(low01, low23, 1, 3, 5, 7));
+    v_store(out + 2 * PANEL, FOURS_(high01, high23, 0, 2, 4, 6));
+    v_store(out + 3 * PANEL, FOURS_(high01, high23, 1, 3, 5, 7));
+}
+
+/* LANES columns of one panel from as many rows of w; columns beyond 'last' repeat it.
+** Sixteen steps at a time: a cache line of each row is used up before it can be evicted. */
+INLINE void pack_lanes(const float *w, int64_t ldw, int64_t first, int64_t last, int64_t kc, float *out)
+{
+    const float *row[LANES];
+    for (int l = 0; l < LANES; l++)
+        row[l] = w + (first + l < last ? first + l : last) * ldw;
+    int64_t step = 0;
+    for (; step + 16 <= kc; step += 16)
+        for (int part = 0; part < 16; part += 4)
+            transpose_four(row, step + part, out + (step + part) * PANEL);
+    for (; step + 4 <= kc; step += 4)
+        transpose_four(row, step, out + step * PANEL);
+    for (; step < kc; step++)
+        for (int l = 0; l < LANES; l++)
+            out[step * PANEL + l] = row[l][step];
+}
+
+/* The block whose columns are the first 'columns' rows of w[.., kc]. */
+INLINE void pack_transposed(int64_t columns, int64_t kc, const float *w, int64_t ldw, float *out)
+{
+    for (int64_t j = 0; j < columns; j += PANEL, out += panel_stride(kc))
+        for (int v = 0; v < PANEL_VECTORS; v++)
+            pack_lanes(w, ldw, j + v * LANES, columns - 1, kc, out + v * LANES);
+}
+
+/* n floats, 0 < n < PANEL, of a panel's step. */
+INLINE void copy_part(const float *from, int64_t n, float *to)
+{
+    for (int v = 0; v < PANEL_VECTORS; v++) {
+        int64_t left = n - v * LANES;
+        v_store(to + v * LANES, left >= LANES ? v_load(from + v * LANES) :
+                                left > 0 ? v_load_part(from + v * LANES, left) : v_zero());
+    }
+}
+
+/* The block whose columns are the first 'columns' columns of w[kc, ..]. */
+INLINE void pack_rows(int64_t columns, int64_t kc, const float *w, int64_t ldw, float *out)
+{
+    int64_t whole = columns / PANEL, part = columns % PANEL;
+    for (int64_t step = 0; step < kc; step++) {
+        const float *from = w + step * ldw;
+        float *to = out + step * PANEL;
+        for (int64_t j = 0; j < whole; j++, from += PANEL, to += panel_stride(kc))
+            for (int v = 0; v < PANEL_VECTORS; v++)
+                v_store(to + v * LANES, v_load(from + v * LANES));
+        if (part)
+            copy_part(from, part, to);
+    }
+}
+
+#endif

@@ -1,0 +1,110 @@
+/*
+** The tables a compiled model is made of: written by the compiler as constants
+** (codegen/program.c), walked by driver.c, which is linked into the model.
+** Indices and offsets only, no pointers: the object needs no relocations in
+** its data and has nothing writable.
+*/
+#ifndef STRATA_PROGRAM_H
+#define STRATA_PROGRAM_H
+
+#include <stdint.h>
+
+/* Areas an operand can lie in.  The unit of 'offset' is a float; in TOKEN it
+** is a float a token (the area holds one value after another). */
+enum {
+    AREA_NONE,          /* no operand: a null pointer */
+    AREA_WEIGHT, AREA_GRADIENT,
+    AREA_TOKEN, AREA_LOCAL, AREA_GRANULE, AREA_CONSTANT,
+    AREA_TABLE,         /* in the context: cos and sin, 'stride' a position */
+    AREA_UNIFORM,       /* [0] seed, [1] 1 / tokens */
+    AREA_TOKENS, AREA_TARGETS, AREA_POSITION,       /* int32, one a token */
+    AREA_LOGITS,        /* the caller's [tokens, V] */
+    AREAS
+};
+
+typedef struct Ref {
+    int32_t area;
+    int32_t stride;     /* floats from one token's row to the next */
+    int64_t offset;
+} Ref;
+
+/* What a step does; the columns say what its refs and numbers are. */
+enum {
+    DO_ROW,                     /* kernel; refs as the kernel wants them */
+    DO_UNIFORM,                 /* the same, once, not by token */
+    DO_LINEAR,                  /* y, x, w; n = {M, K}; flag: add */
+    DO_LINEAR_BACK,             /* dx, dy, w; n = {M, K}; flag: add */
+    DO_EMBED,                   /* y, w, ids; n = {D} */
+    DO_CROSS_ENTROPY,           /* nll, lse, logits, ids; n = {V} */
+    DO_CROSS_ENTROPY_GRAD,      /* dlogits, logits, lse, ids, dy; n = {V} */
+    DO_OUTER,                   /* dw, dy, x; n = {M, K} */
+    DO_SCATTER,                 /* dw, dy, ids; n = {D} */
+    DO_ATTENTION,               /* o, lse, q, k, v; n = {H, G, dk, dv}, flag: causal */
+    DO_ATTENTION_GRAD,          /* dq, dk, dv, q, k, v, o, lse, do; the same */
+    DO_REDUCE                   /* out, partial; n = {count}; flag: add */
+};
+
+typedef struct Action {
+    int32_t what, kernel;       /* kernel: of DO_ROW and DO_UNIFORM */
+    int32_t ref, refs;          /* in k_refs */
+    int32_t flag, profile;      /* profile: index in the kernel table */
+    float scale;
+    int32_t layer;              /* DO_ATTENTION: which cache */
+    int64_t n[4];
+} Action;
+
+typedef struct Stage {
+    int32_t first, count, global, reserved;
+    int64_t final_first, final_count;   /* gradients final after it */
+} Stage;
+
+/* One of the programs of a model. */
+typedef struct Program {
+    int32_t phase, phases;              /* in k_stages */
+    int64_t token_floats, local_floats, granule_floats, constant_floats;
+    Ref result;                         /* nll or loss terms, see driver.c */
+    Ref loss;                           /* AREA_NONE: the loss is the cross entropy */
+} Program;
+
+enum { PROGRAM_LOGITS, PROGRAM_LOSS, PROGRAM_TRAIN, PROGRAMS };
+
+/* A table of cos or sin of position times frequency. */
+typedef struct Wave {
+    int64_t offset, count, frequency;   /* in the table area; in k_frequencies */
+    double scale;
+    int32_t sine, ld;
+} Wave;
+
+/* A cache of keys and values: floats a position, before it 'offset' a position. */
+typedef struct Cache {
+    int64_t offset;
+    int32_t groups, dk, dv, reserved;
+} Cache;
+
+typedef struct Constants {
+    int32_t waves, caches;
+    int32_t chunk;                      /* tokens a task, a multiple of the granule */
+    int32_t granule;
+    int64_t table_floats;               /* of all waves */
+    int64_t state_floats;               /* a position, of all caches */
+    int64_t scratch_bytes;              /* a worker, row kernels' part */
+    int64_t max_head;                   /* largest head size */
+    int64_t gradients;                  /* floats in a third of TRAIN */
+    int32_t check, caches_at_once;      /* attention steps in one phase, at most */
+    uint64_t cpu[4];                    /* bits of processor features needed, see cpu.c */
+} Constants;
+
+extern const Constants k_constants;
+extern const Program k_programs[];
+extern const Stage k_stages[];
+extern const Action k_actions[];
+extern const Ref k_refs[];
+extern const Wave k_waves[];
+extern const Cache k_caches[];
+extern const double k_frequencies[];
+extern const unsigned char k_model[];   /* strata_model and its tables */
+
+/* Generated: row kernel number 'kernel' on tokens [first, first + count). */
+void k_row(int32_t kernel, float *const *p, int64_t first, int64_t count, float *scratch);
+
+#endif

@@ -1,0 +1,207 @@
+/*
+** Vectors of LANES floats for the kernel library: loads and stores at any
+** float address, parts of a vector at the end of a row (nothing past the end
+** is touched), sums in one fixed order, and exp and log.
+**
+** Every helper is inlined and needs no library function.  Where the target has
+** no fused multiply-add (LANES = 4), v_fma is a product and a sum: calling
+** libm's fmaf for each lane would be a hundred times slower.  The bits of a
+** result so depend on the target, never on anything else.
+*/
+#ifndef STRATA_VECTOR_H
+#define STRATA_VECTOR_H
+
+#include <stdint.h>
+#include <stddef.h>
+#if LANES != 4 && LANES != 8 && LANES != 16
+#error "compile with -DLANES=4, 8 or 16"
+#endif
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
+
+typedef float V __attribute__((vector_size(LANES * 4)));
+typedef int32_t VI __attribute__((vector_size(LANES * 4)));
+/* How vectors lie in memory: 4-byte aligned, over any floats. */
+typedef float VMem __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
+typedef int32_t VIMem __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
+
+#define INLINE static inline __attribute__((always_inline, unused))
+/* Before a loop of constant length over an array of vectors: the array becomes registers. */
+#define UNROLL _Pragma("clang loop unroll(full)")
+
+#if LANES == 16
+#define SPLAT_(x) {x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x}
+#elif LANES == 8
+#define SPLAT_(x) {x, x, x, x, x, x, x, x}
+#else
+#define SPLAT_(x) {x, x, x, x}
+#endif
+INLINE V v_splat(float x) { return (V)SPLAT_(x); }
+INLINE VI vi_splat(int32_t x) { return (VI)SPLAT_(x); }
+INLINE V v_zero(void) { return (V){0}; }
+INLINE V v_load(const float *p) { return *(const VMem *)p; }
+INLINE void v_store(float *p, V x) { *(VMem *)p = x; }
+INLINE VI vi_load(const int32_t *p) { return *(const VIMem *)p; }
+INLINE void vi_store(int32_t *p, VI x) { *(VIMem *)p = x; }
+
+/* 0, 1, .. LANES - 1 */
+INLINE VI vi_iota(void)
+{
+#if LANES == 16
+    return (VI){0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+#elif LANES == 8
+    return (VI){0, 1, 2, 3, 4, 5, 6, 7};
+#else
+    return (VI){0, 1, 2, 3};
+#endif
+}
+
+/* a * b + c, rounded once where the target can. */
+INLINE V v_fma(V a, V b, V c)
+{
+#ifdef __FMA__
+    return __builtin_elementwise_fma(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+
+/* As v_fma, of one lane: the same bits. */
+INLINE float s_fma(float a, float b, float c)
+{
+#ifdef __FMA__
+    return __builtin_fmaf(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+
+INLINE V v_from_bits(VI x) { return (V)x; }
+INLINE VI v_bits(V x) { return (VI)x; }
+INLINE V v_to_float(VI x) { return __builtin_convertvector(x, V); }
+
+/* Comparisons of V give VI lanes of 0 or -1: v_select(a > b, a, b). */
+INLINE V v_select(VI mask, V yes, V no) { return (V)((mask & (VI)yes) | (~mask & (VI)no)); }
+/* If either is NaN, b. */
+INLINE V v_max(V a, V b) { return v_select(a > b, a, b); }
+INLINE V v_min(V a, V b) { return v_select(a < b, a, b); }
+INLINE V v_abs(V a) { return (V)((VI)a & 0x7fffffff); }
+
+/* The first n < LANES floats at p, zeros above; reads no more than them. */
+INLINE V v_load_part(const float *p, int64_t n)
+{
+#if LANES == 16 && defined(__AVX512F__)
+    return (V)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), p);
+#elif LANES == 8 && defined(__AVX2__)
+    return (V)_mm256_maskload_ps(p, (__m256i)(vi_iota() < (int32_t)n));
+#else
+    V x = v_zero();
+    for (int l = 0; l < LANES - 1; l++)
+        x[l] = l < n ? p[l] : 0;
+    return x;
+#endif
+}
+
+/* Stores the first n < LANES lanes; writes no more than them. */
+INLINE void v_store_part(float *p, V x, int64_t n)
+{
+#if LANES == 16 && defined(__AVX512F__)
+    _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1), (__m512)x);
+#elif LANES == 8 && defined(__AVX2__)
+    _mm256_maskstore_ps(p, (__m256i)(vi_iota() < (int32_t)n), (__m256)x);
+#else
+    for (int l = 0; l < LANES - 1; l++)
+        if (l < n)
+            p[l] = x[l];
+#endif
+}
+
+/* x with the lanes from n on replaced by 'other'. */
+INLINE V v_keep(V x, int64_t n, float other) { return v_select(vi_iota() < (int32_t)n, x, v_splat(other)); }
+
+/* The order of sums and maxima over a vector's lanes: halves, again and again. */
+typedef float V4 __attribute__((vector_size(16)));
+typedef float V8 __attribute__((vector_size(32)));
+
+#if LANES == 16
+#define V_FOLD4(x, op) \
+    V8 eight_ = op(__builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7), \
+                   __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15)); \
+    V4 four_ = op(__builtin_shufflevector(eight_, eight_, 0, 1, 2, 3), \
+                  __builtin_shufflevector(eight_, eight_, 4, 5, 6, 7))
+#elif LANES == 8
+#define V_FOLD4(x, op) \
+    V4 four_ = op(__builtin_shufflevector(x, x, 0, 1, 2, 3), __builtin_shufflevector(x, x, 4, 5, 6, 7))
+#else
+#define V_FOLD4(x, op) V4 four_ = x
+#endif
+#define V_ADD_(a, b) ((a) + (b))
+#define V_MAX_(a, b) __builtin_elementwise_max(a, b)
+
+INLINE float v_sum(V x)
+{
+    V_FOLD4(x, V_ADD_);
+    return (four_[0] + four_[2]) + (four_[1] + four_[3]);
+}
+
+/* Of numbers, not NaN. */
+INLINE float v_largest(V x)
+{
+    V_FOLD4(x, V_MAX_);
+    float even = V_MAX_(four_[0], four_[2]), odd = V_MAX_(four_[1], four_[3]);
+    return V_MAX_(even, odd);
+}
+
+/* e^x within 1 ulp over the whole range: -inf gives 0, large x inf, NaN itself.
+** x = n ln 2 + r; 2^n is applied in two halves, so that results may be denormal. */
+INLINE V v_exp(V x)
+{
+    x = v_max(v_splat(-104.0f), x);
+    x = v_min(v_splat(89.0f), x);
+    const V magic = v_splat(12582912.0f); /* 1.5 * 2^23: adding it rounds to an integer */
+    V shifted = v_fma(x, v_splat(1.44269504f), magic);
+    V n = shifted - magic;
+    VI whole = (VI)shifted - 0x4b400000;
+    V r = v_fma(n, v_splat(-0.693359375f), x);
+    r = v_fma(n, v_splat(2.12194440e-4f), r);
+    V p = v_splat(1.9875691500e-4f);
+    p = v_fma(p, r, v_splat(1.3981999507e-3f));
+    p = v_fma(p, r, v_splat(8.3334519073e-3f));
+    p = v_fma(p, r, v_splat(4.1665795894e-2f));
+    p = v_fma(p, r, v_splat(1.6666665459e-1f));
+    p = v_fma(p, r, v_splat(5.0000001201e-1f));
+    p = v_fma(p, r * r, r) + 1.0f;
+    VI half = whole >> 1;
+    V low = (V)((half + 127) << 23), high = (V)((whole - half + 127) << 23);
+    return p * low * high;
+}
+
+/* Natural log within 1 ulp: of 0 -inf, of negatives NaN, of inf and NaN themselves.
+** x = 2^e m with m in [sqrt(1/2), sqrt(2)). */
+INLINE V v_log(V x)
+{
+    VI tiny = x < 1.17549435e-38f;
+    V y = v_select(tiny, x * 8388608.0f, x); /* denormals: times 2^23 */
+    VI bits = (VI)y - 0x3f3504f3;            /* less sqrt(1/2): its exponent field is then e */
+    V e = v_to_float((bits >> 23) - (tiny & 23));
+    V m = (V)((bits & 0x007fffff) + 0x3f3504f3) - 1.0f;
+    V p = v_splat(7.0376836292e-2f);
+    p = v_fma(p, m, v_splat(-1.1514610310e-1f));
+    p = v_fma(p, m, v_splat(1.1676998740e-1f));
+    p = v_fma(p, m, v_splat(-1.2420140846e-1f));
+    p = v_fma(p, m, v_splat(1.4249322787e-1f));
+    p = v_fma(p, m, v_splat(-1.6668057665e-1f));
+    p = v_fma(p, m, v_splat(2.0000714765e-1f));
+    p = v_fma(p, m, v_splat(-2.4999993993e-1f));
+    p = v_fma(p, m, v_splat(3.3333331174e-1f));
+    V square = m * m;
+    V low = v_fma(e, v_splat(-2.12194440e-4f), p * m * square);
+    low = v_fma(square, v_splat(-0.5f), low);
+    V log = v_fma(e, v_splat(0.693359375f), m + low);
+    log = v_select(x == 0.0f, v_splat(-__builtin_inff()), log);
+    log = v_select(x < 0.0f, v_splat(__builtin_nanf("")), log);
+    return v_select((x != x) | (x == __builtin_inff()), x, log);
+}
+
+#endif

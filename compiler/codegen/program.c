@@ -1,0 +1,376 @@
+/*
+** Programs of a model (logits, loss, training), planned and written down as
+** the tables that driver.c walks.
+*/
+#include "tables.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "gradient.h"
+
+enum { CHUNK = 256 };
+
+void *list_add(List *l, size_t size) {
+    if (l->n == l->cap) {
+        l->cap = l->cap ? 2 * l->cap : 64;
+        l->data = realloc(l->data, (size_t)l->cap * size);
+        if (!l->data) {
+            fprintf(stderr, "error: memory: expected room for the model's tables, found none\n");
+            exit(3);
+        }
+    }
+    void *at = (char *)l->data + (size_t)l->n++ * size;
+    memset(at, 0, size);
+    return at;
+}
+
+/* == Plans ================================================================== */
+
+static Plan *plan_program(const Graph *g, const char *const *outputs, bool reuse) {
+    Graph *own = graph_extract(g, outputs);
+    own = pass_simplify(own);
+    graph_verify(own);
+    own = pass_recompute(own);
+    graph_verify(own);
+    own = pass_expand(own);
+    graph_verify(own);
+    Plan *p = pass_schedule(own);
+    pass_memory(p, reuse);
+    return p;
+}
+
+static Plan *plan_training(const Graph *g, bool reuse) {
+    bool terms = graph_find(g, "loss") != graph_find(g, "cross_entropy");
+    Graph *own = graph_extract(g, (const char *const[]){ "nll", "loss", NULL });
+    pass_gradient(own);
+    const char **name = calloc((size_t)own->nout + 1, sizeof *name);
+    int n = 0;
+    for (int i = 0; i < own->nout; i++)
+        if (terms || strcmp(own->out[i].name, "loss")) name[n++] = own->out[i].name;
+    Plan *p = plan_program(own, name, reuse);
+    free(name);
+    graph_free(own);
+    return p;
+}
+
+/* == Places of parameters =================================================== */
+
+static int find_param(const Tables *t, const char *name) {
+    for (int i = 0; i < t->nparam; i++)
+        if (!strcmp(t->param[i], name)) return i;
+    return -1;
+}
+
+/* The phase after which nothing is added to a parameter's gradient any more. */
+static int final_phase(const Plan *p, const char *name) {
+    int last = 0;
+    for (int i = 0; i < p->npart; i++) {
+        if (strcmp(p->part[i].param->attr.name, name)) continue;
+        int step = p->step_of[p->part[i].node->id];
+        int phase = step < 0 ? p->nphase - 1 : p->step[step].phase;
+        if (phase > last) last = phase;
+    }
+    return last;
+}
+
+typedef struct Place { int phase, order; const char *name; int64_t count; } Place;
+
+static int by_finality(const void *x, const void *y) {
+    const Place *a = x, *b = y;
+    return a->phase != b->phase ? a->phase - b->phase : a->order - b->order;
+}
+
+/* Weights lie in the order in which their gradients become final, each tensor
+** on a cache line. */
+static void place_params(Tables *t, const Graph *g, const Plan *training) {
+    Place *place = calloc((size_t)g->nparam + 1, sizeof *place);
+    for (int i = 0; i < g->nparam; i++) {
+        const Node *n = g->param[i].node;
+        place[i] = (Place){ training ? final_phase(training, n->attr.name) : 0, i, n->attr.name, shape_count(&n->shape) };
+    }
+    qsort(place, (size_t)g->nparam, sizeof *place, by_finality);
+    t->nparam = g->nparam;
+    t->param = calloc((size_t)g->nparam + 1, sizeof *t->param);
+    t->param_at = calloc((size_t)g->nparam + 1, sizeof *t->param_at);
+    t->param_phase = calloc((size_t)g->nparam + 1, sizeof *t->param_phase);
+    for (int i = 0; i < g->nparam; i++) {
+        t->param[i] = place[i].name;
+        t->param_at[i] = t->weights;
+        t->param_phase[i] = place[i].phase;
+        t->weights += (place[i].count + 15) / 16 * 16;
+    }
+    t->constants.gradients = t->weights;
+    free(place);
+}
+
+/* == Tables of cos and sin ================================================== */
+
+static bool same_wave(const Tables *t, const Wave *w, const Attr *a) {
+    return w->count == a->count && w->sine == a->sine && !memcmp(&w->scale, &a->value, sizeof w->scale)
+        && !memcmp(&LIST(t->frequency, double, w->frequency), a->frequency, (size_t)a->count * sizeof(double));
+}
+
+static int64_t place_wave(Tables *t, const Attr *a) {
+    for (int i = 0; i < t->wave.n; i++)
+        if (same_wave(t, &LIST(t->wave, Wave, i), a)) return LIST(t->wave, Wave, i).offset;
+    Wave w = { t->constants.table_floats, a->count, t->frequency.n, a->value, a->sine, (int32_t)((a->count + 15) / 16 * 16) };
+    for (int64_t i = 0; i < a->count; i++) *(double *)list_add(&t->frequency, sizeof(double)) = a->frequency[i];
+    t->constants.table_floats += t->info->context * w.ld;
+    *(Wave *)list_add(&t->wave, sizeof w) = w;
+    return w.offset;
+}
+
+static void place_nodes(Tables *t, Plan *p) {
+    p->place = graph_alloc(p->g, ((size_t)p->g->n + 1) * sizeof *p->place);
+    for (int i = 0; i < p->g->n; i++) {
+        const Node *n = p->g->node[i];
+        if (n->op == OP_param) {
+            int k = find_param(t, n->attr.name);
+            if (k < 0) bug(n, "has no place");
+            p->place[i] = t->param_at[k];
+        }
+        if (n->op == OP_wave) p->place[i] = place_wave(t, &n->attr);
+    }
+}
+
+/* == References ============================================================= */
+
+static int32_t area_of(Space s) {
+    switch (s) {
+    case SPACE_WEIGHT: return AREA_WEIGHT;
+    case SPACE_GRADIENT: return AREA_GRADIENT;
+    case SPACE_TOKEN: return AREA_TOKEN;
+    case SPACE_LOCAL: return AREA_LOCAL;
+    case SPACE_GRANULE: return AREA_GRANULE;
+    case SPACE_CONSTANT: return AREA_CONSTANT;
+    case SPACE_TABLE: return AREA_TABLE;
+    case SPACE_LOGITS: return AREA_LOGITS;
+    default: return AREA_NONE;
+    }
+}
+
+static Ref place_source(const Plan *p, const Node *n) {
+    switch (n->op) {
+    case OP_param: return (Ref){ AREA_WEIGHT, 0, p->place[n->id] };
+    case OP_seed: return (Ref){ AREA_UNIFORM, 0, 0 };
+    case OP_per_token: return (Ref){ AREA_UNIFORM, 0, 1 };
+    case OP_tokens: return (Ref){ AREA_TOKENS, 1, 0 };
+    case OP_targets: return (Ref){ AREA_TARGETS, 1, 0 };
+    case OP_position: return (Ref){ AREA_POSITION, 1, 0 };
+    case OP_wave: return (Ref){ AREA_TABLE, (int32_t)((n->attr.count + 15) / 16 * 16), p->place[n->id] };
+    default: return (Ref){ AREA_NONE, 0, 0 };
+    }
+}
+
+Ref place_gradient(const Plan *p, const Node *param) {
+    return (Ref){ AREA_GRADIENT, 0, p->place[param->id] };
+}
+
+/* The parameter whose gradient a node is added to directly. */
+static const Node *gradient_of(const Plan *p, const Node *n) {
+    for (int i = 0; i < p->npart; i++)
+        if (p->part[i].node == n) return p->part[i].param;
+    bug(n, "is no gradient");
+}
+
+Ref place_of(const Plan *p, const Node *n) {
+    n = plan_storage(n);
+    const Buffer *b = p->buffer[n->id];
+    if (!b) return place_source(p, n);
+    if (b->space == SPACE_GRADIENT) return place_gradient(p, gradient_of(p, n));
+    return (Ref){ area_of(b->space), (int32_t)b->stride, b->offset };
+}
+
+static void add_ref(Tables *t, Action *a, Ref r) {
+    *(Ref *)list_add(&t->ref, sizeof r) = r;
+    a->refs++;
+}
+
+/* The place of another result of an anchor; AREA_NONE if nobody wants it. */
+static Ref place_side(const Plan *p, const Node *n, int result) {
+    for (int i = n->id + 1; i < p->g->n; i++) {
+        const Node *s = p->g->node[i];
+        if (s->op == OP_side && s->in[0] == n && s->attr.first == result && p->buffer[s->id]) return place_of(p, s);
+    }
+    return (Ref){ AREA_NONE, 0, 0 };
+}
+
+/* == Actions ================================================================ */
+
+/* What the driver does for an anchor: results first, then operands. */
+typedef struct Anchor { Op op; int what, results; bool add; } Anchor;
+
+static const Anchor anchors[] = {
+    { OP_linear, DO_LINEAR, 1, false },
+    { OP_linear_back, DO_LINEAR_BACK, 1, false },
+    { OP_linear_weight, DO_OUTER, 1, true },
+    { OP_embed, DO_EMBED, 1, false },
+    { OP_embed_weight, DO_SCATTER, 1, true },
+    { OP_attention, DO_ATTENTION, 2, false },
+    { OP_attention_grad, DO_ATTENTION_GRAD, 3, false },
+    { OP_cross_entropy, DO_CROSS_ENTROPY, 2, false },
+    { OP_cross_entropy_grad, DO_CROSS_ENTROPY_GRAD, 1, false },
+};
+
+static const Anchor *anchor_of(const Node *n) {
+    for (size_t i = 0; i < sizeof anchors / sizeof *anchors; i++)
+        if (anchors[i].op == n->op) return &anchors[i];
+    bug(n, "has no kernel");
+}
+
+static void cache_of(Tables *t, Action *a) {
+    a->layer = t->cache.n;
+    Cache c = { t->constants.state_floats, (int32_t)a->n[1], (int32_t)a->n[2], (int32_t)a->n[3], 0 };
+    t->constants.state_floats += a->n[1] * (a->n[2] + a->n[3]);
+    *(Cache *)list_add(&t->cache, sizeof c) = c;
+}
+
+/* The numbers a kernel needs, from its operands' shapes. */
+static void set_sizes(Tables *t, Action *a, const Node *n, bool caches) {
+    const Shape *x = &n->in[0]->shape, *y = &n->in[1]->shape, *own = &n->shape;
+    switch (a->what) {
+    case DO_LINEAR: case DO_LINEAR_BACK:
+        a->n[0] = y->dim[0], a->n[1] = y->dim[1];
+        a->flag = n->nin == 3;
+        break;
+    case DO_OUTER:
+        a->n[0] = x->dim[0], a->n[1] = y->dim[0];
+        break;
+    case DO_EMBED: a->n[0] = own->dim[0]; break;
+    case DO_SCATTER: a->n[0] = x->dim[0]; break;
+    case DO_CROSS_ENTROPY: case DO_CROSS_ENTROPY_GRAD: a->n[0] = x->dim[0]; break;
+    default:
+        a->n[0] = x->dim[0], a->n[1] = y->dim[0], a->n[2] = x->dim[1], a->n[3] = n->in[2]->shape.dim[1];
+        a->flag = n->attr.causal;
+        a->scale = (float)n->attr.value;
+        for (int i = 2; i < 4; i++)
+            if (a->n[i] > t->constants.max_head) t->constants.max_head = a->n[i];
+        if (caches && a->what == DO_ATTENTION) cache_of(t, a);
+    }
+}
+
+static void add_anchor(Tables *t, const Plan *p, const Step *s, Action *a, bool caches) {
+    const Node *n = s->anchor;
+    const Anchor *k = anchor_of(n);
+    a->what = k->what;
+    add_ref(t, a, place_of(p, n));
+    for (int i = 1; i < k->results; i++) add_ref(t, a, place_side(p, n, i));
+    int operands = op_info[n->op].class == CONTRACT ? 2 : n->nin;
+    for (int i = 0; i < operands; i++) add_ref(t, a, place_of(p, n->in[i]));
+    set_sizes(t, a, n, caches);
+    /* the library's order: nll, lse, logits, ids; dlogits, logits, lse, ids, dy; o, lse, q, k, v */
+}
+
+static void add_reduce(Tables *t, const Plan *p, const Step *s, Action *a) {
+    const Buffer *b = p->partial[s->anchor->id], *out = p->buffer[s->anchor->id];
+    a->what = DO_REDUCE;
+    a->n[0] = b->count;
+    a->flag = out->space == SPACE_GRADIENT;
+    add_ref(t, a, place_of(p, s->anchor));
+    add_ref(t, a, (Ref){ AREA_GRANULE, (int32_t)b->stride, b->offset });
+}
+
+static int row_number(Tables *t, Rows *r) {
+    char *identity = rows_identity(r);
+    for (int i = 0; identity && i < t->row.n; i++)
+        if (!strcmp(LIST(t->row, RowKernel, i).identity, identity)) return free(identity), i;
+    RowKernel *k = list_add(&t->row, sizeof *k);
+    const Node *n = r->step->n ? r->step->node[r->step->n - 1] : NULL;
+    const char *site = n && n->site ? strrchr(n->site, '.') ? strrchr(n->site, '.') + 1 : n->site : "model";
+    char name[128];
+    snprintf(name, sizeof name, "rows%d_%.64s%s", t->row.n - 1, site, n && n->backward ? "_grad" : "");
+    k->identity = identity;
+    k->name = strdup(name);
+    rows_emit(t->emit, r, name);
+    int64_t bytes = r->scratch * (int64_t)sizeof(float);
+    if (bytes > t->constants.scratch_bytes) t->constants.scratch_bytes = bytes;
+    return t->row.n - 1;
+}
+
+static void add_step(Tables *t, Plan *p, int step, RowsShared shared, bool caches, bool training) {
+    const Step *s = &p->step[step];
+    int at = t->action.n;
+    Action a = { .ref = t->ref.n, .profile = -1 };
+    list_add(&t->action, sizeof a);
+    Rows *rows = NULL;
+    if (s->kind == STEP_ANCHOR) add_anchor(t, p, s, &a, caches);
+    else if (s->kind == STEP_REDUCE) add_reduce(t, p, s, &a);
+    else {
+        rows = rows_analyse(p, step, t->lanes, shared);
+        a.what = s->kind == STEP_ROW ? DO_ROW : DO_UNIFORM;
+        a.kernel = row_number(t, rows);
+        for (int i = 0; i < rows->noperand; i++) add_ref(t, &a, rows->operand[i].ref);
+        if (a.refs > 1024) bug(s->node[0], "makes a kernel of %d operands, more than 1024", a.refs);
+    }
+    a.profile = cost_add(t, p, rows, step, a.kernel, training);
+    LIST(t->action, Action, at) = a;
+}
+
+/* Gradients whose last piece was added in a phase, as a range. */
+static void set_final(const Tables *t, int phase, Stage *s) {
+    int64_t first = -1, end = -1;
+    for (int i = 0; i < t->nparam; i++) {
+        if (t->param_phase[i] != phase) continue;
+        if (first < 0) first = t->param_at[i];
+        end = i + 1 < t->nparam ? t->param_at[i + 1] : t->weights;
+    }
+    if (first < 0) return;
+    s->final_first = first;
+    s->final_count = end - first;
+}
+
+static void add_program(Tables *t, Plan *p, int which, bool training) {
+    Program *out = &t->program[which];
+    place_nodes(t, p);
+    RowsShared shared = rows_shared(p);
+    *out = (Program){ .phase = t->stage.n, .phases = p->nphase, .token_floats = p->token_floats,
+                      .local_floats = p->local_floats, .granule_floats = p->granule_floats,
+                      .constant_floats = p->constant_floats };
+    for (int i = 0; i < p->nphase; i++) {
+        Stage s = { t->action.n, p->phase[i].count, p->phase[i].global, 0, 0, 0 };
+        if (training) set_final(t, i, &s);
+        int attention = 0;
+        for (int k = 0; k < p->phase[i].count; k++) {
+            add_step(t, p, p->phase[i].first + k, shared, which == PROGRAM_LOGITS, training);
+            attention += LIST(t->action, Action, t->action.n - 1).what == DO_ATTENTION;
+        }
+        if (attention > t->constants.caches_at_once) t->constants.caches_at_once = attention;
+        *(Stage *)list_add(&t->stage, sizeof s) = s;
+    }
+    const Node *nll = graph_find(p->g, "nll"), *loss = graph_find(p->g, "loss");
+    if (nll) out->result = place_of(p, nll);
+    if (loss) out->loss = place_of(p, loss);
+}
+
+void tables_build(Tables *t, const Graph *g, const CodegenOptions *o) {
+    bool terms = graph_find(g, "loss") != graph_find(g, "cross_entropy");
+    Plan *training = o->inference ? NULL : plan_training(g, !o->check);
+    t->inference = o->inference;
+    t->constants.chunk = CHUNK;
+    t->constants.granule = GRANULE;
+    t->constants.check = o->check;
+    t->constants.max_head = 1;
+    place_params(t, g, training);
+    Plan *logits = plan_program(g, (const char *const[]){ "logits", NULL }, !o->check);
+    add_program(t, logits, PROGRAM_LOGITS, false);
+    graph_free(logits->g);
+    const char *const with_terms[] = { "nll", "loss", NULL }, *const without[] = { "nll", NULL };
+    Plan *loss = plan_program(g, terms ? with_terms : without, !o->check);
+    add_program(t, loss, PROGRAM_LOSS, false);
+    graph_free(loss->g);
+    if (training) {
+        add_program(t, training, PROGRAM_TRAIN, true);
+        graph_free(training->g);
+    }
+    t->constants.waves = t->wave.n;
+    t->constants.caches = t->cache.n;
+}
+
+void tables_free(Tables *t) {
+    for (int i = 0; i < t->row.n; i++) free(LIST(t->row, RowKernel, i).identity), free(LIST(t->row, RowKernel, i).name);
+    for (int i = 0; i < t->kernel.n; i++) free((char *)LIST(t->kernel, KernelInfo, i).name);
+    List *lists[] = { &t->stage, &t->action, &t->ref, &t->wave, &t->cache, &t->frequency, &t->kernel, &t->row };
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) free(lists[i]->data);
+    free(t->param), free(t->param_at), free(t->param_phase);
+}

@@ -1,0 +1,43 @@
+/* The tables of a model in the making: program.c fills them, module.c emits them. */
+#ifndef STRATA_TABLES_H
+#define STRATA_TABLES_H
+
+#include "codegen.h"
+#include "plan.h"
+#include "program.h"
+#include "rows.h"
+
+/* A row kernel to be emitted: the first of its kind. */
+typedef struct RowKernel { char *identity, *name; } RowKernel;
+
+typedef struct List { void *data; int n, cap; } List;
+
+typedef struct Tables {
+    const ModelInfo *info;
+    Program program[PROGRAMS];
+    List stage, action, ref, wave, cache, frequency, kernel, row;
+    Constants constants;
+    const char **param;         /* in the order of weights and gradients */
+    int64_t *param_at;
+    int *param_phase;           /* after which the gradient is final */
+    int nparam;
+    int64_t weights;            /* floats */
+    double flops[2];            /* a token: forward, training */
+    struct Emit *emit;          /* where row kernels are written */
+    int lanes;
+    bool inference;
+} Tables;
+
+void *list_add(List *l, size_t size);       /* a zeroed element; NULL never: exits 3 */
+#define LIST(l, type, i) (((type *)(l).data)[i])
+
+/* Plans all programs of the model, emits their row kernels, fills the tables. */
+void tables_build(Tables *t, const Graph *g, const CodegenOptions *o);
+void tables_free(Tables *t);
+/* The descriptor and its tables as bytes. */
+void *tables_descriptor(const Tables *t, const CodegenOptions *o, const Code *c, const Graph *g, size_t *size);
+
+/* cost.c: adds what one step does to the kernel table; returns its line. */
+int cost_add(Tables *t, const Plan *p, const Rows *rows, int step, int row, bool training);
+
+#endif

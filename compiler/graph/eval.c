@@ -1,0 +1,152 @@
+/*
+** The float64 interpreter: the definition of what is correct.  Runs the
+** nodes in order, each with its row's eval function; a value is freed after
+** its last use unless it was asked for.
+*/
+#include "op.h"
+
+#include <stdlib.h>
+
+typedef struct Value {
+    double *result[MAXRESULT];
+    int last;                           /* node that uses it last; INT32_MAX: kept */
+    bool needed;                        /* by an output, and can be computed */
+} Value;
+
+struct Eval {
+    const Graph *g;
+    EvalInput input;
+    int64_t tokens;
+    Value *value;                       /* by node id */
+};
+
+static void *take(int64_t count) {
+    void *p = calloc(count ? (size_t)count : 1, sizeof(double));
+    if (!p)
+        limit_hit("reference: expected memory for %lld numbers, found none", (long long)count);
+    return p;
+}
+
+/* What is computed: all that outputs need, but nothing that needs absent targets. */
+static void plan_needed(Eval *ev) {
+    const Graph *g = ev->g;
+    for (int i = 0; i < g->nout; i++)
+        ev->value[g->out[i].node->id].needed = true;
+    for (int i = g->n; i-- > 0; ) {
+        if (ev->input.keep) ev->value[i].needed = true;
+        for (int k = 0; ev->value[i].needed && k < g->node[i]->nin; k++)
+            ev->value[g->node[i]->in[k]->id].needed = true;
+    }
+    for (int i = 0; i < g->n; i++) {
+        const Node *n = g->node[i];
+        if (n->op == OP_targets && !ev->input.targets) ev->value[i].needed = false;
+        for (int k = 0; k < n->nin; k++)
+            if (!ev->value[n->in[k]->id].needed) ev->value[i].needed = false;
+    }
+}
+
+static void plan_last_use(Eval *ev) {
+    const Graph *g = ev->g;
+    for (int i = 0; i < g->n; i++) {
+        ev->value[i].last = ev->input.keep ? INT32_MAX : i;
+        for (int k = 0; ev->value[i].needed && k < g->node[i]->nin; k++) {
+            Value *v = &ev->value[g->node[i]->in[k]->id];
+            if (v->last < i) v->last = i;
+        }
+    }
+    for (int i = 0; i < g->nout; i++)
+        ev->value[g->out[i].node->id].last = INT32_MAX;
+    for (int i = 0; i < g->n; i++) {    /* a side's value belongs to its operand */
+        if (op_info[g->node[i]->op].class != SIDE) continue;
+        Value *of = &ev->value[g->node[i]->in[0]->id];
+        if (of->last < ev->value[i].last) of->last = ev->value[i].last;
+    }
+}
+
+static bool is_side(const Node *n) {
+    return op_info[n->op].class == SIDE;
+}
+
+static double **results_of(const Eval *ev, const Node *n) {
+    return is_side(n) ? ev->value[n->in[0]->id].result + n->attr.first : ev->value[n->id].result;
+}
+
+static void drop(Eval *ev, const Node *n, int now) {
+    const Node *owner = is_side(n) ? n->in[0] : n;
+    Value *v = &ev->value[owner->id];
+    if (v->last != now) return;
+    for (int r = 0; r < MAXRESULT; r++) {
+        free(v->result[r]);
+        v->result[r] = NULL;
+    }
+}
+
+static int64_t value_count(const Eval *ev, const Node *n, const Shape *s) {
+    int64_t count;
+    if (!checked_size(s->lead == LEAD_TOKENS ? ev->tokens : 1, shape_count(s), &count))
+        limit_hit("reference: expected a smaller value than %s for %lld tokens",
+                  shape_text(n->g, s), (long long)ev->tokens);
+    return count;
+}
+
+/* Ops without a slope, whose value a finite difference must not see move. */
+static bool is_frozen(Op op) {
+    return op == OP_stop_gradient || op == OP_step || op == OP_greater || op == OP_peak;
+}
+
+static void run(Eval *ev, const Node *n, const double **in) {
+    Value *v = &ev->value[n->id];
+    for (int k = 0; k < n->nin; k++)
+        in[k] = *results_of(ev, n->in[k]);
+    for (int r = 0; r < op_info[n->op].results; r++)
+        v->result[r] = take(value_count(ev, n, r ? &n->side[r] : &n->shape));
+    if (ev->input.frozen && is_frozen(n->op)) {
+        const double *from = eval_value(ev->input.frozen, n);
+        if (!from) bug(n, "the frozen evaluation did not keep its value");
+        for (int64_t i = 0, count = value_count(ev, n, &n->shape); i < count; i++)
+            v->result[0][i] = from[i];
+        return;
+    }
+    Step step = { n, &ev->input, ev->tokens, in, v->result };
+    op_eval[n->op](&step);
+}
+
+Eval *eval_new(const Graph *g, const EvalInput *in) {
+    Eval *ev = calloc(1, sizeof *ev);
+    int most = 0;
+    if (!ev) limit_hit("reference: expected memory, found none");
+    ev->g = g;
+    ev->input = *in;
+    if (in->batch < 1 || in->time < 1 || !checked_size(in->batch, in->time, &ev->tokens))
+        bug(NULL, "%lld sequences of %lld tokens", (long long)in->batch, (long long)in->time);
+    ev->value = calloc((size_t)g->n + 1, sizeof *ev->value);
+    for (int i = 0; i < g->n; i++)
+        most = g->node[i]->nin > most ? g->node[i]->nin : most;
+    const double **operand = calloc((size_t)most + 1, sizeof *operand);
+    if (!ev->value || !operand) limit_hit("reference: expected memory, found none");
+    plan_needed(ev);
+    plan_last_use(ev);
+    for (int i = 0; i < g->n; i++) {
+        Node *n = g->node[i];
+        if (!ev->value[i].needed) continue;
+        if (!is_side(n)) run(ev, n, operand);
+        for (int k = 0; k < n->nin; k++)
+            drop(ev, n->in[k], i);
+        drop(ev, n, i);
+    }
+    free(operand);
+    return ev;
+}
+
+const double *eval_value(const Eval *ev, const Node *n) {
+    return ev->value[n->id].needed ? *results_of(ev, n) : NULL;
+}
+
+void eval_free(Eval *ev) {
+    if (!ev) return;
+    for (int i = 0; i < ev->g->n; i++)
+        for (int r = 0; r < MAXRESULT; r++)
+            free(ev->value[i].result[r]);
+    free(ev->value);
+    free(ev);
+}

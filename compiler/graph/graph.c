@@ -1,0 +1,224 @@
+/*
+** Nodes, parameters and outputs.  node_new is the only place where a node
+** comes to exist: it runs the row's shape rule, so that no node of a graph
+** has a shape its operands do not give it, and returns the equal node if
+** there is one.
+*/
+#include "op.h"
+
+#include <string.h>
+
+#include "table.h"
+
+static Shape shape_canonical(const Shape *s) {
+    Shape r = { .lead = s->lead, .type = s->type, .rank = s->rank };
+    for (int i = 0; i < s->rank && i < MAXRANK; i++)
+        r.dim[i] = s->dim[i];
+    return r;
+}
+
+Attr attr_canonical(Op op, const Attr *a) {
+    Attr r = { .copy = a->copy };
+    switch (op_info[op].attr) {
+    case NONE: break;
+    case NAME: r.name = a->name, r.shape = shape_canonical(&a->shape); break;
+    case VALUE: r.value = a->value, r.shape = shape_canonical(&a->shape); break;
+    case AXIS: r.axis = a->axis; break;
+    case RANGE: r.axis = a->axis, r.first = a->first, r.count = a->count; break;
+    case SHAPE:
+        r.shape = shape_canonical(&a->shape);
+        r.shape.lead = LEAD_NONE, r.shape.type = F32;
+        break;
+    case PERM: memcpy(r.perm, a->perm, sizeof r.perm); break;
+    case INDEX: r.first = a->first; break;
+    case COUNT: r.count = a->count; break;
+    case ATTENTION: r.value = a->value, r.causal = a->causal; break;
+    case WAVE_:
+        r.value = a->value, r.sine = a->sine;
+        r.count = a->count, r.frequency = a->frequency;
+        break;
+    }
+    return r;
+}
+
+/* {== Interning ========================================================== */
+
+/* Numbers are compared by their bits: 0 and -0 are different values. */
+static bool same_bits(double a, double b) {
+    return !memcmp(&a, &b, sizeof a);
+}
+
+static size_t frequency_bytes(const Attr *a) {
+    return a->frequency ? (size_t)a->count * sizeof *a->frequency : 0;
+}
+
+static bool same_attr(const Attr *a, const Attr *b) {
+    return a->name == b->name && same_bits(a->value, b->value) && a->axis == b->axis
+        && a->first == b->first && a->count == b->count && shape_equal(&a->shape, &b->shape)
+        && !memcmp(a->perm, b->perm, sizeof a->perm) && a->causal == b->causal
+        && a->sine == b->sine && a->copy == b->copy
+        && frequency_bytes(a) == frequency_bytes(b)
+        && (!a->frequency || !memcmp(a->frequency, b->frequency, frequency_bytes(a)));
+}
+
+static bool same_node(const void *item, const void *key) {
+    const Node *a = item, *b = key;
+    return a->op == b->op && a->nin == b->nin
+        && (!a->nin || !memcmp(a->in, b->in, (size_t)a->nin * sizeof *a->in))
+        && same_attr(&a->attr, &b->attr);
+}
+
+static uint64_t hash_shape(uint64_t h, const Shape *s) {
+    h = hash_word(h, (uint64_t)s->lead * 64 + (uint64_t)s->type * 16 + (uint64_t)s->rank);
+    for (int i = 0; i < s->rank; i++)
+        h = hash_word(h, (uint64_t)s->dim[i]);
+    return h;
+}
+
+static uint64_t hash_attr(uint64_t h, const Attr *a) {
+    if (a->name) h = hash_bytes(h, a->name, strlen(a->name));
+    h = hash_bytes(h, &a->value, sizeof a->value);
+    h = hash_word(h, (uint64_t)a->axis * 4 + a->causal * 2u + a->sine);
+    h = hash_word(h, (uint64_t)a->first);
+    h = hash_word(h, (uint64_t)a->count);
+    h = hash_bytes(h, a->perm, sizeof a->perm);
+    h = hash_word(h, (uint64_t)a->copy);
+    return hash_bytes(hash_shape(h, &a->shape), a->frequency, frequency_bytes(a));
+}
+
+static uint64_t hash_node(const Node *n) {
+    uint64_t h = hash_word(HASH_START, (uint64_t)n->op);
+    for (int i = 0; i < n->nin; i++)
+        h = hash_word(h, (uint64_t)n->in[i]->id);
+    return hash_attr(h, &n->attr);
+}
+
+/* }{== Nodes ============================================================= */
+
+static Node *append(Graph *g, const Node *key) {
+    if (g->n == INT32_MAX / 2) limit_hit("graph: expected at most %d nodes, found more", g->n);
+    if (g->n == g->cap) {
+        Node **old = g->node;
+        g->cap = g->cap ? 2 * g->cap : 256;
+        g->node = graph_alloc(g, (size_t)g->cap * sizeof *g->node);
+        if (old) memcpy(g->node, old, (size_t)g->n * sizeof *old);
+    }
+    Node *n = graph_alloc(g, sizeof *n);
+    *n = *key;
+    n->id = g->n;
+    n->in = graph_alloc(g, (size_t)n->nin * sizeof *n->in);
+    if (n->nin) memcpy(n->in, key->in, (size_t)n->nin * sizeof *n->in);
+    if (key->attr.frequency) {
+        double *list = graph_alloc(g, frequency_bytes(&key->attr));
+        memcpy(list, key->attr.frequency, frequency_bytes(&key->attr));
+        n->attr.frequency = list;
+    }
+    return g->node[g->n++] = n;
+}
+
+static const char *check_operands(Graph *g, const Node *n) {
+    int arity = op_info[n->op].arity;
+    if (arity >= 0 ? n->nin != arity : n->nin < 1)
+        return graph_format(g, "takes %s%d operand%s, found %d", arity < 0 ? "at least " : "",
+                            arity < 0 ? 1 : arity, arity == 1 || arity < 0 ? "" : "s", n->nin);
+    for (int i = 0; i < n->nin; i++)
+        if (!n->in[i] || n->in[i]->g != g) bug(n, "operand %d is of another graph", i);
+    return NULL;
+}
+
+static const char *check_results(Graph *g, const Node *n) {
+    const char *error = shape_check(g, &n->shape);
+    for (int r = 1; !error && r < op_info[n->op].results; r++)
+        error = shape_check(g, &n->side[r]);
+    return error;
+}
+
+Node *node_new(Graph *g, Op op, int nin, Node **in, Attr attr, const char **error) {
+    Node key = { .g = g, .id = g->n, .op = op, .nin = nin, .in = in, .loc = g->loc,
+                 .site = g->site, .backward = g->backward };
+    if ((unsigned)op >= NOP) bug(NULL, "there is no op %d", (int)op);
+    key.attr = attr_canonical(op, &attr);
+    if (key.attr.name) key.attr.name = graph_string(g, key.attr.name);
+    *error = check_operands(g, &key);
+    if (!*error) *error = op_info[op].shape(&key);
+    if (!*error) *error = check_results(g, &key);
+    if (*error) return NULL;
+    uint64_t hash = hash_node(&key);
+    void **found = table_find(g->interned, hash, same_node, &key);
+    if (found) return *found;
+    Node *n = append(g, &key);
+    table_add(g, g->interned, hash, n);
+    return n;
+}
+
+Node *op_build(Graph *g, Op op, int nin, Node **in, Attr attr) {
+    const char *error;
+    Node *n = node_new(g, op, nin, in, attr, &error);
+    if (!n) bug(nin ? in[0] : NULL, "building %s: %s", op_info[op].name, error);
+    return n;
+}
+
+Node *op_build1(Op op, Node *x, Attr attr) {
+    return op_build(x->g, op, 1, &x, attr);
+}
+
+bool class_is_row(Class c) {
+    return c >= POINTWISE && c <= WAVE;
+}
+
+/* }{== Parameters and outputs ============================================ */
+
+/* Arrays that grow by doubling: room for one more after the n there are. */
+static void *room(Graph *g, void *array, int n, size_t size) {
+    if (n & (n - 1)) return array;              /* not full: capacities are powers of two */
+    void *grown = graph_alloc(g, (n ? 2 * (size_t)n : 1) * size);
+    if (n) memcpy(grown, array, (size_t)n * size);
+    return grown;
+}
+
+static Init init_copy(Graph *g, Init init, int64_t count) {
+    if (init.kind != INIT_LIST) {
+        init.list = NULL;
+        return init;
+    }
+    double *list = graph_alloc(g, (size_t)count * sizeof *list);
+    memcpy(list, init.list, (size_t)count * sizeof *list);
+    init.list = list;
+    init.value = 0;
+    return init;
+}
+
+Node *graph_param(Graph *g, const char *name, Shape s, Init init, const char **error) {
+    Name *entry = graph_name(g, name);
+    if (entry->param) {
+        Node *old = g->param[entry->param - 1].node;
+        s.lead = LEAD_NONE;
+        *error = shape_equal(&s, &old->shape) ? NULL
+            : graph_format(g, "parameter '%s' exists with shape %s, not %s", name,
+                           shape_text(g, &old->shape), shape_text(g, &s));
+        return *error ? NULL : old;
+    }
+    Node *n = node_new(g, OP_param, 0, NULL, (Attr){ .name = name, .shape = s }, error);
+    if (!n) return NULL;
+    g->param = room(g, g->param, g->nparam, sizeof *g->param);
+    g->param[g->nparam++] = (Param){ n, init_copy(g, init, shape_count(&n->shape)) };
+    entry->param = g->nparam;
+    return n;
+}
+
+void graph_output(Graph *g, const char *name, Node *n) {
+    Name *entry = graph_name(g, name);
+    if (n->g != g) bug(n, "output '%s' is of another graph", name);
+    if (!entry->output) {
+        g->out = room(g, g->out, g->nout, sizeof *g->out);
+        entry->output = ++g->nout;
+    }
+    g->out[entry->output - 1] = (Output){ entry->text, n };
+}
+
+Node *graph_find(const Graph *g, const char *output) {
+    const Name *entry = graph_name_find(g, output);
+    return entry && entry->output ? g->out[entry->output - 1].node : NULL;
+}
+
+/* }======================================================================= */

@@ -1,0 +1,227 @@
+/*
+** The graph: an append-only list of nodes in topological order.  A node's
+** operands always have smaller ids, so every pass is one loop over
+** g->node[0..g->n).  Nodes are interned: building the same thing twice gives
+** the same pointer, which is all the common-subexpression elimination there
+** is.  All memory of a graph is one arena, freed at once, so that Lua's and
+** C's error jumps leak nothing.
+**
+** Shapes.  A value is either uniform (lead LEAD_NONE: parameters, losses) or
+** has one row a token (lead LEAD_TOKENS: activations).  'dim' are the inner
+** axes only, numbered from 0; the number of tokens is not known when
+** compiling.  Pointwise operands broadcast: inner axes are aligned from the
+** right, a missing axis or one of length 1 is repeated, and a uniform value
+** is repeated for every token.
+*/
+#ifndef STRATA_GRAPH_H
+#define STRATA_GRAPH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum { MAXRANK = 4, MAXRESULT = 3 };
+
+typedef enum Op {
+#define OP1(name, ...) OP_##name,
+#define OP2(name, ...) OP_##name,
+#define OP3(name, ...) OP_##name,
+#define OP(name, ...)  OP_##name,
+#include "ops.def"
+    NOP
+} Op;
+
+/*
+** What fusion, scheduling and lowering know about an op.  Row classes map a
+** token's values to a token's values and are fused; the others ("anchors")
+** are kernels of their own: CONTRACT, GATHER and LOSS work token by token,
+** TOKENSUM, OUTER, SCATTER and SEQUENCE need all tokens.
+*/
+typedef enum Class {
+    SOURCE,
+    POINTWISE, VIEW, REDUCE, SOFTMAX, WAVE,         /* row classes */
+    CONTRACT, GATHER, LOSS,                         /* anchors, token by token */
+    TOKENSUM, OUTER, SCATTER, SEQUENCE,             /* anchors, all tokens */
+    SIDE
+} Class;
+
+typedef enum AttrKind {
+    NONE, NAME, VALUE, AXIS, RANGE, SHAPE, PERM, INDEX, COUNT, ATTENTION, WAVE_
+} AttrKind;
+
+typedef enum Lead { LEAD_NONE, LEAD_TOKENS } Lead;
+typedef enum Type { F32, I32 } Type;
+
+typedef struct Loc { const char *file; int line; } Loc;
+
+typedef struct Shape {
+    Lead lead;
+    Type type;
+    int rank;
+    int64_t dim[MAXRANK];
+} Shape;
+
+typedef struct Attr {
+    const char *name;           /* NAME: interned, compare by pointer */
+    double value;               /* VALUE; ATTENTION, WAVE_: the scale */
+    int axis;                   /* AXIS, RANGE */
+    int64_t first, count;       /* RANGE; COUNT: count; INDEX: first */
+    Shape shape;                /* SHAPE, param: the inner axes; VALUE: all of the shape */
+    int perm[MAXRANK];          /* PERM: axis of the operand, per axis */
+    bool causal;                /* ATTENTION */
+    bool sine;                  /* WAVE_: sin instead of cos */
+    const double *frequency;    /* WAVE_: 'count' radians a position */
+    int copy;                   /* recomputed twin of an equal node; 0: none */
+} Attr;
+
+typedef struct Graph Graph;
+typedef struct Node Node;
+struct Node {
+    Graph *g;
+    int id;
+    Op op;
+    int nin;
+    Node **in;
+    Attr attr;
+    Shape shape;                /* of result 0 */
+    Shape side[MAXRESULT];      /* of the other results; side[0] unused */
+    Loc loc;                    /* the spec's line this came from */
+    const char *site;           /* "layers.3.mlp": where in the model; may be NULL */
+    bool backward;              /* made by the gradient pass */
+};
+
+typedef struct OpInfo {
+    const char *name;
+    int arity;                  /* -1: any number, at least one */
+    int results;
+    Class class;
+    AttrKind attr;
+    const char *help;
+    /* Fills n->shape and n->side.  On error returns the message, else NULL. */
+    const char *(*shape)(Node *n);
+    /* Sets dx[i] to the cotangent of n->in[i]; NULL means zero.  dy[r] is the
+    ** cotangent of result r, NULL if it is zero.  dx is n->nin long, zeroed. */
+    void (*vjp)(Node *n, Node **dy, Node **dx);
+} OpInfo;
+
+extern const OpInfo op_info[NOP];
+
+/* How a parameter starts.  NORMAL: value is the standard deviation. */
+typedef enum InitKind { INIT_CONSTANT, INIT_NORMAL, INIT_LIST } InitKind;
+typedef struct Init {
+    InitKind kind;
+    double value;
+    const double *list;         /* INIT_LIST: as many as the shape has elements */
+} Init;
+
+typedef struct Param {
+    Node *node;                 /* op param; name and shape are there */
+    Init init;
+} Param;
+
+/* A named result of the graph: "loss", "logits", "grad.<parameter>", ... */
+typedef struct Output { const char *name; Node *node; } Output;
+
+struct Graph {
+    struct Arena *mem;
+    Node **node;
+    int n, cap;
+    Param *param;               /* in order of creation */
+    int nparam;
+    Output *out;
+    int nout;
+    struct Table *interned, *names;
+    Loc loc;                    /* given to the nodes being built */
+    const char *site;
+    bool backward;
+};
+
+/* graph.c: memory, nodes */
+Graph *graph_new(void);
+void graph_free(Graph *g);
+void *graph_alloc(Graph *g, size_t size);                   /* zeroed; limit: die() */
+const char *graph_string(Graph *g, const char *s);          /* interned copy */
+/* The only way a node comes to exist: runs the shape rule, returns the equal
+** node if there is one.  NULL and *error (no location) if operands don't fit. */
+Node *node_new(Graph *g, Op op, int nin, Node **in, Attr attr, const char **error);
+/* Adds a param node and its entry; error if the name exists with another shape. */
+Node *graph_param(Graph *g, const char *name, Shape s, Init init, const char **error);
+void graph_output(Graph *g, const char *name, Node *n);     /* replaces an equal name */
+Node *graph_find(const Graph *g, const char *output);       /* NULL if absent */
+/* A new graph with only what the named outputs (NULL-ended) need.  Parameters
+** keep their order; those unused are left out. */
+Graph *graph_extract(const Graph *g, const char *const *outputs);
+bool class_is_row(Class c);                                 /* POINTWISE ... WAVE */
+/* The compiler is wrong: one line, exit status 5.  n may be NULL. */
+__attribute__((format(printf, 2, 3)))
+_Noreturn void bug(const Node *n, const char *fmt, ...);
+
+/* shape.c */
+bool checked_size(int64_t a, int64_t b, int64_t *product);  /* false on overflow of 2^48 */
+int64_t shape_count(const Shape *s);                        /* inner elements */
+bool shape_equal(const Shape *a, const Shape *b);
+const char *shape_broadcast(const Shape *a, const Shape *b, Shape *out);
+const char *shape_text(Graph *g, const Shape *s);           /* "[tokens,8,64]" */
+
+/* builders (ops_*.c): one for each pointwise row, then the structural ones.
+** They call bug() when operands do not fit: for passes, not for user input. */
+#define OP1(name, ...) Node *op_##name(Node *x);
+#define OP2(name, ...) Node *op_##name(Node *a, Node *b);
+#define OP3(name, ...) Node *op_##name(Node *c, Node *a, Node *b);
+#define OP(name, ...)
+#include "ops.def"
+Node *op_fill(Graph *g, double value);           /* rank 0, uniform */
+Node *op_full(Graph *g, const Shape *s, double value);
+Node *op_broadcast(Node *x, const Shape *s);     /* x repeated to the shape: x * op_full(s, 1) */
+Node *op_source(Graph *g, Op op);                /* seed per_token tokens targets position */
+Node *op_scale(Node *x, double k);               /* x * k */
+Node *op_rsub(double k, Node *x);                /* k - x */
+Node *op_gauss(Node *x);                         /* 2/sqrt(pi) exp(-x^2), erf's slope */
+Node *op_sign(Node *x);                          /* -1, 0 or 1: abs's slope */
+Node *op_reshape(Node *x, const Shape *inner);
+Node *op_transpose(Node *x, const int *perm);
+Node *op_slice(Node *x, int axis, int64_t first, int64_t count);
+Node *op_concat(Graph *g, int n, Node **x, int axis);
+Node *op_stack(Graph *g, int n, Node **x);
+Node *op_sum(Node *x, int axis);
+Node *op_peak(Node *x, int axis);
+Node *op_softmax(Node *x, int axis);
+Node *op_token_sum(Node *x);
+Node *op_linear(Node *x, Node *w);
+Node *op_linear_back(Node *dy, Node *w);
+Node *op_linear_weight(Node *dy, Node *x);
+Node *op_embed(Node *w, Node *ids);
+Node *op_side(Node *n, int result);
+/* Sums x (and over tokens) until it has shape s, which broadcasts to x's. */
+Node *op_fit(Node *x, const Shape *s);
+
+/* print.c, read.c: text form; graph_read(graph_print(g)) prints the same.
+** graph_read returns NULL and writes one line "line N: ..." to error. */
+void graph_print(const Graph *g, FILE *f, bool locations);
+Graph *graph_read(const char *text, char *error, size_t size);
+
+/* verify.c: every row's shape rule again, operand order, outputs; bug() if not */
+void graph_verify(const Graph *g);
+
+/* eval.c: the float64 interpreter, the definition of what is correct.
+** 'value' gives a parameter's elements (row-major), borrowed until the end.
+** Tokens are [batch, time]; a token's row index is b * time + t. */
+typedef struct EvalInput {
+    int64_t batch, time;
+    const int32_t *tokens, *targets;            /* targets may be NULL */
+    const double *(*param)(void *user, const Node *param);
+    void *user;
+    double seed;                                /* value of 'seed', usually 1 */
+    bool keep;                                  /* all values, not only those of outputs */
+    /* NULL, or an evaluation that kept all values: stop_gradient, step,
+    ** greater and peak take theirs from it.  For finite differences. */
+    const struct Eval *frozen;
+} EvalInput;
+typedef struct Eval Eval;
+Eval *eval_new(const Graph *g, const EvalInput *in);    /* runs all that the outputs need */
+/* Result 0, row-major.  NULL: no output and not kept, or it needs targets and there are none. */
+const double *eval_value(const Eval *ev, const Node *n);
+void eval_free(Eval *ev);
+
+#endif

@@ -1,0 +1,74 @@
+/*
+** Shared by the files of this folder only: what every row of ops.def must
+** define (a missing piece does not link), and what those definitions are
+** written with.
+**
+** The reference keeps every value as doubles, ids too: they are exact.  A
+** value that leads with tokens is [batch * time, inner axes ...].
+*/
+#ifndef STRATA_GRAPH_OP_H
+#define STRATA_GRAPH_OP_H
+
+#include "graph.h"
+
+/* One node being evaluated. */
+typedef struct Step {
+    const Node *n;
+    const EvalInput *input;
+    int64_t tokens;                     /* batch * time */
+    const double *const *in;            /* a value for each operand */
+    double *const *out;                 /* one for each result, zeroed */
+} Step;
+
+typedef void EvalFn(const Step *s);
+extern EvalFn *const op_eval[NOP];
+
+#define ROW(name)                                                                                  \
+    const char *shape_##name(Node *n);                                                             \
+    void vjp_##name(Node *n, Node **dy, Node **dx);                                                \
+    void eval_##name(const Step *s);
+#define POINTWISE_ROW(name)                                                                        \
+    void vjp_##name(Node *n, Node **dy, Node **dx);                                                \
+    void eval_##name(const Step *s);
+#define OP1(name, ...) POINTWISE_ROW(name)
+#define OP2(name, ...) POINTWISE_ROW(name)
+#define OP3(name, ...) POINTWISE_ROW(name)
+#define OP(name, ...)  ROW(name)
+#include "ops.def"
+#undef ROW
+#undef POINTWISE_ROW
+
+const char *shape_pointwise(Node *n);
+
+/* node_new for passes: operands that do not fit are the compiler's mistake. */
+Node *op_build(Graph *g, Op op, int nin, Node **in, Attr attr);
+Node *op_build1(Op op, Node *x, Attr attr);
+
+/* Messages, in the graph's arena. */
+__attribute__((format(printf, 2, 3)))
+const char *graph_format(Graph *g, const char *fmt, ...);
+/* "NAME must be FORM, not [tokens,8]" unless operand i has this lead, type and rank. */
+const char *operand_is(Node *n, int i, const char *name, const char *form, Lead lead, Type type,
+                       int rank);
+const char *operand_is_number(Node *n, int i);
+const char *shape_check(Graph *g, const Shape *s);  /* positive axes, no overflow */
+
+/* A limit of the compiler was hit: one line, exit status 3. */
+__attribute__((format(printf, 1, 2)))
+_Noreturn void limit_hit(const char *fmt, ...);
+
+Attr attr_canonical(Op op, const Attr *a);  /* only the fields of the op's kind */
+
+int64_t shape_rows(const Step *s, const Shape *shape);      /* tokens, or 1 */
+/* Splits a value around an inner axis: outer (rows included) x axis x inner. */
+void shape_around(const Step *s, const Shape *shape, int axis, int64_t *outer, int64_t *inner);
+
+/* Names are interned with what they name, so that finding is one step. */
+typedef struct Name {
+    int param, output;                  /* index + 1; 0: names none */
+    char text[];
+} Name;
+Name *graph_name(Graph *g, const char *s);
+Name *graph_name_find(const Graph *g, const char *s);       /* NULL if it was never used */
+
+#endif

@@ -1,0 +1,330 @@
+/*
+** Reads what print.c writes.  The text may come from anyone: every mistake is
+** a message with its line.  A line equal to an earlier one is that node; the
+** lines after it still count it, so that hand-written graphs may repeat
+** themselves.  '#' starts a comment.
+*/
+#include "op.h"
+
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Reader {
+    Graph *g;
+    const char *at;
+    int line;
+    Node **node;                        /* as numbered in the text */
+    int n, cap;
+    char *error;
+    size_t size;
+    jmp_buf *failed;
+} Reader;
+
+__attribute__((format(printf, 2, 3)))
+static _Noreturn void fail(Reader *r, const char *fmt, ...) {
+    va_list ap;
+    int used = snprintf(r->error, r->size, "line %d: ", r->line);
+    va_start(ap, fmt);
+    if (used >= 0 && (size_t)used < r->size)
+        vsnprintf(r->error + used, r->size - (size_t)used, fmt, ap);
+    va_end(ap);
+    longjmp(*r->failed, 1);
+}
+
+/* {== Tokens ============================================================= */
+
+static void blanks(Reader *r) {
+    while (*r->at == ' ' || *r->at == '\t')
+        r->at++;
+}
+
+/* What stands where something else was expected, cut to one short word. */
+static const char *found(Reader *r) {
+    blanks(r);
+    int length = 0;
+    while (r->at[length] > ' ' && r->at[length] < 127 && length < 20)
+        length++;
+    return length ? graph_format(r->g, "'%.*s'", length, r->at) : "the end of the line";
+}
+
+static bool accept(Reader *r, const char *token) {
+    blanks(r);
+    size_t length = strlen(token);
+    if (strncmp(r->at, token, length)) return false;
+    r->at += length;
+    return true;
+}
+
+static void expect(Reader *r, const char *token) {
+    if (!accept(r, token)) fail(r, "expected '%s', found %s", token, found(r));
+}
+
+static int64_t integer(Reader *r, const char *what, int64_t most) {
+    char *end;
+    blanks(r);
+    if (*r->at < '0' || *r->at > '9') fail(r, "expected %s, found %s", what, found(r));
+    long long v = strtoll(r->at, &end, 10);
+    if (v > most) fail(r, "expected %s of at most %lld", what, (long long)most);
+    r->at = end;
+    return v;
+}
+
+static double real(Reader *r) {
+    char *end;
+    blanks(r);
+    double v = strtod(r->at, &end);     /* would skip the end of the line */
+    if (end == r->at || *r->at <= ' ') fail(r, "expected a number, found %s", found(r));
+    r->at = end;
+    return v;
+}
+
+static bool is_word(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+static int hex(char c) {
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static char escaped(Reader *r) {
+    if (*r->at != 'x') return *r->at++;
+    int high = hex(r->at[1]), low = high < 0 ? -1 : hex(r->at[2]);
+    if (low < 0 || !(high || low)) fail(r, "expected two hexadecimal digits after \\x");
+    r->at += 3;
+    return (char)(high * 16 + low);
+}
+
+static const char *quoted(Reader *r) {
+    expect(r, "\"");
+    char *s = graph_alloc(r->g, strcspn(r->at, "\n") + 1), *out = s;
+    while (*r->at != '"') {
+        if (!*r->at || *r->at == '\n') fail(r, "expected '\"', found the end of the line");
+        char c = *r->at++;
+        if (c == '\\' && (!*r->at || *r->at == '\n')) fail(r, "expected '\"' before the end");
+        *out++ = c == '\\' ? escaped(r) : c;
+    }
+    r->at++;
+    return graph_string(r->g, s);
+}
+
+/* Numbers with commas between them. */
+static double *reals(Reader *r, int64_t *count) {
+    int64_t n = 0, most = 1;
+    for (const char *c = r->at; *c && *c != '\n'; c++)
+        most += *c == ',';
+    double *list = graph_alloc(r->g, (size_t)most * sizeof *list);
+    do
+        list[n++] = real(r);
+    while (accept(r, ","));
+    *count = n;
+    return list;
+}
+
+/* }{== Parts of a line =================================================== */
+
+static Shape shape(Reader *r) {
+    Shape s = { 0 };
+    s.type = accept(r, "int32") ? I32 : F32;
+    expect(r, "[");
+    if (accept(r, "tokens")) s.lead = LEAD_TOKENS;
+    while (!accept(r, "]")) {
+        if (s.rank || s.lead == LEAD_TOKENS) expect(r, ",");
+        if (s.rank == MAXRANK) fail(r, "expected at most %d axes", MAXRANK);
+        s.dim[s.rank++] = integer(r, "the length of an axis", (int64_t)1 << 48);
+    }
+    return s;
+}
+
+static Op op_named(Reader *r) {
+    size_t length = 0;
+    blanks(r);
+    while (is_word(r->at[length]))
+        length++;
+    for (int op = 0; op < NOP; op++)
+        if (strlen(op_info[op].name) == length && !strncmp(r->at, op_info[op].name, length)) {
+            r->at += length;
+            return (Op)op;
+        }
+    fail(r, "expected the name of an op, found %s", found(r));
+}
+
+static Node *operand(Reader *r) {
+    expect(r, "%");
+    int64_t id = integer(r, "a node's number", INT_MAX);
+    if (id >= r->n) fail(r, "expected a node from before, found %%%lld", (long long)id);
+    return r->node[id];
+}
+
+static Node **operands(Reader *r, int *count) {
+    Node **in = NULL;
+    int n = 0, cap = 0;
+    blanks(r);
+    if (*r->at == '%') {
+        do {
+            if (n == cap) {
+                Node **grown = graph_alloc(r->g, (size_t)(cap = cap ? 2 * cap : 8) * sizeof *in);
+                if (n) memcpy(grown, in, (size_t)n * sizeof *in);
+                in = grown;
+            }
+            in[n++] = operand(r);
+        } while (accept(r, ","));
+    }
+    *count = n;
+    return in;
+}
+
+static Init init(Reader *r, int64_t *count) {
+    Init i = { 0 };
+    *count = -1;
+    if (accept(r, "list")) {
+        i.kind = INIT_LIST;
+        i.list = reals(r, count);
+    } else {
+        i.kind = accept(r, "normal") ? INIT_NORMAL : INIT_CONSTANT;
+        if (i.kind == INIT_CONSTANT) expect(r, "constant");
+        i.value = real(r);
+    }
+    return i;
+}
+
+static int keyed(Reader *r, const char *key, int64_t most) {
+    expect(r, key);
+    return (int)integer(r, "a number", most);
+}
+
+static int64_t keyed_size(Reader *r, const char *key) {
+    expect(r, key);
+    return integer(r, "a size", (int64_t)1 << 48);
+}
+
+static void scale(Reader *r, Attr *a) {
+    expect(r, "scale=");
+    a->value = real(r);
+}
+
+static Attr attribute(Reader *r, Op op) {
+    Attr a = { 0 };
+    switch (op_info[op].attr) {
+    case NONE: case SHAPE: break;
+    case NAME: a.name = quoted(r); break;
+    case VALUE: a.value = real(r); break;
+    case AXIS: a.axis = keyed(r, "axis=", MAXRANK); break;
+    case RANGE:
+        a.axis = keyed(r, "axis=", MAXRANK);
+        a.first = keyed_size(r, "first=");
+        a.count = keyed_size(r, "count=");
+        break;
+    case PERM:
+        expect(r, "perm=");
+        blanks(r);
+        for (int i = 0; i < MAXRANK && *r->at >= '0' && *r->at <= '9'; i++, accept(r, ","))
+            a.perm[i] = (int)integer(r, "an axis", MAXRANK);
+        break;
+    case INDEX: a.first = keyed(r, "result=", MAXRESULT); break;
+    case COUNT: a.count = keyed_size(r, "count="); break;
+    case ATTENTION:
+        scale(r, &a);
+        a.causal = accept(r, "causal");
+        break;
+    case WAVE_:
+        scale(r, &a);
+        a.sine = accept(r, "sin");
+        if (!a.sine) expect(r, "cos");
+        a.frequency = reals(r, &a.count);
+        break;
+    }
+    return a;
+}
+
+/* What may follow the shape: how the node was made. */
+static void history(Reader *r, Attr *a) {
+    a->copy = accept(r, "copy=") ? (int)integer(r, "a number", INT_MAX) : 0;
+    r->g->backward = accept(r, "backward");
+    r->g->loc = (Loc){ 0 };
+    r->g->site = NULL;
+    if (accept(r, "@")) {
+        r->g->loc.file = quoted(r);
+        r->g->loc.line = keyed(r, ":", INT_MAX);
+    }
+    if (accept(r, "site")) r->g->site = quoted(r);
+}
+
+/* }{== Lines ============================================================= */
+
+static void number(Reader *r, Node *n) {
+    if (r->n == r->cap) {
+        Node **old = r->node;
+        r->cap = r->cap ? 2 * r->cap : 256;
+        r->node = graph_alloc(r->g, (size_t)r->cap * sizeof *r->node);
+        if (old) memcpy(r->node, old, (size_t)r->n * sizeof *old);
+    }
+    r->node[r->n++] = n;
+}
+
+static void read_node(Reader *r) {
+    const char *error;
+    int nin;
+    int64_t listed = -1;
+    Init start = { 0 };
+    if (integer(r, "a node's number", INT_MAX) != r->n)
+        fail(r, "expected node %%%d next", r->n);
+    expect(r, "=");
+    Op op = op_named(r);
+    Node **in = operands(r, &nin);
+    Attr a = attribute(r, op);
+    if (op == OP_param) start = init(r, &listed);
+    expect(r, ":");
+    Shape s = shape(r);
+    a.shape = s;
+    history(r, &a);
+    if (op == OP_param && listed >= 0 && (error = shape_check(r->g, &s))) fail(r, "%s", error);
+    if (listed >= 0 && listed != shape_count(&s))
+        fail(r, "expected %lld initial values, found %lld", (long long)shape_count(&s),
+             (long long)listed);
+    Node *n = op == OP_param ? graph_param(r->g, a.name, s, start, &error)
+                             : node_new(r->g, op, nin, in, a, &error);
+    if (!n) fail(r, "%s: %s", op_info[op].name, error);
+    if (!shape_equal(&n->shape, &s))
+        fail(r, "expected shape %s, found %s", shape_text(r->g, &n->shape),
+             shape_text(r->g, &s));
+    number(r, n);
+}
+
+static void read_output(Reader *r) {
+    const char *name = quoted(r);
+    graph_output(r->g, name, operand(r));
+}
+
+static void read_lines(Reader *r) {
+    while (*r->at) {
+        r->line++;
+        if (accept(r, "%"))
+            read_node(r);
+        else if (accept(r, "output"))
+            read_output(r);
+        blanks(r);
+        if (*r->at == '#') r->at += strcspn(r->at, "\n");
+        if (*r->at && *r->at != '\n') fail(r, "expected the end of the line, found %s", found(r));
+        if (*r->at) r->at++;
+    }
+    r->g->loc = (Loc){ 0 };
+    r->g->site = NULL;
+    r->g->backward = false;
+}
+
+Graph *graph_read(const char *text, char *error, size_t size) {
+    jmp_buf failed;
+    Graph *g = graph_new();
+    Reader r = { .g = g, .at = text, .error = error, .size = size, .failed = &failed };
+    if (setjmp(failed)) {
+        graph_free(g);
+        return NULL;
+    }
+    read_lines(&r);
+    return g;
+}
+
+/* }======================================================================= */

@@ -1,0 +1,102 @@
+/*
+** Reverse-mode differentiation: walks the nodes that lead from a parameter to
+** the loss backwards once, adding each row's vjp to the cotangents of its
+** operands, always in this order, so that the sums have one meaning.
+**
+** A cotangent has exactly the shape of its node: a vjp may leave it with the
+** shape that operands broadcast to, op_fit sums it back.
+*/
+#include "gradient.h"
+
+#include <string.h>
+
+typedef struct Gradient {
+    Graph *g;
+    const OpInfo *rules;
+    int count;                          /* nodes before the pass */
+    Node *(*dy)[MAXRESULT];             /* by node and result; NULL: nothing flows */
+    bool *reached;                      /* the loss is made of it */
+    bool *leads;                        /* it is made of a parameter */
+} Gradient;
+
+static void mark(Gradient *d, const Node *loss) {
+    const Graph *g = d->g;
+    d->reached[loss->id] = true;
+    for (int i = loss->id; i >= 0; i--)
+        for (int k = 0; d->reached[i] && k < g->node[i]->nin; k++)
+            d->reached[g->node[i]->in[k]->id] = true;
+    for (int i = 0; i < d->count; i++) {
+        d->leads[i] = g->node[i]->op == OP_param;
+        for (int k = 0; k < g->node[i]->nin; k++)
+            d->leads[i] |= d->leads[g->node[i]->in[k]->id];
+    }
+}
+
+static void accumulate(Node **slot, Node *dx, const Shape *s) {
+    dx = op_fit(dx, s);
+    *slot = *slot ? op_add(*slot, dx) : dx;
+}
+
+static bool flows(Node *const *dy) {
+    for (int r = 0; r < MAXRESULT; r++)
+        if (dy[r]) return true;
+    return false;
+}
+
+/* Hands the cotangents of n's results on to its operands. */
+static void back(Gradient *d, Node *n, Node **dx) {
+    Node **dy = d->dy[n->id];
+    d->g->loc = n->loc;                 /* a gradient comes from where its op does */
+    d->g->site = n->site;
+    if (d->rules[n->op].class == SIDE) {
+        accumulate(&d->dy[n->in[0]->id][n->attr.first], dy[0], &n->shape);
+        return;
+    }
+    memset(dx, 0, (size_t)n->nin * sizeof *dx);
+    d->rules[n->op].vjp(n, dy, dx);
+    for (int k = 0; k < n->nin; k++)
+        if (dx[k] && d->leads[n->in[k]->id])
+            accumulate(&d->dy[n->in[k]->id][0], dx[k], &n->in[k]->shape);
+}
+
+static void add_output(Graph *g, const Node *param, Node *dy) {
+    char *name = graph_alloc(g, strlen(param->attr.name) + sizeof "grad.");
+    strcat(strcpy(name, "grad."), param->attr.name);
+    g->loc = param->loc;
+    g->site = param->site;
+    graph_output(g, name, dy ? dy : op_full(g, &param->shape, 0));
+}
+
+void pass_gradient_rules(Graph *g, const OpInfo *rules) {
+    Node *loss = graph_find(g, "loss");
+    Loc loc = g->loc;
+    const char *site = g->site;
+    int most = 1;
+    if (!loss) bug(NULL, "there is no output 'loss' to differentiate");
+    if (loss->shape.rank || loss->shape.lead != LEAD_NONE)
+        bug(loss, "the loss must be one number, not %s", shape_text(g, &loss->shape));
+    Gradient d = { .g = g, .rules = rules, .count = g->n };
+    d.dy = graph_alloc(g, (size_t)g->n * sizeof *d.dy);
+    d.reached = graph_alloc(g, (size_t)g->n * sizeof *d.reached);
+    d.leads = graph_alloc(g, (size_t)g->n * sizeof *d.leads);
+    for (int i = 0; i < g->n; i++)
+        most = g->node[i]->nin > most ? g->node[i]->nin : most;
+    Node **dx = graph_alloc(g, (size_t)most * sizeof *dx);
+    mark(&d, loss);
+
+    g->backward = true;
+    d.dy[loss->id][0] = op_source(g, OP_seed);
+    for (int i = loss->id; i >= 0; i--)
+        if (d.reached[i] && d.leads[i] && flows(d.dy[i])) back(&d, g->node[i], dx);
+    for (int i = 0; i < g->nparam; i++) {
+        Node *p = g->param[i].node;
+        if (d.reached[p->id]) add_output(g, p, d.dy[p->id][0]);
+    }
+    g->backward = false;
+    g->loc = loc;
+    g->site = site;
+}
+
+void pass_gradient(Graph *g) {
+    pass_gradient_rules(g, op_info);
+}

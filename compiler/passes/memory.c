@@ -1,0 +1,239 @@
+/*
+** The memory plan: which values are stored, where, and who shares with whom.
+** A size is linear in tokens, granules or workers, so one plan serves every
+** batch.  Values that live within one token phase lie in a worker's own area,
+** one chunk long.  In the token area tasks of one phase are at different
+** steps, so there lifetimes are counted in phases, not steps.
+*/
+#include "plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+Buffer *plan_buffer(const Plan *p, const Node *n) {
+    return p->buffer[plan_storage(n)->id];
+}
+
+static int64_t round_up(int64_t n, int64_t to) {
+    return (n + to - 1) / to * to;
+}
+
+/* Rows of 16 floats or more start on a cache line. */
+static int64_t row_stride(int64_t count) {
+    return count < 16 ? count : round_up(count, 16);
+}
+
+static int producer(const Plan *p, const Node *n) {
+    return p->step_of[op_info[n->op].class == SIDE ? n->in[0]->id : n->id];
+}
+
+static Buffer *need(Plan *p, const Node *n) {
+    Buffer **b = &p->buffer[n->id];
+    if (*b) return *b;
+    *b = graph_alloc(p->g, sizeof **b);
+    (*b)->node = n;
+    (*b)->count = shape_count(&n->shape);
+    (*b)->stride = row_stride((*b)->count);
+    (*b)->first = (*b)->last = producer(p, n);
+    return *b;
+}
+
+/* Step 'at' reads x.  Views other than of anchors' operands are read through:
+** their operands must be there. */
+static void use(Plan *p, const Node *x, int at, bool through) {
+    x = plan_storage(x);
+    Domain d = p->domain[x->id];
+    if (d == DOMAIN_NONE || d == DOMAIN_PARAM) return;
+    if (through && op_info[x->op].class == VIEW && x->op != OP_concat && producer(p, x) != at) {
+        for (int i = 0; i < x->nin; i++) use(p, x->in[i], at, true);
+        return;
+    }
+    if (d == DOMAIN_ROW && producer(p, x) == at) return;
+    if (d == DOMAIN_UNIFORM && producer(p, x) == at) return;
+    Buffer *b = need(p, x);
+    if (at > b->last) b->last = at;
+}
+
+static void use_all(Plan *p) {
+    for (int i = 0; i < p->nstep; i++) {
+        Step *s = &p->step[i];
+        if (s->kind == STEP_ANCHOR)
+            for (int k = 0; k < s->anchor->nin; k++) use(p, s->anchor->in[k], i, false);
+        for (int k = 0; k < s->n; k++)
+            for (int j = 0; s->node[k]->op != OP_reshape && j < s->node[k]->nin; j++)
+                use(p, s->node[k]->in[j], i, true);
+    }
+}
+
+/* Result buffers: gradients take the place of what computes them if nobody
+** else reads that; logits go to the caller; the rest stays to the end. */
+static void use_outputs(Plan *p) {
+    for (int i = 0; i < p->npart; i++) {
+        const Node *n = p->part[i].node;
+        Class c = op_info[n->op].class;
+        if (c != OUTER && c != SCATTER && c != TOKENSUM) continue;
+        if (p->buffer[n->id] && p->buffer[n->id]->space == SPACE_GRADIENT) {
+            /* the gradient of two parameters: kept, then added to both */
+            p->buffer[n->id]->space = SPACE_NONE;
+        } else if (!p->buffer[n->id]) need(p, n)->space = SPACE_GRADIENT;
+    }
+    for (int i = 0; i < p->g->nout; i++) {
+        if (!strncmp(p->g->out[i].name, "grad.", 5)) continue;
+        const Node *n = plan_storage(p->g->out[i].node);
+        Buffer *b = need(p, n);
+        b->last = p->nstep - 1;
+        if (!strcmp(p->g->out[i].name, "logits")) {
+            b->space = SPACE_LOGITS;
+            b->stride = b->count;
+        }
+    }
+}
+
+static Buffer *root(Buffer *b) {
+    while (b->into) b = b->into;
+    return b;
+}
+
+static void share(Buffer *b, Buffer *with) {
+    with = root(with);
+    b->into = with;
+    if (b->last > with->last) with->last = b->last;
+}
+
+static void choose_space(Plan *p, Buffer *b) {
+    if (b->space != SPACE_NONE) return;
+    Domain d = p->domain[b->node->id];
+    if (b->node->shape.lead == LEAD_NONE) {
+        b->space = SPACE_CONSTANT;
+        b->stride = round_up(b->count, 16);
+    } else if (d != DOMAIN_GLOBAL && p->step[b->first].phase == p->step[b->last].phase)
+        b->space = SPACE_LOCAL;
+    else
+        b->space = SPACE_TOKEN;
+}
+
+/* An anchor that adds onto an operand works in that operand's place. */
+static void share_onto(Plan *p) {
+    for (int i = p->nstep; i-- > 0;) {
+        const Node *n = p->step[i].kind == STEP_ANCHOR ? p->step[i].anchor : NULL;
+        if (!n || op_info[n->op].class != CONTRACT || n->nin < 3) continue;
+        Buffer *b = p->buffer[n->id], *onto = plan_buffer(p, n->in[2]);
+        if (onto->last != i) bug(n, "adds onto a value that is read later");
+        if (b->space == SPACE_TOKEN || onto->space == SPACE_TOKEN) b->space = onto->space = SPACE_TOKEN;
+        share(b, onto);
+    }
+}
+
+/* y = a + (anything): if a is read nowhere else from then on, y takes its place. */
+static void share_sum(Plan *p, const int *uses, const Node *y) {
+    Buffer *b = p->buffer[y->id];
+    if (y->op != OP_add || !b || b->into) return;
+    for (int i = 0; i < 2; i++) {
+        const Node *x = y->in[i];
+        Buffer *a = p->buffer[x->id];
+        if (!a || a->space != b->space || uses[x->id] != 1 || a->last != b->first || a->stride != b->stride) continue;
+        if (!shape_equal(&x->shape, &y->shape) || (a->space != SPACE_TOKEN && a->space != SPACE_LOCAL)) continue;
+        share(b, a);
+        return;
+    }
+}
+
+static void share_sums(Plan *p) {
+    int *uses = graph_alloc(p->g, ((size_t)p->g->n + 1) * sizeof *uses);
+    for (int i = 0; i < p->g->n; i++)
+        for (int k = 0; k < p->g->node[i]->nin; k++) uses[p->g->node[i]->in[k]->id]++;
+    for (int i = 0; i < p->nstep; i++)
+        for (int k = 0; p->step[i].kind == STEP_ROW && k < p->step[i].n; k++)
+            share_sum(p, uses, p->step[i].node[k]);
+}
+
+/* == Packing ================================================================ */
+
+typedef struct Item { Buffer *b; int from, to; int64_t size; } Item;
+
+static int by_size(const void *x, const void *y) {
+    const Item *a = x, *b = y;
+    if (a->size != b->size) return a->size < b->size ? 1 : -1;
+    if (a->from != b->from) return a->from - b->from;
+    return a->b->node->id - b->b->node->id;
+}
+
+static int by_offset(const void *x, const void *y) {
+    const Item *const *a = x, *const *b = y;
+    return ((*a)->b->offset > (*b)->b->offset) - ((*a)->b->offset < (*b)->b->offset);
+}
+
+/* The lowest gap among those placed that live at the same time. */
+static int64_t place(Item **busy, int n, int64_t size) {
+    int64_t at = 0;
+    qsort(busy, (size_t)n, sizeof *busy, by_offset);
+    for (int i = 0; i < n; i++) {
+        if (busy[i]->b->offset - at >= size) break;
+        int64_t end = busy[i]->b->offset + busy[i]->size;
+        if (end > at) at = end;
+    }
+    return at;
+}
+
+static int64_t pack(Plan *p, Item *item, int n, bool reuse) {
+    int64_t top = 0;
+    Item **busy = graph_alloc(p->g, ((size_t)n + 1) * sizeof *busy);
+    qsort(item, (size_t)n, sizeof *item, by_size);
+    for (int i = 0; i < n; i++) {
+        int k = 0;
+        for (int j = 0; j < i; j++)
+            if (!reuse || (item[j].from <= item[i].to && item[i].from <= item[j].to)) busy[k++] = &item[j];
+        item[i].b->offset = place(busy, k, item[i].size);
+        if (item[i].b->offset + item[i].size > top) top = item[i].b->offset + item[i].size;
+    }
+    return top;
+}
+
+static int64_t pack_space(Plan *p, Space space, bool reuse) {
+    int n = 0;
+    Item *item = graph_alloc(p->g, ((size_t)p->g->n + 1) * sizeof *item);
+    for (int i = 0; i < p->g->n; i++) {
+        Buffer *b = p->buffer[i];
+        if (!b || b->into || b->space != space) continue;
+        bool steps = space == SPACE_LOCAL;
+        item[n++] = (Item){ b, steps ? b->first : p->step[b->first].phase,
+                            steps ? b->last : p->step[b->last].phase, b->stride };
+    }
+    return pack(p, item, n, reuse);
+}
+
+/* Partial sums: a row of its own a token_sum, from its row kernel to its end. */
+static void add_partials(Plan *p, Item *item, int *n) {
+    for (int i = 0; i < p->nstep; i++)
+        for (int k = 0; p->step[i].kind == STEP_ROW && k < p->step[i].n; k++) {
+            const Node *s = p->step[i].node[k];
+            if (op_info[s->op].class != TOKENSUM) continue;
+            Buffer *b = graph_alloc(p->g, sizeof *b);
+            *b = (Buffer){ .node = s, .space = SPACE_GRANULE, .count = shape_count(&s->shape),
+                           .first = i, .last = p->step_of[s->id] };
+            b->stride = round_up(b->count, 16);
+            p->partial[s->id] = b;
+            item[(*n)++] = (Item){ b, p->step[i].phase, p->step[b->last].phase, b->stride };
+        }
+}
+
+void pass_memory(Plan *p, bool reuse) {
+    use_all(p);
+    use_outputs(p);
+    for (int i = 0; i < p->g->n; i++)
+        if (p->buffer[i]) choose_space(p, p->buffer[i]);
+    share_onto(p);
+    if (reuse) share_sums(p);
+    p->token_floats = pack_space(p, SPACE_TOKEN, reuse);
+    p->local_floats = pack_space(p, SPACE_LOCAL, reuse);
+    p->constant_floats = pack_space(p, SPACE_CONSTANT, reuse);
+    Item *item = graph_alloc(p->g, ((size_t)p->g->n + 1) * sizeof *item);
+    int n = 0;
+    p->partial = graph_alloc(p->g, ((size_t)p->g->n + 1) * sizeof *p->partial);
+    add_partials(p, item, &n);
+    p->granule_floats = pack(p, item, n, reuse);
+    for (int i = 0; i < p->g->n; i++) {
+        Buffer *b = p->buffer[i];
+        if (b && b->into) b->offset = root(b)->offset, b->space = root(b)->space;
+    }
+}

@@ -1,0 +1,104 @@
+/*
+** What the passes make of a graph: an ordered list of steps in phases, and a
+** place in memory for every value that passes between steps.
+**
+** Phases alternate.  In a token phase a task takes a chunk of tokens through
+** all steps of the phase, so that what passes between them stays in cache; in
+** a global phase the tasks of all steps (attention, weight gradients, sums
+** over tokens) run side by side, then the uniform steps one after another.
+** Row operations between two anchors are one row kernel.
+*/
+#ifndef STRATA_PLAN_H
+#define STRATA_PLAN_H
+
+#include "graph.h"
+
+/* Sums over tokens are added up in granules of this many tokens, in order. */
+enum { GRANULE = 64 };
+
+typedef enum Domain {
+    DOMAIN_NONE,        /* sources */
+    DOMAIN_PARAM,       /* uniform, from parameters only: computed where used */
+    DOMAIN_UNIFORM,     /* uniform, from sums over tokens: a step of its own */
+    DOMAIN_ROW,         /* fused into a row kernel */
+    DOMAIN_TOKEN,       /* anchor, token by token */
+    DOMAIN_GLOBAL       /* anchor over all tokens */
+} Domain;
+
+typedef enum Space {
+    SPACE_NONE,
+    SPACE_WEIGHT,       /* the parameter's place in WEIGHTS */
+    SPACE_GRADIENT,     /* added to the parameter's place in TRAIN */
+    SPACE_TOKEN,        /* arena, one row a token, rows 'stride' apart */
+    SPACE_LOCAL,        /* arena of a worker, one row a token of its chunk */
+    SPACE_GRANULE,      /* arena, one row a granule */
+    SPACE_CONSTANT,     /* arena, once */
+    SPACE_TABLE,        /* the context's tables of cos and sin, one row a position */
+    SPACE_INPUT,        /* tokens, targets, position, seed, per_token */
+    SPACE_LOGITS        /* the caller's result, one row a token */
+} Space;
+
+/* Where a stored value lies.  Offsets and strides in floats; in SPACE_TOKEN
+** an offset counts floats a token. */
+typedef struct Buffer {
+    const Node *node;
+    Space space;
+    int64_t offset, stride, count;
+    int first, last;            /* step that writes it, last step that uses it */
+    struct Buffer *into;        /* shares the memory of this buffer, in place */
+} Buffer;
+
+typedef enum StepKind { STEP_ROW, STEP_UNIFORM, STEP_ANCHOR, STEP_REDUCE } StepKind;
+
+typedef struct Step {
+    StepKind kind;
+    const Node *anchor;         /* STEP_ANCHOR; STEP_REDUCE: the token_sum */
+    const Node **node;          /* STEP_ROW, STEP_UNIFORM: nodes to compute, in order */
+    int n;
+    int phase;
+} Step;
+
+typedef struct Phase {
+    bool global;
+    int first, count;           /* steps */
+} Phase;
+
+/* One piece of a parameter's gradient: added by the step that computes node. */
+typedef struct Contribution {
+    const Node *node;
+    const Node *param;
+} Contribution;
+
+typedef struct Plan {
+    Graph *g;
+    Domain *domain;             /* by node id */
+    int *step_of;               /* by node id: the step that computes it, -1: none */
+    Buffer **buffer;            /* by node id: NULL if it is not stored */
+    Buffer **partial;           /* by id of a token_sum: its sums by granule */
+    Step *step;
+    int nstep;
+    Phase *phase;
+    int nphase;
+    Contribution *part;
+    int npart;
+    int64_t *place;             /* by node id: offset of a parameter's weights and
+                                ** gradient, or of a table; filled by codegen */
+    int64_t token_floats;       /* arena: floats a token */
+    int64_t local_floats;       /* a worker's, for one token of its chunk */
+    int64_t granule_floats, constant_floats;
+} Plan;
+
+/* Drops the reshapes between a value and what is stored. */
+const Node *plan_storage(const Node *n);
+/* The buffer a node's value is in (through reshapes), or NULL. */
+Buffer *plan_buffer(const Plan *p, const Node *n);
+bool plan_small(const Node *n);         /* a few numbers a token: saved, never recomputed */
+
+/* The passes, in order (build.c of each program runs them and verifies) */
+Graph *pass_simplify(Graph *g);         /* simplify.c: identities; the old graph is freed */
+Graph *pass_recompute(Graph *g);        /* recompute.c: backward reads what is cheap again */
+Graph *pass_expand(Graph *g);           /* expand.c: softmax into its parts */
+Plan *pass_schedule(Graph *g);          /* schedule.c: steps and phases */
+void pass_memory(Plan *p, bool reuse);  /* memory.c: offsets */
+
+#endif

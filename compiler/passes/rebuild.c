@@ -1,0 +1,59 @@
+/*
+** Copying with rewriting.  Locations, sites and the backward mark of the old
+** node are given to whatever its rule builds.
+*/
+#include "rebuild.h"
+
+#include <string.h>
+
+static const Init *init_of(const Graph *g, const Node *param) {
+    for (int i = 0; i < g->nparam; i++)
+        if (g->param[i].node == param) return &g->param[i].init;
+    bug(param, "has no entry among the parameters");
+}
+
+Node *rebuild_copy(Rebuild *r, const Node *old, Node **in, Attr attr) {
+    const char *error;
+    if (op_info[old->op].attr == NAME) attr.name = graph_string(r->to, attr.name);
+    Node *n = old->op == OP_param && !r->map[old->id]
+        ? graph_param(r->to, attr.name, old->shape, *init_of(r->from, old), &error)
+        : node_new(r->to, old->op, old->nin, in, attr, &error);
+    if (!n) bug(old, "cannot be copied: %s", error);
+    return n;
+}
+
+static void copy_one(Rebuild *r, RebuildRule rule, const Node *old) {
+    Node **in = graph_alloc(r->to, ((size_t)old->nin + 1) * sizeof *in);
+    for (int i = 0; i < old->nin; i++) in[i] = r->map[old->in[i]->id];
+    r->to->loc = old->loc;
+    r->to->site = old->site ? graph_string(r->to, old->site) : NULL;
+    r->to->backward = old->backward;
+    Node *n = rule(r, old, in);
+    r->map[old->id] = n ? n : rebuild_copy(r, old, in, old->attr);
+}
+
+static void mark_needed(const Graph *g, bool *needed) {
+    for (int i = 0; i < g->nout; i++) needed[g->out[i].node->id] = true;
+    for (int i = g->n; i-- > 0;)
+        for (int k = 0; needed[i] && k < g->node[i]->nin; k++)
+            needed[g->node[i]->in[k]->id] = true;
+}
+
+Graph *rebuild(Graph *g, RebuildRule rule, void *user) {
+    Rebuild r = { .from = g, .to = graph_new(), .user = user };
+    r.map = graph_alloc(g, ((size_t)g->n + 1) * sizeof *r.map);
+    bool *needed = graph_alloc(g, (size_t)g->n + 1);
+    mark_needed(g, needed);
+    /* Parameters keep their order, which fixes initial values' and files' order. */
+    for (int i = 0; i < g->nparam; i++)
+        if (needed[g->param[i].node->id]) copy_one(&r, rule, g->param[i].node);
+    for (int i = 0; i < g->n; i++)
+        if (needed[i] && !r.map[i]) copy_one(&r, rule, g->node[i]);
+    r.to->loc = (Loc){ 0 };
+    r.to->site = NULL;
+    r.to->backward = false;
+    for (int i = 0; i < g->nout; i++)
+        graph_output(r.to, g->out[i].name, r.map[g->out[i].node->id]);
+    graph_free(g);
+    return r.to;
+}

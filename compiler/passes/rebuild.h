@@ -1,0 +1,22 @@
+/* Copies a graph node by node; how a pass rewrites what is append-only. */
+#ifndef STRATA_REBUILD_H
+#define STRATA_REBUILD_H
+
+#include "graph.h"
+
+typedef struct Rebuild {
+    const Graph *from;
+    Graph *to;
+    Node **map;             /* by old id: the new node; NULL: not copied yet */
+    void *user;
+} Rebuild;
+
+/* Returns the node that takes the place of 'old', whose mapped operands are
+** 'in'; NULL: a plain copy. */
+typedef Node *(*RebuildRule)(Rebuild *r, const Node *old, Node **in);
+
+/* The new graph has the old one's outputs; frees the old graph. */
+Graph *rebuild(Graph *g, RebuildRule rule, void *user);
+Node *rebuild_copy(Rebuild *r, const Node *old, Node **in, Attr attr);
+
+#endif

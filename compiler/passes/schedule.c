@@ -1,0 +1,202 @@
+/*
+** The schedule: walks the times of slots.c and makes steps and phases of them.
+** Reads the graph, breaks nothing.
+*/
+#include "plan.h"
+#include "slots.h"
+
+#include <string.h>
+
+const Node *plan_storage(const Node *n) {
+    while (n->op == OP_reshape) n = n->in[0];
+    return n;
+}
+
+typedef struct Builder {
+    Plan *p;
+    Slots *s;
+    Graph *g;
+    int *head, *next;           /* nodes by time: a list each */
+    int *sum_head, *sum_next;   /* token sums by the slot of their partial sums */
+    int *uses;
+} Builder;
+
+static bool is_gradient(const char *name) {
+    return !strncmp(name, "grad.", 5);
+}
+
+static const Node *param_called(const Graph *g, const char *name) {
+    for (int i = 0; i < g->nparam; i++)
+        if (!strcmp(g->param[i].node->attr.name, name)) return g->param[i].node;
+    return NULL;
+}
+
+static void add_part(Plan *p, const Node *n, const Node *param) {
+    if (n->op == OP_fill) return;       /* a zero gradient: nothing to add */
+    p->part[p->npart++] = (Contribution){ n, param };
+}
+
+/* A gradient that is a sum of pieces nobody else reads is added up in place,
+** piece by piece. */
+static void split_sum(Plan *p, const int *uses, const Node *n, const Node *param) {
+    const Node *x = plan_storage(n);
+    if (x->op == OP_add && uses[x->id] == 1 && shape_equal(&x->in[0]->shape, &x->shape)
+        && shape_equal(&x->in[1]->shape, &x->shape)) {
+        split_sum(p, uses, x->in[0], param);
+        split_sum(p, uses, x->in[1], param);
+        return;
+    }
+    add_part(p, x, param);
+}
+
+static void find_parts(Builder *b) {
+    Graph *g = b->g;
+    int *uses = b->uses = graph_alloc(g, ((size_t)g->n + 1) * sizeof *uses);
+    for (int i = 0; i < g->n; i++)
+        for (int k = 0; b->s->needed[i] && k < g->node[i]->nin; k++) uses[g->node[i]->in[k]->id]++;
+    for (int i = 0; i < g->nout; i++) uses[g->out[i].node->id]++;
+    b->p->part = graph_alloc(g, ((size_t)g->n + 1) * sizeof *b->p->part);
+    for (int i = 0; i < g->nout; i++) {
+        if (!is_gradient(g->out[i].name)) continue;
+        const Node *param = param_called(g, g->out[i].name + 5);
+        if (!param) bug(g->out[i].node, "is the gradient of no parameter");
+        split_sum(b->p, uses, g->out[i].node, param);
+    }
+}
+
+static void file_node(int *head, int *next, int time, int id) {
+    next[id] = head[time];
+    head[time] = id;
+}
+
+static void new_lists(Builder *b, int **head, int **next) {
+    size_t times = (size_t)b->s->times + 2;
+    *head = graph_alloc(b->g, times * sizeof **head);
+    *next = graph_alloc(b->g, ((size_t)b->g->n + 1) * sizeof **next);
+    memset(*head, -1, times * sizeof **head);
+}
+
+/* Lists every node under the time it runs at; walking ids downwards leaves
+** each list in order.  A token_sum is in two: its partial sums, its end. */
+static void file_nodes(Builder *b) {
+    new_lists(b, &b->head, &b->next);
+    new_lists(b, &b->sum_head, &b->sum_next);
+    for (int i = b->g->n; i-- > 0;) {
+        const Node *x = b->g->node[i];
+        Domain d = b->s->domain[i];
+        if (!b->s->needed[i] || op_info[x->op].class == SIDE) continue;
+        if (d == DOMAIN_ROW || d == DOMAIN_TOKEN || d == DOMAIN_GLOBAL || d == DOMAIN_UNIFORM)
+            file_node(b->head, b->next, b->s->time[i], i);
+        if (op_info[x->op].class == TOKENSUM) file_node(b->sum_head, b->sum_next, b->s->partial[i], i);
+    }
+}
+
+static Step *add_step(Builder *b, StepKind kind, bool global) {
+    Plan *p = b->p;
+    if (!p->nphase || p->phase[p->nphase - 1].global != global)
+        p->phase[p->nphase++] = (Phase){ global, p->nstep, 0 };
+    p->phase[p->nphase - 1].count++;
+    Step *s = &p->step[p->nstep++];
+    s->kind = kind;
+    s->phase = p->nphase - 1;
+    return s;
+}
+
+/* The row kernel of a slot: its row nodes, then the token sums that end there. */
+static void add_rows(Builder *b, int slot, const int *sums, int nsums) {
+    int n = 0, real = 0;
+    for (int i = b->head[slot]; i >= 0; i = b->next[i], n++) real += b->g->node[i]->op != OP_reshape;
+    if (!real && !nsums) {
+        for (int i = b->head[slot]; i >= 0; i = b->next[i]) b->p->step_of[i] = -1;
+        return;
+    }
+    Step *s = add_step(b, STEP_ROW, false);
+    s->node = graph_alloc(b->g, (size_t)(n + nsums) * sizeof *s->node);
+    for (int i = b->head[slot]; i >= 0; i = b->next[i]) {
+        s->node[s->n++] = b->g->node[i];
+        b->p->step_of[i] = b->p->nstep - 1;
+    }
+    for (int i = 0; i < nsums; i++) s->node[s->n++] = b->g->node[sums[i]];
+}
+
+static void add_anchor(Builder *b, int id, bool global) {
+    bool sum = op_info[b->g->node[id]->op].class == TOKENSUM;
+    Step *s = add_step(b, sum ? STEP_REDUCE : STEP_ANCHOR, global);
+    s->anchor = b->g->node[id];
+    b->p->step_of[id] = b->p->nstep - 1;
+}
+
+static bool is_part(const Builder *b, int id) {
+    for (int i = 0; i < b->p->npart; i++)
+        if (b->p->part[i].node->id == id) return true;
+    return false;
+}
+
+/* Uniform nodes of a global phase run after its tasks, as one kernel; it also
+** adds those sums to gradients that others read too. */
+static void add_uniform(Builder *b, int time) {
+    int n = 0, shared = 0;
+    for (int i = b->head[time]; i >= 0; i = b->next[i]) {
+        n += b->s->domain[i] == DOMAIN_UNIFORM;
+        shared += b->s->domain[i] == DOMAIN_GLOBAL && b->uses[i] > 1 && is_part(b, i);
+    }
+    if (!n && !shared) return;
+    Step *s = add_step(b, STEP_UNIFORM, true);
+    s->node = graph_alloc(b->g, ((size_t)n + 1) * sizeof *s->node);
+    for (int i = b->head[time]; i >= 0; i = b->next[i]) {
+        if (b->s->domain[i] != DOMAIN_UNIFORM) continue;
+        s->node[s->n++] = b->g->node[i];
+        b->p->step_of[i] = b->p->nstep - 1;
+    }
+}
+
+static void add_event(Builder *b, int time) {
+    int first = b->head[time];
+    if (first < 0) return;
+    bool global = b->s->phase[first] % 2 == 1;
+    for (int i = first; i >= 0; i = b->next[i])
+        if (b->s->domain[i] != DOMAIN_UNIFORM) add_anchor(b, i, global);
+    if (global) add_uniform(b, time);
+}
+
+static void add_slot(Builder *b, int slot) {
+    int n = 0;
+    for (int i = b->sum_head[slot]; i >= 0; i = b->sum_next[i]) n++;
+    int *sums = graph_alloc(b->g, ((size_t)n + 1) * sizeof *sums);
+    n = 0;
+    for (int i = b->sum_head[slot]; i >= 0; i = b->sum_next[i]) sums[n++] = i;
+    add_rows(b, slot, sums, n);
+}
+
+/* A global phase in which nothing happened to follow a token phase: two global
+** phases in a row stay apart, because the second reads the first's results. */
+static void walk(Builder *b) {
+    for (int t = 0; t <= b->s->times; t++) {
+        if (t % 2 == 0) add_slot(b, t);
+        else {
+            int before = b->p->nphase;
+            bool was_global = before && b->p->phase[before - 1].global;
+            int first = b->head[t];
+            if (first >= 0 && was_global && b->s->phase[first] % 2 == 1)
+                b->p->phase[b->p->nphase++] = (Phase){ true, b->p->nstep, 0 };
+            add_event(b, t);
+        }
+    }
+}
+
+Plan *pass_schedule(Graph *g) {
+    size_t n = (size_t)g->n + 1;
+    Plan *p = graph_alloc(g, sizeof *p);
+    Builder b = { .p = p, .g = g, .s = slots_find(g, false) };
+    p->g = g;
+    p->domain = b.s->domain;
+    p->step = graph_alloc(g, 2 * n * sizeof *p->step);
+    p->phase = graph_alloc(g, 2 * n * sizeof *p->phase);
+    p->step_of = graph_alloc(g, n * sizeof *p->step_of);
+    p->buffer = graph_alloc(g, n * sizeof *p->buffer);
+    memset(p->step_of, -1, n * sizeof *p->step_of);
+    find_parts(&b);
+    file_nodes(&b);
+    walk(&b);
+    return p;
+}

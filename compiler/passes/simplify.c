@@ -1,0 +1,175 @@
+/*
+** Algebra.  Each rule is a function that looks at one node whose operands are
+** already simple, with the identity in a comment; the first that applies wins.
+**
+** Identities that do NOT hold for floats and are not here: x - x = 0, 0 * x = 0,
+** x / x = 1 (NaN, infinity), (a + b) + c = a + (b + c).  Adding a constant zero
+** is dropped: that changes the sign of a zero at most, which no result shows.
+*/
+#include "plan.h"
+#include "rebuild.h"
+
+#include <string.h>
+
+/* The number a uniform constant has in every element. */
+static bool constant(const Node *n, double *value) {
+    while (op_info[n->op].class == VIEW && n->nin == 1) n = n->in[0];
+    if (n->op == OP_fill) return *value = n->attr.value, true;
+    double a, b;
+    if (n->op == OP_mul && constant(n->in[0], &a) && constant(n->in[1], &b))
+        return *value = a * b, true;
+    if (n->op == OP_add && constant(n->in[0], &a) && constant(n->in[1], &b))
+        return *value = a + b, true;
+    return false;
+}
+
+static bool is_constant(const Node *n, double value) {
+    double v;
+    return constant(n, &v) && v == value;
+}
+
+static bool fits(const Node *x, const Node *old) {
+    return shape_equal(&x->shape, &old->shape);
+}
+
+/* x + 0 = x;  0 + x = x;  x + x = 2 x */
+static Node *add_zero(const Node *old, Node **in) {
+    if (old->op != OP_add) return NULL;
+    if (fits(in[0], old) && is_constant(in[1], 0)) return in[0];
+    if (fits(in[1], old) && is_constant(in[0], 0)) return in[1];
+    if (in[0] == in[1]) return op_scale(in[0], 2);
+    return NULL;
+}
+
+/* x * 1 = x;  1 * x = x */
+static Node *mul_one(const Node *old, Node **in) {
+    if (old->op != OP_mul) return NULL;
+    if (fits(in[0], old) && is_constant(in[1], 1)) return in[0];
+    if (fits(in[1], old) && is_constant(in[0], 1)) return in[1];
+    return NULL;
+}
+
+/* f(x * 1, y) = f(x, y) where the 1 only repeats x and y is as wide without it:
+** what the gradient of a sum leaves. */
+static Node *drop_repeat(Rebuild *r, const Node *old, Node **in) {
+    if (op_info[old->op].class != POINTWISE) return NULL;
+    for (int i = 0; i < old->nin; i++) {
+        if (in[i]->op != OP_mul || !is_constant(in[i]->in[1], 1)) continue;
+        Node *keep = in[i];
+        const char *error;
+        in[i] = keep->in[0];
+        Node *n = node_new(r->to, old->op, old->nin, in, old->attr, &error);
+        if (n && fits(n, old)) return n;
+        in[i] = keep;
+    }
+    return NULL;
+}
+
+static bool same_pieces(const Node *a, const Node *b) {
+    if (a->op != OP_concat || b->op != OP_concat || a->nin != b->nin || a->attr.axis != b->attr.axis)
+        return false;
+    for (int i = 0; i < a->nin; i++)
+        if (a->in[i]->shape.dim[a->attr.axis] != b->in[i]->shape.dim[a->attr.axis]) return false;
+    return true;
+}
+
+/* concat(a, 0) + concat(0, b) = concat(a, b): the gradients of the slices of
+** one value.  Worth it only where every piece of one side is zero. */
+static Node *add_concat(Graph *g, const Node *old, Node **in) {
+    if (old->op != OP_add || !same_pieces(in[0], in[1])) return NULL;
+    int n = in[0]->nin;
+    Node **piece = graph_alloc(g, (size_t)n * sizeof *piece);
+    for (int i = 0; i < n; i++) {
+        Node *a = in[0]->in[i], *b = in[1]->in[i];
+        if (!is_constant(a, 0) && !is_constant(b, 0)) return NULL;
+        piece[i] = is_constant(a, 0) ? b : a;
+    }
+    return op_concat(g, n, piece, in[0]->attr.axis);
+}
+
+/* stack(a, b)[1] = b */
+static Node *slice_stack(const Node *old, Node **in) {
+    if (old->op != OP_slice || in[0]->op != OP_stack || old->attr.axis != 0 || old->attr.count != 1) return NULL;
+    Node *piece = in[0]->in[old->attr.first];
+    Shape s = old->shape;
+    return piece->shape.lead == s.lead ? op_reshape(piece, &s) : NULL;
+}
+
+/* reshape(reshape(x)) = reshape(x);  a reshape to the same shape = x */
+static Node *reshape_twice(const Node *old, Node **in) {
+    if (old->op != OP_reshape) return NULL;
+    if (fits(in[0], old)) return in[0];
+    if (in[0]->op != OP_reshape) return NULL;
+    Shape s = old->shape;
+    return fits(in[0]->in[0], old) ? in[0]->in[0] : op_reshape(in[0]->in[0], &s);
+}
+
+/* sum over an axis of length 1 = reshape */
+static Node *sum_one(const Node *old, Node **in) {
+    if (old->op != OP_sum || in[0]->shape.dim[old->attr.axis] != 1) return NULL;
+    Shape s = old->shape;
+    return op_reshape(in[0], &s);
+}
+
+/* True if x has the same value all along 'axis' of a result of rank 'rank'. */
+static bool constant_along(const Node *x, int rank, int axis) {
+    int own = axis - (rank - x->shape.rank);
+    return own < 0 || x->shape.dim[own] == 1;
+}
+
+static Node *drop_axis(Node *x, int rank, int axis) {
+    int own = axis - (rank - x->shape.rank);
+    if (own < 0) return x;
+    Shape s = x->shape;
+    memmove(&s.dim[own], &s.dim[own + 1], (size_t)(s.rank - own - 1) * sizeof *s.dim);
+    s.rank--;
+    return op_reshape(x, &s);
+}
+
+/* sum(x * c, axis) = sum(x, axis) * c  if c does not change along the axis */
+static Node *sum_factor(const Node *old, Node **in) {
+    if (old->op != OP_sum || in[0]->op != OP_mul) return NULL;
+    int rank = in[0]->shape.rank, axis = old->attr.axis;
+    for (int i = 0; i < 2; i++) {
+        Node *c = in[0]->in[i], *x = in[0]->in[1 - i];
+        if (!constant_along(c, rank, axis) || constant_along(x, rank, axis)) continue;
+        if (x->shape.rank != rank || x->shape.lead != in[0]->shape.lead) continue;
+        Node *y = op_mul(op_sum(x, axis), drop_axis(c, rank, axis));
+        if (fits(y, old)) return y;
+    }
+    return NULL;
+}
+
+static bool is_product(const Node *n) {
+    return op_info[n->op].class == CONTRACT && n->nin == 2;
+}
+
+/* product(a, w) + product(b, u) = product(b, u) onto product(a, w): the sum is
+** formed in the place of the first, if nobody else reads the second. */
+static Node *add_products(Rebuild *r, const Node *old, Node **in) {
+    const int *uses = r->user;
+    if (old->op != OP_add || !fits(in[0], old) || !fits(in[1], old)) return NULL;
+    if (op_info[in[0]->op].class != CONTRACT) return NULL;
+    if (!is_product(in[1]) || uses[old->in[0]->id] > 1 || uses[old->in[1]->id] > 1) return NULL;
+    const char *error;
+    Node *n = node_new(r->to, in[1]->op, 3, (Node *[]){ in[1]->in[0], in[1]->in[1], in[0] }, (Attr){ 0 }, &error);
+    if (!n) bug(old, "%s", error);
+    return n;
+}
+
+static Node *rule(Rebuild *r, const Node *old, Node **in) {
+    Node *n;
+    if ((n = add_zero(old, in)) || (n = mul_one(old, in)) || (n = drop_repeat(r, old, in)) || (n = add_concat(r->to, old, in))
+        || (n = slice_stack(old, in)) || (n = reshape_twice(old, in)) || (n = sum_one(old, in))
+        || (n = sum_factor(old, in)) || (n = add_products(r, old, in)))
+        return n;
+    return NULL;
+}
+
+Graph *pass_simplify(Graph *g) {
+    int *uses = graph_alloc(g, ((size_t)g->n + 1) * sizeof *uses);
+    for (int i = 0; i < g->n; i++)
+        for (int k = 0; k < g->node[i]->nin; k++) uses[g->node[i]->in[k]->id]++;
+    for (int i = 0; i < g->nout; i++) uses[g->out[i].node->id]++;
+    return rebuild(g, rule, uses);
+}

@@ -1,0 +1,208 @@
+/*
+** Phases follow from what needs all tokens; within a phase anchors keep the
+** order in which they were built.  Row nodes of the forward part run as late
+** as they can, so that a whole read is one kernel; those of the backward part
+** as early as they can, so that gradients are added up where they arise;
+** recomputed twins where their gradient is.
+*/
+#include "slots.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const Node *slots_owner(const Node *n) {
+    return op_info[n->op].class == SIDE ? n->in[0] : n;
+}
+
+static Domain row_domain(const Slots *s, const Node *n) {
+    if (n->shape.lead == LEAD_TOKENS) return DOMAIN_ROW;
+    for (int i = 0; i < n->nin; i++) {
+        Domain d = s->domain[n->in[i]->id];
+        if (d != DOMAIN_NONE && d != DOMAIN_PARAM) return DOMAIN_UNIFORM;
+    }
+    return DOMAIN_PARAM;
+}
+
+static Domain domain_of(const Slots *s, const Node *n) {
+    switch (op_info[n->op].class) {
+    case SOURCE: case WAVE:
+        return DOMAIN_NONE;
+    case POINTWISE: case VIEW: case REDUCE: case SOFTMAX:
+        return row_domain(s, n);
+    case CONTRACT: case GATHER: case LOSS:
+        return DOMAIN_TOKEN;
+    case SIDE:
+        return s->domain[n->in[0]->id];
+    default:
+        return DOMAIN_GLOBAL;
+    }
+}
+
+static int phase_of(const Slots *s, const Node *n) {
+    Domain own = s->domain[n->id];
+    int phase = own == DOMAIN_GLOBAL || own == DOMAIN_UNIFORM;
+    if (op_info[n->op].class == SIDE) return s->phase[n->in[0]->id];
+    for (int i = 0; i < n->nin; i++) {
+        int p = s->phase[n->in[i]->id];
+        switch (s->domain[n->in[i]->id]) {
+        case DOMAIN_NONE: case DOMAIN_PARAM: continue;
+        case DOMAIN_ROW: case DOMAIN_TOKEN:
+            p += own == DOMAIN_GLOBAL || own == DOMAIN_UNIFORM;
+            break;
+        default:            /* a uniform node runs at the end of its global phase */
+            p += own == DOMAIN_UNIFORM ? 0 : own == DOMAIN_GLOBAL ? 2 : 1;
+        }
+        if (p > phase) phase = p;
+    }
+    return phase;
+}
+
+static bool is_anchor(const Slots *s, const Node *n) {
+    Domain d = s->domain[n->id];
+    return s->needed[n->id] && op_info[n->op].class != SIDE
+        && (d == DOMAIN_TOKEN || d == DOMAIN_GLOBAL || d == DOMAIN_UNIFORM);
+}
+
+typedef struct Event { int phase, id; } Event;
+
+static int by_phase(const void *x, const void *y) {
+    const Event *a = x, *b = y;
+    return a->phase != b->phase ? (a->phase > b->phase) - (a->phase < b->phase)
+                                : (a->id > b->id) - (a->id < b->id);
+}
+
+/* Anchors in order get odd times; all of one global phase the same. */
+static void time_anchors(Graph *g, Slots *s) {
+    Event *event = graph_alloc(g, ((size_t)g->n + 1) * sizeof *event);
+    int n = 0, time = -1, phase = -1;
+    for (int i = 0; i < g->n; i++)
+        if (is_anchor(s, g->node[i])) event[n++] = (Event){ s->phase[i], i };
+    qsort(event, (size_t)n, sizeof *event, by_phase);
+    for (int i = 0; i < n; i++) {
+        if (event[i].phase % 2 == 0 || event[i].phase != phase) time += 2;
+        phase = event[i].phase;
+        s->time[event[i].id] = time;
+    }
+    for (int i = 0; i < g->n; i++)
+        if (op_info[g->node[i]->op].class == SIDE) s->time[i] = s->time[g->node[i]->in[0]->id];
+    s->times = time + 2;
+}
+
+/* The first slot in which a row node's operand is there; twins count as what
+** they repeat: as early as their operands. */
+static int earliest(const Slots *s, const int *asap, const Node *n) {
+    int t = 0;
+    for (int i = 0; i < n->nin; i++) {
+        int id = n->in[i]->id;
+        Domain d = s->domain[id];
+        if (d == DOMAIN_NONE || d == DOMAIN_PARAM) continue;
+        int at = d == DOMAIN_ROW ? asap[id] : s->time[id] + 1;
+        if (at > t) t = at;
+    }
+    return t;
+}
+
+static bool is_row(const Slots *s, const Node *n) {
+    return s->needed[n->id] && s->domain[n->id] == DOMAIN_ROW;
+}
+
+static bool is_sum(const Slots *s, const Node *n) {
+    return s->needed[n->id] && op_info[n->op].class == TOKENSUM;
+}
+
+/* The slot by which a consumer wants its operand. */
+static int wanted(const Slots *s, const Node *consumer) {
+    if (op_info[consumer->op].class == TOKENSUM) return s->partial[consumer->id];
+    return is_row(s, consumer) ? s->time[consumer->id] : s->time[consumer->id] - 1;
+}
+
+/* Lowers late[] of every row operand to what its consumers want. */
+static void time_late(Graph *g, Slots *s, const int *asap, bool twins) {
+    int *late = graph_alloc(g, ((size_t)g->n + 1) * sizeof *late);
+    memset(late, 0x7f, ((size_t)g->n + 1) * sizeof *late);
+    for (int i = g->n; i-- > 0;) {
+        const Node *n = g->node[i];
+        if (!s->needed[i]) continue;
+        if (is_row(s, n) && (n->attr.copy ? twins : !n->backward))
+            s->time[i] = late[i] < s->times ? late[i] : twins ? -1 : asap[i];
+        for (int k = 0; k < n->nin; k++) {
+            if (!is_row(s, n->in[k])) continue;
+            if (s->domain[i] == DOMAIN_UNIFORM && !is_sum(s, n)) continue;
+            if (twins && s->domain[i] == DOMAIN_GLOBAL && !is_sum(s, n)) continue;
+            if (is_row(s, n) && s->time[i] < 0) continue;
+            int t = wanted(s, n);
+            if (t < late[n->in[k]->id]) late[n->in[k]->id] = t;
+        }
+    }
+}
+
+/* Twins that only a global anchor wants go where their operands' twins are;
+** failing that, right before the anchor. */
+static void time_twins(Graph *g, Slots *s) {
+    for (int i = 0; i < g->n; i++) {
+        const Node *n = g->node[i];
+        if (!is_row(s, n) || !n->attr.copy || s->time[i] >= 0) continue;
+        for (int k = 0; k < n->nin; k++) {
+            const Node *x = n->in[k];
+            if (is_row(s, x) && x->attr.copy && s->time[x->id] > s->time[i]) s->time[i] = s->time[x->id];
+        }
+    }
+    for (int i = g->n; i-- > 0;) {
+        const Node *n = g->node[i];
+        if (!s->needed[i] || op_info[n->op].class == SOURCE) continue;
+        for (int k = 0; k < n->nin; k++) {
+            const Node *x = n->in[k];
+            if (is_row(s, x) && x->attr.copy && s->time[x->id] < 0) s->time[x->id] = wanted(s, n);
+        }
+    }
+}
+
+static void time_rows(Graph *g, Slots *s) {
+    int *asap = graph_alloc(g, ((size_t)g->n + 1) * sizeof *asap);
+    for (int i = 0; i < g->n; i++) {
+        const Node *n = g->node[i];
+        if (is_row(s, n)) s->time[i] = asap[i] = earliest(s, asap, n);
+        if (is_sum(s, n)) s->partial[i] = earliest(s, asap, n);
+    }
+    time_late(g, s, asap, false);       /* forward */
+    time_late(g, s, asap, true);        /* twins */
+    time_twins(g, s);
+}
+
+static void check_order(const Graph *g, const Slots *s) {
+    for (int i = 0; i < g->n; i++) {
+        const Node *n = g->node[i];
+        for (int k = 0; s->needed[i] && k < n->nin; k++) {
+            const Node *x = n->in[k];
+            if (is_row(s, x) && (is_row(s, n) || s->domain[i] == DOMAIN_TOKEN) && s->time[x->id] > s->time[i])
+                bug(n, "runs at %d, before its operand %%%d at %d", s->time[i], x->id, s->time[x->id]);
+        }
+    }
+}
+
+static void find_needed(const Graph *g, Slots *s, bool forward) {
+    for (int i = 0; i < g->nout; i++)
+        s->needed[g->out[i].node->id] = !(forward && g->out[i].node->backward);
+    for (int i = g->n; i-- > 0;)
+        for (int k = 0; k < g->node[i]->nin; k++)
+            if (s->needed[i]) s->needed[g->node[i]->in[k]->id] = true;
+}
+
+Slots *slots_find(Graph *g, bool forward) {
+    size_t n = (size_t)g->n + 1;
+    Slots *s = graph_alloc(g, sizeof *s);
+    s->needed = graph_alloc(g, n);
+    s->domain = graph_alloc(g, n * sizeof *s->domain);
+    s->phase = graph_alloc(g, n * sizeof *s->phase);
+    s->time = graph_alloc(g, n * sizeof *s->time);
+    s->partial = graph_alloc(g, n * sizeof *s->partial);
+    find_needed(g, s, forward);
+    for (int i = 0; i < g->n; i++) {
+        s->domain[i] = domain_of(s, g->node[i]);
+        s->phase[i] = phase_of(s, g->node[i]);
+    }
+    time_anchors(g, s);
+    time_rows(g, s);
+    check_order(g, s);
+    return s;
+}

@@ -1,0 +1,26 @@
+/* When each node runs: the order that recompute.c and schedule.c agree on. */
+#ifndef STRATA_SLOTS_H
+#define STRATA_SLOTS_H
+
+#include "plan.h"
+
+/*
+** Times are counted over the whole program.  Anchors run at odd times, one
+** after another in a token phase, all of a global phase at one time; the even
+** times between are slots for row nodes.
+*/
+typedef struct Slots {
+    bool *needed;
+    Domain *domain;
+    int *phase;         /* even: token phase; odd: global phase */
+    int *time;          /* of anchors and uniform nodes: odd; of row nodes: even */
+    int *partial;       /* of a token_sum: the slot of its per-granule sums */
+    int times;          /* all are below */
+} Slots;
+
+/* With 'forward', nodes of the gradient pass are left out. */
+Slots *slots_find(Graph *g, bool forward);
+/* The operand itself, or the anchor that a side result belongs to. */
+const Node *slots_owner(const Node *n);
+
+#endif

@@ -1,0 +1,292 @@
+/*
+** What the library's Lua files ask of C: parameters and outputs of the graph,
+** the facts of the model, and where the user is.  None of it can be reached
+** from a spec.
+*/
+#include "ops.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* {== Names ============================================================== */
+
+/* identifier(s, most): whether s is [A-Za-z_][A-Za-z0-9_]*, at most so long */
+static int call_identifier(lua_State *L) {
+    size_t n;
+    const char *s = luaL_checklstring(L, 1, &n);
+    bool ok = n > 0 && n <= (size_t)luaL_checkinteger(L, 2) && !isdigit((unsigned char)*s);
+    for (size_t i = 0; i < n; i++) ok &= s[i] == '_' || (isalnum((unsigned char)s[i]) && (unsigned char)s[i] < 128);
+    lua_pushboolean(L, ok);
+    return 1;
+}
+
+/* Letters, digits, '_' and dots between them; not what checkpoints add. */
+static const char *checked_name(lua_State *L, int arg) {
+    static const char *const taken[] = { "optimizer.", "tokenizer." };
+    size_t n;
+    const char *s = luaL_checklstring(L, arg, &n);
+    bool ok = n > 0 && n <= MAXNAME && s[0] != '.' && s[n - 1] != '.' && !strstr(s, "..");
+    for (size_t i = 0; i < n; i++) ok &= s[i] == '_' || s[i] == '.' || isalnum((unsigned char)s[i]);
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) ok &= strncmp(s, taken[i], strlen(taken[i])) != 0;
+    if (!ok) spec_fail(L, "expected a parameter's name of at most %d letters, digits, '_' and '.', found '%s'", MAXNAME, s);
+    return s;
+}
+
+/* {== Parameters ========================================================= */
+
+static Init to_init(lua_State *L, int kind, int value, const Shape *s) {
+    static const char *const kinds[] = { "constant", "normal", "list", NULL };
+    Init init = { .kind = (InitKind)luaL_checkoption(L, kind, NULL, kinds) };
+    if (init.kind != INIT_LIST) {
+        init.value = luaL_checknumber(L, value);
+        return init;
+    }
+    int64_t n = tensor_list_length(L, value, "param"), count = shape_count(s);
+    if (n != count)
+        spec_fail(L, "param: expected as many initial values as elements, %I, found %I", (LUAI_UACINT)count, (LUAI_UACINT)n);
+    double *list = lua_newuserdatauv(L, (size_t)n * sizeof *list, 0);
+    for (int64_t i = 0; i < n; i++) {
+        if (lua_rawgeti(L, value, i + 1) != LUA_TNUMBER)
+            spec_fail(L, "param: expected initial values that are numbers, found a %s", luaL_typename(L, -1));
+        list[i] = lua_tonumber(L, -1);
+        lua_pop(L, 1);
+    }
+    init.list = list;
+    return init;
+}
+
+static int64_t checked_count(lua_State *L, const char *name, const Shape *s) {
+    int64_t count = 1;
+    for (int i = 0; i < s->rank; i++) {
+        if (s->dim[i] < 1)
+            spec_fail(L, "param: expected sizes of at least 1 for '%s', found %I", name, (LUAI_UACINT)s->dim[i]);
+        if (!checked_size(count, s->dim[i], &count)) spec_fail(L, "param: expected fewer than 2^48 elements in '%s', found more", name);
+    }
+    return count;
+}
+
+/* param(name, {sizes}, "constant" | "normal" | "list", value): a parameter of
+** that name and shape, the same one if it exists */
+static int call_param(lua_State *L) {
+    Front *f = front(L);
+    Shape s;
+    const char *error, *name = checked_name(L, 1);
+    tensor_list_shape(L, 2, "param", &s);
+    int64_t count = checked_count(L, name, &s), total = f->m->parameters;
+    int before = f->g->nparam;
+    Init init = to_init(L, 3, 4, &s);
+    f->g->loc = spec_here(L);
+    Node *n = graph_param(f->g, name, s, init, &error);
+    if (!n) spec_fail(L, "param: expected a new name or the same shape, found: %s", error);
+    if (f->g->nparam == before) return tensor_push(L, n);
+    if (!checked_size(total + count, 1, &f->m->parameters)) spec_fail(L, "expected fewer than 2^48 parameters, found more");
+    f->built += sizeof *n + sizeof(Param) + (init.list ? (size_t)count * sizeof *init.list : 0);
+    return tensor_push(L, n);
+}
+
+/* }{== The graph ========================================================= */
+
+static int call_output(lua_State *L) {
+    graph_output(front(L)->g, luaL_checkstring(L, 1), tensor_get(L, 2, "output"));
+    return 0;
+}
+
+static int call_site(lua_State *L) {
+    front(L)->g->site = graph_string(front(L)->g, luaL_checkstring(L, 1));
+    return 0;
+}
+
+/* form(x): "[tokens,8]" of a tensor, nil of anything else */
+static int call_form(lua_State *L) {
+    Node **p = luaL_testudata(L, 1, "tensor");
+    if (!p) return 0;
+    lua_pushstring(L, shape_text((*p)->g, &(*p)->shape));
+    return 1;
+}
+
+/* An array in the graph's memory, grown by doubling; n is what it holds. */
+static void *grown(Graph *g, void *old, int n, int *cap, size_t size) {
+    if (n < *cap) return old;
+    *cap = n ? 2 * n : 16;
+    void *array = graph_alloc(g, (size_t)*cap * size);
+    if (n) memcpy(array, old, (size_t)n * size);
+    return array;
+}
+
+/* read(site, sources) */
+static int call_read(lua_State *L) {
+    Front *f = front(L);
+    Model *m = f->m;
+    m->read = grown(f->g, m->read, m->nread, &f->readcap, sizeof *m->read);
+    m->read[m->nread++] = (Read){ graph_string(f->g, luaL_checkstring(L, 1)), luaL_checkinteger(L, 2) };
+    return 0;
+}
+
+static int call_note(lua_State *L) {
+    Front *f = front(L);
+    Model *m = f->m;
+    m->note = grown(f->g, m->note, m->nnote, &f->notecap, sizeof *m->note);
+    m->note[m->nnote++] = graph_string(f->g, luaL_checkstring(L, 1));
+    return 0;
+}
+
+/* }{== The facts of the model ============================================ */
+
+static int64_t integer_field(lua_State *L, const char *name) {
+    lua_getfield(L, 1, name);
+    int64_t value = luaL_checkinteger(L, -1);
+    lua_pop(L, 1);
+    return value;
+}
+
+static double number_field(lua_State *L, const char *name) {
+    lua_getfield(L, 1, name);
+    double value = luaL_checknumber(L, -1);
+    lua_pop(L, 1);
+    return value;
+}
+
+static const char *string_field(lua_State *L, const char *name) {
+    lua_getfield(L, 1, name);
+    const char *value = graph_string(front(L)->g, lua_tostring(L, -1));
+    lua_pop(L, 1);
+    return value;
+}
+
+/* finish { name = ..., lr = ..., ... }: a field of Model each */
+static int call_finish(lua_State *L) {
+    Model *m = front(L)->m;
+    m->name = string_field(L, "name");
+    m->tokenizer = string_field(L, "tokenizer");
+    m->mixer = string_field(L, "mixer");
+    m->vocab = integer_field(L, "vocab");
+    m->context = integer_field(L, "context");
+    m->dim = integer_field(L, "dim");
+    m->layers = integer_field(L, "layers");
+    m->sublayers = integer_field(L, "sublayers");
+    m->batch = integer_field(L, "batch");
+    m->seed = (uint64_t)integer_field(L, "seed");
+    m->lr = number_field(L, "lr");
+    m->beta1 = number_field(L, "beta1");
+    m->beta2 = number_field(L, "beta2");
+    m->eps = number_field(L, "eps");
+    m->weight_decay = number_field(L, "weight_decay");
+    m->clip = number_field(L, "clip");
+    m->schedule = (Schedule)integer_field(L, "schedule");
+    m->warmup = number_field(L, "warmup");
+    m->decay = number_field(L, "decay");
+    m->min_lr = number_field(L, "min_lr");
+    return 0;
+}
+
+/* }{== The user and the library ========================================== */
+
+static int push_loc(lua_State *L, Loc at) {
+    lua_pushstring(L, at.file);
+    lua_pushinteger(L, at.line);
+    return 2;
+}
+
+/* spec_here(): file and line to blame */
+static int call_here(lua_State *L) {
+    return push_loc(L, spec_here(L));
+}
+
+/* defined(f): file and line of a function of the user's, spec_here() of others */
+static int call_defined(lua_State *L) {
+    lua_Debug ar;
+    lua_pushvalue(L, 1);
+    lua_getinfo(L, ">S", &ar);
+    if (*ar.source != '@') return push_loc(L, spec_here(L));
+    return push_loc(L, (Loc){ graph_string(front(L)->g, ar.source + 1), ar.linedefined });
+}
+
+/* module(): the name of the innermost Lua file, without folder and ".lua";
+** files called init.lua and those in between that only wrap are skipped by
+** asking from 'level' callers up */
+static int call_module(lua_State *L) {
+    lua_Debug ar;
+    for (int level = (int)luaL_checkinteger(L, 1); lua_getstack(L, level, &ar); level++) {
+        lua_getinfo(L, "S", &ar);
+        if (*ar.what == 'C') continue;
+        const char *slash = strrchr(ar.source, '/'), *name = slash ? slash + 1 : ar.source + 1;
+        const char *dot = strrchr(name, '.');
+        lua_pushlstring(L, name, dot ? (size_t)(dot - name) : strlen(name));
+        return 1;
+    }
+    return 0;
+}
+
+static int call_wrapped(lua_State *L) {
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_insert(L, 1);
+    lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+    return lua_gettop(L);
+}
+
+/* wrap(f): f as a C function, so that a tail call of the user's keeps his
+** frame, and with it his line, below it */
+static int call_wrap(lua_State *L) {
+    lua_settop(L, 1);
+    lua_pushcclosure(L, call_wrapped, 1);
+    return 1;
+}
+
+/* load(name, environment): runs a file of the library's; more arguments are its own */
+static int call_load(lua_State *L) {
+    int n = lua_gettop(L);
+    library_load(L, luaL_checkstring(L, 1));
+    if (!lua_isnil(L, 2)) {
+        lua_pushvalue(L, 2);
+        lua_setupvalue(L, -2, 1);
+    }
+    lua_replace(L, 2);
+    lua_call(L, n - 2, LUA_MULTRET);
+    return lua_gettop(L) - 1;
+}
+
+/* files(): the names of the library's files, in a fixed order */
+static int call_files(lua_State *L) {
+    lua_createtable(L, library_count, 0);
+    for (int i = 0; i < library_count; i++) {
+        lua_pushstring(L, library_file[i].name);
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
+/* requirer(environment): require for the spec's folder */
+static int call_requirer(lua_State *L) {
+    lua_settop(L, 1);
+    lua_newtable(L);
+    lua_pushcclosure(L, files_require, 2);
+    return 1;
+}
+
+/* limit(what, found): too many layers */
+static int call_limit(lua_State *L) {
+    int64_t most = front(L)->limit.layers;
+    if (luaL_checkinteger(L, 2) > most)
+        spec_stop(L, 3, "%s: expected at most %I layers, found %s", luaL_checkstring(L, 1), (LUAI_UACINT)most,
+                      lua_tostring(L, 2));
+    return 0;
+}
+
+void core_open(lua_State *L) {
+    static const luaL_Reg functions[] = {
+        { "at", spec_call_at }, { "defined", call_defined }, { "files", call_files }, { "finish", call_finish },
+        { "form", call_form }, { "here", call_here }, { "identifier", call_identifier }, { "limit", call_limit },
+        { "load", call_load }, { "module", call_module }, { "note", call_note }, { "output", call_output },
+        { "param", call_param }, { "read", call_read }, { "requirer", call_requirer }, { "site", call_site },
+        { "wrap", call_wrap }, { NULL, NULL }
+    };
+    luaL_newlib(L, functions);
+    sandbox_open(L);
+    lua_setfield(L, -2, "lua");
+    ops_open(L);
+    lua_setfield(L, -2, "ops");
+    ops_targets(L);
+    lua_setfield(L, -2, "targets");
+}
+
+/* }====================================================================== */

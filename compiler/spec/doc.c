@@ -1,0 +1,73 @@
+/*
+** specs/library/ops.md: the primitives as a spec sees them, from the op table.
+*/
+#include "ops.h"
+
+#include <string.h>
+
+static const char *const class_name[] = {
+    [SOURCE] = "source", [POINTWISE] = "row, pointwise", [VIEW] = "row, view", [REDUCE] = "row, reduction",
+    [SOFTMAX] = "row, softmax", [WAVE] = "row, wave", [CONTRACT] = "product", [GATHER] = "gather", [LOSS] = "loss",
+    [TOKENSUM] = "sum over tokens", [OUTER] = "weight gradient", [SCATTER] = "scatter", [SEQUENCE] = "sequence",
+    [SIDE] = "result"
+};
+
+/* The gradient column of a pointwise row, as it is written there. */
+static const char *const gradient[NOP] = {
+#define OP1(name, f64, dx, llvm, help) [OP_##name] = #dx,
+#define OP2(name, f64, da, db, llvm, help) [OP_##name] = #da "; " #db,
+#define OP3(name, f64, dc, da, db, llvm, help) [OP_##name] = #da "; " #db,
+#define OP(name, arity, results, class, attr, help)
+#include "ops.def"
+};
+
+/* op_mul(dy, b) as mul(dy, b); NULL as 0 */
+static void print_gradient(FILE *f, Op op) {
+    const char *s = gradient[op] ? gradient[op] : "yes";
+    while (*s) {
+        if (!strncmp(s, "NULL", 4)) fputc('0', f), s += 4;
+        else if (!strncmp(s, "op_", 3)) s += 3;
+        else fputc(*s++, f);
+    }
+}
+
+static void print_pointwise(FILE *f, Op op) {
+    static const char *const usage[] = { "", "x", "a, b", "c, a, b" };
+    static const struct { Op op; const char *sign; } operator[] = {
+        { OP_add, "a + b" }, { OP_sub, "a - b" }, { OP_mul, "a * b" }, { OP_div, "a / b" }, { OP_neg, "-x" }
+    };
+    const char *sign = NULL;
+    for (size_t i = 0; i < sizeof operator / sizeof *operator; i++)
+        if (operator[i].op == op) sign = operator[i].sign;
+    fprintf(f, "| `%s(%s)`%s%s%s | %s | ", op_info[op].name, usage[op_info[op].arity], sign ? ", `" : "",
+            sign ? sign : "", sign ? "`" : "", op_info[op].help);
+    print_gradient(f, op);
+    fprintf(f, " |\n");
+}
+
+/* Ops that have no gradient say so in the op table's help or are sources. */
+static const char *has_gradient(Op op) {
+    if (op_info[op].class == SOURCE || op_info[op].class == WAVE || op == OP_peak) return "none";
+    return "yes";
+}
+
+void spec_ops_markdown(FILE *f) {
+    fputs("# Primitives\n\n"
+          "Generated from the op table, `compiler/graph/ops.def`; do not edit.  A tensor has a shape of inner axes and, if\n"
+          "it is an activation, one row a token (`[tokens,8]`).  Axes are counted from 1, or from the end as -1, -2; an\n"
+          "axis left out is the last one.  Numbers stand for constants.  `x:shape()` is the list of inner axes.\n\n"
+          "## Pointwise\n\n"
+          "Operands broadcast: inner axes are aligned from the right, a missing axis or one of length 1 is repeated, and\n"
+          "a value without tokens is repeated for each.  The result has the common shape.  In gradients `dy` is the\n"
+          "cotangent of the result `y`.\n\n"
+          "| function | meaning | gradient |\n|---|---|---|\n", f);
+    for (Op op = 0; op < NOP; op++)
+        if (op_info[op].class == POINTWISE) print_pointwise(f, op);
+    fputs("\n## Others\n\n| function | class | shape and meaning | gradient |\n|---|---|---|---|\n", f);
+    for (int i = 0; i < ops_count; i++) {
+        Op op = ops_structural[i].op;
+        bool mean = !strcmp(ops_structural[i].name, "mean");
+        fprintf(f, "| `%s` | %s | %s%s | %s |\n", ops_structural[i].usage, class_name[op_info[op].class],
+                mean ? "`sum`, divided by the length of the axis: " : "", op_info[op].help, has_gradient(op));
+    }
+}

@@ -1,0 +1,230 @@
+/*
+** Reading source files.  The spec's own folder is all there is: require takes
+** plain names joined by dots, and what they resolve to must lie inside.
+*/
+#include "front.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* {== Reading ============================================================ */
+
+static Source *remember(Front *f, const char *path, size_t size) {
+    Source *s = calloc(1, sizeof *s);
+    if (s) s->path = strdup(path);
+    if (s) s->text = malloc(size + 1);
+    if (!s || !s->path || !s->text) {
+        if (s) free(s->path), free(s);
+        return NULL;
+    }
+    s->size = size;
+    s->next = f->source;
+    f->source = s;
+    return s;
+}
+
+/* NULL, or what went wrong. */
+static const char *read_all(int fd, Source *s) {
+    size_t got = 0;
+    while (got < s->size) {
+        ssize_t n = read(fd, s->text + got, s->size - got);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return strerror(errno);
+        if (!n) break;
+        got += (size_t)n;
+    }
+    s->size = got;
+    s->text[got] = 0;
+    return NULL;
+}
+
+/* A name that leads nowhere is a mistake; anything else is the machine's failure. */
+static bool asked_wrongly(int error) {
+    return error == ENOENT || error == ENOTDIR || error == EACCES || error == ELOOP || error == ENAMETOOLONG;
+}
+
+/* Reads a regular file of bounded size.  Returns 0, or a status and what was found. */
+static int open_source(Front *f, const char *file, const char *path, Source **s, char found[256]) {
+    struct stat st;
+    const char *wrong = NULL;
+    int status = 4, fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0 || fstat(fd, &st)) {
+        status = asked_wrongly(errno) ? 1 : 4;
+        wrong = strerror(errno);
+    } else if (!S_ISREG(st.st_mode)) {
+        status = 1;
+        wrong = S_ISDIR(st.st_mode) ? "it is a folder" : "it is no regular file";
+    } else if (st.st_size > (off_t)f->limit.file) {
+        status = 3;
+        wrong = "it is larger than that";
+    } else {
+        *s = remember(f, path, (size_t)st.st_size);
+        wrong = *s ? read_all(fd, *s) : strerror(ENOMEM);
+    }
+    if (fd >= 0) close(fd);
+    snprintf(found, 256, "%s", wrong ? wrong : "");
+    return wrong ? status : 0;
+}
+
+/* As open_source; 'blame' is put before errors. */
+static Source *read_source(lua_State *L, const char *file, const char *path, const char *blame) {
+    Front *f = front(L);
+    Source *s = NULL;
+    char found[256];
+    int status = open_source(f, file, path, &s, found);
+    if (!status) return s;
+    f->status = status == 1 ? 0 : status;
+    f->raised = true;
+    lua_pushfstring(L, "%sexpected a Lua file of at most %I bytes that can be read, found '%s': %s", blame,
+                    (LUAI_UACINT)f->limit.file, path, found);
+    lua_error(L);
+    return NULL;
+}
+
+/* Pushes the chunk.  Text only: Lua does not check compiled code. */
+static void push_chunk(lua_State *L, const Source *s) {
+    Front *f = front(L);
+    f->loading = graph_string(f->g, s->path);
+    const char *chunk = lua_pushfstring(L, "@%s", s->path);
+    if (s->size && *s->text == LUA_SIGNATURE[0])
+        spec_fail_at(L, (Loc){ f->loading, 1 }, "expected Lua source text, found compiled code");
+    int status = luaL_loadbufferx(L, s->text, s->size, chunk, "t");
+    if (status == LUA_ERRMEM) lua_error(L);
+    if (status) {
+        char text[600];
+        spec_relocate(f, lua_tostring(L, -1), text, sizeof text);
+        f->raised = true;
+        lua_pushstring(L, text);
+        lua_error(L);
+    }
+    f->loading = NULL;
+    lua_remove(L, -2);
+}
+
+void files_open(lua_State *L, const char *path) {
+    Front *f = front(L);
+    const char *slash = strrchr(path, '/');
+    f->shown = slash ? (size_t)(slash - path) + 1 : 0;
+    char *folder = slash ? strndup(path, f->shown) : strdup(".");
+    f->folder = folder ? realpath(folder, NULL) : NULL;
+    free(folder);
+}
+
+void files_spec(lua_State *L, const char *path) {
+    const char *blame = lua_pushfstring(L, "%s: ", path);
+    Source *s = read_source(L, path, path, blame);
+    lua_pop(L, 1);
+    push_chunk(L, s);
+}
+
+/* }{== require =========================================================== */
+
+/* "a.b_c" to "a/b_c.lua"; false if it is no such name. */
+static bool module_file(const char *name, char *file, size_t size) {
+    size_t n = strlen(name);
+    bool start = true;
+    if (n + sizeof ".lua" > size) return false;
+    for (size_t i = 0; i < n; i++) {
+        bool dot = name[i] == '.';
+        if (dot ? start : !(isalnum((unsigned char)name[i]) || name[i] == '_' || name[i] == '-')) return false;
+        file[i] = dot ? '/' : name[i];
+        start = dot;
+    }
+    strcpy(file + n, ".lua");
+    return !start;
+}
+
+/* The module's real path, inside the folder; NULL if it is not there. */
+static char *find_module(Front *f, const char *file, bool *outside) {
+    char path[PATH_MAX];
+    *outside = false;
+    if (!f->folder || snprintf(path, sizeof path, "%s/%s", f->folder, file) >= (int)sizeof path) return NULL;
+    char *real = realpath(path, NULL);
+    size_t n = strlen(f->folder);
+    if (real && n > 1 && (strncmp(real, f->folder, n) || real[n] != '/')) {
+        *outside = true;
+        free(real);
+        return NULL;
+    }
+    return real;
+}
+
+static void load_module(lua_State *L, const char *name) {
+    Front *f = front(L);
+    char file[256];
+    bool outside;
+    if (!module_file(name, file, sizeof file))
+        spec_fail(L, "require: expected the name of a file in the spec's folder, without '.lua', found '%s'", name);
+    char *real = find_module(f, file, &outside);
+    if (!real)
+        spec_fail(L, outside ? "require: expected '%s' inside the spec's folder, found a link that leads out of it"
+                        : "require: expected a file '%s' in the spec's folder, found none", file);
+    lua_pushstring(L, real);
+    free(real);
+    lua_pushlstring(L, f->m->file, f->shown);
+    lua_pushstring(L, file);
+    lua_concat(L, 2);
+    Loc at = spec_here(L);
+    lua_pushfstring(L, "%s:%d: ", at.file, at.line);
+    push_chunk(L, read_source(L, lua_tostring(L, -3), lua_tostring(L, -2), lua_tostring(L, -1)));
+}
+
+/* A module runs once, in the spec's environment; while it runs its entry is
+** false, so that a circle is seen. */
+int files_require(lua_State *L) {
+    if (lua_type(L, 1) != LUA_TSTRING) spec_fail(L, "require: expected a name, found a %s", luaL_typename(L, 1));
+    lua_settop(L, 1);
+    int type = lua_getfield(L, lua_upvalueindex(2), lua_tostring(L, 1));
+    if (type == LUA_TBOOLEAN && !lua_toboolean(L, -1))
+        spec_fail(L, "require: expected no circle of files, found that '%s' requires itself", lua_tostring(L, 1));
+    if (type != LUA_TNIL) return 1;
+    lua_pushboolean(L, 0);
+    lua_setfield(L, lua_upvalueindex(2), lua_tostring(L, 1));
+    load_module(L, lua_tostring(L, 1));
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_setupvalue(L, -2, 1);
+    lua_call(L, 0, 1);
+    if (!lua_toboolean(L, -1)) lua_pushboolean(L, 1);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, lua_upvalueindex(2), lua_tostring(L, 1));
+    return 1;
+}
+
+/* }{== What was read ===================================================== */
+
+static uint64_t hash_bytes(uint64_t h, const void *p, size_t n) {
+    for (size_t i = 0; i < n; i++) h = (h ^ ((const unsigned char *)p)[i]) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+/* FNV-1a over everything that can change what the spec means. */
+uint64_t files_hash(const Front *f) {
+    uint64_t h = hash_bytes(UINT64_C(0xcbf29ce484222325), STRATA_VERSION, sizeof STRATA_VERSION);
+    for (int i = 0; i < library_count; i++) {
+        h = hash_bytes(h, library_file[i].name, strlen(library_file[i].name) + 1);
+        h = hash_bytes(h, library_file[i].text, library_file[i].size + 1);
+    }
+    for (const Source *s = f->source; s; s = s->next) {
+        h = hash_bytes(h, &s->size, sizeof s->size);
+        h = hash_bytes(h, s->text, s->size);
+    }
+    return h;
+}
+
+void files_free(Front *f) {
+    for (Source *s = f->source, *next; s; s = next) {
+        next = s->next;
+        free(s->path);
+        free(s->text);
+        free(s);
+    }
+    free(f->folder);
+}
+
+/* }====================================================================== */

@@ -1,0 +1,21 @@
+/*
+** The Lua library in specs/library, embedded in the compiler.  Its chunks are
+** named "=library/...", a user's "@path": that is how errors tell whose line
+** is to blame.
+*/
+#include "front.h"
+
+#include <string.h>
+
+#include "library.inc"
+
+void library_load(lua_State *L, const char *name) {
+    for (int i = 0; i < library_count; i++) {
+        if (strcmp(library_file[i].name, name)) continue;
+        const char *chunk = lua_pushfstring(L, "=library/%s", name);
+        if (luaL_loadbufferx(L, (const char *)library_file[i].text, library_file[i].size, chunk, "t")) lua_error(L);
+        lua_remove(L, -2);
+        return;
+    }
+    spec_fail(L, "expected a file of the library, found '%s'", name);
+}

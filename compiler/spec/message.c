@@ -1,0 +1,260 @@
+/*
+** Errors.  The line to blame is the innermost one of the user's: chunks of the
+** library are skipped, and while the library works for something the user
+** wrote further up (a sublayer, say), spec_call_at says where that was.  Lua's own
+** messages are put into the one form that all errors have.
+*/
+#include "front.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* {== Where ============================================================== */
+
+/* The location that a frame of spec_call_at carries, in its first two arguments. */
+static Loc location_given(lua_State *L, lua_Debug *ar) {
+    Loc at = { NULL, 0 };
+    if (!lua_getlocal(L, ar, 1)) return at;
+    const char *file = lua_tostring(L, -1);
+    lua_pop(L, 1);
+    if (!lua_getlocal(L, ar, 2)) return at;
+    if (file) at = (Loc){ graph_string(front(L)->g, file), (int)lua_tointeger(L, -1) };
+    lua_pop(L, 1);
+    return at;
+}
+
+Loc spec_here(lua_State *L) {
+    lua_Debug ar;
+    for (int level = 0; lua_getstack(L, level, &ar); level++) {
+        lua_getinfo(L, "Sl", &ar);
+        if (*ar.source == '@') return (Loc){ graph_string(front(L)->g, ar.source + 1), ar.currentline };
+        if (*ar.what != 'C') continue;
+        lua_getinfo(L, "f", &ar);
+        bool given = lua_tocfunction(L, -1) == spec_call_at;
+        lua_pop(L, 1);
+        Loc at = given ? location_given(L, &ar) : (Loc){ NULL, 0 };
+        if (at.file) return at;
+    }
+    return (Loc){ graph_string(front(L)->g, front(L)->m->file), 1 };
+}
+
+int spec_call_at(lua_State *L) {
+    int n = lua_gettop(L);
+    for (int i = 3; i <= n; i++) lua_pushvalue(L, i);
+    lua_call(L, n - 3, LUA_MULTRET);
+    return lua_gettop(L) - n;
+}
+
+/* }{== Raising =========================================================== */
+
+static _Noreturn void raise_at(lua_State *L, Loc at, const char *fmt, va_list ap) {
+    lua_pushfstring(L, "%s:%d: ", at.file, at.line);
+    lua_pushvfstring(L, fmt, ap);
+    lua_concat(L, 2);
+    front(L)->raised = true;
+    lua_error(L);
+    abort();
+}
+
+void spec_fail(lua_State *L, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    raise_at(L, spec_here(L), fmt, ap);
+}
+
+void spec_fail_at(lua_State *L, Loc at, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    raise_at(L, at, fmt, ap);
+}
+
+/* Sets the status: from now on every call fails, whatever the spec catches. */
+void spec_stop(lua_State *L, int status, const char *fmt, ...) {
+    va_list ap;
+    front(L)->status = status;
+    sandbox_hook(L);
+    va_start(ap, fmt);
+    raise_at(L, spec_here(L), fmt, ap);
+}
+
+/* }{== Lua's own messages ================================================ */
+
+/* How Lua begins a message, and what to say instead.  %s is the rest. */
+static const struct { const char *lua, *ours; } wording[] = {
+    { "attempt to call a ", "expected a function to call, found a %s" },
+    { "attempt to index a ", "expected a table or tensor to index, found a %s" },
+    { "attempt to perform arithmetic on a ", "expected a number or tensor to calculate with, found a %s" },
+    { "attempt to concatenate a ", "expected a string or number to join with '..', found a %s" },
+    { "attempt to compare ", "expected two numbers or two strings to compare, found %s" },
+    { "attempt to get length of a ", "expected a table or string to take the length of, found a %s" },
+    { "attempt to ", "expected a legal operation, found an attempt to %s" },
+    { "stack overflow", "expected calls nested less deeply, found stack overflow%s" },
+    { "C stack overflow", "expected calls nested less deeply, found C stack overflow%s" },
+    { "error in error handling", "expected calls nested less deeply, found an error in an error%s" },
+};
+
+/* "bad argument #2 to 'floor' (number expected, got nil)" */
+static bool push_argument(lua_State *L, const char *text) {
+    int n, used = 0;
+    char name[64], wanted[128], got[128];
+    if (sscanf(text, "bad argument #%d to '%63[^']' (%127[^,)], got %127[^)])%n", &n, name, wanted, got, &used) != 4)
+        return false;
+    char *tail = strstr(wanted, " expected");
+    if (tail) *tail = 0;
+    lua_pushfstring(L, "%s: argument %d: expected %s, found %s", name, n, wanted, got);
+    return true;
+}
+
+/* "'}' expected near 'x'", "'}' expected (to close '{' at line 3) near <eof>" */
+static bool push_syntax(lua_State *L, const char *text) {
+    const char *word = strstr(text, " expected"), *near = strstr(text, " near ");
+    if (!near) return false;
+    if (!word || word > near) {
+        lua_pushfstring(L, "expected valid Lua, found %s", text);
+        return true;
+    }
+    const char *rest = word + strlen(" expected");
+    lua_pushstring(L, "expected ");
+    lua_pushlstring(L, text, (size_t)(word - text));
+    lua_pushlstring(L, rest, (size_t)(near - rest));
+    lua_pushfstring(L, ", found %s", near + strlen(" near "));
+    lua_concat(L, 4);
+    return true;
+}
+
+static void push_reworded(lua_State *L, const char *text) {
+    for (size_t i = 0; i < sizeof wording / sizeof *wording; i++) {
+        size_t n = strlen(wording[i].lua);
+        if (strncmp(text, wording[i].lua, n)) continue;
+        lua_pushfstring(L, wording[i].ours, text + n);
+        return;
+    }
+    if (strstr(text, "expected ") == text || push_argument(L, text) || push_syntax(L, text)) return;
+    lua_pushfstring(L, "expected Lua that runs, found an error: %s", text);
+}
+
+/* Behind "short_src:line: " of the chunk, if the text begins so; else NULL. */
+static const char *behind_location(const char *text, const char *source) {
+    size_t n = strlen(source);
+    if (strncmp(text, source, n) || text[n] != ':') return NULL;
+    const char *p = text + n + 1;
+    while (isdigit((unsigned char)*p)) p++;
+    return p > text + n + 1 && p[0] == ':' && p[1] == ' ' ? p + 2 : NULL;
+}
+
+/* Lua puts the location of the running or the calling function in front. */
+static const char *without_location(lua_State *L, const char *text) {
+    lua_Debug ar;
+    for (int level = 1; level < 4 && lua_getstack(L, level, &ar); level++) {
+        lua_getinfo(L, "S", &ar);
+        const char *rest = behind_location(text, ar.short_src);
+        if (rest) return rest;
+    }
+    return text;
+}
+
+int spec_handle_error(lua_State *L) {
+    Front *f = front(L);
+    bool raised = f->raised;
+    f->raised = false;
+    if (raised) return 1;
+    Loc at = spec_here(L);
+    lua_settop(L, 1);
+    if (lua_type(L, 1) != LUA_TSTRING) {
+        lua_pushfstring(L, "%s:%d: expected an error with a message, found one that is a %s", at.file, at.line,
+                        luaL_typename(L, 1));
+        return 1;
+    }
+    const char *text = without_location(L, lua_tostring(L, 1));
+    if (strstr(text, "stack overflow")) f->status = 3;
+    lua_pushfstring(L, "%s:%d: ", at.file, at.line);
+    push_reworded(L, text);
+    lua_concat(L, 2);
+    return 1;
+}
+
+/* }{== Printing ========================================================== */
+
+/* Length of the well-formed UTF-8 character at s, 0 if it is none. */
+static int utf8_length(const unsigned char *s) {
+    int n = *s < 0x80 ? 1 : *s >= 0xc2 && *s < 0xe0 ? 2 : *s >= 0xe0 && *s < 0xf0 ? 3 : *s >= 0xf0 && *s < 0xf5 ? 4 : 0;
+    for (int i = 1; i < n; i++)
+        if ((s[i] & 0xc0) != 0x80) return 0;
+    return n;
+}
+
+/* Control characters, C1 ones and those that reorder text included. */
+static bool unprintable(const unsigned char *s, int n) {
+    if (n <= 1) return n == 0 || *s < 0x20 || *s == 0x7f;
+    if (n == 2) return s[0] == 0xc2 && s[1] < 0xa0;
+    if (n == 3 && s[0] == 0xe2 && s[1] == 0x80) return (s[2] >= 0x8e && s[2] <= 0x8f) || (s[2] >= 0xa8 && s[2] <= 0xae);
+    return n == 3 && s[0] == 0xe2 && s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9;
+}
+
+void spec_escape(const char *s, char *out, size_t size) {
+    size_t used = 0;
+    for (const unsigned char *p = (const unsigned char *)s; *p;) {
+        int n = utf8_length(p), bytes = n ? n : 1;
+        bool hide = unprintable(p, n);
+        if (used + 4 * (size_t)bytes + 1 > size) break;
+        for (int i = 0; i < bytes; i++) {
+            if (!hide) out[used++] = (char)p[i];
+            else if (p[i] == '\n' || p[i] == '\t') used += (size_t)sprintf(out + used, "\\%c", p[i] == '\n' ? 'n' : 't');
+            else used += (size_t)sprintf(out + used, "\\x%02x", p[i]);
+        }
+        p += bytes;
+    }
+    out[used] = 0;
+}
+
+/* "\n   12 | text of line 12", if the message says "file:12: ". */
+static void append_line(const Front *f, const char *message, char *out, size_t size) {
+    for (const Source *s = f->source; s; s = s->next) {
+        if (!behind_location(message, s->path)) continue;
+        long line = strtol(message + strlen(s->path) + 1, NULL, 10);
+        const char *p = s->text, *end = s->text + s->size;
+        for (long i = 1; i < line && p; i++) {
+            p = memchr(p, '\n', (size_t)(end - p));
+            if (p) p++;
+        }
+        if (!p || p >= end) return;
+        char text[100];
+        size_t n = strcspn(p, "\r\n");
+        snprintf(text, sizeof text, "%.*s", (int)(n < 99 ? n : 99), p);
+        size_t used = (size_t)snprintf(out, size, "\n%5ld | ", line);
+        if (used < size) spec_escape(text, out + used, size - used);
+        return;
+    }
+}
+
+/* Lua's parser puts the chunk's shortened name in front: say the file's. */
+void spec_relocate(Front *f, const char *text, char *out, size_t size) {
+    const char *p = text;
+    while (*p && !(p[0] == ':' && isdigit((unsigned char)p[1]))) p++;
+    long line = *p ? strtol(p + 1, (char **)&p, 10) : 1;
+    push_reworded(f->L, *p ? p + 2 : text);
+    snprintf(out, size, "%s:%ld: %s", f->loading, line, lua_tostring(f->L, -1));
+    lua_pop(f->L, 1);
+}
+
+void spec_report(Front *f, int status, SpecError *error) {
+    char text[900];
+    const char *message = f->L && lua_type(f->L, -1) == LUA_TSTRING ? lua_tostring(f->L, -1) : "";
+    if (status == LUA_ERRMEM || !*message) {
+        snprintf(text, sizeof text, "%s: " OUT_OF_MEMORY("zu"), f->stuck,
+                 f->limit.memory);
+        f->status = 3;
+    } else {
+        snprintf(text, sizeof text, "%s", message);
+    }
+    error->status = f->status ? f->status : 1;
+    char *out = error->message;
+    size_t used = (size_t)snprintf(out, sizeof error->message, "error: ");
+    spec_escape(text, out + used, sizeof error->message - used - 120);
+    used = strlen(out);
+    append_line(f, text, out + used, sizeof error->message - used);
+}
+
+/* }====================================================================== */

@@ -1,0 +1,278 @@
+/*
+** The primitives.  A pointwise row of the op table is a Lua function without
+** further ado; the others have a row in 'structural' that says which arguments
+** Lua code gives.  Axes are counted from 1, or from the end as -1, -2, ...
+*/
+#include "ops.h"
+
+#include <math.h>
+#include <string.h>
+
+/* {== Arguments ========================================================== */
+
+static Op op_of(lua_State *L) {
+    return (Op)lua_tointeger(L, lua_upvalueindex(1));
+}
+
+static int64_t to_integer(lua_State *L, int arg, const char *what, const char *name) {
+    int ok;
+    lua_Integer value = lua_tointegerx(L, arg, &ok);
+    if (!ok || lua_type(L, arg) != LUA_TNUMBER)
+        spec_fail(L, "%s: expected an integer as %s, found %s", what, name, luaL_tolstring(L, arg, NULL));
+    return value;
+}
+
+/* From 0; absent: the last one. */
+static int to_axis(lua_State *L, int arg, const char *what, int rank) {
+    int64_t axis = lua_isnoneornil(L, arg) ? -1 : to_integer(L, arg, what, "axis");
+    if (axis < 0) axis += rank + 1;
+    if (axis < 1 || axis > rank) {
+        if (!rank) spec_fail(L, "%s: expected a tensor with an axis, found one without", what);
+        spec_fail(L, "%s: expected an axis from 1 to %d or from -%d to -1, found %s", what, rank, rank,
+             lua_isnoneornil(L, arg) ? "none" : luaL_tolstring(L, arg, NULL));
+    }
+    return (int)axis - 1;
+}
+
+/* The tensors of a list, in an array that belongs to the Lua stack. */
+static Node **to_nodes(lua_State *L, int arg, const char *what, int *count) {
+    int64_t n = tensor_list_length(L, arg, what);
+    if (!n) spec_fail(L, "%s: expected at least one tensor, found an empty list", what);
+    Node **in = lua_newuserdatauv(L, (size_t)n * sizeof *in, 0);
+    for (int64_t i = 0; i < n; i++) {
+        int type = lua_rawgeti(L, arg, i + 1);
+        if (type != LUA_TNUMBER && !luaL_testudata(L, -1, "tensor"))
+            spec_fail(L, "%s: expected a list of tensors, found a %s at place %d", what, luaL_typename(L, -1), (int)i + 1);
+        in[i] = tensor_get(L, lua_gettop(L), what);
+        lua_pop(L, 1);
+    }
+    *count = (int)n;
+    return in;
+}
+
+/* An option of the table at 'arg', pushed; false if there is none. */
+static bool option(lua_State *L, int arg, const char *name) {
+    if (!lua_istable(L, arg)) return false;
+    lua_pushstring(L, name);
+    return lua_rawget(L, arg) != LUA_TNIL;
+}
+
+static void check_options(lua_State *L, int arg, const char *what, const char *a, const char *b) {
+    if (lua_isnoneornil(L, arg)) return;
+    if (!lua_istable(L, arg))
+        spec_fail(L, "%s: expected a table of options as argument %d, found a %s", what, arg, luaL_typename(L, arg));
+    int known = option(L, arg, a) + option(L, arg, b), n = 0;
+    for (lua_pushnil(L); lua_next(L, arg); lua_pop(L, 1)) n++;
+    if (n > known) spec_fail(L, "%s: expected the options %s and %s only, found another", what, a, b);
+}
+
+static double number_option(lua_State *L, int arg, const char *what, const char *name, double otherwise) {
+    if (!option(L, arg, name)) return otherwise;
+    if (lua_type(L, -1) != LUA_TNUMBER || !isfinite(lua_tonumber(L, -1)))
+        spec_fail(L, "%s: expected %s to be a finite number, found %s", what, name, luaL_tolstring(L, -1, NULL));
+    return lua_tonumber(L, -1);
+}
+
+static bool boolean_option(lua_State *L, int arg, const char *what, const char *name, bool otherwise) {
+    if (!option(L, arg, name)) return otherwise;
+    if (!lua_isboolean(L, -1))
+        spec_fail(L, "%s: expected %s to be true or false, found %s", what, name, luaL_tolstring(L, -1, NULL));
+    return lua_toboolean(L, -1);
+}
+
+/* }{== Functions ========================================================= */
+
+/* The op is all there is to say: any row without attributes. */
+static int call_plain(lua_State *L) {
+    Op op = op_of(L);
+    int n = (int)lua_tointeger(L, lua_upvalueindex(2));
+    Node *in[4];
+    if (lua_gettop(L) > n) spec_fail(L, "%s: expected %d arguments, found %d", op_info[op].name, n, lua_gettop(L));
+    for (int i = 0; i < n; i++) in[i] = tensor_get(L, i + 1, op_info[op].name);
+    return tensor_push(L, tensor_build(L, op, n, in, (Attr){ 0 }));
+}
+
+/* Operators pass -x's operand twice. */
+static int call_neg(lua_State *L) {
+    Node *x = tensor_get(L, 1, "neg");
+    return tensor_push(L, tensor_build(L, OP_neg, 1, &x, (Attr){ 0 }));
+}
+
+static int call_axis(lua_State *L) {
+    const char *what = op_info[op_of(L)].name;
+    Node *x = tensor_get(L, 1, what);
+    return tensor_push(L, tensor_build(L, op_of(L), 1, &x, (Attr){ .axis = to_axis(L, 2, what, x->shape.rank) }));
+}
+
+/* mean(x, axis) = sum(x, axis) / length */
+static int call_mean(lua_State *L) {
+    Node *x = tensor_get(L, 1, "mean");
+    int axis = to_axis(L, 2, "mean", x->shape.rank);
+    Node *sum = tensor_build(L, OP_sum, 1, &x, (Attr){ .axis = axis });
+    Node *in[] = { sum, op_fill(x->g, 1 / (double)x->shape.dim[axis]) };
+    return tensor_push(L, tensor_build(L, OP_mul, 2, in, (Attr){ 0 }));
+}
+
+static int call_reshape(lua_State *L) {
+    Attr attr = { 0 };
+    Node *x = tensor_get(L, 1, "reshape");
+    tensor_list_shape(L, 2, "reshape", &attr.shape);
+    bool same = x->shape.rank == attr.shape.rank;
+    for (int i = 0; same && i < x->shape.rank; i++) same = x->shape.dim[i] == attr.shape.dim[i];
+    return tensor_push(L, same ? x : tensor_build(L, OP_reshape, 1, &x, attr));
+}
+
+static int call_transpose(lua_State *L) {
+    Attr attr = { 0 };
+    Shape order;
+    Node *x = tensor_get(L, 1, "transpose");
+    tensor_list_shape(L, 2, "transpose", &order);
+    if (order.rank != x->shape.rank)
+        spec_fail(L, "transpose: expected an order of %d axes, found %d", x->shape.rank, order.rank);
+    for (int i = 0; i < order.rank; i++) {
+        if (order.dim[i] < 1 || order.dim[i] > order.rank)
+            spec_fail(L, "transpose: expected axes from 1 to %d, found %I", order.rank, (LUAI_UACINT)order.dim[i]);
+        attr.perm[i] = (int)order.dim[i] - 1;
+    }
+    return tensor_push(L, tensor_build(L, OP_transpose, 1, &x, attr));
+}
+
+static int call_slice(lua_State *L) {
+    Node *x = tensor_get(L, 1, "slice");
+    int axis = to_axis(L, 2, "slice", x->shape.rank);
+    int64_t first = to_integer(L, 3, "slice", "the first element"), count = to_integer(L, 4, "slice", "the count");
+    int64_t length = x->shape.dim[axis];
+    if (count < 1 || first < 1 || first > length || count > length - first + 1)
+        spec_fail(L, "slice: expected elements from 1 to %I, found %I from %I on", (LUAI_UACINT)length,
+             (LUAI_UACINT)count, (LUAI_UACINT)first);
+    if (count == length) return tensor_push(L, x);
+    return tensor_push(L, tensor_build(L, OP_slice, 1, &x, (Attr){ .axis = axis, .first = first - 1, .count = count }));
+}
+
+static int call_concat(lua_State *L) {
+    int n;
+    Node **in = to_nodes(L, 1, "concat", &n);
+    int axis = to_axis(L, 2, "concat", in[0]->shape.rank);
+    return tensor_push(L, n == 1 ? in[0] : tensor_build(L, OP_concat, n, in, (Attr){ .axis = axis }));
+}
+
+static int call_stack(lua_State *L) {
+    int n;
+    Node **in = to_nodes(L, 1, "stack", &n);
+    return tensor_push(L, tensor_build(L, OP_stack, n, in, (Attr){ 0 }));
+}
+
+/* wave({ radians a position, ... }, { sine = , scale = }) */
+static int call_wave(lua_State *L) {
+    int64_t n = tensor_list_length(L, 1, "wave");
+    if (!n) spec_fail(L, "wave: expected at least one frequency, found an empty list");
+    double *frequency = lua_newuserdatauv(L, (size_t)n * sizeof *frequency, 0);
+    for (int64_t i = 0; i < n; i++) {
+        if (lua_rawgeti(L, 1, i + 1) != LUA_TNUMBER || !isfinite(lua_tonumber(L, -1)))
+            spec_fail(L, "wave: expected frequencies that are finite numbers, found %s", luaL_tolstring(L, -1, NULL));
+        frequency[i] = lua_tonumber(L, -1);
+        lua_pop(L, 1);
+    }
+    check_options(L, 2, "wave", "sine", "scale");
+    Attr attr = { .count = n, .frequency = frequency };
+    attr.sine = boolean_option(L, 2, "wave", "sine", false);
+    attr.value = number_option(L, 2, "wave", "scale", 1);
+    Node *position = op_source(front(L)->g, OP_position);
+    return tensor_push(L, tensor_build(L, OP_wave, 1, &position, attr));
+}
+
+/* attention(q, k, v, { causal = true, scale = d^-0.5 }) */
+static int call_attention(lua_State *L) {
+    Node *in[3];
+    for (int i = 0; i < 3; i++) in[i] = tensor_get(L, i + 1, "attention");
+    check_options(L, 4, "attention", "causal", "scale");
+    int64_t d = in[0]->shape.rank ? in[0]->shape.dim[in[0]->shape.rank - 1] : 1;
+    Attr attr = { .causal = boolean_option(L, 4, "attention", "causal", true) };
+    attr.value = number_option(L, 4, "attention", "scale", 1 / sqrt((double)d));
+    Node *n = tensor_build(L, OP_attention, 3, in, attr);
+    if (!attr.causal && !front(L)->m->acausal) front(L)->m->acausal = n->site ? n->site : "";
+    return tensor_push(L, n);
+}
+
+/* Lua's select(n, ...) too: that one's first argument is never a tensor. */
+static int call_select(lua_State *L) {
+    if (luaL_testudata(L, 1, "tensor")) return call_plain(L);
+    int n = lua_gettop(L);
+    if (lua_type(L, 1) == LUA_TSTRING && !strcmp(lua_tostring(L, 1), "#")) {
+        lua_pushinteger(L, n - 1);
+        return 1;
+    }
+    int64_t i = to_integer(L, 1, "select", "argument 1");
+    if (i < 0) i += n;
+    if (i < 1) spec_fail(L, "select: expected a place from 1 on, or from -1 back, found %s", luaL_tolstring(L, 1, NULL));
+    return i >= n ? 0 : n - (int)i;
+}
+
+static int call_source(lua_State *L) {
+    return tensor_push(L, tensor_build(L, op_of(L), 0, NULL, (Attr){ 0 }));
+}
+
+/* }{== The table ========================================================= */
+
+const Structural ops_structural[] = {
+    { OP_reshape, "reshape", call_reshape, "reshape(x, {n, ...})", 0 },
+    { OP_transpose, "transpose", call_transpose, "transpose(x, {axis, ...})", 0 },
+    { OP_slice, "slice", call_slice, "slice(x, axis, first, count)", 0 },
+    { OP_concat, "concat", call_concat, "concat({x, ...}, axis)", 0 },
+    { OP_stack, "stack", call_stack, "stack {x, ...}", 0 },
+    { OP_sum, "sum", call_axis, "sum(x, axis)", 0 },
+    { OP_sum, "mean", call_mean, "mean(x, axis)", 0 },
+    { OP_peak, "peak", call_axis, "peak(x, axis)", 0 },
+    { OP_softmax, "softmax", call_axis, "softmax(x, axis)", 0 },
+    { OP_wave, "wave", call_wave, "wave({frequency, ...}, {sine =, scale =})", 0 },
+    { OP_linear, "linear", call_plain, "linear(x, w)", 2 },
+    { OP_embed, "embed", call_plain, "embed(w, ids)", 2 },
+    { OP_attention, "attention", call_attention, "attention(q, k, v, {causal =, scale =})", 0 },
+    { OP_cross_entropy, "cross_entropy", call_plain, "cross_entropy(logits, ids)", 2 },
+    { OP_token_sum, "token_sum", call_plain, "token_sum(x)", 1 },
+    { OP_tokens, "tokens", call_source, "tokens()", 0 },
+    { OP_position, "position", call_source, "position()", 0 },
+    { OP_per_token, "per_token", call_source, "per_token()", 0 },
+};
+const int ops_count = sizeof ops_structural / sizeof *ops_structural;
+
+static void push_function(lua_State *L, lua_CFunction f, Op op, int arity) {
+    lua_pushinteger(L, op);
+    lua_pushinteger(L, arity);
+    lua_pushcclosure(L, f, 2);
+}
+
+static void set_operators(lua_State *L) {
+    static const struct { const char *event; Op op; } operator[] = {
+        { "__add", OP_add }, { "__sub", OP_sub }, { "__mul", OP_mul }, { "__div", OP_div }
+    };
+    luaL_getmetatable(L, "tensor");
+    for (size_t i = 0; i < sizeof operator / sizeof *operator; i++) {
+        push_function(L, call_plain, operator[i].op, 2);
+        lua_setfield(L, -2, operator[i].event);
+    }
+    lua_pushcfunction(L, call_neg);
+    lua_setfield(L, -2, "__unm");
+    lua_pop(L, 1);
+}
+
+void ops_open(lua_State *L) {
+    set_operators(L);
+    lua_newtable(L);
+    for (Op op = 0; op < NOP; op++) {
+        if (op_info[op].class != POINTWISE) continue;
+        push_function(L, op == OP_select ? call_select : call_plain, op, op_info[op].arity);
+        lua_setfield(L, -2, op_info[op].name);
+    }
+    for (int i = 0; i < ops_count; i++) {
+        push_function(L, ops_structural[i].call, ops_structural[i].op, ops_structural[i].arity);
+        lua_setfield(L, -2, ops_structural[i].name);
+    }
+}
+
+/* The loss needs the targets; a spec does not. */
+void ops_targets(lua_State *L) {
+    push_function(L, call_source, OP_targets, 0);
+}
+
+/* }====================================================================== */

@@ -1,0 +1,20 @@
+/* The Lua functions of the structural rows of the op table. */
+#ifndef STRATA_SPEC_OPS_H
+#define STRATA_SPEC_OPS_H
+
+#include "front.h"
+
+typedef struct Structural {
+    Op op;
+    const char *name;
+    lua_CFunction call;
+    const char *usage;          /* for specs/library/ops.md */
+    int arity;                  /* of call_plain */
+} Structural;
+
+extern const Structural ops_structural[];
+extern const int ops_count;
+
+void ops_targets(lua_State *L);    /* pushes targets() */
+
+#endif

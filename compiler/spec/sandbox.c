@@ -1,0 +1,247 @@
+/*
+** What a spec may use.  Memory: the allocator refuses beyond the limit.  Time:
+** the count hook and sandbox_charge count instructions; once they are spent
+** the hook fails at every single instruction, so that no pcall survives it.
+** Strings are short (MAXSTRING), so that no instruction costs much.  Of Lua's
+** library only what cannot see addresses, files or the order of hash tables
+** is left; base.lua makes the rest of the subset out of it.
+*/
+#include "front.h"
+
+#include <lualib.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { HOOK_EVERY = 1000, CLOCK_EVERY = 64, MAXREFUSED = 64 };
+
+const SpecLimits spec_limits = {
+    .memory = (size_t)64 << 20, .instructions = 50 * 1000 * 1000, .file = (size_t)4 << 20,
+    .layers = 10000, .graph = (size_t)1 << 30, .seconds = 60
+};
+
+/* {== Memory ============================================================= */
+
+/* Runs inside the allocator, so it must not touch the Lua stack. */
+static void remember_place(Front *f) {
+    lua_Debug ar;
+    snprintf(f->stuck, sizeof f->stuck, "%s:1", f->loading ? f->loading : f->m->file);
+    for (int level = 0; f->L && lua_getstack(f->L, level, &ar); level++) {
+        lua_getinfo(f->L, "Sl", &ar);
+        if (*ar.source != '@') continue;
+        snprintf(f->stuck, sizeof f->stuck, "%s:%d", ar.source + 1, ar.currentline);
+        return;
+    }
+}
+
+/* Refusing starts a full collection; too many of those are a limit, too. */
+void *sandbox_alloc(void *ud, void *p, size_t old, size_t size) {
+    Front *f = ud;
+    size_t held = p ? old : 0;
+    if (!size) {
+        f->used -= held;
+        free(p);
+        return NULL;
+    }
+    bool longer = !p && old == LUA_TSTRING && size > MAXSTRING + 64;
+    bool fits = f->used - held <= f->limit.memory && size <= f->limit.memory - (f->used - held);
+    if (size > held && (longer || !fits || f->refused > MAXREFUSED)) {
+        f->refused++;
+        remember_place(f);
+        return NULL;
+    }
+    void *q = realloc(p, size);
+    if (q) f->used += size - held;
+    else remember_place(f);
+    return q;
+}
+
+/* }{== Instructions ====================================================== */
+
+double sandbox_seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static _Noreturn void out_of_instructions(lua_State *L) {
+    spec_stop(L, 3, "expected at most %I instructions, found more", (LUAI_UACINT)front(L)->limit.instructions);
+}
+
+static void hook(lua_State *L, lua_Debug *ar) {
+    (void)ar;
+    Front *f = front(L);
+    f->left -= HOOK_EVERY;
+    if (f->status || f->left < 0) out_of_instructions(L);
+    if (++f->hooks % CLOCK_EVERY) return;
+    if (sandbox_seconds() - f->start > f->limit.seconds)
+        spec_stop(L, 3, "expected at most %d seconds, found more", (int)f->limit.seconds);
+}
+
+void sandbox_hook(lua_State *L) {
+    lua_sethook(L, hook, LUA_MASKCOUNT, front(L)->status ? 1 : HOOK_EVERY);
+}
+
+/* For C functions whose time grows with their arguments. */
+void sandbox_charge(lua_State *L, int64_t instructions) {
+    Front *f = front(L);
+    f->left -= instructions;
+    if (f->left < 0) out_of_instructions(L);
+}
+
+/* }{== Functions that replace Lua's ====================================== */
+
+/* As Lua's, but what limits raised goes on up. */
+static int call_pcall(lua_State *L) {
+    Front *f = front(L);
+    luaL_checkany(L, 1);
+    int status = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
+    if (status == LUA_ERRMEM) {
+        f->status = 3;
+        lua_pushfstring(L, "%s: " OUT_OF_MEMORY("I"), f->stuck, (LUAI_UACINT)f->limit.memory);
+    }
+    if (f->status) {
+        sandbox_hook(L);
+        f->raised = true;
+        return lua_error(L);
+    }
+    f->raised = false;
+    lua_pushboolean(L, status == LUA_OK);
+    lua_insert(L, 1);
+    return lua_gettop(L);
+}
+
+/* error(message, level): the message gets the user's line; level 0 as it is. */
+static int call_error(lua_State *L) {
+    if (lua_type(L, 1) != LUA_TSTRING) {
+        lua_settop(L, 1);
+        return lua_error(L);
+    }
+    if (lua_tointeger(L, 2) != 0 || lua_isnoneornil(L, 2)) spec_fail(L, "%s", lua_tostring(L, 1));
+    lua_settop(L, 1);
+    front(L)->raised = true;
+    return lua_error(L);
+}
+
+/* No addresses. */
+static int call_tostring(lua_State *L) {
+    luaL_checkany(L, 1);
+    lua_settop(L, 1);
+    if (luaL_callmeta(L, 1, "__tostring")) {
+        if (lua_type(L, -1) != LUA_TSTRING) spec_fail(L, "expected __tostring to return a string");
+        return 1;
+    }
+    switch (lua_type(L, 1)) {
+    case LUA_TNUMBER: case LUA_TSTRING: lua_tostring(L, 1); break;
+    case LUA_TBOOLEAN: lua_pushstring(L, lua_toboolean(L, 1) ? "true" : "false"); break;
+    default: lua_pushstring(L, luaL_typename(L, 1));
+    }
+    return 1;
+}
+
+/* string.format without %p; upvalue 1 is Lua's. */
+static int call_format(lua_State *L) {
+    int n = lua_gettop(L);
+    const char *fmt = luaL_checkstring(L, 1);
+    for (const char *p = fmt; *p; p++) {
+        if (*p != '%') continue;
+        p++;
+        while (*p && strchr("-+ #0123456789.", *p)) p++;
+        if (*p == 'p') spec_fail(L, "format: expected one of %%a %%c %%d %%e %%f %%g %%i %%o %%q %%s %%u %%x, found %%p");
+        if (!*p) break;
+    }
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_insert(L, 1);
+    for (int i = 3; i <= n + 1; i++) {
+        if (lua_type(L, i) == LUA_TNUMBER || lua_type(L, i) == LUA_TSTRING) continue;
+        lua_pushcfunction(L, call_tostring);
+        lua_pushvalue(L, i);
+        lua_call(L, 1, 1);
+        lua_replace(L, i);
+    }
+    lua_call(L, n, 1);
+    return 1;
+}
+
+/* No finalizers (hooks do not count in them) and no weak tables (when they
+** are emptied is not defined). */
+static int call_setmetatable(lua_State *L) {
+    static const char *const refused[] = { "__gc", "__mode" };
+    luaL_checktype(L, 1, LUA_TTABLE);
+    if (!lua_isnil(L, 2)) luaL_checktype(L, 2, LUA_TTABLE);
+    if (luaL_getmetafield(L, 1, "__metatable") != LUA_TNIL)
+        spec_fail(L, "setmetatable: expected a table whose metatable may be changed, found a protected one");
+    for (size_t i = 0; i < sizeof refused / sizeof *refused && lua_istable(L, 2); i++) {
+        lua_pushstring(L, refused[i]);
+        if (lua_rawget(L, 2) != LUA_TNIL) spec_fail(L, "setmetatable: expected no %s, found one", refused[i]);
+        lua_pop(L, 1);
+    }
+    lua_settop(L, 2);
+    lua_setmetatable(L, 1);
+    return 1;
+}
+
+/* Strings' metatable becomes the argument: no arithmetic on strings. */
+static int call_setstringmeta(lua_State *L) {
+    lua_pushstring(L, "");
+    lua_pushvalue(L, 1);
+    lua_setmetatable(L, -2);
+    return 0;
+}
+
+/* }{== The table given to base.lua ======================================= */
+
+static const char *const from_base[] = {
+    "getmetatable", "ipairs", "next", "rawequal", "rawget", "rawlen", "rawset", "select", "tonumber", "type", NULL
+};
+static const char *const from_string[] = { "byte", "char", "len", "lower", "rep", "reverse", "sub", "upper", NULL };
+static const char *const from_table[] = { "unpack", NULL };
+static const char *const from_math[] = {
+    "abs", "ceil", "cos", "exp", "floor", "fmod", "huge", "log", "max", "maxinteger", "min", "mininteger", "modf",
+    "pi", "sin", "sqrt", "tan", "tointeger", "type", "ult", NULL
+};
+
+static void copy(lua_State *L, int from, int to, const char *const *names) {
+    for (; *names; names++) {
+        lua_getfield(L, from, *names);
+        lua_setfield(L, to, *names);
+    }
+}
+
+/* Leaves a table of the named functions of a library as field 'name' of 'to'. */
+static void copy_library(lua_State *L, int to, const char *name, lua_CFunction open, const char *const *names) {
+    lua_pushcfunction(L, open);
+    lua_pushstring(L, name);
+    lua_call(L, 1, 1);
+    int from = lua_gettop(L);
+    lua_newtable(L);
+    copy(L, from, from + 1, names);
+    if (open == luaopen_string) {
+        lua_getfield(L, from, "format");
+        lua_pushcclosure(L, call_format, 1);
+        lua_setfield(L, from + 1, "format");
+    }
+    lua_setfield(L, to, name);
+    lua_settop(L, from - 1);
+}
+
+void sandbox_open(lua_State *L) {
+    static const luaL_Reg ours[] = {
+        { "error", call_error }, { "pcall", call_pcall }, { "setmetatable", call_setmetatable },
+        { "setstringmeta", call_setstringmeta }, { "tostring", call_tostring }, { NULL, NULL }
+    };
+    lua_newtable(L);
+    int to = lua_gettop(L);
+    lua_pushcfunction(L, luaopen_base);
+    lua_call(L, 0, 1);
+    copy(L, to + 1, to, from_base);
+    lua_settop(L, to);
+    luaL_setfuncs(L, ours, 0);
+    copy_library(L, to, "string", luaopen_string, from_string);
+    copy_library(L, to, "table", luaopen_table, from_table);
+    copy_library(L, to, "math", luaopen_math, from_math);
+    lua_newtable(L);                                /* Lua's globals are not reachable */
+    lua_rawseti(L, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS);
+}
+
+/* }====================================================================== */

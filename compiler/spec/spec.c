@@ -1,0 +1,133 @@
+/*
+** Running a spec: a Lua state with the sandbox's limits, the library's
+** init.lua, which makes the environment, then the spec in that environment,
+** then 'build' of the library, which turns the model it returned into a graph.
+*/
+#include "front.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static SpecLimits with_defaults(const SpecLimits *given) {
+    SpecLimits s = given ? *given : spec_limits;
+    if (!s.memory) s.memory = spec_limits.memory;
+    if (!s.instructions) s.instructions = spec_limits.instructions;
+    if (!s.file) s.file = spec_limits.file;
+    if (!s.layers) s.layers = spec_limits.layers;
+    if (!s.graph) s.graph = spec_limits.graph;
+    if (!(s.seconds > 0)) s.seconds = spec_limits.seconds;
+    return s;
+}
+
+/* Pushes what init.lua returns: { environment, build, reachable }. */
+static void open_library(lua_State *L) {
+    tensor_open(L);
+    core_open(L);
+    library_load(L, "init.lua");
+    lua_insert(L, -2);
+    lua_call(L, 1, 1);
+}
+
+/* (path): everything that can go wrong happens in here */
+static int run(lua_State *L) {
+    const char *path = lua_touserdata(L, 1);
+    files_open(L, path);
+    open_library(L);
+    int library = lua_gettop(L);
+    files_spec(L, path);
+    lua_getfield(L, library, "environment");
+    lua_setupvalue(L, -2, 1);
+    lua_call(L, 0, 1);
+    lua_getfield(L, library, "build");
+    lua_insert(L, -2);
+    lua_call(L, 1, 0);
+    return 0;
+}
+
+/* A Front ready to run; NULL if there is no memory for it. */
+static Front *front_new(const char *path, const SpecLimits *limits) {
+    Front *f = calloc(1, sizeof *f);
+    Model *m = calloc(1, sizeof *m);
+    if (!f || !m) {
+        free(f);
+        free(m);
+        return NULL;
+    }
+    f->m = m;
+    f->limit = with_defaults(limits);
+    f->left = f->limit.instructions;
+    f->start = sandbox_seconds();
+    f->g = m->graph = graph_new();
+    m->file = graph_string(f->g, path);
+    snprintf(f->stuck, sizeof f->stuck, "%s:1", path);
+    f->L = lua_newstate(sandbox_alloc, f);
+    if (!f->L) return f;
+    *(Front **)lua_getextraspace(f->L) = f;
+    sandbox_hook(f->L);
+    return f;
+}
+
+static void front_free(Front *f) {
+    lua_State *L = f->L;
+    f->L = NULL;                            /* nobody to blame while closing */
+    if (L) lua_close(L);
+    files_free(f);
+    free(f);
+}
+
+/* Calls f(argument) with nothing that escapes; the error is left on the stack. */
+static int call_protected(Front *f, lua_CFunction function, void *argument) {
+    if (!f->L) return LUA_ERRMEM;
+    lua_pushcfunction(f->L, spec_handle_error);
+    lua_pushcfunction(f->L, function);
+    lua_pushlightuserdata(f->L, argument);
+    return lua_pcall(f->L, 1, 0, 1);
+}
+
+Model *spec_load(const char *path, const SpecLimits *limits, SpecError *error) {
+    *error = (SpecError){ 0 };
+    Front *f = front_new(path, limits);
+    if (!f) {
+        *error = (SpecError){ .status = 3, .message = "error: expected memory to read a spec with, found none left" };
+        return NULL;
+    }
+    Model *m = f->m;
+    int status = call_protected(f, run, (void *)(uintptr_t)path);
+    if (status) spec_report(f, status, error);
+    else m->hash = files_hash(f);
+    front_free(f);
+    m->graph->loc = (Loc){ 0 };
+    m->graph->site = NULL;
+    if (!status) return m;
+    spec_free(m);
+    return NULL;
+}
+
+void spec_free(Model *m) {
+    if (!m) return;
+    graph_free(m->graph);
+    free(m);
+}
+
+/* {== What a spec can reach ============================================== */
+
+static int list_reachable(lua_State *L) {
+    FILE *f = lua_touserdata(L, 1);
+    open_library(L);
+    lua_getfield(L, -1, "reachable");
+    lua_call(L, 0, 1);
+    fputs(lua_tostring(L, -1), f);
+    return 0;
+}
+
+int spec_reachable(FILE *file) {
+    Front *f = front_new("spec.lua", NULL);
+    if (!f) return 1;
+    Model *m = f->m;
+    int status = call_protected(f, list_reachable, file);
+    front_free(f);
+    spec_free(m);
+    return status != 0;
+}
+
+/* }====================================================================== */

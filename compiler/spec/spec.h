@@ -1,0 +1,67 @@
+/*
+** The front end: a spec, a Lua program, becomes a graph.  Every mistake a
+** user can make is reported here, with the line of the spec it was made on;
+** no later part of the compiler can fail on what this accepts.
+*/
+#ifndef STRATA_SPEC_H
+#define STRATA_SPEC_H
+
+#include "graph.h"
+
+/* What a spec may use; 0 in a field means the default. */
+typedef struct SpecLimits {
+    size_t memory;              /* bytes of Lua's heap: 64 MB */
+    int64_t instructions;       /* of Lua's machine, the library's included: 50 million */
+    size_t file;                /* bytes of one source file: 4 MB */
+    int64_t layers;             /* 10 000 */
+    size_t graph;               /* bytes of nodes built, about: 1 GB */
+    double seconds;             /* of processor time: 60, in case instructions are slow ones */
+} SpecLimits;
+
+extern const SpecLimits spec_limits;        /* the defaults */
+
+/* status: 1 a mistake, 3 a limit, 4 a file could not be read.  The message is
+** "error: FILE:LINE: expected ..., found ..." and, where it is known, the
+** source line on a second line; control characters are escaped. */
+typedef struct SpecError {
+    int status;
+    char message[1024];
+} SpecError;
+
+/* One depth read: how many sources the sublayer at 'site' chooses from. */
+typedef struct Read {
+    const char *site;
+    int64_t sources;
+} Read;
+
+typedef enum Schedule { SCHEDULE_CONSTANT, SCHEDULE_COSINE, SCHEDULE_WSD } Schedule;
+
+typedef struct Model {
+    Graph *graph;               /* outputs "logits", "nll", "cross_entropy", "loss" */
+    const char *name, *file;
+    const char *tokenizer;      /* NULL: none */
+    const char *mixer;          /* the name of its file, without ".lua" */
+    int64_t vocab, context, dim, layers, sublayers, parameters;
+    int64_t batch;
+    uint64_t seed;
+    double lr, beta1, beta2, eps, weight_decay, clip;
+    Schedule schedule;
+    double warmup, decay, min_lr;   /* warmup and decay are shares of the run */
+    uint64_t hash;              /* of every file read, the library and the compiler's version */
+    Read *read;                 /* in order of execution, the final read last */
+    int nread;
+    const char **note;          /* to print: what is legal but perhaps not meant */
+    int nnote;
+    const char *acausal;        /* site of a sublayer that sees the future; NULL: none */
+} Model;
+
+/* Runs the spec at 'path'.  NULL and *error on failure. */
+Model *spec_load(const char *path, const SpecLimits *limits, SpecError *error);
+void spec_free(Model *m);
+
+void spec_ops_markdown(FILE *f);            /* specs/library/ops.md */
+/* Every name a spec can reach and its type, one a line, sorted; 0, or 1 if it
+** could not be listed. */
+int spec_reachable(FILE *f);
+
+#endif

@@ -1,0 +1,188 @@
+/*
+** The interface of a compiled model: every generated header contains this
+** text, once however many models a program includes.  Needs nothing but the
+** C library's stddef.h and stdint.h; C99 and C++.
+**
+** A model called P exports the functions listed at the end with P_ in front.
+** The caller owns five regions; the model allocates nothing:
+**   WEIGHTS  float32 parameters, canonical layout; written by P_update only,
+**            shared by threads and instances
+**   STATE    one a sequence: caches of prefill and decode; position
+**            independent (save, restore, fork with memcpy)
+**   ARENA    scratch, one a concurrent call; contents are not kept
+**   TRAIN    gradients, then the two moments of AdamW, in the order of
+**            finality: 3 * P_PARAMETERS floats
+**   CTX      control block: one a thread of calls; holds the last error's text
+** All are aligned to STRATA_ALIGN bytes.  Every function returns a status.
+*/
+#ifndef STRATA_ABI
+#define STRATA_ABI 1
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define STRATA_ALIGN 64
+#define STRATA_MAGIC UINT64_C(0x31617461727453ff)
+
+enum {                              /* status */
+    STRATA_OK = 0,
+    STRATA_ERROR_ARGUMENT = 1,      /* a size, pointer or token id is wrong */
+    STRATA_ERROR_CPU = 2,           /* the processor lacks a feature the code needs */
+    STRATA_ERROR_STATE = 3,         /* a state of another model or another context */
+    STRATA_ERROR_FULL = 4,          /* the sequence would be longer than the context */
+    STRATA_ERROR_MISSING = 5,       /* built without this function (--inference) */
+    STRATA_ERROR_STOPPED = 6,       /* the 'final' callback asked to stop */
+    STRATA_ERROR_CHECK = 7          /* a --check build found a stray access */
+};
+
+/* fn(arg, task, worker) for task = 0 .. tasks-1, on any threads, in any order;
+** returns when all are done.  0 <= worker < setup.workers, never two tasks
+** with one worker at once.  Tasks never wait for each other. */
+typedef void (*strata_task_fn)(void *arg, int64_t task, int32_t worker);
+typedef void (*strata_par_for_fn)(void *pool, int64_t tasks, strata_task_fn fn, void *arg);
+
+/* C[m,n] += A^T[m,k] B[k,n], row-major, A stored [k,m]: weight gradients. NULL: generated. */
+typedef void (*strata_gemm_fn)(void *user, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
+                               const float *b, int64_t ldb, float *c, int64_t ldc);
+
+/* begin = 1 before, 0 after kernel 'index' of the kernel table ran on this worker */
+typedef void (*strata_profile_fn)(void *user, int32_t index, int32_t begin, int32_t worker);
+
+typedef struct strata_setup {
+    size_t struct_size;             /* sizeof(strata_setup) */
+    strata_par_for_fn par_for;      /* NULL: serial */
+    void *pool;
+    strata_gemm_fn gemm;            /* NULL: generated products */
+    void *gemm_user;
+    strata_profile_fn profile;      /* NULL: none */
+    void *profile_user;
+    int32_t workers;                /* at least 1 */
+    int32_t reserved[7];            /* zero */
+} strata_setup;
+
+typedef struct strata_adamw {
+    size_t struct_size;
+    double lr, beta1, beta2, eps, weight_decay;
+    double grad_scale;              /* gradients are multiplied by this first (clipping) */
+    int64_t step;                   /* 1-based, for the bias correction */
+    int64_t reserved[4];
+} strata_adamw;
+
+typedef struct strata_loss {
+    size_t struct_size;
+    double loss;                    /* mean over tokens, routing terms included */
+    double cross_entropy;           /* mean over tokens, nats */
+    int64_t reserved[6];
+} strata_loss;
+
+/* Gradients [first, first + count) are final.  Not 0: stop (STRATA_ERROR_STOPPED). */
+typedef int32_t (*strata_range_fn)(void *user, int64_t first, int64_t count);
+
+enum { STRATA_ACCUMULATE = 1 };     /* forward_backward adds to the gradients that are there */
+
+/*
+** The descriptor: position independent, offsets are bytes from its start.
+*/
+typedef struct strata_tensor {
+    uint32_t name;                  /* offset of a NUL-terminated string */
+    int32_t rank;
+    int64_t shape[4];
+    int64_t weight;                 /* first element in WEIGHTS */
+    int64_t gradient;               /* first element in each third of TRAIN */
+    int64_t count;
+    int32_t decay;                  /* 1: weight decay applies */
+    int32_t init;                   /* 0: all 'value'; 1: normal, deviation 'value'; 2: 'values' */
+    double value;
+    uint32_t values;                /* offset of 'count' doubles, if init is 2 */
+    uint32_t reserved;
+} strata_tensor;
+
+enum { STRATA_FORWARD = 1, STRATA_BACKWARD = 2, STRATA_DECODE = 4 };   /* strata_kernel.used */
+
+typedef struct strata_kernel {
+    uint32_t name, family;          /* offsets of strings; family: row, product, sequence, loss, ... */
+    int32_t calls;                  /* a forward_backward, or a forward in an inference build */
+    int32_t used;
+    double flops_per_token, bytes_per_token;    /* of all its calls together */
+    double flops_per_pair;          /* attention: a (query, key) pair */
+    double bytes_constant;
+} strata_kernel;
+
+typedef struct strata_model {
+    uint64_t magic;                 /* STRATA_MAGIC */
+    uint32_t abi_version;           /* STRATA_ABI */
+    uint32_t struct_size;           /* sizeof(strata_model) */
+    uint64_t spec_hash;
+    uint32_t name, compiler, cpu, features, precision, spec_file;   /* strings */
+    uint32_t mixer, tokenizer;      /* strings; tokenizer "" if none */
+    int32_t vocab, context, dim, layers, sublayers;
+    int32_t training;               /* 0: built with --inference */
+    int64_t parameters;
+    int64_t weights_bytes, train_bytes, ctx_bytes;
+    int64_t arena_per_token, arena_per_worker, arena_constant;          /* bytes */
+    int64_t arena_decode_constant;
+    int64_t state_per_token, state_constant;                            /* bytes */
+    double flops_forward, flops_training;       /* a token, full context */
+    int32_t tensors, kernels;
+    uint32_t tensor_table, kernel_table;        /* offsets */
+    /* the spec's training settings */
+    int32_t batch, schedule;        /* schedule: 0 constant, 1 cosine, 2 wsd */
+    double lr, beta1, beta2, eps, weight_decay, clip;
+    double warmup, decay, min_lr;
+    uint64_t seed;
+    int64_t chunk;                  /* tokens a task */
+    int64_t reserved[8];
+} strata_model;
+
+#define strata_string(m, at)  ((const char *)(m) + (at))
+#define strata_tensors(m)     ((const strata_tensor *)((const char *)(m) + (m)->tensor_table))
+#define strata_kernels(m)     ((const strata_kernel *)((const char *)(m) + (m)->kernel_table))
+
+/*
+** The functions of a model, as a table for programs that handle several.
+** tokens, targets: int32 [B,T] row-major.  ctx is prepared by init and must
+** not be used by two calls at once; weights may.
+*/
+typedef struct strata_api {
+    size_t struct_size;
+    const strata_model *(*model)(void);
+    const char *(*strerror_)(int32_t status);
+    /* Prepares ctx (of 'bytes'); checks processor, sizes and setup. */
+    int32_t (*init)(void *ctx, size_t bytes, const strata_setup *setup);
+    size_t (*state_bytes)(int64_t context);
+    size_t (*arena_bytes)(int64_t tokens, int32_t workers);
+    /* Makes a state of state_bytes(context) bytes empty. */
+    int32_t (*state_init)(void *ctx, void *state, int64_t context);
+    /* Appends n tokens to a sequence; logits of the last one [V], or NULL.
+    ** arena_bytes(n, workers). */
+    int32_t (*prefill)(void *ctx, const void *w, void *state, void *arena, const int32_t *tokens, int64_t n,
+                       float *logits);
+    /* Appends one token to each of 'batch' sequences; logits [batch, V]. */
+    int32_t (*decode)(void *ctx, const void *w, void *const *states, int32_t batch, void *arena,
+                      const int32_t *tokens, float *logits);
+    /* Logits of every position [B,T,V]; arena_bytes(B * T, workers). */
+    int32_t (*logits)(void *ctx, const void *w, void *arena, const int32_t *tokens, int64_t B, int64_t T, float *out);
+    /* Loss and gradients, times 'scale'; calls final (may be NULL) as ranges
+    ** of gradients become final, in order, from the calling thread. */
+    int32_t (*forward_backward)(void *ctx, const void *w, void *train, void *arena, const int32_t *tokens,
+                                const int32_t *targets, int64_t B, int64_t T, float scale, uint32_t flags,
+                                strata_range_fn final, void *user, strata_loss *out);
+    /* Sum of squares of gradients [first, first+count), fixed order. */
+    int32_t (*sum_squares)(void *ctx, const void *train, int64_t first, int64_t count, double *out);
+    /* AdamW on parameters [first, first+count) in gradient order. */
+    int32_t (*update)(void *ctx, void *w, void *train, int64_t first, int64_t count, const strata_adamw *how);
+    /* The loss alone, no gradients; arena_bytes(B * T, workers). */
+    int32_t (*loss)(void *ctx, const void *w, void *arena, const int32_t *tokens, const int32_t *targets, int64_t B,
+                    int64_t T, float *nll /* [B,T] */, strata_loss *out);
+    const char *(*message)(const void *ctx);    /* the last error's text */
+    void *reserved[8];
+} strata_api;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

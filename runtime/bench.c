@@ -1,0 +1,242 @@
+/*
+** The command bench: random weights and tokens through one of three loops.  Steps are
+** timed without the profile hook first, then a few with it.  The median step counts.
+*/
+#include "bench.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "machine.h"
+#include "random.h"
+#include "weights.h"
+
+enum { WARM_UP = 1, PROFILED = 2 };
+
+static int train_step(Bench *b, void *ctx, int64_t step, Error *e)
+{
+    Session *s = &b->s;
+    const strata_model *m = s->m;
+    strata_loss loss = { .struct_size = sizeof loss };
+    strata_adamw how = { .struct_size = sizeof how, .lr = m->lr, .beta1 = m->beta1, .beta2 = m->beta2, .eps = m->eps,
+                         .weight_decay = m->weight_decay, .grad_scale = 1, .step = step };
+    double squares;
+    int status = session_check(s, s->api->forward_backward(ctx, s->weights.at, s->train.at, s->arena.at, b->tokens,
+                                                           b->targets, b->batch, b->length, 1.0f, 0, NULL, NULL, &loss),
+                               "forward_backward", e);
+    if (!status)
+        status = session_check(s, s->api->sum_squares(ctx, s->train.at, 0, m->parameters, &squares), "sum_squares", e);
+    if (!status)
+        status = session_check(s, s->api->update(ctx, s->weights.at, s->train.at, 0, m->parameters, &how), "update", e);
+    return status;
+}
+
+static int prefill(Bench *b, void *ctx, int64_t length, Error *e)
+{
+    Session *s = &b->s;
+    int status = STATUS_OK;
+    for (int64_t i = 0; i < b->batch && !status; i++) {
+        status = session_check(s, s->api->state_init(ctx, b->states[i], s->m->context), "state_init", e);
+        if (!status)
+            status = session_check(s, s->api->prefill(ctx, s->weights.at, b->states[i], s->arena.at,
+                                                      b->tokens + i * length, length, b->logits), "prefill", e);
+    }
+    return status;
+}
+
+/* A whole decoding: prompt, then length tokens, each a step of its own. */
+static int decode(Bench *b, void *ctx, double *seconds, Error *e)
+{
+    Session *s = &b->s;
+    int status = prefill(b, ctx, b->prompt, e);
+    for (int64_t t = 0; t < b->length && !status; t++) {
+        double start = machine_now();
+        status = session_check(s, s->api->decode(ctx, s->weights.at, b->states, (int32_t)b->batch, s->arena.at,
+                                                 b->targets, b->logits), "decode", e);
+        if (seconds)
+            seconds[t] = machine_now() - start;
+    }
+    return status;
+}
+
+static int one_step(Bench *b, void *ctx, int64_t step, double *seconds, Error *e)
+{
+    double start = machine_now();
+    int status = b->mode == BENCH_OF_TRAIN ? train_step(b, ctx, step, e) : prefill(b, ctx, b->length, e);
+    if (seconds)
+        *seconds = machine_now() - start;
+    return status;
+}
+
+static int measure(Bench *b, Error *e)
+{
+    void *ctx = b->s.ctx.at;
+    if (b->mode == BENCH_OF_DECODE)
+        return decode(b, ctx, b->seconds, e);
+    int status = STATUS_OK;
+    for (int64_t i = 0; i < WARM_UP + b->steps && !status; i++)
+        status = one_step(b, ctx, i + 1, i < WARM_UP ? NULL : &b->seconds[i - WARM_UP], e);
+    return status;
+}
+
+static int measure_kernels(Bench *b, Error *e)
+{
+    Region ctx = { 0 };
+    int status = profile_open(&b->profile, b->s.m, b->s.workers, e);
+    if (!status)
+        status = session_profile(&b->s, &ctx, profile_hook, &b->profile, e);
+    if (!status && b->mode == BENCH_OF_DECODE) {
+        status = prefill(b, ctx.at, b->prompt, e);
+        memset(b->profile.seconds, 0, (size_t)b->profile.workers * (size_t)b->profile.stride * sizeof(double));
+        int64_t length = b->length < 16 ? b->length : 16;
+        for (int64_t t = 0; t < length && !status; t++)
+            status = session_check(&b->s, b->s.api->decode(ctx.at, b->s.weights.at, b->states, (int32_t)b->batch,
+                                                           b->s.arena.at, b->targets, b->logits), "decode", e);
+        b->profiled = length;
+    } else if (!status) {
+        for (int64_t i = 0; i < PROFILED && !status; i++)
+            status = one_step(b, ctx.at, WARM_UP + b->steps + i + 1, NULL, e);
+        b->profiled = PROFILED;
+    }
+    region_close(&ctx);
+    return status;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *x, int64_t n)
+{
+    qsort(x, (size_t)n, sizeof *x, compare);
+    return n % 2 ? x[n / 2] : 0.5 * (x[n / 2 - 1] + x[n / 2]);
+}
+
+static int too_long(const Bench *b, const char *what, int64_t found, Error *e)
+{
+    return error_set(e, STATUS_USER, "bench: %s: expected at most the context, %d tokens, found %lld", what,
+                     b->s.m->context, (long long)found);
+}
+
+static int choose(Bench *b, Error *e)
+{
+    const Program *p = b->p;
+    const strata_model *m = p->m;
+    const OptionValue *prefill = option(p, OPTION_PREFILL), *decode = option(p, OPTION_DECODE);
+    const OptionValue *length = option(p, OPTION_LENGTH), *batch = option(p, OPTION_BATCH);
+    bool train = option(p, OPTION_BENCH_TRAIN)->given;
+    if (train + prefill->given + decode->given > 1)
+        return error_set(e, STATUS_USAGE, "bench: expected one of --train, --prefill and --decode, found several");
+    b->mode = prefill->given ? BENCH_OF_PREFILL : decode->given ? BENCH_OF_DECODE : BENCH_OF_TRAIN;
+    if (b->mode == BENCH_OF_TRAIN && !train && !m->training)
+        b->mode = BENCH_OF_PREFILL;
+    if (b->mode == BENCH_OF_TRAIN && !m->training)
+        return error_set(e, STATUS_USER, "bench: --train: %s was built with --inference", model_text(p, m->name));
+    if (length->given && length->length != 1)
+        return error_set(e, STATUS_USAGE, "bench: --length: expected one number, found %d", length->length);
+    if (b->mode == BENCH_OF_DECODE && length->given)
+        return error_set(e, STATUS_USAGE, "bench: --length: expected with --train only, found with --decode");
+    b->length = prefill->given ? prefill->count : decode->given ? decode->count
+                : length->given ? length->counts[0] : m->context;
+    b->prompt = option(p, OPTION_BENCH_PROMPT)->count;
+    b->batch = batch->given ? batch->count : b->mode == BENCH_OF_TRAIN ? m->batch : 1;
+    b->steps = b->mode == BENCH_OF_DECODE ? b->length : option(p, OPTION_BENCH_STEPS)->count;
+    return STATUS_OK;
+}
+
+static int check_lengths(const Bench *b, Error *e)
+{
+    int64_t all = b->length + (b->mode == BENCH_OF_DECODE ? b->prompt : 0);
+    if (all <= b->s.m->context)
+        return STATUS_OK;
+    return too_long(b, b->mode == BENCH_OF_TRAIN ? "--length" : b->mode == BENCH_OF_PREFILL ? "--prefill"
+                    : "--prompt and --decode", all, e);
+}
+
+static int open_states(Bench *b, Error *e)
+{
+    b->state = calloc((size_t)b->batch, sizeof *b->state);
+    b->states = calloc((size_t)b->batch, sizeof *b->states);
+    b->logits = calloc((size_t)b->batch * (size_t)b->s.m->vocab, sizeof *b->logits);
+    if (!b->state || !b->states || !b->logits)
+        return error_memory(e, "sequences", (size_t)b->batch * (size_t)b->s.m->vocab * sizeof *b->logits);
+    int status = STATUS_OK;
+    for (int64_t i = 0; i < b->batch && !status; i++) {
+        status = session_state(&b->s, &b->state[i], b->s.m->context, e);
+        b->states[i] = b->state[i].at;
+    }
+    return status;
+}
+
+static int open_bench(Bench *b, Error *e)
+{
+    Session *s = &b->s;
+    int64_t width = b->mode == BENCH_OF_DECODE ? b->prompt : b->length, n = b->batch * width;
+    int64_t at_once = b->mode == BENCH_OF_TRAIN ? n : width > b->batch ? width : b->batch;
+    b->tokens = malloc((size_t)n * sizeof *b->tokens);
+    b->targets = malloc((size_t)n * sizeof *b->targets);
+    b->seconds = calloc((size_t)b->steps, sizeof *b->seconds);
+    if (!b->tokens || !b->targets || !b->seconds)
+        return error_memory(e, "tokens", (size_t)n * sizeof *b->tokens * 2);
+    for (int64_t i = 0; i < n; i++) {
+        b->tokens[i] = (int32_t)random_below(1, (uint64_t)i, 0, (uint64_t)s->m->vocab);
+        b->targets[i] = (int32_t)random_below(1, (uint64_t)i, 1, (uint64_t)s->m->vocab);
+    }
+    int status = session_weights(s, e);
+    if (!status && b->mode == BENCH_OF_TRAIN)
+        status = session_train(s, e);
+    if (!status)
+        status = session_arena(s, at_once, b->mode == BENCH_OF_DECODE, e);
+    if (!status && b->mode != BENCH_OF_TRAIN)
+        status = open_states(b, e);
+    if (!status)
+        weights_init(s->m, s->m->seed, session_w(s));
+    return status;
+}
+
+static void close_bench(Bench *b)
+{
+    for (int64_t i = 0; b->state && i < b->batch; i++)
+        region_close(&b->state[i]);
+    free(b->state);
+    free(b->states);
+    free(b->logits);
+    free(b->tokens);
+    free(b->targets);
+    free(b->seconds);
+    profile_close(&b->profile);
+    session_close(&b->s);
+}
+
+static int bench(Bench *b, Error *e)
+{
+    int status = choose(b, e);
+    if (!status)
+        status = program_session(b->p, &b->s, e);
+    if (!status)
+        status = check_lengths(b, e);
+    if (!status)
+        status = open_bench(b, e);
+    if (status)
+        return status;
+    b->peak = machine_peak(b->s.pool);
+    status = measure(b, e);
+    b->memory = machine_memory_peak();      /* before the memory that only measuring needs */
+    if (!status)
+        status = measure_kernels(b, e);
+    if (status)
+        return status;
+    b->median = median(b->seconds, b->steps);
+    b->bandwidth = machine_bandwidth(b->s.pool);
+    return bench_report(b, e);
+}
+
+int command_bench(const Program *p, Error *e)
+{
+    Bench b = { .p = p };
+    int status = bench(&b, e);
+    close_bench(&b);
+    return status;
+}

@@ -1,0 +1,191 @@
+/*
+** What bench prints: a table for people, or one JSON object.  The floor is the time
+** that the measured peak and bandwidth would allow for the work in the kernel table.
+*/
+#include "bench.h"
+
+#include "kernel_cost.h"
+
+static const char *mode_name(BenchMode mode)
+{
+    return mode == BENCH_OF_TRAIN ? "train" : mode == BENCH_OF_PREFILL ? "prefill" : "decode";
+}
+
+/* Kernels that take part, and whether the table knows what they do in this mode: in a
+** build that trains, forward work is known only of kernels that the backward pass does
+** not use. */
+static bool takes_part(const Bench *b, const strata_kernel *k)
+{
+    static const int32_t used[] = { STRATA_FORWARD | STRATA_BACKWARD, STRATA_FORWARD, STRATA_DECODE };
+    return (k->used & used[b->mode]) != 0;
+}
+
+static bool is_known(const Bench *b, const strata_kernel *k)
+{
+    return b->mode == BENCH_OF_TRAIN || !(k->used & STRATA_BACKWARD);
+}
+
+static Cost cost(const Bench *b, const strata_kernel *k)
+{
+    if (b->mode != BENCH_OF_DECODE)
+        return kernel_cost(k, (double)b->batch, (double)b->length);
+    Cost c = kernel_cost(k, (double)b->batch, 1);       /* one query, keys: half of what is decoded */
+    c.flops += k->flops_per_pair * (double)b->batch * ((double)b->prompt + 0.5 * (double)b->length);
+    return c;
+}
+
+static double step_flops(const Bench *b)
+{
+    if (b->mode == BENCH_OF_TRAIN)
+        return training_flops(b->s.m, (double)b->batch, (double)b->length);
+    if (b->mode == BENCH_OF_PREFILL)
+        return forward_flops(b->s.m, (double)b->batch, (double)b->length);
+    return b->s.m->flops_forward * (double)b->batch;
+}
+
+static double floor_seconds(const Bench *b)
+{
+    double sum = 0;
+    for (int32_t i = 0; i < b->s.m->kernels; i++) {
+        const strata_kernel *k = &strata_kernels(b->s.m)[i];
+        if (!takes_part(b, k))
+            continue;
+        Cost c = cost(b, k);
+        double compute = b->peak > 0 ? c.flops / b->peak : 0;
+        double move = b->bandwidth > 0 ? c.bytes / b->bandwidth : 0;
+        sum += compute > move ? compute : move;
+    }
+    return sum;
+}
+
+typedef struct Line {
+    const char *name, *family;
+    int32_t calls;
+    double seconds, gflops, gbytes;     /* a step; 0: not known */
+} Line;
+
+static Line kernel_line(const Bench *b, int32_t i)
+{
+    const strata_kernel *k = &strata_kernels(b->s.m)[i];
+    Line l = { strata_string(b->s.m, k->name), strata_string(b->s.m, k->family), k->calls, 0, 0, 0 };
+    l.seconds = profile_seconds(&b->profile, i) / (double)b->profiled;
+    if (l.seconds > 0 && is_known(b, k)) {
+        Cost c = cost(b, k);
+        l.gflops = 1e-9 * c.flops / l.seconds;
+        l.gbytes = 1e-9 * c.bytes / l.seconds;
+    }
+    return l;
+}
+
+static void number(Text *t, const char *key, double value)
+{
+    text_add(t, ", \"%s\": ", key);
+    text_json_number(t, value);
+}
+
+static void json_kernels(Text *t, const Bench *b)
+{
+    const char *between = "";
+    text_add(t, ", \"kernels\": [");
+    for (int32_t i = 0; i < b->s.m->kernels; i++) {
+        Line l = kernel_line(b, i);
+        if (!takes_part(b, &strata_kernels(b->s.m)[i]))
+            continue;
+        text_add(t, "%s{\"name\": ", between);
+        text_json_string(t, l.name);
+        text_add(t, ", \"family\": ");
+        text_json_string(t, l.family);
+        text_add(t, ", \"calls\": %d", l.calls);
+        number(t, "seconds", l.seconds);
+        number(t, "gflops", l.gflops);
+        number(t, "gbytes_per_second", l.gbytes);
+        text_add(t, "}");
+        between = ", ";
+    }
+    text_add(t, "]");
+}
+
+static double floor_rate(const Bench *b)
+{
+    double seconds = floor_seconds(b);
+    return seconds > 0 ? bench_tokens(b) / seconds : 0;
+}
+
+static int report_json(const Bench *b, Error *e)
+{
+    const strata_model *m = b->s.m;
+    Text t = { 0 };
+    double gflops = 1e-9 * step_flops(b) / b->median;
+    text_add(&t, "{\"mode\": \"%s\", \"spec\": ", mode_name(b->mode));
+    text_json_string(&t, strata_string(m, m->name));
+    text_add(&t, ", \"precision\": ");
+    text_json_string(&t, strata_string(m, m->precision));
+    text_add(&t, ", \"cpu\": ");
+    text_json_string(&t, strata_string(m, m->cpu));
+    text_add(&t, ", \"blas\": ");
+    text_json_string(&t, program_blas(b->p));
+    text_add(&t, ", \"threads\": %d, \"batch\": %lld, \"length\": %lld, \"steps\": %lld", b->s.workers,
+             (long long)b->batch, (long long)b->length, (long long)b->steps);
+    number(&t, "tokens_per_second", bench_tokens(b) / b->median);
+    number(&t, "seconds", b->median);
+    number(&t, "peak_memory_bytes", b->memory);
+    number(&t, "gflops", gflops);
+    number(&t, "share_of_peak", gflops / (1e-9 * b->peak));
+    number(&t, "floor_tokens_per_second", floor_rate(b));
+    number(&t, "peak_gflops", 1e-9 * b->peak);
+    number(&t, "bandwidth_gbytes_per_second", 1e-9 * b->bandwidth);
+    json_kernels(&t, b);
+    text_add(&t, "}\n");
+    return console_text(&t, e);
+}
+
+static void print_rate(Text *t, double value)
+{
+    if (value > 0)
+        text_add(t, " %9.1f", value);
+    else
+        text_add(t, " %9s", "-");
+}
+
+static void print_kernels(Text *t, const Bench *b)
+{
+    double all = 0;
+    for (int32_t i = 0; i < b->s.m->kernels; i++)
+        all += kernel_line(b, i).seconds;
+    text_add(t, "\n%-40s %-10s %6s %10s %6s %9s %9s\n", "kernel", "family", "calls", "ms a step", "share", "GFLOP/s",
+             "GB/s");
+    for (int32_t i = 0; i < b->s.m->kernels; i++) {
+        Line l = kernel_line(b, i);
+        if (!takes_part(b, &strata_kernels(b->s.m)[i]))
+            continue;
+        text_add(t, "%-40s %-10s %6d %10.3f %5.1f%%", l.name, l.family, l.calls, 1e3 * l.seconds,
+                 all > 0 ? 100 * l.seconds / all : 0);
+        print_rate(t, l.gflops);
+        print_rate(t, l.gbytes);
+        text_add(t, "\n");
+    }
+    text_add(t, "%-40s %-10s %6s %10.3f\n", "in kernels, all threads busy", "", "", 1e3 * all);
+}
+
+static int report_text(const Bench *b, Error *e)
+{
+    const strata_model *m = b->s.m;
+    Text t = { 0 };
+    char memory[32];
+    double flops = step_flops(b) / b->median;
+    text_add(&t, "%s, %s, for %s; BLAS kernels: %s\n", strata_string(m, m->name), strata_string(m, m->precision),
+             strata_string(m, m->cpu), program_blas(b->p));
+    text_add(&t, "%s: batch %lld, %lld tokens, %d threads, median of %lld\n", mode_name(b->mode), (long long)b->batch,
+             (long long)b->length, b->s.workers, (long long)b->steps);
+    text_add(&t, "tokens_per_second  %.1f  (floor %.1f)\nseconds            %.6f\npeak_memory        %s\n",
+             bench_tokens(b) / b->median, floor_rate(b), b->median, human_bytes(memory, b->memory));
+    text_add(&t, "gflops             %.1f, %.1f%% of the machine's %.1f; it reads %.1f GB/s from memory\n", 1e-9 * flops,
+             100 * flops / b->peak, 1e-9 * b->peak, 1e-9 * b->bandwidth);
+    print_kernels(&t, b);
+    return console_text(&t, e);
+}
+
+int bench_report(const Bench *b, Error *e)
+{
+    return option(b->p, OPTION_JSON)->given ? report_json(b, e) : report_text(b, e);
+}

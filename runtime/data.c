@@ -1,0 +1,197 @@
+/*
+** Data: files to bytes to tokens to windows; see data.h.
+*/
+#include "data.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "files.h"
+#include "hash.h"
+#include "random.h"
+
+/* {== Files === */
+
+/* Sizes only: what the machine cannot hold is refused before a byte is read. */
+static int measure(DataText *x, Input *in, Error *e) {
+    uint64_t total = 0, most = memory_physical() / 2;
+    for (int i = 0; i < x->files; i++) {
+        uint64_t size = (uint64_t)in[i].before.st_size;
+        if (!size) return error_set(e, STATUS_USER, "%s: expected text, found an empty file", x->file[i]);
+        if (size > most || (total += size) > most)
+            return error_set(e, STATUS_LIMIT, "%s: expected at most %llu bytes of data (half of the memory), found more",
+                             x->file[i], (unsigned long long)most);
+        x->end[i] = (size_t)total;
+    }
+    x->length = (size_t)total;
+    return STATUS_OK;
+}
+
+static int check_utf8(const char *file, const char *text, size_t length, Error *e) {
+    for (size_t i = 0; i < length;) {
+        int32_t point;
+        int n = utf8_next(text + i, length - i, &point);
+        if (!n)
+            return error_set(e, STATUS_USER, "%s:byte %zu: expected UTF-8, found byte 0x%02x", file, i,
+                             (unsigned char)text[i]);
+        i += (size_t)n;
+    }
+    return STATUS_OK;
+}
+
+static int read_all(DataText *x, Input *in, bool utf8, Error *e) {
+    int status = measure(x, in, e);
+    if (status) return status;
+    x->bytes = malloc(x->length);
+    if (!x->bytes) return error_memory(e, x->file[0], x->length);
+    Sha256 sha;
+    sha256_start(&sha);
+    for (int i = 0; !status && i < x->files; i++) {
+        size_t from = i ? x->end[i - 1] : 0, size = x->end[i] - from;
+        status = input_read(&in[i], 0, x->bytes + from, size, e);
+        if (!status) status = input_unchanged(&in[i], e);
+        if (!status && utf8) status = check_utf8(x->file[i], x->bytes + from, size, e);
+        if (!status) sha256_add(&sha, x->bytes + from, size);
+    }
+    if (!status) sha256_text(&sha, x->sha256);
+    return status;
+}
+
+int data_text(DataText *x, const char *const *file, int files, bool utf8, Error *e) {
+    *x = (DataText){ .file = file, .files = files };
+    if (files < 1) return error_set(e, STATUS_USAGE, "--data: expected a file");
+    Input *in = malloc((size_t)files * sizeof *in);
+    x->end = calloc((size_t)files, sizeof *x->end);
+    int status = in && x->end ? STATUS_OK : error_memory(e, file[0], (size_t)files * sizeof *in), opened = 0;
+    while (!status && opened < files)
+        if (!(status = input_open(&in[opened], file[opened], e))) opened++;
+    if (!status) status = read_all(x, in, utf8, e);
+    while (opened) input_close(&in[--opened]);
+    free(in);
+    if (status) data_text_free(x);
+    return status;
+}
+
+void data_text_free(DataText *x) {
+    free(x->bytes);
+    free(x->end);
+    *x = (DataText){ 0 };
+}
+
+/* {== Tokens === */
+
+static void store(void *to, int width, int64_t i, int32_t id) {
+    if (width == 1) ((uint8_t *)to)[i] = (uint8_t)id;
+    else if (width == 2) ((uint16_t *)to)[i] = (uint16_t)id;
+    else ((int32_t *)to)[i] = id;
+}
+
+static int32_t token_at(const Data *d, int64_t i) {
+    if (d->width == 1) return ((const uint8_t *)d->token)[i];
+    if (d->width == 2) return ((const uint16_t *)d->token)[i];
+    return ((const int32_t *)d->token)[i];
+}
+
+static int64_t count_points(const DataText *x) {
+    int64_t n = 0;
+    for (size_t i = 0; i < x->length; i++) n += ((unsigned char)x->bytes[i] & 0xc0) != 0x80;
+    return n;
+}
+
+static int tokens_of_chars(Data *d, const DataText *x, const Tokenizer *t, Error *e) {
+    int64_t room = count_points(x);
+    d->width = t->ids <= 256 ? 1 : t->ids <= 65536 ? 2 : 4;
+    d->memory = malloc((size_t)room * (size_t)d->width + 1);
+    if (!d->memory) return error_memory(e, x->file[0], (size_t)room * (size_t)d->width);
+    for (size_t i = 0; i < x->length; d->count++) {
+        int32_t point;
+        int n = utf8_next(x->bytes + i, x->length - i, &point);
+        if (!n || d->count == room)
+            return error_set(e, STATUS_INTERNAL, "%s:byte %zu: text was not checked to be UTF-8", x->file[0], i);
+        store(d->memory, d->width, d->count, tokenizer_character(t, point));
+        if (!d->count) d->bytes = (int64_t)x->length - n;
+        i += (size_t)n;
+    }
+    return STATUS_OK;
+}
+
+int data_tokens(Data *d, DataText *x, const Tokenizer *t, Error *e) {
+    *d = (Data){ .width = 1 };
+    memcpy(d->sha256, x->sha256, sizeof d->sha256);
+    int status = STATUS_OK;
+    if (t->kind == TOKENIZER_BYTES) {
+        d->memory = x->bytes;
+        d->count = (int64_t)x->length;
+        d->bytes = d->count - 1;
+        x->bytes = NULL;
+        x->length = 0;
+    } else {
+        status = tokens_of_chars(d, x, t, e);
+    }
+    d->token = d->memory;
+    if (status) data_free(d);
+    return status;
+}
+
+void data_free(Data *d) {
+    free(d->memory);
+    *d = (Data){ .width = 1 };
+}
+
+int data_split(const Data *d, double share, Data *train, Data *val, Error *e) {
+    if (!(share >= 0 && share < 1)) {
+        char number[32];
+        return error_set(e, STATUS_USER, "--val-share: expected a share from 0 to less than 1, found %s",
+                         print_double(number, share));
+    }
+    int64_t last = (int64_t)floor(share * (double)d->count), first = d->count - last;
+    *train = *val = *d;
+    train->memory = val->memory = NULL;
+    train->count = first;
+    val->count = last;
+    val->token = (const char *)d->token + first * d->width;
+    if (last) train->bytes = 0;
+    val->bytes = 0;
+    return STATUS_OK;
+}
+
+int data_enough(const Data *d, const char *what, int64_t length, Error *e) {
+    if (d->count > length) return STATUS_OK;
+    return error_set(e, STATUS_USER, "%s: expected at least %lld tokens (a window and its last target), found %lld", what,
+                     (long long)length + 1, (long long)d->count);
+}
+
+/* {== Windows === */
+
+int64_t data_start(const Data *d, const DataOrder *o, int64_t step, int64_t row) {
+    if (o->random)
+        return (int64_t)random_below(o->seed, (uint64_t)step, (uint32_t)row, (uint64_t)(d->count - o->context));
+    int64_t windows = (d->count - 1) / o->context;
+    /* (step * rows + row) mod windows, without the product's overflow */
+    int64_t start = (int64_t)((unsigned __int128)(uint64_t)step * (uint64_t)o->rows % (uint64_t)windows);
+    return (start + row % windows) % windows * o->context;
+}
+
+static void copy_window(const Data *d, int64_t start, int64_t n, int32_t *tokens, int32_t *targets) {
+    for (int64_t i = 0; i < n; i++) {
+        tokens[i] = token_at(d, start + i);
+        targets[i] = token_at(d, start + i + 1);
+    }
+}
+
+void data_rows(const Data *d, const DataOrder *o, int64_t step, int64_t first, int64_t count, int32_t *tokens,
+               int32_t *targets) {
+    for (int64_t r = 0; r < count; r++)
+        copy_window(d, data_start(d, o, step, first + r), o->context, tokens + r * o->context, targets + r * o->context);
+}
+
+int64_t data_windows(const Data *d, int64_t length) {
+    return d->count < 2 ? 0 : (d->count - 2) / length + 1;
+}
+
+int64_t data_window(const Data *d, int64_t length, int64_t i, int32_t *tokens, int32_t *targets) {
+    int64_t start = i * length, left = d->count - 1 - start, n = left < length ? left : length;
+    copy_window(d, start, n, tokens, targets);
+    return n;
+}

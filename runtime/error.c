@@ -1,0 +1,208 @@
+/*
+** Errors and numbers as text; see error.h.
+** The C locale is asked for around every conversion, so that a program that has
+** called setlocale still reads and writes decimal points.
+*/
+#include "error.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <utf8proc.h>
+
+/* glibc's and musl's C locale is a constant object: nothing to free. */
+static locale_t c_locale(void) {
+    return newlocale(LC_ALL_MASK, "C", (locale_t)0);
+}
+
+int print_textv(char *to, size_t size, const char *format, va_list arguments) {
+    locale_t c = c_locale();
+    locale_t before = c ? uselocale(c) : (locale_t)0;
+    int n = vsnprintf(to, size, format, arguments);
+    if (c) {
+        uselocale(before);
+        freelocale(c);
+    }
+    return n;
+}
+
+int print_text(char *to, size_t size, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    int n = print_textv(to, size, format, arguments);
+    va_end(arguments);
+    return n;
+}
+
+/* {== Escapes === */
+
+/* Control, format (direction marks), line separators: what may drive a terminal. */
+static bool harmful(utf8proc_int32_t c) {
+    utf8proc_category_t k = utf8proc_category(c);
+    return k == UTF8PROC_CATEGORY_CC || k == UTF8PROC_CATEGORY_CF || k == UTF8PROC_CATEGORY_ZL ||
+           k == UTF8PROC_CATEGORY_ZP;
+}
+
+static int escape_one(char to[16], utf8proc_int32_t c) {
+    if (c == '\n') return snprintf(to, 16, "\\n");
+    if (c == '\t') return snprintf(to, 16, "\\t");
+    if (c < 0x80) return snprintf(to, 16, "\\x%02x", (unsigned)c);
+    return snprintf(to, 16, c > 0xffff ? "\\U%08x" : "\\u%04x", (unsigned)c);
+}
+
+size_t text_escape(char *to, size_t size, const char *from, size_t length) {
+    size_t n = 0;
+    if (!size) return 0;
+    for (size_t i = 0; i < length;) {
+        char piece[16];
+        utf8proc_int32_t c;
+        size_t rest = length - i < 4 ? length - i : 4;
+        utf8proc_ssize_t used = utf8proc_iterate((const utf8proc_uint8_t *)from + i, (utf8proc_ssize_t)rest, &c);
+        size_t put;
+        if (used <= 0) {
+            used = 1;
+            put = (size_t)snprintf(piece, sizeof piece, "\\x%02x", (unsigned char)from[i]);
+        } else if (harmful(c)) {
+            put = (size_t)escape_one(piece, c);
+        } else {
+            put = (size_t)used;
+            memcpy(piece, from + i, put);
+        }
+        if (n + put >= size) break;
+        memcpy(to + n, piece, put);
+        n += put;
+        i += (size_t)used;
+    }
+    to[n] = 0;
+    return n;
+}
+
+/* {== Errors === */
+
+int error_setv(Error *e, int status, const char *format, va_list arguments) {
+    if (!e) return status;
+    char raw[4096];
+    int n = print_textv(raw, sizeof raw, format, arguments);
+    if (n < 0) n = 0;
+    if ((size_t)n >= sizeof raw) n = sizeof raw - 1;
+    e->status = status;
+    text_escape(e->text, sizeof e->text, raw, (size_t)n);
+    return status;
+}
+
+int error_set(Error *e, int status, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    error_setv(e, status, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+int error_line(Error *e, const char *format, ...) {
+    if (!e) return STATUS_INTERNAL;
+    char raw[1024], line[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    int n = print_textv(raw, sizeof raw, format, arguments);
+    va_end(arguments);
+    if (n < 0 || (size_t)n >= sizeof raw) return e->status;
+    size_t add = text_escape(line, sizeof line, raw, (size_t)n), have = strlen(e->text);
+    if (have + add + 4 > sizeof e->text) return e->status;
+    memcpy(e->text + have, "\n  ", 3);
+    memcpy(e->text + have + 3, line, add + 1);
+    return e->status;
+}
+
+int error_memory(Error *e, const char *what, size_t bytes) {
+    return error_set(e, STATUS_LIMIT, "%s: not enough memory for %zu bytes", what, bytes);
+}
+
+int error_errno(Error *e, const char *path, const char *doing, int number) {
+    bool users = number == ENOENT || number == ENOTDIR || number == EISDIR || number == EACCES || number == EPERM ||
+                 number == ELOOP || number == ENAMETOOLONG || number == EROFS;
+    return error_set(e, users ? STATUS_USER : STATUS_IO, "%s: cannot %s: %s", path, doing, strerror(number));
+}
+
+/* {== Numbers === */
+
+bool parse_int64(const char *text, int64_t low, int64_t high, int64_t *out) {
+    bool negative = *text == '-';
+    const char *p = text + negative;
+    int64_t v = 0;
+    if (!*p) return false;
+    for (; *p; p++) {
+        if (*p < '0' || *p > '9' || __builtin_mul_overflow(v, 10, &v)) return false;
+        int digit = *p - '0';
+        if (__builtin_add_overflow(v, negative ? -digit : digit, &v)) return false;
+    }
+    if (v < low || v > high) return false;
+    *out = v;
+    return true;
+}
+
+bool parse_uint64(const char *text, uint64_t *out) {
+    uint64_t v = 0;
+    if (!*text) return false;
+    for (const char *p = text; *p; p++) {
+        if (*p < '0' || *p > '9' || __builtin_mul_overflow(v, 10u, &v)) return false;
+        if (__builtin_add_overflow(v, (uint64_t)(*p - '0'), &v)) return false;
+    }
+    *out = v;
+    return true;
+}
+
+static const char *digits(const char *p) {
+    while (*p >= '0' && *p <= '9') p++;
+    return p;
+}
+
+/* [+-] digits [. digits] [e [+-] digits], a digit somewhere before the exponent. */
+static bool is_decimal(const char *p) {
+    if (*p == '+' || *p == '-') p++;
+    const char *whole = digits(p);
+    bool any = whole > p;
+    p = whole;
+    if (*p == '.') {
+        const char *fraction = digits(p + 1);
+        any = any || fraction > p + 1;
+        p = fraction;
+    }
+    if (!any) return false;
+    if (*p == 'e' || *p == 'E') {
+        p++;
+        if (*p == '+' || *p == '-') p++;
+        const char *end = digits(p);
+        if (end == p) return false;
+        p = end;
+    }
+    return !*p;
+}
+
+bool parse_double(const char *text, double low, double high, double *out) {
+    if (!is_decimal(text)) return false;
+    locale_t c = c_locale();
+    if (!c) return false;
+    double v = strtod_l(text, NULL, c);
+    freelocale(c);
+    if (!isfinite(v) || !(v >= low && v <= high)) return false;
+    *out = v;
+    return true;
+}
+
+char *print_double(char to[32], double value) {
+    if (!isfinite(value)) {
+        strcpy(to, isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
+        return to;
+    }
+    for (int precision = 1; precision <= 17; precision++) {
+        double back;
+        print_text(to, 32, "%.*g", precision, value);
+        if (parse_double(to, -HUGE_VAL, HUGE_VAL, &back) && back == value) break;
+    }
+    return to;
+}

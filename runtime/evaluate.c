@@ -1,0 +1,173 @@
+/*
+** Evaluation of a data set, and the command eval.  The sum runs over tokens in
+** their order, in double: it depends on neither threads nor batch.
+*/
+#include "evaluate.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "standalone.h"
+
+enum { BATCH_TOKENS = 4096 };       /* windows at once, unless told, hold about this many */
+
+typedef struct Windows {
+    const Data *d;
+    int64_t length;
+    int32_t *tokens, *targets;      /* [batch, length] */
+    float *nll;
+} Windows;
+
+/* Windows first … first+count-1, all of one length n; *n. */
+static void gather(Windows *w, int64_t first, int64_t count, int64_t *n)
+{
+    for (int64_t i = 0; i < count; i++)
+        *n = data_window(w->d, w->length, first + i, w->tokens + i * w->length, w->targets + i * w->length);
+}
+
+static int run(Session *s, Windows *w, int64_t batch, Evaluation *out, Error *e)
+{
+    int64_t windows = data_windows(w->d, w->length);
+    for (int64_t i = 0, b; i < windows; i += b) {
+        int64_t full = windows - 1 - i, n = 0;      /* the last may be shorter and goes alone */
+        b = full == 0 ? 1 : full < batch ? full : batch;
+        gather(w, i, b, &n);
+        strata_loss loss = { .struct_size = sizeof loss };
+        int status = session_check(s, s->api->loss(s->ctx.at, s->weights.at, s->arena.at, w->tokens, w->targets, b, n,
+                                                   w->nll, &loss), "loss", e);
+        if (status)
+            return status;
+        for (int64_t t = 0; t < b * n; t++)
+            out->nll += w->nll[t];
+        out->tokens += b * n;
+    }
+    return STATUS_OK;
+}
+
+int evaluate(Session *s, const Data *d, int64_t length, int64_t batch, Evaluation *out, Error *e)
+{
+    *out = (Evaluation){ 0 };
+    Windows w = { .d = d, .length = length };
+    size_t n = (size_t)batch * (size_t)length;
+    w.tokens = calloc(n, sizeof *w.tokens);
+    w.targets = calloc(n, sizeof *w.targets);
+    w.nll = calloc(n, sizeof *w.nll);
+    int status = w.tokens && w.targets && w.nll ? run(s, &w, batch, out, e) : error_memory(e, "windows", n * 12);
+    free(w.tokens);
+    free(w.targets);
+    free(w.nll);
+    return status;
+}
+
+typedef struct Result {
+    int64_t length;
+    Evaluation value;
+    double loss, perplexity, bits_per_byte;
+} Result;
+
+static int evaluate_length(const Program *p, Session *s, const Data *d, Result *r, Error *e)
+{
+    if (r->length > p->m->context)
+        return error_set(e, STATUS_USER, "eval: --length: expected at most the context, %d tokens, found %lld",
+                         p->m->context, (long long)r->length);
+    const OptionValue *given = option(p, OPTION_BATCH);
+    int64_t batch = given->given ? given->count : BATCH_TOKENS / r->length + (r->length > BATCH_TOKENS);
+    int64_t windows = data_windows(d, r->length);
+    batch = batch > windows ? windows : batch;
+    int status = session_arena(s, batch * r->length, false, e);
+    if (!status)
+        status = evaluate(s, d, r->length, batch, &r->value, e);
+    if (status)
+        return status;
+    r->loss = evaluation_loss(&r->value);
+    if (!isfinite(r->loss))
+        return error_set(e, STATUS_USER, "eval: expected a finite loss, found %s; the weights are not usable",
+                         isnan(r->loss) ? "nan" : "inf");
+    r->perplexity = exp(r->loss);
+    r->bits_per_byte = r->value.nll / log(2) / (double)d->bytes;
+    return STATUS_OK;
+}
+
+static void result_json(Text *t, const Result *r)
+{
+    text_add(t, "\"loss\": ");
+    text_json_number(t, r->loss);
+    text_add(t, ", \"perplexity\": ");
+    text_json_number(t, r->perplexity);
+    text_add(t, ", \"bits_per_byte\": ");
+    text_json_number(t, r->bits_per_byte);
+    text_add(t, ", \"tokens\": %lld, \"length\": %lld", (long long)r->value.tokens, (long long)r->length);
+}
+
+static int print_results(const Program *p, const Result *r, int count, Error *e)
+{
+    Text t = { 0 };
+    if (option(p, OPTION_JSON)->given) {
+        text_add(&t, "{");
+        result_json(&t, &r[0]);
+        for (int i = 0; count > 1 && i < count; i++) {
+            text_add(&t, i ? "}, {" : ", \"lengths\": [{");
+            result_json(&t, &r[i]);
+        }
+        text_add(&t, count > 1 ? "}]}\n" : "}\n");
+        return console_text(&t, e);
+    }
+    for (int i = 0; i < count; i++)
+        text_add(&t, "%slength         %lld\nloss           %.6f\nperplexity     %.6g\nbits_per_byte  %.6f\ntokens         %lld\n",
+                 i ? "\n" : "", (long long)r[i].length, r[i].loss, r[i].perplexity, r[i].bits_per_byte,
+                 (long long)r[i].value.tokens);
+    return console_text(&t, e);
+}
+
+static int eval_lengths(const Program *p, Session *s, const Data *d, Error *e)
+{
+    const OptionValue *lengths = option(p, OPTION_LENGTH);
+    int count = lengths->given ? lengths->length : 1;
+    Result *r = calloc((size_t)count, sizeof *r);
+    if (!r)
+        return error_memory(e, "results", (size_t)count * sizeof *r);
+    int status = STATUS_OK;
+    for (int i = 0; i < count && !status; i++) {
+        r[i].length = lengths->given ? lengths->counts[i] : p->m->context;
+        status = evaluate_length(p, s, d, &r[i], e);
+    }
+    if (!status)
+        status = print_results(p, r, count, e);
+    free(r);
+    return status;
+}
+
+static int eval_data(const Program *p, Session *s, const Tokenizer *tokenizer, Error *e)
+{
+    const OptionValue *data = option(p, OPTION_DATA);
+    DataText text = { 0 };
+    Data d = { 0 };
+    int status = data_text(&text, data->list, data->length, tokenizer->kind == TOKENIZER_CHARS, e);
+    if (!status)
+        status = data_tokens(&d, &text, tokenizer, e);
+    if (!status)
+        status = data_enough(&d, "--data", 1, e);
+    if (!status)
+        status = eval_lengths(p, s, &d, e);
+    data_free(&d);
+    data_text_free(&text);
+    return status;
+}
+
+int command_eval(const Program *p, Error *e)
+{
+    Session s = { 0 };
+    Tokenizer tokenizer = { 0 };
+    int status = options_require(&p->options, OPTION_WEIGHTS, e);
+    if (!status)
+        status = options_require(&p->options, OPTION_DATA, e);
+    if (!status)
+        status = program_session(p, &s, e);
+    if (!status)
+        status = program_weights(p, &s, &tokenizer, e);
+    if (!status)
+        status = eval_data(p, &s, &tokenizer, e);
+    tokenizer_free(&tokenizer);
+    session_close(&s);
+    return status;
+}

@@ -1,0 +1,100 @@
+/*
+** The command info: what the program is, from the model's descriptor alone.
+*/
+#include "standalone.h"
+
+#include <inttypes.h>
+
+static const char *schedule_name(int32_t schedule)
+{
+    return schedule == 2 ? "wsd" : schedule == 1 ? "cosine" : "constant";
+}
+
+static void json_pair(Text *t, const char *key, const char *value)
+{
+    text_add(t, "\"%s\": ", key);
+    text_json_string(t, value);
+    text_add(t, ", ");
+}
+
+static void json_number(Text *t, const char *key, double value)
+{
+    text_add(t, "\"%s\": ", key);
+    text_json_number(t, value);
+    text_add(t, ", ");
+}
+
+static int info_json(const Program *p, Error *e)
+{
+    const strata_model *m = p->m;
+    Text t = { 0 };
+    char hash[17];
+    print_text(hash, sizeof hash, "%016" PRIx64, m->spec_hash);
+    text_add(&t, "{");
+    json_pair(&t, "strata", STRATA_VERSION);
+    json_pair(&t, "spec", model_text(p, m->name));
+    json_pair(&t, "spec_file", model_text(p, m->spec_file));
+    json_pair(&t, "spec_hash", hash);
+    json_pair(&t, "compiler", model_text(p, m->compiler));
+    json_pair(&t, "cpu", model_text(p, m->cpu));
+    json_pair(&t, "features", model_text(p, m->features));
+    json_pair(&t, "precision", model_text(p, m->precision));
+    json_pair(&t, "residual", model_text(p, m->mixer));
+    json_pair(&t, "tokenizer", model_text(p, m->tokenizer));
+    json_pair(&t, "blas", program_blas(p));
+    json_number(&t, "vocab", m->vocab);
+    json_number(&t, "context", m->context);
+    json_number(&t, "dim", m->dim);
+    json_number(&t, "layers", m->layers);
+    json_number(&t, "sublayers", m->sublayers);
+    json_number(&t, "parameters", (double)m->parameters);
+    json_number(&t, "tensors", m->tensors);
+    json_number(&t, "kernels", m->kernels);
+    json_number(&t, "flops_forward", m->flops_forward);
+    json_number(&t, "flops_training", m->flops_training);
+    json_number(&t, "activation_bytes_per_token", (double)m->arena_per_token);
+    text_add(&t, "\"training\": %s}\n", m->training ? "true" : "false");
+    return console_text(&t, e);
+}
+
+static void training_lines(Text *t, const strata_model *m)
+{
+    char a[32], b[32], c[32], d[32];
+    text_add(t, "training     adamw, lr %s, betas %s %s, weight decay %s", print_double(a, m->lr),
+             print_double(b, m->beta1), print_double(c, m->beta2), print_double(d, m->weight_decay));
+    text_add(t, ", clip %s; schedule %s; batch %d; seed %" PRIu64 "\n", print_double(a, m->clip),
+             schedule_name(m->schedule), m->batch, m->seed);
+}
+
+static int info_text(const Program *p, Error *e)
+{
+    const strata_model *m = p->m;
+    Text t = { 0 };
+    char a[32], b[32], c[32];
+    const char *tokenizer = model_text(p, m->tokenizer);
+    text_add(&t, "model        %s, from %s (%016" PRIx64 ")\n", model_text(p, m->name), model_text(p, m->spec_file),
+             m->spec_hash);
+    text_add(&t, "shape        %d layers, %d sublayers, width %d, residual %s\n", m->layers, m->sublayers, m->dim,
+             model_text(p, m->mixer));
+    text_add(&t, "text         vocabulary %d, context %d, tokenizer %s\n", m->vocab, m->context,
+             *tokenizer ? tokenizer : "none");
+    text_add(&t, "parameters   %" PRId64 " in %d tensors\n", m->parameters, m->tensors);
+    text_add(&t, "built        by %s for %s, %s", model_text(p, m->compiler), model_text(p, m->cpu),
+             model_text(p, m->precision));
+    text_add(&t, "%s; BLAS kernels: %s\n", m->training ? "" : ", inference only", program_blas(p));
+    if (m->training)
+        training_lines(&t, m);
+    text_add(&t, "work         %s FLOPs a token forward", human_count(a, m->flops_forward));
+    if (m->training)
+        text_add(&t, ", %s training", human_count(a, m->flops_training));
+    text_add(&t, "; %d kernels\n", m->kernels);
+    text_add(&t, "memory       weights %s, gradients and optimizer %s, activations %s a token\n",
+             human_bytes(a, (double)m->weights_bytes), human_bytes(b, (double)m->train_bytes),
+             human_bytes(c, (double)m->arena_per_token));
+    return console_text(&t, e);
+}
+
+int command_info(const Program *p, Error *e)
+{
+    return option(p, OPTION_JSON)->given ? info_json(p, e) : info_text(p, e);
+}

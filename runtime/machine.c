@@ -1,0 +1,204 @@
+/*
+** Peak of multiply-adds and bandwidth of memory, measured in short rounds of which
+** the best counts: a round that was interrupted says nothing about the machine.
+** Every product loop has twelve independent chains of fused multiply-adds, enough
+** to hide their latency on all processors so far, and all in registers.
+*/
+#include "machine.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+enum { ROUNDS = 5, CHAINS = 12, TASKS_A_WORKER = 4 };
+
+double machine_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+typedef float Vec4 __attribute__((vector_size(16)));
+
+#define EACH(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
+#define DECLARE(i) V a##i = SET(0.5f + 0.01f * i);
+#define STEP(i) a##i = FMA(a##i, m, c);
+#define ADD(i) s += a##i;
+#define BODY                                        \
+    V m = SET(0.999f), c = SET(1e-3f), s = SET(0);  \
+    EACH(DECLARE)                                   \
+    for (int64_t n = 0; n < rounds; n++) {          \
+        EACH(STEP)                                  \
+    }                                               \
+    EACH(ADD)                                       \
+    return s[0];
+
+#define V Vec4
+#define SET(x) ((Vec4){ (x), (x), (x), (x) })
+#define FMA(a, b, c) ((a) * (b) + (c))
+static float chains_plain(int64_t rounds) { BODY }
+#undef V
+#undef SET
+#undef FMA
+
+#if defined(__x86_64__)
+#define V __m256
+#define SET(x) _mm256_set1_ps(x)
+#define FMA(a, b, c) _mm256_fmadd_ps(a, b, c)
+__attribute__((target("avx2,fma"))) static float chains_avx2(int64_t rounds) { BODY }
+#undef V
+#undef SET
+#undef FMA
+#define V __m512
+#define SET(x) _mm512_set1_ps(x)
+#define FMA(a, b, c) _mm512_fmadd_ps(a, b, c)
+__attribute__((target("avx512f"))) static float chains_avx512(int64_t rounds) { BODY }
+#undef V
+#undef SET
+#undef FMA
+#endif
+
+typedef struct Peak {
+    float (*run)(int64_t rounds);
+    int64_t rounds;
+    volatile float sink;        /* keeps the work from being optimised away; its value is of no use */
+} Peak;
+
+static int choose_chains(Peak *p)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f")) {
+        p->run = chains_avx512;
+        return 16;
+    }
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+        p->run = chains_avx2;
+        return 8;
+    }
+#endif
+    p->run = chains_plain;
+    return 4;
+}
+
+static void peak_task(void *arg, int64_t task, int32_t worker)
+{
+    Peak *p = arg;
+    (void)worker;
+    float sum = p->run(p->rounds);
+    if (task == 0)
+        p->sink = sum;
+}
+
+double machine_peak(strata_pool *pool)
+{
+    Peak p = { .rounds = 100000 };
+    int lanes = choose_chains(&p);
+    int64_t tasks = (int64_t)strata_pool_workers(pool) * TASKS_A_WORKER;
+    double best = 0, work = 2.0 * CHAINS * lanes * (double)p.rounds * (double)tasks;
+    double until = machine_now() + 0.06;
+    do {
+        double start = machine_now();
+        strata_par_for(pool, tasks, peak_task, &p);
+        double rate = work / (machine_now() - start);
+        best = rate > best ? rate : best;
+    } while (machine_now() < until);
+    return best;
+}
+
+typedef uint64_t Wide __attribute__((vector_size(32)));
+
+typedef struct Stream {
+    Wide *at;
+    int64_t count, pieces;      /* vectors in all */
+    volatile uint64_t sink;
+} Stream;
+
+static void write_task(void *arg, int64_t task, int32_t worker)
+{
+    Stream *s = arg;
+    (void)worker;
+    int64_t part = s->count / s->pieces;
+    memset(s->at + task * part, 1, (size_t)part * sizeof *s->at);
+}
+
+static void read_task(void *arg, int64_t task, int32_t worker)
+{
+    Stream *s = arg;
+    (void)worker;
+    int64_t part = s->count / s->pieces;
+    const Wide *p = s->at + task * part;
+    Wide a = { 0 }, b = { 0 }, c = { 0 }, d = { 0 };
+    for (int64_t i = 0; i + 4 <= part; i += 4) {
+        a ^= p[i];
+        b ^= p[i + 1];
+        c ^= p[i + 2];
+        d ^= p[i + 3];
+    }
+    a ^= b ^ c ^ d;
+    if (task == 0)
+        s->sink = a[0];
+}
+
+/* More than the last cache holds, within reason. */
+static size_t stream_bytes(void)
+{
+    size_t least = (size_t)64 << 20, most = (size_t)192 << 20, bytes = least;
+#ifdef _SC_LEVEL3_CACHE_SIZE
+    long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    if (cache > 0 && (size_t)cache * 2 > bytes)
+        bytes = (size_t)cache * 2;
+#endif
+    bytes = bytes < most ? bytes : most;
+    double room = machine_memory_free() / 4;
+    return room > 0 && room < (double)bytes ? (size_t)room : bytes;
+}
+
+double machine_bandwidth(strata_pool *pool)
+{
+    size_t bytes = stream_bytes();
+    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED)
+        return 0;
+    madvise(at, bytes, MADV_HUGEPAGE);
+    Stream s = { .at = at, .count = (int64_t)(bytes / sizeof(Wide)) };
+    s.pieces = (int64_t)strata_pool_workers(pool) * 16;
+    strata_par_for(pool, s.pieces, write_task, &s);
+    double best = 0, moved = (double)(s.count / s.pieces) * (double)s.pieces * sizeof(Wide);
+    double until = machine_now() + 0.1;
+    for (int i = 0; i < ROUNDS && machine_now() < until; i++) {
+        double start = machine_now();
+        strata_par_for(pool, s.pieces, read_task, &s);
+        double rate = moved / (machine_now() - start);
+        best = rate > best ? rate : best;
+    }
+    munmap(at, bytes);
+    return best;
+}
+
+double machine_memory_peak(void)
+{
+    struct rusage u;
+    return getrusage(RUSAGE_SELF, &u) ? 0 : (double)u.ru_maxrss * 1024;
+}
+
+double machine_memory_free(void)
+{
+    FILE *f = fopen("/proc/meminfo", "re");
+    char line[128];
+    unsigned long long kib = 0;
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "MemAvailable: %llu", &kib) == 1)
+            break;
+    if (f)
+        fclose(f);
+    return (double)kib * 1024;
+}

@@ -1,0 +1,28 @@
+/*
+** What training shows while it runs: one line that is rewritten on a terminal, now and
+** then a plain line elsewhere.  Output that cannot be written is no reason to stop.
+*/
+#ifndef STRATA_PROGRESS_H
+#define STRATA_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct Progress {
+    int64_t steps;              /* of the run */
+    double tokens, flops;       /* a step */
+    double peak;                /* FLOP/s; 0: unknown */
+    bool terminal, plain;       /* plain: no colours */
+    double seconds;             /* a step, smoothed */
+    double shown;               /* when */
+    bool line;                  /* the terminal's line is not ended */
+} Progress;
+
+/* tokens, flops and steps are set; finds out about standard output. */
+void progress_open(Progress *p);
+void progress_step(Progress *p, int64_t step, double loss, double seconds);
+/* A line of its own; format as printf. */
+void progress_note(Progress *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void progress_close(Progress *p);
+
+#endif

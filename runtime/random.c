@@ -1,0 +1,106 @@
+/*
+** Philox4x32-10 (Salmon et al., 2011) and what is drawn from it.
+** The counter's four words keep the uses apart: data has a small attempt number in the
+** last word, sampling a tag, initial values a 64-bit hash of the name in the last two.
+*/
+#include "random.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "hash.h"
+
+#define SAMPLING UINT32_C(0x73616d70)
+
+void philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]) {
+    uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3], k0 = key[0], k1 = key[1];
+    for (int round = 0; round < 10; round++) {
+        uint64_t a = (uint64_t)c0 * 0xD2511F53u, b = (uint64_t)c2 * 0xCD9E8D57u;
+        c0 = (uint32_t)(b >> 32) ^ c1 ^ k0;
+        c2 = (uint32_t)(a >> 32) ^ c3 ^ k1;
+        c1 = (uint32_t)b;
+        c3 = (uint32_t)a;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    out[0] = c0, out[1] = c1, out[2] = c2, out[3] = c3;
+}
+
+static void draw(uint64_t seed, uint64_t low, uint32_t c2, uint32_t c3, uint32_t out[4]) {
+    uint32_t counter[4] = { (uint32_t)low, (uint32_t)(low >> 32), c2, c3 };
+    uint32_t key[2] = { (uint32_t)seed, (uint32_t)(seed >> 32) };
+    philox(counter, key, out);
+}
+
+static uint64_t pair(const uint32_t x[4]) { return (uint64_t)x[1] << 32 | x[0]; }
+
+/* The first 2^64 mod n values are drawn again, so that n divides what is left. */
+uint64_t random_below(uint64_t seed, uint64_t step, uint32_t row, uint64_t n) {
+    uint64_t reject = (0 - n) % n;
+    for (uint32_t attempt = 0;; attempt++) {
+        uint32_t x[4];
+        draw(seed, step, row, attempt, x);
+        if (pair(x) >= reject) return pair(x) % n;
+    }
+}
+
+double random_uniform(uint64_t seed, uint32_t stream, uint64_t index) {
+    uint32_t x[4];
+    draw(seed, index, stream, SAMPLING, x);
+    return (double)(pair(x) >> 11) * 0x1p-53;
+}
+
+uint64_t random_stream(const char *name) { return xxh64(name, strlen(name), 0); }
+
+/* {== Normal deviates, by Box and Muller === */
+
+/* log(x) for normal x > 0: x = m 2^e with m in [sqrt 1/2, sqrt 2), log m = 2 atanh((m-1)/(m+1)). */
+static double exact_log(double x) {
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    int e = (int)(bits >> 52) - 1023;
+    bits = (bits & UINT64_C(0xfffffffffffff)) | UINT64_C(0x3ff0000000000000);
+    double m;
+    memcpy(&m, &bits, sizeof m);
+    if (m > 1.4142135623730951) m *= 0.5, e++;
+    double s = (m - 1) / (m + 1), z = s * s, sum = 0;
+    for (int k = 10; k >= 0; k--) sum = sum * z + 1.0 / (2 * k + 1);
+    return 2 * s * sum + e * 0.69314718055994531;
+}
+
+/* cos and sin of a quarter turn's multiple plus x, |x| <= pi/4, by Taylor's series. */
+static void exact_turn(int quarter, double x, double *c, double *s) {
+    double z = -x * x, cosine = 1, sine = 1;
+    for (int k = 9; k >= 1; k--) {
+        cosine = 1 + cosine * z / ((2 * k - 1) * (2 * k));
+        sine = 1 + sine * z / ((2 * k) * (2 * k + 1));
+    }
+    sine *= x;
+    *c = quarter == 0 ? cosine : quarter == 1 ? -sine : quarter == 2 ? -cosine : sine;
+    *s = quarter == 0 ? sine : quarter == 1 ? cosine : quarter == 2 ? -sine : -cosine;
+}
+
+static void two_normals(uint32_t radius, uint32_t angle, double out[2]) {
+    double r = sqrt(-2 * exact_log((radius + 0.5) * 0x1p-32)), c, s;
+    double x = ((double)(angle & 0x3fffffff) * 0x1p-30 - 0.5) * 1.5707963267948966;
+    exact_turn((int)(angle >> 30), x, &c, &s);
+    out[0] = r * c;
+    out[1] = r * s;
+}
+
+/* Block b of a stream holds deviates 4b … 4b+3. */
+static void four_normals(uint64_t seed, uint64_t stream, uint64_t block, double out[4]) {
+    uint32_t x[4];
+    draw(seed, block, (uint32_t)stream, (uint32_t)(stream >> 32), x);
+    two_normals(x[0], x[1], out);
+    two_normals(x[2], x[3], out + 2);
+}
+
+void random_normal(uint64_t seed, uint64_t stream, int64_t first, int64_t count, double deviation, float *out) {
+    double four[4];
+    for (int64_t i = 0; i < count; i++) {
+        int64_t at = first + i;
+        if (!i || at % 4 == 0) four_normals(seed, stream, (uint64_t)(at / 4), four);
+        out[i] = (float)(deviation * four[at % 4]);
+    }
+}

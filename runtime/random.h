@@ -1,0 +1,27 @@
+/*
+** Random numbers by counting: Philox4x32-10.  There is no state to save or to
+** share: a number is a function of its key and counter, the same on every machine,
+** in any order, on any thread.  Normal deviates use additions, products, divisions
+** and square roots only, so no mathematics library can change them.
+*/
+#ifndef STRATA_RANDOM_H
+#define STRATA_RANDOM_H
+
+#include <stdint.h>
+
+void philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
+
+/* Uniform in 0 … n-1, without bias, for n >= 1; a function of (seed, step, row). */
+uint64_t random_below(uint64_t seed, uint64_t step, uint32_t row, uint64_t n);
+
+/* Uniform in [0, 1), 53 bits; a function of (seed, stream, index): sampling takes
+** the sequence's number as stream and the token's position as index. */
+double random_uniform(uint64_t seed, uint32_t stream, uint64_t index);
+
+/* out[i] = deviation * normal(seed, stream, first + i); any 'first', any pieces. */
+void random_normal(uint64_t seed, uint64_t stream, int64_t first, int64_t count, double deviation, float *out);
+
+/* The stream of a parameter: a hash of its name. */
+uint64_t random_stream(const char *name);
+
+#endif

@@ -1,0 +1,153 @@
+/*
+** Tensor data, converted while it is read, a piece at a time.
+** Files are little-endian, and so is every machine that this is built for.
+*/
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "safetensors.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "tensor data is read as it lies in the file");
+
+enum { PIECE = 32768 };     /* bytes, a multiple of every element's size */
+
+static double from_f16(uint16_t h) {
+    int e = h >> 10 & 31, m = h & 1023;
+    double v = e == 31 ? (m ? NAN : INFINITY) : e ? ldexp(1024 + m, e - 25) : ldexp(m, -24);
+    return h & 0x8000 ? -v : v;
+}
+
+static double from_bf16(uint16_t h) {
+    uint32_t bits = (uint32_t)h << 16;
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+/* Element i of a piece.  Every float type fits a double exactly. */
+static double element(Dtype d, const unsigned char *raw, size_t i) {
+    uint16_t h;
+    float f;
+    double v;
+    switch (d) {
+    case DTYPE_F16:
+        memcpy(&h, raw + 2 * i, 2);
+        return from_f16(h);
+    case DTYPE_BF16:
+        memcpy(&h, raw + 2 * i, 2);
+        return from_bf16(h);
+    case DTYPE_F32:
+        memcpy(&f, raw + 4 * i, 4);
+        return f;
+    default:
+        memcpy(&v, raw + 8 * i, 8);
+        return v;
+    }
+}
+
+static int64_t integer(Dtype d, const unsigned char *raw, size_t i) {
+    int32_t small;
+    int64_t large;
+    if (d == DTYPE_I32) {
+        memcpy(&small, raw + 4 * i, 4);
+        return small;
+    }
+    memcpy(&large, raw + 8 * i, 8);
+    return large;
+}
+
+/* Index i of a tensor as "[3,5]". */
+static void place(const Tensor *t, int64_t i, char out[200]) {
+    int64_t index[SAFETENSORS_RANK];
+    int n = print_text(out, 200, "[");
+    for (int d = t->rank - 1; d >= 0; d--) {
+        index[d] = i % t->shape[d];
+        i /= t->shape[d];
+    }
+    for (int d = 0; d < t->rank; d++) n += print_text(out + n, 200 - (size_t)n, d ? ",%lld" : "%lld", (long long)index[d]);
+    print_text(out + n, 200 - (size_t)n, "]");
+}
+
+static int bad_element(const Safetensors *s, const Tensor *t, int64_t i, const char *expected, const char *found,
+                       Error *e) {
+    char where[200];
+    place(t, i, where);
+    return error_set(e, STATUS_USER, "%s:%s%s: expected %s, found %s", s->path, t->name, where, expected, found);
+}
+
+static int bad_float(const Safetensors *s, const Tensor *t, int64_t i, double v, Error *e) {
+    char number[32];
+    return bad_element(s, t, i, isfinite(v) ? "a value that float32 holds" : "a finite value", print_double(number, v), e);
+}
+
+static bool is_float(Dtype d) { return d == DTYPE_F64 || d == DTYPE_F32 || d == DTYPE_F16 || d == DTYPE_BF16; }
+
+static int wrong_type(const Safetensors *s, const Tensor *t, const char *expected, Error *e) {
+    return error_set(e, STATUS_USER, "%s:%s: expected %s, found %s", s->path, t->name, expected, dtype_name(t->dtype));
+}
+
+/* Element 'from' of the tensor and those after it, at most PIECE bytes; how many in *n. */
+static int next_piece(const Safetensors *s, const Tensor *t, int64_t from, unsigned char raw[PIECE], int64_t *n,
+                      Error *e) {
+    int64_t size = dtype_size(t->dtype), most = PIECE / size;
+    *n = t->count - from < most ? t->count - from : most;
+    return input_read(&s->in, t->at + (uint64_t)(from * size), raw, (size_t)(*n * size), e);
+}
+
+int safetensors_read_f64(const Safetensors *s, const Tensor *t, double *out, Error *e) {
+    unsigned char raw[PIECE];
+    if (!is_float(t->dtype)) return wrong_type(s, t, "F32, F64, F16 or BF16", e);
+    for (int64_t done = 0, n; done < t->count; done += n) {
+        int status = next_piece(s, t, done, raw, &n, e);
+        if (status) return status;
+        for (int64_t i = 0; i < n; i++) {
+            out[done + i] = element(t->dtype, raw, (size_t)i);
+            if (!isfinite(out[done + i])) return bad_float(s, t, done + i, out[done + i], e);
+        }
+    }
+    return STATUS_OK;
+}
+
+/* Straight into place: the usual case. */
+static int read_same(const Safetensors *s, const Tensor *t, float *out, Error *e) {
+    int status = input_read(&s->in, t->at, out, (size_t)t->bytes, e);
+    for (int64_t i = 0; !status && i < t->count; i++)
+        if (!isfinite(out[i])) return bad_float(s, t, i, out[i], e);
+    return status;
+}
+
+int safetensors_read_f32(const Safetensors *s, const Tensor *t, float *out, Error *e) {
+    unsigned char raw[PIECE];
+    if (!is_float(t->dtype)) return wrong_type(s, t, "F32, F64, F16 or BF16", e);
+    if (t->dtype == DTYPE_F32) return read_same(s, t, out, e);
+    for (int64_t done = 0, n; done < t->count; done += n) {
+        int status = next_piece(s, t, done, raw, &n, e);
+        if (status) return status;
+        for (int64_t i = 0; i < n; i++) {
+            double v = element(t->dtype, raw, (size_t)i);
+            if (!(fabs(v) <= FLT_MAX)) return bad_float(s, t, done + i, v, e);
+            out[done + i] = (float)v;
+        }
+    }
+    return STATUS_OK;
+}
+
+int safetensors_read_i32(const Safetensors *s, const Tensor *t, int32_t *out, Error *e) {
+    unsigned char raw[PIECE];
+    if (t->dtype != DTYPE_I32 && t->dtype != DTYPE_I64) return wrong_type(s, t, "I32 or I64", e);
+    for (int64_t done = 0, n; done < t->count; done += n) {
+        int status = next_piece(s, t, done, raw, &n, e);
+        if (status) return status;
+        for (int64_t i = 0; i < n; i++) {
+            int64_t v = integer(t->dtype, raw, (size_t)i);
+            char number[32];
+            if (v < INT32_MIN || v > INT32_MAX) {
+                print_text(number, sizeof number, "%lld", (long long)v);
+                return bad_element(s, t, done + i, "a value that int32 holds", number, e);
+            }
+            out[done + i] = (int32_t)v;
+        }
+    }
+    return STATUS_OK;
+}

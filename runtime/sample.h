@@ -1,0 +1,26 @@
+/*
+** Choosing the next token from logits.
+*/
+#ifndef STRATA_SAMPLE_H
+#define STRATA_SAMPLE_H
+
+#include "error.h"
+
+typedef struct Sampler {
+    double temperature;     /* 0: the likeliest token, of equals the smallest id */
+    int64_t top_k;          /* 0: all */
+    double top_p;           /* 1: all; the likeliest token always stays */
+    uint64_t seed;
+    int32_t ids;            /* only 0 … ids-1 are chosen */
+    int32_t *order;         /* [ids] scratch */
+    double *weight;         /* [ids] scratch */
+} Sampler;
+
+int sampler_open(Sampler *s, int32_t ids, Error *e);
+void sampler_close(Sampler *s);
+
+/* The token for a position; a function of (logits, options, seed, position).  -1: a
+** logit is not finite. */
+int32_t sampler_next(Sampler *s, const float *logits, int64_t position);
+
+#endif

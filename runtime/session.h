@@ -1,0 +1,49 @@
+/*
+** The regions of one model and the threads that work on them (abi.h): allocated
+** once, page aligned, in huge pages where the system has them.
+*/
+#ifndef STRATA_SESSION_H
+#define STRATA_SESSION_H
+
+#include "error.h"
+#include "strata.h"
+
+typedef struct Region {
+    void *at;               /* zeroed; NULL: none */
+    size_t bytes;
+} Region;
+
+int region_open(Region *r, const char *what, size_t bytes, Error *e);
+void region_close(Region *r);
+
+typedef struct Session {
+    const strata_api *api;
+    const strata_model *m;
+    strata_pool *pool;
+    int32_t workers;
+    strata_setup setup;
+    Region ctx, weights, train, arena;
+} Session;
+
+/* Threads (0: as many as the processors), control block, and the model's own checks. */
+int session_open(Session *s, const strata_api *api, strata_gemm_fn gemm, int32_t threads, Error *e);
+void session_close(Session *s);                     /* harmless on {0} */
+
+/* A second control block on the same threads, which reports kernels to 'profile'. */
+int session_profile(const Session *s, Region *ctx, strata_profile_fn profile, void *user, Error *e);
+
+int session_weights(Session *s, Error *e);
+int session_train(Session *s, Error *e);
+/* Grows the arena for calls of up to 'tokens' tokens (decode: sequences). */
+int session_arena(Session *s, int64_t tokens, bool decode, Error *e);
+int session_state(const Session *s, Region *state, int64_t context, Error *e);
+
+/* Bytes of an arena; false: beyond any machine. */
+bool session_arena_bytes(const Session *s, int64_t tokens, size_t *bytes);
+
+/* What a call of the model returned, as a status. */
+int session_check(const Session *s, int32_t code, const char *doing, Error *e);
+
+static inline float *session_w(const Session *s) { return s->weights.at; }
+
+#endif

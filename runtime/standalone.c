@@ -1,0 +1,197 @@
+/*
+** strata_main: finds the command, runs it, turns its status into an exit status and
+** its error into lines on standard error.  Nothing else exits or prints errors.
+*/
+#include "standalone.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "weights.h"
+
+/* Present when libstrata_blas is part of the program. */
+extern const char *strata_blas_name(void) __attribute__((weak));
+
+const char *program_blas(const Program *p)
+{
+    return p->gemm && strata_blas_name ? strata_blas_name() : "none";
+}
+
+int console_write(const char *bytes, size_t length, bool *closed, Error *e)
+{
+    while (length > 0) {
+        ssize_t n = write(STDOUT_FILENO, bytes, length);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EPIPE) {
+            if (closed)
+                *closed = true;
+            return STATUS_OK;
+        }
+        if (n < 0)
+            return error_set(e, STATUS_IO, "standard output: cannot write: %s", strerror(errno));
+        bytes += n;
+        length -= (size_t)n;
+    }
+    return STATUS_OK;
+}
+
+int console_text(Text *t, Error *e)
+{
+    int status = text_status(t, e);
+    if (!status)
+        status = console_write(t->at ? t->at : "", t->length, NULL, e);
+    text_free(t);
+    return status;
+}
+
+char *human_bytes(char to[32], double bytes)
+{
+    static const char *const unit[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+    int i = 0;
+    for (; bytes >= 1024 && i < 6; i++)
+        bytes /= 1024;
+    print_text(to, 32, i ? "%.1f %s" : "%.0f %s", bytes, unit[i]);
+    return to;
+}
+
+char *human_count(char to[32], double count)
+{
+    static const char *const unit[] = { "", "k", "M", "G", "T", "P" };
+    int i = 0;
+    for (; count >= 10000 && i < 5; i++)
+        count /= 1000;
+    print_text(to, 32, i || count < 100 ? "%.1f%s" : "%.0f%s", count, unit[i]);
+    return to;
+}
+
+int program_session(const Program *p, Session *s, Error *e)
+{
+    const OptionValue *threads = option(p, OPTION_THREADS);
+    return session_open(s, p->api, p->gemm, threads->given ? (int32_t)threads->count : 0, e);
+}
+
+/* Weights, and the tokenizer that was saved with them. */
+static int read_weights(const Program *p, Session *s, const Safetensors *f, Tokenizer *tokenizer, Error *e)
+{
+    int status = weights_read(p->m, f, session_w(s), e);
+    TokenizerKind kind = TOKENIZER_NONE;
+    if (status || !tokenizer)
+        return status;
+    status = tokenizer_kind(model_text(p, p->m->tokenizer), &kind, e);
+    return status ? status : tokenizer_load(tokenizer, kind, p->m->vocab, f, e);
+}
+
+int program_weights(const Program *p, Session *s, Tokenizer *tokenizer, Error *e)
+{
+    Safetensors f = { 0 };
+    int status = session_weights(s, e);
+    if (!status)
+        status = safetensors_open(&f, option(p, OPTION_WEIGHTS)->text, e);
+    if (status)
+        return status;
+    status = read_weights(p, s, &f, tokenizer, e);
+    safetensors_close(&f);
+    return status;
+}
+
+int program_distinct(const char *out, const char *in, Error *e)
+{
+    struct stat a, b;
+    if (!out || !in || stat(out, &a) || stat(in, &b) || a.st_dev != b.st_dev || a.st_ino != b.st_ino)
+        return STATUS_OK;
+    return error_set(e, STATUS_USER, "%s: expected a file to write, found one that is read (%s)", out, in);
+}
+
+static int command_later(const Program *p, Error *e)
+{
+    return error_set(e, STATUS_USER, "%s: not in this version", command_table[p->options.command].name);
+}
+
+static int command_completion(const Program *p, Error *e)
+{
+    Text t = { 0 };
+    int status = options_completion(&t, p->file, p->options.positional, e);
+    if (!status)
+        return console_text(&t, e);
+    text_free(&t);
+    return status;
+}
+
+static int print_version(const Program *p, Error *e)
+{
+    Text t = { 0 };
+    text_add(&t, "%s: strata %s, model %s, compiled by %s for %s\n", p->file, STRATA_VERSION,
+             model_text(p, p->m->name), model_text(p, p->m->compiler), model_text(p, p->m->cpu));
+    return console_text(&t, e);
+}
+
+static int print_help(const Program *p, Error *e)
+{
+    Text t = { 0 };
+    options_help(&t, p->file, p->options.command);
+    return console_text(&t, e);
+}
+
+static int run(Program *p, int argc, char **argv, Error *e)
+{
+    static int (*const command[COMMANDS])(const Program *, Error *) = {
+        [COMMAND_INFO] = command_info,       [COMMAND_TRAIN] = command_train,
+        [COMMAND_EVAL] = command_eval,       [COMMAND_GENERATE] = command_generate,
+        [COMMAND_LOGITS] = command_logits,   [COMMAND_GRADIENTS] = command_gradients,
+        [COMMAND_BENCH] = command_bench,     [COMMAND_PROBE] = command_later,
+        [COMMAND_COMPLETION] = command_completion,
+    };
+    if (argc > 1 && strcmp(argv[1], "probe") == 0 && !(argc > 2 && strcmp(argv[2], "--help") == 0)) {
+        p->options.command = COMMAND_PROBE;
+        return command_later(p, e);
+    }
+    int status = options_parse(&p->options, argc > 0 ? argc - 1 : 0, argv + (argc > 0), e);
+    if (status)
+        return status;
+    if (p->options.version)
+        return print_version(p, e);
+    return p->options.help ? print_help(p, e) : command[p->options.command](p, e);
+}
+
+/* Files 0-2 may be closed at start: nothing that is opened later may land there.
+** Reading such an input ends at once, writing such an output fails. */
+static void fill_closed_files(void)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)!open("/dev/null", O_RDONLY);
+}
+
+static void report(const Error *e)
+{
+    char line[sizeof e->text + 96];
+    int n = print_text(line, sizeof line, "error: %s\n%s", e->text,
+                       e->status == STATUS_INTERNAL ? "This is a defect of Strata: please report it.\n" : "");
+    (void)!write(STDERR_FILENO, line, n < (int)sizeof line ? (size_t)n : sizeof line - 1);
+}
+
+int strata_main_with(int argc, char **argv, const strata_api *api, strata_gemm_fn gemm)
+{
+    fill_closed_files();
+    signal(SIGPIPE, SIG_IGN);
+    Program p = { .api = api, .m = api->model(), .gemm = gemm, .file = "model" };
+    if (argc > 0 && argv[0] && *argv[0]) {
+        const char *slash = strrchr(argv[0], '/');
+        p.file = slash && slash[1] ? slash + 1 : argv[0];
+    }
+    Error e = { 0 };
+    int status = run(&p, argc, argv, &e);
+    options_free(&p.options);
+    if (e.status)
+        report(&e);
+    return status;
+}
+
+int strata_main(int argc, char **argv, const strata_api *api)
+{
+    return strata_main_with(argc, argv, api, NULL);
+}

@@ -1,0 +1,64 @@
+/*
+** The standalone program around one compiled model: what its commands share.
+** Each command is a function of its own file; it returns a status and describes a
+** failure in the Error, and prints results only.
+*/
+#ifndef STRATA_STANDALONE_H
+#define STRATA_STANDALONE_H
+
+#include "error.h"
+#include "json.h"
+#include "options.h"
+#include "session.h"
+#include "strata.h"
+#include "tokenizer.h"
+
+typedef struct Program {
+    const strata_api *api;
+    const strata_model *m;
+    strata_gemm_fn gemm;        /* NULL: none */
+    const char *file;           /* argv[0] without its folders */
+    Options options;
+} Program;
+
+int command_info(const Program *p, Error *e);
+int command_train(const Program *p, Error *e);
+int command_eval(const Program *p, Error *e);
+int command_generate(const Program *p, Error *e);
+int command_logits(const Program *p, Error *e);
+int command_gradients(const Program *p, Error *e);
+int command_bench(const Program *p, Error *e);
+
+static inline const OptionValue *option(const Program *p, OptionId id)
+{
+    return &p->options.value[id];
+}
+
+/* A string of the descriptor. */
+static inline const char *model_text(const Program *p, uint32_t at)
+{
+    return strata_string(p->m, at);
+}
+
+/* Opens a session for this command, with --threads. */
+int program_session(const Program *p, Session *s, Error *e);
+
+/* --weights of this command into s, and with 'tokenizer' (not NULL) what reads text for it. */
+int program_weights(const Program *p, Session *s, Tokenizer *tokenizer, Error *e);
+
+/* Kernels of the BLAS that is linked in, or "none". */
+const char *program_blas(const Program *p);
+
+/* An error if both names are one existing file: output must not replace input. */
+int program_distinct(const char *out, const char *in, Error *e);
+
+/* Writes everything to standard output.  A reader that went away is no error: *closed
+** (may be NULL) tells. */
+int console_write(const char *bytes, size_t length, bool *closed, Error *e);
+int console_text(Text *t, Error *e);        /* writes t and frees it */
+
+/* "12.3 MiB", "45.6k": for people. */
+char *human_bytes(char to[32], double bytes);
+char *human_count(char to[32], double count);
+
+#endif

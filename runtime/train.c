@@ -1,0 +1,253 @@
+/*
+** The training loop.  A step is: micro-batches forward and backward, the norm of all
+** gradients, AdamW; then the log, an evaluation if it is due, a checkpoint if it is due.
+** Everything that a step does is a function of the checkpoint before it, so a run that
+** stopped anywhere continues with the same bits.  Signals are held back while it runs and
+** looked at between steps: no handler, and no moment at which one could hurt a file.
+*/
+#include "train.h"
+
+#include <math.h>
+#include <signal.h>
+#include <string.h>
+
+#include "kernel_cost.h"
+#include "evaluate.h"
+#include "machine.h"
+#include "weights.h"
+
+static const int stops[] = { SIGINT, SIGTERM, SIGHUP };
+
+static void hold_signals(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    for (int i = 0; i < 3; i++)
+        sigaddset(&set, stops[i]);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+/* The signal that asks to stop, or 0. */
+static int stop_signal(void)
+{
+    sigset_t pending;
+    sigpending(&pending);
+    for (int i = 0; i < 3; i++)
+        if (sigismember(&pending, stops[i]) == 1)
+            return stops[i];
+    return 0;
+}
+
+/* Index of the first value that is not finite, or -1. */
+static int64_t not_finite(const float *x, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, &x[i], sizeof bits);
+        if ((bits & 0x7f800000u) == 0x7f800000u)
+            return i;
+    }
+    return -1;
+}
+
+/* Names the first tensor of weights, or of gradients and moments, that is not finite. */
+static bool find_not_finite(const Run *r, const char **name, const char **what, int64_t *index)
+{
+    static const char *const thirds[] = { "gradient of ", "first moment of ", "second moment of " };
+    const strata_model *m = r->p->m;
+    const float *w = r->s.weights.at, *train = r->s.train.at;
+    for (int32_t i = 0; i < m->tensors; i++) {
+        const strata_tensor *t = &strata_tensors(m)[i];
+        *index = not_finite(w + t->weight, t->count);
+        *name = strata_string(m, t->name);
+        *what = "";
+        for (int part = 0; *index < 0 && part < 3; part++) {
+            *what = thirds[part];
+            *index = not_finite(train + part * m->parameters + t->gradient, t->count);
+        }
+        if (*index >= 0)
+            return true;
+    }
+    return false;
+}
+
+static int diverged(const Run *r, int64_t step, const char *quantity, double value, Error *e)
+{
+    const char *name = "", *what = "";
+    int64_t index = 0;
+    const char *found = isnan(value) ? "nan" : "inf";
+    if (find_not_finite(r, &name, &what, &index))
+        error_set(e, STATUS_DIVERGED, "train: step %lld: expected a finite %s, found %s; the first tensor that is not "
+                  "finite: %s%s[%lld]", (long long)step, quantity, found, what, name, (long long)index);
+    else
+        error_set(e, STATUS_DIVERGED, "train: step %lld: expected a finite %s, found %s; weights and gradients are "
+                  "finite", (long long)step, quantity, found);
+    error_line(e, "the last checkpoint stays as it is; a smaller --lr or --clip in the spec may help");
+    return STATUS_DIVERGED;
+}
+
+/* All micro-batches of a step: mean loss and gradients. */
+static int gradients(Run *r, TrainStep *x, Error *e)
+{
+    Session *s = &r->s;
+    const Checkpoint *c = &r->state;
+    int64_t parts = c->accumulate;
+    for (int64_t i = 0; i < parts; i++) {
+        strata_loss loss = { .struct_size = sizeof loss };
+        data_rows(&r->data, &r->order, c->step, i * c->batch, c->batch, r->tokens, r->targets);
+        int32_t code = s->api->forward_backward(s->ctx.at, s->weights.at, s->train.at, s->arena.at, r->tokens, r->targets,
+                                                c->batch, c->context, (float)(1.0 / (double)parts),
+                                                i > 0 ? STRATA_ACCUMULATE : 0, NULL, NULL, &loss);
+        int status = session_check(s, code, "forward_backward", e);
+        if (status)
+            return status;
+        x->loss += loss.loss / (double)parts;
+        x->cross_entropy += loss.cross_entropy / (double)parts;
+    }
+    return STATUS_OK;
+}
+
+static int update(Run *r, const TrainStep *x, Error *e)
+{
+    Session *s = &r->s;
+    const strata_model *m = s->m;
+    strata_adamw how = { .struct_size = sizeof how, .lr = x->lr, .beta1 = m->beta1, .beta2 = m->beta2, .eps = m->eps,
+                         .weight_decay = m->weight_decay, .grad_scale = 1, .step = x->step };
+    if (m->clip > 0)
+        how.grad_scale = fmin(1, m->clip / (x->grad_norm + 1e-6));
+    return session_check(s, s->api->update(s->ctx.at, s->weights.at, s->train.at, 0, m->parameters, &how), "update", e);
+}
+
+static int train_step(Run *r, TrainStep *x, Error *e)
+{
+    Session *s = &r->s;
+    double start = machine_now(), squares = 0;
+    *x = (TrainStep){ .step = r->state.step + 1 };
+    x->lr = schedule_rate(&r->schedule, x->step);
+    int status = gradients(r, x, e);
+    if (!status && !isfinite(x->loss))
+        return diverged(r, x->step, "loss", x->loss, e);
+    if (!status)
+        status = session_check(s, s->api->sum_squares(s->ctx.at, s->train.at, 0, s->m->parameters, &squares),
+                               "sum_squares", e);
+    if (!status && !isfinite(squares))
+        return diverged(r, x->step, "gradient", squares, e);
+    x->grad_norm = sqrt(squares);
+    if (!status)
+        status = update(r, x, e);
+    int64_t tokens = r->order.rows * r->order.context;
+    x->seconds = machine_now() - start;
+    x->tokens_per_second = (double)tokens / x->seconds;
+    if (!status) {
+        r->state.step = x->step;
+        r->state.position += tokens;
+    }
+    return status;
+}
+
+static int evaluation(Run *r, Error *e)
+{
+    Evaluation v;
+    Checkpoint *c = &r->state;
+    int status = evaluate(&r->s, &r->val, c->context, c->batch, &v, e);
+    if (status)
+        return status;
+    double loss = evaluation_loss(&v);
+    if (!isfinite(loss))
+        return diverged(r, c->step, "validation loss", loss, e);
+    if (!c->has_best || loss < c->best_val_loss) {
+        c->has_best = true;
+        c->best_val_loss = loss;
+        c->best_step = c->step;
+    }
+    progress_note(&r->progress, "step %lld/%lld  validation loss %.4f  (best %.4f at step %lld)", (long long)c->step,
+                  (long long)c->steps, loss, c->best_val_loss, (long long)c->best_step);
+    return train_log_evaluation(&r->log, c->step, loss, c->best_step, c->best_val_loss, e);
+}
+
+/* A state that is not finite must never replace one that is. */
+static int save(Run *r, Error *e)
+{
+    const char *name, *what;
+    int64_t index;
+    if (find_not_finite(r, &name, &what, &index))
+        return diverged(r, r->state.step, "state", (double)NAN, e);
+    return checkpoint_save(r->out, r->p->m, session_w(&r->s), r->s.train.at, &r->tokenizer, &r->state, e);
+}
+
+/* After a step: log, evaluation, checkpoint (always after the last). */
+static int conclude(Run *r, const TrainStep *x, bool last, Error *e)
+{
+    const Checkpoint *c = &r->state;
+    int status = train_log_step(&r->log, x, e);
+    progress_step(&r->progress, x->step, x->loss, x->seconds);
+    bool due = r->evaluates && (c->step % c->eval_every == 0 || c->step == c->steps);
+    if (!status && due)
+        status = evaluation(r, e);
+    if (status && status != STATUS_DIVERGED) {      /* the log failed: the work so far need not be lost */
+        save(r, NULL);
+        return status;
+    }
+    if (!status && (c->step % r->save_every == 0 || last))
+        status = save(r, e);
+    return status;
+}
+
+/* *stop: the signal that ended it, or 0. */
+static int loop(Run *r, int *stop, Error *e)
+{
+    hold_signals();
+    *stop = 0;
+    int status = r->state.steps == 0 ? save(r, e) : STATUS_OK;
+    while (!status && !*stop && r->state.step < r->state.steps) {
+        TrainStep x;
+        status = train_step(r, &x, e);
+        *stop = stop_signal();
+        if (!status)
+            status = conclude(r, &x, *stop || r->state.step == r->state.steps, e);
+    }
+    progress_close(&r->progress);
+    return status;
+}
+
+static void announce(Run *r)
+{
+    const strata_model *m = r->p->m;
+    const Checkpoint *c = &r->state;
+    Progress *g = &r->progress;
+    g->steps = c->steps;
+    g->tokens = (double)(r->order.rows * r->order.context);
+    g->flops = training_flops(m, (double)r->order.rows, (double)c->context);
+    g->peak = c->steps > c->step && strcmp(strata_string(m, m->precision), "f32") == 0 ? machine_peak(r->s.pool) : 0;
+    progress_note(g, "%s: %lld parameters; %lld tokens of text; %lld windows of %lld a step; %d threads",
+                  strata_string(m, m->name), (long long)m->parameters, (long long)r->data.count,
+                  (long long)r->order.rows, (long long)c->context, r->s.workers);
+    if (r->resumed)
+        progress_note(g, "%s: goes on after step %lld", r->out, (long long)c->step);
+}
+
+static int train(Run *r, Error *e)
+{
+    int status = run_open(r, e);
+    if (status)
+        return status;
+    if (option(r->p, OPTION_DRY_RUN)->given) {
+        run_settings(r->p, NULL, &r->state);
+        return run_memory(r->p, &r->s, &r->state, e);
+    }
+    announce(r);
+    int stop;
+    status = loop(r, &stop, e);
+    if (status)
+        return status;
+    progress_note(&r->progress, "%s: step %lld", r->out, (long long)r->state.step);
+    return stop ? 128 + stop : STATUS_OK;
+}
+
+int command_train(const Program *p, Error *e)
+{
+    Run r = { .p = p, .log.fd = -1 };
+    int status = train(&r, e);
+    run_close(&r);
+    return status;
+}

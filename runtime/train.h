@@ -1,0 +1,45 @@
+/*
+** One run of training: everything that the command train holds while it runs.
+**   train_setup.c    opens it: options, text, weights or checkpoint
+**   train.c          the loop
+**   train_memory.c   --dry-run
+*/
+#ifndef STRATA_TRAIN_H
+#define STRATA_TRAIN_H
+
+#include "checkpoint.h"
+#include "data.h"
+#include "standalone.h"
+#include "progress.h"
+#include "schedule.h"
+#include "train_log.h"
+
+typedef struct Run {
+    const Program *p;
+    Session s;
+    Tokenizer tokenizer;
+    Data text, other;           /* of --data and --val; owned */
+    Data data, val;             /* what is trained and evaluated on: views */
+    bool evaluates;
+    DataOrder order;
+    Schedule schedule;
+    Checkpoint state;           /* step, seeds, best …: what a checkpoint will say */
+    int64_t save_every;
+    char *out;
+    int32_t *tokens, *targets;  /* [batch, context] */
+    bool resumed;
+    TrainLog log;
+    Progress progress;
+} Run;
+
+/* Everything up to the first step; says on standard output what it is going to do. */
+int run_open(Run *r, Error *e);
+void run_close(Run *r);
+
+/* The settings: as given, else as in 'saved' (NULL: none), else the spec's. */
+void run_settings(const Program *p, const Checkpoint *saved, Checkpoint *c);
+
+/* What the run would need. */
+int run_memory(const Program *p, Session *s, const Checkpoint *c, Error *e);
+
+#endif

@@ -1,0 +1,31 @@
+/*
+** The log of a training run: JSON lines, the run's first, then one a step or evaluation.
+** Every line is one write: a killed process leaves at most its last line incomplete.
+*/
+#ifndef STRATA_TRAIN_LOG_H
+#define STRATA_TRAIN_LOG_H
+
+#include "error.h"
+#include "json.h"
+
+typedef struct TrainLog {
+    int fd;                     /* -1: none */
+    const char *path;
+    Text line;
+} TrainLog;
+
+typedef struct TrainStep {
+    int64_t step;
+    double loss, cross_entropy, lr, grad_norm, tokens_per_second, seconds;
+} TrainStep;
+
+/* path NULL: a log that keeps nothing.  resume >= 0: lines of later steps are cut, the
+** others stay; else the file starts anew.  A file that is no such log is refused.
+** *fresh: it is empty and wants its first line. */
+int train_log_open(TrainLog *l, const char *path, int64_t resume, bool *fresh, Error *e);
+int train_log_step(TrainLog *l, const TrainStep *s, Error *e);
+int train_log_evaluation(TrainLog *l, int64_t step, double loss, int64_t best_step, double best, Error *e);
+int train_log_line(TrainLog *l, Error *e);      /* writes l->line, which the caller made, and clears it */
+void train_log_close(TrainLog *l);
+
+#endif

@@ -1,0 +1,159 @@
+/*
+** Parameters between memory and files; see weights.h.
+*/
+#include "weights.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "random.h"
+
+enum { LISTED = 8 };        /* names told of each kind of mistake */
+
+void weights_init(const strata_model *m, uint64_t seed, float *weights) {
+    const strata_tensor *t = strata_tensors(m);
+    for (int32_t k = 0; k < m->tensors; k++, t++) {
+        float *w = weights + t->weight;
+        if (t->init == 1) {
+            random_normal(seed, random_stream(strata_string(m, t->name)), 0, t->count, t->value, w);
+        } else if (t->init == 2) {
+            const char *values = (const char *)m + t->values;
+            for (int64_t i = 0; i < t->count; i++) {
+                double v;
+                memcpy(&v, values + i * (int64_t)sizeof v, sizeof v);
+                w[i] = (float)v;
+            }
+        } else {
+            for (int64_t i = 0; i < t->count; i++) w[i] = (float)t->value;
+        }
+    }
+}
+
+/* {== Reading === */
+
+/* The three kinds of mistake, told after all tensors were looked at. */
+typedef struct Mistakes {
+    Text missing, shape, unknown;
+    int missings, shapes, unknowns;
+} Mistakes;
+
+static bool is_float(Dtype d) { return d == DTYPE_F64 || d == DTYPE_F32 || d == DTYPE_F16 || d == DTYPE_BF16; }
+
+static bool fits(const strata_tensor *t, const Tensor *f) {
+    if (f->rank != t->rank || !is_float(f->dtype)) return false;
+    for (int d = 0; d < t->rank; d++)
+        if (f->shape[d] != t->shape[d]) return false;
+    return true;
+}
+
+static void add_shape(Text *x, int rank, const int64_t *shape) {
+    text_add(x, "[");
+    for (int d = 0; d < rank; d++) text_add(x, d ? ",%lld" : "%lld", (long long)shape[d]);
+    text_add(x, "]");
+}
+
+static void add_mismatch(Mistakes *w, const char *name, const strata_tensor *t, const Tensor *f) {
+    if (w->shapes++ >= LISTED) return;
+    text_add(&w->shape, " %s: expected ", name);
+    add_shape(&w->shape, t->rank, t->shape);
+    text_add(&w->shape, ", found %s ", dtype_name(f->dtype));
+    add_shape(&w->shape, f->rank, f->shape);
+    text_add(&w->shape, ";");
+}
+
+static void add_name(Text *x, int *count, const char *name) {
+    if ((*count)++ < LISTED) text_add(x, " %s", name);
+}
+
+static void tell(Error *e, const char *kind, const Text *names, int count) {
+    if (!count || !names->at) return;
+    if (count > LISTED) error_line(e, "%s:%.240s … and %d more", kind, names->at, count - LISTED);
+    else error_line(e, "%s:%.260s", kind, names->at);
+}
+
+static int tell_mistakes(const strata_model *m, const Safetensors *s, Mistakes *w, Error *e) {
+    int status = STATUS_OK;
+    if (w->missings || w->shapes || w->unknowns) {
+        status = error_set(e, STATUS_USER,
+                           "%s: expected the %d parameters of %s, found %d missing, %d of another shape or type, %d unknown",
+                           s->path, (int)m->tensors, strata_string(m, m->name), w->missings, w->shapes, w->unknowns);
+        tell(e, "missing", &w->missing, w->missings);
+        tell(e, "shape", &w->shape, w->shapes);
+        tell(e, "unknown", &w->unknown, w->unknowns);
+    }
+    text_free(&w->missing);
+    text_free(&w->shape);
+    text_free(&w->unknown);
+    return status;
+}
+
+static bool allowed_beside(const char *name) {
+    return !strncmp(name, "optimizer.", 10) || !strncmp(name, "tokenizer.", 10);
+}
+
+/* All names and shapes, before a value is read. */
+static int check_names(const strata_model *m, const Safetensors *s, Error *e) {
+    Mistakes w = { 0 };
+    bool *seen = calloc((size_t)s->count + 1, sizeof *seen);
+    if (!seen) return error_memory(e, s->path, (size_t)s->count + 1);
+    const strata_tensor *t = strata_tensors(m);
+    for (int32_t k = 0; k < m->tensors; k++, t++) {
+        const char *name = strata_string(m, t->name);
+        const Tensor *f = safetensors_find(s, name);
+        if (!f) add_name(&w.missing, &w.missings, name);
+        else if (!fits(t, f)) add_mismatch(&w, name, t, f);
+        if (f) seen[f - s->tensor] = true;
+    }
+    for (int32_t i = 0; i < s->count; i++)
+        if (!seen[i] && !allowed_beside(s->tensor[i].name)) add_name(&w.unknown, &w.unknowns, s->tensor[i].name);
+    free(seen);
+    return tell_mistakes(m, s, &w, e);
+}
+
+int weights_read(const strata_model *m, const Safetensors *s, float *weights, Error *e) {
+    int status = check_names(m, s, e);
+    const strata_tensor *t = strata_tensors(m);
+    for (int32_t k = 0; !status && k < m->tensors; k++, t++)
+        status = safetensors_read_f32(s, safetensors_find(s, strata_string(m, t->name)), weights + t->weight, e);
+    return status;
+}
+
+int weights_load(const strata_model *m, const char *path, float *weights, Error *e) {
+    Safetensors s;
+    int status = safetensors_open(&s, path, e);
+    if (status) return status;
+    status = safetensors_verify(&s, NULL, e);
+    if (!status) status = weights_read(m, &s, weights, e);
+    safetensors_close(&s);
+    return status;
+}
+
+/* {== Writing === */
+
+int weights_list(TensorList *l, const strata_model *m, const char *prefix, const float *weights, Error *e) {
+    const strata_tensor *t = strata_tensors(m);
+    int status = STATUS_OK;
+    for (int32_t k = 0; !status && k < m->tensors; k++, t++)
+        status = tensors_add(l, prefix, strata_string(m, t->name), DTYPE_F32, t->rank, t->shape, weights + t->weight, e);
+    return status;
+}
+
+int weights_list_train(TensorList *l, const strata_model *m, const char *prefix, const float *train, int part,
+                       Error *e) {
+    const strata_tensor *t = strata_tensors(m);
+    const float *third = train + part * m->parameters;
+    int status = STATUS_OK;
+    for (int32_t k = 0; !status && k < m->tensors; k++, t++)
+        status = tensors_add(l, prefix, strata_string(m, t->name), DTYPE_F32, t->rank, t->shape, third + t->gradient, e);
+    return status;
+}
+
+const strata_tensor *weights_at_gradient(const strata_model *m, int64_t i, int64_t *index) {
+    const strata_tensor *t = strata_tensors(m);
+    for (int32_t k = 0; k < m->tensors; k++, t++)
+        if (i >= t->gradient && i - t->gradient < t->count) {
+            *index = i - t->gradient;
+            return t;
+        }
+    return NULL;
+}

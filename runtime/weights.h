@@ -1,0 +1,34 @@
+/*
+** The parameters of a model between its WEIGHTS and TRAIN regions and files.
+** The descriptor's tensor table (abi.h) is the only source of names and places.
+*/
+#ifndef STRATA_WEIGHTS_H
+#define STRATA_WEIGHTS_H
+
+#include "abi.h"
+#include "error.h"
+#include "safetensors.h"
+
+/* Initial values: a function of (seed, parameter's name, index) alone, so that models
+** that share a parameter start alike. */
+void weights_init(const strata_model *m, uint64_t seed, float *weights);
+
+/* Reads every parameter.  Unknown tensors (other than optimizer.* and tokenizer.*),
+** missing ones and wrong shapes or types are one error that lists them; then come values
+** that are not finite. */
+int weights_read(const strata_model *m, const Safetensors *s, float *weights, Error *e);
+/* Opens, verifies the checksum if there is one, reads, closes. */
+int weights_load(const strata_model *m, const char *path, float *weights, Error *e);
+
+/* Adds every parameter to a list as PREFIX NAME, in table order.
+** weights_list: from WEIGHTS.  weights_list_train: from TRAIN's third 'part' (0 gradients,
+** 1 first moment, 2 second moment), whose order is that of finality. */
+int weights_list(TensorList *l, const strata_model *m, const char *prefix, const float *weights, Error *e);
+int weights_list_train(TensorList *l, const strata_model *m, const char *prefix, const float *train, int part,
+                       Error *e);
+
+/* The parameter that holds gradient index i (of one third of TRAIN), for messages; *index
+** is the element in it. */
+const strata_tensor *weights_at_gradient(const strata_model *m, int64_t i, int64_t *index);
+
+#endif

@@ -1,0 +1,240 @@
+-- Checking what a spec gives.  A table of fields says, name by name, the type
+-- of each, its range, its default or that it is required:
+--   { type = "integer", min = 1, default = 4 }     { type = "string", one_of = { ... }, required = true }
+-- Types: integer number string boolean table (with fields = { ... }) list
+-- function any, and the kinds of objects that constructors make.  Instead of
+-- a type: any_of = { field, ... }.  A plain value is a default of its type.
+
+-- {== Objects: what constructors return; their contents are ours alone =======
+
+local private, made_by = {}, {}     -- by object; by constructor
+
+local function opaque()
+  error("expected an object that is only passed on, found an attempt to look inside it")
+end
+local locked = { __metatable = false, __index = opaque, __newindex = opaque,
+                 __tostring = function(o) return private[o].kind .. " " .. private[o].name end }
+
+-- Remembers the user's line as file and line.
+function object(kind, name, fields)
+  local o = setmetatable({}, locked)
+  fields.kind, fields.name = kind, name
+  fields.file, fields.line = core.here()
+  private[o] = fields
+  return o
+end
+
+function inside(o) return private[o] end
+function kind_of(o) return type(o) == "table" and private[o] and private[o].kind end
+function constructs(f) return type(f) == "function" and made_by[f] end
+
+-- A public function that makes objects of a kind from a table of fields.
+function constructor(kind, make)
+  local f = core.wrap(make)
+  made_by[f] = kind
+  return f
+end
+
+-- }{== Words ================================================================
+
+local example = {
+  norm = "rmsnorm {}", mixer = "standard {}", sublayer = "mlp { hidden = 256 }", layer = "layer { ... }",
+  optimizer = "adamw { lr = 3e-4 }", schedule = "constant {}", route = "a route of your own", init = "normal(0.02)",
+}
+
+local function article(word)
+  return (word:sub(1, 1) == "o" or word:sub(1, 1) == "i") and "an " .. word or "a " .. word
+end
+
+function describe(v)
+  local kind = type(v)
+  if v == nil then return "nothing" end
+  if kind == "number" then return "the number " .. tostring(v) end
+  if kind == "string" then return "the string '" .. (#v > 60 and v:sub(1, 60) .. "..." or v) .. "'" end
+  if kind == "boolean" or kind == "userdata" then return tostring(v) end
+  if kind_of(v) then return article(kind_of(v)) end
+  if constructs(v) then return "a constructor without its { ... }" end
+  return "a " .. kind
+end
+
+function sorted_names(t)
+  local names = {}
+  for name in pairs(t) do
+    if type(name) == "string" then table.insert(names, name) end
+  end
+  return names
+end
+
+-- How many letters to insert, delete, change or swap with the next.
+local function distance(a, b)
+  local two, one = {}, {}
+  for j = 0, #b do one[j] = j end
+  for i = 1, #a do
+    local row = { [0] = i }
+    for j = 1, #b do
+      local same = a:byte(i) == b:byte(j)
+      row[j] = math.min(one[j] + 1, row[j - 1] + 1, one[j - 1] + (same and 0 or 1))
+      if i > 1 and j > 1 and a:byte(i) == b:byte(j - 1) and a:byte(i - 1) == b:byte(j) then
+        row[j] = math.min(row[j], two[j - 2] + 1)
+      end
+    end
+    two, one = one, row
+  end
+  return one[#b]
+end
+
+local function nearest(name, t)
+  local best, least = nil, math.huge
+  for _, other in ipairs(sorted_names(t)) do
+    local d = distance(name:sub(1, 40):lower(), other:lower())
+    if d < least then best, least = other, d end
+  end
+  return best, least
+end
+
+-- "expected ..., found ...; did you mean '...'?"
+function unknown(expected, found, name, t)
+  local best, d = nearest(name, t)
+  local near = best and d <= 1 + #name // 3
+  return expected .. ", " .. found .. (near and "; did you mean '" .. best .. "'?" or best and "; the nearest is '" .. best .. "'" or "")
+end
+
+-- "a, b and c"
+function enumerate(list, last)
+  if #list < 2 then return list[1] or "none" end
+  return table.concat(list, ", ", 1, #list - 1) .. " " .. last .. " " .. list[#list]
+end
+
+local function quoted(list)
+  local out = {}
+  for i, s in ipairs(list) do out[i] = "'" .. s .. "'" end
+  return out
+end
+
+local function range(what, field)
+  if field.min and field.max then return what .. " from " .. field.min .. " to " .. field.max end
+  if field.min then return what .. " of at least " .. field.min .. (field.below and " and below " .. field.below or "") end
+  if field.above then return what .. " greater than " .. field.above end
+  return what
+end
+
+local function wanted(field)
+  local kind = field.type
+  if field.any_of then
+    local out = {}
+    for i, f in ipairs(field.any_of) do out[i] = wanted(f) end
+    return enumerate(out, "or")
+  end
+  if kind == "integer" then return field.min == 1 and not field.max and "a positive integer" or range("an integer", field) end
+  if kind == "number" then return range("a number", field) end
+  if kind == "boolean" then return "true or false" end
+  if kind == "string" and field.one_of then return enumerate(quoted(field.one_of), "or") end
+  if kind == "string" and field.longest then
+    return "a name of at most " .. field.longest .. " letters, digits and '_'"
+  end
+  if kind == "list" then
+    return "a list of " .. (field.count and field.count .. " values, each " or "values, each ") .. wanted(field.of)
+  end
+  return example[kind] and article(kind) .. " such as " .. example[kind] or "a " .. kind
+end
+
+-- }{== Conversion: (true, value) if it fits ==================================
+
+local convert = {}
+
+local function in_range(field, n)
+  return (not field.min or n >= field.min) and (not field.max or n <= field.max)
+     and (not field.above or n > field.above) and (not field.below or n < field.below)
+end
+
+function convert.integer(field, v)
+  local n = type(v) == "number" and math.tointeger(v)
+  return n and in_range(field, n), n
+end
+
+function convert.number(field, v)
+  return type(v) == "number" and v - v == 0 and in_range(field, v), v
+end
+
+function convert.string(field, v)
+  if type(v) ~= "string" then return false end
+  if field.longest then return core.identifier(v, field.longest), v end
+  for _, other in ipairs(field.one_of or {}) do
+    if v == other then return true, v end
+  end
+  return not field.one_of, v
+end
+
+function convert.list(field, v, what)
+  if type(v) ~= "table" or kind_of(v) or field.count and rawlen(v) ~= field.count then return false end
+  local out = {}
+  for i = 1, rawlen(v) do
+    local ok, value = fits(field.of, rawget(v, i), what)
+    if not ok then return false end
+    out[i] = value
+  end
+  return true, out
+end
+
+function convert.table(field, v, what)
+  if type(v) ~= "table" or kind_of(v) then return false end
+  return true, check(what, field.fields, v)
+end
+
+function convert.any(_, v) return true, v end
+
+function fits(field, v, what)
+  for _, alternative in ipairs(field.any_of or {}) do
+    local ok, value = fits(alternative, v, what)
+    if ok then return true, value end
+  end
+  if field.any_of then return false end
+  if convert[field.type] then return convert[field.type](field, v, what) end
+  return kind_of(v) == field.type or type(v) == field.type, v
+end
+
+-- }{== Tables of fields =====================================================
+
+-- What a field of an option table means if it is a plain default.
+local function as_field(value)
+  if type(value) == "table" and type(value.type or value.any_of) ~= "nil" then return value end
+  return { type = type(value) == "table" and "any" or type(value), default = value }
+end
+
+local function check_names(what, fields, given)
+  for name in pairs(given) do
+    local known = enumerate(sorted_names(fields), "and")
+    if type(name) ~= "string" then
+      error(what .. ": expected named fields (" .. known .. "), found " .. describe(given[name]) .. " without a name")
+    end
+    if not fields[name] then
+      error(unknown(what .. ": expected fields out of " .. known, "found '" .. name .. "'", name, fields))
+    end
+  end
+end
+
+-- The values of all fields, defaults filled in; errors say "<what>: expected ...".
+function check(what, fields, given)
+  if type(given) ~= "table" or kind_of(given) then
+    error(what .. ": expected a table of fields, " .. what .. " { ... }, found " .. describe(given))
+  end
+  check_names(what, fields, given)
+  local values = {}
+  for name, field in pairs(fields) do
+    field = as_field(field)
+    local value = rawget(given, name)
+    if value == nil and field.required then
+      error(what .. ": expected the field '" .. name .. "', " .. wanted(field) .. ", found none")
+    end
+    if value ~= nil then
+      local ok, fitting = fits(field, value, what .. "." .. name)
+      if not ok then error(what .. ": expected " .. name .. " to be " .. wanted(field) .. ", found " .. describe(value)) end
+      values[name] = fitting
+    else
+      values[name] = field.default
+    end
+  end
+  return values
+end
+
+-- }==========================================================================

@@ -1,0 +1,6 @@
+-- Names that are planned, so that a spec using one learns that it is not misspelt.
+for _, name in ipairs { "mla", "kda", "moe", "hyper", "mhc", "gated_residual", "drr", "dtr", "mod", "dllm" } do
+  publish(name, core.wrap(function()
+    error("expected a constructor of this version, found '" .. name .. "', which is not in this version")
+  end))
+end

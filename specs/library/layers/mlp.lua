@@ -1,0 +1,25 @@
+-- swiglu: down(silu(gate x) * up x); the others: down(act(up x))
+local function silu(x) return x * sigmoid(x) end
+
+local activation = {
+  silu = silu,
+  relu = relu,
+  gelu = function(x) return x * 0.5 * (1 + erf(x * 0.5 ^ 0.5)) end,
+}
+
+return sublayer {
+  options = {
+    hidden = { type = "integer", min = 1, max = 2 ^ 31 - 1, required = true },
+    activation = { type = "string", one_of = { "swiglu", "gelu", "relu", "silu" }, default = "swiglu" },
+    bias = { type = "boolean", default = false },
+  },
+  build = function(m, site, x)
+    local o, h = m.options, nil
+    if o.activation == "swiglu" then
+      h = silu(m:linear(site, "gate", x, o.hidden, o.bias)) * m:linear(site, "up", x, o.hidden, o.bias)
+    else
+      h = activation[o.activation](m:linear(site, "up", x, o.hidden, o.bias))
+    end
+    return m:linear(site, "down", h, m.dim, o.bias)
+  end,
+}

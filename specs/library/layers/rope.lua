@@ -1,0 +1,54 @@
+-- Rotary positions.  A pair (a, b) of channels turns by position * frequency:
+-- (a cos - b sin, b cos + a sin).  half: pairs (i, i + d/2); interleaved: (2i, 2i+1).
+local rope = {}
+
+rope.fields = {
+  theta = { type = "number", above = 1, default = 10000 },
+  style = { type = "string", one_of = { "half", "interleaved" }, default = "half" },
+  yarn = { type = "table", fields = {
+    factor = { type = "number", min = 1, required = true },
+    original = { type = "integer", min = 1, required = true },
+    beta_fast = { type = "number", above = 0, default = 32 },
+    beta_slow = { type = "number", above = 0, default = 1 } } },
+}
+
+-- Where the frequencies of d channels pass from kept to divided by the factor.
+local function ramp(o, d)
+  local function channel(turns)
+    return d * math.log(o.yarn.original / (2 * math.pi * turns)) / (2 * math.log(o.theta))
+  end
+  local low = math.max(math.floor(channel(o.yarn.beta_fast)), 0)
+  local high = math.min(math.ceil(channel(o.yarn.beta_slow)), d - 1)
+  if low == high then high = high + 0.001 end
+  return function(i) return math.min(math.max((i - low) / (high - low), 0), 1) end
+end
+
+-- cos and sin of d/2 frequencies, [tokens, d/2]
+function rope.waves(o, d)
+  local frequency, scale = {}, 1
+  for i = 0, d // 2 - 1 do frequency[i + 1] = o.theta ^ (-2 * i / d) end
+  if o.yarn then
+    local r = ramp(o, d)
+    for i, f in ipairs(frequency) do
+      frequency[i] = f / o.yarn.factor * r(i - 1) + f * (1 - r(i - 1))
+    end
+    scale = 0.1 * math.log(o.yarn.factor) + 1
+  end
+  return wave(frequency, { scale = scale }), wave(frequency, { sine = true, scale = scale })
+end
+
+-- x [tokens, heads, d]
+function rope.turn(o, x)
+  local heads, d = x:shape()[1], x:shape()[2]
+  local c, s = rope.waves(o, d)
+  if o.style == "half" then
+    local a, b = slice(x, 2, 1, d // 2), slice(x, 2, d // 2 + 1, d // 2)
+    return concat({ a * c - b * s, b * c + a * s }, 2)
+  end
+  local pairs_of = reshape(x, { heads, d // 2, 2 })
+  local a, b = slice(pairs_of, 3, 1, 1), slice(pairs_of, 3, 2, 1)
+  c, s = reshape(c, { d // 2, 1 }), reshape(s, { d // 2, 1 })
+  return reshape(concat({ a * c - b * s, b * c + a * s }, 3), { heads, d })
+end
+
+return rope

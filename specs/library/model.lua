@@ -1,0 +1,238 @@
+-- model { ... }, and how one becomes a graph.
+local size = { type = "integer", min = 1, max = 2 ^ 31 - 1, required = true }
+
+local model_fields = {
+  name = { type = "string", longest = 64, required = true },
+  vocab = size, context = size, dim = size,
+  tokenizer = { type = "string" },
+  embedding = { type = "table", default = { tied = true }, fields = {
+    tied = { type = "boolean", default = true },
+    positions = { type = "string", one_of = { "learned" } } } },
+  norm = { type = "norm", required = true },
+  residual = { type = "mixer" },
+  layers = { type = "any", required = true },
+  route_penalty = { type = "number", min = 0, default = 0 },
+  train = { type = "table", default = {}, fields = {
+    optimizer = { type = "optimizer" }, schedule = { type = "schedule" },
+    batch = { type = "integer", min = 1, max = 2 ^ 31 - 1, default = 8 },
+    seed = { type = "integer", min = 0, default = 0 } } },
+}
+
+-- The smallest vocabulary that a tokenizer can do with.
+local tokenizers = { bytes = 256, chars = 5 }
+
+local function check_tokenizer(name, vocab)
+  local least = tokenizers[name]
+  if not least then
+    error("model: expected tokenizer to be 'bytes' or 'chars', found " .. describe(name)
+          .. "; tokenizers in files are not in this version")
+  end
+  if vocab < least then
+    error("model: expected vocab to be at least " .. least .. " with tokenizer '" .. name .. "', found " .. vocab)
+  end
+end
+
+publish("model", core.wrap(function(given)
+  local spec = check("model", model_fields, given)
+  if spec.tokenizer then check_tokenizer(spec.tokenizer, spec.vocab) end
+  spec.layers = flatten("model", spec.layers, {})
+  if #spec.layers == 0 then error("model: expected at least one layer, found none") end
+  spec.residual = spec.residual or public.standard {}
+  spec.train.optimizer = spec.train.optimizer or public.adamw {}
+  spec.train.schedule = spec.train.schedule or public.constant {}
+  spec.train.batch, spec.train.seed = spec.train.batch or 8, spec.train.seed or 0
+  return object("model", spec.name, spec)
+end))
+
+-- {== m: what mixers, sublayers and routes ask of the model ==================
+
+local function prefix_of(site)
+  local prefix = site
+  if type(site) == "table" then prefix = site.prefix end
+  if type(prefix) ~= "string" then
+    error("param: expected a site or a prefix first, found " .. describe(site))
+  end
+  return prefix
+end
+
+local function parameter(name, shape, init)
+  if type(init) == "number" then return core.param(name, shape, "constant", init) end
+  if init == "zeros" or init == "ones" then return core.param(name, shape, "constant", init == "ones" and 1 or 0) end
+  if kind_of(init) == "init" then return core.param(name, shape, "normal", inside(init).deviation) end
+  if type(init) == "table" and not kind_of(init) then return core.param(name, shape, "list", init) end
+  error("param: expected an initial value, a number, 'zeros', 'ones', normal(0.02) or a list, found " .. describe(init))
+end
+
+local function machine(b, options)
+  local m = { dim = b.spec.dim, eps = b.eps, layers = #b.spec.layers, sublayers = b.sublayers,
+              context = b.spec.context, route_penalty = b.spec.route_penalty, options = options }
+  function m.param(_, site, name, shape, init)
+    if type(name) ~= "string" then error("param: expected a name, found " .. describe(name)) end
+    return parameter(prefix_of(site) .. "." .. name, shape, init)
+  end
+  -- x W^T + b, [tokens, out]
+  function m:linear(site, name, x, out, bias)
+    local y = linear(x, self:param(site, name .. ".weight", { out, x:shape()[1] }, normal(0.02)))
+    return bias and y + self:param(site, name .. ".bias", { out }, 0) or y
+  end
+  -- How many sources the read under way chooses from, for reports.
+  function m.sources(_, n) b.sources = n end
+  function m.note(_, text) core.note(text) end
+  return m
+end
+
+-- }{== Building ==============================================================
+
+-- Runs f for something the user wrote: errors inside are his line's.
+local function for_line_of(object, f, ...)
+  return core.at(object.file, object.line, f, ...)
+end
+
+local function complain(f, message)
+  local file, line = core.defined(f)
+  core.at(file, line, error, message)
+end
+
+local function expect_stream(b, f, name, x)
+  local form = "[tokens," .. b.spec.dim .. "]"
+  if core.form(x) ~= form then
+    complain(f, b.mixer.name .. ": expected " .. name .. " to return a tensor " .. form .. ", found "
+             .. (core.form(x) or describe(x)))
+  end
+  return x
+end
+
+local function next_state(b, name, state)
+  if state == nil then complain(b.mixer.definition[name], b.mixer.name .. ": expected " .. name .. " to return a state, found nothing") end
+  b.state = state
+end
+
+local function mix(b, name, ...)
+  return for_line_of(b.mixer, b.mixer.definition[name], b.m, ...)
+end
+
+local function normalize(b, prefix, x)
+  return for_line_of(b.norm, b.norm.definition.apply, b.norm_m, prefix, x)
+end
+
+-- Reads for a site, and notes how many sources there were.
+local function read(b, site, name)
+  b.sources = 1
+  local h, state = mix(b, name, b.state, site)
+  if name == "read" and state ~= nil then b.state = state end
+  core.read(site.path, b.sources)
+  return expect_stream(b, b.mixer.definition[name], name, h)
+end
+
+local function run_sublayer(b, part, site, layer)
+  core.site(site.path)
+  local x = read(b, site, "read")
+  if b.mixer.definition.prenorm then x = normalize(b, site.path .. ".norm", x) end
+  local own = { prefix = site.path, index = site.index, layer = layer, name = site.name }
+  local out = for_line_of(part, part.definition.build, machine(b, part.options), own, x)
+  next_state(b, "write", mix(b, "write", b.state, site, out))
+end
+
+local function run_sublayers(b, layer, index)
+  local parts = inside(layer).sublayers
+  for i, s in ipairs(parts) do
+    local part = inside(s)
+    local path = "layers." .. index .. "." .. part.options.name
+    run_sublayer(b, part, { index = b.index, layer = index, name = part.options.name, path = path,
+                            first_in_layer = i == 1, last_in_layer = i == #parts, prefix = path .. ".residual" }, index)
+    b.index = b.index + 1
+  end
+end
+
+-- The stream of a mixer that has one, and a state made of another stream.
+local function one_stream(b)
+  local state = b.state
+  local h = type(state) == "table" and rawget(state, "h")
+  if not core.form(h) or #sorted_names(state) ~= 1 then
+    error("route: expected a mixer of one stream (standard, rezero, layerscale or highway), found " .. b.mixer.name)
+  end
+  return h
+end
+
+-- A route runs instead of the layer; body(x) is the layer on another stream.
+local function run_route(b, layer, index)
+  local route = inside(inside(layer).route)
+  local function body(x)
+    b.state = { h = expect_stream(b, route.definition.run, "the argument of body", x) }
+    run_sublayers(b, layer, index)
+    return one_stream(b)
+  end
+  local site = { index = b.index, layer = index, name = "layer", prefix = "layers." .. index, path = "layers." .. index }
+  core.site(site.path)
+  local first = b.index
+  local out, loss = for_line_of(route, route.definition.run, machine(b, route.options), site,
+                                for_line_of(route, one_stream, b), body)
+  if b.index == first then complain(route.definition.run, route.name .. ": expected run to call body once, found no call") end
+  core.site(site.path)
+  b.state = { h = expect_stream(b, route.definition.run, "run", out) }
+  if loss then b.losses[#b.losses + 1] = core.form(loss) == "[tokens]" and token_sum(loss) * per_token() or loss end
+end
+
+local function embedding(b)
+  local m, spec = b.m, b.spec
+  core.site("embed")
+  b.table = m:param("embed", "weight", { spec.vocab, spec.dim }, normal(0.02))
+  local e = embed(b.table, tokens())
+  if spec.embedding.positions then
+    e = e + embed(m:param("positions", "weight", { spec.context, spec.dim }, normal(0.02)), position())
+  end
+  return e
+end
+
+local function outputs(b, x)
+  core.site("head")
+  local w = b.spec.embedding.tied ~= false and b.table
+            or b.m:param("head", "weight", { b.spec.vocab, b.spec.dim }, normal(0.02))
+  local logits = linear(x, w)
+  local nll = cross_entropy(logits, core.targets())
+  local mean = token_sum(nll) * per_token()
+  local loss = mean
+  for _, more in ipairs(b.losses) do loss = loss + more end
+  core.output("logits", logits)
+  core.output("nll", nll)
+  core.output("cross_entropy", mean)
+  core.output("loss", loss)
+end
+
+local function construct(b)
+  next_state(b, "open", mix(b, "open", embedding(b)))
+  for i, layer in ipairs(b.spec.layers) do
+    if inside(layer).route then run_route(b, layer, i - 1) else run_sublayers(b, layer, i - 1) end
+  end
+  core.site("readout")
+  local site = { index = b.sublayers, layer = #b.spec.layers, name = "readout", path = "readout",
+                 first_in_layer = true, last_in_layer = true, prefix = "readout.residual" }
+  outputs(b, normalize(b, "final_norm", read(b, site, "close")))
+end
+
+local function settings(b)
+  local s, train = b.spec, b.spec.train
+  local o, schedule = inside(train.optimizer), inside(train.schedule)
+  core.finish {
+    name = s.name, tokenizer = s.tokenizer, mixer = b.mixer.name, vocab = s.vocab, context = s.context, dim = s.dim,
+    layers = #s.layers, sublayers = b.sublayers, batch = train.batch, seed = train.seed, lr = o.lr,
+    beta1 = o.betas[1], beta2 = o.betas[2], eps = o.eps, weight_decay = o.weight_decay, clip = o.clip,
+    schedule = schedule.schedule, warmup = schedule.warmup, decay = schedule.decay, min_lr = schedule.min_lr,
+  }
+end
+
+-- The graph of what a spec returned.
+function build(returned)
+  if kind_of(returned) ~= "model" then
+    error("expected the spec to return model { ... }, found " .. describe(returned))
+  end
+  local spec = inside(returned)
+  local b = { spec = spec, mixer = inside(spec.residual), norm = inside(spec.norm), sublayers = 0, index = 0, losses = {} }
+  for _, layer in ipairs(spec.layers) do b.sublayers = b.sublayers + #inside(layer).sublayers end
+  b.eps = b.norm.options.eps
+  b.m, b.norm_m = machine(b, b.mixer.options), machine(b, b.norm.options)
+  core.at(spec.file, spec.line, construct, b)
+  settings(b)
+end
+
+-- }==========================================================================

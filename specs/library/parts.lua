@@ -1,0 +1,110 @@
+-- What models are put together from: layers, and the definitions of norms,
+-- sublayers, mixers and routes.  A definition makes a constructor; a mixer's
+-- name is that of the file that defines it.
+local func = { type = "function", required = true }
+
+-- normal(deviation): an initial value for m:param
+publish("normal", core.wrap(function(deviation)
+  if type(deviation) ~= "number" or not (deviation >= 0 and deviation < math.huge) then
+    error("normal: expected a deviation of at least 0, found " .. describe(deviation))
+  end
+  return object("init", "normal", { deviation = deviation })
+end))
+normal = public.normal
+
+-- define("mixer", fields): the constructor 'mixer', whose result constructs
+-- mixers with the options its definition names.
+local function define(kind, fields, prepare)
+  fields.options = { type = "any", default = {} }
+  return core.wrap(function(given)
+    local definition, name = check(kind, fields, given), core.module(2)
+    if type(definition.options) ~= "table" then
+      error(kind .. ": expected options to be a table of defaults, found " .. describe(definition.options))
+    end
+    if prepare then prepare(definition, name) end
+    local file, line = core.here()
+    return constructor(kind, function(options)
+      local o = { options = check(name, definition.options, options), definition = definition }
+      o.defined_file, o.defined_line = file, line
+      local made = object(kind, name, o)
+      if definition.check then definition.check(o.options) end
+      return made
+    end)
+  end)
+end
+
+publish("mixer", define("mixer", {
+  open = func, read = func, write = func, close = func, prenorm = { type = "boolean", default = true },
+  check = { type = "function" },
+}))
+publish("route", define("route", { run = func, check = { type = "function" } }))
+norm = define("norm", { apply = func })
+-- Sublayers have a name of their own, by default their file's.
+sublayer = define("sublayer", { build = func, check = { type = "function" } }, function(definition, name)
+  definition.options.name = { type = "string", longest = 64, default = name }
+end)
+
+-- {== layer and times ========================================================
+
+local reserved = { residual = true, router = true, predictor = true }
+
+local function check_sublayers(list)
+  local seen = {}
+  for i, s in ipairs(list) do
+    if kind_of(s) ~= "sublayer" then
+      error("layer: expected a sublayer such as mlp { hidden = 256 } at place " .. i .. ", found " .. describe(s))
+    end
+    local name = inside(s).options.name
+    if seen[name] or reserved[name] then
+      error("layer: expected sublayers with names of their own, found " .. (seen[name] and "a second" or "the reserved name") .. " '" .. name
+            .. "'; give it another with name = '...'")
+    end
+    seen[name] = true
+  end
+  if #list == 0 then error("layer: expected at least one sublayer, found none") end
+end
+
+publish("layer", constructor("layer", function(given)
+  if type(given) ~= "table" or kind_of(given) then
+    error("layer: expected layer { sublayer, ... }, found " .. describe(given))
+  end
+  local list, named = {}, {}
+  for k, v in pairs(given) do
+    if math.type(k) == "integer" then list[k] = v else named[k] = v end
+  end
+  for i in pairs(list) do
+    if i < 1 or i > #list then error("layer: expected a list of sublayers without gaps, found one at place " .. i) end
+  end
+  check_sublayers(list)
+  return object("layer", "layer", { sublayers = list, route = check("layer", { route = { type = "route" } }, named).route })
+end))
+
+-- Appends the layers of a nested list to 'out'.
+function flatten(what, list, out)
+  if kind_of(list) == "layer" then
+    table.insert(out, list)
+    core.limit(what, #out)
+  elseif type(list) == "table" and not kind_of(list) then
+    for k, v in pairs(list) do
+      if math.type(k) ~= "integer" then error(what .. ": expected a list of layers, found the field '" .. tostring(k) .. "'") end
+      flatten(what, v, out)
+    end
+  else
+    error(what .. ": expected layer { ... } or a list of those, found " .. describe(list))
+  end
+  return out
+end
+
+publish("times", core.wrap(function(n, layers)
+  local count = type(n) == "number" and math.tointeger(n)
+  if not count or count < 1 then error("times: expected a positive integer first, found " .. describe(n)) end
+  local one, out = flatten("times", layers, {}), {}
+  core.limit("times", count)
+  core.limit("times", count * #one)
+  for _ = 1, count do
+    for _, layer in ipairs(one) do out[#out + 1] = layer end
+  end
+  return out
+end))
+
+-- }==========================================================================

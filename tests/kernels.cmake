@@ -1,0 +1,91 @@
+# The kernel library as native code, for tests and benches: one static library
+# for each width and instruction set a model may be compiled for, and 16 lanes
+# on AVX2 too, so that their logic is tested on processors without AVX-512.
+#   strata_kernels_<set>    the kernels (and tests/unit/native's calls into vector.h)
+#   KERNEL_SETS             their names
+#   kernel_test(NAME FILE)  a cmocka program for each set
+#   kernel_options(<set>)   sets KERNEL_LANES, KERNEL_LEVEL (of x86-64) and KERNEL_FLAGS
+set(KERNEL_SETS sse avx2 avx2_wide avx512)
+set(KERNEL_FOLDER ${PROJECT_SOURCE_DIR}/compiler/codegen/kernels)
+# All but the parts of a whole model, which need its tables.
+file(GLOB KERNEL_SOURCES CONFIGURE_DEPENDS ${KERNEL_FOLDER}/*.c unit/native/*.c)
+list(FILTER KERNEL_SOURCES EXCLUDE REGEX "kernels/(cpu|driver|entry|start)\\.c$")
+file(GLOB KERNEL_HEADERS CONFIGURE_DEPENDS ${KERNEL_FOLDER}/*.h)
+
+function(kernel_options SET)
+  set(LANES_sse 4)
+  set(LANES_avx2 8)
+  set(LANES_avx2_wide 16)
+  set(LANES_avx512 16)
+  set(LEVEL_sse 2)
+  set(LEVEL_avx2 3)
+  set(LEVEL_avx2_wide 3)
+  set(LEVEL_avx512 4)
+  set(KERNEL_LANES ${LANES_${SET}} PARENT_SCOPE)
+  set(KERNEL_LEVEL ${LEVEL_${SET}} PARENT_SCOPE)
+  set(KERNEL_FLAGS -std=gnu11 -O2 -g -Wall -Wextra -Werror -Wno-psabi -Wno-pass-failed -fno-math-errno -ffp-contract=off
+      -fPIC -march=x86-64-v${LEVEL_${SET}} -DLANES=${LANES_${SET}} -I${KERNEL_FOLDER} -I${PROJECT_SOURCE_DIR}/runtime PARENT_SCOPE)
+endfunction()
+
+# OBJECT: what clang makes of SOURCE for SET, with more flags after them.
+function(kernel_object OBJECT SOURCE SET)
+  kernel_options(${SET})
+  get_filename_component(NAME ${SOURCE} NAME_WE)
+  set(OUT ${CMAKE_CURRENT_BINARY_DIR}/${NAME}.${SET}.o)
+  add_custom_command(OUTPUT ${OUT} DEPENDS ${SOURCE} ${KERNEL_HEADERS}
+    COMMAND ${STRATA_CLANG} ${KERNEL_FLAGS} ${ARGN} -c ${SOURCE} -o ${OUT} VERBATIM)
+  set_source_files_properties(${OUT} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
+  set(${OBJECT} ${OUT} PARENT_SCOPE)
+endfunction()
+
+# Traps need no sanitizer library, so they go with either compiler's; guard
+# pages in the tests stand in for the address sanitizer.
+set(KERNEL_TRAPS)
+if(STRATA_SANITIZE)
+  set(KERNEL_TRAPS -fsanitize=undefined -fsanitize-trap=undefined)
+endif()
+foreach(SET ${KERNEL_SETS})
+  set(OBJECTS)
+  foreach(SOURCE ${KERNEL_SOURCES})
+    kernel_object(OBJECT ${SOURCE} ${SET} -ffreestanding ${KERNEL_TRAPS})
+    list(APPEND OBJECTS ${OBJECT})
+  endforeach()
+  add_library(strata_kernels_${SET} STATIC EXCLUDE_FROM_ALL ${OBJECTS})
+  set_target_properties(strata_kernels_${SET} PROPERTIES LINKER_LANGUAGE C)
+endforeach()
+
+# A test of kernels, one that includes kernel_test.h, becomes one program for each
+# set; it exits with 77, "skipped", where the processor lacks the instructions.
+function(kernel_test NAME SOURCE)
+  foreach(SET ${KERNEL_SETS})
+    kernel_options(${SET})
+    add_executable(${NAME}_${SET} ${SOURCE})
+    target_compile_definitions(${NAME}_${SET} PRIVATE LANES=${KERNEL_LANES} KERNEL_LEVEL=${KERNEL_LEVEL})
+    target_include_directories(${NAME}_${SET} PRIVATE ${KERNEL_FOLDER})
+    target_link_libraries(${NAME}_${SET} PRIVATE strata_kernels_${SET} PkgConfig::CMOCKA m)
+    add_test(NAME ${NAME}_${SET} COMMAND ${NAME}_${SET})
+    set_tests_properties(${NAME}_${SET} PROPERTIES SKIP_RETURN_CODE 77)
+  endforeach()
+endfunction()
+
+# Benches: 'cmake --build build --target bench', then run tests/bench/NAME_<set>.
+find_library(OPENBLAS openblas)
+set(BLAS_FLAG)
+if(OPENBLAS)
+  set(BLAS_FLAG -DHAVE_OPENBLAS)
+endif()
+add_custom_target(bench)
+file(GLOB BENCHES CONFIGURE_DEPENDS bench/*_bench.c)
+foreach(SOURCE ${BENCHES})
+  get_filename_component(NAME ${SOURCE} NAME_WE)
+  foreach(SET ${KERNEL_SETS})
+    kernel_object(OBJECT ${SOURCE} ${SET} ${BLAS_FLAG})
+    add_executable(${NAME}_${SET} EXCLUDE_FROM_ALL ${OBJECT})
+    set_target_properties(${NAME}_${SET} PROPERTIES LINKER_LANGUAGE C RUNTIME_OUTPUT_DIRECTORY bench)
+    target_link_libraries(${NAME}_${SET} PRIVATE strata_kernels_${SET} m)
+    if(OPENBLAS)
+      target_link_libraries(${NAME}_${SET} PRIVATE ${OPENBLAS})
+    endif()
+    add_dependencies(bench ${NAME}_${SET})
+  endforeach()
+endforeach()

@@ -1,0 +1,357 @@
+/*
+** The generator: a pool of values grows by ops drawn uniformly from the op
+** table, with operands drawn from the pool and bent into the shape and the
+** range that the op needs.
+*/
+#include "fuzz_graph.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "numeric.h"
+
+enum { POOL = 4096, MOST = 64 };                /* values; elements a token */
+
+typedef struct Fuzz {
+    Graph *g;
+    Random random;
+    Node *pool[POOL];
+    int n, params;
+} Fuzz;
+
+static int below(Fuzz *f, int count) {
+    return random_below(&f->random, count);
+}
+
+static Node *keep(Fuzz *f, Node *n) {
+    if (f->n < POOL && n->shape.type == F32 && shape_count(&n->shape) <= MOST)
+        f->pool[f->n++] = n;
+    return n;
+}
+
+static Node *any(Fuzz *f) {
+    return f->pool[below(f, f->n)];
+}
+
+static Node *param(Fuzz *f, Shape s) {
+    char name[32];
+    const char *error;
+    snprintf(name, sizeof name, "p%d", f->params++);
+    s.lead = LEAD_NONE;
+    return graph_param(f->g, name, s, (Init){ INIT_NORMAL, 0.5, NULL }, &error);
+}
+
+static Shape matrix(int64_t rows, int64_t columns) {
+    return (Shape){ .rank = 2, .dim = { rows, columns } };
+}
+
+static int64_t length(Fuzz *f) {
+    static const int64_t lengths[] = { 1, 2, 3, 4, 5, 8 };
+    return lengths[below(f, 6)];
+}
+
+static Shape random_shape(Fuzz *f) {
+    Shape s = { .rank = below(f, 4) };
+    for (int i = 0; i < s.rank; i++)
+        s.dim[i] = i < 2 ? length(f) : 1 + below(f, 2);
+    return s;
+}
+
+static Node *ids(Fuzz *f) {
+    return op_source(f->g, below(f, 3) ? OP_tokens : OP_position);
+}
+
+/* {== Operands as an op wants them ======================================= */
+
+/* A value that every token has its own of, one axis. */
+static Node *vector(Fuzz *f) {
+    Node *x = any(f);
+    Shape flat = { .rank = 1, .dim = { shape_count(&x->shape) } };
+    x = op_reshape(op_tanh(x), &flat);
+    if (x->shape.lead == LEAD_TOKENS) return x;
+    Shape rows = flat;
+    rows.lead = LEAD_TOKENS;
+    return op_add(x, op_full(f->g, &rows, 0.125));
+}
+
+static Node *vector_of(Fuzz *f, int64_t count) {
+    Node *x = vector(f);
+    return op_linear(x, param(f, matrix(count, x->shape.dim[0])));
+}
+
+static Node *heads(Fuzz *f, int64_t count, int64_t size) {
+    Shape s = matrix(count, size);
+    return op_reshape(vector_of(f, count * size), &s);
+}
+
+static Node *with_axis(Fuzz *f) {
+    Node *x = any(f);
+    Shape column = { .rank = 1, .dim = { 1 } };
+    return x->shape.rank ? x : op_reshape(x, &column);
+}
+
+/* Something that broadcasts with x; x itself if the pool has nothing. */
+static Node *partner(Fuzz *f, Node *x) {
+    for (int tries = 0; tries < 16; tries++) {
+        Shape joint;
+        Node *y = any(f);
+        if (!shape_broadcast(&x->shape, &y->shape, &joint) && shape_count(&joint) <= MOST)
+            return y;
+    }
+    return x;
+}
+
+bool needs_positive(Op op) {
+    Graph *g = graph_new();
+    bool finite = true;
+    static const double at[] = { 0, -1 };
+    for (int i = 0; i < 2; i++) {
+        const char *error;
+        Node *x = op_fill(g, at[i]), *in[] = { x, x, x };
+        graph_output(g, "y", node_new(g, op, op_info[op].arity, in, (Attr){ 0 }, &error));
+        Eval *ev = eval_new(g, &(EvalInput){ .batch = 1, .time = 1 });
+        finite &= isfinite(eval_value(ev, graph_find(g, "y"))[0]);
+        eval_free(ev);
+    }
+    graph_free(g);
+    return !finite;
+}
+
+static Node *pointwise(Fuzz *f, Op op) {
+    bool positive = needs_positive(op);
+    Node *in[3] = { any(f) };
+    const char *error;
+    Shape joint = in[0]->shape;
+    for (int i = 1; i < op_info[op].arity; i++) {
+        in[i] = partner(f, op_full(f->g, &joint, 0));
+        if (shape_broadcast(&joint, &in[i]->shape, &joint)) abort();
+    }
+    for (int i = 0; i < op_info[op].arity; i++)
+        in[i] = positive ? op_exp(op_tanh(in[i])) : op_tanh(in[i]);
+    Node *y = node_new(f->g, op, op_info[op].arity, in, (Attr){ 0 }, &error);
+    if (!y) bug(in[0], "%s", error);
+    return y;
+}
+
+/* }{== Structural draws ================================================== */
+
+static Node *draw_reshape(Fuzz *f) {
+    Node *x = any(f);
+    int64_t count = shape_count(&x->shape), rows = 1;
+    for (int64_t d = 2; d <= count; d++)
+        if (count % d == 0 && below(f, 2)) {
+            rows = d;
+            break;
+        }
+    Shape s = { .rank = 3, .dim = { rows, 1, count / rows } };
+    return op_reshape(x, &s);
+}
+
+static Node *draw_transpose(Fuzz *f) {
+    Node *x = any(f);
+    int perm[MAXRANK];
+    for (int i = 0; i < x->shape.rank; i++) {
+        int j = below(f, i + 1);
+        perm[i] = perm[j];
+        perm[j] = i;
+    }
+    return op_transpose(x, perm);
+}
+
+static Node *draw_slice(Fuzz *f) {
+    Node *x = with_axis(f);
+    int axis = below(f, x->shape.rank);
+    int first = below(f, (int)x->shape.dim[axis]);
+    return op_slice(x, axis, first, 1 + below(f, (int)x->shape.dim[axis] - first));
+}
+
+static Node *draw_concat(Fuzz *f) {
+    Node *x = with_axis(f);
+    int axis = below(f, x->shape.rank);
+    Shape other = x->shape;
+    other.dim[axis] = length(f);
+    Node *part[] = { x, op_tanh(x), NULL };
+    part[2] = param(f, other);
+    return op_concat(f->g, 3, part, axis);
+}
+
+static Node *draw_stack(Fuzz *f) {
+    Node *part[5] = { any(f) };
+    int n = 1 + below(f, 5);
+    if (part[0]->shape.rank == MAXRANK) part[0] = op_sum(part[0], 0);
+    for (int i = 1; i < n; i++)
+        part[i] = below(f, 2) ? param(f, part[0]->shape) : op_scale(part[i - 1], 0.5);
+    return op_stack(f->g, n, part);
+}
+
+static Node *draw_product(Fuzz *f, Op op) {
+    Node *x = vector(f);
+    int64_t K = x->shape.dim[0], M = length(f);
+    Shape w = op == OP_linear ? matrix(M, K) : matrix(K, M);
+    Node *in[3] = { x, param(f, w) };
+    const char *error;
+    bool onto = below(f, 3) == 0;
+    if (onto) in[2] = vector_of(f, M);
+    return node_new(f->g, op, 2 + onto, in, (Attr){ 0 }, &error);
+}
+
+static Node *draw_attention(Fuzz *f) {
+    int64_t G = 1 + below(f, 2), H = G * (1 + below(f, 3)), d = 1 + below(f, 4);
+    Node *in[3];
+    const char *error;
+    in[0] = heads(f, H, d);
+    in[1] = heads(f, G, d);
+    in[2] = heads(f, G, 1 + below(f, 4));
+    Attr attr = { .causal = below(f, 2) };
+    attr.value = random_uniform(&f->random, 0.3, 1);
+    return node_new(f->g, OP_attention, 3, in, attr, &error);
+}
+
+/* Gradients have no gradient of their own here. */
+static Node *draw_attention_grad(Fuzz *f) {
+    Node *o = draw_attention(f);
+    const char *error;
+    Node *in[] = { o->in[0], o->in[1], o->in[2], o, op_side(o, 1), op_tanh(o) };
+    Node *dq = node_new(f->g, OP_attention_grad, 6, in, o->attr, &error);
+    return op_stop_gradient(op_side(dq, below(f, 3)));
+}
+
+static Node *draw_cross_entropy(Fuzz *f, int result) {
+    Node *in[2] = { vector_of(f, FUZZ_VOCAB) };
+    in[1] = op_source(f->g, OP_targets);
+    const char *error;
+    return op_side(node_new(f->g, OP_cross_entropy, 2, in, (Attr){ 0 }, &error), result);
+}
+
+static Node *draw_cross_entropy_grad(Fuzz *f) {
+    Node *nll = draw_cross_entropy(f, 0);
+    const char *error;
+    Node *in[] = { nll->in[0], op_side(nll, 1), nll->in[1], op_tanh(nll) };
+    return op_stop_gradient(node_new(f->g, OP_cross_entropy_grad, 4, in, (Attr){ 0 }, &error));
+}
+
+static Node *draw_wave(Fuzz *f) {
+    double frequency[8];
+    const char *error;
+    Node *position = op_source(f->g, OP_position);
+    Attr attr = { .value = 0.75, .count = length(f), .frequency = frequency };
+    attr.sine = below(f, 2);
+    for (int i = 0; i < 8; i++)
+        frequency[i] = pow(0.3, i);
+    return node_new(f->g, OP_wave, 1, &position, attr, &error);
+}
+
+static Node *draw_token_sum(Fuzz *f) {
+    Node *sum = op_token_sum(vector(f));
+    return op_mul(sum, op_source(f->g, OP_per_token));
+}
+
+static Node *draw_linear_weight(Fuzz *f) {
+    Node *dy = vector(f), *x = vector_of(f, length(f));
+    Node *sum = op_linear_weight(dy, x);
+    return op_mul(sum, op_source(f->g, OP_per_token));
+}
+
+static Node *draw_embed(Fuzz *f) {
+    Node *w = param(f, matrix(FUZZ_VOCAB, length(f)));
+    return op_embed(w, ids(f));
+}
+
+static Node *draw_embed_weight(Fuzz *f) {
+    Node *in[2] = { vector(f) };
+    const char *error;
+    in[1] = ids(f);
+    return node_new(f->g, OP_embed_weight, 2, in, (Attr){ .count = FUZZ_VOCAB }, &error);
+}
+
+static Node *draw_axis(Fuzz *f, Op op) {
+    Node *x = with_axis(f);
+    int axis = below(f, x->shape.rank);
+    if (op == OP_sum) return op_sum(x, axis);
+    if (op == OP_softmax) return op_softmax(x, axis);
+    return op_scale(op_peak(x, axis), 0.9);     /* else max(x, peak(x)) is a tie by design */
+}
+
+static Node *structural(Fuzz *f, Op op) {
+    switch (op) {
+    case OP_param:    return param(f, random_shape(f));
+    case OP_fill:     return op_fill(f->g, (float)random_uniform(&f->random, -1, 1));
+    case OP_seed: case OP_per_token: case OP_tokens: case OP_targets: case OP_position:
+        return op_source(f->g, op);
+    case OP_wave:     return draw_wave(f);
+    case OP_reshape:  return draw_reshape(f);
+    case OP_transpose: return draw_transpose(f);
+    case OP_slice:    return draw_slice(f);
+    case OP_concat:   return draw_concat(f);
+    case OP_stack:    return draw_stack(f);
+    case OP_sum: case OP_peak: case OP_softmax: return draw_axis(f, op);
+    case OP_token_sum: return draw_token_sum(f);
+    case OP_linear: case OP_linear_back: return draw_product(f, op);
+    case OP_linear_weight: return draw_linear_weight(f);
+    case OP_embed:    return draw_embed(f);
+    case OP_embed_weight: return draw_embed_weight(f);
+    case OP_attention: return draw_attention(f);
+    case OP_attention_grad: return draw_attention_grad(f);
+    case OP_cross_entropy: return draw_cross_entropy(f, 0);
+    case OP_cross_entropy_grad: return draw_cross_entropy_grad(f);
+    case OP_side:     return draw_cross_entropy(f, 1);
+    default:          bug(NULL, "the fuzzer has no draw for '%s'", op_info[op].name);
+    }
+}
+
+/* }{== Graphs ============================================================ */
+
+static void start(Fuzz *f) {
+    Node *ids = op_source(f->g, OP_tokens), *place = op_source(f->g, OP_position);
+    keep(f, op_embed(param(f, matrix(FUZZ_VOCAB, 8)), ids));
+    keep(f, op_embed(param(f, matrix(FUZZ_CONTEXT, 8)), place));
+    keep(f, param(f, (Shape){ .rank = 1, .dim = { 8 } }));
+    keep(f, param(f, (Shape){ 0 }));
+}
+
+/* Marks what other nodes use; what is left is what the loss is made of. */
+static bool *used(const Graph *g) {
+    bool *u = calloc((size_t)g->n, sizeof *u);
+    if (!u) abort();
+    for (int i = 0; i < g->n; i++)
+        for (int k = 0; k < g->node[i]->nin; k++)
+            u[g->node[i]->in[k]->id] = true;
+    return u;
+}
+
+static Node *finish(Fuzz *f) {
+    Node *loss = op_fill(f->g, 0), *share = op_source(f->g, OP_per_token);
+    bool *taken = used(f->g);
+    int leaves = 0;
+    for (int i = 0; i < f->n; i++) {
+        char name[32];
+        Node *y = f->pool[i];
+        if (taken[y->id]) continue;
+        taken[y->id] = true;                    /* it may be in the pool twice */
+        snprintf(name, sizeof name, "leaf.%d", leaves++);
+        graph_output(f->g, name, y);
+        Node *part = weighted_sum(y, &f->random);
+        if (y->shape.lead == LEAD_TOKENS) part = op_mul(part, share);
+        loss = op_add(loss, part);
+    }
+    free(taken);
+    return loss;
+}
+
+Graph *fuzz_graph(uint64_t seed, int ops) {
+    Fuzz *f = calloc(1, sizeof *f);
+    if (!f) abort();
+    f->g = graph_new();
+    f->random.state = seed;
+    start(f);
+    for (int i = 0; i < ops; i++) {
+        Op op = (Op)below(f, NOP);
+        keep(f, op_info[op].class == POINTWISE ? pointwise(f, op) : structural(f, op));
+    }
+    graph_output(f->g, "loss", finish(f));
+    Graph *g = f->g;
+    free(f);
+    return g;
+}
+
+/* }======================================================================= */

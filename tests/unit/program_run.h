@@ -1,0 +1,36 @@
+/*
+** Runs a standalone program in a process and a folder of its own, for tests.
+*/
+#ifndef PROGRAM_RUN_H
+#define PROGRAM_RUN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "abi.h"
+
+typedef struct Ran {
+    int status;                 /* exit status; 128 + n: ended by signal n */
+    char out[1 << 16], err[1 << 13];
+    size_t out_length;
+} Ran;
+
+typedef struct Folder { char path[128]; } Folder;
+
+void folder_open(Folder *f);            /* a new one under the system's folder for such */
+void folder_close(Folder *f);           /* with all that is in it */
+void folder_write(const Folder *f, const char *name, const void *bytes, size_t length);
+char *folder_read(const Folder *f, const char *name, size_t *length);       /* NUL-terminated, to be freed */
+bool folder_same(const Folder *f, const char *a, const char *b);            /* equal contents */
+bool folder_has(const Folder *f, const char *name);
+
+/* Runs "model WORDS" in the folder; words are separated by blanks, '\1' stands for a blank
+** in a word.  Standard input is 'input', or empty. */
+void program_run(Ran *r, const strata_api *api, const Folder *f, const char *input, const char *words);
+
+/* The same in the background; output goes to the files stdout and stderr of the folder. */
+pid_t program_start(const strata_api *api, const Folder *f, const char *input, const char *words);
+int program_wait(pid_t pid);            /* the status, as in Ran */
+
+#endif
