@@ -151,7 +151,7 @@ static void read_task(void *arg, int64_t task, int32_t worker)
 /* More than the last cache holds, within reason. */
 static size_t stream_bytes(void)
 {
-    size_t least = (size_t)64 << 20, most = (size_t)192 << 20, bytes = least;
+    size_t least = (size_t)64 << 20, most = (size_t)128 << 20, bytes = least;
 #ifdef _SC_LEVEL3_CACHE_SIZE
     long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
     if (cache > 0 && (size_t)cache * 2 > bytes)
@@ -173,7 +173,7 @@ double machine_bandwidth(strata_pool *pool)
     s.pieces = (int64_t)strata_pool_workers(pool) * 16;
     strata_par_for(pool, s.pieces, write_task, &s);
     double best = 0, moved = (double)(s.count / s.pieces) * (double)s.pieces * sizeof(Wide);
-    double until = machine_now() + 0.1;
+    double until = machine_now() + 0.05;
     for (int i = 0; i < ROUNDS && machine_now() < until; i++) {
         double start = machine_now();
         strata_par_for(pool, s.pieces, read_task, &s);

@@ -177,7 +177,8 @@ static void report(const Error *e)
 int strata_main_with(int argc, char **argv, const strata_api *api, strata_gemm_fn gemm)
 {
     fill_closed_files();
-    signal(SIGPIPE, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);       /* a closed pipe and a size limit are errors of write, */
+    signal(SIGXFSZ, SIG_IGN);       /* not ends of the process */
     Program p = { .api = api, .m = api->model(), .gemm = gemm, .file = "model" };
     if (argc > 0 && argv[0] && *argv[0]) {
         const char *slash = strrchr(argv[0], '/');

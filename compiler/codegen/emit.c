@@ -184,9 +184,9 @@ V e_set_lane(Emit *e, V x, V scalar, int lane) {
 }
 
 static V halve(Emit *e, V x, V (*join)(Emit *, V, V)) {
-    for (int n = e_lanes(x); n > 1; n /= 2)
-        x = join(e, shuffle(e, x, NULL, 0, n / 2), shuffle(e, x, NULL, n / 2, n / 2));
-    return e_lane(e, x, 0);
+    int n = e_lanes(x);
+    for (; n > 2; n /= 2) x = join(e, shuffle(e, x, NULL, 0, n / 2), shuffle(e, x, NULL, n / 2, n / 2));
+    return n == 1 ? x : join(e, e_lane(e, x, 0), e_lane(e, x, 1));
 }
 
 V e_sum_lanes(Emit *e, V x) { return halve(e, x, e_add); }

@@ -238,7 +238,7 @@ static void set_sizes(Tables *t, Action *a, const Node *n, bool caches) {
         a->n[0] = x->dim[0], a->n[1] = y->dim[0];
         break;
     case DO_EMBED: a->n[0] = own->dim[0]; break;
-    case DO_SCATTER: a->n[0] = x->dim[0]; break;
+    case DO_SCATTER: a->n[0] = x->dim[0], a->n[1] = own->dim[0]; break;
     case DO_CROSS_ENTROPY: case DO_CROSS_ENTROPY_GRAD: a->n[0] = x->dim[0]; break;
     default:
         a->n[0] = x->dim[0], a->n[1] = y->dim[0], a->n[2] = x->dim[1], a->n[3] = n->in[2]->shape.dim[1];
@@ -305,6 +305,12 @@ static void add_step(Tables *t, Plan *p, int step, RowsShared shared, bool cache
     }
     a.profile = cost_add(t, p, rows, step, a.kernel, training);
     LIST(t->action, Action, at) = a;
+    if (getenv("STRATA_DUMP")) {
+        fprintf(stderr, "ph %d step %d what %d kernel %d n %lld %lld:", s->phase, step, a.what, a.kernel, (long long)a.n[0], (long long)a.n[1]);
+        for (int i = 0; i < a.refs; i++) fprintf(stderr, " %d/%d@%lld", LIST(t->ref, Ref, a.ref + i).area, LIST(t->ref, Ref, a.ref + i).stride, (long long)LIST(t->ref, Ref, a.ref + i).offset);
+        if (s->anchor) fprintf(stderr, " %s", op_info[s->anchor->op].name);
+        fputc('\n', stderr);
+    }
 }
 
 /* Gradients whose last piece was added in a phase, as a range. */

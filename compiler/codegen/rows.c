@@ -217,35 +217,54 @@ static Mode mode_of(const Node *n, bool uniform) {
     return uniform ? MODE_UNIFORM : rows_small(n) ? MODE_TOKENS : MODE_CHANNELS;
 }
 
-/* The group after which the statement can run; -1: any.  'same': reads the
-** element that its own loops are at. */
-static int after(Rows *r, const Node *n, const Statement *s, bool same) {
-    Value *v = rows_value(r, n);
+/* Statement s reads the stored value v at the element its own loops are at,
+** and that is computed in loops it could be part of. */
+static bool can_share(const Rows *r, const Value *v, const Statement *s, bool same) {
+    const Statement *by = &r->statement[v->statement];
+    return same && by->kind == ELEMENT && !by->piece && by->mode == s->mode && rows_same_elements(&by->base, &s->base);
+}
+
+static bool keeps_element(const Node *n, int i) {
+    return is_trivial(n) || (class_of(n) == POINTWISE && rows_same_elements(&n->in[i]->shape, &n->shape));
+}
+
+/* The group after which the statement can run; -1: any.  'same': n is read at
+** the element that the statement's loops are at. */
+static int after(const Rows *r, const Node *n, const Statement *s, bool same) {
+    const Value *v = rows_value(r, n);
     if (!v->here) return -1;
     if (v->stored) {
         const Statement *by = &r->statement[v->statement];
-        bool uniform_done = by->mode == MODE_UNIFORM && s->mode != MODE_UNIFORM;
-        if (uniform_done) return v->memory = true, -1;
-        bool shared = same && by->kind == ELEMENT && !by->piece && by->mode == s->mode
-            && rows_same_elements(&by->base, &s->base);
-        if (!shared) v->memory = true;
-        return shared ? by->group - 1 : by->group;
+        if (by->mode == MODE_UNIFORM && s->mode != MODE_UNIFORM) return -1;
+        return can_share(r, v, s, same) ? by->group - 1 : by->group;
     }
     int last = -1;
     for (int i = 0; i < n->nin; i++) {
-        bool keeps = same && (is_trivial(n) || (class_of(n) == POINTWISE && rows_same_elements(&n->in[i]->shape, &n->shape)));
-        int g = after(r, n->in[i], s, keeps);
+        int g = after(r, n->in[i], s, same && keeps_element(n, i));
         if (g > last) last = g;
     }
     return last;
 }
 
-static int after_operands(Rows *r, const Node *n, const Statement *s) {
+/* Once its group is known: what it reads from other groups is kept in memory. */
+static void keep_read(Rows *r, const Node *n, const Statement *s, bool same) {
+    Value *v = rows_value(r, n);
+    if (!v->here) return;
+    if (v->stored) {
+        if (!can_share(r, v, s, same) || r->statement[v->statement].group != s->group) v->memory = true;
+        return;
+    }
+    for (int i = 0; i < n->nin; i++) keep_read(r, n->in[i], s, same && keeps_element(n, i));
+}
+
+static bool operand_same(const Node *n, const Statement *s, int i) {
+    return s->kind == REDUCE_LAST || (class_of(n) == POINTWISE && rows_same_elements(&n->in[i]->shape, &n->shape));
+}
+
+static int after_operands(const Rows *r, const Node *n, const Statement *s) {
     int last = -1;
-    bool whole = s->kind != ELEMENT || s->piece;
     for (int i = 0; i < n->nin; i++) {
-        bool same = whole ? !s->piece : class_of(n) == POINTWISE && rows_same_elements(&n->in[i]->shape, &n->shape);
-        int g = after(r, n->in[i], s, same);
+        int g = after(r, n->in[i], s, operand_same(n, s, i));
         if (g > last) last = g;
     }
     return last;
@@ -287,8 +306,8 @@ static void add_pieces(Rows *r, Value *v) {
         s->axis = stack ? 0 : n->attr.axis;
         s->first = at;
         at += stack ? 1 : n->in[i]->shape.dim[n->attr.axis];
-        int g = after(r, n->in[i], s, true);
-        join_group(r, s, g);
+        join_group(r, s, after(r, n->in[i], s, true));
+        keep_read(r, n->in[i], s, true);
         if (s->group > last) last = s->group, v->statement = (int)(s - r->statement);
     }
     v->memory = true;
@@ -306,11 +325,13 @@ static void add_statement(Rows *r, Value *v) {
     int g = v->here ? after_operands(r, n, s) : -1;
     v->statement = (int)(s - r->statement);
     join_group(r, s, g);
+    for (int i = 0; v->here && i < n->nin; i++) keep_read(r, n->in[i], s, operand_same(n, s, i));
 }
 
 static void add_partial(Rows *r, const Node *sum) {
     Statement *s = new_statement(r, PARTIAL, sum, sum->in[0]);
     join_group(r, s, after(r, sum->in[0], s, true));
+    keep_read(r, sum->in[0], s, true);
 }
 
 /* == Scratch ================================================================ */

@@ -5,6 +5,7 @@
 #include "plan.h"
 #include "slots.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 const Node *plan_storage(const Node *n) {
@@ -38,15 +39,17 @@ static void add_part(Plan *p, const Node *n, const Node *param) {
 
 /* A gradient that is a sum of pieces nobody else reads is added up in place,
 ** piece by piece. */
-static void split_sum(Plan *p, const int *uses, const Node *n, const Node *param) {
+static void split_sum(Builder *b, const Node *n, const Node *param) {
     const Node *x = plan_storage(n);
+    const int *uses = b->uses;
     if (x->op == OP_add && uses[x->id] == 1 && shape_equal(&x->in[0]->shape, &x->shape)
         && shape_equal(&x->in[1]->shape, &x->shape)) {
-        split_sum(p, uses, x->in[0], param);
-        split_sum(p, uses, x->in[1], param);
+        b->s->needed[n->id] = b->s->needed[x->id] = false;
+        split_sum(b, x->in[0], param);
+        split_sum(b, x->in[1], param);
         return;
     }
-    add_part(p, x, param);
+    add_part(b->p, x, param);
 }
 
 static void find_parts(Builder *b) {
@@ -60,7 +63,7 @@ static void find_parts(Builder *b) {
         if (!is_gradient(g->out[i].name)) continue;
         const Node *param = param_called(g, g->out[i].name + 5);
         if (!param) bug(g->out[i].node, "is the gradient of no parameter");
-        split_sum(b->p, uses, g->out[i].node, param);
+        split_sum(b, g->out[i].node, param);
     }
 }
 
@@ -197,6 +200,7 @@ Plan *pass_schedule(Graph *g) {
     memset(p->step_of, -1, n * sizeof *p->step_of);
     find_parts(&b);
     file_nodes(&b);
+    for (int i = 0; getenv("STRATA_DUMP") && i < g->n; i++) if (b.s->needed[i]) fprintf(stderr, "%%%d %s dom %d ph %d time %d\n", i, op_info[g->node[i]->op].name, b.s->domain[i], b.s->phase[i], b.s->time[i]);
     walk(&b);
     return p;
 }

@@ -123,7 +123,7 @@ static void time_late(Graph *g, Slots *s, const int *asap, bool twins) {
     for (int i = g->n; i-- > 0;) {
         const Node *n = g->node[i];
         if (!s->needed[i]) continue;
-        if (is_row(s, n) && (n->attr.copy ? twins : !n->backward))
+        if (is_row(s, n) && (n->attr.copy ? twins : !twins && !n->backward))
             s->time[i] = late[i] < s->times ? late[i] : twins ? -1 : asap[i];
         for (int k = 0; k < n->nin; k++) {
             if (!is_row(s, n->in[k])) continue;

@@ -122,11 +122,14 @@ static int call_read(lua_State *L) {
     return 0;
 }
 
-static int call_note(lua_State *L) {
-    Front *f = front(L);
+void spec_note(Front *f, const char *text) {
     Model *m = f->m;
     m->note = grown(f->g, m->note, m->nnote, &f->notecap, sizeof *m->note);
-    m->note[m->nnote++] = graph_string(f->g, luaL_checkstring(L, 1));
+    m->note[m->nnote++] = graph_string(f->g, text);
+}
+
+static int call_note(lua_State *L) {
+    spec_note(front(L), luaL_checkstring(L, 1));
     return 0;
 }
 

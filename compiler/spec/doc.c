@@ -47,8 +47,8 @@ static void print_pointwise(FILE *f, Op op) {
 
 /* Ops that have no gradient say so in the op table's help or are sources. */
 static const char *has_gradient(Op op) {
-    if (op_info[op].class == SOURCE || op_info[op].class == WAVE || op == OP_peak) return "none";
-    return "yes";
+    bool none = op_info[op].class == SOURCE || op_info[op].class == WAVE || strstr(op_info[op].help, "no gradient");
+    return none ? "none" : "yes";
 }
 
 void spec_ops_markdown(FILE *f) {
@@ -56,8 +56,9 @@ void spec_ops_markdown(FILE *f) {
           "Generated from the op table, `compiler/graph/ops.def`; do not edit.  A tensor has a shape of inner axes and, if\n"
           "it is an activation, one row a token (`[tokens,8]`).  Axes are counted from 1, or from the end as -1, -2; an\n"
           "axis left out is the last one.  Numbers stand for constants.  `x:shape()` is the list of inner axes.\n\n"
+          "The class is what fusion looks at: all of class row between two others become one kernel.\n\n"
           "## Pointwise\n\n"
-          "Operands broadcast: inner axes are aligned from the right, a missing axis or one of length 1 is repeated, and\n"
+          "Class row.  Operands broadcast: inner axes are aligned from the right, a missing axis or one of length 1 is repeated, and\n"
           "a value without tokens is repeated for each.  The result has the common shape.  In gradients `dy` is the\n"
           "cotangent of the result `y`.\n\n"
           "| function | meaning | gradient |\n|---|---|---|\n", f);

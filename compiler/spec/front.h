@@ -94,6 +94,7 @@ int64_t tensor_list_integer(lua_State *L, int arg, int64_t i, const char *what);
 void tensor_list_shape(lua_State *L, int arg, const char *what, Shape *s);
 
 /* core.c: what the library's Lua files ask of C */
+void spec_note(Front *f, const char *text);     /* adds to the model's notes */
 void core_open(lua_State *L);       /* pushes the table 'core' */
 
 #endif

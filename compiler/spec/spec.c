@@ -84,6 +84,52 @@ static int call_protected(Front *f, lua_CFunction function, void *argument) {
     return lua_pcall(f->L, 1, 0, 1);
 }
 
+/* {== The finished model ================================================= */
+
+/* What no output needs goes, parameters included: they would never be trained. */
+static void note_unused(Front *f, const Graph *kept) {
+    const Graph *all = f->g;
+    char text[300];
+    for (int i = 0, k = 0; i < all->nparam; i++) {
+        const char *name = all->param[i].node->attr.name;
+        if (k < kept->nparam && !strcmp(kept->param[k].node->attr.name, name)) k++;
+        else {
+            snprintf(text, sizeof text, "parameter '%s' is left out: nothing the model computes depends on it", name);
+            spec_note(f, text);
+        }
+    }
+}
+
+static void keep_string(Graph *g, const char **s) {
+    *s = graph_string(g, *s);
+}
+
+/* Moves the model to a graph of its own, with what the outputs need. */
+static void finish(Front *f) {
+    static const char *const outputs[] = { "logits", "nll", "cross_entropy", "loss", NULL };
+    Model *m = f->m;
+    Graph *g = graph_extract(f->g, outputs);
+    note_unused(f, g);
+    const Read *read = m->read;
+    const char **note = m->note;
+    m->read = graph_alloc(g, (size_t)m->nread * sizeof *m->read);
+    m->note = graph_alloc(g, (size_t)m->nnote * sizeof *m->note);
+    for (int i = 0; i < m->nread; i++) m->read[i] = (Read){ graph_string(g, read[i].site), read[i].sources };
+    for (int i = 0; i < m->nnote; i++) m->note[i] = graph_string(g, note[i]);
+    keep_string(g, &m->name);
+    keep_string(g, &m->file);
+    keep_string(g, &m->tokenizer);
+    keep_string(g, &m->mixer);
+    keep_string(g, &m->acausal);
+    m->parameters = 0;
+    for (int i = 0; i < g->nparam; i++) m->parameters += shape_count(&g->param[i].node->shape);
+    m->hash = files_hash(f);
+    graph_free(f->g);
+    f->g = m->graph = g;
+}
+
+/* }{== Entry points ======================================================= */
+
 Model *spec_load(const char *path, const SpecLimits *limits, SpecError *error) {
     *error = (SpecError){ 0 };
     Front *f = front_new(path, limits);
@@ -94,10 +140,8 @@ Model *spec_load(const char *path, const SpecLimits *limits, SpecError *error) {
     Model *m = f->m;
     int status = call_protected(f, run, (void *)(uintptr_t)path);
     if (status) spec_report(f, status, error);
-    else m->hash = files_hash(f);
+    else finish(f);
     front_free(f);
-    m->graph->loc = (Loc){ 0 };
-    m->graph->site = NULL;
     if (!status) return m;
     spec_free(m);
     return NULL;
@@ -108,8 +152,6 @@ void spec_free(Model *m) {
     graph_free(m->graph);
     free(m);
 }
-
-/* {== What a spec can reach ============================================== */
 
 static int list_reachable(lua_State *L) {
     FILE *f = lua_touserdata(L, 1);

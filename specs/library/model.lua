@@ -63,7 +63,7 @@ local function parameter(name, shape, init)
   error("param: expected an initial value, a number, 'zeros', 'ones', normal(0.02) or a list, found " .. describe(init))
 end
 
-local function machine(b, options)
+function machine(b, options)
   local m = { dim = b.spec.dim, eps = b.eps, layers = #b.spec.layers, sublayers = b.sublayers,
               context = b.spec.context, route_penalty = b.spec.route_penalty, options = options }
   function m.param(_, site, name, shape, init)

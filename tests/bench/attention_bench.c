@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-
 #include "kernels.h"
+#include "vector.h"
 
 static double now(void)
 {
@@ -18,36 +18,22 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-enum { CHAINS = 10, STEPS = 2000000 };
-#define CHAIN(i) \
-    x##i = x##i * f + f; \
-    __asm__ volatile("" : "+x"(x##i));
-#define DEFINE_PEAK(name, features, lanes) \
-    typedef float name##_v __attribute__((vector_size(lanes * 4))); \
-    __attribute__((target(features), optimize("fp-contract=fast"), noinline)) static double name(volatile float *sink) \
-    { \
-        name##_v f = {0.5f}, x0 = f, x1 = f, x2 = f, x3 = f, x4 = f, x5 = f, x6 = f, x7 = f, x8 = f, x9 = f; \
-        double start = now(); \
-        for (int s = 0; s < STEPS; s++) { \
-            CHAIN(0) CHAIN(1) CHAIN(2) CHAIN(3) CHAIN(4) CHAIN(5) CHAIN(6) CHAIN(7) CHAIN(8) CHAIN(9) \
-        } \
-        double seconds = now() - start; \
-        *sink = (x0 + x1 + x2 + x3 + x4 + x5 + x6 + x7 + x8 + x9)[0]; \
-        return 2e-9 * lanes * CHAINS * STEPS / seconds; \
-    }
-DEFINE_PEAK(peak16, "avx512f", 16)
-DEFINE_PEAK(peak8, "avx2,fma", 8)
-DEFINE_PEAK(peak4, "sse4.2", 4)
-
+/* The peak, in GFLOP/s: chains of multiply-adds that never leave the registers. */
 static double peak(void)
 {
-    volatile float sink;
+    enum { CHAINS = 12, ROUNDS = 50000, RUNS = 60 };
+    V sum[CHAINS];
+    for (int i = 0; i < CHAINS; i++)
+        sum[i] = v_splat((float)i);
     double best = 0;
-    for (int i = 0; i < 5; i++) {
-        double p = __builtin_cpu_supports("avx512f")                                  ? peak16(&sink)
-                   : __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? peak8(&sink)
-                                                                                     : peak4(&sink);
-        best = p > best ? p : best;
+    for (int run = 0; run < RUNS; run++) {
+        double start = now();
+        for (int i = 0; i < ROUNDS; i++)
+            UNROLL for (int c = 0; c < CHAINS; c++) {
+                sum[c] = v_fma(sum[c], v_splat(0.999f), v_splat(1e-3f));
+                __asm__ volatile("" : "+x"(sum[c]));
+            }
+        best = fmax(best, 2e-9 * CHAINS * LANES * ROUNDS / (now() - start));
     }
     return best;
 }
@@ -126,7 +112,7 @@ static void measure_decode(int64_t past, int heads, int groups, int d)
 int main(int argc, char **argv)
 {
     double top = peak();
-    printf("peak %.1f GFLOP/s\n", top);
+    printf("peak of one core, %d lanes: %.1f GFLOP/s\n", LANES, top);
     if (argc == 5) {
         measure(atoll(argv[1]), atoll(argv[2]), atoi(argv[3]), atoi(argv[4]), top);
         return 0;

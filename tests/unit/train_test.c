@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "checkpoint.h"
@@ -46,6 +47,9 @@ static int open_folder(void **state)
     folder_open(&folder);
     folder_write(&folder, "text", text, n);
     folder_write(&folder, "more", "a bag of figs", 13);
+    char fifo[300];
+    snprintf(fifo, sizeof fifo, "%s/fifo", folder.path);
+    assert_int_equal(mkfifo(fifo, 0600), 0);
     return 0;
 }
 
@@ -325,8 +329,10 @@ static void refuses(void **state)
         { 1, "train --data text --out text", "found one that is read" },
         { 1, "train --data text --log text", "found one that is read" },
         { 1, "train --data text --out x --log x", "different files" },
-        { 1, "train --data text --out /dev/null", "/dev/null" },
-        { 1, "train --data text --log /dev/null --out x", "regular file" },
+        { 1, "train --data text --out fifo", "fifo" },
+        { 1, "train --data fifo --out x", "fifo" },
+        { 1, "train --data text --init fifo --out x", "fifo" },
+        { 1, "train --data text --log fifo --out x", "fifo" },
         { 1, "train --data text --out no/such/folder/x", "no/such" },
         { 1, "train --data text --init text --out x", "text" },
         { 1, "train --tensorboard d --data text", "not in this version" },

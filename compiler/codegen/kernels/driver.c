@@ -309,7 +309,11 @@ static void run_global(Frame *f, const Stage *phase) {
     int attention_step = 0;
     for (int32_t i = 0; i < phase->count; i++) {
         const Action *s = &k_actions[phase->first + i];
+        const Ref *out = &k_refs[s->ref];
         if (s->what == DO_ATTENTION && f->states) append_to_cache(f, s, attention_step);
+        /* what adds to its result, and is not a gradient, starts from zero */
+        if (s->what == DO_OUTER && out->area == AREA_CONSTANT) k_zero(s->n[0] * s->n[1], k_resolve(f, out, 0, 0));
+        if (s->what == DO_SCATTER && out->area == AREA_CONSTANT) k_zero(s->n[0] * s->n[1], k_resolve(f, out, 0, 0));
         tasks += step_tasks(f, s, attention_step);
         attention_step += s->what == DO_ATTENTION;
     }

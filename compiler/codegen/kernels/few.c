@@ -1,23 +1,21 @@
 /*
-** y = x w^T for few rows of x (decoding): the weights are not packed, and each
-** is read from memory once for up to ROWS_MAX rows.
+** y = x w^T for few rows of x (decoding): nothing is packed.  Some rows of w
+** meet all rows of x before the next ones do, ROWS rows of x at a time, so that
+** each weight is read from memory once, then from the caches.
 **
 ** An element is a dot product: lane l of one vector sums the products at
 ** l, l + LANES, .. in order, then v_sum adds the lanes.  How many rows of x and
 ** of w are taken together changes the loads, never that order.
-**
-** A piece of x small enough for the first-level cache meets a block of rows of
-** w before the next piece does.  It is copied: rows of x whose distance is a
-** power of two would meet in one cache set.
 */
+#include <stdbool.h>
 #include "kernels.h"
 #include "vector.h"
 
-enum { ROWS_MAX = 8, WEIGHTS_MAX = 4, BLOCK = 32 };
-/* Sums held in registers: leaves some for the weights and x. */
-enum { SUMS_MAX = LANES == 16 ? 24 : 12 };
-/* Floats of x in a piece, and between the rows of its copy. */
-enum { PIECE = 4096, GAP = 16 };
+/* Rows of x at a time, and of w with them or with fewer: their sums are in
+** registers.  No more rows than a set of the first-level cache has ways: with
+** leading dimensions that are powers of two they all meet in one set. */
+enum { ROWS = 4, WEIGHTS = LANES == 16 ? 4 : 3, WEIGHTS_FEWER = 4 };
+enum { LINE = 16 }; /* floats of a cache line */
 
 typedef struct Few {
     int64_t k, ldx, ldw, ldy;
@@ -26,89 +24,92 @@ typedef struct Few {
     int add;
 } Few;
 
-/* Sums so far of a block's rows of w with each row of x. */
-typedef V Sums[BLOCK][ROWS_MAX];
-
-/* Adds the products of 'rows' rows of x with 'weights' rows of w, both constants
-** where inlined, over k steps. */
-INLINE void dots(int rows, int weights, int64_t k, const float *x, int64_t ldx, const float *w, int64_t ldw, V (*sums)[ROWS_MAX])
+/* A vector of each row. */
+INLINE void load(int rows, const float *p, int64_t ld, V *x)
 {
-    V sum[WEIGHTS_MAX][ROWS_MAX], weight[WEIGHTS_MAX];
-    UNROLL for (int i = 0; i < weights; i++)
-        UNROLL for (int t = 0; t < rows; t++)
-            sum[i][t] = sums[i][t];
-    for (; k >= LANES; k -= LANES, x += LANES, w += LANES) {
-        UNROLL for (int i = 0; i < weights; i++)
-            weight[i] = v_load(w + i * ldw);
-        UNROLL for (int t = 0; t < rows; t++) {
-            V value = v_load(x + t * ldx);
-            UNROLL for (int i = 0; i < weights; i++)
-                sum[i][t] = v_fma(value, weight[i], sum[i][t]);
-        }
-    }
-    if (k > 0) {
-        UNROLL for (int i = 0; i < weights; i++)
-            weight[i] = v_load_part(w + i * ldw, k);
-        UNROLL for (int t = 0; t < rows; t++) {
-            V value = v_load_part(x + t * ldx, k);
-            UNROLL for (int i = 0; i < weights; i++)
-                sum[i][t] = v_fma(value, weight[i], sum[i][t]);
-        }
-    }
-    UNROLL for (int i = 0; i < weights; i++)
-        UNROLL for (int t = 0; t < rows; t++)
-            sums[i][t] = sum[i][t];
+    UNROLL for (int r = 0; r < rows; r++)
+        x[r] = v_load(p + r * ld);
 }
 
-/* The same for all 'columns' rows of w of a block. */
-INLINE void dots_block(int rows, int64_t columns, int64_t k, const float *x, int64_t ldx, const float *w, int64_t ldw, Sums sums)
+/* The same at the end of rows with 'left' floats left, zeros after them. */
+INLINE void load_part(int rows, const float *p, int64_t ld, int64_t left, V *x)
 {
-    const int weights = SUMS_MAX / rows < 1 ? 1 : SUMS_MAX / rows < WEIGHTS_MAX ? SUMS_MAX / rows : WEIGHTS_MAX;
-    int64_t i = 0;
-    for (; i + weights <= columns; i += weights)
-        dots(rows, weights, k, x, ldx, w + i * ldw, ldw, sums + i);
-    for (; i < columns; i++)
-        dots(rows, 1, k, x, ldx, w + i * ldw, ldw, sums + i);
+    UNROLL for (int r = 0; r < rows; r++)
+        x[r] = left >= LANES ? v_load(p + r * ld) : v_load_part(p + r * ld, left);
 }
 
-/* 'rows' <= ROWS_MAX rows of x by 'columns' rows of w. */
-INLINE void few(int rows, int64_t columns, const Few *f)
+/* One step of LANES products: of each of 'rows' rows of x with each of 'weights' rows of w. */
+INLINE void step(int rows, int weights, const V *x, const V *w, V (*sum)[WEIGHTS_FEWER])
 {
-    float copy[PIECE + ROWS_MAX * GAP];
-    Sums sums;
-    const int64_t piece = PIECE / rows / LANES * LANES, ldcopy = piece + GAP;
-    for (int64_t j = 0; j < columns; j += BLOCK) {
-        int64_t block = columns - j < BLOCK ? columns - j : BLOCK;
-        for (int64_t i = 0; i < block; i++)
-            for (int t = 0; t < rows; t++)
-                sums[i][t] = v_zero();
-        for (int64_t s = 0; s < f->k; s += piece) {
-            int64_t steps = f->k - s < piece ? f->k - s : piece;
-            for (int t = 0; t < rows && (j == 0 || f->k > piece); t++)
-                __builtin_memcpy(copy + t * ldcopy, f->x + t * f->ldx + s, (size_t)steps * sizeof *copy);
-            dots_block(rows, block, steps, copy, ldcopy, f->w + j * f->ldw + s, f->ldw, sums);
+    UNROLL for (int t = 0; t < rows; t++)
+        UNROLL for (int i = 0; i < weights; i++)
+            sum[t][i] = v_fma(x[t], w[i], sum[t][i]);
+}
+
+/* 'rows' rows of x by 'weights' rows of w, both constants where inlined.  'fetch':
+** with the next rows of w asked for, as several rows of x keep the processor too
+** busy to run ahead to them. */
+INLINE void dots(int rows, int weights, bool fetch, const Few *f)
+{
+    V sum[ROWS][WEIGHTS_FEWER], value[ROWS], weight[WEIGHTS_FEWER];
+    UNROLL for (int t = 0; t < rows; t++)
+        UNROLL for (int i = 0; i < weights; i++)
+            sum[t][i] = v_zero();
+    int64_t k = f->k, at = 0, ldx = f->ldx, ldw = f->ldw;
+    for (; at + LINE <= k; ) {
+        UNROLL for (int i = 0; i < weights && fetch; i++)
+            __builtin_prefetch(f->w + at + (weights + i) * ldw, 0, 2);
+        UNROLL for (int part = 0; part < LINE; part += LANES, at += LANES) {
+            load(rows, f->x + at, ldx, value);
+            load(weights, f->w + at, ldw, weight);
+            step(rows, weights, value, weight, sum);
         }
-        for (int64_t i = 0; i < block; i++)
-            for (int t = 0; t < rows; t++) {
-                float *y = f->y + t * f->ldy + j + i;
-                *y = f->add ? *y + v_sum(sums[i][t]) : v_sum(sums[i][t]);
-            }
     }
+    for (; at < k; at += LANES) {
+        load_part(rows, f->x + at, ldx, k - at, value);
+        load_part(weights, f->w + at, ldw, k - at, weight);
+        step(rows, weights, value, weight, sum);
+    }
+    UNROLL for (int t = 0; t < rows; t++)
+        UNROLL for (int i = 0; i < weights; i++) {
+            float *y = f->y + t * f->ldy + i;
+            *y = f->add ? *y + v_sum(sum[t][i]) : v_sum(sum[t][i]);
+        }
+}
+
+/* Fewer than ROWS rows of x. */
+INLINE void fewer(int64_t n, int weights, bool fetch, const Few *f)
+{
+    switch (n) {
+    case 1: dots(1, weights, false, f); break;
+    case 2: dots(2, weights, fetch, f); break;
+    case 3: dots(3, weights, fetch, f); break;
+    default: break;
+    }
+}
+
+/* n rows of x by 'weights' rows of w. */
+INLINE void all_rows(int64_t n, int weights, Few f)
+{
+    for (bool first = true; n >= ROWS; first = false, n -= ROWS, f.x += ROWS * f.ldx, f.y += ROWS * f.ldy)
+        if (first)
+            dots(ROWS, weights, true, &f);
+        else
+            dots(ROWS, weights, false, &f);
+    fewer(n, weights, false, &f);
 }
 
 void k_linear_few(int64_t n, int64_t m0, int64_t m1, int64_t k, const float *x, int64_t ldx, const float *w, int64_t ldw,
                   float *y, int64_t ldy, int add)
 {
     Few f = {k, ldx, ldw, ldy, x, w + m0 * ldw, y + m0, add};
-    for (; n > 0; n -= ROWS_MAX, f.x += ROWS_MAX * ldx, f.y += ROWS_MAX * ldy)
-        switch (n) {
-        case 1: few(1, m1 - m0, &f); break;
-        case 2: few(2, m1 - m0, &f); break;
-        case 3: few(3, m1 - m0, &f); break;
-        case 4: few(4, m1 - m0, &f); break;
-        case 5: few(5, m1 - m0, &f); break;
-        case 6: few(6, m1 - m0, &f); break;
-        case 7: few(7, m1 - m0, &f); break;
-        default: few(8, m1 - m0, &f); break;
-        }
+    int64_t left = m1 - m0, weights = n < ROWS ? WEIGHTS_FEWER : WEIGHTS;
+    for (; left >= weights; left -= weights, f.w += weights * ldw, f.y += weights) {
+        if (n < ROWS)
+            fewer(n, WEIGHTS_FEWER, true, &f);
+        else
+            all_rows(n, WEIGHTS, f);
+    }
+    for (; left > 0; left--, f.w += ldw, f.y++)
+        all_rows(n, 1, f);
 }

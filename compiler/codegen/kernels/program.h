@@ -38,7 +38,7 @@ enum {
     DO_CROSS_ENTROPY,           /* nll, lse, logits, ids; n = {V} */
     DO_CROSS_ENTROPY_GRAD,      /* dlogits, logits, lse, ids, dy; n = {V} */
     DO_OUTER,                   /* dw, dy, x; n = {M, K} */
-    DO_SCATTER,                 /* dw, dy, ids; n = {D} */
+    DO_SCATTER,                 /* dw, dy, ids; n = {D, V} */
     DO_ATTENTION,               /* o, lse, q, k, v; n = {H, G, dk, dv}, flag: causal */
     DO_ATTENTION_GRAD,          /* dq, dk, dv, q, k, v, o, lse, do; the same */
     DO_REDUCE                   /* out, partial; n = {count}; flag: add */

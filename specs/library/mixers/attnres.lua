@@ -30,7 +30,7 @@ end
 return mixer {
   options = sources.options { full = { type = "boolean" }, window = { type = "integer", min = 1, max = 200 } },
   open = function(m, e)
-    return complete(m, { done = {}, size = sources.block_size(m) }, e)
+    return complete(m, { done = {}, size = sources.block_size(m, "blocks, block_size or full") }, e)
   end,
   read = read,
   write = function(m, state, site, out)

@@ -46,7 +46,7 @@ return mixer {
     gamma = { type = "number", min = 1, default = 4 },
   },
   open = function(m, e)
-    local size = sources.block_size(m)
+    local size = sources.block_size(m, "blocks or block_size")
     return { e = e, blocks = {}, size = size, signs = signs(m, size) }
   end,
   read = function(m, state, site) return read(m, state, site, true) end,

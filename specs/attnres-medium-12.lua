@@ -1,0 +1,1 @@
+return require "shared.paper" { name = "attnres_medium_12", size = "medium", layers = 12, residual = attnres { blocks = 4 } }

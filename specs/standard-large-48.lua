@@ -1,0 +1,1 @@
+return require "shared.paper" { name = "standard_large_48", size = "large", layers = 48, residual = standard {} }

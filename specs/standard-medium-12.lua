@@ -1,0 +1,1 @@
+return require "shared.paper" { name = "standard_medium_12", size = "medium", layers = 12, residual = standard {} }

@@ -1,0 +1,8 @@
+return model {
+  name = "m", vocab = 256, context = 64, dim = 32,
+  norm = rmsnorm { eps = 1e-6 },
+  layers = { layer {
+    attention { heads = 4 },
+    attention { heads = 4, kv_heads = 3, name = 'b' }          --> attention: expected kv_heads to divide heads = 4, found 3
+  } },
+}

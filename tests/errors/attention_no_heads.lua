@@ -1,0 +1,8 @@
+return model {
+  name = "m", vocab = 256, context = 64, dim = 32,
+  norm = rmsnorm { eps = 1e-6 },
+  layers = { layer {
+    attention { heads = 4 },
+    attention { name = 'b' }          --> attention: expected the field 'heads', an integer from 1 to 1048576, found none
+  } },
+}

@@ -1,0 +1,8 @@
+return model {
+  name = "m", vocab = 256, context = 64, dim = 32,
+  norm = rmsnorm { eps = 1e-6 },
+  layers = { layer {
+    attention { heads = 4 },
+    attention { haeds = 4, name = 'b' }          --> attention: expected fields out of bias, causal, head_dim, heads, kv_heads, name, qk_norm and rope, found 'haeds'; did you mean 'heads'?
+  } },
+}

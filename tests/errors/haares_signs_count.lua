@@ -1,0 +1,8 @@
+return model {
+  name = "m", vocab = 256, context = 64, dim = 32,
+  norm = rmsnorm { eps = 1e-6 },
+  residual = haares { blocks = 1, detail = "random", signs = { 1 } },          --> haares: expected signs, 2 of them, with detail = 'random' and only then, found 1
+  layers = { layer {
+    attention { heads = 4 }, mlp { hidden = 48 },
+  } },
+}

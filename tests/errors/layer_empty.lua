@@ -1,0 +1,1 @@
+local l = layer {}    --> layer: expected at least one sublayer, found none

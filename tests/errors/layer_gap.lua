@@ -1,0 +1,1 @@
+local l = layer { [3] = mlp { hidden = 8 } }    --> layer: expected a list of sublayers without gaps, found one at place 3

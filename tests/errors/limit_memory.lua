@@ -1,0 +1,2 @@
+local t = {}
+for i = 1, math.huge do t[i] = { i } end    --3> expected to need at most 8000000 bytes of memory, found more

@@ -1,0 +1,1 @@
+local y = math.floor('x')    --> floor: argument 1: expected number, found string

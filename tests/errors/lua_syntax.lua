@@ -1,0 +1,1 @@
+local x = = 3    --> expected valid Lua, found unexpected symbol near '='

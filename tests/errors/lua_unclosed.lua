@@ -1,0 +1,3 @@
+return model {
+  name = 'm'
+-- the end                    --> expected '}' (to close '{' at line 1), found <eof>

@@ -1,0 +1,10 @@
+local mine = mixer {
+  open = function(m, e) return { h = e } end,
+  read = function(m, state, site) return state.h end,
+  write = function(m, state, site, out) return { h = state.h + out * m:param('shared', 'a', { 1 + site.index * 31 }, 0) } end,    --> param: expected a new name or the same shape, found: parameter 'shared.a' exists with shape [1], not [32]
+  close = function(m, state, site) return state.h end,
+}
+return model {
+  name = "m", vocab = 256, context = 64, dim = 32, norm = rmsnorm {},
+  residual = mine {}, layers = times(2, layer { mlp { hidden = 8 } }),
+}

@@ -1,0 +1,1 @@
+-- nothing comes back                         --> expected the spec to return model { ... }, found nothing

@@ -1,0 +1,1 @@
+return { name = "m" }          --> expected the spec to return model { ... }, found a table

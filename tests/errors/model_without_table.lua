@@ -1,0 +1,1 @@
+return model "m"               --> model: expected a table of fields, model { ... }, found the string 'm'

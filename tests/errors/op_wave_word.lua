@@ -1,0 +1,1 @@
+local y = wave { 'a' }    --> wave: expected frequencies that are finite numbers, found a

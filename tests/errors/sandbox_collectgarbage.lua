@@ -1,0 +1,1 @@
+local x = collectgarbage    --> expected a name that is defined, found 'collectgarbage'

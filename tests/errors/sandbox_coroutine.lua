@@ -1,0 +1,1 @@
+local x = coroutine    --> expected a name that is defined, found 'coroutine'

@@ -1,0 +1,1 @@
+local x = debug    --> expected a name that is defined, found 'debug'

@@ -1,0 +1,1 @@
+local x = dofile    --> expected a name that is defined, found 'dofile'

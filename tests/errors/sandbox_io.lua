@@ -1,0 +1,1 @@
+local x = io    --> expected a name that is defined, found 'io'

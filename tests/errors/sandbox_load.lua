@@ -1,0 +1,1 @@
+local x = load    --> expected a name that is defined, found 'load'

@@ -1,0 +1,1 @@
+local x = loadfile    --> expected a name that is defined, found 'loadfile'

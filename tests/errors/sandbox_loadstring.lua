@@ -1,0 +1,1 @@
+local x = loadstring    --> expected a name that is defined, found 'loadstring'

@@ -1,0 +1,1 @@
+local x = os    --> expected a name that is defined, found 'os'

@@ -1,0 +1,1 @@
+local x = package    --> expected a name that is defined, found 'package'

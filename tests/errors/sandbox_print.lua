@@ -1,0 +1,1 @@
+local x = print    --> expected a name that is defined, found 'print'

@@ -1,0 +1,1 @@
+local x = math.random()    --> expected a function to call, found a nil value (field 'random')

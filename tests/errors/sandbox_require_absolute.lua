@@ -1,0 +1,1 @@
+require '/etc/passwd'    --> require: expected the name of a file in the spec's folder, without '.lua', found '/etc/passwd'

@@ -1,0 +1,1 @@
+require(3)    --> require: expected a name, found a number

@@ -1,0 +1,1 @@
+local x = string.find('a', 'a')    --> expected a function to call, found a nil value (field 'find')

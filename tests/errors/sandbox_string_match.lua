@@ -1,0 +1,1 @@
+local x = string.match('a', 'a')    --> expected a function to call, found a nil value (field 'match')

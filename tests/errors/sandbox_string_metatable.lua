@@ -1,0 +1,1 @@
+getmetatable('').__index = {}    --> expected a table or tensor to index, found a boolean value

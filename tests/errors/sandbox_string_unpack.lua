@@ -1,0 +1,1 @@
+local x = string.unpack('a', 'a')    --> expected a function to call, found a nil value (field 'unpack')

@@ -1,0 +1,1 @@
+local x = warn    --> expected a name that is defined, found 'warn'

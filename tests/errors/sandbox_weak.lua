@@ -1,0 +1,1 @@
+setmetatable({}, { __mode = 'k' })    --> setmetatable: expected no __mode, found one

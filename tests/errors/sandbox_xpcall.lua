@@ -1,0 +1,1 @@
+local x = xpcall    --> expected a name that is defined, found 'xpcall'
