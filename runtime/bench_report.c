@@ -43,6 +43,14 @@ static double step_flops(const Bench *b)
     return b->s.m->flops_forward * (double)b->batch;
 }
 
+static double floor_of(const Bench *b, Cost c)
+{
+    double compute = b->peak > 0 ? c.flops / b->peak : 0;
+    double move = b->bandwidth > 0 ? c.bytes / b->bandwidth : 0;
+    return compute > move ? compute : move;
+}
+
+/* Kernel by kernel; where the table does not tell, all work at once and the weights read once. */
 static double floor_seconds(const Bench *b)
 {
     double sum = 0;
@@ -50,10 +58,9 @@ static double floor_seconds(const Bench *b)
         const strata_kernel *k = &strata_kernels(b->s.m)[i];
         if (!takes_part(b, k))
             continue;
-        Cost c = cost(b, k);
-        double compute = b->peak > 0 ? c.flops / b->peak : 0;
-        double move = b->bandwidth > 0 ? c.bytes / b->bandwidth : 0;
-        sum += compute > move ? compute : move;
+        if (!is_known(b, k))
+            return floor_of(b, (Cost){ step_flops(b), (double)b->s.m->weights_bytes });
+        sum += floor_of(b, cost(b, k));
     }
     return sum;
 }

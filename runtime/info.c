@@ -79,7 +79,7 @@ static int info_text(const Program *p, Error *e)
     text_add(&t, "text         vocabulary %d, context %d, tokenizer %s\n", m->vocab, m->context,
              *tokenizer ? tokenizer : "none");
     text_add(&t, "parameters   %" PRId64 " in %d tensors\n", m->parameters, m->tensors);
-    text_add(&t, "built        by %s for %s, %s", model_text(p, m->compiler), model_text(p, m->cpu),
+    text_add(&t, "built        by strata %s for %s, %s", model_text(p, m->compiler), model_text(p, m->cpu),
              model_text(p, m->precision));
     text_add(&t, "%s; BLAS kernels: %s\n", m->training ? "" : ", inference only", program_blas(p));
     if (m->training)

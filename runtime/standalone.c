@@ -124,7 +124,7 @@ static int command_completion(const Program *p, Error *e)
 static int print_version(const Program *p, Error *e)
 {
     Text t = { 0 };
-    text_add(&t, "%s: strata %s, model %s, compiled by %s for %s\n", p->file, STRATA_VERSION,
+    text_add(&t, "%s: strata %s, model %s, compiled by strata %s for %s\n", p->file, STRATA_VERSION,
              model_text(p, p->m->name), model_text(p, p->m->compiler), model_text(p, p->m->cpu));
     return console_text(&t, e);
 }

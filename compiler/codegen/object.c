@@ -10,6 +10,7 @@
 #include <string.h>
 #include <llvm-c/BitReader.h>
 #include <llvm-c/Analysis.h>
+#include <llvm-c/Support.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
@@ -61,6 +62,13 @@ static const Level *find_level(const char *cpu, char *error, size_t size) {
         if (!strcmp(known[i].name, cpu)) return &levels[known[i].level];
     snprintf(error, size, "error: --cpu: expected native, x86-64-v2, x86-64-v3, x86-64-v4 or a processor's name such as haswell, found %.80s", cpu);
     return NULL;
+}
+
+/* Loop strength reduction is quadratic in the rows a kernel reads and gains
+** nothing there: x86 adds base and index for free. */
+static void set_options(void) {
+    static const char *const options[] = { "strata", "-disable-lsr" };
+    LLVMParseCommandLineOptions(2, options, NULL);
 }
 
 static LLVMTargetMachineRef open_target(const Level *l, const CodegenOptions *o, char *error, size_t size) {
@@ -283,6 +291,7 @@ int codegen_compile(const Graph *g, const ModelInfo *info, const CodegenOptions 
     const Level *l = find_level(o->cpu ? o->cpu : "native", error, size);
     LLVMTargetMachineRef tm = l ? open_target(l, o, error, size) : NULL;
     if (!tm) return 1;
+    set_options();
     Emit e;
     open_emit(&e, l, tm);
     Tables t = { .info = info, .emit = &e, .lanes = l->lanes };

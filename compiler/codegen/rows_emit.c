@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { UNROLL = 16, WIDE = 4 };
+enum { UNROLL = 16, WIDE = 2 };
 
 typedef struct At {
     V idx[MAXRANK];

@@ -85,7 +85,7 @@ static void use_outputs(Plan *p) {
         if (!strcmp(p->g->out[i].name, "logits")) {
             b->space = SPACE_LOGITS;
             b->stride = b->count;
-        }
+        } else if (n->shape.lead == LEAD_TOKENS) b->space = SPACE_TOKEN;    /* every token's, read by the caller */
     }
 }
 

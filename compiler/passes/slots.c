@@ -123,7 +123,7 @@ static void time_late(Graph *g, Slots *s, const int *asap, bool twins) {
     for (int i = g->n; i-- > 0;) {
         const Node *n = g->node[i];
         if (!s->needed[i]) continue;
-        if (is_row(s, n) && (n->attr.copy ? twins : !twins && !n->backward))
+        if (is_row(s, n) && (s->twin[i] ? twins : !twins && !n->backward))
             s->time[i] = late[i] < s->times ? late[i] : twins ? -1 : asap[i];
         for (int k = 0; k < n->nin; k++) {
             if (!is_row(s, n->in[k])) continue;
@@ -141,10 +141,10 @@ static void time_late(Graph *g, Slots *s, const int *asap, bool twins) {
 static void time_twins(Graph *g, Slots *s) {
     for (int i = 0; i < g->n; i++) {
         const Node *n = g->node[i];
-        if (!is_row(s, n) || !n->attr.copy || s->time[i] >= 0) continue;
+        if (!is_row(s, n) || !s->twin[i] || s->time[i] >= 0) continue;
         for (int k = 0; k < n->nin; k++) {
             const Node *x = n->in[k];
-            if (is_row(s, x) && x->attr.copy && s->time[x->id] > s->time[i]) s->time[i] = s->time[x->id];
+            if (is_row(s, x) && s->twin[x->id] && s->time[x->id] > s->time[i]) s->time[i] = s->time[x->id];
         }
     }
     for (int i = g->n; i-- > 0;) {
@@ -152,7 +152,7 @@ static void time_twins(Graph *g, Slots *s) {
         if (!s->needed[i] || op_info[n->op].class == SOURCE) continue;
         for (int k = 0; k < n->nin; k++) {
             const Node *x = n->in[k];
-            if (is_row(s, x) && x->attr.copy && s->time[x->id] < 0) s->time[x->id] = wanted(s, n);
+            if (is_row(s, x) && s->twin[x->id] && s->time[x->id] < 0) s->time[x->id] = wanted(s, n);
         }
     }
 }
@@ -188,6 +188,18 @@ static void find_needed(const Graph *g, Slots *s, bool forward) {
             if (s->needed[i]) s->needed[g->node[i]->in[k]->id] = true;
 }
 
+/* Nodes of the gradient pass that no cotangent reaches repeat the forward part
+** (twins and what is made of them alone): they have the values early, and are
+** wanted late. */
+static void find_twins(const Graph *g, Slots *s) {
+    for (int i = 0; i < g->n; i++) {
+        const Node *n = g->node[i];
+        bool driven = n->op == OP_seed;
+        for (int k = 0; k < n->nin; k++) driven |= n->in[k]->op == OP_seed || (n->in[k]->backward && !s->twin[n->in[k]->id]);
+        s->twin[i] = n->backward && !driven;
+    }
+}
+
 Slots *slots_find(Graph *g, bool forward) {
     size_t n = (size_t)g->n + 1;
     Slots *s = graph_alloc(g, sizeof *s);
@@ -196,7 +208,9 @@ Slots *slots_find(Graph *g, bool forward) {
     s->phase = graph_alloc(g, n * sizeof *s->phase);
     s->time = graph_alloc(g, n * sizeof *s->time);
     s->partial = graph_alloc(g, n * sizeof *s->partial);
+    s->twin = graph_alloc(g, n);
     find_needed(g, s, forward);
+    find_twins(g, s);
     for (int i = 0; i < g->n; i++) {
         s->domain[i] = domain_of(s, g->node[i]);
         s->phase[i] = phase_of(s, g->node[i]);

@@ -108,12 +108,11 @@ static bool push_argument(lua_State *L, const char *text) {
 }
 
 /* "'}' expected near 'x'", "'}' expected (to close '{' at line 3) near <eof>" */
-static bool push_syntax(lua_State *L, const char *text) {
+static void push_syntax(lua_State *L, const char *text) {
     const char *word = strstr(text, " expected"), *near = strstr(text, " near ");
-    if (!near) return false;
-    if (!word || word > near) {
+    if (!near || !word || word > near) {
         lua_pushfstring(L, "expected valid Lua, found %s", text);
-        return true;
+        return;
     }
     const char *rest = word + strlen(" expected");
     lua_pushstring(L, "expected ");
@@ -121,7 +120,6 @@ static bool push_syntax(lua_State *L, const char *text) {
     lua_pushlstring(L, rest, (size_t)(near - rest));
     lua_pushfstring(L, ", found %s", near + strlen(" near "));
     lua_concat(L, 4);
-    return true;
 }
 
 static void push_reworded(lua_State *L, const char *text) {
@@ -131,7 +129,7 @@ static void push_reworded(lua_State *L, const char *text) {
         lua_pushfstring(L, wording[i].ours, text + n);
         return;
     }
-    if (strstr(text, "expected ") == text || push_argument(L, text) || push_syntax(L, text)) return;
+    if (strstr(text, "expected ") == text || push_argument(L, text)) return;
     lua_pushfstring(L, "expected Lua that runs, found an error: %s", text);
 }
 
@@ -234,7 +232,9 @@ void spec_relocate(Front *f, const char *text, char *out, size_t size) {
     const char *p = text;
     while (*p && !(p[0] == ':' && isdigit((unsigned char)p[1]))) p++;
     long line = *p ? strtol(p + 1, (char **)&p, 10) : 1;
-    push_reworded(f->L, *p ? p + 2 : text);
+    text = *p ? p + 2 : text;
+    if (strncmp(text, "expected ", 9)) push_syntax(f->L, text);
+    else lua_pushstring(f->L, text);            /* handle_error saw it: nested too deeply */
     snprintf(out, size, "%s:%ld: %s", f->loading, line, lua_tostring(f->L, -1));
     lua_pop(f->L, 1);
 }

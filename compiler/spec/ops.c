@@ -151,6 +151,7 @@ static int call_slice(lua_State *L) {
 
 static int call_concat(lua_State *L) {
     int n;
+    lua_settop(L, 2);
     Node **in = to_nodes(L, 1, "concat", &n);
     int axis = to_axis(L, 2, "concat", in[0]->shape.rank);
     return tensor_push(L, n == 1 ? in[0] : tensor_build(L, OP_concat, n, in, (Attr){ .axis = axis }));
@@ -164,6 +165,7 @@ static int call_stack(lua_State *L) {
 
 /* wave({ radians a position, ... }, { sine = , scale = }) */
 static int call_wave(lua_State *L) {
+    lua_settop(L, 2);
     int64_t n = tensor_list_length(L, 1, "wave");
     if (!n) spec_fail(L, "wave: expected at least one frequency, found an empty list");
     double *frequency = lua_newuserdatauv(L, (size_t)n * sizeof *frequency, 0);
@@ -184,6 +186,7 @@ static int call_wave(lua_State *L) {
 /* attention(q, k, v, { causal = true, scale = d^-0.5 }) */
 static int call_attention(lua_State *L) {
     Node *in[3];
+    lua_settop(L, 4);
     for (int i = 0; i < 3; i++) in[i] = tensor_get(L, i + 1, "attention");
     check_options(L, 4, "attention", "causal", "scale");
     int64_t d = in[0]->shape.rank ? in[0]->shape.dim[in[0]->shape.rank - 1] : 1;

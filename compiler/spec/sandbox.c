@@ -25,6 +25,7 @@ const SpecLimits spec_limits = {
 /* Runs inside the allocator, so it must not touch the Lua stack. */
 static void remember_place(Front *f) {
     lua_Debug ar;
+    if (f->status) return;                          /* it is over already */
     snprintf(f->stuck, sizeof f->stuck, "%s:1", f->loading ? f->loading : f->m->file);
     for (int level = 0; f->L && lua_getstack(f->L, level, &ar); level++) {
         lua_getinfo(f->L, "Sl", &ar);

@@ -49,7 +49,7 @@ end
 function describe(v)
   local kind = type(v)
   if v == nil then return "nothing" end
-  if kind == "number" then return "the number " .. tostring(v) end
+  if kind == "number" then return v ~= v and "no number (NaN)" or "the number " .. tostring(math.tointeger(v) or v) end
   if kind == "string" then return "the string '" .. (#v > 60 and v:sub(1, 60) .. "..." or v) .. "'" end
   if kind == "boolean" or kind == "userdata" then return tostring(v) end
   if kind_of(v) then return article(kind_of(v)) end
@@ -107,7 +107,7 @@ end
 
 local function quoted(list)
   local out = {}
-  for i, s in ipairs(list) do out[i] = "'" .. s .. "'" end
+  for i, v in ipairs(list) do out[i] = type(v) == "string" and "'" .. v .. "'" or tostring(v) end
   return out
 end
 
@@ -125,10 +125,10 @@ local function wanted(field)
     for i, f in ipairs(field.any_of) do out[i] = wanted(f) end
     return enumerate(out, "or")
   end
+  if field.one_of then return enumerate(quoted(field.one_of), "or") end
   if kind == "integer" then return field.min == 1 and not field.max and "a positive integer" or range("an integer", field) end
   if kind == "number" then return range("a number", field) end
   if kind == "boolean" then return "true or false" end
-  if kind == "string" and field.one_of then return enumerate(quoted(field.one_of), "or") end
   if kind == "string" and field.longest then
     return "a name of at most " .. field.longest .. " letters, digits and '_'"
   end
@@ -142,8 +142,15 @@ end
 
 local convert = {}
 
+local function one_of(field, v)
+  for _, other in ipairs(field.one_of or {}) do
+    if v == other then return true end
+  end
+  return not field.one_of
+end
+
 local function in_range(field, n)
-  return (not field.min or n >= field.min) and (not field.max or n <= field.max)
+  return one_of(field, n) and (not field.min or n >= field.min) and (not field.max or n <= field.max)
      and (not field.above or n > field.above) and (not field.below or n < field.below)
 end
 
@@ -159,10 +166,7 @@ end
 function convert.string(field, v)
   if type(v) ~= "string" then return false end
   if field.longest then return core.identifier(v, field.longest), v end
-  for _, other in ipairs(field.one_of or {}) do
-    if v == other then return true, v end
-  end
-  return not field.one_of, v
+  return one_of(field, v), v
 end
 
 function convert.list(field, v, what)

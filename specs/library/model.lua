@@ -1,5 +1,5 @@
 -- model { ... }, and how one becomes a graph.
-local size = { type = "integer", min = 1, max = 2 ^ 31 - 1, required = true }
+local size = { type = "integer", min = 1, max = (1 << 31) - 1, required = true }
 
 local model_fields = {
   name = { type = "string", longest = 64, required = true },
@@ -14,7 +14,7 @@ local model_fields = {
   route_penalty = { type = "number", min = 0, default = 0 },
   train = { type = "table", default = {}, fields = {
     optimizer = { type = "optimizer" }, schedule = { type = "schedule" },
-    batch = { type = "integer", min = 1, max = 2 ^ 31 - 1, default = 8 },
+    batch = { type = "integer", min = 1, max = (1 << 31) - 1, default = 8 },
     seed = { type = "integer", min = 0, default = 0 } } },
 }
 

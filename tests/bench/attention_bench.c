@@ -9,33 +9,13 @@
 #include <stdlib.h>
 #include <time.h>
 #include "kernels.h"
-#include "vector.h"
+#include "peak.h"
 
 static double now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* The peak, in GFLOP/s: chains of multiply-adds that never leave the registers. */
-static double peak(void)
-{
-    enum { CHAINS = 12, ROUNDS = 50000, RUNS = 60 };
-    V sum[CHAINS];
-    for (int i = 0; i < CHAINS; i++)
-        sum[i] = v_splat((float)i);
-    double best = 0;
-    for (int run = 0; run < RUNS; run++) {
-        double start = now();
-        for (int i = 0; i < ROUNDS; i++)
-            UNROLL for (int c = 0; c < CHAINS; c++) {
-                sum[c] = v_fma(sum[c], v_splat(0.999f), v_splat(1e-3f));
-                __asm__ volatile("" : "+x"(sum[c]));
-            }
-        best = fmax(best, 2e-9 * CHAINS * LANES * ROUNDS / (now() - start));
-    }
-    return best;
 }
 
 static float *numbers(int64_t n)
@@ -111,7 +91,7 @@ static void measure_decode(int64_t past, int heads, int groups, int d)
 
 int main(int argc, char **argv)
 {
-    double top = peak();
+    double top = peak_rate(now);
     printf("peak of one core, %d lanes: %.1f GFLOP/s\n", LANES, top);
     if (argc == 5) {
         measure(atoll(argv[1]), atoll(argv[2]), atoi(argv[3]), atoi(argv[4]), top);

@@ -4,14 +4,14 @@
 ** sizes and 256 tokens; OpenBLAS beside them where it was found.  Then the
 ** bytes of weights per second of k_linear_few.
 **
-** Figures are the best of many short runs.  OPENBLAS_* variables in the
+** Figures are of the thread's own time, the best of many short runs.  OPENBLAS_* variables in the
 ** environment change the columns on the right: unset them for a fair picture.
 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include "kernels.h"
-#include "vector.h"
+#include "peak.h"
 #ifdef HAVE_OPENBLAS
 #include <cblas.h>
 void openblas_set_num_threads(int);
@@ -22,29 +22,8 @@ enum { TOKENS = 256, RUNS = 60 };
 static double now(void)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* GFLOP/s of chains of v_fma in registers. */
-static double peak(void)
-{
-    enum { CHAINS = 12, ROUNDS = 50000 };
-    V sum[CHAINS];
-    for (int i = 0; i < CHAINS; i++)
-        sum[i] = v_splat((float)i);
-    double best = 0;
-    for (int run = 0; run < RUNS; run++) {
-        double start = now();
-        for (int i = 0; i < ROUNDS; i++)
-            UNROLL for (int c = 0; c < CHAINS; c++) {
-                sum[c] = v_fma(sum[c], v_splat(0.999f), v_splat(1e-3f));
-                __asm__ volatile("" : "+x"(sum[c]));
-            }
-        double rate = 2e-9 * CHAINS * LANES * ROUNDS / (now() - start);
-        best = rate > best ? rate : best;
-    }
-    return best;
 }
 
 typedef struct Layer {
@@ -168,7 +147,7 @@ int main(void)
 #ifdef HAVE_OPENBLAS
     openblas_set_num_threads(1);
 #endif
-    double top = peak();
+    double top = peak_rate(now);
     printf("peak of one core, %d lanes: %.1f GFLOP/s\n", LANES, top);
     products(top);
     few();

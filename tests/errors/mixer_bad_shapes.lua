@@ -1,7 +1,7 @@
 local mine = mixer {
   open = function(m, e) return { h = e } end,
   read = function(m, state, site) return state.h end,
-  write = function(m, state, site, out) return { h = state.h + slice(out, 1, 1, 8) } end,    --> add: expected operands that fit (axes differ), found [tokens,32] (
+  write = function(m, state, site, out) return { h = state.h + slice(out, 1, 1, 8) } end,    --> add: expected operands that fit (
   close = function(m, state, site) return state.h end,
 }
 return model {

@@ -1,7 +1,7 @@
 local mine = mixer {
   open = function(m, e) return { h = e } end,
   read = function(m, state, site) return state.h end,
-  write = function(m, state, site, out) return { h = state.h + out * m:param('shared', 'a', { 1 + site.index * 31 }, 0) } end,    --> param: expected a new name or the same shape, found: parameter 'shared.a' exists with shape [1], not [32]
+  write = function(m, state, site, out) return { h = state.h + out * m:param('shared', 'a', { 1 + site.index * 31 }, 0) } end,    --> param: expected a new name or the same shape, found: 
   close = function(m, state, site) return state.h end,
 }
 return model {

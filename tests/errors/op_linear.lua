@@ -1,1 +1,1 @@
-local y = linear(wave { 1, 2 }, reshape(stack { 1, 2, 3 }, { 1, 3 }))    --> linear: expected operands that fit (inner dimensions differ: 2 and 3), found [tokens,2] (
+local y = linear(wave { 1, 2 }, reshape(stack { 1, 2, 3 }, { 1, 3 }))    --> linear: expected operands that fit (

@@ -178,8 +178,8 @@ static inline void add_gradients(const Attention *a, int64_t b, int64_t t, int h
 }
 
 /* The worst distance of a gradient from the truth, relative to the largest. */
-static inline double relative(const char *name, int64_t rows, int64_t columns, const double *right, const float *got,
-                       int64_t ld)
+static inline double relative(const char *name, int64_t rows, int64_t columns, const double *right,
+                              const float *got, int64_t ld)
 {
     double worst = 0, largest = 0;
     for (int64_t i = 0; i < rows; i++)

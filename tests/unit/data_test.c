@@ -8,10 +8,13 @@
 
 #include <fcntl.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "data.h"
@@ -61,11 +64,39 @@ static void changes_while_reading_are_noticed(void **state) {
     input_close(&in);
     scratch_write(path, "0123456789", 10);
     assert_int_equal(input_open(&in, path, &e), 0);
-    struct timespec later[2] = { { .tv_nsec = UTIME_NOW }, { .tv_sec = in.before.st_mtim.tv_sec + 5 } };
+    struct timespec later[2] = { { .tv_nsec = UTIME_NOW }, { .tv_sec = in.before.st_mtim.tv_sec + 5, .tv_nsec = in.before.st_mtim.tv_nsec } };
     assert_int_equal(utimensat(AT_FDCWD, path, later, 0), 0);
     assert_int_equal(input_unchanged(&in, &e), STATUS_IO);      /* same size, written again */
     assert_non_null(strstr(e.text, "changed while it was read"));
     input_close(&in);
+}
+
+static void keep_touching(const char *path) {
+    for (time_t t = 1;; t++) utimensat(AT_FDCWD, path, (struct timespec[2]){ { .tv_sec = t }, { .tv_sec = t } }, 0);
+}
+
+/* Another process writes while the data is loaded: some load must notice, and none crash. */
+static void loading_notices_changes(void **state) {
+    enum { SIZE = 4 << 20, TRIES = 200 };
+    char path[SCRATCH_PATH], *bytes = calloc(1, SIZE);
+    const char *name = path;
+    assert_non_null(bytes);
+    scratch_write(scratch_path(state, "touched", path), bytes, SIZE);
+    free(bytes);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (!child) keep_touching(path);
+    int status = STATUS_OK;
+    Error e = { 0 };
+    for (int i = 0; !status && i < TRIES; i++) {
+        DataText x;
+        status = data_text(&x, &name, 1, false, &e);
+        if (!status) data_text_free(&x);
+    }
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_int_equal(status, STATUS_IO);
+    assert_non_null(strstr(e.text, "changed while it was read"));
 }
 
 /* Characters split between two files are two errors, not one character. */
@@ -175,6 +206,10 @@ static void sequential_windows(void **state) {
     assert_memory_equal(part, tokens + 16, sizeof part);
     assert_int_equal(data_start(&d, &o, INT64_MAX, 3), ((INT64_MAX % 6) * 4 + 3) % 6 * 8);
     data_free(&d);
+    counted(state, &d, 48);                 /* a sixth window would want a 49th token as its last target */
+    assert_int_equal(data_start(&d, &o, 1, 0), 32);
+    assert_int_equal(data_start(&d, &o, 1, 1), 0);
+    data_free(&d);
     counted(state, &d, 9);                  /* exactly one window */
     for (int step = 0; step < 3; step++) assert_int_equal(data_start(&d, &o, step, 1), 0);
     data_free(&d);
@@ -261,6 +296,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_files_are_refused),
         cmocka_unit_test(changes_while_reading_are_noticed),
+        cmocka_unit_test(loading_notices_changes),
         cmocka_unit_test(files_are_joined_in_order),
         cmocka_unit_test(the_hash_is_of_the_whole_text),
         cmocka_unit_test(chars_of_every_width),

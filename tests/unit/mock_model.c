@@ -307,7 +307,7 @@ static void describe(const MockOptions *o)
     m->tensor_table = offsetof(Image, tensor);
     m->kernel_table = offsetof(Image, kernel);
     m->name = text("mock");
-    m->compiler = text("strata by hand");
+    m->compiler = text("0 by hand");
     m->cpu = text("any");
     m->features = text("");
     m->precision = text("f32");

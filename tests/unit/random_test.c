@@ -50,6 +50,15 @@ static void below_is_in_range_and_even(void **state) {
     }
 }
 
+/* n = 3/4 of 2^64: a remainder alone would give the first third half of the draws. */
+static void below_has_no_bias(void **state) {
+    (void)state;
+    enum { DRAWS = 3000 };
+    int first_third = 0;
+    for (uint64_t step = 0; step < DRAWS; step++) first_third += random_below(8, step, 0, UINT64_C(3) << 62) < UINT64_C(1) << 62;
+    assert_in_range(first_third, DRAWS / 3 - 130, DRAWS / 3 + 130);     /* five deviations of 26 */
+}
+
 static void below_depends_on_everything(void **state) {
     (void)state;
     uint64_t n = UINT64_MAX, a = random_below(1, 2, 3, n);
@@ -261,6 +270,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(philox_known_answers),
         cmocka_unit_test(below_is_in_range_and_even),
+        cmocka_unit_test(below_has_no_bias),
         cmocka_unit_test(below_depends_on_everything),
         cmocka_unit_test(uniform_mean_and_range),
         cmocka_unit_test(normal_moments),

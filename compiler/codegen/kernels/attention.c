@@ -106,7 +106,7 @@ static void attend(const Forward *f, const Panel *panel, int64_t first, int64_t 
     if (some > all) { /* on the diagonal: query t + i sees i keys more than t */
         int64_t seen = f->source.past + panel->t + 1 - first;
         k_tile_score(some - all, a->dk, k + all * ldk, ldk, panel->q, f->score + all * PANEL, NULL);
-        k_tile_mask(all, some, seen, 1, f->score);
+        k_tile_mask(all, some, seen, f->score);
         raise(all, some, f->score, panel->largest);
     }
     softmax(some, before, panel, f->alpha, f->score);

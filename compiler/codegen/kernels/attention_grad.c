@@ -132,7 +132,7 @@ static int64_t tile_panel(Block *x, int64_t i, int64_t first, int64_t n, const f
         return 0;
     k_tile_score(some, a->dk, k, ldk, x->q + i * PANEL * a->dk, p, NULL);
     k_tile_score(some, a->dv, v, ldv, x->dout + i * PANEL * a->dv, ds, NULL);
-    k_tile_mask(all, some, t + 1 - first, 1, p);
+    k_tile_mask(all, some, t + 1 - first, p);
     differentiate(some, x->lse + i * PANEL, x->delta + i * PANEL, p, ds);
     fill((min64(n, some + PANEL) - some) * PANEL, 0, p + some * PANEL);
     fill((min64(n, some + PANEL) - some) * PANEL, 0, ds + some * PANEL);

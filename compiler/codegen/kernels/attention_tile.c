@@ -34,7 +34,8 @@ INLINE void multiply(const int rows, const int columns, int64_t n, const float *
 /* The i-th of 'parts' nearly equal shares of n starts here. */
 INLINE int64_t share(int64_t n, int64_t parts, int64_t i) { return n / parts * i + min64(i, n % parts); }
 
-INLINE void score_rows(const int rows, int64_t d, const float *k, int64_t ldk, const float *x, float *s, float *largest)
+INLINE void score_rows(const int rows, int64_t d, const float *k, int64_t ldk, const float *x, float *s,
+                       float *largest)
 {
     V acc[ROWS][2];
     UNROLL for (int i = 0; i < rows; i++)
@@ -161,13 +162,13 @@ void k_tile_back(int64_t keys, int64_t d, int64_t panels, const int64_t *count, 
     }
 }
 
-void k_tile_mask(int64_t from, int64_t to, int64_t first_seen, int32_t step, float *s)
+void k_tile_mask(int64_t from, int64_t to, int64_t seen, float *s)
 {
     for (int c = 0; c < 2; c++) {
-        VI seen = (vi_iota() + c * LANES) * step + (int32_t)first_seen;
+        VI sees = vi_iota() + (int32_t)(seen + c * LANES);
         for (int64_t j = from; j < to; j++) {
             float *at = s + j * PANEL + c * LANES;
-            v_store(at, v_select(seen > (int32_t)j, v_load(at), v_splat(-__builtin_inff())));
+            v_store(at, v_select(sees > (int32_t)j, v_load(at), v_splat(-__builtin_inff())));
         }
     }
 }

@@ -66,9 +66,9 @@ void k_tile_mix(int64_t keys, int64_t d, const float *v, int64_t ldv, const floa
 ** panels [KEYS][PANEL], x rows padded(d) apart; panel i's queries see count[i] keys. */
 void k_tile_back(int64_t keys, int64_t d, int64_t panels, const int64_t *count, const float *p, const float *x,
                  float *y, int64_t ldy);
-/* Scores of keys the lane does not see become -inf: lane i of the panel sees
-** visible(t + i) of the tile's keys, rows from..to-1 are looked at. */
-void k_tile_mask(int64_t from, int64_t to, int64_t first_seen, int32_t step, float *s);
+/* On the diagonal, where lane i sees seen + i of the tile's keys: scores of rows
+** from..to-1 that a lane does not see become -inf. */
+void k_tile_mask(int64_t from, int64_t to, int64_t seen, float *s);
 
 /* panel[d][PANEL] = scale * rows[n][d], n <= PANEL, zeros for the other lanes */
 void k_panel_load(int64_t n, int64_t d, const float *rows, int64_t ld, float scale, float *panel);

@@ -13,6 +13,8 @@
 #include "vector.h"
 
 enum { PANEL_VECTORS = 2, PANEL = PANEL_VECTORS * LANES };
+/* Rows that pack_rows asks for in advance: its pieces of rows are too short to be foreseen. */
+enum { AHEAD = 4 };
 
 /* Floats between panels of kc steps: a cache line more than they need, so that
 ** writing all panels at one step does not meet in one cache set. */
@@ -107,9 +109,11 @@ INLINE void pack_rows(int64_t columns, int64_t kc, const float *w, int64_t ldw, 
     for (int64_t step = 0; step < kc; step++) {
         const float *from = w + step * ldw;
         float *to = out + step * PANEL;
-        for (int64_t j = 0; j < whole; j++, from += PANEL, to += panel_stride(kc))
+        for (int64_t j = 0; j < whole; j++, from += PANEL, to += panel_stride(kc)) {
+            __builtin_prefetch(from + AHEAD * ldw);
             for (int v = 0; v < PANEL_VECTORS; v++)
                 v_store(to + v * LANES, v_load(from + v * LANES));
+        }
         if (part)
             copy_part(from, part, to);
     }

@@ -44,8 +44,8 @@ static double wave(double x, int sine)
     return quarter == 1 || quarter == 2 ? -y : y;
 }
 
-void k_wave(int64_t first, int64_t positions, int64_t n, const double *frequency, double scale, int sine, float *table,
-            int64_t ld)
+void k_wave(int64_t first, int64_t positions, int64_t n, const double *frequency, double scale, int sine,
+            float *table, int64_t ld)
 {
     for (int64_t p = 0; p < positions; p++)
         for (int64_t i = 0; i < n; i++)

@@ -1,6 +1,6 @@
 -- Multi-head attention over time; query head h uses key head h // (heads / kv_heads).
 local rope = require "rope"
-local count = { type = "integer", min = 1, max = 2 ^ 20 }
+local count = { type = "integer", min = 1, max = 1 << 20 }
 
 -- Per-head RMSNorm, whatever the model's norm: x [tokens, heads, d]
 local function head_norm(m, site, name, x)
@@ -27,7 +27,7 @@ end
 
 return sublayer {
   options = {
-    heads = { type = "integer", min = 1, max = 2 ^ 20, required = true },
+    heads = { type = "integer", min = 1, max = 1 << 20, required = true },
     kv_heads = count, head_dim = count,
     causal = { type = "boolean", default = true },
     bias = { type = "boolean", default = false },

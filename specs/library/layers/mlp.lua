@@ -9,7 +9,7 @@ local activation = {
 
 return sublayer {
   options = {
-    hidden = { type = "integer", min = 1, max = 2 ^ 31 - 1, required = true },
+    hidden = { type = "integer", min = 1, max = (1 << 31) - 1, required = true },
     activation = { type = "string", one_of = { "swiglu", "gelu", "relu", "silu" }, default = "swiglu" },
     bias = { type = "boolean", default = false },
   },

@@ -1,0 +1,368 @@
+/*
+** Compiling, loading and comparing; see compiled.h.  Tolerances: a logit may
+** be off by 3e-5 of the largest; a gradient by 5e-4 of its own largest entry
+** or of a thousandth of the case's largest, whichever is more.
+*/
+#include <dlfcn.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "compiled.h"
+#include "gradient.h"
+#include "strata.h"
+
+/* Not an assertion of cmocka's: that would jump out of a process of 'apart'. */
+static void must(bool good, const char *what, const char *why) {
+    if (good) return;
+    fprintf(stderr, "%s: %s\n", what, why);
+    abort();
+}
+
+/* {== Libraries ========================================================== */
+
+static void write_object(const char *path, const Code *code) {
+    FILE *f = fopen(path, "wb");
+    must(f && fwrite(code->data, 1, code->size, f) == code->size && !fclose(f), path, "cannot be written");
+}
+
+static void *load(const Code *code) {
+    char folder[256], object[300], library[300], command[1024];
+    const char *base = getenv("TMPDIR");
+    snprintf(folder, sizeof folder, "%s/strata-test-XXXXXX", base && *base ? base : "/tmp");
+    must(mkdtemp(folder) != NULL, folder, "cannot be made");
+    snprintf(object, sizeof object, "%s/m.o", folder);
+    snprintf(library, sizeof library, "%s/m.so", folder);
+    write_object(object, code);
+    snprintf(command, sizeof command, "cc -shared -nostdlib -o '%s' '%s'", library, object);
+    int status = system(command);
+    void *handle = status ? NULL : dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    must(handle != NULL, "the object does not load", status ? "cc failed" : dlerror());
+    unlink(object), unlink(library), rmdir(folder);
+    return handle;
+}
+
+static void find(void *library, const char *name, void *function) {
+    char full[64];
+    snprintf(full, sizeof full, "model_%s", name);
+    void *at = dlsym(library, full);
+    must(at != NULL, full, "is not in the object");
+    memcpy(function, &at, sizeof at);
+}
+
+static strata_api find_api(void *library) {
+    strata_api a = { .struct_size = sizeof a };
+    find(library, "model", &a.model);
+    find(library, "strerror", &a.strerror_);
+    find(library, "init", &a.init);
+    find(library, "state_bytes", &a.state_bytes);
+    find(library, "arena_bytes", &a.arena_bytes);
+    find(library, "state_init", &a.state_init);
+    find(library, "prefill", &a.prefill);
+    find(library, "decode", &a.decode);
+    find(library, "logits", &a.logits);
+    find(library, "forward_backward", &a.forward_backward);
+    find(library, "sum_squares", &a.sum_squares);
+    find(library, "update", &a.update);
+    find(library, "loss", &a.loss);
+    find(library, "message", &a.message);
+    return a;
+}
+
+void compiled_open(Compiled *c, const Graph *g, const ModelInfo *info, const CodegenOptions *o) {
+    char error[512] = "";
+    CodegenOptions options = *o;
+    Code code;
+    options.prefix = "model";
+    options.emit = EMIT_OBJ;
+    must(!codegen_compile(g, info, &options, &code, error, sizeof error), "codegen_compile", error);
+    c->size = code.size;
+    c->library = load(&code);
+    codegen_free(&code);
+    c->api = find_api(c->library);
+    c->model = c->api.model();
+    must(c->model->magic == STRATA_MAGIC, "descriptor", "has another magic number");
+}
+
+void compiled_close(Compiled *c) {
+    dlclose(c->library);
+}
+
+ModelInfo compiled_info(const Graph *g, int64_t context) {
+    const Node *logits = graph_find(g, "logits");
+    return (ModelInfo){ .name = "model", .file = "model.lua", .mixer = "standard", .vocab = logits->shape.dim[0],
+                        .context = context, .dim = 1, .layers = 1, .sublayers = 1, .batch = 1, .hash = 1 };
+}
+
+const char *const *compiled_cpus(void) {
+    static const char *names[4];
+    int n = 0;
+    __builtin_cpu_init();
+    names[n++] = "x86-64-v2";
+    if (__builtin_cpu_supports("x86-64-v3")) names[n++] = "x86-64-v3";
+    if (__builtin_cpu_supports("x86-64-v4")) names[n++] = "x86-64-v4";
+    return names;
+}
+
+/* }{== Regions =========================================================== */
+
+static size_t round_up(size_t n, size_t to) {
+    return (n + to - 1) / to * to;
+}
+
+void guarded_open(Guarded *r, size_t size) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), room = round_up(size, STRATA_ALIGN), pages = round_up(room, page);
+    r->size = size;
+    r->mapped = pages + 2 * page;
+    r->map = mmap(NULL, r->mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    must(r->map != MAP_FAILED, "mmap", "no memory");
+    char *first = (char *)r->map + page;
+    must(!pages || !mprotect(first, pages, PROT_READ | PROT_WRITE), "mprotect", "no memory");
+    r->at = first + pages - room;
+    memset(first, 0xff, pages);         /* NaN as float, -1 as id */
+}
+
+void guarded_close(Guarded *r) {
+    if (r->map) munmap(r->map, r->mapped);
+    *r = (Guarded){ 0 };
+}
+
+void guarded_writable(const Guarded *r, bool yes) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    int rights = yes ? PROT_READ | PROT_WRITE : PROT_READ;
+    must(!mprotect((char *)r->map + page, r->mapped - 2 * page, rights), "mprotect", "refused");
+}
+
+/* }{== Instances ========================================================= */
+
+void instance_open(Instance *r, const Compiled *c, int64_t tokens, int workers) {
+    *r = (Instance){ .c = c, .workers = workers };
+    strata_setup setup = { .struct_size = sizeof setup, .workers = workers };
+    if (workers > 1) {
+        r->pool = strata_pool_new(workers);
+        must(r->pool != NULL, "strata_pool_new", "no threads");
+        setup.par_for = strata_par_for;
+        setup.pool = r->pool;
+    }
+    guarded_open(&r->ctx, (size_t)c->model->ctx_bytes);
+    guarded_open(&r->weights, (size_t)c->model->weights_bytes);
+    guarded_open(&r->train, (size_t)c->model->train_bytes);
+    instance_arena(r, tokens);
+    must(!c->api.init(r->ctx.at, r->ctx.size, &setup), "init", c->api.message(r->ctx.at));
+}
+
+void instance_arena(Instance *r, int64_t tokens) {
+    guarded_close(&r->arena);
+    guarded_open(&r->arena, r->c->api.arena_bytes(tokens, r->workers));
+}
+
+void instance_close(Instance *r) {
+    guarded_close(&r->ctx), guarded_close(&r->weights), guarded_close(&r->train), guarded_close(&r->arena);
+    if (r->pool) strata_pool_free(r->pool);
+}
+
+static const strata_tensor *find_tensor(const Compiled *c, const char *name) {
+    const strata_tensor *t = strata_tensors(c->model);
+    for (int i = 0; i < c->model->tensors; i++)
+        if (!strcmp(strata_string(c->model, t[i].name), name)) return &t[i];
+    must(false, name, "is not in the object's tensor table");
+    return NULL;
+}
+
+float *instance_weight(Instance *r, const char *name, int64_t *count) {
+    const strata_tensor *t = find_tensor(r->c, name);
+    if (count) *count = t->count;
+    return (float *)r->weights.at + t->weight;
+}
+
+float *instance_gradient(const Instance *r, const char *name) {
+    return (float *)r->train.at + find_tensor(r->c, name)->gradient;
+}
+
+void instance_weights(Instance *r, const Case *values) {
+    guarded_writable(&r->weights, true);
+    for (int i = 0; i < values->g->nparam; i++) {
+        int64_t count;
+        float *to = instance_weight(r, values->g->param[i].node->attr.name, &count);
+        must(count == shape_count(&values->g->param[i].node->shape), values->g->param[i].node->attr.name, "has another size");
+        for (int64_t k = 0; k < count; k++) to[k] = (float)values->value[i][k];
+    }
+    guarded_writable(&r->weights, false);
+}
+
+/* }{== Expected values =================================================== */
+
+Case *compiled_case(Graph *g, uint64_t seed, int64_t batch, int64_t time, int vocab) {
+    Case *c = case_new(g, seed, batch, time, vocab, -1, 1);
+    for (int i = 0; i < g->nparam; i++) {
+        const Shape *s = &g->param[i].node->shape;
+        double scale = s->rank < 2 ? 1 : sqrt(3.0 / (double)s->dim[s->rank - 1]);
+        for (int64_t k = 0; k < shape_count(s); k++) c->value[i][k] = (float)(scale * c->value[i][k]);
+    }
+    return c;
+}
+
+void expected_open(Expected *e, const Case *c, const OpInfo *rules) {
+    static const char *const outputs[] = { "logits", "nll", "cross_entropy", "loss", NULL };
+    EvalInput in = case_input(c);
+    e->g = graph_extract(c->g, outputs);
+    pass_gradient_rules(e->g, rules);
+    e->ev = eval_new(e->g, &in);
+}
+
+void expected_close(Expected *e) {
+    eval_free(e->ev);
+    graph_free(e->g);
+}
+
+static const double *expected(const Expected *e, const char *output) {
+    const Node *n = graph_find(e->g, output);
+    return n ? eval_value(e->ev, n) : NULL;
+}
+
+/* }{== Comparing ========================================================= */
+
+static double largest(const double *x, int64_t count) {
+    double most = 0;
+    for (int64_t i = 0; x && i < count; i++) most = fmax(most, fabs(x[i]));
+    return most;
+}
+
+/* 'want' NULL: zeros */
+static bool close_to(const char *what, const float *got, const double *want, int64_t count, double allowed, char *why,
+                     size_t size) {
+    for (int64_t i = 0; i < count; i++) {
+        double w = want ? want[i] : 0;
+        if (fabs(got[i] - w) <= allowed) continue;
+        snprintf(why, size, "%s: element %lld of %lld is %.9g, expected %.9g, within %.1e", what, (long long)i,
+                 (long long)count, got[i], w, allowed);
+        return false;
+    }
+    return true;
+}
+
+static bool logits_agree(Instance *r, const Case *c, const Expected *e, char *why, size_t size) {
+    const strata_api *a = &r->c->api;
+    int64_t count = c->batch * c->time * r->c->model->vocab;
+    const double *want = expected(e, "logits");
+    Guarded out;
+    guarded_open(&out, (size_t)count * sizeof(float));
+    int status = a->logits(r->ctx.at, r->weights.at, r->arena.at, c->tokens, c->batch, c->time, out.at);
+    if (status) snprintf(why, size, "logits: %s", a->message(r->ctx.at));
+    bool good = !status && close_to("logits", out.at, want, count, 3e-5 * largest(want, count), why, size);
+    guarded_close(&out);
+    return good;
+}
+
+static bool loss_agrees(const char *what, const strata_loss *got, const Expected *e, char *why, size_t size) {
+    double loss = *expected(e, "loss"), nll = *expected(e, "cross_entropy");
+    if (fabs(got->loss - loss) <= 3e-5 * fmax(1, fabs(loss)) && fabs(got->cross_entropy - nll) <= 3e-5 * fmax(1, fabs(nll)))
+        return true;
+    snprintf(why, size, "%s: loss %.9g and cross entropy %.9g, expected %.9g and %.9g", what, got->loss, got->cross_entropy,
+             loss, nll);
+    return false;
+}
+
+static bool losses_agree(Instance *r, const Case *c, const Expected *e, char *why, size_t size) {
+    const strata_api *a = &r->c->api;
+    int64_t count = c->batch * c->time;
+    const double *want = expected(e, "nll");
+    strata_loss loss = { .struct_size = sizeof loss };
+    Guarded nll;
+    guarded_open(&nll, (size_t)count * sizeof(float));
+    int status = a->loss(r->ctx.at, r->weights.at, r->arena.at, c->tokens, c->targets, c->batch, c->time, nll.at, &loss);
+    if (status) snprintf(why, size, "loss: %s", a->message(r->ctx.at));
+    bool good = !status && close_to("nll", nll.at, want, count, 3e-5 * fmax(1, largest(want, count)), why, size)
+        && loss_agrees("loss", &loss, e, why, size);
+    guarded_close(&nll);
+    return good;
+}
+
+static const double *expected_gradient(const Expected *e, const Node *param) {
+    char output[600];
+    snprintf(output, sizeof output, "grad.%s", param->attr.name);
+    return expected(e, output);
+}
+
+static bool gradients_agree(Instance *r, const Case *c, const Expected *e, char *why, size_t size) {
+    const strata_api *a = &r->c->api;
+    strata_loss loss = { .struct_size = sizeof loss };
+    int status = a->forward_backward(r->ctx.at, r->weights.at, r->train.at, r->arena.at, c->tokens, c->targets, c->batch,
+                                     c->time, 1, 0, NULL, NULL, &loss);
+    if (status) return snprintf(why, size, "forward_backward: %s", a->message(r->ctx.at)), false;
+    if (!loss_agrees("forward_backward", &loss, e, why, size)) return false;
+    double most = 0;
+    for (int i = 0; i < c->g->nparam; i++) {
+        const Node *p = c->g->param[i].node;
+        most = fmax(most, largest(expected_gradient(e, p), shape_count(&p->shape)));
+    }
+    for (int i = 0; i < c->g->nparam; i++) {
+        const Node *p = c->g->param[i].node;
+        const double *want = expected_gradient(e, p);
+        char what[600];
+        int64_t count = shape_count(&p->shape);
+        snprintf(what, sizeof what, "gradient of %s", p->attr.name);
+        double allowed = 5e-4 * fmax(largest(want, count), 1e-3 * most);
+        if (!close_to(what, instance_gradient(r, p->attr.name), want, count, allowed, why, size)) return false;
+    }
+    return true;
+}
+
+bool compiled_agrees(Instance *r, const Case *c, const Expected *e, char *why, size_t size) {
+    return logits_agree(r, c, e, why, size) && losses_agree(r, c, e, why, size) && gradients_agree(r, c, e, why, size);
+}
+
+static bool extent_agrees(const Compiled *m, Graph *g, uint64_t seed, Extent x, char *why, size_t size) {
+    char inner[512];
+    Case *c = compiled_case(g, seed, x.batch, x.time, m->model->vocab);
+    Expected e;
+    Instance r;
+    expected_open(&e, c, op_info);
+    instance_open(&r, m, x.batch * x.time, 1);
+    instance_weights(&r, c);
+    bool good = compiled_agrees(&r, c, &e, inner, sizeof inner);
+    if (!good) snprintf(why, size, "batch %lld, time %lld: %s", (long long)x.batch, (long long)x.time, inner);
+    instance_close(&r);
+    expected_close(&e);
+    case_free(c);
+    return good;
+}
+
+bool graph_agrees(Graph *g, uint64_t seed, const CodegenOptions *o, const Extent *extent, char *why, size_t size) {
+    int64_t context = 1;
+    for (const Extent *x = extent; x->batch; x++) context = x->time > context ? x->time : context;
+    ModelInfo info = compiled_info(g, context);
+    Compiled c;
+    bool good = true;
+    compiled_open(&c, g, &info, o);
+    for (const Extent *x = extent; good && x->batch; x++) good = extent_agrees(&c, g, seed, *x, why, size);
+    compiled_close(&c);
+    graph_free(g);
+    return good;
+}
+
+/* }{== Processes ========================================================= */
+
+int apart(int (*fn)(void *arg), void *arg) {
+    int how = 0;
+    fflush(NULL);
+    pid_t child = fork();
+    must(child >= 0, "fork", "refused");
+    if (child == 0) {
+        static const int signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
+        for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) signal(signals[i], SIG_DFL);
+        alarm(300);
+        int status = fn(arg);
+        fflush(NULL);
+        _exit(status);
+    }
+    must(waitpid(child, &how, 0) == child, "waitpid", "refused");
+    return WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
+}
+
+/* }======================================================================= */

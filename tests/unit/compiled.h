@@ -1,0 +1,74 @@
+/*
+** A graph as a loaded library, beside the float64 interpreter that says what
+** it must compute.  The five regions end right before a page that nobody may
+** touch, the arena starts as NaNs, and the weights are read-only but for an
+** update: a stray access is a signal, a value read before it is written shows.
+** What may end in a signal or in bug() runs in a process of its own (apart);
+** nothing here asserts with cmocka, which would jump out of it: it aborts.
+*/
+#ifndef TESTS_COMPILED_H
+#define TESTS_COMPILED_H
+
+#include "codegen.h"
+#include "numeric.h"
+
+typedef struct Compiled {
+    void *library;
+    strata_api api;
+    const strata_model *model;
+    size_t size;                        /* of the object */
+} Compiled;
+
+/* Compiles a graph with outputs "logits", "nll", "cross_entropy" and "loss",
+** links it and loads it. */
+void compiled_open(Compiled *c, const Graph *g, const ModelInfo *info, const CodegenOptions *o);
+void compiled_close(Compiled *c);
+/* What the descriptor says of a graph that no spec made. */
+ModelInfo compiled_info(const Graph *g, int64_t context);
+
+/* Processors that this machine can run code for: "x86-64-v2", ..., NULL. */
+const char *const *compiled_cpus(void);
+
+/* Memory between two pages that must not be touched. */
+typedef struct Guarded { void *at; size_t size; void *map; size_t mapped; } Guarded;
+void guarded_open(Guarded *r, size_t size);           /* filled with NaNs */
+void guarded_close(Guarded *r);
+void guarded_writable(const Guarded *r, bool yes);
+
+/* A compiled model's context and regions, for calls of at most 'tokens' tokens. */
+typedef struct Instance {
+    const Compiled *c;
+    Guarded ctx, weights, train, arena;
+    struct strata_pool *pool;           /* NULL: one worker, serial */
+    int workers;
+} Instance;
+
+void instance_open(Instance *r, const Compiled *c, int64_t tokens, int workers);
+void instance_close(Instance *r);
+void instance_arena(Instance *r, int64_t tokens);   /* a fresh one, exactly as large as said */
+void instance_weights(Instance *r, const Case *values);
+float *instance_weight(Instance *r, const char *name, int64_t *count);     /* aborts if there is none */
+float *instance_gradient(const Instance *r, const char *name);
+
+/* A case for a graph of a model: matrices are scaled so that values keep their size. */
+Case *compiled_case(Graph *g, uint64_t seed, int64_t batch, int64_t time, int vocab);
+
+/* What the interpreter computes for a case: logits, losses and gradients; these
+** by 'rules' (op_info, or a copy changed on purpose). */
+typedef struct Expected { Graph *g; Eval *ev; } Expected;
+void expected_open(Expected *e, const Case *c, const OpInfo *rules);
+void expected_close(Expected *e);
+
+/* Runs logits, loss and forward_backward on the case.  True if all agree; else
+** what does not, in one line. */
+bool compiled_agrees(Instance *r, const Case *c, const Expected *e, char *why, size_t size);
+
+/* All of it for one graph, which it frees, and one (batch, time) after another, up to
+** batch 0.  True, or false with a line in 'why'. */
+typedef struct Extent { int64_t batch, time; } Extent;
+bool graph_agrees(Graph *g, uint64_t seed, const CodegenOptions *o, const Extent *extent, char *why, size_t size);
+
+/* fn(arg) in a process of its own; its status, or 128 + the signal that ended it. */
+int apart(int (*fn)(void *arg), void *arg);
+
+#endif
