@@ -3,7 +3,6 @@
 #include "spec.h"
 
 #include <stdio.h>
-#include <string.h>
 
 static void print_model(const Model *m) {
     printf("%s: %lld layers, %lld sublayers, dim %lld, context %lld, vocabulary %lld, residual %s\n", m->name, (long long)m->layers,
@@ -12,19 +11,15 @@ static void print_model(const Model *m) {
     for (int i = 0; i < m->nnote; i++) printf("note: %s\n", m->note[i]);
 }
 
-int command_check(int argc, char **argv) {
-    if (argc == 2 && !strcmp(argv[1], "--help")) {
-        printf("usage: strata check SPEC\n\nReads a spec, builds its graph, prints what it is.  Exit status as strata build.\n");
-        return 0;
-    }
-    if (argc != 2 || argv[1][0] == '-') {
-        fprintf(stderr, "error: strata check: expected one spec, found %s\n", argc < 2 ? "none" : argv[argc - 1]);
-        return 2;
-    }
+int command_check(int argc, char **argv, Error *e) {
+    if (argc < 2) return error_set(e, STATUS_USAGE, "strata check: expected a spec, found nothing");
+    for (int i = 1; i < argc; i++)
+        if (argv[i][0] == '-' && argv[i][1]) return error_set(e, STATUS_USAGE, "strata check: unknown option '%s'", argv[i]);
+    if (argc > 2) return error_set(e, STATUS_USAGE, "strata check: expected one spec, found '%s' too", argv[2]);
     SpecError error;
     Model *m = spec_load(argv[1], NULL, &error);
-    if (!m) return fprintf(stderr, "%s\n", error.message), error.status;
+    if (!m) return error_taken(e, error.status, error.message);
     print_model(m);
     spec_free(m);
-    return 0;
+    return STATUS_OK;
 }

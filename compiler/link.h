@@ -3,7 +3,10 @@
 
 #include "build.h"
 
-/* Makes a program, archive or shared library of an object; exit status. */
-int link_output(const BuildOptions *o, const char *object, const char *result);
+#include <signal.h>
+
+/* Makes a program, archive or shared library of an object, with the system's cc and ar;
+** 'mask' is the signal mask for them. */
+int link_output(const BuildOptions *o, const char *object, const char *result, const sigset_t *mask, Error *e);
 
 #endif

@@ -11,7 +11,7 @@
 **            independent (save, restore, fork with memcpy)
 **   ARENA    scratch, one a concurrent call; contents are not kept
 **   TRAIN    gradients, then the two moments of AdamW, in the order of
-**            finality: 3 * P_PARAMETERS floats
+**            finality: 3 * P_GRADIENTS floats (tensors start on cache lines)
 **   CTX      control block: one a thread of calls; holds the last error's text
 ** All are aligned to STRATA_ALIGN bytes.  Every function returns a status.
 */
@@ -135,7 +135,8 @@ typedef struct strata_model {
     double warmup, decay, min_lr;
     uint64_t seed;
     int64_t chunk;                  /* tokens a task */
-    int64_t reserved[8];
+    int64_t gradients;              /* floats in each third of TRAIN, padding included */
+    int64_t reserved[7];
 } strata_model;
 
 #define strata_string(m, at)  ((const char *)(m) + (at))

@@ -25,9 +25,9 @@ static int train_step(Bench *b, void *ctx, int64_t step, Error *e)
                                                            b->targets, b->batch, b->length, 1.0f, 0, NULL, NULL, &loss),
                                "forward_backward", e);
     if (!status)
-        status = session_check(s, s->api->sum_squares(ctx, s->train.at, 0, m->parameters, &squares), "sum_squares", e);
+        status = session_check(s, s->api->sum_squares(ctx, s->train.at, 0, m->gradients, &squares), "sum_squares", e);
     if (!status)
-        status = session_check(s, s->api->update(ctx, s->weights.at, s->train.at, 0, m->parameters, &how), "update", e);
+        status = session_check(s, s->api->update(ctx, s->weights.at, s->train.at, 0, m->gradients, &how), "update", e);
     return status;
 }
 

@@ -228,7 +228,7 @@ static int read_moment(const CheckpointFile *f, const strata_model *m, const cha
 
 int checkpoint_read(const CheckpointFile *f, const strata_model *m, float *weights, float *train, Error *e) {
     int status = weights_read(m, &f->file, weights, e);
-    if (!status) status = read_moment(f, m, "optimizer.m.", train + m->parameters, e);
-    if (!status) status = read_moment(f, m, "optimizer.v.", train + 2 * m->parameters, e);
+    if (!status) status = read_moment(f, m, "optimizer.m.", train + m->gradients, e);
+    if (!status) status = read_moment(f, m, "optimizer.v.", train + 2 * m->gradients, e);
     return status;
 }

@@ -93,7 +93,9 @@ int program_weights(const Program *p, Session *s, Tokenizer *tokenizer, Error *e
         status = safetensors_open(&f, option(p, OPTION_WEIGHTS)->text, e);
     if (status)
         return status;
-    status = read_weights(p, s, &f, tokenizer, e);
+    status = safetensors_verify(&f, NULL, e);
+    if (!status)
+        status = read_weights(p, s, &f, tokenizer, e);
     safetensors_close(&f);
     return status;
 }

@@ -27,13 +27,20 @@ static void hold_signals(void)
     sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
+/* nohup: a terminal that goes away is to be survived. */
+static bool survives_hangup(void)
+{
+    struct sigaction how;
+    return sigaction(SIGHUP, NULL, &how) == 0 && how.sa_handler == SIG_IGN;
+}
+
 /* The signal that asks to stop, or 0. */
 static int stop_signal(void)
 {
     sigset_t pending;
     sigpending(&pending);
     for (int i = 0; i < 3; i++)
-        if (sigismember(&pending, stops[i]) == 1)
+        if (sigismember(&pending, stops[i]) == 1 && !(stops[i] == SIGHUP && survives_hangup()))
             return stops[i];
     return 0;
 }
@@ -63,7 +70,7 @@ static bool find_not_finite(const Run *r, const char **name, const char **what, 
         *what = "";
         for (int part = 0; *index < 0 && part < 3; part++) {
             *what = thirds[part];
-            *index = not_finite(train + part * m->parameters + t->gradient, t->count);
+            *index = not_finite(train + part * m->gradients + t->gradient, t->count);
         }
         if (*index >= 0)
             return true;
@@ -115,7 +122,7 @@ static int update(Run *r, const TrainStep *x, Error *e)
                          .weight_decay = m->weight_decay, .grad_scale = 1, .step = x->step };
     if (m->clip > 0)
         how.grad_scale = fmin(1, m->clip / (x->grad_norm + 1e-6));
-    return session_check(s, s->api->update(s->ctx.at, s->weights.at, s->train.at, 0, m->parameters, &how), "update", e);
+    return session_check(s, s->api->update(s->ctx.at, s->weights.at, s->train.at, 0, m->gradients, &how), "update", e);
 }
 
 static int train_step(Run *r, TrainStep *x, Error *e)
@@ -128,7 +135,7 @@ static int train_step(Run *r, TrainStep *x, Error *e)
     if (!status && !isfinite(x->loss))
         return diverged(r, x->step, "loss", x->loss, e);
     if (!status)
-        status = session_check(s, s->api->sum_squares(s->ctx.at, s->train.at, 0, s->m->parameters, &squares),
+        status = session_check(s, s->api->sum_squares(s->ctx.at, s->train.at, 0, s->m->gradients, &squares),
                                "sum_squares", e);
     if (!status && !isfinite(squares))
         return diverged(r, x->step, "gradient", squares, e);

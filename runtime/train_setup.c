@@ -157,6 +157,8 @@ static int start_fresh(Run *r, Error *e)
     Safetensors f = { 0 };
     run_settings(r->p, NULL, &r->state);
     int status = init ? safetensors_open(&f, init, e) : STATUS_OK;
+    if (!status && init)
+        status = safetensors_verify(&f, NULL, e);
     if (!status)
         status = read_texts(r, init ? &f : NULL, e);
     if (!status)

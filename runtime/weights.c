@@ -141,7 +141,7 @@ int weights_list(TensorList *l, const strata_model *m, const char *prefix, const
 int weights_list_train(TensorList *l, const strata_model *m, const char *prefix, const float *train, int part,
                        Error *e) {
     const strata_tensor *t = strata_tensors(m);
-    const float *third = train + part * m->parameters;
+    const float *third = train + part * m->gradients;
     int status = STATUS_OK;
     for (int32_t k = 0; !status && k < m->tensors; k++, t++)
         status = tensors_add(l, prefix, strata_string(m, t->name), DTYPE_F32, t->rank, t->shape, third + t->gradient, e);

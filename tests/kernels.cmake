@@ -9,7 +9,7 @@ set(KERNEL_SETS sse avx2 avx2_wide avx512)
 set(KERNEL_FOLDER ${PROJECT_SOURCE_DIR}/compiler/codegen/kernels)
 # All but the parts of a whole model, which need its tables.
 file(GLOB KERNEL_SOURCES CONFIGURE_DEPENDS ${KERNEL_FOLDER}/*.c unit/native/*.c)
-list(FILTER KERNEL_SOURCES EXCLUDE REGEX "kernels/(cpu|driver|entry|start)\\.c$")
+list(FILTER KERNEL_SOURCES EXCLUDE REGEX "kernels/(cpu|driver|entry|guard|start)\\.c$")
 file(GLOB KERNEL_HEADERS CONFIGURE_DEPENDS ${KERNEL_FOLDER}/*.h)
 
 function(kernel_options SET)

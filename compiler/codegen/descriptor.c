@@ -69,6 +69,7 @@ static void set_sizes(strata_model *m, const Tables *t) {
         local = p->local_floats > local ? p->local_floats : local;
     }
     m->weights_bytes = 4 * t->weights;
+    m->gradients = m->training ? c->gradients : 0;
     m->train_bytes = m->training ? 12 * c->gradients : 0;
     m->ctx_bytes = 4096 + 4 * c->table_floats;
     m->arena_per_token = 4 * (token + 8 * (1 + c->caches_at_once) + granule / c->granule);

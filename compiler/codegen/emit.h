@@ -22,6 +22,7 @@ typedef struct Emit {
     LLVMTypeRef f32, f64, i32, i64, i1, i8, ptr, void_;
     int lanes;                  /* floats in a vector register */
     bool fma;                   /* the target has fused multiply-add */
+    bool check;                 /* row kernels test what they access */
 } Emit;
 
 typedef struct Loop { V i; LLVMBasicBlockRef head, body, exit; V next; } Loop;

@@ -64,10 +64,10 @@ static void prototypes(const char *p, FILE *f) {
 static void table(const char *p, FILE *f) {
     static const char *const name[] = { "model", "init", "state_bytes", "arena_bytes", "state_init", "prefill", "decode", "logits",
                                         "forward_backward", "sum_squares", "update", "loss", "message" };
-    fprintf(f, "\n/* The same functions as a table. */\nstatic inline strata_api %s_api(void) {\n    strata_api a = { 0 };\n"
+    fprintf(f, "\n/* The same functions as a table. */\nstatic inline strata_api %s_api(void) {\n    strata_api a;\n"
                "    a.struct_size = sizeof a;\n    a.strerror_ = %s_strerror;\n", p, p);
     for (size_t i = 0; i < sizeof name / sizeof *name; i++) fprintf(f, "    a.%s = %s_%s;\n", name[i], p, name[i]);
-    fprintf(f, "    return a;\n}\n");
+    fprintf(f, "    for (int i = 0; i < 8; i++) a.reserved[i] = NULL;\n    return a;\n}\n");
 }
 
 void codegen_header(const Code *c, const ModelInfo *info, const char *prefix, FILE *f) {

@@ -184,6 +184,8 @@ static void define_tables(Emit *e, const Tables *t, const void *model, size_t si
     define_bytes(e, "k_waves", t->wave.data, (size_t)t->wave.n * sizeof(Wave));
     define_bytes(e, "k_caches", t->cache.data, (size_t)t->cache.n * sizeof(Cache));
     define_bytes(e, "k_frequencies", t->frequency.data, (size_t)t->frequency.n * sizeof(double));
+    define_bytes(e, "k_regions", t->region.data, (size_t)t->region.n * sizeof(Region));
+    define_bytes(e, "k_reaches", t->reach.data, (size_t)t->reach.n * sizeof(Reach));
     define_bytes(e, "k_model", model, size);
 }
 
@@ -238,8 +240,8 @@ static void verify_module(Emit *e) {
 ** is left is inlining, scalar clean-up and moving invariants out of loops. */
 static void optimise(Emit *e, LLVMTargetMachineRef tm, int level) {
     const char *passes = level == 0 ? "globaldce"
-        : "globaldce,cgscc(inline),globaldce,function(sroa,early-cse<memssa>,instcombine,simplifycfg,"
-          "loop-mssa(licm),early-cse<memssa>,instcombine,simplifycfg,dce)";
+        : "globaldce,cgscc(inline),globaldce,function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,"
+          "loop-mssa(licm),early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,dce),globaldce";
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
     LLVMErrorRef error = LLVMRunPasses(e->mod, passes, tm, options);
     LLVMDisposePassBuilderOptions(options);
@@ -294,6 +296,7 @@ int codegen_compile(const Graph *g, const ModelInfo *info, const CodegenOptions 
     set_options();
     Emit e;
     open_emit(&e, l, tm);
+    e.check = o->check;
     Tables t = { .info = info, .emit = &e, .lanes = l->lanes };
     t.constants.cpu[0] = l->bits;
     snprintf(out->cpu, sizeof out->cpu, "%s", l->cpu);

@@ -27,7 +27,7 @@ void *list_add(List *l, size_t size) {
 
 /* == Plans ================================================================== */
 
-static Plan *plan_program(const Graph *g, const char *const *outputs, bool reuse) {
+static Plan *plan_program(const Graph *g, const char *const *outputs, bool check) {
     Graph *own = graph_extract(g, outputs);
     own = pass_simplify(own);
     graph_verify(own);
@@ -36,11 +36,12 @@ static Plan *plan_program(const Graph *g, const char *const *outputs, bool reuse
     own = pass_expand(own);
     graph_verify(own);
     Plan *p = pass_schedule(own);
-    pass_memory(p, reuse);
+    p->guarded = check;
+    pass_memory(p, !check);
     return p;
 }
 
-static Plan *plan_training(const Graph *g, bool reuse) {
+static Plan *plan_training(const Graph *g, bool check) {
     bool terms = graph_find(g, "loss") != graph_find(g, "cross_entropy");
     Graph *own = graph_extract(g, (const char *const[]){ "nll", "loss", NULL });
     pass_gradient(own);
@@ -48,7 +49,7 @@ static Plan *plan_training(const Graph *g, bool reuse) {
     int n = 0;
     for (int i = 0; i < own->nout; i++)
         if (terms || strcmp(own->out[i].name, "loss")) name[n++] = own->out[i].name;
-    Plan *p = plan_program(own, name, reuse);
+    Plan *p = plan_program(own, name, check);
     free(name);
     graph_free(own);
     return p;
@@ -288,7 +289,7 @@ static int row_number(Tables *t, Rows *r) {
     return t->row.n - 1;
 }
 
-static void add_step(Tables *t, Plan *p, int step, RowsShared shared, bool caches, bool training) {
+static void add_step(Tables *t, Plan *p, const Program *out, int step, RowsShared shared, bool caches, bool training) {
     const Step *s = &p->step[step];
     int at = t->action.n;
     Action a = { .ref = t->ref.n, .profile = -1 };
@@ -303,14 +304,9 @@ static void add_step(Tables *t, Plan *p, int step, RowsShared shared, bool cache
         for (int i = 0; i < rows->noperand; i++) add_ref(t, &a, rows->operand[i].ref);
         if (a.refs > 1024) bug(s->node[0], "makes a kernel of %d operands, more than 1024", a.refs);
     }
+    if (t->constants.check) regions_reach(t, out, &a, rows);
     a.profile = cost_add(t, p, rows, step, a.kernel, training);
     LIST(t->action, Action, at) = a;
-    if (getenv("STRATA_DUMP")) {
-        fprintf(stderr, "ph %d step %d what %d kernel %d n %lld %lld:", s->phase, step, a.what, a.kernel, (long long)a.n[0], (long long)a.n[1]);
-        for (int i = 0; i < a.refs; i++) fprintf(stderr, " %d/%d@%lld", LIST(t->ref, Ref, a.ref + i).area, LIST(t->ref, Ref, a.ref + i).stride, (long long)LIST(t->ref, Ref, a.ref + i).offset);
-        if (s->anchor) fprintf(stderr, " %s", op_info[s->anchor->op].name);
-        fputc('\n', stderr);
-    }
 }
 
 /* Gradients whose last piece was added in a phase, as a range. */
@@ -333,12 +329,13 @@ static void add_program(Tables *t, Plan *p, int which, bool training) {
     *out = (Program){ .phase = t->stage.n, .phases = p->nphase, .token_floats = p->token_floats,
                       .local_floats = p->local_floats, .granule_floats = p->granule_floats,
                       .constant_floats = p->constant_floats };
+    if (t->constants.check) regions_add(t, p, out);
     for (int i = 0; i < p->nphase; i++) {
         Stage s = { t->action.n, p->phase[i].count, p->phase[i].global, 0, 0, 0 };
         if (training) set_final(t, i, &s);
         int attention = 0;
         for (int k = 0; k < p->phase[i].count; k++) {
-            add_step(t, p, p->phase[i].first + k, shared, which == PROGRAM_LOGITS, training);
+            add_step(t, p, out, p->phase[i].first + k, shared, which == PROGRAM_LOGITS, training);
             attention += LIST(t->action, Action, t->action.n - 1).what == DO_ATTENTION;
         }
         if (attention > t->constants.caches_at_once) t->constants.caches_at_once = attention;
@@ -351,18 +348,18 @@ static void add_program(Tables *t, Plan *p, int which, bool training) {
 
 void tables_build(Tables *t, const Graph *g, const CodegenOptions *o) {
     bool terms = graph_find(g, "loss") != graph_find(g, "cross_entropy");
-    Plan *training = o->inference ? NULL : plan_training(g, !o->check);
+    Plan *training = o->inference ? NULL : plan_training(g, o->check);
     t->inference = o->inference;
     t->constants.chunk = CHUNK;
     t->constants.granule = GRANULE;
     t->constants.check = o->check;
     t->constants.max_head = 1;
     place_params(t, g, training);
-    Plan *logits = plan_program(g, (const char *const[]){ "logits", NULL }, !o->check);
+    Plan *logits = plan_program(g, (const char *const[]){ "logits", NULL }, o->check);
     add_program(t, logits, PROGRAM_LOGITS, false);
     graph_free(logits->g);
     const char *const with_terms[] = { "nll", "loss", NULL }, *const without[] = { "nll", NULL };
-    Plan *loss = plan_program(g, terms ? with_terms : without, !o->check);
+    Plan *loss = plan_program(g, terms ? with_terms : without, o->check);
     add_program(t, loss, PROGRAM_LOSS, false);
     graph_free(loss->g);
     if (training) {
@@ -376,7 +373,8 @@ void tables_build(Tables *t, const Graph *g, const CodegenOptions *o) {
 void tables_free(Tables *t) {
     for (int i = 0; i < t->row.n; i++) free(LIST(t->row, RowKernel, i).identity), free(LIST(t->row, RowKernel, i).name);
     for (int i = 0; i < t->kernel.n; i++) free((char *)LIST(t->kernel, KernelInfo, i).name);
-    List *lists[] = { &t->stage, &t->action, &t->ref, &t->wave, &t->cache, &t->frequency, &t->kernel, &t->row };
+    List *lists[] = { &t->stage, &t->action, &t->ref, &t->wave, &t->cache, &t->frequency, &t->kernel, &t->row,
+                      &t->region, &t->reach };
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) free(lists[i]->data);
     free(t->param), free(t->param_at), free(t->param_phase);
 }

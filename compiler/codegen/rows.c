@@ -95,6 +95,16 @@ static void add_out(Rows *r, const Node *n, Ref ref, bool add) {
 }
 
 /* Results: buffers, gradients of parameters. */
+/* The step that adds this piece of a gradient: the one that computes it, or the
+** uniform step after the tasks that do. */
+static bool adds_here(const Rows *r, const Contribution *c) {
+    int step = r->p->step_of[c->node->id];
+    if (step == r->index) return true;
+    const Buffer *b = r->p->buffer[c->node->id];
+    return b && b->space == SPACE_CONSTANT && r->p->domain[c->node->id] == DOMAIN_GLOBAL
+        && r->p->step[step].phase == r->step->phase;
+}
+
 static void find_results(Rows *r) {
     for (int i = 0; i < r->step->n; i++) {
         const Node *n = r->step->node[i];
@@ -103,11 +113,7 @@ static void find_results(Rows *r) {
     if (r->step->kind != STEP_UNIFORM) return;
     for (int i = 0; i < r->p->npart; i++) {
         const Contribution *c = &r->p->part[i];
-        bool mine = in_step(r, c->node);
-        const Buffer *b = r->p->buffer[c->node->id];
-        if (!mine && b && b->space == SPACE_CONSTANT && r->p->domain[c->node->id] == DOMAIN_GLOBAL)
-            mine = r->p->step[r->p->step_of[c->node->id]].phase == r->step->phase;
-        if (!mine) continue;
+        if (!adds_here(r, c)) continue;
         visit(r, c->node);
         add_out(r, c->node, place_gradient(r->p, c->param), true);
     }
@@ -138,12 +144,23 @@ static bool is_view(const Node *n) {
     return class_of(n) == VIEW && n->op != OP_concat;
 }
 
+/* Some user sees it in another shape: by row-major position, so in memory. */
+static bool is_reshaped(const Rows *r, const Node *n) {
+    int v = r->slot[n->id];
+    for (int i = r->users[v]; i < r->users[v + 1]; i++) {
+        const Node *user = r->user[i];
+        if (user->op == OP_reshape && (!is_trivial(user) || is_reshaped(r, user))) return true;
+    }
+    return false;
+}
+
 /* A user needs the value in memory: to see it in another shape, by pointer, or
 ** for many elements each. */
 static bool must_store(const Rows *r, const Node *n, const Node *user) {
     if (user->op == OP_reshape && !is_trivial(user)) return true;
     if (rows_by_pointer(user)) return true;
     if (is_view(user)) {
+        if (user->op != OP_reshape && is_reshaped(r, user)) return false;       /* kept itself */
         int u = r->slot[user->id];
         for (int i = r->users[u]; i < r->users[u + 1]; i++)
             if (must_store(r, n, r->user[i])) return true;
@@ -166,15 +183,10 @@ static void decide(Rows *r, Value *v) {
     Class c = class_of(n);
     if (v->nout) v->stored = true;
     if (!v->here || v->stored) return;
-    if (n->op == OP_stack) {
-        bool reshaped = false;
-        int s = r->slot[n->id];
-        for (int i = r->users[s]; i < r->users[s + 1]; i++)
-            reshaped |= r->user[i]->op == OP_reshape && !is_trivial(r->user[i]);
-        v->stored = reshaped || !rows_by_pointer(n);
+    if (is_view(n)) {
+        v->stored = n->op != OP_reshape && (is_reshaped(r, n) || (n->op == OP_stack && !rows_by_pointer(n)));
         return;
     }
-    if (is_view(n)) return;
     v->stored = n->op == OP_concat || (c == REDUCE && (is_last_axis(n) || v->uses != 1))
         || (v->uses > 1 && cost(r, n, CHEAP + 1) > CHEAP) || any_must_store(r, n);
 }

@@ -8,7 +8,7 @@
 ** statements is loaded once.
 */
 #include "rows.h"
-#include "emit.h"
+#include "rows_check.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +35,7 @@ typedef struct Code {
     Memo *memo;
     int nmemo, memos;
     V *table;               /* by value: pointers to a long stack's rows */
+    Fence *fence;           /* --check builds: tests of what is accessed */
 } Code;
 
 static V eval(Code *c, const Node *n, At at);
@@ -89,9 +90,26 @@ static V position(Code *c, const Shape *s, At at, int64_t *step) {
 
 /* == Memory ================================================================= */
 
+/* An access is 'in' an operand, by number, or in the scratch, or tested already. */
+enum { TESTED = -1 };
+
+static int in_scratch(const Code *c) {
+    return c->r->noperand;
+}
+
+static void test(Code *c, int in, V address, int64_t floats, bool store) {
+    if (in != TESTED) fence_test(c->e, c->fence, in, address, floats, store);
+}
+
+/* Floats from the first lane to the last. */
+static int64_t span(const Code *c, int64_t step) {
+    return 1 + (c->lanes - 1) * step;
+}
+
 /* Lanes 'step' floats apart. */
-static V load_lanes(Code *c, V address, int64_t step) {
+static V load_lanes(Code *c, int in, V address, int64_t step) {
     Emit *e = c->e;
+    test(c, in, address, span(c, step), false);
     if (step == 0 || c->lanes == 1) return e_load(e, address, 1);
     if (step == 1) return e_load(e, address, c->lanes);
     V x = LLVMGetUndef(LLVMVectorType(e->f32, (unsigned)c->lanes));
@@ -99,8 +117,9 @@ static V load_lanes(Code *c, V address, int64_t step) {
     return x;
 }
 
-static void store_lanes(Code *c, V address, int64_t step, V x) {
+static void store_lanes(Code *c, int in, V address, int64_t step, V x) {
     Emit *e = c->e;
+    test(c, in, address, span(c, step), true);
     if (c->lanes == 1 || step == 0) {
         e_store(e, address, e_lane(e, x, 0));
     } else if (step == 1) {
@@ -112,14 +131,15 @@ static void store_lanes(Code *c, V address, int64_t step, V x) {
 }
 
 /* One lane a token: token rows 'stride' apart, none beyond the last. */
-static V load_tokens(Code *c, V base, V offset, int64_t stride) {
+static V load_tokens(Code *c, int operand, V offset, int64_t stride) {
     Emit *e = c->e;
     V x = LLVMGetUndef(LLVMVectorType(e->f32, (unsigned)c->lanes));
     V last = e_isub(e, c->end, e_i64(e, 1));
     for (int i = 0; i < c->lanes; i++) {
         V t = e_imin(e, e_iadd(e, c->t0, e_i64(e, i)), last);
-        V at = e_iadd(e, e_imul(e, t, e_i64(e, stride)), offset);
-        x = e_set_lane(e, x, e_load(e, e_at(e, base, at), 1), i);
+        V at = e_at(e, c->p[operand], e_iadd(e, e_imul(e, t, e_i64(e, stride)), offset));
+        if (i == 0 || i == c->lanes - 1) test(c, operand, at, 1, false);    /* the others are between */
+        x = e_set_lane(e, x, e_load(e, at, 1), i);
     }
     return x;
 }
@@ -128,26 +148,29 @@ static V load_operand(Code *c, int operand, const Node *n, V offset, int64_t ste
     Emit *e = c->e;
     int64_t stride = c->r->operand[operand].ref.stride;
     V base = c->p[operand];
-    if (n->shape.lead == LEAD_NONE) return load_lanes(c, e_at(e, base, offset), step);
-    if (c->mode == MODE_TOKENS) return load_tokens(c, base, offset, stride);
-    return load_lanes(c, e_at(e, base, e_iadd(e, e_imul(e, c->t, e_i64(e, stride)), offset)), step);
+    if (n->shape.lead == LEAD_NONE) return load_lanes(c, operand, e_at(e, base, offset), step);
+    if (c->mode == MODE_TOKENS) return load_tokens(c, operand, offset, stride);
+    return load_lanes(c, operand, e_at(e, base, e_iadd(e, e_imul(e, c->t, e_i64(e, stride)), offset)), step);
 }
 
-/* Row of a table by the token's position. */
+/* A row of the table at the position of token t; the positions are the next operand. */
+static V wave_address(Code *c, int operand, V t, V offset) {
+    Emit *e = c->e;
+    V position = e_at(e, c->p[operand + 1], t);
+    test(c, operand + 1, position, 1, false);
+    V row = e_imul(e, e_load_i32(e, position), e_i64(e, c->r->operand[operand].ref.stride));
+    return e_at(e, c->p[operand], e_iadd(e, row, offset));
+}
+
 static V load_wave(Code *c, int operand, V offset, int64_t step) {
     Emit *e = c->e;
-    V ld = e_i64(e, c->r->operand[operand].ref.stride);
-    V positions = c->p[operand + 1];
-    if (c->mode != MODE_TOKENS) {
-        V at = e_imul(e, e_load_i32(e, e_at(e, positions, c->t)), ld);
-        return load_lanes(c, e_at(e, c->p[operand], e_iadd(e, at, offset)), step);
-    }
+    if (c->mode != MODE_TOKENS) return load_lanes(c, operand, wave_address(c, operand, c->t, offset), step);
     V x = LLVMGetUndef(LLVMVectorType(e->f32, (unsigned)c->lanes));
     V last = e_isub(e, c->end, e_i64(e, 1));
     for (int i = 0; i < c->lanes; i++) {
-        V t = e_imin(e, e_iadd(e, c->t0, e_i64(e, i)), last);
-        V at = e_iadd(e, e_imul(e, e_load_i32(e, e_at(e, positions, t)), ld), offset);
-        x = e_set_lane(e, x, e_load(e, e_at(e, c->p[operand], at), 1), i);
+        V at = wave_address(c, operand, e_imin(e, e_iadd(e, c->t0, e_i64(e, i)), last), offset);
+        test(c, operand, at, 1, false);
+        x = e_set_lane(e, x, e_load(e, at, 1), i);
     }
     return x;
 }
@@ -177,7 +200,7 @@ static V load_value(Code *c, const Value *v, V offset, int64_t step) {
     }
     if (v->scratch >= 0) {
         V at = scratch_address(c, v, offset, &step);
-        return load_lanes(c, at, step);
+        return load_lanes(c, in_scratch(c), at, step);
     }
     if (!v->nout) bug(v->n, "is read but kept nowhere");
     return load_operand(c, v->out[0], v->n, offset, step);
@@ -273,7 +296,7 @@ static V combine(Code *c, const Node *n, V sum, const Node *x, At at) {
 
 static bool reads_stack(const Code *c, const Node *n) {
     const Value *v = rows_value(c->r, n);
-    if (!v->here || (v->stored && n->op != OP_stack)) return false;
+    if (!v || !v->here || (v->stored && n->op != OP_stack)) return false;
     if (rows_by_pointer(n)) return true;
     for (int i = 0; i < n->nin; i++)
         if (reads_stack(c, n->in[i])) return true;
@@ -328,8 +351,9 @@ static V eval_stack(Code *c, const Node *n, At at) {
     V at_row = LLVMBuildGEP2(e->b, e->ptr, c->table[id], &at.idx[0], 1, "");
     V row = LLVMBuildLoad2(e->b, e->ptr, at_row, "");
     int64_t step;
-    V offset = position(c, &n->in[0]->shape, in, &step);
-    return load_lanes(c, e_at(e, row, offset), step);
+    V address = e_at(e, row, position(c, &n->in[0]->shape, in, &step));
+    fence_test_row(e, c->fence, row, shape_count(&n->in[0]->shape), address, span(c, step));
+    return load_lanes(c, TESTED, address, step);
 }
 
 static V eval_view(Code *c, const Node *n, At at) {
@@ -389,8 +413,8 @@ static void write_out(Code *c, int op, const Node *n, V offset, int64_t step, V 
     V at = offset;
     if (n->shape.lead == LEAD_TOKENS) at = e_iadd(e, e_imul(e, c->t, e_i64(e, o->ref.stride)), offset);
     V address = e_at(e, c->p[op], at);
-    if (o->add) x = e_add(e, load_lanes(c, address, step), x);
-    store_lanes(c, address, step, x);
+    if (o->add) x = e_add(e, load_lanes(c, op, address, step), x);
+    store_lanes(c, op, address, step, x);
 }
 
 /* Element 'at' of value v is x: to scratch and to its results. */
@@ -402,10 +426,11 @@ static void write_value(Code *c, const Value *v, At at, V x) {
         V address = scratch_address(c, v, offset, &own);
         if (c->mode == MODE_TOKENS && !rows_small(v->n)) {
             x = e_splat(c->e, x, c->lanes);
+            test(c, in_scratch(c), address, span(c, own), true);
             for (int i = 0; i < c->lanes; i++)
                 e_store(c->e, e_at(c->e, address, e_i64(c->e, i * own)), e_lane(c->e, x, i));
         } else
-            store_lanes(c, address, own, x);
+            store_lanes(c, in_scratch(c), address, own, x);
     }
     bool flushed = v->here && rows_small(v->n) && v->n->shape.lead == LEAD_TOKENS;
     for (int i = 0; !flushed && i < v->nout; i++) write_out(c, v->out[i], v->n, offset, step, x);
@@ -427,9 +452,10 @@ static void add_partial_sum(Code *c, const Node *sum, At at) {
     V address = e_at(e, c->p[op], e_iadd(e, row, offset));
     if (c->mode == MODE_TOKENS) {
         x = e_sum_lanes(e, e_keep_lanes(e, e_splat(e, x, c->lanes), c->rows, e_f32(e, 0)));
+        test(c, op, address, 1, true);
         e_store(e, address, e_add(e, e_load(e, address, 1), x));
     } else
-        store_lanes(c, address, step, e_add(e, load_lanes(c, address, step), x));
+        store_lanes(c, op, address, step, e_add(e, load_lanes(c, op, address, step), x));
 }
 
 /* The piece's element goes to its place in the whole. */
@@ -605,8 +631,10 @@ static void fill_tables(Code *c) {
         for (int k = 0; k < v->n->nin; k++) {
             const Value *s = rows_value(c->r, plan_storage(v->n->in[k]));
             if (s->here && s->scratch < 0 && !s->nout) continue;
-            V at = e_i64(e, k);
-            LLVMBuildStore(e->b, row_pointer(c, v->n->in[k]), LLVMBuildGEP2(e->b, e->ptr, c->table[i], &at, 1, ""));
+            V at = e_i64(e, k), row = row_pointer(c, v->n->in[k]);
+            int in = s->here && s->scratch >= 0 ? in_scratch(c) : s->here ? s->out[0] : s->operand;
+            test(c, in, row, shape_count(&v->n->in[k]->shape), false);
+            LLVMBuildStore(e->b, row, LLVMBuildGEP2(e->b, e->ptr, c->table[i], &at, 1, ""));
         }
     }
 }
@@ -646,7 +674,9 @@ static void flush_small(Code *c) {
         c->t = e_iadd(e, c->t0, rows.i);
         Loop l = e_loop(e, e_i64(e, 0), e_i64(e, shape_count(&v->n->shape)), 1);
         int64_t step = 0;
-        V x = e_load(e, scratch_address(c, v, l.i, &step), 1);
+        V at = scratch_address(c, v, l.i, &step);
+        test(c, in_scratch(c), at, 1, false);
+        V x = e_load(e, at, 1);
         for (int k = 0; k < v->nout; k++) write_out(c, v->out[k], v->n, l.i, 0, x);
         e_end(e, l);
         e_end(e, rows);
@@ -667,7 +697,9 @@ static void clear_partials(Code *c) {
         if (o->ref.area != AREA_GRANULE) continue;
         V row = e_at(e, c->p[i], e_imul(e, granule, e_i64(e, o->ref.stride)));
         Loop l = e_loop(e, e_i64(e, 0), e_i64(e, o->ref.stride), 1);
-        e_store(e, e_at(e, row, l.i), e_f32(e, 0));
+        V at = e_at(e, row, l.i);
+        test(c, i, at, 1, true);
+        e_store(e, at, e_f32(e, 0));
         e_end(e, l);
     }
     e_endif(e, after);
@@ -696,9 +728,11 @@ void rows_emit(Emit *e, const Rows *r, const char *name) {
     c.end = e_iadd(e, c.first, LLVMGetParam(fn, 2));
     c.scratch = LLVMGetParam(fn, 3);
     for (int i = 0; i < r->noperand; i++) c.p[i] = e_pointer(e, LLVMGetParam(fn, 0), i);
+    c.fence = fence_open(e, LLVMGetParam(fn, 0), r->noperand, c.scratch, r->scratch);
     for (int i = 0; i < r->ngroup; i++)
         if (r->group[i].mode == MODE_UNIFORM) emit_group(&c, &r->group[i]);
     if (r->step->kind == STEP_ROW) emit_tiles(&c);
     e_return(e);
+    fence_close(e, c.fence);
     free(c.p), free(c.table), free(c.memo);
 }

@@ -16,6 +16,7 @@ typedef struct Tables {
     const ModelInfo *info;
     Program program[PROGRAMS];
     List stage, action, ref, wave, cache, frequency, kernel, row;
+    List region, reach;         /* --check builds */
     Constants constants;
     const char **param;         /* in the order of weights and gradients */
     int64_t *param_at;
@@ -36,6 +37,11 @@ void tables_build(Tables *t, const Graph *g, const CodegenOptions *o);
 void tables_free(Tables *t);
 /* The descriptor and its tables as bytes. */
 void *tables_descriptor(const Tables *t, const CodegenOptions *o, const Code *c, const Graph *g, size_t *size);
+
+/* regions.c, --check builds: a program's values as regions, before its steps are added;
+** and where each reference of an action may be accessed */
+void regions_add(Tables *t, const Plan *p, Program *out);
+void regions_reach(Tables *t, const Program *out, const Action *a, const Rows *rows);
 
 /* cost.c: adds what one step does to the kernel table; returns its line. */
 int cost_add(Tables *t, const Plan *p, const Rows *rows, int step, int row, bool training);

@@ -1,6 +1,9 @@
 /*
-** Softmax stays one node until here, so that passes before this one can see
-** it; row kernels know its parts only: exp(x - peak) / sum.
+** Last changes before the schedule.  Softmax stays one node until here, so that
+** passes before this one can see it; row kernels know its parts only:
+** exp(x - peak) / sum.  Anchors read memory: numbers and tables of cos and sin,
+** which row kernels read as they are, are copied to rows of their own for them.
+** Attention's gradient writes all of its results, wanted or not.
 */
 #include "plan.h"
 #include "rebuild.h"
@@ -12,8 +15,26 @@ static Node *keep_axis(Node *y, const Node *x, int axis) {
     return op_reshape(y, &s);
 }
 
+static Node *in_memory(Node *x) {
+    const Node *s = plan_storage(x);
+    bool source = op_info[s->op].class == SOURCE && s->op != OP_param;
+    return s->shape.type == F32 && (source || op_info[s->op].class == WAVE) ? op_stop_gradient(x) : x;
+}
+
+static bool reads_memory(const Node *n) {
+    Class c = op_info[n->op].class;
+    return !class_is_row(c) && c != SOURCE && c != SIDE && c != TOKENSUM;
+}
+
+static Node *with_sides(Node *n) {
+    for (int i = 1; i < op_info[n->op].results; i++) op_side(n, i);
+    return n;
+}
+
 static Node *rule(Rebuild *r, const Node *old, Node **in) {
     (void)r;
+    for (int i = 0; reads_memory(old) && i < old->nin; i++) in[i] = in_memory(in[i]);
+    if (old->op == OP_attention_grad) return with_sides(rebuild_copy(r, old, in, old->attr));
     if (op_info[old->op].class != SOFTMAX) return NULL;
     int axis = old->attr.axis;
     Node *y = op_exp(op_sub(in[0], keep_axis(op_peak(in[0], axis), in[0], axis)));

@@ -38,13 +38,13 @@ static Buffer *need(Plan *p, const Node *n) {
     return *b;
 }
 
-/* Step 'at' reads x.  Views other than of anchors' operands are read through:
-** their operands must be there. */
+/* Step 'at' reads x.  Views that are not stored for an anchor or as a result are
+** read through: their operands must be there. */
 static void use(Plan *p, const Node *x, int at, bool through) {
     x = plan_storage(x);
     Domain d = p->domain[x->id];
     if (d == DOMAIN_NONE || d == DOMAIN_PARAM) return;
-    if (through && op_info[x->op].class == VIEW && x->op != OP_concat && producer(p, x) != at) {
+    if (through && op_info[x->op].class == VIEW && x->op != OP_concat && producer(p, x) != at && !p->buffer[x->id]) {
         for (int i = 0; i < x->nin; i++) use(p, x->in[i], at, true);
         return;
     }
@@ -54,11 +54,29 @@ static void use(Plan *p, const Node *x, int at, bool through) {
     if (at > b->last) b->last = at;
 }
 
+static bool is_gradient(const Output *o) {
+    return !strncmp(o->name, "grad.", 5);
+}
+
+/* Results that a kernel writes even if nobody reads them. */
+static void need_written(Plan *p) {
+    for (int i = 0; i < p->g->n; i++) {
+        const Node *n = p->g->node[i], *of = op_info[n->op].class == SIDE ? n->in[0] : n;
+        bool all = of->op == OP_attention_grad || (of == n && (op_info[n->op].class == SEQUENCE || op_info[n->op].class == LOSS));
+        if (all && p->step_of[of->id] >= 0) need(p, n);
+    }
+}
+
+/* What must be stored comes first: row kernels then read those views there. */
 static void use_all(Plan *p) {
+    need_written(p);
+    for (int i = 0; i < p->g->nout; i++)
+        if (!is_gradient(&p->g->out[i])) need(p, plan_storage(p->g->out[i].node));
+    for (int i = 0; i < p->nstep; i++)
+        for (int k = 0; p->step[i].kind == STEP_ANCHOR && k < p->step[i].anchor->nin; k++)
+            use(p, p->step[i].anchor->in[k], i, false);
     for (int i = 0; i < p->nstep; i++) {
-        Step *s = &p->step[i];
-        if (s->kind == STEP_ANCHOR)
-            for (int k = 0; k < s->anchor->nin; k++) use(p, s->anchor->in[k], i, false);
+        const Step *s = &p->step[i];
         for (int k = 0; k < s->n; k++)
             for (int j = 0; s->node[k]->op != OP_reshape && j < s->node[k]->nin; j++)
                 use(p, s->node[k]->in[j], i, true);
@@ -78,7 +96,7 @@ static void use_outputs(Plan *p) {
         } else if (!p->buffer[n->id]) need(p, n)->space = SPACE_GRADIENT;
     }
     for (int i = 0; i < p->g->nout; i++) {
-        if (!strncmp(p->g->out[i].name, "grad.", 5)) continue;
+        if (is_gradient(&p->g->out[i])) continue;
         const Node *n = plan_storage(p->g->out[i].node);
         Buffer *b = need(p, n);
         b->last = p->nstep - 1;
@@ -112,6 +130,13 @@ static void choose_space(Plan *p, Buffer *b) {
         b->space = SPACE_TOKEN;
 }
 
+/* The caller's rows as the place of a sum: all of it is formed in one phase. */
+static void share_logits(const Plan *p, const Buffer *b, Buffer *onto) {
+    if (p->step[onto->first].phase != p->step[b->first].phase) bug(b->node, "is formed in several phases");
+    onto->space = SPACE_LOGITS;
+    onto->stride = b->stride;
+}
+
 /* An anchor that adds onto an operand works in that operand's place. */
 static void share_onto(Plan *p) {
     for (int i = p->nstep; i-- > 0;) {
@@ -119,7 +144,8 @@ static void share_onto(Plan *p) {
         if (!n || op_info[n->op].class != CONTRACT || n->nin < 3) continue;
         Buffer *b = p->buffer[n->id], *onto = plan_buffer(p, n->in[2]);
         if (onto->last != i) bug(n, "adds onto a value that is read later");
-        if (b->space == SPACE_TOKEN || onto->space == SPACE_TOKEN) b->space = onto->space = SPACE_TOKEN;
+        if (b->space == SPACE_LOGITS) share_logits(p, b, onto);
+        else if (b->space == SPACE_TOKEN || onto->space == SPACE_TOKEN) b->space = onto->space = SPACE_TOKEN;
         share(b, onto);
     }
 }
@@ -175,8 +201,16 @@ static int64_t place(Item **busy, int n, int64_t size) {
     return at;
 }
 
+/* A token row more is a granule of floats at least: a whole cache line. */
+int64_t plan_guard(const Plan *p, Space space) {
+    if (!p->guarded) return 0;
+    return space == SPACE_TOKEN || space == SPACE_LOCAL ? 1 : 16;
+}
+
+/* Offsets of items of one space; a guard before each and one after the last. */
 static int64_t pack(Plan *p, Item *item, int n, bool reuse) {
-    int64_t top = 0;
+    int64_t top = 0, guard = n ? plan_guard(p, item->b->space) : 0;
+    for (int i = 0; i < n; i++) item[i].size += guard;
     Item **busy = graph_alloc(p->g, ((size_t)n + 1) * sizeof *busy);
     qsort(item, (size_t)n, sizeof *item, by_size);
     for (int i = 0; i < n; i++) {
@@ -186,7 +220,8 @@ static int64_t pack(Plan *p, Item *item, int n, bool reuse) {
         item[i].b->offset = place(busy, k, item[i].size);
         if (item[i].b->offset + item[i].size > top) top = item[i].b->offset + item[i].size;
     }
-    return top;
+    for (int i = 0; i < n; i++) item[i].b->offset += guard;
+    return top + guard;
 }
 
 static int64_t pack_space(Plan *p, Space space, bool reuse) {

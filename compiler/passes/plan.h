@@ -83,6 +83,7 @@ typedef struct Plan {
     int npart;
     int64_t *place;             /* by node id: offset of a parameter's weights and
                                 ** gradient, or of a table; filled by codegen */
+    bool guarded;               /* leave guard words around every place in the arena */
     int64_t token_floats;       /* arena: floats a token */
     int64_t local_floats;       /* a worker's, for one token of its chunk */
     int64_t granule_floats, constant_floats;
@@ -92,6 +93,8 @@ typedef struct Plan {
 const Node *plan_storage(const Node *n);
 /* The buffer a node's value is in (through reshapes), or NULL. */
 Buffer *plan_buffer(const Plan *p, const Node *n);
+/* Floats of a guard: a row of SPACE_TOKEN and SPACE_LOCAL, or all. */
+int64_t plan_guard(const Plan *p, Space space);
 bool plan_small(const Node *n);         /* a few numbers a token: saved, never recomputed */
 
 /* The passes, in order (build.c of each program runs them and verifies) */

@@ -5,7 +5,6 @@
 #include "plan.h"
 #include "slots.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 const Node *plan_storage(const Node *n) {
@@ -187,6 +186,23 @@ static void walk(Builder *b) {
     }
 }
 
+static bool is_constant_part(const Builder *b, const Contribution *c) {
+    Domain d = b->s->domain[c->node->id];
+    return d == DOMAIN_NONE || d == DOMAIN_PARAM;
+}
+
+/* Gradients that depend on no token have a last phase of their own. */
+static void add_constant_parts(Builder *b) {
+    Plan *p = b->p;
+    bool any = false;
+    for (int i = 0; i < p->npart; i++) any |= is_constant_part(b, &p->part[i]);
+    if (!any) return;
+    p->phase[p->nphase++] = (Phase){ true, p->nstep, 0 };
+    add_step(b, STEP_UNIFORM, true);
+    for (int i = 0; i < p->npart; i++)
+        if (is_constant_part(b, &p->part[i])) p->step_of[p->part[i].node->id] = p->nstep - 1;
+}
+
 Plan *pass_schedule(Graph *g) {
     size_t n = (size_t)g->n + 1;
     Plan *p = graph_alloc(g, sizeof *p);
@@ -200,7 +216,7 @@ Plan *pass_schedule(Graph *g) {
     memset(p->step_of, -1, n * sizeof *p->step_of);
     find_parts(&b);
     file_nodes(&b);
-    for (int i = 0; getenv("STRATA_DUMP") && i < g->n; i++) if (b.s->needed[i]) fprintf(stderr, "%%%d %s dom %d ph %d time %d\n", i, op_info[g->node[i]->op].name, b.s->domain[i], b.s->phase[i], b.s->time[i]);
     walk(&b);
+    add_constant_parts(&b);
     return p;
 }

@@ -20,7 +20,7 @@ static Domain row_domain(const Slots *s, const Node *n) {
         Domain d = s->domain[n->in[i]->id];
         if (d != DOMAIN_NONE && d != DOMAIN_PARAM) return DOMAIN_UNIFORM;
     }
-    return DOMAIN_PARAM;
+    return s->stored[n->id] ? DOMAIN_UNIFORM : DOMAIN_PARAM;
 }
 
 static Domain domain_of(const Slots *s, const Node *n) {
@@ -116,29 +116,45 @@ static int wanted(const Slots *s, const Node *consumer) {
     return is_row(s, consumer) ? s->time[consumer->id] : s->time[consumer->id] - 1;
 }
 
-/* Lowers late[] of every row operand to what its consumers want. */
+static int lower(int a, int b) { return a < b ? a : b; }
+
+static int *new_times(Graph *g) {
+    int *t = graph_alloc(g, ((size_t)g->n + 1) * sizeof *t);
+    memset(t, 0x7f, ((size_t)g->n + 1) * sizeof *t);
+    return t;
+}
+
+/* The last slot that serves a consumer; a twin that has no time yet passes on
+** what its own consumers allow. */
+static int allowed(const Slots *s, const Node *consumer, const int *limit) {
+    return is_row(s, consumer) && s->time[consumer->id] < 0 ? limit[consumer->id] : wanted(s, consumer);
+}
+
+/* Row nodes as late as all consumers allow and some want.  Twins are wanted by
+** row kernels and anchors of token phases; those that none of them wants stay
+** without a time. */
 static void time_late(Graph *g, Slots *s, const int *asap, bool twins) {
-    int *late = graph_alloc(g, ((size_t)g->n + 1) * sizeof *late);
-    memset(late, 0x7f, ((size_t)g->n + 1) * sizeof *late);
+    int *late = new_times(g), *limit = new_times(g);
     for (int i = g->n; i-- > 0;) {
         const Node *n = g->node[i];
         if (!s->needed[i]) continue;
         if (is_row(s, n) && (s->twin[i] ? twins : !twins && !n->backward))
-            s->time[i] = late[i] < s->times ? late[i] : twins ? -1 : asap[i];
+            s->time[i] = late[i] < s->times ? lower(late[i], limit[i]) : twins ? -1 : lower(asap[i], limit[i]);
         for (int k = 0; k < n->nin; k++) {
-            if (!is_row(s, n->in[k])) continue;
-            if (s->domain[i] == DOMAIN_UNIFORM && !is_sum(s, n)) continue;
+            int x = n->in[k]->id;
+            if (!is_row(s, n->in[k]) || (s->domain[i] == DOMAIN_UNIFORM && !is_sum(s, n))) continue;
+            limit[x] = lower(limit[x], allowed(s, n, limit));
             if (twins && s->domain[i] == DOMAIN_GLOBAL && !is_sum(s, n)) continue;
             if (is_row(s, n) && s->time[i] < 0) continue;
-            int t = wanted(s, n);
-            if (t < late[n->in[k]->id]) late[n->in[k]->id] = t;
+            late[x] = lower(late[x], wanted(s, n));
         }
     }
 }
 
 /* Twins that only a global anchor wants go where their operands' twins are;
-** failing that, right before the anchor. */
-static void time_twins(Graph *g, Slots *s) {
+** failing that, right before the first anchor. */
+static void time_twins(Graph *g, Slots *s, const int *asap) {
+    int *limit = new_times(g);
     for (int i = 0; i < g->n; i++) {
         const Node *n = g->node[i];
         if (!is_row(s, n) || !s->twin[i] || s->time[i] >= 0) continue;
@@ -146,14 +162,13 @@ static void time_twins(Graph *g, Slots *s) {
             const Node *x = n->in[k];
             if (is_row(s, x) && s->twin[x->id] && s->time[x->id] > s->time[i]) s->time[i] = s->time[x->id];
         }
+        if (s->time[i] >= 0 && s->time[i] < asap[i]) s->time[i] = asap[i];
     }
     for (int i = g->n; i-- > 0;) {
         const Node *n = g->node[i];
         if (!s->needed[i] || op_info[n->op].class == SOURCE) continue;
-        for (int k = 0; k < n->nin; k++) {
-            const Node *x = n->in[k];
-            if (is_row(s, x) && s->twin[x->id] && s->time[x->id] < 0) s->time[x->id] = wanted(s, n);
-        }
+        if (is_row(s, n) && s->time[i] < 0) s->time[i] = limit[i];
+        for (int k = 0; k < n->nin; k++) limit[n->in[k]->id] = lower(limit[n->in[k]->id], wanted(s, n));
     }
 }
 
@@ -166,15 +181,17 @@ static void time_rows(Graph *g, Slots *s) {
     }
     time_late(g, s, asap, false);       /* forward */
     time_late(g, s, asap, true);        /* twins */
-    time_twins(g, s);
+    time_twins(g, s, asap);
 }
 
+/* Every row value is there when it is read. */
 static void check_order(const Graph *g, const Slots *s) {
     for (int i = 0; i < g->n; i++) {
         const Node *n = g->node[i];
-        for (int k = 0; s->needed[i] && k < n->nin; k++) {
+        if (!s->needed[i] || op_info[n->op].class == SIDE || (s->domain[i] == DOMAIN_UNIFORM && !is_sum(s, n))) continue;
+        for (int k = 0; k < n->nin; k++) {
             const Node *x = n->in[k];
-            if (is_row(s, x) && (is_row(s, n) || s->domain[i] == DOMAIN_TOKEN) && s->time[x->id] > s->time[i])
+            if (is_row(s, x) && s->time[x->id] > wanted(s, n))
                 bug(n, "runs at %d, before its operand %%%d at %d", s->time[i], x->id, s->time[x->id]);
         }
     }
@@ -200,6 +217,15 @@ static void find_twins(const Graph *g, Slots *s) {
     }
 }
 
+/* Anchors read memory: a weight that is computed must be stored. */
+static void find_stored(const Graph *g, Slots *s) {
+    for (int i = 0; i < g->n; i++) {
+        const Node *n = g->node[i];
+        if (class_is_row(op_info[n->op].class) || op_info[n->op].class == SIDE) continue;
+        for (int k = 0; s->needed[i] && k < n->nin; k++) s->stored[plan_storage(n->in[k])->id] = true;
+    }
+}
+
 Slots *slots_find(Graph *g, bool forward) {
     size_t n = (size_t)g->n + 1;
     Slots *s = graph_alloc(g, sizeof *s);
@@ -209,8 +235,10 @@ Slots *slots_find(Graph *g, bool forward) {
     s->time = graph_alloc(g, n * sizeof *s->time);
     s->partial = graph_alloc(g, n * sizeof *s->partial);
     s->twin = graph_alloc(g, n);
+    s->stored = graph_alloc(g, n);
     find_needed(g, s, forward);
     find_twins(g, s);
+    find_stored(g, s);
     for (int i = 0; i < g->n; i++) {
         s->domain[i] = domain_of(s, g->node[i]);
         s->phase[i] = phase_of(s, g->node[i]);

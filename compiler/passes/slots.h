@@ -12,6 +12,7 @@
 typedef struct Slots {
     bool *needed;
     bool *twin;         /* repeats the forward part for the backward part */
+    bool *stored;       /* what anchors read */
     Domain *domain;
     int *phase;         /* even: token phase; odd: global phase */
     int *time;          /* of anchors and uniform nodes: odd; of row nodes: even */

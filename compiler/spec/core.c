@@ -15,7 +15,8 @@ static int call_identifier(lua_State *L) {
     size_t n;
     const char *s = luaL_checklstring(L, 1, &n);
     bool ok = n > 0 && n <= (size_t)luaL_checkinteger(L, 2) && !isdigit((unsigned char)*s);
-    for (size_t i = 0; i < n; i++) ok &= s[i] == '_' || (isalnum((unsigned char)s[i]) && (unsigned char)s[i] < 128);
+    for (size_t i = 0; i < n; i++)
+        ok &= s[i] == '_' || (isalnum((unsigned char)s[i]) && (unsigned char)s[i] < 128);
     lua_pushboolean(L, ok);
     return 1;
 }
@@ -27,8 +28,10 @@ static const char *checked_name(lua_State *L, int arg) {
     const char *s = luaL_checklstring(L, arg, &n);
     bool ok = n > 0 && n <= MAXNAME && s[0] != '.' && s[n - 1] != '.' && !strstr(s, "..");
     for (size_t i = 0; i < n; i++) ok &= s[i] == '_' || s[i] == '.' || isalnum((unsigned char)s[i]);
-    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) ok &= strncmp(s, taken[i], strlen(taken[i])) != 0;
-    if (!ok) spec_fail(L, "expected a parameter's name of at most %d letters, digits, '_' and '.', found '%s'", MAXNAME, s);
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+        ok &= strncmp(s, taken[i], strlen(taken[i])) != 0;
+    if (!ok)
+        spec_fail(L, "expected a parameter's name of at most %d letters, digits, '_' and '.', found '%s'", MAXNAME, s);
     return s;
 }
 
@@ -43,11 +46,13 @@ static Init to_init(lua_State *L, int kind, int value, const Shape *s) {
     }
     int64_t n = tensor_list_length(L, value, "param"), count = shape_count(s);
     if (n != count)
-        spec_fail(L, "param: expected as many initial values as elements, %I, found %I", (LUAI_UACINT)count, (LUAI_UACINT)n);
+        spec_fail(L, "param: expected as many initial values as elements, %I, found %I",
+                  (LUAI_UACINT)count, (LUAI_UACINT)n);
     double *list = lua_newuserdatauv(L, (size_t)n * sizeof *list, 0);
     for (int64_t i = 0; i < n; i++) {
         if (lua_rawgeti(L, value, i + 1) != LUA_TNUMBER)
-            spec_fail(L, "param: expected initial values that are numbers, found a %s", luaL_typename(L, -1));
+            spec_fail(L, "param: expected initial values that are numbers, found a %s",
+                      luaL_typename(L, -1));
         list[i] = lua_tonumber(L, -1);
         lua_pop(L, 1);
     }
@@ -59,8 +64,10 @@ static int64_t checked_count(lua_State *L, const char *name, const Shape *s) {
     int64_t count = 1;
     for (int i = 0; i < s->rank; i++) {
         if (s->dim[i] < 1)
-            spec_fail(L, "param: expected sizes of at least 1 for '%s', found %I", name, (LUAI_UACINT)s->dim[i]);
-        if (!checked_size(count, s->dim[i], &count)) spec_fail(L, "param: expected fewer than 2^48 elements in '%s', found more", name);
+            spec_fail(L, "param: expected sizes of at least 1 for '%s', found %I", name,
+                      (LUAI_UACINT)s->dim[i]);
+        if (!checked_size(count, s->dim[i], &count))
+            spec_fail(L, "param: expected fewer than 2^48 elements in '%s', found more", name);
     }
     return count;
 }
@@ -79,7 +86,8 @@ static int call_param(lua_State *L) {
     Node *n = graph_param(f->g, name, s, init, &error);
     if (!n) spec_fail(L, "param: expected a new name or the same shape, found: %s", error);
     if (f->g->nparam == before) return tensor_push(L, n);
-    if (!checked_size(total + count, 1, &f->m->parameters)) spec_fail(L, "expected fewer than 2^48 parameters, found more");
+    if (!checked_size(total + count, 1, &f->m->parameters))
+        spec_fail(L, "expected fewer than 2^48 parameters, found more");
     f->built += sizeof *n + sizeof(Param) + (init.list ? (size_t)count * sizeof *init.list : 0);
     return tensor_push(L, n);
 }
@@ -270,18 +278,20 @@ static int call_requirer(lua_State *L) {
 static int call_limit(lua_State *L) {
     int64_t most = front(L)->limit.layers;
     if (luaL_checkinteger(L, 2) > most)
-        spec_stop(L, 3, "%s: expected at most %I layers, found %s", luaL_checkstring(L, 1), (LUAI_UACINT)most,
+        spec_stop(L, 3, "%s: expected at most %I layers, found %s", luaL_checkstring(L, 1),
+                  (LUAI_UACINT)most,
                       lua_tostring(L, 2));
     return 0;
 }
 
 void core_open(lua_State *L) {
     static const luaL_Reg functions[] = {
-        { "at", spec_call_at }, { "defined", call_defined }, { "files", call_files }, { "finish", call_finish },
-        { "form", call_form }, { "here", call_here }, { "identifier", call_identifier }, { "limit", call_limit },
-        { "load", call_load }, { "module", call_module }, { "note", call_note }, { "output", call_output },
-        { "param", call_param }, { "read", call_read }, { "requirer", call_requirer }, { "site", call_site },
-        { "wrap", call_wrap }, { NULL, NULL }
+        { "at", spec_call_at }, { "defined", call_defined }, { "files", call_files },
+        { "finish", call_finish }, { "form", call_form }, { "here", call_here },
+        { "identifier", call_identifier }, { "limit", call_limit }, { "load", call_load },
+        { "module", call_module }, { "note", call_note }, { "output", call_output },
+        { "param", call_param }, { "read", call_read }, { "requirer", call_requirer },
+        { "site", call_site }, { "wrap", call_wrap }, { NULL, NULL }
     };
     luaL_newlib(L, functions);
     sandbox_open(L);

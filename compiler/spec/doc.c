@@ -6,10 +6,10 @@
 #include <string.h>
 
 static const char *const class_name[] = {
-    [SOURCE] = "source", [POINTWISE] = "row, pointwise", [VIEW] = "row, view", [REDUCE] = "row, reduction",
-    [SOFTMAX] = "row, softmax", [WAVE] = "row, wave", [CONTRACT] = "product", [GATHER] = "gather", [LOSS] = "loss",
-    [TOKENSUM] = "sum over tokens", [OUTER] = "weight gradient", [SCATTER] = "scatter", [SEQUENCE] = "sequence",
-    [SIDE] = "result"
+    [SOURCE] = "source", [POINTWISE] = "row, pointwise", [VIEW] = "row, view",
+    [REDUCE] = "row, reduction", [SOFTMAX] = "row, softmax", [WAVE] = "row, wave",
+    [CONTRACT] = "product", [GATHER] = "gather", [LOSS] = "loss", [TOKENSUM] = "sum over tokens",
+    [OUTER] = "weight gradient", [SCATTER] = "scatter", [SEQUENCE] = "sequence", [SIDE] = "result",
 };
 
 /* The gradient column of a pointwise row, as it is written there. */
@@ -34,33 +34,37 @@ static void print_gradient(FILE *f, Op op) {
 static void print_pointwise(FILE *f, Op op) {
     static const char *const usage[] = { "", "x", "a, b", "c, a, b" };
     static const struct { Op op; const char *sign; } operator[] = {
-        { OP_add, "a + b" }, { OP_sub, "a - b" }, { OP_mul, "a * b" }, { OP_div, "a / b" }, { OP_neg, "-x" }
+        { OP_add, "a + b" }, { OP_sub, "a - b" }, { OP_mul, "a * b" }, { OP_div, "a / b" },
+        { OP_neg, "-x" }
     };
     const char *sign = NULL;
     for (size_t i = 0; i < sizeof operator / sizeof *operator; i++)
         if (operator[i].op == op) sign = operator[i].sign;
-    fprintf(f, "| `%s(%s)`%s%s%s | %s | ", op_info[op].name, usage[op_info[op].arity], sign ? ", `" : "",
-            sign ? sign : "", sign ? "`" : "", op_info[op].help);
+    fprintf(f, "| `%s(%s)`", op_info[op].name, usage[op_info[op].arity]);
+    if (sign) fprintf(f, ", `%s`", sign);
+    fprintf(f, " | %s | ", op_info[op].help);
     print_gradient(f, op);
     fprintf(f, " |\n");
 }
 
 /* Ops that have no gradient say so in the op table's help or are sources. */
 static const char *has_gradient(Op op) {
-    bool none = op_info[op].class == SOURCE || op_info[op].class == WAVE || strstr(op_info[op].help, "no gradient");
+    bool none = op_info[op].class == SOURCE || op_info[op].class == WAVE
+        || strstr(op_info[op].help, "no gradient");
     return none ? "none" : "yes";
 }
 
 void spec_ops_markdown(FILE *f) {
     fputs("# Primitives\n\n"
-          "Generated from the op table, `compiler/graph/ops.def`; do not edit.  A tensor has a shape of inner axes and, if\n"
-          "it is an activation, one row a token (`[tokens,8]`).  Axes are counted from 1, or from the end as -1, -2; an\n"
-          "axis left out is the last one.  Numbers stand for constants.  `x:shape()` is the list of inner axes.\n\n"
+          "Generated from the op table, `compiler/graph/ops.def`; do not edit.  A tensor has a shape\n"
+          "of inner axes and, if it is an activation, one row a token (`[tokens,8]`).  Axes are\n"
+          "counted from 1, or from the end as -1, -2; an axis left out is the last one.  Numbers stand\n"
+          "for constants.  `x:shape()` is the list of inner axes.\n\n"
           "The class is what fusion looks at: all of class row between two others become one kernel.\n\n"
           "## Pointwise\n\n"
-          "Class row.  Operands broadcast: inner axes are aligned from the right, a missing axis or one of length 1 is repeated, and\n"
-          "a value without tokens is repeated for each.  The result has the common shape.  In gradients `dy` is the\n"
-          "cotangent of the result `y`.\n\n"
+          "Class row.  Operands broadcast: inner axes are aligned from the right, a missing axis or\n"
+          "one of length 1 is repeated, and a value without tokens is repeated for each.  The result\n"
+          "has the common shape.  In gradients `dy` is the cotangent of the result `y`.\n\n"
           "| function | meaning | gradient |\n|---|---|---|\n", f);
     for (Op op = 0; op < NOP; op++)
         if (op_info[op].class == POINTWISE) print_pointwise(f, op);
@@ -68,7 +72,9 @@ void spec_ops_markdown(FILE *f) {
     for (int i = 0; i < ops_count; i++) {
         Op op = ops_structural[i].op;
         bool mean = !strcmp(ops_structural[i].name, "mean");
-        fprintf(f, "| `%s` | %s | %s%s | %s |\n", ops_structural[i].usage, class_name[op_info[op].class],
-                mean ? "`sum`, divided by the length of the axis: " : "", op_info[op].help, has_gradient(op));
+        fprintf(f, "| `%s` | %s | %s%s | %s |\n", ops_structural[i].usage,
+                class_name[op_info[op].class],
+                mean ? "`sum`, divided by the length of the axis: " : "", op_info[op].help,
+                has_gradient(op));
     }
 }

@@ -46,7 +46,8 @@ static const char *read_all(int fd, Source *s) {
 
 /* A name that leads nowhere is a mistake; anything else is the machine's failure. */
 static bool asked_wrongly(int error) {
-    return error == ENOENT || error == ENOTDIR || error == EACCES || error == ELOOP || error == ENAMETOOLONG;
+    return error == ENOENT || error == ENOTDIR || error == EACCES || error == ELOOP
+        || error == ENAMETOOLONG;
 }
 
 /* Reads a regular file of bounded size.  Returns 0, or a status and what was found. */
@@ -132,7 +133,8 @@ static bool module_file(const char *name, char *file, size_t size) {
     if (n + sizeof ".lua" > size) return false;
     for (size_t i = 0; i < n; i++) {
         bool dot = name[i] == '.';
-        if (dot ? start : !(isalnum((unsigned char)name[i]) || name[i] == '_' || name[i] == '-')) return false;
+        if (dot ? start : !(isalnum((unsigned char)name[i]) || name[i] == '_' || name[i] == '-'))
+            return false;
         file[i] = dot ? '/' : name[i];
         start = dot;
     }
@@ -144,7 +146,8 @@ static bool module_file(const char *name, char *file, size_t size) {
 static char *find_module(Front *f, const char *file, bool *outside) {
     char path[PATH_MAX];
     *outside = false;
-    if (!f->folder || snprintf(path, sizeof path, "%s/%s", f->folder, file) >= (int)sizeof path) return NULL;
+    if (!f->folder || snprintf(path, sizeof path, "%s/%s", f->folder, file) >= (int)sizeof path)
+        return NULL;
     char *real = realpath(path, NULL);
     size_t n = strlen(f->folder);
     if (real && n > 1 && (strncmp(real, f->folder, n) || real[n] != '/')) {
@@ -163,7 +166,8 @@ static void load_module(lua_State *L, const char *name) {
         spec_fail(L, "require: expected the name of a file in the spec's folder, without '.lua', found '%s'", name);
     char *real = find_module(f, file, &outside);
     if (!real)
-        spec_fail(L, outside ? "require: expected '%s' inside the spec's folder, found a link that leads out of it"
+        spec_fail(L, outside
+                  ? "require: expected '%s' inside the spec's folder, found a link that leads out of it"
                         : "require: expected a file '%s' in the spec's folder, found none", file);
     lua_pushstring(L, real);
     free(real);
@@ -178,11 +182,13 @@ static void load_module(lua_State *L, const char *name) {
 /* A module runs once, in the spec's environment; while it runs its entry is
 ** false, so that a circle is seen. */
 int files_require(lua_State *L) {
-    if (lua_type(L, 1) != LUA_TSTRING) spec_fail(L, "require: expected a name, found a %s", luaL_typename(L, 1));
+    if (lua_type(L, 1) != LUA_TSTRING)
+        spec_fail(L, "require: expected a name, found a %s", luaL_typename(L, 1));
     lua_settop(L, 1);
     int type = lua_getfield(L, lua_upvalueindex(2), lua_tostring(L, 1));
     if (type == LUA_TBOOLEAN && !lua_toboolean(L, -1))
-        spec_fail(L, "require: expected no circle of files, found that '%s' requires itself", lua_tostring(L, 1));
+        spec_fail(L, "require: expected no circle of files, found that '%s' requires itself",
+                  lua_tostring(L, 1));
     if (type != LUA_TNIL) return 1;
     lua_pushboolean(L, 0);
     lua_setfield(L, lua_upvalueindex(2), lua_tostring(L, 1));

@@ -13,7 +13,8 @@ void library_load(lua_State *L, const char *name) {
     for (int i = 0; i < library_count; i++) {
         if (strcmp(library_file[i].name, name)) continue;
         const char *chunk = lua_pushfstring(L, "=library/%s", name);
-        if (luaL_loadbufferx(L, (const char *)library_file[i].text, library_file[i].size, chunk, "t")) lua_error(L);
+        const Embedded *file = &library_file[i];
+        if (luaL_loadbufferx(L, (const char *)file->text, file->size, chunk, "t")) lua_error(L);
         lua_remove(L, -2);
         return;
     }

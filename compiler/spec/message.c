@@ -85,7 +85,8 @@ void spec_stop(lua_State *L, int status, const char *fmt, ...) {
 static const struct { const char *lua, *ours; } wording[] = {
     { "attempt to call a ", "expected a function to call, found a %s" },
     { "attempt to index a ", "expected a table or tensor to index, found a %s" },
-    { "attempt to perform arithmetic on a ", "expected a number or tensor to calculate with, found a %s" },
+    { "attempt to perform arithmetic on a ",
+        "expected a number or tensor to calculate with, found a %s" },
     { "attempt to concatenate a ", "expected a string or number to join with '..', found a %s" },
     { "attempt to compare ", "expected two numbers or two strings to compare, found %s" },
     { "attempt to get length of a ", "expected a table or string to take the length of, found a %s" },
@@ -99,7 +100,8 @@ static const struct { const char *lua, *ours; } wording[] = {
 static bool push_argument(lua_State *L, const char *text) {
     int n, used = 0;
     char name[64], wanted[128], got[128];
-    if (sscanf(text, "bad argument #%d to '%63[^']' (%127[^,)], got %127[^)])%n", &n, name, wanted, got, &used) != 4)
+    if (sscanf(text, "bad argument #%d to '%63[^']' (%127[^,)], got %127[^)])%n", &n, name, wanted,
+               got, &used) != 4)
         return false;
     char *tail = strstr(wanted, " expected");
     if (tail) *tail = 0;
@@ -161,8 +163,8 @@ int spec_handle_error(lua_State *L) {
     Loc at = spec_here(L);
     lua_settop(L, 1);
     if (lua_type(L, 1) != LUA_TSTRING) {
-        lua_pushfstring(L, "%s:%d: expected an error with a message, found one that is a %s", at.file, at.line,
-                        luaL_typename(L, 1));
+        lua_pushfstring(L, "%s:%d: expected an error with a message, found one that is a %s",
+                        at.file, at.line, luaL_typename(L, 1));
         return 1;
     }
     const char *text = without_location(L, lua_tostring(L, 1));
@@ -177,7 +179,12 @@ int spec_handle_error(lua_State *L) {
 
 /* Length of the well-formed UTF-8 character at s, 0 if it is none. */
 static int utf8_length(const unsigned char *s) {
-    int n = *s < 0x80 ? 1 : *s >= 0xc2 && *s < 0xe0 ? 2 : *s >= 0xe0 && *s < 0xf0 ? 3 : *s >= 0xf0 && *s < 0xf5 ? 4 : 0;
+    static const struct { unsigned char low, high; int length; } lead[] = {
+        { 0x00, 0x7f, 1 }, { 0xc2, 0xdf, 2 }, { 0xe0, 0xef, 3 }, { 0xf0, 0xf4, 4 }
+    };
+    int n = 0;
+    for (int i = 0; i < 4; i++)
+        if (*s >= lead[i].low && *s <= lead[i].high) n = lead[i].length;
     for (int i = 1; i < n; i++)
         if ((s[i] & 0xc0) != 0x80) return 0;
     return n;
@@ -187,7 +194,8 @@ static int utf8_length(const unsigned char *s) {
 static bool unprintable(const unsigned char *s, int n) {
     if (n <= 1) return n == 0 || *s < 0x20 || *s == 0x7f;
     if (n == 2) return s[0] == 0xc2 && s[1] < 0xa0;
-    if (n == 3 && s[0] == 0xe2 && s[1] == 0x80) return (s[2] >= 0x8e && s[2] <= 0x8f) || (s[2] >= 0xa8 && s[2] <= 0xae);
+    if (n == 3 && s[0] == 0xe2 && s[1] == 0x80)
+        return (s[2] >= 0x8e && s[2] <= 0x8f) || (s[2] >= 0xa8 && s[2] <= 0xae);
     return n == 3 && s[0] == 0xe2 && s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9;
 }
 
@@ -199,7 +207,8 @@ void spec_escape(const char *s, char *out, size_t size) {
         if (used + 4 * (size_t)bytes + 1 > size) break;
         for (int i = 0; i < bytes; i++) {
             if (!hide) out[used++] = (char)p[i];
-            else if (p[i] == '\n' || p[i] == '\t') used += (size_t)sprintf(out + used, "\\%c", p[i] == '\n' ? 'n' : 't');
+            else if (p[i] == '\n' || p[i] == '\t')
+                used += (size_t)sprintf(out + used, "\\%c", p[i] == '\n' ? 'n' : 't');
             else used += (size_t)sprintf(out + used, "\\x%02x", p[i]);
         }
         p += bytes;

@@ -18,7 +18,8 @@ static int64_t to_integer(lua_State *L, int arg, const char *what, const char *n
     int ok;
     lua_Integer value = lua_tointegerx(L, arg, &ok);
     if (!ok || lua_type(L, arg) != LUA_TNUMBER)
-        spec_fail(L, "%s: expected an integer as %s, found %s", what, name, luaL_tolstring(L, arg, NULL));
+        spec_fail(L, "%s: expected an integer as %s, found %s", what, name,
+                  luaL_tolstring(L, arg, NULL));
     return value;
 }
 
@@ -42,7 +43,8 @@ static Node **to_nodes(lua_State *L, int arg, const char *what, int *count) {
     for (int64_t i = 0; i < n; i++) {
         int type = lua_rawgeti(L, arg, i + 1);
         if (type != LUA_TNUMBER && !luaL_testudata(L, -1, "tensor"))
-            spec_fail(L, "%s: expected a list of tensors, found a %s at place %d", what, luaL_typename(L, -1), (int)i + 1);
+            spec_fail(L, "%s: expected a list of tensors, found a %s at place %d", what,
+                      luaL_typename(L, -1), (int)i + 1);
         in[i] = tensor_get(L, lua_gettop(L), what);
         lua_pop(L, 1);
     }
@@ -60,23 +62,27 @@ static bool option(lua_State *L, int arg, const char *name) {
 static void check_options(lua_State *L, int arg, const char *what, const char *a, const char *b) {
     if (lua_isnoneornil(L, arg)) return;
     if (!lua_istable(L, arg))
-        spec_fail(L, "%s: expected a table of options as argument %d, found a %s", what, arg, luaL_typename(L, arg));
+        spec_fail(L, "%s: expected a table of options as argument %d, found a %s", what, arg,
+                  luaL_typename(L, arg));
     int known = option(L, arg, a) + option(L, arg, b), n = 0;
     for (lua_pushnil(L); lua_next(L, arg); lua_pop(L, 1)) n++;
     if (n > known) spec_fail(L, "%s: expected the options %s and %s only, found another", what, a, b);
 }
 
-static double number_option(lua_State *L, int arg, const char *what, const char *name, double otherwise) {
+static double number_option(lua_State *L, int arg, const char *what, const char *name,
+                            double otherwise) {
     if (!option(L, arg, name)) return otherwise;
     if (lua_type(L, -1) != LUA_TNUMBER || !isfinite(lua_tonumber(L, -1)))
-        spec_fail(L, "%s: expected %s to be a finite number, found %s", what, name, luaL_tolstring(L, -1, NULL));
+        spec_fail(L, "%s: expected %s to be a finite number, found %s", what, name,
+                  luaL_tolstring(L, -1, NULL));
     return lua_tonumber(L, -1);
 }
 
 static bool boolean_option(lua_State *L, int arg, const char *what, const char *name, bool otherwise) {
     if (!option(L, arg, name)) return otherwise;
     if (!lua_isboolean(L, -1))
-        spec_fail(L, "%s: expected %s to be true or false, found %s", what, name, luaL_tolstring(L, -1, NULL));
+        spec_fail(L, "%s: expected %s to be true or false, found %s", what, name,
+                  luaL_tolstring(L, -1, NULL));
     return lua_toboolean(L, -1);
 }
 
@@ -87,7 +93,8 @@ static int call_plain(lua_State *L) {
     Op op = op_of(L);
     int n = (int)lua_tointeger(L, lua_upvalueindex(2));
     Node *in[4];
-    if (lua_gettop(L) > n) spec_fail(L, "%s: expected %d arguments, found %d", op_info[op].name, n, lua_gettop(L));
+    if (lua_gettop(L) > n)
+        spec_fail(L, "%s: expected %d arguments, found %d", op_info[op].name, n, lua_gettop(L));
     for (int i = 0; i < n; i++) in[i] = tensor_get(L, i + 1, op_info[op].name);
     return tensor_push(L, tensor_build(L, op, n, in, (Attr){ 0 }));
 }
@@ -101,7 +108,8 @@ static int call_neg(lua_State *L) {
 static int call_axis(lua_State *L) {
     const char *what = op_info[op_of(L)].name;
     Node *x = tensor_get(L, 1, what);
-    return tensor_push(L, tensor_build(L, op_of(L), 1, &x, (Attr){ .axis = to_axis(L, 2, what, x->shape.rank) }));
+    return tensor_push(L, tensor_build(L, op_of(L), 1, &x,
+                                       (Attr){ .axis = to_axis(L, 2, what, x->shape.rank) }));
 }
 
 /* mean(x, axis) = sum(x, axis) / length */
@@ -131,7 +139,8 @@ static int call_transpose(lua_State *L) {
         spec_fail(L, "transpose: expected an order of %d axes, found %d", x->shape.rank, order.rank);
     for (int i = 0; i < order.rank; i++) {
         if (order.dim[i] < 1 || order.dim[i] > order.rank)
-            spec_fail(L, "transpose: expected axes from 1 to %d, found %I", order.rank, (LUAI_UACINT)order.dim[i]);
+            spec_fail(L, "transpose: expected axes from 1 to %d, found %I", order.rank,
+                      (LUAI_UACINT)order.dim[i]);
         attr.perm[i] = (int)order.dim[i] - 1;
     }
     return tensor_push(L, tensor_build(L, OP_transpose, 1, &x, attr));
@@ -140,13 +149,15 @@ static int call_transpose(lua_State *L) {
 static int call_slice(lua_State *L) {
     Node *x = tensor_get(L, 1, "slice");
     int axis = to_axis(L, 2, "slice", x->shape.rank);
-    int64_t first = to_integer(L, 3, "slice", "the first element"), count = to_integer(L, 4, "slice", "the count");
+    int64_t first = to_integer(L, 3, "slice", "the first element");
+    int64_t count = to_integer(L, 4, "slice", "the count");
     int64_t length = x->shape.dim[axis];
     if (count < 1 || first < 1 || first > length || count > length - first + 1)
         spec_fail(L, "slice: expected elements from 1 to %I, found %I from %I on", (LUAI_UACINT)length,
              (LUAI_UACINT)count, (LUAI_UACINT)first);
     if (count == length) return tensor_push(L, x);
-    return tensor_push(L, tensor_build(L, OP_slice, 1, &x, (Attr){ .axis = axis, .first = first - 1, .count = count }));
+    return tensor_push(L, tensor_build(L, OP_slice, 1, &x,
+                                       (Attr){ .axis = axis, .first = first - 1, .count = count }));
 }
 
 static int call_concat(lua_State *L) {
@@ -171,7 +182,8 @@ static int call_wave(lua_State *L) {
     double *frequency = lua_newuserdatauv(L, (size_t)n * sizeof *frequency, 0);
     for (int64_t i = 0; i < n; i++) {
         if (lua_rawgeti(L, 1, i + 1) != LUA_TNUMBER || !isfinite(lua_tonumber(L, -1)))
-            spec_fail(L, "wave: expected frequencies that are finite numbers, found %s", luaL_tolstring(L, -1, NULL));
+            spec_fail(L, "wave: expected frequencies that are finite numbers, found %s",
+                      luaL_tolstring(L, -1, NULL));
         frequency[i] = lua_tonumber(L, -1);
         lua_pop(L, 1);
     }
@@ -207,7 +219,9 @@ static int call_select(lua_State *L) {
     }
     int64_t i = to_integer(L, 1, "select", "argument 1");
     if (i < 0) i += n;
-    if (i < 1) spec_fail(L, "select: expected a place from 1 on, or from -1 back, found %s", luaL_tolstring(L, 1, NULL));
+    if (i < 1)
+        spec_fail(L, "select: expected a place from 1 on, or from -1 back, found %s",
+                  luaL_tolstring(L, 1, NULL));
     return i >= n ? 0 : n - (int)i;
 }
 

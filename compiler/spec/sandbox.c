@@ -17,7 +17,7 @@ enum { HOOK_EVERY = 1000, CLOCK_EVERY = 64, MAXREFUSED = 64 };
 
 const SpecLimits spec_limits = {
     .memory = (size_t)64 << 20, .instructions = 50 * 1000 * 1000, .file = (size_t)4 << 20,
-    .layers = 10000, .graph = (size_t)1 << 30, .seconds = 60
+    .layers = 10000, .graph = (size_t)1 << 30, .seconds = 20
 };
 
 /* {== Memory ============================================================= */
@@ -26,12 +26,12 @@ const SpecLimits spec_limits = {
 static void remember_place(Front *f) {
     lua_Debug ar;
     if (f->status) return;                          /* it is over already */
-    snprintf(f->stuck, sizeof f->stuck, "%s:1", f->loading ? f->loading : f->m->file);
+    if (f->loading) snprintf(f->stuck, sizeof f->stuck, "%s:1", f->loading);
     for (int level = 0; f->L && lua_getstack(f->L, level, &ar); level++) {
         lua_getinfo(f->L, "Sl", &ar);
         if (*ar.source != '@') continue;
         snprintf(f->stuck, sizeof f->stuck, "%s:%d", ar.source + 1, ar.currentline);
-        return;
+        return;                                     /* none: Lua is cleaning up */
     }
 }
 
@@ -66,7 +66,8 @@ double sandbox_seconds(void) {
 }
 
 static _Noreturn void out_of_instructions(lua_State *L) {
-    spec_stop(L, 3, "expected at most %I instructions, found more", (LUAI_UACINT)front(L)->limit.instructions);
+    spec_stop(L, 3, "expected at most %I instructions, found more",
+              (LUAI_UACINT)front(L)->limit.instructions);
 }
 
 static void hook(lua_State *L, lua_Debug *ar) {
@@ -148,7 +149,8 @@ static int call_format(lua_State *L) {
         if (*p != '%') continue;
         p++;
         while (*p && strchr("-+ #0123456789.", *p)) p++;
-        if (*p == 'p') spec_fail(L, "format: expected one of %%a %%c %%d %%e %%f %%g %%i %%o %%q %%s %%u %%x, found %%p");
+        if (*p == 'p')
+            spec_fail(L, "format: expected one of %%a %%c %%d %%e %%f %%g %%i %%o %%q %%s %%u %%x, found %%p");
         if (!*p) break;
     }
     lua_pushvalue(L, lua_upvalueindex(1));
@@ -174,7 +176,8 @@ static int call_setmetatable(lua_State *L) {
         spec_fail(L, "setmetatable: expected a table whose metatable may be changed, found a protected one");
     for (size_t i = 0; i < sizeof refused / sizeof *refused && lua_istable(L, 2); i++) {
         lua_pushstring(L, refused[i]);
-        if (lua_rawget(L, 2) != LUA_TNIL) spec_fail(L, "setmetatable: expected no %s, found one", refused[i]);
+        if (lua_rawget(L, 2) != LUA_TNIL)
+            spec_fail(L, "setmetatable: expected no %s, found one", refused[i]);
         lua_pop(L, 1);
     }
     lua_settop(L, 2);
@@ -193,13 +196,16 @@ static int call_setstringmeta(lua_State *L) {
 /* }{== The table given to base.lua ======================================= */
 
 static const char *const from_base[] = {
-    "getmetatable", "ipairs", "next", "rawequal", "rawget", "rawlen", "rawset", "select", "tonumber", "type", NULL
+    "getmetatable", "ipairs", "next", "rawequal", "rawget", "rawlen", "rawset", "select",
+    "tonumber", "type", NULL
 };
-static const char *const from_string[] = { "byte", "char", "len", "lower", "rep", "reverse", "sub", "upper", NULL };
+static const char *const from_string[] = {
+    "byte", "char", "len", "lower", "rep", "reverse", "sub", "upper", NULL
+};
 static const char *const from_table[] = { "unpack", NULL };
 static const char *const from_math[] = {
-    "abs", "ceil", "cos", "exp", "floor", "fmod", "huge", "log", "max", "maxinteger", "min", "mininteger", "modf",
-    "pi", "sin", "sqrt", "tan", "tointeger", "type", "ult", NULL
+    "abs", "ceil", "cos", "exp", "floor", "fmod", "huge", "log", "max", "maxinteger", "min",
+    "mininteger", "modf", "pi", "sin", "sqrt", "tan", "tointeger", "type", "ult", NULL
 };
 
 static void copy(lua_State *L, int from, int to, const char *const *names) {
@@ -210,7 +216,8 @@ static void copy(lua_State *L, int from, int to, const char *const *names) {
 }
 
 /* Leaves a table of the named functions of a library as field 'name' of 'to'. */
-static void copy_library(lua_State *L, int to, const char *name, lua_CFunction open, const char *const *names) {
+static void copy_library(lua_State *L, int to, const char *name, lua_CFunction open,
+                         const char *const *names) {
     lua_pushcfunction(L, open);
     lua_pushstring(L, name);
     lua_call(L, 1, 1);

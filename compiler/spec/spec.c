@@ -94,7 +94,8 @@ static void note_unused(Front *f, const Graph *kept) {
         const char *name = all->param[i].node->attr.name;
         if (k < kept->nparam && !strcmp(kept->param[k].node->attr.name, name)) k++;
         else {
-            snprintf(text, sizeof text, "parameter '%s' is left out: nothing the model computes depends on it", name);
+            snprintf(text, sizeof text,
+                     "parameter '%s' is left out: nothing the model computes depends on it", name);
             spec_note(f, text);
         }
     }
@@ -114,7 +115,8 @@ static void finish(Front *f) {
     const char **note = m->note;
     m->read = graph_alloc(g, (size_t)m->nread * sizeof *m->read);
     m->note = graph_alloc(g, (size_t)m->nnote * sizeof *m->note);
-    for (int i = 0; i < m->nread; i++) m->read[i] = (Read){ graph_string(g, read[i].site), read[i].sources };
+    for (int i = 0; i < m->nread; i++)
+        m->read[i] = (Read){ graph_string(g, read[i].site), read[i].sources };
     for (int i = 0; i < m->nnote; i++) m->note[i] = graph_string(g, note[i]);
     keep_string(g, &m->name);
     keep_string(g, &m->file);
@@ -134,7 +136,8 @@ Model *spec_load(const char *path, const SpecLimits *limits, SpecError *error) {
     *error = (SpecError){ 0 };
     Front *f = front_new(path, limits);
     if (!f) {
-        *error = (SpecError){ .status = 3, .message = "error: expected memory to read a spec with, found none left" };
+        *error = (SpecError){ .status = 3,
+            .message = "error: expected memory to read a spec with, found none left" };
         return NULL;
     }
     Model *m = f->m;

@@ -15,7 +15,7 @@ typedef struct SpecLimits {
     size_t file;                /* bytes of one source file: 4 MB */
     int64_t layers;             /* 10 000 */
     size_t graph;               /* bytes of nodes built, about: 1 GB */
-    double seconds;             /* of processor time: 60, in case instructions are slow ones */
+    double seconds;             /* of processor time: 20, in case instructions are slow ones */
 } SpecLimits;
 
 extern const SpecLimits spec_limits;        /* the defaults */

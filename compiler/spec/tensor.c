@@ -25,7 +25,8 @@ Node *tensor_get(lua_State *L, int arg, const char *what) {
         spec_fail(L, "%s: expected a tensor or a number as argument %d, found %s", what, arg,
              lua_isnoneornil(L, arg) ? "nothing" : lua_pushfstring(L, "a %s", luaL_typename(L, arg)));
     if (!isfinite(lua_tonumber(L, arg)))
-        spec_fail(L, "%s: expected a finite number as argument %d, found %f", what, arg, lua_tonumber(L, arg));
+        spec_fail(L, "%s: expected a finite number as argument %d, found %f", what, arg,
+                  lua_tonumber(L, arg));
     return op_fill(front(L)->g, lua_tonumber(L, arg));
 }
 
@@ -35,7 +36,8 @@ int64_t tensor_list_length(lua_State *L, int arg, const char *what) {
         spec_fail(L, "%s: expected a list as argument %d, found %s", what, arg,
              lua_isnoneornil(L, arg) ? "nothing" : lua_pushfstring(L, "a %s", luaL_typename(L, arg)));
     lua_Unsigned n = lua_rawlen(L, arg);
-    if (n > MAXLIST) spec_fail(L, "%s: expected a list of at most %d elements, found more", what, MAXLIST);
+    if (n > MAXLIST)
+        spec_fail(L, "%s: expected a list of at most %d elements, found more", what, MAXLIST);
     sandbox_charge(L, (int64_t)n);
     return (int64_t)n;
 }
@@ -70,7 +72,9 @@ static _Noreturn void misfit(lua_State *L, Op op, int nin, Node **in, const char
     const char *a = nin ? describe(L, in[0]) : "nothing";
     const char *name = op_info[op].name, *b = nin > 1 ? describe(L, in[1]) : NULL;
     const char *c = nin > 2 ? describe(L, in[2]) : NULL, *more = nin > 3 ? ", ..." : "";
-    if (c) spec_fail(L, "%s: expected operands that fit (%s), found %s, %s and %s%s", name, error, a, b, c, more);
+    if (c)
+        spec_fail(L, "%s: expected operands that fit (%s), found %s, %s and %s%s", name, error, a,
+                  b, c, more);
     if (b) spec_fail(L, "%s: expected operands that fit (%s), found %s and %s", name, error, a, b);
     spec_fail(L, "%s: expected an operand that fits (%s), found %s", name, error, a);
 }
@@ -112,7 +116,8 @@ static int method_shape(lua_State *L) {
 static int meta_index(lua_State *L) {
     self(L);
     if (lua_type(L, 2) != LUA_TSTRING || strcmp(lua_tostring(L, 2), "shape"))
-        spec_fail(L, "expected x:shape(), all there is to ask of a tensor, found '%s'", luaL_tolstring(L, 2, NULL));
+        spec_fail(L, "expected x:shape(), all there is to ask of a tensor, found '%s'",
+                  luaL_tolstring(L, 2, NULL));
     lua_pushcfunction(L, method_shape);
     return 1;
 }

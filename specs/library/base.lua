@@ -4,11 +4,14 @@
 -- false and true, whatever order they were filled in.
 local core = ...
 local lua = core.lua
-local error, type, rawget, rawlen, next, tostring = lua.error, lua.type, lua.rawget, lua.rawlen, lua.next, lua.tostring
+local error, type, next, tostring = lua.error, lua.type, lua.next, lua.tostring
+local rawget, rawlen = lua.rawget, lua.rawlen
 local longest = 16384
 
 local function expect_table(what, t)
-  if type(t) ~= "table" then error(what .. ": expected a table, found " .. (t == nil and "nothing" or "a " .. type(t))) end
+  if type(t) ~= "table" then
+    error(what .. ": expected a table, found " .. (t == nil and "nothing" or "a " .. type(t)))
+  end
 end
 
 local function expect_integer(what, n)
@@ -107,7 +110,9 @@ function list.insert(t, ...)
   local n, at, value = rawlen(t), ...
   if lua.select("#", ...) == 1 then at, value = n + 1, at end
   at = expect_integer("insert", at)
-  if at < 1 or at > n + 1 then error("insert: expected a place from 1 to " .. n + 1 .. ", found " .. at) end
+  if at < 1 or at > n + 1 then
+    error("insert: expected a place from 1 to " .. n + 1 .. ", found " .. at)
+  end
   for i = n, at, -1 do t[i + 1] = t[i] end
   t[at] = value
 end
@@ -151,7 +156,8 @@ function list.move(from, first, last, at, to)
   expect_table("move", from)
   to = to or from
   expect_table("move", to)
-  first, last, at = expect_integer("move", first), expect_integer("move", last), expect_integer("move", at)
+  first, last = expect_integer("move", first), expect_integer("move", last)
+  at = expect_integer("move", at)
   if at > first then
     for i = last, first, -1 do to[at + i - first] = from[i] end
   else
@@ -167,7 +173,9 @@ for name, f in next, lua.string do text[name] = f end
 
 function text.rep(s, n, separator)
   n, separator = expect_integer("rep", n), separator or ""
-  if type(s) ~= "string" or type(separator) ~= "string" then error("rep: expected a string, found a " .. type(s)) end
+  if type(s) ~= "string" or type(separator) ~= "string" then
+    error("rep: expected a string, found a " .. type(s))
+  end
   if n < 1 then return "" end
   if n > longest or (#s + #separator) * n > longest then
     error("rep: expected a string of at most " .. longest .. " bytes, found more")
@@ -176,15 +184,18 @@ function text.rep(s, n, separator)
 end
 
 local function assert(value, message, ...)
-  if not value then error(message == nil and "expected a condition to hold, found that it does not" or message) end
+  if not value then
+    error(message == nil and "expected a condition to hold, found that it does not" or message)
+  end
   return value, message, ...
 end
 
 -- }==========================================================================
 
 local env = {
-  assert = assert, error = error, getmetatable = lua.getmetatable, ipairs = lua.ipairs, next = ordered_next,
-  pairs = pairs, pcall = lua.pcall, rawequal = lua.rawequal, rawget = rawget, rawlen = rawlen, rawset = lua.rawset,
+  assert = assert, error = error, getmetatable = lua.getmetatable, ipairs = lua.ipairs,
+  next = ordered_next, pairs = pairs, pcall = lua.pcall, rawequal = lua.rawequal, rawget = rawget, rawlen = rawlen,
+  rawset = lua.rawset,
   setmetatable = lua.setmetatable, tonumber = lua.tonumber, tostring = tostring, type = type,
   math = lua.math, string = text, table = list,
 }

@@ -38,8 +38,10 @@ end
 -- }{== Words ================================================================
 
 local example = {
-  norm = "rmsnorm {}", mixer = "standard {}", sublayer = "mlp { hidden = 256 }", layer = "layer { ... }",
-  optimizer = "adamw { lr = 3e-4 }", schedule = "constant {}", route = "a route of your own", init = "normal(0.02)",
+  norm = "rmsnorm {}", mixer = "standard {}", sublayer = "mlp { hidden = 256 }",
+  layer = "layer { ... }",
+  optimizer = "adamw { lr = 3e-4 }", schedule = "constant {}", route = "a route of your own",
+  init = "normal(0.02)",
 }
 
 local function article(word)
@@ -49,7 +51,9 @@ end
 function describe(v)
   local kind = type(v)
   if v == nil then return "nothing" end
-  if kind == "number" then return v ~= v and "no number (NaN)" or "the number " .. tostring(math.tointeger(v) or v) end
+  if kind == "number" then
+    return v ~= v and "no number (NaN)" or "the number " .. tostring(math.tointeger(v) or v)
+  end
   if kind == "string" then return "the string '" .. (#v > 60 and v:sub(1, 60) .. "..." or v) .. "'" end
   if kind == "boolean" or kind == "userdata" then return tostring(v) end
   if kind_of(v) then return article(kind_of(v)) end
@@ -96,7 +100,8 @@ end
 function unknown(expected, found, name, t)
   local best, d = nearest(name, t)
   local near = best and d <= 1 + #name // 3
-  return expected .. ", " .. found .. (near and "; did you mean '" .. best .. "'?" or best and "; the nearest is '" .. best .. "'" or "")
+  if near then return expected .. ", " .. found .. "; did you mean '" .. best .. "'?" end
+  return expected .. ", " .. found .. (best and "; the nearest is '" .. best .. "'" or "")
 end
 
 -- "a, b and c"
@@ -113,7 +118,9 @@ end
 
 local function range(what, field)
   if field.min and field.max then return what .. " from " .. field.min .. " to " .. field.max end
-  if field.min then return what .. " of at least " .. field.min .. (field.below and " and below " .. field.below or "") end
+  if field.min then
+    return what .. " of at least " .. field.min .. (field.below and " and below " .. field.below or "")
+  end
   if field.above then return what .. " greater than " .. field.above end
   return what
 end
@@ -126,14 +133,17 @@ local function wanted(field)
     return enumerate(out, "or")
   end
   if field.one_of then return enumerate(quoted(field.one_of), "or") end
-  if kind == "integer" then return field.min == 1 and not field.max and "a positive integer" or range("an integer", field) end
+  if kind == "integer" then
+    return field.min == 1 and not field.max and "a positive integer" or range("an integer", field)
+  end
   if kind == "number" then return range("a number", field) end
   if kind == "boolean" then return "true or false" end
   if kind == "string" and field.longest then
     return "a name of at most " .. field.longest .. " letters, digits and '_'"
   end
   if kind == "list" then
-    return "a list of " .. (field.count and field.count .. " values, each " or "values, each ") .. wanted(field.of)
+    return "a list of " .. (field.count and field.count .. " values, each " or "values, each ")
+      .. wanted(field.of)
   end
   return example[kind] and article(kind) .. " such as " .. example[kind] or "a " .. kind
 end
@@ -209,10 +219,12 @@ local function check_names(what, fields, given)
   for name in pairs(given) do
     local known = enumerate(sorted_names(fields), "and")
     if type(name) ~= "string" then
-      error(what .. ": expected named fields (" .. known .. "), found " .. describe(given[name]) .. " without a name")
+      error(what .. ": expected named fields (" .. known .. "), found " .. describe(given[name])
+        .. " without a name")
     end
     if not fields[name] then
-      error(unknown(what .. ": expected fields out of " .. known, "found '" .. name .. "'", name, fields))
+      error(unknown(what .. ": expected fields out of " .. known, "found '" .. name .. "'", name,
+        fields))
     end
   end
 end
@@ -232,7 +244,10 @@ function check(what, fields, given)
     end
     if value ~= nil then
       local ok, fitting = fits(field, value, what .. "." .. name)
-      if not ok then error(what .. ": expected " .. name .. " to be " .. wanted(field) .. ", found " .. describe(value)) end
+      if not ok then
+        error(what .. ": expected " .. name .. " to be " .. wanted(field) .. ", found "
+          .. describe(value))
+      end
       values[name] = fitting
     else
       values[name] = field.default

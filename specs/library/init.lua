@@ -14,7 +14,7 @@ end
 -- A public name may also be a primitive's: attention(q, k, v) and attention {...}.
 function lib.publish(name, value)
   local op = core.ops[name]
-  public[name] = not op and value or core.wrap(function(first, ...)
+  public[name] = not op and value or lib.constructor(lib.constructs(value), function(first, ...)
     if core.form(first) then return op(first, ...) end
     return value(first, ...)
   end)

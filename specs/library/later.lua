@@ -1,6 +1,8 @@
 -- Names that are planned, so that a spec using one learns that it is not misspelt.
-for _, name in ipairs { "mla", "kda", "moe", "hyper", "mhc", "gated_residual", "drr", "dtr", "mod", "dllm" } do
+local names = { "mla", "kda", "moe", "hyper", "mhc", "gated_residual", "drr", "dtr", "mod", "dllm" }
+for _, name in ipairs(names) do
   publish(name, core.wrap(function()
-    error("expected a constructor of this version, found '" .. name .. "', which is not in this version")
+    error("expected a constructor of this version, found '" .. name
+      .. "', which is not in this version")
   end))
 end

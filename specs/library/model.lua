@@ -28,7 +28,8 @@ local function check_tokenizer(name, vocab)
           .. "; tokenizers in files are not in this version")
   end
   if vocab < least then
-    error("model: expected vocab to be at least " .. least .. " with tokenizer '" .. name .. "', found " .. vocab)
+    error("model: expected vocab to be at least " .. least .. " with tokenizer '" .. name
+      .. "', found " .. vocab)
   end
 end
 
@@ -57,7 +58,9 @@ end
 
 local function parameter(name, shape, init)
   if type(init) == "number" then return core.param(name, shape, "constant", init) end
-  if init == "zeros" or init == "ones" then return core.param(name, shape, "constant", init == "ones" and 1 or 0) end
+  if init == "zeros" or init == "ones" then
+    return core.param(name, shape, "constant", init == "ones" and 1 or 0)
+  end
   if kind_of(init) == "init" then return core.param(name, shape, "normal", inside(init).deviation) end
   if type(init) == "table" and not kind_of(init) then return core.param(name, shape, "list", init) end
   error("param: expected an initial value, a number, 'zeros', 'ones', normal(0.02) or a list, found " .. describe(init))
@@ -103,7 +106,10 @@ local function expect_stream(b, f, name, x)
 end
 
 local function next_state(b, name, state)
-  if state == nil then complain(b.mixer.definition[name], b.mixer.name .. ": expected " .. name .. " to return a state, found nothing") end
+  if state == nil then
+    complain(b.mixer.definition[name], b.mixer.name .. ": expected " .. name
+      .. " to return a state, found nothing")
+  end
   b.state = state
 end
 
@@ -139,7 +145,8 @@ local function run_sublayers(b, layer, index)
     local part = inside(s)
     local path = "layers." .. index .. "." .. part.options.name
     run_sublayer(b, part, { index = b.index, layer = index, name = part.options.name, path = path,
-                            first_in_layer = i == 1, last_in_layer = i == #parts, prefix = path .. ".residual" }, index)
+                            first_in_layer = i == 1, last_in_layer = i == #parts,
+                            prefix = path .. ".residual" }, index)
     b.index = b.index + 1
   end
 end
@@ -149,7 +156,8 @@ local function one_stream(b)
   local state = b.state
   local h = type(state) == "table" and rawget(state, "h")
   if not core.form(h) or #sorted_names(state) ~= 1 then
-    error("route: expected a mixer of one stream (standard, rezero, layerscale or highway), found " .. b.mixer.name)
+    error("route: expected a mixer of one stream (standard, rezero, layerscale or highway), found "
+      .. b.mixer.name)
   end
   return h
 end
@@ -162,15 +170,20 @@ local function run_route(b, layer, index)
     run_sublayers(b, layer, index)
     return one_stream(b)
   end
-  local site = { index = b.index, layer = index, name = "layer", prefix = "layers." .. index, path = "layers." .. index }
+  local site = { index = b.index, layer = index, name = "layer", prefix = "layers." .. index,
+    path = "layers." .. index }
   core.site(site.path)
   local first = b.index
   local out, loss = for_line_of(route, route.definition.run, machine(b, route.options), site,
                                 for_line_of(route, one_stream, b), body)
-  if b.index == first then complain(route.definition.run, route.name .. ": expected run to call body once, found no call") end
+  if b.index == first then
+    complain(route.definition.run, route.name .. ": expected run to call body once, found no call")
+  end
   core.site(site.path)
   b.state = { h = expect_stream(b, route.definition.run, "run", out) }
-  if loss then b.losses[#b.losses + 1] = core.form(loss) == "[tokens]" and token_sum(loss) * per_token() or loss end
+  if loss then
+    b.losses[#b.losses + 1] = core.form(loss) == "[tokens]" and token_sum(loss) * per_token() or loss
+  end
 end
 
 local function embedding(b)
@@ -214,10 +227,12 @@ local function settings(b)
   local s, train = b.spec, b.spec.train
   local o, schedule = inside(train.optimizer), inside(train.schedule)
   core.finish {
-    name = s.name, tokenizer = s.tokenizer, mixer = b.mixer.name, vocab = s.vocab, context = s.context, dim = s.dim,
+    name = s.name, tokenizer = s.tokenizer, mixer = b.mixer.name, vocab = s.vocab,
+    context = s.context, dim = s.dim,
     layers = #s.layers, sublayers = b.sublayers, batch = train.batch, seed = train.seed, lr = o.lr,
     beta1 = o.betas[1], beta2 = o.betas[2], eps = o.eps, weight_decay = o.weight_decay, clip = o.clip,
-    schedule = schedule.schedule, warmup = schedule.warmup, decay = schedule.decay, min_lr = schedule.min_lr,
+    schedule = schedule.schedule, warmup = schedule.warmup, decay = schedule.decay,
+    min_lr = schedule.min_lr,
   }
 end
 
@@ -227,7 +242,8 @@ function build(returned)
     error("expected the spec to return model { ... }, found " .. describe(returned))
   end
   local spec = inside(returned)
-  local b = { spec = spec, mixer = inside(spec.residual), norm = inside(spec.norm), sublayers = 0, index = 0, losses = {} }
+  local b = { spec = spec, mixer = inside(spec.residual), norm = inside(spec.norm), sublayers = 0,
+    index = 0, losses = {} }
   for _, layer in ipairs(spec.layers) do b.sublayers = b.sublayers + #inside(layer).sublayers end
   b.eps = b.norm.options.eps
   b.m, b.norm_m = machine(b, b.mixer.options), machine(b, b.norm.options)

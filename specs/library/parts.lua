@@ -19,7 +19,8 @@ local function define(kind, fields, prepare)
   return core.wrap(function(given)
     local definition, name = check(kind, fields, given), core.module(2)
     if type(definition.options) ~= "table" then
-      error(kind .. ": expected options to be a table of defaults, found " .. describe(definition.options))
+      error(kind .. ": expected options to be a table of defaults, found "
+        .. describe(definition.options))
     end
     if prepare then prepare(definition, name) end
     local file, line = core.here()
@@ -40,7 +41,8 @@ publish("mixer", define("mixer", {
 publish("route", define("route", { run = func, check = { type = "function" } }))
 norm = define("norm", { apply = func })
 -- Sublayers have a name of their own, by default their file's.
-sublayer = define("sublayer", { build = func, check = { type = "function" } }, function(definition, name)
+sublayer = define("sublayer", { build = func, check = { type = "function" } },
+  function(definition, name)
   definition.options.name = { type = "string", longest = 64, default = name }
 end)
 
@@ -52,11 +54,13 @@ local function check_sublayers(list)
   local seen = {}
   for i, s in ipairs(list) do
     if kind_of(s) ~= "sublayer" then
-      error("layer: expected a sublayer such as mlp { hidden = 256 } at place " .. i .. ", found " .. describe(s))
+      error("layer: expected a sublayer such as mlp { hidden = 256 } at place " .. i .. ", found "
+        .. describe(s))
     end
     local name = inside(s).options.name
     if seen[name] or reserved[name] then
-      error("layer: expected sublayers with names of their own, found " .. (seen[name] and "a second" or "the reserved name") .. " '" .. name
+      error("layer: expected sublayers with names of their own, found "
+        .. (seen[name] and "a second" or "the reserved name") .. " '" .. name
             .. "'; give it another with name = '...'")
     end
     seen[name] = true
@@ -73,10 +77,13 @@ publish("layer", constructor("layer", function(given)
     if math.type(k) == "integer" then list[k] = v else named[k] = v end
   end
   for i in pairs(list) do
-    if i < 1 or i > #list then error("layer: expected a list of sublayers without gaps, found one at place " .. i) end
+    if i < 1 or i > #list then
+      error("layer: expected a list of sublayers without gaps, found one at place " .. i)
+    end
   end
   check_sublayers(list)
-  return object("layer", "layer", { sublayers = list, route = check("layer", { route = { type = "route" } }, named).route })
+  local route = check("layer", { route = { type = "route" } }, named).route
+  return object("layer", "layer", { sublayers = list, route = route })
 end))
 
 -- Appends the layers of a nested list to 'out'.
@@ -86,7 +93,9 @@ function flatten(what, list, out)
     core.limit(what, #out)
   elseif type(list) == "table" and not kind_of(list) then
     for k, v in pairs(list) do
-      if math.type(k) ~= "integer" then error(what .. ": expected a list of layers, found the field '" .. tostring(k) .. "'") end
+      if math.type(k) ~= "integer" then
+        error(what .. ": expected a list of layers, found the field '" .. tostring(k) .. "'")
+      end
       flatten(what, v, out)
     end
   else
@@ -97,7 +106,9 @@ end
 
 publish("times", core.wrap(function(n, layers)
   local count = type(n) == "number" and math.tointeger(n)
-  if not count or count < 1 then error("times: expected a positive integer first, found " .. describe(n)) end
+  if not count or count < 1 then
+    error("times: expected a positive integer first, found " .. describe(n))
+  end
   local one, out = flatten("times", layers, {}), {}
   core.limit("times", count)
   core.limit("times", count * #one)

@@ -317,7 +317,54 @@ bool compiled_agrees(Instance *r, const Case *c, const Expected *e, char *why, s
     return logits_agree(r, c, e, why, size) && losses_agree(r, c, e, why, size) && gradients_agree(r, c, e, why, size);
 }
 
-static bool extent_agrees(const Compiled *m, Graph *g, uint64_t seed, Extent x, char *why, size_t size) {
+/* }{== Graphs ============================================================ */
+
+static double moved(const Expected *a, const Expected *b, const char *output, int64_t count) {
+    const double *x = expected(a, output), *y = expected(b, output);
+    double most = 0;
+    for (int64_t i = 0; x && i < count; i++)
+        if (!(fabs(x[i] - y[i]) <= most)) most = isnan(x[i]) ? INFINITY : fabs(x[i] - y[i]);
+    return most;
+}
+
+static bool gradients_moved(const Case *c, const Expected *a, const Expected *b) {
+    double most = 0;
+    for (int i = 0; i < c->g->nparam; i++) {
+        const Node *p = c->g->param[i].node;
+        most = fmax(most, largest(expected_gradient(a, p), shape_count(&p->shape)));
+    }
+    for (int i = 0; i < c->g->nparam; i++) {
+        const Node *p = c->g->param[i].node;
+        char output[600];
+        int64_t count = shape_count(&p->shape);
+        snprintf(output, sizeof output, "grad.%s", p->attr.name);
+        double own = largest(expected_gradient(a, p), count);
+        if (moved(a, b, output, count) > 2.5e-4 * fmax(own, 1e-3 * most)) return true;
+    }
+    return false;
+}
+
+bool case_is_shaky(Case *c, const Expected *e) {
+    int64_t tokens = c->batch * c->time, logits = tokens * graph_find(c->g, "logits")->shape.dim[0];
+    bool shaky = false;
+    for (int round = 0; round < 3 && !shaky; round++) {
+        Case *near = case_new(c->g, 1, c->batch, c->time, 1, 0, 0);
+        memcpy(near->tokens, c->tokens, (size_t)tokens * sizeof *c->tokens);
+        memcpy(near->targets, c->targets, (size_t)tokens * sizeof *c->targets);
+        for (int i = 0; i < c->g->nparam; i++)
+            for (int64_t k = 0; k < shape_count(&c->g->param[i].node->shape); k++)
+                near->value[i][k] = c->value[i][k] * (1 + random_uniform(&c->random, -1e-6, 1e-6));
+        Expected other;
+        expected_open(&other, near, op_info);
+        shaky = moved(e, &other, "logits", logits) > 1.5e-5 * largest(expected(e, "logits"), logits)
+            || moved(e, &other, "loss", 1) > 1.5e-5 * fmax(1, fabs(*expected(e, "loss"))) || gradients_moved(c, e, &other);
+        expected_close(&other);
+        case_free(near);
+    }
+    return shaky;
+}
+
+static Answer extent_answer(const Compiled *m, Graph *g, uint64_t seed, Extent x, char *why, size_t size) {
     char inner[512];
     Case *c = compiled_case(g, seed, x.batch, x.time, m->model->vocab);
     Expected e;
@@ -327,23 +374,24 @@ static bool extent_agrees(const Compiled *m, Graph *g, uint64_t seed, Extent x, 
     instance_weights(&r, c);
     bool good = compiled_agrees(&r, c, &e, inner, sizeof inner);
     if (!good) snprintf(why, size, "batch %lld, time %lld: %s", (long long)x.batch, (long long)x.time, inner);
+    Answer answer = good ? AGREES : case_is_shaky(c, &e) ? SHAKY : DIFFERS;
     instance_close(&r);
     expected_close(&e);
     case_free(c);
-    return good;
+    return answer;
 }
 
-bool graph_agrees(Graph *g, uint64_t seed, const CodegenOptions *o, const Extent *extent, char *why, size_t size) {
+Answer graph_answer(Graph *g, uint64_t seed, const CodegenOptions *o, const Extent *extent, char *why, size_t size) {
     int64_t context = 1;
     for (const Extent *x = extent; x->batch; x++) context = x->time > context ? x->time : context;
     ModelInfo info = compiled_info(g, context);
     Compiled c;
-    bool good = true;
+    Answer answer = AGREES;
     compiled_open(&c, g, &info, o);
-    for (const Extent *x = extent; good && x->batch; x++) good = extent_agrees(&c, g, seed, *x, why, size);
+    for (const Extent *x = extent; answer == AGREES && x->batch; x++) answer = extent_answer(&c, g, seed, *x, why, size);
     compiled_close(&c);
     graph_free(g);
-    return good;
+    return answer;
 }
 
 /* }{== Processes ========================================================= */

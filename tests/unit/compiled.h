@@ -63,10 +63,15 @@ void expected_close(Expected *e);
 ** what does not, in one line. */
 bool compiled_agrees(Instance *r, const Case *c, const Expected *e, char *why, size_t size);
 
+/* True if the interpreter's own results move by what it would not forgive when
+** parameters move by a millionth: a tie, or a number that is all rounding. */
+bool case_is_shaky(Case *c, const Expected *e);
+
 /* All of it for one graph, which it frees, and one (batch, time) after another, up to
-** batch 0.  True, or false with a line in 'why'. */
+** batch 0.  AGREES, or another answer with a line in 'why'. */
 typedef struct Extent { int64_t batch, time; } Extent;
-bool graph_agrees(Graph *g, uint64_t seed, const CodegenOptions *o, const Extent *extent, char *why, size_t size);
+typedef enum Answer { AGREES, DIFFERS, SHAKY } Answer;
+Answer graph_answer(Graph *g, uint64_t seed, const CodegenOptions *o, const Extent *extent, char *why, size_t size);
 
 /* fn(arg) in a process of its own; its status, or 128 + the signal that ended it. */
 int apart(int (*fn)(void *arg), void *arg);

@@ -20,7 +20,7 @@ typedef struct Fuzz {
 } Fuzz;
 
 static int below(Fuzz *f, int count) {
-    return random_below(&f->random, count);
+    return draw_below(&f->random, count);
 }
 
 static Node *keep(Fuzz *f, Node *n) {
@@ -203,7 +203,7 @@ static Node *draw_attention(Fuzz *f) {
     in[1] = heads(f, G, d);
     in[2] = heads(f, G, 1 + below(f, 4));
     Attr attr = { .causal = below(f, 2) };
-    attr.value = random_uniform(&f->random, 0.3, 1);
+    attr.value = draw_uniform(&f->random, 0.3, 1);
     return node_new(f->g, OP_attention, 3, in, attr, &error);
 }
 
@@ -275,7 +275,7 @@ static Node *draw_axis(Fuzz *f, Op op) {
 static Node *structural(Fuzz *f, Op op) {
     switch (op) {
     case OP_param:    return param(f, random_shape(f));
-    case OP_fill:     return op_fill(f->g, (float)random_uniform(&f->random, -1, 1));
+    case OP_fill:     return op_fill(f->g, (float)draw_uniform(&f->random, -1, 1));
     case OP_seed: case OP_per_token: case OP_tokens: case OP_targets: case OP_position:
         return op_source(f->g, op);
     case OP_wave:     return draw_wave(f);

@@ -72,7 +72,8 @@ double *golden_values(const Golden *c, const char *prefix, const char *name, int
 const char *golden_parameter(const Golden *c, int *at, int *rank, const int64_t **shape) {
     while (*at < c->file->count) {
         const Tensor *t = &c->file->tensor[(*at)++];
-        if (!strncmp(t->name, "expect.", 7) || !strcmp(t->name, "tokens") || !strcmp(t->name, "targets")) continue;
+        if (!strncmp(t->name, "expect.", 7) || !strcmp(t->name, "tokens")
+            || !strcmp(t->name, "targets")) continue;
         *rank = t->rank;
         *shape = t->shape;
         return t->name;
@@ -142,7 +143,8 @@ char *golden_spec(const Golden *c, const char *name) {
     const char *config = safetensors_metadata(c->file, "config");
     assert_non_null(config);
     if (json_parse(&j, name, config, strlen(config), 100000, &e)) fail_msg("%s", e.text);
-    const JsonNode *root = &j.node[0], *norm = json_member(&j, root, "norm"), *tied = json_member(&j, root, "tied");
+    const JsonNode *root = &j.node[0];
+    const JsonNode *norm = json_member(&j, root, "norm"), *tied = json_member(&j, root, "tied");
     const JsonNode *positions = json_member(&j, root, "positions");
     text_add(&t, "return model {\n  name = \"%s\",\n", name);
     write_field(&t, &j, "vocab");
@@ -150,7 +152,8 @@ char *golden_spec(const Golden *c, const char *name) {
     write_field(&t, &j, "dim");
     write_field(&t, &j, "route_penalty");
     text_add(&t, "  embedding = { tied = %s", tied && tied->type == JSON_FALSE ? "false" : "true");
-    if (positions && positions->type == JSON_STRING) text_add(&t, ", positions = \"%s\"", positions->text);
+    if (positions && positions->type == JSON_STRING)
+        text_add(&t, ", positions = \"%s\"", positions->text);
     text_add(&t, " },\n  norm = %s { eps = %s },\n  residual = ", norm ? norm->text : "rmsnorm",
              json_member(&j, root, "eps")->text);
     write_call(&t, &j, json_member(&j, root, "residual"));

@@ -37,10 +37,16 @@ static void check_parameters(const Model *m, const Golden *c) {
         assert_int_equal(n->shape.rank, rank);
         for (int k = 0; k < rank; k++) assert_int_equal(n->shape.dim[k], shape[k]);
     }
-    if (m->graph->nparam != count) fail_msg("the spec has %d parameters, the case %d", m->graph->nparam, count);
+    if (m->graph->nparam != count)
+        fail_msg("the spec has %d parameters, the case %d", m->graph->nparam, count);
 }
 
-typedef struct Values { const Golden *c; int count; const Node *param[1024]; double *value[1024]; } Values;
+typedef struct Values {
+    const Golden *c;
+    int count;
+    const Node *param[1024];
+    double *value[1024];
+} Values;
 
 static const double *param_value(void *user, const Node *param) {
     Values *v = user;
@@ -60,7 +66,8 @@ static double largest(const double *x, int64_t count) {
 }
 
 /* |got - want| <= 1e-6 of the largest entry, or of 'floor' if that is more. */
-static void check_values(const char *what, const double *got, const double *want, int64_t count, double floor) {
+static void check_values(const char *what, const double *got, const double *want, int64_t count,
+                         double floor) {
     double scale = fmax(largest(want, count), floor);
     for (int64_t i = 0; i < count; i++)
         if (!(fabs(got[i] - want[i]) <= 1e-6 * scale))
@@ -156,10 +163,13 @@ CASE(gqa_untied)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_standard), cmocka_unit_test(test_rezero), cmocka_unit_test(test_layerscale),
-        cmocka_unit_test(test_highway), cmocka_unit_test(test_denseformer), cmocka_unit_test(test_attnres_block),
+        cmocka_unit_test(test_standard), cmocka_unit_test(test_rezero),
+        cmocka_unit_test(test_layerscale),
+        cmocka_unit_test(test_highway), cmocka_unit_test(test_denseformer),
+        cmocka_unit_test(test_attnres_block),
         cmocka_unit_test(test_attnres_full), cmocka_unit_test(test_attnres_heads),
-        cmocka_unit_test(test_attnres_input), cmocka_unit_test(test_attnres_sigmoid), cmocka_unit_test(test_haares),
+        cmocka_unit_test(test_attnres_input), cmocka_unit_test(test_attnres_sigmoid),
+        cmocka_unit_test(test_haares),
         cmocka_unit_test(test_gqa_untied),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);

@@ -12,7 +12,7 @@ static const struct {
 } little = {
     .model = { .magic = STRATA_MAGIC, .abi_version = STRATA_ABI, .struct_size = sizeof(strata_model),
                .spec_hash = UINT64_C(0xfedcba9876543210), .name = 0, .vocab = 6, .context = 4, .dim = 4, .layers = 1,
-               .training = 1, .parameters = LITTLE_PARAMETERS, .tensors = 4, .batch = 2, .lr = 3e-4, .beta1 = 0.9,
+               .training = 1, .parameters = LITTLE_PARAMETERS, .gradients = LITTLE_PARAMETERS, .tensors = 4, .batch = 2, .lr = 3e-4, .beta1 = 0.9,
                .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.01, .clip = 1, .warmup = 0.1, .seed = 7 },
     .values = { 0.25, -1, 3e-5 },
     .names = NAMES,

@@ -36,7 +36,8 @@ typedef struct Row {
     const char *residual;
     Mixer mixer;
     int size, heads, window;
-    char kernel, query;                 /* 'x' softmax, 's' sigmoid, 'l' linear; 'l' learned, 'i' input, 's' static */
+    char kernel;                        /* 'x' softmax, 's' sigmoid, 'l' linear */
+    char query;                         /* 'l' learned, 'i' input, 's' static */
     bool no_norm, no_gain;
     bool number, duplicate, unmatched; /* haares */
     double bias, gamma;
@@ -104,7 +105,8 @@ static void normalize(Reference *r, const char *prefix, const double *x, double 
     double mean = 0, c[D];
     for (int d = 0; d < D && r->row->layernorm; d++) mean += x[d] / D;
     for (int d = 0; d < D; d++) c[d] = x[d] - mean;
-    const double *w = P(r, "%s.weight", prefix), *b = r->row->layernorm ? P(r, "%s.bias", prefix) : NULL;
+    const double *w = P(r, "%s.weight", prefix);
+    const double *b = r->row->layernorm ? P(r, "%s.bias", prefix) : NULL;
     for (int d = 0; d < D; d++) y[d] = w[d] * c[d] / rms(c, r->row->eps) + (b ? b[d] : 0);
 }
 
@@ -126,7 +128,8 @@ static void sublayer(Reference *r, int s, const double *h, double *u) {
     const double *gate = gated ? P(r, "%s.gate.weight", site) : up;
     memset(u, 0, D * sizeof *u);
     for (int f = 0; f < F; f++) {
-        double a = activate(r->row->activation, dot(gate + f * D, x, D)) * (gated ? dot(up + f * D, x, D) : 1);
+        double a = activate(r->row->activation, dot(gate + f * D, x, D));
+        if (gated) a *= dot(up + f * D, x, D);
         for (int d = 0; d < D; d++) u[d] += down[d * F + f] * a;
     }
 }
@@ -154,7 +157,8 @@ static void feature(Reference *r, const double *u, double *phi) {
 }
 
 /* The weights of n sources for one group of channels, from d on. */
-static void weigh(Reference *r, const char *prefix, double v[][D], const double *bias, int n, const double *q, int d,
+static void weigh(Reference *r, const char *prefix, double v[][D], const double *bias, int n,
+                  const double *q, int d,
                   double *w) {
     const Row *o = r->row;
     int group = q ? D / o->heads : D;
@@ -256,7 +260,8 @@ static void read_denseformer(Reference *r, int s, const double *e, double u[][D]
         int layer = begins_layer(i);                /* layer is the number of those completed */
         if (layer > 0) {
             memcpy(X[layer], h, sizeof X[0]);
-            const double *alpha = layer % o->period ? NULL : P(r, "layers.%d.residual.alpha", layer - 1);
+            const double *alpha = layer % o->period ? NULL
+                : P(r, "layers.%d.residual.alpha", layer - 1);
             if (alpha) memset(h, 0, sizeof X[0]);
             for (int j = 0; j <= layer && alpha; j++)
                 if (j % o->dilation == layer % o->dilation) add_to(h, alpha[j], X[j]);
@@ -270,7 +275,8 @@ static void read_highway(Reference *r, int s, const double *e, double u[][D], do
     memcpy(h, e, D * sizeof *h);
     for (int i = 0; i < s; i++) {
         read_prefix(i, prefix);
-        double g = 1 / (1 + exp(-dot(P(r, "%s.gate.weight", prefix), h, D) - *P(r, "%s.gate.bias", prefix)));
+        double z = dot(P(r, "%s.gate.weight", prefix), h, D) + *P(r, "%s.gate.bias", prefix);
+        double g = 1 / (1 + exp(-z));
         for (int d = 0; d < D; d++) h[d] = (1 - g) * h[d] + g * u[i][d];
     }
 }
@@ -371,7 +377,8 @@ static void check_row(void **state, const Row *given) {
     for (int t = 0; t < T; t++) reference_logits(&r, ids[t], t, want + t * V);
     expect_close(row.residual, got, want, 1e-11);
     for (int i = 0; i < m->graph->nparam; i++)
-        if (!r.used[i]) fail_msg("%s: nothing uses '%s'", row.residual, m->graph->param[i].node->attr.name);
+        if (!r.used[i])
+            fail_msg("%s: nothing uses '%s'", row.residual, m->graph->param[i].node->attr.name);
     double error = case_gradient_error(c, op_info);
     if (!(error <= GRADIENT_TOLERANCE)) fail_msg("%s: gradients are off by %g", row.residual, error);
     free(got);
@@ -396,17 +403,24 @@ static const Row row[] = {
     { "attnres { block_size = 9 }", ATTNRES, .size = 9 },
     { "attnres { full = true, window = 2 }", ATTNRES, .size = 1, .window = 2 },
     { "attnres { block_size = 2, window = 2 }", ATTNRES, .size = 2, .window = 2 },
-    { "attnres { block_size = 2, heads = 4, kernel = 'sigmoid' }", ATTNRES, .size = 2, .heads = 4, .kernel = 's' },
-    { "attnres { block_size = 2, heads = 2, query = 'input' }", ATTNRES, .size = 2, .heads = 2, .query = 'i' },
+    { "attnres { block_size = 2, heads = 4, kernel = 'sigmoid' }", ATTNRES, .size = 2, .heads = 4,
+        .kernel = 's' },
+    { "attnres { block_size = 2, heads = 2, query = 'input' }", ATTNRES, .size = 2, .heads = 2,
+        .query = 'i' },
     { "attnres { block_size = 3, key_norm = false }", ATTNRES, .size = 3, .no_norm = true },
-    { "attnres { block_size = 3, key_gain = false, heads = 2 }", ATTNRES, .size = 3, .no_gain = true, .heads = 2 },
+    { "attnres { block_size = 3, key_gain = false, heads = 2 }", ATTNRES, .size = 3,
+        .no_gain = true, .heads = 2 },
     { "attnres { block_size = 3, query = 'static' }", ATTNRES, .size = 3, .query = 's' },
-    { "attnres { full = true, query = 'static', heads = 4, kernel = 'sigmoid', window = 3 }", ATTNRES, .size = 1,
+    { "attnres { full = true, query = 'static', heads = 4, kernel = 'sigmoid', window = 3 }",
+        ATTNRES, .size = 1,
       .query = 's', .heads = 4, .kernel = 's', .window = 3 },
     { "attnres { block_size = 2, kernel = 'linear', rank = 3 }", ATTNRES, .size = 2, .kernel = 'l' },
-    { "attnres { full = true, kernel = 'linear', rank = 3, query = 'input' }", ATTNRES, .size = 1, .kernel = 'l', .query = 'i' },
-    { "attnres { full = true, kernel = 'linear', rank = 3, window = 2 }", ATTNRES, .size = 1, .kernel = 'l', .window = 2 },
-    { "attnres { block_size = 2, kernel = 'linear', rank = 3, key_norm = false }", ATTNRES, .size = 2, .kernel = 'l',
+    { "attnres { full = true, kernel = 'linear', rank = 3, query = 'input' }", ATTNRES, .size = 1,
+        .kernel = 'l', .query = 'i' },
+    { "attnres { full = true, kernel = 'linear', rank = 3, window = 2 }", ATTNRES, .size = 1,
+        .kernel = 'l', .window = 2 },
+    { "attnres { block_size = 2, kernel = 'linear', rank = 3, key_norm = false }", ATTNRES,
+        .size = 2, .kernel = 'l',
       .no_norm = true },
     { "haares { blocks = 3 }", HAARES, .size = 3 },
     { "haares { block_size = 2 }", HAARES, .size = 2 },
@@ -415,10 +429,13 @@ static const Row row[] = {
     { "haares { block_size = 3, rms_match = false }", HAARES, .size = 3, .unmatched = true },
     { "haares { block_size = 3, detail = 'duplicate' }", HAARES, .size = 3, .duplicate = true },
     { "haares { block_size = 3, bias = 0.5 }", HAARES, .size = 3, .number = true, .bias = 0.5 },
-    { "haares { block_size = 3, detail = 'random', signs = { -1, 1, -1 } }", HAARES, .size = 3, .signs = { -1, 1, -1 } },
-    { "haares { block_size = 3, heads = 2, kernel = 'sigmoid', query = 'input' }", HAARES, .size = 3, .heads = 2,
+    { "haares { block_size = 3, detail = 'random', signs = { -1, 1, -1 } }", HAARES, .size = 3,
+        .signs = { -1, 1, -1 } },
+    { "haares { block_size = 3, heads = 2, kernel = 'sigmoid', query = 'input' }", HAARES,
+        .size = 3, .heads = 2,
       .kernel = 's', .query = 'i' },
-    { "haares { block_size = 3, query = 'static', heads = 2 }", HAARES, .size = 3, .query = 's', .heads = 2 },
+    { "haares { block_size = 3, query = 'static', heads = 2 }", HAARES, .size = 3, .query = 's',
+        .heads = 2 },
     { "haares { block_size = 3, key_norm = false }", HAARES, .size = 3, .no_norm = true },
     { "haares { block_size = 3, kernel = 'linear', rank = 3 }", HAARES, .size = 3, .kernel = 'l' },
 };
@@ -436,7 +453,8 @@ static double *logits_of(void **state, const char *residual, double eps, const c
     Case *c = case_of(m);
     for (int i = 0; i < m->graph->nparam; i++) {
         const Node *n = m->graph->param[i].node;
-        if (zero && strstr(n->attr.name, zero)) memset(c->value[i], 0, (size_t)shape_count(&n->shape) * sizeof(double));
+        if (zero && strstr(n->attr.name, zero))
+            memset(c->value[i], 0, (size_t)shape_count(&n->shape) * sizeof(double));
     }
     double *logits = copy_logits(m, c);
     case_free(c);
@@ -444,7 +462,8 @@ static double *logits_of(void **state, const char *residual, double eps, const c
     return logits;
 }
 
-static void expect_same(void **state, const char *a, const char *b, double eps, const char *zero, double tolerance) {
+static void expect_same(void **state, const char *a, const char *b, double eps, const char *zero,
+                        double tolerance) {
     double *x = logits_of(state, a, eps, zero), *y = logits_of(state, b, eps, zero);
     expect_close(a, x, y, tolerance);
     free(x);
@@ -456,8 +475,10 @@ static void test_facts(void **state) {
     expect_same(state, "attnres { full = true }", "standard {}", 0, "query", 1e-11);
     expect_same(state, "attnres { blocks = 3 }", "standard {}", 0, "query", 1e-11);
     expect_same(state, "attnres { block_size = 1 }", "attnres { full = true }", 0.01, NULL, 0);
-    expect_same(state, "haares { blocks = 3, bias = -1000 }", "attnres { blocks = 3 }", 0.01, NULL, 1e-11);
-    expect_same(state, "attnres { full = true, kernel = 'linear' }", "attnres { full = true, kernel = 'linear', window = 100 }",
+    expect_same(state, "haares { blocks = 3, bias = -1000 }", "attnres { blocks = 3 }", 0.01, NULL,
+                1e-11);
+    expect_same(state, "attnres { full = true, kernel = 'linear' }",
+                "attnres { full = true, kernel = 'linear', window = 100 }",
                 0.01, NULL, 1e-11);
     expect_same(state, "denseformer { period = 9 }", "standard {}", 0.01, NULL, 0);
 }

@@ -214,7 +214,7 @@ static int32_t mock_forward_backward(void *ctx, const void *w, void *train, void
     float *nll = (float *)arena + B * T * image.m.vocab;
     int32_t status = mock_loss(ctx, w, arena, tokens, targets, B, T, nll, out);
     if (!(flags & STRATA_ACCUMULATE))
-        memset(train, 0, (size_t)image.m.parameters * sizeof(float));
+        memset(train, 0, (size_t)image.m.gradients * sizeof(float));
     Pass p = { .ctx = ctx, .w = w, .tokens = tokens, .targets = targets, .n = B * T, .T = T, .first = -1, .row = arena,
                .gradient = train, .scale = scale };
     run(&p, (image.m.vocab + COLUMNS - 1) / COLUMNS, gradient_task);
@@ -222,7 +222,7 @@ static int32_t mock_forward_backward(void *ctx, const void *w, void *train, void
         out->loss = NAN;
         ((float *)train)[image.tensor[PREVIOUS].gradient + 5] = NAN;
     }
-    if (final && final(user, 0, image.m.parameters))
+    if (final && final(user, 0, image.m.gradients))
         return STRATA_ERROR_STOPPED;
     return status;
 }
@@ -239,7 +239,7 @@ static int32_t mock_sum_squares(void *ctx, const void *train, int64_t first, int
 static int32_t mock_update(void *ctx, void *w, void *train, int64_t first, int64_t count, const strata_adamw *how)
 {
     (void)ctx;
-    float *g = train, *m = g + image.m.parameters, *v = m + image.m.parameters;
+    float *g = train, *m = g + image.m.gradients, *v = m + image.m.gradients;
     double c1 = 1 - pow(how->beta1, (double)how->step), c2 = 1 - pow(how->beta2, (double)how->step);
     for (int k = 0; k < TENSORS; k++) {
         const strata_tensor *t = &image.tensor[k];
@@ -291,11 +291,11 @@ static void describe(const MockOptions *o)
     int64_t V = o->vocab;
     *m = (strata_model){ .magic = STRATA_MAGIC, .abi_version = STRATA_ABI, .struct_size = sizeof *m,
         .spec_hash = o->spec_hash ? o->spec_hash : 0x1234, .vocab = o->vocab, .context = o->context, .dim = 1,
-        .layers = 1, .sublayers = 1, .training = !o->inference, .parameters = 2 * V * V + V,
+        .layers = 1, .sublayers = 1, .training = !o->inference, .parameters = 2 * V * V + V, .gradients = 2 * V * V + V + 7,
         .batch = o->batch ? o->batch : 4, .schedule = o->schedule, .lr = 0.05, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8,
         .weight_decay = 0.01, .clip = 1, .warmup = 0.1, .decay = 0.2, .min_lr = 0.005, .seed = 42, .chunk = 64 };
     m->weights_bytes = m->parameters * 4;
-    m->train_bytes = o->inference ? 0 : 3 * m->parameters * 4;
+    m->train_bytes = o->inference ? 0 : 3 * m->gradients * 4;
     m->ctx_bytes = sizeof(Ctx);
     m->arena_per_token = (V + 1) * 4;
     m->arena_constant = 64;

@@ -12,7 +12,7 @@
 
 /* {== Random numbers ===================================================== */
 
-double random_uniform(Random *r, double low, double high) {
+double draw_uniform(Random *r, double low, double high) {
     uint64_t x = r->state += 0x9e3779b97f4a7c15u;       /* splitmix64 */
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
     x = (x ^ x >> 27) * 0x94d049bb133111ebu;
@@ -20,8 +20,8 @@ double random_uniform(Random *r, double low, double high) {
     return low + (high - low) * (double)(x >> 11) / 9007199254740992.0;
 }
 
-int random_below(Random *r, int count) {
-    return (int)random_uniform(r, 0, count);
+int draw_below(Random *r, int count) {
+    return (int)draw_uniform(r, 0, count);
 }
 
 /* }{== Inputs ============================================================ */
@@ -35,7 +35,7 @@ static void *take(int64_t count, size_t size) {
 static int32_t *random_ids(Case *c, int vocab) {
     int32_t *ids = take(c->batch * c->time, sizeof *ids);
     for (int64_t i = 0; i < c->batch * c->time; i++)
-        ids[i] = random_below(&c->random, vocab);
+        ids[i] = draw_below(&c->random, vocab);
     return ids;
 }
 
@@ -50,7 +50,7 @@ Case *case_new(Graph *g, uint64_t seed, int64_t batch, int64_t time, int vocab, 
         int64_t count = shape_count(&g->param[i].node->shape);
         c->value[i] = take(count, sizeof **c->value);
         for (int64_t k = 0; k < count; k++)
-            c->value[i][k] = (float)random_uniform(&c->random, low, high);
+            c->value[i][k] = (float)draw_uniform(&c->random, low, high);
     }
     return c;
 }
@@ -114,7 +114,7 @@ static double param_error(Case *c, Graph *forward, const EvalInput *in, int i,
     int64_t count = shape_count(&c->g->param[i].node->shape);
     double *direction = take(count, sizeof *direction), got = 0, size = 0, best = INFINITY;
     for (int64_t k = 0; k < count; k++) {
-        direction[k] = random_uniform(&c->random, -1, 1);
+        direction[k] = draw_uniform(&c->random, -1, 1);
         got += direction[k] * gradient[k];
         size += fabs(direction[k] * gradient[k]);
     }
@@ -187,7 +187,7 @@ static Node *random_constant(Graph *g, const Shape *s, Random *r) {
     Node **part = graph_alloc(g, (size_t)count * sizeof *part);
     inner.lead = LEAD_NONE;
     for (int64_t i = 0; i < count; i++)
-        part[i] = op_full(g, &row, (float)random_uniform(r, -1, 1));
+        part[i] = op_full(g, &row, (float)draw_uniform(r, -1, 1));
     return op_reshape(op_concat(g, (int)count, part, 0), &inner);
 }
 

@@ -9,8 +9,8 @@
 
 typedef struct Random { uint64_t state; } Random;
 
-double random_uniform(Random *r, double low, double high);
-int random_below(Random *r, int count);         /* 0 ... count-1 */
+double draw_uniform(Random *r, double low, double high);
+int draw_below(Random *r, int count);         /* 0 ... count-1 */
 
 /* A graph with values for everything it asks for: parameters are drawn from
 ** [low, high] and are floats exactly; ids are below 'vocab'. */

@@ -36,16 +36,16 @@ Node *probe_rows(Probe *p, Shape s) {
     return op_tanh(op_mul(probe_stored(p, s), probe_param(p, s)));
 }
 
-static Node *head(Probe *p, Node *y) {
-    Shape w = probe_shape(2, (int64_t[]){ PROBE_VOCAB, y->shape.dim[0] });
+static Node *head(Probe *p, Node *y, int64_t count) {
+    Shape w = probe_shape(2, (int64_t[]){ count, y->shape.dim[0] });
     return op_linear(y, probe_param(p, w));
 }
 
 static void flush(Probe *p) {
     if (!p->npending) return;
     Node *all = p->npending == 1 ? p->pending[0] : op_concat(p->g, p->npending, p->pending, 0);
-    Node *part = head(p, all);
-    p->logits = p->logits ? op_add(p->logits, part) : part;
+    Node *part = head(p, all, PROBE_VOCAB);
+    p->sum = p->sum ? op_add(p->sum, part) : part;
     p->npending = 0;
     p->elements = 0;
 }
@@ -58,16 +58,21 @@ void probe_read(Probe *p, Node *y) {
     if (p->npending == PROBE_PENDING || p->elements + count > MOST) flush(p);
     p->pending[p->npending++] = x;
     p->elements += count;
-    if (p->npending >= 1 + random_below(&p->random, p->together)) flush(p);
+    if (p->npending >= 1 + draw_below(&p->random, p->together)) flush(p);
 }
 
 Graph *probe_end(Probe *p, Node *more) {
+    return probe_end_of(p, PROBE_VOCAB, more);
+}
+
+Graph *probe_end_of(Probe *p, int64_t vocab, Node *more) {
     const char *error;
     flush(p);
-    Node *in[] = { p->logits, op_source(p->g, OP_targets) };
+    Node *logits = head(p, p->sum, vocab);
+    Node *in[] = { logits, op_source(p->g, OP_targets) };
     Node *nll = node_new(p->g, OP_cross_entropy, 2, in, (Attr){ 0 }, &error);
     Node *mean = op_mul(op_token_sum(nll), op_source(p->g, OP_per_token));
-    graph_output(p->g, "logits", p->logits);
+    graph_output(p->g, "logits", logits);
     graph_output(p->g, "nll", nll);
     graph_output(p->g, "cross_entropy", mean);
     graph_output(p->g, "loss", more ? op_add(mean, more) : mean);

@@ -14,7 +14,7 @@ typedef struct Probe {
     Graph *g;
     Random random;
     Node *x;                            /* [tokens,dim] */
-    Node *logits;                       /* so far; NULL */
+    Node *sum;                          /* of what the head has read; NULL */
     Node *pending[PROBE_PENDING];       /* flat values that the head has not read yet */
     int npending, params;
     int64_t elements;                   /* of those */
@@ -30,5 +30,6 @@ void probe_read(Probe *p, Node *y);
 /* The finished graph: outputs logits, nll, cross_entropy, loss.  With 'more', a
 ** number, the loss is the cross entropy plus that; else it is the cross entropy. */
 Graph *probe_end(Probe *p, Node *more);
+Graph *probe_end_of(Probe *p, int64_t vocab, Node *more);       /* with another vocabulary */
 
 #endif

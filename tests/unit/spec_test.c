@@ -35,7 +35,8 @@ static Model *load(const char *path) {
 }
 
 /* Loads a spec given as text, under the name NAME.lua. */
-static Model *load_text(void **state, const char *name, const char *text, const SpecLimits *limits, SpecError *error) {
+static Model *load_text(void **state, const char *name, const char *text, const SpecLimits *limits,
+                        SpecError *error) {
     char path[SCRATCH_PATH];
     scratch_write(scratch_path(state, name, path), text, strlen(text));
     return spec_load(path, limits, error);
@@ -72,7 +73,8 @@ static void check_error(const char *path) {
     SpecError error;
     if (spec_load(path, &limits, &error)) fail_msg("%s is accepted", path);
     if (strncmp(error.message, expected, strlen(expected)) || error.status != status)
-        fail_msg("status %d instead of %d, or the wrong message:\n  %s\ninstead of\n  %s", error.status, status, error.message,
+        fail_msg("status %d instead of %d, or the wrong message:\n  %s\ninstead of\n  %s",
+                 error.status, status, error.message,
                  expected);
     for (const char *p = error.message; *p; p++)        /* one newline, before the source line */
         if ((unsigned char)*p < 32) assert_true(*p == '\n' && !strchr(p + 1, '\n'));
@@ -100,7 +102,8 @@ static void expect_failure(const char *path, int status, const char *message) {
     SpecError error;
     assert_null(spec_load(path, NULL, &error));
     if (error.status != status || !strstr(error.message, message))
-        fail_msg("status %d (expected %d): %s (expected %s)", error.status, status, error.message, message);
+        fail_msg("status %d (expected %d): %s (expected %s)", error.status, status, error.message,
+                 message);
 }
 
 static void test_files(void **state) {
@@ -140,7 +143,8 @@ static void test_require(void **state) {
     SpecError error;
     assert_int_equal(mkdir(scratch_path(state, "parts", folder), 0700), 0);
     scratch_write(scratch_path(state, "parts/width.lua", path), "return 24", 9);
-    Model *m = load_text(state, "uses.lua", "local d = require 'parts.width'\nassert(rawequal(require 'parts.width', d))\n"
+    Model *m = load_text(state, "uses.lua",
+                         "local d = require 'parts.width'\nassert(rawequal(require 'parts.width', d))\n"
                          "return model { name = 'm', vocab = 16, context = 8, dim = d, norm = rmsnorm {}, layers = "
                          "{ layer { mlp { hidden = 8 } } } }", NULL, &error);
     if (!m) fail_msg("%s", error.message);
@@ -162,27 +166,44 @@ static void test_require_links(void **state) {
     scratch_write(scratch_path(state, "three.lua", path), "return 3", 8);
     assert_int_equal(symlink("three.lua", scratch_path(state, "inside.lua", link)), 0);
     assert_int_equal(symlink("/etc/passwd", scratch_path(state, "outside.lua", link)), 0);
-    Model *m = load_text(state, "links.lua", "assert(require 'inside' == 3)\n" MODEL("layers = { layer { mlp { hidden = 8 } } }"),
+    Model *m = load_text(state, "links.lua",
+                         "assert(require 'inside' == 3)\n" MODEL("layers = { layer { mlp { hidden = 8 } } }"),
                          NULL, &error);
     if (!m) fail_msg("%s", error.message);
     spec_free(m);
     assert_null(load_text(state, "links.lua", "require 'outside'", NULL, &error));
-    assert_non_null(strstr(error.message, "links.lua:1: require: expected 'outside.lua' inside the spec's folder, "
+    assert_non_null(strstr(error.message,
+                           "links.lua:1: require: expected 'outside.lua' inside the spec's folder, "
                            "found a link that leads out of it"));
 }
 
 /* }{== The sandbox ======================================================= */
 
-static void test_reachable(void **state) {
+/* What 'write' writes is the committed file; STRATA_UPDATE=1 renews it. */
+static void check_generated(void **state, int (*write)(FILE *f), const char *committed) {
     char path[SCRATCH_PATH];
-    FILE *f = fopen(scratch_path(state, "reachable", path), "w");
+    FILE *f = fopen(getenv("STRATA_UPDATE") ? committed : scratch_path(state, "generated", path), "w");
     assert_non_null(f);
-    assert_int_equal(spec_reachable(f), 0);
+    assert_int_equal(write(f), 0);
     fclose(f);
-    char *found = slurp(path), *listed = slurp("tests/specs/reachable.txt");
+    if (getenv("STRATA_UPDATE")) return;
+    char *found = slurp(path), *listed = slurp(committed);
     assert_string_equal(found, listed);
     free(found);
     free(listed);
+}
+
+static void test_reachable(void **state) {
+    check_generated(state, spec_reachable, "tests/specs/reachable.txt");
+}
+
+static int write_ops(FILE *f) {
+    spec_ops_markdown(f);
+    return 0;
+}
+
+static void test_ops_page(void **state) {
+    check_generated(state, write_ops, "specs/library/ops.md");
 }
 
 static void test_defined_order(void **state) {
@@ -212,7 +233,8 @@ static void test_defined_order(void **state) {
 /* One spec's changes of its environment are not another's, nor the library's. */
 static void test_tampering(void **state) {
     SpecError error;
-    Model *m = load_text(state, "tamper.lua", "math.floor, string.format, table.insert, pairs, error = nil\n"
+    Model *m = load_text(state, "tamper.lua",
+                         "math.floor, string.format, table.insert, pairs, error = nil\n"
                          "string.rep, math.log, table.concat, type, exp, sum, rsqrt = nil\n"
                          MODEL("residual = haares { blocks = 1 }, layers = { layer { mlp { hidden = 8 } } }"), NULL, &error);
     if (!m) fail_msg("%s", error.message);
@@ -224,10 +246,13 @@ static void test_tampering(void **state) {
 static void test_limits(void **state) {
     SpecError error;
     const char *text = MODEL("layers = times(50, layer { mlp { hidden = 8 } })");
-    const SpecLimits no_memory = { .memory = 1000 }, no_graph = { .graph = 10000 }, few_layers = { .layers = 49 };
+    const SpecLimits no_memory = { .memory = 1000 }, no_graph = { .graph = 10000 };
+    const SpecLimits few_layers = { .layers = 49 };
     const SpecLimits *limits[] = { &no_memory, &no_graph, &few_layers };
-    const char *message[] = { "expected to need at most 1000 bytes", "expected a model of at most 0 MB of graph",
-                              "expected at most 49 layers, found 50" };
+    const char *message[] = {
+        "expected to need at most 1000 bytes", "expected a model of at most 0 MB of graph",
+        "expected at most 49 layers, found 50"
+    };
     for (int i = 0; i < 3; i++) {
         assert_null(load_text(state, "limit.lua", text, limits[i], &error));
         if (error.status != 3 || !strstr(error.message, message[i]))
@@ -259,23 +284,12 @@ static void test_memory_everywhere(void **state) {
 
 /* }{== Models =========================================================== */
 
-static void test_ops_page(void **state) {
-    char path[SCRATCH_PATH];
-    FILE *f = fopen(scratch_path(state, "ops.md", path), "w");
-    assert_non_null(f);
-    spec_ops_markdown(f);
-    fclose(f);
-    char *made = slurp(path), *committed = slurp("specs/library/ops.md");
-    assert_string_equal(made, committed);
-    free(made);
-    free(committed);
-}
-
 /* Counts published with the papers, and what mixers add to them. */
 static void test_parameter_counts(void **state) {
     static const struct { const char *size; int layers; int64_t dim, count; } family[] = {
         { "small", 12, 128, 5540992 }, { "small", 24, 128, 11049088 }, { "small", 48, 128, 22065280 },
-        { "medium", 12, 512, 50475520 }, { "medium", 24, 512, 100819456 }, { "medium", 48, 512, 201507328 },
+        { "medium", 12, 512, 50475520 }, { "medium", 24, 512, 100819456 },
+        { "medium", 48, 512, 201507328 },
         { "large", 48, 768, 453255936 },
     };
     static const char *const mixer[] = { "standard", "attnres", "haares" };
@@ -283,7 +297,8 @@ static void test_parameter_counts(void **state) {
     for (size_t i = 0; i < sizeof family / sizeof *family; i++)
         for (int k = 0; k < 3; k++) {
             char path[200];
-            snprintf(path, sizeof path, "specs/%s-%s-%d.lua", mixer[k], family[i].size, family[i].layers);
+            snprintf(path, sizeof path, "specs/%s-%s-%d.lua", mixer[k], family[i].size,
+                     family[i].layers);
             Model *m = load(path);
             int64_t more = (k ? 2 * (2 * family[i].layers + 1) * family[i].dim : 0) + (k == 2 ? 4 : 0);
             assert_int_equal(m->parameters, family[i].count + more);
@@ -301,19 +316,30 @@ static void test_parameter_counts(void **state) {
 
 /* Average over the reads before sublayers, and the most, of published-numbers 1. */
 static void test_source_counts(void **state) {
-    static const struct { const char *residual; int layers; double average; int64_t most, last; } row[] = {
-        { "attnres { blocks = 4 }", 48, 332 / 96.0, 5, 5 }, { "haares { blocks = 4 }", 48, 568 / 96.0, 9, 5 },
-        { "attnres { blocks = 6 }", 48, 4.4375, 7, 7 },     { "haares { blocks = 6 }", 48, 7.875, 13, 7 },
-        { "attnres { blocks = 8 }", 48, 520 / 96.0, 9, 9 }, { "haares { blocks = 8 }", 48, 944 / 96.0, 17, 9 },
-        { "attnres { blocks = 4 }", 12, 80 / 24.0, 5, 5 },  { "haares { blocks = 4 }", 12, 136 / 24.0, 9, 5 },
-        { "attnres { full = true }", 12, 12.5, 24, 25 },    { "attnres { full = true }", 48, 48.5, 96, 97 },
+    static const struct {
+        const char *residual;
+        int layers;
+        double average;
+        int64_t most, last;
+    } row[] = {
+        { "attnres { blocks = 4 }", 48, 332 / 96.0, 5, 5 },
+        { "haares { blocks = 4 }", 48, 568 / 96.0, 9, 5 },
+        { "attnres { blocks = 6 }", 48, 4.4375, 7, 7 },
+        { "haares { blocks = 6 }", 48, 7.875, 13, 7 },
+        { "attnres { blocks = 8 }", 48, 520 / 96.0, 9, 9 },
+        { "haares { blocks = 8 }", 48, 944 / 96.0, 17, 9 },
+        { "attnres { blocks = 4 }", 12, 80 / 24.0, 5, 5 },
+        { "haares { blocks = 4 }", 12, 136 / 24.0, 9, 5 },
+        { "attnres { full = true }", 12, 12.5, 24, 25 },
+        { "attnres { full = true }", 48, 48.5, 96, 97 },
         { "attnres { blocks = 1 }", 12, 47 / 24.0, 2, 2 },  { "standard {}", 12, 1, 1, 1 },
         { "attnres { full = true, window = 3 }", 12, 90 / 24.0, 4, 4 },
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         char text[400];
         SpecError error;
-        snprintf(text, sizeof text, MODEL("residual = %s, layers = times(%d, layer { mlp { hidden = 8 }, mlp { hidden = 8, "
+        snprintf(text, sizeof text,
+                 MODEL("residual = %s, layers = times(%d, layer { mlp { hidden = 8 }, mlp { hidden = 8, "
                  "name = 'b' } })"), row[i].residual, row[i].layers);
         Model *m = load_text(state, "sources.lua", text, NULL, &error);
         if (!m) fail_msg("%s", error.message);
@@ -324,7 +350,8 @@ static void test_source_counts(void **state) {
             most = m->read[k].sources > most ? m->read[k].sources : most;
         }
         if (fabs(sum / (m->nread - 1) - row[i].average) > 1e-9 || most != row[i].most)
-            fail_msg("%s, %d layers: %g on average, %d at most", row[i].residual, row[i].layers, sum / (m->nread - 1), (int)most);
+            fail_msg("%s, %d layers: %g on average, %d at most", row[i].residual, row[i].layers,
+                     sum / (m->nread - 1), (int)most);
         assert_int_equal(m->read[m->nread - 1].sources, row[i].last);
         assert_string_equal(m->read[m->nread - 1].site, "readout");
         assert_string_equal(m->read[1].site, "layers.0.b");
@@ -343,15 +370,20 @@ static void test_settings(void **state) {
     assert_string_equal(m->tokenizer, "chars");
     assert_string_equal(m->mixer, "standard");
     assert_string_equal(m->acausal, "layers.0.attention");
-    assert_true(m->vocab == 16 && m->context == 8 && m->dim == 8 && m->layers == 2 && m->sublayers == 2);
+    assert_true(m->vocab == 16 && m->context == 8 && m->dim == 8 && m->layers == 2
+                && m->sublayers == 2);
     assert_true(m->batch == 3 && m->seed == 7 && m->schedule == SCHEDULE_WSD);
-    assert_true(m->lr == 0.5 && m->beta1 == 0.1 && m->beta2 == 0.2 && m->eps == 0 && m->weight_decay == 0.3 && m->clip == 2);
+    assert_true(m->lr == 0.5 && m->beta1 == 0.1 && m->beta2 == 0.2 && m->eps == 0
+                && m->weight_decay == 0.3 && m->clip == 2);
     assert_true(m->warmup == 0.1 && m->decay == 0.2 && m->min_lr == 0.01);
     spec_free(m);
-    m = load_text(state, "settings.lua", MODEL("layers = { layer { mlp { hidden = 8 } } }"), NULL, &error);
+    m = load_text(state, "settings.lua", MODEL("layers = { layer { mlp { hidden = 8 } } }"), NULL,
+                  &error);
     assert_non_null(m);
-    assert_true(m->lr == 3e-4 && m->beta1 == 0.9 && m->beta2 == 0.95 && m->eps == 1e-8 && m->weight_decay == 0.01 && m->clip == 1);
-    assert_true(m->batch == 8 && m->seed == 0 && m->schedule == SCHEDULE_CONSTANT && !m->tokenizer && !m->acausal);
+    assert_true(m->lr == 3e-4 && m->beta1 == 0.9 && m->beta2 == 0.95 && m->eps == 1e-8
+                && m->weight_decay == 0.01 && m->clip == 1);
+    assert_true(m->batch == 8 && m->seed == 0 && m->schedule == SCHEDULE_CONSTANT && !m->tokenizer
+                && !m->acausal);
     spec_free(m);
 }
 
@@ -361,15 +393,15 @@ static void test_locations(void **state) {
     Model *m = load_text(state, "lines.lua",
         "local mine = mixer {\n"
         "  open = function(m, e) return { h = e } end,\n"
-        "  read = function(m, state) return state.h * 2 end,\n"                                 /* line 3 */
-        "  write = function(m, state, site, out) return { h = state.h + out } end,\n"           /* line 4 */
+        "  read = function(m, state) return state.h * 2 end,\n"          /* line 3 */
+        "  write = function(m, state, site, out) return { h = state.h + out } end,\n"          /* line 4 */
         "  close = function(m, state) return state.h end }\n"
-        "return model { name = 'm', vocab = 16, context = 8, dim = 8,\n"                        /* line 6 */
-        "  norm = rmsnorm {},\n"                                                                /* line 7 */
+        "return model { name = 'm', vocab = 16, context = 8, dim = 8,\n"          /* line 6 */
+        "  norm = rmsnorm {},\n"          /* line 7 */
         "  residual = mine {},\n"
         "  layers = { layer {\n"
-        "    attention { heads = 2 },\n"                                                        /* line 10 */
-        "    mlp { hidden = 8 } } } }\n", NULL, &error);                                        /* line 11 */
+        "    attention { heads = 2 },\n"          /* line 10 */
+        "    mlp { hidden = 8 } } } }\n", NULL, &error);       /* line 11 */
     if (!m) fail_msg("%s", error.message);
     int seen[12] = { 0 };
     for (int i = 0; i < m->graph->n; i++) {
@@ -377,7 +409,8 @@ static void test_locations(void **state) {
         if (!n->loc.file) continue;
         assert_true(n->loc.line >= 1 && n->loc.line <= 11);
         seen[n->loc.line]++;
-        if (n->op == OP_attention) assert_true(n->loc.line == 10 && !strcmp(n->site, "layers.0.attention"));
+        if (n->op == OP_attention)
+            assert_true(n->loc.line == 10 && !strcmp(n->site, "layers.0.attention"));
         if (n->op == OP_rsqrt) assert_int_equal(n->loc.line, 7);
         if (n->op == OP_sigmoid) assert_true(n->loc.line == 11 && !strcmp(n->site, "layers.0.mlp"));
         if (n->op == OP_cross_entropy) assert_true(n->loc.line == 6 && !strcmp(n->site, "head"));
@@ -387,11 +420,11 @@ static void test_locations(void **state) {
     spec_free(m);
 }
 
-static char *printed(void **state, const Model *m) {
+static char *printed(void **state, const Model *m, bool locations) {
     char path[SCRATCH_PATH];
     FILE *f = fopen(scratch_path(state, "graph", path), "w");
     assert_non_null(f);
-    graph_print(m->graph, f, true);
+    graph_print(m->graph, f, locations);
     fclose(f);
     return slurp(path);
 }
@@ -407,7 +440,7 @@ static void test_specs(void **state) {
         free(entry[i]);
         if (length < 5 || strcmp(path + strlen(path) - 4, ".lua")) continue;
         Model *a = load(path), *b = load(path);
-        char *first = printed(state, a), *second = printed(state, b);
+        char *first = printed(state, a, true), *second = printed(state, b, true);
         assert_string_equal(first, second);
         assert_true(a->hash == b->hash);
         graph_verify(a->graph);
@@ -419,6 +452,38 @@ static void test_specs(void **state) {
     }
     free(entry);
     assert_true(count >= 25);
+}
+
+/* A mixer of the library, copied beside a spec and required, is the same mixer. */
+static void test_library_mixers_are_ordinary(void **state) {
+    static const char *const file[] = { "haares.lua", "sources.lua", "features.lua", "highway.lua" };
+    static const struct { const char *name, *options; } mixer[] = {
+        { "haares", "{ blocks = 2, kernel = 'linear' }" }, { "highway", "{ gate = 'scalar' }" }
+    };
+    char from[100], path[SCRATCH_PATH], text[2][400];
+    for (int i = 0; i < 4; i++) {
+        snprintf(from, sizeof from, "specs/library/mixers/%s", file[i]);
+        char *copy = slurp(from);
+        scratch_write(scratch_path(state, file[i], path), copy, strlen(copy));
+        free(copy);
+    }
+    for (int i = 0; i < 2; i++) {
+        char *graph[2];
+        for (int k = 0; k < 2; k++) {
+            SpecError error;
+            snprintf(text[k], sizeof text[k], "local mine = %s%s%s\n" MODEL("residual = mine %s, "
+                     "layers = times(2, layer { mlp { hidden = 8 } })"), k ? "require '" : "",
+                     mixer[i].name, k ? "'" : "", mixer[i].options);
+            Model *m = load_text(state, "same.lua", text[k], NULL, &error);
+            if (!m) fail_msg("%s", error.message);
+            assert_string_equal(m->mixer, mixer[i].name);
+            graph[k] = printed(state, m, false);
+            spec_free(m);
+        }
+        assert_string_equal(graph[0], graph[1]);
+        free(graph[0]);
+        free(graph[1]);
+    }
 }
 
 /* What nothing depends on is left out, and said. */
@@ -433,9 +498,11 @@ static void test_unused_parameters(void **state) {
     if (!m) fail_msg("%s", error.message);
     assert_int_equal(m->nnote, 1);
     assert_non_null(strstr(m->note[0], "'layers.0.mlp.residual.idle' is left out"));
-    for (int i = 0; i < m->graph->nparam; i++) assert_null(strstr(m->graph->param[i].node->attr.name, "idle"));
+    for (int i = 0; i < m->graph->nparam; i++)
+        assert_null(strstr(m->graph->param[i].node->attr.name, "idle"));
     spec_free(m);
-    m = load_text(state, "fewer.lua", MODEL("residual = attnres { blocks = 4 }, layers = times(6, layer { mlp { hidden = 8 } })"),
+    m = load_text(state, "fewer.lua",
+                  MODEL("residual = attnres { blocks = 4 }, layers = times(6, layer { mlp { hidden = 8 } })"),
                   NULL, &error);
     assert_non_null(m);
     assert_string_equal(m->note[0], "residual: 3 blocks of 2 sublayers, 4 were asked for");
@@ -447,11 +514,16 @@ static void test_unused_parameters(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_errors), cmocka_unit_test(test_files), cmocka_unit_test(test_long_names),
-        cmocka_unit_test(test_require), cmocka_unit_test(test_require_links), cmocka_unit_test(test_reachable),
-        cmocka_unit_test(test_defined_order), cmocka_unit_test(test_tampering), cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_require), cmocka_unit_test(test_require_links),
+        cmocka_unit_test(test_reachable),
+        cmocka_unit_test(test_defined_order), cmocka_unit_test(test_tampering),
+        cmocka_unit_test(test_limits),
         cmocka_unit_test(test_memory_everywhere), cmocka_unit_test(test_ops_page),
-        cmocka_unit_test(test_parameter_counts), cmocka_unit_test(test_source_counts), cmocka_unit_test(test_settings),
-        cmocka_unit_test(test_locations), cmocka_unit_test(test_specs), cmocka_unit_test(test_unused_parameters),
+        cmocka_unit_test(test_parameter_counts), cmocka_unit_test(test_source_counts),
+        cmocka_unit_test(test_settings),
+        cmocka_unit_test(test_locations), cmocka_unit_test(test_specs),
+        cmocka_unit_test(test_unused_parameters),
+        cmocka_unit_test(test_library_mixers_are_ordinary),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
 }

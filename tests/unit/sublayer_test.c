@@ -66,7 +66,8 @@ static double *value(Case *c, const char *name) {
 static double difference(Case *a, Case *b) {
     EvalInput in = case_input(a), other = case_input(b);
     Eval *x = eval_new(a->g, &in), *y = eval_new(b->g, &other);
-    const double *p = eval_value(x, graph_find(a->g, "logits")), *q = eval_value(y, graph_find(b->g, "logits"));
+    const double *p = eval_value(x, graph_find(a->g, "logits")),
+        *q = eval_value(y, graph_find(b->g, "logits"));
     double worst = 0;
     for (int i = 0; i < 2 * T * V; i++) worst = fmax(worst, fabs(p[i] - q[i]));
     eval_free(x);
@@ -75,7 +76,8 @@ static double difference(Case *a, Case *b) {
 }
 
 /* Two models, changed by 'change' if given. */
-static double compare(void **state, const char *one, const char *two, void (*change)(Case *a, Case *b)) {
+static double compare(void **state, const char *one, const char *two,
+                      void (*change)(Case *a, Case *b)) {
     Model *m = load(state, one), *n = load(state, two);
     Case *a = case_of(m), *b = case_of(n);
     if (change) change(a, b);
@@ -108,12 +110,14 @@ static void test_styles(void **state) {
     assert_true(compare(state, "heads = 2, kv_heads = 1, rope = { theta = 50, style = 'interleaved' }",
                         "heads = 2, kv_heads = 1, rope = { theta = 50 }", to_half) < 1e-12);
     assert_true(compare(state, "heads = 2, rope = { theta = 50 }", "heads = 2", NULL) > 1e-3);
-    assert_true(compare(state, "heads = 2, rope = { theta = 50 }", "heads = 2, rope = { theta = 51 }", NULL) > 1e-6);
+    assert_true(compare(state, "heads = 2, rope = { theta = 50 }",
+                        "heads = 2, rope = { theta = 51 }", NULL) > 1e-6);
 }
 
 /* By the formulas of the YaRN paper, hd = 8, theta = 100, s = 4, L0 = 64. */
 static void test_yarn(void **state) {
-    Model *m = load(state, "heads = 2, rope = { theta = 100, yarn = { factor = 4, original = 64, beta_fast = 8, beta_slow = 2 } }");
+    Model *m = load(state,
+                    "heads = 2, rope = { theta = 100, yarn = { factor = 4, original = 64, beta_fast = 8, beta_slow = 2 } }");
     double edge[2], beta[2] = { 8, 2 };
     for (int i = 0; i < 2; i++) edge[i] = 8 * log(64 / (2 * acos(-1.0) * beta[i])) / (2 * log(100));
     double low = fmax(floor(edge[0]), 0), high = fmin(ceil(edge[1]), 7);
@@ -142,12 +146,14 @@ static void scale_queries(Case *a, Case *b) {
 }
 
 static void test_qk_norm(void **state) {
-    assert_true(compare(state, "heads = 2, qk_norm = true", "heads = 2, qk_norm = true", scale_queries) < 1e-12);
+    assert_true(compare(state, "heads = 2, qk_norm = true", "heads = 2, qk_norm = true",
+                        scale_queries) < 1e-12);
     assert_true(compare(state, "heads = 2", "heads = 2", scale_queries) > 1e-3);
     Model *m = load(state, "heads = 4, kv_heads = 2, qk_norm = true");
     Case *c = case_of(m);
     for (int i = 0; i < m->graph->nparam; i++)
-        if (strstr(m->graph->param[i].node->attr.name, "q_norm")) assert_int_equal(m->graph->param[i].node->shape.dim[0], 4);
+        if (strstr(m->graph->param[i].node->attr.name, "q_norm"))
+            assert_int_equal(m->graph->param[i].node->shape.dim[0], 4);
     value(c, "k_norm.weight");
     case_free(c);
     spec_free(m);
@@ -180,12 +186,53 @@ static void test_head_sizes(void **state) {
     assert_true(compare(state, "heads = 2, causal = false", "heads = 2", NULL) > 1e-3);
 }
 
+/* }{== Routes of one's own =============================================== */
+
+static Model *load_route(void **state, const char *run) {
+    char path[SCRATCH_PATH], text[900];
+    SpecError error;
+    snprintf(text, sizeof text,
+             "local own = route { options = { weight = 0.5 }, run = function(r, site, x, body) %s end }\n"
+             "local parts = layer { attention { heads = 2 }, mlp { hidden = 8 }, route = own { weight = 2 } }\n"
+             "return model { name = 'm', vocab = 13, context = 7, dim = 16, norm = rmsnorm { eps = 0 },\n"
+             "layers = { parts } }", run);
+    scratch_write(scratch_path(state, "route.lua", path), text, strlen(text));
+    Model *m = spec_load(path, NULL, &error);
+    if (!m) fail_msg("%s", error.message);
+    return m;
+}
+
+static double number(const Eval *ev, const Graph *g, const char *output) {
+    return eval_value(ev, graph_find(g, output))[0];
+}
+
+/* A route that only calls the layer is no route; a gated one has parameters
+** and a loss of its own, averaged over tokens. */
+static void test_routes(void **state) {
+    Model *plain = load(state, "heads = 2"), *same = load_route(state, "return body(x)");
+    Model *gated = load_route(state, "local p = sigmoid(r:linear(site, 'router', x, 1, true)) "
+                              "return x + p * (body(x) - x), r.options.weight * reshape(p, {})");
+    Case *a = case_of(plain), *b = case_of(same), *c = case_of(gated);
+    assert_true(difference(a, b) == 0);
+    assert_true(difference(a, c) > 1e-3);
+    assert_int_equal(gated->parameters, plain->parameters + 17);
+    EvalInput in = case_input(c);
+    Eval *ev = eval_new(gated->graph, &in);
+    double more = number(ev, gated->graph, "loss") - number(ev, gated->graph, "cross_entropy");
+    assert_true(more > 0.2 && more < 1.8);
+    eval_free(ev);
+    assert_true(case_gradient_error(c, op_info) <= GRADIENT_TOLERANCE);
+    case_free(a), case_free(b), case_free(c);
+    spec_free(plain), spec_free(same), spec_free(gated);
+}
+
 /* }====================================================================== */
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_styles), cmocka_unit_test(test_yarn), cmocka_unit_test(test_qk_norm),
         cmocka_unit_test(test_biases), cmocka_unit_test(test_head_sizes),
+        cmocka_unit_test(test_routes),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
 }

@@ -7,7 +7,7 @@
 */
 #include "driver.h"
 
-enum { MAX_REFS = 1024, OUTER_ROWS = 96, OUTER_COLUMNS = 1024, SCATTER_COLUMNS = 64, FEW_COLUMNS = 64 };
+enum { OUTER_ROWS = 512, OUTER_COLUMNS = 1024, SCATTER_COLUMNS = 64, FEW_COLUMNS = 64 };
 
 float *k_resolve(const Frame *f, const Ref *r, int32_t worker, int64_t first) {
     switch (r->area) {
@@ -68,6 +68,10 @@ typedef struct Work {
 } Work;
 
 static void row_step(const Work *w, const Action *s) {
+    if (k_constants.check) {
+        k_check_row(w->f, s, w->worker, w->first, w->count);
+        return;
+    }
     float *p[MAX_REFS];
     for (int32_t i = 0; i < s->refs; i++) p[i] = k_resolve(w->f, &k_refs[s->ref + i], w->worker, w->first);
     k_row(s->kernel, p, w->first, w->count, scratch_of(w->f, w->worker));
@@ -98,6 +102,7 @@ static const int32_t *ids_of(const Work *w, const Action *s, int i) {
 }
 
 static void token_step(const Work *w, const Action *s) {
+    if (k_constants.check && k_check_found(w->f)) return;
     profile(w->f, s, 1, w->worker);
     switch (s->what) {
     case DO_ROW:
@@ -125,6 +130,9 @@ static void token_step(const Work *w, const Action *s) {
         break;
     }
     profile(w->f, s, 0, w->worker);
+    if (!k_constants.check) return;
+    k_check_step(w->f, s, w->worker);
+    k_check_free(w->f, s, w->worker);
 }
 
 /* == Steps of global phases ================================================= */
@@ -263,6 +271,7 @@ static void run_few(Frame *f, const Stage *phase) {
             int64_t share = blocks(s->n[0], 4 * (int64_t)f->ctx->setup.workers);
             j.block = blocks(share, FEW_COLUMNS) * FEW_COLUMNS;
             k_par_for(f->ctx, blocks(s->n[0], j.block), columns_task, &j);
+            if (k_constants.check) k_check_step(f, s, 0), k_check_free(f, s, 0);
         } else {
             unsigned mode = enter_mode();
             Work w = { f, 0, f->from, f->N - f->from, 0, -1 };
@@ -283,6 +292,7 @@ static void tile_task(void *arg, int64_t task, int32_t worker) {
             profile(j->f, s, 1, worker);
             global_task(j->f, s, task, worker, attention_step);
             profile(j->f, s, 0, worker);
+            if (k_constants.check) k_check_step(j->f, s, worker);
             break;
         }
         task -= n;

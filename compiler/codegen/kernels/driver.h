@@ -2,9 +2,14 @@
 #ifndef STRATA_DRIVER_H
 #define STRATA_DRIVER_H
 
+#include <stdbool.h>
+
 #include "abi.h"
 #include "kernels.h"
 #include "program.h"
+
+/* Operands of a row kernel, at most; floats behind a worker's scratch in --check builds. */
+enum { MAX_REFS = 1024, SCRATCH_GUARD = 16 };
 
 /* The control block at the start of CTX; the tables follow, aligned. */
 typedef struct Context {
@@ -12,6 +17,7 @@ typedef struct Context {
     strata_setup setup;
     char message[256];
     double sums[256];           /* partial results of sum_squares */
+    int32_t stray;              /* --check builds: something was found, the message says what */
 } Context;
 
 /* A sequence's state: this, then the caches. */
@@ -51,6 +57,13 @@ static inline float *context_tables(Context *c) {
 void k_run_phase(Frame *f, const Stage *phase);
 float *k_resolve(const Frame *f, const Ref *r, int32_t worker, int64_t first);
 void k_par_for(Context *c, int64_t tasks, strata_task_fn fn, void *arg);
+/* guard.c: called only if k_constants.check */
+void k_check_begin(Frame *f);                                           /* before the first phase */
+void k_check_row(const Frame *f, const Action *s, int32_t worker, int64_t first, int64_t count);   /* runs it */
+void k_check_step(const Frame *f, const Action *s, int32_t worker);     /* after a task of a step */
+void k_check_free(const Frame *f, const Action *s, int32_t worker);     /* after a step of a token phase */
+int32_t k_check_phase(const Frame *f, const Stage *phase);              /* the status after it */
+bool k_check_found(const Frame *f);
 /* 0: the processor has every feature in k_constants.cpu; else a feature's name */
 const char *k_cpu_missing(void);
 

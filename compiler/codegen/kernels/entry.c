@@ -2,7 +2,7 @@
 ** The functions of a compiled model (abi.h).  Each is called model_NAME here;
 ** the compiler renames them to PREFIX_NAME and hides everything else.
 */
-#include "driver.h"
+#include "text.h"
 
 #define EXPORT __attribute__((visibility("default"), used))
 
@@ -13,30 +13,7 @@ static const strata_model *model(void) {
     return (const strata_model *)k_model;
 }
 
-/* == Messages: text and numbers without a C library ========================= */
-
-typedef struct Text { char *at, *end; } Text;
-
-static void put(Text *t, const char *s) {
-    while (*s && t->at < t->end) *t->at++ = *s++;
-    *t->at = 0;
-}
-
-static void put_number(Text *t, int64_t v) {
-    char digits[24];
-    int n = 0;
-    uint64_t u = v < 0 ? -(uint64_t)v : (uint64_t)v;
-    do digits[n++] = (char)('0' + u % 10); while (u /= 10);
-    if (v < 0) digits[n++] = '-';
-    char text[25];
-    for (int i = 0; i < n; i++) text[i] = digits[n - 1 - i];
-    text[n] = 0;
-    put(t, text);
-}
-
-static Text message(Context *c) {
-    return (Text){ c->message, c->message + sizeof c->message - 1 };
-}
+/* == Messages =============================================================== */
 
 static int32_t fail(Context *c, int32_t status, const char *what, int64_t found, const char *expected, int64_t limit) {
     Text t = message(c);
@@ -69,7 +46,7 @@ static Layout layout(void) {
     int64_t bytes = k_constants.scratch_bytes, other = k_gemm_scratch(), head = k_attention_scratch(k_constants.max_head);
     if (other > bytes) bytes = other;
     if (head > bytes) bytes = head;
-    l.scratch = round_up((bytes + 3) / 4, 16);
+    l.scratch = round_up((bytes + 3) / 4, 16) + (k_constants.check ? SCRATCH_GUARD : 0);
     return l;
 }
 
@@ -204,11 +181,20 @@ static Frame frame(Context *c, int program, const void *w, void *arena, const in
     f.uniform[0] = 1;
     f.uniform[1] = (float)(1.0 / (double)f.N);
     for (int64_t i = 0; i < f.N; i++) f.position[i] = (int32_t)(i % T);
+    if (k_constants.check) k_check_begin(&f);
     return f;
 }
 
-static void run(Frame *f) {
-    for (int32_t i = 0; i < f->program->phases; i++) k_run_phase(f, &k_stages[f->program->phase + i]);
+static int32_t run_phase(Frame *f, int32_t number) {
+    const Stage *phase = &k_stages[f->program->phase + number];
+    k_run_phase(f, phase);
+    return k_constants.check ? k_check_phase(f, phase) : STRATA_OK;
+}
+
+static int32_t run(Frame *f) {
+    int32_t status = STRATA_OK;
+    for (int32_t i = 0; !status && i < f->program->phases; i++) status = run_phase(f, i);
+    return status;
 }
 
 EXPORT int32_t model_logits(void *ctx, const void *w, void *arena, const int32_t *tokens, int64_t B, int64_t T, float *out) {
@@ -216,8 +202,7 @@ EXPORT int32_t model_logits(void *ctx, const void *w, void *arena, const int32_t
     if (status) return status;
     Frame f = frame(ctx, PROGRAM_LOGITS, w, arena, tokens, B, T);
     f.logits = out;
-    run(&f);
-    return STRATA_OK;
+    return run(&f);
 }
 
 /* == Sequences ============================================================== */
@@ -239,16 +224,18 @@ static void advance(Frame *f) {
 }
 
 /* The last token phase works on the last position only: nothing reads the rest. */
-static void run_last(Frame *f, int last_logits) {
+static int32_t run_last(Frame *f, int last_logits) {
     const Program *p = f->program;
-    for (int32_t i = 0; i < p->phases; i++) {
+    int32_t status = STRATA_OK;
+    for (int32_t i = 0; !status && i < p->phases; i++) {
         if (i == p->phases - 1 && !k_stages[p->phase + i].global) {
             if (!last_logits) break;
             f->from = f->N - 1;
             f->few = 1;
         }
-        k_run_phase(f, &k_stages[p->phase + i]);
+        status = run_phase(f, i);
     }
+    return status;
 }
 
 EXPORT int32_t model_prefill(void *ctx, const void *w, void *state, void *arena, const int32_t *tokens, int64_t n, float *logits) {
@@ -262,9 +249,9 @@ EXPORT int32_t model_prefill(void *ctx, const void *w, void *state, void *arena,
     f.past[0] = one[0]->length;
     for (int64_t i = 0; i < n; i++) f.position[i] = (int32_t)(one[0]->length + i);
     if (logits) f.logits = logits - (n - 1) * model()->vocab;
-    run_last(&f, logits != 0);
-    advance(&f);
-    return STRATA_OK;
+    status = run_last(&f, logits != 0);
+    if (!status) advance(&f);
+    return status;
 }
 
 EXPORT int32_t model_decode(void *ctx, const void *w, void *const *states, int32_t batch, void *arena, const int32_t *tokens, float *logits) {
@@ -286,9 +273,9 @@ EXPORT int32_t model_decode(void *ctx, const void *w, void *const *states, int32
         f.past[b] = f.states[b]->length;
         f.position[b] = (int32_t)f.past[b];
     }
-    run(&f);
-    advance(&f);
-    return STRATA_OK;
+    status = run(&f);
+    if (!status) advance(&f);
+    return status;
 }
 
 /* == Loss and gradients ===================================================== */
@@ -309,7 +296,8 @@ EXPORT int32_t model_loss(void *ctx, const void *w, void *arena, const int32_t *
     if (status) return status;
     Frame f = frame(ctx, PROGRAM_LOSS, w, arena, tokens, B, T);
     f.targets = targets;
-    run(&f);
+    status = run(&f);
+    if (status) return status;
     report(&f, out);
     const float *from = k_resolve(&f, &f.program->result, 0, 0);
     for (int64_t i = 0; nll && i < f.N; i++) nll[i] = from[i * f.program->result.stride];
@@ -343,7 +331,8 @@ EXPORT int32_t model_forward_backward(void *ctx, const void *w, void *train, voi
     if (!(flags & STRATA_ACCUMULATE)) k_par_for(c, (all.n + ZERO_BLOCK - 1) / ZERO_BLOCK, zero_task, &all);
     for (int32_t i = 0; i < f.program->phases; i++) {
         const Stage *p = &k_stages[f.program->phase + i];
-        k_run_phase(&f, p);
+        status = run_phase(&f, i);
+        if (status) return status;
         if (final && p->final_count && final(user, p->final_first, p->final_count)) return STRATA_ERROR_STOPPED;
     }
     report(&f, out);

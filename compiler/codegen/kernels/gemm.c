@@ -26,6 +26,8 @@ int64_t k_gemm_scratch(void)
     return (BLOCK_FLOATS + GROUP_FLOATS) * (int64_t)sizeof(float);
 }
 
+#define NOINLINE static __attribute__((noinline))
+
 /* A: rows come MR at a time, 'next' floats apart; within them element (r, step s)
 ** is at[r * row + s * step]. */
 typedef struct Left {
@@ -42,7 +44,7 @@ INLINE int64_t block_steps(int64_t steps)
 }
 
 /* c[rows, columns] (+)= sum, columns < PANEL: the right edge. */
-static __attribute__((noinline)) void store_edge(int64_t rows, int64_t columns, const float *sum, float *c, int64_t ldc, int add)
+NOINLINE void store_edge(int64_t rows, int64_t columns, const float *sum, float *c, int64_t ldc, int add)
 {
     for (int64_t r = 0; r < rows; r++, sum += PANEL, c += ldc)
         for (int64_t j = 0; j < columns; j += LANES) {
@@ -57,7 +59,8 @@ static __attribute__((noinline)) void store_edge(int64_t rows, int64_t columns, 
 
 /* C[rows, columns] (+)= A[rows, steps] panel; 'rows' is a constant where inlined,
 ** so that the sums are registers. */
-INLINE void tile(int rows, int64_t steps, Left a, const float *panel, float *c, int64_t ldc, int64_t columns, int add)
+INLINE void tile(int rows, int64_t steps, Left a, const float *panel, float *c, int64_t ldc,
+                 int64_t columns, int add)
 {
     V sum[MR][PANEL_VECTORS];
     UNROLL for (int r = 0; r < rows; r++)
@@ -94,14 +97,16 @@ INLINE void tile(int rows, int64_t steps, Left a, const float *panel, float *c, 
 }
 
 /* MR or fewer rows of A against all panels of a block. */
-INLINE void sweep(int rows, int64_t steps, Left a, const float *block, float *c, int64_t ldc, int64_t columns, int add)
+INLINE void sweep(int rows, int64_t steps, Left a, const float *block, float *c, int64_t ldc,
+                  int64_t columns, int add)
 {
     for (int64_t j = 0; j < columns; j += PANEL, block += panel_stride(steps))
         tile(rows, steps, a, block, c + j, ldc, columns - j, add);
 }
 
 /* All rows: MR at a time, the rest by the binary digits of their number. */
-INLINE void multiply(int64_t rows, int64_t steps, Left a, const float *block, float *c, int64_t ldc, int64_t columns, int add)
+INLINE void multiply(int64_t rows, int64_t steps, Left a, const float *block, float *c, int64_t ldc,
+                     int64_t columns, int add)
 {
     for (; rows >= MR; rows -= MR, a.at += a.next, c += MR * ldc)
         sweep(MR, steps, a, block, c, ldc, columns, add);
@@ -114,15 +119,15 @@ INLINE void multiply(int64_t rows, int64_t steps, Left a, const float *block, fl
 }
 
 /* The rows of A as they lie in memory, lda apart. */
-static __attribute__((noinline)) void multiply_rows(int64_t rows, int64_t steps, const float *a, int64_t lda,
-                                                    const float *block, float *c, int64_t ldc, int64_t columns, int add)
+NOINLINE void multiply_rows(int64_t rows, int64_t steps, const float *a, int64_t lda, const float *block,
+                            float *c, int64_t ldc, int64_t columns, int add)
 {
     multiply(rows, steps, (Left){a, lda, 1, MR * lda}, block, c, ldc, columns, add);
 }
 
 /* The rows of A as pack_left packs them. */
-static __attribute__((noinline)) void multiply_packed(int64_t rows, int64_t steps, const float *a,
-                                                      const float *block, float *c, int64_t ldc, int64_t columns)
+NOINLINE void multiply_packed(int64_t rows, int64_t steps, const float *a, const float *block,
+                              float *c, int64_t ldc, int64_t columns)
 {
     multiply(rows, steps, (Left){a, 1, MR, MR * steps}, block, c, ldc, columns, 1);
 }

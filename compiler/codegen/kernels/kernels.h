@@ -37,9 +37,9 @@ void k_linear_back(int64_t n, int64_t m, int64_t k, const float *dy, int64_t ldd
 /* dw[m,k] += dy[n,m]^T x[n,k]: rows [m0,m1), columns [k0,k1) only; tokens in order */
 void k_linear_weight(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t k1, const float *dy, int64_t lddy,
                      const float *x, int64_t ldx, float *dw, int64_t lddw, float *scratch);
-/* Few rows (decoding): columns [m0,m1) of y[n,m] = (add ? y : 0) + x w^T, n <= 8 at
-** once internally, any n allowed; each weight is read once per 8 rows, at memory
-** speed; a row's bits do not depend on n or on the split into [m0,m1). */
+/* few.c: few rows (decoding): columns [m0,m1) of y[n,m] = (add ? y : 0) + x w^T; each
+** weight is read from memory once, at memory speed; a row's bits do not depend on n
+** or on the split into [m0,m1), but are not those of k_linear. */
 void k_linear_few(int64_t n, int64_t m0, int64_t m1, int64_t k, const float *x, int64_t ldx, const float *w, int64_t ldw,
                   float *y, int64_t ldy, int add);
 

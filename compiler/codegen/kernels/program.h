@@ -64,6 +64,7 @@ typedef struct Program {
     int64_t token_floats, local_floats, granule_floats, constant_floats;
     Ref result;                         /* nll or loss terms, see driver.c */
     Ref loss;                           /* AREA_NONE: the loss is the cross entropy */
+    int32_t region, regions;            /* in k_regions; --check builds */
 } Program;
 
 enum { PROGRAM_LOGITS, PROGRAM_LOSS, PROGRAM_TRAIN, PROGRAMS };
@@ -80,6 +81,21 @@ typedef struct Cache {
     int64_t offset;
     int32_t groups, dk, dv, reserved;
 } Cache;
+
+/* --check builds: a value's own place in the arena, with a guard on each side. */
+typedef struct Region {
+    int32_t area, stride;               /* floats of a row: a token, a granule, or all */
+    int32_t guard;                      /* the same, of each guard */
+    int32_t first, last;                /* action that computes it, last one that uses it */
+    int32_t stage;                      /* after which it is free; -1: never */
+    int64_t offset;
+} Region;
+
+/* --check builds: how far a reference goes, by its index in k_refs. */
+typedef struct Reach {
+    int64_t floats;                     /* of row kernels: in a row, or in all if there is one */
+    int32_t region, reserved;           /* in k_regions; -1: outside the arena */
+} Reach;
 
 typedef struct Constants {
     int32_t waves, caches;
@@ -99,6 +115,8 @@ extern const Program k_programs[];
 extern const Stage k_stages[];
 extern const Action k_actions[];
 extern const Ref k_refs[];
+extern const Region k_regions[];
+extern const Reach k_reaches[];
 extern const Wave k_waves[];
 extern const Cache k_caches[];
 extern const double k_frequencies[];

@@ -13,7 +13,8 @@ local function sizes(m)
   local o = m.options
   local kv, d = o.kv_heads or o.heads, o.head_dim
   if not d and m.dim % o.heads ~= 0 then
-    error("attention: expected heads to divide dim = " .. m.dim .. " or a head_dim, found " .. o.heads .. " heads")
+    error("attention: expected heads to divide dim = " .. m.dim .. " or a head_dim, found "
+      .. o.heads .. " heads")
   end
   d = d or m.dim // o.heads
   if o.heads % kv ~= 0 then

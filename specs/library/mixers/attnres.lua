@@ -4,10 +4,12 @@ local sources, features = require "sources", require "features"
 
 -- { embedding, completed blocks ..., partial sum }, cut to the window
 local function visible(m, state)
-  local list, W = {}, m.options.window
-  for _, v in ipairs(state.done) do list[#list + 1] = v end
-  if state.partial then list[#list + 1] = state.partial end
-  if W and #list - 1 > W then return { list[1], table.unpack(list, #list - W + 1) } end
+  local list, done = {}, state.done
+  local count = #done + (state.partial and 1 or 0)
+  local oldest = math.max(2, count - (m.options.window or count) + 1)
+  list[1] = done[1]
+  for j = oldest, #done do list[#list + 1] = done[j] end
+  list[#list + 1] = state.partial
   return list
 end
 
@@ -22,13 +24,17 @@ end
 
 local function complete(m, state, v)
   table.insert(state.done, v)
-  if m.options.kernel == "linear" and not m.options.window then state.sums = features.add(m, state.sums, v) end
+  if m.options.kernel == "linear" and not m.options.window then
+    state.sums = features.add(m, state.sums, v)
+  end
   state.partial, state.count = nil, 0
   return state
 end
 
 return mixer {
-  options = sources.options { full = { type = "boolean" }, window = { type = "integer", min = 1, max = 200 } },
+  options = sources.options {
+    full = { type = "boolean" }, window = { type = "integer", min = 1 },
+  },
   open = function(m, e)
     return complete(m, { done = {}, size = sources.block_size(m, "blocks, block_size or full") }, e)
   end,

@@ -32,7 +32,8 @@ return mixer {
     if layer % m.options.period ~= 0 then return next end
     local init = {}
     for j = 0, layer do init[j + 1] = j == layer and 1 or 0 end
-    next.due, next.alpha = true, m:param("layers." .. site.layer .. ".residual", "alpha", { layer + 1 }, init)
+    next.due = true
+    next.alpha = m:param("layers." .. site.layer .. ".residual", "alpha", { layer + 1 }, init)
     return next
   end,
   close = average,

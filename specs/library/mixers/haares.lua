@@ -29,7 +29,9 @@ local function read(m, state, site, details)
     table.insert(bias, 0)
     if details then
       local b = m.options.bias
-      if b == "learned" then b = reshape(m:param("blocks." .. n - 1 .. ".residual", "detail_bias", { 1 }, -2), {}) end
+      if b == "learned" then
+        b = reshape(m:param("blocks." .. n - 1 .. ".residual", "detail_bias", { 1 }, -2), {})
+      end
       table.insert(list, detail(m, block.C, block.D))
       table.insert(bias, b)
     end
@@ -42,7 +44,8 @@ return mixer {
     detail = { type = "string", one_of = { "half", "random", "duplicate" }, default = "half" },
     signs = { type = "list", of = { type = "number", one_of = { 1, -1 } } },
     rms_match = { type = "boolean", default = true },
-    bias = { any_of = { { type = "number" }, { type = "string", one_of = { "learned" } } }, default = "learned" },
+    bias = { any_of = { { type = "number" }, { type = "string", one_of = { "learned" } } },
+      default = "learned" },
     gamma = { type = "number", min = 1, default = 4 },
   },
   open = function(m, e)

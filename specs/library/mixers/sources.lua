@@ -19,11 +19,22 @@ end
 
 local function check(m, o, ways)
   local given = (o.blocks and 1 or 0) + (o.block_size and 1 or 0) + (o.full and 1 or 0)
-  if given ~= 1 then error("residual: expected exactly one of the options that say what a block is, " .. ways .. ", found " .. given) end
-  if o.blocks and o.blocks > m.sublayers then error("residual: expected at most " .. m.sublayers .. " blocks, one a sublayer, found " .. o.blocks) end
-  if m.dim % o.heads ~= 0 then error("residual: expected heads to divide dim = " .. m.dim .. ", found " .. o.heads) end
-  if o.kernel == "linear" and o.heads > 1 then error("residual: expected one head with kernel 'linear', found " .. o.heads) end
-  if o.kernel == "linear" and o.query == "static" then error("residual: expected a query with kernel 'linear', found static logits") end
+  if given ~= 1 then
+    error("residual: expected exactly one of the options that say what a block is, " .. ways
+      .. ", found " .. given)
+  end
+  if o.blocks and o.blocks > m.sublayers then
+    error("residual: expected at most " .. m.sublayers .. " blocks, one a sublayer, found " .. o.blocks)
+  end
+  if m.dim % o.heads ~= 0 then
+    error("residual: expected heads to divide dim = " .. m.dim .. ", found " .. o.heads)
+  end
+  if o.kernel == "linear" and o.heads > 1 then
+    error("residual: expected one head with kernel 'linear', found " .. o.heads)
+  end
+  if o.kernel == "linear" and o.query == "static" then
+    error("residual: expected a query with kernel 'linear', found static logits")
+  end
 end
 
 -- Sublayers a block; 'ways' are the options that can say it.
@@ -33,7 +44,8 @@ function sources.block_size(m, ways)
   local size = o.full and 1 or o.block_size or -(-S // o.blocks)
   local count = -(-S // size)
   if o.blocks and count < o.blocks then
-    m:note("residual: " .. count .. " blocks of " .. size .. " sublayers, " .. o.blocks .. " were asked for")
+    m:note("residual: " .. count .. " blocks of " .. size .. " sublayers, " .. o.blocks
+      .. " were asked for")
   end
   return size
 end

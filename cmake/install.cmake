@@ -1,0 +1,23 @@
+# What an installation holds: the compiler, libstrata with its headers, and what
+# pkg-config and CMake need to find them.  Everything is found relative to its own
+# place, so a DESTDIR or a moved folder works as it is.
+include(CMakePackageConfigHelpers)
+set(PACKAGE_FOLDER ${CMAKE_INSTALL_LIBDIR}/cmake/Strata)
+
+install(TARGETS strata strata_runtime EXPORT StrataTargets)
+install(FILES runtime/abi.h runtime/strata.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/strata)
+install(FILES cmake/strata.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(DIRECTORY specs DESTINATION ${CMAKE_INSTALL_DATADIR}/strata FILES_MATCHING PATTERN "*.lua"
+  PATTERN library EXCLUDE PATTERN examples EXCLUDE)
+
+# From lib/pkgconfig and the like back to the prefix.
+file(RELATIVE_PATH PREFIX_FROM_PKGCONFIG ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+string(REGEX REPLACE "/$" "" PREFIX_FROM_PKGCONFIG ${PREFIX_FROM_PKGCONFIG})
+configure_file(cmake/strata.pc.in strata.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/strata.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+install(EXPORT StrataTargets NAMESPACE Strata:: DESTINATION ${PACKAGE_FOLDER})
+configure_package_config_file(cmake/StrataConfig.cmake.in StrataConfig.cmake INSTALL_DESTINATION ${PACKAGE_FOLDER})
+write_basic_package_version_file(StrataConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/StrataConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/StrataConfigVersion.cmake
+  DESTINATION ${PACKAGE_FOLDER})

@@ -1,0 +1,78 @@
+# What a Debian 12 needs, or a newer one, to build Strata; read by tests/run.sh and specs/demo.sh.
+#   setup_packages PACKAGE ...     installs what is missing (root or sudo), or says how and exits
+#   setup_llvm                     sets LLVM to the newest of 22 to 19 that is installed, else to one the archive has
+#   setup_build FOLDER LLVM TARGET ...   configures and builds; words only if it fails
+
+BUILD_PACKAGES="cmake ninja-build gcc libc6-dev pkg-config liblua5.4-dev libcmocka-dev libutf8proc-dev"
+
+is_installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
+
+# Without dpkg there is nothing to ask: CMake says what it lacks.
+has_dpkg() { command -v dpkg-query >/dev/null 2>&1 && command -v apt-get >/dev/null 2>&1; }
+
+# $root: what runs a command as root; "none" if nothing does.
+find_root() {
+    if [ "$(id -u)" = 0 ]; then root=
+    elif command -v sudo >/dev/null 2>&1 && { sudo -n true 2>/dev/null || [ -t 0 ]; }; then root=sudo
+    else root=none
+    fi
+}
+
+setup_packages() {
+    has_dpkg || return 0
+    missing=
+    for package in "$@"; do is_installed "$package" || missing="$missing $package"; done
+    [ -n "$missing" ] || return 0
+    find_root
+    if [ "$root" = none ]; then
+        echo "Packages are missing. As root, run:"
+        echo "  apt-get update && apt-get install --no-install-recommends$missing"
+        exit 1
+    fi
+    echo "Installing:$missing"
+    log=$(mktemp)
+    # shellcheck disable=SC2086
+    if { $root apt-get update && $root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing; } >"$log" 2>&1; then
+        rm -f "$log"
+    else
+        tail -n 20 "$log"
+        rm -f "$log"
+        echo "apt-get could not install:$missing"
+        exit 1
+    fi
+}
+
+has_llvm() { is_installed "llvm-$1-dev" && is_installed "clang-$1"; }
+offers_llvm() { apt-cache show "llvm-$1-dev" "clang-$1" >/dev/null 2>&1; }
+
+setup_llvm() {
+    LLVM=22
+    has_dpkg || return 0
+    for LLVM in 22 21 20 19; do
+        if has_llvm $LLVM; then return 0; fi
+    done
+    LLVM=22
+    if ! offers_llvm 22 && ! offers_llvm 19; then       # a system without package lists
+        find_root
+        [ "$root" = none ] || $root apt-get update >/dev/null 2>&1
+    fi
+    if ! offers_llvm 22 && offers_llvm 19; then LLVM=19; fi
+}
+
+setup_build() {
+    folder=$1 llvm=$2
+    shift 2
+    targets=
+    for target in "$@"; do targets="$targets --target $target"; done
+    log=$folder.log
+    # shellcheck disable=SC2086
+    if cmake -S "$top" -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=Release -DSTRATA_LLVM="$llvm" >"$log" 2>&1 &&
+        cmake --build "$folder" -j 2 $targets >>"$log" 2>&1; then
+        rm -f "$log"
+    else
+        grep -nE 'FAILED|error|Error|warning' "$log" | head -n 40
+        tail -n 20 "$log"
+        echo "The build failed; all of its words are in $log"
+        exit 1
+    fi
+}

@@ -1,0 +1,30 @@
+/* A call's message in its context: text and numbers without a C library. */
+#ifndef STRATA_TEXT_H
+#define STRATA_TEXT_H
+
+#include "driver.h"
+
+typedef struct Text { char *at, *end; } Text;
+
+static inline void put(Text *t, const char *s) {
+    while (*s && t->at < t->end) *t->at++ = *s++;
+    *t->at = 0;
+}
+
+static inline void put_number(Text *t, int64_t v) {
+    char digits[24];
+    int n = 0;
+    uint64_t u = v < 0 ? -(uint64_t)v : (uint64_t)v;
+    do digits[n++] = (char)('0' + u % 10); while (u /= 10);
+    if (v < 0) digits[n++] = '-';
+    char text[25];
+    for (int i = 0; i < n; i++) text[i] = digits[n - 1 - i];
+    text[n] = 0;
+    put(t, text);
+}
+
+static inline Text message(Context *c) {
+    return (Text){ c->message, c->message + sizeof c->message - 1 };
+}
+
+#endif

@@ -1,0 +1,29 @@
+/*
+** Child processes that cannot outlive a stop: SIGINT, SIGTERM and SIGHUP are held
+** back while one runs, end the child, and are told to the caller, who cleans up.
+*/
+#ifndef STRATA_PROCESS_H
+#define STRATA_PROCESS_H
+
+#include "error.h"
+
+#include <signal.h>
+#include <sys/types.h>
+
+/* Holds the signals back; 'before' is for process_release and for the children. */
+void process_hold(sigset_t *before);
+void process_release(const sigset_t *before);
+
+/* Waits; the child's wait status, and in *stop the signal that asked to stop, or 0. */
+int process_wait(pid_t child, int *stop);
+int process_stopped(int stop, Error *e);        /* 128 + stop */
+
+/* What a child has to say on standard error goes to a file without a name, because an
+** error's first line is ours; process_said adds its lines to the Error and closes it. */
+int process_listen(void);                       /* a descriptor; -1: none */
+void process_said(int words, Error *e);
+
+/* Runs a program found in PATH; STATUS_IO if it cannot run or fails, 128+n if stopped. */
+int process_run(char *const *argv, const sigset_t *mask, Error *e);
+
+#endif

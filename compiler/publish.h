@@ -1,0 +1,13 @@
+/* Finished files to their places: whole, by rename, or not at all. */
+#ifndef STRATA_PUBLISH_H
+#define STRATA_PUBLISH_H
+
+#include "error.h"
+
+/* What would fail after the work is done fails before it.  header: NULL if there is none. */
+int publish_check(const char *spec, const char *output, const char *header, Error *e);
+
+/* 'from' becomes 'output', 'header_from' becomes 'header': neither before both are complete. */
+int publish(const char *output, const char *from, const char *header, const char *header_from, Error *e);
+
+#endif

@@ -1,0 +1,108 @@
+#!/bin/sh
+# Bad input: runs every row of table.txt and compares exit status and first line
+# of standard error; then looks whether the row left, changed or removed a file.
+#   sh tests/bad/run.sh STRATA [WORD]     WORD: only rows whose command holds it
+# The fixtures that rows use are made here: see 'fixtures'.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+strata=$(realpath "$1")
+only=${2:-}
+work=$(mktemp -d) || exit 1
+trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
+trap 'exit 1' INT TERM HUP
+export TMPDIR="$work/tmp" LC_ALL=C strata
+unset NO_COLOR
+chmod 755 "$work"
+
+# Who may not read and write everything, for rows about permissions.
+nobody=
+[ "$(id -u)" != 0 ] || nobody='setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all'
+export nobody
+
+# st HEADER [DATA]: a safetensors file; both in printf's notation.
+st() {
+    header=$(printf '%b.' "$1") && header=${header%.}
+    n=${#header}
+    # shellcheck disable=SC2059
+    printf "\\$(printf %o $((n % 256)))\\$(printf %o $((n / 256 % 256)))\\0\\0\\0\\0\\0\\0"
+    printf '%s' "$header"
+    [ $# -lt 2 ] || printf '%b' "$2"
+}
+
+spec() {    # spec NAME TOKENIZER DIM
+    cat <<END
+return model {
+  name = "$1", vocab = 256, context = 16, dim = $3, $2
+  norm = rmsnorm { eps = 1e-6 },
+  layers = times(1, layer { attention { heads = 2 }, mlp { hidden = 32, activation = "relu" } }),
+}
+END
+}
+
+# A model of each kind, weights for them, text, and a folder for what rows prepare.
+fixtures() {
+    mkdir tmp in && chmod 777 in && cd in || return 1
+    spec tiny 'tokenizer = "bytes",' 16 >tiny.lua
+    spec wide 'tokenizer = "bytes",' 32 >wide.lua
+    spec chars 'tokenizer = "chars",' 16 >chars.lua
+    spec mute '' 16 >mute.lua
+    for name in tiny wide chars mute; do "$strata" build $name.lua || return 1; done
+    "$strata" build tiny.lua --inference -o infer || return 1
+    yes 'the quick brown fox jumps over the lazy dog' | head -c 2000 >text
+    yes 'another text' | head -c 2000 >other
+    printf 'caf\351' >latin1
+    : >empty
+    mkdir folder
+    st '{"tokens":{"dtype":"I32","shape":[1,2],"data_offsets":[0,8]},"targets":{"dtype":"I32","shape":[1,2],"data_offsets":[8,16]}}' \
+       '\01\0\0\0\02\0\0\0\02\0\0\0\03\0\0\0' >tokens
+    ./tiny train --data text --steps 4 --save-every 2 >/dev/null &&
+    ./wide train --data text --steps 0 >/dev/null &&
+    ./chars train --data text --steps 1 >/dev/null &&
+    ./mute logits --help >/dev/null
+}
+
+inventory() { { find . -type d -printf '%y %m %p\n'; find . ! -type d -printf '%y %m %s %T@ %l %p\n'; } | sort; }
+
+# row LINE COMMAND STATUS FIRST PREPARE
+row() {
+    [ -z "$only" ] || case $2 in *"$only"*) ;; *) return ;; esac
+    rows=$((rows + 1))
+    (eval "$5") >/dev/null 2>&1
+    inventory >../before
+    (PATH="$(dirname "$strata"):$PATH"; timeout 60 sh -c "$2") >../out 2>../err </dev/null
+    status=$?
+    inventory >../after
+    first=$(head -n 1 ../err)
+    wrong=
+    [ "$status" = "$3" ] || wrong="status $status instead of $3"
+    case $4 in
+    *…*) case $first in "${4%%…*}"*"${4##*…}") ;; *) wrong="$wrong; another first line" ;; esac ;;
+    *) [ "$first" = "$4" ] || wrong="$wrong; another first line" ;;
+    esac
+    cmp -s ../before ../after || wrong="$wrong; files changed: $(diff ../before ../after | grep '^[<>]' | head -n 4 | tr '\n' ' ')"
+    [ -z "$(ls -A ../tmp)" ] || wrong="$wrong; left in TMPDIR: $(ls -A ../tmp)"
+    if [ -n "$wrong" ]; then
+        failed=$((failed + 1))
+        printf 'table.txt:%s: %s\n  $ %s\n  expected: %s\n  found:    %s\n' "$1" "$wrong" "$2" "$4" "$first"
+    fi
+    if [ -n "$5" ] || [ -n "$wrong" ]; then rm -rf ../in/* ../tmp/* && cp -a ../whole/. .; fi
+}
+
+cd "$work" || exit 1
+fixtures || { echo "fixtures could not be made"; exit 1; }
+cp -a . ../whole
+rows=0 failed=0 number=0 prepare='' command=''
+while IFS= read -r line; do
+    number=$((number + 1))
+    case $line in
+    '#'* | '') ;;
+    '+ '*) prepare="$prepare${line#+ }
+" ;;
+    '$ '*) command=${line#??} ;;
+    *)  row $number "$command" "${line%% *}" "${line#* }" "$prepare"
+        prepare='' command='' ;;
+    esac
+done <"$here/table.txt"
+echo "$rows rows, $failed wrong"
+[ -n "$only" ] || [ $rows -ge 100 ] || { echo "expected at least 100 rows"; exit 1; }
+[ $failed = 0 ]

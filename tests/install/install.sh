@@ -1,0 +1,94 @@
+#!/bin/sh
+# An installation, as its users find it: installs into a DESTDIR, builds the example
+# with two models through pkg-config and through CMake, and looks at what a compiled
+# model exports, needs and holds.
+#   sh tests/install/install.sh BUILD CMAKE
+set -u
+build=$(realpath "$1")
+cmake=$2
+source=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' INT TERM HUP
+cd "$work" || exit 1
+export LC_ALL=C
+unset DESTDIR MAKEFLAGS
+fail() { echo "failed: $*"; exit 1; }
+run() { "$@" >log 2>&1 || { cat log; fail "$*"; }; }
+
+# == Installing ================================================================
+run env DESTDIR="$work/root" "$cmake" --install "$build"
+prefix=$work/root$(sed -n 's/^CMAKE_INSTALL_PREFIX:[A-Z]*=//p' "$build/CMakeCache.txt")
+strata=$prefix/bin/strata
+[ -x "$strata" ] || fail "no program in $prefix/bin"
+PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name strata.pc)")
+export PKG_CONFIG_PATH
+[ "$(realpath "$(pkg-config --variable=strata strata)")" = "$strata" ] || fail "pkg-config names another strata"
+for folder in "$source" "$build"; do
+    if grep -rIl "$folder" "$prefix" >log; then cat log; fail "installed text names $folder"; fi
+done
+
+# Every option of --help has its place in the manual, and the other way round.
+"$strata" build --help | grep -oE '^  -[A-Za-z-]+' | tr -d ' ' | sed 's/^-O0$/-O/' | sort >help.flags
+sed 's/\\-/-/g' "$(find "$prefix" -name strata.1)" | grep -oE '^\.BI? -[A-Za-z-]+|^\.BR -[A-Za-z-]+' | sed 's/^[^ ]* //' | grep -vx -- --help | sort >man.flags
+diff help.flags man.flags || fail "strata build --help and the manual page list other options"
+for shell in bash zsh fish; do
+    "$strata" completion $shell >completion.$shell || fail "completion $shell"
+    grep -q -e emit completion.$shell || fail "completion $shell lacks --emit"
+    ! command -v $shell >/dev/null || run $shell -n completion.$shell
+done
+
+# == The example, twice ========================================================
+cp -r "$source/specs/examples/two-models" made
+cp -r "$source/specs/examples/two-models" cmade
+cat "$source"/specs/library/*.lua "$source"/specs/library/*/*.lua | head -c 60000 >text
+run make -C made CFLAGS='-O2 -Wall -Wextra -Werror' two-models writer
+run "$cmake" -S cmade -B cmade/build -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_FLAGS=-Werror
+run "$cmake" --build cmade/build
+made/two-models text learnt >made.out || fail "the example, made: $(cat made.out)"
+cmade/build/two-models text >cmade.out || fail "the example, by CMake: $(cat cmade.out)"
+cmp made.out cmade.out || fail "the two builds print different things"
+awk '/^learner: step/ { gsub(",", ""); if (!first) first = $5; last = $5 } END { exit !(last < 0.8 * first) }' made.out ||
+    fail "the learner did not learn: $(cat made.out)"
+grep -q '^writer: The ' made.out || fail "the writer wrote nothing: $(cat made.out)"
+
+# Weights travel between the example and standalone programs.
+run "$strata" build made/learner.lua -o learner
+run ./learner eval --weights learnt --data text --json
+run made/writer train --data text --steps 20 --out writer.safetensors
+made/two-models text learnt writer.safetensors >weights.out || fail "the example with weights: $(cat weights.out)"
+if cmp -s made.out weights.out; then fail "the writer's weights change nothing"; fi
+if made/two-models text learnt learnt >out 2>err; then fail "the learner's weights were taken for the writer"; fi
+grep -q 'expected the [0-9]* parameters of writer' err || fail "no word about wrong weights: $(cat err)"
+
+# == What an object is =========================================================
+for model in learner writer; do
+    object=made/$model.o
+    nm --undefined-only --format=posix $object | cut -d' ' -f1 | grep -vxE 'memcpy|memmove|memset' >log &&
+        fail "$object needs $(tr '\n' ' ' <log)"
+    nm --extern-only --defined-only --format=posix $object | cut -d' ' -f1 | grep -v "^${model}_" >log &&
+        fail "$object exports $(tr '\n' ' ' <log)"
+    # name, size and flags of sections: nothing writable, no constructors, no executable stack
+    readelf -SW $object | sed -n 's/^ *\[ *[0-9]*\] *//p' |
+        awk '$1 ~ /^\.(init_array|fini_array|preinit_array|ctors|dtors)/ || ($7 ~ /W/ && $5 !~ /^0+$/) { print $1, $5 }' >log
+    [ ! -s log ] || fail "$object holds writable data or constructors: $(cat log)"
+    readelf -SW $object | grep -q 'note.GNU-stack' || fail "$object asks for an executable stack"
+done
+readelf -d learner | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -vxE 'libc\.so\.6|libm\.so\.6|ld-linux-x86-64\.so\.2' >log &&
+    fail "a program needs $(cat log)"
+run "$strata" build made/learner.lua --emit shared -o learner.so
+run "$strata" build made/learner.lua --emit static -o learner.a
+nm -D --undefined-only --format=posix learner.so | cut -d' ' -f1 | grep -vxE 'memcpy|memmove|memset' >log && fail "learner.so needs $(cat log)"
+cmp learner.h made/learner.h || fail "the headers of static and obj differ"
+
+# == The headers, in C and C++, in any order ===================================
+printf '#include "learner.h"\n#include "writer.h"\n#include "strata.h"\nint main(void) { strata_api a = learner_api(), b = writer_api(); return a.model() == b.model(); }\n' >one.c
+printf '#include "strata.h"\n#include "writer.h"\n#include "learner.h"\n#include "writer.h"\nint main(void) { return (int)(LEARNER_VOCAB - WRITER_VOCAB); }\n' >two.c
+flags="-Wall -Wextra -Werror -pedantic -Imade $(pkg-config --cflags strata)"
+for file in one two; do
+    for standard in c99 c11 c17; do run ${CC:-cc} -std=$standard $flags -c $file.c -o $file.o; done
+    for standard in c++11 c++17 c++20; do run ${CXX:-c++} -x c++ -std=$standard $flags -c $file.c -o $file.o; done
+done
+run ${CXX:-c++} -x c++ -std=c++11 $flags one.c -x none made/learner.o made/writer.o -o one
+if ./one; then :; else fail "the two models' descriptors are the same"; fi
+echo "installed, built twice, and as the interface says"

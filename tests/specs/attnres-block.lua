@@ -1,0 +1,1 @@
+return require "small" { name = "attnres_block", residual = attnres { blocks = 2 } }

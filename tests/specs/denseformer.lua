@@ -1,0 +1,1 @@
+return require "small" { name = "denseformer", residual = denseformer { dilation = 2 } }

@@ -1,0 +1,1 @@
+return require "small" { name = "haares", residual = haares { blocks = 2 } }

@@ -1,0 +1,3 @@
+return require "small" {
+  name = "learned", residual = standard {}, norm = layernorm {}, bias = true, embedding = { positions = "learned", tied = false },
+}

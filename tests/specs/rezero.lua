@@ -1,0 +1,1 @@
+return require "small" { name = "rezero", residual = rezero {} }

@@ -1,0 +1,138 @@
+/* See fuzz_spec.h. */
+#include "fuzz_spec.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "numeric.h"
+
+typedef struct Spec {
+    FILE *f;
+    Random random;
+    int dim, layers, sublayers, context;
+} Spec;
+
+static int below(Spec *s, int count)   { return draw_below(&s->random, count); }
+static bool coin(Spec *s)              { return below(s, 2); }
+static const char *truth(bool yes)     { return yes ? "true" : "false"; }
+
+/* {== Mixers ============================================================= */
+
+static void blocks(Spec *s, bool full) {
+    int way = below(s, full ? 3 : 2);
+    if (way == 0) fprintf(s->f, "blocks = %d", 1 + below(s, s->sublayers));
+    if (way == 1) fprintf(s->f, "block_size = %d", 1 + below(s, s->sublayers + 1));
+    if (way == 2) fprintf(s->f, "full = true");
+}
+
+/* Options that AttnRes and HAARES share. */
+static void reads(Spec *s) {
+    static const char *const kernels[] = { "softmax", "softmax", "softmax", "sigmoid", "linear" };
+    static const char *const queries[] = { "learned", "learned", "input", "static" };
+    const char *kernel = kernels[below(s, 5)], *query = queries[below(s, 4)];
+    bool linear = kernel[0] == 'l';
+    if (linear && query[0] == 's') query = "input";
+    fprintf(s->f, ", kernel = \"%s\", query = \"%s\"", kernel, query);
+    if (linear) fprintf(s->f, ", rank = %d", 1 + below(s, 9));
+    else if (s->dim % 4 == 0) fprintf(s->f, ", heads = %d", 1 << below(s, 3));
+    if (coin(s)) fprintf(s->f, ", key_norm = %s", truth(coin(s)));
+    if (coin(s)) fprintf(s->f, ", key_gain = %s", truth(coin(s)));
+}
+
+static void haares(Spec *s) {
+    static const char *const details[] = { "half", "half", "duplicate" };
+    blocks(s, false);
+    fprintf(s->f, ", detail = \"%s\"", details[below(s, 3)]);
+    if (coin(s)) fprintf(s->f, ", rms_match = %s", truth(coin(s)));
+    if (!below(s, 3)) fprintf(s->f, ", bias = %g", -2 + below(s, 30) / 10.0);
+    if (!below(s, 3)) fprintf(s->f, ", gamma = %g", 1.5 + below(s, 4));
+    if (coin(s)) reads(s);
+}
+
+static void attnres(Spec *s) {
+    blocks(s, true);
+    if (coin(s)) reads(s);
+    if (!below(s, 3)) fprintf(s->f, ", window = %d", 1 + below(s, 4));
+}
+
+static void mixer(Spec *s) {
+    static const char *const names[] = { "standard", "rezero", "layerscale", "highway", "denseformer", "attnres", "haares" };
+    static const int turn[] = { 0, 1, 2, 3, 3, 4, 4, 5, 5, 5, 5, 6, 6, 6, 6 };
+    int which = turn[below(s, 15)];
+    fprintf(s->f, "  residual = %s { ", names[which]);
+    if (which == 2 && coin(s)) fprintf(s->f, "init = %g", 0.5);
+    if (which == 3) fprintf(s->f, "gate = \"%s\"", coin(s) ? "vector" : "scalar");
+    if (which == 4) fprintf(s->f, "dilation = %d, period = %d", 1 + below(s, 3), 1 + below(s, 3));
+    if (which == 5) attnres(s);
+    if (which == 6) haares(s);
+    fprintf(s->f, " },\n");
+}
+
+/* }{== Layers ============================================================ */
+
+static void rope(Spec *s) {
+    fprintf(s->f, ", rope = { theta = %d, style = \"%s\"", coin(s) ? 10000 : 500, coin(s) ? "half" : "interleaved");
+    if (!below(s, 3)) fprintf(s->f, ", yarn = { factor = %d, original = %d }", 1 + below(s, 8), 4 + below(s, 16));
+    fprintf(s->f, " }");
+}
+
+static void attention(Spec *s, const char *name) {
+    int kv = 1 + below(s, 2), heads = kv * (1 + below(s, 3)), own = 2 * (1 + below(s, 9));
+    fprintf(s->f, "attention { heads = %d", heads);
+    if (kv < heads) fprintf(s->f, ", kv_heads = %d", kv);
+    if (s->dim % heads || s->dim / heads % 2 || coin(s)) fprintf(s->f, ", head_dim = %d", own);
+    if (coin(s)) fprintf(s->f, ", bias = true");
+    if (coin(s)) fprintf(s->f, ", qk_norm = true");
+    if (!below(s, 4)) fprintf(s->f, ", causal = false");
+    if (below(s, 3)) rope(s);
+    if (name) fprintf(s->f, ", name = \"%s\"", name);
+    fprintf(s->f, " }, ");
+}
+
+static void mlp(Spec *s) {
+    static const char *const activations[] = { "swiglu", "gelu", "relu", "silu" };
+    static const int hidden[] = { 4, 17, 32, 40, 100 };
+    fprintf(s->f, "mlp { hidden = %d, activation = \"%s\"", hidden[below(s, 5)], activations[below(s, 4)]);
+    fprintf(s->f, ", bias = %s }, ", truth(coin(s)));
+}
+
+/* One layer in four is not attention and mlp. */
+static void layer(Spec *s) {
+    int kind = below(s, 8);
+    fprintf(s->f, "    layer { ");
+    if (kind != 7) attention(s, NULL);
+    if (kind == 5) attention(s, "second");
+    if (kind != 6) mlp(s);
+    s->sublayers += (kind != 7) + (kind == 5) + (kind != 6);
+    fprintf(s->f, "},\n");
+}
+
+/* }{== Specs ============================================================= */
+
+static void model(Spec *s) {
+    bool tied = coin(s), positions = !below(s, 3);
+    fprintf(s->f, "  embedding = { tied = %s%s },\n", truth(tied), positions ? ", positions = \"learned\"" : "");
+    fprintf(s->f, "  norm = %s { eps = %s },\n  layers = {\n", coin(s) ? "rmsnorm" : "layernorm", coin(s) ? "1e-6" : "1e-3");
+    for (int i = 0; i < s->layers; i++) layer(s);
+    fprintf(s->f, "  },\n");
+    mixer(s);
+}
+
+char *fuzz_spec(uint64_t seed) {
+    static const int dims[] = { 4, 10, 16, 24, 33, 64 };
+    char *text = NULL;
+    size_t size;
+    Spec s = { .f = open_memstream(&text, &size), .random = { seed * 104729 } };
+    if (!s.f) abort();
+    s.dim = dims[below(&s, 6)];
+    s.layers = 1 + below(&s, 4);
+    s.context = 2 + below(&s, 40);
+    fprintf(s.f, "return model {\n  name = \"seed_%llu\", vocab = %d, context = %d, dim = %d,\n", (unsigned long long)seed,
+            2 + below(&s, 40), s.context, s.dim);
+    model(&s);
+    fprintf(s.f, "}\n");
+    if (fclose(s.f)) abort();
+    return text;
+}
+
+/* }======================================================================= */
