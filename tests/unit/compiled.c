@@ -353,7 +353,7 @@ bool case_is_shaky(Case *c, const Expected *e) {
         memcpy(near->targets, c->targets, (size_t)tokens * sizeof *c->targets);
         for (int i = 0; i < c->g->nparam; i++)
             for (int64_t k = 0; k < shape_count(&c->g->param[i].node->shape); k++)
-                near->value[i][k] = c->value[i][k] * (1 + random_uniform(&c->random, -1e-6, 1e-6));
+                near->value[i][k] = c->value[i][k] * (1 + draw_uniform(&c->random, -1e-6, 1e-6));
         Expected other;
         expected_open(&other, near, op_info);
         shaky = moved(e, &other, "logits", logits) > 1.5e-5 * largest(expected(e, "logits"), logits)
