@@ -50,7 +50,7 @@ sample before.safetensors
 
 # As many steps as this machine takes in two minutes, by the speed of a few: the
 # schedule needs to know the end.
-speed=$(./demo bench --train --steps 10 --json | sed -n 's/.*"seconds": *\([0-9.e-]*\).*/\1/p' | head -n 1)
+speed=$(./demo bench --train --steps 10 --json | grep -o '"seconds": *[0-9.e-]*' | head -n 1 | sed 's/.*: *//')
 steps=$(awk -v s="$speed" 'BEGIN { n = int(115 / s); print n < 20 ? 20 : n }')
 echo "== training, $steps steps, about two minutes"
 ./demo train --data text.txt --val-share 0.05 --steps "$steps" --eval-every $((steps / 5)) --out after.safetensors --log log.jsonl

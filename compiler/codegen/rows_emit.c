@@ -35,7 +35,7 @@ typedef struct Code {
     Memo *memo;
     int nmemo, memos;
     V *table;               /* by value: pointers to a long stack's rows */
-    Fence *fence;           /* --check builds: tests of what is accessed */
+    Fence fence;            /* --check builds: tests of what is accessed */
 } Code;
 
 static V eval(Code *c, const Node *n, At at);
@@ -98,7 +98,7 @@ static int in_scratch(const Code *c) {
 }
 
 static void test(Code *c, int in, V address, int64_t floats, bool store) {
-    if (in != TESTED) fence_test(c->e, c->fence, in, address, floats, store);
+    if (in != TESTED) fence_test(c->e, &c->fence, in, address, floats, store);
 }
 
 /* Floats from the first lane to the last. */
@@ -352,7 +352,7 @@ static V eval_stack(Code *c, const Node *n, At at) {
     V row = LLVMBuildLoad2(e->b, e->ptr, at_row, "");
     int64_t step;
     V address = e_at(e, row, position(c, &n->in[0]->shape, in, &step));
-    fence_test_row(e, c->fence, row, shape_count(&n->in[0]->shape), address, span(c, step));
+    fence_test_row(e, &c->fence, row, shape_count(&n->in[0]->shape), address, span(c, step));
     return load_lanes(c, TESTED, address, step);
 }
 
@@ -728,11 +728,10 @@ void rows_emit(Emit *e, const Rows *r, const char *name) {
     c.end = e_iadd(e, c.first, LLVMGetParam(fn, 2));
     c.scratch = LLVMGetParam(fn, 3);
     for (int i = 0; i < r->noperand; i++) c.p[i] = e_pointer(e, LLVMGetParam(fn, 0), i);
-    c.fence = fence_open(e, LLVMGetParam(fn, 0), r->noperand, c.scratch, r->scratch);
+    c.fence = (Fence){ LLVMGetParam(fn, 0), r->noperand, c.scratch, r->scratch };
     for (int i = 0; i < r->ngroup; i++)
         if (r->group[i].mode == MODE_UNIFORM) emit_group(&c, &r->group[i]);
     if (r->step->kind == STEP_ROW) emit_tiles(&c);
     e_return(e);
-    fence_close(e, c.fence);
     free(c.p), free(c.table), free(c.memo);
 }
