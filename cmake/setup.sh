@@ -52,22 +52,22 @@ setup_llvm() {
         if has_llvm $LLVM; then return 0; fi
     done
     LLVM=22
-    if ! offers_llvm 22 && ! offers_llvm 19; then       # a system without package lists
+    if ! offers_llvm 22; then       # perhaps the lists of packages are old, or not there
         find_root
-        [ "$root" = none ] || $root apt-get update >/dev/null 2>&1
+        [ "$root" = none ] || $root apt-get update >/dev/null 2>&1 || true
     fi
     if ! offers_llvm 22 && offers_llvm 19; then LLVM=19; fi
 }
 
 setup_build() {
-    folder=$1 llvm=$2
+    where=$1 llvm=$2
     shift 2
     targets=
     for target in "$@"; do targets="$targets --target $target"; done
-    log=$folder.log
+    log=$where.log
     # shellcheck disable=SC2086
-    if cmake -S "$top" -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=Release -DSTRATA_LLVM="$llvm" >"$log" 2>&1 &&
-        cmake --build "$folder" -j 2 $targets >>"$log" 2>&1; then
+    if cmake -S "$top" -B "$where" -G Ninja -DCMAKE_BUILD_TYPE=Release -DSTRATA_LLVM="$llvm" >"$log" 2>&1 &&
+        cmake --build "$where" -j 2 $targets >>"$log" 2>&1; then
         rm -f "$log"
     else
         grep -nE 'FAILED|error|Error|warning' "$log" | head -n 40

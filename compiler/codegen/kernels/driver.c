@@ -28,19 +28,6 @@ float *k_resolve(const Frame *f, const Ref *r, int32_t worker, int64_t first) {
     }
 }
 
-/* == Floating-point mode ==================================================== */
-
-/* Round to nearest, no traps, no flushing: what the bits are defined for. */
-static unsigned enter_mode(void) {
-    unsigned old = __builtin_ia32_stmxcsr();
-    __builtin_ia32_ldmxcsr(0x1f80);
-    return old;
-}
-
-static void leave_mode(unsigned old) {
-    __builtin_ia32_ldmxcsr(old);
-}
-
 void k_par_for(Context *c, int64_t tasks, strata_task_fn fn, void *arg) {
     if (c->setup.par_for && c->setup.workers > 1 && tasks > 1) {
         c->setup.par_for(c->setup.pool, tasks, fn, arg);

@@ -50,6 +50,18 @@ typedef struct Frame {
     int64_t *past;              /* [B] */
 } Frame;
 
+/* Round to nearest, no traps, no flushing: what the bits are defined for.  Every
+** task and whatever else computes with floats is between these two. */
+static inline unsigned enter_mode(void) {
+    unsigned old = __builtin_ia32_stmxcsr();
+    __builtin_ia32_ldmxcsr(0x1f80);
+    return old;
+}
+
+static inline void leave_mode(unsigned old) {
+    __builtin_ia32_ldmxcsr(old);
+}
+
 static inline float *context_tables(Context *c) {
     return (float *)((char *)c + ((sizeof *c + 63) & ~(size_t)63));
 }

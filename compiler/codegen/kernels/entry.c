@@ -94,10 +94,12 @@ EXPORT const char *model_message(const void *ctx) {
 
 static void make_tables(Context *c) {
     float *tables = context_tables(c);
+    unsigned mode = enter_mode();
     for (int32_t i = 0; i < k_constants.waves; i++) {
         const Wave *w = &k_waves[i];
         k_wave(0, model()->context, w->count, &k_frequencies[w->frequency], w->scale, w->sine, tables + w->offset, w->ld);
     }
+    leave_mode(mode);
 }
 
 EXPORT int32_t model_prepare(void *ctx, const strata_setup *setup) {
@@ -131,6 +133,7 @@ __attribute__((target("no-avx"))) EXPORT int32_t model_init(void *ctx, size_t by
 
 EXPORT int32_t model_state_init(void *ctx, void *state, int64_t context) {
     Context *c = ctx;
+    if (!c || c->magic != READY) return STRATA_ERROR_ARGUMENT;
     if (!state || (uintptr_t)state % STRATA_ALIGN || context < 1 || context > model()->context)
         return fail(c, STRATA_ERROR_ARGUMENT, "the context of a state is ", context, ", expected 1 to ", model()->context);
     *(State *)state = (State){ .hash = model()->spec_hash, .context = context };
@@ -160,6 +163,18 @@ static int32_t check_call(Context *c, const void *w, const void *arena, const in
     if (T < 1 || T > model()->context)
         return fail(c, STRATA_ERROR_ARGUMENT, "the sequence length is ", T, ", expected 1 to ", model()->context);
     return check_ids(c, "token", tokens, B, T);
+}
+
+static int32_t check_pointer(Context *c, const char *what, const void *p) {
+    if (p) return STRATA_OK;
+    Text t = message(c);
+    put(&t, what), put(&t, " is a null pointer");
+    return STRATA_ERROR_ARGUMENT;
+}
+
+static int32_t check_targets(Context *c, const int32_t *targets, int64_t B, int64_t T) {
+    int32_t status = check_pointer(c, "targets", targets);
+    return status ? status : check_ids(c, "target", targets, B, T);
 }
 
 static Frame frame(Context *c, int program, const void *w, void *arena, const int32_t *tokens, int64_t B, int64_t T) {
@@ -199,6 +214,7 @@ static int32_t run(Frame *f) {
 
 EXPORT int32_t model_logits(void *ctx, const void *w, void *arena, const int32_t *tokens, int64_t B, int64_t T, float *out) {
     int32_t status = check_call(ctx, w, arena, tokens, B, T);
+    if (!status) status = check_pointer(ctx, "out", out);
     if (status) return status;
     Frame f = frame(ctx, PROGRAM_LOGITS, w, arena, tokens, B, T);
     f.logits = out;
@@ -257,6 +273,8 @@ EXPORT int32_t model_prefill(void *ctx, const void *w, void *state, void *arena,
 EXPORT int32_t model_decode(void *ctx, const void *w, void *const *states, int32_t batch, void *arena, const int32_t *tokens, float *logits) {
     Context *c = ctx;
     int32_t status = check_call(c, w, arena, tokens, batch, 1);
+    if (!status) status = check_pointer(c, "states", states);
+    if (!status) status = check_pointer(c, "logits", logits);
     if (!status && batch > k_constants.chunk)
         status = fail(c, STRATA_ERROR_ARGUMENT, "the batch is ", batch, ", expected at most ", k_constants.chunk);
     for (int32_t b = 0; !status && b < batch; b++) {
@@ -284,15 +302,17 @@ static void report(const Frame *f, strata_loss *out) {
     const float *nll = k_resolve(f, &f->program->result, 0, 0);
     int64_t stride = f->program->result.stride;
     double sum = 0;
-    for (int64_t i = 0; i < f->N; i++) sum += nll[i * stride];
     if (!out) return;
+    unsigned mode = enter_mode();
+    for (int64_t i = 0; i < f->N; i++) sum += nll[i * stride];
     out->cross_entropy = out->loss = sum / (double)f->N;
+    leave_mode(mode);
     if (f->program->loss.area != AREA_NONE) out->loss = *k_resolve(f, &f->program->loss, 0, 0);
 }
 
 EXPORT int32_t model_loss(void *ctx, const void *w, void *arena, const int32_t *tokens, const int32_t *targets, int64_t B, int64_t T, float *nll, strata_loss *out) {
     int32_t status = check_call(ctx, w, arena, tokens, B, T);
-    if (!status) status = check_ids(ctx, "target", targets, B, T);
+    if (!status) status = check_targets(ctx, targets, B, T);
     if (status) return status;
     Frame f = frame(ctx, PROGRAM_LOSS, w, arena, tokens, B, T);
     f.targets = targets;
@@ -319,9 +339,10 @@ EXPORT int32_t model_forward_backward(void *ctx, const void *w, void *train, voi
     Context *c = ctx;
     if (!model()->training) return STRATA_ERROR_MISSING;
     int32_t status = check_call(c, w, arena, tokens, B, T);
-    if (!status && (!train || !targets || (uintptr_t)train % STRATA_ALIGN))
-        status = fail(c, STRATA_ERROR_ARGUMENT, "train and targets must be given and aligned to ", STRATA_ALIGN, " bytes; flags ", flags);
-    if (!status) status = check_ids(c, "target", targets, B, T);
+    if (!status) status = check_pointer(c, "train", train);
+    if (!status && (uintptr_t)train % STRATA_ALIGN)
+        status = fail(c, STRATA_ERROR_ARGUMENT, "train must be aligned; the address is off by ", (int64_t)((uintptr_t)train % STRATA_ALIGN), " of ", STRATA_ALIGN);
+    if (!status) status = check_targets(c, targets, B, T);
     if (status) return status;
     Frame f = frame(c, PROGRAM_TRAIN, w, arena, tokens, B, T);
     f.targets = targets;
@@ -343,10 +364,13 @@ EXPORT int32_t model_forward_backward(void *ctx, const void *w, void *train, voi
 
 static int32_t check_range(Context *c, const void *train, int64_t first, int64_t count) {
     if (!model()->training) return STRATA_ERROR_MISSING;
-    if (!c || c->magic != READY || !train) return STRATA_ERROR_ARGUMENT;
-    if (first < 0 || count < 0 || first > k_constants.gradients || count > k_constants.gradients - first)
-        return fail(c, STRATA_ERROR_ARGUMENT, "the range ends at ", first + count, ", expected at most ", k_constants.gradients);
-    return STRATA_OK;
+    if (!c || (uintptr_t)c % STRATA_ALIGN || c->magic != READY) return STRATA_ERROR_ARGUMENT;
+    c->message[0] = 0;
+    if (first < 0 || first > k_constants.gradients)
+        return fail(c, STRATA_ERROR_ARGUMENT, "the range starts at ", first, ", expected 0 to ", k_constants.gradients);
+    if (count < 0 || count > k_constants.gradients - first)
+        return fail(c, STRATA_ERROR_ARGUMENT, "the range has ", count, " gradients, expected 0 to ", k_constants.gradients - first);
+    return check_pointer(c, "train", train);
 }
 
 typedef struct Squares { Context *c; const float *g; int64_t count; } Squares;
@@ -354,17 +378,22 @@ typedef struct Squares { Context *c; const float *g; int64_t count; } Squares;
 static void squares_task(void *arg, int64_t task, int32_t worker) {
     (void)worker;
     const Squares *s = arg;
+    unsigned mode = enter_mode();
     int64_t from = s->count * task / SUM_PIECES, to = s->count * (task + 1) / SUM_PIECES;
     s->c->sums[task] = k_sum_squares(to - from, s->g + from);
+    leave_mode(mode);
 }
 
 EXPORT int32_t model_sum_squares(void *ctx, const void *train, int64_t first, int64_t count, double *out) {
     int32_t status = check_range(ctx, train, first, count);
+    if (!status) status = check_pointer(ctx, "out", out);
     if (status) return status;
     Squares s = { ctx, (const float *)train + first, count };
     k_par_for(ctx, SUM_PIECES, squares_task, &s);
+    unsigned mode = enter_mode();
     *out = 0;
     for (int i = 0; i < SUM_PIECES; i++) *out += s.c->sums[i];
+    leave_mode(mode);
     return STRATA_OK;
 }
 
@@ -386,7 +415,9 @@ static void update_task(void *arg, int64_t task, int32_t worker) {
     int64_t from = u->first + task * UPDATE_BLOCK, to = from + UPDATE_BLOCK;
     if (to > u->first + u->count) to = u->first + u->count;
     const strata_tensor *t = strata_tensors(model());
+    unsigned mode = enter_mode();
     for (int32_t i = 0; i < model()->tensors; i++) update_piece(u, &t[i], from, to);
+    leave_mode(mode);
 }
 
 static double power(double x, int64_t n) {
@@ -398,10 +429,15 @@ static double power(double x, int64_t n) {
 
 EXPORT int32_t model_update(void *ctx, void *w, void *train, int64_t first, int64_t count, const strata_adamw *how) {
     int32_t status = check_range(ctx, train, first, count);
+    if (!status) status = check_pointer(ctx, "w", w);
+    if (!status) status = check_pointer(ctx, "the update's settings", how);
+    if (!status && how->struct_size != sizeof *how)
+        status = fail(ctx, STRATA_ERROR_ARGUMENT, "the size of the update's settings is ", (int64_t)how->struct_size, ", expected ", sizeof *how);
+    if (!status && how->step < 1) status = fail(ctx, STRATA_ERROR_ARGUMENT, "the step is ", how->step, ", expected at least ", 1);
     if (status) return status;
-    if (!w || !how || how->struct_size != sizeof *how || how->step < 1)
-        return fail(ctx, STRATA_ERROR_ARGUMENT, "weights or settings of the update are missing, or the step is not ", 1, " or more; count ", count);
+    unsigned mode = enter_mode();
     Update u = { w, train, first, count, how, 1 - power(how->beta1, how->step), 1 - power(how->beta2, how->step) };
+    leave_mode(mode);
     k_par_for(ctx, (count + UPDATE_BLOCK - 1) / UPDATE_BLOCK, update_task, &u);
     return STRATA_OK;
 }

@@ -1,0 +1,124 @@
+/* See compiled_spec.h. */
+#include "compiled_spec.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* {== Specs ============================================================== */
+
+static void must(int status, const Instance *r, const char *what) {
+    if (!status) return;
+    fprintf(stderr, "%s: status %d: %s\n", what, status, r->c->api.message(r->ctx.at));
+    abort();
+}
+
+static void write_text(const char *path, const char *text) {
+    FILE *f = fopen(path, "w");
+    if (f && fputs(text, f) >= 0 && !fclose(f)) return;
+    perror(path);
+    abort();
+}
+
+static ModelInfo info_of(const Model *m) {
+    return (ModelInfo){ .name = m->name, .file = m->file, .mixer = m->mixer, .vocab = m->vocab, .context = m->context,
+                        .dim = m->dim, .layers = m->layers, .sublayers = m->sublayers, .batch = m->batch, .seed = m->seed,
+                        .hash = m->hash };
+}
+
+void built_open(Built *b, const char *path, const char *lua, const CodegenOptions *o) {
+    SpecError error;
+    if (lua) write_text(path, lua);
+    b->m = spec_load(path, NULL, &error);
+    if (!b->m) {
+        fprintf(stderr, "%s\n%s", error.message, lua ? lua : path);
+        abort();
+    }
+    ModelInfo info = info_of(b->m);
+    compiled_open(&b->c, b->m->graph, &info, o);
+}
+
+void built_close(Built *b) {
+    compiled_close(&b->c);
+    spec_free(b->m);
+}
+
+/* {== Weights ============================================================ */
+
+static void fill_tensor(Instance *r, const strata_tensor *t, uint64_t seed) {
+    const char *name = strata_string(r->c->model, t->name);
+    Random random = { seed };
+    for (const char *c = name; *c; c++) random.state = random.state * 1099511628211u + (unsigned char)*c;
+    double scale = t->rank < 2 ? 1 : sqrt(3.0 / (double)t->shape[t->rank - 1]);
+    float *w = instance_weight(r, name, NULL);
+    for (int64_t i = 0; i < t->count; i++) w[i] = (float)(scale * draw_uniform(&random, -1, 1));
+}
+
+void instance_fill(Instance *r, uint64_t seed) {
+    const strata_tensor *t = strata_tensors(r->c->model);
+    guarded_writable(&r->weights, true);
+    for (int i = 0; i < r->c->model->tensors; i++) fill_tensor(r, &t[i], seed);
+    guarded_writable(&r->weights, false);
+}
+
+static bool ends_so(const char *name, const char *ending) {
+    size_t n = strlen(name), m = strlen(ending);
+    return n >= m && !strcmp(name + n - m, ending);
+}
+
+void instance_set(Instance *r, const char *ending, float value) {
+    const strata_tensor *t = strata_tensors(r->c->model);
+    guarded_writable(&r->weights, true);
+    for (int i = 0; i < r->c->model->tensors; i++) {
+        const char *name = strata_string(r->c->model, t[i].name);
+        for (int64_t k = 0; ends_so(name, ending) && k < t[i].count; k++) instance_weight(r, name, NULL)[k] = value;
+    }
+    guarded_writable(&r->weights, false);
+}
+
+/* }{== Calls ============================================================= */
+
+static void *take(int64_t count, size_t size) {
+    void *p = calloc((size_t)count + 1, size);
+    if (!p) abort();
+    return p;
+}
+
+int32_t *some_ids(const Compiled *c, uint64_t seed, int64_t count) {
+    Random random = { seed };
+    int32_t *ids = take(count, sizeof *ids);
+    for (int64_t i = 0; i < count; i++) ids[i] = draw_below(&random, c->model->vocab);
+    return ids;
+}
+
+float *logits_of(Instance *r, const int32_t *tokens, int64_t batch, int64_t time) {
+    float *out = take(batch * time * r->c->model->vocab, sizeof *out);
+    must(r->c->api.logits(r->ctx.at, r->weights.at, r->arena.at, tokens, batch, time, out), r, "logits");
+    return out;
+}
+
+int64_t gradient_floats(const Compiled *c) {
+    return c->model->train_bytes / 12;
+}
+
+float *gradients_of(Instance *r, const int32_t *tokens, const int32_t *targets, int64_t batch, int64_t time,
+                    strata_loss *loss) {
+    float *out = take(gradient_floats(r->c), sizeof *out);
+    must(r->c->api.forward_backward(r->ctx.at, r->weights.at, r->train.at, r->arena.at, tokens, targets, batch, time, 1, 0,
+                                    NULL, NULL, loss), r, "forward_backward");
+    memcpy(out, r->train.at, (size_t)gradient_floats(r->c) * sizeof *out);
+    return out;
+}
+
+double difference(const float *a, const float *b, int64_t count) {
+    double most = 0, size = 0;
+    for (int64_t i = 0; i < count; i++) {
+        double d = fabs((double)a[i] - b[i]);
+        if (!(d <= most)) most = isnan(d) ? INFINITY : d;
+        size = fmax(size, fabs(b[i]));
+    }
+    return most / size;
+}
+
+/* }======================================================================= */
