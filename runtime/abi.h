@@ -136,7 +136,9 @@ typedef struct strata_model {
     uint64_t seed;
     int64_t chunk;                  /* tokens a task */
     int64_t gradients;              /* floats in each third of TRAIN, padding included */
-    int64_t reserved[7];
+    uint32_t acausal;               /* string: the sublayer that sees later tokens, "" if none; then there is no decoding */
+    uint32_t reserved0;
+    int64_t reserved[6];
 } strata_model;
 
 #define strata_string(m, at)  ((const char *)(m) + (at))

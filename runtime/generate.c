@@ -184,7 +184,9 @@ int command_generate(const Program *p, Error *e)
     Tokenizer t = { 0 };
     Prompt q = { 0 };
     int64_t count = 0;
-    int status = options_require(&p->options, OPTION_WEIGHTS, e);
+    int status = program_causal(p, "generate", e);
+    if (!status)
+        status = options_require(&p->options, OPTION_WEIGHTS, e);
     if (!status)
         status = program_session(p, &s, e);
     if (!status)

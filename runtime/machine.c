@@ -104,7 +104,7 @@ double machine_peak(strata_pool *pool)
     int lanes = choose_chains(&p);
     int64_t tasks = (int64_t)strata_pool_workers(pool) * TASKS_A_WORKER;
     double best = 0, work = 2.0 * CHAINS * lanes * (double)p.rounds * (double)tasks;
-    double until = machine_now() + 0.06;
+    double until = machine_now() + 0.2;       /* the threads need a while to be spread over the processors */
     do {
         double start = machine_now();
         strata_par_for(pool, tasks, peak_task, &p);

@@ -15,6 +15,14 @@
 /* Present when libstrata_blas is part of the program. */
 extern const char *strata_blas_name(void) __attribute__((weak));
 
+int program_causal(const Program *p, const char *command, Error *e)
+{
+    const char *site = model_text(p, p->m->acausal);
+    return site[0] == 0 ? STATUS_OK
+        : error_set(e, STATUS_USER, "%s: expected a causal model, found %s sees later tokens; logits and gradients compute it",
+                    command, site);
+}
+
 const char *program_blas(const Program *p)
 {
     return p->gemm && strata_blas_name ? strata_blas_name() : "none";

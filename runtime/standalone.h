@@ -46,6 +46,9 @@ int program_session(const Program *p, Session *s, Error *e);
 /* --weights of this command into s, and with 'tokenizer' (not NULL) what reads text for it. */
 int program_weights(const Program *p, Session *s, Tokenizer *tokenizer, Error *e);
 
+/* An error if the model sees tokens it would have to predict. */
+int program_causal(const Program *p, const char *command, Error *e);
+
 /* Kernels of the BLAS that is linked in, or "none". */
 const char *program_blas(const Program *p);
 

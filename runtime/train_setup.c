@@ -42,6 +42,8 @@ static int check_options(const Program *p, Error *e)
     if (!p->m->training)
         return error_set(e, STATUS_USER, "train: %s was built with --inference: expected a training build",
                          model_text(p, p->m->name));
+    if (program_causal(p, "train", e))
+        return STATUS_USER;
     return option(p, OPTION_DRY_RUN)->given ? STATUS_OK : options_require(&p->options, OPTION_DATA, e);
 }
 

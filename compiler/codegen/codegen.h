@@ -15,6 +15,7 @@ typedef enum EmitKind { EMIT_EXE, EMIT_OBJ, EMIT_STATIC, EMIT_SHARED, EMIT_IR, E
 /* What the front end knows of a model and the object's descriptor says. */
 typedef struct ModelInfo {
     const char *name, *file, *tokenizer, *mixer;
+    const char *acausal;        /* sublayer that sees later tokens; NULL: none */
     int64_t vocab, context, dim, layers, sublayers, batch;
     uint64_t seed, hash;
     double lr, beta1, beta2, eps, weight_decay, clip;

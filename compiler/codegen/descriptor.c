@@ -98,7 +98,7 @@ void *tables_descriptor(const Tables *t, const CodegenOptions *o, const Code *co
     m.training = !o->inference;
     m.name = text(&b, f->name), m.compiler = text(&b, STRATA_VERSION), m.cpu = text(&b, code->cpu);
     m.features = text(&b, code->features), m.precision = text(&b, "f32"), m.spec_file = text(&b, f->file);
-    m.mixer = text(&b, f->mixer), m.tokenizer = text(&b, f->tokenizer);
+    m.mixer = text(&b, f->mixer), m.tokenizer = text(&b, f->tokenizer), m.acausal = text(&b, f->acausal);
     m.tensors = t->nparam, m.kernels = t->kernel.n, m.chunk = t->constants.chunk;
     m.flops_forward = t->flops[0], m.flops_training = t->flops[1];
     m.tensor_table = reserve(&b, (size_t)t->nparam * sizeof(strata_tensor), 8);

@@ -21,8 +21,8 @@ static void write_text(const char *path, const char *text) {
     abort();
 }
 
-static ModelInfo info_of(const Model *m) {
-    return (ModelInfo){ .name = m->name, .file = m->file, .mixer = m->mixer, .vocab = m->vocab, .context = m->context,
+ModelInfo spec_info(const Model *m) {
+    return (ModelInfo){ .name = m->name, .file = m->file, .mixer = m->mixer, .acausal = m->acausal, .vocab = m->vocab, .context = m->context,
                         .dim = m->dim, .layers = m->layers, .sublayers = m->sublayers, .batch = m->batch, .seed = m->seed,
                         .hash = m->hash };
 }
@@ -35,7 +35,7 @@ void built_open(Built *b, const char *path, const char *lua, const CodegenOption
         fprintf(stderr, "%s\n%s", error.message, lua ? lua : path);
         abort();
     }
-    ModelInfo info = info_of(b->m);
+    ModelInfo info = spec_info(b->m);
     compiled_open(&b->c, b->m->graph, &info, o);
 }
 

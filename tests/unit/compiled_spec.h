@@ -8,6 +8,9 @@
 /* A spec's model and its library. */
 typedef struct Built { Model *m; Compiled c; } Built;
 
+/* What the compiler is told of a model beside its graph. */
+ModelInfo spec_info(const Model *m);
+
 /* Writes the text, if there is one, to 'path', and compiles that; aborts, as compiled.h does. */
 void built_open(Built *b, const char *path, const char *lua, const CodegenOptions *o);
 void built_close(Built *b);

@@ -314,6 +314,7 @@ static void describe(const MockOptions *o)
     m->spec_file = text("mock.lua");
     m->mixer = text("standard");
     m->tokenizer = text(o->tokenizer);
+    m->acausal = text("");
 }
 
 const strata_api *mock_api(const MockOptions *o)

@@ -16,42 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiled_spec.h"
-#include "scratch.h"
-
-enum { VOCAB = 29, CONTEXT = 150, BATCH = 3, TIME = 101, TOKENS = BATCH * TIME };
-
-static const char lua[] =
-    "return model { name = 'object', vocab = 29, context = 150, dim = 40, norm = rmsnorm {}, residual = haares { blocks = 2 },\n"
-    "  embedding = { positions = 'learned' },\n"
-    "  layers = times(3, layer { attention { heads = 4, kv_heads = 2, rope = {}, qk_norm = true }, mlp { hidden = 50 } }) }\n";
-
-/* The model, an instance of it, and tokens. */
-typedef struct Object {
-    Built b;
-    Instance r;
-    int32_t *tokens, *targets;
-} Object;
-
-static Object object;
-
-static int open_object(void **state) {
-    char path[SCRATCH_PATH];
-    if (scratch_setup(state)) return -1;
-    built_open(&object.b, scratch_path(state, "object.lua", path), lua, &(CodegenOptions){ .cpu = "native", .level = 2 });
-    instance_open(&object.r, &object.b.c, TOKENS, 1);
-    instance_fill(&object.r, 1);
-    object.tokens = some_ids(&object.b.c, 1, TOKENS);
-    object.targets = some_ids(&object.b.c, 2, TOKENS);
-    return 0;
-}
-
-static int close_object(void **state) {
-    free(object.tokens), free(object.targets);
-    instance_close(&object.r);
-    built_close(&object.b);
-    return scratch_teardown(state);
-}
+#include "object.h"
 
 static void same_bits(const float *a, const float *b, int64_t count) {
     for (int64_t i = 0; i < count; i++)
@@ -305,134 +270,6 @@ static void an_update_is_adamw(void **state) {
     instance_close(&r);
 }
 
-/* }{== Mistakes ========================================================== */
-
-static void refused(int32_t status, int32_t want, const char *words) {
-    const char *text = object.b.c.api.message(object.r.ctx.at);
-    assert_int_equal(status, want);
-    if (!strstr(text, words)) fail_msg("expected a message about '%s', found '%s'", words, text);
-}
-
-static void wrong_arguments_of_calls_are_refused(void **state) {
-    (void)state;
-    const strata_api *a = &object.b.c.api;
-    void *ctx = object.r.ctx.at, *arena = object.r.arena.at, *train = object.r.train.at;
-    char *w = object.r.weights.at;
-    int32_t *ids = object.tokens, bad[4] = { 0, 1, 2, VOCAB }, worse[4] = { -1, 0, 0, 0 };
-    float out[8 * VOCAB];
-    refused(a->logits(ctx, NULL, arena, ids, 1, 4, out), STRATA_ERROR_ARGUMENT, "argument 2");
-    refused(a->logits(ctx, w, NULL, ids, 1, 4, out), STRATA_ERROR_ARGUMENT, "argument 3");
-    refused(a->logits(ctx, w, arena, NULL, 1, 4, out), STRATA_ERROR_ARGUMENT, "argument 4");
-    refused(a->logits(ctx, w, arena, ids, 1, 4, NULL), STRATA_ERROR_ARGUMENT, "out is a null");
-    refused(a->logits(ctx, w + 4, arena, ids, 1, 4, out), STRATA_ERROR_ARGUMENT, "off by 4 of 64");
-    refused(a->logits(ctx, w, (char *)arena + 8, ids, 1, 4, out), STRATA_ERROR_ARGUMENT, "off by 8");
-    refused(a->logits(ctx, w, arena, ids, 0, 4, out), STRATA_ERROR_ARGUMENT, "batch is 0");
-    refused(a->logits(ctx, w, arena, ids, 1, 0, out), STRATA_ERROR_ARGUMENT, "length is 0");
-    refused(a->logits(ctx, w, arena, ids, 1, CONTEXT + 1, out), STRATA_ERROR_ARGUMENT, "length is 151");
-    refused(a->logits(ctx, w, arena, bad, 2, 2, out), STRATA_ERROR_ARGUMENT, "token [1,1] is 29");
-    refused(a->loss(ctx, w, arena, ids, worse, 1, 4, out, NULL), STRATA_ERROR_ARGUMENT, "target [0,0] is -1");
-    refused(a->loss(ctx, w, arena, ids, NULL, 1, 4, out, NULL), STRATA_ERROR_ARGUMENT, "targets is a null");
-    refused(a->forward_backward(ctx, w, train, arena, ids, NULL, 1, 4, 1, 0, NULL, NULL, NULL), STRATA_ERROR_ARGUMENT, "targets");
-    refused(a->forward_backward(ctx, w, NULL, arena, ids, ids, 1, 4, 1, 0, NULL, NULL, NULL), STRATA_ERROR_ARGUMENT, "train is a null");
-    refused(a->forward_backward(ctx, w, (char *)train + 4, arena, ids, ids, 1, 4, 1, 0, NULL, NULL, NULL), STRATA_ERROR_ARGUMENT, "off by 4");
-    assert_int_equal(a->logits(NULL, w, arena, ids, 1, 4, out), STRATA_ERROR_ARGUMENT);
-    assert_int_equal(a->logits(arena, w, arena, ids, 1, 4, out), STRATA_ERROR_ARGUMENT);
-    refused(a->logits(ctx, w, arena, ids, 1, 4, out), STRATA_OK, "");
-    assert_string_equal(a->message(ctx), "");
-}
-
-static void wrong_ranges_and_settings_are_refused(void **state) {
-    (void)state;
-    const strata_api *a = &object.b.c.api;
-    void *ctx = object.r.ctx.at, *train = object.r.train.at, *w = object.r.weights.at;
-    int64_t n = gradient_floats(&object.b.c);
-    double out;
-    strata_adamw how = { .struct_size = sizeof how, .lr = 1, .step = 1 }, none = how, old = how;
-    none.step = 0, old.struct_size = 8;
-    refused(a->sum_squares(ctx, train, -1, 4, &out), STRATA_ERROR_ARGUMENT, "starts at -1");
-    refused(a->sum_squares(ctx, train, 0, n + 1, &out), STRATA_ERROR_ARGUMENT, "expected 0 to");
-    refused(a->sum_squares(ctx, train, 5, INT64_MAX, &out), STRATA_ERROR_ARGUMENT, "expected 0 to");
-    refused(a->sum_squares(ctx, train, 0, 4, NULL), STRATA_ERROR_ARGUMENT, "out is a null");
-    refused(a->sum_squares(ctx, NULL, 0, 4, &out), STRATA_ERROR_ARGUMENT, "train is a null");
-    refused(a->update(ctx, NULL, train, 0, 4, &how), STRATA_ERROR_ARGUMENT, "w is a null");
-    refused(a->update(ctx, w, train, 0, 4, NULL), STRATA_ERROR_ARGUMENT, "settings is a null");
-    refused(a->update(ctx, w, train, 0, 4, &old), STRATA_ERROR_ARGUMENT, "size of the update's settings is 8");
-    refused(a->update(ctx, w, train, 0, 4, &none), STRATA_ERROR_ARGUMENT, "step is 0");
-    assert_int_equal(a->update(NULL, w, train, 0, 4, &how), STRATA_ERROR_ARGUMENT);
-    refused(a->update(ctx, w, train, n, 0, &how), STRATA_OK, "");
-}
-
-static void wrong_states_are_refused(void **state) {
-    (void)state;
-    const strata_api *a = &object.b.c.api;
-    void *ctx = object.r.ctx.at, *arena = object.r.arena.at, *w = object.r.weights.at;
-    int32_t *ids = object.tokens;
-    float out[2 * VOCAB];
-    Guarded five, six;
-    assert_int_equal(a->state_bytes(0), 0);
-    assert_int_equal(a->state_bytes(CONTEXT + 1), 0);
-    assert_int_equal(a->arena_bytes(0, 1), 0);
-    assert_int_equal(a->arena_bytes(1, 0), 0);
-    guarded_open(&five, a->state_bytes(5)), guarded_open(&six, a->state_bytes(6));
-    refused(a->prefill(ctx, w, five.at, arena, ids, 1, out), STRATA_ERROR_STATE, "not one of this model");
-    refused(a->state_init(ctx, five.at, CONTEXT + 1), STRATA_ERROR_ARGUMENT, "context of a state is 151");
-    refused(a->state_init(ctx, NULL, 5), STRATA_ERROR_ARGUMENT, "state");
-    assert_int_equal(a->state_init(NULL, five.at, 5), STRATA_ERROR_ARGUMENT);
-    refused(a->state_init(ctx, five.at, 5), STRATA_OK, "");
-    refused(a->state_init(ctx, six.at, 6), STRATA_OK, "");
-    refused(a->prefill(ctx, w, five.at, arena, ids, 6, out), STRATA_ERROR_FULL, "would have 6 tokens");
-    refused(a->prefill(ctx, w, NULL, arena, ids, 1, out), STRATA_ERROR_STATE, "state");
-    refused(a->decode(ctx, w, NULL, 1, arena, ids, out), STRATA_ERROR_ARGUMENT, "states is a null");
-    refused(a->decode(ctx, w, (void *[]){ five.at }, 1, arena, ids, NULL), STRATA_ERROR_ARGUMENT, "logits is a null");
-    refused(a->decode(ctx, w, (void *[]){ five.at, NULL }, 2, arena, ids, out), STRATA_ERROR_STATE, "state");
-    refused(a->decode(ctx, w, (void *[]){ five.at, six.at }, 2, arena, ids, out), STRATA_ERROR_STATE, "found 6 and 5");
-    refused(a->decode(ctx, w, (void *[]){ five.at }, 0, arena, ids, out), STRATA_ERROR_ARGUMENT, "batch is 0");
-    refused(a->prefill(ctx, w, five.at, arena, ids, 5, NULL), STRATA_OK, "");
-    refused(a->decode(ctx, w, (void *[]){ five.at }, 1, arena, ids, out), STRATA_ERROR_FULL, "would have 6");
-    guarded_close(&five), guarded_close(&six);
-}
-
-static void a_context_must_be_prepared_as_it_says(void **state) {
-    (void)state;
-    const strata_api *a = &object.b.c.api;
-    size_t size = (size_t)object.b.c.model->ctx_bytes;
-    strata_setup setup = { .struct_size = sizeof setup, .workers = 0 }, old = { .struct_size = 4, .workers = 1 };
-    Guarded ctx;
-    guarded_open(&ctx, size);
-    assert_int_equal(a->init(NULL, size, NULL), STRATA_ERROR_ARGUMENT);
-    assert_int_equal(a->init((char *)ctx.at + 4, size, NULL), STRATA_ERROR_ARGUMENT);
-    assert_int_equal(a->init(ctx.at, size - 1, NULL), STRATA_ERROR_ARGUMENT);
-    assert_int_equal(a->init(ctx.at, size, &old), STRATA_ERROR_ARGUMENT);
-    assert_int_equal(a->init(ctx.at, size, &setup), STRATA_ERROR_ARGUMENT);
-    assert_non_null(strstr(a->message(ctx.at), "workers is 0"));
-    assert_int_equal(a->init(ctx.at, size, NULL), STRATA_OK);
-    for (int i = 0; i <= STRATA_ERROR_CHECK; i++) assert_true(strlen(a->strerror_(i)) > 3);
-    assert_non_null(a->strerror_(99));
-    guarded_close(&ctx);
-}
-
-static void inference_objects_miss_training(void **state) {
-    char path[SCRATCH_PATH];
-    Built b;
-    built_open(&b, scratch_path(state, "object.lua", path), lua, &(CodegenOptions){ .cpu = "native", .inference = true });
-    Instance r;
-    instance_open(&r, &b.c, TOKENS, 1);
-    double out;
-    strata_adamw how = { .struct_size = sizeof how, .step = 1 };
-    assert_int_equal(b.c.model->training, 0);
-    assert_int_equal(b.c.model->train_bytes, 0);
-    int32_t *ids = object.tokens;
-    assert_int_equal(b.c.api.forward_backward(r.ctx.at, r.weights.at, r.weights.at, r.arena.at, ids, ids, 1, 4, 1, 0, NULL, NULL, NULL), STRATA_ERROR_MISSING);
-    assert_int_equal(b.c.api.sum_squares(r.ctx.at, r.weights.at, 0, 1, &out), STRATA_ERROR_MISSING);
-    assert_int_equal(b.c.api.update(r.ctx.at, r.weights.at, r.weights.at, 0, 1, &how), STRATA_ERROR_MISSING);
-    instance_fill(&r, 1);
-    float *p = logits_of(&r, object.tokens, 1, TIME), *q = logits_of(&object.r, object.tokens, 1, TIME);
-    assert_true(difference(p, q, (int64_t)TIME * VOCAB) < 1e-6);
-    free(p), free(q);
-    instance_close(&r);
-    built_close(&b);
-}
-
 /* }======================================================================= */
 
 int main(void) {
@@ -447,11 +284,6 @@ int main(void) {
         cmocka_unit_test(the_tensor_table_covers_weights_and_gradients),
         cmocka_unit_test(updates_of_ranges_equal_one_of_all),
         cmocka_unit_test(an_update_is_adamw),
-        cmocka_unit_test(wrong_arguments_of_calls_are_refused),
-        cmocka_unit_test(wrong_ranges_and_settings_are_refused),
-        cmocka_unit_test(wrong_states_are_refused),
-        cmocka_unit_test(a_context_must_be_prepared_as_it_says),
-        cmocka_unit_test(inference_objects_miss_training),
     };
     return cmocka_run_group_tests(tests, open_object, close_object);
 }

@@ -223,6 +223,17 @@ EXPORT int32_t model_logits(void *ctx, const void *w, void *arena, const int32_t
 
 /* == Sequences ============================================================== */
 
+/* A position's cache would have to change when later tokens come. */
+static int32_t check_causal(Context *c) {
+    const char *site = strata_string(model(), model()->acausal);
+    if (!site[0]) return STRATA_OK;
+    Text t = message(c);
+    put(&t, "the model is not causal at ");
+    put(&t, site);
+    put(&t, ": it cannot go token by token");
+    return STRATA_ERROR_MISSING;
+}
+
 static int32_t check_state(Context *c, const State *s, int64_t more) {
     if (!s || (uintptr_t)s % STRATA_ALIGN || s->hash != model()->spec_hash || s->context < 1 || s->context > model()->context
         || s->length < 0 || s->length > s->context) {
@@ -257,6 +268,7 @@ static int32_t run_last(Frame *f, int last_logits) {
 EXPORT int32_t model_prefill(void *ctx, const void *w, void *state, void *arena, const int32_t *tokens, int64_t n, float *logits) {
     Context *c = ctx;
     int32_t status = check_call(c, w, arena, tokens, 1, n);
+    if (!status) status = check_causal(c);
     if (!status) status = check_state(c, state, n);
     if (status) return status;
     Frame f = frame(c, PROGRAM_LOGITS, w, arena, tokens, 1, n);
@@ -273,6 +285,7 @@ EXPORT int32_t model_prefill(void *ctx, const void *w, void *state, void *arena,
 EXPORT int32_t model_decode(void *ctx, const void *w, void *const *states, int32_t batch, void *arena, const int32_t *tokens, float *logits) {
     Context *c = ctx;
     int32_t status = check_call(c, w, arena, tokens, batch, 1);
+    if (!status) status = check_causal(c);
     if (!status) status = check_pointer(c, "states", states);
     if (!status) status = check_pointer(c, "logits", logits);
     if (!status && batch > k_constants.chunk)
