@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { UNROLL = 16, WIDE = 2 };
+enum { UNROLL = 16, FEW = 8, WIDE = 2 };
 
 typedef struct At {
     V idx[MAXRANK];
@@ -605,8 +605,9 @@ static void outer_loops(Code *c, Nest *n, int axis) {
         else lane_loops(c, n);
         return;
     }
-    int64_t count = n->dim[axis];
-    if (count <= (scalar ? 4 : UNROLL) && (scalar || group_reads_stack(c, n->g))) {
+    int64_t count = n->dim[axis], rest = 1;
+    for (int i = axis; i < n->rank; i++) rest *= n->dim[i];
+    if (scalar ? rest <= FEW : count <= UNROLL && group_reads_stack(c, n->g)) {
         for (int64_t j = 0; j < count; j++) {
             n->idx[axis] = e_i64(e, j);
             outer_loops(c, n, axis + 1);

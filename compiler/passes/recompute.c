@@ -2,9 +2,11 @@
 ** Recomputation: what the backward part reads of the forward part.
 **
 ** Kept for it are outputs of anchors, values that pass from one row kernel to
-** a later one or into a sequence kernel (they are stored anyway), and small
-** values, a few numbers a token.  Everything else is a row value that is cheap
-** to compute again from those: the backward part gets a twin of it
+** a later one or into a sequence kernel (they are stored anyway), and a few
+** numbers a token that were summed up from many, such as the logits of a depth
+** read or the size of a norm's input.  Everything else is a row value that is
+** cheap to compute again from those, a chain of operations on a few numbers too
+** (softmax, Sinkhorn's iterations): the backward part gets a twin of it
 ** (attr.copy = 1), which the scheduler fuses into the kernel that needs it.
 */
 #include "plan.h"
@@ -38,10 +40,15 @@ static void find_kept(const Graph *g, Recompute *r) {
     }
 }
 
+/* A few numbers that took a pass over many. */
+static bool is_summary(const Node *n) {
+    return plan_small(n) && op_info[n->op].class == REDUCE && !plan_small(n->in[0]);
+}
+
 static Node *twin(Rebuild *b, const Node *old) {
     Recompute *r = b->user;
     if (old->backward || r->slots->domain[old->id] != DOMAIN_ROW || r->kept[old->id]
-        || (plan_small(old) && op_info[old->op].class != VIEW))
+        || is_summary(old))
         return b->map[old->id];
     if (r->twin[old->id]) return r->twin[old->id];
     Node **in = graph_alloc(b->to, ((size_t)old->nin + 1) * sizeof *in);

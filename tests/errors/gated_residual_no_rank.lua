@@ -1,7 +1,7 @@
 return model {
   name = "m", vocab = 256, context = 64, dim = 32,
   norm = rmsnorm { eps = 1e-6 },
-  residual = gated_residual { streams = 4 },          --> expected a constructor of this version, found 'gated_residual', which is not in this version
+  residual = gated_residual { streams = 4 },          --> gated_residual: expected the field 'rank', a positive integer, found none
   layers = { layer {
     attention { heads = 4 }, mlp { hidden = 48 },
   } },

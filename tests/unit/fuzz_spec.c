@@ -55,16 +55,25 @@ static void attnres(Spec *s) {
     if (!below(s, 3)) fprintf(s->f, ", window = %d", 1 + below(s, 4));
 }
 
+static void streams(Spec *s, int which) {
+    fprintf(s->f, "streams = %d", 1 + below(s, 4));
+    if (which == 7 && !below(s, 3)) fprintf(s->f, ", dynamic = false");
+    if (which == 8 && coin(s)) fprintf(s->f, ", iterations = %d", 1 + below(s, 4));
+    if (which == 8 && !below(s, 3)) fprintf(s->f, ", lite = true");
+    if (which == 9) fprintf(s->f, ", rank = %d", 1 + below(s, 20));
+}
+
 static void mixer(Spec *s) {
-    static const char *const names[] = { "standard", "rezero", "layerscale", "highway", "denseformer", "attnres", "haares" };
-    static const int turn[] = { 0, 1, 2, 3, 3, 4, 4, 5, 5, 5, 5, 6, 6, 6, 6 };
-    int which = turn[below(s, 15)];
+    static const char *const names[] = { "standard", "rezero", "layerscale", "highway", "denseformer", "attnres", "haares", "hyper", "mhc", "gated_residual" };
+    static const int turn[] = { 0, 1, 2, 3, 3, 4, 4, 5, 5, 5, 5, 6, 6, 6, 6, 7, 7, 8, 8, 9 };
+    int which = turn[below(s, 20)];
     fprintf(s->f, "  residual = %s { ", names[which]);
     if (which == 2 && coin(s)) fprintf(s->f, "init = %g", 0.5);
     if (which == 3) fprintf(s->f, "gate = \"%s\"", coin(s) ? "vector" : "scalar");
     if (which == 4) fprintf(s->f, "dilation = %d, period = %d", 1 + below(s, 3), 1 + below(s, 3));
     if (which == 5) attnres(s);
     if (which == 6) haares(s);
+    if (which > 6) streams(s, which);
     fprintf(s->f, " },\n");
 }
 

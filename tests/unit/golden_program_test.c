@@ -23,7 +23,7 @@
 #include "gradient.h"
 #include "scratch.h"
 
-static const char *const own_cases[] = { "rotations", "depth_reads", "details", "averages" };
+static const char *const own_cases[] = { "rotations", "depth_reads", "details", "averages", "lite", "static_streams" };
 enum { OWN = sizeof own_cases / sizeof *own_cases };
 
 /* {== Comparing ========================================================== */
@@ -138,6 +138,9 @@ CASE(attnres_input)
 CASE(attnres_sigmoid)
 CASE(haares)
 CASE(gqa_untied)
+CASE(hyper)
+CASE(mhc)
+CASE(gated_residual)
 
 /* }{== The project's own ================================================= */
 
@@ -244,7 +247,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_highway), cmocka_unit_test(test_denseformer), cmocka_unit_test(test_attnres_block),
         cmocka_unit_test(test_attnres_full), cmocka_unit_test(test_attnres_heads),
         cmocka_unit_test(test_attnres_input), cmocka_unit_test(test_attnres_sigmoid), cmocka_unit_test(test_haares),
-        cmocka_unit_test(test_gqa_untied), cmocka_unit_test(own_cases_agree),
+        cmocka_unit_test(test_gqa_untied), cmocka_unit_test(test_hyper), cmocka_unit_test(test_mhc),
+        cmocka_unit_test(test_gated_residual), cmocka_unit_test(own_cases_agree),
     };
     if (argc == 3 && !strcmp(argv[1], "--write")) {
         int status = 0;

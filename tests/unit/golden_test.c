@@ -160,6 +160,9 @@ CASE(attnres_input)
 CASE(attnres_sigmoid)
 CASE(haares)
 CASE(gqa_untied)
+CASE(hyper)
+CASE(mhc)
+CASE(gated_residual)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
@@ -170,7 +173,8 @@ int main(void) {
         cmocka_unit_test(test_attnres_full), cmocka_unit_test(test_attnres_heads),
         cmocka_unit_test(test_attnres_input), cmocka_unit_test(test_attnres_sigmoid),
         cmocka_unit_test(test_haares),
-        cmocka_unit_test(test_gqa_untied),
+        cmocka_unit_test(test_gqa_untied), cmocka_unit_test(test_hyper), cmocka_unit_test(test_mhc),
+        cmocka_unit_test(test_gated_residual),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
 }

@@ -115,6 +115,7 @@ static const char *const mixers[] = {
     "denseformer { period = 2, dilation = 2 }", "attnres { blocks = 3 }", "attnres { full = true }",
     "attnres { block_size = 3, heads = 4, kernel = 'sigmoid' }", "attnres { block_size = 2, query = 'static', window = 2 }",
     "haares { blocks = 2 }", "haares { block_size = 3, heads = 2 }", "(require 'own') { speed = -1 }",
+    "hyper { streams = 4 }", "hyper { streams = 3, dynamic = false }",
 };
 
 static void write_own(void **state) {

@@ -1,0 +1,31 @@
+-- The four-stream residual of recent Qwen models: every stream is normalised,
+-- gated channel by channel, and what a sublayer puts out is added to each
+-- stream with a factor of its own.  The sublayers have no norms of their own.
+--   Xn_i = rms(X_i) * (1 + norm_i)   v = vec(Xn) / n   g = sigmoid(W_up silu(W_down v))
+--   read  h = mean of g_i * Xn_i            write  X'_i = X_i + 2 sigmoid(W_inject v)_i out
+local streams = require "streams"
+
+local function gated(m, state, site)
+  local n, D, X = m.options.streams, m.dim, state.X
+  m:sources(n)
+  local r = reshape(rsqrt(mean(X * X, 2) + m.eps), { n, 1 })
+  local Xn = X * r * (1 + m:param(site, "norm.weight", { n, D }, 0))
+  local v = reshape(Xn, { n * D }) / n
+  local down = m:linear(site, "gate_down", v, m.options.rank)
+  local g = sigmoid(m:linear(site, "gate_up", down * sigmoid(down), n * D))
+  return mean(reshape(g, { n, D }) * Xn, 1), v
+end
+
+return mixer {
+  options = { streams = streams.option, rank = { type = "integer", min = 1, required = true } },
+  prenorm = false,
+  open = streams.open,
+  read = function(m, state, site)
+    local h, v = gated(m, state, site)
+    return h, { X = state.X, beta = 2 * sigmoid(m:linear(site, "inject", v, m.options.streams)) }
+  end,
+  write = function(m, state, site, out)
+    return { X = state.X + reshape(state.beta, { m.options.streams, 1 }) * reshape(out, { 1, m.dim }) }
+  end,
+  close = function(m, state, site) return (gated(m, state, site)) end,
+}

@@ -1,0 +1,40 @@
+-- Hyper-Connections (arXiv 2409.19606): n streams; a sublayer reads a weighted
+-- sum, and writes to all while they mix.  With dynamic = true the weights also
+-- depend on the streams:
+--   Y = rms(X) * norm      a = a0 + s_r tanh(Y w_a)    A = A0 + s_r tanh(Y W_A)    b = b0 + s_w tanh(Y w_b)
+--   read  h = sum a_i X_i                write  X'_j = sum A_ij X_i + b_j out
+local streams = require "streams"
+
+local function identity(n)
+  local list = {}
+  for i = 0, n * n - 1 do list[i + 1] = i // n == i % n and 1 or 0 end
+  return list
+end
+
+local function weights(m, site, X)
+  local n, D = m.options.streams, m.dim
+  local a = m:param(site, "read", { n }, streams.at(n, site.index, 1, 0))
+  local A = m:param(site, "mix", { n, n }, identity(n))
+  local b = m:param(site, "write", { n }, 1)
+  if not m.options.dynamic then return a, A, b end
+  local r = reshape(rsqrt(mean(X * X, 2) + m.eps), { n, 1 })
+  local Y = X * r * m:param(site, "norm.weight", { D }, 1)
+  local read, write = m:param(site, "scale_read", { 1 }, 0.01), m:param(site, "scale_write", { 1 }, 0.01)
+  local columns = transpose(m:param(site, "dynamic_mix", { D, n }, 0), { 2, 1 })
+  a = a + read * tanh(sum(Y * m:param(site, "dynamic_read", { D }, 0), 2))
+  A = A + read * tanh(sum(reshape(Y, { n, 1, D }) * reshape(columns, { 1, n, D }), 3))
+  return a, A, b + write * tanh(sum(Y * m:param(site, "dynamic_write", { D }, 0), 2))
+end
+
+return mixer {
+  options = { streams = streams.option, dynamic = { type = "boolean", default = true } },
+  open = streams.open,
+  read = function(m, state, site)
+    local a, A, b = weights(m, site, state.X)
+    return streams.read(m, a, state.X), { X = state.X, mix = transpose(A, { 2, 1 }), b = b }
+  end,
+  write = function(m, state, site, out)
+    return { X = streams.write(m, state.mix, state.b, state.X, out) }
+  end,
+  close = function(m, state) return sum(state.X, 1) end,
+}
