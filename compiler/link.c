@@ -11,8 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The path of libstrata.a; false if there is none. */
-static bool find_library(char *path, size_t size) {
+bool link_library(char *path, size_t size) {
     static const char *const places[] = { "/runtime", "/" STRATA_LIBRARY_FROM_PROGRAM };
     char self[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -28,7 +27,7 @@ static bool find_library(char *path, size_t size) {
 
 static int link_program(const char *object, const char *result, const sigset_t *mask, Error *e) {
     char library[PATH_MAX + 64];
-    if (!find_library(library, sizeof library))
+    if (!link_library(library, sizeof library))
         return error_set(e, STATUS_IO, "libstrata.a: expected it in runtime/ or " STRATA_LIBRARY_FROM_PROGRAM "/ beside strata, found neither");
     char *cc[] = { "cc", "-o", (char *)result, (char *)object, library, "-Wl,--gc-sections", "-pthread", "-lm", NULL };
     return process_run(cc, mask, e);

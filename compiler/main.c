@@ -24,9 +24,12 @@ const Command commands[] = {
     { "compare", "SPEC SPEC ...", "variants side by side", NULL, NULL, NULL },
     { "import", "DIR", "a checkpoint folder to a spec", NULL, NULL, NULL },
     { "export", "hf|gguf SPEC", "weights for other programs", NULL, NULL, NULL },
-    { "init", "[DIR]", "a sample spec", NULL, NULL, NULL },
-    { "doctor", "", "what is installed, and the next command", NULL, NULL, NULL },
-    { "run", "SPEC COMMAND ...", "builds into a cache, then runs the program", NULL, NULL, NULL },
+    { "init", "[DIR]", "writes a sample spec, with annotations for editors",
+      "Replaces nothing.  DIR (the current folder) is made if it is not there.", NULL, command_init },
+    { "doctor", "", "what is installed, which processor this is, and the next command",
+      "Exit status 1 if something is missing that a build needs.", NULL, command_doctor },
+    { "run", "SPEC COMMAND ...", "builds a program into a cache, then runs it with COMMAND",
+      "The cache is $XDG_CACHE_HOME/strata (~/.cache/strata); nothing in it is ever needed again.", NULL, command_run },
 };
 const int ncommands = sizeof commands / sizeof *commands;
 

@@ -51,6 +51,11 @@ typedef struct Code {
     char cpu[64], features[4096];
 } Code;
 
+/* What "native" is on this machine, such as "x86-64-v3"; NULL: too old a processor. */
+const char *codegen_native(void);
+/* LLVM's version, such as "22.1.0". */
+void codegen_llvm(char *out, size_t size);
+
 /* Compiles.  0, or 1 with one line in error: an unknown processor and the like. */
 int codegen_compile(const Graph *g, const ModelInfo *info, const CodegenOptions *o, Code *out, char *error, size_t size);
 void codegen_free(Code *c);

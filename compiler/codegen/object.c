@@ -64,6 +64,18 @@ static const Level *find_level(const char *cpu, char *error, size_t size) {
     return NULL;
 }
 
+const char *codegen_native(void) {
+    char error[256];
+    const Level *l = find_level("native", error, sizeof error);
+    return l ? l->cpu : NULL;
+}
+
+void codegen_llvm(char *out, size_t size) {
+    unsigned major, minor, patch;
+    LLVMGetVersion(&major, &minor, &patch);
+    snprintf(out, size, "%u.%u.%u", major, minor, patch);
+}
+
 /* Loop strength reduction is quadratic in the rows a kernel reads and gains
 ** nothing there: x86 adds base and index for free. */
 static void set_options(void) {

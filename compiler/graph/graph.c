@@ -213,7 +213,7 @@ void graph_output(Graph *g, const char *name, Node *n) {
         g->out = room(g, g->out, g->nout, sizeof *g->out);
         entry->output = ++g->nout;
     }
-    g->out[entry->output - 1] = (Output){ entry->text, n };
+    g->out[entry->output - 1] = (NamedNode){ entry->text, n };
 }
 
 Node *graph_find(const Graph *g, const char *output) {

@@ -121,7 +121,7 @@ typedef struct Param {
 } Param;
 
 /* A named result of the graph: "loss", "logits", "grad.<parameter>", ... */
-typedef struct Output { const char *name; Node *node; } Output;
+typedef struct NamedNode { const char *name; Node *node; } NamedNode;
 
 struct Graph {
     struct Arena *mem;
@@ -129,7 +129,7 @@ struct Graph {
     int n, cap;
     Param *param;               /* in order of creation */
     int nparam;
-    Output *out;
+    NamedNode *out;
     int nout;
     struct Table *interned, *names;
     Loc loc;                    /* given to the nodes being built */

@@ -54,7 +54,7 @@ static void use(Plan *p, const Node *x, int at, bool through) {
     if (at > b->last) b->last = at;
 }
 
-static bool is_gradient(const Output *o) {
+static bool is_gradient(const NamedNode *o) {
     return !strncmp(o->name, "grad.", 5);
 }
 

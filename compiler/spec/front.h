@@ -6,6 +6,7 @@
 #ifndef STRATA_FRONT_H
 #define STRATA_FRONT_H
 
+#include "embedded.h"
 #include "spec.h"
 
 #include <lauxlib.h>
@@ -78,7 +79,6 @@ uint64_t files_hash(const Front *f);
 void files_free(Front *f);
 
 /* library.c: the Lua files embedded in the compiler */
-typedef struct Embedded { const char *name; const unsigned char *text; size_t size; } Embedded;
 extern const Embedded library_file[];
 extern const int library_count;
 void library_load(lua_State *L, const char *name);      /* pushes the chunk */

@@ -60,6 +60,11 @@ Model *spec_load(const char *path, const SpecLimits *limits, SpecError *error);
 void spec_free(Model *m);
 
 void spec_ops_markdown(FILE *f);            /* specs/library/ops.md */
+void spec_ops_annotations(FILE *f);         /* the first part of spec_annotations */
+/* A Lua file for editors (LuaCATS, "---@meta"): all that a spec can call, with types;
+** 0, or 1 if it could not be listed. */
+int spec_annotations(FILE *f);
+int spec_luacheck(FILE *f);                 /* a .luacheckrc; returns the same */
 /* Every name a spec can reach and its type, one a line, sorted; 0, or 1 if it
 ** could not be listed. */
 int spec_reachable(FILE *f);

@@ -7,7 +7,7 @@
 
 -- {== Objects: what constructors return; their contents are ours alone =======
 
-local private, made_by = {}, {}     -- by object; by constructor
+local private, made_by, takes = {}, {}, {}     -- by object; by constructor: kind, fields
 
 local function opaque()
   error("expected an object that is only passed on, found an attempt to look inside it")
@@ -27,11 +27,12 @@ end
 function inside(o) return private[o] end
 function kind_of(o) return type(o) == "table" and private[o] and private[o].kind end
 function constructs(f) return type(f) == "function" and made_by[f] end
+function fields_of(f) return takes[f] end
 
 -- A public function that makes objects of a kind from a table of fields.
-function constructor(kind, make)
+function constructor(kind, make, fields)
   local f = core.wrap(make)
-  made_by[f] = kind
+  made_by[f], takes[f] = kind, fields
   return f
 end
 
@@ -125,7 +126,7 @@ local function range(what, field)
   return what
 end
 
-local function wanted(field)
+function wanted(field)
   local kind = field.type
   if field.any_of then
     local out = {}
@@ -210,7 +211,7 @@ end
 -- }{== Tables of fields =====================================================
 
 -- What a field of an option table means if it is a plain default.
-local function as_field(value)
+function as_field(value)
   if type(value) == "table" and type(value.type or value.any_of) ~= "nil" then return value end
   return { type = type(value) == "table" and "any" or type(value), default = value }
 end

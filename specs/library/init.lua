@@ -17,7 +17,7 @@ function lib.publish(name, value)
   public[name] = not op and value or lib.constructor(lib.constructs(value), function(first, ...)
     if core.form(first) then return op(first, ...) end
     return value(first, ...)
-  end)
+  end, lib.fields_of(value))
 end
 
 for _, file in lib.ipairs { "fields.lua", "train.lua", "parts.lua", "model.lua", "later.lua" } do
@@ -82,4 +82,7 @@ local function reachable()
   return lib.table.concat(lines, "\n") .. "\n"
 end
 
-return { environment = env, build = lib.build, reachable = reachable }
+local function names() return lib.sorted_names(env) end
+
+return { environment = env, build = lib.build, reachable = reachable, names = names,
+         meta = core.load("meta.lua", lib, env) }

@@ -33,7 +33,7 @@ local function check_tokenizer(name, vocab)
   end
 end
 
-publish("model", core.wrap(function(given)
+publish("model", constructor("model", function(given)
   local spec = check("model", model_fields, given)
   if spec.tokenizer then check_tokenizer(spec.tokenizer, spec.vocab) end
   spec.layers = flatten("model", spec.layers, {})
@@ -43,7 +43,7 @@ publish("model", core.wrap(function(given)
   spec.train.schedule = spec.train.schedule or public.constant {}
   spec.train.batch, spec.train.seed = spec.train.batch or 8, spec.train.seed or 0
   return object("model", spec.name, spec)
-end))
+end, model_fields))
 
 -- {== m: what mixers, sublayers and routes ask of the model ==================
 

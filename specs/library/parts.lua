@@ -16,7 +16,7 @@ normal = public.normal
 -- mixers with the options its definition names.
 local function define(kind, fields, prepare)
   fields.options = { type = "any", default = {} }
-  return core.wrap(function(given)
+  return constructor(kind .. " constructor", function(given)
     local definition, name = check(kind, fields, given), core.module(2)
     if type(definition.options) ~= "table" then
       error(kind .. ": expected options to be a table of defaults, found "
@@ -30,8 +30,8 @@ local function define(kind, fields, prepare)
       local made = object(kind, name, o)
       if definition.check then definition.check(o.options) end
       return made
-    end)
-  end)
+    end, definition.options)
+  end, fields)
 end
 
 publish("mixer", define("mixer", {
@@ -68,6 +68,8 @@ local function check_sublayers(list)
   if #list == 0 then error("layer: expected at least one sublayer, found none") end
 end
 
+local layer_fields = { route = { type = "route" } }
+
 publish("layer", constructor("layer", function(given)
   if type(given) ~= "table" or kind_of(given) then
     error("layer: expected layer { sublayer, ... }, found " .. describe(given))
@@ -82,9 +84,9 @@ publish("layer", constructor("layer", function(given)
     end
   end
   check_sublayers(list)
-  local route = check("layer", { route = { type = "route" } }, named).route
+  local route = check("layer", layer_fields, named).route
   return object("layer", "layer", { sublayers = list, route = route })
-end))
+end, layer_fields))
 
 -- Appends the layers of a nested list to 'out'.
 function flatten(what, list, out)

@@ -12,7 +12,7 @@ local function define(kind, name, fields, extra)
         .. o.warmup + o.decay)
     end
     return object(kind, name, o)
-  end))
+  end, fields))
 end
 
 define("optimizer", "adamw", {

@@ -1,0 +1,92 @@
+/*
+** strata doctor: what a build needs and whether it is there, what this machine is,
+** and the command to go on with.
+*/
+#include "codegen.h"
+#include "command.h"
+#include "files.h"
+#include "link.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void row(const char *name, const char *text) {
+    printf("%-12s %s\n", name, text);
+}
+
+/* The processor's name, as the system tells it. */
+static void processor_name(char *out, size_t size) {
+    char line[512];
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    snprintf(out, size, "unknown");
+    while (f && fgets(line, sizeof line, f)) {
+        const char *colon = strchr(line, ':');
+        if (strncmp(line, "model name", 10) || !colon) continue;
+        snprintf(out, size, "%.*s", (int)strcspn(colon + 2, "\n"), colon + 2);
+        break;
+    }
+    if (f) fclose(f);
+}
+
+static void show_machine(void) {
+    char name[256], text[512], llvm[64];
+    processor_name(name, sizeof name);
+    const char *native = codegen_native();
+    codegen_llvm(llvm, sizeof llvm);
+    snprintf(text, sizeof text, STRATA_VERSION ", LLVM %s", llvm);
+    row("strata", text);
+    snprintf(text, sizeof text, "%s, %ld processors", name, sysconf(_SC_NPROCESSORS_ONLN));
+    row("processor", text);
+    row("builds for", native ? native : "nothing: SSE4.2 is missing");
+    snprintf(text, sizeof text, "%.1f GiB", (double)memory_physical() / (1 << 30));
+    row("memory", text);
+    row("products", "generated; no BLAS is linked");
+}
+
+/* Where PATH has an executable of this name; false: nowhere. */
+static bool find_tool(const char *name, char *out, size_t size) {
+    const char *path = getenv("PATH");
+    for (size_t n; path && *path; path += n + (path[n] == ':')) {
+        n = strcspn(path, ":");
+        int length = snprintf(out, size, "%.*s/%s", (int)n, path, name);
+        if (length > 0 && (size_t)length < size && !access(out, X_OK)) return true;
+    }
+    return false;
+}
+
+static int show_tool(const char *name, const char *package) {
+    char path[PATH_MAX], text[PATH_MAX];
+    bool found = find_tool(name, path, sizeof path);
+    snprintf(text, sizeof text, "missing: apt-get install %s", package);
+    row(name, found ? path : text);
+    return !found;
+}
+
+static int show_library(void) {
+    char path[PATH_MAX + 64];
+    bool found = link_library(path, sizeof path);
+    row("libstrata", found ? path : "missing: expected libstrata.a beside this program");
+    return !found;
+}
+
+static int show_scratch(void) {
+    const char *folder = getenv("TMPDIR");
+    char text[PATH_MAX];
+    if (!folder || !*folder) folder = "/tmp";
+    bool usable = !access(folder, W_OK | X_OK);
+    snprintf(text, sizeof text, "%.3000s%s", folder, usable ? "" : ": cannot be written");
+    row("scratch", text);
+    return !usable;
+}
+
+int command_doctor(int argc, char **argv, Error *e) {
+    if (argc > 1) return error_set(e, STATUS_USAGE, "strata doctor: expected no arguments, found '%s'", argv[1]);
+    show_machine();
+    int missing = !codegen_native() + show_tool("cc", "gcc libc6-dev") + show_tool("ar", "binutils") + show_library() + show_scratch();
+    if (missing) return error_set(e, STATUS_USER, "strata doctor: expected all that a build needs, found %d missing", missing);
+    row("next", "strata init first && strata build first/model.lua");
+    return STATUS_OK;
+}
