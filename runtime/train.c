@@ -169,7 +169,8 @@ static int evaluation(Run *r, Error *e)
     }
     progress_note(&r->progress, "step %lld/%lld  validation loss %.4f  (best %.4f at step %lld)", (long long)c->step,
                   (long long)c->steps, loss, c->best_val_loss, (long long)c->best_step);
-    return train_log_evaluation(&r->log, c->step, loss, c->best_step, c->best_val_loss, e);
+    status = train_log_evaluation(&r->log, c->step, loss, c->best_step, c->best_val_loss, e);
+    return status ? status : event_file_add(&r->events, c->step, &(EventScalar){ "loss/validation", loss }, 1, e);
 }
 
 /* A state that is not finite must never replace one that is. */
@@ -182,11 +183,21 @@ static int save(Run *r, Error *e)
     return checkpoint_save(r->out, r->p->m, session_w(&r->s), r->s.train.at, &r->tokenizer, &r->state, e);
 }
 
+static int log_step(Run *r, const TrainStep *x, Error *e)
+{
+    EventScalar scalar[] = {
+        { "loss/training", x->loss }, { "loss/cross_entropy", x->cross_entropy }, { "learning_rate", x->lr },
+        { "gradient_norm", x->grad_norm }, { "tokens_per_second", x->tokens_per_second },
+    };
+    int status = train_log_step(&r->log, x, e);
+    return status ? status : event_file_add(&r->events, x->step, scalar, 5, e);
+}
+
 /* After a step: log, evaluation, checkpoint (always after the last). */
 static int conclude(Run *r, const TrainStep *x, bool last, Error *e)
 {
     const Checkpoint *c = &r->state;
-    int status = train_log_step(&r->log, x, e);
+    int status = log_step(r, x, e);
     progress_step(&r->progress, x->step, x->loss, x->seconds);
     bool due = r->evaluates && (c->step % c->eval_every == 0 || c->step == c->steps);
     if (!status && due)
@@ -253,7 +264,7 @@ static int train(Run *r, Error *e)
 
 int command_train(const Program *p, Error *e)
 {
-    Run r = { .p = p, .log.fd = -1 };
+    Run r = { .p = p, .log.fd = -1, .events.fd = -1 };
     int status = train(&r, e);
     run_close(&r);
     return status;

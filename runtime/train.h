@@ -9,6 +9,7 @@
 
 #include "checkpoint.h"
 #include "data.h"
+#include "event_file.h"
 #include "standalone.h"
 #include "progress.h"
 #include "schedule.h"
@@ -29,6 +30,7 @@ typedef struct Run {
     int32_t *tokens, *targets;  /* [batch, context] */
     bool resumed;
     TrainLog log;
+    EventFile events;           /* --tensorboard */
     Progress progress;
 } Run;
 

@@ -252,6 +252,8 @@ int run_open(Run *r, Error *e)
         status = option(r->p, OPTION_RESUME)->given ? resume(r, e) : start_fresh(r, e);
     if (!status)
         status = open_log(r, e);
+    if (!status)
+        status = event_file_open(&r->events, option(r->p, OPTION_TENSORBOARD)->text, r->resumed ? r->state.step : 0, e);
     const Checkpoint *c = &r->state;
     r->save_every = option(r->p, OPTION_SAVE_EVERY)->count;
     r->order = (DataOrder){ c->random, c->data_seed, c->context, c->batch * c->accumulate };
@@ -262,6 +264,7 @@ int run_open(Run *r, Error *e)
 void run_close(Run *r)
 {
     train_log_close(&r->log);
+    event_file_close(&r->events);
     progress_close(&r->progress);
     free(r->tokens);
     free(r->targets);

@@ -335,7 +335,7 @@ static void refuses(void **state)
         { 1, "train --data text --log fifo --out x", "fifo" },
         { 1, "train --data text --out no/such/folder/x", "no/such" },
         { 1, "train --data text --init text --out x", "text" },
-        { 1, "train --tensorboard d --data text", "not in this version" },
+        { 1, "train --tensorboard text --data text --out x", "text" },
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         run(model(), row[i].status, row[i].words);

@@ -1,0 +1,25 @@
+/*
+** Event files for TensorBoard: scalars by step.  A run that is resumed writes a file
+** of its own into the same folder; its first event says at which step it goes on, so
+** that the reader leaves out what an earlier file has beyond.
+*/
+#ifndef STRATA_EVENT_FILE_H
+#define STRATA_EVENT_FILE_H
+
+#include "error.h"
+
+typedef struct EventFile {
+    int fd;                 /* -1: none */
+    char *path;
+} EventFile;
+
+typedef struct EventScalar { const char *tag; double value; } EventScalar;
+
+/* Makes 'folder', unless it is there, and a new file in it; folder NULL: keeps nothing.
+** step: after which the run goes on, 0 at the start. */
+int event_file_open(EventFile *f, const char *folder, int64_t step, Error *e);
+/* One event with up to 8 scalars; one write. */
+int event_file_add(EventFile *f, int64_t step, const EventScalar *scalar, int count, Error *e);
+void event_file_close(EventFile *f);
+
+#endif
