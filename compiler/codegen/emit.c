@@ -4,6 +4,7 @@
 */
 #include "emit.h"
 
+#include <llvm-c/DebugInfo.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,10 +66,12 @@ void e_endif(Emit *e, LLVMBasicBlockRef after) {
 
 V e_var(Emit *e, V init) {
     LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b);
+    LLVMMetadataRef line = LLVMGetCurrentDebugLocation2(e->b);      /* positioning changes it */
     V end = LLVMGetBasicBlockTerminator(e->entry);
     LLVMPositionBuilderBefore(e->b, end);
     V var = LLVMBuildAlloca(e->b, LLVMTypeOf(init), "");
     LLVMPositionBuilderAtEnd(e->b, here);
+    LLVMSetCurrentDebugLocation2(e->b, line);
     LLVMBuildStore(e->b, init, var);
     return var;
 }

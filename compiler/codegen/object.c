@@ -5,6 +5,7 @@
 #include "tables.h"
 #include "blobs.h"
 #include "emit.h"
+#include "lines.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -309,6 +310,7 @@ int codegen_compile(const Graph *g, const ModelInfo *info, const CodegenOptions 
     Emit e;
     open_emit(&e, l, tm);
     e.check = o->check;
+    e.lines = lines_open(&e, info->file);
     Tables t = { .info = info, .emit = &e, .lanes = l->lanes };
     t.constants.cpu[0] = l->bits;
     snprintf(out->cpu, sizeof out->cpu, "%s", l->cpu);
@@ -317,6 +319,7 @@ int codegen_compile(const Graph *g, const ModelInfo *info, const CodegenOptions 
     void *model = tables_descriptor(&t, o, out, g, &bytes);
     memcpy(&out->model, model, sizeof out->model);
     keep_kernels(out, &t);
+    lines_close(e.lines);
     define_dispatch(&e, &t);
     define_tables(&e, &t, model, bytes);
     settle_symbols(&e, o, l);

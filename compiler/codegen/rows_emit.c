@@ -7,6 +7,7 @@
 ** body is not evaluated again (the memo), so that a value read by many
 ** statements is loaded once.
 */
+#include "lines.h"
 #include "rows.h"
 #include "rows_check.h"
 
@@ -397,7 +398,9 @@ static V eval(Code *c, const Node *n, At at) {
     if (known) return known;
     const Value *v = rows_value(c->r, n);
     if (v->here && (!v->stored || n == c->current)) {
+        LLVMMetadataRef before = lines_set(c->e->lines, n->loc);
         V x = compute(c, n, at);
+        lines_back(c->e->lines, before);
         return n == c->current ? x : remember(c, n, &at, x);
     }
     int64_t step;
@@ -722,6 +725,10 @@ static void emit_tiles(Code *c) {
 void rows_emit(Emit *e, const Rows *r, const char *name) {
     LLVMTypeRef args[] = { e->ptr, e->i64, e->i64, e->ptr };
     V fn = e_function(e, name, 4, args);
+    Loc loc = r->step->n ? r->step->node[0]->loc : (Loc){ 0 };
+    lines_function(e->lines, name, loc);
+    LLVMAddAttributeAtIndex(fn, LLVMAttributeFunctionIndex,        /* profiles name it; a call is nothing beside it */
+                            LLVMCreateEnumAttribute(e->ctx, LLVMGetEnumAttributeKindForName("noinline", 8), 0));
     Code c = { .e = e, .r = r };
     c.p = calloc((size_t)r->noperand + 1, sizeof *c.p);
     c.table = calloc((size_t)r->nvalue + 1, sizeof *c.table);
@@ -734,5 +741,6 @@ void rows_emit(Emit *e, const Rows *r, const char *name) {
         if (r->group[i].mode == MODE_UNIFORM) emit_group(&c, &r->group[i]);
     if (r->step->kind == STEP_ROW) emit_tiles(&c);
     e_return(e);
+    lines_none(e->lines);
     free(c.p), free(c.table), free(c.memo);
 }

@@ -21,7 +21,7 @@ static Node *copy(Graph *to, const Node *n, Node *const *twin, Node **in, const 
     const char *error;
     for (int k = 0; k < n->nin; k++)
         in[k] = twin[n->in[k]->id];
-    to->loc = (Loc){ graph_string(to, n->loc.file), n->loc.line };
+    to->loc = graph_loc(to, n->loc);
     to->site = graph_string(to, n->site);
     to->backward = n->backward;
     Node *t = p ? graph_param(to, n->attr.name, n->shape, p->init, &error)

@@ -53,7 +53,9 @@ typedef enum AttrKind {
 typedef enum Lead { LEAD_NONE, LEAD_TOKENS } Lead;
 typedef enum Type { F32, I32 } Type;
 
-typedef struct Loc { const char *file; int line; } Loc;
+/* 'file' and 'line' are the user's: what errors name.  'origin' is the innermost Lua
+** line, which may be the library's: what debuggers and listings show; NULL: the same. */
+typedef struct Loc { const char *file; int line; const char *origin; int origin_line; } Loc;
 
 typedef struct Shape {
     Lead lead;
@@ -141,6 +143,7 @@ struct Graph {
 Graph *graph_new(void);
 void graph_free(Graph *g);
 void *graph_alloc(Graph *g, size_t size);                   /* zeroed; limit: die() */
+Loc graph_loc(Graph *g, Loc loc);           /* its strings kept by g */
 const char *graph_string(Graph *g, const char *s);          /* interned copy */
 /* The only way a node comes to exist: runs the shape rule, returns the equal
 ** node if there is one.  NULL and *error (no location) if operands don't fit. */

@@ -197,4 +197,10 @@ const char *graph_string(Graph *g, const char *s) {
     return s ? graph_name(g, s)->text : NULL;
 }
 
+Loc graph_loc(Graph *g, Loc loc) {
+    loc.file = graph_string(g, loc.file);
+    loc.origin = graph_string(g, loc.origin);
+    return loc;
+}
+
 /* }======================================================================= */

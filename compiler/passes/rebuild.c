@@ -25,7 +25,7 @@ Node *rebuild_copy(Rebuild *r, const Node *old, Node **in, Attr attr) {
 static void copy_one(Rebuild *r, RebuildRule rule, const Node *old) {
     Node **in = graph_alloc(r->to, ((size_t)old->nin + 1) * sizeof *in);
     for (int i = 0; i < old->nin; i++) in[i] = r->map[old->in[i]->id];
-    r->to->loc = old->loc;
+    r->to->loc = graph_loc(r->to, old->loc);
     r->to->site = old->site ? graph_string(r->to, old->site) : NULL;
     r->to->backward = old->backward;
     Node *n = rule(r, old, in);

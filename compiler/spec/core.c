@@ -209,7 +209,7 @@ static int call_defined(lua_State *L) {
     lua_pushvalue(L, 1);
     lua_getinfo(L, ">S", &ar);
     if (*ar.source != '@') return push_loc(L, spec_here(L));
-    return push_loc(L, (Loc){ graph_string(front(L)->g, ar.source + 1), ar.linedefined });
+    return push_loc(L, (Loc){ .file = graph_string(front(L)->g, ar.source + 1), .line = ar.linedefined });
 }
 
 /* module(): the name of the innermost Lua file, without folder and ".lua";

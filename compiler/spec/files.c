@@ -94,7 +94,7 @@ static void push_chunk(lua_State *L, const Source *s) {
     f->loading = graph_string(f->g, s->path);
     const char *chunk = lua_pushfstring(L, "@%s", s->path);
     if (s->size && *s->text == LUA_SIGNATURE[0])
-        spec_fail_at(L, (Loc){ f->loading, 1 }, "expected Lua source text, found compiled code");
+        spec_fail_at(L, (Loc){ .file = f->loading, .line = 1 }, "expected Lua source text, found compiled code");
     int status = luaL_loadbufferx(L, s->text, s->size, chunk, "t");
     if (status == LUA_ERRMEM) lua_error(L);
     if (status) {

@@ -15,29 +15,41 @@
 
 /* The location that a frame of spec_call_at carries, in its first two arguments. */
 static Loc location_given(lua_State *L, lua_Debug *ar) {
-    Loc at = { NULL, 0 };
+    Loc at = { 0 };
     if (!lua_getlocal(L, ar, 1)) return at;
     const char *file = lua_tostring(L, -1);
     lua_pop(L, 1);
     if (!lua_getlocal(L, ar, 2)) return at;
-    if (file) at = (Loc){ graph_string(front(L)->g, file), (int)lua_tointeger(L, -1) };
+    if (file) at = (Loc){ .file = graph_string(front(L)->g, file), .line = (int)lua_tointeger(L, -1) };
     lua_pop(L, 1);
     return at;
 }
 
-Loc spec_here(lua_State *L) {
+static Loc user_line(lua_State *L) {
     lua_Debug ar;
     for (int level = 0; lua_getstack(L, level, &ar); level++) {
         lua_getinfo(L, "Sl", &ar);
-        if (*ar.source == '@') return (Loc){ graph_string(front(L)->g, ar.source + 1), ar.currentline };
+        if (*ar.source == '@') return (Loc){ .file = graph_string(front(L)->g, ar.source + 1), .line = ar.currentline };
         if (*ar.what != 'C') continue;
         lua_getinfo(L, "f", &ar);
         bool given = lua_tocfunction(L, -1) == spec_call_at;
         lua_pop(L, 1);
-        Loc at = given ? location_given(L, &ar) : (Loc){ NULL, 0 };
+        Loc at = given ? location_given(L, &ar) : (Loc){ 0 };
         if (at.file) return at;
     }
-    return (Loc){ graph_string(front(L)->g, front(L)->m->file), 1 };
+    return (Loc){ .file = graph_string(front(L)->g, front(L)->m->file), .line = 1 };
+}
+
+Loc spec_here(lua_State *L) {
+    Loc at = user_line(L);
+    lua_Debug ar;
+    for (int level = 0; !at.origin && lua_getstack(L, level, &ar); level++) {
+        lua_getinfo(L, "Sl", &ar);
+        if (*ar.what == 'C' || ar.currentline < 1) continue;
+        at.origin = graph_string(front(L)->g, ar.source + 1);
+        at.origin_line = ar.currentline;
+    }
+    return at;
 }
 
 int spec_call_at(lua_State *L) {

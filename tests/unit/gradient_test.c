@@ -99,10 +99,10 @@ static void gradients_know_where_they_come_from(void **state) {
     (void)state;
     Graph *g = graph_new();
     Node *a = param(g, "a", 3);
-    g->loc = (Loc){ "spec.lua", 12 };
+    g->loc = (Loc){ .file = "spec.lua", .line = 12 };
     g->site = "layers.1.mlp";
     Node *y = op_exp(a);
-    g->loc = (Loc){ "spec.lua", 40 };
+    g->loc = (Loc){ .file = "spec.lua", .line = 40 };
     g->site = "loss";
     graph_output(g, "loss", op_sum(y, 0));
     int before = g->n;

@@ -77,10 +77,10 @@ static void a_twin_is_another_node(void **state) {
 static void where_a_node_came_from_is_the_first_place(void **state) {
     (void)state;
     Graph *g = graph_new();
-    g->loc = (Loc){ "a.lua", 3 };
+    g->loc = (Loc){ .file = "a.lua", .line = 3 };
     g->site = "layers.0";
     Node *y = op_fill(g, 5);
-    g->loc = (Loc){ "a.lua", 9 };
+    g->loc = (Loc){ .file = "a.lua", .line = 9 };
     g->backward = true;
     assert_ptr_equal(y, op_fill(g, 5));
     assert_int_equal(y->loc.line, 3);
@@ -140,7 +140,7 @@ static void extraction_keeps_what_is_needed(void **state) {
     const double list[] = { 1, 2 };
     const char *error;
     Graph *g = graph_new();
-    g->loc = (Loc){ graph_string(g, "spec.lua"), 4 };
+    g->loc = (Loc){ .file = graph_string(g, "spec.lua"), .line = 4 };
     Node *unused = param(g, "unused", U(1, 2)), *a = param(g, "a", U(1, 2));
     Node *b = graph_param(g, "b", U(1, 2), (Init){ INIT_LIST, 0, list }, &error);
     graph_output(g, "other", op_exp(unused));
@@ -196,7 +196,7 @@ static void ask_for_too_much(Graph *g) {
 }
 
 static void spoil_a_shape(Graph *g) {
-    g->loc = (Loc){ "specs/a\nb.lua", 8 };
+    g->loc = (Loc){ .file = "specs/a\nb.lua", .line = 8 };
     Node *y = op_neg(op_full(g, &U(1, 4), 1));
     y->shape.dim[0] = 5;
     graph_verify(g);
