@@ -9,6 +9,7 @@
 #include "link.h"
 #include "process.h"
 #include "publish.h"
+#include "report.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -26,16 +27,6 @@ typedef struct Scratch {
 } Scratch;
 
 /* == Compiling, in the child ================================================ */
-
-static ModelInfo info_of(const Model *m) {
-    return (ModelInfo){
-        .name = m->name, .file = m->file, .tokenizer = m->tokenizer, .mixer = m->mixer, .acausal = m->acausal, .vocab = m->vocab,
-        .context = m->context, .dim = m->dim, .layers = m->layers, .sublayers = m->sublayers, .batch = m->batch,
-        .seed = m->seed, .hash = m->hash, .lr = m->lr, .beta1 = m->beta1, .beta2 = m->beta2, .eps = m->eps,
-        .weight_decay = m->weight_decay, .clip = m->clip, .schedule = (int)m->schedule, .warmup = m->warmup,
-        .decay = m->decay, .min_lr = m->min_lr,
-    };
-}
 
 static int write_failed(const char *path, Error *e) { return error_errno(e, path, "write", errno); }
 
@@ -56,7 +47,7 @@ static int write_header(const char *path, const Code *code, const ModelInfo *inf
 
 static int compile(const Model *m, const BuildOptions *o, const Scratch *s, Error *e) {
     char message[512] = "";
-    ModelInfo info = info_of(m);
+    ModelInfo info = report_model_info(m);
     Code code;
     int status = codegen_compile(m->graph, &info, &o->code, &code, message, sizeof message);
     if (status) return error_taken(e, status, message);

@@ -43,3 +43,12 @@ int publish(const char *output, const char *from, const char *header, const char
     output_discard(&b);
     return status;
 }
+
+int publish_text(const char *output, const Text *t, Error *e) {
+    Output out;
+    int status = output_open(&out, output, e);
+    if (!status) status = output_write(&out, t->at, t->length, e);
+    if (!status) return output_commit(&out, false, e);
+    output_discard(&out);
+    return status;
+}

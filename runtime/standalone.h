@@ -6,6 +6,7 @@
 #ifndef STRATA_STANDALONE_H
 #define STRATA_STANDALONE_H
 
+#include "console.h"
 #include "error.h"
 #include "json.h"
 #include "options.h"
@@ -54,14 +55,5 @@ const char *program_blas(const Program *p);
 
 /* An error if both names are one existing file: output must not replace input. */
 int program_distinct(const char *out, const char *in, Error *e);
-
-/* Writes everything to standard output.  A reader that went away is no error: *closed
-** (may be NULL) tells. */
-int console_write(const char *bytes, size_t length, bool *closed, Error *e);
-int console_text(Text *t, Error *e);        /* writes t and frees it */
-
-/* "12.3 MiB", "45.6k": for people. */
-char *human_bytes(char to[32], double bytes);
-char *human_count(char to[32], double count);
 
 #endif

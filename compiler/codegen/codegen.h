@@ -55,6 +55,27 @@ typedef struct Code {
 const char *codegen_native(void);
 /* LLVM's version, such as "22.1.0". */
 void codegen_llvm(char *out, size_t size);
+/* The programs of a model: without a caller who learns, the loss alone, a training step. */
+enum { PLAN_LOGITS, PLAN_LOSS, PLAN_TRAIN, PLANS };
+
+/* What a call of a kernel computes and moves: a token, a (query, key) pair of which
+** a token has half the context's, and once. */
+typedef struct StepCost { double flops_per_token, bytes_per_token, flops_per_pair, bytes_constant; } StepCost;
+
+/* A step of a plan: its line in the kernel table, and its cost. */
+typedef struct PlannedStep { int kernel; StepCost cost; } PlannedStep;
+
+/* A model as codegen_compile would make it, without the code. */
+typedef struct Planned {
+    Code code;                          /* the descriptor and the kernel table */
+    struct Plan *plan[PLANS];           /* [PLAN_TRAIN] is NULL in an inference build */
+    PlannedStep *step[PLANS];           /* by step of the plan */
+    int lanes;
+} Planned;
+
+/* Plans and counts; much faster than compiling.  Fails as codegen_compile does. */
+int codegen_plan(const Graph *g, const ModelInfo *info, const CodegenOptions *o, Planned *out, char *error, size_t size);
+void codegen_plan_free(Planned *p);
 
 /* Compiles.  0, or 1 with one line in error: an unknown processor and the like. */
 int codegen_compile(const Graph *g, const ModelInfo *info, const CodegenOptions *o, Code *out, char *error, size_t size);

@@ -19,54 +19,53 @@ static KernelInfo *line_of(Tables *t, const char *name, const char *family, int 
     return k;
 }
 
-typedef struct Cost { double flops, bytes, constant, pair; } Cost;
-
 /* Operations of a row kernel: an element of a pointwise or reduced value each. */
-static Cost rows_cost(const Rows *r) {
-    Cost c = { 0, 0, 0, 0 };
+static StepCost rows_cost(const Rows *r) {
+    StepCost c = { 0 };
     for (int i = 0; i < r->nvalue; i++) {
         const Value *v = &r->value[i];
         Class class = op_info[v->n->op].class;
         if (!v->here || v->n->shape.lead == LEAD_NONE) continue;
-        if (class == POINTWISE) c.flops += (double)shape_count(&v->n->shape);
-        if (class == REDUCE) c.flops += (double)shape_count(&v->n->in[0]->shape);
+        if (class == POINTWISE) c.flops_per_token += (double)shape_count(&v->n->shape);
+        if (class == REDUCE) c.flops_per_token += (double)shape_count(&v->n->in[0]->shape);
     }
     for (int i = 0; i < r->noperand; i++) {
         const Operand *o = &r->operand[i];
         if (!o->node) continue;
         double bytes = 4.0 * (double)shape_count(&o->node->shape) * (o->add ? 2 : 1);
-        if (o->ref.area == AREA_GRANULE) c.bytes += bytes / GRANULE;
-        else if (o->node->shape.lead == LEAD_TOKENS) c.bytes += bytes;
-        else c.constant += bytes;
+        if (o->ref.area == AREA_GRANULE) c.bytes_per_token += bytes / GRANULE;
+        else if (o->node->shape.lead == LEAD_TOKENS) c.bytes_per_token += bytes;
+        else c.bytes_constant += bytes;
     }
     return c;
 }
 
 static double elements(const Node *n) { return (double)shape_count(&n->shape); }
 
-static Cost product_cost(const Node *n) {
+static StepCost product_cost(const Node *n) {
     const Shape *w = &n->in[1]->shape;
     double m = (double)w->dim[0], k = (double)w->dim[1];
-    return (Cost){ 2 * m * k, 4 * (m + k + (n->nin == 3 ? elements(n) : 0)), 4 * m * k, 0 };
+    return (StepCost){ 2 * m * k, 4 * (m + k + (n->nin == 3 ? elements(n) : 0)), 0, 4 * m * k };
 }
 
-static Cost anchor_cost(const Node *n) {
+static StepCost anchor_cost(const Node *n) {
     double own = elements(n);
     const Shape *x = &n->in[0]->shape, *y = n->nin > 1 ? &n->in[1]->shape : x;
     switch (op_info[n->op].class) {
     case CONTRACT: return product_cost(n);
-    case OUTER: return (Cost){ 2 * own, 4.0 * (double)(x->dim[0] + y->dim[0]), 8 * own, 0 };
-    case GATHER: return (Cost){ 0, 8 * own, 0, 0 };
-    case SCATTER: return (Cost){ (double)x->dim[0], 12.0 * (double)x->dim[0], 0, 0 };
-    case LOSS: return (Cost){ 4.0 * (double)x->dim[0], 4.0 * (double)x->dim[0] * (n->nin == 4 ? 2 : 1), 0, 0 };
-    case TOKENSUM: return (Cost){ own / GRANULE, 4 * own / GRANULE, 8 * own, 0 };
+    case OUTER: return (StepCost){ 2 * own, 4.0 * (double)(x->dim[0] + y->dim[0]), 0, 8 * own };
+    case GATHER: return (StepCost){ 0, 8 * own, 0, 0 };
+    case SCATTER: return (StepCost){ (double)x->dim[0], 12.0 * (double)x->dim[0], 0, 0 };
+    case LOSS: return (StepCost){ 4.0 * (double)x->dim[0], 4.0 * (double)x->dim[0] * (n->nin == 4 ? 2 : 1), 0, 0 };
+    case TOKENSUM: return (StepCost){ own / GRANULE, 4 * own / GRANULE, 0, 8 * own };
     default: break;
     }
     double heads = (double)x->dim[0], dk = (double)x->dim[1], dv = (double)n->in[2]->shape.dim[1], io = 0;
     for (int i = 0; i < n->nin; i++) io += elements(n->in[i]);
     bool gradient = n->nin == 6;
-    double pair = gradient ? 2 * heads * (3 * dk + 2 * dv) : 2 * heads * (dk + dv);
-    return (Cost){ 0, 4 * (io + own + (gradient ? elements(n->in[1]) + elements(n->in[2]) : 0)), 0, pair };
+    double pairs = n->attr.causal ? 1 : 2;      /* pairs are counted as if later keys were not seen */
+    double pair = pairs * heads * 2 * (gradient ? 3 * dk + 2 * dv : dk + dv);
+    return (StepCost){ 0, 4 * (io + own + (gradient ? elements(n->in[1]) + elements(n->in[2]) : 0)), pair, 0 };
 }
 
 static const char *family_of(const Node *n) {
@@ -97,10 +96,10 @@ static void anchor_name(const Node *n, char *name, size_t size) {
     }
 }
 
-int cost_add(Tables *t, const Plan *p, const Rows *rows, int step, int row, bool training) {
+PlannedStep cost_add(Tables *t, const Plan *p, const Rows *rows, int step, int row, bool training) {
     const Step *s = &p->step[step];
     char name[160];
-    Cost c;
+    StepCost c;
     int index;
     if (rows) {
         snprintf(name, sizeof name, "%s", LIST(t->row, RowKernel, row).name);
@@ -112,16 +111,16 @@ int cost_add(Tables *t, const Plan *p, const Rows *rows, int step, int row, bool
     KernelInfo *k = line_of(t, name, rows ? "row" : family_of(s->anchor), &index);
     const Node *n = rows ? (s->n ? s->node[s->n - 1] : NULL) : s->anchor;
     bool backward = n && n->backward, forward_program = p->part == NULL || p->npart == 0;
-    double pairs = c.pair * (double)t->info->context / 2;
-    if (training) t->flops[1] += c.flops + pairs;
-    if (forward_program && graph_find(p->g, "logits")) t->flops[0] += c.flops + pairs;
+    double flops = c.flops_per_token + c.flops_per_pair * (double)(t->info->context + 1) / 2;
+    if (training) t->flops[1] += flops;
+    if (forward_program && graph_find(p->g, "logits")) t->flops[0] += flops;
     k->used |= training ? (backward ? STRATA_BACKWARD : STRATA_FORWARD) : STRATA_DECODE;
     if (training || (t->inference && graph_find(p->g, "logits"))) {
         k->calls++;
-        k->flops_per_token += c.flops;
-        k->bytes_per_token += c.bytes;
-        k->flops_per_pair += c.pair;
-        k->bytes_constant += c.constant;
+        k->flops_per_token += c.flops_per_token;
+        k->bytes_per_token += c.bytes_per_token;
+        k->flops_per_pair += c.flops_per_pair;
+        k->bytes_constant += c.bytes_constant;
     }
-    return index;
+    return (PlannedStep){ index, c };
 }

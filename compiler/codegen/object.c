@@ -301,6 +301,29 @@ static void keep_kernels(Code *out, const Tables *t) {
     }
 }
 
+int codegen_plan(const Graph *g, const ModelInfo *info, const CodegenOptions *o, Planned *out, char *error, size_t size) {
+    *out = (Planned){ 0 };
+    const Level *l = find_level(o->cpu ? o->cpu : "native", error, size);
+    if (!l) return 1;
+    Tables t = { .info = info, .planned = out, .lanes = l->lanes };
+    out->lanes = l->lanes;
+    snprintf(out->code.cpu, sizeof out->code.cpu, "%s", l->cpu);
+    tables_build(&t, g, o);
+    size_t bytes;
+    void *model = tables_descriptor(&t, o, &out->code, g, &bytes);
+    memcpy(&out->code.model, model, sizeof out->code.model);
+    keep_kernels(&out->code, &t);
+    free(model);
+    tables_free(&t);
+    return 0;
+}
+
+void codegen_plan_free(Planned *p) {
+    for (int i = 0; i < PLANS; i++)
+        if (p->plan[i]) graph_free(p->plan[i]->g);
+    codegen_free(&p->code);
+}
+
 int codegen_compile(const Graph *g, const ModelInfo *info, const CodegenOptions *o, Code *out, char *error, size_t size) {
     *out = (Code){ 0 };
     const Level *l = find_level(o->cpu ? o->cpu : "native", error, size);

@@ -283,19 +283,23 @@ static int row_number(Tables *t, Rows *r) {
     snprintf(name, sizeof name, "rows%d_%.64s%s", t->row.n - 1, site, n && n->backward ? "_grad" : "");
     k->identity = identity;
     k->name = strdup(name);
-    rows_emit(t->emit, r, name);
+    if (t->emit) rows_emit(t->emit, r, name);
     int64_t bytes = r->scratch * (int64_t)sizeof(float);
     if (bytes > t->constants.scratch_bytes) t->constants.scratch_bytes = bytes;
     return t->row.n - 1;
 }
 
-static void add_step(Tables *t, Plan *p, const Program *out, int step, RowsShared shared, bool caches, bool training) {
+_Static_assert((int)PLAN_LOGITS == PROGRAM_LOGITS && (int)PLAN_LOSS == PROGRAM_LOSS && (int)PLAN_TRAIN == PROGRAM_TRAIN
+               && (int)PLANS == PROGRAMS, "plans are numbered as programs are");
+
+static void add_step(Tables *t, Plan *p, int which, int step, RowsShared shared) {
+    const Program *out = &t->program[which];
     const Step *s = &p->step[step];
     int at = t->action.n;
     Action a = { .ref = t->ref.n, .profile = -1 };
     list_add(&t->action, sizeof a);
     Rows *rows = NULL;
-    if (s->kind == STEP_ANCHOR) add_anchor(t, p, s, &a, caches);
+    if (s->kind == STEP_ANCHOR) add_anchor(t, p, s, &a, which == PROGRAM_LOGITS);
     else if (s->kind == STEP_REDUCE) add_reduce(t, p, s, &a);
     else {
         rows = rows_analyse(p, step, t->lanes, shared);
@@ -305,7 +309,9 @@ static void add_step(Tables *t, Plan *p, const Program *out, int step, RowsShare
         if (a.refs > 1024) bug(s->node[0], "makes a kernel of %d operands, more than 1024", a.refs);
     }
     if (t->constants.check) regions_reach(t, out, &a, rows);
-    a.profile = cost_add(t, p, rows, step, a.kernel, training);
+    PlannedStep cost = cost_add(t, p, rows, step, a.kernel, which == PROGRAM_TRAIN);
+    a.profile = cost.kernel;
+    if (t->planned) t->planned->step[which][step] = cost;
     LIST(t->action, Action, at) = a;
 }
 
@@ -322,8 +328,13 @@ static void set_final(const Tables *t, int phase, Stage *s) {
     s->final_count = end - first;
 }
 
-static void add_program(Tables *t, Plan *p, int which, bool training) {
+/* The plan is freed, or passes to who keeps it. */
+static void add_program(Tables *t, Plan *p, int which) {
     Program *out = &t->program[which];
+    if (t->planned) {
+        t->planned->plan[which] = p;
+        t->planned->step[which] = graph_alloc(p->g, ((size_t)p->nstep + 1) * sizeof **t->planned->step);
+    }
     place_nodes(t, p);
     RowsShared shared = rows_shared(p);
     *out = (Program){ .phase = t->stage.n, .phases = p->nphase, .token_floats = p->token_floats,
@@ -332,10 +343,10 @@ static void add_program(Tables *t, Plan *p, int which, bool training) {
     if (t->constants.check) regions_add(t, p, out);
     for (int i = 0; i < p->nphase; i++) {
         Stage s = { t->action.n, p->phase[i].count, p->phase[i].global, 0, 0, 0 };
-        if (training) set_final(t, i, &s);
+        if (which == PROGRAM_TRAIN) set_final(t, i, &s);
         int attention = 0;
         for (int k = 0; k < p->phase[i].count; k++) {
-            add_step(t, p, out, p->phase[i].first + k, shared, which == PROGRAM_LOGITS, training);
+            add_step(t, p, which, p->phase[i].first + k, shared);
             attention += LIST(t->action, Action, t->action.n - 1).what == DO_ATTENTION;
         }
         if (attention > t->constants.caches_at_once) t->constants.caches_at_once = attention;
@@ -344,6 +355,7 @@ static void add_program(Tables *t, Plan *p, int which, bool training) {
     const Node *nll = graph_find(p->g, "nll"), *loss = graph_find(p->g, "loss");
     if (nll) out->result = place_of(p, nll);
     if (loss) out->loss = place_of(p, loss);
+    if (!t->planned) graph_free(p->g);
 }
 
 void tables_build(Tables *t, const Graph *g, const CodegenOptions *o) {
@@ -355,17 +367,10 @@ void tables_build(Tables *t, const Graph *g, const CodegenOptions *o) {
     t->constants.check = o->check;
     t->constants.max_head = 1;
     place_params(t, g, training);
-    Plan *logits = plan_program(g, (const char *const[]){ "logits", NULL }, o->check);
-    add_program(t, logits, PROGRAM_LOGITS, false);
-    graph_free(logits->g);
+    add_program(t, plan_program(g, (const char *const[]){ "logits", NULL }, o->check), PROGRAM_LOGITS);
     const char *const with_terms[] = { "nll", "loss", NULL }, *const without[] = { "nll", NULL };
-    Plan *loss = plan_program(g, terms ? with_terms : without, o->check);
-    add_program(t, loss, PROGRAM_LOSS, false);
-    graph_free(loss->g);
-    if (training) {
-        add_program(t, training, PROGRAM_TRAIN, true);
-        graph_free(training->g);
-    }
+    add_program(t, plan_program(g, terms ? with_terms : without, o->check), PROGRAM_LOSS);
+    if (training) add_program(t, training, PROGRAM_TRAIN);
     t->constants.waves = t->wave.n;
     t->constants.caches = t->cache.n;
 }

@@ -24,7 +24,8 @@ typedef struct Tables {
     int nparam;
     int64_t weights;            /* floats */
     double flops[2];            /* a token: forward, training */
-    struct Emit *emit;          /* where row kernels are written */
+    struct Emit *emit;          /* where row kernels are written; NULL: nowhere */
+    Planned *planned;           /* keeps the plans and what their steps cost; NULL: nobody does */
     int lanes;
     bool inference;
 } Tables;
@@ -43,7 +44,7 @@ void *tables_descriptor(const Tables *t, const CodegenOptions *o, const Code *c,
 void regions_add(Tables *t, const Plan *p, Program *out);
 void regions_reach(Tables *t, const Program *out, const Action *a, const Rows *rows);
 
-/* cost.c: adds what one step does to the kernel table; returns its line. */
-int cost_add(Tables *t, const Plan *p, const Rows *rows, int step, int row, bool training);
+/* cost.c: adds what one step does to the kernel table. */
+PlannedStep cost_add(Tables *t, const Plan *p, const Rows *rows, int step, int row, bool training);
 
 #endif

@@ -4,7 +4,7 @@
 */
 #include "op.h"
 
-#include <string.h>
+#include <stdlib.h>
 
 static void mark(const Graph *g, const char *const *outputs, bool *live) {
     for (; *outputs; outputs++) {
@@ -30,11 +30,10 @@ static Node *copy(Graph *to, const Node *n, Node *const *twin, Node **in, const 
     return t;
 }
 
-Graph *graph_extract(const Graph *g, const char *const *outputs) {
+Graph *graph_extract_twins(const Graph *g, const char *const *outputs, Node **twin) {
     Graph *to = graph_new();
     size_t n = (size_t)g->n;
     bool *live = graph_alloc(to, n * sizeof *live);
-    Node **twin = graph_alloc(to, n * sizeof *twin);
     int most = 0, p = 0;
     for (int i = 0; i < g->n; i++)
         most = g->node[i]->nin > most ? g->node[i]->nin : most;
@@ -43,12 +42,20 @@ Graph *graph_extract(const Graph *g, const char *const *outputs) {
     for (int i = 0; i < g->n; i++) {
         const Node *from = g->node[i];
         const Param *param = from->op == OP_param ? &g->param[p++] : NULL;
-        if (live[i]) twin[i] = copy(to, from, twin, in, param);
+        twin[i] = live[i] ? copy(to, from, twin, in, param) : NULL;
     }
     for (; *outputs; outputs++)
         graph_output(to, *outputs, twin[graph_find(g, *outputs)->id]);
     to->loc = (Loc){ 0 };
     to->site = NULL;
     to->backward = false;
+    return to;
+}
+
+Graph *graph_extract(const Graph *g, const char *const *outputs) {
+    Node **twin = malloc(((size_t)g->n + 1) * sizeof *twin);
+    if (!twin) limit_hit("graph: expected memory for a copy of %d nodes, found none", g->n);
+    Graph *to = graph_extract_twins(g, outputs, twin);
+    free(twin);
     return to;
 }

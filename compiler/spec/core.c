@@ -121,13 +121,23 @@ static void *grown(Graph *g, void *old, int n, int *cap, size_t size) {
     return array;
 }
 
-/* read(site, sources) */
+/* read(site, sources, result) */
 static int call_read(lua_State *L) {
     Front *f = front(L);
     Model *m = f->m;
     m->read = grown(f->g, m->read, m->nread, &f->readcap, sizeof *m->read);
-    m->read[m->nread++] = (Read){ graph_string(f->g, luaL_checkstring(L, 1)), luaL_checkinteger(L, 2) };
+    m->read[m->nread++] = (Read){ graph_string(f->g, luaL_checkstring(L, 1)), luaL_checkinteger(L, 2), tensor_get(L, 3, "read") };
     return 0;
+}
+
+/* source(x): the embedding or a sublayer's output, given to the mixer; returns x */
+static int call_source(lua_State *L) {
+    Front *f = front(L);
+    Model *m = f->m;
+    m->source = grown(f->g, m->source, m->nsource, &f->sourcecap, sizeof *m->source);
+    m->source[m->nsource++] = tensor_get(L, 1, "source");
+    lua_settop(L, 1);
+    return 1;
 }
 
 void spec_note(Front *f, const char *text) {
@@ -291,7 +301,7 @@ void core_open(lua_State *L) {
         { "identifier", call_identifier }, { "limit", call_limit }, { "load", call_load },
         { "module", call_module }, { "note", call_note }, { "output", call_output },
         { "param", call_param }, { "read", call_read }, { "requirer", call_requirer },
-        { "site", call_site }, { "wrap", call_wrap }, { NULL, NULL }
+        { "site", call_site }, { "source", call_source }, { "wrap", call_wrap }, { NULL, NULL }
     };
     luaL_newlib(L, functions);
     sandbox_open(L);

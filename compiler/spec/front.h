@@ -46,7 +46,7 @@ typedef struct Front {
     char *folder;               /* the spec's, resolved: where require may look */
     size_t shown;               /* length of the folder part of the spec's path as typed */
     Source *source;             /* newest first */
-    int readcap, notecap;
+    int readcap, notecap, sourcecap;
 } Front;
 
 static inline Front *front(lua_State *L) {

@@ -109,14 +109,17 @@ static void keep_string(Graph *g, const char **s) {
 static void finish(Front *f) {
     static const char *const outputs[] = { "logits", "nll", "cross_entropy", "loss", NULL };
     Model *m = f->m;
-    Graph *g = graph_extract(f->g, outputs);
+    Node **twin = graph_alloc(f->g, ((size_t)f->g->n + 1) * sizeof *twin), **source = m->source;
+    Graph *g = graph_extract_twins(f->g, outputs, twin);
     note_unused(f, g);
     const Read *read = m->read;
     const char **note = m->note;
+    m->source = graph_alloc(g, (size_t)m->nsource * sizeof *m->source);
+    for (int i = 0; i < m->nsource; i++) m->source[i] = twin[source[i]->id];
     m->read = graph_alloc(g, (size_t)m->nread * sizeof *m->read);
     m->note = graph_alloc(g, (size_t)m->nnote * sizeof *m->note);
     for (int i = 0; i < m->nread; i++)
-        m->read[i] = (Read){ graph_string(g, read[i].site), read[i].sources };
+        m->read[i] = (Read){ graph_string(g, read[i].site), read[i].sources, twin[read[i].result->id] };
     for (int i = 0; i < m->nnote; i++) m->note[i] = graph_string(g, note[i]);
     keep_string(g, &m->name);
     keep_string(g, &m->file);

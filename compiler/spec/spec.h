@@ -32,6 +32,7 @@ typedef struct SpecError {
 typedef struct Read {
     const char *site;
     int64_t sources;
+    Node *result;               /* what the mixer returned; NULL: the model does not depend on it */
 } Read;
 
 typedef enum Schedule { SCHEDULE_CONSTANT, SCHEDULE_COSINE, SCHEDULE_WSD } Schedule;
@@ -50,6 +51,8 @@ typedef struct Model {
     uint64_t hash;              /* of every file read, the library and the compiler's version */
     Read *read;                 /* in order of execution, the final read last */
     int nread;
+    Node **source;              /* what mixers were given: the embedding, then each sublayer's output; as above */
+    int nsource;
     const char **note;          /* to print: what is legal but perhaps not meant */
     int nnote;
     const char *acausal;        /* site of a sublayer that sees the future; NULL: none */

@@ -126,8 +126,8 @@ local function read(b, site, name)
   b.sources = 1
   local h, state = mix(b, name, b.state, site)
   if name == "read" and state ~= nil then b.state = state end
-  core.read(site.path, b.sources)
-  return expect_stream(b, b.mixer.definition[name], name, h)
+  core.read(site.path, b.sources, expect_stream(b, b.mixer.definition[name], name, h))
+  return h
 end
 
 local function run_sublayer(b, part, site, layer)
@@ -136,7 +136,7 @@ local function run_sublayer(b, part, site, layer)
   if b.mixer.definition.prenorm then x = normalize(b, site.path .. ".norm", x) end
   local own = { prefix = site.path, index = site.index, layer = layer, name = site.name }
   local out = for_line_of(part, part.definition.build, machine(b, part.options), own, x)
-  next_state(b, "write", mix(b, "write", b.state, site, out))
+  next_state(b, "write", mix(b, "write", b.state, site, core.source(out)))
 end
 
 local function run_sublayers(b, layer, index)
@@ -213,7 +213,7 @@ local function outputs(b, x)
 end
 
 local function construct(b)
-  next_state(b, "open", mix(b, "open", embedding(b)))
+  next_state(b, "open", mix(b, "open", core.source(embedding(b))))
   for i, layer in ipairs(b.spec.layers) do
     if inside(layer).route then run_route(b, layer, i - 1) else run_sublayers(b, layer, i - 1) end
   end

@@ -1,0 +1,151 @@
+/*
+** A Report as JSON.  The keys are a contract: more may be added, none changed.
+*/
+#include "report.h"
+
+#include <inttypes.h>
+
+static void key(Text *t, const char *name) {
+    text_add(t, "\"%s\": ", name);
+}
+
+static void string(Text *t, const char *name, const char *value) {
+    key(t, name);
+    text_json_string(t, value);
+}
+
+static void number(Text *t, const char *name, double value) {
+    key(t, name);
+    text_json_number(t, value);
+}
+
+static void integer(Text *t, const char *name, int64_t value) {
+    key(t, name);
+    text_add(t, "%" PRId64, value);
+}
+
+static void comma(Text *t) { text_bytes(t, ", ", 2); }
+
+static void facts(const Report *r, Text *t) {
+    const Model *m = r->model;
+    char hash[17];
+    string(t, "strata", STRATA_VERSION), comma(t);
+    string(t, "spec", m->name), comma(t);
+    string(t, "spec_file", m->file), comma(t);
+    print_text(hash, sizeof hash, "%016" PRIx64, m->hash);
+    string(t, "spec_hash", hash), comma(t);
+    string(t, "cpu", r->planned.code.cpu), comma(t);
+    string(t, "residual", m->mixer), comma(t);
+    integer(t, "vocab", m->vocab), comma(t);
+    integer(t, "context", m->context), comma(t);
+    integer(t, "dim", m->dim), comma(t);
+    integer(t, "layers", m->layers), comma(t);
+    integer(t, "sublayers", m->sublayers), comma(t);
+    integer(t, "batch", m->batch), comma(t);
+    integer(t, "parameters", m->parameters);
+}
+
+static void pair(const Report *r, Text *t, const char *name, double forward, double training) {
+    key(t, name);
+    text_add(t, "{");
+    number(t, "forward", forward);
+    if (r->training) comma(t), number(t, "training", training);
+    text_add(t, "}");
+}
+
+/* bytes_per_token is that of what the model is built for. */
+static void work(const Report *r, Text *t) {
+    const Work *f = &r->work[FORWARD], *b = &r->work[TRAINING];
+    pair(r, t, "flops_per_token", f->flops, b->flops);
+    text_add(t, ",\n \"bytes_per_token\": ");
+    text_json_number(t, r->training ? b->bytes : f->bytes);
+    comma(t);
+    pair(r, t, "bytes_per_token_of", f->bytes, b->bytes);
+}
+
+static void memory(const Report *r, Text *t) {
+    const ReportMemory *m = &r->memory;
+    text_add(t, "\"memory\": {");
+    integer(t, "weights", m->weights), comma(t);
+    integer(t, "gradients", m->gradients), comma(t);
+    integer(t, "optimizer", m->optimizer), comma(t);
+    integer(t, "per_token", m->per_token), comma(t);
+    integer(t, "per_worker", m->per_worker), comma(t);
+    integer(t, "constant", m->constant), comma(t);
+    integer(t, "control", m->control), comma(t);
+    integer(t, "state_per_token", m->state_per_token);
+    text_add(t, "}");
+}
+
+static void reads(const Report *r, Text *t) {
+    const Model *m = r->model;
+    number(t, "sources_average", r->sources_average), comma(t);
+    integer(t, "sources_most", r->sources_most);
+    text_add(t, ",\n \"reads\": [");
+    for (int i = 0; i < m->nread; i++) {
+        text_add(t, i ? ",\n  {" : "\n  {");
+        string(t, "site", m->read[i].site), comma(t);
+        integer(t, "sources", m->read[i].sources);
+        text_add(t, "}");
+    }
+    text_add(t, "]");
+}
+
+static void kernel(const Report *r, const ReportKernel *k, Text *t) {
+    const Work *own = &k->work[r->training ? TRAINING : FORWARD];
+    string(t, "name", k->name), comma(t);
+    string(t, "family", k->family), comma(t);
+    integer(t, "count", own->calls), comma(t);
+    number(t, "flops", own->flops), comma(t);
+    number(t, "bytes", own->bytes), comma(t);
+    integer(t, "forward_count", k->work[FORWARD].calls), comma(t);
+    number(t, "forward_flops", k->work[FORWARD].flops), comma(t);
+    number(t, "forward_bytes", k->work[FORWARD].bytes);
+}
+
+static void kernels(const Report *r, Text *t) {
+    text_add(t, "\"kernels\": [");
+    for (int i = 0; i < r->nkernel; i++) {
+        text_add(t, i ? ",\n  {" : "\n  {");
+        kernel(r, &r->kernel[i], t);
+        text_add(t, "}");
+    }
+    text_add(t, "]");
+}
+
+static void families(const Report *r, Text *t) {
+    text_add(t, "\"families\": [");
+    for (int i = 0; i < r->nfamily; i++) {
+        const ReportFamily *f = &r->family[i];
+        text_add(t, i ? ",\n  {" : "\n  {");
+        string(t, "name", f->name), comma(t);
+        integer(t, "kernels", f->kernels), comma(t);
+        pair(r, t, "count", f->work[FORWARD].calls, f->work[TRAINING].calls), comma(t);
+        pair(r, t, "flops", f->work[FORWARD].flops, f->work[TRAINING].flops), comma(t);
+        pair(r, t, "bytes", f->work[FORWARD].bytes, f->work[TRAINING].bytes);
+        text_add(t, "}");
+    }
+    text_add(t, "],\n \"depth_traffic\": {");
+    number(t, "rows_per_read", r->traffic.all), comma(t);
+    number(t, "rows_per_read_mixing_only", r->traffic.mixing);
+    text_add(t, "}");
+}
+
+static void notes(const Report *r, Text *t) {
+    text_add(t, "\"notes\": [");
+    for (int i = 0; i < r->model->nnote; i++) {
+        if (i) comma(t);
+        text_json_string(t, r->model->note[i]);
+    }
+    text_add(t, "]");
+}
+
+void report_json(const Report *r, Text *t) {
+    static void (*const part[])(const Report *, Text *) = { facts, work, memory, reads, kernels, families, notes };
+    text_add(t, "{");
+    for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
+        if (i) text_add(t, ",\n ");
+        part[i](r, t);
+    }
+    text_add(t, "}\n");
+}

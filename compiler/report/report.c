@@ -1,0 +1,148 @@
+/*
+** From a spec to its Report: loads it, plans its programs, adds up what their
+** steps cost.  No code is generated, so this is fast for any depth.
+*/
+#include "report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan.h"
+
+ModelInfo report_model_info(const Model *m) {
+    return (ModelInfo){
+        .name = m->name, .file = m->file, .tokenizer = m->tokenizer, .mixer = m->mixer, .acausal = m->acausal, .vocab = m->vocab,
+        .context = m->context, .dim = m->dim, .layers = m->layers, .sublayers = m->sublayers, .batch = m->batch,
+        .seed = m->seed, .hash = m->hash, .lr = m->lr, .beta1 = m->beta1, .beta2 = m->beta2, .eps = m->eps,
+        .weight_decay = m->weight_decay, .clip = m->clip, .schedule = (int)m->schedule, .warmup = m->warmup,
+        .decay = m->decay, .min_lr = m->min_lr,
+    };
+}
+
+/* == Work =================================================================== */
+
+static void add(Work *w, Work more) {
+    w->calls += more.calls;
+    w->flops += more.flops;
+    w->bytes += more.bytes;
+}
+
+/* One call's work, a token. */
+static Work work_of(const Model *m, const StepCost *c) {
+    double tokens = (double)m->batch * (double)m->context;
+    return (Work){ 1, c->flops_per_token + c->flops_per_pair * (double)(m->context + 1) / 2, c->bytes_per_token + c->bytes_constant / tokens };
+}
+
+static void count_program(Report *r, int plan, int kind) {
+    const Plan *p = r->planned.plan[plan];
+    for (int i = 0; i < p->nstep; i++) {
+        const PlannedStep *s = &r->planned.step[plan][i];
+        Work w = work_of(r->model, &s->cost);
+        ReportKernel *k = &r->kernel[s->kernel];
+        if (!k->work[FORWARD].calls && !k->work[TRAINING].calls) k->plan = plan, k->step = i;
+        add(&k->work[kind], w);
+        add(&r->work[kind], w);
+    }
+}
+
+static ReportFamily *family_of(Report *r, const char *name) {
+    for (int i = 0; i < r->nfamily; i++)
+        if (!strcmp(r->family[i].name, name)) return &r->family[i];
+    r->family[r->nfamily].name = name;
+    return &r->family[r->nfamily++];
+}
+
+static void count_families(Report *r) {
+    for (int i = 0; i < r->nkernel; i++) {
+        ReportFamily *f = family_of(r, r->kernel[i].family);
+        f->kernels++;
+        for (int k = 0; k < WORKS; k++) add(&f->work[k], r->kernel[i].work[k]);
+    }
+}
+
+/* Kernels that only the loss alone calls are those of a training step or of reading. */
+static void drop_uncalled(Report *r) {
+    int n = 0;
+    for (int i = 0; i < r->nkernel; i++)
+        if (r->kernel[i].work[FORWARD].calls || r->kernel[i].work[TRAINING].calls) r->kernel[n++] = r->kernel[i];
+    r->nkernel = n;
+}
+
+static bool count_work(Report *r) {
+    const Code *c = &r->planned.code;
+    r->nkernel = c->nkernel;
+    r->kernel = calloc((size_t)c->nkernel + 1, sizeof *r->kernel);
+    r->family = calloc((size_t)c->nkernel + 1, sizeof *r->family);
+    if (!r->kernel || !r->family) return false;
+    for (int i = 0; i < c->nkernel; i++) r->kernel[i].name = c->kernel[i].name, r->kernel[i].family = c->kernel[i].family;
+    if (r->training) count_program(r, PLAN_TRAIN, TRAINING);
+    count_program(r, PLAN_LOGITS, FORWARD);
+    drop_uncalled(r);
+    count_families(r);
+    return true;
+}
+
+/* == Memory and reads ======================================================= */
+
+static void count_memory(Report *r) {
+    const strata_model *m = &r->planned.code.model;
+    r->memory = (ReportMemory){
+        .weights = m->weights_bytes, .gradients = m->train_bytes / 3, .optimizer = m->train_bytes - m->train_bytes / 3,
+        .per_token = m->arena_per_token, .per_worker = m->arena_per_worker, .constant = m->arena_constant,
+        .control = m->ctx_bytes, .state_per_token = m->state_per_token,
+    };
+}
+
+static void count_reads(Report *r) {
+    const Model *m = r->model;
+    int64_t sum = 0;
+    for (int i = 0; i + 1 < m->nread; i++) {
+        sum += m->read[i].sources;
+        if (m->read[i].sources > r->sources_most) r->sources_most = m->read[i].sources;
+    }
+    r->sources_average = m->nread > 1 ? (double)sum / (m->nread - 1) : 0;
+}
+
+/* == All of it ============================================================== */
+
+/* "error: " is the caller's to print. */
+static void take_error(Error *e, int status, const char *message) {
+    static const char prefix[] = "error: ";
+    if (!strncmp(message, prefix, sizeof prefix - 1)) message += sizeof prefix - 1;
+    e->status = status;
+    print_text(e->text, sizeof e->text, "%s", message);
+}
+
+static int make(Report *r, const ReportOptions *o, Error *e) {
+    char message[512] = "";
+    ModelInfo info = report_model_info(r->model);
+    CodegenOptions options = { .cpu = o->cpu, .inference = o->inference, .prefix = r->model->name };
+    int status = codegen_plan(r->model->graph, &info, &options, &r->planned, message, sizeof message);
+    if (status) return take_error(e, status, message), status;
+    r->training = !o->inference;
+    if (!count_work(r)) return error_memory(e, "strata inspect", (size_t)r->planned.code.nkernel * sizeof *r->kernel);
+    count_memory(r);
+    count_reads(r);
+    r->traffic = report_traffic(r);
+    return STATUS_OK;
+}
+
+Report *report_new(const char *spec, const ReportOptions *o, Error *e) {
+    Report *r = calloc(1, sizeof *r);
+    SpecError error;
+    if (!r) return error_memory(e, "strata inspect", sizeof *r), NULL;
+    r->model = spec_load(spec, NULL, &error);
+    if (!r->model) take_error(e, error.status, error.message);
+    else if (!make(r, o, e)) return r;
+    report_free(r);
+    return NULL;
+}
+
+void report_free(Report *r) {
+    if (!r) return;
+    codegen_plan_free(&r->planned);
+    spec_free(r->model);
+    free(r->kernel);
+    free(r->family);
+    free(r);
+}

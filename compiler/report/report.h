@@ -1,0 +1,91 @@
+/*
+** What the compiler made of a spec, as numbers: the model, the plans of its
+** programs, and what their steps compute and move.  'strata inspect' prints it,
+** 'strata compare' sets several side by side.  Nothing here names a mixer.
+**
+** Work is counted a token, at the model's full context, as executed: a
+** multiply-add is two operations, bytes are those of every operand and result of
+** every kernel, counted once a call.  What a call reads once however many tokens
+** it has (weights, sums) is shared by the batch * context tokens of the spec.
+*/
+#ifndef STRATA_REPORT_H
+#define STRATA_REPORT_H
+
+#include "codegen.h"
+#include "error.h"
+#include "json.h"
+#include "spec.h"
+
+enum { FORWARD, TRAINING, WORKS };      /* reading without a loss; forward and backward */
+
+typedef struct Work {
+    int calls;
+    double flops, bytes;
+} Work;
+
+typedef struct ReportKernel {
+    const char *name, *family;
+    Work work[WORKS];                   /* all calls together */
+    int plan, step;                     /* its first call */
+} ReportKernel;
+
+typedef struct ReportFamily {
+    const char *name;
+    int kernels;
+    Work work[WORKS];
+} ReportFamily;
+
+/* Bytes. */
+typedef struct ReportMemory {
+    int64_t weights, gradients, optimizer;
+    int64_t per_token;                  /* of the arena: activations */
+    int64_t per_worker, constant;       /* of the arena: a thread's, and once */
+    int64_t control;                    /* tables of positions and the like */
+    int64_t state_per_token;            /* of a sequence that is being decoded */
+} ReportMemory;
+
+/* What the depth reads of the forward program move, in rows of width D a read;
+** the final read is left out. */
+typedef struct ReportTraffic {
+    double all;                         /* every row that their kernels read or write */
+    double mixing;                      /* without the sublayers' normalised inputs */
+} ReportTraffic;
+
+typedef struct Report {
+    Model *model;
+    Planned planned;
+    bool training;
+    Work work[WORKS];
+    ReportMemory memory;
+    double sources_average;             /* of the reads before sublayers */
+    int64_t sources_most;
+    ReportTraffic traffic;
+    ReportKernel *kernel;               /* in the kernel table's order, those without calls left out */
+    int nkernel;
+    ReportFamily *family;
+    int nfamily;
+} Report;
+
+typedef struct ReportOptions {
+    const char *cpu;                    /* as for build; NULL: native */
+    bool inference;                     /* without training */
+} ReportOptions;
+
+/* NULL, and the reason in e. */
+Report *report_new(const char *spec, const ReportOptions *o, Error *e);
+void report_free(Report *r);
+ModelInfo report_model_info(const Model *m);
+
+/* traffic.c */
+ReportTraffic report_traffic(const Report *r);
+
+typedef enum View { VIEW_SUMMARY, VIEW_COST } View;
+
+/* json.c: an object and a line end, the same for all views */
+void report_json(const Report *r, Text *t);
+
+/* text.c, and a file for each view */
+void report_text(const Report *r, Text *t);
+void report_cost_text(const Report *r, Text *t);
+
+#endif

@@ -1,0 +1,66 @@
+/*
+** What depth reads cost in memory traffic, counted from the forward plan.
+**
+** A sublayer's read is all that happens between two sublayers: the write of the
+** one before, the read, the norm.  Its kernels are the row kernels of a site before
+** the first product of the sublayer itself; the mixer's own products, whose weights
+** lie under the site's "residual", belong to it too.
+*/
+#include "report.h"
+
+#include <string.h>
+
+#include "plan.h"
+
+/* The parameter that a product multiplies by is the mixer's. */
+static bool is_mixing_product(const Node *n) {
+    if (op_info[n->op].class != CONTRACT) return false;
+    const Node *w = plan_storage(n->in[1]);
+    return w->op == OP_param && strstr(w->attr.name, ".residual.");
+}
+
+static const char *site_of(const Step *s) {
+    const Node *n = s->kind == STEP_ROW ? s->node[s->n - 1] : s->anchor;
+    return n ? n->site : NULL;
+}
+
+static bool same(const char *a, const char *b) {
+    return a == b || (a && b && !strcmp(a, b));
+}
+
+/* Does an anchor of this site read a row that the step computes? */
+static bool feeds(const Plan *p, int step, const Node *anchor) {
+    for (int i = 0; i < anchor->nin; i++)
+        if (p->step_of[plan_storage(anchor->in[i])->id] == step) return true;
+    return false;
+}
+
+typedef struct Walk { const char *site; bool open; int row; } Walk;
+
+/* Whether a step is part of the depth read of its site. */
+static bool is_depth(Walk *w, const Step *s, int index) {
+    const char *site = site_of(s);
+    if (!same(site, w->site)) *w = (Walk){ site, true, -1 };
+    if (s->kind == STEP_ROW) return w->row = index, w->open;
+    if (s->kind == STEP_ANCHOR && is_mixing_product(s->anchor)) return true;
+    if (s->kind == STEP_ANCHOR) w->open = false;
+    return false;
+}
+
+ReportTraffic report_traffic(const Report *r) {
+    const Plan *p = r->planned.plan[PLAN_LOGITS];
+    double row = 4.0 * (double)r->model->dim;
+    ReportTraffic t = { 0 };
+    Walk w = { NULL, false, -1 };
+    for (int i = 0; i < p->nstep; i++) {
+        const Step *s = &p->step[i];
+        bool was = w.open;
+        const char *site = site_of(s);
+        if (site && !strcmp(site, "readout")) break;
+        if (is_depth(&w, s, i)) t.all += r->planned.step[PLAN_LOGITS][i].cost.bytes_per_token / row;
+        /* the first product of the sublayer reads the normalised row: one was written */
+        else if (was && !w.open && w.row >= 0 && feeds(p, w.row, s->anchor)) t.mixing -= 1;
+    }
+    double reads = r->model->nread > 1 ? r->model->nread - 1 : 1;
+    return (ReportTraffic){ t.all / reads, (t.all + t.mixing) / reads };
+}

@@ -1,0 +1,56 @@
+/*
+** Results for people and for programs that read standard output; see console.h.
+*/
+#include "console.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+int console_write(const char *bytes, size_t length, bool *closed, Error *e)
+{
+    while (length > 0) {
+        ssize_t n = write(STDOUT_FILENO, bytes, length);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EPIPE) {
+            if (closed)
+                *closed = true;
+            return STATUS_OK;
+        }
+        if (n < 0)
+            return error_set(e, STATUS_IO, "standard output: cannot write: %s", strerror(errno));
+        bytes += n;
+        length -= (size_t)n;
+    }
+    return STATUS_OK;
+}
+
+int console_text(Text *t, Error *e)
+{
+    int status = text_status(t, e);
+    if (!status)
+        status = console_write(t->at ? t->at : "", t->length, NULL, e);
+    text_free(t);
+    return status;
+}
+
+char *human_bytes(char to[32], double bytes)
+{
+    static const char *const unit[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+    int i = 0;
+    for (; bytes >= 1024 && i < 6; i++)
+        bytes /= 1024;
+    print_text(to, 32, i ? "%.1f %s" : "%.0f %s", bytes, unit[i]);
+    return to;
+}
+
+char *human_count(char to[32], double count)
+{
+    static const char *const unit[] = { "", "k", "M", "G", "T", "P" };
+    int i = 0;
+    for (; count >= 10000 && i < 5; i++)
+        count /= 1000;
+    print_text(to, 32, i || count < 100 ? "%.1f%s" : "%.0f%s", count, unit[i]);
+    return to;
+}
