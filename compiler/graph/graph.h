@@ -204,6 +204,7 @@ Node *op_fit(Node *x, const Shape *s);
 /* print.c, read.c: text form; graph_read(graph_print(g)) prints the same.
 ** graph_read returns NULL and writes one line "line N: ..." to error. */
 void graph_print(const Graph *g, FILE *f, bool locations);
+void graph_print_op(const Node *n, FILE *f);                /* "sum axis=1" */
 Graph *graph_read(const char *text, char *error, size_t size);
 
 /* verify.c: every row's shape rule again, operand order, outputs; bug() if not */

@@ -69,11 +69,12 @@ static void print_wave(FILE *f, const Attr *a) {
     print_list(f, a->frequency, a->count);
 }
 
+/* p: of a parameter, what it starts as; NULL leaves that out. */
 static void print_attr(FILE *f, const Node *n, const Param *p) {
     const Attr *a = &n->attr;
     switch (op_info[n->op].attr) {
     case NONE: case SHAPE: break;               /* the shape that follows says it */
-    case NAME: fputc(' ', f), print_quoted(f, a->name), print_init(f, p); break;
+    case NAME: fputc(' ', f), print_quoted(f, a->name), p ? print_init(f, p) : (void)0; break;
     case VALUE: fputc(' ', f), print_double(f, a->value); break;
     case AXIS: fprintf(f, " axis=%d", a->axis); break;
     case RANGE:
@@ -100,6 +101,11 @@ static void print_shape(FILE *f, const Shape *s) {
     for (int i = 0; i < s->rank; i++)
         fprintf(f, "%s%lld", i || s->lead == LEAD_TOKENS ? "," : "", (long long)s->dim[i]);
     fputc(']', f);
+}
+
+void graph_print_op(const Node *n, FILE *f) {
+    fputs(op_info[n->op].name, f);
+    print_attr(f, n, NULL);
 }
 
 static void print_node(FILE *f, const Node *n, const Param *p, bool locations) {

@@ -26,7 +26,7 @@ static void copy_one(Rebuild *r, RebuildRule rule, const Node *old) {
     Node **in = graph_alloc(r->to, ((size_t)old->nin + 1) * sizeof *in);
     for (int i = 0; i < old->nin; i++) in[i] = r->map[old->in[i]->id];
     r->to->loc = graph_loc(r->to, old->loc);
-    r->to->site = old->site ? graph_string(r->to, old->site) : NULL;
+    r->to->site = graph_string(r->to, old->site);
     r->to->backward = old->backward;
     Node *n = rule(r, old, in);
     r->map[old->id] = n ? n : rebuild_copy(r, old, in, old->attr);

@@ -79,7 +79,7 @@ ModelInfo report_model_info(const Model *m);
 /* traffic.c */
 ReportTraffic report_traffic(const Report *r);
 
-typedef enum View { VIEW_SUMMARY, VIEW_COST } View;
+typedef enum View { VIEW_SUMMARY, VIEW_GRAPH, VIEW_KERNELS, VIEW_MEMORY, VIEW_COST } View;
 
 /* json.c: an object and a line end, the same for all views */
 void report_json(const Report *r, Text *t);
@@ -87,5 +87,18 @@ void report_json(const Report *r, Text *t);
 /* text.c, and a file for each view */
 void report_text(const Report *r, Text *t);
 void report_cost_text(const Report *r, Text *t);
+
+/* listing.c: kernels operation by operation */
+void report_kernels_text(const Report *r, Text *t);
+void report_kernel_text(const Report *r, const ReportKernel *k, Text *t);   /* its lines alone */
+
+/* memory_view.c: the plan of a training step, or of reading in an inference build */
+void report_memory_text(const Report *r, Text *t);
+void report_memory_svg(const Report *r, Text *t);
+
+/* graph_view.c: the primitive graph as text; the forward program's kernels, equal
+** layers folded, as a picture */
+void report_graph_text(const Report *r, Text *t);
+void report_graph_svg(const Report *r, Text *t);
 
 #endif

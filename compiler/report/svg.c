@@ -1,0 +1,87 @@
+/* See svg.h.  Colours after Okabe and Ito, lighter ones where the page is dark. */
+#include "svg.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char style[] =
+    "svg{width:100%;max-width:1100px;height:auto;display:block;margin:auto;background:var(--page);color-scheme:light dark;"
+    "--page:#fff;--ink:#1b1b1b;--soft:#5b5b5b;--line:#c4c4c4;--box:#f3f3f1;"
+    "--c0:#0072b2;--c1:#e69f00;--c2:#009e73;--c3:#cc79a7;--c4:#56b4e9;--c5:#d55e00;"
+    "font:14px system-ui,sans-serif}"
+    "@media(prefers-color-scheme:dark){svg{--page:#161616;--ink:#ececec;--soft:#a8a8a8;--line:#4a4a4a;--box:#232323;"
+    "--c0:#4da3dd;--c1:#f0b429;--c2:#2fbf94;--c3:#e09cc2;--c4:#8fd0f5;--c5:#f08a4b}}"
+    ".ink{fill:var(--ink)}.soft{fill:var(--soft);font-size:12px}.title{fill:var(--ink);font-weight:600;font-size:16px}"
+    ".mono{fill:var(--soft);font:12px ui-monospace,monospace}.name{fill:var(--ink);font-weight:600}"
+    ".line{stroke:var(--line);fill:none}.flow{stroke:var(--soft);fill:none;stroke-width:1.2}"
+    ".tip{fill:var(--soft)}.box{fill:var(--box);stroke:var(--line)}.group{fill:none;stroke:var(--line);stroke-dasharray:4 3}"
+    ".c0{fill:var(--c0)}.c1{fill:var(--c1)}.c2{fill:var(--c2)}.c3{fill:var(--c3)}.c4{fill:var(--c4)}.c5{fill:var(--c5)}"
+    ".tall{stroke:var(--page);stroke-width:.3}";
+
+void svg_escaped(Text *t, const char *text) {
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c == '<') text_add(t, "&lt;");
+        else if (c == '>') text_add(t, "&gt;");
+        else if (c == '&') text_add(t, "&amp;");
+        else if (c == '"') text_add(t, "&quot;");
+        else text_bytes(t, c < 32 ? " " : text, 1);
+    }
+}
+
+void svg_open(Text *t, const char *title, double height) {
+    text_add(t, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %.0f\" role=\"img\" aria-label=\"", SVG_WIDTH, height);
+    svg_escaped(t, title);
+    text_add(t, "\">\n<style>%s</style>\n", style);
+    text_add(t, "<rect width=\"%d\" height=\"%.0f\" style=\"fill:var(--page)\"/>\n", SVG_WIDTH, height);
+    svg_text(t, 16, 26, "title", "start", 70, title);
+}
+
+void svg_close(Text *t) {
+    text_add(t, "</svg>\n");
+}
+
+/* The first 'most' characters, an ellipsis in place of the rest. */
+static void cut(Text *t, const char *text, int most) {
+    char part[512];
+    size_t n = 0;
+    int characters = 0;
+    for (; text[n] && n + 8 < sizeof part; n++) {
+        if (((unsigned char)text[n] & 0xc0) != 0x80 && characters++ == most) break;
+        part[n] = text[n];
+    }
+    part[n] = 0;
+    svg_escaped(t, part);
+    if (text[n]) text_add(t, "\xe2\x80\xa6");
+}
+
+void svg_text(Text *t, double x, double y, const char *class, const char *anchor, int most, const char *text) {
+    text_add(t, "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\"", x, y, class);
+    if (strcmp(anchor, "start")) text_add(t, " text-anchor=\"%s\"", anchor);
+    text_add(t, ">");
+    cut(t, text, most);
+    text_add(t, "</text>\n");
+}
+
+void svg_line(Text *t, double x1, double y1, double x2, double y2, const char *class) {
+    text_add(t, "<path class=\"%s\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n", class, x1, y1, x2, y2);
+}
+
+void svg_vertical(Text *t, double x, double y, const char *text) {
+    text_add(t, "<text class=\"soft\" text-anchor=\"middle\" transform=\"translate(%.1f %.1f)rotate(-90)\">", x, y);
+    svg_escaped(t, text);
+    text_add(t, "</text>\n");
+}
+
+double svg_key(Text *t, double x, double y, int colour, const char *text) {
+    text_add(t, "<rect x=\"%.1f\" y=\"%.1f\" width=\"11\" height=\"11\" class=\"c%d\"/>\n", x, y - 10, colour % SVG_COLOURS);
+    svg_text(t, x + 16, y, "soft", "start", 84, text);
+    return x + 16 + 6.6 * (double)strlen(text) + 16;
+}
+
+double svg_tick(double most, int count, bool binary) {
+    if (!(most > 0)) return 1;
+    if (binary) return exp2(ceil(log2(most / count)));
+    double unit = pow(10, floor(log10(most / count))), step = most / count / unit;
+    return unit * (step <= 1 ? 1 : step <= 2 ? 2 : step <= 5 ? 5 : 10);
+}

@@ -1,0 +1,19 @@
+/* What the views of a plan share: its steps as places in the model. */
+#ifndef STRATA_REPORT_WORK_H
+#define STRATA_REPORT_WORK_H
+
+#include "plan.h"
+
+/* The anchor whose side result n is; n itself otherwise. */
+const Node *work_owner(const Node *n);
+/* The step that computes what is stored as n; -1: none, a source. */
+int work_step(const Plan *p, const Node *n);
+/* Where in the model a step belongs: the site of what it computes last; never NULL. */
+const char *work_site(const Step *s);
+/* The layer of "layers.12.mlp"; -1: none. */
+int work_layer(const char *site);
+/* The first product or the like of the backward part: the gradient of the loss; nstep if
+** there is none.  Row kernels before it may compute small things for it. */
+int work_backward(const Plan *p);
+
+#endif
