@@ -11,10 +11,11 @@ const Flag inspect_flags[] = {
     { "--kernels", NULL, "every kernel, operation by operation, with the spec's lines" },
     { "--memory", NULL, "the memory plan: which value lies where, and when" },
     { "--cost", NULL, "FLOPs and bytes by kind of kernel, and what depth reads move" },
+    { "--matrix", NULL, "the depth-mixing matrix: which read takes which source, and its rank" },
     { "--json", NULL, "for programs" },
     { "--inference", NULL, "without training" },
     { "--cpu", "NAME", "kernels for that processor, as build takes it (native)" },
-    { "-o", "FILE", "written there instead; .svg draws --graph or --memory" },
+    { "-o", "FILE", "written there instead; .svg draws --graph, --memory or --matrix" },
     { NULL, NULL, NULL },
 };
 
@@ -26,13 +27,28 @@ typedef struct Options {
     bool json;
 } Options;
 
-typedef void Writer(const Report *r, Text *t);
+typedef int Writer(const Report *r, Text *t, Error *e);
 
-static const struct { const char *flag; View view; Writer *text, *picture; } views[] = {
-    { "--graph", VIEW_GRAPH, report_graph_text, report_graph_svg },
-    { "--kernels", VIEW_KERNELS, report_kernels_text, NULL },
-    { "--memory", VIEW_MEMORY, report_memory_text, report_memory_svg },
-    { "--cost", VIEW_COST, report_cost_text, NULL },
+/* Views that cannot fail, as those that can. */
+#define WRITER(name) \
+    static int write_##name(const Report *r, Text *t, Error *e) { return (void)e, report_##name(r, t), STATUS_OK; }
+WRITER(text)
+WRITER(json)
+WRITER(graph_text)
+WRITER(graph_svg)
+WRITER(kernels_text)
+WRITER(memory_text)
+WRITER(memory_svg)
+WRITER(cost_text)
+#undef WRITER
+
+static const struct { const char *flag; View view; Writer *text, *json, *picture; } views[] = {
+    { NULL, VIEW_SUMMARY, write_text, write_json, NULL },
+    { "--graph", VIEW_GRAPH, write_graph_text, write_json, write_graph_svg },
+    { "--kernels", VIEW_KERNELS, write_kernels_text, write_json, NULL },
+    { "--memory", VIEW_MEMORY, write_memory_text, write_json, write_memory_svg },
+    { "--cost", VIEW_COST, write_cost_text, write_json, NULL },
+    { "--matrix", VIEW_MATRIX, report_matrix_text, report_matrix_json, report_matrix_svg },
 };
 enum { VIEWS = sizeof views / sizeof *views };
 
@@ -49,7 +65,7 @@ static int set(Options *o, const char *name, const char *value, Error *e) {
     else if (!strcmp(name, "--cpu")) o->report.cpu = value;
     else if (!strcmp(name, "-o")) o->output = value;
     for (int i = 0; i < VIEWS; i++)
-        if (!strcmp(name, views[i].flag)) return set_view(o, views[i].view, views[i].flag, e);
+        if (views[i].flag && !strcmp(name, views[i].flag)) return set_view(o, views[i].view, views[i].flag, e);
     return STATUS_OK;
 }
 
@@ -80,16 +96,15 @@ static bool is_picture(const Options *o) {
 
 /* What writes the view that was asked for; NULL if there is no picture of it. */
 static Writer *writer_of(const Options *o) {
-    Writer *text = report_text, *picture = NULL;
-    for (int i = 0; i < VIEWS; i++)
-        if (o->flag && views[i].view == o->view) text = views[i].text, picture = views[i].picture;
-    if (is_picture(o)) return o->json ? NULL : picture;
-    return o->json ? report_json : text;
+    int i = 0;
+    while (views[i].view != o->view) i++;
+    if (is_picture(o)) return o->json ? NULL : views[i].picture;
+    return o->json ? views[i].json : views[i].text;
 }
 
 static int check(const Options *o, Error *e) {
     if (!writer_of(o))
-        return error_set(e, STATUS_USAGE, "strata inspect: -o: expected --graph or --memory with a picture, found %s",
+        return error_set(e, STATUS_USAGE, "strata inspect: -o: expected --graph, --memory or --matrix with a picture, found %s",
                          o->json ? "--json" : o->flag ? o->flag : "neither");
     return o->output ? publish_check(o->spec, o->output, NULL, e) : STATUS_OK;
 }
@@ -101,11 +116,10 @@ int command_inspect(int argc, char **argv, Error *e) {
     Report *r = status ? NULL : report_new(o.spec, &o.report, e);
     if (!r) return e->status;
     Text t = { 0 };
-    writer_of(&o)(r, &t);
+    status = writer_of(&o)(r, &t, e);
     report_free(r);
-    if (!o.output) return console_text(&t, e);
-    status = text_status(&t, e);
-    if (!status) status = publish_text(o.output, &t, e);
+    if (!status) status = text_status(&t, e);
+    if (!status) status = o.output ? publish_text(o.output, &t, e) : console_write(t.at, t.length, NULL, e);
     text_free(&t);
     return status;
 }

@@ -79,9 +79,9 @@ ModelInfo report_model_info(const Model *m);
 /* traffic.c */
 ReportTraffic report_traffic(const Report *r);
 
-typedef enum View { VIEW_SUMMARY, VIEW_GRAPH, VIEW_KERNELS, VIEW_MEMORY, VIEW_COST } View;
+typedef enum View { VIEW_SUMMARY, VIEW_GRAPH, VIEW_KERNELS, VIEW_MEMORY, VIEW_COST, VIEW_MATRIX } View;
 
-/* json.c: an object and a line end, the same for all views */
+/* json.c: an object and a line end, the same for all views but the matrix */
 void report_json(const Report *r, Text *t);
 
 /* text.c, and a file for each view */
@@ -100,5 +100,10 @@ void report_memory_svg(const Report *r, Text *t);
 ** layers folded, as a picture */
 void report_graph_text(const Report *r, Text *t);
 void report_graph_svg(const Report *r, Text *t);
+
+/* mixing_view.c: the depth-mixing matrix; what can fail is a limit */
+int report_matrix_text(const Report *r, Text *t, Error *e);
+int report_matrix_json(const Report *r, Text *t, Error *e);
+int report_matrix_svg(const Report *r, Text *t, Error *e);
 
 #endif

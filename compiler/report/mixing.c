@@ -1,0 +1,168 @@
+/*
+** Measures depth-mixing matrices with the float64 interpreter: a token a sample, all
+** reads in turn.  Reads are taken in batches, so that the graph stays small: walking
+** back from every read makes far more nodes than the reads themselves have.
+*/
+#include "mixing.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mixing_graph.h"
+#include "random.h"
+
+enum { FEW = 2, MANY = 6, CHANNELS = 8, SHALLOW = 48, BATCH_NODES = 40000, MOST_SUBLAYERS = 400 };
+
+typedef struct Measure {
+    Mixing *x;
+    const Model *m;
+    MixingWeights weights;
+    uint64_t seed;
+    double **value;             /* of the model's parameters, by id in its graph */
+    double **source;            /* [samples, dim]; after the last one the direction */
+    const MixingGraph *graph;
+} Measure;
+
+/* == Numbers ================================================================ */
+
+static double *normal_numbers(uint64_t seed, const char *name, int64_t count, double deviation) {
+    float *f = malloc(((size_t)count + 1) * sizeof *f);
+    double *d = malloc(((size_t)count + 1) * sizeof *d);
+    if (!f || !d) return free(f), free(d), NULL;
+    random_normal(seed, random_stream(name), 0, count, deviation, f);
+    for (int64_t i = 0; i < count; i++) d[i] = f[i];
+    free(f);
+    return d;
+}
+
+static const Init *init_of(const Graph *g, const Node *param) {
+    for (int i = 0; i < g->nparam; i++)
+        if (g->param[i].node == param) return &g->param[i].init;
+    bug(param, "has no entry among the parameters");
+}
+
+static double *param_values(const Measure *a, const Node *p) {
+    const Init *init = init_of(a->m->graph, p);
+    int64_t count = shape_count(&p->shape), last = p->shape.rank ? p->shape.dim[p->shape.rank - 1] : 1;
+    bool initial = a->weights == WEIGHTS_INITIAL;
+    double own = initial ? 0 : 1 / sqrt((double)last);
+    double *v = normal_numbers(initial ? a->m->seed : a->seed, p->attr.name, count, init->kind == INIT_NORMAL && initial ? init->value : own);
+    for (int64_t i = 0; v && i < count && init->kind != INIT_NORMAL; i++)
+        v[i] += init->kind == INIT_LIST ? init->list[i] : init->value;
+    return v;
+}
+
+static double *source_values(const Measure *a, int s, bool direction) {
+    char name[32];
+    int64_t count = (int64_t)a->x->samples * a->m->dim;
+    snprintf(name, sizeof name, "source %d", s);
+    double *v = normal_numbers(a->seed, name, count, 1);
+    for (int64_t i = 0; v && direction && i < count; i++) v[i] = v[i] < 0 ? -1 : 1;
+    return v;
+}
+
+static const double *value_of(void *user, const Node *param) {
+    Measure *a = user;
+    int origin = param->id < a->graph->origins ? a->graph->origin[param->id] : -1, s = a->m->nsource;
+    if (origin < 0) sscanf(param->attr.name, "source %d", &s);
+    double **slot = origin >= 0 ? &a->value[origin] : &a->source[s];
+    if (!*slot) *slot = origin >= 0 ? param_values(a, a->m->graph->node[origin]) : source_values(a, s, s == a->m->nsource);
+    if (!*slot) bug(param, "depth mixing: no memory for its values");
+    return *slot;
+}
+
+/* == A batch of reads ======================================================= */
+
+/* Weight = d * (J^T d), channel by channel: d is 1 or -1. */
+static void keep_entry(Measure *a, int r, int s, const double *pulled) {
+    Mixing *x = a->x;
+    int64_t D = a->m->dim;
+    const double *d = a->source[a->m->nsource];
+    double sum = 0;
+    for (int64_t i = 0; i < x->samples * D; i++) sum += d[i] * pulled[i];
+    x->mean[r * x->size + s] = sum / (double)(x->samples * D);
+    for (int b = 0; b < x->samples; b++)
+        for (int c = 0; c < x->channels; c++) {
+            int64_t at = b * D + c * D / x->channels;
+            x->one[((size_t)(b * x->channels + c) * (size_t)x->size + (size_t)r) * (size_t)x->size + (size_t)s] = d[at] * pulled[at];
+        }
+}
+
+static void keep_batch(Measure *a, int first, int end) {
+    int32_t id[MANY];
+    for (int b = 0; b < a->x->samples; b++) id[b] = b;
+    EvalInput in = { .batch = a->x->samples, .time = 1, .tokens = id, .param = value_of, .user = a, .seed = 1 };
+    Eval *ev = eval_new(a->graph->g, &in);
+    for (int r = first; r < end; r++)
+        for (int s = 0; s < a->x->size; s++) {
+            const Node *w = mixing_graph_weight(a->graph, r, s);
+            if (w) keep_entry(a, r, s, eval_value(ev, w));
+        }
+    eval_free(ev);
+}
+
+static int measure_batch(Measure *a, int first) {
+    MixingGraph *graph = mixing_graph_new(a->m, a->x->samples);
+    int r = first, base = graph->g->n;
+    a->graph = graph;
+    while (r < a->x->size && (r == first || graph->g->n - base < 2 * base + BATCH_NODES)) mixing_graph_read(graph, r++);
+    keep_batch(a, first, r);
+    mixing_graph_free(graph);
+    return r;
+}
+
+/* == All reads ============================================================== */
+
+static Mixing *mixing_new(const Model *m) {
+    Mixing *x = calloc(1, sizeof *x);
+    if (!x) return NULL;
+    x->size = m->nread;
+    x->samples = m->nread <= SHALLOW ? MANY : FEW;
+    x->channels = m->dim < CHANNELS ? (int)m->dim : CHANNELS;
+    size_t entries = (size_t)x->size * (size_t)x->size;
+    x->mean = calloc(entries, sizeof *x->mean);
+    x->one = calloc(entries * (size_t)x->samples * (size_t)x->channels, sizeof *x->one);
+    if (x->mean && x->one) return x;
+    mixing_free(x);
+    return NULL;
+}
+
+Mixing *mixing_measure(const Model *m, MixingWeights weights, uint64_t seed, Error *e) {
+    if (m->sublayers > MOST_SUBLAYERS)
+        return error_set(e, STATUS_LIMIT, "%s: expected at most %d sublayers to measure depth mixing, found %lld", m->file, MOST_SUBLAYERS,
+                         (long long)m->sublayers), NULL;
+    Measure a = { .x = mixing_new(m), .m = m, .weights = weights, .seed = seed };
+    a.value = calloc((size_t)m->graph->n + 1, sizeof *a.value);
+    a.source = calloc((size_t)m->nsource + 1, sizeof *a.source);
+    if (a.x && a.value && a.source)
+        for (int r = 0; r < m->nread;) r = measure_batch(&a, r);
+    else error_memory(e, "depth mixing", (size_t)m->graph->n * sizeof *a.value), mixing_free(a.x), a.x = NULL;
+    for (int i = 0; a.value && i < m->graph->n; i++) free(a.value[i]);
+    for (int s = 0; a.source && s <= m->nsource; s++) free(a.source[s]);
+    free(a.value);
+    free(a.source);
+    return a.x;
+}
+
+void mixing_free(Mixing *x) {
+    if (!x) return;
+    free(x->mean);
+    free(x->one);
+    free(x);
+}
+
+/* == What it depends on ===================================================== */
+
+static bool differ(const double *a, const double *b, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (fabs(a[i] - b[i]) > 1e-9 * (fabs(a[i]) + fabs(b[i]))) return true;
+    return false;
+}
+
+MixingKind mixing_kind(const Mixing *initial, const Mixing *random) {
+    size_t sample = (size_t)random->channels * (size_t)random->size * (size_t)random->size;
+    for (int b = 1; b < random->samples; b++)
+        if (differ(random->one, random->one + (size_t)b * sample, sample)) return MIXING_DATA;
+    return differ(initial->one, random->one, sample) ? MIXING_PARAMETERS : MIXING_FIXED;
+}

@@ -1,0 +1,52 @@
+/*
+** The depth-mixing matrix of a model, whatever its mixer: entry (r, s) is the
+** weight with which read r takes source s.  Sources are the embedding and every
+** sublayer's output; reads are those before the sublayers and the final one, so
+** that read r can see sources 0 ... r.
+**
+** Definition.  Take the sublayers out: their outputs become independent inputs v_s,
+** and read r is a function of them and of the mixer's parameters.  A value is a
+** source, and whatever an operation makes of values linearly: one whose rules for
+** the gradients of its operands mention neither a value nor its result.  All else
+** that is computed from sources is a weight: a gate, a softmax, the scale of a norm.
+** With the weights held where they are, read r is linear in the sources,
+**     h_r = sum over s of J_rs v_s,      entry (r, s) = mean of the diagonal of J_rs,
+** a mean over channels.  Where weights depend on the sources the entries do too, and
+** are measured on random ones; the matrix of one token and one channel is what the
+** statements about rank are about.
+*/
+#ifndef STRATA_MIXING_H
+#define STRATA_MIXING_H
+
+#include "error.h"
+#include "spec.h"
+
+typedef enum MixingWeights { WEIGHTS_INITIAL, WEIGHTS_RANDOM } MixingWeights;
+
+typedef struct Mixing {
+    int size;                   /* reads, and sources */
+    int samples, channels;      /* looked at one by one: tokens, and channels of each */
+    double *mean;               /* [size][size]: over all channels and samples */
+    double *one;                /* [samples][channels][size][size] */
+} Mixing;
+
+/* What the entries depend on. */
+typedef enum MixingKind { MIXING_FIXED, MIXING_PARAMETERS, MIXING_DATA } MixingKind;
+
+/* Sources are normal numbers; random weights are the initial ones and normal numbers of
+** deviation 1 / sqrt(last axis) added to all that do not start so.  NULL and e: too large. */
+Mixing *mixing_measure(const Model *m, MixingWeights weights, uint64_t seed, Error *e);
+void mixing_free(Mixing *x);
+MixingKind mixing_kind(const Mixing *initial, const Mixing *random);
+
+/*
+** Ranks.  Block k of a matrix is rows k ... size-1, columns 0 ... k: all that reads from
+** k on take from sources up to k.  A matrix whose blocks have rank 1 at most is called
+** 1-semiseparable; a dense one has the rank mixing_dense(size, k) in block k.
+*/
+int mixing_dense(int size, int k);
+/* The rank of block k: the largest of all samples and channels. */
+int mixing_rank(const Mixing *x, int k);
+int matrix_rank(const double *a, int rows, int columns, int stride);
+
+#endif

@@ -1,0 +1,28 @@
+/*
+** The graph of a model's depth reads alone, and of the weights with which they take
+** their sources; see mixing.h for what both are.
+*/
+#ifndef STRATA_MIXING_GRAPH_H
+#define STRATA_MIXING_GRAPH_H
+
+#include "spec.h"
+
+typedef struct MixingGraph {
+    Graph *g;
+    const Model *m;
+    Node *direction;            /* d, [tokens, dim] */
+    int *kind;                  /* by id in the model's graph */
+    Node **twin;                /* by the same: the node here; NULL: no read needs it */
+    int *origin;                /* of parameters, by id here: id in the model's graph; -1: not of the model */
+    int origins;                /* ids that are described in 'origin' */
+} MixingGraph;
+
+/* The reads as functions of sources: row 'id' of the parameter "source S" [samples, dim], by token id. */
+MixingGraph *mixing_graph_new(const Model *m, int samples);
+void mixing_graph_free(MixingGraph *x);
+/* Adds J_rs^T d for every source s, d the parameter "direction" [samples, dim], as the output "S of R". */
+void mixing_graph_read(MixingGraph *x, int read);
+/* That output; NULL: the read does not take the source. */
+Node *mixing_graph_weight(const MixingGraph *x, int read, int source);
+
+#endif
