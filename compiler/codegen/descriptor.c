@@ -76,7 +76,7 @@ static void set_sizes(strata_model *m, const Tables *t) {
     m->arena_per_worker = 4 * local * c->chunk + c->scratch_bytes;
     m->arena_constant = 4 * constant;
     m->state_per_token = 4 * c->state_floats;
-    m->state_constant = 64;
+    m->state_constant = 64 + 4 * c->state_fixed;
 }
 
 static void set_info(strata_model *m, const ModelInfo *f) {

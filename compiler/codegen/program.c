@@ -220,10 +220,14 @@ static const Anchor *anchor_of(const Node *n) {
     bug(n, "has no kernel");
 }
 
+/* A row for every position or chunk of them; a last short chunk is among what is fixed. */
 static void cache_of(Tables *t, Action *a) {
+    Constants *k = &t->constants;
+    int64_t pool = a->flag && a->n[4] ? a->n[4] : 1, row = a->n[1] * (a->n[2] + a->n[3]);
     a->layer = t->cache.n;
-    Cache c = { t->constants.state_floats, (int32_t)a->n[1], (int32_t)a->n[2], (int32_t)a->n[3], 0 };
-    t->constants.state_floats += a->n[1] * (a->n[2] + a->n[3]);
+    Cache c = { k->state_floats, k->state_fixed, (int32_t)a->n[1], (int32_t)a->n[2], (int32_t)a->n[3], (int32_t)pool };
+    k->state_floats += (row + pool - 1) / pool;
+    k->state_fixed += pool > 1 ? row : 0;
     *(Cache *)list_add(&t->cache, sizeof c) = c;
 }
 
@@ -243,6 +247,7 @@ static void set_sizes(Tables *t, Action *a, const Node *n, bool caches) {
     case DO_CROSS_ENTROPY: case DO_CROSS_ENTROPY_GRAD: a->n[0] = x->dim[0]; break;
     default:
         a->n[0] = x->dim[0], a->n[1] = y->dim[0], a->n[2] = x->dim[1], a->n[3] = n->in[2]->shape.dim[1];
+        a->n[4] = n->attr.count;
         a->flag = n->attr.causal;
         a->scale = (float)n->attr.value;
         for (int i = 2; i < 4; i++)

@@ -32,7 +32,7 @@ Attr attr_canonical(Op op, const Attr *a) {
     case PERM: memcpy(r.perm, a->perm, sizeof r.perm); break;
     case INDEX: r.first = a->first; break;
     case COUNT: r.count = a->count; break;
-    case ATTENTION: r.value = a->value, r.causal = a->causal; break;
+    case ATTENTION: r.value = a->value, r.causal = a->causal, r.count = a->count; break;
     case WAVE_:
         r.value = a->value, r.sine = a->sine;
         r.count = a->count, r.frequency = a->frequency;

@@ -68,7 +68,8 @@ typedef struct Attr {
     const char *name;           /* NAME: interned, compare by pointer */
     double value;               /* VALUE; ATTENTION, WAVE_: the scale */
     int axis;                   /* AXIS, RANGE */
-    int64_t first, count;       /* RANGE; COUNT: count; INDEX: first */
+    int64_t first, count;       /* RANGE; COUNT: count; INDEX: first; ATTENTION: tokens
+                                ** of a chunk if causal, else how many pools; 0: neither */
     Shape shape;                /* SHAPE, param: the inner axes; VALUE: all of the shape */
     int perm[MAXRANK];          /* PERM: axis of the operand, per axis */
     bool causal;                /* ATTENTION */

@@ -4,12 +4,22 @@
 ** t sees tokens 0 ... t of its sequence.
 **
 **   s = scale q k^T    p = softmax(s)    o = p v    lse = log sum exp s
-**   dv = p^T do    ds = p (do v^T - sum(do o))    dq = scale ds k    dk = scale ds^T q
+**   dv = p^T do    ds = p (do v^T - delta)    dq = scale ds k    dk = scale ds^T q
+**   delta = sum(do o) - dlse
+**
+** Keys and values may be averages over time.  With 'chunk' (causal) the j-th is
+** that of tokens j chunk ... (j+1) chunk - 1, and token t sees those with
+** (j+1) chunk <= t.  With 'pools' (not causal) there are 'pools' of them, whatever
+** the length T: the j-th is that of tokens floor(j T / pools) ... ceil((j+1) T /
+** pools) - 1.  A token that sees no key gets exactly 0, and NOTHING as its
+** log-sum-exp: a number, so that merging attentions by theirs stays finite.
 */
 #include "op.h"
 
 #include <math.h>
 #include <stdlib.h>
+
+#define NOTHING (-1e30)
 
 typedef struct Heads { int64_t H, G, d, e; } Heads;    /* d: of q and k, e: of v */
 
@@ -33,10 +43,83 @@ static const char *check_heads(Node *n) {
     if (q->dim[0] % k->dim[0])
         return graph_format(n->g, "%lld query heads cannot share %lld key heads evenly",
                             (long long)q->dim[0], (long long)k->dim[0]);
+    if (n->attr.count < 0)
+        return graph_format(n->g, "%s must be positive, not %lld", n->attr.causal ? "chunk" : "pools",
+                            (long long)n->attr.count);
     return NULL;
 }
 
-/* {== attention ========================================================== */
+/* {== Averages over time ================================================= */
+
+/* The keys and values of all sequences, 'count' of each; in gradients their cotangents. */
+typedef struct Memory { double *k, *v; int64_t count; } Memory;
+
+static double *numbers(int64_t count) {
+    double *p = calloc(count ? (size_t)count : 1, sizeof *p);
+    if (!p) limit_hit("reference: expected memory for %lld numbers, found none", (long long)count);
+    return p;
+}
+
+/* Tokens first ... end-1 are averaged to the j-th. */
+static void pool_range(const Step *s, int64_t j, int64_t *first, int64_t *end) {
+    int64_t n = s->n->attr.count, time = s->input->time;
+    *first = s->n->attr.causal ? j * n : j * time / n;
+    *end = s->n->attr.causal ? (j + 1) * n : ((j + 1) * time + n - 1) / n;
+}
+
+static int64_t pool_count(const Step *s) {
+    int64_t n = s->n->attr.count, time = s->input->time;
+    return !n ? time : s->n->attr.causal ? time / n : n;
+}
+
+/* Adds averages of x [tokens][width] to y [averages][width], or y's cotangents to x's. */
+static void pool(const Step *s, int64_t width, double *x, double *y, bool back) {
+    int64_t count = pool_count(s), time = s->input->time, first, end;
+    for (int64_t b = 0; b < s->input->batch; b++)
+        for (int64_t j = 0; j < count; j++) {
+            pool_range(s, j, &first, &end);
+            double *to = y + (b * count + j) * width, share = 1 / (double)(end - first);
+            for (int64_t t = first; t < end; t++)
+                for (int64_t i = 0; i < width; i++) {
+                    double *from = &x[(b * time + t) * width + i];
+                    if (back) *from += to[i] * share;
+                    else to[i] += *from * share;
+                }
+        }
+}
+
+static Memory memory_new(const Step *s) {
+    Heads h = heads_of(s->n);
+    int64_t count = pool_count(s), all = s->input->batch * count * h.G;
+    return (Memory){ numbers(all * h.d), numbers(all * h.e), count };
+}
+
+static void memory_pool(const Step *s, Memory *m, double *k, double *v, bool back) {
+    Heads h = heads_of(s->n);
+    pool(s, h.G * h.d, k, m->k, back);
+    pool(s, h.G * h.e, v, m->v, back);
+}
+
+static void memory_free(Memory *m) {
+    free(m->k), free(m->v);
+}
+
+/* What s->in has: as it is, or averaged. */
+static Memory memory_open(const Step *s) {
+    if (!s->n->attr.count) return (Memory){ (double *)s->in[1], (double *)s->in[2], s->input->time };
+    Memory m = memory_new(s);
+    memory_pool(s, &m, (double *)s->in[1], (double *)s->in[2], false);
+    return m;
+}
+
+/* How many keys token t of a sequence sees. */
+static int64_t seen_by(const Step *s, int64_t t) {
+    const Attr *a = &s->n->attr;
+    return !a->causal ? pool_count(s) : a->count ? t / a->count : t + 1;
+}
+
+
+/* }{== attention ========================================================== */
 
 const char *shape_attention(Node *n) {
     const char *error = check_heads(n);
@@ -48,9 +131,10 @@ const char *shape_attention(Node *n) {
 }
 
 void vjp_attention(Node *n, Node **dy, Node **dx) {
-    if (dy[1]) bug(n, "its log-sum-exp has no gradient");
-    if (!dy[0]) return;
-    Node *in[] = { n->in[0], n->in[1], n->in[2], n, op_side(n, 1), dy[0] };
+    Node *d_o = dy[0] ? dy[0] : op_full(n->g, &n->shape, 0);
+    Node *delta = dy[0] ? op_sum(op_mul(d_o, n), 1) : NULL;
+    if (dy[1]) delta = delta ? op_sub(delta, dy[1]) : op_neg(dy[1]);
+    Node *in[] = { n->in[0], n->in[1], n->in[2], delta, op_side(n, 1), d_o };
     dx[0] = op_build(n->g, OP_attention_grad, 6, in, n->attr);
     dx[1] = op_side(dx[0], 1);
     dx[2] = op_side(dx[0], 2);
@@ -64,17 +148,20 @@ static double score(const double *a, const double *b, int64_t count) {
     return sum;
 }
 
-/* Scores of one query against tokens first ... first+seen-1, into p. */
-static void scores(const Step *s, Heads h, int64_t token, int64_t head, int64_t first,
-                   int64_t seen, double *p) {
-    int64_t g = head / (h.H / h.G);
-    const double *q = s->in[0] + (token * h.H + head) * h.d;
-    for (int64_t j = 0; j < seen; j++)
-        p[j] = s->n->attr.value * score(q, s->in[1] + ((first + j) * h.G + g) * h.d, h.d);
+/* One query: a head of a token, and the keys from 'first' on that it sees. */
+typedef struct Query { int64_t token, head, first, seen; } Query;
+
+/* Scores of a query, into p. */
+static void scores(const Step *s, Heads h, const Memory *m, Query x, double *p) {
+    int64_t g = x.head / (h.H / h.G);
+    const double *q = s->in[0] + (x.token * h.H + x.head) * h.d;
+    for (int64_t j = 0; j < x.seen; j++)
+        p[j] = s->n->attr.value * score(q, m->k + ((x.first + j) * h.G + g) * h.d, h.d);
 }
 
 static double softmax(double *p, int64_t count) {
     double most = -INFINITY, total = 0;
+    if (!count) return NOTHING;
     for (int64_t j = 0; j < count; j++)
         most = fmax(most, p[j]);
     for (int64_t j = 0; j < count; j++)
@@ -84,37 +171,37 @@ static double softmax(double *p, int64_t count) {
     return most + log(total);
 }
 
-static void attend(const Step *s, Heads h, int64_t token, int64_t head, int64_t first,
-                   int64_t seen, double *p) {
-    int64_t g = head / (h.H / h.G);
-    double *out = s->out[0] + (token * h.H + head) * h.e;
-    scores(s, h, token, head, first, seen, p);
-    s->out[1][token * h.H + head] = softmax(p, seen);
-    for (int64_t j = 0; j < seen; j++)
+static void attend(const Step *s, Heads h, const Memory *m, Memory *dm, Query x, double *p) {
+    int64_t g = x.head / (h.H / h.G);
+    double *out = s->out[0] + (x.token * h.H + x.head) * h.e;
+    (void)dm;
+    scores(s, h, m, x, p);
+    s->out[1][x.token * h.H + x.head] = softmax(p, x.seen);
+    for (int64_t j = 0; j < x.seen; j++)
         for (int64_t i = 0; i < h.e; i++)
-            out[i] += p[j] * s->in[2][((first + j) * h.G + g) * h.e + i];
+            out[i] += p[j] * m->v[((x.first + j) * h.G + g) * h.e + i];
 }
 
-typedef void AttendFn(const Step *s, Heads h, int64_t token, int64_t head, int64_t first,
-                      int64_t seen, double *p);
+typedef void AttendFn(const Step *s, Heads h, const Memory *m, Memory *dm, Query x, double *p);
 
-static void each_query(const Step *s, AttendFn *fn) {
+static void each_query(const Step *s, AttendFn *fn, Memory *dm) {
     int64_t time = s->input->time;
-    double *p = malloc((size_t)(time ? time : 1) * sizeof *p);
-    if (!p) limit_hit("reference: expected memory for %lld scores, found none", (long long)time);
+    Memory m = memory_open(s);
+    double *p = numbers(m.count);
     for (int64_t token = 0; token < s->tokens; token++) {
-        int64_t t = token % time, first = token - t;
+        int64_t t = token % time;
         for (int64_t head = 0; head < heads_of(s->n).H; head++)
-            fn(s, heads_of(s->n), token, head, first, s->n->attr.causal ? t + 1 : time, p);
+            fn(s, heads_of(s->n), &m, dm, (Query){ token, head, token / time * m.count, seen_by(s, t) }, p);
     }
     free(p);
+    if (s->n->attr.count) memory_free(&m);
 }
 
 void eval_attention(const Step *s) {
-    each_query(s, attend);
+    each_query(s, attend, NULL);
 }
 
-/* }{== attention_grad: q k v o lse do ==================================== */
+/* }{== attention_grad: q k v delta lse do ================================ */
 
 const char *shape_attention_grad(Node *n) {
     const char *error = check_heads(n);
@@ -122,7 +209,7 @@ const char *shape_attention_grad(Node *n) {
     Heads h = heads_of(n);
     Shape o = { .lead = LEAD_TOKENS, .rank = 2, .dim = { h.H, h.e } };
     Shape lse = { .lead = LEAD_TOKENS, .rank = 1, .dim = { h.H } };
-    const Shape *want[] = { &o, &lse, &o };
+    const Shape *want[] = { &lse, &lse, &o };
     for (int i = 3; i < 6; i++)
         if (!shape_equal(want[i - 3], &n->in[i]->shape))
             return graph_format(n->g, "operand %d must be %s, not %s", i,
@@ -139,27 +226,31 @@ void vjp_attention_grad(Node *n, Node **dy, Node **dx) {
     bug(n, "there is no gradient of a gradient of attention");
 }
 
-static void attend_back(const Step *s, Heads h, int64_t token, int64_t head, int64_t first,
-                        int64_t seen, double *p) {
-    int64_t g = head / (h.H / h.G), at = token * h.H + head;
-    const double *q = s->in[0] + at * h.d, *o = s->in[3] + at * h.e, *d_o = s->in[5] + at * h.e;
-    double delta = score(d_o, o, h.e), scale = s->n->attr.value;
-    scores(s, h, token, head, first, seen, p);
-    for (int64_t j = 0; j < seen; j++) {
-        int64_t key = (first + j) * h.G + g;
+static void attend_back(const Step *s, Heads h, const Memory *m, Memory *dm, Query x, double *p) {
+    int64_t g = x.head / (h.H / h.G), at = x.token * h.H + x.head;
+    const double *q = s->in[0] + at * h.d, *d_o = s->in[5] + at * h.e;
+    double delta = s->in[3][at], scale = s->n->attr.value;
+    scores(s, h, m, x, p);
+    for (int64_t j = 0; j < x.seen; j++) {
+        int64_t key = (x.first + j) * h.G + g;
         double pj = exp(p[j] - s->in[4][at]);
-        double ds = scale * pj * (score(d_o, s->in[2] + key * h.e, h.e) - delta);
+        double ds = scale * pj * (score(d_o, m->v + key * h.e, h.e) - delta);
         for (int64_t i = 0; i < h.e; i++)
-            s->out[2][key * h.e + i] += pj * d_o[i];
+            dm->v[key * h.e + i] += pj * d_o[i];
         for (int64_t i = 0; i < h.d; i++) {
-            s->out[0][at * h.d + i] += ds * s->in[1][key * h.d + i];
-            s->out[1][key * h.d + i] += ds * q[i];
+            s->out[0][at * h.d + i] += ds * m->k[key * h.d + i];
+            dm->k[key * h.d + i] += ds * q[i];
         }
     }
 }
 
 void eval_attention_grad(const Step *s) {
-    each_query(s, attend_back);
+    Memory dm = { s->out[1], s->out[2], s->input->time };
+    if (s->n->attr.count) dm = memory_new(s);
+    each_query(s, attend_back, &dm);
+    if (!s->n->attr.count) return;
+    memory_pool(s, &dm, s->out[1], s->out[2], true);
+    memory_free(&dm);
 }
 
 /* }======================================================================= */

@@ -91,6 +91,7 @@ static void print_attr(FILE *f, const Node *n, const Param *p) {
     case ATTENTION:
         fputs(" scale=", f), print_double(f, a->value);
         if (a->causal) fputs(" causal", f);
+        if (a->count) fprintf(f, a->causal ? " chunk=%lld" : " pools=%lld", (long long)a->count);
         break;
     case WAVE_: print_wave(f, a); break;
     }

@@ -228,6 +228,7 @@ static Attr attribute(Reader *r, Op op) {
     case ATTENTION:
         scale(r, &a);
         a.causal = accept(r, "causal");
+        if (accept(r, a.causal ? "chunk=" : "pools=")) a.count = integer(r, "a size", (int64_t)1 << 48);
         break;
     case WAVE_:
         scale(r, &a);

@@ -54,6 +54,12 @@ static const char *has_gradient(Op op) {
     return none ? "none" : "yes";
 }
 
+/* What a function is that has no op of its own; NULL: the op's help says it. */
+static const char *derived(const char *name) {
+    if (!strcmp(name, "mean")) return "`sum` along the axis, divided by its length";
+    return strcmp(name, "attention_lse") ? NULL : "side 1 of `attention` of the same operands, [H]";
+}
+
 void spec_ops_markdown(FILE *f) {
     fputs("# Primitives\n\n"
           "Generated from the op table, `compiler/graph/ops.def`; do not edit.  A tensor has a shape\n"
@@ -71,10 +77,8 @@ void spec_ops_markdown(FILE *f) {
     fputs("\n## Others\n\n| function | class | shape and meaning | gradient |\n|---|---|---|---|\n", f);
     for (int i = 0; i < ops_count; i++) {
         Op op = ops_structural[i].op;
-        bool mean = !strcmp(ops_structural[i].name, "mean");
-        fprintf(f, "| `%s` | %s | %s%s | %s |\n", ops_structural[i].usage,
-                class_name[op_info[op].class],
-                mean ? "`sum`, divided by the length of the axis: " : "", op_info[op].help,
-                has_gradient(op));
+        const char *text = derived(ops_structural[i].name);
+        fprintf(f, "| `%s` | %s | %s | %s |\n", ops_structural[i].usage, class_name[op_info[op].class],
+                text ? text : op_info[op].help, has_gradient(op));
     }
 }

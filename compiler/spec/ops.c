@@ -59,14 +59,24 @@ static bool option(lua_State *L, int arg, const char *name) {
     return lua_rawget(L, arg) != LUA_TNIL;
 }
 
-static void check_options(lua_State *L, int arg, const char *what, const char *a, const char *b) {
+/* 'names': those there are, NULL at the end. */
+static void check_options(lua_State *L, int arg, const char *what, const char *const *names) {
     if (lua_isnoneornil(L, arg)) return;
     if (!lua_istable(L, arg))
         spec_fail(L, "%s: expected a table of options as argument %d, found a %s", what, arg,
                   luaL_typename(L, arg));
-    int known = option(L, arg, a) + option(L, arg, b), n = 0;
+    int known = 0, n = 0;
+    lua_pushstring(L, "");
+    for (int i = 0; names[i]; i++) {
+        known += option(L, arg, names[i]);
+        lua_pop(L, 1);
+        lua_pushfstring(L, "%s%s%s", lua_tostring(L, -1), !i ? "" : names[i + 1] ? ", " : " and ", names[i]);
+        lua_replace(L, -2);
+    }
     for (lua_pushnil(L); lua_next(L, arg); lua_pop(L, 1)) n++;
-    if (n > known) spec_fail(L, "%s: expected the options %s and %s only, found another", what, a, b);
+    if (n > known)
+        spec_fail(L, "%s: expected the options %s only, found another", what, lua_tostring(L, -1));
+    lua_pop(L, 1);
 }
 
 static double number_option(lua_State *L, int arg, const char *what, const char *name,
@@ -187,7 +197,7 @@ static int call_wave(lua_State *L) {
         frequency[i] = lua_tonumber(L, -1);
         lua_pop(L, 1);
     }
-    check_options(L, 2, "wave", "sine", "scale");
+    check_options(L, 2, "wave", (const char *const[]){ "sine", "scale", NULL });
     Attr attr = { .count = n, .frequency = frequency };
     attr.sine = boolean_option(L, 2, "wave", "sine", false);
     attr.value = number_option(L, 2, "wave", "scale", 1);
@@ -195,18 +205,42 @@ static int call_wave(lua_State *L) {
     return tensor_push(L, tensor_build(L, OP_wave, 1, &position, attr));
 }
 
-/* attention(q, k, v, { causal = true, scale = d^-0.5 }) */
-static int call_attention(lua_State *L) {
+/* Tokens of a chunk, or how many pools: which of the two depends on 'causal'. */
+static int64_t averages_option(lua_State *L, const char *what, bool causal) {
+    const char *name = causal ? "chunk" : "pools", *other = causal ? "pools" : "chunk";
+    if (option(L, 4, other))
+        spec_fail(L, "%s: expected %s with causal = %s only, found it with causal = %s", what, other,
+                  causal ? "false" : "true", causal ? "true" : "false");
+    if (!option(L, 4, name)) return 0;
+    int64_t n = to_integer(L, lua_gettop(L), what, name);
+    if (n < 1 || n > INT32_MAX)
+        spec_fail(L, "%s: expected %s from 1 to %d, found %I", what, name, INT32_MAX, (LUAI_UACINT)n);
+    return n;
+}
+
+/* f(q, k, v, { causal = true, scale = d^-0.5, chunk =, pools = }) */
+static Node *build_attention(lua_State *L, const char *what) {
     Node *in[3];
     lua_settop(L, 4);
-    for (int i = 0; i < 3; i++) in[i] = tensor_get(L, i + 1, "attention");
-    check_options(L, 4, "attention", "causal", "scale");
+    for (int i = 0; i < 3; i++) in[i] = tensor_get(L, i + 1, what);
+    check_options(L, 4, what, (const char *const[]){ "causal", "scale", "chunk", "pools", NULL });
     int64_t d = in[0]->shape.rank ? in[0]->shape.dim[in[0]->shape.rank - 1] : 1;
-    Attr attr = { .causal = boolean_option(L, 4, "attention", "causal", true) };
-    attr.value = number_option(L, 4, "attention", "scale", 1 / sqrt((double)d));
+    Attr attr = { .causal = boolean_option(L, 4, what, "causal", true) };
+    attr.value = number_option(L, 4, what, "scale", 1 / sqrt((double)d));
+    attr.count = averages_option(L, what, attr.causal);
     Node *n = tensor_build(L, OP_attention, 3, in, attr);
     if (!attr.causal && !front(L)->m->acausal) front(L)->m->acausal = n->site ? n->site : "";
-    return tensor_push(L, n);
+    return n;
+}
+
+static int call_attention(lua_State *L) {
+    return tensor_push(L, build_attention(L, "attention"));
+}
+
+/* Nodes are interned: beside the attention of the same operands this costs nothing. */
+static int call_attention_lse(lua_State *L) {
+    Node *n = build_attention(L, "attention_lse");
+    return tensor_push(L, tensor_build(L, OP_side, 1, &n, (Attr){ .first = 1 }));
 }
 
 /* Lua's select(n, ...) too: that one's first argument is never a tensor. */
@@ -244,7 +278,8 @@ const Structural ops_structural[] = {
     { OP_wave, "wave", call_wave, "wave({frequency, ...}, {sine =, scale =})", 0 },
     { OP_linear, "linear", call_plain, "linear(x, w)", 2 },
     { OP_embed, "embed", call_plain, "embed(w, ids)", 2 },
-    { OP_attention, "attention", call_attention, "attention(q, k, v, {causal =, scale =})", 0 },
+    { OP_attention, "attention", call_attention, "attention(q, k, v, {causal =, scale =, chunk =, pools =})", 0 },
+    { OP_attention, "attention_lse", call_attention_lse, "attention_lse(q, k, v, {...})", 0 },
     { OP_cross_entropy, "cross_entropy", call_plain, "cross_entropy(logits, ids)", 2 },
     { OP_token_sum, "token_sum", call_plain, "token_sum(x)", 1 },
     { OP_tokens, "tokens", call_source, "tokens()", 0 },

@@ -5,24 +5,31 @@
 #include "kernel_test.h"
 #include "attention_case.h"
 
-/* Caches of 'context' positions for every sequence; 'past' of them random. */
+/* Caches of 'context' positions for every sequence; 'past' of them random.  With
+** averages a row is a chunk of positions. */
 typedef struct Cache {
     Guarded keys[4], values[4];
     float *key[4], *value[4];
     int64_t past[4];
 } Cache;
 
-static void cache_open(Cache *c, Attention *a, int64_t context, const int64_t *past, Draw *d)
+static int64_t rows_of(const Attention *a, int64_t positions)
 {
+    return a->pool ? (positions + a->pool - 1) / a->pool : positions;
+}
+
+static void cache_open(Cache *c, Attention *a, int64_t positions, const int64_t *past, Draw *d)
+{
+    int64_t context = rows_of(a, positions);
     for (int64_t b = 0; b < a->sequences; b++) {
         c->keys[b] = guard_bytes(a->groups * context * a->dk * 4, AFTER);
         c->values[b] = guard_bytes(a->groups * context * a->dv * 4, AFTER);
         memset(c->keys[b].at, 0xff, (size_t)(a->groups * context * a->dk * 4));
         memset(c->values[b].at, 0xff, (size_t)(a->groups * context * a->dv * 4));
         for (int64_t g = 0; g < a->groups; g++) {
-            for (int64_t i = 0; i < past[b] * a->dk; i++)
+            for (int64_t i = 0; i < rows_of(a, past[b]) * a->dk; i++)
                 c->keys[b].at[g * context * a->dk + i] = draw_real(d);
-            for (int64_t i = 0; i < past[b] * a->dv; i++)
+            for (int64_t i = 0; i < rows_of(a, past[b]) * a->dv; i++)
                 c->values[b].at[g * context * a->dv + i] = draw_real(d);
         }
         c->key[b] = c->keys[b].at;
@@ -55,9 +62,9 @@ static void cached_form_is_right(void **state)
     (void)state;
     static const int64_t times[] = {1, 2, 4, 5, 33};
     static const int64_t past[] = {0, 1, 95, 200};
-    for (int i = 0; i < 20; i++) {
-        Size s = {4, times[i / 4], 6, i % 4 == 1 ? 6 : i % 4 == 2 ? 1 : 2, i % 4 == 3 ? 21 : 32, i % 4 == 1 ? 20 : 64,
-                  i % 4 != 2};
+    for (int i = 0; i < 40; i++) {
+        Size s = {4, times[i / 4 % 5], 6, i % 4 == 1 ? 6 : i % 4 == 2 ? 1 : 2, i % 4 == 3 ? 21 : 32, i % 4 == 1 ? 20 : 64,
+                  i >= 20 || i % 4 != 2, i < 20 ? 0 : 1 + i % 7};
         Problem p = problem_new(s, 300 + (uint64_t)i, AFTER);
         Draw d = {400 + (uint64_t)i};
         Cache c;
@@ -74,9 +81,8 @@ static void cached_form_is_right(void **state)
 /* Token by token, or in chunks, through a cache: the full pass to rounding. */
 static void cache_agrees_with_full_pass(void **state)
 {
-    (void)state;
-    static const int64_t chunk[] = {40, 1, 1, 3, 1, 54, 1};
-    Size s = {1, 101, 4, 2, 24, 40, 1};
+    static const int64_t chunk[] = {40, 1, 1, 3, 1, 54, 1, 0};
+    Size s = {1, 101, 4, 2, 24, 40, 1, *(const int *)*state};
     Problem p = problem_new(s, 17, AFTER);
     run_forward(&p.a, p.scratch);
     Attention a = p.a;
@@ -105,10 +111,9 @@ static void cache_agrees_with_full_pass(void **state)
 
 static void batch_does_not_change_cached_bits(void **state)
 {
-    (void)state;
     static const int64_t past[] = {130, 0, 77};
     for (int64_t time = 1; time < 40; time += 19) {
-        Size s = {3, time, 4, 2, 32, 24, 1}, single = s;
+        Size s = {3, time, 4, 2, 32, 24, 1, *(const int *)*state}, single = s;
         single.sequences = 1;
         Problem all = problem_new(s, 600, AFTER);
         Cache c, d;
@@ -116,10 +121,10 @@ static void batch_does_not_change_cached_bits(void **state)
         append_and_run(&all.a, all.scratch);
         for (int64_t b = 0; b < 3; b++) {
             Problem one = problem_new(single, 1, AFTER);
-            alone(&one.a, &all.a, b);
+            alone(&one, &all, b);
             cache_open(&d, &one.a, 130 + time, past + b, &(Draw){3});
-            memcpy(d.key[0], c.key[b], (size_t)(2 * (130 + time) * 32 * 4));
-            memcpy(d.value[0], c.value[b], (size_t)(2 * (130 + time) * 24 * 4));
+            memcpy(d.key[0], c.key[b], (size_t)(2 * all.a.context * 32 * 4));
+            memcpy(d.value[0], c.value[b], (size_t)(2 * all.a.context * 24 * 4));
             run_forward(&one.a, one.scratch);
             same_sequence(&all.a, b, &one.a);
             cache_close(&d, 1);
@@ -134,10 +139,13 @@ int main(void)
 {
     if (!host_runs_kernels())
         return SKIPPED;
+    static int positions = 0, chunks = 6;       /* keys are positions, or averages of chunks */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cached_form_is_right),
-        cmocka_unit_test(cache_agrees_with_full_pass),
-        cmocka_unit_test(batch_does_not_change_cached_bits),
+        cmocka_unit_test_prestate(cache_agrees_with_full_pass, &positions),
+        cmocka_unit_test_prestate(cache_agrees_with_full_pass, &chunks),
+        cmocka_unit_test_prestate(batch_does_not_change_cached_bits, &positions),
+        cmocka_unit_test_prestate(batch_does_not_change_cached_bits, &chunks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,14 +12,14 @@
 
 typedef struct Size {
     int64_t sequences, time;
-    int heads, groups, dk, dv, causal;
+    int heads, groups, dk, dv, causal, pool;
 } Size;
 
 /* Everything one call needs; rows of every matrix lie a few floats further
 ** apart than they are long. */
 typedef struct Problem {
     Attention a;
-    Guarded q, k, v, o, lse, dout, dq, dk, dv, scratch;
+    Guarded q, k, v, o, lse, dout, dlse, delta, dq, dk, dv, scratch;
 } Problem;
 
 enum { GAP = 3 };
@@ -49,15 +49,17 @@ static inline Problem problem_new(Size s, uint64_t seed, Side side)
     int64_t gk = (int64_t)s.groups * s.dk, gv = (int64_t)s.groups * s.dv;
     Problem p = {.q = random_matrix(&d, rows, hk, side), .k = random_matrix(&d, rows, gk, side),
                  .v = random_matrix(&d, rows, gv, side), .dout = random_matrix(&d, rows, hv, side),
+                 .dlse = random_matrix(&d, rows, s.heads, side), .delta = nan_matrix(rows, s.heads, side),
                  .o = nan_matrix(rows, hv, side), .lse = nan_matrix(rows, s.heads, side),
                  .dq = nan_matrix(rows, hk, side), .dk = nan_matrix(rows, gk, side),
                  .dv = nan_matrix(rows, gv, side),
                  .scratch = guard_bytes(k_attention_scratch(s.dk > s.dv ? s.dk : s.dv), AFTER)};
     guard_readonly(p.q), guard_readonly(p.k), guard_readonly(p.v), guard_readonly(p.dout);
+    guard_readonly(p.dlse);
     p.a = (Attention){.sequences = s.sequences, .time = s.time, .heads = s.heads, .groups = s.groups, .dk = s.dk,
-                      .dv = s.dv, .causal = s.causal, .scale = 1.7f / sqrtf((float)s.dk), .q = p.q.at, .k = p.k.at,
+                      .dv = s.dv, .causal = s.causal, .pool = s.pool, .scale = 1.7f / sqrtf((float)s.dk), .q = p.q.at, .k = p.k.at,
                       .v = p.v.at, .ldq = hk + GAP, .ldk = gk + GAP, .ldv = gv + GAP, .o = p.o.at, .lse = p.lse.at,
-                      .ldo = hv + GAP, .ldlse = s.heads + GAP, .dout = p.dout.at, .lddout = hv + GAP,
+                      .ldo = hv + GAP, .ldlse = s.heads + GAP, .dout = p.dout.at, .lddout = hv + GAP, .delta = p.delta.at, .lddelta = s.heads + GAP,
                       .dq = p.dq.at, .dk_ = p.dk.at, .dvalue = p.dv.at, .lddq = hk + GAP, .lddk = gk + GAP,
                       .lddv = gv + GAP};
     return p;
@@ -66,7 +68,7 @@ static inline Problem problem_new(Size s, uint64_t seed, Side side)
 static inline void problem_free(Problem *p)
 {
     guard_free(p->q), guard_free(p->k), guard_free(p->v), guard_free(p->o), guard_free(p->lse);
-    guard_free(p->dout), guard_free(p->dq), guard_free(p->dk), guard_free(p->dv), guard_free(p->scratch);
+    guard_free(p->dout), guard_free(p->dlse), guard_free(p->delta), guard_free(p->dq), guard_free(p->dk), guard_free(p->dv), guard_free(p->scratch);
 }
 
 /* The last task first, and nothing usable left in scratch. */
@@ -79,8 +81,24 @@ static inline void run_forward(const Attention *a, Guarded scratch)
     }
 }
 
-static inline void run_backward(const Attention *a, Guarded scratch)
+/* What row kernels compute for the backward pass: sum of dout * o, less dlse. */
+static inline void find_delta(const Problem *p)
 {
+    const Attention *a = &p->a;
+    for (int64_t row = 0; row < a->sequences * a->time; row++)
+        for (int head = 0; head < a->heads; head++) {
+            double delta = -(double)p->dlse.at[row * (a->heads + GAP) + head];
+            for (int e = 0; e < a->dv; e++)
+                delta += (double)a->dout[row * a->lddout + head * a->dv + e] * a->o[row * a->ldo + head * a->dv + e];
+            p->delta.at[row * a->lddelta + head] = (float)delta;
+        }
+}
+
+static inline void run_backward(const Problem *p)
+{
+    const Attention *a = &p->a;
+    Guarded scratch = p->scratch;
+    find_delta(p);
     int64_t bytes = k_attention_scratch(a->dk > a->dv ? a->dk : a->dv);
     for (int64_t i = k_attention_grad_tasks(a) - 1; i >= 0; i--) {
         memset(scratch.at, 0xff, (size_t)bytes);
@@ -88,30 +106,58 @@ static inline void run_backward(const Attention *a, Guarded scratch)
     }
 }
 
-/* Position j's key and value of the query head, cached or not. */
-static const float *key_of(const Attention *a, int64_t b, int64_t j, int head)
+/* Positions *first..*end-1 of a sequence are averaged to its j-th key. */
+static inline void averaged(const Attention *a, int64_t j, int64_t *first, int64_t *end)
 {
-    int64_t g = head / (a->heads / a->groups);
-    return a->keys ? a->keys[b] + (g * a->context + j) * a->dk : a->k + (b * a->time + j) * a->ldk + g * a->dk;
+    if (!a->pool)
+        *first = j, *end = j + 1;
+    else if (a->causal)
+        *first = j * a->pool, *end = (j + 1) * a->pool;
+    else
+        *first = j * a->time / a->pool, *end = ((j + 1) * a->time + a->pool - 1) / a->pool;
 }
 
-static const float *value_of(const Attention *a, int64_t b, int64_t j, int head)
+/* Element e of the query head's j-th key or value: from a cache, which has averages,
+** or from rows. */
+static inline double element(const Attention *a, int64_t b, int64_t j, int head, int e, int value)
 {
-    int64_t g = head / (a->heads / a->groups);
-    return a->keys ? a->values[b] + (g * a->context + j) * a->dv : a->v + (b * a->time + j) * a->ldv + g * a->dv;
+    int64_t g = head / (a->heads / a->groups), d = value ? a->dv : a->dk, ld = value ? a->ldv : a->ldk, first, end;
+    const float *rows = value ? a->v : a->k;
+    double sum = 0;
+    if (a->keys)
+        return (value ? a->values : a->keys)[b][(g * a->context + j) * d + e];
+    averaged(a, j, &first, &end);
+    for (int64_t t = first; t < end; t++)
+        sum += rows[(b * a->time + t) * ld + g * d + e];
+    return sum / (double)(end - first);
+}
+
+static inline int64_t keys_seen(const Attention *a, int64_t b, int64_t t)
+{
+    int64_t past = a->keys ? a->past[b] : 0;
+    if (a->causal)
+        return a->pool ? (past + t) / a->pool : past + t + 1;
+    return a->pool ? a->pool : past + a->time;
+}
+
+static inline int64_t most_keys(const Attention *a)
+{
+    int64_t most = a->time;
+    for (int64_t b = 0; a->keys && b < a->sequences; b++)
+        most = a->past[b] + a->time > most ? a->past[b] + a->time : most;
+    return most > a->pool ? most : a->pool;
 }
 
 /* p[j] of one query over the keys it sees; returns how many, *lse follows. */
 static inline int64_t probabilities(const Attention *a, int64_t b, int64_t t, int head, double *p, double *lse)
 {
-    int64_t past = a->keys ? a->past[b] : 0, n = a->causal ? past + t + 1 : past + a->time;
+    int64_t n = keys_seen(a, b, t);
     const float *q = a->q + (b * a->time + t) * a->ldq + head * a->dk;
     double largest = -INFINITY, sum = 0;
     for (int64_t j = 0; j < n; j++) {
-        const float *k = key_of(a, b, j, head);
         p[j] = 0;
         for (int e = 0; e < a->dk; e++)
-            p[j] += (double)q[e] * k[e];
+            p[j] += (double)q[e] * element(a, b, j, head, e, 0);
         p[j] *= a->scale;
         largest = fmax(largest, p[j]);
     }
@@ -119,26 +165,24 @@ static inline int64_t probabilities(const Attention *a, int64_t b, int64_t t, in
         sum += p[j] = exp(p[j] - largest);
     for (int64_t j = 0; j < n; j++)
         p[j] /= sum;
-    *lse = largest + log(sum);
+    *lse = n ? largest + log(sum) : -1e30f;
     return n;
 }
 
 /* The worst distance of o and lse from the truth. */
 static inline double forward_error(const Attention *a)
 {
-    int64_t most = a->time;
-    for (int64_t b = 0; a->keys && b < a->sequences; b++)
-        most = a->past[b] + a->time > most ? a->past[b] + a->time : most;
-    double *p = malloc((size_t)most * sizeof *p), worst = 0, lse;
+    double *p = malloc((size_t)most_keys(a) * sizeof *p), worst = 0, lse;
     for (int64_t row = 0; row < a->sequences * a->time; row++)
         for (int head = 0; head < a->heads; head++) {
             int64_t b = row / a->time, n = probabilities(a, b, row % a->time, head, p, &lse);
             for (int e = 0; e < a->dv; e++) {
                 double o = 0;
                 for (int64_t j = 0; j < n; j++)
-                    o += p[j] * value_of(a, b, j, head)[e];
+                    o += p[j] * element(a, b, j, head, e, 1);
                 worst = fmax(worst, fabs(o - a->o[row * a->ldo + head * a->dv + e]));
                 assert_false(isnan(a->o[row * a->ldo + head * a->dv + e]));
+                assert_true(n || a->o[row * a->ldo + head * a->dv + e] == 0);
             }
             if (a->lse) {
                 worst = fmax(worst, fabs(lse - a->lse[row * a->ldlse + head]) / (1 + fabs(lse)));
@@ -151,27 +195,36 @@ static inline double forward_error(const Attention *a)
 
 typedef struct Gradients { double *q, *k, *v; } Gradients; /* [rows][heads or groups * size] */
 
-/* Adds what query (b, t, head) contributes. */
-static inline void add_gradients(const Attention *a, int64_t b, int64_t t, int head, double *p, Gradients *d)
+/* A key's cotangent goes to all positions that it is the average of. */
+static inline void add_to_rows(const Attention *a, int64_t b, int64_t j, int64_t at, int64_t width, double x, double *rows)
 {
-    double lse, delta = 0;
+    int64_t first, end;
+    averaged(a, j, &first, &end);
+    for (int64_t t = first; t < end; t++)
+        rows[(b * a->time + t) * width + at] += x / (double)(end - first);
+}
+
+/* Adds what query (b, t, head) contributes. */
+static inline void add_gradients(const Problem *problem, int64_t b, int64_t t, int head, double *p, Gradients *d)
+{
+    const Attention *a = &problem->a;
+    double lse, delta = -(double)problem->dlse.at[(b * a->time + t) * (a->heads + GAP) + head];
     int64_t n = probabilities(a, b, t, head, p, &lse), row = b * a->time + t, g = head / (a->heads / a->groups);
     const float *dout = a->dout + row * a->lddout + head * a->dv, *q = a->q + row * a->ldq + head * a->dk;
-    double *dp = malloc((size_t)n * sizeof *dp);
+    double *dp = malloc((size_t)(n + 1) * sizeof *dp);
     for (int64_t j = 0; j < n; j++) {
         dp[j] = 0;
         for (int e = 0; e < a->dv; e++)
-            dp[j] += dout[e] * (double)value_of(a, b, j, head)[e];
+            dp[j] += dout[e] * element(a, b, j, head, e, 1);
         delta += p[j] * dp[j];
     }
     for (int64_t j = 0; j < n; j++) {
         double ds = a->scale * p[j] * (dp[j] - delta);
-        const float *k = key_of(a, b, j, head);
         for (int e = 0; e < a->dv; e++)
-            d->v[((b * a->time + j) * a->groups + g) * a->dv + e] += p[j] * dout[e];
+            add_to_rows(a, b, j, g * a->dv + e, a->groups * a->dv, p[j] * dout[e], d->v);
         for (int e = 0; e < a->dk; e++) {
-            d->k[((b * a->time + j) * a->groups + g) * a->dk + e] += ds * q[e];
-            d->q[(row * a->heads + head) * a->dk + e] += ds * k[e];
+            add_to_rows(a, b, j, g * a->dk + e, a->groups * a->dk, ds * q[e], d->k);
+            d->q[(row * a->heads + head) * a->dk + e] += ds * element(a, b, j, head, e, 0);
         }
     }
     free(dp);
@@ -192,15 +245,16 @@ static inline double relative(const char *name, int64_t rows, int64_t columns, c
     return worst / fmax(largest, 0.1);
 }
 
-static inline double backward_error(const Attention *a)
+static inline double backward_error(const Problem *problem)
 {
+    const Attention *a = &problem->a;
     int64_t rows = a->sequences * a->time;
     Gradients d = {calloc((size_t)(rows * a->heads * a->dk), 8), calloc((size_t)(rows * a->groups * a->dk), 8),
                    calloc((size_t)(rows * a->groups * a->dv), 8)};
-    double *p = malloc((size_t)a->time * sizeof *p);
+    double *p = malloc((size_t)most_keys(a) * sizeof *p);
     for (int64_t row = 0; row < rows; row++)
         for (int head = 0; head < a->heads; head++)
-            add_gradients(a, row / a->time, row % a->time, head, p, &d);
+            add_gradients(problem, row / a->time, row % a->time, head, p, &d);
     double worst = relative("dq", rows, a->heads * a->dk, d.q, a->dq, a->lddq);
     worst = fmax(worst, relative("dk", rows, a->groups * a->dk, d.k, a->dk_, a->lddk));
     worst = fmax(worst, relative("dv", rows, a->groups * a->dv, d.v, a->dvalue, a->lddv));
@@ -227,9 +281,13 @@ static inline void same_sequence(const Attention *all, int64_t b, const Attentio
     same_rows(n, all->groups * all->dv, all->dvalue + at * all->lddv, all->lddv, one->dvalue, one->lddv);
 }
 
-static inline void alone(Attention *a, const Attention *all, int64_t b)
+/* Makes p's operands those of one sequence of 'batch'. */
+static inline void alone(Problem *p, const Problem *batch, int64_t b)
 {
+    Attention *a = &p->a;
+    const Attention *all = &batch->a;
     int64_t at = b * all->time;
+    p->dlse.at = batch->dlse.at + at * (all->heads + GAP);
     a->sequences = 1;
     a->q = all->q + at * all->ldq;
     a->k = all->k + at * all->ldk;

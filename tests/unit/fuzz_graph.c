@@ -202,16 +202,19 @@ static Node *draw_attention(Fuzz *f) {
     in[0] = heads(f, H, d);
     in[1] = heads(f, G, d);
     in[2] = heads(f, G, 1 + below(f, 4));
-    Attr attr = { .causal = below(f, 2) };
+    Attr attr = { .causal = below(f, 2), .count = below(f, 3) ? 0 : 1 + below(f, 5) };
     attr.value = draw_uniform(&f->random, 0.3, 1);
-    return node_new(f->g, OP_attention, 3, in, attr, &error);
+    Node *o = node_new(f->g, OP_attention, 3, in, attr, &error);
+    return below(f, 3) ? o : op_sigmoid(op_side(o, 1));
 }
 
 /* Gradients have no gradient of their own here. */
 static Node *draw_attention_grad(Fuzz *f) {
     Node *o = draw_attention(f);
+    while (o->op != OP_attention) o = o->in[0];
     const char *error;
-    Node *in[] = { o->in[0], o->in[1], o->in[2], o, op_side(o, 1), op_tanh(o) };
+    Node *delta = op_sum(op_mul(o, op_tanh(o)), 1);
+    Node *in[] = { o->in[0], o->in[1], o->in[2], delta, op_side(o, 1), op_tanh(o) };
     Node *dq = node_new(f->g, OP_attention_grad, 6, in, o->attr, &error);
     return op_stop_gradient(op_side(dq, below(f, 3)));
 }

@@ -186,8 +186,9 @@ static Node *draw_attention(Rows *r) {
     int64_t G = 1 + below(r, 2), H = G * (1 + below(r, 2)), d = sizes[below(r, 5)];
     const char *error;
     Node *in[] = { heads(r, H, d), heads(r, G, d), heads(r, G, sizes[below(r, 5)]) };
-    Attr attr = { .causal = below(r, 2), .value = draw_uniform(&r->p.random, 0.3, 1) };
-    return node_new(r->p.g, OP_attention, 3, in, attr, &error);
+    Attr attr = { .causal = below(r, 2), .value = draw_uniform(&r->p.random, 0.3, 1), .count = below(r, 3) ? 0 : 1 + below(r, 20) };
+    Node *o = node_new(r->p.g, OP_attention, 3, in, attr, &error);
+    return below(r, 3) ? o : op_sigmoid(op_side(o, 1));
 }
 
 static Node *draw_wave(Rows *r) {

@@ -166,12 +166,21 @@ static const struct { int64_t H, G, d, e; } heads[] = {
     { 1, 1, 1, 1 }, { 2, 2, 3, 3 }, { 4, 2, 2, 3 }, { 3, 1, 4, 1 },
 };
 
+/* Attention and its log-sum-exp, as merging several by theirs uses them. */
+static Node *merged(Node *o) {
+    Shape s = o->shape;
+    s.dim[1] = 1;
+    return op_mul(o, op_reshape(op_sigmoid(op_side(o, 1)), &s));
+}
+
 static Node *attention(Graph *g, int variant) {
-    if (variant >= 2 * COUNT(heads)) return NULL;
-    int64_t H = heads[variant / 2].H, G = heads[variant / 2].G;
-    int64_t d = heads[variant / 2].d, e = heads[variant / 2].e;
+    static const int64_t averages[] = { 0, 0, 2, 1, 9 };    /* of keys: pools, or tokens of a chunk */
+    int which = variant / 2 % COUNT(heads), round = variant / 2 / COUNT(heads);
+    if (round >= COUNT(averages)) return NULL;
+    int64_t H = heads[which].H, G = heads[which].G, d = heads[which].d, e = heads[which].e;
     Shape s[] = { T(2, H, d), T(2, G, d), T(2, G, e) };
-    return build_of(g, OP_attention, 3, s, (Attr){ .value = 0.6, .causal = variant % 2 });
+    Node *o = build_of(g, OP_attention, 3, s, (Attr){ .value = 0.6, .causal = variant % 2, .count = averages[round] });
+    return round ? merged(o) : o;
 }
 
 static Node *cross_entropy(Graph *g, int result, int variant) {
@@ -184,7 +193,9 @@ static Node *cross_entropy(Graph *g, int result, int variant) {
 static Node *attention_grad(Graph *g, int variant) {
     Node *o = attention(g, variant);
     if (!o) return NULL;
-    Node *in[] = { o->in[0], o->in[1], o->in[2], o, op_side(o, 1), op_tanh(o) };
+    while (o->op != OP_attention) o = o->in[0];
+    Node *delta = op_sum(op_mul(o, op_tanh(o)), 1);
+    Node *in[] = { o->in[0], o->in[1], o->in[2], delta, op_side(o, 1), op_tanh(o) };
     return op_stop_gradient(op_side(build(g, OP_attention_grad, 6, in, o->attr), variant % 3));
 }
 

@@ -29,10 +29,11 @@ static int64_t forward_floats(int64_t d)
     return 2 * KEYS * padded(d) + KEYS * PANEL + PANEL + QUERIES * (2 * d + 2) + 64 + 64 * (QUERIES / PANEL);
 }
 
-/* Backward: two tiles, three panels and two sets of rows of a block, its scores. */
+/* Backward: two tiles and their gradients, three panels and two sets of rows of a
+** block, its scores. */
 static int64_t backward_floats(int64_t d)
 {
-    return 2 * KEYS * padded(d) + 2 * KEYS * BLOCK + 3 * BLOCK * d + 2 * BLOCK * padded(d) + 3 * BLOCK + 256;
+    return 4 * KEYS * padded(d) + 2 * KEYS * BLOCK + 3 * BLOCK * d + 2 * BLOCK * padded(d) + 3 * BLOCK + 256;
 }
 
 int64_t k_attention_scratch(int64_t d)
@@ -103,8 +104,9 @@ static void attend(const Forward *f, const Panel *panel, int64_t first, int64_t 
     v_store(before, v_load(panel->largest));
     v_store(before + LANES, v_load(panel->largest + LANES));
     k_tile_score(all, a->dk, k, ldk, panel->q, f->score, panel->largest);
-    if (some > all) { /* on the diagonal: query t + i sees i keys more than t */
-        int64_t seen = f->source.past + panel->t + 1 - first;
+    if (some > all) { /* on the diagonal */
+        int32_t seen[PANEL];
+        visible_to(a, &f->source, panel->t, first, seen);
         k_tile_score(some - all, a->dk, k + all * ldk, ldk, panel->q, f->score + all * PANEL, NULL);
         k_tile_mask(all, some, seen, f->score);
         raise(all, some, f->score, panel->largest);
@@ -128,13 +130,13 @@ static void open_panels(Forward *f, int64_t row, int64_t head, int64_t t, int64_
         for (int64_t i = 0; i < a->dv * PANEL; i += LANES)
             v_store(p->o + i, v_zero());
         for (int64_t i = 0; i < PANEL; i += LANES) {
-            v_store(p->largest + i, v_splat(-__builtin_inff()));
+            v_store(p->largest + i, v_splat(a->pool ? NOTHING : -__builtin_inff()));
             v_store(p->sum + i, v_zero());
         }
     }
 }
 
-static void close_panel(const Attention *a, const Panel *p, int64_t row, int64_t head)
+static void close_panel(const Attention *a, const Source *s, const Panel *p, int64_t row, int64_t head)
 {
     float lse[PANEL], factor[PANEL];
     for (int64_t i = 0; i < PANEL; i += LANES) {
@@ -142,6 +144,9 @@ static void close_panel(const Attention *a, const Panel *p, int64_t row, int64_t
         v_store(factor + i, 1.0f / sum);
         v_store(lse + i, v_fma(v_load(p->largest + i), v_splat(LN_2), v_log(sum)));
     }
+    for (int64_t i = 0; a->pool && i < p->queries; i++)
+        if (seen_by(a, s, p->t + i) == 0)
+            factor[i] = 0, lse[i] = NOTHING;
     row += p->t;
     k_panel_store(p->queries, a->dv, p->o, factor, a->o + row * a->ldo + head * a->dv, a->ldo);
     for (int64_t i = 0; a->lse && i < p->queries; i++)
@@ -156,8 +161,8 @@ static void forward(Forward *f)
     int64_t end = visible(a, s, last->t + last->queries - 1, 0, s->count);
     for (int64_t first = 0; first < end; first += KEYS) {
         int64_t n = min64(KEYS, end - first), ldk = s->ldk, ldv = s->ldv;
-        const float *k = k_rows_near(n, a->dk, s->k + first * ldk, &ldk, f->k);
-        const float *v = k_rows_near(n, a->dv, s->v + first * ldv, &ldv, f->v);
+        const float *k = k_source_near(a, s, first, n, a->dk, s->k, &ldk, f->k);
+        const float *v = k_source_near(a, s, first, n, a->dv, s->v, &ldv, f->v);
         for (int64_t i = 0; i < f->panels; i++)
             attend(f, &f->panel[i], first, n, k, ldk, v, ldv);
     }
@@ -180,7 +185,7 @@ void k_attention(const Attention *a, int64_t task, float *scratch)
     open_panels(&f, b * a->time, head, t, min64(t + size, a->time), scratch);
     forward(&f);
     for (int64_t i = 0; i < f.panels; i++)
-        close_panel(a, &f.panel[i], b * a->time, head);
+        close_panel(a, &f.source, &f.panel[i], b * a->time, head);
 }
 
 static void copy_rows(int64_t n, int64_t d, const float *from, int64_t ld, float *to)
@@ -190,11 +195,31 @@ static void copy_rows(int64_t n, int64_t d, const float *from, int64_t ld, float
             to[t * d + e] = from[t * ld + e];
 }
 
+/* Rows of positions from 'past' on become part of their chunks' sums, and a sum an
+** average with its last: in the order in which whole sequences are averaged. */
+static void pool_rows(int64_t n, int64_t d, const float *from, int64_t ld, int64_t past, int64_t pool, float *to)
+{
+    for (int64_t t = 0; t < n; t++) {
+        int64_t place = (past + t) % pool;
+        float *sum = to + (past + t) / pool * d, share = place == pool - 1 ? 1.0f / (float)pool : 1.0f;
+        for (int64_t e = 0; e < d; e++)
+            sum[e] = (place ? sum[e] + from[t * ld + e] : from[t * ld + e]) * share;
+    }
+}
+
+static void append_rows(const Attention *a, int64_t b, int64_t d, const float *from, int64_t ld, float *cache)
+{
+    if (a->pool)
+        pool_rows(a->time, d, from, ld, a->past[b], a->pool, cache);
+    else
+        copy_rows(a->time, d, from, ld, cache + a->past[b] * d);
+}
+
 void k_attention_append(const Attention *a, int64_t b)
 {
     for (int64_t g = 0; g < a->groups; g++) {
-        int64_t row = b * a->time, at = g * a->context + a->past[b];
-        copy_rows(a->time, a->dk, a->k + row * a->ldk + g * a->dk, a->ldk, a->keys[b] + at * a->dk);
-        copy_rows(a->time, a->dv, a->v + row * a->ldv + g * a->dv, a->ldv, a->values[b] + at * a->dv);
+        int64_t row = b * a->time, at = g * a->context;
+        append_rows(a, b, a->dk, a->k + row * a->ldk + g * a->dk, a->ldk, a->keys[b] + at * a->dk);
+        append_rows(a, b, a->dv, a->v + row * a->ldv + g * a->dv, a->ldv, a->values[b] + at * a->dv);
     }
 }

@@ -13,7 +13,7 @@ enum { ROWS_ONCE = 16, TILE = 64 };
 typedef struct Row {
     float *q, *o;           /* padded(dk), scaled; padded(dv) */
     float largest, sum;
-    int64_t head, t;
+    int64_t head, t, keys;  /* keys: how many it has seen */
 } Row;
 
 int64_t k_attention_few_floats(int64_t d) { return ROWS_ONCE * (2 * padded(d) + 32) + TILE + 16; }
@@ -103,6 +103,7 @@ static void open_row(const Attention *a, Row *row, int64_t b, float **scratch)
     row->o = take(scratch, padded(a->dv));
     row->largest = -__builtin_inff();
     row->sum = 0;
+    row->keys = 0;
     k_rows_load(1, a->dk, a->q + (b * a->time + row->t) * a->ldq + row->head * a->dk, a->ldq, a->scale * LOG2_E,
                 row->q);
     for (int64_t e = 0; e < padded(a->dv); e += LANES)
@@ -114,9 +115,10 @@ static void close_row(const Attention *a, const Row *row, int64_t b)
     int64_t at = b * a->time + row->t;
     float *o = a->o + at * a->ldo + row->head * a->dv;
     for (int64_t e = 0; e < a->dv; e++)
-        o[e] = row->o[e] * (1.0f / row->sum);
+        o[e] = row->keys ? row->o[e] * (1.0f / row->sum) : 0;
     if (a->lse)
-        a->lse[at * a->ldlse + row->head] = s_fma(row->largest, LN_2, v_log(v_splat(row->sum))[0]);
+        a->lse[at * a->ldlse + row->head] =
+            row->keys ? s_fma(row->largest, LN_2, v_log(v_splat(row->sum))[0]) : NOTHING;
 }
 
 static void few_rows(const Attention *a, const Source *source, Row *row, int64_t rows, float *s)
@@ -128,6 +130,7 @@ static void few_rows(const Attention *a, const Source *source, Row *row, int64_t
                 continue;
             few_scores(n, a->dk, row[i].q, source->k + first * a->dk, s);
             float alpha = few_softmax(n, &row[i], s);
+            row[i].keys += n;
             few_mix(n, a->dv, s, source->v + first * a->dv, alpha, row[i].o);
         }
 }

@@ -2,7 +2,8 @@
 ** Attention, backward: probabilities are recomputed tile by tile from the
 ** log-sum-exp that the forward pass kept; no buffer grows with time squared.
 **
-** With s = scale q k^T, p = exp(s - lse), delta = sum of do * o over a row:
+** With s = scale q k^T, p = exp(s - lse), and delta, the sum of do * o over a row
+** less the gradient of lse, which row kernels compute:
 **   dv = p^T do     dp = do v^T     ds = p (dp - delta)
 **   dq = scale ds k     dk = scale ds^T q
 ** The unit of work is a block of BLOCK queries of one head against a range of
@@ -10,7 +11,9 @@
 ** With enough (sequence, group) pairs each is a task.  With few, gradients of
 ** keys (a task owns a range of keys) and of queries (a task owns blocks) are
 ** separate tasks, at two more products a tile.  Every element is one chain in
-** order of tiles and blocks either way, so both ways give the same bits.
+** order of tiles and blocks either way, so both ways give the same bits.  With
+** averages over time every pair is a task: a tile's gradients are handed on to the
+** positions that were averaged, which the next tile may share.
 **
 ** For the training form only (keys == NULL): no positions before the first.
 */
@@ -28,6 +31,7 @@ typedef struct Block {
     Source source;
     int queries, keys;              /* which gradients are wanted */
     float *k, *v;                   /* copies of a tile's rows */
+    float *dk, *dv;                 /* gradients of a tile of averages */
     float *p, *ds;                  /* [PANELS][KEYS][PANEL] */
     float *q, *dout, *dq;           /* panels: [PANELS][d][PANEL] */
     float *q_rows, *dout_rows;      /* [BLOCK][padded(d)] */
@@ -47,6 +51,8 @@ static Block open_space(const Attention *a, int64_t b, int64_t group, float *scr
     Block x = {.a = a, .source = k_attention_source(a, b, group), .b = b, .group = group};
     x.k = take(&scratch, KEYS * padded(a->dk));
     x.v = take(&scratch, KEYS * padded(a->dv));
+    x.dk = take(&scratch, KEYS * padded(a->dk));
+    x.dv = take(&scratch, KEYS * padded(a->dv));
     x.p = take(&scratch, BLOCK * KEYS);
     x.ds = take(&scratch, BLOCK * KEYS);
     x.q = take(&scratch, BLOCK * a->dk);
@@ -61,18 +67,6 @@ static Block open_space(const Attention *a, int64_t b, int64_t group, float *scr
     return x;
 }
 
-/* Sum of the products of two rows, in order of their vectors. */
-static float dot(int64_t d, const float *x, const float *y)
-{
-    V sum = v_zero();
-    int64_t e = 0;
-    for (; e + LANES <= d; e += LANES)
-        sum = v_fma(v_load(x + e), v_load(y + e), sum);
-    if (e < d)
-        sum = v_fma(v_load_part(x + e, d - e), v_load_part(y + e, d - e), sum);
-    return v_sum(sum);
-}
-
 /* Packs queries t .. t + n - 1 of the head.  Lanes without a query hold zeros
 ** everywhere: they add exactly zero to every gradient. */
 static void open_block(Block *x, int64_t head, int64_t t)
@@ -83,7 +77,7 @@ static void open_block(Block *x, int64_t head, int64_t t)
     x->n = min64(BLOCK, a->time - t);
     int64_t row = x->b * a->time + t;
     const float *q = a->q + row * a->ldq + head * a->dk;
-    const float *dout = a->dout + row * a->lddout + head * a->dv, *o = a->o + row * a->ldo + head * a->dv;
+    const float *dout = a->dout + row * a->lddout + head * a->dv;
     for (int64_t i = 0; i * PANEL < x->n; i++) {
         int64_t first = i * PANEL, n = min64(PANEL, x->n - first);
         k_panel_load(n, a->dk, q + first * a->ldq, a->ldq, a->scale * LOG2_E, x->q + first * a->dk);
@@ -93,7 +87,7 @@ static void open_block(Block *x, int64_t head, int64_t t)
     fill(BLOCK, 0, x->delta);
     for (int64_t i = 0; i < x->n; i++) {
         x->lse[i] = a->lse[(row + i) * a->ldlse + head] * LOG2_E;
-        x->delta[i] = dot(a->dv, dout + i * a->lddout, o + i * a->ldo);
+        x->delta[i] = a->delta[(row + i) * a->lddelta + head];
     }
     if (x->queries)
         fill(BLOCK * a->dk, 0, x->dq);
@@ -132,7 +126,11 @@ static int64_t tile_panel(Block *x, int64_t i, int64_t first, int64_t n, const f
         return 0;
     k_tile_score(some, a->dk, k, ldk, x->q + i * PANEL * a->dk, p, NULL);
     k_tile_score(some, a->dv, v, ldv, x->dout + i * PANEL * a->dv, ds, NULL);
-    k_tile_mask(all, some, t + 1 - first, p);
+    if (some > all) {
+        int32_t seen[PANEL];
+        visible_to(a, &x->source, t, first, seen);
+        k_tile_mask(all, some, seen, p);
+    }
     differentiate(some, x->lse + i * PANEL, x->delta + i * PANEL, p, ds);
     fill((min64(n, some + PANEL) - some) * PANEL, 0, p + some * PANEL);
     fill((min64(n, some + PANEL) - some) * PANEL, 0, ds + some * PANEL);
@@ -141,25 +139,40 @@ static int64_t tile_panel(Block *x, int64_t i, int64_t first, int64_t n, const f
     return some;
 }
 
+/* Gradients of n averages from 'first' on, handed on to what they are averages of. */
+static void tile_averages(Block *x, int64_t first, int64_t n, int64_t panels, const int64_t *count)
+{
+    const Attention *a = x->a;
+    int64_t row = x->b * a->time;
+    fill(n * padded(a->dk), 0, x->dk);
+    fill(n * padded(a->dv), 0, x->dv);
+    k_tile_back(n, a->dv, panels, count, x->p, x->dout_rows, x->dv, padded(a->dv));
+    k_tile_back(n, a->dk, panels, count, x->ds, x->q_rows, x->dk, padded(a->dk));
+    k_pool_back(a, first, n, a->dv, x->dv, a->dvalue + row * a->lddv + x->group * a->dv, a->lddv);
+    k_pool_back(a, first, n, a->dk, x->dk, a->dk_ + row * a->lddk + x->group * a->dk, a->lddk);
+}
+
 /* The block against the tile of n keys from 'first' on. */
 static void tile(Block *x, int64_t first, int64_t n)
 {
     const Attention *a = x->a;
     int64_t ldk = a->ldk, ldv = a->ldv, panels = (x->n + PANEL - 1) / PANEL, count[PANELS];
-    const float *k = k_rows_near(n, a->dk, x->source.k + first * ldk, &ldk, x->k);
-    const float *v = k_rows_near(n, a->dv, x->source.v + first * ldv, &ldv, x->v);
+    const float *k = k_source_near(a, &x->source, first, n, a->dk, x->source.k, &ldk, x->k);
+    const float *v = k_source_near(a, &x->source, first, n, a->dv, x->source.v, &ldv, x->v);
     float *dk = a->dk_ + (x->b * a->time + first) * a->lddk + x->group * a->dk;
     float *dv = a->dvalue + (x->b * a->time + first) * a->lddv + x->group * a->dv;
-    if (x->keys) {
+    if (x->keys && !a->pool) {
         k_rows_soon(n, a->dk, dk, a->lddk);
         k_rows_soon(n, a->dv, dv, a->lddv);
     }
     for (int64_t i = 0; i < panels; i++)
         count[i] = tile_panel(x, i, first, n, k, ldk, v, ldv);
-    if (!x->keys)
-        return;
-    k_tile_back(n, a->dv, panels, count, x->p, x->dout_rows, dv, a->lddv);
-    k_tile_back(n, a->dk, panels, count, x->ds, x->q_rows, dk, a->lddk);
+    if (a->pool) {
+        tile_averages(x, first, n, panels, count);
+    } else if (x->keys) {
+        k_tile_back(n, a->dv, panels, count, x->p, x->dout_rows, dv, a->lddv);
+        k_tile_back(n, a->dk, panels, count, x->ds, x->q_rows, dk, a->lddk);
+    }
 }
 
 /* Gradients of queries t0..t1-1 of heads h0..h1-1, and what these add to those of
@@ -171,7 +184,7 @@ static void blocks(Block *x, int64_t h0, int64_t h1, int64_t t0, int64_t t1, int
         for (int64_t t = t0; t < t1; t += BLOCK) {
             int64_t last = min64(t + BLOCK, a->time) - 1;
             int64_t end = k0 + visible(a, &x->source, last, k0, k1 - k0);
-            if (end == k0)
+            if (end == k0 && !x->queries)
                 continue;
             open_block(x, head, t);
             for (int64_t first = k0; first < end; first += KEYS)
@@ -192,22 +205,25 @@ static void clear_rows(int64_t n, int64_t d, float *rows, int64_t ld)
             rows[t * ld + e] = 0;
 }
 
-/* Overwrites the gradients of the group's keys k0..k1-1; also of its queries. */
+/* Overwrites the gradients of the group's keys k0..k1-1 (of averages: of all that
+** they are averages of); also of its queries. */
 static void own_keys(Block *x, int64_t k0, int64_t k1, int queries)
 {
     const Attention *a = x->a;
-    int64_t row = x->b * a->time + k0, shared = a->heads / a->groups;
-    clear_rows(k1 - k0, a->dk, a->dk_ + row * a->lddk + x->group * a->dk, a->lddk);
-    clear_rows(k1 - k0, a->dv, a->dvalue + row * a->lddv + x->group * a->dv, a->lddv);
+    int64_t row = x->b * a->time + k0, shared = a->heads / a->groups, rows = a->pool ? a->time : k1 - k0;
+    clear_rows(rows, a->dk, a->dk_ + row * a->lddk + x->group * a->dk, a->lddk);
+    clear_rows(rows, a->dv, a->dvalue + row * a->lddv + x->group * a->dv, a->lddv);
     x->keys = 1;
     x->queries = queries;
     int64_t t0 = a->causal ? k0 / BLOCK * BLOCK : 0;
     blocks(x, x->group * shared, (x->group + 1) * shared, t0, a->time, k0, k1);
 }
 
+static int whole_groups(const Attention *a) { return a->pool || a->sequences * a->groups >= ENOUGH; }
+
 int64_t k_attention_grad_tasks(const Attention *a)
 {
-    if (a->sequences * a->groups >= ENOUGH)
+    if (whole_groups(a))
         return a->sequences * a->groups;
     return a->sequences * a->groups * ((a->time + KEY_RANGE - 1) / KEY_RANGE) +
            a->sequences * a->heads * ((a->time + QUERY_RANGE - 1) / QUERY_RANGE);
@@ -216,9 +232,9 @@ int64_t k_attention_grad_tasks(const Attention *a)
 void k_attention_grad(const Attention *a, int64_t task, float *scratch)
 {
     int64_t pairs = a->sequences * a->groups;
-    if (pairs >= ENOUGH) {
+    if (whole_groups(a)) {
         Block x = open_space(a, task / a->groups, task % a->groups, scratch);
-        own_keys(&x, 0, a->time, 1);
+        own_keys(&x, 0, x.source.count, 1);
         return;
     }
     int64_t pair = task % pairs, range = task / pairs * KEY_RANGE;

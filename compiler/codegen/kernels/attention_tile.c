@@ -162,10 +162,10 @@ void k_tile_back(int64_t keys, int64_t d, int64_t panels, const int64_t *count, 
     }
 }
 
-void k_tile_mask(int64_t from, int64_t to, int64_t seen, float *s)
+void k_tile_mask(int64_t from, int64_t to, const int32_t *seen, float *s)
 {
     for (int c = 0; c < 2; c++) {
-        VI sees = vi_iota() + (int32_t)(seen + c * LANES);
+        VI sees = vi_load(seen + c * LANES);
         for (int64_t j = from; j < to; j++) {
             float *at = s + j * PANEL + c * LANES;
             v_store(at, v_select(sees > (int32_t)j, v_load(at), v_splat(-__builtin_inff())));
@@ -254,14 +254,60 @@ const float *k_rows_near(int64_t n, int64_t d, const float *rows, int64_t *ld, f
     return copy;
 }
 
+/* Positions *from..*to-1 of a sequence make its j-th average. */
+static void pool_range(const Attention *a, int64_t j, int64_t *from, int64_t *to)
+{
+    *from = a->causal ? j * a->pool : j * a->time / a->pool;
+    *to = a->causal ? (j + 1) * a->pool : ((j + 1) * a->time + a->pool - 1) / a->pool;
+}
+
+const float *k_source_near(const Attention *a, const Source *s, int64_t first, int64_t n, int64_t d, const float *rows,
+                           int64_t *ld, float *copy)
+{
+    if (!s->pooled)
+        return k_rows_near(n, d, rows + first * *ld, ld, copy);
+    for (int64_t j = 0; j < n; j++) {
+        int64_t from, to;
+        pool_range(a, first + j, &from, &to);
+        for (int64_t e = 0; e < d; e += LANES) {
+            V sum = load_left(rows + from * *ld + e, d - e);
+            for (int64_t t = from + 1; t < to; t++)
+                sum += load_left(rows + t * *ld + e, d - e);
+            v_store(copy + j * padded(d) + e, sum * (1.0f / (float)(to - from)));
+        }
+    }
+    *ld = padded(d);
+    return copy;
+}
+
+void k_pool_back(const Attention *a, int64_t first, int64_t n, int64_t d, const float *average, float *rows, int64_t ld)
+{
+    for (int64_t j = 0; j < n; j++) {
+        int64_t from, to;
+        pool_range(a, first + j, &from, &to);
+        float share = 1.0f / (float)(to - from);
+        for (int64_t t = from; t < to; t++)
+            for (int64_t e = 0; e < d; e += LANES) {
+                float *at = rows + t * ld + e;
+                V x = v_load(average + j * padded(d) + e);
+                store_left(at, d - e, v_fma(x, v_splat(share), load_left(at, d - e)));
+            }
+    }
+}
+
+/* How many averages there are of 'time' positions; unfinished chunks don't count. */
+static int64_t pool_count(const Attention *a, int64_t time) { return a->causal ? time / a->pool : a->pool; }
+
 Source k_attention_source(const Attention *a, int64_t b, int64_t g)
 {
     if (a->keys) {
         Source cached = {a->keys[b] + g * a->context * a->dk, a->values[b] + g * a->context * a->dv,
-                         a->dk, a->dv, a->past[b], a->past[b] + a->time};
+                         a->dk, a->dv, a->past[b], a->past[b] + a->time, 0};
+        if (a->pool)
+            cached.count = pool_count(a, cached.count);
         return cached;
     }
     Source rows = {a->k + b * a->time * a->ldk + g * a->dk, a->v + b * a->time * a->ldv + g * a->dv,
-                   a->ldk, a->ldv, 0, a->time};
+                   a->ldk, a->ldv, 0, a->pool ? pool_count(a, a->time) : a->time, a->pool != 0};
     return rows;
 }

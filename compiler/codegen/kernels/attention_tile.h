@@ -41,18 +41,36 @@ INLINE float *take(float **scratch, int64_t n)
 typedef struct Source {
     const float *k, *v;
     int64_t ldk, ldv;
-    int64_t past;           /* keys before query 0's own */
+    int64_t past;           /* positions before query 0 */
     int64_t count;          /* all keys */
+    int pooled;             /* keys are averages of the rows, to be computed */
 } Source;
 
 INLINE int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 INLINE int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 
+/* Largest score and log-sum-exp of a query that sees nothing. */
+#define NOTHING (-1e30f)
+
+/* How many keys query t sees. */
+INLINE int64_t seen_by(const Attention *a, const Source *s, int64_t t)
+{
+    if (!a->causal)
+        return s->count;
+    return a->pool ? (s->past + t) / a->pool : s->past + t + 1;
+}
+
 /* How many of the n keys from 'first' on query t sees. */
 INLINE int64_t visible(const Attention *a, const Source *s, int64_t t, int64_t first, int64_t n)
 {
-    int64_t end = a->causal ? s->past + t + 1 : s->count;
-    return max64(0, min64(n, end - first));
+    return max64(0, min64(n, seen_by(a, s, t) - first));
+}
+
+/* The same for a panel from query t on, not cut to a tile: lanes[PANEL]. */
+INLINE void visible_to(const Attention *a, const Source *s, int64_t t, int64_t first, int32_t *lanes)
+{
+    for (int64_t i = 0; i < PANEL; i++)
+        lanes[i] = (int32_t)(seen_by(a, s, t + i) - first);
 }
 
 Source k_attention_source(const Attention *a, int64_t sequence, int64_t group);
@@ -66,9 +84,9 @@ void k_tile_mix(int64_t keys, int64_t d, const float *v, int64_t ldv, const floa
 ** panels [KEYS][PANEL], x rows padded(d) apart; panel i's queries see count[i] keys. */
 void k_tile_back(int64_t keys, int64_t d, int64_t panels, const int64_t *count, const float *p, const float *x,
                  float *y, int64_t ldy);
-/* On the diagonal, where lane i sees seen + i of the tile's keys: scores of rows
+/* On the diagonal, where lane i sees seen[i] of the tile's keys: scores of rows
 ** from..to-1 that a lane does not see become -inf. */
-void k_tile_mask(int64_t from, int64_t to, int64_t seen, float *s);
+void k_tile_mask(int64_t from, int64_t to, const int32_t *seen, float *s);
 
 /* panel[d][PANEL] = scale * rows[n][d], n <= PANEL, zeros for the other lanes */
 void k_panel_load(int64_t n, int64_t d, const float *rows, int64_t ld, float scale, float *panel);
@@ -81,6 +99,11 @@ void k_rows_soon(int64_t n, int64_t d, const float *rows, int64_t ld);
 /* Rows as they are if nothing lies between them, else their copy; sets *ld.  If they
 ** lie apart, the n rows after them are asked for. */
 const float *k_rows_near(int64_t n, int64_t d, const float *rows, int64_t *ld, float *copy);
+/* Keys (or values) first..first+n-1 of a source: its rows or their averages. */
+const float *k_source_near(const Attention *a, const Source *s, int64_t first, int64_t n, int64_t d, const float *rows,
+                           int64_t *ld, float *copy);
+/* Adds gradients of the averages first..first+n-1, padded(d) apart, to those of rows. */
+void k_pool_back(const Attention *a, int64_t first, int64_t n, int64_t d, const float *average, float *rows, int64_t ld);
 
 /* attention_few.c: 'time' <= FEW with caches */
 int64_t k_attention_few_tasks(const Attention *a);

@@ -124,11 +124,15 @@ static void token_step(const Work *w, const Action *s) {
 
 /* == Steps of global phases ================================================= */
 
+static int64_t cache_rows(const Cache *c, int64_t context) {
+    return (context + c->pool - 1) / c->pool;
+}
+
 static Attention attention_of(const Frame *f, const Action *s, int q, int attention_step) {
     Attention a = {
         .sequences = f->B, .time = f->T,
         .heads = (int32_t)s->n[0], .groups = (int32_t)s->n[1], .dk = (int32_t)s->n[2], .dv = (int32_t)s->n[3],
-        .causal = s->flag, .scale = s->scale,
+        .causal = s->flag, .scale = s->scale, .pool = s->n[4],
     };
     const Ref *r = &k_refs[s->ref];
     a.q = k_resolve(f, &r[q], 0, 0), a.ldq = r[q].stride;
@@ -138,7 +142,7 @@ static Attention attention_of(const Frame *f, const Action *s, int q, int attent
         a.keys = f->keys + attention_step * f->B;
         a.values = f->values + attention_step * f->B;
         a.past = f->past;
-        a.context = f->states[0]->context;
+        a.context = cache_rows(&k_caches[s->layer], f->states[0]->context);
     }
     return a;
 }
@@ -157,7 +161,7 @@ static Attention backward_of(const Frame *f, const Action *s) {
     a.dq = k_resolve(f, &r[0], 0, 0), a.lddq = r[0].stride;
     a.dk_ = k_resolve(f, &r[1], 0, 0), a.lddk = r[1].stride;
     a.dvalue = k_resolve(f, &r[2], 0, 0), a.lddv = r[2].stride;
-    a.o = k_resolve(f, &r[6], 0, 0), a.ldo = r[6].stride;
+    a.delta = k_resolve(f, &r[6], 0, 0), a.lddelta = r[6].stride;
     a.lse = k_resolve(f, &r[7], 0, 0), a.ldlse = r[7].stride;
     a.dout = k_resolve(f, &r[8], 0, 0), a.lddout = r[8].stride;
     return a;
@@ -292,12 +296,14 @@ static void append_to_cache(Frame *f, const Action *s, int attention_step) {
     const Cache *c = &k_caches[s->layer];
     for (int64_t b = 0; b < f->B; b++) {
         State *state = f->states[b];
-        float *base = (float *)(state + 1) + state->context * c->offset;
+        float *base = (float *)(state + 1) + state->context * c->offset + c->fixed;
         f->keys[attention_step * f->B + b] = base;
-        f->values[attention_step * f->B + b] = base + state->context * c->groups * c->dk;
+        f->values[attention_step * f->B + b] = base + cache_rows(c, state->context) * c->groups * c->dk;
     }
     Attention a = forward_of(f, s, attention_step);
+    unsigned mode = enter_mode();
     for (int64_t b = 0; b < f->B; b++) k_attention_append(&a, b);
+    leave_mode(mode);
 }
 
 static void run_global(Frame *f, const Stage *phase) {

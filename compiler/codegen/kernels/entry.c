@@ -65,7 +65,7 @@ EXPORT size_t model_arena_bytes(int64_t tokens, int32_t workers) {
 
 EXPORT size_t model_state_bytes(int64_t context) {
     if (context < 1 || context > model()->context) return 0;
-    return sizeof(State) + (size_t)(context * k_constants.state_floats) * sizeof(float);
+    return sizeof(State) + (size_t)(context * k_constants.state_floats + k_constants.state_fixed) * sizeof(float);
 }
 
 EXPORT const strata_model *model_model(void) {

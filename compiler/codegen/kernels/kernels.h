@@ -48,20 +48,25 @@ typedef struct Attention {
     int64_t sequences, time;        /* queries: 'time' of each sequence, rows b * time + t */
     int32_t heads, groups, dk, dv;  /* dk: query and key size, dv: value size */
     int32_t causal;                 /* query t sees keys 0 .. past + t, else all past + time */
+    int64_t pool;                   /* keys and values are averages over time, of chunks of so many tokens
+                                    ** (causal: (j + 1) pool <= t is seen) or so many a sequence; 0: no */
     float scale;
     const float *q;                 /* [rows][heads * dk] */
     const float *k, *v;             /* used if keys is NULL: [rows][groups * dk], [rows][groups * dv] */
     int64_t ldq, ldk, ldv;
     float *o;                       /* [rows][heads * dv] */
-    float *lse;                     /* [rows][heads] natural log of the sum of exp; may be NULL */
+    float *lse;                     /* [rows][heads] natural log of the sum of exp, -1e30 if no key is seen; may be NULL */
     int64_t ldo, ldlse;
     /* cached form: sequence b's keys of group g start at keys[b] + g * context * dk,
     ** rows dk apart, values likewise (dv); past[b] positions are there before the
-    ** first query, and the queries' own keys follow them. */
+    ** first query, and the queries' own keys follow them.  Averages of chunks are
+    ** cached as such, one row a chunk; until its last token a row holds a sum. */
     float *const *keys, *const *values;
     const int64_t *past;
-    int64_t context;
+    int64_t context;                /* rows of a cache */
     /* backward only */
+    const float *delta;             /* [rows][heads] sum of dout * o, less the gradient of lse */
+    int64_t lddelta;
     const float *dout;              /* [rows][heads * dv] */
     int64_t lddout;
     float *dq, *dk_, *dvalue;       /* gradients of q, k, v, overwritten */

@@ -39,8 +39,8 @@ enum {
     DO_CROSS_ENTROPY_GRAD,      /* dlogits, logits, lse, ids, dy; n = {V} */
     DO_OUTER,                   /* dw, dy, x; n = {M, K} */
     DO_SCATTER,                 /* dw, dy, ids; n = {D, V} */
-    DO_ATTENTION,               /* o, lse, q, k, v; n = {H, G, dk, dv}, flag: causal */
-    DO_ATTENTION_GRAD,          /* dq, dk, dv, q, k, v, o, lse, do; the same */
+    DO_ATTENTION,               /* o, lse, q, k, v; n = {H, G, dk, dv, pool}, flag: causal */
+    DO_ATTENTION_GRAD,          /* dq, dk, dv, q, k, v, delta, lse, do; the same */
     DO_REDUCE                   /* out, partial; n = {count}; flag: add */
 };
 
@@ -50,7 +50,7 @@ typedef struct Action {
     int32_t flag, profile;      /* profile: index in the kernel table */
     float scale;
     int32_t layer;              /* DO_ATTENTION: which cache */
-    int64_t n[4];
+    int64_t n[5];
 } Action;
 
 typedef struct Stage {
@@ -76,10 +76,11 @@ typedef struct Wave {
     int32_t sine, ld;
 } Wave;
 
-/* A cache of keys and values: floats a position, before it 'offset' a position. */
+/* A cache of keys and values: context / pool rows of them, rounded up.  Before it
+** are 'offset' floats a position of the context and 'fixed' more. */
 typedef struct Cache {
-    int64_t offset;
-    int32_t groups, dk, dv, reserved;
+    int64_t offset, fixed;
+    int32_t groups, dk, dv, pool;       /* pool: 1, or positions that share a row */
 } Cache;
 
 /* --check builds: a value's own place in the arena, with a guard on each side. */
@@ -102,7 +103,7 @@ typedef struct Constants {
     int32_t chunk;                      /* tokens a task, a multiple of the granule */
     int32_t granule;
     int64_t table_floats;               /* of all waves */
-    int64_t state_floats;               /* a position, of all caches */
+    int64_t state_floats, state_fixed;  /* of all caches: a position, and once */
     int64_t scratch_bytes;              /* a worker, row kernels' part */
     int64_t max_head;                   /* largest head size */
     int64_t gradients;                  /* floats in a third of TRAIN */
