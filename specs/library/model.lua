@@ -236,6 +236,20 @@ local function settings(b)
   }
 end
 
+-- A mixer that sees later tokens would make what a causal sublayer promises untrue.
+local function check_causal(b)
+  if b.mixer.options.causal ~= false then return end
+  for i, layer in ipairs(b.spec.layers) do
+    for _, s in ipairs(inside(layer).sublayers) do
+      local o = inside(s).options
+      if o.causal then
+        error(b.mixer.name .. ": expected causal = true, or sublayers with causal = false, found causal = false with the causal layers."
+          .. (i - 1) .. "." .. o.name)
+      end
+    end
+  end
+end
+
 -- The graph of what a spec returned.
 function build(returned)
   if kind_of(returned) ~= "model" then
@@ -247,6 +261,7 @@ function build(returned)
   for _, layer in ipairs(spec.layers) do b.sublayers = b.sublayers + #inside(layer).sublayers end
   b.eps = b.norm.options.eps
   b.m, b.norm_m = machine(b, b.mixer.options), machine(b, b.norm.options)
+  for_line_of(b.mixer, check_causal, b)
   core.at(spec.file, spec.line, construct, b)
   settings(b)
 end

@@ -10,6 +10,7 @@ typedef struct Spec {
     FILE *f;
     Random random;
     int dim, layers, sublayers, context;
+    bool acausal, causal;               /* attention: none is to be causal, some is */
 } Spec;
 
 static int below(Spec *s, int count)   { return draw_below(&s->random, count); }
@@ -63,17 +64,28 @@ static void streams(Spec *s, int which) {
     if (which == 9) fprintf(s->f, ", rank = %d", 1 + below(s, 20));
 }
 
+/* What sees later tokens goes with attention that does. */
+static void drr(Spec *s) {
+    int heads = 1 + below(s, 4);
+    while (s->dim % heads) heads--;
+    fprintf(s->f, "heads = %d, window = %d, block_layers = %d, hidden_mult = %d", heads, 1 + below(s, 3), 1 + below(s, 3), 1 + below(s, 2));
+    if (coin(s)) fprintf(s->f, ", query = \"learned\"");
+    if (s->causal || coin(s)) fprintf(s->f, ", causal = true, chunk = %d", 1 + below(s, 8));
+    else fprintf(s->f, ", summary_tokens = %d", 1 + below(s, 12));
+}
+
 static void mixer(Spec *s) {
-    static const char *const names[] = { "standard", "rezero", "layerscale", "highway", "denseformer", "attnres", "haares", "hyper", "mhc", "gated_residual" };
-    static const int turn[] = { 0, 1, 2, 3, 3, 4, 4, 5, 5, 5, 5, 6, 6, 6, 6, 7, 7, 8, 8, 9 };
-    int which = turn[below(s, 20)];
+    static const char *const names[] = { "standard", "rezero", "layerscale", "highway", "denseformer", "attnres", "haares", "hyper", "mhc", "gated_residual", "drr" };
+    static const int turn[] = { 0, 1, 2, 3, 3, 4, 4, 5, 5, 5, 5, 6, 6, 6, 6, 7, 7, 8, 8, 9, 10, 10 };
+    int which = turn[below(s, sizeof turn / sizeof *turn)];
     fprintf(s->f, "  residual = %s { ", names[which]);
     if (which == 2 && coin(s)) fprintf(s->f, "init = %g", 0.5);
     if (which == 3) fprintf(s->f, "gate = \"%s\"", coin(s) ? "vector" : "scalar");
     if (which == 4) fprintf(s->f, "dilation = %d, period = %d", 1 + below(s, 3), 1 + below(s, 3));
     if (which == 5) attnres(s);
     if (which == 6) haares(s);
-    if (which > 6) streams(s, which);
+    if (which > 6 && which < 10) streams(s, which);
+    if (which == 10) drr(s);
     fprintf(s->f, " },\n");
 }
 
@@ -92,7 +104,9 @@ static void attention(Spec *s, const char *name) {
     if (s->dim % heads || s->dim / heads % 2 || coin(s)) fprintf(s->f, ", head_dim = %d", own);
     if (coin(s)) fprintf(s->f, ", bias = true");
     if (coin(s)) fprintf(s->f, ", qk_norm = true");
-    if (!below(s, 4)) fprintf(s->f, ", causal = false");
+    bool causal = !s->acausal && below(s, 4);
+    if (!causal) fprintf(s->f, ", causal = false");
+    s->causal |= causal;
     if (below(s, 3)) rope(s);
     if (name) fprintf(s->f, ", name = \"%s\"", name);
     fprintf(s->f, " }, ");
@@ -136,6 +150,7 @@ char *fuzz_spec(uint64_t seed) {
     s.dim = dims[below(&s, 6)];
     s.layers = 1 + below(&s, 4);
     s.context = 2 + below(&s, 40);
+    s.acausal = !below(&s, 4);
     fprintf(s.f, "return model {\n  name = \"seed_%llu\", vocab = %d, context = %d, dim = %d,\n", (unsigned long long)seed,
             2 + below(&s, 40), s.context, s.dim);
     model(&s);

@@ -23,7 +23,7 @@
 #include "gradient.h"
 #include "scratch.h"
 
-static const char *const own_cases[] = { "rotations", "depth_reads", "details", "averages", "lite", "static_streams" };
+static const char *const own_cases[] = { "rotations", "depth_reads", "details", "averages", "lite", "static_streams", "chunks", "pools" };
 enum { OWN = sizeof own_cases / sizeof *own_cases };
 
 /* {== Comparing ========================================================== */
@@ -141,6 +141,7 @@ CASE(gqa_untied)
 CASE(hyper)
 CASE(mhc)
 CASE(gated_residual)
+CASE(drr)
 
 /* }{== The project's own ================================================= */
 
@@ -148,13 +149,13 @@ static void own_path(const char *folder, const char *name, const char *suffix, c
     snprintf(path, size, "%s/%s.%s", folder, name, suffix);
 }
 
-typedef struct Values { const Golden *g; int count; const char *name[64]; double *value[64]; } Values;
+typedef struct Values { const Golden *g; int count; const char *name[256]; double *value[256]; } Values;
 
 static const double *param_value(void *user, const Node *param) {
     Values *v = user;
     for (int i = 0; i < v->count; i++)
         if (!strcmp(v->name[i], param->attr.name)) return v->value[i];
-    assert_true(v->count < 64);
+    assert_true(v->count < 256);
     v->name[v->count] = param->attr.name;
     return v->value[v->count++] = golden_values(v->g, "", param->attr.name, NULL);
 }
@@ -248,7 +249,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_attnres_full), cmocka_unit_test(test_attnres_heads),
         cmocka_unit_test(test_attnres_input), cmocka_unit_test(test_attnres_sigmoid), cmocka_unit_test(test_haares),
         cmocka_unit_test(test_gqa_untied), cmocka_unit_test(test_hyper), cmocka_unit_test(test_mhc),
-        cmocka_unit_test(test_gated_residual), cmocka_unit_test(own_cases_agree),
+        cmocka_unit_test(test_gated_residual), cmocka_unit_test(test_drr), cmocka_unit_test(own_cases_agree),
     };
     if (argc == 3 && !strcmp(argv[1], "--write")) {
         int status = 0;

@@ -163,6 +163,7 @@ CASE(gqa_untied)
 CASE(hyper)
 CASE(mhc)
 CASE(gated_residual)
+CASE(drr)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
@@ -174,7 +175,7 @@ int main(void) {
         cmocka_unit_test(test_attnres_input), cmocka_unit_test(test_attnres_sigmoid),
         cmocka_unit_test(test_haares),
         cmocka_unit_test(test_gqa_untied), cmocka_unit_test(test_hyper), cmocka_unit_test(test_mhc),
-        cmocka_unit_test(test_gated_residual),
+        cmocka_unit_test(test_gated_residual), cmocka_unit_test(test_drr),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
 }

@@ -1,0 +1,27 @@
+-- What a mixer that attends over time reads with.
+local memory = {}
+
+-- (x - mean) / sqrt(variance + 1e-5), times a gain, plus a bias: as in the listing, whatever the model's norm
+function memory.layernorm(m, prefix, x)
+  local c = x - mean(x, 1)
+  local w, b = m:param(prefix, "weight", { m.dim }, 1), m:param(prefix, "bias", { m.dim }, 0)
+  return c * rsqrt(mean(c * c, 1) + 1e-5) * w + b
+end
+
+-- One attention of x [D] over all positions of all tensors [D] in a list: one attention each, which
+-- their log-sum-exps z merge to  sum of softmax(z)_i y_i.  'how' is said of each, as for attention.
+function memory.attend(m, prefix, x, list, how)
+  local H, d, y, z = m.options.heads, m.dim // m.options.heads, {}, {}
+  local function heads(name, v) return reshape(m:linear(prefix, name, v, m.dim), { H, d }) end
+  -- a learned query is the same for every token: 0 x gives it tokens
+  local q = m.options.query == "input" and heads("q", x)
+    or reshape(m:param(prefix, "query", { m.dim }, normal(0.02)) + 0 * stop_gradient(x), { H, d })
+  for i, X in ipairs(list) do
+    local k, v = heads("k", X), heads("v", X)
+    y[i], z[i] = attention(q, k, v, how), attention_lse(q, k, v, how)
+  end
+  local merged = sum(reshape(softmax(stack(z), 1), { #y, H, 1 }) * stack(y), 1)
+  return m:linear(prefix, "o", reshape(merged, { m.dim }), m.dim)
+end
+
+return memory
