@@ -8,9 +8,11 @@
 
 const Flag inspect_flags[] = {
     { "--graph", NULL, "the graph of primitive operations; as a picture, the kernels of a forward pass" },
+    { "--folded", NULL, "the graph with equal layers written once" },
     { "--kernels", NULL, "every kernel, operation by operation, with the spec's lines" },
     { "--memory", NULL, "the memory plan: which value lies where, and when" },
     { "--cost", NULL, "FLOPs and bytes by kind of kernel, and what depth reads move" },
+    { "--header", NULL, "the C header that build writes beside an object" },
     { "--matrix", NULL, "the depth-mixing matrix: which read takes which source, and its rank" },
     { "--json", NULL, "for programs" },
     { "--inference", NULL, "without training" },
@@ -36,6 +38,8 @@ WRITER(text)
 WRITER(json)
 WRITER(graph_text)
 WRITER(graph_svg)
+WRITER(graph_folded)
+WRITER(header)
 WRITER(kernels_text)
 WRITER(memory_text)
 WRITER(memory_svg)
@@ -45,6 +49,8 @@ WRITER(cost_text)
 static const struct { const char *flag; View view; Writer *text, *json, *picture; } views[] = {
     { NULL, VIEW_SUMMARY, write_text, write_json, NULL },
     { "--graph", VIEW_GRAPH, write_graph_text, write_json, write_graph_svg },
+    { "--folded", VIEW_FOLDED, write_graph_folded, write_json, NULL },
+    { "--header", VIEW_HEADER, write_header, write_json, NULL },
     { "--kernels", VIEW_KERNELS, write_kernels_text, write_json, NULL },
     { "--memory", VIEW_MEMORY, write_memory_text, write_json, write_memory_svg },
     { "--cost", VIEW_COST, write_cost_text, write_json, NULL },

@@ -146,3 +146,16 @@ void report_free(Report *r) {
     free(r->family);
     free(r);
 }
+
+void report_header(const Report *r, Text *t) {
+    ModelInfo info = report_model_info(r->model);
+    char *text = NULL;
+    size_t size = 0;
+    FILE *f = open_memstream(&text, &size);
+    if (f) {
+        codegen_header(&r->planned.code, &info, r->model->name, f);
+        if (!fclose(f)) text_bytes(t, text, size);
+    }
+    if (!text) t->failed = true;
+    free(text);
+}

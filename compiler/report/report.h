@@ -79,7 +79,7 @@ ModelInfo report_model_info(const Model *m);
 /* traffic.c */
 ReportTraffic report_traffic(const Report *r);
 
-typedef enum View { VIEW_SUMMARY, VIEW_GRAPH, VIEW_KERNELS, VIEW_MEMORY, VIEW_COST, VIEW_MATRIX } View;
+typedef enum View { VIEW_SUMMARY, VIEW_GRAPH, VIEW_FOLDED, VIEW_HEADER, VIEW_KERNELS, VIEW_MEMORY, VIEW_COST, VIEW_MATRIX } View;
 
 /* json.c: an object and a line end, the same for all views but the matrix */
 void report_json(const Report *r, Text *t);
@@ -100,6 +100,12 @@ void report_memory_svg(const Report *r, Text *t);
 ** layers folded, as a picture */
 void report_graph_text(const Report *r, Text *t);
 void report_graph_svg(const Report *r, Text *t);
+
+/* report.c: the C header */
+void report_header(const Report *r, Text *t);
+
+/* fold.c: the primitive graph, equal layers written once */
+void report_graph_folded(const Report *r, Text *t);
 
 /* mixing_view.c: the depth-mixing matrix; what can fail is a limit */
 int report_matrix_text(const Report *r, Text *t, Error *e);

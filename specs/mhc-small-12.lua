@@ -1,0 +1,1 @@
+return require "shared.paper" { name = "mhc_small_12", size = "small", layers = 12, residual = mhc { streams = 4 } }
