@@ -5,6 +5,7 @@
 #ifndef STRATA_MIXING_GRAPH_H
 #define STRATA_MIXING_GRAPH_H
 
+#include "json.h"
 #include "spec.h"
 
 typedef struct MixingGraph {
@@ -24,5 +25,9 @@ void mixing_graph_free(MixingGraph *x);
 void mixing_graph_read(MixingGraph *x, int read);
 /* That output; NULL: the read does not take the source. */
 Node *mixing_graph_weight(const MixingGraph *x, int read, int source);
+
+/* mixing_symbol.c: that weight as a formula of parameters, added to t; false, and nothing
+** added, if it is none or too long.  For models whose weights do not depend on data. */
+bool mixing_symbol(const MixingGraph *x, int read, int source, Text *t);
 
 #endif

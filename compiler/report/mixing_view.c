@@ -3,11 +3,14 @@
 ** random ones, with the rank of its blocks; mixing.h says what all of it is.
 */
 #include "mixing.h"
+#include "mixing_graph.h"
 #include "report.h"
 #include "svg.h"
 
 #include <math.h>
 #include <stdlib.h>
+
+enum { SYMBOLIC = 6 };                      /* reads that are written in symbols */
 
 static const uint64_t seed = 20260615;      /* of random weights and sources: the same output every time */
 
@@ -91,6 +94,28 @@ static void add_ranks(const Matrices *x, Text *t) {
     text_add(t, "\n");
 }
 
+/* Formulas of a read's entries, where there are any. */
+static void add_formulas(const Model *m, MixingGraph *graph, int r, Text *t) {
+    mixing_graph_read(graph, r);
+    text_add(t, "%s\n", m->read[r].site);
+    for (int s = 0; s <= r; s++) {
+        if (s) text_add(t, "  %-4d", s - 1);
+        else text_add(t, "  %-4s", "e");
+        if (!mixing_symbol(graph, r, s, t)) text_add(t, "a longer function of parameters");
+        text_add(t, "\n");
+    }
+}
+
+/* Of the first reads: what follows them goes on alike. */
+static void add_symbols(const Matrices *x, Text *t) {
+    const Model *m = x->r->model;
+    MixingGraph *graph = mixing_graph_new(m, 1);
+    int reads = x->initial->size < SYMBOLIC ? x->initial->size : SYMBOLIC;
+    text_add(t, "\nIn symbols%s\n", reads < x->initial->size ? ", the first reads" : "");
+    for (int r = 0; r < reads; r++) add_formulas(m, graph, r, t);
+    mixing_graph_free(graph);
+}
+
 int report_matrix_text(const Report *r, Text *t, Error *e) {
     Matrices x;
     int status = open_matrices(&x, r, e);
@@ -101,13 +126,35 @@ int report_matrix_text(const Report *r, Text *t, Error *e) {
         add_ranks(&x, t);
         text_add(t, "\nAt initial weights\n");
         add_matrix(&x, x.initial, t);
+        if (x.kind != MIXING_DATA) add_symbols(&x, t);
         if (x.kind != MIXING_FIXED) text_add(t, "\nAt random weights\n"), add_matrix(&x, x.random, t);
     }
     close_matrices(&x);
     return status;
 }
 
-/* == JSON =================================================================== */
+/* == JSON ================================================================== */
+
+/* null where there is no formula. */
+static void json_symbols(const Matrices *x, Text *t) {
+    MixingGraph *graph = mixing_graph_new(x->r->model, 1);
+    Text one = { 0 };
+    text_add(t, ",\n \"symbols\": [");
+    for (int r = 0; r < x->initial->size && r < SYMBOLIC; r++) {
+        mixing_graph_read(graph, r);
+        text_add(t, r ? ",\n  [" : "\n  [");
+        for (int s = 0; s <= r; s++) {
+            text_clear(&one);
+            if (s) text_add(t, ", ");
+            if (mixing_symbol(graph, r, s, &one)) text_json_string(t, one.at);
+            else text_add(t, "null");
+        }
+        text_add(t, "]");
+    }
+    text_add(t, "]");
+    text_free(&one);
+    mixing_graph_free(graph);
+}
 
 static void json_matrix(Text *t, const char *name, const Mixing *m) {
     text_add(t, ",\n \"%s\": [", name);
@@ -135,6 +182,7 @@ int report_matrix_json(const Report *r, Text *t, Error *e) {
         text_add(t, "]");
         json_matrix(t, "depth_mixing", x.initial);
         json_matrix(t, "depth_mixing_random", x.random);
+        if (x.kind != MIXING_DATA) json_symbols(&x, t);
         text_add(t, "}\n");
     }
     close_matrices(&x);

@@ -136,6 +136,36 @@ static void initial_weights_of_some(void **state) {
     mixing_free(x), spec_free(m);
 }
 
+/* == Formulas =============================================================== */
+
+static void formulas(void **state) {
+    static const struct { const char *residual; int read, source; const char *formula; } row[] = {
+        { "standard {}", 4, 2, "1" },
+        { "rezero {}", 4, 0, "1" },
+        { "rezero {}", 4, 2, "layers.0.mlp.residual.alpha" },
+        { "layerscale {}", 3, 1, "layers.0.attention.residual.scale" },
+        { "denseformer {}", 2, 0, "layers.0.residual.alpha[0] + layers.0.residual.alpha[1]" },
+        { "denseformer {}", 3, 3, "1" },
+        { "attnres { block_size = 2, query = 'static' }", 4, 3, "softmax(readout.residual.logits)[2]" },
+        { "attnres { full = true, query = 'static', kernel = 'sigmoid' }", 2, 1, "sigmoid(layers.1.attention.residual.logits[1])" },
+        { "hyper { streams = 2, dynamic = false }", 0, 0, "layers.0.attention.residual.read[0] + layers.0.attention.residual.read[1]" },
+        { "hyper { streams = 2, dynamic = false }", 4, 0, NULL },
+        { "standard {}", 1, 2, "0" },
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Model *m = model_of(state, row[i].residual, 2);
+        MixingGraph *x = mixing_graph_new(m, 1);
+        Text t = { 0 };
+        text_add(&t, "=");
+        mixing_graph_read(x, row[i].read);
+        assert_int_equal(mixing_symbol(x, row[i].read, row[i].source, &t), row[i].formula != NULL);
+        assert_string_equal(t.at + 1, row[i].formula ? row[i].formula : "");
+        text_free(&t);
+        mixing_graph_free(x);
+        spec_free(m);
+    }
+}
+
 /* == Ranks ================================================================== */
 
 /* Every block of 2 * 8 sublayers; 'reached': the rank that some block has. */
@@ -240,6 +270,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(weights_times_sources_are_the_read, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(kinds, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(initial_weights_of_some, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(formulas, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(ranks_of_blocks, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(some_rows_sum_to_one, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(a_block_is_one_source, scratch_setup, scratch_teardown),

@@ -171,6 +171,26 @@ static void pictures_are_well_formed(void **state) {
     }
 }
 
+static void the_matrix_in_all_forms(void **state) {
+    for (int i = 0; i < RESIDUALS; i++) {
+        Report *r = report_written(state, residuals[i], 4, true);
+        Text text = { 0 }, json = { 0 }, picture = { 0 };
+        Error e = { 0 };
+        Json j;
+        assert_int_equal(report_matrix_text(r, &text, &e) | report_matrix_json(r, &json, &e) | report_matrix_svg(r, &picture, &e), 0);
+        assert_int_equal(json_parse(&j, "matrix", json.at, json.length, 1 << 20, &e), 0);
+        const JsonNode *rows = json_member(&j, &j.node[0], "depth_mixing");
+        assert_int_equal(rows ? rows->count : 0, 9);
+        for (const JsonNode *row = json_first(&j, rows); row; row = json_next(&j, row)) assert_int_equal(row->count, 9);
+        assert_true((json_member(&j, &j.node[0], "symbols") != NULL) == (strstr(text.at, "In symbols") != NULL));
+        assert_true(check_xml(picture.at) > 20);
+        assert_null(strstr(picture.at, "nan"));
+        json_free(&j);
+        text_free(&text), text_free(&json), text_free(&picture);
+        report_free(r);
+    }
+}
+
 static void equal_layers_are_drawn_once(void **state) {
     Report *r = report_written(state, "attnres { blocks = 3 }", 9, false);
     char *graph = text_of(r, report_graph_svg);
@@ -198,6 +218,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(no_two_values_share_a_byte, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(backward_begins_after_forward, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(pictures_are_well_formed, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(the_matrix_in_all_forms, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(equal_layers_are_drawn_once, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(the_graph_reads_back, scratch_setup, scratch_teardown),
     };
