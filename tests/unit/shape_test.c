@@ -128,7 +128,7 @@ mistakes[] = {
       "4 query heads cannot share 3 key heads evenly" },
     { OP_attention, 3, { T(2, 4, 8), T(2, 2, 8), T(2, 1, 8) }, { 0 }, "k has 2 heads and v 1" },
     { OP_attention_grad, 6, { T(2, 2, 8), T(2, 2, 8), T(2, 2, 4), T(2, 2, 8), T(1, 2), T(2, 2, 4) },
-      { 0 }, "operand 3 must be [tokens,2,4], not [tokens,2,8]" },
+      { 0 }, "operand 3 must be [tokens,2], not [tokens,2,8]" },
     { OP_cross_entropy, 2, { T(2, 2, 3), IDS }, { 0 },
       "logits must be [tokens,V], not [tokens,2,3]" },
     { OP_wave, 1, { T(0) }, { 0 }, "position must be int32[tokens], not [tokens]" },
