@@ -4,19 +4,20 @@
 #include <math.h>
 #include <string.h>
 
+/* Plain colours, no variables: not only browsers draw these. */
+#define COLOURS(page, ink, soft, line, box, c0, c1, c2, c3, c4, c5) \
+    "svg{background:" page "}.page{fill:" page "}.ink,.title,.name{fill:" ink "}.soft,.mono,.tip{fill:" soft "}" \
+    ".line,.group{stroke:" line "}.flow{stroke:" soft "}.box{fill:" box ";stroke:" line "}.tall{stroke:" page "}" \
+    ".c0{fill:" c0 "}.c1{fill:" c1 "}.c2{fill:" c2 "}.c3{fill:" c3 "}.c4{fill:" c4 "}.c5{fill:" c5 "}"
+
 static const char style[] =
-    "svg{width:100%;max-width:1100px;height:auto;display:block;margin:auto;background:var(--page);color-scheme:light dark;"
-    "--page:#fff;--ink:#1b1b1b;--soft:#5b5b5b;--line:#c4c4c4;--box:#f3f3f1;"
-    "--c0:#0072b2;--c1:#e69f00;--c2:#009e73;--c3:#cc79a7;--c4:#56b4e9;--c5:#d55e00;"
-    "font:14px system-ui,sans-serif}"
-    "@media(prefers-color-scheme:dark){svg{--page:#161616;--ink:#ececec;--soft:#a8a8a8;--line:#4a4a4a;--box:#232323;"
-    "--c0:#4da3dd;--c1:#f0b429;--c2:#2fbf94;--c3:#e09cc2;--c4:#8fd0f5;--c5:#f08a4b}}"
-    ".ink{fill:var(--ink)}.soft{fill:var(--soft);font-size:12px}.title{fill:var(--ink);font-weight:600;font-size:16px}"
-    ".mono{fill:var(--soft);font:12px ui-monospace,monospace}.name{fill:var(--ink);font-weight:600}"
-    ".line{stroke:var(--line);fill:none}.flow{stroke:var(--soft);fill:none;stroke-width:1.2}"
-    ".tip{fill:var(--soft)}.box{fill:var(--box);stroke:var(--line)}.group{fill:none;stroke:var(--line);stroke-dasharray:4 3}"
-    ".c0{fill:var(--c0)}.c1{fill:var(--c1)}.c2{fill:var(--c2)}.c3{fill:var(--c3)}.c4{fill:var(--c4)}.c5{fill:var(--c5)}"
-    ".tall{stroke:var(--page);stroke-width:.3}";
+    "svg{width:100%;max-width:1100px;height:auto;display:block;margin:auto;color-scheme:light dark;font:14px system-ui,sans-serif}"
+    ".soft{font-size:12px}.title{font-weight:600;font-size:16px}.mono{font:12px ui-monospace,monospace}.name{font-weight:600}"
+    ".line,.flow,.group{fill:none}.flow{stroke-width:1.2}.group{stroke-dasharray:4 3}.tall{stroke-width:.3}"
+    COLOURS("#fff", "#1b1b1b", "#5b5b5b", "#c4c4c4", "#f3f3f1", "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
+    "@media(prefers-color-scheme:dark){"
+    COLOURS("#161616", "#ececec", "#a8a8a8", "#4a4a4a", "#232323", "#4da3dd", "#f0b429", "#2fbf94", "#e09cc2", "#8fd0f5", "#f08a4b")
+    "}";
 
 void svg_escaped(Text *t, const char *text) {
     for (; *text; text++) {
@@ -33,7 +34,7 @@ void svg_open(Text *t, const char *title, double height) {
     text_add(t, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %.0f\" role=\"img\" aria-label=\"", SVG_WIDTH, height);
     svg_escaped(t, title);
     text_add(t, "\">\n<style>%s</style>\n", style);
-    text_add(t, "<rect width=\"%d\" height=\"%.0f\" style=\"fill:var(--page)\"/>\n", SVG_WIDTH, height);
+    text_add(t, "<rect width=\"%d\" height=\"%.0f\" class=\"page\"/>\n", SVG_WIDTH, height);
     svg_text(t, 16, 26, "title", "start", 70, title);
 }
 
