@@ -33,10 +33,12 @@ static void spoil_0(Node *n, Node **dy, Node **dx) { spoil(n, dy, dx, 0); }
 static void spoil_1(Node *n, Node **dy, Node **dx) { spoil(n, dy, dx, 1); }
 static void spoil_2(Node *n, Node **dy, Node **dx) { spoil(n, dy, dx, 2); }
 
-/* The copy of an op's node is off by a thousandth. */
+/* The copy of an op's node is off by a thousandth, in all of its results. */
 static Node *off(Rebuild *r, const Node *old, Node **in) {
-    if (old->op != *(const Op *)r->user) return NULL;
-    return op_scale(rebuild_copy(r, old, in, old->attr), 1.001);
+    Op wrong = *(const Op *)r->user;
+    if (op_info[old->op].class == SIDE && old->in[0]->op == wrong)
+        return op_scale(op_side(in[0]->in[0], (int)old->attr.first), 1.001);
+    return old->op == wrong ? op_scale(rebuild_copy(r, old, in, old->attr), 1.001) : NULL;
 }
 
 static const char *const outputs[] = { "logits", "nll", "cross_entropy", "loss", NULL };
@@ -144,15 +146,17 @@ static void every_wrong_gradient_rule_is_noticed(void **state) {
             if (!rule_noticed((Op)op, k)) fail_msg("a wrong gradient of '%s' for operand %d goes unnoticed", op_info[op].name, k);
 }
 
-static bool kernel_noticed(Op op) {
+/* The first model in which the op's mistake shows: what comes of it may be lost on
+** the way, in a choice or a flat part of a function.  GRAPHS: none. */
+static int kernel_noticed(Op op) {
     for (int i = 0; i < GRAPHS; i++) {
         if (!has(right[i].g, op)) continue;
         Graph *g = with_wrong(right[i].g, op);
         bool noticed = !agrees(&right[i], g, op_info);
         graph_free(g);
-        if (noticed) return true;
+        if (noticed) return i;
     }
-    return false;
+    return GRAPHS;
 }
 
 static bool computes(Op op) {
@@ -163,7 +167,7 @@ static bool computes(Op op) {
 static void every_wrong_result_is_noticed(void **state) {
     (void)state;
     for (int op = 0; op < NOP; op++)
-        if (computes((Op)op) && !kernel_noticed((Op)op)) fail_msg("a wrong '%s' goes unnoticed", op_info[op].name);
+        if (computes((Op)op) && kernel_noticed((Op)op) == GRAPHS) fail_msg("a wrong '%s' goes unnoticed", op_info[op].name);
 }
 
 /* The other way round: the mistake is compiled in. */
@@ -172,9 +176,8 @@ static void a_wrong_kernel_is_noticed(void **state) {
     static const Op wrong[] = { OP_tanh, OP_sum, OP_attention };
     static const Extent extent[] = { { BATCH, TIME }, { 0 } };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        int at = 0;
+        int at = kernel_noticed(wrong[i]);
         char why[WHY];
-        while (at < GRAPHS && !has(right[at].g, wrong[i])) at++;
         assert_true(at < GRAPHS);
         Graph *g = with_wrong(right[at].g, wrong[i]);
         CodegenOptions o = { .cpu = "native" };
