@@ -1,7 +1,7 @@
 # What a Debian 12 needs, or a newer one, to build Strata; read by tests/run.sh and specs/demo.sh.
 #   setup_packages PACKAGE ...     installs what is missing (root or sudo), or says how and exits
 #   setup_llvm                     sets LLVM to the newest of 22 to 19 that is installed, else to one the archive has
-#   setup_build FOLDER LLVM TARGET ...   configures and builds; words only if it fails
+#   setup_build FOLDER LLVM [-DOPTION=VALUE ...] [TARGET ...]   configures and builds; words only if it fails
 
 BUILD_PACKAGES="cmake ninja-build gcc libc6-dev pkg-config liblua5.4-dev libcmocka-dev libutf8proc-dev"
 
@@ -62,11 +62,17 @@ setup_llvm() {
 setup_build() {
     where=$1 llvm=$2
     shift 2
+    options=
     targets=
-    for target in "$@"; do targets="$targets --target $target"; done
+    for word in "$@"; do
+        case $word in
+        -D*) options="$options $word" ;;
+        *) targets="$targets --target $word" ;;
+        esac
+    done
     log=$where.log
     # shellcheck disable=SC2086
-    if cmake -S "$top" -B "$where" -G Ninja -DCMAKE_BUILD_TYPE=Release -DSTRATA_LLVM="$llvm" >"$log" 2>&1 &&
+    if cmake -S "$top" -B "$where" -G Ninja -DCMAKE_BUILD_TYPE=Release -DSTRATA_LLVM="$llvm" $options >"$log" 2>&1 &&
         cmake --build "$where" -j 2 $targets >>"$log" 2>&1; then
         rm -f "$log"
     else

@@ -11,6 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#ifndef STRATA_LINK_FLAG
+#define STRATA_LINK_FLAG NULL       /* the sanitizers', where libstrata.a was built with them */
+#endif
+
 bool link_library(char *path, size_t size) {
     static const char *const places[] = { "/runtime", "/" STRATA_LIBRARY_FROM_PROGRAM };
     char self[PATH_MAX];
@@ -29,7 +33,7 @@ static int link_program(const char *object, const char *result, const sigset_t *
     char library[PATH_MAX + 64];
     if (!link_library(library, sizeof library))
         return error_set(e, STATUS_IO, "libstrata.a: expected it in runtime/ or " STRATA_LIBRARY_FROM_PROGRAM "/ beside strata, found neither");
-    char *cc[] = { "cc", "-o", (char *)result, (char *)object, library, "-Wl,--gc-sections", "-pthread", "-lm", NULL };
+    char *cc[] = { "cc", "-o", (char *)result, (char *)object, library, "-Wl,--gc-sections", "-pthread", "-lm", STRATA_LINK_FLAG, NULL };
     return process_run(cc, mask, e);
 }
 

@@ -23,7 +23,7 @@ function(kernel_options SET)
   set(LEVEL_avx512 4)
   set(KERNEL_LANES ${LANES_${SET}} PARENT_SCOPE)
   set(KERNEL_LEVEL ${LEVEL_${SET}} PARENT_SCOPE)
-  set(KERNEL_FLAGS -std=gnu11 -O2 -g -Wall -Wextra -Werror -Wno-psabi -Wno-pass-failed -fno-math-errno -ffp-contract=off
+  set(KERNEL_FLAGS -std=gnu11 -O2 -gdwarf-4 -Wall -Wextra -Werror -Wno-psabi -Wno-pass-failed -fno-math-errno -ffp-contract=off
       -fPIC -march=x86-64-v${LEVEL_${SET}} -DLANES=${LANES_${SET}} -I${KERNEL_FOLDER} -I${PROJECT_SOURCE_DIR}/runtime PARENT_SCOPE)
 endfunction()
 

@@ -17,6 +17,13 @@
 #include "gradient.h"
 #include "strata.h"
 
+#if __has_include(<valgrind/memcheck.h>)
+#include <valgrind/memcheck.h>
+#else
+#define VALGRIND_MAKE_MEM_UNDEFINED(at, size) (void)0
+#define RUNNING_ON_VALGRIND 0
+#endif
+
 /* Not an assertion of cmocka's: that would jump out of a process of 'apart'. */
 static void must(bool good, const char *what, const char *why) {
     if (good) return;
@@ -74,12 +81,19 @@ static strata_api find_api(void *library) {
     return a;
 }
 
+/* STRATA_TEST_LEVEL=0: all models without LLVM's optimisations, for slow checkers. */
+static int level_of(const CodegenOptions *o) {
+    const char *level = getenv("STRATA_TEST_LEVEL");
+    return level && *level ? atoi(level) : o->level;
+}
+
 void compiled_open(Compiled *c, const Graph *g, const ModelInfo *info, const CodegenOptions *o) {
     char error[512] = "";
     CodegenOptions options = *o;
     Code code;
     options.prefix = "model";
     options.emit = EMIT_OBJ;
+    options.level = level_of(o);
     must(!codegen_compile(g, info, &options, &code, error, sizeof error), "codegen_compile", error);
     c->size = code.size;
     c->library = load(&code);
@@ -125,6 +139,7 @@ void guarded_open(Guarded *r, size_t size) {
     must(!pages || !mprotect(first, pages, PROT_READ | PROT_WRITE), "mprotect", "no memory");
     r->at = first + pages - room;
     memset(first, 0xff, pages);         /* NaN as float, -1 as id */
+    VALGRIND_MAKE_MEM_UNDEFINED(first, pages);
 }
 
 void guarded_close(Guarded *r) {
@@ -404,10 +419,9 @@ int apart(int (*fn)(void *arg), void *arg) {
     if (child == 0) {
         static const int signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
         for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) signal(signals[i], SIG_DFL);
-        alarm(300);
+        alarm(RUNNING_ON_VALGRIND ? 6000 : 300);
         int status = fn(arg);
-        fflush(NULL);
-        _exit(status);
+        exit(status);       /* by exit(), where sanitizers look for leaks */
     }
     must(waitpid(child, &how, 0) == child, "waitpid", "refused");
     return WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);

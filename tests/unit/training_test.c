@@ -74,7 +74,7 @@ __attribute__((format(printf, 2, 3))) static void run(const char *program, const
     va_start(arguments, format);
     assert_true(vsnprintf(words, sizeof words, format, arguments) < (int)sizeof words);
     va_end(arguments);
-    int n = snprintf(command, sizeof command, "cd '%s' && PATH=\"$PWD:$PATH\" '%s' %s >out 2>err </dev/null",
+    int n = snprintf(command, sizeof command, "cd '%s' && '%s' %s >out 2>err </dev/null",
                      folder.path, program, words);
     assert_true(n < (int)sizeof command);
     int status = system(command);
@@ -89,23 +89,6 @@ static const char *path(const char *name, const char *suffix) {
     char *to = whole[next ^= 1];
     snprintf(to, sizeof whole[0], "%s/%s%s", folder.path, name, suffix);
     return to;
-}
-
-#ifdef __SANITIZE_ADDRESS__
-#define SANITIZED
-#elif defined __has_feature
-#if __has_feature(address_sanitizer)
-#define SANITIZED
-#endif
-#endif
-
-/* Where the library is made with sanitizers, a program must be linked with them: the folder's own 'cc' does. */
-static void make_linker(void) {
-#ifdef SANITIZED
-    static const char script[] = "#!/bin/sh\nPATH=${PATH#*:} exec cc -fsanitize=address,undefined \"$@\"\n";
-    folder_write(&folder, "cc", script, strlen(script));
-    run("chmod", "+x cc");
-#endif
 }
 
 /* Sequential windows, without words about what the spec says. */
@@ -140,7 +123,6 @@ static int open_folder(void **state) {
     folder_open(&folder);
     make_text();
     folder_write(&folder, "text", text, TEXT);
-    make_linker();
     make(&details);
     make(&depth_reads);
     return 0;
