@@ -5,7 +5,8 @@
 ** What is linear is read off the gradient rules (the vjp column of ops.def): an
 ** operation is linear in an operand if the rule for it mentions neither that operand
 ** nor the result, and in several at once if no rule mentions any of them.  Attention
-** mixes values with weights from queries and keys, though its rule is one operation.
+** mixes values with weights from queries and keys, though its rule is one operation:
+** of a class of its own, it is linear in its third operand.
 */
 #include "mixing_graph.h"
 
@@ -97,7 +98,7 @@ static bool is_linear(MixingGraph *x, const Node *n, Node *twin) {
     for (int k = 0; k < n->nin; k++) values += value[k] = x->kind[n->in[k]->id] == IS_VALUE;
     Class class = op_info[n->op].class;
     if (!values || class == SIDE || n->shape.lead != LEAD_TOKENS || n->shape.type != F32) return false;
-    if (class == SEQUENCE) return values == 1 && n->nin == 3 && value[2];
+    if (class == SEQUENCE) return n->nin == 3 && value[2];
     Node **dx = pull(x, twin, probe(x, n));
     for (int k = 0; k < n->nin && linear; k++) linear = !value[k] || (dx[k] && !mentions(dx[k], twin, value));
     return linear;
@@ -166,7 +167,7 @@ static void accumulate(Node **slot, Node *dx, const Shape *s) {
 /* Hands the cotangent of a value on to the values it is made of. */
 static void push(MixingGraph *x, const Node *n, Node **cotangent) {
     Node **dx = pull(x, x->twin[n->id], cotangent[n->id]);
-    for (int k = 0; k < n->nin; k++) {
+    for (int k = op_info[n->op].class == SEQUENCE ? 2 : 0; k < n->nin; k++) {
         const Node *in = n->in[k];
         if (dx[k] && x->kind[in->id] == IS_VALUE) accumulate(&cotangent[in->id], dx[k], &in->shape);
     }

@@ -136,6 +136,38 @@ static void initial_weights_of_some(void **state) {
     mixing_free(x), spec_free(m);
 }
 
+/* A stream that is read through attention over itself: of one token, the stream. */
+static void attention_mixes_values(void **state) {
+    static const char own[] =
+        "return mixer {\n"
+        "  open = function(m, e) return { h = e } end,\n"
+        "  read = function(m, state) local x = reshape(state.h, { 1, m.dim })\n"
+        "    return reshape(attention(x, x, x, { causal = true }), { m.dim }) end,\n"
+        "  write = function(m, state, site, out) return { h = state.h + out } end,\n"
+        "  close = function(m, state) return state.h end }\n";
+    char path[SCRATCH_PATH];
+    scratch_write(scratch_path(state, "own.lua", path), own, sizeof own - 1);
+    Model *m = model_of(state, "require 'own' {}", 2);
+    Mixing *x = measured(m, WEIGHTS_RANDOM);
+    for (int i = 0; i < x->size * x->size; i++) assert_true(fabs(x->mean[i] - (i % x->size <= i / x->size)) < 1e-12);
+    mixing_free(x);
+    spec_free(m);
+}
+
+/* Memories of earlier layers are paths of their own: not all goes through the stream. */
+static void memories_are_seen(void **state) {
+    Model *m = model_of(state, "drr { heads = 2, window = 2, causal = true, chunk = 4 }", 4);
+    MixingGraph *x = mixing_graph_new(m, 1);
+    int read = 4, values = 0;
+    for (int i = 0; i < m->graph->n; i++) {
+        const Node *n = m->graph->node[i];
+        if (x->twin[i] && op_info[n->op].class == SEQUENCE) values += x->kind[i] == x->kind[m->read[read].result->id];
+    }
+    assert_true(values >= 3);
+    mixing_graph_free(x);
+    spec_free(m);
+}
+
 /* == Formulas =============================================================== */
 
 static void formulas(void **state) {
@@ -270,6 +302,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(weights_times_sources_are_the_read, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(kinds, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(initial_weights_of_some, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(attention_mixes_values, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(memories_are_seen, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(formulas, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(ranks_of_blocks, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(some_rows_sum_to_one, scratch_setup, scratch_teardown),

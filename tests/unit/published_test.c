@@ -375,6 +375,39 @@ static void ranks(void) {
     equal("attnres { full = true }: rows sum to 1, largest error", sums, 0, 9, "");
 }
 
+/* == Depth Routing Residuals ================================================ */
+
+static Report *listing(const char *residual) {
+    char path[SCRATCH_PATH];
+    Error e = { 0 };
+    FILE *f = fopen(scratch_path(folder, "listing.lua", path), "w");
+    assert_non_null(f);
+    fprintf(f, "return model { name = 'listing', vocab = 32000, context = 2048, dim = 512, norm = layernorm {}, residual = %s,\n"
+               "  embedding = { positions = 'learned' }, layers = times(12, layer {\n"
+               "    attention { heads = 8, bias = true, causal = false }, mlp { hidden = 2048, activation = 'gelu', bias = true } }) }\n", residual);
+    assert_int_equal(fclose(f), 0);
+    Report *r = report_new(path, &(ReportOptions){ .cpu = "x86-64-v3" }, &e);
+    if (!r) fail_msg("%s", e.text);
+    return r;
+}
+
+static void depth_routing(void) {
+    Report *plain = listing("standard {}"), *routed = listing("drr { heads = 8 }");
+    double head = 2.0 * 32000 * 512, idle = (1 + 4) * 4 * 512 * 512, most = exp(2) + 1 + exp(-0.5);
+    heading("14. Depth Routing Residuals, the listing: 12 layers, D 512, vocabulary 32000, context 2048");
+    count("parameters without", plain->model->parameters, 55262208, "");
+    differs("parameters", (double)routed->model->parameters, 78631460, 0, "83874340", "5 of the listing's attention modules, 5242880 numbers, have nothing to read: they do not exist here");
+    count("parameters and those", routed->model->parameters + (int64_t)idle, 83874340, "");
+    differs("parameters more, percent", 100 * ((double)routed->model->parameters + idle) / (double)plain->model->parameters - 100, 51.8, 1, "0.8", "the listing's own modules have so many");
+    differs("forward work more, percent, head left out", 100 * (routed->work[FORWARD].flops - head) / (plain->work[FORWARD].flops - head) - 100, 189.9, 1, "1.5",
+            "memories are attended to at every position; 179 by a count of the listing, which projects summaries once, not for every token");
+    differs("memory positions at the last layer, percent fewer", 100 - 100 * (4 * 2048 + 2 * 8) / (12 * 2048.0), 66.6, 1, "65", "4 layers of 2048 positions and 2 summaries of 8 take the place of 12 layers");
+    equal("router at the start: the stream", exp(2) / most, 0.8214, 4, "softmax of 2, 0, -0.5");
+    equal("router at the start: short memory", 1 / most, 0.1112, 4, "");
+    equal("router at the start: long memory", exp(-0.5) / most, 0.0674, 4, "");
+    report_free(plain), report_free(routed);
+}
+
 /* == All of it ============================================================== */
 
 static void compare(void) {
@@ -400,7 +433,8 @@ static void published_numbers(void **state) {
     pipeline();
     prefill_and_kimi();
     ranks();
-    heading("14. - 19. Depth Routing Residuals, DTRNet, Mixture-of-Depths, D-LLM: not in this version");
+    depth_routing();
+    heading("15. - 19. DTRNet, Mixture-of-Depths, D-LLM: not in this version");
     if (table.at) fputs(table.at, stdout);
     assert_int_equal(wrong, 0);
     compare();
