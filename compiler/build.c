@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -136,12 +137,27 @@ static bool is_identifier(const char *s) {
     return true;
 }
 
+/* Processor seconds of all children that ended. */
+static double children_seconds(void) {
+    struct rusage u;
+    if (getrusage(RUSAGE_CHILDREN, &u)) return 0;
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + 1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+}
+
+static int compile_counted(const Model *m, const BuildOptions *o, const Scratch *s, const sigset_t *mask, Error *e) {
+    double start = children_seconds();
+    int status = in_child(m, o, s, mask, e);
+    if (status || !o->facts) return status;
+    o->facts->seconds = children_seconds() - start;
+    return code_size(s->object, &o->facts->code_bytes, e);
+}
+
 static int make(const Model *m, const BuildOptions *o, const char *output, const char *header, const sigset_t *mask, Error *e) {
     bool linked = o->code.emit == EMIT_EXE || o->code.emit == EMIT_STATIC || o->code.emit == EMIT_SHARED;
     Scratch s;
     int status = scratch_open(&s, o->code.prefix, header, linked, e);
     if (status) return status;
-    status = in_child(m, o, &s, mask, e);
+    status = compile_counted(m, o, &s, mask, e);
     if (!status && linked) status = link_output(o, s.object, s.result, mask, e);
     if (!status) status = publish(output, linked ? s.result : s.object, header, s.header, e);
     scratch_close(&s);
@@ -161,10 +177,10 @@ int build_model(const Model *m, BuildOptions *o, Error *e) {
     char *header = library ? header_name(output) : NULL;
     if (library && !header) return error_memory(e, output, strlen(output) + 3);
     sigset_t before;
-    process_hold(&before);
+    if (!o->before) process_hold(&before);
     int status = publish_check(o->spec, output, header, e);
-    if (!status) status = make(m, o, output, header, &before, e);
-    process_release(&before);
+    if (!status) status = make(m, o, output, header, o->before ? o->before : &before, e);
+    if (!o->before) process_release(&before);
     free(header);
     return status;
 }

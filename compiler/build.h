@@ -6,9 +6,19 @@
 #include "error.h"
 #include "spec.h"
 
+#include <signal.h>
+
+/* What came of a build. */
+typedef struct BuildFacts {
+    int64_t code_bytes;             /* machine code of the model's object */
+    double seconds;                 /* processor time of compiling, without linking */
+} BuildFacts;
+
 typedef struct BuildOptions {
     const char *spec, *output;      /* output NULL: the model's name */
     CodegenOptions code;
+    BuildFacts *facts;              /* filled if not NULL; the output is an object or a program */
+    const sigset_t *before;         /* of process_hold, if the caller holds signals back; NULL: held here */
 } BuildOptions;
 
 /* The command line after "build". */
@@ -16,5 +26,8 @@ int build_parse(BuildOptions *o, int argc, char **argv, Error *e);
 
 /* Builds a loaded spec. */
 int build_model(const Model *m, BuildOptions *o, Error *e);
+
+/* code_size.c: bytes of machine code in an ELF object. */
+int code_size(const char *path, int64_t *bytes, Error *e);
 
 #endif

@@ -21,7 +21,7 @@ typedef struct Command {
 extern const Command commands[];
 extern const int ncommands;
 
-extern const Flag build_flags[], inspect_flags[];
+extern const Flag build_flags[], inspect_flags[], compare_flags[];
 
 int command_build(int argc, char **argv, Error *e);
 int command_check(int argc, char **argv, Error *e);
@@ -29,6 +29,7 @@ int command_init(int argc, char **argv, Error *e);
 int command_doctor(int argc, char **argv, Error *e);
 int command_run(int argc, char **argv, Error *e);
 int command_inspect(int argc, char **argv, Error *e);
+int command_compare(int argc, char **argv, Error *e);
 int command_completion(int argc, char **argv, Error *e);
 
 /* One option at argv[*i], which it moves on over a separate value.  *value is NULL for

@@ -50,7 +50,7 @@ int process_wait(pid_t child, int *stop) {
     }
 }
 
-int process_stopped(int stop, Error *e) { return error_set(e, 128 + stop, "strata build: stopped by signal %d", stop); }
+int process_stopped(int stop, Error *e) { return error_set(e, 128 + stop, "strata: stopped by signal %d", stop); }
 
 int process_listen(void) { return memfd_create("words", MFD_CLOEXEC); }
 
@@ -64,14 +64,16 @@ void process_said(int words, Error *e) {
         if (*line) error_line(e, "%s", line);
 }
 
-/* Starts argv[0] with standard error going to 'words'; 0 or an errno. */
-static int start(pid_t *child, char *const *argv, const sigset_t *mask, int words) {
+/* Starts argv[0] with standard output going to 'out' and standard error to 'words', where
+** these are files; 0 or an errno. */
+static int start(pid_t *child, char *const *argv, const sigset_t *mask, int out, int words) {
     posix_spawnattr_t attributes;
     posix_spawn_file_actions_t files;
     posix_spawnattr_init(&attributes);
     posix_spawn_file_actions_init(&files);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
     posix_spawnattr_setsigmask(&attributes, mask);
+    if (out >= 0) posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
     if (words >= 0) posix_spawn_file_actions_adddup2(&files, words, STDERR_FILENO);
     int number = posix_spawnp(child, argv[0], &files, &attributes, argv, environ);
     posix_spawnattr_destroy(&attributes);
@@ -81,7 +83,7 @@ static int start(pid_t *child, char *const *argv, const sigset_t *mask, int word
 
 int process_run(char *const *argv, const sigset_t *mask, Error *e) {
     pid_t child;
-    int words = process_listen(), number = start(&child, argv, mask, words), status = STATUS_OK;
+    int words = process_listen(), number = start(&child, argv, mask, -1, words), status = STATUS_OK;
     if (number) {
         if (words >= 0) close(words);
         return error_set(e, STATUS_IO, "%s: expected a program of this name in PATH to link with, found: %s", argv[0], strerror(number));
@@ -92,5 +94,36 @@ int process_run(char *const *argv, const sigset_t *mask, Error *e) {
     else if (how) status = error_set(e, STATUS_IO, "%s: expected it to link the model, found exit status %d", argv[0], WEXITSTATUS(how));
     if (status && !stop) process_said(words, e);
     else if (words >= 0) close(words);
+    return status;
+}
+
+/* The program's own error, its exit status with it. */
+static int failed(const char *name, int how, int words, Error *e) {
+    char said[512] = "";
+    if (pread(words, said, sizeof said - 1, 0) < 0) *said = 0;
+    said[strcspn(said, "\n")] = 0;
+    const char *text = said + (strncmp(said, "error: ", 7) ? 0 : 7);
+    if (WIFSIGNALED(how)) return error_set(e, STATUS_INTERNAL, "%s: expected its program to end, found it killed by signal %d", name, WTERMSIG(how));
+    return error_set(e, WEXITSTATUS(how), "%s: its program: %s", name, text);
+}
+
+static int take_output(int out, Text *t, Error *e) {
+    char piece[65536];
+    ssize_t n;
+    for (off_t at = 0; (n = pread(out, piece, sizeof piece, at)) > 0; at += n) text_bytes(t, piece, (size_t)n);
+    return n < 0 ? error_errno(e, "a program's output", "read", errno) : text_status(t, e);
+}
+
+int process_read(char *const *argv, const char *name, const sigset_t *mask, Text *output, Error *e) {
+    pid_t child;
+    int out = process_listen(), words = process_listen(), stop, status = STATUS_OK;
+    int number = out < 0 || words < 0 ? errno : start(&child, argv, mask, out, words);
+    if (number) status = error_errno(e, argv[0], "run", number);
+    int how = number ? 0 : process_wait(child, &stop);
+    if (!number && stop) status = process_stopped(stop, e);
+    else if (how) status = failed(name, how, words, e);
+    else if (!number) status = take_output(out, output, e);
+    if (out >= 0) close(out);
+    if (words >= 0) close(words);
     return status;
 }

@@ -6,6 +6,7 @@
 #define STRATA_PROCESS_H
 
 #include "error.h"
+#include "json.h"
 
 #include <signal.h>
 #include <sys/types.h>
@@ -25,5 +26,9 @@ void process_said(int words, Error *e);
 
 /* Runs a program found in PATH; STATUS_IO if it cannot run or fails, 128+n if stopped. */
 int process_run(char *const *argv, const sigset_t *mask, Error *e);
+
+/* Runs a program that we built and adds what it writes to 'output'.  If it fails, its exit
+** status and first line of error become ours, with 'name' in front; 128+n if stopped. */
+int process_read(char *const *argv, const char *name, const sigset_t *mask, Text *output, Error *e);
 
 #endif

@@ -54,19 +54,23 @@ MemoryItem *memory_items(const Plan *p, int *n) {
     return item;
 }
 
+int64_t *memory_alive(const Plan *p, const MemoryItem *item, int n, int space) {
+    int64_t *alive = calloc((size_t)p->nstep + 1, sizeof *alive);
+    for (int i = 0; alive && i < n; i++) {
+        if (item[i].space != space) continue;
+        alive[item[i].from] += 4 * item[i].b->stride;
+        alive[item[i].to] -= 4 * item[i].b->stride;
+    }
+    for (int i = 1; alive && i <= p->nstep; i++) alive[i] += alive[i - 1];
+    return alive;
+}
+
 /* The most that is taken at one time: no packing could need less. */
 static int64_t most_alive(const Plan *p, const MemoryItem *item, int n, int space) {
-    int64_t *change = calloc((size_t)p->nstep + 1, sizeof *change), now = 0, most = 0;
-    for (int i = 0; change && i < n; i++) {
-        if (item[i].space != space) continue;
-        change[item[i].from] += 4 * item[i].b->stride;
-        change[item[i].to] -= 4 * item[i].b->stride;
-    }
-    for (int i = 0; change && i < p->nstep; i++) {
-        now += change[i];
-        if (now > most) most = now;
-    }
-    free(change);
+    int64_t *alive = memory_alive(p, item, n, space), most = 0;
+    for (int i = 0; alive && i < p->nstep; i++)
+        if (alive[i] > most) most = alive[i];
+    free(alive);
     return most;
 }
 

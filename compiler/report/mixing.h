@@ -21,6 +21,9 @@
 #include "error.h"
 #include "spec.h"
 
+/* Of random weights and sources, where views show them: the same output every time. */
+enum { MIXING_SEED = 20260615 };
+
 typedef enum MixingWeights { WEIGHTS_INITIAL, WEIGHTS_RANDOM } MixingWeights;
 
 typedef struct Mixing {

@@ -12,8 +12,6 @@
 
 enum { SYMBOLIC = 6 };                      /* reads that are written in symbols */
 
-static const uint64_t seed = 20260615;      /* of random weights and sources: the same output every time */
-
 typedef struct Matrices {
     const Report *r;
     Mixing *initial, *random;
@@ -25,8 +23,8 @@ typedef struct Matrices {
 
 static int open_matrices(Matrices *x, const Report *r, Error *e) {
     *x = (Matrices){ .r = r, .scale = 1e-9 };
-    x->initial = mixing_measure(r->model, WEIGHTS_INITIAL, seed, e);
-    x->random = x->initial ? mixing_measure(r->model, WEIGHTS_RANDOM, seed, e) : NULL;
+    x->initial = mixing_measure(r->model, WEIGHTS_INITIAL, MIXING_SEED, e);
+    x->random = x->initial ? mixing_measure(r->model, WEIGHTS_RANDOM, MIXING_SEED, e) : NULL;
     x->rank = x->random ? calloc((size_t)x->random->size + 1, sizeof *x->rank) : NULL;
     if (!x->random) return e->status;
     if (!x->rank) return error_memory(e, "depth mixing", (size_t)x->random->size * sizeof *x->rank);

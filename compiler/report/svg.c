@@ -4,20 +4,40 @@
 #include <math.h>
 #include <string.h>
 
+/* Page, ink, soft, line, box, and the colours of things. */
+#define LIGHT "#fff", "#1b1b1b", "#5b5b5b", "#c4c4c4", "#f3f3f1", "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"
+#define DARK "#161616", "#ececec", "#a8a8a8", "#4a4a4a", "#232323", "#4da3dd", "#f0b429", "#2fbf94", "#e09cc2", "#8fd0f5", "#f08a4b"
+#define WITH(rules, ...) rules(__VA_ARGS__)
+
 /* Plain colours, no variables: not only browsers draw these. */
 #define COLOURS(page, ink, soft, line, box, c0, c1, c2, c3, c4, c5) \
     "svg{background:" page "}.page{fill:" page "}.ink,.title,.name{fill:" ink "}.soft,.mono,.tip{fill:" soft "}" \
     ".line,.group{stroke:" line "}.flow{stroke:" soft "}.box{fill:" box ";stroke:" line "}.tall{stroke:" page "}" \
     ".c0{fill:" c0 "}.c1{fill:" c1 "}.c2{fill:" c2 "}.c3{fill:" c3 "}.c4{fill:" c4 "}.c5{fill:" c5 "}"
+#define SHAPES \
+    ".soft{font-size:12px}.title{font-weight:600;font-size:16px}.mono{font:12px ui-monospace,monospace}.name{font-weight:600}" \
+    ".line,.flow,.group{fill:none}.flow{stroke-width:1.2}.group{stroke-dasharray:4 3}.tall{stroke-width:.3}" \
+    WITH(COLOURS, LIGHT) "@media(prefers-color-scheme:dark){" WITH(COLOURS, DARK) "}"
 
 static const char style[] =
-    "svg{width:100%;max-width:1100px;height:auto;display:block;margin:auto;color-scheme:light dark;font:14px system-ui,sans-serif}"
-    ".soft{font-size:12px}.title{font-weight:600;font-size:16px}.mono{font:12px ui-monospace,monospace}.name{font-weight:600}"
-    ".line,.flow,.group{fill:none}.flow{stroke-width:1.2}.group{stroke-dasharray:4 3}.tall{stroke-width:.3}"
-    COLOURS("#fff", "#1b1b1b", "#5b5b5b", "#c4c4c4", "#f3f3f1", "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
-    "@media(prefers-color-scheme:dark){"
-    COLOURS("#161616", "#ececec", "#a8a8a8", "#4a4a4a", "#232323", "#4da3dd", "#f0b429", "#2fbf94", "#e09cc2", "#8fd0f5", "#f08a4b")
-    "}";
+    "svg{width:100%;max-width:1100px;height:auto;display:block;margin:auto;color-scheme:light dark;font:14px system-ui,sans-serif}" SHAPES;
+
+/* A page is for browsers: what is no picture takes its colours from these. */
+#define VARIABLES(page, ink, soft, line, box, c0, c1, c2, c3, c4, c5) \
+    ":root{--page:" page ";--ink:" ink ";--soft:" soft ";--line:" line ";--box:" box ";--c0:" c0 ";--c1:" c1 ";--c2:" c2 ";--c3:" c3 \
+    ";--c4:" c4 ";--c5:" c5 "}"
+
+static const char page_style[] =
+    ":root{color-scheme:light dark}" WITH(VARIABLES, LIGHT) "@media(prefers-color-scheme:dark){" WITH(VARIABLES, DARK) "}"
+    "svg{width:100%;height:auto;display:block;font:14px system-ui,sans-serif}" SHAPES;
+
+void svg_page_style(Text *t) { text_add(t, "%s", page_style); }
+
+void svg_begin(Text *t, const char *label, double width, double height) {
+    text_add(t, "<svg viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"", width, height);
+    svg_escaped(t, label);
+    text_add(t, "\">\n");
+}
 
 void svg_escaped(Text *t, const char *text) {
     for (; *text; text++) {

@@ -13,6 +13,11 @@ enum { SVG_WIDTH = 640, SVG_COLOURS = 6 };
 void svg_open(Text *t, const char *title, double height);
 void svg_close(Text *t);
 
+/* Pictures in an HTML page: the style once, as a style sheet's text, then pictures of any
+** width that have none of their own. */
+void svg_page_style(Text *t);
+void svg_begin(Text *t, const char *label, double width, double height);
+
 /* Text at (x, y); anchor is start, middle or end; what is long is cut to 'most' characters. */
 void svg_text(Text *t, double x, double y, const char *class, const char *anchor, int most, const char *text);
 void svg_line(Text *t, double x1, double y1, double x2, double y2, const char *class);

@@ -1,0 +1,153 @@
+/* The numbers of a comparison, and what they come to in a sentence; see compare.h. */
+#include "compare.h"
+
+#include "console.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* == Numbers ================================================================ */
+
+#define METRIC(name, expression) \
+    static double name(const Comparison *c, const Variant *v) { return (void)c, (double)(expression); }
+METRIC(parameters, v->report->model->parameters)
+METRIC(flops_forward, v->report->work[FORWARD].flops)
+METRIC(flops_training, v->report->work[TRAINING].flops)
+METRIC(bytes_forward, v->report->work[FORWARD].bytes)
+METRIC(bytes_training, v->report->work[TRAINING].bytes)
+METRIC(memory_per_token, v->report->memory.per_token)
+METRIC(memory_constant, v->report->memory.weights + v->report->memory.gradients + v->report->memory.optimizer +
+                            v->report->memory.constant + v->report->memory.control)
+METRIC(state_per_token, v->report->memory.state_per_token)
+METRIC(sources, v->report->sources_average)
+METRIC(kernels, v->report->nkernel)
+METRIC(calls, v->report->work[TRAINING].calls)
+METRIC(code_bytes, v->code_bytes)
+METRIC(compile_seconds, v->compile_seconds)
+METRIC(step_seconds, c->rounds ? stats_median(v->timing.seconds, c->rounds) : NAN)
+METRIC(tokens_per_second, c->rounds ? v->timing.tokens / step_seconds(c, v) : NAN)
+METRIC(memory_peak, c->rounds ? v->timing.memory : NAN)
+#undef METRIC
+
+const Metric compare_metrics[] = {
+    { "parameters", "parameters", UNIT_COUNT, parameters },
+    { "flops_per_token_forward", "FLOPs a token, forward", UNIT_COUNT, flops_forward },
+    { "flops_per_token_training", "FLOPs a token, training", UNIT_COUNT, flops_training },
+    { "bytes_per_token_forward", "bytes moved a token, forward", UNIT_BYTES, bytes_forward },
+    { "bytes_per_token_training", "bytes moved a token, training", UNIT_BYTES, bytes_training },
+    { "memory_per_token", "memory a token, training", UNIT_BYTES, memory_per_token },
+    { "memory_constant", "memory, constant", UNIT_BYTES, memory_constant },
+    { "state_per_token", "state a token, generating", UNIT_BYTES, state_per_token },
+    { "sources_average", "sources a depth read", UNIT_COUNT, sources },
+    { "kernels", "kernels", UNIT_COUNT, kernels },
+    { "calls", "calls a training step", UNIT_COUNT, calls },
+    { "code_bytes", "code size", UNIT_BYTES, code_bytes },
+    { "compile_seconds", "compile time", UNIT_SECONDS, compile_seconds },
+    { "step_seconds", "training step", UNIT_SECONDS, step_seconds },
+    { "tokens_per_second", "tokens a second, training", UNIT_COUNT, tokens_per_second },
+    { "memory_peak", "peak memory, measured", UNIT_BYTES, memory_peak },
+};
+const int compare_nmetric = sizeof compare_metrics / sizeof *compare_metrics;
+
+char *compare_number(char to[32], Unit unit, double value) {
+    if (!isfinite(value)) print_text(to, 32, "-");
+    else if (unit == UNIT_BYTES) human_bytes(to, value);
+    else if (unit == UNIT_LOSS) print_text(to, 32, "%.4f", value);
+    else if (unit == UNIT_SECONDS) print_text(to, 32, value < 1 ? "%.3g ms" : "%.3g s", value < 1 ? 1e3 * value : value);
+    else if (fabs(value) < 10000 && value == floor(value)) print_text(to, 32, "%.0f", value);
+    else if (fabs(value) < 100) print_text(to, 32, "%.2f", value);
+    else human_count(to, value);
+    return to;
+}
+
+char *compare_difference(char to[32], double value, double base) {
+    double percent = 100 * (value / base - 1);
+    *to = 0;
+    if (!isfinite(value) || !isfinite(base)) return to;
+    if (value == base) print_text(to, 32, "=");
+    else if (base != 0) print_text(to, 32, fabs(percent) < 0.095 ? "%+.1g %%" : fabs(percent) < 999 ? "%+.1f %%" : "%+.0f %%", percent);
+    return to;
+}
+
+/* == Verdict ================================================================ */
+
+static const struct { const char *key, *words; } told[] = {
+    { "parameters", "parameters" },
+    { "flops_per_token_training", "FLOPs of training" },
+    { "bytes_per_token_training", "bytes moved" },
+    { "memory_per_token", "memory a token" },
+};
+enum { TOLD = sizeof told / sizeof *told };
+
+static const Metric *metric_of(const char *key) {
+    int i = 0;
+    while (strcmp(compare_metrics[i].key, key)) i++;
+    return &compare_metrics[i];
+}
+
+static void add_numbers(const Comparison *c, const Variant *v, Text *t) {
+    for (int i = 0; i < TOLD; i++) {
+        const Metric *m = metric_of(told[i].key);
+        char words[32];
+        double own = m->value(c, v), base = m->value(c, c->variant);
+        text_add(t, "%s %s %s", i ? "," : "", told[i].words, own == base ? "equal" : compare_difference(words, own, base));
+    }
+}
+
+static void add_speed(const Comparison *c, const Variant *v, Text *t) {
+    const Estimate *e = &v->timing.slower;
+    if (!c->rounds) return;
+    if (stats_covers_zero(e)) text_add(t, "; no difference detected in the time of a step");
+    else text_add(t, "; a step takes %.1f %% %s", 100 * fabs(e->mean), e->mean > 0 ? "longer" : "less");
+    if (e->known) text_add(t, " (95 %% interval %+.1f to %+.1f %%)", 100 * e->low, 100 * e->high);
+    else text_add(t, " (one round tells nothing)");
+}
+
+void compare_verdict(const Comparison *c, Text *t) {
+    for (int i = 1; i < c->n; i++) {
+        const Variant *v = &c->variant[i];
+        text_add(t, "%s against %s:", v->label, c->variant->label);
+        add_numbers(c, v, t);
+        add_speed(c, v, t);
+        text_add(t, ".\n");
+    }
+}
+
+/* == All of it ============================================================== */
+
+static bool has_twin(const Comparison *c, int i) {
+    for (int k = 0; k < c->n; k++)
+        if (k != i && !strcmp(c->variant[k].report->model->name, c->variant[i].report->model->name)) return true;
+    return false;
+}
+
+void compare_name(Comparison *c) {
+    for (int i = 0; i < c->n; i++) {
+        Variant *v = &c->variant[i];
+        const Model *m = v->report->model;
+        char file[96];
+        text_escape(file, sizeof file, m->file, strlen(m->file));
+        if (has_twin(c, i)) print_text(v->label, sizeof v->label, "%s (%s)", m->name, file);
+        else print_text(v->label, sizeof v->label, "%s", m->name);
+    }
+}
+
+static void free_run(TrainRun *r) {
+    free(r->loss);
+    free(r->seconds);
+    free(r->step);
+    free(r->value);
+}
+
+void compare_free(Comparison *c) {
+    for (int i = 0; i < c->n; i++) {
+        Variant *v = &c->variant[i];
+        report_free(v->report);
+        free(v->timing.seconds);
+        free(v->timing.kernel);
+        for (int s = 0; v->run && s < c->seeds; s++) free_run(&v->run[s]);
+        free(v->run);
+    }
+}

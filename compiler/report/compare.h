@@ -1,0 +1,114 @@
+/*
+** Variants side by side: the first is the baseline, all others are told as
+** differences from it.  'strata compare' fills a Comparison; here it becomes a
+** table, JSON and an HTML page.
+**
+** One table of numbers (compare.c) feeds all three.  A number that is not known is
+** NAN and is left out everywhere.  Kernels are matched by their role: their name
+** without its number, because numbers shift with every kernel that is added.
+*/
+#ifndef STRATA_COMPARE_H
+#define STRATA_COMPARE_H
+
+#include "report.h"
+
+enum { COMPARE_MOST = 16 };
+
+/* A mean with its 95 % interval; known: two values or more were there. */
+typedef struct Estimate { double mean, deviation, low, high; bool known; } Estimate;
+
+/* Rounds of 'bench --train', taken in turns with the other variants. */
+typedef struct Timing {
+    double *seconds;                    /* [rounds]: of a training step */
+    double *kernel;                     /* [rounds][kernels of the report]: seconds a step */
+    double tokens, memory;              /* a step's; the process's peak in bytes */
+    double peak, bandwidth;             /* of the machine, FLOP/s and bytes/s: medians */
+    Estimate slower;                    /* time against the baseline's, paired: ratio - 1 */
+} Timing;
+
+/* A training run: step i is [i - 1]. */
+typedef struct TrainRun {
+    double *loss, *seconds;             /* [steps]: cross entropy; time since the start, evaluations left out */
+    int *step;                          /* [evaluations] */
+    double *value;                      /* [evaluations]: validation loss */
+    int evaluations, room;
+} TrainRun;
+
+typedef struct Variant {
+    char label[192];                    /* the model's name, with its file where two have the same */
+    Report *report;
+    double code_bytes, compile_seconds;
+    Timing timing;
+    TrainRun *run;                      /* [seeds] */
+} Variant;
+
+typedef struct Comparison {
+    Variant variant[COMPARE_MOST];
+    int n;
+    int rounds;                         /* 0: not measured */
+    int threads;                        /* 0: as many as the process may use */
+    const char *text;                   /* what was trained on; NULL: not trained */
+    int steps, seeds;
+    const uint64_t *seed;
+    const char *command;                /* that made this, as a shell takes it */
+} Comparison;
+
+void compare_free(Comparison *c);
+/* Labels, once all reports are there. */
+void compare_name(Comparison *c);
+
+/* == compare.c: numbers ===================================================== */
+
+typedef enum Unit { UNIT_COUNT, UNIT_BYTES, UNIT_SECONDS, UNIT_LOSS } Unit;
+
+typedef struct Metric {
+    const char *key, *name;
+    Unit unit;
+    double (*value)(const Comparison *c, const Variant *v);
+} Metric;
+
+extern const Metric compare_metrics[];
+extern const int compare_nmetric;
+
+/* As people read it; "-" where it is not known. */
+char *compare_number(char to[32], Unit unit, double value);
+/* "+12.3 %", "=", or "" where there is nothing to compare. */
+char *compare_difference(char to[32], double value, double base);
+/* A sentence for each variant but the first, a line each. */
+void compare_verdict(const Comparison *c, Text *t);
+
+/* == compare_kernels.c: kernels by role ===================================== */
+
+typedef struct RoleWork {
+    int kernels;                        /* 0: the variant has none */
+    Work work[WORKS];
+    double seconds;                     /* a training step, median of rounds; NAN: not measured */
+} RoleWork;
+
+typedef struct Role {
+    char name[96];
+    const char *family;
+    RoleWork of[COMPARE_MOST];
+} Role;
+
+/* In the order of their first use; to be freed; NULL: no memory. */
+Role *compare_roles(const Comparison *c, int *n);
+/* Is there a variant that does other work in it than the baseline? */
+bool role_differs(const Comparison *c, const Role *r);
+
+/* == compare_stats.c ======================================================== */
+
+double stats_median(const double *x, int n);            /* NAN: none */
+Estimate stats_mean(const double *x, int n);            /* Student's t */
+/* x[i] against base[i]: the mean of log ratios, given back as ratio - 1. */
+Estimate stats_ratio(const double *x, const double *base, int n);
+/* Does the interval hold 0? */
+bool stats_covers_zero(const Estimate *e);
+
+/* == Outputs ================================================================ */
+
+void compare_text(const Comparison *c, Text *t);
+void compare_json(const Comparison *c, Text *t);
+void compare_html(const Comparison *c, Text *t);
+
+#endif

@@ -1,0 +1,144 @@
+/*
+** A comparison as one HTML file that needs nothing else: style and pictures inside,
+** no script, no network, light and dark.  All that comes from specs or the command
+** line goes through svg_escaped.  Its width follows the window; tables scroll in a
+** box of their own.
+*/
+#include "compare_page.h"
+#include "svg.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static const char style[] =
+    "body{margin:0;background:var(--page);color:var(--ink);font:16px/1.5 system-ui,sans-serif}"
+    "main{max-width:1500px;margin:auto;padding:16px clamp(12px,3vw,48px) 48px}"
+    "h1{font-size:1.5em;line-height:1.25;overflow-wrap:anywhere}h2{font-size:1.2em;margin:2em 0 .3em}p{margin:.4em 0;max-width:75em}"
+    ".verdict p{font-size:1.05em;overflow-wrap:anywhere}.note,small,figcaption span{color:var(--soft)}small{font-size:.9em}"
+    ".scroll{overflow-x:auto;margin:.8em 0}table{border-collapse:collapse;font-size:14px;font-variant-numeric:tabular-nums}"
+    "th,td{padding:5px 12px;text-align:right;vertical-align:top;border-bottom:1px solid var(--line)}td{white-space:nowrap}"
+    "thead th{vertical-align:bottom;overflow-wrap:anywhere;min-width:6em}th[scope=row],th.word,td.word{text-align:left}"
+    "tbody.differs th[scope=rowgroup]{border-left:4px solid var(--c5)}th[scope=rowgroup]{text-align:left;background:var(--box)}"
+    "td small{display:inline-block;min-width:5.5em}"
+    ".figures{display:grid;gap:24px;grid-template-columns:repeat(auto-fill,minmax(min(100%,330px),1fr))}"
+    ".wide{display:grid;gap:24px;grid-template-columns:repeat(auto-fit,minmax(min(100%,520px),1fr))}"
+    "figure{margin:0;min-width:0}.figures figure{max-width:480px}figcaption{font-weight:600;overflow-wrap:anywhere}"
+    "figcaption span{display:block;font-weight:400;font-size:.85em}"
+    "pre{overflow-x:auto;background:var(--box);padding:10px;font:13px/1.5 ui-monospace,monospace}";
+
+void page_heading(Text *t, const char *title, const char *note) {
+    text_add(t, "<h2>%s</h2>\n<p class=\"note\">%s</p>\n", title, note);
+}
+
+void page_table(Text *t, const char *label) {
+    text_add(t, "<div class=\"scroll\" role=\"region\" aria-label=\"%s\" tabindex=\"0\"><table>\n", label);
+}
+
+void page_table_end(Text *t) {
+    text_add(t, "</table></div>\n");
+}
+
+/* == Head and verdict ======================================================= */
+
+/* Variants first, the baseline last: "b, c against a". */
+static void add_names(const Comparison *c, Text *t) {
+    for (int i = 1; i < c->n; i++) {
+        text_add(t, i > 1 ? ", " : "");
+        svg_escaped(t, c->variant[i].label);
+    }
+    text_add(t, " against ");
+    svg_escaped(t, c->variant->label);
+}
+
+static void add_verdict(const Comparison *c, Text *t) {
+    Text verdict = { 0 };
+    compare_verdict(c, &verdict);
+    if (verdict.failed) t->failed = true;
+    text_add(t, "<div class=\"verdict\">\n");
+    for (char *at = verdict.at, *line; at && (line = strsep(&at, "\n"));) {
+        if (!*line) continue;
+        text_add(t, "<p>");
+        svg_escaped(t, line);
+        text_add(t, "</p>\n");
+    }
+    text_add(t, "</div>\n");
+    text_free(&verdict);
+}
+
+/* == Numbers ================================================================ */
+
+static void add_heads(const Comparison *c, Text *t) {
+    text_add(t, "<thead><tr><th scope=\"col\"></th>");
+    for (int i = 0; i < c->n; i++) {
+        text_add(t, "<th scope=\"col\">");
+        svg_escaped(t, c->variant[i].label);
+        text_add(t, "<br><small>%s", i ? "residual " : "baseline, residual ");
+        svg_escaped(t, c->variant[i].report->model->mixer);
+        text_add(t, "</small></th>");
+    }
+    text_add(t, "</tr></thead>\n<tbody>\n");
+}
+
+static void add_metric(const Comparison *c, const Metric *m, Text *t) {
+    double base = m->value(c, c->variant);
+    if (!isfinite(base)) return;
+    text_add(t, "<tr><th scope=\"row\">%s</th>", m->name);
+    for (int i = 0; i < c->n; i++) {
+        char number[32], difference[32];
+        double value = m->value(c, &c->variant[i]);
+        text_add(t, "<td>%s", compare_number(number, m->unit, value));
+        if (i) text_add(t, " <small>%s</small>", compare_difference(difference, value, base));
+        text_add(t, "</td>");
+    }
+    text_add(t, "</tr>\n");
+}
+
+static void add_numbers(const Comparison *c, Text *t) {
+    page_heading(t, "Numbers", "A token at full context; a multiply-add is two operations. Bytes are those of all operands and results of "
+                               "every kernel. Compile time is processor time, without linking; code size is the machine code of the model's object.");
+    page_table(t, "Numbers");
+    add_heads(c, t);
+    for (int i = 0; i < compare_nmetric; i++) add_metric(c, &compare_metrics[i], t);
+    text_add(t, "</tbody>");
+    page_table_end(t);
+}
+
+/* == How to reproduce it ==================================================== */
+
+static void add_reproduction(const Comparison *c, Text *t) {
+    page_heading(t, "How to reproduce it", "The same specs have the same hashes; all but times and compile times then come out the same.");
+    text_add(t, "<pre>");
+    svg_escaped(t, c->command);
+    text_add(t, "</pre>\n<p>strata %s, kernels for %s</p>\n", STRATA_VERSION, c->variant->report->planned.code.cpu);
+    page_table(t, "Specs");
+    text_add(t, "<thead><tr><th class=\"word\">variant</th><th class=\"word\">spec</th><th class=\"word\">hash</th></tr></thead><tbody>\n");
+    for (int i = 0; i < c->n; i++) {
+        const Model *m = c->variant[i].report->model;
+        text_add(t, "<tr><th scope=\"row\">");
+        svg_escaped(t, c->variant[i].label);
+        text_add(t, "</th><td class=\"word\">");
+        svg_escaped(t, m->file);
+        text_add(t, "</td><td class=\"word\">%016" PRIx64 "</td></tr>\n", m->hash);
+    }
+    text_add(t, "</tbody>");
+    page_table_end(t);
+}
+
+void compare_html(const Comparison *c, Text *t) {
+    text_add(t, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>");
+    add_names(c, t);
+    text_add(t, "</title>\n<style>");
+    svg_page_style(t);
+    text_add(t, "%s</style>\n</head>\n<body>\n<main>\n<h1>", style);
+    add_names(c, t);
+    text_add(t, "</h1>\n");
+    add_verdict(c, t);
+    add_numbers(c, t);
+    page_mixing(c, t);
+    page_memory(c, t);
+    page_kernels(c, t);
+    add_reproduction(c, t);
+    text_add(t, "</main>\n</body>\n</html>\n");
+}

@@ -1,0 +1,17 @@
+/* Parts of the page of a comparison: each adds a section of HTML. */
+#ifndef STRATA_COMPARE_PAGE_H
+#define STRATA_COMPARE_PAGE_H
+
+#include "compare.h"
+
+void page_heading(Text *t, const char *title, const char *note);
+/* A table's box, which scrolls by itself; page_table_end closes it. */
+void page_table(Text *t, const char *label);
+void page_table_end(Text *t);
+
+/* compare_mixing.c, compare_memory.c, compare_kernel_page.c */
+void page_mixing(const Comparison *c, Text *t);
+void page_memory(const Comparison *c, Text *t);
+void page_kernels(const Comparison *c, Text *t);
+
+#endif

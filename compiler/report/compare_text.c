@@ -1,0 +1,82 @@
+/*
+** A comparison for a terminal: the variants, the table, kernels that differ, and the
+** verdict.  Variants are columns, a few at a time so that lines stay readable.
+*/
+#include "compare.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COLUMNS = 4, LABEL = 36, NUMBER = 12, DIFFERENCE = 10 };
+
+/* Columns from..to, of COLUMNS at most. */
+typedef struct Block { const Comparison *c; int from, to; Text *t; } Block;
+
+static void add_variants(const Comparison *c, Text *t) {
+    for (int i = 0; i < c->n; i++) {
+        const Model *m = c->variant[i].report->model;
+        char file[256];
+        text_escape(file, sizeof file, m->file, strlen(m->file));
+        text_add(t, "%3d  %s, from %s, residual %s%s\n", i + 1, m->name, file, m->mixer, i ? "" : " (baseline)");
+    }
+}
+
+/* A column's number and as much of its name as fits; all of it is told above. */
+static void add_heads(const Block *b, const char *title) {
+    text_add(b->t, "\n%-*s", LABEL, title);
+    for (int i = b->from; i < b->to; i++) {
+        char head[32];
+        int width = i ? NUMBER + DIFFERENCE : NUMBER;
+        print_text(head, sizeof head, "%d %s", i + 1, b->c->variant[i].report->model->name);
+        text_add(b->t, " %*.*s", width - 1, width - 1, head);
+    }
+    text_add(b->t, "\n");
+}
+
+static void add_cell(const Block *b, int i, Unit unit, double value, double base) {
+    char number[32], difference[32];
+    text_add(b->t, "%*s", NUMBER, compare_number(number, unit, value));
+    if (i) text_add(b->t, "%*s", DIFFERENCE, compare_difference(difference, value, base));
+}
+
+static void add_metric(const Block *b, const Metric *m) {
+    const Comparison *c = b->c;
+    if (!isfinite(m->value(c, c->variant))) return;
+    text_add(b->t, "%-*s", LABEL, m->name);
+    for (int i = b->from; i < b->to; i++) add_cell(b, i, m->unit, m->value(c, &c->variant[i]), m->value(c, c->variant));
+    text_add(b->t, "\n");
+}
+
+static double role_bytes(const Role *r, int variant) {
+    return r->of[variant].kernels ? r->of[variant].work[TRAINING].bytes : NAN;
+}
+
+static void add_roles(const Block *b, const Role *role, int n) {
+    int shown = 0;
+    for (int k = 0; k < n; k++) {
+        if (!role_differs(b->c, &role[k])) continue;
+        if (!shown++) add_heads(b, "kernels that differ: bytes a token");
+        text_add(b->t, "%-*.*s", LABEL, LABEL - 1, role[k].name);
+        for (int i = b->from; i < b->to; i++) add_cell(b, i, UNIT_BYTES, role_bytes(&role[k], i), role_bytes(&role[k], 0));
+        text_add(b->t, "\n");
+    }
+    if (shown) text_add(b->t, "%d of %d kinds of kernels; the others do the same work\n", shown, n);
+    else text_add(b->t, "\nall %d kinds of kernels do the same work\n", n);
+}
+
+void compare_text(const Comparison *c, Text *t) {
+    int n;
+    Role *role = compare_roles(c, &n);
+    if (!role) t->failed = true;
+    add_variants(c, t);
+    for (int from = 0; role && from < c->n; from += COLUMNS) {
+        Block b = { c, from, from + COLUMNS < c->n ? from + COLUMNS : c->n, t };
+        add_heads(&b, "");
+        for (int i = 0; i < compare_nmetric; i++) add_metric(&b, &compare_metrics[i]);
+        add_roles(&b, role, n);
+    }
+    text_add(t, "\n");
+    compare_verdict(c, t);
+    free(role);
+}

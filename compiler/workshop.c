@@ -1,0 +1,67 @@
+/* Programs of a comparison, in a folder that does not outlive them; see workshop.h. */
+#include "workshop.h"
+
+#include "build.h"
+#include "process.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+int workshop_open(Workshop *w, Error *e) {
+    const char *where = getenv("TMPDIR");
+    int n = snprintf(w->folder, sizeof w->folder, "%s/strata-XXXXXX", where && *where ? where : "/tmp");
+    if (n >= (int)sizeof w->folder) return error_set(e, STATUS_USER, "TMPDIR: expected a name of at most 240 bytes, found a longer one");
+    w->tells = isatty(STDERR_FILENO);
+    process_hold(&w->before);
+    if (mkdtemp(w->folder)) return STATUS_OK;
+    error_errno(e, w->folder, "make a folder for temporary files", errno);
+    process_release(&w->before);
+    return e->status;
+}
+
+static int drop(const char *path, const struct stat *s, int kind, struct FTW *where) {
+    (void)s, (void)where;
+    if (kind == FTW_DP) rmdir(path);
+    else unlink(path);
+    return 0;
+}
+
+/* A signal that came where nothing ran is delivered here, after the cleaning. */
+void workshop_close(Workshop *w) {
+    nftw(w->folder, drop, 16, FTW_DEPTH | FTW_PHYS);
+    workshop_tell(w, "%s", "");
+    process_release(&w->before);
+}
+
+void workshop_path(const Workshop *w, int variant, const char *suffix, char path[WORKSHOP_PATH]) {
+    snprintf(path, WORKSHOP_PATH, "%s/model-%d%s%.64s", w->folder, variant + 1, *suffix ? "." : "", suffix);
+}
+
+void workshop_tell(const Workshop *w, const char *format, ...) {
+    char text[256];
+    va_list arguments;
+    if (!w->tells) return;
+    va_start(arguments, format);
+    print_textv(text, sizeof text, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "\r\033[K%s", text);
+}
+
+int workshop_build(const Workshop *w, Comparison *c, int variant, const char *cpu, Error *e) {
+    Variant *v = &c->variant[variant];
+    char path[WORKSHOP_PATH];
+    BuildFacts facts = { 0 };
+    workshop_path(w, variant, "", path);
+    workshop_tell(w, "compiling %s, %d of %d", v->label, variant + 1, c->n);
+    BuildOptions o = {
+        .spec = v->report->model->file, .output = path, .facts = &facts, .before = &w->before,
+        .code = { .level = 2, .cpu = cpu ? cpu : "native", .emit = EMIT_EXE },
+    };
+    int status = build_model(v->report->model, &o, e);
+    v->code_bytes = (double)facts.code_bytes;
+    v->compile_seconds = facts.seconds;
+    return status;
+}

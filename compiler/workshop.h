@@ -1,0 +1,30 @@
+/*
+** A folder for the programs of a comparison and what they write, gone with all that
+** is in it whatever happens: while it is open, signals that stop are held back as in
+** process.h, end the program that runs, and come to the caller as an error.
+*/
+#ifndef STRATA_WORKSHOP_H
+#define STRATA_WORKSHOP_H
+
+#include "compare.h"
+
+#include <signal.h>
+
+typedef struct Workshop {
+    char folder[256];
+    sigset_t before;
+    bool tells;                 /* what is being done, on standard error: it is a terminal */
+} Workshop;
+
+int workshop_open(Workshop *w, Error *e);
+void workshop_close(Workshop *w);
+
+/* FOLDER/model-VARIANT.SUFFIX; SUFFIX "" is the program. */
+enum { WORKSHOP_PATH = 384 };
+void workshop_path(const Workshop *w, int variant, const char *suffix, char path[WORKSHOP_PATH]);
+void workshop_tell(const Workshop *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Compiles a variant's program and notes what that took. */
+int workshop_build(const Workshop *w, Comparison *c, int variant, const char *cpu, Error *e);
+
+#endif

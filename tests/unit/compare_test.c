@@ -1,0 +1,261 @@
+/*
+** strata compare: numbers and differences, kernels matched by role, JSON that reads
+** back, a page that is well-formed, safe against what specs say, and small; intervals.
+*/
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compare.h"
+#include "scratch.h"
+
+static const char *const residuals[] = { "standard {}", "haares { blocks = 2 }", "attnres { full = true }", "hyper { streams = 2 }",
+                                         "mhc { streams = 3 }", "denseformer {}", "highway {}", "attnres { blocks = 2 }" };
+enum { RESIDUALS = sizeof residuals / sizeof *residuals };
+
+static Report *report_written(void **state, const char *file, const char *residual, int layers) {
+    char path[SCRATCH_PATH];
+    Error e = { 0 };
+    FILE *f = fopen(scratch_path(state, file, path), "w");
+    assert_non_null(f);
+    fprintf(f, "return model {\n  name = 'm', vocab = 64, context = 64, dim = 48, norm = rmsnorm {},\n  residual = %s,\n"
+               "  layers = times(%d, layer {\n    attention { heads = 3, rope = {} },\n    mlp { hidden = 96, activation = 'swiglu' } }) }\n",
+            residual, layers);
+    assert_int_equal(fclose(f), 0);
+    Report *r = report_new(path, &(ReportOptions){ 0 }, &e);
+    if (!r) fail_msg("%s", e.text);
+    return r;
+}
+
+/* The first n of 'residuals'; the files of the specs are "0.lua" and so on. */
+static Comparison compared(void **state, int n, int layers) {
+    Comparison c = { .n = n, .command = "strata compare 0.lua 1.lua" };
+    for (int i = 0; i < n; i++) {
+        char file[16];
+        snprintf(file, sizeof file, "%d.lua", i);
+        c.variant[i] = (Variant){ .report = report_written(state, file, residuals[i], layers), .code_bytes = 1000 + i, .compile_seconds = 1 };
+    }
+    compare_name(&c);
+    return c;
+}
+
+static char *text_of(const Comparison *c, void (*write)(const Comparison *, Text *), size_t *n) {
+    Text t = { 0 };
+    write(c, &t);
+    assert_false(t.failed);
+    assert_non_null(t.at);
+    if (n) *n = t.length;
+    return t.at;
+}
+
+/* == Numbers ================================================================ */
+
+static void equal_variants_differ_in_nothing(void **state) {
+    Comparison c = { .n = 2, .command = "" };
+    for (int i = 0; i < 2; i++)
+        c.variant[i] = (Variant){ .report = report_written(state, "0.lua", residuals[1], 3), .code_bytes = NAN, .compile_seconds = NAN };
+    compare_name(&c);
+    int n;
+    Role *role = compare_roles(&c, &n);
+    for (int k = 0; k < n; k++) assert_false(role_differs(&c, &role[k]));
+    char *text = text_of(&c, compare_text, NULL);
+    assert_non_null(strstr(text, "do the same work"));
+    assert_null(strchr(text, '%'));
+    assert_null(strstr(text, "compile time"));          /* it is not known */
+    free(text);
+    free(role);
+    compare_free(&c);
+}
+
+/* All work is in the roles, once. */
+static void roles_hold_all_work(void **state) {
+    Comparison c = compared(state, RESIDUALS, 3);
+    int n;
+    Role *role = compare_roles(&c, &n);
+    assert_non_null(role);
+    for (int i = 0; i < c.n; i++) {
+        double bytes = 0, flops = 0;
+        int kernels = 0, calls = 0;
+        for (int k = 0; k < n; k++) {
+            bytes += role[k].of[i].work[TRAINING].bytes, flops += role[k].of[i].work[TRAINING].flops;
+            kernels += role[k].of[i].kernels, calls += role[k].of[i].work[TRAINING].calls;
+        }
+        const Report *r = c.variant[i].report;
+        assert_int_equal(kernels, r->nkernel);
+        assert_int_equal(calls, r->work[TRAINING].calls);
+        assert_true(fabs(bytes / r->work[TRAINING].bytes - 1) < 1e-9 && fabs(flops / r->work[TRAINING].flops - 1) < 1e-9);
+    }
+    for (int a = 0; a < n; a++)
+        for (int b = 0; b < a; b++) assert_string_not_equal(role[a].name, role[b].name);
+    free(role);
+    compare_free(&c);
+}
+
+static void numbers_are_readable(void **state) {
+    (void)state;
+    char to[32];
+    assert_string_equal(compare_difference(to, 110, 100), "+10.0 %");
+    assert_string_equal(compare_difference(to, 99.96, 100), "-0.04 %");
+    assert_string_equal(compare_difference(to, 3, 3), "=");
+    assert_string_equal(compare_difference(to, 0, 0), "=");
+    assert_string_equal(compare_difference(to, 3, 0), "");
+    assert_string_equal(compare_difference(to, NAN, 3), "");
+    assert_string_equal(compare_number(to, UNIT_BYTES, 2048), "2.0 KiB");
+    assert_string_equal(compare_number(to, UNIT_COUNT, 36), "36");
+    assert_string_equal(compare_number(to, UNIT_COUNT, 5.666667), "5.67");
+    assert_string_equal(compare_number(to, UNIT_SECONDS, 0.0123), "12.3 ms");
+    assert_string_equal(compare_number(to, UNIT_SECONDS, NAN), "-");
+}
+
+/* == Outputs ================================================================ */
+
+static const JsonNode *member(const Json *j, const JsonNode *n, const char *key) {
+    const JsonNode *found = json_member(j, n, key);
+    if (!found) fail_msg("expected the key %s", key);
+    return found;
+}
+
+static double number(const Json *j, const JsonNode *n, const char *key) {
+    double x;
+    assert_true(json_double(member(j, n, key), &x));
+    return x;
+}
+
+static void json_reads_back(void **state) {
+    Comparison c = compared(state, 3, 3);
+    Json j;
+    Error e = { 0 };
+    size_t n;
+    char *text = text_of(&c, compare_json, &n);
+    if (json_parse(&j, "json", text, n, 100000, &e)) fail_msg("%s", e.text);
+    const JsonNode *list = member(&j, j.node, "variants"), *first = json_first(&j, list), *second = json_next(&j, first);
+    assert_int_equal(list->count, 3);
+    double base = number(&j, member(&j, first, "numbers"), "bytes_per_token_training");
+    double own = number(&j, member(&j, second, "numbers"), "bytes_per_token_training");
+    assert_true(base > 0 && own > base);
+    assert_true(fabs(number(&j, member(&j, second, "difference"), "bytes_per_token_training") - (own / base - 1)) < 1e-9);
+    assert_true(number(&j, member(&j, first, "difference"), "parameters") == 0);
+    assert_true(number(&j, member(&j, second, "numbers"), "code_bytes") == 1001);
+    assert_true(number(&j, member(&j, second, "inspect"), "parameters") == number(&j, member(&j, second, "numbers"), "parameters"));
+    const JsonNode *kernel = json_first(&j, member(&j, j.node, "kernels"));
+    assert_int_equal(member(&j, kernel, "variants")->count, 3);
+    json_free(&j);
+    free(text);
+    compare_free(&c);
+}
+
+static void columns_hold_all_variants(void **state) {
+    Comparison c = compared(state, RESIDUALS, 2);
+    char *text = text_of(&c, compare_text, NULL), *at = text;
+    int blocks = 0;
+    for (; (at = strstr(at, "\nparameters ")); at++) blocks++;
+    assert_int_equal(blocks, 2);
+    for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1)
+        if (!strstr(line, "against")) assert_true(end - line < 240);
+    at = text;
+    for (blocks = 0; (at = strstr(at, " against ")); at++) blocks++;
+    assert_int_equal(blocks, RESIDUALS - 1);
+    free(text);
+    compare_free(&c);
+}
+
+/* Tags that are closed in order; returns how many there are. */
+static int check_tags(const char *page) {
+    static const char *const single[] = { "meta", "br", "!DOCTYPE" };
+    char open[64][16];
+    int depth = 0, tags = 0;
+    for (const char *at = page; (at = strchr(at, '<')); at++) {
+        char name[16];
+        const char *end = strchr(at, '>');
+        bool closes = at[1] == '/', empty = false;
+        assert_non_null(end);
+        if (sscanf(at + 1 + closes, "%15[A-Za-z0-9!]", name) != 1) fail_msg("expected a tag: %.40s", at);
+        for (size_t i = 0; i < sizeof single / sizeof *single; i++) empty = empty || !strcmp(name, single[i]);
+        tags++;
+        if (closes) {
+            assert_true(depth > 0);
+            if (strcmp(open[--depth], name)) fail_msg("expected </%s>, found </%s>", open[depth], name);
+        } else if (!empty && end[-1] != '/') {
+            assert_true(depth < 64);
+            strcpy(open[depth++], name);
+        }
+    }
+    assert_int_equal(depth, 0);
+    return tags;
+}
+
+static void the_page_needs_nothing_else(void **state) {
+    Comparison c = compared(state, RESIDUALS, 12);
+    size_t n;
+    char *page = text_of(&c, compare_html, &n);
+    assert_true(check_tags(page) > 1000);
+    assert_true(n < 2000000);
+    assert_null(strstr(page, "<script"));
+    assert_null(strstr(page, "://"));
+    assert_null(strstr(page, "url("));
+    assert_null(strstr(page, "nan"));
+    assert_non_null(strstr(page, "prefers-color-scheme:dark"));
+    assert_non_null(strstr(page, "name=\"viewport\""));
+    for (int i = 1; i < RESIDUALS; i++) assert_non_null(strstr(page, c.variant[i].label));
+    assert_non_null(strstr(page, c.command));
+    free(page);
+    compare_free(&c);
+}
+
+/* A hostile file name does nothing in a page, a terminal or JSON. */
+static void names_are_escaped(void **state) {
+    Comparison c = { .n = 2, .command = "strata compare '<script>alert(1)</script>'" };
+    for (int i = 0; i < 2; i++)
+        c.variant[i] = (Variant){ .report = report_written(state, i ? "<script>&\"\033[31m.lua" : "<b>.lua", residuals[i], 2), .code_bytes = 1, .compile_seconds = 1 };
+    compare_name(&c);
+    char *page = text_of(&c, compare_html, NULL), *text = text_of(&c, compare_text, NULL), *json = text_of(&c, compare_json, NULL);
+    assert_null(strstr(page, "<script"));
+    assert_null(strstr(page, "<b>"));
+    assert_non_null(strstr(page, "&lt;script&gt;"));
+    check_tags(page);
+    assert_null(strchr(page, '\033'));
+    assert_null(strchr(text, '\033'));
+    assert_null(strchr(json, '\033'));
+    free(page), free(text), free(json);
+    compare_free(&c);
+}
+
+/* == Statistics ============================================================= */
+
+static void intervals_are_those_of_student(void **state) {
+    (void)state;
+    static const double x[] = { 4, 5, 6, 7, 8 }, y[] = { 2, 2.5, 3, 3.5, 4 };
+    double many[40];
+    Estimate e = stats_mean(x, 5);              /* deviation 1.5811; t(4) = 2.7764 */
+    assert_true(e.known && e.mean == 6 && fabs(e.deviation - 1.58114) < 1e-5);
+    assert_true(fabs(e.low - (6 - 1.96324)) < 1e-4 && fabs(e.high - (6 + 1.96324)) < 1e-4);
+    for (int i = 0; i < 40; i++) many[i] = i % 2 ? 1 : -1;
+    e = stats_mean(many, 40);                   /* deviation 1.01274; t(39) = 2.02269 */
+    assert_true(fabs(e.high - 2.02269 * 1.012739 / sqrt(40)) < 1e-4 && stats_covers_zero(&e));
+    e = stats_ratio(x, y, 5);
+    assert_true(e.known && fabs(e.mean - 1) < 1e-12 && fabs(e.low - 1) < 1e-9 && !stats_covers_zero(&e));
+    e = stats_mean(x, 1);
+    assert_true(!e.known && stats_covers_zero(&e));
+    assert_true(stats_median(x, 5) == 6 && stats_median(x, 4) == 5.5 && isnan(stats_median(x, 0)));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(equal_variants_differ_in_nothing, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(roles_hold_all_work, scratch_setup, scratch_teardown),
+        cmocka_unit_test(numbers_are_readable),
+        cmocka_unit_test_setup_teardown(json_reads_back, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(columns_hold_all_variants, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(the_page_needs_nothing_else, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(names_are_escaped, scratch_setup, scratch_teardown),
+        cmocka_unit_test(intervals_are_those_of_student),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
