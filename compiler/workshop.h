@@ -27,4 +27,11 @@ void workshop_tell(const Workshop *w, const char *format, ...) __attribute__((fo
 /* Compiles a variant's program and notes what that took. */
 int workshop_build(const Workshop *w, Comparison *c, int variant, const char *cpu, Error *e);
 
+/* compare_measure.c: 'bench --train' of all variants in turns, c->rounds times */
+int workshop_measure(const Workshop *w, Comparison *c, Error *e);
+
+/* compare_train.c: every variant from every seed, c->steps steps; val NULL: evaluates on the
+** last tenth of the text */
+int workshop_train(const Workshop *w, Comparison *c, const char *val, Error *e);
+
 #endif

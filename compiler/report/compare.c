@@ -29,6 +29,9 @@ METRIC(compile_seconds, v->compile_seconds)
 METRIC(step_seconds, c->rounds ? stats_median(v->timing.seconds, c->rounds) : NAN)
 METRIC(tokens_per_second, c->rounds ? v->timing.tokens / step_seconds(c, v) : NAN)
 METRIC(memory_peak, c->rounds ? v->timing.memory : NAN)
+METRIC(best_loss, c->text ? compare_trained(c, v).best.mean : NAN)
+METRIC(best_deviation, c->text && c->seeds > 1 ? compare_trained(c, v).best.deviation : NAN)
+METRIC(match_seconds, c->text ? compare_trained(c, v).seconds.mean : NAN)
 #undef METRIC
 
 const Metric compare_metrics[] = {
@@ -48,6 +51,9 @@ const Metric compare_metrics[] = {
     { "step_seconds", "training step", UNIT_SECONDS, step_seconds },
     { "tokens_per_second", "tokens a second, training", UNIT_COUNT, tokens_per_second },
     { "memory_peak", "peak memory, measured", UNIT_BYTES, memory_peak },
+    { "best_validation_loss", "best validation loss", UNIT_LOSS, best_loss },
+    { "best_validation_loss_deviation", "its deviation over seeds", UNIT_LOSS, best_deviation },
+    { "seconds_to_match", "time to the baseline's best", UNIT_SECONDS, match_seconds },
 };
 const int compare_nmetric = sizeof compare_metrics / sizeof *compare_metrics;
 
@@ -55,6 +61,7 @@ char *compare_number(char to[32], Unit unit, double value) {
     if (!isfinite(value)) print_text(to, 32, "-");
     else if (unit == UNIT_BYTES) human_bytes(to, value);
     else if (unit == UNIT_LOSS) print_text(to, 32, "%.4f", value);
+    else if (unit == UNIT_SECONDS && value < 1e-3) print_text(to, 32, "%.3g us", 1e6 * value);
     else if (unit == UNIT_SECONDS) print_text(to, 32, value < 1 ? "%.3g ms" : "%.3g s", value < 1 ? 1e3 * value : value);
     else if (fabs(value) < 10000 && value == floor(value)) print_text(to, 32, "%.0f", value);
     else if (fabs(value) < 100) print_text(to, 32, "%.2f", value);
@@ -105,12 +112,19 @@ static void add_speed(const Comparison *c, const Variant *v, Text *t) {
     else text_add(t, " (one round tells nothing)");
 }
 
+static void add_training(const Comparison *c, const Variant *v, Text *t) {
+    if (!c->text) return;
+    text_add(t, "; ");
+    compare_trained_words(c, v, t);
+}
+
 void compare_verdict(const Comparison *c, Text *t) {
     for (int i = 1; i < c->n; i++) {
         const Variant *v = &c->variant[i];
         text_add(t, "%s against %s:", v->label, c->variant->label);
         add_numbers(c, v, t);
         add_speed(c, v, t);
+        add_training(c, v, t);
         text_add(t, ".\n");
     }
 }

@@ -12,7 +12,7 @@
 
 #include "report.h"
 
-enum { COMPARE_MOST = 16 };
+enum { COMPARE_MOST = 16, COMPARE_SEEDS = 64 };
 
 /* A mean with its 95 % interval; known: two values or more were there. */
 typedef struct Estimate { double mean, deviation, low, high; bool known; } Estimate;
@@ -104,6 +104,26 @@ Estimate stats_mean(const double *x, int n);            /* Student's t */
 Estimate stats_ratio(const double *x, const double *base, int n);
 /* Does the interval hold 0? */
 bool stats_covers_zero(const Estimate *e);
+
+/* == compare_training.c: what runs came to ================================== */
+
+/* Over seeds; a seed's best is its lowest validation loss. */
+typedef struct Trained {
+    Estimate best;                      /* mean and deviation */
+    Estimate difference;                /* against the baseline's of the same seed */
+    Estimate seconds;                   /* until its loss is the baseline's best or lower, of seeds that got there */
+    int matched;                        /* how many did */
+} Trained;
+
+Trained compare_trained(const Comparison *c, const Variant *v);
+/* "-0.0123", "95 % interval" and all: a line's worth. */
+void compare_trained_words(const Comparison *c, const Variant *v, Text *t);
+
+/* Training loss in 'bins' equal parts of a run, over seeds: mean, least and most; seconds: at
+** the end of the part, a mean.  Arrays of 'bins'. */
+typedef struct Band { double *mean, *low, *high, *seconds; int bins; } Band;
+bool band_of(const Comparison *c, const Variant *v, int bins, Band *b);     /* false: no memory */
+void band_free(Band *b);
 
 /* == Outputs ================================================================ */
 

@@ -18,13 +18,14 @@ static const char style[] =
     ".verdict p{font-size:1.05em;overflow-wrap:anywhere}.note,small,figcaption span{color:var(--soft)}small{font-size:.9em}"
     ".scroll{overflow-x:auto;margin:.8em 0}table{border-collapse:collapse;font-size:14px;font-variant-numeric:tabular-nums}"
     "th,td{padding:5px 12px;text-align:right;vertical-align:top;border-bottom:1px solid var(--line)}td{white-space:nowrap}"
-    "thead th{vertical-align:bottom;overflow-wrap:anywhere;min-width:6em}th[scope=row],th.word,td.word{text-align:left}"
+    "thead th{vertical-align:bottom;overflow-wrap:anywhere;min-width:6em}th[scope=row],th.word,td.word{text-align:left}th[scope=row]{min-width:8em}"
     "tbody.differs th[scope=rowgroup]{border-left:4px solid var(--c5)}th[scope=rowgroup]{text-align:left;background:var(--box)}"
     "td small{display:inline-block;min-width:5.5em}"
     ".figures{display:grid;gap:24px;grid-template-columns:repeat(auto-fill,minmax(min(100%,330px),1fr))}"
     ".wide{display:grid;gap:24px;grid-template-columns:repeat(auto-fit,minmax(min(100%,520px),1fr))}"
     "figure{margin:0;min-width:0}.figures figure{max-width:480px}figcaption{font-weight:600;overflow-wrap:anywhere}"
     "figcaption span{display:block;font-weight:400;font-size:.85em}"
+    ".keys{list-style:none;padding:0;margin:.6em 0;display:flex;flex-wrap:wrap;gap:4px 20px}.keys svg{width:28px;display:inline-block;margin-right:6px}"
     "pre{overflow-x:auto;background:var(--box);padding:10px;font:13px/1.5 ui-monospace,monospace}";
 
 void page_heading(Text *t, const char *title, const char *note) {
@@ -37,6 +38,22 @@ void page_table(Text *t, const char *label) {
 
 void page_table_end(Text *t) {
     text_add(t, "</table></div>\n");
+}
+
+const char *page_dash(int variant) {
+    static const char *const dash[] = { "", "6 3", "2 3" };
+    return dash[variant / SVG_COLOURS % 3];
+}
+
+void page_variant_keys(const Comparison *c, Text *t) {
+    text_add(t, "<ul class=\"keys\">\n");
+    for (int i = 0; i < c->n; i++) {
+        text_add(t, "<li><svg viewBox=\"0 0 28 10\" aria-hidden=\"true\"><path style=\"stroke:var(--c%d);stroke-width:4\" stroke-dasharray=\"%s\" "
+                    "d=\"M0 5h28\"/></svg>", i % SVG_COLOURS, page_dash(i));
+        svg_escaped(t, c->variant[i].label);
+        text_add(t, "</li>\n");
+    }
+    text_add(t, "</ul>\n");
 }
 
 /* == Head and verdict ======================================================= */
@@ -136,9 +153,11 @@ void compare_html(const Comparison *c, Text *t) {
     text_add(t, "</h1>\n");
     add_verdict(c, t);
     add_numbers(c, t);
+    page_training(c, t);
     page_mixing(c, t);
     page_memory(c, t);
     page_kernels(c, t);
+    page_roofline(c, t);
     add_reproduction(c, t);
     text_add(t, "</main>\n</body>\n</html>\n");
 }

@@ -1,6 +1,7 @@
 /* A comparison for programs.  The keys are a contract: more may be added, none changed. */
 #include "compare.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -28,6 +29,66 @@ static void add_metrics(const Comparison *c, const Variant *v, bool difference, 
     text_add(t, "}");
 }
 
+static void add_list(Text *t, const char *key, const double *x, int n) {
+    text_add(t, "\"%s\": [", key);
+    for (int i = 0; i < n; i++) {
+        if (i) text_add(t, ", ");
+        text_json_number(t, x[i]);
+    }
+    text_add(t, "]");
+}
+
+/* null where two values would be needed and are not there. */
+static void add_estimate(Text *t, const char *key, const Estimate *e) {
+    const double none = NAN;
+    text_add(t, "\"%s\": {", key);
+    add_number(t, "mean", e->mean), text_add(t, ", ");
+    add_number(t, "deviation", e->known ? e->deviation : none), text_add(t, ", ");
+    add_number(t, "low", e->known ? e->low : none), text_add(t, ", ");
+    add_number(t, "high", e->known ? e->high : none);
+    text_add(t, ", \"detected\": %s}", stats_covers_zero(e) ? "false" : "true");
+}
+
+/* Seconds of every round, and the time against the baseline's as a share. */
+static void add_timing(const Comparison *c, const Variant *v, Text *t) {
+    if (!c->rounds) return;
+    text_add(t, ",\n   \"measured\": {");
+    add_list(t, "seconds", v->timing.seconds, c->rounds);
+    text_add(t, ", ");
+    add_estimate(t, "slower", &v->timing.slower);
+    text_add(t, ", ");
+    add_number(t, "peak_gflops", 1e-9 * v->timing.peak), text_add(t, ", ");
+    add_number(t, "bandwidth_gbytes_per_second", 1e-9 * v->timing.bandwidth);
+    text_add(t, "}");
+}
+
+static void add_run(const Comparison *c, const TrainRun *r, uint64_t seed, Text *t) {
+    text_add(t, "    {\"seed\": %" PRIu64 ", ", seed);
+    add_list(t, "cross_entropy", r->loss, c->steps);
+    text_add(t, ", ");
+    add_list(t, "seconds", r->seconds, c->steps);
+    text_add(t, ", \"evaluation_step\": [");
+    for (int i = 0; i < r->evaluations; i++) text_add(t, i ? ", %d" : "%d", r->step[i]);
+    text_add(t, "], ");
+    add_list(t, "val_loss", r->value, r->evaluations);
+    text_add(t, "}");
+}
+
+static void add_training(const Comparison *c, const Variant *v, Text *t) {
+    if (!c->text) return;
+    Trained x = compare_trained(c, v);
+    text_add(t, ",\n   \"trained\": {");
+    add_estimate(t, "best_validation_loss", &x.best), text_add(t, ", ");
+    add_estimate(t, "difference", &x.difference), text_add(t, ", ");
+    add_estimate(t, "seconds_to_match", &x.seconds);
+    text_add(t, ", \"seeds_that_matched\": %d, \"runs\": [\n", x.matched);
+    for (int s = 0; s < c->seeds; s++) {
+        if (s) text_add(t, ",\n");
+        add_run(c, &v->run[s], c->seed[s], t);
+    }
+    text_add(t, "]}");
+}
+
 static void add_variant(const Comparison *c, const Variant *v, Text *t) {
     text_add(t, "  {");
     add_string(t, "name", v->label);
@@ -35,6 +96,8 @@ static void add_variant(const Comparison *c, const Variant *v, Text *t) {
     add_metrics(c, v, false, t);
     text_add(t, ",\n   \"difference\": ");
     add_metrics(c, v, true, t);
+    add_timing(c, v, t);
+    add_training(c, v, t);
     text_add(t, ",\n   \"inspect\": ");
     report_json(v->report, t);
     text_add(t, "  }");

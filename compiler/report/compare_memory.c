@@ -11,7 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { WIDTH = 360, LEFT = 70, RIGHT = 350, TOP = 22, TALL = 190, HEIGHT = TOP + TALL + 44, COLUMNS = 280, TOKEN = 0 };
+enum { WIDTH = 360, LEFT = 88, RIGHT = 350, TOP = 22, TALL = 190, HEIGHT = TOP + TALL + 44, COLUMNS = 280, TOKEN = 0 };
 
 typedef struct Panel {
     const Plan *p;

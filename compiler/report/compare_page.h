@@ -9,9 +9,17 @@ void page_heading(Text *t, const char *title, const char *note);
 void page_table(Text *t, const char *label);
 void page_table_end(Text *t);
 
+/* Colours of variants in plots: a class of svg.h and, from the seventh on, a dash. */
+void page_variant_keys(const Comparison *c, Text *t);
+const char *page_dash(int variant);
+
 /* compare_mixing.c, compare_memory.c, compare_kernel_page.c */
 void page_mixing(const Comparison *c, Text *t);
 void page_memory(const Comparison *c, Text *t);
 void page_kernels(const Comparison *c, Text *t);
+
+/* Nothing where nothing was measured or trained: compare_roofline.c, compare_curves.c */
+void page_roofline(const Comparison *c, Text *t);
+void page_training(const Comparison *c, Text *t);
 
 #endif

@@ -65,6 +65,15 @@ static void add_roles(const Block *b, const Role *role, int n) {
     else text_add(b->t, "\nall %d kinds of kernels do the same work\n", n);
 }
 
+static void add_times(const Block *b, const Role *role, int n) {
+    add_heads(b, "kernels: time a training step");
+    for (int k = 0; k < n; k++) {
+        text_add(b->t, "%-*.*s", LABEL, LABEL - 1, role[k].name);
+        for (int i = b->from; i < b->to; i++) add_cell(b, i, UNIT_SECONDS, role[k].of[i].seconds, role[k].of[0].seconds);
+        text_add(b->t, "\n");
+    }
+}
+
 void compare_text(const Comparison *c, Text *t) {
     int n;
     Role *role = compare_roles(c, &n);
@@ -74,6 +83,7 @@ void compare_text(const Comparison *c, Text *t) {
         Block b = { c, from, from + COLUMNS < c->n ? from + COLUMNS : c->n, t };
         add_heads(&b, "");
         for (int i = 0; i < compare_nmetric; i++) add_metric(&b, &compare_metrics[i]);
+        if (c->rounds) add_times(&b, role, n);
         add_roles(&b, role, n);
     }
     text_add(t, "\n");

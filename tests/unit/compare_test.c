@@ -111,6 +111,7 @@ static void numbers_are_readable(void **state) {
     assert_string_equal(compare_number(to, UNIT_COUNT, 36), "36");
     assert_string_equal(compare_number(to, UNIT_COUNT, 5.666667), "5.67");
     assert_string_equal(compare_number(to, UNIT_SECONDS, 0.0123), "12.3 ms");
+    assert_string_equal(compare_number(to, UNIT_SECONDS, 0.0000123), "12.3 us");
     assert_string_equal(compare_number(to, UNIT_SECONDS, NAN), "-");
 }
 
@@ -227,6 +228,120 @@ static void names_are_escaped(void **state) {
     compare_free(&c);
 }
 
+/* == Times and training ===================================================== */
+
+enum { ROUNDS = 5, SEEDS = 3, STEPS = 40, EVALUATIONS = 4 };
+
+static double *numbers(size_t n) {
+    double *x = calloc(n, sizeof *x);
+    assert_non_null(x);
+    return x;
+}
+
+/* Variant i takes 1 + share * i times the baseline's time, give or take a percent. */
+static void add_times(Comparison *c, double share) {
+    c->rounds = ROUNDS;
+    for (int i = 0; i < c->n; i++) {
+        Timing *t = &c->variant[i].timing;
+        int kernels = c->variant[i].report->nkernel;
+        *t = (Timing){ .seconds = numbers(ROUNDS), .kernel = numbers((size_t)(ROUNDS * kernels)), .tokens = 64, .memory = 1e6, .peak = 1e11, .bandwidth = 1e10 };
+        for (int r = 0; r < ROUNDS; r++) {
+            t->seconds[r] = (1 + share * i) * (1 + 0.01 * ((r + i) % 3));
+            for (int k = 0; k < kernels; k++) t->kernel[r * kernels + k] = t->seconds[r] / kernels;
+        }
+        t->slower = stats_ratio(t->seconds, c->variant->timing.seconds, ROUNDS);
+    }
+}
+
+/* Variant i's validation loss is 3, 2.5, 2, 1.5 and lower by 'better' times i; a step takes 1 s. */
+static void add_training(Comparison *c, double better) {
+    static const uint64_t seed[SEEDS] = { 1, 2, 3 };
+    c->text = "text", c->steps = STEPS, c->seeds = SEEDS, c->seed = seed;
+    for (int i = 0; i < c->n; i++) {
+        c->variant[i].run = calloc(SEEDS, sizeof *c->variant[i].run);
+        assert_non_null(c->variant[i].run);
+        for (int s = 0; s < SEEDS; s++) {
+            TrainRun *r = &c->variant[i].run[s];
+            *r = (TrainRun){ .loss = numbers(STEPS), .seconds = numbers(STEPS), .value = numbers(EVALUATIONS), .evaluations = EVALUATIONS };
+            r->step = calloc(EVALUATIONS, sizeof *r->step);
+            assert_non_null(r->step);
+            for (int k = 0; k < STEPS; k++) r->loss[k] = 3 - 0.03 * k + 0.01 * s, r->seconds[k] = k + 1;
+            for (int k = 0; k < EVALUATIONS; k++) r->step[k] = 10 * (k + 1), r->value[k] = 3 - 0.5 * k + 0.1 * s - (better + 0.001 * s) * i;
+        }
+    }
+}
+
+static void runs_are_compared_seed_by_seed(void **state) {
+    Comparison c = compared(state, 2, 2);
+    add_training(&c, 0.6);
+    Trained base = compare_trained(&c, c.variant), own = compare_trained(&c, &c.variant[1]);
+    assert_true(fabs(base.best.mean - 1.6) < 1e-9 && fabs(base.best.deviation - 0.1) < 1e-9);
+    assert_true(base.difference.mean == 0 && base.matched == SEEDS && base.seconds.mean == 40);
+    assert_true(fabs(own.difference.mean + 0.601) < 1e-9 && !stats_covers_zero(&own.difference));
+    assert_true(own.matched == SEEDS && own.seconds.mean == 30);        /* its third evaluation */
+    Band b;
+    assert_true(band_of(&c, c.variant, 4, &b));
+    assert_true(fabs(b.mean[0] - (3 - 0.03 * 4.5 + 0.01)) < 1e-9 && fabs(b.high[3] - b.low[3] - 0.02) < 1e-9 && b.seconds[3] == STEPS);
+    band_free(&b);
+    for (int s = 0; s < SEEDS; s++)
+        for (int k = 0; k < EVALUATIONS; k++) c.variant[1].run[s].value[k] += 1;
+    own = compare_trained(&c, &c.variant[1]);
+    assert_int_equal(own.matched, 0);
+    char *text = text_of(&c, compare_text, NULL);
+    assert_non_null(strstr(text, "which it did not match"));
+    free(text);
+    compare_free(&c);
+}
+
+static void verdict_is(void **state, double slower, double better, const char *time, const char *loss) {
+    Comparison c = compared(state, 2, 2);
+    add_times(&c, slower);
+    add_training(&c, better);
+    Text t = { 0 };
+    compare_verdict(&c, &t);
+    if (!strstr(t.at, time) || !strstr(t.at, loss)) fail_msg("expected %s and %s, found %s", time, loss, t.at);
+    text_free(&t);
+    compare_free(&c);
+}
+
+static void what_is_not_detected_is_said(void **state) {
+    verdict_is(state, 0, 0, "no difference detected in the time of a step", "no difference detected over 3 seeds");
+    verdict_is(state, 0.5, 0.6, "% longer (95 % interval +4", "a difference of -0.6010 over 3 seeds");
+    verdict_is(state, -0.5, -0.6, "% less (95 % interval -", "a difference of +0.5990 over 3 seeds");
+}
+
+static void times_and_curves_are_shown(void **state) {
+    Comparison c = compared(state, RESIDUALS, 2);
+    add_times(&c, 0.1);
+    add_training(&c, 0.1);
+    size_t n;
+    Json j;
+    Error e = { 0 };
+    char *page = text_of(&c, compare_html, &n), *text = text_of(&c, compare_text, NULL);
+    check_tags(page);
+    assert_true(n < 2000000);
+    assert_null(strstr(page, "nan"));
+    assert_null(strstr(page, "inf"));
+    assert_non_null(strstr(page, "Loss at equal tokens"));
+    assert_non_null(strstr(page, "Loss at equal time"));
+    assert_non_null(strstr(page, "share of roof"));
+    assert_non_null(strstr(page, "GFLOP/s"));
+    assert_non_null(strstr(text, "kernels: time a training step"));
+    free(page), free(text);
+    text = text_of(&c, compare_json, &n);
+    if (json_parse(&j, "json", text, n, 1000000, &e)) fail_msg("%s", e.text);
+    const JsonNode *last = json_first(&j, member(&j, j.node, "variants"));
+    for (int i = 1; i < RESIDUALS; i++) last = json_next(&j, last);
+    const JsonNode *measured = member(&j, last, "measured"), *trained = member(&j, last, "trained");
+    assert_int_equal(member(&j, measured, "seconds")->count, ROUNDS);
+    assert_true(fabs(number(&j, member(&j, measured, "slower"), "mean") - 0.7) < 0.02);
+    assert_int_equal(member(&j, trained, "runs")->count, SEEDS);
+    assert_int_equal(member(&j, json_first(&j, member(&j, trained, "runs")), "val_loss")->count, EVALUATIONS);
+    json_free(&j);
+    free(text);
+    compare_free(&c);
+}
+
 /* == Statistics ============================================================= */
 
 static void intervals_are_those_of_student(void **state) {
@@ -255,6 +370,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(columns_hold_all_variants, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(the_page_needs_nothing_else, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(names_are_escaped, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(runs_are_compared_seed_by_seed, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(what_is_not_detected_is_said, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(times_and_curves_are_shown, scratch_setup, scratch_teardown),
         cmocka_unit_test(intervals_are_those_of_student),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,131 @@
+/*
+** Training runs of a comparison: every variant from every seed.  A seed gives the
+** initial weights and the order of the data, so that variants with the same context
+** and batch read the same windows.  What a run did is taken from its log.
+*/
+#include "workshop.h"
+
+#include "files.h"
+#include "process.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EVALUATIONS = 20, LINE_VALUES = 4096 };
+
+/* == The log ================================================================ */
+
+static int add_evaluation(TrainRun *r, double step, double loss, Error *e) {
+    if (r->evaluations == r->room) {
+        int room = r->room ? 2 * r->room : 32;
+        int *steps = realloc(r->step, (size_t)room * sizeof *steps);
+        if (steps) r->step = steps;
+        double *values = realloc(r->value, (size_t)room * sizeof *values);
+        if (values) r->value = values;
+        if (!steps || !values) return error_memory(e, "strata compare", (size_t)room * sizeof *values);
+        r->room = room;
+    }
+    r->step[r->evaluations] = (int)step;
+    r->value[r->evaluations++] = loss;
+    return STATUS_OK;
+}
+
+/* The run's first line has neither a step's loss nor an evaluation's. */
+static int take_line(const Comparison *c, TrainRun *r, const Json *j, Error *e) {
+    double step, loss, seconds;
+    const JsonNode *n = json_member(j, j->node, "step"), *value = json_member(j, j->node, "val_loss"),
+                   *own = json_member(j, j->node, "cross_entropy"), *time = json_member(j, j->node, "seconds");
+    if (!n || !json_double(n, &step) || step < 1 || step > c->steps) return STATUS_OK;
+    if (value && json_double(value, &loss)) return add_evaluation(r, step, loss, e);
+    if (!own || !time || !json_double(own, &loss) || !json_double(time, &seconds)) return STATUS_OK;
+    int i = (int)step - 1;
+    r->loss[i] = loss;
+    r->seconds[i] = seconds + (i ? r->seconds[i - 1] : 0);
+    return STATUS_OK;
+}
+
+static int read_whole(const char *path, Text *t, Error *e) {
+    Input in;
+    char piece[65536];
+    int status = input_open(&in, path, e);
+    uint64_t size = status ? 0 : (uint64_t)in.before.st_size;
+    for (uint64_t at = 0; !status && at < size;) {
+        size_t n = size - at < sizeof piece ? (size_t)(size - at) : sizeof piece;
+        status = input_read(&in, at, piece, n, e);
+        if (!status) text_bytes(t, piece, n);
+        at += n;
+    }
+    input_close(&in);
+    return status ? status : text_status(t, e);
+}
+
+static int take_log(const Comparison *c, const Variant *v, TrainRun *r, const char *path, Error *e) {
+    Text t = { 0 };
+    int status = read_whole(path, &t, e);
+    for (char *at = t.at, *end; !status && at && (end = strchr(at, '\n')); at = end + 1) {
+        Json j = { 0 };
+        status = json_parse(&j, v->label, at, (size_t)(end - at), LINE_VALUES, e);
+        if (!status) status = take_line(c, r, &j, e);
+        json_free(&j);
+    }
+    text_free(&t);
+    if (!status && (!(r->seconds[c->steps - 1] > 0) || !r->evaluations))
+        status = error_set(e, STATUS_INTERNAL, "%s: expected a log of %d steps with evaluations, found fewer", v->label, c->steps);
+    return status;
+}
+
+/* == Runs =================================================================== */
+
+/* Words of a command line; what they point to stays the caller's. */
+typedef struct Words { char *word[32]; int n; } Words;
+
+static void add(Words *w, const char *name, const char *value) {
+    w->word[w->n++] = (char *)name;
+    if (value) w->word[w->n++] = (char *)value;
+}
+
+static int run(const Workshop *w, Comparison *c, int variant, int seed, const char *val, Error *e) {
+    Variant *v = &c->variant[variant];
+    char path[WORKSHOP_PATH], log[WORKSHOP_PATH], out[WORKSHOP_PATH], number[4][32];
+    Words words = { 0 };
+    Text said = { 0 };
+    workshop_path(w, variant, "", path);
+    workshop_path(w, variant, "log", log);
+    workshop_path(w, variant, "safetensors", out);
+    print_text(number[0], 32, "%d", c->steps);
+    print_text(number[1], 32, "%llu", (unsigned long long)c->seed[seed]);
+    print_text(number[2], 32, "%d", c->steps > EVALUATIONS ? c->steps / EVALUATIONS : 1);
+    print_text(number[3], 32, "%d", c->threads);
+    add(&words, path, "train"), add(&words, "--data", c->text), add(&words, "--steps", number[0]), add(&words, "--seed", number[1]);
+    add(&words, "--eval-every", number[2]), add(&words, "--save-every", number[0]), add(&words, "--log", log), add(&words, "--out", out);
+    add(&words, val ? "--val" : "--val-share", val ? val : "0.1");
+    if (c->threads) add(&words, "--threads", number[3]);
+    workshop_tell(w, "training %s, seed %s, %d of %d", v->label, number[1], seed * c->n + variant + 1, c->seeds * c->n);
+    int status = process_read(words.word, v->label, &w->before, &said, e);
+    if (!status) status = take_log(c, v, &v->run[seed], log, e);
+    text_free(&said);
+    return status;
+}
+
+static int make_room(Comparison *c, Error *e) {
+    size_t steps = (size_t)c->steps;
+    for (int i = 0; i < c->n; i++) {
+        Variant *v = &c->variant[i];
+        v->run = calloc((size_t)c->seeds, sizeof *v->run);
+        for (int s = 0; v->run && s < c->seeds; s++) {
+            v->run[s].loss = calloc(steps, sizeof *v->run[s].loss);
+            v->run[s].seconds = calloc(steps, sizeof *v->run[s].seconds);
+            if (!v->run[s].loss || !v->run[s].seconds) return error_memory(e, "strata compare", steps * sizeof(double));
+        }
+        if (!v->run) return error_memory(e, "strata compare", (size_t)c->seeds * sizeof *v->run);
+    }
+    return STATUS_OK;
+}
+
+int workshop_train(const Workshop *w, Comparison *c, const char *val, Error *e) {
+    int status = make_room(c, e);
+    for (int s = 0; !status && s < c->seeds; s++)
+        for (int k = 0; !status && k < c->n; k++) status = run(w, c, s % 2 ? c->n - 1 - k : k, s, val, e);
+    return status;
+}

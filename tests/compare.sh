@@ -1,0 +1,67 @@
+#!/bin/sh
+# strata compare with programs that run: what is measured and trained is told, a program's
+# failure becomes compare's, and nothing is left behind, however it ends.
+#   sh tests/compare.sh STRATA
+set -u
+strata=$(realpath "$1")
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' INT TERM HUP
+cd "$work" || exit 1
+mkdir tmp
+export TMPDIR="$work/tmp" LC_ALL=C
+fail() { echo "compare.sh: $*" >&2; cat out err 2>/dev/null; exit 1; }
+clean() { [ -z "$(ls -A tmp)" ] || fail "left in TMPDIR: $(ls -A tmp)"; }
+
+spec() {    # spec NAME RESIDUAL LR
+    cat >"$1.lua" <<END
+return model {
+  name = "$1", vocab = 256, context = 16, dim = 16, tokenizer = "bytes", norm = rmsnorm {}, residual = $2,
+  layers = times(2, layer { attention { heads = 2 }, mlp { hidden = 32, activation = "swiglu" } }),
+  train = { optimizer = adamw { lr = $3 }, schedule = constant {}, batch = 2, seed = 3 },
+}
+END
+}
+spec plain 'standard {}' 3e-3
+spec blocks 'haares { blocks = 2 }' 3e-3
+spec wild 'standard {}' 1e30
+yes 'the quick brown fox jumps over the lazy dog' | head -c 20000 >text
+
+"$strata" compare plain.lua blocks.lua --measure --rounds 2 --threads 1 --train text --steps 12 --seeds 4,5 --json -o page.html >out 2>err ||
+    fail "exit status $?"
+clean
+for key in '"verdict"' '"code_bytes"' '"compile_seconds"' '"slower"' '"detected"' '"tokens_per_second"' '"seed": 4' '"seed": 5' '"val_loss"' '"seconds_to_match"'; do
+    grep -q "$key" out || fail "expected $key"
+done
+for word in 'plain' 'blocks' 'Loss at equal tokens' 'Loss at equal time' 'Roofline' 'Depth mixing' 'Memory over time' 'strata compare plain.lua blocks.lua'; do
+    grep -q "$word" page.html || fail "expected '$word' in the page"
+done
+
+# The same spec twice: equal in all that does not hang on time, and the same losses to the last bit.
+"$strata" compare plain.lua plain.lua --train text --steps 5 >out 2>err || fail "exit status $?"
+grep -q 'equal, FLOPs of training equal, bytes moved equal, memory a token equal' out || fail "expected the same spec to be equal to itself"
+grep -q '+0.0000 (one seed' out || fail "expected the same losses"
+clean
+
+# A program's failure: its words, its exit status.
+"$strata" compare plain.lua wild.lua --train text --steps 50 >out 2>err
+status=$?
+[ $status = 6 ] || fail "training that diverges: exit status $status"
+grep -q '^error: wild: its program: ' err || fail "expected the program's words"
+clean
+
+# Stopped while a program runs.
+for signal in INT TERM; do
+    [ $signal = INT ] && wanted=130 || wanted=143
+    # a shell's background job ignores SIGINT; env gives it back
+    env --default-signal=INT "$strata" compare plain.lua blocks.lua --train text --steps 1000000 -o late.html >out 2>err &
+    child=$!
+    until ls tmp/*/model-1.log >/dev/null 2>&1; do kill -0 $child 2>/dev/null || break; sleep 0.05; done
+    kill -$signal $child
+    wait $child
+    status=$?
+    [ $status = $wanted ] || fail "SIG$signal: exit status $status"
+    [ ! -e late.html ] || fail "SIG$signal: a page of what was not done"
+    clean
+done
+echo "measured, trained, failed and stopped: all told, nothing left"
