@@ -21,7 +21,7 @@ return model {
 SPEC
     "$strata" build "$work/$mixer.lua" -o "$work/$mixer"
 done
-number() { sed -n "s/.*\"$1\": *\([0-9.]*\).*/\1/p"; }
+number() { sed -n "s/.*\"$1\": *\([-0-9.e+]*\).*/\1/p"; }
 median() { sort -n "$1" | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 round=0
 while [ $round -lt "$rounds" ]; do
