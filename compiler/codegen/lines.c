@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct File { const char *name; LLVMMetadataRef file, block; } File;     /* block: in the current function */
+typedef struct File { char *name; LLVMMetadataRef file, block; } File;      /* block: in the current function */
 
 struct Lines {
     Emit *e;
@@ -25,19 +25,22 @@ static LLVMMetadataRef make_file(Lines *l, const char *name) {
     return LLVMDIBuilderCreateFile(l->di, base, strlen(base), name, slash ? (size_t)(slash - name) : 0);
 }
 
-/* Names are compared as text: one file may be written in several strings. */
+static void *got(void *memory) {
+    if (memory) return memory;
+    fprintf(stderr, "error: memory: expected room for line numbers, found none\n");
+    exit(3);
+}
+
+/* Names are compared as text: one file may be written in several strings.  They are
+** copied: kernels' lines are in the graphs of their programs, which end one by one. */
 static File *find_file(Lines *l, const char *name) {
     for (int i = 0; i < l->nfile; i++)
         if (!strcmp(l->file[i].name, name)) return &l->file[i];
     if (l->nfile == l->files) {
         l->files = l->files ? 2 * l->files : 16;
-        l->file = realloc(l->file, (size_t)l->files * sizeof *l->file);
-        if (!l->file) {
-            fprintf(stderr, "error: memory: expected room for line numbers, found none\n");
-            exit(3);
-        }
+        l->file = got(realloc(l->file, (size_t)l->files * sizeof *l->file));
     }
-    l->file[l->nfile] = (File){ name, make_file(l, name), NULL };
+    l->file[l->nfile] = (File){ got(strdup(name)), make_file(l, name), NULL };
     return &l->file[l->nfile++];
 }
 
@@ -47,11 +50,7 @@ static void add_flag(Emit *e, const char *name, unsigned value) {
 
 Lines *lines_open(Emit *e, const char *spec) {
     static const char producer[] = "strata " STRATA_VERSION;
-    Lines *l = calloc(1, sizeof *l);
-    if (!l) {
-        fprintf(stderr, "error: memory: expected room for line numbers, found none\n");
-        exit(3);
-    }
+    Lines *l = got(calloc(1, sizeof *l));
     l->e = e;
     l->di = LLVMCreateDIBuilder(e->mod);
     l->unit = LLVMDIBuilderCreateCompileUnit(l->di, LLVMDWARFSourceLanguageC99, find_file(l, spec ? spec : "spec")->file, producer,
@@ -98,6 +97,7 @@ void lines_none(Lines *l) {
 void lines_close(Lines *l) {
     LLVMDIBuilderFinalize(l->di);
     LLVMDisposeDIBuilder(l->di);
+    for (int i = 0; i < l->nfile; i++) free(l->file[i].name);
     free(l->file);
     free(l);
 }
