@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { WIDTH = 640, LEFT = 62, RIGHT = 624, TOP = 12, TALL = 300, HEIGHT = TOP + TALL + 44, BINS = 100 };
+enum { WIDTH = 480, LEFT = 54, RIGHT = 470, TOP = 12, TALL = 300, HEIGHT = TOP + TALL + 44, BINS = 100 };
 
 typedef struct Plot {
     const Comparison *c;
@@ -57,7 +57,7 @@ static void scale(Plot *p) {
 }
 
 static void draw_axes(const Plot *p) {
-    double tick = svg_tick(p->high - p->low, 6, false), across = svg_tick(p->most, 6, false);
+    double tick = svg_tick(p->high - p->low, 6, false), across = svg_tick(p->most, 5, false);
     char text[32];
     for (double y = tick * ceil(p->low / tick); y <= p->high; y += tick) {
         print_text(text, sizeof text, "%.4g", y);

@@ -22,8 +22,8 @@ static const char style[] =
     "tbody.differs th[scope=rowgroup]{border-left:4px solid var(--c5)}th[scope=rowgroup]{text-align:left;background:var(--box)}"
     "td small{display:inline-block;min-width:5.5em}"
     ".figures{display:grid;gap:24px;grid-template-columns:repeat(auto-fill,minmax(min(100%,330px),1fr))}"
-    ".wide{display:grid;gap:24px;grid-template-columns:repeat(auto-fit,minmax(min(100%,520px),1fr))}"
-    "figure{margin:0;min-width:0}.figures figure{max-width:480px}figcaption{font-weight:600;overflow-wrap:anywhere}"
+    ".wide{display:grid;gap:24px;grid-template-columns:repeat(auto-fit,minmax(min(100%,430px),1fr))}"
+    "figure{margin:0;min-width:0}.figures figure{max-width:480px}.wide figure{max-width:820px}figcaption{font-weight:600;overflow-wrap:anywhere}"
     "figcaption span{display:block;font-weight:400;font-size:.85em}"
     ".keys{list-style:none;padding:0;margin:.6em 0;display:flex;flex-wrap:wrap;gap:4px 20px}.keys svg{width:28px;display:inline-block;margin-right:6px}"
     "pre{overflow-x:auto;background:var(--box);padding:10px;font:13px/1.5 ui-monospace,monospace}";

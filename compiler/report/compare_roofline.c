@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { WIDTH = 640, LEFT = 62, RIGHT = 624, TOP = 16, TALL = 320, HEIGHT = TOP + TALL + 44 };
+enum { WIDTH = 480, LEFT = 54, RIGHT = 470, TOP = 16, TALL = 320, HEIGHT = TOP + TALL + 44 };
 
 typedef struct Roof {
     const Comparison *c;
@@ -107,7 +107,7 @@ void page_roofline(const Comparison *c, Text *t) {
         page_heading(t, "Roofline", "A dot is a kind of kernel, larger where it takes more of a step's time. The line is what this machine could do, as bench "
                                     "measured it; kernels whose operands lie in cache may be above its slope.");
         page_variant_keys(c, t);
-        text_add(t, "<figure style=\"max-width:900px\">");
+        text_add(t, "<figure style=\"max-width:820px\">");
         scale(&f, role, n);
         svg_begin(t, "roofline", WIDTH, HEIGHT);
         draw_axes(&f);
