@@ -7,6 +7,7 @@
 #include "build.h"
 #include "command.h"
 #include "link.h"
+#include "probe_graph.h"
 #include "process.h"
 #include "publish.h"
 #include "report.h"
@@ -50,11 +51,14 @@ static int compile(const Model *m, const BuildOptions *o, const Scratch *s, Erro
     char message[512] = "";
     ModelInfo info = report_model_info(m);
     Code code;
+    Graph *probe = o->code.main ? probe_graph(m) : NULL;
+    info.probe = probe;
     int status = codegen_compile(m->graph, &info, &o->code, &code, message, sizeof message);
     if (status) return error_taken(e, status, message);
     status = write_code(s->object, &code, e);
     if (!status && *s->header) status = write_header(s->header, &code, &info, o->code.prefix, e);
     codegen_free(&code);
+    graph_free(probe);
     return status;
 }
 

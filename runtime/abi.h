@@ -137,12 +137,15 @@ typedef struct strata_model {
     int64_t chunk;                  /* tokens a task */
     int64_t gradients;              /* floats in each third of TRAIN, padding included */
     uint32_t acausal;               /* string: the sublayer that sees later tokens, "" if none; then there is no decoding */
-    uint32_t reserved0;
-    int64_t reserved[6];
+    uint32_t probe_table;           /* offset: inputs, then results, strata_tensor each; none in objects */
+    int32_t probe_inputs, probe_results;
+    int64_t probe_weights_bytes;    /* WEIGHTS with the inputs behind them */
+    int64_t reserved[4];
 } strata_model;
 
 #define strata_string(m, at)  ((const char *)(m) + (at))
 #define strata_tensors(m)     ((const strata_tensor *)((const char *)(m) + (m)->tensor_table))
+#define strata_probes(m)      ((const strata_tensor *)((const char *)(m) + (m)->probe_table))
 #define strata_kernels(m)     ((const strata_kernel *)((const char *)(m) + (m)->kernel_table))
 
 /*
@@ -182,7 +185,13 @@ typedef struct strata_api {
     int32_t (*loss)(void *ctx, const void *w, void *arena, const int32_t *tokens, const int32_t *targets, int64_t B,
                     int64_t T, float *nll /* [B,T] */, strata_loss *out);
     const char *(*message)(const void *ctx);    /* the last error's text */
-    void *reserved[8];
+    /* Standalone programs only.  Forward, with what 'probe' looks at: results, one
+    ** after another, into out.  w: WEIGHTS, the probe's inputs behind them;
+    ** arena: probe_arena_bytes(B * T, workers). */
+    size_t (*probe_arena_bytes)(int64_t tokens, int32_t workers);
+    int32_t (*probe)(void *ctx, const void *w, void *arena, const int32_t *tokens, const int32_t *targets, int64_t B,
+                     int64_t T, float *out, strata_loss *loss);
+    void *reserved[6];
 } strata_api;
 
 #ifdef __cplusplus

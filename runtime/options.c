@@ -1,7 +1,7 @@
 /*
 ** Parsing of the command line by options.def.  Strict: numbers are whole words in
 ** their range, an unknown option is an error that names the nearest known one.
-**   --name VALUE, --name=VALUE; FILES takes all words up to the next option
+**   --name VALUE, --name=VALUE; -o is --output; FILES takes all words up to the next option
 */
 #include "options.h"
 
@@ -178,7 +178,7 @@ static int find_option(CommandId command, const char *name, size_t length)
 /* One option at argv[i]; *used words are consumed. */
 static int parse_option(Options *o, int argc, char **argv, int i, int *used, Error *e)
 {
-    const char *name = argv[i] + 2, *equals = strchr(name, '=');
+    const char *name = strcmp(argv[i], "-o") == 0 ? "output" : argv[i] + 2, *equals = strchr(name, '=');
     size_t length = equals ? (size_t)(equals - name) : strlen(name);
     char where[32];
     print_text(where, sizeof where, "%s: ", command_table[o->command].name);
@@ -206,7 +206,7 @@ static int parse_option(Options *o, int argc, char **argv, int i, int *used, Err
         return set_value(v, r, where, next, e);
     }
     int status = STATUS_OK;
-    for (; !status && i + *used < argc && strncmp(argv[i + *used], "--", 2) != 0; ++*used)
+    for (; !status && i + *used < argc && strncmp(argv[i + *used], "--", 2) != 0 && strcmp(argv[i + *used], "-o") != 0; ++*used)
         status = add_file(v, r, where, argv[i + *used], e);
     return status;
 }
@@ -235,7 +235,7 @@ static int parse_words(Options *o, int argc, char **argv, Error *e)
 {
     const CommandRow *c = &command_table[o->command];
     for (int i = 0, used = 1; i < argc; i += used, used = 1) {
-        if (strncmp(argv[i], "--", 2) == 0 && argv[i][2]) {
+        if ((strncmp(argv[i], "--", 2) == 0 && argv[i][2]) || strcmp(argv[i], "-o") == 0) {
             int status = parse_option(o, argc, argv, i, &used, e);
             if (status)
                 return status;

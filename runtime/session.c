@@ -114,7 +114,8 @@ int session_profile(const Session *s, Region *ctx, strata_profile_fn profile, vo
 
 int session_weights(Session *s, Error *e)
 {
-    return region_open(&s->weights, "weights", (size_t)s->m->weights_bytes, e);
+    int64_t bytes = s->m->probe_weights_bytes;      /* the probe's inputs lie behind the weights */
+    return region_open(&s->weights, "weights", (size_t)(bytes > s->m->weights_bytes ? bytes : s->m->weights_bytes), e);
 }
 
 int session_train(Session *s, Error *e)

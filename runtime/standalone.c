@@ -67,11 +67,6 @@ int program_distinct(const char *out, const char *in, Error *e)
     return error_set(e, STATUS_USER, "%s: expected a file to write, found one that is read (%s)", out, in);
 }
 
-static int command_later(const Program *p, Error *e)
-{
-    return error_set(e, STATUS_USER, "%s: not in this version", command_table[p->options.command].name);
-}
-
 static int command_completion(const Program *p, Error *e)
 {
     Text t = { 0 };
@@ -103,13 +98,9 @@ static int run(Program *p, int argc, char **argv, Error *e)
         [COMMAND_INFO] = command_info,       [COMMAND_TRAIN] = command_train,
         [COMMAND_EVAL] = command_eval,       [COMMAND_GENERATE] = command_generate,
         [COMMAND_LOGITS] = command_logits,   [COMMAND_GRADIENTS] = command_gradients,
-        [COMMAND_BENCH] = command_bench,     [COMMAND_PROBE] = command_later,
+        [COMMAND_BENCH] = command_bench,     [COMMAND_PROBE] = command_probe,
         [COMMAND_COMPLETION] = command_completion,
     };
-    if (argc > 1 && strcmp(argv[1], "probe") == 0 && !(argc > 2 && strcmp(argv[2], "--help") == 0)) {
-        p->options.command = COMMAND_PROBE;
-        return command_later(p, e);
-    }
     int status = options_parse(&p->options, argc > 0 ? argc - 1 : 0, argv + (argc > 0), e);
     if (status)
         return status;

@@ -29,6 +29,7 @@ int command_generate(const Program *p, Error *e);
 int command_logits(const Program *p, Error *e);
 int command_gradients(const Program *p, Error *e);
 int command_bench(const Program *p, Error *e);
+int command_probe(const Program *p, Error *e);
 
 static inline const OptionValue *option(const Program *p, OptionId id)
 {

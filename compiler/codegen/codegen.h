@@ -15,6 +15,7 @@ typedef enum EmitKind { EMIT_EXE, EMIT_OBJ, EMIT_STATIC, EMIT_SHARED, EMIT_IR, E
 /* What the front end knows of a model and the object's descriptor says. */
 typedef struct ModelInfo {
     const char *name, *file, *tokenizer, *mixer;
+    const Graph *probe;         /* output "nll", then what probe reports, uniform; NULL: none */
     const char *acausal;        /* sublayer that sees later tokens; NULL: none */
     int64_t vocab, context, dim, layers, sublayers, batch;
     uint64_t seed, hash;
@@ -55,8 +56,9 @@ typedef struct Code {
 const char *codegen_native(void);
 /* LLVM's version, such as "22.1.0". */
 void codegen_llvm(char *out, size_t size);
-/* The programs of a model: without a caller who learns, the loss alone, a training step. */
-enum { PLAN_LOGITS, PLAN_LOSS, PLAN_TRAIN, PLANS };
+/* The programs of a model: without a caller who learns, the loss alone, a training step,
+** and what 'probe' looks at. */
+enum { PLAN_LOGITS, PLAN_LOSS, PLAN_TRAIN, PLAN_PROBE, PLANS };
 
 /* What a call of a kernel computes and moves: a token, a (query, key) pair of which
 ** a token has half the context's, and once. */
@@ -68,7 +70,7 @@ typedef struct PlannedStep { int kernel; StepCost cost; } PlannedStep;
 /* A model as codegen_compile would make it, without the code. */
 typedef struct Planned {
     Code code;                          /* the descriptor and the kernel table */
-    struct Plan *plan[PLANS];           /* [PLAN_TRAIN] is NULL in an inference build */
+    struct Plan *plan[PLANS];           /* [PLAN_TRAIN] is NULL in an inference build, [PLAN_PROBE] without a probe */
     PlannedStep *step[PLANS];           /* by step of the plan */
     int lanes;
 } Planned;

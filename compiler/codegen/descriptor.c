@@ -50,6 +50,27 @@ static void add_tensor(Block *b, uint32_t at, const Tables *t, const Graph *g, i
     memcpy(b->data + at + (size_t)i * sizeof x, &x, sizeof x);
 }
 
+static void add_probe(Block *b, uint32_t at, int i, const char *name, const Shape *s, int64_t place) {
+    strata_tensor x = { .name = text(b, name), .rank = s->rank, .weight = place, .count = shape_count(s) };
+    for (int k = 0; k < s->rank; k++) x.shape[k] = s->dim[k];
+    memcpy(b->data + at + (size_t)i * sizeof x, &x, sizeof x);
+}
+
+/* Inputs: where they are in WEIGHTS; then results: where they are in what probe fills. */
+static void add_probes(Block *b, strata_model *m, const Tables *t) {
+    const Graph *g = t->info->probe;
+    int64_t place = 0;
+    if (!g) return;
+    m->probe_inputs = t->ninput, m->probe_results = t->probe_result.n;
+    m->probe_table = reserve(b, (size_t)(t->ninput + t->probe_result.n) * sizeof(strata_tensor), 8);
+    for (int i = 0; i < t->ninput; i++) add_probe(b, m->probe_table, i, t->input[i], &param_of(g, t->input[i])->node->shape, t->input_at[i]);
+    for (int i = 0, k = t->ninput; i < g->nout; i++) {
+        if (!strcmp(g->out[i].name, "nll")) continue;
+        add_probe(b, m->probe_table, k++, g->out[i].name, &g->out[i].node->shape, place);
+        place += shape_count(&g->out[i].node->shape);
+    }
+}
+
 static void add_kernel(Block *b, uint32_t at, const KernelInfo *k, int i) {
     strata_kernel x = { text(b, k->name), text(b, k->family), k->calls, k->used, k->flops_per_token,
                         k->bytes_per_token, k->flops_per_pair, k->bytes_constant };
@@ -61,7 +82,7 @@ static void add_kernel(Block *b, uint32_t at, const KernelInfo *k, int i) {
 static void set_sizes(strata_model *m, const Tables *t) {
     const Constants *c = &t->constants;
     int64_t token = 0, granule = 0, constant = 0, local = 0;
-    for (int i = 0; i < PROGRAMS; i++) {
+    for (int i = 0; i < PROGRAM_PROBE; i++) {
         const Program *p = &t->program[i];
         token = p->token_floats > token ? p->token_floats : token;
         granule = p->granule_floats > granule ? p->granule_floats : granule;
@@ -69,6 +90,7 @@ static void set_sizes(strata_model *m, const Tables *t) {
         local = p->local_floats > local ? p->local_floats : local;
     }
     m->weights_bytes = 4 * t->weights;
+    m->probe_weights_bytes = 4 * t->weights_probe;
     m->gradients = m->training ? c->gradients : 0;
     m->train_bytes = m->training ? 12 * c->gradients : 0;
     m->ctx_bytes = 4096 + 4 * c->table_floats;
@@ -108,6 +130,7 @@ void *tables_descriptor(const Tables *t, const CodegenOptions *o, const Code *co
         m.parameters += shape_count(&param_of(g, t->param[i])->node->shape);
     }
     for (int i = 0; i < t->kernel.n; i++) add_kernel(&b, m.kernel_table, &LIST(t->kernel, KernelInfo, i), i);
+    add_probes(&b, &m, t);
     set_sizes(&m, t);
     memcpy(b.data, &m, sizeof m);
     *size = b.size;

@@ -23,6 +23,7 @@ typedef struct Emit {
     int lanes;                  /* floats in a vector register */
     bool fma;                   /* the target has fused multiply-add */
     bool check;                 /* row kernels test what they access */
+    bool plain;                 /* row kernels are compiled fast and not optimised */
     struct Lines *lines;        /* lines.h */
 } Emit;
 

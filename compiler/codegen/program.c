@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "emit.h"
 #include "gradient.h"
 
 enum { CHUNK = 256 };
@@ -57,9 +58,11 @@ static Plan *plan_training(const Graph *g, bool check) {
 
 /* == Places of parameters =================================================== */
 
-static int find_param(const Tables *t, const char *name) {
+static int64_t param_place(const Tables *t, const char *name) {
     for (int i = 0; i < t->nparam; i++)
-        if (!strcmp(t->param[i], name)) return i;
+        if (!strcmp(t->param[i], name)) return t->param_at[i];
+    for (int i = 0; i < t->ninput; i++)
+        if (!strcmp(t->input[i], name)) return t->input_at[i];
     return -1;
 }
 
@@ -105,6 +108,19 @@ static void place_params(Tables *t, const Graph *g, const Plan *training) {
     free(place);
 }
 
+/* The probe's inputs lie behind the model's weights. */
+static void place_inputs(Tables *t, const Graph *probe) {
+    t->input = calloc((size_t)probe->nparam + 1, sizeof *t->input);
+    t->input_at = calloc((size_t)probe->nparam + 1, sizeof *t->input_at);
+    for (int i = 0; i < probe->nparam; i++) {
+        const Node *n = probe->param[i].node;
+        if (param_place(t, n->attr.name) >= 0) continue;
+        t->input[t->ninput] = n->attr.name;
+        t->input_at[t->ninput++] = t->weights_probe;
+        t->weights_probe += (shape_count(&n->shape) + 15) / 16 * 16;
+    }
+}
+
 /* == Tables of cos and sin ================================================== */
 
 static bool same_wave(const Tables *t, const Wave *w, const Attr *a) {
@@ -127,9 +143,8 @@ static void place_nodes(Tables *t, Plan *p) {
     for (int i = 0; i < p->g->n; i++) {
         const Node *n = p->g->node[i];
         if (n->op == OP_param) {
-            int k = find_param(t, n->attr.name);
-            if (k < 0) bug(n, "has no place");
-            p->place[i] = t->param_at[k];
+            p->place[i] = param_place(t, n->attr.name);
+            if (p->place[i] < 0) bug(n, "has no place");
         }
         if (n->op == OP_wave) p->place[i] = place_wave(t, &n->attr);
     }
@@ -295,7 +310,7 @@ static int row_number(Tables *t, Rows *r) {
 }
 
 _Static_assert((int)PLAN_LOGITS == PROGRAM_LOGITS && (int)PLAN_LOSS == PROGRAM_LOSS && (int)PLAN_TRAIN == PROGRAM_TRAIN
-               && (int)PLANS == PROGRAMS, "plans are numbered as programs are");
+               && (int)PLAN_PROBE == PROGRAM_PROBE && (int)PLANS == PROGRAMS, "plans are numbered as programs are");
 
 static void add_step(Tables *t, Plan *p, int which, int step, RowsShared shared) {
     const Program *out = &t->program[which];
@@ -314,9 +329,11 @@ static void add_step(Tables *t, Plan *p, int which, int step, RowsShared shared)
         if (a.refs > 1024) bug(s->node[0], "makes a kernel of %d operands, more than 1024", a.refs);
     }
     if (t->constants.check) regions_reach(t, out, &a, rows);
-    PlannedStep cost = cost_add(t, p, rows, step, a.kernel, which == PROGRAM_TRAIN);
-    a.profile = cost.kernel;
-    if (t->planned) t->planned->step[which][step] = cost;
+    if (which != PROGRAM_PROBE) {           /* no part of what the model costs */
+        PlannedStep cost = cost_add(t, p, rows, step, a.kernel, which == PROGRAM_TRAIN);
+        a.profile = cost.kernel;
+        if (t->planned) t->planned->step[which][step] = cost;
+    }
     LIST(t->action, Action, at) = a;
 }
 
@@ -354,13 +371,28 @@ static void add_program(Tables *t, Plan *p, int which) {
             add_step(t, p, which, p->phase[i].first + k, shared);
             attention += LIST(t->action, Action, t->action.n - 1).what == DO_ATTENTION;
         }
-        if (attention > t->constants.caches_at_once) t->constants.caches_at_once = attention;
+        if (attention > t->constants.caches_at_once && which != PROGRAM_PROBE) t->constants.caches_at_once = attention;
         *(Stage *)list_add(&t->stage, sizeof s) = s;
     }
     const Node *nll = graph_find(p->g, "nll"), *loss = graph_find(p->g, "loss");
     if (nll) out->result = place_of(p, nll);
     if (loss) out->loss = place_of(p, loss);
+    for (int i = 0; which == PROGRAM_PROBE && i < p->g->nout; i++) {
+        const Node *n = p->g->out[i].node;
+        if (n != nll) *(ProbeResult *)list_add(&t->probe_result, sizeof(ProbeResult)) = (ProbeResult){ place_of(p, n), shape_count(&n->shape) };
+    }
     if (!t->planned) graph_free(p->g);
+}
+
+static void add_probe(Tables *t, const Graph *probe, bool check) {
+    const char **name = calloc((size_t)probe->nout + 1, sizeof *name);
+    for (int i = 0; name && i < probe->nout; i++) name[i] = probe->out[i].name;
+    if (!name) bug(NULL, "no memory for the names of a probe's results");
+    place_inputs(t, probe);
+    if (t->emit) t->emit->plain = true;     /* runs seldom: not worth the time to compile it well */
+    add_program(t, plan_program(probe, name, check), PROGRAM_PROBE);
+    t->constants.probe_results = t->probe_result.n;
+    free(name);
 }
 
 void tables_build(Tables *t, const Graph *g, const CodegenOptions *o) {
@@ -376,6 +408,8 @@ void tables_build(Tables *t, const Graph *g, const CodegenOptions *o) {
     const char *const with_terms[] = { "nll", "loss", NULL }, *const without[] = { "nll", NULL };
     add_program(t, plan_program(g, terms ? with_terms : without, o->check), PROGRAM_LOSS);
     if (training) add_program(t, training, PROGRAM_TRAIN);
+    t->weights_probe = t->weights;
+    if (t->info->probe) add_probe(t, t->info->probe, o->check);
     t->constants.waves = t->wave.n;
     t->constants.caches = t->cache.n;
 }
@@ -384,7 +418,7 @@ void tables_free(Tables *t) {
     for (int i = 0; i < t->row.n; i++) free(LIST(t->row, RowKernel, i).identity), free(LIST(t->row, RowKernel, i).name);
     for (int i = 0; i < t->kernel.n; i++) free((char *)LIST(t->kernel, KernelInfo, i).name);
     List *lists[] = { &t->stage, &t->action, &t->ref, &t->wave, &t->cache, &t->frequency, &t->kernel, &t->row,
-                      &t->region, &t->reach };
+                      &t->region, &t->reach, &t->probe_result };
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) free(lists[i]->data);
-    free(t->param), free(t->param_at), free(t->param_phase);
+    free(t->param), free(t->param_at), free(t->param_phase), free(t->input), free(t->input_at);
 }

@@ -722,13 +722,18 @@ static void emit_tiles(Code *c) {
     e_end(e, tiles);
 }
 
+static void set_attribute(const Emit *e, V fn, const char *name) {
+    unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+    LLVMAddAttributeAtIndex(fn, LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(e->ctx, kind, 0));
+}
+
 void rows_emit(Emit *e, const Rows *r, const char *name) {
     LLVMTypeRef args[] = { e->ptr, e->i64, e->i64, e->ptr };
     V fn = e_function(e, name, 4, args);
     Loc loc = r->step->n ? r->step->node[0]->loc : (Loc){ 0 };
     lines_function(e->lines, name, loc);
-    LLVMAddAttributeAtIndex(fn, LLVMAttributeFunctionIndex,        /* profiles name it; a call is nothing beside it */
-                            LLVMCreateEnumAttribute(e->ctx, LLVMGetEnumAttributeKindForName("noinline", 8), 0));
+    set_attribute(e, fn, "noinline");       /* profiles name it; a call is nothing beside it */
+    if (e->plain) set_attribute(e, fn, "optnone");
     Code c = { .e = e, .r = r };
     c.p = calloc((size_t)r->noperand + 1, sizeof *c.p);
     c.table = calloc((size_t)r->nvalue + 1, sizeof *c.table);

@@ -15,7 +15,7 @@ typedef struct List { void *data; int n, cap; } List;
 typedef struct Tables {
     const ModelInfo *info;
     Program program[PROGRAMS];
-    List stage, action, ref, wave, cache, frequency, kernel, row;
+    List stage, action, ref, wave, cache, frequency, kernel, row, probe_result;
     List region, reach;         /* --check builds */
     Constants constants;
     const char **param;         /* in the order of weights and gradients */
@@ -23,6 +23,10 @@ typedef struct Tables {
     int *param_phase;           /* after which the gradient is final */
     int nparam;
     int64_t weights;            /* floats */
+    const char **input;         /* of the probe: parameters behind the model's */
+    int64_t *input_at;
+    int ninput;
+    int64_t weights_probe;      /* floats, with them */
     double flops[2];            /* a token: forward, training */
     struct Emit *emit;          /* where row kernels are written; NULL: nowhere */
     Planned *planned;           /* keeps the plans and what their steps cost; NULL: nobody does */

@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { IS_CONSTANT, IS_WEIGHT, IS_VALUE };           /* what a node is to the sources */
-
 /* == Building blocks ======================================================== */
 
 static Node *build(Graph *g, Op op, int nin, Node **in, Attr attr) {
@@ -95,7 +93,7 @@ static Node *probe(MixingGraph *x, const Node *n) {
 static bool is_linear(MixingGraph *x, const Node *n, Node *twin) {
     bool *value = graph_alloc(x->g, (size_t)n->nin + 1), linear = true;
     int values = 0;
-    for (int k = 0; k < n->nin; k++) values += value[k] = x->kind[n->in[k]->id] == IS_VALUE;
+    for (int k = 0; k < n->nin; k++) values += value[k] = x->kind[n->in[k]->id] == NODE_VALUE;
     Class class = op_info[n->op].class;
     if (!values || class == SIDE || n->shape.lead != LEAD_TOKENS || n->shape.type != F32) return false;
     if (class == SEQUENCE) return n->nin == 3 && value[2];
@@ -106,8 +104,8 @@ static bool is_linear(MixingGraph *x, const Node *n, Node *twin) {
 
 static int kind_of(MixingGraph *x, const Node *n) {
     bool depends = false;
-    for (int k = 0; k < n->nin; k++) depends |= x->kind[n->in[k]->id] != IS_CONSTANT;
-    return !depends ? IS_CONSTANT : is_linear(x, n, x->twin[n->id]) ? IS_VALUE : IS_WEIGHT;
+    for (int k = 0; k < n->nin; k++) depends |= x->kind[n->in[k]->id] != NODE_CONSTANT;
+    return !depends ? NODE_CONSTANT : is_linear(x, n, x->twin[n->id]) ? NODE_VALUE : NODE_WEIGHT;
 }
 
 /* == All of it ============================================================== */
@@ -142,7 +140,7 @@ MixingGraph *mixing_graph_new(const Model *m, int samples) {
         if (!needed[i]) continue;
         snprintf(name, sizeof name, "source %d", source[i]);
         x->twin[i] = source[i] < 0 ? copy_node(x, from) : rows_of(g, name, samples, &from->shape);
-        x->kind[i] = source[i] < 0 ? kind_of(x, from) : IS_VALUE;
+        x->kind[i] = source[i] < 0 ? kind_of(x, from) : NODE_VALUE;
     }
     x->direction = rows_of(g, "direction", samples, &(Shape){ .rank = 1, .dim = { m->dim } });
     describe_params(x);
@@ -169,20 +167,20 @@ static void push(MixingGraph *x, const Node *n, Node **cotangent) {
     Node **dx = pull(x, x->twin[n->id], cotangent[n->id]);
     for (int k = op_info[n->op].class == SEQUENCE ? 2 : 0; k < n->nin; k++) {
         const Node *in = n->in[k];
-        if (dx[k] && x->kind[in->id] == IS_VALUE) accumulate(&cotangent[in->id], dx[k], &in->shape);
+        if (dx[k] && x->kind[in->id] == NODE_VALUE) accumulate(&cotangent[in->id], dx[k], &in->shape);
     }
 }
 
 void mixing_graph_read(MixingGraph *x, int read) {
     const Model *m = x->m;
     const Node *h = m->read[read].result;
-    if (!h || x->kind[h->id] != IS_VALUE) return;
+    if (!h || x->kind[h->id] != NODE_VALUE) return;
     int *source = sources_by_id(m, x->g);
     Node **cotangent = graph_alloc(x->g, ((size_t)m->graph->n + 1) * sizeof *cotangent);
     cotangent[h->id] = x->direction;
     for (int i = h->id; i >= 0; i--) {
         char name[48];
-        if (!cotangent[i] || x->kind[i] != IS_VALUE) continue;
+        if (!cotangent[i] || x->kind[i] != NODE_VALUE) continue;
         name_of(name, read, source[i]);
         if (source[i] >= 0) graph_output(x->g, name, cotangent[i]);
         else push(x, m->graph->node[i], cotangent);

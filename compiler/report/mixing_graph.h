@@ -8,11 +8,14 @@
 #include "json.h"
 #include "spec.h"
 
+/* What a node is to the sources. */
+enum { NODE_CONSTANT, NODE_WEIGHT, NODE_VALUE };
+
 typedef struct MixingGraph {
     Graph *g;
     const Model *m;
     Node *direction;            /* d, [tokens, dim] */
-    int *kind;                  /* by id in the model's graph */
+    int *kind;                  /* NODE_..., by id in the model's graph */
     Node **twin;                /* by the same: the node here; NULL: no read needs it */
     int *origin;                /* of parameters, by id here: id in the model's graph; -1: not of the model */
     int origins;                /* ids that are described in 'origin' */

@@ -32,10 +32,11 @@ static int64_t round_up(int64_t n, int64_t to) {
 
 typedef struct Layout { int64_t token, granule, constant, local, scratch, kept; } Layout;
 
-/* The largest need of any program, in floats: a token, a granule, once, a worker. */
-static Layout layout(void) {
+/* The largest need of any program but the probe, or the probe's, in floats: a token,
+** a granule, once, a worker. */
+static Layout layout(bool probe) {
     Layout l = { 0, 0, 0, 0, 0, 0 };
-    for (int i = 0; i < PROGRAMS; i++) {
+    for (int i = probe ? PROGRAM_PROBE : 0; i < (probe ? PROGRAMS : PROGRAM_PROBE); i++) {
         const Program *p = &k_programs[i];
         if (p->token_floats > l.token) l.token = p->token_floats;
         if (p->granule_floats > l.granule) l.granule = p->granule_floats;
@@ -53,14 +54,19 @@ static Layout layout(void) {
 /* positions, then keys, values and past of cached attention: 8 floats a token */
 enum { CALL_FLOATS = 8 };
 
-EXPORT size_t model_arena_bytes(int64_t tokens, int32_t workers) {
+static size_t arena_bytes(const Layout *at, int64_t tokens, int32_t workers) {
     if (tokens < 1 || workers < 1 || tokens > INT64_C(1) << 40) return 0;
-    Layout l = layout();
+    Layout l = *at;
     int64_t padded = round_up(tokens, k_constants.granule);
     int64_t floats = (l.token + CALL_FLOATS * (1 + k_constants.caches_at_once)) * padded
         + round_up(l.granule, 16) * (padded / k_constants.granule)
         + round_up(l.constant, 16) + workers * (l.kept + l.scratch);
     return (size_t)floats * sizeof(float) + STRATA_ALIGN;
+}
+
+EXPORT size_t model_arena_bytes(int64_t tokens, int32_t workers) {
+    Layout l = layout(false);
+    return arena_bytes(&l, tokens, workers);
 }
 
 EXPORT size_t model_state_bytes(int64_t context) {
@@ -179,7 +185,7 @@ static int32_t check_targets(Context *c, const int32_t *targets, int64_t B, int6
 
 static Frame frame(Context *c, int program, const void *w, void *arena, const int32_t *tokens, int64_t B, int64_t T) {
     Frame f = { .ctx = c, .program = &k_programs[program], .weights = w, .tokens = tokens, .B = B, .T = T, .N = B * T };
-    Layout l = layout();
+    Layout l = layout(program == PROGRAM_PROBE);
     f.padded = round_up(f.N, k_constants.granule);
     f.token = arena;
     f.position = (int32_t *)(f.token + l.token * f.padded);
@@ -309,7 +315,7 @@ EXPORT int32_t model_decode(void *ctx, const void *w, void *const *states, int32
     return status;
 }
 
-/* == Loss and gradients ===================================================== */
+/* == Loss =================================================================== */
 
 static void report(const Frame *f, strata_loss *out) {
     const float *nll = k_resolve(f, &f->program->result, 0, 0);
@@ -336,6 +342,33 @@ EXPORT int32_t model_loss(void *ctx, const void *w, void *arena, const int32_t *
     for (int64_t i = 0; nll && i < f.N; i++) nll[i] = from[i * f.program->result.stride];
     return STRATA_OK;
 }
+
+/* == Probe: no export, main() hands them on ================================= */
+
+size_t k_probe_arena_bytes(int64_t tokens, int32_t workers) {
+    Layout l = layout(true);
+    return arena_bytes(&l, tokens, workers);
+}
+
+int32_t k_probe(void *ctx, const void *w, void *arena, const int32_t *tokens, const int32_t *targets, int64_t B, int64_t T, float *out, strata_loss *loss) {
+    int32_t status = check_call(ctx, w, arena, tokens, B, T);
+    if (!status) status = check_pointer(ctx, "out", out);
+    if (!status) status = check_targets(ctx, targets, B, T);
+    if (status) return status;
+    Frame f = frame(ctx, PROGRAM_PROBE, w, arena, tokens, B, T);
+    f.targets = targets;
+    status = run(&f);
+    if (status) return status;
+    report(&f, loss);
+    for (int32_t i = 0; i < k_constants.probe_results; i++) {
+        const ProbeResult *r = &k_probe_results[i];
+        const float *from = k_resolve(&f, &r->ref, 0, 0);
+        for (int64_t k = 0; k < r->count; k++) *out++ = from[k];
+    }
+    return STRATA_OK;
+}
+
+/* == Gradients ============================================================== */
 
 typedef struct Range { float *p; int64_t n; } Range;
 

@@ -67,7 +67,10 @@ typedef struct Program {
     int32_t region, regions;            /* in k_regions; --check builds */
 } Program;
 
-enum { PROGRAM_LOGITS, PROGRAM_LOSS, PROGRAM_TRAIN, PROGRAMS };
+enum { PROGRAM_LOGITS, PROGRAM_LOSS, PROGRAM_TRAIN, PROGRAM_PROBE, PROGRAMS };
+
+/* A result of PROGRAM_PROBE: uniform, floats one after another. */
+typedef struct ProbeResult { Ref ref; int64_t count; } ProbeResult;
 
 /* A table of cos or sin of position times frequency. */
 typedef struct Wave {
@@ -108,6 +111,7 @@ typedef struct Constants {
     int64_t max_head;                   /* largest head size */
     int64_t gradients;                  /* floats in a third of TRAIN */
     int32_t check, caches_at_once;      /* attention steps in one phase, at most */
+    int32_t probe_results, reserved;    /* in k_probe_results */
     uint64_t cpu[4];                    /* bits of processor features needed, see cpu.c */
 } Constants;
 
@@ -116,6 +120,7 @@ extern const Program k_programs[];
 extern const Stage k_stages[];
 extern const Action k_actions[];
 extern const Ref k_refs[];
+extern const ProbeResult k_probe_results[];
 extern const Region k_regions[];
 extern const Reach k_reaches[];
 extern const Wave k_waves[];

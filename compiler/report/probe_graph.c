@@ -1,0 +1,229 @@
+/*
+** Builds the probe's graph; see probe_graph.h.  The model is copied node by node.  A
+** value that is linear in the sources (mixing_graph.h) has a twin, its tangent: the same
+** operation on its operands' tangents, with what it depends on otherwise as it is.
+*/
+#include "probe_graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "mixing_graph.h"
+#include "rebuild.h"
+
+typedef struct Probe {
+    const Model *m;
+    const MixingGraph *mixing;  /* NULL: too many sources to follow */
+    Rebuild copy;
+    Graph *g;
+    Node **tangent;             /* by id in the model's graph; NULL: it is 0 */
+    int *source, *read, *next;  /* by id there: its source, its first read; the read after a read; -1 */
+    Node *keep, *codes, *direction;
+} Probe;
+
+/* == Building blocks ======================================================== */
+
+static Node *input(Graph *g, const char *name, int rank, int64_t a, int64_t b) {
+    const char *error;
+    Node *n = graph_param(g, name, (Shape){ .rank = rank, .dim = { a, rank > 1 ? b : 0 } }, (Init){ .kind = INIT_CONSTANT }, &error);
+    if (!n) bug(NULL, "probe: %s: %s", name, error);
+    return n;
+}
+
+static Node *as_vector(Node *x) {
+    return op_reshape(x, &(Shape){ .rank = 1, .dim = { shape_count(&x->shape) } });
+}
+
+static Node *on_tokens(Node *x) {
+    Shape s = x->shape;
+    s.lead = LEAD_TOKENS;
+    return x->shape.lead == LEAD_TOKENS ? x : op_broadcast(x, &s);
+}
+
+/* Mean of x * y over its elements, [1]. */
+static Node *mean_product(Node *x, Node *y) {
+    Node *a = as_vector(x), *b = as_vector(y);
+    return as_vector(op_scale(op_sum(op_mul(a, b), 0), 1.0 / (double)shape_count(&a->shape)));
+}
+
+static void report(Probe *p, const char *kind, int index, const char *site, Node *x) {
+    char name[320];
+    snprintf(name, sizeof name, "%s:%d:%.200s", kind, index, site);
+    graph_output(p->g, graph_string(p->g, name), op_token_sum(on_tokens(x)));
+}
+
+/* Where a source comes from: the sublayer that the read before it is for. */
+static const char *source_site(const Model *m, int s) { return s ? m->read[s - 1].site : "embedding"; }
+
+/* == Tangents =============================================================== */
+
+/* Does operand k add to the result by itself, so that it is 0 where nothing is followed? */
+static bool adds(const Node *n, int k) {
+    switch (n->op) {
+    case OP_add: case OP_sub: case OP_concat: case OP_stack: return true;
+    case OP_select: return k > 0;
+    case OP_linear: case OP_linear_back: return k == 2;
+    default: return false;
+    }
+}
+
+static Node *tangent_operand(Probe *p, const Node *n, int k) {
+    const Node *in = n->in[k];
+    if (p->tangent[in->id] && (op_info[n->op].class != SEQUENCE || k == 2)) return p->tangent[in->id];
+    return adds(n, k) ? op_full(p->g, &in->shape, 0) : p->copy.map[in->id];
+}
+
+static void follow(Probe *p, const Node *n) {
+    bool any = false;
+    if (!p->mixing || !p->mixing->twin[n->id] || p->mixing->kind[n->id] != NODE_VALUE) return;
+    Node **in = graph_alloc(p->g, ((size_t)n->nin + 1) * sizeof *in);
+    for (int k = 0; k < n->nin; k++) any |= p->tangent[n->in[k]->id] != NULL;
+    if (!any) return;
+    for (int k = 0; k < n->nin; k++) in[k] = tangent_operand(p, n, k);
+    p->tangent[n->id] = rebuild_copy(&p->copy, n, in, n->attr);
+}
+
+/* == What is reported ======================================================= */
+
+static void at_source(Probe *p, int s, const Node *n) {
+    Node *x = p->copy.map[n->id];
+    report(p, "source", s, source_site(p->m, s), mean_product(x, x));
+    p->copy.map[n->id] = op_mul(x, op_slice(p->keep, 0, s, 1));
+    if (p->mixing) p->tangent[n->id] = on_tokens(as_vector(op_slice(p->direction, 0, s, 1)));
+}
+
+static void at_read(Probe *p, int r, const Node *n) {
+    Node *x = p->copy.map[n->id], *t = p->tangent[n->id], *part[3] = { mean_product(x, x) };
+    if (t) {
+        part[1] = op_scale(op_sum(op_mul(p->codes, t), 1), 1.0 / (double)p->m->dim);
+        part[2] = op_mul(part[1], part[1]);
+    }
+    report(p, "read", r, p->m->read[r].site, t ? op_concat(p->g, 3, part, 0) : part[0]);
+}
+
+/* A gate: a sigmoid or tanh that the mixer computes. */
+static void at_gate(Probe *p, int index, const Node *n) {
+    char where[256];
+    Node *x = p->copy.map[n->id], *ones = op_full(p->g, &x->shape, 1), *part[2] = { mean_product(x, ones), mean_product(x, x) };
+    const char *file = n->loc.origin ? n->loc.origin : n->loc.file ? n->loc.file : "";
+    snprintf(where, sizeof where, "%.80s %.150s:%d", n->site ? n->site : "", file, n->loc.origin ? n->loc.origin_line : n->loc.line);
+    report(p, "gate", index, where, op_concat(p->g, 2, part, 0));
+}
+
+static bool is_gate(const Probe *p, const Node *n) {
+    return p->mixing && p->mixing->twin[n->id] && (n->op == OP_sigmoid || n->op == OP_tanh);
+}
+
+/* == Layers ================================================================= */
+
+/* "layers.3.mlp": the length of "layers.3" */
+static int layer_length(const char *site) {
+    const char *dot = strrchr(site, '.');
+    return dot ? (int)(dot - site) : (int)strlen(site);
+}
+
+typedef struct Layer { const char *name; Node *output; } Layer;
+
+/* Sums of the outputs of sublayers whose sites share all but the last part. */
+static int find_layers(const Probe *p, Layer *layer) {
+    const Model *m = p->m;
+    int n = 0;
+    for (int s = 1; s < m->nsource; s++) {
+        const char *site = source_site(m, s);
+        int length = layer_length(site);
+        char name[256];
+        snprintf(name, sizeof name, "%.*s", length, site);
+        if (!m->source[s]) continue;
+        Node *x = p->copy.map[m->source[s]->id];
+        if (n && !strcmp(layer[n - 1].name, name)) layer[n - 1].output = op_add(layer[n - 1].output, x);
+        else layer[n++] = (Layer){ graph_string(p->g, name), x };
+    }
+    return n;
+}
+
+static void at_layers(Probe *p) {
+    Layer *layer = graph_alloc(p->g, (size_t)p->m->nsource * sizeof *layer);
+    int n = find_layers(p, layer);
+    Node **output = graph_alloc(p->g, (size_t)n * sizeof *output), **size = graph_alloc(p->g, (size_t)n * sizeof *size);
+    for (int i = 0; i < n; i++) {
+        size[i] = mean_product(layer[i].output, layer[i].output);
+        report(p, "layer", i, layer[i].name, size[i]);
+        output[i] = layer[i].output;
+    }
+    if (n > PROBE_LAYERS) return;
+    Node *all = op_stack(p->g, n, output), *inverse = op_rsqrt(op_max(op_concat(p->g, n, size, 0), op_fill(p->g, 1e-30)));
+    for (int i = 0; i < n; i++) {
+        Node *product = op_scale(op_sum(op_mul(all, output[i]), 1), 1.0 / (double)p->m->dim);
+        report(p, "similarity", i, layer[i].name, op_mul(op_mul(product, inverse), op_slice(inverse, 0, i, 1)));
+    }
+}
+
+/* == All of it ============================================================== */
+
+static int *numbers(Graph *g, int n) {
+    int *x = graph_alloc(g, ((size_t)n + 1) * sizeof *x);
+    for (int i = 0; i < n; i++) x[i] = -1;
+    return x;
+}
+
+/* A node may be several sources and reads: a sublayer that hands on what it got. */
+static void find_sites(Probe *p) {
+    const Model *m = p->m;
+    p->source = numbers(p->g, m->graph->n), p->read = numbers(p->g, m->graph->n), p->next = numbers(p->g, m->nread);
+    for (int s = m->nsource; s-- > 0;)
+        if (m->source[s]) p->source[m->source[s]->id] = s;
+    for (int r = m->nread; r-- > 0;) {
+        if (!m->read[r].result) continue;
+        int *first = &p->read[m->read[r].result->id];
+        p->next[r] = *first;
+        *first = r;
+    }
+}
+
+static void at_node(Probe *p, const Node *n, int *gates) {
+    follow(p, n);
+    if (is_gate(p, n)) at_gate(p, (*gates)++, n);
+    if (p->source[n->id] >= 0) at_source(p, p->source[n->id], n);
+    for (int r = p->read[n->id]; r >= 0; r = p->next[r]) at_read(p, r, n);
+}
+
+static void copy_model(Probe *p) {
+    const Graph *from = p->m->graph;
+    int gates = 0;
+    for (int i = 0; i < from->n; i++) {
+        const Node *n = from->node[i];
+        Node **in = graph_alloc(p->g, ((size_t)n->nin + 1) * sizeof *in);
+        for (int k = 0; k < n->nin; k++) in[k] = p->copy.map[n->in[k]->id];
+        p->g->loc = graph_loc(p->g, n->loc);
+        p->g->site = graph_string(p->g, n->site);
+        p->copy.map[i] = rebuild_copy(&p->copy, n, in, n->attr);
+        at_node(p, n, &gates);
+    }
+}
+
+static int64_t code_count(int64_t dim) {
+    int64_t n = 1;
+    while (n < PROBE_CODES && dim % (2 * n) == 0) n *= 2;
+    return n;
+}
+
+Graph *probe_graph(const Model *m) {
+    Graph *g = graph_new();
+    MixingGraph *mixing = m->nsource <= PROBE_SOURCES ? mixing_graph_new(m, 1) : NULL;
+    size_t n = (size_t)m->graph->n + 1;
+    Probe p = { .m = m, .mixing = mixing, .g = g, .tangent = graph_alloc(g, n * sizeof *p.tangent) };
+    p.copy = (Rebuild){ .from = m->graph, .to = g, .map = graph_alloc(g, n * sizeof *p.copy.map) };
+    p.keep = input(g, "probe.keep", 1, m->nsource, 0);
+    if (mixing) {
+        p.codes = input(g, "probe.codes", 2, code_count(m->dim), m->dim);
+        p.direction = input(g, "probe.direction", 2, m->nsource, m->dim);
+    }
+    find_sites(&p);
+    copy_model(&p);
+    g->loc = (Loc){ 0 };
+    g->site = NULL;
+    at_layers(&p);
+    graph_output(g, "nll", p.copy.map[graph_find(m->graph, "nll")->id]);
+    mixing_graph_free(mixing);
+    return g;
+}

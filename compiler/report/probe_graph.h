@@ -1,0 +1,28 @@
+/*
+** The graph of a standalone program's probe: the model's forward pass, with what it
+** reports on the way.  Its inputs are parameters of their own:
+**   probe.keep       [sources]          each source is multiplied by its number: 0 leaves it out
+**   probe.codes      [codes, dim]       directions; weights are measured along them
+**   probe.direction  [sources, dim]     the direction that each source is given; 0: it is not followed
+** Its outputs are "nll" and sums over tokens, named KIND:INDEX:SITE:
+**   source           [1]                mean square of the embedding (0) and of each sublayer's output
+**   read             [1 + 2 codes]      mean square; weight along each code, its square
+**   gate             [2]                mean, and mean square, of a sigmoid or tanh in the mixer; SITE: its Lua line
+**   layer            [1]                mean square of the sum of a layer's outputs
+**   similarity       [layers]           its cosine with each layer's
+** A read along code c, when source s is given direction c and nothing else is, gives the
+** weight with which it takes s, token by token: what depends on data (attention over
+** depth, gates) is taken as it is and not differentiated.
+*/
+#ifndef STRATA_PROBE_GRAPH_H
+#define STRATA_PROBE_GRAPH_H
+
+#include "spec.h"
+
+/* Weights of reads and similarities are left out where there are more of them. */
+enum { PROBE_CODES = 8, PROBE_SOURCES = 400, PROBE_LAYERS = 128 };
+
+/* A new graph, to be freed. */
+Graph *probe_graph(const Model *m);
+
+#endif

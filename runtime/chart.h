@@ -1,0 +1,33 @@
+/* Pictures of numbers, for pages that svg_page_style is part of. */
+#ifndef STRATA_CHART_H
+#define STRATA_CHART_H
+
+#include "svg.h"
+
+enum { CHART_WIDTH = 480 };
+
+/* A matrix as colours, blue for negative and orange for positive values, paler towards 0;
+** values that are not finite stay blank.  Beyond 'scale' there are no more colours. */
+typedef struct HeatMap {
+    const double *value;        /* [rows, columns] */
+    int rows, columns;
+    double scale;
+    const char *label, *across, *down;      /* of the picture, of columns and rows */
+} HeatMap;
+
+void chart_heat_map(const HeatMap *m, Text *t);
+/* The colours from -scale to scale. */
+void chart_scale(double scale, Text *t);
+
+/* Lines over 0 … count-1, one for each series; what is not finite is left out. */
+typedef struct LineChart {
+    const double *const *series;
+    const char *const *name;
+    int nseries, count;
+    const char *label, *across, *up;
+    bool zero;                  /* the scale begins at 0 */
+} LineChart;
+
+void chart_lines(const LineChart *c, Text *t);
+
+#endif

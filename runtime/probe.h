@@ -1,0 +1,66 @@
+/*
+** What a trained model does inside, averaged over tokens of a text.  The model's probe
+** (compiler/report/probe_graph.h) gives sums over tokens; here they become weights of
+** reads, magnitudes and gradients by layer, and what leaving a layer out costs.
+**
+** Sources of reads are the embedding, 0, and the output of sublayer s, s; read r is that of
+** sublayer r, counted from 0, and the last one the final read: it sees sources 0 … r.
+*/
+#ifndef STRATA_PROBE_H
+#define STRATA_PROBE_H
+
+#include "data.h"
+#include "session.h"
+
+typedef struct Probe {
+    const strata_model *m;
+    double loss;                /* nats a token */
+    int64_t tokens;             /* that were looked at */
+    int sources, reads, layers, gates;
+    const char **source_site, **read_site, **layer_name, **gate_site;
+    double *weight, *deviation; /* [reads, sources]: mean over tokens, and its deviation; NULL: not followed */
+    double *source_rms, *read_rms, *layer_rms;
+    double *gate_mean, *gate_deviation;
+    double *similarity;         /* [layers, layers], cosines of layers' outputs; NULL: too many */
+    double *gradient_norm;      /* [layers], of the parameters' gradients; NULL: no gradients in this program */
+    double *loss_increase;      /* [layers], nats a token, the layer's outputs being 0 */
+} Probe;
+
+/* Windows of a text: [count, length] each. */
+typedef struct ProbeText {
+    int32_t *tokens, *targets;
+    int64_t count, length;
+} ProbeText;
+
+/* Probes the weights that are in s (session_weights).  'tells': shows progress on standard error. */
+int probe_measure(Probe *x, Session *s, const ProbeText *text, bool tells, Error *e);
+void probe_free(Probe *x);
+
+/* Where a kind of sublayer takes its weight from, of absolute weights, in parts of 1. */
+typedef struct ProbeShare {
+    const char *kind;           /* "attention", "mlp", …, the last part of a site */
+    int reads;
+    double embedding, diagonal, far;    /* source 0; the newest source; all between */
+} ProbeShare;
+
+/* At most 'most' kinds in order of appearance; returns how many. */
+int probe_shares(const Probe *x, ProbeShare *share, int most);
+
+/* A source that reads further up take much of, whatever the input: it has at least
+** twice an even share of their weight, on average, and its weight varies by less than half of
+** itself over tokens. */
+typedef struct ProbeSink {
+    int source;
+    double share, even;         /* mean over those reads */
+    double variation;           /* deviation over tokens, in parts of the weight */
+} ProbeSink;
+
+int probe_sinks(const Probe *x, ProbeSink *sink, int most);
+
+/* probe_text.c: for the terminal, and as JSON; 'before' may be NULL. */
+void probe_print(const Probe *x, const Probe *before, Text *t);
+void probe_json(const Probe *x, const Probe *before, Text *t);
+/* probe_page.c: one HTML file. */
+void probe_page(const Probe *x, const Probe *before, const char *weights, const char *weights_before, Text *t);
+
+#endif

@@ -1,0 +1,367 @@
+/*
+** Passes of the model's probe.  Weights of reads: sources are given codes, rows of a
+** Hadamard matrix times random signs, as many at once as there are codes; what comes out
+** along a code is the weight of its source.  Rows are orthogonal over any run of channels
+** as long as there are codes, so that one source does not show in another's weight where
+** weights are the same over such runs; what else there is averages out with the signs.
+*/
+#include "probe.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "random.h"
+
+enum { CALL_TOKENS = 1024, SEED = 20260615 };
+
+typedef struct Kind { int count; const strata_tensor **at; } Kind;      /* results of one kind, by index */
+
+typedef struct Measure {
+    Probe *x;
+    Session *s;
+    const ProbeText *text;
+    const strata_tensor *keep, *codes, *direction;      /* inputs; NULL: none */
+    Kind source, read, gate, layer, similarity;
+    int64_t ncodes, floats;     /* results of a call */
+    float *out;
+    double *sum;                /* of results, all calls of a pass */
+    double loss;                /* mean of a pass */
+    int64_t batch;              /* windows a call */
+    int pass, passes;
+    bool tells;
+} Measure;
+
+/* == Tables ================================================================= */
+
+static const char *text_of(const Measure *a, const strata_tensor *t) { return strata_string(a->s->m, t->name); }
+
+static const strata_tensor *find_input(const Measure *a, const char *name)
+{
+    const strata_tensor *t = strata_probes(a->s->m);
+    for (int i = 0; i < a->s->m->probe_inputs; i++)
+        if (strcmp(text_of(a, &t[i]), name) == 0)
+            return &t[i];
+    return NULL;
+}
+
+/* "KIND:INDEX:SITE": indices of a kind are counted up, some may be missing. */
+static int find_kind(Measure *a, const char *name, Kind *k)
+{
+    const strata_model *m = a->s->m;
+    const strata_tensor *t = strata_probes(m) + m->probe_inputs;
+    size_t n = strlen(name);
+    k->at = calloc((size_t)m->probe_results + 1, sizeof *k->at);
+    for (int i = 0; k->at && i < m->probe_results; i++) {
+        const char *s = text_of(a, &t[i]);
+        if (strncmp(s, name, n) != 0 || s[n] != ':')
+            continue;
+        int index = atoi(s + n + 1);
+        if (index < 0 || index >= m->probe_results)
+            continue;
+        k->at[index] = &t[i];
+        k->count = index >= k->count ? index + 1 : k->count;
+    }
+    return k->at != NULL;
+}
+
+static const char *site_of(const Measure *a, const strata_tensor *t)
+{
+    const char *s = t ? text_of(a, t) : "";
+    for (int i = 0; i < 2; i++) {
+        const char *colon = strchr(s, ':');
+        s = colon ? colon + 1 : s;
+    }
+    return s;
+}
+
+static const char **sites(const Measure *a, const Kind *k)
+{
+    const char **name = calloc((size_t)k->count + 1, sizeof *name);
+    for (int i = 0; name && i < k->count; i++)
+        name[i] = site_of(a, k->at[i]);
+    return name;
+}
+
+static double *numbers(int64_t count) { return calloc((size_t)count + 1, sizeof(double)); }
+
+static bool open_tables(Measure *a)
+{
+    const strata_model *m = a->s->m;
+    const strata_tensor *t = strata_probes(m) + m->probe_inputs;
+    for (int i = 0; i < m->probe_results; i++)
+        a->floats = t[i].weight + t[i].count > a->floats ? t[i].weight + t[i].count : a->floats;
+    a->keep = find_input(a, "probe.keep");
+    a->codes = find_input(a, "probe.codes");
+    a->direction = find_input(a, "probe.direction");
+    a->ncodes = a->codes ? a->codes->shape[0] : 0;
+    a->out = calloc((size_t)a->floats + 1, sizeof *a->out);
+    a->sum = numbers(a->floats);
+    return a->out && a->sum && find_kind(a, "source", &a->source) && find_kind(a, "read", &a->read)
+        && find_kind(a, "gate", &a->gate) && find_kind(a, "layer", &a->layer) && find_kind(a, "similarity", &a->similarity);
+}
+
+static bool open_probe(Measure *a)
+{
+    Probe *x = a->x;
+    x->sources = a->source.count, x->reads = a->read.count, x->layers = a->layer.count, x->gates = a->gate.count;
+    x->source_site = sites(a, &a->source), x->read_site = sites(a, &a->read);
+    x->layer_name = sites(a, &a->layer), x->gate_site = sites(a, &a->gate);
+    x->source_rms = numbers(x->sources), x->read_rms = numbers(x->reads), x->layer_rms = numbers(x->layers);
+    x->gate_mean = numbers(x->gates), x->gate_deviation = numbers(x->gates), x->loss_increase = numbers(x->layers);
+    bool all = x->source_site && x->read_site && x->layer_name && x->gate_site && x->source_rms && x->read_rms && x->layer_rms
+        && x->gate_mean && x->gate_deviation && x->loss_increase;
+    if (a->direction) {
+        x->weight = numbers((int64_t)x->reads * x->sources), x->deviation = numbers((int64_t)x->reads * x->sources);
+        all = all && x->weight && x->deviation;
+    }
+    if (a->similarity.count) {
+        x->similarity = numbers((int64_t)x->layers * x->layers);
+        all = all && x->similarity;
+    }
+    return all;
+}
+
+void probe_free(Probe *x)
+{
+    double *const number[] = { x->weight, x->deviation, x->source_rms, x->read_rms, x->layer_rms, x->gate_mean, x->gate_deviation,
+                               x->similarity, x->gradient_norm, x->loss_increase };
+    for (size_t i = 0; i < sizeof number / sizeof *number; i++)
+        free(number[i]);
+    free(x->source_site), free(x->read_site), free(x->layer_name), free(x->gate_site);
+    *x = (Probe){ 0 };
+}
+
+/* == Inputs ================================================================= */
+
+static float *input(const Measure *a, const strata_tensor *t) { return session_w(a->s) + t->weight; }
+
+static void keep_all(const Measure *a)
+{
+    for (int64_t i = 0; i < a->keep->count; i++)
+        input(a, a->keep)[i] = 1;
+}
+
+static void follow_none(const Measure *a)
+{
+    if (a->direction)
+        memset(input(a, a->direction), 0, (size_t)a->direction->count * sizeof(float));
+}
+
+/* +1 or -1: row 'code' of a Hadamard matrix, with random signs of its columns. */
+static float code_at(int64_t code, int64_t channel, int64_t codes, int draw)
+{
+    int odd = __builtin_popcountll((unsigned long long)(code & (channel & (codes - 1)))) & 1;
+    return (odd != (random_uniform(SEED, (uint32_t)draw, (uint64_t)channel) < 0.5)) ? 1.0f : -1.0f;
+}
+
+/* Sources first … get codes 0 …, the rest none. */
+static void follow(const Measure *a, int first, int draw)
+{
+    int64_t dim = a->codes->shape[1];
+    follow_none(a);
+    for (int64_t c = 0; c < a->ncodes; c++) {
+        float *code = input(a, a->codes) + c * dim;
+        for (int64_t d = 0; d < dim; d++)
+            code[d] = code_at(c, d, a->ncodes, draw);
+        if (first + c < a->x->sources)
+            memcpy(input(a, a->direction) + (first + c) * dim, code, (size_t)dim * sizeof(float));
+    }
+}
+
+/* == Passes ================================================================= */
+
+static void tell(Measure *a)
+{
+    a->pass++;
+    if (a->tells)
+        fprintf(stderr, "\r\033[Kprobe: %d of %d passes", a->pass, a->passes);
+}
+
+/* All windows; results are added up.  With 'first' >= 0 sources from there on are followed. */
+static int run_pass(Measure *a, int first, Error *e)
+{
+    const ProbeText *x = a->text;
+    memset(a->sum, 0, (size_t)a->floats * sizeof *a->sum);
+    a->loss = 0;
+    tell(a);
+    for (int64_t i = 0, b; i < x->count; i += b) {
+        strata_loss loss = { .struct_size = sizeof loss };
+        b = x->count - i < a->batch ? x->count - i : a->batch;
+        if (first >= 0)
+            follow(a, first, (int)i);
+        int status = session_check(a->s, a->s->api->probe(a->s->ctx.at, a->s->weights.at, a->s->arena.at, x->tokens + i * x->length,
+                                                          x->targets + i * x->length, b, x->length, a->out, &loss), "probe", e);
+        if (status)
+            return status;
+        for (int64_t k = 0; k < a->floats; k++)
+            a->sum[k] += a->out[k];
+        a->loss += loss.cross_entropy * (double)b / (double)x->count;
+    }
+    return STATUS_OK;
+}
+
+static double mean(const Measure *a, const strata_tensor *t, int64_t k)
+{
+    return t ? a->sum[t->weight + k] / (double)(a->text->count * a->text->length) : NAN;
+}
+
+static double deviation(double mean_square, double mean) { return sqrt(fmax(mean_square - mean * mean, 0)); }
+
+static void take_magnitudes(Measure *a)
+{
+    Probe *x = a->x;
+    x->loss = a->loss;
+    for (int i = 0; i < x->sources; i++)
+        x->source_rms[i] = sqrt(mean(a, a->source.at[i], 0));
+    for (int i = 0; i < x->reads; i++)
+        x->read_rms[i] = sqrt(mean(a, a->read.at[i], 0));
+    for (int i = 0; i < x->gates; i++) {
+        x->gate_mean[i] = mean(a, a->gate.at[i], 0);
+        x->gate_deviation[i] = deviation(mean(a, a->gate.at[i], 1), x->gate_mean[i]);
+    }
+    for (int i = 0; i < x->layers; i++) {
+        x->layer_rms[i] = sqrt(mean(a, a->layer.at[i], 0));
+        for (int k = 0; x->similarity && k < x->layers; k++)
+            x->similarity[i * x->layers + k] = mean(a, a->similarity.at[i], k);
+    }
+}
+
+/* Results of a read: mean square, weights, squares of weights. */
+static void take_weights(Measure *a, int first)
+{
+    Probe *x = a->x;
+    for (int r = 0; r < x->reads; r++)
+        for (int c = 0; c < a->ncodes && first + c < x->sources; c++) {
+            const strata_tensor *t = a->read.at[r];
+            int64_t at = (int64_t)r * x->sources + first + c;
+            if (!t || t->count < 1 + 2 * a->ncodes || first + c > r)   /* what is later is not read: rounding at most */
+                continue;
+            x->weight[at] = mean(a, t, 1 + c);
+            x->deviation[at] = deviation(mean(a, t, 1 + a->ncodes + c), x->weight[at]);
+        }
+}
+
+static int measure_weights(Measure *a, Error *e)
+{
+    keep_all(a);
+    follow_none(a);
+    int status = STATUS_OK, step = a->ncodes ? (int)a->ncodes : a->x->sources + 1;
+    for (int first = 0; !status && (first < a->x->sources || !first); first += step) {
+        status = run_pass(a, a->direction ? first : -1, e);
+        if (!status && !first)
+            take_magnitudes(a);
+        if (!status && a->direction)
+            take_weights(a, first);
+    }
+    follow_none(a);
+    return status;
+}
+
+/* Is a site in a layer: "layers.3" and then a dot? */
+static bool in_layer(const char *site, const char *layer)
+{
+    size_t n = strlen(layer);
+    return strncmp(site, layer, n) == 0 && site[n] == '.';
+}
+
+static int measure_without(Measure *a, Error *e)
+{
+    Probe *x = a->x;
+    int status = STATUS_OK;
+    for (int i = 0; !status && i < x->layers; i++) {
+        keep_all(a);
+        for (int s = 1; s < x->sources; s++)
+            if (in_layer(x->source_site[s], x->layer_name[i]))
+                input(a, a->keep)[s] = 0;
+        status = run_pass(a, -1, e);
+        x->loss_increase[i] = a->loss - x->loss;
+    }
+    return status;
+}
+
+/* == Gradients ============================================================== */
+
+static double squares(const float *g, int64_t count)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++)
+        sum += (double)g[i] * g[i];
+    return sum;
+}
+
+static void take_gradients(Measure *a)
+{
+    const strata_model *m = a->s->m;
+    const strata_tensor *t = strata_tensors(m);
+    for (int i = 0; i < a->x->layers; i++) {
+        double sum = 0;
+        for (int k = 0; k < m->tensors; k++)
+            if (in_layer(text_of(a, &t[k]), a->x->layer_name[i]))
+                sum += squares((const float *)a->s->train.at + t[k].gradient, t[k].count);
+        a->x->gradient_norm[i] = sqrt(sum);
+    }
+}
+
+static int measure_gradients(Measure *a, Error *e)
+{
+    const ProbeText *x = a->text;
+    Session *s = a->s;
+    a->x->gradient_norm = numbers(a->x->layers);
+    int status = a->x->gradient_norm ? session_train(s, e) : error_memory(e, "probe", (size_t)a->x->layers * sizeof(double));
+    tell(a);
+    for (int64_t i = 0, b; !status && i < x->count; i += b) {
+        strata_loss loss = { .struct_size = sizeof loss };
+        b = x->count - i < a->batch ? x->count - i : a->batch;
+        status = session_arena(s, b * x->length, false, e);
+        if (!status)
+            status = session_check(s, s->api->forward_backward(s->ctx.at, s->weights.at, s->train.at, s->arena.at,
+                                                               x->tokens + i * x->length, x->targets + i * x->length, b, x->length,
+                                                               (float)b / (float)x->count, i ? STRATA_ACCUMULATE : 0, NULL, NULL, &loss),
+                                   "forward_backward", e);
+    }
+    if (!status)
+        take_gradients(a);
+    region_close(&s->train);
+    return status;
+}
+
+/* == All of it ============================================================== */
+
+static int open_arena(Measure *a, Error *e)
+{
+    size_t bytes = a->s->api->probe_arena_bytes(a->batch * a->text->length, a->s->workers);
+    if (bytes <= a->s->arena.bytes)
+        return STATUS_OK;
+    region_close(&a->s->arena);
+    return region_open(&a->s->arena, "activations", bytes, e);
+}
+
+static int run(Measure *a, Error *e)
+{
+    int groups = a->direction ? (int)((a->x->sources + a->ncodes - 1) / a->ncodes) : 1;
+    a->passes = groups + a->x->layers + (a->s->m->training != 0);
+    int status = open_arena(a, e);
+    if (!status)
+        status = measure_weights(a, e);
+    if (!status)
+        status = measure_without(a, e);
+    if (!status && a->s->m->training)
+        status = measure_gradients(a, e);
+    if (a->tells)
+        fprintf(stderr, "\r\033[K");
+    return status;
+}
+
+int probe_measure(Probe *x, Session *s, const ProbeText *text, bool tells, Error *e)
+{
+    *x = (Probe){ .m = s->m, .tokens = text->count * text->length };
+    Measure a = { .x = x, .s = s, .text = text, .tells = tells };
+    a.batch = text->length < CALL_TOKENS ? CALL_TOKENS / text->length : 1;
+    int status = open_tables(&a) && open_probe(&a) ? run(&a, e) : error_memory(e, "probe", (size_t)a.floats * sizeof *a.sum);
+    free(a.source.at), free(a.read.at), free(a.gate.at), free(a.layer.at), free(a.similarity.at);
+    free(a.out);
+    free(a.sum);
+    return status;
+}
