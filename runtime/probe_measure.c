@@ -22,7 +22,8 @@ typedef struct Measure {
     Probe *x;
     Session *s;
     const ProbeText *text;
-    const strata_tensor *keep, *codes, *direction;      /* inputs; NULL: none */
+    const strata_tensor *codes;                         /* inputs; NULL: nothing is followed */
+    const strata_tensor **keep, **direction;            /* by source; NULL where there is none */
     Kind source, read, gate, layer, similarity;
     int64_t ncodes, floats;     /* results of a call */
     float *out;
@@ -37,8 +38,10 @@ typedef struct Measure {
 
 static const char *text_of(const Measure *a, const strata_tensor *t) { return strata_string(a->s->m, t->name); }
 
-static const strata_tensor *find_input(const Measure *a, const char *name)
+static const strata_tensor *find_input(const Measure *a, const char *format, int source)
 {
+    char name[48];
+    print_text(name, sizeof name, format, source);
     const strata_tensor *t = strata_probes(a->s->m);
     for (int i = 0; i < a->s->m->probe_inputs; i++)
         if (strcmp(text_of(a, &t[i]), name) == 0)
@@ -86,19 +89,30 @@ static const char **sites(const Measure *a, const Kind *k)
 
 static double *numbers(int64_t count) { return calloc((size_t)count + 1, sizeof(double)); }
 
+static bool find_sources(Measure *a)
+{
+    if (!find_kind(a, "source", &a->source))
+        return false;
+    a->keep = calloc((size_t)a->source.count + 1, sizeof *a->keep);
+    a->direction = calloc((size_t)a->source.count + 1, sizeof *a->direction);
+    for (int s = 0; a->keep && a->direction && s < a->source.count; s++) {
+        a->keep[s] = find_input(a, "probe.keep.%d", s);
+        a->direction[s] = find_input(a, "probe.direction.%d", s);
+    }
+    return a->keep && a->direction;
+}
+
 static bool open_tables(Measure *a)
 {
     const strata_model *m = a->s->m;
     const strata_tensor *t = strata_probes(m) + m->probe_inputs;
     for (int i = 0; i < m->probe_results; i++)
         a->floats = t[i].weight + t[i].count > a->floats ? t[i].weight + t[i].count : a->floats;
-    a->keep = find_input(a, "probe.keep");
-    a->codes = find_input(a, "probe.codes");
-    a->direction = find_input(a, "probe.direction");
+    a->codes = find_input(a, "probe.codes", 0);
     a->ncodes = a->codes ? a->codes->shape[0] : 0;
     a->out = calloc((size_t)a->floats + 1, sizeof *a->out);
     a->sum = numbers(a->floats);
-    return a->out && a->sum && find_kind(a, "source", &a->source) && find_kind(a, "read", &a->read)
+    return find_sources(a) && a->out && a->sum && find_kind(a, "read", &a->read)
         && find_kind(a, "gate", &a->gate) && find_kind(a, "layer", &a->layer) && find_kind(a, "similarity", &a->similarity);
 }
 
@@ -112,7 +126,7 @@ static bool open_probe(Measure *a)
     x->gate_mean = numbers(x->gates), x->gate_deviation = numbers(x->gates), x->loss_increase = numbers(x->layers);
     bool all = x->source_site && x->read_site && x->layer_name && x->gate_site && x->source_rms && x->read_rms && x->layer_rms
         && x->gate_mean && x->gate_deviation && x->loss_increase;
-    if (a->direction) {
+    if (a->codes) {
         x->weight = numbers((int64_t)x->reads * x->sources), x->deviation = numbers((int64_t)x->reads * x->sources);
         all = all && x->weight && x->deviation;
     }
@@ -137,16 +151,23 @@ void probe_free(Probe *x)
 
 static float *input(const Measure *a, const strata_tensor *t) { return session_w(a->s) + t->weight; }
 
+static void keep(const Measure *a, int source, float factor)
+{
+    if (a->keep[source])
+        *input(a, a->keep[source]) = factor;
+}
+
 static void keep_all(const Measure *a)
 {
-    for (int64_t i = 0; i < a->keep->count; i++)
-        input(a, a->keep)[i] = 1;
+    for (int s = 0; s < a->x->sources; s++)
+        keep(a, s, 1);
 }
 
 static void follow_none(const Measure *a)
 {
-    if (a->direction)
-        memset(input(a, a->direction), 0, (size_t)a->direction->count * sizeof(float));
+    for (int s = 0; s < a->x->sources; s++)
+        if (a->direction[s])
+            memset(input(a, a->direction[s]), 0, (size_t)a->direction[s]->count * sizeof(float));
 }
 
 /* +1 or -1: row 'code' of a Hadamard matrix, with random signs of its columns. */
@@ -165,8 +186,8 @@ static void follow(const Measure *a, int first, int draw)
         float *code = input(a, a->codes) + c * dim;
         for (int64_t d = 0; d < dim; d++)
             code[d] = code_at(c, d, a->ncodes, draw);
-        if (first + c < a->x->sources)
-            memcpy(input(a, a->direction) + (first + c) * dim, code, (size_t)dim * sizeof(float));
+        if (first + c < a->x->sources && a->direction[first + c])
+            memcpy(input(a, a->direction[first + c]), code, (size_t)dim * sizeof(float));
     }
 }
 
@@ -249,10 +270,10 @@ static int measure_weights(Measure *a, Error *e)
     follow_none(a);
     int status = STATUS_OK, step = a->ncodes ? (int)a->ncodes : a->x->sources + 1;
     for (int first = 0; !status && (first < a->x->sources || !first); first += step) {
-        status = run_pass(a, a->direction ? first : -1, e);
+        status = run_pass(a, a->codes ? first : -1, e);
         if (!status && !first)
             take_magnitudes(a);
-        if (!status && a->direction)
+        if (!status && a->codes)
             take_weights(a, first);
     }
     follow_none(a);
@@ -274,7 +295,7 @@ static int measure_without(Measure *a, Error *e)
         keep_all(a);
         for (int s = 1; s < x->sources; s++)
             if (in_layer(x->source_site[s], x->layer_name[i]))
-                input(a, a->keep)[s] = 0;
+                keep(a, s, 0);
         status = run_pass(a, -1, e);
         x->loss_increase[i] = a->loss - x->loss;
     }
@@ -340,7 +361,7 @@ static int open_arena(Measure *a, Error *e)
 
 static int run(Measure *a, Error *e)
 {
-    int groups = a->direction ? (int)((a->x->sources + a->ncodes - 1) / a->ncodes) : 1;
+    int groups = a->codes ? (int)((a->x->sources + a->ncodes - 1) / a->ncodes) : 1;
     a->passes = groups + a->x->layers + (a->s->m->training != 0);
     int status = open_arena(a, e);
     if (!status)
@@ -360,6 +381,7 @@ int probe_measure(Probe *x, Session *s, const ProbeText *text, bool tells, Error
     Measure a = { .x = x, .s = s, .text = text, .tells = tells };
     a.batch = text->length < CALL_TOKENS ? CALL_TOKENS / text->length : 1;
     int status = open_tables(&a) && open_probe(&a) ? run(&a, e) : error_memory(e, "probe", (size_t)a.floats * sizeof *a.sum);
+    free(a.keep), free(a.direction);
     free(a.source.at), free(a.read.at), free(a.gate.at), free(a.layer.at), free(a.similarity.at);
     free(a.out);
     free(a.sum);

@@ -18,16 +18,23 @@ typedef struct Probe {
     Graph *g;
     Node **tangent;             /* by id in the model's graph; NULL: it is 0 */
     int *source, *read, *next;  /* by id there: its source, its first read; the read after a read; -1 */
-    Node *keep, *codes, *direction;
+    Node *codes;
 } Probe;
 
 /* == Building blocks ======================================================== */
 
-static Node *input(Graph *g, const char *name, int rank, int64_t a, int64_t b) {
+static Node *input(Graph *g, const char *name, Shape s) {
     const char *error;
-    Node *n = graph_param(g, name, (Shape){ .rank = rank, .dim = { a, rank > 1 ? b : 0 } }, (Init){ .kind = INIT_CONSTANT }, &error);
+    Node *n = graph_param(g, graph_string(g, name), s, (Init){ .kind = INIT_CONSTANT }, &error);
     if (!n) bug(NULL, "probe: %s: %s", name, error);
     return n;
+}
+
+/* What is set for source s alone. */
+static Node *source_input(Graph *g, const char *what, int s, int64_t length) {
+    char name[48];
+    snprintf(name, sizeof name, "probe.%s.%d", what, s);
+    return input(g, name, (Shape){ .rank = 1, .dim = { length } });
 }
 
 static Node *as_vector(Node *x) {
@@ -88,8 +95,8 @@ static void follow(Probe *p, const Node *n) {
 static void at_source(Probe *p, int s, const Node *n) {
     Node *x = p->copy.map[n->id];
     report(p, "source", s, source_site(p->m, s), mean_product(x, x));
-    p->copy.map[n->id] = op_mul(x, op_slice(p->keep, 0, s, 1));
-    if (p->mixing) p->tangent[n->id] = on_tokens(as_vector(op_slice(p->direction, 0, s, 1)));
+    p->copy.map[n->id] = op_mul(x, source_input(p->g, "keep", s, 1));
+    if (p->mixing) p->tangent[n->id] = on_tokens(source_input(p->g, "direction", s, p->m->dim));
 }
 
 static void at_read(Probe *p, int r, const Node *n) {
@@ -213,11 +220,7 @@ Graph *probe_graph(const Model *m) {
     size_t n = (size_t)m->graph->n + 1;
     Probe p = { .m = m, .mixing = mixing, .g = g, .tangent = graph_alloc(g, n * sizeof *p.tangent) };
     p.copy = (Rebuild){ .from = m->graph, .to = g, .map = graph_alloc(g, n * sizeof *p.copy.map) };
-    p.keep = input(g, "probe.keep", 1, m->nsource, 0);
-    if (mixing) {
-        p.codes = input(g, "probe.codes", 2, code_count(m->dim), m->dim);
-        p.direction = input(g, "probe.direction", 2, m->nsource, m->dim);
-    }
+    if (mixing) p.codes = input(g, "probe.codes", (Shape){ .rank = 2, .dim = { code_count(m->dim), m->dim } });
     find_sites(&p);
     copy_model(&p);
     g->loc = (Loc){ 0 };

@@ -1,9 +1,10 @@
 /*
 ** The graph of a standalone program's probe: the model's forward pass, with what it
 ** reports on the way.  Its inputs are parameters of their own:
-**   probe.keep       [sources]          each source is multiplied by its number: 0 leaves it out
-**   probe.codes      [codes, dim]       directions; weights are measured along them
-**   probe.direction  [sources, dim]     the direction that each source is given; 0: it is not followed
+**   probe.codes          [codes, dim]   directions; weights are measured along them
+**   probe.keep.S         [1]            source S is multiplied by it: 0 leaves it out
+**   probe.direction.S    [dim]          the direction that it is given; 0: it is not followed
+** (A parameter for each source, not one for all: equal layers then share their kernels.)
 ** Its outputs are "nll" and sums over tokens, named KIND:INDEX:SITE:
 **   source           [1]                mean square of the embedding (0) and of each sublayer's output
 **   read             [1 + 2 codes]      mean square; weight along each code, its square

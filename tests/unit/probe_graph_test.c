@@ -49,9 +49,10 @@ typedef struct Values {
 static const double *value_of(void *user, const Node *p) {
     Values *v = user;
     const char *name = p->attr.name;
-    if (!strcmp(name, "probe.keep")) return v->keep;
+    int s;
+    if (sscanf(name, "probe.keep.%d", &s) == 1) return v->keep + s;
     if (!strcmp(name, "probe.codes")) return v->codes;
-    if (!strcmp(name, "probe.direction")) return v->direction;
+    if (sscanf(name, "probe.direction.%d", &s) == 1) return v->direction + s * DIM;
     assert_true(p->id < NODES);
     if (v->own[p->id]) return v->own[p->id];
     int64_t count = shape_count(&p->shape);
@@ -220,9 +221,10 @@ static const double *loaded_value(void *user, const Node *p) {
     Loaded *x = user;
     Error e = { 0 };
     const char *name = p->attr.name;
-    if (!strcmp(name, "probe.keep")) return x->keep;
+    int s;
+    if (sscanf(name, "probe.keep.%d", &s) == 1) return x->keep + s;
     if (!strcmp(name, "probe.codes")) return x->codes;
-    if (!strcmp(name, "probe.direction")) return x->direction;
+    if (sscanf(name, "probe.direction.%d", &s) == 1) return x->direction + s * WIDTH;
     const Tensor *t = safetensors_find(&x->file, name);
     if (!t) fail_msg("no tensor %s", name);
     if (!x->own[p->id]) {
