@@ -25,16 +25,16 @@
 
 /* Files on the way; "" where there is none. */
 typedef struct Scratch {
-    char folder[256], object[384], header[384], result[384];
+    char folder[256], object[384], side[384], header[384], result[384];
 } Scratch;
 
 /* == Compiling, in the child ================================================ */
 
 static int write_failed(const char *path, Error *e) { return error_errno(e, path, "write", errno); }
 
-static int write_code(const char *path, const Code *code, Error *e) {
+static int write_bytes(const char *path, const void *data, size_t size, Error *e) {
     FILE *f = fopen(path, "wb");
-    bool ok = f && fwrite(code->data, 1, code->size, f) == code->size;
+    bool ok = f && fwrite(data, 1, size, f) == size;
     if (f && fclose(f)) ok = false;
     return ok ? STATUS_OK : write_failed(path, e);
 }
@@ -55,7 +55,8 @@ static int compile(const Model *m, const BuildOptions *o, const Scratch *s, Erro
     info.probe = probe;
     int status = codegen_compile(m->graph, &info, &o->code, &code, message, sizeof message);
     if (status) return error_taken(e, status, message);
-    status = write_code(s->object, &code, e);
+    status = write_bytes(s->object, code.data, code.size, e);
+    if (!status && code.side) status = write_bytes(s->side, code.side, code.side_size, e);
     if (!status && *s->header) status = write_header(s->header, &code, &info, o->code.prefix, e);
     codegen_free(&code);
     graph_free(probe);
@@ -105,6 +106,7 @@ static int scratch_open(Scratch *s, const char *prefix, bool header, bool linked
     if (n >= (int)sizeof s->folder) return error_set(e, STATUS_USER, "TMPDIR: expected a name of at most 240 bytes, found a longer one");
     if (!mkdtemp(s->folder)) return error_errno(e, s->folder, "make a folder for temporary files", errno);
     snprintf(s->object, sizeof s->object, "%s/%.64s.o", s->folder, prefix);
+    snprintf(s->side, sizeof s->side, "%s/%.64s.side.o", s->folder, prefix);
     snprintf(s->header, sizeof s->header, header ? "%s/model.h" : "", s->folder);
     snprintf(s->result, sizeof s->result, linked ? "%s/%s" : "", s->folder, "result");
     return STATUS_OK;
@@ -112,6 +114,7 @@ static int scratch_open(Scratch *s, const char *prefix, bool header, bool linked
 
 static void scratch_close(const Scratch *s) {
     unlink(s->object);
+    unlink(s->side);
     if (*s->header) unlink(s->header);
     if (*s->result) unlink(s->result);
     rmdir(s->folder);
@@ -153,7 +156,11 @@ static int compile_counted(const Model *m, const BuildOptions *o, const Scratch 
     int status = in_child(m, o, s, mask, e);
     if (status || !o->facts) return status;
     o->facts->seconds = children_seconds() - start;
-    return code_size(s->object, &o->facts->code_bytes, e);
+    int64_t side = 0;
+    status = code_size(s->object, &o->facts->code_bytes, e);
+    if (!status && !access(s->side, R_OK)) status = code_size(s->side, &side, e);
+    o->facts->code_bytes += side;
+    return status;
 }
 
 static int make(const Model *m, const BuildOptions *o, const char *output, const char *header, const sigset_t *mask, Error *e) {
@@ -162,7 +169,7 @@ static int make(const Model *m, const BuildOptions *o, const char *output, const
     int status = scratch_open(&s, o->code.prefix, header, linked, e);
     if (status) return status;
     status = compile_counted(m, o, &s, mask, e);
-    if (!status && linked) status = link_output(o, s.object, s.result, mask, e);
+    if (!status && linked) status = link_output(o, s.object, access(s.side, R_OK) ? NULL : s.side, s.result, mask, e);
     if (!status) status = publish(output, linked ? s.result : s.object, header, s.header, e);
     scratch_close(&s);
     return status;

@@ -46,6 +46,8 @@ typedef struct KernelInfo {
 typedef struct Code {
     void *data;                 /* object, assembly or IR text */
     size_t size;
+    void *side;                 /* a program's second object, to be linked with the first; else NULL */
+    size_t side_size;
     strata_model model;         /* the descriptor's fixed part */
     KernelInfo *kernel;
     int nkernel;

@@ -1,107 +1,21 @@
 /*
-** One LLVM module a model: the kernel library, the row kernels, the tables;
-** internalised, renamed, optimised and written.
+** A model as an LLVM module: the kernel library, the row kernels, the tables;
+** internalised, renamed, optimised and written.  A program's row kernels are shared out
+** over two modules, which two threads make objects of at once; the second has nothing
+** else that anybody calls.
 */
 #include "tables.h"
 #include "blobs.h"
 #include "emit.h"
 #include "lines.h"
+#include "target.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <llvm-c/BitReader.h>
 #include <llvm-c/Analysis.h>
-#include <llvm-c/Support.h>
-#include <llvm-c/Target.h>
-#include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
-
-/* == The target ============================================================= */
-
-/* Code is generated for one of the x86-64 levels, found by features, never by
-** a processor's name: a name can be wrong where the features are right. */
-typedef struct Level { const char *cpu; int lanes; bool fma; uint64_t bits; } Level;
-
-static const Level levels[] = {
-    { "x86-64-v2", 4, false, 1 },
-    { "x86-64-v3", 8, true, 15 },
-    { "x86-64-v4", 16, true, 63 },
-};
-
-/* Names of processors a user may give, by level. */
-static const struct { const char *name; int level; } known[] = {
-    { "x86-64-v2", 0 }, { "x86-64-v3", 1 }, { "x86-64-v4", 2 }, { "nehalem", 0 }, { "sandybridge", 0 },
-    { "ivybridge", 0 }, { "haswell", 1 }, { "broadwell", 1 }, { "skylake", 1 }, { "alderlake", 1 },
-    { "znver1", 1 }, { "znver2", 1 }, { "znver3", 1 }, { "skylake-avx512", 2 }, { "cascadelake", 2 },
-    { "cooperlake", 2 }, { "icelake-server", 2 }, { "sapphirerapids", 2 }, { "graniterapids", 2 },
-    { "znver4", 2 }, { "znver5", 2 },
-};
-
-static bool has(const char *features, const char *name) {
-    size_t n = strlen(name);
-    for (const char *p = features; (p = strstr(p, name)); p += n)
-        if ((p == features || p[-1] == ',') && (p[n] == ',' || !p[n])) return true;
-    return false;
-}
-
-static const Level *host_level(void) {
-    char *f = LLVMGetHostCPUFeatures();
-    bool v3 = has(f, "+avx2") && has(f, "+fma") && has(f, "+bmi2") && has(f, "+f16c") && has(f, "+lzcnt") && has(f, "+movbe");
-    bool v4 = v3 && has(f, "+avx512f") && has(f, "+avx512bw") && has(f, "+avx512dq") && has(f, "+avx512vl") && has(f, "+avx512cd");
-    bool v2 = has(f, "+sse4.2") && has(f, "+popcnt");
-    LLVMDisposeMessage(f);
-    return v4 ? &levels[2] : v3 ? &levels[1] : v2 ? &levels[0] : NULL;
-}
-
-static const Level *find_level(const char *cpu, char *error, size_t size) {
-    if (!strcmp(cpu, "native")) {
-        const Level *l = host_level();
-        if (!l) snprintf(error, size, "error: --cpu native: expected a processor with at least SSE4.2, found an older one");
-        return l;
-    }
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (!strcmp(known[i].name, cpu)) return &levels[known[i].level];
-    snprintf(error, size, "error: --cpu: expected native, x86-64-v2, x86-64-v3, x86-64-v4 or a processor's name such as haswell, found %.80s", cpu);
-    return NULL;
-}
-
-const char *codegen_native(void) {
-    char error[256];
-    const Level *l = find_level("native", error, sizeof error);
-    return l ? l->cpu : NULL;
-}
-
-void codegen_llvm(char *out, size_t size) {
-    unsigned major, minor, patch;
-    LLVMGetVersion(&major, &minor, &patch);
-    snprintf(out, size, "%u.%u.%u", major, minor, patch);
-}
-
-/* Loop strength reduction is quadratic in the rows a kernel reads and gains
-** nothing there: x86 adds base and index for free. */
-static void set_options(void) {
-    static const char *const options[] = { "strata", "-disable-lsr" };
-    LLVMParseCommandLineOptions(2, options, NULL);
-}
-
-static LLVMTargetMachineRef open_target(const Level *l, const CodegenOptions *o, char *error, size_t size) {
-    LLVMInitializeX86TargetInfo();
-    LLVMInitializeX86Target();
-    LLVMInitializeX86TargetMC();
-    LLVMInitializeX86AsmPrinter();
-    LLVMInitializeX86AsmParser();
-    const char *triple = o->triple ? o->triple : "x86_64-unknown-linux-gnu";
-    LLVMTargetRef target;
-    char *why = NULL;
-    if (strncmp(triple, "x86_64-", 7) || LLVMGetTargetFromTriple(triple, &target, &why)) {
-        snprintf(error, size, "error: --target: expected x86_64-unknown-linux-gnu or another x86_64 triple, found %.80s", triple);
-        LLVMDisposeMessage(why);
-        return NULL;
-    }
-    LLVMCodeGenOptLevel level = o->level >= 3 ? LLVMCodeGenLevelAggressive : o->level == 2 ? LLVMCodeGenLevelDefault
-        : o->level == 1 ? LLVMCodeGenLevelLess : LLVMCodeGenLevelNone;
-    return LLVMCreateTargetMachine(target, triple, l->cpu, "", level, LLVMRelocPIC, LLVMCodeModelDefault);
-}
 
 /* == The kernel library in the module ======================================= */
 
@@ -145,18 +59,18 @@ static bool is_export(const char *name) {
 }
 
 /* Exports are renamed, the rest is hidden; without 'main' that goes too. */
-static void settle_symbols(Emit *e, const CodegenOptions *o, const Level *l) {
+static void settle_symbols(Emit *e, const CodegenOptions *o, const Level *l, bool side) {
     V used[] = { LLVMGetNamedGlobal(e->mod, "llvm.used"), LLVMGetNamedGlobal(e->mod, "llvm.compiler.used") };
     for (int i = 0; i < 2; i++)
         if (used[i]) LLVMDeleteGlobal(used[i]);
     V main = LLVMGetNamedFunction(e->mod, "main");
-    if (!o->main && main) LLVMDeleteFunction(main);
+    if ((!o->main || side) && main) LLVMDeleteFunction(main);
     for (V f = LLVMGetFirstFunction(e->mod); f; f = LLVMGetNextFunction(f)) {
         size_t n;
         const char *name = LLVMGetValueName2(f, &n);
         if (LLVMIsDeclaration(f)) continue;
         retarget(e->ctx, f, l);
-        if (is_export(name)) {
+        if (is_export(name) && !side) {
             char full[192];
             const char *rest = name + 6;
             snprintf(full, sizeof full, "%s_%s", o->prefix, rest);
@@ -203,6 +117,19 @@ static void define_tables(Emit *e, const Tables *t, const void *model, size_t si
     define_bytes(e, "k_model", model, size);
 }
 
+/* A kernel of the other module, or one that it calls. */
+static V share(V kernel) {
+    LLVMSetLinkage(kernel, LLVMExternalLinkage);
+    LLVMSetVisibility(kernel, LLVMHiddenVisibility);
+    return kernel;
+}
+
+static V find_kernel(Emit *e, const char *name) {
+    V kernel = LLVMGetNamedFunction(e->mod, name);
+    LLVMTypeRef args[] = { e->ptr, e->i64, e->i64, e->ptr };
+    return kernel ? kernel : share(LLVMAddFunction(e->mod, name, LLVMFunctionType(e->void_, args, 4, 0)));
+}
+
 /* k_row: from a kernel's number to the kernel. */
 static void define_dispatch(Emit *e, const Tables *t) {
     V fn = LLVMGetNamedFunction(e->mod, "k_row"), args[4];
@@ -214,7 +141,7 @@ static void define_dispatch(Emit *e, const Tables *t) {
     V which = LLVMBuildSwitch(e->b, LLVMGetParam(fn, 0), other, (unsigned)t->row.n);
     for (int i = 0; i < 4; i++) args[i] = LLVMGetParam(fn, (unsigned)i + 1);
     for (int i = 0; i < t->row.n; i++) {
-        V kernel = LLVMGetNamedFunction(e->mod, LIST(t->row, RowKernel, i).name);
+        V kernel = find_kernel(e, LIST(t->row, RowKernel, i).name);
         LLVMBasicBlockRef block = LLVMAppendBasicBlockInContext(e->ctx, fn, "");
         LLVMAddCase(which, LLVMConstInt(e->i32, (unsigned long long)i, 0), block);
         LLVMPositionBuilderAtEnd(e->b, block);
@@ -264,33 +191,85 @@ static void optimise(Emit *e, LLVMTargetMachineRef tm, int level) {
     exit(5);
 }
 
-static void copy_out(Code *out, const char *data, size_t size) {
-    out->data = malloc(size + 1);
-    if (!out->data) {
+/* The library takes about as long to compile as so many instructions of row kernels. */
+enum { LIBRARY = 30000 };
+
+/* A module on its way to an object. */
+typedef struct Module {
+    Emit e;
+    const Level *level;
+    LLVMTargetMachineRef tm;
+    const CodegenOptions *o;
+    bool side;
+    const Tables *t;
+    void *data;
+    size_t size;
+    int status;
+    char error[256];
+} Module;
+
+static void copy_out(Module *m, const char *data, size_t size) {
+    m->data = malloc(size + 1);
+    if (!m->data) {
         fprintf(stderr, "error: memory: expected room for the object, found none\n");
         exit(3);
     }
-    memcpy(out->data, data, size);
-    out->size = size;
+    memcpy(m->data, data, size);
+    m->size = size;
 }
 
-static int write_code(Emit *e, LLVMTargetMachineRef tm, const CodegenOptions *o, Code *out, char *error, size_t size) {
-    if (o->emit == EMIT_IR) {
-        char *text = LLVMPrintModuleToString(e->mod);
-        copy_out(out, text, strlen(text));
+static void write_code(Module *m) {
+    if (m->o->emit == EMIT_IR) {
+        char *text = LLVMPrintModuleToString(m->e.mod);
+        copy_out(m, text, strlen(text));
         LLVMDisposeMessage(text);
-        return 0;
+        return;
     }
     LLVMMemoryBufferRef buffer;
     char *why = NULL;
-    LLVMCodeGenFileType kind = o->emit == EMIT_ASM ? LLVMAssemblyFile : LLVMObjectFile;
-    if (LLVMTargetMachineEmitToMemoryBuffer(tm, e->mod, kind, &why, &buffer)) {
-        snprintf(error, size, "error: internal: LLVM cannot write the object: %.200s", why);
-        return 5;
+    LLVMCodeGenFileType kind = m->o->emit == EMIT_ASM ? LLVMAssemblyFile : LLVMObjectFile;
+    if (LLVMTargetMachineEmitToMemoryBuffer(m->tm, m->e.mod, kind, &why, &buffer)) {
+        snprintf(m->error, sizeof m->error, "error: internal: LLVM cannot write the object: %.200s", why);
+        m->status = 5;
+        return;
     }
-    copy_out(out, LLVMGetBufferStart(buffer), LLVMGetBufferSize(buffer));
+    copy_out(m, LLVMGetBufferStart(buffer), LLVMGetBufferSize(buffer));
     LLVMDisposeMemoryBuffer(buffer);
-    return 0;
+}
+
+static bool open_module(Module *m, const Level *l, const CodegenOptions *o, const ModelInfo *info, char *error, size_t size) {
+    *m = (Module){ .level = l, .o = o, .tm = target_open(l, o, error, size) };
+    if (!m->tm) return false;
+    open_emit(&m->e, l, m->tm);
+    m->e.check = o->check;
+    m->e.lines = lines_open(&m->e, info->file);
+    return true;
+}
+
+static void *finish_module(void *module) {
+    Module *m = module;
+    settle_symbols(&m->e, m->o, m->level, m->side);
+    for (int i = 0; m->side && i < m->t->row.n; i++) {
+        V kernel = LLVMGetNamedFunction(m->e.mod, LIST(m->t->row, RowKernel, i).name);
+        if (kernel) share(kernel);
+    }
+    verify_module(&m->e);
+    optimise(&m->e, m->tm, m->o->level);
+    write_code(m);
+    LLVMDisposeBuilder(m->e.b);
+    LLVMDisposeModule(m->e.mod);
+    LLVMContextDispose(m->e.ctx);
+    LLVMDisposeTargetMachine(m->tm);
+    return NULL;
+}
+
+/* Both at once where there is a thread to be had. */
+static void finish_both(Module *m, Module *side) {
+    pthread_t thread;
+    bool apart = side->tm && !pthread_create(&thread, NULL, finish_module, side);
+    finish_module(m);
+    if (apart) pthread_join(thread, NULL);
+    else if (side->tm) finish_module(side);
 }
 
 static void keep_kernels(Code *out, const Tables *t) {
@@ -304,7 +283,7 @@ static void keep_kernels(Code *out, const Tables *t) {
 
 int codegen_plan(const Graph *g, const ModelInfo *info, const CodegenOptions *o, Planned *out, char *error, size_t size) {
     *out = (Planned){ 0 };
-    const Level *l = find_level(o->cpu ? o->cpu : "native", error, size);
+    const Level *l = target_level(o->cpu ? o->cpu : "native", error, size);
     if (!l) return 1;
     Tables t = { .info = info, .planned = out, .lanes = l->lanes };
     out->lanes = l->lanes;
@@ -327,15 +306,16 @@ void codegen_plan_free(Planned *p) {
 
 int codegen_compile(const Graph *g, const ModelInfo *info, const CodegenOptions *o, Code *out, char *error, size_t size) {
     *out = (Code){ 0 };
-    const Level *l = find_level(o->cpu ? o->cpu : "native", error, size);
-    LLVMTargetMachineRef tm = l ? open_target(l, o, error, size) : NULL;
-    if (!tm) return 1;
-    set_options();
-    Emit e;
-    open_emit(&e, l, tm);
-    e.check = o->check;
-    e.lines = lines_open(&e, info->file);
-    Tables t = { .info = info, .emit = &e, .lanes = l->lanes };
+    const Level *l = target_level(o->cpu ? o->cpu : "native", error, size);
+    bool split = o->emit == EMIT_EXE && !o->check;      /* checks share what they find in one module */
+    Module m = { 0 }, side = { 0 };
+    if (!l) return 1;
+    target_options();
+    if (!open_module(&m, l, o, info, error, size)) return 1;
+    if (split && !open_module(&side, l, o, info, error, size)) return 1;
+    Tables t = { .info = info, .emitted = { LIBRARY }, .emit = { &m.e, split ? &side.e : NULL }, .lanes = l->lanes };
+    m.t = side.t = &t;
+    side.side = true;
     t.constants.cpu[0] = l->bits;
     snprintf(out->cpu, sizeof out->cpu, "%s", l->cpu);
     tables_build(&t, g, o);
@@ -343,24 +323,23 @@ int codegen_compile(const Graph *g, const ModelInfo *info, const CodegenOptions 
     void *model = tables_descriptor(&t, o, out, g, &bytes);
     memcpy(&out->model, model, sizeof out->model);
     keep_kernels(out, &t);
-    lines_close(e.lines);
-    define_dispatch(&e, &t);
-    define_tables(&e, &t, model, bytes);
-    settle_symbols(&e, o, l);
-    verify_module(&e);
-    optimise(&e, tm, o->level);
-    int status = write_code(&e, tm, o, out, error, size);
+    lines_close(m.e.lines);
+    if (split) lines_close(side.e.lines);
+    define_dispatch(&m.e, &t);
+    define_tables(&m.e, &t, model, bytes);
+    finish_both(&m, &side);
     free(model);
     tables_free(&t);
-    LLVMDisposeBuilder(e.b);
-    LLVMDisposeModule(e.mod);
-    LLVMContextDispose(e.ctx);
-    LLVMDisposeTargetMachine(tm);
-    return status;
+    out->data = m.data, out->size = m.size;
+    out->side = side.data, out->side_size = side.size;
+    const Module *failed = m.status ? &m : &side;
+    if (failed->status) snprintf(error, size, "%s", failed->error);
+    return failed->status;
 }
 
 void codegen_free(Code *c) {
     for (int i = 0; i < c->nkernel; i++) free((char *)c->kernel[i].name);
     free(c->kernel);
     free(c->data);
+    free(c->side);
 }

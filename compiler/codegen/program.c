@@ -292,6 +292,15 @@ static void add_reduce(Tables *t, const Plan *p, const Step *s, Action *a) {
     add_ref(t, a, (Ref){ AREA_GRANULE, (int32_t)b->stride, b->offset });
 }
 
+/* The module with less in it takes the next kernel.  A probe runs seldom: it is not worth
+** the time to compile it well. */
+static void emit_row(Tables *t, const Rows *r, const char *name) {
+    int to = t->emit[1] && t->emitted[1] < t->emitted[0];
+    if (!t->emit[to]) return;
+    t->emit[to]->plain = t->probing;
+    t->emitted[to] += rows_emit(t->emit[to], r, name);
+}
+
 static int row_number(Tables *t, Rows *r) {
     char *identity = rows_identity(r);
     for (int i = 0; identity && i < t->row.n; i++)
@@ -303,7 +312,7 @@ static int row_number(Tables *t, Rows *r) {
     snprintf(name, sizeof name, "rows%d_%.64s%s", t->row.n - 1, site, n && n->backward ? "_grad" : "");
     k->identity = identity;
     k->name = strdup(name);
-    if (t->emit) rows_emit(t->emit, r, name);
+    emit_row(t, r, name);
     int64_t bytes = r->scratch * (int64_t)sizeof(float);
     if (bytes > t->constants.scratch_bytes) t->constants.scratch_bytes = bytes;
     return t->row.n - 1;
@@ -389,7 +398,7 @@ static void add_probe(Tables *t, const Graph *probe, bool check) {
     for (int i = 0; name && i < probe->nout; i++) name[i] = probe->out[i].name;
     if (!name) bug(NULL, "no memory for the names of a probe's results");
     place_inputs(t, probe);
-    if (t->emit) t->emit->plain = true;     /* runs seldom: not worth the time to compile it well */
+    t->probing = true;
     add_program(t, plan_program(probe, name, check), PROGRAM_PROBE);
     t->constants.probe_results = t->probe_result.n;
     free(name);

@@ -91,6 +91,7 @@ bool rows_same_elements(const Shape *a, const Shape *b);    /* equal but for axe
 bool rows_by_pointer(const Node *n);
 
 struct Emit;
-void rows_emit(struct Emit *e, const Rows *r, const char *name);
+/* Returns how many instructions it took. */
+int64_t rows_emit(struct Emit *e, const Rows *r, const char *name);
 
 #endif

@@ -727,13 +727,16 @@ static void set_attribute(const Emit *e, V fn, const char *name) {
     LLVMAddAttributeAtIndex(fn, LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(e->ctx, kind, 0));
 }
 
-void rows_emit(Emit *e, const Rows *r, const char *name) {
+int64_t rows_emit(Emit *e, const Rows *r, const char *name) {
     LLVMTypeRef args[] = { e->ptr, e->i64, e->i64, e->ptr };
     V fn = e_function(e, name, 4, args);
     Loc loc = r->step->n ? r->step->node[0]->loc : (Loc){ 0 };
     lines_function(e->lines, name, loc);
     set_attribute(e, fn, "noinline");       /* profiles name it; a call is nothing beside it */
-    if (e->plain) set_attribute(e, fn, "optnone");
+    if (e->plain) {
+        set_attribute(e, fn, "optnone");
+        LLVMSetSection(fn, ".text.probe");
+    }
     Code c = { .e = e, .r = r };
     c.p = calloc((size_t)r->noperand + 1, sizeof *c.p);
     c.table = calloc((size_t)r->nvalue + 1, sizeof *c.table);
@@ -748,4 +751,5 @@ void rows_emit(Emit *e, const Rows *r, const char *name) {
     e_return(e);
     lines_none(e->lines);
     free(c.p), free(c.table), free(c.memo);
+    return e_size(e);
 }

@@ -28,7 +28,9 @@ typedef struct Tables {
     int ninput;
     int64_t weights_probe;      /* floats, with them */
     double flops[2];            /* a token: forward, training */
-    struct Emit *emit;          /* where row kernels are written; NULL: nowhere */
+    struct Emit *emit[2];       /* where row kernels are written, shared out evenly; NULL: not there */
+    int64_t emitted[2];         /* instructions there */
+    bool probing;               /* row kernels are the probe's */
     Planned *planned;           /* keeps the plans and what their steps cost; NULL: nobody does */
     int lanes;
     bool inference;

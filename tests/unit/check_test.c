@@ -62,9 +62,9 @@ static int token_operand(const Rows *r, bool result) {
     return -1;
 }
 
-void __real_rows_emit(struct Emit *e, const Rows *r, const char *name);
-void __wrap_rows_emit(struct Emit *e, const Rows *r, const char *name);
-void __wrap_rows_emit(struct Emit *e, const Rows *r, const char *name) {
+int64_t __real_rows_emit(struct Emit *e, const Rows *r, const char *name);
+int64_t __wrap_rows_emit(struct Emit *e, const Rows *r, const char *name);
+int64_t __wrap_rows_emit(struct Emit *e, const Rows *r, const char *name) {
     Rows changed = *r;
     int operand = token_operand(r, wrong.mistake == WIDE_STORE);
     bool strided = wrong.mistake >= WIDE_LOAD && wrong.mistake <= WIDE_STORE && operand >= 0;
@@ -75,8 +75,9 @@ void __wrap_rows_emit(struct Emit *e, const Rows *r, const char *name) {
         if (small) changed.scratch = 0;
         else *stride += wrong.mistake == BACKWARD_LOAD ? -2 * kept : 16;
     }
-    __real_rows_emit(e, &changed, name);
+    int64_t size = __real_rows_emit(e, &changed, name);
     if (stride) *stride = kept;         /* the driver's tables are right */
+    return size;
 }
 
 /* Values of the logits' program that are needed in a later phase. */

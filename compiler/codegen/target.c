@@ -1,0 +1,92 @@
+/*
+** The processor code is generated for: one of the x86-64 levels, found by features,
+** never by a processor's name, which can be wrong where the features are right.
+*/
+#include "target.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <llvm-c/Core.h>
+#include <llvm-c/Support.h>
+#include <llvm-c/Target.h>
+
+static const Level levels[] = {
+    { "x86-64-v2", 4, false, 1 },
+    { "x86-64-v3", 8, true, 15 },
+    { "x86-64-v4", 16, true, 63 },
+};
+
+/* Names of processors a user may give, by level. */
+static const struct { const char *name; int level; } known[] = {
+    { "x86-64-v2", 0 }, { "x86-64-v3", 1 }, { "x86-64-v4", 2 }, { "nehalem", 0 }, { "sandybridge", 0 },
+    { "ivybridge", 0 }, { "haswell", 1 }, { "broadwell", 1 }, { "skylake", 1 }, { "alderlake", 1 },
+    { "znver1", 1 }, { "znver2", 1 }, { "znver3", 1 }, { "skylake-avx512", 2 }, { "cascadelake", 2 },
+    { "cooperlake", 2 }, { "icelake-server", 2 }, { "sapphirerapids", 2 }, { "graniterapids", 2 },
+    { "znver4", 2 }, { "znver5", 2 },
+};
+
+static bool has(const char *features, const char *name) {
+    size_t n = strlen(name);
+    for (const char *p = features; (p = strstr(p, name)); p += n)
+        if ((p == features || p[-1] == ',') && (p[n] == ',' || !p[n])) return true;
+    return false;
+}
+
+static const Level *host_level(void) {
+    char *f = LLVMGetHostCPUFeatures();
+    bool v3 = has(f, "+avx2") && has(f, "+fma") && has(f, "+bmi2") && has(f, "+f16c") && has(f, "+lzcnt") && has(f, "+movbe");
+    bool v4 = v3 && has(f, "+avx512f") && has(f, "+avx512bw") && has(f, "+avx512dq") && has(f, "+avx512vl") && has(f, "+avx512cd");
+    bool v2 = has(f, "+sse4.2") && has(f, "+popcnt");
+    LLVMDisposeMessage(f);
+    return v4 ? &levels[2] : v3 ? &levels[1] : v2 ? &levels[0] : NULL;
+}
+
+const Level *target_level(const char *cpu, char *error, size_t size) {
+    if (!strcmp(cpu, "native")) {
+        const Level *l = host_level();
+        if (!l) snprintf(error, size, "error: --cpu native: expected a processor with at least SSE4.2, found an older one");
+        return l;
+    }
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (!strcmp(known[i].name, cpu)) return &levels[known[i].level];
+    snprintf(error, size, "error: --cpu: expected native, x86-64-v2, x86-64-v3, x86-64-v4 or a processor's name such as haswell, found %.80s", cpu);
+    return NULL;
+}
+
+const char *codegen_native(void) {
+    char error[256];
+    const Level *l = target_level("native", error, sizeof error);
+    return l ? l->cpu : NULL;
+}
+
+void codegen_llvm(char *out, size_t size) {
+    unsigned major, minor, patch;
+    LLVMGetVersion(&major, &minor, &patch);
+    snprintf(out, size, "%u.%u.%u", major, minor, patch);
+}
+
+/* Loop strength reduction is quadratic in the rows a kernel reads and gains
+** nothing there: x86 adds base and index for free. */
+void target_options(void) {
+    static const char *const options[] = { "strata", "-disable-lsr" };
+    LLVMParseCommandLineOptions(2, options, NULL);
+}
+
+LLVMTargetMachineRef target_open(const Level *l, const CodegenOptions *o, char *error, size_t size) {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+    LLVMInitializeX86AsmParser();
+    const char *triple = o->triple ? o->triple : "x86_64-unknown-linux-gnu";
+    LLVMTargetRef target;
+    char *why = NULL;
+    if (strncmp(triple, "x86_64-", 7) || LLVMGetTargetFromTriple(triple, &target, &why)) {
+        snprintf(error, size, "error: --target: expected x86_64-unknown-linux-gnu or another x86_64 triple, found %.80s", triple);
+        LLVMDisposeMessage(why);
+        return NULL;
+    }
+    LLVMCodeGenOptLevel level = o->level >= 3 ? LLVMCodeGenLevelAggressive : o->level == 2 ? LLVMCodeGenLevelDefault
+        : o->level == 1 ? LLVMCodeGenLevelLess : LLVMCodeGenLevelNone;
+    return LLVMCreateTargetMachine(target, triple, l->cpu, "", level, LLVMRelocPIC, LLVMCodeModelDefault);
+}

@@ -1,0 +1,19 @@
+/* Processors and LLVM's target machines. */
+#ifndef STRATA_TARGET_H
+#define STRATA_TARGET_H
+
+#include "codegen.h"
+
+#include <llvm-c/TargetMachine.h>
+
+/* 'bits': the features it needs, see kernels/cpu.c. */
+typedef struct Level { const char *cpu; int lanes; bool fma; uint64_t bits; } Level;
+
+/* "native" or a name; NULL and one line in error if there is none. */
+const Level *target_level(const char *cpu, char *error, size_t size);
+/* A machine of its own for each module; NULL and one line in error. */
+LLVMTargetMachineRef target_open(const Level *l, const CodegenOptions *o, char *error, size_t size);
+/* What LLVM is told once, before any code is generated. */
+void target_options(void);
+
+#endif
