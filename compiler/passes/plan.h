@@ -6,6 +6,7 @@
 ** all steps of the phase, so that what passes between them stays in cache; in
 ** a global phase the tasks of all steps (attention, weight gradients, sums
 ** over tokens) run side by side, then the uniform steps one after another.
+** Steps that add to one gradient are in different phases.
 ** Row operations between two anchors are one row kernel.
 */
 #ifndef STRATA_PLAN_H

@@ -19,6 +19,8 @@ typedef struct Builder {
     int *head, *next;           /* nodes by time: a list each */
     int *sum_head, *sum_next;   /* token sums by the slot of their partial sums */
     int *uses;
+    int *adds;                  /* by node: id of the parameter whose gradient it is a piece of, -1: none */
+    int *taken, *round;         /* pieces of a parameter's gradient in an event so far; which one a node is */
 } Builder;
 
 static bool is_gradient(const char *name) {
@@ -64,6 +66,11 @@ static void find_parts(Builder *b) {
         if (!param) bug(g->out[i].node, "is the gradient of no parameter");
         split_sum(b, g->out[i].node, param);
     }
+    b->adds = graph_alloc(g, ((size_t)g->n + 1) * sizeof *b->adds);
+    memset(b->adds, -1, ((size_t)g->n + 1) * sizeof *b->adds);
+    for (int i = 0; i < b->p->npart; i++) b->adds[b->p->part[i].node->id] = b->p->part[i].param->id;
+    b->taken = graph_alloc(g, ((size_t)g->n + 1) * sizeof *b->taken);
+    b->round = graph_alloc(g, ((size_t)g->n + 1) * sizeof *b->round);
 }
 
 static void file_node(int *head, int *next, int time, int id) {
@@ -152,12 +159,29 @@ static void add_uniform(Builder *b, int time) {
     }
 }
 
+/* Tasks of a phase run side by side, so what is added to one gradient, that of a
+** parameter used several times, is added in phases one after another: rounds. */
+static int find_rounds(const Builder *b, int first) {
+    int rounds = 1;
+    for (int i = first; i >= 0; i = b->next[i]) {
+        if (b->adds[i] >= 0 && b->s->domain[i] != DOMAIN_UNIFORM) b->round[i] = b->taken[b->adds[i]]++;
+        if (b->round[i] >= rounds) rounds = b->round[i] + 1;
+    }
+    for (int i = first; i >= 0; i = b->next[i])
+        if (b->adds[i] >= 0) b->taken[b->adds[i]] = 0;
+    return rounds;
+}
+
 static void add_event(Builder *b, int time) {
     int first = b->head[time];
     if (first < 0) return;
     bool global = b->s->phase[first] % 2 == 1;
-    for (int i = first; i >= 0; i = b->next[i])
-        if (b->s->domain[i] != DOMAIN_UNIFORM) add_anchor(b, i, global);
+    int rounds = find_rounds(b, first);
+    for (int round = 0; round < rounds; round++) {
+        if (round) b->p->phase[b->p->nphase++] = (Phase){ true, b->p->nstep, 0 };
+        for (int i = first; i >= 0; i = b->next[i])
+            if (b->s->domain[i] != DOMAIN_UNIFORM && b->round[i] == round) add_anchor(b, i, global);
+    }
     if (global) add_uniform(b, time);
 }
 

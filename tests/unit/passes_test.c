@@ -203,6 +203,50 @@ static void memory_is_reused(void **state) {
     spec_free(a), spec_free(b);
 }
 
+/* The parameter to whose gradient a step adds directly. */
+static const Node *added_to(const Plan *p, const Step *s) {
+    const Node *n = s->kind == STEP_ANCHOR || s->kind == STEP_REDUCE ? s->anchor : NULL;
+    if (!n || p->buffer[n->id]->space != SPACE_GRADIENT) return NULL;
+    for (int i = 0; i < p->npart; i++)
+        if (p->part[i].node == n) return p->part[i].param;
+    fail_msg("%%%d is added to no gradient", n->id);
+    return NULL;
+}
+
+/* Pairs of steps that add to the same gradient; none of a pair in one phase, whose
+** tasks run side by side: two would write the same floats at once, in any order. */
+static int check_pieces(const char *mixer, const Plan *p) {
+    int pairs = 0;
+    for (int i = 0; i < p->nstep; i++) {
+        const Node *param = added_to(p, &p->step[i]);
+        for (int k = 0; param && k < i; k++) {
+            if (added_to(p, &p->step[k]) != param) continue;
+            if (p->step[k].phase == p->step[i].phase)
+                fail_msg("%s: steps %d and %d add to the gradient of %s at once", mixer, k, i, param->attr.name);
+            pairs++;
+        }
+    }
+    return pairs;
+}
+
+static void pieces_of_a_gradient_run_one_after_another(void **state) {
+    static const char *const shared[] = {
+        "attnres { full = true, kernel = 'linear', window = 3 }", "attnres { block_size = 2, kernel = 'linear', query = 'input' }",
+        "drr { heads = 2, window = 3, block_layers = 1, causal = true, chunk = 5 }",
+    };
+    write_own(state);
+    for (size_t i = 0; i < sizeof mixers / sizeof *mixers + sizeof shared / sizeof *shared; i++) {
+        const bool own = i >= sizeof mixers / sizeof *mixers;
+        const char *mixer = own ? shared[i - sizeof mixers / sizeof *mixers] : mixers[i];
+        Model *m = load(state, mixer, 4);
+        Plan *p = plan_training(m);
+        int pairs = check_pieces(mixer, p);
+        if (own) assert_true(pairs > 2);
+        graph_free(p->g);
+        spec_free(m);
+    }
+}
+
 /* }{== Recomputation ===================================================== */
 
 /* What the backward part reads of the forward part: rows are read only if they pass
@@ -261,7 +305,7 @@ int main(void) {
         cmocka_unit_test(a_mixer_adds_no_row_kernel),
         cmocka_unit_test(every_source_is_one_operand),
         cmocka_unit_test(a_read_of_all_has_all_as_operands),
-        cmocka_unit_test(memory_is_reused),
+        cmocka_unit_test(memory_is_reused), cmocka_unit_test(pieces_of_a_gradient_run_one_after_another),
         cmocka_unit_test(cheap_rows_are_computed_again),
         cmocka_unit_test(graphs_found_wrong_are_right),
     };
