@@ -2,7 +2,7 @@
 # pkg-config and CMake need to find them.  Everything is found relative to its own
 # place, so a DESTDIR or a moved folder works as it is.
 include(CMakePackageConfigHelpers)
-set(PACKAGE_FOLDER ${CMAKE_INSTALL_LIBDIR}/cmake/Strata)
+set(PACKAGE_FOLDER ${CMAKE_INSTALL_LIBDIR}/cmake/strata)
 
 install(TARGETS strata strata_runtime EXPORT StrataTargets)
 install(FILES runtime/abi.h runtime/strata.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/strata)
@@ -16,8 +16,8 @@ string(REGEX REPLACE "/$" "" PREFIX_FROM_PKGCONFIG ${PREFIX_FROM_PKGCONFIG})
 configure_file(cmake/strata.pc.in strata.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/strata.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
-install(EXPORT StrataTargets NAMESPACE Strata:: DESTINATION ${PACKAGE_FOLDER})
-configure_package_config_file(cmake/StrataConfig.cmake.in StrataConfig.cmake INSTALL_DESTINATION ${PACKAGE_FOLDER})
-write_basic_package_version_file(StrataConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/StrataConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/StrataConfigVersion.cmake
-  DESTINATION ${PACKAGE_FOLDER})
+install(EXPORT StrataTargets NAMESPACE Strata:: FILE strata-targets.cmake DESTINATION ${PACKAGE_FOLDER})
+configure_package_config_file(cmake/strata-config.cmake.in strata-config.cmake INSTALL_DESTINATION ${PACKAGE_FOLDER})
+write_basic_package_version_file(strata-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/strata-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/strata-config-version.cmake
+  cmake/strata-model.cmake DESTINATION ${PACKAGE_FOLDER})

@@ -190,7 +190,9 @@ int build_model(const Model *m, BuildOptions *o, Error *e) {
     sigset_t before;
     if (!o->before) process_hold(&before);
     int status = publish_check(o->spec, output, header, e);
+    if (!status && o->depfile) status = publish_check(o->spec, o->depfile, NULL, e);
     if (!status) status = make(m, o, output, header, o->before ? o->before : &before, e);
+    if (!status && o->depfile) status = depfile_write(m, output, o->depfile, e);
     if (!o->before) process_release(&before);
     free(header);
     return status;

@@ -16,6 +16,7 @@ typedef struct BuildFacts {
 
 typedef struct BuildOptions {
     const char *spec, *output;      /* output NULL: the model's name */
+    const char *depfile;            /* NULL: none */
     CodegenOptions code;
     BuildFacts *facts;              /* filled if not NULL; the output is an object or a program */
     const sigset_t *before;         /* of process_hold, if the caller holds signals back; NULL: held here */
@@ -26,6 +27,9 @@ int build_parse(BuildOptions *o, int argc, char **argv, Error *e);
 
 /* Builds a loaded spec. */
 int build_model(const Model *m, BuildOptions *o, Error *e);
+
+/* depfile.c: 'path' becomes a rule for make: 'output' depends on the Lua files that were read. */
+int depfile_write(const Model *m, const char *output, const char *path, Error *e);
 
 /* code_size.c: bytes of machine code in an ELF object. */
 int code_size(const char *path, int64_t *bytes, Error *e);

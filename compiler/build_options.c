@@ -18,6 +18,7 @@ const Flag build_flags[] = {
     { "--check", NULL, "tests every access of row kernels, shares no memory between values" },
     { "--profile", NULL, "kernels report to setup.profile (they always do)" },
     { "--prefix", "NAME", "of exported symbols, a C identifier (the model's name)" },
+    { "--depfile", "FILE", "writes a rule for make and ninja: what is built depends on the Lua files that were read" },
     { NULL, NULL, NULL },
 };
 
@@ -39,6 +40,7 @@ static int set(BuildOptions *o, const char *name, const char *value, Error *e) {
     else if (!strcmp(name, "--cpu")) o->code.cpu = value;
     else if (!strcmp(name, "--target")) o->code.triple = value;
     else if (!strcmp(name, "--prefix")) o->code.prefix = value;
+    else if (!strcmp(name, "--depfile")) o->depfile = value;
     else if (!strcmp(name, "--inference")) o->code.inference = true;
     else if (!strcmp(name, "--check")) o->code.check = true;
     else if (!strcmp(name, "-O")) o->code.level = *value - '0';

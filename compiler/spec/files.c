@@ -223,6 +223,15 @@ uint64_t files_hash(const Front *f) {
     return h;
 }
 
+void files_list(Front *f, Graph *g) {
+    Model *m = f->m;
+    m->nread_file = 0;
+    for (const Source *s = f->source; s; s = s->next) m->nread_file++;
+    m->read_file = graph_alloc(g, (size_t)m->nread_file * sizeof *m->read_file);
+    int at = m->nread_file;
+    for (const Source *s = f->source; s; s = s->next) m->read_file[--at] = graph_string(g, s->path);
+}
+
 void files_free(Front *f) {
     for (Source *s = f->source, *next; s; s = next) {
         next = s->next;

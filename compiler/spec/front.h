@@ -76,6 +76,7 @@ void files_open(lua_State *L, const char *path);
 void files_spec(lua_State *L, const char *path);         /* pushes the chunk */
 int files_require(lua_State *L);     /* upvalue 1: the environment, 2: modules by name */
 uint64_t files_hash(const Front *f);
+void files_list(Front *f, Graph *g);     /* what was read, into the model; g owns the names */
 void files_free(Front *f);
 
 /* library.c: the Lua files embedded in the compiler */

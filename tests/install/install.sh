@@ -47,7 +47,7 @@ cp -r "$source/specs/examples/two-models" made
 cp -r "$source/specs/examples/two-models" cmade
 cat "$source"/specs/library/*.lua "$source"/specs/library/*/*.lua | head -c 60000 >text
 run make -C made CFLAGS='-O2 -Wall -Wextra -Werror' two-models writer
-run "$cmake" -S cmade -B cmade/build -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_FLAGS=-Werror
+run "$cmake" -G 'Unix Makefiles' -S cmade -B cmade/build -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_FLAGS=-Werror
 run "$cmake" --build cmade/build
 made/two-models text learnt >made.out || fail "the example, made: $(cat made.out)"
 cmade/build/two-models text >cmade.out || fail "the example, by CMake: $(cat cmade.out)"
@@ -64,6 +64,32 @@ made/two-models text learnt writer.safetensors >weights.out || fail "the example
 if cmp -s made.out weights.out; then fail "the writer's weights change nothing"; fi
 if made/two-models text learnt learnt >out 2>err; then fail "the learner's weights were taken for the writer"; fi
 grep -q 'expected the [0-9]* parameters of writer' err || fail "no word about wrong weights: $(cat err)"
+
+# == strata_add_model: built when, and only when, something changed =============
+# consume GENERATOR: a C++ project, every change in it followed by a build
+consume() {
+    rm -rf project && cp -r "$source/tests/install/consumer" project
+    object=project/build/echoing.model/echoing.o
+    run "$cmake" -G "$1" -S project -B project/build -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_FLAGS='-Wall -Wextra -Werror'
+    rebuild() { sleep 1; cp -p $object before.o; run "$cmake" --build project/build; project/build/consumer >"$1" || fail "the consumer: $(cat "$1")"; }
+    run "$cmake" --build project/build
+    rebuild first
+    [ ! $object -nt before.o ] || fail "$generator: the model was built again for nothing"
+    sed -i 's/share = 0.5/share = 0.25/' 'project/own models/half.lua'
+    rebuild second
+    if cmp -s first second; then fail "$generator: a required file changed, and the model did not"; fi
+    touch 'project/own models/echoing.lua'
+    rebuild third
+    [ $object -nt before.o ] || fail "$generator: the spec changed, and the model was not built"
+    sed -i 's/layers = {/layers = { 7,/' 'project/own models/echoing.lua'
+    if "$cmake" --build project/build >log 2>&1; then fail "$generator: a wrong spec was built"; fi
+    grep -q 'error: .*own models/echoing.lua:[0-9]*: .*expected layer' log || { cat log; fail "$generator: no word about a wrong spec"; }
+}
+command -v ninja >log && ninja=Ninja || ninja=
+for generator in 'Unix Makefiles' $ninja; do consume "$generator"; done
+printf 'find_package(Strata 0.1 REQUIRED)\nstrata_add_model(none none.lua)\n' >>project/CMakeLists.txt
+if "$cmake" -S project -B project/build >log 2>&1; then fail "a spec that is not there was configured"; fi
+grep -q 'found no file .*none.lua' log || { cat log; fail "no word about a spec that is not there"; }
 
 # == What an object is =========================================================
 for model in learner writer; do

@@ -149,6 +149,9 @@ static void test_require(void **state) {
                          "{ layer { mlp { hidden = 8 } } } }", NULL, &error);
     if (!m) fail_msg("%s", error.message);
     assert_int_equal(m->dim, 24);
+    assert_int_equal(m->nread_file, 2);
+    assert_string_equal(m->read_file[0], m->file);
+    assert_non_null(strstr(m->read_file[1], "/parts/width.lua"));
     uint64_t hash = m->hash;
     spec_free(m);
     scratch_write(path, "return 32", 9);                    /* what is required is part of the hash */

@@ -1,0 +1,60 @@
+# strata_add_model(TARGET SPEC [INFERENCE] [CPU NAME] [PREFIX NAME] [OPTIONS ...] [DEPENDS ...])
+#   A static library TARGET: the spec compiled to an object when the library is built,
+#   with its header TARGET.h in the include directories of what links to TARGET.
+#   INFERENCE  leaves training out
+#   CPU        of the machine it will run on (native: the one it is built on)
+#   PREFIX     of the header's names (the model's name in the spec)
+#   OPTIONS    more options of 'strata build'
+#   DEPENDS    more files or targets to wait for and to build anew after
+# The library is built anew when the spec, a file that it requires, the options or the
+# compiler change.  The object needs memcpy, memmove and memset and nothing else;
+# link Strata::strata for threads and weight files.
+cmake_policy(PUSH)
+cmake_policy(VERSION 3.20...3.25)       # CMP0116: ninja, too, reads the names in depfiles as they are
+
+# A static library needs a language to be archived in; the object is of none.
+function(strata_language TARGET)
+  get_property(LANGUAGES GLOBAL PROPERTY ENABLED_LANGUAGES)
+  foreach(LANGUAGE C CXX Fortran)
+    if(LANGUAGE IN_LIST LANGUAGES)
+      set_target_properties(${TARGET} PROPERTIES LINKER_LANGUAGE ${LANGUAGE})
+      return()
+    endif()
+  endforeach()
+  message(FATAL_ERROR "strata_add_model(${TARGET}): expected a project with C or C++, found languages ${LANGUAGES}")
+endfunction()
+
+function(strata_add_model TARGET SPEC)
+  cmake_parse_arguments(PARSE_ARGV 2 MODEL "INFERENCE" "CPU;PREFIX" "OPTIONS;DEPENDS")
+  if(MODEL_UNPARSED_ARGUMENTS OR MODEL_KEYWORDS_MISSING_VALUES)
+    message(FATAL_ERROR "strata_add_model(${TARGET}): expected SPEC [INFERENCE] [CPU NAME] [PREFIX NAME] [OPTIONS ...] [DEPENDS ...], "
+      "found '${MODEL_UNPARSED_ARGUMENTS}${MODEL_KEYWORDS_MISSING_VALUES}'")
+  endif()
+  get_filename_component(SPEC "${SPEC}" ABSOLUTE)
+  if(NOT EXISTS "${SPEC}" AND NOT MODEL_DEPENDS)
+    message(FATAL_ERROR "strata_add_model(${TARGET}): expected a spec, or one that DEPENDS will make, found no file ${SPEC}")
+  endif()
+  set(FOLDER "${CMAKE_CURRENT_BINARY_DIR}/${TARGET}.model")
+  file(MAKE_DIRECTORY "${FOLDER}")
+  set(OBJECT "${FOLDER}/${TARGET}.o")
+  set(COMMAND Strata::strata_compiler build "${SPEC}" --emit obj -o "${OBJECT}" --depfile "${OBJECT}.d")
+  if(MODEL_INFERENCE)
+    list(APPEND COMMAND --inference)
+  endif()
+  foreach(NAME CPU PREFIX)
+    if(MODEL_${NAME})
+      string(TOLOWER ${NAME} OPTION)
+      list(APPEND COMMAND --${OPTION} "${MODEL_${NAME}}")
+    endif()
+  endforeach()
+  add_custom_command(OUTPUT "${OBJECT}" BYPRODUCTS "${FOLDER}/${TARGET}.h" DEPFILE "${OBJECT}.d"
+    COMMAND ${COMMAND} ${MODEL_OPTIONS}
+    DEPENDS "${SPEC}" ${MODEL_DEPENDS} $<TARGET_FILE:Strata::strata_compiler>
+    COMMENT "Compiling the model ${TARGET}" VERBATIM)
+  set_source_files_properties("${OBJECT}" PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
+  add_library(${TARGET} STATIC "${OBJECT}")
+  target_include_directories(${TARGET} INTERFACE "${FOLDER}")
+  strata_language(${TARGET})
+endfunction()
+
+cmake_policy(POP)
