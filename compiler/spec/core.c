@@ -35,6 +35,15 @@ static const char *checked_name(lua_State *L, int arg) {
     return s;
 }
 
+/* An array in the graph's memory, grown by doubling; n is what it holds. */
+static void *grown(Graph *g, void *old, int n, int *cap, size_t size) {
+    if (n < *cap) return old;
+    *cap = n ? 2 * n : 16;
+    void *array = graph_alloc(g, (size_t)*cap * size);
+    if (n) memcpy(array, old, (size_t)n * size);
+    return array;
+}
+
 /* {== Parameters ========================================================= */
 
 static Init to_init(lua_State *L, int kind, int value, const Shape *s) {
@@ -72,8 +81,26 @@ static int64_t checked_count(lua_State *L, const char *name, const Shape *s) {
     return count;
 }
 
-/* param(name, {sizes}, "constant" | "normal" | "list", value): a parameter of
-** that name and shape, the same one if it exists */
+/* A parameter of that name exists with another shape. */
+static _Noreturn void refuse_shape(lua_State *L, const char *name, const Shape *s) {
+    Graph *g = front(L)->g;
+    int i = 0;
+    while (strcmp(g->param[i].node->attr.name, name)) i++;
+    const Node *n = g->param[i].node;
+    const char *has = lua_pushstring(L, shape_text(g, &n->shape));
+    spec_fail(L, "param: expected '%s' with the shape %s that it got at %s:%d, found %s", name, has, n->loc.file, n->loc.line,
+              shape_text(g, s));
+}
+
+/* Remembers whether somebody has to read the newest parameter. */
+static void expect_reader(Front *f, bool expected) {
+    int at = f->g->nparam - 1;
+    f->must_read = grown(f->g, f->must_read, at, &f->mustcap, sizeof *f->must_read);
+    f->must_read[at] = expected;
+}
+
+/* param(name, {sizes}, "constant" | "normal" | "list", value, own): a parameter of
+** that name and shape, the same one if it exists; own: of code of the user's */
 static int call_param(lua_State *L) {
     Front *f = front(L);
     Shape s;
@@ -84,8 +111,9 @@ static int call_param(lua_State *L) {
     Init init = to_init(L, 3, 4, &s);
     f->g->loc = spec_here(L);
     Node *n = graph_param(f->g, name, s, init, &error);
-    if (!n) spec_fail(L, "param: expected a new name or the same shape, found: %s", error);
+    if (!n) refuse_shape(L, name, &s);
     if (f->g->nparam == before) return tensor_push(L, n);
+    expect_reader(f, lua_toboolean(L, 5));
     if (!checked_size(total + count, 1, &f->m->parameters))
         spec_fail(L, "expected fewer than 2^48 parameters, found more");
     f->built += sizeof *n + sizeof(Param) + (init.list ? (size_t)count * sizeof *init.list : 0);
@@ -110,15 +138,6 @@ static int call_form(lua_State *L) {
     if (!p) return 0;
     lua_pushstring(L, shape_text((*p)->g, &(*p)->shape));
     return 1;
-}
-
-/* An array in the graph's memory, grown by doubling; n is what it holds. */
-static void *grown(Graph *g, void *old, int n, int *cap, size_t size) {
-    if (n < *cap) return old;
-    *cap = n ? 2 * n : 16;
-    void *array = graph_alloc(g, (size_t)*cap * size);
-    if (n) memcpy(array, old, (size_t)n * size);
-    return array;
 }
 
 /* read(site, sources, result) */
@@ -222,6 +241,15 @@ static int call_defined(lua_State *L) {
     return push_loc(L, (Loc){ .file = graph_string(front(L)->g, ar.source + 1), .line = ar.linedefined });
 }
 
+/* own(f): whether the user wrote it */
+static int call_own(lua_State *L) {
+    lua_Debug ar;
+    lua_settop(L, 1);
+    lua_getinfo(L, ">S", &ar);
+    lua_pushboolean(L, *ar.source == '@');
+    return 1;
+}
+
 /* module(): the name of the innermost Lua file, without folder and ".lua";
 ** files called init.lua and those in between that only wrap are skipped by
 ** asking from 'level' callers up */
@@ -299,7 +327,7 @@ void core_open(lua_State *L) {
         { "at", spec_call_at }, { "defined", call_defined }, { "files", call_files },
         { "finish", call_finish }, { "form", call_form }, { "here", call_here },
         { "identifier", call_identifier }, { "limit", call_limit }, { "load", call_load },
-        { "module", call_module }, { "note", call_note }, { "output", call_output },
+        { "module", call_module }, { "note", call_note }, { "output", call_output }, { "own", call_own },
         { "param", call_param }, { "read", call_read }, { "requirer", call_requirer },
         { "site", call_site }, { "source", call_source }, { "wrap", call_wrap }, { NULL, NULL }
     };

@@ -46,7 +46,8 @@ typedef struct Front {
     char *folder;               /* the spec's, resolved: where require may look */
     size_t shown;               /* length of the folder part of the spec's path as typed */
     Source *source;             /* newest first */
-    int readcap, notecap, sourcecap;
+    bool *must_read;            /* by parameter: it is a mistake if nothing reads it */
+    int readcap, notecap, sourcecap, mustcap;
 } Front;
 
 static inline Front *front(lua_State *L) {
@@ -85,6 +86,7 @@ extern const int library_count;
 void library_load(lua_State *L, const char *name);      /* pushes the chunk */
 
 /* tensor.c, ops.c: primitives */
+const char *tensor_nothing(lua_State *L);   /* "nothing"; while layers are built, what there is */
 Node *tensor_get(lua_State *L, int arg, const char *what);  /* numbers become fills */
 int tensor_push(lua_State *L, Node *n);
 Node *tensor_build(lua_State *L, Op op, int nin, Node **in, Attr attr);

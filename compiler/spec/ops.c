@@ -42,9 +42,9 @@ static Node **to_nodes(lua_State *L, int arg, const char *what, int *count) {
     Node **in = lua_newuserdatauv(L, (size_t)n * sizeof *in, 0);
     for (int64_t i = 0; i < n; i++) {
         int type = lua_rawgeti(L, arg, i + 1);
+        if (type == LUA_TNIL) spec_fail(L, "%s: expected a tensor at place %d, found %s", what, (int)i + 1, tensor_nothing(L));
         if (type != LUA_TNUMBER && !luaL_testudata(L, -1, "tensor"))
-            spec_fail(L, "%s: expected a list of tensors, found a %s at place %d", what,
-                      luaL_typename(L, -1), (int)i + 1);
+            spec_fail(L, "%s: expected a list of tensors, found a %s at place %d", what, luaL_typename(L, -1), (int)i + 1);
         in[i] = tensor_get(L, lua_gettop(L), what);
         lua_pop(L, 1);
     }

@@ -86,32 +86,45 @@ static int call_protected(Front *f, lua_CFunction function, void *argument) {
 
 /* {== The finished model ================================================= */
 
-/* What no output needs goes, parameters included: they would never be trained. */
-static void note_unused(Front *f, const Graph *kept) {
+/* (node): a parameter that a mixer of the user's made and nothing reads */
+static int refuse_unread(lua_State *L) {
+    const Node *n = lua_touserdata(L, 1);
+    spec_fail_at(L, n->loc, "param: expected a parameter that the model depends on, found '%s', which nothing reads", n->attr.name);
+}
+
+/* What no output needs goes, parameters included: they would never be trained.
+** Returns one that its mixer must have meant to read, or NULL. */
+static Node *note_unread(Front *f, const Graph *kept) {
     const Graph *all = f->g;
     char text[300];
     for (int i = 0, k = 0; i < all->nparam; i++) {
         const char *name = all->param[i].node->attr.name;
         if (k < kept->nparam && !strcmp(kept->param[k].node->attr.name, name)) k++;
+        else if (f->must_read[i]) return all->param[i].node;
         else {
-            snprintf(text, sizeof text,
-                     "parameter '%s' is left out: nothing the model computes depends on it", name);
+            snprintf(text, sizeof text, "parameter '%s' is left out: nothing the model computes depends on it", name);
             spec_note(f, text);
         }
     }
+    return NULL;
 }
 
 static void keep_string(Graph *g, const char **s) {
     *s = graph_string(g, *s);
 }
 
-/* Moves the model to a graph of its own, with what the outputs need. */
-static void finish(Front *f) {
+/* Moves the model to a graph of its own, with what the outputs need; 0, or the
+** status of call_protected. */
+static int finish(Front *f) {
     static const char *const outputs[] = { "logits", "nll", "cross_entropy", "loss", NULL };
     Model *m = f->m;
     Node **twin = graph_alloc(f->g, ((size_t)f->g->n + 1) * sizeof *twin), **source = m->source;
     Graph *g = graph_extract_twins(f->g, outputs, twin);
-    note_unused(f, g);
+    Node *unread = note_unread(f, g);
+    if (unread) {
+        graph_free(g);
+        return call_protected(f, refuse_unread, unread);
+    }
     const Read *read = m->read;
     const char **note = m->note;
     m->source = graph_alloc(g, (size_t)m->nsource * sizeof *m->source);
@@ -132,6 +145,7 @@ static void finish(Front *f) {
     files_list(f, g);
     graph_free(f->g);
     f->g = m->graph = g;
+    return 0;
 }
 
 /* }{== Entry points ======================================================= */
@@ -146,8 +160,8 @@ Model *spec_load(const char *path, const SpecLimits *limits, SpecError *error) {
     }
     Model *m = f->m;
     int status = call_protected(f, run, (void *)(uintptr_t)path);
+    if (!status) status = finish(f);
     if (status) spec_report(f, status, error);
-    else finish(f);
     front_free(f);
     if (!status) return m;
     spec_free(m);

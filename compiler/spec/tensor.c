@@ -10,6 +10,13 @@
 
 #define TENSOR "tensor"
 
+/* "[tokens,8] (mlp.lua:3)" */
+static const char *describe(lua_State *L, const Node *n) {
+    const char *shape = shape_text(n->g, &n->shape);
+    if (!n->loc.file) return lua_pushstring(L, shape);
+    return lua_pushfstring(L, "%s (%s:%d)", shape, n->loc.file, n->loc.line);
+}
+
 /* {== Lua to C =========================================================== */
 
 int tensor_push(lua_State *L, Node *n) {
@@ -18,12 +25,18 @@ int tensor_push(lua_State *L, Node *n) {
     return 1;
 }
 
+const char *tensor_nothing(lua_State *L) {
+    const char *site = front(L)->g->site;
+    if (!site || strncmp(site, "layers.", 7)) return "nothing";
+    return lua_pushfstring(L, "nothing; at %s there are outputs of earlier sublayers only", site);
+}
+
 Node *tensor_get(lua_State *L, int arg, const char *what) {
     Node **p = luaL_testudata(L, arg, TENSOR);
     if (p) return *p;
     if (lua_type(L, arg) != LUA_TNUMBER)
         spec_fail(L, "%s: expected a tensor or a number as argument %d, found %s", what, arg,
-             lua_isnoneornil(L, arg) ? "nothing" : lua_pushfstring(L, "a %s", luaL_typename(L, arg)));
+             lua_isnoneornil(L, arg) ? tensor_nothing(L) : lua_pushfstring(L, "a %s", luaL_typename(L, arg)));
     if (!isfinite(lua_tonumber(L, arg)))
         spec_fail(L, "%s: expected a finite number as argument %d, found %f", what, arg,
                   lua_tonumber(L, arg));
@@ -60,13 +73,6 @@ void tensor_list_shape(lua_State *L, int arg, const char *what, Shape *s) {
 }
 
 /* }{== Building nodes ==================================================== */
-
-/* "[tokens,8] (mlp.lua:3)" */
-static const char *describe(lua_State *L, const Node *n) {
-    const char *shape = shape_text(n->g, &n->shape);
-    if (!n->loc.file) return lua_pushstring(L, shape);
-    return lua_pushfstring(L, "%s (%s:%d)", shape, n->loc.file, n->loc.line);
-}
 
 static _Noreturn void misfit(lua_State *L, Op op, int nin, Node **in, const char *error) {
     const char *a = nin ? describe(L, in[0]) : "nothing";
@@ -114,10 +120,10 @@ static int method_shape(lua_State *L) {
 }
 
 static int meta_index(lua_State *L) {
-    self(L);
+    const Node *n = self(L);
     if (lua_type(L, 2) != LUA_TSTRING || strcmp(lua_tostring(L, 2), "shape"))
-        spec_fail(L, "expected x:shape(), all there is to ask of a tensor, found '%s'",
-                  luaL_tolstring(L, 2, NULL));
+        spec_fail(L, "expected x:shape(), all there is to ask of a tensor, found '%s' asked of %s",
+                  luaL_tolstring(L, 2, NULL), describe(L, n));
     lua_pushcfunction(L, method_shape);
     return 1;
 }

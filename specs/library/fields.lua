@@ -13,7 +13,10 @@ local function opaque()
   error("expected an object that is only passed on, found an attempt to look inside it")
 end
 local locked = { __metatable = false, __index = opaque, __newindex = opaque,
-                 __tostring = function(o) return private[o].kind .. " " .. private[o].name end }
+                 __tostring = function(o) return private[o].kind .. " " .. private[o].name end,
+                 __call = function(o)
+                   error("expected a constructor before { ... }, found " .. describe(o) .. " that is made already; leave its { ... } out")
+                 end }
 
 -- Remembers the user's line as file and line.
 function object(kind, name, fields)
@@ -56,7 +59,8 @@ function describe(v)
     return v ~= v and "no number (NaN)" or "the number " .. tostring(math.tointeger(v) or v)
   end
   if kind == "string" then return "the string '" .. (#v > 60 and v:sub(1, 60) .. "..." or v) .. "'" end
-  if kind == "boolean" or kind == "userdata" then return tostring(v) end
+  if kind == "boolean" then return tostring(v) end
+  if kind == "userdata" then return "a " .. tostring(v) end
   if kind_of(v) then return article(kind_of(v)) end
   if constructs(v) then return "a constructor without its { ... }" end
   return "a " .. kind
@@ -100,7 +104,7 @@ end
 -- "expected ..., found ...; did you mean '...'?"
 function unknown(expected, found, name, t)
   local best, d = nearest(name, t)
-  local near = best and d <= 1 + #name // 3
+  local near = best and d <= math.max(1, #name // 3)
   if near then return expected .. ", " .. found .. "; did you mean '" .. best .. "'?" end
   return expected .. ", " .. found .. (best and "; the nearest is '" .. best .. "'" or "")
 end

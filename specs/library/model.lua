@@ -56,22 +56,29 @@ local function prefix_of(site)
   return prefix
 end
 
-local function parameter(name, shape, init)
-  if type(init) == "number" then return core.param(name, shape, "constant", init) end
-  if init == "zeros" or init == "ones" then
-    return core.param(name, shape, "constant", init == "ones" and 1 or 0)
+-- 'own': of a mixer or route of the user's, where it is a mistake if nothing reads it
+local function parameter(name, shape, init, own)
+  if type(shape) ~= "table" or kind_of(shape) then
+    error("param: expected a shape, a list such as { m.dim }, found " .. describe(shape))
   end
-  if kind_of(init) == "init" then return core.param(name, shape, "normal", inside(init).deviation) end
-  if type(init) == "table" and not kind_of(init) then return core.param(name, shape, "list", init) end
+  if type(init) == "number" then return core.param(name, shape, "constant", init, own) end
+  if init == "zeros" or init == "ones" then
+    return core.param(name, shape, "constant", init == "ones" and 1 or 0, own)
+  end
+  if kind_of(init) == "init" then return core.param(name, shape, "normal", inside(init).deviation, own) end
+  if type(init) == "table" and not kind_of(init) then return core.param(name, shape, "list", init, own) end
   error("param: expected an initial value, a number, 'zeros', 'ones', normal(0.02) or a list, found " .. describe(init))
 end
 
-function machine(b, options)
+-- 'definition' and 'name': the function that this m is for
+function machine(b, options, definition, name)
   local m = { dim = b.spec.dim, eps = b.eps, layers = #b.spec.layers, sublayers = b.sublayers,
               context = b.spec.context, route_penalty = b.spec.route_penalty, options = options }
-  function m.param(_, site, name, shape, init)
+  local own = definition and core.own(definition[name])
+  function m.param(self, site, name, shape, init)
+    if self ~= m then error("param: expected m:param(site, name, shape, init), found a call that does not begin with m:") end
     if type(name) ~= "string" then error("param: expected a name, found " .. describe(name)) end
-    return parameter(prefix_of(site) .. "." .. name, shape, init)
+    return parameter(prefix_of(site) .. "." .. name, shape, init, own)
   end
   -- x W^T + b, [tokens, out]
   function m:linear(site, name, x, out, bias)
@@ -79,7 +86,11 @@ function machine(b, options)
     return bias and y + self:param(site, name .. ".bias", { out }, 0) or y
   end
   -- How many sources the read under way chooses from, for reports.
-  function m.sources(_, n) b.sources = n end
+  function m.sources(_, n)
+    local count = math.type(n) == "integer" and n or nil
+    if not count or count < 1 then error("sources: expected how many there are, m:sources(2), found " .. describe(n)) end
+    b.sources = count
+  end
   function m.note(_, text) core.note(text) end
   return m
 end
@@ -96,25 +107,35 @@ local function complain(f, message)
   core.at(file, line, error, message)
 end
 
-local function expect_stream(b, f, name, x)
+local function expect_stream(b, f, name, x, path)
   local form = "[tokens," .. b.spec.dim .. "]"
   if core.form(x) ~= form then
     complain(f, b.mixer.name .. ": expected " .. name .. " to return a tensor " .. form .. ", found "
-             .. (core.form(x) or describe(x)))
+             .. (core.form(x) or describe(x)) .. " at " .. path)
   end
   return x
 end
 
+-- A state is a table; one that began as a tensor may stay one.
 local function next_state(b, name, state)
-  if state == nil then
+  local kind = type(state)
+  if state == nil or kind ~= "table" and (type(b.state) == "table" or not core.form(state)) then
     complain(b.mixer.definition[name], b.mixer.name .. ": expected " .. name
-      .. " to return a state, found nothing")
+      .. " to return a state, found " .. (state == nil and "nothing" or describe(state) .. ", no table"))
   end
   b.state = state
 end
 
+local results = { open = "a state", read = "a tensor and perhaps a state", write = "a state", close = "a tensor" }
+local most = { open = 1, read = 2, write = 1, close = 2 }      -- a read may serve as close
+
 local function mix(b, name, ...)
-  return for_line_of(b.mixer, b.mixer.definition[name], b.m, ...)
+  local f = b.mixer.definition[name]
+  local got = table.pack(for_line_of(b.mixer, f, b.m, ...))
+  if got.n > most[name] then
+    complain(f, b.mixer.name .. ": expected " .. name .. " to return " .. results[name] .. ", found " .. got.n .. " values")
+  end
+  return got[1], got[2]
 end
 
 local function normalize(b, prefix, x)
@@ -125,8 +146,8 @@ end
 local function read(b, site, name)
   b.sources = 1
   local h, state = mix(b, name, b.state, site)
-  if name == "read" and state ~= nil then b.state = state end
-  core.read(site.path, b.sources, expect_stream(b, b.mixer.definition[name], name, h))
+  if name == "read" and state ~= nil then next_state(b, name, state) end
+  core.read(site.path, b.sources, expect_stream(b, b.mixer.definition[name], name, h, site.path))
   return h
 end
 
@@ -166,7 +187,7 @@ end
 local function run_route(b, layer, index)
   local route = inside(inside(layer).route)
   local function body(x)
-    b.state = { h = expect_stream(b, route.definition.run, "the argument of body", x) }
+    b.state = { h = expect_stream(b, route.definition.run, "the argument of body", x, "layers." .. index) }
     run_sublayers(b, layer, index)
     return one_stream(b)
   end
@@ -174,13 +195,14 @@ local function run_route(b, layer, index)
     path = "layers." .. index }
   core.site(site.path)
   local first = b.index
-  local out, loss = for_line_of(route, route.definition.run, machine(b, route.options), site,
+  local r = machine(b, route.options, route.definition, "run")
+  local out, loss = for_line_of(route, route.definition.run, r, site,
                                 for_line_of(route, one_stream, b), body)
   if b.index == first then
     complain(route.definition.run, route.name .. ": expected run to call body once, found no call")
   end
   core.site(site.path)
-  b.state = { h = expect_stream(b, route.definition.run, "run", out) }
+  b.state = { h = expect_stream(b, route.definition.run, "run", out, site.path) }
   if loss then
     b.losses[#b.losses + 1] = core.form(loss) == "[tokens]" and token_sum(loss) * per_token() or loss
   end
@@ -260,7 +282,7 @@ function build(returned)
     index = 0, losses = {} }
   for _, layer in ipairs(spec.layers) do b.sublayers = b.sublayers + #inside(layer).sublayers end
   b.eps = b.norm.options.eps
-  b.m, b.norm_m = machine(b, b.mixer.options), machine(b, b.norm.options)
+  b.m, b.norm_m = machine(b, b.mixer.options, b.mixer.definition, "read"), machine(b, b.norm.options)
   for_line_of(b.mixer, check_causal, b)
   core.at(spec.file, spec.line, construct, b)
   settings(b)

@@ -40,6 +40,19 @@ return model {
 END
 }
 
+# mixer [FUNCTION]: mixed.lua, and the mixer that it requires, mine.lua: the plain stream, but for
+# a FUNCTION given, 'read = function(m, state, site) ... end'.  A function a line, open on line 2.
+mixer() {
+    echo 'return mixer {' >mine.lua
+    for line in 'open = function(m, e) return { h = e } end' 'read = function(m, state, site) return state.h end' \
+        'write = function(m, state, site, out) return { h = state.h + out } end' 'close = function(m, state, site) return state.h end'; do
+        for other; do [ "${other%% *}" != "${line%% *}" ] || line=$other; done
+        echo "  $line," >>mine.lua
+    done
+    echo '}' >>mine.lua
+    sed 's/  norm.*/&\n  residual = require "mine" {},/' tiny.lua >mixed.lua
+}
+
 # A model of each kind, weights for them, text, and a folder for what rows prepare.
 fixtures() {
     mkdir tmp in && chmod 777 in && cd in || return 1

@@ -489,20 +489,26 @@ static void test_library_mixers_are_ordinary(void **state) {
     }
 }
 
-/* What nothing depends on is left out, and said. */
+#define WRITING(statements)                                                                   \
+    "local mine = mixer {\n"                                                                  \
+    "  open = function(m, e) return { h = e } end, read = function(m, s) return s.h end,\n"   \
+    "  write = function(m, s, site, out) " statements " end,\n"                               \
+    "  close = function(m, s) return s.h end }\n"                                             \
+    MODEL("residual = mine {}, layers = { layer { mlp { hidden = 8 } } }")
+
+/* A mixer that makes a parameter and reads it nowhere is wrong; of a sublayer whose
+** output it does not use the parameters are left out, and said. */
 static void test_unused_parameters(void **state) {
     SpecError error;
-    Model *m = load_text(state, "unused.lua",
-        "local mine = mixer {\n"
-        "  open = function(m, e) return { h = e } end, read = function(m, s) return s.h end,\n"
-        "  write = function(m, s, site, out) m:param(site, 'idle', { 3 }, 0) return { h = s.h + out } end,\n"
-        "  close = function(m, s) return s.h end }\n"
-        MODEL("residual = mine {}, layers = { layer { mlp { hidden = 8 } } }"), NULL, &error);
+    assert_null(load_text(state, "unread.lua", WRITING("m:param(site, 'idle', { 3 }, 0) return { h = s.h + out }"), NULL, &error));
+    assert_int_equal(error.status, 1);
+    assert_non_null(strstr(error.message, "unread.lua:3: param: expected a parameter that the model depends on, found 'layers.0.mlp.residual.idle'"));
+    Model *m = load_text(state, "unused.lua", WRITING("return s"), NULL, &error);
     if (!m) fail_msg("%s", error.message);
-    assert_int_equal(m->nnote, 1);
-    assert_non_null(strstr(m->note[0], "'layers.0.mlp.residual.idle' is left out"));
+    assert_int_equal(m->nnote, 4);
+    assert_non_null(strstr(m->note[0], "'layers.0.mlp.norm.weight' is left out"));
     for (int i = 0; i < m->graph->nparam; i++)
-        assert_null(strstr(m->graph->param[i].node->attr.name, "idle"));
+        assert_null(strstr(m->graph->param[i].node->attr.name, "mlp"));
     spec_free(m);
     m = load_text(state, "fewer.lua",
                   MODEL("residual = attnres { blocks = 4 }, layers = times(6, layer { mlp { hidden = 8 } })"),
