@@ -88,6 +88,15 @@ static void router_starts_at(void **state) {
     spec_free(m);
 }
 
+/* Queries start at 0, as everywhere. */
+static void learned_queries_start_at_zero(void **state) {
+    Model *m = small(state, "drr { heads = 2, block_layers = 1, causal = true, chunk = 4, query = 'learned' }", "true");
+    const Param *recent = find(m, "layers.1.residual.short.query"), *far = find(m, "layers.1.residual.long.query");
+    assert_true(recent->init.kind == INIT_CONSTANT && recent->init.value == 0);
+    assert_true(far->init.kind == INIT_CONSTANT && far->init.value == 0);
+    spec_free(m);
+}
+
 /* Memories of layer i exist from the given layers on; LAYERS: never. */
 static void expect_memories(void **state, const char *residual, const char *query, int long_from) {
     char name[100];
@@ -173,6 +182,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(published_sizes),
         cmocka_unit_test(router_starts_at),
+        cmocka_unit_test(learned_queries_start_at_zero),
         cmocka_unit_test(memories_exist_where_read),
         cmocka_unit_test(causal_sees_no_later_token),
         cmocka_unit_test(first_chunk_is_seen_when_complete),

@@ -15,7 +15,7 @@ function memory.attend(m, prefix, x, list, how)
   local function heads(name, v) return reshape(m:linear(prefix, name, v, m.dim), { H, d }) end
   -- a learned query is the same for every token: 0 x gives it tokens
   local q = m.options.query == "input" and heads("q", x)
-    or reshape(m:param(prefix, "query", { m.dim }, normal(0.02)) + 0 * stop_gradient(x), { H, d })
+    or reshape(m:param(prefix, "query", { m.dim }, 0) + 0 * stop_gradient(x), { H, d })
   for i, X in ipairs(list) do
     local k, v = heads("k", X), heads("v", X)
     y[i], z[i] = attention(q, k, v, how), attention_lse(q, k, v, how)
