@@ -16,18 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gradient.h"
-#include "numeric.h"
+#include "reference.h"
 #include "scratch.h"
-#include "spec.h"
 
-enum { D = 8, V = 11, F = 6, T = 5, S = 7, LAYERS = 4, MAXSOURCE = 2 * S + 1 };
-
-/* Sublayers of each layer: ragged on purpose. */
-static const int in_layer[LAYERS] = { 2, 2, 1, 2 };
-static const char *const layers_text =
-    "layers = { layer { a(), b() }, layer { a(), b() }, layer { a() }, layer { a(), b() } }";
-static const int32_t ids[T] = { 3, 0, 10, 7, 3 }, next_ids[T] = { 0, 10, 7, 3, 1 };
+enum { MAXSOURCE = 2 * S + 1 };
 
 typedef enum Mixer { STANDARD, HIGHWAY, DENSEFORMER, ATTNRES, HAARES } Mixer;
 
@@ -45,100 +37,13 @@ typedef struct Row {
     int dilation, period;               /* denseformer */
     bool layernorm, learned;            /* instead of RMSNorm; learned positions */
     const char *activation;
-    double eps;
 } Row;
 
-/* {== Parameters ========================================================= */
-
-typedef struct Reference {
-    const Row *row;
-    const Model *m;
-    Case *c;
-    bool used[512];
-} Reference;
-
-/* The values of a parameter; it counts as used. */
-static const double *P(Reference *r, const char *fmt, ...) {
-    char name[200];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(name, sizeof name, fmt, ap);
-    va_end(ap);
-    for (int i = 0; i < r->m->graph->nparam; i++)
-        if (!strcmp(r->m->graph->param[i].node->attr.name, name)) {
-            r->used[i] = true;
-            return r->c->value[i];
-        }
-    fail_msg("the model has no parameter '%s'", name);
-    return NULL;
-}
-
-static void site_name(int s, char *out) {
-    int layer = 0;
-    for (; s >= in_layer[layer]; layer++) s -= in_layer[layer];
-    sprintf(out, s >= 0 ? "layers.%d.%c" : "", layer, "ab"[s]);
-}
-
-/* The prefix of the read before sublayer s; S is the final read. */
-static void read_prefix(int s, char *out) {
-    if (s == S) strcpy(out, "readout.residual");
-    else site_name(s, out), strcat(out, ".residual");
-}
-
-/* }{== Vectors =========================================================== */
-
-static double dot(const double *a, const double *b, int n) {
-    double sum = 0;
-    for (int i = 0; i < n; i++) sum += a[i] * b[i];
-    return sum;
-}
-
-static double rms(const double *v, double eps) {
-    return sqrt(dot(v, v, D) / D + eps);
-}
-
-static void add_to(double *y, double k, const double *x) {
-    for (int d = 0; d < D; d++) y[d] += k * x[d];
-}
-
-static void normalize(Reference *r, const char *prefix, const double *x, double *y) {
-    double mean = 0, c[D];
-    for (int d = 0; d < D && r->row->layernorm; d++) mean += x[d] / D;
-    for (int d = 0; d < D; d++) c[d] = x[d] - mean;
-    const double *w = P(r, "%s.weight", prefix);
-    const double *b = r->row->layernorm ? P(r, "%s.bias", prefix) : NULL;
-    for (int d = 0; d < D; d++) y[d] = w[d] * c[d] / rms(c, r->row->eps) + (b ? b[d] : 0);
-}
-
-static double activate(const char *kind, double x) {
-    if (!strcmp(kind, "relu")) return x > 0 ? x : 0;
-    if (!strcmp(kind, "gelu")) return x * 0.5 * (1 + erf(x / sqrt(2)));
-    return x / (1 + exp(-x));           /* silu, and the gate of swiglu */
-}
-
-/* u = MLP(norm(h)) of sublayer s */
-static void sublayer(Reference *r, int s, const double *h, double *u) {
-    char site[32], norm[48];
-    double x[D];
-    bool gated = !strcmp(r->row->activation, "swiglu");
-    site_name(s, site);
-    snprintf(norm, sizeof norm, "%s.norm", site);
-    normalize(r, norm, h, x);
-    const double *up = P(r, "%s.up.weight", site), *down = P(r, "%s.down.weight", site);
-    const double *gate = gated ? P(r, "%s.gate.weight", site) : up;
-    memset(u, 0, D * sizeof *u);
-    for (int f = 0; f < F; f++) {
-        double a = activate(r->row->activation, dot(gate + f * D, x, D));
-        if (gated) a *= dot(up + f * D, x, D);
-        for (int d = 0; d < D; d++) u[d] += down[d * F + f] * a;
-    }
-}
-
-/* }{== A read of sources ================================================= */
+/* {== A read of sources ================================================= */
 
 /* q * g, [D]; false if there is none, but logits */
 static bool find_query(Reference *r, const char *prefix, const double *newest, double *q) {
-    const Row *o = r->row;
+    const Row *o = r->options;
     if (o->query == 's') return false;
     const double *w = o->query == 'i' ? P(r, "%s.query.weight", prefix) : P(r, "%s.query", prefix);
     for (int d = 0; d < D; d++) q[d] = o->query == 'i' ? dot(w + d * D, newest, D) : w[d];
@@ -160,11 +65,11 @@ static void feature(Reference *r, const double *u, double *phi) {
 static void weigh(Reference *r, const char *prefix, double v[][D], const double *bias, int n,
                   const double *q, int d,
                   double *w) {
-    const Row *o = r->row;
+    const Row *o = r->options;
     int group = q ? D / o->heads : D;
     double sum = 0, most = -INFINITY, phi_q[3], phi[3], u[D];
     for (int j = 0; j < n; j++) {
-        double scale = o->no_norm ? 1 : 1 / rms(v[j], o->eps);
+        double scale = o->no_norm ? 1 : 1 / rms(v[j], r->eps);
         for (int i = 0; i < D; i++) u[i] = v[j][i] * scale;
         w[j] = (q ? dot(q + d, u + d, group) : P(r, "%s.logits", prefix)[j]) + bias[j];
         if (o->kernel == 'l') {
@@ -189,7 +94,7 @@ static void read_sources(Reference *r, int s, double v[][D], const double *bias,
     bool query = find_query(r, prefix, v[n - 1], q);
     memset(h, 0, D * sizeof *h);
     for (int d = 0; d < D; d++) {
-        int group = D / r->row->heads;
+        int group = D / ((const Row *)r->options)->heads;
         weigh(r, prefix, v, bias, n, query ? q : NULL, d / group * group, w);
         for (int j = 0; j < n; j++) h[d] += w[j] * v[j][d];
     }
@@ -199,7 +104,8 @@ static void read_sources(Reference *r, int s, double v[][D], const double *bias,
 
 static void read_attnres(Reference *r, int s, const double *e, double u[][D], double *h) {
     double v[MAXSOURCE][D] = { { 0 } }, bias[MAXSOURCE] = { 0 };
-    int n = 1, size = r->row->size, window = r->row->window;
+    const Row *o = r->options;
+    int n = 1, size = o->size, window = o->window;
     memcpy(v[0], e, sizeof v[0]);
     for (int i = 0; i < s; i++) {
         if (i % size == 0) n++;
@@ -213,7 +119,7 @@ static void read_attnres(Reference *r, int s, const double *e, double u[][D], do
 }
 
 static void detail(Reference *r, const double *C, const double *raw, double *out) {
-    const Row *o = r->row;
+    const Row *o = r->options;
     double ratio = rms(C, 0) / (rms(raw, 0) + 1e-6);
     ratio = fmin(fmax(ratio, 1 / o->gamma), o->gamma);
     memset(out, 0, D * sizeof *out);
@@ -222,7 +128,7 @@ static void detail(Reference *r, const double *C, const double *raw, double *out
 }
 
 static void read_haares(Reference *r, int s, const double *e, double u[][D], double *h) {
-    const Row *o = r->row;
+    const Row *o = r->options;
     double v[MAXSOURCE][D] = { { 0 } }, bias[MAXSOURCE] = { 0 };
     int n = 1;
     memcpy(v[0], e, sizeof v[0]);
@@ -252,7 +158,7 @@ static int begins_layer(int s) {
 
 /* Layer states X_0 ... X_L by recursion, averaged as the period says. */
 static void read_denseformer(Reference *r, int s, const double *e, double u[][D], double *h) {
-    const Row *o = r->row;
+    const Row *o = r->options;
     double X[LAYERS + 1][D];
     memcpy(h, e, sizeof X[0]);
     memcpy(X[0], e, sizeof X[0]);
@@ -289,21 +195,21 @@ static void read_stream(Reference *r, int s, const double *e, double u[][D], dou
 
 /* }{== Models ============================================================ */
 
-static void reference_logits(Reference *r, int id, int position, double *logits) {
+static void mix(Reference *r, double x[T][D]) {
     static void (*const read[])(Reference *, int, const double *, double (*)[D], double *) = {
         [STANDARD] = read_stream, [HIGHWAY] = read_highway, [DENSEFORMER] = read_denseformer,
         [ATTNRES] = read_attnres, [HAARES] = read_haares
     };
-    double e[D], u[S][D], h[D], x[D];
-    memcpy(e, P(r, "embed.weight") + id * D, sizeof e);
-    if (r->row->learned) add_to(e, 1, P(r, "positions.weight") + position * D);
-    for (int s = 0; s < S; s++) {
-        read[r->row->mixer](r, s, e, u, h);
-        sublayer(r, s, h, u[s]);
+    const Row *o = r->options;
+    for (int t = 0; t < T; t++) {
+        double e[D], u[S][D], h[D];
+        memcpy(e, x[t], sizeof e);
+        for (int s = 0; s < S; s++) {
+            read[o->mixer](r, s, e, u, h);
+            sublayer(r, s, h, u[s]);
+        }
+        read[o->mixer](r, S, e, u, x[t]);
     }
-    read[r->row->mixer](r, S, e, u, h);
-    normalize(r, "final_norm", h, x);
-    for (int v = 0; v < V; v++) logits[v] = dot(P(r, "embed.weight") + v * D, x, D);
 }
 
 static Row filled(const Row *given) {
@@ -314,76 +220,14 @@ static Row filled(const Row *given) {
     if (o.gamma == 0) o.gamma = 4;
     if (!o.dilation) o.dilation = 1;
     if (!o.period) o.period = 1;
-    if (!o.activation) o.activation = "swiglu";
-    o.eps = 0.01;
     return o;
 }
 
-static Model *load_row(void **state, const Row *o) {
-    char path[SCRATCH_PATH], text[1200];
-    SpecError error;
-    snprintf(text, sizeof text,
-             "local function a() return mlp { hidden = 6, activation = '%s', name = 'a' } end\n"
-             "local function b() return mlp { hidden = 6, activation = '%s', name = 'b' } end\n"
-             "return model { name = 'm', vocab = 11, context = 5, dim = 8, norm = %s { eps = %g },\n"
-             "embedding = { %s }, residual = %s, %s }",
-             o->activation, o->activation, o->layernorm ? "layernorm" : "rmsnorm", o->eps,
-             o->learned ? "positions = 'learned'" : "", o->residual, layers_text);
-    scratch_write(scratch_path(state, "mixer.lua", path), text, strlen(text));
-    Model *m = spec_load(path, NULL, &error);
-    if (!m) fail_msg("%s", error.message);
-    return m;
-}
-
-/* A case for a model with this file's tokens; parameters are drawn by name, so
-** that variants of a model share what they have in common. */
-static Case *case_of(const Model *m) {
-    Case *c = case_new(m->graph, 1, 1, T, V, -0.9, 0.9);
-    memcpy(c->tokens, ids, sizeof ids);
-    memcpy(c->targets, next_ids, sizeof next_ids);
-    for (int i = 0; i < m->graph->nparam; i++) {
-        uint64_t x = 1;
-        for (const char *p = m->graph->param[i].node->attr.name; *p; p++) x = x * 31 + (uint64_t)*p;
-        int64_t count = shape_count(&m->graph->param[i].node->shape);
-        for (int64_t k = 0; k < count; k++) {
-            x = x * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-            c->value[i][k] = (float)((double)(x >> 33) / 2147483648.0 * 1.8 - 0.9);
-        }
-    }
-    return c;
-}
-
-static double *copy_logits(const Model *m, const Case *c) {
-    EvalInput in = case_input(c);
-    Eval *ev = eval_new(m->graph, &in);
-    double *logits = malloc(T * V * sizeof *logits);
-    memcpy(logits, eval_value(ev, graph_find(m->graph, "logits")), T * V * sizeof *logits);
-    eval_free(ev);
-    return logits;
-}
-
-static void expect_close(const char *what, const double *got, const double *want, double tolerance) {
-    for (int i = 0; i < T * V; i++)
-        if (!(fabs(got[i] - want[i]) <= tolerance))
-            fail_msg("%s: logit %d is %.12g, expected %.12g", what, i, got[i], want[i]);
-}
-
 static void check_row(void **state, const Row *given) {
-    Row row = filled(given);
-    Model *m = load_row(state, &row);
-    Case *c = case_of(m);
-    Reference r = { .row = &row, .m = m, .c = c };
-    double want[T * V], *got = copy_logits(m, c);
-    for (int t = 0; t < T; t++) reference_logits(&r, ids[t], t, want + t * V);
-    expect_close(row.residual, got, want, 1e-11);
-    for (int i = 0; i < m->graph->nparam; i++)
-        if (!r.used[i])
-            fail_msg("%s: nothing uses '%s'", row.residual, m->graph->param[i].node->attr.name);
-    double error = case_gradient_error(c, op_info);
-    if (!(error <= GRADIENT_TOLERANCE)) fail_msg("%s: gradients are off by %g", row.residual, error);
-    free(got);
-    case_free(c);
-    spec_free(m);
+    Row o = filled(given);
+    Reference r = { .residual = o.residual, .activation = o.activation, .layernorm = o.layernorm, .learned = o.learned,
+                    .eps = 0.01, .options = &o };
+    reference_check(state, &r, mix);
 }
 
 /* }{== The table ========================================================= */
@@ -447,18 +291,14 @@ static void test_rows(void **state) {
 /* }{== Facts ============================================================= */
 
 static double *logits_of(void **state, const char *residual, double eps, const char *zero) {
-    Row o = filled(&(Row){ .residual = residual });
-    o.eps = eps;
-    Model *m = load_row(state, &o);
-    Case *c = case_of(m);
-    for (int i = 0; i < m->graph->nparam; i++) {
-        const Node *n = m->graph->param[i].node;
-        if (zero && strstr(n->attr.name, zero))
-            memset(c->value[i], 0, (size_t)shape_count(&n->shape) * sizeof(double));
+    Reference r = { .residual = residual, .eps = eps };
+    reference_open(state, &r);
+    for (int i = 0; i < r.m->graph->nparam; i++) {
+        const Node *n = r.m->graph->param[i].node;
+        if (zero && strstr(n->attr.name, zero)) memset(r.c->value[i], 0, (size_t)shape_count(&n->shape) * sizeof(double));
     }
-    double *logits = copy_logits(m, c);
-    case_free(c);
-    spec_free(m);
+    double *logits = reference_logits(&r);
+    reference_close(&r);
     return logits;
 }
 
