@@ -53,6 +53,9 @@ mixer() {
     sed 's/  norm.*/&\n  residual = require "mine" {},/' tiny.lua >mixed.lua
 }
 
+# residual SPEC MIXER: mixed.lua, a fixture's spec with another mixer, two layers
+residual() { sed "s/  norm.*/&\\n  residual = $2,/; s/times(1/times(2/" "$1" >mixed.lua; }
+
 # A model of each kind, weights for them, text, and a folder for what rows prepare.
 fixtures() {
     mkdir tmp in && chmod 777 in && cd in || return 1
