@@ -134,6 +134,11 @@ static int choose(Bench *b, Error *e)
         b->mode = BENCH_OF_PREFILL;
     if (b->mode == BENCH_OF_TRAIN && !m->training)
         return error_set(e, STATUS_USER, "bench: --train: %s was built with --inference", model_text(p, m->name));
+    if (b->mode != BENCH_OF_TRAIN) {        /* token by token */
+        int status = program_causal(p, b->mode == BENCH_OF_DECODE ? "bench: --decode" : "bench: --prefill", e);
+        if (status)
+            return status;
+    }
     if (length->given && length->length != 1)
         return error_set(e, STATUS_USAGE, "bench: --length: expected one number, found %d", length->length);
     if (b->mode == BENCH_OF_DECODE && length->given)
