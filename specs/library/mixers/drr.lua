@@ -5,27 +5,18 @@
 -- over time of proj(layernorm(X)); keys of averages are averages of keys.  Not causal unless asked for.
 local memory = require "memory"
 
-local function router(m, prefix, x)
-  local wide = m.options.hidden_mult * m.dim
-  local u = m:linear(prefix, "hidden", memory.layernorm(m, prefix .. ".norm", x), wide, true)
-  u = linear(0.5 * u * (1 + erf(u * 0.5 ^ 0.5)), m:param(prefix, "out.weight", { 3, wide }, 0))
-  return softmax(u + m:param(prefix, "out.bias", { 3 }, { 2, 0, -0.5 }), 1)
-end
-
-local function short_memory(m, X)
-  return table.move(X, math.max(1, #X - m.options.window + 1), #X, 1, {})
-end
+local function whole(default) return { type = "integer", min = 1, max = 1 << 20, default = default } end
 
 -- A chunk as long as the context is seen by no position.
-local function long_memory(m, X)
-  local o, list = m.options, {}
-  for i = o.block_layers, o.causal and o.chunk >= m.context and 0 or #X, o.block_layers do
-    list[#list + 1] = m:linear("summary", "proj", memory.layernorm(m, "summary.norm", X[i]), m.dim, true)
-  end
-  return list
-end
+local function unseen(m) return m.options.causal and m.options.chunk >= m.context end
 
-local function whole(default) return { type = "integer", min = 1, max = 1 << 20, default = default } end
+local function memories(m, X)
+  local o, long = m.options, {}
+  for i = o.block_layers, unseen(m) and 0 or #X, o.block_layers do
+    long[#long + 1] = m:linear("summary", "proj", memory.layernorm(m, "summary.norm", X[i]), m.dim, true)
+  end
+  return table.move(X, math.max(1, #X - o.window + 1), #X, 1, {}), long
+end
 
 return mixer {
   options = {
@@ -34,28 +25,25 @@ return mixer {
     query = { type = "string", one_of = { "input", "learned" }, default = "input" },
   },
   check = function(o)
-    if o.causal == (o.chunk == nil) then
-      error("drr: expected a chunk, the tokens of a summary, with causal = true and only then, found "
-        .. (o.chunk or "none") .. " with causal = " .. tostring(o.causal))
-    end
+    if o.causal ~= (o.chunk == nil) then return end
+    error("drr: expected a chunk, the tokens of a summary, with causal = true and only then, found "
+      .. (o.chunk or "none") .. " with causal = " .. tostring(o.causal))
   end,
   open = function(m, e)
     local o = m.options
     if m.dim % o.heads ~= 0 then error("drr: expected heads to divide dim = " .. m.dim .. ", found " .. o.heads) end
-    if o.causal and o.chunk >= m.context then m:note("drr: no position of " .. m.context .. " sees a chunk of " .. o.chunk) end
+    if unseen(m) then m:note("drr: no position of " .. m.context .. " sees a chunk of " .. o.chunk) end
     return { h = e, X = {} }
   end,
   read = function(m, state, site)
     if not site.first_in_layer then return state.h end
     local o, x, prefix = m.options, state.h, "layers." .. site.layer .. ".residual."
-    local short, long, g = short_memory(m, state.X), long_memory(m, state.X), router(m, prefix .. "router", x)
+    local short, long = memories(m, state.X)
+    local g, pools = memory.router(m, prefix .. "router", x), not o.causal and o.summary_tokens or nil
     local function part(i, y) return slice(g, 1, i, 1) * y end
-    local h, pools = part(1, x), not o.causal and o.summary_tokens or nil
+    local h, far = part(1, x), { causal = o.causal, chunk = o.chunk, pools = pools }
     if #short > 0 then h = h + part(2, memory.attend(m, prefix .. "short", x, short, { causal = o.causal })) end
-    if #long > 0 then
-      local how = { causal = o.causal, chunk = o.chunk, pools = pools }
-      h = h + part(3, memory.attend(m, prefix .. "long", x, long, how))
-    end
+    if #long > 0 then h = h + part(3, memory.attend(m, prefix .. "long", x, long, far)) end
     m:sources(1 + #short + #long)
     return h, { h = h, X = state.X }
   end,

@@ -8,6 +8,14 @@ function memory.layernorm(m, prefix, x)
   return c * rsqrt(mean(c * c, 1) + 1e-5) * w + b
 end
 
+-- Shares of three things, [3]: softmax(W2 gelu(W1 layernorm(x))); at first mostly the first.
+function memory.router(m, prefix, x)
+  local wide = m.options.hidden_mult * m.dim
+  local u = m:linear(prefix, "hidden", memory.layernorm(m, prefix .. ".norm", x), wide, true)
+  u = linear(0.5 * u * (1 + erf(u * 0.5 ^ 0.5)), m:param(prefix, "out.weight", { 3, wide }, 0))
+  return softmax(u + m:param(prefix, "out.bias", { 3 }, { 2, 0, -0.5 }), 1)
+end
+
 -- One attention of x [D] over all positions of all tensors [D] in a list: one attention each, which
 -- their log-sum-exps z merge to  sum of softmax(z)_i y_i.  'how' is said of each, as for attention.
 function memory.attend(m, prefix, x, list, how)
