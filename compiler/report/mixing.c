@@ -17,12 +17,19 @@ enum { FEW = 2, MANY = 6, CHANNELS = 8, SHALLOW = 48, BATCH_NODES = 40000, MOST_
 typedef struct Measure {
     Mixing *x;
     const Model *m;
-    MixingWeights weights;
-    uint64_t seed;
+    const MixingInput *in;
     double **value;             /* of the model's parameters, by id in its graph */
     double **source;            /* [samples, dim]; after the last one the direction */
     const MixingGraph *graph;
 } Measure;
+
+/* Weights and sources that are random numbers, or the weights as they are in the beginning. */
+typedef struct Numbers {
+    const Model *m;
+    MixingWeights weights;
+    uint64_t seed;
+    int samples;
+} Numbers;
 
 /* == Numbers ================================================================ */
 
@@ -42,7 +49,8 @@ static const Init *init_of(const Graph *g, const Node *param) {
     bug(param, "has no entry among the parameters");
 }
 
-static double *param_values(const Measure *a, const Node *p) {
+static double *param_values(void *user, const Node *p) {
+    const Numbers *a = user;
     const Init *init = init_of(a->m->graph, p);
     int64_t count = shape_count(&p->shape), last = p->shape.rank ? p->shape.dim[p->shape.rank - 1] : 1;
     bool initial = a->weights == WEIGHTS_INITIAL;
@@ -53,12 +61,21 @@ static double *param_values(const Measure *a, const Node *p) {
     return v;
 }
 
-static double *source_values(const Measure *a, int s, bool direction) {
+static double *source_numbers(const Model *m, uint64_t seed, int samples, int s) {
     char name[32];
-    int64_t count = (int64_t)a->x->samples * a->m->dim;
     snprintf(name, sizeof name, "source %d", s);
-    double *v = normal_numbers(a->seed, name, count, 1);
-    for (int64_t i = 0; v && direction && i < count; i++) v[i] = v[i] < 0 ? -1 : 1;
+    return normal_numbers(seed, name, (int64_t)samples * m->dim, 1);
+}
+
+static double *source_values(void *user, int s) {
+    const Numbers *a = user;
+    return source_numbers(a->m, a->seed, a->samples, s);
+}
+
+/* 1 and -1. */
+static double *direction_values(const Measure *a) {
+    double *v = source_numbers(a->m, a->in->seed, a->x->samples, a->m->nsource);
+    for (int64_t i = 0; v && i < a->x->samples * a->m->dim; i++) v[i] = v[i] < 0 ? -1 : 1;
     return v;
 }
 
@@ -67,7 +84,9 @@ static const double *value_of(void *user, const Node *param) {
     int origin = param->id < a->graph->origins ? a->graph->origin[param->id] : -1, s = a->m->nsource;
     if (origin < 0) sscanf(param->attr.name, "source %d", &s);
     double **slot = origin >= 0 ? &a->value[origin] : &a->source[s];
-    if (!*slot) *slot = origin >= 0 ? param_values(a, a->m->graph->node[origin]) : source_values(a, s, s == a->m->nsource);
+    if (!*slot)
+        *slot = origin >= 0 ? a->in->param(a->in->user, a->m->graph->node[origin])
+              : s < a->m->nsource ? a->in->source(a->in->user, s) : direction_values(a);
     if (!*slot) bug(param, "depth mixing: no memory for its values");
     return *slot;
 }
@@ -90,9 +109,9 @@ static void keep_entry(Measure *a, int r, int s, const double *pulled) {
 }
 
 static void keep_batch(Measure *a, int first, int end) {
-    int32_t id[MANY];
+    int32_t *id = graph_alloc(a->graph->g, (size_t)a->x->samples * sizeof *id);
     for (int b = 0; b < a->x->samples; b++) id[b] = b;
-    EvalInput in = { .batch = a->x->samples, .time = 1, .tokens = id, .param = value_of, .user = a, .seed = 1 };
+    EvalInput in = { .batch = a->in->batch, .time = a->in->time, .tokens = id, .param = value_of, .user = a, .seed = 1 };
     Eval *ev = eval_new(a->graph->g, &in);
     for (int r = first; r < end; r++)
         for (int s = 0; s < a->x->size; s++) {
@@ -114,11 +133,11 @@ static int measure_batch(Measure *a, int first) {
 
 /* == All reads ============================================================== */
 
-static Mixing *mixing_new(const Model *m) {
+static Mixing *mixing_new(const Model *m, int samples) {
     Mixing *x = calloc(1, sizeof *x);
     if (!x) return NULL;
     x->size = m->nread;
-    x->samples = m->nread <= SHALLOW ? MANY : FEW;
+    x->samples = samples;
     x->channels = m->dim < CHANNELS ? (int)m->dim : CHANNELS;
     size_t entries = (size_t)x->size * (size_t)x->size;
     x->mean = calloc(entries, sizeof *x->mean);
@@ -128,11 +147,11 @@ static Mixing *mixing_new(const Model *m) {
     return NULL;
 }
 
-Mixing *mixing_measure(const Model *m, MixingWeights weights, uint64_t seed, Error *e) {
+Mixing *mixing_measure_input(const Model *m, const MixingInput *in, Error *e) {
     if (m->sublayers > MOST_SUBLAYERS)
         return error_set(e, STATUS_LIMIT, "%s: expected at most %d sublayers to measure depth mixing, found %lld", m->file, MOST_SUBLAYERS,
                          (long long)m->sublayers), NULL;
-    Measure a = { .x = mixing_new(m), .m = m, .weights = weights, .seed = seed };
+    Measure a = { .x = mixing_new(m, in->batch * in->time), .m = m, .in = in };
     a.value = calloc((size_t)m->graph->n + 1, sizeof *a.value);
     a.source = calloc((size_t)m->nsource + 1, sizeof *a.source);
     if (a.x && a.value && a.source)
@@ -143,6 +162,14 @@ Mixing *mixing_measure(const Model *m, MixingWeights weights, uint64_t seed, Err
     free(a.value);
     free(a.source);
     return a.x;
+}
+
+Mixing *mixing_measure(const Model *m, MixingWeights weights, uint64_t seed, Error *e) {
+    Numbers numbers = { m, weights, seed, m->nread <= SHALLOW ? MANY : FEW };
+    const MixingInput in = {
+        .batch = numbers.samples, .time = 1, .seed = seed, .param = param_values, .source = source_values, .user = &numbers,
+    };
+    return mixing_measure_input(m, &in, e);
 }
 
 void mixing_free(Mixing *x) {

@@ -39,6 +39,22 @@ typedef enum MixingKind { MIXING_FIXED, MIXING_PARAMETERS, MIXING_DATA } MixingK
 /* Sources are normal numbers; random weights are the initial ones and normal numbers of
 ** deviation 1 / sqrt(last axis) added to all that do not start so.  NULL and e: too large. */
 Mixing *mixing_measure(const Model *m, MixingWeights weights, uint64_t seed, Error *e);
+
+/* Where weights and sources come from.  Both functions give values that are to be freed, row
+** by row: of a parameter of the model, and of source s, [batch * time, dim]; NULL: no memory. */
+typedef struct MixingInput {
+    int batch, time;            /* of the sequences; every token of theirs is a sample */
+    uint64_t seed;              /* of the direction */
+    double *(*param)(void *user, const Node *param);
+    double *(*source)(void *user, int s);
+    void *user;
+} MixingInput;
+
+Mixing *mixing_measure_input(const Model *m, const MixingInput *in, Error *e);
+
+/* mixing_trained.c: with a weight file's parameters, on the sources that some windows of a text
+** give them: of its last 'share', as training evaluates on. */
+Mixing *mixing_trained(const Model *m, const char *weights, const char *text, double share, Error *e);
 void mixing_free(Mixing *x);
 MixingKind mixing_kind(const Mixing *initial, const Mixing *random);
 

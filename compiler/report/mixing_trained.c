@@ -1,0 +1,168 @@
+/*
+** Depth mixing of a trained model: its reads on the sources that a text really gives.
+** The float64 interpreter runs the model on a few windows spread over the text; what it
+** computes as sources is what mixing.c is given.  How many tokens is bounded by the work.
+*/
+#include "mixing.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "data.h"
+
+enum { TOKENS = 64, WINDOW = 32 };
+#define WORK 2e9                /* operations of running the model */
+#define NUMBERS 4e5             /* of the sources, all together */
+
+typedef struct Trained {
+    const Model *m;
+    Safetensors weights;
+    Tokenizer tokenizer;
+    Data all, text;             /* text: a view */
+    int batch, time;
+    int32_t *token;             /* [batch, time] */
+    double **value;             /* parameters by id in the model's graph, for the run */
+    Graph *graph;               /* the model's, sources as outputs */
+    Node **twin;                /* by id in the model's graph: the node there */
+    Eval *run;
+    Error *e;
+} Trained;
+
+/* == The text =============================================================== */
+
+static int open_tokenizer(Trained *x) {
+    TokenizerKind kind;
+    int status = tokenizer_kind(x->m->tokenizer ? x->m->tokenizer : "", &kind, x->e);
+    return status ? status : tokenizer_load(&x->tokenizer, kind, x->m->vocab, &x->weights, x->e);
+}
+
+static int open_text(Trained *x, const char *path, double share) {
+    DataText text = { 0 };
+    Data train;
+    int status = data_text(&text, &path, 1, x->tokenizer.kind == TOKENIZER_CHARS, x->e);
+    if (!status) status = data_tokens(&x->all, &text, &x->tokenizer, x->e);
+    data_text_free(&text);
+    x->text = x->all;
+    if (!status && share < 1) status = data_split(&x->all, share, &train, &x->text, x->e);
+    return status ? status : data_enough(&x->text, path, 1, x->e);
+}
+
+static int least(double a, double b) { return (int)(a < b ? a : b); }
+
+/* As many whole windows as the work allows, the first tokens of equal parts of the text. */
+static int take_windows(Trained *x) {
+    const Model *m = x->m;
+    int tokens = least(TOKENS, least(WORK / (2.0 * (double)m->parameters), NUMBERS / ((double)m->dim * m->nread)));
+    x->time = least(least(WINDOW, (double)m->context), least(tokens > 1 ? tokens : 1, (double)(x->text.count - 1)));
+    int64_t windows = (x->text.count - 1) / x->time;
+    x->batch = least(tokens > x->time ? tokens / x->time : 1, (double)windows);
+    size_t n = (size_t)x->batch * (size_t)x->time;
+    x->token = calloc(n, sizeof *x->token);
+    int32_t *target = calloc(n, sizeof *target);
+    for (int b = 0; x->token && target && b < x->batch; b++)
+        data_window(&x->text, x->time, b * windows / x->batch, x->token + b * x->time, target);
+    free(target);
+    return x->token && target ? STATUS_OK : error_memory(x->e, "depth mixing", n * sizeof *target);
+}
+
+/* == The run ================================================================ */
+
+static double *read_param(void *user, const Node *p) {
+    Trained *x = user;
+    const Tensor *t = safetensors_find(&x->weights, p->attr.name);
+    int64_t count = shape_count(&p->shape);
+    if (!t || t->count != count)
+        return error_set(x->e, STATUS_INTERNAL, "%s: expected %s with %lld numbers, found another file", x->weights.path, p->attr.name, (long long)count), NULL;
+    double *v = malloc(((size_t)count + 1) * sizeof *v);
+    if (!v) return error_memory(x->e, x->weights.path, (size_t)count * sizeof *v), NULL;
+    if (!safetensors_read_f64(&x->weights, t, v, x->e)) return v;
+    free(v);
+    return NULL;
+}
+
+static int read_params(Trained *x) {
+    const Graph *g = x->graph;
+    x->value = calloc((size_t)g->n + 1, sizeof *x->value);
+    if (!x->value) return error_memory(x->e, "depth mixing", (size_t)g->n * sizeof *x->value);
+    for (int i = 0; i < g->nparam; i++) {
+        int id = g->param[i].node->id;
+        x->value[id] = read_param(x, g->param[i].node);
+        if (!x->value[id]) return x->e->status;
+    }
+    return STATUS_OK;
+}
+
+static const double *param_of(void *user, const Node *p) { return ((const Trained *)user)->value[p->id]; }
+
+static int make_graph(Trained *x) {
+    static const char *const outputs[] = { "logits", NULL };
+    const Model *m = x->m;
+    x->twin = calloc((size_t)m->graph->n + 1, sizeof *x->twin);
+    if (!x->twin) return error_memory(x->e, "depth mixing", (size_t)m->graph->n * sizeof *x->twin);
+    x->graph = graph_extract_twins(m->graph, outputs, x->twin);
+    for (int s = 0; s < m->nsource; s++) {
+        char name[32];
+        Node *n = m->source[s] ? x->twin[m->source[s]->id] : NULL;
+        print_text(name, sizeof name, "source %d", s);
+        if (n) graph_output(x->graph, name, n);
+    }
+    return STATUS_OK;
+}
+
+static int run(Trained *x) {
+    int status = make_graph(x);
+    if (!status) status = read_params(x);
+    if (status) return status;
+    EvalInput in = { .batch = x->batch, .time = x->time, .tokens = x->token, .param = param_of, .user = x, .seed = 1 };
+    x->run = eval_new(x->graph, &in);
+    return STATUS_OK;
+}
+
+/* A source that nothing depends on is taken with weight 0, whatever it is. */
+static double *source_of(void *user, int s) {
+    const Trained *x = user;
+    size_t n = (size_t)x->batch * (size_t)x->time * (size_t)x->m->dim;
+    const Node *node = x->m->source[s] ? x->twin[x->m->source[s]->id] : NULL;
+    double *v = calloc(n + 1, sizeof *v);
+    if (v && node) memcpy(v, eval_value(x->run, node), n * sizeof *v);
+    return v;
+}
+
+/* Copies, which mixing.c frees; what the logits do not need is no part of a read. */
+static double *copy_param(void *user, const Node *p) {
+    const Trained *x = user;
+    size_t n = (size_t)shape_count(&p->shape);
+    const Node *twin = x->twin[p->id];
+    double *v = calloc(n + 1, sizeof *v);
+    if (v && twin) memcpy(v, x->value[twin->id], n * sizeof *v);
+    return v;
+}
+
+/* == All of it ============================================================== */
+
+static void end(Trained *x) {
+    for (int i = 0; x->value && i < x->graph->n; i++) free(x->value[i]);
+    if (x->run) eval_free(x->run);
+    if (x->graph) graph_free(x->graph);
+    free(x->value);
+    free(x->twin);
+    free(x->token);
+    data_free(&x->all);
+    tokenizer_free(&x->tokenizer);
+    safetensors_close(&x->weights);
+}
+
+Mixing *mixing_trained(const Model *m, const char *weights, const char *text, double share, Error *e) {
+    Trained x = { .m = m, .e = e };
+    Mixing *found = NULL;
+    int status = safetensors_open(&x.weights, weights, e);
+    if (status) return NULL;
+    status = open_tokenizer(&x);
+    if (!status) status = open_text(&x, text, share);
+    if (!status) status = take_windows(&x);
+    if (!status) status = run(&x);
+    const MixingInput in = { .batch = x.batch, .time = x.time, .seed = MIXING_SEED, .param = copy_param, .source = source_of, .user = &x };
+    if (!status) found = mixing_measure_input(m, &in, e);
+    end(&x);
+    return found;
+}
