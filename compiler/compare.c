@@ -1,6 +1,7 @@
 /*
 ** strata compare: variants side by side, the first one is the baseline.  Plans and
-** compiles every spec, times and trains the programs if asked to; what the numbers are and how they are shown is in report/.
+** compiles every spec, times and trains the programs if asked to; what the numbers are and
+** how they are shown is in report/.
 */
 #include "command.h"
 #include "compare.h"
@@ -164,6 +165,7 @@ static void ask(const Options *o, Comparison *c) {
     c->rounds = o->measure ? o->rounds ? (int)o->rounds : 7 : 0;
     c->threads = (int)o->threads;
     c->text = o->text;
+    c->mixing = o->text && (o->output || o->json);
     c->steps = (int)o->steps;
     c->seeds = o->seeds ? o->seeds : o->text ? 1 : 0;
     c->seed = o->seeds ? o->seed : &one;
@@ -174,6 +176,7 @@ static int run_programs(const Options *o, Comparison *c, Error *e) {
     int status = workshop_open(&w, e);
     if (status) return status;
     for (int i = 0; !status && i < c->n; i++) status = workshop_build(&w, c, i, o->cpu, e);
+    for (int i = 0; !status && o->output && i < c->n; i++) status = workshop_assembly(&w, c, i, o->cpu, e);
     if (!status && o->measure) status = workshop_measure(&w, c, e);
     if (!status && o->text) status = workshop_train(&w, c, o->val, e);
     workshop_close(&w);

@@ -5,7 +5,6 @@
 */
 #include "workshop.h"
 
-#include "files.h"
 #include "process.h"
 
 #include <math.h>
@@ -13,6 +12,7 @@
 #include <string.h>
 
 enum { EVALUATIONS = 20, LINE_VALUES = 4096 };
+#define VAL_SHARE 0.1
 
 /* == The log ================================================================ */
 
@@ -45,24 +45,9 @@ static int take_line(const Comparison *c, TrainRun *r, const Json *j, Error *e) 
     return STATUS_OK;
 }
 
-static int read_whole(const char *path, Text *t, Error *e) {
-    Input in;
-    char piece[65536];
-    int status = input_open(&in, path, e);
-    uint64_t size = status ? 0 : (uint64_t)in.before.st_size;
-    for (uint64_t at = 0; !status && at < size;) {
-        size_t n = size - at < sizeof piece ? (size_t)(size - at) : sizeof piece;
-        status = input_read(&in, at, piece, n, e);
-        if (!status) text_bytes(t, piece, n);
-        at += n;
-    }
-    input_close(&in);
-    return status ? status : text_status(t, e);
-}
-
 static int take_log(const Comparison *c, const Variant *v, TrainRun *r, const char *path, Error *e) {
     Text t = { 0 };
-    int status = read_whole(path, &t, e);
+    int status = workshop_read(path, &t, e);
     for (char *at = t.at, *end; !status && at && (end = strchr(at, '\n')); at = end + 1) {
         Json j = { 0 };
         status = json_parse(&j, v->label, at, (size_t)(end - at), LINE_VALUES, e);
@@ -87,7 +72,7 @@ static void add(Words *w, const char *name, const char *value) {
 
 static int run(const Workshop *w, Comparison *c, int variant, int seed, const char *val, Error *e) {
     Variant *v = &c->variant[variant];
-    char path[WORKSHOP_PATH], log[WORKSHOP_PATH], out[WORKSHOP_PATH], number[4][32];
+    char path[WORKSHOP_PATH], log[WORKSHOP_PATH], out[WORKSHOP_PATH], number[5][32];
     Words words = { 0 };
     Text said = { 0 };
     workshop_path(w, variant, "", path);
@@ -99,11 +84,12 @@ static int run(const Workshop *w, Comparison *c, int variant, int seed, const ch
     print_text(number[3], 32, "%d", c->threads);
     add(&words, path, "train"), add(&words, "--data", c->text), add(&words, "--steps", number[0]), add(&words, "--seed", number[1]);
     add(&words, "--eval-every", number[2]), add(&words, "--save-every", number[0]), add(&words, "--log", log), add(&words, "--out", out);
-    add(&words, val ? "--val" : "--val-share", val ? val : "0.1");
+    add(&words, val ? "--val" : "--val-share", val ? val : print_double(number[4], VAL_SHARE));
     if (c->threads) add(&words, "--threads", number[3]);
     workshop_tell(w, "training %s, seed %s, %d of %d", v->label, number[1], seed * c->n + variant + 1, c->seeds * c->n);
     int status = process_read(words.word, v->label, &w->before, &said, e);
     if (!status) status = take_log(c, v, &v->run[seed], log, e);
+    if (!status && !seed && c->mixing) v->trained = mixing_trained(v->report->model, out, val ? val : c->text, val ? 1 : VAL_SHARE, &v->untrained);
     text_free(&said);
     return status;
 }

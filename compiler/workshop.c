@@ -2,6 +2,7 @@
 #include "workshop.h"
 
 #include "build.h"
+#include "files.h"
 #include "process.h"
 
 #include <errno.h>
@@ -64,4 +65,36 @@ int workshop_build(const Workshop *w, Comparison *c, int variant, const char *cp
     v->code_bytes = (double)facts.code_bytes;
     v->compile_seconds = facts.seconds;
     return status;
+}
+
+int workshop_assembly(const Workshop *w, Comparison *c, int variant, const char *cpu, Error *e) {
+    Variant *v = &c->variant[variant];
+    char path[WORKSHOP_PATH];
+    Text text = { 0 };
+    workshop_path(w, variant, "s", path);
+    workshop_tell(w, "assembly of %s, %d of %d", v->label, variant + 1, c->n);
+    BuildOptions o = {
+        .spec = v->report->model->file, .output = path, .before = &w->before,
+        .code = { .level = 2, .cpu = cpu ? cpu : "native", .emit = EMIT_ASM },
+    };
+    int status = build_model(v->report->model, &o, e);
+    if (!status) status = workshop_read(path, &text, e);
+    if (status) text_free(&text);
+    v->assembly = text.at;
+    return status;
+}
+
+int workshop_read(const char *path, Text *t, Error *e) {
+    Input in;
+    char piece[65536];
+    int status = input_open(&in, path, e);
+    uint64_t size = status ? 0 : (uint64_t)in.before.st_size;
+    for (uint64_t at = 0; !status && at < size;) {
+        size_t n = size - at < sizeof piece ? (size_t)(size - at) : sizeof piece;
+        status = input_read(&in, at, piece, n, e);
+        if (!status) text_bytes(t, piece, n);
+        at += n;
+    }
+    input_close(&in);
+    return status ? status : text_status(t, e);
 }

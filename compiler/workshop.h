@@ -27,6 +27,11 @@ void workshop_tell(const Workshop *w, const char *format, ...) __attribute__((fo
 /* Compiles a variant's program and notes what that took. */
 int workshop_build(const Workshop *w, Comparison *c, int variant, const char *cpu, Error *e);
 
+/* The same code as assembly text, for a page. */
+int workshop_assembly(const Workshop *w, Comparison *c, int variant, const char *cpu, Error *e);
+/* A file that programs of ours wrote, whole, added to t. */
+int workshop_read(const char *path, Text *t, Error *e);
+
 /* compare_measure.c: 'bench --train' of all variants in turns, c->rounds times */
 int workshop_measure(const Workshop *w, Comparison *c, Error *e);
 

@@ -30,11 +30,17 @@ yes 'the quick brown fox jumps over the lazy dog' | head -c 20000 >text
 "$strata" compare plain.lua blocks.lua --measure --rounds 2 --threads 1 --train text --steps 12 --seeds 4,5 --json -o page.html >out 2>err ||
     fail "exit status $?"
 clean
-for key in '"verdict"' '"code_bytes"' '"compile_seconds"' '"slower"' '"detected"' '"tokens_per_second"' '"seed": 4' '"seed": 5' '"val_loss"' '"seconds_to_match"'; do
+for key in '"verdict"' '"code_bytes"' '"compile_seconds"' '"slower"' '"detected"' '"tokens_per_second"' '"seed": 4' '"seed": 5' '"val_loss"' '"seconds_to_match"' '"depth_mixing": \['; do
     grep -q "$key" out || fail "expected $key"
 done
-for word in 'plain' 'blocks' 'Loss at equal tokens' 'Loss at equal time' 'Roofline' 'Depth mixing' 'Memory over time' 'strata compare plain.lua blocks.lua'; do
+for word in 'plain' 'blocks' 'Loss at equal tokens' 'Loss at equal time' 'Roofline' 'Depth mixing' 'Memory over time' 'strata compare plain.lua blocks.lua' \
+    'trained, 12 steps from seed 4' 'Kernels line by line' 'class="row new"' '<p>Operations: ' '<p>Instructions: ' 'haares.lua:'; do
     grep -q "$word" page.html || fail "expected '$word' in the page"
+done
+
+[ "$(wc -c <page.html)" -lt 2000000 ] || fail "a page of $(wc -c <page.html) bytes"
+for tag in details figure pre svg table div; do
+    [ "$(grep -o "<$tag[ >]" page.html | wc -l)" = "$(grep -o "</$tag>" page.html | wc -l)" ] || fail "expected every <$tag> to be closed"
 done
 
 # The same spec twice: equal in all that does not hang on time, and the same losses to the last bit.

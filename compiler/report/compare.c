@@ -163,5 +163,7 @@ void compare_free(Comparison *c) {
         free(v->timing.kernel);
         for (int s = 0; v->run && s < c->seeds; s++) free_run(&v->run[s]);
         free(v->run);
+        mixing_free(v->trained);
+        free(v->assembly);
     }
 }

@@ -10,6 +10,7 @@
 #ifndef STRATA_COMPARE_H
 #define STRATA_COMPARE_H
 
+#include "mixing.h"
 #include "report.h"
 
 enum { COMPARE_MOST = 16, COMPARE_SEEDS = 64 };
@@ -40,6 +41,9 @@ typedef struct Variant {
     double code_bytes, compile_seconds;
     Timing timing;
     TrainRun *run;                      /* [seeds] */
+    Mixing *trained;                    /* depth mixing after the first seed's run; NULL: not asked for, or: */
+    Error untrained;                    /* why there is none */
+    char *assembly;                     /* of the program, LLVM's text; NULL: not asked for */
 } Variant;
 
 typedef struct Comparison {
@@ -49,6 +53,7 @@ typedef struct Comparison {
     int threads;                        /* 0: as many as the process may use */
     const char *text;                   /* what was trained on; NULL: not trained */
     int steps, seeds;
+    bool mixing;                        /* of trained weights is measured too */
     const uint64_t *seed;
     const char *command;                /* that made this, as a shell takes it */
 } Comparison;
@@ -85,12 +90,15 @@ typedef struct RoleWork {
     double seconds;                     /* a training step, median of rounds; NAN: not measured */
 } RoleWork;
 
+enum { ROLE_NAME = 96 };
+
 typedef struct Role {
-    char name[96];
+    char name[ROLE_NAME];
     const char *family;
     RoleWork of[COMPARE_MOST];
 } Role;
 
+void compare_role_name(const char *kernel, char to[ROLE_NAME]);
 /* In the order of their first use; to be freed; NULL: no memory. */
 Role *compare_roles(const Comparison *c, int *n);
 /* Is there a variant that does other work in it than the baseline? */

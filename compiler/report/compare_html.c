@@ -19,14 +19,24 @@ static const char style[] =
     ".scroll{overflow-x:auto;margin:.8em 0}table{border-collapse:collapse;font-size:14px;font-variant-numeric:tabular-nums}"
     "th,td{padding:5px 12px;text-align:right;vertical-align:top;border-bottom:1px solid var(--line)}td{white-space:nowrap}"
     "thead th{vertical-align:bottom;overflow-wrap:anywhere;min-width:6em}th[scope=row],th.word,td.word{text-align:left}th[scope=row]{min-width:8em}"
-    "tbody.differs th[scope=rowgroup]{border-left:4px solid var(--c5)}th[scope=rowgroup]{text-align:left;background:var(--box)}"
+    "th[scope=rowgroup]{text-align:left;background:var(--box)}"
     "td small{display:inline-block;min-width:5.5em}"
     ".figures{display:grid;gap:24px;grid-template-columns:repeat(auto-fill,minmax(min(100%,330px),1fr))}"
     ".wide{display:grid;gap:24px;grid-template-columns:repeat(auto-fit,minmax(min(100%,430px),1fr))}"
     "figure{margin:0;min-width:0}.figures figure{max-width:480px}.wide figure{max-width:820px}figcaption{font-weight:600;overflow-wrap:anywhere}"
     "figcaption span{display:block;font-weight:400;font-size:.85em}"
     ".keys{list-style:none;padding:0;margin:.6em 0;display:flex;flex-wrap:wrap;gap:4px 20px}.keys svg{width:28px;display:inline-block;margin-right:6px}"
-    "pre{overflow-x:auto;background:var(--box);padding:10px;font:13px/1.5 ui-monospace,monospace}";
+    "pre{overflow-x:auto;background:var(--box);padding:10px;font:13px/1.5 ui-monospace,monospace}"
+    "h3{font-size:1em;margin:1.4em 0 .2em}summary{cursor:pointer}.kernel{border-top:1px solid var(--line);padding:.35em 0}"
+    ".kernel>summary{font-weight:600;overflow-wrap:anywhere}.diff{border:1px solid var(--line);margin:.4em 0 1em;font:12px/1.45 ui-monospace,monospace}"
+    ".row{display:grid;grid-template-columns:17ch minmax(0,1fr) 17ch minmax(0,1fr)}.head{font-weight:600;border-bottom:1px solid var(--line)}"
+    ".head span{padding:4px 6px;overflow-wrap:anywhere}.row pre{margin:0;padding:0 6px;background:none;font:inherit}"
+    ".row .at{color:var(--soft);overflow:hidden}.row pre:nth-child(n+3){border-left:1px solid var(--line)}.row pre:nth-child(4){border-left:0}"
+    ".new pre:nth-child(-n+2){background:color-mix(in srgb,var(--c0) 16%,transparent)}"
+    ".new pre:nth-child(n+3){background:color-mix(in srgb,var(--c5) 16%,transparent)}"
+    ".new pre:empty{background:none}.diff summary,.diff p{color:var(--soft);background:var(--box);margin:0;padding:2px 6px}"
+    "@media(max-width:900px){.row{grid-template-columns:17ch minmax(0,1fr)}.row:not(.new):not(.head) pre:nth-child(n+3){display:none}"
+    ".new pre:empty{display:none}.row pre:nth-child(n+3){border-left:0}}";
 
 void page_heading(Text *t, const char *title, const char *note) {
     text_add(t, "<h2>%s</h2>\n<p class=\"note\">%s</p>\n", title, note);
@@ -158,6 +168,7 @@ void compare_html(const Comparison *c, Text *t) {
     page_memory(c, t);
     page_kernels(c, t);
     page_roofline(c, t);
+    page_code(c, t);
     add_reproduction(c, t);
     text_add(t, "</main>\n</body>\n</html>\n");
 }

@@ -49,6 +49,20 @@ static void add_estimate(Text *t, const char *key, const Estimate *e) {
     text_add(t, ", \"detected\": %s}", stats_covers_zero(e) ? "false" : "true");
 }
 
+/* A row a read. */
+static void add_matrix(Text *t, const char *key, const Mixing *x) {
+    text_add(t, "\"%s\": [", key);
+    for (int r = 0; r < x->size; r++) {
+        text_add(t, r ? ",\n    [" : "\n    [");
+        for (int s = 0; s < x->size; s++) {
+            if (s) text_add(t, ", ");
+            text_json_number(t, x->mean[r * x->size + s]);
+        }
+        text_add(t, "]");
+    }
+    text_add(t, "]");
+}
+
 /* Seconds of every round, and the time against the baseline's as a share. */
 static void add_timing(const Comparison *c, const Variant *v, Text *t) {
     if (!c->rounds) return;
@@ -86,7 +100,9 @@ static void add_training(const Comparison *c, const Variant *v, Text *t) {
         if (s) text_add(t, ",\n");
         add_run(c, &v->run[s], c->seed[s], t);
     }
-    text_add(t, "]}");
+    text_add(t, "]");
+    if (v->trained) text_add(t, ",\n    "), add_matrix(t, "depth_mixing", v->trained);
+    text_add(t, "}");
 }
 
 static void add_variant(const Comparison *c, const Variant *v, Text *t) {

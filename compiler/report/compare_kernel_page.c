@@ -1,4 +1,5 @@
-/* The kernel table of a comparison's page: a group of rows a role, a row a variant. */
+/* The kernel table of a comparison's page: a group of rows a role, a row a variant; roles
+** that do the same work everywhere are folded away. */
 #include "compare_page.h"
 #include "svg.h"
 
@@ -40,7 +41,7 @@ static void add_row(const Comparison *c, const Role *r, int variant, Text *t) {
     svg_escaped(t, c->variant[variant].label);
     text_add(t, "</th>");
     if (!w->kernels) {
-        text_add(t, "<td>none</td></tr>\n");
+        text_add(t, "<td>none</td><td colspan=\"%d\"></td></tr>\n", c->rounds ? 9 : 4);
         return;
     }
     add_cell(t, UNIT_COUNT, w->kernels);
@@ -53,28 +54,37 @@ static void add_row(const Comparison *c, const Role *r, int variant, Text *t) {
 }
 
 static void add_role(const Comparison *c, const Role *r, Text *t) {
-    text_add(t, "<tbody%s><tr><th scope=\"rowgroup\" colspan=\"%d\">", role_differs(c, r) ? " class=\"differs\"" : "",
-             c->rounds ? 11 : 6);
+    text_add(t, "<tbody><tr><th scope=\"rowgroup\" colspan=\"%d\">", c->rounds ? 11 : 6);
     svg_escaped(t, r->name);
     text_add(t, " <small>%s</small></th></tr>\n", r->family);
     for (int i = 0; i < c->n; i++) add_row(c, r, i, t);
     text_add(t, "</tbody>\n");
 }
 
-void page_kernels(const Comparison *c, Text *t) {
-    int n;
-    Role *role = compare_roles(c, &n);
-    if (!role) t->failed = true;
-    page_heading(t, "Kernels", "A token of a training step, all calls together. Row kernels are gathered by where in the model they work; a mark at the left: "
-                               "the variants differ.");
-    page_table(t, "Kernels");
+static void add_table(const Comparison *c, const Role *role, int n, bool differs, const char *label, Text *t) {
+    page_table(t, label);
     text_add(t, "<thead><tr><th scope=\"col\"></th><th scope=\"col\">kernels</th><th scope=\"col\">calls</th><th scope=\"col\">FLOPs</th>"
                 "<th scope=\"col\">bytes</th><th scope=\"col\">difference</th>");
     if (c->rounds)
         text_add(t, "<th scope=\"col\">time a step</th><th scope=\"col\">difference</th><th scope=\"col\">GFLOP/s</th><th scope=\"col\">GB/s</th>"
                     "<th scope=\"col\">share of roof</th>");
     text_add(t, "</tr></thead>\n");
-    for (int i = 0; role && i < n; i++) add_role(c, &role[i], t);
+    for (int i = 0; i < n; i++)
+        if (role_differs(c, &role[i]) == differs) add_role(c, &role[i], t);
     page_table_end(t);
+}
+
+void page_kernels(const Comparison *c, Text *t) {
+    int n, differ = 0;
+    Role *role = compare_roles(c, &n);
+    if (!role) t->failed = true;
+    page_heading(t, "Kernels", "A token of a training step, all calls together. Row kernels are gathered by where in the model they work.");
+    for (int i = 0; role && i < n; i++) differ += role_differs(c, &role[i]);
+    if (role && differ) add_table(c, role, n, true, "Kernels that differ", t);
+    if (role && n > differ) {
+        text_add(t, "<details><summary>%d kinds of kernels do the same work in all variants</summary>\n", n - differ);
+        add_table(c, role, n, false, "Kernels that do the same work", t);
+        text_add(t, "</details>\n");
+    }
     free(role);
 }

@@ -7,16 +7,16 @@
 #include <string.h>
 
 /* "rows12_mlp_grad" is "rows_mlp_grad"; names without such a number stay. */
-static void role_name(const char *kernel, char to[96]) {
+void compare_role_name(const char *kernel, char to[ROLE_NAME]) {
     size_t head = strcspn(kernel, "0123456789"), digits = 0;
     while (isdigit((unsigned char)kernel[head + digits])) digits++;
     bool numbered = head && kernel[head - 1] != '_' && kernel[head + digits] == '_';
-    print_text(to, 96, "%.*s%s", (int)head, kernel, kernel + head + (numbered ? digits : 0));
+    print_text(to, ROLE_NAME, "%.*s%s", (int)head, kernel, kernel + head + (numbered ? digits : 0));
 }
 
 static Role *role_of(Role *role, int *n, const ReportKernel *k) {
-    char name[96];
-    role_name(k->name, name);
+    char name[ROLE_NAME];
+    compare_role_name(k->name, name);
     for (int i = 0; i < *n; i++)
         if (!strcmp(role[i].name, name)) return &role[i];
     Role *r = &role[(*n)++];

@@ -1,6 +1,7 @@
 /*
-** Depth-mixing matrices of all variants on one colour scale: at initial weights, and
-** where they depend on weights or data, at random ones too; mixing.h says what they are.
+** Depth-mixing matrices of all variants on one colour scale: at initial weights, and where
+** they depend on weights or data at trained ones too, or, where nothing was trained, at
+** random ones; mixing.h says what they are.
 ** Two hues that the colour-blind tell apart, blue for negative and orange for positive
 ** weights, paler towards 0.  Cells of a row that share a shade are one rectangle.
 */
@@ -66,7 +67,7 @@ static void draw_axes(const Mixing *x, Text *t) {
 static void add_map(const Variant *v, const Mixing *x, const char *weights, double scale, Text *t) {
     text_add(t, "<figure><figcaption>");
     svg_escaped(t, v->label);
-    text_add(t, "<span>at %s weights; the largest weight is %.3g</span></figcaption>\n", weights, largest(x));
+    text_add(t, "<span>%s; the largest is %.3g</span></figcaption>\n", weights, largest(x));
     svg_begin(t, "depth-mixing matrix", WIDTH, HEIGHT);
     text_add(t, "<g shape-rendering=\"crispEdges\" transform=\"translate(%d %d)scale(%.5f)\">\n", LEFT, TOP, (double)EDGE / x->size);
     for (int level = -LEVELS; level <= LEVELS; level++)
@@ -91,18 +92,32 @@ static void add_scale(double scale, Text *t) {
     text_add(t, "</svg></figure>\n");
 }
 
-static void add_maps(const Variant *v, const Map *m, double scale, Text *t) {
+static void add_none(const Variant *v, const Error *e, Text *t) {
+    text_add(t, "<figure><figcaption>");
+    svg_escaped(t, v->label);
+    text_add(t, "<span>no picture: ");
+    svg_escaped(t, e->text);
+    text_add(t, "</span></figcaption></figure>\n");
+}
+
+static void add_trained(const Comparison *c, const Variant *v, double scale, Text *t) {
+    char words[120];
+    print_text(words, sizeof words, "trained, %d steps from seed %llu, on %d tokens of the validation text", c->steps, (unsigned long long)c->seed[0],
+               v->trained->samples);
+    add_map(v, v->trained, words, scale, t);
+}
+
+static void add_maps(const Comparison *c, const Variant *v, const Map *m, double scale, Text *t) {
     if (!m->random) {
-        text_add(t, "<figure><figcaption>");
-        svg_escaped(t, v->label);
-        text_add(t, "<span>no picture: ");
-        svg_escaped(t, m->error.text);
-        text_add(t, "</span></figcaption></figure>\n");
+        add_none(v, &m->error, t);
         return;
     }
     bool fixed = mixing_kind(m->initial, m->random) == MIXING_FIXED;
-    add_map(v, m->initial, fixed ? "any" : "initial", scale, t);
-    if (!fixed) add_map(v, m->random, "random", scale, t);
+    add_map(v, m->initial, fixed ? "fixed, at any weights" : "at initial weights", scale, t);
+    if (fixed) return;
+    if (v->trained) add_trained(c, v, scale, t);
+    else if (v->untrained.status) add_none(v, &v->untrained, t);
+    else add_map(v, m->random, "at random weights", scale, t);
 }
 
 void page_mixing(const Comparison *c, Text *t) {
@@ -111,13 +126,14 @@ void page_mixing(const Comparison *c, Text *t) {
     if (!map) t->failed = true;
     for (int i = 0; map && i < c->n; i++) {
         measure(&c->variant[i], &map[i]);
-        scale = fmax(scale, largest(map[i].initial));
+        scale = fmax(scale, fmax(largest(map[i].initial), largest(c->variant[i].trained)));
     }
-    page_heading(t, "Depth mixing", "With which weight each read takes the embedding and each sublayer's output, a mean over channels and random "
-                                    "sources. One colour scale for all: the largest initial weight there is.");
+    page_heading(t, "Depth mixing", "With which weight each read takes the embedding and each sublayer's output, a mean over channels and over random "
+                                    "sources, or over those of a text where it was trained. One colour scale for all, up to the largest weight of "
+                                    "initial and trained models.");
     if (map) add_scale(scale, t);
     text_add(t, "<div class=\"figures\">\n");
-    for (int i = 0; map && i < c->n; i++) add_maps(&c->variant[i], &map[i], scale, t);
+    for (int i = 0; map && i < c->n; i++) add_maps(c, &c->variant[i], &map[i], scale, t);
     text_add(t, "</div>\n");
     for (int i = 0; map && i < c->n; i++) mixing_free(map[i].initial), mixing_free(map[i].random);
     free(map);

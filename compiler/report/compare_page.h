@@ -13,10 +13,11 @@ void page_table_end(Text *t);
 void page_variant_keys(const Comparison *c, Text *t);
 const char *page_dash(int variant);
 
-/* compare_mixing.c, compare_memory.c, compare_kernel_page.c */
+/* compare_mixing.c, compare_memory.c, compare_kernel_page.c, compare_code_page.c */
 void page_mixing(const Comparison *c, Text *t);
 void page_memory(const Comparison *c, Text *t);
 void page_kernels(const Comparison *c, Text *t);
+void page_code(const Comparison *c, Text *t);
 
 /* Nothing where nothing was measured or trained: compare_roofline.c, compare_curves.c */
 void page_roofline(const Comparison *c, Text *t);

@@ -25,6 +25,7 @@ typedef struct Listing {
     int *number;                /* of values: of a or v; of an anchor's operands */
     int reads, values;
     Text *t;
+    Text *places;               /* a line each, instead of on the operation's; NULL: on it */
 } Listing;
 
 /* == Parts of a line ======================================================== */
@@ -51,8 +52,16 @@ static void end_line(Listing *l, size_t from, const Node *n) {
     pad(l->t, shape, 18);
 }
 
-static void add_place(Text *t, const Node *n) {
-    if (n->loc.file) text_add(t, "%s:%d", n->loc.file, n->loc.line);
+/* In the lines themselves the user's line; apart from them the innermost, as in line tables. */
+static void add_place(Listing *l, const Node *n) {
+    const Loc *at = &n->loc;
+    if (l->places && at->origin) text_add(l->places, "%s:%d", at->origin, at->origin_line);
+    else if (at->file) text_add(l->places ? l->places : l->t, "%s:%d", at->file, at->line);
+}
+
+static void next_line(Listing *l) {
+    text_add(l->t, "\n");
+    if (l->places) text_add(l->places, "\n");
 }
 
 /* Where an operand comes from. */
@@ -94,9 +103,9 @@ static void add_value(Listing *l, const Value *v) {
         for (int i = 0; i < v->n->nin; i++) text_add(l->t, i ? ", " : " "), add_operand(l, v->n->in[i]);
     }
     end_line(l, from, v->n);
-    if (v->here) add_place(l->t, v->n), add_results(l, v);
+    if (v->here) add_place(l, v->n), add_results(l, v);
     else add_origin(l->t, v->n);
-    text_add(l->t, "\n");
+    next_line(l);
 }
 
 static void add_token_sum(Listing *l, const Node *n) {
@@ -104,8 +113,9 @@ static void add_token_sum(Listing *l, const Node *n) {
     text_add(l->t, "  v%d = token_sum ", l->values++);
     add_operand(l, n->in[0]);
     end_line(l, from, n);
-    add_place(l->t, n);
-    text_add(l->t, "  -> sums of %d tokens\n", GRANULE);
+    add_place(l, n);
+    text_add(l->t, "  -> sums of %d tokens", GRANULE);
+    next_line(l);
 }
 
 static void list_rows(Listing *l) {
@@ -123,22 +133,22 @@ static void list_anchor(Listing *l) {
         text_add(l->t, "  a%d", i);
         end_line(l, from, n->in[i]);
         add_origin(l->t, n->in[i]);
-        text_add(l->t, "\n");
+        next_line(l);
     }
     size_t from = l->t->length;
     text_add(l->t, "  v0 = ");
     add_printed(l->t, n, graph_print_op);
     for (int i = 0; i < n->nin; i++) text_add(l->t, i ? ", a%d" : " a%d", i);
     end_line(l, from, n);
-    add_place(l->t, n);
-    text_add(l->t, "\n");
+    add_place(l, n);
+    next_line(l);
 }
 
 /* == A kernel =============================================================== */
 
-void report_kernel_text(const Report *r, const ReportKernel *k, Text *t) {
+void report_kernel_lines(const Report *r, const ReportKernel *k, Text *t, Text *places) {
     const Plan *p = r->planned.plan[k->plan];
-    Listing l = { .p = p, .step = &p->step[k->step], .t = t };
+    Listing l = { .p = p, .step = &p->step[k->step], .t = t, .places = places };
     if (l.step->kind == STEP_ANCHOR || l.step->kind == STEP_REDUCE) {
         list_anchor(&l);
         return;
@@ -158,6 +168,6 @@ void report_kernels_text(const Report *r, Text *t) {
         if (r->training) text_add(t, "%d calls a training step, %d reading", k->work[TRAINING].calls, k->work[FORWARD].calls);
         else text_add(t, "%d calls", k->work[FORWARD].calls);
         text_add(t, "; a call: %s FLOPs and %s a token\n", human_count(a, w->flops / w->calls), human_bytes(b, w->bytes / w->calls));
-        report_kernel_text(r, k, t);
+        report_kernel_lines(r, k, t, NULL);
     }
 }

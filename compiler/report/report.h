@@ -90,7 +90,8 @@ void report_cost_text(const Report *r, Text *t);
 
 /* listing.c: kernels operation by operation */
 void report_kernels_text(const Report *r, Text *t);
-void report_kernel_text(const Report *r, const ReportKernel *k, Text *t);   /* its lines alone */
+/* A kernel's lines alone; with 'places' the Lua line of each goes there, a line for a line. */
+void report_kernel_lines(const Report *r, const ReportKernel *k, Text *t, Text *places);
 
 /* memory_view.c: the plan of a training step, or of reading in an inference build */
 void report_memory_text(const Report *r, Text *t);

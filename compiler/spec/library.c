@@ -9,6 +9,17 @@
 
 #include "library.inc"
 
+const char *spec_library_text(const char *chunk, size_t *size) {
+    static const char folder[] = "library/";
+    if (strncmp(chunk, folder, sizeof folder - 1)) return NULL;
+    for (int i = 0; i < library_count; i++) {
+        if (strcmp(library_file[i].name, chunk + sizeof folder - 1)) continue;
+        *size = library_file[i].size;
+        return (const char *)library_file[i].text;
+    }
+    return NULL;
+}
+
 void library_load(lua_State *L, const char *name) {
     for (int i = 0; i < library_count; i++) {
         if (strcmp(library_file[i].name, name)) continue;

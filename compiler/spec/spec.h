@@ -64,6 +64,10 @@ typedef struct Model {
 Model *spec_load(const char *path, const SpecLimits *limits, SpecError *error);
 void spec_free(Model *m);
 
+/* A file of the embedded library, by the name that lines of it have: "library/norms/rmsnorm.lua";
+** NULL: there is none. */
+const char *spec_library_text(const char *chunk, size_t *size);
+
 void spec_ops_markdown(FILE *f);            /* specs/library/ops.md */
 void spec_ops_annotations(FILE *f);         /* the first part of spec_annotations */
 /* A Lua file for editors (LuaCATS, "---@meta"): all that a spec can call, with types;

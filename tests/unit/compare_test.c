@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "compare.h"
+#include "page_check.h"
 #include "scratch.h"
 
 static const char *const residuals[] = { "standard {}", "haares { blocks = 2 }", "attnres { full = true }", "hyper { streams = 2 }",
@@ -167,36 +168,11 @@ static void columns_hold_all_variants(void **state) {
     compare_free(&c);
 }
 
-/* Tags that are closed in order; returns how many there are. */
-static int check_tags(const char *page) {
-    static const char *const single[] = { "meta", "br", "!DOCTYPE" };
-    char open[64][16];
-    int depth = 0, tags = 0;
-    for (const char *at = page; (at = strchr(at, '<')); at++) {
-        char name[16];
-        const char *end = strchr(at, '>');
-        bool closes = at[1] == '/', empty = false;
-        assert_non_null(end);
-        if (sscanf(at + 1 + closes, "%15[A-Za-z0-9!]", name) != 1) fail_msg("expected a tag: %.40s", at);
-        for (size_t i = 0; i < sizeof single / sizeof *single; i++) empty = empty || !strcmp(name, single[i]);
-        tags++;
-        if (closes) {
-            assert_true(depth > 0);
-            if (strcmp(open[--depth], name)) fail_msg("expected </%s>, found </%s>", open[depth], name);
-        } else if (!empty && end[-1] != '/') {
-            assert_true(depth < 64);
-            strcpy(open[depth++], name);
-        }
-    }
-    assert_int_equal(depth, 0);
-    return tags;
-}
-
 static void the_page_needs_nothing_else(void **state) {
     Comparison c = compared(state, RESIDUALS, 12);
     size_t n;
     char *page = text_of(&c, compare_html, &n);
-    assert_true(check_tags(page) > 1000);
+    assert_true(page_check_tags(page) > 1000);
     assert_true(n < 2000000);
     assert_null(strstr(page, "<script"));
     assert_null(strstr(page, "://"));
@@ -220,7 +196,7 @@ static void names_are_escaped(void **state) {
     assert_null(strstr(page, "<script"));
     assert_null(strstr(page, "<b>"));
     assert_non_null(strstr(page, "&lt;script&gt;"));
-    check_tags(page);
+    page_check_tags(page);
     assert_null(strchr(page, '\033'));
     assert_null(strchr(text, '\033'));
     assert_null(strchr(json, '\033'));
@@ -318,13 +294,14 @@ static void times_and_curves_are_shown(void **state) {
     Json j;
     Error e = { 0 };
     char *page = text_of(&c, compare_html, &n), *text = text_of(&c, compare_text, NULL);
-    check_tags(page);
+    page_check_tags(page);
     assert_true(n < 2000000);
     assert_null(strstr(page, "nan"));
     assert_null(strstr(page, "inf"));
     assert_non_null(strstr(page, "Loss at equal tokens"));
     assert_non_null(strstr(page, "Loss at equal time"));
     assert_non_null(strstr(page, "share of roof"));
+    assert_non_null(strstr(page, "Kernels line by line"));
     assert_non_null(strstr(page, "GFLOP/s"));
     assert_non_null(strstr(text, "kernels: time a training step"));
     free(page), free(text);

@@ -88,9 +88,9 @@ static void listings_name_what_they_use(void **state) {
 static void equal_kernels_have_equal_listings(void **state) {
     Text a = { 0 }, b = { 0 };
     Report *few = report_written(state, "standard {}", 3, false);
-    for (int i = 0; i < few->nkernel; i++) report_kernel_text(few, &few->kernel[i], &a);
+    for (int i = 0; i < few->nkernel; i++) report_kernel_lines(few, &few->kernel[i], &a, NULL);
     Report *many = report_written(state, "standard {}", 7, false);
-    for (int i = 0; i < many->nkernel; i++) report_kernel_text(many, &many->kernel[i], &b);
+    for (int i = 0; i < many->nkernel; i++) report_kernel_lines(many, &many->kernel[i], &b, NULL);
     assert_int_equal(few->nkernel, many->nkernel);
     assert_int_equal(count(a.at, "\n"), count(b.at, "\n"));
     assert_int_equal(count(a.at, " = mul "), count(b.at, " = mul "));
