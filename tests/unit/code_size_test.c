@@ -46,7 +46,7 @@ static Sizes compiled_sizes(void **state, const char *residual, int layers) {
     ModelInfo info = spec_info(m);
     Code code;
     char error[512];
-    assert_int_equal(codegen_compile(m->graph, &info, &(CodegenOptions){ .cpu = "native", .level = 2 }, &code, error, sizeof error), 0);
+    assert_int_equal(codegen_compile(m->graph, &info, &(CodegenOptions){ .cpu = "native", .level = 2, .emit = EMIT_OBJ }, &code, error, sizeof error), 0);
     Sizes s = sizes_of(&code);
     codegen_free(&code);
     spec_free(m);
