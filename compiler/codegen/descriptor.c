@@ -81,12 +81,13 @@ static void add_kernel(Block *b, uint32_t at, const KernelInfo *k, int i) {
 ** program runs; the functions are what counts. */
 static void set_sizes(strata_model *m, const Tables *t) {
     const Constants *c = &t->constants;
-    int64_t token = 0, granule = 0, constant = 0, local = 0;
+    int64_t token = 0, granule = 0, constant = 0, packed = 0, local = 0;
     for (int i = 0; i < PROGRAM_PROBE; i++) {
         const Program *p = &t->program[i];
         token = p->token_floats > token ? p->token_floats : token;
         granule = p->granule_floats > granule ? p->granule_floats : granule;
         constant = p->constant_floats > constant ? p->constant_floats : constant;
+        packed = p->packed_floats > packed ? p->packed_floats : packed;
         local = p->local_floats > local ? p->local_floats : local;
     }
     m->weights_bytes = 4 * t->weights;
@@ -96,7 +97,7 @@ static void set_sizes(strata_model *m, const Tables *t) {
     m->ctx_bytes = 4096 + 4 * c->table_floats;
     m->arena_per_token = 4 * (token + 8 * (1 + c->caches_at_once) + granule / c->granule);
     m->arena_per_worker = 4 * local * c->chunk + c->scratch_bytes;
-    m->arena_constant = 4 * constant;
+    m->arena_constant = 4 * (constant + packed);
     m->state_per_token = 4 * c->state_floats;
     m->state_constant = 64 + 4 * c->state_fixed;
 }

@@ -9,8 +9,9 @@
 
 #include "emit.h"
 #include "gradient.h"
+#include "packed.h"
 
-enum { CHUNK = 256 };
+enum { CHUNK = 256, PACKED = 16 << 20 };
 
 void *list_add(List *l, size_t size) {
     if (l->n == l->cap) {
@@ -359,6 +360,22 @@ static void set_final(const Tables *t, int phase, Stage *s) {
     s->final_count = end - first;
 }
 
+/* Room for the weights of a token phase's products, packed before its tasks; what would make
+** it larger than PACKED is packed by each task.  Returns the room, in floats. */
+static int64_t place_packed(Tables *t, const Stage *s) {
+    int64_t room = 0;
+    for (int i = 0; !s->global && i < s->count; i++) {
+        Action *a = &LIST(t->action, Action, s->first + i);
+        if (a->what != DO_LINEAR && a->what != DO_LINEAR_BACK) continue;
+        bool back = a->what == DO_LINEAR_BACK;
+        int64_t floats = packed_floats(a->n[back], a->n[!back], 2 * t->lanes);
+        if (room + floats > PACKED) continue;
+        a->n[2] = room, a->n[3] = 1;
+        room += floats;
+    }
+    return room;
+}
+
 /* The plan is freed, or passes to who keeps it. */
 static void add_program(Tables *t, Plan *p, int which) {
     Program *out = &t->program[which];
@@ -381,6 +398,8 @@ static void add_program(Tables *t, Plan *p, int which) {
             attention += LIST(t->action, Action, t->action.n - 1).what == DO_ATTENTION;
         }
         if (attention > t->constants.caches_at_once && which != PROGRAM_PROBE) t->constants.caches_at_once = attention;
+        int64_t packed = place_packed(t, &s);
+        if (packed > out->packed_floats) out->packed_floats = packed;
         *(Stage *)list_add(&t->stage, sizeof s) = s;
     }
     const Node *nll = graph_find(p->g, "nll"), *loss = graph_find(p->g, "loss");

@@ -61,14 +61,18 @@ static void fill_weights(Instance *r) {
     guarded_writable(&r->weights, false);
 }
 
-static void build(Built *b, const char *residual, const char *attention, const char *eps, int workers, How how) {
+static void build_for(Built *b, int64_t tokens, const char *residual, const char *attention, const char *eps, int workers, How how) {
     b->m = load(residual, attention, eps);
     ModelInfo info = compiled_info(b->m->graph, CONTEXT);
     CodegenOptions o = { .prefix = "facts", .cpu = "native", .level = 2, .emit = EMIT_OBJ, .check = how == CHECKED,
                          .inference = how == FORWARD_ONLY };
     compiled_open(&b->c, b->m->graph, &info, &o);
-    instance_open(&b->r, &b->c, B * CONTEXT, workers);
+    instance_open(&b->r, &b->c, tokens, workers);
     fill_weights(&b->r);
+}
+
+static void build(Built *b, const char *residual, const char *attention, const char *eps, int workers, How how) {
+    build_for(b, B * CONTEXT, residual, attention, eps, workers, how);
 }
 
 static void end(Built *b) {
@@ -204,6 +208,35 @@ static void workers_and_checks_do_not_change_a_bit(void **s) {
         }
         free(one);
     }
+}
+
+enum { MANY = 25 };        /* sequences that take two tasks: weights are then packed before */
+
+/* Tokens in several chunks: logits have the bits of sequences alone, gradients are their sum. */
+static void chunks_of_tokens(void **s) {
+    (void)s;
+    static float all[MANY * T * VOCAB], one[T * VOCAB];
+    int32_t ids[MANY * T], targets[MANY * T];
+    strata_loss loss = { .struct_size = sizeof loss };
+    Built b;
+    draw_tokens(ids, MANY * T, 31), draw_tokens(targets, MANY * T, 32);
+    build_for(&b, MANY * T, "haares { block_size = 4 }", rope, "1e-6", 2, TRAINS);
+    stir(&b);
+    run_logits(&b, ids, MANY, T, all);
+    const strata_api *a = &b.c.api;
+    size_t bytes = (size_t)b.c.model->gradients * sizeof(float);
+    float *whole = malloc(bytes);
+    assert_int_equal(a->forward_backward(b.r.ctx.at, b.r.weights.at, b.r.train.at, b.r.arena.at, ids, targets, MANY, T, 1, 0, NULL, NULL, &loss), 0);
+    memcpy(whole, b.r.train.at, bytes);
+    for (int i = 0; i < MANY; i++) {
+        run_logits(&b, ids + i * T, 1, T, one);
+        assert_memory_equal(one, all + i * T * VOCAB, sizeof one);
+        assert_int_equal(a->forward_backward(b.r.ctx.at, b.r.weights.at, b.r.train.at, b.r.arena.at, ids + i * T, targets + i * T, 1, T, 1.0f / MANY,
+                                             i ? STRATA_ACCUMULATE : 0, NULL, NULL, &loss), 0);
+    }
+    assert_true(worst(b.r.train.at, whole, b.c.model->gradients) < 3e-5);
+    free(whole);
+    end(&b);
 }
 
 static void compare_models(const char *x, const char *y, const char *eps, double tolerance) {
@@ -345,6 +378,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(decoding_agrees_with_the_full_pass),
         cmocka_unit_test(a_sequence_alone_equals_itself_in_a_batch),
+        cmocka_unit_test(chunks_of_tokens),
         cmocka_unit_test(workers_and_checks_do_not_change_a_bit),
         cmocka_unit_test(identities_between_mixers),
         cmocka_unit_test(one_source_gives_its_query_no_gradient),

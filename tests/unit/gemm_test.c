@@ -7,6 +7,7 @@
 ** for equality; the others draw reals.
 */
 #include "kernel_test.h"
+#include "packed.h"
 #include <math.h>
 
 /* The four products: C[rows, columns] of 'steps' summed products. */
@@ -299,6 +300,29 @@ static void tokens_are_summed_in_blocks(void **state)
     product_free(&p);
 }
 
+/* Packed before, block by block in any order, in exactly the room there is for it. */
+static void packing_ahead_changes_no_bits(void **state)
+{
+    (void)state;
+    Draw d = {9};
+    for (int round = 0; round < 24; round++) {
+        Kind kind = round % 2 ? LINEAR : BACK;
+        Product p = product_new(kind, 1 + draw_below(&d, 40), 1 + draw_below(&d, round % 3 ? 60 : 700), 1 + draw_below(&d, round % 4 ? 90 : 600),
+                                1, round % 5 == 0, round % 2 ? BEFORE : AFTER, &d, REAL);
+        int64_t floats = packed_floats(p.columns, p.steps, 2 * LANES), blocks = (p.columns + BLOCK - 1) / BLOCK;
+        Guarded packed = guard_bytes(floats * (int64_t)sizeof(float), p.side);
+        float *other = c_copy(&p);
+        run_all(&p, p.c.at);
+        for (int64_t b = blocks; b-- > 0;)
+            k_pack(p.columns, p.steps, p.b.at, p.ldb, kind == BACK, b, packed.at);
+        k_multiply(p.rows, p.columns, p.steps, p.a.at, p.lda, packed.at, other, p.ldc, p.add);
+        assert_same_bits(&p, p.c.at, other);
+        guard_free(packed);
+        free(other);
+        product_free(&p);
+    }
+}
+
 int main(void)
 {
     if (!host_runs_kernels())
@@ -310,6 +334,7 @@ int main(void)
         cmocka_unit_test(bits_do_not_depend_on_the_neighbours),
         cmocka_unit_test(elements_are_chains),
         cmocka_unit_test(tokens_are_summed_in_blocks),
+        cmocka_unit_test(packing_ahead_changes_no_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 ** side by side; uniform steps follow, on the calling thread.
 */
 #include "driver.h"
+#include "packed.h"
 
 enum { OUTER_ROWS = 512, OUTER_COLUMNS = 1024, SCATTER_COLUMNS = 64, FEW_COLUMNS = 64 };
 
@@ -74,11 +75,28 @@ static int64_t stride_of(const Action *s, int i) {
     return k_refs[s->ref + i].stride;
 }
 
+/* Where an action's weights were packed; NULL: they were not. */
+static float *packed_of(const Frame *f, const Action *s) {
+    return f->packed && !f->few && s->n[3] ? f->packed + s->n[2] : 0;
+}
+
+static void back_step(const Work *w, const Action *s) {
+    float *dx = row_of(w, s, 0), *dy = row_of(w, s, 1);
+    const float *m = k_resolve(w->f, &k_refs[s->ref + 2], w->worker, w->first);
+    int64_t M = s->n[0], K = s->n[1];
+    if (packed_of(w->f, s))
+        k_multiply(w->count, K, M, dy, stride_of(s, 1), packed_of(w->f, s), dx, stride_of(s, 0), s->flag);
+    else
+        k_linear_back(w->count, M, K, dy, stride_of(s, 1), m, K, dx, stride_of(s, 0), s->flag, scratch_of(w->f, w->worker));
+}
+
 static void linear_step(const Work *w, const Action *s) {
     float *y = row_of(w, s, 0), *x = row_of(w, s, 1);
     const float *m = k_resolve(w->f, &k_refs[s->ref + 2], w->worker, w->first);
     int64_t M = s->n[0], K = s->n[1];
-    if (w->f->few)
+    if (packed_of(w->f, s))
+        k_multiply(w->count, M, K, x, stride_of(s, 1), packed_of(w->f, s), y, stride_of(s, 0), s->flag);
+    else if (w->f->few)
         k_linear_few(w->count, w->m0, w->m1 < 0 ? M : w->m1, K, x, stride_of(s, 1), m, K, y, stride_of(s, 0), s->flag);
     else
         k_linear(w->count, M, K, x, stride_of(s, 1), m, K, y, stride_of(s, 0), s->flag, scratch_of(w->f, w->worker));
@@ -99,9 +117,7 @@ static void token_step(const Work *w, const Action *s) {
         linear_step(w, s);
         break;
     case DO_LINEAR_BACK:
-        k_linear_back(w->count, s->n[0], s->n[1], row_of(w, s, 1), stride_of(s, 1),
-                      k_resolve(w->f, &k_refs[s->ref + 2], w->worker, w->first), s->n[1], row_of(w, s, 0),
-                      stride_of(s, 0), s->flag, scratch_of(w->f, w->worker));
+        back_step(w, s);
         break;
     case DO_EMBED:
         k_embed(w->count, s->n[0], k_resolve(w->f, &k_refs[s->ref + 1], w->worker, w->first), s->n[0],
@@ -333,6 +349,35 @@ static void run_global(Frame *f, const Stage *phase) {
     }
 }
 
+/* Tasks of an action: blocks of columns of its weights. */
+static int64_t pack_tasks(const Frame *f, const Action *s) {
+    if (s->what != DO_LINEAR && s->what != DO_LINEAR_BACK) return 0;
+    return packed_of(f, s) ? blocks(s->n[s->what == DO_LINEAR_BACK], BLOCK) : 0;
+}
+
+static void pack_task(void *arg, int64_t task, int32_t worker) {
+    const Job *j = arg;
+    for (int32_t i = 0; i < j->phase->count; i++) {
+        const Action *s = &k_actions[j->phase->first + i];
+        int64_t n = pack_tasks(j->f, s);
+        if (task < n) {
+            int back = s->what == DO_LINEAR_BACK;
+            profile(j->f, s, 1, worker);
+            k_pack(s->n[back], s->n[!back], k_resolve(j->f, &k_refs[s->ref + 2], worker, 0), s->n[1], back, task, packed_of(j->f, s));
+            profile(j->f, s, 0, worker);
+            return;
+        }
+        task -= n;
+    }
+}
+
+static void pack_weights(Frame *f, const Stage *phase) {
+    Job j = { f, phase, 0, 0 };
+    int64_t tasks = 0;
+    for (int32_t i = 0; i < phase->count; i++) tasks += pack_tasks(f, &k_actions[phase->first + i]);
+    if (tasks) k_par_for(f->ctx, tasks, pack_task, &j);
+}
+
 void k_run_phase(Frame *f, const Stage *phase) {
     if (phase->global)
         run_global(f, phase);
@@ -340,6 +385,7 @@ void k_run_phase(Frame *f, const Stage *phase) {
         run_few(f, phase);
     else {
         Job j = { f, phase, 0, 0 };
+        pack_weights(f, phase);
         k_par_for(f->ctx, blocks(f->N - f->from, k_constants.chunk), chunk_task, &j);
     }
 }

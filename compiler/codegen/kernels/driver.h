@@ -34,6 +34,7 @@ typedef struct Frame {
     const float *weights;
     float *gradients;
     float *token, *granule, *constant, *local;
+    float *packed;              /* weights of a token phase; NULL: each task packs what it needs */
     int32_t *position;
     const int32_t *tokens, *targets;
     float *logits;

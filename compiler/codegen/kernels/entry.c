@@ -30,17 +30,18 @@ static int64_t round_up(int64_t n, int64_t to) {
     return (n + to - 1) / to * to;
 }
 
-typedef struct Layout { int64_t token, granule, constant, local, scratch, kept; } Layout;
+typedef struct Layout { int64_t token, granule, constant, packed, local, scratch, kept; } Layout;
 
 /* The largest need of any program but the probe, or the probe's, in floats: a token,
 ** a granule, once, a worker. */
 static Layout layout(bool probe) {
-    Layout l = { 0, 0, 0, 0, 0, 0 };
+    Layout l = { 0, 0, 0, 0, 0, 0, 0 };
     for (int i = probe ? PROGRAM_PROBE : 0; i < (probe ? PROGRAMS : PROGRAM_PROBE); i++) {
         const Program *p = &k_programs[i];
         if (p->token_floats > l.token) l.token = p->token_floats;
         if (p->granule_floats > l.granule) l.granule = p->granule_floats;
         if (p->constant_floats > l.constant) l.constant = p->constant_floats;
+        if (p->packed_floats > l.packed) l.packed = p->packed_floats;
         if (p->local_floats > l.local) l.local = p->local_floats;
     }
     l.kept = round_up(l.local * k_constants.chunk, 16);
@@ -54,13 +55,18 @@ static Layout layout(bool probe) {
 /* positions, then keys, values and past of cached attention: 8 floats a token */
 enum { CALL_FLOATS = 8 };
 
+/* Weights are packed before a phase if more than one task would pack them. */
+static int64_t packed_room(const Layout *l, int64_t tokens) {
+    return tokens > k_constants.chunk ? round_up(l->packed, 16) : 0;
+}
+
 static size_t arena_bytes(const Layout *at, int64_t tokens, int32_t workers) {
     if (tokens < 1 || workers < 1 || tokens > INT64_C(1) << 40) return 0;
     Layout l = *at;
     int64_t padded = round_up(tokens, k_constants.granule);
     int64_t floats = (l.token + CALL_FLOATS * (1 + k_constants.caches_at_once)) * padded
         + round_up(l.granule, 16) * (padded / k_constants.granule)
-        + round_up(l.constant, 16) + workers * (l.kept + l.scratch);
+        + round_up(l.constant, 16) + packed_room(&l, tokens) + workers * (l.kept + l.scratch);
     return (size_t)floats * sizeof(float) + STRATA_ALIGN;
 }
 
@@ -196,7 +202,9 @@ static Frame frame(Context *c, int program, const void *w, void *arena, const in
     f.past = (int64_t *)(f.values + slots);
     f.granule = f.token + (l.token + CALL_FLOATS * (1 + k_constants.caches_at_once)) * f.padded;
     f.constant = f.granule + round_up(l.granule, 16) * (f.padded / k_constants.granule);
-    f.local = f.constant + round_up(l.constant, 16);
+    f.packed = f.constant + round_up(l.constant, 16);
+    f.local = f.packed + packed_room(&l, f.N);
+    if (f.N <= k_constants.chunk) f.packed = 0;
     f.scratch = l.kept;
     f.local_floats = l.kept + l.scratch;
     f.uniform[0] = 1;

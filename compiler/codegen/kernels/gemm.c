@@ -16,7 +16,6 @@
 /* MR * PANEL_VECTORS accumulators, PANEL_VECTORS columns of B and one value of A
 ** fit the registers. */
 enum { MR = LANES == 16 ? 12 : LANES == 8 ? 6 : 4 };
-enum { STEPS_MAX = 256, BLOCK = 256 };
 /* Columns of A packed at once where A is transposed (weight gradients). */
 enum { GROUP = 8 * MR };
 enum { BLOCK_FLOATS = BLOCK / PANEL * (STEPS_MAX * PANEL + 16), GROUP_FLOATS = GROUP * STEPS_MAX };
@@ -34,14 +33,6 @@ typedef struct Left {
     const float *at;
     int64_t row, step, next;
 } Left;
-
-/* Steps of each block but the last: about equal, a multiple of four, not 0. */
-INLINE int64_t block_steps(int64_t steps)
-{
-    int64_t blocks = steps > 0 ? (steps + STEPS_MAX - 1) / STEPS_MAX : 1;
-    int64_t each = ((steps + blocks - 1) / blocks + 3) & ~(int64_t)3;
-    return each > 0 ? each : 4;
-}
 
 /* c[rows, columns] (+)= sum, columns < PANEL: the right edge. */
 NOINLINE void store_edge(int64_t rows, int64_t columns, const float *sum, float *c, int64_t ldc, int add)
@@ -156,6 +147,37 @@ void k_linear_back(int64_t n, int64_t m, int64_t k, const float *dy, int64_t ldd
             int64_t steps = m - s < chunk ? m - s : chunk;
             pack_rows(columns, steps, w + s * ldw + j, ldw, scratch);
             multiply_rows(n, steps, dy + s, lddy, scratch, dx + j, lddx, columns, add || s > 0);
+        }
+    }
+}
+
+/* == Packed whole =========================================================== */
+
+void k_pack(int64_t columns, int64_t steps, const float *w, int64_t ldw, int back, int64_t block, float *packed)
+{
+    int64_t j = block * BLOCK, chunk = block_steps(steps);
+    int64_t here = columns - j < BLOCK ? columns - j : BLOCK;
+    packed += block * packed_block(BLOCK, steps, PANEL);
+    for (int64_t s = 0; s < steps || s == 0; s += chunk) {
+        int64_t part = steps - s < chunk ? steps - s : chunk;
+        if (back)
+            pack_rows(here, part, w + s * ldw + j, ldw, packed);
+        else
+            pack_transposed(here, part, w + j * ldw + s, ldw, packed);
+        packed += (here + PANEL - 1) / PANEL * panel_stride(part);
+    }
+}
+
+void k_multiply(int64_t n, int64_t columns, int64_t steps, const float *x, int64_t ldx, const float *packed, float *y,
+                int64_t ldy, int add)
+{
+    int64_t chunk = block_steps(steps);
+    for (int64_t j = 0; j < columns; j += BLOCK) {
+        int64_t here = columns - j < BLOCK ? columns - j : BLOCK;
+        for (int64_t s = 0; s < steps || s == 0; s += chunk) {
+            int64_t part = steps - s < chunk ? steps - s : chunk;
+            multiply_rows(n, part, x + s, ldx, packed, y + j, ldy, here, add || s > 0);
+            packed += (here + PANEL - 1) / PANEL * panel_stride(part);
         }
     }
 }

@@ -35,6 +35,12 @@ void k_linear(int64_t n, int64_t m, int64_t k, const float *x, int64_t ldx, cons
 void k_linear_back(int64_t n, int64_t m, int64_t k, const float *dy, int64_t lddy, const float *w, int64_t ldw,
                    float *dx, int64_t lddx, int add, float *scratch);
 /* dw[m,k] += dy[n,m]^T x[n,k]: rows [m0,m1), columns [k0,k1) only; tokens in order */
+/* The same products with the right operand packed before: 'columns' and 'steps' are m and k
+** of k_linear, k and m of k_linear_back ('back').  k_pack packs BLOCK of its columns, those of
+** number 'block' (packed.h); the bits of a result are those of k_linear and k_linear_back. */
+void k_pack(int64_t columns, int64_t steps, const float *w, int64_t ldw, int back, int64_t block, float *packed);
+void k_multiply(int64_t n, int64_t columns, int64_t steps, const float *x, int64_t ldx, const float *packed, float *y,
+                int64_t ldy, int add);
 void k_linear_weight(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t k1, const float *dy, int64_t lddy,
                      const float *x, int64_t ldx, float *dw, int64_t lddw, float *scratch);
 /* few.c: few rows (decoding): columns [m0,m1) of y[n,m] = (add ? y : 0) + x w^T; each

@@ -10,15 +10,14 @@
 #ifndef STRATA_PACK_H
 #define STRATA_PACK_H
 
+#include "packed.h"
 #include "vector.h"
 
 enum { PANEL_VECTORS = 2, PANEL = PANEL_VECTORS * LANES };
 /* Rows that pack_rows asks for in advance: its pieces of rows are too short to be foreseen. */
 enum { AHEAD = 4 };
 
-/* Floats between panels of kc steps: a cache line more than they need, so that
-** writing all panels at one step does not meet in one cache set. */
-INLINE int64_t panel_stride(int64_t kc) { return kc * PANEL + 16; }
+INLINE int64_t panel_stride(int64_t kc) { return packed_panel(kc, PANEL); }
 
 /* Shuffles within each group of four lanes. */
 #if LANES == 16

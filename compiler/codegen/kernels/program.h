@@ -32,8 +32,9 @@ typedef struct Ref {
 enum {
     DO_ROW,                     /* kernel; refs as the kernel wants them */
     DO_UNIFORM,                 /* the same, once, not by token */
-    DO_LINEAR,                  /* y, x, w; n = {M, K}; flag: add */
-    DO_LINEAR_BACK,             /* dx, dy, w; n = {M, K}; flag: add */
+    DO_LINEAR,                  /* y, x, w; n = {M, K, packed, 1}; flag: add */
+    DO_LINEAR_BACK,             /* dx, dy, w; n = {M, K, packed, 1}; flag: add; packed: where w is
+                                ** packed in the phase's room for that, {.., 0, 0}: by each task */
     DO_EMBED,                   /* y, w, ids; n = {D} */
     DO_CROSS_ENTROPY,           /* nll, lse, logits, ids; n = {V} */
     DO_CROSS_ENTROPY_GRAD,      /* dlogits, logits, lse, ids, dy; n = {V} */
@@ -62,6 +63,7 @@ typedef struct Stage {
 typedef struct Program {
     int32_t phase, phases;              /* in k_stages */
     int64_t token_floats, local_floats, granule_floats, constant_floats;
+    int64_t packed_floats;              /* the room for packed weights that the largest phase needs */
     Ref result;                         /* nll or loss terms, see driver.c */
     Ref loss;                           /* AREA_NONE: the loss is the cross entropy */
     int32_t region, regions;            /* in k_regions; --check builds */

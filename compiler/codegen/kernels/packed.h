@@ -1,0 +1,43 @@
+/*
+** How a product's right operand lies when it is packed whole, before the tasks that
+** multiply by it: blocks of columns one after another, in each its blocks of steps.
+** The compiler plans the room with the same numbers that gemm.c works with.
+*/
+#ifndef STRATA_PACKED_H
+#define STRATA_PACKED_H
+
+#include <stdint.h>
+
+/* Steps of a block at most, and its columns. */
+enum { STEPS_MAX = 256, BLOCK = 256 };
+
+/* Steps of each block but the last: about equal, a multiple of four, not 0. */
+static inline int64_t block_steps(int64_t steps)
+{
+    int64_t blocks = steps > 0 ? (steps + STEPS_MAX - 1) / STEPS_MAX : 1;
+    int64_t each = ((steps + blocks - 1) / blocks + 3) & ~(int64_t)3;
+    return each > 0 ? each : 4;
+}
+
+/* Floats between panels of kc steps: a cache line more than they need, so that
+** writing all panels at one step does not meet in one cache set. */
+static inline int64_t packed_panel(int64_t kc, int64_t panel) { return kc * panel + 16; }
+
+/* Floats of a block of columns, at most BLOCK of them, over all steps. */
+static inline int64_t packed_block(int64_t columns, int64_t steps, int64_t panel)
+{
+    int64_t chunk = block_steps(steps), sum = 0;
+    for (int64_t s = 0; s < steps || s == 0; s += chunk)
+        sum += packed_panel(steps - s < chunk ? steps - s : chunk, panel);
+    return (columns + panel - 1) / panel * sum;
+}
+
+/* Floats of it all, a whole number of cache lines. */
+static inline int64_t packed_floats(int64_t columns, int64_t steps, int64_t panel)
+{
+    int64_t whole = columns / BLOCK, part = columns % BLOCK;
+    int64_t floats = whole * packed_block(BLOCK, steps, panel) + (part ? packed_block(part, steps, panel) : 0);
+    return (floats + 15) / 16 * 16;
+}
+
+#endif
