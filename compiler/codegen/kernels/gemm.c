@@ -18,6 +18,8 @@
 enum { MR = LANES == 16 ? 12 : LANES == 8 ? 6 : 4 };
 /* Columns of A packed at once where A is transposed (weight gradients). */
 enum { GROUP = 8 * MR };
+/* Rows that packing them asks for in advance. */
+enum { LEFT_AHEAD = 8 };
 enum { BLOCK_FLOATS = BLOCK / PANEL * (STEPS_MAX * PANEL + 16), GROUP_FLOATS = GROUP * STEPS_MAX };
 
 int64_t k_gemm_scratch(void)
@@ -91,8 +93,12 @@ INLINE void tile(int rows, int64_t steps, Left a, const float *panel, float *c, 
 INLINE void sweep(int rows, int64_t steps, Left a, const float *block, float *c, int64_t ldc,
                   int64_t columns, int add)
 {
-    for (int64_t j = 0; j < columns; j += PANEL, block += panel_stride(steps))
+    for (int64_t j = 0; j < columns; j += PANEL, block += panel_stride(steps)) {
+        if (a.step == 1 && j < steps)       /* some of each of the rows that come next */
+            UNROLL for (int r = 0; r < rows; r++)
+                __builtin_prefetch(a.at + a.next + r * a.row + j);
         tile(rows, steps, a, block, c + j, ldc, columns - j, add);
+    }
 }
 
 /* All rows: MR at a time, the rest by the binary digits of their number. */
@@ -187,6 +193,8 @@ INLINE void pack_left(int64_t rows, int64_t steps, const float *a, int64_t lda, 
 {
     int64_t whole = rows / MR, part = rows % MR;
     for (int64_t s = 0; s < steps; s++, a += lda, out += MR) {
+        for (int64_t r = 0; r < rows; r += 16)  /* pieces of rows too short to be foreseen */
+            __builtin_prefetch(a + LEFT_AHEAD * lda + r);
         for (int64_t g = 0; g < whole; g++)
             __builtin_memcpy(out + g * MR * steps, a + g * MR, MR * sizeof(float));
         for (int64_t r = 0; r < part; r++)
