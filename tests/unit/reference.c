@@ -40,7 +40,7 @@ const double *P(Reference *r, const char *fmt, ...) {
 void site_name(int s, char *out) {
     int layer = 0;
     for (; s >= in_layer[layer]; layer++) s -= in_layer[layer];
-    sprintf(out, s >= 0 ? "layers.%d.%c" : "", layer, "ab"[s]);
+    sprintf(out, "layers.%d.%c", layer, "ab"[s]);
 }
 
 void read_prefix(int s, char *out) {

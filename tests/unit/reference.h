@@ -40,7 +40,7 @@ void reference_check(void **state, Reference *r, Mix *mix);
 
 /* The values of a parameter; it counts as used. */
 const double *P(Reference *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void site_name(int s, char *out);           /* "layers.1.a" of sublayer s; "" beyond the last */
+void site_name(int s, char *out);           /* "layers.1.a" */
 void read_prefix(int s, char *out);         /* of the read before sublayer s; S is the final read */
 
 double dot(const double *a, const double *b, int n);
