@@ -74,7 +74,7 @@ char *compare_difference(char to[32], double value, double base) {
     *to = 0;
     if (!isfinite(value) || !isfinite(base)) return to;
     if (value == base) print_text(to, 32, "=");
-    else if (base != 0) print_text(to, 32, fabs(percent) < 0.095 ? "%+.1g %%" : fabs(percent) < 999 ? "%+.1f %%" : "%+.0f %%", percent);
+    else if (base != 0) print_text(to, 32, fabs(percent) < 0.0005 ? "%+.0f %%" : fabs(percent) < 0.095 ? "%+.1g %%" : fabs(percent) < 999 ? "%+.1f %%" : "%+.0f %%", percent);
     return to;
 }
 

@@ -7,6 +7,7 @@
 #include "work.h"
 
 enum { TRIES = 8 };                     /* kernels of a role that are looked at for one that differs */
+#define NEAR 0.5                        /* share of common lines from which on a kernel at the same place is the match */
 
 static const Step *step_of(const Report *r, const ReportKernel *k) { return &r->planned.plan[k->plan]->step[k->step]; }
 
@@ -35,26 +36,27 @@ static bool is_called_at(const Report *r, const ReportKernel *k, const char *sit
 
 static bool is_row(const Report *r, const ReportKernel *k) { return step_of(r, k)->kind == STEP_ROW; }
 
-static bool has_role(const Report *r, const ReportKernel *k, const char *role) {
+static bool has_role(const ReportKernel *k, const char *role) {
     char name[ROLE_NAME];
     compare_role_name(k->name, name);
-    return is_row(r, k) && !strcmp(name, role);
+    return !strcmp(name, role);
 }
 
-/* The nearest listing of those in the role, at 'site' if it is not NULL; -1: there is none. */
-static int nearest(Base *b, const CodeLines *own, const char *role, const char *site) {
-    int found = -1;
-    double best = -1;
+typedef struct Match { int kernel; double near; } Match;      /* kernel -1: none; near: 1 if all lines are common */
+
+/* The nearest listing of row kernels, of those in the role that are called at 'site' if it is not NULL. */
+static Match nearest(Base *b, const CodeLines *own, const char *role, const char *site) {
+    Match best = { -1, 0 };
     for (int i = 0; i < b->r->nkernel; i++) {
         const ReportKernel *k = &b->r->kernel[i];
-        if (!has_role(b->r, k, role) || (site && !is_called_at(b->r, k, site))) continue;
+        if (!is_row(b->r, k) || (site && !(has_role(k, role) && is_called_at(b->r, k, site)))) continue;
         const CodeLines *lines = listing_of(b, i);
         int *align = code_align(lines, own);
-        double near = align ? 2.0 * code_common(lines, align) / (lines->n + own->n + 1) : -1;
-        if (near > best) best = near, found = i;
+        double near = align ? 2.0 * code_common(lines, align) / (lines->n + own->n + 1) : 0;
+        if (near > best.near) best = (Match){ i, near };
         free(align);
     }
-    return found;
+    return best;
 }
 
 /* == A variant's kernels ==================================================== */
@@ -86,10 +88,13 @@ static bool make_pair(const Comparison *c, Base *b, int variant, const ReportKer
     *out = (CodePair){ .variant = variant, .kernel = { NULL, k } };
     compare_role_name(k->name, role);
     code_listing(v->report, k, &out->listing.side[1]);
-    int match = nearest(b, &out->listing.side[1], role, work_site(step_of(v->report, k)));
-    if (match < 0) match = nearest(b, &out->listing.side[1], role, NULL);
-    if (match >= 0) {
-        out->kernel[0] = &b->r->kernel[match];
+    Match match = nearest(b, &out->listing.side[1], role, work_site(step_of(v->report, k)));
+    if (match.near < NEAR) {
+        Match other = nearest(b, &out->listing.side[1], role, NULL);
+        if (other.near > match.near) match = other;
+    }
+    if (match.kernel >= 0) {
+        out->kernel[0] = &b->r->kernel[match.kernel];
         code_listing(b->r, out->kernel[0], &out->listing.side[0]);
     }
     return align(&out->listing);

@@ -19,14 +19,15 @@ typedef struct CodeSides {
 
 typedef struct CodePair {
     int variant;
-    const ReportKernel *kernel[2];      /* the baseline's, NULL: it has none in this role; the variant's */
+    const ReportKernel *kernel[2];      /* the baseline's, NULL: it has none alike; the variant's */
     CodeSides listing, assembly;        /* assembly: empty where it is not known */
 } CodePair;
 
 /*
 ** Of every variant the most costly kernels, by bytes of a training step, of which the listing
-** differs from the baseline's, one a role.  The baseline's is, of those that are called at the
-** same place of the model, or else in the same role, the one with the most lines in common.
+** differs from the baseline's, one a role.  The baseline's is, of those in the role that are
+** called at the same place of the model, the one with the most lines in common; or of all row
+** kernels, where those have less than half: work moves between kernels of different roles.
 ** In the order of variants, then of cost.  NULL and *n -1: no memory.
 */
 CodePair *compare_code(const Comparison *c, int *n);

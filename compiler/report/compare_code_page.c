@@ -101,7 +101,7 @@ static void add_head(const Comparison *c, const CodePair *p, Text *t) {
         text_add(t, "<span></span><span>");
         svg_escaped(t, c->variant[i ? p->variant : 0].label);
         if (p->kernel[i]) text_add(t, ": %s", p->kernel[i]->name);
-        else text_add(t, " has no kernel here");
+        else text_add(t, " has no kernel alike");
         text_add(t, "</span>");
     }
     text_add(t, "</div>\n");

@@ -95,13 +95,25 @@ static void add_verdict(const Comparison *c, Text *t) {
 
 /* == Numbers ================================================================ */
 
+/* A name that may be broken after its "_". */
+static void add_breakable(Text *t, const char *name) {
+    for (const char *end; *name; name = end) {
+        char part[sizeof ((Variant *)0)->label];
+        end = strchr(name, '_');
+        end = end ? end + 1 : name + strlen(name);
+        print_text(part, sizeof part, "%.*s", (int)(end - name), name);
+        svg_escaped(t, part);
+        if (*end) text_add(t, "&#8203;");
+    }
+}
+
 static void add_heads(const Comparison *c, Text *t) {
     text_add(t, "<thead><tr><th scope=\"col\"></th>");
     for (int i = 0; i < c->n; i++) {
         text_add(t, "<th scope=\"col\">");
-        svg_escaped(t, c->variant[i].label);
+        add_breakable(t, c->variant[i].label);
         text_add(t, "<br><small>%s", i ? "residual " : "baseline, residual ");
-        svg_escaped(t, c->variant[i].report->model->mixer);
+        add_breakable(t, c->variant[i].report->model->mixer);
         text_add(t, "</small></th>");
     }
     text_add(t, "</tr></thead>\n<tbody>\n");

@@ -30,10 +30,10 @@ static void measure(const Variant *v, Map *m) {
     if (m->initial) m->random = mixing_measure(v->report->model, WEIGHTS_RANDOM, MIXING_SEED, &m->error);
 }
 
-/* -LEVELS ... LEVELS */
+/* -LEVELS ... LEVELS, by the square root: one read that sums would leave the others no shades. */
 static int shade(const Mixing *x, int r, int s, double scale) {
-    double part = x->mean[r * x->size + s] / scale;
-    return (int)lround(LEVELS * fmax(-1, fmin(part, 1)));
+    double weight = x->mean[r * x->size + s];
+    return (int)lround(copysign(LEVELS * sqrt(fmin(fabs(weight) / scale, 1)), weight));
 }
 
 static void draw_shade(const Mixing *x, double scale, int level, Text *t) {
@@ -84,11 +84,11 @@ static void add_scale(double scale, Text *t) {
     for (int i = -LEVELS; i <= LEVELS; i++)
         text_add(t, "<rect x=\"%.1f\" y=\"2\" width=\"5.6\" height=\"12\" class=\"c%d\" fill-opacity=\"%.3f\"/>\n", 40 + 5.6 * (i + LEVELS), i < 0 ? 0 : 5,
                  fabs((double)i) / LEVELS);
-    print_text(number, sizeof number, "\xe2\x88\x92%.3g", scale);
-    svg_text(t, 40, 29, "soft", "start", 20, number);
-    svg_text(t, 40 + 5.6 * LEVELS, 29, "soft", "middle", 20, "0");
-    print_text(number, sizeof number, "%.3g and more", scale);
-    svg_text(t, 40 + 5.6 * (2 * LEVELS + 1), 29, "soft", "end", 20, number);
+    for (int i = -2; i <= 2; i++) {         /* half way is a quarter of the scale */
+        double value = scale * i * abs(i) / 4;
+        print_text(number, sizeof number, i == 2 ? "%s%.3g or more" : "%s%.3g", i < 0 ? "\xe2\x88\x92" : "", fabs(value));
+        svg_text(t, 40 + 5.6 * (LEVELS + 0.5 + i * LEVELS / 2.0), 29, "soft", "middle", 20, number);
+    }
     text_add(t, "</svg></figure>\n");
 }
 
@@ -129,8 +129,8 @@ void page_mixing(const Comparison *c, Text *t) {
         scale = fmax(scale, fmax(largest(map[i].initial), largest(c->variant[i].trained)));
     }
     page_heading(t, "Depth mixing", "With which weight each read takes the embedding and each sublayer's output, a mean over channels and over random "
-                                    "sources, or over those of a text where it was trained. One colour scale for all, up to the largest weight of "
-                                    "initial and trained models.");
+                                    "sources, or over those of a text where it was trained. One colour scale for all, shaded by the square root, "
+                                    "up to the largest weight of initial and trained models.");
     if (map) add_scale(scale, t);
     text_add(t, "<div class=\"figures\">\n");
     for (int i = 0; map && i < c->n; i++) add_maps(c, &c->variant[i], &map[i], scale, t);

@@ -200,10 +200,11 @@ static void a_factor_is_a_product_more(void **state) {
         assert_non_null(p->kernel[0]);
         char role[2][ROLE_NAME];
         for (int k = 0; k < 2; k++) compare_role_name(p->kernel[k]->name, role[k]);
-        assert_string_equal(role[0], role[1]);
+        assert_true(code_common(&p->listing.side[0], p->listing.align) > 0);
         assert_true(p->assembly.side[0].n > 0 && p->assembly.side[1].n > 0);
         assert_true(code_common(&p->assembly.side[0], p->assembly.align) > 0);
         if (strcmp(role[1], "rows_mlp")) continue;
+        assert_string_equal(role[0], role[1]);
         assert_int_equal(code_common(&p->listing.side[0], p->listing.align), p->listing.side[0].n - 2);
         assert_true(has_line(&p->listing, 0, false, "add"));
         assert_true(has_line(&p->listing, 1, false, "mul"));
