@@ -31,9 +31,17 @@ typedef struct CodegenOptions {
     int level;                  /* 0 to 3 */
     bool inference;             /* no gradients */
     bool check;                 /* test every access of row kernels; no reuse of memory */
+    bool watch;                 /* functions tell what they do: see Watch */
     bool main;                  /* with a main() for libstrata */
     EmitKind emit;              /* EMIT_IR, EMIT_ASM or anything else: an object */
 } CodegenOptions;
+
+/* What an object made with 'watch' exports as PREFIX_watch.  Whoever sets the pointers is told
+** every access to 'floats' numbers in memory and the operations on floats, by function. */
+typedef struct Watch {
+    void (*touch)(const char *function, const float *at, int64_t floats, int store);
+    void (*work)(const char *function, int64_t operations);
+} Watch;
 
 /* One line of the kernel table. */
 typedef struct KernelInfo {

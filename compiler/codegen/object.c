@@ -7,6 +7,7 @@
 #include "tables.h"
 #include "blobs.h"
 #include "emit.h"
+#include "instrument.h"
 #include "lines.h"
 #include "target.h"
 
@@ -255,6 +256,7 @@ static void *finish_module(void *module) {
     }
     verify_module(&m->e);
     optimise(&m->e, m->tm, m->o->level);
+    if (m->o->watch) instrument(&m->e, m->o->prefix), verify_module(&m->e);
     write_code(m);
     LLVMDisposeBuilder(m->e.b);
     LLVMDisposeModule(m->e.mod);
@@ -307,7 +309,7 @@ void codegen_plan_free(Planned *p) {
 int codegen_compile(const Graph *g, const ModelInfo *info, const CodegenOptions *o, Code *out, char *error, size_t size) {
     *out = (Code){ 0 };
     const Level *l = target_level(o->cpu ? o->cpu : "native", error, size);
-    bool split = o->emit == EMIT_EXE && !o->check;      /* checks share what they find in one module */
+    bool split = o->emit == EMIT_EXE && !o->check && !o->watch;     /* both share something in one module */
     Module m = { 0 }, side = { 0 };
     if (!l) return 1;
     target_options();

@@ -1,0 +1,14 @@
+/*
+** A watched build: functions tell, while they run, which floats they read and write and
+** how many operations on floats they do.  For tests of what the compiler says of its
+** kernels; it is made of the very code that is written otherwise, after all optimisations.
+*/
+#ifndef STRATA_INSTRUMENT_H
+#define STRATA_INSTRUMENT_H
+
+#include "emit.h"
+
+/* Adds the calls to all functions of the module, and "PREFIX_watch", a Watch, to its exports. */
+void instrument(Emit *e, const char *prefix);
+
+#endif
