@@ -1,18 +1,23 @@
 #!/bin/sh
 # Training speed beside PyTorch, in interleaved rounds on this machine:
-#   sh tests/bench/training_peer.sh STRATA PEER [ROUNDS]
+#   [MIXERS="standard attnres haares full hyper"] sh tests/bench/training_peer.sh STRATA PEER [ROUNDS]
 # STRATA is the compiler, PEER the command that runs the peer's script, for
 # example "python3 torch_step.py": it takes --mixer --layers --dim --hidden
 # --heads --batch --seq --steps and prints one JSON line with "tok_s" and
 # "rss_mib".  Prints medians, ratios and peak memory.  Nothing else should run.
 set -eu
-strata=$1 peer=$2 rounds=${3:-5}
+strata=$1 peer=$2 rounds=${3:-5} mixers=${MIXERS:-standard attnres haares}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE
 export OMP_WAIT_POLICY=passive
-for mixer in standard attnres haares; do
-    case $mixer in standard) residual='standard {}' ;; *) residual="$mixer { blocks = 4 }" ;; esac
+for mixer in $mixers; do
+    case $mixer in
+        standard) residual='standard {}' ;;
+        full) residual='attnres { full = true }' ;;
+        hyper) residual='hyper { streams = 4 }' ;;
+        *) residual="$mixer { blocks = 4 }" ;;
+    esac
     cat > "$work/$mixer.lua" <<SPEC
 return model {
   name = "$mixer", vocab = 256, context = 512, dim = 128, norm = rmsnorm { eps = 1e-6 }, residual = $residual,
@@ -25,7 +30,7 @@ number() { sed -n "s/.*\"$1\": *\([-0-9.e+]*\).*/\1/p"; }
 median() { sort -n "$1" | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 round=0
 while [ $round -lt "$rounds" ]; do
-    for mixer in standard attnres haares; do
+    for mixer in $mixers; do
         "$work/$mixer" bench --train --batch 4 --length 512 --steps 5 --json > "$work/out"
         number tokens_per_second < "$work/out" >> "$work/$mixer.ours"
         number peak_memory_bytes < "$work/out" >> "$work/$mixer.memory"
@@ -36,7 +41,7 @@ while [ $round -lt "$rounds" ]; do
     round=$((round + 1))
 done
 printf '%-10s %12s %12s %7s %12s %12s\n' mixer 'ours tok/s' 'peer tok/s' ratio 'ours MiB' 'peer MiB'
-for mixer in standard attnres haares; do
+for mixer in $mixers; do
     ours=$(median "$work/$mixer.ours") theirs=$(median "$work/$mixer.peer")
     memory=$(median "$work/$mixer.memory") rss=$(median "$work/$mixer.rss")
     awk -v m=$mixer -v a="$ours" -v b="$theirs" -v c="$memory" -v d="$rss" \
