@@ -2,16 +2,17 @@
 #include "chart.h"
 
 #include <math.h>
+#include <stdlib.h>
 
-enum { LEVELS = 24, LEFT = 58, EDGE = 400, TOP = 10, BELOW = 44, TALL = 250, RIGHT = CHART_WIDTH - 14 };
+enum { LEVELS = 24, LEFT = 52, EDGE = 334, TOP = 10, BELOW = 44, TALL = 220, RIGHT = CHART_WIDTH - 12 };
 
 /* == Heat maps ============================================================== */
 
 /* -LEVELS … LEVELS */
 static int shade(const HeatMap *m, int r, int c)
 {
-    double part = m->value[(int64_t)r * m->columns + c] / m->scale;
-    return isfinite(part) ? (int)lround(LEVELS * fmax(-1, fmin(part, 1))) : 0;
+    double value = m->value[(int64_t)r * m->columns + c], part = fmin(fabs(value) / m->scale, 1);
+    return isfinite(value) ? (int)lround(copysign(LEVELS * (m->root ? sqrt(part) : part), value)) : 0;
 }
 
 static void begin_shade(int level, Text *t)
@@ -67,7 +68,7 @@ void chart_heat_map(const HeatMap *m, Text *t)
     text_add(t, "</svg>\n");
 }
 
-void chart_scale(double scale, Text *t)
+void chart_scale(double scale, bool root, Text *t)
 {
     double width = (double)EDGE / (2 * LEVELS + 1);
     char number[32];
@@ -75,11 +76,11 @@ void chart_scale(double scale, Text *t)
     for (int i = -LEVELS; i <= LEVELS; i++)
         text_add(t, "<rect x=\"%.2f\" y=\"2\" width=\"%.2f\" height=\"12\" class=\"c%d\" fill-opacity=\"%.3f\"/>\n", LEFT + width * (i + LEVELS),
                  width + 0.1, i < 0 ? 0 : 5, fabs((double)i) / LEVELS);
-    print_text(number, sizeof number, "\xe2\x88\x92%.3g", scale);
-    svg_text(t, LEFT, 30, "soft", "start", 20, number);
-    svg_text(t, LEFT + EDGE / 2.0, 30, "soft", "middle", 20, "0");
-    print_text(number, sizeof number, "%.3g", scale);
-    svg_text(t, LEFT + EDGE, 30, "soft", "end", 20, number);
+    for (int i = -2; i <= 2; i++) {         /* half of the colours are a quarter of a square root's scale */
+        double value = scale * (root ? i * i / 4.0 : abs(i) / 2.0);
+        print_text(number, sizeof number, "%s%.3g", i < 0 ? "\xe2\x88\x92" : "", value);
+        svg_text(t, LEFT + width * (LEVELS + 0.5 + i * LEVELS / 2.0), 30, "soft", "middle", 20, number);
+    }
     text_add(t, "</svg>\n");
 }
 

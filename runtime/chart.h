@@ -4,20 +4,22 @@
 
 #include "svg.h"
 
-enum { CHART_WIDTH = 480 };
+enum { CHART_WIDTH = 400 };
 
-/* A matrix as colours, blue for negative and orange for positive values, paler towards 0;
-** values that are not finite stay blank.  Beyond 'scale' there are no more colours. */
+/* A matrix as colours, two hues that the colour-blind tell apart: blue for negative and
+** orange for positive values, paler towards 0; values that are not finite stay blank.
+** Beyond 'scale' there are no more colours. */
 typedef struct HeatMap {
     const double *value;        /* [rows, columns] */
     int rows, columns;
     double scale;
+    bool root;                  /* shaded by the square root: a few large values leave the others shades */
     const char *label, *across, *down;      /* of the picture, of columns and rows */
 } HeatMap;
 
 void chart_heat_map(const HeatMap *m, Text *t);
 /* The colours from -scale to scale. */
-void chart_scale(double scale, Text *t);
+void chart_scale(double scale, bool root, Text *t);
 
 /* Lines over 0 … count-1, one for each series; what is not finite is left out. */
 typedef struct LineChart {

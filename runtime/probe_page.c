@@ -52,7 +52,7 @@ static void add_mixing(const Page *p, const Probe *x, double scale, const char *
     if (!x || !x->weight)
         return;
     figure(p, title, "mean weight over tokens");
-    chart_heat_map(&(HeatMap){ x->weight, x->reads, x->sources, scale, "depth-mixing matrix", "source: embedding 0, output of sublayer i",
+    chart_heat_map(&(HeatMap){ x->weight, x->reads, x->sources, scale, true, "depth-mixing matrix", "source: embedding 0, output of sublayer i",
                                "read, the last one is the final read" }, p->t);
     text_add(p->t, "</figure>\n");
 }
@@ -60,19 +60,20 @@ static void add_mixing(const Page *p, const Probe *x, double scale, const char *
 static void add_mixings(const Page *p)
 {
     double scale = fmax(largest(p->x), largest(p->before));
-    heading(p, "Depth mixing", "With which weight each read takes the embedding and each sublayer\xe2\x80\x99s output, a mean over channels and tokens.");
+    heading(p, "Depth mixing", "With which weight each read takes the embedding and each sublayer\xe2\x80\x99s output, a mean over channels and tokens; "
+                             "shaded by the square root.");
     if (!(scale > 0)) {
         text_add(p->t, "<p>Not measured: the model has too many sublayers, or its reads take no sources linearly.</p>\n");
         return;
     }
     text_add(p->t, "<figure>");
-    chart_scale(scale, p->t);
+    chart_scale(scale, true, p->t);
     text_add(p->t, "</figure>\n<div class=\"figures\">\n");
     add_mixing(p, p->before, scale, "Before");
     add_mixing(p, p->x, scale, p->before ? "After" : "Weights");
     if (p->x->deviation) {
         figure(p, "Deviation over tokens", "0: the weight is the same whatever the input");
-        chart_heat_map(&(HeatMap){ p->x->deviation, p->x->reads, p->x->sources, scale, "deviation of weights", "source", "read" }, p->t);
+        chart_heat_map(&(HeatMap){ p->x->deviation, p->x->reads, p->x->sources, scale, true, "deviation of weights", "source", "read" }, p->t);
         text_add(p->t, "</figure>\n");
     }
     text_add(p->t, "</div>\n");
@@ -161,7 +162,7 @@ static void add_similarity(const Page *p, const Probe *x, const char *title)
     if (!x || !x->similarity)
         return;
     figure(p, title, "from \xe2\x88\x92" "1, blue, to 1, orange");
-    chart_heat_map(&(HeatMap){ x->similarity, x->layers, x->layers, 1, "cosines of layers", "layer", "layer" }, p->t);
+    chart_heat_map(&(HeatMap){ x->similarity, x->layers, x->layers, 1, false, "cosines of layers", "layer", "layer" }, p->t);
     text_add(p->t, "</figure>\n");
 }
 

@@ -2,17 +2,13 @@
 ** Depth-mixing matrices of all variants on one colour scale: at initial weights, and where
 ** they depend on weights or data at trained ones too, or, where nothing was trained, at
 ** random ones; mixing.h says what they are.
-** Two hues that the colour-blind tell apart, blue for negative and orange for positive
-** weights, paler towards 0.  Cells of a row that share a shade are one rectangle.
 */
 #include "compare_page.h"
+#include "chart.h"
 #include "mixing.h"
-#include "svg.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-enum { WIDTH = 360, LEFT = 46, EDGE = 300, TOP = 8, HEIGHT = TOP + EDGE + 44, LEVELS = 24 };
 
 typedef struct Map {
     Mixing *initial, *random;
@@ -30,66 +26,13 @@ static void measure(const Variant *v, Map *m) {
     if (m->initial) m->random = mixing_measure(v->report->model, WEIGHTS_RANDOM, MIXING_SEED, &m->error);
 }
 
-/* -LEVELS ... LEVELS, by the square root: one read that sums would leave the others no shades. */
-static int shade(const Mixing *x, int r, int s, double scale) {
-    double weight = x->mean[r * x->size + s];
-    return (int)lround(copysign(LEVELS * sqrt(fmin(fabs(weight) / scale, 1)), weight));
-}
-
-static void draw_shade(const Mixing *x, double scale, int level, Text *t) {
-    bool open = false;
-    for (int r = 0; r < x->size; r++)
-        for (int s = 0; s <= r;) {
-            int from = s++;
-            if (shade(x, r, from, scale) != level) continue;
-            while (s <= r && shade(x, r, s, scale) == level) s++;
-            if (!open) text_add(t, "<path class=\"c%d\" fill-opacity=\"%.3f\" d=\"", level < 0 ? 0 : 5, fabs((double)level) / LEVELS);
-            open = true;
-            text_add(t, "M%d %dh%dv1h-%dz", from, r, s - from, s - from);
-        }
-    if (open) text_add(t, "\"/>\n");
-}
-
-static void draw_axes(const Mixing *x, Text *t) {
-    int step = (int)fmax(svg_tick(x->size, 6, false), 1);
-    double cell = (double)EDGE / x->size;
-    text_add(t, "<path class=\"line\" d=\"M%d %dv%dh%d\"/>\n", LEFT, TOP, EDGE, EDGE);
-    for (int i = 0; i < x->size; i += step) {
-        char name[16];
-        print_text(name, sizeof name, "%d", i);
-        svg_text(t, LEFT - 6, TOP + (i + 0.5) * cell + 4, "soft", "end", 8, name);
-        svg_text(t, LEFT + (i + 0.5) * cell, TOP + EDGE + 15, "soft", "middle", 8, i ? name : "e");
-    }
-    svg_text(t, LEFT + EDGE / 2.0, TOP + EDGE + 35, "soft", "middle", 60, "source: embedding e, output of sublayer i");
-    svg_vertical(t, 14, TOP + EDGE / 2.0, "read, the last one is the final read");
-}
-
 static void add_map(const Variant *v, const Mixing *x, const char *weights, double scale, Text *t) {
     text_add(t, "<figure><figcaption>");
     svg_escaped(t, v->label);
     text_add(t, "<span>%s; the largest is %.3g</span></figcaption>\n", weights, largest(x));
-    svg_begin(t, "depth-mixing matrix", WIDTH, HEIGHT);
-    text_add(t, "<g shape-rendering=\"crispEdges\" transform=\"translate(%d %d)scale(%.5f)\">\n", LEFT, TOP, (double)EDGE / x->size);
-    for (int level = -LEVELS; level <= LEVELS; level++)
-        if (level) draw_shade(x, scale, level, t);
-    text_add(t, "</g>\n");
-    draw_axes(x, t);
-    text_add(t, "</svg></figure>\n");
-}
-
-static void add_scale(double scale, Text *t) {
-    char number[32];
-    text_add(t, "<figure style=\"max-width:480px\">");
-    svg_begin(t, "colour scale", WIDTH, 34);
-    for (int i = -LEVELS; i <= LEVELS; i++)
-        text_add(t, "<rect x=\"%.1f\" y=\"2\" width=\"5.6\" height=\"12\" class=\"c%d\" fill-opacity=\"%.3f\"/>\n", 40 + 5.6 * (i + LEVELS), i < 0 ? 0 : 5,
-                 fabs((double)i) / LEVELS);
-    for (int i = -2; i <= 2; i++) {         /* half way is a quarter of the scale */
-        double value = scale * i * abs(i) / 4;
-        print_text(number, sizeof number, i == 2 ? "%s%.3g or more" : "%s%.3g", i < 0 ? "\xe2\x88\x92" : "", fabs(value));
-        svg_text(t, 40 + 5.6 * (LEVELS + 0.5 + i * LEVELS / 2.0), 29, "soft", "middle", 20, number);
-    }
-    text_add(t, "</svg></figure>\n");
+    chart_heat_map(&(HeatMap){ x->mean, x->size, x->size, scale, true, "depth-mixing matrix", "source: embedding 0, output of sublayer i",
+                               "read, the last one is the final read" }, t);
+    text_add(t, "</figure>\n");
 }
 
 static void add_none(const Variant *v, const Error *e, Text *t) {
@@ -131,7 +74,9 @@ void page_mixing(const Comparison *c, Text *t) {
     page_heading(t, "Depth mixing", "With which weight each read takes the embedding and each sublayer's output, a mean over channels and over random "
                                     "sources, or over those of a text where it was trained. One colour scale for all, shaded by the square root, "
                                     "up to the largest weight of initial and trained models.");
-    if (map) add_scale(scale, t);
+    text_add(t, "<figure style=\"max-width:480px\">");
+    chart_scale(scale, true, t);
+    text_add(t, "</figure>\n");
     text_add(t, "<div class=\"figures\">\n");
     for (int i = 0; map && i < c->n; i++) add_maps(c, &c->variant[i], &map[i], scale, t);
     text_add(t, "</div>\n");
