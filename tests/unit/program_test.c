@@ -266,7 +266,7 @@ static void mistakes(void **state)
     static const struct { int status; const char *words, *says; } row[] = {
         { 2, "", "expected a command" },
         { 2, "evil", "nearest is 'eval'" },
-        { 1, "probe --weights w --data text", "not in this version" },
+        { 1, "probe --weights w --data text", "without a probe" },
         { 2, "eval --data text", "expected --weights" },
         { 2, "eval --weights w", "expected --data" },
         { 1, "eval --weights w --data text --length 17", "at most the context, 16 tokens, found 17" },
