@@ -58,6 +58,7 @@ static void fill_tensor(Instance *r, const strata_tensor *t, uint64_t seed) {
 void instance_fill(Instance *r, uint64_t seed) {
     const strata_tensor *t = strata_tensors(r->c->model);
     guarded_writable(&r->weights, true);
+    memset(r->weights.at, 0, r->weights.size);      /* what lies between tensors too */
     for (int i = 0; i < r->c->model->tensors; i++) fill_tensor(r, &t[i], seed);
     guarded_writable(&r->weights, false);
 }
