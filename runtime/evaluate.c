@@ -139,18 +139,11 @@ static int eval_lengths(const Program *p, Session *s, const Data *d, Error *e)
 
 static int eval_data(const Program *p, Session *s, const Tokenizer *tokenizer, Error *e)
 {
-    const OptionValue *data = option(p, OPTION_DATA);
-    DataText text = { 0 };
     Data d = { 0 };
-    int status = data_text(&text, data->list, data->length, tokenizer->kind == TOKENIZER_CHARS, e);
-    if (!status)
-        status = data_tokens(&d, &text, tokenizer, e);
-    if (!status)
-        status = data_enough(&d, "--data", 1, e);
+    int status = program_data(p, tokenizer, &d, e);
     if (!status)
         status = eval_lengths(p, s, &d, e);
     data_free(&d);
-    data_text_free(&text);
     return status;
 }
 

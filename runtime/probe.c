@@ -33,21 +33,15 @@ static int take_windows(ProbeText *x, const Data *d, int64_t length, int64_t tok
 
 static int read_text(const Program *p, const Tokenizer *tokenizer, ProbeText *x, Error *e)
 {
-    const OptionValue *data = option(p, OPTION_DATA), *length = option(p, OPTION_PROBE_LENGTH);
-    DataText text = { 0 };
+    const OptionValue *length = option(p, OPTION_PROBE_LENGTH);
     Data d = { 0 };
     int64_t window = length->given ? length->count : p->m->context;
     if (window > p->m->context)
         return error_set(e, STATUS_USER, "probe: --length: expected at most the context, %d tokens, found %lld", p->m->context, (long long)window);
-    int status = data_text(&text, data->list, data->length, tokenizer->kind == TOKENIZER_CHARS, e);
-    if (!status)
-        status = data_tokens(&d, &text, tokenizer, e);
-    if (!status)
-        status = data_enough(&d, "--data", 1, e);
+    int status = program_data(p, tokenizer, &d, e);
     if (!status)
         status = take_windows(x, &d, window, option(p, OPTION_PROBE_TOKENS)->count, e);
     data_free(&d);
-    data_text_free(&text);
     return status;
 }
 

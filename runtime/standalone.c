@@ -59,6 +59,19 @@ int program_weights(const Program *p, Session *s, Tokenizer *tokenizer, Error *e
     return status;
 }
 
+int program_data(const Program *p, const Tokenizer *tokenizer, Data *d, Error *e)
+{
+    const OptionValue *data = option(p, OPTION_DATA);
+    DataText text = { 0 };
+    int status = data_text(&text, data->list, data->length, tokenizer->kind == TOKENIZER_CHARS, e);
+    if (!status)
+        status = data_tokens(d, &text, tokenizer, e);
+    if (!status)
+        status = data_enough(d, "--data", 1, e);
+    data_text_free(&text);
+    return status;
+}
+
 int program_distinct(const char *out, const char *in, Error *e)
 {
     struct stat a, b;

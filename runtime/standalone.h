@@ -7,6 +7,7 @@
 #define STRATA_STANDALONE_H
 
 #include "console.h"
+#include "data.h"
 #include "error.h"
 #include "json.h"
 #include "options.h"
@@ -48,6 +49,8 @@ int program_session(const Program *p, Session *s, Error *e);
 /* --weights of this command into s, and with 'tokenizer' (not NULL) what reads text for it. */
 int program_weights(const Program *p, Session *s, Tokenizer *tokenizer, Error *e);
 
+/* --data of this command as tokens, at least two of them; to be freed with data_free. */
+int program_data(const Program *p, const Tokenizer *tokenizer, Data *d, Error *e);
 /* An error if the model sees tokens it would have to predict. */
 int program_causal(const Program *p, const char *command, Error *e);
 
