@@ -9,7 +9,7 @@ const Flag build_flags[] = {
     { "--emit", "exe|obj|static|shared|ir|asm", "what kind (exe); obj, static and shared write FILE.h too" },
     { "--cpu", "NAME", "native, x86-64-v2, x86-64-v3, x86-64-v4 or a processor (native)" },
     { "--target", "TRIPLE", "an x86_64 triple (x86_64-unknown-linux-gnu)" },
-    { "--precision", "f32|bf16", "of products and of what is stored (f32; bf16 is not in this version)" },
+    { "--precision", "f32|bf16", "what products take (f32); they add up in f32, like everything else" },
     { "--inference", NULL, "leaves training out" },
     { "--no-blas", NULL, "generated products only" },
     { "-O", "0|1|2|3", "how much LLVM optimises (2)" },
@@ -27,7 +27,7 @@ static const char *const kinds[] = { "exe", "obj", "static", "shared", "ir", "as
 /* What the table lists and this version lacks. */
 static int later(const char *name, const char *value, Error *e) {
     static const char *const row[][2] = {
-        { "--precision", "bf16" }, { "--two-phase", "on" }, { "--memory", "small" }, { "--memory", "fast" },
+        { "--two-phase", "on" }, { "--memory", "small" }, { "--memory", "fast" },
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
         if (!strcmp(row[i][0], name) && !strcmp(row[i][1], value))
@@ -43,6 +43,7 @@ static int set(BuildOptions *o, const char *name, const char *value, Error *e) {
     else if (!strcmp(name, "--depfile")) o->depfile = value;
     else if (!strcmp(name, "--inference")) o->code.inference = true;
     else if (!strcmp(name, "--check")) o->code.check = true;
+    else if (!strcmp(name, "--precision")) o->code.bf16 = !strcmp(value, "bf16");
     else if (!strcmp(name, "-O")) o->code.level = *value - '0';
     else if (!strcmp(name, "--emit"))
         for (int i = 0; i < 6; i++) o->code.emit = strcmp(kinds[i], value) ? o->code.emit : (EmitKind)i;

@@ -29,6 +29,7 @@ typedef struct CodegenOptions {
     const char *cpu;            /* "native" or a name LLVM knows */
     const char *triple;         /* NULL: the host's */
     int level;                  /* 0 to 3 */
+    bool bf16;                  /* products take bfloat16, --precision bf16 */
     bool inference;             /* no gradients */
     bool check;                 /* test every access of row kernels; no reuse of memory */
     bool watch;                 /* functions tell what they do: see Watch */

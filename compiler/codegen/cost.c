@@ -32,7 +32,7 @@ static StepCost rows_cost(const Rows *r) {
     for (int i = 0; i < r->noperand; i++) {
         const Operand *o = &r->operand[i];
         if (!o->node) continue;
-        double bytes = 4.0 * (double)shape_count(&o->node->shape) * (o->add ? 2 : 1);
+        double bytes = (plan_half(o->node) ? 2.0 : 4.0) * (double)shape_count(&o->node->shape) * (o->add ? 2 : 1);
         if (o->ref.area == AREA_GRANULE) c.bytes_per_token += bytes / GRANULE;
         else if (o->node->shape.lead == LEAD_TOKENS) c.bytes_per_token += bytes;
         else c.bytes_constant += bytes;
@@ -41,19 +41,20 @@ static StepCost rows_cost(const Rows *r) {
 }
 
 static double elements(const Node *n) { return (double)shape_count(&n->shape); }
+static double bytes_of(const Node *n) { return (plan_half(n) ? 2 : 4) * elements(n); }
 
 static StepCost product_cost(const Node *n) {
     const Shape *w = &n->in[1]->shape;
     double m = (double)w->dim[0], k = (double)w->dim[1];
-    return (StepCost){ 2 * m * k, 4 * (m + k + (n->nin == 3 ? elements(n) : 0)), 0, 4 * m * k };
+    return (StepCost){ 2 * m * k, bytes_of(n->in[0]) + 4 * elements(n) * (n->nin == 3 ? 2 : 1), 0, 4 * m * k };
 }
 
 static StepCost anchor_cost(const Node *n) {
     double own = elements(n);
-    const Shape *x = &n->in[0]->shape, *y = n->nin > 1 ? &n->in[1]->shape : x;
+    const Shape *x = &n->in[0]->shape;
     switch (op_info[n->op].class) {
     case CONTRACT: return product_cost(n);
-    case OUTER: return (StepCost){ 2 * own, 4.0 * (double)(x->dim[0] + y->dim[0]), 0, 8 * own };
+    case OUTER: return (StepCost){ 2 * own, bytes_of(n->in[0]) + bytes_of(n->in[1]), 0, 8 * own };
     case GATHER: return (StepCost){ 0, 8 * own, 0, 0 };
     case SCATTER: return (StepCost){ (double)x->dim[0], 12.0 * (double)x->dim[0], 0, 0 };
     case LOSS: return (StepCost){ 4.0 * (double)x->dim[0], 4.0 * (double)x->dim[0] * (n->nin == 4 ? 2 : 1), 0, 0 };

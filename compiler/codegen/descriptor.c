@@ -120,7 +120,7 @@ void *tables_descriptor(const Tables *t, const CodegenOptions *o, const Code *co
     set_info(&m, f);
     m.training = !o->inference;
     m.name = text(&b, f->name), m.compiler = text(&b, STRATA_VERSION), m.cpu = text(&b, code->cpu);
-    m.features = text(&b, code->features), m.precision = text(&b, "f32"), m.spec_file = text(&b, f->file);
+    m.features = text(&b, code->features), m.precision = text(&b, o->bf16 ? "bf16" : "f32"), m.spec_file = text(&b, f->file);
     m.mixer = text(&b, f->mixer), m.tokenizer = text(&b, f->tokenizer), m.acausal = text(&b, f->acausal);
     m.tensors = t->nparam, m.kernels = t->kernel.n, m.chunk = t->constants.chunk;
     m.flops_forward = t->flops[0], m.flops_training = t->flops[1];

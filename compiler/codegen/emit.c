@@ -152,6 +152,24 @@ void e_store(Emit *e, V address, V value) {
     LLVMSetAlignment(LLVMBuildStore(e->b, value, address), 4);
 }
 
+static V word_splat(Emit *e, unsigned x, int lanes) {
+    V one = LLVMConstInt(e->i32, x, 0), all[64];
+    for (int i = 0; i < lanes; i++) all[i] = one;
+    return lanes > 1 ? LLVMConstVector(all, (unsigned)lanes) : one;
+}
+
+V e_at_half(Emit *e, V base, V index) {
+    return LLVMBuildGEP2(e->b, LLVMInt16TypeInContext(e->ctx), base, &index, 1, "");
+}
+
+void e_store_half(Emit *e, V address, V value) {
+    int n = e_lanes(value);
+    LLVMTypeRef i16 = LLVMInt16TypeInContext(e->ctx);
+    LLVMTypeRef word = n > 1 ? LLVMVectorType(e->i32, (unsigned)n) : e->i32, half = n > 1 ? LLVMVectorType(i16, (unsigned)n) : i16;
+    V bits = LLVMBuildLShr(e->b, LLVMBuildBitCast(e->b, value, word, ""), word_splat(e, 16, n), "");
+    LLVMSetAlignment(LLVMBuildStore(e->b, LLVMBuildTrunc(e->b, bits, half, ""), address), 2);
+}
+
 V e_load_i32(Emit *e, V address) {
     V x = LLVMBuildLoad2(e->b, e->i32, address, "");
     return LLVMBuildSExt(e->b, x, e->i64, "");
@@ -242,6 +260,18 @@ static V intrinsic(Emit *e, const char *name, int n, V *x) {
 
 V e_sqrt(Emit *e, V x) { return intrinsic(e, "llvm.sqrt", 1, &x); }
 V e_abs(Emit *e, V x) { return intrinsic(e, "llvm.fabs", 1, &x); }
+V e_bf16(Emit *e, V x) {
+    int n = e_lanes(x);
+    LLVMTypeRef type = n > 1 ? LLVMVectorType(e->i32, (unsigned)n) : e->i32;
+    V number = LLVMBuildBitCast(e->b, x, type, "");
+    V one = word_splat(e, 1, n), half = word_splat(e, 0x7fff, n), sixteen = word_splat(e, 16, n);
+    V odd = LLVMBuildAnd(e->b, LLVMBuildLShr(e->b, number, sixteen, ""), one, "");
+    V up = LLVMBuildAdd(e->b, LLVMBuildAdd(e->b, number, half, ""), odd, "");
+    V cut = LLVMBuildAnd(e->b, up, word_splat(e, 0xffff0000u, n), "");
+    V nan = LLVMBuildFCmp(e->b, LLVMRealUNO, x, x, "");
+    return LLVMBuildSelect(e->b, nan, x, LLVMBuildBitCast(e->b, cut, LLVMTypeOf(x), ""), "");
+}
+
 V e_rsqrt(Emit *e, V x) { return e_div(e, e_f32(e, 1), e_sqrt(e, x)); }
 
 V e_fma(Emit *e, V a, V b, V c) {

@@ -61,6 +61,8 @@ V e_at(Emit *e, V base, V index);
 V e_pointer(Emit *e, V table, int64_t index);           /* ((float **)table)[index] */
 V e_load(Emit *e, V address, int lanes);                /* lanes 1: a scalar */
 void e_store(Emit *e, V address, V value);
+V e_at_half(Emit *e, V base, V index);                  /* base + index bfloat16s */
+void e_store_half(Emit *e, V address, V value);         /* the upper halves of floats: bfloat16s */
 V e_load_i32(Emit *e, V address);                       /* sign-extended to i64 */
 
 /* Lanes */
@@ -85,6 +87,7 @@ V e_erf(Emit *e, V x);
 V e_relu(Emit *e, V x);
 V e_step(Emit *e, V x);
 V e_abs(Emit *e, V x);
+V e_bf16(Emit *e, V x);                 /* rounded to bfloat16: nearest, ties to even; NaN stays NaN */
 V e_add(Emit *e, V a, V b);
 V e_sub(Emit *e, V a, V b);
 V e_mul(Emit *e, V a, V b);

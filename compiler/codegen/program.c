@@ -29,21 +29,22 @@ void *list_add(List *l, size_t size) {
 
 /* == Plans ================================================================== */
 
-static Plan *plan_program(const Graph *g, const char *const *outputs, bool check) {
+static Plan *plan_program(const Graph *g, const char *const *outputs, const CodegenOptions *o) {
     Graph *own = graph_extract(g, outputs);
     own = pass_simplify(own);
     graph_verify(own);
+    if (o->bf16) own = pass_precision(own), graph_verify(own);
     own = pass_recompute(own);
     graph_verify(own);
     own = pass_expand(own);
     graph_verify(own);
     Plan *p = pass_schedule(own);
-    p->guarded = check;
-    pass_memory(p, !check);
+    p->guarded = o->check;
+    pass_memory(p, !o->check);
     return p;
 }
 
-static Plan *plan_training(const Graph *g, bool check) {
+static Plan *plan_training(const Graph *g, const CodegenOptions *o) {
     bool terms = graph_find(g, "loss") != graph_find(g, "cross_entropy");
     Graph *own = graph_extract(g, (const char *const[]){ "nll", "loss", NULL });
     pass_gradient(own);
@@ -51,7 +52,7 @@ static Plan *plan_training(const Graph *g, bool check) {
     int n = 0;
     for (int i = 0; i < own->nout; i++)
         if (terms || strcmp(own->out[i].name, "loss")) name[n++] = own->out[i].name;
-    Plan *p = plan_program(own, name, check);
+    Plan *p = plan_program(own, name, o);
     free(name);
     graph_free(own);
     return p;
@@ -412,32 +413,33 @@ static void add_program(Tables *t, Plan *p, int which) {
     if (!t->planned) graph_free(p->g);
 }
 
-static void add_probe(Tables *t, const Graph *probe, bool check) {
+static void add_probe(Tables *t, const Graph *probe, const CodegenOptions *o) {
     const char **name = calloc((size_t)probe->nout + 1, sizeof *name);
     for (int i = 0; name && i < probe->nout; i++) name[i] = probe->out[i].name;
     if (!name) bug(NULL, "no memory for the names of a probe's results");
     place_inputs(t, probe);
     t->probing = true;
-    add_program(t, plan_program(probe, name, check), PROGRAM_PROBE);
+    add_program(t, plan_program(probe, name, o), PROGRAM_PROBE);
     t->constants.probe_results = t->probe_result.n;
     free(name);
 }
 
 void tables_build(Tables *t, const Graph *g, const CodegenOptions *o) {
     bool terms = graph_find(g, "loss") != graph_find(g, "cross_entropy");
-    Plan *training = o->inference ? NULL : plan_training(g, o->check);
+    Plan *training = o->inference ? NULL : plan_training(g, o);
     t->inference = o->inference;
     t->constants.chunk = CHUNK;
     t->constants.granule = GRANULE;
     t->constants.check = o->check;
+    t->constants.bf16 = o->bf16;
     t->constants.max_head = 1;
     place_params(t, g, training);
-    add_program(t, plan_program(g, (const char *const[]){ "logits", NULL }, o->check), PROGRAM_LOGITS);
+    add_program(t, plan_program(g, (const char *const[]){ "logits", NULL }, o), PROGRAM_LOGITS);
     const char *const with_terms[] = { "nll", "loss", NULL }, *const without[] = { "nll", NULL };
-    add_program(t, plan_program(g, terms ? with_terms : without, o->check), PROGRAM_LOSS);
+    add_program(t, plan_program(g, terms ? with_terms : without, o), PROGRAM_LOSS);
     if (training) add_program(t, training, PROGRAM_TRAIN);
     t->weights_probe = t->weights;
-    if (t->info->probe) add_probe(t, t->info->probe, o->check);
+    if (t->info->probe) add_probe(t, t->info->probe, o);
     t->constants.waves = t->wave.n;
     t->constants.caches = t->cache.n;
 }

@@ -54,6 +54,7 @@ void regions_reach(Tables *t, const Program *out, const Action *a, const Rows *r
         if (!rows) continue;
         /* a granule's sums are cleared in whole rows; positions have no node */
         const Node *n = rows->operand[i].node;
-        r->floats = ref->area == AREA_GRANULE ? ref->stride : n ? shape_count(&n->shape) : 1;
+        int64_t floats = n ? plan_half(n) ? (shape_count(&n->shape) + 1) / 2 : shape_count(&n->shape) : 1;
+        r->floats = ref->area == AREA_GRANULE ? ref->stride : floats;
     }
 }

@@ -410,9 +410,28 @@ static V eval(Code *c, const Node *n, At at) {
 
 /* == Statements ============================================================= */
 
+/* bfloat16s: what is stored is rounded already, the upper half says it all.  Two are a float to
+** the tests of accesses. */
+static void write_half(Code *c, int op, V row, V offset, int64_t step, V x) {
+    Emit *e = c->e;
+    int lanes = step == 0 ? 1 : c->lanes;
+    test(c, op, e_at_half(e, row, offset), span(c, step) / 2, true);
+    x = lanes == 1 ? e_lane(e, x, 0) : e_splat(e, x, lanes);
+    if (step == 1 || lanes == 1) {
+        e_store_half(e, e_at_half(e, row, offset), x);
+        return;
+    }
+    for (int i = 0; i < lanes; i++)
+        e_store_half(e, e_at_half(e, row, e_iadd(e, offset, e_i64(e, i * step))), e_lane(e, x, i));
+}
+
 static void write_out(Code *c, int op, const Node *n, V offset, int64_t step, V x) {
     Emit *e = c->e;
     const Operand *o = &c->r->operand[op];
+    if (plan_half(n)) {
+        write_half(c, op, e_at(e, c->p[op], e_imul(e, c->t, e_i64(e, o->ref.stride))), offset, step, x);
+        return;
+    }
     V at = offset;
     if (n->shape.lead == LEAD_TOKENS) at = e_iadd(e, e_imul(e, c->t, e_i64(e, o->ref.stride)), offset);
     V address = e_at(e, c->p[op], at);

@@ -110,6 +110,9 @@ typedef struct OpInfo {
 
 extern const OpInfo op_info[NOP];
 
+/* Pointwise rows that a spec can call: 'bf16' is what pass_precision makes. */
+static inline bool op_is_function(Op op) { return op_info[op].class == POINTWISE && op != OP_bf16; }
+
 /* How a parameter starts.  NORMAL: value is the standard deviation. */
 typedef enum InitKind { INIT_CONSTANT, INIT_NORMAL, INIT_LIST } InitKind;
 typedef struct Init {
@@ -138,6 +141,7 @@ struct Graph {
     Loc loc;                    /* given to the nodes being built */
     const char *site;
     bool backward;
+    bool bf16;                  /* products round their weights to bfloat16 (pass_precision) */
 };
 
 /* graph.c: memory, nodes */

@@ -59,6 +59,8 @@ _Noreturn void limit_hit(const char *fmt, ...);
 
 Attr attr_canonical(Op op, const Attr *a);  /* only the fields of the op's kind */
 
+double round_bf16(double x);                /* nearest, ties to even; too large: infinite */
+
 int64_t shape_rows(const Step *s, const Shape *shape);      /* tokens, or 1 */
 /* Splits a value around an inner axis: outer (rows included) x axis x inner. */
 void shape_around(const Step *s, const Shape *shape, int axis, int64_t *outer, int64_t *inner);

@@ -5,6 +5,7 @@
 #include "op.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* {== Products: y = x w^T =============================================== */
@@ -59,13 +60,26 @@ static double dot(const double *a, const double *b, int64_t count) {
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
+/* The weights as products of the graph's precision take them; 'own' is to be freed. */
+static const double *weights(const Step *s, double **own) {
+    int64_t count = shape_count(&s->n->in[1]->shape);
+    *own = NULL;
+    if (!s->n->g->bf16) return s->in[1];
+    if (!(*own = malloc((size_t)count * sizeof **own))) limit_hit("memory: expected room for %lld weights, found none", (long long)count);
+    for (int64_t i = 0; i < count; i++) (*own)[i] = round_bf16(s->in[1][i]);
+    return *own;
+}
+
 void eval_linear(const Step *s) {
-    const Shape *w = &s->n->in[1]->shape;
-    int64_t M = w->dim[0], K = w->dim[1];
+    const Shape *shape = &s->n->in[1]->shape;
+    int64_t M = shape->dim[0], K = shape->dim[1];
+    double *own;
+    const double *w = weights(s, &own);
     start_from(s);
     for (int64_t t = 0; t < s->tokens; t++)
         for (int64_t m = 0; m < M; m++)
-            s->out[0][t * M + m] += dot(s->in[0] + t * K, s->in[1] + m * K, K);
+            s->out[0][t * M + m] += dot(s->in[0] + t * K, w + m * K, K);
+    free(own);
 }
 
 const char *shape_linear_back(Node *n) {
@@ -89,12 +103,15 @@ static void axpy(double *y, double a, const double *x, int64_t count) {
 }
 
 void eval_linear_back(const Step *s) {
-    const Shape *w = &s->n->in[1]->shape;
-    int64_t M = w->dim[0], K = w->dim[1];
+    const Shape *shape = &s->n->in[1]->shape;
+    int64_t M = shape->dim[0], K = shape->dim[1];
+    double *own;
+    const double *w = weights(s, &own);
     start_from(s);
     for (int64_t t = 0; t < s->tokens; t++)
         for (int64_t m = 0; m < M; m++)
-            axpy(s->out[0] + t * K, s->in[0][t * M + m], s->in[1] + m * K, K);
+            axpy(s->out[0] + t * K, s->in[0][t * M + m], w + m * K, K);
+    free(own);
 }
 
 const char *shape_linear_weight(Node *n) {

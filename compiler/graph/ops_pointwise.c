@@ -24,6 +24,16 @@ const char *shape_pointwise(Node *n) {
     return error;
 }
 
+/* Eight significant bits, fewer below the smallest normal number. */
+double round_bf16(double x) {
+    static const double largest = 0x1.fep127;
+    int exponent;
+    if (!isfinite(x) || x == 0) return x;
+    frexp(x, &exponent);
+    double unit = ldexp(1, (exponent < -125 ? -125 : exponent) - 8), y = rint(x / unit) * unit;
+    return fabs(y) > largest ? copysign(INFINITY, x) : y;
+}
+
 /* {== Walking operands that broadcast ==================================== */
 
 enum { AXES = MAXRANK + 1, OPERANDS = 3 };

@@ -96,11 +96,14 @@ const Node *plan_storage(const Node *n);
 Buffer *plan_buffer(const Plan *p, const Node *n);
 /* Floats of a guard: a row of SPACE_TOKEN and SPACE_LOCAL, or all. */
 int64_t plan_guard(const Plan *p, Space space);
+/* Kept as bfloat16, two to a float: the operands that pass_precision makes for products. */
+static inline bool plan_half(const Node *n) { return n->op == OP_bf16; }
 bool plan_small(const Node *n);         /* a few numbers a token: saved, never recomputed */
 
 /* The passes, in order (build.c of each program runs them and verifies) */
 Graph *pass_simplify(Graph *g);         /* simplify.c: identities; the old graph is freed */
 Graph *pass_recompute(Graph *g);        /* recompute.c: backward reads what is cheap again */
+Graph *pass_precision(Graph *g);        /* precision.c: products take bfloat16 */
 Graph *pass_expand(Graph *g);           /* expand.c: softmax into its parts */
 Plan *pass_schedule(Graph *g);          /* schedule.c: steps and phases */
 void pass_memory(Plan *p, bool reuse);  /* memory.c: offsets */

@@ -41,6 +41,7 @@ static void mark_needed(const Graph *g, bool *needed) {
 
 Graph *rebuild(Graph *g, RebuildRule rule, void *user) {
     Rebuild r = { .from = g, .to = graph_new(), .user = user };
+    r.to->bf16 = g->bf16;
     r.map = graph_alloc(g, ((size_t)g->n + 1) * sizeof *r.map);
     bool *needed = graph_alloc(g, (size_t)g->n + 1);
     mark_needed(g, needed);

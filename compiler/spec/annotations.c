@@ -90,7 +90,7 @@ void spec_ops_annotations(FILE *f) {
     fputs(classes, f);
     for (Op op = 0; op < NOP; op++) {
         char usage[64];
-        if (op_info[op].class != POINTWISE) continue;
+        if (!op_is_function((Op)op)) continue;
         snprintf(usage, sizeof usage, "%s(%s)", op_info[op].name, operands[op_info[op].arity]);
         annotate(f, op_info[op].name, usage, op_info[op].help);
     }

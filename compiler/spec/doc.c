@@ -73,7 +73,7 @@ void spec_ops_markdown(FILE *f) {
           "has the common shape.  In gradients `dy` is the cotangent of the result `y`.\n\n"
           "| function | meaning | gradient |\n|---|---|---|\n", f);
     for (Op op = 0; op < NOP; op++)
-        if (op_info[op].class == POINTWISE) print_pointwise(f, op);
+        if (op_is_function(op)) print_pointwise(f, op);
     fputs("\n## Others\n\n| function | class | shape and meaning | gradient |\n|---|---|---|---|\n", f);
     for (int i = 0; i < ops_count; i++) {
         Op op = ops_structural[i].op;

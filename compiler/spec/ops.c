@@ -312,7 +312,7 @@ void ops_open(lua_State *L) {
     set_operators(L);
     lua_newtable(L);
     for (Op op = 0; op < NOP; op++) {
-        if (op_info[op].class != POINTWISE) continue;
+        if (!op_is_function((Op)op)) continue;
         push_function(L, op == OP_select ? call_select : call_plain, op, op_info[op].arity);
         lua_setfield(L, -2, op_info[op].name);
     }

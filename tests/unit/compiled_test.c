@@ -118,7 +118,7 @@ enum { SHAPES = sizeof shapes / sizeof *shapes };
 
 static Op pointwise_row(int number) {
     for (int op = 0; op < NOP; op++)
-        if (op_info[op].class == POINTWISE && number-- == 0) return (Op)op;
+        if (op_is_function((Op)op) && number-- == 0) return (Op)op;
     return NOP;
 }
 

@@ -65,7 +65,7 @@ static Node *partner(Rows *r, const Node *x) {
 static Node *draw_pointwise(Rows *r) {
     Op op;
     const char *error;
-    do op = (Op)below(r, NOP); while (op_info[op].class != POINTWISE);
+    do op = (Op)below(r, NOP); while (!op_is_function(op));
     bool positive = needs_positive(op);
     Node *in[3] = { any(r) }, *sum = in[0];
     for (int i = 1; i < op_info[op].arity; i++) {

@@ -80,26 +80,24 @@ static float *packed_of(const Frame *f, const Action *s) {
     return f->packed && !f->few && s->n[3] ? f->packed + s->n[2] : 0;
 }
 
-static void back_step(const Work *w, const Action *s) {
-    float *dx = row_of(w, s, 0), *dy = row_of(w, s, 1);
+/* A row product: x w^T, or dy w if 'back'; x of --precision bf16 is bfloat16. */
+static void product_step(const Work *w, const Action *s, int back) {
+    float *y = row_of(w, s, 0), *x = row_of(w, s, 1), *packed = packed_of(w->f, s), *scratch = scratch_of(w->f, w->worker);
     const float *m = k_resolve(w->f, &k_refs[s->ref + 2], w->worker, w->first);
-    int64_t M = s->n[0], K = s->n[1];
-    if (packed_of(w->f, s))
-        k_multiply(w->count, K, M, dy, stride_of(s, 1), packed_of(w->f, s), dx, stride_of(s, 0), s->flag);
-    else
-        k_linear_back(w->count, M, K, dy, stride_of(s, 1), m, K, dx, stride_of(s, 0), s->flag, scratch_of(w->f, w->worker));
-}
-
-static void linear_step(const Work *w, const Action *s) {
-    float *y = row_of(w, s, 0), *x = row_of(w, s, 1);
-    const float *m = k_resolve(w->f, &k_refs[s->ref + 2], w->worker, w->first);
-    int64_t M = s->n[0], K = s->n[1];
-    if (packed_of(w->f, s))
-        k_multiply(w->count, M, K, x, stride_of(s, 1), packed_of(w->f, s), y, stride_of(s, 0), s->flag);
-    else if (w->f->few)
-        k_linear_few(w->count, w->m0, w->m1 < 0 ? M : w->m1, K, x, stride_of(s, 1), m, K, y, stride_of(s, 0), s->flag);
-    else
-        k_linear(w->count, M, K, x, stride_of(s, 1), m, K, y, stride_of(s, 0), s->flag, scratch_of(w->f, w->worker));
+    int64_t M = s->n[0], K = s->n[1], columns = s->n[back], steps = s->n[!back], ldx = stride_of(s, 1), ldy = stride_of(s, 0);
+    int64_t m1 = w->m1 < 0 ? M : w->m1;
+    const uint16_t *half = (const uint16_t *)x;
+    bool few = w->f->few && !back;
+    if (k_constants.bf16) {
+        if (packed) k_multiply_bf16(w->count, columns, steps, half, 2 * ldx, packed, y, ldy, s->flag, scratch);
+        else if (few) k_linear_few_bf16(w->count, w->m0, m1, K, half, 2 * ldx, m, K, y, ldy, s->flag);
+        else k_linear_bf16(w->count, columns, steps, half, 2 * ldx, m, K, back, y, ldy, s->flag, scratch);
+        return;
+    }
+    if (packed) k_multiply(w->count, columns, steps, x, ldx, packed, y, ldy, s->flag);
+    else if (few) k_linear_few(w->count, w->m0, m1, K, x, ldx, m, K, y, ldy, s->flag);
+    else if (back) k_linear_back(w->count, M, K, x, ldx, m, K, y, ldy, s->flag, scratch);
+    else k_linear(w->count, M, K, x, ldx, m, K, y, ldy, s->flag, scratch);
 }
 
 static const int32_t *ids_of(const Work *w, const Action *s, int i) {
@@ -114,10 +112,8 @@ static void token_step(const Work *w, const Action *s) {
         row_step(w, s);
         break;
     case DO_LINEAR:
-        linear_step(w, s);
-        break;
     case DO_LINEAR_BACK:
-        back_step(w, s);
+        product_step(w, s, s->what == DO_LINEAR_BACK);
         break;
     case DO_EMBED:
         k_embed(w->count, s->n[0], k_resolve(w->f, &k_refs[s->ref + 1], w->worker, w->first), s->n[0],
@@ -213,7 +209,9 @@ static void outer_task(const Frame *f, const Action *s, int64_t task, int32_t wo
     const Ref *r = &k_refs[s->ref];
     float *dw = k_resolve(f, &r[0], 0, 0), *dy = k_resolve(f, &r[1], 0, 0), *x = k_resolve(f, &r[2], 0, 0);
     const strata_setup *u = &f->ctx->setup;
-    if (u->gemm)
+    if (k_constants.bf16)
+        k_linear_weight_bf16(f->N, m0, m1, k0, k1, (const uint16_t *)dy, 2 * r[1].stride, (const uint16_t *)x, 2 * r[2].stride, dw, K, scratch_of(f, worker));
+    else if (u->gemm)
         u->gemm(u->gemm_user, m1 - m0, k1 - k0, f->N, dy + m0, r[1].stride, x + k0, r[2].stride, dw + m0 * K + k0, K);
     else
         k_linear_weight(f->N, m0, m1, k0, k1, dy, r[1].stride, x, r[2].stride, dw, K, scratch_of(f, worker));
@@ -264,7 +262,7 @@ static void columns_task(void *arg, int64_t task, int32_t worker) {
     unsigned mode = enter_mode();
     Work w = { j->f, 0, j->f->from, j->f->N - j->f->from, task * j->block, least((task + 1) * j->block, j->step->n[0]) };
     profile(j->f, j->step, 1, worker);
-    linear_step(&w, j->step);
+    product_step(&w, j->step, 0);
     profile(j->f, j->step, 0, worker);
     leave_mode(mode);
 }
@@ -363,7 +361,9 @@ static void pack_task(void *arg, int64_t task, int32_t worker) {
         if (task < n) {
             int back = s->what == DO_LINEAR_BACK;
             profile(j->f, s, 1, worker);
-            k_pack(s->n[back], s->n[!back], k_resolve(j->f, &k_refs[s->ref + 2], worker, 0), s->n[1], back, task, packed_of(j->f, s));
+            const float *w = k_resolve(j->f, &k_refs[s->ref + 2], worker, 0);
+            if (k_constants.bf16) k_pack_bf16(s->n[back], s->n[!back], w, s->n[1], back, task, packed_of(j->f, s));
+            else k_pack(s->n[back], s->n[!back], w, s->n[1], back, task, packed_of(j->f, s));
             profile(j->f, s, 0, worker);
             return;
         }

@@ -45,7 +45,7 @@ static Layout layout(bool probe) {
         if (p->local_floats > l.local) l.local = p->local_floats;
     }
     l.kept = round_up(l.local * k_constants.chunk, 16);
-    int64_t bytes = k_constants.scratch_bytes, other = k_gemm_scratch(), head = k_attention_scratch(k_constants.max_head);
+    int64_t bytes = k_constants.scratch_bytes, other = k_constants.bf16 ? k_gemm_bf16_scratch() : k_gemm_scratch(), head = k_attention_scratch(k_constants.max_head);
     if (other > bytes) bytes = other;
     if (head > bytes) bytes = head;
     l.scratch = round_up((bytes + 3) / 4, 16) + (k_constants.check ? SCRATCH_GUARD : 0);

@@ -11,11 +11,8 @@
 ** row of A, its column of B and the number of steps, nothing else.
 */
 #include "kernels.h"
-#include "pack.h"
+#include "gemm_tile.h"
 
-/* MR * PANEL_VECTORS accumulators, PANEL_VECTORS columns of B and one value of A
-** fit the registers. */
-enum { MR = LANES == 16 ? 12 : LANES == 8 ? 6 : 4 };
 /* Columns of A packed at once where A is transposed (weight gradients). */
 enum { GROUP = 8 * MR };
 /* Rows that packing them asks for in advance. */
@@ -25,94 +22,6 @@ enum { BLOCK_FLOATS = BLOCK / PANEL * (STEPS_MAX * PANEL + 16), GROUP_FLOATS = G
 int64_t k_gemm_scratch(void)
 {
     return (BLOCK_FLOATS + GROUP_FLOATS) * (int64_t)sizeof(float);
-}
-
-#define NOINLINE static __attribute__((noinline))
-
-/* A: rows come MR at a time, 'next' floats apart; within them element (r, step s)
-** is at[r * row + s * step]. */
-typedef struct Left {
-    const float *at;
-    int64_t row, step, next;
-} Left;
-
-/* c[rows, columns] (+)= sum, columns < PANEL: the right edge. */
-NOINLINE void store_edge(int64_t rows, int64_t columns, const float *sum, float *c, int64_t ldc, int add)
-{
-    for (int64_t r = 0; r < rows; r++, sum += PANEL, c += ldc)
-        for (int64_t j = 0; j < columns; j += LANES) {
-            int64_t left = columns - j;
-            V x = v_load(sum + j);
-            if (left >= LANES)
-                v_store(c + j, add ? v_load(c + j) + x : x);
-            else
-                v_store_part(c + j, add ? v_load_part(c + j, left) + x : x, left);
-        }
-}
-
-/* C[rows, columns] (+)= A[rows, steps] panel; 'rows' is a constant where inlined,
-** so that the sums are registers. */
-INLINE void tile(int rows, int64_t steps, Left a, const float *panel, float *c, int64_t ldc,
-                 int64_t columns, int add)
-{
-    V sum[MR][PANEL_VECTORS];
-    UNROLL for (int r = 0; r < rows; r++)
-        for (int v = 0; v < PANEL_VECTORS; v++)
-            sum[r][v] = v_zero();
-    UNROLL for (int r = 0; r < rows; r++)
-        __builtin_prefetch(c + r * ldc, 1); /* arrives while the steps run */
-#pragma clang loop unroll_count(4)
-    for (int64_t s = 0; s < steps; s++, a.at += a.step, panel += PANEL) {
-        V b[PANEL_VECTORS];
-        for (int v = 0; v < PANEL_VECTORS; v++)
-            b[v] = v_load(panel + v * LANES);
-        UNROLL for (int r = 0; r < rows; r++) {
-            V value = v_splat(a.at[r * a.row]);
-            for (int v = 0; v < PANEL_VECTORS; v++)
-                sum[r][v] = v_fma(value, b[v], sum[r][v]);
-        }
-    }
-    if (columns < PANEL) {
-        float edge[MR * PANEL];
-        UNROLL for (int r = 0; r < rows; r++)
-            for (int v = 0; v < PANEL_VECTORS; v++)
-                v_store(edge + r * PANEL + v * LANES, sum[r][v]);
-        store_edge(rows, columns, edge, c, ldc, add);
-    } else if (add) {
-        UNROLL for (int r = 0; r < rows; r++)
-            for (int v = 0; v < PANEL_VECTORS; v++)
-                v_store(c + r * ldc + v * LANES, v_load(c + r * ldc + v * LANES) + sum[r][v]);
-    } else {
-        UNROLL for (int r = 0; r < rows; r++)
-            for (int v = 0; v < PANEL_VECTORS; v++)
-                v_store(c + r * ldc + v * LANES, sum[r][v]);
-    }
-}
-
-/* MR or fewer rows of A against all panels of a block. */
-INLINE void sweep(int rows, int64_t steps, Left a, const float *block, float *c, int64_t ldc,
-                  int64_t columns, int add)
-{
-    for (int64_t j = 0; j < columns; j += PANEL, block += panel_stride(steps)) {
-        if (a.step == 1 && j < steps)       /* some of each of the rows that come next */
-            UNROLL for (int r = 0; r < rows; r++)
-                __builtin_prefetch(a.at + a.next + r * a.row + j);
-        tile(rows, steps, a, block, c + j, ldc, columns - j, add);
-    }
-}
-
-/* All rows: MR at a time, the rest by the binary digits of their number. */
-INLINE void multiply(int64_t rows, int64_t steps, Left a, const float *block, float *c, int64_t ldc,
-                     int64_t columns, int add)
-{
-    for (; rows >= MR; rows -= MR, a.at += a.next, c += MR * ldc)
-        sweep(MR, steps, a, block, c, ldc, columns, add);
-    UNROLL for (int part = 8; part > 0; part /= 2)
-        if (part < MR && rows & part) {
-            sweep(part, steps, a, block, c, ldc, columns, add);
-            a.at += part * a.row;
-            c += part * ldc;
-        }
 }
 
 /* The rows of A as they lie in memory, lda apart. */
@@ -137,7 +46,7 @@ void k_linear(int64_t n, int64_t m, int64_t k, const float *x, int64_t ldx, cons
         int64_t columns = m - j < BLOCK ? m - j : BLOCK;
         for (int64_t s = 0; s < k || s == 0; s += chunk) {
             int64_t steps = k - s < chunk ? k - s : chunk;
-            pack_transposed(columns, steps, w + j * ldw + s, ldw, scratch);
+            pack_transposed(columns, steps, w + j * ldw + s, ldw, scratch, 0);
             multiply_rows(n, steps, x + s, ldx, scratch, y + j, ldy, columns, add || s > 0);
         }
     }
@@ -151,7 +60,7 @@ void k_linear_back(int64_t n, int64_t m, int64_t k, const float *dy, int64_t ldd
         int64_t columns = k - j < BLOCK ? k - j : BLOCK;
         for (int64_t s = 0; s < m || s == 0; s += chunk) {
             int64_t steps = m - s < chunk ? m - s : chunk;
-            pack_rows(columns, steps, w + s * ldw + j, ldw, scratch);
+            pack_rows(columns, steps, w + s * ldw + j, ldw, scratch, 0);
             multiply_rows(n, steps, dy + s, lddy, scratch, dx + j, lddx, columns, add || s > 0);
         }
     }
@@ -167,9 +76,9 @@ void k_pack(int64_t columns, int64_t steps, const float *w, int64_t ldw, int bac
     for (int64_t s = 0; s < steps || s == 0; s += chunk) {
         int64_t part = steps - s < chunk ? steps - s : chunk;
         if (back)
-            pack_rows(here, part, w + s * ldw + j, ldw, packed);
+            pack_rows(here, part, w + s * ldw + j, ldw, packed, 0);
         else
-            pack_transposed(here, part, w + j * ldw + s, ldw, packed);
+            pack_transposed(here, part, w + j * ldw + s, ldw, packed, 0);
         packed += (here + PANEL - 1) / PANEL * panel_stride(part);
     }
 }
@@ -211,7 +120,7 @@ void k_linear_weight(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t k1, 
         int64_t columns = k1 - j < BLOCK ? k1 - j : BLOCK;
         for (int64_t s = 0; s < n; s += chunk) {
             int64_t steps = n - s < chunk ? n - s : chunk;
-            pack_rows(columns, steps, x + s * ldx + j, ldx, scratch);
+            pack_rows(columns, steps, x + s * ldx + j, ldx, scratch, 0);
             for (int64_t i = m0; i < m1; i += GROUP) {
                 int64_t rows = m1 - i < GROUP ? m1 - i : GROUP;
                 pack_left(rows, steps, dy + s * lddy + i, lddy, group);

@@ -43,11 +43,25 @@ void k_multiply(int64_t n, int64_t columns, int64_t steps, const float *x, int64
                 int64_t ldy, int add);
 void k_linear_weight(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t k1, const float *dy, int64_t lddy,
                      const float *x, int64_t ldx, float *dw, int64_t lddw, float *scratch);
+/* gemm_bf16.c: the same products of bfloat16: x and dy are, w is rounded to it.  'ldx' and 'lddy'
+** count bfloat16s; 'columns' and 'steps' as of k_pack; 'scratch' as of k_linear. */
+int64_t k_gemm_bf16_scratch(void);
+void k_linear_bf16(int64_t n, int64_t columns, int64_t steps, const uint16_t *x, int64_t ldx, const float *w, int64_t ldw,
+                   int back, float *y, int64_t ldy, int add, float *scratch);
+void k_pack_bf16(int64_t columns, int64_t steps, const float *w, int64_t ldw, int back, int64_t block, float *packed);
+void k_multiply_bf16(int64_t n, int64_t columns, int64_t steps, const uint16_t *x, int64_t ldx, const float *packed,
+                     float *y, int64_t ldy, int add, float *scratch);
+void k_linear_weight_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t k1, const uint16_t *dy, int64_t lddy,
+                          const uint16_t *x, int64_t ldx, float *dw, int64_t lddw, float *scratch);
 /* few.c: few rows (decoding): columns [m0,m1) of y[n,m] = (add ? y : 0) + x w^T; each
 ** weight is read from memory once, at memory speed; a row's bits do not depend on n
 ** or on the split into [m0,m1), but are not those of k_linear. */
 void k_linear_few(int64_t n, int64_t m0, int64_t m1, int64_t k, const float *x, int64_t ldx, const float *w, int64_t ldw,
                   float *y, int64_t ldy, int add);
+
+/* The same of bfloat16: x is, w is rounded to it. */
+void k_linear_few_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k, const uint16_t *x, int64_t ldx, const float *w, int64_t ldw,
+                       float *y, int64_t ldy, int add);
 
 /* attention.c: softmax(scale q k^T) v, query head h uses key group h / (heads / groups) */
 typedef struct Attention {

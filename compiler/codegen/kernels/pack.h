@@ -6,6 +6,8 @@
 **
 ** Columns beyond the last are filled with anything finite or not: their results
 ** are never stored, and no other column's result depends on them.
+**
+** 'half' is a constant where inlined: the packed numbers are rounded to bfloat16.
 */
 #ifndef STRATA_PACK_H
 #define STRATA_PACK_H
@@ -33,6 +35,8 @@ INLINE int64_t panel_stride(int64_t kc) { return packed_panel(kc, PANEL); }
 
 typedef float V4Mem __attribute__((vector_size(16), aligned(4), may_alias));
 
+INLINE void pack_store(float *out, V x, int half) { v_store(out, half ? v_bf16(x) : x); }
+
 /* Four floats of each of LANES rows: row[0], row[4], .. side by side. */
 INLINE V load_fours(const float *const *row, int64_t at)
 {
@@ -52,57 +56,78 @@ INLINE V load_fours(const float *const *row, int64_t at)
 #endif
 }
 
-/* out[step * PANEL + l] = row[l][at + step] for four steps and all lanes l. */
-INLINE void transpose_four(const float *const *row, int64_t at, float *out)
+/* t[step][l] = row[l][at + step] for four steps and all lanes l. */
+INLINE void transpose_four(const float *const *row, int64_t at, V *t)
 {
     V r0 = load_fours(row, at), r1 = load_fours(row + 1, at);
     V r2 = load_fours(row + 2, at), r3 = load_fours(row + 3, at);
     V low01 = FOURS_(r0, r1, 0, 1, 4, 5), high01 = FOURS_(r0, r1, 2, 3, 6, 7);
     V low23 = FOURS_(r2, r3, 0, 1, 4, 5), high23 = FOURS_(r2, r3, 2, 3, 6, 7);
-    v_store(out, FOURS_(low01, low23, 0, 2, 4, 6));
-    v_store(out + PANEL, FOURS_(low01, low23, 1, 3, 5, 7));
-    v_store(out + 2 * PANEL, FOURS_(high01, high23, 0, 2, 4, 6));
-    v_store(out + 3 * PANEL, FOURS_(high01, high23, 1, 3, 5, 7));
+    t[0] = FOURS_(low01, low23, 0, 2, 4, 6);
+    t[1] = FOURS_(low01, low23, 1, 3, 5, 7);
+    t[2] = FOURS_(high01, high23, 0, 2, 4, 6);
+    t[3] = FOURS_(high01, high23, 1, 3, 5, 7);
 }
 
-/* LANES columns of one panel from as many rows of w; columns beyond 'last' repeat it.
-** Sixteen steps at a time: a cache line of each row is used up before it can be evicted. */
-INLINE void pack_lanes(const float *w, int64_t ldw, int64_t first, int64_t last, int64_t kc, float *out)
+/* Step 'step' of each row. */
+INLINE V gather_step(const float *const *row, int64_t step)
 {
-    const float *row[LANES];
+    V x = v_zero();
+    for (int l = 0; l < LANES; l++)
+        x[l] = row[l][step];
+    return x;
+}
+
+/* Rows first, first + 1, .. of w, as many as lanes; those beyond 'last' repeat it. */
+INLINE void rows_of(const float *w, int64_t ldw, int64_t first, int64_t last, const float **row)
+{
     for (int l = 0; l < LANES; l++)
         row[l] = w + (first + l < last ? first + l : last) * ldw;
+}
+
+/* LANES columns of one panel from as many rows of w.
+** Sixteen steps at a time: a cache line of each row is used up before it can be evicted. */
+INLINE void pack_lanes(const float *w, int64_t ldw, int64_t first, int64_t last, int64_t kc, float *out, int half)
+{
+    const float *row[LANES];
+    V t[4];
+    rows_of(w, ldw, first, last, row);
     int64_t step = 0;
     for (; step + 16 <= kc; step += 16)
-        for (int part = 0; part < 16; part += 4)
-            transpose_four(row, step + part, out + (step + part) * PANEL);
-    for (; step + 4 <= kc; step += 4)
-        transpose_four(row, step, out + step * PANEL);
+        UNROLL for (int part = 0; part < 16; part += 4) {
+            transpose_four(row, step + part, t);
+            UNROLL for (int s = 0; s < 4; s++)
+                pack_store(out + (step + part + s) * PANEL, t[s], half);
+        }
+    for (; step + 4 <= kc; step += 4) {
+        transpose_four(row, step, t);
+        UNROLL for (int s = 0; s < 4; s++)
+            pack_store(out + (step + s) * PANEL, t[s], half);
+    }
     for (; step < kc; step++)
-        for (int l = 0; l < LANES; l++)
-            out[step * PANEL + l] = row[l][step];
+        pack_store(out + step * PANEL, gather_step(row, step), half);
 }
 
 /* The block whose columns are the first 'columns' rows of w[.., kc]. */
-INLINE void pack_transposed(int64_t columns, int64_t kc, const float *w, int64_t ldw, float *out)
+INLINE void pack_transposed(int64_t columns, int64_t kc, const float *w, int64_t ldw, float *out, int half)
 {
     for (int64_t j = 0; j < columns; j += PANEL, out += panel_stride(kc))
         for (int v = 0; v < PANEL_VECTORS; v++)
-            pack_lanes(w, ldw, j + v * LANES, columns - 1, kc, out + v * LANES);
+            pack_lanes(w, ldw, j + v * LANES, columns - 1, kc, out + v * LANES, half);
 }
 
 /* n floats, 0 < n < PANEL, of a panel's step. */
-INLINE void copy_part(const float *from, int64_t n, float *to)
+INLINE void copy_part(const float *from, int64_t n, float *to, int half)
 {
     for (int v = 0; v < PANEL_VECTORS; v++) {
         int64_t left = n - v * LANES;
-        v_store(to + v * LANES, left >= LANES ? v_load(from + v * LANES) :
-                                left > 0 ? v_load_part(from + v * LANES, left) : v_zero());
+        pack_store(to + v * LANES, left >= LANES ? v_load(from + v * LANES) :
+                                   left > 0 ? v_load_part(from + v * LANES, left) : v_zero(), half);
     }
 }
 
 /* The block whose columns are the first 'columns' columns of w[kc, ..]. */
-INLINE void pack_rows(int64_t columns, int64_t kc, const float *w, int64_t ldw, float *out)
+INLINE void pack_rows(int64_t columns, int64_t kc, const float *w, int64_t ldw, float *out, int half)
 {
     int64_t whole = columns / PANEL, part = columns % PANEL;
     for (int64_t step = 0; step < kc; step++) {
@@ -111,10 +136,10 @@ INLINE void pack_rows(int64_t columns, int64_t kc, const float *w, int64_t ldw, 
         for (int64_t j = 0; j < whole; j++, from += PANEL, to += panel_stride(kc)) {
             __builtin_prefetch(from + AHEAD * ldw);
             for (int v = 0; v < PANEL_VECTORS; v++)
-                v_store(to + v * LANES, v_load(from + v * LANES));
+                pack_store(to + v * LANES, v_load(from + v * LANES), half);
         }
         if (part)
-            copy_part(from, part, to);
+            copy_part(from, part, to, half);
     }
 }
 

@@ -20,8 +20,9 @@ static inline int64_t block_steps(int64_t steps)
 }
 
 /* Floats between panels of kc steps: a cache line more than they need, so that
-** writing all panels at one step does not meet in one cache set. */
-static inline int64_t packed_panel(int64_t kc, int64_t panel) { return kc * panel + 16; }
+** writing all panels at one step does not meet in one cache set.  Room too for pairs
+** of bfloat16 (pairs.h), whose steps are rounded up to 32. */
+static inline int64_t packed_panel(int64_t kc, int64_t panel) { return (kc > 16 ? kc : 16) * panel + 16; }
 
 /* Floats of a block of columns, at most BLOCK of them, over all steps. */
 static inline int64_t packed_block(int64_t columns, int64_t steps, int64_t panel)

@@ -113,7 +113,8 @@ typedef struct Constants {
     int64_t max_head;                   /* largest head size */
     int64_t gradients;                  /* floats in a third of TRAIN */
     int32_t check, caches_at_once;      /* attention steps in one phase, at most */
-    int32_t probe_results, reserved;    /* in k_probe_results */
+    int32_t probe_results;              /* in k_probe_results */
+    int32_t bf16;                       /* products round their weights, tokens' values come rounded */
     uint64_t cpu[4];                    /* bits of processor features needed, see cpu.c */
 } Constants;
 

@@ -117,6 +117,30 @@ INLINE void v_store_part(float *p, V x, int64_t n)
 #endif
 }
 
+/* bfloat16: the upper half of a float32. */
+typedef uint16_t VH __attribute__((vector_size(LANES * 2)));
+typedef uint16_t VHMem __attribute__((vector_size(LANES * 2), aligned(2), may_alias));
+typedef uint32_t VU __attribute__((vector_size(LANES * 4)));
+
+/* Rounded to bfloat16: nearest, ties to even; NaN stays NaN. */
+INLINE V v_bf16(V x)
+{
+    VU bits = (VU)x, up = bits + 0x7fff + (bits >> 16 & 1);
+    return v_select(x != x, x, (V)(up & 0xffff0000u));
+}
+
+INLINE V v_widen(VH x) { return (V)(__builtin_convertvector(x, VU) << 16); }
+INLINE V v_load_half(const uint16_t *p) { return v_widen(*(const VHMem *)p); }
+
+/* The first n < LANES bfloat16s at p, zeros above. */
+INLINE V v_load_half_part(const uint16_t *p, int64_t n)
+{
+    VH x = {0};
+    for (int l = 0; l < LANES - 1; l++)
+        x[l] = l < n ? p[l] : 0;
+    return v_widen(x);
+}
+
 /* x with the lanes from n on replaced by 'other'. */
 INLINE V v_keep(V x, int64_t n, float other) { return v_select(vi_iota() < (int32_t)n, x, v_splat(other)); }
 

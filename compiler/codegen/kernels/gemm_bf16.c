@@ -1,0 +1,90 @@
+/*
+** Matrix products of bfloat16, added up in float32: --precision bf16.  Tokens' values
+** come as bfloat16 in memory; weights are float32 and rounded while they are packed;
+** results are float32.  The blocks are those of gemm.c; what multiplies a block is
+**   pairs.h   tiles (AMX) or dot products of pairs (AVX512_BF16), two steps at once
+**   widen.h   the float32 micro-kernel on numbers made float32 again, everywhere else
+** With the second the bits are those of gemm.c's products of the rounded numbers.
+*/
+#include "kernels.h"
+#include "gemm_tile.h"
+#if defined(__AVX512BF16__) || defined(STRATA_TILES)
+#include "pairs.h"
+#else
+#include "widen.h"
+#endif
+
+enum { BLOCK_ROOM = BLOCK / PANEL * (STEPS_MAX * PANEL + 16) };
+
+int64_t k_gemm_bf16_scratch(void) { return (BLOCK_ROOM + LEFT_ROOM) * (int64_t)sizeof(float); }
+
+/* Steps of each block but the last: whole tiles. */
+INLINE int64_t whole_steps(int64_t steps) { return (block_steps(steps) + STEPS_UNIT - 1) / STEPS_UNIT * STEPS_UNIT; }
+
+/* The block of w that starts at column j and step s: of x w^T, of dy w if 'back'. */
+INLINE void pack_block(int64_t columns, int64_t steps, const float *w, int64_t ldw, int back, int64_t j, int64_t s, float *out)
+{
+    if (back)
+        pack_weight_rows(columns, steps, w + s * ldw + j, ldw, out);
+    else
+        pack_weight_columns(columns, steps, w + j * ldw + s, ldw, out);
+}
+
+void k_linear_bf16(int64_t n, int64_t columns, int64_t steps, const uint16_t *x, int64_t ldx, const float *w, int64_t ldw,
+                   int back, float *y, int64_t ldy, int add, float *scratch)
+{
+    int64_t chunk = whole_steps(steps);
+    for (int64_t j = 0; j < columns; j += BLOCK) {
+        int64_t here = columns - j < BLOCK ? columns - j : BLOCK;
+        for (int64_t s = 0; s < steps || s == 0; s += chunk) {
+            int64_t part = steps - s < chunk ? steps - s : chunk;
+            pack_block(here, part, w, ldw, back, j, s, scratch);
+            multiply_tokens(n, part, x + s, ldx, scratch, y + j, ldy, here, add || s > 0, scratch + BLOCK_ROOM);
+        }
+    }
+}
+
+void k_pack_bf16(int64_t columns, int64_t steps, const float *w, int64_t ldw, int back, int64_t block, float *packed)
+{
+    int64_t j = block * BLOCK, chunk = whole_steps(steps);
+    int64_t here = columns - j < BLOCK ? columns - j : BLOCK;
+    packed += block * packed_block(BLOCK, steps, PANEL);
+    for (int64_t s = 0; s < steps || s == 0; s += chunk) {
+        int64_t part = steps - s < chunk ? steps - s : chunk;
+        pack_block(here, part, w, ldw, back, j, s, packed);
+        packed += (here + PANEL - 1) / PANEL * panel_room(part);
+    }
+}
+
+void k_multiply_bf16(int64_t n, int64_t columns, int64_t steps, const uint16_t *x, int64_t ldx, const float *packed,
+                     float *y, int64_t ldy, int add, float *scratch)
+{
+    int64_t chunk = whole_steps(steps);
+    for (int64_t j = 0; j < columns; j += BLOCK) {
+        int64_t here = columns - j < BLOCK ? columns - j : BLOCK;
+        const float *block = packed + j / BLOCK * packed_block(BLOCK, steps, PANEL);
+        for (int64_t s = 0; s < steps || s == 0; s += chunk) {
+            int64_t part = steps - s < chunk ? steps - s : chunk;
+            multiply_tokens(n, part, x + s, ldx, block, y + j, ldy, here, add || s > 0, scratch);
+            block += (here + PANEL - 1) / PANEL * panel_room(part);
+        }
+    }
+}
+
+void k_linear_weight_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t k1, const uint16_t *dy, int64_t lddy,
+                          const uint16_t *x, int64_t ldx, float *dw, int64_t lddw, float *scratch)
+{
+    float *left = scratch + BLOCK_ROOM;
+    int64_t chunk = whole_steps(n);
+    for (int64_t j = k0; j < k1; j += BLOCK) {
+        int64_t columns = k1 - j < BLOCK ? k1 - j : BLOCK;
+        for (int64_t s = 0; s < n; s += chunk) {
+            int64_t steps = n - s < chunk ? n - s : chunk;
+            pack_tokens(columns, steps, x + s * ldx + j, ldx, scratch);
+            for (int64_t i = m0; i < m1; i += GROUP) {
+                int64_t rows = m1 - i < GROUP ? m1 - i : GROUP;
+                multiply_transposed(rows, steps, dy + s * lddy + i, lddy, scratch, dw + i * lddw + j, lddw, columns, left);
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+/*
+** The micro-kernel of float32 products: MR rows of the left operand against one
+** packed block of the right one (pack.h), and the loops around it.
+*/
+#ifndef STRATA_GEMM_TILE_H
+#define STRATA_GEMM_TILE_H
+
+#include "pack.h"
+
+/* MR * PANEL_VECTORS accumulators, PANEL_VECTORS columns of B and one value of A
+** fit the registers. */
+enum { MR = LANES == 16 ? 12 : LANES == 8 ? 6 : 4 };
+
+#define NOINLINE static __attribute__((noinline))
+
+/* A: rows come MR at a time, 'next' floats apart; within them element (r, step s)
+** is at[r * row + s * step]. */
+typedef struct Left {
+    const float *at;
+    int64_t row, step, next;
+} Left;
+
+/* c[rows, columns] (+)= sum, columns < PANEL: the right edge. */
+NOINLINE void store_edge(int64_t rows, int64_t columns, const float *sum, float *c, int64_t ldc, int add)
+{
+    for (int64_t r = 0; r < rows; r++, sum += PANEL, c += ldc)
+        for (int64_t j = 0; j < columns; j += LANES) {
+            int64_t left = columns - j;
+            V x = v_load(sum + j);
+            if (left >= LANES)
+                v_store(c + j, add ? v_load(c + j) + x : x);
+            else
+                v_store_part(c + j, add ? v_load_part(c + j, left) + x : x, left);
+        }
+}
+
+/* C[rows, columns] (+)= A[rows, steps] panel; 'rows' is a constant where inlined,
+** so that the sums are registers. */
+INLINE void tile(int rows, int64_t steps, Left a, const float *panel, float *c, int64_t ldc,
+                 int64_t columns, int add)
+{
+    V sum[MR][PANEL_VECTORS];
+    UNROLL for (int r = 0; r < rows; r++)
+        for (int v = 0; v < PANEL_VECTORS; v++)
+            sum[r][v] = v_zero();
+    UNROLL for (int r = 0; r < rows; r++)
+        __builtin_prefetch(c + r * ldc, 1); /* arrives while the steps run */
+#pragma clang loop unroll_count(4)
+    for (int64_t s = 0; s < steps; s++, a.at += a.step, panel += PANEL) {
+        V b[PANEL_VECTORS];
+        for (int v = 0; v < PANEL_VECTORS; v++)
+            b[v] = v_load(panel + v * LANES);
+        UNROLL for (int r = 0; r < rows; r++) {
+            V value = v_splat(a.at[r * a.row]);
+            for (int v = 0; v < PANEL_VECTORS; v++)
+                sum[r][v] = v_fma(value, b[v], sum[r][v]);
+        }
+    }
+    if (columns < PANEL) {
+        float edge[MR * PANEL];
+        UNROLL for (int r = 0; r < rows; r++)
+            for (int v = 0; v < PANEL_VECTORS; v++)
+                v_store(edge + r * PANEL + v * LANES, sum[r][v]);
+        store_edge(rows, columns, edge, c, ldc, add);
+    } else if (add) {
+        UNROLL for (int r = 0; r < rows; r++)
+            for (int v = 0; v < PANEL_VECTORS; v++)
+                v_store(c + r * ldc + v * LANES, v_load(c + r * ldc + v * LANES) + sum[r][v]);
+    } else {
+        UNROLL for (int r = 0; r < rows; r++)
+            for (int v = 0; v < PANEL_VECTORS; v++)
+                v_store(c + r * ldc + v * LANES, sum[r][v]);
+    }
+}
+
+/* MR or fewer rows of A against all panels of a block. */
+INLINE void sweep(int rows, int64_t steps, Left a, const float *block, float *c, int64_t ldc,
+                  int64_t columns, int add)
+{
+    for (int64_t j = 0; j < columns; j += PANEL, block += panel_stride(steps)) {
+        if (a.step == 1 && j < steps)       /* some of each of the rows that come next */
+            UNROLL for (int r = 0; r < rows; r++)
+                __builtin_prefetch(a.at + a.next + r * a.row + j);
+        tile(rows, steps, a, block, c + j, ldc, columns - j, add);
+    }
+}
+
+/* All rows: MR at a time, the rest by the binary digits of their number. */
+INLINE void multiply(int64_t rows, int64_t steps, Left a, const float *block, float *c, int64_t ldc,
+                     int64_t columns, int add)
+{
+    for (; rows >= MR; rows -= MR, a.at += a.next, c += MR * ldc)
+        sweep(MR, steps, a, block, c, ldc, columns, add);
+    UNROLL for (int part = 8; part > 0; part /= 2)
+        if (part < MR && rows & part) {
+            sweep(part, steps, a, block, c, ldc, columns, add);
+            a.at += part * a.row;
+            c += part * ldc;
+        }
+}
+
+#endif
