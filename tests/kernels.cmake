@@ -2,10 +2,12 @@
 # for each width and instruction set a model may be compiled for, and 16 lanes
 # on AVX2 too, so that their logic is tested on processors without AVX-512.
 #   strata_kernels_<set>    the kernels (and tests/unit/native's calls into vector.h)
-#   KERNEL_SETS             their names
+#   KERNEL_SETS             their names; BF16_SETS: of tests with bf16 in their name
 #   kernel_test(NAME FILE)  a cmocka program for each set
 #   kernel_options(<set>)   sets KERNEL_LANES, KERNEL_LEVEL (of x86-64) and KERNEL_FLAGS
+# Products of bfloat16 have two more, and what these do in plain C, tested everywhere.
 set(KERNEL_SETS sse avx2 avx2_wide avx512)
+set(BF16_SETS tiles_in_c pairs_in_c avx512bf16 amx)
 set(KERNEL_FOLDER ${PROJECT_SOURCE_DIR}/compiler/codegen/kernels)
 # All but the parts of a whole model, which need its tables.
 file(GLOB KERNEL_SOURCES CONFIGURE_DEPENDS ${KERNEL_FOLDER}/*.c unit/native/*.c)
@@ -21,10 +23,22 @@ function(kernel_options SET)
   set(LEVEL_avx2 3)
   set(LEVEL_avx2_wide 3)
   set(LEVEL_avx512 4)
+  set(LANES_tiles_in_c 16)
+  set(LEVEL_tiles_in_c 3)
+  set(MORE_tiles_in_c -DSTRATA_TILES_IN_C)
+  set(LANES_pairs_in_c 16)
+  set(LEVEL_pairs_in_c 3)
+  set(MORE_pairs_in_c -DSTRATA_PAIRS_IN_C)
+  set(LANES_avx512bf16 16)
+  set(LEVEL_avx512bf16 4)
+  set(MORE_avx512bf16 -mavx512bf16)
+  set(LANES_amx 16)
+  set(LEVEL_amx 4)
+  set(MORE_amx -mamx-tile -mamx-bf16)
   set(KERNEL_LANES ${LANES_${SET}} PARENT_SCOPE)
   set(KERNEL_LEVEL ${LEVEL_${SET}} PARENT_SCOPE)
   set(KERNEL_FLAGS -std=gnu11 -O2 -gdwarf-4 -Wall -Wextra -Werror -Wno-psabi -Wno-pass-failed -fno-math-errno -ffp-contract=off
-      -fPIC -march=x86-64-v${LEVEL_${SET}} -DLANES=${LANES_${SET}} -I${KERNEL_FOLDER} -I${PROJECT_SOURCE_DIR}/runtime PARENT_SCOPE)
+      -fPIC -march=x86-64-v${LEVEL_${SET}} ${MORE_${SET}} -DLANES=${LANES_${SET}} -I${KERNEL_FOLDER} -I${PROJECT_SOURCE_DIR}/runtime PARENT_SCOPE)
 endfunction()
 
 # OBJECT: what clang makes of SOURCE for SET, with more flags after them.
@@ -44,9 +58,13 @@ set(KERNEL_TRAPS)
 if(STRATA_SANITIZE)
   set(KERNEL_TRAPS -fsanitize=undefined -fsanitize-trap=undefined)
 endif()
-foreach(SET ${KERNEL_SETS})
+foreach(SET ${KERNEL_SETS} ${BF16_SETS})
   set(OBJECTS)
-  foreach(SOURCE ${KERNEL_SOURCES})
+  set(SOURCES ${KERNEL_SOURCES})
+  if(SET IN_LIST BF16_SETS)
+    list(FILTER SOURCES INCLUDE REGEX "/(gemm|gemm_bf16|few)\\.c$")
+  endif()
+  foreach(SOURCE ${SOURCES})
     kernel_object(OBJECT ${SOURCE} ${SET} -ffreestanding ${KERNEL_TRAPS})
     list(APPEND OBJECTS ${OBJECT})
   endforeach()
@@ -57,10 +75,14 @@ endforeach()
 # A test of kernels, one that includes kernel_test.h, becomes one program for each
 # set; it exits with 77, "skipped", where the processor lacks the instructions.
 function(kernel_test NAME SOURCE)
-  foreach(SET ${KERNEL_SETS})
+  set(SETS ${KERNEL_SETS})
+  if(NAME MATCHES bf16)
+    list(APPEND SETS ${BF16_SETS})
+  endif()
+  foreach(SET ${SETS})
     kernel_options(${SET})
     add_executable(${NAME}_${SET} ${SOURCE})
-    target_compile_definitions(${NAME}_${SET} PRIVATE LANES=${KERNEL_LANES} KERNEL_LEVEL=${KERNEL_LEVEL})
+    target_compile_definitions(${NAME}_${SET} PRIVATE LANES=${KERNEL_LANES} KERNEL_LEVEL=${KERNEL_LEVEL} KERNEL_SET_${SET})
     target_include_directories(${NAME}_${SET} PRIVATE ${KERNEL_FOLDER})
     target_link_libraries(${NAME}_${SET} PRIVATE strata_kernels_${SET} PkgConfig::CMOCKA m)
     add_test(NAME ${NAME}_${SET} COMMAND ${NAME}_${SET})

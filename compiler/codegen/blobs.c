@@ -1,24 +1,26 @@
 /*
-** The kernel library as LLVM bitcode, one for each vector width, inside the
-** compiler.
+** The kernel library as LLVM bitcode, one for each set of instructions (the
+** folder's CMakeLists.txt has the list), inside the compiler.
 */
 #include "blobs.h"
 
 #include <stdint.h>
 
-#define BLOB(lanes)                                                           \
+#define BLOB(name)                                                            \
     __asm__(".section .rodata\n.balign 16\n"                                  \
-            "blob" #lanes ": .incbin \"" BLOB_DIR "/kernels" #lanes ".bc\"\n"  \
-            "blob" #lanes "_end: .byte 0\n.previous");                        \
-    extern const char blob##lanes[], blob##lanes##_end[];
-BLOB(4)
-BLOB(8)
-BLOB(16)
+            "blob_" #name ": .incbin \"" BLOB_DIR "/kernels_" #name ".bc\"\n"  \
+            "blob_" #name "_end: .byte 0\n.previous");                        \
+    extern const char blob_##name[], blob_##name##_end[];
+BLOB(v2)
+BLOB(v3)
+BLOB(v4)
+BLOB(v4_avx512bf16)
+BLOB(v4_amx)
 #undef BLOB
 
-const char *blob_kernels(int lanes, size_t *size) {
-    const char *first = lanes == 16 ? blob16 : lanes == 8 ? blob8 : blob4;
-    const char *end = lanes == 16 ? blob16_end : lanes == 8 ? blob8_end : blob4_end;
-    *size = (size_t)((uintptr_t)end - (uintptr_t)first);
-    return first;
+const char *blob_kernels(int library, size_t *size) {
+    const char *const first[] = { blob_v2, blob_v3, blob_v4, blob_v4_avx512bf16, blob_v4_amx };
+    const char *const end[] = { blob_v2_end, blob_v3_end, blob_v4_end, blob_v4_avx512bf16_end, blob_v4_amx_end };
+    *size = (size_t)((uintptr_t)end[library] - (uintptr_t)first[library]);
+    return first[library];
 }

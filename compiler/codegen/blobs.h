@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-/* The kernel library for vectors of 4, 8 or 16 floats. */
-const char *blob_kernels(int lanes, size_t *size);
+/* A kernel library, by the number in target.c's table of levels. */
+const char *blob_kernels(int library, size_t *size);
 
 #endif

@@ -20,9 +20,9 @@
 
 /* == The kernel library in the module ======================================= */
 
-static LLVMModuleRef read_library(LLVMContextRef ctx, int lanes) {
+static LLVMModuleRef read_library(LLVMContextRef ctx, int library) {
     size_t size;
-    const char *data = blob_kernels(lanes, &size);
+    const char *data = blob_kernels(library, &size);
     LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRange(data, size, "kernels", 0);
     LLVMModuleRef mod;
     if (LLVMParseBitcodeInContext2(ctx, buffer, &mod)) {
@@ -51,6 +51,7 @@ static void retarget(LLVMContextRef ctx, V fn, const Level *l) {
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         LLVMRemoveStringAttributeAtIndex(fn, LLVMAttributeFunctionIndex, keys[i], (unsigned)strlen(keys[i]));
     set_text(ctx, fn, "target-cpu", plain ? "x86-64" : l->cpu);
+    if (*l->features && !plain) set_text(ctx, fn, "target-features", l->features);
     set_text(ctx, fn, "prefer-vector-width", l->lanes == 16 ? "512" : "256");
     LLVMAddAttributeAtIndex(fn, LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(ctx, LLVMGetEnumAttributeKindForName("nounwind", 8), 0));
 }
@@ -155,7 +156,7 @@ static void define_dispatch(Emit *e, const Tables *t) {
 
 static void open_emit(Emit *e, const Level *l, LLVMTargetMachineRef tm) {
     *e = (Emit){ .ctx = LLVMContextCreate(), .lanes = l->lanes, .fma = l->fma };
-    e->mod = read_library(e->ctx, l->lanes);
+    e->mod = read_library(e->ctx, l->library);
     e->b = LLVMCreateBuilderInContext(e->ctx);
     e->f32 = LLVMFloatTypeInContext(e->ctx), e->f64 = LLVMDoubleTypeInContext(e->ctx);
     e->i64 = LLVMInt64TypeInContext(e->ctx), e->i32 = LLVMInt32TypeInContext(e->ctx);
@@ -285,11 +286,11 @@ static void keep_kernels(Code *out, const Tables *t) {
 
 int codegen_plan(const Graph *g, const ModelInfo *info, const CodegenOptions *o, Planned *out, char *error, size_t size) {
     *out = (Planned){ 0 };
-    const Level *l = target_level(o->cpu ? o->cpu : "native", error, size);
+    const Level *l = target_level(o->cpu ? o->cpu : "native", o->bf16, error, size);
     if (!l) return 1;
     Tables t = { .info = info, .planned = out, .lanes = l->lanes };
     out->lanes = l->lanes;
-    snprintf(out->code.cpu, sizeof out->code.cpu, "%s", l->cpu);
+    snprintf(out->code.cpu, sizeof out->code.cpu, "%s", l->name);
     tables_build(&t, g, o);
     size_t bytes;
     void *model = tables_descriptor(&t, o, &out->code, g, &bytes);
@@ -308,7 +309,7 @@ void codegen_plan_free(Planned *p) {
 
 int codegen_compile(const Graph *g, const ModelInfo *info, const CodegenOptions *o, Code *out, char *error, size_t size) {
     *out = (Code){ 0 };
-    const Level *l = target_level(o->cpu ? o->cpu : "native", error, size);
+    const Level *l = target_level(o->cpu ? o->cpu : "native", o->bf16, error, size);
     bool split = o->emit == EMIT_EXE && !o->check && !o->watch;     /* both share something in one module */
     Module m = { 0 }, side = { 0 };
     if (!l) return 1;
@@ -319,7 +320,7 @@ int codegen_compile(const Graph *g, const ModelInfo *info, const CodegenOptions 
     m.t = side.t = &t;
     side.side = true;
     t.constants.cpu[0] = l->bits;
-    snprintf(out->cpu, sizeof out->cpu, "%s", l->cpu);
+    snprintf(out->cpu, sizeof out->cpu, "%s", l->name);
     tables_build(&t, g, o);
     size_t bytes;
     void *model = tables_descriptor(&t, o, out, g, &bytes);

@@ -11,18 +11,21 @@
 #include <llvm-c/Target.h>
 
 static const Level levels[] = {
-    { "x86-64-v2", 4, false, 1 },
-    { "x86-64-v3", 8, true, 15 },
-    { "x86-64-v4", 16, true, 63 },
+    { "x86-64-v2", "x86-64-v2", "", 0, 4, false, 1 },
+    { "x86-64-v3", "x86-64-v3", "", 1, 8, true, 15 },
+    { "x86-64-v4", "x86-64-v4", "", 2, 16, true, 63 },
+    { "x86-64-v4+avx512bf16", "x86-64-v4", "+avx512bf16", 3, 16, true, 127 },
+    { "x86-64-v4+amx-bf16", "x86-64-v4", "+amx-tile,+amx-bf16", 4, 16, true, 191 },
 };
 
-/* Names of processors a user may give, by level. */
-static const struct { const char *name; int level; } known[] = {
-    { "x86-64-v2", 0 }, { "x86-64-v3", 1 }, { "x86-64-v4", 2 }, { "nehalem", 0 }, { "sandybridge", 0 },
-    { "ivybridge", 0 }, { "haswell", 1 }, { "broadwell", 1 }, { "skylake", 1 }, { "alderlake", 1 },
-    { "znver1", 1 }, { "znver2", 1 }, { "znver3", 1 }, { "skylake-avx512", 2 }, { "cascadelake", 2 },
-    { "cooperlake", 2 }, { "icelake-server", 2 }, { "sapphirerapids", 2 }, { "graniterapids", 2 },
-    { "znver4", 2 }, { "znver5", 2 },
+/* Names of processors a user may give, by level, and by level for bfloat16. */
+static const struct { const char *name; int level, bf16; } known[] = {
+    { "x86-64-v2", 0, 0 }, { "x86-64-v3", 1, 1 }, { "x86-64-v4", 2, 2 }, { "x86-64-v4+avx512bf16", 2, 3 },
+    { "x86-64-v4+amx-bf16", 2, 4 }, { "nehalem", 0, 0 }, { "sandybridge", 0, 0 },
+    { "ivybridge", 0, 0 }, { "haswell", 1, 1 }, { "broadwell", 1, 1 }, { "skylake", 1, 1 }, { "alderlake", 1, 1 },
+    { "znver1", 1, 1 }, { "znver2", 1, 1 }, { "znver3", 1, 1 }, { "skylake-avx512", 2, 2 }, { "cascadelake", 2, 2 },
+    { "cooperlake", 2, 3 }, { "icelake-server", 2, 2 }, { "sapphirerapids", 2, 4 }, { "graniterapids", 2, 4 },
+    { "znver4", 2, 3 }, { "znver5", 2, 3 },
 };
 
 static bool has(const char *features, const char *name) {
@@ -32,31 +35,33 @@ static bool has(const char *features, const char *name) {
     return false;
 }
 
-static const Level *host_level(void) {
+static const Level *host_level(bool bf16) {
     char *f = LLVMGetHostCPUFeatures();
     bool v3 = has(f, "+avx2") && has(f, "+fma") && has(f, "+bmi2") && has(f, "+f16c") && has(f, "+lzcnt") && has(f, "+movbe");
     bool v4 = v3 && has(f, "+avx512f") && has(f, "+avx512bw") && has(f, "+avx512dq") && has(f, "+avx512vl") && has(f, "+avx512cd");
     bool v2 = has(f, "+sse4.2") && has(f, "+popcnt");
+    bool tiles = has(f, "+amx-tile") && has(f, "+amx-bf16"), pairs = has(f, "+avx512bf16");
     LLVMDisposeMessage(f);
+    if (v4 && bf16 && (tiles || pairs)) return &levels[tiles ? 4 : 3];
     return v4 ? &levels[2] : v3 ? &levels[1] : v2 ? &levels[0] : NULL;
 }
 
-const Level *target_level(const char *cpu, char *error, size_t size) {
+const Level *target_level(const char *cpu, bool bf16, char *error, size_t size) {
     if (!strcmp(cpu, "native")) {
-        const Level *l = host_level();
+        const Level *l = host_level(bf16);
         if (!l) snprintf(error, size, "error: --cpu native: expected a processor with at least SSE4.2, found an older one");
         return l;
     }
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (!strcmp(known[i].name, cpu)) return &levels[known[i].level];
+        if (!strcmp(known[i].name, cpu)) return &levels[bf16 ? known[i].bf16 : known[i].level];
     snprintf(error, size, "error: --cpu: expected native, x86-64-v2, x86-64-v3, x86-64-v4 or a processor's name such as haswell, found %.80s", cpu);
     return NULL;
 }
 
 const char *codegen_native(void) {
     char error[256];
-    const Level *l = target_level("native", error, sizeof error);
-    return l ? l->cpu : NULL;
+    const Level *l = target_level("native", false, error, sizeof error);
+    return l ? l->name : NULL;
 }
 
 void codegen_llvm(char *out, size_t size) {

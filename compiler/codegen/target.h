@@ -6,11 +6,13 @@
 
 #include <llvm-c/TargetMachine.h>
 
-/* 'bits': the features it needs, see kernels/cpu.c. */
-typedef struct Level { const char *cpu; int lanes; bool fma; uint64_t bits; } Level;
+/* What code is made for: LLVM's processor and further features, the kernel library's number
+** (blobs.h); 'bits': the features it needs, see kernels/cpu.c. */
+typedef struct Level { const char *name, *cpu, *features; int library, lanes; bool fma; uint64_t bits; } Level;
 
-/* "native" or a name; NULL and one line in error if there is none. */
-const Level *target_level(const char *cpu, char *error, size_t size);
+/* "native" or a name; 'bf16': with what it has for products of bfloat16.  NULL and one line in
+** error if there is none. */
+const Level *target_level(const char *cpu, bool bf16, char *error, size_t size);
 /* A machine of its own for each module; NULL and one line in error. */
 LLVMTargetMachineRef target_open(const Level *l, const CodegenOptions *o, char *error, size_t size);
 /* What LLVM is told once, before any code is generated. */

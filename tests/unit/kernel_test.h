@@ -17,6 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#ifdef KERNEL_SET_amx
+#include <cpuid.h>
+#include <sys/syscall.h>
+#endif
 #include <unistd.h>
 #include <cmocka.h>
 #include "kernels.h"
@@ -24,9 +28,26 @@
 /* What a test's main returns where the processor lacks the instructions. */
 enum { SKIPPED = 77 };
 
+#ifdef KERNEL_SET_amx
+/* Tiles of bfloat16, and the system's leave to use them. */
+static inline bool host_has_tiles(void)
+{
+    unsigned a, b, c, d;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && d >> 22 & d >> 24 & 1 && !syscall(SYS_arch_prctl, 0x1023, 18);
+}
+#endif
+
 static inline bool host_runs_kernels(void)
 {
     __builtin_cpu_init();
+#ifdef KERNEL_SET_amx
+    if (!host_has_tiles())
+        return false;
+#endif
+#ifdef KERNEL_SET_avx512bf16
+    if (!__builtin_cpu_supports("avx512bf16"))
+        return false;
+#endif
 #if KERNEL_LEVEL == 4
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");

@@ -8,7 +8,7 @@
 */
 #include "kernels.h"
 #include "gemm_tile.h"
-#if defined(__AVX512BF16__) || defined(STRATA_TILES)
+#if defined(__AVX512BF16__) || defined(__AMX_BF16__) || defined(STRATA_TILES_IN_C) || defined(STRATA_PAIRS_IN_C)
 #include "pairs.h"
 #else
 #include "widen.h"

@@ -34,6 +34,26 @@ NOINLINE void store_edge(int64_t rows, int64_t columns, const float *sum, float 
         }
 }
 
+/* C[rows, columns] (+)= sum */
+INLINE void store_tile(int rows, V (*sum)[PANEL_VECTORS], float *c, int64_t ldc, int64_t columns, int add)
+{
+    if (columns < PANEL) {
+        float edge[MR * PANEL];
+        UNROLL for (int r = 0; r < rows; r++)
+            for (int v = 0; v < PANEL_VECTORS; v++)
+                v_store(edge + r * PANEL + v * LANES, sum[r][v]);
+        store_edge(rows, columns, edge, c, ldc, add);
+    } else if (add) {
+        UNROLL for (int r = 0; r < rows; r++)
+            for (int v = 0; v < PANEL_VECTORS; v++)
+                v_store(c + r * ldc + v * LANES, v_load(c + r * ldc + v * LANES) + sum[r][v]);
+    } else {
+        UNROLL for (int r = 0; r < rows; r++)
+            for (int v = 0; v < PANEL_VECTORS; v++)
+                v_store(c + r * ldc + v * LANES, sum[r][v]);
+    }
+}
+
 /* C[rows, columns] (+)= A[rows, steps] panel; 'rows' is a constant where inlined,
 ** so that the sums are registers. */
 INLINE void tile(int rows, int64_t steps, Left a, const float *panel, float *c, int64_t ldc,
@@ -56,21 +76,7 @@ INLINE void tile(int rows, int64_t steps, Left a, const float *panel, float *c, 
                 sum[r][v] = v_fma(value, b[v], sum[r][v]);
         }
     }
-    if (columns < PANEL) {
-        float edge[MR * PANEL];
-        UNROLL for (int r = 0; r < rows; r++)
-            for (int v = 0; v < PANEL_VECTORS; v++)
-                v_store(edge + r * PANEL + v * LANES, sum[r][v]);
-        store_edge(rows, columns, edge, c, ldc, add);
-    } else if (add) {
-        UNROLL for (int r = 0; r < rows; r++)
-            for (int v = 0; v < PANEL_VECTORS; v++)
-                v_store(c + r * ldc + v * LANES, v_load(c + r * ldc + v * LANES) + sum[r][v]);
-    } else {
-        UNROLL for (int r = 0; r < rows; r++)
-            for (int v = 0; v < PANEL_VECTORS; v++)
-                v_store(c + r * ldc + v * LANES, sum[r][v]);
-    }
+    store_tile(rows, sum, c, ldc, columns, add);
 }
 
 /* MR or fewer rows of A against all panels of a block. */

@@ -23,7 +23,8 @@ int32_t model_loss(void *, const void *, void *, const int32_t *, const int32_t 
 /* Set by the linker line when OpenBLAS is linked: see codegen/link.c. */
 __attribute__((weak, visibility("default"))) strata_gemm_fn strata_blas_gemm(void);
 
-__attribute__((visibility("default"))) int main(int argc, char **argv) {
+/* Plain, as model_init is: a processor that lacks something is told about, not tried. */
+__attribute__((visibility("default"), target("no-avx"))) int main(int argc, char **argv) {
     strata_api api = {
         .struct_size = sizeof api,
         .model = model_model, .strerror_ = model_strerror, .message = model_message,

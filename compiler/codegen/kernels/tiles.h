@@ -1,0 +1,60 @@
+/*
+** The tile registers of AMX (Intel, Sapphire Rapids and later): eight of 16 rows of 64 bytes.
+** t_dot adds to each of 16 x 16 floats the products of 32 steps: a tile of the left operand has
+** a row of C's 32 steps in each row, one of the right operand a pair of steps of 16 columns.
+**
+** With STRATA_TILES_IN_C they are memory and loops: tests of what uses them run anywhere.
+*/
+#ifndef STRATA_TILES_H
+#define STRATA_TILES_H
+
+#include <stdint.h>
+
+enum { TILE = 16, TILE_STEPS = 32 };    /* rows and columns of floats; steps of bfloat16s */
+
+#ifdef STRATA_TILES_IN_C
+typedef union Tile { float f[TILE][TILE]; uint16_t h[TILE][TILE_STEPS]; } Tile;
+typedef struct Tiles { Tile t[8]; } Tiles;
+
+INLINE void tile_copy(void *to, const void *from, int64_t to_step, int64_t from_step)
+{
+    for (int r = 0; r < TILE; r++)
+        __builtin_memcpy((char *)to + r * to_step, (const char *)from + r * from_step, 64);
+}
+
+INLINE float tile_number(uint16_t half) { return __builtin_bit_cast(float, (uint32_t)half << 16); }
+
+INLINE void tile_dot(Tile *c, const Tile *a, const Tile *b)
+{
+    for (int i = 0; i < TILE; i++)
+        for (int j = 0; j < TILE; j++)
+            for (int s = 0; s < TILE_STEPS; s++)
+                c->f[i][j] += tile_number(a->h[i][s]) * tile_number(b->h[s / 2][2 * j + s % 2]);
+}
+
+#define TILES_BEGIN
+#define TILES_END
+#define TILES_HERE Tiles tiles
+#define t_zero(i) __builtin_memset(&tiles.t[i], 0, sizeof(Tile))
+#define t_load(i, from, step) tile_copy(&tiles.t[i], from, 64, step)
+#define t_store(i, to, step) tile_copy(to, &tiles.t[i], step, 64)
+#define t_dot(c, a, b) tile_dot(&tiles.t[c], &tiles.t[a], &tiles.t[b])
+#else
+/* What ldtilecfg reads: palette 1, every tile whole. */
+typedef struct TileShape { uint8_t palette, start, reserved[14]; uint16_t bytes[16]; uint8_t rows[16]; } TileShape;
+static const TileShape tile_shape = {
+    1, 0, {0}, {64, 64, 64, 64, 64, 64, 64, 64}, {TILE, TILE, TILE, TILE, TILE, TILE, TILE, TILE}
+};
+_Static_assert(sizeof tile_shape == 64, "the processor's format");
+
+/* Between them the thread has tiles; a context switch then saves 8 KB more. */
+#define TILES_BEGIN _tile_loadconfig(&tile_shape)
+#define TILES_END _tile_release()
+#define TILES_HERE              /* where tiles are used: they are the thread's */
+#define t_zero(i) _tile_zero(i)
+#define t_load(i, from, step) _tile_loadd(i, from, step)
+#define t_store(i, to, step) _tile_stored(i, to, step)
+#define t_dot(c, a, b) _tile_dpbf16ps(c, a, b)
+#endif
+
+#endif
