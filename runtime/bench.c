@@ -226,7 +226,7 @@ static int bench(Bench *b, Error *e)
         status = open_bench(b, e);
     if (status)
         return status;
-    b->peak = machine_peak(b->s.pool);
+    b->peak = machine_peak(b->s.pool, strata_string(b->s.m, b->s.m->cpu));
     status = measure(b, e);
     b->memory = machine_memory_peak();      /* before the memory that only measuring needs */
     if (!status)

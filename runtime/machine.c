@@ -1,8 +1,8 @@
 /*
 ** Peak of multiply-adds and bandwidth of memory, measured in short rounds of which
 ** the best counts: a round that was interrupted says nothing about the machine.
-** Every product loop has twelve independent chains of fused multiply-adds, enough
-** to hide their latency on all processors so far, and all in registers.
+** Every product loop has twelve independent chains of fused multiply-adds (four of
+** tiles), enough to hide their latency on all processors so far, and all in registers.
 */
 #include "machine.h"
 
@@ -67,15 +67,74 @@ __attribute__((target("avx512f"))) static float chains_avx512(int64_t rounds) { 
 #undef FMA
 #endif
 
+#if defined(__x86_64__)
+#define DOT(i) a##i = _mm512_dpbf16_ps(a##i, m, c);
+__attribute__((target("avx512f,avx512bf16"))) static float chains_pairs(int64_t rounds)
+{
+    __m512 s = _mm512_setzero_ps();
+    __m512bh m = (__m512bh)_mm512_set1_epi32(0x3f7f3f7f), c = (__m512bh)_mm512_set1_epi32(0x3a833a83);
+#define V __m512
+#define SET(x) _mm512_set1_ps(x)
+    EACH(DECLARE)
+    for (int64_t n = 0; n < rounds; n++) {
+        EACH(DOT)
+    }
+    EACH(ADD)
+#undef V
+#undef SET
+    return s[0];
+}
+
+/* Twelve products of tiles a round: four sums, three times. */
+__attribute__((target("amx-tile,amx-bf16"))) static float chains_tiles(int64_t rounds)
+{
+    static const struct { uint8_t palette, start, reserved[14]; uint16_t bytes[16]; uint8_t rows[16]; } shape = {
+        1, 0, { 0 }, { 64, 64, 64, 64, 64, 64, 64, 64 }, { 16, 16, 16, 16, 16, 16, 16, 16 }
+    };
+    static const uint16_t zeros[16][32];
+    float sum[16][16];
+    _tile_loadconfig(&shape);
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+    _tile_loadd(4, zeros, 64);
+    _tile_loadd(5, zeros, 64);
+    _tile_loadd(6, zeros, 64);
+    _tile_loadd(7, zeros, 64);
+    for (int64_t n = 0; n < rounds; n++) {
+        for (int i = 0; i < 3; i++) {
+            _tile_dpbf16ps(0, 4, 6);
+            _tile_dpbf16ps(1, 4, 7);
+            _tile_dpbf16ps(2, 5, 6);
+            _tile_dpbf16ps(3, 5, 7);
+        }
+    }
+    _tile_stored(0, sum, 64);
+    _tile_release();
+    return sum[0][0];
+}
+#endif
+
 typedef struct Peak {
     float (*run)(int64_t rounds);
     int64_t rounds;
     volatile float sink;        /* keeps the work from being optimised away; its value is of no use */
 } Peak;
 
-static int choose_chains(Peak *p)
+/* Floats a step of one chain adds products to, times the products of each. */
+static int choose_chains(Peak *p, const char *cpu)
 {
 #if defined(__x86_64__)
+    if (strstr(cpu, "+amx-bf16")) {
+        p->run = chains_tiles;
+        p->rounds = 2000;
+        return 16 * 16 * 32;
+    }
+    if (strstr(cpu, "+avx512bf16")) {
+        p->run = chains_pairs;
+        return 32;
+    }
     if (__builtin_cpu_supports("avx512f")) {
         p->run = chains_avx512;
         return 16;
@@ -85,6 +144,7 @@ static int choose_chains(Peak *p)
         return 8;
     }
 #endif
+    (void)cpu;
     p->run = chains_plain;
     return 4;
 }
@@ -98,10 +158,10 @@ static void peak_task(void *arg, int64_t task, int32_t worker)
         p->sink = sum;
 }
 
-double machine_peak(strata_pool *pool)
+double machine_peak(strata_pool *pool, const char *cpu)
 {
     Peak p = { .rounds = 100000 };
-    int lanes = choose_chains(&p);
+    int lanes = choose_chains(&p, cpu);
     int64_t tasks = (int64_t)strata_pool_workers(pool) * TASKS_A_WORKER;
     double best = 0, work = 2.0 * CHAINS * lanes * (double)p.rounds * (double)tasks;
     double until = machine_now() + 0.2;       /* the threads need a while to be spread over the processors */

@@ -8,8 +8,9 @@
 
 double machine_now(void);                       /* seconds, monotonic */
 
-/* float32 multiply-adds as FLOP/s of all workers together; about 0.06 s. */
-double machine_peak(strata_pool *pool);
+/* Multiply-adds as FLOP/s of all workers together; about 0.2 s.  'cpu', the descriptor's, says what
+** products take: float32, or bfloat16 if it ends with +avx512bf16 or +amx-bf16. */
+double machine_peak(strata_pool *pool, const char *cpu);
 
 /* Bytes a second read from memory by all workers together; about 0.1 s.  0: not enough memory to tell. */
 double machine_bandwidth(strata_pool *pool);

@@ -236,7 +236,7 @@ static void announce(Run *r)
     g->steps = c->steps;
     g->tokens = (double)(r->order.rows * r->order.context);
     g->flops = training_flops(m, (double)r->order.rows, (double)c->context);
-    g->peak = c->steps > c->step && strcmp(strata_string(m, m->precision), "f32") == 0 ? machine_peak(r->s.pool) : 0;
+    g->peak = c->steps > c->step ? machine_peak(r->s.pool, strata_string(m, m->cpu)) : 0;
     progress_note(g, "%s: %lld parameters; %lld tokens of text; %lld windows of %lld a step; %d threads",
                   strata_string(m, m->name), (long long)m->parameters, (long long)r->data.count,
                   (long long)r->order.rows, (long long)c->context, r->s.workers);
