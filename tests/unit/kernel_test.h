@@ -92,6 +92,12 @@ static inline void guard_readonly(Guarded g)
     assert_int_equal(mprotect(g.pages + page, g.size, PROT_READ), 0);
 }
 
+static inline void guard_writable(Guarded g)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    assert_int_equal(mprotect(g.pages + page, g.size, PROT_READ | PROT_WRITE), 0);
+}
+
 static inline void guard_free(Guarded g)
 {
     munmap(g.pages, g.size + 2 * (size_t)sysconf(_SC_PAGESIZE));

@@ -1,0 +1,180 @@
+/*
+** Products of bfloat16 against plain loops: what product_test.h asks of all, and how
+** weights are rounded.  Nothing is asked of the order of a block's steps: there are
+** kernels that add two products at once.
+*/
+#include "kernel_test.h"
+#include "product_test.h"
+
+/* Products of bfloat16 are exact in float32, with or without fused multiply-adds. */
+static const Numbers numbers = {.bf16 = true, .units = 1, .scratch = k_gemm_bf16_scratch};
+
+static void run_part(const Product *p, int64_t i0, int64_t i1, int64_t j0, int64_t j1, float *c)
+{
+    const uint16_t *a = halves(p->a);
+    const float *b = p->b.at;
+    float *scratch = p->scratch.at;
+    switch (p->kind) {
+    case LINEAR: case BACK:
+        k_linear_bf16(i1 - i0, j1 - j0, p->steps, a + i0 * p->lda, p->lda, p->kind == BACK ? b + j0 : b + j0 * p->ldb, p->ldb,
+                      p->kind == BACK, c + i0 * p->ldc + j0, p->ldc, p->add, scratch);
+        break;
+    case WEIGHT:
+        k_linear_weight_bf16(p->steps, i0, i1, j0, j1, a, p->lda, halves(p->b), p->ldb, c, p->ldc, scratch);
+        break;
+    default:
+        k_linear_few_bf16(i1 - i0, j0, j1, p->steps, a + i0 * p->lda, p->lda, b, p->ldb, c + i0 * p->ldc, p->ldc, p->add);
+        break;
+    }
+}
+
+static void pack(const Product *p, int64_t block, float *packed)
+{
+    k_pack_bf16(p->columns, p->steps, p->b.at, p->ldb, p->kind == BACK, block, packed);
+}
+
+static void multiply_packed(const Product *p, int64_t i0, int64_t i1, const float *packed, float *c)
+{
+    k_multiply_bf16(i1 - i0, p->columns, p->steps, halves(p->a) + i0 * p->lda, p->lda, packed, c + i0 * p->ldc, p->ldc, p->add,
+                    p->scratch.at);
+}
+
+/* {== Weights are rounded ================================================ */
+
+/* Numbers about which rounding may err: halves of the last place and their neighbours, where the
+** exponent changes, at both ends of the range, and what is no number. */
+static float awkward(Draw *d, bool finite)
+{
+    static const uint32_t end[] = {0x8000, 0x7fff, 0x8001, 0x18000, 0x17fff, 0x18001, 0, 1, 0xffff, 0x10000};
+    static const uint32_t special[] = {0x7f800000, 0x7f7fffff, 0x7f7f8000, 0x7f7f7fff, 0x7f7f0000, 0x7fc00000, 0x7f800001,
+                                       0x7fffffff, 0x7f80ffff, 0x7fbf8000, 0x007fffff, 0x007f8000, 0x00000001, 0x00008000,
+                                       0x00018000, 0x00800000, 0};
+    enum { ENDS = sizeof end / sizeof end[0], SPECIALS = sizeof special / sizeof special[0] };
+    uint32_t sign = (uint32_t)draw_below(d, 2) << 31, bits;
+    if (!finite && draw_below(d, 3) == 0)
+        bits = special[draw_below(d, SPECIALS)];
+    else    /* 2^-60 to 2^60; one in eight just below a power of two */
+        bits = ((uint32_t)(67 + draw_below(d, 120)) << 23 | (draw_below(d, 8) ? (uint32_t)draw(d) & 0x7e0000 : 0x7e0000))
+            + end[draw_below(d, ENDS)];
+    bits |= sign;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* 'got' is the weight rounded; what is below the smallest normal number may count as zero. */
+static bool rounded(float got, float weight)
+{
+    float right = wide(narrow(weight));
+    if (isnan(weight))
+        return isnan(got);
+    return got == right || (got == 0 && fabsf(weight) < 0x1p-126f);
+}
+
+static void check_rounded(const Product *p, const float *c, int64_t i, int64_t j, float weight)
+{
+    float got = c[i * p->ldc + j];
+    if (!rounded(got, weight))
+        fail_msg("kind %d, %ld columns, %ld steps: weight %a became %a, expected %a", p->kind, (long)p->columns, (long)p->steps,
+                 weight, got, wide(narrow(weight)));
+}
+
+/* Rows of A are those of the identity, B is awkward numbers: C is B rounded. */
+static Product identity_new(Kind kind, int64_t columns, int64_t steps, Draw *d)
+{
+    Product p = product_new(kind, steps, columns, steps, 1, 0, AFTER, d, WHOLE);
+    guard_writable(p.a);
+    guard_writable(p.b);
+    for (int64_t i = 0; i < p.rows; i++)
+        for (int64_t s = 0; s < steps; s++)
+            put(p.a, true, i * p.lda + s, i == s);
+    for (int64_t i = 0; i < b_rows(&p); i++)
+        for (int64_t j = 0; j < b_columns(&p); j++)
+            p.b.at[i * p.ldb + j] = awkward(d, steps > 1);
+    return p;
+}
+
+static float weight_of(const Product *p, int64_t j, int64_t s)
+{
+    return p->b.at[p->kind == BACK ? s * p->ldb + j : j * p->ldb + s];
+}
+
+static void check_identity(const Product *p, const float *c)
+{
+    for (int64_t s = 0; s < p->steps; s++)
+        for (int64_t j = 0; j < p->columns; j++)
+            check_rounded(p, c, s, j, weight_of(p, j, s));
+}
+
+/* With one step also NaN and infinity, which would be all of a longer row's sums. */
+static void weights_are_rounded(void **state)
+{
+    (void)state;
+    Draw d = {10};
+    static const int64_t steps[] = {1, 1, 1, 2, 5, 17, 33, 67, 300};
+    for (int kind = 0; kind < KINDS; kind++)
+        for (size_t i = 0; kind != WEIGHT && i < sizeof steps / sizeof steps[0]; i++)
+            for (int64_t columns = 1; columns < 300; columns = columns * 2 + 1) {
+                Product p = identity_new((Kind)kind, columns, steps[i], &d);
+                run_all(&p, p.c.at);
+                check_identity(&p, p.c.at);
+                product_free(&p);
+            }
+}
+
+static void packed_weights_are_rounded(void **state)
+{
+    (void)state;
+    Draw d = {11};
+    for (int round = 0; round < 12; round++) {
+        Product p = identity_new(round % 2 ? BACK : LINEAR, 1 + draw_below(&d, 300), round % 3 ? 1 + draw_below(&d, 80) : 1, &d);
+        Guarded packed = guard_bytes(packed_floats(p.columns, p.steps, 2 * LANES) * (int64_t)sizeof(float), AFTER);
+        for (int64_t b = 0; b < (p.columns + BLOCK - 1) / BLOCK; b++)
+            pack(&p, b, packed.at);
+        multiply_packed(&p, 0, p.rows, packed.at, p.c.at);
+        check_identity(&p, p.c.at);
+        guard_free(packed);
+        product_free(&p);
+    }
+}
+
+/* The awkward numbers are: some round up, some down, some to even both ways, some to infinity. */
+static void awkward_numbers_are(void **state)
+{
+    (void)state;
+    Draw d = {12};
+    int up = 0, down = 0, even_up = 0, even_down = 0, infinite = 0, small = 0, nan = 0;
+    for (int i = 0; i < 5000; i++) {
+        float x = awkward(&d, false), y = wide(narrow(x));
+        uint32_t bits;
+        memcpy(&bits, &x, sizeof bits);
+        bool tie = (bits & 0xffff) == 0x8000 && isfinite(y);
+        up += fabsf(y) > fabsf(x);
+        down += fabsf(y) < fabsf(x);
+        even_up += tie && fabsf(y) > fabsf(x);
+        even_down += tie && fabsf(y) < fabsf(x);
+        infinite += isfinite(x) && isinf(y);
+        small += x != 0 && fabsf(x) < 0x1p-126f;
+        nan += isnan(x);
+    }
+    assert_true(up > 500 && down > 500 && even_up > 50 && even_down > 50 && infinite > 50 && small > 50 && nan > 50);
+}
+
+/* }======================================================================= */
+
+int main(void)
+{
+    if (!host_runs_kernels())
+        return SKIPPED;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(products_are_right),
+        cmocka_unit_test(empty_products),
+        cmocka_unit_test(bits_do_not_depend_on_the_split),
+        cmocka_unit_test(bits_do_not_depend_on_the_neighbours),
+        cmocka_unit_test(packing_ahead_changes_no_bits),
+        cmocka_unit_test(awkward_numbers_are),
+        cmocka_unit_test(weights_are_rounded),
+        cmocka_unit_test(packed_weights_are_rounded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
