@@ -268,8 +268,9 @@ V e_bf16(Emit *e, V x) {
     V odd = LLVMBuildAnd(e->b, LLVMBuildLShr(e->b, number, sixteen, ""), one, "");
     V up = LLVMBuildAdd(e->b, LLVMBuildAdd(e->b, number, half, ""), odd, "");
     V cut = LLVMBuildAnd(e->b, up, word_splat(e, 0xffff0000u, n), "");
-    V nan = LLVMBuildFCmp(e->b, LLVMRealUNO, x, x, "");
-    return LLVMBuildSelect(e->b, nan, x, LLVMBuildBitCast(e->b, cut, LLVMTypeOf(x), ""), "");
+    V quiet = LLVMBuildOr(e->b, number, word_splat(e, 0x400000, n), "");      /* NaN in its upper half too */
+    V bits = LLVMBuildSelect(e->b, LLVMBuildFCmp(e->b, LLVMRealUNO, x, x, ""), quiet, cut, "");
+    return LLVMBuildBitCast(e->b, bits, LLVMTypeOf(x), "");
 }
 
 V e_rsqrt(Emit *e, V x) { return e_div(e, e_f32(e, 1), e_sqrt(e, x)); }

@@ -122,11 +122,11 @@ typedef uint16_t VH __attribute__((vector_size(LANES * 2)));
 typedef uint16_t VHMem __attribute__((vector_size(LANES * 2), aligned(2), may_alias));
 typedef uint32_t VU __attribute__((vector_size(LANES * 4)));
 
-/* Rounded to bfloat16: nearest, ties to even; NaN stays NaN. */
+/* Rounded to bfloat16: nearest, ties to even; NaN stays NaN, in its upper half too. */
 INLINE V v_bf16(V x)
 {
     VU bits = (VU)x, up = bits + 0x7fff + (bits >> 16 & 1);
-    return v_select(x != x, x, (V)(up & 0xffff0000u));
+    return v_select(x != x, (V)(bits | 0x400000), (V)(up & 0xffff0000u));
 }
 
 INLINE V v_widen(VH x) { return (V)(__builtin_convertvector(x, VU) << 16); }
