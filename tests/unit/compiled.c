@@ -1,7 +1,7 @@
 /*
-** Compiling, loading and comparing; see compiled.h.  Tolerances: a logit may
-** be off by 3e-5 of the largest; a gradient by 5e-4 of its own largest entry
-** or of a thousandth of the case's largest, whichever is more.
+** Compiling, loading and comparing; see compiled.h.  Tolerances of float32: a
+** logit may be off by 3e-5 of the largest; a gradient by 5e-4 of its own largest
+** entry or of a thousandth of the case's largest, whichever is more.
 */
 #include <dlfcn.h>
 #include <math.h>
@@ -15,6 +15,7 @@
 
 #include "compiled.h"
 #include "gradient.h"
+#include "plan.h"
 #include "strata.h"
 
 #if __has_include(<valgrind/memcheck.h>)
@@ -222,12 +223,24 @@ Case *compiled_case(Graph *g, uint64_t seed, int64_t batch, int64_t time, int vo
     return c;
 }
 
-void expected_open(Expected *e, const Case *c, const OpInfo *rules) {
+static Graph *with_gradients(const Graph *g, const OpInfo *rules) {
     static const char *const outputs[] = { "logits", "nll", "cross_entropy", "loss", NULL };
+    Graph *own = graph_extract(g, outputs);
+    pass_gradient_rules(own, rules);
+    return own;
+}
+
+static void evaluate(Expected *e, const Case *c, Graph *g) {
     EvalInput in = case_input(c);
-    e->g = graph_extract(c->g, outputs);
-    pass_gradient_rules(e->g, rules);
-    e->ev = eval_new(e->g, &in);
+    *e = (Expected){ g, eval_new(g, &in), { 3e-5, 5e-4 } };
+}
+
+void expected_open(Expected *e, const Case *c, const OpInfo *rules) {
+    evaluate(e, c, with_gradients(c->g, rules));
+}
+
+void expected_open_bf16(Expected *e, const Case *c) {
+    evaluate(e, c, pass_precision(with_gradients(c->g, op_info)));
 }
 
 void expected_close(Expected *e) {
@@ -269,14 +282,14 @@ static bool logits_agree(Instance *r, const Case *c, const Expected *e, char *wh
     guarded_open(&out, (size_t)count * sizeof(float));
     int status = a->logits(r->ctx.at, r->weights.at, r->arena.at, c->tokens, c->batch, c->time, out.at);
     if (status) snprintf(why, size, "logits: %s", a->message(r->ctx.at));
-    bool good = !status && close_to("logits", out.at, want, count, 3e-5 * largest(want, count), why, size);
+    bool good = !status && close_to("logits", out.at, want, count, e->allowed.value * largest(want, count), why, size);
     guarded_close(&out);
     return good;
 }
 
 static bool loss_agrees(const char *what, const strata_loss *got, const Expected *e, char *why, size_t size) {
-    double loss = *expected(e, "loss"), nll = *expected(e, "cross_entropy");
-    if (fabs(got->loss - loss) <= 3e-5 * fmax(1, fabs(loss)) && fabs(got->cross_entropy - nll) <= 3e-5 * fmax(1, fabs(nll)))
+    double loss = *expected(e, "loss"), nll = *expected(e, "cross_entropy"), allowed = e->allowed.value;
+    if (fabs(got->loss - loss) <= allowed * fmax(1, fabs(loss)) && fabs(got->cross_entropy - nll) <= allowed * fmax(1, fabs(nll)))
         return true;
     snprintf(why, size, "%s: loss %.9g and cross entropy %.9g, expected %.9g and %.9g", what, got->loss, got->cross_entropy,
              loss, nll);
@@ -292,7 +305,7 @@ static bool losses_agree(Instance *r, const Case *c, const Expected *e, char *wh
     guarded_open(&nll, (size_t)count * sizeof(float));
     int status = a->loss(r->ctx.at, r->weights.at, r->arena.at, c->tokens, c->targets, c->batch, c->time, nll.at, &loss);
     if (status) snprintf(why, size, "loss: %s", a->message(r->ctx.at));
-    bool good = !status && close_to("nll", nll.at, want, count, 3e-5 * fmax(1, largest(want, count)), why, size)
+    bool good = !status && close_to("nll", nll.at, want, count, e->allowed.value * fmax(1, largest(want, count)), why, size)
         && loss_agrees("loss", &loss, e, why, size);
     guarded_close(&nll);
     return good;
@@ -322,7 +335,7 @@ static bool gradients_agree(Instance *r, const Case *c, const Expected *e, char 
         char what[600];
         int64_t count = shape_count(&p->shape);
         snprintf(what, sizeof what, "gradient of %s", p->attr.name);
-        double allowed = 5e-4 * fmax(largest(want, count), 1e-3 * most);
+        double allowed = e->allowed.gradient * fmax(largest(want, count), 1e-3 * most);
         if (!close_to(what, instance_gradient(r, p->attr.name), want, count, allowed, why, size)) return false;
     }
     return true;

@@ -53,10 +53,16 @@ float *instance_gradient(const Instance *r, const char *name);
 /* A case for a graph of a model: matrices are scaled so that values keep their size. */
 Case *compiled_case(Graph *g, uint64_t seed, int64_t batch, int64_t time, int vocab);
 
+/* By how much what is compiled may differ from what is expected: logits and losses by
+** 'value' of the largest, gradients by 'gradient' of theirs (compiled.c). */
+typedef struct Allowed { double value, gradient; } Allowed;
+
 /* What the interpreter computes for a case: logits, losses and gradients; these
-** by 'rules' (op_info, or a copy changed on purpose). */
-typedef struct Expected { Graph *g; Eval *ev; } Expected;
+** by 'rules' (op_info, or a copy changed on purpose).  What is allowed is what
+** float32 takes, until somebody changes it. */
+typedef struct Expected { Graph *g; Eval *ev; Allowed allowed; } Expected;
 void expected_open(Expected *e, const Case *c, const OpInfo *rules);
+void expected_open_bf16(Expected *e, const Case *c);    /* of a model built with --precision bf16 */
 void expected_close(Expected *e);
 
 /* Runs logits, loss and forward_backward on the case.  True if all agree; else
