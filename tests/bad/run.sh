@@ -65,6 +65,7 @@ fixtures() {
     spec mute '' 16 >mute.lua
     for name in tiny wide chars mute; do "$strata" build $name.lua || return 1; done
     "$strata" build tiny.lua --inference -o infer || return 1
+    "$strata" build tiny.lua --precision bf16 -o half || return 1
     spec both '' 16 | sed 's/heads = 2/heads = 2, causal = false/' >both.lua
     "$strata" build both.lua || return 1
     yes 'the quick brown fox jumps over the lazy dog' | head -c 2000 >text
