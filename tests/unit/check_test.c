@@ -30,7 +30,7 @@ enum { V = 13, CONTEXT = 100 };
 
 /* {== Mistakes =========================================================== */
 
-typedef enum Mistake { CORRECT, WIDE_LOAD, BACKWARD_LOAD, WIDE_STORE, SMALL_SCRATCH, FREED_EARLY } Mistake;
+typedef enum Mistake { CORRECT, WIDE_LOAD, BACKWARD_LOAD, WIDE_STORE, WIDE_HALF, SMALL_SCRATCH, FREED_EARLY } Mistake;
 
 /* What to do to the kernel of this number, of those to which it can be done. */
 static struct {
@@ -53,27 +53,37 @@ static bool is_result(const Rows *r, int operand) {
     return false;
 }
 
-/* A value of every token that the kernel reads, or one that it writes; -1. */
-static int token_operand(const Rows *r, bool result) {
+/* A value of every token that the kernel reads, or one that it writes, of bfloat16 or of either kind; -1. */
+static int token_operand(const Rows *r, Mistake mistake) {
     for (int i = 0; i < r->noperand; i++) {
-        int32_t area = r->operand[i].ref.area;
-        if ((area == AREA_TOKEN || area == AREA_LOCAL) && is_result(r, i) == result) return i;
+        const Operand *o = &r->operand[i];
+        if (o->ref.area != AREA_TOKEN && o->ref.area != AREA_LOCAL) continue;
+        if (mistake == WIDE_HALF && !plan_half(o->node)) continue;
+        if (is_result(r, i) == (mistake == WIDE_STORE || mistake == WIDE_HALF)) return i;
     }
     return -1;
+}
+
+static int32_t wrong_stride(int32_t right) {
+    switch (wrong.mistake) {
+    case BACKWARD_LOAD: return -right;
+    case WIDE_HALF: return right + 1;   /* the second of two tokens: two bfloat16s too far */
+    default: return right + 16;
+    }
 }
 
 int64_t __real_rows_emit(struct Emit *e, const Rows *r, const char *name);
 int64_t __wrap_rows_emit(struct Emit *e, const Rows *r, const char *name);
 int64_t __wrap_rows_emit(struct Emit *e, const Rows *r, const char *name) {
     Rows changed = *r;
-    int operand = token_operand(r, wrong.mistake == WIDE_STORE);
-    bool strided = wrong.mistake >= WIDE_LOAD && wrong.mistake <= WIDE_STORE && operand >= 0;
+    int operand = token_operand(r, wrong.mistake);
+    bool strided = wrong.mistake >= WIDE_LOAD && wrong.mistake <= WIDE_HALF && operand >= 0;
     bool small = wrong.mistake == SMALL_SCRATCH && r->scratch > 0;
     int32_t *stride = strided ? &r->operand[operand].ref.stride : NULL, kept = strided ? *stride : 0;
     if ((strided || small) && wrong.seen++ == wrong.at) {
         snprintf(wrong.kernel, sizeof wrong.kernel, "%s", name);
         if (small) changed.scratch = 0;
-        else *stride += wrong.mistake == BACKWARD_LOAD ? -2 * kept : 16;
+        else *stride = wrong_stride(kept);
     }
     int64_t size = __real_rows_emit(e, &changed, name);
     if (stride) *stride = kept;         /* the driver's tables are right */
@@ -245,13 +255,14 @@ static void expect_found(const Found *f, const char *kernel, const char *what) {
 /* Every so many of the kernels to which it can be done, one after another. */
 static void every_kernel(void **state, Mistake mistake, int every, const char *what) {
     int tried = 0, seen = 1;
+    bool half = mistake == WIDE_HALF;
     for (; tried < seen; tried += every) {
         Model *m = load(state, "attnres { full = true, heads = 2 }", 1);
         Subject s;
         make_wrong(mistake, tried);
-        compile(&s, m, (CodegenOptions){ .check = true });
+        compile(&s, m, (CodegenOptions){ .check = true, .bf16 = half });
         seen = wrong.seen;
-        Found f = find(&s, (Extent){ 2, 40 }, 1 + tried / every % 2);
+        Found f = find(&s, half ? (Extent){ 1, 2 } : (Extent){ 2, 40 }, 1 + tried / every % 2);
         expect_found(&f, wrong.kernel, what);
         compiled_close(&s.c);
         spec_free(m);
@@ -262,6 +273,7 @@ static void every_kernel(void **state, Mistake mistake, int every, const char *w
 static void loads_beyond(void **state) { every_kernel(state, WIDE_LOAD, 1, ": loads from beyond operand "); }
 static void loads_before(void **state) { every_kernel(state, BACKWARD_LOAD, 3, ": loads from before operand "); }
 static void stores_beyond(void **state) { every_kernel(state, WIDE_STORE, 2, ": stores to beyond operand "); }
+static void halves_beyond(void **state) { every_kernel(state, WIDE_HALF, 2, ": stores to beyond operand "); }
 static void little_scratch(void **state) { every_kernel(state, SMALL_SCRATCH, 3, " outside its scratch"); }
 
 /* A sequence does not grow by a call that found something. */
@@ -392,7 +404,7 @@ static void guards(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(same_bits), cmocka_unit_test(loads_beyond), cmocka_unit_test(loads_before),
-        cmocka_unit_test(stores_beyond), cmocka_unit_test(little_scratch), cmocka_unit_test(no_progress),
+        cmocka_unit_test(stores_beyond), cmocka_unit_test(halves_beyond), cmocka_unit_test(little_scratch), cmocka_unit_test(no_progress),
         cmocka_unit_test(freed_is_nan), cmocka_unit_test(guards),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
