@@ -14,7 +14,7 @@ const Flag build_flags[] = {
     { "--no-blas", NULL, "generated products only" },
     { "-O", "0|1|2|3", "how much LLVM optimises (2)" },
     { "--two-phase", "on|off|auto", "two-phase depth reads (auto; on is not in this version)" },
-    { "--memory", "small|fast|auto", "what the backward pass recomputes (auto; others are not in this version)" },
+    { "--memory", "small|fast|auto", "what training keeps for the backward pass: small computes products again too, fast stores what is sooner loaded (auto)" },
     { "--check", NULL, "tests every access of row kernels, shares no memory between values" },
     { "--profile", NULL, "kernels report to setup.profile (they always do)" },
     { "--prefix", "NAME", "of exported symbols, a C identifier (the model's name)" },
@@ -24,10 +24,14 @@ const Flag build_flags[] = {
 
 static const char *const kinds[] = { "exe", "obj", "static", "shared", "ir", "asm" };
 
+Keep keep_called(const char *name) {
+    return !strcmp(name, "small") ? KEEP_SMALL : !strcmp(name, "fast") ? KEEP_FAST : KEEP_AUTO;
+}
+
 /* What the table lists and this version lacks. */
 static int later(const char *name, const char *value, Error *e) {
     static const char *const row[][2] = {
-        { "--two-phase", "on" }, { "--memory", "small" }, { "--memory", "fast" },
+        { "--two-phase", "on" },
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
         if (!strcmp(row[i][0], name) && !strcmp(row[i][1], value))
@@ -44,6 +48,7 @@ static int set(BuildOptions *o, const char *name, const char *value, Error *e) {
     else if (!strcmp(name, "--inference")) o->code.inference = true;
     else if (!strcmp(name, "--check")) o->code.check = true;
     else if (!strcmp(name, "--precision")) o->code.bf16 = !strcmp(value, "bf16");
+    else if (!strcmp(name, "--memory")) o->code.keep = keep_called(value);
     else if (!strcmp(name, "-O")) o->code.level = *value - '0';
     else if (!strcmp(name, "--emit"))
         for (int i = 0; i < 6; i++) o->code.emit = strcmp(kinds[i], value) ? o->code.emit : (EmitKind)i;

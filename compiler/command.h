@@ -7,9 +7,10 @@
 #define STRATA_COMMAND_H
 
 #include "error.h"
+#include "keep.h"
 
 /* "--name VALUE" or "--name=VALUE"; "-O" takes its value joined.  An argument with
-** bars lists the values there are; NULL: none. */
+** bars lists the values there are; "=a|b": it may follow, joined; NULL: none. */
 typedef struct Flag { const char *name, *argument, *help; } Flag;
 
 typedef struct Command {
@@ -35,6 +36,9 @@ int command_completion(int argc, char **argv, Error *e);
 /* One option at argv[*i], which it moves on over a separate value.  *value is NULL for
 ** a flag without one. */
 int flag_parse(const Command *c, int argc, char **argv, int *i, const Flag **flag, const char **value, Error *e);
+
+/* The value of --memory. */
+Keep keep_called(const char *name);
 
 /* What spec_load or codegen_compile said: already escaped, "error: " in front. */
 int error_taken(Error *e, int status, const char *message);

@@ -6,10 +6,12 @@
 
 /* "a|b" as "a b". */
 static void words(const char *list) {
+    list += *list == '=';
     for (; *list; list++) putchar(*list == '|' ? ' ' : *list);
 }
 
 static bool is_choice(const Flag *f) { return f->argument && strchr(f->argument, '|'); }
+static bool is_optional(const Flag *f) { return f->argument && *f->argument == '='; }     /* and joined */
 static bool is_level(const Flag *f) { return !strcmp(f->name, "-O"); }
 
 /* For single quotes in all three shells. */
@@ -33,7 +35,7 @@ static void bash_script(void) {
     printf("--help --version' -- \"$word\"))\n        return\n    fi\n    case ${COMP_WORDS[1]}$before in\n");
     for (int i = 0; i < ncommands; i++)
         for (const Flag *f = commands[i].flags; f && f->name; f++) {
-            if (!is_choice(f) || is_level(f)) continue;
+            if (!is_choice(f) || is_level(f) || is_optional(f)) continue;
             printf("    %s%s) COMPREPLY=($(compgen -W '", commands[i].name, f->name);
             words(f->argument);
             printf("' -- \"$word\")); return ;;\n");
@@ -54,14 +56,14 @@ static void zsh_flag(const Flag *f) {
         printf(" '(-O0 -O1 -O2 -O3)'{-O0,-O1,-O2,-O3}'[optimisation level]'");
         return;
     }
-    printf(" '%s%s[", f->name, f->argument && f->name[1] == '-' ? "=" : "");
+    printf(" '%s%s[", f->name, is_optional(f) ? "=-" : f->argument && f->name[1] == '-' ? "=" : "");
     for (const char *s = f->help; *s; s++) {
         if (strchr("[]:\\", *s)) putchar('\\');
         if (*s == '\'') fputs("'\\''", stdout);
         else putchar(*s);
     }
     printf("]");
-    if (is_choice(f)) printf(":value:("), words(f->argument), printf(")");
+    if (is_choice(f)) printf("%s:value:(", is_optional(f) ? ":" : ""), words(f->argument), printf(")");
     else if (f->argument) printf(":%s:%s", f->argument, !strcmp(f->argument, "FILE") ? "_files" : "");
     printf("'");
 }
@@ -89,9 +91,9 @@ static void fish_flag(const Command *c, const Flag *f) {
     }
     bool plain = f->name[1] != '-', file = f->argument && !strcmp(f->argument, "FILE");
     printf("complete -c strata -n '__fish_seen_subcommand_from %s' %s %s%s -d ", c->name, plain ? "-s" : "-l", f->name + (plain ? 1 : 2),
-           file ? " -r -F" : f->argument ? " -x" : " -f");
+           file ? " -r -F" : f->argument && !is_optional(f) ? " -x" : " -f");
     quoted(f->help);
-    if (is_choice(f)) printf(" -a '"), words(f->argument), printf("'");
+    if (is_choice(f) && !is_optional(f)) printf(" -a '"), words(f->argument), printf("'");
     printf("\n");
 }
 

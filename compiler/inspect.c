@@ -10,7 +10,7 @@ const Flag inspect_flags[] = {
     { "--graph", NULL, "the graph of primitive operations; as a picture, the kernels of a forward pass" },
     { "--folded", NULL, "the graph with equal layers written once" },
     { "--kernels", NULL, "every kernel, operation by operation, with the spec's lines" },
-    { "--memory", NULL, "the memory plan: which value lies where, and when" },
+    { "--memory", "=small|fast|auto", "the memory plan: which value lies where, and when; as build --memory makes it" },
     { "--cost", NULL, "FLOPs and bytes by kind of kernel, and what depth reads move" },
     { "--header", NULL, "the C header that build writes beside an object" },
     { "--matrix", NULL, "the depth-mixing matrix: which read takes which source, and its rank" },
@@ -70,6 +70,7 @@ static int set(Options *o, const char *name, const char *value, Error *e) {
     else if (!strcmp(name, "--inference")) o->report.inference = true;
     else if (!strcmp(name, "--cpu")) o->report.cpu = value;
     else if (!strcmp(name, "-o")) o->output = value;
+    else if (!strcmp(name, "--memory") && value) o->report.keep = keep_called(value);
     for (int i = 0; i < VIEWS; i++)
         if (views[i].flag && !strcmp(name, views[i].flag)) return set_view(o, views[i].view, views[i].flag, e);
     return STATUS_OK;

@@ -50,8 +50,9 @@ static void help_program(FILE *f) {
 
 static void help_flag(const Flag *f) {
     char left[96];
-    bool joined = !strcmp(f->name, "-O");
-    snprintf(left, sizeof left, "%s%s%s", f->name, !f->argument || joined ? "" : " ", f->argument ? f->argument : "");
+    bool joined = !strcmp(f->name, "-O"), optional = f->argument && *f->argument == '=';
+    snprintf(left, sizeof left, "%s%s%s%s", f->name, optional ? "[" : !f->argument || joined ? "" : " ", f->argument ? f->argument : "",
+             optional ? "]" : "");
     if (strlen(left) > 24) printf("  %s\n  %-24s %s\n", left, "", f->help);
     else printf("  %-24s %s\n", left, f->help);
 }
@@ -104,6 +105,9 @@ int flag_parse(const Command *c, int argc, char **argv, int *i, const Flag **fla
     if (!*flag) return unknown_flag(c, argv[*i], e);
     const char *name = (*flag)->name, *wanted = (*flag)->argument;
     if (!wanted) return *value ? error_set(e, STATUS_USAGE, "strata %s: %s: expected no value, found '%s'", c->name, name, *value) : STATUS_OK;
+    bool optional = *wanted == '=';
+    wanted += optional;
+    if (optional && !*value) return STATUS_OK;
     if (!*value && *i + 1 < argc && strcmp(name, "-O")) *value = argv[++*i];
     if (!*value) return error_set(e, STATUS_USAGE, "strata %s: %s: expected %s, found nothing", c->name, name, wanted);
     if (strchr(wanted, '|') && !listed(wanted, *value))

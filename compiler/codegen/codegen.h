@@ -8,6 +8,7 @@
 #define STRATA_CODEGEN_H
 
 #include "graph.h"
+#include "keep.h"
 #include "abi.h"
 
 typedef enum EmitKind { EMIT_EXE, EMIT_OBJ, EMIT_STATIC, EMIT_SHARED, EMIT_IR, EMIT_ASM } EmitKind;
@@ -31,6 +32,7 @@ typedef struct CodegenOptions {
     int level;                  /* 0 to 3 */
     bool bf16;                  /* products take bfloat16, --precision bf16 */
     bool inference;             /* no gradients */
+    Keep keep;                  /* of the forward part, for gradients */
     bool check;                 /* test every access of row kernels; no reuse of memory */
     bool watch;                 /* functions tell what they do: see Watch */
     bool main;                  /* with a main() for libstrata */

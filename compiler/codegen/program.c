@@ -34,7 +34,7 @@ static Plan *plan_program(const Graph *g, const char *const *outputs, const Code
     own = pass_simplify(own);
     graph_verify(own);
     if (o->bf16) own = pass_precision(own), graph_verify(own);
-    own = pass_recompute(own);
+    own = pass_recompute(own, o->keep);
     graph_verify(own);
     own = pass_expand(own);
     graph_verify(own);
@@ -44,7 +44,7 @@ static Plan *plan_program(const Graph *g, const char *const *outputs, const Code
     return p;
 }
 
-static Plan *plan_training(const Graph *g, const CodegenOptions *o) {
+static Plan *plan_gradients(const Graph *g, const CodegenOptions *o) {
     bool terms = graph_find(g, "loss") != graph_find(g, "cross_entropy");
     Graph *own = graph_extract(g, (const char *const[]){ "nll", "loss", NULL });
     pass_gradient(own);
@@ -56,6 +56,22 @@ static Plan *plan_training(const Graph *g, const CodegenOptions *o) {
     free(name);
     graph_free(own);
     return p;
+}
+
+static double floats_per_token(const Plan *p) {
+    return (double)p->token_floats + (double)p->granule_floats / GRANULE;
+}
+
+/* What is computed again needs room while it is used: a model of few layers may need less without. */
+static Plan *plan_training(const Graph *g, const CodegenOptions *o) {
+    Plan *p = plan_gradients(g, o);
+    if (o->keep != KEEP_SMALL) return p;
+    CodegenOptions usual = *o;
+    usual.keep = KEEP_AUTO;
+    Plan *other = plan_gradients(g, &usual);
+    bool smaller = floats_per_token(p) < floats_per_token(other);
+    graph_free(smaller ? other->g : p->g);
+    return smaller ? p : other;
 }
 
 /* == Places of parameters =================================================== */

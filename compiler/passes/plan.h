@@ -13,6 +13,7 @@
 #define STRATA_PLAN_H
 
 #include "graph.h"
+#include "keep.h"
 
 /* Sums over tokens are added up in granules of this many tokens, in order. */
 enum { GRANULE = 64 };
@@ -102,7 +103,7 @@ bool plan_small(const Node *n);         /* a few numbers a token: saved, never r
 
 /* The passes, in order (build.c of each program runs them and verifies) */
 Graph *pass_simplify(Graph *g);         /* simplify.c: identities; the old graph is freed */
-Graph *pass_recompute(Graph *g);        /* recompute.c: backward reads what is cheap again */
+Graph *pass_recompute(Graph *g, Keep keep);     /* recompute.c: backward reads what is cheap again */
 Graph *pass_precision(Graph *g);        /* precision.c: products take bfloat16 */
 Graph *pass_expand(Graph *g);           /* expand.c: softmax into its parts */
 Plan *pass_schedule(Graph *g);          /* schedule.c: steps and phases */

@@ -8,48 +8,127 @@
 ** cheap to compute again from those, a chain of operations on a few numbers too
 ** (softmax, Sinkhorn's iterations): the backward part gets a twin of it
 ** (attr.copy = 1), which the scheduler fuses into the kernel that needs it.
+**
+** KEEP_FAST keeps more: what takes longer to compute again than to store and
+** load.  KEEP_SMALL keeps less: neither those sums, nor what only a sequence
+** kernel reads, nor outputs of products that are used up at once (queries and
+** keys, what the middle of an MLP is made of); a product's twin is an anchor of
+** the backward part.
 */
 #include "plan.h"
 #include "rebuild.h"
 #include "slots.h"
 
-enum { SMALL = 64 };
+/* A vector unit does about so many operations of row kernels while a byte comes from memory or goes there. */
+enum { SMALL = 64, OPS_A_BYTE = 3 };
 
 bool plan_small(const Node *n) {
     return shape_count(&n->shape) <= SMALL;
 }
 
 typedef struct Recompute {
+    Keep keep;
     const Slots *slots;
+    int last;               /* token phase of the forward part: the backward part begins in it */
     bool *kept;
+    bool *again;            /* products that have twins */
+    int *seen;              /* closures: the last one a node was counted in */
     Node **twin;            /* by old id */
 } Recompute;
 
-/* Marks row values which some later kernel of the forward part reads. */
-static void find_kept(const Graph *g, Recompute *r) {
-    const Slots *s = r->slots;
-    for (int i = 0; i < g->n; i++) {
-        const Node *n = g->node[i];
-        if (!s->needed[i] || n->backward) continue;
-        for (int k = 0; k < n->nin; k++) {
-            const Node *x = n->in[k];
-            if (s->domain[x->id] != DOMAIN_ROW) continue;
-            bool later = s->domain[i] == DOMAIN_ROW && s->time[i] != s->time[x->id];
-            if (later || s->domain[i] == DOMAIN_GLOBAL) r->kept[plan_storage(x)->id] = r->kept[x->id] = true;
-        }
-    }
-}
+static bool is_row(const Recompute *r, const Node *n) { return r->slots->domain[n->id] == DOMAIN_ROW; }
 
 /* A few numbers that took a pass over many. */
 static bool is_summary(const Node *n) {
     return plan_small(n) && op_info[n->op].class == REDUCE && !plan_small(n->in[0]);
 }
 
+static void store(Recompute *r, const Node *n) {
+    r->kept[plan_storage(n)->id] = r->kept[n->id] = true;
+}
+
+/* Marks row values which some later kernel of the forward part reads. */
+static void find_kept(const Graph *g, Recompute *r) {
+    const Slots *s = r->slots;
+    for (int i = 0; i < g->n; i++) {
+        const Node *n = g->node[i];
+        r->kept[i] |= r->keep != KEEP_SMALL && is_summary(n);
+        if (!s->needed[i] || n->backward) continue;
+        for (int k = 0; k < n->nin; k++) {
+            const Node *x = n->in[k];
+            if (!is_row(r, x)) continue;
+            bool later = s->domain[i] == DOMAIN_ROW && s->time[i] != s->time[x->id];
+            if (later || (r->keep != KEEP_SMALL && s->domain[i] == DOMAIN_GLOBAL)) store(r, x);
+        }
+    }
+}
+
+/* == KEEP_SMALL: products =================================================== */
+
+/* Products that later kernels do not come back to: read by one row kernel or by sequence kernels,
+** and not in the phase in which the backward part begins, where nothing is stored yet. */
+static void find_again(Graph *g, Recompute *r) {
+    const Slots *s = r->slots;
+    int *reader = graph_alloc(g, ((size_t)g->n + 1) * sizeof *reader);      /* the time of row readers; -1: several */
+    for (int i = 0; i < g->n; i++) {
+        const Node *n = g->node[i];
+        if (n->backward || !s->needed[i]) continue;
+        if (s->domain[i] == DOMAIN_TOKEN && s->phase[i] > r->last) r->last = s->phase[i];
+        r->again[i] = op_info[n->op].class == CONTRACT && n->nin == 2;
+        for (int k = 0; k < n->nin; k++) {
+            int x = plan_storage(n->in[k])->id;
+            if (n->op == OP_reshape) continue;
+            if (is_row(r, n)) reader[x] = !reader[x] || reader[x] == s->time[i] + 1 ? s->time[i] + 1 : -1;
+            else if (s->domain[i] != DOMAIN_GLOBAL) reader[x] = -1;
+        }
+    }
+    for (int i = 0; i < g->n; i++) r->again[i] = r->again[i] && reader[i] >= 0 && s->phase[i] < r->last;
+}
+
+/* == KEEP_FAST: costs ======================================================= */
+
+static double operations(const Node *n) {
+    double own = (double)shape_count(&n->shape), in = n->nin ? (double)shape_count(&n->in[0]->shape) : 0;
+    switch (n->op) {
+    case OP_exp: case OP_log: case OP_tanh: case OP_sigmoid: case OP_erf: return 16 * own;
+    case OP_div: case OP_sqrt: case OP_rsqrt: return 4 * own;
+    default: break;
+    }
+    switch (op_info[n->op].class) {
+    case POINTWISE: return own;
+    case REDUCE: return in;
+    case SOFTMAX: return 22 * own;
+    default: return 0;
+    }
+}
+
+/* Operations a token to compute n again from what is kept; each node once. */
+static double again_operations(Recompute *r, const Node *n, int number) {
+    if (n->backward || !is_row(r, n) || r->kept[n->id] || r->seen[n->id] == number) return 0;
+    r->seen[n->id] = number;
+    double sum = operations(n);
+    for (int i = 0; i < n->nin; i++) sum += again_operations(r, n->in[i], number);
+    return sum;
+}
+
+/* Stored and loaded: 8 bytes a number. */
+static void keep_dear(Graph *g, Recompute *r) {
+    bool *read = graph_alloc(g, (size_t)g->n + 1);
+    for (int i = 0; i < g->n; i++)
+        for (int k = 0; g->node[i]->backward && k < g->node[i]->nin; k++) read[g->node[i]->in[k]->id] = true;
+    for (int i = 0; i < g->n; i++) {
+        const Node *n = g->node[i];
+        if (!read[i] || n->backward || !r->slots->needed[i]) continue;
+        if (again_operations(r, n, i + 1) > 8.0 * OPS_A_BYTE * (double)shape_count(&n->shape)) store(r, n);
+    }
+}
+
+/* == Twins ================================================================== */
+
 static Node *twin(Rebuild *b, const Node *old) {
     Recompute *r = b->user;
-    if (old->backward || r->slots->domain[old->id] != DOMAIN_ROW || r->kept[old->id]
-        || is_summary(old))
-        return b->map[old->id];
+    bool row = is_row(r, old) && !r->kept[old->id];
+    if (old->backward || !(row || r->again[old->id])) return b->map[old->id];
     if (r->twin[old->id]) return r->twin[old->id];
     Node **in = graph_alloc(b->to, ((size_t)old->nin + 1) * sizeof *in);
     for (int i = 0; i < old->nin; i++) in[i] = twin(b, old->in[i]);
@@ -65,11 +144,15 @@ static Node *rule(Rebuild *b, const Node *old, Node **in) {
     return NULL;
 }
 
-Graph *pass_recompute(Graph *g) {
+Graph *pass_recompute(Graph *g, Keep keep) {
     size_t n = (size_t)g->n + 1;
-    Recompute r = { .slots = slots_find(g, true) };
+    Recompute r = { .keep = keep, .slots = slots_find(g, true) };
     r.kept = graph_alloc(g, n);
+    r.again = graph_alloc(g, n);
+    r.seen = graph_alloc(g, n * sizeof *r.seen);
     r.twin = graph_alloc(g, n * sizeof *r.twin);
     find_kept(g, &r);
+    if (keep == KEEP_SMALL) find_again(g, &r);
+    if (keep == KEEP_FAST) keep_dear(g, &r);
     return rebuild(g, rule, &r);
 }

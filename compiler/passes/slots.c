@@ -3,7 +3,7 @@
 ** order in which they were built.  Row nodes of the forward part run as late
 ** as they can, so that a whole read is one kernel; those of the backward part
 ** as early as they can, so that gradients are added up where they arise;
-** recomputed twins where their gradient is.
+** recomputed twins where their gradient is, products among them in its phase.
 */
 #include "slots.h"
 
@@ -217,6 +217,24 @@ static void find_twins(const Graph *g, Slots *s) {
     }
 }
 
+/* An anchor that repeats the forward part runs in the phase that first wants it, not in the
+** first in which it could. */
+static void delay_twins(Graph *g, Slots *s) {
+    int *want = graph_alloc(g, ((size_t)g->n + 1) * sizeof *want);
+    memset(want, 0x7f, ((size_t)g->n + 1) * sizeof *want);
+    for (int i = g->n; i-- > 0;) {
+        const Node *n = g->node[i];
+        bool token = s->domain[i] == DOMAIN_ROW || s->domain[i] == DOMAIN_TOKEN;
+        if (!s->needed[i]) continue;
+        int phase = s->twin[i] && token ? lower(want[i], 1 << 29) : s->phase[i];
+        if (s->twin[i] && s->domain[i] == DOMAIN_TOKEN) s->phase[i] = phase;
+        for (int k = 0; k < n->nin; k++) {
+            int x = n->in[k]->id;
+            if (s->twin[x]) want[x] = lower(want[x], token ? phase : phase - 1);
+        }
+    }
+}
+
 /* Anchors read memory: a weight that is computed must be stored. */
 static void find_stored(const Graph *g, Slots *s) {
     for (int i = 0; i < g->n; i++) {
@@ -243,6 +261,7 @@ Slots *slots_find(Graph *g, bool forward) {
         s->domain[i] = domain_of(s, g->node[i]);
         s->phase[i] = phase_of(s, g->node[i]);
     }
+    delay_twins(g, s);
     time_anchors(g, s);
     time_rows(g, s);
     check_order(g, s);

@@ -69,6 +69,7 @@ typedef struct Report {
 typedef struct ReportOptions {
     const char *cpu;                    /* as for build; NULL: native */
     bool inference;                     /* without training */
+    Keep keep;                          /* as build --memory */
 } ReportOptions;
 
 /* NULL, and the reason in e. */

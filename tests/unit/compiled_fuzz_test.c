@@ -29,12 +29,13 @@ static uint64_t setting(const char *name, uint64_t otherwise) {
 static uint64_t first_seed(void)            { return setting("STRATA_FUZZ_SEED", 1); }
 static uint64_t count(uint64_t otherwise)   { return setting("STRATA_FUZZ_COUNT", otherwise); }
 
-/* Processors in turn; every eighth seed optimised. */
+/* Processors in turn, then what is kept for gradients; every eighth seed optimised. */
 static CodegenOptions options(uint64_t seed) {
     const char *const *cpu = compiled_cpus();
     int n = 0;
     while (cpu[n]) n++;
-    return (CodegenOptions){ .cpu = cpu[seed % (uint64_t)n], .level = seed % 8 == 3 ? 2 : 0 };
+    return (CodegenOptions){ .cpu = cpu[seed % (uint64_t)n], .level = seed % 8 == 3 ? 2 : 0,
+                             .keep = (Keep)(seed / (uint64_t)n % 3) };
 }
 
 /* {== Graphs ============================================================= */

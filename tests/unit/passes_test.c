@@ -68,7 +68,7 @@ static void identities_are_applied(void **state) {
 static Graph *prepared(Graph *g) {
     g = pass_simplify(g);
     graph_verify(g);
-    g = pass_recompute(g);
+    g = pass_recompute(g, KEEP_AUTO);
     graph_verify(g);
     g = pass_expand(g);
     graph_verify(g);
