@@ -463,6 +463,17 @@ static void update_piece(const Update *u, const strata_tensor *t, int64_t from, 
             t->decay ? (float)u->how->weight_decay : 0.0f, (float)u->c1, (float)u->c2, (float)u->how->grad_scale);
 }
 
+/* The last tensor that begins at 'at' or before: they lie in the order of their gradients. */
+static int32_t tensor_at(const strata_tensor *t, int64_t at) {
+    int32_t low = 0, high = model()->tensors;
+    while (high - low > 1) {
+        int32_t middle = low + (high - low) / 2;
+        if (t[middle].gradient <= at) low = middle;
+        else high = middle;
+    }
+    return low;
+}
+
 static void update_task(void *arg, int64_t task, int32_t worker) {
     (void)worker;
     const Update *u = arg;
@@ -470,7 +481,7 @@ static void update_task(void *arg, int64_t task, int32_t worker) {
     if (to > u->first + u->count) to = u->first + u->count;
     const strata_tensor *t = strata_tensors(model());
     unsigned mode = enter_mode();
-    for (int32_t i = 0; i < model()->tensors; i++) update_piece(u, &t[i], from, to);
+    for (int32_t i = tensor_at(t, from); i < model()->tensors && t[i].gradient < to; i++) update_piece(u, &t[i], from, to);
     leave_mode(mode);
 }
 
