@@ -128,7 +128,7 @@ static void packed_weights_are_rounded(void **state)
     Draw d = {11};
     for (int round = 0; round < 12; round++) {
         Product p = identity_new(round % 2 ? BACK : LINEAR, 1 + draw_below(&d, 300), round % 3 ? 1 + draw_below(&d, 80) : 1, &d);
-        Guarded packed = guard_bytes(packed_floats(p.columns, p.steps, 2 * LANES) * (int64_t)sizeof(float), AFTER);
+        Guarded packed = room(packed_floats(p.columns, p.steps, 2 * LANES) * (int64_t)sizeof(float), AFTER);
         for (int64_t b = 0; b < (p.columns + BLOCK - 1) / BLOCK; b++)
             pack(&p, b, packed.at);
         multiply_packed(&p, 0, p.rows, packed.at, p.c.at);

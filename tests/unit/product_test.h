@@ -118,6 +118,14 @@ static Guarded matrix(int64_t rows, int64_t columns, int64_t ld, bool half, Side
     return guard_bytes(count * (half ? 2 : 4), side);
 }
 
+/* Room to work in, full of NaNs: what is read without having been written shows. */
+static Guarded room(int64_t bytes, Side side)
+{
+    Guarded g = guard_bytes(bytes, side);
+    memset(g.at, 0xff, (size_t)bytes);
+    return g;
+}
+
 /* Operands drawn, then unwritable; 'gap' numbers lie between rows. */
 static Product product_new(Kind kind, int64_t rows, int64_t columns, int64_t steps, int64_t gap, int add, Side side,
                            Draw *d, Draws draws)
@@ -129,7 +137,7 @@ static Product product_new(Kind kind, int64_t rows, int64_t columns, int64_t ste
     p.a = matrix(a_rows(&p), a_columns(&p), p.lda, a_half(), side);
     p.b = matrix(b_rows(&p), b_columns(&p), p.ldb, b_half(&p), side);
     p.c = matrix(rows, columns, p.ldc, false, side);
-    p.scratch = guard_bytes(numbers.scratch(), side);
+    p.scratch = room(numbers.scratch(), side);
     fill(p.a, a_half(), a_rows(&p), a_columns(&p), p.lda, d, draws, false);
     fill(p.b, b_half(&p), b_rows(&p), b_columns(&p), p.ldb, d, draws, false);
     fill(p.c, false, rows, columns, p.ldc, d, draws, true);
@@ -321,7 +329,7 @@ static void packing_ahead_changes_no_bits(void **state)
         Product p = product_new(kind, 1 + draw_below(&d, 40), 1 + draw_below(&d, round % 3 ? 60 : 700), 1 + draw_below(&d, round % 4 ? 90 : 600),
                                 1, round % 5 == 0, round % 2 ? BEFORE : AFTER, &d, REAL);
         int64_t floats = packed_floats(p.columns, p.steps, 2 * LANES), blocks = (p.columns + BLOCK - 1) / BLOCK;
-        Guarded packed = guard_bytes(floats * (int64_t)sizeof(float), p.side);
+        Guarded packed = room(floats * (int64_t)sizeof(float), p.side);
         float *other = c_copy(&p);
         run_all(&p, p.c.at);
         for (int64_t b = blocks; b-- > 0;)
