@@ -9,7 +9,7 @@
 **   - Freestanding: no library calls but memcpy, memmove, memset (the compiler
 **     inserts those itself); no globals that are written; no allocation.
 **   - Matrices are float32, row-major; 'ld*' is the distance between rows in
-**     floats.  Pointers are 4-byte aligned only, unless said otherwise.
+**     floats.  Pointers are 4-byte aligned only, of bfloat16s 2-byte, unless said otherwise.
 **   - A row of a result has the same bits wherever it lies and whatever its
 **     neighbours are: each element is one chain of fused multiply-adds in
 **     order of k (KC blocks in order), in full tiles and at the edges alike.
