@@ -6,6 +6,8 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include <llvm-c/Core.h>
 #include <llvm-c/Support.h>
 #include <llvm-c/Target.h>
@@ -35,12 +37,21 @@ static bool has(const char *features, const char *name) {
     return false;
 }
 
+/* The system, too, must let processes have tiles: ARCH_REQ_XCOMP_PERM of XFEATURE_XTILEDATA. */
+static bool tiles_allowed(void) {
+#if defined(__linux__) && defined(__x86_64__)
+    return !syscall(SYS_arch_prctl, 0x1023, 18);
+#else
+    return false;
+#endif
+}
+
 static const Level *host_level(bool bf16) {
     char *f = LLVMGetHostCPUFeatures();
     bool v3 = has(f, "+avx2") && has(f, "+fma") && has(f, "+bmi2") && has(f, "+f16c") && has(f, "+lzcnt") && has(f, "+movbe");
     bool v4 = v3 && has(f, "+avx512f") && has(f, "+avx512bw") && has(f, "+avx512dq") && has(f, "+avx512vl") && has(f, "+avx512cd");
     bool v2 = has(f, "+sse4.2") && has(f, "+popcnt");
-    bool tiles = has(f, "+amx-tile") && has(f, "+amx-bf16"), pairs = has(f, "+avx512bf16");
+    bool tiles = has(f, "+amx-tile") && has(f, "+amx-bf16") && tiles_allowed(), pairs = has(f, "+avx512bf16");
     LLVMDisposeMessage(f);
     if (v4 && bf16 && (tiles || pairs)) return &levels[tiles ? 4 : 3];
     return v4 ? &levels[2] : v3 ? &levels[1] : v2 ? &levels[0] : NULL;
