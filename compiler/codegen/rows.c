@@ -80,7 +80,7 @@ static void visit(Rows *r, const Node *n) {
     bool view = row && (n->op == OP_reshape || (class_of(n) == VIEW && n->op != OP_concat && !r->p->buffer[n->id]));
     bool here = row && (in_step(r, n) || d == DOMAIN_PARAM || view);
     if (here)
-        for (int i = 0; i < n->nin; i++) visit(r, n->in[i]);
+        for (int i = 0; i < node_reads(n); i++) visit(r, n->in[i]);
     Value *v = new_value(r, n, here);
     if (here || n->op == OP_fill) return;
     if (!source && class_of(n) != WAVE && !plan_buffer(r->p, n)) bug(n, "is read in step %d but not stored", r->index);
@@ -129,7 +129,7 @@ static int cost(const Rows *r, const Node *n, int budget) {
     int c = class_of(n) == VIEW ? 0 : class_of(n) == REDUCE ? 100 : 1;
     if (class_of(n) == POINTWISE && n->nin == 1 && n->op != OP_neg && n->op != OP_stop_gradient) c = 6;
     if (n->op == OP_div) c = 6;
-    for (int i = 0; i < n->nin; i++) c += cost(r, n->in[i], budget - c);
+    for (int i = 0; i < node_reads(n); i++) c += cost(r, n->in[i], budget - c);
     return c;
 }
 
@@ -200,7 +200,7 @@ static void count_user(Rows *r, const Node *operand, int *fill, const Node *user
 static void list_users(Rows *r, int *fill, bool store) {
     for (int i = 0; i < r->nvalue; i++) {
         const Node *n = r->value[i].n;
-        for (int k = 0; r->value[i].here && k < n->nin; k++) count_user(r, n->in[k], fill, store ? n : NULL);
+        for (int k = 0; r->value[i].here && k < node_reads(n); k++) count_user(r, n->in[k], fill, store ? n : NULL);
     }
     for (int i = 0; i < r->step->n; i++) {
         const Node *n = r->step->node[i];
@@ -237,7 +237,7 @@ static bool can_share(const Rows *r, const Value *v, const Statement *s, bool sa
 }
 
 static bool keeps_element(const Node *n, int i) {
-    return is_trivial(n) || (class_of(n) == POINTWISE && rows_same_elements(&n->in[i]->shape, &n->shape));
+    return is_trivial(n) || n->op == OP_after || (class_of(n) == POINTWISE && rows_same_elements(&n->in[i]->shape, &n->shape));
 }
 
 /* The group after which the statement can run; -1: any.  'same': n is read at
@@ -251,7 +251,7 @@ static int after(const Rows *r, const Node *n, const Statement *s, bool same) {
         return can_share(r, v, s, same) ? by->group - 1 : by->group;
     }
     int last = -1;
-    for (int i = 0; i < n->nin; i++) {
+    for (int i = 0; i < node_reads(n); i++) {
         int g = after(r, n->in[i], s, same && keeps_element(n, i));
         if (g > last) last = g;
     }
@@ -266,16 +266,16 @@ static void keep_read(Rows *r, const Node *n, const Statement *s, bool same) {
         if (!can_share(r, v, s, same) || r->statement[v->statement].group != s->group) v->memory = true;
         return;
     }
-    for (int i = 0; i < n->nin; i++) keep_read(r, n->in[i], s, same && keeps_element(n, i));
+    for (int i = 0; i < node_reads(n); i++) keep_read(r, n->in[i], s, same && keeps_element(n, i));
 }
 
 static bool operand_same(const Node *n, const Statement *s, int i) {
-    return s->kind == REDUCE_LAST || (class_of(n) == POINTWISE && rows_same_elements(&n->in[i]->shape, &n->shape));
+    return s->kind == REDUCE_LAST || n->op == OP_after || (class_of(n) == POINTWISE && rows_same_elements(&n->in[i]->shape, &n->shape));
 }
 
 static int after_operands(const Rows *r, const Node *n, const Statement *s) {
     int last = -1;
-    for (int i = 0; i < n->nin; i++) {
+    for (int i = 0; i < node_reads(n); i++) {
         int g = after(r, n->in[i], s, operand_same(n, s, i));
         if (g > last) last = g;
     }
@@ -337,7 +337,7 @@ static void add_statement(Rows *r, Value *v) {
     int g = v->here ? after_operands(r, n, s) : -1;
     v->statement = (int)(s - r->statement);
     join_group(r, s, g);
-    for (int i = 0; v->here && i < n->nin; i++) keep_read(r, n->in[i], s, operand_same(n, s, i));
+    for (int i = 0; v->here && i < node_reads(n); i++) keep_read(r, n->in[i], s, operand_same(n, s, i));
 }
 
 static void add_partial(Rows *r, const Node *sum) {
@@ -410,7 +410,7 @@ static void identify_value(const Rows *r, const Value *v, FILE *f) {
         fprintf(f, "|%a %d %lld %lld", n->op == OP_fill ? a->value : 0, a->axis, (long long)a->first, (long long)a->count);
         for (int i = 0; op_info[n->op].attr == PERM && i < MAXRANK; i++) fprintf(f, " %d", a->perm[i]);
     }
-    for (int i = 0; v->here && i < n->nin; i++) fprintf(f, " %%%d", r->slot[n->in[i]->id]);
+    for (int i = 0; v->here && i < node_reads(n); i++) fprintf(f, " %%%d", r->slot[n->in[i]->id]);
     fprintf(f, "|%d", v->operand);
     for (int i = 0; i < v->nout; i++) fprintf(f, " >%d", v->out[i]);
     fputc('\n', f);

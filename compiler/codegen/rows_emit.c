@@ -299,7 +299,7 @@ static bool reads_stack(const Code *c, const Node *n) {
     const Value *v = rows_value(c->r, n);
     if (!v || !v->here || (v->stored && n->op != OP_stack)) return false;
     if (rows_by_pointer(n)) return true;
-    for (int i = 0; i < n->nin; i++)
+    for (int i = 0; i < node_reads(n); i++)
         if (reads_stack(c, n->in[i])) return true;
     return false;
 }
@@ -368,6 +368,7 @@ static V eval_view(Code *c, const Node *n, At at) {
         V offset = position(c, &n->shape, at, &step);
         return load_value(c, rows_value(c->r, x), offset, step);
     }
+    if (n->op == OP_after) return eval(c, n->in[0], at);
     if (n->op == OP_slice) {
         in.idx[n->attr.axis] = e_iadd(c->e, at.idx[n->attr.axis], e_i64(c->e, n->attr.first));
         return eval(c, n->in[0], in);
@@ -621,7 +622,7 @@ static bool group_reads_stack(const Code *c, const Group *g) {
         const Node *n = s->piece ? s->piece : s->node;
         if (s->kind == PARTIAL) n = n->in[0];
         if (s->piece || s->kind == PARTIAL ? reads_stack(c, n) : false) return true;
-        for (int k = 0; !s->piece && s->kind != PARTIAL && k < n->nin; k++)
+        for (int k = 0; !s->piece && s->kind != PARTIAL && k < node_reads(n); k++)
             if (reads_stack(c, n->in[k])) return true;
     }
     return false;

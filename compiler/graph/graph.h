@@ -163,6 +163,8 @@ Graph *graph_extract(const Graph *g, const char *const *outputs);
 /* The same; twin[id], of g->n elements, becomes the copy of node id, NULL where it was left out. */
 Graph *graph_extract_twins(const Graph *g, const char *const *outputs, Node **twin);
 bool class_is_row(Class c);                                 /* POINTWISE ... WAVE */
+/* How many operands give a node its value; those behind them it only waits for. */
+int node_reads(const Node *n);
 /* The compiler is wrong: one line, exit status 5.  n may be NULL. */
 __attribute__((format(printf, 2, 3)))
 _Noreturn void bug(const Node *n, const char *fmt, ...);
@@ -194,6 +196,7 @@ Node *op_transpose(Node *x, const int *perm);
 Node *op_slice(Node *x, int axis, int64_t first, int64_t count);
 Node *op_concat(Graph *g, int n, Node **x, int axis);
 Node *op_stack(Graph *g, int n, Node **x);
+Node *op_after(Node *x, int n, Node **others);   /* x, computed when the others are */
 Node *op_sum(Node *x, int axis);
 Node *op_peak(Node *x, int axis);
 Node *op_softmax(Node *x, int axis);

@@ -1,6 +1,7 @@
 /*
 ** The same elements under other indices: reshape, transpose, slice, concat
-** and stack.  Each gradient is the inverse view; slice's pads with zeros.
+** and stack; at another time: after.  Each gradient is the inverse view; slice's
+** pads with zeros.
 */
 #include "op.h"
 
@@ -250,6 +251,40 @@ void eval_stack(const Step *s) {
     int64_t rows = shape_rows(s, &s->n->shape), inner = shape_count(&s->n->in[0]->shape);
     for (int i = 0; i < s->n->nin; i++)
         place(s, i, s->n->nin, i, 1, rows, inner);
+}
+
+/* }{== after ============================================================= */
+
+int node_reads(const Node *n) {
+    return n->op == OP_after ? 1 : n->nin;
+}
+
+const char *shape_after(Node *n) {
+    n->shape = n->in[0]->shape;
+    for (int i = 1; i < n->nin; i++)
+        if (n->shape.lead == LEAD_NONE && n->in[i]->shape.lead == LEAD_TOKENS)
+            return graph_format(n->g, "%s cannot wait for %s (operand %d), one a token", shape_text(n->g, &n->shape),
+                                shape_text(n->g, &n->in[i]->shape), i);
+    return operand_is_number(n, 0);
+}
+
+Node *op_after(Node *x, int n, Node **others) {
+    Node **in = graph_alloc(x->g, ((size_t)n + 1) * sizeof *in);
+    in[0] = x;
+    memcpy(&in[1], others, (size_t)n * sizeof *in);
+    return op_build(x->g, OP_after, n + 1, in, (Attr){ 0 });
+}
+
+/* What was computed together has its gradients computed together: those of the
+** others are zero, but not before this one is there. */
+void vjp_after(Node *n, Node **dy, Node **dx) {
+    dx[0] = dy[0];
+    for (int i = 1; i < n->nin; i++)
+        if (n->in[i]->shape.lead == n->shape.lead && n->in[i]->shape.type == F32) dx[i] = op_after(op_full(n->g, &n->in[i]->shape, 0), 1, dy);
+}
+
+void eval_after(const Step *s) {
+    memcpy(s->out[0], s->in[0], bytes(value_count(s, &s->n->shape)));
 }
 
 /* }======================================================================= */

@@ -45,13 +45,19 @@ static void use(Plan *p, const Node *x, int at, bool through) {
     Domain d = p->domain[x->id];
     if (d == DOMAIN_NONE || d == DOMAIN_PARAM) return;
     if (through && op_info[x->op].class == VIEW && x->op != OP_concat && producer(p, x) != at && !p->buffer[x->id]) {
-        for (int i = 0; i < x->nin; i++) use(p, x->in[i], at, true);
+        for (int i = 0; i < node_reads(x); i++) use(p, x->in[i], at, true);
         return;
     }
     if (d == DOMAIN_ROW && producer(p, x) == at) return;
     if (d == DOMAIN_UNIFORM && producer(p, x) == at) return;
     Buffer *b = need(p, x);
     if (at > b->last) b->last = at;
+}
+
+/* What a step only waits for needs no place, unless it is no row kernel that computes it. */
+static bool is_used(const Plan *p, const Node *n, int operand) {
+    const Node *x = plan_storage(n->in[operand]);
+    return operand < node_reads(n) || p->domain[x->id] != DOMAIN_ROW || op_info[x->op].class == VIEW;
 }
 
 static bool is_gradient(const NamedNode *o) {
@@ -79,7 +85,7 @@ static void use_all(Plan *p) {
         const Step *s = &p->step[i];
         for (int k = 0; k < s->n; k++)
             for (int j = 0; s->node[k]->op != OP_reshape && j < s->node[k]->nin; j++)
-                use(p, s->node[k]->in[j], i, true);
+                if (is_used(p, s->node[k], j)) use(p, s->node[k]->in[j], i, true);
     }
 }
 

@@ -53,7 +53,7 @@ static void find_kept(const Graph *g, Recompute *r) {
     for (int i = 0; i < g->n; i++) {
         const Node *n = g->node[i];
         r->kept[i] |= r->keep != KEEP_SMALL && is_summary(n);
-        if (!s->needed[i] || n->backward) continue;
+        if (!s->needed[i] || n->backward || n->op == OP_after) continue;
         for (int k = 0; k < n->nin; k++) {
             const Node *x = n->in[k];
             if (!is_row(r, x)) continue;

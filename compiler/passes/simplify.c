@@ -41,6 +41,17 @@ static Node *add_zero(const Node *old, Node **in) {
     return NULL;
 }
 
+/* x + after(0, y) = after(x, y) */
+static Node *add_later(const Node *old, Node **in) {
+    if (old->op != OP_add) return NULL;
+    for (int i = 0; i < 2; i++) {
+        Node *zero = in[i], *x = in[1 - i];
+        if (zero->op == OP_after && fits(x, old) && is_constant(zero->in[0], 0))
+            return op_after(x, zero->nin - 1, &zero->in[1]);
+    }
+    return NULL;
+}
+
 /* x * 1 = x;  1 * x = x */
 static Node *mul_one(const Node *old, Node **in) {
     if (old->op != OP_mul) return NULL;
@@ -159,7 +170,7 @@ static Node *add_products(Rebuild *r, const Node *old, Node **in) {
 
 static Node *rule(Rebuild *r, const Node *old, Node **in) {
     Node *n;
-    if ((n = add_zero(old, in)) || (n = mul_one(old, in)) || (n = drop_repeat(r, old, in)) || (n = add_concat(r->to, old, in))
+    if ((n = add_zero(old, in)) || (n = add_later(old, in)) || (n = mul_one(old, in)) || (n = drop_repeat(r, old, in)) || (n = add_concat(r->to, old, in))
         || (n = slice_stack(old, in)) || (n = reshape_twice(old, in)) || (n = sum_one(old, in))
         || (n = sum_factor(old, in)) || (n = add_products(r, old, in)))
         return n;

@@ -100,7 +100,7 @@ static void add_value(Listing *l, const Value *v) {
     if (v->here) {
         text_add(l->t, " = ");
         add_printed(l->t, v->n, graph_print_op);
-        for (int i = 0; i < v->n->nin; i++) text_add(l->t, i ? ", " : " "), add_operand(l, v->n->in[i]);
+        for (int i = 0; i < node_reads(v->n); i++) text_add(l->t, i ? ", " : " "), add_operand(l, v->n->in[i]);
     }
     end_line(l, from, v->n);
     if (v->here) add_place(l, v->n), add_results(l, v);

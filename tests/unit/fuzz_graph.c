@@ -184,6 +184,13 @@ static Node *draw_stack(Fuzz *f) {
     return op_stack(f->g, n, part);
 }
 
+/* What has no tokens waits for nothing that has. */
+static Node *draw_after(Fuzz *f) {
+    Node *x = any(f), *y = any(f);
+    if (x->shape.lead == LEAD_NONE && y->shape.lead != LEAD_NONE) return op_after(y, 1, &x);
+    return op_after(x, 1, &y);
+}
+
 static Node *draw_product(Fuzz *f, Op op) {
     Node *x = vector(f);
     int64_t K = x->shape.dim[0], M = length(f);
@@ -287,6 +294,7 @@ static Node *structural(Fuzz *f, Op op) {
     case OP_slice:    return draw_slice(f);
     case OP_concat:   return draw_concat(f);
     case OP_stack:    return draw_stack(f);
+    case OP_after:    return draw_after(f);
     case OP_sum: case OP_peak: case OP_softmax: return draw_axis(f, op);
     case OP_token_sum: return draw_token_sum(f);
     case OP_linear: case OP_linear_back: return draw_product(f, op);

@@ -141,6 +141,15 @@ static Node *draw_concat(Rows *r) {
     return op_concat(r->p.g, 2 + below(r, 3), part, axis);
 }
 
+/* What has no tokens waits for nothing that has. */
+static Node *draw_after(Rows *r) {
+    Node *x = any(r), *y[] = { any(r), any(r) };
+    int n = below(r, 3);
+    for (int i = 0; i < n; i++)
+        if (x->shape.lead == LEAD_NONE && y[i]->shape.lead != LEAD_NONE) n = i;
+    return op_after(x, n, y);
+}
+
 /* A depth read over sources that were made in different places. */
 static Node *draw_stack(Rows *r) {
     Node *part[24] = { any(r) };
@@ -219,6 +228,7 @@ typedef Node *(*Draw)(Rows *r);
 static const Draw draws[] = {
     draw_pointwise, draw_pointwise, draw_pointwise, draw_pointwise, draw_pointwise, safe_reduce, safe_reduce, draw_transpose,
     draw_reshape, draw_slice, draw_concat, draw_stack, draw_linear, draw_linear, draw_attention, draw_wave, draw_mean, draw_param,
+    draw_after,
 };
 
 /* }{== Graphs ============================================================ */

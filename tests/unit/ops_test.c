@@ -134,6 +134,14 @@ static Node *stack(Graph *g, int variant) {
     return build_of(g, OP_stack, c[variant].nin, c[variant].x, (Attr){ 0 });
 }
 
+static Node *after(Graph *g, int variant) {
+    static const struct { int nin; Shape x[3]; } c[] = {
+        { 1, { T(1, 3) } }, { 2, { T(1, 3), T(2, 2, 2) } }, { 3, { T(0), U(1, 3), T(0) } }, { 2, { U(1, 3), U(0) } },
+    };
+    if (variant >= COUNT(c)) return NULL;
+    return build_of(g, OP_after, c[variant].nin, c[variant].x, (Attr){ 0 });
+}
+
 static Node *token_sum(Graph *g, int variant) {
     static const Shape c[] = { T(0), T(1, 3), T(2, 1, 2) };
     return variant < COUNT(c) ? build_of(g, OP_token_sum, 1, &c[variant], (Attr){ 0 }) : NULL;
@@ -233,6 +241,7 @@ static Node *example(Graph *g, Op op, int variant) {
     case OP_slice:              return slice(g, variant);
     case OP_concat:             return concat(g, variant);
     case OP_stack:              return stack(g, variant);
+    case OP_after:              return after(g, variant);
     case OP_sum: case OP_peak: case OP_softmax: return along_axis(g, op, variant);
     case OP_token_sum:          return token_sum(g, variant);
     case OP_linear: case OP_linear_back: return product(g, op, variant);
@@ -299,7 +308,7 @@ static bool has_cotangent(Op op, int operand) {
     if (n && n->op == op && op_info[op].class != SIDE && operand < n->nin) {
         dy[0] = op_full(g, &n->shape, 1);
         op_info[op].vjp(n, dy, dx);
-        has = dx[operand] != NULL;
+        has = dx[operand] != NULL && !(op == OP_after && operand);     /* zeros */
     }
     graph_free(g);
     return has;

@@ -38,6 +38,8 @@ static const Rule rules[] = {
       X "%1 = reshape %0 : [1,4]\noutput \"y\" %1\n" },
     { X "%1 = param \"c\" normal 0.5 : []\n%2 = mul %0, %1 : [4]\n%3 = sum %2 axis=0 : []\noutput \"y\" %3\n",
       X "%1 = param \"c\" normal 0.5 : []\n%2 = sum %0 axis=0 : []\n%3 = mul %2, %1 : []\noutput \"y\" %3\n" },
+    { X "%1 = fill 0 : [4]\n%2 = param \"c\" normal 0.5 : []\n%3 = after %1, %2 : [4]\n%4 = add %3, %0 : [4]\noutput \"y\" %4\n",
+      X "%1 = param \"c\" normal 0.5 : []\n%2 = after %0, %1 : [4]\noutput \"y\" %2\n" },
     /* not the same for infinities and NaN: stays */
     { X "%1 = sub %0, %0 : [4]\noutput \"y\" %1\n", X "%1 = sub %0, %0 : [4]\noutput \"y\" %1\n" },
     { X "%1 = fill 0 : []\n%2 = mul %0, %1 : [4]\noutput \"y\" %2\n", X "%1 = fill 0 : []\n%2 = mul %0, %1 : [4]\noutput \"y\" %2\n" },

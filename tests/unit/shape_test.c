@@ -108,6 +108,7 @@ mistakes[] = {
       "shapes [3] and [1] (operand 1) do not fit together" },
     { OP_stack, 1, { U(4, 1, 1, 1, 2) }, { 0 },
       "a stack of [1,1,1,2] would have more than 4 axes" },
+    { OP_after, 2, { U(1, 3), T(1, 4) }, { 0 }, "[3] cannot wait for [tokens,4] (operand 1), one a token" },
     { OP_token_sum, 1, { U(1, 3) }, { 0 }, "[3] has no token axis" },
     { OP_linear, 2, { T(1, 512), U(2, 8, 256) }, { 0 }, "inner dimensions differ: 512 and 256" },
     { OP_linear_back, 2, { T(1, 512), U(2, 8, 512) }, { 0 }, "inner dimensions differ: 512 and 8" },
