@@ -13,7 +13,7 @@ const Flag build_flags[] = {
     { "--inference", NULL, "leaves training out" },
     { "--no-blas", NULL, "generated products only" },
     { "-O", "0|1|2|3", "how much LLVM optimises (2)" },
-    { "--two-phase", "on|off|auto", "two-phase depth reads (auto; on is not in this version)" },
+    { "--two-phase", "on|off|auto", "depth reads share passes over their sources: wherever they can, nowhere, where it moves less (auto)" },
     { "--memory", "small|fast|auto", "what training keeps for the backward pass: small computes products again too, fast stores what is sooner loaded (auto)" },
     { "--check", NULL, "tests every access of row kernels, shares no memory between values" },
     { "--profile", NULL, "kernels report to setup.profile (they always do)" },
@@ -28,18 +28,7 @@ Keep keep_called(const char *name) {
     return !strcmp(name, "small") ? KEEP_SMALL : !strcmp(name, "fast") ? KEEP_FAST : KEEP_AUTO;
 }
 
-/* What the table lists and this version lacks. */
-static int later(const char *name, const char *value, Error *e) {
-    static const char *const row[][2] = {
-        { "--two-phase", "on" },
-    };
-    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
-        if (!strcmp(row[i][0], name) && !strcmp(row[i][1], value))
-            return error_set(e, STATUS_USER, "strata build: %s %s: not in this version", name, value);
-    return STATUS_OK;
-}
-
-static int set(BuildOptions *o, const char *name, const char *value, Error *e) {
+static void set(BuildOptions *o, const char *name, const char *value) {
     if (!strcmp(name, "-o")) o->output = value;
     else if (!strcmp(name, "--cpu")) o->code.cpu = value;
     else if (!strcmp(name, "--target")) o->code.triple = value;
@@ -49,10 +38,10 @@ static int set(BuildOptions *o, const char *name, const char *value, Error *e) {
     else if (!strcmp(name, "--check")) o->code.check = true;
     else if (!strcmp(name, "--precision")) o->code.bf16 = !strcmp(value, "bf16");
     else if (!strcmp(name, "--memory")) o->code.keep = keep_called(value);
+    else if (!strcmp(name, "--two-phase")) o->code.two_phase = two_phase_named(value);
     else if (!strcmp(name, "-O")) o->code.level = *value - '0';
     else if (!strcmp(name, "--emit"))
         for (int i = 0; i < 6; i++) o->code.emit = strcmp(kinds[i], value) ? o->code.emit : (EmitKind)i;
-    return value ? later(name, value, e) : STATUS_OK;
 }
 
 int build_parse(BuildOptions *o, int argc, char **argv, Error *e) {
@@ -64,7 +53,7 @@ int build_parse(BuildOptions *o, int argc, char **argv, Error *e) {
         int status = STATUS_OK;
         if (argv[i][0] == '-' && argv[i][1]) {
             status = flag_parse(&c, argc, argv, &i, &flag, &value, e);
-            if (!status) status = set(o, flag->name, value, e);
+            if (!status) set(o, flag->name, value);
         } else if (o->spec) {
             status = error_set(e, STATUS_USAGE, "strata build: expected one spec, found '%s' too", argv[i]);
         } else {

@@ -16,6 +16,7 @@ const Flag inspect_flags[] = {
     { "--matrix", NULL, "the depth-mixing matrix: which read takes which source, and its rank" },
     { "--json", NULL, "for programs" },
     { "--inference", NULL, "without training" },
+    { "--two-phase", "on|off|auto", "two-phase depth reads, as build takes it (auto)" },
     { "--cpu", "NAME", "kernels for that processor, as build takes it (native)" },
     { "-o", "FILE", "written there instead; .svg draws --graph, --memory or --matrix" },
     { NULL, NULL, NULL },
@@ -68,6 +69,7 @@ static int set_view(Options *o, View v, const char *flag, Error *e) {
 static int set(Options *o, const char *name, const char *value, Error *e) {
     if (!strcmp(name, "--json")) o->json = true;
     else if (!strcmp(name, "--inference")) o->report.inference = true;
+    else if (!strcmp(name, "--two-phase")) o->report.two_phase = two_phase_named(value);
     else if (!strcmp(name, "--cpu")) o->report.cpu = value;
     else if (!strcmp(name, "-o")) o->output = value;
     else if (!strcmp(name, "--memory") && value) o->report.keep = keep_called(value);

@@ -9,6 +9,7 @@
 
 #include "graph.h"
 #include "keep.h"
+#include "two_phase_how.h"
 #include "abi.h"
 
 typedef enum EmitKind { EMIT_EXE, EMIT_OBJ, EMIT_STATIC, EMIT_SHARED, EMIT_IR, EMIT_ASM } EmitKind;
@@ -33,6 +34,7 @@ typedef struct CodegenOptions {
     bool bf16;                  /* products take bfloat16, --precision bf16 */
     bool inference;             /* no gradients */
     Keep keep;                  /* of the forward part, for gradients */
+    TwoPhase two_phase;         /* which depth reads share a pass over sources */
     bool check;                 /* test every access of row kernels; no reuse of memory */
     bool watch;                 /* functions tell what they do: see Watch */
     bool main;                  /* with a main() for libstrata */

@@ -442,7 +442,9 @@ static void add_probe(Tables *t, const Graph *probe, const CodegenOptions *o) {
 
 void tables_build(Tables *t, const Graph *g, const CodegenOptions *o) {
     bool terms = graph_find(g, "loss") != graph_find(g, "cross_entropy");
-    Plan *training = o->inference ? NULL : plan_training(g, o);
+    Graph *own = pass_two_phase(g, o->two_phase, !o->inference);
+    graph_verify(own);
+    Plan *training = o->inference ? NULL : plan_training(own, o);
     t->inference = o->inference;
     t->constants.chunk = CHUNK;
     t->constants.granule = GRANULE;
@@ -450,10 +452,11 @@ void tables_build(Tables *t, const Graph *g, const CodegenOptions *o) {
     t->constants.bf16 = o->bf16;
     t->constants.max_head = 1;
     place_params(t, g, training);
-    add_program(t, plan_program(g, (const char *const[]){ "logits", NULL }, o), PROGRAM_LOGITS);
+    add_program(t, plan_program(own, (const char *const[]){ "logits", NULL }, o), PROGRAM_LOGITS);
     const char *const with_terms[] = { "nll", "loss", NULL }, *const without[] = { "nll", NULL };
-    add_program(t, plan_program(g, terms ? with_terms : without, o), PROGRAM_LOSS);
+    add_program(t, plan_program(own, terms ? with_terms : without, o), PROGRAM_LOSS);
     if (training) add_program(t, training, PROGRAM_TRAIN);
+    graph_free(own);
     t->weights_probe = t->weights;
     if (t->info->probe) add_probe(t, t->info->probe, o);
     t->constants.waves = t->wave.n;

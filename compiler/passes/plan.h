@@ -14,6 +14,7 @@
 
 #include "graph.h"
 #include "keep.h"
+#include "two_phase_how.h"
 
 /* Sums over tokens are added up in granules of this many tokens, in order. */
 enum { GRANULE = 64 };
@@ -101,7 +102,9 @@ int64_t plan_guard(const Plan *p, Space space);
 static inline bool plan_half(const Node *n) { return n->op == OP_bf16; }
 bool plan_small(const Node *n);         /* a few numbers a token: saved, never recomputed */
 
-/* The passes, in order (build.c of each program runs them and verifies) */
+/* The passes, in order (program.c runs them and verifies) */
+/* two_phase.c: a copy in which depth reads share a pass over sources; 'training': gradients follow */
+Graph *pass_two_phase(const Graph *g, TwoPhase how, bool training);
 Graph *pass_simplify(Graph *g);         /* simplify.c: identities; the old graph is freed */
 Graph *pass_recompute(Graph *g, Keep keep);     /* recompute.c: backward reads what is cheap again */
 Graph *pass_precision(Graph *g);        /* precision.c: products take bfloat16 */

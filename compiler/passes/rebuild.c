@@ -28,8 +28,18 @@ static void copy_one(Rebuild *r, RebuildRule rule, const Node *old) {
     r->to->loc = graph_loc(r->to, old->loc);
     r->to->site = graph_string(r->to, old->site);
     r->to->backward = old->backward;
-    Node *n = rule(r, old, in);
+    Node *n = rule ? rule(r, old, in) : NULL;
     r->map[old->id] = n ? n : rebuild_copy(r, old, in, old->attr);
+}
+
+void rebuild_ahead(Rebuild *r, const Node *old) {
+    Loc loc = r->to->loc;
+    const char *site = r->to->site;
+    bool backward = r->to->backward;
+    copy_one(r, NULL, old);
+    r->to->loc = loc;
+    r->to->site = site;
+    r->to->backward = backward;
 }
 
 static void mark_needed(const Graph *g, bool *needed) {

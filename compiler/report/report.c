@@ -116,7 +116,7 @@ static void take_error(Error *e, int status, const char *message) {
 static int make(Report *r, const ReportOptions *o, Error *e) {
     char message[512] = "";
     ModelInfo info = report_model_info(r->model);
-    CodegenOptions options = { .cpu = o->cpu, .inference = o->inference, .keep = o->keep, .prefix = r->model->name };
+    CodegenOptions options = { .cpu = o->cpu, .inference = o->inference, .keep = o->keep, .two_phase = o->two_phase, .prefix = r->model->name };
     int status = codegen_plan(r->model->graph, &info, &options, &r->planned, message, sizeof message);
     if (status) return take_error(e, status, message), status;
     r->training = !o->inference;

@@ -70,6 +70,7 @@ typedef struct ReportOptions {
     const char *cpu;                    /* as for build; NULL: native */
     bool inference;                     /* without training */
     Keep keep;                          /* as build --memory */
+    TwoPhase two_phase;
 } ReportOptions;
 
 /* NULL, and the reason in e. */

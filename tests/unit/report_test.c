@@ -15,15 +15,15 @@
 #include "report.h"
 #include "scratch.h"
 
-static Report *report_of(const char *path) {
+static Report *report_how(const char *path, TwoPhase how) {
     Error e = { 0 };
-    Report *r = report_new(path, &(ReportOptions){ 0 }, &e);
+    Report *r = report_new(path, &(ReportOptions){ .two_phase = how }, &e);
     if (!r) fail_msg("%s", e.text);
     return r;
 }
 
 /* A stack of attention and MLP, width 128. */
-static Report *report_written(void **state, const char *residual, int layers) {
+static Report *written_how(void **state, const char *residual, int layers, TwoPhase how) {
     char path[SCRATCH_PATH];
     FILE *f = fopen(scratch_path(state, "model.lua", path), "w");
     assert_non_null(f);
@@ -31,7 +31,11 @@ static Report *report_written(void **state, const char *residual, int layers) {
                "  layers = times(%d, layer { attention { heads = 4, rope = {} }, mlp { hidden = 256, activation = 'relu' } }) }\n",
             residual, layers);
     assert_int_equal(fclose(f), 0);
-    return report_of(path);
+    return report_how(path, how);
+}
+
+static Report *report_written(void **state, const char *residual, int layers) {
+    return written_how(state, residual, layers, TWO_PHASE_AUTO);
 }
 
 static const char *const residuals[] = { "standard {}", "highway {}", "attnres { blocks = 2 }", "haares { blocks = 2 }",
@@ -119,13 +123,16 @@ static void source_counts_are_the_papers(void **state) {
 }
 
 /* The first read is of the embedding alone, and its norm: 2 rows; then 4, or sources and 3. */
-static void depth_traffic_of_one_pass(void **state) {
+static void depth_traffic_of_one_pass_and_of_two_phases(void **state) {
     Report *r = report_written(state, "standard {}", 6);
     assert_true(close_to(r->traffic.all, (2 + 11 * 4) / 12.0));
     assert_true(close_to(r->traffic.mixing, r->traffic.all - 1));
     report_free(r);
-    r = report_written(state, "attnres { blocks = 8 }", 64);
+    r = written_how(state, "attnres { blocks = 8 }", 64, TWO_PHASE_OFF);
     assert_true(fabs(r->traffic.all - 8.3) < 0.05);
+    report_free(r);
+    r = written_how(state, "attnres { blocks = 8 }", 64, TWO_PHASE_ON);
+    assert_true(r->traffic.all > 4 && r->traffic.all < 6);
     report_free(r);
 }
 
@@ -185,7 +192,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(parts_add_up, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(flops_of_a_plain_model_are_the_textbook_s, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(source_counts_are_the_papers, scratch_setup, scratch_teardown),
-        cmocka_unit_test_setup_teardown(depth_traffic_of_one_pass, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(depth_traffic_of_one_pass_and_of_two_phases, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(json_keeps_to_the_contract, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(a_wrong_spec_is_said_to_be, scratch_setup, scratch_teardown),
     };

@@ -1,0 +1,223 @@
+/*
+** Two-phase depth reads: reads whose weights depend on no activation but their
+** sources are computed together over the sources that they share, and each is
+** merged with the rest of its sources by an online softmax.
+**
+**   first phase    m = max z_j    l = sum exp(z_j - m)    a = sum exp(z_j - m) v_j
+**   second phase   M = max(m, z')  c = exp(m - M)  e' = exp(z' - M)
+**                  h = (a c + sum e' v') / (l c + sum e')
+**
+** The maxima are constants for gradients: what they divide out they multiply in.
+** 'after' says when: all of a group's a are there before the first is used, and
+** before the last is used where they are computed again for gradients; by its own
+** gradient what flows into a group's sources is computed together too, when the
+** first read's gradient is there, the last of the group to arrive.
+*/
+#include "two_phase.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Sums over some of a read's sources; peak and sum with a softmax only. */
+typedef struct Sums { Node *peak, *sum, *acc; } Sums;
+
+/* A read of a group: its sources, the shared ones first, and what the first phase leaves. */
+typedef struct Part { int *pick, shared; Sums sums; } Part;
+
+typedef struct Pass {
+    Graph *g;
+    Read *read;
+    int n;
+    int *read_of;               /* by old id: index of the read whose root it is, -1: none */
+    const Group **group_of;     /* by read */
+    Part *part;                 /* by read */
+    Notes notes;
+    bool uniform;               /* what depends on no activation was copied */
+} Pass;
+
+/* == Finding reads ========================================================== */
+
+static bool all_tokens(const Node *stack) {
+    for (int i = 0; i < stack->nin; i++)
+        if (stack->in[i]->shape.lead != LEAD_TOKENS) return false;
+    return true;
+}
+
+/* Operand 'side' of the product is values of sources, the other one weights for them. */
+static bool match(const Node *root, int side, Read *out, Notes *notes) {
+    const Node *product = root->in[0], *values = product->in[side], *weights = product->in[1 - side];
+    const Node *stack = plan_storage(values), *soft = plan_storage(weights);
+    int n = stack->nin;
+    if (stack->op != OP_stack || n < 2 || !all_tokens(stack) || !shape_equal(&values->shape, &product->shape)) return false;
+    if (split_axis(stack, values, 0) != 0 || weights->shape.rank != values->shape.rank || weights->shape.dim[0] != n) return false;
+    *out = (Read){ root, weights, values, stack, NULL, 0, 0 };
+    if (soft->op != OP_softmax || soft->shape.lead == LEAD_NONE) return split_possible(weights, 0, stack, notes);
+    out->softmax = soft;
+    out->axis = split_axis(soft, weights, 0);
+    return out->axis >= 0 && out->axis == soft->attr.axis && split_possible(soft->in[0], out->axis, stack, notes);
+}
+
+static bool find_read(const Node *n, Read *out, Notes *notes) {
+    if (n->op != OP_sum || n->attr.axis != 0 || n->shape.lead != LEAD_TOKENS || n->in[0]->op != OP_mul) return false;
+    return match(n, 0, out, notes) || match(n, 1, out, notes);
+}
+
+/* Attention needs all tokens: what follows it is another segment. */
+static void find_reads(Pass *p) {
+    const Graph *g = p->g;
+    int *segment = graph_alloc(p->g, ((size_t)g->n + 1) * sizeof *segment);
+    for (int i = 0; i < g->n; i++) {
+        const Node *n = g->node[i];
+        for (int k = 0; k < n->nin; k++)
+            if (segment[n->in[k]->id] > segment[i]) segment[i] = segment[n->in[k]->id];
+        segment[i] += op_info[n->op].class == SEQUENCE;
+        p->read_of[i] = -1;
+        if (!find_read(n, &p->read[p->n], &p->notes)) continue;
+        p->read[p->n].segment = segment[i];
+        p->read_of[i] = p->n++;
+    }
+}
+
+/* == First phase ============================================================ */
+
+/* The sources of every read of the group, those first that all of them have. */
+static void pick_sources(Pass *p, Group g) {
+    group_shared(p->read, g, &p->notes);
+    for (int i = g.first; i < g.first + g.count; i++) {
+        const Node *stack = p->read[i].stack;
+        Part *part = &p->part[i];
+        part->pick = graph_alloc(p->g, (size_t)stack->nin * sizeof *part->pick);
+        int n = 0;
+        for (int shared = 1; shared >= 0; shared--) {
+            for (int k = 0; k < stack->nin; k++)
+                if (group_shares(&p->notes, stack->in[k]) == shared) part->pick[n++] = k;
+            if (shared) part->shared = n;
+        }
+    }
+}
+
+/* x without the axis, as an operand that broadcasts along it. */
+static Node *keep_axis(Node *x, const Shape *whole, int axis) {
+    Shape s = *whole;
+    s.dim[axis] = 1;
+    return op_reshape(x, &s);
+}
+
+/* x as a row of weights: what broadcasts over a source. */
+static Node *as_weight(const Read *read, Node *x) {
+    Shape s = read->weights->shape;
+    memmove(&s.dim[0], &s.dim[1], (size_t)--s.rank * sizeof *s.dim);
+    return op_reshape(x, &s);
+}
+
+/* 'peak' is a maximum of what they are added to, NULL if it is nothing. */
+static Sums sum_sources(Rebuild *r, const Read *read, const int *pick, int n, Node *peak, Notes *notes) {
+    Sums s = { NULL, NULL, NULL };
+    Node *values = split_build(r, read->values, 0, pick, n, notes), *w;
+    if (!read->softmax) {
+        w = split_build(r, read->weights, 0, pick, n, notes);
+    } else {
+        Node *z = split_build(r, read->softmax->in[0], read->axis, pick, n, notes);
+        Node *own = op_stop_gradient(op_peak(z, read->axis));
+        Shape shape = read->weights->shape;
+        shape.dim[0] = n;
+        s.peak = peak ? op_max(peak, own) : own;
+        w = op_reshape(op_exp(op_sub(z, keep_axis(s.peak, &z->shape, read->axis))), &shape);
+        s.sum = op_sum(w, 0);
+    }
+    s.acc = op_sum(op_mul(w, values), 0);
+    return s;
+}
+
+/* All that depends on no activation: a group's first read needs what later reads are made with. */
+static void copy_uniform(Rebuild *r, Pass *p) {
+    for (int i = 0; !p->uniform && i < r->from->n; i++) {
+        const Node *old = r->from->node[i];
+        bool ready = !r->map[i] && old->shape.lead == LEAD_NONE;
+        for (int k = 0; ready && k < old->nin; k++) ready = r->map[old->in[k]->id] != NULL;
+        if (ready) rebuild_ahead(r, old);
+    }
+    p->uniform = true;
+}
+
+static void first_phase(Rebuild *r, Pass *p, Group g) {
+    copy_uniform(r, p);
+    pick_sources(p, g);
+    for (int i = g.first; i < g.first + g.count; i++)
+        p->part[i].sums = sum_sources(r, &p->read[i], p->part[i].pick, p->part[i].shared, NULL, &p->notes);
+}
+
+/* == Second phase =========================================================== */
+
+/* A read's sum of the first phase.  The first read's waits for all of the group, and so does
+** the last one's, which gradients want first. */
+static Node *in_turn(Rebuild *r, const Pass *p, Group g, int i) {
+    Node **other = graph_alloc(r->to, 2 * (size_t)g.count * sizeof *other);
+    int n = 0;
+    for (int k = g.first; (i == g.first || i == g.first + g.count - 1) && k < g.first + g.count; k++) {
+        const Sums *s = &p->part[k].sums;
+        if (k != i) other[n++] = s->acc;
+        if (k != i && i == g.first && s->sum) other[n++] = s->sum;
+    }
+    return op_after(p->part[i].sums.acc, n, other);
+}
+
+/* a and b are over different sources; b.peak is the larger of both. */
+static Sums merge(const Read *read, Sums a, Sums b) {
+    if (!read->softmax) return (Sums){ NULL, NULL, op_add(a.acc, b.acc) };
+    Node *c = as_weight(read, op_exp(op_sub(a.peak, b.peak)));
+    return (Sums){ b.peak, op_add(op_mul(a.sum, c), b.sum), op_add(op_mul(a.acc, c), b.acc) };
+}
+
+static Node *rule(Rebuild *r, const Node *old, Node **in) {
+    (void)in;
+    Pass *p = r->user;
+    int i = p->read_of[old->id];
+    if (i < 0 || p->group_of[i]->count < 2) return NULL;
+    Group g = *p->group_of[i];
+    const Read *read = &p->read[i];
+    if (i == g.first) first_phase(r, p, g);
+    const Part *part = &p->part[i];
+    Sums s = part->sums;
+    s.acc = in_turn(r, p, g, i);
+    int rest = read->stack->nin - part->shared;
+    if (rest) s = merge(read, s, sum_sources(r, read, part->pick + part->shared, rest, s.peak, &p->notes));
+    return read->softmax ? op_div(s.acc, s.sum) : s.acc;
+}
+
+TwoPhase two_phase_named(const char *name) {
+    return !strcmp(name, "on") ? TWO_PHASE_ON : !strcmp(name, "off") ? TWO_PHASE_OFF : TWO_PHASE_AUTO;
+}
+
+/* == The pass =============================================================== */
+
+static Graph *copy_of(const Graph *g) {
+    const char **name = calloc((size_t)g->nout + 1, sizeof *name);
+    if (!name) bug(NULL, "no memory for the names of %d outputs", g->nout);
+    for (int i = 0; i < g->nout; i++) name[i] = g->out[i].name;
+    Graph *copy = graph_extract(g, name);
+    free(name);
+    return copy;
+}
+
+static int form_groups(Pass *p, TwoPhase how, bool training) {
+    size_t n = (size_t)p->n + 1;
+    Group *group = graph_alloc(p->g, n * sizeof *group);
+    p->group_of = graph_alloc(p->g, n * sizeof *p->group_of);
+    p->part = graph_alloc(p->g, n * sizeof *p->part);
+    int groups = groups_choose(p->g, p->read, p->n, how, training, &p->notes, group);
+    for (int i = 0; i < groups; i++)
+        for (int k = 0; k < group[i].count; k++) p->group_of[group[i].first + k] = &group[i];
+    return p->n - groups;
+}
+
+Graph *pass_two_phase(const Graph *g, TwoPhase how, bool training) {
+    Pass p = { .g = copy_of(g) };
+    size_t n = (size_t)p.g->n + 1;
+    if (how == TWO_PHASE_OFF) return p.g;
+    p.read = graph_alloc(p.g, n * sizeof *p.read);
+    p.read_of = graph_alloc(p.g, n * sizeof *p.read_of);
+    p.notes.at = graph_alloc(p.g, n * sizeof *p.notes.at);
+    find_reads(&p);
+    return form_groups(&p, how, training) ? rebuild(p.g, rule, &p) : p.g;
+}

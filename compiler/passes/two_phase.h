@@ -1,0 +1,48 @@
+/*
+** Two-phase depth reads: what the files two_phase*.c agree on.
+**
+** A read is  h = sum over j of w_j v_j,  the v_j activations in a stack, the
+** weights a softmax or something of each source alone, made of the sources and
+** of what depends on no activation.  Reads one after another then share sources
+** of which everything can be known before the first of them: a group.
+*/
+#ifndef STRATA_TWO_PHASE_H
+#define STRATA_TWO_PHASE_H
+
+#include "plan.h"
+#include "rebuild.h"
+
+typedef struct Read {
+    const Node *root;               /* sum over axis 0 of weights * values */
+    const Node *weights, *values;   /* a row a source each; values: the stack, perhaps reshaped */
+    const Node *stack;
+    const Node *softmax;            /* that the weights are; NULL: weights of each source alone */
+    int axis;                       /* of the sources in softmax */
+    int segment;                    /* reads of one segment follow each other in a chunk of tokens */
+} Read;
+
+/* Reads first ... first+count-1. */
+typedef struct Group { int first, count; } Group;
+
+/* What is known of a node of the old graph in one walk: valid if 'walk' is the notes' own. */
+typedef struct Note { int walk, axis; Node *copy; } Note;
+typedef struct Notes { int walk; Note *at; } Notes;
+
+/* == two_phase_split.c: expressions over some of the sources ================ */
+
+/* The axis of x that is y's axis 'axis', y being x reshaped; -1: none is. */
+int split_axis(const Node *x, const Node *y, int axis);
+/* Whether n, of which 'axis' is the sources', is made of each source of the stack alone. */
+bool split_possible(const Node *n, int axis, const Node *stack, Notes *notes);
+/* n for the picked sources only, built in r->to, where all that they need is already. */
+Node *split_build(Rebuild *r, const Node *n, int axis, const int *pick, int count, Notes *notes);
+
+/* == two_phase_cost.c: which reads go together ============================== */
+
+/* Notes, of the sources of the group's first read, those that all its reads have. */
+int group_shared(const Read *read, Group g, Notes *notes);
+bool group_shares(const Notes *notes, const Node *source);
+/* Cuts n reads into groups of one or more; returns how many. */
+int groups_choose(Graph *mem, const Read *read, int n, TwoPhase how, bool training, Notes *notes, Group *out);
+
+#endif
