@@ -50,7 +50,7 @@ static bool match(const Node *root, int side, Read *out, Notes *notes) {
     int n = stack->nin;
     if (stack->op != OP_stack || n < 2 || !all_tokens(stack) || !shape_equal(&values->shape, &product->shape)) return false;
     if (split_axis(stack, values, 0) != 0 || weights->shape.rank != values->shape.rank || weights->shape.dim[0] != n) return false;
-    *out = (Read){ root, weights, values, stack, NULL, 0, 0 };
+    *out = (Read){ root, weights, values, stack, NULL, 0 };
     if (soft->op != OP_softmax || soft->shape.lead == LEAD_NONE) return split_possible(weights, 0, stack, notes);
     out->softmax = soft;
     out->axis = split_axis(soft, weights, 0);
@@ -62,19 +62,11 @@ static bool find_read(const Node *n, Read *out, Notes *notes) {
     return match(n, 0, out, notes) || match(n, 1, out, notes);
 }
 
-/* Attention needs all tokens: what follows it is another segment. */
 static void find_reads(Pass *p) {
     const Graph *g = p->g;
-    int *segment = graph_alloc(p->g, ((size_t)g->n + 1) * sizeof *segment);
     for (int i = 0; i < g->n; i++) {
-        const Node *n = g->node[i];
-        for (int k = 0; k < n->nin; k++)
-            if (segment[n->in[k]->id] > segment[i]) segment[i] = segment[n->in[k]->id];
-        segment[i] += op_info[n->op].class == SEQUENCE;
-        p->read_of[i] = -1;
-        if (!find_read(n, &p->read[p->n], &p->notes)) continue;
-        p->read[p->n].segment = segment[i];
-        p->read_of[i] = p->n++;
+        bool found = find_read(g->node[i], &p->read[p->n], &p->notes);
+        p->read_of[i] = found ? p->n++ : -1;
     }
 }
 

@@ -18,7 +18,6 @@ typedef struct Read {
     const Node *stack;
     const Node *softmax;            /* that the weights are; NULL: weights of each source alone */
     int axis;                       /* of the sources in softmax */
-    int segment;                    /* reads of one segment follow each other in a chunk of tokens */
 } Read;
 
 /* Reads first ... first+count-1. */

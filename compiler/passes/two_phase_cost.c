@@ -1,8 +1,8 @@
 /*
 ** Which reads are computed together: the cut of all reads into groups that moves
 ** least.  Counted are rows, a token's vector of D floats read or written, over
-** the forward and the backward part; a row that a read just before it had too,
-** in the same chunk of tokens, is still in the second-level cache.
+** the forward and the backward part, all of them in memory: reads whose shared
+** sources stay in the second-level cache are left apart.
 **
 ** Apart, a read takes every source once forward, once more to compute its result
 ** again for the gradients, and for these the source, its gradient and the gradient
@@ -13,13 +13,12 @@
 
 enum {
     MOST = 16,                          /* reads of a group: a bound on the memory for partial results */
-    CHUNK_TOKENS = 256, CACHE_BYTES = 1 << 20, BEYOND_CACHE = 2 << 20,
+    CHUNK_TOKENS = 256, BEYOND_CACHE = 2 << 20,
     SOURCE_FORWARD = 1, SOURCE_ALL = 5, PARTIAL_FORWARD = 2, PARTIAL_ALL = 6
 };
 
-/* Of a row in cache, against one in memory; how much less a group must move to pay for the
-** instructions of its merges. */
-static const double cached = 0.25, margin = 1.3;
+/* How much less a group must move to pay for the instructions of its merges. */
+static const double margin = 1.3;
 
 int group_shared(const Read *read, Group g, Notes *notes) {
     int first = ++notes->walk, n = 0;
@@ -47,28 +46,12 @@ typedef struct Cost {
     bool all;                   /* groups wherever there can be one */
     double source, partial;     /* rows moved for a source of a read, for a partial result */
     Notes *notes;
-    double *each;               /* by read: what a row of its sources costs, on average */
 } Cost;
 
 static int64_t row_of(const Read *r) { return shape_count(&r->stack->in[0]->shape); }
 
-/* The sources of both, for a chunk of tokens. */
-static bool fits_cache(const Read *a, const Read *b) {
-    return a->segment == b->segment && row_of(a) == row_of(b)
-        && 4 * CHUNK_TOKENS * row_of(a) * (a->stack->nin + b->stack->nin) <= CACHE_BYTES;
-}
-
-static void weigh_sources(Cost *c) {
-    for (int i = 0; i < c->n; i++) {
-        c->each[i] = 1;
-        if (!i || c->all || !fits_cache(&c->read[i - 1], &c->read[i])) continue;
-        int both = group_shared(c->read, (Group){ i - 1, 2 }, c->notes);
-        c->each[i] -= (1 - cached) * both / c->read[i].stack->nin;
-    }
-}
-
 static double rows_apart(const Cost *c, int i) {
-    return c->source * c->each[i] * c->read[i].stack->nin;
+    return c->source * c->read[i].stack->nin;
 }
 
 /* A chunk of the shared sources is more than any second-level cache holds: below that, reads
@@ -79,13 +62,12 @@ static bool leaves_cache(const Read *r, int shared) {
 
 /* Negative if the reads share too little for it. */
 static double rows_together(const Cost *c, Group g) {
-    const Read *first = &c->read[g.first];
     int shared = group_shared(c->read, g, c->notes);
-    if (shared < 2 || !(c->all || leaves_cache(first, shared))) return -1;
-    double rows = c->source * c->each[g.first] * shared;
+    if (shared < 2 || !(c->all || leaves_cache(&c->read[g.first], shared))) return -1;
+    double rows = c->source * shared;
     for (int i = g.first; i < g.first + g.count; i++) {
-        rows += c->source * c->each[i] * (c->read[i].stack->nin - shared);
-        if (i > g.first) rows += c->partial * (fits_cache(first, &c->read[i]) ? cached : 1);
+        rows += c->source * (c->read[i].stack->nin - shared);
+        if (i > g.first) rows += c->partial;
     }
     return c->all ? rows : rows * margin;
 }
@@ -110,8 +92,6 @@ int groups_choose(Graph *mem, const Read *read, int n, TwoPhase how, bool traini
     Cost c = { .read = read, .n = n, .all = how == TWO_PHASE_ON, .notes = notes };
     c.source = training ? SOURCE_ALL : SOURCE_FORWARD;
     c.partial = c.all ? 0 : training ? PARTIAL_ALL : PARTIAL_FORWARD;
-    c.each = graph_alloc(mem, size * sizeof *c.each);
-    weigh_sources(&c);
     for (int i = n; i-- > 0;) choose_at(&c, i, best, count);
     for (int i = 0; i < n; i += count[i]) out[groups++] = (Group){ i, count[i] };
     return groups;
