@@ -34,6 +34,15 @@ NOINLINE void store_edge(int64_t rows, int64_t columns, const float *sum, float 
         }
 }
 
+INLINE void start_tile(int rows, V (*sum)[PANEL_VECTORS], const float *c, int64_t ldc)
+{
+    UNROLL for (int r = 0; r < rows; r++)
+        for (int v = 0; v < PANEL_VECTORS; v++)
+            sum[r][v] = v_zero();
+    UNROLL for (int r = 0; r < rows; r++)
+        __builtin_prefetch(c + r * ldc, 1); /* arrives while the steps run */
+}
+
 /* C[rows, columns] (+)= sum */
 INLINE void store_tile(int rows, V (*sum)[PANEL_VECTORS], float *c, int64_t ldc, int64_t columns, int add)
 {
@@ -60,11 +69,7 @@ INLINE void tile(int rows, int64_t steps, Left a, const float *panel, float *c, 
                  int64_t columns, int add)
 {
     V sum[MR][PANEL_VECTORS];
-    UNROLL for (int r = 0; r < rows; r++)
-        for (int v = 0; v < PANEL_VECTORS; v++)
-            sum[r][v] = v_zero();
-    UNROLL for (int r = 0; r < rows; r++)
-        __builtin_prefetch(c + r * ldc, 1); /* arrives while the steps run */
+    start_tile(rows, sum, c, ldc);
 #pragma clang loop unroll_count(4)
     for (int64_t s = 0; s < steps; s++, a.at += a.step, panel += PANEL) {
         V b[PANEL_VECTORS];

@@ -260,11 +260,7 @@ INLINE void pair_tile(int rows, int64_t steps, const uint16_t *a, int64_t lda, c
                       int64_t columns, int add)
 {
     V sum[MR][PANEL_VECTORS];
-    UNROLL for (int r = 0; r < rows; r++)
-        for (int v = 0; v < PANEL_VECTORS; v++)
-            sum[r][v] = v_zero();
-    UNROLL for (int r = 0; r < rows; r++)
-        __builtin_prefetch(c + r * ldc, 1);
+    start_tile(rows, sum, c, ldc);
 #pragma clang loop unroll_count(4)
     for (int64_t s = 0; s + 2 <= steps; s += 2, panel += PANEL)
         UNROLL for (int r = 0; r < rows; r++) {
