@@ -65,9 +65,7 @@ __attribute__((target("avx512f"))) static float chains_avx512(int64_t rounds) { 
 #undef V
 #undef SET
 #undef FMA
-#endif
 
-#if defined(__x86_64__)
 #define DOT(i) a##i = _mm512_dpbf16_ps(a##i, m, c);
 __attribute__((target("avx512f,avx512bf16"))) static float chains_pairs(int64_t rounds)
 {

@@ -152,6 +152,12 @@ void e_store(Emit *e, V address, V value) {
     LLVMSetAlignment(LLVMBuildStore(e->b, value, address), 4);
 }
 
+/* A float's bits, or those of every lane. */
+static V words(Emit *e, V x) {
+    int n = e_lanes(x);
+    return LLVMBuildBitCast(e->b, x, n > 1 ? LLVMVectorType(e->i32, (unsigned)n) : e->i32, "");
+}
+
 static V word_splat(Emit *e, unsigned x, int lanes) {
     V one = LLVMConstInt(e->i32, x, 0), all[64];
     for (int i = 0; i < lanes; i++) all[i] = one;
@@ -165,8 +171,8 @@ V e_at_half(Emit *e, V base, V index) {
 void e_store_half(Emit *e, V address, V value) {
     int n = e_lanes(value);
     LLVMTypeRef i16 = LLVMInt16TypeInContext(e->ctx);
-    LLVMTypeRef word = n > 1 ? LLVMVectorType(e->i32, (unsigned)n) : e->i32, half = n > 1 ? LLVMVectorType(i16, (unsigned)n) : i16;
-    V bits = LLVMBuildLShr(e->b, LLVMBuildBitCast(e->b, value, word, ""), word_splat(e, 16, n), "");
+    LLVMTypeRef half = n > 1 ? LLVMVectorType(i16, (unsigned)n) : i16;
+    V bits = LLVMBuildLShr(e->b, words(e, value), word_splat(e, 16, n), "");
     LLVMSetAlignment(LLVMBuildStore(e->b, LLVMBuildTrunc(e->b, bits, half, ""), address), 2);
 }
 
@@ -260,10 +266,10 @@ static V intrinsic(Emit *e, const char *name, int n, V *x) {
 
 V e_sqrt(Emit *e, V x) { return intrinsic(e, "llvm.sqrt", 1, &x); }
 V e_abs(Emit *e, V x) { return intrinsic(e, "llvm.fabs", 1, &x); }
+
 V e_bf16(Emit *e, V x) {
     int n = e_lanes(x);
-    LLVMTypeRef type = n > 1 ? LLVMVectorType(e->i32, (unsigned)n) : e->i32;
-    V number = LLVMBuildBitCast(e->b, x, type, "");
+    V number = words(e, x);
     V one = word_splat(e, 1, n), half = word_splat(e, 0x7fff, n), sixteen = word_splat(e, 16, n);
     V odd = LLVMBuildAnd(e->b, LLVMBuildLShr(e->b, number, sixteen, ""), one, "");
     V up = LLVMBuildAdd(e->b, LLVMBuildAdd(e->b, number, half, ""), odd, "");
