@@ -5,8 +5,10 @@
 **
 ** A model called P exports the functions listed at the end with P_ in front.
 ** The caller owns five regions; the model allocates nothing:
-**   WEIGHTS  float32 parameters, canonical layout; written by P_update only,
-**            shared by threads and instances
+**   WEIGHTS  parameters, canonical layout; written by P_update only, shared by
+**            threads and instances.  float32; built with --precision bf16 --inference,
+**            those that only products and lookups take are bfloat16, rounded to
+**            nearest, ties to even (strata_tensor.half)
 **   STATE    one a sequence: caches of prefill and decode; position
 **            independent (save, restore, fork with memcpy)
 **   ARENA    scratch, one a concurrent call; contents are not kept
@@ -91,14 +93,14 @@ typedef struct strata_tensor {
     uint32_t name;                  /* offset of a NUL-terminated string */
     int32_t rank;
     int64_t shape[4];
-    int64_t weight;                 /* first element in WEIGHTS */
+    int64_t weight;                 /* first element in WEIGHTS, in floats (4 bytes) whatever the type */
     int64_t gradient;               /* first element in each third of TRAIN */
     int64_t count;
     int32_t decay;                  /* 1: weight decay applies */
     int32_t init;                   /* 0: all 'value'; 1: normal, deviation 'value'; 2: 'values' */
     double value;
     uint32_t values;                /* offset of 'count' doubles, if init is 2 */
-    uint32_t reserved;
+    uint32_t half;                  /* type in WEIGHTS: 0 float32, 1 bfloat16 */
 } strata_tensor;
 
 enum { STRATA_FORWARD = 1, STRATA_BACKWARD = 2, STRATA_DECODE = 4 };   /* strata_kernel.used */

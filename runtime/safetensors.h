@@ -52,6 +52,8 @@ const char *safetensors_metadata(const Safetensors *s, const char *key);        
 ** (out of range: an error).  Other types are errors.  'out' has t->count elements. */
 int safetensors_read_f32(const Safetensors *s, const Tensor *t, float *out, Error *e);
 int safetensors_read_f64(const Safetensors *s, const Tensor *t, double *out, Error *e);
+/* Rounded to bfloat16: nearest, ties to even; what that makes infinite is an error. */
+int safetensors_read_bf16(const Safetensors *s, const Tensor *t, uint16_t *out, Error *e);
 int safetensors_read_i32(const Safetensors *s, const Tensor *t, int32_t *out, Error *e);
 
 /* If the metadata has a "checksum" (see safetensors_write), the file's bytes must agree.

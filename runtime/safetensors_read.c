@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "bf16.h"
 #include "safetensors.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "tensor data is read as it lies in the file");
@@ -16,13 +17,6 @@ static double from_f16(uint16_t h) {
     int e = h >> 10 & 31, m = h & 1023;
     double v = e == 31 ? (m ? NAN : INFINITY) : e ? ldexp(1024 + m, e - 25) : ldexp(m, -24);
     return h & 0x8000 ? -v : v;
-}
-
-static double from_bf16(uint16_t h) {
-    uint32_t bits = (uint32_t)h << 16;
-    float f;
-    memcpy(&f, &bits, sizeof f);
-    return f;
 }
 
 /* Element i of a piece.  Every float type fits a double exactly. */
@@ -36,7 +30,7 @@ static double element(Dtype d, const unsigned char *raw, size_t i) {
         return from_f16(h);
     case DTYPE_BF16:
         memcpy(&h, raw + 2 * i, 2);
-        return from_bf16(h);
+        return bf16_value(h);
     case DTYPE_F32:
         memcpy(&f, raw + 4 * i, 4);
         return f;
@@ -76,9 +70,10 @@ static int bad_element(const Safetensors *s, const Tensor *t, int64_t i, const c
     return error_set(e, STATUS_USER, "%s:%s%s: expected %s, found %s", s->path, t->name, where, expected, found);
 }
 
-static int bad_float(const Safetensors *s, const Tensor *t, int64_t i, double v, Error *e) {
-    char number[32];
-    return bad_element(s, t, i, isfinite(v) ? "a value that float32 holds" : "a finite value", print_double(number, v), e);
+static int bad_float(const Safetensors *s, const Tensor *t, int64_t i, double v, const char *type, Error *e) {
+    char number[32], expected[40];
+    print_text(expected, sizeof expected, isfinite(v) ? "a value that %s holds" : "a finite value", type);
+    return bad_element(s, t, i, expected, print_double(number, v), e);
 }
 
 static bool is_float(Dtype d) { return d == DTYPE_F64 || d == DTYPE_F32 || d == DTYPE_F16 || d == DTYPE_BF16; }
@@ -103,7 +98,7 @@ int safetensors_read_f64(const Safetensors *s, const Tensor *t, double *out, Err
         if (status) return status;
         for (int64_t i = 0; i < n; i++) {
             out[done + i] = element(t->dtype, raw, (size_t)i);
-            if (!isfinite(out[done + i])) return bad_float(s, t, done + i, out[done + i], e);
+            if (!isfinite(out[done + i])) return bad_float(s, t, done + i, out[done + i], "float64", e);
         }
     }
     return STATUS_OK;
@@ -113,7 +108,7 @@ int safetensors_read_f64(const Safetensors *s, const Tensor *t, double *out, Err
 static int read_same(const Safetensors *s, const Tensor *t, float *out, Error *e) {
     int status = input_read(&s->in, t->at, out, (size_t)t->bytes, e);
     for (int64_t i = 0; !status && i < t->count; i++)
-        if (!isfinite(out[i])) return bad_float(s, t, i, out[i], e);
+        if (!isfinite(out[i])) return bad_float(s, t, i, out[i], "float32", e);
     return status;
 }
 
@@ -126,8 +121,23 @@ int safetensors_read_f32(const Safetensors *s, const Tensor *t, float *out, Erro
         if (status) return status;
         for (int64_t i = 0; i < n; i++) {
             double v = element(t->dtype, raw, (size_t)i);
-            if (!(fabs(v) <= FLT_MAX)) return bad_float(s, t, done + i, v, e);
+            if (!(fabs(v) <= FLT_MAX)) return bad_float(s, t, done + i, v, "float32", e);
             out[done + i] = (float)v;
+        }
+    }
+    return STATUS_OK;
+}
+
+int safetensors_read_bf16(const Safetensors *s, const Tensor *t, uint16_t *out, Error *e) {
+    unsigned char raw[PIECE];
+    if (!is_float(t->dtype)) return wrong_type(s, t, "F32, F64, F16 or BF16", e);
+    for (int64_t done = 0, n; done < t->count; done += n) {
+        int status = next_piece(s, t, done, raw, &n, e);
+        if (status) return status;
+        for (int64_t i = 0; i < n; i++) {
+            double v = element(t->dtype, raw, (size_t)i);
+            if (!(fabs(v) < BF16_LIMIT)) return bad_float(s, t, done + i, v, "bfloat16", e);
+            out[done + i] = bf16_of((float)v);
         }
     }
     return STATUS_OK;

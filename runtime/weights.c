@@ -6,25 +6,36 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bf16.h"
 #include "random.h"
 
 enum { LISTED = 8 };        /* names told of each kind of mistake */
 
+/* Initial values [first, first + count) of a parameter. */
+static void initial(const strata_model *m, const strata_tensor *t, uint64_t seed, int64_t first, int64_t count, float *w) {
+    const char *values = (const char *)m + t->values;
+    if (t->init == 1) {
+        random_normal(seed, random_stream(strata_string(m, t->name)), first, count, t->value, w);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        double v = t->value;
+        if (t->init == 2) memcpy(&v, values + (first + i) * (int64_t)sizeof v, sizeof v);
+        w[i] = (float)v;
+    }
+}
+
 void weights_init(const strata_model *m, uint64_t seed, float *weights) {
+    enum { PIECE = 1024 };
     const strata_tensor *t = strata_tensors(m);
     for (int32_t k = 0; k < m->tensors; k++, t++) {
-        float *w = weights + t->weight;
-        if (t->init == 1) {
-            random_normal(seed, random_stream(strata_string(m, t->name)), 0, t->count, t->value, w);
-        } else if (t->init == 2) {
-            const char *values = (const char *)m + t->values;
-            for (int64_t i = 0; i < t->count; i++) {
-                double v;
-                memcpy(&v, values + i * (int64_t)sizeof v, sizeof v);
-                w[i] = (float)v;
-            }
-        } else {
-            for (int64_t i = 0; i < t->count; i++) w[i] = (float)t->value;
+        uint16_t *half = (uint16_t *)(weights + t->weight);
+        float piece[PIECE];
+        if (!t->half) initial(m, t, seed, 0, t->count, weights + t->weight);
+        for (int64_t at = 0; t->half && at < t->count; at += PIECE) {
+            int64_t count = t->count - at < PIECE ? t->count - at : PIECE;
+            initial(m, t, seed, at, count, piece);
+            for (int64_t i = 0; i < count; i++) half[at + i] = bf16_of(piece[i]);
         }
     }
 }
@@ -113,8 +124,11 @@ static int check_names(const strata_model *m, const Safetensors *s, Error *e) {
 int weights_read(const strata_model *m, const Safetensors *s, float *weights, Error *e) {
     int status = check_names(m, s, e);
     const strata_tensor *t = strata_tensors(m);
-    for (int32_t k = 0; !status && k < m->tensors; k++, t++)
-        status = safetensors_read_f32(s, safetensors_find(s, strata_string(m, t->name)), weights + t->weight, e);
+    for (int32_t k = 0; !status && k < m->tensors; k++, t++) {
+        const Tensor *from = safetensors_find(s, strata_string(m, t->name));
+        float *w = weights + t->weight;
+        status = t->half ? safetensors_read_bf16(s, from, (uint16_t *)w, e) : safetensors_read_f32(s, from, w, e);
+    }
     return status;
 }
 
@@ -134,7 +148,8 @@ int weights_list(TensorList *l, const strata_model *m, const char *prefix, const
     const strata_tensor *t = strata_tensors(m);
     int status = STATUS_OK;
     for (int32_t k = 0; !status && k < m->tensors; k++, t++)
-        status = tensors_add(l, prefix, strata_string(m, t->name), DTYPE_F32, t->rank, t->shape, weights + t->weight, e);
+        status = tensors_add(l, prefix, strata_string(m, t->name), t->half ? DTYPE_BF16 : DTYPE_F32, t->rank, t->shape,
+                             weights + t->weight, e);
     return status;
 }
 

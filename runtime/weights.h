@@ -1,6 +1,8 @@
 /*
 ** The parameters of a model between its WEIGHTS and TRAIN regions and files.
-** The descriptor's tensor table (abi.h) is the only source of names and places.
+** The descriptor's tensor table (abi.h) is the only source of names, places and types:
+** what it keeps as bfloat16 is rounded (nearest, ties to even) when it is set or read,
+** and written as BF16.
 */
 #ifndef STRATA_WEIGHTS_H
 #define STRATA_WEIGHTS_H

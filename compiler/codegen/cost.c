@@ -43,19 +43,21 @@ static StepCost rows_cost(const Rows *r) {
 static double elements(const Node *n) { return (double)shape_count(&n->shape); }
 static double bytes_of(const Node *n) { return (plan_half(n) ? 2 : 4) * elements(n); }
 
-static StepCost product_cost(const Node *n) {
+static double weight_bytes(const Tables *t, const Node *w) { return tables_half(t, w) ? 2 : 4; }
+
+static StepCost product_cost(const Tables *t, const Node *n) {
     const Shape *w = &n->in[1]->shape;
     double m = (double)w->dim[0], k = (double)w->dim[1];
-    return (StepCost){ 2 * m * k, bytes_of(n->in[0]) + 4 * elements(n) * (n->nin == 3 ? 2 : 1), 0, 4 * m * k };
+    return (StepCost){ 2 * m * k, bytes_of(n->in[0]) + 4 * elements(n) * (n->nin == 3 ? 2 : 1), 0, weight_bytes(t, n->in[1]) * m * k };
 }
 
-static StepCost anchor_cost(const Node *n) {
+static StepCost anchor_cost(const Tables *t, const Node *n) {
     double own = elements(n);
     const Shape *x = &n->in[0]->shape;
     switch (op_info[n->op].class) {
-    case CONTRACT: return product_cost(n);
+    case CONTRACT: return product_cost(t, n);
     case OUTER: return (StepCost){ 2 * own, bytes_of(n->in[0]) + bytes_of(n->in[1]), 0, 8 * own };
-    case GATHER: return (StepCost){ 0, 8 * own, 0, 0 };
+    case GATHER: return (StepCost){ 0, (4 + weight_bytes(t, n->in[0])) * own, 0, 0 };
     case SCATTER: return (StepCost){ (double)x->dim[0], 12.0 * (double)x->dim[0], 0, 0 };
     case LOSS: return (StepCost){ 4.0 * (double)x->dim[0], 4.0 * (double)x->dim[0] * (n->nin == 4 ? 2 : 1), 0, 0 };
     case TOKENSUM: return (StepCost){ own / GRANULE, 4 * own / GRANULE, 0, 8 * own };
@@ -111,7 +113,7 @@ PlannedStep cost_add(Tables *t, const Plan *p, const Rows *rows, int step, int r
         c = rows_cost(rows);
     } else {
         anchor_name(s->anchor, name, sizeof name);
-        c = anchor_cost(s->anchor);
+        c = anchor_cost(t, s->anchor);
     }
     KernelInfo *k = line_of(t, name, rows ? "row" : family_of(s->anchor), &index);
     const Node *n = rows ? (s->n ? s->node[s->n - 1] : NULL) : s->anchor;

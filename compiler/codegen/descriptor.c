@@ -40,7 +40,7 @@ static void add_tensor(Block *b, uint32_t at, const Tables *t, const Graph *g, i
     const Param *p = param_of(g, t->param[i]);
     const Shape *s = &p->node->shape;
     strata_tensor x = { .name = text(b, t->param[i]), .rank = s->rank, .weight = t->param_at[i], .gradient = t->param_at[i],
-                        .count = shape_count(s), .decay = s->rank >= 2, .init = (int32_t)p->init.kind, .value = p->init.value };
+                        .count = shape_count(s), .decay = s->rank >= 2, .init = (int32_t)p->init.kind, .value = p->init.value, .half = t->param_half[i] };
     memcpy(x.shape, s->dim, sizeof x.shape);
     for (int k = s->rank; k < 4; k++) x.shape[k] = 0;
     if (p->init.kind == INIT_LIST) {

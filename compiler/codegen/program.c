@@ -84,6 +84,13 @@ static int64_t param_place(const Tables *t, const char *name) {
     return -1;
 }
 
+bool tables_half(const Tables *t, const Node *n) {
+    bool any = t->constants.bf16 && t->inference;
+    for (int i = 0; any && n->op == OP_param && i < t->nparam; i++)
+        if (!strcmp(t->param[i], n->attr.name)) return t->param_half[i];
+    return false;
+}
+
 /* The phase after which nothing is added to a parameter's gradient any more. */
 static int final_phase(const Plan *p, const char *name) {
     int last = 0;
@@ -96,7 +103,7 @@ static int final_phase(const Plan *p, const char *name) {
     return last;
 }
 
-typedef struct Place { int phase, order; const char *name; int64_t count; } Place;
+typedef struct Place { int phase, order; const char *name; int64_t floats; bool half; } Place;
 
 static int by_finality(const void *x, const void *y) {
     const Place *a = x, *b = y;
@@ -109,18 +116,22 @@ static void place_params(Tables *t, const Graph *g, const Plan *training) {
     Place *place = calloc((size_t)g->nparam + 1, sizeof *place);
     for (int i = 0; i < g->nparam; i++) {
         const Node *n = g->param[i].node;
-        place[i] = (Place){ training ? final_phase(training, n->attr.name) : 0, i, n->attr.name, shape_count(&n->shape) };
+        int64_t count = shape_count(&n->shape);
+        bool half = t->constants.bf16 && t->inference && weight_is_half(g, t->info->probe, n);
+        place[i] = (Place){ training ? final_phase(training, n->attr.name) : 0, i, n->attr.name, half ? (count + 1) / 2 : count, half };
     }
     qsort(place, (size_t)g->nparam, sizeof *place, by_finality);
     t->nparam = g->nparam;
     t->param = calloc((size_t)g->nparam + 1, sizeof *t->param);
     t->param_at = calloc((size_t)g->nparam + 1, sizeof *t->param_at);
     t->param_phase = calloc((size_t)g->nparam + 1, sizeof *t->param_phase);
+    t->param_half = calloc((size_t)g->nparam + 1, sizeof *t->param_half);
     for (int i = 0; i < g->nparam; i++) {
         t->param[i] = place[i].name;
         t->param_at[i] = t->weights;
         t->param_phase[i] = place[i].phase;
-        t->weights += (place[i].count + 15) / 16 * 16;
+        t->param_half[i] = place[i].half;
+        t->weights += (place[i].floats + 15) / 16 * 16;
     }
     t->constants.gradients = t->weights;
     free(place);
@@ -270,12 +281,16 @@ static void set_sizes(Tables *t, Action *a, const Node *n, bool caches) {
     switch (a->what) {
     case DO_LINEAR: case DO_LINEAR_BACK:
         a->n[0] = y->dim[0], a->n[1] = y->dim[1];
+        a->n[4] = tables_half(t, n->in[1]);
         a->flag = n->nin == 3;
         break;
     case DO_OUTER:
         a->n[0] = x->dim[0], a->n[1] = y->dim[0];
         break;
-    case DO_EMBED: a->n[0] = own->dim[0]; break;
+    case DO_EMBED:
+        a->n[0] = own->dim[0];
+        a->n[4] = tables_half(t, n->in[0]);
+        break;
     case DO_SCATTER: a->n[0] = x->dim[0], a->n[1] = own->dim[0]; break;
     case DO_CROSS_ENTROPY: case DO_CROSS_ENTROPY_GRAD: a->n[0] = x->dim[0]; break;
     default:
@@ -352,7 +367,11 @@ static void add_step(Tables *t, Plan *p, int which, int step, RowsShared shared)
         rows = rows_analyse(p, step, t->lanes, shared);
         a.what = s->kind == STEP_ROW ? DO_ROW : DO_UNIFORM;
         a.kernel = row_number(t, rows);
-        for (int i = 0; i < rows->noperand; i++) add_ref(t, &a, rows->operand[i].ref);
+        for (int i = 0; i < rows->noperand; i++) {
+            const Node *n = rows->operand[i].node;
+            if (n && tables_half(t, n)) bug(n, "is kept as bfloat16");
+            add_ref(t, &a, rows->operand[i].ref);
+        }
         if (a.refs > 1024) bug(s->node[0], "makes a kernel of %d operands, more than 1024", a.refs);
     }
     if (t->constants.check) regions_reach(t, out, &a, rows);
@@ -469,5 +488,5 @@ void tables_free(Tables *t) {
     List *lists[] = { &t->stage, &t->action, &t->ref, &t->wave, &t->cache, &t->frequency, &t->kernel, &t->row,
                       &t->region, &t->reach, &t->probe_result };
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) free(lists[i]->data);
-    free(t->param), free(t->param_at), free(t->param_phase), free(t->input), free(t->input_at);
+    free(t->param), free(t->param_at), free(t->param_phase), free(t->param_half), free(t->input), free(t->input_at);
 }

@@ -21,6 +21,7 @@ typedef struct Tables {
     const char **param;         /* in the order of weights and gradients */
     int64_t *param_at;
     int *param_phase;           /* after which the gradient is final */
+    bool *param_half;           /* kept as bfloat16 */
     int nparam;
     int64_t weights;            /* floats */
     const char **input;         /* of the probe: parameters behind the model's */
@@ -49,6 +50,12 @@ void *tables_descriptor(const Tables *t, const CodegenOptions *o, const Code *c,
 ** and where each reference of an action may be accessed */
 void regions_add(Tables *t, const Plan *p, Program *out);
 void regions_reach(Tables *t, const Program *out, const Action *a, const Rows *rows);
+
+/* half_weights.c: whether a build of bf16 that does not train keeps a parameter as bfloat16;
+** 'probe' may be NULL */
+bool weight_is_half(const Graph *g, const Graph *probe, const Node *param);
+/* program.c: whether a node is a parameter that is kept so */
+bool tables_half(const Tables *t, const Node *n);
 
 /* cost.c: adds what one step does to the kernel table. */
 PlannedStep cost_add(Tables *t, const Plan *p, const Rows *rows, int step, int row, bool training);

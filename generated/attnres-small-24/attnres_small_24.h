@@ -6,8 +6,10 @@
 **
 ** A model called P exports the functions listed at the end with P_ in front.
 ** The caller owns five regions; the model allocates nothing:
-**   WEIGHTS  float32 parameters, canonical layout; written by P_update only,
-**            shared by threads and instances
+**   WEIGHTS  parameters, canonical layout; written by P_update only, shared by
+**            threads and instances.  float32; built with --precision bf16 --inference,
+**            those that only products and lookups take are bfloat16, rounded to
+**            nearest, ties to even (strata_tensor.half)
 **   STATE    one a sequence: caches of prefill and decode; position
 **            independent (save, restore, fork with memcpy)
 **   ARENA    scratch, one a concurrent call; contents are not kept

@@ -157,11 +157,26 @@ static void models_agree_with_the_interpreter(void **state) {
 
 typedef struct Results { float *logits, *gradients; strata_loss loss; } Results;
 
+/* Rounds the weights that another build of the model keeps as bfloat16. */
+static void round_weights(Instance *r, const Built *other) {
+    const strata_tensor *t = strata_tensors(r->c->model), *kept = strata_tensors(other->c.model);
+    guarded_writable(&r->weights, true);
+    for (int i = 0; i < r->c->model->tensors; i++)
+        for (int k = 0; k < other->c.model->tensors; k++) {
+            const char *name = strata_string(r->c->model, t[i].name);
+            if (!kept[k].half || t[i].half || strcmp(name, strata_string(other->c.model, kept[k].name))) continue;
+            float *w = instance_weight(r, name, NULL);
+            for (int64_t n = 0; n < t[i].count; n++) w[n] = nearest(w[n]);
+        }
+    guarded_writable(&r->weights, false);
+}
+
 /* Of weights and ids that depend on nothing but the model's kind. */
-static Results results_of(const Built *b, int64_t batch, int64_t time, int workers, bool training) {
+static Results results_of(const Built *b, const Built *forward, int64_t batch, int64_t time, int workers, bool training) {
     Instance r;
     instance_open(&r, &b->c, batch * time, workers);
     instance_fill(&r, 5);
+    round_weights(&r, forward);
     int32_t *tokens = some_ids(&b->c, 1, batch * time), *targets = some_ids(&b->c, 2, batch * time);
     Results out = { .loss = { .struct_size = sizeof out.loss } };
     out.logits = logits_of(&r, tokens, batch, time);
@@ -189,25 +204,28 @@ static void expect_same(const Built *b, const Results *x, const Results *y, int6
 static const struct { int64_t batch, time; } extents[] = { { 3, 100 }, { 2, 300 }, { 1, 64 }, { 1, 1 } };
 enum { EXTENTS = sizeof extents / sizeof *extents };
 
-/* With any number of workers, in a --check build, which finds nothing, and without training. */
+/* With any number of workers, in a --check build, which finds nothing, and without training, where
+** what products and lookups take is kept as bfloat16. */
 static void builds_and_workers_have_the_same_bits(void **state) {
     for (int i = 0; i < MODELS; i++) {
-        Built b, checked, forward;
+        Built b, checked, forward, forward_checked;
         open_kind(state, &b, &kinds[i], 2, 24, (CodegenOptions){ .bf16 = true });
         open_kind(state, &checked, &kinds[i], 2, 24, (CodegenOptions){ .bf16 = true, .check = true });
         open_kind(state, &forward, &kinds[i], 2, 24, (CodegenOptions){ .bf16 = true, .inference = true });
+        open_kind(state, &forward_checked, &kinds[i], 2, 24, (CodegenOptions){ .bf16 = true, .inference = true, .check = true });
         for (int k = 0; k < EXTENTS; k++) {
             int64_t batch = extents[k].batch, time = extents[k].time;
-            Results one = results_of(&b, batch, time, 1, true), other[] = {
-                results_of(&b, batch, time, 2, true), results_of(&b, batch, time, 3, true),
-                results_of(&checked, batch, time, 1 + k % 2, true), results_of(&forward, batch, time, 1, false) };
+            Results one = results_of(&b, &forward, batch, time, 1, true), other[] = {
+                results_of(&b, &forward, batch, time, 2, true), results_of(&b, &forward, batch, time, 3, true),
+                results_of(&checked, &forward, batch, time, 1 + k % 2, true), results_of(&forward, &forward, batch, time, 1, false),
+                results_of(&forward_checked, &forward, batch, time, 2, false) };
             for (size_t n = 0; n < sizeof other / sizeof *other; n++) {
                 expect_same(&b, &one, &other[n], batch * time);
                 free_results(&other[n]);
             }
             free_results(&one);
         }
-        built_close(&b), built_close(&checked), built_close(&forward);
+        built_close(&b), built_close(&checked), built_close(&forward), built_close(&forward_checked);
     }
 }
 
@@ -344,6 +362,31 @@ static void activations_take_less_room(void **state) {
     }
 }
 
+/* Matrices of products and tables of rows take half the room where nothing is trained; what a row
+** kernel reads, a mixer's queries among it, is float32. */
+static void weights_take_less_room(void **state) {
+    for (int i = 0; i < MODELS; i++) {
+        Built b, forward;
+        open_kind(state, &b, &kinds[i], 2, 64, (CodegenOptions){ .bf16 = true });
+        open_kind(state, &forward, &kinds[i], 2, 64, (CodegenOptions){ .bf16 = true, .inference = true });
+        const strata_tensor *t = strata_tensors(forward.c.model);
+        int64_t bytes = 0;
+        for (int k = 0; k < forward.c.model->tensors; k++) {
+            const char *name = strata_string(forward.c.model, t[k].name);
+            bool attention = strstr(name, "attn.") && !strstr(name, "norm"), mlp = strstr(name, "mlp.") && !strstr(name, "norm");
+            bool matrix = t[k].rank == 2 && ((strstr(name, "weight") && (attention || mlp)) || !strncmp(name, "embed", 5));
+            if (matrix && !t[k].half) fail_msg("%s: expected bfloat16, found float32", name);
+            if (t[k].rank < 2 && t[k].half) fail_msg("%s: expected float32, found bfloat16", name);
+            bytes += (t[k].count * (t[k].half ? 2 : 4) + 63) / 64 * 64;
+        }
+        print_message("%s: weights of %lld bytes, to be trained %lld\n", kinds[i].name, (long long)forward.c.model->weights_bytes,
+                      (long long)b.c.model->weights_bytes);
+        assert_true(bytes == forward.c.model->weights_bytes && 10 * bytes < 6 * b.c.model->weights_bytes);
+        for (int k = 0; k < b.c.model->tensors; k++) assert_true(!strata_tensors(b.c.model)[k].half);
+        built_close(&b), built_close(&forward);
+    }
+}
+
 /* }{== What is no number ================================================= */
 
 /* The upper half of some NaNs is an infinity's. */
@@ -381,6 +424,7 @@ int main(void) {
         cmocka_unit_test(decoding_is_like_the_full_pass),
         cmocka_unit_test(micro_batches_add_up),
         cmocka_unit_test(activations_take_less_room),
+        cmocka_unit_test(weights_take_less_room),
         cmocka_unit_test(no_number_stays_none),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);

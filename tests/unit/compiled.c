@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bf16.h"
 #include "compiled.h"
 #include "gradient.h"
 #include "plan.h"
@@ -193,6 +194,7 @@ static const strata_tensor *find_tensor(const Compiled *c, const char *name) {
 float *instance_weight(Instance *r, const char *name, int64_t *count) {
     const strata_tensor *t = find_tensor(r->c, name);
     if (count) *count = t->count;
+    must(!t->half, name, "is bfloat16");
     return (float *)r->weights.at + t->weight;
 }
 
@@ -200,13 +202,19 @@ float *instance_gradient(const Instance *r, const char *name) {
     return (float *)r->train.at + find_tensor(r->c, name)->gradient;
 }
 
+void instance_put(Instance *r, const strata_tensor *t, int64_t k, float value) {
+    float *to = (float *)r->weights.at + t->weight;
+    if (t->half) ((uint16_t *)(void *)to)[k] = bf16_of(value);
+    else to[k] = value;
+}
+
 void instance_weights(Instance *r, const Case *values) {
     guarded_writable(&r->weights, true);
     for (int i = 0; i < values->g->nparam; i++) {
-        int64_t count;
-        float *to = instance_weight(r, values->g->param[i].node->attr.name, &count);
-        must(count == shape_count(&values->g->param[i].node->shape), values->g->param[i].node->attr.name, "has another size");
-        for (int64_t k = 0; k < count; k++) to[k] = (float)values->value[i][k];
+        const Node *n = values->g->param[i].node;
+        const strata_tensor *t = find_tensor(r->c, n->attr.name);
+        must(t->count == shape_count(&n->shape), n->attr.name, "has another size");
+        for (int64_t k = 0; k < t->count; k++) instance_put(r, t, k, (float)values->value[i][k]);
     }
     guarded_writable(&r->weights, false);
 }

@@ -47,7 +47,8 @@ void instance_open(Instance *r, const Compiled *c, int64_t tokens, int workers);
 void instance_close(Instance *r);
 void instance_arena(Instance *r, int64_t tokens);   /* a fresh one, exactly as large as said */
 void instance_weights(Instance *r, const Case *values);
-float *instance_weight(Instance *r, const char *name, int64_t *count);     /* aborts if there is none */
+float *instance_weight(Instance *r, const char *name, int64_t *count);     /* aborts if there is none, or it is bfloat16 */
+void instance_put(Instance *r, const strata_tensor *t, int64_t k, float value);     /* element k, rounded if it is bfloat16 */
 float *instance_gradient(const Instance *r, const char *name);
 
 /* A case for a graph of a model: matrices are scaled so that values keep their size. */

@@ -51,8 +51,7 @@ static void fill_tensor(Instance *r, const strata_tensor *t, uint64_t seed) {
     Random random = { seed };
     for (const char *c = name; *c; c++) random.state = random.state * 1099511628211u + (unsigned char)*c;
     double scale = t->rank < 2 ? 1 : sqrt(3.0 / (double)t->shape[t->rank - 1]);
-    float *w = instance_weight(r, name, NULL);
-    for (int64_t i = 0; i < t->count; i++) w[i] = (float)(scale * draw_uniform(&random, -1, 1));
+    for (int64_t i = 0; i < t->count; i++) instance_put(r, t, i, (float)(scale * draw_uniform(&random, -1, 1)));
 }
 
 void instance_fill(Instance *r, uint64_t seed) {
@@ -73,7 +72,7 @@ void instance_set(Instance *r, const char *ending, float value) {
     guarded_writable(&r->weights, true);
     for (int i = 0; i < r->c->model->tensors; i++) {
         const char *name = strata_string(r->c->model, t[i].name);
-        for (int64_t k = 0; ends_so(name, ending) && k < t[i].count; k++) instance_weight(r, name, NULL)[k] = value;
+        for (int64_t k = 0; ends_so(name, ending) && k < t[i].count; k++) instance_put(r, &t[i], k, value);
     }
     guarded_writable(&r->weights, false);
 }

@@ -16,8 +16,8 @@ static void run_part(const Product *p, int64_t i0, int64_t i1, int64_t j0, int64
     float *scratch = p->scratch.at;
     switch (p->kind) {
     case LINEAR: case BACK:
-        k_linear_bf16(i1 - i0, j1 - j0, p->steps, a + i0 * p->lda, p->lda, p->kind == BACK ? b + j0 : b + j0 * p->ldb, p->ldb,
-                      p->kind == BACK, c + i0 * p->ldc + j0, p->ldc, p->add, scratch);
+        k_linear_bf16(i1 - i0, j1 - j0, p->steps, a + i0 * p->lda, p->lda,
+                      (Weights){p->kind == BACK ? b + j0 : b + j0 * p->ldb, NULL, p->ldb}, p->kind == BACK, c + i0 * p->ldc + j0, p->ldc, p->add, scratch);
         break;
     case WEIGHT:
         k_linear_weight_bf16(p->steps, i0, i1, j0, j1, a, p->lda, halves(p->b), p->ldb, c, p->ldc, scratch);
@@ -30,7 +30,7 @@ static void run_part(const Product *p, int64_t i0, int64_t i1, int64_t j0, int64
 
 static void pack(const Product *p, int64_t block, float *packed)
 {
-    k_pack_bf16(p->columns, p->steps, p->b.at, p->ldb, p->kind == BACK, block, packed);
+    k_pack_bf16(p->columns, p->steps, (Weights){p->b.at, NULL, p->ldb}, p->kind == BACK, block, packed, p->scratch.at);
 }
 
 static void multiply_packed(const Product *p, int64_t i0, int64_t i1, const float *packed, float *c)
@@ -39,7 +39,67 @@ static void multiply_packed(const Product *p, int64_t i0, int64_t i1, const floa
                     p->scratch.at);
 }
 
-/* {== Weights are rounded ================================================ */
+/* {== Weights that are bfloat16 =========================================== */
+
+static void run_halves(const Product *p, Guarded b, float *c)
+{
+    int back = p->kind == BACK;
+    if (p->kind == FEW)
+        k_linear_few_halves(p->rows, 0, p->columns, p->steps, halves(p->a), p->lda, halves(b), p->ldb, c, p->ldc, p->add);
+    else
+        k_linear_bf16(p->rows, p->columns, p->steps, halves(p->a), p->lda, (Weights){NULL, halves(b), p->ldb}, back, c, p->ldc,
+                      p->add, p->scratch.at);
+}
+
+/* Packed in exactly the room there is for it. */
+static void run_packed_halves(const Product *p, Guarded b, float *c)
+{
+    Guarded packed = room(packed_floats(p->columns, p->steps, 2 * LANES) * (int64_t)sizeof(float), p->side);
+    for (int64_t n = 0; n < (p->columns + BLOCK - 1) / BLOCK; n++)
+        k_pack_bf16(p->columns, p->steps, (Weights){NULL, halves(b), p->ldb}, p->kind == BACK, n, packed.at, p->scratch.at);
+    multiply_packed(p, 0, p->rows, packed.at, c);
+    guard_free(packed);
+}
+
+/* B rounded, with what lies between its rows, in its own guarded memory. */
+static Guarded half_matrix(const Product *p)
+{
+    Guarded b = matrix(b_rows(p), b_columns(p), p->ldb, true, p->side);
+    for (int64_t i = 0; i < b_rows(p); i++)
+        for (int64_t j = 0; j < (i + 1 < b_rows(p) ? p->ldb : b_columns(p)); j++)
+            put(b, true, i * p->ldb + j, p->b.at[i * p->ldb + j]);
+    guard_readonly(b);
+    return b;
+}
+
+/* The bits are those of weights that are rounded in the product. */
+static void weights_may_be_halves(void **state)
+{
+    (void)state;
+    Draw d = {8};
+    for (int round = 0; round < 150; round++) {
+        static const Kind kinds_of_weights[] = {LINEAR, BACK, FEW};
+        Kind kind = kinds_of_weights[round % 3];
+        int64_t most = round % 4 ? 70 : 600;
+        Product p = product_new(kind, 1 + draw_below(&d, 40), 1 + draw_below(&d, most), 1 + draw_below(&d, most), round % 5,
+                                (int)draw_below(&d, 2), (Side)draw_below(&d, 2), &d, REAL);
+        Guarded b = half_matrix(&p);
+        float *got = c_copy(&p), *packed = c_copy(&p);
+        run_halves(&p, b, got);
+        if (kind != FEW)
+            run_packed_halves(&p, b, packed);
+        run_all(&p, p.c.at);
+        assert_same_bits(&p, p.c.at, got);
+        if (kind != FEW)
+            assert_same_bits(&p, p.c.at, packed);
+        free(got);
+        free(packed);
+        guard_free(b);
+        product_free(&p);
+    }
+}
+
+/* }{== Weights are rounded ================================================ */
 
 /* Numbers about which rounding may err: halves of the last place and their neighbours, where the
 ** exponent changes, at both ends of the range, and what is no number. */
@@ -172,6 +232,7 @@ int main(void)
         cmocka_unit_test(bits_do_not_depend_on_the_split),
         cmocka_unit_test(bits_do_not_depend_on_the_neighbours),
         cmocka_unit_test(packing_ahead_changes_no_bits),
+        cmocka_unit_test(weights_may_be_halves),
         cmocka_unit_test(awkward_numbers_are),
         cmocka_unit_test(weights_are_rounded),
         cmocka_unit_test(packed_weights_are_rounded),

@@ -14,14 +14,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bf16.h"
 #include "compiled.h"
 #include "json.h"
 #include "program_run.h"
 #include "report.h"
 #include "spec.h"
+#include "weights.h"
 
-enum { PLAIN, HALF, PRECISIONS, STEPS = 200, LAST = 10 };
-static const char *const names[] = { "f32", "bf16" };
+enum { PLAIN, HALF, PRECISIONS, SERVING = PRECISIONS, PROGRAMS, STEPS = 200, LAST = 10 };
+static const char *const names[] = { "f32", "bf16", "serving" };       /* serving: bf16, not to be trained */
 
 static const char lua[] =
     "return model { name = 'm', vocab = 256, context = 32, dim = 48, tokenizer = 'bytes',\n"
@@ -31,7 +33,7 @@ static const char lua[] =
 
 static Folder folder;
 static Model *model;
-static Compiled compiled[PRECISIONS];
+static Compiled compiled[PROGRAMS];
 static Ran ran;
 
 /* {== Programs =========================================================== */
@@ -56,7 +58,7 @@ static void make_text(void) {
     folder_write(&folder, "text", text, sizeof text - 1);
 }
 
-/* Both train from the same seed: NAME.log, NAME.w. */
+/* Two train from the same seed: NAME.log, NAME.w. */
 static int open_programs(void **state) {
     (void)state;
     SpecError error;
@@ -68,8 +70,9 @@ static int open_programs(void **state) {
     model = spec_load(path, NULL, &error);
     if (!model) fail_msg("%s", error.message);
     ModelInfo info = report_model_info(model);
+    for (int i = 0; i < PROGRAMS; i++)
+        compiled_open(&compiled[i], model->graph, &info, &(CodegenOptions){ .cpu = "native", .level = 1, .bf16 = i != PLAIN, .inference = i == SERVING });
     for (int i = 0; i < PRECISIONS; i++) {
-        compiled_open(&compiled[i], model->graph, &info, &(CodegenOptions){ .cpu = "native", .level = 1, .bf16 = i == HALF });
         run(i, 0, "train --data text --steps %d --seed 3 --threads 2 --log %s.log --out %s.w", STEPS, names[i], names[i]);
     }
     return 0;
@@ -77,7 +80,7 @@ static int open_programs(void **state) {
 
 static int close_programs(void **state) {
     (void)state;
-    for (int i = 0; i < PRECISIONS; i++) compiled_close(&compiled[i]);
+    for (int i = 0; i < PROGRAMS; i++) compiled_close(&compiled[i]);
     spec_free(model);
     folder_close(&folder);
     return 0;
@@ -147,14 +150,61 @@ static double loss_of(int precision, const char *weights) {
     return loss;
 }
 
-/* Weights are float32 in both, and either reads the other's. */
-static void weights_serve_both(void **state) {
+/* Weights are float32 in both, and either reads the other's, as does what is not to be trained. */
+static void weights_serve_all(void **state) {
     (void)state;
     for (int i = 0; i < PRECISIONS; i++) {
-        double loss[] = { loss_of(PLAIN, names[i]), loss_of(HALF, names[i]) };
-        print_message("weights of %s: %.6f, %.6f\n", names[i], loss[PLAIN], loss[HALF]);
-        assert_true(loss[PLAIN] != loss[HALF] && fabs(loss[PLAIN] - loss[HALF]) < 2e-3 * loss[PLAIN]);
+        double loss[] = { loss_of(PLAIN, names[i]), loss_of(HALF, names[i]), loss_of(SERVING, names[i]) };
+        print_message("weights of %s: %.6f, %.6f, %.6f\n", names[i], loss[PLAIN], loss[HALF], loss[SERVING]);
+        for (int k = HALF; k <= SERVING; k++) assert_true(loss[PLAIN] != loss[k] && fabs(loss[PLAIN] - loss[k]) < 2e-3 * loss[PLAIN]);
     }
+}
+
+/* Every parameter of SERVING is that of HALF, rounded if it is kept so. */
+static void expect_rounded(const float *w, const float *serving) {
+    const strata_model *m = compiled[HALF].model, *other = compiled[SERVING].model;
+    int halves = 0;
+    for (int i = 0; i < m->tensors; i++)
+        for (int k = 0; k < other->tensors; k++) {
+            const strata_tensor *t = &strata_tensors(m)[i], *s = &strata_tensors(other)[k];
+            if (strcmp(strata_string(m, t->name), strata_string(other, s->name))) continue;
+            halves += s->half != 0;
+            for (int64_t n = 0; n < t->count; n++)
+                if (s->half) assert_int_equal(((const uint16_t *)(const void *)(serving + s->weight))[n], bf16_of(w[t->weight + n]));
+                else assert_true(serving[s->weight + n] == w[t->weight + n]);
+        }
+    assert_true(halves > 10 && halves < other->tensors);
+}
+
+static void write_weights(const char *path, const strata_model *m, const float *w) {
+    TensorList l = { 0 };
+    Error e = { 0 };
+    assert_int_equal(weights_list(&l, m, "", w, &e), 0);
+    assert_int_equal(safetensors_write(path, &l, NULL, 0, 0, &e), 0);
+    tensors_free(&l);
+}
+
+/* Initial values, values read, and values written, which a file then holds as bfloat16. */
+static void weights_are_kept_rounded(void **state) {
+    (void)state;
+    const strata_model *m = compiled[HALF].model, *other = compiled[SERVING].model;
+    float *w = calloc(1, (size_t)m->weights_bytes), *serving = calloc(1, (size_t)other->weights_bytes), *again = calloc(1, (size_t)other->weights_bytes);
+    char path[300];
+    Error e = { 0 };
+    assert_true(w && serving && again && 10 * other->weights_bytes < 6 * m->weights_bytes);
+    weights_init(m, 11, w), weights_init(other, 11, serving);
+    expect_rounded(w, serving);
+    snprintf(path, sizeof path, "%s/bf16.w", folder.path);
+    assert_int_equal(weights_load(m, path, w, &e), 0);
+    assert_int_equal(weights_load(other, path, serving, &e), 0);
+    expect_rounded(w, serving);
+    snprintf(path, sizeof path, "%s/rounded.w", folder.path);
+    write_weights(path, other, serving);
+    assert_int_equal(weights_load(other, path, again, &e), 0);
+    assert_memory_equal(again, serving, (size_t)other->weights_bytes);
+    assert_int_equal(weights_load(m, path, w, &e), 0);
+    expect_rounded(w, serving);
+    free(w), free(serving), free(again);
 }
 
 /* Means of the first and the last steps' losses. */
@@ -189,7 +239,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(programs_say_their_precision),
         cmocka_unit_test(checkpoints_of_the_other_are_refused),
-        cmocka_unit_test(weights_serve_both),
+        cmocka_unit_test(weights_serve_all),
+        cmocka_unit_test(weights_are_kept_rounded),
         cmocka_unit_test(both_learn_as_well),
     };
     return cmocka_run_group_tests(tests, open_programs, close_programs);

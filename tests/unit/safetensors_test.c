@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "little_model.h"
+#include "bf16.h"
 #include "safetensors.h"
 #include "scratch.h"
 #include "weights.h"
@@ -266,38 +267,81 @@ static void every_float_type_is_converted(void **state) {
     safetensors_close(&s);
 }
 
+/* Of every float type, and in more than a piece of the file. */
+static void floats_are_rounded_to_bfloat16(void **state) {
+    enum { N = 20001 };
+    static float single[N];
+    static uint16_t got[N];
+    static const double wide[6] = { 1 + 0x1p-8, 1 + 3 * 0x1p-8, 1 + 0x1.1p-8, -0.0, 0x1.fefffep127, -0x1p-140 };
+    static const uint16_t half[3] = { 0x3c00, 0xc001, 0x0001 }, brain[2] = { 0x3fc1, 0x8001 };
+    char path[SCRATCH_PATH];
+    TensorList l = { 0 };
+    Safetensors s;
+    Error e = { 0 };
+    for (int i = 0; i < N; i++) single[i] = (float)(i % 2 ? i : -i) * 0x1.0003p-3f;
+    assert_int_equal(tensors_add(&l, "", "single", DTYPE_F32, 1, (int64_t[]){ N }, single, NULL), 0);
+    assert_int_equal(tensors_add(&l, "", "wide", DTYPE_F64, 1, (int64_t[]){ 6 }, wide, NULL), 0);
+    assert_int_equal(tensors_add(&l, "", "half", DTYPE_F16, 1, (int64_t[]){ 3 }, half, NULL), 0);
+    assert_int_equal(tensors_add(&l, "", "brain", DTYPE_BF16, 1, (int64_t[]){ 2 }, brain, NULL), 0);
+    assert_int_equal(safetensors_write(scratch_path(state, "rounded", path), &l, NULL, 0, 0, NULL), 0);
+    tensors_free(&l);
+    assert_int_equal(safetensors_open(&s, path, &e), 0);
+    assert_int_equal(safetensors_read_bf16(&s, safetensors_find(&s, "single"), got, &e), 0);
+    for (int i = 0; i < N; i++) {       /* no bfloat16 is nearer */
+        double apart = fabs(bf16_value(got[i]) - (double)single[i]);
+        for (int next = -1; i && next <= 1; next += 2) assert_true(fabs(bf16_value((uint16_t)(got[i] + next)) - (double)single[i]) >= apart);
+    }
+    assert_int_equal(safetensors_read_bf16(&s, safetensors_find(&s, "wide"), got, &e), 0);
+    assert_memory_equal(got, ((uint16_t[]){ 0x3f80, 0x3f82, 0x3f81, 0x8000, 0x7f7f, 0x8000 }), 10);
+    assert_true(bf16_value(got[5]) == -0x1p-133f || bf16_value(got[5]) == 0);
+    assert_int_equal(safetensors_read_bf16(&s, safetensors_find(&s, "half"), got, &e), 0);
+    assert_memory_equal(got, ((uint16_t[]){ 0x3f80, 0xc000, 0x3380 }), 6);
+    assert_int_equal(safetensors_read_bf16(&s, safetensors_find(&s, "brain"), got, &e), 0);
+    assert_memory_equal(got, brain, sizeof brain);
+    safetensors_close(&s);
+}
+
+typedef enum Reader { AS_FLOATS, AS_HALVES, AS_INTEGERS } Reader;
+
 /* One bad value in a tensor [3,5] of the type; what reading it says. */
-static void bad_value(void **state, Dtype type, const void *data, bool integer, const char *says) {
+static void bad_value(void **state, Dtype type, const void *data, Reader reader, const char *says) {
     char path[SCRATCH_PATH];
     TensorList l = { 0 };
     Safetensors s;
     Error e = { 0 };
     float f[15];
     int32_t n[15];
+    uint16_t half[15];
     scratch_path(state, "value", path);
     assert_int_equal(tensors_add(&l, "", "w", type, 2, (int64_t[]){ 3, 5 }, data, NULL), 0);
     assert_int_equal(safetensors_write(path, &l, NULL, 0, 0, NULL), 0);
     tensors_free(&l);
     assert_int_equal(safetensors_open(&s, path, &e), 0);
     const Tensor *t = safetensors_find(&s, "w");
-    assert_int_equal(integer ? safetensors_read_i32(&s, t, n, &e) : safetensors_read_f32(&s, t, f, &e), STATUS_USER);
+    int status = reader == AS_INTEGERS ? safetensors_read_i32(&s, t, n, &e)
+        : reader == AS_HALVES ? safetensors_read_bf16(&s, t, half, &e) : safetensors_read_f32(&s, t, f, &e);
+    assert_int_equal(status, STATUS_USER);
     if (!strstr(e.text, says)) fail_msg("expected \"%s\", found \"%s\"", says, e.text);
     safetensors_close(&s);
 }
 
 static void bad_values_are_told_by_tensor_and_index(void **state) {
     float f[15] = { [11] = NAN };
-    bad_value(state, DTYPE_F32, f, false, "w[2,1]: expected a finite value, found nan");
+    bad_value(state, DTYPE_F32, f, AS_FLOATS, "w[2,1]: expected a finite value, found nan");
     f[0] = -INFINITY;
-    bad_value(state, DTYPE_F32, f, false, "w[0,0]: expected a finite value, found -inf");
-    bad_value(state, DTYPE_F64, (double[15]){ [4] = 1e39 }, false, "w[0,4]: expected a value that float32 holds, found 1e+39");
-    bad_value(state, DTYPE_F64, (double[15]){ [14] = INFINITY }, false, "w[2,4]: expected a finite value, found inf");
-    bad_value(state, DTYPE_F16, (uint16_t[15]){ [5] = 0x7c00 }, false, "w[1,0]: expected a finite value, found inf");
-    bad_value(state, DTYPE_BF16, (uint16_t[15]){ [6] = 0x7fc0 }, false, "w[1,1]: expected a finite value, found nan");
-    bad_value(state, DTYPE_I64, (int64_t[15]){ [7] = INT64_C(1) << 31 }, true,
+    bad_value(state, DTYPE_F32, f, AS_FLOATS, "w[0,0]: expected a finite value, found -inf");
+    bad_value(state, DTYPE_F64, (double[15]){ [4] = 1e39 }, AS_FLOATS, "w[0,4]: expected a value that float32 holds, found 1e+39");
+    bad_value(state, DTYPE_F64, (double[15]){ [14] = INFINITY }, AS_FLOATS, "w[2,4]: expected a finite value, found inf");
+    bad_value(state, DTYPE_F16, (uint16_t[15]){ [5] = 0x7c00 }, AS_FLOATS, "w[1,0]: expected a finite value, found inf");
+    bad_value(state, DTYPE_BF16, (uint16_t[15]){ [6] = 0x7fc0 }, AS_FLOATS, "w[1,1]: expected a finite value, found nan");
+    bad_value(state, DTYPE_I64, (int64_t[15]){ [7] = INT64_C(1) << 31 }, AS_INTEGERS,
               "w[1,2]: expected a value that int32 holds, found 2147483648");
-    bad_value(state, DTYPE_U8, (uint8_t[15]){ 0 }, false, "w: expected F32, F64, F16 or BF16, found U8");
-    bad_value(state, DTYPE_F32, (float[15]){ 0 }, true, "w: expected I32 or I64, found F32");
+    bad_value(state, DTYPE_U8, (uint8_t[15]){ 0 }, AS_FLOATS, "w: expected F32, F64, F16 or BF16, found U8");
+    bad_value(state, DTYPE_F64, (double[15]){ [8] = -0x1.ffp127 }, AS_HALVES,
+              "w[1,3]: expected a value that bfloat16 holds, found -3.39617752923046e+38");
+    bad_value(state, DTYPE_F32, (float[15]){ [1] = INFINITY }, AS_HALVES, "w[0,1]: expected a finite value, found inf");
+    bad_value(state, DTYPE_I32, (int32_t[15]){ 0 }, AS_HALVES, "w: expected F32, F64, F16 or BF16, found I32");
+    bad_value(state, DTYPE_F32, (float[15]){ 0 }, AS_INTEGERS, "w: expected I32 or I64, found F32");
 }
 
 static void long_tensors_are_read_in_pieces(void **state) {
@@ -538,6 +582,7 @@ int main(void) {
         cmocka_unit_test(limits_are_limits),
         cmocka_unit_test(names_in_messages_are_escaped),
         cmocka_unit_test(every_float_type_is_converted),
+        cmocka_unit_test(floats_are_rounded_to_bfloat16),
         cmocka_unit_test(bad_values_are_told_by_tensor_and_index),
         cmocka_unit_test(long_tensors_are_read_in_pieces),
         cmocka_unit_test(a_file_that_shrinks_is_an_error),

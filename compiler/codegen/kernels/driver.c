@@ -80,18 +80,25 @@ static float *packed_of(const Frame *f, const Action *s) {
     return f->packed && !f->few && s->n[3] ? f->packed + s->n[2] : 0;
 }
 
+/* A product's weights that lie at w. */
+static Weights weights_of(const Action *s, const float *w) {
+    return s->n[4] ? (Weights){ 0, (const uint16_t *)w, s->n[1] } : (Weights){ w, 0, s->n[1] };
+}
+
 /* A row product: x w^T, or dy w if 'back'; x of --precision bf16 is bfloat16. */
 static void product_step(const Work *w, const Action *s, int back) {
     float *y = row_of(w, s, 0), *x = row_of(w, s, 1), *packed = packed_of(w->f, s), *scratch = scratch_of(w->f, w->worker);
     const float *m = k_resolve(w->f, &k_refs[s->ref + 2], w->worker, w->first);
+    const uint16_t *halves = (const uint16_t *)m;
     int64_t M = s->n[0], K = s->n[1], columns = s->n[back], steps = s->n[!back], ldx = stride_of(s, 1), ldy = stride_of(s, 0);
     int64_t m1 = w->m1 < 0 ? M : w->m1;
     const uint16_t *half = (const uint16_t *)x;
     bool few = w->f->few && !back;
     if (k_constants.bf16) {
         if (packed) k_multiply_bf16(w->count, columns, steps, half, 2 * ldx, packed, y, ldy, s->flag, scratch);
+        else if (few && s->n[4]) k_linear_few_halves(w->count, w->m0, m1, K, half, 2 * ldx, halves, K, y, ldy, s->flag);
         else if (few) k_linear_few_bf16(w->count, w->m0, m1, K, half, 2 * ldx, m, K, y, ldy, s->flag);
-        else k_linear_bf16(w->count, columns, steps, half, 2 * ldx, m, K, back, y, ldy, s->flag, scratch);
+        else k_linear_bf16(w->count, columns, steps, half, 2 * ldx, weights_of(s, m), back, y, ldy, s->flag, scratch);
         return;
     }
     if (packed) k_multiply(w->count, columns, steps, x, ldx, packed, y, ldy, s->flag);
@@ -102,6 +109,14 @@ static void product_step(const Work *w, const Action *s, int back) {
 
 static const int32_t *ids_of(const Work *w, const Action *s, int i) {
     return (const int32_t *)k_resolve(w->f, &k_refs[s->ref + i], w->worker, w->first) + w->first;
+}
+
+static void embed_step(const Work *w, const Action *s) {
+    const float *table = k_resolve(w->f, &k_refs[s->ref + 1], w->worker, w->first);
+    if (k_constants.bf16 && s->n[4])
+        k_embed_halves(w->count, s->n[0], (const uint16_t *)table, s->n[0], ids_of(w, s, 2), row_of(w, s, 0), stride_of(s, 0));
+    else
+        k_embed(w->count, s->n[0], table, s->n[0], ids_of(w, s, 2), row_of(w, s, 0), stride_of(s, 0));
 }
 
 static void token_step(const Work *w, const Action *s) {
@@ -116,8 +131,7 @@ static void token_step(const Work *w, const Action *s) {
         product_step(w, s, s->what == DO_LINEAR_BACK);
         break;
     case DO_EMBED:
-        k_embed(w->count, s->n[0], k_resolve(w->f, &k_refs[s->ref + 1], w->worker, w->first), s->n[0],
-                ids_of(w, s, 2), row_of(w, s, 0), stride_of(s, 0));
+        embed_step(w, s);
         break;
     case DO_CROSS_ENTROPY:
         k_cross_entropy(w->count, s->n[0], row_of(w, s, 2), stride_of(s, 2), ids_of(w, s, 3), row_of(w, s, 0),
@@ -362,7 +376,7 @@ static void pack_task(void *arg, int64_t task, int32_t worker) {
             int back = s->what == DO_LINEAR_BACK;
             profile(j->f, s, 1, worker);
             const float *w = k_resolve(j->f, &k_refs[s->ref + 2], worker, 0);
-            if (k_constants.bf16) k_pack_bf16(s->n[back], s->n[!back], w, s->n[1], back, task, packed_of(j->f, s));
+            if (k_constants.bf16) k_pack_bf16(s->n[back], s->n[!back], weights_of(s, w), back, task, packed_of(j->f, s), scratch_of(j->f, worker));
             else k_pack(s->n[back], s->n[!back], w, s->n[1], back, task, packed_of(j->f, s));
             profile(j->f, s, 0, worker);
             return;

@@ -3,7 +3,7 @@
 ** owns columns, not tokens, so tokens that share an id are added in order.
 */
 #include "kernels.h"
-#include "vector.h"
+#include "pack.h"
 
 void k_embed(int64_t n, int64_t d, const float *w, int64_t ldw, const int32_t *ids, float *y, int64_t ldy)
 {
@@ -16,6 +16,12 @@ void k_embed(int64_t n, int64_t d, const float *w, int64_t ldw, const int32_t *i
         if (c < d)
             v_store_part(to + c, v_load_part(from + c, d - c), d - c);
     }
+}
+
+void k_embed_halves(int64_t n, int64_t d, const uint16_t *w, int64_t ldw, const int32_t *ids, float *y, int64_t ldy)
+{
+    for (int64_t t = 0; t < n; t++)
+        widen(d, w + ids[t] * ldw, y + t * ldy);
 }
 
 void k_embed_weight(int64_t n, int64_t c0, int64_t c1, const float *dy, int64_t lddy, const int32_t *ids, float *dw,

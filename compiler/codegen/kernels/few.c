@@ -11,41 +11,51 @@
 #include "kernels.h"
 #include "vector.h"
 
+/* What x and w are: float32 both; of --precision bf16, bfloat16 and float32 to be rounded, or bfloat16 both. */
+typedef enum Kind { FLOATS, ROUNDED, HALVES } Kind;
+
 /* Rows of x at a time, and of w with them or with fewer: their sums are in
 ** registers.  No more rows than a set of the first-level cache has ways: with
 ** leading dimensions that are powers of two they all meet in one set. */
 enum { ROWS = 4, WEIGHTS = LANES == 16 ? 4 : 3, WEIGHTS_FEWER = 4 };
-enum { LINE = 16 }; /* floats of a cache line */
+/* Numbers of a cache line of w. */
+INLINE int64_t line_of(Kind kind) { return kind == HALVES ? 32 : 16; }
 
 typedef struct Few {
     int64_t k, ldx, ldw, ldy;
-    const float *x, *w;
-    const uint16_t *half;       /* x of --precision bf16, instead of x */
+    const void *x, *w;          /* as the kind says */
     float *y;
     int add;
 } Few;
 
+INLINE int64_t size_of_x(Kind kind) { return kind == FLOATS ? sizeof(float) : sizeof(uint16_t); }
+INLINE int64_t size_of_w(Kind kind) { return kind == HALVES ? sizeof(uint16_t) : sizeof(float); }
+
+/* Rows i on. */
+INLINE const void *rows_of_x(Kind kind, const Few *f, int64_t i) { return (const char *)f->x + i * f->ldx * size_of_x(kind); }
+INLINE const void *rows_of_w(Kind kind, const Few *f, int64_t i) { return (const char *)f->w + i * f->ldw * size_of_w(kind); }
+
+INLINE V load_floats(const float *p, int64_t left) { return left >= LANES ? v_load(p) : v_load_part(p, left); }
+INLINE V load_halves(const uint16_t *p, int64_t left) { return left >= LANES ? v_load_half(p) : v_load_half_part(p, left); }
+
 /* A vector of each row of x at 'at', of which 'left' numbers are left, zeros after them. */
-INLINE void load_x(int rows, bool bf16, const Few *f, int64_t at, int64_t left, V *x)
+INLINE void load_x(int rows, Kind kind, const Few *f, int64_t at, int64_t left, V *x)
 {
     UNROLL for (int r = 0; r < rows; r++) {
-        if (bf16) {
-            const uint16_t *p = f->half + r * f->ldx + at;
-            x[r] = left >= LANES ? v_load_half(p) : v_load_half_part(p, left);
-        } else {
-            const float *p = f->x + r * f->ldx + at;
-            x[r] = left >= LANES ? v_load(p) : v_load_part(p, left);
-        }
+        const void *row = rows_of_x(kind, f, r);
+        x[r] = kind == FLOATS ? load_floats((const float *)row + at, left) : load_halves((const uint16_t *)row + at, left);
     }
 }
 
-/* The same of w, rounded to bfloat16 if x is bfloat16. */
-INLINE void load_w(int rows, bool bf16, const Few *f, int64_t at, int64_t left, V *w)
+/* The same of w. */
+INLINE void load_w(int rows, Kind kind, const Few *f, int64_t at, int64_t left, V *w)
 {
     UNROLL for (int r = 0; r < rows; r++) {
-        const float *p = f->w + r * f->ldw + at;
-        V x = left >= LANES ? v_load(p) : v_load_part(p, left);
-        w[r] = bf16 ? v_bf16(x) : x;
+        const void *row = rows_of_w(kind, f, r);
+        if (kind == HALVES)
+            w[r] = load_halves((const uint16_t *)row + at, left);
+        else
+            w[r] = kind == FLOATS ? load_floats((const float *)row + at, left) : v_bf16(load_floats((const float *)row + at, left));
     }
 }
 
@@ -60,25 +70,25 @@ INLINE void step(int rows, int weights, const V *x, const V *w, V (*sum)[WEIGHTS
 /* 'rows' rows of x by 'weights' rows of w, both constants where inlined.  'fetch':
 ** with the next rows of w asked for, as several rows of x keep the processor too
 ** busy to run ahead to them. */
-INLINE void dots(int rows, int weights, bool bf16, bool fetch, const Few *f)
+INLINE void dots(int rows, int weights, Kind kind, bool fetch, const Few *f)
 {
     V sum[ROWS][WEIGHTS_FEWER], value[ROWS], weight[WEIGHTS_FEWER];
     UNROLL for (int t = 0; t < rows; t++)
         UNROLL for (int i = 0; i < weights; i++)
             sum[t][i] = v_zero();
-    int64_t k = f->k, at = 0, ldw = f->ldw;
-    for (; at + LINE <= k; ) {
+    int64_t k = f->k, at = 0, line = line_of(kind);
+    for (; at + line <= k; ) {
         UNROLL for (int i = 0; i < weights && fetch; i++)
-            __builtin_prefetch(f->w + at + (weights + i) * ldw, 0, 2);
-        UNROLL for (int part = 0; part < LINE; part += LANES, at += LANES) {
-            load_x(rows, bf16, f, at, LANES, value);
-            load_w(weights, bf16, f, at, LANES, weight);
+            __builtin_prefetch((const char *)rows_of_w(kind, f, weights + i) + at * size_of_w(kind), 0, 2);
+        UNROLL for (int part = 0; part < line; part += LANES, at += LANES) {
+            load_x(rows, kind, f, at, LANES, value);
+            load_w(weights, kind, f, at, LANES, weight);
             step(rows, weights, value, weight, sum);
         }
     }
     for (; at < k; at += LANES) {
-        load_x(rows, bf16, f, at, k - at, value);
-        load_w(weights, bf16, f, at, k - at, weight);
+        load_x(rows, kind, f, at, k - at, value);
+        load_w(weights, kind, f, at, k - at, weight);
         step(rows, weights, value, weight, sum);
     }
     UNROLL for (int t = 0; t < rows; t++)
@@ -89,49 +99,57 @@ INLINE void dots(int rows, int weights, bool bf16, bool fetch, const Few *f)
 }
 
 /* Fewer than ROWS rows of x. */
-INLINE void fewer(int64_t n, int weights, bool bf16, bool fetch, const Few *f)
+INLINE void fewer(int64_t n, int weights, Kind kind, bool fetch, const Few *f)
 {
     switch (n) {
-    case 1: dots(1, weights, bf16, false, f); break;
-    case 2: dots(2, weights, bf16, fetch, f); break;
-    case 3: dots(3, weights, bf16, fetch, f); break;
+    case 1: dots(1, weights, kind, false, f); break;
+    case 2: dots(2, weights, kind, fetch, f); break;
+    case 3: dots(3, weights, kind, fetch, f); break;
     default: break;
     }
 }
 
 /* n rows of x by 'weights' rows of w. */
-INLINE void all_rows(int64_t n, int weights, bool bf16, Few f)
+INLINE void all_rows(int64_t n, int weights, Kind kind, Few f)
 {
-    for (bool first = true; n >= ROWS; first = false, n -= ROWS, f.x += ROWS * f.ldx, f.half += ROWS * f.ldx, f.y += ROWS * f.ldy)
+    for (bool first = true; n >= ROWS; first = false, n -= ROWS, f.x = rows_of_x(kind, &f, ROWS), f.y += ROWS * f.ldy)
         if (first)
-            dots(ROWS, weights, bf16, true, &f);
+            dots(ROWS, weights, kind, true, &f);
         else
-            dots(ROWS, weights, bf16, false, &f);
-    fewer(n, weights, bf16, false, &f);
+            dots(ROWS, weights, kind, false, &f);
+    fewer(n, weights, kind, false, &f);
 }
 
-/* Columns of y of which w's rows begin at f->w. */
-INLINE void all_columns(int64_t n, int64_t columns, bool bf16, Few f)
+/* Columns [m0,m1) of y. */
+INLINE void all_columns(int64_t n, int64_t m0, int64_t m1, Kind kind, Few f)
 {
-    int64_t weights = n < ROWS ? WEIGHTS_FEWER : WEIGHTS;
-    for (; columns >= weights; columns -= weights, f.w += weights * f.ldw, f.y += weights) {
+    int64_t weights = n < ROWS ? WEIGHTS_FEWER : WEIGHTS, columns = m1 - m0;
+    f.w = rows_of_w(kind, &f, m0);
+    f.y += m0;
+    for (; columns >= weights; columns -= weights, f.w = rows_of_w(kind, &f, weights), f.y += weights) {
         if (n < ROWS)
-            fewer(n, WEIGHTS_FEWER, bf16, true, &f);
+            fewer(n, WEIGHTS_FEWER, kind, true, &f);
         else
-            all_rows(n, WEIGHTS, bf16, f);
+            all_rows(n, WEIGHTS, kind, f);
     }
-    for (; columns > 0; columns--, f.w += f.ldw, f.y++)
-        all_rows(n, 1, bf16, f);
+    for (; columns > 0; columns--, f.w = rows_of_w(kind, &f, 1), f.y++)
+        all_rows(n, 1, kind, f);
 }
 
 void k_linear_few(int64_t n, int64_t m0, int64_t m1, int64_t k, const float *x, int64_t ldx, const float *w, int64_t ldw,
                   float *y, int64_t ldy, int add)
 {
-    all_columns(n, m1 - m0, false, (Few){k, ldx, ldw, ldy, x, w + m0 * ldw, (const uint16_t *)x, y + m0, add});
+    all_columns(n, m0, m1, FLOATS, (Few){k, ldx, ldw, ldy, x, w, y, add});
 }
 
 void k_linear_few_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k, const uint16_t *x, int64_t ldx, const float *w, int64_t ldw,
                        float *y, int64_t ldy, int add)
 {
-    all_columns(n, m1 - m0, true, (Few){k, ldx, ldw, ldy, (const float *)x, w + m0 * ldw, x, y + m0, add});
+    all_columns(n, m0, m1, ROUNDED, (Few){k, ldx, ldw, ldy, x, w, y, add});
+}
+
+void k_linear_few_halves(int64_t n, int64_t m0, int64_t m1, int64_t k, const uint16_t *x, int64_t ldx, const uint16_t *w,
+                         int64_t ldw, float *y, int64_t ldy, int add)
+{
+    all_columns(n, m0, m1, HALVES, (Few){k, ldx, ldw, ldy, x, w, y, add});
 }

@@ -1,7 +1,7 @@
 /*
 ** Matrix products of bfloat16, added up in float32: --precision bf16.  Tokens' values
-** come as bfloat16 in memory; weights are float32 and rounded while they are packed;
-** results are float32.  The blocks are those of gemm.c; what multiplies a block is
+** come as bfloat16 in memory; weights are float32 and rounded while they are packed, or
+** are bfloat16 too; results are float32.  The blocks are those of gemm.c; what multiplies a block is
 **   pairs.h   tiles (AMX) or dot products of pairs (AVX512_BF16), two steps at once
 **   widen.h   the float32 micro-kernel on numbers made float32 again, everywhere else
 ** With the second the bits are those of gemm.c's products of the rounded numbers.
@@ -21,37 +21,55 @@ int64_t k_gemm_bf16_scratch(void) { return (BLOCK_ROOM + LEFT_ROOM) * (int64_t)s
 /* Steps of each block but the last: whole tiles. */
 INLINE int64_t whole_steps(int64_t steps) { return (block_steps(steps) + STEPS_UNIT - 1) / STEPS_UNIT * STEPS_UNIT; }
 
-/* The block of w that starts at column j and step s: of x w^T, of dy w if 'back'. */
-INLINE void pack_block(int64_t columns, int64_t steps, const float *w, int64_t ldw, int back, int64_t j, int64_t s, float *out)
+_Static_assert(LEFT_ROOM >= PANEL * STEPS_MAX, "there is room for the columns of a panel");
+
+/* The block whose columns are the first 'columns' rows of w[.., steps]; 'spare': LEFT_ROOM. */
+NOINLINE void pack_half_columns(int64_t columns, int64_t steps, const uint16_t *w, int64_t ldw, float *out, float *spare)
 {
-    if (back)
-        pack_weight_rows(columns, steps, w + s * ldw + j, ldw, out);
-    else
-        pack_weight_columns(columns, steps, w + j * ldw + s, ldw, out);
+    for (int64_t j = 0; j < columns; j += PANEL, out += panel_room(steps)) {
+        int64_t here = columns - j < PANEL ? columns - j : PANEL;
+        for (int64_t i = 0; i < here; i++)
+            widen(steps, w + (j + i) * ldw, spare + i * STEPS_MAX);
+        pack_weight_columns(here, steps, spare, STEPS_MAX, out);
+    }
 }
 
-void k_linear_bf16(int64_t n, int64_t columns, int64_t steps, const uint16_t *x, int64_t ldx, const float *w, int64_t ldw,
-                   int back, float *y, int64_t ldy, int add, float *scratch)
+/* The block of w that starts at column j and step s: of x w^T, of dy w if 'back'. */
+INLINE void pack_block(int64_t columns, int64_t steps, Weights w, int back, int64_t j, int64_t s, float *out, float *spare)
+{
+    int64_t at = back ? s * w.ld + j : j * w.ld + s;
+    if (w.halves && back)
+        pack_tokens(columns, steps, w.halves + at, w.ld, out);
+    else if (w.halves)
+        pack_half_columns(columns, steps, w.halves + at, w.ld, out, spare);
+    else if (back)
+        pack_weight_rows(columns, steps, w.floats + at, w.ld, out);
+    else
+        pack_weight_columns(columns, steps, w.floats + at, w.ld, out);
+}
+
+void k_linear_bf16(int64_t n, int64_t columns, int64_t steps, const uint16_t *x, int64_t ldx, Weights w, int back,
+                   float *y, int64_t ldy, int add, float *scratch)
 {
     int64_t chunk = whole_steps(steps);
     for (int64_t j = 0; j < columns; j += BLOCK) {
         int64_t here = columns - j < BLOCK ? columns - j : BLOCK;
         for (int64_t s = 0; s < steps || s == 0; s += chunk) {
             int64_t part = steps - s < chunk ? steps - s : chunk;
-            pack_block(here, part, w, ldw, back, j, s, scratch);
+            pack_block(here, part, w, back, j, s, scratch, scratch + BLOCK_ROOM);
             multiply_tokens(n, part, x + s, ldx, scratch, y + j, ldy, here, add || s > 0, scratch + BLOCK_ROOM);
         }
     }
 }
 
-void k_pack_bf16(int64_t columns, int64_t steps, const float *w, int64_t ldw, int back, int64_t block, float *packed)
+void k_pack_bf16(int64_t columns, int64_t steps, Weights w, int back, int64_t block, float *packed, float *scratch)
 {
     int64_t j = block * BLOCK, chunk = whole_steps(steps);
     int64_t here = columns - j < BLOCK ? columns - j : BLOCK;
     packed += block * packed_block(BLOCK, steps, PANEL);
     for (int64_t s = 0; s < steps || s == 0; s += chunk) {
         int64_t part = steps - s < chunk ? steps - s : chunk;
-        pack_block(here, part, w, ldw, back, j, s, packed);
+        pack_block(here, part, w, back, j, s, packed, scratch);
         packed += (here + PANEL - 1) / PANEL * panel_room(part);
     }
 }

@@ -43,12 +43,19 @@ void k_multiply(int64_t n, int64_t columns, int64_t steps, const float *x, int64
                 int64_t ldy, int add);
 void k_linear_weight(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t k1, const float *dy, int64_t lddy,
                      const float *x, int64_t ldx, float *dw, int64_t lddw, float *scratch);
-/* gemm_bf16.c: the same products of bfloat16: x and dy are, w is rounded to it.  'ldx' and 'lddy'
+/* Weights of a product of bfloat16: float32, to be rounded, or bfloat16; the other is NULL. */
+typedef struct Weights {
+    const float *floats;
+    const uint16_t *halves;
+    int64_t ld;
+} Weights;
+
+/* gemm_bf16.c: the same products of bfloat16: x and dy are, w is or is rounded to it.  'ldx' and 'lddy'
 ** count bfloat16s; 'columns' and 'steps' as of k_pack; 'scratch' as of k_linear. */
 int64_t k_gemm_bf16_scratch(void);
-void k_linear_bf16(int64_t n, int64_t columns, int64_t steps, const uint16_t *x, int64_t ldx, const float *w, int64_t ldw,
-                   int back, float *y, int64_t ldy, int add, float *scratch);
-void k_pack_bf16(int64_t columns, int64_t steps, const float *w, int64_t ldw, int back, int64_t block, float *packed);
+void k_linear_bf16(int64_t n, int64_t columns, int64_t steps, const uint16_t *x, int64_t ldx, Weights w, int back,
+                   float *y, int64_t ldy, int add, float *scratch);
+void k_pack_bf16(int64_t columns, int64_t steps, Weights w, int back, int64_t block, float *packed, float *scratch);
 void k_multiply_bf16(int64_t n, int64_t columns, int64_t steps, const uint16_t *x, int64_t ldx, const float *packed,
                      float *y, int64_t ldy, int add, float *scratch);
 void k_linear_weight_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t k1, const uint16_t *dy, int64_t lddy,
@@ -59,9 +66,11 @@ void k_linear_weight_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t
 void k_linear_few(int64_t n, int64_t m0, int64_t m1, int64_t k, const float *x, int64_t ldx, const float *w, int64_t ldw,
                   float *y, int64_t ldy, int add);
 
-/* The same of bfloat16: x is, w is rounded to it. */
+/* The same of bfloat16: x is, w is rounded to it; or both are. */
 void k_linear_few_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k, const uint16_t *x, int64_t ldx, const float *w, int64_t ldw,
                        float *y, int64_t ldy, int add);
+void k_linear_few_halves(int64_t n, int64_t m0, int64_t m1, int64_t k, const uint16_t *x, int64_t ldx, const uint16_t *w,
+                         int64_t ldw, float *y, int64_t ldy, int add);
 
 /* attention.c: softmax(scale q k^T) v, query head h uses key group h / (heads / groups) */
 typedef struct Attention {
@@ -109,6 +118,8 @@ void k_cross_entropy_grad(int64_t n, int64_t v, const float *logits, int64_t ld,
 
 /* embed.c */
 void k_embed(int64_t n, int64_t d, const float *w, int64_t ldw, const int32_t *ids, float *y, int64_t ldy);
+/* The same of a table of bfloat16s; ldw counts those. */
+void k_embed_halves(int64_t n, int64_t d, const uint16_t *w, int64_t ldw, const int32_t *ids, float *y, int64_t ldy);
 /* dw[ids[t], c] += dy[t, c] for columns [c0,c1), tokens in order */
 void k_embed_weight(int64_t n, int64_t c0, int64_t c1, const float *dy, int64_t lddy, const int32_t *ids, float *dw, int64_t lddw);
 

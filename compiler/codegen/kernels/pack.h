@@ -19,6 +19,16 @@ enum { PANEL_VECTORS = 2, PANEL = PANEL_VECTORS * LANES };
 /* Rows that pack_rows asks for in advance: its pieces of rows are too short to be foreseen. */
 enum { AHEAD = 4 };
 
+/* bfloat16 as float32 */
+INLINE void widen(int64_t n, const uint16_t *from, float *to)
+{
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        v_store(to + i, v_load_half(from + i));
+    if (i < n)
+        v_store_part(to + i, v_load_half_part(from + i, n - i), n - i);
+}
+
 INLINE int64_t panel_stride(int64_t kc) { return packed_panel(kc, PANEL); }
 
 /* Shuffles within each group of four lanes. */

@@ -32,10 +32,11 @@ typedef struct Ref {
 enum {
     DO_ROW,                     /* kernel; refs as the kernel wants them */
     DO_UNIFORM,                 /* the same, once, not by token */
-    DO_LINEAR,                  /* y, x, w; n = {M, K, packed, 1}; flag: add */
-    DO_LINEAR_BACK,             /* dx, dy, w; n = {M, K, packed, 1}; flag: add; packed: where w is
-                                ** packed in the phase's room for that, {.., 0, 0}: by each task */
-    DO_EMBED,                   /* y, w, ids; n = {D} */
+    DO_LINEAR,                  /* y, x, w; n = {M, K, packed, 1, half}; flag: add */
+    DO_LINEAR_BACK,             /* dx, dy, w; n = {M, K, packed, 1, half}; flag: add; packed: where w is
+                                ** packed in the phase's room for that, {.., 0, 0}: by each task;
+                                ** half: 1 if w is bfloat16 */
+    DO_EMBED,                   /* y, w, ids; n = {D, .., .., .., half} */
     DO_CROSS_ENTROPY,           /* nll, lse, logits, ids; n = {V} */
     DO_CROSS_ENTROPY_GRAD,      /* dlogits, logits, lse, ids, dy; n = {V} */
     DO_OUTER,                   /* dw, dy, x; n = {M, K} */

@@ -24,15 +24,6 @@ NOINLINE void pack_weight_rows(int64_t columns, int64_t steps, const float *w, i
     pack_rows(columns, steps, w, ldw, out, 1);
 }
 
-INLINE void widen(int64_t n, const uint16_t *from, float *to)
-{
-    int64_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-        v_store(to + i, v_load_half(from + i));
-    if (i < n)
-        v_store_part(to + i, v_load_half_part(from + i, n - i), n - i);
-}
-
 /* The block whose columns are the first 'columns' of x[steps, ..]. */
 NOINLINE void pack_tokens(int64_t columns, int64_t steps, const uint16_t *x, int64_t ldx, float *out)
 {

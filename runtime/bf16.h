@@ -1,0 +1,25 @@
+/* bfloat16: the upper half of a float32. */
+#ifndef STRATA_BF16_H
+#define STRATA_BF16_H
+
+#include <stdint.h>
+#include <string.h>
+
+/* What is as large or larger becomes infinite when it is rounded. */
+#define BF16_LIMIT 0x1.ffp127
+
+/* The nearest one, of two as near the even one; x is a number. */
+static inline uint16_t bf16_of(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+static inline float bf16_value(uint16_t half) {
+    uint32_t bits = (uint32_t)half << 16;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+#endif
