@@ -114,6 +114,7 @@ static void define_tables(Emit *e, const Tables *t, const void *model, size_t si
     define_bytes(e, "k_caches", t->cache.data, (size_t)t->cache.n * sizeof(Cache));
     define_bytes(e, "k_frequencies", t->frequency.data, (size_t)t->frequency.n * sizeof(double));
     define_bytes(e, "k_probe_results", t->probe_result.data, (size_t)t->probe_result.n * sizeof(ProbeResult));
+    define_bytes(e, "k_spans", t->span.data, (size_t)t->span.n * sizeof(Span));
     define_bytes(e, "k_regions", t->region.data, (size_t)t->region.n * sizeof(Region));
     define_bytes(e, "k_reaches", t->reach.data, (size_t)t->reach.n * sizeof(Reach));
     define_bytes(e, "k_model", model, size);

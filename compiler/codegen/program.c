@@ -219,6 +219,16 @@ static const Node *gradient_of(const Plan *p, const Node *n) {
     bug(n, "is no gradient");
 }
 
+/* Whether a weight gradient is what is added first to a parameter's. */
+static bool is_first(const Plan *p, const Node *n) {
+    const Buffer *b = p->buffer[plan_storage(n)->id];
+    if (!b || b->space != SPACE_GRADIENT) return false;
+    const char *name = gradient_of(p, plan_storage(n))->attr.name;
+    for (int i = 0; i < p->npart; i++)
+        if (!strcmp(p->part[i].param->attr.name, name) && p->step_of[p->part[i].node->id] < p->step_of[n->id]) return false;
+    return true;
+}
+
 Ref place_of(const Plan *p, const Node *n) {
     n = plan_storage(n);
     const Buffer *b = p->buffer[n->id];
@@ -276,7 +286,7 @@ static void cache_of(Tables *t, Action *a) {
 }
 
 /* The numbers a kernel needs, from its operands' shapes. */
-static void set_sizes(Tables *t, Action *a, const Node *n, bool caches) {
+static void set_sizes(Tables *t, const Plan *p, Action *a, const Node *n, bool caches) {
     const Shape *x = &n->in[0]->shape, *y = &n->in[1]->shape, *own = &n->shape;
     switch (a->what) {
     case DO_LINEAR: case DO_LINEAR_BACK:
@@ -286,6 +296,7 @@ static void set_sizes(Tables *t, Action *a, const Node *n, bool caches) {
         break;
     case DO_OUTER:
         a->n[0] = x->dim[0], a->n[1] = y->dim[0];
+        a->n[2] = is_first(p, n);
         break;
     case DO_EMBED:
         a->n[0] = own->dim[0];
@@ -312,7 +323,7 @@ static void add_anchor(Tables *t, const Plan *p, const Step *s, Action *a, bool 
     for (int i = 1; i < k->results; i++) add_ref(t, a, place_side(p, n, i));
     int operands = op_info[n->op].class == CONTRACT ? 2 : n->nin;
     for (int i = 0; i < operands; i++) add_ref(t, a, place_of(p, n->in[i]));
-    set_sizes(t, a, n, caches);
+    set_sizes(t, p, a, n, caches);
     /* the library's order: nll, lse, logits, ids; dlogits, logits, lse, ids, dy; o, lse, q, k, v */
 }
 
@@ -396,6 +407,31 @@ static void set_final(const Tables *t, int phase, Stage *s) {
     s->final_count = end - first;
 }
 
+/* The product that overwrites a parameter's gradient; NULL: there is none. */
+static const Node *overwriter(const Plan *p, const char *name) {
+    for (int i = 0; i < p->npart; i++) {
+        const Node *n = p->part[i].node;
+        if (!strcmp(p->part[i].param->attr.name, name) && n->op == OP_linear_weight && is_first(p, n)) return n;
+    }
+    return NULL;
+}
+
+static void add_span(Tables *t, int64_t first, int64_t end) {
+    Span *last = t->span.n ? &LIST(t->span, Span, t->span.n - 1) : NULL;
+    if (first == end) return;
+    if (last && last->first + last->count == first) last->count += end - first;
+    else *(Span *)list_add(&t->span, sizeof(Span)) = (Span){ first, end - first };
+}
+
+/* What products overwrite needs no zeros, but what lies between the parameters does: it is read too. */
+static void place_spans(Tables *t, const Plan *training) {
+    for (int i = 0; i < t->nparam; i++) {
+        const Node *n = overwriter(training, t->param[i]);
+        add_span(t, t->param_at[i] + (n ? shape_count(&n->shape) : 0), i + 1 < t->nparam ? t->param_at[i + 1] : t->weights);
+    }
+    t->constants.spans = t->span.n;
+}
+
 /* Room for the weights of a token phase's products, packed before its tasks; what would make
 ** it larger than PACKED is packed by each task.  Returns the room, in floats. */
 static int64_t place_packed(Tables *t, const Stage *s) {
@@ -474,6 +510,7 @@ void tables_build(Tables *t, const Graph *g, const CodegenOptions *o) {
     add_program(t, plan_program(own, (const char *const[]){ "logits", NULL }, o), PROGRAM_LOGITS);
     const char *const with_terms[] = { "nll", "loss", NULL }, *const without[] = { "nll", NULL };
     add_program(t, plan_program(own, terms ? with_terms : without, o), PROGRAM_LOSS);
+    if (training) place_spans(t, training);
     if (training) add_program(t, training, PROGRAM_TRAIN);
     graph_free(own);
     t->weights_probe = t->weights;
@@ -486,7 +523,7 @@ void tables_free(Tables *t) {
     for (int i = 0; i < t->row.n; i++) free(LIST(t->row, RowKernel, i).identity), free(LIST(t->row, RowKernel, i).name);
     for (int i = 0; i < t->kernel.n; i++) free((char *)LIST(t->kernel, KernelInfo, i).name);
     List *lists[] = { &t->stage, &t->action, &t->ref, &t->wave, &t->cache, &t->frequency, &t->kernel, &t->row,
-                      &t->region, &t->reach, &t->probe_result };
+                      &t->region, &t->reach, &t->probe_result, &t->span };
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) free(lists[i]->data);
     free(t->param), free(t->param_at), free(t->param_phase), free(t->param_half), free(t->input), free(t->input_at);
 }

@@ -16,6 +16,7 @@ typedef struct Tables {
     const ModelInfo *info;
     Program program[PROGRAMS];
     List stage, action, ref, wave, cache, frequency, kernel, row, probe_result;
+    List span;                  /* of gradients that start as zeros */
     List region, reach;         /* --check builds */
     Constants constants;
     const char **param;         /* in the order of weights and gradients */

@@ -37,7 +37,7 @@ static void linear(const Layer *l) { k_linear(TOKENS, l->m, l->k, l->x, l->k, l-
 static void back(const Layer *l) { k_linear_back(TOKENS, l->m, l->k, l->y, l->m, l->w, l->k, l->x, l->k, 0, l->scratch); }
 static void weight(const Layer *l)
 {
-    k_linear_weight(TOKENS, 0, l->m, 0, l->k, l->y, l->m, l->x, l->k, l->dw, l->k, l->scratch);
+    k_linear_weight(TOKENS, 0, l->m, 0, l->k, l->y, l->m, l->x, l->k, l->dw, l->k, 1, l->scratch);
 }
 
 #ifdef HAVE_OPENBLAS

@@ -20,7 +20,7 @@ static void run_part(const Product *p, int64_t i0, int64_t i1, int64_t j0, int64
                       (Weights){p->kind == BACK ? b + j0 : b + j0 * p->ldb, NULL, p->ldb}, p->kind == BACK, c + i0 * p->ldc + j0, p->ldc, p->add, scratch);
         break;
     case WEIGHT:
-        k_linear_weight_bf16(p->steps, i0, i1, j0, j1, a, p->lda, halves(p->b), p->ldb, c, p->ldc, scratch);
+        k_linear_weight_bf16(p->steps, i0, i1, j0, j1, a, p->lda, halves(p->b), p->ldb, c, p->ldc, p->add, scratch);
         break;
     default:
         k_linear_few_bf16(i1 - i0, j0, j1, p->steps, a + i0 * p->lda, p->lda, b, p->ldb, c + i0 * p->ldc, p->ldc, p->add);

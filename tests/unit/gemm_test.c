@@ -21,7 +21,7 @@ static void run_part(const Product *p, int64_t i0, int64_t i1, int64_t j0, int64
                       c + i0 * p->ldc + j0, p->ldc, p->add, scratch);
         break;
     case WEIGHT:
-        k_linear_weight(p->steps, i0, i1, j0, j1, a, p->lda, b, p->ldb, c, p->ldc, scratch);
+        k_linear_weight(p->steps, i0, i1, j0, j1, a, p->lda, b, p->ldb, c, p->ldc, p->add, scratch);
         break;
     default:
         k_linear_few(i1 - i0, j0, j1, p->steps, a + i0 * p->lda, p->lda, b, p->ldb, c + i0 * p->ldc, p->ldc, p->add);
@@ -71,7 +71,7 @@ static void tokens_are_summed_in_blocks(void **state)
     run_all(&p, p.c.at);
     for (int64_t t = 0; t < 512; t += 256)
         k_linear_weight(256, 0, p.rows, 0, p.columns, p.a.at + t * p.lda, p.lda, p.b.at + t * p.ldb, p.ldb,
-                        halves, p.ldc, p.scratch.at);
+                        halves, p.ldc, 1, p.scratch.at);
     assert_same_bits(&p, p.c.at, halves);
     free(halves);
     product_free(&p);

@@ -130,7 +130,7 @@ static Guarded room(int64_t bytes, Side side)
 static Product product_new(Kind kind, int64_t rows, int64_t columns, int64_t steps, int64_t gap, int add, Side side,
                            Draw *d, Draws draws)
 {
-    Product p = {.kind = kind, .rows = rows, .columns = columns, .steps = steps, .add = kind == WEIGHT ? 1 : add, .side = side};
+    Product p = {.kind = kind, .rows = rows, .columns = columns, .steps = steps, .add = add, .side = side};
     p.lda = a_columns(&p) + gap;
     p.ldb = b_columns(&p) + 2 * gap;
     p.ldc = columns + 3 * gap;

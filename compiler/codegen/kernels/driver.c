@@ -215,6 +215,11 @@ static int64_t step_tasks(const Frame *f, const Action *s, int attention_step) {
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
+/* Nothing was added to a weight gradient before, nor is anything to be kept. */
+static bool overwrites(const Frame *f, const Action *s) {
+    return k_refs[s->ref].area == AREA_CONSTANT || (s->n[2] && !f->accumulate);
+}
+
 /* A tile of a weight gradient; tokens in order. */
 static void outer_task(const Frame *f, const Action *s, int64_t task, int32_t worker) {
     int64_t M = s->n[0], K = s->n[1], across = blocks(K, OUTER_COLUMNS);
@@ -223,12 +228,14 @@ static void outer_task(const Frame *f, const Action *s, int64_t task, int32_t wo
     const Ref *r = &k_refs[s->ref];
     float *dw = k_resolve(f, &r[0], 0, 0), *dy = k_resolve(f, &r[1], 0, 0), *x = k_resolve(f, &r[2], 0, 0);
     const strata_setup *u = &f->ctx->setup;
+    int add = !overwrites(f, s);
     if (k_constants.bf16)
-        k_linear_weight_bf16(f->N, m0, m1, k0, k1, (const uint16_t *)dy, 2 * r[1].stride, (const uint16_t *)x, 2 * r[2].stride, dw, K, scratch_of(f, worker));
+        k_linear_weight_bf16(f->N, m0, m1, k0, k1, (const uint16_t *)dy, 2 * r[1].stride, (const uint16_t *)x, 2 * r[2].stride, dw, K,
+                             add, scratch_of(f, worker));
     else if (u->gemm)
         u->gemm(u->gemm_user, m1 - m0, k1 - k0, f->N, dy + m0, r[1].stride, x + k0, r[2].stride, dw + m0 * K + k0, K);
     else
-        k_linear_weight(f->N, m0, m1, k0, k1, dy, r[1].stride, x, r[2].stride, dw, K, scratch_of(f, worker));
+        k_linear_weight(f->N, m0, m1, k0, k1, dy, r[1].stride, x, r[2].stride, dw, K, add, scratch_of(f, worker));
 }
 
 static void global_task(const Frame *f, const Action *s, int64_t task, int32_t worker, int attention_step) {
@@ -343,7 +350,7 @@ static void run_global(Frame *f, const Stage *phase) {
         const Ref *out = &k_refs[s->ref];
         if (s->what == DO_ATTENTION && f->states) append_to_cache(f, s, attention_step);
         /* what adds to its result, and is not a gradient, starts from zero */
-        if (s->what == DO_OUTER && out->area == AREA_CONSTANT) k_zero(s->n[0] * s->n[1], k_resolve(f, out, 0, 0));
+        if (s->what == DO_OUTER && out->area == AREA_CONSTANT && f->ctx->setup.gemm) k_zero(s->n[0] * s->n[1], k_resolve(f, out, 0, 0));
         if (s->what == DO_SCATTER && out->area == AREA_CONSTANT) k_zero(s->n[0] * s->n[1], k_resolve(f, out, 0, 0));
         tasks += step_tasks(f, s, attention_step);
         attention_step += s->what == DO_ATTENTION;

@@ -44,6 +44,7 @@ typedef struct Frame {
     int64_t from;               /* first token that token phases work on */
     int64_t local_floats;       /* of one worker, scratch included */
     int64_t scratch;            /* offset of the scratch in it */
+    bool accumulate;            /* gradients are added to those that are there */
     int few;                    /* few rows: split products by columns */
     /* cached attention; NULL otherwise */
     State *const *states;

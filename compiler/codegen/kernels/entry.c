@@ -387,6 +387,20 @@ static void zero_task(void *arg, int64_t task, int32_t worker) {
     k_zero(n < ZERO_BLOCK ? n : ZERO_BLOCK, r->p + first);
 }
 
+static void zero(Context *c, float *p, int64_t n) {
+    Range r = { p, n };
+    k_par_for(c, (n + ZERO_BLOCK - 1) / ZERO_BLOCK, zero_task, &r);
+}
+
+/* Products overwrite most gradients; those that the caller brings add to them. */
+static void start_gradients(Context *c, float *gradients) {
+    if (c->setup.gemm) {
+        zero(c, gradients, k_constants.gradients);
+        return;
+    }
+    for (int64_t i = 0; i < k_constants.spans; i++) zero(c, gradients + k_spans[i].first, k_spans[i].count);
+}
+
 EXPORT int32_t model_forward_backward(void *ctx, const void *w, void *train, void *arena, const int32_t *tokens,
                                       const int32_t *targets, int64_t B, int64_t T, float scale, uint32_t flags,
                                       strata_range_fn final, void *user, strata_loss *out) {
@@ -402,8 +416,8 @@ EXPORT int32_t model_forward_backward(void *ctx, const void *w, void *train, voi
     f.targets = targets;
     f.gradients = train;
     f.uniform[0] = scale;
-    Range all = { train, k_constants.gradients };
-    if (!(flags & STRATA_ACCUMULATE)) k_par_for(c, (all.n + ZERO_BLOCK - 1) / ZERO_BLOCK, zero_task, &all);
+    f.accumulate = flags & STRATA_ACCUMULATE;
+    if (!f.accumulate) start_gradients(c, train);
     for (int32_t i = 0; i < f.program->phases; i++) {
         const Stage *p = &k_stages[f.program->phase + i];
         status = run_phase(&f, i);

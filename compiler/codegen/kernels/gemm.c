@@ -33,9 +33,9 @@ NOINLINE void multiply_rows(int64_t rows, int64_t steps, const float *a, int64_t
 
 /* The rows of A as pack_left packs them. */
 NOINLINE void multiply_packed(int64_t rows, int64_t steps, const float *a, const float *block,
-                              float *c, int64_t ldc, int64_t columns)
+                              float *c, int64_t ldc, int64_t columns, int add)
 {
-    multiply(rows, steps, (Left){a, 1, MR, MR * steps}, block, c, ldc, columns, 1);
+    multiply(rows, steps, (Left){a, 1, MR, MR * steps}, block, c, ldc, columns, add);
 }
 
 void k_linear(int64_t n, int64_t m, int64_t k, const float *x, int64_t ldx, const float *w, int64_t ldw,
@@ -112,19 +112,19 @@ INLINE void pack_left(int64_t rows, int64_t steps, const float *a, int64_t lda, 
 }
 
 void k_linear_weight(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t k1, const float *dy, int64_t lddy,
-                     const float *x, int64_t ldx, float *dw, int64_t lddw, float *scratch)
+                     const float *x, int64_t ldx, float *dw, int64_t lddw, int add, float *scratch)
 {
     float *group = scratch + BLOCK_FLOATS;
     int64_t chunk = block_steps(n);
     for (int64_t j = k0; j < k1; j += BLOCK) {
         int64_t columns = k1 - j < BLOCK ? k1 - j : BLOCK;
-        for (int64_t s = 0; s < n; s += chunk) {
+        for (int64_t s = 0; s < n || s == 0; s += chunk) {
             int64_t steps = n - s < chunk ? n - s : chunk;
             pack_rows(columns, steps, x + s * ldx + j, ldx, scratch, 0);
             for (int64_t i = m0; i < m1; i += GROUP) {
                 int64_t rows = m1 - i < GROUP ? m1 - i : GROUP;
                 pack_left(rows, steps, dy + s * lddy + i, lddy, group);
-                multiply_packed(rows, steps, group, scratch, dw + i * lddw + j, lddw, columns);
+                multiply_packed(rows, steps, group, scratch, dw + i * lddw + j, lddw, columns, add || s > 0);
             }
         }
     }

@@ -90,18 +90,18 @@ void k_multiply_bf16(int64_t n, int64_t columns, int64_t steps, const uint16_t *
 }
 
 void k_linear_weight_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t k1, const uint16_t *dy, int64_t lddy,
-                          const uint16_t *x, int64_t ldx, float *dw, int64_t lddw, float *scratch)
+                          const uint16_t *x, int64_t ldx, float *dw, int64_t lddw, int add, float *scratch)
 {
     float *left = scratch + BLOCK_ROOM;
     int64_t chunk = whole_steps(n);
     for (int64_t j = k0; j < k1; j += BLOCK) {
         int64_t columns = k1 - j < BLOCK ? k1 - j : BLOCK;
-        for (int64_t s = 0; s < n; s += chunk) {
+        for (int64_t s = 0; s < n || s == 0; s += chunk) {
             int64_t steps = n - s < chunk ? n - s : chunk;
             pack_tokens(columns, steps, x + s * ldx + j, ldx, scratch);
             for (int64_t i = m0; i < m1; i += GROUP) {
                 int64_t rows = m1 - i < GROUP ? m1 - i : GROUP;
-                multiply_transposed(rows, steps, dy + s * lddy + i, lddy, scratch, dw + i * lddw + j, lddw, columns, left);
+                multiply_transposed(rows, steps, dy + s * lddy + i, lddy, scratch, dw + i * lddw + j, lddw, columns, add || s > 0, left);
             }
         }
     }

@@ -34,15 +34,15 @@ void k_linear(int64_t n, int64_t m, int64_t k, const float *x, int64_t ldx, cons
 /* dx[n,k] = (add ? dx : 0) + dy[n,m] w[m,k] */
 void k_linear_back(int64_t n, int64_t m, int64_t k, const float *dy, int64_t lddy, const float *w, int64_t ldw,
                    float *dx, int64_t lddx, int add, float *scratch);
-/* dw[m,k] += dy[n,m]^T x[n,k]: rows [m0,m1), columns [k0,k1) only; tokens in order */
 /* The same products with the right operand packed before: 'columns' and 'steps' are m and k
 ** of k_linear, k and m of k_linear_back ('back').  k_pack packs BLOCK of its columns, those of
 ** number 'block' (packed.h); the bits of a result are those of k_linear and k_linear_back. */
 void k_pack(int64_t columns, int64_t steps, const float *w, int64_t ldw, int back, int64_t block, float *packed);
 void k_multiply(int64_t n, int64_t columns, int64_t steps, const float *x, int64_t ldx, const float *packed, float *y,
                 int64_t ldy, int add);
+/* dw[m,k] = (add ? dw : 0) + dy[n,m]^T x[n,k]: rows [m0,m1), columns [k0,k1) only; tokens in order */
 void k_linear_weight(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t k1, const float *dy, int64_t lddy,
-                     const float *x, int64_t ldx, float *dw, int64_t lddw, float *scratch);
+                     const float *x, int64_t ldx, float *dw, int64_t lddw, int add, float *scratch);
 /* Weights of a product of bfloat16: float32, to be rounded, or bfloat16; the other is NULL. */
 typedef struct Weights {
     const float *floats;
@@ -59,7 +59,7 @@ void k_pack_bf16(int64_t columns, int64_t steps, Weights w, int back, int64_t bl
 void k_multiply_bf16(int64_t n, int64_t columns, int64_t steps, const uint16_t *x, int64_t ldx, const float *packed,
                      float *y, int64_t ldy, int add, float *scratch);
 void k_linear_weight_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t k1, const uint16_t *dy, int64_t lddy,
-                          const uint16_t *x, int64_t ldx, float *dw, int64_t lddw, float *scratch);
+                          const uint16_t *x, int64_t ldx, float *dw, int64_t lddw, int add, float *scratch);
 /* few.c: few rows (decoding): columns [m0,m1) of y[n,m] = (add ? y : 0) + x w^T; each
 ** weight is read from memory once, at memory speed; a row's bits do not depend on n
 ** or on the split into [m0,m1), but are not those of k_linear. */

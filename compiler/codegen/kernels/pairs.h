@@ -303,12 +303,12 @@ NOINLINE void multiply_tokens(int64_t rows, int64_t steps, const uint16_t *a, in
 
 #endif
 
-/* c[rows, columns] += dy[steps, rows]^T block, rows <= GROUP */
+/* c[rows, columns] (+)= dy[steps, rows]^T block, rows <= GROUP */
 NOINLINE void multiply_transposed(int64_t rows, int64_t steps, const uint16_t *dy, int64_t lddy, const float *block, float *c,
-                                  int64_t ldc, int64_t columns, float *left)
+                                  int64_t ldc, int64_t columns, int add, float *left)
 {
     transpose_left(rows, steps, dy, lddy, left);
-    multiply_tokens(rows, steps, (const uint16_t *)left, round_steps(steps, GROUP_STEPS), block, c, ldc, columns, 1, left);
+    multiply_tokens(rows, steps, (const uint16_t *)left, round_steps(steps, GROUP_STEPS), block, c, ldc, columns, add, left);
 }
 
 #endif

@@ -39,7 +39,7 @@ enum {
     DO_EMBED,                   /* y, w, ids; n = {D, .., .., .., half} */
     DO_CROSS_ENTROPY,           /* nll, lse, logits, ids; n = {V} */
     DO_CROSS_ENTROPY_GRAD,      /* dlogits, logits, lse, ids, dy; n = {V} */
-    DO_OUTER,                   /* dw, dy, x; n = {M, K} */
+    DO_OUTER,                   /* dw, dy, x; n = {M, K, first}; first: 1 if nothing was added to dw before */
     DO_SCATTER,                 /* dw, dy, ids; n = {D, V} */
     DO_ATTENTION,               /* o, lse, q, k, v; n = {H, G, dk, dv, pool}, flag: causal */
     DO_ATTENTION_GRAD,          /* dq, dk, dv, q, k, v, delta, lse, do; the same */
@@ -74,6 +74,9 @@ enum { PROGRAM_LOGITS, PROGRAM_LOSS, PROGRAM_TRAIN, PROGRAM_PROBE, PROGRAMS };
 
 /* A result of PROGRAM_PROBE: uniform, floats one after another. */
 typedef struct ProbeResult { Ref ref; int64_t count; } ProbeResult;
+
+/* Floats of a third of TRAIN that no first DO_OUTER overwrites: zeroed before. */
+typedef struct Span { int64_t first, count; } Span;
 
 /* A table of cos or sin of position times frequency. */
 typedef struct Wave {
@@ -116,6 +119,7 @@ typedef struct Constants {
     int32_t check, caches_at_once;      /* attention steps in one phase, at most */
     int32_t probe_results;              /* in k_probe_results */
     int32_t bf16;                       /* products round their weights, tokens' values come rounded */
+    int64_t spans;                      /* in k_spans */
     uint64_t cpu[4];                    /* bits of processor features needed, see cpu.c */
 } Constants;
 
@@ -125,6 +129,7 @@ extern const Stage k_stages[];
 extern const Action k_actions[];
 extern const Ref k_refs[];
 extern const ProbeResult k_probe_results[];
+extern const Span k_spans[];
 extern const Region k_regions[];
 extern const Reach k_reaches[];
 extern const Wave k_waves[];

@@ -69,12 +69,12 @@ INLINE void widen_left(int64_t rows, int64_t steps, const uint16_t *dy, int64_t 
         }
 }
 
-/* c[rows, columns] += dy[steps, rows]^T block, rows <= GROUP */
+/* c[rows, columns] (+)= dy[steps, rows]^T block, rows <= GROUP */
 NOINLINE void multiply_transposed(int64_t rows, int64_t steps, const uint16_t *dy, int64_t lddy, const float *block, float *c,
-                                  int64_t ldc, int64_t columns, float *left)
+                                  int64_t ldc, int64_t columns, int add, float *left)
 {
     widen_left(rows, steps, dy, lddy, left);
-    multiply(rows, steps, (Left){left, 1, MR, MR * steps}, block, c, ldc, columns, 1);
+    multiply(rows, steps, (Left){left, 1, MR, MR * steps}, block, c, ldc, columns, add);
 }
 
 #endif
