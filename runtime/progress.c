@@ -72,9 +72,19 @@ static void draw_bar(Progress *p, int64_t step, const char *text)
     p->line = true;
 }
 
-void progress_step(Progress *p, int64_t step, double loss, double seconds)
+void progress_time(Progress *p, double seconds)
 {
     p->seconds = p->seconds > 0 ? 0.9 * p->seconds + 0.1 * seconds : seconds;
+}
+
+bool progress_beats_peak(const Progress *p)
+{
+    static const double noise = 1.02;
+    return p->peak > 0 && p->seconds > 0 && p->flops / p->seconds > noise * p->peak;
+}
+
+void progress_step(Progress *p, int64_t step, double loss)
+{
     double now = machine_now();
     bool edge = p->shown == 0 || step == p->steps;
     if (!edge && now - p->shown < (p->terminal ? BETWEEN_FRAMES : BETWEEN_LINES))

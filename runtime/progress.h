@@ -20,7 +20,10 @@ typedef struct Progress {
 
 /* tokens, flops and steps are set; finds out about standard output. */
 void progress_open(Progress *p);
-void progress_step(Progress *p, int64_t step, double loss, double seconds);
+void progress_time(Progress *p, double seconds);    /* that a step took */
+/* Steps are faster than the peak: something else ran when that was measured. */
+bool progress_beats_peak(const Progress *p);
+void progress_step(Progress *p, int64_t step, double loss);
 /* A line of its own; format as printf. */
 void progress_note(Progress *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void progress_close(Progress *p);

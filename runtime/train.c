@@ -193,12 +193,24 @@ static int log_step(Run *r, const TrainStep *x, Error *e)
     return status ? status : event_file_add(&r->events, x->step, scalar, 5, e);
 }
 
+/* Notes how long a step took; the peak is measured anew when that shows that it was too low. */
+static void note_time(Run *r, double seconds)
+{
+    Progress *g = &r->progress;
+    progress_time(g, seconds);
+    if (!progress_beats_peak(g))
+        return;
+    double again = machine_peak(r->s.pool, strata_string(r->p->m, r->p->m->cpu)), rate = g->flops / g->seconds;
+    g->peak = again > rate ? again : rate;
+}
+
 /* After a step: log, evaluation, checkpoint (always after the last). */
 static int conclude(Run *r, const TrainStep *x, bool last, Error *e)
 {
     const Checkpoint *c = &r->state;
     int status = log_step(r, x, e);
-    progress_step(&r->progress, x->step, x->loss, x->seconds);
+    note_time(r, x->seconds);
+    progress_step(&r->progress, x->step, x->loss);
     bool due = r->evaluates && (c->step % c->eval_every == 0 || c->step == c->steps);
     if (!status && due)
         status = evaluation(r, e);
