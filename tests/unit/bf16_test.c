@@ -139,7 +139,7 @@ static void judge_both(const Built *rounded, const Built *plain, Score score[2])
 }
 
 static void models_agree_with_the_interpreter(void **state) {
-    for (int i = 0; i < MODELS; i++) {
+    for (int i = 0; i < MODELS; i += compiled_every()) {
         Built rounded, plain;
         Score score[2] = { { 0 } };
         open_kind(state, &rounded, &kinds[i], 2, 24, (CodegenOptions){ .level = i % 2 * 2, .bf16 = true });
@@ -207,7 +207,7 @@ enum { EXTENTS = sizeof extents / sizeof *extents };
 /* With any number of workers, in a --check build, which finds nothing, and without training, where
 ** what products and lookups take is kept as bfloat16. */
 static void builds_and_workers_have_the_same_bits(void **state) {
-    for (int i = 0; i < MODELS; i++) {
+    for (int i = 0; i < MODELS; i += compiled_every()) {
         Built b, checked, forward, forward_checked;
         open_kind(state, &b, &kinds[i], 2, 24, (CodegenOptions){ .bf16 = true });
         open_kind(state, &checked, &kinds[i], 2, 24, (CodegenOptions){ .bf16 = true, .check = true });
@@ -231,7 +231,7 @@ static void builds_and_workers_have_the_same_bits(void **state) {
 
 /* Alone, its weights are packed by each task; in the batch, before all of them. */
 static void a_sequence_is_the_same_in_a_batch(void **state) {
-    for (int i = 0; i < MODELS; i++) {
+    for (int i = 0; i < MODELS; i += compiled_every()) {
         Built b;
         Instance r;
         open_kind(state, &b, &kinds[i], 2, 24, (CodegenOptions){ .bf16 = true });
@@ -298,7 +298,7 @@ static void expect_close(const char *name, const float *decoded, const float *al
 static void decoding_is_like_the_full_pass(void **state) {
     enum { FROM = (PROMPT - 1) * VOCAB, COUNT = LENGTH * VOCAB - FROM };
     static float at_once[SEQUENCES * LENGTH * VOCAB], alone[LENGTH * VOCAB];
-    for (int i = 0; i < MODELS; i++) {
+    for (int i = 0; i < MODELS; i += compiled_every()) {
         Built b;
         Instance r;
         open_kind(state, &b, &kinds[i], 2, 24, (CodegenOptions){ .bf16 = true, .inference = i % 2 });
@@ -349,7 +349,7 @@ static double arena_per_token(const Built *b) {
 }
 
 static void activations_take_less_room(void **state) {
-    for (int i = 0; i < MODELS; i++) {
+    for (int i = 0; i < MODELS; i += compiled_every()) {
         Built b, plain;
         open_kind(state, &b, &kinds[i], 2, 64, (CodegenOptions){ .bf16 = true });
         open_kind(state, &plain, &kinds[i], 2, 64, (CodegenOptions){ .bf16 = false });
@@ -365,7 +365,7 @@ static void activations_take_less_room(void **state) {
 /* Matrices of products and tables of rows take half the room where nothing is trained; what a row
 ** kernel reads, a mixer's queries among it, is float32. */
 static void weights_take_less_room(void **state) {
-    for (int i = 0; i < MODELS; i++) {
+    for (int i = 0; i < MODELS; i += compiled_every()) {
         Built b, forward;
         open_kind(state, &b, &kinds[i], 2, 64, (CodegenOptions){ .bf16 = true });
         open_kind(state, &forward, &kinds[i], 2, 64, (CodegenOptions){ .bf16 = true, .inference = true });

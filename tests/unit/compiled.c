@@ -83,6 +83,12 @@ static strata_api find_api(void *library) {
     return a;
 }
 
+int compiled_every(void) {
+    const char *every = getenv("STRATA_TEST_EVERY");
+    int n = every ? atoi(every) : 1;
+    return n > 1 ? n : 1;
+}
+
 /* STRATA_TEST_LEVEL=0: all models without LLVM's optimisations, for slow checkers. */
 static int level_of(const CodegenOptions *o) {
     const char *level = getenv("STRATA_TEST_LEVEL");

@@ -28,6 +28,8 @@ ModelInfo compiled_info(const Graph *g, int64_t context);
 
 /* Processors that this machine can run code for: "x86-64-v2", ..., NULL. */
 const char *const *compiled_cpus(void);
+/* STRATA_TEST_EVERY=n: of many models every n-th, for slow checkers; 1 without. */
+int compiled_every(void);
 
 /* Memory between two pages that must not be touched. */
 typedef struct Guarded { void *at; size_t size; void *map; size_t mapped; } Guarded;

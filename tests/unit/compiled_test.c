@@ -75,12 +75,9 @@ static void blame(Unit u, int status) {
             u.first + u.count - 1, status);
 }
 
-/* Each variant for one processor, in turn; STRATA_TEST_ALL=1: for all that this machine is;
-** STRATA_TEST_EVERY=n: every n-th variant, for slow checkers. */
+/* Each variant for one processor, in turn; STRATA_TEST_ALL=1: for all that this machine is. */
 static bool is_turn(int variant, int cpu, int cpus) {
-    const char *every = getenv("STRATA_TEST_EVERY");
-    long n = every ? strtol(every, NULL, 10) : 1;
-    if (n > 1 && variant % n) return false;
+    if (variant % compiled_every()) return false;
     return getenv("STRATA_TEST_ALL") || variant % cpus == cpu;
 }
 
