@@ -43,7 +43,7 @@ static StepCost rows_cost(const Rows *r) {
 static double elements(const Node *n) { return (double)shape_count(&n->shape); }
 static double bytes_of(const Node *n) { return (plan_half(n) ? 2 : 4) * elements(n); }
 
-static double weight_bytes(const Tables *t, const Node *w) { return tables_half(t, w) ? 2 : 4; }
+static double weight_bytes(const Tables *t, const Node *w) { return params_half(t, w) ? 2 : 4; }
 
 static StepCost product_cost(const Tables *t, const Node *n) {
     const Shape *w = &n->in[1]->shape;

@@ -74,82 +74,6 @@ static Plan *plan_training(const Graph *g, const CodegenOptions *o) {
     return smaller ? p : other;
 }
 
-/* == Places of parameters =================================================== */
-
-static int64_t param_place(const Tables *t, const char *name) {
-    for (int i = 0; i < t->nparam; i++)
-        if (!strcmp(t->param[i], name)) return t->param_at[i];
-    for (int i = 0; i < t->ninput; i++)
-        if (!strcmp(t->input[i], name)) return t->input_at[i];
-    return -1;
-}
-
-bool tables_half(const Tables *t, const Node *n) {
-    bool any = t->constants.bf16 && t->inference;
-    for (int i = 0; any && n->op == OP_param && i < t->nparam; i++)
-        if (!strcmp(t->param[i], n->attr.name)) return t->param_half[i];
-    return false;
-}
-
-/* The phase after which nothing is added to a parameter's gradient any more. */
-static int final_phase(const Plan *p, const char *name) {
-    int last = 0;
-    for (int i = 0; i < p->npart; i++) {
-        if (strcmp(p->part[i].param->attr.name, name)) continue;
-        int step = p->step_of[p->part[i].node->id];
-        int phase = step < 0 ? p->nphase - 1 : p->step[step].phase;
-        if (phase > last) last = phase;
-    }
-    return last;
-}
-
-typedef struct Place { int phase, order; const char *name; int64_t floats; bool half; } Place;
-
-static int by_finality(const void *x, const void *y) {
-    const Place *a = x, *b = y;
-    return a->phase != b->phase ? a->phase - b->phase : a->order - b->order;
-}
-
-/* Weights lie in the order in which their gradients become final, each tensor
-** on a cache line. */
-static void place_params(Tables *t, const Graph *g, const Plan *training) {
-    Place *place = calloc((size_t)g->nparam + 1, sizeof *place);
-    for (int i = 0; i < g->nparam; i++) {
-        const Node *n = g->param[i].node;
-        int64_t count = shape_count(&n->shape);
-        bool half = t->constants.bf16 && t->inference && weight_is_half(g, t->info->probe, n);
-        place[i] = (Place){ training ? final_phase(training, n->attr.name) : 0, i, n->attr.name, half ? (count + 1) / 2 : count, half };
-    }
-    qsort(place, (size_t)g->nparam, sizeof *place, by_finality);
-    t->nparam = g->nparam;
-    t->param = calloc((size_t)g->nparam + 1, sizeof *t->param);
-    t->param_at = calloc((size_t)g->nparam + 1, sizeof *t->param_at);
-    t->param_phase = calloc((size_t)g->nparam + 1, sizeof *t->param_phase);
-    t->param_half = calloc((size_t)g->nparam + 1, sizeof *t->param_half);
-    for (int i = 0; i < g->nparam; i++) {
-        t->param[i] = place[i].name;
-        t->param_at[i] = t->weights;
-        t->param_phase[i] = place[i].phase;
-        t->param_half[i] = place[i].half;
-        t->weights += (place[i].floats + 15) / 16 * 16;
-    }
-    t->constants.gradients = t->weights;
-    free(place);
-}
-
-/* The probe's inputs lie behind the model's weights. */
-static void place_inputs(Tables *t, const Graph *probe) {
-    t->input = calloc((size_t)probe->nparam + 1, sizeof *t->input);
-    t->input_at = calloc((size_t)probe->nparam + 1, sizeof *t->input_at);
-    for (int i = 0; i < probe->nparam; i++) {
-        const Node *n = probe->param[i].node;
-        if (param_place(t, n->attr.name) >= 0) continue;
-        t->input[t->ninput] = n->attr.name;
-        t->input_at[t->ninput++] = t->weights_probe;
-        t->weights_probe += (shape_count(&n->shape) + 15) / 16 * 16;
-    }
-}
-
 /* == Tables of cos and sin ================================================== */
 
 static bool same_wave(const Tables *t, const Wave *w, const Attr *a) {
@@ -172,7 +96,7 @@ static void place_nodes(Tables *t, Plan *p) {
     for (int i = 0; i < p->g->n; i++) {
         const Node *n = p->g->node[i];
         if (n->op == OP_param) {
-            p->place[i] = param_place(t, n->attr.name);
+            p->place[i] = params_at(t, n->attr.name);
             if (p->place[i] < 0) bug(n, "has no place");
         }
         if (n->op == OP_wave) p->place[i] = place_wave(t, &n->attr);
@@ -217,16 +141,6 @@ static const Node *gradient_of(const Plan *p, const Node *n) {
     for (int i = 0; i < p->npart; i++)
         if (p->part[i].node == n) return p->part[i].param;
     bug(n, "is no gradient");
-}
-
-/* Whether a weight gradient is what is added first to a parameter's. */
-static bool is_first(const Plan *p, const Node *n) {
-    const Buffer *b = p->buffer[plan_storage(n)->id];
-    if (!b || b->space != SPACE_GRADIENT) return false;
-    const char *name = gradient_of(p, plan_storage(n))->attr.name;
-    for (int i = 0; i < p->npart; i++)
-        if (!strcmp(p->part[i].param->attr.name, name) && p->step_of[p->part[i].node->id] < p->step_of[n->id]) return false;
-    return true;
 }
 
 Ref place_of(const Plan *p, const Node *n) {
@@ -291,16 +205,16 @@ static void set_sizes(Tables *t, const Plan *p, Action *a, const Node *n, bool c
     switch (a->what) {
     case DO_LINEAR: case DO_LINEAR_BACK:
         a->n[0] = y->dim[0], a->n[1] = y->dim[1];
-        a->n[4] = tables_half(t, n->in[1]);
+        a->n[4] = params_half(t, n->in[1]);
         a->flag = n->nin == 3;
         break;
     case DO_OUTER:
         a->n[0] = x->dim[0], a->n[1] = y->dim[0];
-        a->n[2] = is_first(p, n);
+        a->n[2] = params_first(p, n);
         break;
     case DO_EMBED:
         a->n[0] = own->dim[0];
-        a->n[4] = tables_half(t, n->in[0]);
+        a->n[4] = params_half(t, n->in[0]);
         break;
     case DO_SCATTER: a->n[0] = x->dim[0], a->n[1] = own->dim[0]; break;
     case DO_CROSS_ENTROPY: case DO_CROSS_ENTROPY_GRAD: a->n[0] = x->dim[0]; break;
@@ -380,7 +294,7 @@ static void add_step(Tables *t, Plan *p, int which, int step, RowsShared shared)
         a.kernel = row_number(t, rows);
         for (int i = 0; i < rows->noperand; i++) {
             const Node *n = rows->operand[i].node;
-            if (n && tables_half(t, n)) bug(n, "is kept as bfloat16");
+            if (n && params_half(t, n)) bug(n, "is kept as bfloat16");
             add_ref(t, &a, rows->operand[i].ref);
         }
         if (a.refs > 1024) bug(s->node[0], "makes a kernel of %d operands, more than 1024", a.refs);
@@ -392,44 +306,6 @@ static void add_step(Tables *t, Plan *p, int which, int step, RowsShared shared)
         if (t->planned) t->planned->step[which][step] = cost;
     }
     LIST(t->action, Action, at) = a;
-}
-
-/* Gradients whose last piece was added in a phase, as a range. */
-static void set_final(const Tables *t, int phase, Stage *s) {
-    int64_t first = -1, end = -1;
-    for (int i = 0; i < t->nparam; i++) {
-        if (t->param_phase[i] != phase) continue;
-        if (first < 0) first = t->param_at[i];
-        end = i + 1 < t->nparam ? t->param_at[i + 1] : t->weights;
-    }
-    if (first < 0) return;
-    s->final_first = first;
-    s->final_count = end - first;
-}
-
-/* The product that overwrites a parameter's gradient; NULL: there is none. */
-static const Node *overwriter(const Plan *p, const char *name) {
-    for (int i = 0; i < p->npart; i++) {
-        const Node *n = p->part[i].node;
-        if (!strcmp(p->part[i].param->attr.name, name) && n->op == OP_linear_weight && is_first(p, n)) return n;
-    }
-    return NULL;
-}
-
-static void add_span(Tables *t, int64_t first, int64_t end) {
-    Span *last = t->span.n ? &LIST(t->span, Span, t->span.n - 1) : NULL;
-    if (first == end) return;
-    if (last && last->first + last->count == first) last->count += end - first;
-    else *(Span *)list_add(&t->span, sizeof(Span)) = (Span){ first, end - first };
-}
-
-/* What products overwrite needs no zeros, but what lies between the parameters does: it is read too. */
-static void place_spans(Tables *t, const Plan *training) {
-    for (int i = 0; i < t->nparam; i++) {
-        const Node *n = overwriter(training, t->param[i]);
-        add_span(t, t->param_at[i] + (n ? shape_count(&n->shape) : 0), i + 1 < t->nparam ? t->param_at[i + 1] : t->weights);
-    }
-    t->constants.spans = t->span.n;
 }
 
 /* Room for the weights of a token phase's products, packed before its tasks; what would make
@@ -463,7 +339,7 @@ static void add_program(Tables *t, Plan *p, int which) {
     if (t->constants.check) regions_add(t, p, out);
     for (int i = 0; i < p->nphase; i++) {
         Stage s = { t->action.n, p->phase[i].count, p->phase[i].global, 0, 0, 0 };
-        if (which == PROGRAM_TRAIN) set_final(t, i, &s);
+        if (which == PROGRAM_TRAIN) params_final(t, i, &s);
         int attention = 0;
         for (int k = 0; k < p->phase[i].count; k++) {
             add_step(t, p, which, p->phase[i].first + k, shared);
@@ -488,7 +364,7 @@ static void add_probe(Tables *t, const Graph *probe, const CodegenOptions *o) {
     const char **name = calloc((size_t)probe->nout + 1, sizeof *name);
     for (int i = 0; name && i < probe->nout; i++) name[i] = probe->out[i].name;
     if (!name) bug(NULL, "no memory for the names of a probe's results");
-    place_inputs(t, probe);
+    params_place_inputs(t, probe);
     t->probing = true;
     add_program(t, plan_program(probe, name, o), PROGRAM_PROBE);
     t->constants.probe_results = t->probe_result.n;
@@ -506,11 +382,11 @@ void tables_build(Tables *t, const Graph *g, const CodegenOptions *o) {
     t->constants.check = o->check;
     t->constants.bf16 = o->bf16;
     t->constants.max_head = 1;
-    place_params(t, g, training);
+    params_place(t, g, training);
     add_program(t, plan_program(own, (const char *const[]){ "logits", NULL }, o), PROGRAM_LOGITS);
     const char *const with_terms[] = { "nll", "loss", NULL }, *const without[] = { "nll", NULL };
     add_program(t, plan_program(own, terms ? with_terms : without, o), PROGRAM_LOSS);
-    if (training) place_spans(t, training);
+    if (training) params_start(t, training);
     if (training) add_program(t, training, PROGRAM_TRAIN);
     graph_free(own);
     t->weights_probe = t->weights;

@@ -55,8 +55,15 @@ void regions_reach(Tables *t, const Program *out, const Action *a, const Rows *r
 /* half_weights.c: whether a build of bf16 that does not train keeps a parameter as bfloat16;
 ** 'probe' may be NULL */
 bool weight_is_half(const Graph *g, const Graph *probe, const Node *param);
-/* program.c: whether a node is a parameter that is kept so */
-bool tables_half(const Tables *t, const Node *n);
+
+/* params.c: WEIGHTS, in the order in which gradients become final; 'training' may be NULL */
+void params_place(Tables *t, const Graph *g, const Plan *training);
+void params_place_inputs(Tables *t, const Graph *probe);    /* behind them */
+int64_t params_at(const Tables *t, const char *name);       /* floats; -1: there is none */
+bool params_half(const Tables *t, const Node *n);           /* a parameter that is kept as bfloat16 */
+bool params_first(const Plan *p, const Node *n);            /* a product that is what is added first to a gradient */
+void params_start(Tables *t, const Plan *training);         /* fills t->span */
+void params_final(const Tables *t, int phase, Stage *s);    /* gradients to which the phase was the last to add */
 
 /* cost.c: adds what one step does to the kernel table. */
 PlannedStep cost_add(Tables *t, const Plan *p, const Rows *rows, int step, int row, bool training);
