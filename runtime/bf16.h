@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* What is as large or larger becomes infinite when it is rounded. */
-#define BF16_LIMIT 0x1.ffp127
+/* The largest float32 that is not rounded to infinity; doubles beyond it may become the next one first. */
+#define BF16_MOST 0x1.fefffep127
 
 /* The nearest one, of two as near the even one; x is a number. */
 static inline uint16_t bf16_of(float x) {

@@ -90,18 +90,35 @@ static int next_piece(const Safetensors *s, const Tensor *t, int64_t from, unsig
     return input_read(&s->in, t->at + (uint64_t)(from * size), raw, (size_t)(*n * size), e);
 }
 
-int safetensors_read_f64(const Safetensors *s, const Tensor *t, double *out, Error *e) {
+/* What floats are read as: its name, the largest double that it holds, rounded if need be, and
+** how element i is set. */
+typedef struct Target {
+    const char *name;
+    double most;
+    void (*put)(void *out, int64_t i, double v);
+} Target;
+
+static void put_f64(void *out, int64_t i, double v) { ((double *)out)[i] = v; }
+static void put_f32(void *out, int64_t i, double v) { ((float *)out)[i] = (float)v; }
+static void put_bf16(void *out, int64_t i, double v) { ((uint16_t *)out)[i] = bf16_of((float)v); }
+
+static int read_floats(const Safetensors *s, const Tensor *t, Target to, void *out, Error *e) {
     unsigned char raw[PIECE];
     if (!is_float(t->dtype)) return wrong_type(s, t, "F32, F64, F16 or BF16", e);
     for (int64_t done = 0, n; done < t->count; done += n) {
         int status = next_piece(s, t, done, raw, &n, e);
         if (status) return status;
         for (int64_t i = 0; i < n; i++) {
-            out[done + i] = element(t->dtype, raw, (size_t)i);
-            if (!isfinite(out[done + i])) return bad_float(s, t, done + i, out[done + i], "float64", e);
+            double v = element(t->dtype, raw, (size_t)i);
+            if (!(fabs(v) <= to.most)) return bad_float(s, t, done + i, v, to.name, e);
+            to.put(out, done + i, v);
         }
     }
     return STATUS_OK;
+}
+
+int safetensors_read_f64(const Safetensors *s, const Tensor *t, double *out, Error *e) {
+    return read_floats(s, t, (Target){ "float64", DBL_MAX, put_f64 }, out, e);
 }
 
 /* Straight into place: the usual case. */
@@ -113,34 +130,12 @@ static int read_same(const Safetensors *s, const Tensor *t, float *out, Error *e
 }
 
 int safetensors_read_f32(const Safetensors *s, const Tensor *t, float *out, Error *e) {
-    unsigned char raw[PIECE];
-    if (!is_float(t->dtype)) return wrong_type(s, t, "F32, F64, F16 or BF16", e);
     if (t->dtype == DTYPE_F32) return read_same(s, t, out, e);
-    for (int64_t done = 0, n; done < t->count; done += n) {
-        int status = next_piece(s, t, done, raw, &n, e);
-        if (status) return status;
-        for (int64_t i = 0; i < n; i++) {
-            double v = element(t->dtype, raw, (size_t)i);
-            if (!(fabs(v) <= FLT_MAX)) return bad_float(s, t, done + i, v, "float32", e);
-            out[done + i] = (float)v;
-        }
-    }
-    return STATUS_OK;
+    return read_floats(s, t, (Target){ "float32", FLT_MAX, put_f32 }, out, e);
 }
 
 int safetensors_read_bf16(const Safetensors *s, const Tensor *t, uint16_t *out, Error *e) {
-    unsigned char raw[PIECE];
-    if (!is_float(t->dtype)) return wrong_type(s, t, "F32, F64, F16 or BF16", e);
-    for (int64_t done = 0, n; done < t->count; done += n) {
-        int status = next_piece(s, t, done, raw, &n, e);
-        if (status) return status;
-        for (int64_t i = 0; i < n; i++) {
-            double v = element(t->dtype, raw, (size_t)i);
-            if (!(fabs(v) < BF16_LIMIT)) return bad_float(s, t, done + i, v, "bfloat16", e);
-            out[done + i] = bf16_of((float)v);
-        }
-    }
-    return STATUS_OK;
+    return read_floats(s, t, (Target){ "bfloat16", BF16_MOST, put_bf16 }, out, e);
 }
 
 int safetensors_read_i32(const Safetensors *s, const Tensor *t, int32_t *out, Error *e) {

@@ -339,6 +339,7 @@ static void bad_values_are_told_by_tensor_and_index(void **state) {
     bad_value(state, DTYPE_U8, (uint8_t[15]){ 0 }, AS_FLOATS, "w: expected F32, F64, F16 or BF16, found U8");
     bad_value(state, DTYPE_F64, (double[15]){ [8] = -0x1.ffp127 }, AS_HALVES,
               "w[1,3]: expected a value that bfloat16 holds, found -3.39617752923046e+38");
+    bad_value(state, DTYPE_F64, (double[15]){ [2] = 0x1.feffffffp127 }, AS_HALVES, "w[0,2]: expected a value that bfloat16 holds");
     bad_value(state, DTYPE_F32, (float[15]){ [1] = INFINITY }, AS_HALVES, "w[0,1]: expected a finite value, found inf");
     bad_value(state, DTYPE_I32, (int32_t[15]){ 0 }, AS_HALVES, "w: expected F32, F64, F16 or BF16, found I32");
     bad_value(state, DTYPE_F32, (float[15]){ 0 }, AS_INTEGERS, "w: expected I32 or I64, found F32");
