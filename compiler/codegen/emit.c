@@ -299,17 +299,36 @@ V e_relu(Emit *e, V x) { return pick(e, LLVMRealOGT, x, e_f32(e, 0), x, e_f32(e,
 V e_step(Emit *e, V x) { return e_greater(e, x, e_f32(e, 0)); }
 V e_select(Emit *e, V c, V a, V b) { return pick(e, LLVMRealOGT, c, e_f32(e, 0), a, b); }
 
-/* The kernel library's functions take one register; wider and narrower values
-** are cut or padded. */
-static V math(Emit *e, const char *name, V x) {
-    int n = e_lanes(x), w = e->lanes;
-    LLVMTypeRef reg = LLVMVectorType(e->f32, (unsigned)w), type = LLVMFunctionType(reg, &reg, 1, 0);
+/* == The kernel library's functions ========================================= */
+
+static LLVMTypeRef a_register(Emit *e) {
+    return LLVMVectorType(e->f32, (unsigned)e->lanes);
+}
+
+static V call(Emit *e, const char *name, LLVMTypeRef result, V *args, unsigned n) {
+    LLVMTypeRef types[4];
+    for (unsigned i = 0; i < n; i++) types[i] = LLVMTypeOf(args[i]);
+    LLVMTypeRef type = LLVMFunctionType(result, types, n, 0);
     V f = LLVMGetNamedFunction(e->mod, name);
     if (!f) f = LLVMAddFunction(e->mod, name, type);
-    if (n == w) return LLVMBuildCall2(e->b, type, f, &x, 1, "");
+    return LLVMBuildCall2(e->b, type, f, args, n, "");
+}
+
+V e_collect(Emit *e, V row, int64_t stride, V last) {
+    return call(e, "k_collect", a_register(e), (V[]){ row, e_i64(e, stride), last }, 3);
+}
+
+void e_spread(Emit *e, V row, int64_t stride, V x) {
+    call(e, "k_spread", e->void_, (V[]){ row, e_i64(e, stride), x }, 3);
+}
+
+/* Mathematics takes one register; wider and narrower values are cut or padded. */
+static V math(Emit *e, const char *name, V x) {
+    int n = e_lanes(x), w = e->lanes;
+    if (n == w) return call(e, name, a_register(e), &x, 1);
     if (n < w) {
         V wide = n == 1 ? e_splat(e, x, w) : shuffle(e, x, x, 0, w);
-        V y = LLVMBuildCall2(e->b, type, f, &wide, 1, "");
+        V y = call(e, name, a_register(e), &wide, 1);
         return n == 1 ? e_lane(e, y, 0) : shuffle(e, y, NULL, 0, n);
     }
     V low = math(e, name, shuffle(e, x, NULL, 0, n / 2)), high = math(e, name, shuffle(e, x, NULL, n / 2, n / 2));

@@ -72,6 +72,8 @@ V e_lane(Emit *e, V x, int lane);
 V e_set_lane(Emit *e, V x, V scalar, int lane);
 V e_sum_lanes(Emit *e, V x);                            /* fixed order: halves */
 V e_max_lanes(Emit *e, V x);
+V e_collect(Emit *e, V row, int64_t stride, V last);         /* a register; lane i: row[min(i, last) * stride] */
+void e_spread(Emit *e, V row, int64_t stride, V x);          /* row[i * stride] = lane i of a register */
 V e_keep_lanes(Emit *e, V x, V count, V otherwise);     /* lanes >= count: otherwise */
 
 /* Floats */

@@ -134,15 +134,11 @@ static void store_lanes(Code *c, int in, V address, int64_t step, V x) {
 /* One lane a token: token rows 'stride' apart, none beyond the last. */
 static V load_tokens(Code *c, int operand, V offset, int64_t stride) {
     Emit *e = c->e;
-    V x = LLVMGetUndef(LLVMVectorType(e->f32, (unsigned)c->lanes));
-    V last = e_isub(e, c->end, e_i64(e, 1));
-    for (int i = 0; i < c->lanes; i++) {
-        V t = e_imin(e, e_iadd(e, c->t0, e_i64(e, i)), last);
-        V at = e_at(e, c->p[operand], e_iadd(e, e_imul(e, t, e_i64(e, stride)), offset));
-        if (i == 0 || i == c->lanes - 1) test(c, operand, at, 1, false);    /* the others are between */
-        x = e_set_lane(e, x, e_load(e, at, 1), i);
-    }
-    return x;
+    V row = e_at(e, c->p[operand], e_iadd(e, e_imul(e, c->t0, e_i64(e, stride)), offset));
+    V last = e_isub(e, c->rows, e_i64(e, 1));
+    test(c, operand, row, 1, false);        /* the others are between */
+    test(c, operand, e_at(e, row, e_imul(e, last, e_i64(e, stride))), 1, false);
+    return e_collect(e, row, stride, last);
 }
 
 static V load_operand(Code *c, int operand, const Node *n, V offset, int64_t step) {
@@ -458,8 +454,7 @@ static void write_value(Code *c, const Value *v, At at, V x) {
         if (c->mode == MODE_TOKENS && !rows_small(v->n)) {
             x = e_splat(c->e, x, c->lanes);
             test(c, in_scratch(c), address, span(c, own), true);
-            for (int i = 0; i < c->lanes; i++)
-                e_store(c->e, e_at(c->e, address, e_i64(c->e, i * own)), e_lane(c->e, x, i));
+            e_spread(c->e, address, own, x);
         } else
             store_lanes(c, in_scratch(c), address, own, x);
     }
