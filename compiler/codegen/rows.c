@@ -401,10 +401,16 @@ Rows *rows_analyse(const Plan *p, int step, int lanes, RowsShared shared) {
 
 /* == Identity =============================================================== */
 
+/* Of a value that comes from memory it does not matter what made it, only how it is read. */
+static Op op_read(const Value *v) {
+    int class = class_of(v->n);
+    return v->here || v->n->op == OP_fill || class == WAVE || class == VIEW ? v->n->op : OP_param;
+}
+
 static void identify_value(const Rows *r, const Value *v, FILE *f) {
     const Node *n = v->n;
     const Attr *a = &n->attr;
-    fprintf(f, "%d:%d %d", n->op, n->shape.lead, n->shape.rank);
+    fprintf(f, "%d:%d %d", op_read(v), n->shape.lead, n->shape.rank);
     for (int i = 0; i < n->shape.rank; i++) fprintf(f, " %lld", (long long)n->shape.dim[i]);
     if (v->here || n->op == OP_fill) {
         fprintf(f, "|%a %d %lld %lld", n->op == OP_fill ? a->value : 0, a->axis, (long long)a->first, (long long)a->count);

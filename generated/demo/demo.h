@@ -36,7 +36,7 @@
 #define DEMO_STATE_BYTES_PER_TOKEN INT64_C(6144)  /* region STATE: this times the context, */
 #define DEMO_STATE_BYTES_CONSTANT INT64_C(64)  /* and this once */
 #define DEMO_TENSORS INT64_C(86)  /* lines of the tensor table */
-#define DEMO_KERNELS INT64_C(75)  /* lines of the kernel table */
+#define DEMO_KERNELS INT64_C(72)  /* lines of the kernel table */
 #define DEMO_TRAINING INT64_C(1)  /* 0: built with --inference */
 
 #ifdef __cplusplus
