@@ -185,7 +185,7 @@ static void verify_module(Emit *e) {
 static void optimise(Emit *e, LLVMTargetMachineRef tm, int level) {
     const char *passes = level == 0 ? "globaldce"
         : "globaldce,cgscc(inline),globaldce,function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,"
-          "loop-mssa(licm),early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,dce),globaldce";
+          "loop-mssa(licm),early-cse,dce),globaldce";
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
     LLVMErrorRef error = LLVMRunPasses(e->mod, passes, tm, options);
     LLVMDisposePassBuilderOptions(options);
@@ -195,7 +195,7 @@ static void optimise(Emit *e, LLVMTargetMachineRef tm, int level) {
 }
 
 /* The library takes about as long to compile as so many instructions of row kernels. */
-enum { LIBRARY = 30000 };
+enum { LIBRARY = 42000 };
 
 /* A module on its way to an object. */
 typedef struct Module {
