@@ -141,7 +141,7 @@ struct Graph {
     Loc loc;                    /* given to the nodes being built */
     const char *site;
     bool backward;
-    bool bf16;                  /* products round their weights to bfloat16 (pass_precision) */
+    bool bf16;                  /* products round their weights to bfloat16, attention all it multiplies */
 };
 
 /* graph.c: memory, nodes */

@@ -140,11 +140,16 @@ void vjp_attention(Node *n, Node **dy, Node **dx) {
     dx[2] = op_side(dx[0], 2);
 }
 
+/* With --precision bf16 both sides of each product are rounded. */
+static double factor(const Step *s, double x) {
+    return s->n->g->bf16 ? round_bf16(x) : x;
+}
+
 /* The dot product of two heads. */
-static double score(const double *a, const double *b, int64_t count) {
+static double score(const Step *s, const double *a, const double *b, int64_t count) {
     double sum = 0;
     for (int64_t i = 0; i < count; i++)
-        sum += a[i] * b[i];
+        sum += factor(s, a[i]) * factor(s, b[i]);
     return sum;
 }
 
@@ -156,30 +161,30 @@ static void scores(const Step *s, Heads h, const Memory *m, Query x, double *p) 
     int64_t g = x.head / (h.H / h.G);
     const double *q = s->in[0] + (x.token * h.H + x.head) * h.d;
     for (int64_t j = 0; j < x.seen; j++)
-        p[j] = s->n->attr.value * score(q, m->k + ((x.first + j) * h.G + g) * h.d, h.d);
+        p[j] = s->n->attr.value * score(s, q, m->k + ((x.first + j) * h.G + g) * h.d, h.d);
 }
 
-static double softmax(double *p, int64_t count) {
-    double most = -INFINITY, total = 0;
+/* Scores become e^(score - the largest), *total their sum; the log of the sum of e^score. */
+static double softmax(double *p, int64_t count, double *total) {
+    double most = -INFINITY;
+    *total = 0;
     if (!count) return NOTHING;
     for (int64_t j = 0; j < count; j++)
         most = fmax(most, p[j]);
     for (int64_t j = 0; j < count; j++)
-        total += p[j] = exp(p[j] - most);
-    for (int64_t j = 0; j < count; j++)
-        p[j] /= total;
-    return most + log(total);
+        *total += p[j] = exp(p[j] - most);
+    return most + log(*total);
 }
 
 static void attend(const Step *s, Heads h, const Memory *m, Memory *dm, Query x, double *p) {
     int64_t g = x.head / (h.H / h.G);
-    double *out = s->out[0] + (x.token * h.H + x.head) * h.e;
+    double *out = s->out[0] + (x.token * h.H + x.head) * h.e, total;
     (void)dm;
     scores(s, h, m, x, p);
-    s->out[1][x.token * h.H + x.head] = softmax(p, x.seen);
+    s->out[1][x.token * h.H + x.head] = softmax(p, x.seen, &total);
     for (int64_t j = 0; j < x.seen; j++)
         for (int64_t i = 0; i < h.e; i++)
-            out[i] += p[j] * m->v[((x.first + j) * h.G + g) * h.e + i];
+            out[i] += factor(s, p[j]) * factor(s, m->v[((x.first + j) * h.G + g) * h.e + i]) / total;
 }
 
 typedef void AttendFn(const Step *s, Heads h, const Memory *m, Memory *dm, Query x, double *p);
@@ -234,12 +239,12 @@ static void attend_back(const Step *s, Heads h, const Memory *m, Memory *dm, Que
     for (int64_t j = 0; j < x.seen; j++) {
         int64_t key = (x.first + j) * h.G + g;
         double pj = exp(p[j] - s->in[4][at]);
-        double ds = scale * pj * (score(d_o, m->v + key * h.e, h.e) - delta);
+        double ds = factor(s, pj * (score(s, d_o, m->v + key * h.e, h.e) - delta)) * scale;
         for (int64_t i = 0; i < h.e; i++)
-            dm->v[key * h.e + i] += pj * d_o[i];
+            dm->v[key * h.e + i] += factor(s, pj) * factor(s, d_o[i]);
         for (int64_t i = 0; i < h.d; i++) {
-            s->out[0][at * h.d + i] += ds * m->k[key * h.d + i];
-            dm->k[key * h.d + i] += ds * q[i];
+            s->out[0][at * h.d + i] += ds * factor(s, m->k[key * h.d + i]);
+            dm->k[key * h.d + i] += ds * factor(s, q[i]);
         }
     }
 }

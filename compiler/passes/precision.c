@@ -2,7 +2,8 @@
 ** --precision bf16: what tokens bring to a product is rounded to bfloat16 first,
 ** in the row kernel that computes it; the weights are rounded where they are
 ** packed.  Products of such numbers are exact in float32, and so are their
-** inputs in half the memory.  Everything else stays float32.
+** inputs in half the memory.  Attention rounds what it multiplies itself: q, k, v and
+** the output's gradient, probabilities and scores' gradients.  Everything else stays float32.
 */
 #include "plan.h"
 #include "rebuild.h"

@@ -117,19 +117,30 @@ static inline void averaged(const Attention *a, int64_t j, int64_t *first, int64
         *first = j * a->time / a->pool, *end = ((j + 1) * a->time + a->pool - 1) / a->pool;
 }
 
-/* Element e of the query head's j-th key or value: from a cache, which has averages,
-** or from rows. */
+/* What a product takes of x: bfloat16 if the problem says so. */
+static inline double factor_of(const Attention *a, double x)
+{
+    float f = (float)x;
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    bits = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u;
+    memcpy(&f, &bits, sizeof f);
+    return a->bf16 ? f : x;
+}
+
+/* Element e of the query head's j-th key or value, as products take it: from a cache,
+** which has averages, or from rows. */
 static inline double element(const Attention *a, int64_t b, int64_t j, int head, int e, int value)
 {
     int64_t g = head / (a->heads / a->groups), d = value ? a->dv : a->dk, ld = value ? a->ldv : a->ldk, first, end;
     const float *rows = value ? a->v : a->k;
     double sum = 0;
     if (a->keys)
-        return (value ? a->values : a->keys)[b][(g * a->context + j) * d + e];
+        return factor_of(a, (value ? a->values : a->keys)[b][(g * a->context + j) * d + e]);
     averaged(a, j, &first, &end);
     for (int64_t t = first; t < end; t++)
         sum += rows[(b * a->time + t) * ld + g * d + e];
-    return sum / (double)(end - first);
+    return factor_of(a, sum / (double)(end - first));
 }
 
 static inline int64_t keys_seen(const Attention *a, int64_t b, int64_t t)
@@ -148,8 +159,9 @@ static inline int64_t most_keys(const Attention *a)
     return most > a->pool ? most : a->pool;
 }
 
-/* p[j] of one query over the keys it sees; returns how many, *lse follows. */
-static inline int64_t probabilities(const Attention *a, int64_t b, int64_t t, int head, double *p, double *lse)
+/* e^(score - the largest) of one query for the keys it sees, their sum and the log of
+** the sum of e^score; returns how many. */
+static inline int64_t exponentials(const Attention *a, int64_t b, int64_t t, int head, double *p, double *total, double *lse)
 {
     int64_t n = keys_seen(a, b, t);
     const float *q = a->q + (b * a->time + t) * a->ldq + head * a->dk;
@@ -157,41 +169,63 @@ static inline int64_t probabilities(const Attention *a, int64_t b, int64_t t, in
     for (int64_t j = 0; j < n; j++) {
         p[j] = 0;
         for (int e = 0; e < a->dk; e++)
-            p[j] += (double)q[e] * element(a, b, j, head, e, 0);
+            p[j] += factor_of(a, q[e]) * element(a, b, j, head, e, 0);
         p[j] *= a->scale;
         largest = fmax(largest, p[j]);
     }
     for (int64_t j = 0; j < n; j++)
         sum += p[j] = exp(p[j] - largest);
-    for (int64_t j = 0; j < n; j++)
-        p[j] /= sum;
+    *total = sum;
     *lse = n ? largest + log(sum) : -1e30f;
     return n;
 }
 
-/* The worst distance of o and lse from the truth. */
-static inline double forward_error(const Attention *a)
+static inline int64_t probabilities(const Attention *a, int64_t b, int64_t t, int head, double *p, double *lse)
 {
-    double *p = malloc((size_t)most_keys(a) * sizeof *p), worst = 0, lse;
+    double total;
+    int64_t n = exponentials(a, b, t, head, p, &total, lse);
+    for (int64_t j = 0; j < n; j++)
+        p[j] /= total;
+    return n;
+}
+
+/* Distances from the truth: the largest, and the square root of their mean square. */
+typedef struct Distance { double worst, squares; int64_t count; } Distance;
+
+static inline void add_distance(Distance *d, double right, double got)
+{
+    double x = fabs(right - got);
+    assert_false(isnan(got));
+    d->worst = fmax(d->worst, x);
+    d->squares += x * x;
+    d->count++;
+}
+
+static inline double typical(Distance d) { return sqrt(d.squares / (double)(d.count ? d.count : 1)); }
+
+/* Of o and lse. */
+static inline Distance forward_distance(const Attention *a)
+{
+    double *p = malloc((size_t)most_keys(a) * sizeof *p), total, lse;
+    Distance d = {0};
     for (int64_t row = 0; row < a->sequences * a->time; row++)
         for (int head = 0; head < a->heads; head++) {
-            int64_t b = row / a->time, n = probabilities(a, b, row % a->time, head, p, &lse);
+            int64_t b = row / a->time, n = exponentials(a, b, row % a->time, head, p, &total, &lse);
             for (int e = 0; e < a->dv; e++) {
                 double o = 0;
                 for (int64_t j = 0; j < n; j++)
-                    o += p[j] * element(a, b, j, head, e, 1);
-                worst = fmax(worst, fabs(o - a->o[row * a->ldo + head * a->dv + e]));
-                assert_false(isnan(a->o[row * a->ldo + head * a->dv + e]));
+                    o += factor_of(a, p[j]) * element(a, b, j, head, e, 1) / total;
+                add_distance(&d, o, a->o[row * a->ldo + head * a->dv + e]);
                 assert_true(n || a->o[row * a->ldo + head * a->dv + e] == 0);
             }
-            if (a->lse) {
-                worst = fmax(worst, fabs(lse - a->lse[row * a->ldlse + head]) / (1 + fabs(lse)));
-                assert_false(isnan(a->lse[row * a->ldlse + head]));
-            }
+            if (a->lse)
+                add_distance(&d, lse / (1 + fabs(lse)), a->lse[row * a->ldlse + head] / (1 + fabs(lse)));
         }
     free(p);
-    return worst;
+    return d;
 }
+
+static inline double forward_error(const Attention *a) { return forward_distance(a).worst; }
 
 typedef struct Gradients { double *q, *k, *v; } Gradients; /* [rows][heads or groups * size] */
 
@@ -208,44 +242,39 @@ static inline void add_to_rows(const Attention *a, int64_t b, int64_t j, int64_t
 static inline void add_gradients(const Problem *problem, int64_t b, int64_t t, int head, double *p, Gradients *d)
 {
     const Attention *a = &problem->a;
-    double lse, delta = -(double)problem->dlse.at[(b * a->time + t) * (a->heads + GAP) + head];
+    double lse, delta = problem->delta.at[(b * a->time + t) * a->lddelta + head];
     int64_t n = probabilities(a, b, t, head, p, &lse), row = b * a->time + t, g = head / (a->heads / a->groups);
     const float *dout = a->dout + row * a->lddout + head * a->dv, *q = a->q + row * a->ldq + head * a->dk;
     double *dp = malloc((size_t)(n + 1) * sizeof *dp);
     for (int64_t j = 0; j < n; j++) {
         dp[j] = 0;
         for (int e = 0; e < a->dv; e++)
-            dp[j] += dout[e] * element(a, b, j, head, e, 1);
-        delta += p[j] * dp[j];
+            dp[j] += factor_of(a, dout[e]) * element(a, b, j, head, e, 1);
     }
     for (int64_t j = 0; j < n; j++) {
-        double ds = a->scale * p[j] * (dp[j] - delta);
+        double ds = a->scale * factor_of(a, p[j] * (dp[j] - delta));
         for (int e = 0; e < a->dv; e++)
-            add_to_rows(a, b, j, g * a->dv + e, a->groups * a->dv, p[j] * dout[e], d->v);
+            add_to_rows(a, b, j, g * a->dv + e, a->groups * a->dv, factor_of(a, p[j]) * factor_of(a, dout[e]), d->v);
         for (int e = 0; e < a->dk; e++) {
-            add_to_rows(a, b, j, g * a->dk + e, a->groups * a->dk, ds * q[e], d->k);
+            add_to_rows(a, b, j, g * a->dk + e, a->groups * a->dk, ds * factor_of(a, q[e]), d->k);
             d->q[(row * a->heads + head) * a->dk + e] += ds * element(a, b, j, head, e, 0);
         }
     }
     free(dp);
 }
 
-/* The worst distance of a gradient from the truth, relative to the largest. */
-static inline double relative(const char *name, int64_t rows, int64_t columns, const double *right,
-                              const float *got, int64_t ld)
+/* Of a gradient, relative to its largest element. */
+static inline void add_relative(Distance *d, int64_t rows, int64_t columns, const double *right, const float *got, int64_t ld)
 {
-    double worst = 0, largest = 0;
+    double largest = 0.1;
+    for (int64_t i = 0; i < rows * columns; i++)
+        largest = fmax(largest, fabs(right[i]));
     for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < columns; j++) {
-            if (isnan(got[i * ld + j]))
-                fail_msg("%s[%lld][%lld] is NaN", name, (long long)i, (long long)j);
-            worst = fmax(worst, fabs(right[i * columns + j] - got[i * ld + j]));
-            largest = fmax(largest, fabs(right[i * columns + j]));
-        }
-    return worst / fmax(largest, 0.1);
+        for (int64_t j = 0; j < columns; j++)
+            add_distance(d, right[i * columns + j] / largest, got[i * ld + j] / largest);
 }
 
-static inline double backward_error(const Problem *problem)
+static inline Distance backward_distance(const Problem *problem)
 {
     const Attention *a = &problem->a;
     int64_t rows = a->sequences * a->time;
@@ -255,12 +284,15 @@ static inline double backward_error(const Problem *problem)
     for (int64_t row = 0; row < rows; row++)
         for (int head = 0; head < a->heads; head++)
             add_gradients(problem, row / a->time, row % a->time, head, p, &d);
-    double worst = relative("dq", rows, a->heads * a->dk, d.q, a->dq, a->lddq);
-    worst = fmax(worst, relative("dk", rows, a->groups * a->dk, d.k, a->dk_, a->lddk));
-    worst = fmax(worst, relative("dv", rows, a->groups * a->dv, d.v, a->dvalue, a->lddv));
+    Distance far = {0};
+    add_relative(&far, rows, a->heads * a->dk, d.q, a->dq, a->lddq);
+    add_relative(&far, rows, a->groups * a->dk, d.k, a->dk_, a->lddk);
+    add_relative(&far, rows, a->groups * a->dv, d.v, a->dvalue, a->lddv);
     free(d.q), free(d.k), free(d.v), free(p);
-    return worst;
+    return far;
 }
+
+static inline double backward_error(const Problem *problem) { return backward_distance(problem).worst; }
 
 static inline void same_rows(int64_t rows, int64_t columns, const float *x, int64_t ldx, const float *y, int64_t ldy)
 {
@@ -293,6 +325,53 @@ static inline void alone(Problem *p, const Problem *batch, int64_t b)
     a->k = all->k + at * all->ldk;
     a->v = all->v + at * all->ldv;
     a->dout = all->dout + at * all->lddout;
+}
+
+static inline Problem problem_with(int bf16, Size s, uint64_t seed, Side side)
+{
+    Problem p = problem_new(s, seed, side);
+    p.a.bf16 = bf16;
+    return p;
+}
+
+/* Alone, gradients come from other tasks than in a batch: the bits are the same. */
+static inline void check_batches(int bf16)
+{
+    static const int pool[] = {0, 0, 0, 4, 17};
+    for (int i = 0; i < 5; i++) {
+        Size s = {3, i == 0 ? 300 : 150, 2 + 2 * i, 2, 20 + 12 * i, 36, i != 1 && i != 4, pool[i]}, single = s;
+        single.sequences = 1;
+        Problem all = problem_with(bf16, s, 500 + (uint64_t)i, AFTER);
+        run_forward(&all.a, all.scratch);
+        run_backward(&all);
+        for (int64_t b = 0; b < s.sequences; b++) {
+            Problem one = problem_with(bf16, single, 1, AFTER);
+            alone(&one, &all, b);
+            assert_true(s.pool || k_attention_grad_tasks(&one.a) != k_attention_grad_tasks(&all.a) / 3);
+            run_forward(&one.a, one.scratch);
+            run_backward(&one);
+            same_sequence(&all.a, b, &one.a);
+            problem_free(&one);
+        }
+        problem_free(&all);
+    }
+}
+
+/* A causal row sees only what is before it, in bits too. */
+static inline void check_later_tokens(int bf16)
+{
+    for (int64_t time = 1; time < 400; time = 3 * time + 1) {
+        Size s = {1, 400, 2, 1, 24, 32, 1, time % 2 ? 0 : 6};
+        Problem whole = problem_with(bf16, s, 700, AFTER);
+        run_forward(&whole.a, whole.scratch);
+        s.time = time;
+        Problem start = problem_with(bf16, s, 1, AFTER);
+        alone(&start, &whole, 0);
+        run_forward(&start.a, start.scratch);
+        same_rows(time, s.heads * s.dv, whole.a.o, whole.a.ldo, start.a.o, start.a.ldo);
+        problem_free(&start);
+        problem_free(&whole);
+    }
 }
 
 #endif

@@ -50,46 +50,16 @@ static void backward_is_right(void **state)
     printf("backward: worst relative distance %.2g\n", worst);
 }
 
-/* Alone, gradients come from other tasks than in a batch: the bits are the same. */
 static void batch_does_not_change_bits(void **state)
 {
     (void)state;
-    static const int pool[] = {0, 0, 0, 4, 17};
-    for (int i = 0; i < 5; i++) {
-        Size s = {3, i == 0 ? 300 : 150, 2 + 2 * i, 2, 20 + 12 * i, 36, i != 1 && i != 4, pool[i]}, single = s;
-        single.sequences = 1;
-        Problem all = problem_new(s, 500 + (uint64_t)i, AFTER);
-        run_forward(&all.a, all.scratch);
-        run_backward(&all);
-        for (int64_t b = 0; b < s.sequences; b++) {
-            Problem one = problem_new(single, 1, AFTER);
-            alone(&one, &all, b);
-            assert_true(s.pool || k_attention_grad_tasks(&one.a) != k_attention_grad_tasks(&all.a) / 3);
-            run_forward(&one.a, one.scratch);
-            run_backward(&one);
-            same_sequence(&all.a, b, &one.a);
-            problem_free(&one);
-        }
-        problem_free(&all);
-    }
+    check_batches(0);
 }
 
-/* A causal row sees only what is before it, in bits too. */
 static void later_tokens_do_not_change_bits(void **state)
 {
     (void)state;
-    for (int64_t time = 1; time < 400; time = 3 * time + 1) {
-        Size s = {1, 400, 2, 1, 24, 32, 1, time % 2 ? 0 : 6};
-        Problem whole = problem_new(s, 700, AFTER);
-        run_forward(&whole.a, whole.scratch);
-        s.time = time;
-        Problem start = problem_new(s, 1, AFTER);
-        alone(&start, &whole, 0);
-        run_forward(&start.a, start.scratch);
-        same_rows(time, s.heads * s.dv, whole.a.o, whole.a.ldo, start.a.o, start.a.ldo);
-        problem_free(&start);
-        problem_free(&whole);
-    }
+    check_later_tokens(0);
 }
 
 /* Scores in the thousands, of either sign: the softmax becomes a choice. */

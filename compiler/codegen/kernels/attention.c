@@ -10,7 +10,7 @@
 #include "attention_tile.h"
 
 typedef struct Panel {
-    float *q, *o;                   /* [dk][PANEL], [dv][PANEL] */
+    float *q, *o;                   /* [dk][PANEL] or of pairs, [dv][PANEL] */
     float *largest, *sum;           /* [PANEL] */
     int64_t t, queries;             /* the first, how many */
 } Panel;
@@ -22,18 +22,27 @@ typedef struct Forward {
     int64_t panels;
     float *k, *v;                   /* copies of a tile's rows */
     float *score, *alpha;           /* [KEYS][PANEL], [PANEL] */
+    uint16_t *keys, *turned, *rows; /* of pairs: a tile's keys, its values turned, and as they come */
+    float *spare;
 } Forward;
+
+/* Left operands of a tile of pairs, and what their products need. */
+static int64_t pair_floats(int64_t d)
+{
+    return STRATA_PAIRS ? 2 * KEYS * whole_steps(d) + KEYS * d + k_pairs_spare() + 80 : 0;
+}
 
 static int64_t forward_floats(int64_t d)
 {
-    return 2 * KEYS * padded(d) + KEYS * PANEL + PANEL + QUERIES * (2 * d + 2) + 64 + 64 * (QUERIES / PANEL);
+    return 2 * KEYS * padded(d) + KEYS * PANEL + PANEL + QUERIES * (d + panel_rows(d) + 2) + 64 + 64 * (QUERIES / PANEL) + pair_floats(d);
 }
 
 /* Backward: two tiles and their gradients, three panels and two sets of rows of a
-** block, its scores. */
+** block, its scores; of pairs, these and the rows again. */
 static int64_t backward_floats(int64_t d)
 {
-    return 4 * KEYS * padded(d) + 2 * KEYS * BLOCK + 3 * BLOCK * d + 2 * BLOCK * padded(d) + 3 * BLOCK + 256;
+    int64_t again = STRATA_PAIRS ? KEYS * BLOCK + 2 * k_pairs_block_floats(d, BLOCK) + 64 : 0;
+    return 4 * KEYS * padded(d) + 2 * KEYS * BLOCK + BLOCK * (d + 2 * panel_rows(d)) + 2 * BLOCK * padded(d) + 3 * BLOCK + 256 + pair_floats(d) + again;
 }
 
 int64_t k_attention_scratch(int64_t d)
@@ -61,15 +70,15 @@ int64_t k_attention_tasks(const Attention *a)
 
 /* New maxima are in 'largest'; s becomes 2^(s - largest), 'sum' follows, and
 ** 'alpha' is what the outputs so far must be multiplied by. */
-static void softmax(int64_t keys, const float *before, const Panel *panel, float *alpha, float *s)
+INLINE void softmax(const int half, int64_t keys, const float *before, const Panel *panel, float *alpha, float *s)
 {
     V m0 = v_load(panel->largest), m1 = v_load(panel->largest + LANES);
     V a0 = v_exp2(v_load(before) - m0), a1 = v_exp2(v_load(before + LANES) - m1);
     V sum0 = v_load(panel->sum) * a0, sum1 = v_load(panel->sum + LANES) * a1;
     for (int64_t j = 0; j < keys; j++, s += PANEL) {
         V p0 = v_exp2(v_load(s) - m0), p1 = v_exp2(v_load(s + LANES) - m1);
-        v_store(s, p0);
-        v_store(s + LANES, p1);
+        v_store(s, factor(half, p0));
+        v_store(s + LANES, factor(half, p1));
         sum0 += p0;
         sum1 += p1;
     }
@@ -91,6 +100,39 @@ static void raise(int64_t from, int64_t to, const float *s, float *largest)
     v_store(largest + LANES, m1);
 }
 
+static void multiply_rows(int64_t n, const float *factor, float *s)
+{
+    V f0 = v_load(factor), f1 = v_load(factor + LANES);
+    for (int64_t j = 0; j < n; j++, s += PANEL) {
+        v_store(s, v_load(s) * f0);
+        v_store(s + LANES, v_load(s + LANES) * f1);
+    }
+}
+
+/* The first 'some' of a tile of n keys, which some of the panel's queries see; 'all' of
+** them do the first of these. */
+static void attend_pairs(const Forward *f, const Panel *panel, int64_t first, int64_t n, int64_t all, int64_t some)
+{
+    const Attention *a = f->a;
+    float before[PANEL], unit[PANEL];
+    for (int c = 0; c < PANEL; c += LANES) {
+        v_store(before + c, v_load(panel->largest + c));
+        v_store(unit + c, v_splat(a->scale * LOG2_E));
+    }
+    k_pairs_multiply(some, whole_steps(a->dk), f->keys, whole_steps(a->dk), panel->q, f->score, PANEL, PANEL, 0, f->spare);
+    multiply_rows(some, unit, f->score);
+    if (some > all) {
+        int32_t seen[PANEL];
+        visible_to(a, &f->source, panel->t, first, seen);
+        k_tile_mask(all, some, seen, f->score);
+    }
+    raise(0, some, f->score, panel->largest);
+    softmax(0, some, before, panel, f->alpha, f->score);
+    k_pairs_panel(some, f->score, f->score);
+    multiply_rows(a->dv, f->alpha, panel->o);
+    k_pairs_multiply(a->dv, whole_steps(some), f->turned, whole_steps(n), f->score, panel->o, PANEL, PANEL, 1, f->spare);
+}
+
 /* n keys from 'first' on, as rows k and v, against one panel. */
 static void attend(const Forward *f, const Panel *panel, int64_t first, int64_t n, const float *k, int64_t ldk,
                    const float *v, int64_t ldv)
@@ -101,6 +143,10 @@ static void attend(const Forward *f, const Panel *panel, int64_t first, int64_t 
     float before[PANEL];
     if (some == 0)
         return;
+    if (in_pairs(a)) {
+        attend_pairs(f, panel, first, n, all, some);
+        return;
+    }
     v_store(before, v_load(panel->largest));
     v_store(before + LANES, v_load(panel->largest + LANES));
     k_tile_score(all, a->dk, k, ldk, panel->q, f->score, panel->largest);
@@ -111,7 +157,10 @@ static void attend(const Forward *f, const Panel *panel, int64_t first, int64_t 
         k_tile_mask(all, some, seen, f->score);
         raise(all, some, f->score, panel->largest);
     }
-    softmax(some, before, panel, f->alpha, f->score);
+    if (a->bf16)
+        softmax(1, some, before, panel, f->alpha, f->score);
+    else
+        softmax(0, some, before, panel, f->alpha, f->score);
     k_tile_mix(some, a->dv, v, ldv, f->score, f->alpha, panel->o);
 }
 
@@ -122,11 +171,13 @@ static void open_panels(Forward *f, int64_t row, int64_t head, int64_t t, int64_
         Panel *p = &f->panel[f->panels];
         p->t = t;
         p->queries = min64(PANEL, end - t);
-        p->q = take(&scratch, a->dk * PANEL);
+        p->q = take(&scratch, panel_rows(a->dk) * PANEL);
         p->o = take(&scratch, a->dv * PANEL);
         p->largest = take(&scratch, PANEL);
         p->sum = take(&scratch, PANEL);
-        k_panel_load(p->queries, a->dk, a->q + (row + t) * a->ldq + head * a->dk, a->ldq, a->scale * LOG2_E, p->q);
+        k_panel_load(a, p->queries, a->dk, a->q + (row + t) * a->ldq + head * a->dk, a->ldq, in_pairs(a) ? 1.0f : a->scale * LOG2_E, p->q);
+        if (in_pairs(a))
+            k_pairs_panel(a->dk, p->q, p->q);
         for (int64_t i = 0; i < a->dv * PANEL; i += LANES)
             v_store(p->o + i, v_zero());
         for (int64_t i = 0; i < PANEL; i += LANES) {
@@ -163,6 +214,11 @@ static void forward(Forward *f)
         int64_t n = min64(KEYS, end - first), ldk = s->ldk, ldv = s->ldv;
         const float *k = k_source_near(a, s, first, n, a->dk, s->k, &ldk, f->k);
         const float *v = k_source_near(a, s, first, n, a->dv, s->v, &ldv, f->v);
+        if (in_pairs(a)) {
+            k_pairs_rows(n, a->dk, k, ldk, f->keys);
+            k_pairs_rows(n, a->dv, v, ldv, f->rows);
+            k_pairs_turn(n, a->dv, f->rows, f->turned);
+        }
         for (int64_t i = 0; i < f->panels; i++)
             attend(f, &f->panel[i], first, n, k, ldk, v, ldv);
     }
@@ -182,37 +238,51 @@ void k_attention(const Attention *a, int64_t task, float *scratch)
     f.v = take(&scratch, KEYS * padded(a->dv));
     f.score = take(&scratch, KEYS * PANEL);
     f.alpha = take(&scratch, PANEL);
+    if (in_pairs(a)) {
+        f.keys = take_halves(&scratch, KEYS * whole_steps(a->dk));
+        f.rows = take_halves(&scratch, KEYS * whole_steps(a->dv));
+        f.turned = take_halves(&scratch, KEYS * a->dv);
+        f.spare = take(&scratch, k_pairs_spare());
+    }
     open_panels(&f, b * a->time, head, t, min64(t + size, a->time), scratch);
     forward(&f);
     for (int64_t i = 0; i < f.panels; i++)
         close_panel(a, &f.source, &f.panel[i], b * a->time, head);
 }
 
-static void copy_rows(int64_t n, int64_t d, const float *from, int64_t ld, float *to)
+/* What a cache keeps of a finished row. */
+INLINE float kept(const int half, float x) { return factor(half, v_splat(x))[0]; }
+
+INLINE void copy_rows(const int half, int64_t n, int64_t d, const float *from, int64_t ld, float *to)
 {
     for (int64_t t = 0; t < n; t++)
         for (int64_t e = 0; e < d; e++)
-            to[t * d + e] = from[t * ld + e];
+            to[t * d + e] = kept(half, from[t * ld + e]);
 }
 
 /* Rows of positions from 'past' on become part of their chunks' sums, and a sum an
 ** average with its last: in the order in which whole sequences are averaged. */
-static void pool_rows(int64_t n, int64_t d, const float *from, int64_t ld, int64_t past, int64_t pool, float *to)
+static void pool_rows(const Attention *a, int64_t n, int64_t d, const float *from, int64_t ld, int64_t past, float *to)
 {
     for (int64_t t = 0; t < n; t++) {
-        int64_t place = (past + t) % pool;
-        float *sum = to + (past + t) / pool * d, share = place == pool - 1 ? 1.0f / (float)pool : 1.0f;
-        for (int64_t e = 0; e < d; e++)
-            sum[e] = (place ? sum[e] + from[t * ld + e] : from[t * ld + e]) * share;
+        int64_t place = (past + t) % a->pool;
+        int last = place == a->pool - 1;
+        float *sum = to + (past + t) / a->pool * d, share = last ? 1.0f / (float)a->pool : 1.0f;
+        for (int64_t e = 0; e < d; e++) {
+            float x = (place ? sum[e] + from[t * ld + e] : from[t * ld + e]) * share;
+            sum[e] = last ? kept(a->bf16, x) : x;
+        }
     }
 }
 
 static void append_rows(const Attention *a, int64_t b, int64_t d, const float *from, int64_t ld, float *cache)
 {
     if (a->pool)
-        pool_rows(a->time, d, from, ld, a->past[b], a->pool, cache);
+        pool_rows(a, a->time, d, from, ld, a->past[b], cache);
+    else if (a->bf16)
+        copy_rows(1, a->time, d, from, ld, cache + a->past[b] * d);
     else
-        copy_rows(a->time, d, from, ld, cache + a->past[b] * d);
+        copy_rows(0, a->time, d, from, ld, cache + a->past[b] * d);
 }
 
 void k_attention_append(const Attention *a, int64_t b)

@@ -77,7 +77,7 @@ static void few_mix(int64_t n, int64_t d, const float *s, const float *v, float 
 
 /* s[n] become powers of two relative to the new maximum; returns the factor of
 ** what was added up before.  s has room for whole vectors. */
-static float few_softmax(int64_t n, Row *row, float *s)
+static float few_softmax(const Attention *a, int64_t n, Row *row, float *s)
 {
     V largest = v_splat(row->largest), sum = v_zero();
     int64_t end = padded(n);
@@ -89,7 +89,7 @@ static float few_softmax(int64_t n, Row *row, float *s)
     row->largest = v_largest(largest);
     for (int64_t j = 0; j < end; j += LANES) {
         V p = v_exp2(v_load(s + j) - row->largest);
-        v_store(s + j, p);
+        v_store(s + j, factor(a->bf16, p));
         sum += p;
     }
     float alpha = v_exp2(v_splat(before) - row->largest)[0];
@@ -104,7 +104,7 @@ static void open_row(const Attention *a, Row *row, int64_t b, float **scratch)
     row->largest = -__builtin_inff();
     row->sum = 0;
     row->keys = 0;
-    k_rows_load(1, a->dk, a->q + (b * a->time + row->t) * a->ldq + row->head * a->dk, a->ldq, a->scale * LOG2_E,
+    k_rows_load(a, 1, a->dk, a->q + (b * a->time + row->t) * a->ldq + row->head * a->dk, a->ldq, a->scale * LOG2_E,
                 row->q);
     for (int64_t e = 0; e < padded(a->dv); e += LANES)
         v_store(row->o + e, v_zero());
@@ -129,7 +129,7 @@ static void few_rows(const Attention *a, const Source *source, Row *row, int64_t
             if (n == 0)
                 continue;
             few_scores(n, a->dk, row[i].q, source->k + first * a->dk, s);
-            float alpha = few_softmax(n, &row[i], s);
+            float alpha = few_softmax(a, n, &row[i], s);
             row[i].keys += n;
             few_mix(n, a->dv, s, source->v + first * a->dv, alpha, row[i].o);
         }

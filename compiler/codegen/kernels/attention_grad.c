@@ -33,6 +33,9 @@ typedef struct Block {
     float *k, *v;                   /* copies of a tile's rows */
     float *dk, *dv;                 /* gradients of a tile of averages */
     float *p, *ds;                  /* [PANELS][KEYS][PANEL] */
+    /* of pairs: a tile's rows and its keys turned; p and ds [KEYS][BLOCK]; blocks of the rows below */
+    uint16_t *key_rows, *value_rows, *turned, *p_rows, *ds_rows;
+    float *q_block, *dout_block, *spare;
     float *q, *dout, *dq;           /* panels: [PANELS][d][PANEL] */
     float *q_rows, *dout_rows;      /* [BLOCK][padded(d)] */
     float *lse, *delta;             /* [BLOCK], lse in units of log 2 */
@@ -55,16 +58,42 @@ static Block open_space(const Attention *a, int64_t b, int64_t group, float *scr
     x.dv = take(&scratch, KEYS * padded(a->dv));
     x.p = take(&scratch, BLOCK * KEYS);
     x.ds = take(&scratch, BLOCK * KEYS);
-    x.q = take(&scratch, BLOCK * a->dk);
+    x.q = take(&scratch, BLOCK * panel_rows(a->dk));
     x.dq = take(&scratch, BLOCK * a->dk);
-    x.dout = take(&scratch, BLOCK * a->dv);
+    x.dout = take(&scratch, BLOCK * panel_rows(a->dv));
     x.q_rows = take(&scratch, BLOCK * padded(a->dk));
     x.dout_rows = take(&scratch, BLOCK * padded(a->dv));
     x.lse = take(&scratch, BLOCK);
     x.delta = take(&scratch, BLOCK);
     x.ones = take(&scratch, PANEL);
     fill(PANEL, 1.0f, x.ones);
+    if (in_pairs(a)) {
+        x.key_rows = take_halves(&scratch, KEYS * whole_steps(a->dk));
+        x.value_rows = take_halves(&scratch, KEYS * whole_steps(a->dv));
+        x.turned = take_halves(&scratch, KEYS * a->dk);
+        x.p_rows = take_halves(&scratch, KEYS * BLOCK);
+        x.ds_rows = take_halves(&scratch, KEYS * BLOCK);
+        x.q_block = take(&scratch, k_pairs_block_floats(a->dk, BLOCK));
+        x.dout_block = take(&scratch, k_pairs_block_floats(a->dv, BLOCK));
+        x.spare = take(&scratch, k_pairs_spare());
+    }
     return x;
+}
+
+static int64_t block_steps(const Block *x) { return (x->n + PANEL - 1) / PANEL * PANEL; }
+
+static void open_pairs(Block *x)
+{
+    const Attention *a = x->a;
+    for (int64_t i = 0; i * PANEL < x->n; i++) {
+        float *q = x->q + i * PANEL * panel_rows(a->dk), *dout = x->dout + i * PANEL * panel_rows(a->dv);
+        k_pairs_panel(a->dk, q, q);
+        k_pairs_panel(a->dv, dout, dout);
+    }
+    if (!x->keys)
+        return;
+    k_pairs_block(a->dk, block_steps(x), x->q_rows, padded(a->dk), x->q_block);
+    k_pairs_block(a->dv, block_steps(x), x->dout_rows, padded(a->dv), x->dout_block);
 }
 
 /* Packs queries t .. t + n - 1 of the head.  Lanes without a query hold zeros
@@ -80,8 +109,8 @@ static void open_block(Block *x, int64_t head, int64_t t)
     const float *dout = a->dout + row * a->lddout + head * a->dv;
     for (int64_t i = 0; i * PANEL < x->n; i++) {
         int64_t first = i * PANEL, n = min64(PANEL, x->n - first);
-        k_panel_load(n, a->dk, q + first * a->ldq, a->ldq, a->scale * LOG2_E, x->q + first * a->dk);
-        k_panel_load(n, a->dv, dout + first * a->lddout, a->lddout, 1.0f, x->dout + first * a->dv);
+        k_panel_load(a, n, a->dk, q + first * a->ldq, a->ldq, in_pairs(a) ? 1.0f : a->scale * LOG2_E, x->q + first * panel_rows(a->dk));
+        k_panel_load(a, n, a->dv, dout + first * a->lddout, a->lddout, 1.0f, x->dout + first * panel_rows(a->dv));
     }
     fill(BLOCK, 0, x->lse);
     fill(BLOCK, 0, x->delta);
@@ -91,25 +120,82 @@ static void open_block(Block *x, int64_t head, int64_t t)
     }
     if (x->queries)
         fill(BLOCK * a->dk, 0, x->dq);
-    if (!x->keys)
-        return;
-    k_rows_load(x->n, a->dk, q, a->ldq, a->scale, x->q_rows);
-    k_rows_load(x->n, a->dv, dout, a->lddout, 1.0f, x->dout_rows);
-    fill((BLOCK - x->n) * padded(a->dk), 0, x->q_rows + x->n * padded(a->dk));
-    fill((BLOCK - x->n) * padded(a->dv), 0, x->dout_rows + x->n * padded(a->dv));
+    if (x->keys) {
+        k_rows_load(a, x->n, a->dk, q, a->ldq, in_pairs(a) ? 1.0f : a->scale, x->q_rows);
+        k_rows_load(a, x->n, a->dv, dout, a->lddout, 1.0f, x->dout_rows);
+        fill((BLOCK - x->n) * padded(a->dk), 0, x->q_rows + x->n * padded(a->dk));
+        fill((BLOCK - x->n) * padded(a->dv), 0, x->dout_rows + x->n * padded(a->dv));
+    }
+    if (in_pairs(a))
+        open_pairs(x);
 }
 
 /* s[key][PANEL] become probabilities, ds[key][PANEL] (dp until now) p (dp - delta). */
-static void differentiate(int64_t keys, const float *lse, const float *delta, float *s, float *ds)
+INLINE void differentiate(const int half, int64_t keys, const float *lse, const float *delta, float *s, float *ds)
 {
     V lse0 = v_load(lse), lse1 = v_load(lse + LANES), delta0 = v_load(delta), delta1 = v_load(delta + LANES);
     for (int64_t j = 0; j < keys; j++, s += PANEL, ds += PANEL) {
         V p0 = v_exp2(v_load(s) - lse0), p1 = v_exp2(v_load(s + LANES) - lse1);
-        v_store(s, p0);
-        v_store(s + LANES, p1);
-        v_store(ds, p0 * (v_load(ds) - delta0));
-        v_store(ds + LANES, p1 * (v_load(ds + LANES) - delta1));
+        v_store(s, factor(half, p0));
+        v_store(s + LANES, factor(half, p1));
+        v_store(ds, factor(half, p0 * (v_load(ds) - delta0)));
+        v_store(ds + LANES, factor(half, p1 * (v_load(ds + LANES) - delta1)));
     }
+}
+
+/* A tile of n keys becomes left operands. */
+static void open_tile(Block *x, int64_t n, const float *k, int64_t ldk, const float *v, int64_t ldv)
+{
+    const Attention *a = x->a;
+    k_pairs_rows(n, a->dk, k, ldk, x->key_rows);
+    k_pairs_rows(n, a->dv, v, ldv, x->value_rows);
+    if (x->queries)
+        k_pairs_turn(n, a->dk, x->key_rows, x->turned);
+}
+
+/* s[keys][PANEL] = scale * rows x panel */
+static void score_pairs(const Block *x, int64_t keys, int64_t d, const uint16_t *rows, const float *panel, float scale, float *s)
+{
+    k_pairs_multiply(keys, whole_steps(d), rows, whole_steps(d), panel, s, PANEL, PANEL, 0, x->spare);
+    for (int64_t i = 0; scale != 1.0f && i < keys * PANEL; i += LANES)
+        v_store(s + i, v_load(s + i) * scale);
+}
+
+/* Panel i's columns of rows[n][BLOCK] = scale * s[some][PANEL], zeros after them. */
+static void set_columns(int64_t i, int64_t some, int64_t n, const float *s, float scale, uint16_t *rows)
+{
+    rows += i * PANEL;
+    for (int64_t j = 0; j < n; j++, rows += BLOCK, s += PANEL)
+        for (int c = 0; c < PANEL; c += LANES)
+            v_store_half(rows + c, j < some ? v_load(s + c) * scale : v_zero());
+}
+
+/* What tile_panel does, and rows of pairs of p and ds. */
+static int64_t tile_panel_pairs(Block *x, int64_t i, int64_t first, int64_t n)
+{
+    const Attention *a = x->a;
+    int64_t t = x->t + i * PANEL, last = min64(t + PANEL, a->time) - 1;
+    int64_t all = visible(a, &x->source, t, first, n), some = visible(a, &x->source, last, first, n);
+    float *p = x->p + i * KEYS * PANEL, *ds = x->ds + i * KEYS * PANEL;
+    if (some > 0) {
+        score_pairs(x, some, a->dk, x->key_rows, x->q + i * PANEL * panel_rows(a->dk), a->scale * LOG2_E, p);
+        score_pairs(x, some, a->dv, x->value_rows, x->dout + i * PANEL * panel_rows(a->dv), 1.0f, ds);
+    }
+    if (some > all) {
+        int32_t seen[PANEL];
+        visible_to(a, &x->source, t, first, seen);
+        k_tile_mask(all, some, seen, p);
+    }
+    differentiate(1, some, x->lse + i * PANEL, x->delta + i * PANEL, p, ds);
+    if (x->keys) {
+        set_columns(i, some, n, p, 1.0f, x->p_rows);
+        set_columns(i, some, n, ds, 1.0f, x->ds_rows);
+    }
+    if (x->queries && some > 0) {
+        k_pairs_panel(some, ds, ds);
+        k_pairs_multiply(a->dk, whole_steps(some), x->turned, whole_steps(n), ds, x->dq + i * PANEL * a->dk, PANEL, PANEL, 1, x->spare);
+    }
+    return some;
 }
 
 /* p and ds of panel i against the tile's n keys from 'first' on; returns how many
@@ -124,19 +210,33 @@ static int64_t tile_panel(Block *x, int64_t i, int64_t first, int64_t n, const f
     float *p = x->p + i * KEYS * PANEL, *ds = x->ds + i * KEYS * PANEL;
     if (some == 0)
         return 0;
-    k_tile_score(some, a->dk, k, ldk, x->q + i * PANEL * a->dk, p, NULL);
-    k_tile_score(some, a->dv, v, ldv, x->dout + i * PANEL * a->dv, ds, NULL);
+    k_tile_score(some, a->dk, k, ldk, x->q + i * PANEL * panel_rows(a->dk), p, NULL);
+    k_tile_score(some, a->dv, v, ldv, x->dout + i * PANEL * panel_rows(a->dv), ds, NULL);
     if (some > all) {
         int32_t seen[PANEL];
         visible_to(a, &x->source, t, first, seen);
         k_tile_mask(all, some, seen, p);
     }
-    differentiate(some, x->lse + i * PANEL, x->delta + i * PANEL, p, ds);
+    if (a->bf16)
+        differentiate(1, some, x->lse + i * PANEL, x->delta + i * PANEL, p, ds);
+    else
+        differentiate(0, some, x->lse + i * PANEL, x->delta + i * PANEL, p, ds);
     fill((min64(n, some + PANEL) - some) * PANEL, 0, p + some * PANEL);
     fill((min64(n, some + PANEL) - some) * PANEL, 0, ds + some * PANEL);
     if (x->queries)
         k_tile_mix(some, a->dk, k, ldk, ds, x->ones, x->dq + i * PANEL * a->dk);
     return some;
+}
+
+/* y[n][d] += sum over the block's queries of p[query][key] x[query][d]: the values' gradients from p
+** and the output's, the keys' from ds and the queries. */
+static void tile_back(Block *x, int64_t n, int64_t d, int64_t panels, const int64_t *count, int of_keys, float *y, int64_t ldy)
+{
+    if (in_pairs(x->a)) {
+        k_pairs_multiply(n, block_steps(x), of_keys ? x->ds_rows : x->p_rows, BLOCK, of_keys ? x->q_block : x->dout_block, y, ldy, d, 1, x->spare);
+        return;
+    }
+    k_tile_back(n, d, panels, count, of_keys ? x->ds : x->p, of_keys ? x->q_rows : x->dout_rows, y, ldy);
 }
 
 /* Gradients of n averages from 'first' on, handed on to what they are averages of. */
@@ -146,8 +246,8 @@ static void tile_averages(Block *x, int64_t first, int64_t n, int64_t panels, co
     int64_t row = x->b * a->time;
     fill(n * padded(a->dk), 0, x->dk);
     fill(n * padded(a->dv), 0, x->dv);
-    k_tile_back(n, a->dv, panels, count, x->p, x->dout_rows, x->dv, padded(a->dv));
-    k_tile_back(n, a->dk, panels, count, x->ds, x->q_rows, x->dk, padded(a->dk));
+    tile_back(x, n, a->dv, panels, count, 0, x->dv, padded(a->dv));
+    tile_back(x, n, a->dk, panels, count, 1, x->dk, padded(a->dk));
     k_pool_back(a, first, n, a->dv, x->dv, a->dvalue + row * a->lddv + x->group * a->dv, a->lddv);
     k_pool_back(a, first, n, a->dk, x->dk, a->dk_ + row * a->lddk + x->group * a->dk, a->lddk);
 }
@@ -165,13 +265,15 @@ static void tile(Block *x, int64_t first, int64_t n)
         k_rows_soon(n, a->dk, dk, a->lddk);
         k_rows_soon(n, a->dv, dv, a->lddv);
     }
+    if (in_pairs(a))
+        open_tile(x, n, k, ldk, v, ldv);
     for (int64_t i = 0; i < panels; i++)
-        count[i] = tile_panel(x, i, first, n, k, ldk, v, ldv);
+        count[i] = in_pairs(a) ? tile_panel_pairs(x, i, first, n) : tile_panel(x, i, first, n, k, ldk, v, ldv);
     if (a->pool) {
         tile_averages(x, first, n, panels, count);
     } else if (x->keys) {
-        k_tile_back(n, a->dv, panels, count, x->p, x->dout_rows, dv, a->lddv);
-        k_tile_back(n, a->dk, panels, count, x->ds, x->q_rows, dk, a->lddk);
+        tile_back(x, n, a->dv, panels, count, 0, dv, a->lddv);
+        tile_back(x, n, a->dk, panels, count, 1, dk, a->lddk);
     }
 }
 
@@ -205,6 +307,14 @@ static void clear_rows(int64_t n, int64_t d, float *rows, int64_t ld)
             rows[t * ld + e] = 0;
 }
 
+/* Queries of pairs are not scaled, so that they are rounded once: what they added up to is. */
+static void scale_rows(int64_t n, int64_t d, float scale, float *rows, int64_t ld)
+{
+    for (int64_t t = 0; t < n; t++)
+        for (int64_t e = 0; e < d; e++)
+            rows[t * ld + e] *= scale;
+}
+
 /* Overwrites the gradients of the group's keys k0..k1-1 (of averages: of all that
 ** they are averages of); also of its queries. */
 static void own_keys(Block *x, int64_t k0, int64_t k1, int queries)
@@ -217,6 +327,8 @@ static void own_keys(Block *x, int64_t k0, int64_t k1, int queries)
     x->queries = queries;
     int64_t t0 = a->causal ? k0 / BLOCK * BLOCK : 0;
     blocks(x, x->group * shared, (x->group + 1) * shared, t0, a->time, k0, k1);
+    if (in_pairs(a))
+        scale_rows(rows, a->dk, a->scale, a->dk_ + row * a->lddk + x->group * a->dk, a->lddk);
 }
 
 static int whole_groups(const Attention *a) { return a->pool || a->sequences * a->groups >= ENOUGH; }

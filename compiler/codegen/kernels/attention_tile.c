@@ -198,19 +198,27 @@ INLINE void transpose(V r[LANES])
     }
 }
 
-void k_panel_load(int64_t n, int64_t d, const float *rows, int64_t ld, float scale, float *panel)
+INLINE void panel_load(const int half, int64_t n, int64_t d, const float *rows, int64_t ld, float scale, float *panel)
 {
     for (int64_t first = 0; first < PANEL; first += LANES) {
         for (int64_t e = 0; e < d; e += LANES) {
             V r[LANES];
             UNROLL for (int i = 0; i < LANES; i++)
-                r[i] = first + i < n ? load_left(rows + (first + i) * ld + e, d - e) * scale : v_zero();
+                r[i] = first + i < n ? factor(half, load_left(rows + (first + i) * ld + e, d - e)) * scale : v_zero();
             transpose(r);
             UNROLL for (int i = 0; i < LANES; i++)
                 if (e + i < d)
                     v_store(panel + (e + i) * PANEL + first, r[i]);
         }
     }
+}
+
+void k_panel_load(const Attention *a, int64_t n, int64_t d, const float *rows, int64_t ld, float scale, float *panel)
+{
+    if (a->bf16)
+        panel_load(1, n, d, rows, ld, scale, panel);
+    else
+        panel_load(0, n, d, rows, ld, scale, panel);
 }
 
 void k_panel_store(int64_t n, int64_t d, const float *panel, const float *factor, float *rows, int64_t ld)
@@ -229,12 +237,20 @@ void k_panel_store(int64_t n, int64_t d, const float *panel, const float *factor
     }
 }
 
-void k_rows_load(int64_t n, int64_t d, const float *rows, int64_t ld, float scale, float *out)
+INLINE void rows_load(const int half, int64_t n, int64_t d, const float *rows, int64_t ld, float scale, float *out)
 {
     int64_t ldo = padded(d);
     for (int64_t t = 0; t < n; t++)
         for (int64_t e = 0; e < d; e += LANES)
-            v_store(out + t * ldo + e, load_left(rows + t * ld + e, d - e) * scale);
+            v_store(out + t * ldo + e, factor(half, load_left(rows + t * ld + e, d - e)) * scale);
+}
+
+void k_rows_load(const Attention *a, int64_t n, int64_t d, const float *rows, int64_t ld, float scale, float *out)
+{
+    if (a->bf16)
+        rows_load(1, n, d, rows, ld, scale, out);
+    else
+        rows_load(0, n, d, rows, ld, scale, out);
 }
 
 void k_rows_soon(int64_t n, int64_t d, const float *rows, int64_t ld)
@@ -244,12 +260,13 @@ void k_rows_soon(int64_t n, int64_t d, const float *rows, int64_t ld)
             __builtin_prefetch(rows + t * ld + e, 0, 2);
 }
 
-const float *k_rows_near(int64_t n, int64_t d, const float *rows, int64_t *ld, float *copy)
+static const float *rows_near(const Attention *a, const Source *s, int64_t n, int64_t d, const float *rows, int64_t *ld,
+                              float *copy)
 {
-    if (*ld == d)
+    if (*ld == d && s->ready)
         return rows;
     k_rows_soon(n, d, rows + n * *ld, *ld);
-    k_rows_load(n, d, rows, *ld, 1.0f, copy);
+    k_rows_load(a, n, d, rows, *ld, 1.0f, copy);
     *ld = padded(d);
     return copy;
 }
@@ -265,7 +282,7 @@ const float *k_source_near(const Attention *a, const Source *s, int64_t first, i
                            int64_t *ld, float *copy)
 {
     if (!s->pooled)
-        return k_rows_near(n, d, rows + first * *ld, ld, copy);
+        return rows_near(a, s, n, d, rows + first * *ld, ld, copy);
     for (int64_t j = 0; j < n; j++) {
         int64_t from, to;
         pool_range(a, first + j, &from, &to);
@@ -273,7 +290,7 @@ const float *k_source_near(const Attention *a, const Source *s, int64_t first, i
             V sum = load_left(rows + from * *ld + e, d - e);
             for (int64_t t = from + 1; t < to; t++)
                 sum += load_left(rows + t * *ld + e, d - e);
-            v_store(copy + j * padded(d) + e, sum * (1.0f / (float)(to - from)));
+            v_store(copy + j * padded(d) + e, factor(a->bf16, sum * (1.0f / (float)(to - from))));
         }
     }
     *ld = padded(d);
@@ -302,12 +319,12 @@ Source k_attention_source(const Attention *a, int64_t b, int64_t g)
 {
     if (a->keys) {
         Source cached = {a->keys[b] + g * a->context * a->dk, a->values[b] + g * a->context * a->dv,
-                         a->dk, a->dv, a->past[b], a->past[b] + a->time, 0};
+                         a->dk, a->dv, a->past[b], a->past[b] + a->time, 0, 1};
         if (a->pool)
             cached.count = pool_count(a, cached.count);
         return cached;
     }
     Source rows = {a->k + b * a->time * a->ldk + g * a->dk, a->v + b * a->time * a->ldv + g * a->dv,
-                   a->ldk, a->ldv, 0, a->pool ? pool_count(a, a->time) : a->time, a->pool != 0};
+                   a->ldk, a->ldv, 0, a->pool ? pool_count(a, a->time) : a->time, a->pool != 0, !a->bf16};
     return rows;
 }

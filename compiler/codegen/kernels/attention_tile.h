@@ -8,6 +8,10 @@
 ** every product is the same micro-kernel: broadcast one operand, multiply by
 ** two vectors of the other, accumulate in registers.
 **
+** With products of bfloat16 what is multiplied is rounded as it is brought near, and these
+** are the same micro-kernels; or, where the processor multiplies pairs of bfloat16s, those
+** of attention_pairs.h, with the same tiles and panels.
+**
 ** Tiles start at multiples of KEYS and blocks of queries at multiples of
 ** BLOCK, counted from a sequence's start: results don't depend on the split
 ** into tasks.
@@ -15,6 +19,7 @@
 #ifndef STRATA_ATTENTION_TILE_H
 #define STRATA_ATTENTION_TILE_H
 
+#include "attention_pairs.h"
 #include "kernels.h"
 #include "vmath.h"
 
@@ -25,6 +30,13 @@ enum {
     QUERIES = 256,          /* queries of a forward task, at most */
     FEW = 4                 /* queries, at most, that attend one by one (decoding) */
 };
+
+/* Whether this problem's products are of pairs; a constant no in most libraries. */
+INLINE int in_pairs(const Attention *a) { return STRATA_PAIRS && a->bf16; }
+
+/* Steps of a left operand of pairs, and rows of a panel of d steps that becomes one of pairs. */
+INLINE int64_t whole_steps(int64_t n) { return (n + PAIR_STEPS - 1) / PAIR_STEPS * PAIR_STEPS; }
+INLINE int64_t panel_rows(int64_t d) { return STRATA_PAIRS && d < PAIR_STEPS / 2 ? PAIR_STEPS / 2 : d; }
 
 /* Rows of d floats are kept this far apart in scratch, zeros at the end. */
 INLINE int64_t padded(int64_t d) { return (d + LANES - 1) / LANES * LANES; }
@@ -44,10 +56,14 @@ typedef struct Source {
     int64_t past;           /* positions before query 0 */
     int64_t count;          /* all keys */
     int pooled;             /* keys are averages of the rows, to be computed */
+    int ready;              /* they are factors already */
 } Source;
 
 INLINE int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 INLINE int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* Takes room for n bfloat16s. */
+INLINE uint16_t *take_halves(float **scratch, int64_t n) { return (uint16_t *)take(scratch, (n + 1) / 2); }
 
 /* Largest score and log-sum-exp of a query that sees nothing. */
 #define NOTHING (-1e30f)
@@ -88,18 +104,20 @@ void k_tile_back(int64_t keys, int64_t d, int64_t panels, const int64_t *count, 
 ** from..to-1 that a lane does not see become -inf. */
 void k_tile_mask(int64_t from, int64_t to, const int32_t *seen, float *s);
 
-/* panel[d][PANEL] = scale * rows[n][d], n <= PANEL, zeros for the other lanes */
-void k_panel_load(int64_t n, int64_t d, const float *rows, int64_t ld, float scale, float *panel);
+/* x, or what products of bfloat16 leave of it; 'half' is a constant where inlined. */
+INLINE V factor(const int half, V x) { return half ? v_bf16(x) : x; }
+
+/* panel[d][PANEL] = scale * rows[n][d], n <= PANEL, zeros for the other lanes; rows are factors */
+void k_panel_load(const Attention *a, int64_t n, int64_t d, const float *rows, int64_t ld, float scale, float *panel);
 /* rows[n][d] = factor[PANEL] * panel[d][PANEL] */
 void k_panel_store(int64_t n, int64_t d, const float *panel, const float *factor, float *rows, int64_t ld);
-/* out[n][d] = scale * rows[n][d], out's rows padded(d) apart */
-void k_rows_load(int64_t n, int64_t d, const float *rows, int64_t ld, float scale, float *out);
+/* out[n][d] = scale * rows[n][d], out's rows padded(d) apart; rows are factors */
+void k_rows_load(const Attention *a, int64_t n, int64_t d, const float *rows, int64_t ld, float scale, float *out);
 /* Asks for rows that will be needed some thousand cycles later; any address will do. */
 void k_rows_soon(int64_t n, int64_t d, const float *rows, int64_t ld);
-/* Rows as they are if nothing lies between them, else their copy; sets *ld.  If they
-** lie apart, the n rows after them are asked for. */
-const float *k_rows_near(int64_t n, int64_t d, const float *rows, int64_t *ld, float *copy);
-/* Keys (or values) first..first+n-1 of a source: its rows or their averages. */
+/* Keys (or values) first..first+n-1 of a source, factors: its rows, as they are if nothing
+** lies between them, else their copy, or their averages; sets *ld.  If rows lie apart, the n
+** after them are asked for. */
 const float *k_source_near(const Attention *a, const Source *s, int64_t first, int64_t n, int64_t d, const float *rows,
                            int64_t *ld, float *copy);
 /* Adds gradients of the averages first..first+n-1, padded(d) apart, to those of rows. */

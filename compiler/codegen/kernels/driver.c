@@ -156,6 +156,7 @@ static int64_t cache_rows(const Cache *c, int64_t context) {
 
 static Attention attention_of(const Frame *f, const Action *s, int q, int attention_step) {
     Attention a = {
+        .bf16 = k_constants.bf16,
         .sequences = f->B, .time = f->T,
         .heads = (int32_t)s->n[0], .groups = (int32_t)s->n[1], .dk = (int32_t)s->n[2], .dv = (int32_t)s->n[3],
         .causal = s->flag, .scale = s->scale, .pool = s->n[4],

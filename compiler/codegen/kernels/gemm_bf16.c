@@ -8,7 +8,8 @@
 */
 #include "kernels.h"
 #include "gemm_tile.h"
-#if defined(__AVX512BF16__) || defined(__AMX_BF16__) || defined(STRATA_TILES_IN_C) || defined(STRATA_PAIRS_IN_C)
+#if STRATA_PAIRS
+#include "attention_pairs.h"
 #include "pairs.h"
 #else
 #include "widen.h"
@@ -106,3 +107,48 @@ void k_linear_weight_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t
         }
     }
 }
+
+#if STRATA_PAIRS
+/* == For attention ========================================================== */
+
+_Static_assert(PAIR_STEPS % STEPS_UNIT == 0 && PAIR_COLUMNS == PANEL, "attention fills up to what is multiplied");
+
+int64_t k_pairs_spare(void) { return LEFT_ROOM; }
+int64_t k_pairs_block_floats(int64_t columns, int64_t steps) { return (columns + PANEL - 1) / PANEL * panel_room(steps); }
+
+void k_pairs_rows(int64_t n, int64_t d, const float *rows, int64_t ld, uint16_t *out)
+{
+    int64_t whole = round_steps(d, PAIR_STEPS);
+    for (int64_t t = 0; t < n; t++)
+        for (int64_t e = 0; e < whole; e += LANES)
+            v_store_half(out + t * whole + e, load_upto(rows + t * ld + e, d - e));
+}
+
+void k_pairs_turn(int64_t n, int64_t d, const uint16_t *rows, uint16_t *out)
+{
+    transpose_left(d, n, rows, round_steps(d, PAIR_STEPS), (float *)out);
+}
+
+void k_pairs_panel(int64_t steps, const float *panel, float *out)
+{
+    for (int64_t s = 0; s < steps; s += 2)
+        for (int v = 0; v < PANEL_VECTORS; v++) {
+            const float *even = panel + s * PANEL + v * LANES;
+            V odd = s + 1 < steps ? v_load(even + PANEL) : v_zero();
+            v_store(out + s / 2 * PANEL + v * LANES, pair(v_load(even), odd));
+        }
+    for (int64_t p = (steps + 1) / 2 * PANEL; p < round_steps(steps, PAIR_STEPS) / 2 * PANEL; p += LANES)
+        v_store(out + p, v_zero());
+}
+
+void k_pairs_block(int64_t columns, int64_t steps, const float *w, int64_t ldw, float *out)
+{
+    pack_weight_rows(columns, steps, w, ldw, out);
+}
+
+void k_pairs_multiply(int64_t rows, int64_t steps, const uint16_t *a, int64_t lda, const float *block, float *c, int64_t ldc,
+                      int64_t columns, int add, float *spare)
+{
+    multiply_tokens(rows, steps, a, lda, block, c, ldc, columns, add, spare);
+}
+#endif

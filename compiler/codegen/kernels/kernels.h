@@ -72,6 +72,13 @@ void k_linear_few_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k, const uint1
 void k_linear_few_halves(int64_t n, int64_t m0, int64_t m1, int64_t k, const uint16_t *x, int64_t ldx, const uint16_t *w,
                          int64_t ldw, float *y, int64_t ldy, int add);
 
+/* Libraries of processors that multiply pairs of bfloat16s. */
+#if defined(__AVX512BF16__) || defined(__AMX_BF16__) || defined(STRATA_TILES_IN_C) || defined(STRATA_PAIRS_IN_C)
+#define STRATA_PAIRS 1
+#else
+#define STRATA_PAIRS 0
+#endif
+
 /* attention.c: softmax(scale q k^T) v, query head h uses key group h / (heads / groups) */
 typedef struct Attention {
     int64_t sequences, time;        /* queries: 'time' of each sequence, rows b * time + t */
@@ -79,6 +86,7 @@ typedef struct Attention {
     int32_t causal;                 /* query t sees keys 0 .. past + t, else all past + time */
     int64_t pool;                   /* keys and values are averages over time, of chunks of so many tokens
                                     ** (causal: (j + 1) pool <= t is seen) or so many a sequence; 0: no */
+    int32_t bf16;                   /* both sides of every product are rounded to bfloat16 first */
     float scale;
     const float *q;                 /* [rows][heads * dk] */
     const float *k, *v;             /* used if keys is NULL: [rows][groups * dk], [rows][groups * dv] */
@@ -89,7 +97,8 @@ typedef struct Attention {
     /* cached form: sequence b's keys of group g start at keys[b] + g * context * dk,
     ** rows dk apart, values likewise (dv); past[b] positions are there before the
     ** first query, and the queries' own keys follow them.  Averages of chunks are
-    ** cached as such, one row a chunk; until its last token a row holds a sum. */
+    ** cached as such, one row a chunk; until its last token a row holds a sum.
+    ** Finished rows are rounded if products of bfloat16 read them. */
     float *const *keys, *const *values;
     const int64_t *past;
     int64_t context;                /* rows of a cache */

@@ -132,6 +132,8 @@ INLINE V v_bf16(V x)
 INLINE V v_widen(VH x) { return (V)(__builtin_convertvector(x, VU) << 16); }
 INLINE V v_load_half(const uint16_t *p) { return v_widen(*(const VHMem *)p); }
 
+INLINE void v_store_half(uint16_t *p, V x) { *(VHMem *)p = __builtin_convertvector((VU)v_bf16(x) >> 16, VHMem); }
+
 /* The first n < LANES bfloat16s at p, zeros above. */
 INLINE V v_load_half_part(const uint16_t *p, int64_t n)
 {

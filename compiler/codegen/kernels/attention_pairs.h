@@ -1,0 +1,28 @@
+/*
+** What attention multiplies with where the processor multiplies pairs of bfloat16s
+** (gemm_bf16.c).  A left operand has rows of steps, bfloat16, filled up with zeros to a
+** multiple of PAIR_STEPS; a right one is a panel of PAIR_COLUMNS columns, each float a
+** pair of steps of one column, or a block of such panels.
+*/
+#ifndef STRATA_ATTENTION_PAIRS_H
+#define STRATA_ATTENTION_PAIRS_H
+
+#include <stdint.h>
+
+enum { PAIR_STEPS = 32, PAIR_COLUMNS = 32 };
+
+/* out[n][d up to a multiple of PAIR_STEPS] = rows[n][d], rounded */
+void k_pairs_rows(int64_t n, int64_t d, const float *rows, int64_t ld, uint16_t *out);
+/* out[d][n up to a multiple] = the transpose of what k_pairs_rows made */
+void k_pairs_turn(int64_t n, int64_t d, const uint16_t *rows, uint16_t *out);
+/* A panel from panel[steps][PAIR_COLUMNS]; 'out' may be the same memory. */
+void k_pairs_panel(int64_t steps, const float *panel, float *out);
+/* A block from w[steps][columns], in so many floats. */
+void k_pairs_block(int64_t columns, int64_t steps, const float *w, int64_t ldw, float *out);
+int64_t k_pairs_block_floats(int64_t columns, int64_t steps);
+/* c[rows, columns] (+)= a[rows, steps] block; 'spare': k_pairs_spare() floats */
+void k_pairs_multiply(int64_t rows, int64_t steps, const uint16_t *a, int64_t lda, const float *block, float *c, int64_t ldc,
+                      int64_t columns, int add, float *spare);
+int64_t k_pairs_spare(void);
+
+#endif
