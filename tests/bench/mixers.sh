@@ -5,6 +5,7 @@
 # validation.  sh tests/bench/mixers.sh STRATA TEXT [STEPS] [SEEDS] [FOLDER]
 # Prints training loss (mean of the last tenth of the steps) and validation loss
 # per seed; logs and checkpoints stay in FOLDER when it is given.
+# MIXERS: other mixers than "standard attnres haares"; PRECISION=bf16: models of that build.
 set -eu
 strata=$1 text=$2 steps=${3:-1000} seeds=${4:-2} folder=${5:-}
 unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE
@@ -13,7 +14,8 @@ if [ -z "$folder" ]; then
     trap 'rm -rf "$folder"' EXIT
 fi
 mkdir -p "$folder"
-for mixer in standard attnres haares; do
+mixers=${MIXERS:-standard attnres haares}
+for mixer in $mixers; do
     case $mixer in standard) residual='standard {}' ;; *) residual="$mixer { blocks = 4 }" ;; esac
     cat > "$folder/$mixer.lua" <<SPEC
 return model {
@@ -23,12 +25,12 @@ return model {
   train = { batch = 4, optimizer = adamw { lr = 1e-3 }, schedule = cosine { warmup = 0.05, min_lr = 1e-4 } },
 }
 SPEC
-    "$strata" build "$folder/$mixer.lua" -o "$folder/$mixer"
+    "$strata" build "$folder/$mixer.lua" --precision "${PRECISION:-f32}" -o "$folder/$mixer"
 done
 printf '%-10s %5s %12s %12s %12s %10s\n' mixer seed 'train loss' 'val loss' 'best val' seconds
 seed=1
 while [ "$seed" -le "$seeds" ]; do
-    for mixer in standard attnres haares; do
+    for mixer in $mixers; do
         run="$folder/$mixer.$seed"
         "$folder/$mixer" train --data "$text" --val-share 0.1 --eval-every $((steps / 4)) --save-every "$steps" \
             --steps "$steps" --seed "$seed" --data-seed "$seed" --out "$run.safetensors" --log "$run.jsonl" > "$run.out" 2>&1
