@@ -256,6 +256,7 @@ static void *finish_module(void *module) {
         V kernel = LLVMGetNamedFunction(m->e.mod, LIST(m->t->row, RowKernel, i).name);
         if (kernel) share(kernel);
     }
+    if (m->o->watch) instrument_inline(&m->e);
     verify_module(&m->e);
     optimise(&m->e, m->tm, m->o->level);
     if (m->o->watch) instrument(&m->e, m->o->prefix), verify_module(&m->e);

@@ -143,7 +143,7 @@ static void inspect_tells_what_kernels_do(void **state) {
     for (const char *const *cpu = compiled_cpus(); *cpu; cpu++) {
         Sums standard = check_model(state, "standard {}", *cpu), haares = check_model(state, "haares { blocks = 2 }", *cpu),
              hyper = check_model(state, "hyper { streams = 2 }", *cpu);
-        assert_true(standard.agreeing >= 2 && haares.agreeing >= 3 && hyper.agreeing >= 3);
+        assert_true(standard.agreeing >= 1 && haares.agreeing >= 4 && hyper.agreeing >= 3);
         assert_true(near(haares.operations, haares.told_operations) && near(hyper.operations, hyper.told_operations));
     }
 }
