@@ -69,8 +69,8 @@ static void work(const char *function, int64_t operations) { seen_of(function)->
 /* == A model and its step =================================================== */
 
 static const char lua[] =
-    "return model { name = 'watched', vocab = 64, context = 32, dim = 64, norm = rmsnorm {}, residual = %s,\n"
-    "  layers = times(2, layer { attention { heads = 4, rope = {} }, mlp { hidden = 128, activation = 'swiglu' } }),\n"
+    "return model { name = 'watched', vocab = 64, context = 32, dim = 128, norm = rmsnorm {}, residual = %s,\n"
+    "  layers = times(2, layer { attention { heads = 4, rope = {} }, mlp { hidden = 256, activation = 'swiglu' } }),\n"
     "  train = { optimizer = adamw { lr = 1e-3 }, schedule = constant {}, batch = 1, seed = 3 } }\n";
 
 static void take_step(const char *path, const char *text, const char *cpu) {
