@@ -103,7 +103,7 @@ typedef struct strata_tensor {
     uint32_t half;                  /* type in WEIGHTS: 0 float32, 1 bfloat16 */
 } strata_tensor;
 
-enum { STRATA_FORWARD = 1, STRATA_BACKWARD = 2, STRATA_DECODE = 4 };   /* strata_kernel.used */
+enum { STRATA_FORWARD = 1, STRATA_BACKWARD = 2, STRATA_DECODE = 4 };   /* strata_kernel.used: in a training step; in prefill and decode */
 
 typedef struct strata_kernel {
     uint32_t name, family;          /* offsets of strings; family: row, product, sequence, loss, ... */

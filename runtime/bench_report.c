@@ -12,17 +12,16 @@ static const char *mode_name(BenchMode mode)
 }
 
 /* Kernels that take part, and whether the table knows what they do in this mode: in a
-** build that trains, forward work is known only of kernels that the backward pass does
-** not use. */
+** build that trains it tells their work in a training step, which is that of a forward
+** pass only for kernels that take part in both and not in the backward pass. */
 static bool takes_part(const Bench *b, const strata_kernel *k)
 {
-    static const int32_t used[] = { STRATA_FORWARD | STRATA_BACKWARD, STRATA_FORWARD, STRATA_DECODE };
-    return (k->used & used[b->mode]) != 0;
+    return (k->used & (b->mode == BENCH_OF_TRAIN ? STRATA_FORWARD | STRATA_BACKWARD : STRATA_DECODE)) != 0;
 }
 
 static bool is_known(const Bench *b, const strata_kernel *k)
 {
-    return b->mode == BENCH_OF_TRAIN || !(k->used & STRATA_BACKWARD);
+    return b->mode == BENCH_OF_TRAIN || !b->s.m->training || (k->used & (STRATA_FORWARD | STRATA_BACKWARD)) == STRATA_FORWARD;
 }
 
 static Cost cost(const Bench *b, const strata_kernel *k)
@@ -50,16 +49,24 @@ static double floor_of(const Bench *b, Cost c)
     return compute > move ? compute : move;
 }
 
+/* Bytes of keys and values that a decoded token reads, on average. */
+static double cache_bytes(const Bench *b)
+{
+    if (b->mode != BENCH_OF_DECODE)
+        return 0;
+    return (double)b->s.m->state_per_token * (double)b->batch * ((double)b->prompt + 0.5 * (double)b->length);
+}
+
 /* Kernel by kernel; where the table does not tell, all work at once and the weights read once. */
 static double floor_seconds(const Bench *b)
 {
-    double sum = 0;
+    double sum = floor_of(b, (Cost){ 0, cache_bytes(b) });
     for (int32_t i = 0; i < b->s.m->kernels; i++) {
         const strata_kernel *k = &strata_kernels(b->s.m)[i];
         if (!takes_part(b, k))
             continue;
         if (!is_known(b, k))
-            return floor_of(b, (Cost){ step_flops(b), (double)b->s.m->weights_bytes });
+            return floor_of(b, (Cost){ step_flops(b), (double)b->s.m->weights_bytes + cache_bytes(b) });
         sum += floor_of(b, cost(b, k));
     }
     return sum;

@@ -28,6 +28,6 @@ double training_flops(const strata_model *m, double sequences, double length)
 
 double forward_flops(const strata_model *m, double sequences, double length)
 {
-    double flops = m->training ? 0 : sum(m, STRATA_FORWARD, sequences, length);
+    double flops = m->training ? 0 : sum(m, STRATA_DECODE, sequences, length);
     return flops > 0 ? flops : m->flops_forward * sequences * length;
 }

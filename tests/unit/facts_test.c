@@ -339,6 +339,30 @@ static void an_update_by_ranges_is_the_update(void **s) {
     free(result[0]), free(result[1]);
 }
 
+/* == What is told =========================================================== */
+
+/* What bench measures prefill against: the table has every kernel of a build that only goes
+** forward, and their work is the model's. */
+static void kernels_tell_the_work_of_a_pass(void **state) {
+    (void)state;
+    for (int i = 0; i < RESIDUALS; i++) {
+        Built b;
+        build(&b, residuals[i], rope, "1e-6", 1, FORWARD_ONLY);
+        const strata_model *m = b.c.model;
+        double flops = 0;
+        int calls = 0;
+        for (int k = 0; k < m->kernels; k++) {
+            const strata_kernel *x = &strata_kernels(m)[k];
+            assert_int_equal(x->used, STRATA_DECODE);
+            flops += x->flops_per_token + x->flops_per_pair * (CONTEXT + 1) / 2.0;
+            calls += x->calls;
+        }
+        assert_true(calls > m->kernels && m->flops_forward > 0);
+        if (fabs(flops - m->flops_forward) > 1e-9 * flops) fail_msg("%s: expected %g FLOPs a token, found %g", residuals[i], m->flops_forward, flops);
+        end(&b);
+    }
+}
+
 /* == Refusals =============================================================== */
 
 static void what_is_wrong_is_a_status(void **s) {
@@ -384,6 +408,7 @@ int main(void) {
         cmocka_unit_test(one_source_gives_its_query_no_gradient),
         cmocka_unit_test(gradients_add_up_and_become_final_in_order),
         cmocka_unit_test(an_update_by_ranges_is_the_update),
+        cmocka_unit_test(kernels_tell_the_work_of_a_pass),
         cmocka_unit_test(what_is_wrong_is_a_status),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -280,7 +280,7 @@ static void add_kernels(void)
 {
     double V = image.m.vocab;
     image.kernel[0] = (strata_kernel){ .name = text("logits_rows"), .family = text("row"), .calls = 1,
-        .used = STRATA_FORWARD | STRATA_DECODE, .flops_per_token = 2 * V, .bytes_per_token = 16 * V };
+        .used = image.m.training ? STRATA_FORWARD | STRATA_DECODE : STRATA_DECODE, .flops_per_token = 2 * V, .bytes_per_token = 16 * V };
     image.kernel[1] = (strata_kernel){ .name = text("gradient_columns"), .family = text("product"), .calls = 1,
         .used = STRATA_BACKWARD, .flops_per_token = 6 * V, .bytes_per_token = 28 * V };
 }

@@ -258,6 +258,12 @@ static void benchmarks(void **state)
     }
     ok("bench --steps 1");
     assert_non_null(strstr(ran.out, "gradient_columns"));
+    run(model_of("chars", 1), 0, NULL, "bench --prefill 9 --json");
+    Json j = { 0 };
+    parse_output(&j);
+    assert_true(key(&j, "floor_tokens_per_second") > 0);
+    assert_int_equal(json_member(&j, j.node, "kernels")->count, 1);
+    json_free(&j);
 }
 
 static void mistakes(void **state)
