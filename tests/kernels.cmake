@@ -34,7 +34,7 @@ function(kernel_options SET)
   set(MORE_avx512bf16 -mavx512bf16)
   set(LANES_amx 16)
   set(LEVEL_amx 4)
-  set(MORE_amx -mamx-tile -mamx-bf16)
+  set(MORE_amx -mamx-tile -mamx-bf16 -mavx512bf16)
   set(KERNEL_LANES ${LANES_${SET}} PARENT_SCOPE)
   set(KERNEL_LEVEL ${LEVEL_${SET}} PARENT_SCOPE)
   set(KERNEL_FLAGS -std=gnu11 -O2 -gdwarf-4 -Wall -Wextra -Werror -Wno-psabi -Wno-pass-failed -fno-math-errno -ffp-contract=off

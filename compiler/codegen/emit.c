@@ -267,8 +267,18 @@ static V intrinsic(Emit *e, const char *name, int n, V *x) {
 V e_sqrt(Emit *e, V x) { return intrinsic(e, "llvm.sqrt", 1, &x); }
 V e_abs(Emit *e, V x) { return intrinsic(e, "llvm.fabs", 1, &x); }
 
+/* By the processor's instruction, which takes denormals as zeros. */
+static V narrowed(Emit *e, V x, int n) {
+    LLVMTypeRef bf16 = LLVMBFloatTypeInContext(e->ctx), i16 = LLVMInt16TypeInContext(e->ctx);
+    V cut = LLVMBuildFPTrunc(e->b, x, n > 1 ? LLVMVectorType(bf16, (unsigned)n) : bf16, "");
+    V bits = LLVMBuildBitCast(e->b, cut, n > 1 ? LLVMVectorType(i16, (unsigned)n) : i16, "");
+    V wide = LLVMBuildZExt(e->b, bits, n > 1 ? LLVMVectorType(e->i32, (unsigned)n) : e->i32, "");
+    return LLVMBuildBitCast(e->b, LLVMBuildShl(e->b, wide, word_splat(e, 16, n), ""), LLVMTypeOf(x), "");
+}
+
 V e_bf16(Emit *e, V x) {
     int n = e_lanes(x);
+    if (e->narrows) return narrowed(e, x, n);
     V number = words(e, x);
     V one = word_splat(e, 1, n), half = word_splat(e, 0x7fff, n), sixteen = word_splat(e, 16, n);
     V odd = LLVMBuildAnd(e->b, LLVMBuildLShr(e->b, number, sixteen, ""), one, "");

@@ -22,6 +22,7 @@ typedef struct Emit {
     LLVMTypeRef f32, f64, i32, i64, i1, i8, ptr, void_;
     int lanes;                  /* floats in a vector register */
     bool fma;                   /* the target has fused multiply-add */
+    bool narrows;               /* it has an instruction that rounds to bfloat16 */
     bool check;                 /* row kernels test what they access */
     bool plain;                 /* row kernels are compiled fast and not optimised */
     struct Lines *lines;        /* lines.h */

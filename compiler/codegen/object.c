@@ -156,7 +156,7 @@ static void define_dispatch(Emit *e, const Tables *t) {
 /* == All of it ============================================================== */
 
 static void open_emit(Emit *e, const Level *l, LLVMTargetMachineRef tm) {
-    *e = (Emit){ .ctx = LLVMContextCreate(), .lanes = l->lanes, .fma = l->fma };
+    *e = (Emit){ .ctx = LLVMContextCreate(), .lanes = l->lanes, .fma = l->fma, .narrows = l->narrows };
     e->mod = read_library(e->ctx, l->library);
     e->b = LLVMCreateBuilderInContext(e->ctx);
     e->f32 = LLVMFloatTypeInContext(e->ctx), e->f64 = LLVMDoubleTypeInContext(e->ctx);

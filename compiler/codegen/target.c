@@ -13,11 +13,11 @@
 #include <llvm-c/Target.h>
 
 static const Level levels[] = {
-    { "x86-64-v2", "x86-64-v2", "", 0, 4, false, 1 },
-    { "x86-64-v3", "x86-64-v3", "", 1, 8, true, 15 },
-    { "x86-64-v4", "x86-64-v4", "", 2, 16, true, 63 },
-    { "x86-64-v4+avx512bf16", "x86-64-v4", "+avx512bf16", 3, 16, true, 127 },
-    { "x86-64-v4+amx-bf16", "x86-64-v4", "+amx-tile,+amx-bf16", 4, 16, true, 191 },
+    { "x86-64-v2", "x86-64-v2", "", 0, 4, false, 1, false },
+    { "x86-64-v3", "x86-64-v3", "", 1, 8, true, 15, false },
+    { "x86-64-v4", "x86-64-v4", "", 2, 16, true, 63, false },
+    { "x86-64-v4+avx512bf16", "x86-64-v4", "+avx512bf16", 3, 16, true, 127, true },
+    { "x86-64-v4+amx-bf16", "x86-64-v4", "+amx-tile,+amx-bf16,+avx512bf16", 4, 16, true, 255, true },
 };
 
 /* Names of processors a user may give, by level, and by level for bfloat16. */
@@ -53,7 +53,7 @@ static const Level *host_level(bool bf16) {
     bool v2 = has(f, "+sse4.2") && has(f, "+popcnt");
     bool tiles = has(f, "+amx-tile") && has(f, "+amx-bf16") && tiles_allowed(), pairs = has(f, "+avx512bf16");
     LLVMDisposeMessage(f);
-    if (v4 && bf16 && (tiles || pairs)) return &levels[tiles ? 4 : 3];
+    if (v4 && bf16 && pairs) return &levels[tiles ? 4 : 3];
     return v4 ? &levels[2] : v3 ? &levels[1] : v2 ? &levels[0] : NULL;
 }
 

@@ -8,7 +8,9 @@
 #include "driver.h"
 #include "packed.h"
 
-enum { OUTER_ROWS = 512, OUTER_COLUMNS = 1024, SCATTER_COLUMNS = 64, FEW_COLUMNS = 64 };
+enum { OUTER_ROWS = 512, OUTER_COLUMNS = 1024, SCATTER_COLUMNS = 64 };
+/* Of products of few rows: a task has a multiple of so many columns, a worker so many tasks. */
+enum { FEW_COLUMNS = 16, FEW_TASKS = 8 };
 
 float *k_resolve(const Frame *f, const Ref *r, int32_t worker, int64_t first) {
     switch (r->area) {
@@ -268,6 +270,7 @@ static void global_task(const Frame *f, const Action *s, int64_t task, int32_t w
 
 /* == Phases ================================================================= */
 
+/* 'step', 'block': the first of products of few rows that run side by side, and columns of a task. */
 typedef struct Job { Frame *f; const Stage *phase; const Action *step; int64_t block; } Job;
 
 static void chunk_task(void *arg, int64_t task, int32_t worker) {
@@ -281,12 +284,38 @@ static void chunk_task(void *arg, int64_t task, int32_t worker) {
 
 static void columns_task(void *arg, int64_t task, int32_t worker) {
     const Job *j = arg;
+    const Action *s = j->step;
+    for (; task >= blocks(s->n[0], j->block); s++) task -= blocks(s->n[0], j->block);
     unsigned mode = enter_mode();
-    Work w = { j->f, 0, j->f->from, j->f->N - j->f->from, task * j->block, least((task + 1) * j->block, j->step->n[0]) };
-    profile(j->f, j->step, 1, worker);
-    product_step(&w, j->step, 0);
-    profile(j->f, j->step, 0, worker);
+    Work w = { j->f, 0, j->f->from, j->f->N - j->f->from, task * j->block, least((task + 1) * j->block, s->n[0]) };
+    profile(j->f, s, 1, worker);
+    product_step(&w, s, 0);
+    profile(j->f, s, 0, worker);
     leave_mode(mode);
+}
+
+static bool same_ref(const Action *a, const Action *b, int i) {
+    const Ref *x = &k_refs[a->ref + i], *y = &k_refs[b->ref + i];
+    return x->area == y->area && x->offset == y->offset;
+}
+
+/* Products from s on, before 'end', that read the same rows and write others: none waits for another. */
+static int32_t side_by_side(const Action *s, const Action *end) {
+    int32_t n = 1;
+    for (; s + n < end && s[n].what == DO_LINEAR && same_ref(s, s + n, 1); n++)
+        for (int32_t i = 0; i < n; i++)
+            if (same_ref(s + i, s + n, 0)) return n;
+    return n;
+}
+
+static void columns_step(Frame *f, const Stage *phase, const Action *s, int32_t steps) {
+    int64_t columns = 0, tasks = 0, workers = f->ctx->setup.workers;
+    for (int32_t i = 0; i < steps; i++) columns += s[i].n[0];
+    int64_t share = blocks(columns, workers > 1 ? FEW_TASKS * workers : 1);
+    Job j = { f, phase, s, blocks(share, FEW_COLUMNS) * FEW_COLUMNS };
+    for (int32_t i = 0; i < steps; i++) tasks += blocks(s[i].n[0], j.block);
+    k_par_for(f->ctx, tasks, columns_task, &j);
+    for (int32_t i = 0; k_constants.check && i < steps; i++) k_check_step(f, s + i, 0), k_check_free(f, s + i, 0);
 }
 
 /* Few rows: each step by itself, products split by columns over all workers. */
@@ -294,11 +323,9 @@ static void run_few(Frame *f, const Stage *phase) {
     for (int32_t i = 0; i < phase->count; i++) {
         const Action *s = &k_actions[phase->first + i];
         if (s->what == DO_LINEAR) {
-            Job j = { f, phase, s, 0 };
-            int64_t share = blocks(s->n[0], 4 * (int64_t)f->ctx->setup.workers);
-            j.block = blocks(share, FEW_COLUMNS) * FEW_COLUMNS;
-            k_par_for(f->ctx, blocks(s->n[0], j.block), columns_task, &j);
-            if (k_constants.check) k_check_step(f, s, 0), k_check_free(f, s, 0);
+            int32_t steps = side_by_side(s, &k_actions[phase->first + phase->count]);
+            columns_step(f, phase, s, steps);
+            i += steps - 1;
         } else {
             unsigned mode = enter_mode();
             Work w = { f, 0, f->from, f->N - f->from, 0, -1 };

@@ -4,8 +4,9 @@
 ** each weight is read from memory once, then from the caches.
 **
 ** An element is a dot product: lane l of one vector sums the products at
-** l, l + LANES, .. in order, then v_sum adds the lanes.  How many rows of x and
-** of w are taken together changes the loads, never that order.
+** l, l + LANES, .. in order (of bfloat16s both, the pairs at 2 l, 2 l + 2 LANES, ..),
+** then v_sum adds the lanes.  How many rows of x and of w are taken together changes
+** the loads, never that order.
 */
 #include <stdbool.h>
 #include "kernels.h"
@@ -18,8 +19,9 @@ typedef enum Kind { FLOATS, ROUNDED, HALVES } Kind;
 ** registers.  No more rows than a set of the first-level cache has ways: with
 ** leading dimensions that are powers of two they all meet in one set. */
 enum { ROWS = 4, WEIGHTS = LANES == 16 ? 4 : 3, WEIGHTS_FEWER = 4 };
-/* Numbers of a cache line of w. */
+/* Numbers of a cache line of w, and of a vector. */
 INLINE int64_t line_of(Kind kind) { return kind == HALVES ? 32 : 16; }
+INLINE int64_t numbers_of(Kind kind) { return kind == HALVES ? 2 * LANES : LANES; }
 
 typedef struct Few {
     int64_t k, ldx, ldw, ldy;
@@ -38,12 +40,28 @@ INLINE const void *rows_of_w(Kind kind, const Few *f, int64_t i) { return (const
 INLINE V load_floats(const float *p, int64_t left) { return left >= LANES ? v_load(p) : v_load_part(p, left); }
 INLINE V load_halves(const uint16_t *p, int64_t left) { return left >= LANES ? v_load_half(p) : v_load_half_part(p, left); }
 
+/* Two bfloat16s a lane, as they lie. */
+INLINE V load_pairs(const uint16_t *p, int64_t left)
+{
+    if (left >= 2 * LANES)
+        return v_load((const float *)p);
+#if LANES == 16 && defined(__AVX512BW__)
+    return (V)_mm512_maskz_loadu_epi16((__mmask32)((1u << left) - 1), p);
+#else
+    VU x = {0};
+    for (int l = 0; l < LANES; l++)
+        x[l] = (2 * l < left ? p[2 * l] : 0u) | (2 * l + 1 < left ? (uint32_t)p[2 * l + 1] << 16 : 0u);
+    return (V)x;
+#endif
+}
+
 /* A vector of each row of x at 'at', of which 'left' numbers are left, zeros after them. */
 INLINE void load_x(int rows, Kind kind, const Few *f, int64_t at, int64_t left, V *x)
 {
     UNROLL for (int r = 0; r < rows; r++) {
         const void *row = rows_of_x(kind, f, r);
-        x[r] = kind == FLOATS ? load_floats((const float *)row + at, left) : load_halves((const uint16_t *)row + at, left);
+        const uint16_t *half = (const uint16_t *)row + at;
+        x[r] = kind == FLOATS ? load_floats((const float *)row + at, left) : kind == HALVES ? load_pairs(half, left) : load_halves(half, left);
     }
 }
 
@@ -53,18 +71,18 @@ INLINE void load_w(int rows, Kind kind, const Few *f, int64_t at, int64_t left, 
     UNROLL for (int r = 0; r < rows; r++) {
         const void *row = rows_of_w(kind, f, r);
         if (kind == HALVES)
-            w[r] = load_halves((const uint16_t *)row + at, left);
+            w[r] = load_pairs((const uint16_t *)row + at, left);
         else
             w[r] = kind == FLOATS ? load_floats((const float *)row + at, left) : v_bf16(load_floats((const float *)row + at, left));
     }
 }
 
-/* One step of LANES products: of each of 'rows' rows of x with each of 'weights' rows of w. */
-INLINE void step(int rows, int weights, const V *x, const V *w, V (*sum)[WEIGHTS_FEWER])
+/* One step of products: of each of 'rows' rows of x with each of 'weights' rows of w. */
+INLINE void step(int rows, int weights, Kind kind, const V *x, const V *w, V (*sum)[WEIGHTS_FEWER])
 {
     UNROLL for (int t = 0; t < rows; t++)
         UNROLL for (int i = 0; i < weights; i++)
-            sum[t][i] = v_fma(x[t], w[i], sum[t][i]);
+            sum[t][i] = kind == HALVES ? v_dot(sum[t][i], x[t], w[i]) : v_fma(x[t], w[i], sum[t][i]);
 }
 
 /* 'rows' rows of x by 'weights' rows of w, both constants where inlined.  'fetch':
@@ -76,20 +94,20 @@ INLINE void dots(int rows, int weights, Kind kind, bool fetch, const Few *f)
     UNROLL for (int t = 0; t < rows; t++)
         UNROLL for (int i = 0; i < weights; i++)
             sum[t][i] = v_zero();
-    int64_t k = f->k, at = 0, line = line_of(kind);
+    int64_t k = f->k, at = 0, line = line_of(kind), numbers = numbers_of(kind);
     for (; at + line <= k; ) {
         UNROLL for (int i = 0; i < weights && fetch; i++)
             __builtin_prefetch((const char *)rows_of_w(kind, f, weights + i) + at * size_of_w(kind), 0, 2);
-        UNROLL for (int part = 0; part < line; part += LANES, at += LANES) {
-            load_x(rows, kind, f, at, LANES, value);
-            load_w(weights, kind, f, at, LANES, weight);
-            step(rows, weights, value, weight, sum);
+        UNROLL for (int part = 0; part < line; part += numbers, at += numbers) {
+            load_x(rows, kind, f, at, numbers, value);
+            load_w(weights, kind, f, at, numbers, weight);
+            step(rows, weights, kind, value, weight, sum);
         }
     }
-    for (; at < k; at += LANES) {
+    for (; at < k; at += numbers) {
         load_x(rows, kind, f, at, k - at, value);
         load_w(weights, kind, f, at, k - at, weight);
-        step(rows, weights, value, weight, sum);
+        step(rows, weights, kind, value, weight, sum);
     }
     UNROLL for (int t = 0; t < rows; t++)
         UNROLL for (int i = 0; i < weights; i++) {
@@ -120,12 +138,29 @@ INLINE void all_rows(int64_t n, int weights, Kind kind, Few f)
     fewer(n, weights, kind, false, &f);
 }
 
+/* One row of x: a function for each kind, so that what waits for the next weights is a loop in registers. */
+INLINE void one_row(int64_t columns, Kind kind, Few f)
+{
+    for (; columns >= WEIGHTS_FEWER; columns -= WEIGHTS_FEWER, f.w = rows_of_w(kind, &f, WEIGHTS_FEWER), f.y += WEIGHTS_FEWER)
+        dots(1, WEIGHTS_FEWER, kind, false, &f);
+    for (; columns > 0; columns--, f.w = rows_of_w(kind, &f, 1), f.y++)
+        dots(1, 1, kind, false, &f);
+}
+
+NOINLINE void one_row_floats(int64_t columns, const Few *f) { one_row(columns, FLOATS, *f); }
+NOINLINE void one_row_rounded(int64_t columns, const Few *f) { one_row(columns, ROUNDED, *f); }
+NOINLINE void one_row_halves(int64_t columns, const Few *f) { one_row(columns, HALVES, *f); }
+
 /* Columns [m0,m1) of y. */
 INLINE void all_columns(int64_t n, int64_t m0, int64_t m1, Kind kind, Few f)
 {
     int64_t weights = n < ROWS ? WEIGHTS_FEWER : WEIGHTS, columns = m1 - m0;
     f.w = rows_of_w(kind, &f, m0);
     f.y += m0;
+    if (n == 1) {
+        (kind == FLOATS ? one_row_floats : kind == ROUNDED ? one_row_rounded : one_row_halves)(columns, &f);
+        return;
+    }
     for (; columns >= weights; columns -= weights, f.w = rows_of_w(kind, &f, weights), f.y += weights) {
         if (n < ROWS)
             fewer(n, WEIGHTS_FEWER, kind, true, &f);

@@ -135,7 +135,7 @@ void k_pairs_panel(int64_t steps, const float *panel, float *out)
         for (int v = 0; v < PANEL_VECTORS; v++) {
             const float *even = panel + s * PANEL + v * LANES;
             V odd = s + 1 < steps ? v_load(even + PANEL) : v_zero();
-            v_store(out + s / 2 * PANEL + v * LANES, pair(v_load(even), odd));
+            v_store(out + s / 2 * PANEL + v * LANES, v_pairs(v_load(even), odd));
         }
     for (int64_t p = (steps + 1) / 2 * PANEL; p < round_steps(steps, PAIR_STEPS) / 2 * PANEL; p += LANES)
         v_store(out + p, v_zero());

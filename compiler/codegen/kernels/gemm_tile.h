@@ -11,8 +11,6 @@
 ** fit the registers. */
 enum { MR = LANES == 16 ? 12 : LANES == 8 ? 6 : 4 };
 
-#define NOINLINE static __attribute__((noinline))
-
 /* A: rows come MR at a time, 'next' floats apart; within them element (r, step s)
 ** is at[r * row + s * step]. */
 typedef struct Left {

@@ -30,9 +30,6 @@ INLINE int64_t panel_room(int64_t steps) { return round_steps(steps, STEPS_UNIT)
 
 /* == Packing ================================================================ */
 
-/* Pairs of two steps' numbers, rounded. */
-INLINE V pair(V even, V odd) { return (V)((VU)v_bf16(even) >> 16 | ((VU)v_bf16(odd) & 0xffff0000u)); }
-
 INLINE void zero_pairs(int64_t steps, float *out)
 {
     for (int64_t p = (steps + 1) / 2; p < round_steps(steps, STEPS_UNIT) / 2; p++)
@@ -48,11 +45,11 @@ INLINE void pack_row_pairs(const float *w, int64_t ldw, int64_t first, int64_t l
     int64_t s = 0;
     for (; s + 4 <= steps; s += 4) {
         transpose_four(row, s, t);
-        v_store(out + s / 2 * PANEL, pair(t[0], t[1]));
-        v_store(out + (s / 2 + 1) * PANEL, pair(t[2], t[3]));
+        v_store(out + s / 2 * PANEL, v_pairs(t[0], t[1]));
+        v_store(out + (s / 2 + 1) * PANEL, v_pairs(t[2], t[3]));
     }
     for (; s < steps; s += 2)
-        v_store(out + s / 2 * PANEL, pair(gather_step(row, s), s + 1 < steps ? gather_step(row, s + 1) : v_zero()));
+        v_store(out + s / 2 * PANEL, v_pairs(gather_step(row, s), s + 1 < steps ? gather_step(row, s + 1) : v_zero()));
     zero_pairs(steps, out);
 }
 
@@ -83,7 +80,7 @@ NOINLINE void pack_weight_rows(int64_t columns, int64_t steps, const float *w, i
             int64_t at = j + v * LANES;
             for (int64_t s = 0; s < steps; s += 2) {
                 V odd = s + 1 < steps ? load_upto(w + (s + 1) * ldw + at, columns - at) : v_zero();
-                v_store(out + s / 2 * PANEL + v * LANES, pair(load_upto(w + s * ldw + at, columns - at), odd));
+                v_store(out + s / 2 * PANEL + v * LANES, v_pairs(load_upto(w + s * ldw + at, columns - at), odd));
             }
             zero_pairs(steps, out + v * LANES);
         }
@@ -150,20 +147,6 @@ INLINE void transpose_left(int64_t rows, int64_t steps, const uint16_t *dy, int6
                 v_store(out + (r + p) * ld + s / 2, t[p]);
         }
 }
-
-#ifndef STRATA_TILES
-/* sum + a dot product of two with each pair of b.  The instruction takes denormals as zeros;
-** with STRATA_PAIRS_IN_C, for tests anywhere, it is two multiply-adds. */
-INLINE V v_dot(V sum, uint32_t two, V b)
-{
-#ifdef STRATA_PAIRS_IN_C
-    V even = v_splat(__builtin_bit_cast(float, two << 16)), odd = v_splat(__builtin_bit_cast(float, two & 0xffff0000u));
-    return v_fma(odd, (V)((VU)b & 0xffff0000u), v_fma(even, (V)((VU)b << 16), sum));
-#else
-    return (V)_mm512_dpbf16_ps((__m512)sum, (__m512bh)_mm512_set1_epi32((int)two), (__m512bh)b);
-#endif
-}
-#endif
 
 /* == Multiplying ============================================================ */
 
@@ -264,15 +247,15 @@ INLINE void pair_tile(int rows, int64_t steps, const uint16_t *a, int64_t lda, c
 #pragma clang loop unroll_count(4)
     for (int64_t s = 0; s + 2 <= steps; s += 2, panel += PANEL)
         UNROLL for (int r = 0; r < rows; r++) {
-            uint32_t two;
+            float two;
             __builtin_memcpy(&two, a + r * lda + s, sizeof two);
             for (int v = 0; v < PANEL_VECTORS; v++)
-                sum[r][v] = v_dot(sum[r][v], two, v_load(panel + v * LANES));
+                sum[r][v] = v_dot(sum[r][v], v_splat(two), v_load(panel + v * LANES));
         }
     if (steps % 2)
         UNROLL for (int r = 0; r < rows; r++)
             for (int v = 0; v < PANEL_VECTORS; v++)
-                sum[r][v] = v_dot(sum[r][v], a[r * lda + steps - 1], v_load(panel + v * LANES));
+                sum[r][v] = v_dot(sum[r][v], v_splat(__builtin_bit_cast(float, (uint32_t)a[r * lda + steps - 1])), v_load(panel + v * LANES));
     store_tile(rows, sum, c, ldc, columns, add);
 }
 

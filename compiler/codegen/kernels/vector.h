@@ -27,6 +27,7 @@ typedef float VMem __attribute__((vector_size(LANES * 4), aligned(4), may_alias)
 typedef int32_t VIMem __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
 
 #define INLINE static inline __attribute__((always_inline, unused))
+#define NOINLINE static __attribute__((noinline))
 /* Before a loop of constant length over an array of vectors: the array becomes registers. */
 #define UNROLL _Pragma("clang loop unroll(full)")
 
@@ -122,17 +123,43 @@ typedef uint16_t VH __attribute__((vector_size(LANES * 2)));
 typedef uint16_t VHMem __attribute__((vector_size(LANES * 2), aligned(2), may_alias));
 typedef uint32_t VU __attribute__((vector_size(LANES * 4)));
 
-/* Rounded to bfloat16: nearest, ties to even; NaN stays NaN, in its upper half too. */
+INLINE V v_widen(VH x) { return (V)(__builtin_convertvector(x, VU) << 16); }
+INLINE V v_load_half(const uint16_t *p) { return v_widen(*(const VHMem *)p); }
+
+/* Rounded to bfloat16: nearest, ties to even; NaN stays NaN, in its upper half too.  v_pairs has
+** those of 'even' in the lower halves of its lanes.  AVX512_BF16 takes denormals as zeros, also in
+** v_dot: sum + the dot products of the two that a and b have in each lane. */
+#if LANES == 16 && defined(__AVX512BF16__)
+INLINE VH v_narrow(V x) { return (VH)_mm512_cvtneps_pbh((__m512)x); }
+INLINE V v_bf16(V x) { return v_widen(v_narrow(x)); }
+
+INLINE V v_pairs(V even, V odd)
+{
+    typedef uint16_t All __attribute__((vector_size(64)));
+    All x = (All)_mm512_cvtne2ps_pbh((__m512)odd, (__m512)even);
+    return (V)__builtin_shufflevector(x, x, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23, 8, 24, 9, 25, 10, 26, 11, 27,
+                                      12, 28, 13, 29, 14, 30, 15, 31);
+}
+
+INLINE V v_dot(V sum, V a, V b) { return (V)_mm512_dpbf16_ps((__m512)sum, (__m512bh)a, (__m512bh)b); }
+#else
 INLINE V v_bf16(V x)
 {
     VU bits = (VU)x, up = bits + 0x7fff + (bits >> 16 & 1);
     return v_select(x != x, (V)(bits | 0x400000), (V)(up & 0xffff0000u));
 }
 
-INLINE V v_widen(VH x) { return (V)(__builtin_convertvector(x, VU) << 16); }
-INLINE V v_load_half(const uint16_t *p) { return v_widen(*(const VHMem *)p); }
+INLINE VH v_narrow(V x) { return __builtin_convertvector((VU)v_bf16(x) >> 16, VH); }
+INLINE V v_pairs(V even, V odd) { return (V)((VU)v_bf16(even) >> 16 | ((VU)v_bf16(odd) & 0xffff0000u)); }
 
-INLINE void v_store_half(uint16_t *p, V x) { *(VHMem *)p = __builtin_convertvector((VU)v_bf16(x) >> 16, VHMem); }
+INLINE V v_dot(V sum, V a, V b)
+{
+    V even = v_fma((V)((VU)a << 16), (V)((VU)b << 16), sum);
+    return v_fma((V)((VU)a & 0xffff0000u), (V)((VU)b & 0xffff0000u), even);
+}
+#endif
+
+INLINE void v_store_half(uint16_t *p, V x) { *(VHMem *)p = v_narrow(x); }
 
 /* The first n < LANES bfloat16s at p, zeros above. */
 INLINE V v_load_half_part(const uint16_t *p, int64_t n)
