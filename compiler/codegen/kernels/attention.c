@@ -68,7 +68,7 @@ int64_t k_attention_tasks(const Attention *a)
     return a->sequences * a->heads * ((a->time + size - 1) / size);
 }
 
-/* New maxima are in 'largest'; s becomes 2^(s - largest), 'sum' follows, and
+/* New maxima are in the panel's 'largest'; s becomes 2^(s - largest), 'sum' follows, and
 ** 'alpha' is what the outputs so far must be multiplied by. */
 INLINE void softmax(const int half, int64_t keys, const float *before, const Panel *panel, float *alpha, float *s)
 {
@@ -88,13 +88,28 @@ INLINE void softmax(const int half, int64_t keys, const float *before, const Pan
     v_store(alpha + LANES, a1);
 }
 
-/* Largest scores of rows from..to-1, some of them masked. */
+/* Maxima rise to the scores of rows from..to-1, some of which may be masked. */
 static void raise(int64_t from, int64_t to, const float *s, float *largest)
 {
     V m0 = v_load(largest), m1 = v_load(largest + LANES);
     for (int64_t j = from; j < to; j++) {
         m0 = v_max(m0, v_load(s + j * PANEL));
         m1 = v_max(m1, v_load(s + j * PANEL + LANES));
+    }
+    v_store(largest, m0);
+    v_store(largest + LANES, m1);
+}
+
+/* Scores of pairs, n rows, in units of log 2; maxima rise to them. */
+static void scale_and_raise(int64_t n, float unit, float *s, float *largest)
+{
+    V m0 = v_load(largest), m1 = v_load(largest + LANES);
+    for (int64_t j = 0; j < n; j++, s += PANEL) {
+        V s0 = v_load(s) * unit, s1 = v_load(s + LANES) * unit;
+        m0 = v_max(m0, s0);
+        m1 = v_max(m1, s1);
+        v_store(s, s0);
+        v_store(s + LANES, s1);
     }
     v_store(largest, m0);
     v_store(largest + LANES, m1);
@@ -109,28 +124,30 @@ static void multiply_rows(int64_t n, const float *factor, float *s)
     }
 }
 
-/* The first 'some' of a tile of n keys, which some of the panel's queries see; 'all' of
-** them do the first of these. */
-static void attend_pairs(const Forward *f, const Panel *panel, int64_t first, int64_t n, int64_t all, int64_t some)
+/* Scores of a tile's keys for the panel; maxima rise to those of the first 'all', which every query sees. */
+static void score(const Forward *f, const Panel *panel, int64_t all, int64_t some, const float *k, int64_t ldk)
 {
     const Attention *a = f->a;
-    float before[PANEL], unit[PANEL];
-    for (int c = 0; c < PANEL; c += LANES) {
-        v_store(before + c, v_load(panel->largest + c));
-        v_store(unit + c, v_splat(a->scale * LOG2_E));
+    if (in_pairs(a)) {
+        score_pairs(some, a->dk, f->keys, panel->q, f->score, f->spare);
+        scale_and_raise(all, a->scale * LOG2_E, f->score, panel->largest);
+        return;
     }
-    k_pairs_multiply(some, whole_steps(a->dk), f->keys, whole_steps(a->dk), panel->q, f->score, PANEL, PANEL, 0, f->spare);
-    multiply_rows(some, unit, f->score);
-    if (some > all) {
-        int32_t seen[PANEL];
-        visible_to(a, &f->source, panel->t, first, seen);
-        k_tile_mask(all, some, seen, f->score);
+    k_tile_score(all, a->dk, k, ldk, panel->q, f->score, panel->largest);
+    k_tile_score(some - all, a->dk, k + all * ldk, ldk, panel->q, f->score + all * PANEL, NULL);
+}
+
+/* The output so far, rescaled, and the values of 'some' keys of the tile's n, by their probabilities. */
+static void mix(const Forward *f, const Panel *panel, int64_t n, int64_t some, const float *v, int64_t ldv)
+{
+    const Attention *a = f->a;
+    if (!in_pairs(a)) {
+        k_tile_mix(some, a->dv, v, ldv, f->score, f->alpha, panel->o);
+        return;
     }
-    raise(0, some, f->score, panel->largest);
-    softmax(0, some, before, panel, f->alpha, f->score);
     k_pairs_panel(some, f->score, f->score);
     multiply_rows(a->dv, f->alpha, panel->o);
-    k_pairs_multiply(a->dv, whole_steps(some), f->turned, whole_steps(n), f->score, panel->o, PANEL, PANEL, 1, f->spare);
+    mix_pairs(n, some, a->dv, f->turned, f->score, panel->o, f->spare);
 }
 
 /* n keys from 'first' on, as rows k and v, against one panel. */
@@ -143,25 +160,20 @@ static void attend(const Forward *f, const Panel *panel, int64_t first, int64_t 
     float before[PANEL];
     if (some == 0)
         return;
-    if (in_pairs(a)) {
-        attend_pairs(f, panel, first, n, all, some);
-        return;
-    }
     v_store(before, v_load(panel->largest));
     v_store(before + LANES, v_load(panel->largest + LANES));
-    k_tile_score(all, a->dk, k, ldk, panel->q, f->score, panel->largest);
+    score(f, panel, all, some, k, ldk);
     if (some > all) { /* on the diagonal */
         int32_t seen[PANEL];
         visible_to(a, &f->source, panel->t, first, seen);
-        k_tile_score(some - all, a->dk, k + all * ldk, ldk, panel->q, f->score + all * PANEL, NULL);
-        k_tile_mask(all, some, seen, f->score);
+        k_tile_mask(all, some, seen, in_pairs(a) ? a->scale * LOG2_E : 1.0f, f->score);
         raise(all, some, f->score, panel->largest);
     }
-    if (a->bf16)
+    if (rounds(a))
         softmax(1, some, before, panel, f->alpha, f->score);
     else
         softmax(0, some, before, panel, f->alpha, f->score);
-    k_tile_mix(some, a->dv, v, ldv, f->score, f->alpha, panel->o);
+    mix(f, panel, n, some, v, ldv);
 }
 
 static void open_panels(Forward *f, int64_t row, int64_t head, int64_t t, int64_t end, float *scratch)
@@ -175,7 +187,7 @@ static void open_panels(Forward *f, int64_t row, int64_t head, int64_t t, int64_
         p->o = take(&scratch, a->dv * PANEL);
         p->largest = take(&scratch, PANEL);
         p->sum = take(&scratch, PANEL);
-        k_panel_load(a, p->queries, a->dk, a->q + (row + t) * a->ldq + head * a->dk, a->ldq, in_pairs(a) ? 1.0f : a->scale * LOG2_E, p->q);
+        k_panel_load(rounds(a), p->queries, a->dk, a->q + (row + t) * a->ldq + head * a->dk, a->ldq, in_pairs(a) ? 1.0f : a->scale * LOG2_E, p->q);
         if (in_pairs(a))
             k_pairs_panel(a->dk, p->q, p->q);
         for (int64_t i = 0; i < a->dv * PANEL; i += LANES)

@@ -104,7 +104,7 @@ static void open_row(const Attention *a, Row *row, int64_t b, float **scratch)
     row->largest = -__builtin_inff();
     row->sum = 0;
     row->keys = 0;
-    k_rows_load(a, 1, a->dk, a->q + (b * a->time + row->t) * a->ldq + row->head * a->dk, a->ldq, a->scale * LOG2_E,
+    k_rows_load(a->bf16, 1, a->dk, a->q + (b * a->time + row->t) * a->ldq + row->head * a->dk, a->ldq, a->scale * LOG2_E,
                 row->q);
     for (int64_t e = 0; e < padded(a->dv); e += LANES)
         v_store(row->o + e, v_zero());

@@ -109,8 +109,8 @@ static void open_block(Block *x, int64_t head, int64_t t)
     const float *dout = a->dout + row * a->lddout + head * a->dv;
     for (int64_t i = 0; i * PANEL < x->n; i++) {
         int64_t first = i * PANEL, n = min64(PANEL, x->n - first);
-        k_panel_load(a, n, a->dk, q + first * a->ldq, a->ldq, in_pairs(a) ? 1.0f : a->scale * LOG2_E, x->q + first * panel_rows(a->dk));
-        k_panel_load(a, n, a->dv, dout + first * a->lddout, a->lddout, 1.0f, x->dout + first * panel_rows(a->dv));
+        k_panel_load(rounds(a), n, a->dk, q + first * a->ldq, a->ldq, in_pairs(a) ? 1.0f : a->scale * LOG2_E, x->q + first * panel_rows(a->dk));
+        k_panel_load(rounds(a), n, a->dv, dout + first * a->lddout, a->lddout, 1.0f, x->dout + first * panel_rows(a->dv));
     }
     fill(BLOCK, 0, x->lse);
     fill(BLOCK, 0, x->delta);
@@ -121,8 +121,8 @@ static void open_block(Block *x, int64_t head, int64_t t)
     if (x->queries)
         fill(BLOCK * a->dk, 0, x->dq);
     if (x->keys) {
-        k_rows_load(a, x->n, a->dk, q, a->ldq, in_pairs(a) ? 1.0f : a->scale, x->q_rows);
-        k_rows_load(a, x->n, a->dv, dout, a->lddout, 1.0f, x->dout_rows);
+        k_rows_load(rounds(a), x->n, a->dk, q, a->ldq, in_pairs(a) ? 1.0f : a->scale, x->q_rows);
+        k_rows_load(rounds(a), x->n, a->dv, dout, a->lddout, 1.0f, x->dout_rows);
         fill((BLOCK - x->n) * padded(a->dk), 0, x->q_rows + x->n * padded(a->dk));
         fill((BLOCK - x->n) * padded(a->dv), 0, x->dout_rows + x->n * padded(a->dv));
     }
@@ -130,16 +130,31 @@ static void open_block(Block *x, int64_t head, int64_t t)
         open_pairs(x);
 }
 
-/* s[key][PANEL] become probabilities, ds[key][PANEL] (dp until now) p (dp - delta). */
-INLINE void differentiate(const int half, int64_t keys, const float *lse, const float *delta, float *s, float *ds)
+/* s[key][PANEL] times 'unit' become probabilities, ds[key][PANEL] (dp until now) p (dp - delta). */
+INLINE void differentiate(const int half, float unit, int64_t keys, const float *lse, const float *delta, float *s, float *ds)
 {
     V lse0 = v_load(lse), lse1 = v_load(lse + LANES), delta0 = v_load(delta), delta1 = v_load(delta + LANES);
     for (int64_t j = 0; j < keys; j++, s += PANEL, ds += PANEL) {
-        V p0 = v_exp2(v_load(s) - lse0), p1 = v_exp2(v_load(s + LANES) - lse1);
+        V p0 = v_exp2(v_load(s) * unit - lse0), p1 = v_exp2(v_load(s + LANES) * unit - lse1);
         v_store(s, factor(half, p0));
         v_store(s + LANES, factor(half, p1));
         v_store(ds, factor(half, p0 * (v_load(ds) - delta0)));
         v_store(ds + LANES, factor(half, p1 * (v_load(ds + LANES) - delta1)));
+    }
+}
+
+/* The same of panel i and the tile's keys; the mask scaled those from 'all' on. */
+static void probabilities(const Block *x, int64_t i, int64_t all, int64_t some, float *s, float *ds)
+{
+    const Attention *a = x->a;
+    const float *lse = x->lse + i * PANEL, *delta = x->delta + i * PANEL;
+    if (in_pairs(a)) {
+        differentiate(0, a->scale * LOG2_E, all, lse, delta, s, ds);
+        differentiate(0, 1.0f, some - all, lse, delta, s + all * PANEL, ds + all * PANEL);
+    } else if (rounds(a)) {
+        differentiate(1, 1.0f, some, lse, delta, s, ds);
+    } else {
+        differentiate(0, 1.0f, some, lse, delta, s, ds);
     }
 }
 
@@ -153,49 +168,50 @@ static void open_tile(Block *x, int64_t n, const float *k, int64_t ldk, const fl
         k_pairs_turn(n, a->dk, x->key_rows, x->turned);
 }
 
-/* s[keys][PANEL] = scale * rows x panel */
-static void score_pairs(const Block *x, int64_t keys, int64_t d, const uint16_t *rows, const float *panel, float scale, float *s)
-{
-    k_pairs_multiply(keys, whole_steps(d), rows, whole_steps(d), panel, s, PANEL, PANEL, 0, x->spare);
-    for (int64_t i = 0; scale != 1.0f && i < keys * PANEL; i += LANES)
-        v_store(s + i, v_load(s + i) * scale);
-}
-
-/* Panel i's columns of rows[n][BLOCK] = scale * s[some][PANEL], zeros after them. */
-static void set_columns(int64_t i, int64_t some, int64_t n, const float *s, float scale, uint16_t *rows)
+/* Panel i's columns of rows[n][BLOCK] = s[some][PANEL], zeros after them. */
+static void set_columns(int64_t i, int64_t some, int64_t n, const float *s, uint16_t *rows)
 {
     rows += i * PANEL;
     for (int64_t j = 0; j < n; j++, rows += BLOCK, s += PANEL)
         for (int c = 0; c < PANEL; c += LANES)
-            v_store_half(rows + c, j < some ? v_load(s + c) * scale : v_zero());
+            v_store_half(rows + c, j < some ? v_load(s + c) : v_zero());
 }
 
-/* What tile_panel does, and rows of pairs of p and ds. */
-static int64_t tile_panel_pairs(Block *x, int64_t i, int64_t first, int64_t n)
+/* Scores s and d p of panel i against the first 'some' keys of a tile. */
+static void scores(const Block *x, int64_t i, int64_t some, const float *k, int64_t ldk, const float *v, int64_t ldv, float *s, float *dp)
 {
     const Attention *a = x->a;
-    int64_t t = x->t + i * PANEL, last = min64(t + PANEL, a->time) - 1;
-    int64_t all = visible(a, &x->source, t, first, n), some = visible(a, &x->source, last, first, n);
-    float *p = x->p + i * KEYS * PANEL, *ds = x->ds + i * KEYS * PANEL;
-    if (some > 0) {
-        score_pairs(x, some, a->dk, x->key_rows, x->q + i * PANEL * panel_rows(a->dk), a->scale * LOG2_E, p);
-        score_pairs(x, some, a->dv, x->value_rows, x->dout + i * PANEL * panel_rows(a->dv), 1.0f, ds);
+    const float *q = x->q + i * PANEL * panel_rows(a->dk), *dout = x->dout + i * PANEL * panel_rows(a->dv);
+    if (in_pairs(a)) {
+        score_pairs(some, a->dk, x->key_rows, q, s, x->spare);
+        score_pairs(some, a->dv, x->value_rows, dout, dp, x->spare);
+        return;
     }
-    if (some > all) {
-        int32_t seen[PANEL];
-        visible_to(a, &x->source, t, first, seen);
-        k_tile_mask(all, some, seen, p);
+    k_tile_score(some, a->dk, k, ldk, q, s, NULL);
+    k_tile_score(some, a->dv, v, ldv, dout, dp, NULL);
+}
+
+/* What panel i's p and ds[some][PANEL] are multiplied as: their gradients of keys later, those of queries now. */
+static void hand_on(Block *x, int64_t i, int64_t some, int64_t n, const float *k, int64_t ldk, float *p, float *ds)
+{
+    const Attention *a = x->a;
+    float *dq = x->dq + i * PANEL * a->dk;
+    if (!in_pairs(a)) {
+        int64_t zeros = min64(n, some + PANEL) - some;
+        fill(zeros * PANEL, 0, p + some * PANEL);
+        fill(zeros * PANEL, 0, ds + some * PANEL);
+        if (x->queries)
+            k_tile_mix(some, a->dk, k, ldk, ds, x->ones, dq);
+        return;
     }
-    differentiate(1, some, x->lse + i * PANEL, x->delta + i * PANEL, p, ds);
     if (x->keys) {
-        set_columns(i, some, n, p, 1.0f, x->p_rows);
-        set_columns(i, some, n, ds, 1.0f, x->ds_rows);
+        set_columns(i, some, n, p, x->p_rows);
+        set_columns(i, some, n, ds, x->ds_rows);
     }
-    if (x->queries && some > 0) {
+    if (x->queries) {
         k_pairs_panel(some, ds, ds);
-        k_pairs_multiply(a->dk, whole_steps(some), x->turned, whole_steps(n), ds, x->dq + i * PANEL * a->dk, PANEL, PANEL, 1, x->spare);
+        mix_pairs(n, some, a->dk, x->turned, ds, dq, x->spare);
     }
-    return some;
 }
 
 /* p and ds of panel i against the tile's n keys from 'first' on; returns how many
@@ -208,23 +224,16 @@ static int64_t tile_panel(Block *x, int64_t i, int64_t first, int64_t n, const f
     int64_t t = x->t + i * PANEL, last = min64(t + PANEL, a->time) - 1;
     int64_t all = visible(a, &x->source, t, first, n), some = visible(a, &x->source, last, first, n);
     float *p = x->p + i * KEYS * PANEL, *ds = x->ds + i * KEYS * PANEL;
-    if (some == 0)
-        return 0;
-    k_tile_score(some, a->dk, k, ldk, x->q + i * PANEL * panel_rows(a->dk), p, NULL);
-    k_tile_score(some, a->dv, v, ldv, x->dout + i * PANEL * panel_rows(a->dv), ds, NULL);
+    if (some > 0)
+        scores(x, i, some, k, ldk, v, ldv, p, ds);
     if (some > all) {
         int32_t seen[PANEL];
         visible_to(a, &x->source, t, first, seen);
-        k_tile_mask(all, some, seen, p);
+        k_tile_mask(all, some, seen, in_pairs(a) ? a->scale * LOG2_E : 1.0f, p);
     }
-    if (a->bf16)
-        differentiate(1, some, x->lse + i * PANEL, x->delta + i * PANEL, p, ds);
-    else
-        differentiate(0, some, x->lse + i * PANEL, x->delta + i * PANEL, p, ds);
-    fill((min64(n, some + PANEL) - some) * PANEL, 0, p + some * PANEL);
-    fill((min64(n, some + PANEL) - some) * PANEL, 0, ds + some * PANEL);
-    if (x->queries)
-        k_tile_mix(some, a->dk, k, ldk, ds, x->ones, x->dq + i * PANEL * a->dk);
+    probabilities(x, i, all, some, p, ds);
+    if (some > 0 || in_pairs(a))
+        hand_on(x, i, some, n, k, ldk, p, ds);
     return some;
 }
 
@@ -268,7 +277,7 @@ static void tile(Block *x, int64_t first, int64_t n)
     if (in_pairs(a))
         open_tile(x, n, k, ldk, v, ldv);
     for (int64_t i = 0; i < panels; i++)
-        count[i] = in_pairs(a) ? tile_panel_pairs(x, i, first, n) : tile_panel(x, i, first, n, k, ldk, v, ldv);
+        count[i] = tile_panel(x, i, first, n, k, ldk, v, ldv);
     if (a->pool) {
         tile_averages(x, first, n, panels, count);
     } else if (x->keys) {

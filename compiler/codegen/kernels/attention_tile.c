@@ -162,13 +162,13 @@ void k_tile_back(int64_t keys, int64_t d, int64_t panels, const int64_t *count, 
     }
 }
 
-void k_tile_mask(int64_t from, int64_t to, const int32_t *seen, float *s)
+void k_tile_mask(int64_t from, int64_t to, const int32_t *seen, float unit, float *s)
 {
     for (int c = 0; c < 2; c++) {
         VI sees = vi_load(seen + c * LANES);
         for (int64_t j = from; j < to; j++) {
             float *at = s + j * PANEL + c * LANES;
-            v_store(at, v_select(sees > (int32_t)j, v_load(at), v_splat(-__builtin_inff())));
+            v_store(at, v_select(sees > (int32_t)j, v_load(at) * unit, v_splat(-__builtin_inff())));
         }
     }
 }
@@ -213,9 +213,9 @@ INLINE void panel_load(const int half, int64_t n, int64_t d, const float *rows, 
     }
 }
 
-void k_panel_load(const Attention *a, int64_t n, int64_t d, const float *rows, int64_t ld, float scale, float *panel)
+void k_panel_load(int half, int64_t n, int64_t d, const float *rows, int64_t ld, float scale, float *panel)
 {
-    if (a->bf16)
+    if (half)
         panel_load(1, n, d, rows, ld, scale, panel);
     else
         panel_load(0, n, d, rows, ld, scale, panel);
@@ -245,9 +245,9 @@ INLINE void rows_load(const int half, int64_t n, int64_t d, const float *rows, i
             v_store(out + t * ldo + e, factor(half, load_left(rows + t * ld + e, d - e)) * scale);
 }
 
-void k_rows_load(const Attention *a, int64_t n, int64_t d, const float *rows, int64_t ld, float scale, float *out)
+void k_rows_load(int half, int64_t n, int64_t d, const float *rows, int64_t ld, float scale, float *out)
 {
-    if (a->bf16)
+    if (half)
         rows_load(1, n, d, rows, ld, scale, out);
     else
         rows_load(0, n, d, rows, ld, scale, out);
@@ -266,7 +266,9 @@ static const float *rows_near(const Attention *a, const Source *s, int64_t n, in
     if (*ld == d && s->ready)
         return rows;
     k_rows_soon(n, d, rows + n * *ld, *ld);
-    k_rows_load(a, n, d, rows, *ld, 1.0f, copy);
+    if (in_pairs(a))
+        return rows;
+    k_rows_load(rounds(a), n, d, rows, *ld, 1.0f, copy);
     *ld = padded(d);
     return copy;
 }
@@ -290,7 +292,7 @@ const float *k_source_near(const Attention *a, const Source *s, int64_t first, i
             V sum = load_left(rows + from * *ld + e, d - e);
             for (int64_t t = from + 1; t < to; t++)
                 sum += load_left(rows + t * *ld + e, d - e);
-            v_store(copy + j * padded(d) + e, factor(a->bf16, sum * (1.0f / (float)(to - from))));
+            v_store(copy + j * padded(d) + e, factor(rounds(a), sum * (1.0f / (float)(to - from))));
         }
     }
     *ld = padded(d);

@@ -34,6 +34,9 @@ enum {
 /* Whether this problem's products are of pairs; a constant no in most libraries. */
 INLINE int in_pairs(const Attention *a) { return STRATA_PAIRS && a->bf16; }
 
+/* Whether what is multiplied is rounded here, as it is brought near; pairs are rounded as they are made. */
+INLINE int rounds(const Attention *a) { return !STRATA_PAIRS && a->bf16; }
+
 /* Steps of a left operand of pairs, and rows of a panel of d steps that becomes one of pairs. */
 INLINE int64_t whole_steps(int64_t n) { return (n + PAIR_STEPS - 1) / PAIR_STEPS * PAIR_STEPS; }
 INLINE int64_t panel_rows(int64_t d) { return STRATA_PAIRS && d < PAIR_STEPS / 2 ? PAIR_STEPS / 2 : d; }
@@ -101,27 +104,39 @@ void k_tile_mix(int64_t keys, int64_t d, const float *v, int64_t ldv, const floa
 void k_tile_back(int64_t keys, int64_t d, int64_t panels, const int64_t *count, const float *p, const float *x,
                  float *y, int64_t ldy);
 /* On the diagonal, where lane i sees seen[i] of the tile's keys: scores of rows
-** from..to-1 that a lane does not see become -inf. */
-void k_tile_mask(int64_t from, int64_t to, const int32_t *seen, float *s);
+** from..to-1 times 'unit', -inf where a lane does not see them. */
+void k_tile_mask(int64_t from, int64_t to, const int32_t *seen, float unit, float *s);
 
 /* x, or what products of bfloat16 leave of it; 'half' is a constant where inlined. */
 INLINE V factor(const int half, V x) { return half ? v_bf16(x) : x; }
 
-/* panel[d][PANEL] = scale * rows[n][d], n <= PANEL, zeros for the other lanes; rows are factors */
-void k_panel_load(const Attention *a, int64_t n, int64_t d, const float *rows, int64_t ld, float scale, float *panel);
+/* panel[d][PANEL] = scale * rows[n][d], n <= PANEL, zeros for the other lanes; 'half': rows are rounded */
+void k_panel_load(int half, int64_t n, int64_t d, const float *rows, int64_t ld, float scale, float *panel);
 /* rows[n][d] = factor[PANEL] * panel[d][PANEL] */
 void k_panel_store(int64_t n, int64_t d, const float *panel, const float *factor, float *rows, int64_t ld);
-/* out[n][d] = scale * rows[n][d], out's rows padded(d) apart; rows are factors */
-void k_rows_load(const Attention *a, int64_t n, int64_t d, const float *rows, int64_t ld, float scale, float *out);
+/* out[n][d] = scale * rows[n][d], out's rows padded(d) apart; 'half': rows are rounded */
+void k_rows_load(int half, int64_t n, int64_t d, const float *rows, int64_t ld, float scale, float *out);
 /* Asks for rows that will be needed some thousand cycles later; any address will do. */
 void k_rows_soon(int64_t n, int64_t d, const float *rows, int64_t ld);
-/* Keys (or values) first..first+n-1 of a source, factors: its rows, as they are if nothing
-** lies between them, else their copy, or their averages; sets *ld.  If rows lie apart, the n
+/* Keys (or values) first..first+n-1 of a source, as they are multiplied or made pairs: its rows, as they
+** are if nothing lies between them, else their copy, or their averages; sets *ld.  If rows lie apart, the n
 ** after them are asked for. */
 const float *k_source_near(const Attention *a, const Source *s, int64_t first, int64_t n, int64_t d, const float *rows,
                            int64_t *ld, float *copy);
 /* Adds gradients of the averages first..first+n-1, padded(d) apart, to those of rows. */
 void k_pool_back(const Attention *a, int64_t first, int64_t n, int64_t d, const float *average, float *rows, int64_t ld);
+
+/* Products of pairs, of a tile of n keys.  s[keys][PANEL] = rows[keys][d] . panel[d][PANEL] */
+INLINE void score_pairs(int64_t keys, int64_t d, const uint16_t *rows, const float *panel, float *s, float *spare)
+{
+    k_pairs_multiply(keys, whole_steps(d), rows, whole_steps(d), panel, s, PANEL, PANEL, 0, spare);
+}
+
+/* y[d][PANEL] += turned[d][some of n keys] . p[some][PANEL], a panel of pairs */
+INLINE void mix_pairs(int64_t n, int64_t some, int64_t d, const uint16_t *turned, const float *p, float *y, float *spare)
+{
+    k_pairs_multiply(d, whole_steps(some), turned, whole_steps(n), p, y, PANEL, PANEL, 1, spare);
+}
 
 /* attention_few.c: 'time' <= FEW with caches */
 int64_t k_attention_few_tasks(const Attention *a);
