@@ -168,6 +168,20 @@ V e_at_half(Emit *e, V base, V index) {
     return LLVMBuildGEP2(e->b, LLVMInt16TypeInContext(e->ctx), base, &index, 1, "");
 }
 
+/* bfloat16s' bits as floats. */
+static V widen(Emit *e, V bits, int n) {
+    V wide = LLVMBuildZExt(e->b, bits, n > 1 ? LLVMVectorType(e->i32, (unsigned)n) : e->i32, "");
+    V moved = LLVMBuildShl(e->b, wide, word_splat(e, 16, n), "");
+    return LLVMBuildBitCast(e->b, moved, n > 1 ? LLVMVectorType(e->f32, (unsigned)n) : e->f32, "");
+}
+
+V e_load_half(Emit *e, V address, int lanes) {
+    LLVMTypeRef i16 = LLVMInt16TypeInContext(e->ctx);
+    V bits = LLVMBuildLoad2(e->b, lanes > 1 ? LLVMVectorType(i16, (unsigned)lanes) : i16, address, "");
+    LLVMSetAlignment(bits, 2);
+    return widen(e, bits, lanes);
+}
+
 void e_store_half(Emit *e, V address, V value) {
     int n = e_lanes(value);
     LLVMTypeRef i16 = LLVMInt16TypeInContext(e->ctx);
@@ -272,8 +286,7 @@ static V narrowed(Emit *e, V x, int n) {
     LLVMTypeRef bf16 = LLVMBFloatTypeInContext(e->ctx), i16 = LLVMInt16TypeInContext(e->ctx);
     V cut = LLVMBuildFPTrunc(e->b, x, n > 1 ? LLVMVectorType(bf16, (unsigned)n) : bf16, "");
     V bits = LLVMBuildBitCast(e->b, cut, n > 1 ? LLVMVectorType(i16, (unsigned)n) : i16, "");
-    V wide = LLVMBuildZExt(e->b, bits, n > 1 ? LLVMVectorType(e->i32, (unsigned)n) : e->i32, "");
-    return LLVMBuildBitCast(e->b, LLVMBuildShl(e->b, wide, word_splat(e, 16, n), ""), LLVMTypeOf(x), "");
+    return widen(e, bits, n);
 }
 
 V e_bf16(Emit *e, V x) {

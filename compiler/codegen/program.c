@@ -206,6 +206,7 @@ static void set_sizes(Tables *t, const Plan *p, Action *a, const Node *n, bool c
     case DO_LINEAR: case DO_LINEAR_BACK:
         a->n[0] = y->dim[0], a->n[1] = y->dim[1];
         a->n[4] = params_half(t, n->in[1]);
+        a->n[5] = n->attr.half;
         a->flag = n->nin == 3;
         break;
     case DO_OUTER:

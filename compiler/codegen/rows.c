@@ -410,7 +410,7 @@ static Op op_read(const Value *v) {
 static void identify_value(const Rows *r, const Value *v, FILE *f) {
     const Node *n = v->n;
     const Attr *a = &n->attr;
-    fprintf(f, "%d:%d %d", op_read(v), n->shape.lead, n->shape.rank);
+    fprintf(f, "%d%s:%d %d", op_read(v), plan_half(n) ? "h" : "", n->shape.lead, n->shape.rank);
     for (int i = 0; i < n->shape.rank; i++) fprintf(f, " %lld", (long long)n->shape.dim[i]);
     if (v->here || n->op == OP_fill) {
         fprintf(f, "|%a %d %lld %lld", n->op == OP_fill ? a->value : 0, a->axis, (long long)a->first, (long long)a->count);

@@ -141,10 +141,42 @@ static V load_tokens(Code *c, int operand, V offset, int64_t stride) {
     return e_collect(e, row, stride, last);
 }
 
+/* To the tests of accesses two bfloat16s are a float: the first and the last that one touches. */
+static void test_half(Code *c, int in, V row, V offset, int64_t halves, bool store) {
+    Emit *e = c->e;
+    if (!e->check) return;
+    V one = e_i64(e, 1), last = e_iadd(e, offset, e_i64(e, halves - 1));
+    test(c, in, e_at(e, row, LLVMBuildAShr(e->b, offset, one, "")), 1, store);
+    test(c, in, e_at(e, row, LLVMBuildAShr(e->b, last, one, "")), 1, store);
+}
+
+static V load_half(Code *c, int operand, V row, V offset, int lanes) {
+    test_half(c, operand, row, offset, lanes, false);
+    return e_load_half(c->e, e_at_half(c->e, row, offset), lanes);
+}
+
+/* bfloat16s: lanes 'step' apart, or one a token. */
+static V load_halves(Code *c, int operand, V offset, int64_t step) {
+    Emit *e = c->e;
+    V stride = e_i64(e, c->r->operand[operand].ref.stride), base = c->p[operand];
+    bool tokens = c->mode == MODE_TOKENS;
+    V row = tokens ? NULL : e_at(e, base, e_imul(e, c->t, stride));
+    if (!tokens && (step <= 1 || c->lanes == 1)) return load_half(c, operand, row, offset, step == 1 ? c->lanes : 1);
+    V x = LLVMGetUndef(LLVMVectorType(e->f32, (unsigned)c->lanes)), last = e_isub(e, c->rows, e_i64(e, 1));
+    for (int i = 0; i < c->lanes; i++) {
+        V at = offset;
+        if (tokens) row = e_at(e, base, e_imul(e, e_iadd(e, c->t0, e_imin(e, e_i64(e, i), last)), stride));
+        else at = e_iadd(e, offset, e_i64(e, i * step));
+        x = e_set_lane(e, x, load_half(c, operand, row, at, 1), i);
+    }
+    return x;
+}
+
 static V load_operand(Code *c, int operand, const Node *n, V offset, int64_t step) {
     Emit *e = c->e;
     int64_t stride = c->r->operand[operand].ref.stride;
     V base = c->p[operand];
+    if (plan_half(n)) return load_halves(c, operand, offset, step);
     if (n->shape.lead == LEAD_NONE) return load_lanes(c, operand, e_at(e, base, offset), step);
     if (c->mode == MODE_TOKENS) return load_tokens(c, operand, offset, stride);
     return load_lanes(c, operand, e_at(e, base, e_iadd(e, e_imul(e, c->t, e_i64(e, stride)), offset)), step);
@@ -407,20 +439,11 @@ static V eval(Code *c, const Node *n, At at) {
 
 /* == Statements ============================================================= */
 
-/* To the tests of accesses two bfloat16s are a float: the first and the last that a store touches. */
-static void test_half(Code *c, int op, V row, V offset, int64_t halves) {
-    Emit *e = c->e;
-    if (!e->check) return;
-    V one = e_i64(e, 1), last = e_iadd(e, offset, e_i64(e, halves - 1));
-    test(c, op, e_at(e, row, LLVMBuildAShr(e->b, offset, one, "")), 1, true);
-    test(c, op, e_at(e, row, LLVMBuildAShr(e->b, last, one, "")), 1, true);
-}
-
 /* bfloat16s: what is stored is rounded already, the upper half says it all. */
 static void write_half(Code *c, int op, V row, V offset, int64_t step, V x) {
     Emit *e = c->e;
     int lanes = step == 0 ? 1 : c->lanes;
-    test_half(c, op, row, offset, lanes == 1 ? 1 : span(c, step));
+    test_half(c, op, row, offset, lanes == 1 ? 1 : span(c, step), true);
     x = lanes == 1 ? e_lane(e, x, 0) : e_splat(e, x, lanes);
     if (step == 1 || lanes == 1) {
         e_store_half(e, e_at_half(e, row, offset), x);

@@ -33,6 +33,7 @@ Attr attr_canonical(Op op, const Attr *a) {
     case INDEX: r.first = a->first; break;
     case COUNT: r.count = a->count; break;
     case ATTENTION: r.value = a->value, r.causal = a->causal, r.count = a->count; break;
+    case PRODUCT: r.half = a->half; break;
     case WAVE_:
         r.value = a->value, r.sine = a->sine;
         r.count = a->count, r.frequency = a->frequency;
@@ -56,7 +57,7 @@ static bool same_attr(const Attr *a, const Attr *b) {
     return a->name == b->name && same_bits(a->value, b->value) && a->axis == b->axis
         && a->first == b->first && a->count == b->count && shape_equal(&a->shape, &b->shape)
         && !memcmp(a->perm, b->perm, sizeof a->perm) && a->causal == b->causal
-        && a->sine == b->sine && a->copy == b->copy
+        && a->sine == b->sine && a->half == b->half && a->copy == b->copy
         && frequency_bytes(a) == frequency_bytes(b)
         && (!a->frequency || !memcmp(a->frequency, b->frequency, frequency_bytes(a)));
 }

@@ -47,7 +47,7 @@ typedef enum Class {
 } Class;
 
 typedef enum AttrKind {
-    NONE, NAME, VALUE, AXIS, RANGE, SHAPE, PERM, INDEX, COUNT, ATTENTION, WAVE_
+    NONE, NAME, VALUE, AXIS, RANGE, SHAPE, PERM, INDEX, COUNT, ATTENTION, WAVE_, PRODUCT
 } AttrKind;
 
 typedef enum Lead { LEAD_NONE, LEAD_TOKENS } Lead;
@@ -74,6 +74,7 @@ typedef struct Attr {
     int perm[MAXRANK];          /* PERM: axis of the operand, per axis */
     bool causal;                /* ATTENTION */
     bool sine;                  /* WAVE_: sin instead of cos */
+    bool half;                  /* PRODUCT: its result is rounded to bfloat16 */
     const double *frequency;    /* WAVE_: 'count' radians a position */
     int copy;                   /* recomputed twin of an equal node; 0: none */
 } Attr;

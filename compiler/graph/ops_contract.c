@@ -35,6 +35,12 @@ static void start_from(const Step *s) {
                (size_t)(s->tokens * s->n->shape.dim[0]) * sizeof(double));
 }
 
+/* What is kept of results that pass_precision rounds. */
+static void round_result(const Step *s) {
+    int64_t count = s->tokens * s->n->shape.dim[0];
+    for (int64_t i = 0; s->n->attr.half && i < count; i++) s->out[0][i] = round_bf16(s->out[0][i]);
+}
+
 const char *shape_linear(Node *n) {
     return shape_product(n, "x", "[tokens,K]", 1);
 }
@@ -79,6 +85,7 @@ void eval_linear(const Step *s) {
     for (int64_t t = 0; t < s->tokens; t++)
         for (int64_t m = 0; m < M; m++)
             s->out[0][t * M + m] += dot(s->in[0] + t * K, w + m * K, K);
+    round_result(s);
     free(own);
 }
 
@@ -111,6 +118,7 @@ void eval_linear_back(const Step *s) {
     for (int64_t t = 0; t < s->tokens; t++)
         for (int64_t m = 0; m < M; m++)
             axpy(s->out[0] + t * K, s->in[0][t * M + m], w + m * K, K);
+    round_result(s);
     free(own);
 }
 

@@ -94,6 +94,7 @@ static void print_attr(FILE *f, const Node *n, const Param *p) {
         if (a->count) fprintf(f, a->causal ? " chunk=%lld" : " pools=%lld", (long long)a->count);
         break;
     case WAVE_: print_wave(f, a); break;
+    case PRODUCT: if (a->half) fputs(" half", f); break;
     }
 }
 

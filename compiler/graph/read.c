@@ -236,6 +236,7 @@ static Attr attribute(Reader *r, Op op) {
         if (!a.sine) expect(r, "cos");
         a.frequency = reals(r, &a.count);
         break;
+    case PRODUCT: a.half = accept(r, "half"); break;
     }
     return a;
 }

@@ -98,8 +98,8 @@ const Node *plan_storage(const Node *n);
 Buffer *plan_buffer(const Plan *p, const Node *n);
 /* Floats of a guard: a row of SPACE_TOKEN and SPACE_LOCAL, or all. */
 int64_t plan_guard(const Plan *p, Space space);
-/* Kept as bfloat16, two to a float: the operands that pass_precision makes for products. */
-static inline bool plan_half(const Node *n) { return n->op == OP_bf16; }
+/* Kept as bfloat16, two to a float: what pass_precision rounds, operands of products and some results. */
+static inline bool plan_half(const Node *n) { return n->op == OP_bf16 || n->attr.half; }
 bool plan_small(const Node *n);         /* a few numbers a token: saved, never recomputed */
 
 /* The passes, in order (program.c runs them and verifies) */

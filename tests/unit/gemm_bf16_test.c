@@ -17,13 +17,13 @@ static void run_part(const Product *p, int64_t i0, int64_t i1, int64_t j0, int64
     switch (p->kind) {
     case LINEAR: case BACK:
         k_linear_bf16(i1 - i0, j1 - j0, p->steps, a + i0 * p->lda, p->lda,
-                      (Weights){p->kind == BACK ? b + j0 : b + j0 * p->ldb, NULL, p->ldb}, p->kind == BACK, c + i0 * p->ldc + j0, p->ldc, p->add, scratch);
+                      (Weights){p->kind == BACK ? b + j0 : b + j0 * p->ldb, NULL, p->ldb}, p->kind == BACK, (Result){c + i0 * p->ldc + j0, NULL, p->ldc, p->add}, scratch);
         break;
     case WEIGHT:
         k_linear_weight_bf16(p->steps, i0, i1, j0, j1, a, p->lda, halves(p->b), p->ldb, c, p->ldc, p->add, scratch);
         break;
     default:
-        k_linear_few_bf16(i1 - i0, j0, j1, p->steps, a + i0 * p->lda, p->lda, b, p->ldb, c + i0 * p->ldc, p->ldc, p->add);
+        k_linear_few_bf16(i1 - i0, j0, j1, p->steps, a + i0 * p->lda, p->lda, b, p->ldb, (Result){c + i0 * p->ldc, NULL, p->ldc, p->add});
         break;
     }
 }
@@ -35,16 +35,16 @@ static void pack(const Product *p, int64_t block, float *packed)
 
 static void multiply_packed(const Product *p, int64_t i0, int64_t i1, const float *packed, float *c)
 {
-    k_multiply_bf16(i1 - i0, p->columns, p->steps, halves(p->a) + i0 * p->lda, p->lda, packed, c + i0 * p->ldc, p->ldc, p->add,
-                    p->scratch.at);
+    k_multiply_bf16(i1 - i0, p->columns, p->steps, halves(p->a) + i0 * p->lda, p->lda, packed,
+                    (Result){c + i0 * p->ldc, NULL, p->ldc, p->add}, p->scratch.at);
 }
 
 /* {== Weights that are bfloat16 =========================================== */
 
 static void run_halves(const Product *p, Guarded b, float *c)
 {
-    k_linear_bf16(p->rows, p->columns, p->steps, halves(p->a), p->lda, (Weights){NULL, halves(b), p->ldb}, p->kind == BACK, c, p->ldc,
-                  p->add, p->scratch.at);
+    k_linear_bf16(p->rows, p->columns, p->steps, halves(p->a), p->lda, (Weights){NULL, halves(b), p->ldb}, p->kind == BACK,
+                  (Result){c, NULL, p->ldc, p->add}, p->scratch.at);
 }
 
 /* Packed in exactly the room there is for it. */
@@ -94,7 +94,7 @@ static void weights_may_be_halves(void **state)
 
 static void run_few_halves(const Product *p, Guarded b, int64_t i0, int64_t i1, int64_t j0, int64_t j1, float *c)
 {
-    k_linear_few_halves(i1 - i0, j0, j1, p->steps, halves(p->a) + i0 * p->lda, p->lda, halves(b), p->ldb, c + i0 * p->ldc, p->ldc, p->add);
+    k_linear_few_halves(i1 - i0, j0, j1, p->steps, halves(p->a) + i0 * p->lda, p->lda, halves(b), p->ldb, (Result){c + i0 * p->ldc, NULL, p->ldc, p->add});
 }
 
 /* Few rows of x take pairs of steps; the bits are the same row by row and column by column. */
@@ -119,6 +119,70 @@ static void few_rows_take_pairs(void **state)
         free(before);
         free(parts);
         guard_free(b);
+        product_free(&p);
+    }
+}
+
+/* }{== Results that are bfloat16 ========================================== */
+
+/* What lies between rows stays; all of it is the other's result, rounded. */
+static void assert_narrowed(const Product *p, const float *floats, const uint16_t *got, const char *how)
+{
+    for (int64_t i = 0; p->columns > 0 && i < p->rows; i++)
+        for (int64_t j = 0; j < (i + 1 < p->rows ? p->ldc : p->columns); j++) {
+            uint16_t right = j < p->columns ? narrow(floats[i * p->ldc + j]) : 0x1234;
+            if (got[i * p->ldc + j] != right)
+                fail_msg("%s, kind %d, %ld x %ld x %ld: (%ld, %ld) is %04x, expected %04x", how, p->kind, (long)p->rows, (long)p->columns,
+                         (long)p->steps, (long)i, (long)j, got[i * p->ldc + j], right);
+        }
+}
+
+static Guarded half_results(const Product *p)
+{
+    Guarded y = room(c_floats(p) * (int64_t)sizeof(uint16_t), p->side);
+    for (int64_t i = 0; i < c_floats(p); i++)
+        halves(y)[i] = 0x1234;
+    return y;
+}
+
+static void run_narrow(const Product *p, Result y)
+{
+    if (p->kind == FEW)
+        k_linear_few_bf16(p->rows, 0, p->columns, p->steps, halves(p->a), p->lda, p->b.at, p->ldb, y);
+    else
+        k_linear_bf16(p->rows, p->columns, p->steps, halves(p->a), p->lda, (Weights){p->b.at, NULL, p->ldb}, p->kind == BACK, y, p->scratch.at);
+}
+
+static void run_packed_narrow(const Product *p, Result y)
+{
+    Guarded packed = room(packed_floats(p->columns, p->steps, 2 * LANES) * (int64_t)sizeof(float), p->side);
+    for (int64_t n = 0; n < (p->columns + BLOCK - 1) / BLOCK; n++)
+        pack(p, n, packed.at);
+    k_multiply_bf16(p->rows, p->columns, p->steps, halves(p->a), p->lda, packed.at, y, p->scratch.at);
+    guard_free(packed);
+}
+
+static void results_may_be_halves(void **state)
+{
+    (void)state;
+    Draw d = {10};
+    for (int round = 0; round < 150; round++) {
+        static const Kind kinds_of_result[] = {LINEAR, BACK, FEW};
+        Kind kind = kinds_of_result[round % 3];
+        int64_t most = round % 4 ? 70 : 600;
+        Product p = product_new(kind, 1 + draw_below(&d, kind == FEW ? 12 : most), 1 + draw_below(&d, most), 1 + draw_below(&d, most),
+                                round % 5, 0, (Side)draw_below(&d, 2), &d, REAL);
+        Guarded y = half_results(&p);
+        run_all(&p, p.c.at);
+        run_narrow(&p, (Result){NULL, halves(y), p.ldc, 0});
+        assert_narrowed(&p, p.c.at, halves(y), "as it comes");
+        guard_free(y);
+        y = half_results(&p);
+        if (kind != FEW) {
+            run_packed_narrow(&p, (Result){NULL, halves(y), p.ldc, 0});
+            assert_narrowed(&p, p.c.at, halves(y), "packed");
+        }
+        guard_free(y);
         product_free(&p);
     }
 }
@@ -258,6 +322,7 @@ int main(void)
         cmocka_unit_test(packing_ahead_changes_no_bits),
         cmocka_unit_test(weights_may_be_halves),
         cmocka_unit_test(few_rows_take_pairs),
+        cmocka_unit_test(results_may_be_halves),
         cmocka_unit_test(awkward_numbers_are),
         cmocka_unit_test(weights_are_rounded),
         cmocka_unit_test(packed_weights_are_rounded),

@@ -87,24 +87,29 @@ static Weights weights_of(const Action *s, const float *w) {
     return s->n[4] ? (Weights){ 0, (const uint16_t *)w, s->n[1] } : (Weights){ w, 0, s->n[1] };
 }
 
-/* A row product: x w^T, or dy w if 'back'; x of --precision bf16 is bfloat16. */
+/* A product of --precision bf16: x is bfloat16. */
+static void product_step_bf16(const Work *w, const Action *s, int back) {
+    const uint16_t *x = (const uint16_t *)row_of(w, s, 1);
+    float *packed = packed_of(w->f, s), *scratch = scratch_of(w->f, w->worker), *at = row_of(w, s, 0);
+    Weights m = weights_of(s, k_resolve(w->f, &k_refs[s->ref + 2], w->worker, w->first));
+    int64_t columns = s->n[back], steps = s->n[!back], ldx = 2 * stride_of(s, 1), ldy = stride_of(s, 0), m1 = w->m1 < 0 ? columns : w->m1;
+    Result y = { at, 0, ldy, s->flag };
+    if (s->n[5]) y = (Result){ 0, (uint16_t *)at, 2 * ldy, 0 };
+    if (packed) k_multiply_bf16(w->count, columns, steps, x, ldx, packed, y, scratch);
+    else if (w->f->few && !back && m.halves) k_linear_few_halves(w->count, w->m0, m1, steps, x, ldx, m.halves, m.ld, y);
+    else if (w->f->few && !back) k_linear_few_bf16(w->count, w->m0, m1, steps, x, ldx, m.floats, m.ld, y);
+    else k_linear_bf16(w->count, columns, steps, x, ldx, m, back, y, scratch);
+}
+
+/* A row product: x w^T, or dy w if 'back'. */
 static void product_step(const Work *w, const Action *s, int back) {
     float *y = row_of(w, s, 0), *x = row_of(w, s, 1), *packed = packed_of(w->f, s), *scratch = scratch_of(w->f, w->worker);
     const float *m = k_resolve(w->f, &k_refs[s->ref + 2], w->worker, w->first);
-    const uint16_t *halves = (const uint16_t *)m;
     int64_t M = s->n[0], K = s->n[1], columns = s->n[back], steps = s->n[!back], ldx = stride_of(s, 1), ldy = stride_of(s, 0);
     int64_t m1 = w->m1 < 0 ? M : w->m1;
-    const uint16_t *half = (const uint16_t *)x;
-    bool few = w->f->few && !back;
-    if (k_constants.bf16) {
-        if (packed) k_multiply_bf16(w->count, columns, steps, half, 2 * ldx, packed, y, ldy, s->flag, scratch);
-        else if (few && s->n[4]) k_linear_few_halves(w->count, w->m0, m1, K, half, 2 * ldx, halves, K, y, ldy, s->flag);
-        else if (few) k_linear_few_bf16(w->count, w->m0, m1, K, half, 2 * ldx, m, K, y, ldy, s->flag);
-        else k_linear_bf16(w->count, columns, steps, half, 2 * ldx, weights_of(s, m), back, y, ldy, s->flag, scratch);
-        return;
-    }
-    if (packed) k_multiply(w->count, columns, steps, x, ldx, packed, y, ldy, s->flag);
-    else if (few) k_linear_few(w->count, w->m0, m1, K, x, ldx, m, K, y, ldy, s->flag);
+    if (k_constants.bf16) product_step_bf16(w, s, back);
+    else if (packed) k_multiply(w->count, columns, steps, x, ldx, packed, y, ldy, s->flag);
+    else if (w->f->few && !back) k_linear_few(w->count, w->m0, m1, K, x, ldx, m, K, y, ldy, s->flag);
     else if (back) k_linear_back(w->count, M, K, x, ldx, m, K, y, ldy, s->flag, scratch);
     else k_linear(w->count, M, K, x, ldx, m, K, y, ldy, s->flag, scratch);
 }

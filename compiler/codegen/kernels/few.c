@@ -24,10 +24,9 @@ INLINE int64_t line_of(Kind kind) { return kind == HALVES ? 32 : 16; }
 INLINE int64_t numbers_of(Kind kind) { return kind == HALVES ? 2 * LANES : LANES; }
 
 typedef struct Few {
-    int64_t k, ldx, ldw, ldy;
+    int64_t k, ldx, ldw;
     const void *x, *w;          /* as the kind says */
-    float *y;
-    int add;
+    Result y;
 } Few;
 
 INLINE int64_t size_of_x(Kind kind) { return kind == FLOATS ? sizeof(float) : sizeof(uint16_t); }
@@ -53,6 +52,24 @@ INLINE V load_pairs(const uint16_t *p, int64_t left)
         x[l] = (2 * l < left ? p[2 * l] : 0u) | (2 * l + 1 < left ? (uint32_t)p[2 * l + 1] << 16 : 0u);
     return (V)x;
 #endif
+}
+
+/* The result so many rows and columns further on. */
+INLINE Result later(Kind kind, Result y, int64_t rows, int64_t columns)
+{
+    if (kind != FLOATS)
+        return result_at(y, rows, columns);
+    y.floats += rows * y.ld + columns;
+    return y;
+}
+
+INLINE void put(Kind kind, Result y, int64_t row, int64_t column, float x)
+{
+    int64_t at = row * y.ld + column;
+    if (kind != FLOATS && y.halves)
+        y.halves[at] = v_narrow(v_splat(x))[0];
+    else
+        y.floats[at] = y.add ? y.floats[at] + x : x;
 }
 
 /* A vector of each row of x at 'at', of which 'left' numbers are left, zeros after them. */
@@ -110,10 +127,8 @@ INLINE void dots(int rows, int weights, Kind kind, bool fetch, const Few *f)
         step(rows, weights, kind, value, weight, sum);
     }
     UNROLL for (int t = 0; t < rows; t++)
-        UNROLL for (int i = 0; i < weights; i++) {
-            float *y = f->y + t * f->ldy + i;
-            *y = f->add ? *y + v_sum(sum[t][i]) : v_sum(sum[t][i]);
-        }
+        UNROLL for (int i = 0; i < weights; i++)
+            put(kind, f->y, t, i, v_sum(sum[t][i]));
 }
 
 /* Fewer than ROWS rows of x. */
@@ -130,7 +145,7 @@ INLINE void fewer(int64_t n, int weights, Kind kind, bool fetch, const Few *f)
 /* n rows of x by 'weights' rows of w. */
 INLINE void all_rows(int64_t n, int weights, Kind kind, Few f)
 {
-    for (bool first = true; n >= ROWS; first = false, n -= ROWS, f.x = rows_of_x(kind, &f, ROWS), f.y += ROWS * f.ldy)
+    for (bool first = true; n >= ROWS; first = false, n -= ROWS, f.x = rows_of_x(kind, &f, ROWS), f.y = later(kind, f.y, ROWS, 0))
         if (first)
             dots(ROWS, weights, kind, true, &f);
         else
@@ -141,9 +156,9 @@ INLINE void all_rows(int64_t n, int weights, Kind kind, Few f)
 /* One row of x: a function for each kind, so that what waits for the next weights is a loop in registers. */
 INLINE void one_row(int64_t columns, Kind kind, Few f)
 {
-    for (; columns >= WEIGHTS_FEWER; columns -= WEIGHTS_FEWER, f.w = rows_of_w(kind, &f, WEIGHTS_FEWER), f.y += WEIGHTS_FEWER)
+    for (; columns >= WEIGHTS_FEWER; columns -= WEIGHTS_FEWER, f.w = rows_of_w(kind, &f, WEIGHTS_FEWER), f.y = later(kind, f.y, 0, WEIGHTS_FEWER))
         dots(1, WEIGHTS_FEWER, kind, false, &f);
-    for (; columns > 0; columns--, f.w = rows_of_w(kind, &f, 1), f.y++)
+    for (; columns > 0; columns--, f.w = rows_of_w(kind, &f, 1), f.y = later(kind, f.y, 0, 1))
         dots(1, 1, kind, false, &f);
 }
 
@@ -156,35 +171,35 @@ INLINE void all_columns(int64_t n, int64_t m0, int64_t m1, Kind kind, Few f)
 {
     int64_t weights = n < ROWS ? WEIGHTS_FEWER : WEIGHTS, columns = m1 - m0;
     f.w = rows_of_w(kind, &f, m0);
-    f.y += m0;
+    f.y = later(kind, f.y, 0, m0);
     if (n == 1) {
         (kind == FLOATS ? one_row_floats : kind == ROUNDED ? one_row_rounded : one_row_halves)(columns, &f);
         return;
     }
-    for (; columns >= weights; columns -= weights, f.w = rows_of_w(kind, &f, weights), f.y += weights) {
+    for (; columns >= weights; columns -= weights, f.w = rows_of_w(kind, &f, weights), f.y = later(kind, f.y, 0, weights)) {
         if (n < ROWS)
             fewer(n, WEIGHTS_FEWER, kind, true, &f);
         else
             all_rows(n, WEIGHTS, kind, f);
     }
-    for (; columns > 0; columns--, f.w = rows_of_w(kind, &f, 1), f.y++)
+    for (; columns > 0; columns--, f.w = rows_of_w(kind, &f, 1), f.y = later(kind, f.y, 0, 1))
         all_rows(n, 1, kind, f);
 }
 
 void k_linear_few(int64_t n, int64_t m0, int64_t m1, int64_t k, const float *x, int64_t ldx, const float *w, int64_t ldw,
                   float *y, int64_t ldy, int add)
 {
-    all_columns(n, m0, m1, FLOATS, (Few){k, ldx, ldw, ldy, x, w, y, add});
+    all_columns(n, m0, m1, FLOATS, (Few){k, ldx, ldw, x, w, {y, 0, ldy, add}});
 }
 
 void k_linear_few_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k, const uint16_t *x, int64_t ldx, const float *w, int64_t ldw,
-                       float *y, int64_t ldy, int add)
+                       Result y)
 {
-    all_columns(n, m0, m1, ROUNDED, (Few){k, ldx, ldw, ldy, x, w, y, add});
+    all_columns(n, m0, m1, ROUNDED, (Few){k, ldx, ldw, x, w, y});
 }
 
 void k_linear_few_halves(int64_t n, int64_t m0, int64_t m1, int64_t k, const uint16_t *x, int64_t ldx, const uint16_t *w,
-                         int64_t ldw, float *y, int64_t ldy, int add)
+                         int64_t ldw, Result y)
 {
-    all_columns(n, m0, m1, HALVES, (Few){k, ldx, ldw, ldy, x, w, y, add});
+    all_columns(n, m0, m1, HALVES, (Few){k, ldx, ldw, x, w, y});
 }

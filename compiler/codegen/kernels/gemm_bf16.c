@@ -15,9 +15,12 @@
 #include "widen.h"
 #endif
 
-enum { BLOCK_ROOM = BLOCK / PANEL * (STEPS_MAX * PANEL + 16) };
+/* Results that become bfloat16 add up in float32 first: SUM_ROWS of them where each block of steps is
+** packed when its turn comes, a few that the first-level cache holds where all are there. */
+enum { BLOCK_ROOM = BLOCK / PANEL * (STEPS_MAX * PANEL + 16), SUM_ROWS = 256, SUM_FEW = 2 * ROWS_UNIT };
+enum { SUM_ROOM = SUM_ROWS * BLOCK };
 
-int64_t k_gemm_bf16_scratch(void) { return (BLOCK_ROOM + LEFT_ROOM) * (int64_t)sizeof(float); }
+int64_t k_gemm_bf16_scratch(void) { return (BLOCK_ROOM + LEFT_ROOM + SUM_ROOM) * (int64_t)sizeof(float); }
 
 /* Steps of each block but the last: whole tiles. */
 INLINE int64_t whole_steps(int64_t steps) { return (block_steps(steps) + STEPS_UNIT - 1) / STEPS_UNIT * STEPS_UNIT; }
@@ -49,17 +52,43 @@ INLINE void pack_block(int64_t columns, int64_t steps, Weights w, int back, int6
         pack_weight_columns(columns, steps, w.floats + at, w.ld, out);
 }
 
-void k_linear_bf16(int64_t n, int64_t columns, int64_t steps, const uint16_t *x, int64_t ldx, Weights w, int back,
-                   float *y, int64_t ldy, int add, float *scratch)
+/* Where the columns from j on of the rows from i on go; 'sum': room for what becomes bfloat16. */
+static Target target(Result y, int64_t i, int64_t j, float *sum)
+{
+    y = result_at(y, i, j);
+    return y.floats ? (Target){y.floats, y.ld, y.add, 0, 0} : (Target){sum, BLOCK, 0, y.halves, y.ld};
+}
+
+/* The same for steps from s on, 'more' of which follow. */
+static Target part_of(Target y, int64_t s, int more)
+{
+    y.add |= s > 0;
+    if (more)
+        y.halves = 0;
+    return y;
+}
+
+/* At most BLOCK columns from j on, which are packed by steps. */
+static void linear_block(int64_t n, int64_t columns, int64_t steps, const uint16_t *x, int64_t ldx, Weights w, int back,
+                         int64_t j, Target y, float *scratch)
 {
     int64_t chunk = whole_steps(steps);
+    for (int64_t s = 0; s < steps || s == 0; s += chunk) {
+        int64_t part = steps - s < chunk ? steps - s : chunk;
+        pack_block(columns, part, w, back, j, s, scratch, scratch + BLOCK_ROOM);
+        multiply_tokens(n, part, x + s, ldx, scratch, part_of(y, s, s + part < steps), columns, scratch + BLOCK_ROOM);
+    }
+}
+
+void k_linear_bf16(int64_t n, int64_t columns, int64_t steps, const uint16_t *x, int64_t ldx, Weights w, int back,
+                   Result y, float *scratch)
+{
+    int64_t once = y.floats ? n : SUM_ROWS;
     for (int64_t j = 0; j < columns; j += BLOCK) {
         int64_t here = columns - j < BLOCK ? columns - j : BLOCK;
-        for (int64_t s = 0; s < steps || s == 0; s += chunk) {
-            int64_t part = steps - s < chunk ? steps - s : chunk;
-            pack_block(here, part, w, back, j, s, scratch, scratch + BLOCK_ROOM);
-            multiply_tokens(n, part, x + s, ldx, scratch, y + j, ldy, here, add || s > 0, scratch + BLOCK_ROOM);
-        }
+        for (int64_t i = 0; i < n; i += once)
+            linear_block(n - i < once ? n - i : once, here, steps, x + i * ldx, ldx, w, back, j,
+                         target(y, i, j, scratch + BLOCK_ROOM + LEFT_ROOM), scratch);
     }
 }
 
@@ -75,18 +104,28 @@ void k_pack_bf16(int64_t columns, int64_t steps, Weights w, int back, int64_t bl
     }
 }
 
-void k_multiply_bf16(int64_t n, int64_t columns, int64_t steps, const uint16_t *x, int64_t ldx, const float *packed,
-                     float *y, int64_t ldy, int add, float *scratch)
+/* At most BLOCK columns, whose steps are packed one block after another. */
+static void multiply_block(int64_t n, int64_t columns, int64_t steps, const uint16_t *x, int64_t ldx, const float *block,
+                           Target y, float *left)
 {
     int64_t chunk = whole_steps(steps);
+    for (int64_t s = 0; s < steps || s == 0; s += chunk) {
+        int64_t part = steps - s < chunk ? steps - s : chunk;
+        multiply_tokens(n, part, x + s, ldx, block, part_of(y, s, s + part < steps), columns, left);
+        block += (columns + PANEL - 1) / PANEL * panel_room(part);
+    }
+}
+
+void k_multiply_bf16(int64_t n, int64_t columns, int64_t steps, const uint16_t *x, int64_t ldx, const float *packed,
+                     Result y, float *scratch)
+{
+    int64_t once = y.floats ? n : SUM_FEW;
     for (int64_t j = 0; j < columns; j += BLOCK) {
         int64_t here = columns - j < BLOCK ? columns - j : BLOCK;
         const float *block = packed + j / BLOCK * packed_block(BLOCK, steps, PANEL);
-        for (int64_t s = 0; s < steps || s == 0; s += chunk) {
-            int64_t part = steps - s < chunk ? steps - s : chunk;
-            multiply_tokens(n, part, x + s, ldx, block, y + j, ldy, here, add || s > 0, scratch);
-            block += (here + PANEL - 1) / PANEL * panel_room(part);
-        }
+        for (int64_t i = 0; i < n; i += once)
+            multiply_block(n - i < once ? n - i : once, here, steps, x + i * ldx, ldx, block,
+                           target(y, i, j, scratch + LEFT_ROOM), scratch);
     }
 }
 
@@ -102,7 +141,7 @@ void k_linear_weight_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t
             pack_tokens(columns, steps, x + s * ldx + j, ldx, scratch);
             for (int64_t i = m0; i < m1; i += GROUP) {
                 int64_t rows = m1 - i < GROUP ? m1 - i : GROUP;
-                multiply_transposed(rows, steps, dy + s * lddy + i, lddy, scratch, dw + i * lddw + j, lddw, columns, add || s > 0, left);
+                multiply_transposed(rows, steps, dy + s * lddy + i, lddy, scratch, (Target){dw + i * lddw + j, lddw, add || s > 0, 0, 0}, columns, left);
             }
         }
     }
@@ -149,6 +188,6 @@ void k_pairs_block(int64_t columns, int64_t steps, const float *w, int64_t ldw, 
 void k_pairs_multiply(int64_t rows, int64_t steps, const uint16_t *a, int64_t lda, const float *block, float *c, int64_t ldc,
                       int64_t columns, int add, float *spare)
 {
-    multiply_tokens(rows, steps, a, lda, block, c, ldc, columns, add, spare);
+    multiply_tokens(rows, steps, a, lda, block, (Target){c, ldc, add, 0, 0}, columns, spare);
 }
 #endif

@@ -82,6 +82,28 @@ INLINE void tile(int rows, int64_t steps, Left a, const float *panel, float *c, 
     store_tile(rows, sum, c, ldc, columns, add);
 }
 
+/* Where a block's product goes: c, added to it or not; 'halves' if that is the last part of a result
+** that becomes bfloat16: c has what its other parts added up to then. */
+typedef struct Target {
+    float *c;
+    int64_t ldc;
+    int add;
+    uint16_t *halves;
+    int64_t ldhalves;
+} Target;
+
+/* bfloat16s of sum[rows][columns] */
+INLINE void narrow_rows(int64_t rows, int64_t columns, const float *sum, int64_t ld, uint16_t *out, int64_t ldout)
+{
+    for (int64_t r = 0; r < rows; r++, sum += ld, out += ldout) {
+        int64_t j = 0;
+        for (; j + LANES <= columns; j += LANES)
+            v_store_half(out + j, v_load(sum + j));
+        for (; j < columns; j++)
+            out[j] = v_narrow(v_splat(sum[j]))[0];
+    }
+}
+
 /* MR or fewer rows of A against all panels of a block. */
 INLINE void sweep(int rows, int64_t steps, Left a, const float *block, float *c, int64_t ldc,
                   int64_t columns, int add)

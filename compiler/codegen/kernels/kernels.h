@@ -50,14 +50,28 @@ typedef struct Weights {
     int64_t ld;
 } Weights;
 
+/* A result: float32, added to what is there or not, or bfloat16, rounded from it; the other is NULL. */
+typedef struct Result {
+    float *floats;
+    uint16_t *halves;
+    int64_t ld;
+    int add;
+} Result;
+
+static inline Result result_at(Result y, int64_t row, int64_t column)
+{
+    int64_t at = row * y.ld + column;
+    return (Result){y.floats ? y.floats + at : 0, y.halves ? y.halves + at : 0, y.ld, y.add};
+}
+
 /* gemm_bf16.c: the same products of bfloat16: x and dy are, w is or is rounded to it.  'ldx' and 'lddy'
 ** count bfloat16s; 'columns' and 'steps' as of k_pack; 'scratch' as of k_linear. */
 int64_t k_gemm_bf16_scratch(void);
 void k_linear_bf16(int64_t n, int64_t columns, int64_t steps, const uint16_t *x, int64_t ldx, Weights w, int back,
-                   float *y, int64_t ldy, int add, float *scratch);
+                   Result y, float *scratch);
 void k_pack_bf16(int64_t columns, int64_t steps, Weights w, int back, int64_t block, float *packed, float *scratch);
 void k_multiply_bf16(int64_t n, int64_t columns, int64_t steps, const uint16_t *x, int64_t ldx, const float *packed,
-                     float *y, int64_t ldy, int add, float *scratch);
+                     Result y, float *scratch);
 void k_linear_weight_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t k1, const uint16_t *dy, int64_t lddy,
                           const uint16_t *x, int64_t ldx, float *dw, int64_t lddw, int add, float *scratch);
 /* few.c: few rows (decoding): columns [m0,m1) of y[n,m] = (add ? y : 0) + x w^T; each
@@ -68,9 +82,9 @@ void k_linear_few(int64_t n, int64_t m0, int64_t m1, int64_t k, const float *x, 
 
 /* The same of bfloat16: x is, w is rounded to it; or both are, which multiplies pairs of steps. */
 void k_linear_few_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k, const uint16_t *x, int64_t ldx, const float *w, int64_t ldw,
-                       float *y, int64_t ldy, int add);
+                       Result y);
 void k_linear_few_halves(int64_t n, int64_t m0, int64_t m1, int64_t k, const uint16_t *x, int64_t ldx, const uint16_t *w,
-                         int64_t ldw, float *y, int64_t ldy, int add);
+                         int64_t ldw, Result y);
 
 /* Libraries of processors that multiply pairs of bfloat16s. */
 #if defined(__AVX512BF16__) || defined(__AMX_BF16__) || defined(STRATA_TILES_IN_C) || defined(STRATA_PAIRS_IN_C)

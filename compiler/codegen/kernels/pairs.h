@@ -224,26 +224,51 @@ INLINE void tile_rows(int64_t rows, int64_t steps, const uint16_t *a, int64_t ld
     }
 }
 
-/* c[rows, columns] (+)= a[rows, steps] block */
-NOINLINE void multiply_tokens(int64_t rows, int64_t steps, const uint16_t *a, int64_t lda, const float *block, float *c,
-                              int64_t ldc, int64_t columns, int add, float *left)
+/* y[rows, columns] (+)= a[rows, steps] block */
+NOINLINE void multiply_tokens(int64_t rows, int64_t steps, const uint16_t *a, int64_t lda, const float *block, Target y,
+                              int64_t columns, float *left)
 {
     float *spare = left + GROUP * STEPS_MAX / 2, *edge = spare + SPARE_ROOM;
     TILES_BEGIN;
     for (int64_t i = 0; i < rows; i += ROWS_UNIT)
-        tile_rows(rows - i < ROWS_UNIT ? rows - i : ROWS_UNIT, steps, a + i * lda, lda, block, c + i * ldc, ldc, columns, add,
-                  spare, edge);
+        tile_rows(rows - i < ROWS_UNIT ? rows - i : ROWS_UNIT, steps, a + i * lda, lda, block, y.c + i * y.ldc, y.ldc, columns,
+                  y.add, spare, edge);
     TILES_END;
+    if (y.halves)
+        narrow_rows(rows, columns, y.c, y.ldc, y.halves, y.ldhalves);
 }
 
 #else
 
-/* c[rows, columns] (+)= a[rows, steps] panel; 'rows' is a constant where inlined. */
-INLINE void pair_tile(int rows, int64_t steps, const uint16_t *a, int64_t lda, const float *panel, float *c, int64_t ldc,
-                      int64_t columns, int add)
+/* The last part of a tile, as bfloat16s. */
+INLINE void narrow_tile(int rows, V (*sum)[PANEL_VECTORS], Target y, int64_t columns)
+{
+    float edge[MR * PANEL];
+    UNROLL for (int r = 0; r < rows; r++)
+        for (int v = 0; v < PANEL_VECTORS; v++) {
+            V x = y.add ? v_load(y.c + r * y.ldc + v * LANES) + sum[r][v] : sum[r][v];
+            if (columns < PANEL)
+                v_store(edge + r * PANEL + v * LANES, x);
+            else
+                v_store_half(y.halves + r * y.ldhalves + v * LANES, x);
+        }
+    if (columns < PANEL)
+        narrow_rows(rows, columns, edge, PANEL, y.halves, y.ldhalves);
+}
+
+INLINE Target target_at(Target y, int64_t row, int64_t column)
+{
+    y.c += row * y.ldc + column;
+    if (y.halves)
+        y.halves += row * y.ldhalves + column;
+    return y;
+}
+
+/* y[rows, columns] (+)= a[rows, steps] panel; 'rows' is a constant where inlined. */
+INLINE void pair_tile(int rows, int64_t steps, const uint16_t *a, int64_t lda, const float *panel, Target y, int64_t columns)
 {
     V sum[MR][PANEL_VECTORS];
-    start_tile(rows, sum, c, ldc);
+    start_tile(rows, sum, y.c, y.ldc);
 #pragma clang loop unroll_count(4)
     for (int64_t s = 0; s + 2 <= steps; s += 2, panel += PANEL)
         UNROLL for (int r = 0; r < rows; r++) {
@@ -256,42 +281,44 @@ INLINE void pair_tile(int rows, int64_t steps, const uint16_t *a, int64_t lda, c
         UNROLL for (int r = 0; r < rows; r++)
             for (int v = 0; v < PANEL_VECTORS; v++)
                 sum[r][v] = v_dot(sum[r][v], v_splat(__builtin_bit_cast(float, (uint32_t)a[r * lda + steps - 1])), v_load(panel + v * LANES));
-    store_tile(rows, sum, c, ldc, columns, add);
+    if (y.halves)
+        narrow_tile(rows, sum, y, columns);
+    else
+        store_tile(rows, sum, y.c, y.ldc, columns, y.add);
 }
 
-INLINE void pair_sweep(int rows, int64_t steps, const uint16_t *a, int64_t lda, const float *block, float *c, int64_t ldc,
-                       int64_t columns, int add)
+INLINE void pair_sweep(int rows, int64_t steps, const uint16_t *a, int64_t lda, const float *block, Target y, int64_t columns)
 {
     for (int64_t j = 0; j < columns; j += PANEL, block += panel_room(steps)) {
         if (2 * j < steps)          /* some of each of the rows that come next */
             UNROLL for (int r = 0; r < rows; r++)
                 __builtin_prefetch(a + (rows + r) * lda + 2 * j);
-        pair_tile(rows, steps, a, lda, block, c + j, ldc, columns - j, add);
+        pair_tile(rows, steps, a, lda, block, target_at(y, 0, j), columns - j);
     }
 }
 
-NOINLINE void multiply_tokens(int64_t rows, int64_t steps, const uint16_t *a, int64_t lda, const float *block, float *c,
-                              int64_t ldc, int64_t columns, int add, float *left)
+NOINLINE void multiply_tokens(int64_t rows, int64_t steps, const uint16_t *a, int64_t lda, const float *block, Target y,
+                              int64_t columns, float *left)
 {
     (void)left;
-    for (; rows >= MR; rows -= MR, a += MR * lda, c += MR * ldc)
-        pair_sweep(MR, steps, a, lda, block, c, ldc, columns, add);
+    for (; rows >= MR; rows -= MR, a += MR * lda, y = target_at(y, MR, 0))
+        pair_sweep(MR, steps, a, lda, block, y, columns);
     UNROLL for (int part = 8; part > 0; part /= 2)
         if (rows & part) {
-            pair_sweep(part, steps, a, lda, block, c, ldc, columns, add);
+            pair_sweep(part, steps, a, lda, block, y, columns);
             a += part * lda;
-            c += part * ldc;
+            y = target_at(y, part, 0);
         }
 }
 
 #endif
 
-/* c[rows, columns] (+)= dy[steps, rows]^T block, rows <= GROUP */
-NOINLINE void multiply_transposed(int64_t rows, int64_t steps, const uint16_t *dy, int64_t lddy, const float *block, float *c,
-                                  int64_t ldc, int64_t columns, int add, float *left)
+/* y[rows, columns] (+)= dy[steps, rows]^T block, rows <= GROUP */
+NOINLINE void multiply_transposed(int64_t rows, int64_t steps, const uint16_t *dy, int64_t lddy, const float *block, Target y,
+                                  int64_t columns, float *left)
 {
     transpose_left(rows, steps, dy, lddy, left);
-    multiply_tokens(rows, steps, (const uint16_t *)left, round_steps(steps, GROUP_STEPS), block, c, ldc, columns, add, left);
+    multiply_tokens(rows, steps, (const uint16_t *)left, round_steps(steps, GROUP_STEPS), block, y, columns, left);
 }
 
 #endif

@@ -32,10 +32,10 @@ typedef struct Ref {
 enum {
     DO_ROW,                     /* kernel; refs as the kernel wants them */
     DO_UNIFORM,                 /* the same, once, not by token */
-    DO_LINEAR,                  /* y, x, w; n = {M, K, packed, 1, half}; flag: add */
-    DO_LINEAR_BACK,             /* dx, dy, w; n = {M, K, packed, 1, half}; flag: add; packed: where w is
-                                ** packed in the phase's room for that, {.., 0, 0}: by each task;
-                                ** half: 1 if w is bfloat16 */
+    DO_LINEAR,                  /* y, x, w; n = {M, K, packed, 1, half, kept}; flag: add */
+    DO_LINEAR_BACK,             /* dx, dy, w; n = {M, K, packed, 1, half, kept}; flag: add; packed: where w
+                                ** is packed in the phase's room for that, {.., 0, 0}: by each task;
+                                ** half: 1 if w is bfloat16; kept: 1 if the result is */
     DO_EMBED,                   /* y, w, ids; n = {D, .., .., .., half} */
     DO_CROSS_ENTROPY,           /* nll, lse, logits, ids; n = {V} */
     DO_CROSS_ENTROPY_GRAD,      /* dlogits, logits, lse, ids, dy; n = {V} */
@@ -52,7 +52,7 @@ typedef struct Action {
     int32_t flag, profile;      /* profile: index in the kernel table */
     float scale;
     int32_t layer;              /* DO_ATTENTION: which cache */
-    int64_t n[5];
+    int64_t n[6];
 } Action;
 
 typedef struct Stage {

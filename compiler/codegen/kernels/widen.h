@@ -9,7 +9,7 @@
 #include "gemm_tile.h"
 
 /* Rows of a transposed left operand packed at once; floats of one. */
-enum { STEPS_UNIT = 4, GROUP = 8 * MR, LEFT_ROOM = GROUP * STEPS_MAX };
+enum { STEPS_UNIT = 4, ROWS_UNIT = MR, GROUP = 8 * MR, LEFT_ROOM = GROUP * STEPS_MAX };
 enum { WIDEN_AHEAD = 8 };       /* rows that packing asks for in advance */
 
 INLINE int64_t panel_room(int64_t steps) { return panel_stride(steps); }
@@ -43,18 +43,22 @@ INLINE void widened(int rows, int64_t steps, const uint16_t *x, int64_t ldx, con
     sweep(rows, steps, (Left){left, STEPS_MAX, 1, 0}, block, c, ldc, columns, add);
 }
 
-/* c[rows, columns] (+)= x[rows, steps] block */
-NOINLINE void multiply_tokens(int64_t rows, int64_t steps, const uint16_t *x, int64_t ldx, const float *block, float *c,
-                              int64_t ldc, int64_t columns, int add, float *left)
+/* y[rows, columns] (+)= x[rows, steps] block */
+NOINLINE void multiply_tokens(int64_t rows, int64_t steps, const uint16_t *x, int64_t ldx, const float *block, Target y,
+                              int64_t columns, float *left)
 {
-    for (; rows >= MR; rows -= MR, x += MR * ldx, c += MR * ldc)
-        widened(MR, steps, x, ldx, block, c, ldc, columns, add, left);
+    float *c = y.c;
+    int64_t all = rows;
+    for (; rows >= MR; rows -= MR, x += MR * ldx, c += MR * y.ldc)
+        widened(MR, steps, x, ldx, block, c, y.ldc, columns, y.add, left);
     UNROLL for (int part = 8; part > 0; part /= 2)
         if (part < MR && rows & part) {
-            widened(part, steps, x, ldx, block, c, ldc, columns, add, left);
+            widened(part, steps, x, ldx, block, c, y.ldc, columns, y.add, left);
             x += part * ldx;
-            c += part * ldc;
+            c += part * y.ldc;
         }
+    if (y.halves)
+        narrow_rows(all, columns, y.c, y.ldc, y.halves, y.ldhalves);
 }
 
 /* The transpose of dy[steps, rows] in groups of MR rows, step after step. */
@@ -69,12 +73,12 @@ INLINE void widen_left(int64_t rows, int64_t steps, const uint16_t *dy, int64_t 
         }
 }
 
-/* c[rows, columns] (+)= dy[steps, rows]^T block, rows <= GROUP */
-NOINLINE void multiply_transposed(int64_t rows, int64_t steps, const uint16_t *dy, int64_t lddy, const float *block, float *c,
-                                  int64_t ldc, int64_t columns, int add, float *left)
+/* y[rows, columns] (+)= dy[steps, rows]^T block, rows <= GROUP */
+NOINLINE void multiply_transposed(int64_t rows, int64_t steps, const uint16_t *dy, int64_t lddy, const float *block, Target y,
+                                  int64_t columns, float *left)
 {
     widen_left(rows, steps, dy, lddy, left);
-    multiply(rows, steps, (Left){left, 1, MR, MR * steps}, block, c, ldc, columns, add);
+    multiply(rows, steps, (Left){left, 1, MR, MR * steps}, block, y.c, y.ldc, columns, y.add);
 }
 
 #endif
