@@ -59,19 +59,19 @@ static void measure_products(int bf16, int64_t sequences, int64_t time, int head
 {
     int64_t rows = sequences * time, c = (int64_t)heads * d;
     float *qkv = numbers(rows * 3 * c), *o = numbers(rows * c), *dout = numbers(rows * c);
-    float *grad = numbers(rows * 3 * c), *lse = numbers(rows * heads);
+    float *grad = numbers(rows * 3 * c), *lse = numbers(rows * heads), *delta = numbers(rows * heads);
     float *scratch = aligned_alloc(64, (size_t)k_attention_scratch(d));
     Attention a = {.sequences = sequences, .time = time, .heads = heads, .groups = heads, .dk = d, .dv = d,
                    .causal = 1, .bf16 = bf16, .scale = 1.0f / sqrtf((float)d), .q = qkv, .k = qkv + c, .v = qkv + 2 * c,
                    .ldq = 3 * c, .ldk = 3 * c, .ldv = 3 * c, .o = o, .lse = lse, .ldo = c, .ldlse = heads,
-                   .dout = dout, .lddout = c, .dq = grad, .dk_ = grad + c, .dvalue = grad + 2 * c,
+                   .dout = dout, .lddout = c, .delta = delta, .lddelta = heads, .dq = grad, .dk_ = grad + c, .dvalue = grad + 2 * c,
                    .lddq = 3 * c, .lddk = 3 * c, .lddv = 3 * c};
     double pairs = (double)sequences * heads * (double)time * (double)(time + 1) / 2;
     double f = 1e-9 * 4 * pairs * d / seconds(forward, &a, scratch);
     double g = 1e-9 * 10 * pairs * d / seconds(backward, &a, scratch);
     printf("%-4s B %-3lld T %-5lld H %-3d d %-4d forward %7.1f GFLOP/s %3.0f %%   backward %7.1f GFLOP/s %3.0f %%\n",
            bf16 ? "bf16" : "f32", (long long)sequences, (long long)time, heads, d, f, 100 * f / top, g, 100 * g / top);
-    free(qkv), free(o), free(dout), free(grad), free(lse), free(scratch);
+    free(qkv), free(o), free(dout), free(grad), free(lse), free(delta), free(scratch);
 }
 
 static void measure(int64_t sequences, int64_t time, int heads, int d, double top)
