@@ -269,14 +269,19 @@ INLINE void pair_tile(int rows, int64_t steps, const uint16_t *a, int64_t lda, c
 {
     V sum[MR][PANEL_VECTORS];
     start_tile(rows, sum, y.c, y.ldc);
-#pragma clang loop unroll_count(4)
-    for (int64_t s = 0; s + 2 <= steps; s += 2, panel += PANEL)
+    /* Of several steps at once the compiler loads so many pairs ahead that sums leave their registers. */
+#pragma clang loop unroll(disable)
+    for (int64_t s = 0; s + 2 <= steps; s += 2, panel += PANEL) {
+        V right[PANEL_VECTORS];
+        for (int v = 0; v < PANEL_VECTORS; v++)
+            right[v] = v_load(panel + v * LANES);
         UNROLL for (int r = 0; r < rows; r++) {
             float two;
             __builtin_memcpy(&two, a + r * lda + s, sizeof two);
             for (int v = 0; v < PANEL_VECTORS; v++)
-                sum[r][v] = v_dot(sum[r][v], v_splat(two), v_load(panel + v * LANES));
+                sum[r][v] = v_dot(sum[r][v], v_splat(two), right[v]);
         }
+    }
     if (steps % 2)
         UNROLL for (int r = 0; r < rows; r++)
             for (int v = 0; v < PANEL_VECTORS; v++)
