@@ -24,7 +24,7 @@ awk -F'"loss": ' '/"loss"/ { split($2, a, ","); if (!n++) first = a[1]; last = a
 ./chooser generate --weights chooser.safetensors --prompt 'a ' --max-tokens 5 >/dev/null
 # it is fused: as many row kernels as the plain residual stream has, forward
 sed 's/require "choice" { keep = 0.9 }/standard {}/; s/"chooser"/"plain"/' chooser.lua >plain.lua
-"$strata" build plain.lua
+for name in chooser plain; do "$strata" build $name.lua --inference -o $name; done
 calls() { "./$1" bench --prefill 16 --steps 1 | awk '$2 == "row" { n += $3 } END { print n }'; }
 [ "$(calls chooser)" = "$(calls plain)" ] || { echo "page.sh: expected $(calls plain) row kernels, found $(calls chooser)"; exit 1; }
 # profilers and debuggers are told its lines, and the library's: the product of the query
