@@ -130,7 +130,7 @@ static void score(const Forward *f, const Panel *panel, int64_t all, int64_t som
     const Attention *a = f->a;
     if (in_pairs(a)) {
         score_pairs(some, a->dk, f->keys, panel->q, f->score, f->spare);
-        scale_and_raise(all, a->scale * LOG2_E, f->score, panel->largest);
+        scale_and_raise(all, score_unit(a), f->score, panel->largest);
         return;
     }
     k_tile_score(all, a->dk, k, ldk, panel->q, f->score, panel->largest);
@@ -166,7 +166,7 @@ static void attend(const Forward *f, const Panel *panel, int64_t first, int64_t 
     if (some > all) { /* on the diagonal */
         int32_t seen[PANEL];
         visible_to(a, &f->source, panel->t, first, seen);
-        k_tile_mask(all, some, seen, in_pairs(a) ? a->scale * LOG2_E : 1.0f, f->score);
+        k_tile_mask(all, some, seen, score_unit(a), f->score);
         raise(all, some, f->score, panel->largest);
     }
     if (rounds(a))
@@ -187,7 +187,7 @@ static void open_panels(Forward *f, int64_t row, int64_t head, int64_t t, int64_
         p->o = take(&scratch, a->dv * PANEL);
         p->largest = take(&scratch, PANEL);
         p->sum = take(&scratch, PANEL);
-        k_panel_load(rounds(a), p->queries, a->dk, a->q + (row + t) * a->ldq + head * a->dk, a->ldq, in_pairs(a) ? 1.0f : a->scale * LOG2_E, p->q);
+        k_panel_load(rounds(a), p->queries, a->dk, a->q + (row + t) * a->ldq + head * a->dk, a->ldq, query_unit(a), p->q);
         if (in_pairs(a))
             k_pairs_panel(a->dk, p->q, p->q);
         for (int64_t i = 0; i < a->dv * PANEL; i += LANES)

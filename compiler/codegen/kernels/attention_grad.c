@@ -109,7 +109,7 @@ static void open_block(Block *x, int64_t head, int64_t t)
     const float *dout = a->dout + row * a->lddout + head * a->dv;
     for (int64_t i = 0; i * PANEL < x->n; i++) {
         int64_t first = i * PANEL, n = min64(PANEL, x->n - first);
-        k_panel_load(rounds(a), n, a->dk, q + first * a->ldq, a->ldq, in_pairs(a) ? 1.0f : a->scale * LOG2_E, x->q + first * panel_rows(a->dk));
+        k_panel_load(rounds(a), n, a->dk, q + first * a->ldq, a->ldq, query_unit(a), x->q + first * panel_rows(a->dk));
         k_panel_load(rounds(a), n, a->dv, dout + first * a->lddout, a->lddout, 1.0f, x->dout + first * panel_rows(a->dv));
     }
     fill(BLOCK, 0, x->lse);
@@ -149,7 +149,7 @@ static void probabilities(const Block *x, int64_t i, int64_t all, int64_t some, 
     const Attention *a = x->a;
     const float *lse = x->lse + i * PANEL, *delta = x->delta + i * PANEL;
     if (in_pairs(a)) {
-        differentiate(0, a->scale * LOG2_E, all, lse, delta, s, ds);
+        differentiate(0, score_unit(a), all, lse, delta, s, ds);
         differentiate(0, 1.0f, some - all, lse, delta, s + all * PANEL, ds + all * PANEL);
     } else if (rounds(a)) {
         differentiate(1, 1.0f, some, lse, delta, s, ds);
@@ -229,7 +229,7 @@ static int64_t tile_panel(Block *x, int64_t i, int64_t first, int64_t n, const f
     if (some > all) {
         int32_t seen[PANEL];
         visible_to(a, &x->source, t, first, seen);
-        k_tile_mask(all, some, seen, in_pairs(a) ? a->scale * LOG2_E : 1.0f, p);
+        k_tile_mask(all, some, seen, score_unit(a), p);
     }
     probabilities(x, i, all, some, p, ds);
     if (some > 0 || in_pairs(a))

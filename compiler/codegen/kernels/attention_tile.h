@@ -37,6 +37,11 @@ INLINE int in_pairs(const Attention *a) { return STRATA_PAIRS && a->bf16; }
 /* Whether what is multiplied is rounded here, as it is brought near; pairs are rounded as they are made. */
 INLINE int rounds(const Attention *a) { return !STRATA_PAIRS && a->bf16; }
 
+/* What turns scores into units of log 2: queries are multiplied by it as they are packed, or, of pairs, which
+** are rounded unscaled, the scores are. */
+INLINE float query_unit(const Attention *a) { return in_pairs(a) ? 1.0f : a->scale * LOG2_E; }
+INLINE float score_unit(const Attention *a) { return in_pairs(a) ? a->scale * LOG2_E : 1.0f; }
+
 /* Steps of a left operand of pairs, and rows of a panel of d steps that becomes one of pairs. */
 INLINE int64_t whole_steps(int64_t n) { return (n + PAIR_STEPS - 1) / PAIR_STEPS * PAIR_STEPS; }
 INLINE int64_t panel_rows(int64_t d) { return STRATA_PAIRS && d < PAIR_STEPS / 2 ? PAIR_STEPS / 2 : d; }

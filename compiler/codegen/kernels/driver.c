@@ -103,12 +103,15 @@ static void product_step_bf16(const Work *w, const Action *s, int back) {
 
 /* A row product: x w^T, or dy w if 'back'. */
 static void product_step(const Work *w, const Action *s, int back) {
+    if (k_constants.bf16) {
+        product_step_bf16(w, s, back);
+        return;
+    }
     float *y = row_of(w, s, 0), *x = row_of(w, s, 1), *packed = packed_of(w->f, s), *scratch = scratch_of(w->f, w->worker);
     const float *m = k_resolve(w->f, &k_refs[s->ref + 2], w->worker, w->first);
     int64_t M = s->n[0], K = s->n[1], columns = s->n[back], steps = s->n[!back], ldx = stride_of(s, 1), ldy = stride_of(s, 0);
     int64_t m1 = w->m1 < 0 ? M : w->m1;
-    if (k_constants.bf16) product_step_bf16(w, s, back);
-    else if (packed) k_multiply(w->count, columns, steps, x, ldx, packed, y, ldy, s->flag);
+    if (packed) k_multiply(w->count, columns, steps, x, ldx, packed, y, ldy, s->flag);
     else if (w->f->few && !back) k_linear_few(w->count, w->m0, m1, K, x, ldx, m, K, y, ldy, s->flag);
     else if (back) k_linear_back(w->count, M, K, x, ldx, m, K, y, ldy, s->flag, scratch);
     else k_linear(w->count, M, K, x, ldx, m, K, y, ldy, s->flag, scratch);
@@ -313,11 +316,11 @@ static int32_t side_by_side(const Action *s, const Action *end) {
     return n;
 }
 
-static void columns_step(Frame *f, const Stage *phase, const Action *s, int32_t steps) {
+static void columns_step(Frame *f, const Action *s, int32_t steps) {
     int64_t columns = 0, tasks = 0, workers = f->ctx->setup.workers;
     for (int32_t i = 0; i < steps; i++) columns += s[i].n[0];
     int64_t share = blocks(columns, workers > 1 ? FEW_TASKS * workers : 1);
-    Job j = { f, phase, s, blocks(share, FEW_COLUMNS) * FEW_COLUMNS };
+    Job j = { f, 0, s, blocks(share, FEW_COLUMNS) * FEW_COLUMNS };
     for (int32_t i = 0; i < steps; i++) tasks += blocks(s[i].n[0], j.block);
     k_par_for(f->ctx, tasks, columns_task, &j);
     for (int32_t i = 0; k_constants.check && i < steps; i++) k_check_step(f, s + i, 0), k_check_free(f, s + i, 0);
@@ -329,7 +332,7 @@ static void run_few(Frame *f, const Stage *phase) {
         const Action *s = &k_actions[phase->first + i];
         if (s->what == DO_LINEAR) {
             int32_t steps = side_by_side(s, &k_actions[phase->first + phase->count]);
-            columns_step(f, phase, s, steps);
+            columns_step(f, s, steps);
             i += steps - 1;
         } else {
             unsigned mode = enter_mode();
