@@ -61,7 +61,7 @@ static inline Problem problem_new(Size s, uint64_t seed, Side side)
                       .v = p.v.at, .ldq = hk + GAP, .ldk = gk + GAP, .ldv = gv + GAP, .o = p.o.at, .lse = p.lse.at,
                       .ldo = hv + GAP, .ldlse = s.heads + GAP, .dout = p.dout.at, .lddout = hv + GAP, .delta = p.delta.at, .lddelta = s.heads + GAP,
                       .dq = p.dq.at, .dk_ = p.dk.at, .dvalue = p.dv.at, .lddq = hk + GAP, .lddk = gk + GAP,
-                      .lddv = gv + GAP};
+                      .lddv = gv + GAP, .workers = 4};
     return p;
 }
 

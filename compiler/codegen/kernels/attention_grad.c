@@ -8,10 +8,11 @@
 **   dq = scale ds k     dk = scale ds^T q
 ** The unit of work is a block of BLOCK queries of one head against a range of
 ** keys, tile by tile: dq gathers in panels, dk and dv in the result's own rows.
-** With enough (sequence, group) pairs each is a task.  With few, gradients of
-** keys (a task owns a range of keys) and of queries (a task owns blocks) are
+** Where (sequence, group) pairs keep the workers busy each is a task.  Elsewhere gradients
+** of keys (a task owns a range of keys) and of queries (a task owns blocks) are
 ** separate tasks, at two more products a tile.  Every element is one chain in
-** order of tiles and blocks either way, so both ways give the same bits.  With
+** order of tiles and blocks either way, so both ways give the same bits, and the
+** number of workers may choose.  With
 ** averages over time every pair is a task: a tile's gradients are handed on to the
 ** positions that were averaged, which the next tile may share.
 **
@@ -21,7 +22,8 @@
 
 enum {
     PANELS = BLOCK / PANEL,
-    ENOUGH = 4,             /* (sequence, group) pairs to make each a task */
+    WHOLE_PRODUCTS = 5,     /* of a tile, where one task computes all gradients of a pair */
+    SPLIT_PRODUCTS = 7,     /* of a tile, where two do */
     KEY_RANGE = 2 * KEYS,   /* keys of a task that owns keys */
     QUERY_RANGE = 2 * BLOCK
 };
@@ -340,7 +342,13 @@ static void own_keys(Block *x, int64_t k0, int64_t k1, int queries)
         scale_rows(rows, a->dk, a->scale, a->dk_ + row * a->lddk + x->group * a->dk, a->lddk);
 }
 
-static int whole_groups(const Attention *a) { return a->pool || a->sequences * a->groups >= ENOUGH; }
+/* Whether a pair is one task: if the worker with most pairs is done before it would be with its share of all
+** tiles' two more products. */
+static int whole_groups(const Attention *a)
+{
+    int64_t pairs = a->sequences * a->groups, workers = max64(a->workers, 1), most = (pairs + workers - 1) / workers;
+    return a->pool || most * workers * WHOLE_PRODUCTS <= pairs * SPLIT_PRODUCTS;
+}
 
 int64_t k_attention_grad_tasks(const Attention *a)
 {

@@ -201,6 +201,7 @@ static Attention backward_of(const Frame *f, const Action *s) {
     a.delta = k_resolve(f, &r[6], 0, 0), a.lddelta = r[6].stride;
     a.lse = k_resolve(f, &r[7], 0, 0), a.ldlse = r[7].stride;
     a.dout = k_resolve(f, &r[8], 0, 0), a.lddout = r[8].stride;
+    a.workers = f->ctx->setup.workers;
     return a;
 }
 

@@ -122,6 +122,7 @@ typedef struct Attention {
     const float *dout;              /* [rows][heads * dv] */
     int64_t lddout;
     float *dq, *dk_, *dvalue;       /* gradients of q, k, v, overwritten */
+    int32_t workers;                /* which share the tasks; bits don't depend on it */
     int64_t lddq, lddk, lddv;
 } Attention;
 /* Tasks are independent; results don't depend on who runs them. */
