@@ -54,6 +54,9 @@ typedef void (*strata_gemm_fn)(void *user, int64_t m, int64_t n, int64_t k, cons
 /* begin = 1 before, 0 after kernel 'index' of the kernel table ran on this worker */
 typedef void (*strata_profile_fn)(void *user, int32_t index, int32_t begin, int32_t worker);
 
+/* logits and loss take the form that generates, where routes choose otherwise while they are trained */
+enum { STRATA_AS_GENERATED = 1 };
+
 typedef struct strata_setup {
     size_t struct_size;             /* sizeof(strata_setup) */
     strata_par_for_fn par_for;      /* NULL: serial */
@@ -63,7 +66,14 @@ typedef struct strata_setup {
     strata_profile_fn profile;      /* NULL: none */
     void *profile_user;
     int32_t workers;                /* at least 1 */
-    int32_t reserved[7];            /* zero */
+    uint32_t flags;                 /* STRATA_AS_GENERATED */
+    int32_t routed;                 /* for measurements: 1 + millionths of tokens that each route takes, evenly spaced; 0: as it decides */
+    /* For measuring beyond the model's context, without states: the longest sequence, with a control block of
+    ** strata_ctx_bytes (0: the context); and rotations stretched by YaRN, a factor and what multiplies them, 0.1 ln
+    ** factor + 1 (0: as they are). */
+    int32_t length;
+    float yarn, yarn_scale;
+    int32_t reserved[2];            /* zero */
 } strata_setup;
 
 typedef struct strata_adamw {
@@ -78,7 +88,9 @@ typedef struct strata_loss {
     size_t struct_size;
     double loss;                    /* mean over tokens, routing terms included */
     double cross_entropy;           /* mean over tokens, nats */
-    int64_t reserved[6];
+    uint64_t draw;                  /* in, forward_backward: which random numbers it draws; 0: none */
+    double *routed;                 /* in: NULL, or room for the share of tokens that each route takes [strata_model.routed] */
+    int64_t reserved[4];
 } strata_loss;
 
 /* Gradients [first, first + count) are final.  Not 0: stop (STRATA_ERROR_STOPPED). */
@@ -103,7 +115,9 @@ typedef struct strata_tensor {
     uint32_t half;                  /* type in WEIGHTS: 0 float32, 1 bfloat16 */
 } strata_tensor;
 
-enum { STRATA_FORWARD = 1, STRATA_BACKWARD = 2, STRATA_DECODE = 4 };   /* strata_kernel.used: in a training step; in prefill and decode */
+/* strata_kernel.used: in a training step; in prefill and decode; on the tokens that a route takes, so that its work
+** is of their share (pairs: of its square) */
+enum { STRATA_FORWARD = 1, STRATA_BACKWARD = 2, STRATA_DECODE = 4, STRATA_SOME = 8 };
 
 typedef struct strata_kernel {
     uint32_t name, family;          /* offsets of strings; family: row, product, sequence, loss, ... */
@@ -142,10 +156,22 @@ typedef struct strata_model {
     uint32_t probe_table;           /* offset: inputs, then results, strata_tensor each; none in objects */
     int32_t probe_inputs, probe_results;
     int64_t probe_weights_bytes;    /* WEIGHTS with the inputs behind them */
-    int64_t reserved[4];
+    int32_t forms;                  /* 2: it generates otherwise than it is trained (STRATA_AS_GENERATED); else 1 */
+    int32_t routed;                 /* routes that take some tokens only */
+    uint32_t routed_table;          /* offset: a uint32_t each, the offset of its site's string */
+    uint32_t ahead;                 /* string: where a route chooses among later tokens too, "" if nowhere; then there is no decoding */
+    int32_t learned_positions;      /* 1: there are none beyond the context */
+    int32_t reserved32;
+    int64_t reserved[1];
 } strata_model;
 
+enum { STRATA_CTX_HEAD = 4096 };       /* bytes before the tables, which have a row a position */
+static inline int64_t strata_ctx_bytes(const strata_model *m, int64_t length) {
+    return STRATA_CTX_HEAD + (m->ctx_bytes - STRATA_CTX_HEAD) / m->context * length;
+}
+
 #define strata_string(m, at)  ((const char *)(m) + (at))
+#define strata_routed(m, i)   strata_string(m, ((const uint32_t *)((const char *)(m) + (m)->routed_table))[i])
 #define strata_tensors(m)     ((const strata_tensor *)((const char *)(m) + (m)->tensor_table))
 #define strata_probes(m)      ((const strata_tensor *)((const char *)(m) + (m)->probe_table))
 #define strata_kernels(m)     ((const strata_kernel *)((const char *)(m) + (m)->kernel_table))

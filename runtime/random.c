@@ -1,7 +1,7 @@
 /*
 ** Philox4x32-10 (Salmon et al., 2011) and what is drawn from it.
 ** The counter's four words keep the uses apart: data has a small attempt number in the
-** last word, sampling a tag, initial values a 64-bit hash of the name in the last two.
+** last word, sampling and training tags, initial values a 64-bit hash of the name in the last two.
 */
 #include "random.h"
 
@@ -9,22 +9,10 @@
 #include <string.h>
 
 #include "hash.h"
+#include "philox.h"
 
 #define SAMPLING UINT32_C(0x73616d70)
-
-void philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]) {
-    uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3], k0 = key[0], k1 = key[1];
-    for (int round = 0; round < 10; round++) {
-        uint64_t a = (uint64_t)c0 * 0xD2511F53u, b = (uint64_t)c2 * 0xCD9E8D57u;
-        c0 = (uint32_t)(b >> 32) ^ c1 ^ k0;
-        c2 = (uint32_t)(a >> 32) ^ c3 ^ k1;
-        c1 = (uint32_t)b;
-        c3 = (uint32_t)a;
-        k0 += 0x9E3779B9u;
-        k1 += 0xBB67AE85u;
-    }
-    out[0] = c0, out[1] = c1, out[2] = c2, out[3] = c3;
-}
+#define DRAWING  UINT32_C(0x64726177)
 
 static void draw(uint64_t seed, uint64_t low, uint32_t c2, uint32_t c3, uint32_t out[4]) {
     uint32_t counter[4] = { (uint32_t)low, (uint32_t)(low >> 32), c2, c3 };
@@ -48,6 +36,12 @@ double random_uniform(uint64_t seed, uint32_t stream, uint64_t index) {
     uint32_t x[4];
     draw(seed, index, stream, SAMPLING, x);
     return (double)(pair(x) >> 11) * 0x1p-53;
+}
+
+uint64_t random_draw(uint64_t seed, uint64_t step, uint32_t part) {
+    uint32_t x[4];
+    draw(seed, step, part, DRAWING, x);
+    return pair(x) | 1;
 }
 
 uint64_t random_stream(const char *name) { return xxh64(name, strlen(name), 0); }

@@ -9,14 +9,15 @@
 
 #include <stdint.h>
 
-void philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
-
 /* Uniform in 0 … n-1, without bias, for n >= 1; a function of (seed, step, row). */
 uint64_t random_below(uint64_t seed, uint64_t step, uint32_t row, uint64_t n);
 
 /* Uniform in [0, 1), 53 bits; a function of (seed, stream, index): sampling takes
 ** the sequence's number as stream and the token's position as index. */
 double random_uniform(uint64_t seed, uint32_t stream, uint64_t index);
+
+/* Not 0; another for each part of a step: what forward_backward draws by. */
+uint64_t random_draw(uint64_t seed, uint64_t step, uint32_t part);
 
 /* out[i] = deviation * normal(seed, stream, first + i); any 'first', any pieces. */
 void random_normal(uint64_t seed, uint64_t stream, int64_t first, int64_t count, double deviation, float *out);

@@ -19,6 +19,7 @@ typedef struct ModelInfo {
     const char *name, *file, *tokenizer, *mixer;
     const Graph *probe;         /* output "nll", then what probe reports, uniform; NULL: none */
     const char *acausal;        /* sublayer that sees later tokens; NULL: none */
+    const char *ahead;          /* route that chooses among them; NULL: none */
     int64_t vocab, context, dim, layers, sublayers, batch;
     uint64_t seed, hash;
     double lr, beta1, beta2, eps, weight_decay, clip;
@@ -71,9 +72,9 @@ typedef struct Code {
 const char *codegen_native(void);
 /* LLVM's version, such as "22.1.0". */
 void codegen_llvm(char *out, size_t size);
-/* The programs of a model: without a caller who learns, the loss alone, a training step,
-** and what 'probe' looks at. */
-enum { PLAN_LOGITS, PLAN_LOSS, PLAN_TRAIN, PLAN_PROBE, PLANS };
+/* The programs of a model: without a caller who learns, the loss alone, a training step; the first
+** two in the form that generates, if that is another; and what 'probe' looks at. */
+enum { PLAN_LOGITS, PLAN_LOSS, PLAN_TRAIN, PLAN_GENERATE, PLAN_SCORE, PLAN_PROBE, PLANS };
 
 /* What a call of a kernel computes and moves: a token, a (query, key) pair of which
 ** a token has half the context's, and once. */
@@ -85,7 +86,8 @@ typedef struct PlannedStep { int kernel; StepCost cost; } PlannedStep;
 /* A model as codegen_compile would make it, without the code. */
 typedef struct Planned {
     Code code;                          /* the descriptor and the kernel table */
-    struct Plan *plan[PLANS];           /* [PLAN_TRAIN] is NULL in an inference build, [PLAN_PROBE] without a probe */
+    struct Plan *plan[PLANS];           /* [PLAN_TRAIN] is NULL in an inference build, [PLAN_PROBE] without a probe,
+                                        ** [PLAN_GENERATE] and [PLAN_SCORE] without a second form */
     PlannedStep *step[PLANS];           /* by step of the plan */
     int lanes;
 } Planned;

@@ -53,11 +53,12 @@ static StepCost product_cost(const Tables *t, const Node *n) {
 
 static StepCost anchor_cost(const Tables *t, const Node *n) {
     double own = elements(n);
-    const Shape *x = &n->in[0]->shape;
+    const Shape *x = n->nin ? &n->in[0]->shape : &n->shape;
     switch (op_info[n->op].class) {
     case CONTRACT: return product_cost(t, n);
     case OUTER: return (StepCost){ 2 * own, bytes_of(n->in[0]) + bytes_of(n->in[1]), 0, 8 * own };
-    case GATHER: return (StepCost){ 0, (4 + weight_bytes(t, n->in[0])) * own, 0, 0 };
+    case GATHER: return (StepCost){ 0, (4 + (n->op == OP_embed ? weight_bytes(t, n->in[0]) : 4)) * own, 0, 0 };
+    case CHOICE: return (StepCost){ 0, 8, 0, 0 };
     case SCATTER: return (StepCost){ (double)x->dim[0], 12.0 * (double)x->dim[0], 0, 0 };
     case LOSS: return (StepCost){ 4.0 * (double)x->dim[0], 4.0 * (double)x->dim[0] * (n->nin == 4 ? 2 : 1), 0, 0 };
     case TOKENSUM: return (StepCost){ own / GRANULE, 4 * own / GRANULE, 0, 8 * own };
@@ -80,13 +81,15 @@ static const char *family_of(const Node *n) {
     case CONTRACT: case OUTER: return "product";
     case SEQUENCE: return "sequence";
     case LOSS: return "loss";
-    case GATHER: case SCATTER: return "embedding";
+    case GATHER: return n->op == OP_embed ? "embedding" : "routing";
+    case CHOICE: return "routing";
+    case SCATTER: return "embedding";
     default: return "row";
     }
 }
 
 static void anchor_name(const Node *n, char *name, size_t size) {
-    const Shape *x = &n->in[0]->shape;
+    const Shape *x = n->nin ? &n->in[0]->shape : &n->shape;
     int at = snprintf(name, size, "%s", op_info[n->op].name);
     switch (op_info[n->op].class) {
     case CONTRACT:
@@ -103,24 +106,35 @@ static void anchor_name(const Node *n, char *name, size_t size) {
     }
 }
 
-PlannedStep cost_add(Tables *t, const Plan *p, const Rows *rows, int step, int row, bool training) {
+/* The list whose rows a step works on; 0: all tokens. */
+static int list_of_step(const Plan *p, const Step *s) {
+    if (s->kind != STEP_ANCHOR && s->kind != STEP_REDUCE) return p->phase[s->phase].list;
+    return s->anchor->nin && op_info[s->anchor->op].class != GATHER ? s->anchor->in[0]->shape.list : p->phase[s->phase].list;
+}
+
+PlannedStep cost_add(Tables *t, const Plan *p, const Rows *rows, int step, int row, int program) {
     const Step *s = &p->step[step];
-    char name[160];
+    char name[176];
     StepCost c;
     int index;
     if (rows) {
-        snprintf(name, sizeof name, "%s", LIST(t->row, RowKernel, row).name);
+        snprintf(name, sizeof name - sizeof "_some", "%s", LIST(t->row, RowKernel, row).name);
         c = rows_cost(rows);
     } else {
-        anchor_name(s->anchor, name, sizeof name);
+        anchor_name(s->anchor, name, sizeof name - sizeof "_some");
         c = anchor_cost(t, s->anchor);
     }
+    bool some = list_of_step(p, s) != 0;
+    if (some) strcat(name, "_some");
     KernelInfo *k = line_of(t, name, rows ? "row" : family_of(s->anchor), &index);
     const Node *n = rows ? (s->n ? s->node[s->n - 1] : NULL) : s->anchor;
     bool backward = n && n->backward, forward_program = p->part == NULL || p->npart == 0;
     double flops = c.flops_per_token + c.flops_per_pair * (double)(t->info->context + 1) / 2;
+    bool training = program == PROGRAM_TRAIN, other = program == PROGRAM_GENERATE || program == PROGRAM_SCORE;
+    if (other) return (PlannedStep){ index, c };        /* counted in the form that is trained */
     if (training) t->flops[1] += flops;
     if (forward_program && graph_find(p->g, "logits")) t->flops[0] += flops;
+    k->used |= some ? STRATA_SOME : 0;
     k->used |= training ? (backward ? STRATA_BACKWARD : STRATA_FORWARD) : STRATA_DECODE;
     if (training || (t->inference && graph_find(p->g, "logits"))) {
         k->calls++;

@@ -94,10 +94,10 @@ static void set_sizes(strata_model *m, const Tables *t) {
     m->probe_weights_bytes = 4 * t->weights_probe;
     m->gradients = m->training ? c->gradients : 0;
     m->train_bytes = m->training ? 12 * c->gradients : 0;
-    m->ctx_bytes = 4096 + 4 * c->table_floats;
-    m->arena_per_token = 4 * (token + 8 * (1 + c->caches_at_once) + granule / c->granule);
+    m->ctx_bytes = STRATA_CTX_HEAD + 4 * c->table_floats;
+    m->arena_per_token = 4 * (token + 8 * (1 + c->caches_at_once) + 7 * c->lists + granule / c->granule);
     m->arena_per_worker = 4 * local * c->chunk + c->scratch_bytes;
-    m->arena_constant = 4 * (constant + packed);
+    m->arena_constant = 4 * (constant + packed + (c->lists ? 16 * (c->lists + 1) + 7 * 64 * c->lists : 0));
     m->state_per_token = 4 * c->state_floats;
     m->state_constant = 64 + 4 * c->state_fixed;
 }
@@ -112,6 +112,25 @@ static void set_info(strata_model *m, const ModelInfo *f) {
     m->warmup = f->warmup, m->decay = f->decay, m->min_lr = f->min_lr, m->seed = f->seed;
 }
 
+static void add_routed(Block *b, strata_model *m, const Tables *t, const Graph *g) {
+    m->forms = t->generates == PROGRAM_GENERATE ? 2 : 1;
+    m->routed = t->constants.lists;
+    m->routed_table = reserve(b, (size_t)m->routed * sizeof(uint32_t), 4);
+    for (int i = 0; i < m->routed; i++) {
+        const Node *rows = graph_list(g, i + 1);
+        uint32_t site = text(b, rows ? rows->site : "");
+        memcpy(b->data + m->routed_table + (size_t)i * sizeof site, &site, sizeof site);
+    }
+}
+
+static bool learns_positions(const Graph *g) {
+    for (int i = 0; i < g->n; i++) {
+        const Node *n = g->node[i], *ids = n->op == OP_embed ? n->in[1] : NULL;
+        if (ids && (ids->op == OP_position || (ids->op == OP_gather && ids->in[0]->op == OP_position))) return true;
+    }
+    return false;
+}
+
 void *tables_descriptor(const Tables *t, const CodegenOptions *o, const Code *code, const Graph *g, size_t *size) {
     Block b = { 0 };
     const ModelInfo *f = t->info;
@@ -121,7 +140,7 @@ void *tables_descriptor(const Tables *t, const CodegenOptions *o, const Code *co
     m.training = !o->inference;
     m.name = text(&b, f->name), m.compiler = text(&b, STRATA_VERSION), m.cpu = text(&b, code->cpu);
     m.features = text(&b, code->features), m.precision = text(&b, o->bf16 ? "bf16" : "f32"), m.spec_file = text(&b, f->file);
-    m.mixer = text(&b, f->mixer), m.tokenizer = text(&b, f->tokenizer), m.acausal = text(&b, f->acausal);
+    m.mixer = text(&b, f->mixer), m.tokenizer = text(&b, f->tokenizer), m.acausal = text(&b, f->acausal), m.ahead = text(&b, f->ahead);
     m.tensors = t->nparam, m.kernels = t->kernel.n, m.chunk = t->constants.chunk;
     m.flops_forward = t->flops[0], m.flops_training = t->flops[1];
     m.tensor_table = reserve(&b, (size_t)t->nparam * sizeof(strata_tensor), 8);
@@ -132,6 +151,8 @@ void *tables_descriptor(const Tables *t, const CodegenOptions *o, const Code *co
     }
     for (int i = 0; i < t->kernel.n; i++) add_kernel(&b, m.kernel_table, &LIST(t->kernel, KernelInfo, i), i);
     add_probes(&b, &m, t);
+    add_routed(&b, &m, t, g);
+    m.learned_positions = learns_positions(g);
     set_sizes(&m, t);
     memcpy(b.data, &m, sizeof m);
     *size = b.size;

@@ -29,8 +29,9 @@ void *list_add(List *l, size_t size) {
 
 /* == Plans ================================================================== */
 
-static Plan *plan_program(const Graph *g, const char *const *outputs, const CodegenOptions *o) {
+static Plan *plan_form(const Graph *g, const char *const *outputs, const CodegenOptions *o, Form form) {
     Graph *own = graph_extract(g, outputs);
+    own = pass_form(own, form);
     own = pass_simplify(own);
     graph_verify(own);
     if (o->bf16) own = pass_precision(own), graph_verify(own);
@@ -44,9 +45,14 @@ static Plan *plan_program(const Graph *g, const char *const *outputs, const Code
     return p;
 }
 
+static Plan *plan_program(const Graph *g, const char *const *outputs, const CodegenOptions *o) {
+    return plan_form(g, outputs, o, (Form){ 0 });
+}
+
 static Plan *plan_gradients(const Graph *g, const CodegenOptions *o) {
     bool terms = graph_find(g, "loss") != graph_find(g, "cross_entropy");
     Graph *own = graph_extract(g, (const char *const[]){ "nll", "loss", NULL });
+    own = pass_form(own, (Form){ .training = true });
     pass_gradient(own);
     const char **name = calloc((size_t)own->nout + 1, sizeof *name);
     int n = 0;
@@ -124,9 +130,11 @@ static Ref place_source(const Plan *p, const Node *n) {
     case OP_param: return (Ref){ AREA_WEIGHT, 0, p->place[n->id] };
     case OP_seed: return (Ref){ AREA_UNIFORM, 0, 0 };
     case OP_per_token: return (Ref){ AREA_UNIFORM, 0, 1 };
+    case OP_sampling: return (Ref){ AREA_UNIFORM, 0, 2 };
     case OP_tokens: return (Ref){ AREA_TOKENS, 1, 0 };
     case OP_targets: return (Ref){ AREA_TARGETS, 1, 0 };
     case OP_position: return (Ref){ AREA_POSITION, 1, 0 };
+    case OP_gather: return (Ref){ AREA_LIST_POSITION, 1, n->shape.list };
     case OP_wave: return (Ref){ AREA_TABLE, (int32_t)((n->attr.count + 15) / 16 * 16), p->place[n->id] };
     default: return (Ref){ AREA_NONE, 0, 0 };
     }
@@ -178,6 +186,11 @@ static const Anchor anchors[] = {
     { OP_embed_weight, DO_SCATTER, 1, true },
     { OP_attention, DO_ATTENTION, 2, false },
     { OP_attention_grad, DO_ATTENTION_GRAD, 3, false },
+    { OP_random, DO_RANDOM, 1, false },
+    { OP_top, DO_TOP, 1, false },
+    { OP_rows, DO_LIST, 1, false },
+    { OP_gather, DO_GATHER, 1, false },
+    { OP_scatter, DO_SCATTER_ROWS, 1, false },
     { OP_cross_entropy, DO_CROSS_ENTROPY, 2, false },
     { OP_cross_entropy_grad, DO_CROSS_ENTROPY_GRAD, 1, false },
 };
@@ -192,16 +205,18 @@ static const Anchor *anchor_of(const Node *n) {
 static void cache_of(Tables *t, Action *a) {
     Constants *k = &t->constants;
     int64_t pool = a->flag && a->n[4] ? a->n[4] : 1, row = a->n[1] * (a->n[2] + a->n[3]);
+    int some = a->keys != 0;
     a->layer = t->cache.n;
-    Cache c = { k->state_floats, k->state_fixed, (int32_t)a->n[1], (int32_t)a->n[2], (int32_t)a->n[3], (int32_t)pool };
+    Cache c = { k->state_floats, k->state_fixed, (int32_t)a->n[1], (int32_t)a->n[2], (int32_t)a->n[3], (int32_t)pool, some, 0 };
     k->state_floats += (row + pool - 1) / pool;
-    k->state_fixed += pool > 1 ? row : 0;
+    k->state_fixed += (pool > 1 ? row : 0) + (some ? LENGTH_FLOATS : 0);
     *(Cache *)list_add(&t->cache, sizeof c) = c;
 }
 
 /* The numbers a kernel needs, from its operands' shapes. */
 static void set_sizes(Tables *t, const Plan *p, Action *a, const Node *n, bool caches) {
-    const Shape *x = &n->in[0]->shape, *y = &n->in[1]->shape, *own = &n->shape;
+    const Shape *x = n->nin ? &n->in[0]->shape : &n->shape, *y = n->nin > 1 ? &n->in[1]->shape : x, *own = &n->shape;
+    a->list = x->list;
     switch (a->what) {
     case DO_LINEAR: case DO_LINEAR_BACK:
         a->n[0] = y->dim[0], a->n[1] = y->dim[1];
@@ -219,9 +234,17 @@ static void set_sizes(Tables *t, const Plan *p, Action *a, const Node *n, bool c
         break;
     case DO_SCATTER: a->n[0] = x->dim[0], a->n[1] = own->dim[0]; break;
     case DO_CROSS_ENTROPY: case DO_CROSS_ENTROPY_GRAD: a->n[0] = x->dim[0]; break;
+    case DO_RANDOM: a->n[0] = n->attr.count, a->n[1] = n->attr.first; break;
+    case DO_TOP: memcpy(&a->n[0], &n->attr.value, sizeof n->attr.value); break;
+    case DO_LIST: a->list = (int32_t)n->attr.count; break;
+    case DO_GATHER: case DO_SCATTER_ROWS:
+        a->n[0] = shape_count(own);
+        a->list = (int32_t)n->in[1]->attr.count;
+        break;
     default:
         a->n[0] = x->dim[0], a->n[1] = y->dim[0], a->n[2] = x->dim[1], a->n[3] = n->in[2]->shape.dim[1];
         a->n[4] = n->attr.count;
+        a->keys = y->list;
         a->flag = n->attr.causal;
         a->scale = (float)n->attr.value;
         for (int i = 2; i < 4; i++)
@@ -236,7 +259,8 @@ static void add_anchor(Tables *t, const Plan *p, const Step *s, Action *a, bool 
     a->what = k->what;
     add_ref(t, a, place_of(p, n));
     for (int i = 1; i < k->results; i++) add_ref(t, a, place_side(p, n, i));
-    int operands = op_info[n->op].class == CONTRACT ? 2 : n->nin;
+    /* of a product's sum so far, and of a list, the action knows */
+    int operands = op_info[n->op].class == CONTRACT ? 2 : n->op == OP_gather || n->op == OP_scatter ? 1 : n->nin;
     for (int i = 0; i < operands; i++) add_ref(t, a, place_of(p, n->in[i]));
     set_sizes(t, p, a, n, caches);
     /* the library's order: nll, lse, logits, ids; dlogits, logits, lse, ids, dy; o, lse, q, k, v */
@@ -247,6 +271,7 @@ static void add_reduce(Tables *t, const Plan *p, const Step *s, Action *a) {
     a->what = DO_REDUCE;
     a->n[0] = b->count;
     a->flag = out->space == SPACE_GRADIENT;
+    a->list = s->anchor->in[0]->shape.list;
     add_ref(t, a, place_of(p, s->anchor));
     add_ref(t, a, (Ref){ AREA_GRANULE, (int32_t)b->stride, b->offset });
 }
@@ -278,7 +303,7 @@ static int row_number(Tables *t, Rows *r) {
 }
 
 _Static_assert((int)PLAN_LOGITS == PROGRAM_LOGITS && (int)PLAN_LOSS == PROGRAM_LOSS && (int)PLAN_TRAIN == PROGRAM_TRAIN
-               && (int)PLAN_PROBE == PROGRAM_PROBE && (int)PLANS == PROGRAMS, "plans are numbered as programs are");
+               && (int)PLAN_GENERATE == PROGRAM_GENERATE && (int)PLAN_SCORE == PROGRAM_SCORE && (int)PLAN_PROBE == PROGRAM_PROBE && (int)PLANS == PROGRAMS, "plans are numbered as programs are");
 
 static void add_step(Tables *t, Plan *p, int which, int step, RowsShared shared) {
     const Program *out = &t->program[which];
@@ -287,7 +312,7 @@ static void add_step(Tables *t, Plan *p, int which, int step, RowsShared shared)
     Action a = { .ref = t->ref.n, .profile = -1 };
     list_add(&t->action, sizeof a);
     Rows *rows = NULL;
-    if (s->kind == STEP_ANCHOR) add_anchor(t, p, s, &a, which == PROGRAM_LOGITS);
+    if (s->kind == STEP_ANCHOR) add_anchor(t, p, s, &a, which == t->generates);
     else if (s->kind == STEP_REDUCE) add_reduce(t, p, s, &a);
     else {
         rows = rows_analyse(p, step, t->lanes, shared);
@@ -302,7 +327,7 @@ static void add_step(Tables *t, Plan *p, int which, int step, RowsShared shared)
     }
     if (t->constants.check) regions_reach(t, out, &a, rows);
     if (which != PROGRAM_PROBE) {           /* no part of what the model costs */
-        PlannedStep cost = cost_add(t, p, rows, step, a.kernel, which == PROGRAM_TRAIN);
+        PlannedStep cost = cost_add(t, p, rows, step, a.kernel, which);
         a.profile = cost.kernel;
         if (t->planned) t->planned->step[which][step] = cost;
     }
@@ -339,7 +364,7 @@ static void add_program(Tables *t, Plan *p, int which) {
                       .constant_floats = p->constant_floats };
     if (t->constants.check) regions_add(t, p, out);
     for (int i = 0; i < p->nphase; i++) {
-        Stage s = { t->action.n, p->phase[i].count, p->phase[i].global, 0, 0, 0 };
+        Stage s = { t->action.n, p->phase[i].count, p->phase[i].global, p->phase[i].list, 0, 0 };
         if (which == PROGRAM_TRAIN) params_final(t, i, &s);
         int attention = 0;
         for (int k = 0; k < p->phase[i].count; k++) {
@@ -383,10 +408,20 @@ void tables_build(Tables *t, const Graph *g, const CodegenOptions *o) {
     t->constants.check = o->check;
     t->constants.bf16 = o->bf16;
     t->constants.max_head = 1;
+    t->constants.lists = graph_lists(g);
     params_place(t, g, training);
-    add_program(t, plan_program(own, (const char *const[]){ "logits", NULL }, o), PROGRAM_LOGITS);
-    const char *const with_terms[] = { "nll", "loss", NULL }, *const without[] = { "nll", NULL };
-    add_program(t, plan_program(own, terms ? with_terms : without, o), PROGRAM_LOSS);
+    const char *const logits[] = { "logits", NULL }, *const loss[] = { "nll", terms ? "loss" : NULL, NULL };
+    bool forms = plan_has_forms(own);
+    t->generates = forms ? PROGRAM_GENERATE : PROGRAM_LOGITS;
+    add_program(t, plan_program(own, logits, o), PROGRAM_LOGITS);
+    add_program(t, plan_program(own, loss, o), PROGRAM_LOSS);
+    if (forms) {
+        add_program(t, plan_form(own, logits, o, (Form){ .generating = true }), PROGRAM_GENERATE);
+        add_program(t, plan_form(own, loss, o, (Form){ .generating = true }), PROGRAM_SCORE);
+    } else {
+        t->program[PROGRAM_GENERATE] = t->program[PROGRAM_LOGITS];
+        t->program[PROGRAM_SCORE] = t->program[PROGRAM_LOSS];
+    }
     if (training) params_start(t, training);
     if (training) add_program(t, training, PROGRAM_TRAIN);
     graph_free(own);

@@ -75,7 +75,7 @@ static bool in_step(const Rows *r, const Node *n) {
 static void visit(Rows *r, const Node *n) {
     if (rows_value(r, n)) return;
     Domain d = r->p->domain[n->id];
-    bool source = class_of(n) == SOURCE;
+    bool source = class_of(n) == SOURCE || plan_listed(n);
     bool row = class_is_row(class_of(n)) && class_of(n) != WAVE;
     bool view = row && (n->op == OP_reshape || (class_of(n) == VIEW && n->op != OP_concat && !r->p->buffer[n->id]));
     bool here = row && (in_step(r, n) || d == DOMAIN_PARAM || view);
@@ -85,7 +85,7 @@ static void visit(Rows *r, const Node *n) {
     if (here || n->op == OP_fill) return;
     if (!source && class_of(n) != WAVE && !plan_buffer(r->p, n)) bug(n, "is read in step %d but not stored", r->index);
     v->operand = add_operand(r, place_of(r->p, n), n, false);
-    if (class_of(n) == WAVE) add_operand(r, (Ref){ .area = AREA_POSITION, .stride = 1 }, NULL, false);
+    if (class_of(n) == WAVE) add_operand(r, place_of(r->p, n->in[0]), NULL, false);
 }
 
 static void add_out(Rows *r, const Node *n, Ref ref, bool add) {

@@ -32,6 +32,7 @@ typedef struct Tables {
     double flops[2];            /* a token: forward, training */
     struct Emit *emit[2];       /* where row kernels are written, shared out evenly; NULL: not there */
     int64_t emitted[2];         /* instructions there */
+    int generates;              /* the program whose attention has caches */
     bool probing;               /* row kernels are the probe's */
     Planned *planned;           /* keeps the plans and what their steps cost; NULL: nobody does */
     int lanes;
@@ -66,6 +67,6 @@ void params_start(Tables *t, const Plan *training);         /* fills t->span */
 void params_final(const Tables *t, int phase, Stage *s);    /* gradients to which the phase was the last to add */
 
 /* cost.c: adds what one step does to the kernel table. */
-PlannedStep cost_add(Tables *t, const Plan *p, const Rows *rows, int step, int row, bool training);
+PlannedStep cost_add(Tables *t, const Plan *p, const Rows *rows, int step, int row, int program);
 
 #endif

@@ -17,6 +17,7 @@ struct Eval {
     const Graph *g;
     EvalInput input;
     int64_t tokens;
+    RowList *list;                      /* by number */
     Value *value;                       /* by node id */
 };
 
@@ -83,7 +84,7 @@ static void drop(Eval *ev, const Node *n, int now) {
 
 static int64_t value_count(const Eval *ev, const Node *n, const Shape *s) {
     int64_t count;
-    if (!checked_size(s->lead == LEAD_TOKENS ? ev->tokens : 1, shape_count(s), &count))
+    if (!checked_size(s->lead == LEAD_TOKENS ? ev->list[s->list].count : 1, shape_count(s), &count))
         limit_hit("reference: expected a smaller value than %s for %lld tokens",
                   shape_text(n->g, s), (long long)ev->tokens);
     return count;
@@ -91,7 +92,23 @@ static int64_t value_count(const Eval *ev, const Node *n, const Shape *s) {
 
 /* Ops without a slope, whose value a finite difference must not see move. */
 static bool is_frozen(Op op) {
-    return op == OP_stop_gradient || op == OP_step || op == OP_greater || op == OP_peak;
+    return op == OP_stop_gradient || op == OP_step || op == OP_greater || op == OP_peak || op == OP_top;
+}
+
+/* The list that a node's operands lead with; of what has none, its own. */
+static int list_of(const Node *n) {
+    for (int k = 0; k < n->nin; k++)
+        if (n->in[k]->shape.lead == LEAD_TOKENS) return n->in[k]->shape.list;
+    return n->shape.lead == LEAD_TOKENS ? n->shape.list : 0;
+}
+
+static void make_list(Eval *ev, const Node *rows) {
+    RowList *l = &ev->list[rows->attr.count];
+    const double *place = ev->value[rows->id].result[0];
+    if (l->token) bug(rows, "makes a list that there is already");
+    l->token = take(ev->tokens + 1);
+    for (int64_t t = 0; t < ev->tokens; t++)
+        if (place[t] >= 0) l->token[l->count++] = t;
 }
 
 static void run(Eval *ev, const Node *n, const double **in) {
@@ -107,8 +124,9 @@ static void run(Eval *ev, const Node *n, const double **in) {
             v->result[0][i] = from[i];
         return;
     }
-    Step step = { n, &ev->input, ev->tokens, in, v->result };
+    Step step = { n, &ev->input, ev->list[list_of(n)].count, ev->tokens, ev->list, in, v->result };
     op_eval[n->op](&step);
+    if (n->op == OP_rows) make_list(ev, n);
 }
 
 Eval *eval_new(const Graph *g, const EvalInput *in) {
@@ -120,10 +138,12 @@ Eval *eval_new(const Graph *g, const EvalInput *in) {
     if (in->batch < 1 || in->time < 1 || !checked_size(in->batch, in->time, &ev->tokens))
         bug(NULL, "%lld sequences of %lld tokens", (long long)in->batch, (long long)in->time);
     ev->value = calloc((size_t)g->n + 1, sizeof *ev->value);
+    ev->list = calloc((size_t)graph_lists(g) + 1, sizeof *ev->list);
     for (int i = 0; i < g->n; i++)
         most = g->node[i]->nin > most ? g->node[i]->nin : most;
     const double **operand = calloc((size_t)most + 1, sizeof *operand);
-    if (!ev->value || !operand) limit_hit("reference: expected memory, found none");
+    if (!ev->value || !operand || !ev->list) limit_hit("reference: expected memory, found none");
+    ev->list[0].count = ev->tokens;
     plan_needed(ev);
     plan_last_use(ev);
     for (int i = 0; i < g->n; i++) {
@@ -147,6 +167,8 @@ void eval_free(Eval *ev) {
     for (int i = 0; i < ev->g->n; i++)
         for (int r = 0; r < MAXRESULT; r++)
             free(ev->value[i].result[r]);
+    for (int i = 0; i <= graph_lists(ev->g); i++) free(ev->list[i].token);
+    free(ev->list);
     free(ev->value);
     free(ev);
 }

@@ -11,7 +11,7 @@
 #include "table.h"
 
 static Shape shape_canonical(const Shape *s) {
-    Shape r = { .lead = s->lead, .type = s->type, .rank = s->rank };
+    Shape r = { .lead = s->lead, .type = s->type, .rank = s->rank, .list = s->lead == LEAD_TOKENS ? s->list : 0 };
     for (int i = 0; i < s->rank && i < MAXRANK; i++)
         r.dim[i] = s->dim[i];
     return r;
@@ -27,13 +27,14 @@ Attr attr_canonical(Op op, const Attr *a) {
     case RANGE: r.axis = a->axis, r.first = a->first, r.count = a->count; break;
     case SHAPE:
         r.shape = shape_canonical(&a->shape);
-        r.shape.lead = LEAD_NONE, r.shape.type = F32;
+        r.shape.lead = LEAD_NONE, r.shape.type = F32, r.shape.list = 0;
         break;
     case PERM: memcpy(r.perm, a->perm, sizeof r.perm); break;
     case INDEX: r.first = a->first; break;
     case COUNT: r.count = a->count; break;
     case ATTENTION: r.value = a->value, r.causal = a->causal, r.count = a->count; break;
     case PRODUCT: r.half = a->half; break;
+    case SHARE: r.value = a->value; break;
     case WAVE_:
         r.value = a->value, r.sine = a->sine;
         r.count = a->count, r.frequency = a->frequency;
@@ -70,7 +71,7 @@ static bool same_node(const void *item, const void *key) {
 }
 
 static uint64_t hash_shape(uint64_t h, const Shape *s) {
-    h = hash_word(h, (uint64_t)s->lead * 64 + (uint64_t)s->type * 16 + (uint64_t)s->rank);
+    h = hash_word(h, (uint64_t)s->lead * 64 + (uint64_t)s->type * 16 + (uint64_t)s->rank + ((uint64_t)s->list << 8));
     for (int i = 0; i < s->rank; i++)
         h = hash_word(h, (uint64_t)s->dim[i]);
     return h;
@@ -134,6 +135,29 @@ static const char *check_results(Graph *g, const Node *n) {
     return error;
 }
 
+/* These say themselves whose rows their results are. */
+static bool crosses(Op op) {
+    return op == OP_gather || op == OP_scatter || op == OP_attention || op == OP_attention_grad || op == OP_side;
+}
+
+const char *node_shape(Node *n) {
+    const Shape *of = NULL;
+    for (int i = 0; !crosses(n->op) && i < n->nin; i++) {
+        const Shape *s = &n->in[i]->shape;
+        if (s->lead != LEAD_TOKENS) continue;
+        if (of && of->list != s->list)
+            return graph_format(n->g, "rows of different tokens do not mix: %s and %s", shape_text(n->g, of), shape_text(n->g, s));
+        of = s;
+    }
+    const char *error = op_info[n->op].shape(n);
+    if (error || !of) return error;
+    for (int r = 0; r < op_info[n->op].results; r++) {
+        Shape *s = r ? &n->side[r] : &n->shape;
+        s->list = s->lead == LEAD_TOKENS ? of->list : 0;
+    }
+    return NULL;
+}
+
 Node *node_new(Graph *g, Op op, int nin, Node **in, Attr attr, const char **error) {
     Node key = { .g = g, .id = g->n, .op = op, .nin = nin, .in = in, .loc = g->loc,
                  .site = g->site, .backward = g->backward };
@@ -141,7 +165,7 @@ Node *node_new(Graph *g, Op op, int nin, Node **in, Attr attr, const char **erro
     key.attr = attr_canonical(op, &attr);
     if (key.attr.name) key.attr.name = graph_string(g, key.attr.name);
     *error = check_operands(g, &key);
-    if (!*error) *error = op_info[op].shape(&key);
+    if (!*error) *error = node_shape(&key);
     if (!*error) *error = check_results(g, &key);
     if (*error) return NULL;
     uint64_t hash = hash_node(&key);

@@ -11,7 +11,9 @@
 ** axes only, numbered from 0; the number of tokens is not known when
 ** compiling.  Pointwise operands broadcast: inner axes are aligned from the
 ** right, a missing axis or one of length 1 is repeated, and a uniform value
-** is repeated for every token.
+** is repeated for every token.  A value may have rows for some tokens only: those
+** of a list that the op 'rows' makes of a mask, which has a number in its graph
+** (Shape.list).  Ops take rows of one list; gather, scatter and attention cross.
 */
 #ifndef STRATA_GRAPH_H
 #define STRATA_GRAPH_H
@@ -21,7 +23,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { MAXRANK = 4, MAXRESULT = 3 };
+enum { MAXRANK = 4, MAXRESULT = 3, MAXLISTS = 30000 };
 
 typedef enum Op {
 #define OP1(name, ...) OP_##name,
@@ -36,18 +38,18 @@ typedef enum Op {
 ** What fusion, scheduling and lowering know about an op.  Row classes map a
 ** token's values to a token's values and are fused; the others ("anchors")
 ** are kernels of their own: CONTRACT, GATHER and LOSS work token by token,
-** TOKENSUM, OUTER, SCATTER and SEQUENCE need all tokens.
+** TOKENSUM, OUTER, SCATTER, SEQUENCE and CHOICE need all tokens.
 */
 typedef enum Class {
     SOURCE,
     POINTWISE, VIEW, REDUCE, SOFTMAX, WAVE,         /* row classes */
     CONTRACT, GATHER, LOSS,                         /* anchors, token by token */
-    TOKENSUM, OUTER, SCATTER, SEQUENCE,             /* anchors, all tokens */
+    TOKENSUM, OUTER, SCATTER, SEQUENCE, CHOICE,     /* anchors, all tokens */
     SIDE
 } Class;
 
 typedef enum AttrKind {
-    NONE, NAME, VALUE, AXIS, RANGE, SHAPE, PERM, INDEX, COUNT, ATTENTION, WAVE_, PRODUCT
+    NONE, NAME, VALUE, AXIS, RANGE, SHAPE, PERM, INDEX, COUNT, ATTENTION, WAVE_, PRODUCT, SHARE
 } AttrKind;
 
 typedef enum Lead { LEAD_NONE, LEAD_TOKENS } Lead;
@@ -61,12 +63,13 @@ typedef struct Shape {
     Lead lead;
     Type type;
     int rank;
+    int list;                   /* LEAD_TOKENS: which tokens, attr.count of an op 'rows'; 0: all */
     int64_t dim[MAXRANK];
 } Shape;
 
 typedef struct Attr {
     const char *name;           /* NAME: interned, compare by pointer */
-    double value;               /* VALUE; ATTENTION, WAVE_: the scale */
+    double value;               /* VALUE; ATTENTION, WAVE_: the scale; SHARE */
     int axis;                   /* AXIS, RANGE */
     int64_t first, count;       /* RANGE; COUNT: count; INDEX: first; ATTENTION: tokens
                                 ** of a chunk if causal, else how many pools; 0: neither */
@@ -164,6 +167,9 @@ Graph *graph_extract(const Graph *g, const char *const *outputs);
 /* The same; twin[id], of g->n elements, becomes the copy of node id, NULL where it was left out. */
 Graph *graph_extract_twins(const Graph *g, const char *const *outputs, Node **twin);
 bool class_is_row(Class c);                                 /* POINTWISE ... WAVE */
+/* The largest number of a list of rows, and the node that makes one; NULL: none does. */
+int graph_lists(const Graph *g);
+const Node *graph_list(const Graph *g, int list);
 /* How many operands give a node its value; those behind them it only waits for. */
 int node_reads(const Node *n);
 /* The compiler is wrong: one line, exit status 5.  n may be NULL. */
@@ -187,7 +193,7 @@ const char *shape_text(Graph *g, const Shape *s);           /* "[tokens,8,64]" *
 Node *op_fill(Graph *g, double value);           /* rank 0, uniform */
 Node *op_full(Graph *g, const Shape *s, double value);
 Node *op_broadcast(Node *x, const Shape *s);     /* x repeated to the shape: x * op_full(s, 1) */
-Node *op_source(Graph *g, Op op);                /* seed per_token tokens targets position */
+Node *op_source(Graph *g, Op op);                /* seed per_token generating training sampling tokens targets position */
 Node *op_scale(Node *x, double k);               /* x * k */
 Node *op_rsub(double k, Node *x);                /* k - x */
 Node *op_gauss(Node *x);                         /* 2/sqrt(pi) exp(-x^2), erf's slope */
@@ -206,6 +212,8 @@ Node *op_linear(Node *x, Node *w);
 Node *op_linear_back(Node *dy, Node *w);
 Node *op_linear_weight(Node *dy, Node *x);
 Node *op_embed(Node *w, Node *ids);
+Node *op_gather(Node *x, const Node *rows);
+Node *op_scatter(Node *y, const Node *rows);
 Node *op_side(Node *n, int result);
 /* Sums x (and over tokens) until it has shape s, which broadcasts to x's. */
 Node *op_fit(Node *x, const Shape *s);
@@ -228,6 +236,8 @@ typedef struct EvalInput {
     const double *(*param)(void *user, const Node *param);
     void *user;
     double seed;                                /* value of 'seed', usually 1 */
+    double generating, training;                /* values of these */
+    uint64_t draw;                              /* which random numbers; 0: none, 'sampling' is 0 */
     bool keep;                                  /* all values, not only those of outputs */
     /* NULL, or an evaluation that kept all values: stop_gradient, step,
     ** greater and peak take theirs from it.  For finite differences. */

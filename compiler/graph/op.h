@@ -11,11 +11,16 @@
 
 #include "graph.h"
 
+/* The tokens of a list, in order; NULL: all. */
+typedef struct RowList { int64_t count, *token; } RowList;
+
 /* One node being evaluated. */
 typedef struct Step {
     const Node *n;
     const EvalInput *input;
-    int64_t tokens;                     /* batch * time */
+    int64_t tokens;                     /* rows of the operands: batch * time, or a list's */
+    int64_t all;                        /* batch * time */
+    const RowList *list;                /* by number; [0]: all tokens */
     const double *const *in;            /* a value for each operand */
     double *const *out;                 /* one for each result, zeroed */
 } Step;
@@ -39,6 +44,8 @@ extern EvalFn *const op_eval[NOP];
 #undef POINTWISE_ROW
 
 const char *shape_pointwise(Node *n);
+/* The op's shape rule, and that rows are of one list: fills n->shape and n->side. */
+const char *node_shape(Node *n);
 
 /* node_new for passes: operands that do not fit are the compiler's mistake. */
 Node *op_build(Graph *g, Op op, int nin, Node **in, Attr attr);
@@ -61,7 +68,7 @@ Attr attr_canonical(Op op, const Attr *a);  /* only the fields of the op's kind 
 
 double round_bf16(double x);                /* nearest, ties to even; too large: infinite */
 
-int64_t shape_rows(const Step *s, const Shape *shape);      /* tokens, or 1 */
+int64_t rows_of(const Step *s, const Shape *shape);         /* tokens, or 1 */
 /* Splits a value around an inner axis: outer (rows included) x axis x inner. */
 void shape_around(const Step *s, const Shape *shape, int axis, int64_t *outer, int64_t *inner);
 

@@ -21,7 +21,7 @@ static const char *shape_product(Node *n, const char *left, const char *form, in
     if (x->dim[0] != w->dim[inner])
         return graph_format(n->g, "inner dimensions differ: %lld and %lld", (long long)x->dim[0],
                             (long long)w->dim[inner]);
-    n->shape = (Shape){ .lead = LEAD_TOKENS, .rank = 1, .dim = { w->dim[1 - inner] } };
+    n->shape = (Shape){ .lead = LEAD_TOKENS, .list = x->list, .rank = 1, .dim = { w->dim[1 - inner] } };
     if (n->nin == 3 && !shape_equal(&n->in[2]->shape, &n->shape))
         return graph_format(n->g, "what the product is added to must be %s, not %s",
                             shape_text(n->g, &n->shape),

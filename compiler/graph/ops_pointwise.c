@@ -75,7 +75,7 @@ static void walk_drop(Walk *w, int operands, int axis) {
 static Walk walk_new(const Step *s) {
     const Node *n = s->n;
     Walk w = { .rank = n->shape.rank + 1 };
-    w.dim[0] = shape_rows(s, &n->shape);
+    w.dim[0] = rows_of(s, &n->shape);
     for (int i = 0; i < n->shape.rank; i++)
         w.dim[i + 1] = n->shape.dim[i];
     for (int i = 0; i < n->nin; i++)
@@ -91,6 +91,7 @@ static Walk walk_new(const Step *s) {
 }
 
 static void walk(const Step *s, RunFn *run) {
+    if (!rows_of(s, &s->n->shape)) return;
     Walk w = walk_new(s);
     int last = w.rank - 1, operands = s->n->nin;
     const double *in[OPERANDS];

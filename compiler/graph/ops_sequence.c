@@ -13,6 +13,9 @@
 ** the length T: the j-th is that of tokens floor(j T / pools) ... ceil((j+1) T /
 ** pools) - 1.  A token that sees no key gets exactly 0, and NOTHING as its
 ** log-sum-exp: a number, so that merging attentions by theirs stays finite.
+**
+** Queries, and keys with their values, may be rows of a list each: a sequence's
+** queries see its keys, if causal those of tokens that are not later than theirs.
 */
 #include "op.h"
 
@@ -43,6 +46,11 @@ static const char *check_heads(Node *n) {
     if (q->dim[0] % k->dim[0])
         return graph_format(n->g, "%lld query heads cannot share %lld key heads evenly",
                             (long long)q->dim[0], (long long)k->dim[0]);
+    if (k->list != v->list)
+        return graph_format(n->g, "k and v have rows of different tokens: %s and %s", shape_text(n->g, k), shape_text(n->g, v));
+    if (q->list && k->list && q->list != k->list)
+        return graph_format(n->g, "q and k have rows of two lists, %s and %s: one must have all tokens", shape_text(n->g, q), shape_text(n->g, k));
+    if (n->attr.count && (q->list || k->list)) return "averages are of all tokens, not of some";
     if (n->attr.count < 0)
         return graph_format(n->g, "%s must be positive, not %lld", n->attr.causal ? "chunk" : "pools",
                             (long long)n->attr.count);
@@ -51,7 +59,7 @@ static const char *check_heads(Node *n) {
 
 /* {== Averages over time ================================================= */
 
-/* The keys and values of all sequences, 'count' of each; in gradients their cotangents. */
+/* The keys and values of all sequences, 'count' of each if they are averages; in gradients their cotangents. */
 typedef struct Memory { double *k, *v; int64_t count; } Memory;
 
 static double *numbers(int64_t count) {
@@ -112,12 +120,31 @@ static Memory memory_open(const Step *s) {
     return m;
 }
 
-/* How many keys token t of a sequence sees. */
-static int64_t seen_by(const Step *s, int64_t t) {
-    const Attr *a = &s->n->attr;
-    return !a->causal ? pool_count(s) : a->count ? t / a->count : t + 1;
+static const RowList *list_at(const Step *s, int operand) { return &s->list[s->n->in[operand]->shape.list]; }
+
+static int64_t token_of(const RowList *l, int64_t row) { return l->token ? l->token[row] : row; }
+
+/* How many rows of the list are of tokens before this one. */
+static int64_t rows_before(const RowList *l, int64_t token) {
+    if (!l->token) return token;
+    int64_t n = 0;
+    while (n < l->count && l->token[n] < token) n++;
+    return n;
 }
 
+/* The keys that a token's query sees. */
+static void find_seen(const Step *s, int64_t token, int64_t *first, int64_t *seen) {
+    const Attr *a = &s->n->attr;
+    const RowList *keys = list_at(s, 1);
+    int64_t time = s->input->time, start = token - token % time, count = pool_count(s);
+    if (a->count) {
+        *first = token / time * count;
+        *seen = a->causal ? token % time / a->count : count;
+        return;
+    }
+    *first = rows_before(keys, start);
+    *seen = rows_before(keys, a->causal ? token + 1 : start + time) - *first;
+}
 
 /* }{== attention ========================================================== */
 
@@ -125,8 +152,9 @@ const char *shape_attention(Node *n) {
     const char *error = check_heads(n);
     if (error) return error;
     Heads h = heads_of(n);
-    n->shape = (Shape){ .lead = LEAD_TOKENS, .rank = 2, .dim = { h.H, h.e } };
-    n->side[1] = (Shape){ .lead = LEAD_TOKENS, .rank = 1, .dim = { h.H } };
+    int list = n->in[0]->shape.list;
+    n->shape = (Shape){ .lead = LEAD_TOKENS, .list = list, .rank = 2, .dim = { h.H, h.e } };
+    n->side[1] = (Shape){ .lead = LEAD_TOKENS, .list = list, .rank = 1, .dim = { h.H } };
     return NULL;
 }
 
@@ -153,13 +181,13 @@ static double score(const Step *s, const double *a, const double *b, int64_t cou
     return sum;
 }
 
-/* One query: a head of a token, and the keys from 'first' on that it sees. */
-typedef struct Query { int64_t token, head, first, seen; } Query;
+/* One query: a head of a row, and the keys from 'first' on that it sees. */
+typedef struct Query { int64_t row, head, first, seen; } Query;
 
 /* Scores of a query, into p. */
 static void scores(const Step *s, Heads h, const Memory *m, Query x, double *p) {
     int64_t g = x.head / (h.H / h.G);
-    const double *q = s->in[0] + (x.token * h.H + x.head) * h.d;
+    const double *q = s->in[0] + (x.row * h.H + x.head) * h.d;
     for (int64_t j = 0; j < x.seen; j++)
         p[j] = s->n->attr.value * score(s, q, m->k + ((x.first + j) * h.G + g) * h.d, h.d);
 }
@@ -178,10 +206,10 @@ static double softmax(double *p, int64_t count, double *total) {
 
 static void attend(const Step *s, Heads h, const Memory *m, Memory *dm, Query x, double *p) {
     int64_t g = x.head / (h.H / h.G);
-    double *out = s->out[0] + (x.token * h.H + x.head) * h.e, total;
+    double *out = s->out[0] + (x.row * h.H + x.head) * h.e, total;
     (void)dm;
     scores(s, h, m, x, p);
-    s->out[1][x.token * h.H + x.head] = softmax(p, x.seen, &total);
+    s->out[1][x.row * h.H + x.head] = softmax(p, x.seen, &total);
     for (int64_t j = 0; j < x.seen; j++)
         for (int64_t i = 0; i < h.e; i++)
             out[i] += factor(s, p[j]) * factor(s, m->v[((x.first + j) * h.G + g) * h.e + i]) / total;
@@ -190,13 +218,13 @@ static void attend(const Step *s, Heads h, const Memory *m, Memory *dm, Query x,
 typedef void AttendFn(const Step *s, Heads h, const Memory *m, Memory *dm, Query x, double *p);
 
 static void each_query(const Step *s, AttendFn *fn, Memory *dm) {
-    int64_t time = s->input->time;
     Memory m = memory_open(s);
     double *p = numbers(m.count);
-    for (int64_t token = 0; token < s->tokens; token++) {
-        int64_t t = token % time;
+    for (int64_t row = 0; row < s->tokens; row++) {
+        int64_t first, seen;
+        find_seen(s, token_of(list_at(s, 0), row), &first, &seen);
         for (int64_t head = 0; head < heads_of(s->n).H; head++)
-            fn(s, heads_of(s->n), &m, dm, (Query){ token, head, token / time * m.count, seen_by(s, t) }, p);
+            fn(s, heads_of(s->n), &m, dm, (Query){ row, head, first, seen }, p);
     }
     free(p);
     if (s->n->attr.count) memory_free(&m);
@@ -212,8 +240,9 @@ const char *shape_attention_grad(Node *n) {
     const char *error = check_heads(n);
     if (error) return error;
     Heads h = heads_of(n);
-    Shape o = { .lead = LEAD_TOKENS, .rank = 2, .dim = { h.H, h.e } };
-    Shape lse = { .lead = LEAD_TOKENS, .rank = 1, .dim = { h.H } };
+    int list = n->in[0]->shape.list;
+    Shape o = { .lead = LEAD_TOKENS, .list = list, .rank = 2, .dim = { h.H, h.e } };
+    Shape lse = { .lead = LEAD_TOKENS, .list = list, .rank = 1, .dim = { h.H } };
     const Shape *want[] = { &lse, &lse, &o };
     for (int i = 3; i < 6; i++)
         if (!shape_equal(want[i - 3], &n->in[i]->shape))
@@ -232,7 +261,7 @@ void vjp_attention_grad(Node *n, Node **dy, Node **dx) {
 }
 
 static void attend_back(const Step *s, Heads h, const Memory *m, Memory *dm, Query x, double *p) {
-    int64_t g = x.head / (h.H / h.G), at = x.token * h.H + x.head;
+    int64_t g = x.head / (h.H / h.G), at = x.row * h.H + x.head;
     const double *q = s->in[0] + at * h.d, *d_o = s->in[5] + at * h.e;
     double delta = s->in[3][at], scale = s->n->attr.value;
     scores(s, h, m, x, p);

@@ -3,8 +3,10 @@
 ** one of several results.  None has a gradient of its own.
 */
 #include "op.h"
+#include "philox.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
 
 #define NO_GRADIENT(name)                                                                          \
@@ -14,6 +16,10 @@ NO_GRADIENT(param)
 NO_GRADIENT(fill)
 NO_GRADIENT(seed)
 NO_GRADIENT(per_token)
+NO_GRADIENT(generating)
+NO_GRADIENT(training)
+NO_GRADIENT(sampling)
+NO_GRADIENT(random)
 NO_GRADIENT(tokens)
 NO_GRADIENT(targets)
 NO_GRADIENT(position)
@@ -57,7 +63,7 @@ const char *shape_fill(Node *n) {
 }
 
 void eval_fill(const Step *s) {
-    int64_t count = shape_rows(s, &s->n->shape) * shape_count(&s->n->shape);
+    int64_t count = rows_of(s, &s->n->shape) * shape_count(&s->n->shape);
     for (int64_t i = 0; i < count; i++)
         s->out[0][i] = s->n->attr.value;
 }
@@ -70,6 +76,9 @@ Node *op_source(Graph *g, Op op) {
 
 const char *shape_seed(Node *n)      { return is(n, number); }
 const char *shape_per_token(Node *n) { return is(n, number); }
+const char *shape_generating(Node *n) { return is(n, number); }
+const char *shape_training(Node *n)  { return is(n, number); }
+const char *shape_sampling(Node *n)  { return is(n, number); }
 const char *shape_tokens(Node *n)    { return is(n, ids); }
 const char *shape_targets(Node *n)   { return is(n, ids); }
 const char *shape_position(Node *n)  { return is(n, ids); }
@@ -80,6 +89,18 @@ void eval_seed(const Step *s) {
 
 void eval_per_token(const Step *s) {
     s->out[0][0] = 1 / (double)s->tokens;
+}
+
+void eval_generating(const Step *s) {
+    s->out[0][0] = s->input->generating;
+}
+
+void eval_training(const Step *s) {
+    s->out[0][0] = s->input->training;
+}
+
+void eval_sampling(const Step *s) {
+    s->out[0][0] = s->input->draw != 0;
 }
 
 static void copy_ids(const Step *s, const int32_t *from) {
@@ -93,6 +114,20 @@ void eval_targets(const Step *s) { copy_ids(s, s->input->targets); }
 void eval_position(const Step *s) {
     for (int64_t i = 0; i < s->tokens; i++)
         s->out[0][i] = (double)(i % s->input->time);
+}
+
+/* }{== random ============================================================ */
+
+const char *shape_random(Node *n) {
+    n->shape = (Shape){ .lead = LEAD_TOKENS, .rank = 1, .dim = { n->attr.count } };
+    if (n->attr.first < 0 || n->attr.first > UINT32_MAX || n->attr.count > UINT32_MAX) return "there are fewer streams of random numbers";
+    return NULL;
+}
+
+void eval_random(const Step *s) {
+    int64_t count = s->n->attr.count;
+    for (int64_t i = 0; i < s->all * count; i++)
+        s->out[0][i] = s->input->draw ? philox_uniform(s->input->draw, (uint32_t)s->n->attr.first, (uint64_t)(i / count), (uint32_t)(i % count)) : 0.5;
 }
 
 /* }{== wave ============================================================== */

@@ -12,7 +12,7 @@ static size_t bytes(int64_t elements) {
 }
 
 static int64_t value_count(const Step *s, const Shape *shape) {
-    return shape_rows(s, shape) * shape_count(shape);
+    return rows_of(s, shape) * shape_count(shape);
 }
 
 static const char *check_axis(Node *n, int rank) {
@@ -96,7 +96,7 @@ void eval_transpose(const Step *s) {
         stride[i] = axis < 0 ? 0 : from[s->n->attr.perm[axis]];
     }
     double *out = s->out[0];
-    for (int64_t row = 0; row < shape_rows(s, y); row++)
+    for (int64_t row = 0; row < rows_of(s, y); row++)
         for (int64_t a = 0; a < dim[0]; a++)
             for (int64_t b = 0; b < dim[1]; b++)
                 for (int64_t c = 0; c < dim[2]; c++)
@@ -155,7 +155,7 @@ void eval_slice(const Step *s) {
 /* Whether operand i could stand where operand 0 does, but for one axis. */
 static bool alike(const Node *n, int i, int axis) {
     Shape a = n->in[0]->shape, b = n->in[i]->shape;
-    b.lead = a.lead;
+    b.lead = a.lead, b.list = a.list;      /* rows of different tokens are refused for every op */
     if (axis < b.rank) b.dim[axis] = a.dim[axis];
     return shape_equal(&a, &b);
 }
@@ -206,8 +206,8 @@ void vjp_concat(Node *n, Node **dy, Node **dx) {
 /* Copies operand i, one of length 'count' along the joined axis, behind 'first'. */
 static void place(const Step *s, int i, int64_t length, int64_t first, int64_t count,
                   int64_t outer, int64_t inner) {
-    int64_t rows = shape_rows(s, &s->n->shape);
-    int64_t row = s->n->in[i]->shape.lead == LEAD_TOKENS || rows == 1 ? outer : outer / rows;
+    int64_t rows = rows_of(s, &s->n->shape);
+    int64_t row = s->n->in[i]->shape.lead == LEAD_TOKENS || rows <= 1 ? outer : outer / rows;
     for (int64_t o = 0; o < outer; o++)
         memcpy(s->out[0] + (o * length + first) * inner, s->in[i] + o % row * count * inner,
                bytes(count * inner));
@@ -248,7 +248,7 @@ void vjp_stack(Node *n, Node **dy, Node **dx) {
 }
 
 void eval_stack(const Step *s) {
-    int64_t rows = shape_rows(s, &s->n->shape), inner = shape_count(&s->n->in[0]->shape);
+    int64_t rows = rows_of(s, &s->n->shape), inner = shape_count(&s->n->in[0]->shape);
     for (int i = 0; i < s->n->nin; i++)
         place(s, i, s->n->nin, i, 1, rows, inner);
 }

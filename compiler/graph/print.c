@@ -95,11 +95,13 @@ static void print_attr(FILE *f, const Node *n, const Param *p) {
         break;
     case WAVE_: print_wave(f, a); break;
     case PRODUCT: if (a->half) fputs(" half", f); break;
+    case SHARE: fputs(" share=", f), print_double(f, a->value); break;
     }
 }
 
 static void print_shape(FILE *f, const Shape *s) {
-    fprintf(f, "%s[%s", s->type == I32 ? "int32" : "", s->lead == LEAD_TOKENS ? "tokens" : "");
+    fprintf(f, "%s[%s", s->type == I32 ? "int32" : "", s->lead != LEAD_TOKENS ? "" : s->list ? "rows" : "tokens");
+    if (s->list) fprintf(f, "%d", s->list);
     for (int i = 0; i < s->rank; i++)
         fprintf(f, "%s%lld", i || s->lead == LEAD_TOKENS ? "," : "", (long long)s->dim[i]);
     fputc(']', f);

@@ -130,6 +130,11 @@ static Shape shape(Reader *r) {
     s.type = accept(r, "int32") ? I32 : F32;
     expect(r, "[");
     if (accept(r, "tokens")) s.lead = LEAD_TOKENS;
+    else if (accept(r, "rows")) {
+        s.lead = LEAD_TOKENS;
+        s.list = (int)integer(r, "the number of a list of rows", MAXLISTS);
+        if (!graph_list(r->g, s.list)) fail(r, "expected a list of rows from before, found rows%d", s.list);
+    }
     while (!accept(r, "]")) {
         if (s.rank || s.lead == LEAD_TOKENS) expect(r, ",");
         if (s.rank == MAXRANK) fail(r, "expected at most %d axes", MAXRANK);
@@ -237,6 +242,10 @@ static Attr attribute(Reader *r, Op op) {
         a.frequency = reals(r, &a.count);
         break;
     case PRODUCT: a.half = accept(r, "half"); break;
+    case SHARE:
+        expect(r, "share=");
+        a.value = real(r);
+        break;
     }
     return a;
 }

@@ -23,15 +23,16 @@ int64_t shape_count(const Shape *s) {
 }
 
 bool shape_equal(const Shape *a, const Shape *b) {
-    if (a->lead != b->lead || a->type != b->type || a->rank != b->rank) return false;
+    if (a->lead != b->lead || a->type != b->type || a->rank != b->rank || a->list != b->list) return false;
     for (int i = 0; i < a->rank; i++)
         if (a->dim[i] != b->dim[i]) return false;
     return true;
 }
 
 const char *shape_broadcast(const Shape *a, const Shape *b, Shape *out) {
-    Shape r = { .lead = a->lead == LEAD_TOKENS ? a->lead : b->lead };
+    Shape r = { .lead = a->lead == LEAD_TOKENS ? a->lead : b->lead, .list = a->lead == LEAD_TOKENS ? a->list : b->list };
     if (a->type != b->type) return "numbers and ids do not mix";
+    if (a->lead == LEAD_TOKENS && b->lead == LEAD_TOKENS && a->list != b->list) return "rows of different tokens do not mix";
     r.type = a->type;
     r.rank = a->rank > b->rank ? a->rank : b->rank;
     for (int i = 1; i <= r.rank; i++) {         /* i-th axis from the right */
@@ -45,9 +46,9 @@ const char *shape_broadcast(const Shape *a, const Shape *b, Shape *out) {
 }
 
 const char *shape_text(Graph *g, const Shape *s) {
-    char buf[32 * (MAXRANK + 1)];
-    size_t at = (size_t)snprintf(buf, sizeof buf, "%s[%s", s->type == I32 ? "int32" : "",
-                                 s->lead == LEAD_TOKENS ? "tokens" : "");
+    char buf[32 * (MAXRANK + 1)], lead[24] = "";
+    if (s->lead == LEAD_TOKENS) snprintf(lead, sizeof lead, s->list ? "rows%d" : "tokens", s->list);
+    size_t at = (size_t)snprintf(buf, sizeof buf, "%s[%s", s->type == I32 ? "int32" : "", lead);
     for (int i = 0; i < s->rank && i < MAXRANK; i++)
         at += (size_t)snprintf(buf + at, sizeof buf - at, "%s%lld",
                                i || s->lead == LEAD_TOKENS ? "," : "", (long long)s->dim[i]);
@@ -79,12 +80,12 @@ const char *operand_is(Node *n, int i, const char *name, const char *form, Lead 
     return graph_format(n->g, "%s must be %s, not %s", name, form, shape_text(n->g, s));
 }
 
-int64_t shape_rows(const Step *s, const Shape *shape) {
-    return shape->lead == LEAD_TOKENS ? s->tokens : 1;
+int64_t rows_of(const Step *s, const Shape *shape) {
+    return shape->lead == LEAD_TOKENS ? s->list[shape->list].count : 1;
 }
 
 void shape_around(const Step *s, const Shape *shape, int axis, int64_t *outer, int64_t *inner) {
-    *outer = shape_rows(s, shape);
+    *outer = rows_of(s, shape);
     *inner = 1;
     for (int i = 0; i < shape->rank; i++) {
         if (i < axis) *outer *= shape->dim[i];

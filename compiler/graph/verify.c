@@ -12,7 +12,7 @@ static void verify_shape(const Node *n) {
     const OpInfo *row = &op_info[n->op];
     memset(&again.shape, 0, sizeof again.shape);
     memset(again.side, 0, sizeof again.side);
-    const char *error = row->shape(&again);
+    const char *error = node_shape(&again);
     if (error) bug(n, "%s", error);
     if (!shape_equal(&n->shape, &again.shape))
         bug(n, "has a stale shape %s, not %s", shape_text(n->g, &n->shape),

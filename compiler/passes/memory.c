@@ -43,7 +43,7 @@ static Buffer *need(Plan *p, const Node *n) {
 static void use(Plan *p, const Node *x, int at, bool through) {
     x = plan_storage(x);
     Domain d = p->domain[x->id];
-    if (d == DOMAIN_NONE || d == DOMAIN_PARAM) return;
+    if (d == DOMAIN_NONE || d == DOMAIN_PARAM || plan_listed(x)) return;
     if (through && op_info[x->op].class == VIEW && x->op != OP_concat && producer(p, x) != at && !p->buffer[x->id]) {
         for (int i = 0; i < node_reads(x); i++) use(p, x->in[i], at, true);
         return;

@@ -2,8 +2,8 @@
 ** What the passes make of a graph: an ordered list of steps in phases, and a
 ** place in memory for every value that passes between steps.
 **
-** Phases alternate.  In a token phase a task takes a chunk of tokens through
-** all steps of the phase, so that what passes between them stays in cache; in
+** Phases alternate.  In a token phase a task takes a chunk of tokens, or of the rows
+** of one list (Shape.list), through all steps of the phase, so that what passes between them stays in cache; in
 ** a global phase the tasks of all steps (attention, weight gradients, sums
 ** over tokens) run side by side, then the uniform steps one after another.
 ** Steps that add to one gradient are in different phases.
@@ -63,6 +63,7 @@ typedef struct Step {
 
 typedef struct Phase {
     bool global;
+    int list;                   /* whose rows a token phase goes through; 0: all tokens */
     int first, count;           /* steps */
 } Phase;
 
@@ -100,11 +101,16 @@ Buffer *plan_buffer(const Plan *p, const Node *n);
 int64_t plan_guard(const Plan *p, Space space);
 /* Kept as bfloat16, two to a float: what pass_precision rounds, operands of products and some results. */
 static inline bool plan_half(const Node *n) { return n->op == OP_bf16 || n->attr.half; }
+/* Read where it lies in the call's lists of rows: those themselves, and the positions of their tokens. */
+static inline bool plan_listed(const Node *n) { return n->op == OP_rows || (n->op == OP_gather && n->in[0]->op == OP_position); }
 bool plan_small(const Node *n);         /* a few numbers a token: saved, never recomputed */
 
 /* The passes, in order (program.c runs them and verifies) */
 /* two_phase.c: a copy in which depth reads share a pass over sources; 'training': gradients follow */
 Graph *pass_two_phase(const Graph *g, TwoPhase how, bool training);
+typedef struct Form { bool generating, training; } Form;
+Graph *pass_form(Graph *g, Form form);  /* form.c: as trained, or as it generates */
+bool plan_has_forms(const Graph *g);    /* it generates otherwise than it is trained */
 Graph *pass_simplify(Graph *g);         /* simplify.c: identities; the old graph is freed */
 Graph *pass_recompute(Graph *g, Keep keep);     /* recompute.c: backward reads what is cheap again */
 Graph *pass_precision(Graph *g);        /* precision.c: products take bfloat16 */

@@ -20,6 +20,8 @@ typedef struct Builder {
     int *sum_head, *sum_next;   /* token sums by the slot of their partial sums */
     int *uses;
     int *adds;                  /* by node: id of the parameter whose gradient it is a piece of, -1: none */
+    int lists;                  /* the largest number of a list of rows */
+    bool *in_slot;              /* by list: rows of a slot are of it */
     int *taken, *round;         /* pieces of a parameter's gradient in an event so far; which one a node is */
 } Builder;
 
@@ -100,10 +102,12 @@ static void file_nodes(Builder *b) {
     }
 }
 
-static Step *add_step(Builder *b, StepKind kind, bool global) {
+/* 'list': whose rows a step of a token phase takes */
+static Step *add_step(Builder *b, StepKind kind, bool global, int list) {
     Plan *p = b->p;
-    if (!p->nphase || p->phase[p->nphase - 1].global != global)
-        p->phase[p->nphase++] = (Phase){ global, p->nstep, 0 };
+    const Phase *last = p->nphase ? &p->phase[p->nphase - 1] : NULL;
+    if (!last || last->global != global || last->list != list)
+        p->phase[p->nphase++] = (Phase){ global, list, p->nstep, 0 };
     p->phase[p->nphase - 1].count++;
     Step *s = &p->step[p->nstep++];
     s->kind = kind;
@@ -111,26 +115,33 @@ static Step *add_step(Builder *b, StepKind kind, bool global) {
     return s;
 }
 
-/* The row kernel of a slot: its row nodes, then the token sums that end there. */
-static void add_rows(Builder *b, int slot, const int *sums, int nsums) {
-    int n = 0, real = 0;
-    for (int i = b->head[slot]; i >= 0; i = b->next[i], n++) real += b->g->node[i]->op != OP_reshape;
-    if (!real && !nsums) {
-        for (int i = b->head[slot]; i >= 0; i = b->next[i]) b->p->step_of[i] = -1;
-        return;
-    }
-    Step *s = add_step(b, STEP_ROW, false);
-    s->node = graph_alloc(b->g, (size_t)(n + nsums) * sizeof *s->node);
+static int list_of_sum(const Builder *b, int sum) { return b->g->node[sum]->in[0]->shape.list; }
+
+/* The row kernel of a slot and a list: its row nodes, then the token sums that end there. */
+static void add_rows(Builder *b, int slot, int list) {
+    int n = 0, real = 0, sums = 0;
     for (int i = b->head[slot]; i >= 0; i = b->next[i]) {
+        if (b->g->node[i]->shape.list != list) continue;
+        n++;
+        real += b->g->node[i]->op != OP_reshape;
+        b->p->step_of[i] = -1;
+    }
+    for (int i = b->sum_head[slot]; i >= 0; i = b->sum_next[i]) sums += list_of_sum(b, i) == list;
+    if (!real && !sums) return;
+    Step *s = add_step(b, STEP_ROW, false, list);
+    s->node = graph_alloc(b->g, (size_t)(n + sums) * sizeof *s->node);
+    for (int i = b->head[slot]; i >= 0; i = b->next[i]) {
+        if (b->g->node[i]->shape.list != list) continue;
         s->node[s->n++] = b->g->node[i];
         b->p->step_of[i] = b->p->nstep - 1;
     }
-    for (int i = 0; i < nsums; i++) s->node[s->n++] = b->g->node[sums[i]];
+    for (int i = b->sum_head[slot]; i >= 0; i = b->sum_next[i])
+        if (list_of_sum(b, i) == list) s->node[s->n++] = b->g->node[i];
 }
 
 static void add_anchor(Builder *b, int id, bool global) {
     bool sum = op_info[b->g->node[id]->op].class == TOKENSUM;
-    Step *s = add_step(b, sum ? STEP_REDUCE : STEP_ANCHOR, global);
+    Step *s = add_step(b, sum ? STEP_REDUCE : STEP_ANCHOR, global, global ? 0 : b->g->node[id]->shape.list);
     s->anchor = b->g->node[id];
     b->p->step_of[id] = b->p->nstep - 1;
 }
@@ -150,7 +161,7 @@ static void add_uniform(Builder *b, int time) {
         shared += b->s->domain[i] == DOMAIN_GLOBAL && b->uses[i] > 1 && is_part(b, i);
     }
     if (!n && !shared) return;
-    Step *s = add_step(b, STEP_UNIFORM, true);
+    Step *s = add_step(b, STEP_UNIFORM, true, 0);
     s->node = graph_alloc(b->g, ((size_t)n + 1) * sizeof *s->node);
     for (int i = b->head[time]; i >= 0; i = b->next[i]) {
         if (b->s->domain[i] != DOMAIN_UNIFORM) continue;
@@ -178,20 +189,31 @@ static void add_event(Builder *b, int time) {
     bool global = b->s->phase[first] % 2 == 1;
     int rounds = find_rounds(b, first);
     for (int round = 0; round < rounds; round++) {
-        if (round) b->p->phase[b->p->nphase++] = (Phase){ true, b->p->nstep, 0 };
+        if (round) b->p->phase[b->p->nphase++] = (Phase){ true, 0, b->p->nstep, 0 };
         for (int i = first; i >= 0; i = b->next[i])
             if (b->s->domain[i] != DOMAIN_UNIFORM && b->round[i] == round) add_anchor(b, i, global);
     }
     if (global) add_uniform(b, time);
 }
 
+/* Whose rows the phase that begins or goes on after a slot takes; -1: it is global. */
+static int list_after(const Builder *b, int slot) {
+    int next = slot + 1 <= b->s->times ? b->head[slot + 1] : -1;
+    return next < 0 || b->s->phase[next] % 2 ? -1 : b->g->node[next]->shape.list;
+}
+
+/* Rows of different lists have kernels of their own.  The open phase's come first and those of the
+** phase that follows last, so that neither is cut in two. */
 static void add_slot(Builder *b, int slot) {
-    int n = 0;
-    for (int i = b->sum_head[slot]; i >= 0; i = b->sum_next[i]) n++;
-    int *sums = graph_alloc(b->g, ((size_t)n + 1) * sizeof *sums);
-    n = 0;
-    for (int i = b->sum_head[slot]; i >= 0; i = b->sum_next[i]) sums[n++] = i;
-    add_rows(b, slot, sums, n);
+    const Plan *p = b->p;
+    int first = p->nphase && !p->phase[p->nphase - 1].global ? p->phase[p->nphase - 1].list : -1, last = list_after(b, slot);
+    memset(b->in_slot, 0, (size_t)b->lists + 1);
+    for (int i = b->head[slot]; i >= 0; i = b->next[i]) b->in_slot[b->g->node[i]->shape.list] = true;
+    for (int i = b->sum_head[slot]; i >= 0; i = b->sum_next[i]) b->in_slot[list_of_sum(b, i)] = true;
+    if (first >= 0 && first != last && b->in_slot[first]) add_rows(b, slot, first);
+    for (int list = 0; list <= b->lists; list++)
+        if (b->in_slot[list] && list != last && list != first) add_rows(b, slot, list);
+    if (last >= 0 && b->in_slot[last]) add_rows(b, slot, last);
 }
 
 /* A global phase in which nothing happened to follow a token phase: two global
@@ -204,7 +226,7 @@ static void walk(Builder *b) {
             bool was_global = before && b->p->phase[before - 1].global;
             int first = b->head[t];
             if (first >= 0 && was_global && b->s->phase[first] % 2 == 1)
-                b->p->phase[b->p->nphase++] = (Phase){ true, b->p->nstep, 0 };
+                b->p->phase[b->p->nphase++] = (Phase){ true, 0, b->p->nstep, 0 };
             add_event(b, t);
         }
     }
@@ -221,8 +243,8 @@ static void add_constant_parts(Builder *b) {
     bool any = false;
     for (int i = 0; i < p->npart; i++) any |= is_constant_part(b, &p->part[i]);
     if (!any) return;
-    p->phase[p->nphase++] = (Phase){ true, p->nstep, 0 };
-    add_step(b, STEP_UNIFORM, true);
+    p->phase[p->nphase++] = (Phase){ true, 0, p->nstep, 0 };
+    add_step(b, STEP_UNIFORM, true, 0);
     for (int i = 0; i < p->npart; i++)
         if (is_constant_part(b, &p->part[i])) p->step_of[p->part[i].node->id] = p->nstep - 1;
 }
@@ -232,6 +254,8 @@ Plan *pass_schedule(Graph *g) {
     Plan *p = graph_alloc(g, sizeof *p);
     Builder b = { .p = p, .g = g, .s = slots_find(g, false) };
     p->g = g;
+    b.lists = graph_lists(g);
+    b.in_slot = graph_alloc(g, (size_t)b.lists + 1);
     p->domain = b.s->domain;
     p->step = graph_alloc(g, 2 * n * sizeof *p->step);
     p->phase = graph_alloc(g, 2 * n * sizeof *p->phase);

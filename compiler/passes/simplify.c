@@ -60,6 +60,14 @@ static Node *mul_one(const Node *old, Node **in) {
     return NULL;
 }
 
+/* select(a number, a, b) = a or b */
+static Node *select_known(const Node *old, Node **in) {
+    double c;
+    if (old->op != OP_select || !constant(in[0], &c)) return NULL;
+    Node *x = c > 0 ? in[1] : in[2];
+    return fits(x, old) ? x : NULL;
+}
+
 /* f(x * 1, y) = f(x, y) where the 1 only repeats x and y is as wide without it:
 ** what the gradient of a sum leaves. */
 static Node *drop_repeat(Rebuild *r, const Node *old, Node **in) {
@@ -170,7 +178,7 @@ static Node *add_products(Rebuild *r, const Node *old, Node **in) {
 
 static Node *rule(Rebuild *r, const Node *old, Node **in) {
     Node *n;
-    if ((n = add_zero(old, in)) || (n = add_later(old, in)) || (n = mul_one(old, in)) || (n = drop_repeat(r, old, in)) || (n = add_concat(r->to, old, in))
+    if ((n = add_zero(old, in)) || (n = add_later(old, in)) || (n = mul_one(old, in)) || (n = select_known(old, in)) || (n = drop_repeat(r, old, in)) || (n = add_concat(r->to, old, in))
         || (n = slice_stack(old, in)) || (n = reshape_twice(old, in)) || (n = sum_one(old, in))
         || (n = sum_factor(old, in)) || (n = add_products(r, old, in)))
         return n;

@@ -29,7 +29,9 @@ static Domain domain_of(const Slots *s, const Node *n) {
         return DOMAIN_NONE;
     case POINTWISE: case VIEW: case REDUCE: case SOFTMAX:
         return row_domain(s, n);
-    case CONTRACT: case GATHER: case LOSS:
+    case GATHER:
+        return plan_listed(n) ? DOMAIN_NONE : DOMAIN_TOKEN;
+    case CONTRACT: case LOSS:
         return DOMAIN_TOKEN;
     case SIDE:
         return s->domain[n->in[0]->id];
@@ -38,16 +40,23 @@ static Domain domain_of(const Slots *s, const Node *n) {
     }
 }
 
+/* What makes the list that n's rows are of; NULL: it has all tokens' or none. */
+static const Node *list_of(const Slots *s, const Node *n) {
+    return n->shape.lead == LEAD_TOKENS && n->shape.list ? s->list[n->shape.list] : NULL;
+}
+
 static int phase_of(const Slots *s, const Node *n) {
     Domain own = s->domain[n->id];
     int phase = own == DOMAIN_GLOBAL || own == DOMAIN_UNIFORM;
     if (op_info[n->op].class == SIDE) return s->phase[n->in[0]->id];
+    if (list_of(s, n) && s->phase[list_of(s, n)->id] + 1 > phase) phase = s->phase[list_of(s, n)->id] + 1 + (own == DOMAIN_GLOBAL);
     for (int i = 0; i < n->nin; i++) {
         int p = s->phase[n->in[i]->id];
         switch (s->domain[n->in[i]->id]) {
         case DOMAIN_NONE: case DOMAIN_PARAM: continue;
         case DOMAIN_ROW: case DOMAIN_TOKEN:
-            p += own == DOMAIN_GLOBAL || own == DOMAIN_UNIFORM;
+            if (own == DOMAIN_GLOBAL || own == DOMAIN_UNIFORM) p++;
+            else if (n->in[i]->shape.list != n->shape.list) p += 2;     /* from all its rows */
             break;
         default:            /* a uniform node runs at the end of its global phase */
             p += own == DOMAIN_UNIFORM ? 0 : own == DOMAIN_GLOBAL ? 2 : 1;
@@ -63,25 +72,28 @@ static bool is_anchor(const Slots *s, const Node *n) {
         && (d == DOMAIN_TOKEN || d == DOMAIN_GLOBAL || d == DOMAIN_UNIFORM);
 }
 
-typedef struct Event { int phase, id; } Event;
+typedef struct Event { int phase, list, id; } Event;
 
 static int by_phase(const void *x, const void *y) {
     const Event *a = x, *b = y;
-    return a->phase != b->phase ? (a->phase > b->phase) - (a->phase < b->phase)
-                                : (a->id > b->id) - (a->id < b->id);
+    if (a->phase != b->phase) return a->phase - b->phase;
+    return a->list != b->list ? a->list - b->list : a->id - b->id;
 }
 
 /* Anchors in order get odd times; all of one global phase the same. */
 static void time_anchors(Graph *g, Slots *s) {
     Event *event = graph_alloc(g, ((size_t)g->n + 1) * sizeof *event);
-    int n = 0, time = -1, phase = -1;
+    int n = 0, time = -1, phase = -1, list = 0, start = 0;
     for (int i = 0; i < g->n; i++)
-        if (is_anchor(s, g->node[i])) event[n++] = (Event){ s->phase[i], i };
+        if (is_anchor(s, g->node[i])) event[n++] = (Event){ s->phase[i], s->phase[i] % 2 ? 0 : g->node[i]->shape.list, i };
     qsort(event, (size_t)n, sizeof *event, by_phase);
     for (int i = 0; i < n; i++) {
         if (event[i].phase % 2 == 0 || event[i].phase != phase) time += 2;
+        if (event[i].phase != phase || event[i].list != list) start = time;
         phase = event[i].phase;
+        list = event[i].list;
         s->time[event[i].id] = time;
+        s->start[event[i].id] = start;
     }
     for (int i = 0; i < g->n; i++)
         if (op_info[g->node[i]->op].class == SIDE) s->time[i] = s->time[g->node[i]->in[0]->id];
@@ -91,7 +103,7 @@ static void time_anchors(Graph *g, Slots *s) {
 /* The first slot in which a row node's operand is there; twins count as what
 ** they repeat: as early as their operands. */
 static int earliest(const Slots *s, const int *asap, const Node *n) {
-    int t = 0;
+    int t = list_of(s, n) ? s->time[list_of(s, n)->id] + 1 : 0;
     for (int i = 0; i < n->nin; i++) {
         int id = n->in[i]->id;
         Domain d = s->domain[id];
@@ -110,8 +122,10 @@ static bool is_sum(const Slots *s, const Node *n) {
     return s->needed[n->id] && op_info[n->op].class == TOKENSUM;
 }
 
-/* The slot by which a consumer wants its operand. */
+/* The slot by which a consumer wants its operand; what takes it to another list or from one, before
+** all that goes through that list's rows with it. */
 static int wanted(const Slots *s, const Node *consumer) {
+    if (consumer->op == OP_gather || consumer->op == OP_scatter) return s->start[consumer->id] - 1;
     if (op_info[consumer->op].class == TOKENSUM) return s->partial[consumer->id];
     return is_row(s, consumer) ? s->time[consumer->id] : s->time[consumer->id] - 1;
 }
@@ -251,9 +265,13 @@ Slots *slots_find(Graph *g, bool forward) {
     s->domain = graph_alloc(g, n * sizeof *s->domain);
     s->phase = graph_alloc(g, n * sizeof *s->phase);
     s->time = graph_alloc(g, n * sizeof *s->time);
+    s->start = graph_alloc(g, n * sizeof *s->start);
     s->partial = graph_alloc(g, n * sizeof *s->partial);
     s->twin = graph_alloc(g, n);
     s->stored = graph_alloc(g, n);
+    s->list = graph_alloc(g, ((size_t)graph_lists(g) + 1) * sizeof *s->list);
+    for (int i = 0; i < g->n; i++)
+        if (g->node[i]->op == OP_rows) s->list[g->node[i]->attr.count] = g->node[i];
     find_needed(g, s, forward);
     find_twins(g, s);
     find_stored(g, s);

@@ -7,6 +7,9 @@
 ** nor the result, and in several at once if no rule mentions any of them.  Attention
 ** mixes values with weights from queries and keys, though its rule is one operation:
 ** of a class of its own, it is linear in its third operand.
+**
+** Where routes give layers some tokens only, reads are those of a token that every layer
+** works on: gather and scatter hand on what they get.
 */
 #include "mixing_graph.h"
 
@@ -33,13 +36,16 @@ static Node *rows_of(Graph *g, const char *name, int64_t rows, const Shape *s) {
 
 /* == The copy =============================================================== */
 
+/* Takes rows to some tokens or back. */
+static bool moves_rows(const Node *n) { return n->op == OP_gather || n->op == OP_scatter; }
+
 /* Nodes that reads are made of, without what sources are made of. */
 static void mark_needed(const Model *m, const int *source, bool *needed) {
     for (int r = 0; r < m->nread; r++)
         if (m->read[r].result) needed[m->read[r].result->id] = true;
     for (int i = m->graph->n; i-- > 0;) {
         const Node *n = m->graph->node[i];
-        for (int k = 0; needed[i] && source[i] < 0 && k < n->nin; k++) needed[n->in[k]->id] = true;
+        for (int k = 0; needed[i] && source[i] < 0 && k < (moves_rows(n) ? 1 : n->nin); k++) needed[n->in[k]->id] = true;
     }
 }
 
@@ -51,6 +57,7 @@ static Node *copy_param(Graph *g, const Node *n) {
 }
 
 static Node *copy_node(MixingGraph *x, const Node *n) {
+    if (moves_rows(n)) return x->twin[n->in[0]->id];
     Node **in = graph_alloc(x->g, ((size_t)n->nin + 1) * sizeof *in);
     for (int k = 0; k < n->nin; k++) in[k] = x->twin[n->in[k]->id];
     return n->op == OP_param ? copy_param(x->g, n) : build(x->g, n->op, n->nin, in, n->attr);
@@ -104,6 +111,7 @@ static bool is_linear(MixingGraph *x, const Node *n, Node *twin) {
 
 static int kind_of(MixingGraph *x, const Node *n) {
     bool depends = false;
+    if (moves_rows(n)) return x->kind[n->in[0]->id];
     for (int k = 0; k < n->nin; k++) depends |= x->kind[n->in[k]->id] != NODE_CONSTANT;
     return !depends ? NODE_CONSTANT : is_linear(x, n, x->twin[n->id]) ? NODE_VALUE : NODE_WEIGHT;
 }
@@ -164,10 +172,14 @@ static void accumulate(Node **slot, Node *dx, const Shape *s) {
 
 /* Hands the cotangent of a value on to the values it is made of. */
 static void push(MixingGraph *x, const Node *n, Node **cotangent) {
+    if (moves_rows(n)) {
+        accumulate(&cotangent[n->in[0]->id], cotangent[n->id], &x->twin[n->id]->shape);
+        return;
+    }
     Node **dx = pull(x, x->twin[n->id], cotangent[n->id]);
     for (int k = op_info[n->op].class == SEQUENCE ? 2 : 0; k < n->nin; k++) {
         const Node *in = n->in[k];
-        if (dx[k] && x->kind[in->id] == NODE_VALUE) accumulate(&cotangent[in->id], dx[k], &in->shape);
+        if (dx[k] && x->kind[in->id] == NODE_VALUE) accumulate(&cotangent[in->id], dx[k], &x->twin[in->id]->shape);
     }
 }
 

@@ -41,9 +41,10 @@ static Node *as_vector(Node *x) {
     return op_reshape(x, &(Shape){ .rank = 1, .dim = { shape_count(&x->shape) } });
 }
 
-static Node *on_tokens(Node *x) {
+static Node *on_rows(Node *x, int list) {
     Shape s = x->shape;
     s.lead = LEAD_TOKENS;
+    s.list = list;
     return x->shape.lead == LEAD_TOKENS ? x : op_broadcast(x, &s);
 }
 
@@ -56,7 +57,7 @@ static Node *mean_product(Node *x, Node *y) {
 static void report(Probe *p, const char *kind, int index, const char *site, Node *x) {
     char name[320];
     snprintf(name, sizeof name, "%s:%d:%.200s", kind, index, site);
-    graph_output(p->g, graph_string(p->g, name), op_token_sum(on_tokens(x)));
+    graph_output(p->g, graph_string(p->g, name), op_token_sum(on_rows(x, 0)));
 }
 
 /* Where a source comes from: the sublayer that the read before it is for. */
@@ -96,7 +97,7 @@ static void at_source(Probe *p, int s, const Node *n) {
     Node *x = p->copy.map[n->id];
     report(p, "source", s, source_site(p->m, s), mean_product(x, x));
     p->copy.map[n->id] = op_mul(x, source_input(p->g, "keep", s, 1));
-    if (p->mixing) p->tangent[n->id] = on_tokens(source_input(p->g, "direction", s, p->m->dim));
+    if (p->mixing) p->tangent[n->id] = on_rows(source_input(p->g, "direction", s, p->m->dim), n->shape.list);
 }
 
 static void at_read(Probe *p, int r, const Node *n) {
@@ -131,7 +132,8 @@ static int layer_length(const char *site) {
 
 typedef struct Layer { const char *name; Node *output; } Layer;
 
-/* Sums of the outputs of sublayers whose sites share all but the last part. */
+/* Sums of the outputs of sublayers whose sites share all but the last part; of tokens that a
+** route keeps from a layer, 0. */
 static int find_layers(const Probe *p, Layer *layer) {
     const Model *m = p->m;
     int n = 0;
@@ -142,6 +144,7 @@ static int find_layers(const Probe *p, Layer *layer) {
         snprintf(name, sizeof name, "%.*s", length, site);
         if (!m->source[s]) continue;
         Node *x = p->copy.map[m->source[s]->id];
+        if (x->shape.list) x = op_scatter(x, graph_list(p->g, x->shape.list));
         if (n && !strcmp(layer[n - 1].name, name)) layer[n - 1].output = op_add(layer[n - 1].output, x);
         else layer[n++] = (Layer){ graph_string(p->g, name), x };
     }

@@ -9,7 +9,7 @@ static const char *const class_name[] = {
     [SOURCE] = "source", [POINTWISE] = "row, pointwise", [VIEW] = "row, view",
     [REDUCE] = "row, reduction", [SOFTMAX] = "row, softmax", [WAVE] = "row, wave",
     [CONTRACT] = "product", [GATHER] = "gather", [LOSS] = "loss", [TOKENSUM] = "sum over tokens",
-    [OUTER] = "weight gradient", [SCATTER] = "scatter", [SEQUENCE] = "sequence", [SIDE] = "result",
+    [OUTER] = "weight gradient", [SCATTER] = "scatter", [SEQUENCE] = "sequence", [CHOICE] = "choice", [SIDE] = "result",
 };
 
 /* The gradient column of a pointwise row, as it is written there. */
@@ -66,6 +66,11 @@ void spec_ops_markdown(FILE *f) {
           "of inner axes and, if it is an activation, one row a token (`[tokens,8]`).  Axes are\n"
           "counted from 1, or from the end as -1, -2; an axis left out is the last one.  Numbers stand\n"
           "for constants.  `x:shape()` is the list of inner axes.\n\n"
+          "`rows(mask)` makes a list of some tokens; `gather(x, list)` has rows for those only\n"
+          "(`[rows1,8]`), and so has what is computed of it, at the cost of so many rows; `scatter`\n"
+          "takes it back to all tokens.  Rows of two lists do not mix.  Attention sees keys of tokens\n"
+          "that are not later, whichever tokens queries and keys have rows for; one of the two may\n"
+          "have all tokens where the other has a list.\n\n"
           "The class is what fusion looks at: all of class row between two others become one kernel.\n\n"
           "## Pointwise\n\n"
           "Class row.  Operands broadcast: inner axes are aligned from the right, a missing axis or\n"

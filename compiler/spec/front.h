@@ -46,6 +46,7 @@ typedef struct Front {
     char *folder;               /* the spec's, resolved: where require may look */
     size_t shown;               /* length of the folder part of the spec's path as typed */
     Source *source;             /* newest first */
+    int64_t streams;            /* of random numbers, so far */
     bool *must_read;            /* by parameter: it is a mistake if nothing reads it */
     int readcap, notecap, sourcecap, mustcap;
 } Front;
@@ -95,6 +96,10 @@ void ops_open(lua_State *L);        /* pushes a table of the primitives */
 int64_t tensor_list_length(lua_State *L, int arg, const char *what);
 int64_t tensor_list_integer(lua_State *L, int arg, int64_t i, const char *what);
 void tensor_list_shape(lua_State *L, int arg, const char *what, Shape *s);
+
+/* causal.c: the first places where what it generates with sees later tokens, and where it chooses among
+** them; NULL: nowhere */
+void causal_sites(const Graph *g, const Node *logits, const char **acausal, const char **ahead);
 
 /* core.c: what the library's Lua files ask of C */
 void spec_note(Front *f, const char *text);     /* adds to the model's notes */

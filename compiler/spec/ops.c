@@ -184,7 +184,42 @@ static int call_stack(lua_State *L) {
     return tensor_push(L, tensor_build(L, OP_stack, n, in, (Attr){ 0 }));
 }
 
-/* wave({ radians a position, ... }, { sine = , scale = }) */
+/* rows(mask): a list of rows; masks that are equal make one. */
+static int call_rows(lua_State *L) {
+    Node *mask = tensor_get(L, 1, "rows");
+    Graph *g = mask->g;
+    for (int i = mask->id + 1; i < g->n; i++)
+        if (g->node[i]->op == OP_rows && g->node[i]->in[0] == mask) return tensor_push(L, g->node[i]);
+    return tensor_push(L, tensor_build(L, OP_rows, 1, &mask, (Attr){ .count = graph_lists(g) + 1 }));
+}
+
+/* random(n): n numbers a token; each call has its own. */
+static int call_random(lua_State *L) {
+    int64_t n = to_integer(L, 1, "random", "how many numbers a token has");
+    if (n < 1) spec_fail(L, "random: expected at least 1 number a token, found %I", (LUAI_UACINT)n);
+    int64_t stream = front(L)->streams++;
+    return tensor_push(L, tensor_build(L, OP_random, 0, NULL, (Attr){ .first = stream, .count = n }));
+}
+
+/* top(x, share) */
+static int call_top(lua_State *L) {
+    Node *x = tensor_get(L, 1, "top");
+    if (lua_type(L, 2) != LUA_TNUMBER)
+        spec_fail(L, "top: expected a share of the tokens, a number, as argument 2, found %s", luaL_tolstring(L, 2, NULL));
+    return tensor_push(L, tensor_build(L, OP_top, 1, &x, (Attr){ .value = lua_tonumber(L, 2) }));
+}
+
+/* Positions of the tokens that x has rows for. */
+static Node *positions_of(lua_State *L, int arg) {
+    Node *position = op_source(front(L)->g, OP_position);
+    if (!option(L, arg, "of")) return position;
+    const Shape *s = &tensor_get(L, lua_gettop(L), "wave")->shape;
+    if (!s->list) return position;
+    Node *in[] = { position, (Node *)graph_list(front(L)->g, s->list) };
+    return tensor_build(L, OP_gather, 2, in, (Attr){ 0 });
+}
+
+/* wave({ radians a position, ... }, { sine = , scale = , of = }) */
 static int call_wave(lua_State *L) {
     lua_settop(L, 2);
     int64_t n = tensor_list_length(L, 1, "wave");
@@ -197,11 +232,11 @@ static int call_wave(lua_State *L) {
         frequency[i] = lua_tonumber(L, -1);
         lua_pop(L, 1);
     }
-    check_options(L, 2, "wave", (const char *const[]){ "sine", "scale", NULL });
+    check_options(L, 2, "wave", (const char *const[]){ "sine", "scale", "of", NULL });
     Attr attr = { .count = n, .frequency = frequency };
     attr.sine = boolean_option(L, 2, "wave", "sine", false);
     attr.value = number_option(L, 2, "wave", "scale", 1);
-    Node *position = op_source(front(L)->g, OP_position);
+    Node *position = positions_of(L, 2);
     return tensor_push(L, tensor_build(L, OP_wave, 1, &position, attr));
 }
 
@@ -228,9 +263,7 @@ static Node *build_attention(lua_State *L, const char *what) {
     Attr attr = { .causal = boolean_option(L, 4, what, "causal", true) };
     attr.value = number_option(L, 4, what, "scale", 1 / sqrt((double)d));
     attr.count = averages_option(L, what, attr.causal);
-    Node *n = tensor_build(L, OP_attention, 3, in, attr);
-    if (!attr.causal && !front(L)->m->acausal) front(L)->m->acausal = n->site ? n->site : "";
-    return n;
+    return tensor_build(L, OP_attention, 3, in, attr);
 }
 
 static int call_attention(lua_State *L) {
@@ -275,16 +308,24 @@ const Structural ops_structural[] = {
     { OP_sum, "mean", call_mean, "mean(x, axis)", 0 },
     { OP_peak, "peak", call_axis, "peak(x, axis)", 0 },
     { OP_softmax, "softmax", call_axis, "softmax(x, axis)", 0 },
-    { OP_wave, "wave", call_wave, "wave({frequency, ...}, {sine =, scale =})", 0 },
+    { OP_wave, "wave", call_wave, "wave({frequency, ...}, {sine =, scale =, of =})", 0 },
     { OP_linear, "linear", call_plain, "linear(x, w)", 2 },
     { OP_embed, "embed", call_plain, "embed(w, ids)", 2 },
     { OP_attention, "attention", call_attention, "attention(q, k, v, {causal =, scale =, chunk =, pools =})", 0 },
     { OP_attention, "attention_lse", call_attention_lse, "attention_lse(q, k, v, {...})", 0 },
+    { OP_rows, "rows", call_rows, "rows(mask)", 0 },
+    { OP_random, "random", call_random, "random(n)", 0 },
+    { OP_top, "top", call_top, "top(x, share)", 0 },
+    { OP_gather, "gather", call_plain, "gather(x, rows)", 2 },
+    { OP_scatter, "scatter", call_plain, "scatter(y, rows)", 2 },
     { OP_cross_entropy, "cross_entropy", call_plain, "cross_entropy(logits, ids)", 2 },
     { OP_token_sum, "token_sum", call_plain, "token_sum(x)", 1 },
     { OP_tokens, "tokens", call_source, "tokens()", 0 },
     { OP_position, "position", call_source, "position()", 0 },
     { OP_per_token, "per_token", call_source, "per_token()", 0 },
+    { OP_generating, "generating", call_source, "generating()", 0 },
+    { OP_training, "training", call_source, "training()", 0 },
+    { OP_sampling, "sampling", call_source, "sampling()", 0 },
 };
 const int ops_count = sizeof ops_structural / sizeof *ops_structural;
 

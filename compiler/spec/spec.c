@@ -138,7 +138,9 @@ static int finish(Front *f) {
     keep_string(g, &m->file);
     keep_string(g, &m->tokenizer);
     keep_string(g, &m->mixer);
+    causal_sites(g, graph_find(g, "logits"), &m->acausal, &m->ahead);
     keep_string(g, &m->acausal);
+    keep_string(g, &m->ahead);
     m->parameters = 0;
     for (int i = 0; i < g->nparam; i++) m->parameters += shape_count(&g->param[i].node->shape);
     m->hash = files_hash(f);

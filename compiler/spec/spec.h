@@ -56,6 +56,7 @@ typedef struct Model {
     const char **note;          /* to print: what is legal but perhaps not meant */
     int nnote;
     const char *acausal;        /* site of a sublayer that sees the future; NULL: none */
+    const char *ahead;          /* site of a route that chooses among later tokens; NULL: none */
     const char **read_file;     /* Lua files that were read, as they are shown in messages: the spec first */
     int nread_file;
 } Model;

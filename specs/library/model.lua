@@ -107,10 +107,11 @@ local function complain(f, message)
   core.at(file, line, error, message)
 end
 
-local function expect_stream(b, f, name, x, path)
-  local form = "[tokens," .. b.spec.dim .. "]"
+-- The stream has rows for all tokens or, in a layer that a route gives some only, for those.
+local function expect_stream(b, f, name, x, path, owner)
+  local form = "[" .. b.lead .. "," .. b.spec.dim .. "]"
   if core.form(x) ~= form then
-    complain(f, b.mixer.name .. ": expected " .. name .. " to return a tensor " .. form .. ", found "
+    complain(f, (owner or b.mixer).name .. ": expected " .. name .. " to return a tensor " .. form .. ", found "
              .. (core.form(x) or describe(x)) .. " at " .. path)
   end
   return x
@@ -147,27 +148,45 @@ local function read(b, site, name)
   b.sources = 1
   local h, state = mix(b, name, b.state, site)
   if name == "read" and state ~= nil then next_state(b, name, state) end
-  core.read(site.path, b.sources, expect_stream(b, b.mixer.definition[name], name, h, site.path))
+  expect_stream(b, b.mixer.definition[name], name, h, site.path)
+  if not b.again then core.read(site.path, b.sources, h) end
   return h
 end
 
-local function run_sublayer(b, part, site, layer)
-  core.site(site.path)
-  local x = read(b, site, "read")
-  if b.mixer.definition.prenorm then x = normalize(b, site.path .. ".norm", x) end
-  local own = { prefix = site.path, index = site.index, layer = layer, name = site.name }
-  local out = for_line_of(part, part.definition.build, machine(b, part.options), own, x)
-  next_state(b, "write", mix(b, "write", b.state, site, core.source(out)))
+-- x, a share of whose numbers a training step leaves out; the others make up for them.
+local function dropped(share, x)
+  if share == 0 then return x end
+  return x * select(sampling(), greater(random(x:shape()[1]), share) / (1 - share), 1)
 end
 
-local function run_sublayers(b, layer, index)
+-- What a sublayer makes of a stream x.  'routed': what its route asks of it, if it has one.
+local function build_sublayer(b, part, site, x, routed)
+  if b.mixer.definition.prenorm then x = normalize(b, site.path .. ".norm", x) end
+  local own = { prefix = site.path, index = site.index, layer = site.layer, name = site.name, routed = routed }
+  return dropped(part.options.dropout, for_line_of(part, part.definition.build, machine(b, part.options), own, x))
+end
+
+local function run_sublayer(b, part, site, wrap)
+  core.site(site.path)
+  local x = read(b, site, "read")
+  local out
+  if wrap then
+    out = wrap(site, x, function(routed) return build_sublayer(b, part, site, x, routed) end)
+  else
+    out = build_sublayer(b, part, site, x, b.routed)
+  end
+  next_state(b, "write", mix(b, "write", b.state, site, b.again and out or core.source(out)))
+end
+
+-- 'wrapped', 'wrap': the kind of sublayer that a route runs, and how
+local function run_sublayers(b, layer, index, wrapped, wrap)
   local parts = inside(layer).sublayers
   for i, s in ipairs(parts) do
     local part = inside(s)
     local path = "layers." .. index .. "." .. part.options.name
     run_sublayer(b, part, { index = b.index, layer = index, name = part.options.name, path = path,
                             first_in_layer = i == 1, last_in_layer = i == #parts,
-                            prefix = path .. ".residual" }, index)
+                            prefix = path .. ".residual" }, part.name == wrapped and wrap)
     b.index = b.index + 1
   end
 end
@@ -183,28 +202,97 @@ local function one_stream(b)
   return h
 end
 
--- A route runs instead of the layer; body(x) is the layer on another stream.
+-- "tokens", or "rows1" of x that a route took from the stream.
+local function lead_of(b, x)
+  local form, tail = core.form(x), "," .. b.spec.dim .. "]"
+  local fits = form and form:sub(1, 5) == "[rows" and form:sub(-#tail) == tail
+  return fits and form:sub(2, -#tail - 1) or "tokens"
+end
+
+-- What a route's run returns beside its output: a loss, or what its 'loss' makes one of, once for all layers.
+local function keep_loss(b, route, loss)
+  if loss == nil then return end
+  if not route.definition.loss then
+    b.losses[#b.losses + 1] = core.form(loss) == "[tokens]" and token_sum(loss) * per_token() or loss
+    return
+  end
+  local all = b.routes[route.definition]
+  if not all then
+    all = { route = route }
+    b.routes[route.definition] = all
+    b.routes[#b.routes + 1] = all
+  end
+  all[#all + 1] = loss
+end
+
+local function call_once(route, n)
+  if n == 1 or route.definition.forms and n == 2 then return end
+  complain(route.definition.run, route.name .. ": expected run to call body once, found " .. (n == 0 and "no call" or n .. " calls"))
+end
+
+-- A route runs instead of the layer; body(x) is the layer on another stream.  One with two forms
+-- (training()) calls it for each; reports follow the first.
+local function run_layer_route(b, route, layer, index, site)
+  local calls, definition, first = 0, route.definition, b.index
+  local function body(x, routed)
+    calls = calls + 1
+    local lead = b.lead
+    b.lead, b.routed, b.again = lead_of(b, x), routed, calls == 2 and definition.forms
+    b.state = { h = expect_stream(b, definition.run, "the argument of body", x, site.path, route) }
+    b.index = first
+    if calls == 1 or b.again then run_sublayers(b, layer, index) end
+    local h = one_stream(b)
+    b.lead, b.routed, b.again = lead, nil, nil
+    return h
+  end
+  local r = machine(b, route.options, definition, "run")
+  local out, loss = for_line_of(route, definition.run, r, site, for_line_of(route, one_stream, b), body)
+  call_once(route, calls)
+  core.site(site.path)
+  b.state = { h = expect_stream(b, definition.run, "run", out, site.path, route) }
+  keep_loss(b, route, loss)
+end
+
+-- A route runs instead of one sublayer; body(routed) is that on what it reads.
+local function run_sublayer_route(b, route, layer, index, site)
+  local found, definition = 0, route.definition
+  run_sublayers(b, layer, index, definition.sublayer, function(at, x, build)
+    local calls = 0
+    found = found + 1
+    site.index, site.path = at.index, at.path
+    local function body(routed)
+      calls = calls + 1
+      return build(routed)
+    end
+    local r = machine(b, route.options, definition, "run")
+    local out, loss = for_line_of(route, definition.run, r, site, x, body)
+    call_once(route, calls)
+    keep_loss(b, route, loss)
+    return expect_stream(b, definition.run, "run", out, at.path, route)
+  end)
+  if found ~= 1 then
+    for_line_of(route, error, route.name .. ": expected a layer with one sublayer '" .. definition.sublayer .. "', which it routes, found "
+      .. (found == 0 and "none" or found) .. " in layers." .. index)
+  end
+end
+
 local function run_route(b, layer, index)
   local route = inside(inside(layer).route)
-  local function body(x)
-    b.state = { h = expect_stream(b, route.definition.run, "the argument of body", x, "layers." .. index) }
-    run_sublayers(b, layer, index)
-    return one_stream(b)
-  end
   local site = { index = b.index, layer = index, name = "layer", prefix = "layers." .. index,
     path = "layers." .. index }
   core.site(site.path)
-  local first = b.index
-  local r = machine(b, route.options, route.definition, "run")
-  local out, loss = for_line_of(route, route.definition.run, r, site,
-                                for_line_of(route, one_stream, b), body)
-  if b.index == first then
-    complain(route.definition.run, route.name .. ": expected run to call body once, found no call")
-  end
-  core.site(site.path)
-  b.state = { h = expect_stream(b, route.definition.run, "run", out, site.path) }
-  if loss then
-    b.losses[#b.losses + 1] = core.form(loss) == "[tokens]" and token_sum(loss) * per_token() or loss
+  local run = route.definition.sublayer and run_sublayer_route or run_layer_route
+  run(b, route, layer, index, site)
+end
+
+-- Losses that are made of all layers with a route.
+local function route_losses(b)
+  core.site("routes")
+  for _, all in ipairs(b.routes) do
+    local definition = all.route.definition
+    local r = machine(b, all.route.options, definition, "loss")
+    local loss = for_line_of(all.route, definition.loss, r, all)
+    if loss then b.losses[#b.losses + 1] = loss end
   end
 end
 
@@ -239,6 +327,7 @@ local function construct(b)
   for i, layer in ipairs(b.spec.layers) do
     if inside(layer).route then run_route(b, layer, i - 1) else run_sublayers(b, layer, i - 1) end
   end
+  route_losses(b)
   core.site("readout")
   local site = { index = b.sublayers, layer = #b.spec.layers, name = "readout", path = "readout",
                  first_in_layer = true, last_in_layer = true, prefix = "readout.residual" }
@@ -279,7 +368,7 @@ function build(returned)
   end
   local spec = inside(returned)
   local b = { spec = spec, mixer = inside(spec.residual), norm = inside(spec.norm), sublayers = 0,
-    index = 0, losses = {} }
+    index = 0, losses = {}, routes = {}, lead = "tokens" }
   for _, layer in ipairs(spec.layers) do b.sublayers = b.sublayers + #inside(layer).sublayers end
   b.eps = b.norm.options.eps
   b.m, b.norm_m = machine(b, b.mixer.options, b.mixer.definition, "read"), machine(b, b.norm.options)

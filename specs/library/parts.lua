@@ -38,12 +38,15 @@ publish("mixer", define("mixer", {
   open = func, read = func, write = func, close = func, prenorm = { type = "boolean", default = true },
   check = { type = "function" },
 }))
-publish("route", define("route", { run = func, check = { type = "function" } }))
+publish("route", define("route", {
+  run = func, loss = { type = "function" }, sublayer = { type = "string" }, forms = { type = "boolean", default = false }, check = { type = "function" },
+}))
 norm = define("norm", { apply = func })
 -- Sublayers have a name of their own, by default their file's.
 sublayer = define("sublayer", { build = func, check = { type = "function" } },
   function(definition, name)
   definition.options.name = { type = "string", longest = 64, default = name }
+  definition.options.dropout = { type = "number", min = 0, below = 1, default = 0 }
 end)
 
 -- {== layer and times ========================================================

@@ -1,1 +1,1 @@
-local y = wave({ 1 }, { cosine = true })    --> wave: expected the options sine and scale only, found another
+local y = wave({ 1 }, { cosine = true })    --> wave: expected the options sine, scale and of only, found another

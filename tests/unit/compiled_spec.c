@@ -22,7 +22,7 @@ static void write_text(const char *path, const char *text) {
 }
 
 ModelInfo spec_info(const Model *m) {
-    return (ModelInfo){ .name = m->name, .file = m->file, .mixer = m->mixer, .acausal = m->acausal, .vocab = m->vocab, .context = m->context,
+    return (ModelInfo){ .name = m->name, .file = m->file, .mixer = m->mixer, .acausal = m->acausal, .ahead = m->ahead, .vocab = m->vocab, .context = m->context,
                         .dim = m->dim, .layers = m->layers, .sublayers = m->sublayers, .batch = m->batch, .seed = m->seed,
                         .hash = m->hash };
 }

@@ -132,7 +132,7 @@ static bool rule_noticed(Op op, int operand) {
 static int gradients_of_op(Op op) {
     switch (op) {
     case OP_step: case OP_greater: case OP_bf16: case OP_stop_gradient: case OP_peak: return 0;
-    case OP_after: case OP_embed: case OP_cross_entropy: case OP_token_sum: case OP_sum: case OP_softmax: return 1;
+    case OP_gather: case OP_scatter: case OP_after: case OP_embed: case OP_cross_entropy: case OP_token_sum: case OP_sum: case OP_softmax: return 1;
     case OP_concat: case OP_stack: case OP_linear: return 2;
     case OP_attention: return 3;
     default: return op_info[op].class == POINTWISE || op_info[op].class == VIEW ? op_info[op].arity : 0;

@@ -63,9 +63,14 @@ static Node *ids(Fuzz *f) {
 
 /* {== Operands as an op wants them ======================================= */
 
+/* x with rows for all tokens. */
+static Node *dense(Node *x) {
+    return x->shape.list ? op_scatter(x, graph_list(x->g, x->shape.list)) : x;
+}
+
 /* A value that every token has its own of, one axis. */
 static Node *vector(Fuzz *f) {
-    Node *x = any(f);
+    Node *x = dense(any(f));
     Shape flat = { .rank = 1, .dim = { shape_count(&x->shape) } };
     x = op_reshape(op_tanh(x), &flat);
     if (x->shape.lead == LEAD_TOKENS) return x;
@@ -186,7 +191,7 @@ static Node *draw_stack(Fuzz *f) {
 
 /* What has no tokens waits for nothing that has. */
 static Node *draw_after(Fuzz *f) {
-    Node *x = any(f), *y = any(f);
+    Node *x = dense(any(f)), *y = dense(any(f));
     if (x->shape.lead == LEAD_NONE && y->shape.lead != LEAD_NONE) return op_after(y, 1, &x);
     return op_after(x, 1, &y);
 }
@@ -202,6 +207,52 @@ static Node *draw_product(Fuzz *f, Op op) {
     return node_new(f->g, op, 2 + onto, in, (Attr){ 0 }, &error);
 }
 
+/* A number that every token has its own of, the same for equal ids: far from 0, or a tie. */
+static Node *token_number(Fuzz *f) {
+    return op_reshape(op_embed(param(f, matrix(FUZZ_VOCAB, 1)), ids(f)), &(Shape){ 0 });
+}
+
+/* A list of rows, of all tokens or none now and then. */
+static Node *draw_rows(Fuzz *f) {
+    const char *error;
+    Node *x = token_number(f), *mask = op_greater(x, op_fill(f->g, below(f, 6) ? 0 : below(f, 2) ? 9 : -9));
+    return node_new(f->g, OP_rows, 1, &mask, (Attr){ .count = graph_lists(f->g) + 1 }, &error);
+}
+
+static Node *draw_top(Fuzz *f) {
+    const char *error;
+    Node *x = token_number(f);
+    return node_new(f->g, OP_top, 1, &x, (Attr){ .value = draw_uniform(&f->random, 0.01, 1) }, &error);
+}
+
+/* A training step's own, times 0: what it is compared with is computed for all programs at once. */
+static Node *draw_training(Fuzz *f) {
+    return op_mul(op_source(f->g, OP_training), op_fill(f->g, 0));
+}
+
+static Node *draw_random(Fuzz *f) {
+    const char *error;
+    return node_new(f->g, OP_random, 0, NULL, (Attr){ .first = below(f, 9), .count = length(f) }, &error);
+}
+
+static Node *draw_gather(Fuzz *f) {
+    Node *rows = draw_rows(f);
+    return op_gather(vector(f), rows);
+}
+
+static Node *draw_scatter(Fuzz *f) {
+    Node *rows = draw_rows(f);
+    return op_scatter(op_tanh(op_gather(vector(f), rows)), rows);
+}
+
+/* Queries, or keys and values, or both of some tokens. */
+static void take_some(Fuzz *f, Node **in) {
+    Node *rows = draw_rows(f);
+    int which = below(f, 3);
+    if (which != 1) in[0] = op_gather(in[0], rows);
+    if (which != 0) in[1] = op_gather(in[1], rows), in[2] = op_gather(in[2], rows);
+}
+
 static Node *draw_attention(Fuzz *f) {
     int64_t G = 1 + below(f, 2), H = G * (1 + below(f, 3)), d = 1 + below(f, 4);
     Node *in[3];
@@ -211,6 +262,7 @@ static Node *draw_attention(Fuzz *f) {
     in[2] = heads(f, G, 1 + below(f, 4));
     Attr attr = { .causal = below(f, 2), .count = below(f, 3) ? 0 : 1 + below(f, 5) };
     attr.value = draw_uniform(&f->random, 0.3, 1);
+    if (!attr.count && below(f, 2)) take_some(f, in);
     Node *o = node_new(f->g, OP_attention, 3, in, attr, &error);
     return below(f, 3) ? o : op_sigmoid(op_side(o, 1));
 }
@@ -244,6 +296,7 @@ static Node *draw_wave(Fuzz *f) {
     double frequency[8];
     const char *error;
     Node *position = op_source(f->g, OP_position);
+    if (below(f, 2)) position = op_gather(position, draw_rows(f));
     Attr attr = { .value = 0.75, .count = length(f), .frequency = frequency };
     attr.sine = below(f, 2);
     for (int i = 0; i < 8; i++)
@@ -286,8 +339,10 @@ static Node *structural(Fuzz *f, Op op) {
     switch (op) {
     case OP_param:    return param(f, random_shape(f));
     case OP_fill:     return op_fill(f->g, (float)draw_uniform(&f->random, -1, 1));
-    case OP_seed: case OP_per_token: case OP_tokens: case OP_targets: case OP_position:
+    case OP_seed: case OP_per_token: case OP_tokens: case OP_targets: case OP_position: case OP_generating: case OP_sampling:
         return op_source(f->g, op);
+    case OP_training: return draw_training(f);
+    case OP_random:   return draw_random(f);
     case OP_wave:     return draw_wave(f);
     case OP_reshape:  return draw_reshape(f);
     case OP_transpose: return draw_transpose(f);
@@ -301,6 +356,10 @@ static Node *structural(Fuzz *f, Op op) {
     case OP_linear_weight: return draw_linear_weight(f);
     case OP_embed:    return draw_embed(f);
     case OP_embed_weight: return draw_embed_weight(f);
+    case OP_rows:     return draw_rows(f);
+    case OP_top:      return draw_top(f);
+    case OP_gather:   return draw_gather(f);
+    case OP_scatter:  return draw_scatter(f);
     case OP_attention: return draw_attention(f);
     case OP_attention_grad: return draw_attention_grad(f);
     case OP_cross_entropy: return draw_cross_entropy(f, 0);
@@ -340,6 +399,7 @@ static Node *finish(Fuzz *f) {
         if (taken[y->id]) continue;
         taken[y->id] = true;                    /* it may be in the pool twice */
         snprintf(name, sizeof name, "leaf.%d", leaves++);
+        y = dense(y);
         graph_output(f->g, name, y);
         Node *part = weighted_sum(y, &f->random);
         if (y->shape.lead == LEAD_TOKENS) part = op_mul(part, share);

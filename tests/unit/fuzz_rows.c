@@ -200,6 +200,16 @@ static Node *draw_attention(Rows *r) {
     return below(r, 3) ? o : op_sigmoid(op_side(o, 1));
 }
 
+/* Rows of some tokens, and back among all. */
+static Node *draw_some(Rows *r) {
+    const char *error;
+    Node *x = any(r), *w = probe_param(&r->p, probe_shape(2, (int64_t[]){ PROBE_VOCAB, 1 }));
+    if (x->shape.lead != LEAD_TOKENS) return x;
+    Node *mask = op_greater(op_reshape(op_embed(w, op_source(r->p.g, OP_tokens)), &(Shape){ 0 }), op_fill(r->p.g, 0));
+    Node *rows = node_new(r->p.g, OP_rows, 1, &mask, (Attr){ .count = graph_lists(r->p.g) + 1 }, &error);
+    return op_scatter(op_tanh(op_gather(x, rows)), rows);
+}
+
 static Node *draw_wave(Rows *r) {
     double frequency[100];
     const char *error;
@@ -228,7 +238,7 @@ typedef Node *(*Draw)(Rows *r);
 static const Draw draws[] = {
     draw_pointwise, draw_pointwise, draw_pointwise, draw_pointwise, draw_pointwise, safe_reduce, safe_reduce, draw_transpose,
     draw_reshape, draw_slice, draw_concat, draw_stack, draw_linear, draw_linear, draw_attention, draw_wave, draw_mean, draw_param,
-    draw_after,
+    draw_after, draw_some,
 };
 
 /* }{== Graphs ============================================================ */

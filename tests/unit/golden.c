@@ -69,6 +69,12 @@ double *golden_values(const Golden *c, const char *prefix, const char *name, int
     return values;
 }
 
+bool golden_has_gradients(const Golden *c) {
+    for (int i = 0; i < c->file->count; i++)
+        if (!strncmp(c->file->tensor[i].name, "expect.grad.", 12)) return true;
+    return false;
+}
+
 const char *golden_parameter(const Golden *c, int *at, int *rank, const int64_t **shape) {
     while (*at < c->file->count) {
         const Tensor *t = &c->file->tensor[(*at)++];

@@ -170,6 +170,41 @@ static Node *embed(Graph *g, Op op, int variant) {
     return build(g, op, 2, in, (Attr){ .count = VOCAB });
 }
 
+/* The tokens with this property of a mask that ids decide; by variant none or all of them. */
+static Node *list(Graph *g, int variant) {
+    static const double bound[] = { 0, -9, 9 };
+    Node *x = op_reshape(op_embed(operand(g, U(2, VOCAB, 1)), op_source(g, OP_tokens)), &U(0));
+    Node *mask = op_greater(x, op_fill(g, bound[variant % 3]));
+    return build(g, OP_rows, 1, &mask, (Attr){ .count = graph_lists(g) + 1 });
+}
+
+static const Shape moved[] = { T(1, 3), T(0), T(2, 2, 3) };
+
+static Node *gather(Graph *g, int variant) {
+    if (variant >= 3 * COUNT(moved)) return NULL;
+    return op_gather(operand(g, moved[variant / 3]), list(g, variant));
+}
+
+static Node *scatter(Graph *g, int variant) {
+    if (variant >= 3 * COUNT(moved)) return NULL;
+    Node *rows = list(g, variant);
+    return op_scatter(op_gather(operand(g, moved[variant / 3]), rows), rows);
+}
+
+/* Lists and choices have no gradient; what they choose has. */
+static Node *rows(Graph *g, int variant) {
+    if (variant >= 3) return NULL;
+    Node *rows = list(g, variant);
+    return op_mul(op_gather(operand(g, T(1, 2)), rows), op_gather(operand(g, T(1, 2)), rows));
+}
+
+static Node *top(Graph *g, int variant) {
+    static const double share[] = { 0.01, 0.5, 1 };
+    if (variant >= COUNT(share)) return NULL;
+    Node *x = operand(g, T(0));
+    return op_mul(x, build(g, OP_top, 1, &x, (Attr){ .value = share[variant] }));
+}
+
 static const struct { int64_t H, G, d, e; } heads[] = {
     { 1, 1, 1, 1 }, { 2, 2, 3, 3 }, { 4, 2, 2, 3 }, { 3, 1, 4, 1 },
 };
@@ -181,10 +216,19 @@ static Node *merged(Node *o) {
     return op_mul(o, op_reshape(op_sigmoid(op_side(o, 1)), &s));
 }
 
+/* Queries, keys and values, or all of some tokens only. */
+static Node *attention_of_some(Graph *g, int which, bool causal, int who) {
+    int64_t H = heads[which].H, G = heads[which].G, d = heads[which].d, e = heads[which].e;
+    Node *in[] = { operand(g, T(2, H, d)), operand(g, T(2, G, d)), operand(g, T(2, G, e)) }, *rows = list(g, 0);
+    for (int i = 0; i < 3; i++)
+        if (i ? who > 0 : who < 2) in[i] = op_gather(in[i], rows);
+    return merged(build(g, OP_attention, 3, in, (Attr){ .value = 0.6, .causal = causal }));
+}
+
 static Node *attention(Graph *g, int variant) {
     static const int64_t averages[] = { 0, 0, 2, 1, 9 };    /* of keys: pools, or tokens of a chunk */
     int which = variant / 2 % COUNT(heads), round = variant / 2 / COUNT(heads);
-    if (round >= COUNT(averages)) return NULL;
+    if (round >= COUNT(averages)) return round < COUNT(averages) + 3 ? attention_of_some(g, which, variant % 2, round - COUNT(averages)) : NULL;
     int64_t H = heads[which].H, G = heads[which].G, d = heads[which].d, e = heads[which].e;
     Shape s[] = { T(2, H, d), T(2, G, d), T(2, G, e) };
     Node *o = build_of(g, OP_attention, 3, s, (Attr){ .value = 0.6, .causal = variant % 2, .count = averages[round] });
@@ -227,7 +271,7 @@ static Node *source(Graph *g, Op op, int variant) {
     if (variant) return NULL;
     if (op == OP_param) return operand(g, U(1, 3));
     if (op == OP_fill) return op_mul(op_full(g, &U(1, 3), 0.5), operand(g, T(1, 3)));
-    if (op == OP_seed || op == OP_per_token) return op_mul(op_source(g, op), operand(g, T(1, 3)));
+    if (op == OP_seed || op == OP_per_token || op == OP_generating || op == OP_training || op == OP_sampling) return op_mul(op_source(g, op), operand(g, T(1, 3)));
     return op_embed(operand(g, U(2, VOCAB, 2)), op_source(g, op));
 }
 
@@ -247,6 +291,11 @@ static Node *example(Graph *g, Op op, int variant) {
     case OP_linear: case OP_linear_back: return product(g, op, variant);
     case OP_linear_weight:      return linear_weight(g, variant);
     case OP_embed: case OP_embed_weight: return embed(g, op, variant);
+    case OP_random:             return variant ? NULL : op_mul(build(g, OP_random, 0, NULL, (Attr){ .count = 3 }), operand(g, T(1, 3)));
+    case OP_gather:             return gather(g, variant);
+    case OP_scatter:            return scatter(g, variant);
+    case OP_rows:               return rows(g, variant);
+    case OP_top:                return top(g, variant);
     case OP_attention:          return attention(g, variant);
     case OP_attention_grad:     return attention_grad(g, variant);
     case OP_cross_entropy:      return cross_entropy(g, 0, variant);

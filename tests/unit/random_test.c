@@ -13,6 +13,7 @@
 
 #include "error.h"
 #include "hash.h"
+#include "philox.h"
 #include "random.h"
 
 /* From the known-answer file of Random123, the authors' own implementation. */

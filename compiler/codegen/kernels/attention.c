@@ -193,7 +193,7 @@ static void open_panels(Forward *f, int64_t row, int64_t head, int64_t t, int64_
         for (int64_t i = 0; i < a->dv * PANEL; i += LANES)
             v_store(p->o + i, v_zero());
         for (int64_t i = 0; i < PANEL; i += LANES) {
-            v_store(p->largest + i, v_splat(a->pool ? NOTHING : -__builtin_inff()));
+            v_store(p->largest + i, v_splat(may_see_none(a) ? NOTHING : -__builtin_inff()));
             v_store(p->sum + i, v_zero());
         }
     }
@@ -207,7 +207,7 @@ static void close_panel(const Attention *a, const Source *s, const Panel *p, int
         v_store(factor + i, 1.0f / sum);
         v_store(lse + i, v_fma(v_load(p->largest + i), v_splat(LN_2), v_log(sum)));
     }
-    for (int64_t i = 0; a->pool && i < p->queries; i++)
+    for (int64_t i = 0; may_see_none(a) && i < p->queries; i++)
         if (seen_by(a, s, p->t + i) == 0)
             factor[i] = 0, lse[i] = NOTHING;
     row += p->t;
@@ -244,7 +244,9 @@ void k_attention(const Attention *a, int64_t task, float *scratch)
     }
     int64_t size = task_queries(a), tiles = (a->time + size - 1) / size;
     int64_t t = (tiles - 1 - task / (a->sequences * a->heads)) * size; /* the longest first */
-    int64_t b = task / a->heads % a->sequences, head = task % a->heads;
+    int64_t b = task / a->heads % a->sequences, head = task % a->heads, row = query_row(a, b), end = min64(t + size, queries_of(a, b));
+    if (t >= end)
+        return;
     Forward f = {.a = a, .source = k_attention_source(a, b, head / (a->heads / a->groups))};
     f.k = take(&scratch, KEYS * padded(a->dk));
     f.v = take(&scratch, KEYS * padded(a->dv));
@@ -256,10 +258,10 @@ void k_attention(const Attention *a, int64_t task, float *scratch)
         f.turned = take_halves(&scratch, KEYS * a->dv);
         f.spare = take(&scratch, k_pairs_spare());
     }
-    open_panels(&f, b * a->time, head, t, min64(t + size, a->time), scratch);
+    open_panels(&f, row, head, t, end, scratch);
     forward(&f);
     for (int64_t i = 0; i < f.panels; i++)
-        close_panel(a, &f.source, &f.panel[i], b * a->time, head);
+        close_panel(a, &f.source, &f.panel[i], row, head);
 }
 
 /* What a cache keeps of a finished row. */
@@ -289,18 +291,19 @@ static void pool_rows(const Attention *a, int64_t n, int64_t d, const float *fro
 
 static void append_rows(const Attention *a, int64_t b, int64_t d, const float *from, int64_t ld, float *cache)
 {
+    int64_t n = keys_of(a, b);
     if (a->pool)
-        pool_rows(a, a->time, d, from, ld, a->past[b], cache);
+        pool_rows(a, n, d, from, ld, a->past[b], cache);
     else if (a->bf16)
-        copy_rows(1, a->time, d, from, ld, cache + a->past[b] * d);
+        copy_rows(1, n, d, from, ld, cache + a->past[b] * d);
     else
-        copy_rows(0, a->time, d, from, ld, cache + a->past[b] * d);
+        copy_rows(0, n, d, from, ld, cache + a->past[b] * d);
 }
 
 void k_attention_append(const Attention *a, int64_t b)
 {
     for (int64_t g = 0; g < a->groups; g++) {
-        int64_t row = b * a->time, at = g * a->context;
+        int64_t row = key_row(a, b), at = g * a->context;
         append_rows(a, b, a->dk, a->k + row * a->ldk + g * a->dk, a->ldk, a->keys[b] + at * a->dk);
         append_rows(a, b, a->dv, a->v + row * a->ldv + g * a->dv, a->ldv, a->values[b] + at * a->dv);
     }

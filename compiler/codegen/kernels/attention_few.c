@@ -104,7 +104,7 @@ static void open_row(const Attention *a, Row *row, int64_t b, float **scratch)
     row->largest = -__builtin_inff();
     row->sum = 0;
     row->keys = 0;
-    k_rows_load(a->bf16, 1, a->dk, a->q + (b * a->time + row->t) * a->ldq + row->head * a->dk, a->ldq, a->scale * LOG2_E,
+    k_rows_load(a->bf16, 1, a->dk, a->q + (query_row(a, b) + row->t) * a->ldq + row->head * a->dk, a->ldq, a->scale * LOG2_E,
                 row->q);
     for (int64_t e = 0; e < padded(a->dv); e += LANES)
         v_store(row->o + e, v_zero());
@@ -112,7 +112,7 @@ static void open_row(const Attention *a, Row *row, int64_t b, float **scratch)
 
 static void close_row(const Attention *a, const Row *row, int64_t b)
 {
-    int64_t at = b * a->time + row->t;
+    int64_t at = query_row(a, b) + row->t;
     float *o = a->o + at * a->ldo + row->head * a->dv;
     for (int64_t e = 0; e < a->dv; e++)
         o[e] = row->keys ? row->o[e] * (1.0f / row->sum) : 0;
@@ -137,16 +137,16 @@ static void few_rows(const Attention *a, const Source *source, Row *row, int64_t
 
 void k_attention_few(const Attention *a, int64_t task, float *scratch)
 {
-    int64_t b = task / a->groups, g = task % a->groups, shared = a->heads / a->groups;
+    int64_t b = task / a->groups, g = task % a->groups, shared = a->heads / a->groups, time = queries_of(a, b);
     Source source = k_attention_source(a, b, g);
     float *s = take(&scratch, TILE);
-    for (int64_t first = 0; first < shared * a->time; first += ROWS_ONCE) {
-        int64_t rows = min64(ROWS_ONCE, shared * a->time - first);
+    for (int64_t first = 0; first < shared * time; first += ROWS_ONCE) {
+        int64_t rows = min64(ROWS_ONCE, shared * time - first);
         Row row[ROWS_ONCE];
         float *space = scratch;
         for (int64_t i = 0; i < rows; i++) {
-            row[i].head = g * shared + (first + i) / a->time;
-            row[i].t = (first + i) % a->time;
+            row[i].head = g * shared + (first + i) / time;
+            row[i].t = (first + i) % time;
             open_row(a, &row[i], b, &space);
         }
         few_rows(a, &source, row, rows, s);

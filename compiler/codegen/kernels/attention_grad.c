@@ -16,6 +16,7 @@
 ** averages over time every pair is a task: a tile's gradients are handed on to the
 ** positions that were averaged, which the next tile may share.
 **
+** Tasks that own ranges are cut for 'time' queries and keys: of shorter sequences some have nothing to do.
 ** For the training form only (keys == NULL): no positions before the first.
 */
 #include "attention_tile.h"
@@ -105,8 +106,8 @@ static void open_block(Block *x, int64_t head, int64_t t)
     const Attention *a = x->a;
     x->head = head;
     x->t = t;
-    x->n = min64(BLOCK, a->time - t);
-    int64_t row = x->b * a->time + t;
+    x->n = min64(BLOCK, queries_of(a, x->b) - t);
+    int64_t row = query_row(a, x->b) + t;
     const float *q = a->q + row * a->ldq + head * a->dk;
     const float *dout = a->dout + row * a->lddout + head * a->dv;
     for (int64_t i = 0; i * PANEL < x->n; i++) {
@@ -223,7 +224,7 @@ static int64_t tile_panel(Block *x, int64_t i, int64_t first, int64_t n, const f
                           int64_t ldv)
 {
     const Attention *a = x->a;
-    int64_t t = x->t + i * PANEL, last = min64(t + PANEL, a->time) - 1;
+    int64_t t = x->t + i * PANEL, last = min64(t + PANEL, queries_of(a, x->b)) - 1;
     int64_t all = visible(a, &x->source, t, first, n), some = visible(a, &x->source, last, first, n);
     float *p = x->p + i * KEYS * PANEL, *ds = x->ds + i * KEYS * PANEL;
     if (some > 0)
@@ -270,8 +271,8 @@ static void tile(Block *x, int64_t first, int64_t n)
     int64_t ldk = a->ldk, ldv = a->ldv, panels = (x->n + PANEL - 1) / PANEL, count[PANELS];
     const float *k = k_source_near(a, &x->source, first, n, a->dk, x->source.k, &ldk, x->k);
     const float *v = k_source_near(a, &x->source, first, n, a->dv, x->source.v, &ldv, x->v);
-    float *dk = a->dk_ + (x->b * a->time + first) * a->lddk + x->group * a->dk;
-    float *dv = a->dvalue + (x->b * a->time + first) * a->lddv + x->group * a->dv;
+    float *dk = a->dk_ + (key_row(a, x->b) + first) * a->lddk + x->group * a->dk;
+    float *dv = a->dvalue + (key_row(a, x->b) + first) * a->lddv + x->group * a->dv;
     if (x->keys && !a->pool) {
         k_rows_soon(n, a->dk, dk, a->lddk);
         k_rows_soon(n, a->dv, dv, a->lddv);
@@ -295,7 +296,7 @@ static void blocks(Block *x, int64_t h0, int64_t h1, int64_t t0, int64_t t1, int
     const Attention *a = x->a;
     for (int64_t head = h0; head < h1; head++)
         for (int64_t t = t0; t < t1; t += BLOCK) {
-            int64_t last = min64(t + BLOCK, a->time) - 1;
+            int64_t last = min64(t + BLOCK, queries_of(a, x->b)) - 1;
             int64_t end = k0 + visible(a, &x->source, last, k0, k1 - k0);
             if (end == k0 && !x->queries)
                 continue;
@@ -307,7 +308,7 @@ static void blocks(Block *x, int64_t h0, int64_t h1, int64_t t0, int64_t t1, int
             fill(PANEL, a->scale, x->lse);
             for (int64_t i = 0; i * PANEL < x->n; i++)
                 k_panel_store(min64(PANEL, x->n - i * PANEL), a->dk, x->dq + i * PANEL * a->dk, x->lse,
-                              a->dq + (x->b * a->time + t + i * PANEL) * a->lddq + head * a->dk, a->lddq);
+                              a->dq + (query_row(a, x->b) + t + i * PANEL) * a->lddq + head * a->dk, a->lddq);
         }
 }
 
@@ -331,13 +332,13 @@ static void scale_rows(int64_t n, int64_t d, float scale, float *rows, int64_t l
 static void own_keys(Block *x, int64_t k0, int64_t k1, int queries)
 {
     const Attention *a = x->a;
-    int64_t row = x->b * a->time + k0, shared = a->heads / a->groups, rows = a->pool ? a->time : k1 - k0;
+    int64_t row = key_row(a, x->b) + k0, shared = a->heads / a->groups, rows = a->pool ? a->time : k1 - k0;
     clear_rows(rows, a->dk, a->dk_ + row * a->lddk + x->group * a->dk, a->lddk);
     clear_rows(rows, a->dv, a->dvalue + row * a->lddv + x->group * a->dv, a->lddv);
     x->keys = 1;
     x->queries = queries;
-    int64_t t0 = a->causal ? k0 / BLOCK * BLOCK : 0;
-    blocks(x, x->group * shared, (x->group + 1) * shared, t0, a->time, k0, k1);
+    int64_t t0 = a->causal && !a->sees ? k0 / BLOCK * BLOCK : 0;
+    blocks(x, x->group * shared, (x->group + 1) * shared, t0, queries_of(a, x->b), k0, k1);
     if (in_pairs(a))
         scale_rows(rows, a->dk, a->scale, a->dk_ + row * a->lddk + x->group * a->dk, a->lddk);
 }
@@ -369,7 +370,8 @@ void k_attention_grad(const Attention *a, int64_t task, float *scratch)
     int64_t pair = task % pairs, range = task / pairs * KEY_RANGE;
     if (range < a->time) {
         Block x = open_space(a, pair / a->groups, pair % a->groups, scratch);
-        own_keys(&x, range, min64(range + KEY_RANGE, a->time), 0);
+        if (range < x.source.count)
+            own_keys(&x, range, min64(range + KEY_RANGE, x.source.count), 0);
         return;
     }
     task -= pairs * ((a->time + KEY_RANGE - 1) / KEY_RANGE);
@@ -378,5 +380,5 @@ void k_attention_grad(const Attention *a, int64_t task, float *scratch)
     int64_t t = (ranges - 1 - task / a->heads / a->sequences) * QUERY_RANGE; /* the longest first */
     Block x = open_space(a, b, head / (a->heads / a->groups), scratch);
     x.queries = 1;
-    blocks(&x, head, head + 1, t, min64(t + QUERY_RANGE, a->time), 0, a->time);
+    blocks(&x, head, head + 1, t, min64(t + QUERY_RANGE, queries_of(a, b)), 0, x.source.count);
 }

@@ -321,12 +321,13 @@ Source k_attention_source(const Attention *a, int64_t b, int64_t g)
 {
     if (a->keys) {
         Source cached = {a->keys[b] + g * a->context * a->dk, a->values[b] + g * a->context * a->dv,
-                         a->dk, a->dv, a->past[b], a->past[b] + a->time, 0, 1};
+                         a->dk, a->dv, a->past[b], a->past[b] + keys_of(a, b), 0, 1, a->sees ? a->sees + query_row(a, b) : 0};
         if (a->pool)
             cached.count = pool_count(a, cached.count);
         return cached;
     }
-    Source rows = {a->k + b * a->time * a->ldk + g * a->dk, a->v + b * a->time * a->ldv + g * a->dv,
-                   a->ldk, a->ldv, 0, a->pool ? pool_count(a, a->time) : a->time, a->pool != 0, !a->bf16};
+    int64_t row = key_row(a, b);
+    Source rows = {a->k + row * a->ldk + g * a->dk, a->v + row * a->ldv + g * a->dv, a->ldk, a->ldv, 0,
+                   a->pool ? pool_count(a, a->time) : keys_of(a, b), a->pool != 0, !a->bf16, a->sees ? a->sees + query_row(a, b) : 0};
     return rows;
 }

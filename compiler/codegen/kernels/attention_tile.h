@@ -65,6 +65,7 @@ typedef struct Source {
     int64_t count;          /* all keys */
     int pooled;             /* keys are averages of the rows, to be computed */
     int ready;              /* they are factors already */
+    const int32_t *sees;    /* Attention.sees, from query 0 on; NULL: query t sees t + 1 */
 } Source;
 
 INLINE int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -72,6 +73,12 @@ INLINE int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* Takes room for n bfloat16s. */
 INLINE uint16_t *take_halves(float **scratch, int64_t n) { return (uint16_t *)take(scratch, (n + 1) / 2); }
+
+/* The first row of a sequence's queries, and how many there are; of its keys in this call. */
+INLINE int64_t query_row(const Attention *a, int64_t b) { return a->first ? a->first[b] : b * a->time; }
+INLINE int64_t queries_of(const Attention *a, int64_t b) { return a->first ? a->first[b + 1] - a->first[b] : a->time; }
+INLINE int64_t key_row(const Attention *a, int64_t b) { return a->first_key ? a->first_key[b] : b * a->time; }
+INLINE int64_t keys_of(const Attention *a, int64_t b) { return a->first_key ? a->first_key[b + 1] - a->first_key[b] : a->time; }
 
 /* Largest score and log-sum-exp of a query that sees nothing. */
 #define NOTHING (-1e30f)
@@ -81,8 +88,13 @@ INLINE int64_t seen_by(const Attention *a, const Source *s, int64_t t)
 {
     if (!a->causal)
         return s->count;
-    return a->pool ? (s->past + t) / a->pool : s->past + t + 1;
+    if (a->pool)
+        return (s->past + t) / a->pool;
+    return s->past + (s->sees ? s->sees[t] : t + 1);
 }
+
+/* Whether a query may see nothing. */
+INLINE int may_see_none(const Attention *a) { return a->pool || a->sees || (a->first_key && !a->causal); }
 
 /* How many of the n keys from 'first' on query t sees. */
 INLINE int64_t visible(const Attention *a, const Source *s, int64_t t, int64_t first, int64_t n)

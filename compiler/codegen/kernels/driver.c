@@ -7,10 +7,17 @@
 */
 #include "driver.h"
 #include "packed.h"
+#include "philox.h"
 
 enum { OUTER_ROWS = 512, OUTER_COLUMNS = 1024, SCATTER_COLUMNS = 64 };
 /* Of products of few rows: a task has a multiple of so many columns, a worker so many tasks. */
 enum { FEW_COLUMNS = 16, FEW_TASKS = 8 };
+
+/* Tables are laid out for the model's context; a control block may have longer ones. */
+static float *table_at(Context *c, int64_t offset) {
+    int64_t context = ((const strata_model *)k_model)->context;
+    return context_tables(c) + (c->length == context ? offset : offset / context * c->length);
+}
 
 float *k_resolve(const Frame *f, const Ref *r, int32_t worker, int64_t first) {
     switch (r->area) {
@@ -21,11 +28,12 @@ float *k_resolve(const Frame *f, const Ref *r, int32_t worker, int64_t first) {
         return f->local + worker * f->local_floats + r->offset * k_constants.chunk - first * r->stride;
     case AREA_GRANULE: return f->granule + r->offset * (f->padded / k_constants.granule);
     case AREA_CONSTANT: return f->constant + r->offset;
-    case AREA_TABLE: return context_tables(f->ctx) + r->offset;
+    case AREA_TABLE: return table_at(f->ctx, r->offset);
     case AREA_UNIFORM: return (float *)f->uniform + r->offset;
     case AREA_TOKENS: return (float *)f->tokens;
     case AREA_TARGETS: return (float *)f->targets;
     case AREA_POSITION: return (float *)f->position;
+    case AREA_LIST_POSITION: return (float *)f->list[r->offset].position;
     case AREA_LOGITS: return f->logits;
     default: return 0;
     }
@@ -46,6 +54,11 @@ static void profile(const Frame *f, const Action *s, int32_t begin, int32_t work
 
 static float *scratch_of(const Frame *f, int32_t worker) {
     return f->local + worker * f->local_floats + f->scratch;
+}
+
+/* Rows of a list, or tokens. */
+static int64_t rows_of(const Frame *f, int32_t list) {
+    return list ? f->list[list].count : f->N;
 }
 
 /* == Steps of token phases ================================================== */
@@ -129,6 +142,23 @@ static void embed_step(const Work *w, const Action *s) {
         k_embed(w->count, s->n[0], table, s->n[0], ids_of(w, s, 2), row_of(w, s, 0), stride_of(s, 0));
 }
 
+static void gather_step(const Work *w, const Action *s) {
+    const float *x = k_resolve(w->f, &k_refs[s->ref + 1], w->worker, w->first);
+    k_embed(w->count, s->n[0], x, stride_of(s, 1), w->f->list[s->list].token + w->first, row_of(w, s, 0), stride_of(s, 0));
+}
+
+static void scatter_step(const Work *w, const Action *s) {
+    const float *x = k_resolve(w->f, &k_refs[s->ref + 1], w->worker, w->first);
+    k_scatter_rows(w->count, s->n[0], x, stride_of(s, 1), w->f->list[s->list].place + w->first, row_of(w, s, 0), stride_of(s, 0));
+}
+
+static void random_step(const Work *w, const Action *s) {
+    float *y = row_of(w, s, 0);
+    for (int64_t t = 0; t < w->count; t++, y += stride_of(s, 0))
+        for (int64_t i = 0; i < s->n[0]; i++)
+            y[i] = w->f->draw ? philox_uniform(w->f->draw, (uint32_t)s->n[1], (uint64_t)(w->first + t), (uint32_t)i) : 0.5f;
+}
+
 static void token_step(const Work *w, const Action *s) {
     if (k_constants.check && k_check_found(w->f)) return;
     profile(w->f, s, 1, w->worker);
@@ -142,6 +172,15 @@ static void token_step(const Work *w, const Action *s) {
         break;
     case DO_EMBED:
         embed_step(w, s);
+        break;
+    case DO_RANDOM:
+        random_step(w, s);
+        break;
+    case DO_GATHER:
+        gather_step(w, s);
+        break;
+    case DO_SCATTER_ROWS:
+        scatter_step(w, s);
         break;
     case DO_CROSS_ENTROPY:
         k_cross_entropy(w->count, s->n[0], row_of(w, s, 2), stride_of(s, 2), ids_of(w, s, 3), row_of(w, s, 0),
@@ -171,6 +210,10 @@ static Attention attention_of(const Frame *f, const Action *s, int q, int attent
         .heads = (int32_t)s->n[0], .groups = (int32_t)s->n[1], .dk = (int32_t)s->n[2], .dv = (int32_t)s->n[3],
         .causal = s->flag, .scale = s->scale, .pool = s->n[4],
     };
+    if (s->list) a.first = f->list[s->list].first;
+    if (s->keys) a.first_key = f->list[s->keys].first;
+    if (s->list && s->keys) a.time = f->list[s->list].longest;
+    if (s->list != s->keys) a.sees = s->keys ? f->list[s->keys].before : f->list[s->list].order;
     const Ref *r = &k_refs[s->ref];
     a.q = k_resolve(f, &r[q], 0, 0), a.ldq = r[q].stride;
     a.k = k_resolve(f, &r[q + 1], 0, 0), a.ldk = r[q + 1].stride;
@@ -178,7 +221,7 @@ static Attention attention_of(const Frame *f, const Action *s, int q, int attent
     if (f->states) {
         a.keys = f->keys + attention_step * f->B;
         a.values = f->values + attention_step * f->B;
-        a.past = f->past;
+        a.past = f->past + attention_step * f->B;
         a.context = cache_rows(&k_caches[s->layer], f->states[0]->context);
     }
     return a;
@@ -220,7 +263,8 @@ static int64_t step_tasks(const Frame *f, const Action *s, int attention_step) {
         return k_attention_grad_tasks(&a);
     case DO_OUTER: return blocks(s->n[0], OUTER_ROWS) * blocks(s->n[1], OUTER_COLUMNS);
     case DO_SCATTER: return blocks(s->n[0], SCATTER_COLUMNS);
-    case DO_REDUCE: return 1;
+    case DO_REDUCE: case DO_LIST: return 1;
+    case DO_TOP: return f->B;
     default: return 0;
     }
 }
@@ -241,13 +285,27 @@ static void outer_task(const Frame *f, const Action *s, int64_t task, int32_t wo
     float *dw = k_resolve(f, &r[0], 0, 0), *dy = k_resolve(f, &r[1], 0, 0), *x = k_resolve(f, &r[2], 0, 0);
     const strata_setup *u = &f->ctx->setup;
     int add = !overwrites(f, s);
+    int64_t rows = rows_of(f, s->list);
+    if (!rows) {
+        for (int64_t m = m0; !add && m < m1; m++) k_zero(k1 - k0, dw + m * K + k0);
+        return;
+    }
     if (k_constants.bf16)
-        k_linear_weight_bf16(f->N, m0, m1, k0, k1, (const uint16_t *)dy, 2 * r[1].stride, (const uint16_t *)x, 2 * r[2].stride, dw, K,
+        k_linear_weight_bf16(rows, m0, m1, k0, k1, (const uint16_t *)dy, 2 * r[1].stride, (const uint16_t *)x, 2 * r[2].stride, dw, K,
                              add, scratch_of(f, worker));
     else if (u->gemm)
-        u->gemm(u->gemm_user, m1 - m0, k1 - k0, f->N, dy + m0, r[1].stride, x + k0, r[2].stride, dw + m0 * K + k0, K);
+        u->gemm(u->gemm_user, m1 - m0, k1 - k0, rows, dy + m0, r[1].stride, x + k0, r[2].stride, dw + m0 * K + k0, K);
     else
-        k_linear_weight(f->N, m0, m1, k0, k1, dy, r[1].stride, x, r[2].stride, dw, K, add, scratch_of(f, worker));
+        k_linear_weight(rows, m0, m1, k0, k1, dy, r[1].stride, x, r[2].stride, dw, K, add, scratch_of(f, worker));
+}
+
+/* One sequence's tokens. */
+static void top_task(const Frame *f, const Action *s, int64_t sequence) {
+    const Ref *y = &k_refs[s->ref], *x = y + 1;
+    double share;
+    __builtin_memcpy(&share, &s->n[0], sizeof share);
+    int64_t k = (int64_t)(share * (double)f->T), first = sequence * f->T;
+    k_top(f->T, k < 1 ? 1 : k, k_resolve(f, x, 0, 0) + first * x->stride, x->stride, k_resolve(f, y, 0, 0) + first * y->stride, y->stride);
 }
 
 static void global_task(const Frame *f, const Action *s, int64_t task, int32_t worker, int attention_step) {
@@ -266,13 +324,19 @@ static void global_task(const Frame *f, const Action *s, int64_t task, int32_t w
         outer_task(f, s, task, worker);
         break;
     case DO_SCATTER:
-        k_embed_weight(f->N, task * SCATTER_COLUMNS, least((task + 1) * SCATTER_COLUMNS, s->n[0]),
+        k_embed_weight(rows_of(f, s->list), task * SCATTER_COLUMNS, least((task + 1) * SCATTER_COLUMNS, s->n[0]),
                        k_resolve(f, &r[1], 0, 0), r[1].stride, (const int32_t *)k_resolve(f, &r[2], 0, 0),
                        k_resolve(f, &r[0], 0, 0), s->n[0]);
         break;
     case DO_REDUCE:
-        k_reduce_rows(f->padded / k_constants.granule, s->n[0], k_resolve(f, &r[1], 0, 0), r[1].stride,
+        k_reduce_rows(blocks(rows_of(f, s->list), k_constants.granule), s->n[0], k_resolve(f, &r[1], 0, 0), r[1].stride,
                       k_resolve(f, &r[0], 0, 0), s->flag);
+        break;
+    case DO_TOP:
+        top_task(f, s, task);
+        break;
+    case DO_LIST:
+        k_list_make(f->B, f->T, k_resolve(f, &r[1], 0, 0), r[1].stride, f->position, f->ctx->setup.routed, &f->list[s->list]);
         break;
     }
 }
@@ -282,11 +346,15 @@ static void global_task(const Frame *f, const Action *s, int64_t task, int32_t w
 /* 'step', 'block': the first of products of few rows that run side by side, and columns of a task. */
 typedef struct Job { Frame *f; const Stage *phase; const Action *step; int64_t block; } Job;
 
+/* The rows that a token phase works on. */
+static int64_t first_row(const Frame *f, const Stage *phase) { return phase->list ? 0 : f->from; }
+static int64_t rows_left(const Frame *f, const Stage *phase) { return rows_of(f, phase->list) - first_row(f, phase); }
+
 static void chunk_task(void *arg, int64_t task, int32_t worker) {
     const Job *j = arg;
     unsigned mode = enter_mode();
-    int64_t first = j->f->from + task * k_constants.chunk;
-    Work w = { j->f, worker, first, least(k_constants.chunk, j->f->N - first), 0, -1 };
+    int64_t done = task * k_constants.chunk;
+    Work w = { j->f, worker, first_row(j->f, j->phase) + done, least(k_constants.chunk, rows_left(j->f, j->phase) - done), 0, -1 };
     for (int32_t i = 0; i < j->phase->count; i++) token_step(&w, &k_actions[j->phase->first + i]);
     leave_mode(mode);
 }
@@ -296,7 +364,7 @@ static void columns_task(void *arg, int64_t task, int32_t worker) {
     const Action *s = j->step;
     for (; task >= blocks(s->n[0], j->block); s++) task -= blocks(s->n[0], j->block);
     unsigned mode = enter_mode();
-    Work w = { j->f, 0, j->f->from, j->f->N - j->f->from, task * j->block, least((task + 1) * j->block, s->n[0]) };
+    Work w = { j->f, 0, first_row(j->f, j->phase), rows_left(j->f, j->phase), task * j->block, least((task + 1) * j->block, s->n[0]) };
     profile(j->f, s, 1, worker);
     product_step(&w, s, 0);
     profile(j->f, s, 0, worker);
@@ -317,11 +385,11 @@ static int32_t side_by_side(const Action *s, const Action *end) {
     return n;
 }
 
-static void columns_step(Frame *f, const Action *s, int32_t steps) {
+static void columns_step(Frame *f, const Stage *phase, const Action *s, int32_t steps) {
     int64_t columns = 0, tasks = 0, workers = f->ctx->setup.workers;
     for (int32_t i = 0; i < steps; i++) columns += s[i].n[0];
     int64_t share = blocks(columns, workers > 1 ? FEW_TASKS * workers : 1);
-    Job j = { f, 0, s, blocks(share, FEW_COLUMNS) * FEW_COLUMNS };
+    Job j = { f, phase, s, blocks(share, FEW_COLUMNS) * FEW_COLUMNS };
     for (int32_t i = 0; i < steps; i++) tasks += blocks(s[i].n[0], j.block);
     k_par_for(f->ctx, tasks, columns_task, &j);
     for (int32_t i = 0; k_constants.check && i < steps; i++) k_check_step(f, s + i, 0), k_check_free(f, s + i, 0);
@@ -333,11 +401,11 @@ static void run_few(Frame *f, const Stage *phase) {
         const Action *s = &k_actions[phase->first + i];
         if (s->what == DO_LINEAR) {
             int32_t steps = side_by_side(s, &k_actions[phase->first + phase->count]);
-            columns_step(f, s, steps);
+            columns_step(f, phase, s, steps);
             i += steps - 1;
         } else {
             unsigned mode = enter_mode();
-            Work w = { f, 0, f->from, f->N - f->from, 0, -1 };
+            Work w = { f, 0, first_row(f, phase), rows_left(f, phase), 0, -1 };
             token_step(&w, s);
             leave_mode(mode);
         }
@@ -364,11 +432,18 @@ static void tile_task(void *arg, int64_t task, int32_t worker) {
     leave_mode(mode);
 }
 
+float *k_cache(State *state, const Cache *c) {
+    return (float *)(state + 1) + state->context * c->offset + c->fixed;
+}
+
 static void append_to_cache(Frame *f, const Action *s, int attention_step) {
     const Cache *c = &k_caches[s->layer];
     for (int64_t b = 0; b < f->B; b++) {
         State *state = f->states[b];
-        float *base = (float *)(state + 1) + state->context * c->offset + c->fixed;
+        float *base = k_cache(state, c);
+        int64_t *length = c->some ? (int64_t *)base : 0;
+        f->past[attention_step * f->B + b] = length ? *length : state->length;
+        if (length) base += LENGTH_FLOATS, *length += f->list[s->keys].first[b + 1] - f->list[s->keys].first[b];
         f->keys[attention_step * f->B + b] = base;
         f->values[attention_step * f->B + b] = base + cache_rows(c, state->context) * c->groups * c->dk;
     }
@@ -439,11 +514,13 @@ static void pack_weights(Frame *f, const Stage *phase) {
 void k_run_phase(Frame *f, const Stage *phase) {
     if (phase->global)
         run_global(f, phase);
+    else if (!rows_left(f, phase))
+        return;     /* a list of no rows */
     else if (f->few)
         run_few(f, phase);
     else {
         Job j = { f, phase, 0, 0 };
         pack_weights(f, phase);
-        k_par_for(f->ctx, blocks(f->N - f->from, k_constants.chunk), chunk_task, &j);
+        k_par_for(f->ctx, blocks(rows_left(f, phase), k_constants.chunk), chunk_task, &j);
     }
 }

@@ -17,6 +17,7 @@ typedef struct Context {
     strata_setup setup;
     char message[256];
     double sums[256];           /* partial results of sum_squares */
+    int64_t length;             /* rows of a table: the longest sequence */
     int32_t stray;              /* --check builds: something was found, the message says what */
 } Context;
 
@@ -38,7 +39,8 @@ typedef struct Frame {
     int32_t *position;
     const int32_t *tokens, *targets;
     float *logits;
-    float uniform[2];
+    float uniform[3];
+    uint64_t draw;              /* which random numbers; 0: none */
     int64_t N, padded;          /* tokens; rounded up to whole granules */
     int64_t B, T;
     int64_t from;               /* first token that token phases work on */
@@ -49,7 +51,8 @@ typedef struct Frame {
     /* cached attention; NULL otherwise */
     State *const *states;
     float **keys, **values;     /* [attention steps of a phase][B] */
-    int64_t *past;              /* [B] */
+    int64_t *past;              /* [attention steps of a phase][B]: rows of a cache before this call's */
+    RowList *list;              /* by number, from 1 on */
 } Frame;
 
 /* Round to nearest, no traps, no flushing: what the bits are defined for.  Every
@@ -70,6 +73,8 @@ static inline float *context_tables(Context *c) {
 
 void k_run_phase(Frame *f, const Stage *phase);
 float *k_resolve(const Frame *f, const Ref *r, int32_t worker, int64_t first);
+/* Where a state has a cache. */
+float *k_cache(State *state, const Cache *c);
 void k_par_for(Context *c, int64_t tasks, strata_task_fn fn, void *arg);
 /* guard.c: called only if k_constants.check */
 void k_check_begin(Frame *f);                                           /* before the first phase */

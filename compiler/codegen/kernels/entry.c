@@ -60,13 +60,34 @@ static int64_t packed_room(const Layout *l, int64_t tokens) {
     return tokens > k_constants.chunk ? round_up(l->packed, 16) : 0;
 }
 
+/* Lists reach so many words beyond their tokens: attention looks at whole panels of queries. */
+enum { LIST_BEYOND = 64, LIST_HEAD = sizeof(RowList) / sizeof(float) };
+_Static_assert(sizeof(RowList) % STRATA_ALIGN == 0, "lists keep the alignment of what follows");
+
+/* Five words a token and an int64 a sequence, which has a token at least. */
+static int64_t list_floats(int64_t padded) {
+    return 7 * (padded + LIST_BEYOND);
+}
+
+static int64_t all_list_floats(int64_t padded) {
+    return k_constants.lists ? (k_constants.lists + 1) * LIST_HEAD + k_constants.lists * list_floats(padded) : 0;
+}
+
+static void place_lists(Frame *f, float *at) {
+    int64_t room = f->padded + LIST_BEYOND;
+    f->list = (RowList *)at;
+    int32_t *word = (int32_t *)(at + (k_constants.lists + 1) * LIST_HEAD);
+    for (int32_t i = 1; i <= k_constants.lists; i++, word += list_floats(f->padded))
+        f->list[i] = (RowList){ 0, 0, (int64_t *)word, word + 2 * room, word + 3 * room, word + 4 * room, word + 5 * room, word + 6 * room };
+}
+
 static size_t arena_bytes(const Layout *at, int64_t tokens, int32_t workers) {
     if (tokens < 1 || workers < 1 || tokens > INT64_C(1) << 40) return 0;
     Layout l = *at;
     int64_t padded = round_up(tokens, k_constants.granule);
     int64_t floats = (l.token + CALL_FLOATS * (1 + k_constants.caches_at_once)) * padded
         + round_up(l.granule, 16) * (padded / k_constants.granule)
-        + round_up(l.constant, 16) + packed_room(&l, tokens) + workers * (l.kept + l.scratch);
+        + round_up(l.constant, 16) + packed_room(&l, tokens) + all_list_floats(padded) + workers * (l.kept + l.scratch);
     return (size_t)floats * sizeof(float) + STRATA_ALIGN;
 }
 
@@ -104,12 +125,44 @@ EXPORT const char *model_message(const void *ctx) {
 
 /* == Starting =============================================================== */
 
+/* YaRN (arXiv 2309.00071): a frequency that turns more than BETA_FAST times in the context stays, one that turns
+** less than BETA_SLOW times is divided by the factor; between them, a ramp over the channels.  Frequencies are
+** a geometric series. */
+enum { BETA_FAST = 32, BETA_SLOW = 1, STRETCHED = 512 };
+
+static void stretch(int64_t n, const double *from, double factor, double *to) {
+    double turn = 6.283185307179586 / model()->context, ratio = from[1] / from[0], low = 0, high = 0;
+    for (double f = from[0] * ratio; f >= turn * BETA_FAST && low < 2 * n; f *= ratio) low++;
+    for (double f = from[0]; f > turn * BETA_SLOW && high < 2 * n - 1; f *= ratio) high++;
+    if (low == high) high += 0.001;
+    for (int64_t i = 0; i < n; i++) {
+        double ramp = ((double)i - low) / (high - low);
+        ramp = ramp < 0 ? 0 : ramp > 1 ? 1 : ramp;
+        to[i] = from[i] / factor * ramp + from[i] * (1 - ramp);
+    }
+}
+
+static int32_t check_stretch(Context *c) {
+    if (!(c->setup.yarn > 0)) return STRATA_OK;
+    for (int32_t i = 0; i < k_constants.waves; i++)
+        if (k_waves[i].count > 1 && (k_waves[i].scale != 1 || k_waves[i].count > STRETCHED))
+            return fail(c, STRATA_ERROR_ARGUMENT, "rotations are stretched already, or have more frequencies than ", STRETCHED, "; factor ", (int64_t)c->setup.yarn);
+    return STRATA_OK;
+}
+
 static void make_tables(Context *c) {
     float *tables = context_tables(c);
+    int64_t context = model()->context;
     unsigned mode = enter_mode();
     for (int32_t i = 0; i < k_constants.waves; i++) {
         const Wave *w = &k_waves[i];
-        k_wave(0, model()->context, w->count, &k_frequencies[w->frequency], w->scale, w->sine, tables + w->offset, w->ld);
+        const double *frequency = &k_frequencies[w->frequency];
+        double other[STRETCHED], scale = w->scale;
+        if (c->setup.yarn > 0 && w->count > 1) {
+            stretch(w->count, frequency, c->setup.yarn, other);
+            frequency = other, scale = c->setup.yarn_scale;
+        }
+        k_wave(0, c->length, w->count, frequency, scale, w->sine, tables + w->offset / context * c->length, w->ld);
     }
     leave_mode(mode);
 }
@@ -118,8 +171,13 @@ EXPORT int32_t model_prepare(void *ctx, const strata_setup *setup) {
     Context *c = ctx;
     c->setup = (strata_setup){ .struct_size = sizeof(strata_setup), .workers = 1 };
     if (setup) c->setup = *setup;
+    if (c->setup.routed < 0 || c->setup.routed > 1000001)
+        return fail(c, STRATA_ERROR_ARGUMENT, "the routed share is ", c->setup.routed, ", expected 0 to ", 1000001);
     if (c->setup.workers < 1) return fail(c, STRATA_ERROR_ARGUMENT, "workers is ", c->setup.workers, ", expected at least ", 1);
     if (!c->setup.par_for) c->setup.workers = 1;
+    c->length = c->setup.length > model()->context ? c->setup.length : model()->context;
+    int32_t status = check_stretch(c);
+    if (status) return status;
     make_tables(c);
     c->magic = READY;
     return STRATA_OK;
@@ -132,6 +190,7 @@ __attribute__((target("no-avx"))) EXPORT int32_t model_init(void *ctx, size_t by
     c->magic = 0;
     c->message[0] = 0;
     if (setup && setup->struct_size != sizeof *setup) return STRATA_ERROR_ARGUMENT;
+    if (setup && setup->length > model()->context && bytes < (size_t)strata_ctx_bytes(model(), setup->length)) return STRATA_ERROR_ARGUMENT;
     const char *missing = k_cpu_missing();
     if (missing) {
         volatile char *to = c->message;
@@ -149,6 +208,8 @@ EXPORT int32_t model_state_init(void *ctx, void *state, int64_t context) {
     if (!state || (uintptr_t)state % STRATA_ALIGN || context < 1 || context > model()->context)
         return fail(c, STRATA_ERROR_ARGUMENT, "the context of a state is ", context, ", expected 1 to ", model()->context);
     *(State *)state = (State){ .hash = model()->spec_hash, .context = context };
+    for (int32_t i = 0; i < k_constants.caches; i++)
+        if (k_caches[i].some) *(int64_t *)k_cache(state, &k_caches[i]) = 0;
     return STRATA_OK;
 }
 
@@ -172,8 +233,8 @@ static int32_t check_call(Context *c, const void *w, const void *arena, const in
     if ((uintptr_t)w % STRATA_ALIGN || (uintptr_t)arena % STRATA_ALIGN)
         return fail(c, STRATA_ERROR_ARGUMENT, "weights and arena must be aligned; the address is off by ", (int64_t)(((uintptr_t)w | (uintptr_t)arena) % STRATA_ALIGN), " of ", STRATA_ALIGN);
     if (B < 1) return fail(c, STRATA_ERROR_ARGUMENT, "the batch is ", B, ", expected at least ", 1);
-    if (T < 1 || T > model()->context)
-        return fail(c, STRATA_ERROR_ARGUMENT, "the sequence length is ", T, ", expected 1 to ", model()->context);
+    if (T < 1 || T > c->length)
+        return fail(c, STRATA_ERROR_ARGUMENT, "the sequence length is ", T, ", expected 1 to ", c->length);
     return check_ids(c, "token", tokens, B, T);
 }
 
@@ -203,7 +264,9 @@ static Frame frame(Context *c, int program, const void *w, void *arena, const in
     f.granule = f.token + (l.token + CALL_FLOATS * (1 + k_constants.caches_at_once)) * f.padded;
     f.constant = f.granule + round_up(l.granule, 16) * (f.padded / k_constants.granule);
     f.packed = f.constant + round_up(l.constant, 16);
-    f.local = f.packed + packed_room(&l, f.N);
+    float *lists = f.packed + packed_room(&l, f.N);
+    f.local = lists + all_list_floats(f.padded);
+    if (k_constants.lists) place_lists(&f, lists);
     if (f.N <= k_constants.chunk) f.packed = 0;
     f.scratch = l.kept;
     f.local_floats = l.kept + l.scratch;
@@ -230,7 +293,8 @@ EXPORT int32_t model_logits(void *ctx, const void *w, void *arena, const int32_t
     int32_t status = check_call(ctx, w, arena, tokens, B, T);
     if (!status) status = check_pointer(ctx, "out", out);
     if (status) return status;
-    Frame f = frame(ctx, PROGRAM_LOGITS, w, arena, tokens, B, T);
+    bool generated = ((Context *)ctx)->setup.flags & STRATA_AS_GENERATED;
+    Frame f = frame(ctx, generated ? PROGRAM_GENERATE : PROGRAM_LOGITS, w, arena, tokens, B, T);
     f.logits = out;
     return run(&f);
 }
@@ -239,11 +303,11 @@ EXPORT int32_t model_logits(void *ctx, const void *w, void *arena, const int32_t
 
 /* A position's cache would have to change when later tokens come. */
 static int32_t check_causal(Context *c) {
-    const char *site = strata_string(model(), model()->acausal);
-    if (!site[0]) return STRATA_OK;
+    const char *site = strata_string(model(), model()->acausal), *ahead = strata_string(model(), model()->ahead);
+    if (!site[0] && !ahead[0]) return STRATA_OK;
     Text t = message(c);
-    put(&t, "the model is not causal at ");
-    put(&t, site);
+    put(&t, site[0] ? "the model is not causal at " : "the model chooses among later tokens at ");
+    put(&t, site[0] ? site : ahead);
     put(&t, ": it cannot go token by token");
     return STRATA_ERROR_MISSING;
 }
@@ -285,10 +349,9 @@ EXPORT int32_t model_prefill(void *ctx, const void *w, void *state, void *arena,
     if (!status) status = check_causal(c);
     if (!status) status = check_state(c, state, n);
     if (status) return status;
-    Frame f = frame(c, PROGRAM_LOGITS, w, arena, tokens, 1, n);
+    Frame f = frame(c, PROGRAM_GENERATE, w, arena, tokens, 1, n);
     State *one[1] = { state };
     f.states = one;
-    f.past[0] = one[0]->length;
     for (int64_t i = 0; i < n; i++) f.position[i] = (int32_t)(one[0]->length + i);
     if (logits) f.logits = logits - (n - 1) * model()->vocab;
     status = run_last(&f, logits != 0);
@@ -310,13 +373,12 @@ EXPORT int32_t model_decode(void *ctx, const void *w, void *const *states, int32
             status = fail(c, STRATA_ERROR_STATE, "states of one batch need one context; found ", ((const State *)states[b])->context, " and ", ((const State *)states[0])->context);
     }
     if (status) return status;
-    Frame f = frame(c, PROGRAM_LOGITS, w, arena, tokens, batch, 1);
+    Frame f = frame(c, PROGRAM_GENERATE, w, arena, tokens, batch, 1);
     f.states = (State *const *)states;
     f.logits = logits;
     f.few = 1;
     for (int32_t b = 0; b < batch; b++) {
-        f.past[b] = f.states[b]->length;
-        f.position[b] = (int32_t)f.past[b];
+        f.position[b] = (int32_t)f.states[b]->length;
     }
     status = run(&f);
     if (!status) advance(&f);
@@ -335,13 +397,15 @@ static void report(const Frame *f, strata_loss *out) {
     out->cross_entropy = out->loss = sum / (double)f->N;
     leave_mode(mode);
     if (f->program->loss.area != AREA_NONE) out->loss = *k_resolve(f, &f->program->loss, 0, 0);
+    for (int32_t i = 0; out->routed && i < k_constants.lists; i++) out->routed[i] = (double)f->list[i + 1].count / (double)f->N;
 }
 
 EXPORT int32_t model_loss(void *ctx, const void *w, void *arena, const int32_t *tokens, const int32_t *targets, int64_t B, int64_t T, float *nll, strata_loss *out) {
     int32_t status = check_call(ctx, w, arena, tokens, B, T);
     if (!status) status = check_targets(ctx, targets, B, T);
     if (status) return status;
-    Frame f = frame(ctx, PROGRAM_LOSS, w, arena, tokens, B, T);
+    bool generated = ((Context *)ctx)->setup.flags & STRATA_AS_GENERATED;
+    Frame f = frame(ctx, generated ? PROGRAM_SCORE : PROGRAM_LOSS, w, arena, tokens, B, T);
     f.targets = targets;
     status = run(&f);
     if (status) return status;
@@ -416,6 +480,8 @@ EXPORT int32_t model_forward_backward(void *ctx, const void *w, void *train, voi
     f.targets = targets;
     f.gradients = train;
     f.uniform[0] = scale;
+    f.draw = out ? out->draw : 0;
+    f.uniform[2] = f.draw != 0;
     f.accumulate = flags & STRATA_ACCUMULATE;
     if (!f.accumulate) start_gradients(c, train);
     for (int32_t i = 0; i < f.program->phases; i++) {

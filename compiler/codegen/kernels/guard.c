@@ -150,13 +150,14 @@ static Bounds some_rows(float *base, int64_t stride, int64_t first, int64_t coun
     return (Bounds){ lo, count > 0 ? lo + (count - 1) * stride + floats : lo };
 }
 
-static Bounds bounds_of(float *base, const Ref *r, int64_t floats, int64_t first, int64_t count) {
+static Bounds bounds_of(const Frame *f, float *base, const Ref *r, int64_t floats, int64_t first, int64_t count) {
     int64_t granule = first / k_constants.granule, end = (first + count + k_constants.granule - 1) / k_constants.granule;
     switch (r->area) {
     case AREA_TOKEN: case AREA_LOCAL: case AREA_LOGITS: case AREA_TOKENS: case AREA_TARGETS: case AREA_POSITION:
+    case AREA_LIST_POSITION:
         return some_rows(base, r->stride, first, count, floats);
     case AREA_GRANULE: return some_rows(base, r->stride, granule, end - granule, floats);
-    case AREA_TABLE: return some_rows(base, r->stride, 0, ((const strata_model *)k_model)->context, floats);
+    case AREA_TABLE: return some_rows(base, r->stride, 0, f->ctx->length, floats);
     default: return (Bounds){ base, base + floats };
     }
 }
@@ -192,7 +193,7 @@ void k_check_row(const Frame *f, const Action *s, int32_t worker, int64_t first,
     for (int32_t i = 0; i < s->refs; i++) {
         const Ref *r = &k_refs[s->ref + i];
         p[i] = k_resolve(f, r, worker, first);
-        Bounds b = bounds_of(p[i], r, k_reaches[s->ref + i].floats, first, count);
+        Bounds b = bounds_of(f, p[i], r, k_reaches[s->ref + i].floats, first, count);
         p[s->refs + 2 * i] = b.lo, p[s->refs + 2 * i + 1] = b.hi;
     }
     p[3 * s->refs] = (float *)&slot;

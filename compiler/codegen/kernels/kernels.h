@@ -96,6 +96,9 @@ void k_linear_few_halves(int64_t n, int64_t m0, int64_t m1, int64_t k, const uin
 /* attention.c: softmax(scale q k^T) v, query head h uses key group h / (heads / groups) */
 typedef struct Attention {
     int64_t sequences, time;        /* queries: 'time' of each sequence, rows b * time + t */
+    /* if not NULL: those of sequence b are rows first[b] ... first[b+1]-1, at most 'time'; its keys first_key[b] ... */
+    const int64_t *first, *first_key;
+    const int32_t *sees;            /* if not NULL: of its sequence's keys in this call, how many a query's row sees if causal */
     int32_t heads, groups, dk, dv;  /* dk: query and key size, dv: value size */
     int32_t causal;                 /* query t sees keys 0 .. past + t, else all past + time */
     int64_t pool;                   /* keys and values are averages over time, of chunks of so many tokens
@@ -146,6 +149,24 @@ void k_embed(int64_t n, int64_t d, const float *w, int64_t ldw, const int32_t *i
 void k_embed_halves(int64_t n, int64_t d, const uint16_t *w, int64_t ldw, const int32_t *ids, float *y, int64_t ldy);
 /* dw[ids[t], c] += dy[t, c] for columns [c0,c1), tokens in order */
 void k_embed_weight(int64_t n, int64_t c0, int64_t c1, const float *dy, int64_t lddy, const int32_t *ids, float *dw, int64_t lddw);
+
+/* lists.c */
+/* Some tokens of a call: one a row, in order. */
+typedef struct RowList {
+    int64_t count, longest;         /* rows; of one sequence, at most */
+    int64_t *first;                 /* [sequences + 1]: a sequence's first row */
+    int32_t *token, *position;      /* [rows] */
+    int32_t *order;                 /* [rows]: tokens of the sequence up to the row's, that one too */
+    int32_t *place;                 /* [tokens]: the row; -1: none */
+    int32_t *before;                /* [tokens]: rows of the sequence up to the token, its own too */
+} RowList;
+/* The tokens b * time + t whose mask[token * ld] is above 0 or, if 'forced' is not 0, forced - 1 of a million
+** positions, evenly spaced; the arrays are the caller's. */
+void k_list_make(int64_t sequences, int64_t time, const float *mask, int64_t ld, const int32_t *position, int64_t forced, RowList *l);
+/* mask is 1 at the k largest of n numbers x[i * ldx], the first of equal ones, else 0; 1 <= k <= n */
+void k_top(int64_t n, int64_t k, const float *x, int64_t ldx, float *mask, int64_t ldm);
+/* y[n][d]: rows place[t] of x, 0 where that is -1 */
+void k_scatter_rows(int64_t n, int64_t d, const float *x, int64_t ldx, const int32_t *place, float *y, int64_t ldy);
 
 /* optimizer.c */
 /* p (1 - lr wd), then AdamW with bias corrections c1 = 1 - beta1^step, c2 = 1 - beta2^step;

@@ -16,8 +16,9 @@ enum {
     AREA_WEIGHT, AREA_GRADIENT,
     AREA_TOKEN, AREA_LOCAL, AREA_GRANULE, AREA_CONSTANT,
     AREA_TABLE,         /* in the context: cos and sin, 'stride' a position */
-    AREA_UNIFORM,       /* [0] seed, [1] 1 / tokens */
+    AREA_UNIFORM,       /* [0] seed, [1] 1 / tokens, [2] whether random numbers are drawn */
     AREA_TOKENS, AREA_TARGETS, AREA_POSITION,       /* int32, one a token */
+    AREA_LIST_POSITION, /* int32, of the tokens of list number 'offset' */
     AREA_LOGITS,        /* the caller's [tokens, V] */
     AREAS
 };
@@ -43,7 +44,12 @@ enum {
     DO_SCATTER,                 /* dw, dy, ids; n = {D, V} */
     DO_ATTENTION,               /* o, lse, q, k, v; n = {H, G, dk, dv, pool}, flag: causal */
     DO_ATTENTION_GRAD,          /* dq, dk, dv, q, k, v, delta, lse, do; the same */
-    DO_REDUCE                   /* out, partial; n = {count}; flag: add */
+    DO_REDUCE,                  /* out, partial; n = {count}; flag: add */
+    DO_RANDOM,                  /* y; n = {numbers a token, stream} */
+    DO_TOP,                     /* mask, x; n = {the bits of the share, a double} */
+    DO_LIST,                    /* .., mask; makes the list 'list' */
+    DO_GATHER,                  /* y, x; n = {floats a row}: rows of list 'list' */
+    DO_SCATTER_ROWS             /* y, x; the same, back to all tokens */
 };
 
 typedef struct Action {
@@ -52,11 +58,13 @@ typedef struct Action {
     int32_t flag, profile;      /* profile: index in the kernel table */
     float scale;
     int32_t layer;              /* DO_ATTENTION: which cache */
+    int32_t list, keys;         /* whose rows operands have, and keys and values; 0: all tokens */
     int64_t n[6];
 } Action;
 
 typedef struct Stage {
-    int32_t first, count, global, reserved;
+    int32_t first, count, global;
+    int32_t list;                       /* whose rows a token phase goes through; 0: all tokens */
     int64_t final_first, final_count;   /* gradients final after it */
 } Stage;
 
@@ -70,7 +78,8 @@ typedef struct Program {
     int32_t region, regions;            /* in k_regions; --check builds */
 } Program;
 
-enum { PROGRAM_LOGITS, PROGRAM_LOSS, PROGRAM_TRAIN, PROGRAM_PROBE, PROGRAMS };
+/* GENERATE, SCORE: LOGITS and LOSS in the form that generates; the same programs if there is one form. */
+enum { PROGRAM_LOGITS, PROGRAM_LOSS, PROGRAM_TRAIN, PROGRAM_GENERATE, PROGRAM_SCORE, PROGRAM_PROBE, PROGRAMS };
 
 /* A result of PROGRAM_PROBE: uniform, floats one after another. */
 typedef struct ProbeResult { Ref ref; int64_t count; } ProbeResult;
@@ -85,11 +94,14 @@ typedef struct Wave {
     int32_t sine, ld;
 } Wave;
 
+enum { LENGTH_FLOATS = 16 };
+
 /* A cache of keys and values: context / pool rows of them, rounded up.  Before it
 ** are 'offset' floats a position of the context and 'fixed' more. */
 typedef struct Cache {
     int64_t offset, fixed;
     int32_t groups, dk, dv, pool;       /* pool: 1, or positions that share a row */
+    int32_t some, reserved;             /* 1: of some tokens only; how many is in front, LENGTH_FLOATS */
 } Cache;
 
 /* --check builds: a value's own place in the arena, with a guard on each side. */
@@ -118,6 +130,7 @@ typedef struct Constants {
     int64_t gradients;                  /* floats in a third of TRAIN */
     int32_t check, caches_at_once;      /* attention steps in one phase, at most */
     int32_t probe_results;              /* in k_probe_results */
+    int32_t lists, reserved;            /* of rows: the largest number */
     int32_t bf16;                       /* products round their weights, tokens' values come rounded */
     int64_t spans;                      /* in k_spans */
     uint64_t cpu[4];                    /* bits of processor features needed, see cpu.c */

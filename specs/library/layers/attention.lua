@@ -1,4 +1,7 @@
 -- Multi-head attention over time; query head h uses key head h // (heads / kv_heads).
+-- A route may have some tokens attend, to each other, only (site.routed): the others pass
+-- their own value through, as if they saw themselves alone, or, with bypass = "none", nothing.  Or it
+-- lets all attend to some, and to themselves (keys).
 local rope = require "rope"
 local count = { type = "integer", min = 1, max = 1 << 20 }
 
@@ -26,6 +29,15 @@ local function sizes(m)
   return kv, d
 end
 
+-- What tokens outside of 'keys' see beside those: themselves.  o and lse are of the keys.
+local function with_self(q, k, v, o, lse, mask, scale)
+  local kv, d, heads = k:shape()[1], k:shape()[2], q:shape()[1]
+  local own = sum(reshape(q, { kv, heads // kv, d }) * reshape(k, { kv, 1, d }), 3) * scale
+  local share = select(reshape(mask, { 1, 1 }), 0, sigmoid(own - reshape(lse, { kv, heads // kv })))
+  local y = reshape(o, { kv, heads // kv, d })
+  return reshape(y + reshape(share, { kv, heads // kv, 1 }) * (reshape(v, { kv, 1, d }) - y), { heads, d })
+end
+
 return sublayer {
   options = {
     heads = { type = "integer", min = 1, max = 1 << 20, required = true },
@@ -36,14 +48,28 @@ return sublayer {
     rope = { type = "table", fields = rope.fields },
   },
   build = function(m, site, x)
-    local o = m.options
+    local o, routed = m.options, site.routed or {}
     local kv, d = sizes(m)
-    local q = reshape(m:linear(site, "q", x, o.heads * d, o.bias), { o.heads, d })
-    local k = reshape(m:linear(site, "k", x, kv * d, o.bias), { kv, d })
-    local v = reshape(m:linear(site, "v", x, kv * d, o.bias), { kv, d })
+    local list, passes = routed.rows, routed.bypass == "vo"
+    local part = list and gather(x, list) or x
+    local q = reshape(m:linear(site, "q", part, o.heads * d, o.bias), { o.heads, d })
+    local k = reshape(m:linear(site, "k", part, kv * d, o.bias), { kv, d })
+    local v = reshape(m:linear(site, "v", passes and x or part, kv * d, o.bias), { kv, d })
     if o.qk_norm then q, k = head_norm(m, site, "q_norm", q), head_norm(m, site, "k_norm", k) end
     if o.rope then q, k = rope.turn(o.rope, q), rope.turn(o.rope, k) end
-    local y = attention(q, k, v, { causal = o.causal, scale = d ^ -0.5 })
-    return m:linear(site, "o", reshape(y, { o.heads * d }), m.dim, o.bias)
+    local how = { causal = o.causal, scale = d ^ -0.5 }
+    local y
+    if routed.keys then
+      local some_k, some_v = gather(k, routed.keys), gather(v, routed.keys)
+      y = with_self(q, k, v, attention(q, some_k, some_v, how), attention_lse(q, some_k, some_v, how), routed.mask, how.scale)
+    else
+      y = attention(q, k, passes and gather(v, list) or v, how)
+    end
+    if passes then
+      local mask = reshape(routed.mask, { 1, 1, 1 })
+      y = select(mask, reshape(scatter(y, list), { kv, o.heads // kv, d }), reshape(v, { kv, 1, d }))
+    end
+    local out = m:linear(site, "o", reshape(y, { o.heads * d }), m.dim, o.bias)
+    return list and not passes and scatter(out, list) or out
   end,
 }

@@ -23,8 +23,8 @@ local function ramp(o, d)
   return function(i) return math.min(math.max((i - low) / (high - low), 0), 1) end
 end
 
--- cos and sin of d/2 frequencies, [tokens, d/2]
-function rope.waves(o, d)
+-- cos and sin of d/2 frequencies at the positions of x's tokens, [tokens, d/2]
+function rope.waves(o, d, x)
   local frequency, scale = {}, 1
   for i = 0, d // 2 - 1 do frequency[i + 1] = o.theta ^ (-2 * i / d) end
   if o.yarn then
@@ -34,13 +34,13 @@ function rope.waves(o, d)
     end
     scale = 0.1 * math.log(o.yarn.factor) + 1
   end
-  return wave(frequency, { scale = scale }), wave(frequency, { sine = true, scale = scale })
+  return wave(frequency, { scale = scale, of = x }), wave(frequency, { sine = true, scale = scale, of = x })
 end
 
 -- x [tokens, heads, d]
 function rope.turn(o, x)
   local heads, d = x:shape()[1], x:shape()[2]
-  local c, s = rope.waves(o, d)
+  local c, s = rope.waves(o, d, x)
   if o.style == "half" then
     local a, b = slice(x, 2, 1, d // 2), slice(x, 2, d // 2 + 1, d // 2)
     return concat({ a * c - b * s, b * c + a * s }, 2)

@@ -1,0 +1,24 @@
+/*
+** Whether a model can go token by token: not if what it generates with sees later
+** tokens, or chooses among them.  A choice by generating() or training() counts with what it takes then.
+*/
+#include "front.h"
+
+/* Operands of n that its value depends on while generating. */
+static bool counts(const Node *n, int operand) {
+    Op by = n->op == OP_select ? n->in[0]->op : NOP;
+    return by == OP_generating ? operand == 1 : by == OP_training ? operand == 2 : true;
+}
+
+void causal_sites(const Graph *g, const Node *logits, const char **acausal, const char **ahead) {
+    bool *needed = graph_alloc((Graph *)g, (size_t)g->n + 1);
+    *acausal = *ahead = NULL;
+    needed[logits->id] = true;
+    for (int i = logits->id; i >= 0; i--) {
+        const Node *n = g->node[i];
+        if (!needed[i]) continue;
+        for (int k = 0; k < n->nin; k++) needed[n->in[k]->id] |= counts(n, k);
+        if (n->op == OP_top) *ahead = n->site ? n->site : "";
+        if (n->op == OP_attention && !n->attr.causal) *acausal = n->site ? n->site : "";
+    }
+}

@@ -1,0 +1,1 @@
+local r = dllm { target = 0.5 }    --> dllm: expected target and weight together, found target alone

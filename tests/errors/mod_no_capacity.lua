@@ -1,0 +1,1 @@
+local r = mod {}    --> mod: expected the field 'capacity', a number greater than 0, found none
