@@ -151,6 +151,40 @@ static int choose(Bench *b, Error *e)
     return STATUS_OK;
 }
 
+static int force_routes(Bench *b, Error *e)
+{
+    const OptionValue *share = option(b->p, OPTION_ROUTED_SHARE);
+    if (!share->given)
+        return STATUS_OK;
+    if (!b->p->m->routed)
+        return error_set(e, STATUS_USER, "bench: --routed-share: expected a model with routes, found none in %s", model_text(b->p, b->p->m->name));
+    b->s.setup.routed = 1 + (int32_t)(share->number * 1e6 + 0.5);
+    return session_setup(&b->s, e);
+}
+
+/* The share of tokens that routes take here: what is forced, or what they decide. */
+static int find_share(Bench *b, Error *e)
+{
+    const OptionValue *forced = option(b->p, OPTION_ROUTED_SHARE);
+    int32_t routes = b->s.m->routed;
+    int64_t time = b->mode == BENCH_OF_DECODE ? b->prompt : b->length;
+    b->share = forced->given ? forced->number : 1;
+    if (forced->given || !routes)
+        return STATUS_OK;
+    double *share = calloc((size_t)routes, sizeof *share);
+    float *nll = calloc((size_t)time, sizeof *nll);
+    strata_loss loss = { .struct_size = sizeof loss, .routed = share };
+    int status = share && nll ? session_check(&b->s, b->s.api->loss(b->s.ctx.at, b->s.weights.at, b->s.arena.at, b->tokens, b->targets, 1,
+                                                                    time, nll, &loss), "loss", e)
+                              : error_memory(e, "shares", (size_t)time * sizeof *nll);
+    b->share = 0;
+    for (int32_t i = 0; !status && i < routes; i++)
+        b->share += share[i] / routes;
+    free(share);
+    free(nll);
+    return status;
+}
+
 static int check_lengths(const Bench *b, Error *e)
 {
     int64_t all = b->length + (b->mode == BENCH_OF_DECODE ? b->prompt : 0);
@@ -221,13 +255,17 @@ static int bench(Bench *b, Error *e)
     if (!status)
         status = program_session(b->p, &b->s, e);
     if (!status)
+        status = force_routes(b, e);
+    if (!status)
         status = check_lengths(b, e);
     if (!status)
         status = open_bench(b, e);
     if (status)
         return status;
     b->peak = machine_peak(b->s.pool, strata_string(b->s.m, b->s.m->cpu));
-    status = measure(b, e);
+    status = find_share(b, e);
+    if (!status)
+        status = measure(b, e);
     b->memory = machine_memory_peak();      /* before the memory that only measuring needs */
     if (!status)
         status = measure_kernels(b, e);

@@ -21,6 +21,7 @@ typedef struct Bench {
     float *logits;                          /* [batch, V] */
     Region *state;                          /* [batch] */
     void **states;
+    double share;                           /* of the tokens that routes take */
     double *seconds;                        /* [steps]: each step's time */
     Profile profile;
     int64_t profiled;                       /* steps in the profile */

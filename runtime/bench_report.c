@@ -26,6 +26,12 @@ static bool is_known(const Bench *b, const strata_kernel *k)
 
 static Cost cost(const Bench *b, const strata_kernel *k)
 {
+    strata_kernel some = *k;
+    if (k->used & STRATA_SOME) {
+        some.flops_per_token *= b->share, some.bytes_per_token *= b->share;
+        some.flops_per_pair *= b->share * b->share;
+        k = &some;
+    }
     if (b->mode != BENCH_OF_DECODE)
         return kernel_cost(k, (double)b->batch, (double)b->length);
     Cost c = kernel_cost(k, (double)b->batch, 1);       /* one query, keys: half of what is decoded */
@@ -33,8 +39,20 @@ static Cost cost(const Bench *b, const strata_kernel *k)
     return c;
 }
 
+/* Of a model with routes, the work of its kernels. */
+static double routed_flops(const Bench *b)
+{
+    double sum = 0;
+    for (int32_t i = 0; i < b->s.m->kernels; i++)
+        if (takes_part(b, &strata_kernels(b->s.m)[i]))
+            sum += cost(b, &strata_kernels(b->s.m)[i]).flops;
+    return sum;
+}
+
 static double step_flops(const Bench *b)
 {
+    if (b->s.m->routed && (b->mode == BENCH_OF_TRAIN || !b->s.m->training))
+        return routed_flops(b);
     if (b->mode == BENCH_OF_TRAIN)
         return training_flops(b->s.m, (double)b->batch, (double)b->length);
     if (b->mode == BENCH_OF_PREFILL)
@@ -195,6 +213,8 @@ static int report_text(const Bench *b, Error *e)
              bench_tokens(b) / b->median, floor_rate(b), b->median, human_bytes(memory, b->memory));
     text_add(&t, "gflops             %.1f, %.1f%% of the machine's %.1f; it reads %.1f GB/s from memory\n", 1e-9 * flops,
              100 * flops / b->peak, 1e-9 * b->peak, 1e-9 * b->bandwidth);
+    if (b->s.m->routed)
+        text_add(&t, "routed             %.1f%% of the tokens%s\n", 100 * b->share, option(b->p, OPTION_ROUTED_SHARE)->given ? ", as asked" : "");
     print_kernels(&t, b);
     return console_text(&t, e);
 }

@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "standalone.h"
 
@@ -25,8 +26,9 @@ static void gather(Windows *w, int64_t first, int64_t count, int64_t *n)
         *n = data_window(w->d, w->length, first + i, w->tokens + i * w->length, w->targets + i * w->length);
 }
 
-static int run(Session *s, Windows *w, int64_t batch, Evaluation *out, Error *e)
+static int run(Session *s, Windows *w, int64_t batch, double *nll, int64_t *tokens, Error *e)
 {
+    *nll = 0, *tokens = 0;
     int64_t windows = data_windows(w->d, w->length);
     for (int64_t i = 0, b; i < windows; i += b) {
         int64_t full = windows - 1 - i, n = 0;      /* the last may be shorter and goes alone */
@@ -38,10 +40,25 @@ static int run(Session *s, Windows *w, int64_t batch, Evaluation *out, Error *e)
         if (status)
             return status;
         for (int64_t t = 0; t < b * n; t++)
-            out->nll += w->nll[t];
-        out->tokens += b * n;
+            *nll += w->nll[t];
+        *tokens += b * n;
     }
     return STATUS_OK;
+}
+
+static int in_form(Session *s, Windows *w, int64_t batch, uint32_t flags, double *nll, int64_t *tokens, Error *e)
+{
+    s->setup.flags = flags;
+    int status = session_setup(s, e);
+    return status ? status : run(s, w, batch, nll, tokens, e);
+}
+
+static int run_forms(Session *s, Windows *w, int64_t batch, Evaluation *out, Error *e)
+{
+    if (s->m->forms < 2)
+        return run(s, w, batch, &out->nll, &out->tokens, e);
+    int status = in_form(s, w, batch, STRATA_AS_GENERATED, &out->nll, &out->tokens, e);
+    return status ? status : in_form(s, w, batch, 0, &out->training_nll, &out->tokens, e);
 }
 
 int evaluate(Session *s, const Data *d, int64_t length, int64_t batch, Evaluation *out, Error *e)
@@ -52,7 +69,7 @@ int evaluate(Session *s, const Data *d, int64_t length, int64_t batch, Evaluatio
     w.tokens = calloc(n, sizeof *w.tokens);
     w.targets = calloc(n, sizeof *w.targets);
     w.nll = calloc(n, sizeof *w.nll);
-    int status = w.tokens && w.targets && w.nll ? run(s, &w, batch, out, e) : error_memory(e, "windows", n * 12);
+    int status = w.tokens && w.targets && w.nll ? run_forms(s, &w, batch, out, e) : error_memory(e, "windows", n * 12);
     free(w.tokens);
     free(w.targets);
     free(w.nll);
@@ -67,8 +84,8 @@ typedef struct Result {
 
 static int evaluate_length(const Program *p, Session *s, const Data *d, Result *r, Error *e)
 {
-    if (r->length > p->m->context)
-        return error_set(e, STATUS_USER, "eval: --length: expected at most the context, %d tokens, found %lld",
+    if (r->length > p->m->context && p->m->learned_positions)
+        return error_set(e, STATUS_USER, "eval: --length: expected at most the context, %d tokens, whose positions are learned, found %lld",
                          p->m->context, (long long)r->length);
     const OptionValue *given = option(p, OPTION_BATCH);
     int64_t batch = given->given ? given->count : BATCH_TOKENS / r->length + (r->length > BATCH_TOKENS);
@@ -88,7 +105,14 @@ static int evaluate_length(const Program *p, Session *s, const Data *d, Result *
     return STATUS_OK;
 }
 
-static void result_json(Text *t, const Result *r)
+/* Where the model is not causal, so that its loss is no measure of what it could write; NULL: it is. */
+static const char *sees_later(const strata_model *m)
+{
+    const char *acausal = strata_string(m, m->acausal), *ahead = strata_string(m, m->ahead);
+    return acausal[0] ? acausal : ahead[0] ? ahead : NULL;
+}
+
+static void result_json(Text *t, const Result *r, const strata_model *m)
 {
     text_add(t, "\"loss\": ");
     text_json_number(t, r->loss);
@@ -97,6 +121,12 @@ static void result_json(Text *t, const Result *r)
     text_add(t, ", \"bits_per_byte\": ");
     text_json_number(t, r->bits_per_byte);
     text_add(t, ", \"tokens\": %lld, \"length\": %lld", (long long)r->value.tokens, (long long)r->length);
+    if (m->forms == 2) {
+        text_add(t, ", \"loss_training_form\": ");
+        text_json_number(t, evaluation_training_loss(&r->value));
+    }
+    if (sees_later(m))
+        text_add(t, ", \"causal\": false");
 }
 
 static int print_results(const Program *p, const Result *r, int count, Error *e)
@@ -104,19 +134,59 @@ static int print_results(const Program *p, const Result *r, int count, Error *e)
     Text t = { 0 };
     if (option(p, OPTION_JSON)->given) {
         text_add(&t, "{");
-        result_json(&t, &r[0]);
+        result_json(&t, &r[0], p->m);
         for (int i = 0; count > 1 && i < count; i++) {
             text_add(&t, i ? "}, {" : ", \"lengths\": [{");
-            result_json(&t, &r[i]);
+            result_json(&t, &r[i], p->m);
         }
         text_add(&t, count > 1 ? "}]}\n" : "}\n");
         return console_text(&t, e);
     }
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         text_add(&t, "%slength         %lld\nloss           %.6f\nperplexity     %.6g\nbits_per_byte  %.6f\ntokens         %lld\n",
                  i ? "\n" : "", (long long)r[i].length, r[i].loss, r[i].perplexity, r[i].bits_per_byte,
                  (long long)r[i].value.tokens);
+        if (p->m->forms == 2)
+            text_add(&t, "loss_training_form  %.6f\n", evaluation_training_loss(&r[i].value));
+        if (sees_later(p->m))
+            text_add(&t, "not causal: %s sees later tokens\n", sees_later(p->m));
+    }
     return console_text(&t, e);
+}
+
+/* "yarn:4" */
+static int read_rope(const Program *p, double *factor, Error *e)
+{
+    const OptionValue *rope = option(p, OPTION_ROPE);
+    const char *text = rope->given ? rope->text : "";
+    char *end = NULL;
+    *factor = 0;
+    if (!rope->given)
+        return STATUS_OK;
+    if (!strncmp(text, "yarn:", 5))
+        *factor = strtod(text + 5, &end);
+    if (!end || end == text + 5 || *end || !(*factor >= 1 && *factor <= 1e6))
+        return error_set(e, STATUS_USAGE, "eval: --rope: expected yarn:F with F from 1 to 1000000, found '%s'", text);
+    return STATUS_OK;
+}
+
+/* Positions of the longest window, and how they turn. */
+static int prepare_positions(const Program *p, Session *s, const Result *r, int count, Error *e)
+{
+    double factor;
+    int64_t longest = p->m->context;
+    int status = read_rope(p, &factor, e);
+    for (int i = 0; i < count; i++)
+        longest = r[i].length > longest ? r[i].length : longest;
+    if (status || (longest == p->m->context && factor == 0))
+        return status;
+    if (longest > INT32_MAX)
+        return error_set(e, STATUS_USER, "eval: --length: expected at most %d tokens, found %lld", INT32_MAX, (long long)longest);
+    s->setup.length = (int32_t)longest;
+    s->setup.yarn = (float)factor;
+    s->setup.yarn_scale = (float)(0.1 * log(factor > 0 ? factor : 1) + 1);
+    status = session_setup(s, e);
+    return status == STATUS_INTERNAL && factor > 0 ? error_set(e, STATUS_USER, "eval: --rope: %s", s->api->message(s->ctx.at)) : status;
 }
 
 static int eval_lengths(const Program *p, Session *s, const Data *d, Error *e)
@@ -127,8 +197,11 @@ static int eval_lengths(const Program *p, Session *s, const Data *d, Error *e)
     if (!r)
         return error_memory(e, "results", (size_t)count * sizeof *r);
     int status = STATUS_OK;
-    for (int i = 0; i < count && !status; i++) {
+    for (int i = 0; i < count; i++)
         r[i].length = lengths->given ? lengths->counts[i] : p->m->context;
+    if (!p->m->learned_positions)
+        status = prepare_positions(p, s, r, count, e);
+    for (int i = 0; i < count && !status; i++) {
         status = evaluate_length(p, s, d, &r[i], e);
     }
     if (!status)

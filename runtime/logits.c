@@ -192,6 +192,8 @@ static int run(const Program *p, bool gradients, Error *e)
     Session s = { 0 };
     Tokens tokens = { 0 }, targets = { 0 };
     int status = require_files(p, e);
+    if (!status && !gradients && option(p, OPTION_AS_GENERATED)->given)
+        status = program_causal(p, "logits: --as-generated", e);
     if (!status)
         status = read_input(p, &tokens, gradients ? &targets : NULL, e);
     if (!status)

@@ -145,8 +145,6 @@ static int set_value(OptionValue *v, const OptionRow *r, const char *where, cons
     case OPTION_IS_NUMBER: good = parse_double(text, r->low, r->high, &v->number); break;
     case OPTION_IS_CHOICE: good = read_choice(r->argument, text, &v->choice); break;
     case OPTION_IS_COUNTS: good = read_counts(v, r, text); break;
-    case OPTION_IS_LATER:
-        return error_set(e, STATUS_USER, "%s--%s: not in this version", where, r->name);
     default: v->text = text; break;
     }
     if (good && r->kind == OPTION_IS_FILE && !*text)

@@ -26,7 +26,7 @@ typedef enum OptionId {
 
 typedef enum OptionKind {
     OPTION_IS_FLAG, OPTION_IS_COUNT, OPTION_IS_SEED, OPTION_IS_NUMBER, OPTION_IS_TEXT, OPTION_IS_FILE,
-    OPTION_IS_FILES, OPTION_IS_CHOICE, OPTION_IS_COUNTS, OPTION_IS_LATER
+    OPTION_IS_FILES, OPTION_IS_CHOICE, OPTION_IS_COUNTS
 } OptionKind;
 
 typedef struct CommandRow { const char *name, *positional, *summary; } CommandRow;

@@ -23,6 +23,8 @@ typedef struct Probe {
     double *gate_mean, *gate_deviation;
     double *similarity;         /* [layers, layers], cosines of layers' outputs; NULL: too many */
     double *gradient_norm;      /* [layers], of the parameters' gradients; NULL: no gradients in this program */
+    int routes;
+    double *routed;             /* [routes], share of tokens that each takes */
     double *loss_increase;      /* [layers], nats a token, the layer's outputs being 0 */
 } Probe;
 

@@ -29,6 +29,7 @@ typedef struct Measure {
     float *out;
     double *sum;                /* of results, all calls of a pass */
     double loss;                /* mean of a pass */
+    double *routed;             /* shares: mean of a pass, then of a call */
     int64_t batch;              /* windows a call */
     int pass, passes;
     bool tells;
@@ -112,7 +113,8 @@ static bool open_tables(Measure *a)
     a->ncodes = a->codes ? a->codes->shape[0] : 0;
     a->out = calloc((size_t)a->floats + 1, sizeof *a->out);
     a->sum = numbers(a->floats);
-    return find_sources(a) && a->out && a->sum && find_kind(a, "read", &a->read)
+    a->routed = numbers(2 * (int64_t)m->routed);
+    return find_sources(a) && a->out && a->sum && a->routed && find_kind(a, "read", &a->read)
         && find_kind(a, "gate", &a->gate) && find_kind(a, "layer", &a->layer) && find_kind(a, "similarity", &a->similarity);
 }
 
@@ -122,9 +124,11 @@ static bool open_probe(Measure *a)
     x->sources = a->source.count, x->reads = a->read.count, x->layers = a->layer.count, x->gates = a->gate.count;
     x->source_site = sites(a, &a->source), x->read_site = sites(a, &a->read);
     x->layer_name = sites(a, &a->layer), x->gate_site = sites(a, &a->gate);
+    x->routes = x->m->routed;
+    x->routed = numbers(x->routes);
     x->source_rms = numbers(x->sources), x->read_rms = numbers(x->reads), x->layer_rms = numbers(x->layers);
     x->gate_mean = numbers(x->gates), x->gate_deviation = numbers(x->gates), x->loss_increase = numbers(x->layers);
-    bool all = x->source_site && x->read_site && x->layer_name && x->gate_site && x->source_rms && x->read_rms && x->layer_rms
+    bool all = x->routed && x->source_site && x->read_site && x->layer_name && x->gate_site && x->source_rms && x->read_rms && x->layer_rms
         && x->gate_mean && x->gate_deviation && x->loss_increase;
     if (a->codes) {
         x->weight = numbers((int64_t)x->reads * x->sources), x->deviation = numbers((int64_t)x->reads * x->sources);
@@ -139,7 +143,7 @@ static bool open_probe(Measure *a)
 
 void probe_free(Probe *x)
 {
-    double *const number[] = { x->weight, x->deviation, x->source_rms, x->read_rms, x->layer_rms, x->gate_mean, x->gate_deviation,
+    double *const number[] = { x->routed, x->weight, x->deviation, x->source_rms, x->read_rms, x->layer_rms, x->gate_mean, x->gate_deviation,
                                x->similarity, x->gradient_norm, x->loss_increase };
     for (size_t i = 0; i < sizeof number / sizeof *number; i++)
         free(number[i]);
@@ -204,11 +208,13 @@ static void tell(Measure *a)
 static int run_pass(Measure *a, int first, Error *e)
 {
     const ProbeText *x = a->text;
+    int routes = a->s->m->routed;
     memset(a->sum, 0, (size_t)a->floats * sizeof *a->sum);
+    memset(a->routed, 0, (size_t)routes * sizeof *a->routed);
     a->loss = 0;
     tell(a);
     for (int64_t i = 0, b; i < x->count; i += b) {
-        strata_loss loss = { .struct_size = sizeof loss };
+        strata_loss loss = { .struct_size = sizeof loss, .routed = routes ? a->routed + routes : NULL };
         b = x->count - i < a->batch ? x->count - i : a->batch;
         if (first >= 0)
             follow(a, first, (int)i);
@@ -219,6 +225,8 @@ static int run_pass(Measure *a, int first, Error *e)
         for (int64_t k = 0; k < a->floats; k++)
             a->sum[k] += a->out[k];
         a->loss += loss.cross_entropy * (double)b / (double)x->count;
+        for (int k = 0; k < routes; k++)
+            a->routed[k] += loss.routed[k] * (double)b / (double)x->count;
     }
     return STATUS_OK;
 }
@@ -234,6 +242,7 @@ static void take_magnitudes(Measure *a)
 {
     Probe *x = a->x;
     x->loss = a->loss;
+    memcpy(x->routed, a->routed, (size_t)x->routes * sizeof *x->routed);
     for (int i = 0; i < x->sources; i++)
         x->source_rms[i] = sqrt(mean(a, a->source.at[i], 0));
     for (int i = 0; i < x->reads; i++)
@@ -384,6 +393,6 @@ int probe_measure(Probe *x, Session *s, const ProbeText *text, bool tells, Error
     free(a.keep), free(a.direction);
     free(a.source.at), free(a.read.at), free(a.gate.at), free(a.layer.at), free(a.similarity.at);
     free(a.out);
-    free(a.sum);
+    free(a.sum), free(a.routed);
     return status;
 }

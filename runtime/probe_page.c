@@ -154,6 +154,8 @@ static void add_dynamics(const Page *p)
     add_lines(p, "Gradients", "of a layer\xe2\x80\x99s parameters", "layer", "norm", x->gradient_norm, b ? b->gradient_norm : NULL, x->layers);
     add_lines(p, "Loss without a layer", "increase when its outputs are 0", "layer", "nats a token", x->loss_increase, b ? b->loss_increase : NULL,
               x->layers);
+    if (x->routes)
+        add_lines(p, "Tokens that routes take", "in the form that is trained", "route", "share", x->routed, b ? b->routed : NULL, x->routes);
     text_add(p->t, "</div>\n");
 }
 

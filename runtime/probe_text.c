@@ -70,6 +70,14 @@ static void add_gates(const Probe *x, Text *t)
         text_add(t, "… %d more; --json and -o list all\n", x->gates - GATES);
 }
 
+static void add_routes(const Probe *x, Text *t)
+{
+    if (x->routes)
+        text_add(t, "\n%-56s %10s\n", "routes, in the form that is trained", "tokens, %");
+    for (int i = 0; i < x->routes; i++)
+        text_add(t, "%-56.56s %10.1f\n", strata_routed(x->m, i), 100 * x->routed[i]);
+}
+
 static void add_probe(const Probe *x, Text *t)
 {
     text_add(t, "loss %.6f nats a token, over %lld tokens\n", x->loss, (long long)x->tokens);
@@ -77,6 +85,7 @@ static void add_probe(const Probe *x, Text *t)
     add_shares(x, t);
     add_sinks(x, t);
     add_gates(x, t);
+    add_routes(x, t);
 }
 
 void probe_print(const Probe *x, const Probe *before, Text *t)
@@ -148,6 +157,17 @@ static void json_gates(Text *t, const Probe *x)
     text_add(t, "]");
 }
 
+/* Where each route is: names for 'routed'. */
+static void json_sites_of_routes(Text *t, const Probe *x)
+{
+    text_add(t, ", \"routes\": [");
+    for (int i = 0; i < x->routes; i++) {
+        text_add(t, i ? ", " : "");
+        text_json_string(t, strata_routed(x->m, i));
+    }
+    text_add(t, "]");
+}
+
 static void json_summary(Text *t, const Probe *x)
 {
     ProbeShare share[KINDS];
@@ -192,7 +212,8 @@ static void json_probe(Text *t, const Probe *x)
     json_list(t, "gradient_norm", x->gradient_norm, x->layers);
     json_list(t, "loss_increase", x->loss_increase, x->layers);
     json_matrix(t, "layer_similarity", x->similarity, x->layers, x->layers);
-    text_add(t, ", \"routed\": []");
+    json_sites_of_routes(t, x);
+    json_list(t, "routed", x->routed, x->routes);
     json_gates(t, x);
     json_summary(t, x);
 }

@@ -12,7 +12,7 @@
 
 enum { HUGE = 4 << 20 };        /* regions from here on ask for huge pages */
 
-int region_open(Region *r, const char *what, size_t bytes, Error *e)
+static int open_region(Region *r, const char *what, size_t bytes, bool huge, Error *e)
 {
     *r = (Region){ 0 };
     if (bytes == 0)
@@ -23,11 +23,15 @@ int region_open(Region *r, const char *what, size_t bytes, Error *e)
     if (at == MAP_FAILED)
         return error_memory(e, what, bytes);
 #ifdef MADV_HUGEPAGE
-    if (bytes >= HUGE)
-        madvise(at, bytes, MADV_HUGEPAGE);
+    madvise(at, bytes, huge && bytes >= HUGE ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 #endif
     *r = (Region){ at, bytes };
     return STATUS_OK;
+}
+
+int region_open(Region *r, const char *what, size_t bytes, Error *e)
+{
+    return open_region(r, what, bytes, true, e);
 }
 
 void region_close(Region *r)
@@ -94,6 +98,18 @@ int session_open(Session *s, const strata_api *api, strata_gemm_fn gemm, int32_t
     return open_ctx(s, &s->ctx, &s->setup, e);
 }
 
+int session_setup(Session *s, Error *e)
+{
+    int64_t bytes = s->setup.length > s->m->context ? strata_ctx_bytes(s->m, s->setup.length) : s->m->ctx_bytes;
+    if ((size_t)bytes > s->ctx.bytes) {
+        region_close(&s->ctx);
+        int status = region_open(&s->ctx, "control block", (size_t)bytes, e);
+        if (status)
+            return status;
+    }
+    return session_check(s, s->api->init(s->ctx.at, s->ctx.bytes, &s->setup), "init", e);
+}
+
 void session_close(Session *s)
 {
     region_close(&s->ctx);
@@ -147,6 +163,7 @@ int session_arena(Session *s, int64_t tokens, bool decode, Error *e)
 
 int session_state(const Session *s, Region *state, int64_t context, Error *e)
 {
-    int status = region_open(state, "caches of a sequence", s->api->state_bytes(context), e);
+    /* caches of routed layers fill up slowly: small pages, of which only those that are used take memory */
+    int status = open_region(state, "caches of a sequence", s->api->state_bytes(context), !s->m->routed, e);
     return status ? status : session_check(s, s->api->state_init(s->ctx.at, state->at, context), "state_init", e);
 }

@@ -27,6 +27,7 @@ typedef struct Session {
 
 /* Threads (0: as many as the processors), control block, and the model's own checks. */
 int session_open(Session *s, const strata_api *api, strata_gemm_fn gemm, int32_t threads, Error *e);
+int session_setup(Session *s, Error *e);            /* s->setup was changed: the control block is prepared anew */
 void session_close(Session *s);                     /* harmless on {0} */
 
 /* A second control block on the same threads, which reports kernels to 'profile'. */

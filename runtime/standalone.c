@@ -16,7 +16,10 @@ extern const char *strata_blas_name(void) __attribute__((weak));
 
 int program_causal(const Program *p, const char *command, Error *e)
 {
-    const char *site = model_text(p, p->m->acausal);
+    const char *site = model_text(p, p->m->acausal), *ahead = model_text(p, p->m->ahead);
+    if (!site[0] && ahead[0] && strcmp(command, "train") != 0)
+        return error_set(e, STATUS_USER, "%s: expected a model that can go token by token, found that %s chooses among all tokens of a "
+                         "sequence, later ones too; train, eval, logits and gradients compute it", command, ahead);
     return site[0] == 0 ? STATUS_OK
         : error_set(e, STATUS_USER, "%s: expected a causal model, found %s sees later tokens; logits and gradients compute it",
                     command, site);

@@ -13,6 +13,7 @@
 
 #include "kernel_cost.h"
 #include "evaluate.h"
+#include "random.h"
 #include "machine.h"
 #include "weights.h"
 
@@ -99,8 +100,13 @@ static int gradients(Run *r, TrainStep *x, Error *e)
     Session *s = &r->s;
     const Checkpoint *c = &r->state;
     int64_t parts = c->accumulate;
+    x->routed = r->routed;
+    x->routes = s->m->routed;
+    for (int32_t k = 0; k < x->routes; k++)
+        r->routed[k] = 0;
     for (int64_t i = 0; i < parts; i++) {
-        strata_loss loss = { .struct_size = sizeof loss };
+        strata_loss loss = { .struct_size = sizeof loss, .draw = random_draw(c->seed, (uint64_t)c->step, (uint32_t)i),
+                             .routed = x->routes ? r->routed + x->routes : NULL };
         data_rows(&r->data, &r->order, c->step, i * c->batch, c->batch, r->tokens, r->targets);
         int32_t code = s->api->forward_backward(s->ctx.at, s->weights.at, s->train.at, s->arena.at, r->tokens, r->targets,
                                                 c->batch, c->context, (float)(1.0 / (double)parts),
@@ -110,6 +116,8 @@ static int gradients(Run *r, TrainStep *x, Error *e)
             return status;
         x->loss += loss.loss / (double)parts;
         x->cross_entropy += loss.cross_entropy / (double)parts;
+        for (int32_t k = 0; k < x->routes; k++)
+            r->routed[k] += loss.routed[k] / (double)parts;
     }
     return STATUS_OK;
 }
@@ -169,7 +177,8 @@ static int evaluation(Run *r, Error *e)
     }
     progress_note(&r->progress, "step %lld/%lld  validation loss %.4f  (best %.4f at step %lld)", (long long)c->step,
                   (long long)c->steps, loss, c->best_val_loss, (long long)c->best_step);
-    status = train_log_evaluation(&r->log, c->step, loss, c->best_step, c->best_val_loss, e);
+    double training = evaluation_training_loss(&v);
+    status = train_log_evaluation(&r->log, c->step, loss, r->s.m->forms == 2 ? &training : NULL, c->best_step, c->best_val_loss, e);
     return status ? status : event_file_add(&r->events, c->step, &(EventScalar){ "loss/validation", loss }, 1, e);
 }
 

@@ -28,6 +28,7 @@ typedef struct Run {
     int64_t save_every;
     char *out;
     int32_t *tokens, *targets;  /* [batch, context] */
+    double *routed;             /* shares of tokens that routes took: of a step, then of one call */
     bool resumed;
     TrainLog log;
     EventFile events;           /* --tensorboard */

@@ -133,14 +133,20 @@ int train_log_step(TrainLog *l, const TrainStep *s, Error *e)
     number(&l->line, "grad_norm", s->grad_norm);
     number(&l->line, "tokens_per_second", s->tokens_per_second);
     number(&l->line, "seconds", s->seconds);
-    text_add(&l->line, "}\n");
+    for (int32_t i = 0; i < s->routes; i++) {
+        text_add(&l->line, i ? ", " : ", \"routed\": [");
+        text_json_number(&l->line, s->routed[i]);
+    }
+    text_add(&l->line, s->routes ? "]}\n" : "}\n");
     return train_log_line(l, e);
 }
 
-int train_log_evaluation(TrainLog *l, int64_t step, double loss, int64_t best_step, double best, Error *e)
+int train_log_evaluation(TrainLog *l, int64_t step, double loss, const double *training_form, int64_t best_step, double best, Error *e)
 {
     text_add(&l->line, "{\"step\": %lld", (long long)step);
     number(&l->line, "val_loss", loss);
+    if (training_form)
+        number(&l->line, "loss_training_form", *training_form);
     number(&l->line, "best_val_loss", best);
     text_add(&l->line, ", \"best_step\": %lld}\n", (long long)best_step);
     return train_log_line(l, e);

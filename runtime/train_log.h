@@ -17,6 +17,8 @@ typedef struct TrainLog {
 typedef struct TrainStep {
     int64_t step;
     double loss, cross_entropy, lr, grad_norm, tokens_per_second, seconds;
+    const double *routed;       /* share of tokens that each route took */
+    int32_t routes;
 } TrainStep;
 
 /* path NULL: a log that keeps nothing.  resume >= 0: lines of later steps are cut, the
@@ -24,7 +26,8 @@ typedef struct TrainStep {
 ** *fresh: it is empty and wants its first line. */
 int train_log_open(TrainLog *l, const char *path, int64_t resume, bool *fresh, Error *e);
 int train_log_step(TrainLog *l, const TrainStep *s, Error *e);
-int train_log_evaluation(TrainLog *l, int64_t step, double loss, int64_t best_step, double best, Error *e);
+/* training_form: the loss in the form that is trained; NULL: there is one form */
+int train_log_evaluation(TrainLog *l, int64_t step, double loss, const double *training_form, int64_t best_step, double best, Error *e);
 int train_log_line(TrainLog *l, Error *e);      /* writes l->line, which the caller made, and clears it */
 void train_log_close(TrainLog *l);
 

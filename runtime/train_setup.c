@@ -146,9 +146,10 @@ static int open_memory(Run *r, Error *e)
         status = session_train(s, e);
     if (!status)
         status = session_arena(s, tokens, false, e);
+    r->routed = status ? NULL : calloc(2 * (size_t)r->p->m->routed + 1, sizeof *r->routed);
     r->tokens = status ? NULL : malloc((size_t)tokens * sizeof *r->tokens);
     r->targets = status ? NULL : malloc((size_t)tokens * sizeof *r->targets);
-    if (!status && (!r->tokens || !r->targets))
+    if (!status && (!r->tokens || !r->targets || !r->routed))
         status = error_memory(e, "tokens", (size_t)tokens * sizeof *r->tokens * 2);
     return status;
 }
@@ -267,6 +268,7 @@ void run_close(Run *r)
     event_file_close(&r->events);
     progress_close(&r->progress);
     free(r->tokens);
+    free(r->routed);
     free(r->targets);
     free(r->out);
     data_free(&r->text);

@@ -314,7 +314,8 @@ static void describe(const MockOptions *o)
     m->spec_file = text("mock.lua");
     m->mixer = text("standard");
     m->tokenizer = text(o->tokenizer);
-    m->acausal = text("");
+    m->acausal = text(""), m->ahead = text("");
+    m->forms = 1, m->learned_positions = 1;
 }
 
 const strata_api *mock_api(const MockOptions *o)

@@ -81,7 +81,6 @@ static void mistakes(void **state)
         { "train --val-share 1", 2, "--val-share: expected a number" },
         { "train --resume=yes", 2, "expected no value, found 'yes'" },
         { "train --out=", 2, "expected a file's name, found nothing" },
-        { "eval --rope yarn:2", 1, "not in this version" },
         { "eval --length 1,,2", 2, "integers separated by commas" },
         { "eval --length 0", 2, "integers separated by commas" },
         { "eval --length 11111111111111111111111111111111111111", 2, "integers separated by commas" },

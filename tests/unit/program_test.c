@@ -275,7 +275,7 @@ static void mistakes(void **state)
         { 1, "probe --weights w --data text", "without a probe" },
         { 2, "eval --data text", "expected --weights" },
         { 2, "eval --weights w", "expected --data" },
-        { 1, "eval --weights w --data text --length 17", "at most the context, 16 tokens, found 17" },
+        { 1, "eval --weights w --data text --length 17", "at most the context, 16 tokens, whose positions are learned, found 17" },
         { 1, "eval --weights w --data empty", "empty" },
         { 1, "eval --weights w --data bad", "UTF-8" },
         { 1, "eval --weights junk --data text", "junk" },
@@ -296,7 +296,7 @@ static void mistakes(void **state)
         { 1, "bench --length 17", "at most the context" },
         { 1, "bench --prefill 17", "at most the context" },
         { 1, "bench --decode 10 --prompt 7", "found 17" },
-        { 1, "bench --routed-share 0.5", "not in this version" },
+        { 1, "bench --routed-share 0.5", "expected a model with routes, found none" },
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         run(model_of("chars", 0), row[i].status, "", row[i].words);
