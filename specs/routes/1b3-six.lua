@@ -1,0 +1,1 @@
+return require "shared.smollm" { name = "routed_1b3_six", size = "1.3B", layout = "six", route = dtr {} }

@@ -1,0 +1,1 @@
+return require "shared.smollm" { name = "routed_1b3_trilayer_last_dense", size = "1.3B", layout = "trilayer", route = dtr {}, dense_last = true }

@@ -1,0 +1,1 @@
+return require "shared.smollm" { name = "routed_360m_dense", size = "360M", layout = "dense" }

@@ -1,0 +1,1 @@
+return require "shared.smollm" { name = "routed_360m_later_half", size = "360M", layout = "later_half", route = dtr {} }

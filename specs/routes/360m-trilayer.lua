@@ -1,0 +1,1 @@
+return require "shared.smollm" { name = "routed_360m_trilayer", size = "360M", layout = "trilayer", route = dtr {} }

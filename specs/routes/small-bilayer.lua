@@ -1,0 +1,1 @@
+return require "shared.small" { name = "small_bilayer", layout = "bilayer", route = dtr {}, penalty = 8e-4 }

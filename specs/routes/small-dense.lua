@@ -1,0 +1,1 @@
+return require "shared.small" { name = "small_dense", layout = "dense" }
