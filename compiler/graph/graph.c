@@ -144,6 +144,7 @@ const char *node_shape(Node *n) {
     const Shape *of = NULL;
     for (int i = 0; !crosses(n->op) && i < n->nin; i++) {
         const Shape *s = &n->in[i]->shape;
+        if (n->in[i]->op == OP_rows) return "what rows() returned is for gather and scatter only";
         if (s->lead != LEAD_TOKENS) continue;
         if (of && of->list != s->list)
             return graph_format(n->g, "rows of different tokens do not mix: %s and %s", shape_text(n->g, of), shape_text(n->g, s));

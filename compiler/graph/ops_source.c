@@ -120,7 +120,7 @@ void eval_position(const Step *s) {
 
 const char *shape_random(Node *n) {
     n->shape = (Shape){ .lead = LEAD_TOKENS, .rank = 1, .dim = { n->attr.count } };
-    if (n->attr.first < 0 || n->attr.first > UINT32_MAX || n->attr.count > UINT32_MAX) return "there are fewer streams of random numbers";
+    if (n->attr.first < 0 || n->attr.first > UINT32_MAX || n->attr.count > INT32_MAX / 2) return "there are fewer streams of random numbers";
     return NULL;
 }
 

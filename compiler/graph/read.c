@@ -295,6 +295,8 @@ static void read_node(Reader *r) {
     if (listed >= 0 && listed != shape_count(&s))
         fail(r, "expected %lld initial values, found %lld", (long long)shape_count(&s),
              (long long)listed);
+    const Node *same = op == OP_rows ? graph_list(r->g, (int)a.count) : NULL;
+    if (same && (nin != 1 || same->in[0] != in[0])) fail(r, "expected another number for a list of rows, found %d again", (int)a.count);
     Node *n = op == OP_param ? graph_param(r->g, a.name, s, start, &error)
                              : node_new(r->g, op, nin, in, a, &error);
     if (!n) fail(r, "%s: %s", op_info[op].name, error);

@@ -244,7 +244,8 @@ static void delay_twins(Graph *g, Slots *s) {
         if (s->twin[i] && s->domain[i] == DOMAIN_TOKEN) s->phase[i] = phase;
         for (int k = 0; k < n->nin; k++) {
             int x = n->in[k]->id;
-            if (s->twin[x]) want[x] = lower(want[x], token ? phase : phase - 1);
+            bool crosses = token && n->in[k]->shape.lead == LEAD_TOKENS && n->in[k]->shape.list != n->shape.list;
+            if (s->twin[x]) want[x] = lower(want[x], crosses ? phase - 2 : token ? phase : phase - 1);
         }
     }
 }

@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { MAXRANDOM = 1 << 20 };
+
 /* {== Arguments ========================================================== */
 
 static Op op_of(lua_State *L) {
@@ -184,6 +186,15 @@ static int call_stack(lua_State *L) {
     return tensor_push(L, tensor_build(L, OP_stack, n, in, (Attr){ 0 }));
 }
 
+/* The rows of a value of all tokens that the option 'of' has. */
+static Node *rows_like(lua_State *L, int arg, Node *all) {
+    if (!option(L, arg, "of")) return all;
+    const Shape *s = &tensor_get(L, lua_gettop(L), "of")->shape;
+    if (!s->list) return all;
+    Node *in[] = { all, (Node *)graph_list(front(L)->g, s->list) };
+    return tensor_build(L, OP_gather, 2, in, (Attr){ 0 });
+}
+
 /* rows(mask): a list of rows; masks that are equal make one. */
 static int call_rows(lua_State *L) {
     Node *mask = tensor_get(L, 1, "rows");
@@ -193,12 +204,13 @@ static int call_rows(lua_State *L) {
     return tensor_push(L, tensor_build(L, OP_rows, 1, &mask, (Attr){ .count = graph_lists(g) + 1 }));
 }
 
-/* random(n): n numbers a token; each call has its own. */
+/* random(n, { of = }): n numbers a token that x has a row for; each call has its own. */
 static int call_random(lua_State *L) {
+    lua_settop(L, 2);
     int64_t n = to_integer(L, 1, "random", "how many numbers a token has");
-    if (n < 1) spec_fail(L, "random: expected at least 1 number a token, found %I", (LUAI_UACINT)n);
-    int64_t stream = front(L)->streams++;
-    return tensor_push(L, tensor_build(L, OP_random, 0, NULL, (Attr){ .first = stream, .count = n }));
+    if (n < 1 || n > MAXRANDOM) spec_fail(L, "random: expected 1 to %d numbers a token, found %I", MAXRANDOM, (LUAI_UACINT)n);
+    check_options(L, 2, "random", (const char *const[]){ "of", NULL });
+    return tensor_push(L, rows_like(L, 2, tensor_build(L, OP_random, 0, NULL, (Attr){ .first = front(L)->streams++, .count = n })));
 }
 
 /* top(x, share) */
@@ -207,16 +219,6 @@ static int call_top(lua_State *L) {
     if (lua_type(L, 2) != LUA_TNUMBER)
         spec_fail(L, "top: expected a share of the tokens, a number, as argument 2, found %s", luaL_tolstring(L, 2, NULL));
     return tensor_push(L, tensor_build(L, OP_top, 1, &x, (Attr){ .value = lua_tonumber(L, 2) }));
-}
-
-/* Positions of the tokens that x has rows for. */
-static Node *positions_of(lua_State *L, int arg) {
-    Node *position = op_source(front(L)->g, OP_position);
-    if (!option(L, arg, "of")) return position;
-    const Shape *s = &tensor_get(L, lua_gettop(L), "wave")->shape;
-    if (!s->list) return position;
-    Node *in[] = { position, (Node *)graph_list(front(L)->g, s->list) };
-    return tensor_build(L, OP_gather, 2, in, (Attr){ 0 });
 }
 
 /* wave({ radians a position, ... }, { sine = , scale = , of = }) */
@@ -236,7 +238,7 @@ static int call_wave(lua_State *L) {
     Attr attr = { .count = n, .frequency = frequency };
     attr.sine = boolean_option(L, 2, "wave", "sine", false);
     attr.value = number_option(L, 2, "wave", "scale", 1);
-    Node *position = positions_of(L, 2);
+    Node *position = rows_like(L, 2, op_source(front(L)->g, OP_position));
     return tensor_push(L, tensor_build(L, OP_wave, 1, &position, attr));
 }
 
@@ -314,7 +316,7 @@ const Structural ops_structural[] = {
     { OP_attention, "attention", call_attention, "attention(q, k, v, {causal =, scale =, chunk =, pools =})", 0 },
     { OP_attention, "attention_lse", call_attention_lse, "attention_lse(q, k, v, {...})", 0 },
     { OP_rows, "rows", call_rows, "rows(mask)", 0 },
-    { OP_random, "random", call_random, "random(n)", 0 },
+    { OP_random, "random", call_random, "random(n, {of =})", 0 },
     { OP_top, "top", call_top, "top(x, share)", 0 },
     { OP_gather, "gather", call_plain, "gather(x, rows)", 2 },
     { OP_scatter, "scatter", call_plain, "scatter(y, rows)", 2 },

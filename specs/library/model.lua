@@ -156,7 +156,7 @@ end
 -- x, a share of whose numbers a training step leaves out; the others make up for them.
 local function dropped(share, x)
   if share == 0 then return x end
-  return x * select(sampling(), greater(random(x:shape()[1]), share) / (1 - share), 1)
+  return x * select(sampling(), greater(random(x:shape()[1], { of = x }), share) / (1 - share), 1)
 end
 
 -- What a sublayer makes of a stream x.  'routed': what its route asks of it, if it has one.

@@ -436,14 +436,38 @@ float *k_cache(State *state, const Cache *c) {
     return (float *)(state + 1) + state->context * c->offset + c->fixed;
 }
 
+static int64_t length_of(State *state, const Cache *c) {
+    int64_t rows;
+    __builtin_memcpy(&rows, k_cache(state, c), sizeof rows);
+    return rows;
+}
+
+void k_set_length(State *state, const Cache *c, int64_t rows) {
+    __builtin_memcpy(k_cache(state, c), &rows, sizeof rows);
+}
+
+void k_lengthen_caches(const Frame *f) {
+    for (int32_t i = 0; i < f->program->phases; i++) {
+        const Stage *phase = &k_stages[f->program->phase + i];
+        for (int32_t k = 0; phase->global && k < phase->count; k++) {
+            const Action *s = &k_actions[phase->first + k];
+            if (s->what != DO_ATTENTION || !s->keys) continue;
+            const int64_t *first = f->list[s->keys].first;
+            for (int64_t b = 0; b < f->B; b++) {
+                State *state = f->states[b];
+                k_set_length(state, &k_caches[s->layer], length_of(state, &k_caches[s->layer]) + first[b + 1] - first[b]);
+            }
+        }
+    }
+}
+
 static void append_to_cache(Frame *f, const Action *s, int attention_step) {
     const Cache *c = &k_caches[s->layer];
     for (int64_t b = 0; b < f->B; b++) {
         State *state = f->states[b];
         float *base = k_cache(state, c);
-        int64_t *length = c->some ? (int64_t *)base : 0;
-        f->past[attention_step * f->B + b] = length ? *length : state->length;
-        if (length) base += LENGTH_FLOATS, *length += f->list[s->keys].first[b + 1] - f->list[s->keys].first[b];
+        f->past[attention_step * f->B + b] = c->some ? length_of(state, c) : state->length;
+        if (c->some) base += LENGTH_FLOATS;
         f->keys[attention_step * f->B + b] = base;
         f->values[attention_step * f->B + b] = base + cache_rows(c, state->context) * c->groups * c->dk;
     }

@@ -75,6 +75,9 @@ void k_run_phase(Frame *f, const Stage *phase);
 float *k_resolve(const Frame *f, const Ref *r, int32_t worker, int64_t first);
 /* Where a state has a cache. */
 float *k_cache(State *state, const Cache *c);
+/* Rows of a cache that has those of some tokens; after a call that succeeded, those that it added. */
+void k_set_length(State *state, const Cache *c, int64_t rows);
+void k_lengthen_caches(const Frame *f);
 void k_par_for(Context *c, int64_t tasks, strata_task_fn fn, void *arg);
 /* guard.c: called only if k_constants.check */
 void k_check_begin(Frame *f);                                           /* before the first phase */

@@ -175,6 +175,8 @@ EXPORT int32_t model_prepare(void *ctx, const strata_setup *setup) {
         return fail(c, STRATA_ERROR_ARGUMENT, "the routed share is ", c->setup.routed, ", expected 0 to ", 1000001);
     if (c->setup.workers < 1) return fail(c, STRATA_ERROR_ARGUMENT, "workers is ", c->setup.workers, ", expected at least ", 1);
     if (!c->setup.par_for) c->setup.workers = 1;
+    if (c->setup.length > model()->context && model()->learned_positions)
+        return fail(c, STRATA_ERROR_ARGUMENT, "the longest sequence is ", c->setup.length, ", and there are no more positions than ", model()->context);
     c->length = c->setup.length > model()->context ? c->setup.length : model()->context;
     int32_t status = check_stretch(c);
     if (status) return status;
@@ -209,7 +211,7 @@ EXPORT int32_t model_state_init(void *ctx, void *state, int64_t context) {
         return fail(c, STRATA_ERROR_ARGUMENT, "the context of a state is ", context, ", expected 1 to ", model()->context);
     *(State *)state = (State){ .hash = model()->spec_hash, .context = context };
     for (int32_t i = 0; i < k_constants.caches; i++)
-        if (k_caches[i].some) *(int64_t *)k_cache(state, &k_caches[i]) = 0;
+        if (k_caches[i].some) k_set_length(state, &k_caches[i], 0);
     return STRATA_OK;
 }
 
@@ -326,6 +328,7 @@ static int32_t check_state(Context *c, const State *s, int64_t more) {
 
 static void advance(Frame *f) {
     for (int64_t b = 0; b < f->B; b++) ((State *)f->states[b])->length += f->T;
+    k_lengthen_caches(f);
 }
 
 /* The last token phase works on the last position only: nothing reads the rest. */
@@ -387,6 +390,9 @@ EXPORT int32_t model_decode(void *ctx, const void *w, void *const *states, int32
 
 /* == Loss =================================================================== */
 
+/* A caller who set the size set what is asked of it too. */
+static bool says(const strata_loss *out) { return out && out->struct_size == sizeof *out; }
+
 static void report(const Frame *f, strata_loss *out) {
     const float *nll = k_resolve(f, &f->program->result, 0, 0);
     int64_t stride = f->program->result.stride;
@@ -397,7 +403,7 @@ static void report(const Frame *f, strata_loss *out) {
     out->cross_entropy = out->loss = sum / (double)f->N;
     leave_mode(mode);
     if (f->program->loss.area != AREA_NONE) out->loss = *k_resolve(f, &f->program->loss, 0, 0);
-    for (int32_t i = 0; out->routed && i < k_constants.lists; i++) out->routed[i] = (double)f->list[i + 1].count / (double)f->N;
+    for (int32_t i = 0; says(out) && out->routed && i < k_constants.lists; i++) out->routed[i] = (double)f->list[i + 1].count / (double)f->N;
 }
 
 EXPORT int32_t model_loss(void *ctx, const void *w, void *arena, const int32_t *tokens, const int32_t *targets, int64_t B, int64_t T, float *nll, strata_loss *out) {
@@ -480,7 +486,7 @@ EXPORT int32_t model_forward_backward(void *ctx, const void *w, void *train, voi
     f.targets = targets;
     f.gradients = train;
     f.uniform[0] = scale;
-    f.draw = out ? out->draw : 0;
+    f.draw = says(out) ? out->draw : 0;
     f.uniform[2] = f.draw != 0;
     f.accumulate = flags & STRATA_ACCUMULATE;
     if (!f.accumulate) start_gradients(c, train);

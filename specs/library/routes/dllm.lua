@@ -46,8 +46,13 @@ return route {
   end,
   loss = function(r, layers)
     local o, sum = layers[1], r.layers - #layers
+    for _, l in ipairs(layers) do
+      if l.target ~= o.target or l.weight ~= o.weight then
+        error("dllm: expected one target and weight in all layers, found others")
+      end
+      sum = sum + l.w
+    end
     if not o.target then return nil end
-    for _, l in ipairs(layers) do sum = sum + l.w end
     return o.weight * token_sum(abs(sum / r.layers - o.target)) * per_token()
   end,
 }
