@@ -23,7 +23,8 @@ static int open_region(Region *r, const char *what, size_t bytes, bool huge, Err
     if (at == MAP_FAILED)
         return error_memory(e, what, bytes);
 #ifdef MADV_HUGEPAGE
-    madvise(at, bytes, huge && bytes >= HUGE ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+    if (!huge || bytes >= HUGE)
+        madvise(at, bytes, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 #endif
     *r = (Region){ at, bytes };
     return STATUS_OK;

@@ -108,8 +108,8 @@ static void anchor_name(const Node *n, char *name, size_t size) {
 
 /* The list whose rows a step works on; 0: all tokens. */
 static int list_of_step(const Plan *p, const Step *s) {
-    if (s->kind != STEP_ANCHOR && s->kind != STEP_REDUCE) return p->phase[s->phase].list;
-    return s->anchor->nin && op_info[s->anchor->op].class != GATHER ? s->anchor->in[0]->shape.list : p->phase[s->phase].list;
+    const Phase *phase = &p->phase[s->phase];
+    return phase->global && s->anchor ? s->anchor->in[0]->shape.list : phase->list;
 }
 
 PlannedStep cost_add(Tables *t, const Plan *p, const Rows *rows, int step, int row, int program) {

@@ -167,7 +167,7 @@ void eval_free(Eval *ev) {
     for (int i = 0; i < ev->g->n; i++)
         for (int r = 0; r < MAXRESULT; r++)
             free(ev->value[i].result[r]);
-    for (int i = 0; i <= graph_lists(ev->g); i++) free(ev->list[i].token);
+    for (int i = graph_lists(ev->g); i > 0; i--) free(ev->list[i].token);
     free(ev->list);
     free(ev->value);
     free(ev);
