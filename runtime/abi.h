@@ -13,7 +13,9 @@
 **            independent (save, restore, fork with memcpy)
 **   ARENA    scratch, one a concurrent call; contents are not kept
 **   TRAIN    gradients, then the two moments of AdamW, in the order of
-**            finality: 3 * P_GRADIENTS floats (tensors start on cache lines)
+**            finality: 3 * P_GRADIENTS floats (tensors start on cache lines);
+**            then, of builds with --precision bf16, the weights as products
+**            want them, packed by P_update and by nobody else: no need to save them
 **   CTX      control block: one a thread of calls; holds the last error's text
 ** All are aligned to STRATA_ALIGN bytes.  Every function returns a status.
 */
@@ -96,7 +98,9 @@ typedef struct strata_loss {
 /* Gradients [first, first + count) are final.  Not 0: stop (STRATA_ERROR_STOPPED). */
 typedef int32_t (*strata_range_fn)(void *user, int64_t first, int64_t count);
 
-enum { STRATA_ACCUMULATE = 1 };     /* forward_backward adds to the gradients that are there */
+/* forward_backward: adds to the gradients that are there; takes the packed weights that update left in TRAIN, which
+** holds if all of WEIGHTS were last written by update with this TRAIN (no effect where there are none). */
+enum { STRATA_ACCUMULATE = 1, STRATA_PACKED = 2 };
 
 /*
 ** The descriptor: position independent, offsets are bytes from its start.
@@ -106,7 +110,7 @@ typedef struct strata_tensor {
     int32_t rank;
     int64_t shape[4];
     int64_t weight;                 /* first element in WEIGHTS, in floats (4 bytes) whatever the type */
-    int64_t gradient;               /* first element in each third of TRAIN */
+    int64_t gradient;               /* first element in TRAIN's gradients, and in each moment */
     int64_t count;
     int32_t decay;                  /* 1: weight decay applies */
     int32_t init;                   /* 0: all 'value'; 1: normal, deviation 'value'; 2: 'values' */
@@ -151,7 +155,7 @@ typedef struct strata_model {
     double warmup, decay, min_lr;
     uint64_t seed;
     int64_t chunk;                  /* tokens a task */
-    int64_t gradients;              /* floats in each third of TRAIN, padding included */
+    int64_t gradients;              /* floats of gradients in TRAIN, and of each moment, padding included */
     uint32_t acausal;               /* string: the sublayer that sees later tokens, "" if none; then there is no decoding */
     uint32_t probe_table;           /* offset: inputs, then results, strata_tensor each; none in objects */
     int32_t probe_inputs, probe_results;

@@ -22,12 +22,12 @@ static int train_step(Bench *b, void *ctx, int64_t step, Error *e)
                          .weight_decay = m->weight_decay, .grad_scale = 1, .step = step };
     double squares;
     int status = session_check(s, s->api->forward_backward(ctx, s->weights.at, s->train.at, s->arena.at, b->tokens,
-                                                           b->targets, b->batch, b->length, 1.0f, 0, NULL, NULL, &loss),
+                                                           b->targets, b->batch, b->length, 1.0f, s->packed, NULL, NULL, &loss),
                                "forward_backward", e);
     if (!status)
         status = session_check(s, s->api->sum_squares(ctx, s->train.at, 0, m->gradients, &squares), "sum_squares", e);
     if (!status)
-        status = session_check(s, s->api->update(ctx, s->weights.at, s->train.at, 0, m->gradients, &how), "update", e);
+        status = session_update(s, ctx, &how, e);
     return status;
 }
 

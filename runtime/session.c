@@ -140,6 +140,14 @@ int session_train(Session *s, Error *e)
     return region_open(&s->train, "gradients and optimizer", (size_t)s->m->train_bytes, e);
 }
 
+int session_update(Session *s, void *ctx, const strata_adamw *how, Error *e)
+{
+    int status = session_check(s, s->api->update(ctx, s->weights.at, s->train.at, 0, s->m->gradients, how), "update", e);
+    if (!status)
+        s->packed = STRATA_PACKED;
+    return status;
+}
+
 bool session_arena_bytes(const Session *s, int64_t tokens, size_t *bytes)
 {
     int64_t part, sum;

@@ -23,6 +23,7 @@ typedef struct Session {
     int32_t workers;
     strata_setup setup;
     Region ctx, weights, train, arena;
+    uint32_t packed;        /* STRATA_PACKED once session_update wrote the weights; who writes them otherwise clears it */
 } Session;
 
 /* Threads (0: as many as the processors), control block, and the model's own checks. */
@@ -35,6 +36,8 @@ int session_profile(const Session *s, Region *ctx, strata_profile_fn profile, vo
 
 int session_weights(Session *s, Error *e);
 int session_train(Session *s, Error *e);
+/* AdamW on all parameters; 'ctx' is the session's or a second one. */
+int session_update(Session *s, void *ctx, const strata_adamw *how, Error *e);
 /* Grows the arena for calls of up to 'tokens' tokens (decode: sequences). */
 int session_arena(Session *s, int64_t tokens, bool decode, Error *e);
 int session_state(const Session *s, Region *state, int64_t context, Error *e);

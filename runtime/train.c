@@ -110,7 +110,7 @@ static int gradients(Run *r, TrainStep *x, Error *e)
         data_rows(&r->data, &r->order, c->step, i * c->batch, c->batch, r->tokens, r->targets);
         int32_t code = s->api->forward_backward(s->ctx.at, s->weights.at, s->train.at, s->arena.at, r->tokens, r->targets,
                                                 c->batch, c->context, (float)(1.0 / (double)parts),
-                                                i > 0 ? STRATA_ACCUMULATE : 0, NULL, NULL, &loss);
+                                                s->packed | (i > 0 ? STRATA_ACCUMULATE : 0), NULL, NULL, &loss);
         int status = session_check(s, code, "forward_backward", e);
         if (status)
             return status;
@@ -130,7 +130,7 @@ static int update(Run *r, const TrainStep *x, Error *e)
                          .weight_decay = m->weight_decay, .grad_scale = 1, .step = x->step };
     if (m->clip > 0)
         how.grad_scale = fmin(1, m->clip / (x->grad_norm + 1e-6));
-    return session_check(s, s->api->update(s->ctx.at, s->weights.at, s->train.at, 0, m->gradients, &how), "update", e);
+    return session_update(s, s->ctx.at, &how, e);
 }
 
 static int train_step(Run *r, TrainStep *x, Error *e)

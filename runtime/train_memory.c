@@ -17,7 +17,7 @@ int run_memory(const Program *p, Session *s, const Checkpoint *c, Error *e)
     size_t arena;
     if (!session_arena_bytes(s, tokens, &arena))
         return error_memory(e, "activations", SIZE_MAX);
-    double third = (double)m->train_bytes / 3;
+    double gradients = (double)m->gradients * sizeof(float), packed = (double)m->train_bytes - 3 * gradients;
     double rows = 2.0 * (double)tokens * sizeof(int32_t);
     double total = (double)m->weights_bytes + (double)m->train_bytes + (double)arena + (double)m->ctx_bytes + rows;
     double room = machine_memory_free();
@@ -26,8 +26,10 @@ int run_memory(const Program *p, Session *s, const Checkpoint *c, Error *e)
     text_add(&t, "%s: %lld parameters, %lld windows of %lld tokens at once, %d threads\n", model_text(p, m->name),
              (long long)m->parameters, (long long)c->batch, (long long)c->context, s->workers);
     row(&t, "weights", (double)m->weights_bytes);
-    row(&t, "gradients", third);
-    row(&t, "optimizer", 2 * third);
+    row(&t, "gradients", gradients);
+    row(&t, "optimizer", 2 * gradients);
+    if (packed > 0)
+        row(&t, "packed weights", packed);
     row(&t, "activations", (double)arena);
     row(&t, "  a token", (double)m->arena_per_token);
     row(&t, "tokens and control", rows + (double)m->ctx_bytes);

@@ -4,7 +4,8 @@
 #   strata_kernels_<set>    the kernels (and tests/unit/native's calls into vector.h)
 #   KERNEL_SETS             their names; BF16_SETS: of tests with bf16 in their name
 #   kernel_test(NAME FILE)  a cmocka program for each set
-#   kernel_options(<set>)   sets KERNEL_LANES, KERNEL_LEVEL (of x86-64) and KERNEL_FLAGS
+#   kernel_options(<set>)   sets KERNEL_LANES, KERNEL_LEVEL (of x86-64), KERNEL_PAIRS (it
+#                           multiplies pairs of bfloat16s) and KERNEL_FLAGS
 # Products of bfloat16 have two more, and what these do in plain C, tested everywhere.
 set(KERNEL_SETS sse avx2 avx2_wide avx512)
 set(BF16_SETS tiles_in_c pairs_in_c avx512bf16 amx)
@@ -35,6 +36,10 @@ function(kernel_options SET)
   set(LANES_amx 16)
   set(LEVEL_amx 4)
   set(MORE_amx -mamx-tile -mamx-bf16 -mavx512bf16)
+  set(KERNEL_PAIRS 0 PARENT_SCOPE)
+  if(SET IN_LIST BF16_SETS)
+    set(KERNEL_PAIRS 1 PARENT_SCOPE)
+  endif()
   set(KERNEL_LANES ${LANES_${SET}} PARENT_SCOPE)
   set(KERNEL_LEVEL ${LEVEL_${SET}} PARENT_SCOPE)
   set(KERNEL_FLAGS -std=gnu11 -O2 -gdwarf-4 -Wall -Wextra -Werror -Wno-psabi -Wno-pass-failed -fno-math-errno -ffp-contract=off
@@ -82,7 +87,8 @@ function(kernel_test NAME SOURCE)
   foreach(SET ${SETS})
     kernel_options(${SET})
     add_executable(${NAME}_${SET} ${SOURCE})
-    target_compile_definitions(${NAME}_${SET} PRIVATE LANES=${KERNEL_LANES} KERNEL_LEVEL=${KERNEL_LEVEL} KERNEL_SET_${SET})
+    target_compile_definitions(${NAME}_${SET} PRIVATE LANES=${KERNEL_LANES} KERNEL_LEVEL=${KERNEL_LEVEL} KERNEL_PAIRS=${KERNEL_PAIRS}
+      KERNEL_SET_${SET})
     target_include_directories(${NAME}_${SET} PRIVATE ${KERNEL_FOLDER})
     target_link_libraries(${NAME}_${SET} PRIVATE strata_kernels_${SET} PkgConfig::CMOCKA m)
     add_test(NAME ${NAME}_${SET} COMMAND ${NAME}_${SET})

@@ -93,7 +93,7 @@ static void set_sizes(strata_model *m, const Tables *t) {
     m->weights_bytes = 4 * t->weights;
     m->probe_weights_bytes = 4 * t->weights_probe;
     m->gradients = m->training ? c->gradients : 0;
-    m->train_bytes = m->training ? 12 * c->gradients : 0;
+    m->train_bytes = m->training ? 12 * c->gradients + 4 * c->kept_floats : 0;
     m->ctx_bytes = STRATA_CTX_HEAD + 4 * c->table_floats;
     m->arena_per_token = 4 * (token + 8 * (1 + c->caches_at_once) + 7 * c->lists + granule / c->granule);
     m->arena_per_worker = 4 * local * c->chunk + c->scratch_bytes;

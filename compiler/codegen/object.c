@@ -115,6 +115,7 @@ static void define_tables(Emit *e, const Tables *t, const void *model, size_t si
     define_bytes(e, "k_frequencies", t->frequency.data, (size_t)t->frequency.n * sizeof(double));
     define_bytes(e, "k_probe_results", t->probe_result.data, (size_t)t->probe_result.n * sizeof(ProbeResult));
     define_bytes(e, "k_spans", t->span.data, (size_t)t->span.n * sizeof(Span));
+    define_bytes(e, "k_kept", t->kept, (size_t)t->nparam * sizeof(Kept));
     define_bytes(e, "k_regions", t->region.data, (size_t)t->region.n * sizeof(Region));
     define_bytes(e, "k_reaches", t->reach.data, (size_t)t->reach.n * sizeof(Reach));
     define_bytes(e, "k_model", model, size);
@@ -290,7 +291,7 @@ int codegen_plan(const Graph *g, const ModelInfo *info, const CodegenOptions *o,
     *out = (Planned){ 0 };
     const Level *l = target_level(o->cpu ? o->cpu : "native", o->bf16, error, size);
     if (!l) return 1;
-    Tables t = { .info = info, .planned = out, .lanes = l->lanes };
+    Tables t = { .info = info, .planned = out, .lanes = l->lanes, .pairs = l->pairs };
     out->lanes = l->lanes;
     snprintf(out->code.cpu, sizeof out->code.cpu, "%s", l->name);
     tables_build(&t, g, o);
@@ -318,7 +319,7 @@ int codegen_compile(const Graph *g, const ModelInfo *info, const CodegenOptions 
     target_options();
     if (!open_module(&m, l, o, info, error, size)) return 1;
     if (split && !open_module(&side, l, o, info, error, size)) return 1;
-    Tables t = { .info = info, .emitted = { LIBRARY }, .emit = { &m.e, split ? &side.e : NULL }, .lanes = l->lanes };
+    Tables t = { .info = info, .emitted = { LIBRARY }, .emit = { &m.e, split ? &side.e : NULL }, .lanes = l->lanes, .pairs = l->pairs };
     m.t = side.t = &t;
     side.side = true;
     t.constants.cpu[0] = l->bits;

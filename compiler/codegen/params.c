@@ -59,7 +59,9 @@ void params_place(Tables *t, const Graph *g, const Plan *training) {
     t->param_at = calloc((size_t)g->nparam + 1, sizeof *t->param_at);
     t->param_phase = calloc((size_t)g->nparam + 1, sizeof *t->param_phase);
     t->param_half = calloc((size_t)g->nparam + 1, sizeof *t->param_half);
+    t->kept = calloc((size_t)g->nparam + 1, sizeof *t->kept);
     for (int i = 0; i < g->nparam; i++) {
+        t->kept[i] = (Kept){ -1, -1 };
         t->param[i] = place[i].name;
         t->param_at[i] = t->weights;
         t->param_phase[i] = place[i].phase;

@@ -213,6 +213,21 @@ static void cache_of(Tables *t, Action *a) {
     *(Cache *)list_add(&t->cache, sizeof c) = c;
 }
 
+/* Room where the optimizer keeps a product's weights packed; 1 + their number, 0: they are no parameter. */
+static int32_t keep_packed(Tables *t, const Node *weights, const Action *a) {
+    bool back = a->what == DO_LINEAR_BACK;
+    for (int i = 0; weights->op == OP_param && i < t->nparam; i++) {
+        if (strcmp(t->param[i], weights->attr.name)) continue;
+        int64_t *at = back ? &t->kept[i].back : &t->kept[i].forward;
+        if (*at < 0) {
+            *at = t->constants.kept_floats;
+            t->constants.kept_floats += packed_floats(a->n[back], a->n[!back], 2 * t->lanes, 1);
+        }
+        return i + 1;
+    }
+    return 0;
+}
+
 /* The numbers a kernel needs, from its operands' shapes. */
 static void set_sizes(Tables *t, const Plan *p, Action *a, const Node *n, bool caches) {
     const Shape *x = n->nin ? &n->in[0]->shape : &n->shape, *y = n->nin > 1 ? &n->in[1]->shape : x, *own = &n->shape;
@@ -223,6 +238,7 @@ static void set_sizes(Tables *t, const Plan *p, Action *a, const Node *n, bool c
         a->n[4] = params_half(t, n->in[1]);
         a->n[5] = n->attr.half;
         a->flag = n->nin == 3;
+        if (t->keeping) a->layer = keep_packed(t, n->in[1], a);
         break;
     case DO_OUTER:
         a->n[0] = x->dim[0], a->n[1] = y->dim[0];
@@ -342,7 +358,7 @@ static int64_t place_packed(Tables *t, const Stage *s) {
         Action *a = &LIST(t->action, Action, s->first + i);
         if (a->what != DO_LINEAR && a->what != DO_LINEAR_BACK) continue;
         bool back = a->what == DO_LINEAR_BACK;
-        int64_t floats = packed_floats(a->n[back], a->n[!back], 2 * t->lanes);
+        int64_t floats = packed_floats(a->n[back], a->n[!back], 2 * t->lanes, t->pairs);
         if (room + floats > PACKED) continue;
         a->n[2] = room, a->n[3] = 1;
         room += floats;
@@ -423,7 +439,9 @@ void tables_build(Tables *t, const Graph *g, const CodegenOptions *o) {
         t->program[PROGRAM_SCORE] = t->program[PROGRAM_LOSS];
     }
     if (training) params_start(t, training);
+    t->keeping = training && t->pairs;
     if (training) add_program(t, training, PROGRAM_TRAIN);
+    t->keeping = false;
     graph_free(own);
     t->weights_probe = t->weights;
     if (t->info->probe) add_probe(t, t->info->probe, o);
@@ -437,5 +455,5 @@ void tables_free(Tables *t) {
     List *lists[] = { &t->stage, &t->action, &t->ref, &t->wave, &t->cache, &t->frequency, &t->kernel, &t->row,
                       &t->region, &t->reach, &t->probe_result, &t->span };
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) free(lists[i]->data);
-    free(t->param), free(t->param_at), free(t->param_phase), free(t->param_half), free(t->input), free(t->input_at);
+    free(t->kept), free(t->param), free(t->param_at), free(t->param_phase), free(t->param_half), free(t->input), free(t->input_at);
 }

@@ -24,6 +24,7 @@ typedef struct Tables {
     int *param_phase;           /* after which the gradient is final */
     bool *param_half;           /* kept as bfloat16 */
     int nparam;
+    Kept *kept;                 /* by parameter */
     int64_t weights;            /* floats */
     const char **input;         /* of the probe: parameters behind the model's */
     int64_t *input_at;
@@ -34,8 +35,10 @@ typedef struct Tables {
     int64_t emitted[2];         /* instructions there */
     int generates;              /* the program whose attention has caches */
     bool probing;               /* row kernels are the probe's */
+    bool keeping;               /* products' weights are kept packed by the optimizer */
     Planned *planned;           /* keeps the plans and what their steps cost; NULL: nobody does */
     int lanes;
+    bool pairs;                 /* products take pairs of bfloat16 */
     bool inference;
 } Tables;
 

@@ -87,7 +87,7 @@ static bool count_work(Report *r) {
 static void count_memory(Report *r) {
     const strata_model *m = &r->planned.code.model;
     r->memory = (ReportMemory){
-        .weights = m->weights_bytes, .gradients = m->train_bytes / 3, .optimizer = m->train_bytes - m->train_bytes / 3,
+        .weights = m->weights_bytes, .gradients = 4 * m->gradients, .optimizer = 8 * m->gradients,
         .per_token = m->arena_per_token, .per_worker = m->arena_per_worker, .constant = m->arena_constant,
         .control = m->ctx_bytes, .state_per_token = m->state_per_token,
     };

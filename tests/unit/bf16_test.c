@@ -344,6 +344,76 @@ static void micro_batches_add_up(void **state) {
     built_close(&b);
 }
 
+enum { STEPS = 3, PIECES = 7, MANY = 300 };
+
+static void start(Instance *r, const Built *b, int workers) {
+    instance_open(r, &b->c, MANY, workers);
+    instance_fill(r, 5);
+    memset(r->train.at, 0, r->train.size);
+}
+
+/* AdamW, on all at once or on pieces that end anywhere, the last first. */
+static void update(Instance *r, int64_t step, bool pieces) {
+    int64_t count = gradient_floats(r->c), last = pieces ? PIECES : 1;
+    strata_adamw how = { .struct_size = sizeof how, .lr = 0.01, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1,
+                         .grad_scale = 0.5, .step = step };
+    guarded_writable(&r->weights, true);
+    for (int64_t i = last; i-- > 0;) {
+        int64_t from = count * i / last, to = count * (i + 1) / last;
+        good(r, r->c->api.update(r->ctx.at, r->weights.at, r->train.at, from, to - from, &how));
+    }
+    guarded_writable(&r->weights, false);
+}
+
+static double step(Instance *r, const int32_t *tokens, const int32_t *targets, uint32_t flags) {
+    strata_loss loss = { .struct_size = sizeof loss };
+    good(r, r->c->api.forward_backward(r->ctx.at, r->weights.at, r->train.at, r->arena.at, tokens, targets, 1, MANY, 1, flags, NULL,
+                                       NULL, &loss));
+    return loss.loss;
+}
+
+/* The weights that update leaves packed are those that a step would pack, however the update was split. */
+static void weights_are_kept_packed(void **state) {
+    Kind wide = kinds[0], odd = kinds[4];
+    wide.mlp = "hidden = 600, activation = 'swiglu'";
+    for (int i = 0; i < 4; i++) {
+        Built b;
+        Instance plain, kept;
+        open_kind(state, &b, i % 2 ? &odd : &wide, 2, i < 2 ? 40 : 280, (CodegenOptions){ .bf16 = true });
+        start(&plain, &b, 1), start(&kept, &b, 2);
+        int32_t *tokens = some_ids(&b.c, 6, MANY), *targets = some_ids(&b.c, 7, MANY);
+        for (int k = 0; k < STEPS; k++) {
+            assert_true(step(&plain, tokens, targets, 0) == step(&kept, tokens, targets, k ? STRATA_PACKED : 0));
+            update(&plain, k + 1, false);
+            update(&kept, k + 1, i % 2 == k % 2);
+            same("weight", kept.weights.at, plain.weights.at, b.c.model->weights_bytes / 4);
+        }
+        free(tokens), free(targets);
+        instance_close(&plain), instance_close(&kept);
+        built_close(&b);
+    }
+}
+
+/* With the flag a step takes what update left: a weight that was changed since counts without it only. */
+static void packed_weights_are_taken(void **state) {
+    Built b;
+    Instance r;
+    open_kind(state, &b, &kinds[0], 2, 40, (CodegenOptions){ .bf16 = true });
+    start(&r, &b, 2);
+    int32_t *tokens = some_ids(&b.c, 6, MANY), *targets = some_ids(&b.c, 7, MANY);
+    step(&r, tokens, targets, 0);
+    update(&r, 1, false);
+    double before = step(&r, tokens, targets, STRATA_PACKED);
+    instance_set(&r, "mlp.up.weight", 0);
+    double packed = step(&r, tokens, targets, STRATA_PACKED), changed = step(&r, tokens, targets, 0);
+    bool keeps = b.c.model->train_bytes > 12 * b.c.model->gradients;
+    print_message("%s\n", keeps ? "weights are kept packed" : "this processor multiplies no pairs: nothing is kept packed");
+    assert_true(changed != before && (packed == before) == keeps);
+    free(tokens), free(targets);
+    instance_close(&r);
+    built_close(&b);
+}
+
 static double arena_per_token(const Built *b) {
     return (double)(b->c.api.arena_bytes(4096, 1) - b->c.api.arena_bytes(2048, 1)) / 2048;
 }
@@ -423,6 +493,8 @@ int main(void) {
         cmocka_unit_test(a_sequence_is_the_same_in_a_batch),
         cmocka_unit_test(decoding_is_like_the_full_pass),
         cmocka_unit_test(micro_batches_add_up),
+        cmocka_unit_test(weights_are_kept_packed),
+        cmocka_unit_test(packed_weights_are_taken),
         cmocka_unit_test(activations_take_less_room),
         cmocka_unit_test(weights_take_less_room),
         cmocka_unit_test(no_number_stays_none),

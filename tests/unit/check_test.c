@@ -158,8 +158,8 @@ static void decode(Instance *r, const Case *c, float *next) {
 static Results compute(const Compiled *compiled, const Case *c, int workers) {
     int64_t n = c->batch * c->time;
     const strata_api *a = &compiled->api;
-    size_t train = (size_t)compiled->model->train_bytes;
-    Results out = { malloc((size_t)(n * V) * sizeof(float)), malloc((size_t)n * sizeof(float)), malloc(train / 3),
+    size_t gradients = (size_t)compiled->model->gradients * sizeof(float);
+    Results out = { malloc((size_t)(n * V) * sizeof(float)), malloc((size_t)n * sizeof(float)), malloc(gradients),
                     calloc(2 * V, sizeof(float)), { .struct_size = sizeof out.loss }, { .struct_size = sizeof out.step } };
     Instance r;
     instance_open(&r, compiled, n, workers);
@@ -168,7 +168,7 @@ static Results compute(const Compiled *compiled, const Case *c, int workers) {
     good(&r, a->loss(r.ctx.at, r.weights.at, r.arena.at, c->tokens, c->targets, c->batch, c->time, out.nll, &out.loss));
     good(&r, a->forward_backward(r.ctx.at, r.weights.at, r.train.at, r.arena.at, c->tokens, c->targets, c->batch, c->time,
                                  1, 0, NULL, NULL, &out.step));
-    memcpy(out.gradients, r.train.at, train / 3);
+    memcpy(out.gradients, r.train.at, gradients);
     decode(&r, c, out.next);
     instance_close(&r);
     return out;
@@ -188,7 +188,7 @@ static void compare(const Subject *plain, const Subject *checked, Extent x, int 
     Results a = compute(&plain->c, c, 1), b = compute(&checked->c, c, workers);
     same("logit", a.logits, b.logits, x.batch * x.time * V);
     same("nll", a.nll, b.nll, x.batch * x.time);
-    same("gradient", a.gradients, b.gradients, plain->c.model->train_bytes / 12);
+    same("gradient", a.gradients, b.gradients, plain->c.model->gradients);
     same("next logit", a.next, b.next, 2 * V);
     assert_true(a.loss.loss == b.loss.loss && a.step.loss == b.step.loss);
     free_results(&a), free_results(&b);

@@ -99,7 +99,7 @@ float *logits_of(Instance *r, const int32_t *tokens, int64_t batch, int64_t time
 }
 
 int64_t gradient_floats(const Compiled *c) {
-    return c->model->train_bytes / 12;
+    return c->model->gradients;
 }
 
 float *gradients_of(Instance *r, const int32_t *tokens, const int32_t *targets, int64_t batch, int64_t time,

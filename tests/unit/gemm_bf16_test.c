@@ -50,7 +50,7 @@ static void run_halves(const Product *p, Guarded b, float *c)
 /* Packed in exactly the room there is for it. */
 static void run_packed_halves(const Product *p, Guarded b, float *c)
 {
-    Guarded packed = room(packed_floats(p->columns, p->steps, 2 * LANES) * (int64_t)sizeof(float), p->side);
+    Guarded packed = room(packed_floats(p->columns, p->steps, 2 * LANES, KERNEL_PAIRS) * (int64_t)sizeof(float), p->side);
     for (int64_t n = 0; n < (p->columns + BLOCK - 1) / BLOCK; n++)
         k_pack_bf16(p->columns, p->steps, (Weights){NULL, halves(b), p->ldb}, p->kind == BACK, n, packed.at, p->scratch.at);
     multiply_packed(p, 0, p->rows, packed.at, c);
@@ -155,7 +155,7 @@ static void run_narrow(const Product *p, Result y)
 
 static void run_packed_narrow(const Product *p, Result y)
 {
-    Guarded packed = room(packed_floats(p->columns, p->steps, 2 * LANES) * (int64_t)sizeof(float), p->side);
+    Guarded packed = room(packed_floats(p->columns, p->steps, 2 * LANES, KERNEL_PAIRS) * (int64_t)sizeof(float), p->side);
     for (int64_t n = 0; n < (p->columns + BLOCK - 1) / BLOCK; n++)
         pack(p, n, packed.at);
     k_multiply_bf16(p->rows, p->columns, p->steps, halves(p->a), p->lda, packed.at, y, p->scratch.at);
@@ -276,12 +276,37 @@ static void packed_weights_are_rounded(void **state)
     Draw d = {11};
     for (int round = 0; round < 12; round++) {
         Product p = identity_new(round % 2 ? BACK : LINEAR, 1 + draw_below(&d, 300), round % 3 ? 1 + draw_below(&d, 80) : 1, &d);
-        Guarded packed = room(packed_floats(p.columns, p.steps, 2 * LANES) * (int64_t)sizeof(float), AFTER);
+        Guarded packed = room(packed_floats(p.columns, p.steps, 2 * LANES, KERNEL_PAIRS) * (int64_t)sizeof(float), AFTER);
         for (int64_t b = 0; b < (p.columns + BLOCK - 1) / BLOCK; b++)
             pack(&p, b, packed.at);
         multiply_packed(&p, 0, p.rows, packed.at, p.c.at);
         check_identity(&p, p.c.at);
         guard_free(packed);
+        product_free(&p);
+    }
+}
+
+/* Packed a few rows at a time, as the optimizer does, in any order: the same products. */
+static void rows_may_be_packed_alone(void **state)
+{
+    (void)state;
+    Draw d = {13};
+    for (int round = 0; KERNEL_PAIRS && round < 16; round++) {
+        Kind kind = round % 2 ? BACK : LINEAR;
+        Product p = product_new(kind, 1 + draw_below(&d, 40), 1 + draw_below(&d, round % 4 ? 100 : 700), 1 + draw_below(&d, round % 3 ? 90 : 700),
+                                1, 0, round % 2 ? BEFORE : AFTER, &d, REAL);
+        int64_t M = kind == BACK ? p.steps : p.columns, K = kind == BACK ? p.columns : p.steps;
+        float *w = calloc((size_t)(M * K), sizeof *w), *other = c_copy(&p);
+        for (int64_t m = 0; m < M; m++)
+            memcpy(w + m * K, p.b.at + m * p.ldb, (size_t)K * sizeof *w);
+        Guarded packed = room(packed_floats(p.columns, p.steps, 2 * LANES, 1) * (int64_t)sizeof(float), p.side);
+        for (int64_t m = (M - 1) / PACK_ROWS * PACK_ROWS; m >= 0; m -= PACK_ROWS)
+            k_pack_rows_bf16(M, K, m, m + PACK_ROWS < M ? m + PACK_ROWS : M, w, kind == LINEAR ? packed.at : NULL, kind == BACK ? packed.at : NULL);
+        run_all(&p, p.c.at);
+        multiply_packed(&p, 0, p.rows, packed.at, other);
+        assert_same_bits(&p, p.c.at, other);
+        guard_free(packed);
+        free(w), free(other);
         product_free(&p);
     }
 }
@@ -326,6 +351,7 @@ int main(void)
         cmocka_unit_test(awkward_numbers_are),
         cmocka_unit_test(weights_are_rounded),
         cmocka_unit_test(packed_weights_are_rounded),
+        cmocka_unit_test(rows_may_be_packed_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -328,7 +328,7 @@ static void packing_ahead_changes_no_bits(void **state)
         Kind kind = round % 2 ? LINEAR : BACK;
         Product p = product_new(kind, 1 + draw_below(&d, 40), 1 + draw_below(&d, round % 3 ? 60 : 700), 1 + draw_below(&d, round % 4 ? 90 : 600),
                                 1, round % 5 == 0, round % 2 ? BEFORE : AFTER, &d, REAL);
-        int64_t floats = packed_floats(p.columns, p.steps, 2 * LANES), blocks = (p.columns + BLOCK - 1) / BLOCK;
+        int64_t floats = packed_floats(p.columns, p.steps, 2 * LANES, numbers.bf16 && KERNEL_PAIRS), blocks = (p.columns + BLOCK - 1) / BLOCK;
         Guarded packed = room(floats * (int64_t)sizeof(float), p.side);
         float *other = c_copy(&p);
         run_all(&p, p.c.at);

@@ -90,8 +90,11 @@ static int64_t stride_of(const Action *s, int i) {
     return k_refs[s->ref + i].stride;
 }
 
+static bool is_kept(const Frame *f, const Action *s) { return f->kept && s->layer; }
+
 /* Where an action's weights were packed; NULL: they were not. */
-static float *packed_of(const Frame *f, const Action *s) {
+static const float *packed_of(const Frame *f, const Action *s) {
+    if (is_kept(f, s)) return f->kept + (s->what == DO_LINEAR_BACK ? k_kept[s->layer - 1].back : k_kept[s->layer - 1].forward);
     return f->packed && !f->few && s->n[3] ? f->packed + s->n[2] : 0;
 }
 
@@ -103,7 +106,8 @@ static Weights weights_of(const Action *s, const float *w) {
 /* A product of --precision bf16: x is bfloat16. */
 static void product_step_bf16(const Work *w, const Action *s, int back) {
     const uint16_t *x = (const uint16_t *)row_of(w, s, 1);
-    float *packed = packed_of(w->f, s), *scratch = scratch_of(w->f, w->worker), *at = row_of(w, s, 0);
+    const float *packed = packed_of(w->f, s);
+    float *scratch = scratch_of(w->f, w->worker), *at = row_of(w, s, 0);
     Weights m = weights_of(s, k_resolve(w->f, &k_refs[s->ref + 2], w->worker, w->first));
     int64_t columns = s->n[back], steps = s->n[!back], ldx = 2 * stride_of(s, 1), ldy = stride_of(s, 0), m1 = w->m1 < 0 ? columns : w->m1;
     Result y = { at, 0, ldy, s->flag };
@@ -120,7 +124,8 @@ static void product_step(const Work *w, const Action *s, int back) {
         product_step_bf16(w, s, back);
         return;
     }
-    float *y = row_of(w, s, 0), *x = row_of(w, s, 1), *packed = packed_of(w->f, s), *scratch = scratch_of(w->f, w->worker);
+    float *y = row_of(w, s, 0), *x = row_of(w, s, 1), *scratch = scratch_of(w->f, w->worker);
+    const float *packed = packed_of(w->f, s);
     const float *m = k_resolve(w->f, &k_refs[s->ref + 2], w->worker, w->first);
     int64_t M = s->n[0], K = s->n[1], columns = s->n[back], steps = s->n[!back], ldx = stride_of(s, 1), ldy = stride_of(s, 0);
     int64_t m1 = w->m1 < 0 ? M : w->m1;
@@ -507,7 +512,7 @@ static void run_global(Frame *f, const Stage *phase) {
 /* Tasks of an action: blocks of columns of its weights. */
 static int64_t pack_tasks(const Frame *f, const Action *s) {
     if (s->what != DO_LINEAR && s->what != DO_LINEAR_BACK) return 0;
-    return packed_of(f, s) ? blocks(s->n[s->what == DO_LINEAR_BACK], BLOCK) : 0;
+    return packed_of(f, s) && !is_kept(f, s) ? blocks(s->n[s->what == DO_LINEAR_BACK], BLOCK) : 0;
 }
 
 static void pack_task(void *arg, int64_t task, int32_t worker) {
@@ -519,8 +524,9 @@ static void pack_task(void *arg, int64_t task, int32_t worker) {
             int back = s->what == DO_LINEAR_BACK;
             profile(j->f, s, 1, worker);
             const float *w = k_resolve(j->f, &k_refs[s->ref + 2], worker, 0);
-            if (k_constants.bf16) k_pack_bf16(s->n[back], s->n[!back], weights_of(s, w), back, task, packed_of(j->f, s), scratch_of(j->f, worker));
-            else k_pack(s->n[back], s->n[!back], w, s->n[1], back, task, packed_of(j->f, s));
+            float *packed = j->f->packed + s->n[2];
+            if (k_constants.bf16) k_pack_bf16(s->n[back], s->n[!back], weights_of(s, w), back, task, packed, scratch_of(j->f, worker));
+            else k_pack(s->n[back], s->n[!back], w, s->n[1], back, task, packed);
             profile(j->f, s, 0, worker);
             return;
         }

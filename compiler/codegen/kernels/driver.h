@@ -36,6 +36,7 @@ typedef struct Frame {
     float *gradients;
     float *token, *granule, *constant, *local;
     float *packed;              /* weights of a token phase; NULL: each task packs what it needs */
+    const float *kept;          /* those that the optimizer left packed; NULL: they may not be what weights are */
     int32_t *position;
     const int32_t *tokens, *targets;
     float *logits;

@@ -2,6 +2,7 @@
 ** The functions of a compiled model (abi.h).  Each is called model_NAME here;
 ** the compiler renames them to PREFIX_NAME and hides everything else.
 */
+#include "packed.h"
 #include "text.h"
 
 #define EXPORT __attribute__((visibility("default"), used))
@@ -448,6 +449,9 @@ int32_t k_probe(void *ctx, const void *w, void *arena, const int32_t *tokens, co
 
 /* == Gradients ============================================================== */
 
+/* What the optimizer keeps packed, behind gradients and moments. */
+static float *kept_of(void *train) { return (float *)train + 3 * k_constants.gradients; }
+
 typedef struct Range { float *p; int64_t n; } Range;
 
 static void zero_task(void *arg, int64_t task, int32_t worker) {
@@ -489,6 +493,7 @@ EXPORT int32_t model_forward_backward(void *ctx, const void *w, void *train, voi
     f.draw = says(out) ? out->draw : 0;
     f.uniform[2] = f.draw != 0;
     f.accumulate = flags & STRATA_ACCUMULATE;
+    if (flags & STRATA_PACKED && k_constants.kept_floats) f.kept = kept_of(train);
     if (!f.accumulate) start_gradients(c, train);
     for (int32_t i = 0; i < f.program->phases; i++) {
         const Stage *p = &k_stages[f.program->phase + i];
@@ -549,6 +554,33 @@ static void update_piece(const Update *u, const strata_tensor *t, int64_t from, 
             t->decay ? (float)u->how->weight_decay : 0.0f, (float)u->c1, (float)u->c2, (float)u->how->grad_scale);
 }
 
+/* All of it is updated, and what is kept of it packed. */
+static bool packs(const Update *u, int32_t tensor) {
+    const strata_tensor *t = &strata_tensors(model())[tensor];
+    if (!k_constants.kept_floats || (k_kept[tensor].forward < 0 && k_kept[tensor].back < 0)) return false;
+    return t->gradient >= u->first && t->gradient + t->count <= u->first + u->count;
+}
+
+/* Rows from 'row' on to where they are kept. */
+static void pack_rows(const Update *u, int32_t tensor, int64_t row) {
+    const strata_tensor *t = &strata_tensors(model())[tensor];
+    const Kept *k = &k_kept[tensor];
+    float *kept = kept_of(u->train);
+    int64_t end = row + PACK_ROWS < t->shape[0] ? row + PACK_ROWS : t->shape[0];
+    k_pack_rows_bf16(t->shape[0], t->shape[1], row, end, u->w + t->weight, k->forward < 0 ? 0 : kept + k->forward, k->back < 0 ? 0 : kept + k->back);
+}
+
+/* Rows of a matrix that begin in [from, to): updated, then packed while they are in cache. */
+static void update_rows(const Update *u, int32_t tensor, int64_t from, int64_t to) {
+    const strata_tensor *t = &strata_tensors(model())[tensor];
+    int64_t some = PACK_ROWS * t->shape[1], end = t->gradient + t->count;
+    int64_t at = from <= t->gradient ? t->gradient : t->gradient + round_up(from - t->gradient, some);
+    for (; at < to && at < end; at += some) {
+        update_piece(u, t, at, at + some);
+        pack_rows(u, tensor, (at - t->gradient) / t->shape[1]);
+    }
+}
+
 /* The last tensor that begins at 'at' or before: they lie in the order of their gradients. */
 static int32_t tensor_at(const strata_tensor *t, int64_t at) {
     int32_t low = 0, high = model()->tensors;
@@ -567,8 +599,37 @@ static void update_task(void *arg, int64_t task, int32_t worker) {
     if (to > u->first + u->count) to = u->first + u->count;
     const strata_tensor *t = strata_tensors(model());
     unsigned mode = enter_mode();
-    for (int32_t i = tensor_at(t, from); i < model()->tensors && t[i].gradient < to; i++) update_piece(u, &t[i], from, to);
+    for (int32_t i = tensor_at(t, from); i < model()->tensors && t[i].gradient < to; i++) {
+        if (packs(u, i)) update_rows(u, i, from, to);
+        else update_piece(u, &t[i], from, to);
+    }
     leave_mode(mode);
+}
+
+typedef struct Repack { const Update *u; int32_t tensor; } Repack;
+
+static void repack_task(void *arg, int64_t task, int32_t worker) {
+    (void)worker;
+    const Repack *r = arg;
+    unsigned mode = enter_mode();
+    pack_rows(r->u, r->tensor, task * PACK_ROWS);
+    leave_mode(mode);
+}
+
+/* A tensor of which only a part was updated is packed again whole. */
+static void repack_part(Context *c, const Update *u, int32_t tensor) {
+    const strata_tensor *t = &strata_tensors(model())[tensor];
+    Repack r = { u, tensor };
+    bool any = t->gradient < u->first + u->count && t->gradient + t->count > u->first;
+    if (!any || !k_constants.kept_floats || packs(u, tensor) || (k_kept[tensor].forward < 0 && k_kept[tensor].back < 0)) return;
+    k_par_for(c, (t->shape[0] + PACK_ROWS - 1) / PACK_ROWS, repack_task, &r);
+}
+
+static void repack_ends(Context *c, const Update *u) {
+    if (!u->count || !model()->tensors) return;
+    int32_t first = tensor_at(strata_tensors(model()), u->first), last = tensor_at(strata_tensors(model()), u->first + u->count - 1);
+    repack_part(c, u, first);
+    if (last != first) repack_part(c, u, last);
 }
 
 static double power(double x, int64_t n) {
@@ -590,5 +651,6 @@ EXPORT int32_t model_update(void *ctx, void *w, void *train, int64_t first, int6
     Update u = { w, train, first, count, how, 1 - power(how->beta1, how->step), 1 - power(how->beta2, how->step) };
     leave_mode(mode);
     k_par_for(ctx, (count + UPDATE_BLOCK - 1) / UPDATE_BLOCK, update_task, &u);
+    repack_ends(ctx, &u);
     return STRATA_OK;
 }

@@ -25,6 +25,12 @@ int64_t k_gemm_bf16_scratch(void) { return (BLOCK_ROOM + LEFT_ROOM + SUM_ROOM) *
 /* Steps of each block but the last: whole tiles. */
 INLINE int64_t whole_steps(int64_t steps) { return (block_steps(steps) + STEPS_UNIT - 1) / STEPS_UNIT * STEPS_UNIT; }
 
+/* From one packed block of columns to the next. */
+INLINE int64_t block_floats(int64_t steps)
+{
+    return STRATA_PAIRS ? packed_pairs_block(BLOCK, steps, PANEL) : packed_block(BLOCK, steps, PANEL);
+}
+
 _Static_assert(LEFT_ROOM >= PANEL * STEPS_MAX, "there is room for the columns of a panel");
 
 /* The block whose columns are the first 'columns' rows of w[.., steps]; 'spare': LEFT_ROOM. */
@@ -96,7 +102,7 @@ void k_pack_bf16(int64_t columns, int64_t steps, Weights w, int back, int64_t bl
 {
     int64_t j = block * BLOCK, chunk = whole_steps(steps);
     int64_t here = columns - j < BLOCK ? columns - j : BLOCK;
-    packed += block * packed_block(BLOCK, steps, PANEL);
+    packed += block * block_floats(steps);
     for (int64_t s = 0; s < steps || s == 0; s += chunk) {
         int64_t part = steps - s < chunk ? steps - s : chunk;
         pack_block(here, part, w, back, j, s, packed, scratch);
@@ -122,7 +128,7 @@ void k_multiply_bf16(int64_t n, int64_t columns, int64_t steps, const uint16_t *
     int64_t once = y.floats ? n : SUM_FEW;
     for (int64_t j = 0; j < columns; j += BLOCK) {
         int64_t here = columns - j < BLOCK ? columns - j : BLOCK;
-        const float *block = packed + j / BLOCK * packed_block(BLOCK, steps, PANEL);
+        const float *block = packed + j / BLOCK * block_floats(steps);
         for (int64_t i = 0; i < n; i += once)
             multiply_block(n - i < once ? n - i : once, here, steps, x + i * ldx, ldx, block,
                            target(y, i, j, scratch + LEFT_ROOM), scratch);
@@ -146,6 +152,51 @@ void k_linear_weight_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t
         }
     }
 }
+
+/* == What the optimizer keeps packed ======================================== */
+
+#if STRATA_PAIRS
+_Static_assert(PACK_ROWS % PANEL == 0 && PACK_ROWS % STEPS_UNIT == 0, "rows are whole panels and whole tiles of steps");
+
+/* Rows [m0, m1) as columns of x w^T. */
+static void pack_forward(int64_t K, int64_t m0, int64_t m1, int64_t M, const float *w, float *packed)
+{
+    int64_t chunk = whole_steps(K), here = M - m0 / BLOCK * BLOCK < BLOCK ? M - m0 / BLOCK * BLOCK : BLOCK;
+    packed += m0 / BLOCK * block_floats(K);
+    for (int64_t s = 0; s < K || s == 0; s += chunk) {
+        int64_t part = K - s < chunk ? K - s : chunk;
+        pack_weight_columns(m1 - m0, part, w + m0 * K + s, K, packed + m0 % BLOCK / PANEL * panel_room(part));
+        packed += (here + PANEL - 1) / PANEL * panel_room(part);
+    }
+}
+
+/* The same rows as steps of dy w, none of which is of another block of steps. */
+static void pack_back(int64_t K, int64_t m0, int64_t m1, int64_t M, const float *w, float *packed)
+{
+    int64_t chunk = whole_steps(M), s = m0 / chunk * chunk, part = M - s < chunk ? M - s : chunk;
+    for (int64_t j = 0; j < K; j += BLOCK, packed += block_floats(M)) {
+        int64_t here = K - j < BLOCK ? K - j : BLOCK;
+        pack_some_rows(here, part, m0 - s, m1 - s, w + m0 * K + j, K, packed + s / chunk * ((here + PANEL - 1) / PANEL) * panel_room(chunk));
+    }
+}
+
+void k_pack_rows_bf16(int64_t M, int64_t K, int64_t m0, int64_t m1, const float *w, float *forward, float *back)
+{
+    int64_t chunk = whole_steps(M);
+    if (forward)
+        pack_forward(K, m0, m1, M, w, forward);
+    for (int64_t m = m0, end; back && m < m1; m = end) {
+        end = (m / chunk + 1) * chunk < m1 ? (m / chunk + 1) * chunk : m1;
+        pack_back(K, m, end, M, w, back);
+    }
+}
+#else
+/* Without pairs nothing is kept packed: it would be as large as the weights. */
+void k_pack_rows_bf16(int64_t M, int64_t K, int64_t m0, int64_t m1, const float *w, float *forward, float *back)
+{
+    (void)M, (void)K, (void)m0, (void)m1, (void)w, (void)forward, (void)back;
+}
+#endif
 
 #if STRATA_PAIRS
 /* == For attention ========================================================== */

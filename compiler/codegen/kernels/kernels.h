@@ -72,6 +72,9 @@ void k_linear_bf16(int64_t n, int64_t columns, int64_t steps, const uint16_t *x,
 void k_pack_bf16(int64_t columns, int64_t steps, Weights w, int back, int64_t block, float *packed, float *scratch);
 void k_multiply_bf16(int64_t n, int64_t columns, int64_t steps, const uint16_t *x, int64_t ldx, const float *packed,
                      Result y, float *scratch);
+/* Rows [m0,m1) of w[M,K], at most PACK_ROWS, m0 a multiple of that, to their places in what k_pack_bf16
+** makes of w forward and backward; either may be NULL. */
+void k_pack_rows_bf16(int64_t M, int64_t K, int64_t m0, int64_t m1, const float *w, float *forward, float *back);
 void k_linear_weight_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t k1, const uint16_t *dy, int64_t lddy,
                           const uint16_t *x, int64_t ldx, float *dw, int64_t lddw, int add, float *scratch);
 /* few.c: few rows (decoding): columns [m0,m1) of y[n,m] = (add ? y : 0) + x w^T; each

@@ -10,6 +10,8 @@
 
 /* Steps of a block at most, and its columns. */
 enum { STEPS_MAX = 256, BLOCK = 256 };
+/* Rows of a matrix of weights that the optimizer packs at once: whole panels, whole tiles of steps. */
+enum { PACK_ROWS = 32 };
 
 /* Steps of each block but the last: about equal, a multiple of four, not 0. */
 static inline int64_t block_steps(int64_t steps)
@@ -20,9 +22,8 @@ static inline int64_t block_steps(int64_t steps)
 }
 
 /* Floats between panels of kc steps: a cache line more than they need, so that
-** writing all panels at one step does not meet in one cache set.  Room too for pairs
-** of bfloat16 (pairs.h), whose steps are rounded up to 32. */
-static inline int64_t packed_panel(int64_t kc, int64_t panel) { return (kc > 16 ? kc : 16) * panel + 16; }
+** writing all panels at one step does not meet in one cache set. */
+static inline int64_t packed_panel(int64_t kc, int64_t panel) { return kc * panel + 16; }
 
 /* Floats of a block of columns, at most BLOCK of them, over all steps. */
 static inline int64_t packed_block(int64_t columns, int64_t steps, int64_t panel)
@@ -33,11 +34,20 @@ static inline int64_t packed_block(int64_t columns, int64_t steps, int64_t panel
     return (columns + panel - 1) / panel * sum;
 }
 
-/* Floats of it all, a whole number of cache lines. */
-static inline int64_t packed_floats(int64_t columns, int64_t steps, int64_t panel)
+/* The same of pairs of bfloat16 (pairs.h), two steps in a float: blocks of steps, no more of them, end on
+** whole tiles of 32 steps where there are tiles. */
+static inline int64_t packed_pairs_block(int64_t columns, int64_t steps, int64_t panel)
 {
+    int64_t blocks = steps > 0 ? (steps + STEPS_MAX - 1) / STEPS_MAX : 1, whole = steps > 0 ? (steps + 31) / 32 * 32 : 32;
+    return (columns + panel - 1) / panel * (whole / 2 * panel + 16 * blocks);
+}
+
+/* Floats of it all, a whole number of cache lines. */
+static inline int64_t packed_floats(int64_t columns, int64_t steps, int64_t panel, int pairs)
+{
+    int64_t (*room)(int64_t, int64_t, int64_t) = pairs ? packed_pairs_block : packed_block;
     int64_t whole = columns / BLOCK, part = columns % BLOCK;
-    int64_t floats = whole * packed_block(BLOCK, steps, panel) + (part ? packed_block(part, steps, panel) : 0);
+    int64_t floats = whole * room(BLOCK, steps, panel) + (part ? room(part, steps, panel) : 0);
     return (floats + 15) / 16 * 16;
 }
 

@@ -72,18 +72,27 @@ INLINE V load_half_upto(const uint16_t *p, int64_t left)
     return left >= LANES ? v_load_half(p) : left > 0 ? v_load_half_part(p, left) : v_zero();
 }
 
-/* The block whose columns are the first 'columns' columns of w[steps, ..]. */
-NOINLINE void pack_weight_rows(int64_t columns, int64_t steps, const float *w, int64_t ldw, float *out)
+/* Steps [from, to) of the block whose columns are the first 'columns' columns of a matrix; w: row 'from'.
+** 'from' is even, and so is 'to' or it is 'steps'. */
+NOINLINE void pack_some_rows(int64_t columns, int64_t steps, int64_t from, int64_t to, const float *w, int64_t ldw, float *out)
 {
     for (int64_t j = 0; j < columns; j += PANEL, out += panel_room(steps))
         for (int v = 0; v < PANEL_VECTORS; v++) {
             int64_t at = j + v * LANES;
-            for (int64_t s = 0; s < steps; s += 2) {
-                V odd = s + 1 < steps ? load_upto(w + (s + 1) * ldw + at, columns - at) : v_zero();
-                v_store(out + s / 2 * PANEL + v * LANES, v_pairs(load_upto(w + s * ldw + at, columns - at), odd));
+            const float *row = w + at;
+            for (int64_t s = from; s < to; s += 2, row += 2 * ldw) {
+                V odd = s + 1 < to ? load_upto(row + ldw, columns - at) : v_zero();
+                v_store(out + s / 2 * PANEL + v * LANES, v_pairs(load_upto(row, columns - at), odd));
             }
-            zero_pairs(steps, out + v * LANES);
+            if (to == steps)
+                zero_pairs(steps, out + v * LANES);
         }
+}
+
+/* All of them. */
+INLINE void pack_weight_rows(int64_t columns, int64_t steps, const float *w, int64_t ldw, float *out)
+{
+    pack_some_rows(columns, steps, 0, steps, w, ldw, out);
 }
 
 /* Pairs of bfloat16s as they are in two rows. */

@@ -57,7 +57,7 @@ typedef struct Action {
     int32_t ref, refs;          /* in k_refs */
     int32_t flag, profile;      /* profile: index in the kernel table */
     float scale;
-    int32_t layer;              /* DO_ATTENTION: which cache */
+    int32_t layer;              /* DO_ATTENTION: which cache; products: 1 + the tensor that is kept packed, 0: none */
     int32_t list, keys;         /* whose rows operands have, and keys and values; 0: all tokens */
     int64_t n[6];
 } Action;
@@ -86,6 +86,10 @@ typedef struct ProbeResult { Ref ref; int64_t count; } ProbeResult;
 
 /* Floats of a third of TRAIN that no first DO_OUTER overwrites: zeroed before. */
 typedef struct Span { int64_t first, count; } Span;
+
+/* Where a matrix of weights is kept packed, behind the three thirds of TRAIN: for products with it forward and
+** backward; -1: it is not. */
+typedef struct Kept { int64_t forward, back; } Kept;
 
 /* A table of cos or sin of position times frequency. */
 typedef struct Wave {
@@ -133,6 +137,7 @@ typedef struct Constants {
     int32_t lists, reserved;            /* of rows: the largest number */
     int32_t bf16;                       /* products round their weights, tokens' values come rounded */
     int64_t spans;                      /* in k_spans */
+    int64_t kept_floats;                /* of all that is kept packed */
     uint64_t cpu[4];                    /* bits of processor features needed, see cpu.c */
 } Constants;
 
@@ -143,6 +148,7 @@ extern const Action k_actions[];
 extern const Ref k_refs[];
 extern const ProbeResult k_probe_results[];
 extern const Span k_spans[];
+extern const Kept k_kept[];             /* by tensor */
 extern const Region k_regions[];
 extern const Reach k_reaches[];
 extern const Wave k_waves[];
