@@ -167,6 +167,9 @@ static int read_rope(const Program *p, double *factor, Error *e)
         *factor = strtod(text + 5, &end);
     if (!end || end == text + 5 || *end || !(*factor >= 1 && *factor <= 1e6))
         return error_set(e, STATUS_USAGE, "eval: --rope: expected yarn:F with F from 1 to 1000000, found '%s'", text);
+    if (p->m->learned_positions || p->m->ctx_bytes == STRATA_CTX_HEAD)
+        return error_set(e, STATUS_USER, "eval: --rope: expected a model whose positions are rotary, found %s",
+                         p->m->learned_positions ? "learned ones" : "none");
     return STATUS_OK;
 }
 
@@ -176,6 +179,8 @@ static int prepare_positions(const Program *p, Session *s, const Result *r, int 
     double factor;
     int64_t longest = p->m->context;
     int status = read_rope(p, &factor, e);
+    if (p->m->learned_positions)        /* evaluate_length refuses what is beyond the context */
+        return status;
     for (int i = 0; i < count; i++)
         longest = r[i].length > longest ? r[i].length : longest;
     if (status || (longest == p->m->context && factor == 0))
@@ -196,11 +201,9 @@ static int eval_lengths(const Program *p, Session *s, const Data *d, Error *e)
     Result *r = calloc((size_t)count, sizeof *r);
     if (!r)
         return error_memory(e, "results", (size_t)count * sizeof *r);
-    int status = STATUS_OK;
     for (int i = 0; i < count; i++)
         r[i].length = lengths->given ? lengths->counts[i] : p->m->context;
-    if (!p->m->learned_positions)
-        status = prepare_positions(p, s, r, count, e);
+    int status = prepare_positions(p, s, r, count, e);
     for (int i = 0; i < count && !status; i++) {
         status = evaluate_length(p, s, d, &r[i], e);
     }
