@@ -11,14 +11,16 @@ const Flag inspect_flags[] = {
     { "--folded", NULL, "the graph with equal layers written once" },
     { "--kernels", NULL, "every kernel, operation by operation, with the spec's lines" },
     { "--memory", "=small|fast|auto", "the memory plan: which value lies where, and when; as build --memory makes it" },
-    { "--cost", NULL, "FLOPs and bytes by kind of kernel, and what depth reads move" },
+    { "--cost", NULL, "FLOPs and bytes by kind of kernel, and what depth reads move; what routes leave of work and cache" },
+    { "--routed-share", "S,...", "with --cost or --json: the shares of the tokens that routes take (their own, else 0.1)" },
+    { "--length", "N,...", "with --cost or --json: tokens of the sequences that routes are counted for" },
     { "--header", NULL, "the C header that build writes beside an object" },
     { "--matrix", NULL, "the depth-mixing matrix: which read takes which source, and its rank" },
     { "--json", NULL, "for programs" },
     { "--inference", NULL, "without training" },
     { "--two-phase", "on|off|auto", "two-phase depth reads, as build takes it (auto)" },
     { "--cpu", "NAME", "kernels for that processor, as build takes it (native)" },
-    { "-o", "FILE", "written there instead; .svg draws --graph, --memory or --matrix" },
+    { "-o", "FILE", "written there instead; .svg draws --graph, --memory, --cost or --matrix" },
     { NULL, NULL, NULL },
 };
 
@@ -54,7 +56,7 @@ static const struct { const char *flag; View view; Writer *text, *json, *picture
     { "--header", VIEW_HEADER, write_header, write_json, NULL },
     { "--kernels", VIEW_KERNELS, write_kernels_text, write_json, NULL },
     { "--memory", VIEW_MEMORY, write_memory_text, write_json, write_memory_svg },
-    { "--cost", VIEW_COST, write_cost_text, write_json, NULL },
+    { "--cost", VIEW_COST, write_cost_text, write_json, report_routed_svg },
     { "--matrix", VIEW_MATRIX, report_matrix_text, report_matrix_json, report_matrix_svg },
 };
 enum { VIEWS = sizeof views / sizeof *views };
@@ -66,6 +68,35 @@ static int set_view(Options *o, View v, const char *flag, Error *e) {
     return STATUS_OK;
 }
 
+/* The next word of a list with commas; what is longer than a number can be is none. */
+static const char *next_word(const char *at, char word[32]) {
+    size_t n = strcspn(at, ",");
+    print_text(word, 32, "%.*s", n < 32 ? (int)n : 0, at);
+    return at[n] ? at + n + 1 : NULL;
+}
+
+static int set_shares(RoutedOptions *o, const char *value, Error *e) {
+    o->shares = 0;
+    for (const char *at = value; at;) {
+        char word[32];
+        at = next_word(at, word);
+        if (o->shares == ROUTED_SHARES || !parse_double(word, 0, 1, &o->share[o->shares++]))
+            return error_set(e, STATUS_USAGE, "strata inspect: --routed-share: expected %d numbers from 0 to 1 at most, with commas, found '%s'", ROUTED_SHARES, value);
+    }
+    return STATUS_OK;
+}
+
+static int set_lengths(RoutedOptions *o, const char *value, Error *e) {
+    o->lengths = 0;
+    for (const char *at = value; at;) {
+        char word[32];
+        at = next_word(at, word);
+        if (o->lengths == ROUTED_LENGTHS || !parse_int64(word, 1, INT32_MAX, &o->length[o->lengths++]))
+            return error_set(e, STATUS_USAGE, "strata inspect: --length: expected %d whole numbers from 1 to %d at most, with commas, found '%s'", ROUTED_LENGTHS, INT32_MAX, value);
+    }
+    return STATUS_OK;
+}
+
 static int set(Options *o, const char *name, const char *value, Error *e) {
     if (!strcmp(name, "--json")) o->json = true;
     else if (!strcmp(name, "--inference")) o->report.inference = true;
@@ -73,6 +104,8 @@ static int set(Options *o, const char *name, const char *value, Error *e) {
     else if (!strcmp(name, "--cpu")) o->report.cpu = value;
     else if (!strcmp(name, "-o")) o->output = value;
     else if (!strcmp(name, "--memory") && value) o->report.keep = keep_called(value);
+    else if (!strcmp(name, "--routed-share")) return set_shares(&o->report.asked, value, e);
+    else if (!strcmp(name, "--length")) return set_lengths(&o->report.asked, value, e);
     for (int i = 0; i < VIEWS; i++)
         if (views[i].flag && !strcmp(name, views[i].flag)) return set_view(o, views[i].view, views[i].flag, e);
     return STATUS_OK;
@@ -112,8 +145,11 @@ static Writer *writer_of(const Options *o) {
 }
 
 static int check(const Options *o, Error *e) {
+    const RoutedOptions *asked = &o->report.asked;
+    if ((asked->shares || asked->lengths) && !o->report.routed)
+        return error_set(e, STATUS_USAGE, "strata inspect: %s: expected --cost or --json with it, found neither", asked->shares ? "--routed-share" : "--length");
     if (!writer_of(o))
-        return error_set(e, STATUS_USAGE, "strata inspect: -o: expected --graph, --memory or --matrix with a picture, found %s",
+        return error_set(e, STATUS_USAGE, "strata inspect: -o: expected --graph, --memory, --cost or --matrix with a picture, found %s",
                          o->json ? "--json" : o->flag ? o->flag : "neither");
     return o->output ? publish_check(o->spec, o->output, NULL, e) : STATUS_OK;
 }
@@ -121,6 +157,7 @@ static int check(const Options *o, Error *e) {
 int command_inspect(int argc, char **argv, Error *e) {
     Options o;
     int status = parse(&o, argc, argv, e);
+    o.report.routed = o.view == VIEW_COST || o.json;
     if (!status) status = check(&o, e);
     Report *r = status ? NULL : report_new(o.spec, &o.report, e);
     if (!r) return e->status;

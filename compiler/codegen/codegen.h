@@ -80,8 +80,9 @@ enum { PLAN_LOGITS, PLAN_LOSS, PLAN_TRAIN, PLAN_GENERATE, PLAN_SCORE, PLAN_PROBE
 ** a token has half the context's, and once. */
 typedef struct StepCost { double flops_per_token, bytes_per_token, flops_per_pair, bytes_constant; } StepCost;
 
-/* A step of a plan: its line in the kernel table, and its cost. */
-typedef struct PlannedStep { int kernel; StepCost cost; } PlannedStep;
+/* A step of a plan: its line in the kernel table, and its cost.  'list': whose rows it works on,
+** 'keys': whose rows the other side of its pairs is; 0: those of all tokens. */
+typedef struct PlannedStep { int kernel; StepCost cost; int list, keys; } PlannedStep;
 
 /* A model as codegen_compile would make it, without the code. */
 typedef struct Planned {

@@ -112,6 +112,10 @@ static int list_of_step(const Plan *p, const Step *s) {
     return phase->global && s->anchor ? s->anchor->in[0]->shape.list : phase->list;
 }
 
+static int list_of_keys(const Step *s) {
+    return s->kind == STEP_ANCHOR && op_info[s->anchor->op].class == SEQUENCE ? s->anchor->in[1]->shape.list : 0;
+}
+
 PlannedStep cost_add(Tables *t, const Plan *p, const Rows *rows, int step, int row, int program) {
     const Step *s = &p->step[step];
     char name[176];
@@ -124,14 +128,16 @@ PlannedStep cost_add(Tables *t, const Plan *p, const Rows *rows, int step, int r
         anchor_name(s->anchor, name, sizeof name - sizeof "_some");
         c = anchor_cost(t, s->anchor);
     }
-    bool some = list_of_step(p, s) != 0;
+    int list = list_of_step(p, s);
+    bool some = list != 0;
     if (some) strcat(name, "_some");
     KernelInfo *k = line_of(t, name, rows ? "row" : family_of(s->anchor), &index);
     const Node *n = rows ? (s->n ? s->node[s->n - 1] : NULL) : s->anchor;
     bool backward = n && n->backward, forward_program = p->part == NULL || p->npart == 0;
     double flops = c.flops_per_token + c.flops_per_pair * (double)(t->info->context + 1) / 2;
     bool training = program == PROGRAM_TRAIN, other = program == PROGRAM_GENERATE || program == PROGRAM_SCORE;
-    if (other) return (PlannedStep){ index, c };        /* counted in the form that is trained */
+    PlannedStep planned = { index, c, list, list_of_keys(s) };
+    if (other) return planned;        /* counted in the form that is trained */
     if (training) t->flops[1] += flops;
     if (forward_program && graph_find(p->g, "logits")) t->flops[0] += flops;
     k->used |= some ? STRATA_SOME : 0;
@@ -143,5 +149,5 @@ PlannedStep cost_add(Tables *t, const Plan *p, const Rows *rows, int step, int r
         k->flops_per_pair += c.flops_per_pair;
         k->bytes_constant += c.bytes_constant;
     }
-    return (PlannedStep){ index, c };
+    return planned;
 }

@@ -147,5 +147,6 @@ void report_json(const Report *r, Text *t) {
         if (i) text_add(t, ",\n ");
         part[i](r, t);
     }
+    if (r->dense) text_add(t, ",\n "), report_routed_json(r, t);
     text_add(t, "}\n");
 }

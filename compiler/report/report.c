@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "plan.h"
+#include "routed.h"
 
 ModelInfo report_model_info(const Model *m) {
     return (ModelInfo){
@@ -127,13 +128,33 @@ static int make(Report *r, const ReportOptions *o, Error *e) {
     return STATUS_OK;
 }
 
-Report *report_new(const char *spec, const ReportOptions *o, Error *e) {
+static Report *report_loaded(Model *load(const char *, const SpecLimits *, SpecError *), const char *spec, const ReportOptions *o, Error *e) {
     Report *r = calloc(1, sizeof *r);
     SpecError error;
     if (!r) return error_memory(e, "strata inspect", sizeof *r), NULL;
-    r->model = spec_load(spec, NULL, &error);
+    r->model = load(spec, NULL, &error);
     if (!r->model) take_error(e, error.status, error.message);
     else if (!make(r, o, e)) return r;
+    report_free(r);
+    return NULL;
+}
+
+/* With what routes are measured against, if there are any. */
+static int add_dense(Report *r, const char *spec, const ReportOptions *o, Error *e) {
+    r->asked = o->asked;
+    if (!graph_lists(r->model->graph)) {
+        if (!o->asked.shares && !o->asked.lengths) return STATUS_OK;
+        return error_set(e, STATUS_USER, "strata inspect: %s: expected a model with routes, found none in %s",
+                         o->asked.shares ? "--routed-share" : "--length", r->model->name);
+    }
+    r->dense = report_loaded(spec_load_dense, spec, o, e);
+    if (!r->dense) return e->status;
+    return routed_prepare(r) ? STATUS_OK : error_memory(e, "strata inspect", (size_t)r->model->graph->n);
+}
+
+Report *report_new(const char *spec, const ReportOptions *o, Error *e) {
+    Report *r = report_loaded(spec_load, spec, o, e);
+    if (!r || !o->routed || !add_dense(r, spec, o, e)) return r;
     report_free(r);
     return NULL;
 }
@@ -144,6 +165,8 @@ void report_free(Report *r) {
     spec_free(r->model);
     free(r->kernel);
     free(r->family);
+    free(r->list);
+    report_free(r->dense);
     free(r);
 }
 

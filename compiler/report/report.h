@@ -51,6 +51,21 @@ typedef struct ReportTraffic {
     double mixing;                      /* without the sublayers' normalised inputs */
 } ReportTraffic;
 
+/* A list of rows that a route makes; site NULL: there is none of that number. */
+typedef struct RouteList {
+    const char *site;
+    double own;                         /* the share of all tokens that it says itself; NAN: tokens decide */
+} RouteList;
+
+/* What is shown of a model with routes: for which shares of all tokens, and for sequences how
+** long.  0 of them: the routes' own, and some around the context. */
+enum { ROUTED_SHARES = 6, ROUTED_LENGTHS = 16 };
+typedef struct RoutedOptions {
+    int shares, lengths;
+    double share[ROUTED_SHARES];
+    int64_t length[ROUTED_LENGTHS];
+} RoutedOptions;
+
 typedef struct Report {
     Model *model;
     Planned planned;
@@ -64,6 +79,10 @@ typedef struct Report {
     int nkernel;
     ReportFamily *family;
     int nfamily;
+    struct Report *dense;               /* the same spec without its routes; NULL: it has none, or nobody asked */
+    RouteList *list;                    /* by number, from 1 to lists */
+    int lists;
+    RoutedOptions asked;
 } Report;
 
 typedef struct ReportOptions {
@@ -71,6 +90,8 @@ typedef struct ReportOptions {
     bool inference;                     /* without training */
     Keep keep;                          /* as build --memory */
     TwoPhase two_phase;
+    bool routed;                        /* with the dense twin of a model with routes */
+    RoutedOptions asked;                /* an error without routes, if there is anything in it */
 } ReportOptions;
 
 /* NULL, and the reason in e. */
@@ -89,6 +110,11 @@ void report_json(const Report *r, Text *t);
 /* text.c, and a file for each view */
 void report_text(const Report *r, Text *t);
 void report_cost_text(const Report *r, Text *t);
+
+/* routed_view.c: what routes leave of work and cache, by length; the picture fails without routes */
+void report_routed_text(const Report *r, Text *t);
+void report_routed_json(const Report *r, Text *t);
+int report_routed_svg(const Report *r, Text *t, Error *e);
 
 /* listing.c: kernels operation by operation */
 void report_kernels_text(const Report *r, Text *t);

@@ -116,4 +116,5 @@ void report_cost_text(const Report *r, Text *t) {
     text_add(t, "\nDepth reads, forward, in rows of width %" PRId64 " read or written a sublayer\n", r->model->dim);
     text_add(t, "  %5.2f  as executed: previous output, mixing and next norm in one count; 4 in a plain residual stream\n", r->traffic.all);
     text_add(t, "  %5.2f  residual and read alone, as arXiv 2603.15031 counts them; 3 in a plain residual stream\n", r->traffic.mixing);
+    report_routed_text(r, t);
 }

@@ -338,6 +338,8 @@ void core_open(lua_State *L) {
     lua_setfield(L, -2, "ops");
     ops_targets(L);
     lua_setfield(L, -2, "targets");
+    lua_pushboolean(L, front(L)->dense);
+    lua_setfield(L, -2, "dense");
 }
 
 /* }====================================================================== */

@@ -37,6 +37,7 @@ typedef struct Front {
     int refused;                /* allocations that did not fit */
     int64_t left;               /* instructions */
     int hooks;
+    bool dense;                 /* layers are built without their routes */
     double start;               /* sandbox_seconds() when the run began */
     size_t built;               /* bytes of graph, about */
     int status;                 /* 0; else a limit (3) or a file (4) stopped the run for good */

@@ -152,7 +152,7 @@ static int finish(Front *f) {
 
 /* }{== Entry points ======================================================= */
 
-Model *spec_load(const char *path, const SpecLimits *limits, SpecError *error) {
+static Model *load(const char *path, const SpecLimits *limits, bool dense, SpecError *error) {
     *error = (SpecError){ 0 };
     Front *f = front_new(path, limits);
     if (!f) {
@@ -161,6 +161,7 @@ Model *spec_load(const char *path, const SpecLimits *limits, SpecError *error) {
         return NULL;
     }
     Model *m = f->m;
+    f->dense = dense;
     int status = call_protected(f, run, (void *)(uintptr_t)path);
     if (!status) status = finish(f);
     if (status) spec_report(f, status, error);
@@ -168,6 +169,14 @@ Model *spec_load(const char *path, const SpecLimits *limits, SpecError *error) {
     if (!status) return m;
     spec_free(m);
     return NULL;
+}
+
+Model *spec_load(const char *path, const SpecLimits *limits, SpecError *error) {
+    return load(path, limits, false, error);
+}
+
+Model *spec_load_dense(const char *path, const SpecLimits *limits, SpecError *error) {
+    return load(path, limits, true, error);
 }
 
 void spec_free(Model *m) {

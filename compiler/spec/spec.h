@@ -63,6 +63,8 @@ typedef struct Model {
 
 /* Runs the spec at 'path'.  NULL and *error on failure. */
 Model *spec_load(const char *path, const SpecLimits *limits, SpecError *error);
+/* The same with layers that work on all tokens: what its routes are measured against. */
+Model *spec_load_dense(const char *path, const SpecLimits *limits, SpecError *error);
 void spec_free(Model *m);
 
 /* A file of the embedded library, by the name that lines of it have: "library/norms/rmsnorm.lua";

@@ -325,7 +325,7 @@ end
 local function construct(b)
   next_state(b, "open", mix(b, "open", core.source(embedding(b))))
   for i, layer in ipairs(b.spec.layers) do
-    if inside(layer).route then run_route(b, layer, i - 1) else run_sublayers(b, layer, i - 1) end
+    if inside(layer).route and not core.dense then run_route(b, layer, i - 1) else run_sublayers(b, layer, i - 1) end
   end
   route_losses(b)
   core.site("readout")

@@ -191,6 +191,40 @@ static void the_matrix_in_all_forms(void **state) {
     }
 }
 
+/* A curve a share and way of counting, and those without routes; no cache, no panel of it. */
+static void what_routes_leave_is_drawn(void **state) {
+    static const struct { const char *route; bool inference; int curves; } row[] = {
+        { "mod { capacity = 0.5 }", false, 2 * (3 + 2) + 2 }, { "dtr {}", true, 2 * (2 + 2) + 2 },
+        { "dtr { choice = 'expert', capacity = 0.5 }", false, 2 * 3 },
+    };
+    ReportOptions o = { .routed = true, .asked = { .shares = 2, .share = { 0, 0.5 } } };
+    for (int i = 0; i < 3; i++) {
+        char path[SCRATCH_PATH];
+        Error e = { 0 };
+        Text t = { 0 };
+        FILE *f = fopen(scratch_path(state, "model.lua", path), "w");
+        assert_non_null(f);
+        fprintf(f, "return model { name = 'm', vocab = 64, context = 64, dim = 48, norm = rmsnorm {},\n"
+                   "  layers = times(2, layer { attention { heads = 3, rope = {} }, mlp { hidden = 96 }, route = %s }) }\n", row[i].route);
+        assert_int_equal(fclose(f), 0);
+        o.inference = row[i].inference;
+        Report *r = report_new(path, &o, &e);
+        if (!r) fail_msg("%s", e.text);
+        assert_int_equal(report_routed_svg(r, &t, &e), 0);
+        assert_true(check_xml(t.at) > 20);
+        assert_null(strstr(t.at, "nan"));
+        int keys = 1 + 1 + (o.inference ? 2 : 3);       /* without routes, the line at 1, the ways of counting */
+        assert_int_equal(count(t.at, "class=\"curve "), row[i].curves + keys);
+        text_free(&t);
+        report_free(r);
+    }
+    Report *plain = report_written(state, "standard {}", 2, true);
+    Error e = { 0 };
+    Text t = { 0 };
+    assert_int_equal(report_routed_svg(plain, &t, &e), STATUS_USER);
+    report_free(plain);
+}
+
 static void equal_layers_are_drawn_once(void **state) {
     Report *r = report_written(state, "attnres { blocks = 3 }", 9, false);
     char *graph = text_of(r, report_graph_svg);
@@ -219,6 +253,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(backward_begins_after_forward, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(pictures_are_well_formed, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(the_matrix_in_all_forms, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(what_routes_leave_is_drawn, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(equal_layers_are_drawn_once, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(the_graph_reads_back, scratch_setup, scratch_teardown),
     };

@@ -1,0 +1,47 @@
+/*
+** What routes leave of a model's work and of its cache, for a sequence of some length,
+** against its dense twin: the same spec without its routes.  What works on the rows of a
+** list is counted with the list's share of all tokens, pairs of tokens with the shares of
+** queries and of keys, whoever made the list.
+**
+** Two ways to count: as papers publish it, and as executed, by the costs of the kernels.
+*/
+#ifndef STRATA_ROUTED_H
+#define STRATA_ROUTED_H
+
+#include "report.h"
+
+/* How work is published: the products of projections, MLPs and routers, and attention, of whose
+** n x n pairs 'pairs' are counted.  No embedding; the product with the head if 'head'. */
+typedef struct Convention { double pairs; bool head; } Convention;
+
+extern const Convention routed_published;       /* all pairs, no head: what 'inspect' prints */
+
+enum { PUBLISHED_BYTES = 2, HELD_BYTES = 4 };   /* of a number in a cache: in papers, and here */
+
+/* FLOPs of a sequence, forward, in the form that generates; a share that is not finite: each
+** route's own.  'kind': FORWARD, or TRAINING for a training step. */
+double routed_by_convention(const Report *r, Convention c, int64_t length, double share);
+double routed_executed(const Report *r, int kind, int64_t length, double share);
+/* Bytes of a sequence's keys and values; NAN: the model does not generate. */
+double routed_cache(const Report *r, int bytes, int64_t length, double share);
+
+typedef enum Counting { COUNT_PUBLISHED, COUNT_EXECUTED, COUNT_TRAINING, COUNTINGS } Counting;
+
+/* All of it, and as shares of the twin's.  NAN: not in this build. */
+typedef struct RoutedCost {
+    double flops[COUNTINGS], flops_of_dense[COUNTINGS];
+    double published_bytes, held_bytes, bytes_of_dense;
+} RoutedCost;
+
+RoutedCost routed_cost(const Report *r, int64_t length, double share);
+
+/* How many lists of rows the model makes, and of them those whose route says its share. */
+int routed_lists(const Report *r, int *known);
+/* "10 % of the tokens" */
+void routed_share_text(const Report *r, double share, char *to, size_t size);
+
+/* For report.c: finds the routes' own shares and fills in what was not asked for. */
+bool routed_prepare(Report *r);
+
+#endif
