@@ -147,7 +147,8 @@ static Writer *writer_of(const Options *o) {
 static int check(const Options *o, Error *e) {
     const RoutedOptions *asked = &o->report.asked;
     if ((asked->shares || asked->lengths) && !o->report.routed)
-        return error_set(e, STATUS_USAGE, "strata inspect: %s: expected --cost or --json with it, found neither", asked->shares ? "--routed-share" : "--length");
+        return error_set(e, STATUS_USAGE, "strata inspect: %s: expected --cost or --json with it, found %s",
+                         asked->shares ? "--routed-share" : "--length", o->flag ? o->flag : "neither");
     if (!writer_of(o))
         return error_set(e, STATUS_USAGE, "strata inspect: -o: expected --graph, --memory, --cost or --matrix with a picture, found %s",
                          o->json ? "--json" : o->flag ? o->flag : "neither");
@@ -157,7 +158,7 @@ static int check(const Options *o, Error *e) {
 int command_inspect(int argc, char **argv, Error *e) {
     Options o;
     int status = parse(&o, argc, argv, e);
-    o.report.routed = o.view == VIEW_COST || o.json;
+    o.report.routed = o.view == VIEW_COST || (o.json && o.view != VIEW_MATRIX);
     if (!status) status = check(&o, e);
     Report *r = status ? NULL : report_new(o.spec, &o.report, e);
     if (!r) return e->status;
