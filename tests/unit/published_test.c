@@ -17,47 +17,10 @@
 #include <string.h>
 
 #include "mixing.h"
+#include "published.h"
 #include "random.h"
 #include "report.h"
 #include "scratch.h"
-
-/* == The table ============================================================== */
-
-static Text table;
-static int wrong;
-
-static void heading(const char *text) {
-    text_add(&table, "\n%s\n", text);
-}
-
-static void line(const char *what, const char *ours, const char *published, const char *verdict) {
-    text_add(&table, "  %-68s%16s%16s  %s\n", what, ours, published, verdict);
-}
-
-/* Equal to so many digits after the point, or an error of ours. */
-static void equal(const char *what, double ours, double published, int digits, const char *convention) {
-    char a[32], b[32], verdict[256];
-    bool same = fabs(ours - published) <= 0.5000001 * pow(10, -digits);
-    print_text(a, sizeof a, "%.*f", digits, ours);
-    print_text(b, sizeof b, "%.*f", digits, published);
-    print_text(verdict, sizeof verdict, "%s%s%s%s", same ? "equal" : "WRONG", *convention ? " (" : "", convention, *convention ? ")" : "");
-    line(what, a, b, verdict);
-    wrong += !same;
-}
-
-static void count(const char *what, int64_t ours, int64_t published, const char *convention) {
-    equal(what, (double)ours, (double)published, 0, convention);
-}
-
-/* Known to differ: ours is what we expect of it, and the reason is said. */
-static void differs(const char *what, double ours, double expected, int digits, const char *published, const char *because) {
-    char a[32], verdict[320];
-    bool as_known = fabs(ours - expected) <= 0.5000001 * pow(10, -digits);
-    print_text(a, sizeof a, "%.*f", digits, ours);
-    print_text(verdict, sizeof verdict, "%s%s", as_known ? "differs because " : "WRONG: ", because);
-    line(what, a, published, verdict);
-    wrong += !as_known;
-}
 
 /* == Specs ================================================================== */
 
@@ -442,7 +405,7 @@ static void published_numbers(void **state) {
     prefill_and_kimi();
     ranks();
     depth_routing();
-    heading("15. - 19. DTRNet, Mixture-of-Depths, D-LLM: not in this version");
+    published_routes(folder);
     if (table.at) fputs(table.at, stdout);
     assert_int_equal(wrong, 0);
     compare();

@@ -1,6 +1,7 @@
 -- SmolLM 360M and the 1.3B shape of DTRNet (arXiv 2509.00925), with its recipe (micro-batches add up
 -- with train --accumulate):
 --   smollm { name = "m360_bilayer", size = "360M", layout = "bilayer", route = dtr {} }
+-- vocab = 32000 is that of the Llama-2 tokenizer.
 local layouts = require "shared.layouts"
 
 local sizes = {
@@ -12,7 +13,7 @@ return function(o)
   local s = sizes[o.size]
   if not s then error("smollm: expected size to be '360M' or '1.3B', found '" .. tostring(o.size) .. "'") end
   return model {
-    name = o.name, vocab = s.vocab, context = 2048, dim = s.dim,
+    name = o.name, vocab = o.vocab or s.vocab, context = 2048, dim = s.dim,
     norm = rmsnorm { eps = 1e-5 },
     layers = layouts(o.layout, s.layers, function()
       return { attention { heads = s.heads, kv_heads = s.kv_heads, rope = { theta = 10000 } }, mlp { hidden = s.hidden } }

@@ -1,0 +1,23 @@
+/*
+** The table of published numbers that published_test.c writes, and its part on routes.
+*/
+#ifndef TEST_PUBLISHED_H
+#define TEST_PUBLISHED_H
+
+#include "json.h"
+
+extern Text table;
+extern int wrong;               /* figures that did not come out as they are known to */
+
+void heading(const char *text);
+void line(const char *what, const char *ours, const char *published, const char *verdict);
+/* Equal to so many digits after the point, or an error of ours. */
+void equal(const char *what, double ours, double published, int digits, const char *convention);
+void count(const char *what, int64_t ours, int64_t published, const char *convention);
+/* Known to differ: ours is what we expect of it, and the reason is said. */
+void differs(const char *what, double ours, double expected, int digits, const char *published, const char *because);
+
+/* published_routes.c: DTRNet, Mixture-of-Depths, D-LLM; writes specs into the test's folder */
+void published_routes(void **folder);
+
+#endif
