@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EVALUATIONS = 20, LINE_VALUES = 4096 };
+enum { EVALUATIONS = 20, LINE_VALUES = 1 << 16 };
 #define VAL_SHARE 0.1
 
 /* == The log ================================================================ */
@@ -31,6 +31,26 @@ static int add_evaluation(TrainRun *r, double step, double loss, Error *e) {
     return STATUS_OK;
 }
 
+/* A share for each route; the others' lines have none. */
+static int take_routed(const Comparison *c, TrainRun *r, int step, const Json *j, Error *e) {
+    const JsonNode *list = json_member(j, j->node, "routed");
+    if (!list || list->type != JSON_ARRAY || !list->count) return STATUS_OK;
+    if (!r->routed) {
+        r->routes = (int)list->count;
+        r->routed = calloc((size_t)c->steps, sizeof *r->routed);
+        r->route = calloc((size_t)r->routes, sizeof *r->route);
+        if (!r->routed || !r->route) return error_memory(e, "strata compare", (size_t)c->steps * sizeof *r->routed);
+    }
+    int i = 0, last = compare_last(c);
+    for (const JsonNode *n = json_first(j, list); n && i < r->routes; n = json_next(j, n), i++) {
+        double share;
+        if (!json_double(n, &share)) continue;
+        r->routed[step - 1] += share / r->routes;
+        if (step > c->steps - last) r->route[i] += share / last;
+    }
+    return STATUS_OK;
+}
+
 /* The run's first line has neither a step's loss nor an evaluation's. */
 static int take_line(const Comparison *c, TrainRun *r, const Json *j, Error *e) {
     double step, loss, seconds;
@@ -42,7 +62,7 @@ static int take_line(const Comparison *c, TrainRun *r, const Json *j, Error *e) 
     int i = (int)step - 1;
     r->loss[i] = loss;
     r->seconds[i] = seconds + (i ? r->seconds[i - 1] : 0);
-    return STATUS_OK;
+    return take_routed(c, r, i + 1, j, e);
 }
 
 static int take_log(const Comparison *c, const Variant *v, TrainRun *r, const char *path, Error *e) {

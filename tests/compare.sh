@@ -43,6 +43,15 @@ for tag in details figure pre svg table div; do
     [ "$(grep -o "<$tag[ >]" page.html | wc -l)" = "$(grep -o "</$tag>" page.html | wc -l)" ] || fail "expected every <$tag> to be closed"
 done
 
+# A model with a route: the share of the tokens that it takes, which its log has.
+sed -e 's/"plain"/"routed"/' -e 's/activation = "swiglu" } }/activation = "swiglu" }, route = mod { capacity = 0.25 } }/' plain.lua >routed.lua
+"$strata" compare plain.lua routed.lua --train text --steps 20 --json -o page.html >out 2>err || fail "exit status $?"
+grep -q '"routes": \[0.25, 0.25\]' out || fail "expected the shares of two routes"
+grep -q 'its routes took 25.0 % of the tokens at the end' out || fail "expected the share in the verdict"
+grep -q 'FLOPs of training with these: -' out || fail "expected less work than without a route"
+grep -q 'Tokens that routes take' page.html || fail "expected a picture of the shares"
+clean
+
 # The same spec twice: equal in all that does not hang on time, and the same losses to the last bit.
 "$strata" compare plain.lua plain.lua --train text --steps 5 >out 2>err || fail "exit status $?"
 grep -q 'equal, FLOPs of training equal, bytes moved equal, memory a token equal' out || fail "expected the same spec to be equal to itself"

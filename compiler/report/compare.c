@@ -150,6 +150,8 @@ void compare_name(Comparison *c) {
 
 static void free_run(TrainRun *r) {
     free(r->loss);
+    free(r->routed);
+    free(r->route);
     free(r->seconds);
     free(r->step);
     free(r->value);

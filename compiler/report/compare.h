@@ -33,6 +33,9 @@ typedef struct TrainRun {
     int *step;                          /* [evaluations] */
     double *value;                      /* [evaluations]: validation loss */
     int evaluations, room;
+    double *routed;                     /* [steps]: share of the tokens that its routes take, their mean; NULL: it has none */
+    double *route;                      /* [routes]: of each, over the last tenth of the run */
+    int routes;
 } TrainRun;
 
 typedef struct Variant {
@@ -121,16 +124,23 @@ typedef struct Trained {
     Estimate difference;                /* against the baseline's of the same seed */
     Estimate seconds;                   /* until its loss is the baseline's best or lower, of seeds that got there */
     int matched;                        /* how many did */
+    Estimate routed;                    /* share of the tokens that its routes take at the end, their mean; NAN: none */
 } Trained;
 
 Trained compare_trained(const Comparison *c, const Variant *v);
 /* "-0.0123", "95 % interval" and all: a line's worth. */
 void compare_trained_words(const Comparison *c, const Variant *v, Text *t);
 
-/* Training loss in 'bins' equal parts of a run, over seeds: mean, least and most; seconds: at
-** the end of the part, a mean.  Arrays of 'bins'. */
+/* FLOPs a token of a training step whose routes take what they took at the end; NAN: no memory. */
+double compare_executed(const Comparison *c, const Variant *v);
+/* How many steps are the last tenth of a run. */
+int compare_last(const Comparison *c);
+
+/* Training loss, or the share that routes take, in 'bins' equal parts of a run, over seeds: mean, least
+** and most; seconds: at the end of the part, a mean.  Arrays of 'bins'; 0 of them: it has no routes. */
+typedef enum Series { SERIES_LOSS, SERIES_ROUTED } Series;
 typedef struct Band { double *mean, *low, *high, *seconds; int bins; } Band;
-bool band_of(const Comparison *c, const Variant *v, int bins, Band *b);     /* false: no memory */
+bool band_of(const Comparison *c, const Variant *v, Series which, int bins, Band *b);   /* false: no memory */
 void band_free(Band *b);
 
 /* == Outputs ================================================================ */

@@ -1,7 +1,7 @@
 /*
-** Loss curves of training runs: at equal tokens and at equal time, on one scale of loss.
-** A line is the mean over seeds of the training loss in equal parts of the run, the band
-** around it reaches from the lowest seed to the highest, dots are validation losses.
+** Curves of training runs: loss at equal tokens and at equal time, on one scale, and the share
+** of the tokens that routes take.  A line is the mean over seeds in equal parts of the run, the
+** band around it reaches from the lowest seed to the highest, dots are validation losses.
 */
 #include "compare_page.h"
 #include "console.h"
@@ -15,7 +15,8 @@ enum { WIDTH = 480, LEFT = 54, RIGHT = 470, TOP = 12, TALL = 300, HEIGHT = TOP +
 typedef struct Plot {
     const Comparison *c;
     Band band[COMPARE_MOST];
-    double low, high;           /* loss */
+    Series series;
+    double low, high;           /* of it */
     double most;                /* at the right */
     bool time;                  /* seconds to the right; else tokens */
     Text *t;
@@ -41,16 +42,18 @@ static double step_at(const Plot *p, int variant, int step) {
     return sum / p->c->seeds;
 }
 
+static void reach_evaluations(Plot *p, const Variant *v) {
+    for (int s = 0; s < p->c->seeds; s++)
+        for (int k = 0; k < v->run[s].evaluations; k++) p->low = fmin(p->low, v->run[s].value[k]), p->high = fmax(p->high, v->run[s].value[k]);
+}
+
 static void scale(Plot *p) {
-    p->low = INFINITY, p->high = -INFINITY, p->most = 1e-9;
+    p->low = p->series == SERIES_LOSS ? INFINITY : 0, p->high = -INFINITY, p->most = 1e-9;
     for (int i = 0; i < p->c->n; i++) {
         const Band *b = &p->band[i];
         for (int k = 0; k < b->bins; k++) p->low = fmin(p->low, b->low[k]), p->high = fmax(p->high, b->high[k]);
-        for (int s = 0; s < p->c->seeds; s++) {
-            const TrainRun *r = &p->c->variant[i].run[s];
-            for (int k = 0; k < r->evaluations; k++) p->low = fmin(p->low, r->value[k]), p->high = fmax(p->high, r->value[k]);
-        }
-        p->most = fmax(p->most, bin_at(p, i, b->bins - 1));
+        if (p->series == SERIES_LOSS) reach_evaluations(p, &p->c->variant[i]);
+        if (b->bins) p->most = fmax(p->most, bin_at(p, i, b->bins - 1));
     }
     double margin = fmax(0.04 * (p->high - p->low), 1e-6);
     p->low -= margin, p->high += margin;
@@ -60,7 +63,7 @@ static void draw_axes(const Plot *p) {
     double tick = svg_tick(p->high - p->low, 6, false), across = svg_tick(p->most, 5, false);
     char text[32];
     for (double y = tick * ceil(p->low / tick); y <= p->high; y += tick) {
-        print_text(text, sizeof text, "%.4g", y);
+        print_text(text, sizeof text, "%.4g", y + 0.0);      /* no -0 */
         svg_line(p->t, LEFT, height(p, y), RIGHT, height(p, y), "line");
         svg_text(p->t, LEFT - 8, height(p, y) + 4, "soft", "end", 12, text);
     }
@@ -72,7 +75,7 @@ static void draw_axes(const Plot *p) {
     }
     svg_line(p->t, LEFT, TOP + TALL, RIGHT, TOP + TALL, "flow");
     svg_text(p->t, (LEFT + RIGHT) / 2.0, TOP + TALL + 38, "soft", "middle", 60, p->time ? "seconds of training" : "tokens");
-    svg_vertical(p->t, 14, TOP + TALL / 2.0, "loss, nats a token");
+    svg_vertical(p->t, 14, TOP + TALL / 2.0, p->series == SERIES_LOSS ? "loss, nats a token" : "share of the tokens");
 }
 
 static void draw_band(const Plot *p, int i) {
@@ -106,12 +109,22 @@ static void add_plot(Plot *p, const char *title) {
     text_add(p->t, "<figure><figcaption>%s</figcaption>\n", title);
     svg_begin(p->t, title, WIDTH, HEIGHT);
     draw_axes(p);
-    for (int i = 0; i < p->c->n; i++) draw_band(p, i);
-    for (int i = 0; i < p->c->n; i++) draw_line(p, i), draw_evaluations(p, i);
+    for (int i = 0; i < p->c->n; i++)
+        if (p->band[i].bins) draw_band(p, i);
+    for (int i = 0; i < p->c->n; i++) {
+        if (p->band[i].bins) draw_line(p, i);
+        if (p->series == SERIES_LOSS) draw_evaluations(p, i);
+    }
     text_add(p->t, "</svg></figure>\n");
 }
 
 /* == The table ============================================================== */
+
+static bool any_routes(const Comparison *c) {
+    for (int i = 0; i < c->n; i++)
+        if (c->variant[i].run->routed) return true;
+    return false;
+}
 
 static void add_result(const Comparison *c, int i, Text *t) {
     Trained x = compare_trained(c, &c->variant[i]);
@@ -123,14 +136,18 @@ static void add_result(const Comparison *c, int i, Text *t) {
     else if (!x.difference.known) text_add(t, "<td>%+.4f</td>", x.difference.mean);
     else text_add(t, "<td>%+.4f <small>%+.4f to %+.4f%s</small></td>", x.difference.mean, x.difference.low, x.difference.high,
                   stats_covers_zero(&x.difference) ? ": no difference detected" : "");
-    if (x.matched) text_add(t, "<td>%.3g s <small>%d of %d seeds</small></td></tr>\n", x.seconds.mean, x.matched, c->seeds);
-    else text_add(t, "<td>not reached</td></tr>\n");
+    if (x.matched) text_add(t, "<td>%.3g s <small>%d of %d seeds</small></td>", x.seconds.mean, x.matched, c->seeds);
+    else text_add(t, "<td>not reached</td>");
+    if (isfinite(x.routed.mean)) text_add(t, "<td>%.1f %%</td>", 100 * x.routed.mean);
+    else if (any_routes(c)) text_add(t, "<td>-</td>");
+    text_add(t, "</tr>\n");
 }
 
 static void add_results(const Comparison *c, Text *t) {
     page_table(t, "Training");
     text_add(t, "<thead><tr><th scope=\"col\"></th><th scope=\"col\">best validation loss</th><th scope=\"col\">deviation over seeds</th>"
-                "<th scope=\"col\">paired difference, 95 %% interval</th><th scope=\"col\">time to the baseline's best</th></tr></thead><tbody>\n");
+                "<th scope=\"col\">paired difference, 95 %% interval</th><th scope=\"col\">time to the baseline's best</th>%s</tr></thead><tbody>\n",
+             any_routes(c) ? "<th scope=\"col\">tokens that routes take at the end</th>" : "");
     for (int i = 0; i < c->n; i++) add_result(c, i, t);
     text_add(t, "</tbody>");
     page_table_end(t);
@@ -139,8 +156,19 @@ static void add_results(const Comparison *c, Text *t) {
 static bool open_bands(Plot *p) {
     int bins = p->c->steps < BINS ? p->c->steps : BINS;
     bool ok = true;
-    for (int i = 0; i < p->c->n; i++) ok = band_of(p->c, &p->c->variant[i], bins, &p->band[i]) && ok;
+    for (int i = 0; i < p->c->n; i++) ok = band_of(p->c, &p->c->variant[i], p->series, bins, &p->band[i]) && ok;
     return ok;
+}
+
+static void close_bands(Plot *p) {
+    for (int i = 0; i < p->c->n; i++) band_free(&p->band[i]);
+}
+
+static void add_routed(const Comparison *c, Text *t) {
+    Plot p = { .c = c, .t = t, .series = SERIES_ROUTED };
+    if (!open_bands(&p)) t->failed = true;
+    else add_plot(&p, "Tokens that routes take");
+    close_bands(&p);
 }
 
 void page_training(const Comparison *c, Text *t) {
@@ -152,7 +180,8 @@ void page_training(const Comparison *c, Text *t) {
     text_add(t, "<div class=\"wide\">\n");
     if (!open_bands(&p)) t->failed = true;
     else add_plot(&p, "Loss at equal tokens"), p.time = true, add_plot(&p, "Loss at equal time");
+    if (any_routes(c)) add_routed(c, t);
     text_add(t, "</div>\n");
-    for (int i = 0; i < c->n; i++) band_free(&p.band[i]);
+    close_bands(&p);
     add_results(c, t);
 }

@@ -85,6 +85,7 @@ static void add_run(const Comparison *c, const TrainRun *r, uint64_t seed, Text 
     for (int i = 0; i < r->evaluations; i++) text_add(t, i ? ", %d" : "%d", r->step[i]);
     text_add(t, "], ");
     add_list(t, "val_loss", r->value, r->evaluations);
+    if (r->routed) text_add(t, ", "), add_list(t, "routed", r->routed, c->steps), text_add(t, ", "), add_list(t, "routes", r->route, r->routes);
     text_add(t, "}");
 }
 
@@ -95,6 +96,7 @@ static void add_training(const Comparison *c, const Variant *v, Text *t) {
     add_estimate(t, "best_validation_loss", &x.best), text_add(t, ", ");
     add_estimate(t, "difference", &x.difference), text_add(t, ", ");
     add_estimate(t, "seconds_to_match", &x.seconds);
+    if (isfinite(x.routed.mean)) text_add(t, ", "), add_estimate(t, "routed", &x.routed), text_add(t, ", "), add_number(t, "flops_per_token", compare_executed(c, v));
     text_add(t, ", \"seeds_that_matched\": %d, \"runs\": [\n", x.matched);
     for (int s = 0; s < c->seeds; s++) {
         if (s) text_add(t, ",\n");

@@ -1,10 +1,17 @@
 /* What training runs came to, over seeds; see compare.h. */
 #include "compare.h"
+#include "routed.h"
 
 #include <math.h>
 #include <stdlib.h>
 
+int compare_last(const Comparison *c) { return c->steps > 10 ? c->steps / 10 : 1; }
 
+static double routed_of(const TrainRun *r) {
+    double sum = 0;
+    for (int i = 0; i < r->routes; i++) sum += r->route[i];
+    return r->routes ? sum / r->routes : NAN;
+}
 
 static double best_of(const TrainRun *r) {
     double best = INFINITY;
@@ -20,19 +27,34 @@ static double seconds_to(const TrainRun *r, double loss) {
 }
 
 Trained compare_trained(const Comparison *c, const Variant *v) {
-    double best[COMPARE_SEEDS], difference[COMPARE_SEEDS], seconds[COMPARE_SEEDS];
+    double best[COMPARE_SEEDS], difference[COMPARE_SEEDS], seconds[COMPARE_SEEDS], routed[COMPARE_SEEDS];
     Trained x = { 0 };
     int n = c->seeds;
     for (int s = 0; s < n; s++) {
         double base = best_of(&c->variant->run[s]), time = seconds_to(&v->run[s], base);
         best[s] = best_of(&v->run[s]);
         difference[s] = best[s] - base;
+        routed[s] = routed_of(&v->run[s]);
         if (isfinite(time)) seconds[x.matched++] = time;
     }
     x.best = stats_mean(best, n);
     x.difference = stats_mean(difference, n);
     x.seconds = stats_mean(seconds, x.matched);
+    x.routed = stats_mean(routed, n);
     return x;
+}
+
+double compare_executed(const Comparison *c, const Variant *v) {
+    Report r = *v->report;                  /* whose routes' shares are those of the runs */
+    int64_t length = r.model->context;
+    r.lists = v->run->routes;
+    r.list = calloc((size_t)r.lists + 1, sizeof *r.list);
+    if (!r.list) return NAN;
+    for (int s = 0; s < c->seeds; s++)
+        for (int i = 0; i < r.lists; i++) r.list[i + 1].own += v->run[s].route[i] / c->seeds;
+    double flops = routed_executed(&r, TRAINING, length, NAN) / (double)length;
+    free(r.list);
+    return flops;
 }
 
 void compare_trained_words(const Comparison *c, const Variant *v, Text *t) {
@@ -45,31 +67,38 @@ void compare_trained_words(const Comparison *c, const Variant *v, Text *t) {
     if (!x.matched) text_add(t, ", which it did not match");
     else text_add(t, ", matched after %.3g s; the baseline took %.3g s", x.seconds.mean, base.seconds.mean);
     if (x.matched && x.matched < c->seeds) text_add(t, " (%d of %d seeds)", x.matched, c->seeds);
+    if (!isfinite(x.routed.mean)) return;
+    char difference[32];
+    compare_difference(difference, compare_executed(c, v), compare_executed(c, c->variant));
+    text_add(t, "; its routes took %.1f %% of the tokens at the end, FLOPs of training with these: %s", 100 * x.routed.mean, difference);
 }
 
 /* == Curves ================================================================= */
 
-static double mean_loss(const TrainRun *r, int from, int to) {
+static const double *series_of(const TrainRun *r, Series which) { return which == SERIES_LOSS ? r->loss : r->routed; }
+
+static double mean_of(const double *x, int from, int to) {
     double sum = 0;
-    for (int i = from; i < to; i++) sum += r->loss[i];
+    for (int i = from; i < to; i++) sum += x[i];
     return sum / (to - from);
 }
 
-static void fill_bin(const Comparison *c, const Variant *v, Band *b, int bin) {
+static void fill_bin(const Comparison *c, const Variant *v, Series which, Band *b, int bin) {
     int from = (int)((int64_t)bin * c->steps / b->bins), to = (int)((int64_t)(bin + 1) * c->steps / b->bins);
     b->low[bin] = INFINITY, b->high[bin] = -INFINITY;
     for (int s = 0; s < c->seeds; s++) {
-        double loss = mean_loss(&v->run[s], from, to);
-        b->mean[bin] += loss / c->seeds;
-        b->low[bin] = fmin(b->low[bin], loss), b->high[bin] = fmax(b->high[bin], loss);
+        double value = mean_of(series_of(&v->run[s], which), from, to);
+        b->mean[bin] += value / c->seeds;
+        b->low[bin] = fmin(b->low[bin], value), b->high[bin] = fmax(b->high[bin], value);
         b->seconds[bin] += v->run[s].seconds[to - 1] / c->seeds;
     }
 }
 
-bool band_of(const Comparison *c, const Variant *v, int bins, Band *b) {
+bool band_of(const Comparison *c, const Variant *v, Series which, int bins, Band *b) {
+    if (!series_of(v->run, which)) return *b = (Band){ 0 }, true;
     double *all = calloc(4 * (size_t)bins, sizeof *all);
     *b = (Band){ all, all ? all + bins : NULL, all ? all + 2 * bins : NULL, all ? all + 3 * bins : NULL, bins };
-    for (int i = 0; all && i < bins; i++) fill_bin(c, v, b, i);
+    for (int i = 0; all && i < bins; i++) fill_bin(c, v, which, b, i);
     return all != NULL;
 }
 

@@ -69,7 +69,7 @@ bool routed_prepare(Report *r) {
 static double share_of(const Report *r, int list, double asked) {
     if (!list) return 1;
     if (isfinite(asked)) return asked;
-    return isfinite(r->list[list].own) ? r->list[list].own : usual;
+    return list <= r->lists && isfinite(r->list[list].own) ? r->list[list].own : usual;
 }
 
 int routed_lists(const Report *r, int *known) {

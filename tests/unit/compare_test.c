@@ -247,6 +247,57 @@ static void add_training(Comparison *c, double better) {
     }
 }
 
+/* The second variant's two routes take 0.2 and 0.6 of the tokens at the end, 0.1 more with each seed. */
+static void add_routes(Comparison *c) {
+    for (int s = 0; s < SEEDS; s++) {
+        TrainRun *r = &c->variant[1].run[s];
+        r->routed = numbers(STEPS), r->route = numbers(2), r->routes = 2;
+        for (int k = 0; k < STEPS; k++) r->routed[k] = (k < 20 ? 0.9 : 0.4) + 0.1 * s;
+        r->route[0] = 0.2 + 0.1 * s, r->route[1] = 0.6 + 0.1 * s;
+    }
+}
+
+static void shares_of_routes_are_shown(void **state) {
+    Comparison c = compared(state, 2, 2);
+    add_training(&c, 0.6);
+    char *page = text_of(&c, compare_html, NULL);
+    assert_null(strstr(page, "Tokens that routes take"));
+    free(page);
+    add_routes(&c);
+    Trained base = compare_trained(&c, c.variant), own = compare_trained(&c, &c.variant[1]);
+    assert_true(compare_executed(&c, c.variant) == c.variant->report->work[TRAINING].flops);
+    assert_true(isnan(base.routed.mean) && fabs(own.routed.mean - 0.5) < 1e-9 && fabs(own.routed.deviation - 0.1) < 1e-9);
+    Band b;
+    assert_true(band_of(&c, c.variant, SERIES_ROUTED, 4, &b));
+    assert_int_equal(b.bins, 0);
+    band_free(&b);
+    assert_true(band_of(&c, &c.variant[1], SERIES_ROUTED, 4, &b));
+    assert_true(fabs(b.mean[0] - 1) < 1e-9 && fabs(b.low[3] - 0.4) < 1e-9 && fabs(b.high[3] - 0.6) < 1e-9);
+    band_free(&b);
+    char *text = text_of(&c, compare_text, NULL);
+    page = text_of(&c, compare_html, NULL);
+    page_check_tags(page);
+    assert_null(strstr(page, "nan"));
+    assert_non_null(strstr(page, "Tokens that routes take"));
+    assert_non_null(strstr(page, "<td>50.0 %</td>"));
+    assert_non_null(strstr(text, "its routes took 50.0 % of the tokens at the end"));
+    free(page), free(text);
+    size_t n;
+    Json j;
+    Error e = { 0 };
+    text = text_of(&c, compare_json, &n);
+    if (json_parse(&j, "json", text, n, 1000000, &e)) fail_msg("%s", e.text);
+    const JsonNode *first = json_first(&j, member(&j, j.node, "variants")), *second = json_next(&j, first);
+    assert_null(json_member(&j, member(&j, first, "trained"), "routed"));
+    assert_true(fabs(number(&j, member(&j, member(&j, second, "trained"), "routed"), "mean") - 0.5) < 1e-9);
+    const JsonNode *run = json_first(&j, member(&j, member(&j, second, "trained"), "runs"));
+    assert_int_equal(member(&j, run, "routed")->count, STEPS);
+    assert_int_equal(member(&j, run, "routes")->count, 2);
+    json_free(&j);
+    free(text);
+    compare_free(&c);
+}
+
 static void runs_are_compared_seed_by_seed(void **state) {
     Comparison c = compared(state, 2, 2);
     add_training(&c, 0.6);
@@ -256,7 +307,7 @@ static void runs_are_compared_seed_by_seed(void **state) {
     assert_true(fabs(own.difference.mean + 0.601) < 1e-9 && !stats_covers_zero(&own.difference));
     assert_true(own.matched == SEEDS && own.seconds.mean == 30);        /* its third evaluation */
     Band b;
-    assert_true(band_of(&c, c.variant, 4, &b));
+    assert_true(band_of(&c, c.variant, SERIES_LOSS, 4, &b));
     assert_true(fabs(b.mean[0] - (3 - 0.03 * 4.5 + 0.01)) < 1e-9 && fabs(b.high[3] - b.low[3] - 0.02) < 1e-9 && b.seconds[3] == STEPS);
     band_free(&b);
     for (int s = 0; s < SEEDS; s++)
@@ -347,6 +398,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(columns_hold_all_variants, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(the_page_needs_nothing_else, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(names_are_escaped, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(shares_of_routes_are_shown, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(runs_are_compared_seed_by_seed, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(what_is_not_detected_is_said, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(times_and_curves_are_shown, scratch_setup, scratch_teardown),
