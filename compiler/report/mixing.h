@@ -8,7 +8,7 @@
 ** and read r is a function of them and of the mixer's parameters.  A value is a
 ** source, and whatever an operation makes of values linearly: one whose rules for
 ** the gradients of its operands mention neither a value nor its result.  All else
-** that is computed from sources is a weight: a gate, a softmax, the scale of a norm.
+** that is computed from sources is a weight: a gate, a softmax, the scale of a norm, a score.
 ** With the weights held where they are, read r is linear in the sources,
 **     h_r = sum over s of J_rs v_s,      entry (r, s) = mean of the diagonal of J_rs,
 ** a mean over channels.  Where weights depend on the sources the entries do too, and

@@ -6,10 +6,12 @@
 ** operation is linear in an operand if the rule for it mentions neither that operand
 ** nor the result, and in several at once if no rule mentions any of them.  Attention
 ** mixes values with weights from queries and keys, though its rule is one operation:
-** of a class of its own, it is linear in its third operand.
+** of a class of its own, it is linear in its third operand.  A product that makes one number
+** of a token is a score: a weight, where it multiplies what it was made of too.
 **
 ** Where routes give layers some tokens only, reads are those of a token that every layer
-** works on: gather and scatter hand on what they get.
+** works on: gather and scatter hand on what they get.  What a training step runs otherwise
+** is left out.
 */
 #include "mixing_graph.h"
 
@@ -36,8 +38,12 @@ static Node *rows_of(Graph *g, const char *name, int64_t rows, const Shape *s) {
 
 /* == The copy =============================================================== */
 
-/* Takes rows to some tokens or back. */
-static bool moves_rows(const Node *n) { return n->op == OP_gather || n->op == OP_scatter; }
+/* The operand that a node hands on as it is: it takes rows to some tokens or back, or chooses
+** between what is trained and what is there otherwise.  -1: none. */
+static int handed_on(const Node *n) {
+    if (n->op == OP_gather || n->op == OP_scatter) return 0;
+    return n->op == OP_select && n->in[0]->op == OP_training ? 2 : -1;
+}
 
 /* Nodes that reads are made of, without what sources are made of. */
 static void mark_needed(const Model *m, const int *source, bool *needed) {
@@ -45,7 +51,9 @@ static void mark_needed(const Model *m, const int *source, bool *needed) {
         if (m->read[r].result) needed[m->read[r].result->id] = true;
     for (int i = m->graph->n; i-- > 0;) {
         const Node *n = m->graph->node[i];
-        for (int k = 0; needed[i] && source[i] < 0 && k < (moves_rows(n) ? 1 : n->nin); k++) needed[n->in[k]->id] = true;
+        int one = handed_on(n);
+        for (int k = 0; needed[i] && source[i] < 0 && k < n->nin; k++)
+            if (one < 0 || one == k) needed[n->in[k]->id] = true;
     }
 }
 
@@ -57,7 +65,7 @@ static Node *copy_param(Graph *g, const Node *n) {
 }
 
 static Node *copy_node(MixingGraph *x, const Node *n) {
-    if (moves_rows(n)) return x->twin[n->in[0]->id];
+    if (handed_on(n) >= 0) return x->twin[n->in[handed_on(n)]->id];
     Node **in = graph_alloc(x->g, ((size_t)n->nin + 1) * sizeof *in);
     for (int k = 0; k < n->nin; k++) in[k] = x->twin[n->in[k]->id];
     return n->op == OP_param ? copy_param(x->g, n) : build(x->g, n->op, n->nin, in, n->attr);
@@ -102,6 +110,7 @@ static bool is_linear(MixingGraph *x, const Node *n, Node *twin) {
     int values = 0;
     for (int k = 0; k < n->nin; k++) values += value[k] = x->kind[n->in[k]->id] == NODE_VALUE;
     Class class = op_info[n->op].class;
+    if (class == CONTRACT && shape_count(&n->shape) == 1) return false;
     if (!values || class == SIDE || n->shape.lead != LEAD_TOKENS || n->shape.type != F32) return false;
     if (class == SEQUENCE) return n->nin == 3 && value[2];
     Node **dx = pull(x, twin, probe(x, n));
@@ -111,7 +120,7 @@ static bool is_linear(MixingGraph *x, const Node *n, Node *twin) {
 
 static int kind_of(MixingGraph *x, const Node *n) {
     bool depends = false;
-    if (moves_rows(n)) return x->kind[n->in[0]->id];
+    if (handed_on(n) >= 0) return x->kind[n->in[handed_on(n)]->id];
     for (int k = 0; k < n->nin; k++) depends |= x->kind[n->in[k]->id] != NODE_CONSTANT;
     return !depends ? NODE_CONSTANT : is_linear(x, n, x->twin[n->id]) ? NODE_VALUE : NODE_WEIGHT;
 }
@@ -172,8 +181,8 @@ static void accumulate(Node **slot, Node *dx, const Shape *s) {
 
 /* Hands the cotangent of a value on to the values it is made of. */
 static void push(MixingGraph *x, const Node *n, Node **cotangent) {
-    if (moves_rows(n)) {
-        accumulate(&cotangent[n->in[0]->id], cotangent[n->id], &x->twin[n->id]->shape);
+    if (handed_on(n) >= 0) {
+        accumulate(&cotangent[n->in[handed_on(n)]->id], cotangent[n->id], &x->twin[n->id]->shape);
         return;
     }
     Node **dx = pull(x, x->twin[n->id], cotangent[n->id]);

@@ -18,18 +18,20 @@
 #include "random.h"
 #include "scratch.h"
 
-static Model *model_of(void **state, const char *residual, int layers) {
+static Model *routed_model(void **state, const char *residual, const char *route, int layers) {
     char path[SCRATCH_PATH];
     SpecError error;
     FILE *f = fopen(scratch_path(state, "model.lua", path), "w");
     assert_non_null(f);
     fprintf(f, "return model { name = 'm', vocab = 16, context = 8, dim = 24, norm = rmsnorm {}, residual = %s,\n"
-               "  layers = times(%d, layer { attention { heads = 3 }, mlp { hidden = 16, activation = 'relu' } }) }\n", residual, layers);
+               "  layers = times(%d, layer { attention { heads = 3 }, mlp { hidden = 16, activation = 'relu' }, route = %s }) }\n", residual, layers, route);
     assert_int_equal(fclose(f), 0);
     Model *m = spec_load(path, NULL, &error);
     if (!m) fail_msg("%s", error.message);
     return m;
 }
+
+static Model *model_of(void **state, const char *residual, int layers) { return routed_model(state, residual, "nil", layers); }
 
 static Mixing *measured(const Model *m, MixingWeights weights) {
     Error e = { 0 };
@@ -75,9 +77,17 @@ static Node *named(const MixingGraph *x, int source) {
     return NULL;
 }
 
+/* A raw gate is made of what it multiplies. */
+static const struct { const char *residual, *route; } routed[] = {
+    { "standard {}", "mod { capacity = 0.5 }" }, { "rezero {}", "mod { capacity = 0.5, gate = 'sigmoid' }" },
+    { "highway {}", "dllm { hidden = 6 }" }, { "haares { blocks = 2 }", "dtr {}" }, { "hyper { streams = 2 }", "dtr { bypass = 'none' }" },
+};
+enum { ROUTED = sizeof routed / sizeof *routed };
+
 static void weights_times_sources_are_the_read(void **state) {
-    for (int i = 0; i < RESIDUALS; i++) {
-        Model *m = model_of(state, residuals[i], 3);
+    for (int i = 0; i < RESIDUALS + ROUTED; i++) {
+        const char *what = i < RESIDUALS ? residuals[i] : routed[i - RESIDUALS].route;
+        Model *m = i < RESIDUALS ? model_of(state, what, 3) : routed_model(state, routed[i - RESIDUALS].residual, what, 3);
         MixingGraph *x = mixing_graph_new(m, SAMPLES);
         Values v = { .x = x };
         int32_t ids[SAMPLES] = { 0, 1 };
@@ -98,7 +108,7 @@ static void weights_times_sources_are_the_read(void **state) {
                 }
                 worst = fmax(worst, fabs(sum - h) / (1 + fabs(h)));
             }
-        if (!(worst < 1e-9)) fail_msg("%s: %g", residuals[i], worst);
+        if (!(worst < 1e-9)) fail_msg("%s: %g", what, worst);
         assert_null(mixing_graph_weight(x, 1, 2));
         eval_free(ev);
         for (int id = 0; id < 4096; id++) free(v.by_id[id]);
