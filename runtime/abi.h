@@ -219,10 +219,11 @@ typedef struct strata_api {
     const char *(*message)(const void *ctx);    /* the last error's text */
     /* Standalone programs only.  Forward, with what 'probe' looks at: results, one
     ** after another, into out.  w: WEIGHTS, the probe's inputs behind them;
-    ** arena: probe_arena_bytes(B * T, workers). */
+    ** arena: probe_arena_bytes(B * T, workers); taken: [strata_model.routed, B, T],
+    ** 1 at tokens that a route takes, 0 at others, or NULL. */
     size_t (*probe_arena_bytes)(int64_t tokens, int32_t workers);
     int32_t (*probe)(void *ctx, const void *w, void *arena, const int32_t *tokens, const int32_t *targets, int64_t B,
-                     int64_t T, float *out, strata_loss *loss);
+                     int64_t T, float *out, uint8_t *taken, strata_loss *loss);
     void *reserved[6];
 } strata_api;
 

@@ -12,6 +12,8 @@
 #include "standalone.h"
 #include "weights.h"
 
+enum { PASSAGE = 512 };         /* tokens that are shown one by one, of a window */
+
 /* == Text =================================================================== */
 
 /* Windows of a text, evenly spaced over it; a short text is one window. */
@@ -41,6 +43,8 @@ static int read_text(const Program *p, const Tokenizer *tokenizer, ProbeText *x,
     int status = program_data(p, tokenizer, &d, e);
     if (!status)
         status = take_windows(x, &d, window, option(p, OPTION_PROBE_TOKENS)->count, e);
+    if (!status && p->m->routed)
+        status = probe_passage(x, tokenizer, PASSAGE, e);
     data_free(&d);
     return status;
 }
@@ -62,6 +66,12 @@ static int write_page(const char *path, const Text *t, Error *e)
     return status ? status : output_commit(&o, false, e);
 }
 
+static bool in_colours(void)
+{
+    const char *term = getenv("TERM"), *none = getenv("NO_COLOR");
+    return isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") != 0 && !(none && *none);
+}
+
 static int show(const Program *p, const Probe *x, const Probe *before, Error *e)
 {
     const char *page = option(p, OPTION_OUTPUT)->text;
@@ -78,7 +88,7 @@ static int show(const Program *p, const Probe *x, const Probe *before, Error *e)
     if (option(p, OPTION_JSON)->given)
         probe_json(x, before, &t);
     else
-        probe_print(x, before, &t);
+        probe_print(x, before, in_colours(), &t);
     return console_text(&t, e);
 }
 
@@ -136,6 +146,7 @@ int command_probe(const Program *p, Error *e)
     tokenizer_free(&tokenizer);
     free(text.tokens);
     free(text.targets);
+    free(text.piece);
     session_close(&s);
     return status;
 }

@@ -1,7 +1,9 @@
 /*
 ** What a trained model does inside, averaged over tokens of a text.  The model's probe
 ** (compiler/report/probe_graph.h) gives sums over tokens; here they become weights of
-** reads, magnitudes and gradients by layer, and what leaving a layer out costs.
+** reads, magnitudes and gradients by layer, and what leaving a layer out costs.  Averages of
+** what exists for some tokens only, the sublayers of a layer that a route keeps from the others,
+** are over those tokens.  What routes decide is told token by token too, of a passage.
 **
 ** Sources of reads are the embedding, 0, and the output of sublayer s, s; read r is that of
 ** sublayer r, counted from 0, and the last one the final read: it sees sources 0 … r.
@@ -11,9 +13,19 @@
 
 #include "data.h"
 #include "session.h"
+#include "tokenizer.h"
+
+/* Windows of a text: [count, length] each. */
+typedef struct ProbeText {
+    int32_t *tokens, *targets;
+    int64_t count, length;
+    int shown;                      /* tokens of the passage, with which the first window begins */
+    char (*piece)[DECODER_OUT];     /* their texts; "": a character goes on in the next token, or there is no text */
+} ProbeText;
 
 typedef struct Probe {
     const strata_model *m;
+    const ProbeText *text;
     double loss;                /* nats a token */
     int64_t tokens;             /* that were looked at */
     int sources, reads, layers, gates;
@@ -25,14 +37,10 @@ typedef struct Probe {
     double *gradient_norm;      /* [layers], of the parameters' gradients; NULL: no gradients in this program */
     int routes;
     double *routed;             /* [routes], share of tokens that each takes */
+    double *taken_rms, *other_rms;  /* [routes], outputs of what it decides about, at those tokens and at the others */
+    uint8_t *taken;             /* [routes, passage]: 1 if the route takes the token */
     double *loss_increase;      /* [layers], nats a token, the layer's outputs being 0 */
 } Probe;
-
-/* Windows of a text: [count, length] each. */
-typedef struct ProbeText {
-    int32_t *tokens, *targets;
-    int64_t count, length;
-} ProbeText;
 
 /* Probes the weights that are in s (session_weights).  'tells': shows progress on standard error. */
 int probe_measure(Probe *x, Session *s, const ProbeText *text, bool tells, Error *e);
@@ -59,8 +67,24 @@ typedef struct ProbeSink {
 
 int probe_sinks(const Probe *x, ProbeSink *sink, int most);
 
+/* probe_passage.c: the passage, its pieces of text told apart; 'most' tokens at most. */
+int probe_passage(ProbeText *x, const Tokenizer *tokenizer, int64_t most, Error *e);
+int probe_count(const Probe *x, int token);     /* routes that take it */
+/* A shade for so many routes of all, 0 for none to PROBE_SHADES for all. */
+enum { PROBE_SHADES = 5 };
+int probe_shade(const Probe *x, int count);
+bool probe_shade_range(const Probe *x, int shade, int *low, int *high);     /* counts that have it; false: none */
+const char *probe_route(const Probe *x, int route);     /* its site, without "layers." */
+void probe_print_passage(const Probe *x, bool colours, Text *t);
+void probe_json_passage(const Probe *x, Text *t);
+/* A token as it can be shown: what drives terminals is escaped, a line break a sign, and something for nothing. */
+enum { PROBE_PIECE = 128 };
+void probe_piece(const Probe *x, int token, char to[PROBE_PIECE]);
+/* probe_passage_page.c: what each route takes, as text, picture and table. */
+void probe_page_passage(const Probe *x, const char *title, Text *t);
+
 /* probe_text.c: for the terminal, and as JSON; 'before' may be NULL. */
-void probe_print(const Probe *x, const Probe *before, Text *t);
+void probe_print(const Probe *x, const Probe *before, bool colours, Text *t);
 void probe_json(const Probe *x, const Probe *before, Text *t);
 /* probe_page.c: one HTML file. */
 void probe_page(const Probe *x, const Probe *before, const char *weights, const char *weights_before, Text *t);

@@ -24,12 +24,12 @@ typedef struct Measure {
     const ProbeText *text;
     const strata_tensor *codes;                         /* inputs; NULL: nothing is followed */
     const strata_tensor **keep, **direction;            /* by source; NULL where there is none */
-    Kind source, read, gate, layer, similarity;
+    Kind source, read, gate, layer, similarity, route;
     int64_t ncodes, floats;     /* results of a call */
     float *out;
     double *sum;                /* of results, all calls of a pass */
     double loss;                /* mean of a pass */
-    double *routed;             /* shares: mean of a pass, then of a call */
+    uint8_t *taken;             /* [routes, tokens of the first call] */
     int64_t batch;              /* windows a call */
     int pass, passes;
     bool tells;
@@ -113,9 +113,9 @@ static bool open_tables(Measure *a)
     a->ncodes = a->codes ? a->codes->shape[0] : 0;
     a->out = calloc((size_t)a->floats + 1, sizeof *a->out);
     a->sum = numbers(a->floats);
-    a->routed = numbers(2 * (int64_t)m->routed);
-    return find_sources(a) && a->out && a->sum && a->routed && find_kind(a, "read", &a->read)
-        && find_kind(a, "gate", &a->gate) && find_kind(a, "layer", &a->layer) && find_kind(a, "similarity", &a->similarity);
+    a->taken = calloc((size_t)m->routed + 1, (size_t)(a->batch * a->text->length));
+    return find_sources(a) && a->out && a->sum && a->taken && find_kind(a, "read", &a->read) && find_kind(a, "gate", &a->gate)
+        && find_kind(a, "layer", &a->layer) && find_kind(a, "similarity", &a->similarity) && find_kind(a, "route", &a->route);
 }
 
 static bool open_probe(Measure *a)
@@ -125,10 +125,11 @@ static bool open_probe(Measure *a)
     x->source_site = sites(a, &a->source), x->read_site = sites(a, &a->read);
     x->layer_name = sites(a, &a->layer), x->gate_site = sites(a, &a->gate);
     x->routes = x->m->routed;
-    x->routed = numbers(x->routes);
+    x->routed = numbers(x->routes), x->taken_rms = numbers(x->routes), x->other_rms = numbers(x->routes);
+    x->taken = calloc((size_t)x->routes + 1, (size_t)a->text->shown + 1);
     x->source_rms = numbers(x->sources), x->read_rms = numbers(x->reads), x->layer_rms = numbers(x->layers);
     x->gate_mean = numbers(x->gates), x->gate_deviation = numbers(x->gates), x->loss_increase = numbers(x->layers);
-    bool all = x->routed && x->source_site && x->read_site && x->layer_name && x->gate_site && x->source_rms && x->read_rms && x->layer_rms
+    bool all = x->routed && x->taken_rms && x->other_rms && x->taken && x->source_site && x->read_site && x->layer_name && x->gate_site && x->source_rms && x->read_rms && x->layer_rms
         && x->gate_mean && x->gate_deviation && x->loss_increase;
     if (a->codes) {
         x->weight = numbers((int64_t)x->reads * x->sources), x->deviation = numbers((int64_t)x->reads * x->sources);
@@ -143,11 +144,11 @@ static bool open_probe(Measure *a)
 
 void probe_free(Probe *x)
 {
-    double *const number[] = { x->routed, x->weight, x->deviation, x->source_rms, x->read_rms, x->layer_rms, x->gate_mean, x->gate_deviation,
+    double *const number[] = { x->routed, x->taken_rms, x->other_rms, x->weight, x->deviation, x->source_rms, x->read_rms, x->layer_rms, x->gate_mean, x->gate_deviation,
                                x->similarity, x->gradient_norm, x->loss_increase };
     for (size_t i = 0; i < sizeof number / sizeof *number; i++)
         free(number[i]);
-    free(x->source_site), free(x->read_site), free(x->layer_name), free(x->gate_site);
+    free(x->taken), free(x->source_site), free(x->read_site), free(x->layer_name), free(x->gate_site);
     *x = (Probe){ 0 };
 }
 
@@ -208,41 +209,55 @@ static void tell(Measure *a)
 static int run_pass(Measure *a, int first, Error *e)
 {
     const ProbeText *x = a->text;
-    int routes = a->s->m->routed;
     memset(a->sum, 0, (size_t)a->floats * sizeof *a->sum);
-    memset(a->routed, 0, (size_t)routes * sizeof *a->routed);
     a->loss = 0;
     tell(a);
     for (int64_t i = 0, b; i < x->count; i += b) {
-        strata_loss loss = { .struct_size = sizeof loss, .routed = routes ? a->routed + routes : NULL };
+        strata_loss loss = { .struct_size = sizeof loss };
         b = x->count - i < a->batch ? x->count - i : a->batch;
         if (first >= 0)
             follow(a, first, (int)i);
         int status = session_check(a->s, a->s->api->probe(a->s->ctx.at, a->s->weights.at, a->s->arena.at, x->tokens + i * x->length,
-                                                          x->targets + i * x->length, b, x->length, a->out, &loss), "probe", e);
+                                                          x->targets + i * x->length, b, x->length, a->out, i ? NULL : a->taken, &loss), "probe", e);
         if (status)
             return status;
         for (int64_t k = 0; k < a->floats; k++)
             a->sum[k] += a->out[k];
         a->loss += loss.cross_entropy * (double)b / (double)x->count;
-        for (int k = 0; k < routes; k++)
-            a->routed[k] += loss.routed[k] * (double)b / (double)x->count;
     }
     return STATUS_OK;
 }
 
+/* Over the tokens that a result says it has summed; not a number where there are none. */
 static double mean(const Measure *a, const strata_tensor *t, int64_t k)
 {
-    return t ? a->sum[t->weight + k] / (double)(a->text->count * a->text->length) : NAN;
+    return t ? a->sum[t->weight + k] / a->sum[t->weight + t->count - 1] : NAN;
 }
 
 static double deviation(double mean_square, double mean) { return sqrt(fmax(mean_square - mean * mean, 0)); }
+
+static double ratio(const Measure *a, const strata_tensor *t, int64_t k, int64_t of) { return a->sum[t->weight + k] / a->sum[t->weight + of]; }
+
+/* Results of a route: whether it takes a token; the mean square of what it decides about, where it does and where not. */
+static void take_routes(Measure *a)
+{
+    Probe *x = a->x;
+    int64_t tokens = a->text->length * (a->batch < a->text->count ? a->batch : a->text->count);
+    for (int i = 0; i < x->routes; i++) {
+        const strata_tensor *t = i < a->route.count ? a->route.at[i] : NULL;
+        bool outputs = t && t->count == 4;
+        x->routed[i] = t ? mean(a, t, 0) : 0;
+        x->taken_rms[i] = outputs ? sqrt(ratio(a, t, 1, 0)) : NAN;
+        x->other_rms[i] = outputs ? sqrt(mean(a, t, 2) / (1 - x->routed[i])) : NAN;
+        memcpy(x->taken + (size_t)i * (size_t)a->text->shown, a->taken + i * tokens, (size_t)a->text->shown);
+    }
+}
 
 static void take_magnitudes(Measure *a)
 {
     Probe *x = a->x;
     x->loss = a->loss;
-    memcpy(x->routed, a->routed, (size_t)x->routes * sizeof *x->routed);
+    take_routes(a);
     for (int i = 0; i < x->sources; i++)
         x->source_rms[i] = sqrt(mean(a, a->source.at[i], 0));
     for (int i = 0; i < x->reads; i++)
@@ -254,7 +269,7 @@ static void take_magnitudes(Measure *a)
     for (int i = 0; i < x->layers; i++) {
         x->layer_rms[i] = sqrt(mean(a, a->layer.at[i], 0));
         for (int k = 0; x->similarity && k < x->layers; k++)
-            x->similarity[i * x->layers + k] = mean(a, a->similarity.at[i], k);
+            x->similarity[i * x->layers + k] = ratio(a, a->similarity.at[i], k, x->layers + k);
     }
 }
 
@@ -266,7 +281,7 @@ static void take_weights(Measure *a, int first)
         for (int c = 0; c < a->ncodes && first + c < x->sources; c++) {
             const strata_tensor *t = a->read.at[r];
             int64_t at = (int64_t)r * x->sources + first + c;
-            if (!t || t->count < 1 + 2 * a->ncodes || first + c > r)   /* what is later is not read: rounding at most */
+            if (!t || t->count < 2 + 2 * a->ncodes || first + c > r)   /* what is later is not read: rounding at most */
                 continue;
             x->weight[at] = mean(a, t, 1 + c);
             x->deviation[at] = deviation(mean(a, t, 1 + a->ncodes + c), x->weight[at]);
@@ -386,13 +401,13 @@ static int run(Measure *a, Error *e)
 
 int probe_measure(Probe *x, Session *s, const ProbeText *text, bool tells, Error *e)
 {
-    *x = (Probe){ .m = s->m, .tokens = text->count * text->length };
+    *x = (Probe){ .m = s->m, .text = text, .tokens = text->count * text->length };
     Measure a = { .x = x, .s = s, .text = text, .tells = tells };
     a.batch = text->length < CALL_TOKENS ? CALL_TOKENS / text->length : 1;
     int status = open_tables(&a) && open_probe(&a) ? run(&a, e) : error_memory(e, "probe", (size_t)a.floats * sizeof *a.sum);
     free(a.keep), free(a.direction);
-    free(a.source.at), free(a.read.at), free(a.gate.at), free(a.layer.at), free(a.similarity.at);
+    free(a.source.at), free(a.read.at), free(a.gate.at), free(a.layer.at), free(a.similarity.at), free(a.route.at);
     free(a.out);
-    free(a.sum), free(a.routed);
+    free(a.sum), free(a.taken);
     return status;
 }

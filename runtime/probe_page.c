@@ -20,6 +20,9 @@ static const char style[] =
     "th,td{padding:5px 12px;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}th:first-child{text-align:left}"
     "thead th{white-space:normal;vertical-align:bottom}"
     ".figures{display:grid;gap:24px;grid-template-columns:repeat(auto-fill,minmax(min(100%,400px),1fr))}"
+    "figure.wide{max-width:960px;margin:1em 0}.passage{font:14px/1.7 ui-monospace,monospace;white-space:pre-wrap;margin:.6em 0}"
+    ".key{padding:0 .5em}.t0{background:none}.t1{background:rgba(213,94,0,.15)}.t2{background:rgba(213,94,0,.3)}.t3{background:rgba(213,94,0,.45)}"
+    ".t4{background:rgba(213,94,0,.6)}.t5{background:rgba(213,94,0,.75)}summary{cursor:pointer}"
     "figure{margin:0;min-width:0;max-width:640px}figcaption{font-weight:600}figcaption span{display:block;font-weight:400;font-size:.85em}";
 
 typedef struct Page {
@@ -144,7 +147,7 @@ static void add_lines(const Page *p, const char *title, const char *note, const 
 static void add_dynamics(const Page *p)
 {
     const Probe *x = p->x, *b = p->before;
-    heading(p, "Layers", "Root mean squares over tokens and channels. Under PreNorm residuals what sublayers read grows with depth, and with it what they must "
+    heading(p, "Layers", "Root mean squares over channels and tokens: of a layer that a route gives some tokens only, over those. Under PreNorm residuals what sublayers read grows with depth, and with it what they must "
                          "add to be heard; mixers over depth bound it.");
     text_add(p->t, "<div class=\"figures\">\n");
     add_lines(p, "Output of a layer", "what its sublayers add", "layer", "root mean square", x->layer_rms, b ? b->layer_rms : NULL, x->layers);
@@ -154,8 +157,6 @@ static void add_dynamics(const Page *p)
     add_lines(p, "Gradients", "of a layer\xe2\x80\x99s parameters", "layer", "norm", x->gradient_norm, b ? b->gradient_norm : NULL, x->layers);
     add_lines(p, "Loss without a layer", "increase when its outputs are 0", "layer", "nats a token", x->loss_increase, b ? b->loss_increase : NULL,
               x->layers);
-    if (x->routes)
-        add_lines(p, "Tokens that routes take", "in the form that is trained", "route", "share", x->routed, b ? b->routed : NULL, x->routes);
     text_add(p->t, "</div>\n");
 }
 
@@ -196,12 +197,52 @@ static void add_gates(const Page *p)
 {
     if (!p->x->gates)
         return;
-    heading(p, "Gates", "Sigmoids and hyperbolic tangents that the mixer computes, with the place in the model and the Lua line; mean and deviation over tokens and "
+    heading(p, "Gates", "Sigmoids and hyperbolic tangents that mixers and routes compute, with the place in the model and the Lua line; mean and deviation over tokens and "
                         "elements.");
     table(p, "gates", p->before ? "<th>gate</th><th>mean, after</th><th>deviation, after</th><th>mean, before</th><th>deviation, before</th>"
                                 : "<th>gate</th><th>mean</th><th>deviation</th>");
     add_gate_rows(p);
     text_add(p->t, "</tbody></table></div>\n");
+}
+
+/* == Routes ================================================================= */
+
+static void add_route_cells(const Page *p, const Probe *x, int route)
+{
+    const double cell[] = { 100 * x->routed[route], x->taken_rms[route], x->other_rms[route] };
+    for (int i = 0; i < 3; i++)
+        text_add(p->t, isfinite(cell[i]) ? i ? "<td>%.4g</td>" : "<td>%.1f</td>" : "<td>\xe2\x80\x93</td>", cell[i]);
+}
+
+static void add_route_rows(const Page *p)
+{
+    for (int i = 0; i < p->x->routes; i++) {
+        text_add(p->t, "<tr><th scope=\"row\">");
+        svg_escaped(p->t, strata_routed(p->x->m, i));
+        text_add(p->t, "</th>");
+        add_route_cells(p, p->x, i);
+        if (p->before)
+            add_route_cells(p, p->before, i);
+        text_add(p->t, "</tr>\n");
+    }
+}
+
+static void add_routes(const Page *p)
+{
+    const Probe *x = p->x, *b = p->before;
+    if (!x->routes)
+        return;
+    heading(p, "Routes", "Which tokens each routed layer takes, as in training but for what training draws at random, and the root mean square of the outputs "
+                         "that the route decides about, at those tokens and at the others, where a bypass may add something.");
+    table(p, "routes", b ? "<th>route</th><th>tokens, after, %</th><th>output, taken</th><th>output, others</th><th>tokens, before, %</th><th>output, taken</th><th>output, others</th>"
+                         : "<th>route</th><th>tokens, %</th><th>output, taken</th><th>output, others</th>");
+    add_route_rows(p);
+    text_add(p->t, "</tbody></table></div>\n<div class=\"figures\">\n");
+    add_lines(p, "Tokens that routes take", "over the whole text that was looked at", "route", "share", x->routed, b ? b->routed : NULL, x->routes);
+    text_add(p->t, "</div>\n");
+    if (b)
+        probe_page_passage(b, "Tokens by the number of routes that take them, before", p->t);
+    probe_page_passage(x, b ? "Tokens by the number of routes that take them, after" : "Tokens by the number of routes that take them", p->t);
 }
 
 /* == All of it ============================================================== */
@@ -236,5 +277,6 @@ void probe_page(const Probe *x, const Probe *before, const char *weights, const 
     add_dynamics(&p);
     add_similarities(&p);
     add_gates(&p);
+    add_routes(&p);
     text_add(t, "</main></body>\n</html>\n");
 }

@@ -59,7 +59,7 @@ static void add_sinks(const Probe *x, Text *t)
 static void add_gates(const Probe *x, Text *t)
 {
     if (x->gates)
-        text_add(t, "\n%-56s %10s %12s\n", "gates, by the mixer's line", "mean", "deviation");
+        text_add(t, "\n%-56s %10s %12s\n", "gates, by their Lua line", "mean", "deviation");
     for (int i = 0; i < x->gates && i < GATES; i++) {
         text_add(t, "%-56.90s", x->gate_site[i]);
         add_number(t, 10, x->gate_mean[i]);
@@ -70,32 +70,38 @@ static void add_gates(const Probe *x, Text *t)
         text_add(t, "… %d more; --json and -o list all\n", x->gates - GATES);
 }
 
-static void add_routes(const Probe *x, Text *t)
+/* Sums over sublayers of one route: 'others' is what a bypass adds. */
+static void add_routes(const Probe *x, bool colours, Text *t)
 {
     if (x->routes)
-        text_add(t, "\n%-56s %10s\n", "routes, in the form that is trained", "tokens, %");
-    for (int i = 0; i < x->routes; i++)
-        text_add(t, "%-56.56s %10.1f\n", strata_routed(x->m, i), 100 * x->routed[i]);
+        text_add(t, "\n%-32s %10s %20s %20s\n", "routes, as trained, not drawing", "tokens, %", "output rms, taken", "others");
+    for (int i = 0; i < x->routes; i++) {
+        text_add(t, "%-32.32s %10.1f", strata_routed(x->m, i), 100 * x->routed[i]);
+        add_number(t, 20, x->taken_rms[i]);
+        add_number(t, 20, x->other_rms[i]);
+        text_add(t, "\n");
+    }
+    probe_print_passage(x, colours, t);
 }
 
-static void add_probe(const Probe *x, Text *t)
+static void add_probe(const Probe *x, bool colours, Text *t)
 {
     text_add(t, "loss %.6f nats a token, over %lld tokens\n", x->loss, (long long)x->tokens);
     add_layers(x, t);
     add_shares(x, t);
     add_sinks(x, t);
     add_gates(x, t);
-    add_routes(x, t);
+    add_routes(x, colours, t);
 }
 
-void probe_print(const Probe *x, const Probe *before, Text *t)
+void probe_print(const Probe *x, const Probe *before, bool colours, Text *t)
 {
     if (before) {
         text_add(t, "before: ");
-        add_probe(before, t);
+        add_probe(before, colours, t);
         text_add(t, "\nafter: ");
     }
-    add_probe(x, t);
+    add_probe(x, colours, t);
 }
 
 /* == JSON =================================================================== */
@@ -214,6 +220,10 @@ static void json_probe(Text *t, const Probe *x)
     json_matrix(t, "layer_similarity", x->similarity, x->layers, x->layers);
     json_sites_of_routes(t, x);
     json_list(t, "routed", x->routed, x->routes);
+    json_list(t, "routed_output_norm", x->taken_rms, x->routes);
+    json_list(t, "bypassed_output_norm", x->other_rms, x->routes);
+    if (x->routes)
+        probe_json_passage(x, t);
     json_gates(t, x);
     json_summary(t, x);
 }

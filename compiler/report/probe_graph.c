@@ -48,16 +48,33 @@ static Node *on_rows(Node *x, int list) {
     return x->shape.lead == LEAD_TOKENS ? x : op_broadcast(x, &s);
 }
 
+/* 1 for each token of a list, [1]. */
+static Node *ones(const Probe *p, int list) {
+    return op_full(p->g, &(Shape){ .lead = LEAD_TOKENS, .rank = 1, .list = list, .dim = { 1 } }, 1);
+}
+
+/* x for all tokens: 0 where it has none. */
+static Node *everywhere(const Probe *p, Node *x) {
+    return x->shape.list ? op_scatter(x, graph_list(p->g, x->shape.list)) : x;
+}
+
+/* Of one list as they are, otherwise for all tokens. */
+static Node *add_up(const Probe *p, Node *x, Node *y) {
+    return x->shape.list == y->shape.list ? op_add(x, y) : op_add(everywhere(p, x), everywhere(p, y));
+}
+
 /* Mean of x * y over its elements, [1]. */
 static Node *mean_product(Node *x, Node *y) {
     Node *a = as_vector(x), *b = as_vector(y);
     return as_vector(op_scale(op_sum(op_mul(a, b), 0), 1.0 / (double)shape_count(&a->shape)));
 }
 
+/* Sums of x, and how many tokens they are over: those of its list, if it has one. */
 static void report(Probe *p, const char *kind, int index, const char *site, Node *x) {
     char name[320];
+    Node *part[] = { on_rows(x, 0), ones(p, x->shape.list) };
     snprintf(name, sizeof name, "%s:%d:%.200s", kind, index, site);
-    graph_output(p->g, graph_string(p->g, name), op_token_sum(on_rows(x, 0)));
+    graph_output(p->g, graph_string(p->g, name), op_token_sum(op_concat(p->g, 2, part, 0)));
 }
 
 /* Where a source comes from: the sublayer that the read before it is for. */
@@ -109,7 +126,7 @@ static void at_read(Probe *p, int r, const Node *n) {
     report(p, "read", r, p->m->read[r].site, t ? op_concat(p->g, 3, part, 0) : part[0]);
 }
 
-/* A gate: a sigmoid or tanh that the mixer computes. */
+/* A gate: a sigmoid or tanh that the mixer, or a route, computes. */
 static void at_gate(Probe *p, int index, const Node *n) {
     char where[256];
     Node *x = p->copy.map[n->id], *ones = op_full(p->g, &x->shape, 1), *part[2] = { mean_product(x, ones), mean_product(x, x) };
@@ -132,8 +149,7 @@ static int layer_length(const char *site) {
 
 typedef struct Layer { const char *name; Node *output; } Layer;
 
-/* Sums of the outputs of sublayers whose sites share all but the last part; of tokens that a
-** route keeps from a layer, 0. */
+/* Sums of the outputs of sublayers whose sites share all but the last part. */
 static int find_layers(const Probe *p, Layer *layer) {
     const Model *m = p->m;
     int n = 0;
@@ -144,28 +160,72 @@ static int find_layers(const Probe *p, Layer *layer) {
         snprintf(name, sizeof name, "%.*s", length, site);
         if (!m->source[s]) continue;
         Node *x = p->copy.map[m->source[s]->id];
-        if (x->shape.list) x = op_scatter(x, graph_list(p->g, x->shape.list));
-        if (n && !strcmp(layer[n - 1].name, name)) layer[n - 1].output = op_add(layer[n - 1].output, x);
+        if (n && !strcmp(layer[n - 1].name, name)) layer[n - 1].output = add_up(p, layer[n - 1].output, x);
         else layer[n++] = (Layer){ graph_string(p->g, name), x };
     }
     return n;
 }
 
+/* Cosines are of tokens that both layers have an output of. */
+static void at_similarities(Probe *p, const Layer *layer, int n, Node **size) {
+    Node **output = graph_alloc(p->g, (size_t)n * sizeof *output), **there = graph_alloc(p->g, (size_t)n * sizeof *there);
+    for (int i = 0; i < n; i++) {
+        output[i] = everywhere(p, layer[i].output);
+        size[i] = everywhere(p, size[i]);
+        there[i] = everywhere(p, ones(p, layer[i].output->shape.list));
+    }
+    Node *all = op_stack(p->g, n, output), *inverse = op_rsqrt(op_max(op_concat(p->g, n, size, 0), op_fill(p->g, 1e-30)));
+    Node *tokens = op_concat(p->g, n, there, 0);
+    for (int i = 0; i < n; i++) {
+        Node *product = op_scale(op_sum(op_mul(all, output[i]), 1), 1.0 / (double)p->m->dim);
+        Node *part[] = { op_mul(op_mul(product, inverse), op_slice(inverse, 0, i, 1)), op_mul(tokens, there[i]) };
+        report(p, "similarity", i, layer[i].name, op_concat(p->g, 2, part, 0));
+    }
+}
+
 static void at_layers(Probe *p) {
     Layer *layer = graph_alloc(p->g, (size_t)p->m->nsource * sizeof *layer);
     int n = find_layers(p, layer);
-    Node **output = graph_alloc(p->g, (size_t)n * sizeof *output), **size = graph_alloc(p->g, (size_t)n * sizeof *size);
+    Node **size = graph_alloc(p->g, (size_t)n * sizeof *size);
     for (int i = 0; i < n; i++) {
         size[i] = mean_product(layer[i].output, layer[i].output);
         report(p, "layer", i, layer[i].name, size[i]);
-        output[i] = layer[i].output;
     }
-    if (n > PROBE_LAYERS) return;
-    Node *all = op_stack(p->g, n, output), *inverse = op_rsqrt(op_max(op_concat(p->g, n, size, 0), op_fill(p->g, 1e-30)));
-    for (int i = 0; i < n; i++) {
-        Node *product = op_scale(op_sum(op_mul(all, output[i]), 1), 1.0 / (double)p->m->dim);
-        report(p, "similarity", i, layer[i].name, op_mul(op_mul(product, inverse), op_slice(inverse, 0, i, 1)));
+    if (n <= PROBE_LAYERS) at_similarities(p, layer, n, size);
+}
+
+/* == Routes ================================================================= */
+
+/* Is a site another, or in it? */
+static bool is_within(const char *site, const char *in) {
+    size_t n = strlen(in);
+    return !strncmp(site, in, n) && (!site[n] || site[n] == '.');
+}
+
+/* What the sublayers add that a route decides about, for all tokens; NULL: there are none. */
+static Node *routed_output(const Probe *p, const char *site) {
+    const Model *m = p->m;
+    Node *sum = NULL;
+    for (int s = 1; s < m->nsource; s++) {
+        if (!m->source[s] || !is_within(source_site(m, s), site)) continue;
+        Node *x = p->copy.map[m->source[s]->id];
+        sum = sum ? add_up(p, sum, x) : x;
     }
+    return sum ? everywhere(p, sum) : NULL;
+}
+
+/* The list says what is decided, whoever wrote the route. */
+static void at_route(Probe *p, int list) {
+    const Node *rows = graph_list(p->m->graph, list);
+    if (!rows) return;
+    const char *site = rows->site ? rows->site : "";
+    Node *taken = everywhere(p, ones(p, list)), *x = routed_output(p, site), *part[3] = { taken };
+    if (x) {
+        Node *square = mean_product(x, x);
+        part[1] = op_mul(taken, square);
+        part[2] = op_mul(op_rsub(1, taken), square);
+    }
+    report(p, "route", list - 1, site, x ? op_concat(p->g, 3, part, 0) : taken);
 }
 
 /* == All of it ============================================================== */
@@ -229,6 +289,7 @@ Graph *probe_graph(const Model *m) {
     g->loc = (Loc){ 0 };
     g->site = NULL;
     at_layers(&p);
+    for (int list = 1; list <= graph_lists(m->graph); list++) at_route(&p, list);
     graph_output(g, "nll", p.copy.map[graph_find(m->graph, "nll")->id]);
     mixing_graph_free(mixing);
     return g;

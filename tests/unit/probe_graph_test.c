@@ -24,18 +24,20 @@
 
 enum { VOCAB = 16, DIM = 24, LAYERS = 3, SUBLAYERS = 2 * LAYERS, NODES = 1 << 16 };
 
-static Model *model_of(void **state, const char *residual) {
+static Model *routed_model(void **state, const char *residual, const char *route) {
     char path[SCRATCH_PATH];
     SpecError error;
     FILE *f = fopen(scratch_path(state, "model.lua", path), "w");
     assert_non_null(f);
     fprintf(f, "return model { name = 'm', vocab = %d, context = 8, dim = %d, norm = rmsnorm {}, residual = %s,\n"
-               "  layers = times(%d, layer { attention { heads = 3 }, mlp { hidden = 16, activation = 'relu' } }) }\n", VOCAB, DIM, residual, LAYERS);
+               "  layers = times(%d, layer { attention { heads = 3 }, mlp { hidden = 16, activation = 'relu' }, route = %s }) }\n", VOCAB, DIM, residual, LAYERS, route);
     assert_int_equal(fclose(f), 0);
     Model *m = spec_load(path, NULL, &error);
     if (!m) fail_msg("%s", error.message);
     return m;
 }
+
+static Model *model_of(void **state, const char *residual) { return routed_model(state, residual, "nil"); }
 
 /* == The graph: directions that are the sources give what reads are =========== */
 
@@ -105,20 +107,30 @@ static const char *const residuals[] = {
     "mhc { streams = 3 }", "mhc { streams = 3, lite = true }", "gated_residual { streams = 3, rank = 4 }",
 };
 
+enum { RESIDUALS = sizeof residuals / sizeof *residuals };
+
+/* Routes of whole layers here take the only token. */
+static const struct { const char *residual, *route; } routed[] = {
+    { "standard {}", "mod { capacity = 1 }" }, { "rezero {}", "mod { capacity = 0.1, gate = 'sigmoid' }" }, { "highway {}", "dllm { hidden = 6, reserve = 1 }" },
+    { "haares { blocks = 2 }", "dtr {}" }, { "attnres { full = true }", "dtr { bypass = 'none' }" }, { "hyper { streams = 2 }", "dtr { choice = 'skip' }" },
+};
+enum { ROUTED = sizeof routed / sizeof *routed };
+
 /* One token: every value is its own mean. */
 static void reads_are_followed(void **state) {
     static const int32_t token[] = { 5 }, target[] = { 7 };
-    for (size_t i = 0; i < sizeof residuals / sizeof *residuals; i++) {
+    for (int i = 0; i < RESIDUALS + ROUTED; i++) {
+        const char *what = i < RESIDUALS ? residuals[i] : routed[i - RESIDUALS].route;
         One *x = malloc(sizeof *x);
         open_one(x);
-        Model *m = model_of(state, residuals[i]);
+        Model *m = i < RESIDUALS ? model_of(state, what) : routed_model(state, routed[i - RESIDUALS].residual, what);
         EvalInput in = { .batch = 1, .time = 1, .tokens = token, .targets = target, .param = value_of, .user = &x->v, .seed = 1, .keep = true };
         Eval *model = eval_new(m->graph, &in);
         for (int s = 0; s < m->nsource; s++) memcpy(x->direction + s * DIM, eval_value(model, m->source[s]), DIM * sizeof(double));
         values_free(&x->v);
         Graph *g = probe_graph(m);
         Eval *probe = eval_new(g, &in);
-        near(*eval_value(probe, graph_find(g, "nll")), *eval_value(model, graph_find(m->graph, "nll")), 1e-12, residuals[i], -1);
+        near(*eval_value(probe, graph_find(g, "nll")), *eval_value(model, graph_find(m->graph, "nll")), 1e-12, what, -1);
         for (int s = 0; s < m->nsource; s++) {
             const double *f = x->direction + s * DIM;
             near(*result(g, probe, "source", s), dot(f, f, DIM) / DIM, 1e-12, "source", s);
@@ -129,8 +141,8 @@ static void reads_are_followed(void **state) {
             near(told[0], dot(h, h, DIM) / DIM, 1e-12, "read", r);
             for (int c = 0; c < PROBE_CODES; c++) {
                 double along = dot(x->codes + c * DIM, h, DIM) / DIM;
-                near(told[1 + c], along, 1e-10, residuals[i], r);
-                near(told[1 + PROBE_CODES + c], along * along, 1e-10, residuals[i], r);
+                near(told[1 + c], along, 1e-10, what, r);
+                near(told[1 + PROBE_CODES + c], along * along, 1e-10, what, r);
             }
         }
         eval_free(probe), eval_free(model);

@@ -429,7 +429,13 @@ size_t k_probe_arena_bytes(int64_t tokens, int32_t workers) {
     return arena_bytes(&l, tokens, workers);
 }
 
-int32_t k_probe(void *ctx, const void *w, void *arena, const int32_t *tokens, const int32_t *targets, int64_t B, int64_t T, float *out, strata_loss *loss) {
+/* A list without rows may not have been made at all. */
+static void report_taken(const Frame *f, uint8_t *taken) {
+    for (int32_t i = 1; i <= k_constants.lists; i++)
+        for (int64_t t = 0; t < f->N; t++) *taken++ = f->list[i].count && f->list[i].place[t] >= 0;
+}
+
+int32_t k_probe(void *ctx, const void *w, void *arena, const int32_t *tokens, const int32_t *targets, int64_t B, int64_t T, float *out, uint8_t *taken, strata_loss *loss) {
     int32_t status = check_call(ctx, w, arena, tokens, B, T);
     if (!status) status = check_pointer(ctx, "out", out);
     if (!status) status = check_targets(ctx, targets, B, T);
@@ -444,6 +450,7 @@ int32_t k_probe(void *ctx, const void *w, void *arena, const int32_t *tokens, co
         const float *from = k_resolve(&f, &r->ref, 0, 0);
         for (int64_t k = 0; k < r->count; k++) *out++ = from[k];
     }
+    if (taken) report_taken(&f, taken);
     return STRATA_OK;
 }
 

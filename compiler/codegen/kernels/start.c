@@ -17,7 +17,7 @@ int32_t model_forward_backward(void *, const void *, void *, void *, const int32
 int32_t model_sum_squares(void *, const void *, int64_t, int64_t, double *);
 int32_t model_update(void *, void *, void *, int64_t, int64_t, const strata_adamw *);
 size_t k_probe_arena_bytes(int64_t, int32_t);
-int32_t k_probe(void *, const void *, void *, const int32_t *, const int32_t *, int64_t, int64_t, float *, strata_loss *);
+int32_t k_probe(void *, const void *, void *, const int32_t *, const int32_t *, int64_t, int64_t, float *, uint8_t *, strata_loss *);
 int32_t model_loss(void *, const void *, void *, const int32_t *, const int32_t *, int64_t, int64_t, float *, strata_loss *);
 
 /* Set by the linker line when OpenBLAS is linked: see codegen/link.c. */
