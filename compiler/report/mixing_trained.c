@@ -94,6 +94,13 @@ static int read_params(Trained *x) {
 
 static const double *param_of(void *user, const Node *p) { return ((const Trained *)user)->value[p->id]; }
 
+/* Of a layer that works on some tokens: at those, 0 at the others. */
+static Node *at_tokens(const Trained *x, int source) {
+    const Node *n = x->m->source[source];
+    Node *twin = n ? x->twin[n->id] : NULL;
+    return twin && twin->shape.list ? op_scatter(twin, graph_list(x->graph, twin->shape.list)) : twin;
+}
+
 static int make_graph(Trained *x) {
     static const char *const outputs[] = { "logits", NULL };
     const Model *m = x->m;
@@ -102,7 +109,7 @@ static int make_graph(Trained *x) {
     x->graph = graph_extract_twins(m->graph, outputs, x->twin);
     for (int s = 0; s < m->nsource; s++) {
         char name[32];
-        Node *n = m->source[s] ? x->twin[m->source[s]->id] : NULL;
+        Node *n = at_tokens(x, s);
         print_text(name, sizeof name, "source %d", s);
         if (n) graph_output(x->graph, name, n);
     }
@@ -122,7 +129,9 @@ static int run(Trained *x) {
 static double *source_of(void *user, int s) {
     const Trained *x = user;
     size_t n = (size_t)x->batch * (size_t)x->time * (size_t)x->m->dim;
-    const Node *node = x->m->source[s] ? x->twin[x->m->source[s]->id] : NULL;
+    char name[32];
+    print_text(name, sizeof name, "source %d", s);
+    const Node *node = graph_find(x->graph, name);
     double *v = calloc(n + 1, sizeof *v);
     if (v && node) memcpy(v, eval_value(x->run, node), n * sizeof *v);
     return v;

@@ -20,18 +20,20 @@
 
 enum { DIM = 24, LAYERS = 3 };
 
-static Model *model_of(void **state, const char *residual) {
+static Model *routed_model(void **state, const char *residual, const char *route) {
     char path[SCRATCH_PATH];
     SpecError error;
     FILE *f = fopen(scratch_path(state, "model.lua", path), "w");
     assert_non_null(f);
     fprintf(f, "return model { name = 'm', vocab = 256, context = 16, dim = %d, tokenizer = 'bytes', norm = rmsnorm {}, residual = %s,\n"
-               "  layers = times(%d, layer { attention { heads = 3 }, mlp { hidden = 16, activation = 'relu' } }) }\n", DIM, residual, LAYERS);
+               "  layers = times(%d, layer { attention { heads = 3 }, mlp { hidden = 16, activation = 'relu' }, route = %s }) }\n", DIM, residual, LAYERS, route);
     assert_int_equal(fclose(f), 0);
     Model *m = spec_load(path, NULL, &error);
     if (!m) fail_msg("%s", error.message);
     return m;
 }
+
+static Model *model_of(void **state, const char *residual) { return routed_model(state, residual, "nil"); }
 
 /* == A weight file ========================================================== */
 
@@ -121,6 +123,43 @@ static void entries_times_sources_are_the_reads(void **state) {
     check_reads(state, "hyper { streams = 2 }");
 }
 
+static const Node *reader_of(const Graph *g, const char *param) {
+    for (int i = 0; i < g->n; i++)
+        for (int k = 0; k < g->node[i]->nin; k++)
+            if (g->node[i]->in[k]->op == OP_param && !strcmp(g->node[i]->in[k]->attr.name, param)) return g->node[i];
+    fail_msg("nothing reads %s", param);
+    return NULL;
+}
+
+/* Each layer works on one token of the two: a gate is that of the stream as each layer left it. */
+static void sources_are_where_their_tokens_are(void **state) {
+    char file[SCRATCH_PATH], text[SCRATCH_PATH];
+    Model *m = routed_model(state, "standard {}", "mod { capacity = 0.5 }");
+    Weights w = weights_of(m, 7);
+    Doubles d = { .w = &w };
+    Error e = { 0 };
+    write_weights(&w, -1, scratch_path(state, "w.safetensors", file));
+    scratch_write(scratch_path(state, "text", text), "abc", 3);
+    Mixing *x = mixing_trained(m, file, text, 1, &e);
+    if (!x) fail_msg("%s", e.text);
+    assert_int_equal(x->samples, 2);
+    const int32_t token[] = { 'a', 'b' };
+    EvalInput in = { .batch = 1, .time = 2, .tokens = token, .param = double_of, .user = &d, .seed = 1, .keep = true };
+    Eval *run = eval_new(m->graph, &in);
+    for (int layer = 0; layer < LAYERS; layer++) {
+        char name[32];
+        snprintf(name, sizeof name, "layers.%d.router.weight", layer);
+        const double *gate = eval_value(run, reader_of(m->graph, name));
+        double expected = (gate[0] + gate[1]) / 2, found = x->mean[(x->size - 1) * x->size + 1 + 2 * layer];
+        if (fabs(found - expected) > 1e-6 * (1 + fabs(expected))) fail_msg("layer %d: expected %g, found %g", layer, expected, found);
+    }
+    eval_free(run);
+    mixing_free(x);
+    for (int i = 0; i < 4096; i++) free(d.value[i]);
+    free_weights(&w);
+    spec_free(m);
+}
+
 /* == The text =============================================================== */
 
 static Mixing *measured(const Model *m, const char *weights, const char *text, double share) {
@@ -181,6 +220,7 @@ static void what_does_not_fit_is_an_error(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(entries_times_sources_are_the_reads, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(sources_are_where_their_tokens_are, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(the_last_share_is_looked_at, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(what_does_not_fit_is_an_error, scratch_setup, scratch_teardown),
     };
