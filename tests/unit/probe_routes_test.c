@@ -288,6 +288,27 @@ static void a_program_says_what_routes_do(void **state) {
     assert_true(least == 0 && most == 1);
 }
 
+/* Two windows a call, of which the first is shown; what dtr decides does not depend on what comes later. */
+static void the_first_window_is_shown(void **state) {
+    (void)state;
+    size_t length;
+    Json j = { 0 };
+    Error e = { 0 };
+    Loaded *x = loaded_open(&kinds[0]);
+    run("./mixed probe --weights mixed.st --data text --json --length 10 --tokens 20");
+    char *out = folder_read(&folder, "out", &length);
+    if (json_parse(&j, "out", out, length, 100000, &e)) fail_msg("%s", e.text);
+    assert_true(json_member(&j, json_member(&j, j.node, "routed_tokens"), "tokens")->count == 10);
+    for (int layer = 1; layer < LAYERS; layer++) {
+        Place p = place_of(x, &j, layer);
+        const JsonNode *taken = item(&j, json_member(&j, json_member(&j, j.node, "routed_tokens"), "taken"), p.list - 1);
+        for (int t = 0; t < 10; t++) expect(item(&j, taken, t), takes(x, p.list, t), "taken: token", t);
+    }
+    json_free(&j);
+    free(out);
+    loaded_close(x);
+}
+
 /* == For people ============================================================= */
 
 static void a_page_shows_the_passage(void **state) {
@@ -360,6 +381,7 @@ static void long_lines_end(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_program_says_what_routes_do),
+        cmocka_unit_test(the_first_window_is_shown),
         cmocka_unit_test(a_page_shows_the_passage),
         cmocka_unit_test(the_terminal_shows_the_passage),
         cmocka_unit_test(long_lines_end),
