@@ -74,7 +74,7 @@ static void add_gates(const Probe *x, Text *t)
 static void add_routes(const Probe *x, bool colours, Text *t)
 {
     if (x->routes)
-        text_add(t, "\n%-32s %10s %20s %20s\n", "routes, as trained, not drawing", "tokens, %", "output rms, taken", "others");
+        text_add(t, "\n%-32s %10s %20s %20s\n", "routes, chosen as in training", "tokens, %", "output rms, taken", "others");
     for (int i = 0; i < x->routes; i++) {
         text_add(t, "%-32.32s %10.1f", strata_routed(x->m, i), 100 * x->routed[i]);
         add_number(t, 20, x->taken_rms[i]);
