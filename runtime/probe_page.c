@@ -173,7 +173,7 @@ static void add_similarities(const Page *p)
 {
     if (!p->x->similarity)
         return;
-    heading(p, "Similarity of layers", "Cosine of two layers\xe2\x80\x99 outputs, a mean over tokens.");
+    heading(p, "Similarity of layers", "Cosine of two layers\xe2\x80\x99 outputs, a mean over the tokens that both work on.");
     text_add(p->t, "<div class=\"figures\">\n");
     add_similarity(p, p->before, "Before");
     add_similarity(p, p->x, p->before ? "After" : "Cosine");
