@@ -111,6 +111,36 @@ float *gradients_of(Instance *r, const int32_t *tokens, const int32_t *targets, 
     return out;
 }
 
+enum { MOST_SEQUENCES = 8 };
+
+float *decoded_logits(Instance *r, const int32_t *tokens, int batch, int64_t time, const int *prompt) {
+    const strata_api *a = &r->c->api;
+    int64_t V = r->c->model->vocab;
+    float *out = take(batch * time * V, sizeof *out), *row = take(batch * V, sizeof *row);
+    Guarded state[MOST_SEQUENCES];
+    if (batch > MOST_SEQUENCES) abort();
+    for (int i = 0; i < batch; i++) {
+        guarded_open(&state[i], a->state_bytes(r->c->model->context));
+        must(a->state_init(r->ctx.at, state[i].at, r->c->model->context), r, "state_init");
+        must(a->prefill(r->ctx.at, r->weights.at, state[i].at, r->arena.at, tokens + i * time, prompt[i], out + (i * time + prompt[i] - 1) * V), r, "prefill");
+    }
+    for (int64_t step = 0; step < time; step++) {
+        void *some[MOST_SEQUENCES];
+        int32_t next[MOST_SEQUENCES], n = 0;
+        int64_t to[MOST_SEQUENCES];
+        for (int i = 0; i < batch; i++) {
+            if (prompt[i] + step >= time) continue;
+            some[n] = state[i].at, to[n] = i * time + prompt[i] + step;
+            next[n] = tokens[to[n]], n++;
+        }
+        if (n) must(a->decode(r->ctx.at, r->weights.at, some, n, r->arena.at, next, row), r, "decode");
+        for (int k = 0; k < n; k++) memcpy(out + to[k] * V, row + k * V, (size_t)V * sizeof *row);
+    }
+    for (int i = 0; i < batch; i++) guarded_close(&state[i]);
+    free(row);
+    return out;
+}
+
 double difference(const float *a, const float *b, int64_t count) {
     double most = 0, size = 0;
     for (int64_t i = 0; i < count; i++) {

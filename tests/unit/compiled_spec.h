@@ -27,6 +27,9 @@ float *logits_of(Instance *r, const int32_t *tokens, int64_t batch, int64_t time
 float *gradients_of(Instance *r, const int32_t *tokens, const int32_t *targets, int64_t batch, int64_t time,
                     strata_loss *loss);
 int64_t gradient_floats(const Compiled *c);
+/* Logits of sequences of which prompt[i] tokens come by prefill and the others by decode, of all sequences that have
+** more at once: from the prompt's last position on, zeros before.  For as many as the arena has room for. */
+float *decoded_logits(Instance *r, const int32_t *tokens, int batch, int64_t time, const int *prompt);
 
 /* The largest difference, relative to the largest of b. */
 double difference(const float *a, const float *b, int64_t count);

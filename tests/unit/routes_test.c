@@ -57,32 +57,8 @@ static void set_up(Instance *r, strata_setup s) {
 
 /* {== Token by token ===================================================== */
 
-/* Logits of every sequence from the last position of its prompt on; prompts differ in length. */
-static float *decoded(Instance *r, const int32_t *ids) {
-    const strata_api *a = &r->c->api;
-    float *out = calloc(SEQUENCES * TIME * VOCAB, sizeof *out), row[SEQUENCES * VOCAB];
-    size_t bytes = a->state_bytes(CONTEXT);
-    Guarded state[SEQUENCES];
-    assert_non_null(out);
-    for (int i = 0; i < SEQUENCES; i++) {
-        int at = 1 + 4 * i;
-        guarded_open(&state[i], bytes);
-        assert_int_equal(a->state_init(r->ctx.at, state[i].at, CONTEXT), STRATA_OK);
-        assert_int_equal(a->prefill(r->ctx.at, r->weights.at, state[i].at, r->arena.at, ids + i * TIME, at, out + (i * TIME + at - 1) * VOCAB), STRATA_OK);
-    }
-    for (int step = 1; step < TIME; step++) {
-        void *some[SEQUENCES];
-        int32_t next[SEQUENCES], who[SEQUENCES], n = 0;
-        for (int i = 0; i < SEQUENCES; i++)
-            if (step + 4 * i < TIME) some[n] = state[i].at, next[n] = ids[i * TIME + step + 4 * i], who[n++] = i;
-        assert_int_equal(a->decode(r->ctx.at, r->weights.at, some, n, r->arena.at, next, row), STRATA_OK);
-        for (int k = 0; k < n; k++) memcpy(out + (who[k] * TIME + step + 4 * who[k]) * VOCAB, row + k * VOCAB, VOCAB * sizeof *row);
-    }
-    for (int i = 0; i < SEQUENCES; i++) guarded_close(&state[i]);
-    return out;
-}
-
 static void decoding_is_the_full_pass(void **state) {
+    static const int prompt[SEQUENCES] = { 1, 5, 9 };
     for (int i = 0; i < KINDS; i++)
         for (int check = 0; check < 2; check++) {
             Built b;
@@ -92,7 +68,7 @@ static void decoding_is_the_full_pass(void **state) {
             instance_fill(&r, 7 + (uint64_t)i);
             set_up(&r, (strata_setup){ .flags = STRATA_AS_GENERATED });
             int32_t *ids = some_ids(&b.c, 3, SEQUENCES * TIME);
-            float *whole = logits_of(&r, ids, SEQUENCES, TIME), *steps = decoded(&r, ids);
+            float *whole = logits_of(&r, ids, SEQUENCES, TIME), *steps = decoded_logits(&r, ids, SEQUENCES, TIME, prompt);
             for (int s = 0; s < SEQUENCES; s++) {
                 int first = s * TIME + 4 * s;
                 double apart = difference(steps + first * VOCAB, whole + first * VOCAB, (TIME - 4 * s) * VOCAB);
