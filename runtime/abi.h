@@ -10,7 +10,9 @@
 **            those that only products and lookups take are bfloat16, rounded to
 **            nearest, ties to even (strata_tensor.half)
 **   STATE    one a sequence: caches of prefill and decode; position
-**            independent (save, restore, fork with memcpy)
+**            independent (save, restore, fork with memcpy).  A routed layer caches the
+**            tokens that its route takes: a state has room for all, of which only those that come
+**            are written to (memory from mmap is taken page by page), or for a share of them
 **   ARENA    scratch, one a concurrent call; contents are not kept
 **   TRAIN    gradients, then the two moments of AdamW, in the order of
 **            finality: 3 * P_GRADIENTS floats (tensors start on cache lines);
@@ -37,7 +39,8 @@ enum {                              /* status */
     STRATA_ERROR_ARGUMENT = 1,      /* a size, pointer or token id is wrong */
     STRATA_ERROR_CPU = 2,           /* the processor lacks a feature the code needs */
     STRATA_ERROR_STATE = 3,         /* a state of another model or another context */
-    STRATA_ERROR_FULL = 4,          /* the sequence would be longer than the context */
+    STRATA_ERROR_FULL = 4,          /* the sequence would be longer than the context, or a route took more of it
+                                    ** than the state has room for; states are as they were before the call */
     STRATA_ERROR_MISSING = 5,       /* built without this function (--inference) */
     STRATA_ERROR_STOPPED = 6,       /* the 'final' callback asked to stop */
     STRATA_ERROR_CHECK = 7          /* a --check build found a stray access */
@@ -166,7 +169,7 @@ typedef struct strata_model {
     uint32_t ahead;                 /* string: where a route chooses among later tokens too, "" if nowhere; then there is no decoding */
     int32_t learned_positions;      /* 1: there are none beyond the context */
     int32_t reserved32;
-    int64_t reserved[1];
+    int64_t state_per_routed;       /* of state_per_token: what only tokens that routes take need */
 } strata_model;
 
 enum { STRATA_CTX_HEAD = 4096 };       /* bytes before the tables, which have a row a position */
@@ -224,7 +227,15 @@ typedef struct strata_api {
     size_t (*probe_arena_bytes)(int64_t tokens, int32_t workers);
     int32_t (*probe)(void *ctx, const void *w, void *arena, const int32_t *tokens, const int32_t *targets, int64_t B,
                      int64_t T, float *out, uint8_t *taken, strata_loss *loss);
-    void *reserved[6];
+    /* States for routed models: state_bytes and state_init have room for all tokens of a context in every
+    ** layer; these, in routed layers, for 'share' millionths of it, rounded up.  Where a route takes more, prefill
+    ** and decode return STRATA_ERROR_FULL, the message says of which sequence, and all states of the call are as
+    ** they were: it can be repeated with fewer sequences, or with larger states.  States of a batch need one share. */
+    size_t (*state_bytes_share)(int64_t context, int32_t share);
+    int32_t (*state_init_share)(void *ctx, void *state, int64_t context, int32_t share);
+    /* Makes 'to', a state that was made empty, the same sequence as 'from'; their contexts and shares may differ. */
+    int32_t (*state_copy)(void *ctx, void *to, const void *from);
+    void *reserved[3];
 } strata_api;
 
 #ifdef __cplusplus

@@ -98,7 +98,8 @@ static void set_sizes(strata_model *m, const Tables *t) {
     m->arena_per_token = 4 * (token + 8 * (1 + c->caches_at_once) + 7 * c->lists + granule / c->granule);
     m->arena_per_worker = 4 * local * c->chunk + c->scratch_bytes;
     m->arena_constant = 4 * (constant + packed + (c->lists ? 16 * (c->lists + 1) + 7 * 64 * c->lists : 0));
-    m->state_per_token = 4 * c->state_floats;
+    m->state_per_token = 4 * (c->state_floats + c->state_some);
+    m->state_per_routed = 4 * c->state_some;
     m->state_constant = 64 + 4 * c->state_fixed;
 }
 

@@ -29,6 +29,7 @@ static void macros(const Code *c, const char *P, FILE *f) {
         { "CTX_BYTES", m->ctx_bytes, "region CTX" },
         { "STATE_BYTES_PER_TOKEN", m->state_per_token, "region STATE: this times the context," },
         { "STATE_BYTES_CONSTANT", m->state_constant, "and this once" },
+        { "STATE_BYTES_PER_ROUTED", m->state_per_routed, "of those a token: what tokens that routes leave out do not need" },
         { "TENSORS", m->tensors, "lines of the tensor table" },
         { "KERNELS", m->kernels, "lines of the kernel table" },
         { "TRAINING", m->training, "0: built with --inference" },
@@ -46,6 +47,9 @@ static void prototypes(const char *p, FILE *f) {
         "size_t  %s_state_bytes(int64_t context);",
         "size_t  %s_arena_bytes(int64_t tokens, int32_t workers);",
         "int32_t %s_state_init(void *ctx, void *state, int64_t context);",
+        "size_t  %s_state_bytes_share(int64_t context, int32_t share);",
+        "int32_t %s_state_init_share(void *ctx, void *state, int64_t context, int32_t share);",
+        "int32_t %s_state_copy(void *ctx, void *to, const void *from);",
         "int32_t %s_prefill(void *ctx, const void *w, void *state, void *arena, const int32_t *tokens, int64_t n, float *logits);",
         "int32_t %s_decode(void *ctx, const void *w, void *const *states, int32_t batch, void *arena, const int32_t *tokens, float *logits);",
         "int32_t %s_logits(void *ctx, const void *w, void *arena, const int32_t *tokens, int64_t B, int64_t T, float *out);",
@@ -63,11 +67,13 @@ static void prototypes(const char *p, FILE *f) {
 
 static void table(const char *p, FILE *f) {
     static const char *const name[] = { "model", "init", "state_bytes", "arena_bytes", "state_init", "prefill", "decode", "logits",
-                                        "forward_backward", "sum_squares", "update", "loss", "message" };
+                                        "forward_backward", "sum_squares", "update", "loss", "message",
+                                        "state_bytes_share", "state_init_share", "state_copy" };
     fprintf(f, "\n/* The same functions as a table. */\nstatic inline strata_api %s_api(void) {\n    strata_api a;\n"
                "    a.struct_size = sizeof a;\n    a.strerror_ = %s_strerror;\n", p, p);
     for (size_t i = 0; i < sizeof name / sizeof *name; i++) fprintf(f, "    a.%s = %s_%s;\n", name[i], p, name[i]);
-    fprintf(f, "    for (int i = 0; i < 8; i++) a.reserved[i] = NULL;\n    return a;\n}\n");
+    fprintf(f, "    a.probe_arena_bytes = NULL;\n    a.probe = NULL;\n"
+               "    for (size_t i = 0; i < sizeof a.reserved / sizeof a.reserved[0]; i++) a.reserved[i] = NULL;\n    return a;\n}\n");
 }
 
 void codegen_header(const Code *c, const ModelInfo *info, const char *prefix, FILE *f) {

@@ -205,11 +205,11 @@ static const Anchor *anchor_of(const Node *n) {
 static void cache_of(Tables *t, Action *a) {
     Constants *k = &t->constants;
     int64_t pool = a->flag && a->n[4] ? a->n[4] : 1, row = a->n[1] * (a->n[2] + a->n[3]);
-    int some = a->keys != 0;
+    int some = a->keys != 0, keeps = pool > 1 && k->lists;
     a->layer = t->cache.n;
-    Cache c = { k->state_floats, k->state_fixed, (int32_t)a->n[1], (int32_t)a->n[2], (int32_t)a->n[3], (int32_t)pool, some, 0 };
-    k->state_floats += (row + pool - 1) / pool;
-    k->state_fixed += (pool > 1 ? row : 0) + (some ? LENGTH_FLOATS : 0);
+    Cache c = { k->state_floats, k->state_some, k->state_fixed, (int32_t)a->n[1], (int32_t)a->n[2], (int32_t)a->n[3], (int32_t)pool, some, keeps };
+    *(some ? &k->state_some : &k->state_floats) += (row + pool - 1) / pool;
+    k->state_fixed += (pool > 1 ? row : 0) + (keeps ? row : 0) + (some ? LENGTH_FLOATS : 0);
     *(Cache *)list_add(&t->cache, sizeof c) = c;
 }
 

@@ -11,7 +11,9 @@
 **            those that only products and lookups take are bfloat16, rounded to
 **            nearest, ties to even (strata_tensor.half)
 **   STATE    one a sequence: caches of prefill and decode; position
-**            independent (save, restore, fork with memcpy)
+**            independent (save, restore, fork with memcpy).  A routed layer caches the
+**            tokens that its route takes: a state has room for all, of which only those that come
+**            are written to (memory from mmap is taken page by page), or for a share of them
 **   ARENA    scratch, one a concurrent call; contents are not kept
 **   TRAIN    gradients, then the two moments of AdamW, in the order of
 **            finality: 3 * P_GRADIENTS floats (tensors start on cache lines)
@@ -35,6 +37,7 @@
 #define ATTNRES_SMALL_24_CTX_BYTES INT64_C(69632)  /* region CTX */
 #define ATTNRES_SMALL_24_STATE_BYTES_PER_TOKEN INT64_C(24576)  /* region STATE: this times the context, */
 #define ATTNRES_SMALL_24_STATE_BYTES_CONSTANT INT64_C(64)  /* and this once */
+#define ATTNRES_SMALL_24_STATE_BYTES_PER_ROUTED INT64_C(0)  /* of those a token: what tokens that routes leave out do not need */
 #define ATTNRES_SMALL_24_TENSORS INT64_C(316)  /* lines of the tensor table */
 #define ATTNRES_SMALL_24_KERNELS INT64_C(54)  /* lines of the kernel table */
 #define ATTNRES_SMALL_24_TRAINING INT64_C(1)  /* 0: built with --inference */
@@ -50,6 +53,9 @@ int32_t attnres_small_24_init(void *ctx, size_t bytes, const strata_setup *setup
 size_t  attnres_small_24_state_bytes(int64_t context);
 size_t  attnres_small_24_arena_bytes(int64_t tokens, int32_t workers);
 int32_t attnres_small_24_state_init(void *ctx, void *state, int64_t context);
+size_t  attnres_small_24_state_bytes_share(int64_t context, int32_t share);
+int32_t attnres_small_24_state_init_share(void *ctx, void *state, int64_t context, int32_t share);
+int32_t attnres_small_24_state_copy(void *ctx, void *to, const void *from);
 int32_t attnres_small_24_prefill(void *ctx, const void *w, void *state, void *arena, const int32_t *tokens, int64_t n, float *logits);
 int32_t attnres_small_24_decode(void *ctx, const void *w, void *const *states, int32_t batch, void *arena, const int32_t *tokens, float *logits);
 int32_t attnres_small_24_logits(void *ctx, const void *w, void *arena, const int32_t *tokens, int64_t B, int64_t T, float *out);
@@ -77,7 +83,12 @@ static inline strata_api attnres_small_24_api(void) {
     a.update = attnres_small_24_update;
     a.loss = attnres_small_24_loss;
     a.message = attnres_small_24_message;
-    for (int i = 0; i < 8; i++) a.reserved[i] = NULL;
+    a.state_bytes_share = attnres_small_24_state_bytes_share;
+    a.state_init_share = attnres_small_24_state_init_share;
+    a.state_copy = attnres_small_24_state_copy;
+    a.probe_arena_bytes = NULL;
+    a.probe = NULL;
+    for (size_t i = 0; i < sizeof a.reserved / sizeof a.reserved[0]; i++) a.reserved[i] = NULL;
     return a;
 }
 

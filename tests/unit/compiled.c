@@ -80,6 +80,9 @@ static strata_api find_api(void *library) {
     find(library, "update", &a.update);
     find(library, "loss", &a.loss);
     find(library, "message", &a.message);
+    find(library, "state_bytes_share", &a.state_bytes_share);
+    find(library, "state_init_share", &a.state_init_share);
+    find(library, "state_copy", &a.state_copy);
     return a;
 }
 

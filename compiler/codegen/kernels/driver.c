@@ -204,10 +204,6 @@ static void token_step(const Work *w, const Action *s) {
 
 /* == Steps of global phases ================================================= */
 
-static int64_t cache_rows(const Cache *c, int64_t context) {
-    return (context + c->pool - 1) / c->pool;
-}
-
 static Attention attention_of(const Frame *f, const Action *s, int q, int attention_step) {
     Attention a = {
         .bf16 = k_constants.bf16,
@@ -227,7 +223,7 @@ static Attention attention_of(const Frame *f, const Action *s, int q, int attent
         a.keys = f->keys + attention_step * f->B;
         a.values = f->values + attention_step * f->B;
         a.past = f->past + attention_step * f->B;
-        a.context = cache_rows(&k_caches[s->layer], f->states[0]->context);
+        a.context = k_cache_rows(f->states[0], &k_caches[s->layer]);
     }
     return a;
 }
@@ -437,49 +433,12 @@ static void tile_task(void *arg, int64_t task, int32_t worker) {
     leave_mode(mode);
 }
 
-float *k_cache(State *state, const Cache *c) {
-    return (float *)(state + 1) + state->context * c->offset + c->fixed;
-}
-
-static int64_t length_of(State *state, const Cache *c) {
-    int64_t rows;
-    __builtin_memcpy(&rows, k_cache(state, c), sizeof rows);
-    return rows;
-}
-
-void k_set_length(State *state, const Cache *c, int64_t rows) {
-    __builtin_memcpy(k_cache(state, c), &rows, sizeof rows);
-}
-
-void k_lengthen_caches(const Frame *f) {
-    for (int32_t i = 0; i < f->program->phases; i++) {
-        const Stage *phase = &k_stages[f->program->phase + i];
-        for (int32_t k = 0; phase->global && k < phase->count; k++) {
-            const Action *s = &k_actions[phase->first + k];
-            if (s->what != DO_ATTENTION || !s->keys) continue;
-            const int64_t *first = f->list[s->keys].first;
-            for (int64_t b = 0; b < f->B; b++) {
-                State *state = f->states[b];
-                k_set_length(state, &k_caches[s->layer], length_of(state, &k_caches[s->layer]) + first[b + 1] - first[b]);
-            }
-        }
-    }
-}
-
-static void append_to_cache(Frame *f, const Action *s, int attention_step) {
-    const Cache *c = &k_caches[s->layer];
-    for (int64_t b = 0; b < f->B; b++) {
-        State *state = f->states[b];
-        float *base = k_cache(state, c);
-        f->past[attention_step * f->B + b] = c->some ? length_of(state, c) : state->length;
-        if (c->some) base += LENGTH_FLOATS;
-        f->keys[attention_step * f->B + b] = base;
-        f->values[attention_step * f->B + b] = base + cache_rows(c, state->context) * c->groups * c->dk;
-    }
+/* Keys and values become rows of caches; false: there is no room. */
+static bool append(Frame *f, const Action *s, int attention_step) {
+    if (!f->states) return true;
     Attention a = forward_of(f, s, attention_step);
-    unsigned mode = enter_mode();
-    for (int64_t b = 0; b < f->B; b++) k_attention_append(&a, b);
-    leave_mode(mode);
+    f->status = k_append(f, s, attention_step, &a);
+    return !f->status;
 }
 
 static void run_global(Frame *f, const Stage *phase) {
@@ -489,7 +448,7 @@ static void run_global(Frame *f, const Stage *phase) {
     for (int32_t i = 0; i < phase->count; i++) {
         const Action *s = &k_actions[phase->first + i];
         const Ref *out = &k_refs[s->ref];
-        if (s->what == DO_ATTENTION && f->states) append_to_cache(f, s, attention_step);
+        if (s->what == DO_ATTENTION && !append(f, s, attention_step)) return;
         /* what adds to its result, and is not a gradient, starts from zero */
         if (s->what == DO_OUTER && out->area == AREA_CONSTANT && f->ctx->setup.gemm) k_zero(s->n[0] * s->n[1], k_resolve(f, out, 0, 0));
         if (s->what == DO_SCATTER && out->area == AREA_CONSTANT) k_zero(s->n[0] * s->n[1], k_resolve(f, out, 0, 0));

@@ -1,4 +1,4 @@
-/* What entry.c and driver.c share: a call's frame. */
+/* What entry.c, states.c and driver.c share: a call's frame. */
 #ifndef STRATA_DRIVER_H
 #define STRATA_DRIVER_H
 
@@ -25,8 +25,15 @@ typedef struct Context {
 typedef struct State {
     uint64_t hash;
     int64_t context, length;
-    int64_t reserved[5];
+    int64_t rows;               /* that caches of routed layers have room for */
+    int64_t reserved[4];
 } State;
+
+static const uint64_t READY = 0x5354524154413031u;
+
+static inline const strata_model *model(void) {
+    return (const strata_model *)k_model;
+}
 
 /* One call of a program. */
 typedef struct Frame {
@@ -54,6 +61,8 @@ typedef struct Frame {
     float **keys, **values;     /* [attention steps of a phase][B] */
     int64_t *past;              /* [attention steps of a phase][B]: rows of a cache before this call's */
     RowList *list;              /* by number, from 1 on */
+    int32_t status;             /* of a phase */
+    int32_t appended;           /* caches that have rows of this call, the first ones */
 } Frame;
 
 /* Round to nearest, no traps, no flushing: what the bits are defined for.  Every
@@ -74,11 +83,13 @@ static inline float *context_tables(Context *c) {
 
 void k_run_phase(Frame *f, const Stage *phase);
 float *k_resolve(const Frame *f, const Ref *r, int32_t worker, int64_t first);
-/* Where a state has a cache. */
-float *k_cache(State *state, const Cache *c);
-/* Rows of a cache that has those of some tokens; after a call that succeeded, those that it added. */
-void k_set_length(State *state, const Cache *c, int64_t rows);
-void k_lengthen_caches(const Frame *f);
+/* states.c */
+int64_t k_cache_rows(const State *s, const Cache *c);                   /* that it has room for */
+int32_t k_check_state(Context *c, const State *s, int64_t more);        /* whether so many tokens more fit */
+int32_t k_check_batch(Context *c, State *const *states, int32_t batch);
+int32_t k_append(Frame *f, const Action *s, int attention_step, const Attention *a);
+void k_advance(const Frame *f);                                         /* after a call that succeeded: its rows count */
+void k_restore(const Frame *f);                                         /* after one that did not */
 void k_par_for(Context *c, int64_t tasks, strata_task_fn fn, void *arg);
 /* guard.c: called only if k_constants.check */
 void k_check_begin(Frame *f);                                           /* before the first phase */

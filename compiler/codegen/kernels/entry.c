@@ -8,22 +8,6 @@
 #define EXPORT __attribute__((visibility("default"), used))
 
 enum { SUM_PIECES = 256, UPDATE_BLOCK = 16384, ZERO_BLOCK = 65536 };
-static const uint64_t READY = 0x5354524154413031u;
-
-static const strata_model *model(void) {
-    return (const strata_model *)k_model;
-}
-
-/* == Messages =============================================================== */
-
-static int32_t fail(Context *c, int32_t status, const char *what, int64_t found, const char *expected, int64_t limit) {
-    Text t = message(c);
-    put(&t, what);
-    put_number(&t, found);
-    put(&t, expected);
-    put_number(&t, limit);
-    return status;
-}
 
 /* == Sizes ================================================================== */
 
@@ -97,11 +81,6 @@ EXPORT size_t model_arena_bytes(int64_t tokens, int32_t workers) {
     return arena_bytes(&l, tokens, workers);
 }
 
-EXPORT size_t model_state_bytes(int64_t context) {
-    if (context < 1 || context > model()->context) return 0;
-    return sizeof(State) + (size_t)(context * k_constants.state_floats + k_constants.state_fixed) * sizeof(float);
-}
-
 EXPORT const strata_model *model_model(void) {
     return model();
 }
@@ -112,7 +91,7 @@ EXPORT const char *model_strerror(int32_t status) {
     case STRATA_ERROR_ARGUMENT: return "an argument is wrong";
     case STRATA_ERROR_CPU: return "the processor lacks a feature this model was compiled for";
     case STRATA_ERROR_STATE: return "the state belongs to another model or context";
-    case STRATA_ERROR_FULL: return "the sequence would be longer than its context";
+    case STRATA_ERROR_FULL: return "the sequence would be longer than its context, or than its state has room for";
     case STRATA_ERROR_MISSING: return "the model was built without this function";
     case STRATA_ERROR_STOPPED: return "stopped by the caller";
     case STRATA_ERROR_CHECK: return "a stray access was found";
@@ -205,17 +184,6 @@ __attribute__((target("no-avx"))) EXPORT int32_t model_init(void *ctx, size_t by
     return model_prepare(ctx, setup);
 }
 
-EXPORT int32_t model_state_init(void *ctx, void *state, int64_t context) {
-    Context *c = ctx;
-    if (!c || c->magic != READY) return STRATA_ERROR_ARGUMENT;
-    if (!state || (uintptr_t)state % STRATA_ALIGN || context < 1 || context > model()->context)
-        return fail(c, STRATA_ERROR_ARGUMENT, "the context of a state is ", context, ", expected 1 to ", model()->context);
-    *(State *)state = (State){ .hash = model()->spec_hash, .context = context };
-    for (int32_t i = 0; i < k_constants.caches; i++)
-        if (k_caches[i].some) k_set_length(state, &k_caches[i], 0);
-    return STRATA_OK;
-}
-
 /* == Frames ================================================================= */
 
 static int32_t check_ids(Context *c, const char *what, const int32_t *ids, int64_t B, int64_t T) {
@@ -283,6 +251,7 @@ static Frame frame(Context *c, int program, const void *w, void *arena, const in
 static int32_t run_phase(Frame *f, int32_t number) {
     const Stage *phase = &k_stages[f->program->phase + number];
     k_run_phase(f, phase);
+    if (f->status) return f->status;
     return k_constants.check ? k_check_phase(f, phase) : STRATA_OK;
 }
 
@@ -315,23 +284,6 @@ static int32_t check_causal(Context *c) {
     return STRATA_ERROR_MISSING;
 }
 
-static int32_t check_state(Context *c, const State *s, int64_t more) {
-    if (!s || (uintptr_t)s % STRATA_ALIGN || s->hash != model()->spec_hash || s->context < 1 || s->context > model()->context
-        || s->length < 0 || s->length > s->context) {
-        Text t = message(c);
-        put(&t, "the state is not one of this model");
-        return STRATA_ERROR_STATE;
-    }
-    if (more > s->context - s->length)
-        return fail(c, STRATA_ERROR_FULL, "the sequence would have ", s->length + more, " tokens, its context is ", s->context);
-    return STRATA_OK;
-}
-
-static void advance(Frame *f) {
-    for (int64_t b = 0; b < f->B; b++) ((State *)f->states[b])->length += f->T;
-    k_lengthen_caches(f);
-}
-
 /* The last token phase works on the last position only: nothing reads the rest. */
 static int32_t run_last(Frame *f, int last_logits) {
     const Program *p = f->program;
@@ -347,11 +299,17 @@ static int32_t run_last(Frame *f, int last_logits) {
     return status;
 }
 
+static int32_t finish(const Frame *f, int32_t status) {
+    if (status) k_restore(f);
+    else k_advance(f);
+    return status;
+}
+
 EXPORT int32_t model_prefill(void *ctx, const void *w, void *state, void *arena, const int32_t *tokens, int64_t n, float *logits) {
     Context *c = ctx;
     int32_t status = check_call(c, w, arena, tokens, 1, n);
     if (!status) status = check_causal(c);
-    if (!status) status = check_state(c, state, n);
+    if (!status) status = k_check_state(c, state, n);
     if (status) return status;
     Frame f = frame(c, PROGRAM_GENERATE, w, arena, tokens, 1, n);
     State *one[1] = { state };
@@ -359,8 +317,7 @@ EXPORT int32_t model_prefill(void *ctx, const void *w, void *state, void *arena,
     for (int64_t i = 0; i < n; i++) f.position[i] = (int32_t)(one[0]->length + i);
     if (logits) f.logits = logits - (n - 1) * model()->vocab;
     status = run_last(&f, logits != 0);
-    if (!status) advance(&f);
-    return status;
+    return finish(&f, status);
 }
 
 EXPORT int32_t model_decode(void *ctx, const void *w, void *const *states, int32_t batch, void *arena, const int32_t *tokens, float *logits) {
@@ -371,11 +328,7 @@ EXPORT int32_t model_decode(void *ctx, const void *w, void *const *states, int32
     if (!status) status = check_pointer(c, "logits", logits);
     if (!status && batch > k_constants.chunk)
         status = fail(c, STRATA_ERROR_ARGUMENT, "the batch is ", batch, ", expected at most ", k_constants.chunk);
-    for (int32_t b = 0; !status && b < batch; b++) {
-        status = check_state(c, states[b], 1);
-        if (!status && ((const State *)states[b])->context != ((const State *)states[0])->context)
-            status = fail(c, STRATA_ERROR_STATE, "states of one batch need one context; found ", ((const State *)states[b])->context, " and ", ((const State *)states[0])->context);
-    }
+    if (!status) status = k_check_batch(c, (State *const *)states, batch);
     if (status) return status;
     Frame f = frame(c, PROGRAM_GENERATE, w, arena, tokens, batch, 1);
     f.states = (State *const *)states;
@@ -385,8 +338,7 @@ EXPORT int32_t model_decode(void *ctx, const void *w, void *const *states, int32
         f.position[b] = (int32_t)f.states[b]->length;
     }
     status = run(&f);
-    if (!status) advance(&f);
-    return status;
+    return finish(&f, status);
 }
 
 /* == Loss =================================================================== */

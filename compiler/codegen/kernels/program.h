@@ -100,12 +100,14 @@ typedef struct Wave {
 
 enum { LENGTH_FLOATS = 16 };
 
-/* A cache of keys and values: context / pool rows of them, rounded up.  Before it
-** are 'offset' floats a position of the context and 'fixed' more. */
+/* A cache of keys and values: context / pool rows of them, rounded up, or as many as the
+** state has for routed tokens.  Before it are 'offset' floats a position of the context,
+** 'some_offset' a routed token, and 'fixed' more. */
 typedef struct Cache {
-    int64_t offset, fixed;
+    int64_t offset, some_offset, fixed;
     int32_t groups, dk, dv, pool;       /* pool: 1, or positions that share a row */
-    int32_t some, reserved;             /* 1: of some tokens only; how many is in front, LENGTH_FLOATS */
+    int32_t some;                       /* 1: of some tokens only; how many is in front, LENGTH_FLOATS */
+    int32_t keeps;                      /* 1: behind it is room for a row, should a call find no room elsewhere */
 } Cache;
 
 /* --check builds: a value's own place in the arena, with a guard on each side. */
@@ -128,7 +130,7 @@ typedef struct Constants {
     int32_t chunk;                      /* tokens a task, a multiple of the granule */
     int32_t granule;
     int64_t table_floats;               /* of all waves */
-    int64_t state_floats, state_fixed;  /* of all caches: a position, and once */
+    int64_t state_floats, state_some, state_fixed;  /* of all caches: a position, a routed token, and once */
     int64_t scratch_bytes;              /* a worker, row kernels' part */
     int64_t max_head;                   /* largest head size */
     int64_t gradients;                  /* floats in a third of TRAIN */

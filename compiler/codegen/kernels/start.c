@@ -10,6 +10,9 @@ int32_t model_init(void *, size_t, const strata_setup *);
 size_t model_state_bytes(int64_t);
 size_t model_arena_bytes(int64_t, int32_t);
 int32_t model_state_init(void *, void *, int64_t);
+size_t model_state_bytes_share(int64_t, int32_t);
+int32_t model_state_init_share(void *, void *, int64_t, int32_t);
+int32_t model_state_copy(void *, void *, const void *);
 int32_t model_prefill(void *, const void *, void *, void *, const int32_t *, int64_t, float *);
 int32_t model_decode(void *, const void *, void *const *, int32_t, void *, const int32_t *, float *);
 int32_t model_logits(void *, const void *, void *, const int32_t *, int64_t, int64_t, float *);
@@ -31,7 +34,8 @@ __attribute__((visibility("default"), target("no-avx"))) int main(int argc, char
         .init = model_init, .state_bytes = model_state_bytes, .arena_bytes = model_arena_bytes,
         .state_init = model_state_init, .prefill = model_prefill, .decode = model_decode, .logits = model_logits,
         .forward_backward = model_forward_backward, .sum_squares = model_sum_squares, .update = model_update,
-        .loss = model_loss, .probe_arena_bytes = k_probe_arena_bytes, .probe = k_probe,
+        .loss = model_loss, .state_bytes_share = model_state_bytes_share, .state_init_share = model_state_init_share,
+        .state_copy = model_state_copy, .probe_arena_bytes = k_probe_arena_bytes, .probe = k_probe,
     };
     return strata_main_with(argc, argv, &api, strata_blas_gemm ? strata_blas_gemm() : 0);
 }

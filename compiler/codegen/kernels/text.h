@@ -27,4 +27,13 @@ static inline Text message(Context *c) {
     return (Text){ c->message, c->message + sizeof c->message - 1 };
 }
 
+static inline int32_t fail(Context *c, int32_t status, const char *what, int64_t found, const char *expected, int64_t limit) {
+    Text t = message(c);
+    put(&t, what);
+    put_number(&t, found);
+    put(&t, expected);
+    put_number(&t, limit);
+    return status;
+}
+
 #endif

@@ -1,0 +1,211 @@
+/*
+** The states of sequences: where their caches lie, how many rows they have room for,
+** how rows are appended.  A call raises lengths when it has succeeded, so that one that
+** finds no room for a row leaves its states as they were.  Only a cache of averages adds to
+** a row that counts already: that row is kept, and put back.
+*/
+#include "text.h"
+
+#define EXPORT __attribute__((visibility("default"), used))
+
+enum { MILLION = 1000000 };
+
+/* == Layout ================================================================= */
+
+/* Rows of a routed layer's cache, for a share of the context in millionths. */
+static int64_t rows_of_share(int64_t context, int32_t share) {
+    return (context * share + MILLION - 1) / MILLION;
+}
+
+static float *cache_at(State *s, const Cache *c) {
+    return (float *)(s + 1) + s->context * c->offset + s->rows * c->some_offset + c->fixed;
+}
+
+int64_t k_cache_rows(const State *s, const Cache *c) {
+    return c->some ? s->rows : (s->context + c->pool - 1) / c->pool;
+}
+
+/* Its keys; values follow, then the row that is kept. */
+static float *keys_at(State *s, const Cache *c) {
+    return cache_at(s, c) + (c->some ? LENGTH_FLOATS : 0);
+}
+
+static float *values_at(State *s, const Cache *c) {
+    return keys_at(s, c) + k_cache_rows(s, c) * c->groups * c->dk;
+}
+
+static void set_length(State *s, const Cache *c, int64_t rows) {
+    __builtin_memcpy(cache_at(s, c), &rows, sizeof rows);
+}
+
+/* Positions that a cache has, or the tokens that a route took. */
+static int64_t length_of(State *s, const Cache *c) {
+    int64_t rows;
+    if (!c->some) return s->length;
+    __builtin_memcpy(&rows, cache_at(s, c), sizeof rows);
+    return rows;
+}
+
+EXPORT size_t model_state_bytes_share(int64_t context, int32_t share) {
+    if (context < 1 || context > model()->context || share < 1 || share > MILLION) return 0;
+    int64_t some = rows_of_share(context, share) * k_constants.state_some;
+    return sizeof(State) + (size_t)(context * k_constants.state_floats + some + k_constants.state_fixed) * sizeof(float);
+}
+
+EXPORT size_t model_state_bytes(int64_t context) {
+    return model_state_bytes_share(context, MILLION);
+}
+
+EXPORT int32_t model_state_init_share(void *ctx, void *state, int64_t context, int32_t share) {
+    Context *c = ctx;
+    if (!c || c->magic != READY) return STRATA_ERROR_ARGUMENT;
+    if (!state || (uintptr_t)state % STRATA_ALIGN || context < 1 || context > model()->context)
+        return fail(c, STRATA_ERROR_ARGUMENT, "the context of a state is ", context, ", expected 1 to ", model()->context);
+    if (share < 1 || share > MILLION) return fail(c, STRATA_ERROR_ARGUMENT, "the share of a state is ", share, ", expected 1 to ", MILLION);
+    State *s = state;
+    *s = (State){ .hash = model()->spec_hash, .context = context, .rows = rows_of_share(context, share) };
+    for (int32_t i = 0; i < k_constants.caches; i++)
+        if (k_caches[i].some) set_length(s, &k_caches[i], 0);
+    return STRATA_OK;
+}
+
+EXPORT int32_t model_state_init(void *ctx, void *state, int64_t context) {
+    return model_state_init_share(ctx, state, context, MILLION);
+}
+
+static bool is_state(const State *s) {
+    return s && (uintptr_t)s % STRATA_ALIGN == 0 && s->hash == model()->spec_hash && s->context >= 1 && s->context <= model()->context
+        && s->rows >= 1 && s->rows <= s->context && s->length >= 0 && s->length <= s->context;
+}
+
+int32_t k_check_state(Context *c, const State *s, int64_t more) {
+    if (!is_state(s)) {
+        Text t = message(c);
+        put(&t, "the state is not one of this model");
+        return STRATA_ERROR_STATE;
+    }
+    if (more > s->context - s->length)
+        return fail(c, STRATA_ERROR_FULL, "the sequence would have ", s->length + more, " tokens, its context is ", s->context);
+    return STRATA_OK;
+}
+
+int32_t k_check_batch(Context *c, State *const *states, int32_t batch) {
+    int32_t status = STRATA_OK;
+    for (int32_t b = 0; !status && b < batch; b++) {
+        status = k_check_state(c, states[b], 1);
+        if (!status && states[b]->context != states[0]->context)
+            status = fail(c, STRATA_ERROR_STATE, "states of one batch need one context; found ", states[b]->context, " and ", states[0]->context);
+        if (!status && states[b]->rows != states[0]->rows)
+            status = fail(c, STRATA_ERROR_STATE, "states of one batch need one share; found room for routed tokens: ", states[b]->rows, " and ", states[0]->rows);
+    }
+    return status;
+}
+
+/* == Appending ============================================================== */
+
+static int32_t refuse(Frame *f, const Action *s, int32_t sequence, int64_t rows) {
+    Context *c = f->ctx;
+    const State *state = f->states[sequence];
+    Text t = message(c);
+    put(&t, "sequence "), put_number(&t, sequence), put(&t, ": "), put(&t, strata_routed(model(), s->keys - 1));
+    put(&t, " would have taken "), put_number(&t, rows), put(&t, " tokens, its state has room for "), put_number(&t, state->rows);
+    put(&t, " (a context of "), put_number(&t, state->context), put(&t, ")");
+    return STRATA_ERROR_FULL;
+}
+
+/* The row that a cache's newest, unfinished average is in, of group g: keys or values. */
+static float *unfinished(State *s, const Cache *c, int64_t g, bool value) {
+    int64_t d = value ? c->dv : c->dk;
+    return (value ? values_at(s, c) : keys_at(s, c)) + (g * k_cache_rows(s, c) + s->length / c->pool) * d;
+}
+
+/* Keeps that row, or puts it back. */
+static void keep_unfinished(State *s, const Cache *c, bool back) {
+    if (!c->keeps || s->length % c->pool == 0) return;
+    float *kept = values_at(s, c) + k_cache_rows(s, c) * c->groups * c->dv;
+    for (int32_t i = 0; i < 2 * c->groups; i++) {
+        float *row = unfinished(s, c, i / 2, i % 2);
+        int64_t d = i % 2 ? c->dv : c->dk;
+        __builtin_memcpy(back ? row : kept, back ? kept : row, (size_t)d * sizeof *row);
+        kept += d;
+    }
+}
+
+int32_t k_append(Frame *f, const Action *s, int attention_step, const Attention *a) {
+    const Cache *c = &k_caches[s->layer];
+    const int64_t *first = s->keys ? f->list[s->keys].first : 0;
+    for (int32_t b = 0; first && b < f->B; b++) {
+        int64_t rows = length_of(f->states[b], c) + first[b + 1] - first[b];
+        if (rows > f->states[b]->rows) return refuse(f, s, b, rows);
+    }
+    unsigned mode = enter_mode();
+    for (int64_t b = 0; b < f->B; b++) {
+        int64_t at = attention_step * f->B + b;
+        State *state = f->states[b];
+        f->past[at] = length_of(state, c), f->keys[at] = keys_at(state, c), f->values[at] = values_at(state, c);
+        keep_unfinished(state, c, false);
+        k_attention_append(a, b);
+    }
+    leave_mode(mode);
+    f->appended = s->layer + 1;
+    return STRATA_OK;
+}
+
+void k_restore(const Frame *f) {
+    for (int32_t i = 0; f->states && i < f->appended; i++)
+        for (int64_t b = 0; b < f->B; b++) keep_unfinished(f->states[b], &k_caches[i], true);
+}
+
+/* Routed layers cache their own number of rows each. */
+static void lengthen(const Frame *f, const Action *s) {
+    const Cache *c = &k_caches[s->layer];
+    const int64_t *first = f->list[s->keys].first;
+    for (int64_t b = 0; b < f->B; b++) set_length(f->states[b], c, length_of(f->states[b], c) + first[b + 1] - first[b]);
+}
+
+void k_advance(const Frame *f) {
+    for (int64_t b = 0; b < f->B; b++) f->states[b]->length += f->T;
+    for (int32_t i = 0; i < f->program->phases; i++) {
+        const Stage *phase = &k_stages[f->program->phase + i];
+        for (int32_t k = 0; phase->global && k < phase->count; k++) {
+            const Action *s = &k_actions[phase->first + k];
+            if (s->what == DO_ATTENTION && s->keys) lengthen(f, s);
+        }
+    }
+}
+
+/* == Copying ================================================================ */
+
+static void copy_rows(const Cache *c, int64_t rows, int64_t d, const float *from, int64_t from_room, float *to, int64_t to_room) {
+    for (int32_t g = 0; g < c->groups; g++)
+        __builtin_memcpy(to + g * to_room * d, from + g * from_room * d, (size_t)(rows * d) * sizeof *to);
+}
+
+static int32_t check_room(Context *c, State *to, State *from) {
+    int32_t status = k_check_state(c, from, 0);
+    if (!status) status = k_check_state(c, to, 0);
+    if (!status && from->length > to->context)
+        status = fail(c, STRATA_ERROR_FULL, "the sequence has ", from->length, " tokens, the context to copy it to is ", to->context);
+    for (int32_t i = 0; !status && i < k_constants.caches; i++)
+        if (k_caches[i].some && length_of(from, &k_caches[i]) > to->rows)
+            status = fail(c, STRATA_ERROR_FULL, "a route took ", length_of(from, &k_caches[i]), " tokens, the state to copy them to has room for ", to->rows);
+    return status;
+}
+
+EXPORT int32_t model_state_copy(void *ctx, void *to, const void *from) {
+    Context *c = ctx;
+    if (!c || c->magic != READY) return STRATA_ERROR_ARGUMENT;
+    State *source = (State *)from, *target = to;
+    int32_t status = check_room(c, target, source);
+    if (status || source == target) return status;
+    target->length = source->length;
+    for (int32_t i = 0; i < k_constants.caches; i++) {
+        const Cache *cache = &k_caches[i];
+        int64_t length = length_of(source, cache), rows = (length + cache->pool - 1) / cache->pool;
+        int64_t room = k_cache_rows(source, cache), new_room = k_cache_rows(target, cache);
+        if (cache->some) set_length(target, cache, length);
+        copy_rows(cache, rows, cache->dk, keys_at(source, cache), room, keys_at(target, cache), new_room);
+        copy_rows(cache, rows, cache->dv, values_at(source, cache), room, values_at(target, cache), new_room);
+    }
+    return STRATA_OK;
+}
