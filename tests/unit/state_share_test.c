@@ -179,6 +179,31 @@ static void one_of_a_batch_is_full(void **state) {
     }
 }
 
+/* A sequence goes on where the context is longer, in the middle of an average too. */
+static void a_sequence_moves_to_a_longer_context(void **state) {
+    enum { SHORT = 8 };
+    for (int i = 0; i < KINDS; i++) {
+        Bench x;
+        float a[VOCAB], b[VOCAB];
+        Guarded first;
+        open_bench(state, &x, &kinds[i], false);
+        const strata_api *api = &x.b.c.api;
+        guarded_open(&first, api->state_bytes(SHORT));
+        assert_int_equal(api->state_init(x.r.ctx.at, first.at, SHORT), STRATA_OK);
+        assert_int_equal(prefill(&x, first.at, 0, SHORT, a), STRATA_OK);
+        assert_int_equal(decode(&x, &first.at, 1, x.ids + SHORT, a), STRATA_ERROR_FULL);
+        Guarded small = state_of(&x, SOME), large = state_of(&x, ALL);
+        assert_int_equal(api->state_copy(x.r.ctx.at, small.at, first.at), STRATA_OK);
+        assert_int_equal(prefill(&x, large.at, 0, SHORT, b), STRATA_OK);
+        assert_memory_equal(a, b, sizeof a);
+        assert_int_equal(decode(&x, &small.at, 1, x.ids + SHORT, a), STRATA_OK);
+        assert_int_equal(decode(&x, &large.at, 1, x.ids + SHORT, b), STRATA_OK);
+        assert_memory_equal(a, b, sizeof a);
+        guarded_close(&first), guarded_close(&small), guarded_close(&large);
+        close_bench(&x);
+    }
+}
+
 /* }{== Sizes and refusals ================================================ */
 
 static void sizes_are_what_the_descriptor_says(void **state) {
@@ -234,6 +259,7 @@ int main(void) {
         cmocka_unit_test(a_full_state_is_as_it_was),
         cmocka_unit_test(a_prompt_that_does_not_fit_leaves_nothing),
         cmocka_unit_test(one_of_a_batch_is_full),
+        cmocka_unit_test(a_sequence_moves_to_a_longer_context),
         cmocka_unit_test(sizes_are_what_the_descriptor_says),
         cmocka_unit_test(states_say_what_they_have_room_for),
     };
