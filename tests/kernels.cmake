@@ -12,7 +12,7 @@ set(BF16_SETS tiles_in_c pairs_in_c avx512bf16 amx)
 set(KERNEL_FOLDER ${PROJECT_SOURCE_DIR}/compiler/codegen/kernels)
 # All but the parts of a whole model, which need its tables.
 file(GLOB KERNEL_SOURCES CONFIGURE_DEPENDS ${KERNEL_FOLDER}/*.c unit/native/*.c)
-list(FILTER KERNEL_SOURCES EXCLUDE REGEX "kernels/(cpu|driver|entry|guard|start|states)\\.c$")
+list(FILTER KERNEL_SOURCES EXCLUDE REGEX "kernels/(cpu|driver|entry|guard|start|states|update)\\.c$")
 file(GLOB KERNEL_HEADERS CONFIGURE_DEPENDS ${KERNEL_FOLDER}/*.h)
 
 function(kernel_options SET)

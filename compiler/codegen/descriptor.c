@@ -95,9 +95,9 @@ static void set_sizes(strata_model *m, const Tables *t) {
     m->gradients = m->training ? c->gradients : 0;
     m->train_bytes = m->training ? 12 * c->gradients + 4 * c->kept_floats : 0;
     m->ctx_bytes = STRATA_CTX_HEAD + 4 * c->table_floats;
-    m->arena_per_token = 4 * (token + 8 * (1 + c->caches_at_once) + 7 * c->lists + granule / c->granule);
+    m->arena_per_token = 4 * (token + CALL_FLOATS * (1 + c->caches_at_once) + LIST_WORDS * c->lists + granule / c->granule);
     m->arena_per_worker = 4 * local * c->chunk + c->scratch_bytes;
-    m->arena_constant = 4 * (constant + packed + (c->lists ? 16 * (c->lists + 1) + 7 * 64 * c->lists : 0));
+    m->arena_constant = 4 * (constant + packed + (c->lists ? LIST_HEAD * (c->lists + 1) + LIST_WORDS * LIST_BEYOND * c->lists : 0));
     m->state_per_token = 4 * (c->state_floats + c->state_some);
     m->state_per_routed = 4 * c->state_some;
     m->state_constant = 64 + 4 * c->state_fixed;

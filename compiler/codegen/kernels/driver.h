@@ -8,6 +8,13 @@
 #include "kernels.h"
 #include "program.h"
 
+/* The functions of abi.h. */
+#define EXPORT __attribute__((visibility("default"), used))
+
+static inline int64_t round_up(int64_t n, int64_t to) {
+    return (n + to - 1) / to * to;
+}
+
 /* Operands of a row kernel, at most; floats behind a worker's scratch in --check builds. */
 enum { MAX_REFS = 1024, SCRATCH_GUARD = 16 };
 

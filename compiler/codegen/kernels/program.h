@@ -23,6 +23,10 @@ enum {
     AREAS
 };
 
+/* Floats of an arena that are for the call itself: positions, then keys, values and past of cached attention, by
+** token; and for a list of rows its head and words by token, LIST_BEYOND of which there are no tokens for. */
+enum { CALL_FLOATS = 8, LIST_HEAD = 16, LIST_WORDS = 7, LIST_BEYOND = 64 };
+
 typedef struct Ref {
     int32_t area;
     int32_t stride;     /* floats from one token's row to the next */

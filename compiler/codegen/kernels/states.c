@@ -6,8 +6,6 @@
 */
 #include "text.h"
 
-#define EXPORT __attribute__((visibility("default"), used))
-
 enum { MILLION = 1000000 };
 
 /* == Layout ================================================================= */

@@ -36,4 +36,11 @@ static inline int32_t fail(Context *c, int32_t status, const char *what, int64_t
     return status;
 }
 
+static inline int32_t check_pointer(Context *c, const char *what, const void *p) {
+    if (p) return STRATA_OK;
+    Text t = message(c);
+    put(&t, what), put(&t, " is a null pointer");
+    return STRATA_ERROR_ARGUMENT;
+}
+
 #endif

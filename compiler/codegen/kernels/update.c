@@ -1,0 +1,157 @@
+/*
+** The optimizer's part of a model's functions (abi.h): sums of squares, and AdamW with
+** what products want of the new weights.
+*/
+#include "packed.h"
+#include "text.h"
+
+enum { SUM_PIECES = 256, UPDATE_BLOCK = 16384 };
+
+static int32_t check_range(Context *c, const void *train, int64_t first, int64_t count) {
+    if (!model()->training) return STRATA_ERROR_MISSING;
+    if (!c || (uintptr_t)c % STRATA_ALIGN || c->magic != READY) return STRATA_ERROR_ARGUMENT;
+    c->message[0] = 0;
+    if (first < 0 || first > k_constants.gradients)
+        return fail(c, STRATA_ERROR_ARGUMENT, "the range starts at ", first, ", expected 0 to ", k_constants.gradients);
+    if (count < 0 || count > k_constants.gradients - first)
+        return fail(c, STRATA_ERROR_ARGUMENT, "the range has ", count, " gradients, expected 0 to ", k_constants.gradients - first);
+    return check_pointer(c, "train", train);
+}
+
+typedef struct Squares { Context *c; const float *g; int64_t count; } Squares;
+
+static void squares_task(void *arg, int64_t task, int32_t worker) {
+    (void)worker;
+    const Squares *s = arg;
+    unsigned mode = enter_mode();
+    int64_t from = s->count * task / SUM_PIECES, to = s->count * (task + 1) / SUM_PIECES;
+    s->c->sums[task] = k_sum_squares(to - from, s->g + from);
+    leave_mode(mode);
+}
+
+EXPORT int32_t model_sum_squares(void *ctx, const void *train, int64_t first, int64_t count, double *out) {
+    int32_t status = check_range(ctx, train, first, count);
+    if (!status) status = check_pointer(ctx, "out", out);
+    if (status) return status;
+    Squares s = { ctx, (const float *)train + first, count };
+    k_par_for(ctx, SUM_PIECES, squares_task, &s);
+    unsigned mode = enter_mode();
+    *out = 0;
+    for (int i = 0; i < SUM_PIECES; i++) *out += s.c->sums[i];
+    leave_mode(mode);
+    return STRATA_OK;
+}
+
+typedef struct Update { float *w, *train; int64_t first, count; const strata_adamw *how; double c1, c2; } Update;
+
+static void update_piece(const Update *u, const strata_tensor *t, int64_t from, int64_t to) {
+    if (from < t->gradient) from = t->gradient;
+    if (to > t->gradient + t->count) to = t->gradient + t->count;
+    if (from >= to) return;
+    int64_t third = k_constants.gradients;
+    k_adamw(to - from, u->w + t->weight + (from - t->gradient), u->train + from, u->train + third + from,
+            u->train + 2 * third + from, (float)u->how->lr, (float)u->how->beta1, (float)u->how->beta2, (float)u->how->eps,
+            t->decay ? (float)u->how->weight_decay : 0.0f, (float)u->c1, (float)u->c2, (float)u->how->grad_scale);
+}
+
+static bool is_kept(int32_t tensor) {
+    return k_constants.kept_floats && (k_kept[tensor].forward >= 0 || k_kept[tensor].back >= 0);
+}
+
+static bool is_whole(const Update *u, const strata_tensor *t) {
+    return t->gradient >= u->first && t->gradient + t->count <= u->first + u->count;
+}
+
+/* Rows from 'row' on to where they are kept. */
+static void pack_rows(const Update *u, int32_t tensor, int64_t row) {
+    const strata_tensor *t = &strata_tensors(model())[tensor];
+    const Kept *k = &k_kept[tensor];
+    float *kept = u->train + 3 * k_constants.gradients;
+    int64_t end = row + PACK_ROWS < t->shape[0] ? row + PACK_ROWS : t->shape[0];
+    k_pack_rows_bf16(t->shape[0], t->shape[1], row, end, u->w + t->weight, k->forward < 0 ? 0 : kept + k->forward, k->back < 0 ? 0 : kept + k->back);
+}
+
+/* Rows of a matrix that begin in [from, to): updated, then packed while they are in cache. */
+static void update_rows(const Update *u, int32_t tensor, int64_t from, int64_t to) {
+    const strata_tensor *t = &strata_tensors(model())[tensor];
+    int64_t some = PACK_ROWS * t->shape[1], end = t->gradient + t->count;
+    int64_t at = from <= t->gradient ? t->gradient : t->gradient + round_up(from - t->gradient, some);
+    for (; at < to && at < end; at += some) {
+        update_piece(u, t, at, at + some);
+        pack_rows(u, tensor, (at - t->gradient) / t->shape[1]);
+    }
+}
+
+/* The last tensor that begins at 'at' or before: they lie in the order of their gradients. */
+static int32_t tensor_at(const strata_tensor *t, int64_t at) {
+    int32_t low = 0, high = model()->tensors;
+    while (high - low > 1) {
+        int32_t middle = low + (high - low) / 2;
+        if (t[middle].gradient <= at) low = middle;
+        else high = middle;
+    }
+    return low;
+}
+
+static void update_task(void *arg, int64_t task, int32_t worker) {
+    (void)worker;
+    const Update *u = arg;
+    int64_t from = u->first + task * UPDATE_BLOCK, to = from + UPDATE_BLOCK;
+    if (to > u->first + u->count) to = u->first + u->count;
+    const strata_tensor *t = strata_tensors(model());
+    unsigned mode = enter_mode();
+    for (int32_t i = tensor_at(t, from); i < model()->tensors && t[i].gradient < to; i++) {
+        if (is_kept(i) && is_whole(u, &t[i])) update_rows(u, i, from, to);
+        else update_piece(u, &t[i], from, to);
+    }
+    leave_mode(mode);
+}
+
+typedef struct Repack { const Update *u; int32_t tensor; } Repack;
+
+static void repack_task(void *arg, int64_t task, int32_t worker) {
+    (void)worker;
+    const Repack *r = arg;
+    unsigned mode = enter_mode();
+    pack_rows(r->u, r->tensor, task * PACK_ROWS);
+    leave_mode(mode);
+}
+
+/* A tensor of which only a part was updated is packed again whole. */
+static void repack_part(Context *c, const Update *u, int32_t tensor) {
+    const strata_tensor *t = &strata_tensors(model())[tensor];
+    Repack r = { u, tensor };
+    bool any = t->gradient < u->first + u->count && t->gradient + t->count > u->first;
+    if (!any || !is_kept(tensor) || is_whole(u, t)) return;
+    k_par_for(c, (t->shape[0] + PACK_ROWS - 1) / PACK_ROWS, repack_task, &r);
+}
+
+static void repack_ends(Context *c, const Update *u) {
+    if (!u->count || !model()->tensors) return;
+    int32_t first = tensor_at(strata_tensors(model()), u->first), last = tensor_at(strata_tensors(model()), u->first + u->count - 1);
+    repack_part(c, u, first);
+    if (last != first) repack_part(c, u, last);
+}
+
+static double power(double x, int64_t n) {
+    double y = 1;
+    for (; n; n >>= 1, x *= x)
+        if (n & 1) y *= x;
+    return y;
+}
+
+EXPORT int32_t model_update(void *ctx, void *w, void *train, int64_t first, int64_t count, const strata_adamw *how) {
+    int32_t status = check_range(ctx, train, first, count);
+    if (!status) status = check_pointer(ctx, "w", w);
+    if (!status) status = check_pointer(ctx, "the update's settings", how);
+    if (!status && how->struct_size != sizeof *how)
+        status = fail(ctx, STRATA_ERROR_ARGUMENT, "the size of the update's settings is ", (int64_t)how->struct_size, ", expected ", sizeof *how);
+    if (!status && how->step < 1) status = fail(ctx, STRATA_ERROR_ARGUMENT, "the step is ", how->step, ", expected at least ", 1);
+    if (status) return status;
+    unsigned mode = enter_mode();
+    Update u = { w, train, first, count, how, 1 - power(how->beta1, how->step), 1 - power(how->beta2, how->step) };
+    leave_mode(mode);
+    k_par_for(ctx, (count + UPDATE_BLOCK - 1) / UPDATE_BLOCK, update_task, &u);
+    repack_ends(ctx, &u);
+    return STRATA_OK;
+}
