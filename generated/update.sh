@@ -6,14 +6,15 @@
 #   NAME/kernels.txt    kernels, operation by operation, of a forward pass
 #   NAME/memory.txt     where values live; those of layers beyond the second are left out
 #   NAME/NAME.h         the C header of its object, without the part that is runtime/abi.h
-# The demo and one spec of most mixers have a training step's kernels and memory too.
+# The demo and one spec of most mixers have a training step's kernels and memory too.  Of specs/routes/ the small
+# ones are here: the layouts of the papers are the same kernels in other sizes.
 # A place without a file, ":12", is a line of the spec itself.
 set -eu
 strata=$(realpath "$1")
 cd "$(dirname "$0")/.."
 folder=${2:-generated}
 trained="demo standard-small-12 own-mixer hyper-small-12"
-for spec in specs/*.lua; do
+for spec in specs/*.lua specs/routes/small-*.lua; do
     name=$(basename "$spec" .lua)
     mkdir -p "$folder/$name"
     view() { "$strata" inspect "$spec" --cpu x86-64-v3 "$@" | sed -E "s/ {3,}/  /g; s#$spec:#:#g"; }

@@ -16,7 +16,9 @@
 **            are written to (memory from mmap is taken page by page), or for a share of them
 **   ARENA    scratch, one a concurrent call; contents are not kept
 **   TRAIN    gradients, then the two moments of AdamW, in the order of
-**            finality: 3 * P_GRADIENTS floats (tensors start on cache lines)
+**            finality: 3 * P_GRADIENTS floats (tensors start on cache lines);
+**            then, of builds with --precision bf16, the weights as products
+**            want them, packed by P_update and by nobody else: no need to save them
 **   CTX      control block: one a thread of calls; holds the last error's text
 ** All are aligned to STRATA_ALIGN bytes.  Every function returns a status.
 */
@@ -32,8 +34,8 @@
 #define GPT2_124M_CONTEXT INT64_C(1024)  /* tokens of a sequence, at most */
 #define GPT2_124M_PARAMETERS INT64_C(124439808)  /* trained numbers */
 #define GPT2_124M_WEIGHTS_BYTES INT64_C(497759232)  /* region WEIGHTS */
-#define GPT2_124M_TRAIN_BYTES INT64_C(1493277696)  /* region TRAIN: gradients, then two moments */
-#define GPT2_124M_GRADIENTS INT64_C(124439808)  /* floats in each third of TRAIN, padding included */
+#define GPT2_124M_TRAIN_BYTES INT64_C(1493277696)  /* region TRAIN: gradients, then two moments, then what is kept packed */
+#define GPT2_124M_GRADIENTS INT64_C(124439808)  /* floats of the gradients in TRAIN, and of each moment, padding included */
 #define GPT2_124M_CTX_BYTES INT64_C(4096)  /* region CTX */
 #define GPT2_124M_STATE_BYTES_PER_TOKEN INT64_C(73728)  /* region STATE: this times the context, */
 #define GPT2_124M_STATE_BYTES_CONSTANT INT64_C(64)  /* and this once */

@@ -16,7 +16,9 @@
 **            are written to (memory from mmap is taken page by page), or for a share of them
 **   ARENA    scratch, one a concurrent call; contents are not kept
 **   TRAIN    gradients, then the two moments of AdamW, in the order of
-**            finality: 3 * P_GRADIENTS floats (tensors start on cache lines)
+**            finality: 3 * P_GRADIENTS floats (tensors start on cache lines);
+**            then, of builds with --precision bf16, the weights as products
+**            want them, packed by P_update and by nobody else: no need to save them
 **   CTX      control block: one a thread of calls; holds the last error's text
 ** All are aligned to STRATA_ALIGN bytes.  Every function returns a status.
 */
@@ -32,8 +34,8 @@
 #define HAARES_LARGE_48_CONTEXT INT64_C(512)  /* tokens of a sequence, at most */
 #define HAARES_LARGE_48_PARAMETERS INT64_C(453404932)  /* trained numbers */
 #define HAARES_LARGE_48_WEIGHTS_BYTES INT64_C(1813619968)  /* region WEIGHTS */
-#define HAARES_LARGE_48_TRAIN_BYTES INT64_C(5440859904)  /* region TRAIN: gradients, then two moments */
-#define HAARES_LARGE_48_GRADIENTS INT64_C(453404992)  /* floats in each third of TRAIN, padding included */
+#define HAARES_LARGE_48_TRAIN_BYTES INT64_C(5440859904)  /* region TRAIN: gradients, then two moments, then what is kept packed */
+#define HAARES_LARGE_48_GRADIENTS INT64_C(453404992)  /* floats of the gradients in TRAIN, and of each moment, padding included */
 #define HAARES_LARGE_48_CTX_BYTES INT64_C(200704)  /* region CTX */
 #define HAARES_LARGE_48_STATE_BYTES_PER_TOKEN INT64_C(294912)  /* region STATE: this times the context, */
 #define HAARES_LARGE_48_STATE_BYTES_CONSTANT INT64_C(64)  /* and this once */

@@ -16,7 +16,9 @@
 **            are written to (memory from mmap is taken page by page), or for a share of them
 **   ARENA    scratch, one a concurrent call; contents are not kept
 **   TRAIN    gradients, then the two moments of AdamW, in the order of
-**            finality: 3 * P_GRADIENTS floats (tensors start on cache lines)
+**            finality: 3 * P_GRADIENTS floats (tensors start on cache lines);
+**            then, of builds with --precision bf16, the weights as products
+**            want them, packed by P_update and by nobody else: no need to save them
 **   CTX      control block: one a thread of calls; holds the last error's text
 ** All are aligned to STRATA_ALIGN bytes.  Every function returns a status.
 */
@@ -32,8 +34,8 @@
 #define OWN_MIXER_CONTEXT INT64_C(256)  /* tokens of a sequence, at most */
 #define OWN_MIXER_PARAMETERS INT64_C(1315968)  /* trained numbers */
 #define OWN_MIXER_WEIGHTS_BYTES INT64_C(5263872)  /* region WEIGHTS */
-#define OWN_MIXER_TRAIN_BYTES INT64_C(15791616)  /* region TRAIN: gradients, then two moments */
-#define OWN_MIXER_GRADIENTS INT64_C(1315968)  /* floats in each third of TRAIN, padding included */
+#define OWN_MIXER_TRAIN_BYTES INT64_C(15791616)  /* region TRAIN: gradients, then two moments, then what is kept packed */
+#define OWN_MIXER_GRADIENTS INT64_C(1315968)  /* floats of the gradients in TRAIN, and of each moment, padding included */
 #define OWN_MIXER_CTX_BYTES INT64_C(36864)  /* region CTX */
 #define OWN_MIXER_STATE_BYTES_PER_TOKEN INT64_C(6144)  /* region STATE: this times the context, */
 #define OWN_MIXER_STATE_BYTES_CONSTANT INT64_C(64)  /* and this once */

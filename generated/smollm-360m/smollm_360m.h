@@ -16,7 +16,9 @@
 **            are written to (memory from mmap is taken page by page), or for a share of them
 **   ARENA    scratch, one a concurrent call; contents are not kept
 **   TRAIN    gradients, then the two moments of AdamW, in the order of
-**            finality: 3 * P_GRADIENTS floats (tensors start on cache lines)
+**            finality: 3 * P_GRADIENTS floats (tensors start on cache lines);
+**            then, of builds with --precision bf16, the weights as products
+**            want them, packed by P_update and by nobody else: no need to save them
 **   CTX      control block: one a thread of calls; holds the last error's text
 ** All are aligned to STRATA_ALIGN bytes.  Every function returns a status.
 */
@@ -32,8 +34,8 @@
 #define SMOLLM_360M_CONTEXT INT64_C(2048)  /* tokens of a sequence, at most */
 #define SMOLLM_360M_PARAMETERS INT64_C(361821120)  /* trained numbers */
 #define SMOLLM_360M_WEIGHTS_BYTES INT64_C(1447284480)  /* region WEIGHTS */
-#define SMOLLM_360M_TRAIN_BYTES INT64_C(4341853440)  /* region TRAIN: gradients, then two moments */
-#define SMOLLM_360M_GRADIENTS INT64_C(361821120)  /* floats in each third of TRAIN, padding included */
+#define SMOLLM_360M_TRAIN_BYTES INT64_C(4341853440)  /* region TRAIN: gradients, then two moments, then what is kept packed */
+#define SMOLLM_360M_GRADIENTS INT64_C(361821120)  /* floats of the gradients in TRAIN, and of each moment, padding included */
 #define SMOLLM_360M_CTX_BYTES INT64_C(528384)  /* region CTX */
 #define SMOLLM_360M_STATE_BYTES_PER_TOKEN INT64_C(81920)  /* region STATE: this times the context, */
 #define SMOLLM_360M_STATE_BYTES_CONSTANT INT64_C(64)  /* and this once */

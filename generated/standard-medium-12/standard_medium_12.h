@@ -16,7 +16,9 @@
 **            are written to (memory from mmap is taken page by page), or for a share of them
 **   ARENA    scratch, one a concurrent call; contents are not kept
 **   TRAIN    gradients, then the two moments of AdamW, in the order of
-**            finality: 3 * P_GRADIENTS floats (tensors start on cache lines)
+**            finality: 3 * P_GRADIENTS floats (tensors start on cache lines);
+**            then, of builds with --precision bf16, the weights as products
+**            want them, packed by P_update and by nobody else: no need to save them
 **   CTX      control block: one a thread of calls; holds the last error's text
 ** All are aligned to STRATA_ALIGN bytes.  Every function returns a status.
 */
@@ -32,8 +34,8 @@
 #define STANDARD_MEDIUM_12_CONTEXT INT64_C(512)  /* tokens of a sequence, at most */
 #define STANDARD_MEDIUM_12_PARAMETERS INT64_C(50475520)  /* trained numbers */
 #define STANDARD_MEDIUM_12_WEIGHTS_BYTES INT64_C(201902080)  /* region WEIGHTS */
-#define STANDARD_MEDIUM_12_TRAIN_BYTES INT64_C(605706240)  /* region TRAIN: gradients, then two moments */
-#define STANDARD_MEDIUM_12_GRADIENTS INT64_C(50475520)  /* floats in each third of TRAIN, padding included */
+#define STANDARD_MEDIUM_12_TRAIN_BYTES INT64_C(605706240)  /* region TRAIN: gradients, then two moments, then what is kept packed */
+#define STANDARD_MEDIUM_12_GRADIENTS INT64_C(50475520)  /* floats of the gradients in TRAIN, and of each moment, padding included */
 #define STANDARD_MEDIUM_12_CTX_BYTES INT64_C(135168)  /* region CTX */
 #define STANDARD_MEDIUM_12_STATE_BYTES_PER_TOKEN INT64_C(49152)  /* region STATE: this times the context, */
 #define STANDARD_MEDIUM_12_STATE_BYTES_CONSTANT INT64_C(64)  /* and this once */
