@@ -46,6 +46,7 @@ done
 # A model with a route: the share of the tokens that it takes, which its log has.
 sed -e 's/"plain"/"routed"/' -e 's/activation = "swiglu" } }/activation = "swiglu" }, route = mod { capacity = 0.25 } }/' plain.lua >routed.lua
 "$strata" compare plain.lua routed.lua --train text --steps 20 --json -o page.html >out 2>err || fail "exit status $?"
+grep -q 'as if each took every token' page.html || fail "expected a note on the numbers of routes"
 grep -q '"routes": \[0.25, 0.25\]' out || fail "expected the shares of two routes"
 grep -q 'its routes took 25.0 % of the tokens at the end' out || fail "expected the share in the verdict"
 grep -q 'FLOPs of training with these: -' out || fail "expected less work than without a route"

@@ -82,6 +82,8 @@ extern const int compare_nmetric;
 char *compare_number(char to[32], Unit unit, double value);
 /* "+12.3 %", "=", or "" where there is nothing to compare. */
 char *compare_difference(char to[32], double value, double base);
+/* What to know of the numbers if a variant has routes; "" if none has. */
+const char *compare_routes_note(const Comparison *c);
 /* A sentence for each variant but the first, a line each. */
 void compare_verdict(const Comparison *c, Text *t);
 

@@ -134,8 +134,11 @@ static void add_metric(const Comparison *c, const Metric *m, Text *t) {
 }
 
 static void add_numbers(const Comparison *c, Text *t) {
-    page_heading(t, "Numbers", "A token at full context; a multiply-add is two operations. Bytes are those of all operands and results of "
-                               "every kernel. Compile time is processor time, without linking; code size is the machine code of the model's object.");
+    char note[512];
+    print_text(note, sizeof note, "A token at full context; a multiply-add is two operations. Bytes are those of all operands and results of every kernel. "
+                                  "Compile time is processor time, without linking; code size is the machine code of the model's object. %s",
+               compare_routes_note(c));
+    page_heading(t, "Numbers", note);
     page_table(t, "Numbers");
     add_heads(c, t);
     for (int i = 0; i < compare_nmetric; i++) add_metric(c, &compare_metrics[i], t);

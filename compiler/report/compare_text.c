@@ -83,6 +83,7 @@ void compare_text(const Comparison *c, Text *t) {
         Block b = { c, from, from + COLUMNS < c->n ? from + COLUMNS : c->n, t };
         add_heads(&b, "");
         for (int i = 0; i < compare_nmetric; i++) add_metric(&b, &compare_metrics[i]);
+        if (*compare_routes_note(c)) text_add(t, "%s\n", compare_routes_note(c));
         if (c->rounds) add_times(&b, role, n);
         add_roles(&b, role, n);
     }
