@@ -147,7 +147,7 @@ static Writer *writer_of(const Options *o) {
 static int check(const Options *o, Error *e) {
     const RoutedOptions *asked = &o->report.asked;
     if ((asked->shares || asked->lengths) && !o->report.routed)
-        return error_set(e, STATUS_USAGE, "strata inspect: %s: expected --cost or --json with it, found %s",
+        return error_set(e, STATUS_USAGE, "strata inspect: %s: expected --cost, or --json alone, with it, found %s",
                          asked->shares ? "--routed-share" : "--length", o->flag ? o->flag : "neither");
     if (!writer_of(o))
         return error_set(e, STATUS_USAGE, "strata inspect: -o: expected --graph, --memory, --cost or --matrix with a picture, found %s",

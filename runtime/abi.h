@@ -17,7 +17,8 @@
 **   TRAIN    gradients, then the two moments of AdamW, in the order of
 **            finality: 3 * P_GRADIENTS floats (tensors start on cache lines);
 **            then, of builds with --precision bf16, the weights as products
-**            want them, packed by P_update and by nobody else: no need to save them
+**            want them, packed by P_update and by nobody else: no need to save them.
+**            P_TRAIN_BYTES says how large it is
 **   CTX      control block: one a thread of calls; holds the last error's text
 ** All are aligned to STRATA_ALIGN bytes.  Every function returns a status.
 */
@@ -214,7 +215,8 @@ typedef struct strata_api {
                                 strata_range_fn final, void *user, strata_loss *out);
     /* Sum of squares of gradients [first, first+count), fixed order. */
     int32_t (*sum_squares)(void *ctx, const void *train, int64_t first, int64_t count, double *out);
-    /* AdamW on parameters [first, first+count) in gradient order. */
+    /* AdamW on parameters [first, first+count) in gradient order.  Updates that run at the same time must not share a
+    ** tensor: rows of it are packed together. */
     int32_t (*update)(void *ctx, void *w, void *train, int64_t first, int64_t count, const strata_adamw *how);
     /* The loss alone, no gradients; arena_bytes(B * T, workers). */
     int32_t (*loss)(void *ctx, const void *w, void *arena, const int32_t *tokens, const int32_t *targets, int64_t B,

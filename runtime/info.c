@@ -88,9 +88,13 @@ static int info_text(const Program *p, Error *e)
     if (m->training)
         text_add(&t, ", %s training", human_count(a, m->flops_training));
     text_add(&t, "; %d kernels\n", m->kernels);
-    text_add(&t, "memory       weights %s, gradients and optimizer %s, activations %s a token\n",
-             human_bytes(a, (double)m->weights_bytes), human_bytes(b, (double)m->train_bytes),
+    double packed = (double)m->train_bytes - 3.0 * sizeof(float) * (double)m->gradients;
+    text_add(&t, "memory       weights %s, gradients and optimizer %s, activations %s a token",
+             human_bytes(a, (double)m->weights_bytes), human_bytes(b, (double)m->train_bytes - packed),
              human_bytes(c, (double)m->arena_per_token));
+    if (packed > 0)
+        text_add(&t, ", packed weights %s", human_bytes(a, packed));
+    text_add(&t, "\n");
     return console_text(&t, e);
 }
 

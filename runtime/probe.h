@@ -80,6 +80,8 @@ void probe_json_passage(const Probe *x, Text *t);
 /* A token as it can be shown: what drives terminals is escaped, a line break a sign, and something for nothing. */
 enum { PROBE_PIECE = 128 };
 void probe_piece(const Probe *x, int token, char to[PROBE_PIECE]);
+/* Where there is room for one character: the first, with its carrier; a box for what is escaped. */
+void probe_sign(const Probe *x, int token, char to[PROBE_PIECE]);
 /* probe_passage_page.c: what each route takes, as text, picture and table. */
 void probe_page_passage(const Probe *x, const char *title, Text *t);
 

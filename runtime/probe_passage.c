@@ -14,9 +14,22 @@ enum { COLUMNS = 72 };
 
 #define NOTHING "\xc2\xb7"      /* a middle dot */
 #define BREAK "\xe2\x86\xb5"    /* a return arrow */
+#define ZERO "\xe2\x90\x80"      /* the sign for byte 0 */
+#define BOX "\xe2\x96\xa1"       /* what is no character to be shown */
 #define CARRIER "\xe2\x97\x8c"  /* a dotted circle, for marks that combine with what is before */
 
 /* == Pieces ================================================================= */
+
+/* Byte 0 would end the piece: its sign stands there instead. */
+static void show_zeros(char piece[DECODER_OUT], int n)
+{
+    for (int i = 0; i < n; i++)
+        if (!piece[i] && n + 2 < DECODER_OUT) {
+            memmove(piece + i + 3, piece + i + 1, (size_t)(n - i));
+            memcpy(piece + i, ZERO, 3);
+            n += 2;
+        }
+}
 
 int probe_passage(ProbeText *x, const Tokenizer *tokenizer, int64_t most, Error *e)
 {
@@ -26,7 +39,7 @@ int probe_passage(ProbeText *x, const Tokenizer *tokenizer, int64_t most, Error 
     if (!x->piece)
         return error_memory(e, "the passage", (size_t)x->shown * sizeof *x->piece);
     for (int i = 0; i < x->shown; i++)
-        decoder_push(&d, tokenizer, x->tokens[i], x->piece[i]);
+        show_zeros(x->piece[i], decoder_push(&d, tokenizer, x->tokens[i], x->piece[i]));
     return STATUS_OK;
 }
 
@@ -49,6 +62,16 @@ void probe_piece(const Probe *x, int token, char to[PROBE_PIECE])
         strcpy(to, BREAK);
     else if (!width_of(to))
         print_text(to, PROBE_PIECE, CARRIER "%s", piece);
+}
+
+void probe_sign(const Probe *x, int token, char to[PROBE_PIECE])
+{
+    int32_t point;
+    probe_piece(x, token, to);
+    if (*to == '\\' && x->text->piece[token][0] != '\\')
+        strcpy(to, BOX);
+    int first = utf8_next(to, strlen(to), &point), more = strncmp(to, CARRIER, 3) == 0 ? utf8_next(to + first, strlen(to + first), &point) : 0;
+    to[first + (more > 0 ? more : 0)] = 0;
 }
 
 /* == Routes ================================================================= */
@@ -118,7 +141,8 @@ static void add_token(const Probe *x, int token, bool colours, Line *l, Text *t)
         text_add(&l->text, "%s", piece);
     text_add(&l->marks, "%c%*s", digit(count), width - 1, "");
     l->column += width;
-    if (strcmp(piece, BREAK) == 0)
+    size_t n = strlen(x->text->piece[token]);
+    if (n && x->text->piece[token][n - 1] == '\n')
         end_line(l, colours, t);
 }
 

@@ -79,11 +79,9 @@ static void draw_panel(const Grid *g, int first, int count, double top)
     const Probe *x = g->x;
     int across = 1 + (int)(11 / g->row);
     for (int i = 0; i < count; i++) {
-        char piece[PROBE_PIECE];
-        int32_t point;
-        probe_piece(x, first + i, piece);
-        piece[utf8_next(piece, strlen(piece), &point)] = 0;     /* there is room for one character */
-        svg_text(g->t, LEFT + (i + 0.5) * g->cell, top - 3, "mono", "middle", 1, piece);
+        char sign[PROBE_PIECE];
+        probe_sign(x, first + i, sign);
+        svg_text(g->t, LEFT + (i + 0.5) * g->cell, top - 3, "mono", "middle", 2, sign);
     }
     text_add(g->t, "<rect class=\"box\" x=\"%d\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>\n", LEFT, top, count * g->cell, x->routes * g->row);
     for (int i = 0; i < x->routes; i++) {

@@ -23,13 +23,13 @@ int weights_read(const strata_model *m, const Safetensors *s, float *weights, Er
 int weights_load(const strata_model *m, const char *path, float *weights, Error *e);
 
 /* Adds every parameter to a list as PREFIX NAME, in table order.
-** weights_list: from WEIGHTS.  weights_list_train: from TRAIN's third 'part' (0 gradients,
+** weights_list: from WEIGHTS.  weights_list_train: from TRAIN's 'part' (0 gradients,
 ** 1 first moment, 2 second moment), whose order is that of finality. */
 int weights_list(TensorList *l, const strata_model *m, const char *prefix, const float *weights, Error *e);
 int weights_list_train(TensorList *l, const strata_model *m, const char *prefix, const float *train, int part,
                        Error *e);
 
-/* The parameter that holds gradient index i (of one third of TRAIN), for messages; *index
+/* The parameter that holds gradient index i (in TRAIN), for messages; *index
 ** is the element in it. */
 const strata_tensor *weights_at_gradient(const strata_model *m, int64_t i, int64_t *index);
 

@@ -1,5 +1,5 @@
 /*
-** Where parameters lie, in WEIGHTS and in a third of TRAIN, and what becomes of their
+** Where parameters lie, in WEIGHTS and among the gradients in TRAIN, and what becomes of their
 ** gradients: after which phase they are final, and which of them start as zeros.
 */
 #include "tables.h"

@@ -67,10 +67,13 @@ void compare_trained_words(const Comparison *c, const Variant *v, Text *t) {
     if (!x.matched) text_add(t, ", which it did not match");
     else text_add(t, ", matched after %.3g s; the baseline took %.3g s", x.seconds.mean, base.seconds.mean);
     if (x.matched && x.matched < c->seeds) text_add(t, " (%d of %d seeds)", x.matched, c->seeds);
-    if (!isfinite(x.routed.mean)) return;
+    bool own = isfinite(x.routed.mean), other = isfinite(base.routed.mean);
+    if (own) text_add(t, "; its routes took %.1f %% of the tokens at the end", 100 * x.routed.mean);
+    if (other) text_add(t, "; %s's took %.1f %%", c->variant->label, 100 * base.routed.mean);
+    if (!own && !other) return;
     char difference[32];
     compare_difference(difference, compare_executed(c, v), compare_executed(c, c->variant));
-    text_add(t, "; its routes took %.1f %% of the tokens at the end, FLOPs of training with these: %s", 100 * x.routed.mean, difference);
+    text_add(t, ", FLOPs of training with these: %s", difference);
 }
 
 /* == Curves ================================================================= */

@@ -139,17 +139,25 @@ static Report *report_loaded(Model *load(const char *, const SpecLimits *, SpecE
     return NULL;
 }
 
-/* With what routes are measured against, if there are any. */
+static int no_routes(const Report *r, Error *e) {
+    if (!r->asked.shares && !r->asked.lengths) return STATUS_OK;
+    return error_set(e, STATUS_USER, "strata inspect: %s: expected a model with routes, found none in %s",
+                     r->asked.shares ? "--routed-share" : "--length", r->model->name);
+}
+
+/* With what routes are measured against, if there are any.  Lists that are there without routes too, a mixer's, are
+** counted alike on both sides. */
 static int add_dense(Report *r, const char *spec, const ReportOptions *o, Error *e) {
     r->asked = o->asked;
-    if (!graph_lists(r->model->graph)) {
-        if (!o->asked.shares && !o->asked.lengths) return STATUS_OK;
-        return error_set(e, STATUS_USER, "strata inspect: %s: expected a model with routes, found none in %s",
-                         o->asked.shares ? "--routed-share" : "--length", r->model->name);
-    }
+    if (!graph_lists(r->model->graph)) return no_routes(r, e);
     r->dense = report_loaded(spec_load_dense, spec, o, e);
     if (!r->dense) return e->status;
-    return routed_prepare(r) ? STATUS_OK : error_memory(e, "strata inspect", (size_t)r->model->graph->n);
+    if (graph_lists(r->dense->model->graph) == graph_lists(r->model->graph)) {
+        report_free(r->dense);
+        r->dense = NULL;
+        return no_routes(r, e);
+    }
+    return routed_prepare(r) && routed_prepare(r->dense) ? STATUS_OK : error_memory(e, "strata inspect", (size_t)r->model->graph->n);
 }
 
 Report *report_new(const char *spec, const ReportOptions *o, Error *e) {

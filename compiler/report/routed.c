@@ -10,7 +10,7 @@
 const Convention routed_published = { .pairs = 1 };
 
 /* Of routes that decide token by token, what the papers' tables are printed for. */
-static const double usual = 0.1;
+const double routed_usual = 0.1;
 
 /* == Shares ================================================================= */
 
@@ -69,7 +69,7 @@ bool routed_prepare(Report *r) {
 static double share_of(const Report *r, int list, double asked) {
     if (!list) return 1;
     if (isfinite(asked)) return asked;
-    return list <= r->lists && isfinite(r->list[list].own) ? r->list[list].own : usual;
+    return list <= r->lists && isfinite(r->list[list].own) ? r->list[list].own : routed_usual;
 }
 
 int routed_lists(const Report *r, int *known) {

@@ -17,6 +17,8 @@ typedef struct Convention { double pairs; bool head; } Convention;
 
 extern const Convention routed_published;       /* all pairs, no head: what 'inspect' prints */
 
+extern const double routed_usual;               /* the share of a route that does not say its own */
+
 enum { PUBLISHED_BYTES = 2, HELD_BYTES = 4 };   /* of a number in a cache: in papers, and here */
 
 /* FLOPs of a sequence, forward, in the form that generates; a share that is not finite: each

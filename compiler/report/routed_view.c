@@ -83,7 +83,8 @@ void report_routed_json(const Report *r, Text *t) {
         text_add(t, "}");
         between = ",";
     }
-    text_add(t, "],\n  \"parameters_of_dense\": %" PRId64 ",\n  \"costs\": [", r->dense->model->parameters);
+    number(t, "],\n  ", "assumed", routed_usual);
+    text_add(t, ",\n  \"parameters_of_dense\": %" PRId64 ",\n  \"costs\": [", r->dense->model->parameters);
     for (int s = 0; s < r->asked.shares; s++)
         for (int i = 0; i < r->asked.lengths; i++) {
             if (s || i) text_add(t, ",");

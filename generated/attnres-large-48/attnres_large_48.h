@@ -18,7 +18,8 @@
 **   TRAIN    gradients, then the two moments of AdamW, in the order of
 **            finality: 3 * P_GRADIENTS floats (tensors start on cache lines);
 **            then, of builds with --precision bf16, the weights as products
-**            want them, packed by P_update and by nobody else: no need to save them
+**            want them, packed by P_update and by nobody else: no need to save them.
+**            P_TRAIN_BYTES says how large it is
 **   CTX      control block: one a thread of calls; holds the last error's text
 ** All are aligned to STRATA_ALIGN bytes.  Every function returns a status.
 */

@@ -388,6 +388,8 @@ static void weights_are_kept_packed(void **state) {
             update(&kept, k + 1, i % 2 == k % 2);
             same("weight", kept.weights.at, plain.weights.at, b.c.model->weights_bytes / 4);
         }
+        assert_true(step(&plain, tokens, targets, 0) == step(&kept, tokens, targets, STRATA_PACKED));
+        same("gradient", kept.train.at, plain.train.at, gradient_floats(&b.c));
         free(tokens), free(targets);
         instance_close(&plain), instance_close(&kept);
         built_close(&b);

@@ -295,6 +295,11 @@ static void shares_of_routes_are_shown(void **state) {
     assert_int_equal(member(&j, run, "routes")->count, 2);
     json_free(&j);
     free(text);
+    Variant swapped = c.variant[0];         /* now the baseline has the routes */
+    c.variant[0] = c.variant[1], c.variant[1] = swapped;
+    text = text_of(&c, compare_text, NULL);
+    assert_non_null(strstr(text, "'s took 50.0 %, FLOPs of training with these: "));
+    free(text);
     compare_free(&c);
 }
 

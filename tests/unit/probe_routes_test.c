@@ -366,6 +366,12 @@ static void the_terminal_shows_the_passage(void **state) {
     assert_non_null(strstr(colours, "\033[38;5;16;48;5;202m\xc3\xa9\033[0m"));
     for (const char *c = colours; (c = strchr(c, '\033')); c++) assert_int_equal(c[1], '[');
     free(plain), free(colours);
+    static const int32_t zero[] = { 'a', 0, 0xc3, '\n', 'b' };
+    static uint8_t some[10] = { 1 };
+    plain = shown(zero, 5, some, false);
+    assert_non_null(strstr(plain, "  a\xe2\x90\x80\xc2\xb7"));      /* byte 0 has a sign, what is unfinished another */
+    assert_non_null(strstr(plain, "\n  b\n"));                       /* a line ends there even in the middle of a character */
+    free(plain);
 }
 
 static void long_lines_end(void **state) {

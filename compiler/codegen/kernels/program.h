@@ -88,10 +88,10 @@ enum { PROGRAM_LOGITS, PROGRAM_LOSS, PROGRAM_TRAIN, PROGRAM_GENERATE, PROGRAM_SC
 /* A result of PROGRAM_PROBE: uniform, floats one after another. */
 typedef struct ProbeResult { Ref ref; int64_t count; } ProbeResult;
 
-/* Floats of a third of TRAIN that no first DO_OUTER overwrites: zeroed before. */
+/* Floats of the gradients in TRAIN that no first DO_OUTER overwrites: zeroed before. */
 typedef struct Span { int64_t first, count; } Span;
 
-/* Where a matrix of weights is kept packed, behind the three thirds of TRAIN: for products with it forward and
+/* Where a matrix of weights is kept packed, in TRAIN, behind gradients and moments: for products with it forward and
 ** backward; -1: it is not. */
 typedef struct Kept { int64_t forward, back; } Kept;
 
@@ -137,7 +137,7 @@ typedef struct Constants {
     int64_t state_floats, state_some, state_fixed;  /* of all caches: a position, a routed token, and once */
     int64_t scratch_bytes;              /* a worker, row kernels' part */
     int64_t max_head;                   /* largest head size */
-    int64_t gradients;                  /* floats in a third of TRAIN */
+    int64_t gradients;                  /* floats of gradients in TRAIN, and of each moment */
     int32_t check, caches_at_once;      /* attention steps in one phase, at most */
     int32_t probe_results;              /* in k_probe_results */
     int32_t lists, reserved;            /* of rows: the largest number */

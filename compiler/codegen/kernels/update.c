@@ -107,23 +107,25 @@ static void update_task(void *arg, int64_t task, int32_t worker) {
     leave_mode(mode);
 }
 
-typedef struct Repack { const Update *u; int32_t tensor; } Repack;
+typedef struct Repack { const Update *u; int32_t tensor; int64_t row; } Repack;
 
 static void repack_task(void *arg, int64_t task, int32_t worker) {
     (void)worker;
     const Repack *r = arg;
     unsigned mode = enter_mode();
-    pack_rows(r->u, r->tensor, task * PACK_ROWS);
+    pack_rows(r->u, r->tensor, r->row + task * PACK_ROWS);
     leave_mode(mode);
 }
 
-/* A tensor of which only a part was updated is packed again whole. */
+/* Of a tensor of which only a part was updated, the rows that are packed together with any of it. */
 static void repack_part(Context *c, const Update *u, int32_t tensor) {
     const strata_tensor *t = &strata_tensors(model())[tensor];
-    Repack r = { u, tensor };
-    bool any = t->gradient < u->first + u->count && t->gradient + t->count > u->first;
-    if (!any || !is_kept(tensor) || is_whole(u, t)) return;
-    k_par_for(c, (t->shape[0] + PACK_ROWS - 1) / PACK_ROWS, repack_task, &r);
+    int64_t from = u->first - t->gradient, to = u->first + u->count - t->gradient;
+    if (from < 0) from = 0;
+    if (to > t->count) to = t->count;
+    if (from >= to || !is_kept(tensor) || is_whole(u, t)) return;
+    Repack r = { u, tensor, from / t->shape[1] / PACK_ROWS * PACK_ROWS };
+    k_par_for(c, ((to - 1) / t->shape[1] - r.row) / PACK_ROWS + 1, repack_task, &r);
 }
 
 static void repack_ends(Context *c, const Update *u) {
