@@ -43,7 +43,7 @@ INLINE V load_halves(const uint16_t *p, int64_t left) { return left >= LANES ? v
 INLINE V load_pairs(const uint16_t *p, int64_t left)
 {
     if (left >= 2 * LANES)
-        return v_load((const float *)p);
+        return v_load_pairs(p);
 #if LANES == 16 && defined(__AVX512BW__)
     return (V)_mm512_maskz_loadu_epi16((__mmask32)((1u << left) - 1), p);
 #else

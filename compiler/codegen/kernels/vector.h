@@ -121,10 +121,13 @@ INLINE void v_store_part(float *p, V x, int64_t n)
 /* bfloat16: the upper half of a float32. */
 typedef uint16_t VH __attribute__((vector_size(LANES * 2)));
 typedef uint16_t VHMem __attribute__((vector_size(LANES * 2), aligned(2), may_alias));
+typedef uint16_t VPairsMem __attribute__((vector_size(LANES * 4), aligned(2), may_alias));
 typedef uint32_t VU __attribute__((vector_size(LANES * 4)));
 
 INLINE V v_widen(VH x) { return (V)(__builtin_convertvector(x, VU) << 16); }
 INLINE V v_load_half(const uint16_t *p) { return v_widen(*(const VHMem *)p); }
+/* Two to a lane, as they lie. */
+INLINE V v_load_pairs(const uint16_t *p) { return (V)*(const VPairsMem *)p; }
 
 /* Rounded to bfloat16: nearest, ties to even; NaN stays NaN, in its upper half too.  v_pairs has
 ** those of 'even' in the lower halves of its lanes.  AVX512_BF16 takes denormals as zeros, also in
