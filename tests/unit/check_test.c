@@ -22,8 +22,7 @@
 #include "compiled.h"
 #include "plan.h"
 #include "rows.h"
-#include "scratch.h"
-#include "spec.h"
+#include "scratch_spec.h"
 #include "strata.h"
 
 enum { V = 13, CONTEXT = 100 };
@@ -117,15 +116,9 @@ static const char layer_text[] =
     "layer { attention { heads = 4, kv_heads = 2, rope = { theta = 10000 } }, mlp { hidden = 24, activation = 'swiglu' } }";
 
 static Model *load(void **state, const char *residual, int layers) {
-    char path[SCRATCH_PATH], text[1000];
-    SpecError error;
-    snprintf(text, sizeof text,
-             "return model { name = 'm', vocab = %d, context = %d, dim = 24, norm = rmsnorm { eps = 1e-6 },\n"
-             "residual = %s, layers = times(%d, %s) }", V, CONTEXT, residual, layers, layer_text);
-    scratch_write(scratch_path(state, "check.lua", path), text, strlen(text));
-    Model *m = spec_load(path, NULL, &error);
-    if (!m) fail_msg("%s", error.message);
-    return m;
+    return scratch_model(state,
+                         "return model { name = 'm', vocab = %d, context = %d, dim = 24, norm = rmsnorm { eps = 1e-6 },\n"
+                         "residual = %s, layers = times(%d, %s) }", V, CONTEXT, residual, layers, layer_text);
 }
 
 static void compile(Subject *s, Model *m, CodegenOptions o) {

@@ -9,12 +9,11 @@
 #include <cmocka.h>
 
 #include <elf.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "compiled_spec.h"
-#include "scratch.h"
+#include "scratch_spec.h"
 
 typedef struct Sizes { uint64_t code, tables, writable; int kernels; } Sizes;
 
@@ -34,15 +33,9 @@ static Sizes sizes_of(const Code *c) {
 }
 
 static Sizes compiled_sizes(void **state, const char *residual, int layers) {
-    char path[SCRATCH_PATH];
-    SpecError wrong;
-    FILE *f = fopen(scratch_path(state, "depth.lua", path), "w");
-    assert_non_null(f);
-    fprintf(f, "return model { name = 'depth', vocab = 50, context = 64, dim = 48, norm = rmsnorm {}, residual = %s,\n"
-               "  layers = times(%d, layer { attention { heads = 3, rope = {} }, mlp { hidden = 96 } }) }\n", residual, layers);
-    assert_int_equal(fclose(f), 0);
-    Model *m = spec_load(path, NULL, &wrong);
-    assert_non_null(m);
+    Model *m = scratch_model(state,
+                             "return model { name = 'depth', vocab = 50, context = 64, dim = 48, norm = rmsnorm {}, residual = %s,\n"
+                             "  layers = times(%d, layer { attention { heads = 3, rope = {} }, mlp { hidden = 96 } }) }\n", residual, layers);
     ModelInfo info = spec_info(m);
     Code code;
     char error[512];

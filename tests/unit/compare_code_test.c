@@ -15,7 +15,7 @@
 
 #include "compare_code.h"
 #include "page_check.h"
-#include "scratch.h"
+#include "scratch_spec.h"
 
 /* == Shapes ================================================================= */
 
@@ -126,18 +126,12 @@ static const char *const residuals[] = { "standard {}", "rezero {}", "haares { b
 enum { RESIDUALS = sizeof residuals / sizeof *residuals };
 
 static Report *report_written(void **state, const char *residual, int number, int layers) {
-    char path[SCRATCH_PATH], name[32];
-    Error e = { 0 };
+    char name[32];
     snprintf(name, sizeof name, "%d.lua", number);
-    FILE *f = fopen(scratch_path(state, name, path), "w");
-    assert_non_null(f);
-    fprintf(f, "return model {\n  name = 'm', vocab = 64, context = 64, dim = 48, norm = rmsnorm {},\n  residual = %s,\n"
-               "  layers = times(%d, layer {\n    attention { heads = 3, rope = {} },\n    mlp { hidden = 96, activation = 'swiglu' } }) }\n",
-            residual, layers);
-    assert_int_equal(fclose(f), 0);
-    Report *r = report_new(path, &(ReportOptions){ .cpu = "x86-64-v3" }, &e);
-    if (!r) fail_msg("%s", e.text);
-    return r;
+    return scratch_report(state, name, &(ReportOptions){ .cpu = "x86-64-v3" },
+                          "return model {\n  name = 'm', vocab = 64, context = 64, dim = 48, norm = rmsnorm {},\n  residual = %s,\n"
+                          "  layers = times(%d, layer {\n    attention { heads = 3, rope = {} },\n    mlp { hidden = 96, activation = 'swiglu' } }) }\n",
+                          residual, layers);
 }
 
 static char *assembly_of(const Report *r) {

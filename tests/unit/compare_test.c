@@ -15,24 +15,17 @@
 
 #include "compare.h"
 #include "page_check.h"
-#include "scratch.h"
+#include "scratch_spec.h"
 
 static const char *const residuals[] = { "standard {}", "haares { blocks = 2 }", "attnres { full = true }", "hyper { streams = 2 }",
                                          "mhc { streams = 3 }", "denseformer {}", "highway {}", "attnres { blocks = 2 }" };
 enum { RESIDUALS = sizeof residuals / sizeof *residuals };
 
 static Report *report_written(void **state, const char *file, const char *residual, int layers) {
-    char path[SCRATCH_PATH];
-    Error e = { 0 };
-    FILE *f = fopen(scratch_path(state, file, path), "w");
-    assert_non_null(f);
-    fprintf(f, "return model {\n  name = 'm', vocab = 64, context = 64, dim = 48, norm = rmsnorm {},\n  residual = %s,\n"
-               "  layers = times(%d, layer {\n    attention { heads = 3, rope = {} },\n    mlp { hidden = 96, activation = 'swiglu' } }) }\n",
-            residual, layers);
-    assert_int_equal(fclose(f), 0);
-    Report *r = report_new(path, &(ReportOptions){ 0 }, &e);
-    if (!r) fail_msg("%s", e.text);
-    return r;
+    return scratch_report(state, file, &(ReportOptions){ 0 },
+                          "return model {\n  name = 'm', vocab = 64, context = 64, dim = 48, norm = rmsnorm {},\n  residual = %s,\n"
+                          "  layers = times(%d, layer {\n    attention { heads = 3, rope = {} },\n    mlp { hidden = 96, activation = 'swiglu' } }) }\n",
+                          residual, layers);
 }
 
 /* The first n of 'residuals'; the files of the specs are "0.lua" and so on. */

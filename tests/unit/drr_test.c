@@ -15,27 +15,15 @@
 #include <string.h>
 
 #include "numeric.h"
-#include "scratch.h"
-#include "spec.h"
+#include "scratch_spec.h"
 
 enum { V = 11, T = 13, LAYERS = 5 };
 
-static Model *load(void **state, const char *text) {
-    char path[SCRATCH_PATH];
-    SpecError error;
-    scratch_write(scratch_path(state, "drr.lua", path), text, strlen(text));
-    Model *m = spec_load(path, NULL, &error);
-    if (!m) fail_msg("%s", error.message);
-    return m;
-}
-
 static Model *small(void **state, const char *residual, const char *causal) {
-    char text[1024];
-    snprintf(text, sizeof text,
-             "return model { name = 'm', vocab = %d, context = %d, dim = 8, norm = rmsnorm {}, residual = %s,\n"
-             "layers = times(%d, layer { attention { heads = 2, causal = %s }, mlp { hidden = 6 } }) }",
-             V, T, residual, LAYERS, causal);
-    return load(state, text);
+    return scratch_model(state,
+                         "return model { name = 'm', vocab = %d, context = %d, dim = 8, norm = rmsnorm {}, residual = %s,\n"
+                         "layers = times(%d, layer { attention { heads = 2, causal = %s }, mlp { hidden = 6 } }) }",
+                         V, T, residual, LAYERS, causal);
 }
 
 /* {== Parameters ========================================================= */
@@ -53,13 +41,11 @@ static int64_t parameters(const Model *m) {
 }
 
 static int64_t published(void **state, const char *residual) {
-    char text[1024];
-    snprintf(text, sizeof text,
-             "return model { name = 'm', vocab = 32000, context = 2048, dim = 512, norm = layernorm {}, residual = %s,\n"
-             "embedding = { positions = 'learned' }, layers = times(12, layer {\n"
-             "attention { heads = 8, bias = true, causal = false }, mlp { hidden = 2048, activation = 'gelu', bias = true } }) }",
-             residual);
-    Model *m = load(state, text);
+    Model *m = scratch_model(state,
+                             "return model { name = 'm', vocab = 32000, context = 2048, dim = 512, norm = layernorm {}, residual = %s,\n"
+                             "embedding = { positions = 'learned' }, layers = times(12, layer {\n"
+                             "attention { heads = 8, bias = true, causal = false }, mlp { hidden = 2048, activation = 'gelu', bias = true } }) }",
+                             residual);
     int64_t count = parameters(m);
     spec_free(m);
     return count;

@@ -17,8 +17,7 @@
 
 #include "golden.h"
 #include "gradient.h"
-#include "scratch.h"
-#include "spec.h"
+#include "scratch_spec.h"
 
 /* {== Parameters ========================================================= */
 
@@ -113,14 +112,9 @@ static void check_gradients(const Eval *ev, const Graph *g, const Golden *c) {
 /* }{== One case ========================================================== */
 
 static Model *load_case(void **state, const Golden *c, const char *name) {
-    char file[64], path[SCRATCH_PATH];
-    SpecError error;
     char *text = golden_spec(c, name);
-    snprintf(file, sizeof file, "%s.lua", name);
-    scratch_write(scratch_path(state, file, path), text, strlen(text));
+    Model *m = scratch_model(state, "%s", text);
     free(text);
-    Model *m = spec_load(path, NULL, &error);
-    if (!m) fail_msg("%s", error.message);
     return m;
 }
 

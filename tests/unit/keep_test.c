@@ -16,7 +16,7 @@
 
 #include "compiled_spec.h"
 #include "plan.h"
-#include "scratch.h"
+#include "scratch_spec.h"
 
 enum { KEEPS = 3, BATCH = 3, TIME = 47, TOKENS = BATCH * TIME };
 
@@ -66,14 +66,11 @@ static void check_memory(const Row *row, const Model *m, int layers, bool bf16) 
 }
 
 static void less_is_kept_in_less_memory(void **state) {
-    char path[SCRATCH_PATH], text[1024];
+    char text[1024];
     for (int i = 0; i < ROWS; i += compiled_every())
         for (int layers = 1; layers < 8; layers += 5) {
-            SpecError error;
             spec_of(&rows[i], layers, text, sizeof text);
-            scratch_write(scratch_path(state, "keep.lua", path), text, strlen(text));
-            Model *m = spec_load(path, NULL, &error);
-            if (!m) fail_msg("%s", error.message);
+            Model *m = scratch_model(state, "%s", text);
             for (int bf16 = 0; bf16 < 2; bf16++) check_memory(&rows[i], m, layers, bf16);
             spec_free(m);
         }

@@ -16,19 +16,12 @@
 #include "mixing.h"
 #include "mixing_graph.h"
 #include "random.h"
-#include "scratch.h"
+#include "scratch_spec.h"
 
 static Model *routed_model(void **state, const char *residual, const char *route, int layers) {
-    char path[SCRATCH_PATH];
-    SpecError error;
-    FILE *f = fopen(scratch_path(state, "model.lua", path), "w");
-    assert_non_null(f);
-    fprintf(f, "return model { name = 'm', vocab = 16, context = 8, dim = 24, norm = rmsnorm {}, residual = %s,\n"
-               "  layers = times(%d, layer { attention { heads = 3 }, mlp { hidden = 16, activation = 'relu' }, route = %s }) }\n", residual, layers, route);
-    assert_int_equal(fclose(f), 0);
-    Model *m = spec_load(path, NULL, &error);
-    if (!m) fail_msg("%s", error.message);
-    return m;
+    return scratch_model(state,
+                         "return model { name = 'm', vocab = 16, context = 8, dim = 24, norm = rmsnorm {}, residual = %s,\n"
+                         "  layers = times(%d, layer { attention { heads = 3 }, mlp { hidden = 16, activation = 'relu' }, route = %s }) }\n", residual, layers, route);
 }
 
 static Model *model_of(void **state, const char *residual, int layers) { return routed_model(state, residual, "nil", layers); }

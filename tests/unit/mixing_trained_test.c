@@ -16,21 +16,14 @@
 #include "mixing.h"
 #include "random.h"
 #include "safetensors.h"
-#include "scratch.h"
+#include "scratch_spec.h"
 
 enum { DIM = 24, LAYERS = 3 };
 
 static Model *routed_model(void **state, const char *residual, const char *route) {
-    char path[SCRATCH_PATH];
-    SpecError error;
-    FILE *f = fopen(scratch_path(state, "model.lua", path), "w");
-    assert_non_null(f);
-    fprintf(f, "return model { name = 'm', vocab = 256, context = 16, dim = %d, tokenizer = 'bytes', norm = rmsnorm {}, residual = %s,\n"
-               "  layers = times(%d, layer { attention { heads = 3 }, mlp { hidden = 16, activation = 'relu' }, route = %s }) }\n", DIM, residual, LAYERS, route);
-    assert_int_equal(fclose(f), 0);
-    Model *m = spec_load(path, NULL, &error);
-    if (!m) fail_msg("%s", error.message);
-    return m;
+    return scratch_model(state,
+                         "return model { name = 'm', vocab = 256, context = 16, dim = %d, tokenizer = 'bytes', norm = rmsnorm {}, residual = %s,\n"
+                         "  layers = times(%d, layer { attention { heads = 3 }, mlp { hidden = 16, activation = 'relu' }, route = %s }) }\n", DIM, residual, LAYERS, route);
 }
 
 static Model *model_of(void **state, const char *residual) { return routed_model(state, residual, "nil"); }

@@ -13,15 +13,13 @@
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "compiled.h"
 #include "gradient.h"
 #include "graph_file.h"
 #include "plan.h"
 #include "rows.h"
-#include "scratch.h"
-#include "spec.h"
+#include "scratch_spec.h"
 
 /* {== Simplification ===================================================== */
 
@@ -78,15 +76,9 @@ static Graph *prepared(Graph *g) {
 }
 
 static Model *load(void **state, const char *residual, int layers) {
-    char path[SCRATCH_PATH], text[1024];
-    SpecError error;
-    snprintf(text, sizeof text,
-             "return model { name = 'plan', vocab = 20, context = 16, dim = 32, norm = rmsnorm {}, residual = %s,\n"
-             "  layers = times(%d, layer { attention { heads = 2, rope = {} }, mlp { hidden = 48 } }) }\n", residual, layers);
-    scratch_write(scratch_path(state, "plan.lua", path), text, strlen(text));
-    Model *m = spec_load(path, NULL, &error);
-    if (!m) fail_msg("%s", error.message);
-    return m;
+    return scratch_model(state,
+                         "return model { name = 'plan', vocab = 20, context = 16, dim = 32, norm = rmsnorm {}, residual = %s,\n"
+                         "  layers = times(%d, layer { attention { heads = 2, rope = {} }, mlp { hidden = 48 } }) }\n", residual, layers);
 }
 
 static Plan *plan(Graph *g) {

@@ -20,21 +20,14 @@
 #include "program_run.h"
 #include "random.h"
 #include "safetensors.h"
-#include "scratch.h"
+#include "scratch_spec.h"
 
 enum { VOCAB = 16, DIM = 24, LAYERS = 3, SUBLAYERS = 2 * LAYERS, NODES = 1 << 16 };
 
 static Model *routed_model(void **state, const char *residual, const char *route) {
-    char path[SCRATCH_PATH];
-    SpecError error;
-    FILE *f = fopen(scratch_path(state, "model.lua", path), "w");
-    assert_non_null(f);
-    fprintf(f, "return model { name = 'm', vocab = %d, context = 8, dim = %d, norm = rmsnorm {}, residual = %s,\n"
-               "  layers = times(%d, layer { attention { heads = 3 }, mlp { hidden = 16, activation = 'relu' }, route = %s }) }\n", VOCAB, DIM, residual, LAYERS, route);
-    assert_int_equal(fclose(f), 0);
-    Model *m = spec_load(path, NULL, &error);
-    if (!m) fail_msg("%s", error.message);
-    return m;
+    return scratch_model(state,
+                         "return model { name = 'm', vocab = %d, context = 8, dim = %d, norm = rmsnorm {}, residual = %s,\n"
+                         "  layers = times(%d, layer { attention { heads = 3 }, mlp { hidden = 16, activation = 'relu' }, route = %s }) }\n", VOCAB, DIM, residual, LAYERS, route);
 }
 
 static Model *model_of(void **state, const char *residual) { return routed_model(state, residual, "nil"); }

@@ -13,7 +13,7 @@
 
 #include "gradient.h"
 #include "reference.h"
-#include "scratch.h"
+#include "scratch_spec.h"
 
 const int in_layer[LAYERS] = { 2, 2, 1, 2 };
 static const char *const layers_text =
@@ -100,19 +100,13 @@ void sublayer(Reference *r, int s, const double *h, double *u) {
 /* }{== Models ============================================================ */
 
 static Model *load_spec(void **state, const Reference *r) {
-    char path[SCRATCH_PATH], text[1200];
-    SpecError error;
-    snprintf(text, sizeof text,
-             "local function a() return mlp { hidden = %d, activation = '%s', name = 'a' } end\n"
-             "local function b() return mlp { hidden = %d, activation = '%s', name = 'b' } end\n"
-             "return model { name = 'm', vocab = %d, context = %d, dim = %d, norm = %s { eps = %g },\n"
-             "embedding = { %s }, residual = %s, %s }",
-             F, r->activation, F, r->activation, V, T, D, r->layernorm ? "layernorm" : "rmsnorm", r->eps,
-             r->learned ? "positions = 'learned'" : "", r->residual, layers_text);
-    scratch_write(scratch_path(state, "mixer.lua", path), text, strlen(text));
-    Model *m = spec_load(path, NULL, &error);
-    if (!m) fail_msg("%s", error.message);
-    return m;
+    return scratch_model(state,
+                         "local function a() return mlp { hidden = %d, activation = '%s', name = 'a' } end\n"
+                         "local function b() return mlp { hidden = %d, activation = '%s', name = 'b' } end\n"
+                         "return model { name = 'm', vocab = %d, context = %d, dim = %d, norm = %s { eps = %g },\n"
+                         "embedding = { %s }, residual = %s, %s }",
+                         F, r->activation, F, r->activation, V, T, D, r->layernorm ? "layernorm" : "rmsnorm", r->eps,
+                         r->learned ? "positions = 'learned'" : "", r->residual, layers_text);
 }
 
 /* A case for a model with this file's tokens; parameters are drawn by name, so

@@ -14,21 +14,14 @@
 #include <string.h>
 
 #include "memory_view.h"
-#include "scratch.h"
+#include "scratch_spec.h"
 #include "work.h"
 
 static Report *report_written(void **state, const char *residual, int layers, bool inference) {
-    char path[SCRATCH_PATH];
-    Error e = { 0 };
-    FILE *f = fopen(scratch_path(state, "model.lua", path), "w");
-    assert_non_null(f);
-    fprintf(f, "return model {\n  name = 'm', vocab = 64, context = 64, dim = 48, norm = rmsnorm {},\n  residual = %s,\n"
-               "  layers = times(%d, layer {\n    attention { heads = 3, rope = {} },\n    mlp { hidden = 96, activation = 'swiglu' } }) }\n",
-            residual, layers);
-    assert_int_equal(fclose(f), 0);
-    Report *r = report_new(path, &(ReportOptions){ .inference = inference }, &e);
-    if (!r) fail_msg("%s", e.text);
-    return r;
+    return scratch_report(state, "model.lua", &(ReportOptions){ .inference = inference },
+                          "return model {\n  name = 'm', vocab = 64, context = 64, dim = 48, norm = rmsnorm {},\n  residual = %s,\n"
+                          "  layers = times(%d, layer {\n    attention { heads = 3, rope = {} },\n    mlp { hidden = 96, activation = 'swiglu' } }) }\n",
+                          residual, layers);
 }
 
 static char *text_of(const Report *r, void (*write)(const Report *, Text *)) {
@@ -199,17 +192,12 @@ static void what_routes_leave_is_drawn(void **state) {
     };
     ReportOptions o = { .routed = true, .asked = { .shares = 2, .share = { 0, 0.5 } } };
     for (int i = 0; i < 3; i++) {
-        char path[SCRATCH_PATH];
         Error e = { 0 };
         Text t = { 0 };
-        FILE *f = fopen(scratch_path(state, "model.lua", path), "w");
-        assert_non_null(f);
-        fprintf(f, "return model { name = 'm', vocab = 64, context = 64, dim = 48, norm = rmsnorm {},\n"
-                   "  layers = times(2, layer { attention { heads = 3, rope = {} }, mlp { hidden = 96 }, route = %s }) }\n", row[i].route);
-        assert_int_equal(fclose(f), 0);
         o.inference = row[i].inference;
-        Report *r = report_new(path, &o, &e);
-        if (!r) fail_msg("%s", e.text);
+        Report *r = scratch_report(state, "model.lua", &o,
+                                   "return model { name = 'm', vocab = 64, context = 64, dim = 48, norm = rmsnorm {},\n"
+                                   "  layers = times(2, layer { attention { heads = 3, rope = {} }, mlp { hidden = 96 }, route = %s }) }\n", row[i].route);
         assert_int_equal(report_routed_svg(r, &t, &e), 0);
         assert_true(check_xml(t.at) > 20);
         assert_null(strstr(t.at, "nan"));

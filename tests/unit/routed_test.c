@@ -9,27 +9,19 @@
 #include <cmocka.h>
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "routed.h"
-#include "scratch.h"
+#include "scratch_spec.h"
 
 /* A layer without a route and one with: width D 128, 4 heads and 2 of keys of 32, hidden 256. */
 static Report *report_of(void **state, const char *routes) {
-    char path[SCRATCH_PATH];
-    Error e = { 0 };
-    FILE *f = fopen(scratch_path(state, "model.lua", path), "w");
-    assert_non_null(f);
-    fprintf(f, "local layers = {}\n"
-               "for _, r in ipairs { false, %s } do\n"
-               "  layers[#layers + 1] = layer { attention { heads = 4, kv_heads = 2, rope = {} }, mlp { hidden = 256, activation = 'relu' }, route = r or nil }\n"
-               "end\n"
-               "return model { name = 'm', vocab = 64, context = 64, dim = 128, norm = rmsnorm {}, layers = layers }\n", routes);
-    assert_int_equal(fclose(f), 0);
-    Report *r = report_new(path, &(ReportOptions){ .routed = true }, &e);
-    if (!r) fail_msg("%s", e.text);
-    return r;
+    return scratch_report(state, "model.lua", &(ReportOptions){ .routed = true },
+                          "local layers = {}\n"
+                          "for _, r in ipairs { false, %s } do\n"
+                          "  layers[#layers + 1] = layer { attention { heads = 4, kv_heads = 2, rope = {} }, mlp { hidden = 256, activation = 'relu' }, route = r or nil }\n"
+                          "end\n"
+                          "return model { name = 'm', vocab = 64, context = 64, dim = 128, norm = rmsnorm {}, layers = layers }\n", routes);
 }
 
 static void close_to(double a, double b) {

@@ -19,7 +19,7 @@
 
 #include "compiled_spec.h"
 #include "gradient.h"
-#include "scratch.h"
+#include "scratch_spec.h"
 
 enum { CONTEXT = 16, VOCAB = 13, SPEC = 2000, DRAW = 77 };
 
@@ -59,14 +59,10 @@ static void write_spec(const Pair *p, const char *route, char text[SPEC]) {
 }
 
 static Model *load(void **state, const Pair *p, bool dense) {
-    char text[SPEC], route[300], path[SCRATCH_PATH];
-    SpecError error;
+    char text[SPEC], route[300];
     snprintf(route, sizeof route, "require '%s' { heads = 4, %s }", p->dense, p->same);
     write_spec(p, dense ? route : p->routed, text);
-    scratch_write(scratch_path(state, "model.lua", path), text, strlen(text));
-    Model *m = spec_load(path, NULL, &error);
-    if (!m) fail_msg("%s", error.message);
-    return m;
+    return scratch_model(state, "%s", text);
 }
 
 /* The dense routes, beside the models that require them. */

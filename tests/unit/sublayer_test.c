@@ -16,21 +16,14 @@
 
 #include "gradient.h"
 #include "numeric.h"
-#include "scratch.h"
-#include "spec.h"
+#include "scratch_spec.h"
 
 enum { T = 7, V = 13 };
 
 static Model *load(void **state, const char *attention) {
-    char path[SCRATCH_PATH], text[600];
-    SpecError error;
-    snprintf(text, sizeof text,
-             "return model { name = 'm', vocab = 13, context = 7, dim = 16, norm = rmsnorm { eps = 0 },\n"
-             "layers = { layer { attention { %s }, mlp { hidden = 8 } } } }", attention);
-    scratch_write(scratch_path(state, "sublayer.lua", path), text, strlen(text));
-    Model *m = spec_load(path, NULL, &error);
-    if (!m) fail_msg("%s", error.message);
-    return m;
+    return scratch_model(state,
+                         "return model { name = 'm', vocab = 13, context = 7, dim = 16, norm = rmsnorm { eps = 0 },\n"
+                         "layers = { layer { attention { %s }, mlp { hidden = 8 } } } }", attention);
 }
 
 /* Values that depend on the parameter's name only. */
@@ -189,17 +182,11 @@ static void test_head_sizes(void **state) {
 /* }{== Routes of one's own =============================================== */
 
 static Model *load_route(void **state, const char *run) {
-    char path[SCRATCH_PATH], text[900];
-    SpecError error;
-    snprintf(text, sizeof text,
-             "local own = route { options = { weight = 0.5 }, run = function(r, site, x, body) %s end }\n"
-             "local parts = layer { attention { heads = 2 }, mlp { hidden = 8 }, route = own { weight = 2 } }\n"
-             "return model { name = 'm', vocab = 13, context = 7, dim = 16, norm = rmsnorm { eps = 0 },\n"
-             "layers = { parts } }", run);
-    scratch_write(scratch_path(state, "route.lua", path), text, strlen(text));
-    Model *m = spec_load(path, NULL, &error);
-    if (!m) fail_msg("%s", error.message);
-    return m;
+    return scratch_model(state,
+                         "local own = route { options = { weight = 0.5 }, run = function(r, site, x, body) %s end }\n"
+                         "local parts = layer { attention { heads = 2 }, mlp { hidden = 8 }, route = own { weight = 2 } }\n"
+                         "return model { name = 'm', vocab = 13, context = 7, dim = 16, norm = rmsnorm { eps = 0 },\n"
+                         "layers = { parts } }", run);
 }
 
 static double number(const Eval *ev, const Graph *g, const char *output) {
