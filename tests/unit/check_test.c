@@ -369,9 +369,7 @@ static void guard_found(const Subject *s, Where where, int64_t time, const char 
     instance_weights(&r, c);
     /* a worker's memory is the last in the arena, but for what rounds up its start */
     Vandal v = { where, (float *)((char *)r.arena.at + a->arena_bytes(time, 1) - STRATA_ALIGN), -1 };
-    strata_setup setup = { .struct_size = sizeof setup, .workers = 1, .gemm = stray_gemm, .gemm_user = &v,
-                           .profile = stray_profile, .profile_user = &v };
-    good(&r, a->init(r.ctx.at, r.ctx.size, &setup));
+    instance_set_up(&r, (strata_setup){ .gemm = stray_gemm, .gemm_user = &v, .profile = stray_profile, .profile_user = &v });
     note(&r, a->forward_backward(r.ctx.at, r.weights.at, r.train.at, r.arena.at, c->tokens, c->targets, 1, time, 1, 0, NULL,
                                  NULL, NULL), &f);
     if (v.kernel >= 0) kernel = strata_string(s->c.model, strata_kernels(s->c.model)[v.kernel].name);

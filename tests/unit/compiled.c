@@ -168,18 +168,22 @@ void guarded_writable(const Guarded *r, bool yes) {
 
 void instance_open(Instance *r, const Compiled *c, int64_t tokens, int workers) {
     *r = (Instance){ .c = c, .workers = workers };
-    strata_setup setup = { .struct_size = sizeof setup, .workers = workers };
     if (workers > 1) {
         r->pool = strata_pool_new(workers);
         must(r->pool != NULL, "strata_pool_new", "no threads");
-        setup.par_for = strata_par_for;
-        setup.pool = r->pool;
     }
     guarded_open(&r->ctx, (size_t)c->model->ctx_bytes);
     guarded_open(&r->weights, (size_t)c->model->weights_bytes);
     guarded_open(&r->train, (size_t)c->model->train_bytes);
     instance_arena(r, tokens);
-    must(!c->api.init(r->ctx.at, r->ctx.size, &setup), "init", c->api.message(r->ctx.at));
+    instance_set_up(r, (strata_setup){ 0 });
+}
+
+void instance_set_up(Instance *r, strata_setup s) {
+    s.struct_size = sizeof s;
+    s.workers = r->workers;
+    if (r->pool) s.par_for = strata_par_for, s.pool = r->pool;
+    must(!r->c->api.init(r->ctx.at, r->ctx.size, &s), "init", r->c->api.message(r->ctx.at));
 }
 
 void instance_arena(Instance *r, int64_t tokens) {

@@ -47,6 +47,7 @@ typedef struct Instance {
 
 void instance_open(Instance *r, const Compiled *c, int64_t tokens, int workers);
 void instance_close(Instance *r);
+void instance_set_up(Instance *r, strata_setup s);  /* init once more; its workers are the instance's */
 void instance_arena(Instance *r, int64_t tokens);   /* a fresh one, exactly as large as said */
 void instance_weights(Instance *r, const Case *values);
 float *instance_weight(Instance *r, const char *name, int64_t *count);     /* aborts if there is none, or it is bfloat16 */

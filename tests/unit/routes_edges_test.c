@@ -19,7 +19,6 @@
 #include "compiled_spec.h"
 #include "gradient.h"
 #include "scratch.h"
-#include "strata.h"
 
 enum { CONTEXT = 16, DIM = 16, VOCAB = 13, SPEC = 2000, MOST = 3 * CONTEXT };
 enum { IN = 0, OUT = VOCAB / 2 };       /* the first id of each kind */
@@ -90,12 +89,6 @@ static Case *steered(Graph *g, double sign, int64_t batch, int64_t time) {
     return c;
 }
 
-static void set_up(Instance *r, uint32_t flags) {
-    strata_setup s = { .struct_size = sizeof s, .workers = r->workers, .flags = flags };
-    if (r->pool) s.par_for = strata_par_for, s.pool = r->pool;
-    assert_int_equal(r->c->api.init(r->ctx.at, r->ctx.size, &s), STRATA_OK);
-}
-
 /* }{== Expectations ====================================================== */
 
 /* The interpreter's lists have the tokens of 'in', and its logits are those of the compiled model, which has the
@@ -113,7 +106,7 @@ static void expect_generated(Instance *r, const Case *c, const bool *in) {
     const double *logits = eval_value(ev, graph_find(c->g, "logits"));
     float *want = calloc((size_t)count, sizeof *want);
     for (int64_t i = 0; i < count; i++) want[i] = (float)logits[i];
-    set_up(r, STRATA_AS_GENERATED);
+    instance_set_up(r, (strata_setup){ .flags = STRATA_AS_GENERATED });
     strata_loss loss = { .struct_size = sizeof loss, .routed = routed };
     assert_int_equal(r->c->api.loss(r->ctx.at, r->weights.at, r->arena.at, c->tokens, c->targets, c->batch, c->time, NULL, &loss), STRATA_OK);
     assert_true(fabs(routed[0] - taken / (double)tokens) < 1e-9 && fabs(routed[1] - routed[0]) < 1e-9);
@@ -127,7 +120,7 @@ static void expect_generated(Instance *r, const Case *c, const bool *in) {
     }
     free(whole), free(steps), free(want);
     eval_free(ev);
-    set_up(r, 0);
+    instance_set_up(r, (strata_setup){ 0 });
 }
 
 static void expect_trained(Instance *r, const Case *c, const char *route) {
@@ -213,7 +206,7 @@ static void a_tie_is_decided(void **state) {
             instance_weights(&r, c);
             expect_generated(&r, c, in);
             if (strstr(tie->bias, "router")) expect_trained(&r, c, kinds[tie->kind].route);
-            set_up(&r, STRATA_AS_GENERATED);
+            instance_set_up(&r, (strata_setup){ .flags = STRATA_AS_GENERATED });
             logits[nudged] = logits_of(&r, c->tokens, c->batch, c->time);
         }
         assert_true(difference(logits[0], logits[1], c->batch * c->time * VOCAB) > 1e-2);      /* it matters */

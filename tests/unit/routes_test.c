@@ -18,7 +18,6 @@
 
 #include "compiled_spec.h"
 #include "scratch.h"
-#include "strata.h"
 
 enum { SEQUENCES = 3, TIME = 14, CONTEXT = 16, VOCAB = 13, SPEC = 2000 };
 
@@ -48,13 +47,6 @@ static void open_kind(void **state, Built *b, const Kind *k, CodegenOptions o) {
     built_open(b, scratch_path(state, "route.lua", path), text, &o);
 }
 
-static void set_up(Instance *r, strata_setup s) {
-    s.struct_size = sizeof s;
-    s.workers = r->workers;
-    if (r->pool) s.par_for = strata_par_for, s.pool = r->pool;
-    assert_int_equal(r->c->api.init(r->ctx.at, r->ctx.size, &s), STRATA_OK);
-}
-
 /* {== Token by token ===================================================== */
 
 static void decoding_is_the_full_pass(void **state) {
@@ -66,7 +58,7 @@ static void decoding_is_the_full_pass(void **state) {
             open_kind(state, &b, &kinds[i], (CodegenOptions){ .check = check, .inference = !check });
             instance_open(&r, &b.c, SEQUENCES * TIME, 1 + i % 2);
             instance_fill(&r, 7 + (uint64_t)i);
-            set_up(&r, (strata_setup){ .flags = STRATA_AS_GENERATED });
+            instance_set_up(&r, (strata_setup){ .flags = STRATA_AS_GENERATED });
             int32_t *ids = some_ids(&b.c, 3, SEQUENCES * TIME);
             float *whole = logits_of(&r, ids, SEQUENCES, TIME), *steps = decoded_logits(&r, ids, SEQUENCES, TIME, prompt);
             for (int s = 0; s < SEQUENCES; s++) {
@@ -202,7 +194,7 @@ static void shares_are_reported_and_forced(void **state) {
         assert_string_equal(strata_routed(b.c.model, 1), strstr(row[i].route, "mod") ? "layers.2" : "layers.2.attention");
         expect_shares(&r, ids, row[i].share);
         for (int half = 0; half <= 2; half++) {
-            set_up(&r, (strata_setup){ .routed = 1 + 500000 * half });
+            instance_set_up(&r, (strata_setup){ .routed = 1 + 500000 * half });
             expect_shares(&r, ids, 0.5 * half);
         }
         free(ids);

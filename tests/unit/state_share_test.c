@@ -47,8 +47,7 @@ static void open_bench(void **state, Bench *x, const Kind *k, bool check) {
     built_open(&x->b, scratch_path(state, "share.lua", path), text, &(CodegenOptions){ .cpu = "native", .check = check, .inference = true });
     instance_open(&x->r, &x->b.c, CONTEXT, 1);
     instance_fill(&x->r, 11);
-    strata_setup s = { .struct_size = sizeof s, .workers = 1, .routed = 1 + ALL / 2 };
-    assert_int_equal(x->b.c.api.init(x->r.ctx.at, x->r.ctx.size, &s), STRATA_OK);
+    instance_set_up(&x->r, (strata_setup){ .routed = 1 + ALL / 2 });
     x->ids = some_ids(&x->b.c, 5, 3 * CONTEXT);
 }
 
