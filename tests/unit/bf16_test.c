@@ -257,32 +257,6 @@ static void a_sequence_is_the_same_in_a_batch(void **state) {
 
 enum { PROMPT = 7, LENGTH = 40, SEQUENCES = 3 };
 
-static void good(const Instance *r, int32_t status) {
-    if (status) fail_msg("status %d: %s", status, r->c->api.message(r->ctx.at));
-}
-
-/* Logits of the positions from PROMPT - 1 on, by prefill and decode: of 'count' sequences at once. */
-static void decode(Instance *r, const int32_t *tokens, int count, float *out) {
-    const strata_api *a = &r->c->api;
-    Guarded place[SEQUENCES];
-    void *state[SEQUENCES];
-    float step[SEQUENCES * VOCAB];
-    int32_t ids[SEQUENCES];
-    for (int n = 0; n < count; n++) {
-        guarded_open(&place[n], a->state_bytes(LENGTH));
-        state[n] = place[n].at;
-        good(r, a->state_init(r->ctx.at, state[n], LENGTH));
-        good(r, a->prefill(r->ctx.at, r->weights.at, state[n], r->arena.at, tokens + n * LENGTH, PROMPT,
-                           out + (n * LENGTH + PROMPT - 1) * VOCAB));
-    }
-    for (int t = PROMPT; t < LENGTH; t++) {
-        for (int n = 0; n < count; n++) ids[n] = tokens[n * LENGTH + t];
-        good(r, a->decode(r->ctx.at, r->weights.at, state, count, r->arena.at, ids, step));
-        for (int n = 0; n < count; n++) memcpy(out + (n * LENGTH + t) * VOCAB, step + n * VOCAB, VOCAB * sizeof *out);
-    }
-    for (int n = 0; n < count; n++) guarded_close(&place[n]);
-}
-
 /* Sums are added in another order than in the full pass, so that at some positions a value is rounded the
 ** other way.  What sequences decode at once is what each decodes alone, in bits. */
 static void expect_close(const char *name, const float *decoded, const float *all) {
@@ -297,7 +271,7 @@ static void expect_close(const char *name, const float *decoded, const float *al
 
 static void decoding_is_like_the_full_pass(void **state) {
     enum { FROM = (PROMPT - 1) * VOCAB, COUNT = LENGTH * VOCAB - FROM };
-    static float at_once[SEQUENCES * LENGTH * VOCAB], alone[LENGTH * VOCAB];
+    static const int prompt[SEQUENCES] = { PROMPT, PROMPT, PROMPT };
     for (int i = 0; i < MODELS; i += compiled_every()) {
         Built b;
         Instance r;
@@ -305,21 +279,25 @@ static void decoding_is_like_the_full_pass(void **state) {
         instance_open(&r, &b.c, SEQUENCES * LENGTH, 1 + i % 2);
         instance_fill(&r, 5);
         int32_t *tokens = some_ids(&b.c, 4, SEQUENCES * LENGTH);
-        decode(&r, tokens, SEQUENCES, at_once);
+        float *at_once = decoded_logits(&r, tokens, SEQUENCES, LENGTH, prompt);
         for (int n = 0; n < SEQUENCES; n++) {
             float *all = logits_of(&r, tokens + n * LENGTH, 1, LENGTH), *own = at_once + n * LENGTH * VOCAB;
-            decode(&r, tokens + n * LENGTH, 1, alone);
+            float *alone = decoded_logits(&r, tokens + n * LENGTH, 1, LENGTH, prompt);
             same("next logit", alone + FROM, own + FROM, COUNT);
             expect_close(kinds[i].name, own, all);
-            free(all);
+            free(all), free(alone);
         }
-        free(tokens);
+        free(tokens), free(at_once);
         instance_close(&r);
         built_close(&b);
     }
 }
 
 /* }{== Training ========================================================== */
+
+static void good(const Instance *r, int32_t status) {
+    if (status) fail_msg("status %d: %s", status, r->c->api.message(r->ctx.at));
+}
 
 /* A step of two micro-batches is the sum of their gradients. */
 static void micro_batches_add_up(void **state) {
