@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include "gradient.h"
 #include "json.h"
@@ -195,13 +194,7 @@ static const char text[] = "to be or not to ";      /* and one more: a window */
 
 static Folder folder;
 
-static void run(const char *words) {
-    char command[1024];
-    snprintf(command, sizeof command, "cd '%s' && PATH='%s':\"$PATH\" %s >out 2>err </dev/null", folder.path, BUILD_DIR, words);
-    int status = system(command);
-    char *err = status ? folder_read(&folder, "err", NULL) : NULL;
-    if (status) fail_msg("%s: status %d: %s", words, WIFEXITED(status) ? WEXITSTATUS(status) : -1, err ? err : "");
-}
+static void run(const char *words) { folder_shell(&folder, words); }
 
 static int open_folder(void **state) {
     (void)state;

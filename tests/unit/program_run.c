@@ -92,6 +92,18 @@ bool folder_has(const Folder *f, const char *name)
     return access(path, F_OK) == 0;
 }
 
+void folder_shell(const Folder *f, const char *words)
+{
+    char command[1024];
+    snprintf(command, sizeof command, "cd '%s' && PATH='%s':\"$PATH\" %s >out 2>err </dev/null", f->path, BUILD_DIR, words);
+    int status = system(command);
+    if (status == 0)
+        return;
+    char *err = folder_read(f, "err", NULL);
+    fprintf(stderr, "%s: status %d: %s\n", words, WIFEXITED(status) ? WEXITSTATUS(status) : -1, err ? err : "");
+    abort();
+}
+
 static void redirect(const char *name, int flags, int fd)
 {
     int file = open(name, flags, 0644);
