@@ -128,25 +128,7 @@ static void check_case(void **state, const char *name) {
 }
 
 #define CASE(name) static void test_##name(void **state) { check_case(state, #name); }
-CASE(standard)
-CASE(rezero)
-CASE(layerscale)
-CASE(highway)
-CASE(denseformer)
-CASE(attnres_block)
-CASE(attnres_full)
-CASE(attnres_heads)
-CASE(attnres_input)
-CASE(attnres_sigmoid)
-CASE(haares)
-CASE(gqa_untied)
-CASE(hyper)
-CASE(mhc)
-CASE(gated_residual)
-CASE(drr)
-CASE(dtr)
-CASE(mod)
-CASE(dllm)
+#include "golden_cases.def"
 
 /* }{== The project's own ================================================= */
 
@@ -249,12 +231,9 @@ static int write_own(const char *folder, const char *name) {
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_standard), cmocka_unit_test(test_rezero), cmocka_unit_test(test_layerscale),
-        cmocka_unit_test(test_highway), cmocka_unit_test(test_denseformer), cmocka_unit_test(test_attnres_block),
-        cmocka_unit_test(test_attnres_full), cmocka_unit_test(test_attnres_heads),
-        cmocka_unit_test(test_attnres_input), cmocka_unit_test(test_attnres_sigmoid), cmocka_unit_test(test_haares),
-        cmocka_unit_test(test_gqa_untied), cmocka_unit_test(test_hyper), cmocka_unit_test(test_mhc),
-        cmocka_unit_test(test_gated_residual), cmocka_unit_test(test_drr), cmocka_unit_test(test_dtr), cmocka_unit_test(test_mod), cmocka_unit_test(test_dllm), cmocka_unit_test(own_cases_agree),
+#define CASE(name) cmocka_unit_test(test_##name),
+#include "golden_cases.def"
+        cmocka_unit_test(own_cases_agree),
     };
     if (argc == 3 && !strcmp(argv[1], "--write")) {
         int status = 0;
