@@ -234,7 +234,12 @@ static double mean(const Measure *a, const strata_tensor *t, int64_t k)
     return t ? a->sum[t->weight + k] / a->sum[t->weight + t->count - 1] : NAN;
 }
 
-static double deviation(double mean_square, double mean) { return sqrt(fmax(mean_square - mean * mean, 0)); }
+/* Rounding may take a variance below 0; what is not a number stays so. */
+static double deviation(double mean_square, double mean)
+{
+    double variance = mean_square - mean * mean;
+    return sqrt(variance < 0 ? 0 : variance);
+}
 
 static double ratio(const Measure *a, const strata_tensor *t, int64_t k, int64_t of) { return a->sum[t->weight + k] / a->sum[t->weight + of]; }
 

@@ -40,6 +40,14 @@ static void figure(const Page *p, const char *title, const char *note)
     text_add(p->t, "<figure><figcaption>%s<span>%s</span></figcaption>\n", title, note);
 }
 
+/* A dash where nothing was measured. */
+static void cell(const Page *p, const char *format, double value)
+{
+    char text[32];
+    print_text(text, sizeof text, isfinite(value) ? format : "\xe2\x80\x93", value);
+    text_add(p->t, "<td>%s</td>", text);
+}
+
 /* == Depth mixing =========================================================== */
 
 static double largest(const Probe *x)
@@ -186,9 +194,10 @@ static void add_gate_rows(const Page *p)
     for (int i = 0; i < x->gates; i++) {
         text_add(p->t, "<tr><th scope=\"row\">");
         svg_escaped(p->t, x->gate_site[i]);
-        text_add(p->t, "</th><td>%.4g</td><td>%.4g</td>", x->gate_mean[i], x->gate_deviation[i]);
+        text_add(p->t, "</th>");
+        cell(p, "%.4g", x->gate_mean[i]), cell(p, "%.4g", x->gate_deviation[i]);
         if (b)
-            text_add(p->t, "<td>%.4g</td><td>%.4g</td>", b->gate_mean[i], b->gate_deviation[i]);
+            cell(p, "%.4g", b->gate_mean[i]), cell(p, "%.4g", b->gate_deviation[i]);
         text_add(p->t, "</tr>\n");
     }
 }
@@ -209,9 +218,9 @@ static void add_gates(const Page *p)
 
 static void add_route_cells(const Page *p, const Probe *x, int route)
 {
-    const double cell[] = { 100 * x->routed[route], x->taken_rms[route], x->other_rms[route] };
-    for (int i = 0; i < 3; i++)
-        text_add(p->t, isfinite(cell[i]) ? i ? "<td>%.4g</td>" : "<td>%.1f</td>" : "<td>\xe2\x80\x93</td>", cell[i]);
+    cell(p, "%.1f", 100 * x->routed[route]);
+    cell(p, "%.4g", x->taken_rms[route]);
+    cell(p, "%.4g", x->other_rms[route]);
 }
 
 static void add_route_rows(const Page *p)

@@ -47,6 +47,14 @@ static const char own[] =
     "  return x + reshape(sigmoid(z), { 1 }) * scatter(body(part) - part, list)\n"
     "end }\n";
 
+/* It takes no token at all. */
+static const char never[] =
+    "return route { run = function(r, site, x, body)\n"
+    "  local list = rows(step(reshape(r:linear(site, 'router', x, 1, true), {}) - 1000))\n"
+    "  local part = gather(x, list)\n"
+    "  return x + scatter(body(part) - part, list)\n"
+    "end }\n";
+
 typedef struct Kind { const char *name, *residual, *route[LAYERS - 1]; } Kind;
 
 static const Kind kinds[] = {
@@ -54,6 +62,9 @@ static const Kind kinds[] = {
     { "whole", "standard {}", { "mod { capacity = 0.4 }", "mod { capacity = 1 }", "dllm { hidden = 6, reserve = 1 }", "require 'own' {}" } },
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
+
+/* Gates of sublayers that work on no token. */
+static const Kind gated = { "gated", "highway {}", { "require 'never' {}", "dtr {}", "dtr {}", "dtr {}" } };
 
 static void run(const char *words) {
     char command[1024];
@@ -80,7 +91,9 @@ static int open_folder(void **state) {
     folder_open(&folder);
     folder_write(&folder, "text", text, sizeof text - 1);
     folder_write(&folder, "own.lua", own, sizeof own - 1);
+    folder_write(&folder, "never.lua", never, sizeof never - 1);
     for (int i = 0; i < KINDS; i++) build(&kinds[i]);
+    build(&gated);
     return 0;
 }
 
@@ -337,6 +350,27 @@ static void a_page_shows_the_passage(void **state) {
     }
 }
 
+static void what_was_not_measured_is_no_number(void **state) {
+    (void)state;
+    Json j = { 0 };
+    int none = 0;
+    probe(&gated, &j);
+    for (const JsonNode *g = json_first(&j, json_member(&j, j.node, "gates")); g; g = json_next(&j, g)) {
+        bool never_runs = !strncmp(json_member(&j, g, "site")->text, "layers.1.", 9);
+        none += never_runs;
+        assert_int_equal(json_member(&j, g, "mean")->type, never_runs ? JSON_NULL : JSON_NUMBER);
+        assert_int_equal(json_member(&j, g, "deviation")->type, never_runs ? JSON_NULL : JSON_NUMBER);
+    }
+    assert_int_equal(none, 2);
+    json_free(&j);
+    run("./gated probe --weights gated.st --before gated.st --data text -o page.html");
+    char *page = folder_read(&folder, "page.html", NULL);
+    page_check_tags(page);
+    assert_null(strstr(page, "nan"));
+    assert_int_equal(page_count(page, "</th><td>\xe2\x80\x93</td><td>\xe2\x80\x93</td><td>\xe2\x80\x93</td><td>\xe2\x80\x93</td>"), none);
+    free(page);
+}
+
 /* Two routes of a text that is made by hand. */
 typedef struct Shown { strata_model m; uint32_t route[2]; char site[2][24]; } Shown;
 
@@ -389,6 +423,7 @@ int main(void) {
         cmocka_unit_test(a_program_says_what_routes_do),
         cmocka_unit_test(the_first_window_is_shown),
         cmocka_unit_test(a_page_shows_the_passage),
+        cmocka_unit_test(what_was_not_measured_is_no_number),
         cmocka_unit_test(the_terminal_shows_the_passage),
         cmocka_unit_test(long_lines_end),
     };
