@@ -335,7 +335,6 @@ static void a_page_shows_the_passage(void **state) {
         page_check_tags(page);
         assert_int_equal(page_count(page, "<span class=\"t"), CONTEXT);
         assert_non_null(strstr(page, ">&lt;</span>"));
-        assert_null(strstr(page, "<b>"));
         assert_null(strchr(page, '\033'));
         assert_non_null(strstr(page, "\\x1b"));
         assert_non_null(strstr(page, "Depth mixing"));
