@@ -69,12 +69,14 @@ int probe_sinks(const Probe *x, ProbeSink *sink, int most);
 
 /* probe_passage.c: the passage, its pieces of text told apart; 'most' tokens at most. */
 int probe_passage(ProbeText *x, const Tokenizer *tokenizer, int64_t most, Error *e);
+bool probe_takes(const Probe *x, int route, int token);
 int probe_count(const Probe *x, int token);     /* routes that take it */
 /* A shade for so many routes of all, 0 for none to PROBE_SHADES for all. */
 enum { PROBE_SHADES = 5 };
 int probe_shade(const Probe *x, int count);
 bool probe_shade_range(const Probe *x, int shade, int *low, int *high);     /* counts that have it; false: none */
 const char *probe_route(const Probe *x, int route);     /* its site, without "layers." */
+void probe_json_routes(const Probe *x, const char *key, Text *t);      /* "KEY": their sites */
 void probe_print_passage(const Probe *x, bool colours, Text *t);
 void probe_json_passage(const Probe *x, Text *t);
 /* A token as it can be shown: what drives terminals is escaped, a line break a sign, and something for nothing. */

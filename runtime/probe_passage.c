@@ -76,11 +76,16 @@ void probe_sign(const Probe *x, int token, char to[PROBE_PIECE])
 
 /* == Routes ================================================================= */
 
+bool probe_takes(const Probe *x, int route, int token)
+{
+    return x->taken[(size_t)route * (size_t)x->text->shown + (size_t)token];
+}
+
 int probe_count(const Probe *x, int token)
 {
     int count = 0;
     for (int i = 0; i < x->routes; i++)
-        count += x->taken[(size_t)i * (size_t)x->text->shown + (size_t)token];
+        count += probe_takes(x, i, token);
     return count;
 }
 
@@ -171,11 +176,21 @@ void probe_print_passage(const Probe *x, bool colours, Text *t)
 
 /* == JSON =================================================================== */
 
+void probe_json_routes(const Probe *x, const char *key, Text *t)
+{
+    text_add(t, "\"%s\": [", key);
+    for (int i = 0; i < x->routes; i++) {
+        text_add(t, i ? ", " : "");
+        text_json_string(t, strata_routed(x->m, i));
+    }
+    text_add(t, "]");
+}
+
 static void json_taken(const Probe *x, int route, Text *t)
 {
     text_add(t, route ? ",\n  [" : "\n  [");
     for (int i = 0; i < x->text->shown; i++)
-        text_add(t, i ? ", %d" : "%d", x->taken[(size_t)route * (size_t)x->text->shown + (size_t)i]);
+        text_add(t, i ? ", %d" : "%d", probe_takes(x, route, i));
     text_add(t, "]");
 }
 
@@ -189,12 +204,9 @@ void probe_json_passage(const Probe *x, Text *t)
         text_add(t, i ? ", " : "");
         text_json_string(t, x->text->piece[i]);
     }
-    text_add(t, "],\n \"layers\": [");
-    for (int i = 0; i < x->routes; i++) {
-        text_add(t, i ? ", " : "");
-        text_json_string(t, strata_routed(x->m, i));
-    }
-    text_add(t, "],\n \"taken\": [");
+    text_add(t, "],\n ");
+    probe_json_routes(x, "layers", t);
+    text_add(t, ",\n \"taken\": [");
     for (int i = 0; i < x->routes; i++)
         json_taken(x, i, t);
     text_add(t, "]}");

@@ -16,15 +16,13 @@ typedef struct Grid {
     Text *t;
 } Grid;
 
-static bool taken(const Probe *x, int route, int token) { return x->taken[(size_t)route * (size_t)x->text->shown + (size_t)token]; }
-
 /* == Text =================================================================== */
 
 static void add_names(const Probe *x, int token, Text *t)
 {
     const char *between = "";
     for (int i = 0; i < x->routes; i++)
-        if (taken(x, i, token)) {
+        if (probe_takes(x, i, token)) {
             text_add(t, "%s", between);
             svg_escaped(t, probe_route(x, i));
             between = ", ";
@@ -62,9 +60,9 @@ static void draw_route(const Grid *g, int route, int first, int count, double to
     text_add(g->t, "<path class=\"c5\" d=\"");
     for (int i = 0; i < count;) {
         int from = i++;
-        if (!taken(x, route, first + from))
+        if (!probe_takes(x, route, first + from))
             continue;
-        while (i < count && taken(x, route, first + i))
+        while (i < count && probe_takes(x, route, first + i))
             i++;
         text_add(g->t, "M%.1f %.1fh%.1fv%.1fh-%.1fz", LEFT + from * g->cell, top, (i - from) * g->cell, 0.9 * g->row, (i - from) * g->cell);
         sum += i - from;

@@ -163,17 +163,6 @@ static void json_gates(Text *t, const Probe *x)
     text_add(t, "]");
 }
 
-/* Where each route is: names for 'routed'. */
-static void json_sites_of_routes(Text *t, const Probe *x)
-{
-    text_add(t, ", \"routes\": [");
-    for (int i = 0; i < x->routes; i++) {
-        text_add(t, i ? ", " : "");
-        text_json_string(t, strata_routed(x->m, i));
-    }
-    text_add(t, "]");
-}
-
 static void json_summary(Text *t, const Probe *x)
 {
     ProbeShare share[KINDS];
@@ -218,7 +207,8 @@ static void json_probe(Text *t, const Probe *x)
     json_list(t, "gradient_norm", x->gradient_norm, x->layers);
     json_list(t, "loss_increase", x->loss_increase, x->layers);
     json_matrix(t, "layer_similarity", x->similarity, x->layers, x->layers);
-    json_sites_of_routes(t, x);
+    text_add(t, ", ");
+    probe_json_routes(x, "routes", t);
     json_list(t, "routed", x->routed, x->routes);
     json_list(t, "routed_output_norm", x->taken_rms, x->routes);
     json_list(t, "bypassed_output_norm", x->other_rms, x->routes);
