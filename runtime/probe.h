@@ -71,6 +71,7 @@ int probe_sinks(const Probe *x, ProbeSink *sink, int most);
 int probe_passage(ProbeText *x, const Tokenizer *tokenizer, int64_t most, Error *e);
 bool probe_takes(const Probe *x, int route, int token);
 int probe_count(const Probe *x, int token);     /* routes that take it */
+bool probe_ends_line(const Probe *x, int token);        /* the last byte of its text is a line break */
 /* A shade for so many routes of all, 0 for none to PROBE_SHADES for all. */
 enum { PROBE_SHADES = 5 };
 int probe_shade(const Probe *x, int count);

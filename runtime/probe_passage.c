@@ -64,6 +64,12 @@ void probe_piece(const Probe *x, int token, char to[PROBE_PIECE])
         print_text(to, PROBE_PIECE, CARRIER "%s", piece);
 }
 
+bool probe_ends_line(const Probe *x, int token)
+{
+    const char *piece = x->text->piece[token];
+    return *piece && piece[strlen(piece) - 1] == '\n';
+}
+
 void probe_sign(const Probe *x, int token, char to[PROBE_PIECE])
 {
     int32_t point;
@@ -146,8 +152,7 @@ static void add_token(const Probe *x, int token, bool colours, Line *l, Text *t)
         text_add(&l->text, "%s", piece);
     text_add(&l->marks, "%c%*s", digit(count), width - 1, "");
     l->column += width;
-    size_t n = strlen(x->text->piece[token]);
-    if (n && x->text->piece[token][n - 1] == '\n')
+    if (probe_ends_line(x, token))
         end_line(l, colours, t);
 }
 

@@ -38,7 +38,7 @@ static void add_token(const Probe *x, int token, Text *t)
     add_names(x, token, t);
     text_add(t, "\">");
     svg_escaped(t, piece);
-    text_add(t, "</span>%s", x->text->piece[token][0] == '\n' ? "<br>" : "");
+    text_add(t, "</span>%s", probe_ends_line(x, token) ? "<br>" : "");
 }
 
 static void add_legend(const Probe *x, Text *t)

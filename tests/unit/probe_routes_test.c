@@ -373,7 +373,11 @@ static void what_was_not_measured_is_no_number(void **state) {
 /* Two routes of a text that is made by hand. */
 typedef struct Shown { strata_model m; uint32_t route[2]; char site[2][24]; } Shown;
 
-static char *shown(const int32_t *ids, int count, uint8_t *taken, bool colours) {
+static void in_plain(const Probe *x, Text *t) { probe_print_passage(x, false, t); }
+static void in_colours(const Probe *x, Text *t) { probe_print_passage(x, true, t); }
+static void on_page(const Probe *x, Text *t) { probe_page_passage(x, "passage", t); }
+
+static char *shown(const int32_t *ids, int count, uint8_t *taken, void (*show)(const Probe *, Text *)) {
     static Shown s = { .site = { "layers.1.attention", "layers.2" } };
     Tokenizer bytes = { .kind = TOKENIZER_BYTES, .ids = 256 };
     ProbeText p = { .tokens = (int32_t *)ids, .count = 1, .length = count };
@@ -383,7 +387,7 @@ static char *shown(const int32_t *ids, int count, uint8_t *taken, bool colours) 
     s.m.routed_table = offsetof(Shown, route);
     for (int i = 0; i < 2; i++) s.route[i] = (uint32_t)(offsetof(Shown, site) + (size_t)i * sizeof s.site[0]);
     assert_int_equal(probe_passage(&p, &bytes, 100, &e), 0);
-    probe_print_passage(&x, colours, &t);
+    show(&x, &t);
     free(p.piece);
     return t.at;
 }
@@ -392,7 +396,7 @@ static void the_terminal_shows_the_passage(void **state) {
     (void)state;
     static const int32_t ids[] = { 'a', '\033', 0xc3, 0xa9, '\n', 0xff, 'z' };
     static uint8_t taken[] = { 0, 1, 0, 1, 0, 1, 1,   0, 0, 0, 1, 1, 1, 0 };
-    char *plain = shown(ids, 7, taken, false), *colours = shown(ids, 7, taken, true);
+    char *plain = shown(ids, 7, taken, in_plain), *colours = shown(ids, 7, taken, in_colours);
     assert_non_null(strstr(plain, "  a\\x1b\xc2\xb7\xc3\xa9\xe2\x86\xb5\n  01   021\n  \xef\xbf\xbdz\n  21\n"));
     assert_null(strchr(plain, '\033'));
     assert_non_null(strstr(colours, "\033[38;5;16;48;5;254ma\033[0m\033[38;5;16;48;5;216m\\x1b\033[0m"));
@@ -401,10 +405,12 @@ static void the_terminal_shows_the_passage(void **state) {
     free(plain), free(colours);
     static const int32_t zero[] = { 'a', 0, 0xc3, '\n', 'b' };
     static uint8_t some[10] = { 1 };
-    plain = shown(zero, 5, some, false);
+    plain = shown(zero, 5, some, in_plain);
     assert_non_null(strstr(plain, "  a\xe2\x90\x80\xc2\xb7"));      /* byte 0 has a sign, what is unfinished another */
     assert_non_null(strstr(plain, "\n  b\n"));                       /* a line ends there even in the middle of a character */
-    free(plain);
+    char *page = shown(zero, 5, some, on_page);
+    assert_int_equal(page_count(page, "</span><br>"), 1);
+    free(plain), free(page);
 }
 
 static void long_lines_end(void **state) {
@@ -412,7 +418,7 @@ static void long_lines_end(void **state) {
     int32_t ids[100];
     uint8_t taken[200] = { 1 };
     for (int i = 0; i < 100; i++) ids[i] = 'x';
-    char *plain = shown(ids, 100, taken, false);
+    char *plain = shown(ids, 100, taken, in_plain);
     assert_non_null(strstr(plain, "\n  xxxxxxxxxxxxxxxxxxxxxxxxxxxx\n  0000000000000000000000000000\n"));
     free(plain);
 }
