@@ -127,10 +127,13 @@ typedef struct Line {
 
 static void end_line(Line *l, bool colours, Text *t)
 {
-    if (l->column)
+    if (l->text.failed || l->marks.failed) {
+        t->failed = true;
+    } else if (l->column) {
         text_add(t, "  %s\n", l->text.at);
-    if (l->column && !colours)
-        text_add(t, "  %s\n", l->marks.at);
+        if (!colours)
+            text_add(t, "  %s\n", l->marks.at);
+    }
     text_clear(&l->text), text_clear(&l->marks);
     l->column = 0;
 }

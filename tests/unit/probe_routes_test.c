@@ -370,6 +370,12 @@ static void what_was_not_measured_is_no_number(void **state) {
     free(page);
 }
 
+static int fails;               /* which allocation of a text from now on does; 0: none */
+
+void *__real_realloc(void *at, size_t size);
+void *__wrap_realloc(void *at, size_t size);
+void *__wrap_realloc(void *at, size_t size) { return fails && !--fails ? NULL : __real_realloc(at, size); }
+
 /* Two routes of a text that is made by hand. */
 typedef struct Shown { strata_model m; uint32_t route[2]; char site[2][24]; } Shown;
 
@@ -389,6 +395,7 @@ static char *shown(const int32_t *ids, int count, uint8_t *taken, void (*show)(c
     assert_int_equal(probe_passage(&p, &bytes, 100, &e), 0);
     show(&x, &t);
     free(p.piece);
+    if (t.failed) text_free(&t);
     return t.at;
 }
 
@@ -423,6 +430,27 @@ static void long_lines_end(void **state) {
     free(plain);
 }
 
+/* The passage is whole, or there is none, whichever allocation fails. */
+static void memory_that_runs_out_is_told(void **state) {
+    (void)state;
+    int32_t ids[100];
+    uint8_t taken[200] = { 1 };
+    for (int i = 0; i < 100; i++) ids[i] = 'x';
+    char *whole = shown(ids, 100, taken, in_colours);
+    int n = 1;
+    for (bool failed = true; failed; n++) {
+        fails = n;
+        char *part = shown(ids, 100, taken, in_colours);
+        failed = !fails;
+        fails = 0;
+        if (failed) assert_null(part);
+        else assert_string_equal(part, whole);
+        free(part);
+    }
+    assert_true(n > 4);         /* the whole, a line's text and its marks */
+    free(whole);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_program_says_what_routes_do),
@@ -431,6 +459,7 @@ int main(void) {
         cmocka_unit_test(what_was_not_measured_is_no_number),
         cmocka_unit_test(the_terminal_shows_the_passage),
         cmocka_unit_test(long_lines_end),
+        cmocka_unit_test(memory_that_runs_out_is_told),
     };
     return cmocka_run_group_tests(tests, open_folder, close_folder);
 }
