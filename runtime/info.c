@@ -88,7 +88,7 @@ static int info_text(const Program *p, Error *e)
     if (m->training)
         text_add(&t, ", %s training", human_count(a, m->flops_training));
     text_add(&t, "; %d kernels\n", m->kernels);
-    double packed = (double)m->train_bytes - 3.0 * sizeof(float) * (double)m->gradients;
+    double packed = (double)strata_packed_bytes(m);
     text_add(&t, "memory       weights %s, gradients and optimizer %s, activations %s a token",
              human_bytes(a, (double)m->weights_bytes), human_bytes(b, (double)m->train_bytes - packed),
              human_bytes(c, (double)m->arena_per_token));

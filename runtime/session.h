@@ -48,6 +48,12 @@ bool session_arena_bytes(const Session *s, int64_t tokens, size_t *bytes);
 /* What a call of the model returned, as a status. */
 int session_check(const Session *s, int32_t code, const char *doing, Error *e);
 
+/* Of TRAIN, what update leaves packed behind gradients and moments. */
+static inline int64_t strata_packed_bytes(const strata_model *m)
+{
+    return m->train_bytes - 3 * (int64_t)sizeof(float) * m->gradients;
+}
+
 static inline float *session_w(const Session *s) { return s->weights.at; }
 
 #endif

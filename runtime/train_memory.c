@@ -17,7 +17,7 @@ int run_memory(const Program *p, Session *s, const Checkpoint *c, Error *e)
     size_t arena;
     if (!session_arena_bytes(s, tokens, &arena))
         return error_memory(e, "activations", SIZE_MAX);
-    double gradients = (double)m->gradients * sizeof(float), packed = (double)m->train_bytes - 3 * gradients;
+    double gradients = (double)m->gradients * sizeof(float), packed = (double)strata_packed_bytes(m);
     double rows = 2.0 * (double)tokens * sizeof(int32_t);
     double total = (double)m->weights_bytes + (double)m->train_bytes + (double)arena + (double)m->ctx_bytes + rows;
     double room = machine_memory_free();
