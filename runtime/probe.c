@@ -117,7 +117,7 @@ static int measure_both(const Program *p, Session *s, const ProbeText *text, Err
     bool tells = isatty(STDERR_FILENO);
     int status = probe_measure(&x, s, text, tells, e);
     if (!status && earlier)
-        status = weights_load(p->m, earlier, session_w(s), e);
+        status = weights_load(p->m, earlier, session_write_weights(s), e);
     if (!status && earlier)
         status = probe_measure(&before, s, text, tells, e);
     if (!status)

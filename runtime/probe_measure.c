@@ -154,7 +154,8 @@ void probe_free(Probe *x)
 
 /* == Inputs ================================================================= */
 
-static float *input(const Measure *a, const strata_tensor *t) { return session_w(a->s) + t->weight; }
+/* Behind the weights, which stay as they are. */
+static float *input(const Measure *a, const strata_tensor *t) { return (float *)a->s->weights.at + t->weight; }
 
 static void keep(const Measure *a, int source, float factor)
 {

@@ -23,7 +23,7 @@ typedef struct Session {
     int32_t workers;
     strata_setup setup;
     Region ctx, weights, train, arena;
-    uint32_t packed;        /* STRATA_PACKED once session_update wrote the weights; who writes them otherwise clears it */
+    uint32_t packed;        /* STRATA_PACKED while weights are as session_update left them, else 0 */
 } Session;
 
 /* Threads (0: as many as the processors), control block, and the model's own checks. */
@@ -54,6 +54,14 @@ static inline int64_t strata_packed_bytes(const strata_model *m)
     return m->train_bytes - 3 * (int64_t)sizeof(float) * m->gradients;
 }
 
+/* The weights, to be read. */
 static inline float *session_w(const Session *s) { return s->weights.at; }
+
+/* To be written: what update left packed is then no longer what they are. */
+static inline float *session_write_weights(Session *s)
+{
+    s->packed = 0;
+    return s->weights.at;
+}
 
 #endif

@@ -39,7 +39,7 @@ int program_session(const Program *p, Session *s, Error *e)
 /* Weights, and the tokenizer that was saved with them. */
 static int read_weights(const Program *p, Session *s, const Safetensors *f, Tokenizer *tokenizer, Error *e)
 {
-    int status = weights_read(p->m, f, session_w(s), e);
+    int status = weights_read(p->m, f, session_write_weights(s), e);
     TokenizerKind kind = TOKENIZER_NONE;
     if (status || !tokenizer)
         return status;

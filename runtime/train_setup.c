@@ -167,9 +167,9 @@ static int start_fresh(Run *r, Error *e)
     if (!status)
         status = open_memory(r, e);
     if (!status && init)
-        status = weights_read(r->p->m, &f, session_w(&r->s), e);
+        status = weights_read(r->p->m, &f, session_write_weights(&r->s), e);
     else if (!status)
-        weights_init(r->p->m, r->state.seed, session_w(&r->s));
+        weights_init(r->p->m, r->state.seed, session_write_weights(&r->s));
     safetensors_close(&f);
     return status;
 }
@@ -187,7 +187,7 @@ static int take_up(Run *r, const CheckpointFile *f, Error *e)
     if (!status)
         status = open_memory(r, e);
     if (!status)
-        status = checkpoint_read(f, r->p->m, session_w(&r->s), r->s.train.at, e);
+        status = checkpoint_read(f, r->p->m, session_write_weights(&r->s), r->s.train.at, e);
     r->state.step = saved->step;
     r->state.position = saved->position;
     r->state.has_best = saved->has_best;
