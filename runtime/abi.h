@@ -91,7 +91,7 @@ typedef struct strata_adamw {
 } strata_adamw;
 
 typedef struct strata_loss {
-    size_t struct_size;
+    size_t struct_size;             /* of another size than this one's, 'draw' and 'routed' are not looked at */
     double loss;                    /* mean over tokens, routing terms included */
     double cross_entropy;           /* mean over tokens, nats */
     uint64_t draw;                  /* in, forward_backward: which random numbers it draws; 0: none */
@@ -127,13 +127,19 @@ typedef struct strata_tensor {
 ** is of their share (pairs: of its square) */
 enum { STRATA_FORWARD = 1, STRATA_BACKWARD = 2, STRATA_DECODE = 4, STRATA_SOME = 8 };
 
-typedef struct strata_kernel {
-    uint32_t name, family;          /* offsets of strings; family: row, product, sequence, loss, ... */
-    int32_t calls;                  /* a forward_backward, or a forward in an inference build */
-    int32_t used;
-    double flops_per_token, bytes_per_token;    /* of all its calls together */
+/* What all of a kernel's calls in one call of the model compute and move. */
+typedef struct strata_work {
+    int64_t calls;
+    double flops_per_token, bytes_per_token;
     double flops_per_pair;          /* attention: a (query, key) pair */
     double bytes_constant;
+    double last_flops, last_bytes;  /* of those a token: what prefill does for a prompt's last token only */
+} strata_work;
+
+typedef struct strata_kernel {
+    uint32_t name, family;          /* offsets of strings; family: row, product, sequence, loss, ... */
+    int32_t used, zero;
+    strata_work training, forward;  /* of a forward_backward; of prefill and decode */
 } strata_kernel;
 
 typedef struct strata_model {

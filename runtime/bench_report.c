@@ -11,53 +11,37 @@ static const char *mode_name(BenchMode mode)
     return mode == BENCH_OF_TRAIN ? "train" : mode == BENCH_OF_PREFILL ? "prefill" : "decode";
 }
 
-/* Kernels that take part, and whether the table knows what they do in this mode: in a
-** build that trains it tells their work in a training step, which is that of a forward
-** pass only for kernels that take part in both and not in the backward pass. */
-static bool takes_part(const Bench *b, const strata_kernel *k)
+/* A kernel's work in what is measured. */
+static const strata_work *work_of(const Bench *b, const strata_kernel *k)
 {
-    return (k->used & (b->mode == BENCH_OF_TRAIN ? STRATA_FORWARD | STRATA_BACKWARD : STRATA_DECODE)) != 0;
-}
-
-static bool is_known(const Bench *b, const strata_kernel *k)
-{
-    return b->mode == BENCH_OF_TRAIN || !b->s.m->training || (k->used & (STRATA_FORWARD | STRATA_BACKWARD)) == STRATA_FORWARD;
+    return b->mode == BENCH_OF_TRAIN ? &k->training : &k->forward;
 }
 
 static Cost cost(const Bench *b, const strata_kernel *k)
 {
-    strata_kernel some = *k;
+    strata_work w = *work_of(b, k);
+    double batch = (double)b->batch, length = (double)b->length;
     if (k->used & STRATA_SOME) {
-        some.flops_per_token *= b->share, some.bytes_per_token *= b->share;
-        some.flops_per_pair *= b->share * b->share;
-        k = &some;
+        w.flops_per_token *= b->share, w.bytes_per_token *= b->share;
+        w.flops_per_pair *= b->share * b->share;
     }
-    if (b->mode != BENCH_OF_DECODE)
-        return kernel_cost(k, (double)b->batch, (double)b->length);
-    Cost c = kernel_cost(k, (double)b->batch, 1);       /* one query, keys: half of what is decoded */
-    c.flops += k->flops_per_pair * (double)b->batch * ((double)b->prompt + 0.5 * (double)b->length);
+    if (b->mode == BENCH_OF_TRAIN)
+        return work_cost(&w, batch, length);
+    if (b->mode == BENCH_OF_PREFILL) {      /* one prompt after the other */
+        Cost c = prompt_cost(&w, length);
+        return (Cost){ batch * c.flops, batch * c.bytes };
+    }
+    Cost c = work_cost(&w, batch, 1);       /* one query, keys: half of what is decoded */
+    c.flops += w.flops_per_pair * batch * ((double)b->prompt + 0.5 * length);
     return c;
-}
-
-/* Of a model with routes, the work of its kernels. */
-static double routed_flops(const Bench *b)
-{
-    double sum = 0;
-    for (int32_t i = 0; i < b->s.m->kernels; i++)
-        if (takes_part(b, &strata_kernels(b->s.m)[i]))
-            sum += cost(b, &strata_kernels(b->s.m)[i]).flops;
-    return sum;
 }
 
 static double step_flops(const Bench *b)
 {
-    if (b->s.m->routed && (b->mode == BENCH_OF_TRAIN || !b->s.m->training))
-        return routed_flops(b);
-    if (b->mode == BENCH_OF_TRAIN)
-        return training_flops(b->s.m, (double)b->batch, (double)b->length);
-    if (b->mode == BENCH_OF_PREFILL)
-        return forward_flops(b->s.m, (double)b->batch, (double)b->length);
-    return b->s.m->flops_forward * (double)b->batch;
+    double sum = 0;
+    for (int32_t i = 0; i < b->s.m->kernels; i++)
+        sum += cost(b, &strata_kernels(b->s.m)[i]).flops;
+    return sum;
 }
 
 static double floor_of(const Bench *b, Cost c)
@@ -75,33 +59,26 @@ static double cache_bytes(const Bench *b)
     return (double)b->s.m->state_per_token * (double)b->batch * ((double)b->prompt + 0.5 * (double)b->length);
 }
 
-/* Kernel by kernel; where the table does not tell, all work at once and the weights read once. */
 static double floor_seconds(const Bench *b)
 {
     double sum = floor_of(b, (Cost){ 0, cache_bytes(b) });
-    for (int32_t i = 0; i < b->s.m->kernels; i++) {
-        const strata_kernel *k = &strata_kernels(b->s.m)[i];
-        if (!takes_part(b, k))
-            continue;
-        if (!is_known(b, k))
-            return floor_of(b, (Cost){ step_flops(b), (double)b->s.m->weights_bytes + cache_bytes(b) });
-        sum += floor_of(b, cost(b, k));
-    }
+    for (int32_t i = 0; i < b->s.m->kernels; i++)
+        sum += floor_of(b, cost(b, &strata_kernels(b->s.m)[i]));
     return sum;
 }
 
 typedef struct Line {
     const char *name, *family;
-    int32_t calls;
+    int64_t calls;
     double seconds, gflops, gbytes;     /* a step; 0: not known */
 } Line;
 
 static Line kernel_line(const Bench *b, int32_t i)
 {
     const strata_kernel *k = &strata_kernels(b->s.m)[i];
-    Line l = { strata_string(b->s.m, k->name), strata_string(b->s.m, k->family), k->calls, 0, 0, 0 };
+    Line l = { strata_string(b->s.m, k->name), strata_string(b->s.m, k->family), work_of(b, k)->calls, 0, 0, 0 };
     l.seconds = profile_seconds(&b->profile, i) / (double)b->profiled;
-    if (l.seconds > 0 && is_known(b, k)) {
+    if (l.seconds > 0) {
         Cost c = cost(b, k);
         l.gflops = 1e-9 * c.flops / l.seconds;
         l.gbytes = 1e-9 * c.bytes / l.seconds;
@@ -121,13 +98,13 @@ static void json_kernels(Text *t, const Bench *b)
     text_add(t, ", \"kernels\": [");
     for (int32_t i = 0; i < b->s.m->kernels; i++) {
         Line l = kernel_line(b, i);
-        if (!takes_part(b, &strata_kernels(b->s.m)[i]))
+        if (!l.calls)
             continue;
         text_add(t, "%s{\"name\": ", between);
         text_json_string(t, l.name);
         text_add(t, ", \"family\": ");
         text_json_string(t, l.family);
-        text_add(t, ", \"calls\": %d", l.calls);
+        text_add(t, ", \"calls\": %lld", (long long)l.calls);
         number(t, "seconds", l.seconds);
         number(t, "gflops", l.gflops);
         number(t, "gbytes_per_second", l.gbytes);
@@ -188,9 +165,9 @@ static void print_kernels(Text *t, const Bench *b)
              "GB/s");
     for (int32_t i = 0; i < b->s.m->kernels; i++) {
         Line l = kernel_line(b, i);
-        if (!takes_part(b, &strata_kernels(b->s.m)[i]))
+        if (!l.calls)
             continue;
-        text_add(t, "%-40s %-10s %6d %10.3f %5.1f%%", l.name, l.family, l.calls, 1e3 * l.seconds,
+        text_add(t, "%-40s %-10s %6lld %10.3f %5.1f%%", l.name, l.family, (long long)l.calls, 1e3 * l.seconds,
                  all > 0 ? 100 * l.seconds / all : 0);
         print_rate(t, l.gflops);
         print_rate(t, l.gbytes);

@@ -9,12 +9,12 @@
 typedef struct Cost { double flops, bytes; } Cost;
 
 /* A call on 'sequences' of 'length' tokens, causal. */
-Cost kernel_cost(const strata_kernel *k, double sequences, double length);
+Cost work_cost(const strata_work *w, double sequences, double length);
+
+/* A prefill of one prompt. */
+Cost prompt_cost(const strata_work *w, double length);
 
 /* Kernels of a training step, all together. */
 double training_flops(const strata_model *m, double sequences, double length);
-
-/* Reading sequences without training. */
-double forward_flops(const strata_model *m, double sequences, double length);
 
 #endif

@@ -52,8 +52,8 @@ typedef struct Watch {
 /* One line of the kernel table. */
 typedef struct KernelInfo {
     const char *name, *family;
-    int calls, used;
-    double flops_per_token, bytes_per_token, flops_per_pair, bytes_constant;
+    int used;
+    strata_work training, forward;
 } KernelInfo;
 
 /* The compiled model, for the header and for printing. */

@@ -116,6 +116,18 @@ static int list_of_keys(const Step *s) {
     return s->kind == STEP_ANCHOR && op_info[s->anchor->op].class == SEQUENCE ? s->anchor->in[1]->shape.list : 0;
 }
 
+/* What the driver does for a prompt's last token only: entry.c. */
+static bool is_last(const Plan *p, const Step *s) { return s->phase == p->nphase - 1 && !p->phase[s->phase].global; }
+
+static void add_work(strata_work *w, StepCost c, bool last) {
+    w->calls++;
+    w->flops_per_token += c.flops_per_token;
+    w->bytes_per_token += c.bytes_per_token;
+    w->flops_per_pair += c.flops_per_pair;
+    w->bytes_constant += c.bytes_constant;
+    if (last) w->last_flops += c.flops_per_token, w->last_bytes += c.bytes_per_token;
+}
+
 PlannedStep cost_add(Tables *t, const Plan *p, const Rows *rows, int step, int row, int program) {
     const Step *s = &p->step[step];
     char name[176];
@@ -133,21 +145,17 @@ PlannedStep cost_add(Tables *t, const Plan *p, const Rows *rows, int step, int r
     if (some) strcat(name, "_some");
     KernelInfo *k = line_of(t, name, rows ? "row" : family_of(s->anchor), &index);
     const Node *n = rows ? (s->n ? s->node[s->n - 1] : NULL) : s->anchor;
-    bool backward = n && n->backward, forward_program = p->part == NULL || p->npart == 0;
     double flops = c.flops_per_token + c.flops_per_pair * (double)(t->info->context + 1) / 2;
-    bool training = program == PROGRAM_TRAIN, other = program == PROGRAM_GENERATE || program == PROGRAM_SCORE;
-    PlannedStep planned = { index, c, list, list_of_keys(s) };
-    if (other) return planned;        /* counted in the form that is trained */
-    if (training) t->flops[1] += flops;
-    if (forward_program && graph_find(p->g, "logits")) t->flops[0] += flops;
-    k->used |= some ? STRATA_SOME : 0;
-    k->used |= training ? (backward ? STRATA_BACKWARD : STRATA_FORWARD) : STRATA_DECODE;
-    if (training || (t->inference && graph_find(p->g, "logits"))) {
-        k->calls++;
-        k->flops_per_token += c.flops_per_token;
-        k->bytes_per_token += c.bytes_per_token;
-        k->flops_per_pair += c.flops_per_pair;
-        k->bytes_constant += c.bytes_constant;
+    if (some) k->used |= STRATA_SOME;
+    if (program == PROGRAM_LOGITS) t->flops[0] += flops;
+    if (program == t->generates) {
+        k->used |= STRATA_DECODE;
+        add_work(&k->forward, c, is_last(p, s));
     }
-    return planned;
+    if (program == PROGRAM_TRAIN) {
+        t->flops[1] += flops;
+        k->used |= n && n->backward ? STRATA_BACKWARD : STRATA_FORWARD;
+        add_work(&k->training, c, false);
+    }
+    return (PlannedStep){ index, c, list, list_of_keys(s) };
 }

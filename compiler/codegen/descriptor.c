@@ -72,8 +72,7 @@ static void add_probes(Block *b, strata_model *m, const Tables *t) {
 }
 
 static void add_kernel(Block *b, uint32_t at, const KernelInfo *k, int i) {
-    strata_kernel x = { text(b, k->name), text(b, k->family), k->calls, k->used, k->flops_per_token,
-                        k->bytes_per_token, k->flops_per_pair, k->bytes_constant };
+    strata_kernel x = { text(b, k->name), text(b, k->family), k->used, 0, k->training, k->forward };
     memcpy(b->data + at + (size_t)i * sizeof x, &x, sizeof x);
 }
 

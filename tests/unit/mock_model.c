@@ -279,10 +279,13 @@ static void add_tensor(int k, const char *name, int32_t rank, int64_t weight, in
 static void add_kernels(void)
 {
     double V = image.m.vocab;
-    image.kernel[0] = (strata_kernel){ .name = text("logits_rows"), .family = text("row"), .calls = 1,
-        .used = image.m.training ? STRATA_FORWARD | STRATA_DECODE : STRATA_DECODE, .flops_per_token = 2 * V, .bytes_per_token = 16 * V };
-    image.kernel[1] = (strata_kernel){ .name = text("gradient_columns"), .family = text("product"), .calls = 1,
-        .used = STRATA_BACKWARD, .flops_per_token = 6 * V, .bytes_per_token = 28 * V };
+    int training = image.m.training;
+    strata_work rows = { .calls = 1, .flops_per_token = 2 * V, .bytes_per_token = 16 * V };
+    strata_work columns = { .calls = 1, .flops_per_token = 6 * V, .bytes_per_token = 28 * V };
+    image.kernel[0] = (strata_kernel){ .name = text("logits_rows"), .family = text("row"),
+        .used = training ? STRATA_FORWARD | STRATA_DECODE : STRATA_DECODE, .training = training ? rows : (strata_work){ 0 }, .forward = rows };
+    image.kernel[1] = (strata_kernel){ .name = text("gradient_columns"), .family = text("product"),
+        .used = training ? STRATA_BACKWARD : 0, .training = training ? columns : (strata_work){ 0 } };
 }
 
 static void describe(const MockOptions *o)
