@@ -118,7 +118,7 @@ static void add_routed(Block *b, strata_model *m, const Tables *t, const Graph *
     m->routed_table = reserve(b, (size_t)m->routed * sizeof(uint32_t), 4);
     for (int i = 0; i < m->routed; i++) {
         const Node *rows = graph_list(g, i + 1);
-        uint32_t site = text(b, rows ? rows->site : "");
+        uint32_t site = text(b, rows && rows->site ? rows->site : "model");
         memcpy(b->data + m->routed_table + (size_t)i * sizeof site, &site, sizeof site);
     }
 }

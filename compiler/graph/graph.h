@@ -170,6 +170,8 @@ bool class_is_row(Class c);                                 /* POINTWISE ... WAV
 /* The largest number of a list of rows, and the node that makes one; NULL: none does. */
 int graph_lists(const Graph *g);
 const Node *graph_list(const Graph *g, int list);
+/* Numbers lists from 1 on, in order, where some were left out. */
+void graph_number_lists(Graph *g);
 /* How many operands give a node its value; those behind them it only waits for. */
 int node_reads(const Node *n);
 /* The compiler is wrong: one line, exit status 5.  n may be NULL. */

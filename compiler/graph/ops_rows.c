@@ -27,6 +27,15 @@ const Node *graph_list(const Graph *g, int list) {
     return NULL;
 }
 
+void graph_number_lists(Graph *g) {
+    int32_t to[MAXLISTS + 1] = { 0 }, lists = 0;
+    for (int i = 0; i < g->n; i++) {
+        Node *n = g->node[i];
+        if (n->op == OP_rows) n->attr.count = to[n->attr.count] = ++lists;
+        n->shape.list = to[n->shape.list];
+    }
+}
+
 /* {== rows =============================================================== */
 
 const char *shape_rows(Node *n) {

@@ -173,5 +173,5 @@ void compare_free(Comparison *c) {
 const char *compare_routes_note(const Comparison *c) {
     int routes = 0;
     for (int i = 0; i < c->n; i++) routes += graph_lists(c->variant[i].report->model->graph);
-    return routes ? "Of a spec with routes these are as if each took every token; strata inspect --cost counts shares." : "";
+    return routes ? "FLOPs, bytes moved and memory of a spec with routes are as if each took every token; strata inspect --cost counts shares." : "";
 }

@@ -83,11 +83,11 @@ void compare_text(const Comparison *c, Text *t) {
         Block b = { c, from, from + COLUMNS < c->n ? from + COLUMNS : c->n, t };
         add_heads(&b, "");
         for (int i = 0; i < compare_nmetric; i++) add_metric(&b, &compare_metrics[i]);
-        if (*compare_routes_note(c)) text_add(t, "%s\n", compare_routes_note(c));
         if (c->rounds) add_times(&b, role, n);
         add_roles(&b, role, n);
     }
     text_add(t, "\n");
+    if (*compare_routes_note(c)) text_add(t, "%s\n\n", compare_routes_note(c));
     compare_verdict(c, t);
     free(role);
 }

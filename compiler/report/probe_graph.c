@@ -217,8 +217,7 @@ static Node *routed_output(const Probe *p, const char *site) {
 /* The list says what is decided, whoever wrote the route. */
 static void at_route(Probe *p, int list) {
     const Node *rows = graph_list(p->m->graph, list);
-    if (!rows) return;
-    const char *site = rows->site ? rows->site : "";
+    const char *site = rows->site ? rows->site : "model";
     Node *taken = everywhere(p, ones(p, list)), *x = routed_output(p, site), *part[3] = { taken };
     if (x) {
         Node *square = mean_product(x, x);

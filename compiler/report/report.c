@@ -150,6 +150,10 @@ static int no_routes(const Report *r, Error *e) {
 static int add_dense(Report *r, const char *spec, const ReportOptions *o, Error *e) {
     r->asked = o->asked;
     if (!graph_lists(r->model->graph)) return no_routes(r, e);
+    for (int i = 0; r->planned.code.model.learned_positions && i < r->asked.lengths; i++)
+        if (r->asked.length[i] > r->model->context)
+            return error_set(e, STATUS_USER, "strata inspect: --length: expected at most the context, %lld: %s learns its positions; found %lld",
+                             (long long)r->model->context, r->model->name, (long long)r->asked.length[i]);
     r->dense = report_loaded(spec_load_dense, spec, o, e);
     if (!r->dense) return e->status;
     if (graph_lists(r->dense->model->graph) == graph_lists(r->model->graph)) {

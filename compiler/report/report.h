@@ -51,7 +51,7 @@ typedef struct ReportTraffic {
     double mixing;                      /* without the sublayers' normalised inputs */
 } ReportTraffic;
 
-/* A list of rows that a route makes; site NULL: there is none of that number. */
+/* A list of rows that a route makes. */
 typedef struct RouteList {
     const char *site;
     double own;                         /* the share of all tokens that it says itself; NAN: tokens decide */

@@ -50,12 +50,14 @@ static bool find_routes(Report *r) {
     return needed && r->list;
 }
 
+/* Around the context; beyond it where positions can be. */
 static void set_lengths(Report *r) {
     static const double part[] = { 0.25, 0.5, 1, 2, 5, 10 };
+    bool beyond = !r->planned.code.model.learned_positions;
     RoutedOptions *o = &r->asked;
     for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
         int64_t length = (int64_t)(part[i] * (double)r->model->context);
-        if (length > 0) o->length[o->lengths++] = length;
+        if (length > 0 && (beyond || length <= r->model->context)) o->length[o->lengths++] = length;
     }
 }
 
@@ -73,10 +75,9 @@ static double share_of(const Report *r, int list, double asked) {
 }
 
 int routed_lists(const Report *r, int *known) {
-    int n = 0;
     *known = 0;
-    for (int i = 1; i <= r->lists; i++) n += r->list[i].site != NULL, *known += r->list[i].site && isfinite(r->list[i].own);
-    return n;
+    for (int i = 1; i <= r->lists; i++) *known += isfinite(r->list[i].own);
+    return r->lists;
 }
 
 void routed_share_text(const Report *r, double share, char *to, size_t size) {
@@ -84,13 +85,13 @@ void routed_share_text(const Report *r, double share, char *to, size_t size) {
     bool alike = true;
     double first = NAN;
     for (int i = 1; i <= r->lists; i++) {
-        if (!r->list[i].site) continue;
         double own = share_of(r, i, share);
         alike &= !isfinite(first) || own == first;
         first = own;
     }
     if (alike) print_text(to, size, "%.4g %% of the tokens%s", 100 * first, isfinite(share) ? "" : known == n ? ", as its routes say" : ", assumed");
-    else print_text(to, size, "as each route says%s", known == n ? "" : ", 10 % of the tokens where it does not");
+    else if (known == n) print_text(to, size, "as each says");
+    else print_text(to, size, "as each says, %.4g %% of the tokens where it does not", 100 * routed_usual);
 }
 
 /* == Work =================================================================== */

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "console.h"
+
 /* == Text =================================================================== */
 
 static void cell(Text *t, int width, int digits, double value) {
@@ -11,12 +13,17 @@ static void cell(Text *t, int width, int digits, double value) {
     else text_add(t, "%*s", width, "-");
 }
 
+static void cell_bytes(Text *t, int width, double bytes) {
+    char text[32];
+    text_add(t, "%*s", width, isfinite(bytes) ? human_bytes(text, bytes) : "-");
+}
+
 static void add_line(const Report *r, Text *t, int64_t length, double share) {
     RoutedCost c = routed_cost(r, length, share);
     text_add(t, "%10" PRId64, length);
     for (int i = 0; i < (r->training ? COUNTINGS : COUNT_TRAINING); i++) cell(t, i ? 11 : 13, 4, c.flops_of_dense[i]);
-    cell(t, 14, 1, c.published_bytes / 1e6);
-    cell(t, 11, 1, c.held_bytes / 1e6);
+    cell_bytes(t, 14, c.published_bytes);
+    cell_bytes(t, 11, c.held_bytes);
     cell(t, 11, 4, c.bytes_of_dense);
     text_add(t, "\n");
 }
@@ -25,8 +32,8 @@ static void add_table(const Report *r, Text *t, double share) {
     char routed[96];
     int known, n = routed_lists(r, &known);
     routed_share_text(r, share, routed, sizeof routed);
-    text_add(t, "\n%d route%s, each with %s; against the same spec without routes\n", n, n > 1 ? "s" : "", routed);
-    text_add(t, "%10s%13s%*s\n", "", "FLOPs", r->training ? 55 : 44, "keys and values, MB");
+    text_add(t, "\n%d route%s: %s; against the same spec without routes\n", n, n > 1 ? "s" : "", routed);
+    text_add(t, "%10s%13s%*s\n", "", "FLOPs", r->training ? 51 : 40, "keys and values");
     text_add(t, "%10s%13s%11s", "tokens", "published", "executed");
     if (r->training) text_add(t, "%11s", "training");
     text_add(t, "%14s%11s%11s\n", "published", "held", "of dense");
@@ -76,7 +83,6 @@ void report_routed_json(const Report *r, Text *t) {
     const char *between = "";
     text_add(t, "\"routed\": {\"routes\": [");
     for (int i = 1; i <= r->lists; i++) {
-        if (!r->list[i].site) continue;
         text_add(t, "%s\n   {\"site\": ", between);
         text_json_string(t, r->list[i].site);
         number(t, ", ", "share", r->list[i].own);

@@ -8,8 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAXRANDOM = 1 << 20 };
-
 /* {== Arguments ========================================================== */
 
 static Op op_of(lua_State *L) {
@@ -186,12 +184,15 @@ static int call_stack(lua_State *L) {
     return tensor_push(L, tensor_build(L, OP_stack, n, in, (Attr){ 0 }));
 }
 
-/* The rows of a value of all tokens that the option 'of' has. */
-static Node *rows_like(lua_State *L, int arg, Node *all) {
+/* Of a value of all tokens, the rows of those that the option 'of' has rows for. */
+static Node *rows_like(lua_State *L, int arg, const char *what, Node *all) {
     if (!option(L, arg, "of")) return all;
-    const Shape *s = &tensor_get(L, lua_gettop(L), "of")->shape;
-    if (!s->list) return all;
-    Node *in[] = { all, (Node *)graph_list(front(L)->g, s->list) };
+    Node **of = luaL_testudata(L, -1, "tensor");
+    if (!of || (*of)->op == OP_rows || (*of)->shape.lead != LEAD_TOKENS)
+        spec_fail(L, "%s: expected of to be a tensor of tokens, found %s", what,
+                  !of ? lua_pushfstring(L, "a %s", luaL_typename(L, -1)) : (*of)->op == OP_rows ? "what rows() returned" : shape_text((*of)->g, &(*of)->shape));
+    if (!(*of)->shape.list) return all;
+    Node *in[] = { all, (Node *)graph_list(front(L)->g, (*of)->shape.list) };
     return tensor_build(L, OP_gather, 2, in, (Attr){ 0 });
 }
 
@@ -204,13 +205,12 @@ static int call_rows(lua_State *L) {
     return tensor_push(L, tensor_build(L, OP_rows, 1, &mask, (Attr){ .count = graph_lists(g) + 1 }));
 }
 
-/* random(n, { of = }): n numbers a token that x has a row for; each call has its own. */
+/* random(n, { of = x }): n numbers for each token that x has a row for; each call has its own. */
 static int call_random(lua_State *L) {
     lua_settop(L, 2);
     int64_t n = to_integer(L, 1, "random", "how many numbers a token has");
-    if (n < 1 || n > MAXRANDOM) spec_fail(L, "random: expected 1 to %d numbers a token, found %I", MAXRANDOM, (LUAI_UACINT)n);
     check_options(L, 2, "random", (const char *const[]){ "of", NULL });
-    return tensor_push(L, rows_like(L, 2, tensor_build(L, OP_random, 0, NULL, (Attr){ .first = front(L)->streams++, .count = n })));
+    return tensor_push(L, rows_like(L, 2, "random", tensor_build(L, OP_random, 0, NULL, (Attr){ .first = front(L)->streams++, .count = n })));
 }
 
 /* top(x, share) */
@@ -238,7 +238,7 @@ static int call_wave(lua_State *L) {
     Attr attr = { .count = n, .frequency = frequency };
     attr.sine = boolean_option(L, 2, "wave", "sine", false);
     attr.value = number_option(L, 2, "wave", "scale", 1);
-    Node *position = rows_like(L, 2, op_source(front(L)->g, OP_position));
+    Node *position = rows_like(L, 2, "wave", op_source(front(L)->g, OP_position));
     return tensor_push(L, tensor_build(L, OP_wave, 1, &position, attr));
 }
 

@@ -120,6 +120,7 @@ static int finish(Front *f) {
     Model *m = f->m;
     Node **twin = graph_alloc(f->g, ((size_t)f->g->n + 1) * sizeof *twin), **source = m->source;
     Graph *g = graph_extract_twins(f->g, outputs, twin);
+    graph_number_lists(g);
     Node *unread = note_unread(f, g);
     if (unread) {
         graph_free(g);

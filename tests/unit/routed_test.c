@@ -131,12 +131,25 @@ static void routes_say_their_own_share(void **state) {
         else close_to(r->list[i + 1].own, expected[i].own);
     }
     routed_share_text(r, NAN, text, sizeof text);
-    assert_string_equal(text, "as each route says, 10 % of the tokens where it does not");
+    assert_string_equal(text, "as each says, 10 % of the tokens where it does not");
     routed_share_text(r, 0.5, text, sizeof text);
     assert_string_equal(text, "50 % of the tokens");
     double one = PAIR * (1 + 0.25 * 0.25 + 0.1 * 0.1 + 0.125 * 0.125);
     close_to(of_pairs(r, FORWARD, NAN), one);
     assert_true(isnan(routed_cache(r, HELD_BYTES, 300, share)));        /* a layer that chooses among later tokens */
+    report_free(r);
+}
+
+/* What nobody reads is no route: numbers have no gaps. */
+static void lists_nobody_reads_are_left_out(void **state) {
+    Report *r = report_of(state, "route { run = function(r, site, x, body)\n"
+                                 "  local other, list = rows(reshape(slice(x, 1, 2, 1), {})), rows(reshape(slice(x, 1, 1, 1), {}))\n"
+                                 "  return body(x) + scatter(gather(x, list), list) end } {}");
+    int known;
+    assert_int_equal(routed_lists(r, &known), 1);
+    assert_int_equal(graph_lists(r->model->graph), 1);
+    assert_string_equal(r->list[1].site, "layers.1");
+    assert_int_equal(r->planned.code.model.routed, 1);
     report_free(r);
 }
 
@@ -170,7 +183,7 @@ static void json_has_what_is_printed(void **state) {
         close_to(number_in(&j, n, "cache_of_dense", NULL), 0.625);
     }
     report_cost_text(r, &text);
-    assert_non_null(strstr(text.at, "1 route, each with 25 % of the tokens, as its routes say"));
+    assert_non_null(strstr(text.at, "1 route: 25 % of the tokens, as its routes say; against the same spec without routes"));
     assert_non_null(strstr(text.at, "\n       640 "));
     json_free(&j);
     text_free(&t), text_free(&text);
@@ -186,6 +199,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(executed_tokens_are_of_lists, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(caches_have_rows_of_the_routed, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(routes_say_their_own_share, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(lists_nobody_reads_are_left_out, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(json_has_what_is_printed, scratch_setup, scratch_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

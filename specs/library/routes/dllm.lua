@@ -48,7 +48,8 @@ return route {
     local o, sum = layers[1], r.layers - #layers
     for _, l in ipairs(layers) do
       if l.target ~= o.target or l.weight ~= o.weight then
-        error("dllm: expected one target and weight in all layers, found others")
+        error(("dllm: expected one target and weight in all layers, found %s and %s in one, %s and %s in another"):format(
+          tostring(o.target), tostring(o.weight), tostring(l.target), tostring(l.weight)))
       end
       sum = sum + l.w
     end
