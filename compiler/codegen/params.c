@@ -9,6 +9,12 @@
 
 /* == Places ================================================================= */
 
+int params_number(const Tables *t, const Node *n) {
+    for (int i = 0; n->op == OP_param && i < t->nparam; i++)
+        if (!strcmp(t->param[i], n->attr.name)) return i;
+    return -1;
+}
+
 int64_t params_at(const Tables *t, const char *name) {
     for (int i = 0; i < t->nparam; i++)
         if (!strcmp(t->param[i], name)) return t->param_at[i];
@@ -18,10 +24,8 @@ int64_t params_at(const Tables *t, const char *name) {
 }
 
 bool params_half(const Tables *t, const Node *n) {
-    bool any = t->constants.bf16 && t->inference;
-    for (int i = 0; any && n->op == OP_param && i < t->nparam; i++)
-        if (!strcmp(t->param[i], n->attr.name)) return t->param_half[i];
-    return false;
+    int i = t->constants.bf16 && t->inference ? params_number(t, n) : -1;
+    return i >= 0 && t->param_half[i];
 }
 
 /* The phase after which nothing is added to a parameter's gradient any more. */

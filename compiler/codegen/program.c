@@ -205,27 +205,25 @@ static const Anchor *anchor_of(const Node *n) {
 static void cache_of(Tables *t, Action *a) {
     Constants *k = &t->constants;
     int64_t pool = a->flag && a->n[4] ? a->n[4] : 1, row = a->n[1] * (a->n[2] + a->n[3]);
-    int some = a->keys != 0, keeps = pool > 1 && k->lists;
-    a->layer = t->cache.n;
-    Cache c = { k->state_floats, k->state_some, k->state_fixed, (int32_t)a->n[1], (int32_t)a->n[2], (int32_t)a->n[3], (int32_t)pool, some, keeps };
+    int some = a->keys != 0, saves = pool > 1 && k->lists;
+    a->slot = t->cache.n;
+    Cache c = { k->state_floats, k->state_some, k->state_fixed, (int32_t)a->n[1], (int32_t)a->n[2], (int32_t)a->n[3], (int32_t)pool, a->keys, saves };
     *(some ? &k->state_some : &k->state_floats) += (row + pool - 1) / pool;
-    k->state_fixed += (pool > 1 ? row : 0) + (keeps ? row : 0) + (some ? LENGTH_FLOATS : 0);
+    k->state_fixed += (pool > 1 ? row : 0) + (saves ? row : 0) + (some ? LENGTH_FLOATS : 0);
     *(Cache *)list_add(&t->cache, sizeof c) = c;
 }
 
 /* Room where the optimizer keeps a product's weights packed; 1 + their number, 0: they are no parameter. */
 static int32_t keep_packed(Tables *t, const Node *weights, const Action *a) {
     bool back = a->what == DO_LINEAR_BACK;
-    for (int i = 0; weights->op == OP_param && i < t->nparam; i++) {
-        if (strcmp(t->param[i], weights->attr.name)) continue;
-        int64_t *at = back ? &t->kept[i].back : &t->kept[i].forward;
-        if (*at < 0) {
-            *at = t->constants.kept_floats;
-            t->constants.kept_floats += packed_floats(a->n[back], a->n[!back], 2 * t->lanes, 1);
-        }
-        return i + 1;
+    int i = params_number(t, weights);
+    if (i < 0) return 0;
+    int64_t *at = back ? &t->kept[i].back : &t->kept[i].forward;
+    if (*at < 0) {
+        *at = t->constants.kept_floats;
+        t->constants.kept_floats += packed_floats(a->n[back], a->n[!back], 2 * t->lanes, 1);
     }
-    return 0;
+    return i + 1;
 }
 
 /* The numbers a kernel needs, from its operands' shapes. */
@@ -238,7 +236,7 @@ static void set_sizes(Tables *t, const Plan *p, Action *a, const Node *n, bool c
         a->n[4] = params_half(t, n->in[1]);
         a->n[5] = n->attr.half;
         a->flag = n->nin == 3;
-        if (t->keeping) a->layer = keep_packed(t, n->in[1], a);
+        if (t->keeping) a->slot = keep_packed(t, n->in[1], a);
         break;
     case DO_OUTER:
         a->n[0] = x->dim[0], a->n[1] = y->dim[0];

@@ -64,6 +64,7 @@ bool weight_is_half(const Graph *g, const Graph *probe, const Node *param);
 void params_place(Tables *t, const Graph *g, const Plan *training);
 void params_place_inputs(Tables *t, const Graph *probe);    /* behind them */
 int64_t params_at(const Tables *t, const char *name);       /* floats; -1: there is none */
+int params_number(const Tables *t, const Node *n);          /* of a parameter; -1: it is none */
 bool params_half(const Tables *t, const Node *n);           /* a parameter that is kept as bfloat16 */
 bool params_first(const Plan *p, const Node *n);            /* a product that is what is added first to a gradient */
 void params_start(Tables *t, const Plan *training);         /* fills t->span */

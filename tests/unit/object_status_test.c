@@ -85,8 +85,9 @@ static void wrong_states_are_refused(void **state) {
     guarded_open(&five, a->state_bytes(5)), guarded_open(&six, a->state_bytes(6));
     memset(five.at, 0x5a, a->state_bytes(5));
     refused(a->prefill(ctx, w, five.at, arena, ids, 1, out), STRATA_ERROR_STATE, "not one of this model");
+    refused(a->state_init(ctx, NULL, CONTEXT), STRATA_ERROR_ARGUMENT, "the state is a null pointer");
+    refused(a->state_init(ctx, (char *)five.at + 16, CONTEXT), STRATA_ERROR_ARGUMENT, "the state must be aligned; the address is off by 16 of 64");
     refused(a->state_init(ctx, five.at, CONTEXT + 1), STRATA_ERROR_ARGUMENT, "context of a state is 151");
-    refused(a->state_init(ctx, NULL, 5), STRATA_ERROR_ARGUMENT, "state");
     assert_int_equal(a->state_init(NULL, five.at, 5), STRATA_ERROR_ARGUMENT);
     refused(a->state_init(ctx, five.at, 5), STRATA_OK, "");
     refused(a->state_init(ctx, six.at, 6), STRATA_OK, "");

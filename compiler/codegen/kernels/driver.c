@@ -90,11 +90,11 @@ static int64_t stride_of(const Action *s, int i) {
     return k_refs[s->ref + i].stride;
 }
 
-static bool is_kept(const Frame *f, const Action *s) { return f->kept && s->layer; }
+static bool takes_kept(const Frame *f, const Action *s) { return f->kept && s->slot; }
 
 /* Where an action's weights were packed; NULL: they were not. */
 static const float *packed_of(const Frame *f, const Action *s) {
-    if (is_kept(f, s)) return f->kept + (s->what == DO_LINEAR_BACK ? k_kept[s->layer - 1].back : k_kept[s->layer - 1].forward);
+    if (takes_kept(f, s)) return f->kept + (s->what == DO_LINEAR_BACK ? k_kept[s->slot - 1].back : k_kept[s->slot - 1].forward);
     return f->packed && !f->few && s->n[3] ? f->packed + s->n[2] : 0;
 }
 
@@ -223,7 +223,7 @@ static Attention attention_of(const Frame *f, const Action *s, int q, int attent
         a.keys = f->keys + attention_step * f->B;
         a.values = f->values + attention_step * f->B;
         a.past = f->past + attention_step * f->B;
-        a.context = k_cache_rows(f->states[0], &k_caches[s->layer]);
+        a.context = k_cache_rows(f->states[0], &k_caches[s->slot]);
     }
     return a;
 }
@@ -471,7 +471,7 @@ static void run_global(Frame *f, const Stage *phase) {
 /* Tasks of an action: blocks of columns of its weights. */
 static int64_t pack_tasks(const Frame *f, const Action *s) {
     if (s->what != DO_LINEAR && s->what != DO_LINEAR_BACK) return 0;
-    return packed_of(f, s) && !is_kept(f, s) ? blocks(s->n[s->what == DO_LINEAR_BACK], BLOCK) : 0;
+    return packed_of(f, s) && !takes_kept(f, s) ? blocks(s->n[s->what == DO_LINEAR_BACK], BLOCK) : 0;
 }
 
 static void pack_task(void *arg, int64_t task, int32_t worker) {

@@ -1,4 +1,4 @@
-/* What entry.c, states.c and driver.c share: a call's frame. */
+/* What the files of a model's functions share: a call's frame. */
 #ifndef STRATA_DRIVER_H
 #define STRATA_DRIVER_H
 
@@ -82,6 +82,11 @@ static inline unsigned enter_mode(void) {
 
 static inline void leave_mode(unsigned old) {
     __builtin_ia32_ldmxcsr(old);
+}
+
+/* Where in TRAIN the weights begin that the optimizer keeps packed, in floats. */
+static inline int64_t kept_from(void) {
+    return 3 * k_constants.gradients;
 }
 
 static inline float *context_tables(Context *c) {

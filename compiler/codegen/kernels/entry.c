@@ -1,5 +1,5 @@
 /*
-** The functions of a compiled model (abi.h).  Each is called model_NAME here;
+** The functions of a compiled model (abi.h), but for those of states (states.c) and of the optimizer (update.c).  Each is called model_NAME here;
 ** the compiler renames them to PREFIX_NAME and hides everything else.
 */
 #include "text.h"
@@ -8,7 +8,7 @@ enum { ZERO_BLOCK = 65536 };
 
 /* == Sizes ================================================================== */
 
-typedef struct Layout { int64_t token, granule, constant, packed, local, scratch, kept; } Layout;
+typedef struct Layout { int64_t token, granule, constant, packed, local, scratch, values; } Layout;
 
 /* The largest need of any program but the probe, or the probe's, in floats: a token,
 ** a granule, once, a worker. */
@@ -22,7 +22,7 @@ static Layout layout(bool probe) {
         if (p->packed_floats > l.packed) l.packed = p->packed_floats;
         if (p->local_floats > l.local) l.local = p->local_floats;
     }
-    l.kept = round_up(l.local * k_constants.chunk, 16);
+    l.values = round_up(l.local * k_constants.chunk, 16);
     int64_t bytes = k_constants.scratch_bytes, other = k_constants.bf16 ? k_gemm_bf16_scratch() : k_gemm_scratch(), head = k_attention_scratch(k_constants.max_head);
     if (other > bytes) bytes = other;
     if (head > bytes) bytes = head;
@@ -61,7 +61,7 @@ static size_t arena_bytes(const Layout *at, int64_t tokens, int32_t workers) {
     int64_t padded = round_up(tokens, k_constants.granule);
     int64_t floats = (l.token + CALL_FLOATS * (1 + k_constants.caches_at_once)) * padded
         + round_up(l.granule, 16) * (padded / k_constants.granule)
-        + round_up(l.constant, 16) + packed_room(&l, tokens) + all_list_floats(padded) + workers * (l.kept + l.scratch);
+        + round_up(l.constant, 16) + packed_room(&l, tokens) + all_list_floats(padded) + workers * (l.values + l.scratch);
     return (size_t)floats * sizeof(float) + STRATA_ALIGN;
 }
 
@@ -221,8 +221,8 @@ static Frame frame(Context *c, int program, const void *w, void *arena, const in
     f.local = lists + all_list_floats(f.padded);
     if (k_constants.lists) place_lists(&f, lists);
     if (f.N <= k_constants.chunk) f.packed = 0;
-    f.scratch = l.kept;
-    f.local_floats = l.kept + l.scratch;
+    f.scratch = l.values;
+    f.local_floats = l.values + l.scratch;
     f.uniform[0] = 1;
     f.uniform[1] = (float)(1.0 / (double)f.N);
     for (int64_t i = 0; i < f.N; i++) f.position[i] = (int32_t)(i % T);
@@ -419,9 +419,7 @@ EXPORT int32_t model_forward_backward(void *ctx, const void *w, void *train, voi
     Context *c = ctx;
     if (!model()->training) return STRATA_ERROR_MISSING;
     int32_t status = check_call(c, w, arena, tokens, B, T);
-    if (!status) status = check_pointer(c, "train", train);
-    if (!status && (uintptr_t)train % STRATA_ALIGN)
-        status = fail(c, STRATA_ERROR_ARGUMENT, "train must be aligned; the address is off by ", (int64_t)((uintptr_t)train % STRATA_ALIGN), " of ", STRATA_ALIGN);
+    if (!status) status = check_region(c, "train", train);
     if (!status) status = check_targets(c, targets, B, T);
     if (status) return status;
     Frame f = frame(c, PROGRAM_TRAIN, w, arena, tokens, B, T);
@@ -431,7 +429,7 @@ EXPORT int32_t model_forward_backward(void *ctx, const void *w, void *train, voi
     f.draw = says(out) ? out->draw : 0;
     f.uniform[2] = f.draw != 0;
     f.accumulate = flags & STRATA_ACCUMULATE;
-    if (flags & STRATA_PACKED && k_constants.kept_floats) f.kept = (float *)train + 3 * k_constants.gradients;
+    if (flags & STRATA_PACKED && k_constants.kept_floats) f.kept = (float *)train + kept_from();
     if (!f.accumulate) start_gradients(c, train);
     for (int32_t i = 0; i < f.program->phases; i++) {
         const Stage *p = &k_stages[f.program->phase + i];

@@ -1,6 +1,6 @@
 /*
 ** How a product's right operand lies when it is packed whole, before the tasks that
-** multiply by it: blocks of columns one after another, in each its blocks of steps.
+** multiply by it or by the optimizer: blocks of columns one after another, in each its blocks of steps.
 ** The compiler plans the room with the same numbers that gemm.c works with.
 */
 #ifndef STRATA_PACKED_H

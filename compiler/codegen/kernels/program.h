@@ -37,10 +37,10 @@ typedef struct Ref {
 enum {
     DO_ROW,                     /* kernel; refs as the kernel wants them */
     DO_UNIFORM,                 /* the same, once, not by token */
-    DO_LINEAR,                  /* y, x, w; n = {M, K, packed, 1, half, kept}; flag: add */
-    DO_LINEAR_BACK,             /* dx, dy, w; n = {M, K, packed, 1, half, kept}; flag: add; packed: where w
+    DO_LINEAR,                  /* y, x, w; n = {M, K, packed, 1, half, narrow}; flag: add */
+    DO_LINEAR_BACK,             /* dx, dy, w; n = {M, K, packed, 1, half, narrow}; flag: add; packed: where w
                                 ** is packed in the phase's room for that, {.., 0, 0}: by each task;
-                                ** half: 1 if w is bfloat16; kept: 1 if the result is */
+                                ** half: 1 if w is bfloat16; narrow: 1 if the result is */
     DO_EMBED,                   /* y, w, ids; n = {D, .., .., .., half} */
     DO_CROSS_ENTROPY,           /* nll, lse, logits, ids; n = {V} */
     DO_CROSS_ENTROPY_GRAD,      /* dlogits, logits, lse, ids, dy; n = {V} */
@@ -61,7 +61,7 @@ typedef struct Action {
     int32_t ref, refs;          /* in k_refs */
     int32_t flag, profile;      /* profile: index in the kernel table */
     float scale;
-    int32_t layer;              /* DO_ATTENTION: which cache; products: 1 + the tensor that is kept packed, 0: none */
+    int32_t slot;               /* DO_ATTENTION: which cache; products: 1 + the tensor that is kept packed, 0: none */
     int32_t list, keys;         /* whose rows operands have, and keys and values; 0: all tokens */
     int64_t n[6];
 } Action;
@@ -110,8 +110,8 @@ enum { LENGTH_FLOATS = 16 };
 typedef struct Cache {
     int64_t offset, some_offset, fixed;
     int32_t groups, dk, dv, pool;       /* pool: 1, or positions that share a row */
-    int32_t some;                       /* 1: of some tokens only; how many is in front, LENGTH_FLOATS */
-    int32_t keeps;                      /* 1: behind it is room for a row, should a call find no room elsewhere */
+    int32_t list;                       /* whose rows it has, how many is in front, LENGTH_FLOATS; 0: of all tokens */
+    int32_t saves;                      /* 1: behind it is room for a row, should a call find no room elsewhere */
 } Cache;
 
 /* --check builds: a value's own place in the arena, with a guard on each side. */

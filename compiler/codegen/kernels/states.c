@@ -2,7 +2,7 @@
 ** The states of sequences: where their caches lie, how many rows they have room for,
 ** how rows are appended.  A call raises lengths when it has succeeded, so that one that
 ** finds no room for a row leaves its states as they were.  Only a cache of averages adds to
-** a row that counts already: that row is kept, and put back.
+** a row that counts already: that row is saved, and put back.
 */
 #include "text.h"
 
@@ -20,12 +20,12 @@ static float *cache_at(State *s, const Cache *c) {
 }
 
 int64_t k_cache_rows(const State *s, const Cache *c) {
-    return c->some ? s->rows : (s->context + c->pool - 1) / c->pool;
+    return c->list ? s->rows : (s->context + c->pool - 1) / c->pool;
 }
 
-/* Its keys; values follow, then the row that is kept. */
+/* Its keys; values follow, then the row that is saved. */
 static float *keys_at(State *s, const Cache *c) {
-    return cache_at(s, c) + (c->some ? LENGTH_FLOATS : 0);
+    return cache_at(s, c) + (c->list ? LENGTH_FLOATS : 0);
 }
 
 static float *values_at(State *s, const Cache *c) {
@@ -39,7 +39,7 @@ static void set_length(State *s, const Cache *c, int64_t rows) {
 /* Positions that a cache has, or the tokens that a route took. */
 static int64_t length_of(State *s, const Cache *c) {
     int64_t rows;
-    if (!c->some) return s->length;
+    if (!c->list) return s->length;
     __builtin_memcpy(&rows, cache_at(s, c), sizeof rows);
     return rows;
 }
@@ -57,13 +57,15 @@ EXPORT size_t model_state_bytes(int64_t context) {
 EXPORT int32_t model_state_init_share(void *ctx, void *state, int64_t context, int32_t share) {
     Context *c = ctx;
     if (!c || c->magic != READY) return STRATA_ERROR_ARGUMENT;
-    if (!state || (uintptr_t)state % STRATA_ALIGN || context < 1 || context > model()->context)
+    int32_t status = check_region(c, "the state", state);
+    if (status) return status;
+    if (context < 1 || context > model()->context)
         return fail(c, STRATA_ERROR_ARGUMENT, "the context of a state is ", context, ", expected 1 to ", model()->context);
     if (share < 1 || share > MILLION) return fail(c, STRATA_ERROR_ARGUMENT, "the share of a state is ", share, ", expected 1 to ", MILLION);
     State *s = state;
     *s = (State){ .hash = model()->spec_hash, .context = context, .rows = rows_of_share(context, share) };
     for (int32_t i = 0; i < k_constants.caches; i++)
-        if (k_caches[i].some) set_length(s, &k_caches[i], 0);
+        if (k_caches[i].list) set_length(s, &k_caches[i], 0);
     return STRATA_OK;
 }
 
@@ -101,11 +103,11 @@ int32_t k_check_batch(Context *c, State *const *states, int32_t batch) {
 
 /* == Appending ============================================================== */
 
-static int32_t refuse(Frame *f, const Action *s, int32_t sequence, int64_t rows) {
+static int32_t refuse(Frame *f, const Cache *cache, int32_t sequence, int64_t rows) {
     Context *c = f->ctx;
     const State *state = f->states[sequence];
     Text t = message(c);
-    put(&t, "sequence "), put_number(&t, sequence), put(&t, ": "), put(&t, strata_routed(model(), s->keys - 1));
+    put(&t, "sequence "), put_number(&t, sequence), put(&t, ": "), put(&t, strata_routed(model(), cache->list - 1));
     put(&t, " would have taken "), put_number(&t, rows), put(&t, " tokens, its state has room for "), put_number(&t, state->rows);
     put(&t, " (a context of "), put_number(&t, state->context), put(&t, ")");
     return STRATA_ERROR_FULL;
@@ -117,58 +119,50 @@ static float *unfinished(State *s, const Cache *c, int64_t g, bool value) {
     return (value ? values_at(s, c) : keys_at(s, c)) + (g * k_cache_rows(s, c) + s->length / c->pool) * d;
 }
 
-/* Keeps that row, or puts it back. */
-static void keep_unfinished(State *s, const Cache *c, bool back) {
-    if (!c->keeps || s->length % c->pool == 0) return;
-    float *kept = values_at(s, c) + k_cache_rows(s, c) * c->groups * c->dv;
+/* Saves that row, or puts it back. */
+static void save_unfinished(State *s, const Cache *c, bool back) {
+    if (!c->saves || s->length % c->pool == 0) return;
+    float *saved = values_at(s, c) + k_cache_rows(s, c) * c->groups * c->dv;
     for (int32_t i = 0; i < 2 * c->groups; i++) {
         float *row = unfinished(s, c, i / 2, i % 2);
         int64_t d = i % 2 ? c->dv : c->dk;
-        __builtin_memcpy(back ? row : kept, back ? kept : row, (size_t)d * sizeof *row);
-        kept += d;
+        __builtin_memcpy(back ? row : saved, back ? saved : row, (size_t)d * sizeof *row);
+        saved += d;
     }
 }
 
 int32_t k_append(Frame *f, const Action *s, int attention_step, const Attention *a) {
-    const Cache *c = &k_caches[s->layer];
-    const int64_t *first = s->keys ? f->list[s->keys].first : 0;
+    const Cache *c = &k_caches[s->slot];
+    const int64_t *first = c->list ? f->list[c->list].first : 0;
     for (int32_t b = 0; first && b < f->B; b++) {
         int64_t rows = length_of(f->states[b], c) + first[b + 1] - first[b];
-        if (rows > f->states[b]->rows) return refuse(f, s, b, rows);
+        if (rows > f->states[b]->rows) return refuse(f, c, b, rows);
     }
     unsigned mode = enter_mode();
     for (int64_t b = 0; b < f->B; b++) {
         int64_t at = attention_step * f->B + b;
         State *state = f->states[b];
         f->past[at] = length_of(state, c), f->keys[at] = keys_at(state, c), f->values[at] = values_at(state, c);
-        keep_unfinished(state, c, false);
+        save_unfinished(state, c, false);
         k_attention_append(a, b);
     }
     leave_mode(mode);
-    f->appended = s->layer + 1;
+    f->appended = s->slot + 1;
     return STRATA_OK;
 }
 
 void k_restore(const Frame *f) {
     for (int32_t i = 0; f->states && i < f->appended; i++)
-        for (int64_t b = 0; b < f->B; b++) keep_unfinished(f->states[b], &k_caches[i], true);
+        for (int64_t b = 0; b < f->B; b++) save_unfinished(f->states[b], &k_caches[i], true);
 }
 
 /* Routed layers cache their own number of rows each. */
-static void lengthen(const Frame *f, const Action *s) {
-    const Cache *c = &k_caches[s->layer];
-    const int64_t *first = f->list[s->keys].first;
-    for (int64_t b = 0; b < f->B; b++) set_length(f->states[b], c, length_of(f->states[b], c) + first[b + 1] - first[b]);
-}
-
 void k_advance(const Frame *f) {
     for (int64_t b = 0; b < f->B; b++) f->states[b]->length += f->T;
-    for (int32_t i = 0; i < f->program->phases; i++) {
-        const Stage *phase = &k_stages[f->program->phase + i];
-        for (int32_t k = 0; phase->global && k < phase->count; k++) {
-            const Action *s = &k_actions[phase->first + k];
-            if (s->what == DO_ATTENTION && s->keys) lengthen(f, s);
-        }
+    for (int32_t i = 0; i < k_constants.caches; i++) {
+        const Cache *c = &k_caches[i];
+        const int64_t *first = c->list ? f->list[c->list].first : 0;
+        for (int64_t b = 0; first && b < f->B; b++) set_length(f->states[b], c, length_of(f->states[b], c) + first[b + 1] - first[b]);
     }
 }
 
@@ -185,7 +179,7 @@ static int32_t check_room(Context *c, State *to, State *from) {
     if (!status && from->length > to->context)
         status = fail(c, STRATA_ERROR_FULL, "the sequence has ", from->length, " tokens, the context to copy it to is ", to->context);
     for (int32_t i = 0; !status && i < k_constants.caches; i++)
-        if (k_caches[i].some && length_of(from, &k_caches[i]) > to->rows)
+        if (k_caches[i].list && length_of(from, &k_caches[i]) > to->rows)
             status = fail(c, STRATA_ERROR_FULL, "a route took ", length_of(from, &k_caches[i]), " tokens, the state to copy them to has room for ", to->rows);
     return status;
 }
@@ -201,7 +195,7 @@ EXPORT int32_t model_state_copy(void *ctx, void *to, const void *from) {
         const Cache *cache = &k_caches[i];
         int64_t length = length_of(source, cache), rows = (length + cache->pool - 1) / cache->pool;
         int64_t room = k_cache_rows(source, cache), new_room = k_cache_rows(target, cache);
-        if (cache->some) set_length(target, cache, length);
+        if (cache->list) set_length(target, cache, length);
         copy_rows(cache, rows, cache->dk, keys_at(source, cache), room, keys_at(target, cache), new_room);
         copy_rows(cache, rows, cache->dv, values_at(source, cache), room, values_at(target, cache), new_room);
     }

@@ -1,4 +1,4 @@
-/* A call's message in its context: text and numbers without a C library. */
+/* A call's message in its context, text and numbers without a C library, and the status that goes with it. */
 #ifndef STRATA_TEXT_H
 #define STRATA_TEXT_H
 
@@ -40,6 +40,14 @@ static inline int32_t check_pointer(Context *c, const char *what, const void *p)
     if (p) return STRATA_OK;
     Text t = message(c);
     put(&t, what), put(&t, " is a null pointer");
+    return STRATA_ERROR_ARGUMENT;
+}
+
+static inline int32_t check_region(Context *c, const char *what, const void *p) {
+    int64_t off = (int64_t)((uintptr_t)p % STRATA_ALIGN);
+    if (!p || !off) return check_pointer(c, what, p);
+    Text t = message(c);
+    put(&t, what), put(&t, " must be aligned; the address is off by "), put_number(&t, off), put(&t, " of "), put_number(&t, STRATA_ALIGN);
     return STRATA_ERROR_ARGUMENT;
 }
 

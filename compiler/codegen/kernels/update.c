@@ -58,26 +58,23 @@ static bool is_kept(int32_t tensor) {
     return k_constants.kept_floats && (k_kept[tensor].forward >= 0 || k_kept[tensor].back >= 0);
 }
 
-static bool is_whole(const Update *u, const strata_tensor *t) {
-    return t->gradient >= u->first && t->gradient + t->count <= u->first + u->count;
-}
-
 /* Rows from 'row' on to where they are kept. */
 static void pack_rows(const Update *u, int32_t tensor, int64_t row) {
     const strata_tensor *t = &strata_tensors(model())[tensor];
     const Kept *k = &k_kept[tensor];
-    float *kept = u->train + 3 * k_constants.gradients;
+    float *kept = u->train + kept_from();
     int64_t end = row + PACK_ROWS < t->shape[0] ? row + PACK_ROWS : t->shape[0];
     k_pack_rows_bf16(t->shape[0], t->shape[1], row, end, u->w + t->weight, k->forward < 0 ? 0 : kept + k->forward, k->back < 0 ? 0 : kept + k->back);
 }
 
-/* Rows of a matrix that begin in [from, to): updated, then packed while they are in cache. */
+/* Rows of a matrix that are packed together and begin in [from, to), or before the update's first
+** number: updated where they are in the update, then packed while they are in cache. */
 static void update_rows(const Update *u, int32_t tensor, int64_t from, int64_t to) {
     const strata_tensor *t = &strata_tensors(model())[tensor];
-    int64_t some = PACK_ROWS * t->shape[1], end = t->gradient + t->count;
-    int64_t at = from <= t->gradient ? t->gradient : t->gradient + round_up(from - t->gradient, some);
-    for (; at < to && at < end; at += some) {
-        update_piece(u, t, at, at + some);
+    int64_t some = PACK_ROWS * t->shape[1], end = u->first + u->count, at = t->gradient;
+    if (from > at) at += from > u->first ? round_up(from - at, some) : (from - at) / some * some;
+    for (; at < to && at < t->gradient + t->count; at += some) {
+        update_piece(u, t, at < u->first ? u->first : at, at + some < end ? at + some : end);
         pack_rows(u, tensor, (at - t->gradient) / t->shape[1]);
     }
 }
@@ -101,38 +98,10 @@ static void update_task(void *arg, int64_t task, int32_t worker) {
     const strata_tensor *t = strata_tensors(model());
     unsigned mode = enter_mode();
     for (int32_t i = tensor_at(t, from); i < model()->tensors && t[i].gradient < to; i++) {
-        if (is_kept(i) && is_whole(u, &t[i])) update_rows(u, i, from, to);
+        if (is_kept(i)) update_rows(u, i, from, to);
         else update_piece(u, &t[i], from, to);
     }
     leave_mode(mode);
-}
-
-typedef struct Repack { const Update *u; int32_t tensor; int64_t row; } Repack;
-
-static void repack_task(void *arg, int64_t task, int32_t worker) {
-    (void)worker;
-    const Repack *r = arg;
-    unsigned mode = enter_mode();
-    pack_rows(r->u, r->tensor, r->row + task * PACK_ROWS);
-    leave_mode(mode);
-}
-
-/* Of a tensor of which only a part was updated, the rows that are packed together with any of it. */
-static void repack_part(Context *c, const Update *u, int32_t tensor) {
-    const strata_tensor *t = &strata_tensors(model())[tensor];
-    int64_t from = u->first - t->gradient, to = u->first + u->count - t->gradient;
-    if (from < 0) from = 0;
-    if (to > t->count) to = t->count;
-    if (from >= to || !is_kept(tensor) || is_whole(u, t)) return;
-    Repack r = { u, tensor, from / t->shape[1] / PACK_ROWS * PACK_ROWS };
-    k_par_for(c, ((to - 1) / t->shape[1] - r.row) / PACK_ROWS + 1, repack_task, &r);
-}
-
-static void repack_ends(Context *c, const Update *u) {
-    if (!u->count || !model()->tensors) return;
-    int32_t first = tensor_at(strata_tensors(model()), u->first), last = tensor_at(strata_tensors(model()), u->first + u->count - 1);
-    repack_part(c, u, first);
-    if (last != first) repack_part(c, u, last);
 }
 
 static double power(double x, int64_t n) {
@@ -154,6 +123,5 @@ EXPORT int32_t model_update(void *ctx, void *w, void *train, int64_t first, int6
     Update u = { w, train, first, count, how, 1 - power(how->beta1, how->step), 1 - power(how->beta2, how->step) };
     leave_mode(mode);
     k_par_for(ctx, (count + UPDATE_BLOCK - 1) / UPDATE_BLOCK, update_task, &u);
-    repack_ends(ctx, &u);
     return STRATA_OK;
 }
