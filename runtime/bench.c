@@ -231,7 +231,7 @@ static int open_bench(Bench *b, Error *e)
     if (!status && b->mode != BENCH_OF_TRAIN)
         status = open_states(b, e);
     if (!status)
-        weights_init(s->m, s->m->seed, session_w(s));
+        weights_init(s->m, s->m->seed, session_write_weights(s));
     return status;
 }
 

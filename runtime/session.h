@@ -55,7 +55,7 @@ static inline int64_t strata_packed_bytes(const strata_model *m)
 }
 
 /* The weights, to be read. */
-static inline float *session_w(const Session *s) { return s->weights.at; }
+static inline const float *session_w(const Session *s) { return s->weights.at; }
 
 /* To be written: what update left packed is then no longer what they are. */
 static inline float *session_write_weights(Session *s)

@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include "json.h"
 #include "page_check.h"
@@ -66,13 +65,7 @@ enum { KINDS = sizeof kinds / sizeof *kinds };
 /* Gates of sublayers that work on no token. */
 static const Kind gated = { "gated", "highway {}", { "require 'never' {}", "dtr {}", "dtr {}", "dtr {}" } };
 
-static void run(const char *words) {
-    char command[1024];
-    snprintf(command, sizeof command, "cd '%s' && PATH='%s':\"$PATH\" %s >out 2>err </dev/null", folder.path, BUILD_DIR, words);
-    int status = system(command);
-    char *err = status ? folder_read(&folder, "err", NULL) : NULL;
-    if (status) fail_msg("%s: status %d: %s", words, WIFEXITED(status) ? WEXITSTATUS(status) : -1, err ? err : "");
-}
+static void run(const char *words) { folder_shell(&folder, words); }
 
 static void build(const Kind *k) {
     char spec[2000], file[64], words[256];

@@ -145,13 +145,13 @@ static void other_conventions(void **folder) {
 }
 
 static void executed(void) {
-    Report *r = shipped("360m-bilayer"), *causal = shipped("360m-bilayer-last-dense");
+    Report *r = shipped("360m-bilayer"), *last_dense = shipped("360m-bilayer-last-dense");
     double ours = routed_cost(r, 2048, tenth).flops_of_dense[COUNT_EXECUTED];
-    equal("16 routed layers, executed, and causal attention at half with the head", ours - relative(r, half_with_head, 2048, tenth), 0, 3,
-          "row operations are all that is between them");
-    ours = routed_cost(causal, 2048, tenth).flops_of_dense[COUNT_EXECUTED];
+    /* row operations are all that is between them */
+    assert_true(fabs(ours - relative(r, half_with_head, 2048, tenth)) < 5e-4);
+    ours = routed_cost(last_dense, 2048, tenth).flops_of_dense[COUNT_EXECUTED];
     differs("15 routed layers, executed by our kernels", ours, 0.9085, 4, "0.8455", "causal pairs are half of n x n, and the head, vocabulary 49152, is the same in both");
-    report_free(r), report_free(causal);
+    report_free(r), report_free(last_dense);
 }
 
 static void not_reproducible(void) {
@@ -187,7 +187,6 @@ static void caches(void) {
     Report *r = shipped("360m-dense");
     count("dense, bytes a token", (int64_t)routed_cache(r, PUBLISHED_BYTES, 1, tenth), 40960, "");
     equal("dense, MB", routed_cache(r, PUBLISHED_BYTES, 20000, tenth) / 1e6, 819.2, 1, "");
-    count("dense, bytes a token as held", (int64_t)routed_cache(r, HELD_BYTES, 1, tenth), r->memory.state_per_token, "float32; the program's own number");
     report_free(r);
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         r = shipped(row[i].spec);

@@ -1,7 +1,7 @@
 /*
 ** What a sequence of 20 000 tokens takes: the memory of a standalone program's state is that of the rows
 ** there are, keys and values of all tokens in dense layers and of the routed ones in the others
-** (shared/reference/published-numbers.md, item 17, with values of 4 bytes), and less than a tenth more.
+** (tests/published.txt, 17, with values of 4 bytes), and less than a tenth more.
 */
 #include <setjmp.h>
 #include <stdarg.h>
