@@ -1,6 +1,6 @@
 #!/bin/sh
-# The table of bench/speed.sh from measurements that are given: medians, ratios and verdicts come out as counted
-# by hand.  Nothing is timed.
+# The tables of bench/speed.sh and bench/routes.sh from measurements that are given: medians, ratios and verdicts
+# come out as counted by hand.  Nothing is timed.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
@@ -36,3 +36,27 @@ expect d512-haares-bf16 0.92xd512-standard-bf16 - floor
 expect vocab 1.8xeager - '?'
 ! grep -q 'd128\|3.2xcompile' "$work/table" || { echo "expected the chosen rows only, and none for AMX"; exit 1; }
 ! RESULTS=$work ROWS=nothing sh "$here/bench/speed.sh" none 0 2> /dev/null || { echo "a row that is none was taken"; exit 1; }
+
+# 3 routed layers and 2 dense: the output's and the value's products are 6 of 14
+routed() {      # routed FILE ROUND TOKENS/S PAIRS ROWS ALL LISTS ROUTER
+    cat >> "$work/$1" <<END
+$2 $3
+$2 attention_8x60 sequence 2 100
+$2 linear_480x480 product 14 $6
+$2 attention_8x60_some sequence 3 $4
+$2 linear_480x480_some product 6 $5
+$2 gather_480_some routing 9 $7
+$2 linear_2x240 product 3 $8
+END
+}
+for round in 1 2 3; do
+    routed prefill.64.routed.1 1.$round 10 8 $((3 + round)) 14 0 0
+    routed prefill.64.routed.0.5 1.$round $((10 + 10 * round)) 3 3 14 1 4
+    echo "1.$round 10" >> "$work/prefill.64.dense.1"
+done
+echo '0.4 0.2' > "$work/allowed.64"
+RESULTS=$work LENGTHS=64 TRAIN= SHARES='1 0.5' SHARE=0.5 sh "$here/bench/routes.sh" none 0 > "$work/table"
+line() { grep -Eq "^ *$(echo "$1" | sed 's/ / +/g')\$" "$work/table" || { echo "expected '$1'"; cat "$work/table"; exit 1; }; }
+line '64 1 10.0 8000.0 5000.0 6000.0 19000.0 19000.0 1.000'
+line '64 0.5 30.0 3000.0 3000.0 6000.0 12000.0 10500.0 1.143'
+line 'prefill 64 0.5 10.0 30.0 3.000 2.500 1.200 0.80 3.20'

@@ -3,19 +3,6 @@
 # Speeds are tokens per second, medians of rounds.  Ratios are medians of the rounds' own ratios, of medians
 # where two rows were not measured in the same rounds.  pass: "ratio" (what must hold does), "floor" (it does
 # not, but ours reaches 75 % of the floor in float32, 55 % in bf16), "no", "?" (not measured).
-function sort(v, n,    i, j, x) {
-    for (i = 2; i <= n; i++) {
-        x = v[i]
-        for (j = i - 1; j >= 1 && v[j] > x; j--) v[j + 1] = v[j]
-        v[j + 1] = x
-    }
-}
-
-function middle(v, n) {
-    sort(v, n)
-    return n == 0 ? "" : n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2
-}
-
 function load(name,    line, f, n) {
     while ((getline line < (folder "/" name)) > 0) {
         n = split(line, f, " ")

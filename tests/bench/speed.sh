@@ -190,4 +190,4 @@ done
 echo "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) processors, $(date -u +%F)"
 amx=noamx
 if grep -q amx_bf16 /proc/cpuinfo; then amx=amx; fi
-awk -v folder="$folder/rows" -v amx="${AMX:-$amx}" -f "$here/speed.awk" "$folder/chosen"
+awk -v folder="$folder/rows" -v amx="${AMX:-$amx}" -f "$here/median.awk" -f "$here/speed.awk" "$folder/chosen"
