@@ -2,6 +2,7 @@
 #include "build.h"
 #include "command.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 const Flag build_flags[] = {
@@ -14,6 +15,7 @@ const Flag build_flags[] = {
     { "--no-blas", NULL, "generated products only" },
     { "-O", "0|1|2|3", "how much LLVM optimises (2)" },
     { "--two-phase", "on|off|auto", "depth reads share passes over their sources: wherever they can, nowhere, where it moves less (auto)" },
+    { "--chunk", "64|128|256|512|auto", "tokens of a task: few stay in a core's cache between a layer's steps, many read weights less often (auto)" },
     { "--memory", "small|fast|auto", "what training keeps for the backward pass: small computes products again too, fast stores what is sooner loaded (auto)" },
     { "--check", NULL, "tests every access of row kernels, shares no memory between values" },
     { "--profile", NULL, "kernels report to setup.profile (they always do)" },
@@ -39,6 +41,7 @@ static void set(BuildOptions *o, const char *name, const char *value) {
     else if (!strcmp(name, "--precision")) o->code.bf16 = !strcmp(value, "bf16");
     else if (!strcmp(name, "--memory")) o->code.keep = keep_called(value);
     else if (!strcmp(name, "--two-phase")) o->code.two_phase = two_phase_named(value);
+    else if (!strcmp(name, "--chunk")) o->code.chunk = atoi(value);        /* auto: 0 */
     else if (!strcmp(name, "-O")) o->code.level = *value - '0';
     else if (!strcmp(name, "--emit"))
         for (int i = 0; i < 6; i++) o->code.emit = strcmp(kinds[i], value) ? o->code.emit : (EmitKind)i;

@@ -36,6 +36,7 @@ typedef struct CodegenOptions {
     bool inference;             /* no gradients */
     Keep keep;                  /* of the forward part, for gradients */
     TwoPhase two_phase;         /* which depth reads share a pass over sources */
+    int chunk;                  /* tokens of a task, 64, 128, ..; 0: as chunk.c finds */
     bool check;                 /* test every access of row kernels; no reuse of memory */
     bool watch;                 /* functions tell what they do: see Watch */
     bool main;                  /* with a main() for libstrata */

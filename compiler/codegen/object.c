@@ -291,7 +291,7 @@ int codegen_plan(const Graph *g, const ModelInfo *info, const CodegenOptions *o,
     *out = (Planned){ 0 };
     const Level *l = target_level(o->cpu ? o->cpu : "native", o->bf16, error, size);
     if (!l) return 1;
-    Tables t = { .info = info, .planned = out, .lanes = l->lanes, .pairs = l->pairs };
+    Tables t = { .info = info, .planned = out, .lanes = l->lanes, .pairs = l->pairs, .cache_bytes = l->cache_bytes };
     out->lanes = l->lanes;
     snprintf(out->code.cpu, sizeof out->code.cpu, "%s", l->name);
     tables_build(&t, g, o);
@@ -319,7 +319,7 @@ int codegen_compile(const Graph *g, const ModelInfo *info, const CodegenOptions 
     target_options();
     if (!open_module(&m, l, o, info, error, size)) return 1;
     if (split && !open_module(&side, l, o, info, error, size)) return 1;
-    Tables t = { .info = info, .emitted = { LIBRARY }, .emit = { &m.e, split ? &side.e : NULL }, .lanes = l->lanes, .pairs = l->pairs };
+    Tables t = { .info = info, .emitted = { LIBRARY }, .emit = { &m.e, split ? &side.e : NULL }, .lanes = l->lanes, .pairs = l->pairs, .cache_bytes = l->cache_bytes };
     m.t = side.t = &t;
     side.side = true;
     t.constants.cpu[0] = l->bits;

@@ -11,7 +11,7 @@
 #include "gradient.h"
 #include "packed.h"
 
-enum { CHUNK = 256, PACKED = 16 << 20 };
+enum { PACKED = 16 << 20 };
 
 void *list_add(List *l, size_t size) {
     if (l->n == l->cap) {
@@ -417,7 +417,6 @@ void tables_build(Tables *t, const Graph *g, const CodegenOptions *o) {
     graph_verify(own);
     Plan *training = o->inference ? NULL : plan_training(own, o);
     t->inference = o->inference;
-    t->constants.chunk = CHUNK;
     t->constants.granule = GRANULE;
     t->constants.check = o->check;
     t->constants.bf16 = o->bf16;
@@ -427,7 +426,9 @@ void tables_build(Tables *t, const Graph *g, const CodegenOptions *o) {
     const char *const logits[] = { "logits", NULL }, *const loss[] = { "nll", terms ? "loss" : NULL, NULL };
     bool forms = plan_has_forms(own);
     t->generates = forms ? PROGRAM_GENERATE : PROGRAM_LOGITS;
-    add_program(t, plan_program(own, logits, o), PROGRAM_LOGITS);
+    Plan *forward = plan_program(own, logits, o);
+    t->constants.chunk = o->chunk ? o->chunk : chunk_of(t, training ? training : forward);
+    add_program(t, forward, PROGRAM_LOGITS);
     add_program(t, plan_program(own, loss, o), PROGRAM_LOSS);
     if (forms) {
         add_program(t, plan_form(own, logits, o, (Form){ .generating = true }), PROGRAM_GENERATE);

@@ -38,6 +38,7 @@ typedef struct Tables {
     bool keeping;               /* products' weights are kept packed by the optimizer */
     Planned *planned;           /* keeps the plans and what their steps cost; NULL: nobody does */
     int lanes;
+    int64_t cache_bytes;        /* second-level cache of a core */
     bool pairs;                 /* products take pairs of bfloat16 */
     bool inference;
 } Tables;
@@ -69,6 +70,9 @@ bool params_half(const Tables *t, const Node *n);           /* a parameter that 
 bool params_first(const Plan *p, const Node *n);            /* a product that is what is added first to a gradient */
 void params_start(Tables *t, const Plan *training);         /* fills t->span */
 void params_final(const Tables *t, int phase, Stage *s);    /* gradients to which the phase was the last to add */
+
+/* chunk.c: how many tokens a task takes through the steps of a phase */
+int chunk_of(const Tables *t, const Plan *p);
 
 /* cost.c: adds what one step does to the kernel table. */
 PlannedStep cost_add(Tables *t, const Plan *p, const Rows *rows, int step, int row, int program);

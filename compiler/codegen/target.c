@@ -13,11 +13,11 @@
 #include <llvm-c/Target.h>
 
 static const Level levels[] = {
-    { "x86-64-v2", "x86-64-v2", "", 0, 4, false, 1, false, false },
-    { "x86-64-v3", "x86-64-v3", "", 1, 8, true, 15, false, false },
-    { "x86-64-v4", "x86-64-v4", "", 2, 16, true, 63, false, false },
-    { "x86-64-v4+avx512bf16", "x86-64-v4", "+avx512bf16", 3, 16, true, 127, true, true },
-    { "x86-64-v4+amx-bf16", "x86-64-v4", "+amx-tile,+amx-bf16,+avx512bf16", 4, 16, true, 255, true, true },
+    { "x86-64-v2", "x86-64-v2", "", 0, 4, false, 1, false, false, 256 << 10 },
+    { "x86-64-v3", "x86-64-v3", "", 1, 8, true, 15, false, false, 512 << 10 },
+    { "x86-64-v4", "x86-64-v4", "", 2, 16, true, 63, false, false, 1 << 20 },
+    { "x86-64-v4+avx512bf16", "x86-64-v4", "+avx512bf16", 3, 16, true, 127, true, true, 1 << 20 },
+    { "x86-64-v4+amx-bf16", "x86-64-v4", "+amx-tile,+amx-bf16,+avx512bf16", 4, 16, true, 255, true, true, 2 << 20 },
 };
 
 /* Names of processors a user may give, by level, and by level for bfloat16. */

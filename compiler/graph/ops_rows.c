@@ -33,6 +33,8 @@ void graph_number_lists(Graph *g) {
         Node *n = g->node[i];
         if (n->op == OP_rows) n->attr.count = to[n->attr.count] = ++lists;
         n->shape.list = to[n->shape.list];
+        n->attr.shape.list = to[n->attr.shape.list];
+        for (int r = 1; r < MAXRESULT; r++) n->side[r].list = to[n->side[r].list];
     }
 }
 
