@@ -18,9 +18,11 @@ static int64_t round_up(int64_t n, int64_t to) {
     return (n + to - 1) / to * to;
 }
 
-/* Rows of 16 floats or more start on a cache line. */
+/* Rows of 16 floats or more start on a cache line, and not 4096 bytes apart: a product reads some rows side by
+** side, and all of them would want the same set of the first-level cache. */
 static int64_t row_stride(int64_t count) {
-    return count < 16 ? count : round_up(count, 16);
+    int64_t stride = count < 16 ? count : round_up(count, 16);
+    return stride && stride % 1024 == 0 ? stride + 16 : stride;
 }
 
 static int producer(const Plan *p, const Node *n) {
