@@ -7,13 +7,10 @@
 # per seed; logs and checkpoints stay in FOLDER when it is given.
 # MIXERS: other mixers than "standard attnres haares"; PRECISION=bf16: models of that build.
 set -eu
+here=$(cd "$(dirname "$0")" && pwd)
 strata=$1 text=$2 steps=${3:-1000} seeds=${4:-2} folder=${5:-}
 unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE
-if [ -z "$folder" ]; then
-    folder=$(mktemp -d)
-    trap 'rm -rf "$folder"' EXIT
-fi
-mkdir -p "$folder"
+. "$here/results.sh"
 mixers=${MIXERS:-standard attnres haares}
 for mixer in $mixers; do
     case $mixer in standard) residual='standard {}' ;; *) residual="$mixer { blocks = 4 }" ;; esac

@@ -18,12 +18,7 @@ strata=$1 rounds=${2:-3}
 lengths=${LENGTHS-2048 8192} train=${TRAIN-2048} shares=${SHARES:-1 0.5 0.25 0.1 0} share=${SHARE:-0.1} steps=${STEPS:-3}
 folder=${RESULTS:-}
 unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE
-if [ -z "$folder" ]; then
-    folder=$(mktemp -d)
-    trap 'rm -rf "$folder"' EXIT
-    trap 'exit 1' INT TERM
-fi
-mkdir -p "$folder"
+. "$here/results.sh"
 
 write_spec() {
     cat <<SPEC

@@ -18,11 +18,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 strata=$1 rounds=${2:-3}
 wanted=${ROWS:-*} peer=${PEER:-} steps=${STEPS:-5} peer_steps=${PEER_STEPS:-3}
 folder=${RESULTS:-}
-if [ -z "$folder" ]; then
-    folder=$(mktemp -d)
-    trap 'rm -rf "$folder"' EXIT
-    trap 'exit 1' INT TERM
-fi
+. "$here/results.sh"
 mkdir -p "$folder/rows"
 
 # What must hold: N x of the peer ("eager", "compile") or of another row of ours; N % of the floor (bytes over
