@@ -153,11 +153,10 @@ INLINE void all_rows(int64_t n, int weights, Kind kind, Few f)
     fewer(n, weights, kind, false, &f);
 }
 
-/* One row of x: a function for each kind, so that what waits for the next weights is a loop in registers. */
+/* One row of x: a function for each kind, so that what waits for the next weights is a loop in registers.  Rows
+** of w one by one, in the order of memory: processors look ahead further to one stream than to some side by side. */
 INLINE void one_row(int64_t columns, Kind kind, Few f)
 {
-    for (; columns >= WEIGHTS_FEWER; columns -= WEIGHTS_FEWER, f.w = rows_of_w(kind, &f, WEIGHTS_FEWER), f.y = later(kind, f.y, 0, WEIGHTS_FEWER))
-        dots(1, WEIGHTS_FEWER, kind, false, &f);
     for (; columns > 0; columns--, f.w = rows_of_w(kind, &f, 1), f.y = later(kind, f.y, 0, 1))
         dots(1, 1, kind, false, &f);
 }
