@@ -12,7 +12,7 @@ double machine_now(void);                       /* seconds, monotonic */
 ** products take: float32, or bfloat16 if it ends with +avx512bf16 or +amx-bf16. */
 double machine_peak(strata_pool *pool, const char *cpu);
 
-/* Bytes a second read from memory by all workers together; about 0.1 s.  0: not enough memory to tell. */
+/* Bytes a second read from memory by all workers together; about 0.2 s.  0: not enough memory to tell. */
 double machine_bandwidth(strata_pool *pool);
 
 double machine_memory_peak(void);               /* the process's high-water mark, bytes */
