@@ -1,6 +1,8 @@
 /*
 ** The command bench: random weights and tokens through one of three loops.  Steps are
-** timed without the profile hook first, then a few with it.  The median step counts.
+** timed without the profile hook first, then a few with it.  The median step counts,
+** and so does the median of how fast memory was read between the steps, as what
+** memory gives changes within a second where others use it.
 */
 #include "bench.h"
 
@@ -8,11 +10,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "machine.h"
 #include "random.h"
 #include "weights.h"
 
-enum { WARM_UP = 1, PROFILED = 2 };
+/* Steps; memory is looked at before the first of EVERY, READS times, so that few steps find colder caches. */
+enum { WARM_UP = 1, PROFILED = 2, EVERY = 8, READS = 3 };
+
+static void look_at_memory(Bench *b)
+{
+    for (int i = 0; i < READS; i++)
+        b->reads[b->looks++] = machine_stream_read(&b->stream, b->s.pool);
+}
+
+static int64_t most_looks(const Bench *b) { return ((b->steps + WARM_UP) / EVERY + 2) * READS; }
 
 static int train_step(Bench *b, void *ctx, int64_t step, Error *e)
 {
@@ -51,11 +61,12 @@ static int decode(Bench *b, void *ctx, double *seconds, Error *e)
     Session *s = &b->s;
     int status = prefill(b, ctx, b->prompt, e);
     for (int64_t t = 0; t < b->length && !status; t++) {
+        if (t % EVERY == 0)
+            look_at_memory(b);
         double start = machine_now();
         status = session_check(s, s->api->decode(ctx, s->weights.at, b->states, (int32_t)b->batch, s->arena.at,
                                                  b->targets, b->logits), "decode", e);
-        if (seconds)
-            seconds[t] = machine_now() - start;
+        seconds[t] = machine_now() - start;
     }
     return status;
 }
@@ -75,8 +86,11 @@ static int measure(Bench *b, Error *e)
     if (b->mode == BENCH_OF_DECODE)
         return decode(b, ctx, b->seconds, e);
     int status = STATUS_OK;
-    for (int64_t i = 0; i < WARM_UP + b->steps && !status; i++)
+    for (int64_t i = 0; i < WARM_UP + b->steps && !status; i++) {
+        if (i % EVERY == 0)
+            look_at_memory(b);
         status = one_step(b, ctx, i + 1, i < WARM_UP ? NULL : &b->seconds[i - WARM_UP], e);
+    }
     return status;
 }
 
@@ -218,7 +232,8 @@ static int open_bench(Bench *b, Error *e)
     b->tokens = malloc((size_t)n * sizeof *b->tokens);
     b->targets = malloc((size_t)n * sizeof *b->targets);
     b->seconds = calloc((size_t)b->steps, sizeof *b->seconds);
-    if (!b->tokens || !b->targets || !b->seconds)
+    b->reads = calloc((size_t)most_looks(b), sizeof *b->reads);
+    if (!b->tokens || !b->targets || !b->seconds || !b->reads)
         return error_memory(e, "tokens", (size_t)n * sizeof *b->tokens * 2);
     for (int64_t i = 0; i < n; i++) {
         b->tokens[i] = (int32_t)random_below(1, (uint64_t)i, 0, (uint64_t)s->m->vocab);
@@ -246,16 +261,28 @@ static void close_bench(Bench *b)
     free(b->tokens);
     free(b->targets);
     free(b->seconds);
+    free(b->reads);
+    machine_stream_close(&b->stream);
     profile_close(&b->profile);
     session_close(&b->s);
 }
 
-/* What the machine can do at most.  Something else may run while this looks, so the larger of several looks
-   counts; it takes memory of its own. */
-static void find_roofs(Bench *b)
+/* The larger of two looks, as something else may run while this one is taken. */
+static void look_at_peak(Bench *b) { b->peak = fmax(b->peak, machine_peak(b->s.pool, strata_string(b->s.m, b->s.m->cpu))); }
+
+/* The steps, with what memory gives meanwhile; the stream is not counted in the memory that they need. */
+static int measure_beside_memory(Bench *b, Error *e)
 {
-    b->peak = fmax(b->peak, machine_peak(b->s.pool, strata_string(b->s.m, b->s.m->cpu)));
-    b->bandwidth = fmax(b->bandwidth, machine_bandwidth(b->s.pool));
+    double before = machine_memory_peak();
+    machine_stream_open(&b->stream, b->s.pool);
+    int status = measure(b, e);
+    if (status)
+        return status;
+    look_at_memory(b);
+    b->median = median(b->seconds, b->steps);
+    b->bandwidth = median(b->reads, b->looks);
+    b->memory = fmax(before, machine_memory_peak() - (double)b->stream.bytes);
+    return STATUS_OK;
 }
 
 static int bench(Bench *b, Error *e)
@@ -271,18 +298,15 @@ static int bench(Bench *b, Error *e)
         status = open_bench(b, e);
     if (status)
         return status;
+    look_at_peak(b);
     status = find_share(b, e);
     if (!status)
-        status = measure(b, e);
+        status = measure_beside_memory(b, e);
+    if (!status)
+        status = measure_kernels(b, e);
     if (status)
         return status;
-    b->memory = machine_memory_peak();      /* before the memory that only measuring needs */
-    find_roofs(b);
-    status = measure_kernels(b, e);
-    if (status)
-        return status;
-    find_roofs(b);
-    b->median = median(b->seconds, b->steps);
+    look_at_peak(b);
     return bench_report(b, e);
 }
 

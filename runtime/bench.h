@@ -8,6 +8,7 @@
 #define STRATA_BENCH_H
 
 #include "bench_profile.h"
+#include "machine.h"
 #include "standalone.h"
 
 typedef enum BenchMode { BENCH_OF_TRAIN, BENCH_OF_PREFILL, BENCH_OF_DECODE } BenchMode;
@@ -23,6 +24,9 @@ typedef struct Bench {
     void **states;
     double share;                           /* of the tokens that routes take */
     double *seconds;                        /* [steps]: each step's time */
+    MachineStream stream;
+    double *reads;                          /* [looks]: bytes/s, each time that it was read */
+    int64_t looks;
     Profile profile;
     int64_t profiled;                       /* steps in the profile */
     double median, peak, bandwidth, memory; /* s, FLOP/s, bytes/s, bytes */

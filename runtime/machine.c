@@ -174,26 +174,26 @@ double machine_peak(strata_pool *pool, const char *cpu)
 
 typedef uint64_t Wide __attribute__((vector_size(32)));
 
-typedef struct Stream {
+typedef struct Reading {
     Wide *at;
     int64_t count, pieces;      /* vectors in all */
     volatile uint64_t sink;
-} Stream;
+} Reading;
 
 static void write_task(void *arg, int64_t task, int32_t worker)
 {
-    Stream *s = arg;
+    Reading *r = arg;
     (void)worker;
-    int64_t part = s->count / s->pieces;
-    memset(s->at + task * part, 1, (size_t)part * sizeof *s->at);
+    int64_t part = r->count / r->pieces;
+    memset(r->at + task * part, 1, (size_t)part * sizeof *r->at);
 }
 
 static void read_task(void *arg, int64_t task, int32_t worker)
 {
-    Stream *s = arg;
+    Reading *r = arg;
     (void)worker;
-    int64_t part = s->count / s->pieces;
-    const Wide *p = s->at + task * part;
+    int64_t part = r->count / r->pieces;
+    const Wide *p = r->at + task * part;
     Wide a = { 0 }, b = { 0 }, c = { 0 }, d = { 0 };
     for (int64_t i = 0; i + 4 <= part; i += 4) {
         a ^= p[i];
@@ -203,7 +203,7 @@ static void read_task(void *arg, int64_t task, int32_t worker)
     }
     a ^= b ^ c ^ d;
     if (task == 0)
-        s->sink = a[0];
+        r->sink = a[0];
 }
 
 /* Several times what the last cache holds, within reason: of twice as much it still keeps a part, as last caches
@@ -221,26 +221,38 @@ static size_t stream_bytes(void)
     return room > 0 && room < (double)bytes ? (size_t)room : bytes;
 }
 
-double machine_bandwidth(strata_pool *pool)
+static Reading reading(const MachineStream *s, const strata_pool *pool)
+{
+    return (Reading){ .at = s->at, .count = (int64_t)(s->bytes / sizeof(Wide)), .pieces = (int64_t)strata_pool_workers(pool) * 16 };
+}
+
+void machine_stream_open(MachineStream *s, strata_pool *pool)
 {
     size_t bytes = stream_bytes();
     void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED)
-        return 0;
+        return;
     madvise(at, bytes, MADV_HUGEPAGE);
-    Stream s = { .at = at, .count = (int64_t)(bytes / sizeof(Wide)) };
-    s.pieces = (int64_t)strata_pool_workers(pool) * 16;
-    strata_par_for(pool, s.pieces, write_task, &s);
-    double best = 0, moved = (double)(s.count / s.pieces) * (double)s.pieces * sizeof(Wide);
-    double until = machine_now() + 0.1;
-    do {
-        double start = machine_now();
-        strata_par_for(pool, s.pieces, read_task, &s);
-        double rate = moved / (machine_now() - start);
-        best = rate > best ? rate : best;
-    } while (machine_now() < until);
-    munmap(at, bytes);
-    return best;
+    *s = (MachineStream){ at, bytes };
+    Reading r = reading(s, pool);
+    strata_par_for(pool, r.pieces, write_task, &r);
+}
+
+double machine_stream_read(const MachineStream *s, strata_pool *pool)
+{
+    if (!s->at)
+        return 0;
+    Reading r = reading(s, pool);
+    double start = machine_now();
+    strata_par_for(pool, r.pieces, read_task, &r);
+    return (double)(r.count / r.pieces * r.pieces) * sizeof(Wide) / (machine_now() - start);
+}
+
+void machine_stream_close(MachineStream *s)
+{
+    if (s->at)
+        munmap(s->at, s->bytes);
+    *s = (MachineStream){ 0 };
 }
 
 double machine_memory_peak(void)

@@ -12,8 +12,16 @@ double machine_now(void);                       /* seconds, monotonic */
 ** products take: float32, or bfloat16 if it ends with +avx512bf16 or +amx-bf16. */
 double machine_peak(strata_pool *pool, const char *cpu);
 
-/* Bytes a second read from memory by all workers together; about 0.2 s.  0: not enough memory to tell. */
-double machine_bandwidth(strata_pool *pool);
+/* Memory that no cache holds, to see how fast it can be read; none (at NULL) if there is not enough. */
+typedef struct MachineStream {
+    void *at;
+    size_t bytes;
+} MachineStream;
+
+void machine_stream_open(MachineStream *stream, strata_pool *pool);
+/* Reads it once with all workers, about 10 ms: bytes a second, 0 if there is none. */
+double machine_stream_read(const MachineStream *stream, strata_pool *pool);
+void machine_stream_close(MachineStream *stream);
 
 double machine_memory_peak(void);               /* the process's high-water mark, bytes */
 double machine_memory_free(void);               /* what could be had without swapping, bytes; 0: unknown */
