@@ -123,7 +123,11 @@ static void close_row(const Attention *a, const Row *row, int64_t b)
 
 static void few_rows(const Attention *a, const Source *source, Row *row, int64_t rows, float *s)
 {
-    for (int64_t first = 0; first < source->count; first += TILE)
+    for (int64_t first = 0; first < source->count; first += TILE) {
+        /* Caches lie in small pages, at whose ends the processor stops to look ahead. */
+        int64_t next = min64(TILE, source->count - first - TILE);
+        k_rows_soon(next, a->dk, source->k + (first + TILE) * a->dk, a->dk);
+        k_rows_soon(next, a->dv, source->v + (first + TILE) * a->dv, a->dv);
         for (int64_t i = 0; i < rows; i++) {
             int64_t n = visible(a, source, row[i].t, first, min64(TILE, source->count - first));
             if (n == 0)
@@ -133,6 +137,7 @@ static void few_rows(const Attention *a, const Source *source, Row *row, int64_t
             row[i].keys += n;
             few_mix(n, a->dv, s, source->v + first * a->dv, alpha, row[i].o);
         }
+    }
 }
 
 void k_attention_few(const Attention *a, int64_t task, float *scratch)

@@ -8,7 +8,6 @@
 ** then v_sum adds the lanes.  How many rows of x and of w are taken together changes
 ** the loads, never that order.
 */
-#include <stdbool.h>
 #include "kernels.h"
 #include "vector.h"
 
@@ -102,18 +101,22 @@ INLINE void step(int rows, int weights, Kind kind, const V *x, const V *w, V (*s
             sum[t][i] = kind == HALVES ? v_dot(sum[t][i], x[t], w[i]) : v_fma(x[t], w[i], sum[t][i]);
 }
 
-/* 'rows' rows of x by 'weights' rows of w, both constants where inlined.  'fetch':
-** with the next rows of w asked for, as several rows of x keep the processor too
-** busy to run ahead to them. */
-INLINE void dots(int rows, int weights, Kind kind, bool fetch, const Few *f)
+/* Which of the next rows of w are asked for meanwhile, as several rows of x keep the processor too busy to run
+** ahead to them. */
+typedef enum Fetch { FETCH_NONE, FETCH_ALL, FETCH_FIRST_HALF, FETCH_SECOND_HALF } Fetch;
+
+/* 'rows' rows of x by 'weights' rows of w, these and 'fetch' constants where inlined. */
+INLINE void dots(int rows, int weights, Kind kind, Fetch fetch, const Few *f)
 {
     V sum[ROWS][WEIGHTS_FEWER], value[ROWS], weight[WEIGHTS_FEWER];
     UNROLL for (int t = 0; t < rows; t++)
         UNROLL for (int i = 0; i < weights; i++)
             sum[t][i] = v_zero();
+    int from = fetch == FETCH_SECOND_HALF ? weights / 2 : 0;
+    int to = fetch == FETCH_NONE ? 0 : fetch == FETCH_FIRST_HALF ? weights / 2 : weights;
     int64_t k = f->k, at = 0, line = line_of(kind), numbers = numbers_of(kind);
     for (; at + line <= k; ) {
-        UNROLL for (int i = 0; i < weights && fetch; i++)
+        UNROLL for (int i = from; i < to; i++)
             __builtin_prefetch((const char *)rows_of_w(kind, f, weights + i) + at * size_of_w(kind), 0, 2);
         UNROLL for (int part = 0; part < line; part += numbers, at += numbers) {
             load_x(rows, kind, f, at, numbers, value);
@@ -132,25 +135,36 @@ INLINE void dots(int rows, int weights, Kind kind, bool fetch, const Few *f)
 }
 
 /* Fewer than ROWS rows of x. */
-INLINE void fewer(int64_t n, int weights, Kind kind, bool fetch, const Few *f)
+INLINE void fewer(int64_t n, int weights, Kind kind, Fetch fetch, const Few *f)
 {
     switch (n) {
-    case 1: dots(1, weights, kind, false, f); break;
+    case 1: dots(1, weights, kind, FETCH_NONE, f); break;
     case 2: dots(2, weights, kind, fetch, f); break;
     case 3: dots(3, weights, kind, fetch, f); break;
     default: break;
     }
 }
 
-/* n rows of x by 'weights' rows of w. */
+/* ROWS rows of x by 'weights' rows of w, then on to the rows of x after them. */
+INLINE void some_rows(int weights, Kind kind, Fetch fetch, int64_t *n, Few *f)
+{
+    dots(ROWS, weights, kind, fetch, f);
+    *n -= ROWS;
+    f->x = rows_of_x(kind, f, ROWS);
+    f->y = later(kind, f->y, ROWS, 0);
+}
+
+/* n rows of x by 'weights' rows of w.  Memory should never have a pause, so two turns share what is asked for. */
 INLINE void all_rows(int64_t n, int weights, Kind kind, Few f)
 {
-    for (bool first = true; n >= ROWS; first = false, n -= ROWS, f.x = rows_of_x(kind, &f, ROWS), f.y = later(kind, f.y, ROWS, 0))
-        if (first)
-            dots(ROWS, weights, kind, true, &f);
-        else
-            dots(ROWS, weights, kind, false, &f);
-    fewer(n, weights, kind, false, &f);
+    if (n >= 2 * ROWS) {
+        some_rows(weights, kind, FETCH_FIRST_HALF, &n, &f);
+        some_rows(weights, kind, FETCH_SECOND_HALF, &n, &f);
+    } else if (n >= ROWS)
+        some_rows(weights, kind, FETCH_ALL, &n, &f);
+    while (n >= ROWS)
+        some_rows(weights, kind, FETCH_NONE, &n, &f);
+    fewer(n, weights, kind, FETCH_NONE, &f);
 }
 
 /* One row of x: a function for each kind, so that what waits for the next weights is a loop in registers.  Rows
@@ -158,7 +172,7 @@ INLINE void all_rows(int64_t n, int weights, Kind kind, Few f)
 INLINE void one_row(int64_t columns, Kind kind, Few f)
 {
     for (; columns > 0; columns--, f.w = rows_of_w(kind, &f, 1), f.y = later(kind, f.y, 0, 1))
-        dots(1, 1, kind, false, &f);
+        dots(1, 1, kind, FETCH_NONE, &f);
 }
 
 NOINLINE void one_row_floats(int64_t columns, const Few *f) { one_row(columns, FLOATS, *f); }
@@ -177,7 +191,7 @@ INLINE void all_columns(int64_t n, int64_t m0, int64_t m1, Kind kind, Few f)
     }
     for (; columns >= weights; columns -= weights, f.w = rows_of_w(kind, &f, weights), f.y = later(kind, f.y, 0, weights)) {
         if (n < ROWS)
-            fewer(n, WEIGHTS_FEWER, kind, true, &f);
+            fewer(n, WEIGHTS_FEWER, kind, FETCH_ALL, &f);
         else
             all_rows(n, WEIGHTS, kind, f);
     }
