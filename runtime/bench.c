@@ -16,8 +16,10 @@
 /* Steps; memory is looked at before the first of EVERY, READS times, so that few steps find colder caches. */
 enum { WARM_UP = 1, PROFILED = 2, EVERY = 8, READS = 3 };
 
-static void look_at_memory(Bench *b)
+static void look_at_memory(Bench *b, int64_t step)
 {
+    if (step % EVERY)
+        return;
     for (int i = 0; i < READS; i++)
         b->reads[b->looks++] = machine_stream_read(&b->stream, b->s.pool);
 }
@@ -56,17 +58,16 @@ static int prefill(Bench *b, void *ctx, int64_t length, Error *e)
 }
 
 /* A whole decoding: prompt, then length tokens, each a step of its own. */
-static int decode(Bench *b, void *ctx, double *seconds, Error *e)
+static int decode(Bench *b, void *ctx, Error *e)
 {
     Session *s = &b->s;
     int status = prefill(b, ctx, b->prompt, e);
     for (int64_t t = 0; t < b->length && !status; t++) {
-        if (t % EVERY == 0)
-            look_at_memory(b);
+        look_at_memory(b, t);
         double start = machine_now();
         status = session_check(s, s->api->decode(ctx, s->weights.at, b->states, (int32_t)b->batch, s->arena.at,
                                                  b->targets, b->logits), "decode", e);
-        seconds[t] = machine_now() - start;
+        b->seconds[t] = machine_now() - start;
     }
     return status;
 }
@@ -84,11 +85,10 @@ static int measure(Bench *b, Error *e)
 {
     void *ctx = b->s.ctx.at;
     if (b->mode == BENCH_OF_DECODE)
-        return decode(b, ctx, b->seconds, e);
+        return decode(b, ctx, e);
     int status = STATUS_OK;
     for (int64_t i = 0; i < WARM_UP + b->steps && !status; i++) {
-        if (i % EVERY == 0)
-            look_at_memory(b);
+        look_at_memory(b, i);
         status = one_step(b, ctx, i + 1, i < WARM_UP ? NULL : &b->seconds[i - WARM_UP], e);
     }
     return status;
@@ -278,7 +278,7 @@ static int measure_beside_memory(Bench *b, Error *e)
     int status = measure(b, e);
     if (status)
         return status;
-    look_at_memory(b);
+    look_at_memory(b, 0);
     b->median = median(b->seconds, b->steps);
     b->bandwidth = median(b->reads, b->looks);
     b->memory = fmax(before, machine_memory_peak() - (double)b->stream.bytes);
