@@ -51,17 +51,22 @@ static void bash_script(void) {
            "    *) COMPREPLY=($(compgen -f -- \"$word\")) ;;\n    esac\n}\ncomplete -o filenames -F _strata strata\n");
 }
 
+/* For zsh, inside single quotes: what describes a command or an option. */
+static void described(const char *s) {
+    for (; *s; s++) {
+        if (strchr("[]:\\", *s)) putchar('\\');
+        if (*s == '\'') fputs("'\\''", stdout);
+        else putchar(*s);
+    }
+}
+
 static void zsh_flag(const Flag *f) {
     if (is_level(f)) {
         printf(" '(-O0 -O1 -O2 -O3)'{-O0,-O1,-O2,-O3}'[optimisation level]'");
         return;
     }
     printf(" '%s%s[", f->name, is_optional(f) ? "=-" : f->argument && f->name[1] == '-' ? "=" : "");
-    for (const char *s = f->help; *s; s++) {
-        if (strchr("[]:\\", *s)) putchar('\\');
-        if (*s == '\'') fputs("'\\''", stdout);
-        else putchar(*s);
-    }
+    described(f->help);
     printf("]");
     if (is_choice(f)) printf("%s:value:(", is_optional(f) ? ":" : ""), words(f->argument), printf(")");
     else if (f->argument) printf(":%s:%s", f->argument, !strcmp(f->argument, "FILE") ? "_files" : "");
@@ -70,8 +75,12 @@ static void zsh_flag(const Flag *f) {
 
 static void zsh_script(void) {
     printf("#compdef strata\n_strata()\n{\n    local -a commands\n    commands=(\n");
-    for (int i = 0; i < ncommands; i++)
-        if (commands[i].run) printf("        '%s:%s'\n", commands[i].name, commands[i].help);
+    for (int i = 0; i < ncommands; i++) {
+        if (!commands[i].run) continue;
+        printf("        '%s:", commands[i].name);
+        described(commands[i].help);
+        printf("'\n");
+    }
     printf("    )\n    if (( CURRENT == 2 )); then\n        _describe command commands\n        return\n    fi\n"
            "    local command=$words[2]\n    shift words\n    (( CURRENT-- ))\n    case $command in\n"
            "    completion) _arguments '1:shell:(bash zsh fish)' ;;\n");

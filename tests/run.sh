@@ -10,9 +10,10 @@ cd "$top" || exit 1
 folder=${BUILD:-build}
 
 setup_llvm
-# g++: headers are compiled as C++; lua-check: what strata init writes; valgrind: counts; the rest: scripts of tests/
+# g++: headers are compiled as C++; lua-check: what strata init writes; valgrind: counts; zsh, fish: their
+# completion scripts; the rest: scripts of tests/
 # shellcheck disable=SC2086
-setup_packages $BUILD_PACKAGES "llvm-$LLVM-dev" "clang-$LLVM" g++ make binutils util-linux lua-check valgrind
+setup_packages $BUILD_PACKAGES "llvm-$LLVM-dev" "clang-$LLVM" g++ make binutils util-linux lua-check valgrind zsh fish
 
 # What depends on LLVM: kernels, and all that compiles a spec.
 older() {
