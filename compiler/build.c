@@ -39,7 +39,8 @@ static int write_bytes(const char *path, const void *data, size_t size, Error *e
     return ok ? STATUS_OK : write_failed(path, e);
 }
 
-static int write_header(const char *path, const Code *code, const ModelInfo *info, const char *prefix, Error *e) {
+static int write_header(const char *path, const Code *code, const ModelInfo *info,
+                        const char *prefix, Error *e) {
     FILE *f = fopen(path, "w");
     if (f) codegen_header(code, info, prefix, f);
     bool ok = f && !ferror(f);
@@ -70,14 +71,22 @@ static int died(const BuildOptions *o, int how, int words, Error *e) {
     int number = WIFSIGNALED(how) ? WTERMSIG(how) : 0;
     if (words >= 0 && pread(words, said, sizeof said - 1, 0) < 0) *said = 0;
     bool memory = number == SIGKILL || strstr(said, "out of memory") || strstr(said, "bad_alloc");
-    if (memory) error_set(e, STATUS_LIMIT, "%s: expected memory enough to compile it, found the compiler out of it", o->spec);
-    else error_set(e, STATUS_INTERNAL, "%s: expected code generation to end, found it killed by signal %d", o->spec, number);
+    if (memory)
+        error_set(e, STATUS_LIMIT,
+                  "%s: expected memory enough to compile it, found the compiler out of it",
+                  o->spec);
+    else
+        error_set(e, STATUS_INTERNAL,
+                  "%s: expected code generation to end, found it killed by signal %d", o->spec,
+                  number);
     process_said(words, e);
     return e->status;
 }
 
-static int in_child(const Model *m, const BuildOptions *o, const Scratch *s, const sigset_t *mask, Error *e) {
-    Error *told = mmap(NULL, sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+static int in_child(const Model *m, const BuildOptions *o, const Scratch *s, const sigset_t *mask,
+                    Error *e) {
+    Error *told = mmap(NULL, sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+                       0);
     if (told == MAP_FAILED) return error_memory(e, "strata build", sizeof *told);
     int words = process_listen(), status, stop;
     fflush(NULL);
@@ -89,7 +98,9 @@ static int in_child(const Model *m, const BuildOptions *o, const Scratch *s, con
         _exit(compile(m, o, s, told));
     }
     int how = child < 0 ? 0 : process_wait(child, &stop);
-    if (child < 0) status = error_set(e, STATUS_IO, "strata build: expected to start a process, found: %s", strerror(errno));
+    if (child < 0)
+        status = error_set(e, STATUS_IO, "strata build: expected to start a process, found: %s",
+                           strerror(errno));
     else if (stop) status = process_stopped(stop, e);
     else if (WIFEXITED(how) && WEXITSTATUS(how) == told->status) *e = *told, status = told->status;
     else status = died(o, how, words, e), words = -1;
@@ -102,9 +113,13 @@ static int in_child(const Model *m, const BuildOptions *o, const Scratch *s, con
 
 static int scratch_open(Scratch *s, const char *prefix, bool header, bool linked, Error *e) {
     const char *where = getenv("TMPDIR");
-    int n = snprintf(s->folder, sizeof s->folder, "%s/strata-XXXXXX", where && *where ? where : "/tmp");
-    if (n >= (int)sizeof s->folder) return error_set(e, STATUS_USER, "TMPDIR: expected a name of at most 240 bytes, found a longer one");
-    if (!mkdtemp(s->folder)) return error_errno(e, s->folder, "make a folder for temporary files", errno);
+    int n = snprintf(s->folder, sizeof s->folder, "%s/strata-XXXXXX",
+                     where && *where ? where : "/tmp");
+    if (n >= (int)sizeof s->folder)
+        return error_set(e, STATUS_USER,
+                         "TMPDIR: expected a name of at most 240 bytes, found a longer one");
+    if (!mkdtemp(s->folder))
+        return error_errno(e, s->folder, "make a folder for temporary files", errno);
     snprintf(s->object, sizeof s->object, "%s/%.64s.o", s->folder, prefix);
     snprintf(s->side, sizeof s->side, "%s/%.64s.side.o", s->folder, prefix);
     snprintf(s->header, sizeof s->header, header ? "%s/model.h" : "", s->folder);
@@ -148,10 +163,12 @@ static bool is_identifier(const char *s) {
 static double children_seconds(void) {
     struct rusage u;
     if (getrusage(RUSAGE_CHILDREN, &u)) return 0;
-    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + 1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec)
+        + 1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
 }
 
-static int compile_counted(const Model *m, const BuildOptions *o, const Scratch *s, const sigset_t *mask, Error *e) {
+static int compile_counted(const Model *m, const BuildOptions *o, const Scratch *s,
+                           const sigset_t *mask, Error *e) {
     double start = children_seconds();
     int status = in_child(m, o, s, mask, e);
     if (status || !o->facts) return status;
@@ -163,13 +180,16 @@ static int compile_counted(const Model *m, const BuildOptions *o, const Scratch 
     return status;
 }
 
-static int make(const Model *m, const BuildOptions *o, const char *output, const char *header, const sigset_t *mask, Error *e) {
-    bool linked = o->code.emit == EMIT_EXE || o->code.emit == EMIT_STATIC || o->code.emit == EMIT_SHARED;
+static int make(const Model *m, const BuildOptions *o, const char *output, const char *header,
+                const sigset_t *mask, Error *e) {
+    bool linked = o->code.emit == EMIT_EXE || o->code.emit == EMIT_STATIC
+        || o->code.emit == EMIT_SHARED;
     Scratch s;
     int status = scratch_open(&s, o->code.prefix, header, linked, e);
     if (status) return status;
     status = compile_counted(m, o, &s, mask, e);
-    if (!status && linked) status = link_output(o, s.object, access(s.side, R_OK) ? NULL : s.side, s.result, mask, e);
+    if (!status && linked)
+        status = link_output(o, s.object, access(s.side, R_OK) ? NULL : s.side, s.result, mask, e);
     if (!status) status = publish(output, linked ? s.result : s.object, header, s.header, e);
     scratch_close(&s);
     return status;
@@ -180,11 +200,15 @@ int build_model(const Model *m, BuildOptions *o, Error *e) {
     char name[256];
     if (!o->code.prefix) o->code.prefix = m->name;
     if (!is_identifier(o->code.prefix) || strlen(o->code.prefix) > 64)
-        return error_set(e, STATUS_USAGE, "strata build: --prefix: expected a C identifier of at most 64 letters, found '%s'", o->code.prefix);
+        return error_set(
+            e, STATUS_USAGE,
+            "strata build: --prefix: expected a C identifier of at most 64 letters, found '%s'",
+            o->code.prefix);
     o->code.main = o->code.emit == EMIT_EXE;
     snprintf(name, sizeof name, "%s%s", m->name, suffix[o->code.emit]);
     const char *output = o->output ? o->output : name;
-    bool library = o->code.emit == EMIT_OBJ || o->code.emit == EMIT_STATIC || o->code.emit == EMIT_SHARED;
+    bool library = o->code.emit == EMIT_OBJ || o->code.emit == EMIT_STATIC
+        || o->code.emit == EMIT_SHARED;
     char *header = library ? header_name(output) : NULL;
     if (library && !header) return error_memory(e, output, strlen(output) + 3);
     sigset_t before;
@@ -206,7 +230,8 @@ int command_build(int argc, char **argv, Error *e) {
     Model *m = spec_load(o.spec, NULL, &error);
     if (!m) return error_taken(e, error.status, error.message);
     status = build_model(m, &o, e);
-    for (int i = 0; !status && i < m->nnote; i++) fprintf(stderr, "note: %s\n", m->note[i]);
+    for (int i = 0; !status && i < m->nnote; i++)
+        fprintf(stderr, "note: %s\n", m->note[i]);
     spec_free(m);
     return status;
 }

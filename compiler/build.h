@@ -10,16 +10,16 @@
 
 /* What came of a build. */
 typedef struct BuildFacts {
-    int64_t code_bytes;             /* machine code of the model's object */
-    double seconds;                 /* processor time of compiling, without linking */
+    int64_t code_bytes; /* machine code of the model's object */
+    double seconds;     /* processor time of compiling, without linking */
 } BuildFacts;
 
 typedef struct BuildOptions {
-    const char *spec, *output;      /* output NULL: the model's name */
-    const char *depfile;            /* NULL: none */
+    const char *spec, *output; /* output NULL: the model's name */
+    const char *depfile;       /* NULL: none */
     CodegenOptions code;
-    BuildFacts *facts;              /* filled if not NULL; the output is an object or a program */
-    const sigset_t *before;         /* of process_hold, if the caller holds signals back; NULL: held here */
+    BuildFacts *facts;      /* filled if not NULL; the output is an object or a program */
+    const sigset_t *before; /* of process_hold, if the caller holds signals back; NULL: held here */
 } BuildOptions;
 
 /* The command line after "build". */

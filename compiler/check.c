@@ -5,17 +5,23 @@
 #include <stdio.h>
 
 static void print_model(const Model *m) {
-    printf("%s: %lld layers, %lld sublayers, dim %lld, context %lld, vocabulary %lld, residual %s\n", m->name, (long long)m->layers,
-           (long long)m->sublayers, (long long)m->dim, (long long)m->context, (long long)m->vocab, m->mixer);
+    printf(
+        "%s: %lld layers, %lld sublayers, dim %lld, context %lld, vocabulary %lld, residual %s\n",
+        m->name, (long long)m->layers, (long long)m->sublayers, (long long)m->dim,
+        (long long)m->context, (long long)m->vocab, m->mixer);
     printf("%lld parameters\n", (long long)m->parameters);
-    for (int i = 0; i < m->nnote; i++) printf("note: %s\n", m->note[i]);
+    for (int i = 0; i < m->nnote; i++)
+        printf("note: %s\n", m->note[i]);
 }
 
 int command_check(int argc, char **argv, Error *e) {
     if (argc < 2) return error_set(e, STATUS_USAGE, "strata check: expected a spec, found nothing");
     for (int i = 1; i < argc; i++)
-        if (argv[i][0] == '-' && argv[i][1]) return error_set(e, STATUS_USAGE, "strata check: unknown option '%s'", argv[i]);
-    if (argc > 2) return error_set(e, STATUS_USAGE, "strata check: expected one spec, found '%s' too", argv[2]);
+        if (argv[i][0] == '-' && argv[i][1])
+            return error_set(e, STATUS_USAGE, "strata check: unknown option '%s'", argv[i]);
+    if (argc > 2)
+        return error_set(e, STATUS_USAGE, "strata check: expected one spec, found '%s' too",
+                         argv[2]);
     SpecError error;
     Model *m = spec_load(argv[1], NULL, &error);
     if (!m) return error_taken(e, error.status, error.message);

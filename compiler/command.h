@@ -11,12 +11,15 @@
 
 /* "--name VALUE" or "--name=VALUE"; "-O" takes its value joined.  An argument with
 ** bars lists the values there are; "=a|b": it may follow, joined; NULL: none. */
-typedef struct Flag { const char *name, *argument, *help; } Flag;
+typedef struct Flag {
+    const char *name, *argument, *help;
+} Flag;
 
 typedef struct Command {
-    const char *name, *arguments, *help, *more;     /* more: a sentence for --help */
-    const Flag *flags;                              /* up to one without a name; NULL: none */
-    int (*run)(int argc, char **argv, Error *e);    /* argv[0] is the command's name; NULL: not in this version */
+    const char *name, *arguments, *help, *more; /* more: a sentence for --help */
+    const Flag *flags;                          /* up to one without a name; NULL: none */
+    /* argv[0] is the command's name; NULL: not in this version */
+    int (*run)(int argc, char **argv, Error *e);
 } Command;
 
 extern const Command commands[];
@@ -35,7 +38,8 @@ int command_completion(int argc, char **argv, Error *e);
 
 /* One option at argv[*i], which it moves on over a separate value.  *value is NULL for
 ** a flag without one. */
-int flag_parse(const Command *c, int argc, char **argv, int *i, const Flag **flag, const char **value, Error *e);
+int flag_parse(const Command *c, int argc, char **argv, int *i, const Flag **flag,
+               const char **value, Error *e);
 
 /* The value of --memory. */
 Keep keep_called(const char *name);

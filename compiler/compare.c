@@ -34,7 +34,7 @@ typedef struct Options {
     int n;
     const char *output, *cpu, *text, *val;
     bool json, measure;
-    int64_t rounds, steps, threads;     /* 0: not given */
+    int64_t rounds, steps, threads; /* 0: not given */
     uint64_t seed[COMPARE_SEEDS];
     int seeds;
 } Options;
@@ -43,7 +43,9 @@ typedef struct Options {
 
 static int set_count(const char *name, const char *value, int64_t most, int64_t *out, Error *e) {
     if (parse_int64(value, 1, most, out)) return STATUS_OK;
-    return error_set(e, STATUS_USAGE, "strata compare: %s: expected a whole number from 1 to %lld, found '%s'", name, (long long)most, value);
+    return error_set(e, STATUS_USAGE,
+                     "strata compare: %s: expected a whole number from 1 to %lld, found '%s'", name,
+                     (long long)most, value);
 }
 
 static bool has_seed(const Options *o, uint64_t seed) {
@@ -59,8 +61,12 @@ static int set_seeds(Options *o, const char *value, Error *e) {
         uint64_t seed;
         size_t n = strcspn(at, ",");
         print_text(word, sizeof word, "%.*s", (int)(n < sizeof word ? n : sizeof word - 1), at);
-        if (n >= sizeof word || !parse_uint64(word, &seed) || has_seed(o, seed) || o->seeds == COMPARE_SEEDS)
-            return error_set(e, STATUS_USAGE, "strata compare: --seeds: expected %d different whole numbers at most, with commas, found '%s'", COMPARE_SEEDS, value);
+        if (n >= sizeof word || !parse_uint64(word, &seed) || has_seed(o, seed)
+            || o->seeds == COMPARE_SEEDS)
+            return error_set(e, STATUS_USAGE,
+                             "strata compare: --seeds: expected %d different whole numbers at "
+                             "most, with commas, found '%s'",
+                             COMPARE_SEEDS, value);
         o->seed[o->seeds++] = seed;
     }
     return STATUS_OK;
@@ -84,17 +90,29 @@ static int set(Options *o, const char *name, const char *value, Error *e) {
 static int check_together(const Options *o, Error *e) {
     static const char *const needs_train[] = { "--steps", "--seeds", "--val" };
     const bool given[] = { o->steps > 0, o->seeds > 0, o->val != NULL };
-    if (o->rounds && !o->measure) return error_set(e, STATUS_USAGE, "strata compare: --rounds: expected --measure with it, found none");
+    if (o->rounds && !o->measure)
+        return error_set(e, STATUS_USAGE,
+                         "strata compare: --rounds: expected --measure with it, found none");
     if (o->threads && !o->measure && !o->text)
-        return error_set(e, STATUS_USAGE, "strata compare: --threads: expected --measure or --train with it, found neither");
+        return error_set(
+            e, STATUS_USAGE,
+            "strata compare: --threads: expected --measure or --train with it, found neither");
     for (int i = 0; i < 3; i++)
-        if (given[i] && !o->text) return error_set(e, STATUS_USAGE, "strata compare: %s: expected --train with it, found none", needs_train[i]);
-    if (o->text && !o->steps) return error_set(e, STATUS_USAGE, "strata compare: --train: expected --steps with it, found none");
+        if (given[i] && !o->text)
+            return error_set(e, STATUS_USAGE,
+                             "strata compare: %s: expected --train with it, found none",
+                             needs_train[i]);
+    if (o->text && !o->steps)
+        return error_set(e, STATUS_USAGE,
+                         "strata compare: --train: expected --steps with it, found none");
     return STATUS_OK;
 }
 
 static int add_spec(Options *o, const char *spec, Error *e) {
-    if (o->n == COMPARE_MOST) return error_set(e, STATUS_USAGE, "strata compare: expected %d specs at most, found '%s' too", COMPARE_MOST, spec);
+    if (o->n == COMPARE_MOST)
+        return error_set(e, STATUS_USAGE,
+                         "strata compare: expected %d specs at most, found '%s' too", COMPARE_MOST,
+                         spec);
     o->spec[o->n++] = spec;
     return STATUS_OK;
 }
@@ -106,17 +124,21 @@ static int parse(Options *o, int argc, char **argv, Error *e) {
         const Flag *flag;
         const char *value;
         bool option = argv[i][0] == '-' && argv[i][1];
-        int status = option ? flag_parse(&c, argc, argv, &i, &flag, &value, e) : add_spec(o, argv[i], e);
+        int status = option ? flag_parse(&c, argc, argv, &i, &flag, &value, e)
+                            : add_spec(o, argv[i], e);
         if (!status && option) status = set(o, flag->name, value, e);
         if (status) return status;
     }
     if (o->n >= 2) return check_together(o, e);
-    return error_set(e, STATUS_USAGE, "strata compare: expected two specs or more, the first as baseline, found %s", o->n ? "one" : "none");
+    return error_set(e, STATUS_USAGE,
+                     "strata compare: expected two specs or more, the first as baseline, found %s",
+                     o->n ? "one" : "none");
 }
 
 /* A word as a shell takes it. */
 static void add_word(Text *t, const char *word) {
-    size_t plain = strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=./,:@%");
+    size_t plain =
+        strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=./,:@%");
     if (*word && !word[plain]) {
         text_add(t, " %s", word);
         return;
@@ -130,7 +152,8 @@ static void add_word(Text *t, const char *word) {
 
 static void add_command(Text *t, int argc, char **argv) {
     text_add(t, "strata");
-    for (int i = 0; i < argc; i++) add_word(t, argv[i]);
+    for (int i = 0; i < argc; i++)
+        add_word(t, argv[i]);
 }
 
 /* == The work =============================================================== */
@@ -146,14 +169,17 @@ static int check_text(const char *path, Error *e) {
 static int check(const Options *o, Error *e) {
     int status = check_text(o->text, e);
     if (!status) status = check_text(o->val, e);
-    for (int i = 0; !status && o->output && i < o->n; i++) status = publish_check(o->spec[i], o->output, NULL, e);
+    for (int i = 0; !status && o->output && i < o->n; i++)
+        status = publish_check(o->spec[i], o->output, NULL, e);
     return status;
 }
 
 static int plan(const Options *o, Comparison *c, Error *e) {
     const ReportOptions r = { .cpu = o->cpu };
     for (; c->n < o->n; c->n++) {
-        c->variant[c->n] = (Variant){ .report = report_new(o->spec[c->n], &r, e), .code_bytes = NAN, .compile_seconds = NAN };
+        c->variant[c->n] = (Variant){ .report = report_new(o->spec[c->n], &r, e),
+                                      .code_bytes = NAN,
+                                      .compile_seconds = NAN };
         if (!c->variant[c->n].report) return e->status;
     }
     compare_name(c);
@@ -175,8 +201,10 @@ static int run_programs(const Options *o, Comparison *c, Error *e) {
     Workshop w;
     int status = workshop_open(&w, e);
     if (status) return status;
-    for (int i = 0; !status && i < c->n; i++) status = workshop_build(&w, c, i, o->cpu, e);
-    for (int i = 0; !status && o->output && i < c->n; i++) status = workshop_assembly(&w, c, i, o->cpu, e);
+    for (int i = 0; !status && i < c->n; i++)
+        status = workshop_build(&w, c, i, o->cpu, e);
+    for (int i = 0; !status && o->output && i < c->n; i++)
+        status = workshop_assembly(&w, c, i, o->cpu, e);
     if (!status && o->measure) status = workshop_measure(&w, c, e);
     if (!status && o->text) status = workshop_train(&w, c, o->val, e);
     workshop_close(&w);

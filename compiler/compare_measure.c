@@ -13,10 +13,12 @@
 enum { BENCH_VALUES = 1 << 20 };
 
 static int unexpected(const Variant *v, const char *key, Error *e) {
-    return error_set(e, STATUS_INTERNAL, "%s: expected bench --json to tell %s, found no such number", v->label, key);
+    return error_set(e, STATUS_INTERNAL,
+                     "%s: expected bench --json to tell %s, found no such number", v->label, key);
 }
 
-static int number(const Json *j, const JsonNode *box, const Variant *v, const char *key, double *out, Error *e) {
+static int number(const Json *j, const JsonNode *box, const Variant *v, const char *key,
+                  double *out, Error *e) {
     const JsonNode *n = json_member(j, box, key);
     return n && json_double(n, out) ? STATUS_OK : unexpected(v, key, e);
 }
@@ -29,7 +31,9 @@ static int take_kernels(const Json *j, Variant *v, int round, Error *e) {
     for (const JsonNode *n = json_first(j, list); n; n = json_next(j, n)) {
         const JsonNode *name = json_member(j, n, "name");
         for (int k = 0; name && name->type == JSON_STRING && k < v->report->nkernel; k++)
-            if (!strcmp(v->report->kernel[k].name, name->text) && number(j, n, v, "seconds", &seconds[k], e)) return e->status;
+            if (!strcmp(v->report->kernel[k].name, name->text)
+                && number(j, n, v, "seconds", &seconds[k], e))
+                return e->status;
     }
     return STATUS_OK;
 }
@@ -56,12 +60,14 @@ static int bench(const Workshop *w, Comparison *c, int variant, int round, Error
     char path[WORKSHOP_PATH], threads[16];
     workshop_path(w, variant, "", path);
     print_text(threads, sizeof threads, "%d", c->threads);
-    char *argv[] = { path, "bench", "--train", "--json", c->threads ? "--threads" : NULL, threads, NULL };
+    char *argv[] = { path,    "bench", "--train", "--json", c->threads ? "--threads" : NULL,
+                     threads, NULL };
     Text out = { 0 };
     Json j = { 0 };
     workshop_tell(w, "measuring %s, round %d of %d", v->label, round + 1, c->rounds);
     int status = process_read(argv, v->label, &w->before, &out, e);
-    if (!status) status = json_parse(&j, v->label, out.at ? out.at : "", out.length, BENCH_VALUES, e);
+    if (!status)
+        status = json_parse(&j, v->label, out.at ? out.at : "", out.length, BENCH_VALUES, e);
     if (!status) status = take(c, v, &j, round, e);
     json_free(&j);
     text_free(&out);
@@ -74,7 +80,8 @@ static int make_room(Comparison *c, Error *e) {
         size_t rounds = (size_t)c->rounds, kernels = (size_t)c->variant[i].report->nkernel;
         t->seconds = calloc(rounds, sizeof *t->seconds);
         t->kernel = calloc(rounds * kernels + 1, sizeof *t->kernel);
-        if (!t->seconds || !t->kernel) return error_memory(e, "strata compare", rounds * kernels * sizeof *t->kernel);
+        if (!t->seconds || !t->kernel)
+            return error_memory(e, "strata compare", rounds * kernels * sizeof *t->kernel);
     }
     return STATUS_OK;
 }
@@ -82,8 +89,10 @@ static int make_room(Comparison *c, Error *e) {
 int workshop_measure(const Workshop *w, Comparison *c, Error *e) {
     int status = make_room(c, e);
     for (int r = 0; !status && r < c->rounds; r++)
-        for (int k = 0; !status && k < c->n; k++) status = bench(w, c, r % 2 ? c->n - 1 - k : k, r, e);
+        for (int k = 0; !status && k < c->n; k++)
+            status = bench(w, c, r % 2 ? c->n - 1 - k : k, r, e);
     for (int i = 0; !status && i < c->n; i++)
-        c->variant[i].timing.slower = stats_ratio(c->variant[i].timing.seconds, c->variant->timing.seconds, c->rounds);
+        c->variant[i].timing.slower = stats_ratio(c->variant[i].timing.seconds,
+                                                  c->variant->timing.seconds, c->rounds);
     return status;
 }

@@ -23,7 +23,8 @@ static int add_evaluation(TrainRun *r, double step, double loss, Error *e) {
         if (steps) r->step = steps;
         double *values = realloc(r->value, (size_t)room * sizeof *values);
         if (values) r->value = values;
-        if (!steps || !values) return error_memory(e, "strata compare", (size_t)room * sizeof *values);
+        if (!steps || !values)
+            return error_memory(e, "strata compare", (size_t)room * sizeof *values);
         r->room = room;
     }
     r->step[r->evaluations] = (int)step;
@@ -39,7 +40,8 @@ static int take_routed(const Comparison *c, TrainRun *r, int step, const Json *j
         r->routes = (int)list->count;
         r->routed = calloc((size_t)c->steps, sizeof *r->routed);
         r->route = calloc((size_t)r->routes, sizeof *r->route);
-        if (!r->routed || !r->route) return error_memory(e, "strata compare", (size_t)c->steps * sizeof *r->routed);
+        if (!r->routed || !r->route)
+            return error_memory(e, "strata compare", (size_t)c->steps * sizeof *r->routed);
     }
     int i = 0, last = compare_last(c);
     for (const JsonNode *n = json_first(j, list); n && i < r->routes; n = json_next(j, n), i++) {
@@ -54,8 +56,10 @@ static int take_routed(const Comparison *c, TrainRun *r, int step, const Json *j
 /* The run's first line has neither a step's loss nor an evaluation's. */
 static int take_line(const Comparison *c, TrainRun *r, const Json *j, Error *e) {
     double step, loss, seconds;
-    const JsonNode *n = json_member(j, j->node, "step"), *value = json_member(j, j->node, "val_loss"),
-                   *own = json_member(j, j->node, "cross_entropy"), *time = json_member(j, j->node, "seconds");
+    const JsonNode *n = json_member(j, j->node, "step"),
+                   *value = json_member(j, j->node, "val_loss"),
+                   *own = json_member(j, j->node, "cross_entropy"),
+                   *time = json_member(j, j->node, "seconds");
     if (!n || !json_double(n, &step) || step < 1 || step > c->steps) return STATUS_OK;
     if (value && json_double(value, &loss)) return add_evaluation(r, step, loss, e);
     if (!own || !time || !json_double(own, &loss) || !json_double(time, &seconds)) return STATUS_OK;
@@ -65,7 +69,8 @@ static int take_line(const Comparison *c, TrainRun *r, const Json *j, Error *e) 
     return take_routed(c, r, i + 1, j, e);
 }
 
-static int take_log(const Comparison *c, const Variant *v, TrainRun *r, const char *path, Error *e) {
+static int take_log(const Comparison *c, const Variant *v, TrainRun *r, const char *path,
+                    Error *e) {
     Text t = { 0 };
     int status = workshop_read(path, &t, e);
     for (char *at = t.at, *end; !status && at && (end = strchr(at, '\n')); at = end + 1) {
@@ -76,14 +81,19 @@ static int take_log(const Comparison *c, const Variant *v, TrainRun *r, const ch
     }
     text_free(&t);
     if (!status && (!(r->seconds[c->steps - 1] > 0) || !r->evaluations))
-        status = error_set(e, STATUS_INTERNAL, "%s: expected a log of %d steps with evaluations, found fewer", v->label, c->steps);
+        status = error_set(e, STATUS_INTERNAL,
+                           "%s: expected a log of %d steps with evaluations, found fewer", v->label,
+                           c->steps);
     return status;
 }
 
 /* == Runs =================================================================== */
 
 /* Words of a command line; what they point to stays the caller's. */
-typedef struct Words { char *word[32]; int n; } Words;
+typedef struct Words {
+    char *word[32];
+    int n;
+} Words;
 
 static void add(Words *w, const char *name, const char *value) {
     w->word[w->n++] = (char *)name;
@@ -102,14 +112,19 @@ static int run(const Workshop *w, Comparison *c, int variant, int seed, const ch
     print_text(number[1], 32, "%llu", (unsigned long long)c->seed[seed]);
     print_text(number[2], 32, "%d", c->steps > EVALUATIONS ? c->steps / EVALUATIONS : 1);
     print_text(number[3], 32, "%d", c->threads);
-    add(&words, path, "train"), add(&words, "--data", c->text), add(&words, "--steps", number[0]), add(&words, "--seed", number[1]);
-    add(&words, "--eval-every", number[2]), add(&words, "--save-every", number[0]), add(&words, "--log", log), add(&words, "--out", out);
+    add(&words, path, "train"), add(&words, "--data", c->text), add(&words, "--steps", number[0]),
+        add(&words, "--seed", number[1]);
+    add(&words, "--eval-every", number[2]), add(&words, "--save-every", number[0]),
+        add(&words, "--log", log), add(&words, "--out", out);
     add(&words, val ? "--val" : "--val-share", val ? val : print_double(number[4], VAL_SHARE));
     if (c->threads) add(&words, "--threads", number[3]);
-    workshop_tell(w, "training %s, seed %s, %d of %d", v->label, number[1], seed * c->n + variant + 1, c->seeds * c->n);
+    workshop_tell(w, "training %s, seed %s, %d of %d", v->label, number[1],
+                  seed * c->n + variant + 1, c->seeds * c->n);
     int status = process_read(words.word, v->label, &w->before, &said, e);
     if (!status) status = take_log(c, v, &v->run[seed], log, e);
-    if (!status && !seed && c->mixing) v->trained = mixing_trained(v->report->model, out, val ? val : c->text, val ? 1 : VAL_SHARE, &v->untrained);
+    if (!status && !seed && c->mixing)
+        v->trained = mixing_trained(v->report->model, out, val ? val : c->text, val ? 1 : VAL_SHARE,
+                                    &v->untrained);
     text_free(&said);
     return status;
 }
@@ -122,7 +137,8 @@ static int make_room(Comparison *c, Error *e) {
         for (int s = 0; v->run && s < c->seeds; s++) {
             v->run[s].loss = calloc(steps, sizeof *v->run[s].loss);
             v->run[s].seconds = calloc(steps, sizeof *v->run[s].seconds);
-            if (!v->run[s].loss || !v->run[s].seconds) return error_memory(e, "strata compare", steps * sizeof(double));
+            if (!v->run[s].loss || !v->run[s].seconds)
+                return error_memory(e, "strata compare", steps * sizeof(double));
         }
         if (!v->run) return error_memory(e, "strata compare", (size_t)c->seeds * sizeof *v->run);
     }
@@ -132,6 +148,7 @@ static int make_room(Comparison *c, Error *e) {
 int workshop_train(const Workshop *w, Comparison *c, const char *val, Error *e) {
     int status = make_room(c, e);
     for (int s = 0; !status && s < c->seeds; s++)
-        for (int k = 0; !status && k < c->n; k++) status = run(w, c, s % 2 ? c->n - 1 - k : k, s, val, e);
+        for (int k = 0; !status && k < c->n; k++)
+            status = run(w, c, s % 2 ? c->n - 1 - k : k, s, val, e);
     return status;
 }

@@ -20,7 +20,8 @@ static void add_name(Text *t, const char *name) {
 int depfile_write(const Model *m, const char *output, const char *path, Error *e) {
     Text t = { 0 };
     if (strchr(output, '\n') || strchr(m->file, '\n'))
-        return error_set(e, STATUS_USER, "%s: expected names without line breaks, which a rule cannot hold", path);
+        return error_set(e, STATUS_USER,
+                         "%s: expected names without line breaks, which a rule cannot hold", path);
     add_name(&t, output);
     text_add(&t, ":");
     for (int i = 0; i < m->nread_file; i++) {

@@ -13,9 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static void row(const char *name, const char *text) {
-    printf("%-12s %s\n", name, text);
-}
+static void row(const char *name, const char *text) { printf("%-12s %s\n", name, text); }
 
 /* The processor's name, as the system tells it. */
 static void processor_name(char *out, size_t size) {
@@ -83,10 +81,16 @@ static int show_scratch(void) {
 }
 
 int command_doctor(int argc, char **argv, Error *e) {
-    if (argc > 1) return error_set(e, STATUS_USAGE, "strata doctor: expected no arguments, found '%s'", argv[1]);
+    if (argc > 1)
+        return error_set(e, STATUS_USAGE, "strata doctor: expected no arguments, found '%s'",
+                         argv[1]);
     show_machine();
-    int missing = !codegen_native() + show_tool("cc", "gcc libc6-dev") + show_tool("ar", "binutils") + show_library() + show_scratch();
-    if (missing) return error_set(e, STATUS_USER, "strata doctor: expected all that a build needs, found %d missing", missing);
+    int missing = !codegen_native() + show_tool("cc", "gcc libc6-dev") + show_tool("ar", "binutils")
+        + show_library() + show_scratch();
+    if (missing)
+        return error_set(e, STATUS_USER,
+                         "strata doctor: expected all that a build needs, found %d missing",
+                         missing);
     row("next", "strata init first && strata build first/model.lua");
     return STATUS_OK;
 }

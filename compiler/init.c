@@ -16,7 +16,10 @@
 #include "sample.inc"
 
 /* Where a file of the sample goes, and what generates it if it is none of the sample's. */
-static const struct { const char *sample, *name; int (*generate)(FILE *f); } layout[] = {
+static const struct {
+    const char *sample, *name;
+    int (*generate)(FILE *f);
+} layout[] = {
     { "model.lua", "model.lua", NULL },
     { "echo.lua", "echo.lua", NULL },
     { "luarc.json", ".luarc.json", NULL },
@@ -45,22 +48,27 @@ static int write_generated(const char *path, int (*generate)(FILE *f), Error *e)
     FILE *f = open_memstream(&text, &size);
     bool ok = f && !generate(f);
     if (f && fclose(f)) ok = false;
-    int status = ok ? write_text(path, text, size, e) : error_set(e, STATUS_INTERNAL, "%s: expected it to be generated, found an error", path);
+    int status = ok
+        ? write_text(path, text, size, e)
+        : error_set(e, STATUS_INTERNAL, "%s: expected it to be generated, found an error", path);
     free(text);
     return status;
 }
 
 static int make_folder(const char *path, Error *e) {
     struct stat s;
-    if (!mkdir(path, 0777) || (errno == EEXIST && !stat(path, &s) && S_ISDIR(s.st_mode))) return STATUS_OK;
+    if (!mkdir(path, 0777) || (errno == EEXIST && !stat(path, &s) && S_ISDIR(s.st_mode)))
+        return STATUS_OK;
     return error_errno(e, path, "make a folder", errno);
 }
 
 static int write_file(const char *folder, int i, Error *e) {
     char *path;
-    if (asprintf(&path, "%s/%s", folder, layout[i].name) < 0) return error_memory(e, layout[i].name, 0);
+    if (asprintf(&path, "%s/%s", folder, layout[i].name) < 0)
+        return error_memory(e, layout[i].name, 0);
     const Embedded *s = layout[i].sample ? sample_of(layout[i].sample) : NULL;
-    int status = layout[i].generate ? write_generated(path, layout[i].generate, e) : write_text(path, s->text, s->size, e);
+    int status = layout[i].generate ? write_generated(path, layout[i].generate, e)
+                                    : write_text(path, s->text, s->size, e);
     if (!status) printf("%s\n", path);
     free(path);
     return status;
@@ -71,9 +79,13 @@ static int check_files(const char *folder, Error *e) {
     for (int i = 0; i < FILES; i++) {
         char *path;
         struct stat s;
-        if (asprintf(&path, "%s/%s", folder, layout[i].name) < 0) return error_memory(e, layout[i].name, 0);
+        if (asprintf(&path, "%s/%s", folder, layout[i].name) < 0)
+            return error_memory(e, layout[i].name, 0);
         bool there = !lstat(path, &s);
-        int status = there ? error_set(e, STATUS_USER, "strata init: expected a folder without %s, found one in %s", layout[i].name, folder) : STATUS_OK;
+        int status = there ? error_set(e, STATUS_USER,
+                                       "strata init: expected a folder without %s, found one in %s",
+                                       layout[i].name, folder)
+                           : STATUS_OK;
         free(path);
         if (status) return status;
     }
@@ -83,8 +95,11 @@ static int check_files(const char *folder, Error *e) {
 int command_init(int argc, char **argv, Error *e) {
     const char *folder = argc > 1 ? argv[1] : ".";
     for (int i = 1; i < argc; i++)
-        if (argv[i][0] == '-' && argv[i][1]) return error_set(e, STATUS_USAGE, "strata init: unknown option '%s'", argv[i]);
-    if (argc > 2) return error_set(e, STATUS_USAGE, "strata init: expected one folder, found '%s' too", argv[2]);
+        if (argv[i][0] == '-' && argv[i][1])
+            return error_set(e, STATUS_USAGE, "strata init: unknown option '%s'", argv[i]);
+    if (argc > 2)
+        return error_set(e, STATUS_USAGE, "strata init: expected one folder, found '%s' too",
+                         argv[2]);
     char *hidden;
     int status = check_files(folder, e);
     if (!status) status = make_folder(folder, e);
@@ -92,7 +107,9 @@ int command_init(int argc, char **argv, Error *e) {
     if (asprintf(&hidden, "%s/.strata", folder) < 0) return error_memory(e, folder, 0);
     status = make_folder(hidden, e);
     free(hidden);
-    for (int i = 0; !status && i < FILES; i++) status = write_file(folder, i, e);
-    if (!status) printf("next: strata build %s%smodel.lua\n", argc > 1 ? folder : "", argc > 1 ? "/" : "");
+    for (int i = 0; !status && i < FILES; i++)
+        status = write_file(folder, i, e);
+    if (!status)
+        printf("next: strata build %s%smodel.lua\n", argc > 1 ? folder : "", argc > 1 ? "/" : "");
     return status;
 }

@@ -7,13 +7,19 @@
 #include <string.h>
 
 const Flag inspect_flags[] = {
-    { "--graph", NULL, "the graph of primitive operations; as a picture, the kernels of a forward pass" },
+    { "--graph", NULL,
+      "the graph of primitive operations; as a picture, the kernels of a forward pass" },
     { "--folded", NULL, "the graph with equal layers written once" },
     { "--kernels", NULL, "every kernel, operation by operation, with the spec's lines" },
-    { "--memory", "=small|fast|auto", "the memory plan: which value lies where, and when; as build --memory makes it" },
-    { "--cost", NULL, "FLOPs and bytes by kind of kernel, and what depth reads move; what routes leave of work and cache" },
-    { "--routed-share", "S,...", "with --cost or --json: the shares of the tokens that routes take (their own, else 0.1)" },
-    { "--length", "N,...", "with --cost or --json: tokens of the sequences that routes are counted for" },
+    { "--memory", "=small|fast|auto",
+      "the memory plan: which value lies where, and when; as build --memory makes it" },
+    { "--cost", NULL,
+      "FLOPs and bytes by kind of kernel, and what depth reads move; what routes leave of work and "
+      "cache" },
+    { "--routed-share", "S,...",
+      "with --cost or --json: the shares of the tokens that routes take (their own, else 0.1)" },
+    { "--length", "N,...",
+      "with --cost or --json: tokens of the sequences that routes are counted for" },
     { "--header", NULL, "the C header that build writes beside an object" },
     { "--matrix", NULL, "the depth-mixing matrix: which read takes which source, and its rank" },
     { "--json", NULL, "for programs" },
@@ -28,15 +34,17 @@ typedef struct Options {
     const char *spec, *output;
     ReportOptions report;
     View view;
-    const char *flag;           /* that asked for the view; NULL: none did */
+    const char *flag; /* that asked for the view; NULL: none did */
     bool json;
 } Options;
 
 typedef int Writer(const Report *r, Text *t, Error *e);
 
 /* Views that cannot fail, as those that can. */
-#define WRITER(name) \
-    static int write_##name(const Report *r, Text *t, Error *e) { return (void)e, report_##name(r, t), STATUS_OK; }
+#define WRITER(name)                                              \
+    static int write_##name(const Report *r, Text *t, Error *e) { \
+        return (void)e, report_##name(r, t), STATUS_OK;           \
+    }
 WRITER(text)
 WRITER(json)
 WRITER(graph_text)
@@ -49,7 +57,11 @@ WRITER(memory_svg)
 WRITER(cost_text)
 #undef WRITER
 
-static const struct { const char *flag; View view; Writer *text, *json, *picture; } views[] = {
+static const struct {
+    const char *flag;
+    View view;
+    Writer *text, *json, *picture;
+} views[] = {
     { NULL, VIEW_SUMMARY, write_text, write_json, NULL },
     { "--graph", VIEW_GRAPH, write_graph_text, write_json, write_graph_svg },
     { "--folded", VIEW_FOLDED, write_graph_folded, write_json, NULL },
@@ -62,7 +74,9 @@ static const struct { const char *flag; View view; Writer *text, *json, *picture
 enum { VIEWS = sizeof views / sizeof *views };
 
 static int set_view(Options *o, View v, const char *flag, Error *e) {
-    if (o->flag && o->view != v) return error_set(e, STATUS_USAGE, "strata inspect: expected one view, found %s and %s", o->flag, flag);
+    if (o->flag && o->view != v)
+        return error_set(e, STATUS_USAGE, "strata inspect: expected one view, found %s and %s",
+                         o->flag, flag);
     o->view = v;
     o->flag = flag;
     return STATUS_OK;
@@ -81,7 +95,10 @@ static int set_shares(RoutedOptions *o, const char *value, Error *e) {
         char word[32];
         at = next_word(at, word);
         if (o->shares == ROUTED_SHARES || !parse_double(word, 0, 1, &o->share[o->shares++]))
-            return error_set(e, STATUS_USAGE, "strata inspect: --routed-share: expected %d numbers from 0 to 1 at most, with commas, found '%s'", ROUTED_SHARES, value);
+            return error_set(e, STATUS_USAGE,
+                             "strata inspect: --routed-share: expected %d numbers from 0 to 1 at "
+                             "most, with commas, found '%s'",
+                             ROUTED_SHARES, value);
     }
     return STATUS_OK;
 }
@@ -91,8 +108,12 @@ static int set_lengths(RoutedOptions *o, const char *value, Error *e) {
     for (const char *at = value; at;) {
         char word[32];
         at = next_word(at, word);
-        if (o->lengths == ROUTED_LENGTHS || !parse_int64(word, 1, INT32_MAX, &o->length[o->lengths++]))
-            return error_set(e, STATUS_USAGE, "strata inspect: --length: expected %d whole numbers from 1 to %d at most, with commas, found '%s'", ROUTED_LENGTHS, INT32_MAX, value);
+        if (o->lengths == ROUTED_LENGTHS
+            || !parse_int64(word, 1, INT32_MAX, &o->length[o->lengths++]))
+            return error_set(e, STATUS_USAGE,
+                             "strata inspect: --length: expected %d whole numbers from 1 to %d at "
+                             "most, with commas, found '%s'",
+                             ROUTED_LENGTHS, INT32_MAX, value);
     }
     return STATUS_OK;
 }
@@ -107,7 +128,8 @@ static int set(Options *o, const char *name, const char *value, Error *e) {
     else if (!strcmp(name, "--routed-share")) return set_shares(&o->report.asked, value, e);
     else if (!strcmp(name, "--length")) return set_lengths(&o->report.asked, value, e);
     for (int i = 0; i < VIEWS; i++)
-        if (views[i].flag && !strcmp(name, views[i].flag)) return set_view(o, views[i].view, views[i].flag, e);
+        if (views[i].flag && !strcmp(name, views[i].flag))
+            return set_view(o, views[i].view, views[i].flag, e);
     return STATUS_OK;
 }
 
@@ -122,13 +144,15 @@ static int parse(Options *o, int argc, char **argv, Error *e) {
             status = flag_parse(&c, argc, argv, &i, &flag, &value, e);
             if (!status) status = set(o, flag->name, value, e);
         } else if (o->spec) {
-            status = error_set(e, STATUS_USAGE, "strata inspect: expected one spec, found '%s' too", argv[i]);
+            status = error_set(e, STATUS_USAGE, "strata inspect: expected one spec, found '%s' too",
+                               argv[i]);
         } else {
             o->spec = argv[i];
         }
         if (status) return status;
     }
-    return o->spec ? STATUS_OK : error_set(e, STATUS_USAGE, "strata inspect: expected a spec, found nothing");
+    return o->spec ? STATUS_OK
+                   : error_set(e, STATUS_USAGE, "strata inspect: expected a spec, found nothing");
 }
 
 static bool is_picture(const Options *o) {
@@ -139,7 +163,8 @@ static bool is_picture(const Options *o) {
 /* What writes the view that was asked for; NULL if there is no picture of it. */
 static Writer *writer_of(const Options *o) {
     int i = 0;
-    while (views[i].view != o->view) i++;
+    while (views[i].view != o->view)
+        i++;
     if (is_picture(o)) return o->json ? NULL : views[i].picture;
     return o->json ? views[i].json : views[i].text;
 }
@@ -147,11 +172,17 @@ static Writer *writer_of(const Options *o) {
 static int check(const Options *o, Error *e) {
     const RoutedOptions *asked = &o->report.asked;
     if ((asked->shares || asked->lengths) && !o->report.routed)
-        return error_set(e, STATUS_USAGE, "strata inspect: %s: expected --cost, or --json alone, with it, found %s",
-                         asked->shares ? "--routed-share" : "--length", o->flag ? o->flag : "neither");
+        return error_set(e, STATUS_USAGE,
+                         "strata inspect: %s: expected --cost, or --json alone, with it, found %s",
+                         asked->shares ? "--routed-share" : "--length",
+                         o->flag ? o->flag : "neither");
     if (!writer_of(o))
-        return error_set(e, STATUS_USAGE, "strata inspect: -o: expected --graph, --memory, --cost or --matrix with a picture, found %s",
-                         o->json ? "--json" : o->flag ? o->flag : "neither");
+        return error_set(e, STATUS_USAGE,
+                         "strata inspect: -o: expected --graph, --memory, --cost or --matrix with "
+                         "a picture, found %s",
+                         o->json       ? "--json"
+                             : o->flag ? o->flag
+                                       : "neither");
     return o->output ? publish_check(o->spec, o->output, NULL, e) : STATUS_OK;
 }
 
@@ -166,7 +197,8 @@ int command_inspect(int argc, char **argv, Error *e) {
     status = writer_of(&o)(r, &t, e);
     report_free(r);
     if (!status) status = text_status(&t, e);
-    if (!status) status = o.output ? publish_text(o.output, &t, e) : console_write(t.at, t.length, NULL, e);
+    if (!status)
+        status = o.output ? publish_text(o.output, &t, e) : console_write(t.at, t.length, NULL, e);
     text_free(&t);
     return status;
 }

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #ifndef STRATA_LINK_FLAG
-#define STRATA_LINK_FLAG NULL       /* the sanitizers', where libstrata.a was built with them */
+#define STRATA_LINK_FLAG NULL /* the sanitizers', where libstrata.a was built with them */
 #endif
 
 bool link_library(char *path, size_t size) {
@@ -29,18 +29,26 @@ bool link_library(char *path, size_t size) {
     return false;
 }
 
-static int link_program(const char *object, const char *side, const char *result, const sigset_t *mask, Error *e) {
+static int link_program(const char *object, const char *side, const char *result,
+                        const sigset_t *mask, Error *e) {
     char library[PATH_MAX + 64];
     if (!link_library(library, sizeof library))
-        return error_set(e, STATUS_IO, "libstrata.a: expected it in runtime/ or " STRATA_LIBRARY_FROM_PROGRAM "/ beside strata, found neither");
-    char *cc[] = { "cc", "-o", (char *)result, (char *)object, library, "-Wl,--gc-sections", "-pthread", "-lm", STRATA_LINK_FLAG, NULL, NULL };
+        return error_set(e, STATUS_IO,
+                         "libstrata.a: expected it in runtime/ or " STRATA_LIBRARY_FROM_PROGRAM
+                         "/ beside strata, found neither");
+    char *cc[] = { "cc",           "-o",    (char *)result,
+                   (char *)object, library, "-Wl,--gc-sections",
+                   "-pthread",     "-lm",   STRATA_LINK_FLAG,
+                   NULL,           NULL };
     int n = 0;
-    while (cc[n]) n++;
+    while (cc[n])
+        n++;
     cc[n] = (char *)side;
     return process_run(cc, mask, e);
 }
 
-int link_output(const BuildOptions *o, const char *object, const char *side, const char *result, const sigset_t *mask, Error *e) {
+int link_output(const BuildOptions *o, const char *object, const char *side, const char *result,
+                const sigset_t *mask, Error *e) {
     char *ar[] = { "ar", "rcsD", (char *)result, (char *)object, NULL };
     char *shared[] = { "cc", "-shared", "-nostdlib", "-o", (char *)result, (char *)object, NULL };
     if (o->code.emit == EMIT_STATIC) return process_run(ar, mask, e);

@@ -21,7 +21,7 @@ void process_hold(sigset_t *before) {
     sigset_t set;
     stops(&set);
     sigaddset(&set, SIGCHLD);
-    signal(SIGCHLD, SIG_DFL);       /* if it is ignored, children cannot be waited for */
+    signal(SIGCHLD, SIG_DFL); /* if it is ignored, children cannot be waited for */
     sigprocmask(SIG_BLOCK, &set, before);
 }
 
@@ -50,7 +50,9 @@ int process_wait(pid_t child, int *stop) {
     }
 }
 
-int process_stopped(int stop, Error *e) { return error_set(e, 128 + stop, "strata: stopped by signal %d", stop); }
+int process_stopped(int stop, Error *e) {
+    return error_set(e, 128 + stop, "strata: stopped by signal %d", stop);
+}
 
 int process_listen(void) { return memfd_create("words", MFD_CLOEXEC); }
 
@@ -86,12 +88,19 @@ int process_run(char *const *argv, const sigset_t *mask, Error *e) {
     int words = process_listen(), number = start(&child, argv, mask, -1, words), status = STATUS_OK;
     if (number) {
         if (words >= 0) close(words);
-        return error_set(e, STATUS_IO, "%s: expected a program of this name in PATH to link with, found: %s", argv[0], strerror(number));
+        return error_set(e, STATUS_IO,
+                         "%s: expected a program of this name in PATH to link with, found: %s",
+                         argv[0], strerror(number));
     }
     int stop, how = process_wait(child, &stop);
     if (stop) status = process_stopped(stop, e);
-    else if (how > 0 && WIFSIGNALED(how)) status = error_set(e, STATUS_IO, "%s: expected it to link the model, found it killed by signal %d", argv[0], WTERMSIG(how));
-    else if (how) status = error_set(e, STATUS_IO, "%s: expected it to link the model, found exit status %d", argv[0], WEXITSTATUS(how));
+    else if (how > 0 && WIFSIGNALED(how))
+        status = error_set(e, STATUS_IO,
+                           "%s: expected it to link the model, found it killed by signal %d",
+                           argv[0], WTERMSIG(how));
+    else if (how)
+        status = error_set(e, STATUS_IO, "%s: expected it to link the model, found exit status %d",
+                           argv[0], WEXITSTATUS(how));
     if (status && !stop) process_said(words, e);
     else if (words >= 0) close(words);
     return status;
@@ -103,18 +112,23 @@ static int failed(const char *name, int how, int words, Error *e) {
     if (pread(words, said, sizeof said - 1, 0) < 0) *said = 0;
     said[strcspn(said, "\n")] = 0;
     const char *text = said + (strncmp(said, "error: ", 7) ? 0 : 7);
-    if (WIFSIGNALED(how)) return error_set(e, STATUS_INTERNAL, "%s: expected its program to end, found it killed by signal %d", name, WTERMSIG(how));
+    if (WIFSIGNALED(how))
+        return error_set(e, STATUS_INTERNAL,
+                         "%s: expected its program to end, found it killed by signal %d", name,
+                         WTERMSIG(how));
     return error_set(e, WEXITSTATUS(how), "%s: its program: %s", name, text);
 }
 
 static int take_output(int out, Text *t, Error *e) {
     char piece[65536];
     ssize_t n;
-    for (off_t at = 0; (n = pread(out, piece, sizeof piece, at)) > 0; at += n) text_bytes(t, piece, (size_t)n);
+    for (off_t at = 0; (n = pread(out, piece, sizeof piece, at)) > 0; at += n)
+        text_bytes(t, piece, (size_t)n);
     return n < 0 ? error_errno(e, "a program's output", "read", errno) : text_status(t, e);
 }
 
-int process_read(char *const *argv, const char *name, const sigset_t *mask, Text *output, Error *e) {
+int process_read(char *const *argv, const char *name, const sigset_t *mask, Text *output,
+                 Error *e) {
     pid_t child;
     int out = process_listen(), words = process_listen(), stop, status = STATUS_OK;
     int number = out < 0 || words < 0 ? errno : start(&child, argv, mask, out, words);

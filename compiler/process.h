@@ -17,11 +17,11 @@ void process_release(const sigset_t *before);
 
 /* Waits; the child's wait status, and in *stop the signal that asked to stop, or 0. */
 int process_wait(pid_t child, int *stop);
-int process_stopped(int stop, Error *e);        /* 128 + stop */
+int process_stopped(int stop, Error *e); /* 128 + stop */
 
 /* What a child has to say on standard error goes to a file without a name, because an
 ** error's first line is ours; process_said adds its lines to the Error and closes it. */
-int process_listen(void);                       /* a descriptor; -1: none */
+int process_listen(void); /* a descriptor; -1: none */
 void process_said(int words, Error *e);
 
 /* Runs a program found in PATH; STATUS_IO if it cannot run or fails, 128+n if stopped. */

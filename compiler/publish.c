@@ -9,7 +9,8 @@ int publish_check(const char *spec_file, const char *output, const char *header,
     struct stat spec, there;
     int status = output_check(output, false, e);
     if (!status && header) status = output_check(header, false, e);
-    if (!status && !stat(spec_file, &spec) && !stat(output, &there) && spec.st_dev == there.st_dev && spec.st_ino == there.st_ino)
+    if (!status && !stat(spec_file, &spec) && !stat(output, &there) && spec.st_dev == there.st_dev
+        && spec.st_ino == there.st_ino)
         status = error_set(e, STATUS_USER, "%s: expected a file to write, found the spec", output);
     return status;
 }
@@ -31,7 +32,8 @@ static int fill(Output *out, const char *from, Error *e) {
     return status;
 }
 
-int publish(const char *output, const char *from, const char *header, const char *header_from, Error *e) {
+int publish(const char *output, const char *from, const char *header, const char *header_from,
+            Error *e) {
     Output a = { .fd = -1, .folder = -1 }, b = a;
     int status = output_open(&a, output, e);
     if (!status && header) status = output_open(&b, header, e);

@@ -9,7 +9,8 @@
 int publish_check(const char *spec, const char *output, const char *header, Error *e);
 
 /* 'from' becomes 'output', 'header_from' becomes 'header': neither before both are complete. */
-int publish(const char *output, const char *from, const char *header, const char *header_from, Error *e);
+int publish(const char *output, const char *from, const char *header, const char *header_from,
+            Error *e);
 
 /* A text as a file. */
 int publish_text(const char *output, const Text *t, Error *e);

@@ -27,7 +27,8 @@ static int make_folders(char *path, Error *e) {
 static int own_hash(uint64_t *out, Error *e) {
     struct stat s;
     if (stat("/proc/self/exe", &s)) return error_errno(e, "/proc/self/exe", "look at", errno);
-    *out = (uint64_t)s.st_mtim.tv_sec * 1000003u ^ (uint64_t)s.st_mtim.tv_nsec ^ (uint64_t)s.st_size << 20 ^ (uint64_t)s.st_ino;
+    *out = (uint64_t)s.st_mtim.tv_sec * 1000003u ^ (uint64_t)s.st_mtim.tv_nsec
+        ^ (uint64_t)s.st_size << 20 ^ (uint64_t)s.st_ino;
     return STATUS_OK;
 }
 
@@ -37,11 +38,18 @@ static int cache_path(const Model *m, char **path, Error *e) {
     const char *cpu = codegen_native();
     int status = own_hash(&own, e);
     if (status) return status;
-    if (!cpu) return error_set(e, STATUS_USER, "strata run: expected a processor with at least SSE4.2, found an older one");
+    if (!cpu)
+        return error_set(
+            e, STATUS_USER,
+            "strata run: expected a processor with at least SSE4.2, found an older one");
     bool absolute = cache && *cache == '/';
-    if (!absolute && (!home || *home != '/')) return error_set(e, STATUS_USER, "strata run: expected HOME or XDG_CACHE_HOME to name a folder, found neither");
-    int n = asprintf(path, "%s%s/strata/%016llx-%016llx-%s/%s", absolute ? cache : home, absolute ? "" : "/.cache",
-                     (unsigned long long)m->hash, (unsigned long long)own, cpu, m->name);
+    if (!absolute && (!home || *home != '/'))
+        return error_set(
+            e, STATUS_USER,
+            "strata run: expected HOME or XDG_CACHE_HOME to name a folder, found neither");
+    int n = asprintf(path, "%s%s/strata/%016llx-%016llx-%s/%s", absolute ? cache : home,
+                     absolute ? "" : "/.cache", (unsigned long long)m->hash,
+                     (unsigned long long)own, cpu, m->name);
     return n < 0 ? error_memory(e, m->name, 0) : make_folders(*path, e);
 }
 
@@ -53,15 +61,21 @@ static int find_program(const char *spec, char **path, Error *e) {
     if (!status && access(*path, X_OK)) {
         BuildOptions o = { .spec = spec, .output = *path, .code = { .level = 2, .cpu = "native" } };
         status = build_model(m, &o, e);
-        for (int i = 0; !status && i < m->nnote; i++) fprintf(stderr, "note: %s\n", m->note[i]);
+        for (int i = 0; !status && i < m->nnote; i++)
+            fprintf(stderr, "note: %s\n", m->note[i]);
     }
     spec_free(m);
     return status;
 }
 
 int command_run(int argc, char **argv, Error *e) {
-    if (argc < 2 || (argv[1][0] == '-' && argv[1][1])) return error_set(e, STATUS_USAGE, "strata run: expected a spec, found %s", argc < 2 ? "nothing" : argv[1]);
-    if (argc < 3) return error_set(e, STATUS_USAGE, "strata run: expected a command for the program, such as info, found nothing");
+    if (argc < 2 || (argv[1][0] == '-' && argv[1][1]))
+        return error_set(e, STATUS_USAGE, "strata run: expected a spec, found %s",
+                         argc < 2 ? "nothing" : argv[1]);
+    if (argc < 3)
+        return error_set(
+            e, STATUS_USAGE,
+            "strata run: expected a command for the program, such as info, found nothing");
     char *path = NULL;
     int status = find_program(argv[1], &path, e);
     if (!status) {

@@ -13,8 +13,11 @@
 
 int workshop_open(Workshop *w, Error *e) {
     const char *where = getenv("TMPDIR");
-    int n = snprintf(w->folder, sizeof w->folder, "%s/strata-XXXXXX", where && *where ? where : "/tmp");
-    if (n >= (int)sizeof w->folder) return error_set(e, STATUS_USER, "TMPDIR: expected a name of at most 240 bytes, found a longer one");
+    int n = snprintf(w->folder, sizeof w->folder, "%s/strata-XXXXXX",
+                     where && *where ? where : "/tmp");
+    if (n >= (int)sizeof w->folder)
+        return error_set(e, STATUS_USER,
+                         "TMPDIR: expected a name of at most 240 bytes, found a longer one");
     w->tells = isatty(STDERR_FILENO);
     process_hold(&w->before);
     if (mkdtemp(w->folder)) return STATUS_OK;
@@ -38,7 +41,8 @@ void workshop_close(Workshop *w) {
 }
 
 void workshop_path(const Workshop *w, int variant, const char *suffix, char path[WORKSHOP_PATH]) {
-    snprintf(path, WORKSHOP_PATH, "%s/model-%d%s%.64s", w->folder, variant + 1, *suffix ? "." : "", suffix);
+    snprintf(path, WORKSHOP_PATH, "%s/model-%d%s%.64s", w->folder, variant + 1, *suffix ? "." : "",
+             suffix);
 }
 
 void workshop_tell(const Workshop *w, const char *format, ...) {
@@ -58,7 +62,10 @@ int workshop_build(const Workshop *w, Comparison *c, int variant, const char *cp
     workshop_path(w, variant, "", path);
     workshop_tell(w, "compiling %s, %d of %d", v->label, variant + 1, c->n);
     BuildOptions o = {
-        .spec = v->report->model->file, .output = path, .facts = &facts, .before = &w->before,
+        .spec = v->report->model->file,
+        .output = path,
+        .facts = &facts,
+        .before = &w->before,
         .code = { .level = 2, .cpu = cpu ? cpu : "native", .emit = EMIT_EXE },
     };
     int status = build_model(v->report->model, &o, e);
@@ -74,7 +81,9 @@ int workshop_assembly(const Workshop *w, Comparison *c, int variant, const char 
     workshop_path(w, variant, "s", path);
     workshop_tell(w, "assembly of %s, %d of %d", v->label, variant + 1, c->n);
     BuildOptions o = {
-        .spec = v->report->model->file, .output = path, .before = &w->before,
+        .spec = v->report->model->file,
+        .output = path,
+        .before = &w->before,
         .code = { .level = 2, .cpu = cpu ? cpu : "native", .emit = EMIT_ASM },
     };
     int status = build_model(v->report->model, &o, e);

@@ -35,16 +35,18 @@ extern "C" {
 #define STRATA_ALIGN 64
 #define STRATA_MAGIC UINT64_C(0x31617461727453ff)
 
-enum {                              /* status */
+/* status */
+enum {
     STRATA_OK = 0,
-    STRATA_ERROR_ARGUMENT = 1,      /* a size, pointer or token id is wrong */
-    STRATA_ERROR_CPU = 2,           /* the processor lacks a feature the code needs */
-    STRATA_ERROR_STATE = 3,         /* a state of another model or another context */
-    STRATA_ERROR_FULL = 4,          /* the sequence would be longer than the context, or a route took more of it
-                                    ** than the state has room for; states are as they were before the call */
-    STRATA_ERROR_MISSING = 5,       /* built without this function (--inference) */
-    STRATA_ERROR_STOPPED = 6,       /* the 'final' callback asked to stop */
-    STRATA_ERROR_CHECK = 7          /* a --check build found a stray access */
+    STRATA_ERROR_ARGUMENT = 1, /* a size, pointer or token id is wrong */
+    STRATA_ERROR_CPU = 2,      /* the processor lacks a feature the code needs */
+    STRATA_ERROR_STATE = 3,    /* a state of another model or another context */
+    /* the sequence would be longer than the context, or a route took more of it than the state
+       ** has room for; states are as they were before the call */
+    STRATA_ERROR_FULL = 4,
+    STRATA_ERROR_MISSING = 5, /* built without this function (--inference) */
+    STRATA_ERROR_STOPPED = 6, /* the 'final' callback asked to stop */
+    STRATA_ERROR_CHECK = 7    /* a --check build found a stray access */
 };
 
 /* fn(arg, task, worker) for task = 0 .. tasks-1, on any threads, in any order;
@@ -54,141 +56,151 @@ typedef void (*strata_task_fn)(void *arg, int64_t task, int32_t worker);
 typedef void (*strata_par_for_fn)(void *pool, int64_t tasks, strata_task_fn fn, void *arg);
 
 /* C[m,n] += A^T[m,k] B[k,n], row-major, A stored [k,m]: weight gradients. NULL: generated. */
-typedef void (*strata_gemm_fn)(void *user, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
-                               const float *b, int64_t ldb, float *c, int64_t ldc);
+typedef void (*strata_gemm_fn)(void *user, int64_t m, int64_t n, int64_t k, const float *a,
+                               int64_t lda, const float *b, int64_t ldb, float *c, int64_t ldc);
 
 /* begin = 1 before, 0 after kernel 'index' of the kernel table ran on this worker */
 typedef void (*strata_profile_fn)(void *user, int32_t index, int32_t begin, int32_t worker);
 
-/* logits and loss take the form that generates, where routes choose otherwise while they are trained */
+/* logits and loss take the form that generates, where routes choose otherwise while they are
+** trained */
 enum { STRATA_AS_GENERATED = 1 };
 
 typedef struct strata_setup {
-    size_t struct_size;             /* sizeof(strata_setup) */
-    strata_par_for_fn par_for;      /* NULL: serial */
+    size_t struct_size;        /* sizeof(strata_setup) */
+    strata_par_for_fn par_for; /* NULL: serial */
     void *pool;
-    strata_gemm_fn gemm;            /* NULL: generated products */
+    strata_gemm_fn gemm; /* NULL: generated products */
     void *gemm_user;
-    strata_profile_fn profile;      /* NULL: none */
+    strata_profile_fn profile; /* NULL: none */
     void *profile_user;
-    int32_t workers;                /* at least 1 */
-    uint32_t flags;                 /* STRATA_AS_GENERATED */
-    int32_t routed;                 /* for measurements: 1 + millionths of tokens that each route takes, evenly spaced; 0: as it decides */
-    /* For measuring beyond the model's context, without states: the longest sequence, with a control block of
-    ** strata_ctx_bytes (0: the context); and rotations stretched by YaRN, a factor and what multiplies them, 0.1 ln
-    ** factor + 1 (0: as they are). */
+    int32_t workers; /* at least 1 */
+    uint32_t flags;  /* STRATA_AS_GENERATED */
+    /* for measurements: 1 + millionths of tokens that each route takes, evenly spaced; 0: as it
+    ** decides */
+    int32_t routed;
+    /* For measuring beyond the model's context, without states: the longest sequence, with a
+    ** control block of strata_ctx_bytes (0: the context); and rotations stretched by YaRN, a factor
+    ** and what multiplies them, 0.1 ln factor + 1 (0: as they are). */
     int32_t length;
     float yarn, yarn_scale;
-    int32_t reserved[2];            /* zero */
+    int32_t reserved[2]; /* zero */
 } strata_setup;
 
 typedef struct strata_adamw {
     size_t struct_size;
     double lr, beta1, beta2, eps, weight_decay;
-    double grad_scale;              /* gradients are multiplied by this first (clipping) */
-    int64_t step;                   /* 1-based, for the bias correction */
+    double grad_scale; /* gradients are multiplied by this first (clipping) */
+    int64_t step;      /* 1-based, for the bias correction */
     int64_t reserved[4];
 } strata_adamw;
 
 typedef struct strata_loss {
-    size_t struct_size;             /* of another size than this one's, 'draw' and 'routed' are not looked at */
-    double loss;                    /* mean over tokens, routing terms included */
-    double cross_entropy;           /* mean over tokens, nats */
-    uint64_t draw;                  /* in, forward_backward: which random numbers it draws; 0: none */
-    double *routed;                 /* in: NULL, or room for the share of tokens that each route takes [strata_model.routed] */
+    size_t struct_size; /* of another size than this one's, 'draw' and 'routed' are not looked at */
+    double loss;        /* mean over tokens, routing terms included */
+    double cross_entropy; /* mean over tokens, nats */
+    uint64_t draw;        /* in, forward_backward: which random numbers it draws; 0: none */
+    /* in: NULL, or room for the share of tokens that each route takes [strata_model.routed] */
+    double *routed;
     int64_t reserved[4];
 } strata_loss;
 
 /* Gradients [first, first + count) are final.  Not 0: stop (STRATA_ERROR_STOPPED). */
 typedef int32_t (*strata_range_fn)(void *user, int64_t first, int64_t count);
 
-/* forward_backward: adds to the gradients that are there; takes the packed weights that update left in TRAIN, which
-** holds if all of WEIGHTS were last written by update with this TRAIN (no effect where there are none). */
+/* forward_backward: adds to the gradients that are there; takes the packed weights that update left
+** in TRAIN, which holds if all of WEIGHTS were last written by update with this TRAIN (no effect
+** where there are none). */
 enum { STRATA_ACCUMULATE = 1, STRATA_PACKED = 2 };
 
 /*
 ** The descriptor: position independent, offsets are bytes from its start.
 */
 typedef struct strata_tensor {
-    uint32_t name;                  /* offset of a NUL-terminated string */
+    uint32_t name; /* offset of a NUL-terminated string */
     int32_t rank;
     int64_t shape[4];
-    int64_t weight;                 /* first element in WEIGHTS, in floats (4 bytes) whatever the type */
-    int64_t gradient;               /* first element in TRAIN's gradients, and in each moment */
+    int64_t weight;   /* first element in WEIGHTS, in floats (4 bytes) whatever the type */
+    int64_t gradient; /* first element in TRAIN's gradients, and in each moment */
     int64_t count;
-    int32_t decay;                  /* 1: weight decay applies */
-    int32_t init;                   /* 0: all 'value'; 1: normal, deviation 'value'; 2: 'values' */
+    int32_t decay; /* 1: weight decay applies */
+    int32_t init;  /* 0: all 'value'; 1: normal, deviation 'value'; 2: 'values' */
     double value;
-    uint32_t values;                /* offset of 'count' doubles, if init is 2 */
-    uint32_t half;                  /* type in WEIGHTS: 0 float32, 1 bfloat16 */
+    uint32_t values; /* offset of 'count' doubles, if init is 2 */
+    uint32_t half;   /* type in WEIGHTS: 0 float32, 1 bfloat16 */
 } strata_tensor;
 
-/* strata_kernel.used: in a training step; in prefill and decode; on the tokens that a route takes, so that its work
-** is of their share (pairs: of its square) */
+/* strata_kernel.used: in a training step; in prefill and decode; on the tokens that a route takes,
+** so that its work is of their share (pairs: of its square) */
 enum { STRATA_FORWARD = 1, STRATA_BACKWARD = 2, STRATA_DECODE = 4, STRATA_SOME = 8 };
 
 /* What all of a kernel's calls in one call of the model compute and move. */
 typedef struct strata_work {
     int64_t calls;
     double flops_per_token, bytes_per_token;
-    double flops_per_pair;          /* attention: a (query, key) pair */
+    double flops_per_pair; /* attention: a (query, key) pair */
     double bytes_constant;
-    double last_flops, last_bytes;  /* of those a token: what prefill does for a prompt's last token only */
+    /* of those a token: what prefill does for a prompt's last token only */
+    double last_flops, last_bytes;
 } strata_work;
 
 typedef struct strata_kernel {
-    uint32_t name, family;          /* offsets of strings; family: row, product, sequence, loss, ... */
+    uint32_t name, family; /* offsets of strings; family: row, product, sequence, loss, ... */
     int32_t used, zero;
-    strata_work training, forward;  /* of a forward_backward; of prefill and decode */
+    strata_work training, forward; /* of a forward_backward; of prefill and decode */
 } strata_kernel;
 
 typedef struct strata_model {
-    uint64_t magic;                 /* STRATA_MAGIC */
-    uint32_t abi_version;           /* STRATA_ABI */
-    uint32_t struct_size;           /* sizeof(strata_model) */
+    uint64_t magic;       /* STRATA_MAGIC */
+    uint32_t abi_version; /* STRATA_ABI */
+    uint32_t struct_size; /* sizeof(strata_model) */
     uint64_t spec_hash;
-    uint32_t name, compiler, cpu, features, precision, spec_file;   /* strings */
-    uint32_t mixer, tokenizer;      /* strings; tokenizer "" if none */
+    uint32_t name, compiler, cpu, features, precision, spec_file; /* strings */
+    uint32_t mixer, tokenizer; /* strings; tokenizer "" if none */
     int32_t vocab, context, dim, layers, sublayers;
-    int32_t training;               /* 0: built with --inference */
+    int32_t training; /* 0: built with --inference */
     int64_t parameters;
     int64_t weights_bytes, train_bytes, ctx_bytes;
-    int64_t arena_per_token, arena_per_worker, arena_constant;          /* bytes */
+    int64_t arena_per_token, arena_per_worker, arena_constant; /* bytes */
     int64_t arena_decode_constant;
-    int64_t state_per_token, state_constant;                            /* bytes */
-    double flops_forward, flops_training;       /* a token, full context */
+    int64_t state_per_token, state_constant; /* bytes */
+    double flops_forward, flops_training;    /* a token, full context */
     int32_t tensors, kernels;
-    uint32_t tensor_table, kernel_table;        /* offsets */
+    uint32_t tensor_table, kernel_table; /* offsets */
     /* the spec's training settings */
-    int32_t batch, schedule;        /* schedule: 0 constant, 1 cosine, 2 wsd */
+    int32_t batch, schedule; /* schedule: 0 constant, 1 cosine, 2 wsd */
     double lr, beta1, beta2, eps, weight_decay, clip;
     double warmup, decay, min_lr;
     uint64_t seed;
-    int64_t chunk;                  /* tokens a task */
-    int64_t gradients;              /* floats of gradients in TRAIN, and of each moment, padding included */
-    uint32_t acausal;               /* string: the sublayer that sees later tokens, "" if none; then there is no decoding */
-    uint32_t probe_table;           /* offset: inputs, then results, strata_tensor each; none in objects */
+    int64_t chunk;     /* tokens a task */
+    int64_t gradients; /* floats of gradients in TRAIN, and of each moment, padding included */
+    /* string: the sublayer that sees later tokens, "" if none; then there is no decoding */
+    uint32_t acausal;
+    uint32_t probe_table; /* offset: inputs, then results, strata_tensor each; none in objects */
     int32_t probe_inputs, probe_results;
-    int64_t probe_weights_bytes;    /* WEIGHTS with the inputs behind them */
-    int32_t forms;                  /* 2: it generates otherwise than it is trained (STRATA_AS_GENERATED); else 1 */
-    int32_t routed;                 /* routes that take some tokens only */
-    uint32_t routed_table;          /* offset: a uint32_t each, the offset of its site's string */
-    uint32_t ahead;                 /* string: where a route chooses among later tokens too, "" if nowhere; then there is no decoding */
-    int32_t learned_positions;      /* 1: there are none beyond the context */
+    int64_t probe_weights_bytes; /* WEIGHTS with the inputs behind them */
+    int32_t forms;  /* 2: it generates otherwise than it is trained (STRATA_AS_GENERATED); else 1 */
+    int32_t routed; /* routes that take some tokens only */
+    uint32_t routed_table; /* offset: a uint32_t each, the offset of its site's string */
+    /* string: where a route chooses among later tokens too, "" if nowhere; then there is no
+    ** decoding */
+    uint32_t ahead;
+    int32_t learned_positions; /* 1: there are none beyond the context */
     int32_t reserved32;
-    int64_t state_per_routed;       /* of state_per_token: what only tokens that routes take need */
+    int64_t state_per_routed; /* of state_per_token: what only tokens that routes take need */
 } strata_model;
 
-enum { STRATA_CTX_HEAD = 4096 };       /* bytes before the tables, which have a row a position */
+enum { STRATA_CTX_HEAD = 4096 }; /* bytes before the tables, which have a row a position */
 static inline int64_t strata_ctx_bytes(const strata_model *m, int64_t length) {
     return STRATA_CTX_HEAD + (m->ctx_bytes - STRATA_CTX_HEAD) / m->context * length;
 }
 
-#define strata_string(m, at)  ((const char *)(m) + (at))
-#define strata_routed(m, i)   strata_string(m, ((const uint32_t *)((const char *)(m) + (m)->routed_table))[i])
-#define strata_tensors(m)     ((const strata_tensor *)((const char *)(m) + (m)->tensor_table))
-#define strata_probes(m)      ((const strata_tensor *)((const char *)(m) + (m)->probe_table))
-#define strata_kernels(m)     ((const strata_kernel *)((const char *)(m) + (m)->kernel_table))
+#define strata_string(m, at) ((const char *)(m) + (at))
+#define strata_routed(m, i) \
+    strata_string(m, ((const uint32_t *)((const char *)(m) + (m)->routed_table))[i])
+#define strata_tensors(m) ((const strata_tensor *)((const char *)(m) + (m)->tensor_table))
+#define strata_probes(m) ((const strata_tensor *)((const char *)(m) + (m)->probe_table))
+#define strata_kernels(m) ((const strata_kernel *)((const char *)(m) + (m)->kernel_table))
 
 /*
 ** The functions of a model, as a table for programs that handle several.
@@ -207,41 +219,48 @@ typedef struct strata_api {
     int32_t (*state_init)(void *ctx, void *state, int64_t context);
     /* Appends n tokens to a sequence; logits of the last one [V], or NULL.
     ** arena_bytes(n, workers). */
-    int32_t (*prefill)(void *ctx, const void *w, void *state, void *arena, const int32_t *tokens, int64_t n,
-                       float *logits);
+    int32_t (*prefill)(void *ctx, const void *w, void *state, void *arena, const int32_t *tokens,
+                       int64_t n, float *logits);
     /* Appends one token to each of 'batch' sequences; logits [batch, V]. */
     int32_t (*decode)(void *ctx, const void *w, void *const *states, int32_t batch, void *arena,
                       const int32_t *tokens, float *logits);
     /* Logits of every position [B,T,V]; arena_bytes(B * T, workers). */
-    int32_t (*logits)(void *ctx, const void *w, void *arena, const int32_t *tokens, int64_t B, int64_t T, float *out);
+    int32_t (*logits)(void *ctx, const void *w, void *arena, const int32_t *tokens, int64_t B,
+                      int64_t T, float *out);
     /* Loss and gradients, times 'scale'; calls final (may be NULL) as ranges
     ** of gradients become final, in order, from the calling thread. */
-    int32_t (*forward_backward)(void *ctx, const void *w, void *train, void *arena, const int32_t *tokens,
-                                const int32_t *targets, int64_t B, int64_t T, float scale, uint32_t flags,
-                                strata_range_fn final, void *user, strata_loss *out);
+    int32_t (*forward_backward)(void *ctx, const void *w, void *train, void *arena,
+                                const int32_t *tokens, const int32_t *targets, int64_t B, int64_t T,
+                                float scale, uint32_t flags, strata_range_fn final, void *user,
+                                strata_loss *out);
     /* Sum of squares of gradients [first, first+count), fixed order. */
     int32_t (*sum_squares)(void *ctx, const void *train, int64_t first, int64_t count, double *out);
-    /* AdamW on parameters [first, first+count) in gradient order.  Updates that run at the same time must not share a
-    ** tensor: rows of it are packed together. */
-    int32_t (*update)(void *ctx, void *w, void *train, int64_t first, int64_t count, const strata_adamw *how);
+    /* AdamW on parameters [first, first+count) in gradient order. Updates that run at the same time
+    ** must not share a tensor: rows of it are packed together. */
+    int32_t (*update)(void *ctx, void *w, void *train, int64_t first, int64_t count,
+                      const strata_adamw *how);
     /* The loss alone, no gradients; arena_bytes(B * T, workers). */
-    int32_t (*loss)(void *ctx, const void *w, void *arena, const int32_t *tokens, const int32_t *targets, int64_t B,
-                    int64_t T, float *nll /* [B,T] */, strata_loss *out);
-    const char *(*message)(const void *ctx);    /* the last error's text */
+    int32_t (*loss)(void *ctx, const void *w, void *arena, const int32_t *tokens,
+                    const int32_t *targets, int64_t B, int64_t T, float *nll /* [B,T] */,
+                    strata_loss *out);
+    const char *(*message)(const void *ctx); /* the last error's text */
     /* Standalone programs only.  Forward, with what 'probe' looks at: results, one
     ** after another, into out.  w: WEIGHTS, the probe's inputs behind them;
     ** arena: probe_arena_bytes(B * T, workers); taken: [strata_model.routed, B, T],
     ** 1 at tokens that a route takes, 0 at others, or NULL. */
     size_t (*probe_arena_bytes)(int64_t tokens, int32_t workers);
-    int32_t (*probe)(void *ctx, const void *w, void *arena, const int32_t *tokens, const int32_t *targets, int64_t B,
-                     int64_t T, float *out, uint8_t *taken, strata_loss *loss);
-    /* States for routed models: state_bytes and state_init have room for all tokens of a context in every
-    ** layer; these, in routed layers, for 'share' millionths of it, rounded up.  Where a route takes more, prefill
-    ** and decode return STRATA_ERROR_FULL, the message says of which sequence, and all states of the call are as
-    ** they were: it can be repeated with fewer sequences, or with larger states.  States of a batch need one share. */
+    int32_t (*probe)(void *ctx, const void *w, void *arena, const int32_t *tokens,
+                     const int32_t *targets, int64_t B, int64_t T, float *out, uint8_t *taken,
+                     strata_loss *loss);
+    /* States for routed models: state_bytes and state_init have room for all tokens of a context in
+    ** every layer; these, in routed layers, for 'share' millionths of it, rounded up. Where a route
+    ** takes more, prefill and decode return STRATA_ERROR_FULL, the message says of which sequence,
+    ** and all states of the call are as they were: it can be repeated with fewer sequences, or with
+    ** larger states. States of a batch need one share. */
     size_t (*state_bytes_share)(int64_t context, int32_t share);
     int32_t (*state_init_share)(void *ctx, void *state, int64_t context, int32_t share);
-    /* Makes 'to', a state that was made empty, the same sequence as 'from'; their contexts and shares may differ. */
+    /* Makes 'to', a state that was made empty, the same sequence as 'from'; their contexts and
+    ** shares may differ. */
     int32_t (*state_copy)(void *ctx, void *to, const void *from);
     void *reserved[3];
 } strata_api;

@@ -13,79 +13,86 @@
 #include "random.h"
 #include "weights.h"
 
-/* Steps; memory is looked at before the first of EVERY, READS times, so that few steps find colder caches. */
+/* Steps; memory is looked at before the first of EVERY, READS times, so that few steps find colder
+** caches. */
 enum { WARM_UP = 1, PROFILED = 2, EVERY = 8, READS = 3 };
 
-static void look_at_memory(Bench *b, int64_t step)
-{
-    if (step % EVERY)
-        return;
+static void look_at_memory(Bench *b, int64_t step) {
+    if (step % EVERY) return;
     for (int i = 0; i < READS; i++)
         b->reads[b->looks++] = machine_stream_read(&b->stream, b->s.pool);
 }
 
 static int64_t most_looks(const Bench *b) { return ((b->steps + WARM_UP) / EVERY + 2) * READS; }
 
-static int train_step(Bench *b, void *ctx, int64_t step, Error *e)
-{
+static int train_step(Bench *b, void *ctx, int64_t step, Error *e) {
     Session *s = &b->s;
     const strata_model *m = s->m;
     strata_loss loss = { .struct_size = sizeof loss };
-    strata_adamw how = { .struct_size = sizeof how, .lr = m->lr, .beta1 = m->beta1, .beta2 = m->beta2, .eps = m->eps,
-                         .weight_decay = m->weight_decay, .grad_scale = 1, .step = step };
+    strata_adamw how = { .struct_size = sizeof how,
+                         .lr = m->lr,
+                         .beta1 = m->beta1,
+                         .beta2 = m->beta2,
+                         .eps = m->eps,
+                         .weight_decay = m->weight_decay,
+                         .grad_scale = 1,
+                         .step = step };
     double squares;
-    int status = session_check(s, s->api->forward_backward(ctx, s->weights.at, s->train.at, s->arena.at, b->tokens,
-                                                           b->targets, b->batch, b->length, 1.0f, s->packed, NULL, NULL, &loss),
+    int status = session_check(s,
+                               s->api->forward_backward(ctx, s->weights.at, s->train.at,
+                                                        s->arena.at, b->tokens, b->targets,
+                                                        b->batch, b->length, 1.0f, s->packed, NULL,
+                                                        NULL, &loss),
                                "forward_backward", e);
     if (!status)
-        status = session_check(s, s->api->sum_squares(ctx, s->train.at, 0, m->gradients, &squares), "sum_squares", e);
-    if (!status)
-        status = session_update(s, ctx, &how, e);
+        status = session_check(s, s->api->sum_squares(ctx, s->train.at, 0, m->gradients, &squares),
+                               "sum_squares", e);
+    if (!status) status = session_update(s, ctx, &how, e);
     return status;
 }
 
-static int prefill(Bench *b, void *ctx, int64_t length, Error *e)
-{
+static int prefill(Bench *b, void *ctx, int64_t length, Error *e) {
     Session *s = &b->s;
     int status = STATUS_OK;
     for (int64_t i = 0; i < b->batch && !status; i++) {
-        status = session_check(s, s->api->state_init(ctx, b->states[i], s->m->context), "state_init", e);
+        status = session_check(s, s->api->state_init(ctx, b->states[i], s->m->context),
+                               "state_init", e);
         if (!status)
-            status = session_check(s, s->api->prefill(ctx, s->weights.at, b->states[i], s->arena.at,
-                                                      b->tokens + i * length, length, b->logits), "prefill", e);
+            status = session_check(s,
+                                   s->api->prefill(ctx, s->weights.at, b->states[i], s->arena.at,
+                                                   b->tokens + i * length, length, b->logits),
+                                   "prefill", e);
     }
     return status;
 }
 
 /* A whole decoding: prompt, then length tokens, each a step of its own. */
-static int decode(Bench *b, void *ctx, Error *e)
-{
+static int decode(Bench *b, void *ctx, Error *e) {
     Session *s = &b->s;
     int status = prefill(b, ctx, b->prompt, e);
     for (int64_t t = 0; t < b->length && !status; t++) {
         look_at_memory(b, t);
         double start = machine_now();
-        status = session_check(s, s->api->decode(ctx, s->weights.at, b->states, (int32_t)b->batch, s->arena.at,
-                                                 b->targets, b->logits), "decode", e);
+        status = session_check(s,
+                               s->api->decode(ctx, s->weights.at, b->states, (int32_t)b->batch,
+                                              s->arena.at, b->targets, b->logits),
+                               "decode", e);
         b->seconds[t] = machine_now() - start;
     }
     return status;
 }
 
-static int one_step(Bench *b, void *ctx, int64_t step, double *seconds, Error *e)
-{
+static int one_step(Bench *b, void *ctx, int64_t step, double *seconds, Error *e) {
     double start = machine_now();
-    int status = b->mode == BENCH_OF_TRAIN ? train_step(b, ctx, step, e) : prefill(b, ctx, b->length, e);
-    if (seconds)
-        *seconds = machine_now() - start;
+    int status = b->mode == BENCH_OF_TRAIN ? train_step(b, ctx, step, e)
+                                           : prefill(b, ctx, b->length, e);
+    if (seconds) *seconds = machine_now() - start;
     return status;
 }
 
-static int measure(Bench *b, Error *e)
-{
+static int measure(Bench *b, Error *e) {
     void *ctx = b->s.ctx.at;
-    if (b->mode == BENCH_OF_DECODE)
-        return decode(b, ctx, e);
+    if (b->mode == BENCH_OF_DECODE) return decode(b, ctx, e);
     int status = STATUS_OK;
     for (int64_t i = 0; i < WARM_UP + b->steps && !status; i++) {
         look_at_memory(b, i);
@@ -94,19 +101,21 @@ static int measure(Bench *b, Error *e)
     return status;
 }
 
-static int measure_kernels(Bench *b, Error *e)
-{
+static int measure_kernels(Bench *b, Error *e) {
     Region ctx = { 0 };
     int status = profile_open(&b->profile, b->s.m, b->s.workers, e);
-    if (!status)
-        status = session_profile(&b->s, &ctx, profile_hook, &b->profile, e);
+    if (!status) status = session_profile(&b->s, &ctx, profile_hook, &b->profile, e);
     if (!status && b->mode == BENCH_OF_DECODE) {
         status = prefill(b, ctx.at, b->prompt, e);
-        memset(b->profile.seconds, 0, (size_t)b->profile.workers * (size_t)b->profile.stride * sizeof(double));
+        memset(b->profile.seconds, 0,
+               (size_t)b->profile.workers * (size_t)b->profile.stride * sizeof(double));
         int64_t length = b->length < 16 ? b->length : 16;
         for (int64_t t = 0; t < length && !status; t++)
-            status = session_check(&b->s, b->s.api->decode(ctx.at, b->s.weights.at, b->states, (int32_t)b->batch,
-                                                           b->s.arena.at, b->targets, b->logits), "decode", e);
+            status = session_check(&b->s,
+                                   b->s.api->decode(ctx.at, b->s.weights.at, b->states,
+                                                    (int32_t)b->batch, b->s.arena.at, b->targets,
+                                                    b->logits),
+                                   "decode", e);
         b->profiled = length;
     } else if (!status) {
         for (int64_t i = 0; i < PROFILED && !status; i++)
@@ -117,81 +126,84 @@ static int measure_kernels(Bench *b, Error *e)
     return status;
 }
 
-static int compare(const void *a, const void *b)
-{
+static int compare(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-static double median(double *x, int64_t n)
-{
+static double median(double *x, int64_t n) {
     qsort(x, (size_t)n, sizeof *x, compare);
     return n % 2 ? x[n / 2] : 0.5 * (x[n / 2 - 1] + x[n / 2]);
 }
 
-static int too_long(const Bench *b, const char *what, int64_t found, Error *e)
-{
-    return error_set(e, STATUS_USER, "bench: %s: expected at most the context, %d tokens, found %lld", what,
+static int too_long(const Bench *b, const char *what, int64_t found, Error *e) {
+    return error_set(e, STATUS_USER,
+                     "bench: %s: expected at most the context, %d tokens, found %lld", what,
                      b->s.m->context, (long long)found);
 }
 
-static int choose(Bench *b, Error *e)
-{
+static int choose(Bench *b, Error *e) {
     const Program *p = b->p;
     const strata_model *m = p->m;
     const OptionValue *prefill = option(p, OPTION_PREFILL), *decode = option(p, OPTION_DECODE);
     const OptionValue *length = option(p, OPTION_LENGTH), *batch = option(p, OPTION_BATCH);
     bool train = option(p, OPTION_BENCH_TRAIN)->given;
     if (train + prefill->given + decode->given > 1)
-        return error_set(e, STATUS_USAGE, "bench: expected one of --train, --prefill and --decode, found several");
+        return error_set(e, STATUS_USAGE,
+                         "bench: expected one of --train, --prefill and --decode, found several");
     b->mode = prefill->given ? BENCH_OF_PREFILL : decode->given ? BENCH_OF_DECODE : BENCH_OF_TRAIN;
-    if (b->mode == BENCH_OF_TRAIN && !train && !m->training)
-        b->mode = BENCH_OF_PREFILL;
+    if (b->mode == BENCH_OF_TRAIN && !train && !m->training) b->mode = BENCH_OF_PREFILL;
     if (b->mode == BENCH_OF_TRAIN && !m->training)
-        return error_set(e, STATUS_USER, "bench: --train: %s was built with --inference", model_text(p, m->name));
-    if (b->mode != BENCH_OF_TRAIN) {        /* token by token */
-        int status = program_causal(p, b->mode == BENCH_OF_DECODE ? "bench: --decode" : "bench: --prefill", e);
-        if (status)
-            return status;
+        return error_set(e, STATUS_USER, "bench: --train: %s was built with --inference",
+                         model_text(p, m->name));
+    if (b->mode != BENCH_OF_TRAIN) { /* token by token */
+        int status = program_causal(
+            p, b->mode == BENCH_OF_DECODE ? "bench: --decode" : "bench: --prefill", e);
+        if (status) return status;
     }
     if (length->given && length->length != 1)
-        return error_set(e, STATUS_USAGE, "bench: --length: expected one number, found %d", length->length);
+        return error_set(e, STATUS_USAGE, "bench: --length: expected one number, found %d",
+                         length->length);
     if (b->mode == BENCH_OF_DECODE && length->given)
-        return error_set(e, STATUS_USAGE, "bench: --length: expected with --train only, found with --decode");
-    b->length = prefill->given ? prefill->count : decode->given ? decode->count
-                : length->given ? length->counts[0] : m->context;
+        return error_set(e, STATUS_USAGE,
+                         "bench: --length: expected with --train only, found with --decode");
+    b->length = prefill->given ? prefill->count
+        : decode->given        ? decode->count
+        : length->given        ? length->counts[0]
+                               : m->context;
     b->prompt = option(p, OPTION_BENCH_PROMPT)->count;
     b->batch = batch->given ? batch->count : b->mode == BENCH_OF_TRAIN ? m->batch : 1;
     b->steps = b->mode == BENCH_OF_DECODE ? b->length : option(p, OPTION_BENCH_STEPS)->count;
     return STATUS_OK;
 }
 
-static int force_routes(Bench *b, Error *e)
-{
+static int force_routes(Bench *b, Error *e) {
     const OptionValue *share = option(b->p, OPTION_ROUTED_SHARE);
-    if (!share->given)
-        return STATUS_OK;
+    if (!share->given) return STATUS_OK;
     if (!b->p->m->routed)
-        return error_set(e, STATUS_USER, "bench: --routed-share: expected a model with routes, found none in %s", model_text(b->p, b->p->m->name));
+        return error_set(e, STATUS_USER,
+                         "bench: --routed-share: expected a model with routes, found none in %s",
+                         model_text(b->p, b->p->m->name));
     b->s.setup.routed = 1 + (int32_t)(share->number * 1e6 + 0.5);
     return session_setup(&b->s, e);
 }
 
 /* The share of tokens that routes take here: what is forced, or what they decide. */
-static int find_share(Bench *b, Error *e)
-{
+static int find_share(Bench *b, Error *e) {
     const OptionValue *forced = option(b->p, OPTION_ROUTED_SHARE);
     int32_t routes = b->s.m->routed;
     int64_t time = b->mode == BENCH_OF_DECODE ? b->prompt : b->length;
     b->share = forced->given ? forced->number : 1;
-    if (forced->given || !routes)
-        return STATUS_OK;
+    if (forced->given || !routes) return STATUS_OK;
     double *share = calloc((size_t)routes, sizeof *share);
     float *nll = calloc((size_t)time, sizeof *nll);
     strata_loss loss = { .struct_size = sizeof loss, .routed = share };
-    int status = share && nll ? session_check(&b->s, b->s.api->loss(b->s.ctx.at, b->s.weights.at, b->s.arena.at, b->tokens, b->targets, 1,
-                                                                    time, nll, &loss), "loss", e)
-                              : error_memory(e, "shares", (size_t)time * sizeof *nll);
+    int status = share && nll
+        ? session_check(&b->s,
+                        b->s.api->loss(b->s.ctx.at, b->s.weights.at, b->s.arena.at, b->tokens,
+                                       b->targets, 1, time, nll, &loss),
+                        "loss", e)
+        : error_memory(e, "shares", (size_t)time * sizeof *nll);
     b->share = 0;
     for (int32_t i = 0; !status && i < routes; i++)
         b->share += share[i] / routes;
@@ -200,22 +212,23 @@ static int find_share(Bench *b, Error *e)
     return status;
 }
 
-static int check_lengths(const Bench *b, Error *e)
-{
+static int check_lengths(const Bench *b, Error *e) {
     int64_t all = b->length + (b->mode == BENCH_OF_DECODE ? b->prompt : 0);
-    if (all <= b->s.m->context)
-        return STATUS_OK;
-    return too_long(b, b->mode == BENCH_OF_TRAIN ? "--length" : b->mode == BENCH_OF_PREFILL ? "--prefill"
-                    : "--prompt and --decode", all, e);
+    if (all <= b->s.m->context) return STATUS_OK;
+    return too_long(b,
+                    b->mode == BENCH_OF_TRAIN         ? "--length"
+                        : b->mode == BENCH_OF_PREFILL ? "--prefill"
+                                                      : "--prompt and --decode",
+                    all, e);
 }
 
-static int open_states(Bench *b, Error *e)
-{
+static int open_states(Bench *b, Error *e) {
     b->state = calloc((size_t)b->batch, sizeof *b->state);
     b->states = calloc((size_t)b->batch, sizeof *b->states);
     b->logits = calloc((size_t)b->batch * (size_t)b->s.m->vocab, sizeof *b->logits);
     if (!b->state || !b->states || !b->logits)
-        return error_memory(e, "sequences", (size_t)b->batch * (size_t)b->s.m->vocab * sizeof *b->logits);
+        return error_memory(e, "sequences",
+                            (size_t)b->batch * (size_t)b->s.m->vocab * sizeof *b->logits);
     int status = STATUS_OK;
     for (int64_t i = 0; i < b->batch && !status; i++) {
         status = session_state(&b->s, &b->state[i], b->s.m->context, e);
@@ -224,8 +237,7 @@ static int open_states(Bench *b, Error *e)
     return status;
 }
 
-static int open_bench(Bench *b, Error *e)
-{
+static int open_bench(Bench *b, Error *e) {
     Session *s = &b->s;
     int64_t width = b->mode == BENCH_OF_DECODE ? b->prompt : b->length, n = b->batch * width;
     int64_t at_once = b->mode == BENCH_OF_TRAIN ? n : width > b->batch ? width : b->batch;
@@ -240,19 +252,14 @@ static int open_bench(Bench *b, Error *e)
         b->targets[i] = (int32_t)random_below(1, (uint64_t)i, 1, (uint64_t)s->m->vocab);
     }
     int status = session_weights(s, e);
-    if (!status && b->mode == BENCH_OF_TRAIN)
-        status = session_train(s, e);
-    if (!status)
-        status = session_arena(s, at_once, b->mode == BENCH_OF_DECODE, e);
-    if (!status && b->mode != BENCH_OF_TRAIN)
-        status = open_states(b, e);
-    if (!status)
-        weights_init(s->m, s->m->seed, session_write_weights(s));
+    if (!status && b->mode == BENCH_OF_TRAIN) status = session_train(s, e);
+    if (!status) status = session_arena(s, at_once, b->mode == BENCH_OF_DECODE, e);
+    if (!status && b->mode != BENCH_OF_TRAIN) status = open_states(b, e);
+    if (!status) weights_init(s->m, s->m->seed, session_write_weights(s));
     return status;
 }
 
-static void close_bench(Bench *b)
-{
+static void close_bench(Bench *b) {
     for (int64_t i = 0; b->state && i < b->batch; i++)
         region_close(&b->state[i]);
     free(b->state);
@@ -268,16 +275,17 @@ static void close_bench(Bench *b)
 }
 
 /* The larger of two looks, as something else may run while this one is taken. */
-static void look_at_peak(Bench *b) { b->peak = fmax(b->peak, machine_peak(b->s.pool, strata_string(b->s.m, b->s.m->cpu))); }
+static void look_at_peak(Bench *b) {
+    b->peak = fmax(b->peak, machine_peak(b->s.pool, strata_string(b->s.m, b->s.m->cpu)));
+}
 
-/* The steps, with what memory gives meanwhile; the stream is not counted in the memory that they need. */
-static int measure_beside_memory(Bench *b, Error *e)
-{
+/* The steps, with what memory gives meanwhile; the stream is not counted in the memory that they
+** need. */
+static int measure_beside_memory(Bench *b, Error *e) {
     double before = machine_memory_peak();
     machine_stream_open(&b->stream, b->s.pool);
     int status = measure(b, e);
-    if (status)
-        return status;
+    if (status) return status;
     look_at_memory(b, 0);
     b->median = median(b->seconds, b->steps);
     b->bandwidth = median(b->reads, b->looks);
@@ -285,33 +293,23 @@ static int measure_beside_memory(Bench *b, Error *e)
     return STATUS_OK;
 }
 
-static int bench(Bench *b, Error *e)
-{
+static int bench(Bench *b, Error *e) {
     int status = choose(b, e);
-    if (!status)
-        status = program_session(b->p, &b->s, e);
-    if (!status)
-        status = force_routes(b, e);
-    if (!status)
-        status = check_lengths(b, e);
-    if (!status)
-        status = open_bench(b, e);
-    if (status)
-        return status;
+    if (!status) status = program_session(b->p, &b->s, e);
+    if (!status) status = force_routes(b, e);
+    if (!status) status = check_lengths(b, e);
+    if (!status) status = open_bench(b, e);
+    if (status) return status;
     look_at_peak(b);
     status = find_share(b, e);
-    if (!status)
-        status = measure_beside_memory(b, e);
-    if (!status)
-        status = measure_kernels(b, e);
-    if (status)
-        return status;
+    if (!status) status = measure_beside_memory(b, e);
+    if (!status) status = measure_kernels(b, e);
+    if (status) return status;
     look_at_peak(b);
     return bench_report(b, e);
 }
 
-int command_bench(const Program *p, Error *e)
-{
+int command_bench(const Program *p, Error *e) {
     Bench b = { .p = p };
     int status = bench(&b, e);
     close_bench(&b);

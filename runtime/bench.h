@@ -17,15 +17,15 @@ typedef struct Bench {
     const Program *p;
     Session s;
     BenchMode mode;
-    int64_t batch, length, prompt, steps;   /* decode: length tokens after prompt */
-    int32_t *tokens, *targets;              /* [batch, length] */
-    float *logits;                          /* [batch, V] */
-    Region *state;                          /* [batch] */
+    int64_t batch, length, prompt, steps; /* decode: length tokens after prompt */
+    int32_t *tokens, *targets;            /* [batch, length] */
+    float *logits;                        /* [batch, V] */
+    Region *state;                        /* [batch] */
     void **states;
-    double share;                           /* of the tokens that routes take */
-    double *seconds;                        /* [steps]: each step's time */
+    double share;    /* of the tokens that routes take */
+    double *seconds; /* [steps]: each step's time */
     MachineStream stream;
-    double *reads;                          /* [looks]: bytes/s, each time that it was read */
+    double *reads; /* [looks]: bytes/s, each time that it was read */
     int64_t looks;
     Profile profile;
     int64_t profiled;                       /* steps in the profile */
@@ -33,8 +33,7 @@ typedef struct Bench {
 } Bench;
 
 /* Tokens that a step is about. */
-static inline double bench_tokens(const Bench *b)
-{
+static inline double bench_tokens(const Bench *b) {
     return (double)b->batch * (b->mode == BENCH_OF_DECODE ? 1.0 : (double)b->length);
 }
 

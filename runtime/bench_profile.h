@@ -9,7 +9,7 @@
 
 typedef struct Profile {
     int32_t kernels, workers, stride;
-    double *begun, *seconds;        /* [workers][stride], so that workers share no cache line */
+    double *begun, *seconds; /* [workers][stride], so that workers share no cache line */
 } Profile;
 
 int profile_open(Profile *p, const strata_model *m, int32_t workers, Error *e);

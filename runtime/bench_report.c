@@ -6,61 +6,53 @@
 
 #include "kernel_cost.h"
 
-static const char *mode_name(BenchMode mode)
-{
+static const char *mode_name(BenchMode mode) {
     return mode == BENCH_OF_TRAIN ? "train" : mode == BENCH_OF_PREFILL ? "prefill" : "decode";
 }
 
 /* A kernel's work in what is measured. */
-static const strata_work *work_of(const Bench *b, const strata_kernel *k)
-{
+static const strata_work *work_of(const Bench *b, const strata_kernel *k) {
     return b->mode == BENCH_OF_TRAIN ? &k->training : &k->forward;
 }
 
-static Cost cost(const Bench *b, const strata_kernel *k)
-{
+static Cost cost(const Bench *b, const strata_kernel *k) {
     strata_work w = *work_of(b, k);
     double batch = (double)b->batch, length = (double)b->length;
     if (k->used & STRATA_SOME) {
         w.flops_per_token *= b->share, w.bytes_per_token *= b->share;
         w.flops_per_pair *= b->share * b->share;
     }
-    if (b->mode == BENCH_OF_TRAIN)
-        return work_cost(&w, batch, length);
-    if (b->mode == BENCH_OF_PREFILL) {      /* one prompt after the other */
+    if (b->mode == BENCH_OF_TRAIN) return work_cost(&w, batch, length);
+    if (b->mode == BENCH_OF_PREFILL) { /* one prompt after the other */
         Cost c = prompt_cost(&w, length);
         return (Cost){ batch * c.flops, batch * c.bytes };
     }
-    Cost c = work_cost(&w, batch, 1);       /* one query, keys: half of what is decoded */
+    Cost c = work_cost(&w, batch, 1); /* one query, keys: half of what is decoded */
     c.flops += w.flops_per_pair * batch * ((double)b->prompt + 0.5 * length);
     return c;
 }
 
-static double step_flops(const Bench *b)
-{
+static double step_flops(const Bench *b) {
     double sum = 0;
     for (int32_t i = 0; i < b->s.m->kernels; i++)
         sum += cost(b, &strata_kernels(b->s.m)[i]).flops;
     return sum;
 }
 
-static double floor_of(const Bench *b, Cost c)
-{
+static double floor_of(const Bench *b, Cost c) {
     double compute = b->peak > 0 ? c.flops / b->peak : 0;
     double move = b->bandwidth > 0 ? c.bytes / b->bandwidth : 0;
     return compute > move ? compute : move;
 }
 
 /* Bytes of keys and values that a decoded token reads, on average. */
-static double cache_bytes(const Bench *b)
-{
-    if (b->mode != BENCH_OF_DECODE)
-        return 0;
-    return (double)b->s.m->state_per_token * (double)b->batch * ((double)b->prompt + 0.5 * (double)b->length);
+static double cache_bytes(const Bench *b) {
+    if (b->mode != BENCH_OF_DECODE) return 0;
+    return (double)b->s.m->state_per_token * (double)b->batch
+        * ((double)b->prompt + 0.5 * (double)b->length);
 }
 
-static double floor_seconds(const Bench *b)
-{
+static double floor_seconds(const Bench *b) {
     double sum = floor_of(b, (Cost){ 0, cache_bytes(b) });
     for (int32_t i = 0; i < b->s.m->kernels; i++)
         sum += floor_of(b, cost(b, &strata_kernels(b->s.m)[i]));
@@ -70,13 +62,17 @@ static double floor_seconds(const Bench *b)
 typedef struct Line {
     const char *name, *family;
     int64_t calls;
-    double seconds, gflops, gbytes;     /* a step; 0: not known */
+    double seconds, gflops, gbytes; /* a step; 0: not known */
 } Line;
 
-static Line kernel_line(const Bench *b, int32_t i)
-{
+static Line kernel_line(const Bench *b, int32_t i) {
     const strata_kernel *k = &strata_kernels(b->s.m)[i];
-    Line l = { strata_string(b->s.m, k->name), strata_string(b->s.m, k->family), work_of(b, k)->calls, 0, 0, 0 };
+    Line l = { strata_string(b->s.m, k->name),
+               strata_string(b->s.m, k->family),
+               work_of(b, k)->calls,
+               0,
+               0,
+               0 };
     l.seconds = profile_seconds(&b->profile, i) / (double)b->profiled;
     if (l.seconds > 0) {
         Cost c = cost(b, k);
@@ -86,20 +82,17 @@ static Line kernel_line(const Bench *b, int32_t i)
     return l;
 }
 
-static void number(Text *t, const char *key, double value)
-{
+static void number(Text *t, const char *key, double value) {
     text_add(t, ", \"%s\": ", key);
     text_json_number(t, value);
 }
 
-static void json_kernels(Text *t, const Bench *b)
-{
+static void json_kernels(Text *t, const Bench *b) {
     const char *between = "";
     text_add(t, ", \"kernels\": [");
     for (int32_t i = 0; i < b->s.m->kernels; i++) {
         Line l = kernel_line(b, i);
-        if (!l.calls)
-            continue;
+        if (!l.calls) continue;
         text_add(t, "%s{\"name\": ", between);
         text_json_string(t, l.name);
         text_add(t, ", \"family\": ");
@@ -114,14 +107,12 @@ static void json_kernels(Text *t, const Bench *b)
     text_add(t, "]");
 }
 
-static double floor_rate(const Bench *b)
-{
+static double floor_rate(const Bench *b) {
     double seconds = floor_seconds(b);
     return seconds > 0 ? bench_tokens(b) / seconds : 0;
 }
 
-static int report_json(const Bench *b, Error *e)
-{
+static int report_json(const Bench *b, Error *e) {
     const strata_model *m = b->s.m;
     Text t = { 0 };
     double gflops = 1e-9 * step_flops(b) / b->median;
@@ -133,8 +124,8 @@ static int report_json(const Bench *b, Error *e)
     text_json_string(&t, strata_string(m, m->cpu));
     text_add(&t, ", \"blas\": ");
     text_json_string(&t, program_blas(b->p));
-    text_add(&t, ", \"threads\": %d, \"batch\": %lld, \"length\": %lld, \"steps\": %lld", b->s.workers,
-             (long long)b->batch, (long long)b->length, (long long)b->steps);
+    text_add(&t, ", \"threads\": %d, \"batch\": %lld, \"length\": %lld, \"steps\": %lld",
+             b->s.workers, (long long)b->batch, (long long)b->length, (long long)b->steps);
     number(&t, "tokens_per_second", bench_tokens(b) / b->median);
     number(&t, "seconds", b->median);
     number(&t, "peak_memory_bytes", b->memory);
@@ -148,27 +139,22 @@ static int report_json(const Bench *b, Error *e)
     return console_text(&t, e);
 }
 
-static void print_rate(Text *t, double value)
-{
-    if (value > 0)
-        text_add(t, " %9.1f", value);
-    else
-        text_add(t, " %9s", "-");
+static void print_rate(Text *t, double value) {
+    if (value > 0) text_add(t, " %9.1f", value);
+    else text_add(t, " %9s", "-");
 }
 
-static void print_kernels(Text *t, const Bench *b)
-{
+static void print_kernels(Text *t, const Bench *b) {
     double all = 0;
     for (int32_t i = 0; i < b->s.m->kernels; i++)
         all += kernel_line(b, i).seconds;
-    text_add(t, "\n%-40s %-10s %6s %10s %6s %9s %9s\n", "kernel", "family", "calls", "ms a step", "share", "GFLOP/s",
-             "GB/s");
+    text_add(t, "\n%-40s %-10s %6s %10s %6s %9s %9s\n", "kernel", "family", "calls", "ms a step",
+             "share", "GFLOP/s", "GB/s");
     for (int32_t i = 0; i < b->s.m->kernels; i++) {
         Line l = kernel_line(b, i);
-        if (!l.calls)
-            continue;
-        text_add(t, "%-40s %-10s %6lld %10.3f %5.1f%%", l.name, l.family, (long long)l.calls, 1e3 * l.seconds,
-                 all > 0 ? 100 * l.seconds / all : 0);
+        if (!l.calls) continue;
+        text_add(t, "%-40s %-10s %6lld %10.3f %5.1f%%", l.name, l.family, (long long)l.calls,
+                 1e3 * l.seconds, all > 0 ? 100 * l.seconds / all : 0);
         print_rate(t, l.gflops);
         print_rate(t, l.gbytes);
         text_add(t, "\n");
@@ -176,27 +162,30 @@ static void print_kernels(Text *t, const Bench *b)
     text_add(t, "%-40s %-10s %6s %10.3f\n", "in kernels, all threads busy", "", "", 1e3 * all);
 }
 
-static int report_text(const Bench *b, Error *e)
-{
+static int report_text(const Bench *b, Error *e) {
     const strata_model *m = b->s.m;
     Text t = { 0 };
     char memory[32];
     double flops = step_flops(b) / b->median;
-    text_add(&t, "%s, %s, for %s; BLAS kernels: %s\n", strata_string(m, m->name), strata_string(m, m->precision),
-             strata_string(m, m->cpu), program_blas(b->p));
-    text_add(&t, "%s: batch %lld, %lld tokens, %d threads, median of %lld\n", mode_name(b->mode), (long long)b->batch,
-             (long long)b->length, b->s.workers, (long long)b->steps);
-    text_add(&t, "tokens_per_second  %.1f  (floor %.1f)\nseconds            %.6f\npeak_memory        %s\n",
-             bench_tokens(b) / b->median, floor_rate(b), b->median, human_bytes(memory, b->memory));
-    text_add(&t, "gflops             %.1f, %.1f%% of the machine's %.1f; it reads %.1f GB/s from memory\n", 1e-9 * flops,
-             100 * flops / b->peak, 1e-9 * b->peak, 1e-9 * b->bandwidth);
+    text_add(&t, "%s, %s, for %s; BLAS kernels: %s\n", strata_string(m, m->name),
+             strata_string(m, m->precision), strata_string(m, m->cpu), program_blas(b->p));
+    text_add(&t, "%s: batch %lld, %lld tokens, %d threads, median of %lld\n", mode_name(b->mode),
+             (long long)b->batch, (long long)b->length, b->s.workers, (long long)b->steps);
+    text_add(
+        &t,
+        "tokens_per_second  %.1f  (floor %.1f)\nseconds            %.6f\npeak_memory        %s\n",
+        bench_tokens(b) / b->median, floor_rate(b), b->median, human_bytes(memory, b->memory));
+    text_add(
+        &t,
+        "gflops             %.1f, %.1f%% of the machine's %.1f; it reads %.1f GB/s from memory\n",
+        1e-9 * flops, 100 * flops / b->peak, 1e-9 * b->peak, 1e-9 * b->bandwidth);
     if (b->s.m->routed)
-        text_add(&t, "routed             %.1f%% of the tokens%s\n", 100 * b->share, option(b->p, OPTION_ROUTED_SHARE)->given ? ", as asked" : "");
+        text_add(&t, "routed             %.1f%% of the tokens%s\n", 100 * b->share,
+                 option(b->p, OPTION_ROUTED_SHARE)->given ? ", as asked" : "");
     print_kernels(&t, b);
     return console_text(&t, e);
 }
 
-int bench_report(const Bench *b, Error *e)
-{
+int bench_report(const Bench *b, Error *e) {
     return option(b->p, OPTION_JSON)->given ? report_json(b, e) : report_text(b, e);
 }

@@ -5,7 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The largest float32 that is not rounded to infinity; doubles beyond it may become the next one first. */
+/* The largest float32 that is not rounded to infinity; doubles beyond it may become the next one
+** first. */
 #define BF16_MOST 0x1.fefffep127
 
 /* The nearest one, of two as near the even one; x is a number. */

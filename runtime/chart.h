@@ -10,11 +10,11 @@ enum { CHART_WIDTH = 400 };
 ** orange for positive values, paler towards 0; values that are not finite stay blank.
 ** Beyond 'scale' there are no more colours. */
 typedef struct HeatMap {
-    const double *value;        /* [rows, columns] */
+    const double *value; /* [rows, columns] */
     int rows, columns;
     double scale;
-    bool root;                  /* shaded by the square root: a few large values leave the others shades */
-    const char *label, *across, *down;      /* of the picture, of columns and rows */
+    bool root; /* shaded by the square root: a few large values leave the others shades */
+    const char *label, *across, *down; /* of the picture, of columns and rows */
 } HeatMap;
 
 void chart_heat_map(const HeatMap *m, Text *t);
@@ -27,7 +27,7 @@ typedef struct LineChart {
     const char *const *name;
     int nseries, count;
     const char *label, *across, *up;
-    bool zero;                  /* the scale begins at 0 */
+    bool zero; /* the scale begins at 0 */
 } LineChart;
 
 void chart_lines(const LineChart *c, Text *t);

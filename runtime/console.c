@@ -7,15 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
-int console_write(const char *bytes, size_t length, bool *closed, Error *e)
-{
+int console_write(const char *bytes, size_t length, bool *closed, Error *e) {
     while (length > 0) {
         ssize_t n = write(STDOUT_FILENO, bytes, length);
-        if (n < 0 && errno == EINTR)
-            continue;
+        if (n < 0 && errno == EINTR) continue;
         if (n < 0 && errno == EPIPE) {
-            if (closed)
-                *closed = true;
+            if (closed) *closed = true;
             return STATUS_OK;
         }
         if (n < 0)
@@ -26,17 +23,14 @@ int console_write(const char *bytes, size_t length, bool *closed, Error *e)
     return STATUS_OK;
 }
 
-int console_text(Text *t, Error *e)
-{
+int console_text(Text *t, Error *e) {
     int status = text_status(t, e);
-    if (!status)
-        status = console_write(t->at ? t->at : "", t->length, NULL, e);
+    if (!status) status = console_write(t->at ? t->at : "", t->length, NULL, e);
     text_free(t);
     return status;
 }
 
-char *human_bytes(char to[32], double bytes)
-{
+char *human_bytes(char to[32], double bytes) {
     static const char *const unit[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
     int i = 0;
     for (; bytes >= 1024 && i < 6; i++)
@@ -45,8 +39,7 @@ char *human_bytes(char to[32], double bytes)
     return to;
 }
 
-char *human_count(char to[32], double count)
-{
+char *human_count(char to[32], double count) {
     static const char *const unit[] = { "", "k", "M", "G", "T", "P" };
     int i = 0;
     for (; count >= 10000 && i < 5; i++)

@@ -8,7 +8,7 @@
 /* Writes everything to standard output.  A reader that went away is no error: *closed
 ** (may be NULL) tells. */
 int console_write(const char *bytes, size_t length, bool *closed, Error *e);
-int console_text(Text *t, Error *e);        /* writes t and frees it */
+int console_text(Text *t, Error *e); /* writes t and frees it */
 
 /* "12.3 MiB", "45.6k": for people. */
 char *human_bytes(char to[32], double bytes);

@@ -18,10 +18,13 @@ static int measure(DataText *x, Input *in, Error *e) {
     uint64_t total = 0, most = memory_physical() / 2;
     for (int i = 0; i < x->files; i++) {
         uint64_t size = (uint64_t)in[i].before.st_size;
-        if (!size) return error_set(e, STATUS_USER, "%s: expected text, found an empty file", x->file[i]);
+        if (!size)
+            return error_set(e, STATUS_USER, "%s: expected text, found an empty file", x->file[i]);
         if (size > most || (total += size) > most)
-            return error_set(e, STATUS_LIMIT, "%s: expected at most %llu bytes of data (half of the memory), found more",
-                             x->file[i], (unsigned long long)most);
+            return error_set(
+                e, STATUS_LIMIT,
+                "%s: expected at most %llu bytes of data (half of the memory), found more",
+                x->file[i], (unsigned long long)most);
         x->end[i] = (size_t)total;
     }
     x->length = (size_t)total;
@@ -33,8 +36,8 @@ static int check_utf8(const char *file, const char *text, size_t length, Error *
         int32_t point;
         int n = utf8_next(text + i, length - i, &point);
         if (!n)
-            return error_set(e, STATUS_USER, "%s:byte %zu: expected UTF-8, found byte 0x%02x", file, i,
-                             (unsigned char)text[i]);
+            return error_set(e, STATUS_USER, "%s:byte %zu: expected UTF-8, found byte 0x%02x", file,
+                             i, (unsigned char)text[i]);
         i += (size_t)n;
     }
     return STATUS_OK;
@@ -63,11 +66,13 @@ int data_text(DataText *x, const char *const *file, int files, bool utf8, Error 
     if (files < 1) return error_set(e, STATUS_USAGE, "--data: expected a file");
     Input *in = malloc((size_t)files * sizeof *in);
     x->end = calloc((size_t)files, sizeof *x->end);
-    int status = in && x->end ? STATUS_OK : error_memory(e, file[0], (size_t)files * sizeof *in), opened = 0;
+    int status = in && x->end ? STATUS_OK : error_memory(e, file[0], (size_t)files * sizeof *in),
+        opened = 0;
     while (!status && opened < files)
         if (!(status = input_open(&in[opened], file[opened], e))) opened++;
     if (!status) status = read_all(x, in, utf8, e);
-    while (opened) input_close(&in[--opened]);
+    while (opened)
+        input_close(&in[--opened]);
     free(in);
     if (status) data_text_free(x);
     return status;
@@ -95,7 +100,8 @@ static int32_t token_at(const Data *d, int64_t i) {
 
 static int64_t count_points(const DataText *x) {
     int64_t n = 0;
-    for (size_t i = 0; i < x->length; i++) n += ((unsigned char)x->bytes[i] & 0xc0) != 0x80;
+    for (size_t i = 0; i < x->length; i++)
+        n += ((unsigned char)x->bytes[i] & 0xc0) != 0x80;
     return n;
 }
 
@@ -108,7 +114,8 @@ static int tokens_of_chars(Data *d, const DataText *x, const Tokenizer *t, Error
         int32_t point;
         int n = utf8_next(x->bytes + i, x->length - i, &point);
         if (!n || d->count == room)
-            return error_set(e, STATUS_INTERNAL, "%s:byte %zu: text was not checked to be UTF-8", x->file[0], i);
+            return error_set(e, STATUS_INTERNAL, "%s:byte %zu: text was not checked to be UTF-8",
+                             x->file[0], i);
         store(d->memory, d->width, d->count, tokenizer_character(t, point));
         if (!d->count) d->bytes = (int64_t)x->length - n;
         i += (size_t)n;
@@ -142,7 +149,8 @@ void data_free(Data *d) {
 int data_split(const Data *d, double share, Data *train, Data *val, Error *e) {
     if (!(share >= 0 && share < 1)) {
         char number[32];
-        return error_set(e, STATUS_USER, "--val-share: expected a share from 0 to less than 1, found %s",
+        return error_set(e, STATUS_USER,
+                         "--val-share: expected a share from 0 to less than 1, found %s",
                          print_double(number, share));
     }
     int64_t last = (int64_t)floor(share * (double)d->count), first = d->count - last;
@@ -158,32 +166,37 @@ int data_split(const Data *d, double share, Data *train, Data *val, Error *e) {
 
 int data_enough(const Data *d, const char *what, int64_t length, Error *e) {
     if (d->count > length) return STATUS_OK;
-    return error_set(e, STATUS_USER, "%s: expected at least %lld tokens (a window and its last target), found %lld", what,
-                     (long long)length + 1, (long long)d->count);
+    return error_set(e, STATUS_USER,
+                     "%s: expected at least %lld tokens (a window and its last target), found %lld",
+                     what, (long long)length + 1, (long long)d->count);
 }
 
 /* {== Windows === */
 
 int64_t data_start(const Data *d, const DataOrder *o, int64_t step, int64_t row) {
     if (o->random)
-        return (int64_t)random_below(o->seed, (uint64_t)step, (uint32_t)row, (uint64_t)(d->count - o->context));
+        return (int64_t)random_below(o->seed, (uint64_t)step, (uint32_t)row,
+                                     (uint64_t)(d->count - o->context));
     int64_t windows = (d->count - 1) / o->context;
     /* (step * rows + row) mod windows, without the product's overflow */
-    int64_t start = (int64_t)((unsigned __int128)(uint64_t)step * (uint64_t)o->rows % (uint64_t)windows);
+    int64_t start =
+        (int64_t)((unsigned __int128)(uint64_t)step * (uint64_t)o->rows % (uint64_t)windows);
     return (start + row % windows) % windows * o->context;
 }
 
-static void copy_window(const Data *d, int64_t start, int64_t n, int32_t *tokens, int32_t *targets) {
+static void copy_window(const Data *d, int64_t start, int64_t n, int32_t *tokens,
+                        int32_t *targets) {
     for (int64_t i = 0; i < n; i++) {
         tokens[i] = token_at(d, start + i);
         targets[i] = token_at(d, start + i + 1);
     }
 }
 
-void data_rows(const Data *d, const DataOrder *o, int64_t step, int64_t first, int64_t count, int32_t *tokens,
-               int32_t *targets) {
+void data_rows(const Data *d, const DataOrder *o, int64_t step, int64_t first, int64_t count,
+               int32_t *tokens, int32_t *targets) {
     for (int64_t r = 0; r < count; r++)
-        copy_window(d, data_start(d, o, step, first + r), o->context, tokens + r * o->context, targets + r * o->context);
+        copy_window(d, data_start(d, o, step, first + r), o->context, tokens + r * o->context,
+                    targets + r * o->context);
 }
 
 int64_t data_windows(const Data *d, int64_t length) {

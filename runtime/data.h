@@ -12,12 +12,12 @@
 #include "error.h"
 #include "tokenizer.h"
 
-typedef struct DataText {       /* the files' bytes, concatenated */
+typedef struct DataText { /* the files' bytes, concatenated */
     char *bytes;
     size_t length;
-    char sha256[65];            /* of the concatenation */
-    const char *const *file;    /* the caller's names, in order */
-    size_t *end;                /* where each file ends */
+    char sha256[65];         /* of the concatenation */
+    const char *const *file; /* the caller's names, in order */
+    size_t *end;             /* where each file ends */
     int files;
 } DataText;
 
@@ -27,12 +27,12 @@ int data_text(DataText *x, const char *const *file, int files, bool utf8, Error 
 void data_text_free(DataText *x);
 
 typedef struct Data {
-    const void *token;          /* ids of 'width' bytes: 1, 2 or 4, as the largest needs */
+    const void *token; /* ids of 'width' bytes: 1, 2 or 4, as the largest needs */
     int width;
     int64_t count;
-    int64_t bytes;              /* of the text that tokens 1 … count-1 stand for; 0 in a share */
+    int64_t bytes; /* of the text that tokens 1 … count-1 stand for; 0 in a share */
     char sha256[65];
-    void *memory;               /* owned, or NULL in a share of another Data */
+    void *memory; /* owned, or NULL in a share of another Data */
 } Data;
 
 /* Tokenises.  Takes x's bytes over where it can (bytes), and leaves x free to be freed. */
@@ -47,16 +47,16 @@ int data_enough(const Data *d, const char *what, int64_t length, Error *e);
 
 typedef struct DataOrder {
     bool random;
-    uint64_t seed;              /* the data seed */
-    int64_t context;            /* tokens a row */
-    int64_t rows;               /* a step, all micro-batches together */
+    uint64_t seed;   /* the data seed */
+    int64_t context; /* tokens a row */
+    int64_t rows;    /* a step, all micro-batches together */
 } DataOrder;
 
 /* First token of row 'row' (0 … rows-1) of step 'step' (from 0). */
 int64_t data_start(const Data *d, const DataOrder *o, int64_t step, int64_t row);
 /* Rows first … first+count-1 of a step: tokens and targets [count, context]. */
-void data_rows(const Data *d, const DataOrder *o, int64_t step, int64_t first, int64_t count, int32_t *tokens,
-               int32_t *targets);
+void data_rows(const Data *d, const DataOrder *o, int64_t step, int64_t first, int64_t count,
+               int32_t *tokens, int32_t *targets);
 
 /* Evaluation: sequential windows of 'length' predictions and a shorter last one; every
 ** token but the first is predicted exactly once.  All windows but the last are full. */

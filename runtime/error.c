@@ -16,9 +16,7 @@
 #include <utf8proc.h>
 
 /* glibc's and musl's C locale is a constant object: nothing to free. */
-static locale_t c_locale(void) {
-    return newlocale(LC_ALL_MASK, "C", (locale_t)0);
-}
+static locale_t c_locale(void) { return newlocale(LC_ALL_MASK, "C", (locale_t)0); }
 
 int print_textv(char *to, size_t size, const char *format, va_list arguments) {
     locale_t c = c_locale();
@@ -44,8 +42,8 @@ int print_text(char *to, size_t size, const char *format, ...) {
 /* Control, format (direction marks), line separators: what may drive a terminal. */
 static bool harmful(utf8proc_int32_t c) {
     utf8proc_category_t k = utf8proc_category(c);
-    return k == UTF8PROC_CATEGORY_CC || k == UTF8PROC_CATEGORY_CF || k == UTF8PROC_CATEGORY_ZL ||
-           k == UTF8PROC_CATEGORY_ZP;
+    return k == UTF8PROC_CATEGORY_CC || k == UTF8PROC_CATEGORY_CF || k == UTF8PROC_CATEGORY_ZL
+        || k == UTF8PROC_CATEGORY_ZP;
 }
 
 static int escape_one(char to[16], utf8proc_int32_t c) {
@@ -62,7 +60,8 @@ size_t text_escape(char *to, size_t size, const char *from, size_t length) {
         char piece[16];
         utf8proc_int32_t c;
         size_t rest = length - i < 4 ? length - i : 4;
-        utf8proc_ssize_t used = utf8proc_iterate((const utf8proc_uint8_t *)from + i, (utf8proc_ssize_t)rest, &c);
+        utf8proc_ssize_t used = utf8proc_iterate((const utf8proc_uint8_t *)from + i,
+                                                 (utf8proc_ssize_t)rest, &c);
         size_t put;
         if (used <= 0) {
             used = 1;
@@ -123,9 +122,10 @@ int error_memory(Error *e, const char *what, size_t bytes) {
 }
 
 int error_errno(Error *e, const char *path, const char *doing, int number) {
-    bool users = number == ENOENT || number == ENOTDIR || number == EISDIR || number == EACCES || number == EPERM ||
-                 number == ELOOP || number == ENAMETOOLONG || number == EROFS;
-    return error_set(e, users ? STATUS_USER : STATUS_IO, "%s: cannot %s: %s", path, doing, strerror(number));
+    bool users = number == ENOENT || number == ENOTDIR || number == EISDIR || number == EACCES
+        || number == EPERM || number == ELOOP || number == ENAMETOOLONG || number == EROFS;
+    return error_set(e, users ? STATUS_USER : STATUS_IO, "%s: cannot %s: %s", path, doing,
+                     strerror(number));
 }
 
 /* {== Numbers === */
@@ -157,7 +157,8 @@ bool parse_uint64(const char *text, uint64_t *out) {
 }
 
 static const char *digits(const char *p) {
-    while (*p >= '0' && *p <= '9') p++;
+    while (*p >= '0' && *p <= '9')
+        p++;
     return p;
 }
 

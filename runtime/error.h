@@ -14,19 +14,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum {                  /* status, the program's exit status */
+/* status, the program's exit status */
+enum {
     STATUS_OK = 0,
-    STATUS_USER = 1,    /* the user's mistake: a wrong file, a wrong value */
-    STATUS_USAGE = 2,   /* the command line cannot be understood */
-    STATUS_LIMIT = 3,   /* a limit was hit, memory included */
-    STATUS_IO = 4,      /* input or output failed */
+    STATUS_USER = 1,  /* the user's mistake: a wrong file, a wrong value */
+    STATUS_USAGE = 2, /* the command line cannot be understood */
+    STATUS_LIMIT = 3, /* a limit was hit, memory included */
+    STATUS_IO = 4,    /* input or output failed */
     STATUS_INTERNAL = 5,
     STATUS_DIVERGED = 6 /* training: loss or gradients are not finite */
 };
 
 typedef struct Error {
-    int status;         /* 0: no error */
-    char text[1024];    /* first line: what is wrong and where; then details, one a line */
+    int status;      /* 0: no error */
+    char text[1024]; /* first line: what is wrong and where; then details, one a line */
 } Error;
 
 /* Sets status and first line; returns 'status'.  e may be NULL. */
@@ -56,7 +57,8 @@ bool parse_uint64(const char *text, uint64_t *out);
 bool parse_double(const char *text, double low, double high, double *out);
 
 /* printf into 'to' with the decimal point of the C locale; returns what snprintf does. */
-int print_text(char *to, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
+int print_text(char *to, size_t size, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 int print_textv(char *to, size_t size, const char *format, va_list arguments);
 
 /* The shortest decimal text that reads back as the same double ("nan", "inf" where not

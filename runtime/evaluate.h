@@ -8,22 +8,19 @@
 #include "session.h"
 
 typedef struct Evaluation {
-    double nll;             /* sum over tokens, nats */
-    int64_t tokens;         /* predicted */
-    double training_nll;    /* the same of the form that is trained, if that is another */
+    double nll;          /* sum over tokens, nats */
+    int64_t tokens;      /* predicted */
+    double training_nll; /* the same of the form that is trained, if that is another */
 } Evaluation;
 
-static inline double evaluation_loss(const Evaluation *v)
-{
-    return v->nll / (double)v->tokens;
-}
+static inline double evaluation_loss(const Evaluation *v) { return v->nll / (double)v->tokens; }
 
-static inline double evaluation_training_loss(const Evaluation *v)
-{
+static inline double evaluation_training_loss(const Evaluation *v) {
     return v->training_nll / (double)v->tokens;
 }
 
-/* In the form that generates, and in the one that is trained if they differ.  'batch' windows of 'length' tokens at once; the arena must hold batch * length. */
+/* In the form that generates, and in the one that is trained if they differ. 'batch' windows of
+** 'length' tokens at once; the arena must hold batch * length. */
 int evaluate(Session *s, const Data *d, int64_t length, int64_t batch, Evaluation *out, Error *e);
 
 #endif

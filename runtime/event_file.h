@@ -9,11 +9,14 @@
 #include "error.h"
 
 typedef struct EventFile {
-    int fd;                 /* -1: none */
+    int fd; /* -1: none */
     char *path;
 } EventFile;
 
-typedef struct EventScalar { const char *tag; double value; } EventScalar;
+typedef struct EventScalar {
+    const char *tag;
+    double value;
+} EventScalar;
 
 /* Makes 'folder', unless it is there, and a new file in it; folder NULL: keeps nothing.
 ** step: after which the run goes on, 0 at the start. */

@@ -24,12 +24,12 @@ static int above_standard(int fd) {
 }
 
 static const char *kind_of(const struct stat *s) {
-    return S_ISDIR(s->st_mode)   ? "a folder"
-           : S_ISLNK(s->st_mode) ? "a symbolic link"
-           : S_ISFIFO(s->st_mode) ? "a pipe"
-           : S_ISSOCK(s->st_mode) ? "a socket"
-           : S_ISREG(s->st_mode) ? "a regular file"
-                                 : "a device";
+    return S_ISDIR(s->st_mode) ? "a folder"
+        : S_ISLNK(s->st_mode)  ? "a symbolic link"
+        : S_ISFIFO(s->st_mode) ? "a pipe"
+        : S_ISSOCK(s->st_mode) ? "a socket"
+        : S_ISREG(s->st_mode)  ? "a regular file"
+                               : "a device";
 }
 
 /* {== Output === */
@@ -76,8 +76,8 @@ static int locate(Output *o, const char *path, Error *e) {
 }
 
 /* A name in the folder may be taken by a regular file only; *there tells whether it is. */
-static int regular_or_none(const Output *o, const char *name, const char *suffix, struct stat *s, bool *there,
-                           Error *e) {
+static int regular_or_none(const Output *o, const char *name, const char *suffix, struct stat *s,
+                           bool *there, Error *e) {
     *there = false;
     if (fstatat(o->folder, name, s, AT_SYMLINK_NOFOLLOW)) {
         if (errno == ENOENT) return STATUS_OK;
@@ -85,14 +85,14 @@ static int regular_or_none(const Output *o, const char *name, const char *suffix
     }
     *there = true;
     if (S_ISREG(s->st_mode)) return STATUS_OK;
-    return error_set(e, STATUS_USER, "%s%s: expected a regular file or a new name, found %s", o->path, suffix,
-                     kind_of(s));
+    return error_set(e, STATUS_USER, "%s%s: expected a regular file or a new name, found %s",
+                     o->path, suffix, kind_of(s));
 }
 
 static bool same_file(const Output *o, int fd) {
     struct stat a, b;
-    return !fstat(fd, &a) && !fstatat(o->folder, o->temp, &b, AT_SYMLINK_NOFOLLOW) && a.st_dev == b.st_dev &&
-           a.st_ino == b.st_ino;
+    return !fstat(fd, &a) && !fstatat(o->folder, o->temp, &b, AT_SYMLINK_NOFOLLOW)
+        && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
 /* Locks where the file system can; false if another process holds the lock. */
@@ -105,8 +105,11 @@ static int remove_stale(Output *o, Error *e) {
     int status = regular_or_none(o, o->temp, ".strata-tmp", &s, &there, e);
     if (status || !there) return status;
     int fd = openat(o->folder, o->temp, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0) return errno == ENOENT ? STATUS_OK : error_errno(e, o->path, "replace its .strata-tmp", errno);
-    if (!lock(fd)) status = error_set(e, STATUS_USER, "%s: another process is writing this file", o->path);
+    if (fd < 0)
+        return errno == ENOENT ? STATUS_OK
+                               : error_errno(e, o->path, "replace its .strata-tmp", errno);
+    if (!lock(fd))
+        status = error_set(e, STATUS_USER, "%s: another process is writing this file", o->path);
     else if (same_file(o, fd) && unlinkat(o->folder, o->temp, 0) && errno != ENOENT)
         status = error_errno(e, o->path, "replace its .strata-tmp", errno);
     close(fd);
@@ -141,7 +144,8 @@ int output_open(Output *o, const char *path, Error *e) {
     if (status) return status;
     status = regular_or_none(o, o->name, "", &s, &there, e);
     if (!status) status = create_temp(o, e);
-    if (!status && there) (void)!fchmod(o->fd, s.st_mode & 0777);   /* as it was; failing is harmless */
+    /* as it was; failing is harmless */
+    if (!status && there) (void)!fchmod(o->fd, s.st_mode & 0777);
     if (status) output_free(o);
     return status;
 }
@@ -155,7 +159,8 @@ int output_check(const char *path, bool keep_previous, Error *e) {
     status = regular_or_none(&o, o.name, "", &s, &there, e);
     if (!status && keep_previous) {
         char *previous = joined(o.name, ".prev");
-        status = previous ? regular_or_none(&o, previous, ".prev", &s, &there, e) : error_memory(e, path, 8);
+        status = previous ? regular_or_none(&o, previous, ".prev", &s, &there, e)
+                          : error_memory(e, path, 8);
         free(previous);
     }
     if (!status && faccessat(o.folder, ".", W_OK | X_OK, AT_EACCESS))
@@ -199,7 +204,8 @@ static int rotate(Output *o, const char *previous, Error *e) {
     if (errno != EINVAL && errno != ENOSYS) return error_errno(e, o->path, "replace it", errno);
     if (renameat(o->folder, o->name, o->folder, previous))
         return error_errno(e, o->path, "keep the file before as .prev", errno);
-    if (renameat(o->folder, o->temp, o->folder, o->name)) return error_errno(e, o->path, "replace it", errno);
+    if (renameat(o->folder, o->temp, o->folder, o->name))
+        return error_errno(e, o->path, "replace it", errno);
     return STATUS_OK;
 }
 
@@ -209,7 +215,8 @@ static int appear(Output *o, bool keep_previous, Error *e) {
     int status = regular_or_none(o, o->name, "", &s, &there, e);
     if (status) return status;
     if (!keep_previous || !there) {
-        if (renameat(o->folder, o->temp, o->folder, o->name)) return error_errno(e, o->path, "rename", errno);
+        if (renameat(o->folder, o->temp, o->folder, o->name))
+            return error_errno(e, o->path, "rename", errno);
         return STATUS_OK;
     }
     char *previous = joined(o->name, ".prev");
@@ -222,13 +229,15 @@ static int appear(Output *o, bool keep_previous, Error *e) {
 
 int output_commit(Output *o, bool keep_previous, Error *e) {
     int status = STATUS_OK;
-    if (fsync(o->fd) && errno != EINVAL && errno != EROFS) status = error_errno(e, o->path, "flush", errno);
+    if (fsync(o->fd) && errno != EINVAL && errno != EROFS)
+        status = error_errno(e, o->path, "flush", errno);
     if (!status) status = appear(o, keep_previous, e);
     if (status) {
         output_discard(o);
         return status;
     }
-    if (fsync(o->folder) && errno != EINVAL && errno != EROFS) status = error_errno(e, o->path, "flush its folder", errno);
+    if (fsync(o->folder) && errno != EINVAL && errno != EROFS)
+        status = error_errno(e, o->path, "flush its folder", errno);
     output_free(o);
     return status;
 }
@@ -247,7 +256,8 @@ int input_open(Input *in, const char *path, Error *e) {
     int status = STATUS_OK;
     if (fstat(fd, &in->before)) status = error_errno(e, path, "look at it", errno);
     else if (!S_ISREG(in->before.st_mode))
-        status = error_set(e, STATUS_USER, "%s: expected a regular file, found %s", path, kind_of(&in->before));
+        status = error_set(e, STATUS_USER, "%s: expected a regular file, found %s", path,
+                           kind_of(&in->before));
     if (status) close(fd);
     else in->fd = fd;
     return status;
@@ -259,7 +269,9 @@ int input_read(const Input *in, uint64_t at, void *to, size_t n, Error *e) {
         ssize_t got = pread(in->fd, p, n < (1u << 30) ? n : (1u << 30), (off_t)at);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return error_errno(e, in->path, "read", errno);
-        if (!got) return error_set(e, STATUS_IO, "%s: the file became shorter while it was read", in->path);
+        if (!got)
+            return error_set(e, STATUS_IO, "%s: the file became shorter while it was read",
+                             in->path);
         p += got;
         at += (uint64_t)got;
         n -= (size_t)got;
@@ -271,8 +283,8 @@ int input_unchanged(const Input *in, Error *e) {
     struct stat now;
     const struct stat *was = &in->before;
     if (fstat(in->fd, &now)) return error_errno(e, in->path, "look at it", errno);
-    if (now.st_size == was->st_size && now.st_mtim.tv_sec == was->st_mtim.tv_sec &&
-        now.st_mtim.tv_nsec == was->st_mtim.tv_nsec)
+    if (now.st_size == was->st_size && now.st_mtim.tv_sec == was->st_mtim.tv_sec
+        && now.st_mtim.tv_nsec == was->st_mtim.tv_nsec)
         return STATUS_OK;
     return error_set(e, STATUS_IO, "%s: the file changed while it was read", in->path);
 }

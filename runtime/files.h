@@ -14,25 +14,26 @@
 #include "error.h"
 
 typedef struct Output {
-    int fd, folder;         /* -1: closed */
-    char *path;             /* as the user wrote it */
-    char *name, *temp;      /* inside 'folder' */
+    int fd, folder;    /* -1: closed */
+    char *path;        /* as the user wrote it */
+    char *name, *temp; /* inside 'folder' */
 } Output;
 
 int output_open(Output *o, const char *path, Error *e);
 int output_write(Output *o, const void *bytes, size_t n, Error *e);
-int output_patch(Output *o, uint64_t at, const void *bytes, size_t n, Error *e);   /* overwrites what was written */
+/* overwrites what was written */
+int output_patch(Output *o, uint64_t at, const void *bytes, size_t n, Error *e);
 /* Makes the file appear.  keep_previous: what PATH was before becomes PATH.prev, and at
 ** no moment is there neither; else it is replaced.  Frees o, also on failure. */
 int output_commit(Output *o, bool keep_previous, Error *e);
-void output_discard(Output *o);         /* removes what was written; harmless after commit */
+void output_discard(Output *o); /* removes what was written; harmless after commit */
 
 /* Refuses what output_open would refuse, without writing: to fail before hours of work. */
 int output_check(const char *path, bool keep_previous, Error *e);
 
 typedef struct Input {
-    int fd;                 /* -1: closed */
-    const char *path;       /* the caller's */
+    int fd;           /* -1: closed */
+    const char *path; /* the caller's */
     struct stat before;
 } Input;
 

@@ -17,67 +17,66 @@ typedef struct Prompt {
     size_t length;
     int32_t *ids;
     int64_t count;
-    bool owned;                 /* text was read, not given */
+    bool owned; /* text was read, not given */
 } Prompt;
 
 /* All of standard input, up to what could ever fit: 4 bytes are the longest character,
 ** and no token of this version's tokenizers is longer. */
-static int read_input(Prompt *q, int64_t context, Error *e)
-{
+static int read_input(Prompt *q, int64_t context, Error *e) {
     size_t most = (size_t)context * 4 + 1;
     q->owned = true;
     q->text = malloc(most + 1);
-    if (!q->text)
-        return error_memory(e, "prompt", most + 1);
+    if (!q->text) return error_memory(e, "prompt", most + 1);
     while (q->length < most) {
         ssize_t n = read(STDIN_FILENO, q->text + q->length, most - q->length);
-        if (n < 0 && errno == EINTR)
-            continue;
+        if (n < 0 && errno == EINTR) continue;
         if (n < 0)
             return error_set(e, STATUS_IO, "standard input: cannot read: %s", strerror(errno));
-        if (n == 0)
-            break;
+        if (n == 0) break;
         q->length += (size_t)n;
     }
     if (q->length == most)
-        return error_set(e, STATUS_USER, "standard input: expected a prompt that fits into the context, %lld tokens",
-                         (long long)context);
+        return error_set(
+            e, STATUS_USER,
+            "standard input: expected a prompt that fits into the context, %lld tokens",
+            (long long)context);
     return STATUS_OK;
 }
 
-static int read_prompt(const Program *p, Prompt *q, const Tokenizer *t, Error *e)
-{
+static int read_prompt(const Program *p, Prompt *q, const Tokenizer *t, Error *e) {
     const char *given = option(p, OPTION_PROMPT)->text;
     bool input = strcmp(given, "-") == 0;
     int status = STATUS_OK;
-    if (input)
-        status = read_input(q, p->m->context, e);
-    else
-        *q = (Prompt){ .text = (char *)given, .length = strlen(given) };
-    if (status)
-        return status;
+    if (input) status = read_input(q, p->m->context, e);
+    else *q = (Prompt){ .text = (char *)given, .length = strlen(given) };
+    if (status) return status;
     q->ids = calloc(q->length + 1, sizeof *q->ids);
-    if (!q->ids)
-        return error_memory(e, "prompt", q->length * sizeof *q->ids);
-    status = tokenizer_encode(t, input ? "standard input" : "--prompt", q->text, q->length, q->ids, &q->count, e);
+    if (!q->ids) return error_memory(e, "prompt", q->length * sizeof *q->ids);
+    status = tokenizer_encode(t, input ? "standard input" : "--prompt", q->text, q->length, q->ids,
+                              &q->count, e);
     if (!status && q->count == 0)
-        return error_set(e, STATUS_USER, "generate: --prompt: expected at least one token, found nothing");
+        return error_set(e, STATUS_USER,
+                         "generate: --prompt: expected at least one token, found nothing");
     return status;
 }
 
 /* How many tokens to write: as asked, within the context. */
-static int count_tokens(const Program *p, const Prompt *q, int64_t *count, Error *e)
-{
+static int count_tokens(const Program *p, const Prompt *q, int64_t *count, Error *e) {
     const OptionValue *most = option(p, OPTION_MAX_TOKENS);
     int64_t context = p->m->context;
     if (q->count > context)
-        return error_set(e, STATUS_USER, "generate: --prompt: expected at most the context, %lld tokens, found %lld",
-                         (long long)context, (long long)q->count);
+        return error_set(
+            e, STATUS_USER,
+            "generate: --prompt: expected at most the context, %lld tokens, found %lld",
+            (long long)context, (long long)q->count);
     *count = most->given ? most->count : context - q->count;
     if (q->count + *count > context)
-        return error_set(e, STATUS_USER, "generate: --max-tokens: expected at most %lld, what a prompt of %lld tokens "
-                         "leaves of the context of %lld, found %lld", (long long)(context - q->count),
-                         (long long)q->count, (long long)context, (long long)*count);
+        return error_set(
+            e, STATUS_USER,
+            "generate: --max-tokens: expected at most %lld, what a prompt of %lld tokens "
+            "leaves of the context of %lld, found %lld",
+            (long long)(context - q->count), (long long)q->count, (long long)context,
+            (long long)*count);
     return STATUS_OK;
 }
 
@@ -87,14 +86,12 @@ typedef struct Stream {
     Sampler sampler;
     const Tokenizer *tokenizer;
     Decoder decoder;
-    float *logits;              /* [V] */
-    bool closed;                /* nobody reads any more */
+    float *logits; /* [V] */
+    bool closed;   /* nobody reads any more */
 } Stream;
 
-static int show_prompt(const Prompt *q, Error *e)
-{
-    if (!isatty(STDOUT_FILENO))
-        return STATUS_OK;
+static int show_prompt(const Prompt *q, Error *e) {
+    if (!isatty(STDOUT_FILENO)) return STATUS_OK;
     bool plain = getenv("NO_COLOR") && *getenv("NO_COLOR");
     Text t = { 0 };
     text_add(&t, "%s", plain ? "" : "\033[2m");
@@ -103,63 +100,57 @@ static int show_prompt(const Prompt *q, Error *e)
     return console_text(&t, e);
 }
 
-static int draw(Stream *x, int64_t position, int32_t *id, Error *e)
-{
+static int draw(Stream *x, int64_t position, int32_t *id, Error *e) {
     *id = sampler_next(&x->sampler, x->logits, position);
     if (*id < 0)
-        return error_set(e, STATUS_USER, "generate: token %lld: expected finite logits; the weights are not usable",
+        return error_set(e, STATUS_USER,
+                         "generate: token %lld: expected finite logits; the weights are not usable",
                          (long long)position);
     return STATUS_OK;
 }
 
 /* Writes 'count' tokens after the n of the prompt. */
-static int write_tokens(Stream *x, int64_t n, int64_t count, Error *e)
-{
+static int write_tokens(Stream *x, int64_t n, int64_t count, Error *e) {
     Session *s = x->s;
     char text[DECODER_OUT];
     for (int64_t i = 0; i < count && !x->closed; i++) {
         int32_t id;
         int status = draw(x, n + i, &id, e);
-        if (status || (x->tokenizer->kind == TOKENIZER_CHARS && id == TOKEN_END))
-            return status;
+        if (status || (x->tokenizer->kind == TOKENIZER_CHARS && id == TOKEN_END)) return status;
         int bytes = decoder_push(&x->decoder, x->tokenizer, id, text);
         status = console_write(text, (size_t)bytes, &x->closed, e);
         if (!status && i + 1 < count) {
             void *states[1] = { x->state.at };
-            status = session_check(s, s->api->decode(s->ctx.at, s->weights.at, states, 1, s->arena.at, &id, x->logits),
-                                   "decode", e);
+            status = session_check(
+                s, s->api->decode(s->ctx.at, s->weights.at, states, 1, s->arena.at, &id, x->logits),
+                "decode", e);
         }
-        if (status)
-            return status;
+        if (status) return status;
     }
     return STATUS_OK;
 }
 
-static int stream(Stream *x, const Prompt *q, int64_t count, Error *e)
-{
+static int stream(Stream *x, const Prompt *q, int64_t count, Error *e) {
     Session *s = x->s;
     int status = session_state(s, &x->state, s->m->context, e);
+    if (!status) status = session_arena(s, q->count, true, e);
     if (!status)
-        status = session_arena(s, q->count, true, e);
-    if (!status)
-        status = session_check(s, s->api->prefill(s->ctx.at, s->weights.at, x->state.at, s->arena.at, q->ids, q->count,
-                                                  x->logits), "prefill", e);
-    if (!status)
-        status = show_prompt(q, e);
-    if (!status)
-        status = write_tokens(x, q->count, count, e);
-    if (status)
-        return status;
+        status = session_check(s,
+                               s->api->prefill(s->ctx.at, s->weights.at, x->state.at, s->arena.at,
+                                               q->ids, q->count, x->logits),
+                               "prefill", e);
+    if (!status) status = show_prompt(q, e);
+    if (!status) status = write_tokens(x, q->count, count, e);
+    if (status) return status;
     char text[DECODER_OUT];
     int bytes = decoder_end(&x->decoder, text);
     status = console_write(text, (size_t)bytes, &x->closed, e);
-    if (!status && isatty(STDOUT_FILENO))
-        status = console_write("\n", 1, &x->closed, e);
+    if (!status && isatty(STDOUT_FILENO)) status = console_write("\n", 1, &x->closed, e);
     return status;
 }
 
-static int generate(const Program *p, Session *s, const Tokenizer *t, const Prompt *q, int64_t count, Error *e)
-{
+static int generate(const Program *p, Session *s, const Tokenizer *t, const Prompt *q,
+                    int64_t count, Error *e) {
     Stream x = { .s = s, .tokenizer = t };
     x.sampler.temperature = option(p, OPTION_TEMPERATURE)->number;
     x.sampler.top_k = option(p, OPTION_TOP_K)->count;
@@ -170,35 +161,26 @@ static int generate(const Program *p, Session *s, const Tokenizer *t, const Prom
     x.logits = calloc((size_t)p->m->vocab, sizeof *x.logits);
     if (!status && !x.logits)
         status = error_memory(e, "logits", (size_t)p->m->vocab * sizeof *x.logits);
-    if (!status)
-        status = stream(&x, q, count, e);
+    if (!status) status = stream(&x, q, count, e);
     free(x.logits);
     sampler_close(&x.sampler);
     region_close(&x.state);
     return status;
 }
 
-int command_generate(const Program *p, Error *e)
-{
+int command_generate(const Program *p, Error *e) {
     Session s = { 0 };
     Tokenizer t = { 0 };
     Prompt q = { 0 };
     int64_t count = 0;
     int status = program_causal(p, "generate", e);
-    if (!status)
-        status = options_require(&p->options, OPTION_WEIGHTS, e);
-    if (!status)
-        status = program_session(p, &s, e);
-    if (!status)
-        status = program_weights(p, &s, &t, e);
-    if (!status)
-        status = read_prompt(p, &q, &t, e);
-    if (!status)
-        status = count_tokens(p, &q, &count, e);
-    if (!status)
-        status = generate(p, &s, &t, &q, count, e);
-    if (q.owned)
-        free(q.text);
+    if (!status) status = options_require(&p->options, OPTION_WEIGHTS, e);
+    if (!status) status = program_session(p, &s, e);
+    if (!status) status = program_weights(p, &s, &t, e);
+    if (!status) status = read_prompt(p, &q, &t, e);
+    if (!status) status = count_tokens(p, &q, &count, e);
+    if (!status) status = generate(p, &s, &t, &q, count, e);
+    if (q.owned) free(q.text);
     free(q.ids);
     tokenizer_free(&t);
     session_close(&s);

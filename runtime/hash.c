@@ -23,13 +23,15 @@ static uint32_t ror(uint32_t x, int n) { return x >> n | x << (32 - n); }
 static void sha256_block(uint32_t h[8], const unsigned char *p) {
     uint32_t w[64];
     for (int i = 0; i < 16; i++)
-        w[i] = (uint32_t)p[4 * i] << 24 | (uint32_t)p[4 * i + 1] << 16 | (uint32_t)p[4 * i + 2] << 8 | p[4 * i + 3];
+        w[i] = (uint32_t)p[4 * i] << 24 | (uint32_t)p[4 * i + 1] << 16 | (uint32_t)p[4 * i + 2] << 8
+            | p[4 * i + 3];
     for (int i = 16; i < 64; i++)
-        w[i] = w[i - 16] + (ror(w[i - 15], 7) ^ ror(w[i - 15], 18) ^ w[i - 15] >> 3) + w[i - 7] +
-               (ror(w[i - 2], 17) ^ ror(w[i - 2], 19) ^ w[i - 2] >> 10);
+        w[i] = w[i - 16] + (ror(w[i - 15], 7) ^ ror(w[i - 15], 18) ^ w[i - 15] >> 3) + w[i - 7]
+            + (ror(w[i - 2], 17) ^ ror(w[i - 2], 19) ^ w[i - 2] >> 10);
     uint32_t a = h[0], b = h[1], c = h[2], d = h[3], e = h[4], f = h[5], g = h[6], last = h[7];
     for (int i = 0; i < 64; i++) {
-        uint32_t t = last + (ror(e, 6) ^ ror(e, 11) ^ ror(e, 25)) + ((e & f) ^ (~e & g)) + K[i] + w[i];
+        uint32_t t = last + (ror(e, 6) ^ ror(e, 11) ^ ror(e, 25)) + ((e & f) ^ (~e & g)) + K[i]
+            + w[i];
         uint32_t u = (ror(a, 2) ^ ror(a, 13) ^ ror(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
         last = g, g = f, f = e, e = d + t;
         d = c, c = b, b = a, a = t + u;
@@ -65,10 +67,13 @@ void sha256_text(Sha256 *s, char out[65]) {
     static const char hex[] = "0123456789abcdef";
     unsigned char pad[72] = { 0x80 };
     uint64_t bits = s->length * 8;
-    size_t zeros = (size_t)((119 - s->length % 64) % 64);       /* so that 1 + zeros + 8 fills the block */
-    for (int i = 0; i < 8; i++) pad[1 + zeros + (size_t)i] = (unsigned char)(bits >> (56 - 8 * i));
+    /* so that 1 + zeros + 8 fills the block */
+    size_t zeros = (size_t)((119 - s->length % 64) % 64);
+    for (int i = 0; i < 8; i++)
+        pad[1 + zeros + (size_t)i] = (unsigned char)(bits >> (56 - 8 * i));
     sha256_add(s, pad, 9 + zeros);
-    for (int i = 0; i < 64; i++) out[i] = hex[s->h[i / 8] >> (28 - 4 * (i % 8)) & 15];
+    for (int i = 0; i < 64; i++)
+        out[i] = hex[s->h[i / 8] >> (28 - 4 * (i % 8)) & 15];
     out[64] = 0;
 }
 
@@ -103,7 +108,8 @@ void xxh64_start(Xxh64 *x, uint64_t seed) {
 }
 
 static void stripe(Xxh64 *x, const unsigned char *p) {
-    for (int i = 0; i < 4; i++) x->lane[i] = lane_round(x->lane[i], word8(p + 8 * i));
+    for (int i = 0; i < 4; i++)
+        x->lane[i] = lane_round(x->lane[i], word8(p + 8 * i));
 }
 
 void xxh64_add(Xxh64 *x, const void *bytes, size_t n) {
@@ -118,7 +124,8 @@ void xxh64_add(Xxh64 *x, const void *bytes, size_t n) {
         p += take;
         n -= take;
     }
-    for (; n >= 32; p += 32, n -= 32) stripe(x, p);
+    for (; n >= 32; p += 32, n -= 32)
+        stripe(x, p);
     if (n) memcpy(x->block, p, n);
 }
 
@@ -128,15 +135,18 @@ uint64_t xxh64_end(const Xxh64 *x) {
     uint64_t h = x->seed + P5;
     if (x->length >= 32) {
         h = rol(l[0], 1) + rol(l[1], 7) + rol(l[2], 12) + rol(l[3], 18);
-        for (int i = 0; i < 4; i++) h = (h ^ lane_round(0, l[i])) * P1 + P4;
+        for (int i = 0; i < 4; i++)
+            h = (h ^ lane_round(0, l[i])) * P1 + P4;
     }
     h += x->length;
-    for (; end - p >= 8; p += 8) h = rol(h ^ lane_round(0, word8(p)), 27) * P1 + P4;
+    for (; end - p >= 8; p += 8)
+        h = rol(h ^ lane_round(0, word8(p)), 27) * P1 + P4;
     if (end - p >= 4) {
         h = rol(h ^ word4(p) * P1, 23) * P2 + P3;
         p += 4;
     }
-    for (; p < end; p++) h = rol(h ^ *p * P5, 11) * P1;
+    for (; p < end; p++)
+        h = rol(h ^ *p * P5, 11) * P1;
     h = (h ^ h >> 33) * P2;
     h = (h ^ h >> 29) * P3;
     return h ^ h >> 32;

@@ -5,27 +5,23 @@
 
 #include <inttypes.h>
 
-static const char *schedule_name(int32_t schedule)
-{
+static const char *schedule_name(int32_t schedule) {
     return schedule == 2 ? "wsd" : schedule == 1 ? "cosine" : "constant";
 }
 
-static void json_pair(Text *t, const char *key, const char *value)
-{
+static void json_pair(Text *t, const char *key, const char *value) {
     text_add(t, "\"%s\": ", key);
     text_json_string(t, value);
     text_add(t, ", ");
 }
 
-static void json_number(Text *t, const char *key, double value)
-{
+static void json_number(Text *t, const char *key, double value) {
     text_add(t, "\"%s\": ", key);
     text_json_number(t, value);
     text_add(t, ", ");
 }
 
-static int info_json(const Program *p, Error *e)
-{
+static int info_json(const Program *p, Error *e) {
     const strata_model *m = p->m;
     Text t = { 0 };
     char hash[17];
@@ -57,48 +53,44 @@ static int info_json(const Program *p, Error *e)
     return console_text(&t, e);
 }
 
-static void training_lines(Text *t, const strata_model *m)
-{
+static void training_lines(Text *t, const strata_model *m) {
     char a[32], b[32], c[32], d[32];
     text_add(t, "training     adamw, lr %s, betas %s %s, weight decay %s", print_double(a, m->lr),
-             print_double(b, m->beta1), print_double(c, m->beta2), print_double(d, m->weight_decay));
+             print_double(b, m->beta1), print_double(c, m->beta2),
+             print_double(d, m->weight_decay));
     text_add(t, ", clip %s; schedule %s; batch %d; seed %" PRIu64 "\n", print_double(a, m->clip),
              schedule_name(m->schedule), m->batch, m->seed);
 }
 
-static int info_text(const Program *p, Error *e)
-{
+static int info_text(const Program *p, Error *e) {
     const strata_model *m = p->m;
     Text t = { 0 };
     char a[32], b[32], c[32];
     const char *tokenizer = model_text(p, m->tokenizer);
-    text_add(&t, "model        %s, from %s (%016" PRIx64 ")\n", model_text(p, m->name), model_text(p, m->spec_file),
-             m->spec_hash);
-    text_add(&t, "shape        %d layers, %d sublayers, width %d, residual %s\n", m->layers, m->sublayers, m->dim,
-             model_text(p, m->mixer));
+    text_add(&t, "model        %s, from %s (%016" PRIx64 ")\n", model_text(p, m->name),
+             model_text(p, m->spec_file), m->spec_hash);
+    text_add(&t, "shape        %d layers, %d sublayers, width %d, residual %s\n", m->layers,
+             m->sublayers, m->dim, model_text(p, m->mixer));
     text_add(&t, "text         vocabulary %d, context %d, tokenizer %s\n", m->vocab, m->context,
              *tokenizer ? tokenizer : "none");
     text_add(&t, "parameters   %" PRId64 " in %d tensors\n", m->parameters, m->tensors);
-    text_add(&t, "built        by strata %s for %s, %s", model_text(p, m->compiler), model_text(p, m->cpu),
-             model_text(p, m->precision));
+    text_add(&t, "built        by strata %s for %s, %s", model_text(p, m->compiler),
+             model_text(p, m->cpu), model_text(p, m->precision));
     text_add(&t, "%s; BLAS kernels: %s\n", m->training ? "" : ", inference only", program_blas(p));
-    if (m->training)
-        training_lines(&t, m);
+    if (m->training) training_lines(&t, m);
     text_add(&t, "work         %s FLOPs a token forward", human_count(a, m->flops_forward));
-    if (m->training)
-        text_add(&t, ", %s training", human_count(a, m->flops_training));
+    if (m->training) text_add(&t, ", %s training", human_count(a, m->flops_training));
     text_add(&t, "; %d kernels\n", m->kernels);
     double packed = (double)strata_packed_bytes(m);
     text_add(&t, "memory       weights %s, gradients and optimizer %s, activations %s a token",
-             human_bytes(a, (double)m->weights_bytes), human_bytes(b, (double)m->train_bytes - packed),
+             human_bytes(a, (double)m->weights_bytes),
+             human_bytes(b, (double)m->train_bytes - packed),
              human_bytes(c, (double)m->arena_per_token));
-    if (packed > 0)
-        text_add(&t, ", packed weights %s", human_bytes(a, packed));
+    if (packed > 0) text_add(&t, ", packed weights %s", human_bytes(a, packed));
     text_add(&t, "\n");
     return console_text(&t, e);
 }
 
-int command_info(const Program *p, Error *e)
-{
+int command_info(const Program *p, Error *e) {
     return option(p, OPTION_JSON)->given ? info_json(p, e) : info_text(p, e);
 }

@@ -24,15 +24,20 @@ static int value(Parser *r, const char *key);
 
 static int expected(Parser *r, const char *what) {
     size_t at = (size_t)(r->p - r->start);
-    if (r->p >= r->end) return error_set(r->e, STATUS_USER, "%s:byte %zu: expected %s, found the end", r->file, at, what);
+    if (r->p >= r->end)
+        return error_set(r->e, STATUS_USER, "%s:byte %zu: expected %s, found the end", r->file, at,
+                         what);
     unsigned char c = (unsigned char)*r->p;
     if (c < 0x20 || c > 0x7e)
-        return error_set(r->e, STATUS_USER, "%s:byte %zu: expected %s, found byte 0x%02x", r->file, at, what, c);
-    return error_set(r->e, STATUS_USER, "%s:byte %zu: expected %s, found '%c'", r->file, at, what, c);
+        return error_set(r->e, STATUS_USER, "%s:byte %zu: expected %s, found byte 0x%02x", r->file,
+                         at, what, c);
+    return error_set(r->e, STATUS_USER, "%s:byte %zu: expected %s, found '%c'", r->file, at, what,
+                     c);
 }
 
 static void blanks(Parser *r) {
-    while (r->p < r->end && (*r->p == ' ' || *r->p == '\t' || *r->p == '\n' || *r->p == '\r')) r->p++;
+    while (r->p < r->end && (*r->p == ' ' || *r->p == '\t' || *r->p == '\n' || *r->p == '\r'))
+        r->p++;
 }
 
 static bool accept(Parser *r, char c) {
@@ -44,7 +49,8 @@ static bool accept(Parser *r, char c) {
 static int push(Parser *r, JsonType type, const char *key, uint32_t *index) {
     Json *j = r->j;
     if (j->count == r->limit)
-        return error_set(r->e, STATUS_LIMIT, "%s: expected at most %u values, found more", r->file, r->limit);
+        return error_set(r->e, STATUS_LIMIT, "%s: expected at most %u values, found more", r->file,
+                         r->limit);
     if (j->count == j->room) {
         uint32_t room = j->room ? (j->room > r->limit / 2 ? r->limit : 2 * j->room) : 64;
         JsonNode *bigger = realloc(j->node, room * sizeof *bigger);
@@ -79,7 +85,8 @@ static int unicode_escape(Parser *r, char **to) {
     int status = hex4(r, &c);
     if (status) return status;
     if (c >= 0xd800 && c < 0xdc00) {
-        if (!accept(r, '\\') || !accept(r, 'u')) return expected(r, "the second half of a surrogate pair");
+        if (!accept(r, '\\') || !accept(r, 'u'))
+            return expected(r, "the second half of a surrogate pair");
         if ((status = hex4(r, &low))) return status;
         if (low < 0xdc00 || low > 0xdfff) return expected(r, "the second half of a surrogate pair");
         c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
@@ -113,7 +120,8 @@ static int string(Parser *r, const char **out) {
     for (;;) {
         utf8proc_int32_t c;
         size_t rest = (size_t)(r->end - r->p);
-        if (!rest || (unsigned char)*r->p < 0x20) return expected(r, "a string's character or '\"'");
+        if (!rest || (unsigned char)*r->p < 0x20)
+            return expected(r, "a string's character or '\"'");
         if (*r->p == '"') break;
         if (*r->p == '\\') {
             r->p++;
@@ -121,7 +129,8 @@ static int string(Parser *r, const char **out) {
             if (status) return status;
             continue;
         }
-        utf8proc_ssize_t n = utf8proc_iterate((utf8proc_uint8_t *)r->p, rest < 4 ? (utf8proc_ssize_t)rest : 4, &c);
+        utf8proc_ssize_t n = utf8proc_iterate((utf8proc_uint8_t *)r->p,
+                                              rest < 4 ? (utf8proc_ssize_t)rest : 4, &c);
         if (n <= 0) return expected(r, "UTF-8");
         memmove(to, r->p, (size_t)n);
         to += n;
@@ -134,7 +143,8 @@ static int string(Parser *r, const char **out) {
 
 static bool skip_digits(Parser *r) {
     char *from = r->p;
-    while (r->p < r->end && *r->p >= '0' && *r->p <= '9') r->p++;
+    while (r->p < r->end && *r->p >= '0' && *r->p <= '9')
+        r->p++;
     return r->p > from;
 }
 
@@ -177,12 +187,15 @@ static int check_keys(Parser *r, uint32_t object) {
     if (o->count > 8 && !(key = malloc(o->count * sizeof *key)))
         return error_memory(r->e, r->file, o->count * sizeof *key);
     uint32_t n = 0;
-    for (const JsonNode *c = json_first(j, o); c; c = json_next(j, c)) key[n++] = c->key;
+    for (const JsonNode *c = json_first(j, o); c; c = json_next(j, c))
+        key[n++] = c->key;
     qsort(key, n, sizeof *key, by_text);
     for (uint32_t i = 1; i < n && !twice; i++)
         if (!strcmp(key[i - 1], key[i])) twice = key[i];
     int status = STATUS_OK;
-    if (twice) status = error_set(r->e, STATUS_USER, "%s:%s: expected one value, found the key twice", r->file, twice);
+    if (twice)
+        status = error_set(r->e, STATUS_USER, "%s:%s: expected one value, found the key twice",
+                           r->file, twice);
     if (key != few) free(key);
     return status;
 }
@@ -216,7 +229,8 @@ static int container(Parser *r, const char *key) {
     bool keyed = *r->p++ == '{';
     uint32_t self, outer = r->in;
     if (r->depth == JSON_DEPTH)
-        return error_set(r->e, STATUS_LIMIT, "%s:byte %zu: expected a depth of at most %d, found more", r->file,
+        return error_set(r->e, STATUS_LIMIT,
+                         "%s:byte %zu: expected a depth of at most %d, found more", r->file,
                          (size_t)(r->p - 1 - r->start), JSON_DEPTH);
     int status = push(r, keyed ? JSON_OBJECT : JSON_ARRAY, key, &self);
     if (status) return status;
@@ -248,10 +262,11 @@ static int value(Parser *r, const char *key) {
     return status;
 }
 
-int json_parse(Json *j, const char *file, const char *text, size_t length, uint32_t limit, Error *e) {
+int json_parse(Json *j, const char *file, const char *text, size_t length, uint32_t limit,
+               Error *e) {
     *j = (Json){ 0 };
     if (!(j->text = malloc(length + 1))) return error_memory(e, file, length + 1);
-    j->text[0] = ' ';                       /* room for a number at the very start */
+    j->text[0] = ' '; /* room for a number at the very start */
     memcpy(j->text + 1, text, length);
     Parser r = { j, file, j->text + 1, j->text + 1, j->text + 1 + length, limit, 0, 0, e };
     int status = value(&r, NULL);

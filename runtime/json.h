@@ -12,32 +12,43 @@
 
 #define JSON_DEPTH 64
 
-typedef enum JsonType { JSON_NULL, JSON_FALSE, JSON_TRUE, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT } JsonType;
+typedef enum JsonType {
+    JSON_NULL,
+    JSON_FALSE,
+    JSON_TRUE,
+    JSON_NUMBER,
+    JSON_STRING,
+    JSON_ARRAY,
+    JSON_OBJECT
+} JsonType;
 
 typedef struct JsonNode {
     JsonType type;
-    uint32_t count;         /* children of an array or object */
-    uint32_t next;          /* index of the node after this one and all in it */
-    uint32_t in;            /* index of the container; the root's is 0 */
-    const char *key;        /* in an object: NUL-terminated, else NULL */
-    const char *text;       /* string: decoded, NUL-terminated; number: as written */
+    uint32_t count;   /* children of an array or object */
+    uint32_t next;    /* index of the node after this one and all in it */
+    uint32_t in;      /* index of the container; the root's is 0 */
+    const char *key;  /* in an object: NUL-terminated, else NULL */
+    const char *text; /* string: decoded, NUL-terminated; number: as written */
 } JsonNode;
 
 typedef struct Json {
-    char *text;             /* the private copy; keys and strings point into it */
-    JsonNode *node;         /* node[0] is the root */
+    char *text;     /* the private copy; keys and strings point into it */
+    JsonNode *node; /* node[0] is the root */
     uint32_t count, room;
 } Json;
 
 /* Reads 'length' bytes.  'file' is for messages: "FILE:byte N: expected …, found …". */
-int json_parse(Json *j, const char *file, const char *text, size_t length, uint32_t limit, Error *e);
+int json_parse(Json *j, const char *file, const char *text, size_t length, uint32_t limit,
+               Error *e);
 void json_free(Json *j);
 
 /* for (n = json_first(j, box); n; n = json_next(j, n)) … */
 const JsonNode *json_first(const Json *j, const JsonNode *box);
 const JsonNode *json_next(const Json *j, const JsonNode *n);
-const JsonNode *json_member(const Json *j, const JsonNode *object, const char *key);     /* NULL: none; linear */
-bool json_int64(const JsonNode *n, int64_t *out);       /* an integer written without fraction or exponent */
+/* NULL: none; linear */
+const JsonNode *json_member(const Json *j, const JsonNode *object, const char *key);
+/* an integer written without fraction or exponent */
+bool json_int64(const JsonNode *n, int64_t *out);
 bool json_double(const JsonNode *n, double *out);
 
 /*
@@ -45,16 +56,18 @@ bool json_double(const JsonNode *n, double *out);
 ** text_status, so callers add without checking.  Start from {0}.
 */
 typedef struct Text {
-    char *at;               /* NUL-terminated once something was added */
+    char *at; /* NUL-terminated once something was added */
     size_t length, room;
     bool failed;
 } Text;
 
-void text_add(Text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));   /* C locale */
+/* C locale */
+void text_add(Text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void text_bytes(Text *t, const char *bytes, size_t length);
-void text_json_string(Text *t, const char *s);      /* quoted and escaped; invalid UTF-8 becomes U+FFFD */
-void text_json_number(Text *t, double value);       /* shortest; null where not finite */
-void text_clear(Text *t);                           /* length 0, keeps the memory */
+/* quoted and escaped; invalid UTF-8 becomes U+FFFD */
+void text_json_string(Text *t, const char *s);
+void text_json_number(Text *t, double value); /* shortest; null where not finite */
+void text_clear(Text *t);                     /* length 0, keeps the memory */
 void text_free(Text *t);
 int text_status(const Text *t, Error *e);
 

@@ -6,7 +6,9 @@
 
 #include "abi.h"
 
-typedef struct Cost { double flops, bytes; } Cost;
+typedef struct Cost {
+    double flops, bytes;
+} Cost;
 
 /* A call on 'sequences' of 'length' tokens, causal. */
 Cost work_cost(const strata_work *w, double sequences, double length);

@@ -14,84 +14,91 @@ enum { GROUP_TOKENS = 4096, GROUP_SEQUENCES = 16 };
 
 typedef struct Tokens {
     int64_t B, T;
-    int32_t *at;                /* [B,T] */
+    int32_t *at; /* [B,T] */
 } Tokens;
 
 /* Tensor 'name' int32 [B,T] of f, ids checked. */
-static int read_tokens(const Program *p, const Safetensors *f, const char *name, Tokens *x, Error *e)
-{
+static int read_tokens(const Program *p, const Safetensors *f, const char *name, Tokens *x,
+                       Error *e) {
     const Tensor *t = safetensors_find(f, name);
     if (!t)
-        return error_set(e, STATUS_USER, "%s: expected a tensor '%s' int32 [B,T], found none", f->path, name);
+        return error_set(e, STATUS_USER, "%s: expected a tensor '%s' int32 [B,T], found none",
+                         f->path, name);
     if (t->rank != 2 || (t->dtype != DTYPE_I32 && t->dtype != DTYPE_I64))
-        return error_set(e, STATUS_USER, "%s:%s: expected int32 [B,T], found %s of rank %d", f->path, name,
-                         dtype_name(t->dtype), t->rank);
+        return error_set(e, STATUS_USER, "%s:%s: expected int32 [B,T], found %s of rank %d",
+                         f->path, name, dtype_name(t->dtype), t->rank);
     *x = (Tokens){ .B = t->shape[0], .T = t->shape[1] };
     if (x->B < 1 || x->T < 1)
-        return error_set(e, STATUS_USER, "%s:%s: expected at least one token, found [%lld,%lld]", f->path, name,
-                         (long long)x->B, (long long)x->T);
+        return error_set(e, STATUS_USER, "%s:%s: expected at least one token, found [%lld,%lld]",
+                         f->path, name, (long long)x->B, (long long)x->T);
     if (x->T > p->m->context)
-        return error_set(e, STATUS_USER, "%s:%s: expected sequences of at most the context, %d tokens, found %lld",
+        return error_set(e, STATUS_USER,
+                         "%s:%s: expected sequences of at most the context, %d tokens, found %lld",
                          f->path, name, p->m->context, (long long)x->T);
     x->at = malloc((size_t)t->count * sizeof *x->at);
-    if (!x->at)
-        return error_memory(e, name, (size_t)t->count * sizeof *x->at);
+    if (!x->at) return error_memory(e, name, (size_t)t->count * sizeof *x->at);
     int status = safetensors_read_i32(f, t, x->at, e);
     for (int64_t i = 0; i < t->count && !status; i++)
         if (x->at[i] < 0 || x->at[i] >= p->m->vocab)
-            status = error_set(e, STATUS_USER, "%s:%s[%lld, %lld]: expected an id from 0 to %d, found %d", f->path, name,
-                               (long long)(i / x->T), (long long)(i % x->T), p->m->vocab - 1, x->at[i]);
+            status = error_set(
+                e, STATUS_USER, "%s:%s[%lld, %lld]: expected an id from 0 to %d, found %d", f->path,
+                name, (long long)(i / x->T), (long long)(i % x->T), p->m->vocab - 1, x->at[i]);
     return status;
 }
 
-static int read_input(const Program *p, Tokens *tokens, Tokens *targets, Error *e)
-{
+static int read_input(const Program *p, Tokens *tokens, Tokens *targets, Error *e) {
     Safetensors f = { 0 };
     int status = safetensors_open(&f, option(p, OPTION_TOKENS)->text, e);
-    if (status)
-        return status;
+    if (status) return status;
     status = read_tokens(p, &f, "tokens", tokens, e);
-    if (!status && targets)
-        status = read_tokens(p, &f, "targets", targets, e);
+    if (!status && targets) status = read_tokens(p, &f, "targets", targets, e);
     if (!status && targets && (targets->B != tokens->B || targets->T != tokens->T))
-        status = error_set(e, STATUS_USER, "%s:targets: expected the shape of tokens, [%lld,%lld], found [%lld,%lld]",
-                           f.path, (long long)tokens->B, (long long)tokens->T, (long long)targets->B,
-                           (long long)targets->T);
+        status =
+            error_set(e, STATUS_USER,
+                      "%s:targets: expected the shape of tokens, [%lld,%lld], found [%lld,%lld]",
+                      f.path, (long long)tokens->B, (long long)tokens->T, (long long)targets->B,
+                      (long long)targets->T);
     safetensors_close(&f);
     return status;
 }
 
 /* The training form: every position in one pass. */
-static int whole_sequences(const Program *p, Session *s, const Tokens *x, float *out, Error *e)
-{
+static int whole_sequences(const Program *p, Session *s, const Tokens *x, float *out, Error *e) {
     int64_t group = GROUP_TOKENS / x->T + (x->T > GROUP_TOKENS);
     group = group < x->B ? group : x->B;
     int status = session_arena(s, group * x->T, false, e);
     for (int64_t b = 0; b < x->B && !status; b += group) {
         int64_t n = x->B - b < group ? x->B - b : group;
-        status = session_check(s, s->api->logits(s->ctx.at, s->weights.at, s->arena.at, x->at + b * x->T, n, x->T,
-                                                 out + b * x->T * p->m->vocab), "logits", e);
+        status = session_check(s,
+                               s->api->logits(s->ctx.at, s->weights.at, s->arena.at,
+                                              x->at + b * x->T, n, x->T,
+                                              out + b * x->T * p->m->vocab),
+                               "logits", e);
     }
     return status;
 }
 
 /* One group of n sequences through the caches; row: [n, V] and [n] scratch. */
-static int step_sequences(Session *s, void *const *state, const Tokens *x, int64_t b, int32_t n, int32_t *next,
-                          float *row, float *out, Error *e)
-{
+static int step_sequences(Session *s, void *const *state, const Tokens *x, int64_t b, int32_t n,
+                          int32_t *next, float *row, float *out, Error *e) {
     int64_t V = s->m->vocab;
     int status = STATUS_OK;
     for (int32_t i = 0; i < n && !status; i++) {
-        status = session_check(s, s->api->state_init(s->ctx.at, state[i], s->m->context), "state_init", e);
+        status = session_check(s, s->api->state_init(s->ctx.at, state[i], s->m->context),
+                               "state_init", e);
         if (!status)
-            status = session_check(s, s->api->prefill(s->ctx.at, s->weights.at, state[i], s->arena.at,
-                                                      x->at + (b + i) * x->T, 1, out + (b + i) * x->T * V),
+            status = session_check(s,
+                                   s->api->prefill(s->ctx.at, s->weights.at, state[i], s->arena.at,
+                                                   x->at + (b + i) * x->T, 1,
+                                                   out + (b + i) * x->T * V),
                                    "prefill", e);
     }
     for (int64_t t = 1; t < x->T && !status; t++) {
         for (int32_t i = 0; i < n; i++)
             next[i] = x->at[(b + i) * x->T + t];
-        status = session_check(s, s->api->decode(s->ctx.at, s->weights.at, state, n, s->arena.at, next, row), "decode", e);
+        status = session_check(
+            s, s->api->decode(s->ctx.at, s->weights.at, state, n, s->arena.at, next, row), "decode",
+            e);
         for (int32_t i = 0; i < n; i++)
             for (int64_t v = 0; v < V; v++)
                 out[((b + i) * x->T + t) * V + v] = row[i * V + v];
@@ -100,14 +107,14 @@ static int step_sequences(Session *s, void *const *state, const Tokens *x, int64
 }
 
 /* The generating form: token by token. */
-static int token_by_token(const Program *p, Session *s, const Tokens *x, float *out, Error *e)
-{
+static int token_by_token(const Program *p, Session *s, const Tokens *x, float *out, Error *e) {
     int32_t group = x->B < GROUP_SEQUENCES ? (int32_t)x->B : GROUP_SEQUENCES;
     Region state[GROUP_SEQUENCES] = { { 0 } };
     void *at[GROUP_SEQUENCES];
     int32_t next[GROUP_SEQUENCES];
     float *row = calloc((size_t)group * (size_t)p->m->vocab, sizeof *row);
-    int status = row ? session_arena(s, group, true, e) : error_memory(e, "logits", (size_t)group * (size_t)p->m->vocab * 4);
+    int status = row ? session_arena(s, group, true, e)
+                     : error_memory(e, "logits", (size_t)group * (size_t)p->m->vocab * 4);
     for (int32_t i = 0; i < group && !status; i++) {
         status = session_state(s, &state[i], p->m->context, e);
         at[i] = state[i].at;
@@ -122,8 +129,7 @@ static int token_by_token(const Program *p, Session *s, const Tokens *x, float *
     return status;
 }
 
-static int write_logits(const Program *p, Session *s, const Tokens *x, Error *e)
-{
+static int write_logits(const Program *p, Session *s, const Tokens *x, Error *e) {
     Region out = { 0 };
     size_t bytes;
     if (__builtin_mul_overflow((size_t)(x->B * x->T), (size_t)p->m->vocab * sizeof(float), &bytes))
@@ -134,52 +140,45 @@ static int write_logits(const Program *p, Session *s, const Tokens *x, Error *e)
                                                        : whole_sequences(p, s, x, out.at, e);
     TensorList l = { 0 };
     int64_t shape[3] = { x->B, x->T, p->m->vocab };
-    if (!status)
-        status = tensors_add(&l, "", "logits", DTYPE_F32, 3, shape, out.at, e);
-    if (!status)
-        status = safetensors_write(option(p, OPTION_OUT)->text, &l, NULL, 0, 0, e);
+    if (!status) status = tensors_add(&l, "", "logits", DTYPE_F32, 3, shape, out.at, e);
+    if (!status) status = safetensors_write(option(p, OPTION_OUT)->text, &l, NULL, 0, 0, e);
     tensors_free(&l);
     region_close(&out);
     return status;
 }
 
-static int write_gradients(const Program *p, Session *s, const Tokens *x, const Tokens *targets, Error *e)
-{
+static int write_gradients(const Program *p, Session *s, const Tokens *x, const Tokens *targets,
+                           Error *e) {
     int64_t tokens = x->B * x->T, one = 1;
     strata_loss loss = { .struct_size = sizeof loss };
     int status = session_train(s, e);
+    if (!status) status = session_arena(s, tokens, false, e);
     if (!status)
-        status = session_arena(s, tokens, false, e);
-    if (!status)
-        status = session_check(s, s->api->forward_backward(s->ctx.at, s->weights.at, s->train.at, s->arena.at, x->at,
-                                                           targets->at, x->B, x->T, 1.0f, 0, NULL, NULL, &loss),
+        status = session_check(s,
+                               s->api->forward_backward(s->ctx.at, s->weights.at, s->train.at,
+                                                        s->arena.at, x->at, targets->at, x->B, x->T,
+                                                        1.0f, 0, NULL, NULL, &loss),
                                "forward_backward", e);
     float total = (float)loss.loss, cross_entropy = (float)loss.cross_entropy;
     TensorList l = { 0 };
-    if (!status)
-        status = tensors_add(&l, "", "loss", DTYPE_F32, 1, &one, &total, e);
+    if (!status) status = tensors_add(&l, "", "loss", DTYPE_F32, 1, &one, &total, e);
     if (!status)
         status = tensors_add(&l, "", "cross_entropy", DTYPE_F32, 1, &one, &cross_entropy, e);
-    if (!status)
-        status = weights_list_train(&l, p->m, "grad.", s->train.at, 0, e);
-    if (!status)
-        status = safetensors_write(option(p, OPTION_OUT)->text, &l, NULL, 0, 0, e);
+    if (!status) status = weights_list_train(&l, p->m, "grad.", s->train.at, 0, e);
+    if (!status) status = safetensors_write(option(p, OPTION_OUT)->text, &l, NULL, 0, 0, e);
     tensors_free(&l);
     return status;
 }
 
 /* The result must not replace what it was made of. */
-static int distinct_files(const Program *p, Error *e)
-{
+static int distinct_files(const Program *p, Error *e) {
     const char *out = option(p, OPTION_OUT)->text;
     int status = program_distinct(out, option(p, OPTION_WEIGHTS)->text, e);
-    if (!status)
-        status = program_distinct(out, option(p, OPTION_TOKENS)->text, e);
+    if (!status) status = program_distinct(out, option(p, OPTION_TOKENS)->text, e);
     return status ? status : output_check(out, false, e);
 }
 
-static int require_files(const Program *p, Error *e)
-{
+static int require_files(const Program *p, Error *e) {
     static const OptionId needed[] = { OPTION_WEIGHTS, OPTION_TOKENS, OPTION_OUT };
     int status = STATUS_OK;
     for (int i = 0; i < 3 && !status; i++)
@@ -187,36 +186,30 @@ static int require_files(const Program *p, Error *e)
     return status ? status : distinct_files(p, e);
 }
 
-static int run(const Program *p, bool gradients, Error *e)
-{
+static int run(const Program *p, bool gradients, Error *e) {
     Session s = { 0 };
     Tokens tokens = { 0 }, targets = { 0 };
     int status = require_files(p, e);
     if (!status && !gradients && option(p, OPTION_AS_GENERATED)->given)
         status = program_causal(p, "logits: --as-generated", e);
+    if (!status) status = read_input(p, &tokens, gradients ? &targets : NULL, e);
+    if (!status) status = program_session(p, &s, e);
+    if (!status) status = program_weights(p, &s, NULL, e);
     if (!status)
-        status = read_input(p, &tokens, gradients ? &targets : NULL, e);
-    if (!status)
-        status = program_session(p, &s, e);
-    if (!status)
-        status = program_weights(p, &s, NULL, e);
-    if (!status)
-        status = gradients ? write_gradients(p, &s, &tokens, &targets, e) : write_logits(p, &s, &tokens, e);
+        status = gradients ? write_gradients(p, &s, &tokens, &targets, e)
+                           : write_logits(p, &s, &tokens, e);
     free(tokens.at);
     free(targets.at);
     session_close(&s);
     return status;
 }
 
-int command_logits(const Program *p, Error *e)
-{
-    return run(p, false, e);
-}
+int command_logits(const Program *p, Error *e) { return run(p, false, e); }
 
-int command_gradients(const Program *p, Error *e)
-{
+int command_gradients(const Program *p, Error *e) {
     if (!p->m->training)
-        return error_set(e, STATUS_USER, "gradients: %s was built with --inference: expected a training build",
+        return error_set(e, STATUS_USER,
+                         "gradients: %s was built with --inference: expected a training build",
                          model_text(p, p->m->name));
     return run(p, true, e);
 }

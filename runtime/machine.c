@@ -20,8 +20,7 @@
 
 enum { CHAINS = 12, TASKS_A_WORKER = 4 };
 
-double machine_now(void)
-{
+double machine_now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
@@ -33,19 +32,19 @@ typedef float Vec4 __attribute__((vector_size(16)));
 #define DECLARE(i) V a##i = SET(0.5f + 0.01f * i);
 #define STEP(i) a##i = FMA(a##i, m, c);
 #define ADD(i) s += a##i;
-#define BODY                                        \
-    V m = SET(0.999f), c = SET(1e-3f), s = SET(0);  \
-    EACH(DECLARE)                                   \
-    for (int64_t n = 0; n < rounds; n++) {          \
-        EACH(STEP)                                  \
-    }                                               \
-    EACH(ADD)                                       \
+#define BODY                                       \
+    V m = SET(0.999f), c = SET(1e-3f), s = SET(0); \
+    EACH(DECLARE)                                  \
+    for (int64_t n = 0; n < rounds; n++) {         \
+        EACH(STEP)                                 \
+    }                                              \
+    EACH(ADD)                                      \
     return s[0];
 
 #define V Vec4
 #define SET(x) ((Vec4){ (x), (x), (x), (x) })
 #define FMA(a, b, c) ((a) * (b) + (c))
-static float chains_plain(int64_t rounds) { BODY }
+static float chains_plain(int64_t rounds){ BODY }
 #undef V
 #undef SET
 #undef FMA
@@ -54,23 +53,23 @@ static float chains_plain(int64_t rounds) { BODY }
 #define V __m256
 #define SET(x) _mm256_set1_ps(x)
 #define FMA(a, b, c) _mm256_fmadd_ps(a, b, c)
-__attribute__((target("avx2,fma"))) static float chains_avx2(int64_t rounds) { BODY }
+__attribute__((target("avx2,fma"))) static float chains_avx2(int64_t rounds){ BODY }
 #undef V
 #undef SET
 #undef FMA
 #define V __m512
 #define SET(x) _mm512_set1_ps(x)
 #define FMA(a, b, c) _mm512_fmadd_ps(a, b, c)
-__attribute__((target("avx512f"))) static float chains_avx512(int64_t rounds) { BODY }
+__attribute__((target("avx512f"))) static float chains_avx512(int64_t rounds){ BODY }
 #undef V
 #undef SET
 #undef FMA
 
 #define DOT(i) a##i = _mm512_dpbf16_ps(a##i, m, c);
-__attribute__((target("avx512f,avx512bf16"))) static float chains_pairs(int64_t rounds)
-{
+__attribute__((target("avx512f,avx512bf16"))) static float chains_pairs(int64_t rounds) {
     __m512 s = _mm512_setzero_ps();
-    __m512bh m = (__m512bh)_mm512_set1_epi32(0x3f7f3f7f), c = (__m512bh)_mm512_set1_epi32(0x3a833a83);
+    __m512bh m = (__m512bh)_mm512_set1_epi32(0x3f7f3f7f),
+             c = (__m512bh)_mm512_set1_epi32(0x3a833a83);
 #define V __m512
 #define SET(x) _mm512_set1_ps(x)
     EACH(DECLARE)
@@ -84,9 +83,12 @@ __attribute__((target("avx512f,avx512bf16"))) static float chains_pairs(int64_t 
 }
 
 /* Twelve products of tiles a round: four sums, three times. */
-__attribute__((target("amx-tile,amx-bf16"))) static float chains_tiles(int64_t rounds)
-{
-    static const struct { uint8_t palette, start, reserved[14]; uint16_t bytes[16]; uint8_t rows[16]; } shape = {
+__attribute__((target("amx-tile,amx-bf16"))) static float chains_tiles(int64_t rounds) {
+    static const struct {
+        uint8_t palette, start, reserved[14];
+        uint16_t bytes[16];
+        uint8_t rows[16];
+    } shape = {
         1, 0, { 0 }, { 64, 64, 64, 64, 64, 64, 64, 64 }, { 16, 16, 16, 16, 16, 16, 16, 16 }
     };
     static const uint16_t zeros[16][32];
@@ -117,12 +119,11 @@ __attribute__((target("amx-tile,amx-bf16"))) static float chains_tiles(int64_t r
 typedef struct Peak {
     float (*run)(int64_t rounds);
     int64_t rounds;
-    volatile float sink;        /* keeps the work from being optimised away; its value is of no use */
+    volatile float sink; /* keeps the work from being optimised away; its value is of no use */
 } Peak;
 
 /* Floats a step of one chain adds products to, times the products of each. */
-static int choose_chains(Peak *p, const char *cpu)
-{
+static int choose_chains(Peak *p, const char *cpu) {
 #if defined(__x86_64__)
     if (strstr(cpu, "+amx-bf16")) {
         p->run = chains_tiles;
@@ -147,22 +148,20 @@ static int choose_chains(Peak *p, const char *cpu)
     return 4;
 }
 
-static void peak_task(void *arg, int64_t task, int32_t worker)
-{
+static void peak_task(void *arg, int64_t task, int32_t worker) {
     Peak *p = arg;
     (void)worker;
     float sum = p->run(p->rounds);
-    if (task == 0)
-        p->sink = sum;
+    if (task == 0) p->sink = sum;
 }
 
-double machine_peak(strata_pool *pool, const char *cpu)
-{
+double machine_peak(strata_pool *pool, const char *cpu) {
     Peak p = { .rounds = 100000 };
     int lanes = choose_chains(&p, cpu);
     int64_t tasks = (int64_t)strata_pool_workers(pool) * TASKS_A_WORKER;
     double best = 0, work = 2.0 * CHAINS * lanes * (double)p.rounds * (double)tasks;
-    double until = machine_now() + 0.2;       /* the threads need a while to be spread over the processors */
+    /* the threads need a while to be spread over the processors */
+    double until = machine_now() + 0.2;
     do {
         double start = machine_now();
         strata_par_for(pool, tasks, peak_task, &p);
@@ -176,20 +175,18 @@ typedef uint64_t Wide __attribute__((vector_size(32)));
 
 typedef struct Reading {
     Wide *at;
-    int64_t count, pieces;      /* vectors in all */
+    int64_t count, pieces; /* vectors in all */
     volatile uint64_t sink;
 } Reading;
 
-static void write_task(void *arg, int64_t task, int32_t worker)
-{
+static void write_task(void *arg, int64_t task, int32_t worker) {
     Reading *r = arg;
     (void)worker;
     int64_t part = r->count / r->pieces;
     memset(r->at + task * part, 1, (size_t)part * sizeof *r->at);
 }
 
-static void read_task(void *arg, int64_t task, int32_t worker)
-{
+static void read_task(void *arg, int64_t task, int32_t worker) {
     Reading *r = arg;
     (void)worker;
     int64_t part = r->count / r->pieces;
@@ -202,74 +199,62 @@ static void read_task(void *arg, int64_t task, int32_t worker)
         d ^= p[i + 3];
     }
     a ^= b ^ c ^ d;
-    if (task == 0)
-        r->sink = a[0];
+    if (task == 0) r->sink = a[0];
 }
 
-/* Several times what the last cache holds, within reason: of twice as much it still keeps a part, as last caches
-   do not simply drop what was used longest ago. */
-static size_t stream_bytes(void)
-{
+/* Several times what the last cache holds, within reason: of twice as much it still keeps a part,
+** as last caches do not simply drop what was used longest ago. */
+static size_t stream_bytes(void) {
     size_t least = (size_t)128 << 20, most = (size_t)512 << 20, bytes = least;
 #ifdef _SC_LEVEL3_CACHE_SIZE
     long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    if (cache > 0 && (size_t)cache * 8 > bytes)
-        bytes = (size_t)cache * 8;
+    if (cache > 0 && (size_t)cache * 8 > bytes) bytes = (size_t)cache * 8;
 #endif
     bytes = bytes < most ? bytes : most;
     double room = machine_memory_free() / 4;
     return room > 0 && room < (double)bytes ? (size_t)room : bytes;
 }
 
-static Reading reading(const MachineStream *s, const strata_pool *pool)
-{
-    return (Reading){ .at = s->at, .count = (int64_t)(s->bytes / sizeof(Wide)), .pieces = (int64_t)strata_pool_workers(pool) * 16 };
+static Reading reading(const MachineStream *s, const strata_pool *pool) {
+    return (Reading){ .at = s->at,
+                      .count = (int64_t)(s->bytes / sizeof(Wide)),
+                      .pieces = (int64_t)strata_pool_workers(pool) * 16 };
 }
 
-void machine_stream_open(MachineStream *s, strata_pool *pool)
-{
+void machine_stream_open(MachineStream *s, strata_pool *pool) {
     size_t bytes = stream_bytes();
     void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (at == MAP_FAILED)
-        return;
+    if (at == MAP_FAILED) return;
     madvise(at, bytes, MADV_HUGEPAGE);
     *s = (MachineStream){ at, bytes };
     Reading r = reading(s, pool);
     strata_par_for(pool, r.pieces, write_task, &r);
 }
 
-double machine_stream_read(const MachineStream *s, strata_pool *pool)
-{
-    if (!s->at)
-        return 0;
+double machine_stream_read(const MachineStream *s, strata_pool *pool) {
+    if (!s->at) return 0;
     Reading r = reading(s, pool);
     double start = machine_now();
     strata_par_for(pool, r.pieces, read_task, &r);
     return (double)(r.count / r.pieces * r.pieces) * sizeof(Wide) / (machine_now() - start);
 }
 
-void machine_stream_close(MachineStream *s)
-{
-    if (s->at)
-        munmap(s->at, s->bytes);
+void machine_stream_close(MachineStream *s) {
+    if (s->at) munmap(s->at, s->bytes);
     *s = (MachineStream){ 0 };
 }
 
-double machine_memory_peak(void)
-{
+double machine_memory_peak(void) {
     struct rusage u;
     return getrusage(RUSAGE_SELF, &u) ? 0 : (double)u.ru_maxrss * 1024;
 }
 
-double machine_memory_free(void)
-{
+double machine_memory_free(void) {
     FILE *f = fopen("/proc/meminfo", "re");
     char line[128];
     unsigned long long kib = 0;
     while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, "MemAvailable: %llu", &kib) == 1)
-            break;
-    if (f)
-        fclose(f);
+        if (sscanf(line, "MemAvailable: %llu", &kib) == 1) break;
+    if (f) fclose(f);
     return (double)kib * 1024;
 }

@@ -6,13 +6,14 @@
 
 #include "strata.h"
 
-double machine_now(void);                       /* seconds, monotonic */
+double machine_now(void); /* seconds, monotonic */
 
 /* Multiply-adds as FLOP/s of all workers together; about 0.2 s.  'cpu', the descriptor's, says what
 ** products take: float32, or bfloat16 if it ends with +avx512bf16 or +amx-bf16. */
 double machine_peak(strata_pool *pool, const char *cpu);
 
-/* Memory that no cache holds, to see how fast it can be read; none (at NULL) if there is not enough. */
+/* Memory that no cache holds, to see how fast it can be read; none (at NULL) if there is not
+** enough. */
 typedef struct MachineStream {
     void *at;
     size_t bytes;
@@ -23,7 +24,7 @@ void machine_stream_open(MachineStream *stream, strata_pool *pool);
 double machine_stream_read(const MachineStream *stream, strata_pool *pool);
 void machine_stream_close(MachineStream *stream);
 
-double machine_memory_peak(void);               /* the process's high-water mark, bytes */
-double machine_memory_free(void);               /* what could be had without swapping, bytes; 0: unknown */
+double machine_memory_peak(void); /* the process's high-water mark, bytes */
+double machine_memory_free(void); /* what could be had without swapping, bytes; 0: unknown */
 
 #endif

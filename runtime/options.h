@@ -25,11 +25,20 @@ typedef enum OptionId {
 } OptionId;
 
 typedef enum OptionKind {
-    OPTION_IS_FLAG, OPTION_IS_COUNT, OPTION_IS_SEED, OPTION_IS_NUMBER, OPTION_IS_TEXT, OPTION_IS_FILE,
-    OPTION_IS_FILES, OPTION_IS_CHOICE, OPTION_IS_COUNTS
+    OPTION_IS_FLAG,
+    OPTION_IS_COUNT,
+    OPTION_IS_SEED,
+    OPTION_IS_NUMBER,
+    OPTION_IS_TEXT,
+    OPTION_IS_FILE,
+    OPTION_IS_FILES,
+    OPTION_IS_CHOICE,
+    OPTION_IS_COUNTS
 } OptionKind;
 
-typedef struct CommandRow { const char *name, *positional, *summary; } CommandRow;
+typedef struct CommandRow {
+    const char *name, *positional, *summary;
+} CommandRow;
 
 typedef struct OptionRow {
     const char *name;
@@ -45,15 +54,15 @@ extern const CommandRow command_table[COMMANDS];
 extern const OptionRow option_table[OPTIONS];
 
 typedef struct OptionValue {
-    bool given;             /* typed; the initial value does not count */
+    bool given; /* typed; the initial value does not count */
     int64_t count;
     uint64_t seed;
     double number;
-    int choice;             /* index in the row's list */
-    const char *text;       /* TEXT, FILE; NULL: none */
-    const char **list;      /* FILES */
-    int64_t *counts;        /* COUNTS */
-    int length;             /* of list or counts */
+    int choice;        /* index in the row's list */
+    const char *text;  /* TEXT, FILE; NULL: none */
+    const char **list; /* FILES */
+    int64_t *counts;   /* COUNTS */
+    int length;        /* of list or counts */
 } OptionValue;
 
 typedef struct Options {

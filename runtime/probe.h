@@ -19,38 +19,42 @@
 typedef struct ProbeText {
     int32_t *tokens, *targets;
     int64_t count, length;
-    int shown;                      /* tokens of the passage, with which the first window begins */
-    char (*piece)[DECODER_OUT];     /* their texts; "": a character goes on in the next token, or there is no text */
+    int shown; /* tokens of the passage, with which the first window begins */
+    /* their texts; "": a character goes on in the next token, or there is no text */
+    char (*piece)[DECODER_OUT];
 } ProbeText;
 
 typedef struct Probe {
     const strata_model *m;
     const ProbeText *text;
-    double loss;                /* nats a token */
-    int64_t tokens;             /* that were looked at */
+    double loss;    /* nats a token */
+    int64_t tokens; /* that were looked at */
     int sources, reads, layers, gates;
     const char **source_site, **read_site, **layer_name, **gate_site;
-    double *weight, *deviation; /* [reads, sources]: mean over tokens, and its deviation; NULL: not followed */
+    /* [reads, sources]: mean over tokens, and its deviation; NULL: not followed */
+    double *weight, *deviation;
     double *source_rms, *read_rms, *layer_rms;
     double *gate_mean, *gate_deviation;
-    double *similarity;         /* [layers, layers], cosines of layers' outputs; NULL: too many */
-    double *gradient_norm;      /* [layers], of the parameters' gradients; NULL: no gradients in this program */
+    double *similarity; /* [layers, layers], cosines of layers' outputs; NULL: too many */
+    /* [layers], of the parameters' gradients; NULL: no gradients in this program */
+    double *gradient_norm;
     int routes;
-    double *routed;             /* [routes], share of tokens that each takes */
-    double *taken_rms, *other_rms;  /* [routes], outputs of what it decides about, at those tokens and at the others */
-    uint8_t *taken;             /* [routes, passage]: 1 if the route takes the token */
-    double *loss_increase;      /* [layers], nats a token, the layer's outputs being 0 */
+    double *routed; /* [routes], share of tokens that each takes */
+    /* [routes], outputs of what it decides about, at those tokens and at the others */
+    double *taken_rms, *other_rms;
+    uint8_t *taken;        /* [routes, passage]: 1 if the route takes the token */
+    double *loss_increase; /* [layers], nats a token, the layer's outputs being 0 */
 } Probe;
 
-/* Probes the weights that are in s (session_weights).  'tells': shows progress on standard error. */
+/* Probes the weights that are in s (session_weights). 'tells': shows progress on standard error. */
 int probe_measure(Probe *x, Session *s, const ProbeText *text, bool tells, Error *e);
 void probe_free(Probe *x);
 
 /* Where a kind of sublayer takes its weight from, of absolute weights, in parts of 1. */
 typedef struct ProbeShare {
-    const char *kind;           /* "attention", "mlp", …, the last part of a site */
+    const char *kind; /* "attention", "mlp", …, the last part of a site */
     int reads;
-    double embedding, diagonal, far;    /* source 0; the newest source; all between */
+    double embedding, diagonal, far; /* source 0; the newest source; all between */
 } ProbeShare;
 
 /* At most 'most' kinds in order of appearance; returns how many. */
@@ -61,8 +65,8 @@ int probe_shares(const Probe *x, ProbeShare *share, int most);
 ** itself over tokens. */
 typedef struct ProbeSink {
     int source;
-    double share, even;         /* mean over those reads */
-    double variation;           /* deviation over tokens, in parts of the weight */
+    double share, even; /* mean over those reads */
+    double variation;   /* deviation over tokens, in parts of the weight */
 } ProbeSink;
 
 int probe_sinks(const Probe *x, ProbeSink *sink, int most);
@@ -70,17 +74,19 @@ int probe_sinks(const Probe *x, ProbeSink *sink, int most);
 /* probe_passage.c: the passage, its pieces of text told apart; 'most' tokens at most. */
 int probe_passage(ProbeText *x, const Tokenizer *tokenizer, int64_t most, Error *e);
 bool probe_takes(const Probe *x, int route, int token);
-int probe_count(const Probe *x, int token);     /* routes that take it */
-bool probe_ends_line(const Probe *x, int token);        /* the last byte of its text is a line break */
+int probe_count(const Probe *x, int token);      /* routes that take it */
+bool probe_ends_line(const Probe *x, int token); /* the last byte of its text is a line break */
 /* A shade for so many routes of all, 0 for none to PROBE_SHADES for all. */
 enum { PROBE_SHADES = 5 };
 int probe_shade(const Probe *x, int count);
-bool probe_shade_range(const Probe *x, int shade, int *low, int *high);     /* counts that have it; false: none */
-const char *probe_route(const Probe *x, int route);     /* its site, without "layers." */
-void probe_json_routes(const Probe *x, const char *key, Text *t);      /* "KEY": their sites */
+/* counts that have it; false: none */
+bool probe_shade_range(const Probe *x, int shade, int *low, int *high);
+const char *probe_route(const Probe *x, int route);               /* its site, without "layers." */
+void probe_json_routes(const Probe *x, const char *key, Text *t); /* "KEY": their sites */
 void probe_print_passage(const Probe *x, bool colours, Text *t);
 void probe_json_passage(const Probe *x, Text *t);
-/* A token as it can be shown: what drives terminals is escaped, a line break a sign, and something for nothing. */
+/* A token as it can be shown: what drives terminals is escaped, a line break a sign, and something
+** for nothing. */
 enum { PROBE_PIECE = 128 };
 void probe_piece(const Probe *x, int token, char to[PROBE_PIECE]);
 /* Where there is room for one character: the first, with its carrier; a box for what is escaped. */
@@ -92,6 +98,7 @@ void probe_page_passage(const Probe *x, const char *title, Text *t);
 void probe_print(const Probe *x, const Probe *before, bool colours, Text *t);
 void probe_json(const Probe *x, const Probe *before, Text *t);
 /* probe_page.c: one HTML file. */
-void probe_page(const Probe *x, const Probe *before, const char *weights, const char *weights_before, Text *t);
+void probe_page(const Probe *x, const Probe *before, const char *weights,
+                const char *weights_before, Text *t);
 
 #endif

@@ -16,62 +16,62 @@
 
 enum { CALL_TOKENS = 1024, SEED = 20260615 };
 
-typedef struct Kind { int count; const strata_tensor **at; } Kind;      /* results of one kind, by index */
+/* results of one kind, by index */
+typedef struct Kind {
+    int count;
+    const strata_tensor **at;
+} Kind;
 
 typedef struct Measure {
     Probe *x;
     Session *s;
     const ProbeText *text;
-    const strata_tensor *codes;                         /* inputs; NULL: nothing is followed */
-    const strata_tensor **keep, **direction;            /* by source; NULL where there is none */
+    const strata_tensor *codes;              /* inputs; NULL: nothing is followed */
+    const strata_tensor **keep, **direction; /* by source; NULL where there is none */
     Kind source, read, gate, layer, similarity, route;
-    int64_t ncodes, floats;     /* results of a call */
+    int64_t ncodes, floats; /* results of a call */
     float *out;
-    double *sum;                /* of results, all calls of a pass */
-    double loss;                /* mean of a pass */
-    uint8_t *taken;             /* [routes, tokens of the first call] */
-    int64_t batch;              /* windows a call */
+    double *sum;    /* of results, all calls of a pass */
+    double loss;    /* mean of a pass */
+    uint8_t *taken; /* [routes, tokens of the first call] */
+    int64_t batch;  /* windows a call */
     int pass, passes;
     bool tells;
 } Measure;
 
 /* == Tables ================================================================= */
 
-static const char *text_of(const Measure *a, const strata_tensor *t) { return strata_string(a->s->m, t->name); }
+static const char *text_of(const Measure *a, const strata_tensor *t) {
+    return strata_string(a->s->m, t->name);
+}
 
-static const strata_tensor *find_input(const Measure *a, const char *format, int source)
-{
+static const strata_tensor *find_input(const Measure *a, const char *format, int source) {
     char name[48];
     print_text(name, sizeof name, format, source);
     const strata_tensor *t = strata_probes(a->s->m);
     for (int i = 0; i < a->s->m->probe_inputs; i++)
-        if (strcmp(text_of(a, &t[i]), name) == 0)
-            return &t[i];
+        if (strcmp(text_of(a, &t[i]), name) == 0) return &t[i];
     return NULL;
 }
 
 /* "KIND:INDEX:SITE": indices of a kind are counted up, some may be missing. */
-static int find_kind(Measure *a, const char *name, Kind *k)
-{
+static int find_kind(Measure *a, const char *name, Kind *k) {
     const strata_model *m = a->s->m;
     const strata_tensor *t = strata_probes(m) + m->probe_inputs;
     size_t n = strlen(name);
     k->at = calloc((size_t)m->probe_results + 1, sizeof *k->at);
     for (int i = 0; k->at && i < m->probe_results; i++) {
         const char *s = text_of(a, &t[i]);
-        if (strncmp(s, name, n) != 0 || s[n] != ':')
-            continue;
+        if (strncmp(s, name, n) != 0 || s[n] != ':') continue;
         int index = atoi(s + n + 1);
-        if (index < 0 || index >= m->probe_results)
-            continue;
+        if (index < 0 || index >= m->probe_results) continue;
         k->at[index] = &t[i];
         k->count = index >= k->count ? index + 1 : k->count;
     }
     return k->at != NULL;
 }
 
-static const char *site_of(const Measure *a, const strata_tensor *t)
-{
+static const char *site_of(const Measure *a, const strata_tensor *t) {
     const char *s = t ? text_of(a, t) : "";
     for (int i = 0; i < 2; i++) {
         const char *colon = strchr(s, ':');
@@ -80,8 +80,7 @@ static const char *site_of(const Measure *a, const strata_tensor *t)
     return s;
 }
 
-static const char **sites(const Measure *a, const Kind *k)
-{
+static const char **sites(const Measure *a, const Kind *k) {
     const char **name = calloc((size_t)k->count + 1, sizeof *name);
     for (int i = 0; name && i < k->count; i++)
         name[i] = site_of(a, k->at[i]);
@@ -90,10 +89,8 @@ static const char **sites(const Measure *a, const Kind *k)
 
 static double *numbers(int64_t count) { return calloc((size_t)count + 1, sizeof(double)); }
 
-static bool find_sources(Measure *a)
-{
-    if (!find_kind(a, "source", &a->source))
-        return false;
+static bool find_sources(Measure *a) {
+    if (!find_kind(a, "source", &a->source)) return false;
     a->keep = calloc((size_t)a->source.count + 1, sizeof *a->keep);
     a->direction = calloc((size_t)a->source.count + 1, sizeof *a->direction);
     for (int s = 0; a->keep && a->direction && s < a->source.count; s++) {
@@ -103,8 +100,7 @@ static bool find_sources(Measure *a)
     return a->keep && a->direction;
 }
 
-static bool open_tables(Measure *a)
-{
+static bool open_tables(Measure *a) {
     const strata_model *m = a->s->m;
     const strata_tensor *t = strata_probes(m) + m->probe_inputs;
     for (int i = 0; i < m->probe_results; i++)
@@ -114,25 +110,31 @@ static bool open_tables(Measure *a)
     a->out = calloc((size_t)a->floats + 1, sizeof *a->out);
     a->sum = numbers(a->floats);
     a->taken = calloc((size_t)m->routed + 1, (size_t)(a->batch * a->text->length));
-    return find_sources(a) && a->out && a->sum && a->taken && find_kind(a, "read", &a->read) && find_kind(a, "gate", &a->gate)
-        && find_kind(a, "layer", &a->layer) && find_kind(a, "similarity", &a->similarity) && find_kind(a, "route", &a->route);
+    return find_sources(a) && a->out && a->sum && a->taken && find_kind(a, "read", &a->read)
+        && find_kind(a, "gate", &a->gate) && find_kind(a, "layer", &a->layer)
+        && find_kind(a, "similarity", &a->similarity) && find_kind(a, "route", &a->route);
 }
 
-static bool open_probe(Measure *a)
-{
+static bool open_probe(Measure *a) {
     Probe *x = a->x;
-    x->sources = a->source.count, x->reads = a->read.count, x->layers = a->layer.count, x->gates = a->gate.count;
+    x->sources = a->source.count, x->reads = a->read.count, x->layers = a->layer.count,
+    x->gates = a->gate.count;
     x->source_site = sites(a, &a->source), x->read_site = sites(a, &a->read);
     x->layer_name = sites(a, &a->layer), x->gate_site = sites(a, &a->gate);
     x->routes = x->m->routed;
-    x->routed = numbers(x->routes), x->taken_rms = numbers(x->routes), x->other_rms = numbers(x->routes);
+    x->routed = numbers(x->routes), x->taken_rms = numbers(x->routes),
+    x->other_rms = numbers(x->routes);
     x->taken = calloc((size_t)x->routes + 1, (size_t)a->text->shown + 1);
-    x->source_rms = numbers(x->sources), x->read_rms = numbers(x->reads), x->layer_rms = numbers(x->layers);
-    x->gate_mean = numbers(x->gates), x->gate_deviation = numbers(x->gates), x->loss_increase = numbers(x->layers);
-    bool all = x->routed && x->taken_rms && x->other_rms && x->taken && x->source_site && x->read_site && x->layer_name && x->gate_site && x->source_rms && x->read_rms && x->layer_rms
-        && x->gate_mean && x->gate_deviation && x->loss_increase;
+    x->source_rms = numbers(x->sources), x->read_rms = numbers(x->reads),
+    x->layer_rms = numbers(x->layers);
+    x->gate_mean = numbers(x->gates), x->gate_deviation = numbers(x->gates),
+    x->loss_increase = numbers(x->layers);
+    bool all = x->routed && x->taken_rms && x->other_rms && x->taken && x->source_site
+        && x->read_site && x->layer_name && x->gate_site && x->source_rms && x->read_rms
+        && x->layer_rms && x->gate_mean && x->gate_deviation && x->loss_increase;
     if (a->codes) {
-        x->weight = numbers((int64_t)x->reads * x->sources), x->deviation = numbers((int64_t)x->reads * x->sources);
+        x->weight = numbers((int64_t)x->reads * x->sources),
+        x->deviation = numbers((int64_t)x->reads * x->sources);
         all = all && x->weight && x->deviation;
     }
     if (a->similarity.count) {
@@ -142,50 +144,48 @@ static bool open_probe(Measure *a)
     return all;
 }
 
-void probe_free(Probe *x)
-{
-    double *const number[] = { x->routed, x->taken_rms, x->other_rms, x->weight, x->deviation, x->source_rms, x->read_rms, x->layer_rms, x->gate_mean, x->gate_deviation,
-                               x->similarity, x->gradient_norm, x->loss_increase };
+void probe_free(Probe *x) {
+    double *const number[] = { x->routed,       x->taken_rms,      x->other_rms,  x->weight,
+                               x->deviation,    x->source_rms,     x->read_rms,   x->layer_rms,
+                               x->gate_mean,    x->gate_deviation, x->similarity, x->gradient_norm,
+                               x->loss_increase };
     for (size_t i = 0; i < sizeof number / sizeof *number; i++)
         free(number[i]);
-    free(x->taken), free(x->source_site), free(x->read_site), free(x->layer_name), free(x->gate_site);
+    free(x->taken), free(x->source_site), free(x->read_site), free(x->layer_name),
+        free(x->gate_site);
     *x = (Probe){ 0 };
 }
 
 /* == Inputs ================================================================= */
 
 /* Behind the weights, which stay as they are. */
-static float *input(const Measure *a, const strata_tensor *t) { return (float *)a->s->weights.at + t->weight; }
-
-static void keep(const Measure *a, int source, float factor)
-{
-    if (a->keep[source])
-        *input(a, a->keep[source]) = factor;
+static float *input(const Measure *a, const strata_tensor *t) {
+    return (float *)a->s->weights.at + t->weight;
 }
 
-static void keep_all(const Measure *a)
-{
+static void keep(const Measure *a, int source, float factor) {
+    if (a->keep[source]) *input(a, a->keep[source]) = factor;
+}
+
+static void keep_all(const Measure *a) {
     for (int s = 0; s < a->x->sources; s++)
         keep(a, s, 1);
 }
 
-static void follow_none(const Measure *a)
-{
+static void follow_none(const Measure *a) {
     for (int s = 0; s < a->x->sources; s++)
         if (a->direction[s])
             memset(input(a, a->direction[s]), 0, (size_t)a->direction[s]->count * sizeof(float));
 }
 
 /* +1 or -1: row 'code' of a Hadamard matrix, with random signs of its columns. */
-static float code_at(int64_t code, int64_t channel, int64_t codes, int draw)
-{
+static float code_at(int64_t code, int64_t channel, int64_t codes, int draw) {
     int odd = __builtin_popcountll((unsigned long long)(code & (channel & (codes - 1)))) & 1;
     return (odd != (random_uniform(SEED, (uint32_t)draw, (uint64_t)channel) < 0.5)) ? 1.0f : -1.0f;
 }
 
 /* Sources first … get codes 0 …, the rest none. */
-static void follow(const Measure *a, int first, int draw)
-{
+static void follow(const Measure *a, int first, int draw) {
     int64_t dim = a->codes->shape[1];
     follow_none(a);
     for (int64_t c = 0; c < a->ncodes; c++) {
@@ -199,16 +199,13 @@ static void follow(const Measure *a, int first, int draw)
 
 /* == Passes ================================================================= */
 
-static void tell(Measure *a)
-{
+static void tell(Measure *a) {
     a->pass++;
-    if (a->tells)
-        fprintf(stderr, "\r\033[Kprobe: %d of %d passes", a->pass, a->passes);
+    if (a->tells) fprintf(stderr, "\r\033[Kprobe: %d of %d passes", a->pass, a->passes);
 }
 
 /* All windows; results are added up.  With 'first' >= 0 sources from there on are followed. */
-static int run_pass(Measure *a, int first, Error *e)
-{
+static int run_pass(Measure *a, int first, Error *e) {
     const ProbeText *x = a->text;
     memset(a->sum, 0, (size_t)a->floats * sizeof *a->sum);
     a->loss = 0;
@@ -216,12 +213,14 @@ static int run_pass(Measure *a, int first, Error *e)
     for (int64_t i = 0, b; i < x->count; i += b) {
         strata_loss loss = { .struct_size = sizeof loss };
         b = x->count - i < a->batch ? x->count - i : a->batch;
-        if (first >= 0)
-            follow(a, first, (int)i);
-        int status = session_check(a->s, a->s->api->probe(a->s->ctx.at, a->s->weights.at, a->s->arena.at, x->tokens + i * x->length,
-                                                          x->targets + i * x->length, b, x->length, a->out, i ? NULL : a->taken, &loss), "probe", e);
-        if (status)
-            return status;
+        if (first >= 0) follow(a, first, (int)i);
+        int status = session_check(a->s,
+                                   a->s->api->probe(a->s->ctx.at, a->s->weights.at, a->s->arena.at,
+                                                    x->tokens + i * x->length,
+                                                    x->targets + i * x->length, b, x->length,
+                                                    a->out, i ? NULL : a->taken, &loss),
+                                   "probe", e);
+        if (status) return status;
         for (int64_t k = 0; k < a->floats; k++)
             a->sum[k] += a->out[k];
         a->loss += loss.cross_entropy * (double)b / (double)x->count;
@@ -230,23 +229,23 @@ static int run_pass(Measure *a, int first, Error *e)
 }
 
 /* Over the tokens that a result says it has summed; not a number where there are none. */
-static double mean(const Measure *a, const strata_tensor *t, int64_t k)
-{
+static double mean(const Measure *a, const strata_tensor *t, int64_t k) {
     return t ? a->sum[t->weight + k] / a->sum[t->weight + t->count - 1] : NAN;
 }
 
 /* Rounding may take a variance below 0; what is not a number stays so. */
-static double deviation(double mean_square, double mean)
-{
+static double deviation(double mean_square, double mean) {
     double variance = mean_square - mean * mean;
     return sqrt(variance < 0 ? 0 : variance);
 }
 
-static double ratio(const Measure *a, const strata_tensor *t, int64_t k, int64_t of) { return a->sum[t->weight + k] / a->sum[t->weight + of]; }
+static double ratio(const Measure *a, const strata_tensor *t, int64_t k, int64_t of) {
+    return a->sum[t->weight + k] / a->sum[t->weight + of];
+}
 
-/* Results of a route: whether it takes a token; the mean square of what it decides about, where it does and where not. */
-static void take_routes(Measure *a)
-{
+/* Results of a route: whether it takes a token; the mean square of what it decides about, where it
+** does and where not. */
+static void take_routes(Measure *a) {
     Probe *x = a->x;
     int64_t tokens = a->text->length * (a->batch < a->text->count ? a->batch : a->text->count);
     for (int i = 0; i < x->routes; i++) {
@@ -255,12 +254,12 @@ static void take_routes(Measure *a)
         x->routed[i] = t ? mean(a, t, 0) : 0;
         x->taken_rms[i] = outputs ? sqrt(ratio(a, t, 1, 0)) : NAN;
         x->other_rms[i] = outputs ? sqrt(mean(a, t, 2) / (1 - x->routed[i])) : NAN;
-        memcpy(x->taken + (size_t)i * (size_t)a->text->shown, a->taken + i * tokens, (size_t)a->text->shown);
+        memcpy(x->taken + (size_t)i * (size_t)a->text->shown, a->taken + i * tokens,
+               (size_t)a->text->shown);
     }
 }
 
-static void take_magnitudes(Measure *a)
-{
+static void take_magnitudes(Measure *a) {
     Probe *x = a->x;
     x->loss = a->loss;
     take_routes(a);
@@ -280,52 +279,45 @@ static void take_magnitudes(Measure *a)
 }
 
 /* Results of a read: mean square, weights, squares of weights. */
-static void take_weights(Measure *a, int first)
-{
+static void take_weights(Measure *a, int first) {
     Probe *x = a->x;
     for (int r = 0; r < x->reads; r++)
         for (int c = 0; c < a->ncodes && first + c < x->sources; c++) {
             const strata_tensor *t = a->read.at[r];
             int64_t at = (int64_t)r * x->sources + first + c;
-            if (!t || t->count < 2 + 2 * a->ncodes || first + c > r)   /* what is later is not read: rounding at most */
-                continue;
+            /* what is later is not read: rounding at most */
+            if (!t || t->count < 2 + 2 * a->ncodes || first + c > r) continue;
             x->weight[at] = mean(a, t, 1 + c);
             x->deviation[at] = deviation(mean(a, t, 1 + a->ncodes + c), x->weight[at]);
         }
 }
 
-static int measure_weights(Measure *a, Error *e)
-{
+static int measure_weights(Measure *a, Error *e) {
     keep_all(a);
     follow_none(a);
     int status = STATUS_OK, step = a->ncodes ? (int)a->ncodes : a->x->sources + 1;
     for (int first = 0; !status && (first < a->x->sources || !first); first += step) {
         status = run_pass(a, a->codes ? first : -1, e);
-        if (!status && !first)
-            take_magnitudes(a);
-        if (!status && a->codes)
-            take_weights(a, first);
+        if (!status && !first) take_magnitudes(a);
+        if (!status && a->codes) take_weights(a, first);
     }
     follow_none(a);
     return status;
 }
 
 /* Is a site in a layer: "layers.3" and then a dot? */
-static bool in_layer(const char *site, const char *layer)
-{
+static bool in_layer(const char *site, const char *layer) {
     size_t n = strlen(layer);
     return strncmp(site, layer, n) == 0 && site[n] == '.';
 }
 
-static int measure_without(Measure *a, Error *e)
-{
+static int measure_without(Measure *a, Error *e) {
     Probe *x = a->x;
     int status = STATUS_OK;
     for (int i = 0; !status && i < x->layers; i++) {
         keep_all(a);
         for (int s = 1; s < x->sources; s++)
-            if (in_layer(x->source_site[s], x->layer_name[i]))
-                keep(a, s, 0);
+            if (in_layer(x->source_site[s], x->layer_name[i])) keep(a, s, 0);
         status = run_pass(a, -1, e);
         x->loss_increase[i] = a->loss - x->loss;
     }
@@ -334,16 +326,14 @@ static int measure_without(Measure *a, Error *e)
 
 /* == Gradients ============================================================== */
 
-static double squares(const float *g, int64_t count)
-{
+static double squares(const float *g, int64_t count) {
     double sum = 0;
     for (int64_t i = 0; i < count; i++)
         sum += (double)g[i] * g[i];
     return sum;
 }
 
-static void take_gradients(Measure *a)
-{
+static void take_gradients(Measure *a) {
     const strata_model *m = a->s->m;
     const strata_tensor *t = strata_tensors(m);
     for (int i = 0; i < a->x->layers; i++) {
@@ -355,64 +345,62 @@ static void take_gradients(Measure *a)
     }
 }
 
-static int measure_gradients(Measure *a, Error *e)
-{
+static int measure_gradients(Measure *a, Error *e) {
     const ProbeText *x = a->text;
     Session *s = a->s;
     a->x->gradient_norm = numbers(a->x->layers);
-    int status = a->x->gradient_norm ? session_train(s, e) : error_memory(e, "probe", (size_t)a->x->layers * sizeof(double));
+    int status = a->x->gradient_norm
+        ? session_train(s, e)
+        : error_memory(e, "probe", (size_t)a->x->layers * sizeof(double));
     tell(a);
     for (int64_t i = 0, b; !status && i < x->count; i += b) {
         strata_loss loss = { .struct_size = sizeof loss };
         b = x->count - i < a->batch ? x->count - i : a->batch;
         status = session_arena(s, b * x->length, false, e);
         if (!status)
-            status = session_check(s, s->api->forward_backward(s->ctx.at, s->weights.at, s->train.at, s->arena.at,
-                                                               x->tokens + i * x->length, x->targets + i * x->length, b, x->length,
-                                                               (float)b / (float)x->count, i ? STRATA_ACCUMULATE : 0, NULL, NULL, &loss),
-                                   "forward_backward", e);
+            status = session_check(
+                s,
+                s->api->forward_backward(s->ctx.at, s->weights.at, s->train.at, s->arena.at,
+                                         x->tokens + i * x->length, x->targets + i * x->length, b,
+                                         x->length, (float)b / (float)x->count,
+                                         i ? STRATA_ACCUMULATE : 0, NULL, NULL, &loss),
+                "forward_backward", e);
     }
-    if (!status)
-        take_gradients(a);
+    if (!status) take_gradients(a);
     region_close(&s->train);
     return status;
 }
 
 /* == All of it ============================================================== */
 
-static int open_arena(Measure *a, Error *e)
-{
+static int open_arena(Measure *a, Error *e) {
     size_t bytes = a->s->api->probe_arena_bytes(a->batch * a->text->length, a->s->workers);
-    if (bytes <= a->s->arena.bytes)
-        return STATUS_OK;
+    if (bytes <= a->s->arena.bytes) return STATUS_OK;
     region_close(&a->s->arena);
     return region_open(&a->s->arena, "activations", bytes, e);
 }
 
-static int run(Measure *a, Error *e)
-{
+static int run(Measure *a, Error *e) {
     int groups = a->codes ? (int)((a->x->sources + a->ncodes - 1) / a->ncodes) : 1;
     a->passes = groups + a->x->layers + (a->s->m->training != 0);
     int status = open_arena(a, e);
-    if (!status)
-        status = measure_weights(a, e);
-    if (!status)
-        status = measure_without(a, e);
-    if (!status && a->s->m->training)
-        status = measure_gradients(a, e);
-    if (a->tells)
-        fprintf(stderr, "\r\033[K");
+    if (!status) status = measure_weights(a, e);
+    if (!status) status = measure_without(a, e);
+    if (!status && a->s->m->training) status = measure_gradients(a, e);
+    if (a->tells) fprintf(stderr, "\r\033[K");
     return status;
 }
 
-int probe_measure(Probe *x, Session *s, const ProbeText *text, bool tells, Error *e)
-{
+int probe_measure(Probe *x, Session *s, const ProbeText *text, bool tells, Error *e) {
     *x = (Probe){ .m = s->m, .text = text, .tokens = text->count * text->length };
     Measure a = { .x = x, .s = s, .text = text, .tells = tells };
     a.batch = text->length < CALL_TOKENS ? CALL_TOKENS / text->length : 1;
-    int status = open_tables(&a) && open_probe(&a) ? run(&a, e) : error_memory(e, "probe", (size_t)a.floats * sizeof *a.sum);
+    int status = open_tables(&a) && open_probe(&a)
+        ? run(&a, e)
+        : error_memory(e, "probe", (size_t)a.floats * sizeof *a.sum);
     free(a.keep), free(a.direction);
-    free(a.source.at), free(a.read.at), free(a.gate.at), free(a.layer.at), free(a.similarity.at), free(a.route.at);
+    free(a.source.at), free(a.read.at), free(a.gate.at), free(a.layer.at), free(a.similarity.at),
+        free(a.route.at);
     free(a.out);
     free(a.sum), free(a.taken);
     return status;

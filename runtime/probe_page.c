@@ -14,35 +14,40 @@ enum { KINDS = 8, SINKS = 16 };
 static const char style[] =
     "body{margin:0;background:var(--page);color:var(--ink);font:16px/1.5 system-ui,sans-serif}"
     "main{max-width:1500px;margin:auto;padding:16px clamp(12px,3vw,48px) 48px}"
-    "h1{font-size:1.5em;line-height:1.25;overflow-wrap:anywhere}h2{font-size:1.2em;margin:2em 0 .3em}p{margin:.4em 0;max-width:75em;overflow-wrap:anywhere}"
+    "h1{font-size:1.5em;line-height:1.25;overflow-wrap:anywhere}h2{font-size:1.2em;margin:2em 0 "
+    ".3em}p{margin:.4em 0;max-width:75em;overflow-wrap:anywhere}"
     ".note,figcaption span{color:var(--soft)}"
-    ".scroll{overflow-x:auto;margin:.8em 0}table{border-collapse:collapse;font-size:14px;font-variant-numeric:tabular-nums}"
-    "th,td{padding:5px 12px;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}th:first-child{text-align:left}"
+    ".scroll{overflow-x:auto;margin:.8em "
+    "0}table{border-collapse:collapse;font-size:14px;font-variant-numeric:tabular-nums}"
+    "th,td{padding:5px 12px;text-align:right;border-bottom:1px solid "
+    "var(--line);white-space:nowrap}th:first-child{text-align:left}"
     "thead th{white-space:normal;vertical-align:bottom}"
-    ".figures{display:grid;gap:24px;grid-template-columns:repeat(auto-fill,minmax(min(100%,400px),1fr))}"
-    "figure.wide{max-width:960px;margin:1em 0}.passage{font:14px/1.7 ui-monospace,monospace;white-space:pre-wrap;margin:.6em 0}"
-    ".key{padding:0 .5em}.t0{background:none}.t1{background:rgba(213,94,0,.15)}.t2{background:rgba(213,94,0,.3)}.t3{background:rgba(213,94,0,.45)}"
+    ".figures{display:grid;gap:24px;grid-template-columns:repeat(auto-fill,minmax(min(100%,400px),"
+    "1fr))}"
+    "figure.wide{max-width:960px;margin:1em 0}.passage{font:14px/1.7 "
+    "ui-monospace,monospace;white-space:pre-wrap;margin:.6em 0}"
+    ".key{padding:0 "
+    ".5em}.t0{background:none}.t1{background:rgba(213,94,0,.15)}.t2{background:rgba(213,94,0,.3)}."
+    "t3{background:rgba(213,94,0,.45)}"
     ".t4{background:rgba(213,94,0,.6)}.t5{background:rgba(213,94,0,.75)}summary{cursor:pointer}"
-    "figure{margin:0;min-width:0;max-width:640px}figcaption{font-weight:600}figcaption span{display:block;font-weight:400;font-size:.85em}";
+    "figure{margin:0;min-width:0;max-width:640px}figcaption{font-weight:600}figcaption "
+    "span{display:block;font-weight:400;font-size:.85em}";
 
 typedef struct Page {
     const Probe *x, *before;
     Text *t;
 } Page;
 
-static void heading(const Page *p, const char *title, const char *note)
-{
+static void heading(const Page *p, const char *title, const char *note) {
     text_add(p->t, "<h2>%s</h2>\n<p class=\"note\">%s</p>\n", title, note);
 }
 
-static void figure(const Page *p, const char *title, const char *note)
-{
+static void figure(const Page *p, const char *title, const char *note) {
     text_add(p->t, "<figure><figcaption>%s<span>%s</span></figcaption>\n", title, note);
 }
 
 /* A dash where nothing was measured. */
-static void cell(const Page *p, const char *format, double value)
-{
+static void cell(const Page *p, const char *format, double value) {
     char text[32];
     print_text(text, sizeof text, isfinite(value) ? format : "\xe2\x80\x93", value);
     text_add(p->t, "<td>%s</td>", text);
@@ -50,31 +55,33 @@ static void cell(const Page *p, const char *format, double value)
 
 /* == Depth mixing =========================================================== */
 
-static double largest(const Probe *x)
-{
+static double largest(const Probe *x) {
     double most = 0;
     for (int64_t i = 0; x && x->weight && i < (int64_t)x->reads * x->sources; i++)
         most = fmax(most, fabs(x->weight[i]));
     return most;
 }
 
-static void add_mixing(const Page *p, const Probe *x, double scale, const char *title)
-{
-    if (!x || !x->weight)
-        return;
+static void add_mixing(const Page *p, const Probe *x, double scale, const char *title) {
+    if (!x || !x->weight) return;
     figure(p, title, "mean weight over tokens");
-    chart_heat_map(&(HeatMap){ x->weight, x->reads, x->sources, scale, true, "depth-mixing matrix", "source: embedding 0, output of sublayer i",
-                               "read, the last one is the final read" }, p->t);
+    chart_heat_map(&(HeatMap){ x->weight, x->reads, x->sources, scale, true, "depth-mixing matrix",
+                               "source: embedding 0, output of sublayer i",
+                               "read, the last one is the final read" },
+                   p->t);
     text_add(p->t, "</figure>\n");
 }
 
-static void add_mixings(const Page *p)
-{
+static void add_mixings(const Page *p) {
     double scale = fmax(largest(p->x), largest(p->before));
-    heading(p, "Depth mixing", "With which weight each read takes the embedding and each sublayer\xe2\x80\x99s output, a mean over channels and tokens; "
-                             "shaded by the square root.");
+    heading(p, "Depth mixing",
+            "With which weight each read takes the embedding and each sublayer\xe2\x80\x99s "
+            "output, a mean over channels and tokens; "
+            "shaded by the square root.");
     if (!(scale > 0)) {
-        text_add(p->t, "<p>Not measured: the model has too many sublayers, or its reads take no sources linearly.</p>\n");
+        text_add(p->t,
+                 "<p>Not measured: the model has too many sublayers, or its reads take no sources "
+                 "linearly.</p>\n");
         return;
     }
     text_add(p->t, "<figure>");
@@ -84,55 +91,65 @@ static void add_mixings(const Page *p)
     add_mixing(p, p->x, scale, p->before ? "After" : "Weights");
     if (p->x->deviation) {
         figure(p, "Deviation over tokens", "0: the weight is the same whatever the input");
-        chart_heat_map(&(HeatMap){ p->x->deviation, p->x->reads, p->x->sources, scale, true, "deviation of weights", "source", "read" }, p->t);
+        chart_heat_map(&(HeatMap){ p->x->deviation, p->x->reads, p->x->sources, scale, true,
+                                   "deviation of weights", "source", "read" },
+                       p->t);
         text_add(p->t, "</figure>\n");
     }
     text_add(p->t, "</div>\n");
 }
 
-static void add_share_rows(const Page *p, const Probe *x, const char *when)
-{
+static void add_share_rows(const Page *p, const Probe *x, const char *when) {
     ProbeShare share[KINDS];
     int n = x ? probe_shares(x, share, KINDS) : 0;
     for (int i = 0; i < n; i++) {
         text_add(p->t, "<tr><th scope=\"row\">");
         svg_escaped(p->t, share[i].kind);
-        text_add(p->t, "%s</th><td>%d</td><td>%.1f</td><td>%.1f</td><td>%.1f</td></tr>\n", when, share[i].reads, 100 * share[i].embedding,
-                 100 * share[i].diagonal, 100 * share[i].far);
+        text_add(p->t, "%s</th><td>%d</td><td>%.1f</td><td>%.1f</td><td>%.1f</td></tr>\n", when,
+                 share[i].reads, 100 * share[i].embedding, 100 * share[i].diagonal,
+                 100 * share[i].far);
     }
 }
 
-static void add_sink_rows(const Page *p, const Probe *x, const char *when)
-{
+static void add_sink_rows(const Page *p, const Probe *x, const char *when) {
     ProbeSink sink[SINKS];
     int n = x ? probe_sinks(x, sink, SINKS) : 0;
     for (int i = 0; i < n; i++) {
         text_add(p->t, "<tr><th scope=\"row\">");
         svg_escaped(p->t, x->source_site[sink[i].source]);
-        text_add(p->t, "%s</th><td>%.1f</td><td>%.1f</td><td>%.0f</td></tr>\n", when, 100 * sink[i].share, 100 * sink[i].even, 100 * sink[i].variation);
+        text_add(p->t, "%s</th><td>%.1f</td><td>%.1f</td><td>%.0f</td></tr>\n", when,
+                 100 * sink[i].share, 100 * sink[i].even, 100 * sink[i].variation);
     }
     if (x && !n)
         text_add(p->t, "<tr><th scope=\"row\">none%s</th><td></td><td></td><td></td></tr>\n", when);
 }
 
-static void table(const Page *p, const char *label, const char *head)
-{
-    text_add(p->t, "<div class=\"scroll\" role=\"region\" aria-label=\"%s\" tabindex=\"0\"><table><thead><tr>%s</tr></thead><tbody>\n", label, head);
+static void table(const Page *p, const char *label, const char *head) {
+    text_add(p->t,
+             "<div class=\"scroll\" role=\"region\" aria-label=\"%s\" "
+             "tabindex=\"0\"><table><thead><tr>%s</tr></thead><tbody>\n",
+             label, head);
 }
 
-static void add_tables(const Page *p)
-{
+static void add_tables(const Page *p) {
     const char *before = p->before ? ", before" : "", *after = p->before ? ", after" : "";
-    if (!p->x->weight)
-        return;
-    heading(p, "Where reads take their weight from", "Shares of absolute weight in percent, by the kind of sublayer that reads: the embedding, the newest "
-                                                     "source (the diagonal of the matrix), and all between.");
-    table(p, "shares of weight", "<th>read by</th><th>reads</th><th>embedding, %</th><th>newest source, %</th><th>between, %</th>");
+    if (!p->x->weight) return;
+    heading(p, "Where reads take their weight from",
+            "Shares of absolute weight in percent, by the kind of sublayer that reads: the "
+            "embedding, the newest "
+            "source (the diagonal of the matrix), and all between.");
+    table(p, "shares of weight",
+          "<th>read by</th><th>reads</th><th>embedding, %</th><th>newest source, "
+          "%</th><th>between, %</th>");
     add_share_rows(p, p->before, before);
     add_share_rows(p, p->x, after);
     text_add(p->t, "</tbody></table></div>\n");
-    heading(p, "Sinks", "Sources that take at least twice an even share of later reads\xe2\x80\x99 weight, whatever the input: it varies by less than half over tokens.");
-    table(p, "sinks", "<th>source</th><th>share, %</th><th>even share, %</th><th>variation over tokens, %</th>");
+    heading(p, "Sinks",
+            "Sources that take at least twice an even share of later reads\xe2\x80\x99 weight, "
+            "whatever the input: it varies by less than half over tokens.");
+    table(
+        p, "sinks",
+        "<th>source</th><th>share, %</th><th>even share, %</th><th>variation over tokens, %</th>");
     add_sink_rows(p, p->before, before);
     add_sink_rows(p, p->x, after);
     text_add(p->t, "</tbody></table></div>\n");
@@ -140,127 +157,134 @@ static void add_tables(const Page *p)
 
 /* == Layers ================================================================= */
 
-static void add_lines(const Page *p, const char *title, const char *note, const char *across, const char *up, const double *after, const double *before,
-                      int count)
-{
+static void add_lines(const Page *p, const char *title, const char *note, const char *across,
+                      const char *up, const double *after, const double *before, int count) {
     static const char *const name[] = { "after", "before" };
     const double *series[] = { after, before };
-    if (!after || count < 1)
-        return;
+    if (!after || count < 1) return;
     figure(p, title, note);
     chart_lines(&(LineChart){ series, name, before ? 2 : 1, count, title, across, up, true }, p->t);
     text_add(p->t, "</figure>\n");
 }
 
-static void add_dynamics(const Page *p)
-{
+static void add_dynamics(const Page *p) {
     const Probe *x = p->x, *b = p->before;
-    heading(p, "Layers", "Root mean squares over channels and tokens: of a layer that a route gives some tokens only, over those. Under PreNorm residuals what sublayers read grows with depth, and with it what they must "
-                         "add to be heard; mixers over depth bound it.");
+    heading(p, "Layers",
+            "Root mean squares over channels and tokens: of a layer that a route gives some tokens "
+            "only, over those. Under PreNorm residuals what sublayers read grows with depth, and "
+            "with it what they must "
+            "add to be heard; mixers over depth bound it.");
     text_add(p->t, "<div class=\"figures\">\n");
-    add_lines(p, "Output of a layer", "what its sublayers add", "layer", "root mean square", x->layer_rms, b ? b->layer_rms : NULL, x->layers);
-    add_lines(p, "Output of a sublayer", "source 0 is the embedding", "source", "root mean square", x->source_rms, b ? b->source_rms : NULL, x->sources);
-    add_lines(p, "What sublayers read", "before their norm; the last is the final read", "read", "root mean square", x->read_rms, b ? b->read_rms : NULL,
-              x->reads);
-    add_lines(p, "Gradients", "of a layer\xe2\x80\x99s parameters", "layer", "norm", x->gradient_norm, b ? b->gradient_norm : NULL, x->layers);
-    add_lines(p, "Loss without a layer", "increase when its outputs are 0", "layer", "nats a token", x->loss_increase, b ? b->loss_increase : NULL,
-              x->layers);
+    add_lines(p, "Output of a layer", "what its sublayers add", "layer", "root mean square",
+              x->layer_rms, b ? b->layer_rms : NULL, x->layers);
+    add_lines(p, "Output of a sublayer", "source 0 is the embedding", "source", "root mean square",
+              x->source_rms, b ? b->source_rms : NULL, x->sources);
+    add_lines(p, "What sublayers read", "before their norm; the last is the final read", "read",
+              "root mean square", x->read_rms, b ? b->read_rms : NULL, x->reads);
+    add_lines(p, "Gradients", "of a layer\xe2\x80\x99s parameters", "layer", "norm",
+              x->gradient_norm, b ? b->gradient_norm : NULL, x->layers);
+    add_lines(p, "Loss without a layer", "increase when its outputs are 0", "layer", "nats a token",
+              x->loss_increase, b ? b->loss_increase : NULL, x->layers);
     text_add(p->t, "</div>\n");
 }
 
-static void add_similarity(const Page *p, const Probe *x, const char *title)
-{
-    if (!x || !x->similarity)
-        return;
-    figure(p, title, "from \xe2\x88\x92" "1, blue, to 1, orange");
-    chart_heat_map(&(HeatMap){ x->similarity, x->layers, x->layers, 1, false, "cosines of layers", "layer", "layer" }, p->t);
+static void add_similarity(const Page *p, const Probe *x, const char *title) {
+    if (!x || !x->similarity) return;
+    figure(p, title,
+           "from \xe2\x88\x92"
+           "1, blue, to 1, orange");
+    chart_heat_map(&(HeatMap){ x->similarity, x->layers, x->layers, 1, false, "cosines of layers",
+                               "layer", "layer" },
+                   p->t);
     text_add(p->t, "</figure>\n");
 }
 
-static void add_similarities(const Page *p)
-{
-    if (!p->x->similarity)
-        return;
-    heading(p, "Similarity of layers", "Cosine of two layers\xe2\x80\x99 outputs, a mean over the tokens that both work on.");
+static void add_similarities(const Page *p) {
+    if (!p->x->similarity) return;
+    heading(p, "Similarity of layers",
+            "Cosine of two layers\xe2\x80\x99 outputs, a mean over the tokens that both work on.");
     text_add(p->t, "<div class=\"figures\">\n");
     add_similarity(p, p->before, "Before");
     add_similarity(p, p->x, p->before ? "After" : "Cosine");
     text_add(p->t, "</div>\n");
 }
 
-static void add_gate_rows(const Page *p)
-{
+static void add_gate_rows(const Page *p) {
     const Probe *x = p->x, *b = p->before;
     for (int i = 0; i < x->gates; i++) {
         text_add(p->t, "<tr><th scope=\"row\">");
         svg_escaped(p->t, x->gate_site[i]);
         text_add(p->t, "</th>");
         cell(p, "%.4g", x->gate_mean[i]), cell(p, "%.4g", x->gate_deviation[i]);
-        if (b)
-            cell(p, "%.4g", b->gate_mean[i]), cell(p, "%.4g", b->gate_deviation[i]);
+        if (b) cell(p, "%.4g", b->gate_mean[i]), cell(p, "%.4g", b->gate_deviation[i]);
         text_add(p->t, "</tr>\n");
     }
 }
 
-static void add_gates(const Page *p)
-{
-    if (!p->x->gates)
-        return;
-    heading(p, "Gates", "Sigmoids and hyperbolic tangents that mixers and routes compute, with the place in the model and the Lua line; mean and deviation over tokens and "
-                        "elements.");
-    table(p, "gates", p->before ? "<th>gate</th><th>mean, after</th><th>deviation, after</th><th>mean, before</th><th>deviation, before</th>"
-                                : "<th>gate</th><th>mean</th><th>deviation</th>");
+static void add_gates(const Page *p) {
+    if (!p->x->gates) return;
+    heading(p, "Gates",
+            "Sigmoids and hyperbolic tangents that mixers and routes compute, with the place in "
+            "the model and the Lua line; mean and deviation over tokens and "
+            "elements.");
+    table(p, "gates",
+          p->before ? "<th>gate</th><th>mean, after</th><th>deviation, after</th><th>mean, "
+                      "before</th><th>deviation, before</th>"
+                    : "<th>gate</th><th>mean</th><th>deviation</th>");
     add_gate_rows(p);
     text_add(p->t, "</tbody></table></div>\n");
 }
 
 /* == Routes ================================================================= */
 
-static void add_route_cells(const Page *p, const Probe *x, int route)
-{
+static void add_route_cells(const Page *p, const Probe *x, int route) {
     cell(p, "%.1f", 100 * x->routed[route]);
     cell(p, "%.4g", x->taken_rms[route]);
     cell(p, "%.4g", x->other_rms[route]);
 }
 
-static void add_route_rows(const Page *p)
-{
+static void add_route_rows(const Page *p) {
     for (int i = 0; i < p->x->routes; i++) {
         text_add(p->t, "<tr><th scope=\"row\">");
         svg_escaped(p->t, strata_routed(p->x->m, i));
         text_add(p->t, "</th>");
         add_route_cells(p, p->x, i);
-        if (p->before)
-            add_route_cells(p, p->before, i);
+        if (p->before) add_route_cells(p, p->before, i);
         text_add(p->t, "</tr>\n");
     }
 }
 
-static void add_routes(const Page *p)
-{
+static void add_routes(const Page *p) {
     const Probe *x = p->x, *b = p->before;
-    if (!x->routes)
-        return;
-    heading(p, "Routes", "Which tokens each routed layer takes, as in training but for what training draws at random, and the root mean square of the outputs "
-                         "that the route decides about, at those tokens and at the others, where a bypass may add something.");
-    table(p, "routes", b ? "<th>route</th><th>tokens, after, %</th><th>output, taken</th><th>output, others</th><th>tokens, before, %</th><th>output, taken</th><th>output, others</th>"
-                         : "<th>route</th><th>tokens, %</th><th>output, taken</th><th>output, others</th>");
+    if (!x->routes) return;
+    heading(p, "Routes",
+            "Which tokens each routed layer takes, as in training but for what training draws at "
+            "random, and the root mean square of the outputs "
+            "that the route decides about, at those tokens and at the others, where a bypass may "
+            "add something.");
+    table(p, "routes",
+          b ? "<th>route</th><th>tokens, after, %</th><th>output, taken</th><th>output, "
+              "others</th><th>tokens, before, %</th><th>output, taken</th><th>output, others</th>"
+            : "<th>route</th><th>tokens, %</th><th>output, taken</th><th>output, others</th>");
     add_route_rows(p);
     text_add(p->t, "</tbody></table></div>\n<div class=\"figures\">\n");
-    add_lines(p, "Tokens that routes take", "over the whole text that was looked at", "route", "share", x->routed, b ? b->routed : NULL, x->routes);
+    add_lines(p, "Tokens that routes take", "over the whole text that was looked at", "route",
+              "share", x->routed, b ? b->routed : NULL, x->routes);
     text_add(p->t, "</div>\n");
-    if (b)
-        probe_page_passage(b, "Tokens by the number of routes that take them, before", p->t);
-    probe_page_passage(x, b ? "Tokens by the number of routes that take them, after" : "Tokens by the number of routes that take them", p->t);
+    if (b) probe_page_passage(b, "Tokens by the number of routes that take them, before", p->t);
+    probe_page_passage(x,
+                       b ? "Tokens by the number of routes that take them, after"
+                         : "Tokens by the number of routes that take them",
+                       p->t);
 }
 
 /* == All of it ============================================================== */
 
-static void add_summary(const Page *p, const char *weights, const char *weights_before)
-{
+static void add_summary(const Page *p, const char *weights, const char *weights_before) {
     text_add(p->t, "<p>Weights ");
     svg_escaped(p->t, weights);
-    text_add(p->t, ": loss %.4f nats a token, over %lld tokens.", p->x->loss, (long long)p->x->tokens);
+    text_add(p->t, ": loss %.4f nats a token, over %lld tokens.", p->x->loss,
+             (long long)p->x->tokens);
     if (p->before) {
         text_add(p->t, " Before, ");
         svg_escaped(p->t, weights_before);
@@ -269,11 +293,13 @@ static void add_summary(const Page *p, const char *weights, const char *weights_
     text_add(p->t, "</p>\n");
 }
 
-void probe_page(const Probe *x, const Probe *before, const char *weights, const char *weights_before, Text *t)
-{
+void probe_page(const Probe *x, const Probe *before, const char *weights,
+                const char *weights_before, Text *t) {
     Page p = { x, before, t };
     const char *name = strata_string(x->m, x->m->name);
-    text_add(t, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>");
+    text_add(t,
+             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
+             "name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>");
     svg_escaped(t, name);
     text_add(t, ": probe</title>\n<style>");
     svg_page_style(t);

@@ -10,16 +10,15 @@ enum { KINDS = 8, SINKS = 16, GATES = 24 };
 
 /* == Terminal =============================================================== */
 
-static void add_number(Text *t, int width, double value)
-{
+static void add_number(Text *t, int width, double value) {
     char text[32];
     print_text(text, sizeof text, isfinite(value) ? "%.4g" : "-", value);
     text_add(t, " %*s", width, text);
 }
 
-static void add_layers(const Probe *x, Text *t)
-{
-    text_add(t, "\n%-16s %12s %14s %17s %14s\n", "layer", "output rms", "gradient norm", "loss without it", "cosine before");
+static void add_layers(const Probe *x, Text *t) {
+    text_add(t, "\n%-16s %12s %14s %17s %14s\n", "layer", "output rms", "gradient norm",
+             "loss without it", "cosine before");
     for (int i = 0; i < x->layers; i++) {
         text_add(t, "%-16.16s", x->layer_name[i]);
         add_number(t, 12, x->layer_rms[i]);
@@ -32,32 +31,31 @@ static void add_layers(const Probe *x, Text *t)
     }
 }
 
-static void add_shares(const Probe *x, Text *t)
-{
+static void add_shares(const Probe *x, Text *t) {
     ProbeShare share[KINDS];
     int n = probe_shares(x, share, KINDS);
-    if (!n)
-        return;
-    text_add(t, "\n%-16s %12s %14s %17s %14s\n", "weight of reads", "reads", "embedding", "newest source", "between");
+    if (!n) return;
+    text_add(t, "\n%-16s %12s %14s %17s %14s\n", "weight of reads", "reads", "embedding",
+             "newest source", "between");
     for (int i = 0; i < n; i++)
-        text_add(t, "%-16.16s %12d %13.1f%% %16.1f%% %13.1f%%\n", share[i].kind, share[i].reads, 100 * share[i].embedding,
-                 100 * share[i].diagonal, 100 * share[i].far);
+        text_add(t, "%-16.16s %12d %13.1f%% %16.1f%% %13.1f%%\n", share[i].kind, share[i].reads,
+                 100 * share[i].embedding, 100 * share[i].diagonal, 100 * share[i].far);
 }
 
-static void add_sinks(const Probe *x, Text *t)
-{
+static void add_sinks(const Probe *x, Text *t) {
     ProbeSink sink[SINKS];
     int n = probe_sinks(x, sink, SINKS);
-    if (!x->weight)
-        return;
+    if (!x->weight) return;
     text_add(t, "\nsinks, sources that take much weight whatever the input: %s\n", n ? "" : "none");
     for (int i = 0; i < n; i++)
-        text_add(t, "  %-24.48s %5.1f%% of later reads' weight, an even share is %.1f%%; varies by %.0f%% over tokens\n",
-                 x->source_site[sink[i].source], 100 * sink[i].share, 100 * sink[i].even, 100 * sink[i].variation);
+        text_add(t,
+                 "  %-24.48s %5.1f%% of later reads' weight, an even share is %.1f%%; varies by "
+                 "%.0f%% over tokens\n",
+                 x->source_site[sink[i].source], 100 * sink[i].share, 100 * sink[i].even,
+                 100 * sink[i].variation);
 }
 
-static void add_gates(const Probe *x, Text *t)
-{
+static void add_gates(const Probe *x, Text *t) {
     if (x->gates)
         text_add(t, "\n%-56s %10s %12s\n", "gates, by their Lua line", "mean", "deviation");
     for (int i = 0; i < x->gates && i < GATES; i++) {
@@ -66,15 +64,14 @@ static void add_gates(const Probe *x, Text *t)
         add_number(t, 12, x->gate_deviation[i]);
         text_add(t, "\n");
     }
-    if (x->gates > GATES)
-        text_add(t, "… %d more; --json and -o list all\n", x->gates - GATES);
+    if (x->gates > GATES) text_add(t, "… %d more; --json and -o list all\n", x->gates - GATES);
 }
 
 /* Sums over sublayers of one route: 'others' is what a bypass adds. */
-static void add_routes(const Probe *x, bool colours, Text *t)
-{
+static void add_routes(const Probe *x, bool colours, Text *t) {
     if (x->routes)
-        text_add(t, "\n%-32s %10s %20s %20s\n", "routes, chosen as in training", "tokens, %", "output rms, taken", "others");
+        text_add(t, "\n%-32s %10s %20s %20s\n", "routes, chosen as in training", "tokens, %",
+                 "output rms, taken", "others");
     for (int i = 0; i < x->routes; i++) {
         text_add(t, "%-32.32s %10.1f", strata_routed(x->m, i), 100 * x->routed[i]);
         add_number(t, 20, x->taken_rms[i]);
@@ -84,8 +81,7 @@ static void add_routes(const Probe *x, bool colours, Text *t)
     probe_print_passage(x, colours, t);
 }
 
-static void add_probe(const Probe *x, bool colours, Text *t)
-{
+static void add_probe(const Probe *x, bool colours, Text *t) {
     text_add(t, "loss %.6f nats a token, over %lld tokens\n", x->loss, (long long)x->tokens);
     add_layers(x, t);
     add_shares(x, t);
@@ -94,8 +90,7 @@ static void add_probe(const Probe *x, bool colours, Text *t)
     add_routes(x, colours, t);
 }
 
-void probe_print(const Probe *x, const Probe *before, bool colours, Text *t)
-{
+void probe_print(const Probe *x, const Probe *before, bool colours, Text *t) {
     if (before) {
         text_add(t, "before: ");
         add_probe(before, colours, t);
@@ -106,8 +101,7 @@ void probe_print(const Probe *x, const Probe *before, bool colours, Text *t)
 
 /* == JSON =================================================================== */
 
-static void json_numbers(Text *t, const double *value, int64_t count)
-{
+static void json_numbers(Text *t, const double *value, int64_t count) {
     text_add(t, "[");
     for (int64_t i = 0; i < count; i++) {
         text_add(t, i ? ", " : "");
@@ -116,17 +110,14 @@ static void json_numbers(Text *t, const double *value, int64_t count)
     text_add(t, "]");
 }
 
-static void json_list(Text *t, const char *key, const double *value, int64_t count)
-{
+static void json_list(Text *t, const char *key, const double *value, int64_t count) {
     text_add(t, ", \"%s\": ", key);
-    if (value)
-        json_numbers(t, value, count);
-    else
-        text_add(t, "null");
+    if (value) json_numbers(t, value, count);
+    else text_add(t, "null");
 }
 
-static void json_matrix(Text *t, const char *key, const double *value, int64_t rows, int64_t columns)
-{
+static void json_matrix(Text *t, const char *key, const double *value, int64_t rows,
+                        int64_t columns) {
     text_add(t, value ? ", \"%s\": [" : ", \"%s\": null", key);
     for (int64_t i = 0; value && i < rows; i++) {
         text_add(t, i ? ",\n " : "");
@@ -135,8 +126,8 @@ static void json_matrix(Text *t, const char *key, const double *value, int64_t r
     text_add(t, value ? "]" : "");
 }
 
-static void json_sites(Text *t, const char *key, const char *const *site, const double *rms, int count)
-{
+static void json_sites(Text *t, const char *key, const char *const *site, const double *rms,
+                       int count) {
     text_add(t, ", \"%s\": [", key);
     for (int i = 0; i < count; i++) {
         text_add(t, i ? ", {\"site\": " : "{\"site\": ");
@@ -148,8 +139,7 @@ static void json_sites(Text *t, const char *key, const char *const *site, const 
     text_add(t, "]");
 }
 
-static void json_gates(Text *t, const Probe *x)
-{
+static void json_gates(Text *t, const Probe *x) {
     text_add(t, ", \"gates\": [");
     for (int i = 0; i < x->gates; i++) {
         text_add(t, i ? ", {\"site\": " : "{\"site\": ");
@@ -163,8 +153,7 @@ static void json_gates(Text *t, const Probe *x)
     text_add(t, "]");
 }
 
-static void json_summary(Text *t, const Probe *x)
-{
+static void json_summary(Text *t, const Probe *x) {
     ProbeShare share[KINDS];
     ProbeSink sink[SINKS];
     int shares = probe_shares(x, share, KINDS), sinks = probe_sinks(x, sink, SINKS);
@@ -193,8 +182,7 @@ static void json_summary(Text *t, const Probe *x)
     text_add(t, "]");
 }
 
-static void json_probe(Text *t, const Probe *x)
-{
+static void json_probe(Text *t, const Probe *x) {
     text_add(t, "\"loss\": ");
     text_json_number(t, x->loss);
     text_add(t, ", \"tokens\": %lld", (long long)x->tokens);
@@ -212,14 +200,12 @@ static void json_probe(Text *t, const Probe *x)
     json_list(t, "routed", x->routed, x->routes);
     json_list(t, "routed_output_norm", x->taken_rms, x->routes);
     json_list(t, "bypassed_output_norm", x->other_rms, x->routes);
-    if (x->routes)
-        probe_json_passage(x, t);
+    if (x->routes) probe_json_passage(x, t);
     json_gates(t, x);
     json_summary(t, x);
 }
 
-void probe_json(const Probe *x, const Probe *before, Text *t)
-{
+void probe_json(const Probe *x, const Probe *before, Text *t) {
     text_add(t, "{");
     json_probe(t, x);
     if (before) {

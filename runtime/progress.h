@@ -9,18 +9,18 @@
 #include <stdint.h>
 
 typedef struct Progress {
-    int64_t steps;              /* of the run */
-    double tokens, flops;       /* a step */
-    double peak;                /* FLOP/s; 0: unknown */
-    bool terminal, plain;       /* plain: no colours */
-    double seconds;             /* a step, smoothed */
-    double shown;               /* when */
-    bool line;                  /* the terminal's line is not ended */
+    int64_t steps;        /* of the run */
+    double tokens, flops; /* a step */
+    double peak;          /* FLOP/s; 0: unknown */
+    bool terminal, plain; /* plain: no colours */
+    double seconds;       /* a step, smoothed */
+    double shown;         /* when */
+    bool line;            /* the terminal's line is not ended */
 } Progress;
 
 /* tokens, flops and steps are set; finds out about standard output. */
 void progress_open(Progress *p);
-void progress_time(Progress *p, double seconds);    /* that a step took */
+void progress_time(Progress *p, double seconds); /* that a step took */
 /* Steps are faster than the peak: something else ran when that was measured. */
 bool progress_beats_peak(const Progress *p);
 void progress_step(Progress *p, int64_t step, double loss);

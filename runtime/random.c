@@ -12,7 +12,7 @@
 #include "philox.h"
 
 #define SAMPLING UINT32_C(0x73616d70)
-#define DRAWING  UINT32_C(0x64726177)
+#define DRAWING UINT32_C(0x64726177)
 
 static void draw(uint64_t seed, uint64_t low, uint32_t c2, uint32_t c3, uint32_t out[4]) {
     uint32_t counter[4] = { (uint32_t)low, (uint32_t)(low >> 32), c2, c3 };
@@ -58,7 +58,8 @@ static double exact_log(double x) {
     memcpy(&m, &bits, sizeof m);
     if (m > 1.4142135623730951) m *= 0.5, e++;
     double s = (m - 1) / (m + 1), z = s * s, sum = 0;
-    for (int k = 10; k >= 0; k--) sum = sum * z + 1.0 / (2 * k + 1);
+    for (int k = 10; k >= 0; k--)
+        sum = sum * z + 1.0 / (2 * k + 1);
     return 2 * s * sum + e * 0.69314718055994531;
 }
 
@@ -90,7 +91,8 @@ static void four_normals(uint64_t seed, uint64_t stream, uint64_t block, double 
     two_normals(x[2], x[3], out + 2);
 }
 
-void random_normal(uint64_t seed, uint64_t stream, int64_t first, int64_t count, double deviation, float *out) {
+void random_normal(uint64_t seed, uint64_t stream, int64_t first, int64_t count, double deviation,
+                   float *out) {
     double four[4];
     for (int64_t i = 0; i < count; i++) {
         int64_t at = first + i;

@@ -20,7 +20,8 @@ double random_uniform(uint64_t seed, uint32_t stream, uint64_t index);
 uint64_t random_draw(uint64_t seed, uint64_t step, uint32_t part);
 
 /* out[i] = deviation * normal(seed, stream, first + i); any 'first', any pieces. */
-void random_normal(uint64_t seed, uint64_t stream, int64_t first, int64_t count, double deviation, float *out);
+void random_normal(uint64_t seed, uint64_t stream, int64_t first, int64_t count, double deviation,
+                   float *out);
 
 /* The stream of a parameter: a hash of its name. */
 uint64_t random_stream(const char *name);

@@ -21,18 +21,25 @@
 /* 14 values describe a tensor of rank 8; what is left over is for metadata. */
 #define HEADER_VALUES 2000000u
 
-static const struct { const char *name; int size; } dtypes[DTYPES] = {
-    [DTYPE_BOOL] = { "BOOL", 1 },       [DTYPE_U8] = { "U8", 1 },           [DTYPE_I8] = { "I8", 1 },
-    [DTYPE_F8_E4M3] = { "F8_E4M3", 1 }, [DTYPE_F8_E5M2] = { "F8_E5M2", 1 }, [DTYPE_U16] = { "U16", 2 },
-    [DTYPE_I16] = { "I16", 2 },         [DTYPE_F16] = { "F16", 2 },         [DTYPE_BF16] = { "BF16", 2 },
-    [DTYPE_U32] = { "U32", 4 },         [DTYPE_I32] = { "I32", 4 },         [DTYPE_F32] = { "F32", 4 },
-    [DTYPE_U64] = { "U64", 8 },         [DTYPE_I64] = { "I64", 8 },         [DTYPE_F64] = { "F64", 8 },
+static const struct {
+    const char *name;
+    int size;
+} dtypes[DTYPES] = {
+    [DTYPE_BOOL] = { "BOOL", 1 },       [DTYPE_U8] = { "U8", 1 },
+    [DTYPE_I8] = { "I8", 1 },           [DTYPE_F8_E4M3] = { "F8_E4M3", 1 },
+    [DTYPE_F8_E5M2] = { "F8_E5M2", 1 }, [DTYPE_U16] = { "U16", 2 },
+    [DTYPE_I16] = { "I16", 2 },         [DTYPE_F16] = { "F16", 2 },
+    [DTYPE_BF16] = { "BF16", 2 },       [DTYPE_U32] = { "U32", 4 },
+    [DTYPE_I32] = { "I32", 4 },         [DTYPE_F32] = { "F32", 4 },
+    [DTYPE_U64] = { "U64", 8 },         [DTYPE_I64] = { "I64", 8 },
+    [DTYPE_F64] = { "F64", 8 },
 };
 
 const char *dtype_name(Dtype d) { return dtypes[d].name; }
 int dtype_size(Dtype d) { return dtypes[d].size; }
 
-static int wrong(const Safetensors *s, const char *tensor, const char *what, const char *found, Error *e) {
+static int wrong(const Safetensors *s, const char *tensor, const char *what, const char *found,
+                 Error *e) {
     return error_set(e, STATUS_USER, "%s:%s: expected %s, found %s", s->path, tensor, what, found);
 }
 
@@ -61,12 +68,13 @@ static int read_dtype(const Safetensors *s, Tensor *t, const JsonNode *n, Error 
 static int read_shape(const Safetensors *s, Tensor *t, const JsonNode *n, Error *e) {
     if (n->type != JSON_ARRAY) return wrong(s, t->name, "a list as shape", describe(n), e);
     if (n->count > SAFETENSORS_RANK)
-        return error_set(e, STATUS_LIMIT, "%s:%s: expected a rank of at most %d, found %u", s->path, t->name,
-                         SAFETENSORS_RANK, n->count);
+        return error_set(e, STATUS_LIMIT, "%s:%s: expected a rank of at most %d, found %u", s->path,
+                         t->name, SAFETENSORS_RANK, n->count);
     t->count = 1;
     for (const JsonNode *d = json_first(&s->header, n); d; d = json_next(&s->header, d)) {
         int64_t *dim = &t->shape[t->rank++];
-        if (!json_int64(d, dim) || *dim < 0) return wrong(s, t->name, "a dimension", describe(d), e);
+        if (!json_int64(d, dim) || *dim < 0)
+            return wrong(s, t->name, "a dimension", describe(d), e);
         if (__builtin_mul_overflow(t->count, *dim, &t->count))
             return wrong(s, t->name, "a size that can be counted", "more than 2^63 elements", e);
     }
@@ -77,8 +85,10 @@ static int read_shape(const Safetensors *s, Tensor *t, const JsonNode *n, Error 
 static int read_range(const Safetensors *s, Tensor *t, const JsonNode *n, Error *e) {
     int64_t begin = 0, end = 0;
     const JsonNode *a = n->type == JSON_ARRAY && n->count == 2 ? json_first(&s->header, n) : NULL;
-    if (!a || !json_int64(a, &begin) || !json_int64(json_next(&s->header, a), &end) || begin < 0 || end < begin)
-        return wrong(s, t->name, "data_offsets [begin, end]", a ? "numbers that are no range" : describe(n), e);
+    if (!a || !json_int64(a, &begin) || !json_int64(json_next(&s->header, a), &end) || begin < 0
+        || end < begin)
+        return wrong(s, t->name, "data_offsets [begin, end]",
+                     a ? "numbers that are no range" : describe(n), e);
     t->at = (uint64_t)begin;
     t->bytes = (uint64_t)(end - begin);
     return STATUS_OK;
@@ -86,22 +96,25 @@ static int read_range(const Safetensors *s, Tensor *t, const JsonNode *n, Error 
 
 static int read_tensor(Safetensors *s, Tensor *t, const JsonNode *n, Error *e) {
     static const char *const key[] = { "dtype", "shape", "data_offsets" };
-    static int (*const read[])(const Safetensors *, Tensor *, const JsonNode *, Error *) = { read_dtype, read_shape,
-                                                                                            read_range };
+    static int (*const read[])(const Safetensors *, Tensor *, const JsonNode *,
+                               Error *) = { read_dtype, read_shape, read_range };
     *t = (Tensor){ .name = n->key };
-    if (n->type != JSON_OBJECT) return wrong(s, n->key, "an object with dtype, shape and data_offsets", describe(n), e);
+    if (n->type != JSON_OBJECT)
+        return wrong(s, n->key, "an object with dtype, shape and data_offsets", describe(n), e);
     for (int i = 0; i < 3; i++) {
         const JsonNode *field = json_member(&s->header, n, key[i]);
         if (!field) return wrong(s, n->key, key[i], "none", e);
         int status = read[i](s, t, field, e);
         if (status) return status;
     }
-    if (n->count != 3) return wrong(s, n->key, "dtype, shape and data_offsets only", "another field", e);
+    if (n->count != 3)
+        return wrong(s, n->key, "dtype, shape and data_offsets only", "another field", e);
     int64_t bytes;
     if (__builtin_mul_overflow(t->count, (int64_t)dtypes[t->dtype].size, &bytes))
         return wrong(s, t->name, "a size that can be counted", "more than 2^63 bytes", e);
     if ((uint64_t)bytes != t->bytes)
-        return error_set(e, STATUS_USER, "%s:%s: expected %lld bytes for its shape and dtype, found %llu", s->path,
+        return error_set(e, STATUS_USER,
+                         "%s:%s: expected %lld bytes for its shape and dtype, found %llu", s->path,
                          t->name, (long long)bytes, (unsigned long long)t->bytes);
     return STATUS_OK;
 }
@@ -132,19 +145,24 @@ static int check_cover(Safetensors *s, uint64_t size, Error *e) {
     for (int32_t i = 0; i < s->count; i++) {
         const Tensor *t = &s->tensor[i];
         if (t->at != at)
-            return error_set(e, STATUS_USER, "%s:%s: expected data from byte %llu, found %s from %llu", s->path, t->name,
-                             (unsigned long long)at, t->at < at ? "an overlap" : "a hole", (unsigned long long)t->at);
+            return error_set(e, STATUS_USER,
+                             "%s:%s: expected data from byte %llu, found %s from %llu", s->path,
+                             t->name, (unsigned long long)at, t->at < at ? "an overlap" : "a hole",
+                             (unsigned long long)t->at);
         if (t->bytes > data - at)
-            return error_set(e, STATUS_USER, "%s:%s: expected data inside the file's %llu bytes, found %llu from byte %llu",
-                             s->path, t->name, (unsigned long long)data, (unsigned long long)t->bytes,
-                             (unsigned long long)at);
+            return error_set(
+                e, STATUS_USER,
+                "%s:%s: expected data inside the file's %llu bytes, found %llu from byte %llu",
+                s->path, t->name, (unsigned long long)data, (unsigned long long)t->bytes,
+                (unsigned long long)at);
         at += t->bytes;
     }
     if (at != data)
-        return error_set(e, STATUS_USER, "%s: expected %llu bytes of tensor data, found %llu", s->path,
-                         (unsigned long long)at, (unsigned long long)data);
+        return error_set(e, STATUS_USER, "%s: expected %llu bytes of tensor data, found %llu",
+                         s->path, (unsigned long long)at, (unsigned long long)data);
     if (s->count) qsort(s->tensor, (size_t)s->count, sizeof *s->tensor, by_name);
-    for (int32_t i = 0; i < s->count; i++) s->tensor[i].at += s->data;
+    for (int32_t i = 0; i < s->count; i++)
+        s->tensor[i].at += s->data;
     return STATUS_OK;
 }
 
@@ -152,18 +170,21 @@ static int read_header(Safetensors *s, uint64_t *size, Error *e) {
     unsigned char length[8];
     *size = (uint64_t)s->in.before.st_size;
     if (*size < 8)
-        return error_set(e, STATUS_USER, "%s: expected a safetensors file, found %llu bytes", s->path,
-                         (unsigned long long)*size);
+        return error_set(e, STATUS_USER, "%s: expected a safetensors file, found %llu bytes",
+                         s->path, (unsigned long long)*size);
     int status = input_read(&s->in, 0, length, sizeof length, e);
     if (status) return status;
     uint64_t n = 0;
-    for (int i = 7; i >= 0; i--) n = n << 8 | length[i];
+    for (int i = 7; i >= 0; i--)
+        n = n << 8 | length[i];
     if (n > *size - 8)
-        return error_set(e, STATUS_USER, "%s: expected a safetensors header inside the file, found a length of %llu",
-                         s->path, (unsigned long long)n);
+        return error_set(
+            e, STATUS_USER,
+            "%s: expected a safetensors header inside the file, found a length of %llu", s->path,
+            (unsigned long long)n);
     if (n > SAFETENSORS_HEADER)
-        return error_set(e, STATUS_LIMIT, "%s: expected a header of at most %d bytes, found %llu", s->path,
-                         SAFETENSORS_HEADER, (unsigned long long)n);
+        return error_set(e, STATUS_LIMIT, "%s: expected a header of at most %d bytes, found %llu",
+                         s->path, SAFETENSORS_HEADER, (unsigned long long)n);
     char *text = malloc(n + 1);
     if (!text) return error_memory(e, s->path, n + 1);
     status = input_read(&s->in, 8, text, n, e);
@@ -177,10 +198,11 @@ static int read_header(Safetensors *s, uint64_t *size, Error *e) {
 
 static int read_tensors(Safetensors *s, Error *e) {
     const JsonNode *root = s->header.node;
-    uint32_t metadata = json_member(&s->header, root, "__metadata__") ? 1 : 0, tensors = root->count - metadata;
+    uint32_t metadata = json_member(&s->header, root, "__metadata__") ? 1 : 0,
+             tensors = root->count - metadata;
     if (tensors > SAFETENSORS_TENSORS)
-        return error_set(e, STATUS_LIMIT, "%s: expected at most %d tensors, found %u", s->path, SAFETENSORS_TENSORS,
-                         tensors);
+        return error_set(e, STATUS_LIMIT, "%s: expected at most %d tensors, found %u", s->path,
+                         SAFETENSORS_TENSORS, tensors);
     s->tensor = malloc((tensors + 1) * sizeof *s->tensor);
     if (!s->tensor) return error_memory(e, s->path, tensors * sizeof *s->tensor);
     for (const JsonNode *n = json_first(&s->header, root); n; n = json_next(&s->header, n)) {
@@ -226,7 +248,8 @@ const char *safetensors_metadata(const Safetensors *s, const char *key) {
 
 /* The digits are in a fixed place, and blanks that no other writer leaves tell that it was
 ** ours: a file rewritten elsewhere, metadata and all, has no checksum. */
-static int stored_checksum(const Safetensors *s, char start[CHECKSUM_END], uint64_t *sum, bool *found, Error *e) {
+static int stored_checksum(const Safetensors *s, char start[CHECKSUM_END], uint64_t *sum,
+                           bool *found, Error *e) {
     *found = false;
     if (s->data < CHECKSUM_END) return STATUS_OK;
     int status = input_read(&s->in, 0, start, CHECKSUM_END, e);
@@ -263,7 +286,8 @@ int safetensors_verify(const Safetensors *s, bool *found, Error *e) {
     }
     free(piece);
     if (!status && xxh64_end(&sum) != stored)
-        status = error_set(e, STATUS_USER, "%s: the file is damaged: expected checksum %016llx, found %016llx", s->path,
-                           (unsigned long long)stored, (unsigned long long)xxh64_end(&sum));
+        status = error_set(
+            e, STATUS_USER, "%s: the file is damaged: expected checksum %016llx, found %016llx",
+            s->path, (unsigned long long)stored, (unsigned long long)xxh64_end(&sum));
     return status;
 }

@@ -14,38 +14,52 @@
 
 #define SAFETENSORS_RANK 8
 #define SAFETENSORS_TENSORS 100000
-#define SAFETENSORS_HEADER 100000000    /* bytes */
+#define SAFETENSORS_HEADER 100000000 /* bytes */
 
 typedef enum Dtype {
-    DTYPE_BOOL, DTYPE_U8, DTYPE_I8, DTYPE_F8_E4M3, DTYPE_F8_E5M2, DTYPE_U16, DTYPE_I16, DTYPE_F16, DTYPE_BF16,
-    DTYPE_U32, DTYPE_I32, DTYPE_F32, DTYPE_U64, DTYPE_I64, DTYPE_F64, DTYPES
+    DTYPE_BOOL,
+    DTYPE_U8,
+    DTYPE_I8,
+    DTYPE_F8_E4M3,
+    DTYPE_F8_E5M2,
+    DTYPE_U16,
+    DTYPE_I16,
+    DTYPE_F16,
+    DTYPE_BF16,
+    DTYPE_U32,
+    DTYPE_I32,
+    DTYPE_F32,
+    DTYPE_U64,
+    DTYPE_I64,
+    DTYPE_F64,
+    DTYPES
 } Dtype;
-const char *dtype_name(Dtype d);        /* "F32" */
-int dtype_size(Dtype d);                /* bytes */
+const char *dtype_name(Dtype d); /* "F32" */
+int dtype_size(Dtype d);         /* bytes */
 
 typedef struct Tensor {
     const char *name;
     Dtype dtype;
     int rank;
     int64_t shape[SAFETENSORS_RANK];
-    int64_t count;                      /* elements */
-    uint64_t at, bytes;                 /* in the file */
+    int64_t count;      /* elements */
+    uint64_t at, bytes; /* in the file */
 } Tensor;
 
 typedef struct Safetensors {
     char *path;
     Input in;
     Json header;
-    Tensor *tensor;                     /* by name, ascending bytes */
+    Tensor *tensor; /* by name, ascending bytes */
     int32_t count;
-    uint64_t data;                      /* where the tensor data starts */
+    uint64_t data; /* where the tensor data starts */
 } Safetensors;
 
 /* Opens and checks a file.  On failure nothing stays open or allocated. */
 int safetensors_open(Safetensors *s, const char *path, Error *e);
-void safetensors_close(Safetensors *s);                                         /* harmless on {0} and twice */
-const Tensor *safetensors_find(const Safetensors *s, const char *name);         /* NULL: none */
-const char *safetensors_metadata(const Safetensors *s, const char *key);        /* NULL: none */
+void safetensors_close(Safetensors *s); /* harmless on {0} and twice */
+const Tensor *safetensors_find(const Safetensors *s, const char *name);  /* NULL: none */
+const char *safetensors_metadata(const Safetensors *s, const char *key); /* NULL: none */
 
 /* The tensor, converted: F64 F32 F16 BF16 to float or double (NaN and infinities, also
 ** those that conversion makes, are errors naming tensor and index); I32 and I64 to int32
@@ -78,17 +92,23 @@ typedef struct TensorList {
 } TensorList;
 
 /* Adds a tensor called PREFIX NAME (prefix may be ""). */
-int tensors_add(TensorList *l, const char *prefix, const char *name, Dtype dtype, int rank, const int64_t *shape,
-                const void *data, Error *e);
+int tensors_add(TensorList *l, const char *prefix, const char *name, Dtype dtype, int rank,
+                const int64_t *shape, const void *data, Error *e);
 void tensors_free(TensorList *l);
 
-typedef struct Pair { const char *key, *value; } Pair;      /* of the metadata */
+typedef struct Pair {
+    const char *key, *value;
+} Pair; /* of the metadata */
 
-enum { SAFETENSORS_CHECKSUM = 1,        /* adds metadata "checksum": XXH64 of the file with zeros in its place */
-       SAFETENSORS_PREVIOUS = 2 };      /* keeps the file that was there as PATH.prev */
+enum {
+    SAFETENSORS_CHECKSUM =
+        1, /* adds metadata "checksum": XXH64 of the file with zeros in its place */
+    SAFETENSORS_PREVIOUS = 2
+}; /* keeps the file that was there as PATH.prev */
 
 /* Writes atomically (files.h).  Tensors go in the given order, wider element types
 ** first, so that every tensor is aligned; metadata in the given order. */
-int safetensors_write(const char *path, const TensorList *l, const Pair *metadata, int32_t pairs, int flags, Error *e);
+int safetensors_write(const char *path, const TensorList *l, const Pair *metadata, int32_t pairs,
+                      int flags, Error *e);
 
 #endif

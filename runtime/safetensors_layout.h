@@ -6,6 +6,10 @@
 #define STRATA_SAFETENSORS_LAYOUT_H
 
 #define CHECKSUM_PREFIX "{ \"__metadata__\": {\"checksum\": \"xxh64:"
-enum { CHECKSUM_AT = 8 + sizeof CHECKSUM_PREFIX - 1, CHECKSUM_DIGITS = 16, CHECKSUM_END = CHECKSUM_AT + CHECKSUM_DIGITS };
+enum {
+    CHECKSUM_AT = 8 + sizeof CHECKSUM_PREFIX - 1,
+    CHECKSUM_DIGITS = 16,
+    CHECKSUM_END = CHECKSUM_AT + CHECKSUM_DIGITS
+};
 
 #endif

@@ -9,9 +9,10 @@
 #include "bf16.h"
 #include "safetensors.h"
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "tensor data is read as it lies in the file");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "tensor data is read as it lies in the file");
 
-enum { PIECE = 32768 };     /* bytes, a multiple of every element's size */
+enum { PIECE = 32768 }; /* bytes, a multiple of every element's size */
 
 static double from_f16(uint16_t h) {
     int e = h >> 10 & 31, m = h & 1023;
@@ -25,18 +26,10 @@ static double element(Dtype d, const unsigned char *raw, size_t i) {
     float f;
     double v;
     switch (d) {
-    case DTYPE_F16:
-        memcpy(&h, raw + 2 * i, 2);
-        return from_f16(h);
-    case DTYPE_BF16:
-        memcpy(&h, raw + 2 * i, 2);
-        return bf16_value(h);
-    case DTYPE_F32:
-        memcpy(&f, raw + 4 * i, 4);
-        return f;
-    default:
-        memcpy(&v, raw + 8 * i, 8);
-        return v;
+    case DTYPE_F16: memcpy(&h, raw + 2 * i, 2); return from_f16(h);
+    case DTYPE_BF16: memcpy(&h, raw + 2 * i, 2); return bf16_value(h);
+    case DTYPE_F32: memcpy(&f, raw + 4 * i, 4); return f;
+    default: memcpy(&v, raw + 8 * i, 8); return v;
     }
 }
 
@@ -59,32 +52,39 @@ static void place(const Tensor *t, int64_t i, char out[200]) {
         index[d] = i % t->shape[d];
         i /= t->shape[d];
     }
-    for (int d = 0; d < t->rank; d++) n += print_text(out + n, 200 - (size_t)n, d ? ",%lld" : "%lld", (long long)index[d]);
+    for (int d = 0; d < t->rank; d++)
+        n += print_text(out + n, 200 - (size_t)n, d ? ",%lld" : "%lld", (long long)index[d]);
     print_text(out + n, 200 - (size_t)n, "]");
 }
 
-static int bad_element(const Safetensors *s, const Tensor *t, int64_t i, const char *expected, const char *found,
-                       Error *e) {
+static int bad_element(const Safetensors *s, const Tensor *t, int64_t i, const char *expected,
+                       const char *found, Error *e) {
     char where[200];
     place(t, i, where);
-    return error_set(e, STATUS_USER, "%s:%s%s: expected %s, found %s", s->path, t->name, where, expected, found);
+    return error_set(e, STATUS_USER, "%s:%s%s: expected %s, found %s", s->path, t->name, where,
+                     expected, found);
 }
 
-static int bad_float(const Safetensors *s, const Tensor *t, int64_t i, double v, const char *type, Error *e) {
+static int bad_float(const Safetensors *s, const Tensor *t, int64_t i, double v, const char *type,
+                     Error *e) {
     char number[32], expected[40];
-    print_text(expected, sizeof expected, isfinite(v) ? "a value that %s holds" : "a finite value", type);
+    print_text(expected, sizeof expected, isfinite(v) ? "a value that %s holds" : "a finite value",
+               type);
     return bad_element(s, t, i, expected, print_double(number, v), e);
 }
 
-static bool is_float(Dtype d) { return d == DTYPE_F64 || d == DTYPE_F32 || d == DTYPE_F16 || d == DTYPE_BF16; }
+static bool is_float(Dtype d) {
+    return d == DTYPE_F64 || d == DTYPE_F32 || d == DTYPE_F16 || d == DTYPE_BF16;
+}
 
 static int wrong_type(const Safetensors *s, const Tensor *t, const char *expected, Error *e) {
-    return error_set(e, STATUS_USER, "%s:%s: expected %s, found %s", s->path, t->name, expected, dtype_name(t->dtype));
+    return error_set(e, STATUS_USER, "%s:%s: expected %s, found %s", s->path, t->name, expected,
+                     dtype_name(t->dtype));
 }
 
 /* Element 'from' of the tensor and those after it, at most PIECE bytes; how many in *n. */
-static int next_piece(const Safetensors *s, const Tensor *t, int64_t from, unsigned char raw[PIECE], int64_t *n,
-                      Error *e) {
+static int next_piece(const Safetensors *s, const Tensor *t, int64_t from, unsigned char raw[PIECE],
+                      int64_t *n, Error *e) {
     int64_t size = dtype_size(t->dtype), most = PIECE / size;
     *n = t->count - from < most ? t->count - from : most;
     return input_read(&s->in, t->at + (uint64_t)(from * size), raw, (size_t)(*n * size), e);

@@ -10,10 +10,11 @@
 #include "safetensors.h"
 #include "safetensors_layout.h"
 
-int tensors_add(TensorList *l, const char *prefix, const char *name, Dtype dtype, int rank, const int64_t *shape,
-                const void *data, Error *e) {
+int tensors_add(TensorList *l, const char *prefix, const char *name, Dtype dtype, int rank,
+                const int64_t *shape, const void *data, Error *e) {
     if (rank < 0 || rank > SAFETENSORS_RANK)
-        return error_set(e, STATUS_INTERNAL, "%s%s: cannot write a tensor of rank %d", prefix, name, rank);
+        return error_set(e, STATUS_INTERNAL, "%s%s: cannot write a tensor of rank %d", prefix, name,
+                         rank);
     if (l->count == l->room) {
         int32_t room = l->room ? 2 * l->room : 64;
         TensorOut *bigger = realloc(l->item, (size_t)room * sizeof *bigger);
@@ -27,20 +28,23 @@ int tensors_add(TensorList *l, const char *prefix, const char *name, Dtype dtype
     if (!t->name) return error_memory(e, name, a + b + 1);
     memcpy(t->name, prefix, a);
     memcpy(t->name + a, name, b + 1);
-    for (int d = 0; d < rank; d++) t->shape[d] = shape[d];
+    for (int d = 0; d < rank; d++)
+        t->shape[d] = shape[d];
     l->count++;
     return STATUS_OK;
 }
 
 void tensors_free(TensorList *l) {
-    for (int32_t i = 0; i < l->count; i++) free(l->item[i].name);
+    for (int32_t i = 0; i < l->count; i++)
+        free(l->item[i].name);
     free(l->item);
     *l = (TensorList){ 0 };
 }
 
 static uint64_t bytes_of(const TensorOut *t) {
     uint64_t n = (uint64_t)dtype_size(t->dtype);
-    for (int d = 0; d < t->rank; d++) n *= (uint64_t)t->shape[d];
+    for (int d = 0; d < t->rank; d++)
+        n *= (uint64_t)t->shape[d];
     return n;
 }
 
@@ -58,7 +62,11 @@ static int in_order(const TensorList *l, Visit visit, void *state, Error *e) {
 
 /* {== The header === */
 
-typedef struct Header { Text text; uint64_t at; bool first; } Header;
+typedef struct Header {
+    Text text;
+    uint64_t at;
+    bool first;
+} Header;
 
 static void comma(Header *h) {
     if (!h->first) text_add(&h->text, ",");
@@ -72,15 +80,20 @@ static int describe_tensor(void *state, const TensorOut *t, Error *e) {
     comma(h);
     text_json_string(&h->text, t->name);
     text_add(&h->text, ":{\"dtype\":\"%s\",\"shape\":[", dtype_name(t->dtype));
-    for (int d = 0; d < t->rank; d++) text_add(&h->text, d ? ",%lld" : "%lld", (long long)t->shape[d]);
-    text_add(&h->text, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)h->at, (unsigned long long)(h->at + bytes));
+    for (int d = 0; d < t->rank; d++)
+        text_add(&h->text, d ? ",%lld" : "%lld", (long long)t->shape[d]);
+    text_add(&h->text, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)h->at,
+             (unsigned long long)(h->at + bytes));
     h->at += bytes;
     return STATUS_OK;
 }
 
 static void describe_metadata(Header *h, const Pair *metadata, int32_t pairs, bool checksum) {
     bool none = !checksum;
-    text_add(&h->text, checksum ? CHECKSUM_PREFIX "0000000000000000\"" : pairs ? "{\"__metadata__\":{" : "{");
+    text_add(&h->text,
+             checksum    ? CHECKSUM_PREFIX "0000000000000000\""
+                 : pairs ? "{\"__metadata__\":{"
+                         : "{");
     for (int32_t i = 0; i < pairs; i++) {
         if (i || !none) text_add(&h->text, ",");
         text_json_string(&h->text, metadata[i].key);
@@ -92,26 +105,32 @@ static void describe_metadata(Header *h, const Pair *metadata, int32_t pairs, bo
 }
 
 /* The file's first bytes: length, JSON, blanks up to a multiple of 64. */
-static int make_header(Header *h, const TensorList *l, const Pair *metadata, int32_t pairs, bool checksum, Error *e) {
+static int make_header(Header *h, const TensorList *l, const Pair *metadata, int32_t pairs,
+                       bool checksum, Error *e) {
     *h = (Header){ 0 };
     text_bytes(&h->text, "\0\0\0\0\0\0\0\0", 8);
     describe_metadata(h, metadata, pairs, checksum);
     in_order(l, describe_tensor, h, e);
     text_add(&h->text, "}");
-    while (h->text.length % 64 && !h->text.failed) text_bytes(&h->text, " ", 1);
+    while (h->text.length % 64 && !h->text.failed)
+        text_bytes(&h->text, " ", 1);
     int status = text_status(&h->text, e);
     if (status) return status;
     if (h->text.length - 8 > SAFETENSORS_HEADER)
-        return error_set(e, STATUS_LIMIT, "expected a header of at most %d bytes, found %zu", SAFETENSORS_HEADER,
-                         h->text.length - 8);
+        return error_set(e, STATUS_LIMIT, "expected a header of at most %d bytes, found %zu",
+                         SAFETENSORS_HEADER, h->text.length - 8);
     uint64_t n = h->text.length - 8;
-    for (int i = 0; i < 8; i++) h->text.at[i] = (char)(n >> 8 * i);
+    for (int i = 0; i < 8; i++)
+        h->text.at[i] = (char)(n >> 8 * i);
     return STATUS_OK;
 }
 
 /* {== The file === */
 
-typedef struct Sink { Output out; Xxh64 sum; } Sink;
+typedef struct Sink {
+    Output out;
+    Xxh64 sum;
+} Sink;
 
 /* In pieces, so that what was just written is still in the cache when it is summed up. */
 static int put(Sink *k, const void *bytes, uint64_t n, Error *e) {
@@ -128,9 +147,12 @@ static int put(Sink *k, const void *bytes, uint64_t n, Error *e) {
     return STATUS_OK;
 }
 
-static int put_tensor(void *state, const TensorOut *t, Error *e) { return put(state, t->data, bytes_of(t), e); }
+static int put_tensor(void *state, const TensorOut *t, Error *e) {
+    return put(state, t->data, bytes_of(t), e);
+}
 
-int safetensors_write(const char *path, const TensorList *l, const Pair *metadata, int32_t pairs, int flags, Error *e) {
+int safetensors_write(const char *path, const TensorList *l, const Pair *metadata, int32_t pairs,
+                      int flags, Error *e) {
     Header h;
     Sink k;
     bool checksum = flags & SAFETENSORS_CHECKSUM;

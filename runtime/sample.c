@@ -9,50 +9,40 @@
 
 #include "random.h"
 
-int sampler_open(Sampler *s, int32_t ids, Error *e)
-{
+int sampler_open(Sampler *s, int32_t ids, Error *e) {
     s->ids = ids;
     s->order = calloc((size_t)ids, sizeof *s->order);
     s->weight = calloc((size_t)ids, sizeof *s->weight);
-    if (s->order && s->weight)
-        return STATUS_OK;
+    if (s->order && s->weight) return STATUS_OK;
     sampler_close(s);
     return error_memory(e, "sampling", (size_t)ids * (sizeof *s->order + sizeof *s->weight));
 }
 
-void sampler_close(Sampler *s)
-{
+void sampler_close(Sampler *s) {
     free(s->order);
     free(s->weight);
     s->order = NULL;
     s->weight = NULL;
 }
 
-static int32_t likeliest(const float *logits, int32_t n)
-{
+static int32_t likeliest(const float *logits, int32_t n) {
     int32_t best = 0;
     for (int32_t i = 0; i < n; i++) {
-        if (!isfinite(logits[i]))
-            return -1;
-        if (logits[i] > logits[best])
-            best = i;
+        if (!isfinite(logits[i])) return -1;
+        if (logits[i] > logits[best]) best = i;
     }
     return best;
 }
 
-static bool before(const float *logits, int32_t a, int32_t b)
-{
+static bool before(const float *logits, int32_t a, int32_t b) {
     return logits[a] > logits[b] || (logits[a] == logits[b] && a < b);
 }
 
 /* Moves order[i] down a heap whose root is the likeliest. */
-static void sift(int32_t *order, int32_t n, int32_t i, const float *logits)
-{
+static void sift(int32_t *order, int32_t n, int32_t i, const float *logits) {
     for (int32_t child; (child = 2 * i + 1) < n; i = child) {
-        if (child + 1 < n && before(logits, order[child + 1], order[child]))
-            child++;
-        if (!before(logits, order[child], order[i]))
-            return;
+        if (child + 1 < n && before(logits, order[child + 1], order[child])) child++;
+        if (!before(logits, order[child], order[i])) return;
         int32_t t = order[i];
         order[i] = order[child];
         order[child] = t;
@@ -60,8 +50,7 @@ static void sift(int32_t *order, int32_t n, int32_t i, const float *logits)
 }
 
 /* Takes the likeliest of the n left on the heap to the heap's end; returns it. */
-static int32_t pop(int32_t *order, int32_t n, const float *logits)
-{
+static int32_t pop(int32_t *order, int32_t n, const float *logits) {
     int32_t top = order[0];
     order[0] = order[n - 1];
     order[n - 1] = top;
@@ -73,15 +62,14 @@ static int32_t pop(int32_t *order, int32_t n, const float *logits)
 ** weight[i] = probability (not normalised) of the i-th likeliest, which is at
 ** order[ids-1-i]; returns how many can be drawn.  Sorts no more than it needs.
 */
-static int32_t candidates(Sampler *s, const float *logits, double *total)
-{
+static int32_t candidates(Sampler *s, const float *logits, double *total) {
     int32_t k = s->top_k > 0 && s->top_k < s->ids ? (int32_t)s->top_k : s->ids;
     for (int32_t i = 0; i < s->ids; i++)
         s->order[i] = i;
     for (int32_t i = s->ids / 2 - 1; i >= 0; i--)
         sift(s->order, s->ids, i, logits);
     double first = logits[s->order[0]], all = 0;
-    if (k == s->ids)            /* the mass that top-p is a share of, before sorting */
+    if (k == s->ids) /* the mass that top-p is a share of, before sorting */
         for (int32_t i = 0; i < s->ids; i++)
             all += exp((logits[i] - first) / s->temperature);
     *total = 0;
@@ -91,8 +79,7 @@ static int32_t candidates(Sampler *s, const float *logits, double *total)
         s->weight[n] = exp((logits[id] - first) / s->temperature);
         *total += s->weight[n];
     }
-    if (k == s->ids)
-        return n;
+    if (k == s->ids) return n;
     double mass = 0, wanted = s->top_p * *total;
     for (int32_t i = 0; i < n; i++) {
         if (i > 0 && mass >= wanted) {
@@ -105,11 +92,9 @@ static int32_t candidates(Sampler *s, const float *logits, double *total)
     return n;
 }
 
-int32_t sampler_next(Sampler *s, const float *logits, int64_t position)
-{
+int32_t sampler_next(Sampler *s, const float *logits, int64_t position) {
     int32_t best = likeliest(logits, s->ids);
-    if (best < 0 || s->temperature == 0 || s->top_k == 1)
-        return best;
+    if (best < 0 || s->temperature == 0 || s->top_k == 1) return best;
     double total;
     int32_t n = candidates(s, logits, &total);
     double at = random_uniform(s->seed, 0, (uint64_t)position) * total;

@@ -7,13 +7,13 @@
 #include "error.h"
 
 typedef struct Sampler {
-    double temperature;     /* 0: the likeliest token, of equals the smallest id */
-    int64_t top_k;          /* 0: all */
-    double top_p;           /* 1: all; the likeliest token always stays */
+    double temperature; /* 0: the likeliest token, of equals the smallest id */
+    int64_t top_k;      /* 0: all */
+    double top_p;       /* 1: all; the likeliest token always stays */
     uint64_t seed;
-    int32_t ids;            /* only 0 … ids-1 are chosen */
-    int32_t *order;         /* [ids] scratch */
-    double *weight;         /* [ids] scratch */
+    int32_t ids;    /* only 0 … ids-1 are chosen */
+    int32_t *order; /* [ids] scratch */
+    double *weight; /* [ids] scratch */
 } Sampler;
 
 int sampler_open(Sampler *s, int32_t ids, Error *e);

@@ -8,24 +8,17 @@
 
 #include <math.h>
 
-static double line(double from, double to, double share)
-{
-    return from + (to - from) * share;
-}
+static double line(double from, double to, double share) { return from + (to - from) * share; }
 
-double schedule_rate(const Schedule *s, int64_t step)
-{
-    if (s->kind == SCHEDULE_CONSTANT)
-        return s->lr;
+double schedule_rate(const Schedule *s, int64_t step) {
+    if (s->kind == SCHEDULE_CONSTANT) return s->lr;
     const double pi = 3.14159265358979323846;
     double steps = (double)s->steps, at = (double)step;
     double warm = floor(s->warmup * steps + 0.5);
-    if (at <= warm)
-        return s->lr * at / warm;
+    if (at <= warm) return s->lr * at / warm;
     if (s->kind == SCHEDULE_COSINE)
         return line(s->min_lr, s->lr, 0.5 * (1 + cos(pi * (at - warm) / (steps - warm))));
     double decay = floor(s->decay * steps + 0.5);
-    if (decay > steps - warm)
-        decay = steps - warm;
+    if (decay > steps - warm) decay = steps - warm;
     return at <= steps - decay ? s->lr : line(s->lr, s->min_lr, (at - (steps - decay)) / decay);
 }

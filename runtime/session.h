@@ -9,7 +9,7 @@
 #include "strata.h"
 
 typedef struct Region {
-    void *at;               /* zeroed; NULL: none */
+    void *at; /* zeroed; NULL: none */
     size_t bytes;
 } Region;
 
@@ -23,13 +23,14 @@ typedef struct Session {
     int32_t workers;
     strata_setup setup;
     Region ctx, weights, train, arena;
-    uint32_t packed;        /* STRATA_PACKED while weights are as session_update left them, else 0 */
+    uint32_t packed; /* STRATA_PACKED while weights are as session_update left them, else 0 */
 } Session;
 
 /* Threads (0: as many as the processors), control block, and the model's own checks. */
 int session_open(Session *s, const strata_api *api, strata_gemm_fn gemm, int32_t threads, Error *e);
-int session_setup(Session *s, Error *e);            /* s->setup was changed: the control block is prepared anew */
-void session_close(Session *s);                     /* harmless on {0} */
+/* s->setup was changed: the control block is prepared anew */
+int session_setup(Session *s, Error *e);
+void session_close(Session *s); /* harmless on {0} */
 
 /* A second control block on the same threads, which reports kernels to 'profile'. */
 int session_profile(const Session *s, Region *ctx, strata_profile_fn profile, void *user, Error *e);
@@ -49,8 +50,7 @@ bool session_arena_bytes(const Session *s, int64_t tokens, size_t *bytes);
 int session_check(const Session *s, int32_t code, const char *doing, Error *e);
 
 /* Of TRAIN, what update leaves packed behind gradients and moments. */
-static inline int64_t strata_packed_bytes(const strata_model *m)
-{
+static inline int64_t strata_packed_bytes(const strata_model *m) {
     return m->train_bytes - 3 * (int64_t)sizeof(float) * m->gradients;
 }
 
@@ -58,8 +58,7 @@ static inline int64_t strata_packed_bytes(const strata_model *m)
 static inline const float *session_w(const Session *s) { return s->weights.at; }
 
 /* To be written: what update left packed is then no longer what they are. */
-static inline float *session_write_weights(Session *s)
-{
+static inline float *session_write_weights(Session *s) {
     s->packed = 0;
     return s->weights.at;
 }

@@ -14,139 +14,128 @@
 /* Present when libstrata_blas is part of the program. */
 extern const char *strata_blas_name(void) __attribute__((weak));
 
-int program_causal(const Program *p, const char *command, Error *e)
-{
+int program_causal(const Program *p, const char *command, Error *e) {
     const char *site = model_text(p, p->m->acausal), *ahead = model_text(p, p->m->ahead);
     if (!site[0] && ahead[0] && strcmp(command, "train") != 0)
-        return error_set(e, STATUS_USER, "%s: expected a model that can go token by token, found that %s chooses among all tokens of a "
-                         "sequence, later ones too; train, eval, logits and gradients compute it", command, ahead);
+        return error_set(e, STATUS_USER,
+                         "%s: expected a model that can go token by token, found that %s chooses "
+                         "among all tokens of a "
+                         "sequence, later ones too; train, eval, logits and gradients compute it",
+                         command, ahead);
     return site[0] == 0 ? STATUS_OK
-        : error_set(e, STATUS_USER, "%s: expected a causal model, found %s sees later tokens; logits and gradients compute it",
-                    command, site);
+                        : error_set(e, STATUS_USER,
+                                    "%s: expected a causal model, found %s sees later tokens; "
+                                    "logits and gradients compute it",
+                                    command, site);
 }
 
-const char *program_blas(const Program *p)
-{
+const char *program_blas(const Program *p) {
     return p->gemm && strata_blas_name ? strata_blas_name() : "none";
 }
 
-int program_session(const Program *p, Session *s, Error *e)
-{
+int program_session(const Program *p, Session *s, Error *e) {
     const OptionValue *threads = option(p, OPTION_THREADS);
     return session_open(s, p->api, p->gemm, threads->given ? (int32_t)threads->count : 0, e);
 }
 
 /* Weights, and the tokenizer that was saved with them. */
-static int read_weights(const Program *p, Session *s, const Safetensors *f, Tokenizer *tokenizer, Error *e)
-{
+static int read_weights(const Program *p, Session *s, const Safetensors *f, Tokenizer *tokenizer,
+                        Error *e) {
     int status = weights_read(p->m, f, session_write_weights(s), e);
     TokenizerKind kind = TOKENIZER_NONE;
-    if (status || !tokenizer)
-        return status;
+    if (status || !tokenizer) return status;
     status = tokenizer_kind(model_text(p, p->m->tokenizer), &kind, e);
     return status ? status : tokenizer_load(tokenizer, kind, p->m->vocab, f, e);
 }
 
-int program_weights(const Program *p, Session *s, Tokenizer *tokenizer, Error *e)
-{
+int program_weights(const Program *p, Session *s, Tokenizer *tokenizer, Error *e) {
     Safetensors f = { 0 };
     int status = session_weights(s, e);
-    if (!status)
-        status = safetensors_open(&f, option(p, OPTION_WEIGHTS)->text, e);
-    if (status)
-        return status;
+    if (!status) status = safetensors_open(&f, option(p, OPTION_WEIGHTS)->text, e);
+    if (status) return status;
     status = safetensors_verify(&f, NULL, e);
-    if (!status)
-        status = read_weights(p, s, &f, tokenizer, e);
+    if (!status) status = read_weights(p, s, &f, tokenizer, e);
     safetensors_close(&f);
     return status;
 }
 
-int program_data(const Program *p, const Tokenizer *tokenizer, Data *d, Error *e)
-{
+int program_data(const Program *p, const Tokenizer *tokenizer, Data *d, Error *e) {
     const OptionValue *data = option(p, OPTION_DATA);
     DataText text = { 0 };
     int status = data_text(&text, data->list, data->length, tokenizer->kind == TOKENIZER_CHARS, e);
-    if (!status)
-        status = data_tokens(d, &text, tokenizer, e);
-    if (!status)
-        status = data_enough(d, "--data", 1, e);
+    if (!status) status = data_tokens(d, &text, tokenizer, e);
+    if (!status) status = data_enough(d, "--data", 1, e);
     data_text_free(&text);
     return status;
 }
 
-int program_distinct(const char *out, const char *in, Error *e)
-{
+int program_distinct(const char *out, const char *in, Error *e) {
     struct stat a, b;
-    if (!out || !in || stat(out, &a) || stat(in, &b) || a.st_dev != b.st_dev || a.st_ino != b.st_ino)
+    if (!out || !in || stat(out, &a) || stat(in, &b) || a.st_dev != b.st_dev
+        || a.st_ino != b.st_ino)
         return STATUS_OK;
-    return error_set(e, STATUS_USER, "%s: expected a file to write, found one that is read (%s)", out, in);
+    return error_set(e, STATUS_USER, "%s: expected a file to write, found one that is read (%s)",
+                     out, in);
 }
 
-static int command_completion(const Program *p, Error *e)
-{
+static int command_completion(const Program *p, Error *e) {
     Text t = { 0 };
     int status = options_completion(&t, p->file, p->options.positional, e);
-    if (!status)
-        return console_text(&t, e);
+    if (!status) return console_text(&t, e);
     text_free(&t);
     return status;
 }
 
-static int print_version(const Program *p, Error *e)
-{
+static int print_version(const Program *p, Error *e) {
     Text t = { 0 };
     text_add(&t, "%s: strata %s, model %s, compiled by strata %s for %s\n", p->file, STRATA_VERSION,
              model_text(p, p->m->name), model_text(p, p->m->compiler), model_text(p, p->m->cpu));
     return console_text(&t, e);
 }
 
-static int print_help(const Program *p, Error *e)
-{
+static int print_help(const Program *p, Error *e) {
     Text t = { 0 };
     options_help(&t, p->file, p->options.command);
     return console_text(&t, e);
 }
 
-static int run(Program *p, int argc, char **argv, Error *e)
-{
+static int run(Program *p, int argc, char **argv, Error *e) {
     static int (*const command[COMMANDS])(const Program *, Error *) = {
-        [COMMAND_INFO] = command_info,       [COMMAND_TRAIN] = command_train,
-        [COMMAND_EVAL] = command_eval,       [COMMAND_GENERATE] = command_generate,
-        [COMMAND_LOGITS] = command_logits,   [COMMAND_GRADIENTS] = command_gradients,
-        [COMMAND_BENCH] = command_bench,     [COMMAND_PROBE] = command_probe,
+        [COMMAND_INFO] = command_info,
+        [COMMAND_TRAIN] = command_train,
+        [COMMAND_EVAL] = command_eval,
+        [COMMAND_GENERATE] = command_generate,
+        [COMMAND_LOGITS] = command_logits,
+        [COMMAND_GRADIENTS] = command_gradients,
+        [COMMAND_BENCH] = command_bench,
+        [COMMAND_PROBE] = command_probe,
         [COMMAND_COMPLETION] = command_completion,
     };
     int status = options_parse(&p->options, argc > 0 ? argc - 1 : 0, argv + (argc > 0), e);
-    if (status)
-        return status;
-    if (p->options.version)
-        return print_version(p, e);
+    if (status) return status;
+    if (p->options.version) return print_version(p, e);
     return p->options.help ? print_help(p, e) : command[p->options.command](p, e);
 }
 
 /* Files 0-2 may be closed at start: nothing that is opened later may land there.
 ** Reading such an input ends at once, writing such an output fails. */
-static void fill_closed_files(void)
-{
+static void fill_closed_files(void) {
     for (int fd = 0; fd <= 2; fd++)
-        if (fcntl(fd, F_GETFD) < 0)
-            (void)!open("/dev/null", O_RDONLY);
+        if (fcntl(fd, F_GETFD) < 0) (void)!open("/dev/null", O_RDONLY);
 }
 
-static void report(const Error *e)
-{
+static void report(const Error *e) {
     char line[sizeof e->text + 96];
-    int n = print_text(line, sizeof line, "error: %s\n%s", e->text,
-                       e->status == STATUS_INTERNAL ? "This is a defect of Strata: please report it.\n" : "");
+    int n = print_text(
+        line, sizeof line, "error: %s\n%s", e->text,
+        e->status == STATUS_INTERNAL ? "This is a defect of Strata: please report it.\n" : "");
     (void)!write(STDERR_FILENO, line, n < (int)sizeof line ? (size_t)n : sizeof line - 1);
 }
 
-int strata_main_with(int argc, char **argv, const strata_api *api, strata_gemm_fn gemm)
-{
+int strata_main_with(int argc, char **argv, const strata_api *api, strata_gemm_fn gemm) {
     fill_closed_files();
-    signal(SIGPIPE, SIG_IGN);       /* a closed pipe and a size limit are errors of write, */
-    signal(SIGXFSZ, SIG_IGN);       /* not ends of the process */
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe and a size limit are errors of write, */
+    signal(SIGXFSZ, SIG_IGN); /* not ends of the process */
     Program p = { .api = api, .m = api->model(), .gemm = gemm, .file = "model" };
     if (argc > 0 && argv[0] && *argv[0]) {
         const char *slash = strrchr(argv[0], '/');
@@ -155,12 +144,10 @@ int strata_main_with(int argc, char **argv, const strata_api *api, strata_gemm_f
     Error e = { 0 };
     int status = run(&p, argc, argv, &e);
     options_free(&p.options);
-    if (e.status)
-        report(&e);
+    if (e.status) report(&e);
     return status;
 }
 
-int strata_main(int argc, char **argv, const strata_api *api)
-{
+int strata_main(int argc, char **argv, const strata_api *api) {
     return strata_main_with(argc, argv, api, NULL);
 }

@@ -18,8 +18,8 @@
 typedef struct Program {
     const strata_api *api;
     const strata_model *m;
-    strata_gemm_fn gemm;        /* NULL: none */
-    const char *file;           /* argv[0] without its folders */
+    strata_gemm_fn gemm; /* NULL: none */
+    const char *file;    /* argv[0] without its folders */
     Options options;
 } Program;
 
@@ -32,14 +32,12 @@ int command_gradients(const Program *p, Error *e);
 int command_bench(const Program *p, Error *e);
 int command_probe(const Program *p, Error *e);
 
-static inline const OptionValue *option(const Program *p, OptionId id)
-{
+static inline const OptionValue *option(const Program *p, OptionId id) {
     return &p->options.value[id];
 }
 
 /* A string of the descriptor. */
-static inline const char *model_text(const Program *p, uint32_t at)
-{
+static inline const char *model_text(const Program *p, uint32_t at) {
     return strata_string(p->m, at);
 }
 

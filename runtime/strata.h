@@ -30,8 +30,10 @@ int32_t strata_processors(void);
 ** the model's names, checked against its table.  0, or an exit status of the standalone
 ** program with a line of text in 'message' (of 'size' bytes, may be NULL). */
 void strata_weights_init(const strata_model *m, uint64_t seed, float *weights);
-int32_t strata_weights_read(const strata_model *m, const char *file, float *weights, char *message, size_t size);
-int32_t strata_weights_write(const strata_model *m, const char *file, const float *weights, char *message, size_t size);
+int32_t strata_weights_read(const strata_model *m, const char *file, float *weights, char *message,
+                            size_t size);
+int32_t strata_weights_write(const strata_model *m, const char *file, const float *weights,
+                             char *message, size_t size);
 
 /* The standalone program: parses the command line, returns the exit status. */
 int strata_main(int argc, char **argv, const strata_api *api);
@@ -39,7 +41,7 @@ int strata_main_with(int argc, char **argv, const strata_api *api, strata_gemm_f
 
 /* In libstrata_blas: weight gradients through OpenBLAS, single-threaded inside tasks. */
 strata_gemm_fn strata_blas_gemm(void);
-const char *strata_blas_name(void);             /* the kernels that it runs on this processor */
+const char *strata_blas_name(void); /* the kernels that it runs on this processor */
 
 #ifdef __cplusplus
 }

@@ -5,32 +5,46 @@
 #include <string.h>
 
 /* Page, ink, soft, line, box, and the colours of things. */
-#define LIGHT "#fff", "#1b1b1b", "#5b5b5b", "#c4c4c4", "#f3f3f1", "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"
-#define DARK "#161616", "#ececec", "#a8a8a8", "#4a4a4a", "#232323", "#4da3dd", "#f0b429", "#2fbf94", "#e09cc2", "#8fd0f5", "#f08a4b"
+#define LIGHT                                                                            \
+    "#fff", "#1b1b1b", "#5b5b5b", "#c4c4c4", "#f3f3f1", "#0072b2", "#e69f00", "#009e73", \
+        "#cc79a7", "#56b4e9", "#d55e00"
+#define DARK                                                                                \
+    "#161616", "#ececec", "#a8a8a8", "#4a4a4a", "#232323", "#4da3dd", "#f0b429", "#2fbf94", \
+        "#e09cc2", "#8fd0f5", "#f08a4b"
 #define WITH(rules, ...) rules(__VA_ARGS__)
 
 /* Plain colours, no variables: not only browsers draw these. */
-#define COLOURS(page, ink, soft, line, box, c0, c1, c2, c3, c4, c5) \
-    "svg{background:" page "}.page{fill:" page "}.ink,.title,.name{fill:" ink "}.soft,.mono,.tip{fill:" soft "}" \
-    ".line,.group{stroke:" line "}.flow{stroke:" soft "}.box{fill:" box ";stroke:" line "}.tall{stroke:" page "}" \
-    ".c0{fill:" c0 "}.c1{fill:" c1 "}.c2{fill:" c2 "}.c3{fill:" c3 "}.c4{fill:" c4 "}.c5{fill:" c5 "}" \
-    ".s0{stroke:" c0 "}.s1{stroke:" c1 "}.s2{stroke:" c2 "}.s3{stroke:" c3 "}.s4{stroke:" c4 "}.s5{stroke:" c5 "}.plain{stroke:" soft "}"
-#define SHAPES \
-    ".soft{font-size:12px}.title{font-weight:600;font-size:16px}.mono{font:12px ui-monospace,monospace}.name{font-weight:600}" \
-    ".line,.flow,.group{fill:none}.flow{stroke-width:1.2}.curve{fill:none;stroke-width:1.8}.group{stroke-dasharray:4 3}.tall{stroke-width:.3}" \
-    WITH(COLOURS, LIGHT) "@media(prefers-color-scheme:dark){" WITH(COLOURS, DARK) "}"
+#define COLOURS(page, ink, soft, line, box, c0, c1, c2, c3, c4, c5)                                \
+    "svg{background:" page "}.page{fill:" page "}.ink,.title,.name{fill:" ink                      \
+    "}.soft,.mono,.tip{fill:" soft "}"                                                             \
+    ".line,.group{stroke:" line "}.flow{stroke:" soft "}.box{fill:" box ";stroke:" line            \
+    "}.tall{stroke:" page "}"                                                                      \
+    ".c0{fill:" c0 "}.c1{fill:" c1 "}.c2{fill:" c2 "}.c3{fill:" c3 "}.c4{fill:" c4 "}.c5{fill:" c5 \
+    "}"                                                                                            \
+    ".s0{stroke:" c0 "}.s1{stroke:" c1 "}.s2{stroke:" c2 "}.s3{stroke:" c3 "}.s4{stroke:" c4       \
+    "}.s5{stroke:" c5 "}.plain{stroke:" soft "}"
+#define SHAPES                                                                                \
+    ".soft{font-size:12px}.title{font-weight:600;font-size:16px}.mono{font:12px "             \
+    "ui-monospace,monospace}.name{font-weight:600}"                                           \
+    ".line,.flow,.group{fill:none}.flow{stroke-width:1.2}.curve{fill:none;stroke-width:1.8}." \
+    "group{stroke-dasharray:4 3}.tall{stroke-width:.3}" WITH(                                 \
+        COLOURS, LIGHT) "@media(prefers-color-scheme:dark){" WITH(COLOURS, DARK) "}"
 
-static const char style[] =
-    "svg{width:100%;max-width:1100px;height:auto;display:block;margin:auto;color-scheme:light dark;font:14px system-ui,sans-serif}" SHAPES;
+static const char style[] = "svg{width:100%;max-width:1100px;height:auto;display:block;margin:auto;"
+                            "color-scheme:light dark;font:14px system-ui,sans-serif}" SHAPES;
 
 /* A page is for browsers: what is no picture takes its colours from these. */
-#define VARIABLES(page, ink, soft, line, box, c0, c1, c2, c3, c4, c5) \
-    ":root{--page:" page ";--ink:" ink ";--soft:" soft ";--line:" line ";--box:" box ";--c0:" c0 ";--c1:" c1 ";--c2:" c2 ";--c3:" c3 \
-    ";--c4:" c4 ";--c5:" c5 "}"
+#define VARIABLES(page, ink, soft, line, box, c0, c1, c2, c3, c4, c5)                            \
+    ":root{--page:" page ";--ink:" ink ";--soft:" soft ";--line:" line ";--box:" box ";--c0:" c0 \
+    ";--c1:" c1 ";--c2:" c2 ";--c3:" c3 ";--c4:" c4 ";--c5:" c5 "}"
 
-static const char page_style[] =
-    ":root{color-scheme:light dark}" WITH(VARIABLES, LIGHT) "@media(prefers-color-scheme:dark){" WITH(VARIABLES, DARK) "}"
-    "svg{width:100%;height:auto;display:block;font:14px system-ui,sans-serif}" SHAPES;
+static const char page_style[] = ":root{color-scheme:light dark}" WITH(
+    VARIABLES,
+    LIGHT) "@media(prefers-color-scheme:dark){" WITH(VARIABLES,
+                                                     DARK) "}"
+                                                           "svg{width:100%;height:auto;display:"
+                                                           "block;font:14px "
+                                                           "system-ui,sans-serif}" SHAPES;
 
 void svg_page_style(Text *t) { text_add(t, "%s", page_style); }
 
@@ -52,16 +66,17 @@ void svg_escaped(Text *t, const char *text) {
 }
 
 void svg_open(Text *t, const char *title, double height) {
-    text_add(t, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %.0f\" role=\"img\" aria-label=\"", SVG_WIDTH, height);
+    text_add(t,
+             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %.0f\" role=\"img\" "
+             "aria-label=\"",
+             SVG_WIDTH, height);
     svg_escaped(t, title);
     text_add(t, "\">\n<style>%s</style>\n", style);
     text_add(t, "<rect width=\"%d\" height=\"%.0f\" class=\"page\"/>\n", SVG_WIDTH, height);
     svg_text(t, 16, 26, "title", "start", 70, title);
 }
 
-void svg_close(Text *t) {
-    text_add(t, "</svg>\n");
-}
+void svg_close(Text *t) { text_add(t, "</svg>\n"); }
 
 /* The first 'most' characters, an ellipsis in place of the rest. */
 static void cut(Text *t, const char *text, int most) {
@@ -77,7 +92,8 @@ static void cut(Text *t, const char *text, int most) {
     if (text[n]) text_add(t, "\xe2\x80\xa6");
 }
 
-void svg_text(Text *t, double x, double y, const char *class, const char *anchor, int most, const char *text) {
+void svg_text(Text *t, double x, double y, const char *class, const char *anchor, int most,
+              const char *text) {
     text_add(t, "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\"", x, y, class);
     if (strcmp(anchor, "start")) text_add(t, " text-anchor=\"%s\"", anchor);
     text_add(t, ">");
@@ -90,13 +106,17 @@ void svg_line(Text *t, double x1, double y1, double x2, double y2, const char *c
 }
 
 void svg_vertical(Text *t, double x, double y, const char *text) {
-    text_add(t, "<text class=\"soft\" text-anchor=\"middle\" transform=\"translate(%.1f %.1f)rotate(-90)\">", x, y);
+    text_add(t,
+             "<text class=\"soft\" text-anchor=\"middle\" transform=\"translate(%.1f "
+             "%.1f)rotate(-90)\">",
+             x, y);
     svg_escaped(t, text);
     text_add(t, "</text>\n");
 }
 
 double svg_key(Text *t, double x, double y, int colour, const char *text) {
-    text_add(t, "<rect x=\"%.1f\" y=\"%.1f\" width=\"11\" height=\"11\" class=\"c%d\"/>\n", x, y - 10, colour % SVG_COLOURS);
+    text_add(t, "<rect x=\"%.1f\" y=\"%.1f\" width=\"11\" height=\"11\" class=\"c%d\"/>\n", x,
+             y - 10, colour % SVG_COLOURS);
     svg_text(t, x + 16, y, "soft", "start", 84, text);
     return x + 16 + 6.6 * (double)strlen(text) + 16;
 }

@@ -20,7 +20,8 @@ void svg_page_style(Text *t);
 void svg_begin(Text *t, const char *label, double width, double height);
 
 /* Text at (x, y); anchor is start, middle or end; what is long is cut to 'most' characters. */
-void svg_text(Text *t, double x, double y, const char *class, const char *anchor, int most, const char *text);
+void svg_text(Text *t, double x, double y, const char *class, const char *anchor, int most,
+              const char *text);
 void svg_line(Text *t, double x1, double y1, double x2, double y2, const char *class);
 /* An axis name beside a vertical axis, its middle at (x, y). */
 void svg_vertical(Text *t, double x, double y, const char *text);

@@ -31,22 +31,22 @@ typedef struct Worker {
 struct strata_pool {
     _Alignas(LINE) _Atomic int64_t remaining;
     _Alignas(LINE) _Atomic int64_t done;
-    _Alignas(LINE) strata_task_fn fn;           /* the job: stable while remaining or done is short of tasks */
+    /* the job: stable while remaining or done is short of tasks */
+    _Alignas(LINE) strata_task_fn fn;
     void *arg;
     int64_t tasks;
     _Alignas(LINE) _Atomic int32_t sleepers;
-    _Atomic bool waiting;                       /* the caller sleeps until 'finished' */
+    _Atomic bool waiting; /* the caller sleeps until 'finished' */
     _Atomic bool stop;
-    pthread_mutex_t callers;                    /* held for a whole job */
-    pthread_mutex_t lock;                       /* for the two conditions */
+    pthread_mutex_t callers; /* held for a whole job */
+    pthread_mutex_t lock;    /* for the two conditions */
     pthread_cond_t work, finished;
     int64_t spin_ns;
     int32_t workers, started;
-    Worker *worker;                             /* [workers]; number 0 is the caller */
+    Worker *worker; /* [workers]; number 0 is the caller */
 };
 
-int32_t strata_processors(void)
-{
+int32_t strata_processors(void) {
 #ifdef __linux__
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) == 0)
@@ -56,15 +56,13 @@ int32_t strata_processors(void)
     return n > 0 ? (int32_t)n : 1;
 }
 
-static int64_t now_ns(void)
-{
+static int64_t now_ns(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static void relax(void)
-{
+static void relax(void) {
     for (int i = 0; i < 16; i++)
 #if defined(__x86_64__) || defined(__i386__)
         __builtin_ia32_pause();
@@ -75,8 +73,7 @@ static void relax(void)
 #endif
 }
 
-static bool claim(strata_pool *p, int64_t *task)
-{
+static bool claim(strata_pool *p, int64_t *task) {
     int64_t r = atomic_load_explicit(&p->remaining, memory_order_relaxed);
     while (r > 0)
         if (atomic_compare_exchange_weak_explicit(&p->remaining, &r, r - 1, memory_order_acquire,
@@ -87,17 +84,15 @@ static bool claim(strata_pool *p, int64_t *task)
     return false;
 }
 
-static void wake(strata_pool *p, pthread_cond_t *condition)
-{
-    pthread_mutex_lock(&p->lock);       /* whoever saw the old flag is inside cond_wait now */
+static void wake(strata_pool *p, pthread_cond_t *condition) {
+    pthread_mutex_lock(&p->lock); /* whoever saw the old flag is inside cond_wait now */
     pthread_mutex_unlock(&p->lock);
     pthread_cond_broadcast(condition);
 }
 
 /* Runs tasks of the current job, if any are left.  All claims of one visit belong to
 ** one job, since ours are not in 'done' yet. */
-static void work(strata_pool *p, int32_t number)
-{
+static void work(strata_pool *p, int32_t number) {
     int64_t task, n = 0, tasks = 0;
     while (claim(p, &task)) {
         tasks = p->tasks;
@@ -108,13 +103,11 @@ static void work(strata_pool *p, int32_t number)
         wake(p, &p->finished);
 }
 
-static bool idle(strata_pool *p)
-{
+static bool idle(strata_pool *p) {
     return atomic_load(&p->remaining) == 0 && !atomic_load(&p->stop);
 }
 
-static void sleep_until_work(strata_pool *p)
-{
+static void sleep_until_work(strata_pool *p) {
     pthread_mutex_lock(&p->lock);
     atomic_fetch_add(&p->sleepers, 1);
     while (idle(p))
@@ -123,8 +116,7 @@ static void sleep_until_work(strata_pool *p)
     pthread_mutex_unlock(&p->lock);
 }
 
-static void *worker_main(void *arg)
-{
+static void *worker_main(void *arg) {
     Worker *w = arg;
     strata_pool *p = w->pool;
     while (!atomic_load(&p->stop)) {
@@ -132,14 +124,12 @@ static void *worker_main(void *arg)
         int64_t until = now_ns() + p->spin_ns;
         while (idle(p) && now_ns() < until)
             relax();
-        if (idle(p))
-            sleep_until_work(p);
+        if (idle(p)) sleep_until_work(p);
     }
     return NULL;
 }
 
-static void wait_until_done(strata_pool *p, int64_t tasks)
-{
+static void wait_until_done(strata_pool *p, int64_t tasks) {
     int64_t until = now_ns() + p->spin_ns;
     while (atomic_load(&p->done) != tasks) {
         if (now_ns() < until) {
@@ -155,8 +145,7 @@ static void wait_until_done(strata_pool *p, int64_t tasks)
     }
 }
 
-void strata_par_for(void *pool, int64_t tasks, strata_task_fn fn, void *arg)
-{
+void strata_par_for(void *pool, int64_t tasks, strata_task_fn fn, void *arg) {
     strata_pool *p = pool;
     if (p->workers == 1 || tasks <= 1) {
         for (int64_t i = 0; i < tasks; i++)
@@ -169,16 +158,14 @@ void strata_par_for(void *pool, int64_t tasks, strata_task_fn fn, void *arg)
     p->tasks = tasks;
     atomic_store(&p->done, 0);
     atomic_store(&p->remaining, tasks);
-    if (atomic_load(&p->sleepers) > 0)
-        wake(p, &p->work);
+    if (atomic_load(&p->sleepers) > 0) wake(p, &p->work);
     work(p, 0);
     wait_until_done(p, tasks);
     pthread_mutex_unlock(&p->callers);
 }
 
 /* Threads of the pool take no signals: the program's own threads decide about them. */
-static bool start(strata_pool *p)
-{
+static bool start(strata_pool *p) {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -190,19 +177,15 @@ static bool start(strata_pool *p)
         failed = pthread_create(&w->thread, NULL, worker_main, w);
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (failed)
-        errno = failed;
+    if (failed) errno = failed;
     return !failed;
 }
 
-strata_pool *strata_pool_new(int32_t threads)
-{
+strata_pool *strata_pool_new(int32_t threads) {
     int32_t processors = strata_processors();
-    if (threads <= 0)
-        threads = processors;
+    if (threads <= 0) threads = processors;
     strata_pool *p = aligned_alloc(LINE, sizeof *p);
-    if (!p)
-        return NULL;
+    if (!p) return NULL;
     *p = (strata_pool){ .workers = threads, .started = 1 };
     p->spin_ns = threads <= processors ? SPIN_NS : SPIN_CROWDED_NS;
     pthread_mutex_init(&p->callers, NULL);
@@ -219,10 +202,8 @@ strata_pool *strata_pool_new(int32_t threads)
     return p;
 }
 
-void strata_pool_free(strata_pool *p)
-{
-    if (!p)
-        return;
+void strata_pool_free(strata_pool *p) {
+    if (!p) return;
     atomic_store(&p->stop, true);
     wake(p, &p->work);
     for (int32_t i = 1; i < p->started; i++)
@@ -235,7 +216,4 @@ void strata_pool_free(strata_pool *p)
     free(p);
 }
 
-int32_t strata_pool_workers(const strata_pool *p)
-{
-    return p->workers;
-}
+int32_t strata_pool_workers(const strata_pool *p) { return p->workers; }

@@ -17,13 +17,14 @@
 
 typedef enum TokenizerKind { TOKENIZER_NONE, TOKENIZER_BYTES, TOKENIZER_CHARS } TokenizerKind;
 
-enum { TOKEN_PAD = 0, TOKEN_UNKNOWN = 1, TOKEN_BEGIN = 2, TOKEN_END = 3, TOKEN_FIRST = 4 };   /* of chars */
+/* of chars */
+enum { TOKEN_PAD = 0, TOKEN_UNKNOWN = 1, TOKEN_BEGIN = 2, TOKEN_END = 3, TOKEN_FIRST = 4 };
 
 typedef struct Tokenizer {
     TokenizerKind kind;
-    int32_t ids;            /* 0 … ids-1 are used; the model's vocabulary may be larger */
-    int32_t *character;     /* chars: code point of id TOKEN_FIRST + i, ids - TOKEN_FIRST of them */
-    int32_t *page;          /* chars: code point -> id, pages of 256; page[cp >> 8] is an offset in 'id' */
+    int32_t ids;        /* 0 … ids-1 are used; the model's vocabulary may be larger */
+    int32_t *character; /* chars: code point of id TOKEN_FIRST + i, ids - TOKEN_FIRST of them */
+    int32_t *page; /* chars: code point -> id, pages of 256; page[cp >> 8] is an offset in 'id' */
     int32_t *id;
 } Tokenizer;
 
@@ -33,22 +34,29 @@ int tokenizer_kind(const char *name, TokenizerKind *kind, Error *e);
 
 /* Each checks that 'vocab' is enough (bytes 256, chars at least one character). */
 int tokenizer_bytes(Tokenizer *t, int64_t vocab, Error *e);
-int tokenizer_chars(Tokenizer *t, int64_t vocab, const char *text, size_t length, Error *e);    /* from text */
+/* from text */
+int tokenizer_chars(Tokenizer *t, int64_t vocab, const char *text, size_t length, Error *e);
 int tokenizer_load(Tokenizer *t, TokenizerKind kind, int64_t vocab, const Safetensors *s, Error *e);
-/* chars: tensor tokenizer.chars of s (unique, valid code points), its absence an error; bytes: nothing is read. */
+/* chars: tensor tokenizer.chars of s (unique, valid code points), its absence an error; bytes:
+** nothing is read. */
 void tokenizer_free(Tokenizer *t);
-int tokenizer_save(const Tokenizer *t, TensorList *l, Error *e);    /* adds tokenizer.chars; bytes: nothing */
+/* adds tokenizer.chars; bytes: nothing */
+int tokenizer_save(const Tokenizer *t, TensorList *l, Error *e);
 
 /* ids of 'text' into out, which has room for 'length' ids; *count of them.
 ** 'what' names the text in messages: "WHAT:byte N: expected UTF-8 …". */
-int tokenizer_encode(const Tokenizer *t, const char *what, const char *text, size_t length, int32_t *out,
-                     int64_t *count, Error *e);
+int tokenizer_encode(const Tokenizer *t, const char *what, const char *text, size_t length,
+                     int32_t *out, int64_t *count, Error *e);
 
-typedef struct Decoder { unsigned char pending[4]; int count; } Decoder;    /* starts as {0} */
+typedef struct Decoder {
+    unsigned char pending[4];
+    int count;
+} Decoder; /* starts as {0} */
 enum { DECODER_OUT = 24 };
 /* Text of one more id: 0 … DECODER_OUT - 1 bytes and a NUL in out; returns the bytes. */
 int decoder_push(Decoder *d, const Tokenizer *t, int32_t id, char out[DECODER_OUT]);
-int decoder_end(Decoder *d, char out[DECODER_OUT]);     /* what an incomplete character leaves: U+FFFD or nothing */
+/* what an incomplete character leaves: U+FFFD or nothing */
+int decoder_end(Decoder *d, char out[DECODER_OUT]);
 
 /* The id of a code point: TOKEN_UNKNOWN if the vocabulary lacks it.  chars only. */
 int32_t tokenizer_character(const Tokenizer *t, int32_t point);

@@ -19,8 +19,7 @@
 
 static const int stops[] = { SIGINT, SIGTERM, SIGHUP };
 
-static void hold_signals(void)
-{
+static void hold_signals(void) {
     sigset_t set;
     sigemptyset(&set);
     for (int i = 0; i < 3; i++)
@@ -29,15 +28,13 @@ static void hold_signals(void)
 }
 
 /* nohup: a terminal that goes away is to be survived. */
-static bool survives_hangup(void)
-{
+static bool survives_hangup(void) {
     struct sigaction how;
     return sigaction(SIGHUP, NULL, &how) == 0 && how.sa_handler == SIG_IGN;
 }
 
 /* The signal that asks to stop, or 0. */
-static int stop_signal(void)
-{
+static int stop_signal(void) {
     sigset_t pending;
     sigpending(&pending);
     for (int i = 0; i < 3; i++)
@@ -47,20 +44,17 @@ static int stop_signal(void)
 }
 
 /* Index of the first value that is not finite, or -1. */
-static int64_t not_finite(const float *x, int64_t count)
-{
+static int64_t not_finite(const float *x, int64_t count) {
     for (int64_t i = 0; i < count; i++) {
         uint32_t bits;
         memcpy(&bits, &x[i], sizeof bits);
-        if ((bits & 0x7f800000u) == 0x7f800000u)
-            return i;
+        if ((bits & 0x7f800000u) == 0x7f800000u) return i;
     }
     return -1;
 }
 
 /* Names the first tensor of weights, or of gradients and moments, that is not finite. */
-static bool find_not_finite(const Run *r, const char **name, const char **what, int64_t *index)
-{
+static bool find_not_finite(const Run *r, const char **name, const char **what, int64_t *index) {
     static const char *const thirds[] = { "gradient of ", "first moment of ", "second moment of " };
     const strata_model *m = r->p->m;
     const float *w = r->s.weights.at, *train = r->s.train.at;
@@ -73,30 +67,32 @@ static bool find_not_finite(const Run *r, const char **name, const char **what, 
             *what = thirds[part];
             *index = not_finite(train + part * m->gradients + t->gradient, t->count);
         }
-        if (*index >= 0)
-            return true;
+        if (*index >= 0) return true;
     }
     return false;
 }
 
-static int diverged(const Run *r, int64_t step, const char *quantity, double value, Error *e)
-{
+static int diverged(const Run *r, int64_t step, const char *quantity, double value, Error *e) {
     const char *name = "", *what = "";
     int64_t index = 0;
     const char *found = isnan(value) ? "nan" : "inf";
     if (find_not_finite(r, &name, &what, &index))
-        error_set(e, STATUS_DIVERGED, "train: step %lld: expected a finite %s, found %s; the first tensor that is not "
-                  "finite: %s%s[%lld]", (long long)step, quantity, found, what, name, (long long)index);
+        error_set(e, STATUS_DIVERGED,
+                  "train: step %lld: expected a finite %s, found %s; the first tensor that is not "
+                  "finite: %s%s[%lld]",
+                  (long long)step, quantity, found, what, name, (long long)index);
     else
-        error_set(e, STATUS_DIVERGED, "train: step %lld: expected a finite %s, found %s; weights and gradients are "
-                  "finite", (long long)step, quantity, found);
-    error_line(e, "the last checkpoint stays as it is; a smaller --lr or --clip in the spec may help");
+        error_set(e, STATUS_DIVERGED,
+                  "train: step %lld: expected a finite %s, found %s; weights and gradients are "
+                  "finite",
+                  (long long)step, quantity, found);
+    error_line(e,
+               "the last checkpoint stays as it is; a smaller --lr or --clip in the spec may help");
     return STATUS_DIVERGED;
 }
 
 /* All micro-batches of a step: mean loss and gradients. */
-static int gradients(Run *r, TrainStep *x, Error *e)
-{
+static int gradients(Run *r, TrainStep *x, Error *e) {
     Session *s = &r->s;
     const Checkpoint *c = &r->state;
     int64_t parts = c->accumulate;
@@ -105,15 +101,16 @@ static int gradients(Run *r, TrainStep *x, Error *e)
     for (int32_t k = 0; k < x->routes; k++)
         r->routed[k] = 0;
     for (int64_t i = 0; i < parts; i++) {
-        strata_loss loss = { .struct_size = sizeof loss, .draw = random_draw(c->seed, (uint64_t)c->step, (uint32_t)i),
+        strata_loss loss = { .struct_size = sizeof loss,
+                             .draw = random_draw(c->seed, (uint64_t)c->step, (uint32_t)i),
                              .routed = x->routes ? r->routed + x->routes : NULL };
         data_rows(&r->data, &r->order, c->step, i * c->batch, c->batch, r->tokens, r->targets);
-        int32_t code = s->api->forward_backward(s->ctx.at, s->weights.at, s->train.at, s->arena.at, r->tokens, r->targets,
-                                                c->batch, c->context, (float)(1.0 / (double)parts),
-                                                s->packed | (i > 0 ? STRATA_ACCUMULATE : 0), NULL, NULL, &loss);
+        int32_t code = s->api->forward_backward(
+            s->ctx.at, s->weights.at, s->train.at, s->arena.at, r->tokens, r->targets, c->batch,
+            c->context, (float)(1.0 / (double)parts), s->packed | (i > 0 ? STRATA_ACCUMULATE : 0),
+            NULL, NULL, &loss);
         int status = session_check(s, code, "forward_backward", e);
-        if (status)
-            return status;
+        if (status) return status;
         x->loss += loss.loss / (double)parts;
         x->cross_entropy += loss.cross_entropy / (double)parts;
         for (int32_t k = 0; k < x->routes; k++)
@@ -122,34 +119,35 @@ static int gradients(Run *r, TrainStep *x, Error *e)
     return STATUS_OK;
 }
 
-static int update(Run *r, const TrainStep *x, Error *e)
-{
+static int update(Run *r, const TrainStep *x, Error *e) {
     Session *s = &r->s;
     const strata_model *m = s->m;
-    strata_adamw how = { .struct_size = sizeof how, .lr = x->lr, .beta1 = m->beta1, .beta2 = m->beta2, .eps = m->eps,
-                         .weight_decay = m->weight_decay, .grad_scale = 1, .step = x->step };
-    if (m->clip > 0)
-        how.grad_scale = fmin(1, m->clip / (x->grad_norm + 1e-6));
+    strata_adamw how = { .struct_size = sizeof how,
+                         .lr = x->lr,
+                         .beta1 = m->beta1,
+                         .beta2 = m->beta2,
+                         .eps = m->eps,
+                         .weight_decay = m->weight_decay,
+                         .grad_scale = 1,
+                         .step = x->step };
+    if (m->clip > 0) how.grad_scale = fmin(1, m->clip / (x->grad_norm + 1e-6));
     return session_update(s, s->ctx.at, &how, e);
 }
 
-static int train_step(Run *r, TrainStep *x, Error *e)
-{
+static int train_step(Run *r, TrainStep *x, Error *e) {
     Session *s = &r->s;
     double start = machine_now(), squares = 0;
     *x = (TrainStep){ .step = r->state.step + 1 };
     x->lr = schedule_rate(&r->schedule, x->step);
     int status = gradients(r, x, e);
-    if (!status && !isfinite(x->loss))
-        return diverged(r, x->step, "loss", x->loss, e);
+    if (!status && !isfinite(x->loss)) return diverged(r, x->step, "loss", x->loss, e);
     if (!status)
-        status = session_check(s, s->api->sum_squares(s->ctx.at, s->train.at, 0, s->m->gradients, &squares),
-                               "sum_squares", e);
-    if (!status && !isfinite(squares))
-        return diverged(r, x->step, "gradient", squares, e);
+        status = session_check(
+            s, s->api->sum_squares(s->ctx.at, s->train.at, 0, s->m->gradients, &squares),
+            "sum_squares", e);
+    if (!status && !isfinite(squares)) return diverged(r, x->step, "gradient", squares, e);
     x->grad_norm = sqrt(squares);
-    if (!status)
-        status = update(r, x, e);
+    if (!status) status = update(r, x, e);
     int64_t tokens = r->order.rows * r->order.context;
     x->seconds = machine_now() - start;
     x->tokens_per_second = (double)tokens / x->seconds;
@@ -160,81 +158,80 @@ static int train_step(Run *r, TrainStep *x, Error *e)
     return status;
 }
 
-static int evaluation(Run *r, Error *e)
-{
+static int evaluation(Run *r, Error *e) {
     Evaluation v;
     Checkpoint *c = &r->state;
     int status = evaluate(&r->s, &r->val, c->context, c->batch, &v, e);
-    if (status)
-        return status;
+    if (status) return status;
     double loss = evaluation_loss(&v);
-    if (!isfinite(loss))
-        return diverged(r, c->step, "validation loss", loss, e);
+    if (!isfinite(loss)) return diverged(r, c->step, "validation loss", loss, e);
     if (!c->has_best || loss < c->best_val_loss) {
         c->has_best = true;
         c->best_val_loss = loss;
         c->best_step = c->step;
     }
-    progress_note(&r->progress, "step %lld/%lld  validation loss %.4f  (best %.4f at step %lld)", (long long)c->step,
-                  (long long)c->steps, loss, c->best_val_loss, (long long)c->best_step);
+    progress_note(&r->progress, "step %lld/%lld  validation loss %.4f  (best %.4f at step %lld)",
+                  (long long)c->step, (long long)c->steps, loss, c->best_val_loss,
+                  (long long)c->best_step);
     double training = evaluation_training_loss(&v);
-    status = train_log_evaluation(&r->log, c->step, loss, r->s.m->forms == 2 ? &training : NULL, c->best_step, c->best_val_loss, e);
-    return status ? status : event_file_add(&r->events, c->step, &(EventScalar){ "loss/validation", loss }, 1, e);
+    status = train_log_evaluation(&r->log, c->step, loss, r->s.m->forms == 2 ? &training : NULL,
+                                  c->best_step, c->best_val_loss, e);
+    return status
+        ? status
+        : event_file_add(&r->events, c->step, &(EventScalar){ "loss/validation", loss }, 1, e);
 }
 
 /* A state that is not finite must never replace one that is. */
-static int save(Run *r, Error *e)
-{
+static int save(Run *r, Error *e) {
     const char *name, *what;
     int64_t index;
     if (find_not_finite(r, &name, &what, &index))
         return diverged(r, r->state.step, "state", (double)NAN, e);
-    return checkpoint_save(r->out, r->p->m, session_w(&r->s), r->s.train.at, &r->tokenizer, &r->state, e);
+    return checkpoint_save(r->out, r->p->m, session_w(&r->s), r->s.train.at, &r->tokenizer,
+                           &r->state, e);
 }
 
-static int log_step(Run *r, const TrainStep *x, Error *e)
-{
+static int log_step(Run *r, const TrainStep *x, Error *e) {
     EventScalar scalar[] = {
-        { "loss/training", x->loss }, { "loss/cross_entropy", x->cross_entropy }, { "learning_rate", x->lr },
-        { "gradient_norm", x->grad_norm }, { "tokens_per_second", x->tokens_per_second },
+        { "loss/training", x->loss },
+        { "loss/cross_entropy", x->cross_entropy },
+        { "learning_rate", x->lr },
+        { "gradient_norm", x->grad_norm },
+        { "tokens_per_second", x->tokens_per_second },
     };
     int status = train_log_step(&r->log, x, e);
     return status ? status : event_file_add(&r->events, x->step, scalar, 5, e);
 }
 
 /* Notes how long a step took; the peak is measured anew when that shows that it was too low. */
-static void note_time(Run *r, double seconds)
-{
+static void note_time(Run *r, double seconds) {
     Progress *g = &r->progress;
     progress_time(g, seconds);
-    if (!progress_beats_peak(g))
-        return;
-    double again = machine_peak(r->s.pool, strata_string(r->p->m, r->p->m->cpu)), rate = g->flops / g->seconds;
+    if (!progress_beats_peak(g)) return;
+    double again = machine_peak(r->s.pool, strata_string(r->p->m, r->p->m->cpu)),
+           rate = g->flops / g->seconds;
     g->peak = again > rate ? again : rate;
 }
 
 /* After a step: log, evaluation, checkpoint (always after the last). */
-static int conclude(Run *r, const TrainStep *x, bool last, Error *e)
-{
+static int conclude(Run *r, const TrainStep *x, bool last, Error *e) {
     const Checkpoint *c = &r->state;
     int status = log_step(r, x, e);
     note_time(r, x->seconds);
     progress_step(&r->progress, x->step, x->loss);
     bool due = r->evaluates && (c->step % c->eval_every == 0 || c->step == c->steps);
-    if (!status && due)
-        status = evaluation(r, e);
-    if (status && status != STATUS_DIVERGED) {      /* the log failed: the work so far need not be lost */
+    if (!status && due) status = evaluation(r, e);
+    /* the log failed: the work so far need not be lost */
+    if (status && status != STATUS_DIVERGED) {
         save(r, NULL);
         return status;
     }
-    if (!status && (c->step % r->save_every == 0 || last))
-        status = save(r, e);
+    if (!status && (c->step % r->save_every == 0 || last)) status = save(r, e);
     return status;
 }
 
 /* *stop: the signal that ended it, or 0. */
-static int loop(Run *r, int *stop, Error *e)
-{
+static int loop(Run *r, int *stop, Error *e) {
     hold_signals();
     *stop = 0;
     int status = r->state.steps == 0 ? save(r, e) : STATUS_OK;
@@ -242,15 +239,13 @@ static int loop(Run *r, int *stop, Error *e)
         TrainStep x;
         status = train_step(r, &x, e);
         *stop = stop_signal();
-        if (!status)
-            status = conclude(r, &x, *stop || r->state.step == r->state.steps, e);
+        if (!status) status = conclude(r, &x, *stop || r->state.step == r->state.steps, e);
     }
     progress_close(&r->progress);
     return status;
 }
 
-static void announce(Run *r)
-{
+static void announce(Run *r) {
     const strata_model *m = r->p->m;
     const Checkpoint *c = &r->state;
     Progress *g = &r->progress;
@@ -258,18 +253,16 @@ static void announce(Run *r)
     g->tokens = (double)(r->order.rows * r->order.context);
     g->flops = training_flops(m, (double)r->order.rows, (double)c->context);
     g->peak = c->steps > c->step ? machine_peak(r->s.pool, strata_string(m, m->cpu)) : 0;
-    progress_note(g, "%s: %lld parameters; %lld tokens of text; %lld windows of %lld a step; %d threads",
-                  strata_string(m, m->name), (long long)m->parameters, (long long)r->data.count,
-                  (long long)r->order.rows, (long long)c->context, r->s.workers);
-    if (r->resumed)
-        progress_note(g, "%s: goes on after step %lld", r->out, (long long)c->step);
+    progress_note(
+        g, "%s: %lld parameters; %lld tokens of text; %lld windows of %lld a step; %d threads",
+        strata_string(m, m->name), (long long)m->parameters, (long long)r->data.count,
+        (long long)r->order.rows, (long long)c->context, r->s.workers);
+    if (r->resumed) progress_note(g, "%s: goes on after step %lld", r->out, (long long)c->step);
 }
 
-static int train(Run *r, Error *e)
-{
+static int train(Run *r, Error *e) {
     int status = run_open(r, e);
-    if (status)
-        return status;
+    if (status) return status;
     if (option(r->p, OPTION_DRY_RUN)->given) {
         run_settings(r->p, NULL, &r->state);
         return run_memory(r->p, &r->s, &r->state, e);
@@ -277,14 +270,12 @@ static int train(Run *r, Error *e)
     announce(r);
     int stop;
     status = loop(r, &stop, e);
-    if (status)
-        return status;
+    if (status) return status;
     progress_note(&r->progress, "%s: step %lld", r->out, (long long)r->state.step);
     return stop ? 128 + stop : STATUS_OK;
 }
 
-int command_train(const Program *p, Error *e)
-{
+int command_train(const Program *p, Error *e) {
     Run r = { .p = p, .log.fd = -1, .events.fd = -1 };
     int status = train(&r, e);
     run_close(&r);

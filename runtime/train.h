@@ -19,19 +19,19 @@ typedef struct Run {
     const Program *p;
     Session s;
     Tokenizer tokenizer;
-    Data text, other;           /* of --data and --val; owned */
-    Data data, val;             /* what is trained and evaluated on: views */
+    Data text, other; /* of --data and --val; owned */
+    Data data, val;   /* what is trained and evaluated on: views */
     bool evaluates;
     DataOrder order;
     Schedule schedule;
-    Checkpoint state;           /* step, seeds, best …: what a checkpoint will say */
+    Checkpoint state; /* step, seeds, best …: what a checkpoint will say */
     int64_t save_every;
     char *out;
-    int32_t *tokens, *targets;  /* [batch, context] */
-    double *routed;             /* shares of tokens that routes took: of a step, then of one call */
+    int32_t *tokens, *targets; /* [batch, context] */
+    double *routed;            /* shares of tokens that routes took: of a step, then of one call */
     bool resumed;
     TrainLog log;
-    EventFile events;           /* --tensorboard */
+    EventFile events; /* --tensorboard */
     Progress progress;
 } Run;
 

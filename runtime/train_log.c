@@ -16,27 +16,22 @@ enum { LINE_VALUES = 100000 };
 /* What a line of the log is about. */
 typedef enum Kind { LINE_RUN, LINE_STEP, LINE_OTHER } Kind;
 
-static Kind read_line(const char *path, const char *text, size_t length, int64_t *step)
-{
+static Kind read_line(const char *path, const char *text, size_t length, int64_t *step) {
     Json j = { 0 };
     Error ignored = { 0 };
     Kind kind = LINE_OTHER;
-    if (json_parse(&j, path, text, length, LINE_VALUES, &ignored))
-        return kind;
+    if (json_parse(&j, path, text, length, LINE_VALUES, &ignored)) return kind;
     if (j.node[0].type == JSON_OBJECT) {
         const JsonNode *at = json_member(&j, j.node, "step");
-        if (at && json_int64(at, step))
-            kind = LINE_STEP;
-        else if (json_member(&j, j.node, "strata"))
-            kind = LINE_RUN;
+        if (at && json_int64(at, step)) kind = LINE_STEP;
+        else if (json_member(&j, j.node, "strata")) kind = LINE_RUN;
     }
     json_free(&j);
     return kind;
 }
 
 /* Bytes of f to keep: the run's line and steps up to 'resume' (none if it is negative). */
-static int scan(FILE *f, const char *path, int64_t resume, off_t *keep, Error *e)
-{
+static int scan(FILE *f, const char *path, int64_t resume, off_t *keep, Error *e) {
     char *line = NULL;
     size_t room = 0;
     ssize_t n;
@@ -47,70 +42,62 @@ static int scan(FILE *f, const char *path, int64_t resume, off_t *keep, Error *e
         bool whole = line[n - 1] == '\n';
         Kind kind = read_line(path, line, (size_t)n, &step);
         if (number == 1 && kind != LINE_RUN && (whole || n > 200))
-            status = error_set(e, STATUS_USER, "%s:1: expected a log of training, which starts with {\"strata\": …}; "
-                               "it is left as it is", path);
-        if (resume < 0 || !whole || (kind == LINE_STEP && step > resume))
-            break;
+            status =
+                error_set(e, STATUS_USER,
+                          "%s:1: expected a log of training, which starts with {\"strata\": …}; "
+                          "it is left as it is",
+                          path);
+        if (resume < 0 || !whole || (kind == LINE_STEP && step > resume)) break;
         if (!status && kind == LINE_OTHER)
-            status = error_set(e, STATUS_USER, "%s:%lld: expected a line of a training log, found something else", path,
-                               (long long)number);
+            status = error_set(e, STATUS_USER,
+                               "%s:%lld: expected a line of a training log, found something else",
+                               path, (long long)number);
         *keep += n;
     }
-    if (!status && ferror(f))
-        status = error_errno(e, path, "read", errno);
+    if (!status && ferror(f)) status = error_errno(e, path, "read", errno);
     free(line);
     return status;
 }
 
-static int cut(TrainLog *l, int64_t resume, bool *fresh, Error *e)
-{
+static int cut(TrainLog *l, int64_t resume, bool *fresh, Error *e) {
     int copy = dup(l->fd);
     FILE *f = copy < 0 ? NULL : fdopen(copy, "r");
     if (!f) {
-        if (copy >= 0)
-            close(copy);
+        if (copy >= 0) close(copy);
         return error_errno(e, l->path, "read", errno);
     }
     off_t keep = 0;
     int status = scan(f, l->path, resume, &keep, e);
     fclose(f);
     *fresh = keep == 0;
-    if (!status && ftruncate(l->fd, keep))
-        status = error_errno(e, l->path, "shorten", errno);
+    if (!status && ftruncate(l->fd, keep)) status = error_errno(e, l->path, "shorten", errno);
     return status;
 }
 
-int train_log_open(TrainLog *l, const char *path, int64_t resume, bool *fresh, Error *e)
-{
+int train_log_open(TrainLog *l, const char *path, int64_t resume, bool *fresh, Error *e) {
     *l = (TrainLog){ .fd = -1, .path = path };
     *fresh = true;
-    if (!path)
-        return STATUS_OK;
+    if (!path) return STATUS_OK;
     l->fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
-    if (l->fd < 0)
-        return error_errno(e, path, "open", errno);
+    if (l->fd < 0) return error_errno(e, path, "open", errno);
     struct stat st;
     int status = STATUS_OK;
     if (fstat(l->fd, &st) || !S_ISREG(st.st_mode))
-        status = error_set(e, STATUS_USER, "%s: expected a regular file for the log, found something else", path);
-    if (!status)
-        status = cut(l, resume, fresh, e);
-    if (status)
-        train_log_close(l);
+        status = error_set(e, STATUS_USER,
+                           "%s: expected a regular file for the log, found something else", path);
+    if (!status) status = cut(l, resume, fresh, e);
+    if (status) train_log_close(l);
     return status;
 }
 
-int train_log_line(TrainLog *l, Error *e)
-{
+int train_log_line(TrainLog *l, Error *e) {
     int status = text_status(&l->line, e);
     const char *at = l->line.at;
     size_t left = l->fd < 0 ? 0 : l->line.length;
     while (!status && left > 0) {
         ssize_t n = write(l->fd, at, left);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            status = error_errno(e, l->path, "write", errno);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) status = error_errno(e, l->path, "write", errno);
         at += n > 0 ? n : 0;
         left -= n > 0 ? (size_t)n : 0;
     }
@@ -118,14 +105,12 @@ int train_log_line(TrainLog *l, Error *e)
     return status;
 }
 
-static void number(Text *t, const char *key, double value)
-{
+static void number(Text *t, const char *key, double value) {
     text_add(t, ", \"%s\": ", key);
     text_json_number(t, value);
 }
 
-int train_log_step(TrainLog *l, const TrainStep *s, Error *e)
-{
+int train_log_step(TrainLog *l, const TrainStep *s, Error *e) {
     text_add(&l->line, "{\"step\": %lld", (long long)s->step);
     number(&l->line, "loss", s->loss);
     number(&l->line, "cross_entropy", s->cross_entropy);
@@ -141,21 +126,18 @@ int train_log_step(TrainLog *l, const TrainStep *s, Error *e)
     return train_log_line(l, e);
 }
 
-int train_log_evaluation(TrainLog *l, int64_t step, double loss, const double *training_form, int64_t best_step, double best, Error *e)
-{
+int train_log_evaluation(TrainLog *l, int64_t step, double loss, const double *training_form,
+                         int64_t best_step, double best, Error *e) {
     text_add(&l->line, "{\"step\": %lld", (long long)step);
     number(&l->line, "val_loss", loss);
-    if (training_form)
-        number(&l->line, "loss_training_form", *training_form);
+    if (training_form) number(&l->line, "loss_training_form", *training_form);
     number(&l->line, "best_val_loss", best);
     text_add(&l->line, ", \"best_step\": %lld}\n", (long long)best_step);
     return train_log_line(l, e);
 }
 
-void train_log_close(TrainLog *l)
-{
-    if (l->fd >= 0)
-        close(l->fd);
+void train_log_close(TrainLog *l) {
+    if (l->fd >= 0) close(l->fd);
     l->fd = -1;
     text_free(&l->line);
 }

@@ -9,7 +9,7 @@
 #include "json.h"
 
 typedef struct TrainLog {
-    int fd;                     /* -1: none */
+    int fd; /* -1: none */
     const char *path;
     Text line;
 } TrainLog;
@@ -17,7 +17,7 @@ typedef struct TrainLog {
 typedef struct TrainStep {
     int64_t step;
     double loss, cross_entropy, lr, grad_norm, tokens_per_second, seconds;
-    const double *routed;       /* share of tokens that each route took */
+    const double *routed; /* share of tokens that each route took */
     int32_t routes;
 } TrainStep;
 
@@ -27,8 +27,10 @@ typedef struct TrainStep {
 int train_log_open(TrainLog *l, const char *path, int64_t resume, bool *fresh, Error *e);
 int train_log_step(TrainLog *l, const TrainStep *s, Error *e);
 /* training_form: the loss in the form that is trained; NULL: there is one form */
-int train_log_evaluation(TrainLog *l, int64_t step, double loss, const double *training_form, int64_t best_step, double best, Error *e);
-int train_log_line(TrainLog *l, Error *e);      /* writes l->line, which the caller made, and clears it */
+int train_log_evaluation(TrainLog *l, int64_t step, double loss, const double *training_form,
+                         int64_t best_step, double best, Error *e);
+/* writes l->line, which the caller made, and clears it */
+int train_log_line(TrainLog *l, Error *e);
 void train_log_close(TrainLog *l);
 
 #endif

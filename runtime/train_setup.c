@@ -9,8 +9,7 @@
 
 #include "weights.h"
 
-void run_settings(const Program *p, const Checkpoint *saved, Checkpoint *c)
-{
+void run_settings(const Program *p, const Checkpoint *saved, Checkpoint *c) {
     const OptionValue *v = p->options.value;
     Checkpoint base;
     checkpoint_defaults(c, p->m);
@@ -26,81 +25,75 @@ void run_settings(const Program *p, const Checkpoint *saved, Checkpoint *c)
     c->random = v[OPTION_ORDER].given ? v[OPTION_ORDER].choice == 0 : base.random;
     c->lr = v[OPTION_LR].given ? v[OPTION_LR].number : base.lr;
     c->seed = v[OPTION_SEED].given ? v[OPTION_SEED].seed : base.seed;
-    c->data_seed = v[OPTION_DATA_SEED].given ? v[OPTION_DATA_SEED].seed : saved ? base.data_seed : c->seed;
+    c->data_seed = v[OPTION_DATA_SEED].given ? v[OPTION_DATA_SEED].seed
+        : saved                              ? base.data_seed
+                                             : c->seed;
     c->val_share = v[OPTION_VAL_SHARE].given ? v[OPTION_VAL_SHARE].number : base.val_share;
     c->steps = v[OPTION_STEPS].given ? v[OPTION_STEPS].count : base.steps;
     c->eval_every = v[OPTION_EVAL_EVERY].given ? v[OPTION_EVAL_EVERY].count : base.eval_every;
 }
 
-static int check_options(const Program *p, Error *e)
-{
-    static const OptionId pair[][2] = { { OPTION_VAL, OPTION_VAL_SHARE }, { OPTION_INIT, OPTION_RESUME } };
+static int check_options(const Program *p, Error *e) {
+    static const OptionId pair[][2] = { { OPTION_VAL, OPTION_VAL_SHARE },
+                                        { OPTION_INIT, OPTION_RESUME } };
     for (int i = 0; i < 2; i++)
         if (option(p, pair[i][0])->given && option(p, pair[i][1])->given)
             return error_set(e, STATUS_USAGE, "train: expected --%s or --%s, found both",
                              option_table[pair[i][0]].name, option_table[pair[i][1]].name);
     if (!p->m->training)
-        return error_set(e, STATUS_USER, "train: %s was built with --inference: expected a training build",
+        return error_set(e, STATUS_USER,
+                         "train: %s was built with --inference: expected a training build",
                          model_text(p, p->m->name));
-    if (program_causal(p, "train", e))
-        return STATUS_USER;
-    return option(p, OPTION_DRY_RUN)->given ? STATUS_OK : options_require(&p->options, OPTION_DATA, e);
+    if (program_causal(p, "train", e)) return STATUS_USER;
+    return option(p, OPTION_DRY_RUN)->given ? STATUS_OK
+                                            : options_require(&p->options, OPTION_DATA, e);
 }
 
 /* No output may land on another file of the run. */
-static int check_files(const Run *r, Error *e)
-{
+static int check_files(const Run *r, Error *e) {
     const Program *p = r->p;
     const char *log = option(p, OPTION_LOG)->text;
     const OptionValue *in[2] = { option(p, OPTION_DATA), option(p, OPTION_VAL) };
     int status = log && strcmp(log, r->out) == 0
-                     ? error_set(e, STATUS_USER, "%s: expected different files for --out and --log, found one", log)
-                     : program_distinct(r->out, log, e);
-    if (!status)
-        status = program_distinct(log, option(p, OPTION_INIT)->text, e);
+        ? error_set(e, STATUS_USER, "%s: expected different files for --out and --log, found one",
+                    log)
+        : program_distinct(r->out, log, e);
+    if (!status) status = program_distinct(log, option(p, OPTION_INIT)->text, e);
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < in[k]->length && !status; i++) {
             status = program_distinct(r->out, in[k]->list[i], e);
-            if (!status)
-                status = program_distinct(log, in[k]->list[i], e);
+            if (!status) status = program_distinct(log, in[k]->list[i], e);
         }
     return status ? status : output_check(r->out, true, e);
 }
 
-static int name_output(Run *r, Error *e)
-{
+static int name_output(Run *r, Error *e) {
     const char *given = option(r->p, OPTION_OUT)->text, *name = model_text(r->p, r->p->m->name);
     size_t size = (given ? strlen(given) : strlen(name)) + sizeof ".safetensors";
     r->out = malloc(size);
-    if (!r->out)
-        return error_memory(e, "--out", size);
+    if (!r->out) return error_memory(e, "--out", size);
     print_text(r->out, size, "%s%s", given ? given : name, given ? "" : ".safetensors");
     return check_files(r, e);
 }
 
 /* The tokenizer of a file with weights, if it holds one; else from the training text. */
-static int make_tokenizer(Run *r, const Safetensors *from, const DataText *text, TokenizerKind kind, Error *e)
-{
+static int make_tokenizer(Run *r, const Safetensors *from, const DataText *text, TokenizerKind kind,
+                          Error *e) {
     int64_t vocab = r->p->m->vocab;
-    if (kind == TOKENIZER_BYTES)
-        return tokenizer_bytes(&r->tokenizer, vocab, e);
+    if (kind == TOKENIZER_BYTES) return tokenizer_bytes(&r->tokenizer, vocab, e);
     if (from && safetensors_find(from, "tokenizer.chars"))
         return tokenizer_load(&r->tokenizer, kind, vocab, from, e);
     return tokenizer_chars(&r->tokenizer, vocab, text->bytes, text->length, e);
 }
 
-static int read_data(Run *r, const Safetensors *from, TokenizerKind kind, Error *e)
-{
+static int read_data(Run *r, const Safetensors *from, TokenizerKind kind, Error *e) {
     const OptionValue *given = option(r->p, OPTION_DATA);
     DataText text = { 0 };
     int status = data_text(&text, given->list, given->length, kind == TOKENIZER_CHARS, e);
-    if (!status)
-        status = make_tokenizer(r, from, &text, kind, e);
-    if (!status)
-        status = data_tokens(&r->text, &text, &r->tokenizer, e);
+    if (!status) status = make_tokenizer(r, from, &text, kind, e);
+    if (!status) status = data_tokens(&r->text, &text, &r->tokenizer, e);
     data_text_free(&text);
-    if (status)
-        return status;
+    if (status) return status;
     memcpy(r->state.data_sha256, r->text.sha256, sizeof r->state.data_sha256);
     r->data = r->text;
     if (r->state.val_share > 0) {
@@ -110,42 +103,33 @@ static int read_data(Run *r, const Safetensors *from, TokenizerKind kind, Error 
     return status ? status : data_enough(&r->data, "--data", r->p->m->context, e);
 }
 
-static int read_val(Run *r, TokenizerKind kind, Error *e)
-{
+static int read_val(Run *r, TokenizerKind kind, Error *e) {
     const OptionValue *given = option(r->p, OPTION_VAL);
-    if (!given->given)
-        return r->evaluates ? data_enough(&r->val, "--val-share", 1, e) : STATUS_OK;
+    if (!given->given) return r->evaluates ? data_enough(&r->val, "--val-share", 1, e) : STATUS_OK;
     DataText text = { 0 };
     int status = data_text(&text, given->list, given->length, kind == TOKENIZER_CHARS, e);
-    if (!status)
-        status = data_tokens(&r->other, &text, &r->tokenizer, e);
+    if (!status) status = data_tokens(&r->other, &text, &r->tokenizer, e);
     data_text_free(&text);
-    if (status)
-        return status;
+    if (status) return status;
     memcpy(r->state.val_sha256, r->other.sha256, sizeof r->state.val_sha256);
     r->val = r->other;
     r->evaluates = true;
     return data_enough(&r->val, "--val", 1, e);
 }
 
-static int read_texts(Run *r, const Safetensors *from, Error *e)
-{
+static int read_texts(Run *r, const Safetensors *from, Error *e) {
     TokenizerKind kind = TOKENIZER_NONE;
     int status = tokenizer_kind(model_text(r->p, r->p->m->tokenizer), &kind, e);
-    if (!status)
-        status = read_data(r, from, kind, e);
+    if (!status) status = read_data(r, from, kind, e);
     return status ? status : read_val(r, kind, e);
 }
 
-static int open_memory(Run *r, Error *e)
-{
+static int open_memory(Run *r, Error *e) {
     Session *s = &r->s;
     int64_t tokens = r->state.batch * r->state.context;
     int status = session_weights(s, e);
-    if (!status)
-        status = session_train(s, e);
-    if (!status)
-        status = session_arena(s, tokens, false, e);
+    if (!status) status = session_train(s, e);
+    if (!status) status = session_arena(s, tokens, false, e);
     r->routed = status ? NULL : calloc(2 * (size_t)r->p->m->routed + 1, sizeof *r->routed);
     r->tokens = status ? NULL : malloc((size_t)tokens * sizeof *r->tokens);
     r->targets = status ? NULL : malloc((size_t)tokens * sizeof *r->targets);
@@ -154,38 +138,30 @@ static int open_memory(Run *r, Error *e)
     return status;
 }
 
-static int start_fresh(Run *r, Error *e)
-{
+static int start_fresh(Run *r, Error *e) {
     const char *init = option(r->p, OPTION_INIT)->text;
     Safetensors f = { 0 };
     run_settings(r->p, NULL, &r->state);
     int status = init ? safetensors_open(&f, init, e) : STATUS_OK;
-    if (!status && init)
-        status = safetensors_verify(&f, NULL, e);
-    if (!status)
-        status = read_texts(r, init ? &f : NULL, e);
-    if (!status)
-        status = open_memory(r, e);
-    if (!status && init)
-        status = weights_read(r->p->m, &f, session_write_weights(&r->s), e);
-    else if (!status)
-        weights_init(r->p->m, r->state.seed, session_write_weights(&r->s));
+    if (!status && init) status = safetensors_verify(&f, NULL, e);
+    if (!status) status = read_texts(r, init ? &f : NULL, e);
+    if (!status) status = open_memory(r, e);
+    if (!status && init) status = weights_read(r->p->m, &f, session_write_weights(&r->s), e);
+    else if (!status) weights_init(r->p->m, r->state.seed, session_write_weights(&r->s));
     safetensors_close(&f);
     return status;
 }
 
-static int take_up(Run *r, const CheckpointFile *f, Error *e)
-{
+static int take_up(Run *r, const CheckpointFile *f, Error *e) {
     const Checkpoint *saved = &f->state;
     run_settings(r->p, saved, &r->state);
     int status = read_texts(r, &f->file, e);
-    if (!status)
-        status = checkpoint_match(f, &r->state, e);
+    if (!status) status = checkpoint_match(f, &r->state, e);
     if (!status && saved->step > r->state.steps)
-        status = error_set(e, STATUS_USER, "%s: expected --steps of at least the %lld done, found %lld", r->out,
+        status = error_set(e, STATUS_USER,
+                           "%s: expected --steps of at least the %lld done, found %lld", r->out,
                            (long long)saved->step, (long long)r->state.steps);
-    if (!status)
-        status = open_memory(r, e);
+    if (!status) status = open_memory(r, e);
     if (!status)
         status = checkpoint_read(f, r->p->m, session_write_weights(&r->s), r->s.train.at, e);
     r->state.step = saved->step;
@@ -196,22 +172,18 @@ static int take_up(Run *r, const CheckpointFile *f, Error *e)
     return status;
 }
 
-static int resume(Run *r, Error *e)
-{
+static int resume(Run *r, Error *e) {
     CheckpointFile f = { 0 };
     int status = checkpoint_open(&f, r->out, e);
-    if (status)
-        return status;
+    if (status) return status;
     r->resumed = true;
-    if (f.note[0])
-        progress_note(&r->progress, "%s", f.note);
+    if (f.note[0]) progress_note(&r->progress, "%s", f.note);
     status = take_up(r, &f, e);
     checkpoint_close(&f);
     return status;
 }
 
-static int log_run(Run *r, Error *e)
-{
+static int log_run(Run *r, Error *e) {
     const strata_model *m = r->p->m;
     Text *t = &r->log.line;
     text_add(t, "{\"strata\": \"%s\", \"spec\": ", STRATA_VERSION);
@@ -220,8 +192,9 @@ static int log_run(Run *r, Error *e)
     text_json_string(t, strata_string(m, m->cpu));
     text_add(t, ", \"precision\": ");
     text_json_string(t, strata_string(m, m->precision));
-    text_add(t, ", \"seed\": %llu, \"data_seed\": %llu, \"order\": \"%s\"", (unsigned long long)r->state.seed,
-             (unsigned long long)r->state.data_seed, r->state.random ? "random" : "sequential");
+    text_add(t, ", \"seed\": %llu, \"data_seed\": %llu, \"order\": \"%s\"",
+             (unsigned long long)r->state.seed, (unsigned long long)r->state.data_seed,
+             r->state.random ? "random" : "sequential");
     text_add(t, ", \"batch\": %lld, \"accumulate\": %lld, \"context\": %lld, \"steps\": %lld",
              (long long)r->state.batch, (long long)r->state.accumulate, (long long)r->state.context,
              (long long)r->state.steps);
@@ -232,29 +205,24 @@ static int log_run(Run *r, Error *e)
     return train_log_line(&r->log, e);
 }
 
-static int open_log(Run *r, Error *e)
-{
+static int open_log(Run *r, Error *e) {
     bool fresh = true;
-    int status = train_log_open(&r->log, option(r->p, OPTION_LOG)->text, r->resumed ? r->state.step : -1, &fresh, e);
+    int status = train_log_open(&r->log, option(r->p, OPTION_LOG)->text,
+                                r->resumed ? r->state.step : -1, &fresh, e);
     return status || !fresh ? status : log_run(r, e);
 }
 
-int run_open(Run *r, Error *e)
-{
+int run_open(Run *r, Error *e) {
     int status = check_options(r->p, e);
-    if (!status)
-        status = program_session(r->p, &r->s, e);
-    if (!status && option(r->p, OPTION_DRY_RUN)->given)
-        return STATUS_OK;
+    if (!status) status = program_session(r->p, &r->s, e);
+    if (!status && option(r->p, OPTION_DRY_RUN)->given) return STATUS_OK;
     progress_open(&r->progress);
+    if (!status) status = name_output(r, e);
+    if (!status) status = option(r->p, OPTION_RESUME)->given ? resume(r, e) : start_fresh(r, e);
+    if (!status) status = open_log(r, e);
     if (!status)
-        status = name_output(r, e);
-    if (!status)
-        status = option(r->p, OPTION_RESUME)->given ? resume(r, e) : start_fresh(r, e);
-    if (!status)
-        status = open_log(r, e);
-    if (!status)
-        status = event_file_open(&r->events, option(r->p, OPTION_TENSORBOARD)->text, r->resumed ? r->state.step : 0, e);
+        status = event_file_open(&r->events, option(r->p, OPTION_TENSORBOARD)->text,
+                                 r->resumed ? r->state.step : 0, e);
     const Checkpoint *c = &r->state;
     r->save_every = option(r->p, OPTION_SAVE_EVERY)->count;
     r->order = (DataOrder){ c->random, c->data_seed, c->context, c->batch * c->accumulate };
@@ -262,8 +230,7 @@ int run_open(Run *r, Error *e)
     return status;
 }
 
-void run_close(Run *r)
-{
+void run_close(Run *r) {
     train_log_close(&r->log);
     event_file_close(&r->events);
     progress_close(&r->progress);

@@ -9,10 +9,11 @@
 #include "bf16.h"
 #include "random.h"
 
-enum { LISTED = 8 };        /* names told of each kind of mistake */
+enum { LISTED = 8 }; /* names told of each kind of mistake */
 
 /* Initial values [first, first + count) of a parameter. */
-static void initial(const strata_model *m, const strata_tensor *t, uint64_t seed, int64_t first, int64_t count, float *w) {
+static void initial(const strata_model *m, const strata_tensor *t, uint64_t seed, int64_t first,
+                    int64_t count, float *w) {
     const char *values = (const char *)m + t->values;
     if (t->init == 1) {
         random_normal(seed, random_stream(strata_string(m, t->name)), first, count, t->value, w);
@@ -35,7 +36,8 @@ void weights_init(const strata_model *m, uint64_t seed, float *weights) {
         for (int64_t at = 0; t->half && at < t->count; at += PIECE) {
             int64_t count = t->count - at < PIECE ? t->count - at : PIECE;
             initial(m, t, seed, at, count, piece);
-            for (int64_t i = 0; i < count; i++) half[at + i] = bf16_of(piece[i]);
+            for (int64_t i = 0; i < count; i++)
+                half[at + i] = bf16_of(piece[i]);
         }
     }
 }
@@ -48,7 +50,9 @@ typedef struct Mistakes {
     int missings, shapes, unknowns;
 } Mistakes;
 
-static bool is_float(Dtype d) { return d == DTYPE_F64 || d == DTYPE_F32 || d == DTYPE_F16 || d == DTYPE_BF16; }
+static bool is_float(Dtype d) {
+    return d == DTYPE_F64 || d == DTYPE_F32 || d == DTYPE_F16 || d == DTYPE_BF16;
+}
 
 static bool fits(const strata_tensor *t, const Tensor *f) {
     if (f->rank != t->rank || !is_float(f->dtype)) return false;
@@ -59,7 +63,8 @@ static bool fits(const strata_tensor *t, const Tensor *f) {
 
 static void add_shape(Text *x, int rank, const int64_t *shape) {
     text_add(x, "[");
-    for (int d = 0; d < rank; d++) text_add(x, d ? ",%lld" : "%lld", (long long)shape[d]);
+    for (int d = 0; d < rank; d++)
+        text_add(x, d ? ",%lld" : "%lld", (long long)shape[d]);
     text_add(x, "]");
 }
 
@@ -86,8 +91,10 @@ static int tell_mistakes(const strata_model *m, const Safetensors *s, Mistakes *
     int status = STATUS_OK;
     if (w->missings || w->shapes || w->unknowns) {
         status = error_set(e, STATUS_USER,
-                           "%s: expected the %d parameters of %s, found %d missing, %d of another shape or type, %d unknown",
-                           s->path, (int)m->tensors, strata_string(m, m->name), w->missings, w->shapes, w->unknowns);
+                           "%s: expected the %d parameters of %s, found %d missing, %d of another "
+                           "shape or type, %d unknown",
+                           s->path, (int)m->tensors, strata_string(m, m->name), w->missings,
+                           w->shapes, w->unknowns);
         tell(e, "missing", &w->missing, w->missings);
         tell(e, "shape", &w->shape, w->shapes);
         tell(e, "unknown", &w->unknown, w->unknowns);
@@ -116,7 +123,8 @@ static int check_names(const strata_model *m, const Safetensors *s, Error *e) {
         if (f) seen[f - s->tensor] = true;
     }
     for (int32_t i = 0; i < s->count; i++)
-        if (!seen[i] && !allowed_beside(s->tensor[i].name)) add_name(&w.unknown, &w.unknowns, s->tensor[i].name);
+        if (!seen[i] && !allowed_beside(s->tensor[i].name))
+            add_name(&w.unknown, &w.unknowns, s->tensor[i].name);
     free(seen);
     return tell_mistakes(m, s, &w, e);
 }
@@ -127,7 +135,8 @@ int weights_read(const strata_model *m, const Safetensors *s, float *weights, Er
     for (int32_t k = 0; !status && k < m->tensors; k++, t++) {
         const Tensor *from = safetensors_find(s, strata_string(m, t->name));
         float *w = weights + t->weight;
-        status = t->half ? safetensors_read_bf16(s, from, (uint16_t *)w, e) : safetensors_read_f32(s, from, w, e);
+        status = t->half ? safetensors_read_bf16(s, from, (uint16_t *)w, e)
+                         : safetensors_read_f32(s, from, w, e);
     }
     return status;
 }
@@ -144,22 +153,24 @@ int weights_load(const strata_model *m, const char *path, float *weights, Error 
 
 /* {== Writing === */
 
-int weights_list(TensorList *l, const strata_model *m, const char *prefix, const float *weights, Error *e) {
+int weights_list(TensorList *l, const strata_model *m, const char *prefix, const float *weights,
+                 Error *e) {
     const strata_tensor *t = strata_tensors(m);
     int status = STATUS_OK;
     for (int32_t k = 0; !status && k < m->tensors; k++, t++)
-        status = tensors_add(l, prefix, strata_string(m, t->name), t->half ? DTYPE_BF16 : DTYPE_F32, t->rank, t->shape,
-                             weights + t->weight, e);
+        status = tensors_add(l, prefix, strata_string(m, t->name), t->half ? DTYPE_BF16 : DTYPE_F32,
+                             t->rank, t->shape, weights + t->weight, e);
     return status;
 }
 
-int weights_list_train(TensorList *l, const strata_model *m, const char *prefix, const float *train, int part,
-                       Error *e) {
+int weights_list_train(TensorList *l, const strata_model *m, const char *prefix, const float *train,
+                       int part, Error *e) {
     const strata_tensor *t = strata_tensors(m);
     const float *third = train + part * m->gradients;
     int status = STATUS_OK;
     for (int32_t k = 0; !status && k < m->tensors; k++, t++)
-        status = tensors_add(l, prefix, strata_string(m, t->name), DTYPE_F32, t->rank, t->shape, third + t->gradient, e);
+        status = tensors_add(l, prefix, strata_string(m, t->name), DTYPE_F32, t->rank, t->shape,
+                             third + t->gradient, e);
     return status;
 }
 

@@ -15,12 +15,18 @@ enum { SMALLEST = 64, LARGEST = 256 };
 ** chunk is taken where 64 to 512 tokens were measured alike (D 128 and 256, hidden 1024). */
 static const double weight_price = 4;
 
-/* Of a phase: bytes of its weights, and a token's of what passes between its steps: moved, and there at once. */
-typedef struct Traffic { double weights, passing, live; } Traffic;
+/* Of a phase: bytes of its weights, and a token's of what passes between its steps: moved, and
+** there at once. */
+typedef struct Traffic {
+    double weights, passing, live;
+} Traffic;
 
-static double bytes_of(const Node *n) { return (plan_half(n) ? 2.0 : 4.0) * (double)shape_count(&n->shape); }
+static double bytes_of(const Node *n) {
+    return (plan_half(n) ? 2.0 : 4.0) * (double)shape_count(&n->shape);
+}
 
-/* Bytes that are there after each step and not before it; a value that later phases read too is written all the same. */
+/* Bytes that are there after each step and not before it; a value that later phases read too is
+** written all the same. */
 static void add_values(const Plan *p, Traffic *x, double *more) {
     for (int i = 0; i < p->g->n; i++) {
         const Buffer *b = p->buffer[i];
@@ -39,7 +45,8 @@ static void add_steps(const Tables *t, const Plan *p, Traffic *x, const double *
     for (int s = 0; s < p->nstep; s++) {
         Traffic *own = &x[p->step[s].phase];
         const Node *n = p->step[s].kind == STEP_ANCHOR ? p->step[s].anchor : NULL;
-        if (n && op_info[n->op].class == CONTRACT) own->weights += (t->constants.bf16 ? 2.0 : 4.0) * (double)shape_count(&n->in[1]->shape);
+        if (n && op_info[n->op].class == CONTRACT)
+            own->weights += (t->constants.bf16 ? 2.0 : 4.0) * (double)shape_count(&n->in[1]->shape);
         live += more[s];
         if (live > own->live) own->live = live;
     }

@@ -17,9 +17,9 @@ typedef enum EmitKind { EMIT_EXE, EMIT_OBJ, EMIT_STATIC, EMIT_SHARED, EMIT_IR, E
 /* What the front end knows of a model and the object's descriptor says. */
 typedef struct ModelInfo {
     const char *name, *file, *tokenizer, *mixer;
-    const Graph *probe;         /* output "nll", then what probe reports, uniform; NULL: none */
-    const char *acausal;        /* sublayer that sees later tokens; NULL: none */
-    const char *ahead;          /* route that chooses among them; NULL: none */
+    const Graph *probe;  /* output "nll", then what probe reports, uniform; NULL: none */
+    const char *acausal; /* sublayer that sees later tokens; NULL: none */
+    const char *ahead;   /* route that chooses among them; NULL: none */
     int64_t vocab, context, dim, layers, sublayers, batch;
     uint64_t seed, hash;
     double lr, beta1, beta2, eps, weight_decay, clip;
@@ -28,19 +28,19 @@ typedef struct ModelInfo {
 } ModelInfo;
 
 typedef struct CodegenOptions {
-    const char *prefix;         /* of exported symbols */
-    const char *cpu;            /* "native" or a name LLVM knows */
-    const char *triple;         /* NULL: the host's */
-    int level;                  /* 0 to 3 */
-    bool bf16;                  /* products take bfloat16, --precision bf16 */
-    bool inference;             /* no gradients */
-    Keep keep;                  /* of the forward part, for gradients */
-    TwoPhase two_phase;         /* which depth reads share a pass over sources */
-    int chunk;                  /* tokens of a task, 64, 128, ..; 0: as chunk.c finds */
-    bool check;                 /* test every access of row kernels; no reuse of memory */
-    bool watch;                 /* functions tell what they do: see Watch */
-    bool main;                  /* with a main() for libstrata */
-    EmitKind emit;              /* EMIT_IR, EMIT_ASM or anything else: an object */
+    const char *prefix; /* of exported symbols */
+    const char *cpu;    /* "native" or a name LLVM knows */
+    const char *triple; /* NULL: the host's */
+    int level;          /* 0 to 3 */
+    bool bf16;          /* products take bfloat16, --precision bf16 */
+    bool inference;     /* no gradients */
+    Keep keep;          /* of the forward part, for gradients */
+    TwoPhase two_phase; /* which depth reads share a pass over sources */
+    int chunk;          /* tokens of a task, 64, 128, ..; 0: as chunk.c finds */
+    bool check;         /* test every access of row kernels; no reuse of memory */
+    bool watch;         /* functions tell what they do: see Watch */
+    bool main;          /* with a main() for libstrata */
+    EmitKind emit;      /* EMIT_IR, EMIT_ASM or anything else: an object */
 } CodegenOptions;
 
 /* What an object made with 'watch' exports as PREFIX_watch.  Whoever sets the pointers is told
@@ -59,11 +59,11 @@ typedef struct KernelInfo {
 
 /* The compiled model, for the header and for printing. */
 typedef struct Code {
-    void *data;                 /* object, assembly or IR text */
+    void *data; /* object, assembly or IR text */
     size_t size;
-    void *side;                 /* a program's second object, to be linked with the first; else NULL */
+    void *side; /* a program's second object, to be linked with the first; else NULL */
     size_t side_size;
-    strata_model model;         /* the descriptor's fixed part */
+    strata_model model; /* the descriptor's fixed part */
     KernelInfo *kernel;
     int nkernel;
     char cpu[64], features[4096];
@@ -79,27 +79,36 @@ enum { PLAN_LOGITS, PLAN_LOSS, PLAN_TRAIN, PLAN_GENERATE, PLAN_SCORE, PLAN_PROBE
 
 /* What a call of a kernel computes and moves: a token, a (query, key) pair of which
 ** a token has half the context's, and once. */
-typedef struct StepCost { double flops_per_token, bytes_per_token, flops_per_pair, bytes_constant; } StepCost;
+typedef struct StepCost {
+    double flops_per_token, bytes_per_token, flops_per_pair, bytes_constant;
+} StepCost;
 
 /* A step of a plan: its line in the kernel table, and its cost.  'list': whose rows it works on,
 ** 'keys': whose rows the other side of its pairs is; 0: those of all tokens. */
-typedef struct PlannedStep { int kernel; StepCost cost; int list, keys; } PlannedStep;
+typedef struct PlannedStep {
+    int kernel;
+    StepCost cost;
+    int list, keys;
+} PlannedStep;
 
 /* A model as codegen_compile would make it, without the code. */
 typedef struct Planned {
-    Code code;                          /* the descriptor and the kernel table */
-    struct Plan *plan[PLANS];           /* [PLAN_TRAIN] is NULL in an inference build, [PLAN_PROBE] without a probe,
-                                        ** [PLAN_GENERATE] and [PLAN_SCORE] without a second form */
-    PlannedStep *step[PLANS];           /* by step of the plan */
+    Code code; /* the descriptor and the kernel table */
+    /* [PLAN_TRAIN] is NULL in an inference build, [PLAN_PROBE] without a probe, [PLAN_GENERATE] and
+    ** [PLAN_SCORE] without a second form */
+    struct Plan *plan[PLANS];
+    PlannedStep *step[PLANS]; /* by step of the plan */
     int lanes;
 } Planned;
 
 /* Plans and counts; much faster than compiling.  Fails as codegen_compile does. */
-int codegen_plan(const Graph *g, const ModelInfo *info, const CodegenOptions *o, Planned *out, char *error, size_t size);
+int codegen_plan(const Graph *g, const ModelInfo *info, const CodegenOptions *o, Planned *out,
+                 char *error, size_t size);
 void codegen_plan_free(Planned *p);
 
 /* Compiles.  0, or 1 with one line in error: an unknown processor and the like. */
-int codegen_compile(const Graph *g, const ModelInfo *info, const CodegenOptions *o, Code *out, char *error, size_t size);
+int codegen_compile(const Graph *g, const ModelInfo *info, const CodegenOptions *o, Code *out,
+                    char *error, size_t size);
 void codegen_free(Code *c);
 
 /* header.c: the model's C header */

@@ -10,7 +10,8 @@
 static KernelInfo *line_of(Tables *t, const char *name, const char *family, int *index) {
     for (int i = 0; i < t->kernel.n; i++) {
         *index = i;
-        if (!strcmp(LIST(t->kernel, KernelInfo, i).name, name)) return &LIST(t->kernel, KernelInfo, i);
+        if (!strcmp(LIST(t->kernel, KernelInfo, i).name, name))
+            return &LIST(t->kernel, KernelInfo, i);
     }
     *index = t->kernel.n;
     KernelInfo *k = list_add(&t->kernel, sizeof *k);
@@ -32,7 +33,8 @@ static StepCost rows_cost(const Rows *r) {
     for (int i = 0; i < r->noperand; i++) {
         const Operand *o = &r->operand[i];
         if (!o->node) continue;
-        double bytes = (plan_half(o->node) ? 2.0 : 4.0) * (double)shape_count(&o->node->shape) * (o->add ? 2 : 1);
+        double bytes = (plan_half(o->node) ? 2.0 : 4.0) * (double)shape_count(&o->node->shape)
+            * (o->add ? 2 : 1);
         if (o->ref.area == AREA_GRANULE) c.bytes_per_token += bytes / GRANULE;
         else if (o->node->shape.lead == LEAD_TOKENS) c.bytes_per_token += bytes;
         else c.bytes_constant += bytes;
@@ -48,7 +50,8 @@ static double weight_bytes(const Tables *t, const Node *w) { return params_half(
 static StepCost product_cost(const Tables *t, const Node *n) {
     const Shape *w = &n->in[1]->shape;
     double m = (double)w->dim[0], k = (double)w->dim[1];
-    return (StepCost){ 2 * m * k, bytes_of(n->in[0]) + 4 * elements(n) * (n->nin == 3 ? 2 : 1), 0, weight_bytes(t, n->in[1]) * m * k };
+    return (StepCost){ 2 * m * k, bytes_of(n->in[0]) + 4 * elements(n) * (n->nin == 3 ? 2 : 1), 0,
+                       weight_bytes(t, n->in[1]) * m * k };
 }
 
 static StepCost anchor_cost(const Tables *t, const Node *n) {
@@ -57,19 +60,26 @@ static StepCost anchor_cost(const Tables *t, const Node *n) {
     switch (op_info[n->op].class) {
     case CONTRACT: return product_cost(t, n);
     case OUTER: return (StepCost){ 2 * own, bytes_of(n->in[0]) + bytes_of(n->in[1]), 0, 8 * own };
-    case GATHER: return (StepCost){ 0, (4 + (n->op == OP_embed ? weight_bytes(t, n->in[0]) : 4)) * own, 0, 0 };
+    case GATHER:
+        return (StepCost){ 0, (4 + (n->op == OP_embed ? weight_bytes(t, n->in[0]) : 4)) * own, 0,
+                           0 };
     case CHOICE: return (StepCost){ 0, 8, 0, 0 };
     case SCATTER: return (StepCost){ (double)x->dim[0], 12.0 * (double)x->dim[0], 0, 0 };
-    case LOSS: return (StepCost){ 4.0 * (double)x->dim[0], 4.0 * (double)x->dim[0] * (n->nin == 4 ? 2 : 1), 0, 0 };
+    case LOSS:
+        return (StepCost){ 4.0 * (double)x->dim[0], 4.0 * (double)x->dim[0] * (n->nin == 4 ? 2 : 1),
+                           0, 0 };
     case TOKENSUM: return (StepCost){ own / GRANULE, 4 * own / GRANULE, 0, 8 * own };
     default: break;
     }
-    double heads = (double)x->dim[0], dk = (double)x->dim[1], dv = (double)n->in[2]->shape.dim[1], io = 0;
-    for (int i = 0; i < n->nin; i++) io += elements(n->in[i]);
+    double heads = (double)x->dim[0], dk = (double)x->dim[1], dv = (double)n->in[2]->shape.dim[1],
+           io = 0;
+    for (int i = 0; i < n->nin; i++)
+        io += elements(n->in[i]);
     bool gradient = n->nin == 6;
-    double pairs = n->attr.causal ? 1 : 2;      /* pairs are counted as if later keys were not seen */
+    double pairs = n->attr.causal ? 1 : 2; /* pairs are counted as if later keys were not seen */
     double pair = heads * 2 * (gradient ? 3 * dk + 2 * dv : dk + dv);
-    double bytes = 4 * (io + own + (gradient ? elements(n->in[1]) + elements(n->in[2]) : 0)), count = (double)n->attr.count;
+    double bytes = 4 * (io + own + (gradient ? elements(n->in[1]) + elements(n->in[2]) : 0)),
+           count = (double)n->attr.count;
     if (!n->attr.count) return (StepCost){ 0, bytes, pairs * pair, 0 };
     double averages = elements(n->in[1]) + elements(n->in[2]);
     if (n->attr.causal) return (StepCost){ averages, bytes, pair / count, 0 };
@@ -78,7 +88,8 @@ static StepCost anchor_cost(const Tables *t, const Node *n) {
 
 static const char *family_of(const Node *n) {
     switch (op_info[n->op].class) {
-    case CONTRACT: case OUTER: return "product";
+    case CONTRACT:
+    case OUTER: return "product";
     case SEQUENCE: return "sequence";
     case LOSS: return "loss";
     case GATHER: return n->op == OP_embed ? "embedding" : "routing";
@@ -93,16 +104,21 @@ static void anchor_name(const Node *n, char *name, size_t size) {
     int at = snprintf(name, size, "%s", op_info[n->op].name);
     switch (op_info[n->op].class) {
     case CONTRACT:
-        snprintf(name + at, size - (size_t)at, "_%lldx%lld", (long long)n->in[1]->shape.dim[0], (long long)n->in[1]->shape.dim[1]);
+        snprintf(name + at, size - (size_t)at, "_%lldx%lld", (long long)n->in[1]->shape.dim[0],
+                 (long long)n->in[1]->shape.dim[1]);
         break;
-    case OUTER: case SCATTER:
-        snprintf(name + at, size - (size_t)at, "_%lldx%lld", (long long)n->shape.dim[0], (long long)n->shape.dim[1]);
+    case OUTER:
+    case SCATTER:
+        snprintf(name + at, size - (size_t)at, "_%lldx%lld", (long long)n->shape.dim[0],
+                 (long long)n->shape.dim[1]);
         break;
     case SEQUENCE:
-        snprintf(name + at, size - (size_t)at, "_%lldx%lld", (long long)x->dim[0], (long long)x->dim[1]);
+        snprintf(name + at, size - (size_t)at, "_%lldx%lld", (long long)x->dim[0],
+                 (long long)x->dim[1]);
         break;
     default:
-        snprintf(name + at, size - (size_t)at, "_%lld", (long long)shape_count(x->rank ? x : &n->shape));
+        snprintf(name + at, size - (size_t)at, "_%lld",
+                 (long long)shape_count(x->rank ? x : &n->shape));
     }
 }
 
@@ -113,11 +129,15 @@ static int list_of_step(const Plan *p, const Step *s) {
 }
 
 static int list_of_keys(const Step *s) {
-    return s->kind == STEP_ANCHOR && op_info[s->anchor->op].class == SEQUENCE ? s->anchor->in[1]->shape.list : 0;
+    return s->kind == STEP_ANCHOR && op_info[s->anchor->op].class == SEQUENCE
+        ? s->anchor->in[1]->shape.list
+        : 0;
 }
 
 /* What the driver does for a prompt's last token only: entry.c. */
-static bool is_last(const Plan *p, const Step *s) { return s->phase == p->nphase - 1 && !p->phase[s->phase].global; }
+static bool is_last(const Plan *p, const Step *s) {
+    return s->phase == p->nphase - 1 && !p->phase[s->phase].global;
+}
 
 static void add_work(strata_work *w, StepCost c, bool last) {
     w->calls++;

@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct Block { char *data; size_t size, cap; } Block;
+typedef struct Block {
+    char *data;
+    size_t size, cap;
+} Block;
 
 static uint32_t reserve(Block *b, size_t size, size_t align) {
     size_t at = (b->size + align - 1) / align * align;
@@ -14,7 +17,8 @@ static uint32_t reserve(Block *b, size_t size, size_t align) {
         b->cap = 2 * (at + size) + 4096;
         b->data = realloc(b->data, b->cap);
         if (!b->data) {
-            fprintf(stderr, "error: memory: expected room for the model's descriptor, found none\n");
+            fprintf(stderr,
+                    "error: memory: expected room for the model's descriptor, found none\n");
             exit(3);
         }
     }
@@ -39,10 +43,18 @@ static const Param *param_of(const Graph *g, const char *name) {
 static void add_tensor(Block *b, uint32_t at, const Tables *t, const Graph *g, int i) {
     const Param *p = param_of(g, t->param[i]);
     const Shape *s = &p->node->shape;
-    strata_tensor x = { .name = text(b, t->param[i]), .rank = s->rank, .weight = t->param_at[i], .gradient = t->param_at[i],
-                        .count = shape_count(s), .decay = s->rank >= 2, .init = (int32_t)p->init.kind, .value = p->init.value, .half = t->param_half[i] };
+    strata_tensor x = { .name = text(b, t->param[i]),
+                        .rank = s->rank,
+                        .weight = t->param_at[i],
+                        .gradient = t->param_at[i],
+                        .count = shape_count(s),
+                        .decay = s->rank >= 2,
+                        .init = (int32_t)p->init.kind,
+                        .value = p->init.value,
+                        .half = t->param_half[i] };
     memcpy(x.shape, s->dim, sizeof x.shape);
-    for (int k = s->rank; k < 4; k++) x.shape[k] = 0;
+    for (int k = s->rank; k < 4; k++)
+        x.shape[k] = 0;
     if (p->init.kind == INIT_LIST) {
         x.values = reserve(b, (size_t)x.count * sizeof(double), 8);
         memcpy(b->data + x.values, p->init.list, (size_t)x.count * sizeof(double));
@@ -50,9 +62,13 @@ static void add_tensor(Block *b, uint32_t at, const Tables *t, const Graph *g, i
     memcpy(b->data + at + (size_t)i * sizeof x, &x, sizeof x);
 }
 
-static void add_probe(Block *b, uint32_t at, int i, const char *name, const Shape *s, int64_t place) {
-    strata_tensor x = { .name = text(b, name), .rank = s->rank, .weight = place, .count = shape_count(s) };
-    for (int k = 0; k < s->rank; k++) x.shape[k] = s->dim[k];
+static void add_probe(Block *b, uint32_t at, int i, const char *name, const Shape *s,
+                      int64_t place) {
+    strata_tensor x = {
+        .name = text(b, name), .rank = s->rank, .weight = place, .count = shape_count(s)
+    };
+    for (int k = 0; k < s->rank; k++)
+        x.shape[k] = s->dim[k];
     memcpy(b->data + at + (size_t)i * sizeof x, &x, sizeof x);
 }
 
@@ -63,7 +79,9 @@ static void add_probes(Block *b, strata_model *m, const Tables *t) {
     if (!g) return;
     m->probe_inputs = t->ninput, m->probe_results = t->probe_result.n;
     m->probe_table = reserve(b, (size_t)(t->ninput + t->probe_result.n) * sizeof(strata_tensor), 8);
-    for (int i = 0; i < t->ninput; i++) add_probe(b, m->probe_table, i, t->input[i], &param_of(g, t->input[i])->node->shape, t->input_at[i]);
+    for (int i = 0; i < t->ninput; i++)
+        add_probe(b, m->probe_table, i, t->input[i], &param_of(g, t->input[i])->node->shape,
+                  t->input_at[i]);
     for (int i = 0, k = t->ninput; i < g->nout; i++) {
         if (!strcmp(g->out[i].name, "nll")) continue;
         add_probe(b, m->probe_table, k++, g->out[i].name, &g->out[i].node->shape, place);
@@ -94,9 +112,13 @@ static void set_sizes(strata_model *m, const Tables *t) {
     m->gradients = m->training ? c->gradients : 0;
     m->train_bytes = m->training ? 12 * c->gradients + 4 * c->kept_floats : 0;
     m->ctx_bytes = STRATA_CTX_HEAD + 4 * c->table_floats;
-    m->arena_per_token = 4 * (token + CALL_FLOATS * (1 + c->caches_at_once) + LIST_WORDS * c->lists + granule / c->granule);
+    m->arena_per_token = 4
+        * (token + CALL_FLOATS * (1 + c->caches_at_once) + LIST_WORDS * c->lists
+           + granule / c->granule);
     m->arena_per_worker = 4 * local * c->chunk + c->scratch_bytes;
-    m->arena_constant = 4 * (constant + packed + (c->lists ? LIST_HEAD * (c->lists + 1) + LIST_WORDS * LIST_BEYOND * c->lists : 0));
+    m->arena_constant = 4
+        * (constant + packed
+           + (c->lists ? LIST_HEAD * (c->lists + 1) + LIST_WORDS * LIST_BEYOND * c->lists : 0));
     m->state_per_token = 4 * (c->state_floats + c->state_some);
     m->state_per_routed = 4 * c->state_some;
     m->state_constant = 64 + 4 * c->state_fixed;
@@ -126,12 +148,15 @@ static void add_routed(Block *b, strata_model *m, const Tables *t, const Graph *
 static bool learns_positions(const Graph *g) {
     for (int i = 0; i < g->n; i++) {
         const Node *n = g->node[i], *ids = n->op == OP_embed ? n->in[1] : NULL;
-        if (ids && (ids->op == OP_position || (ids->op == OP_gather && ids->in[0]->op == OP_position))) return true;
+        if (ids
+            && (ids->op == OP_position || (ids->op == OP_gather && ids->in[0]->op == OP_position)))
+            return true;
     }
     return false;
 }
 
-void *tables_descriptor(const Tables *t, const CodegenOptions *o, const Code *code, const Graph *g, size_t *size) {
+void *tables_descriptor(const Tables *t, const CodegenOptions *o, const Code *code, const Graph *g,
+                        size_t *size) {
     Block b = { 0 };
     const ModelInfo *f = t->info;
     strata_model m = { .magic = STRATA_MAGIC, .abi_version = STRATA_ABI, .struct_size = sizeof m };
@@ -139,8 +164,10 @@ void *tables_descriptor(const Tables *t, const CodegenOptions *o, const Code *co
     set_info(&m, f);
     m.training = !o->inference;
     m.name = text(&b, f->name), m.compiler = text(&b, STRATA_VERSION), m.cpu = text(&b, code->cpu);
-    m.features = text(&b, code->features), m.precision = text(&b, o->bf16 ? "bf16" : "f32"), m.spec_file = text(&b, f->file);
-    m.mixer = text(&b, f->mixer), m.tokenizer = text(&b, f->tokenizer), m.acausal = text(&b, f->acausal), m.ahead = text(&b, f->ahead);
+    m.features = text(&b, code->features), m.precision = text(&b, o->bf16 ? "bf16" : "f32"),
+    m.spec_file = text(&b, f->file);
+    m.mixer = text(&b, f->mixer), m.tokenizer = text(&b, f->tokenizer),
+    m.acausal = text(&b, f->acausal), m.ahead = text(&b, f->ahead);
     m.tensors = t->nparam, m.kernels = t->kernel.n, m.chunk = t->constants.chunk;
     m.flops_forward = t->flops[0], m.flops_training = t->flops[1];
     m.tensor_table = reserve(&b, (size_t)t->nparam * sizeof(strata_tensor), 8);
@@ -149,7 +176,8 @@ void *tables_descriptor(const Tables *t, const CodegenOptions *o, const Code *co
         add_tensor(&b, m.tensor_table, t, g, i);
         m.parameters += shape_count(&param_of(g, t->param[i])->node->shape);
     }
-    for (int i = 0; i < t->kernel.n; i++) add_kernel(&b, m.kernel_table, &LIST(t->kernel, KernelInfo, i), i);
+    for (int i = 0; i < t->kernel.n; i++)
+        add_kernel(&b, m.kernel_table, &LIST(t->kernel, KernelInfo, i), i);
     add_probes(&b, &m, t);
     add_routed(&b, &m, t, g);
     m.learned_positions = learns_positions(g);

@@ -23,14 +23,13 @@ V e_function(Emit *e, const char *name, int nargs, LLVMTypeRef *args) {
     return e->fn;
 }
 
-void e_return(Emit *e) {
-    LLVMBuildRetVoid(e->b);
-}
+void e_return(Emit *e) { LLVMBuildRetVoid(e->b); }
 
 int64_t e_size(const Emit *e) {
     int64_t n = 0;
     for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(e->fn); b; b = LLVMGetNextBasicBlock(b))
-        for (V i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i)) n++;
+        for (V i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i))
+            n++;
     return n;
 }
 
@@ -73,7 +72,7 @@ void e_endif(Emit *e, LLVMBasicBlockRef after) {
 
 V e_var(Emit *e, V init) {
     LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b);
-    LLVMMetadataRef line = LLVMGetCurrentDebugLocation2(e->b);      /* positioning changes it */
+    LLVMMetadataRef line = LLVMGetCurrentDebugLocation2(e->b); /* positioning changes it */
     V end = LLVMGetBasicBlockTerminator(e->entry);
     LLVMPositionBuilderBefore(e->b, end);
     V var = LLVMBuildAlloca(e->b, LLVMTypeOf(init), "");
@@ -83,9 +82,7 @@ V e_var(Emit *e, V init) {
     return var;
 }
 
-V e_get(Emit *e, V var) {
-    return LLVMBuildLoad2(e->b, LLVMGetAllocatedType(var), var, "");
-}
+V e_get(Emit *e, V var) { return LLVMBuildLoad2(e->b, LLVMGetAllocatedType(var), var, ""); }
 
 void e_set(Emit *e, V var, V value) {
     int lanes = e_lanes(value);
@@ -97,9 +94,7 @@ void e_set(Emit *e, V var, V value) {
 
 /* == Integers =============================================================== */
 
-V e_i64(Emit *e, int64_t x) {
-    return LLVMConstInt(e->i64, (unsigned long long)x, 1);
-}
+V e_i64(Emit *e, int64_t x) { return LLVMConstInt(e->i64, (unsigned long long)x, 1); }
 
 bool e_is_constant(V x, int64_t *value) {
     if (!LLVMIsAConstantInt(x)) return false;
@@ -160,7 +155,8 @@ static V words(Emit *e, V x) {
 
 static V word_splat(Emit *e, unsigned x, int lanes) {
     V one = LLVMConstInt(e->i32, x, 0), all[64];
-    for (int i = 0; i < lanes; i++) all[i] = one;
+    for (int i = 0; i < lanes; i++)
+        all[i] = one;
     return lanes > 1 ? LLVMConstVector(all, (unsigned)lanes) : one;
 }
 
@@ -177,7 +173,8 @@ static V widen(Emit *e, V bits, int n) {
 
 V e_load_half(Emit *e, V address, int lanes) {
     LLVMTypeRef i16 = LLVMInt16TypeInContext(e->ctx);
-    V bits = LLVMBuildLoad2(e->b, lanes > 1 ? LLVMVectorType(i16, (unsigned)lanes) : i16, address, "");
+    V bits = LLVMBuildLoad2(e->b, lanes > 1 ? LLVMVectorType(i16, (unsigned)lanes) : i16, address,
+                            "");
     LLVMSetAlignment(bits, 2);
     return widen(e, bits, lanes);
 }
@@ -202,14 +199,13 @@ int e_lanes(V x) {
     return LLVMGetTypeKind(t) == LLVMVectorTypeKind ? (int)LLVMGetVectorSize(t) : 1;
 }
 
-static V i32(Emit *e, int64_t x) {
-    return LLVMConstInt(e->i32, (unsigned long long)x, 1);
-}
+static V i32(Emit *e, int64_t x) { return LLVMConstInt(e->i32, (unsigned long long)x, 1); }
 
 /* Lanes first .. first+n-1 of the concatenation of a and b (b may be NULL). */
 static V shuffle(Emit *e, V a, V b, int first, int n) {
     V mask[256];
-    for (int i = 0; i < n; i++) mask[i] = i32(e, first + i);
+    for (int i = 0; i < n; i++)
+        mask[i] = i32(e, first + i);
     if (!b) b = LLVMGetUndef(LLVMTypeOf(a));
     return LLVMBuildShuffleVector(e->b, a, b, LLVMConstVector(mask, (unsigned)n), "");
 }
@@ -218,9 +214,11 @@ V e_splat(Emit *e, V x, int lanes) {
     if (lanes == 1 || e_lanes(x) == lanes) return x;
     V zero[256];
     LLVMTypeRef type = LLVMVectorType(LLVMTypeOf(x), (unsigned)lanes);
-    for (int i = 0; i < lanes; i++) zero[i] = i32(e, 0);
+    for (int i = 0; i < lanes; i++)
+        zero[i] = i32(e, 0);
     V one = LLVMBuildInsertElement(e->b, LLVMGetUndef(type), x, i32(e, 0), "");
-    return LLVMBuildShuffleVector(e->b, one, LLVMGetUndef(type), LLVMConstVector(zero, (unsigned)lanes), "");
+    return LLVMBuildShuffleVector(e->b, one, LLVMGetUndef(type),
+                                  LLVMConstVector(zero, (unsigned)lanes), "");
 }
 
 V e_lane(Emit *e, V x, int lane) {
@@ -233,7 +231,8 @@ V e_set_lane(Emit *e, V x, V scalar, int lane) {
 
 static V halve(Emit *e, V x, V (*join)(Emit *, V, V)) {
     int n = e_lanes(x);
-    for (; n > 2; n /= 2) x = join(e, shuffle(e, x, NULL, 0, n / 2), shuffle(e, x, NULL, n / 2, n / 2));
+    for (; n > 2; n /= 2)
+        x = join(e, shuffle(e, x, NULL, 0, n / 2), shuffle(e, x, NULL, n / 2, n / 2));
     return n == 1 ? x : join(e, e_lane(e, x, 0), e_lane(e, x, 1));
 }
 
@@ -243,8 +242,10 @@ V e_max_lanes(Emit *e, V x) { return halve(e, x, e_max); }
 V e_keep_lanes(Emit *e, V x, V count, V otherwise) {
     int n = e_lanes(x);
     V index[256];
-    for (int i = 0; i < n; i++) index[i] = e_i64(e, i);
-    V keep = LLVMBuildICmp(e->b, LLVMIntSLT, LLVMConstVector(index, (unsigned)n), e_splat(e, count, n), "");
+    for (int i = 0; i < n; i++)
+        index[i] = e_i64(e, i);
+    V keep = LLVMBuildICmp(e->b, LLVMIntSLT, LLVMConstVector(index, (unsigned)n),
+                           e_splat(e, count, n), "");
     return LLVMBuildSelect(e->b, keep, x, e_splat(e, otherwise, n), "");
 }
 
@@ -260,10 +261,10 @@ static void match(Emit *e, V *a, V *b) {
 V e_f32(Emit *e, double x) { return LLVMConstReal(e->f32, x); }
 V e_neg(Emit *e, V x) { return LLVMBuildFNeg(e->b, x, ""); }
 
-#define BINARY(name, Build)                                                   \
-    V e_##name(Emit *e, V a, V b) {                                           \
-        match(e, &a, &b);                                                     \
-        return LLVMBuild##Build(e->b, a, b, "");                              \
+#define BINARY(name, Build)                      \
+    V e_##name(Emit *e, V a, V b) {              \
+        match(e, &a, &b);                        \
+        return LLVMBuild##Build(e->b, a, b, ""); \
     }
 BINARY(add, FAdd)
 BINARY(sub, FSub)
@@ -297,7 +298,8 @@ V e_bf16(Emit *e, V x) {
     V odd = LLVMBuildAnd(e->b, LLVMBuildLShr(e->b, number, sixteen, ""), one, "");
     V up = LLVMBuildAdd(e->b, LLVMBuildAdd(e->b, number, half, ""), odd, "");
     V cut = LLVMBuildAnd(e->b, up, word_splat(e, 0xffff0000u, n), "");
-    V quiet = LLVMBuildOr(e->b, number, word_splat(e, 0x400000, n), "");      /* NaN in its upper half too */
+    /* NaN in its upper half too */
+    V quiet = LLVMBuildOr(e->b, number, word_splat(e, 0x400000, n), "");
     V bits = LLVMBuildSelect(e->b, LLVMBuildFCmp(e->b, LLVMRealUNO, x, x, ""), quiet, cut, "");
     return LLVMBuildBitCast(e->b, bits, LLVMTypeOf(x), "");
 }
@@ -311,7 +313,8 @@ V e_fma(Emit *e, V a, V b, V c) {
 }
 
 static V pick(Emit *e, LLVMRealPredicate p, V a, V b, V yes, V no) {
-    match(e, &a, &b), match(e, &yes, &no), match(e, &a, &yes), match(e, &b, &a), match(e, &no, &yes);
+    match(e, &a, &b), match(e, &yes, &no), match(e, &a, &yes), match(e, &b, &a),
+        match(e, &no, &yes);
     return LLVMBuildSelect(e->b, LLVMBuildFCmp(e->b, p, a, b, ""), yes, no, "");
 }
 
@@ -324,13 +327,12 @@ V e_select(Emit *e, V c, V a, V b) { return pick(e, LLVMRealOGT, c, e_f32(e, 0),
 
 /* == The kernel library's functions ========================================= */
 
-static LLVMTypeRef a_register(Emit *e) {
-    return LLVMVectorType(e->f32, (unsigned)e->lanes);
-}
+static LLVMTypeRef a_register(Emit *e) { return LLVMVectorType(e->f32, (unsigned)e->lanes); }
 
 static V call(Emit *e, const char *name, LLVMTypeRef result, V *args, unsigned n) {
     LLVMTypeRef types[4];
-    for (unsigned i = 0; i < n; i++) types[i] = LLVMTypeOf(args[i]);
+    for (unsigned i = 0; i < n; i++)
+        types[i] = LLVMTypeOf(args[i]);
     LLVMTypeRef type = LLVMFunctionType(result, types, n, 0);
     V f = LLVMGetNamedFunction(e->mod, name);
     if (!f) f = LLVMAddFunction(e->mod, name, type);
@@ -354,7 +356,8 @@ static V math(Emit *e, const char *name, V x) {
         V y = call(e, name, a_register(e), &wide, 1);
         return n == 1 ? e_lane(e, y, 0) : shuffle(e, y, NULL, 0, n);
     }
-    V low = math(e, name, shuffle(e, x, NULL, 0, n / 2)), high = math(e, name, shuffle(e, x, NULL, n / 2, n / 2));
+    V low = math(e, name, shuffle(e, x, NULL, 0, n / 2)),
+      high = math(e, name, shuffle(e, x, NULL, n / 2, n / 2));
     return shuffle(e, low, high, 0, n);
 }
 

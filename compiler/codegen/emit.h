@@ -18,22 +18,26 @@ typedef struct Emit {
     LLVMModuleRef mod;
     LLVMBuilderRef b;
     V fn;
-    LLVMBasicBlockRef entry;    /* variables live here */
+    LLVMBasicBlockRef entry; /* variables live here */
     LLVMTypeRef f32, f64, i32, i64, i1, i8, ptr, void_;
-    int lanes;                  /* floats in a vector register */
-    bool fma;                   /* the target has fused multiply-add */
-    bool narrows;               /* it has an instruction that rounds to bfloat16 */
-    bool check;                 /* row kernels test what they access */
-    bool plain;                 /* row kernels are compiled fast and not optimised */
-    struct Lines *lines;        /* lines.h */
+    int lanes;           /* floats in a vector register */
+    bool fma;            /* the target has fused multiply-add */
+    bool narrows;        /* it has an instruction that rounds to bfloat16 */
+    bool check;          /* row kernels test what they access */
+    bool plain;          /* row kernels are compiled fast and not optimised */
+    struct Lines *lines; /* lines.h */
 } Emit;
 
-typedef struct Loop { V i; LLVMBasicBlockRef head, body, exit; V next; } Loop;
+typedef struct Loop {
+    V i;
+    LLVMBasicBlockRef head, body, exit;
+    V next;
+} Loop;
 
 /* Functions: void name(ptr p, i64 first, i64 count, ptr scratch) */
 V e_function(Emit *e, const char *name, int nargs, LLVMTypeRef *args);
 void e_return(Emit *e);
-int64_t e_size(const Emit *e);          /* instructions of the function being emitted */
+int64_t e_size(const Emit *e); /* instructions of the function being emitted */
 
 /* Loops nest: open, body, close.  i = from, from + step, ... while i < to */
 Loop e_loop(Emit *e, V from, V to, int64_t step);
@@ -59,24 +63,25 @@ bool e_is_constant(V x, int64_t *value);
 
 /* Memory; indices count floats; vectors are 4-byte aligned */
 V e_at(Emit *e, V base, V index);
-V e_pointer(Emit *e, V table, int64_t index);           /* ((float **)table)[index] */
-V e_load(Emit *e, V address, int lanes);                /* lanes 1: a scalar */
+V e_pointer(Emit *e, V table, int64_t index); /* ((float **)table)[index] */
+V e_load(Emit *e, V address, int lanes);      /* lanes 1: a scalar */
 void e_store(Emit *e, V address, V value);
-V e_at_half(Emit *e, V base, V index);                  /* base + index bfloat16s */
-V e_load_half(Emit *e, V address, int lanes);            /* bfloat16s as floats */
-void e_store_half(Emit *e, V address, V value);         /* the upper halves of floats: bfloat16s */
-V e_load_i32(Emit *e, V address);                       /* sign-extended to i64 */
+V e_at_half(Emit *e, V base, V index);          /* base + index bfloat16s */
+V e_load_half(Emit *e, V address, int lanes);   /* bfloat16s as floats */
+void e_store_half(Emit *e, V address, V value); /* the upper halves of floats: bfloat16s */
+V e_load_i32(Emit *e, V address);               /* sign-extended to i64 */
 
 /* Lanes */
 int e_lanes(V x);
 V e_splat(Emit *e, V x, int lanes);
 V e_lane(Emit *e, V x, int lane);
 V e_set_lane(Emit *e, V x, V scalar, int lane);
-V e_sum_lanes(Emit *e, V x);                            /* fixed order: halves */
+V e_sum_lanes(Emit *e, V x); /* fixed order: halves */
 V e_max_lanes(Emit *e, V x);
-V e_collect(Emit *e, V row, int64_t stride, V last);         /* a register; lane i: row[min(i, last) * stride] */
-void e_spread(Emit *e, V row, int64_t stride, V x);          /* row[i * stride] = lane i of a register */
-V e_keep_lanes(Emit *e, V x, V count, V otherwise);     /* lanes >= count: otherwise */
+/* a register; lane i: row[min(i, last) * stride] */
+V e_collect(Emit *e, V row, int64_t stride, V last);
+void e_spread(Emit *e, V row, int64_t stride, V x); /* row[i * stride] = lane i of a register */
+V e_keep_lanes(Emit *e, V x, V count, V otherwise); /* lanes >= count: otherwise */
 
 /* Floats */
 V e_f32(Emit *e, double x);
@@ -91,7 +96,7 @@ V e_erf(Emit *e, V x);
 V e_relu(Emit *e, V x);
 V e_step(Emit *e, V x);
 V e_abs(Emit *e, V x);
-V e_bf16(Emit *e, V x);                 /* rounded to bfloat16: nearest, ties to even; NaN stays NaN */
+V e_bf16(Emit *e, V x); /* rounded to bfloat16: nearest, ties to even; NaN stays NaN */
 V e_add(Emit *e, V a, V b);
 V e_sub(Emit *e, V a, V b);
 V e_mul(Emit *e, V a, V b);
@@ -100,6 +105,6 @@ V e_max(Emit *e, V a, V b);
 V e_min(Emit *e, V a, V b);
 V e_greater(Emit *e, V a, V b);
 V e_select(Emit *e, V c, V a, V b);
-V e_fma(Emit *e, V a, V b, V c);        /* a b + c, rounded once where the target can */
+V e_fma(Emit *e, V a, V b, V c); /* a b + c, rounded once where the target can */
 
 #endif

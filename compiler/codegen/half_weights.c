@@ -17,13 +17,16 @@ static bool only_matrix(const Graph *g, const char *name) {
     for (int i = 0; i < g->n; i++)
         for (int k = 0; k < g->node[i]->nin; k++) {
             const Node *in = g->node[i]->in[k];
-            if (in->op == OP_param && !strcmp(in->attr.name, name) && !takes_halves(g->node[i], k)) return false;
+            if (in->op == OP_param && !strcmp(in->attr.name, name) && !takes_halves(g->node[i], k))
+                return false;
         }
     for (int i = 0; i < g->nout; i++)
-        if (g->out[i].node->op == OP_param && !strcmp(g->out[i].node->attr.name, name)) return false;
+        if (g->out[i].node->op == OP_param && !strcmp(g->out[i].node->attr.name, name))
+            return false;
     return true;
 }
 
 bool weight_is_half(const Graph *g, const Graph *probe, const Node *param) {
-    return param->shape.rank == 2 && only_matrix(g, param->attr.name) && (!probe || only_matrix(probe, param->attr.name));
+    return param->shape.rank == 2 && only_matrix(g, param->attr.name)
+        && (!probe || only_matrix(probe, param->attr.name));
 }

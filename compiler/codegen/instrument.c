@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TOUCH, WORK, MEMBERS };          /* of a Watch, in its order */
+enum { TOUCH, WORK, MEMBERS }; /* of a Watch, in its order */
 
 typedef struct Instrument {
     Emit *e;
-    V watch, name;                      /* name: of the function at work */
+    V watch, name; /* name: of the function at work */
     LLVMTypeRef watch_type, call[MEMBERS];
 } Instrument;
 
@@ -23,7 +23,9 @@ typedef struct Instrument {
 /* Floats in a value of this type; 0: it holds others. */
 static int64_t floats(Instrument *x, LLVMTypeRef t) {
     if (t == x->e->f32) return 1;
-    return LLVMGetTypeKind(t) == LLVMVectorTypeKind && LLVMGetElementType(t) == x->e->f32 ? LLVMGetVectorSize(t) : 0;
+    return LLVMGetTypeKind(t) == LLVMVectorTypeKind && LLVMGetElementType(t) == x->e->f32
+        ? LLVMGetVectorSize(t)
+        : 0;
 }
 
 static bool begins(V function, const char *with) {
@@ -37,20 +39,28 @@ static int64_t call_operations(Instrument *x, V call) {
     V f = LLVMIsAFunction(LLVMGetCalledValue(call));
     int64_t lanes = floats(x, LLVMTypeOf(call));
     if (f && (begins(f, "llvm.fma") || begins(f, "llvm.fmuladd"))) return 2 * lanes;
-    if (f && begins(f, "llvm.vector.reduce.")) return floats(x, LLVMTypeOf(LLVMGetOperand(call, (unsigned)LLVMGetNumArgOperands(call) - 1)));
+    if (f && begins(f, "llvm.vector.reduce."))
+        return floats(x,
+                      LLVMTypeOf(LLVMGetOperand(call, (unsigned)LLVMGetNumArgOperands(call) - 1)));
     return lanes;
 }
 
 static int64_t operations(Instrument *x, V i) {
     switch (LLVMGetInstructionOpcode(i)) {
-    case LLVMFAdd: case LLVMFSub: case LLVMFMul: case LLVMFDiv: case LLVMFNeg: case LLVMSelect: return floats(x, LLVMTypeOf(i));
+    case LLVMFAdd:
+    case LLVMFSub:
+    case LLVMFMul:
+    case LLVMFDiv:
+    case LLVMFNeg:
+    case LLVMSelect: return floats(x, LLVMTypeOf(i));
     case LLVMCall: return call_operations(x, i);
     default: return 0;
     }
 }
 
 static bool is_kernel_memory(V address, V scratch) {
-    while (LLVMIsAGetElementPtrInst(address) || (LLVMIsAConstantExpr(address) && LLVMGetConstOpcode(address) == LLVMGetElementPtr))
+    while (LLVMIsAGetElementPtrInst(address)
+           || (LLVMIsAConstantExpr(address) && LLVMGetConstOpcode(address) == LLVMGetElementPtr))
         address = LLVMGetOperand(address, 0);
     return !LLVMIsAAllocaInst(address) && !LLVMIsAGlobalValue(address) && address != scratch;
 }
@@ -89,7 +99,8 @@ static void watch_block(Instrument *x, LLVMBasicBlockRef block, V scratch) {
 }
 
 static V text(Emit *e, const char *s, size_t n) {
-    V init = LLVMConstStringInContext(e->ctx, s, (unsigned)n, 0), g = LLVMAddGlobal(e->mod, LLVMTypeOf(init), "watch_name");
+    V init = LLVMConstStringInContext(e->ctx, s, (unsigned)n, 0),
+      g = LLVMAddGlobal(e->mod, LLVMTypeOf(init), "watch_name");
     LLVMSetInitializer(g, init);
     LLVMSetGlobalConstant(g, 1);
     LLVMSetLinkage(g, LLVMInternalLinkage);
@@ -101,7 +112,8 @@ static void watch_function(Instrument *x, V f) {
     const char *name = LLVMGetValueName2(f, &n);
     bool row = begins(f, "rows") && LLVMCountParams(f) == 4;
     x->name = text(x->e, name, n);
-    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b)) watch_block(x, b, row ? LLVMGetParam(f, 3) : NULL);
+    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
+        watch_block(x, b, row ? LLVMGetParam(f, 3) : NULL);
 }
 
 /* == The module ============================================================= */
@@ -118,7 +130,8 @@ static V nobody(Instrument *x, int member, const char *name) {
 static void add_watch(Instrument *x, const char *prefix) {
     Emit *e = x->e;
     char name[192];
-    LLVMTypeRef touch[] = { e->ptr, e->ptr, e->i64, e->i32 }, work[] = { e->ptr, e->i64 }, members[] = { e->ptr, e->ptr };
+    LLVMTypeRef touch[] = { e->ptr, e->ptr, e->i64, e->i32 }, work[] = { e->ptr, e->i64 },
+                members[] = { e->ptr, e->ptr };
     x->call[TOUCH] = LLVMFunctionType(e->void_, touch, 4, 0);
     x->call[WORK] = LLVMFunctionType(e->void_, work, 2, 0);
     x->watch_type = LLVMStructTypeInContext(e->ctx, members, MEMBERS, 0);
@@ -128,7 +141,9 @@ static void add_watch(Instrument *x, const char *prefix) {
     LLVMSetInitializer(x->watch, LLVMConstStructInContext(e->ctx, init, MEMBERS, 0));
 }
 
-static unsigned attribute(const char *name) { return LLVMGetEnumAttributeKindForName(name, strlen(name)); }
+static unsigned attribute(const char *name) {
+    return LLVMGetEnumAttributeKindForName(name, strlen(name));
+}
 
 void instrument_inline(Emit *e) {
     static const char *const names[] = { "k_collect", "k_spread" };
@@ -136,7 +151,8 @@ void instrument_inline(Emit *e) {
         V f = LLVMGetNamedFunction(e->mod, names[i]);
         if (!f) continue;
         LLVMRemoveEnumAttributeAtIndex(f, LLVMAttributeFunctionIndex, attribute("noinline"));
-        LLVMAddAttributeAtIndex(f, LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(e->ctx, attribute("alwaysinline"), 0));
+        LLVMAddAttributeAtIndex(f, LLVMAttributeFunctionIndex,
+                                LLVMCreateEnumAttribute(e->ctx, attribute("alwaysinline"), 0));
     }
 }
 

@@ -10,7 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct File { char *name; LLVMMetadataRef file, block; } File;      /* block: in the current function */
+/* block: in the current function */
+typedef struct File {
+    char *name;
+    LLVMMetadataRef file, block;
+} File;
 
 struct Lines {
     Emit *e;
@@ -22,7 +26,8 @@ struct Lines {
 
 static LLVMMetadataRef make_file(Lines *l, const char *name) {
     const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
-    return LLVMDIBuilderCreateFile(l->di, base, strlen(base), name, slash ? (size_t)(slash - name) : 0);
+    return LLVMDIBuilderCreateFile(l->di, base, strlen(base), name,
+                                   slash ? (size_t)(slash - name) : 0);
 }
 
 static void *got(void *memory) {
@@ -45,7 +50,8 @@ static File *find_file(Lines *l, const char *name) {
 }
 
 static void add_flag(Emit *e, const char *name, unsigned value) {
-    LLVMAddModuleFlag(e->mod, LLVMModuleFlagBehaviorWarning, name, strlen(name), LLVMValueAsMetadata(LLVMConstInt(e->i32, value, 0)));
+    LLVMAddModuleFlag(e->mod, LLVMModuleFlagBehaviorWarning, name, strlen(name),
+                      LLVMValueAsMetadata(LLVMConstInt(e->i32, value, 0)));
 }
 
 Lines *lines_open(Emit *e, const char *spec) {
@@ -53,8 +59,10 @@ Lines *lines_open(Emit *e, const char *spec) {
     Lines *l = got(calloc(1, sizeof *l));
     l->e = e;
     l->di = LLVMCreateDIBuilder(e->mod);
-    l->unit = LLVMDIBuilderCreateCompileUnit(l->di, LLVMDWARFSourceLanguageC99, find_file(l, spec ? spec : "spec")->file, producer,
-                                             sizeof producer - 1, 1, "", 0, 0, "", 0, LLVMDWARFEmissionLineTablesOnly, 0, 0, 0, "", 0, "", 0);
+    l->unit = LLVMDIBuilderCreateCompileUnit(
+        l->di, LLVMDWARFSourceLanguageC99, find_file(l, spec ? spec : "spec")->file, producer,
+        sizeof producer - 1, 1, "", 0, 0, "", 0, LLVMDWARFEmissionLineTablesOnly, 0, 0, 0, "", 0,
+        "", 0);
     l->type = LLVMDIBuilderCreateSubroutineType(l->di, l->file[0].file, NULL, 0, LLVMDIFlagZero);
     add_flag(e, "Debug Info Version", LLVMDebugMetadataVersion());
     add_flag(e, "Dwarf Version", 4);
@@ -68,8 +76,9 @@ static Loc innermost(Loc loc) {
 void lines_function(Lines *l, const char *name, Loc loc) {
     Loc at = innermost(loc);
     LLVMMetadataRef in = find_file(l, at.file ? at.file : l->file[0].name)->file;
-    l->function = LLVMDIBuilderCreateFunction(l->di, in, name, strlen(name), name, strlen(name), in, (unsigned)at.line, l->type, 1, 1,
-                                              (unsigned)at.line, LLVMDIFlagZero, 1);
+    l->function = LLVMDIBuilderCreateFunction(l->di, in, name, strlen(name), name, strlen(name), in,
+                                              (unsigned)at.line, l->type, 1, 1, (unsigned)at.line,
+                                              LLVMDIFlagZero, 1);
     LLVMSetSubprogram(l->e->fn, l->function);
     for (int i = 0; i < l->nfile; i++)
         l->file[i].block = l->file[i].file == in ? l->function : NULL;
@@ -82,22 +91,20 @@ LLVMMetadataRef lines_set(Lines *l, Loc loc) {
     if (!at.file || at.line < 1) return before;
     File *f = find_file(l, at.file);
     if (!f->block) f->block = LLVMDIBuilderCreateLexicalBlockFile(l->di, l->function, f->file, 0);
-    LLVMSetCurrentDebugLocation2(l->e->b, LLVMDIBuilderCreateDebugLocation(l->e->ctx, (unsigned)at.line, 0, f->block, NULL));
+    LLVMSetCurrentDebugLocation2(
+        l->e->b, LLVMDIBuilderCreateDebugLocation(l->e->ctx, (unsigned)at.line, 0, f->block, NULL));
     return before;
 }
 
-void lines_back(Lines *l, LLVMMetadataRef before) {
-    LLVMSetCurrentDebugLocation2(l->e->b, before);
-}
+void lines_back(Lines *l, LLVMMetadataRef before) { LLVMSetCurrentDebugLocation2(l->e->b, before); }
 
-void lines_none(Lines *l) {
-    LLVMSetCurrentDebugLocation2(l->e->b, NULL);
-}
+void lines_none(Lines *l) { LLVMSetCurrentDebugLocation2(l->e->b, NULL); }
 
 void lines_close(Lines *l) {
     LLVMDIBuilderFinalize(l->di);
     LLVMDisposeDIBuilder(l->di);
-    for (int i = 0; i < l->nfile; i++) free(l->file[i].name);
+    for (int i = 0; i < l->nfile; i++)
+        free(l->file[i].name);
     free(l->file);
     free(l);
 }

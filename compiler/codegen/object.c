@@ -26,7 +26,8 @@ static LLVMModuleRef read_library(LLVMContextRef ctx, int library) {
     LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRange(data, size, "kernels", 0);
     LLVMModuleRef mod;
     if (LLVMParseBitcodeInContext2(ctx, buffer, &mod)) {
-        fprintf(stderr, "error: internal: the kernel library does not fit this LLVM; please report it\n");
+        fprintf(stderr,
+                "error: internal: the kernel library does not fit this LLVM; please report it\n");
         exit(5);
     }
     LLVMDisposeMemoryBuffer(buffer);
@@ -34,12 +35,15 @@ static LLVMModuleRef read_library(LLVMContextRef ctx, int library) {
 }
 
 static void set_text(LLVMContextRef ctx, V fn, const char *key, const char *value) {
-    LLVMAddAttributeAtIndex(fn, LLVMAttributeFunctionIndex, LLVMCreateStringAttribute(ctx, key, (unsigned)strlen(key), value, (unsigned)strlen(value)));
+    LLVMAddAttributeAtIndex(
+        fn, LLVMAttributeFunctionIndex,
+        LLVMCreateStringAttribute(ctx, key, (unsigned)strlen(key), value, (unsigned)strlen(value)));
 }
 
 /* Functions marked "no AVX" find out what the processor is: they stay plain. */
 static bool is_plain(V fn) {
-    LLVMAttributeRef a = LLVMGetStringAttributeAtIndex(fn, LLVMAttributeFunctionIndex, "target-features", 15);
+    LLVMAttributeRef a = LLVMGetStringAttributeAtIndex(fn, LLVMAttributeFunctionIndex,
+                                                       "target-features", 15);
     unsigned n = 0;
     const char *s = a ? LLVMGetStringAttributeValue(a, &n) : "";
     return n && memmem(s, n, "-avx,", 5);
@@ -47,13 +51,17 @@ static bool is_plain(V fn) {
 
 static void retarget(LLVMContextRef ctx, V fn, const Level *l) {
     bool plain = is_plain(fn);
-    static const char *const keys[] = { "target-features", "tune-cpu", "target-cpu", "min-legal-vector-width" };
+    static const char *const keys[] = { "target-features", "tune-cpu", "target-cpu",
+                                        "min-legal-vector-width" };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        LLVMRemoveStringAttributeAtIndex(fn, LLVMAttributeFunctionIndex, keys[i], (unsigned)strlen(keys[i]));
+        LLVMRemoveStringAttributeAtIndex(fn, LLVMAttributeFunctionIndex, keys[i],
+                                         (unsigned)strlen(keys[i]));
     set_text(ctx, fn, "target-cpu", plain ? "x86-64" : l->cpu);
     if (*l->features && !plain) set_text(ctx, fn, "target-features", l->features);
     set_text(ctx, fn, "prefer-vector-width", l->lanes == 16 ? "512" : "256");
-    LLVMAddAttributeAtIndex(fn, LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(ctx, LLVMGetEnumAttributeKindForName("nounwind", 8), 0));
+    LLVMAddAttributeAtIndex(
+        fn, LLVMAttributeFunctionIndex,
+        LLVMCreateEnumAttribute(ctx, LLVMGetEnumAttributeKindForName("nounwind", 8), 0));
 }
 
 static bool is_export(const char *name) {
@@ -62,7 +70,8 @@ static bool is_export(const char *name) {
 
 /* Exports are renamed, the rest is hidden; without 'main' that goes too. */
 static void settle_symbols(Emit *e, const CodegenOptions *o, const Level *l, bool side) {
-    V used[] = { LLVMGetNamedGlobal(e->mod, "llvm.used"), LLVMGetNamedGlobal(e->mod, "llvm.compiler.used") };
+    V used[] = { LLVMGetNamedGlobal(e->mod, "llvm.used"),
+                 LLVMGetNamedGlobal(e->mod, "llvm.compiler.used") };
     for (int i = 0; i < 2; i++)
         if (used[i]) LLVMDeleteGlobal(used[i]);
     V main = LLVMGetNamedFunction(e->mod, "main");
@@ -83,7 +92,8 @@ static void settle_symbols(Emit *e, const CodegenOptions *o, const Level *l, boo
         }
     }
     for (V g = LLVMGetFirstGlobal(e->mod); g; g = LLVMGetNextGlobal(g))
-        if (!LLVMIsDeclaration(g)) LLVMSetVisibility(g, LLVMDefaultVisibility), LLVMSetLinkage(g, LLVMInternalLinkage);
+        if (!LLVMIsDeclaration(g))
+            LLVMSetVisibility(g, LLVMDefaultVisibility), LLVMSetLinkage(g, LLVMInternalLinkage);
 }
 
 /* == Tables ================================================================= */
@@ -113,7 +123,8 @@ static void define_tables(Emit *e, const Tables *t, const void *model, size_t si
     define_bytes(e, "k_waves", t->wave.data, (size_t)t->wave.n * sizeof(Wave));
     define_bytes(e, "k_caches", t->cache.data, (size_t)t->cache.n * sizeof(Cache));
     define_bytes(e, "k_frequencies", t->frequency.data, (size_t)t->frequency.n * sizeof(double));
-    define_bytes(e, "k_probe_results", t->probe_result.data, (size_t)t->probe_result.n * sizeof(ProbeResult));
+    define_bytes(e, "k_probe_results", t->probe_result.data,
+                 (size_t)t->probe_result.n * sizeof(ProbeResult));
     define_bytes(e, "k_spans", t->span.data, (size_t)t->span.n * sizeof(Span));
     define_bytes(e, "k_kept", t->kept, (size_t)t->nparam * sizeof(Kept));
     define_bytes(e, "k_regions", t->region.data, (size_t)t->region.n * sizeof(Region));
@@ -131,7 +142,8 @@ static V share(V kernel) {
 static V find_kernel(Emit *e, const char *name) {
     V kernel = LLVMGetNamedFunction(e->mod, name);
     LLVMTypeRef args[] = { e->ptr, e->i64, e->i64, e->ptr };
-    return kernel ? kernel : share(LLVMAddFunction(e->mod, name, LLVMFunctionType(e->void_, args, 4, 0)));
+    return kernel ? kernel
+                  : share(LLVMAddFunction(e->mod, name, LLVMFunctionType(e->void_, args, 4, 0)));
 }
 
 /* k_row: from a kernel's number to the kernel. */
@@ -143,7 +155,8 @@ static void define_dispatch(Emit *e, const Tables *t) {
     LLVMBuildRetVoid(e->b);
     LLVMPositionBuilderAtEnd(e->b, entry);
     V which = LLVMBuildSwitch(e->b, LLVMGetParam(fn, 0), other, (unsigned)t->row.n);
-    for (int i = 0; i < 4; i++) args[i] = LLVMGetParam(fn, (unsigned)i + 1);
+    for (int i = 0; i < 4; i++)
+        args[i] = LLVMGetParam(fn, (unsigned)i + 1);
     for (int i = 0; i < t->row.n; i++) {
         V kernel = find_kernel(e, LIST(t->row, RowKernel, i).name);
         LLVMBasicBlockRef block = LLVMAppendBasicBlockInContext(e->ctx, fn, "");
@@ -157,7 +170,9 @@ static void define_dispatch(Emit *e, const Tables *t) {
 /* == All of it ============================================================== */
 
 static void open_emit(Emit *e, const Level *l, LLVMTargetMachineRef tm) {
-    *e = (Emit){ .ctx = LLVMContextCreate(), .lanes = l->lanes, .fma = l->fma, .narrows = l->narrows };
+    *e = (Emit){
+        .ctx = LLVMContextCreate(), .lanes = l->lanes, .fma = l->fma, .narrows = l->narrows
+    };
     e->mod = read_library(e->ctx, l->library);
     e->b = LLVMCreateBuilderInContext(e->ctx);
     e->f32 = LLVMFloatTypeInContext(e->ctx), e->f64 = LLVMDoubleTypeInContext(e->ctx);
@@ -175,7 +190,8 @@ static void open_emit(Emit *e, const Level *l, LLVMTargetMachineRef tm) {
 static void verify_module(Emit *e) {
     char *why = NULL;
     if (LLVMVerifyModule(e->mod, LLVMReturnStatusAction, &why)) {
-        fprintf(stderr, "error: internal: the generated module is wrong; please report it: %.2000s\n", why);
+        fprintf(stderr,
+                "error: internal: the generated module is wrong; please report it: %.2000s\n", why);
         exit(5);
     }
     LLVMDisposeMessage(why);
@@ -185,8 +201,9 @@ static void verify_module(Emit *e) {
 ** is left is inlining, scalar clean-up and moving invariants out of loops. */
 static void optimise(Emit *e, LLVMTargetMachineRef tm, int level) {
     const char *passes = level == 0 ? "globaldce"
-        : "globaldce,cgscc(inline),globaldce,function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,"
-          "loop-mssa(licm),early-cse,dce),globaldce";
+                                    : "globaldce,cgscc(inline),globaldce,function(sroa,early-cse<"
+                                      "memssa>,instcombine<no-verify-fixpoint>,simplifycfg,"
+                                      "loop-mssa(licm),early-cse,dce),globaldce";
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
     LLVMErrorRef error = LLVMRunPasses(e->mod, passes, tm, options);
     LLVMDisposePassBuilderOptions(options);
@@ -233,7 +250,8 @@ static void write_code(Module *m) {
     char *why = NULL;
     LLVMCodeGenFileType kind = m->o->emit == EMIT_ASM ? LLVMAssemblyFile : LLVMObjectFile;
     if (LLVMTargetMachineEmitToMemoryBuffer(m->tm, m->e.mod, kind, &why, &buffer)) {
-        snprintf(m->error, sizeof m->error, "error: internal: LLVM cannot write the object: %.200s", why);
+        snprintf(m->error, sizeof m->error, "error: internal: LLVM cannot write the object: %.200s",
+                 why);
         m->status = 5;
         return;
     }
@@ -241,7 +259,8 @@ static void write_code(Module *m) {
     LLVMDisposeMemoryBuffer(buffer);
 }
 
-static bool open_module(Module *m, const Level *l, const CodegenOptions *o, const ModelInfo *info, char *error, size_t size) {
+static bool open_module(Module *m, const Level *l, const CodegenOptions *o, const ModelInfo *info,
+                        char *error, size_t size) {
     *m = (Module){ .level = l, .o = o, .tm = target_open(l, o, error, size) };
     if (!m->tm) return false;
     open_emit(&m->e, l, m->tm);
@@ -287,11 +306,16 @@ static void keep_kernels(Code *out, const Tables *t) {
     }
 }
 
-int codegen_plan(const Graph *g, const ModelInfo *info, const CodegenOptions *o, Planned *out, char *error, size_t size) {
+int codegen_plan(const Graph *g, const ModelInfo *info, const CodegenOptions *o, Planned *out,
+                 char *error, size_t size) {
     *out = (Planned){ 0 };
     const Level *l = target_level(o->cpu ? o->cpu : "native", o->bf16, error, size);
     if (!l) return 1;
-    Tables t = { .info = info, .planned = out, .lanes = l->lanes, .pairs = l->pairs, .cache_bytes = l->cache_bytes };
+    Tables t = { .info = info,
+                 .planned = out,
+                 .lanes = l->lanes,
+                 .pairs = l->pairs,
+                 .cache_bytes = l->cache_bytes };
     out->lanes = l->lanes;
     snprintf(out->code.cpu, sizeof out->code.cpu, "%s", l->name);
     tables_build(&t, g, o);
@@ -310,16 +334,23 @@ void codegen_plan_free(Planned *p) {
     codegen_free(&p->code);
 }
 
-int codegen_compile(const Graph *g, const ModelInfo *info, const CodegenOptions *o, Code *out, char *error, size_t size) {
+int codegen_compile(const Graph *g, const ModelInfo *info, const CodegenOptions *o, Code *out,
+                    char *error, size_t size) {
     *out = (Code){ 0 };
     const Level *l = target_level(o->cpu ? o->cpu : "native", o->bf16, error, size);
-    bool split = o->emit == EMIT_EXE && !o->check && !o->watch;     /* both share something in one module */
+    /* both share something in one module */
+    bool split = o->emit == EMIT_EXE && !o->check && !o->watch;
     Module m = { 0 }, side = { 0 };
     if (!l) return 1;
     target_options();
     if (!open_module(&m, l, o, info, error, size)) return 1;
     if (split && !open_module(&side, l, o, info, error, size)) return 1;
-    Tables t = { .info = info, .emitted = { LIBRARY }, .emit = { &m.e, split ? &side.e : NULL }, .lanes = l->lanes, .pairs = l->pairs, .cache_bytes = l->cache_bytes };
+    Tables t = { .info = info,
+                 .emitted = { LIBRARY },
+                 .emit = { &m.e, split ? &side.e : NULL },
+                 .lanes = l->lanes,
+                 .pairs = l->pairs,
+                 .cache_bytes = l->cache_bytes };
     m.t = side.t = &t;
     side.side = true;
     t.constants.cpu[0] = l->bits;
@@ -344,7 +375,8 @@ int codegen_compile(const Graph *g, const ModelInfo *info, const CodegenOptions 
 }
 
 void codegen_free(Code *c) {
-    for (int i = 0; i < c->nkernel; i++) free((char *)c->kernel[i].name);
+    for (int i = 0; i < c->nkernel; i++)
+        free((char *)c->kernel[i].name);
     free(c->kernel);
     free(c->data);
     free(c->side);

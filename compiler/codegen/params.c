@@ -40,7 +40,12 @@ static int final_phase(const Plan *p, const char *name) {
     return last;
 }
 
-typedef struct Place { int phase, order; const char *name; int64_t floats; bool half; } Place;
+typedef struct Place {
+    int phase, order;
+    const char *name;
+    int64_t floats;
+    bool half;
+} Place;
 
 static int by_finality(const void *x, const void *y) {
     const Place *a = x, *b = y;
@@ -55,7 +60,8 @@ void params_place(Tables *t, const Graph *g, const Plan *training) {
         const Node *n = g->param[i].node;
         int64_t count = shape_count(&n->shape);
         bool half = t->constants.bf16 && t->inference && weight_is_half(g, t->info->probe, n);
-        place[i] = (Place){ training ? final_phase(training, n->attr.name) : 0, i, n->attr.name, half ? (count + 1) / 2 : count, half };
+        place[i] = (Place){ training ? final_phase(training, n->attr.name) : 0, i, n->attr.name,
+                            half ? (count + 1) / 2 : count, half };
     }
     qsort(place, (size_t)g->nparam, sizeof *place, by_finality);
     t->nparam = g->nparam;
@@ -112,7 +118,9 @@ bool params_first(const Plan *p, const Node *n) {
     for (int i = 0; b && b->space == SPACE_GRADIENT && i < p->npart; i++)
         if (p->part[i].node == n) name = p->part[i].param->attr.name;
     for (int i = 0; name && i < p->npart; i++)
-        if (!strcmp(p->part[i].param->attr.name, name) && p->step_of[p->part[i].node->id] < p->step_of[n->id]) return false;
+        if (!strcmp(p->part[i].param->attr.name, name)
+            && p->step_of[p->part[i].node->id] < p->step_of[n->id])
+            return false;
     return name != NULL;
 }
 
@@ -120,7 +128,9 @@ bool params_first(const Plan *p, const Node *n) {
 static const Node *overwriter(const Plan *p, const char *name) {
     for (int i = 0; i < p->npart; i++) {
         const Node *n = p->part[i].node;
-        if (!strcmp(p->part[i].param->attr.name, name) && n->op == OP_linear_weight && params_first(p, n)) return n;
+        if (!strcmp(p->part[i].param->attr.name, name) && n->op == OP_linear_weight
+            && params_first(p, n))
+            return n;
     }
     return NULL;
 }
@@ -132,11 +142,13 @@ static void add_span(Tables *t, int64_t first, int64_t end) {
     else *(Span *)list_add(&t->span, sizeof(Span)) = (Span){ first, end - first };
 }
 
-/* What products overwrite needs no zeros, but what lies between the parameters does: it is read too. */
+/* What products overwrite needs no zeros, but what lies between the parameters does: it is read
+** too. */
 void params_start(Tables *t, const Plan *training) {
     for (int i = 0; i < t->nparam; i++) {
         const Node *n = overwriter(training, t->param[i]);
-        add_span(t, t->param_at[i] + (n ? shape_count(&n->shape) : 0), i + 1 < t->nparam ? t->param_at[i + 1] : t->weights);
+        add_span(t, t->param_at[i] + (n ? shape_count(&n->shape) : 0),
+                 i + 1 < t->nparam ? t->param_at[i + 1] : t->weights);
     }
     t->constants.spans = t->span.n;
 }

@@ -29,7 +29,8 @@ void *list_add(List *l, size_t size) {
 
 /* == Plans ================================================================== */
 
-static Plan *plan_form(const Graph *g, const char *const *outputs, const CodegenOptions *o, Form form) {
+static Plan *plan_form(const Graph *g, const char *const *outputs, const CodegenOptions *o,
+                       Form form) {
     Graph *own = graph_extract(g, outputs);
     own = pass_form(own, form);
     own = pass_simplify(own);
@@ -68,7 +69,8 @@ static double floats_per_token(const Plan *p) {
     return (double)p->token_floats + (double)p->granule_floats / GRANULE;
 }
 
-/* What is computed again needs room while it is used: a model of few layers may need less without. */
+/* What is computed again needs room while it is used: a model of few layers may need less
+** without. */
 static Plan *plan_training(const Graph *g, const CodegenOptions *o) {
     Plan *p = plan_gradients(g, o);
     if (o->keep != KEEP_SMALL) return p;
@@ -83,15 +85,19 @@ static Plan *plan_training(const Graph *g, const CodegenOptions *o) {
 /* == Tables of cos and sin ================================================== */
 
 static bool same_wave(const Tables *t, const Wave *w, const Attr *a) {
-    return w->count == a->count && w->sine == a->sine && !memcmp(&w->scale, &a->value, sizeof w->scale)
-        && !memcmp(&LIST(t->frequency, double, w->frequency), a->frequency, (size_t)a->count * sizeof(double));
+    return w->count == a->count && w->sine == a->sine
+        && !memcmp(&w->scale, &a->value, sizeof w->scale)
+        && !memcmp(&LIST(t->frequency, double, w->frequency), a->frequency,
+                   (size_t)a->count * sizeof(double));
 }
 
 static int64_t place_wave(Tables *t, const Attr *a) {
     for (int i = 0; i < t->wave.n; i++)
         if (same_wave(t, &LIST(t->wave, Wave, i), a)) return LIST(t->wave, Wave, i).offset;
-    Wave w = { t->constants.table_floats, a->count, t->frequency.n, a->value, a->sine, (int32_t)((a->count + 15) / 16 * 16) };
-    for (int64_t i = 0; i < a->count; i++) *(double *)list_add(&t->frequency, sizeof(double)) = a->frequency[i];
+    Wave w = { t->constants.table_floats,           a->count, t->frequency.n, a->value, a->sine,
+               (int32_t)((a->count + 15) / 16 * 16) };
+    for (int64_t i = 0; i < a->count; i++)
+        *(double *)list_add(&t->frequency, sizeof(double)) = a->frequency[i];
     t->constants.table_floats += t->info->context * w.ld;
     *(Wave *)list_add(&t->wave, sizeof w) = w;
     return w.offset;
@@ -135,7 +141,8 @@ static Ref place_source(const Plan *p, const Node *n) {
     case OP_targets: return (Ref){ AREA_TARGETS, 1, 0 };
     case OP_position: return (Ref){ AREA_POSITION, 1, 0 };
     case OP_gather: return (Ref){ AREA_LIST_POSITION, 1, n->shape.list };
-    case OP_wave: return (Ref){ AREA_TABLE, (int32_t)((n->attr.count + 15) / 16 * 16), p->place[n->id] };
+    case OP_wave:
+        return (Ref){ AREA_TABLE, (int32_t)((n->attr.count + 15) / 16 * 16), p->place[n->id] };
     default: return (Ref){ AREA_NONE, 0, 0 };
     }
 }
@@ -168,7 +175,8 @@ static void add_ref(Tables *t, Action *a, Ref r) {
 static Ref place_side(const Plan *p, const Node *n, int result) {
     for (int i = n->id + 1; i < p->g->n; i++) {
         const Node *s = p->g->node[i];
-        if (s->op == OP_side && s->in[0] == n && s->attr.first == result && p->buffer[s->id]) return place_of(p, s);
+        if (s->op == OP_side && s->in[0] == n && s->attr.first == result && p->buffer[s->id])
+            return place_of(p, s);
     }
     return (Ref){ AREA_NONE, 0, 0 };
 }
@@ -176,7 +184,11 @@ static Ref place_side(const Plan *p, const Node *n, int result) {
 /* == Actions ================================================================ */
 
 /* What the driver does for an anchor: results first, then operands. */
-typedef struct Anchor { Op op; int what, results; bool add; } Anchor;
+typedef struct Anchor {
+    Op op;
+    int what, results;
+    bool add;
+} Anchor;
 
 static const Anchor anchors[] = {
     { OP_linear, DO_LINEAR, 1, false },
@@ -207,13 +219,16 @@ static void cache_of(Tables *t, Action *a) {
     int64_t pool = a->flag && a->n[4] ? a->n[4] : 1, row = a->n[1] * (a->n[2] + a->n[3]);
     int some = a->keys != 0, saves = pool > 1 && k->lists;
     a->slot = t->cache.n;
-    Cache c = { k->state_floats, k->state_some, k->state_fixed, (int32_t)a->n[1], (int32_t)a->n[2], (int32_t)a->n[3], (int32_t)pool, a->keys, saves };
+    Cache c = { k->state_floats,  k->state_some,    k->state_fixed,
+                (int32_t)a->n[1], (int32_t)a->n[2], (int32_t)a->n[3],
+                (int32_t)pool,    a->keys,          saves };
     *(some ? &k->state_some : &k->state_floats) += (row + pool - 1) / pool;
     k->state_fixed += (pool > 1 ? row : 0) + (saves ? row : 0) + (some ? LENGTH_FLOATS : 0);
     *(Cache *)list_add(&t->cache, sizeof c) = c;
 }
 
-/* Room where the optimizer keeps a product's weights packed; 1 + their number, 0: they are no parameter. */
+/* Room where the optimizer keeps a product's weights packed; 1 + their number, 0: they are no
+** parameter. */
 static int32_t keep_packed(Tables *t, const Node *weights, const Action *a) {
     bool back = a->what == DO_LINEAR_BACK;
     int i = params_number(t, weights);
@@ -228,10 +243,12 @@ static int32_t keep_packed(Tables *t, const Node *weights, const Action *a) {
 
 /* The numbers a kernel needs, from its operands' shapes. */
 static void set_sizes(Tables *t, const Plan *p, Action *a, const Node *n, bool caches) {
-    const Shape *x = n->nin ? &n->in[0]->shape : &n->shape, *y = n->nin > 1 ? &n->in[1]->shape : x, *own = &n->shape;
+    const Shape *x = n->nin ? &n->in[0]->shape : &n->shape, *y = n->nin > 1 ? &n->in[1]->shape : x,
+                *own = &n->shape;
     a->list = x->list;
     switch (a->what) {
-    case DO_LINEAR: case DO_LINEAR_BACK:
+    case DO_LINEAR:
+    case DO_LINEAR_BACK:
         a->n[0] = y->dim[0], a->n[1] = y->dim[1];
         a->n[4] = params_half(t, n->in[1]);
         a->n[5] = n->attr.half;
@@ -247,16 +264,19 @@ static void set_sizes(Tables *t, const Plan *p, Action *a, const Node *n, bool c
         a->n[4] = params_half(t, n->in[0]);
         break;
     case DO_SCATTER: a->n[0] = x->dim[0], a->n[1] = own->dim[0]; break;
-    case DO_CROSS_ENTROPY: case DO_CROSS_ENTROPY_GRAD: a->n[0] = x->dim[0]; break;
+    case DO_CROSS_ENTROPY:
+    case DO_CROSS_ENTROPY_GRAD: a->n[0] = x->dim[0]; break;
     case DO_RANDOM: a->n[0] = n->attr.count, a->n[1] = n->attr.first; break;
     case DO_TOP: memcpy(&a->n[0], &n->attr.value, sizeof n->attr.value); break;
     case DO_LIST: a->list = (int32_t)n->attr.count; break;
-    case DO_GATHER: case DO_SCATTER_ROWS:
+    case DO_GATHER:
+    case DO_SCATTER_ROWS:
         a->n[0] = shape_count(own);
         a->list = (int32_t)n->in[1]->attr.count;
         break;
     default:
-        a->n[0] = x->dim[0], a->n[1] = y->dim[0], a->n[2] = x->dim[1], a->n[3] = n->in[2]->shape.dim[1];
+        a->n[0] = x->dim[0], a->n[1] = y->dim[0], a->n[2] = x->dim[1],
+        a->n[3] = n->in[2]->shape.dim[1];
         a->n[4] = n->attr.count;
         a->keys = y->list;
         a->flag = n->attr.causal;
@@ -272,10 +292,14 @@ static void add_anchor(Tables *t, const Plan *p, const Step *s, Action *a, bool 
     const Anchor *k = anchor_of(n);
     a->what = k->what;
     add_ref(t, a, place_of(p, n));
-    for (int i = 1; i < k->results; i++) add_ref(t, a, place_side(p, n, i));
+    for (int i = 1; i < k->results; i++)
+        add_ref(t, a, place_side(p, n, i));
     /* of a product's sum so far, and of a list, the action knows */
-    int operands = op_info[n->op].class == CONTRACT ? 2 : n->op == OP_gather || n->op == OP_scatter ? 1 : n->nin;
-    for (int i = 0; i < operands; i++) add_ref(t, a, place_of(p, n->in[i]));
+    int operands = op_info[n->op].class == CONTRACT ? 2
+        : n->op == OP_gather || n->op == OP_scatter ? 1
+                                                    : n->nin;
+    for (int i = 0; i < operands; i++)
+        add_ref(t, a, place_of(p, n->in[i]));
     set_sizes(t, p, a, n, caches);
     /* the library's order: nll, lse, logits, ids; dlogits, logits, lse, ids, dy; o, lse, q, k, v */
 }
@@ -305,9 +329,11 @@ static int row_number(Tables *t, Rows *r) {
         if (!strcmp(LIST(t->row, RowKernel, i).identity, identity)) return free(identity), i;
     RowKernel *k = list_add(&t->row, sizeof *k);
     const Node *n = r->step->n ? r->step->node[r->step->n - 1] : NULL;
-    const char *site = n && n->site ? strrchr(n->site, '.') ? strrchr(n->site, '.') + 1 : n->site : "model";
+    const char *site = n && n->site ? strrchr(n->site, '.') ? strrchr(n->site, '.') + 1 : n->site
+                                    : "model";
     char name[128];
-    snprintf(name, sizeof name, "rows%d_%.64s%s", t->row.n - 1, site, n && n->backward ? "_grad" : "");
+    snprintf(name, sizeof name, "rows%d_%.64s%s", t->row.n - 1, site,
+             n && n->backward ? "_grad" : "");
     k->identity = identity;
     k->name = strdup(name);
     emit_row(t, r, name);
@@ -316,8 +342,11 @@ static int row_number(Tables *t, Rows *r) {
     return t->row.n - 1;
 }
 
-_Static_assert((int)PLAN_LOGITS == PROGRAM_LOGITS && (int)PLAN_LOSS == PROGRAM_LOSS && (int)PLAN_TRAIN == PROGRAM_TRAIN
-               && (int)PLAN_GENERATE == PROGRAM_GENERATE && (int)PLAN_SCORE == PROGRAM_SCORE && (int)PLAN_PROBE == PROGRAM_PROBE && (int)PLANS == PROGRAMS, "plans are numbered as programs are");
+_Static_assert((int)PLAN_LOGITS == PROGRAM_LOGITS && (int)PLAN_LOSS == PROGRAM_LOSS
+                   && (int)PLAN_TRAIN == PROGRAM_TRAIN && (int)PLAN_GENERATE == PROGRAM_GENERATE
+                   && (int)PLAN_SCORE == PROGRAM_SCORE && (int)PLAN_PROBE == PROGRAM_PROBE
+                   && (int)PLANS == PROGRAMS,
+               "plans are numbered as programs are");
 
 static void add_step(Tables *t, Plan *p, int which, int step, RowsShared shared) {
     const Program *out = &t->program[which];
@@ -340,7 +369,7 @@ static void add_step(Tables *t, Plan *p, int which, int step, RowsShared shared)
         if (a.refs > 1024) bug(s->node[0], "makes a kernel of %d operands, more than 1024", a.refs);
     }
     if (t->constants.check) regions_reach(t, out, &a, rows);
-    if (which != PROGRAM_PROBE) {           /* no part of what the model costs */
+    if (which != PROGRAM_PROBE) { /* no part of what the model costs */
         PlannedStep cost = cost_add(t, p, rows, step, a.kernel, which);
         a.profile = cost.kernel;
         if (t->planned) t->planned->step[which][step] = cost;
@@ -369,12 +398,16 @@ static void add_program(Tables *t, Plan *p, int which) {
     Program *out = &t->program[which];
     if (t->planned) {
         t->planned->plan[which] = p;
-        t->planned->step[which] = graph_alloc(p->g, ((size_t)p->nstep + 1) * sizeof **t->planned->step);
+        t->planned->step[which] = graph_alloc(p->g,
+                                              ((size_t)p->nstep + 1) * sizeof **t->planned->step);
     }
     place_nodes(t, p);
     RowsShared shared = rows_shared(p);
-    *out = (Program){ .phase = t->stage.n, .phases = p->nphase, .token_floats = p->token_floats,
-                      .local_floats = p->local_floats, .granule_floats = p->granule_floats,
+    *out = (Program){ .phase = t->stage.n,
+                      .phases = p->nphase,
+                      .token_floats = p->token_floats,
+                      .local_floats = p->local_floats,
+                      .granule_floats = p->granule_floats,
                       .constant_floats = p->constant_floats };
     if (t->constants.check) regions_add(t, p, out);
     for (int i = 0; i < p->nphase; i++) {
@@ -385,7 +418,8 @@ static void add_program(Tables *t, Plan *p, int which) {
             add_step(t, p, which, p->phase[i].first + k, shared);
             attention += LIST(t->action, Action, t->action.n - 1).what == DO_ATTENTION;
         }
-        if (attention > t->constants.caches_at_once && which != PROGRAM_PROBE) t->constants.caches_at_once = attention;
+        if (attention > t->constants.caches_at_once && which != PROGRAM_PROBE)
+            t->constants.caches_at_once = attention;
         int64_t packed = place_packed(t, &s);
         if (packed > out->packed_floats) out->packed_floats = packed;
         *(Stage *)list_add(&t->stage, sizeof s) = s;
@@ -395,14 +429,17 @@ static void add_program(Tables *t, Plan *p, int which) {
     if (loss) out->loss = place_of(p, loss);
     for (int i = 0; which == PROGRAM_PROBE && i < p->g->nout; i++) {
         const Node *n = p->g->out[i].node;
-        if (n != nll) *(ProbeResult *)list_add(&t->probe_result, sizeof(ProbeResult)) = (ProbeResult){ place_of(p, n), shape_count(&n->shape) };
+        if (n != nll)
+            *(ProbeResult *)list_add(&t->probe_result, sizeof(ProbeResult)) =
+                (ProbeResult){ place_of(p, n), shape_count(&n->shape) };
     }
     if (!t->planned) graph_free(p->g);
 }
 
 static void add_probe(Tables *t, const Graph *probe, const CodegenOptions *o) {
     const char **name = calloc((size_t)probe->nout + 1, sizeof *name);
-    for (int i = 0; name && i < probe->nout; i++) name[i] = probe->out[i].name;
+    for (int i = 0; name && i < probe->nout; i++)
+        name[i] = probe->out[i].name;
     if (!name) bug(NULL, "no memory for the names of a probe's results");
     params_place_inputs(t, probe);
     t->probing = true;
@@ -423,7 +460,8 @@ void tables_build(Tables *t, const Graph *g, const CodegenOptions *o) {
     t->constants.max_head = 1;
     t->constants.lists = graph_lists(g);
     params_place(t, g, training);
-    const char *const logits[] = { "logits", NULL }, *const loss[] = { "nll", terms ? "loss" : NULL, NULL };
+    const char *const logits[] = { "logits", NULL },
+                      *const loss[] = { "nll", terms ? "loss" : NULL, NULL };
     bool forms = plan_has_forms(own);
     t->generates = forms ? PROGRAM_GENERATE : PROGRAM_LOGITS;
     Plan *forward = plan_program(own, logits, o);
@@ -449,10 +487,15 @@ void tables_build(Tables *t, const Graph *g, const CodegenOptions *o) {
 }
 
 void tables_free(Tables *t) {
-    for (int i = 0; i < t->row.n; i++) free(LIST(t->row, RowKernel, i).identity), free(LIST(t->row, RowKernel, i).name);
-    for (int i = 0; i < t->kernel.n; i++) free((char *)LIST(t->kernel, KernelInfo, i).name);
-    List *lists[] = { &t->stage, &t->action, &t->ref, &t->wave, &t->cache, &t->frequency, &t->kernel, &t->row,
-                      &t->region, &t->reach, &t->probe_result, &t->span };
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) free(lists[i]->data);
-    free(t->kept), free(t->param), free(t->param_at), free(t->param_phase), free(t->param_half), free(t->input), free(t->input_at);
+    for (int i = 0; i < t->row.n; i++)
+        free(LIST(t->row, RowKernel, i).identity), free(LIST(t->row, RowKernel, i).name);
+    for (int i = 0; i < t->kernel.n; i++)
+        free((char *)LIST(t->kernel, KernelInfo, i).name);
+    List *lists[] = { &t->stage,  &t->action,    &t->ref,          &t->wave,
+                      &t->cache,  &t->frequency, &t->kernel,       &t->row,
+                      &t->region, &t->reach,     &t->probe_result, &t->span };
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        free(lists[i]->data);
+    free(t->kept), free(t->param), free(t->param_at), free(t->param_phase), free(t->param_half),
+        free(t->input), free(t->input_at);
 }

@@ -24,8 +24,13 @@ static void add_region(Tables *t, const Plan *p, const Program *out, const Buffe
     int phase = p->step[b->last].phase;
     bool kept = area == AREA_LOCAL || phase == p->nphase - 1;
     *(Region *)list_add(&t->region, sizeof(Region)) = (Region){
-        .area = area, .stride = (int32_t)b->stride, .guard = (int32_t)plan_guard(p, b->space),
-        .first = action + b->first, .last = action + b->last, .stage = kept ? -1 : out->phase + phase, .offset = b->offset,
+        .area = area,
+        .stride = (int32_t)b->stride,
+        .guard = (int32_t)plan_guard(p, b->space),
+        .first = action + b->first,
+        .last = action + b->last,
+        .stage = kept ? -1 : out->phase + phase,
+        .offset = b->offset,
     };
 }
 
@@ -54,7 +59,9 @@ void regions_reach(Tables *t, const Program *out, const Action *a, const Rows *r
         if (!rows) continue;
         /* a granule's sums are cleared in whole rows; positions have no node */
         const Node *n = rows->operand[i].node;
-        int64_t floats = n ? plan_half(n) ? (shape_count(&n->shape) + 1) / 2 : shape_count(&n->shape) : 1;
+        int64_t floats = n
+            ? plan_half(n) ? (shape_count(&n->shape) + 1) / 2 : shape_count(&n->shape)
+            : 1;
         r->floats = ref->area == AREA_GRANULE ? ref->stride : floats;
     }
 }

@@ -14,15 +14,15 @@ bool rows_small(const Node *n) {
     return s->rank == 0 || (s->dim[s->rank - 1] < LONG_AXIS && shape_count(s) <= FEW_ELEMENTS);
 }
 
-static Class class_of(const Node *n) {
-    return op_info[n->op].class;
-}
+static Class class_of(const Node *n) { return op_info[n->op].class; }
 
 bool rows_same_elements(const Shape *a, const Shape *b) {
     int i = 0, k = 0;
     for (;;) {
-        while (i < a->rank && a->dim[i] == 1) i++;
-        while (k < b->rank && b->dim[k] == 1) k++;
+        while (i < a->rank && a->dim[i] == 1)
+            i++;
+        while (k < b->rank && b->dim[k] == 1)
+            k++;
         if (i == a->rank || k == b->rank) return i == a->rank && k == b->rank;
         if (a->dim[i++] != b->dim[k++]) return false;
     }
@@ -77,13 +77,17 @@ static void visit(Rows *r, const Node *n) {
     Domain d = r->p->domain[n->id];
     bool source = class_of(n) == SOURCE || plan_listed(n);
     bool row = class_is_row(class_of(n)) && class_of(n) != WAVE;
-    bool view = row && (n->op == OP_reshape || (class_of(n) == VIEW && n->op != OP_concat && !r->p->buffer[n->id]));
+    bool view = row
+        && (n->op == OP_reshape
+            || (class_of(n) == VIEW && n->op != OP_concat && !r->p->buffer[n->id]));
     bool here = row && (in_step(r, n) || d == DOMAIN_PARAM || view);
     if (here)
-        for (int i = 0; i < node_reads(n); i++) visit(r, n->in[i]);
+        for (int i = 0; i < node_reads(n); i++)
+            visit(r, n->in[i]);
     Value *v = new_value(r, n, here);
     if (here || n->op == OP_fill) return;
-    if (!source && class_of(n) != WAVE && !plan_buffer(r->p, n)) bug(n, "is read in step %d but not stored", r->index);
+    if (!source && class_of(n) != WAVE && !plan_buffer(r->p, n))
+        bug(n, "is read in step %d but not stored", r->index);
     v->operand = add_operand(r, place_of(r->p, n), n, false);
     if (class_of(n) == WAVE) add_operand(r, place_of(r->p, n->in[0]), NULL, false);
 }
@@ -127,9 +131,11 @@ static int cost(const Rows *r, const Node *n, int budget) {
     if (budget <= 0) return 0;
     if (!v->here || v->stored) return n->op == OP_fill ? 0 : 1;
     int c = class_of(n) == VIEW ? 0 : class_of(n) == REDUCE ? 100 : 1;
-    if (class_of(n) == POINTWISE && n->nin == 1 && n->op != OP_neg && n->op != OP_stop_gradient) c = 6;
+    if (class_of(n) == POINTWISE && n->nin == 1 && n->op != OP_neg && n->op != OP_stop_gradient)
+        c = 6;
     if (n->op == OP_div) c = 6;
-    for (int i = 0; i < node_reads(n); i++) c += cost(r, n->in[i], budget - c);
+    for (int i = 0; i < node_reads(n); i++)
+        c += cost(r, n->in[i], budget - c);
     return c;
 }
 
@@ -140,9 +146,7 @@ static bool is_last_axis(const Node *n) {
     return true;
 }
 
-static bool is_view(const Node *n) {
-    return class_of(n) == VIEW && n->op != OP_concat;
-}
+static bool is_view(const Node *n) { return class_of(n) == VIEW && n->op != OP_concat; }
 
 /* Some user sees it in another shape: by row-major position, so in memory. */
 static bool is_reshaped(const Rows *r, const Node *n) {
@@ -160,7 +164,7 @@ static bool must_store(const Rows *r, const Node *n, const Node *user) {
     if (user->op == OP_reshape && !is_trivial(user)) return true;
     if (rows_by_pointer(user)) return true;
     if (is_view(user)) {
-        if (user->op != OP_reshape && is_reshaped(r, user)) return false;       /* kept itself */
+        if (user->op != OP_reshape && is_reshaped(r, user)) return false; /* kept itself */
         int u = r->slot[user->id];
         for (int i = r->users[u]; i < r->users[u + 1]; i++)
             if (must_store(r, n, r->user[i])) return true;
@@ -184,7 +188,8 @@ static void decide(Rows *r, Value *v) {
     if (v->nout) v->stored = true;
     if (!v->here || v->stored) return;
     if (is_view(n)) {
-        v->stored = n->op != OP_reshape && (is_reshaped(r, n) || (n->op == OP_stack && !rows_by_pointer(n)));
+        v->stored = n->op != OP_reshape
+            && (is_reshaped(r, n) || (n->op == OP_stack && !rows_by_pointer(n)));
         return;
     }
     v->stored = n->op == OP_concat || (c == REDUCE && (is_last_axis(n) || v->uses != 1))
@@ -200,7 +205,8 @@ static void count_user(Rows *r, const Node *operand, int *fill, const Node *user
 static void list_users(Rows *r, int *fill, bool store) {
     for (int i = 0; i < r->nvalue; i++) {
         const Node *n = r->value[i].n;
-        for (int k = 0; r->value[i].here && k < node_reads(n); k++) count_user(r, n->in[k], fill, store ? n : NULL);
+        for (int k = 0; r->value[i].here && k < node_reads(n); k++)
+            count_user(r, n->in[k], fill, store ? n : NULL);
     }
     for (int i = 0; i < r->step->n; i++) {
         const Node *n = r->step->node[i];
@@ -220,7 +226,8 @@ static void find_stored(Rows *r) {
     }
     r->user = graph_alloc(r->p->g, ((size_t)r->users[r->nvalue] + 1) * sizeof *r->user);
     list_users(r, fill, true);
-    for (int i = 0; i < r->nvalue; i++) decide(r, &r->value[i]);
+    for (int i = 0; i < r->nvalue; i++)
+        decide(r, &r->value[i]);
 }
 
 /* == Statements and groups ================================================== */
@@ -233,11 +240,13 @@ static Mode mode_of(const Node *n, bool uniform) {
 ** and that is computed in loops it could be part of. */
 static bool can_share(const Rows *r, const Value *v, const Statement *s, bool same) {
     const Statement *by = &r->statement[v->statement];
-    return same && by->kind == ELEMENT && !by->piece && by->mode == s->mode && rows_same_elements(&by->base, &s->base);
+    return same && by->kind == ELEMENT && !by->piece && by->mode == s->mode
+        && rows_same_elements(&by->base, &s->base);
 }
 
 static bool keeps_element(const Node *n, int i) {
-    return is_trivial(n) || n->op == OP_after || (class_of(n) == POINTWISE && rows_same_elements(&n->in[i]->shape, &n->shape));
+    return is_trivial(n) || n->op == OP_after
+        || (class_of(n) == POINTWISE && rows_same_elements(&n->in[i]->shape, &n->shape));
 }
 
 /* The group after which the statement can run; -1: any.  'same': n is read at
@@ -263,14 +272,17 @@ static void keep_read(Rows *r, const Node *n, const Statement *s, bool same) {
     Value *v = rows_value(r, n);
     if (!v->here) return;
     if (v->stored) {
-        if (!can_share(r, v, s, same) || r->statement[v->statement].group != s->group) v->memory = true;
+        if (!can_share(r, v, s, same) || r->statement[v->statement].group != s->group)
+            v->memory = true;
         return;
     }
-    for (int i = 0; i < node_reads(n); i++) keep_read(r, n->in[i], s, same && keeps_element(n, i));
+    for (int i = 0; i < node_reads(n); i++)
+        keep_read(r, n->in[i], s, same && keeps_element(n, i));
 }
 
 static bool operand_same(const Node *n, const Statement *s, int i) {
-    return s->kind == REDUCE_LAST || n->op == OP_after || (class_of(n) == POINTWISE && rows_same_elements(&n->in[i]->shape, &n->shape));
+    return s->kind == REDUCE_LAST || n->op == OP_after
+        || (class_of(n) == POINTWISE && rows_same_elements(&n->in[i]->shape, &n->shape));
 }
 
 static int after_operands(const Rows *r, const Node *n, const Statement *s) {
@@ -337,7 +349,8 @@ static void add_statement(Rows *r, Value *v) {
     int g = v->here ? after_operands(r, n, s) : -1;
     v->statement = (int)(s - r->statement);
     join_group(r, s, g);
-    for (int i = 0; v->here && i < node_reads(n); i++) keep_read(r, n->in[i], s, operand_same(n, s, i));
+    for (int i = 0; v->here && i < node_reads(n); i++)
+        keep_read(r, n->in[i], s, operand_same(n, s, i));
 }
 
 static void add_partial(Rows *r, const Node *sum) {
@@ -354,7 +367,8 @@ static void place_scratch(Rows *r) {
         if (!v->here || !v->stored) continue;
         bool flushed = v->nout && rows_small(v->n) && v->n->shape.lead == LEAD_TOKENS;
         if (!v->memory && !flushed) continue;
-        if (v->nout && !r->operand[v->out[0]].add && !rows_small(v->n)) continue;   /* read back from the result */
+        /* read back from the result */
+        if (v->nout && !r->operand[v->out[0]].add && !rows_small(v->n)) continue;
         int64_t n = shape_count(&v->n->shape);
         v->scratch = r->scratch;
         r->scratch += (n * (v->n->shape.lead == LEAD_NONE ? 1 : r->lanes) + 15) / 16 * 16;
@@ -368,7 +382,8 @@ RowsShared rows_shared(const Plan *p) {
 
 static void find_operands(Rows *r) {
     const Step *s = r->step;
-    for (int i = 0; i < s->n; i++) visit(r, class_of(s->node[i]) == TOKENSUM ? s->node[i]->in[0] : s->node[i]);
+    for (int i = 0; i < s->n; i++)
+        visit(r, class_of(s->node[i]) == TOKENSUM ? s->node[i]->in[0] : s->node[i]);
     find_results(r);
     for (int i = 0; i < s->n; i++) {
         if (class_of(s->node[i]) != TOKENSUM) continue;
@@ -380,7 +395,8 @@ static void find_operands(Rows *r) {
 static void find_statements(Rows *r) {
     const Step *s = r->step;
     size_t most = (size_t)s->n + 1;
-    for (int i = 0; i < r->nvalue; i++) most += (size_t)r->value[i].n->nin + 2;
+    for (int i = 0; i < r->nvalue; i++)
+        most += (size_t)r->value[i].n->nin + 2;
     r->statement = graph_alloc(r->p->g, most * sizeof *r->statement);
     r->group = graph_alloc(r->p->g, most * sizeof *r->group);
     for (int i = 0; i < r->nvalue; i++)
@@ -391,7 +407,12 @@ static void find_statements(Rows *r) {
 
 Rows *rows_analyse(const Plan *p, int step, int lanes, RowsShared shared) {
     Rows *r = graph_alloc(p->g, sizeof *r);
-    *r = (Rows){ .p = p, .step = &p->step[step], .index = step, .lanes = lanes, .slot = shared.slot, .value = shared.value };
+    *r = (Rows){ .p = p,
+                 .step = &p->step[step],
+                 .index = step,
+                 .lanes = lanes,
+                 .slot = shared.slot,
+                 .value = shared.value };
     find_operands(r);
     find_stored(r);
     find_statements(r);
@@ -411,14 +432,19 @@ static void identify_value(const Rows *r, const Value *v, FILE *f) {
     const Node *n = v->n;
     const Attr *a = &n->attr;
     fprintf(f, "%d%s:%d %d", op_read(v), plan_half(n) ? "h" : "", n->shape.lead, n->shape.rank);
-    for (int i = 0; i < n->shape.rank; i++) fprintf(f, " %lld", (long long)n->shape.dim[i]);
+    for (int i = 0; i < n->shape.rank; i++)
+        fprintf(f, " %lld", (long long)n->shape.dim[i]);
     if (v->here || n->op == OP_fill) {
-        fprintf(f, "|%a %d %lld %lld", n->op == OP_fill ? a->value : 0, a->axis, (long long)a->first, (long long)a->count);
-        for (int i = 0; op_info[n->op].attr == PERM && i < MAXRANK; i++) fprintf(f, " %d", a->perm[i]);
+        fprintf(f, "|%a %d %lld %lld", n->op == OP_fill ? a->value : 0, a->axis,
+                (long long)a->first, (long long)a->count);
+        for (int i = 0; op_info[n->op].attr == PERM && i < MAXRANK; i++)
+            fprintf(f, " %d", a->perm[i]);
     }
-    for (int i = 0; v->here && i < node_reads(n); i++) fprintf(f, " %%%d", r->slot[n->in[i]->id]);
+    for (int i = 0; v->here && i < node_reads(n); i++)
+        fprintf(f, " %%%d", r->slot[n->in[i]->id]);
     fprintf(f, "|%d", v->operand);
-    for (int i = 0; i < v->nout; i++) fprintf(f, " >%d", v->out[i]);
+    for (int i = 0; i < v->nout; i++)
+        fprintf(f, " >%d", v->out[i]);
     fputc('\n', f);
 }
 
@@ -428,14 +454,18 @@ char *rows_identity(const Rows *r) {
     FILE *f = open_memstream(&text, &size);
     if (!f) return NULL;
     fprintf(f, "%d\n", r->step->kind);
-    for (int i = 0; i < r->nvalue; i++) identify_value(r, &r->value[i], f);
+    for (int i = 0; i < r->nvalue; i++)
+        identify_value(r, &r->value[i], f);
     for (int i = 0; i < r->noperand; i++) {
         const Operand *o = &r->operand[i];
         bool row = o->node && o->node->shape.lead == LEAD_TOKENS;
-        fprintf(f, "%d %d %d %d\n", o->ref.area == AREA_TABLE || o->ref.area == AREA_GRANULE ? o->ref.area : 0, row, o->ref.stride, o->add);
+        fprintf(f, "%d %d %d %d\n",
+                o->ref.area == AREA_TABLE || o->ref.area == AREA_GRANULE ? o->ref.area : 0, row,
+                o->ref.stride, o->add);
     }
     for (int i = 0; i < r->step->n; i++)
-        if (class_of(r->step->node[i]) == TOKENSUM) fprintf(f, "sum %%%d\n", r->slot[r->step->node[i]->in[0]->id]);
+        if (class_of(r->step->node[i]) == TOKENSUM)
+            fprintf(f, "sum %%%d\n", r->slot[r->step->node[i]->in[0]->id]);
     fclose(f);
     return text;
 }

@@ -23,19 +23,19 @@ typedef enum Mode { MODE_UNIFORM, MODE_CHANNELS, MODE_TOKENS } Mode;
 typedef struct Operand {
     Ref ref;
     const Node *node;
-    bool add;               /* written by adding */
+    bool add; /* written by adding */
 } Operand;
 
 /* What the kernel knows of a node. */
 typedef struct Value {
     const Node *n;
-    bool here;              /* computed by this kernel */
-    bool stored;            /* a statement of its own, not part of its users' */
-    bool memory;            /* read again outside its group: kept in scratch */
+    bool here;   /* computed by this kernel */
+    bool stored; /* a statement of its own, not part of its users' */
+    bool memory; /* read again outside its group: kept in scratch */
     int uses;
-    int operand;            /* where it is read from if not computed here; -1 */
-    int out[MAXOUT], nout;  /* operands it is written to */
-    int64_t scratch;        /* offset in floats, if memory and no out to read */
+    int operand;           /* where it is read from if not computed here; -1 */
+    int out[MAXOUT], nout; /* operands it is written to */
+    int64_t scratch;       /* offset in floats, if memory and no out to read */
     int statement;
 } Value;
 
@@ -44,9 +44,9 @@ typedef enum StatementKind { ELEMENT, REDUCE_LAST, PARTIAL } StatementKind;
 typedef struct Statement {
     StatementKind kind;
     const Node *node;
-    Shape base;             /* of its loops */
+    Shape base; /* of its loops */
     Mode mode;
-    int group, next;        /* next in the group; -1: last */
+    int group, next; /* next in the group; -1: last */
     /* of a piece of a concat or stack: where in the whole it goes */
     const Node *piece;
     int axis;
@@ -56,21 +56,26 @@ typedef struct Statement {
 typedef struct Group {
     Mode mode;
     Shape base;
-    int first, last;        /* statements, linked by next */
+    int first, last; /* statements, linked by next */
 } Group;
 
 typedef struct Rows {
     const Plan *p;
     const Step *step;
-    int index;              /* of the step */
+    int index; /* of the step */
     int lanes;
-    int *slot;              /* by node id: index in value, valid if owner[id] == epoch */
-    Value *value; int nvalue;
-    Operand *operand; int noperand, operands;
-    const Node **user; int *users;      /* of value i: user[users[i] .. users[i+1]) */
-    Statement *statement; int nstatement;
-    Group *group; int ngroup;
-    int64_t scratch;        /* floats */
+    int *slot; /* by node id: index in value, valid if owner[id] == epoch */
+    Value *value;
+    int nvalue;
+    Operand *operand;
+    int noperand, operands;
+    const Node **user;
+    int *users; /* of value i: user[users[i] .. users[i+1]) */
+    Statement *statement;
+    int nstatement;
+    Group *group;
+    int ngroup;
+    int64_t scratch; /* floats */
 } Rows;
 
 /* Where a stored value, parameter or other source is, as the driver's tables
@@ -79,14 +84,17 @@ Ref place_of(const Plan *p, const Node *n);
 Ref place_gradient(const Plan *p, const Node *param);
 
 /* 'shared' is work space for one plan, used by one kernel after another. */
-typedef struct RowsShared { int *slot; Value *value; } RowsShared;
+typedef struct RowsShared {
+    int *slot;
+    Value *value;
+} RowsShared;
 RowsShared rows_shared(const Plan *p);
 Rows *rows_analyse(const Plan *p, int step, int lanes, RowsShared shared);
-Value *rows_value(const Rows *r, const Node *n);        /* NULL if unknown */
-bool rows_small(const Node *n);                         /* lanes are tokens */
+Value *rows_value(const Rows *r, const Node *n); /* NULL if unknown */
+bool rows_small(const Node *n);                  /* lanes are tokens */
 /* A text that is equal for kernels that can share code. */
 char *rows_identity(const Rows *r);
-bool rows_same_elements(const Shape *a, const Shape *b);    /* equal but for axes of length 1 */
+bool rows_same_elements(const Shape *a, const Shape *b); /* equal but for axes of length 1 */
 /* A stack whose pieces are rows in memory, addressed by pointer. */
 bool rows_by_pointer(const Node *n);
 

@@ -5,9 +5,7 @@
 */
 #include "rows_check.h"
 
-static V after(Emit *e, V address, int64_t floats) {
-    return e_at(e, address, e_i64(e, floats));
-}
+static V after(Emit *e, V address, int64_t floats) { return e_at(e, address, e_i64(e, floats)); }
 
 /* The code: 1 + 2 * operand, and 1 more for a store. */
 static void write_down(Emit *e, const Fence *f, int operand, V address, bool store) {
@@ -17,7 +15,8 @@ static void write_down(Emit *e, const Fence *f, int operand, V address, bool sto
     e_return(e);
 }
 
-static void test(Emit *e, const Fence *f, int operand, V lo, V hi, V address, int64_t floats, bool store) {
+static void test(Emit *e, const Fence *f, int operand, V lo, V hi, V address, int64_t floats,
+                 bool store) {
     V before = LLVMBuildICmp(e->b, LLVMIntULT, address, lo, "");
     V beyond = LLVMBuildICmp(e->b, LLVMIntUGT, after(e, address, floats), hi, "");
     LLVMBasicBlockRef good = LLVMAppendBasicBlockInContext(e->ctx, e->fn, "");

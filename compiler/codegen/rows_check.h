@@ -11,10 +11,10 @@
 #include "emit.h"
 
 typedef struct Fence {
-    V table;                /* p */
-    int operands;           /* n */
+    V table;      /* p */
+    int operands; /* n */
     V scratch;
-    int64_t floats;         /* of the scratch */
+    int64_t floats; /* of the scratch */
 } Fence;
 
 /* 'floats' floats from 'address' lie where 'operand' may be accessed; operand n is

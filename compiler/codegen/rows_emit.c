@@ -18,25 +18,30 @@ enum { UNROLL = 16, FEW = 8, WIDE = 2 };
 
 typedef struct At {
     V idx[MAXRANK];
-    int lane;               /* axis along which lanes run; -1: none */
+    int lane; /* axis along which lanes run; -1: none */
 } At;
 
-typedef struct Memo { const Node *n; At at; int lanes; V value; } Memo;
+typedef struct Memo {
+    const Node *n;
+    At at;
+    int lanes;
+    V value;
+} Memo;
 
 typedef struct Code {
     Emit *e;
     const Rows *r;
-    V *p;                   /* operands' base pointers */
+    V *p; /* operands' base pointers */
     V scratch, first, end;
-    V t0, rows;             /* tile: first token, tokens in it */
-    V t, row;               /* CHANNELS: token, its place in the tile */
+    V t0, rows; /* tile: first token, tokens in it */
+    V t, row;   /* CHANNELS: token, its place in the tile */
     Mode mode;
-    int lanes;              /* of the loop being emitted; 1: scalars */
-    const Node *current;    /* the statement's node: computed, not loaded */
+    int lanes;           /* of the loop being emitted; 1: scalars */
+    const Node *current; /* the statement's node: computed, not loaded */
     Memo *memo;
     int nmemo, memos;
-    V *table;               /* by value: pointers to a long stack's rows */
-    Fence fence;            /* --check builds: tests of what is accessed */
+    V *table;    /* by value: pointers to a long stack's rows */
+    Fence fence; /* --check builds: tests of what is accessed */
 } Code;
 
 static V eval(Code *c, const Node *n, At at);
@@ -68,7 +73,8 @@ static At retrace(Code *c, const Shape *from, const Shape *to, At at) {
     for (int i = 0; i < to->rank; i++) {
         out.idx[i] = e_i64(c->e, 0);
         if (to->dim[i] == 1) continue;
-        while (from->dim[k] == 1) k++;
+        while (from->dim[k] == 1)
+            k++;
         out.idx[i] = at.idx[k];
         if (at.lane == k) out.lane = i;
         k++;
@@ -94,18 +100,14 @@ static V position(Code *c, const Shape *s, At at, int64_t *step) {
 /* An access is 'in' an operand, by number, or in the scratch, or tested already. */
 enum { TESTED = -1 };
 
-static int in_scratch(const Code *c) {
-    return c->r->noperand;
-}
+static int in_scratch(const Code *c) { return c->r->noperand; }
 
 static void test(Code *c, int in, V address, int64_t floats, bool store) {
     if (in != TESTED) fence_test(c->e, &c->fence, in, address, floats, store);
 }
 
 /* Floats from the first lane to the last. */
-static int64_t span(const Code *c, int64_t step) {
-    return 1 + (c->lanes - 1) * step;
-}
+static int64_t span(const Code *c, int64_t step) { return 1 + (c->lanes - 1) * step; }
 
 /* Lanes 'step' floats apart. */
 static V load_lanes(Code *c, int in, V address, int64_t step) {
@@ -114,7 +116,8 @@ static V load_lanes(Code *c, int in, V address, int64_t step) {
     if (step == 0 || c->lanes == 1) return e_load(e, address, 1);
     if (step == 1) return e_load(e, address, c->lanes);
     V x = LLVMGetUndef(LLVMVectorType(e->f32, (unsigned)c->lanes));
-    for (int i = 0; i < c->lanes; i++) x = e_set_lane(e, x, e_load(e, e_at(e, address, e_i64(e, i * step)), 1), i);
+    for (int i = 0; i < c->lanes; i++)
+        x = e_set_lane(e, x, e_load(e, e_at(e, address, e_i64(e, i * step)), 1), i);
     return x;
 }
 
@@ -127,7 +130,8 @@ static void store_lanes(Code *c, int in, V address, int64_t step, V x) {
         e_store(e, address, e_splat(e, x, c->lanes));
     } else {
         x = e_splat(e, x, c->lanes);
-        for (int i = 0; i < c->lanes; i++) e_store(e, e_at(e, address, e_i64(e, i * step)), e_lane(e, x, i));
+        for (int i = 0; i < c->lanes; i++)
+            e_store(e, e_at(e, address, e_i64(e, i * step)), e_lane(e, x, i));
     }
 }
 
@@ -136,7 +140,7 @@ static V load_tokens(Code *c, int operand, V offset, int64_t stride) {
     Emit *e = c->e;
     V row = e_at(e, c->p[operand], e_iadd(e, e_imul(e, c->t0, e_i64(e, stride)), offset));
     V last = e_isub(e, c->rows, e_i64(e, 1));
-    test(c, operand, row, 1, false);        /* the others are between */
+    test(c, operand, row, 1, false); /* the others are between */
     test(c, operand, e_at(e, row, e_imul(e, last, e_i64(e, stride))), 1, false);
     return e_collect(e, row, stride, last);
 }
@@ -161,11 +165,14 @@ static V load_halves(Code *c, int operand, V offset, int64_t step) {
     V stride = e_i64(e, c->r->operand[operand].ref.stride), base = c->p[operand];
     bool tokens = c->mode == MODE_TOKENS;
     V row = tokens ? NULL : e_at(e, base, e_imul(e, c->t, stride));
-    if (!tokens && (step <= 1 || c->lanes == 1)) return load_half(c, operand, row, offset, step == 1 ? c->lanes : 1);
-    V x = LLVMGetUndef(LLVMVectorType(e->f32, (unsigned)c->lanes)), last = e_isub(e, c->rows, e_i64(e, 1));
+    if (!tokens && (step <= 1 || c->lanes == 1))
+        return load_half(c, operand, row, offset, step == 1 ? c->lanes : 1);
+    V x = LLVMGetUndef(LLVMVectorType(e->f32, (unsigned)c->lanes)),
+      last = e_isub(e, c->rows, e_i64(e, 1));
     for (int i = 0; i < c->lanes; i++) {
         V at = offset;
-        if (tokens) row = e_at(e, base, e_imul(e, e_iadd(e, c->t0, e_imin(e, e_i64(e, i), last)), stride));
+        if (tokens)
+            row = e_at(e, base, e_imul(e, e_iadd(e, c->t0, e_imin(e, e_i64(e, i), last)), stride));
         else at = e_iadd(e, offset, e_i64(e, i * step));
         x = e_set_lane(e, x, load_half(c, operand, row, at, 1), i);
     }
@@ -179,7 +186,8 @@ static V load_operand(Code *c, int operand, const Node *n, V offset, int64_t ste
     if (plan_half(n)) return load_halves(c, operand, offset, step);
     if (n->shape.lead == LEAD_NONE) return load_lanes(c, operand, e_at(e, base, offset), step);
     if (c->mode == MODE_TOKENS) return load_tokens(c, operand, offset, stride);
-    return load_lanes(c, operand, e_at(e, base, e_iadd(e, e_imul(e, c->t, e_i64(e, stride)), offset)), step);
+    return load_lanes(c, operand,
+                      e_at(e, base, e_iadd(e, e_imul(e, c->t, e_i64(e, stride)), offset)), step);
 }
 
 /* A row of the table at the position of token t; the positions are the next operand. */
@@ -193,7 +201,8 @@ static V wave_address(Code *c, int operand, V t, V offset) {
 
 static V load_wave(Code *c, int operand, V offset, int64_t step) {
     Emit *e = c->e;
-    if (c->mode != MODE_TOKENS) return load_lanes(c, operand, wave_address(c, operand, c->t, offset), step);
+    if (c->mode != MODE_TOKENS)
+        return load_lanes(c, operand, wave_address(c, operand, c->t, offset), step);
     V x = LLVMGetUndef(LLVMVectorType(e->f32, (unsigned)c->lanes));
     V last = e_isub(e, c->end, e_i64(e, 1));
     for (int i = 0; i < c->lanes; i++) {
@@ -246,7 +255,8 @@ static bool same_at(const At *a, const At *b, int rank) {
 
 static V recall(const Code *c, const Node *n, const At *at) {
     for (int i = c->nmemo; i-- > 0;)
-        if (c->memo[i].n == n && c->memo[i].lanes == c->lanes && same_at(&c->memo[i].at, at, n->shape.rank))
+        if (c->memo[i].n == n && c->memo[i].lanes == c->lanes
+            && same_at(&c->memo[i].at, at, n->shape.rank))
             return c->memo[i].value;
     return NULL;
 }
@@ -296,8 +306,10 @@ static V eval_pointwise(Code *c, const Node *n, At at) {
         return e_select(e, choice, yes, no);
     }
     switch (n->op) {
-#define OP1(name, f64, dx, llvm, help)          case OP_##name: return llvm;
-#define OP2(name, f64, da, db, llvm, help)      case OP_##name: return llvm;
+#define OP1(name, f64, dx, llvm, help) \
+    case OP_##name: return llvm;
+#define OP2(name, f64, da, db, llvm, help) \
+    case OP_##name: return llvm;
 #define OP3(name, ...)
 #define OP(name, ...)
 #include "ops.def"
@@ -335,7 +347,8 @@ static bool reads_stack(const Code *c, const Node *n) {
 static At widen(const Node *n, At at, V j) {
     int axis = n->attr.axis;
     At in = { .lane = at.lane < 0 ? -1 : at.lane + (at.lane >= axis) };
-    for (int i = 0, k = 0; i < n->in[0]->shape.rank; i++) in.idx[i] = i == axis ? j : at.idx[k++];
+    for (int i = 0, k = 0; i < n->in[0]->shape.rank; i++)
+        in.idx[i] = i == axis ? j : at.idx[k++];
     return in;
 }
 
@@ -346,7 +359,8 @@ static V eval_reduce(Code *c, const Node *n, At at) {
     int64_t count = x->shape.dim[n->attr.axis];
     V sum = start_value(c, n);
     if (count <= 4 || (count <= UNROLL && (reads_stack(c, x) || c->mode == MODE_TOKENS))) {
-        for (int64_t j = 0; j < count; j++) sum = combine(c, n, sum, x, widen(n, at, e_i64(e, j)));
+        for (int64_t j = 0; j < count; j++)
+            sum = combine(c, n, sum, x, widen(n, at, e_i64(e, j)));
         return sum;
     }
     V var = e_var(e, e_splat(e, sum, c->lanes));
@@ -372,7 +386,8 @@ static V eval_stack(Code *c, const Node *n, At at) {
     Emit *e = c->e;
     int64_t j;
     At in = { .lane = at.lane - 1 };
-    for (int i = 1; i < n->shape.rank; i++) in.idx[i - 1] = at.idx[i];
+    for (int i = 1; i < n->shape.rank; i++)
+        in.idx[i - 1] = at.idx[i];
     if (at.lane <= 0) in.lane = -1;
     if (e_is_constant(at.idx[0], &j)) return eval(c, n->in[j], in);
     int id = (int)(rows_value(c->r, n) - c->r->value);
@@ -390,7 +405,8 @@ static V eval_view(Code *c, const Node *n, At at) {
     int64_t step;
     if (n->op == OP_reshape) {
         const Node *x = n->in[0];
-        if (rows_same_elements(&n->shape, &x->shape)) return eval(c, x, retrace(c, &n->shape, &x->shape, at));
+        if (rows_same_elements(&n->shape, &x->shape))
+            return eval(c, x, retrace(c, &n->shape, &x->shape, at));
         x = plan_storage(n);
         if (x->op == OP_fill) return e_f32(c->e, x->attr.value);
         V offset = position(c, &n->shape, at, &step);
@@ -457,11 +473,13 @@ static void write_out(Code *c, int op, const Node *n, V offset, int64_t step, V 
     Emit *e = c->e;
     const Operand *o = &c->r->operand[op];
     if (plan_half(n)) {
-        write_half(c, op, e_at(e, c->p[op], e_imul(e, c->t, e_i64(e, o->ref.stride))), offset, step, x);
+        write_half(c, op, e_at(e, c->p[op], e_imul(e, c->t, e_i64(e, o->ref.stride))), offset, step,
+                   x);
         return;
     }
     V at = offset;
-    if (n->shape.lead == LEAD_TOKENS) at = e_iadd(e, e_imul(e, c->t, e_i64(e, o->ref.stride)), offset);
+    if (n->shape.lead == LEAD_TOKENS)
+        at = e_iadd(e, e_imul(e, c->t, e_i64(e, o->ref.stride)), offset);
     V address = e_at(e, c->p[op], at);
     if (o->add) x = e_add(e, load_lanes(c, op, address, step), x);
     store_lanes(c, op, address, step, x);
@@ -478,11 +496,11 @@ static void write_value(Code *c, const Value *v, At at, V x) {
             x = e_splat(c->e, x, c->lanes);
             test(c, in_scratch(c), address, span(c, own), true);
             e_spread(c->e, address, own, x);
-        } else
-            store_lanes(c, in_scratch(c), address, own, x);
+        } else store_lanes(c, in_scratch(c), address, own, x);
     }
     bool flushed = v->here && rows_small(v->n) && v->n->shape.lead == LEAD_TOKENS;
-    for (int i = 0; !flushed && i < v->nout; i++) write_out(c, v->out[i], v->n, offset, step, x);
+    for (int i = 0; !flushed && i < v->nout; i++)
+        write_out(c, v->out[i], v->n, offset, step, x);
 }
 
 static int partial_operand(const Code *c, const Node *sum) {
@@ -497,14 +515,15 @@ static void add_partial_sum(Code *c, const Node *sum, At at) {
     int64_t step;
     V x = eval(c, sum->in[0], at);
     V offset = position(c, &sum->in[0]->shape, at, &step);
-    V row = e_imul(e, e_idiv(e, e_isub(e, c->t0, LLVMBuildSRem(e->b, c->t0, e_i64(e, GRANULE), "")), GRANULE), e_i64(e, c->r->operand[op].ref.stride));
+    V row = e_imul(
+        e, e_idiv(e, e_isub(e, c->t0, LLVMBuildSRem(e->b, c->t0, e_i64(e, GRANULE), "")), GRANULE),
+        e_i64(e, c->r->operand[op].ref.stride));
     V address = e_at(e, c->p[op], e_iadd(e, row, offset));
     if (c->mode == MODE_TOKENS) {
         x = e_sum_lanes(e, e_keep_lanes(e, e_splat(e, x, c->lanes), c->rows, e_f32(e, 0)));
         test(c, op, address, 1, true);
         e_store(e, address, e_add(e, e_load(e, address, 1), x));
-    } else
-        store_lanes(c, op, address, step, e_add(e, load_lanes(c, op, address, step), x));
+    } else store_lanes(c, op, address, step, e_add(e, load_lanes(c, op, address, step), x));
 }
 
 /* The piece's element goes to its place in the whole. */
@@ -512,7 +531,8 @@ static At place_piece(Code *c, const Statement *s, At at) {
     At to = { .lane = at.lane };
     if (s->node->op == OP_stack) {
         to.idx[0] = e_i64(c->e, s->first);
-        for (int i = 0; i < s->piece->shape.rank; i++) to.idx[i + 1] = at.idx[i];
+        for (int i = 0; i < s->piece->shape.rank; i++)
+            to.idx[i + 1] = at.idx[i];
         to.lane = at.lane < 0 ? -1 : at.lane + 1;
         return to;
     }
@@ -538,23 +558,26 @@ static void element(Code *c, const Statement *s, At at) {
 
 typedef struct Nest {
     const Group *g;
-    V idx[MAXRANK];         /* of the axes longer than 1 */
+    V idx[MAXRANK]; /* of the axes longer than 1 */
     int64_t dim[MAXRANK];
     int rank;
-    V *sum;                 /* by statement of the group: accumulator variables */
+    V *sum; /* by statement of the group: accumulator variables */
 } Nest;
 
 /* The nest's indices as an index of shape s. */
 static At nest_at(Code *c, const Nest *n, const Shape *s, bool lanes) {
     At at = { .lane = lanes ? last_axis(s) : -1 };
     int k = 0;
-    for (int i = 0; i < s->rank; i++) at.idx[i] = s->dim[i] == 1 ? e_i64(c->e, 0) : n->idx[k++];
+    for (int i = 0; i < s->rank; i++)
+        at.idx[i] = s->dim[i] == 1 ? e_i64(c->e, 0) : n->idx[k++];
     return at;
 }
 
 static const Shape *loops_of(const Statement *s) {
-    return s->kind == REDUCE_LAST ? &s->node->in[0]->shape : s->kind == PARTIAL ? &s->node->in[0]->shape
-        : s->piece ? &s->piece->shape : &s->node->shape;
+    return s->kind == REDUCE_LAST ? &s->node->in[0]->shape
+        : s->kind == PARTIAL      ? &s->node->in[0]->shape
+        : s->piece                ? &s->piece->shape
+                                  : &s->node->shape;
 }
 
 static void body(Code *c, Nest *n, bool lanes) {
@@ -564,7 +587,8 @@ static void body(Code *c, Nest *n, bool lanes) {
         At at = nest_at(c, n, loops_of(s), lanes);
         if (s->kind == ELEMENT) element(c, s, at);
         if (s->kind == PARTIAL) add_partial_sum(c, s->node, at);
-        if (s->kind == REDUCE_LAST) e_set(c->e, n->sum[k], combine(c, s->node, e_get(c->e, n->sum[k]), s->node->in[0], at));
+        if (s->kind == REDUCE_LAST)
+            e_set(c->e, n->sum[k], combine(c, s->node, e_get(c->e, n->sum[k]), s->node->in[0], at));
     }
     c->nmemo = mark;
 }
@@ -598,7 +622,9 @@ static void write_sums(Code *c, Nest *n, V *total) {
     c->lanes = 1;
     for (int i = n->g->first; i >= 0; i = c->r->statement[i].next, k++) {
         const Statement *s = &c->r->statement[i];
-        if (s->kind == REDUCE_LAST) write_value(c, rows_value(c->r, s->node), nest_at(c, n, &s->node->shape, false), total[k]);
+        if (s->kind == REDUCE_LAST)
+            write_value(c, rows_value(c->r, s->node), nest_at(c, n, &s->node->shape, false),
+                        total[k]);
     }
     c->lanes = lanes;
 }
@@ -608,7 +634,8 @@ static void lane_loops(Code *c, Nest *n) {
     Emit *e = c->e;
     int64_t length = n->rank ? n->dim[n->rank - 1] : 1, at = 0;
     int width[] = { WIDE * c->r->lanes, c->r->lanes, 1 }, statements = 0;
-    for (int i = n->g->first; i >= 0; i = c->r->statement[i].next) statements++;
+    for (int i = n->g->first; i >= 0; i = c->r->statement[i].next)
+        statements++;
     V *total = calloc((size_t)statements, sizeof *total);
     n->sum = calloc((size_t)statements, sizeof *n->sum);
     for (int w = 0; w < 3; w++) {
@@ -655,7 +682,8 @@ static void outer_loops(Code *c, Nest *n, int axis) {
         return;
     }
     int64_t count = n->dim[axis], rest = 1;
-    for (int i = axis; i < n->rank; i++) rest *= n->dim[i];
+    for (int i = axis; i < n->rank; i++)
+        rest *= n->dim[i];
     if (scalar ? rest <= FEW : count <= UNROLL && group_reads_stack(c, n->g)) {
         for (int64_t j = 0; j < count; j++) {
             n->idx[axis] = e_i64(e, j);
@@ -677,7 +705,8 @@ static void fill_tables(Code *c) {
     for (int i = 0; i < c->r->nvalue; i++) {
         const Value *v = &c->r->value[i];
         if (!v->here || v->stored || !rows_by_pointer(v->n) || v->n->nin <= UNROLL) continue;
-        if (!c->table[i]) c->table[i] = e_var(e, LLVMGetUndef(LLVMArrayType(e->ptr, (unsigned)v->n->nin)));
+        if (!c->table[i])
+            c->table[i] = e_var(e, LLVMGetUndef(LLVMArrayType(e->ptr, (unsigned)v->n->nin)));
         for (int k = 0; k < v->n->nin; k++) {
             const Value *s = rows_value(c->r, plan_storage(v->n->in[k]));
             if (s->here && s->scratch < 0 && !s->nout) continue;
@@ -718,7 +747,9 @@ static void flush_small(Code *c) {
     c->lanes = 1;
     for (int i = 0; i < c->r->nvalue; i++) {
         const Value *v = &c->r->value[i];
-        if (!v->here || !v->stored || !v->nout || !rows_small(v->n) || v->n->shape.lead != LEAD_TOKENS) continue;
+        if (!v->here || !v->stored || !v->nout || !rows_small(v->n)
+            || v->n->shape.lead != LEAD_TOKENS)
+            continue;
         Loop rows = e_loop(e, e_i64(e, 0), c->rows, 1);
         c->row = rows.i;
         c->t = e_iadd(e, c->t0, rows.i);
@@ -727,7 +758,8 @@ static void flush_small(Code *c) {
         V at = scratch_address(c, v, l.i, &step);
         test(c, in_scratch(c), at, 1, false);
         V x = e_load(e, at, 1);
-        for (int k = 0; k < v->nout; k++) write_out(c, v->out[k], v->n, l.i, 0, x);
+        for (int k = 0; k < v->nout; k++)
+            write_out(c, v->out[k], v->n, l.i, 0, x);
         e_end(e, l);
         e_end(e, rows);
     }
@@ -737,7 +769,8 @@ static void flush_small(Code *c) {
 static void clear_partials(Code *c) {
     Emit *e = c->e;
     bool any = false;
-    for (int i = 0; i < c->r->noperand; i++) any |= c->r->operand[i].ref.area == AREA_GRANULE;
+    for (int i = 0; i < c->r->noperand; i++)
+        any |= c->r->operand[i].ref.area == AREA_GRANULE;
     if (!any) return;
     V place = LLVMBuildSRem(e->b, c->t0, e_i64(e, GRANULE), "");
     LLVMBasicBlockRef after = e_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, place, e_i64(e, 0), ""));
@@ -770,7 +803,8 @@ static void emit_tiles(Code *c) {
 
 static void set_attribute(const Emit *e, V fn, const char *name) {
     unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
-    LLVMAddAttributeAtIndex(fn, LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(e->ctx, kind, 0));
+    LLVMAddAttributeAtIndex(fn, LLVMAttributeFunctionIndex,
+                            LLVMCreateEnumAttribute(e->ctx, kind, 0));
 }
 
 int64_t rows_emit(Emit *e, const Rows *r, const char *name) {
@@ -778,7 +812,7 @@ int64_t rows_emit(Emit *e, const Rows *r, const char *name) {
     V fn = e_function(e, name, 4, args);
     Loc loc = r->step->n ? r->step->node[0]->loc : (Loc){ 0 };
     lines_function(e->lines, name, loc);
-    set_attribute(e, fn, "noinline");       /* profiles name it; a call is nothing beside it */
+    set_attribute(e, fn, "noinline"); /* profiles name it; a call is nothing beside it */
     if (e->plain) {
         set_attribute(e, fn, "optnone");
         LLVMSetSection(fn, ".text.probe");
@@ -789,7 +823,8 @@ int64_t rows_emit(Emit *e, const Rows *r, const char *name) {
     c.first = LLVMGetParam(fn, 1);
     c.end = e_iadd(e, c.first, LLVMGetParam(fn, 2));
     c.scratch = LLVMGetParam(fn, 3);
-    for (int i = 0; i < r->noperand; i++) c.p[i] = e_pointer(e, LLVMGetParam(fn, 0), i);
+    for (int i = 0; i < r->noperand; i++)
+        c.p[i] = e_pointer(e, LLVMGetParam(fn, 0), i);
     c.fence = (Fence){ LLVMGetParam(fn, 0), r->noperand, c.scratch, r->scratch };
     for (int i = 0; i < r->ngroup; i++)
         if (r->group[i].mode == MODE_UNIFORM) emit_group(&c, &r->group[i]);

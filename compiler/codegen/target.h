@@ -7,10 +7,17 @@
 #include <llvm-c/TargetMachine.h>
 
 /* What code is made for: LLVM's processor and further features, the kernel library's number
-** (blobs.h); 'bits': the features it needs, see kernels/cpu.c;
-** 'narrows': one instruction rounds to bfloat16; 'pairs': one multiplies pairs of them; 'cache_bytes': what the
-** second-level cache of a core has at least, for most that have these features. */
-typedef struct Level { const char *name, *cpu, *features; int library, lanes; bool fma; uint64_t bits; bool narrows, pairs; int64_t cache_bytes; } Level;
+** (blobs.h); 'bits': the features it needs, see kernels/cpu.c; 'narrows': one instruction rounds to
+** bfloat16; 'pairs': one multiplies pairs of them; 'cache_bytes': what the second-level cache of a
+** core has at least, for most that have these features. */
+typedef struct Level {
+    const char *name, *cpu, *features;
+    int library, lanes;
+    bool fma;
+    uint64_t bits;
+    bool narrows, pairs;
+    int64_t cache_bytes;
+} Level;
 
 /* "native" or a name; 'bf16': with what it has for products of bfloat16.  NULL and one line in
 ** error if there is none. */

@@ -9,22 +9,21 @@
 
 typedef struct Value {
     double *result[MAXRESULT];
-    int last;                           /* node that uses it last; INT32_MAX: kept */
-    bool needed;                        /* by an output, and can be computed */
+    int last;    /* node that uses it last; INT32_MAX: kept */
+    bool needed; /* by an output, and can be computed */
 } Value;
 
 struct Eval {
     const Graph *g;
     EvalInput input;
     int64_t tokens;
-    RowList *list;                      /* by number */
-    Value *value;                       /* by node id */
+    RowList *list; /* by number */
+    Value *value;  /* by node id */
 };
 
 static void *take(int64_t count) {
     void *p = calloc(count ? (size_t)count : 1, sizeof(double));
-    if (!p)
-        limit_hit("reference: expected memory for %lld numbers, found none", (long long)count);
+    if (!p) limit_hit("reference: expected memory for %lld numbers, found none", (long long)count);
     return p;
 }
 
@@ -33,7 +32,7 @@ static void plan_needed(Eval *ev) {
     const Graph *g = ev->g;
     for (int i = 0; i < g->nout; i++)
         ev->value[g->out[i].node->id].needed = true;
-    for (int i = g->n; i-- > 0; ) {
+    for (int i = g->n; i-- > 0;) {
         if (ev->input.keep) ev->value[i].needed = true;
         for (int k = 0; ev->value[i].needed && k < g->node[i]->nin; k++)
             ev->value[g->node[i]->in[k]->id].needed = true;
@@ -57,16 +56,14 @@ static void plan_last_use(Eval *ev) {
     }
     for (int i = 0; i < g->nout; i++)
         ev->value[g->out[i].node->id].last = INT32_MAX;
-    for (int i = 0; i < g->n; i++) {    /* a side's value belongs to its operand */
+    for (int i = 0; i < g->n; i++) { /* a side's value belongs to its operand */
         if (op_info[g->node[i]->op].class != SIDE) continue;
         Value *of = &ev->value[g->node[i]->in[0]->id];
         if (of->last < ev->value[i].last) of->last = ev->value[i].last;
     }
 }
 
-static bool is_side(const Node *n) {
-    return op_info[n->op].class == SIDE;
-}
+static bool is_side(const Node *n) { return op_info[n->op].class == SIDE; }
 
 static double **results_of(const Eval *ev, const Node *n) {
     return is_side(n) ? ev->value[n->in[0]->id].result + n->attr.first : ev->value[n->id].result;
@@ -92,7 +89,8 @@ static int64_t value_count(const Eval *ev, const Node *n, const Shape *s) {
 
 /* Ops without a slope, whose value a finite difference must not see move. */
 static bool is_frozen(Op op) {
-    return op == OP_stop_gradient || op == OP_step || op == OP_greater || op == OP_peak || op == OP_top;
+    return op == OP_stop_gradient || op == OP_step || op == OP_greater || op == OP_peak
+        || op == OP_top;
 }
 
 /* The list that a node's operands lead with; of what has none, its own. */
@@ -167,7 +165,8 @@ void eval_free(Eval *ev) {
     for (int i = 0; i < ev->g->n; i++)
         for (int r = 0; r < MAXRESULT; r++)
             free(ev->value[i].result[r]);
-    for (int i = graph_lists(ev->g); i > 0; i--) free(ev->list[i].token);
+    for (int i = graph_lists(ev->g); i > 0; i--)
+        free(ev->list[i].token);
     free(ev->list);
     free(ev->value);
     free(ev);

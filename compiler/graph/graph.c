@@ -11,7 +11,10 @@
 #include "table.h"
 
 static Shape shape_canonical(const Shape *s) {
-    Shape r = { .lead = s->lead, .type = s->type, .rank = s->rank, .list = s->lead == LEAD_TOKENS ? s->list : 0 };
+    Shape r = { .lead = s->lead,
+                .type = s->type,
+                .rank = s->rank,
+                .list = s->lead == LEAD_TOKENS ? s->list : 0 };
     for (int i = 0; i < s->rank && i < MAXRANK; i++)
         r.dim[i] = s->dim[i];
     return r;
@@ -46,9 +49,7 @@ Attr attr_canonical(Op op, const Attr *a) {
 /* {== Interning ========================================================== */
 
 /* Numbers are compared by their bits: 0 and -0 are different values. */
-static bool same_bits(double a, double b) {
-    return !memcmp(&a, &b, sizeof a);
-}
+static bool same_bits(double a, double b) { return !memcmp(&a, &b, sizeof a); }
 
 static size_t frequency_bytes(const Attr *a) {
     return a->frequency ? (size_t)a->count * sizeof *a->frequency : 0;
@@ -57,9 +58,8 @@ static size_t frequency_bytes(const Attr *a) {
 static bool same_attr(const Attr *a, const Attr *b) {
     return a->name == b->name && same_bits(a->value, b->value) && a->axis == b->axis
         && a->first == b->first && a->count == b->count && shape_equal(&a->shape, &b->shape)
-        && !memcmp(a->perm, b->perm, sizeof a->perm) && a->causal == b->causal
-        && a->sine == b->sine && a->half == b->half && a->copy == b->copy
-        && frequency_bytes(a) == frequency_bytes(b)
+        && !memcmp(a->perm, b->perm, sizeof a->perm) && a->causal == b->causal && a->sine == b->sine
+        && a->half == b->half && a->copy == b->copy && frequency_bytes(a) == frequency_bytes(b)
         && (!a->frequency || !memcmp(a->frequency, b->frequency, frequency_bytes(a)));
 }
 
@@ -71,7 +71,9 @@ static bool same_node(const void *item, const void *key) {
 }
 
 static uint64_t hash_shape(uint64_t h, const Shape *s) {
-    h = hash_word(h, (uint64_t)s->lead * 64 + (uint64_t)s->type * 16 + (uint64_t)s->rank + ((uint64_t)s->list << 8));
+    h = hash_word(h,
+                  (uint64_t)s->lead * 64 + (uint64_t)s->type * 16 + (uint64_t)s->rank
+                      + ((uint64_t)s->list << 8));
     for (int i = 0; i < s->rank; i++)
         h = hash_word(h, (uint64_t)s->dim[i]);
     return h;
@@ -137,7 +139,8 @@ static const char *check_results(Graph *g, const Node *n) {
 
 /* These say themselves whose rows their results are. */
 static bool crosses(Op op) {
-    return op == OP_gather || op == OP_scatter || op == OP_attention || op == OP_attention_grad || op == OP_side;
+    return op == OP_gather || op == OP_scatter || op == OP_attention || op == OP_attention_grad
+        || op == OP_side;
 }
 
 const char *node_shape(Node *n) {
@@ -147,7 +150,8 @@ const char *node_shape(Node *n) {
         if (n->in[i]->op == OP_rows) return "what rows() returned is for gather and scatter only";
         if (s->lead != LEAD_TOKENS) continue;
         if (of && of->list != s->list)
-            return graph_format(n->g, "rows of different tokens do not mix: %s and %s", shape_text(n->g, of), shape_text(n->g, s));
+            return graph_format(n->g, "rows of different tokens do not mix: %s and %s",
+                                shape_text(n->g, of), shape_text(n->g, s));
         of = s;
     }
     const char *error = op_info[n->op].shape(n);
@@ -160,8 +164,14 @@ const char *node_shape(Node *n) {
 }
 
 Node *node_new(Graph *g, Op op, int nin, Node **in, Attr attr, const char **error) {
-    Node key = { .g = g, .id = g->n, .op = op, .nin = nin, .in = in, .loc = g->loc,
-                 .site = g->site, .backward = g->backward };
+    Node key = { .g = g,
+                 .id = g->n,
+                 .op = op,
+                 .nin = nin,
+                 .in = in,
+                 .loc = g->loc,
+                 .site = g->site,
+                 .backward = g->backward };
     if ((unsigned)op >= NOP) bug(NULL, "there is no op %d", (int)op);
     key.attr = attr_canonical(op, &attr);
     if (key.attr.name) key.attr.name = graph_string(g, key.attr.name);
@@ -184,19 +194,15 @@ Node *op_build(Graph *g, Op op, int nin, Node **in, Attr attr) {
     return n;
 }
 
-Node *op_build1(Op op, Node *x, Attr attr) {
-    return op_build(x->g, op, 1, &x, attr);
-}
+Node *op_build1(Op op, Node *x, Attr attr) { return op_build(x->g, op, 1, &x, attr); }
 
-bool class_is_row(Class c) {
-    return c >= POINTWISE && c <= WAVE;
-}
+bool class_is_row(Class c) { return c >= POINTWISE && c <= WAVE; }
 
 /* }{== Parameters and outputs ============================================ */
 
 /* Arrays that grow by doubling: room for one more after the n there are. */
 static void *room(Graph *g, void *array, int n, size_t size) {
-    if (n & (n - 1)) return array;              /* not full: capacities are powers of two */
+    if (n & (n - 1)) return array; /* not full: capacities are powers of two */
     void *grown = graph_alloc(g, (n ? 2 * (size_t)n : 1) * size);
     if (n) memcpy(grown, array, (size_t)n * size);
     return grown;
@@ -219,7 +225,8 @@ Node *graph_param(Graph *g, const char *name, Shape s, Init init, const char **e
     if (entry->param) {
         Node *old = g->param[entry->param - 1].node;
         s.lead = LEAD_NONE;
-        *error = shape_equal(&s, &old->shape) ? NULL
+        *error = shape_equal(&s, &old->shape)
+            ? NULL
             : graph_format(g, "parameter '%s' exists with shape %s, not %s", name,
                            shape_text(g, &old->shape), shape_text(g, &s));
         return *error ? NULL : old;

@@ -29,7 +29,7 @@ typedef enum Op {
 #define OP1(name, ...) OP_##name,
 #define OP2(name, ...) OP_##name,
 #define OP3(name, ...) OP_##name,
-#define OP(name, ...)  OP_##name,
+#define OP(name, ...) OP_##name,
 #include "ops.def"
     NOP
 } Op;
@@ -40,6 +40,7 @@ typedef enum Op {
 ** are kernels of their own: CONTRACT, GATHER and LOSS work token by token,
 ** TOKENSUM, OUTER, SCATTER, SEQUENCE and CHOICE need all tokens.
 */
+/* clang-format off */
 typedef enum Class {
     SOURCE,
     POINTWISE, VIEW, REDUCE, SOFTMAX, WAVE,         /* row classes */
@@ -47,9 +48,22 @@ typedef enum Class {
     TOKENSUM, OUTER, SCATTER, SEQUENCE, CHOICE,     /* anchors, all tokens */
     SIDE
 } Class;
+/* clang-format on */
 
 typedef enum AttrKind {
-    NONE, NAME, VALUE, AXIS, RANGE, SHAPE, PERM, INDEX, COUNT, ATTENTION, WAVE_, PRODUCT, SHARE
+    NONE,
+    NAME,
+    VALUE,
+    AXIS,
+    RANGE,
+    SHAPE,
+    PERM,
+    INDEX,
+    COUNT,
+    ATTENTION,
+    WAVE_,
+    PRODUCT,
+    SHARE
 } AttrKind;
 
 typedef enum Lead { LEAD_NONE, LEAD_TOKENS } Lead;
@@ -57,29 +71,35 @@ typedef enum Type { F32, I32 } Type;
 
 /* 'file' and 'line' are the user's: what errors name.  'origin' is the innermost Lua
 ** line, which may be the library's: what debuggers and listings show; NULL: the same. */
-typedef struct Loc { const char *file; int line; const char *origin; int origin_line; } Loc;
+typedef struct Loc {
+    const char *file;
+    int line;
+    const char *origin;
+    int origin_line;
+} Loc;
 
 typedef struct Shape {
     Lead lead;
     Type type;
     int rank;
-    int list;                   /* LEAD_TOKENS: which tokens, attr.count of an op 'rows'; 0: all */
+    int list; /* LEAD_TOKENS: which tokens, attr.count of an op 'rows'; 0: all */
     int64_t dim[MAXRANK];
 } Shape;
 
 typedef struct Attr {
-    const char *name;           /* NAME: interned, compare by pointer */
-    double value;               /* VALUE; ATTENTION, WAVE_: the scale; SHARE */
-    int axis;                   /* AXIS, RANGE */
-    int64_t first, count;       /* RANGE; COUNT: count; INDEX: first; ATTENTION: tokens
-                                ** of a chunk if causal, else how many pools; 0: neither */
-    Shape shape;                /* SHAPE, param: the inner axes; VALUE: all of the shape */
-    int perm[MAXRANK];          /* PERM: axis of the operand, per axis */
-    bool causal;                /* ATTENTION */
-    bool sine;                  /* WAVE_: sin instead of cos */
-    bool half;                  /* PRODUCT: its result is rounded to bfloat16 */
-    const double *frequency;    /* WAVE_: 'count' radians a position */
-    int copy;                   /* recomputed twin of an equal node; 0: none */
+    const char *name; /* NAME: interned, compare by pointer */
+    double value;     /* VALUE; ATTENTION, WAVE_: the scale; SHARE */
+    int axis;         /* AXIS, RANGE */
+    /* RANGE; COUNT: count; INDEX: first; ATTENTION: tokens of a chunk if causal, else how many
+    ** pools; 0: neither */
+    int64_t first, count;
+    Shape shape;             /* SHAPE, param: the inner axes; VALUE: all of the shape */
+    int perm[MAXRANK];       /* PERM: axis of the operand, per axis */
+    bool causal;             /* ATTENTION */
+    bool sine;               /* WAVE_: sin instead of cos */
+    bool half;               /* PRODUCT: its result is rounded to bfloat16 */
+    const double *frequency; /* WAVE_: 'count' radians a position */
+    int copy;                /* recomputed twin of an equal node; 0: none */
 } Attr;
 
 typedef struct Graph Graph;
@@ -91,16 +111,16 @@ struct Node {
     int nin;
     Node **in;
     Attr attr;
-    Shape shape;                /* of result 0 */
-    Shape side[MAXRESULT];      /* of the other results; side[0] unused */
-    Loc loc;                    /* the spec's line this came from */
-    const char *site;           /* "layers.3.mlp": where in the model; may be NULL */
-    bool backward;              /* made by the gradient pass */
+    Shape shape;           /* of result 0 */
+    Shape side[MAXRESULT]; /* of the other results; side[0] unused */
+    Loc loc;               /* the spec's line this came from */
+    const char *site;      /* "layers.3.mlp": where in the model; may be NULL */
+    bool backward;         /* made by the gradient pass */
 };
 
 typedef struct OpInfo {
     const char *name;
-    int arity;                  /* -1: any number, at least one */
+    int arity; /* -1: any number, at least one */
     int results;
     Class class;
     AttrKind attr;
@@ -122,51 +142,54 @@ typedef enum InitKind { INIT_CONSTANT, INIT_NORMAL, INIT_LIST } InitKind;
 typedef struct Init {
     InitKind kind;
     double value;
-    const double *list;         /* INIT_LIST: as many as the shape has elements */
+    const double *list; /* INIT_LIST: as many as the shape has elements */
 } Init;
 
 typedef struct Param {
-    Node *node;                 /* op param; name and shape are there */
+    Node *node; /* op param; name and shape are there */
     Init init;
 } Param;
 
 /* A named result of the graph: "loss", "logits", "grad.<parameter>", ... */
-typedef struct NamedNode { const char *name; Node *node; } NamedNode;
+typedef struct NamedNode {
+    const char *name;
+    Node *node;
+} NamedNode;
 
 struct Graph {
     struct Arena *mem;
     Node **node;
     int n, cap;
-    Param *param;               /* in order of creation */
+    Param *param; /* in order of creation */
     int nparam;
     NamedNode *out;
     int nout;
     struct Table *interned, *names;
-    Loc loc;                    /* given to the nodes being built */
+    Loc loc; /* given to the nodes being built */
     const char *site;
     bool backward;
-    bool bf16;                  /* products round their weights to bfloat16, attention all it multiplies */
+    bool bf16; /* products round their weights to bfloat16, attention all it multiplies */
 };
 
 /* graph.c: memory, nodes */
 Graph *graph_new(void);
 void graph_free(Graph *g);
-void *graph_alloc(Graph *g, size_t size);                   /* zeroed; limit: die() */
-Loc graph_loc(Graph *g, Loc loc);           /* its strings kept by g */
-const char *graph_string(Graph *g, const char *s);          /* interned copy */
+void *graph_alloc(Graph *g, size_t size);          /* zeroed; limit: die() */
+Loc graph_loc(Graph *g, Loc loc);                  /* its strings kept by g */
+const char *graph_string(Graph *g, const char *s); /* interned copy */
 /* The only way a node comes to exist: runs the shape rule, returns the equal
 ** node if there is one.  NULL and *error (no location) if operands don't fit. */
 Node *node_new(Graph *g, Op op, int nin, Node **in, Attr attr, const char **error);
 /* Adds a param node and its entry; error if the name exists with another shape. */
 Node *graph_param(Graph *g, const char *name, Shape s, Init init, const char **error);
-void graph_output(Graph *g, const char *name, Node *n);     /* replaces an equal name */
-Node *graph_find(const Graph *g, const char *output);       /* NULL if absent */
+void graph_output(Graph *g, const char *name, Node *n); /* replaces an equal name */
+Node *graph_find(const Graph *g, const char *output);   /* NULL if absent */
 /* A new graph with only what the named outputs (NULL-ended) need.  Parameters
 ** keep their order; those unused are left out. */
 Graph *graph_extract(const Graph *g, const char *const *outputs);
 /* The same; twin[id], of g->n elements, becomes the copy of node id, NULL where it was left out. */
 Graph *graph_extract_twins(const Graph *g, const char *const *outputs, Node **twin);
-bool class_is_row(Class c);                                 /* POINTWISE ... WAVE */
+bool class_is_row(Class c); /* POINTWISE ... WAVE */
 /* The largest number of a list of rows, and the node that makes one; NULL: none does. */
 int graph_lists(const Graph *g);
 const Node *graph_list(const Graph *g, int list);
@@ -175,15 +198,14 @@ void graph_number_lists(Graph *g);
 /* How many operands give a node its value; those behind them it only waits for. */
 int node_reads(const Node *n);
 /* The compiler is wrong: one line, exit status 5.  n may be NULL. */
-__attribute__((format(printf, 2, 3)))
-_Noreturn void bug(const Node *n, const char *fmt, ...);
+__attribute__((format(printf, 2, 3))) _Noreturn void bug(const Node *n, const char *fmt, ...);
 
 /* shape.c */
-bool checked_size(int64_t a, int64_t b, int64_t *product);  /* false on overflow of 2^48 */
-int64_t shape_count(const Shape *s);                        /* inner elements */
+bool checked_size(int64_t a, int64_t b, int64_t *product); /* false on overflow of 2^48 */
+int64_t shape_count(const Shape *s);                       /* inner elements */
 bool shape_equal(const Shape *a, const Shape *b);
 const char *shape_broadcast(const Shape *a, const Shape *b, Shape *out);
-const char *shape_text(Graph *g, const Shape *s);           /* "[tokens,8,64]" */
+const char *shape_text(Graph *g, const Shape *s); /* "[tokens,8,64]" */
 
 /* builders (ops_*.c): one for each pointwise row, then the structural ones.
 ** They call bug() when operands do not fit: for passes, not for user input. */
@@ -192,20 +214,21 @@ const char *shape_text(Graph *g, const Shape *s);           /* "[tokens,8,64]" *
 #define OP3(name, ...) Node *op_##name(Node *c, Node *a, Node *b);
 #define OP(name, ...)
 #include "ops.def"
-Node *op_fill(Graph *g, double value);           /* rank 0, uniform */
+Node *op_fill(Graph *g, double value); /* rank 0, uniform */
 Node *op_full(Graph *g, const Shape *s, double value);
-Node *op_broadcast(Node *x, const Shape *s);     /* x repeated to the shape: x * op_full(s, 1) */
-Node *op_source(Graph *g, Op op);                /* seed per_token generating training sampling tokens targets position */
-Node *op_scale(Node *x, double k);               /* x * k */
-Node *op_rsub(double k, Node *x);                /* k - x */
-Node *op_gauss(Node *x);                         /* 2/sqrt(pi) exp(-x^2), erf's slope */
-Node *op_sign(Node *x);                          /* -1, 0 or 1: abs's slope */
+Node *op_broadcast(Node *x, const Shape *s); /* x repeated to the shape: x * op_full(s, 1) */
+/* seed per_token generating training sampling tokens targets position */
+Node *op_source(Graph *g, Op op);
+Node *op_scale(Node *x, double k); /* x * k */
+Node *op_rsub(double k, Node *x);  /* k - x */
+Node *op_gauss(Node *x);           /* 2/sqrt(pi) exp(-x^2), erf's slope */
+Node *op_sign(Node *x);            /* -1, 0 or 1: abs's slope */
 Node *op_reshape(Node *x, const Shape *inner);
 Node *op_transpose(Node *x, const int *perm);
 Node *op_slice(Node *x, int axis, int64_t first, int64_t count);
 Node *op_concat(Graph *g, int n, Node **x, int axis);
 Node *op_stack(Graph *g, int n, Node **x);
-Node *op_after(Node *x, int n, Node **others);   /* x, computed when the others are */
+Node *op_after(Node *x, int n, Node **others); /* x, computed when the others are */
 Node *op_sum(Node *x, int axis);
 Node *op_peak(Node *x, int axis);
 Node *op_softmax(Node *x, int axis);
@@ -223,7 +246,7 @@ Node *op_fit(Node *x, const Shape *s);
 /* print.c, read.c: text form; graph_read(graph_print(g)) prints the same.
 ** graph_read returns NULL and writes one line "line N: ..." to error. */
 void graph_print(const Graph *g, FILE *f, bool locations);
-void graph_print_op(const Node *n, FILE *f);                /* "sum axis=1" */
+void graph_print_op(const Node *n, FILE *f); /* "sum axis=1" */
 Graph *graph_read(const char *text, char *error, size_t size);
 
 /* verify.c: every row's shape rule again, operand order, outputs; bug() if not */
@@ -234,19 +257,19 @@ void graph_verify(const Graph *g);
 ** Tokens are [batch, time]; a token's row index is b * time + t. */
 typedef struct EvalInput {
     int64_t batch, time;
-    const int32_t *tokens, *targets;            /* targets may be NULL */
+    const int32_t *tokens, *targets; /* targets may be NULL */
     const double *(*param)(void *user, const Node *param);
     void *user;
-    double seed;                                /* value of 'seed', usually 1 */
-    double generating, training;                /* values of these */
-    uint64_t draw;                              /* which random numbers; 0: none, 'sampling' is 0 */
-    bool keep;                                  /* all values, not only those of outputs */
+    double seed;                 /* value of 'seed', usually 1 */
+    double generating, training; /* values of these */
+    uint64_t draw;               /* which random numbers; 0: none, 'sampling' is 0 */
+    bool keep;                   /* all values, not only those of outputs */
     /* NULL, or an evaluation that kept all values: stop_gradient, step,
     ** greater and peak take theirs from it.  For finite differences. */
     const struct Eval *frozen;
 } EvalInput;
 typedef struct Eval Eval;
-Eval *eval_new(const Graph *g, const EvalInput *in);    /* runs all that the outputs need */
+Eval *eval_new(const Graph *g, const EvalInput *in); /* runs all that the outputs need */
 /* Result 0, row-major.  NULL: no output and not kept, or it needs targets and there are none. */
 const double *eval_value(const Eval *ev, const Node *n);
 void eval_free(Eval *ev);

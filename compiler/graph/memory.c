@@ -11,7 +11,7 @@
 
 #include "table.h"
 
-#define ARENA_LIMIT ((size_t)4 << 30)           /* bytes of one graph */
+#define ARENA_LIMIT ((size_t)4 << 30) /* bytes of one graph */
 #define ARENA_BLOCK ((size_t)1 << 18)
 
 typedef struct Block {
@@ -21,7 +21,7 @@ typedef struct Block {
 
 struct Arena {
     Block *block;
-    char *at;                                   /* free bytes of the first block */
+    char *at; /* free bytes of the first block */
     size_t left, total;
 };
 
@@ -38,10 +38,8 @@ _Noreturn void limit_hit(const char *fmt, ...) {
 static void print_printable(FILE *f, const char *s) {
     for (; *s; s++) {
         unsigned char c = (unsigned char)*s;
-        if (c < 32 || c == 127)
-            fprintf(f, "\\x%02x", c);
-        else
-            fputc(c, f);
+        if (c < 32 || c == 127) fprintf(f, "\\x%02x", c);
+        else fputc(c, f);
     }
 }
 
@@ -193,9 +191,7 @@ Name *graph_name(Graph *g, const char *s) {
     return name;
 }
 
-const char *graph_string(Graph *g, const char *s) {
-    return s ? graph_name(g, s)->text : NULL;
-}
+const char *graph_string(Graph *g, const char *s) { return s ? graph_name(g, s)->text : NULL; }
 
 Loc graph_loc(Graph *g, Loc loc) {
     loc.file = graph_string(g, loc.file);

@@ -12,33 +12,35 @@
 #include "graph.h"
 
 /* The tokens of a list, in order; NULL: all. */
-typedef struct RowList { int64_t count, *token; } RowList;
+typedef struct RowList {
+    int64_t count, *token;
+} RowList;
 
 /* One node being evaluated. */
 typedef struct Step {
     const Node *n;
     const EvalInput *input;
-    int64_t tokens;                     /* rows of the operands: batch * time, or a list's */
-    int64_t all;                        /* batch * time */
-    const RowList *list;                /* by number; [0]: all tokens */
-    const double *const *in;            /* a value for each operand */
-    double *const *out;                 /* one for each result, zeroed */
+    int64_t tokens;          /* rows of the operands: batch * time, or a list's */
+    int64_t all;             /* batch * time */
+    const RowList *list;     /* by number; [0]: all tokens */
+    const double *const *in; /* a value for each operand */
+    double *const *out;      /* one for each result, zeroed */
 } Step;
 
 typedef void EvalFn(const Step *s);
 extern EvalFn *const op_eval[NOP];
 
-#define ROW(name)                                                                                  \
-    const char *shape_##name(Node *n);                                                             \
-    void vjp_##name(Node *n, Node **dy, Node **dx);                                                \
+#define ROW(name)                                   \
+    const char *shape_##name(Node *n);              \
+    void vjp_##name(Node *n, Node **dy, Node **dx); \
     void eval_##name(const Step *s);
-#define POINTWISE_ROW(name)                                                                        \
-    void vjp_##name(Node *n, Node **dy, Node **dx);                                                \
+#define POINTWISE_ROW(name)                         \
+    void vjp_##name(Node *n, Node **dy, Node **dx); \
     void eval_##name(const Step *s);
 #define OP1(name, ...) POINTWISE_ROW(name)
 #define OP2(name, ...) POINTWISE_ROW(name)
 #define OP3(name, ...) POINTWISE_ROW(name)
-#define OP(name, ...)  ROW(name)
+#define OP(name, ...) ROW(name)
 #include "ops.def"
 #undef ROW
 #undef POINTWISE_ROW
@@ -52,32 +54,30 @@ Node *op_build(Graph *g, Op op, int nin, Node **in, Attr attr);
 Node *op_build1(Op op, Node *x, Attr attr);
 
 /* Messages, in the graph's arena. */
-__attribute__((format(printf, 2, 3)))
-const char *graph_format(Graph *g, const char *fmt, ...);
+__attribute__((format(printf, 2, 3))) const char *graph_format(Graph *g, const char *fmt, ...);
 /* "NAME must be FORM, not [tokens,8]" unless operand i has this lead, type and rank. */
 const char *operand_is(Node *n, int i, const char *name, const char *form, Lead lead, Type type,
                        int rank);
 const char *operand_is_number(Node *n, int i);
-const char *shape_check(Graph *g, const Shape *s);  /* positive axes, no overflow */
+const char *shape_check(Graph *g, const Shape *s); /* positive axes, no overflow */
 
 /* A limit of the compiler was hit: one line, exit status 3. */
-__attribute__((format(printf, 1, 2)))
-_Noreturn void limit_hit(const char *fmt, ...);
+__attribute__((format(printf, 1, 2))) _Noreturn void limit_hit(const char *fmt, ...);
 
-Attr attr_canonical(Op op, const Attr *a);  /* only the fields of the op's kind */
+Attr attr_canonical(Op op, const Attr *a); /* only the fields of the op's kind */
 
-double round_bf16(double x);                /* nearest, ties to even; too large: infinite */
+double round_bf16(double x); /* nearest, ties to even; too large: infinite */
 
-int64_t rows_of(const Step *s, const Shape *shape);         /* tokens, or 1 */
+int64_t rows_of(const Step *s, const Shape *shape); /* tokens, or 1 */
 /* Splits a value around an inner axis: outer (rows included) x axis x inner. */
 void shape_around(const Step *s, const Shape *shape, int axis, int64_t *outer, int64_t *inner);
 
 /* Names are interned with what they name, so that finding is one step. */
 typedef struct Name {
-    int param, output;                  /* index + 1; 0: names none */
+    int param, output; /* index + 1; 0: names none */
     char text[];
 } Name;
 Name *graph_name(Graph *g, const char *s);
-Name *graph_name_find(const Graph *g, const char *s);       /* NULL if it was never used */
+Name *graph_name_find(const Graph *g, const char *s); /* NULL if it was never used */
 
 #endif

@@ -4,12 +4,12 @@
 #include "op.h"
 
 const OpInfo op_info[NOP] = {
-#define POINTWISE_ROW(name, arity, help)                                                           \
+#define POINTWISE_ROW(name, arity, help) \
     [OP_##name] = { #name, arity, 1, POINTWISE, NONE, help, shape_pointwise, vjp_##name },
-#define OP1(name, f64, dx, llvm, help)             POINTWISE_ROW(name, 1, help)
-#define OP2(name, f64, da, db, llvm, help)         POINTWISE_ROW(name, 2, help)
-#define OP3(name, f64, dc, da, db, llvm, help)     POINTWISE_ROW(name, 3, help)
-#define OP(name, arity, results, class, attr, help)                                                \
+#define OP1(name, f64, dx, llvm, help) POINTWISE_ROW(name, 1, help)
+#define OP2(name, f64, da, db, llvm, help) POINTWISE_ROW(name, 2, help)
+#define OP3(name, f64, dc, da, db, llvm, help) POINTWISE_ROW(name, 3, help)
+#define OP(name, arity, results, class, attr, help) \
     [OP_##name] = { #name, arity, results, class, attr, help, shape_##name, vjp_##name },
 #include "ops.def"
 };
@@ -18,6 +18,6 @@ EvalFn *const op_eval[NOP] = {
 #define OP1(name, ...) [OP_##name] = eval_##name,
 #define OP2(name, ...) [OP_##name] = eval_##name,
 #define OP3(name, ...) [OP_##name] = eval_##name,
-#define OP(name, ...)  [OP_##name] = eval_##name,
+#define OP(name, ...) [OP_##name] = eval_##name,
 #include "ops.def"
 };

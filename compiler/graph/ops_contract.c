@@ -21,29 +21,27 @@ static const char *shape_product(Node *n, const char *left, const char *form, in
     if (x->dim[0] != w->dim[inner])
         return graph_format(n->g, "inner dimensions differ: %lld and %lld", (long long)x->dim[0],
                             (long long)w->dim[inner]);
-    n->shape = (Shape){ .lead = LEAD_TOKENS, .list = x->list, .rank = 1, .dim = { w->dim[1 - inner] } };
+    n->shape =
+        (Shape){ .lead = LEAD_TOKENS, .list = x->list, .rank = 1, .dim = { w->dim[1 - inner] } };
     if (n->nin == 3 && !shape_equal(&n->in[2]->shape, &n->shape))
         return graph_format(n->g, "what the product is added to must be %s, not %s",
-                            shape_text(n->g, &n->shape),
-                            shape_text(n->g, &n->in[2]->shape));
+                            shape_text(n->g, &n->shape), shape_text(n->g, &n->in[2]->shape));
     return NULL;
 }
 
 static void start_from(const Step *s) {
     if (s->n->nin == 3)
-        memcpy(s->out[0], s->in[2],
-               (size_t)(s->tokens * s->n->shape.dim[0]) * sizeof(double));
+        memcpy(s->out[0], s->in[2], (size_t)(s->tokens * s->n->shape.dim[0]) * sizeof(double));
 }
 
 /* What is kept of results that pass_precision rounds. */
 static void round_result(const Step *s) {
     int64_t count = s->tokens * s->n->shape.dim[0];
-    for (int64_t i = 0; s->n->attr.half && i < count; i++) s->out[0][i] = round_bf16(s->out[0][i]);
+    for (int64_t i = 0; s->n->attr.half && i < count; i++)
+        s->out[0][i] = round_bf16(s->out[0][i]);
 }
 
-const char *shape_linear(Node *n) {
-    return shape_product(n, "x", "[tokens,K]", 1);
-}
+const char *shape_linear(Node *n) { return shape_product(n, "x", "[tokens,K]", 1); }
 
 Node *op_linear(Node *x, Node *w) {
     return op_build(x->g, OP_linear, 2, (Node *[]){ x, w }, (Attr){ 0 });
@@ -71,8 +69,10 @@ static const double *weights(const Step *s, double **own) {
     int64_t count = shape_count(&s->n->in[1]->shape);
     *own = NULL;
     if (!s->n->g->bf16) return s->in[1];
-    if (!(*own = malloc((size_t)count * sizeof **own))) limit_hit("memory: expected room for %lld weights, found none", (long long)count);
-    for (int64_t i = 0; i < count; i++) (*own)[i] = round_bf16(s->in[1][i]);
+    if (!(*own = malloc((size_t)count * sizeof **own)))
+        limit_hit("memory: expected room for %lld weights, found none", (long long)count);
+    for (int64_t i = 0; i < count; i++)
+        (*own)[i] = round_bf16(s->in[1][i]);
     return *own;
 }
 
@@ -89,9 +89,7 @@ void eval_linear(const Step *s) {
     free(own);
 }
 
-const char *shape_linear_back(Node *n) {
-    return shape_product(n, "dy", "[tokens,M]", 0);
-}
+const char *shape_linear_back(Node *n) { return shape_product(n, "dy", "[tokens,M]", 0); }
 
 Node *op_linear_back(Node *dy, Node *w) {
     return op_build(dy->g, OP_linear_back, 2, (Node *[]){ dy, w }, (Attr){ 0 });
@@ -150,8 +148,7 @@ void eval_linear_weight(const Step *s) {
 static int64_t id_at(const Step *s, int operand, int64_t token, int64_t count) {
     double id = s->in[operand][token];
     if (!(id >= 0 && id < (double)count))
-        bug(s->n, "id %g of token %lld is not below %lld", id, (long long)token,
-            (long long)count);
+        bug(s->n, "id %g of token %lld is not below %lld", id, (long long)token, (long long)count);
     return (int64_t)id;
 }
 
@@ -184,9 +181,7 @@ const char *shape_embed_weight(Node *n) {
     return error;
 }
 
-void vjp_embed_weight(Node *n, Node **dy, Node **dx) {
-    dx[0] = op_embed(dy[0], n->in[1]);
-}
+void vjp_embed_weight(Node *n, Node **dy, Node **dx) { dx[0] = op_embed(dy[0], n->in[1]); }
 
 void eval_embed_weight(const Step *s) {
     int64_t V = s->n->shape.dim[0], D = s->n->shape.dim[1];
@@ -208,9 +203,9 @@ const char *shape_cross_entropy(Node *n) {
 void vjp_cross_entropy(Node *n, Node **dy, Node **dx) {
     Node *logits = n->in[0], *lse = op_side(n, 1);
     if (dy[0])
-        dx[0] = op_build(n->g, OP_cross_entropy_grad, 4,
-                         (Node *[]){ logits, lse, n->in[1], dy[0] }, (Attr){ 0 });
-    if (dy[1]) {                                /* the slope of log-sum-exp is softmax */
+        dx[0] = op_build(n->g, OP_cross_entropy_grad, 4, (Node *[]){ logits, lse, n->in[1], dy[0] },
+                         (Attr){ 0 });
+    if (dy[1]) { /* the slope of log-sum-exp is softmax */
         Shape column = { .rank = 1, .dim = { 1 } };
         Node *p = op_softmax(logits, 0), *d = op_mul(p, op_reshape(dy[1], &column));
         dx[0] = dx[0] ? op_add(dx[0], d) : d;

@@ -18,8 +18,7 @@ const char *shape_pointwise(Node *n) {
         error = operand_is_number(n, i);
         if (!error && shape_broadcast(&so_far, &n->in[i]->shape, &n->shape))
             error = graph_format(n->g, "shapes %s and %s do not fit together",
-                                 shape_text(n->g, &so_far),
-                                 shape_text(n->g, &n->in[i]->shape));
+                                 shape_text(n->g, &so_far), shape_text(n->g, &n->in[i]->shape));
     }
     return error;
 }
@@ -49,7 +48,7 @@ typedef void RunFn(int64_t len, const double *const *in, const int64_t *stride, 
 static void walk_operand(int64_t *stride, const Shape *s, const Shape *result) {
     int64_t size = 1;
     int shift = result->rank - s->rank;
-    for (int i = result->rank; i-- > 0; ) {
+    for (int i = result->rank; i-- > 0;) {
         int64_t dim = i >= shift ? s->dim[i - shift] : 1;
         stride[i + 1] = dim == 1 ? 0 : size;
         size *= dim;
@@ -80,9 +79,9 @@ static Walk walk_new(const Step *s) {
         w.dim[i + 1] = n->shape.dim[i];
     for (int i = 0; i < n->nin; i++)
         walk_operand(w.stride[i], &n->in[i]->shape, &n->shape);
-    for (int axis = w.rank; axis-- > 0; )
+    for (int axis = w.rank; axis-- > 0;)
         if (w.dim[axis] == 1 && w.rank > 1) walk_drop(&w, n->nin, axis);
-    for (int axis = w.rank - 1; axis-- > 0; )
+    for (int axis = w.rank - 1; axis-- > 0;)
         if (mergeable(&w, n->nin, axis)) {
             w.dim[axis + 1] *= w.dim[axis];
             walk_drop(&w, n->nin, axis);
@@ -116,61 +115,59 @@ static void walk(const Step *s, RunFn *run) {
 
 /* }{== Rows ============================================================== */
 
-#define OP1(name, f64, dx_, llvm, help)                                                            \
-    Node *op_##name(Node *x) {                                                                     \
-        return op_build1(OP_##name, x, (Attr){ 0 });                                               \
-    }                                                                                              \
-    void vjp_##name(Node *y, Node **dys, Node **dx) {                                              \
-        Node *x = y->in[0], *dy = dys[0];                                                          \
-        (void)x, (void)dy;                                                                         \
-        dx[0] = dx_;                                                                               \
-    }                                                                                              \
-    static void run_##name(int64_t len, const double *const *in, const int64_t *stride,            \
-                           double *out) {                                                          \
-        for (int64_t k = 0; k < len; k++) {                                                        \
-            double x = in[0][k * stride[0]];                                                       \
-            out[k] = f64;                                                                          \
-        }                                                                                          \
-    }                                                                                              \
+#define OP1(name, f64, dx_, llvm, help)                                                 \
+    Node *op_##name(Node *x) { return op_build1(OP_##name, x, (Attr){ 0 }); }           \
+    void vjp_##name(Node *y, Node **dys, Node **dx) {                                   \
+        Node *x = y->in[0], *dy = dys[0];                                               \
+        (void)x, (void)dy;                                                              \
+        dx[0] = dx_;                                                                    \
+    }                                                                                   \
+    static void run_##name(int64_t len, const double *const *in, const int64_t *stride, \
+                           double *out) {                                               \
+        for (int64_t k = 0; k < len; k++) {                                             \
+            double x = in[0][k * stride[0]];                                            \
+            out[k] = f64;                                                               \
+        }                                                                               \
+    }                                                                                   \
     void eval_##name(const Step *s) { walk(s, run_##name); }
 
-#define OP2(name, f64, da_, db_, llvm, help)                                                       \
-    Node *op_##name(Node *a, Node *b) {                                                            \
-        return op_build(a->g, OP_##name, 2, (Node *[]){ a, b }, (Attr){ 0 });                      \
-    }                                                                                              \
-    void vjp_##name(Node *y, Node **dys, Node **dx) {                                              \
-        Node *a = y->in[0], *b = y->in[1], *dy = dys[0];                                           \
-        (void)a, (void)b, (void)dy;                                                                \
-        dx[0] = da_;                                                                               \
-        dx[1] = db_;                                                                               \
-    }                                                                                              \
-    static void run_##name(int64_t len, const double *const *in, const int64_t *stride,            \
-                           double *out) {                                                          \
-        for (int64_t k = 0; k < len; k++) {                                                        \
-            double a = in[0][k * stride[0]], b = in[1][k * stride[1]];                             \
-            out[k] = f64;                                                                          \
-        }                                                                                          \
-    }                                                                                              \
+#define OP2(name, f64, da_, db_, llvm, help)                                            \
+    Node *op_##name(Node *a, Node *b) {                                                 \
+        return op_build(a->g, OP_##name, 2, (Node *[]){ a, b }, (Attr){ 0 });           \
+    }                                                                                   \
+    void vjp_##name(Node *y, Node **dys, Node **dx) {                                   \
+        Node *a = y->in[0], *b = y->in[1], *dy = dys[0];                                \
+        (void)a, (void)b, (void)dy;                                                     \
+        dx[0] = da_;                                                                    \
+        dx[1] = db_;                                                                    \
+    }                                                                                   \
+    static void run_##name(int64_t len, const double *const *in, const int64_t *stride, \
+                           double *out) {                                               \
+        for (int64_t k = 0; k < len; k++) {                                             \
+            double a = in[0][k * stride[0]], b = in[1][k * stride[1]];                  \
+            out[k] = f64;                                                               \
+        }                                                                               \
+    }                                                                                   \
     void eval_##name(const Step *s) { walk(s, run_##name); }
 
-#define OP3(name, f64, dc_, da_, db_, llvm, help)                                                  \
-    Node *op_##name(Node *c, Node *a, Node *b) {                                                   \
-        return op_build(c->g, OP_##name, 3, (Node *[]){ c, a, b }, (Attr){ 0 });                   \
-    }                                                                                              \
-    void vjp_##name(Node *y, Node **dys, Node **dx) {                                              \
-        Node *c = y->in[0], *a = y->in[1], *b = y->in[2], *dy = dys[0];                            \
-        (void)c, (void)a, (void)b, (void)dy;                                                       \
-        dx[0] = dc_;                                                                               \
-        dx[1] = da_;                                                                               \
-        dx[2] = db_;                                                                               \
-    }                                                                                              \
-    static void run_##name(int64_t len, const double *const *in, const int64_t *stride,            \
-                           double *out) {                                                          \
-        for (int64_t k = 0; k < len; k++) {                                                        \
-            double c = in[0][k * stride[0]], a = in[1][k * stride[1]], b = in[2][k * stride[2]];   \
-            out[k] = f64;                                                                          \
-        }                                                                                          \
-    }                                                                                              \
+#define OP3(name, f64, dc_, da_, db_, llvm, help)                                                \
+    Node *op_##name(Node *c, Node *a, Node *b) {                                                 \
+        return op_build(c->g, OP_##name, 3, (Node *[]){ c, a, b }, (Attr){ 0 });                 \
+    }                                                                                            \
+    void vjp_##name(Node *y, Node **dys, Node **dx) {                                            \
+        Node *c = y->in[0], *a = y->in[1], *b = y->in[2], *dy = dys[0];                          \
+        (void)c, (void)a, (void)b, (void)dy;                                                     \
+        dx[0] = dc_;                                                                             \
+        dx[1] = da_;                                                                             \
+        dx[2] = db_;                                                                             \
+    }                                                                                            \
+    static void run_##name(int64_t len, const double *const *in, const int64_t *stride,          \
+                           double *out) {                                                        \
+        for (int64_t k = 0; k < len; k++) {                                                      \
+            double c = in[0][k * stride[0]], a = in[1][k * stride[1]], b = in[2][k * stride[2]]; \
+            out[k] = f64;                                                                        \
+        }                                                                                        \
+    }                                                                                            \
     void eval_##name(const Step *s) { walk(s, run_##name); }
 
 #define OP(name, ...)
@@ -178,17 +175,11 @@ static void walk(const Step *s, RunFn *run) {
 
 /* }{== What the gradient columns are written with ======================== */
 
-Node *op_scale(Node *x, double k) {
-    return op_mul(x, op_fill(x->g, k));
-}
+Node *op_scale(Node *x, double k) { return op_mul(x, op_fill(x->g, k)); }
 
-Node *op_rsub(double k, Node *x) {
-    return op_sub(op_fill(x->g, k), x);
-}
+Node *op_rsub(double k, Node *x) { return op_sub(op_fill(x->g, k), x); }
 
-Node *op_gauss(Node *x) {
-    return op_scale(op_exp(op_neg(op_mul(x, x))), TWO_OVER_SQRT_PI);
-}
+Node *op_gauss(Node *x) { return op_scale(op_exp(op_neg(op_mul(x, x))), TWO_OVER_SQRT_PI); }
 
 /* In C the order of arguments is not fixed, that of nodes must be. */
 Node *op_sign(Node *x) {

@@ -11,8 +11,7 @@ static const char *check_axis(Node *n) {
     const Shape *x = &n->in[0]->shape;
     const char *error = operand_is_number(n, 0);
     if (!error && (n->attr.axis < 0 || n->attr.axis >= x->rank))
-        error = graph_format(n->g, "there is no axis %d in %s", n->attr.axis,
-                             shape_text(n->g, x));
+        error = graph_format(n->g, "there is no axis %d in %s", n->attr.axis, shape_text(n->g, x));
     return error;
 }
 
@@ -38,25 +37,19 @@ static Node *with_axis(Node *y, const Shape *x, int axis) {
 
 /* {== sum and peak ======================================================= */
 
-const char *shape_sum(Node *n)  { return without_axis(n); }
+const char *shape_sum(Node *n) { return without_axis(n); }
 const char *shape_peak(Node *n) { return without_axis(n); }
 
-Node *op_sum(Node *x, int axis) {
-    return op_build1(OP_sum, x, (Attr){ .axis = axis });
-}
+Node *op_sum(Node *x, int axis) { return op_build1(OP_sum, x, (Attr){ .axis = axis }); }
 
-Node *op_peak(Node *x, int axis) {
-    return op_build1(OP_peak, x, (Attr){ .axis = axis });
-}
+Node *op_peak(Node *x, int axis) { return op_build1(OP_peak, x, (Attr){ .axis = axis }); }
 
 void vjp_sum(Node *n, Node **dy, Node **dx) {
     const Shape *x = &n->in[0]->shape;
     dx[0] = op_broadcast(with_axis(dy[0], x, n->attr.axis), x);
 }
 
-void vjp_peak(Node *n, Node **dy, Node **dx) {
-    (void)n, (void)dy, (void)dx;
-}
+void vjp_peak(Node *n, Node **dy, Node **dx) { (void)n, (void)dy, (void)dx; }
 
 void eval_sum(const Step *s) {
     const Shape *x = &s->n->in[0]->shape;
@@ -88,9 +81,7 @@ const char *shape_softmax(Node *n) {
     return check_axis(n);
 }
 
-Node *op_softmax(Node *x, int axis) {
-    return op_build1(OP_softmax, x, (Attr){ .axis = axis });
-}
+Node *op_softmax(Node *x, int axis) { return op_build1(OP_softmax, x, (Attr){ .axis = axis }); }
 
 /* dx = y (dy - sum(dy y)): exactly 0 over an axis of length 1, where y is 1. */
 void vjp_softmax(Node *n, Node **dy, Node **dx) {
@@ -129,13 +120,9 @@ const char *shape_token_sum(Node *n) {
     return operand_is_number(n, 0);
 }
 
-Node *op_token_sum(Node *x) {
-    return op_build1(OP_token_sum, x, (Attr){ 0 });
-}
+Node *op_token_sum(Node *x) { return op_build1(OP_token_sum, x, (Attr){ 0 }); }
 
-void vjp_token_sum(Node *n, Node **dy, Node **dx) {
-    dx[0] = op_broadcast(dy[0], &n->in[0]->shape);
-}
+void vjp_token_sum(Node *n, Node **dy, Node **dx) { dx[0] = op_broadcast(dy[0], &n->in[0]->shape); }
 
 void eval_token_sum(const Step *s) {
     int64_t count = shape_count(&s->n->shape);

@@ -17,7 +17,8 @@
 int graph_lists(const Graph *g) {
     int most = 0;
     for (int i = 0; i < g->n; i++)
-        if (g->node[i]->op == OP_rows && g->node[i]->attr.count > most) most = (int)g->node[i]->attr.count;
+        if (g->node[i]->op == OP_rows && g->node[i]->attr.count > most)
+            most = (int)g->node[i]->attr.count;
     return most;
 }
 
@@ -34,7 +35,8 @@ void graph_number_lists(Graph *g) {
         if (n->op == OP_rows) n->attr.count = to[n->attr.count] = ++lists;
         n->shape.list = to[n->shape.list];
         n->attr.shape.list = to[n->attr.shape.list];
-        for (int r = 1; r < MAXRESULT; r++) n->side[r].list = to[n->side[r].list];
+        for (int r = 1; r < MAXRESULT; r++)
+            n->side[r].list = to[n->side[r].list];
     }
 }
 
@@ -43,8 +45,11 @@ void graph_number_lists(Graph *g) {
 const char *shape_rows(Node *n) {
     const char *error = operand_is(n, 0, "mask", "[tokens]", LEAD_TOKENS, F32, 0);
     if (error) return error;
-    if (n->in[0]->shape.list) return graph_format(n->g, "mask must be of all tokens, not %s", shape_text(n->g, &n->in[0]->shape));
-    if (n->attr.count < 1 || n->attr.count > MAXLISTS) return graph_format(n->g, "there can be %d lists of rows", MAXLISTS);
+    if (n->in[0]->shape.list)
+        return graph_format(n->g, "mask must be of all tokens, not %s",
+                            shape_text(n->g, &n->in[0]->shape));
+    if (n->attr.count < 1 || n->attr.count > MAXLISTS)
+        return graph_format(n->g, "there can be %d lists of rows", MAXLISTS);
     n->shape = (Shape){ .lead = LEAD_TOKENS, .type = I32 };
     return NULL;
 }
@@ -54,22 +59,27 @@ void vjp_rows(Node *n, Node **dy, Node **dx) { (void)n, (void)dy, (void)dx; }
 /* A token's place among the chosen; -1: it is not. */
 void eval_rows(const Step *s) {
     int64_t count = 0;
-    for (int64_t t = 0; t < s->all; t++) s->out[0][t] = s->in[0][t] > 0 ? (double)count++ : -1;
+    for (int64_t t = 0; t < s->all; t++)
+        s->out[0][t] = s->in[0][t] > 0 ? (double)count++ : -1;
 }
 
 /* }{== gather and scatter ================================================= */
 
 static const char *check_list(Node *n) {
     if (n->in[1]->op != OP_rows) return "the second operand must be what rows() returned";
-    if (n->in[0]->shape.lead != LEAD_TOKENS) return graph_format(n->g, "%s has no token axis", shape_text(n->g, &n->in[0]->shape));
+    if (n->in[0]->shape.lead != LEAD_TOKENS)
+        return graph_format(n->g, "%s has no token axis", shape_text(n->g, &n->in[0]->shape));
     return NULL;
 }
 
 const char *shape_gather(Node *n) {
     const char *error = check_list(n);
     if (error) return error;
-    if (n->in[0]->shape.list) return graph_format(n->g, "x must have all tokens, not %s", shape_text(n->g, &n->in[0]->shape));
-    if (n->in[0]->shape.type == I32 && n->in[0]->op != OP_position) return "x must be numbers, or position()";
+    if (n->in[0]->shape.list)
+        return graph_format(n->g, "x must have all tokens, not %s",
+                            shape_text(n->g, &n->in[0]->shape));
+    if (n->in[0]->shape.type == I32 && n->in[0]->op != OP_position)
+        return "x must be numbers, or position()";
     n->shape = n->in[0]->shape;
     n->shape.list = (int)n->in[1]->attr.count;
     return NULL;
@@ -98,7 +108,8 @@ const char *shape_scatter(Node *n) {
     const char *error = check_list(n);
     if (error) return error;
     if (n->in[0]->shape.list != n->in[1]->attr.count)
-        return graph_format(n->g, "y must have the rows of list %d, not %s", (int)n->in[1]->attr.count, shape_text(n->g, &n->in[0]->shape));
+        return graph_format(n->g, "y must have the rows of list %d, not %s",
+                            (int)n->in[1]->attr.count, shape_text(n->g, &n->in[0]->shape));
     n->shape = n->in[0]->shape;
     n->shape.list = 0;
     return operand_is_number(n, 0);
@@ -117,8 +128,11 @@ void eval_scatter(const Step *s) { move(s, true); }
 const char *shape_top(Node *n) {
     const char *error = operand_is(n, 0, "x", "[tokens]", LEAD_TOKENS, F32, 0);
     if (error) return error;
-    if (n->in[0]->shape.list) return graph_format(n->g, "x must have all tokens, not %s", shape_text(n->g, &n->in[0]->shape));
-    if (!(n->attr.value > 0 && n->attr.value <= 1)) return graph_format(n->g, "the share must be above 0 and at most 1, not %g", n->attr.value);
+    if (n->in[0]->shape.list)
+        return graph_format(n->g, "x must have all tokens, not %s",
+                            shape_text(n->g, &n->in[0]->shape));
+    if (!(n->attr.value > 0 && n->attr.value <= 1))
+        return graph_format(n->g, "the share must be above 0 and at most 1, not %g", n->attr.value);
     n->shape = (Shape){ .lead = LEAD_TOKENS };
     return NULL;
 }
@@ -126,13 +140,16 @@ const char *shape_top(Node *n) {
 void vjp_top(Node *n, Node **dy, Node **dx) { (void)n, (void)dy, (void)dx; }
 
 /* x of token a comes before that of token b. */
-static bool before(const double *x, int64_t a, int64_t b) { return x[a] > x[b] || (x[a] == x[b] && a < b); }
+static bool before(const double *x, int64_t a, int64_t b) {
+    return x[a] > x[b] || (x[a] == x[b] && a < b);
+}
 
 void eval_top(const Step *s) {
     int64_t time = s->input->time, most = (int64_t)floor(s->n->attr.value * (double)time);
     for (int64_t t = 0; t < s->all; t++) {
         int64_t first = t - t % time, ahead = 0;
-        for (int64_t i = first; i < first + time; i++) ahead += before(s->in[0], i, t);
+        for (int64_t i = first; i < first + time; i++)
+            ahead += before(s->in[0], i, t);
         s->out[0][t] = ahead < (most < 1 ? 1 : most);
     }
 }

@@ -24,7 +24,9 @@
 
 #define NOTHING (-1e30)
 
-typedef struct Heads { int64_t H, G, d, e; } Heads;    /* d: of q and k, e: of v */
+typedef struct Heads {
+    int64_t H, G, d, e;
+} Heads; /* d: of q and k, e: of v */
 
 static Heads heads_of(const Node *n) {
     const Shape *q = &n->in[0]->shape, *v = &n->in[2]->shape;
@@ -47,20 +49,27 @@ static const char *check_heads(Node *n) {
         return graph_format(n->g, "%lld query heads cannot share %lld key heads evenly",
                             (long long)q->dim[0], (long long)k->dim[0]);
     if (k->list != v->list)
-        return graph_format(n->g, "k and v have rows of different tokens: %s and %s", shape_text(n->g, k), shape_text(n->g, v));
+        return graph_format(n->g, "k and v have rows of different tokens: %s and %s",
+                            shape_text(n->g, k), shape_text(n->g, v));
     if (q->list && k->list && q->list != k->list)
-        return graph_format(n->g, "q and k have rows of two lists, %s and %s: one must have all tokens", shape_text(n->g, q), shape_text(n->g, k));
+        return graph_format(n->g,
+                            "q and k have rows of two lists, %s and %s: one must have all tokens",
+                            shape_text(n->g, q), shape_text(n->g, k));
     if (n->attr.count && (q->list || k->list)) return "averages are of all tokens, not of some";
     if (n->attr.count < 0)
-        return graph_format(n->g, "%s must be positive, not %lld", n->attr.causal ? "chunk" : "pools",
-                            (long long)n->attr.count);
+        return graph_format(n->g, "%s must be positive, not %lld",
+                            n->attr.causal ? "chunk" : "pools", (long long)n->attr.count);
     return NULL;
 }
 
 /* {== Averages over time ================================================= */
 
-/* The keys and values of all sequences, 'count' of each if they are averages; in gradients their cotangents. */
-typedef struct Memory { double *k, *v; int64_t count; } Memory;
+/* The keys and values of all sequences, 'count' of each if they are averages; in gradients their
+** cotangents. */
+typedef struct Memory {
+    double *k, *v;
+    int64_t count;
+} Memory;
 
 static double *numbers(int64_t count) {
     double *p = calloc(count ? (size_t)count : 1, sizeof *p);
@@ -108,19 +117,20 @@ static void memory_pool(const Step *s, Memory *m, double *k, double *v, bool bac
     pool(s, h.G * h.e, v, m->v, back);
 }
 
-static void memory_free(Memory *m) {
-    free(m->k), free(m->v);
-}
+static void memory_free(Memory *m) { free(m->k), free(m->v); }
 
 /* What s->in has: as it is, or averaged. */
 static Memory memory_open(const Step *s) {
-    if (!s->n->attr.count) return (Memory){ (double *)s->in[1], (double *)s->in[2], s->input->time };
+    if (!s->n->attr.count)
+        return (Memory){ (double *)s->in[1], (double *)s->in[2], s->input->time };
     Memory m = memory_new(s);
     memory_pool(s, &m, (double *)s->in[1], (double *)s->in[2], false);
     return m;
 }
 
-static const RowList *list_at(const Step *s, int operand) { return &s->list[s->n->in[operand]->shape.list]; }
+static const RowList *list_at(const Step *s, int operand) {
+    return &s->list[s->n->in[operand]->shape.list];
+}
 
 static int64_t token_of(const RowList *l, int64_t row) { return l->token ? l->token[row] : row; }
 
@@ -128,7 +138,8 @@ static int64_t token_of(const RowList *l, int64_t row) { return l->token ? l->to
 static int64_t rows_before(const RowList *l, int64_t token) {
     if (!l->token) return token;
     int64_t n = 0;
-    while (n < l->count && l->token[n] < token) n++;
+    while (n < l->count && l->token[n] < token)
+        n++;
     return n;
 }
 
@@ -169,9 +180,7 @@ void vjp_attention(Node *n, Node **dy, Node **dx) {
 }
 
 /* With --precision bf16 both sides of each product are rounded. */
-static double factor(const Step *s, double x) {
-    return s->n->g->bf16 ? round_bf16(x) : x;
-}
+static double factor(const Step *s, double x) { return s->n->g->bf16 ? round_bf16(x) : x; }
 
 /* The dot product of two heads. */
 static double score(const Step *s, const double *a, const double *b, int64_t count) {
@@ -182,7 +191,9 @@ static double score(const Step *s, const double *a, const double *b, int64_t cou
 }
 
 /* One query: a head of a row, and the keys from 'first' on that it sees. */
-typedef struct Query { int64_t row, head, first, seen; } Query;
+typedef struct Query {
+    int64_t row, head, first, seen;
+} Query;
 
 /* Scores of a query, into p. */
 static void scores(const Step *s, Heads h, const Memory *m, Query x, double *p) {
@@ -212,7 +223,8 @@ static void attend(const Step *s, Heads h, const Memory *m, Memory *dm, Query x,
     s->out[1][x.row * h.H + x.head] = softmax(p, x.seen, &total);
     for (int64_t j = 0; j < x.seen; j++)
         for (int64_t i = 0; i < h.e; i++)
-            out[i] += factor(s, p[j]) * factor(s, m->v[((x.first + j) * h.G + g) * h.e + i]) / total;
+            out[i] += factor(s, p[j]) * factor(s, m->v[((x.first + j) * h.G + g) * h.e + i])
+                / total;
 }
 
 typedef void AttendFn(const Step *s, Heads h, const Memory *m, Memory *dm, Query x, double *p);
@@ -230,9 +242,7 @@ static void each_query(const Step *s, AttendFn *fn, Memory *dm) {
     if (s->n->attr.count) memory_free(&m);
 }
 
-void eval_attention(const Step *s) {
-    each_query(s, attend, NULL);
-}
+void eval_attention(const Step *s) { each_query(s, attend, NULL); }
 
 /* }{== attention_grad: q k v delta lse do ================================ */
 
@@ -247,8 +257,7 @@ const char *shape_attention_grad(Node *n) {
     for (int i = 3; i < 6; i++)
         if (!shape_equal(want[i - 3], &n->in[i]->shape))
             return graph_format(n->g, "operand %d must be %s, not %s", i,
-                                shape_text(n->g, want[i - 3]),
-                                shape_text(n->g, &n->in[i]->shape));
+                                shape_text(n->g, want[i - 3]), shape_text(n->g, &n->in[i]->shape));
     n->shape = n->in[0]->shape;
     n->side[1] = n->in[1]->shape;
     n->side[2] = n->in[2]->shape;

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define NO_GRADIENT(name)                                                                          \
+#define NO_GRADIENT(name) \
     void vjp_##name(Node *n, Node **dy, Node **dx) { (void)n, (void)dy, (void)dx; }
 
 NO_GRADIENT(param)
@@ -49,9 +49,7 @@ void eval_param(const Step *s) {
     memcpy(s->out[0], value, (size_t)shape_count(&s->n->shape) * sizeof *value);
 }
 
-Node *op_fill(Graph *g, double value) {
-    return op_full(g, &number, value);
-}
+Node *op_fill(Graph *g, double value) { return op_full(g, &number, value); }
 
 Node *op_full(Graph *g, const Shape *shape, double value) {
     return op_build(g, OP_fill, 0, NULL, (Attr){ .value = value, .shape = *shape });
@@ -70,45 +68,33 @@ void eval_fill(const Step *s) {
 
 /* }{== What the call brings ============================================== */
 
-Node *op_source(Graph *g, Op op) {
-    return op_build(g, op, 0, NULL, (Attr){ 0 });
-}
+Node *op_source(Graph *g, Op op) { return op_build(g, op, 0, NULL, (Attr){ 0 }); }
 
-const char *shape_seed(Node *n)      { return is(n, number); }
+const char *shape_seed(Node *n) { return is(n, number); }
 const char *shape_per_token(Node *n) { return is(n, number); }
 const char *shape_generating(Node *n) { return is(n, number); }
-const char *shape_training(Node *n)  { return is(n, number); }
-const char *shape_sampling(Node *n)  { return is(n, number); }
-const char *shape_tokens(Node *n)    { return is(n, ids); }
-const char *shape_targets(Node *n)   { return is(n, ids); }
-const char *shape_position(Node *n)  { return is(n, ids); }
+const char *shape_training(Node *n) { return is(n, number); }
+const char *shape_sampling(Node *n) { return is(n, number); }
+const char *shape_tokens(Node *n) { return is(n, ids); }
+const char *shape_targets(Node *n) { return is(n, ids); }
+const char *shape_position(Node *n) { return is(n, ids); }
 
-void eval_seed(const Step *s) {
-    s->out[0][0] = s->input->seed;
-}
+void eval_seed(const Step *s) { s->out[0][0] = s->input->seed; }
 
-void eval_per_token(const Step *s) {
-    s->out[0][0] = 1 / (double)s->tokens;
-}
+void eval_per_token(const Step *s) { s->out[0][0] = 1 / (double)s->tokens; }
 
-void eval_generating(const Step *s) {
-    s->out[0][0] = s->input->generating;
-}
+void eval_generating(const Step *s) { s->out[0][0] = s->input->generating; }
 
-void eval_training(const Step *s) {
-    s->out[0][0] = s->input->training;
-}
+void eval_training(const Step *s) { s->out[0][0] = s->input->training; }
 
-void eval_sampling(const Step *s) {
-    s->out[0][0] = s->input->draw != 0;
-}
+void eval_sampling(const Step *s) { s->out[0][0] = s->input->draw != 0; }
 
 static void copy_ids(const Step *s, const int32_t *from) {
     for (int64_t i = 0; i < s->tokens; i++)
         s->out[0][i] = from[i];
 }
 
-void eval_tokens(const Step *s)  { copy_ids(s, s->input->tokens); }
+void eval_tokens(const Step *s) { copy_ids(s, s->input->tokens); }
 void eval_targets(const Step *s) { copy_ids(s, s->input->targets); }
 
 void eval_position(const Step *s) {
@@ -120,15 +106,19 @@ void eval_position(const Step *s) {
 
 const char *shape_random(Node *n) {
     n->shape = (Shape){ .lead = LEAD_TOKENS, .rank = 1, .dim = { n->attr.count } };
-    if (n->attr.count < 1 || n->attr.count > INT32_MAX / 2) return graph_format(n->g, "there can be 1 to %d numbers a token", INT32_MAX / 2);
-    if (n->attr.first < 0 || n->attr.first > UINT32_MAX) return "there are fewer streams of random numbers";
+    if (n->attr.count < 1 || n->attr.count > INT32_MAX / 2)
+        return graph_format(n->g, "there can be 1 to %d numbers a token", INT32_MAX / 2);
+    if (n->attr.first < 0 || n->attr.first > UINT32_MAX)
+        return "there are fewer streams of random numbers";
     return NULL;
 }
 
 void eval_random(const Step *s) {
     int64_t count = s->n->attr.count;
     for (int64_t i = 0; i < s->all * count; i++)
-        s->out[0][i] = s->input->draw ? philox_uniform(s->input->draw, (uint32_t)s->n->attr.first, (uint64_t)(i / count), (uint32_t)(i % count)) : 0.5;
+        s->out[0][i] = s->input->draw ? philox_uniform(s->input->draw, (uint32_t)s->n->attr.first,
+                                                       (uint64_t)(i / count), (uint32_t)(i % count))
+                                      : 0.5;
 }
 
 /* }{== wave ============================================================== */

@@ -7,9 +7,7 @@
 
 #include <string.h>
 
-static size_t bytes(int64_t elements) {
-    return (size_t)elements * sizeof(double);
-}
+static size_t bytes(int64_t elements) { return (size_t)elements * sizeof(double); }
 
 static int64_t value_count(const Step *s, const Shape *shape) {
     return rows_of(s, shape) * shape_count(shape);
@@ -30,22 +28,19 @@ const char *shape_reshape(Node *n) {
     const char *error = shape_check(n->g, &n->shape);
     if (!error) error = operand_is_number(n, 0);
     if (!error && shape_count(x) != shape_count(&n->shape))
-        error = graph_format(n->g, "%s has %lld elements, %s would have %lld",
-                             shape_text(n->g, x), (long long)shape_count(x),
-                             shape_text(n->g, &n->shape), (long long)shape_count(&n->shape));
+        error = graph_format(n->g, "%s has %lld elements, %s would have %lld", shape_text(n->g, x),
+                             (long long)shape_count(x), shape_text(n->g, &n->shape),
+                             (long long)shape_count(&n->shape));
     return error;
 }
 
 Node *op_reshape(Node *x, const Shape *inner) {
     Shape same = *inner;
     same.lead = x->shape.lead;
-    return shape_equal(&x->shape, &same) ? x
-        : op_build1(OP_reshape, x, (Attr){ .shape = *inner });
+    return shape_equal(&x->shape, &same) ? x : op_build1(OP_reshape, x, (Attr){ .shape = *inner });
 }
 
-void vjp_reshape(Node *n, Node **dy, Node **dx) {
-    dx[0] = op_reshape(dy[0], &n->in[0]->shape);
-}
+void vjp_reshape(Node *n, Node **dy, Node **dx) { dx[0] = op_reshape(dy[0], &n->in[0]->shape); }
 
 void eval_reshape(const Step *s) {
     memcpy(s->out[0], s->in[0], bytes(value_count(s, &s->n->shape)));
@@ -64,8 +59,8 @@ const char *shape_transpose(Node *n) {
             continue;
         }
         if (axis < 0 || axis >= x->rank || seen[axis])
-            return graph_format(n->g, "the order must name each of the %d axes of %s once",
-                                x->rank, shape_text(n->g, x));
+            return graph_format(n->g, "the order must name each of the %d axes of %s once", x->rank,
+                                shape_text(n->g, x));
         seen[axis] = true;
         n->shape.dim[i] = x->dim[axis];
     }
@@ -90,7 +85,7 @@ void eval_transpose(const Step *s) {
     int64_t from[MAXRANK], stride[MAXRANK], dim[MAXRANK], size = 1;
     for (int i = x->rank; i-- > 0; size *= x->dim[i])
         from[i] = size;
-    for (int i = 0; i < MAXRANK; i++) {         /* missing axes in front, of length 1 */
+    for (int i = 0; i < MAXRANK; i++) { /* missing axes in front, of length 1 */
         int axis = i - (MAXRANK - y->rank);
         dim[i] = axis < 0 ? 1 : y->dim[axis];
         stride[i] = axis < 0 ? 0 : from[s->n->attr.perm[axis]];
@@ -101,8 +96,8 @@ void eval_transpose(const Step *s) {
             for (int64_t b = 0; b < dim[1]; b++)
                 for (int64_t c = 0; c < dim[2]; c++)
                     for (int64_t d = 0; d < dim[3]; d++)
-                        *out++ = s->in[0][row * size + a * stride[0] + b * stride[1]
-                                          + c * stride[2] + d * stride[3]];
+                        *out++ = s->in[0][row * size + a * stride[0] + b * stride[1] + c * stride[2]
+                                          + d * stride[3]];
 }
 
 /* }{== slice ============================================================= */
@@ -116,8 +111,7 @@ const char *shape_slice(Node *n) {
     int64_t length = x->dim[a->axis];
     if (a->count < 1 || a->first < 0 || a->first > length || a->count > length - a->first)
         return graph_format(n->g, "%lld elements from %lld on are not inside axis %d of %s",
-                            (long long)a->count, (long long)a->first, a->axis,
-                            shape_text(n->g, x));
+                            (long long)a->count, (long long)a->first, a->axis, shape_text(n->g, x));
     n->shape = *x;
     n->shape.dim[a->axis] = a->count;
     return NULL;
@@ -155,7 +149,7 @@ void eval_slice(const Step *s) {
 /* Whether operand i could stand where operand 0 does, but for one axis. */
 static bool alike(const Node *n, int i, int axis) {
     Shape a = n->in[0]->shape, b = n->in[i]->shape;
-    b.lead = a.lead, b.list = a.list;      /* rows of different tokens are refused for every op */
+    b.lead = a.lead, b.list = a.list; /* rows of different tokens are refused for every op */
     if (axis < b.rank) b.dim[axis] = a.dim[axis];
     return shape_equal(&a, &b);
 }
@@ -204,8 +198,8 @@ void vjp_concat(Node *n, Node **dy, Node **dx) {
 }
 
 /* Copies operand i, one of length 'count' along the joined axis, behind 'first'. */
-static void place(const Step *s, int i, int64_t length, int64_t first, int64_t count,
-                  int64_t outer, int64_t inner) {
+static void place(const Step *s, int i, int64_t length, int64_t first, int64_t count, int64_t outer,
+                  int64_t inner) {
     int64_t rows = rows_of(s, &s->n->shape);
     int64_t row = s->n->in[i]->shape.lead == LEAD_TOKENS || rows <= 1 ? outer : outer / rows;
     for (int64_t o = 0; o < outer; o++)
@@ -231,16 +225,14 @@ const char *shape_stack(Node *n) {
     const char *error = check_alike(n, MAXRANK);
     if (error) return error;
     if (x->rank == MAXRANK)
-        return graph_format(n->g, "a stack of %s would have more than %d axes",
-                            shape_text(n->g, x), MAXRANK);
+        return graph_format(n->g, "a stack of %s would have more than %d axes", shape_text(n->g, x),
+                            MAXRANK);
     n->shape = (Shape){ .lead = lead_of_any(n), .rank = x->rank + 1, .dim = { n->nin } };
     memcpy(&n->shape.dim[1], x->dim, (size_t)x->rank * sizeof x->dim[0]);
     return NULL;
 }
 
-Node *op_stack(Graph *g, int n, Node **x) {
-    return op_build(g, OP_stack, n, x, (Attr){ 0 });
-}
+Node *op_stack(Graph *g, int n, Node **x) { return op_build(g, OP_stack, n, x, (Attr){ 0 }); }
 
 void vjp_stack(Node *n, Node **dy, Node **dx) {
     for (int i = 0; i < n->nin; i++)
@@ -255,16 +247,14 @@ void eval_stack(const Step *s) {
 
 /* }{== after ============================================================= */
 
-int node_reads(const Node *n) {
-    return n->op == OP_after ? 1 : n->nin;
-}
+int node_reads(const Node *n) { return n->op == OP_after ? 1 : n->nin; }
 
 const char *shape_after(Node *n) {
     n->shape = n->in[0]->shape;
     for (int i = 1; i < n->nin; i++)
         if (n->shape.lead == LEAD_NONE && n->in[i]->shape.lead == LEAD_TOKENS)
-            return graph_format(n->g, "%s cannot wait for %s (operand %d), one a token", shape_text(n->g, &n->shape),
-                                shape_text(n->g, &n->in[i]->shape), i);
+            return graph_format(n->g, "%s cannot wait for %s (operand %d), one a token",
+                                shape_text(n->g, &n->shape), shape_text(n->g, &n->in[i]->shape), i);
     return operand_is_number(n, 0);
 }
 
@@ -280,11 +270,10 @@ Node *op_after(Node *x, int n, Node **others) {
 void vjp_after(Node *n, Node **dy, Node **dx) {
     dx[0] = dy[0];
     for (int i = 1; i < n->nin; i++)
-        if (n->in[i]->shape.lead == n->shape.lead && n->in[i]->shape.type == F32) dx[i] = op_after(op_full(n->g, &n->in[i]->shape, 0), 1, dy);
+        if (n->in[i]->shape.lead == n->shape.lead && n->in[i]->shape.type == F32)
+            dx[i] = op_after(op_full(n->g, &n->in[i]->shape, 0), 1, dy);
 }
 
-void eval_after(const Step *s) {
-    memcpy(s->out[0], s->in[0], bytes(value_count(s, &s->n->shape)));
-}
+void eval_after(const Step *s) { memcpy(s->out[0], s->in[0], bytes(value_count(s, &s->n->shape))); }
 
 /* }======================================================================= */

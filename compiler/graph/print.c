@@ -18,12 +18,9 @@ static void print_quoted(FILE *f, const char *s) {
     fputc('"', f);
     for (; *s; s++) {
         unsigned char c = (unsigned char)*s;
-        if (c == '"' || c == '\\')
-            fprintf(f, "\\%c", c);
-        else if (c < 32 || c == 127)
-            fprintf(f, "\\x%02x", c);
-        else
-            fputc(c, f);
+        if (c == '"' || c == '\\') fprintf(f, "\\%c", c);
+        else if (c < 32 || c == 127) fprintf(f, "\\x%02x", c);
+        else fputc(c, f);
     }
     fputc('"', f);
 }
@@ -73,7 +70,8 @@ static void print_wave(FILE *f, const Attr *a) {
 static void print_attr(FILE *f, const Node *n, const Param *p) {
     const Attr *a = &n->attr;
     switch (op_info[n->op].attr) {
-    case NONE: case SHAPE: break;               /* the shape that follows says it */
+    case NONE:
+    case SHAPE: break; /* the shape that follows says it */
     case NAME: fputc(' ', f), print_quoted(f, a->name), p ? print_init(f, p) : (void)0; break;
     case VALUE: fputc(' ', f), print_double(f, a->value); break;
     case AXIS: fprintf(f, " axis=%d", a->axis); break;
@@ -94,13 +92,18 @@ static void print_attr(FILE *f, const Node *n, const Param *p) {
         if (a->count) fprintf(f, a->causal ? " chunk=%lld" : " pools=%lld", (long long)a->count);
         break;
     case WAVE_: print_wave(f, a); break;
-    case PRODUCT: if (a->half) fputs(" half", f); break;
+    case PRODUCT:
+        if (a->half) fputs(" half", f);
+        break;
     case SHARE: fputs(" share=", f), print_double(f, a->value); break;
     }
 }
 
 static void print_shape(FILE *f, const Shape *s) {
-    fprintf(f, "%s[%s", s->type == I32 ? "int32" : "", s->lead != LEAD_TOKENS ? "" : s->list ? "rows" : "tokens");
+    fprintf(f, "%s[%s", s->type == I32 ? "int32" : "",
+            s->lead != LEAD_TOKENS ? ""
+                : s->list          ? "rows"
+                                   : "tokens");
     if (s->list) fprintf(f, "%d", s->list);
     for (int i = 0; i < s->rank; i++)
         fprintf(f, "%s%lld", i || s->lead == LEAD_TOKENS ? "," : "", (long long)s->dim[i]);

@@ -16,15 +16,14 @@ typedef struct Reader {
     Graph *g;
     const char *at;
     int line;
-    Node **node;                        /* as numbered in the text */
+    Node **node; /* as numbered in the text */
     int n, cap;
     char *error;
     size_t size;
     jmp_buf *failed;
 } Reader;
 
-__attribute__((format(printf, 2, 3)))
-static _Noreturn void fail(Reader *r, const char *fmt, ...) {
+__attribute__((format(printf, 2, 3))) static _Noreturn void fail(Reader *r, const char *fmt, ...) {
     va_list ap;
     int used = snprintf(r->error, r->size, "line %d: ", r->line);
     va_start(ap, fmt);
@@ -75,15 +74,13 @@ static int64_t integer(Reader *r, const char *what, int64_t most) {
 static double real(Reader *r) {
     char *end;
     blanks(r);
-    double v = strtod(r->at, &end);     /* would skip the end of the line */
+    double v = strtod(r->at, &end); /* would skip the end of the line */
     if (end == r->at || *r->at <= ' ') fail(r, "expected a number, found %s", found(r));
     r->at = end;
     return v;
 }
 
-static bool is_word(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
-}
+static bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; }
 
 static int hex(char c) {
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
@@ -133,7 +130,8 @@ static Shape shape(Reader *r) {
     else if (accept(r, "rows")) {
         s.lead = LEAD_TOKENS;
         s.list = (int)integer(r, "the number of a list of rows", MAXLISTS);
-        if (!graph_list(r->g, s.list)) fail(r, "expected a list of rows from before, found rows%d", s.list);
+        if (!graph_list(r->g, s.list))
+            fail(r, "expected a list of rows from before, found rows%d", s.list);
     }
     while (!accept(r, "]")) {
         if (s.rank || s.lead == LEAD_TOKENS) expect(r, ",");
@@ -213,7 +211,8 @@ static void scale(Reader *r, Attr *a) {
 static Attr attribute(Reader *r, Op op) {
     Attr a = { 0 };
     switch (op_info[op].attr) {
-    case NONE: case SHAPE: break;
+    case NONE:
+    case SHAPE: break;
     case NAME: a.name = quoted(r); break;
     case VALUE: a.value = real(r); break;
     case AXIS: a.axis = keyed(r, "axis=", MAXRANK); break;
@@ -233,7 +232,8 @@ static Attr attribute(Reader *r, Op op) {
     case ATTENTION:
         scale(r, &a);
         a.causal = accept(r, "causal");
-        if (accept(r, a.causal ? "chunk=" : "pools=")) a.count = integer(r, "a size", (int64_t)1 << 48);
+        if (accept(r, a.causal ? "chunk=" : "pools="))
+            a.count = integer(r, "a size", (int64_t)1 << 48);
         break;
     case WAVE_:
         scale(r, &a);
@@ -280,8 +280,7 @@ static void read_node(Reader *r) {
     int nin;
     int64_t listed = -1;
     Init start = { 0 };
-    if (integer(r, "a node's number", INT_MAX) != r->n)
-        fail(r, "expected node %%%d next", r->n);
+    if (integer(r, "a node's number", INT_MAX) != r->n) fail(r, "expected node %%%d next", r->n);
     expect(r, "=");
     Op op = op_named(r);
     Node **in = operands(r, &nin);
@@ -296,13 +295,13 @@ static void read_node(Reader *r) {
         fail(r, "expected %lld initial values, found %lld", (long long)shape_count(&s),
              (long long)listed);
     const Node *same = op == OP_rows ? graph_list(r->g, (int)a.count) : NULL;
-    if (same && (nin != 1 || same->in[0] != in[0])) fail(r, "expected another number for a list of rows, found %d again", (int)a.count);
+    if (same && (nin != 1 || same->in[0] != in[0]))
+        fail(r, "expected another number for a list of rows, found %d again", (int)a.count);
     Node *n = op == OP_param ? graph_param(r->g, a.name, s, start, &error)
                              : node_new(r->g, op, nin, in, a, &error);
     if (!n) fail(r, "%s: %s", op_info[op].name, error);
     if (!shape_equal(&n->shape, &s))
-        fail(r, "expected shape %s, found %s", shape_text(r->g, &n->shape),
-             shape_text(r->g, &s));
+        fail(r, "expected shape %s, found %s", shape_text(r->g, &n->shape), shape_text(r->g, &s));
     number(r, n);
 }
 
@@ -314,10 +313,8 @@ static void read_output(Reader *r) {
 static void read_lines(Reader *r) {
     while (*r->at) {
         r->line++;
-        if (accept(r, "%"))
-            read_node(r);
-        else if (accept(r, "output"))
-            read_output(r);
+        if (accept(r, "%")) read_node(r);
+        else if (accept(r, "output")) read_output(r);
         blanks(r);
         if (*r->at == '#') r->at += strcspn(r->at, "\n");
         if (*r->at && *r->at != '\n') fail(r, "expected the end of the line, found %s", found(r));

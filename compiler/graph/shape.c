@@ -23,19 +23,22 @@ int64_t shape_count(const Shape *s) {
 }
 
 bool shape_equal(const Shape *a, const Shape *b) {
-    if (a->lead != b->lead || a->type != b->type || a->rank != b->rank || a->list != b->list) return false;
+    if (a->lead != b->lead || a->type != b->type || a->rank != b->rank || a->list != b->list)
+        return false;
     for (int i = 0; i < a->rank; i++)
         if (a->dim[i] != b->dim[i]) return false;
     return true;
 }
 
 const char *shape_broadcast(const Shape *a, const Shape *b, Shape *out) {
-    Shape r = { .lead = a->lead == LEAD_TOKENS ? a->lead : b->lead, .list = a->lead == LEAD_TOKENS ? a->list : b->list };
+    Shape r = { .lead = a->lead == LEAD_TOKENS ? a->lead : b->lead,
+                .list = a->lead == LEAD_TOKENS ? a->list : b->list };
     if (a->type != b->type) return "numbers and ids do not mix";
-    if (a->lead == LEAD_TOKENS && b->lead == LEAD_TOKENS && a->list != b->list) return "rows of different tokens do not mix";
+    if (a->lead == LEAD_TOKENS && b->lead == LEAD_TOKENS && a->list != b->list)
+        return "rows of different tokens do not mix";
     r.type = a->type;
     r.rank = a->rank > b->rank ? a->rank : b->rank;
-    for (int i = 1; i <= r.rank; i++) {         /* i-th axis from the right */
+    for (int i = 1; i <= r.rank; i++) { /* i-th axis from the right */
         int64_t m = i <= a->rank ? a->dim[a->rank - i] : 1;
         int64_t n = i <= b->rank ? b->dim[b->rank - i] : 1;
         if (m != n && m != 1 && n != 1) return "axes differ";

@@ -10,7 +10,7 @@
 typedef struct Table {
     void **item;
     uint64_t *hash;
-    size_t cap, n;                      /* cap: 0 or a power of two */
+    size_t cap, n; /* cap: 0 or a power of two */
 } Table;
 
 typedef bool TableSame(const void *item, const void *key);

@@ -18,7 +18,8 @@ static Node *keep_axis(Node *y, const Node *x, int axis) {
 static Node *in_memory(Node *x) {
     const Node *s = plan_storage(x);
     bool source = op_info[s->op].class == SOURCE && s->op != OP_param;
-    return s->shape.type == F32 && (source || op_info[s->op].class == WAVE) ? op_stop_gradient(x) : x;
+    return s->shape.type == F32 && (source || op_info[s->op].class == WAVE) ? op_stop_gradient(x)
+                                                                            : x;
 }
 
 static bool reads_memory(const Node *n) {
@@ -27,13 +28,15 @@ static bool reads_memory(const Node *n) {
 }
 
 static Node *with_sides(Node *n) {
-    for (int i = 1; i < op_info[n->op].results; i++) op_side(n, i);
+    for (int i = 1; i < op_info[n->op].results; i++)
+        op_side(n, i);
     return n;
 }
 
 static Node *rule(Rebuild *r, const Node *old, Node **in) {
     (void)r;
-    for (int i = 0; reads_memory(old) && i < old->nin; i++) in[i] = in_memory(in[i]);
+    for (int i = 0; reads_memory(old) && i < old->nin; i++)
+        in[i] = in_memory(in[i]);
     if (old->op == OP_attention_grad) return with_sides(rebuild_copy(r, old, in, old->attr));
     if (op_info[old->op].class != SOFTMAX) return NULL;
     int axis = old->attr.axis;
@@ -41,6 +44,4 @@ static Node *rule(Rebuild *r, const Node *old, Node **in) {
     return op_div(y, keep_axis(op_sum(y, axis), in[0], axis));
 }
 
-Graph *pass_expand(Graph *g) {
-    return rebuild(g, rule, NULL);
-}
+Graph *pass_expand(Graph *g) { return rebuild(g, rule, NULL); }

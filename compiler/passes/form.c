@@ -22,5 +22,6 @@ static bool has(const Graph *g, Op op) {
 bool plan_has_forms(const Graph *g) { return has(g, OP_generating); }
 
 Graph *pass_form(Graph *g, Form form) {
-    return has(g, OP_generating) || has(g, OP_training) ? pass_simplify(rebuild(g, rule, &form)) : g;
+    return has(g, OP_generating) || has(g, OP_training) ? pass_simplify(rebuild(g, rule, &form))
+                                                        : g;
 }

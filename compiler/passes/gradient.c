@@ -13,10 +13,10 @@
 typedef struct Gradient {
     Graph *g;
     const OpInfo *rules;
-    int count;                          /* nodes before the pass */
-    Node *(*dy)[MAXRESULT];             /* by node and result; NULL: nothing flows */
-    bool *reached;                      /* the loss is made of it */
-    bool *leads;                        /* it is made of a parameter */
+    int count;              /* nodes before the pass */
+    Node *(*dy)[MAXRESULT]; /* by node and result; NULL: nothing flows */
+    bool *reached;          /* the loss is made of it */
+    bool *leads;            /* it is made of a parameter */
 } Gradient;
 
 static void mark(Gradient *d, const Node *loss) {
@@ -46,7 +46,7 @@ static bool flows(Node *const *dy) {
 /* Hands the cotangents of n's results on to its operands. */
 static void back(Gradient *d, Node *n, Node **dx) {
     Node **dy = d->dy[n->id];
-    d->g->loc = n->loc;                 /* a gradient comes from where its op does */
+    d->g->loc = n->loc; /* a gradient comes from where its op does */
     d->g->site = n->site;
     if (d->rules[n->op].class == SIDE) {
         accumulate(&d->dy[n->in[0]->id][n->attr.first], dy[0], &n->shape);
@@ -97,6 +97,4 @@ void pass_gradient_rules(Graph *g, const OpInfo *rules) {
     g->site = site;
 }
 
-void pass_gradient(Graph *g) {
-    pass_gradient_rules(g, op_info);
-}
+void pass_gradient(Graph *g) { pass_gradient_rules(g, op_info); }

@@ -10,16 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-Buffer *plan_buffer(const Plan *p, const Node *n) {
-    return p->buffer[plan_storage(n)->id];
-}
+Buffer *plan_buffer(const Plan *p, const Node *n) { return p->buffer[plan_storage(n)->id]; }
 
-static int64_t round_up(int64_t n, int64_t to) {
-    return (n + to - 1) / to * to;
-}
+static int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
-/* Rows of 16 floats or more start on a cache line, and not 4096 bytes apart: a product reads some rows side by
-** side, and all of them would want the same set of the first-level cache. */
+/* Rows of 16 floats or more start on a cache line, and not 4096 bytes apart: a product reads some
+** rows side by side, and all of them would want the same set of the first-level cache. */
 static int64_t row_stride(int64_t count) {
     int64_t stride = count < 16 ? count : round_up(count, 16);
     return stride && stride % 1024 == 0 ? stride + 16 : stride;
@@ -46,8 +42,10 @@ static void use(Plan *p, const Node *x, int at, bool through) {
     x = plan_storage(x);
     Domain d = p->domain[x->id];
     if (d == DOMAIN_NONE || d == DOMAIN_PARAM || plan_listed(x)) return;
-    if (through && op_info[x->op].class == VIEW && x->op != OP_concat && producer(p, x) != at && !p->buffer[x->id]) {
-        for (int i = 0; i < node_reads(x); i++) use(p, x->in[i], at, true);
+    if (through && op_info[x->op].class == VIEW && x->op != OP_concat && producer(p, x) != at
+        && !p->buffer[x->id]) {
+        for (int i = 0; i < node_reads(x); i++)
+            use(p, x->in[i], at, true);
         return;
     }
     if (d == DOMAIN_ROW && producer(p, x) == at) return;
@@ -59,18 +57,18 @@ static void use(Plan *p, const Node *x, int at, bool through) {
 /* What a step only waits for needs no place, unless it is no row kernel that computes it. */
 static bool is_used(const Plan *p, const Node *n, int operand) {
     const Node *x = plan_storage(n->in[operand]);
-    return operand < node_reads(n) || p->domain[x->id] != DOMAIN_ROW || op_info[x->op].class == VIEW;
+    return operand < node_reads(n) || p->domain[x->id] != DOMAIN_ROW
+        || op_info[x->op].class == VIEW;
 }
 
-static bool is_gradient(const NamedNode *o) {
-    return !strncmp(o->name, "grad.", 5);
-}
+static bool is_gradient(const NamedNode *o) { return !strncmp(o->name, "grad.", 5); }
 
 /* Results that a kernel writes even if nobody reads them. */
 static void need_written(Plan *p) {
     for (int i = 0; i < p->g->n; i++) {
         const Node *n = p->g->node[i], *of = op_info[n->op].class == SIDE ? n->in[0] : n;
-        bool all = of->op == OP_attention_grad || (of == n && (op_info[n->op].class == SEQUENCE || op_info[n->op].class == LOSS));
+        bool all = of->op == OP_attention_grad
+            || (of == n && (op_info[n->op].class == SEQUENCE || op_info[n->op].class == LOSS));
         if (all && p->step_of[of->id] >= 0) need(p, n);
     }
 }
@@ -111,12 +109,14 @@ static void use_outputs(Plan *p) {
         if (!strcmp(p->g->out[i].name, "logits")) {
             b->space = SPACE_LOGITS;
             b->stride = b->count;
-        } else if (n->shape.lead == LEAD_TOKENS) b->space = SPACE_TOKEN;    /* every token's, read by the caller */
+            /* every token's, read by the caller */
+        } else if (n->shape.lead == LEAD_TOKENS) b->space = SPACE_TOKEN;
     }
 }
 
 static Buffer *root(Buffer *b) {
-    while (b->into) b = b->into;
+    while (b->into)
+        b = b->into;
     return b;
 }
 
@@ -134,13 +134,13 @@ static void choose_space(Plan *p, Buffer *b) {
         b->stride = round_up(b->count, 16);
     } else if (d != DOMAIN_GLOBAL && p->step[b->first].phase == p->step[b->last].phase)
         b->space = SPACE_LOCAL;
-    else
-        b->space = SPACE_TOKEN;
+    else b->space = SPACE_TOKEN;
 }
 
 /* The caller's rows as the place of a sum: all of it is formed in one phase. */
 static void share_logits(const Plan *p, const Buffer *b, Buffer *onto) {
-    if (p->step[onto->first].phase != p->step[b->first].phase) bug(b->node, "is formed in several phases");
+    if (p->step[onto->first].phase != p->step[b->first].phase)
+        bug(b->node, "is formed in several phases");
     onto->space = SPACE_LOGITS;
     onto->stride = b->stride;
 }
@@ -153,7 +153,8 @@ static void share_onto(Plan *p) {
         Buffer *b = p->buffer[n->id], *onto = plan_buffer(p, n->in[2]);
         if (onto->last != i) bug(n, "adds onto a value that is read later");
         if (b->space == SPACE_LOGITS) share_logits(p, b, onto);
-        else if (b->space == SPACE_TOKEN || onto->space == SPACE_TOKEN) b->space = onto->space = SPACE_TOKEN;
+        else if (b->space == SPACE_TOKEN || onto->space == SPACE_TOKEN)
+            b->space = onto->space = SPACE_TOKEN;
         share(b, onto);
     }
 }
@@ -165,8 +166,12 @@ static void share_sum(Plan *p, const int *uses, const Node *y) {
     for (int i = 0; i < 2; i++) {
         const Node *x = y->in[i];
         Buffer *a = p->buffer[x->id];
-        if (!a || a->space != b->space || uses[x->id] != 1 || a->last != b->first || a->stride != b->stride) continue;
-        if (!shape_equal(&x->shape, &y->shape) || (a->space != SPACE_TOKEN && a->space != SPACE_LOCAL)) continue;
+        if (!a || a->space != b->space || uses[x->id] != 1 || a->last != b->first
+            || a->stride != b->stride)
+            continue;
+        if (!shape_equal(&x->shape, &y->shape)
+            || (a->space != SPACE_TOKEN && a->space != SPACE_LOCAL))
+            continue;
         share(b, a);
         return;
     }
@@ -175,7 +180,8 @@ static void share_sum(Plan *p, const int *uses, const Node *y) {
 static void share_sums(Plan *p) {
     int *uses = graph_alloc(p->g, ((size_t)p->g->n + 1) * sizeof *uses);
     for (int i = 0; i < p->g->n; i++)
-        for (int k = 0; k < p->g->node[i]->nin; k++) uses[p->g->node[i]->in[k]->id]++;
+        for (int k = 0; k < p->g->node[i]->nin; k++)
+            uses[p->g->node[i]->in[k]->id]++;
     for (int i = 0; i < p->nstep; i++)
         for (int k = 0; p->step[i].kind == STEP_ROW && k < p->step[i].n; k++)
             share_sum(p, uses, p->step[i].node[k]);
@@ -183,7 +189,11 @@ static void share_sums(Plan *p) {
 
 /* == Packing ================================================================ */
 
-typedef struct Item { Buffer *b; int from, to; int64_t size; } Item;
+typedef struct Item {
+    Buffer *b;
+    int from, to;
+    int64_t size;
+} Item;
 
 static int by_size(const void *x, const void *y) {
     const Item *a = x, *b = y;
@@ -218,17 +228,20 @@ int64_t plan_guard(const Plan *p, Space space) {
 /* Offsets of items of one space; a guard before each and one after the last. */
 static int64_t pack(Plan *p, Item *item, int n, bool reuse) {
     int64_t top = 0, guard = n ? plan_guard(p, item->b->space) : 0;
-    for (int i = 0; i < n; i++) item[i].size += guard;
+    for (int i = 0; i < n; i++)
+        item[i].size += guard;
     Item **busy = graph_alloc(p->g, ((size_t)n + 1) * sizeof *busy);
     qsort(item, (size_t)n, sizeof *item, by_size);
     for (int i = 0; i < n; i++) {
         int k = 0;
         for (int j = 0; j < i; j++)
-            if (!reuse || (item[j].from <= item[i].to && item[i].from <= item[j].to)) busy[k++] = &item[j];
+            if (!reuse || (item[j].from <= item[i].to && item[i].from <= item[j].to))
+                busy[k++] = &item[j];
         item[i].b->offset = place(busy, k, item[i].size);
         if (item[i].b->offset + item[i].size > top) top = item[i].b->offset + item[i].size;
     }
-    for (int i = 0; i < n; i++) item[i].b->offset += guard;
+    for (int i = 0; i < n; i++)
+        item[i].b->offset += guard;
     return top + guard;
 }
 
@@ -252,8 +265,11 @@ static void add_partials(Plan *p, Item *item, int *n) {
             const Node *s = p->step[i].node[k];
             if (op_info[s->op].class != TOKENSUM) continue;
             Buffer *b = graph_alloc(p->g, sizeof *b);
-            *b = (Buffer){ .node = s, .space = SPACE_GRANULE, .count = shape_count(&s->shape),
-                           .first = i, .last = p->step_of[s->id] };
+            *b = (Buffer){ .node = s,
+                           .space = SPACE_GRANULE,
+                           .count = shape_count(&s->shape),
+                           .first = i,
+                           .last = p->step_of[s->id] };
             b->stride = round_up(b->count, 16);
             p->partial[s->id] = b;
             item[(*n)++] = (Item){ b, p->step[i].phase, p->step[b->last].phase, b->stride };

@@ -2,11 +2,11 @@
 ** What the passes make of a graph: an ordered list of steps in phases, and a
 ** place in memory for every value that passes between steps.
 **
-** Phases alternate.  In a token phase a task takes a chunk of tokens, or of the rows
-** of one list (Shape.list), through all steps of the phase, so that what passes between them stays in cache; in
-** a global phase the tasks of all steps (attention, weight gradients, sums
-** over tokens) run side by side, then the uniform steps one after another.
-** Steps that add to one gradient are in different phases.
+** Phases alternate. In a token phase a task takes a chunk of tokens, or of the rows of one list
+** (Shape.list), through all steps of the phase, so that what passes between them stays in cache; in
+** a global phase the tasks of all steps (attention, weight gradients, sums over tokens) run side by
+** side, then the uniform steps one after another. Steps that add to one gradient are in different
+** phases.
 ** Row operations between two anchors are one row kernel.
 */
 #ifndef STRATA_PLAN_H
@@ -20,14 +20,15 @@
 enum { GRANULE = 64 };
 
 typedef enum Domain {
-    DOMAIN_NONE,        /* sources */
-    DOMAIN_PARAM,       /* uniform, from parameters only: computed where used */
-    DOMAIN_UNIFORM,     /* uniform, from sums over tokens: a step of its own */
-    DOMAIN_ROW,         /* fused into a row kernel */
-    DOMAIN_TOKEN,       /* anchor, token by token */
-    DOMAIN_GLOBAL       /* anchor over all tokens */
+    DOMAIN_NONE,    /* sources */
+    DOMAIN_PARAM,   /* uniform, from parameters only: computed where used */
+    DOMAIN_UNIFORM, /* uniform, from sums over tokens: a step of its own */
+    DOMAIN_ROW,     /* fused into a row kernel */
+    DOMAIN_TOKEN,   /* anchor, token by token */
+    DOMAIN_GLOBAL   /* anchor over all tokens */
 } Domain;
 
+/* clang-format off */
 typedef enum Space {
     SPACE_NONE,
     SPACE_WEIGHT,       /* the parameter's place in WEIGHTS */
@@ -40,6 +41,7 @@ typedef enum Space {
     SPACE_INPUT,        /* tokens, targets, position, seed, per_token */
     SPACE_LOGITS        /* the caller's result, one row a token */
 } Space;
+/* clang-format on */
 
 /* Where a stored value lies.  Offsets and strides in floats; in SPACE_TOKEN
 ** an offset counts floats a token. */
@@ -47,24 +49,24 @@ typedef struct Buffer {
     const Node *node;
     Space space;
     int64_t offset, stride, count;
-    int first, last;            /* step that writes it, last step that uses it */
-    struct Buffer *into;        /* shares the memory of this buffer, in place */
+    int first, last;     /* step that writes it, last step that uses it */
+    struct Buffer *into; /* shares the memory of this buffer, in place */
 } Buffer;
 
 typedef enum StepKind { STEP_ROW, STEP_UNIFORM, STEP_ANCHOR, STEP_REDUCE } StepKind;
 
 typedef struct Step {
     StepKind kind;
-    const Node *anchor;         /* STEP_ANCHOR; STEP_REDUCE: the token_sum */
-    const Node **node;          /* STEP_ROW, STEP_UNIFORM: nodes to compute, in order */
+    const Node *anchor; /* STEP_ANCHOR; STEP_REDUCE: the token_sum */
+    const Node **node;  /* STEP_ROW, STEP_UNIFORM: nodes to compute, in order */
     int n;
     int phase;
 } Step;
 
 typedef struct Phase {
     bool global;
-    int list;                   /* whose rows a token phase goes through; 0: all tokens */
-    int first, count;           /* steps */
+    int list;         /* whose rows a token phase goes through; 0: all tokens */
+    int first, count; /* steps */
 } Phase;
 
 /* One piece of a parameter's gradient: added by the step that computes node. */
@@ -75,21 +77,21 @@ typedef struct Contribution {
 
 typedef struct Plan {
     Graph *g;
-    Domain *domain;             /* by node id */
-    int *step_of;               /* by node id: the step that computes it, -1: none */
-    Buffer **buffer;            /* by node id: NULL if it is not stored */
-    Buffer **partial;           /* by id of a token_sum: its sums by granule */
+    Domain *domain;   /* by node id */
+    int *step_of;     /* by node id: the step that computes it, -1: none */
+    Buffer **buffer;  /* by node id: NULL if it is not stored */
+    Buffer **partial; /* by id of a token_sum: its sums by granule */
     Step *step;
     int nstep;
     Phase *phase;
     int nphase;
     Contribution *part;
     int npart;
-    int64_t *place;             /* by node id: offset of a parameter's weights and
-                                ** gradient, or of a table; filled by codegen */
-    bool guarded;               /* leave guard words around every place in the arena */
-    int64_t token_floats;       /* arena: floats a token */
-    int64_t local_floats;       /* a worker's, for one token of its chunk */
+    /* by node id: offset of a parameter's weights and gradient, or of a table; filled by codegen */
+    int64_t *place;
+    bool guarded;         /* leave guard words around every place in the arena */
+    int64_t token_floats; /* arena: floats a token */
+    int64_t local_floats; /* a worker's, for one token of its chunk */
     int64_t granule_floats, constant_floats;
 } Plan;
 
@@ -99,23 +101,30 @@ const Node *plan_storage(const Node *n);
 Buffer *plan_buffer(const Plan *p, const Node *n);
 /* Floats of a guard: a row of SPACE_TOKEN and SPACE_LOCAL, or all. */
 int64_t plan_guard(const Plan *p, Space space);
-/* Kept as bfloat16, two to a float: what pass_precision rounds, operands of products and some results. */
+/* Kept as bfloat16, two to a float: what pass_precision rounds, operands of products and some
+** results. */
 static inline bool plan_half(const Node *n) { return n->op == OP_bf16 || n->attr.half; }
-/* Read where it lies in the call's lists of rows: those themselves, and the positions of their tokens. */
-static inline bool plan_listed(const Node *n) { return n->op == OP_rows || (n->op == OP_gather && n->in[0]->op == OP_position); }
-bool plan_small(const Node *n);         /* a few numbers a token: saved, never recomputed */
+/* Read where it lies in the call's lists of rows: those themselves, and the positions of their
+** tokens. */
+static inline bool plan_listed(const Node *n) {
+    return n->op == OP_rows || (n->op == OP_gather && n->in[0]->op == OP_position);
+}
+bool plan_small(const Node *n); /* a few numbers a token: saved, never recomputed */
 
 /* The passes, in order (program.c runs them and verifies) */
-/* two_phase.c: a copy in which depth reads share a pass over sources; 'training': gradients follow */
+/* two_phase.c: a copy in which depth reads share a pass over sources; 'training': gradients
+** follow */
 Graph *pass_two_phase(const Graph *g, TwoPhase how, bool training);
-typedef struct Form { bool generating, training; } Form;
-Graph *pass_form(Graph *g, Form form);  /* form.c: as trained, or as it generates */
-bool plan_has_forms(const Graph *g);    /* it generates otherwise than it is trained */
-Graph *pass_simplify(Graph *g);         /* simplify.c: identities; the old graph is freed */
-Graph *pass_recompute(Graph *g, Keep keep);     /* recompute.c: backward reads what is cheap again */
-Graph *pass_precision(Graph *g);        /* precision.c: products take bfloat16 */
-Graph *pass_expand(Graph *g);           /* expand.c: softmax into its parts */
-Plan *pass_schedule(Graph *g);          /* schedule.c: steps and phases */
-void pass_memory(Plan *p, bool reuse);  /* memory.c: offsets */
+typedef struct Form {
+    bool generating, training;
+} Form;
+Graph *pass_form(Graph *g, Form form);      /* form.c: as trained, or as it generates */
+bool plan_has_forms(const Graph *g);        /* it generates otherwise than it is trained */
+Graph *pass_simplify(Graph *g);             /* simplify.c: identities; the old graph is freed */
+Graph *pass_recompute(Graph *g, Keep keep); /* recompute.c: backward reads what is cheap again */
+Graph *pass_precision(Graph *g);            /* precision.c: products take bfloat16 */
+Graph *pass_expand(Graph *g);               /* expand.c: softmax into its parts */
+Plan *pass_schedule(Graph *g);              /* schedule.c: steps and phases */
+void pass_memory(Plan *p, bool reuse);      /* memory.c: offsets */
 
 #endif

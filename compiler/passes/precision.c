@@ -13,7 +13,7 @@
 #include "plan.h"
 #include "rebuild.h"
 
-enum { LONG = 16 };     /* results of fewer numbers a token are not worth it */
+enum { LONG = 16 }; /* results of fewer numbers a token are not worth it */
 
 static bool has_room_to_gain(const Node *n) {
     return op_info[n->op].class == CONTRACT && n->nin == 2 && n->shape.dim[0] >= LONG;
@@ -24,7 +24,9 @@ static bool reads_half(const Node *user, int k, const bool *half) {
     switch (op_info[user->op].class) {
     case POINTWISE: return user->op != OP_add && user->op != OP_sub;
     case REDUCE: return true;
-    case VIEW: return (user->op == OP_reshape || user->op == OP_slice || user->op == OP_transpose) && half[user->id];
+    case VIEW:
+        return (user->op == OP_reshape || user->op == OP_slice || user->op == OP_transpose)
+            && half[user->id];
     case CONTRACT: return k == 0;
     case OUTER: return true;
     default: return false;
@@ -34,8 +36,10 @@ static bool reads_half(const Node *user, int k, const bool *half) {
 /* By id: everybody who reads the value may read it as bfloat16. */
 static bool *readable_as_half(Graph *g) {
     bool *half = graph_alloc(g, ((size_t)g->n + 1) * sizeof *half);
-    for (int i = 0; i < g->n; i++) half[i] = true;
-    for (int i = 0; i < g->nout; i++) half[g->out[i].node->id] = false;
+    for (int i = 0; i < g->n; i++)
+        half[i] = true;
+    for (int i = 0; i < g->nout; i++)
+        half[g->out[i].node->id] = false;
     for (int i = g->n; i-- > 0;)
         for (int k = 0; k < g->node[i]->nin; k++)
             if (!reads_half(g->node[i], k, half)) half[g->node[i]->in[k]->id] = false;

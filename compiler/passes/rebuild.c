@@ -24,7 +24,8 @@ Node *rebuild_copy(Rebuild *r, const Node *old, Node **in, Attr attr) {
 
 static void copy_one(Rebuild *r, RebuildRule rule, const Node *old) {
     Node **in = graph_alloc(r->to, ((size_t)old->nin + 1) * sizeof *in);
-    for (int i = 0; i < old->nin; i++) in[i] = r->map[old->in[i]->id];
+    for (int i = 0; i < old->nin; i++)
+        in[i] = r->map[old->in[i]->id];
     r->to->loc = graph_loc(r->to, old->loc);
     r->to->site = graph_string(r->to, old->site);
     r->to->backward = old->backward;
@@ -43,7 +44,8 @@ void rebuild_ahead(Rebuild *r, const Node *old) {
 }
 
 static void mark_needed(const Graph *g, bool *needed) {
-    for (int i = 0; i < g->nout; i++) needed[g->out[i].node->id] = true;
+    for (int i = 0; i < g->nout; i++)
+        needed[g->out[i].node->id] = true;
     for (int i = g->n; i-- > 0;)
         for (int k = 0; needed[i] && k < g->node[i]->nin; k++)
             needed[g->node[i]->in[k]->id] = true;

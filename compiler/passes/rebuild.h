@@ -7,7 +7,7 @@
 typedef struct Rebuild {
     const Graph *from;
     Graph *to;
-    Node **map;             /* by old id: the new node; NULL: not copied yet */
+    Node **map; /* by old id: the new node; NULL: not copied yet */
     void *user;
 } Rebuild;
 

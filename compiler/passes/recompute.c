@@ -19,24 +19,25 @@
 #include "rebuild.h"
 #include "slots.h"
 
-/* A vector unit does about so many operations of row kernels while a byte comes from memory or goes there. */
+/* A vector unit does about so many operations of row kernels while a byte comes from memory or goes
+** there. */
 enum { SMALL = 64, OPS_A_BYTE = 3 };
 
-bool plan_small(const Node *n) {
-    return shape_count(&n->shape) <= SMALL;
-}
+bool plan_small(const Node *n) { return shape_count(&n->shape) <= SMALL; }
 
 typedef struct Recompute {
     Keep keep;
     const Slots *slots;
-    int last;               /* token phase of the forward part: the backward part begins in it */
+    int last; /* token phase of the forward part: the backward part begins in it */
     bool *kept;
-    bool *again;            /* products that have twins */
-    int *seen;              /* closures: the last one a node was counted in */
-    Node **twin;            /* by old id */
+    bool *again; /* products that have twins */
+    int *seen;   /* closures: the last one a node was counted in */
+    Node **twin; /* by old id */
 } Recompute;
 
-static bool is_row(const Recompute *r, const Node *n) { return r->slots->domain[n->id] == DOMAIN_ROW; }
+static bool is_row(const Recompute *r, const Node *n) {
+    return r->slots->domain[n->id] == DOMAIN_ROW;
+}
 
 /* A few numbers that took a pass over many. */
 static bool is_summary(const Node *n) {
@@ -69,7 +70,8 @@ static void find_kept(const Graph *g, Recompute *r) {
 ** and not in the phase in which the backward part begins, where nothing is stored yet. */
 static void find_again(Graph *g, Recompute *r) {
     const Slots *s = r->slots;
-    int *reader = graph_alloc(g, ((size_t)g->n + 1) * sizeof *reader);      /* the time of row readers; -1: several */
+    /* the time of row readers; -1: several */
+    int *reader = graph_alloc(g, ((size_t)g->n + 1) * sizeof *reader);
     for (int i = 0; i < g->n; i++) {
         const Node *n = g->node[i];
         if (n->backward || !s->needed[i]) continue;
@@ -78,20 +80,29 @@ static void find_again(Graph *g, Recompute *r) {
         for (int k = 0; k < n->nin; k++) {
             int x = plan_storage(n->in[k])->id;
             if (n->op == OP_reshape) continue;
-            if (is_row(r, n)) reader[x] = !reader[x] || reader[x] == s->time[i] + 1 ? s->time[i] + 1 : -1;
+            if (is_row(r, n))
+                reader[x] = !reader[x] || reader[x] == s->time[i] + 1 ? s->time[i] + 1 : -1;
             else if (s->domain[i] != DOMAIN_GLOBAL) reader[x] = -1;
         }
     }
-    for (int i = 0; i < g->n; i++) r->again[i] = r->again[i] && reader[i] >= 0 && s->phase[i] < r->last;
+    for (int i = 0; i < g->n; i++)
+        r->again[i] = r->again[i] && reader[i] >= 0 && s->phase[i] < r->last;
 }
 
 /* == KEEP_FAST: costs ======================================================= */
 
 static double operations(const Node *n) {
-    double own = (double)shape_count(&n->shape), in = n->nin ? (double)shape_count(&n->in[0]->shape) : 0;
+    double own = (double)shape_count(&n->shape),
+           in = n->nin ? (double)shape_count(&n->in[0]->shape) : 0;
     switch (n->op) {
-    case OP_exp: case OP_log: case OP_tanh: case OP_sigmoid: case OP_erf: return 16 * own;
-    case OP_div: case OP_sqrt: case OP_rsqrt: return 4 * own;
+    case OP_exp:
+    case OP_log:
+    case OP_tanh:
+    case OP_sigmoid:
+    case OP_erf: return 16 * own;
+    case OP_div:
+    case OP_sqrt:
+    case OP_rsqrt: return 4 * own;
     default: break;
     }
     switch (op_info[n->op].class) {
@@ -107,7 +118,8 @@ static double again_operations(Recompute *r, const Node *n, int number) {
     if (n->backward || !is_row(r, n) || r->kept[n->id] || r->seen[n->id] == number) return 0;
     r->seen[n->id] = number;
     double sum = operations(n);
-    for (int i = 0; i < n->nin; i++) sum += again_operations(r, n->in[i], number);
+    for (int i = 0; i < n->nin; i++)
+        sum += again_operations(r, n->in[i], number);
     return sum;
 }
 
@@ -115,11 +127,13 @@ static double again_operations(Recompute *r, const Node *n, int number) {
 static void keep_dear(Graph *g, Recompute *r) {
     bool *read = graph_alloc(g, (size_t)g->n + 1);
     for (int i = 0; i < g->n; i++)
-        for (int k = 0; g->node[i]->backward && k < g->node[i]->nin; k++) read[g->node[i]->in[k]->id] = true;
+        for (int k = 0; g->node[i]->backward && k < g->node[i]->nin; k++)
+            read[g->node[i]->in[k]->id] = true;
     for (int i = 0; i < g->n; i++) {
         const Node *n = g->node[i];
         if (!read[i] || n->backward || !r->slots->needed[i]) continue;
-        if (again_operations(r, n, i + 1) > 8.0 * OPS_A_BYTE * (double)shape_count(&n->shape)) store(r, n);
+        if (again_operations(r, n, i + 1) > 8.0 * OPS_A_BYTE * (double)shape_count(&n->shape))
+            store(r, n);
     }
 }
 
@@ -131,7 +145,8 @@ static Node *twin(Rebuild *b, const Node *old) {
     if (old->backward || !(row || r->again[old->id])) return b->map[old->id];
     if (r->twin[old->id]) return r->twin[old->id];
     Node **in = graph_alloc(b->to, ((size_t)old->nin + 1) * sizeof *in);
-    for (int i = 0; i < old->nin; i++) in[i] = twin(b, old->in[i]);
+    for (int i = 0; i < old->nin; i++)
+        in[i] = twin(b, old->in[i]);
     Attr attr = old->attr;
     attr.copy = 1;
     return r->twin[old->id] = rebuild_copy(b, old, in, attr);

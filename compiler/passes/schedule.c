@@ -8,7 +8,8 @@
 #include <string.h>
 
 const Node *plan_storage(const Node *n) {
-    while (n->op == OP_reshape) n = n->in[0];
+    while (n->op == OP_reshape)
+        n = n->in[0];
     return n;
 }
 
@@ -16,18 +17,17 @@ typedef struct Builder {
     Plan *p;
     Slots *s;
     Graph *g;
-    int *head, *next;           /* nodes by time: a list each */
-    int *sum_head, *sum_next;   /* token sums by the slot of their partial sums */
+    int *head, *next;         /* nodes by time: a list each */
+    int *sum_head, *sum_next; /* token sums by the slot of their partial sums */
     int *uses;
-    int *adds;                  /* by node: id of the parameter whose gradient it is a piece of, -1: none */
-    int lists;                  /* the largest number of a list of rows */
-    bool *in_slot;              /* by list: rows of a slot are of it */
-    int *taken, *round;         /* pieces of a parameter's gradient in an event so far; which one a node is */
+    int *adds;     /* by node: id of the parameter whose gradient it is a piece of, -1: none */
+    int lists;     /* the largest number of a list of rows */
+    bool *in_slot; /* by list: rows of a slot are of it */
+    /* pieces of a parameter's gradient in an event so far; which one a node is */
+    int *taken, *round;
 } Builder;
 
-static bool is_gradient(const char *name) {
-    return !strncmp(name, "grad.", 5);
-}
+static bool is_gradient(const char *name) { return !strncmp(name, "grad.", 5); }
 
 static const Node *param_called(const Graph *g, const char *name) {
     for (int i = 0; i < g->nparam; i++)
@@ -36,7 +36,7 @@ static const Node *param_called(const Graph *g, const char *name) {
 }
 
 static void add_part(Plan *p, const Node *n, const Node *param) {
-    if (n->op == OP_fill) return;       /* a zero gradient: nothing to add */
+    if (n->op == OP_fill) return; /* a zero gradient: nothing to add */
     p->part[p->npart++] = (Contribution){ n, param };
 }
 
@@ -59,8 +59,10 @@ static void find_parts(Builder *b) {
     Graph *g = b->g;
     int *uses = b->uses = graph_alloc(g, ((size_t)g->n + 1) * sizeof *uses);
     for (int i = 0; i < g->n; i++)
-        for (int k = 0; b->s->needed[i] && k < g->node[i]->nin; k++) uses[g->node[i]->in[k]->id]++;
-    for (int i = 0; i < g->nout; i++) uses[g->out[i].node->id]++;
+        for (int k = 0; b->s->needed[i] && k < g->node[i]->nin; k++)
+            uses[g->node[i]->in[k]->id]++;
+    for (int i = 0; i < g->nout; i++)
+        uses[g->out[i].node->id]++;
     b->p->part = graph_alloc(g, ((size_t)g->n + 1) * sizeof *b->p->part);
     for (int i = 0; i < g->nout; i++) {
         if (!is_gradient(g->out[i].name)) continue;
@@ -70,7 +72,8 @@ static void find_parts(Builder *b) {
     }
     b->adds = graph_alloc(g, ((size_t)g->n + 1) * sizeof *b->adds);
     memset(b->adds, -1, ((size_t)g->n + 1) * sizeof *b->adds);
-    for (int i = 0; i < b->p->npart; i++) b->adds[b->p->part[i].node->id] = b->p->part[i].param->id;
+    for (int i = 0; i < b->p->npart; i++)
+        b->adds[b->p->part[i].node->id] = b->p->part[i].param->id;
     b->taken = graph_alloc(g, ((size_t)g->n + 1) * sizeof *b->taken);
     b->round = graph_alloc(g, ((size_t)g->n + 1) * sizeof *b->round);
 }
@@ -98,7 +101,8 @@ static void file_nodes(Builder *b) {
         if (!b->s->needed[i] || op_info[x->op].class == SIDE) continue;
         if (d == DOMAIN_ROW || d == DOMAIN_TOKEN || d == DOMAIN_GLOBAL || d == DOMAIN_UNIFORM)
             file_node(b->head, b->next, b->s->time[i], i);
-        if (op_info[x->op].class == TOKENSUM) file_node(b->sum_head, b->sum_next, b->s->partial[i], i);
+        if (op_info[x->op].class == TOKENSUM)
+            file_node(b->sum_head, b->sum_next, b->s->partial[i], i);
     }
 }
 
@@ -126,7 +130,8 @@ static void add_rows(Builder *b, int slot, int list) {
         real += b->g->node[i]->op != OP_reshape;
         b->p->step_of[i] = -1;
     }
-    for (int i = b->sum_head[slot]; i >= 0; i = b->sum_next[i]) sums += list_of_sum(b, i) == list;
+    for (int i = b->sum_head[slot]; i >= 0; i = b->sum_next[i])
+        sums += list_of_sum(b, i) == list;
     if (!real && !sums) return;
     Step *s = add_step(b, STEP_ROW, false, list);
     s->node = graph_alloc(b->g, (size_t)(n + sums) * sizeof *s->node);
@@ -141,7 +146,8 @@ static void add_rows(Builder *b, int slot, int list) {
 
 static void add_anchor(Builder *b, int id, bool global) {
     bool sum = op_info[b->g->node[id]->op].class == TOKENSUM;
-    Step *s = add_step(b, sum ? STEP_REDUCE : STEP_ANCHOR, global, global ? 0 : b->g->node[id]->shape.list);
+    Step *s = add_step(b, sum ? STEP_REDUCE : STEP_ANCHOR, global,
+                       global ? 0 : b->g->node[id]->shape.list);
     s->anchor = b->g->node[id];
     b->p->step_of[id] = b->p->nstep - 1;
 }
@@ -175,7 +181,8 @@ static void add_uniform(Builder *b, int time) {
 static int find_rounds(const Builder *b, int first) {
     int rounds = 1;
     for (int i = first; i >= 0; i = b->next[i]) {
-        if (b->adds[i] >= 0 && b->s->domain[i] != DOMAIN_UNIFORM) b->round[i] = b->taken[b->adds[i]]++;
+        if (b->adds[i] >= 0 && b->s->domain[i] != DOMAIN_UNIFORM)
+            b->round[i] = b->taken[b->adds[i]]++;
         if (b->round[i] >= rounds) rounds = b->round[i] + 1;
     }
     for (int i = first; i >= 0; i = b->next[i])
@@ -206,10 +213,13 @@ static int list_after(const Builder *b, int slot) {
 ** phase that follows last, so that neither is cut in two. */
 static void add_slot(Builder *b, int slot) {
     const Plan *p = b->p;
-    int first = p->nphase && !p->phase[p->nphase - 1].global ? p->phase[p->nphase - 1].list : -1, last = list_after(b, slot);
+    int first = p->nphase && !p->phase[p->nphase - 1].global ? p->phase[p->nphase - 1].list : -1,
+        last = list_after(b, slot);
     memset(b->in_slot, 0, (size_t)b->lists + 1);
-    for (int i = b->head[slot]; i >= 0; i = b->next[i]) b->in_slot[b->g->node[i]->shape.list] = true;
-    for (int i = b->sum_head[slot]; i >= 0; i = b->sum_next[i]) b->in_slot[list_of_sum(b, i)] = true;
+    for (int i = b->head[slot]; i >= 0; i = b->next[i])
+        b->in_slot[b->g->node[i]->shape.list] = true;
+    for (int i = b->sum_head[slot]; i >= 0; i = b->sum_next[i])
+        b->in_slot[list_of_sum(b, i)] = true;
     if (first >= 0 && first != last && b->in_slot[first]) add_rows(b, slot, first);
     for (int list = 0; list <= b->lists; list++)
         if (b->in_slot[list] && list != last && list != first) add_rows(b, slot, list);
@@ -241,7 +251,8 @@ static bool is_constant_part(const Builder *b, const Contribution *c) {
 static void add_constant_parts(Builder *b) {
     Plan *p = b->p;
     bool any = false;
-    for (int i = 0; i < p->npart; i++) any |= is_constant_part(b, &p->part[i]);
+    for (int i = 0; i < p->npart; i++)
+        any |= is_constant_part(b, &p->part[i]);
     if (!any) return;
     p->phase[p->nphase++] = (Phase){ true, 0, p->nstep, 0 };
     add_step(b, STEP_UNIFORM, true, 0);

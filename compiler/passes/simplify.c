@@ -13,7 +13,8 @@
 
 /* The number a uniform constant has in every element. */
 static bool constant(const Node *n, double *value) {
-    while (op_info[n->op].class == VIEW && n->nin == 1) n = n->in[0];
+    while (op_info[n->op].class == VIEW && n->nin == 1)
+        n = n->in[0];
     if (n->op == OP_fill) return *value = n->attr.value, true;
     double a, b;
     if (n->op == OP_mul && constant(n->in[0], &a) && constant(n->in[1], &b))
@@ -28,9 +29,7 @@ static bool is_constant(const Node *n, double value) {
     return constant(n, &v) && v == value;
 }
 
-static bool fits(const Node *x, const Node *old) {
-    return shape_equal(&x->shape, &old->shape);
-}
+static bool fits(const Node *x, const Node *old) { return shape_equal(&x->shape, &old->shape); }
 
 /* x + 0 = x;  0 + x = x;  x + x = 2 x */
 static Node *add_zero(const Node *old, Node **in) {
@@ -85,7 +84,8 @@ static Node *drop_repeat(Rebuild *r, const Node *old, Node **in) {
 }
 
 static bool same_pieces(const Node *a, const Node *b) {
-    if (a->op != OP_concat || b->op != OP_concat || a->nin != b->nin || a->attr.axis != b->attr.axis)
+    if (a->op != OP_concat || b->op != OP_concat || a->nin != b->nin
+        || a->attr.axis != b->attr.axis)
         return false;
     for (int i = 0; i < a->nin; i++)
         if (a->in[i]->shape.dim[a->attr.axis] != b->in[i]->shape.dim[a->attr.axis]) return false;
@@ -108,7 +108,8 @@ static Node *add_concat(Graph *g, const Node *old, Node **in) {
 
 /* stack(a, b)[1] = b */
 static Node *slice_stack(const Node *old, Node **in) {
-    if (old->op != OP_slice || in[0]->op != OP_stack || old->attr.axis != 0 || old->attr.count != 1) return NULL;
+    if (old->op != OP_slice || in[0]->op != OP_stack || old->attr.axis != 0 || old->attr.count != 1)
+        return NULL;
     Node *piece = in[0]->in[old->attr.first];
     Shape s = old->shape;
     return piece->shape.lead == s.lead ? op_reshape(piece, &s) : NULL;
@@ -159,9 +160,7 @@ static Node *sum_factor(const Node *old, Node **in) {
     return NULL;
 }
 
-static bool is_product(const Node *n) {
-    return op_info[n->op].class == CONTRACT && n->nin == 2;
-}
+static bool is_product(const Node *n) { return op_info[n->op].class == CONTRACT && n->nin == 2; }
 
 /* product(a, w) + product(b, u) = product(b, u) onto product(a, w): the sum is
 ** formed in the place of the first, if nobody else reads the second. */
@@ -171,16 +170,19 @@ static Node *add_products(Rebuild *r, const Node *old, Node **in) {
     if (op_info[in[0]->op].class != CONTRACT) return NULL;
     if (!is_product(in[1]) || uses[old->in[0]->id] > 1 || uses[old->in[1]->id] > 1) return NULL;
     const char *error;
-    Node *n = node_new(r->to, in[1]->op, 3, (Node *[]){ in[1]->in[0], in[1]->in[1], in[0] }, (Attr){ 0 }, &error);
+    Node *n = node_new(r->to, in[1]->op, 3, (Node *[]){ in[1]->in[0], in[1]->in[1], in[0] },
+                       (Attr){ 0 }, &error);
     if (!n) bug(old, "%s", error);
     return n;
 }
 
 static Node *rule(Rebuild *r, const Node *old, Node **in) {
     Node *n;
-    if ((n = add_zero(old, in)) || (n = add_later(old, in)) || (n = mul_one(old, in)) || (n = select_known(old, in)) || (n = drop_repeat(r, old, in)) || (n = add_concat(r->to, old, in))
-        || (n = slice_stack(old, in)) || (n = reshape_twice(old, in)) || (n = sum_one(old, in))
-        || (n = sum_factor(old, in)) || (n = add_products(r, old, in)))
+    if ((n = add_zero(old, in)) || (n = add_later(old, in)) || (n = mul_one(old, in))
+        || (n = select_known(old, in)) || (n = drop_repeat(r, old, in))
+        || (n = add_concat(r->to, old, in)) || (n = slice_stack(old, in))
+        || (n = reshape_twice(old, in)) || (n = sum_one(old, in)) || (n = sum_factor(old, in))
+        || (n = add_products(r, old, in)))
         return n;
     return NULL;
 }
@@ -188,7 +190,9 @@ static Node *rule(Rebuild *r, const Node *old, Node **in) {
 Graph *pass_simplify(Graph *g) {
     int *uses = graph_alloc(g, ((size_t)g->n + 1) * sizeof *uses);
     for (int i = 0; i < g->n; i++)
-        for (int k = 0; k < g->node[i]->nin; k++) uses[g->node[i]->in[k]->id]++;
-    for (int i = 0; i < g->nout; i++) uses[g->out[i].node->id]++;
+        for (int k = 0; k < g->node[i]->nin; k++)
+            uses[g->node[i]->in[k]->id]++;
+    for (int i = 0; i < g->nout; i++)
+        uses[g->out[i].node->id]++;
     return rebuild(g, rule, uses);
 }

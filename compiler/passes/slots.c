@@ -10,9 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const Node *slots_owner(const Node *n) {
-    return op_info[n->op].class == SIDE ? n->in[0] : n;
-}
+const Node *slots_owner(const Node *n) { return op_info[n->op].class == SIDE ? n->in[0] : n; }
 
 static Domain row_domain(const Slots *s, const Node *n) {
     if (n->shape.lead == LEAD_TOKENS) return DOMAIN_ROW;
@@ -25,18 +23,17 @@ static Domain row_domain(const Slots *s, const Node *n) {
 
 static Domain domain_of(const Slots *s, const Node *n) {
     switch (op_info[n->op].class) {
-    case SOURCE: case WAVE:
-        return DOMAIN_NONE;
-    case POINTWISE: case VIEW: case REDUCE: case SOFTMAX:
-        return row_domain(s, n);
-    case GATHER:
-        return plan_listed(n) ? DOMAIN_NONE : DOMAIN_TOKEN;
-    case CONTRACT: case LOSS:
-        return DOMAIN_TOKEN;
-    case SIDE:
-        return s->domain[n->in[0]->id];
-    default:
-        return DOMAIN_GLOBAL;
+    case SOURCE:
+    case WAVE: return DOMAIN_NONE;
+    case POINTWISE:
+    case VIEW:
+    case REDUCE:
+    case SOFTMAX: return row_domain(s, n);
+    case GATHER: return plan_listed(n) ? DOMAIN_NONE : DOMAIN_TOKEN;
+    case CONTRACT:
+    case LOSS: return DOMAIN_TOKEN;
+    case SIDE: return s->domain[n->in[0]->id];
+    default: return DOMAIN_GLOBAL;
     }
 }
 
@@ -49,16 +46,19 @@ static int phase_of(const Slots *s, const Node *n) {
     Domain own = s->domain[n->id];
     int phase = own == DOMAIN_GLOBAL || own == DOMAIN_UNIFORM;
     if (op_info[n->op].class == SIDE) return s->phase[n->in[0]->id];
-    if (list_of(s, n) && s->phase[list_of(s, n)->id] + 1 > phase) phase = s->phase[list_of(s, n)->id] + 1 + (own == DOMAIN_GLOBAL);
+    if (list_of(s, n) && s->phase[list_of(s, n)->id] + 1 > phase)
+        phase = s->phase[list_of(s, n)->id] + 1 + (own == DOMAIN_GLOBAL);
     for (int i = 0; i < n->nin; i++) {
         int p = s->phase[n->in[i]->id];
         switch (s->domain[n->in[i]->id]) {
-        case DOMAIN_NONE: case DOMAIN_PARAM: continue;
-        case DOMAIN_ROW: case DOMAIN_TOKEN:
+        case DOMAIN_NONE:
+        case DOMAIN_PARAM: continue;
+        case DOMAIN_ROW:
+        case DOMAIN_TOKEN:
             if (own == DOMAIN_GLOBAL || own == DOMAIN_UNIFORM) p++;
-            else if (n->in[i]->shape.list != n->shape.list) p += 2;     /* from all its rows */
+            else if (n->in[i]->shape.list != n->shape.list) p += 2; /* from all its rows */
             break;
-        default:            /* a uniform node runs at the end of its global phase */
+        default: /* a uniform node runs at the end of its global phase */
             p += own == DOMAIN_UNIFORM ? 0 : own == DOMAIN_GLOBAL ? 2 : 1;
         }
         if (p > phase) phase = p;
@@ -72,7 +72,9 @@ static bool is_anchor(const Slots *s, const Node *n) {
         && (d == DOMAIN_TOKEN || d == DOMAIN_GLOBAL || d == DOMAIN_UNIFORM);
 }
 
-typedef struct Event { int phase, list, id; } Event;
+typedef struct Event {
+    int phase, list, id;
+} Event;
 
 static int by_phase(const void *x, const void *y) {
     const Event *a = x, *b = y;
@@ -85,7 +87,8 @@ static void time_anchors(Graph *g, Slots *s) {
     Event *event = graph_alloc(g, ((size_t)g->n + 1) * sizeof *event);
     int n = 0, time = -1, phase = -1, list = 0, start = 0;
     for (int i = 0; i < g->n; i++)
-        if (is_anchor(s, g->node[i])) event[n++] = (Event){ s->phase[i], s->phase[i] % 2 ? 0 : g->node[i]->shape.list, i };
+        if (is_anchor(s, g->node[i]))
+            event[n++] = (Event){ s->phase[i], s->phase[i] % 2 ? 0 : g->node[i]->shape.list, i };
     qsort(event, (size_t)n, sizeof *event, by_phase);
     for (int i = 0; i < n; i++) {
         if (event[i].phase % 2 == 0 || event[i].phase != phase) time += 2;
@@ -141,7 +144,8 @@ static int *new_times(Graph *g) {
 /* The last slot that serves a consumer; a twin that has no time yet passes on
 ** what its own consumers allow. */
 static int allowed(const Slots *s, const Node *consumer, const int *limit) {
-    return is_row(s, consumer) && s->time[consumer->id] < 0 ? limit[consumer->id] : wanted(s, consumer);
+    return is_row(s, consumer) && s->time[consumer->id] < 0 ? limit[consumer->id]
+                                                            : wanted(s, consumer);
 }
 
 /* Row nodes as late as all consumers allow and some want.  Twins are wanted by
@@ -153,7 +157,9 @@ static void time_late(Graph *g, Slots *s, const int *asap, bool twins) {
         const Node *n = g->node[i];
         if (!s->needed[i]) continue;
         if (is_row(s, n) && (s->twin[i] ? twins : !twins && !n->backward))
-            s->time[i] = late[i] < s->times ? lower(late[i], limit[i]) : twins ? -1 : lower(asap[i], limit[i]);
+            s->time[i] = late[i] < s->times ? lower(late[i], limit[i])
+                : twins                     ? -1
+                                            : lower(asap[i], limit[i]);
         for (int k = 0; k < n->nin; k++) {
             int x = n->in[k]->id;
             if (!is_row(s, n->in[k]) || (s->domain[i] == DOMAIN_UNIFORM && !is_sum(s, n))) continue;
@@ -174,7 +180,8 @@ static void time_twins(Graph *g, Slots *s, const int *asap) {
         if (!is_row(s, n) || !s->twin[i] || s->time[i] >= 0) continue;
         for (int k = 0; k < n->nin; k++) {
             const Node *x = n->in[k];
-            if (is_row(s, x) && s->twin[x->id] && s->time[x->id] > s->time[i]) s->time[i] = s->time[x->id];
+            if (is_row(s, x) && s->twin[x->id] && s->time[x->id] > s->time[i])
+                s->time[i] = s->time[x->id];
         }
         if (s->time[i] >= 0 && s->time[i] < asap[i]) s->time[i] = asap[i];
     }
@@ -182,7 +189,8 @@ static void time_twins(Graph *g, Slots *s, const int *asap) {
         const Node *n = g->node[i];
         if (!s->needed[i] || op_info[n->op].class == SOURCE) continue;
         if (is_row(s, n) && s->time[i] < 0) s->time[i] = limit[i];
-        for (int k = 0; k < n->nin; k++) limit[n->in[k]->id] = lower(limit[n->in[k]->id], wanted(s, n));
+        for (int k = 0; k < n->nin; k++)
+            limit[n->in[k]->id] = lower(limit[n->in[k]->id], wanted(s, n));
     }
 }
 
@@ -193,8 +201,8 @@ static void time_rows(Graph *g, Slots *s) {
         if (is_row(s, n)) s->time[i] = asap[i] = earliest(s, asap, n);
         if (is_sum(s, n)) s->partial[i] = earliest(s, asap, n);
     }
-    time_late(g, s, asap, false);       /* forward */
-    time_late(g, s, asap, true);        /* twins */
+    time_late(g, s, asap, false); /* forward */
+    time_late(g, s, asap, true);  /* twins */
     time_twins(g, s, asap);
 }
 
@@ -202,11 +210,14 @@ static void time_rows(Graph *g, Slots *s) {
 static void check_order(const Graph *g, const Slots *s) {
     for (int i = 0; i < g->n; i++) {
         const Node *n = g->node[i];
-        if (!s->needed[i] || op_info[n->op].class == SIDE || (s->domain[i] == DOMAIN_UNIFORM && !is_sum(s, n))) continue;
+        if (!s->needed[i] || op_info[n->op].class == SIDE
+            || (s->domain[i] == DOMAIN_UNIFORM && !is_sum(s, n)))
+            continue;
         for (int k = 0; k < n->nin; k++) {
             const Node *x = n->in[k];
             if (is_row(s, x) && s->time[x->id] > wanted(s, n))
-                bug(n, "runs at %d, before its operand %%%d at %d", s->time[i], x->id, s->time[x->id]);
+                bug(n, "runs at %d, before its operand %%%d at %d", s->time[i], x->id,
+                    s->time[x->id]);
         }
     }
 }
@@ -226,7 +237,8 @@ static void find_twins(const Graph *g, Slots *s) {
     for (int i = 0; i < g->n; i++) {
         const Node *n = g->node[i];
         bool driven = n->op == OP_seed;
-        for (int k = 0; k < n->nin; k++) driven |= n->in[k]->op == OP_seed || (n->in[k]->backward && !s->twin[n->in[k]->id]);
+        for (int k = 0; k < n->nin; k++)
+            driven |= n->in[k]->op == OP_seed || (n->in[k]->backward && !s->twin[n->in[k]->id]);
         s->twin[i] = n->backward && !driven;
     }
 }
@@ -244,8 +256,10 @@ static void delay_twins(Graph *g, Slots *s) {
         if (s->twin[i] && s->domain[i] == DOMAIN_TOKEN) s->phase[i] = phase;
         for (int k = 0; k < n->nin; k++) {
             int x = n->in[k]->id;
-            bool crosses = token && n->in[k]->shape.lead == LEAD_TOKENS && n->in[k]->shape.list != n->shape.list;
-            if (s->twin[x]) want[x] = lower(want[x], crosses ? phase - 2 : token ? phase : phase - 1);
+            bool crosses = token && n->in[k]->shape.lead == LEAD_TOKENS
+                && n->in[k]->shape.list != n->shape.list;
+            if (s->twin[x])
+                want[x] = lower(want[x], crosses ? phase - 2 : token ? phase : phase - 1);
         }
     }
 }
@@ -255,7 +269,8 @@ static void find_stored(const Graph *g, Slots *s) {
     for (int i = 0; i < g->n; i++) {
         const Node *n = g->node[i];
         if (class_is_row(op_info[n->op].class) || op_info[n->op].class == SIDE) continue;
-        for (int k = 0; s->needed[i] && k < n->nin; k++) s->stored[plan_storage(n->in[k])->id] = true;
+        for (int k = 0; s->needed[i] && k < n->nin; k++)
+            s->stored[plan_storage(n->in[k])->id] = true;
     }
 }
 

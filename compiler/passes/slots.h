@@ -11,15 +11,15 @@
 */
 typedef struct Slots {
     bool *needed;
-    bool *twin;         /* repeats the forward part for the backward part */
-    bool *stored;       /* what anchors read */
-    const Node **list;  /* what makes a list of rows, by its number */
+    bool *twin;        /* repeats the forward part for the backward part */
+    bool *stored;      /* what anchors read */
+    const Node **list; /* what makes a list of rows, by its number */
     Domain *domain;
-    int *phase;         /* even: token phase; odd: global phase */
-    int *time;          /* of anchors and uniform nodes: odd; of row nodes: even */
-    int *start;         /* of anchors: when the first of their phase, and their list, runs */
-    int *partial;       /* of a token_sum: the slot of its per-granule sums */
-    int times;          /* all are below */
+    int *phase;   /* even: token phase; odd: global phase */
+    int *time;    /* of anchors and uniform nodes: odd; of row nodes: even */
+    int *start;   /* of anchors: when the first of their phase, and their list, runs */
+    int *partial; /* of a token_sum: the slot of its per-granule sums */
+    int times;    /* all are below */
 } Slots;
 
 /* With 'forward', nodes of the gradient pass are left out. */

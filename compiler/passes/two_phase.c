@@ -19,20 +19,25 @@
 #include <string.h>
 
 /* Sums over some of a read's sources; peak and sum with a softmax only. */
-typedef struct Sums { Node *peak, *sum, *acc; } Sums;
+typedef struct Sums {
+    Node *peak, *sum, *acc;
+} Sums;
 
 /* A read of a group: its sources, the shared ones first, and what the first phase leaves. */
-typedef struct Part { int *pick, shared; Sums sums; } Part;
+typedef struct Part {
+    int *pick, shared;
+    Sums sums;
+} Part;
 
 typedef struct Pass {
     Graph *g;
     Read *read;
     int n;
-    int *read_of;               /* by old id: index of the read whose root it is, -1: none */
-    const Group **group_of;     /* by read */
-    Part *part;                 /* by read */
+    int *read_of;           /* by old id: index of the read whose root it is, -1: none */
+    const Group **group_of; /* by read */
+    Part *part;             /* by read */
     Notes notes;
-    bool uniform;               /* what depends on no activation was copied */
+    bool uniform; /* what depends on no activation was copied */
 } Pass;
 
 /* == Finding reads ========================================================== */
@@ -45,20 +50,29 @@ static bool all_tokens(const Node *stack) {
 
 /* Operand 'side' of the product is values of sources, the other one weights for them. */
 static bool match(const Node *root, int side, Read *out, Notes *notes) {
-    const Node *product = root->in[0], *values = product->in[side], *weights = product->in[1 - side];
+    const Node *product = root->in[0], *values = product->in[side],
+               *weights = product->in[1 - side];
     const Node *stack = plan_storage(values), *soft = plan_storage(weights);
     int n = stack->nin;
-    if (stack->op != OP_stack || n < 2 || !all_tokens(stack) || !shape_equal(&values->shape, &product->shape)) return false;
-    if (split_axis(stack, values, 0) != 0 || weights->shape.rank != values->shape.rank || weights->shape.dim[0] != n) return false;
+    if (stack->op != OP_stack || n < 2 || !all_tokens(stack)
+        || !shape_equal(&values->shape, &product->shape))
+        return false;
+    if (split_axis(stack, values, 0) != 0 || weights->shape.rank != values->shape.rank
+        || weights->shape.dim[0] != n)
+        return false;
     *out = (Read){ root, weights, values, stack, NULL, 0 };
-    if (soft->op != OP_softmax || soft->shape.lead == LEAD_NONE) return split_possible(weights, 0, stack, notes);
+    if (soft->op != OP_softmax || soft->shape.lead == LEAD_NONE)
+        return split_possible(weights, 0, stack, notes);
     out->softmax = soft;
     out->axis = split_axis(soft, weights, 0);
-    return out->axis >= 0 && out->axis == soft->attr.axis && split_possible(soft->in[0], out->axis, stack, notes);
+    return out->axis >= 0 && out->axis == soft->attr.axis
+        && split_possible(soft->in[0], out->axis, stack, notes);
 }
 
 static bool find_read(const Node *n, Read *out, Notes *notes) {
-    if (n->op != OP_sum || n->attr.axis != 0 || n->shape.lead != LEAD_TOKENS || n->in[0]->op != OP_mul) return false;
+    if (n->op != OP_sum || n->attr.axis != 0 || n->shape.lead != LEAD_TOKENS
+        || n->in[0]->op != OP_mul)
+        return false;
     return match(n, 0, out, notes) || match(n, 1, out, notes);
 }
 
@@ -103,7 +117,8 @@ static Node *as_weight(const Read *read, Node *x) {
 }
 
 /* 'peak' is a maximum of what they are added to, NULL if it is nothing. */
-static Sums sum_sources(Rebuild *r, const Read *read, const int *pick, int n, Node *peak, Notes *notes) {
+static Sums sum_sources(Rebuild *r, const Read *read, const int *pick, int n, Node *peak,
+                        Notes *notes) {
     Sums s = { NULL, NULL, NULL };
     Node *values = split_build(r, read->values, 0, pick, n, notes), *w;
     if (!read->softmax) {
@@ -126,7 +141,8 @@ static void copy_uniform(Rebuild *r, Pass *p) {
     for (int i = 0; !p->uniform && i < r->from->n; i++) {
         const Node *old = r->from->node[i];
         bool ready = !r->map[i] && old->shape.lead == LEAD_NONE;
-        for (int k = 0; ready && k < old->nin; k++) ready = r->map[old->in[k]->id] != NULL;
+        for (int k = 0; ready && k < old->nin; k++)
+            ready = r->map[old->in[k]->id] != NULL;
         if (ready) rebuild_ahead(r, old);
     }
     p->uniform = true;
@@ -136,7 +152,8 @@ static void first_phase(Rebuild *r, Pass *p, Group g) {
     copy_uniform(r, p);
     pick_sources(p, g);
     for (int i = g.first; i < g.first + g.count; i++)
-        p->part[i].sums = sum_sources(r, &p->read[i], p->part[i].pick, p->part[i].shared, NULL, &p->notes);
+        p->part[i].sums = sum_sources(r, &p->read[i], p->part[i].pick, p->part[i].shared, NULL,
+                                      &p->notes);
 }
 
 /* == Second phase =========================================================== */
@@ -146,7 +163,8 @@ static void first_phase(Rebuild *r, Pass *p, Group g) {
 static Node *in_turn(Rebuild *r, const Pass *p, Group g, int i) {
     Node **other = graph_alloc(r->to, 2 * (size_t)g.count * sizeof *other);
     int n = 0;
-    for (int k = g.first; (i == g.first || i == g.first + g.count - 1) && k < g.first + g.count; k++) {
+    for (int k = g.first; (i == g.first || i == g.first + g.count - 1) && k < g.first + g.count;
+         k++) {
         const Sums *s = &p->part[k].sums;
         if (k != i) other[n++] = s->acc;
         if (k != i && i == g.first && s->sum) other[n++] = s->sum;
@@ -173,12 +191,16 @@ static Node *rule(Rebuild *r, const Node *old, Node **in) {
     Sums s = part->sums;
     s.acc = in_turn(r, p, g, i);
     int rest = read->stack->nin - part->shared;
-    if (rest) s = merge(read, s, sum_sources(r, read, part->pick + part->shared, rest, s.peak, &p->notes));
+    if (rest)
+        s = merge(read, s,
+                  sum_sources(r, read, part->pick + part->shared, rest, s.peak, &p->notes));
     return read->softmax ? op_div(s.acc, s.sum) : s.acc;
 }
 
 TwoPhase two_phase_named(const char *name) {
-    return !strcmp(name, "on") ? TWO_PHASE_ON : !strcmp(name, "off") ? TWO_PHASE_OFF : TWO_PHASE_AUTO;
+    return !strcmp(name, "on") ? TWO_PHASE_ON
+        : !strcmp(name, "off") ? TWO_PHASE_OFF
+                               : TWO_PHASE_AUTO;
 }
 
 /* == The pass =============================================================== */
@@ -186,7 +208,8 @@ TwoPhase two_phase_named(const char *name) {
 static Graph *copy_of(const Graph *g) {
     const char **name = calloc((size_t)g->nout + 1, sizeof *name);
     if (!name) bug(NULL, "no memory for the names of %d outputs", g->nout);
-    for (int i = 0; i < g->nout; i++) name[i] = g->out[i].name;
+    for (int i = 0; i < g->nout; i++)
+        name[i] = g->out[i].name;
     Graph *copy = graph_extract(g, name);
     free(name);
     return copy;
@@ -199,7 +222,8 @@ static int form_groups(Pass *p, TwoPhase how, bool training) {
     p->part = graph_alloc(p->g, n * sizeof *p->part);
     int groups = groups_choose(p->g, p->read, p->n, how, training, &p->notes, group);
     for (int i = 0; i < groups; i++)
-        for (int k = 0; k < group[i].count; k++) p->group_of[group[i].first + k] = &group[i];
+        for (int k = 0; k < group[i].count; k++)
+            p->group_of[group[i].first + k] = &group[i];
     return p->n - groups;
 }
 

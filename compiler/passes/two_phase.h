@@ -13,19 +13,27 @@
 #include "rebuild.h"
 
 typedef struct Read {
-    const Node *root;               /* sum over axis 0 of weights * values */
-    const Node *weights, *values;   /* a row a source each; values: the stack, perhaps reshaped */
+    const Node *root;             /* sum over axis 0 of weights * values */
+    const Node *weights, *values; /* a row a source each; values: the stack, perhaps reshaped */
     const Node *stack;
-    const Node *softmax;            /* that the weights are; NULL: weights of each source alone */
-    int axis;                       /* of the sources in softmax */
+    const Node *softmax; /* that the weights are; NULL: weights of each source alone */
+    int axis;            /* of the sources in softmax */
 } Read;
 
 /* Reads first ... first+count-1. */
-typedef struct Group { int first, count; } Group;
+typedef struct Group {
+    int first, count;
+} Group;
 
 /* What is known of a node of the old graph in one walk: valid if 'walk' is the notes' own. */
-typedef struct Note { int walk, axis; Node *copy; } Note;
-typedef struct Notes { int walk; Note *at; } Notes;
+typedef struct Note {
+    int walk, axis;
+    Node *copy;
+} Note;
+typedef struct Notes {
+    int walk;
+    Note *at;
+} Notes;
 
 /* == two_phase_split.c: expressions over some of the sources ================ */
 
@@ -42,6 +50,7 @@ Node *split_build(Rebuild *r, const Node *n, int axis, const int *pick, int coun
 int group_shared(const Read *read, Group g, Notes *notes);
 bool group_shares(const Notes *notes, const Node *source);
 /* Cuts n reads into groups of one or more; returns how many. */
-int groups_choose(Graph *mem, const Read *read, int n, TwoPhase how, bool training, Notes *notes, Group *out);
+int groups_choose(Graph *mem, const Read *read, int n, TwoPhase how, bool training, Notes *notes,
+                  Group *out);
 
 #endif

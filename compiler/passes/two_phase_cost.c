@@ -12,9 +12,13 @@
 #include "two_phase.h"
 
 enum {
-    MOST = 16,                          /* reads of a group: a bound on the memory for partial results */
-    CHUNK_TOKENS = 256, BEYOND_CACHE = 2 << 20,
-    SOURCE_FORWARD = 1, SOURCE_ALL = 5, PARTIAL_FORWARD = 2, PARTIAL_ALL = 6
+    MOST = 16, /* reads of a group: a bound on the memory for partial results */
+    CHUNK_TOKENS = 256,
+    BEYOND_CACHE = 2 << 20,
+    SOURCE_FORWARD = 1,
+    SOURCE_ALL = 5,
+    PARTIAL_FORWARD = 2,
+    PARTIAL_ALL = 6
 };
 
 /* How much less a group must move to pay for the instructions of its merges. */
@@ -23,7 +27,8 @@ static const double margin = 1.3;
 int group_shared(const Read *read, Group g, Notes *notes) {
     int first = ++notes->walk, n = 0;
     const Node *stack = read[g.first].stack;
-    for (int i = 0; i < stack->nin; i++) notes->at[stack->in[i]->id].walk = first;
+    for (int i = 0; i < stack->nin; i++)
+        notes->at[stack->in[i]->id].walk = first;
     for (int k = 1; k < g.count; k++) {
         const Node *other = read[g.first + k].stack;
         int before = notes->walk++;
@@ -32,7 +37,8 @@ int group_shared(const Read *read, Group g, Notes *notes) {
             if (note->walk == before) note->walk = notes->walk;
         }
     }
-    for (int i = 0; i < stack->nin; i++) n += group_shares(notes, stack->in[i]);
+    for (int i = 0; i < stack->nin; i++)
+        n += group_shares(notes, stack->in[i]);
     return n;
 }
 
@@ -43,16 +49,14 @@ bool group_shares(const Notes *notes, const Node *source) {
 typedef struct Cost {
     const Read *read;
     int n;
-    bool all;                   /* groups wherever there can be one */
-    double source, partial;     /* rows moved for a source of a read, for a partial result */
+    bool all;               /* groups wherever there can be one */
+    double source, partial; /* rows moved for a source of a read, for a partial result */
     Notes *notes;
 } Cost;
 
 static int64_t row_of(const Read *r) { return shape_count(&r->stack->in[0]->shape); }
 
-static double rows_apart(const Cost *c, int i) {
-    return c->source * c->read[i].stack->nin;
-}
+static double rows_apart(const Cost *c, int i) { return c->source * c->read[i].stack->nin; }
 
 /* A chunk of the shared sources is more than any second-level cache holds: below that, reads
 ** one after another find them there, and two phases were measured to take 4 to 6 % longer. */
@@ -78,21 +82,24 @@ static void choose_at(const Cost *c, int i, double *best, int *count) {
     count[i] = 1;
     for (int k = 2; k <= MOST && i + k <= c->n; k++) {
         double rows = rows_together(c, (Group){ i, k });
-        if (rows < 0) return;               /* more reads share no more */
+        if (rows < 0) return; /* more reads share no more */
         if (rows + best[i + k] >= best[i]) continue;
         best[i] = rows + best[i + k];
         count[i] = k;
     }
 }
 
-int groups_choose(Graph *mem, const Read *read, int n, TwoPhase how, bool training, Notes *notes, Group *out) {
+int groups_choose(Graph *mem, const Read *read, int n, TwoPhase how, bool training, Notes *notes,
+                  Group *out) {
     size_t size = (size_t)n + 1;
     double *best = graph_alloc(mem, size * sizeof *best);
     int *count = graph_alloc(mem, size * sizeof *count), groups = 0;
     Cost c = { .read = read, .n = n, .all = how == TWO_PHASE_ON, .notes = notes };
     c.source = training ? SOURCE_ALL : SOURCE_FORWARD;
     c.partial = c.all ? 0 : training ? PARTIAL_ALL : PARTIAL_FORWARD;
-    for (int i = n; i-- > 0;) choose_at(&c, i, best, count);
-    for (int i = 0; i < n; i += count[i]) out[groups++] = (Group){ i, count[i] };
+    for (int i = n; i-- > 0;)
+        choose_at(&c, i, best, count);
+    for (int i = 0; i < n; i += count[i])
+        out[groups++] = (Group){ i, count[i] };
     return groups;
 }

@@ -13,19 +13,22 @@ enum { DEEPEST = 200, NO_AXIS = -1, LOST = -2 };
 
 static int64_t elements_before(const Shape *s, int axis) {
     int64_t n = 1;
-    for (int i = 0; i < axis; i++) n *= s->dim[i];
+    for (int i = 0; i < axis; i++)
+        n *= s->dim[i];
     return n;
 }
 
 /* The axis of x that is as long as y's and has as many elements before it. */
 static int same_axis(const Shape *x, const Shape *y, int axis) {
     for (int i = 0; i < x->rank; i++)
-        if (x->dim[i] == y->dim[axis] && elements_before(x, i) == elements_before(y, axis)) return i;
+        if (x->dim[i] == y->dim[axis] && elements_before(x, i) == elements_before(y, axis))
+            return i;
     return LOST;
 }
 
 int split_axis(const Node *x, const Node *y, int axis) {
-    for (; y != x && axis >= 0; y = y->in[0]) axis = same_axis(&y->in[0]->shape, &y->shape, axis);
+    for (; y != x && axis >= 0; y = y->in[0])
+        axis = same_axis(&y->in[0]->shape, &y->shape, axis);
     return axis;
 }
 
@@ -46,7 +49,8 @@ static int operand_axis(const Node *n, int i, int axis) {
 
 static bool possible(const Node *n, int axis, const Node *stack, Notes *notes, int depth) {
     if (n->shape.lead == LEAD_NONE) return true;
-    if (axis < 0 || depth == DEEPEST) return false;     /* an activation of all sources, or of another order */
+    /* an activation of all sources, or of another order */
+    if (axis < 0 || depth == DEEPEST) return false;
     Note *note = &notes->at[n->id];
     if (note->walk == notes->walk) return note->axis == axis;
     *note = (Note){ notes->walk, axis, NULL };
@@ -77,7 +81,8 @@ static Node *pick_slices(const Split *s, Node *x, int axis) {
     Node **piece = graph_alloc(s->r->to, (size_t)s->count * sizeof *piece);
     int n = 0;
     for (int i = 0, k; i < s->count; i = k) {
-        for (k = i + 1; k < s->count && s->pick[k] == s->pick[k - 1] + 1;) k++;
+        for (k = i + 1; k < s->count && s->pick[k] == s->pick[k - 1] + 1;)
+            k++;
         piece[n++] = op_slice(x, axis, s->pick[i], k - i);
     }
     return op_concat(s->r->to, n, piece, axis);
@@ -85,7 +90,8 @@ static Node *pick_slices(const Split *s, Node *x, int axis) {
 
 static Node *pick_stack(const Split *s, const Node *n) {
     Node **piece = graph_alloc(s->r->to, (size_t)s->count * sizeof *piece);
-    for (int i = 0; i < s->count; i++) piece[i] = s->r->map[n->in[s->pick[i]]->id];
+    for (int i = 0; i < s->count; i++)
+        piece[i] = s->r->map[n->in[s->pick[i]]->id];
     return op_stack(s->r->to, s->count, piece);
 }
 
@@ -93,7 +99,8 @@ static Node *split(const Split *s, const Node *n, int axis);
 
 static Node *split_operands(const Split *s, const Node *n, int axis) {
     Node **in = graph_alloc(s->r->to, ((size_t)n->nin + 1) * sizeof *in);
-    for (int i = 0; i < n->nin; i++) in[i] = split(s, n->in[i], operand_axis(n, i, axis));
+    for (int i = 0; i < n->nin; i++)
+        in[i] = split(s, n->in[i], operand_axis(n, i, axis));
     s->r->to->loc = graph_loc(s->r->to, n->loc);
     if (n->op != OP_reshape) return rebuild_copy(s->r, n, in, n->attr);
     Shape shape = n->shape;
@@ -106,7 +113,8 @@ static Node *split(const Split *s, const Node *n, int axis) {
     Note *note = &s->notes->at[n->id];
     if (note->walk == s->notes->walk) return note->copy;
     Node *x = n->op == OP_stack && axis == 0 ? pick_stack(s, n)
-        : n->shape.lead == LEAD_NONE ? pick_slices(s, s->r->map[n->id], axis) : split_operands(s, n, axis);
+        : n->shape.lead == LEAD_NONE         ? pick_slices(s, s->r->map[n->id], axis)
+                                             : split_operands(s, n, axis);
     *note = (Note){ s->notes->walk, axis, x };
     return x;
 }

@@ -9,25 +9,35 @@
 
 _Static_assert(CODE_LINES < UINT16_MAX, "lengths fit 16 bits");
 
-static bool same(const CodeLines *a, int i, const CodeLines *b, int k) { return a->line[i].shape == b->line[k].shape; }
+static bool same(const CodeLines *a, int i, const CodeLines *b, int k) {
+    return a->line[i].shape == b->line[k].shape;
+}
 
 /* Lines from ... end - 1 of each. */
-typedef struct Middle { int from, a_end, b_end; } Middle;
+typedef struct Middle {
+    int from, a_end, b_end;
+} Middle;
 
 static Middle take_ends(const CodeLines *a, const CodeLines *b, int *align) {
     Middle m = { 0, a->n, b->n };
-    for (int i = 0; i < a->n; i++) align[i] = -1;
-    while (m.from < m.a_end && m.from < m.b_end && same(a, m.from, b, m.from)) align[m.from] = m.from, m.from++;
-    while (m.a_end > m.from && m.b_end > m.from && same(a, m.a_end - 1, b, m.b_end - 1)) align[--m.a_end] = --m.b_end;
+    for (int i = 0; i < a->n; i++)
+        align[i] = -1;
+    while (m.from < m.a_end && m.from < m.b_end && same(a, m.from, b, m.from))
+        align[m.from] = m.from, m.from++;
+    while (m.a_end > m.from && m.b_end > m.from && same(a, m.a_end - 1, b, m.b_end - 1))
+        align[--m.a_end] = --m.b_end;
     return m;
 }
 
 /* length[i][k]: of what a from i on and b from k on have in common. */
-static void fill(const CodeLines *a, const CodeLines *b, const Middle *m, uint16_t *length, size_t width) {
+static void fill(const CodeLines *a, const CodeLines *b, const Middle *m, uint16_t *length,
+                 size_t width) {
     for (int i = m->a_end - m->from; i-- > 0;) {
         uint16_t *row = length + (size_t)i * width, *below = row + width;
         for (int k = m->b_end - m->from; k-- > 0;)
-            row[k] = same(a, m->from + i, b, m->from + k) ? (uint16_t)(below[k + 1] + 1) : row[k + 1] > below[k] ? row[k + 1] : below[k];
+            row[k] = same(a, m->from + i, b, m->from + k) ? (uint16_t)(below[k + 1] + 1)
+                : row[k + 1] > below[k]                   ? row[k + 1]
+                                                          : below[k];
     }
 }
 
@@ -52,6 +62,7 @@ int *code_align(const CodeLines *a, const CodeLines *b) {
 
 int code_common(const CodeLines *a, const int *align) {
     int n = 0;
-    for (int i = 0; i < a->n; i++) n += align[i] >= 0;
+    for (int i = 0; i < a->n; i++)
+        n += align[i] >= 0;
     return n;
 }

@@ -5,13 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHAPE_TEXT = 512 };                   /* characters of a shape; longer lines are cut for it */
+enum { SHAPE_TEXT = 512 }; /* characters of a shape; longer lines are cut for it */
 
 /* == Lines ================================================================== */
 
-static uint64_t hash(const char *s) {   /* FNV-1a */
+static uint64_t hash(const char *s) { /* FNV-1a */
     uint64_t h = 14695981039346656037u;
-    for (; *s; s++) h = (h ^ (unsigned char)*s) * 1099511628211u;
+    for (; *s; s++)
+        h = (h ^ (unsigned char)*s) * 1099511628211u;
     return h;
 }
 
@@ -54,17 +55,24 @@ void code_free(CodeLines *c) {
 
 /* == The listing ============================================================ */
 
-/* "v12 = mul a3, v4" is "v = mul a, v", "linear of layers.3.mlp" is "linear of layers.mlp"; blanks are one. */
+/* "v12 = mul a3, v4" is "v = mul a, v", "linear of layers.3.mlp" is "linear of layers.mlp"; blanks
+** are one. */
 static void listing_shape(const char *s, size_t n, char to[SHAPE_TEXT]) {
     static const char layers[] = "layers.";
     size_t k = 0;
     char before = ' ';
     for (size_t i = 0; i < n && k + 1 < SHAPE_TEXT; before = s[i++]) {
-        bool value = (s[i] == 'a' || s[i] == 'v') && before == ' ' && i + 1 < n && isdigit((unsigned char)s[i + 1]);
+        bool value = (s[i] == 'a' || s[i] == 'v') && before == ' ' && i + 1 < n
+            && isdigit((unsigned char)s[i + 1]);
         if (s[i] == ' ' && before == ' ') continue;
         to[k++] = s[i];
-        size_t skip = value ? 1 : k >= sizeof layers - 1 && !memcmp(to + k - (sizeof layers - 1), layers, sizeof layers - 1) ? 1 : 0;
-        while (skip && i + 1 < n && isdigit((unsigned char)s[i + 1])) i++;
+        size_t skip = value ? 1
+            : k >= sizeof layers - 1
+                && !memcmp(to + k - (sizeof layers - 1), layers, sizeof layers - 1)
+            ? 1
+            : 0;
+        while (skip && i + 1 < n && isdigit((unsigned char)s[i + 1]))
+            i++;
     }
     to[k] = 0;
 }
@@ -80,7 +88,9 @@ static size_t narrow(const char *s, size_t n, char to[SHAPE_TEXT]) {
             continue;
         }
         size_t least = k + 2;
-        do to[k++] = ' '; while (k < least || (next < 2 && k < column[next]));
+        do
+            to[k++] = ' ';
+        while (k < least || (next < 2 && k < column[next]));
         next++;
         i += blanks;
     }
@@ -88,7 +98,8 @@ static size_t narrow(const char *s, size_t n, char to[SHAPE_TEXT]) {
 }
 
 static size_t trimmed(const char *s, size_t n) {
-    while (n && s[n - 1] == ' ') n--;
+    while (n && s[n - 1] == ' ')
+        n--;
     return n;
 }
 
@@ -102,7 +113,9 @@ void code_listing(const Report *r, const ReportKernel *k, CodeLines *out) {
         size_t n = strcspn(text, "\n"), indent = strspn(text, " "), m = strcspn(place, "\n");
         listing_shape(text, n, shape);
         place[m] = 0;
-        add(out, line, narrow(text + indent, trimmed(text + indent, n > indent ? n - indent : 0), line), place, shape);
+        add(out, line,
+            narrow(text + indent, trimmed(text + indent, n > indent ? n - indent : 0), line), place,
+            shape);
         text += n + 1;
         place += m + 1;
     }
@@ -115,17 +128,26 @@ void code_listing(const Report *r, const ReportKernel *k, CodeLines *out) {
 /* "%ymm3" is "%ymm", "%r12d" and "%eax" are "%r": the operation says how wide. */
 static size_t register_shape(const char *s, char *to) {
     size_t n = 1;
-    while (isalnum((unsigned char)s[n])) n++;
+    while (isalnum((unsigned char)s[n]))
+        n++;
     bool vector = s[2] == 'm' && s[3] == 'm', mask = s[1] == 'k', rip = !strncmp(s + 1, "rip", 3);
-    strcpy(to, vector ? s[1] == 'z' ? "%zmm" : s[1] == 'y' ? "%ymm" : "%xmm" : mask ? "%k" : rip ? "%rip" : "%r");
+    strcpy(to,
+           vector     ? s[1] == 'z'  ? "%zmm"
+                       : s[1] == 'y' ? "%ymm"
+                                     : "%xmm"
+               : mask ? "%k"
+               : rip  ? "%rip"
+                      : "%r");
     return n;
 }
 
 /* ".LBB61_7" is ".LBB", ".LCPI3_0" is ".LCPI". */
 static size_t label_shape(const char *s, char *to) {
     size_t letters = 2, n;
-    while (isalpha((unsigned char)s[letters])) letters++;
-    for (n = letters; isdigit((unsigned char)s[n]) || s[n] == '_'; n++) {}
+    while (isalpha((unsigned char)s[letters]))
+        letters++;
+    for (n = letters; isdigit((unsigned char)s[n]) || s[n] == '_'; n++) {
+    }
     memcpy(to, s, letters < 15 ? letters : 15);
     to[letters < 15 ? letters : 15] = 0;
     return n;
@@ -135,7 +157,8 @@ static size_t label_shape(const char *s, char *to) {
 static size_t offset_length(const char *s) {
     size_t n = *s == '-';
     if (!isdigit((unsigned char)s[n])) return 0;
-    while (isalnum((unsigned char)s[n])) n++;
+    while (isalnum((unsigned char)s[n]))
+        n++;
     return s[n] == '(' ? n : 0;
 }
 
@@ -145,7 +168,10 @@ static void instruction_shape(const char *s, char to[SHAPE_TEXT]) {
     while (*s && k + 16 < SHAPE_TEXT) {
         char part[16] = { *s };
         bool begins = before == ' ' || before == ',';
-        size_t n = *s == '%' ? register_shape(s, part) : s[0] == '.' && s[1] == 'L' ? label_shape(s, part) : 1, offset = begins ? offset_length(s) : 0;
+        size_t n = *s == '%'             ? register_shape(s, part)
+            : s[0] == '.' && s[1] == 'L' ? label_shape(s, part)
+                                         : 1,
+               offset = begins ? offset_length(s) : 0;
         if (offset) n = offset, *part = 0;
         before = *s;
         s += n;
@@ -160,12 +186,16 @@ static bool file_name(const char *text, int number, char to[256]) {
     char head[40], folder[160] = "", name[96] = "";
     print_text(head, sizeof head, "\t.file\t%d \"", number);
     const char *at = strstr(text, head);
-    if (!at || sscanf(at + strlen(head) - 1, "\"%159[^\"\n]\" \"%95[^\"\n]\"", folder, name) < 1) return false;
+    if (!at || sscanf(at + strlen(head) - 1, "\"%159[^\"\n]\" \"%95[^\"\n]\"", folder, name) < 1)
+        return false;
     print_text(to, 256, *name ? "%s/%s" : "%s", folder, name);
     return true;
 }
 
-typedef struct Place { int file, line; char name[256], text[288]; } Place;
+typedef struct Place {
+    int file, line;
+    char name[256], text[288];
+} Place;
 
 /* ".loc 6 19 0 ...": line 0 says that what follows is nobody's. */
 static void take_place(const char *text, const char *loc, Place *p) {
@@ -184,7 +214,8 @@ static void take_line(const char *line, size_t n, const Place *p, CodeLines *out
     bool label = !strncmp(line, ".LBB", 4);
     if (!label && (*line != '\t' || line[1] == '.' || line[1] == '#' || n < 2)) return;
     size_t skip = !label, k = 0;
-    for (size_t i = skip; i < n && k + 1 < sizeof copy && line[i] != '#'; i++) copy[k++] = line[i] == '\t' ? ' ' : line[i];
+    for (size_t i = skip; i < n && k + 1 < sizeof copy && line[i] != '#'; i++)
+        copy[k++] = line[i] == '\t' ? ' ' : line[i];
     k = trimmed(copy, k);
     copy[k] = 0;
     instruction_shape(copy, shape);
@@ -196,7 +227,8 @@ void code_assembly(const char *text, const char *function, CodeLines *out) {
     Place p = { .file = -1 };
     print_text(head, sizeof head, "\n%s:", function);
     const char *at = strstr(text, head);
-    for (at = at ? strchr(at + 1, '\n') : NULL; at && strncmp(at + 1, ".Lfunc_end", 10); at = strchr(at + 1, '\n')) {
+    for (at = at ? strchr(at + 1, '\n') : NULL; at && strncmp(at + 1, ".Lfunc_end", 10);
+         at = strchr(at + 1, '\n')) {
         size_t n = strcspn(at + 1, "\n");
         if (!strncmp(at + 1, "\t.loc\t", 6)) take_place(text, at + 1, &p);
         else take_line(at + 1, n, &p, out);

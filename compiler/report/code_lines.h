@@ -9,19 +9,19 @@
 
 #include "report.h"
 
-enum { CODE_LINES = 4096 };             /* of a kernel: what comes after is counted only */
+enum { CODE_LINES = 4096 }; /* of a kernel: what comes after is counted only */
 
 typedef struct CodeLine {
-    size_t text, place;                 /* in 'all'; place: "FILE:LINE", or "" */
+    size_t text, place; /* in 'all'; place: "FILE:LINE", or "" */
     uint64_t shape;
 } CodeLine;
 
 typedef struct CodeLines {
-    Text all;                           /* texts, each with a NUL */
+    Text all; /* texts, each with a NUL */
     CodeLine *line;
     int n, room;
-    int more;                           /* lines that were there beyond CODE_LINES */
-    bool failed;                        /* no memory */
+    int more;    /* lines that were there beyond CODE_LINES */
+    bool failed; /* no memory */
 } CodeLines;
 
 /* The listing of a row kernel.  Values are numbered anew in every kernel: their numbers

@@ -10,16 +10,19 @@
 
 /* == Numbers ================================================================ */
 
-#define METRIC(name, expression) \
-    static double name(const Comparison *c, const Variant *v) { return (void)c, (double)(expression); }
+#define METRIC(name, expression)                                \
+    static double name(const Comparison *c, const Variant *v) { \
+        return (void)c, (double)(expression);                   \
+    }
 METRIC(parameters, v->report->model->parameters)
 METRIC(flops_forward, v->report->work[FORWARD].flops)
 METRIC(flops_training, v->report->work[TRAINING].flops)
 METRIC(bytes_forward, v->report->work[FORWARD].bytes)
 METRIC(bytes_training, v->report->work[TRAINING].bytes)
 METRIC(memory_per_token, v->report->memory.per_token)
-METRIC(memory_constant, v->report->memory.weights + v->report->memory.gradients + v->report->memory.optimizer +
-                            v->report->memory.constant + v->report->memory.control)
+METRIC(memory_constant,
+       v->report->memory.weights + v->report->memory.gradients + v->report->memory.optimizer
+           + v->report->memory.constant + v->report->memory.control)
 METRIC(state_per_token, v->report->memory.state_per_token)
 METRIC(sources, v->report->sources_average)
 METRIC(kernels, v->report->nkernel)
@@ -62,7 +65,8 @@ char *compare_number(char to[32], Unit unit, double value) {
     else if (unit == UNIT_BYTES) human_bytes(to, value);
     else if (unit == UNIT_LOSS) print_text(to, 32, "%.4f", value);
     else if (unit == UNIT_SECONDS && value < 1e-3) print_text(to, 32, "%.3g us", 1e6 * value);
-    else if (unit == UNIT_SECONDS) print_text(to, 32, value < 1 ? "%.3g ms" : "%.3g s", value < 1 ? 1e3 * value : value);
+    else if (unit == UNIT_SECONDS)
+        print_text(to, 32, value < 1 ? "%.3g ms" : "%.3g s", value < 1 ? 1e3 * value : value);
     else if (fabs(value) < 10000 && value == floor(value)) print_text(to, 32, "%.0f", value);
     else if (fabs(value) < 100) print_text(to, 32, "%.2f", value);
     else human_count(to, value);
@@ -74,13 +78,21 @@ char *compare_difference(char to[32], double value, double base) {
     *to = 0;
     if (!isfinite(value) || !isfinite(base)) return to;
     if (value == base) print_text(to, 32, "=");
-    else if (base != 0) print_text(to, 32, fabs(percent) < 0.0005 ? "%+.0f %%" : fabs(percent) < 0.095 ? "%+.1g %%" : fabs(percent) < 999 ? "%+.1f %%" : "%+.0f %%", percent);
+    else if (base != 0)
+        print_text(to, 32,
+                   fabs(percent) < 0.0005      ? "%+.0f %%"
+                       : fabs(percent) < 0.095 ? "%+.1g %%"
+                       : fabs(percent) < 999   ? "%+.1f %%"
+                                               : "%+.0f %%",
+                   percent);
     return to;
 }
 
 /* == Verdict ================================================================ */
 
-static const struct { const char *key, *words; } told[] = {
+static const struct {
+    const char *key, *words;
+} told[] = {
     { "parameters", "parameters" },
     { "flops_per_token_training", "FLOPs of training" },
     { "bytes_per_token_training", "bytes moved" },
@@ -90,7 +102,8 @@ enum { TOLD = sizeof told / sizeof *told };
 
 static const Metric *metric_of(const char *key) {
     int i = 0;
-    while (strcmp(compare_metrics[i].key, key)) i++;
+    while (strcmp(compare_metrics[i].key, key))
+        i++;
     return &compare_metrics[i];
 }
 
@@ -99,7 +112,8 @@ static void add_numbers(const Comparison *c, const Variant *v, Text *t) {
         const Metric *m = metric_of(told[i].key);
         char words[32];
         double own = m->value(c, v), base = m->value(c, c->variant);
-        text_add(t, "%s %s %s", i ? "," : "", told[i].words, own == base ? "equal" : compare_difference(words, own, base));
+        text_add(t, "%s %s %s", i ? "," : "", told[i].words,
+                 own == base ? "equal" : compare_difference(words, own, base));
     }
 }
 
@@ -107,7 +121,9 @@ static void add_speed(const Comparison *c, const Variant *v, Text *t) {
     const Estimate *e = &v->timing.slower;
     if (!c->rounds) return;
     if (stats_covers_zero(e)) text_add(t, "; no difference detected in the time of a step");
-    else text_add(t, "; a step takes %.1f %% %s", 100 * fabs(e->mean), e->mean > 0 ? "longer" : "less");
+    else
+        text_add(t, "; a step takes %.1f %% %s", 100 * fabs(e->mean),
+                 e->mean > 0 ? "longer" : "less");
     if (e->known) text_add(t, " (95 %% interval %+.1f to %+.1f %%)", 100 * e->low, 100 * e->high);
     else text_add(t, " (one round tells nothing)");
 }
@@ -133,7 +149,8 @@ void compare_verdict(const Comparison *c, Text *t) {
 
 static bool has_twin(const Comparison *c, int i) {
     for (int k = 0; k < c->n; k++)
-        if (k != i && !strcmp(c->variant[k].report->model->name, c->variant[i].report->model->name)) return true;
+        if (k != i && !strcmp(c->variant[k].report->model->name, c->variant[i].report->model->name))
+            return true;
     return false;
 }
 
@@ -163,7 +180,8 @@ void compare_free(Comparison *c) {
         report_free(v->report);
         free(v->timing.seconds);
         free(v->timing.kernel);
-        for (int s = 0; v->run && s < c->seeds; s++) free_run(&v->run[s]);
+        for (int s = 0; v->run && s < c->seeds; s++)
+            free_run(&v->run[s]);
         free(v->run);
         mixing_free(v->trained);
         free(v->assembly);
@@ -172,6 +190,9 @@ void compare_free(Comparison *c) {
 
 const char *compare_routes_note(const Comparison *c) {
     int routes = 0;
-    for (int i = 0; i < c->n; i++) routes += graph_lists(c->variant[i].report->model->graph);
-    return routes ? "FLOPs, bytes moved and memory of a spec with routes are as if each took every token; strata inspect --cost counts shares." : "";
+    for (int i = 0; i < c->n; i++)
+        routes += graph_lists(c->variant[i].report->model->graph);
+    return routes ? "FLOPs, bytes moved and memory of a spec with routes are as if each took every "
+                    "token; strata inspect --cost counts shares."
+                  : "";
 }

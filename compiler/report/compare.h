@@ -16,49 +16,53 @@
 enum { COMPARE_MOST = 16, COMPARE_SEEDS = 64 };
 
 /* A mean with its 95 % interval; known: two values or more were there. */
-typedef struct Estimate { double mean, deviation, low, high; bool known; } Estimate;
+typedef struct Estimate {
+    double mean, deviation, low, high;
+    bool known;
+} Estimate;
 
 /* Rounds of 'bench --train', taken in turns with the other variants. */
 typedef struct Timing {
-    double *seconds;                    /* [rounds]: of a training step */
-    double *kernel;                     /* [rounds][kernels of the report]: seconds a step */
-    double tokens, memory;              /* a step's; the process's peak in bytes */
-    double peak, bandwidth;             /* of the machine, FLOP/s and bytes/s: medians */
-    Estimate slower;                    /* time against the baseline's, paired: ratio - 1 */
+    double *seconds;        /* [rounds]: of a training step */
+    double *kernel;         /* [rounds][kernels of the report]: seconds a step */
+    double tokens, memory;  /* a step's; the process's peak in bytes */
+    double peak, bandwidth; /* of the machine, FLOP/s and bytes/s: medians */
+    Estimate slower;        /* time against the baseline's, paired: ratio - 1 */
 } Timing;
 
 /* A training run: step i is [i - 1]. */
 typedef struct TrainRun {
-    double *loss, *seconds;             /* [steps]: cross entropy; time since the start, evaluations left out */
-    int *step;                          /* [evaluations] */
-    double *value;                      /* [evaluations]: validation loss */
+    double *loss, *seconds; /* [steps]: cross entropy; time since the start, evaluations left out */
+    int *step;              /* [evaluations] */
+    double *value;          /* [evaluations]: validation loss */
     int evaluations, room;
-    double *routed;                     /* [steps]: share of the tokens that its routes take, their mean; NULL: it has none */
-    double *route;                      /* [routes]: of each, over the last tenth of the run */
+    /* [steps]: share of the tokens that its routes take, their mean; NULL: it has none */
+    double *routed;
+    double *route; /* [routes]: of each, over the last tenth of the run */
     int routes;
 } TrainRun;
 
 typedef struct Variant {
-    char label[192];                    /* the model's name, with its file where two have the same */
+    char label[192]; /* the model's name, with its file where two have the same */
     Report *report;
     double code_bytes, compile_seconds;
     Timing timing;
-    TrainRun *run;                      /* [seeds] */
-    Mixing *trained;                    /* depth mixing after the first seed's run; NULL: not asked for, or: */
-    Error untrained;                    /* why there is none */
-    char *assembly;                     /* of the program, LLVM's text; NULL: not asked for */
+    TrainRun *run;   /* [seeds] */
+    Mixing *trained; /* depth mixing after the first seed's run; NULL: not asked for, or: */
+    Error untrained; /* why there is none */
+    char *assembly;  /* of the program, LLVM's text; NULL: not asked for */
 } Variant;
 
 typedef struct Comparison {
     Variant variant[COMPARE_MOST];
     int n;
-    int rounds;                         /* 0: not measured */
-    int threads;                        /* 0: as many as the process may use */
-    const char *text;                   /* what was trained on; NULL: not trained */
+    int rounds;       /* 0: not measured */
+    int threads;      /* 0: as many as the process may use */
+    const char *text; /* what was trained on; NULL: not trained */
     int steps, seeds;
-    bool mixing;                        /* of trained weights is measured too */
+    bool mixing; /* of trained weights is measured too */
     const uint64_t *seed;
-    const char *command;                /* that made this, as a shell takes it */
+    const char *command; /* that made this, as a shell takes it */
 } Comparison;
 
 void compare_free(Comparison *c);
@@ -90,9 +94,9 @@ void compare_verdict(const Comparison *c, Text *t);
 /* == compare_kernels.c: kernels by role ===================================== */
 
 typedef struct RoleWork {
-    int kernels;                        /* 0: the variant has none */
+    int kernels; /* 0: the variant has none */
     Work work[WORKS];
-    double seconds;                     /* a training step, median of rounds; NAN: not measured */
+    double seconds; /* a training step, median of rounds; NAN: not measured */
 } RoleWork;
 
 enum { ROLE_NAME = 96 };
@@ -111,8 +115,8 @@ bool role_differs(const Comparison *c, const Role *r);
 
 /* == compare_stats.c ======================================================== */
 
-double stats_median(const double *x, int n);            /* NAN: none */
-Estimate stats_mean(const double *x, int n);            /* Student's t */
+double stats_median(const double *x, int n); /* NAN: none */
+Estimate stats_mean(const double *x, int n); /* Student's t */
 /* x[i] against base[i]: the mean of log ratios, given back as ratio - 1. */
 Estimate stats_ratio(const double *x, const double *base, int n);
 /* Does the interval hold 0? */
@@ -122,11 +126,12 @@ bool stats_covers_zero(const Estimate *e);
 
 /* Over seeds; a seed's best is its lowest validation loss. */
 typedef struct Trained {
-    Estimate best;                      /* mean and deviation */
-    Estimate difference;                /* against the baseline's of the same seed */
-    Estimate seconds;                   /* until its loss is the baseline's best or lower, of seeds that got there */
-    int matched;                        /* how many did */
-    Estimate routed;                    /* share of the tokens that its routes take at the end, their mean; NAN: none */
+    Estimate best;       /* mean and deviation */
+    Estimate difference; /* against the baseline's of the same seed */
+    Estimate seconds; /* until its loss is the baseline's best or lower, of seeds that got there */
+    int matched;      /* how many did */
+    /* share of the tokens that its routes take at the end, their mean; NAN: none */
+    Estimate routed;
 } Trained;
 
 Trained compare_trained(const Comparison *c, const Variant *v);
@@ -138,11 +143,16 @@ double compare_executed(const Comparison *c, const Variant *v);
 /* How many steps are the last tenth of a run. */
 int compare_last(const Comparison *c);
 
-/* Training loss, or the share that routes take, in 'bins' equal parts of a run, over seeds: mean, least
-** and most; seconds: at the end of the part, a mean.  Arrays of 'bins'; 0 of them: it has no routes. */
+/* Training loss, or the share that routes take, in 'bins' equal parts of a run, over seeds: mean,
+** least and most; seconds: at the end of the part, a mean. Arrays of 'bins'; 0 of them: it has no
+** routes. */
 typedef enum Series { SERIES_LOSS, SERIES_ROUTED } Series;
-typedef struct Band { double *mean, *low, *high, *seconds; int bins; } Band;
-bool band_of(const Comparison *c, const Variant *v, Series which, int bins, Band *b);   /* false: no memory */
+typedef struct Band {
+    double *mean, *low, *high, *seconds;
+    int bins;
+} Band;
+/* false: no memory */
+bool band_of(const Comparison *c, const Variant *v, Series which, int bins, Band *b);
 void band_free(Band *b);
 
 /* == Outputs ================================================================ */

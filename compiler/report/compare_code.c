@@ -6,18 +6,22 @@
 
 #include "work.h"
 
-enum { TRIES = 8 };                     /* kernels of a role that are looked at for one that differs */
-#define NEAR 0.5                        /* share of common lines from which on a kernel at the same place is the match */
+enum { TRIES = 8 }; /* kernels of a role that are looked at for one that differs */
+#define NEAR 0.5 /* share of common lines from which on a kernel at the same place is the match */
 
-static const Step *step_of(const Report *r, const ReportKernel *k) { return &r->planned.plan[k->plan]->step[k->step]; }
+static const Step *step_of(const Report *r, const ReportKernel *k) {
+    return &r->planned.plan[k->plan]->step[k->step];
+}
 
-static double cost(const ReportKernel *k) { return k->work[k->work[TRAINING].calls ? TRAINING : FORWARD].bytes; }
+static double cost(const ReportKernel *k) {
+    return k->work[k->work[TRAINING].calls ? TRAINING : FORWARD].bytes;
+}
 
 /* == The baseline's kernels ================================================= */
 
 typedef struct Base {
     const Report *r;
-    CodeLines *listing;                 /* by kernel, made when it is asked for */
+    CodeLines *listing; /* by kernel, made when it is asked for */
 } Base;
 
 static const CodeLines *listing_of(Base *b, int kernel) {
@@ -27,14 +31,20 @@ static const CodeLines *listing_of(Base *b, int kernel) {
 
 static bool is_called_at(const Report *r, const ReportKernel *k, const char *site) {
     for (int i = 0; i < PLANS; i++) {
-        const Plan *p = i == PLAN_LOSS || i == PLAN_GENERATE || i == PLAN_SCORE ? NULL : r->planned.plan[i];
+        const Plan *p = i == PLAN_LOSS || i == PLAN_GENERATE || i == PLAN_SCORE
+            ? NULL
+            : r->planned.plan[i];
         for (int s = 0; p && s < p->nstep; s++)
-            if (r->planned.code.kernel[r->planned.step[i][s].kernel].name == k->name && !strcmp(work_site(&p->step[s]), site)) return true;
+            if (r->planned.code.kernel[r->planned.step[i][s].kernel].name == k->name
+                && !strcmp(work_site(&p->step[s]), site))
+                return true;
     }
     return false;
 }
 
-static bool is_row(const Report *r, const ReportKernel *k) { return step_of(r, k)->kind == STEP_ROW; }
+static bool is_row(const Report *r, const ReportKernel *k) {
+    return step_of(r, k)->kind == STEP_ROW;
+}
 
 static bool has_role(const ReportKernel *k, const char *role) {
     char name[ROLE_NAME];
@@ -42,14 +52,20 @@ static bool has_role(const ReportKernel *k, const char *role) {
     return !strcmp(name, role);
 }
 
-typedef struct Match { int kernel; double near; } Match;      /* kernel -1: none; near: 1 if all lines are common */
+/* kernel -1: none; near: 1 if all lines are common */
+typedef struct Match {
+    int kernel;
+    double near;
+} Match;
 
-/* The nearest listing of row kernels, of those in the role that are called at 'site' if it is not NULL. */
+/* The nearest listing of row kernels, of those in the role that are called at 'site' if it is not
+** NULL. */
 static Match nearest(Base *b, const CodeLines *own, const char *role, const char *site) {
     Match best = { -1, 0 };
     for (int i = 0; i < b->r->nkernel; i++) {
         const ReportKernel *k = &b->r->kernel[i];
-        if (!is_row(b->r, k) || (site && !(has_role(k, role) && is_called_at(b->r, k, site)))) continue;
+        if (!is_row(b->r, k) || (site && !(has_role(k, role) && is_called_at(b->r, k, site))))
+            continue;
         const CodeLines *lines = listing_of(b, i);
         int *align = code_align(lines, own);
         double near = align ? 2.0 * code_common(lines, align) / (lines->n + own->n + 1) : 0;
@@ -62,7 +78,8 @@ static Match nearest(Base *b, const CodeLines *own, const char *role, const char
 /* == A variant's kernels ==================================================== */
 
 static bool is_equal(const CodeSides *s) {
-    return s->side[0].n == s->side[1].n && s->side[0].more == s->side[1].more && code_common(&s->side[0], s->align) == s->side[0].n;
+    return s->side[0].n == s->side[1].n && s->side[0].more == s->side[1].more
+        && code_common(&s->side[0], s->align) == s->side[0].n;
 }
 
 static void free_sides(CodeSides *s) {
@@ -82,7 +99,8 @@ static bool align(CodeSides *s) {
     return s->align && !s->side[0].failed && !s->side[1].failed;
 }
 
-static bool make_pair(const Comparison *c, Base *b, int variant, const ReportKernel *k, CodePair *out) {
+static bool make_pair(const Comparison *c, Base *b, int variant, const ReportKernel *k,
+                      CodePair *out) {
     const Variant *v = &c->variant[variant];
     char role[ROLE_NAME];
     *out = (CodePair){ .variant = variant, .kernel = { NULL, k } };
@@ -114,7 +132,10 @@ static int by_cost(const void *a, const void *b) {
 }
 
 /* Roles that were looked at: a role is done once one of its kernels is shown. */
-typedef struct Seen { char role[ROLE_NAME]; int tries; } Seen;
+typedef struct Seen {
+    char role[ROLE_NAME];
+    int tries;
+} Seen;
 
 static Seen *seen_of(Seen *seen, int *n, const char *kernel) {
     char role[ROLE_NAME];
@@ -162,8 +183,10 @@ CodePair *compare_code(const Comparison *c, int *n) {
     b.listing = calloc((size_t)b.r->nkernel + 1, sizeof *b.listing);
     bool ok = pair && b.listing;
     *n = 0;
-    for (int i = 1; ok && i < c->n; i++) ok = add_variant(c, &b, i, pair, n);
-    for (int i = 0; b.listing && i < b.r->nkernel; i++) code_free(&b.listing[i]);
+    for (int i = 1; ok && i < c->n; i++)
+        ok = add_variant(c, &b, i, pair, n);
+    for (int i = 0; b.listing && i < b.r->nkernel; i++)
+        code_free(&b.listing[i]);
     free(b.listing);
     if (ok) return pair;
     compare_code_free(pair, *n);
@@ -172,6 +195,7 @@ CodePair *compare_code(const Comparison *c, int *n) {
 }
 
 void compare_code_free(CodePair *pair, int n) {
-    for (int i = 0; pair && i < n; i++) free_pair(&pair[i]);
+    for (int i = 0; pair && i < n; i++)
+        free_pair(&pair[i]);
     free(pair);
 }

@@ -9,7 +9,7 @@
 #include "code_lines.h"
 #include "compare.h"
 
-enum { CODE_KERNELS = 6 };              /* of a variant, at most */
+enum { CODE_KERNELS = 6 }; /* of a variant, at most */
 
 /* Two texts of the same kind, the baseline's first, and how they fit: see code_align. */
 typedef struct CodeSides {
@@ -19,8 +19,8 @@ typedef struct CodeSides {
 
 typedef struct CodePair {
     int variant;
-    const ReportKernel *kernel[2];      /* the baseline's, NULL: it has none alike; the variant's */
-    CodeSides listing, assembly;        /* assembly: empty where it is not known */
+    const ReportKernel *kernel[2]; /* the baseline's, NULL: it has none alike; the variant's */
+    CodeSides listing, assembly;   /* assembly: empty where it is not known */
 } CodePair;
 
 /*
@@ -34,9 +34,15 @@ CodePair *compare_code(const Comparison *c, int *n);
 void compare_code_free(CodePair *pair, int n);
 
 /* compare_lua.c: text of Lua lines, of the library's files and of those on disk. */
-typedef struct LuaFile { char name[256], *text; size_t size; } LuaFile;
+typedef struct LuaFile {
+    char name[256], *text;
+    size_t size;
+} LuaFile;
 enum { LUA_FILES = 32, LUA_LINE = 160 };
-typedef struct LuaFiles { LuaFile file[LUA_FILES]; int n; } LuaFiles;
+typedef struct LuaFiles {
+    LuaFile file[LUA_FILES];
+    int n;
+} LuaFiles;
 
 /* Of "FILE:LINE", without its indentation; false: there is no such line to be read. */
 bool lua_line(LuaFiles *x, const char *place, char to[LUA_LINE]);

@@ -17,7 +17,7 @@ enum { CODE_BYTES = 1200000, CHUNK = 32, PLAIN = 8, AROUND = 3, LUA_SHOWN = 40 }
 typedef struct Columns {
     const CodeSides *s;
     Text *t;
-    size_t limit;                       /* of t's length */
+    size_t limit; /* of t's length */
     bool full;
 } Columns;
 
@@ -49,7 +49,8 @@ static void add_cells(Text *t, const CodeLines *c, int from, int end, const char
 /* Lines of each side in one row of the grid, in pieces that are cut where the room ends. */
 static void add_rows(Columns *v, int a, int a_end, int b, int b_end, bool same) {
     while ((a < a_end || b < b_end) && !v->full) {
-        int a_next = a + CHUNK < a_end ? a + CHUNK : a_end, b_next = b + CHUNK < b_end ? b + CHUNK : b_end;
+        int a_next = a + CHUNK < a_end ? a + CHUNK : a_end,
+            b_next = b + CHUNK < b_end ? b + CHUNK : b_end;
         text_add(v->t, "<div class=\"%s\">", same ? "row" : "row new");
         add_cells(v->t, &v->s->side[0], a, a_next, same ? "  " : "\xe2\x88\x92 ");
         add_cells(v->t, &v->s->side[1], b, b_next, same ? "  " : "+ ");
@@ -58,8 +59,11 @@ static void add_rows(Columns *v, int a, int a_end, int b, int b_end, bool same) 
         v->full = v->t->length > v->limit;
     }
     if (a < a_end || b < b_end)
-        text_add(v->t, "<p>The page's room for this kernel ends here; left out: %d lines of the baseline's, %d of the variant's.</p>\n",
-                 v->s->side[0].n - a + v->s->side[0].more, v->s->side[1].n - b + v->s->side[1].more);
+        text_add(v->t,
+                 "<p>The page's room for this kernel ends here; left out: %d lines of the "
+                 "baseline's, %d of the variant's.</p>\n",
+                 v->s->side[0].n - a + v->s->side[0].more,
+                 v->s->side[1].n - b + v->s->side[1].more);
 }
 
 /* n equal lines from a and b on: all but those next to a change fold away. */
@@ -68,7 +72,9 @@ static void add_same(Columns *v, int a, int b, int n) {
         add_rows(v, a, a + n, b, b + n, true);
         return;
     }
-    int head = a ? AROUND : 0, tail = a + n < v->s->side[0].n || b + n < v->s->side[1].n ? AROUND : 0, folded = n - head - tail;
+    int head = a ? AROUND : 0,
+        tail = a + n < v->s->side[0].n || b + n < v->s->side[1].n ? AROUND : 0,
+        folded = n - head - tail;
     add_rows(v, a, a + head, b, b + head, true);
     if (v->full) return;
     text_add(v->t, "<details><summary>%d equal lines</summary>\n", folded);
@@ -81,11 +87,13 @@ static void add_stretches(Columns *v) {
     const CodeLines *a = &v->s->side[0], *b = &v->s->side[1];
     for (int i = 0, k = 0; (i < a->n || k < b->n) && !v->full;) {
         int end = i, stop = k;
-        while (end < a->n && v->s->align[end] == stop) end++, stop++;
+        while (end < a->n && v->s->align[end] == stop)
+            end++, stop++;
         if (end > i) {
             add_same(v, i, k, end - i);
         } else {
-            while (end < a->n && v->s->align[end] < 0) end++;
+            while (end < a->n && v->s->align[end] < 0)
+                end++;
             stop = end < a->n ? v->s->align[end] : b->n;
             add_rows(v, i, end, k, stop, false);
         }
@@ -107,19 +115,25 @@ static void add_head(const Comparison *c, const CodePair *p, Text *t) {
     text_add(t, "</div>\n");
 }
 
-static void add_code(const Comparison *c, const CodePair *p, const CodeSides *s, const char *what, size_t limit, Text *t) {
+static void add_code(const Comparison *c, const CodePair *p, const CodeSides *s, const char *what,
+                     size_t limit, Text *t) {
     Columns v = { .s = s, .t = t, .limit = limit };
     int common = code_common(&s->side[0], s->align);
     if (!s->side[0].n && !s->side[1].n) return;
     text_add(t, "<p>%s: ", what);
-    if (p->kernel[0]) text_add(t, "%d of the baseline's %d are gone, ", s->side[0].n - common, s->side[0].n);
-    text_add(t, "%d of the variant's %d are new</p>\n<div class=\"diff\" role=\"region\" tabindex=\"0\" aria-label=\"%s\">\n", s->side[1].n - common,
-             s->side[1].n, what);
+    if (p->kernel[0])
+        text_add(t, "%d of the baseline's %d are gone, ", s->side[0].n - common, s->side[0].n);
+    text_add(t,
+             "%d of the variant's %d are new</p>\n<div class=\"diff\" role=\"region\" "
+             "tabindex=\"0\" aria-label=\"%s\">\n",
+             s->side[1].n - common, s->side[1].n, what);
     add_head(c, p, t);
     add_stretches(&v);
     if (!v.full && s->side[0].more + s->side[1].more)
-        text_add(t, "<p>Compared are the first %d lines; left out: %d lines of the baseline's, %d of the variant's.</p>\n", CODE_LINES, s->side[0].more,
-                 s->side[1].more);
+        text_add(t,
+                 "<p>Compared are the first %d lines; left out: %d lines of the baseline's, %d of "
+                 "the variant's.</p>\n",
+                 CODE_LINES, s->side[0].more, s->side[1].more);
     text_add(t, "</div>\n");
 }
 
@@ -129,18 +143,22 @@ static int changed_places(const CodeSides *s, const char **place, int n) {
         for (int i = 0, k = 0; i < s->side[side].n; i++) {
             bool common = !side && s->align[i] >= 0;
             if (side)
-                for (; k < s->side[0].n && s->align[k] <= i; k++) common = common || s->align[k] == i;
+                for (; k < s->side[0].n && s->align[k] <= i; k++)
+                    common = common || s->align[k] == i;
             const char *at = code_place(&s->side[side], i);
             bool seen = common || !*at;
-            for (int j = 0; j < n && !seen; j++) seen = !strcmp(place[j], at);
+            for (int j = 0; j < n && !seen; j++)
+                seen = !strcmp(place[j], at);
             if (!seen && n < LUA_SHOWN) place[n++] = at;
         }
     return n;
 }
 
 static int by_place(const void *a, const void *b) {
-    const char *x = *(const char *const *)a, *y = *(const char *const *)b, *colon = strrchr(x, ':'), *other = strrchr(y, ':');
-    int order = colon && other && colon - x == other - y ? strncmp(x, y, (size_t)(colon - x)) : strcmp(x, y);
+    const char *x = *(const char *const *)a, *y = *(const char *const *)b, *colon = strrchr(x, ':'),
+               *other = strrchr(y, ':');
+    int order = colon && other && colon - x == other - y ? strncmp(x, y, (size_t)(colon - x))
+                                                         : strcmp(x, y);
     return order || !colon || !other ? order : atoi(colon + 1) - atoi(other + 1);
 }
 
@@ -161,7 +179,8 @@ static void add_lua(const CodePair *p, LuaFiles *files, Text *t) {
     text_add(t, "</pre></details>\n");
 }
 
-static void add_kernel(const Comparison *c, const CodePair *p, LuaFiles *files, size_t share, Text *t) {
+static void add_kernel(const Comparison *c, const CodePair *p, LuaFiles *files, size_t share,
+                       Text *t) {
     const ReportKernel *k = p->kernel[1];
     int calls = k->work[k->work[TRAINING].calls ? TRAINING : FORWARD].calls;
     size_t from = t->length;
@@ -183,9 +202,12 @@ void page_code(const Comparison *c, Text *t) {
     CodePair *pair = compare_code(c, &n);
     if (!pair) t->failed = true;
     page_heading(t, "Kernels line by line",
-                 "Row kernels that differ from the baseline's, one for each place of a layer, the most costly first; the baseline's at the left. "
-                 "Lines are the same if they do the same operation on operands of the same kind, whatever their numbers and registers; "
-                 "\xe2\x88\x92 is gone, + is new. Beside each is the Lua line it comes from, the spec's or the mixer's. "
+                 "Row kernels that differ from the baseline's, one for each place of a layer, the "
+                 "most costly first; the baseline's at the left. "
+                 "Lines are the same if they do the same operation on operands of the same kind, "
+                 "whatever their numbers and registers; "
+                 "\xe2\x88\x92 is gone, + is new. Beside each is the Lua line it comes from, the "
+                 "spec's or the mixer's. "
                  "Products and attention are the library's, the same code in all variants.");
     for (int i = 0, variant = 0; i < n; i++) {
         if (pair[i].variant != variant) {

@@ -10,22 +10,34 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { WIDTH = 480, LEFT = 54, RIGHT = 470, TOP = 12, TALL = 300, HEIGHT = TOP + TALL + 44, BINS = 100 };
+enum {
+    WIDTH = 480,
+    LEFT = 54,
+    RIGHT = 470,
+    TOP = 12,
+    TALL = 300,
+    HEIGHT = TOP + TALL + 44,
+    BINS = 100
+};
 
 typedef struct Plot {
     const Comparison *c;
     Band band[COMPARE_MOST];
     Series series;
-    double low, high;           /* of it */
-    double most;                /* at the right */
-    bool time;                  /* seconds to the right; else tokens */
+    double low, high; /* of it */
+    double most;      /* at the right */
+    bool time;        /* seconds to the right; else tokens */
     Text *t;
 } Plot;
 
-static double tokens_of(const Variant *v) { return (double)v->report->model->batch * (double)v->report->model->context; }
+static double tokens_of(const Variant *v) {
+    return (double)v->report->model->batch * (double)v->report->model->context;
+}
 
 static double place(const Plot *p, double at) { return LEFT + (RIGHT - LEFT) * at / p->most; }
-static double height(const Plot *p, double loss) { return TOP + TALL * (p->high - loss) / (p->high - p->low); }
+static double height(const Plot *p, double loss) {
+    return TOP + TALL * (p->high - loss) / (p->high - p->low);
+}
 
 /* Where part i ends. */
 static double bin_at(const Plot *p, int variant, int i) {
@@ -38,20 +50,23 @@ static double step_at(const Plot *p, int variant, int step) {
     double sum = 0;
     const Variant *v = &p->c->variant[variant];
     if (!p->time) return tokens_of(v) * step;
-    for (int s = 0; s < p->c->seeds; s++) sum += v->run[s].seconds[step - 1];
+    for (int s = 0; s < p->c->seeds; s++)
+        sum += v->run[s].seconds[step - 1];
     return sum / p->c->seeds;
 }
 
 static void reach_evaluations(Plot *p, const Variant *v) {
     for (int s = 0; s < p->c->seeds; s++)
-        for (int k = 0; k < v->run[s].evaluations; k++) p->low = fmin(p->low, v->run[s].value[k]), p->high = fmax(p->high, v->run[s].value[k]);
+        for (int k = 0; k < v->run[s].evaluations; k++)
+            p->low = fmin(p->low, v->run[s].value[k]), p->high = fmax(p->high, v->run[s].value[k]);
 }
 
 static void scale(Plot *p) {
     p->low = p->series == SERIES_LOSS ? INFINITY : 0, p->high = -INFINITY, p->most = 1e-9;
     for (int i = 0; i < p->c->n; i++) {
         const Band *b = &p->band[i];
-        for (int k = 0; k < b->bins; k++) p->low = fmin(p->low, b->low[k]), p->high = fmax(p->high, b->high[k]);
+        for (int k = 0; k < b->bins; k++)
+            p->low = fmin(p->low, b->low[k]), p->high = fmax(p->high, b->high[k]);
         if (p->series == SERIES_LOSS) reach_evaluations(p, &p->c->variant[i]);
         if (b->bins) p->most = fmax(p->most, bin_at(p, i, b->bins - 1));
     }
@@ -63,7 +78,7 @@ static void draw_axes(const Plot *p) {
     double tick = svg_tick(p->high - p->low, 6, false), across = svg_tick(p->most, 5, false);
     char text[32];
     for (double y = tick * ceil(p->low / tick); y <= p->high; y += tick) {
-        print_text(text, sizeof text, "%.4g", y + 0.0);      /* no -0 */
+        print_text(text, sizeof text, "%.4g", y + 0.0); /* no -0 */
         svg_line(p->t, LEFT, height(p, y), RIGHT, height(p, y), "line");
         svg_text(p->t, LEFT - 8, height(p, y) + 4, "soft", "end", 12, text);
     }
@@ -74,22 +89,32 @@ static void draw_axes(const Plot *p) {
         svg_text(p->t, place(p, x), TOP + TALL + 19, "soft", "middle", 12, text);
     }
     svg_line(p->t, LEFT, TOP + TALL, RIGHT, TOP + TALL, "flow");
-    svg_text(p->t, (LEFT + RIGHT) / 2.0, TOP + TALL + 38, "soft", "middle", 60, p->time ? "seconds of training" : "tokens");
-    svg_vertical(p->t, 14, TOP + TALL / 2.0, p->series == SERIES_LOSS ? "loss, nats a token" : "share of the tokens");
+    svg_text(p->t, (LEFT + RIGHT) / 2.0, TOP + TALL + 38, "soft", "middle", 60,
+             p->time ? "seconds of training" : "tokens");
+    svg_vertical(p->t, 14, TOP + TALL / 2.0,
+                 p->series == SERIES_LOSS ? "loss, nats a token" : "share of the tokens");
 }
 
 static void draw_band(const Plot *p, int i) {
     const Band *b = &p->band[i];
     text_add(p->t, "<path class=\"c%d\" fill-opacity=\".18\" d=\"", i % SVG_COLOURS);
-    for (int k = 0; k < b->bins; k++) text_add(p->t, "%c%.1f %.1f", k ? 'L' : 'M', place(p, bin_at(p, i, k)), height(p, b->high[k]));
-    for (int k = b->bins - 1; k >= 0; k--) text_add(p->t, "L%.1f %.1f", place(p, bin_at(p, i, k)), height(p, b->low[k]));
+    for (int k = 0; k < b->bins; k++)
+        text_add(p->t, "%c%.1f %.1f", k ? 'L' : 'M', place(p, bin_at(p, i, k)),
+                 height(p, b->high[k]));
+    for (int k = b->bins - 1; k >= 0; k--)
+        text_add(p->t, "L%.1f %.1f", place(p, bin_at(p, i, k)), height(p, b->low[k]));
     text_add(p->t, "z\"/>\n");
 }
 
 static void draw_line(const Plot *p, int i) {
     const Band *b = &p->band[i];
-    text_add(p->t, "<path fill=\"none\" style=\"stroke:var(--c%d);stroke-width:1.8\" stroke-dasharray=\"%s\" d=\"", i % SVG_COLOURS, page_dash(i));
-    for (int k = 0; k < b->bins; k++) text_add(p->t, "%c%.1f %.1f", k ? 'L' : 'M', place(p, bin_at(p, i, k)), height(p, b->mean[k]));
+    text_add(p->t,
+             "<path fill=\"none\" style=\"stroke:var(--c%d);stroke-width:1.8\" "
+             "stroke-dasharray=\"%s\" d=\"",
+             i % SVG_COLOURS, page_dash(i));
+    for (int k = 0; k < b->bins; k++)
+        text_add(p->t, "%c%.1f %.1f", k ? 'L' : 'M', place(p, bin_at(p, i, k)),
+                 height(p, b->mean[k]));
     text_add(p->t, "\"/>\n");
 }
 
@@ -98,9 +123,10 @@ static void draw_evaluations(const Plot *p, int i) {
     const Variant *v = &p->c->variant[i];
     for (int k = 0; k < v->run->evaluations; k++) {
         double sum = 0;
-        for (int s = 0; s < p->c->seeds; s++) sum += v->run[s].value[k < v->run[s].evaluations ? k : v->run[s].evaluations - 1];
-        text_add(p->t, "<circle class=\"c%d\" r=\"3\" cx=\"%.1f\" cy=\"%.1f\"/>\n", i % SVG_COLOURS, place(p, step_at(p, i, v->run->step[k])),
-                 height(p, sum / p->c->seeds));
+        for (int s = 0; s < p->c->seeds; s++)
+            sum += v->run[s].value[k < v->run[s].evaluations ? k : v->run[s].evaluations - 1];
+        text_add(p->t, "<circle class=\"c%d\" r=\"3\" cx=\"%.1f\" cy=\"%.1f\"/>\n", i % SVG_COLOURS,
+                 place(p, step_at(p, i, v->run->step[k])), height(p, sum / p->c->seeds));
     }
 }
 
@@ -134,9 +160,13 @@ static void add_result(const Comparison *c, int i, Text *t) {
     text_add(t, x.best.known ? "<td>%.4f</td>" : "<td>-</td>", x.best.deviation);
     if (!i) text_add(t, "<td>baseline</td>");
     else if (!x.difference.known) text_add(t, "<td>%+.4f</td>", x.difference.mean);
-    else text_add(t, "<td>%+.4f <small>%+.4f to %+.4f%s</small></td>", x.difference.mean, x.difference.low, x.difference.high,
-                  stats_covers_zero(&x.difference) ? ": no difference detected" : "");
-    if (x.matched) text_add(t, "<td>%.3g s <small>%d of %d seeds</small></td>", x.seconds.mean, x.matched, c->seeds);
+    else
+        text_add(t, "<td>%+.4f <small>%+.4f to %+.4f%s</small></td>", x.difference.mean,
+                 x.difference.low, x.difference.high,
+                 stats_covers_zero(&x.difference) ? ": no difference detected" : "");
+    if (x.matched)
+        text_add(t, "<td>%.3g s <small>%d of %d seeds</small></td>", x.seconds.mean, x.matched,
+                 c->seeds);
     else text_add(t, "<td>not reached</td>");
     if (isfinite(x.routed.mean)) text_add(t, "<td>%.1f %%</td>", 100 * x.routed.mean);
     else if (any_routes(c)) text_add(t, "<td>-</td>");
@@ -145,10 +175,14 @@ static void add_result(const Comparison *c, int i, Text *t) {
 
 static void add_results(const Comparison *c, Text *t) {
     page_table(t, "Training");
-    text_add(t, "<thead><tr><th scope=\"col\"></th><th scope=\"col\">best validation loss</th><th scope=\"col\">deviation over seeds</th>"
-                "<th scope=\"col\">paired difference, 95 %% interval</th><th scope=\"col\">time to the baseline's best</th>%s</tr></thead><tbody>\n",
+    text_add(t,
+             "<thead><tr><th scope=\"col\"></th><th scope=\"col\">best validation loss</th><th "
+             "scope=\"col\">deviation over seeds</th>"
+             "<th scope=\"col\">paired difference, 95 %% interval</th><th scope=\"col\">time to "
+             "the baseline's best</th>%s</tr></thead><tbody>\n",
              any_routes(c) ? "<th scope=\"col\">tokens that routes take at the end</th>" : "");
-    for (int i = 0; i < c->n; i++) add_result(c, i, t);
+    for (int i = 0; i < c->n; i++)
+        add_result(c, i, t);
     text_add(t, "</tbody>");
     page_table_end(t);
 }
@@ -156,12 +190,14 @@ static void add_results(const Comparison *c, Text *t) {
 static bool open_bands(Plot *p) {
     int bins = p->c->steps < BINS ? p->c->steps : BINS;
     bool ok = true;
-    for (int i = 0; i < p->c->n; i++) ok = band_of(p->c, &p->c->variant[i], p->series, bins, &p->band[i]) && ok;
+    for (int i = 0; i < p->c->n; i++)
+        ok = band_of(p->c, &p->c->variant[i], p->series, bins, &p->band[i]) && ok;
     return ok;
 }
 
 static void close_bands(Plot *p) {
-    for (int i = 0; i < p->c->n; i++) band_free(&p->band[i]);
+    for (int i = 0; i < p->c->n; i++)
+        band_free(&p->band[i]);
 }
 
 static void add_routed(const Comparison *c, Text *t) {
@@ -174,8 +210,11 @@ static void add_routed(const Comparison *c, Text *t) {
 void page_training(const Comparison *c, Text *t) {
     Plot p = { .c = c, .t = t };
     if (!c->text) return;
-    page_heading(t, "Training", "Lines: training loss, a mean over seeds, with a band from the lowest seed to the highest. Dots: validation loss. "
-                                "A seed gives initial weights and order of the data, the same for all variants; evaluations take no time here.");
+    page_heading(t, "Training",
+                 "Lines: training loss, a mean over seeds, with a band from the lowest seed to the "
+                 "highest. Dots: validation loss. "
+                 "A seed gives initial weights and order of the data, the same for all variants; "
+                 "evaluations take no time here.");
     page_variant_keys(c, t);
     text_add(t, "<div class=\"wide\">\n");
     if (!open_bands(&p)) t->failed = true;

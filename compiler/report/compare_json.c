@@ -82,10 +82,13 @@ static void add_run(const Comparison *c, const TrainRun *r, uint64_t seed, Text 
     text_add(t, ", ");
     add_list(t, "seconds", r->seconds, c->steps);
     text_add(t, ", \"evaluation_step\": [");
-    for (int i = 0; i < r->evaluations; i++) text_add(t, i ? ", %d" : "%d", r->step[i]);
+    for (int i = 0; i < r->evaluations; i++)
+        text_add(t, i ? ", %d" : "%d", r->step[i]);
     text_add(t, "], ");
     add_list(t, "val_loss", r->value, r->evaluations);
-    if (r->routed) text_add(t, ", "), add_list(t, "routed", r->routed, c->steps), text_add(t, ", "), add_list(t, "routes", r->route, r->routes);
+    if (r->routed)
+        text_add(t, ", "), add_list(t, "routed", r->routed, c->steps), text_add(t, ", "),
+            add_list(t, "routes", r->route, r->routes);
     text_add(t, "}");
 }
 
@@ -96,7 +99,9 @@ static void add_training(const Comparison *c, const Variant *v, Text *t) {
     add_estimate(t, "best_validation_loss", &x.best), text_add(t, ", ");
     add_estimate(t, "difference", &x.difference), text_add(t, ", ");
     add_estimate(t, "seconds_to_match", &x.seconds);
-    if (isfinite(x.routed.mean)) text_add(t, ", "), add_estimate(t, "routed", &x.routed), text_add(t, ", "), add_number(t, "flops_per_token", compare_executed(c, v));
+    if (isfinite(x.routed.mean))
+        text_add(t, ", "), add_estimate(t, "routed", &x.routed), text_add(t, ", "),
+            add_number(t, "flops_per_token", compare_executed(c, v));
     text_add(t, ", \"seeds_that_matched\": %d, \"runs\": [\n", x.matched);
     for (int s = 0; s < c->seeds; s++) {
         if (s) text_add(t, ",\n");
@@ -145,7 +150,8 @@ static void add_roles(const Comparison *c, Text *t) {
         add_string(t, "name", role[k].name);
         text_add(t, ", ");
         add_string(t, "family", role[k].family);
-        text_add(t, ", \"differs\": %s, \"variants\": [", role_differs(c, &role[k]) ? "true" : "false");
+        text_add(t, ", \"differs\": %s, \"variants\": [",
+                 role_differs(c, &role[k]) ? "true" : "false");
         for (int i = 0; i < c->n; i++) {
             if (i) text_add(t, ", ");
             add_role_work(&role[k].of[i], t);
@@ -160,7 +166,7 @@ void compare_json(const Comparison *c, Text *t) {
     Text verdict = { 0 };
     compare_verdict(c, &verdict);
     if (verdict.failed) t->failed = true;
-    if (verdict.length) verdict.at[verdict.length - 1] = 0;     /* its last line end */
+    if (verdict.length) verdict.at[verdict.length - 1] = 0; /* its last line end */
     text_add(t, "{");
     add_string(t, "strata", STRATA_VERSION);
     text_add(t, ", ");

@@ -19,13 +19,17 @@ static void add_difference(Text *t, double value, double base) {
 /* What the machine could do, a mean over the variants' rounds. */
 static double machine(const Comparison *c, bool peak) {
     double sum = 0;
-    for (int i = 0; i < c->n; i++) sum += peak ? c->variant[i].timing.peak : c->variant[i].timing.bandwidth;
+    for (int i = 0; i < c->n; i++)
+        sum += peak ? c->variant[i].timing.peak : c->variant[i].timing.bandwidth;
     return sum / c->n;
 }
 
-static void add_times(const Comparison *c, const RoleWork *w, const RoleWork *base, int variant, Text *t) {
-    double tokens = c->variant[variant].timing.tokens, flops = tokens * w->work[TRAINING].flops / w->seconds;
-    double bytes = tokens * w->work[TRAINING].bytes / w->seconds, roof = fmax(flops / machine(c, true), bytes / machine(c, false));
+static void add_times(const Comparison *c, const RoleWork *w, const RoleWork *base, int variant,
+                      Text *t) {
+    double tokens = c->variant[variant].timing.tokens,
+           flops = tokens * w->work[TRAINING].flops / w->seconds;
+    double bytes = tokens * w->work[TRAINING].bytes / w->seconds,
+           roof = fmax(flops / machine(c, true), bytes / machine(c, false));
     add_cell(t, UNIT_SECONDS, w->seconds);
     add_difference(t, variant ? w->seconds : NAN, base->seconds);
     add_cell(t, UNIT_COUNT, 1e-9 * flops);
@@ -57,17 +61,23 @@ static void add_role(const Comparison *c, const Role *r, Text *t) {
     text_add(t, "<tbody><tr><th scope=\"rowgroup\" colspan=\"%d\">", c->rounds ? 11 : 6);
     svg_escaped(t, r->name);
     text_add(t, " <small>%s</small></th></tr>\n", r->family);
-    for (int i = 0; i < c->n; i++) add_row(c, r, i, t);
+    for (int i = 0; i < c->n; i++)
+        add_row(c, r, i, t);
     text_add(t, "</tbody>\n");
 }
 
-static void add_table(const Comparison *c, const Role *role, int n, bool differs, const char *label, Text *t) {
+static void add_table(const Comparison *c, const Role *role, int n, bool differs, const char *label,
+                      Text *t) {
     page_table(t, label);
-    text_add(t, "<thead><tr><th scope=\"col\"></th><th scope=\"col\">kernels</th><th scope=\"col\">calls</th><th scope=\"col\">FLOPs</th>"
-                "<th scope=\"col\">bytes</th><th scope=\"col\">difference</th>");
+    text_add(t,
+             "<thead><tr><th scope=\"col\"></th><th scope=\"col\">kernels</th><th "
+             "scope=\"col\">calls</th><th scope=\"col\">FLOPs</th>"
+             "<th scope=\"col\">bytes</th><th scope=\"col\">difference</th>");
     if (c->rounds)
-        text_add(t, "<th scope=\"col\">time a step</th><th scope=\"col\">difference</th><th scope=\"col\">GFLOP/s</th><th scope=\"col\">GB/s</th>"
-                    "<th scope=\"col\">share of roof</th>");
+        text_add(t,
+                 "<th scope=\"col\">time a step</th><th scope=\"col\">difference</th><th "
+                 "scope=\"col\">GFLOP/s</th><th scope=\"col\">GB/s</th>"
+                 "<th scope=\"col\">share of roof</th>");
     text_add(t, "</tr></thead>\n");
     for (int i = 0; i < n; i++)
         if (role_differs(c, &role[i]) == differs) add_role(c, &role[i], t);
@@ -78,11 +88,16 @@ void page_kernels(const Comparison *c, Text *t) {
     int n, differ = 0;
     Role *role = compare_roles(c, &n);
     if (!role) t->failed = true;
-    page_heading(t, "Kernels", "A token of a training step, all calls together. Row kernels are gathered by where in the model they work.");
-    for (int i = 0; role && i < n; i++) differ += role_differs(c, &role[i]);
+    page_heading(t, "Kernels",
+                 "A token of a training step, all calls together. Row kernels are gathered by "
+                 "where in the model they work.");
+    for (int i = 0; role && i < n; i++)
+        differ += role_differs(c, &role[i]);
     if (role && differ) add_table(c, role, n, true, "Kernels that differ", t);
     if (role && n > differ) {
-        text_add(t, "<details><summary>%d kinds of kernels do the same work in all variants</summary>\n", n - differ);
+        text_add(
+            t, "<details><summary>%d kinds of kernels do the same work in all variants</summary>\n",
+            n - differ);
         add_table(c, role, n, false, "Kernels that do the same work", t);
         text_add(t, "</details>\n");
     }

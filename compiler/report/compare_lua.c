@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FILE_BYTES = 4 << 20 };          /* what a spec's file may have */
+enum { FILE_BYTES = 4 << 20 }; /* what a spec's file may have */
 
 static void read_file(LuaFile *f) {
     Input in;
@@ -42,8 +42,10 @@ bool lua_line(LuaFiles *x, const char *place, char to[LUA_LINE]) {
     int64_t line;
     if (!f || !f->text || !parse_int64(colon + 1, 1, INT32_MAX, &line)) return false;
     const char *at = f->text, *end = f->text + f->size;
-    while (--line && at) at = memchr(at, '\n', (size_t)(end - at)), at = at ? at + 1 : NULL;
-    while (at && at < end && (*at == ' ' || *at == '\t')) at++;
+    while (--line && at)
+        at = memchr(at, '\n', (size_t)(end - at)), at = at ? at + 1 : NULL;
+    while (at && at < end && (*at == ' ' || *at == '\t'))
+        at++;
     const char *stop = at && at < end ? memchr(at, '\n', (size_t)(end - at)) : NULL;
     if (!at || at >= end) return false;
     text_escape(to, LUA_LINE, at, (size_t)((stop ? stop : end) - at));
@@ -51,6 +53,7 @@ bool lua_line(LuaFiles *x, const char *place, char to[LUA_LINE]) {
 }
 
 void lua_free(LuaFiles *x) {
-    for (int i = 0; i < x->n; i++) free(x->file[i].text);
+    for (int i = 0; i < x->n; i++)
+        free(x->file[i].text);
     x->n = 0;
 }

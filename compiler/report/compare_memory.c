@@ -11,15 +11,26 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { WIDTH = 360, LEFT = 88, RIGHT = 350, TOP = 22, TALL = 190, HEIGHT = TOP + TALL + 44, COLUMNS = 280, TOKEN = 0 };
+enum {
+    WIDTH = 360,
+    LEFT = 88,
+    RIGHT = 350,
+    TOP = 22,
+    TALL = 190,
+    HEIGHT = TOP + TALL + 44,
+    COLUMNS = 280,
+    TOKEN = 0
+};
 
 typedef struct Panel {
     const Plan *p;
-    double most;                /* bytes at the top */
+    double most; /* bytes at the top */
     Text *t;
 } Panel;
 
-static double at_step(const Panel *a, double step) { return LEFT + (RIGHT - LEFT) * step / (a->p->nstep ? a->p->nstep : 1); }
+static double at_step(const Panel *a, double step) {
+    return LEFT + (RIGHT - LEFT) * step / (a->p->nstep ? a->p->nstep : 1);
+}
 static double at_byte(const Panel *a, double bytes) { return TOP + TALL * (1 - bytes / a->most); }
 
 /* Steps of a column count with their largest value. */
@@ -30,9 +41,11 @@ static void draw_alive(const Panel *a) {
     if (!alive) a->t->failed = true;
     text_add(a->t, "<path class=\"c4\" d=\"M%d %d", LEFT, TOP + TALL);
     for (int i = 0; alive && i < columns; i++) {
-        int from = (int)((int64_t)i * a->p->nstep / columns), to = (int)((int64_t)(i + 1) * a->p->nstep / columns);
+        int from = (int)((int64_t)i * a->p->nstep / columns),
+            to = (int)((int64_t)(i + 1) * a->p->nstep / columns);
         int64_t most = 0;
-        for (int s = from; s < to; s++) most = alive[s] > most ? alive[s] : most;
+        for (int s = from; s < to; s++)
+            most = alive[s] > most ? alive[s] : most;
         text_add(a->t, "V%.1fH%.1f", at_byte(a, (double)most), at_step(a, to));
     }
     text_add(a->t, "V%dz\"/>\n", TOP + TALL);
@@ -40,7 +53,8 @@ static void draw_alive(const Panel *a) {
 }
 
 static void draw_axes(const Panel *a) {
-    double tick = svg_tick(a->most, 5, true), steps = svg_tick(a->p->nstep, 4, false), backward = at_step(a, work_backward(a->p));
+    double tick = svg_tick(a->most, 5, true), steps = svg_tick(a->p->nstep, 4, false),
+           backward = at_step(a, work_backward(a->p));
     char text[32];
     for (double b = 0; b <= a->most; b += tick) {
         svg_line(a->t, LEFT - 4, at_byte(a, b), RIGHT, at_byte(a, b), "line");
@@ -53,7 +67,8 @@ static void draw_axes(const Panel *a) {
     svg_line(a->t, backward, TOP, backward, TOP + TALL, "flow");
     svg_text(a->t, backward - 4, TOP - 8, "soft", "end", 20, "forward");
     svg_text(a->t, backward + 4, TOP - 8, "soft", "start", 20, "backward");
-    svg_text(a->t, (LEFT + RIGHT) / 2.0, TOP + TALL + 35, "soft", "middle", 60, "steps of the program");
+    svg_text(a->t, (LEFT + RIGHT) / 2.0, TOP + TALL + 35, "soft", "middle", 60,
+             "steps of the program");
     svg_vertical(a->t, 12, TOP + TALL / 2.0, "bytes a token");
 }
 
@@ -63,20 +78,26 @@ static void add_figure(const Variant *v, double most, Text *t) {
     double place = (double)memory_size(a.p, TOKEN);
     text_add(t, "<figure><figcaption>");
     svg_escaped(t, v->label);
-    text_add(t, "<span>%s a token, the dashed line</span></figcaption>\n", human_bytes(size, place));
+    text_add(t, "<span>%s a token, the dashed line</span></figcaption>\n",
+             human_bytes(size, place));
     svg_begin(t, "memory over a training step", WIDTH, HEIGHT);
     draw_alive(&a);
     draw_axes(&a);
-    text_add(t, "<path class=\"flow\" stroke-dasharray=\"5 3\" d=\"M%d %.1fH%d\"/>\n", LEFT, at_byte(&a, place), RIGHT);
+    text_add(t, "<path class=\"flow\" stroke-dasharray=\"5 3\" d=\"M%d %.1fH%d\"/>\n", LEFT,
+             at_byte(&a, place), RIGHT);
     text_add(t, "</svg></figure>\n");
 }
 
 void page_memory(const Comparison *c, Text *t) {
     double most = 1;
-    for (int i = 0; i < c->n; i++) most = fmax(most, (double)memory_size(memory_plan(c->variant[i].report), TOKEN));
-    page_heading(t, "Memory over time", "Activations of a training step that are still needed, step by step, on one scale. The dashed line is the memory "
-                                        "that the plan takes for them.");
+    for (int i = 0; i < c->n; i++)
+        most = fmax(most, (double)memory_size(memory_plan(c->variant[i].report), TOKEN));
+    page_heading(t, "Memory over time",
+                 "Activations of a training step that are still needed, step by step, on one "
+                 "scale. The dashed line is the memory "
+                 "that the plan takes for them.");
     text_add(t, "<div class=\"figures\">\n");
-    for (int i = 0; i < c->n; i++) add_figure(&c->variant[i], most, t);
+    for (int i = 0; i < c->n; i++)
+        add_figure(&c->variant[i], most, t);
     text_add(t, "</div>\n");
 }

@@ -14,19 +14,23 @@ enum { WIDTH = 480, LEFT = 54, RIGHT = 470, TOP = 16, TALL = 320, HEIGHT = TOP +
 
 typedef struct Roof {
     const Comparison *c;
-    double peak, bandwidth;                 /* of the machine, 1e9 a second */
-    double left, right, low, high;          /* powers of ten */
+    double peak, bandwidth;        /* of the machine, 1e9 a second */
+    double left, right, low, high; /* powers of ten */
     Text *t;
 } Roof;
 
-typedef struct Dot { double intensity, rate, seconds; } Dot;
+typedef struct Dot {
+    double intensity, rate, seconds;
+} Dot;
 
 /* false: nothing is known, or nothing was computed. */
 static bool dot_of(const Comparison *c, const Role *r, int variant, Dot *d) {
     const RoleWork *w = &r->of[variant];
     const Work *own = &w->work[TRAINING];
-    *d = (Dot){ own->flops / own->bytes, 1e-9 * own->flops * c->variant[variant].timing.tokens / w->seconds, w->seconds };
-    return w->kernels && isfinite(d->rate) && d->rate > 0 && isfinite(d->intensity) && d->intensity > 0;
+    *d = (Dot){ own->flops / own->bytes,
+                1e-9 * own->flops * c->variant[variant].timing.tokens / w->seconds, w->seconds };
+    return w->kernels && isfinite(d->rate) && d->rate > 0 && isfinite(d->intensity)
+        && d->intensity > 0;
 }
 
 static double across(const Roof *f, double intensity) {
@@ -45,8 +49,10 @@ static void scale(Roof *f, const Role *role, int n) {
         for (int i = 0; i < f->c->n; i++) {
             Dot d;
             if (!dot_of(f->c, &role[k], i, &d)) continue;
-            f->left = fmin(f->left, floor(log10(d.intensity))), f->right = fmax(f->right, ceil(log10(d.intensity)));
-            f->low = fmin(f->low, floor(log10(d.rate))), f->high = fmax(f->high, ceil(log10(d.rate)));
+            f->left = fmin(f->left, floor(log10(d.intensity))),
+            f->right = fmax(f->right, ceil(log10(d.intensity)));
+            f->low = fmin(f->low, floor(log10(d.rate))),
+            f->high = fmax(f->high, ceil(log10(d.rate)));
         }
 }
 
@@ -64,16 +70,21 @@ static void draw_axes(const Roof *f) {
         svg_line(f->t, x, TOP, x, TOP + TALL, "line");
         svg_text(f->t, x, TOP + TALL + 17, "soft", "middle", 12, text);
     }
-    svg_text(f->t, (LEFT + RIGHT) / 2.0, TOP + TALL + 38, "soft", "middle", 60, "FLOPs a byte of operands and results");
+    svg_text(f->t, (LEFT + RIGHT) / 2.0, TOP + TALL + 38, "soft", "middle", 60,
+             "FLOPs a byte of operands and results");
     svg_vertical(f->t, 14, TOP + TALL / 2.0, "GFLOP/s");
 }
 
 /* Cut where it leaves the picture at the left or below. */
 static void draw_roof(const Roof *f) {
-    double ridge = f->peak / f->bandwidth, from = fmax(pow(10, f->left), pow(10, f->low) / f->bandwidth);
+    double ridge = f->peak / f->bandwidth,
+           from = fmax(pow(10, f->left), pow(10, f->low) / f->bandwidth);
     char text[64];
-    text_add(f->t, "<path fill=\"none\" style=\"stroke:var(--ink);stroke-width:1.6\" d=\"M%.1f %.1fL%.1f %.1fH%d\"/>\n", across(f, from),
-             upwards(f, from * f->bandwidth), across(f, ridge), upwards(f, f->peak), RIGHT);
+    text_add(f->t,
+             "<path fill=\"none\" style=\"stroke:var(--ink);stroke-width:1.6\" d=\"M%.1f %.1fL%.1f "
+             "%.1fH%d\"/>\n",
+             across(f, from), upwards(f, from * f->bandwidth), across(f, ridge),
+             upwards(f, f->peak), RIGHT);
     print_text(text, sizeof text, "%.0f GFLOP/s, %.0f GB/s", f->peak, f->bandwidth);
     svg_text(f->t, RIGHT - 6, upwards(f, f->peak) - 6, "soft", "end", 60, text);
 }
@@ -81,8 +92,11 @@ static void draw_roof(const Roof *f) {
 static void draw_dot(const Roof *f, const Role *r, int variant, double whole) {
     Dot d;
     if (!dot_of(f->c, r, variant, &d)) return;
-    text_add(f->t, "<circle class=\"c%d\" fill-opacity=\".75\" r=\"%.1f\" cx=\"%.1f\" cy=\"%.1f\"><title>", variant % SVG_COLOURS,
-             3 + 14 * sqrt(d.seconds / whole), across(f, d.intensity), upwards(f, d.rate));
+    text_add(
+        f->t,
+        "<circle class=\"c%d\" fill-opacity=\".75\" r=\"%.1f\" cx=\"%.1f\" cy=\"%.1f\"><title>",
+        variant % SVG_COLOURS, 3 + 14 * sqrt(d.seconds / whole), across(f, d.intensity),
+        upwards(f, d.rate));
     svg_escaped(f->t, r->name);
     text_add(f->t, " of ");
     svg_escaped(f->t, f->c->variant[variant].label);
@@ -91,9 +105,11 @@ static void draw_dot(const Roof *f, const Role *r, int variant, double whole) {
 
 static void draw_dots(const Roof *f, const Role *role, int n) {
     double whole = 0;
-    for (int i = 0; i < f->c->n; i++) whole = fmax(whole, stats_median(f->c->variant[i].timing.seconds, f->c->rounds));
+    for (int i = 0; i < f->c->n; i++)
+        whole = fmax(whole, stats_median(f->c->variant[i].timing.seconds, f->c->rounds));
     for (int k = 0; k < n; k++)
-        for (int i = 0; i < f->c->n; i++) draw_dot(f, &role[k], i, whole);
+        for (int i = 0; i < f->c->n; i++)
+            draw_dot(f, &role[k], i, whole);
 }
 
 void page_roofline(const Comparison *c, Text *t) {
@@ -101,11 +117,15 @@ void page_roofline(const Comparison *c, Text *t) {
     int n;
     if (!c->rounds) return;
     Role *role = compare_roles(c, &n);
-    for (int i = 0; i < c->n; i++) f.peak += 1e-9 * c->variant[i].timing.peak / c->n, f.bandwidth += 1e-9 * c->variant[i].timing.bandwidth / c->n;
+    for (int i = 0; i < c->n; i++)
+        f.peak += 1e-9 * c->variant[i].timing.peak / c->n,
+            f.bandwidth += 1e-9 * c->variant[i].timing.bandwidth / c->n;
     if (!role) t->failed = true;
     if (role && f.peak > 0 && f.bandwidth > 0) {
-        page_heading(t, "Roofline", "A dot is a kind of kernel, larger where it takes more of a step's time. The line is what this machine could do, as bench "
-                                    "measured it; kernels whose operands lie in cache may be above its slope.");
+        page_heading(t, "Roofline",
+                     "A dot is a kind of kernel, larger where it takes more of a step's time. The "
+                     "line is what this machine could do, as bench "
+                     "measured it; kernels whose operands lie in cache may be above its slope.");
         page_variant_keys(c, t);
         text_add(t, "<figure style=\"max-width:820px\">");
         scale(&f, role, n);

@@ -16,7 +16,8 @@ static int ascending(const void *a, const void *b) {
 double stats_median(const double *x, int n) {
     double *copy = n > 0 ? malloc((size_t)n * sizeof *copy) : NULL;
     if (!copy) return NAN;
-    for (int i = 0; i < n; i++) copy[i] = x[i];
+    for (int i = 0; i < n; i++)
+        copy[i] = x[i];
     qsort(copy, (size_t)n, sizeof *copy, ascending);
     double middle = n % 2 ? copy[n / 2] : (copy[n / 2 - 1] + copy[n / 2]) / 2;
     free(copy);
@@ -26,7 +27,8 @@ double stats_median(const double *x, int n) {
 /* The 97.5 % quantile of Student's t; beyond the table the first terms of its
 ** expansion in 1 / degrees, right to 1e-4 there. */
 static double quantile(int degrees) {
-    static const double table[] = { 12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281 };
+    static const double table[] = { 12.7062, 4.3027, 3.1824, 2.7764, 2.5706,
+                                    2.4469,  2.3646, 2.3060, 2.2622, 2.2281 };
     const double z = 1.959964, d = degrees;
     if (degrees <= 10) return table[degrees - 1];
     return z + (z * z * z + z) / (4 * d) + (5 * pow(z, 5) + 16 * z * z * z + 3 * z) / (96 * d * d);
@@ -34,9 +36,11 @@ static double quantile(int degrees) {
 
 Estimate stats_mean(const double *x, int n) {
     double sum = 0, squares = 0;
-    for (int i = 0; i < n; i++) sum += x[i];
+    for (int i = 0; i < n; i++)
+        sum += x[i];
     double mean = n > 0 ? sum / n : NAN;
-    for (int i = 0; i < n; i++) squares += (x[i] - mean) * (x[i] - mean);
+    for (int i = 0; i < n; i++)
+        squares += (x[i] - mean) * (x[i] - mean);
     if (n < 2) return (Estimate){ .mean = mean, .low = mean, .high = mean };
     double deviation = sqrt(squares / (n - 1)), half = quantile(n - 1) * deviation / sqrt(n);
     return (Estimate){ mean, deviation, mean - half, mean + half, true };
@@ -45,7 +49,8 @@ Estimate stats_mean(const double *x, int n) {
 Estimate stats_ratio(const double *x, const double *base, int n) {
     double *log_ratio = n > 0 ? malloc((size_t)n * sizeof *log_ratio) : NULL;
     if (!log_ratio) return (Estimate){ .mean = NAN };
-    for (int i = 0; i < n; i++) log_ratio[i] = log(x[i] / base[i]);
+    for (int i = 0; i < n; i++)
+        log_ratio[i] = log(x[i] / base[i]);
     Estimate e = stats_mean(log_ratio, n);
     free(log_ratio);
     return (Estimate){ expm1(e.mean), e.deviation, expm1(e.low), expm1(e.high), e.known };

@@ -11,14 +11,19 @@
 enum { COLUMNS = 4, LABEL = 36, NUMBER = 12, DIFFERENCE = 10 };
 
 /* Columns from..to, of COLUMNS at most. */
-typedef struct Block { const Comparison *c; int from, to; Text *t; } Block;
+typedef struct Block {
+    const Comparison *c;
+    int from, to;
+    Text *t;
+} Block;
 
 static void add_variants(const Comparison *c, Text *t) {
     for (int i = 0; i < c->n; i++) {
         const Model *m = c->variant[i].report->model;
         char file[256];
         text_escape(file, sizeof file, m->file, strlen(m->file));
-        text_add(t, "%3d  %s, from %s, residual %s%s\n", i + 1, m->name, file, m->mixer, i ? "" : " (baseline)");
+        text_add(t, "%3d  %s, from %s, residual %s%s\n", i + 1, m->name, file, m->mixer,
+                 i ? "" : " (baseline)");
     }
 }
 
@@ -44,7 +49,8 @@ static void add_metric(const Block *b, const Metric *m) {
     const Comparison *c = b->c;
     if (!isfinite(m->value(c, c->variant))) return;
     text_add(b->t, "%-*s", LABEL, m->name);
-    for (int i = b->from; i < b->to; i++) add_cell(b, i, m->unit, m->value(c, &c->variant[i]), m->value(c, c->variant));
+    for (int i = b->from; i < b->to; i++)
+        add_cell(b, i, m->unit, m->value(c, &c->variant[i]), m->value(c, c->variant));
     text_add(b->t, "\n");
 }
 
@@ -58,7 +64,8 @@ static void add_roles(const Block *b, const Role *role, int n) {
         if (!role_differs(b->c, &role[k])) continue;
         if (!shown++) add_heads(b, "kernels that differ: bytes a token");
         text_add(b->t, "%-*.*s", LABEL, LABEL - 1, role[k].name);
-        for (int i = b->from; i < b->to; i++) add_cell(b, i, UNIT_BYTES, role_bytes(&role[k], i), role_bytes(&role[k], 0));
+        for (int i = b->from; i < b->to; i++)
+            add_cell(b, i, UNIT_BYTES, role_bytes(&role[k], i), role_bytes(&role[k], 0));
         text_add(b->t, "\n");
     }
     if (shown) text_add(b->t, "%d of %d kinds of kernels; the others do the same work\n", shown, n);
@@ -69,7 +76,8 @@ static void add_times(const Block *b, const Role *role, int n) {
     add_heads(b, "kernels: time a training step");
     for (int k = 0; k < n; k++) {
         text_add(b->t, "%-*.*s", LABEL, LABEL - 1, role[k].name);
-        for (int i = b->from; i < b->to; i++) add_cell(b, i, UNIT_SECONDS, role[k].of[i].seconds, role[k].of[0].seconds);
+        for (int i = b->from; i < b->to; i++)
+            add_cell(b, i, UNIT_SECONDS, role[k].of[i].seconds, role[k].of[0].seconds);
         text_add(b->t, "\n");
     }
 }
@@ -82,7 +90,8 @@ void compare_text(const Comparison *c, Text *t) {
     for (int from = 0; role && from < c->n; from += COLUMNS) {
         Block b = { c, from, from + COLUMNS < c->n ? from + COLUMNS : c->n, t };
         add_heads(&b, "");
-        for (int i = 0; i < compare_nmetric; i++) add_metric(&b, &compare_metrics[i]);
+        for (int i = 0; i < compare_nmetric; i++)
+            add_metric(&b, &compare_metrics[i]);
         if (c->rounds) add_times(&b, role, n);
         add_roles(&b, role, n);
     }

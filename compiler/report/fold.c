@@ -15,9 +15,9 @@
 
 typedef struct Fold {
     const Graph *g;
-    int *layer;                 /* by node; -1: none */
-    int *number;                /* by node: inside its part */
-    bool alike;                 /* other layers are not named: for comparing */
+    int *layer;  /* by node; -1: none */
+    int *number; /* by node: inside its part */
+    bool alike;  /* other layers are not named: for comparing */
     Text *t;
 } Fold;
 
@@ -44,10 +44,12 @@ static bool same_part(const Fold *f, const Node *a, const Node *b) {
 }
 
 static void add_operand(Fold *f, const Node *n, const Node *user) {
-    int from = n->op == OP_param ? layer_of(n->attr.name) : f->layer[n->id], to = f->layer[user->id];
+    int from = n->op == OP_param ? layer_of(n->attr.name) : f->layer[n->id],
+        to = f->layer[user->id];
     if (n->op == OP_fill) text_json_number(f->t, n->attr.value);
     else if (f->alike && from >= 0 && from != to) text_add(f->t, "earlier");
-    else if (n->op == OP_param) text_add(f->t, "%s", from == to ? inside(n->attr.name) : n->attr.name);
+    else if (n->op == OP_param)
+        text_add(f->t, "%s", from == to ? inside(n->attr.name) : n->attr.name);
     else if (same_part(f, n, user)) text_add(f->t, "%d", f->number[n->id]);
     else if (from < 0) text_add(f->t, "%s.%d", site_of(n), f->number[n->id]);
     else text_add(f->t, "layers.%d.%d", from, f->number[n->id]);
@@ -68,8 +70,10 @@ static void add_line(Fold *f, const Node *n) {
     size_t from = t->length;
     text_add(t, "  %d = ", f->number[n->id]);
     add_op(t, n);
-    for (int i = 0; i < n->nin; i++) text_add(t, i ? ", " : " "), add_operand(f, n->in[i], n);
-    while (!t->failed && t->length < from + 60) text_bytes(t, " ", 1);
+    for (int i = 0; i < n->nin; i++)
+        text_add(t, i ? ", " : " "), add_operand(f, n->in[i], n);
+    while (!t->failed && t->length < from + 60)
+        text_bytes(t, " ", 1);
     text_add(t, " %s", shape_text(n->g, &n->shape));
     if (n->loc.file) text_add(t, "  %s:%d", n->loc.file, n->loc.line);
     text_add(t, "\n");
@@ -81,12 +85,13 @@ static char *part_text(Fold *f, int layer, const char *site) {
     f->t = &t;
     for (int i = 0; i < f->g->n; i++) {
         const Node *n = f->g->node[i];
-        if (is_inline(n) || f->layer[i] != layer || (layer < 0 && strcmp(site_of(n), site))) continue;
+        if (is_inline(n) || f->layer[i] != layer || (layer < 0 && strcmp(site_of(n), site)))
+            continue;
         add_line(f, n);
     }
     text_add(&t, "%s", "");
     f->t = before;
-    return t.at;                /* NULL: no memory */
+    return t.at; /* NULL: no memory */
 }
 
 static void number_nodes(Fold *f) {
@@ -95,7 +100,7 @@ static void number_nodes(Fold *f) {
         f->layer[i] = layer_of(n->site);
         f->number[i] = 0;
         if (is_inline(n)) continue;
-        for (int k = i; k-- > 0;) {     /* the last before it of the same part */
+        for (int k = i; k-- > 0;) { /* the last before it of the same part */
             const Node *m = f->g->node[k];
             if (is_inline(m) || !same_part(f, m, n)) continue;
             f->number[i] = f->number[k] + 1;
@@ -115,7 +120,7 @@ static void add_equal(Fold *f, int first, int last) {
 
 static void add_layers(Fold *f, int layers) {
     char *shown = NULL, name[32];
-    int first = 0;              /* of the layers that are as the one shown */
+    int first = 0; /* of the layers that are as the one shown */
     for (int i = 0; i < layers; i++) {
         f->alike = true;
         char *key = part_text(f, i, NULL);
@@ -141,7 +146,8 @@ static void add_layers(Fold *f, int layers) {
 static void add_sites(Fold *f, bool before) {
     const Graph *g = f->g;
     int start = 0;
-    while (start < g->n && f->layer[start] < 0) start++;
+    while (start < g->n && f->layer[start] < 0)
+        start++;
     for (int i = before ? 0 : start; i < (before ? start : g->n); i++) {
         const Node *n = g->node[i];
         const char *site = site_of(n);

@@ -27,17 +27,19 @@ void report_graph_text(const Report *r, Text *t) {
 
 /* == What is drawn ========================================================== */
 
-typedef struct Range { int least, most; } Range;
+typedef struct Range {
+    int least, most;
+} Range;
 
 /* A kernel call, or those at the same place of several layers. */
 typedef struct Box {
-    int step;                   /* of the last layer */
-    Range operations, reads, earlier;   /* earlier: rows from before its layer */
+    int step;                         /* of the last layer */
+    Range operations, reads, earlier; /* earlier: rows from before its layer */
 } Box;
 
 typedef struct Run {
-    int first, last;            /* layers; -1: what is around them */
-    int from, steps;            /* of the last layer */
+    int first, last; /* layers; -1: what is around them */
+    int from, steps; /* of the last layer */
     Box *box;
 } Run;
 
@@ -66,21 +68,23 @@ static const char *kind_of(const Drawing *d, int step) {
 
 static bool same_kinds(const Drawing *d, int a, int b, int n) {
     for (int i = 0; i < n; i++)
-        if (strcmp(kind_of(d, a + i), kind_of(d, b + i)) || d->p->step[a + i].kind != d->p->step[b + i].kind) return false;
+        if (strcmp(kind_of(d, a + i), kind_of(d, b + i))
+            || d->p->step[a + i].kind != d->p->step[b + i].kind)
+            return false;
     return true;
 }
 
-static int layer_of(const Drawing *d, int step) {
-    return work_layer(work_site(&d->p->step[step]));
-}
+static int layer_of(const Drawing *d, int step) { return work_layer(work_site(&d->p->step[step])); }
 
 /* == Counting =============================================================== */
 
 /* Calls f for every value that a step reads from memory. */
-static void for_reads(const Drawing *d, int step, void (*f)(void *user, const Node *n), void *user) {
+static void for_reads(const Drawing *d, int step, void (*f)(void *user, const Node *n),
+                      void *user) {
     const Step *s = &d->p->step[step];
     if (s->kind == STEP_ANCHOR || s->kind == STEP_REDUCE) {
-        for (int i = 0; i < s->anchor->nin; i++) f(user, s->anchor->in[i]);
+        for (int i = 0; i < s->anchor->nin; i++)
+            f(user, s->anchor->in[i]);
         return;
     }
     const Rows *r = rows_analyse(d->p, step, d->r->planned.lanes, d->shared);
@@ -88,7 +92,10 @@ static void for_reads(const Drawing *d, int step, void (*f)(void *user, const No
         if (r->value[i].operand >= 0 && !r->value[i].here) f(user, r->value[i].n);
 }
 
-typedef struct Reads { const Plan *p; int before, reads, earlier; } Reads;
+typedef struct Reads {
+    const Plan *p;
+    int before, reads, earlier;
+} Reads;
 
 static void count_read(void *user, const Node *n) {
     Reads *r = user;
@@ -100,7 +107,8 @@ static void count_read(void *user, const Node *n) {
 
 static int operations(const Step *s) {
     int n = 0;
-    for (int i = 0; i < s->n; i++) n += op_info[s->node[i]->op].class != VIEW;
+    for (int i = 0; i < s->n; i++)
+        n += op_info[s->node[i]->op].class != VIEW;
     return s->kind == STEP_ANCHOR || s->kind == STEP_REDUCE ? 1 : n;
 }
 
@@ -117,21 +125,26 @@ static void count_box(const Drawing *d, Box *b, int step, int first_step, bool f
 
 static void add_layer(Drawing *d, int from, int steps, int layer) {
     Run *last = d->ngroup ? &d->group[d->ngroup - 1] : NULL;
-    bool folded = last && last->first >= 0 && layer >= 0 && last->steps == steps && same_kinds(d, last->from, from, steps);
+    bool folded = last && last->first >= 0 && layer >= 0 && last->steps == steps
+        && same_kinds(d, last->from, from, steps);
     if (!folded) {
         last = &d->group[d->ngroup++];
-        *last = (Run){ .first = layer, .steps = steps, .box = graph_alloc(d->p->g, (size_t)steps * sizeof *last->box) };
+        *last = (Run){ .first = layer,
+                       .steps = steps,
+                       .box = graph_alloc(d->p->g, (size_t)steps * sizeof *last->box) };
     }
     last->last = layer;
     last->from = from;
-    for (int i = 0; i < steps; i++) count_box(d, &last->box[i], from + i, from, !folded);
+    for (int i = 0; i < steps; i++)
+        count_box(d, &last->box[i], from + i, from, !folded);
 }
 
 static void find_groups(Drawing *d) {
     d->group = graph_alloc(d->p->g, ((size_t)d->p->nstep + 1) * sizeof *d->group);
     for (int i = 0; i < d->p->nstep;) {
         int k = i, layer = layer_of(d, i);
-        while (k < d->p->nstep && layer_of(d, k) == layer) k++;
+        while (k < d->p->nstep && layer_of(d, k) == layer)
+            k++;
         add_layer(d, i, k - i, layer);
         i = k;
     }
@@ -139,20 +152,32 @@ static void find_groups(Drawing *d) {
 
 /* == Drawing ================================================================ */
 
-enum { BOX_X = 120, BOX_WIDTH = 400, BOX_HEIGHT = 64, BOX_GAP = 22, HEAD = 36, FOOT = 20, LANES = 8, LANE = 11, TOP = 74 };
+enum {
+    BOX_X = 120,
+    BOX_WIDTH = 400,
+    BOX_HEIGHT = 64,
+    BOX_GAP = 22,
+    HEAD = 36,
+    FOOT = 20,
+    LANES = 8,
+    LANE = 11,
+    TOP = 74
+};
 
 static void add_range(Text *t, Range r, const char *what) {
     if (r.least == r.most) text_add(t, "%d %s%s", r.most, what, r.most == 1 ? "" : "s");
     else text_add(t, "%d\xe2\x80\x93%d %ss", r.least, r.most, what);
 }
 
-static void draw_text(const Drawing *d, double x, double y, const char *class, int most, Text *line) {
+static void draw_text(const Drawing *d, double x, double y, const char *class, int most,
+                      Text *line) {
     svg_text(d->t, x, y, class, "start", most, line->at ? line->at : "");
     text_clear(line);
 }
 
 static void add_weight(const Node *n, Text *line) {
-    const Node *w = n->nin > 1 ? plan_storage(n->in[1]) : NULL, *first = n->nin ? plan_storage(n->in[0]) : NULL;
+    const Node *w = n->nin > 1 ? plan_storage(n->in[1]) : NULL,
+               *first = n->nin ? plan_storage(n->in[0]) : NULL;
     const Node *param = w && w->op == OP_param ? w : first && first->op == OP_param ? first : NULL;
     if (param) text_add(line, "weights %s", param->attr.name);
     else text_add(line, "%s", shape_text(n->g, &n->shape));
@@ -161,7 +186,8 @@ static void add_weight(const Node *n, Text *line) {
 /* "mul 9, add 7": the most frequent first. */
 static void add_operations(const Step *s, Text *line) {
     int count[NOP] = { 0 };
-    for (int i = 0; i < s->n; i++) count[s->node[i]->op] += op_info[s->node[i]->op].class != VIEW;
+    for (int i = 0; i < s->n; i++)
+        count[s->node[i]->op] += op_info[s->node[i]->op].class != VIEW;
     for (int shown = 0; shown < NOP; shown++) {
         int best = 0;
         for (int op = 1; op < NOP; op++)
@@ -177,8 +203,11 @@ static void draw_box(const Drawing *d, const Run *g, int i, double y) {
     const Step *s = &d->p->step[b->step];
     bool rows = s->kind != STEP_ANCHOR;
     Text line = { 0 };
-    text_add(d->t, "<rect x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%d\" rx=\"6\" class=\"box\"/>\n", BOX_X, y, BOX_WIDTH, BOX_HEIGHT);
-    text_add(d->t, "<rect x=\"%d\" y=\"%.1f\" width=\"6\" height=\"%d\" class=\"c%d\"/>\n", BOX_X, y, BOX_HEIGHT, rows ? 1 : 0);
+    text_add(d->t,
+             "<rect x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%d\" rx=\"6\" class=\"box\"/>\n",
+             BOX_X, y, BOX_WIDTH, BOX_HEIGHT);
+    text_add(d->t, "<rect x=\"%d\" y=\"%.1f\" width=\"6\" height=\"%d\" class=\"c%d\"/>\n", BOX_X,
+             y, BOX_HEIGHT, rows ? 1 : 0);
     text_add(&line, rows ? "row kernel, %s" : "%s", kind_of(d, b->step));
     draw_text(d, BOX_X + 18, y + 20, "name", 46, &line);
     add_range(&line, b->operations, "operation");
@@ -197,12 +226,14 @@ static void draw_tip(Text *t, double x, double y, bool down) {
     else text_add(t, "<path class=\"tip\" d=\"M%.1f %.1fl8 -4v8z\"/>\n", x, y);
 }
 
-static double box_y(double top, int i) {
-    return top + HEAD + i * (BOX_HEIGHT + BOX_GAP);
-}
+static double box_y(double top, int i) { return top + HEAD + i * (BOX_HEIGHT + BOX_GAP); }
 
 /* Which boxes of the group a box reads. */
-typedef struct Sources { const Plan *p; const Run *g; bool *from; } Sources;
+typedef struct Sources {
+    const Plan *p;
+    const Run *g;
+    bool *from;
+} Sources;
 
 static void mark_source(void *user, const Node *n) {
     Sources *s = user;
@@ -219,17 +250,20 @@ static void draw_flow(const Drawing *d, double top, int a, int b, int *lane) {
         return;
     }
     int free = 0;
-    while (free < LANES - 1 && lane[free] > a) free++;
+    while (free < LANES - 1 && lane[free] > a)
+        free++;
     lane[free] = b;
     double x = BOX_X + BOX_WIDTH, out = x + 12 + free * LANE, y = to + 14 + 4 * free;
-    text_add(d->t, "<path class=\"flow\" d=\"M%.1f %.1fH%.1fV%.1fH%.1f\"/>\n", x, from - 10, out, y, x + 7);
+    text_add(d->t, "<path class=\"flow\" d=\"M%.1f %.1fH%.1fV%.1fH%.1f\"/>\n", x, from - 10, out, y,
+             x + 7);
     draw_tip(d->t, x, y, false);
 }
 
 static void draw_flows(const Drawing *d, const Run *g, double top) {
     int lane[LANES];
     bool *from = calloc((size_t)g->steps + 1, sizeof *from);
-    for (int i = 0; i < LANES; i++) lane[i] = -1;
+    for (int i = 0; i < LANES; i++)
+        lane[i] = -1;
     for (int b = 0; from && b < g->steps; b++) {
         Sources s = { d->p, g, from };
         memset(from, 0, (size_t)g->steps * sizeof *from);
@@ -265,12 +299,15 @@ static void draw_group(const Drawing *d, const Run *g, double top) {
     if (g->first < 0) text_add(&title, "%s", work_site(&d->p->step[g->from]));
     else if (g->first == g->last) text_add(&title, "layer %d", g->first);
     else text_add(&title, "layers %d to %d, alike; drawn: layer %d", g->first, g->last, g->last);
-    text_add(d->t, "<rect x=\"12\" y=\"%.1f\" width=\"%d\" height=\"%.1f\" rx=\"8\" class=\"group\"/>\n", top, SVG_WIDTH - 24, group_height(g));
+    text_add(d->t,
+             "<rect x=\"12\" y=\"%.1f\" width=\"%d\" height=\"%.1f\" rx=\"8\" class=\"group\"/>\n",
+             top, SVG_WIDTH - 24, group_height(g));
     draw_text(d, 24, top + 22, "name", 60, &title);
     text_free(&title);
     draw_earlier(d, g, top);
     draw_flows(d, g, top);
-    for (int i = 0; i < g->steps; i++) draw_box(d, g, i, box_y(top, i));
+    for (int i = 0; i < g->steps; i++)
+        draw_box(d, g, i, box_y(top, i));
 }
 
 void report_graph_svg(const Report *r, Text *t) {
@@ -279,7 +316,8 @@ void report_graph_svg(const Report *r, Text *t) {
     double height = TOP;
     char title[128];
     find_groups(&d);
-    for (int i = 0; i < d.ngroup; i++) height += group_height(&d.group[i]) + BOX_GAP;
+    for (int i = 0; i < d.ngroup; i++)
+        height += group_height(&d.group[i]) + BOX_GAP;
     print_text(title, sizeof title, "%.64s: kernels of a forward pass", r->model->name);
     svg_open(t, title, height);
     double x = svg_key(t, 16, 50, 1, "row kernel: what is fused between products");

@@ -5,9 +5,7 @@
 
 #include <inttypes.h>
 
-static void key(Text *t, const char *name) {
-    text_add(t, "\"%s\": ", name);
-}
+static void key(Text *t, const char *name) { text_add(t, "\"%s\": ", name); }
 
 static void string(Text *t, const char *name, const char *value) {
     key(t, name);
@@ -141,7 +139,8 @@ static void notes(const Report *r, Text *t) {
 }
 
 void report_json(const Report *r, Text *t) {
-    static void (*const part[])(const Report *, Text *) = { facts, work, memory, reads, kernels, families, notes };
+    static void (*const part[])(const Report *, Text *) = { facts,   work,     memory, reads,
+                                                            kernels, families, notes };
     text_add(t, "{");
     for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
         if (i) text_add(t, ",\n ");

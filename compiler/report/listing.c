@@ -21,11 +21,11 @@
 typedef struct Listing {
     const Plan *p;
     const Step *step;
-    const Rows *rows;           /* NULL: an anchor */
-    int *number;                /* of values: of a or v; of an anchor's operands */
+    const Rows *rows; /* NULL: an anchor */
+    int *number;      /* of values: of a or v; of an anchor's operands */
     int reads, values;
     Text *t;
-    Text *places;               /* a line each, instead of on the operation's; NULL: on it */
+    Text *places; /* a line each, instead of on the operation's; NULL: on it */
 } Listing;
 
 /* == Parts of a line ======================================================== */
@@ -41,7 +41,8 @@ static void add_printed(Text *t, const Node *n, void (*print)(const Node *, FILE
 }
 
 static void pad(Text *t, size_t from, size_t width) {
-    while (!t->failed && t->length < from + width) text_bytes(t, " ", 1);
+    while (!t->failed && t->length < from + width)
+        text_bytes(t, " ", 1);
     text_bytes(t, " ", 1);
 }
 
@@ -68,8 +69,11 @@ static void next_line(Listing *l) {
 static void add_origin(Text *t, const Node *n) {
     const Node *s = plan_storage(n);
     if (s->op == OP_param) text_add(t, "%s", s->attr.name);
-    else if (op_info[s->op].class == SOURCE || op_info[s->op].class == WAVE) text_add(t, "%s", op_info[s->op].name);
-    else text_add(t, "%s of %s%s", op_info[work_owner(s)->op].name, s->site ? s->site : "the model", s->backward ? ", backward" : "");
+    else if (op_info[s->op].class == SOURCE || op_info[s->op].class == WAVE)
+        text_add(t, "%s", op_info[s->op].name);
+    else
+        text_add(t, "%s of %s%s", op_info[work_owner(s)->op].name, s->site ? s->site : "the model",
+                 s->backward ? ", backward" : "");
 }
 
 /* == Row kernels ============================================================ */
@@ -88,7 +92,10 @@ static void add_operand(Listing *l, const Node *n) {
 static void add_results(Listing *l, const Value *v) {
     for (int i = 0; i < v->nout; i++) {
         const Operand *o = &l->rows->operand[v->out[i]];
-        text_add(l->t, o->add ? "  added to a gradient" : o->ref.area == AREA_LOCAL ? "  -> local" : "  -> memory");
+        text_add(l->t,
+                 o->add                          ? "  added to a gradient"
+                     : o->ref.area == AREA_LOCAL ? "  -> local"
+                                                 : "  -> memory");
     }
 }
 
@@ -100,7 +107,8 @@ static void add_value(Listing *l, const Value *v) {
     if (v->here) {
         text_add(l->t, " = ");
         add_printed(l->t, v->n, graph_print_op);
-        for (int i = 0; i < node_reads(v->n); i++) text_add(l->t, i ? ", " : " "), add_operand(l, v->n->in[i]);
+        for (int i = 0; i < node_reads(v->n); i++)
+            text_add(l->t, i ? ", " : " "), add_operand(l, v->n->in[i]);
     }
     end_line(l, from, v->n);
     if (v->here) add_place(l, v->n), add_results(l, v);
@@ -119,7 +127,8 @@ static void add_token_sum(Listing *l, const Node *n) {
 }
 
 static void list_rows(Listing *l) {
-    for (int i = 0; i < l->rows->nvalue; i++) add_value(l, &l->rows->value[i]);
+    for (int i = 0; i < l->rows->nvalue; i++)
+        add_value(l, &l->rows->value[i]);
     for (int i = 0; i < l->step->n; i++)
         if (op_info[l->step->node[i]->op].class == TOKENSUM) add_token_sum(l, l->step->node[i]);
 }
@@ -138,7 +147,8 @@ static void list_anchor(Listing *l) {
     size_t from = l->t->length;
     text_add(l->t, "  v0 = ");
     add_printed(l->t, n, graph_print_op);
-    for (int i = 0; i < n->nin; i++) text_add(l->t, i ? ", a%d" : " a%d", i);
+    for (int i = 0; i < n->nin; i++)
+        text_add(l->t, i ? ", a%d" : " a%d", i);
     end_line(l, from, n);
     add_place(l, n);
     next_line(l);
@@ -165,9 +175,12 @@ void report_kernels_text(const Report *r, Text *t) {
         const Work *w = &k->work[k->work[kind].calls ? kind : FORWARD];
         char a[32], b[32];
         text_add(t, "%s%s: %s, ", i ? "\n" : "", k->name, k->family);
-        if (r->training) text_add(t, "%d calls a training step, %d reading", k->work[TRAINING].calls, k->work[FORWARD].calls);
+        if (r->training)
+            text_add(t, "%d calls a training step, %d reading", k->work[TRAINING].calls,
+                     k->work[FORWARD].calls);
         else text_add(t, "%d calls", k->work[FORWARD].calls);
-        text_add(t, "; a call: %s FLOPs and %s a token\n", human_count(a, w->flops / w->calls), human_bytes(b, w->bytes / w->calls));
+        text_add(t, "; a call: %s FLOPs and %s a token\n", human_count(a, w->flops / w->calls),
+                 human_bytes(b, w->bytes / w->calls));
         report_kernel_lines(r, k, t, NULL);
     }
 }

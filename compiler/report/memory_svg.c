@@ -14,7 +14,7 @@ enum { LEFT = 94, RIGHT = 624, TOP = 76, GAP = 46, TALL = 230, LOW = 90 };
 typedef struct Panel {
     const Plan *p;
     int space;
-    double top, height, most;       /* most: bytes */
+    double top, height, most; /* most: bytes */
     Text *t;
 } Panel;
 
@@ -32,8 +32,8 @@ static void draw_value(const Panel *a, const MemoryItem *item) {
     Text name = { 0 };
     memory_name(item->b, &name);
     double height = a->height * bytes / a->most;
-    text_add(a->t, "<rect x=\"%.1f\" y=\"%.2f\" width=\"%.1f\" height=\"%.2f\"%s><title>", x, at_byte(a, from + bytes), width, height,
-             height > 2 ? " class=\"tall\"" : "");
+    text_add(a->t, "<rect x=\"%.1f\" y=\"%.2f\" width=\"%.1f\" height=\"%.2f\"%s><title>", x,
+             at_byte(a, from + bytes), width, height, height > 2 ? " class=\"tall\"" : "");
     svg_escaped(a->t, name.at ? name.at : "");
     text_add(a->t, ", %.0f bytes, steps %d-%d</title></rect>\n", bytes, item->from, item->to - 1);
     text_free(&name);
@@ -51,7 +51,8 @@ static void draw_scale(const Panel *a) {
 static void draw_panel(const Panel *a, const MemoryItem *item, int n) {
     const MemorySpace *s = memory_space(a->space);
     char size[32], title[160];
-    print_text(title, sizeof title, "%s: %s, %s in all", s->name, s->unit, human_bytes(size, a->most));
+    print_text(title, sizeof title, "%s: %s, %s in all", s->name, s->unit,
+               human_bytes(size, a->most));
     svg_key(a->t, LEFT, a->top - 10, a->space, title);
     draw_scale(a);
     text_add(a->t, "<g class=\"c%d\">\n", a->space);
@@ -69,7 +70,8 @@ static void draw_steps(const Plan *p, double bottom, Text *t) {
     double tick = svg_tick(p->nstep, 6, false);
     if (backward < p->nstep) {
         svg_text(t, at_step(p, backward) - 6, TOP - 30, "soft", "end", 40, "\xe2\x86\x90 forward");
-        svg_text(t, at_step(p, backward) + 6, TOP - 30, "soft", "start", 40, "backward \xe2\x86\x92");
+        svg_text(t, at_step(p, backward) + 6, TOP - 30, "soft", "start", 40,
+                 "backward \xe2\x86\x92");
     }
     svg_line(t, LEFT, bottom, RIGHT, bottom, "flow");
     for (double s = 0; s <= p->nstep; s += fmax(tick, 1)) {
@@ -78,7 +80,8 @@ static void draw_steps(const Plan *p, double bottom, Text *t) {
         svg_line(t, at_step(p, s), bottom, at_step(p, s), bottom + 5, "flow");
         svg_text(t, at_step(p, s), bottom + 18, "soft", "middle", 20, text);
     }
-    svg_text(t, (LEFT + RIGHT) / 2.0, bottom + 36, "soft", "middle", 80, "steps of the program, in order: a call of a kernel each");
+    svg_text(t, (LEFT + RIGHT) / 2.0, bottom + 36, "soft", "middle", 80,
+             "steps of the program, in order: a call of a kernel each");
 }
 
 void report_memory_svg(const Report *r, Text *t) {
@@ -95,9 +98,11 @@ void report_memory_svg(const Report *r, Text *t) {
         y += height + GAP;
     }
     char title[160];
-    print_text(title, sizeof title, "%.64s: memory plan of %s", r->model->name, r->training ? "a training step" : "reading");
+    print_text(title, sizeof title, "%.64s: memory plan of %s", r->model->name,
+               r->training ? "a training step" : "reading");
     svg_open(t, title, y - GAP + 52);
-    for (int i = 0; i < panels; i++) draw_panel(&panel[i], item, n);
+    for (int i = 0; i < panels; i++)
+        draw_panel(&panel[i], item, n);
     draw_steps(p, y - GAP, t);
     svg_close(t);
 }

@@ -13,11 +13,13 @@
 
 static const MemorySpace spaces[] = {
     { SPACE_TOKEN, "token", "bytes a token", "the arena, a row a token" },
-    { SPACE_LOCAL, "local", "bytes a token of a thread's chunk", "a thread's own, reused chunk by chunk" },
+    { SPACE_LOCAL, "local", "bytes a token of a thread's chunk",
+      "a thread's own, reused chunk by chunk" },
     { SPACE_GRANULE, "granule", "bytes a granule of 64 tokens", "sums over 64 tokens" },
     { SPACE_CONSTANT, "constant", "bytes", "once" },
 };
-_Static_assert(sizeof spaces / sizeof *spaces == MEMORY_SPACES && GRANULE == 64, "one row a space; the text says what a granule is");
+_Static_assert(sizeof spaces / sizeof *spaces == MEMORY_SPACES && GRANULE == 64,
+               "one row a space; the text says what a granule is");
 
 const MemorySpace *memory_space(int i) { return &spaces[i]; }
 
@@ -37,9 +39,11 @@ static int by_time(const void *x, const void *y) {
 static void add_item(MemoryItem *item, int *n, const Plan *p, const Buffer *b) {
     for (int s = 0; b && !b->into && s < MEMORY_SPACES; s++) {
         if (b->space != spaces[s].space) continue;
-        const Phase *first = &p->phase[p->step[b->first].phase], *last = &p->phase[p->step[b->last].phase];
+        const Phase *first = &p->phase[p->step[b->first].phase],
+                    *last = &p->phase[p->step[b->last].phase];
         bool steps = b->space == SPACE_LOCAL;
-        item[(*n)++] = (MemoryItem){ b, s, steps ? b->first : first->first, steps ? b->last + 1 : last->first + last->count };
+        item[(*n)++] = (MemoryItem){ b, s, steps ? b->first : first->first,
+                                     steps ? b->last + 1 : last->first + last->count };
     }
 }
 
@@ -61,7 +65,8 @@ int64_t *memory_alive(const Plan *p, const MemoryItem *item, int n, int space) {
         alive[item[i].from] += 4 * item[i].b->stride;
         alive[item[i].to] -= 4 * item[i].b->stride;
     }
-    for (int i = 1; alive && i <= p->nstep; i++) alive[i] += alive[i - 1];
+    for (int i = 1; alive && i <= p->nstep; i++)
+        alive[i] += alive[i - 1];
     return alive;
 }
 
@@ -80,16 +85,20 @@ const Plan *memory_plan(const Report *r) {
 
 static void add_summary(const Report *r, const Plan *p, const MemoryItem *item, int n, Text *t) {
     int backward = work_backward(p);
-    text_add(t, "%s: %d steps in %d phases", r->training ? "A training step" : "Reading", p->nstep, p->nphase);
+    text_add(t, "%s: %d steps in %d phases", r->training ? "A training step" : "Reading", p->nstep,
+             p->nphase);
     if (backward < p->nstep) text_add(t, "; the backward part begins at step %d", backward);
     text_add(t, "\n\n%-9s%14s%14s%8s\n", "space", "size", "alive at most", "values");
     for (int s = 0; s < MEMORY_SPACES; s++) {
         char a[32], b[32];
         int count = 0;
-        for (int i = 0; i < n; i++) count += item[i].space == s;
+        for (int i = 0; i < n; i++)
+            count += item[i].space == s;
         if (!count) continue;
-        text_add(t, "%-9s%14s%14s%8d  %s: %s\n", spaces[s].name, human_bytes(a, (double)memory_size(p, s)),
-                 human_bytes(b, (double)most_alive(p, item, n, s)), count, spaces[s].unit, spaces[s].what);
+        text_add(t, "%-9s%14s%14s%8d  %s: %s\n", spaces[s].name,
+                 human_bytes(a, (double)memory_size(p, s)),
+                 human_bytes(b, (double)most_alive(p, item, n, s)), count, spaces[s].unit,
+                 spaces[s].what);
     }
 }
 
@@ -103,7 +112,8 @@ void report_memory_text(const Report *r, Text *t) {
         const Buffer *b = item[i].b;
         char steps[32];
         print_text(steps, sizeof steps, "%d-%d", item[i].from, item[i].to - 1);
-        text_add(t, "%-9s%10" PRId64 "%9" PRId64 "%14s  ", spaces[item[i].space].name, 4 * b->offset, 4 * b->stride, steps);
+        text_add(t, "%-9s%10" PRId64 "%9" PRId64 "%14s  ", spaces[item[i].space].name,
+                 4 * b->offset, 4 * b->stride, steps);
         memory_name(b, t);
         text_add(t, "\n");
     }
@@ -111,6 +121,6 @@ void report_memory_text(const Report *r, Text *t) {
 
 void memory_name(const Buffer *b, Text *t) {
     const Node *n = b->node;
-    text_add(t, "%s %s of %s%s", op_info[work_owner(n)->op].name, shape_text(n->g, &n->shape), n->site ? n->site : "the model",
-             n->backward ? ", backward" : "");
+    text_add(t, "%s %s of %s%s", op_info[work_owner(n)->op].name, shape_text(n->g, &n->shape),
+             n->site ? n->site : "the model", n->backward ? ", backward" : "");
 }

@@ -15,16 +15,16 @@ typedef struct MemorySpace {
 /* A value's place: taken from step 'from' up to, not including, step 'to'. */
 typedef struct MemoryItem {
     const Buffer *b;
-    int space;                  /* index, not Space */
+    int space; /* index, not Space */
     int from, to;
 } MemoryItem;
 
 const MemorySpace *memory_space(int i);
-int64_t memory_size(const Plan *p, int space);              /* bytes of its unit */
+int64_t memory_size(const Plan *p, int space); /* bytes of its unit */
 const Plan *memory_plan(const Report *r);
-MemoryItem *memory_items(const Plan *p, int *n);            /* by space, then time; in the graph's memory */
+MemoryItem *memory_items(const Plan *p, int *n); /* by space, then time; in the graph's memory */
 /* Bytes taken at every step, to be freed; NULL: no memory. */
 int64_t *memory_alive(const Plan *p, const MemoryItem *item, int n, int space);
-void memory_name(const Buffer *b, Text *t);                 /* "linear [tokens,512] of layers.0.mlp" */
+void memory_name(const Buffer *b, Text *t); /* "linear [tokens,512] of layers.0.mlp" */
 
 #endif

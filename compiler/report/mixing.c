@@ -18,8 +18,8 @@ typedef struct Measure {
     Mixing *x;
     const Model *m;
     const MixingInput *in;
-    double **value;             /* of the model's parameters, by id in its graph */
-    double **source;            /* [samples, dim]; after the last one the direction */
+    double **value;  /* of the model's parameters, by id in its graph */
+    double **source; /* [samples, dim]; after the last one the direction */
     const MixingGraph *graph;
 } Measure;
 
@@ -38,7 +38,8 @@ static double *normal_numbers(uint64_t seed, const char *name, int64_t count, do
     double *d = malloc(((size_t)count + 1) * sizeof *d);
     if (!f || !d) return free(f), free(d), NULL;
     random_normal(seed, random_stream(name), 0, count, deviation, f);
-    for (int64_t i = 0; i < count; i++) d[i] = f[i];
+    for (int64_t i = 0; i < count; i++)
+        d[i] = f[i];
     free(f);
     return d;
 }
@@ -52,10 +53,12 @@ static const Init *init_of(const Graph *g, const Node *param) {
 static double *param_values(void *user, const Node *p) {
     const Numbers *a = user;
     const Init *init = init_of(a->m->graph, p);
-    int64_t count = shape_count(&p->shape), last = p->shape.rank ? p->shape.dim[p->shape.rank - 1] : 1;
+    int64_t count = shape_count(&p->shape),
+            last = p->shape.rank ? p->shape.dim[p->shape.rank - 1] : 1;
     bool initial = a->weights == WEIGHTS_INITIAL;
     double own = initial ? 0 : 1 / sqrt((double)last);
-    double *v = normal_numbers(initial ? a->m->seed : a->seed, p->attr.name, count, init->kind == INIT_NORMAL && initial ? init->value : own);
+    double *v = normal_numbers(initial ? a->m->seed : a->seed, p->attr.name, count,
+                               init->kind == INIT_NORMAL && initial ? init->value : own);
     for (int64_t i = 0; v && i < count && init->kind != INIT_NORMAL; i++)
         v[i] += init->kind == INIT_LIST ? init->list[i] : init->value;
     return v;
@@ -75,18 +78,21 @@ static double *source_values(void *user, int s) {
 /* 1 and -1. */
 static double *direction_values(const Measure *a) {
     double *v = source_numbers(a->m, a->in->seed, a->x->samples, a->m->nsource);
-    for (int64_t i = 0; v && i < a->x->samples * a->m->dim; i++) v[i] = v[i] < 0 ? -1 : 1;
+    for (int64_t i = 0; v && i < a->x->samples * a->m->dim; i++)
+        v[i] = v[i] < 0 ? -1 : 1;
     return v;
 }
 
 static const double *value_of(void *user, const Node *param) {
     Measure *a = user;
-    int origin = param->id < a->graph->origins ? a->graph->origin[param->id] : -1, s = a->m->nsource;
+    int origin = param->id < a->graph->origins ? a->graph->origin[param->id] : -1,
+        s = a->m->nsource;
     if (origin < 0) sscanf(param->attr.name, "source %d", &s);
     double **slot = origin >= 0 ? &a->value[origin] : &a->source[s];
     if (!*slot)
-        *slot = origin >= 0 ? a->in->param(a->in->user, a->m->graph->node[origin])
-              : s < a->m->nsource ? a->in->source(a->in->user, s) : direction_values(a);
+        *slot = origin >= 0     ? a->in->param(a->in->user, a->m->graph->node[origin])
+            : s < a->m->nsource ? a->in->source(a->in->user, s)
+                                : direction_values(a);
     if (!*slot) bug(param, "depth mixing: no memory for its values");
     return *slot;
 }
@@ -99,19 +105,27 @@ static void keep_entry(Measure *a, int r, int s, const double *pulled) {
     int64_t D = a->m->dim;
     const double *d = a->source[a->m->nsource];
     double sum = 0;
-    for (int64_t i = 0; i < x->samples * D; i++) sum += d[i] * pulled[i];
+    for (int64_t i = 0; i < x->samples * D; i++)
+        sum += d[i] * pulled[i];
     x->mean[r * x->size + s] = sum / (double)(x->samples * D);
     for (int b = 0; b < x->samples; b++)
         for (int c = 0; c < x->channels; c++) {
             int64_t at = b * D + c * D / x->channels;
-            x->one[((size_t)(b * x->channels + c) * (size_t)x->size + (size_t)r) * (size_t)x->size + (size_t)s] = d[at] * pulled[at];
+            x->one[((size_t)(b * x->channels + c) * (size_t)x->size + (size_t)r) * (size_t)x->size
+                   + (size_t)s] = d[at] * pulled[at];
         }
 }
 
 static void keep_batch(Measure *a, int first, int end) {
     int32_t *id = graph_alloc(a->graph->g, (size_t)a->x->samples * sizeof *id);
-    for (int b = 0; b < a->x->samples; b++) id[b] = b;
-    EvalInput in = { .batch = a->in->batch, .time = a->in->time, .tokens = id, .param = value_of, .user = a, .seed = 1 };
+    for (int b = 0; b < a->x->samples; b++)
+        id[b] = b;
+    EvalInput in = { .batch = a->in->batch,
+                     .time = a->in->time,
+                     .tokens = id,
+                     .param = value_of,
+                     .user = a,
+                     .seed = 1 };
     Eval *ev = eval_new(a->graph->g, &in);
     for (int r = first; r < end; r++)
         for (int s = 0; s < a->x->size; s++) {
@@ -125,7 +139,8 @@ static int measure_batch(Measure *a, int first) {
     MixingGraph *graph = mixing_graph_new(a->m, a->x->samples);
     int r = first, base = graph->g->n;
     a->graph = graph;
-    while (r < a->x->size && (r == first || graph->g->n - base < 2 * base + BATCH_NODES)) mixing_graph_read(graph, r++);
+    while (r < a->x->size && (r == first || graph->g->n - base < 2 * base + BATCH_NODES))
+        mixing_graph_read(graph, r++);
     keep_batch(a, first, r);
     mixing_graph_free(graph);
     return r;
@@ -149,16 +164,23 @@ static Mixing *mixing_new(const Model *m, int samples) {
 
 Mixing *mixing_measure_input(const Model *m, const MixingInput *in, Error *e) {
     if (m->sublayers > MOST_SUBLAYERS)
-        return error_set(e, STATUS_LIMIT, "%s: expected at most %d sublayers to measure depth mixing, found %lld", m->file, MOST_SUBLAYERS,
-                         (long long)m->sublayers), NULL;
+        return error_set(e, STATUS_LIMIT,
+                         "%s: expected at most %d sublayers to measure depth mixing, found %lld",
+                         m->file, MOST_SUBLAYERS, (long long)m->sublayers),
+               NULL;
     Measure a = { .x = mixing_new(m, in->batch * in->time), .m = m, .in = in };
     a.value = calloc((size_t)m->graph->n + 1, sizeof *a.value);
     a.source = calloc((size_t)m->nsource + 1, sizeof *a.source);
     if (a.x && a.value && a.source)
-        for (int r = 0; r < m->nread;) r = measure_batch(&a, r);
-    else error_memory(e, "depth mixing", (size_t)m->graph->n * sizeof *a.value), mixing_free(a.x), a.x = NULL;
-    for (int i = 0; a.value && i < m->graph->n; i++) free(a.value[i]);
-    for (int s = 0; a.source && s <= m->nsource; s++) free(a.source[s]);
+        for (int r = 0; r < m->nread;)
+            r = measure_batch(&a, r);
+    else
+        error_memory(e, "depth mixing", (size_t)m->graph->n * sizeof *a.value), mixing_free(a.x),
+            a.x = NULL;
+    for (int i = 0; a.value && i < m->graph->n; i++)
+        free(a.value[i]);
+    for (int s = 0; a.source && s <= m->nsource; s++)
+        free(a.source[s]);
     free(a.value);
     free(a.source);
     return a.x;
@@ -167,7 +189,12 @@ Mixing *mixing_measure_input(const Model *m, const MixingInput *in, Error *e) {
 Mixing *mixing_measure(const Model *m, MixingWeights weights, uint64_t seed, Error *e) {
     Numbers numbers = { m, weights, seed, m->nread <= SHALLOW ? MANY : FEW };
     const MixingInput in = {
-        .batch = numbers.samples, .time = 1, .seed = seed, .param = param_values, .source = source_values, .user = &numbers,
+        .batch = numbers.samples,
+        .time = 1,
+        .seed = seed,
+        .param = param_values,
+        .source = source_values,
+        .user = &numbers,
     };
     return mixing_measure_input(m, &in, e);
 }

@@ -27,10 +27,10 @@ enum { MIXING_SEED = 20260615 };
 typedef enum MixingWeights { WEIGHTS_INITIAL, WEIGHTS_RANDOM } MixingWeights;
 
 typedef struct Mixing {
-    int size;                   /* reads, and sources */
-    int samples, channels;      /* looked at one by one: tokens, and channels of each */
-    double *mean;               /* [size][size]: over all channels and samples */
-    double *one;                /* [samples][channels][size][size] */
+    int size;              /* reads, and sources */
+    int samples, channels; /* looked at one by one: tokens, and channels of each */
+    double *mean;          /* [size][size]: over all channels and samples */
+    double *one;           /* [samples][channels][size][size] */
 } Mixing;
 
 /* What the entries depend on. */
@@ -43,8 +43,8 @@ Mixing *mixing_measure(const Model *m, MixingWeights weights, uint64_t seed, Err
 /* Where weights and sources come from.  Both functions give values that are to be freed, row
 ** by row: of a parameter of the model, and of source s, [batch * time, dim]; NULL: no memory. */
 typedef struct MixingInput {
-    int batch, time;            /* of the sequences; every token of theirs is a sample */
-    uint64_t seed;              /* of the direction */
+    int batch, time; /* of the sequences; every token of theirs is a sample */
+    uint64_t seed;   /* of the direction */
     double *(*param)(void *user, const Node *param);
     double *(*source)(void *user, int s);
     void *user;
@@ -54,7 +54,8 @@ Mixing *mixing_measure_input(const Model *m, const MixingInput *in, Error *e);
 
 /* mixing_trained.c: with a weight file's parameters, on the sources that some windows of a text
 ** give them: of its last 'share', as training evaluates on. */
-Mixing *mixing_trained(const Model *m, const char *weights, const char *text, double share, Error *e);
+Mixing *mixing_trained(const Model *m, const char *weights, const char *text, double share,
+                       Error *e);
 void mixing_free(Mixing *x);
 MixingKind mixing_kind(const Mixing *initial, const Mixing *random);
 

@@ -67,7 +67,8 @@ static Node *copy_param(Graph *g, const Node *n) {
 static Node *copy_node(MixingGraph *x, const Node *n) {
     if (handed_on(n) >= 0) return x->twin[n->in[handed_on(n)]->id];
     Node **in = graph_alloc(x->g, ((size_t)n->nin + 1) * sizeof *in);
-    for (int k = 0; k < n->nin; k++) in[k] = x->twin[n->in[k]->id];
+    for (int k = 0; k < n->nin; k++)
+        in[k] = x->twin[n->in[k]->id];
     return n->op == OP_param ? copy_param(x->g, n) : build(x->g, n->op, n->nin, in, n->attr);
 }
 
@@ -108,20 +109,24 @@ static Node *probe(MixingGraph *x, const Node *n) {
 static bool is_linear(MixingGraph *x, const Node *n, Node *twin) {
     bool *value = graph_alloc(x->g, (size_t)n->nin + 1), linear = true;
     int values = 0;
-    for (int k = 0; k < n->nin; k++) values += value[k] = x->kind[n->in[k]->id] == NODE_VALUE;
+    for (int k = 0; k < n->nin; k++)
+        values += value[k] = x->kind[n->in[k]->id] == NODE_VALUE;
     Class class = op_info[n->op].class;
     if (class == CONTRACT && shape_count(&n->shape) == 1) return false;
-    if (!values || class == SIDE || n->shape.lead != LEAD_TOKENS || n->shape.type != F32) return false;
+    if (!values || class == SIDE || n->shape.lead != LEAD_TOKENS || n->shape.type != F32)
+        return false;
     if (class == SEQUENCE) return n->nin == 3 && value[2];
     Node **dx = pull(x, twin, probe(x, n));
-    for (int k = 0; k < n->nin && linear; k++) linear = !value[k] || (dx[k] && !mentions(dx[k], twin, value));
+    for (int k = 0; k < n->nin && linear; k++)
+        linear = !value[k] || (dx[k] && !mentions(dx[k], twin, value));
     return linear;
 }
 
 static int kind_of(MixingGraph *x, const Node *n) {
     bool depends = false;
     if (handed_on(n) >= 0) return x->kind[n->in[handed_on(n)]->id];
-    for (int k = 0; k < n->nin; k++) depends |= x->kind[n->in[k]->id] != NODE_CONSTANT;
+    for (int k = 0; k < n->nin; k++)
+        depends |= x->kind[n->in[k]->id] != NODE_CONSTANT;
     return !depends ? NODE_CONSTANT : is_linear(x, n, x->twin[n->id]) ? NODE_VALUE : NODE_WEIGHT;
 }
 
@@ -129,7 +134,8 @@ static int kind_of(MixingGraph *x, const Node *n) {
 
 static int *sources_by_id(const Model *m, Graph *g) {
     int *source = graph_alloc(g, ((size_t)m->graph->n + 1) * sizeof *source);
-    for (int i = 0; i < m->graph->n; i++) source[i] = -1;
+    for (int i = 0; i < m->graph->n; i++)
+        source[i] = -1;
     for (int s = m->nsource; s-- > 0;)
         if (m->source[s]) source[m->source[s]->id] = s;
     return source;
@@ -138,7 +144,8 @@ static int *sources_by_id(const Model *m, Graph *g) {
 static void describe_params(MixingGraph *x) {
     x->origins = x->g->n;
     x->origin = graph_alloc(x->g, ((size_t)x->g->n + 1) * sizeof *x->origin);
-    for (int i = 0; i < x->g->n; i++) x->origin[i] = -1;
+    for (int i = 0; i < x->g->n; i++)
+        x->origin[i] = -1;
     for (int i = 0; i < x->m->graph->n; i++)
         if (x->twin[i] && x->m->graph->node[i]->op == OP_param) x->origin[x->twin[i]->id] = i;
 }
@@ -147,7 +154,10 @@ MixingGraph *mixing_graph_new(const Model *m, int samples) {
     Graph *g = graph_new();
     MixingGraph *x = graph_alloc(g, sizeof *x);
     size_t n = (size_t)m->graph->n + 1;
-    *x = (MixingGraph){ .g = g, .m = m, .kind = graph_alloc(g, n * sizeof *x->kind), .twin = graph_alloc(g, n * sizeof *x->twin) };
+    *x = (MixingGraph){ .g = g,
+                        .m = m,
+                        .kind = graph_alloc(g, n * sizeof *x->kind),
+                        .twin = graph_alloc(g, n * sizeof *x->twin) };
     int *source = sources_by_id(m, g);
     bool *needed = graph_alloc(g, n * sizeof *needed);
     mark_needed(m, source, needed);
@@ -188,7 +198,8 @@ static void push(MixingGraph *x, const Node *n, Node **cotangent) {
     Node **dx = pull(x, x->twin[n->id], cotangent[n->id]);
     for (int k = op_info[n->op].class == SEQUENCE ? 2 : 0; k < n->nin; k++) {
         const Node *in = n->in[k];
-        if (dx[k] && x->kind[in->id] == NODE_VALUE) accumulate(&cotangent[in->id], dx[k], &x->twin[in->id]->shape);
+        if (dx[k] && x->kind[in->id] == NODE_VALUE)
+            accumulate(&cotangent[in->id], dx[k], &x->twin[in->id]->shape);
     }
 }
 

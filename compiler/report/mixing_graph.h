@@ -14,17 +14,19 @@ enum { NODE_CONSTANT, NODE_WEIGHT, NODE_VALUE };
 typedef struct MixingGraph {
     Graph *g;
     const Model *m;
-    Node *direction;            /* d, [tokens, dim] */
-    int *kind;                  /* NODE_..., by id in the model's graph */
-    Node **twin;                /* by the same: the node here; NULL: no read needs it */
-    int *origin;                /* of parameters, by id here: id in the model's graph; -1: not of the model */
-    int origins;                /* ids that are described in 'origin' */
+    Node *direction; /* d, [tokens, dim] */
+    int *kind;       /* NODE_..., by id in the model's graph */
+    Node **twin;     /* by the same: the node here; NULL: no read needs it */
+    int *origin;     /* of parameters, by id here: id in the model's graph; -1: not of the model */
+    int origins;     /* ids that are described in 'origin' */
 } MixingGraph;
 
-/* The reads as functions of sources: row 'id' of the parameter "source S" [samples, dim], by token id. */
+/* The reads as functions of sources: row 'id' of the parameter "source S" [samples, dim], by token
+** id. */
 MixingGraph *mixing_graph_new(const Model *m, int samples);
 void mixing_graph_free(MixingGraph *x);
-/* Adds J_rs^T d for every source s, d the parameter "direction" [samples, dim], as the output "S of R". */
+/* Adds J_rs^T d for every source s, d the parameter "direction" [samples, dim], as the output "S of
+** R". */
 void mixing_graph_read(MixingGraph *x, int read);
 /* That output; NULL: the read does not take the source. */
 Node *mixing_graph_weight(const MixingGraph *x, int read, int source);

@@ -13,15 +13,17 @@ enum { LONGEST = 120 };
 typedef struct Formula {
     const MixingGraph *x;
     Text *t;
-    size_t from;                /* where in t it begins */
+    size_t from; /* where in t it begins */
     bool failed;
 } Formula;
 
-/* 'at' is the index along the first axis that is asked for; -1: the axis has one element, or all are meant. */
+/* 'at' is the index along the first axis that is asked for; -1: the axis has one element, or all
+** are meant. */
 static void add(Formula *f, const Node *n, int64_t at);
 
 static bool is_one(const Formula *f, const Node *n) {
-    while (n->op == OP_reshape && n != f->x->direction) n = n->in[0];
+    while (n->op == OP_reshape && n != f->x->direction)
+        n = n->in[0];
     if (n->op == OP_mul) return is_one(f, n->in[0]) && is_one(f, n->in[1]);
     return n == f->x->direction || (n->op == OP_fill && n->attr.value == 1);
 }
@@ -34,8 +36,10 @@ static void add_param(Formula *f, const Node *n, int64_t at) {
 /* Axes of length 1 before the first that is longer: an index passes through those. */
 static bool same_first_axis(const Shape *a, const Shape *b) {
     int i = 0, k = 0;
-    while (i < a->rank && a->dim[i] == 1) i++;
-    while (k < b->rank && b->dim[k] == 1) k++;
+    while (i < a->rank && a->dim[i] == 1)
+        i++;
+    while (k < b->rank && b->dim[k] == 1)
+        k++;
     return i == a->rank || k == b->rank || a->dim[i] == b->dim[k];
 }
 
@@ -79,7 +83,8 @@ static void add(Formula *f, const Node *n, int64_t at) {
     if (is_one(f, n)) text_add(f->t, "1");
     else if (n->op == OP_param) add_param(f, n, at);
     else if (n->op == OP_fill) text_json_number(f->t, n->attr.value);
-    else if (n->op == OP_reshape && (at < 0 || same_first_axis(&n->shape, &n->in[0]->shape))) add(f, n->in[0], at);
+    else if (n->op == OP_reshape && (at < 0 || same_first_axis(&n->shape, &n->in[0]->shape)))
+        add(f, n->in[0], at);
     else if (n->op == OP_mul) add_product(f, n, at);
     else if (n->op == OP_add) add_sum(f, n, at, " + ");
     else if (n->op == OP_sub) add_sum(f, n, at, " - ");

@@ -11,19 +11,19 @@
 #include "data.h"
 
 enum { TOKENS = 64, WINDOW = 32 };
-#define WORK 2e9                /* operations of running the model */
-#define NUMBERS 4e5             /* of the sources, all together */
+#define WORK 2e9    /* operations of running the model */
+#define NUMBERS 4e5 /* of the sources, all together */
 
 typedef struct Trained {
     const Model *m;
     Safetensors weights;
     Tokenizer tokenizer;
-    Data all, text;             /* text: a view */
+    Data all, text; /* text: a view */
     int batch, time;
-    int32_t *token;             /* [batch, time] */
-    double **value;             /* parameters by id in the model's graph, for the run */
-    Graph *graph;               /* the model's, sources as outputs */
-    Node **twin;                /* by id in the model's graph: the node there */
+    int32_t *token; /* [batch, time] */
+    double **value; /* parameters by id in the model's graph, for the run */
+    Graph *graph;   /* the model's, sources as outputs */
+    Node **twin;    /* by id in the model's graph: the node there */
     Eval *run;
     Error *e;
 } Trained;
@@ -52,8 +52,10 @@ static int least(double a, double b) { return (int)(a < b ? a : b); }
 /* As many whole windows as the work allows, the first tokens of equal parts of the text. */
 static int take_windows(Trained *x) {
     const Model *m = x->m;
-    int tokens = least(TOKENS, least(WORK / (2.0 * (double)m->parameters), NUMBERS / ((double)m->dim * m->nread)));
-    x->time = least(least(WINDOW, (double)m->context), least(tokens > 1 ? tokens : 1, (double)(x->text.count - 1)));
+    int tokens = least(
+        TOKENS, least(WORK / (2.0 * (double)m->parameters), NUMBERS / ((double)m->dim * m->nread)));
+    x->time = least(least(WINDOW, (double)m->context),
+                    least(tokens > 1 ? tokens : 1, (double)(x->text.count - 1)));
     int64_t windows = (x->text.count - 1) / x->time;
     x->batch = least(tokens > x->time ? tokens / x->time : 1, (double)windows);
     size_t n = (size_t)x->batch * (size_t)x->time;
@@ -72,7 +74,10 @@ static double *read_param(void *user, const Node *p) {
     const Tensor *t = safetensors_find(&x->weights, p->attr.name);
     int64_t count = shape_count(&p->shape);
     if (!t || t->count != count)
-        return error_set(x->e, STATUS_INTERNAL, "%s: expected %s with %lld numbers, found another file", x->weights.path, p->attr.name, (long long)count), NULL;
+        return error_set(x->e, STATUS_INTERNAL,
+                         "%s: expected %s with %lld numbers, found another file", x->weights.path,
+                         p->attr.name, (long long)count),
+               NULL;
     double *v = malloc(((size_t)count + 1) * sizeof *v);
     if (!v) return error_memory(x->e, x->weights.path, (size_t)count * sizeof *v), NULL;
     if (!safetensors_read_f64(&x->weights, t, v, x->e)) return v;
@@ -92,13 +97,16 @@ static int read_params(Trained *x) {
     return STATUS_OK;
 }
 
-static const double *param_of(void *user, const Node *p) { return ((const Trained *)user)->value[p->id]; }
+static const double *param_of(void *user, const Node *p) {
+    return ((const Trained *)user)->value[p->id];
+}
 
 /* Of a layer that works on some tokens: at those, 0 at the others. */
 static Node *at_tokens(const Trained *x, int source) {
     const Node *n = x->m->source[source];
     Node *twin = n ? x->twin[n->id] : NULL;
-    return twin && twin->shape.list ? op_scatter(twin, graph_list(x->graph, twin->shape.list)) : twin;
+    return twin && twin->shape.list ? op_scatter(twin, graph_list(x->graph, twin->shape.list))
+                                    : twin;
 }
 
 static int make_graph(Trained *x) {
@@ -120,7 +128,12 @@ static int run(Trained *x) {
     int status = make_graph(x);
     if (!status) status = read_params(x);
     if (status) return status;
-    EvalInput in = { .batch = x->batch, .time = x->time, .tokens = x->token, .param = param_of, .user = x, .seed = 1 };
+    EvalInput in = { .batch = x->batch,
+                     .time = x->time,
+                     .tokens = x->token,
+                     .param = param_of,
+                     .user = x,
+                     .seed = 1 };
     x->run = eval_new(x->graph, &in);
     return STATUS_OK;
 }
@@ -150,7 +163,8 @@ static double *copy_param(void *user, const Node *p) {
 /* == All of it ============================================================== */
 
 static void end(Trained *x) {
-    for (int i = 0; x->value && i < x->graph->n; i++) free(x->value[i]);
+    for (int i = 0; x->value && i < x->graph->n; i++)
+        free(x->value[i]);
     if (x->run) eval_free(x->run);
     if (x->graph) graph_free(x->graph);
     free(x->value);
@@ -161,7 +175,8 @@ static void end(Trained *x) {
     safetensors_close(&x->weights);
 }
 
-Mixing *mixing_trained(const Model *m, const char *weights, const char *text, double share, Error *e) {
+Mixing *mixing_trained(const Model *m, const char *weights, const char *text, double share,
+                       Error *e) {
     Trained x = { .m = m, .e = e };
     Mixing *found = NULL;
     int status = safetensors_open(&x.weights, weights, e);
@@ -170,7 +185,12 @@ Mixing *mixing_trained(const Model *m, const char *weights, const char *text, do
     if (!status) status = open_text(&x, text, share);
     if (!status) status = take_windows(&x);
     if (!status) status = run(&x);
-    const MixingInput in = { .batch = x.batch, .time = x.time, .seed = MIXING_SEED, .param = copy_param, .source = source_of, .user = &x };
+    const MixingInput in = { .batch = x.batch,
+                             .time = x.time,
+                             .seed = MIXING_SEED,
+                             .param = copy_param,
+                             .source = source_of,
+                             .user = &x };
     if (!status) found = mixing_measure_input(m, &in, e);
     end(&x);
     return found;

@@ -13,11 +13,12 @@
 
 typedef struct Probe {
     const Model *m;
-    const MixingGraph *mixing;  /* NULL: too many sources to follow */
+    const MixingGraph *mixing; /* NULL: too many sources to follow */
     Rebuild copy;
     Graph *g;
-    Node **tangent;             /* by id in the model's graph; NULL: it is 0 */
-    int *source, *read, *next;  /* by id there: its source, its first read; the read after a read; -1 */
+    Node **tangent; /* by id in the model's graph; NULL: it is 0 */
+    /* by id there: its source, its first read; the read after a read; -1 */
+    int *source, *read, *next;
     Node *codes;
 } Probe;
 
@@ -60,7 +61,8 @@ static Node *everywhere(const Probe *p, Node *x) {
 
 /* Of one list as they are, otherwise for all tokens. */
 static Node *add_up(const Probe *p, Node *x, Node *y) {
-    return x->shape.list == y->shape.list ? op_add(x, y) : op_add(everywhere(p, x), everywhere(p, y));
+    return x->shape.list == y->shape.list ? op_add(x, y)
+                                          : op_add(everywhere(p, x), everywhere(p, y));
 }
 
 /* Mean of x * y over its elements, [1]. */
@@ -78,23 +80,30 @@ static void report(Probe *p, const char *kind, int index, const char *site, Node
 }
 
 /* Where a source comes from: the sublayer that the read before it is for. */
-static const char *source_site(const Model *m, int s) { return s ? m->read[s - 1].site : "embedding"; }
+static const char *source_site(const Model *m, int s) {
+    return s ? m->read[s - 1].site : "embedding";
+}
 
 /* == Tangents =============================================================== */
 
 /* Does operand k add to the result by itself, so that it is 0 where nothing is followed? */
 static bool adds(const Node *n, int k) {
     switch (n->op) {
-    case OP_add: case OP_sub: case OP_concat: case OP_stack: return true;
+    case OP_add:
+    case OP_sub:
+    case OP_concat:
+    case OP_stack: return true;
     case OP_select: return k > 0;
-    case OP_linear: case OP_linear_back: return k == 2;
+    case OP_linear:
+    case OP_linear_back: return k == 2;
     default: return false;
     }
 }
 
 static Node *tangent_operand(Probe *p, const Node *n, int k) {
     const Node *in = n->in[k];
-    if (p->tangent[in->id] && (op_info[n->op].class != SEQUENCE || k == 2)) return p->tangent[in->id];
+    if (p->tangent[in->id] && (op_info[n->op].class != SEQUENCE || k == 2))
+        return p->tangent[in->id];
     return adds(n, k) ? op_full(p->g, &in->shape, 0) : p->copy.map[in->id];
 }
 
@@ -102,9 +111,11 @@ static void follow(Probe *p, const Node *n) {
     bool any = false;
     if (!p->mixing || !p->mixing->twin[n->id] || p->mixing->kind[n->id] != NODE_VALUE) return;
     Node **in = graph_alloc(p->g, ((size_t)n->nin + 1) * sizeof *in);
-    for (int k = 0; k < n->nin; k++) any |= p->tangent[n->in[k]->id] != NULL;
+    for (int k = 0; k < n->nin; k++)
+        any |= p->tangent[n->in[k]->id] != NULL;
     if (!any) return;
-    for (int k = 0; k < n->nin; k++) in[k] = tangent_operand(p, n, k);
+    for (int k = 0; k < n->nin; k++)
+        in[k] = tangent_operand(p, n, k);
     p->tangent[n->id] = rebuild_copy(&p->copy, n, in, n->attr);
 }
 
@@ -114,7 +125,8 @@ static void at_source(Probe *p, int s, const Node *n) {
     Node *x = p->copy.map[n->id];
     report(p, "source", s, source_site(p->m, s), mean_product(x, x));
     p->copy.map[n->id] = op_mul(x, source_input(p->g, "keep", s, 1));
-    if (p->mixing) p->tangent[n->id] = on_rows(source_input(p->g, "direction", s, p->m->dim), n->shape.list);
+    if (p->mixing)
+        p->tangent[n->id] = on_rows(source_input(p->g, "direction", s, p->m->dim), n->shape.list);
 }
 
 static void at_read(Probe *p, int r, const Node *n) {
@@ -129,9 +141,11 @@ static void at_read(Probe *p, int r, const Node *n) {
 /* A gate: a sigmoid or tanh that the mixer, or a route, computes. */
 static void at_gate(Probe *p, int index, const Node *n) {
     char where[256];
-    Node *x = p->copy.map[n->id], *ones = op_full(p->g, &x->shape, 1), *part[2] = { mean_product(x, ones), mean_product(x, x) };
+    Node *x = p->copy.map[n->id], *ones = op_full(p->g, &x->shape, 1),
+         *part[2] = { mean_product(x, ones), mean_product(x, x) };
     const char *file = n->loc.origin ? n->loc.origin : n->loc.file ? n->loc.file : "";
-    snprintf(where, sizeof where, "%.80s %.150s:%d", n->site ? n->site : "", file, n->loc.origin ? n->loc.origin_line : n->loc.line);
+    snprintf(where, sizeof where, "%.80s %.150s:%d", n->site ? n->site : "", file,
+             n->loc.origin ? n->loc.origin_line : n->loc.line);
     report(p, "gate", index, where, op_concat(p->g, 2, part, 0));
 }
 
@@ -147,7 +161,10 @@ static int layer_length(const char *site) {
     return dot ? (int)(dot - site) : (int)strlen(site);
 }
 
-typedef struct Layer { const char *name; Node *output; } Layer;
+typedef struct Layer {
+    const char *name;
+    Node *output;
+} Layer;
 
 /* Sums of the outputs of sublayers whose sites share all but the last part. */
 static int find_layers(const Probe *p, Layer *layer) {
@@ -160,7 +177,8 @@ static int find_layers(const Probe *p, Layer *layer) {
         snprintf(name, sizeof name, "%.*s", length, site);
         if (!m->source[s]) continue;
         Node *x = p->copy.map[m->source[s]->id];
-        if (n && !strcmp(layer[n - 1].name, name)) layer[n - 1].output = add_up(p, layer[n - 1].output, x);
+        if (n && !strcmp(layer[n - 1].name, name))
+            layer[n - 1].output = add_up(p, layer[n - 1].output, x);
         else layer[n++] = (Layer){ graph_string(p->g, name), x };
     }
     return n;
@@ -168,17 +186,20 @@ static int find_layers(const Probe *p, Layer *layer) {
 
 /* Cosines are of tokens that both layers have an output of. */
 static void at_similarities(Probe *p, const Layer *layer, int n, Node **size) {
-    Node **output = graph_alloc(p->g, (size_t)n * sizeof *output), **there = graph_alloc(p->g, (size_t)n * sizeof *there);
+    Node **output = graph_alloc(p->g, (size_t)n * sizeof *output),
+         **there = graph_alloc(p->g, (size_t)n * sizeof *there);
     for (int i = 0; i < n; i++) {
         output[i] = everywhere(p, layer[i].output);
         size[i] = everywhere(p, size[i]);
         there[i] = everywhere(p, ones(p, layer[i].output->shape.list));
     }
-    Node *all = op_stack(p->g, n, output), *inverse = op_rsqrt(op_max(op_concat(p->g, n, size, 0), op_fill(p->g, 1e-30)));
+    Node *all = op_stack(p->g, n, output),
+         *inverse = op_rsqrt(op_max(op_concat(p->g, n, size, 0), op_fill(p->g, 1e-30)));
     Node *tokens = op_concat(p->g, n, there, 0);
     for (int i = 0; i < n; i++) {
         Node *product = op_scale(op_sum(op_mul(all, output[i]), 1), 1.0 / (double)p->m->dim);
-        Node *part[] = { op_mul(op_mul(product, inverse), op_slice(inverse, 0, i, 1)), op_mul(tokens, there[i]) };
+        Node *part[] = { op_mul(op_mul(product, inverse), op_slice(inverse, 0, i, 1)),
+                         op_mul(tokens, there[i]) };
         report(p, "similarity", i, layer[i].name, op_concat(p->g, 2, part, 0));
     }
 }
@@ -231,14 +252,16 @@ static void at_route(Probe *p, int list) {
 
 static int *numbers(Graph *g, int n) {
     int *x = graph_alloc(g, ((size_t)n + 1) * sizeof *x);
-    for (int i = 0; i < n; i++) x[i] = -1;
+    for (int i = 0; i < n; i++)
+        x[i] = -1;
     return x;
 }
 
 /* A node may be several sources and reads: a sublayer that hands on what it got. */
 static void find_sites(Probe *p) {
     const Model *m = p->m;
-    p->source = numbers(p->g, m->graph->n), p->read = numbers(p->g, m->graph->n), p->next = numbers(p->g, m->nread);
+    p->source = numbers(p->g, m->graph->n), p->read = numbers(p->g, m->graph->n),
+    p->next = numbers(p->g, m->nread);
     for (int s = m->nsource; s-- > 0;)
         if (m->source[s]) p->source[m->source[s]->id] = s;
     for (int r = m->nread; r-- > 0;) {
@@ -253,7 +276,8 @@ static void at_node(Probe *p, const Node *n, int *gates) {
     follow(p, n);
     if (is_gate(p, n)) at_gate(p, (*gates)++, n);
     if (p->source[n->id] >= 0) at_source(p, p->source[n->id], n);
-    for (int r = p->read[n->id]; r >= 0; r = p->next[r]) at_read(p, r, n);
+    for (int r = p->read[n->id]; r >= 0; r = p->next[r])
+        at_read(p, r, n);
 }
 
 static void copy_model(Probe *p) {
@@ -262,7 +286,8 @@ static void copy_model(Probe *p) {
     for (int i = 0; i < from->n; i++) {
         const Node *n = from->node[i];
         Node **in = graph_alloc(p->g, ((size_t)n->nin + 1) * sizeof *in);
-        for (int k = 0; k < n->nin; k++) in[k] = p->copy.map[n->in[k]->id];
+        for (int k = 0; k < n->nin; k++)
+            in[k] = p->copy.map[n->in[k]->id];
         p->g->loc = graph_loc(p->g, n->loc);
         p->g->site = graph_string(p->g, n->site);
         p->copy.map[i] = rebuild_copy(&p->copy, n, in, n->attr);
@@ -272,7 +297,8 @@ static void copy_model(Probe *p) {
 
 static int64_t code_count(int64_t dim) {
     int64_t n = 1;
-    while (n < PROBE_CODES && dim % (2 * n) == 0) n *= 2;
+    while (n < PROBE_CODES && dim % (2 * n) == 0)
+        n *= 2;
     return n;
 }
 
@@ -280,15 +306,20 @@ Graph *probe_graph(const Model *m) {
     Graph *g = graph_new();
     MixingGraph *mixing = m->nsource <= PROBE_SOURCES ? mixing_graph_new(m, 1) : NULL;
     size_t n = (size_t)m->graph->n + 1;
-    Probe p = { .m = m, .mixing = mixing, .g = g, .tangent = graph_alloc(g, n * sizeof *p.tangent) };
+    Probe p = {
+        .m = m, .mixing = mixing, .g = g, .tangent = graph_alloc(g, n * sizeof *p.tangent)
+    };
     p.copy = (Rebuild){ .from = m->graph, .to = g, .map = graph_alloc(g, n * sizeof *p.copy.map) };
-    if (mixing) p.codes = input(g, "probe.codes", (Shape){ .rank = 2, .dim = { code_count(m->dim), m->dim } });
+    if (mixing)
+        p.codes = input(g, "probe.codes",
+                        (Shape){ .rank = 2, .dim = { code_count(m->dim), m->dim } });
     find_sites(&p);
     copy_model(&p);
     g->loc = (Loc){ 0 };
     g->site = NULL;
     at_layers(&p);
-    for (int list = 1; list <= graph_lists(m->graph); list++) at_route(&p, list);
+    for (int list = 1; list <= graph_lists(m->graph); list++)
+        at_route(&p, list);
     graph_output(g, "nll", p.copy.map[graph_find(m->graph, "nll")->id]);
     mixing_graph_free(mixing);
     return g;

@@ -6,17 +6,21 @@
 **   probe.direction.S    [dim]          the direction that it is given; 0: it is not followed
 ** (A parameter for each source, not one for all: equal layers then share their kernels.)
 ** Its outputs are "nll" and sums over tokens, named KIND:INDEX:SITE:
-**   source           [1]                mean square of the embedding (0) and of each sublayer's output
+**   source           [1] mean square of the embedding (0) and of each sublayer's output
 **   read             [1 + 2 codes]      mean square; weight along each code, its square
-**   gate             [2]                mean, and mean square, of a sigmoid or tanh in the mixer or a route; SITE: its Lua line
+**   gate             [2] mean, and mean square, of a sigmoid or tanh in the mixer or a route; SITE:
+**                    its Lua line
 **   layer            [1]                mean square of the sum of a layer's outputs
-**   similarity       [2 layers]         its cosine with each layer's, of tokens that both have an output of; 1 at those
-**   route            [3]                1 at tokens that a list of rows has; mean square of the outputs that the route
-**                                       at SITE decides about, at those and at the others ([1]: there are none)
-** Last in each is how many tokens it is over: what has rows for some tokens only is summed over those.
-** A read along code c, when source s is given direction c and nothing else is, gives the
-** weight with which it takes s, token by token: what depends on data (attention over
-** depth, gates) is taken as it is and not differentiated.
+**   similarity       [2 layers] its cosine with each layer's, of tokens that both have an output
+**                    of; 1 at those
+**   route            [3] 1 at tokens that a list of rows has; mean square of the outputs that the
+**                    route
+**                                       at SITE decides about, at those and at the others ([1]:
+**                                       there are none)
+** Last in each is how many tokens it is over: what has rows for some tokens only is summed over
+** those. A read along code c, when source s is given direction c and nothing else is, gives the
+** weight with which it takes s, token by token: what depends on data (attention over depth, gates)
+** is taken as it is and not differentiated.
 */
 #ifndef STRATA_PROBE_GRAPH_H
 #define STRATA_PROBE_GRAPH_H

@@ -11,23 +11,32 @@
 
 static const double negligible = 1e-8;
 
-typedef struct Matrix { double *a; int rows, columns; } Matrix;
+typedef struct Matrix {
+    double *a;
+    int rows, columns;
+} Matrix;
 
-static double *entry(const Matrix *m, int i, int k) { return &m->a[(size_t)i * (size_t)m->columns + (size_t)k]; }
+static double *entry(const Matrix *m, int i, int k) {
+    return &m->a[(size_t)i * (size_t)m->columns + (size_t)k];
+}
 
 static void scale_rows(const Matrix *m) {
     for (int i = 0; i < m->rows; i++) {
         double most = 0;
-        for (int k = 0; k < m->columns; k++) most = fmax(most, fabs(*entry(m, i, k)));
-        for (int k = 0; k < m->columns && most > 0; k++) *entry(m, i, k) /= most;
+        for (int k = 0; k < m->columns; k++)
+            most = fmax(most, fabs(*entry(m, i, k)));
+        for (int k = 0; k < m->columns && most > 0; k++)
+            *entry(m, i, k) /= most;
     }
 }
 
 static void scale_columns(const Matrix *m) {
     for (int k = 0; k < m->columns; k++) {
         double most = 0;
-        for (int i = 0; i < m->rows; i++) most = fmax(most, fabs(*entry(m, i, k)));
-        for (int i = 0; i < m->rows && most > 0; i++) *entry(m, i, k) /= most;
+        for (int i = 0; i < m->rows; i++)
+            most = fmax(most, fabs(*entry(m, i, k)));
+        for (int i = 0; i < m->rows && most > 0; i++)
+            *entry(m, i, k) /= most;
     }
 }
 
@@ -43,15 +52,18 @@ static double pivot(const Matrix *m, int at) {
     for (int i = at; i < m->rows; i++)
         for (int k = at; k < m->columns; k++)
             if (fabs(*entry(m, i, k)) > fabs(*entry(m, row, column))) row = i, column = k;
-    for (int k = 0; k < m->columns; k++) swap(entry(m, at, k), entry(m, row, k));
-    for (int i = 0; i < m->rows; i++) swap(entry(m, i, at), entry(m, i, column));
+    for (int k = 0; k < m->columns; k++)
+        swap(entry(m, at, k), entry(m, row, k));
+    for (int i = 0; i < m->rows; i++)
+        swap(entry(m, i, at), entry(m, i, column));
     return fabs(*entry(m, at, at));
 }
 
 static void eliminate(const Matrix *m, int at) {
     for (int i = at + 1; i < m->rows; i++) {
         double f = *entry(m, i, at) / *entry(m, at, at);
-        for (int k = at; k < m->columns; k++) *entry(m, i, k) -= f * *entry(m, at, k);
+        for (int k = at; k < m->columns; k++)
+            *entry(m, i, k) -= f * *entry(m, at, k);
     }
 }
 
@@ -60,17 +72,17 @@ int matrix_rank(const double *a, int rows, int columns, int stride) {
     int rank = 0, most = rows < columns ? rows : columns;
     if (!m.a) bug(NULL, "depth mixing: no memory for a rank");
     for (int i = 0; i < rows; i++)
-        for (int k = 0; k < columns; k++) *entry(&m, i, k) = a[(size_t)i * (size_t)stride + (size_t)k];
+        for (int k = 0; k < columns; k++)
+            *entry(&m, i, k) = a[(size_t)i * (size_t)stride + (size_t)k];
     scale_rows(&m);
     scale_columns(&m);
-    while (rank < most && pivot(&m, rank) > negligible) eliminate(&m, rank++);
+    while (rank < most && pivot(&m, rank) > negligible)
+        eliminate(&m, rank++);
     free(m.a);
     return rank;
 }
 
-int mixing_dense(int size, int k) {
-    return k + 1 < size - k ? k + 1 : size - k;
-}
+int mixing_dense(int size, int k) { return k + 1 < size - k ? k + 1 : size - k; }
 
 int mixing_rank(const Mixing *x, int k) {
     size_t entries = (size_t)x->size * (size_t)x->size;

@@ -12,11 +12,30 @@
 
 ModelInfo report_model_info(const Model *m) {
     return (ModelInfo){
-        .name = m->name, .file = m->file, .tokenizer = m->tokenizer, .mixer = m->mixer, .acausal = m->acausal, .ahead = m->ahead, .vocab = m->vocab,
-        .context = m->context, .dim = m->dim, .layers = m->layers, .sublayers = m->sublayers, .batch = m->batch,
-        .seed = m->seed, .hash = m->hash, .lr = m->lr, .beta1 = m->beta1, .beta2 = m->beta2, .eps = m->eps,
-        .weight_decay = m->weight_decay, .clip = m->clip, .schedule = (int)m->schedule, .warmup = m->warmup,
-        .decay = m->decay, .min_lr = m->min_lr,
+        .name = m->name,
+        .file = m->file,
+        .tokenizer = m->tokenizer,
+        .mixer = m->mixer,
+        .acausal = m->acausal,
+        .ahead = m->ahead,
+        .vocab = m->vocab,
+        .context = m->context,
+        .dim = m->dim,
+        .layers = m->layers,
+        .sublayers = m->sublayers,
+        .batch = m->batch,
+        .seed = m->seed,
+        .hash = m->hash,
+        .lr = m->lr,
+        .beta1 = m->beta1,
+        .beta2 = m->beta2,
+        .eps = m->eps,
+        .weight_decay = m->weight_decay,
+        .clip = m->clip,
+        .schedule = (int)m->schedule,
+        .warmup = m->warmup,
+        .decay = m->decay,
+        .min_lr = m->min_lr,
     };
 }
 
@@ -31,7 +50,8 @@ static void add(Work *w, Work more) {
 /* One call's work, a token. */
 static Work work_of(const Model *m, const StepCost *c) {
     double tokens = (double)m->batch * (double)m->context;
-    return (Work){ 1, c->flops_per_token + c->flops_per_pair * (double)(m->context + 1) / 2, c->bytes_per_token + c->bytes_constant / tokens };
+    return (Work){ 1, c->flops_per_token + c->flops_per_pair * (double)(m->context + 1) / 2,
+                   c->bytes_per_token + c->bytes_constant / tokens };
 }
 
 static void count_program(Report *r, int plan, int kind) {
@@ -57,7 +77,8 @@ static void count_families(Report *r) {
     for (int i = 0; i < r->nkernel; i++) {
         ReportFamily *f = family_of(r, r->kernel[i].family);
         f->kernels++;
-        for (int k = 0; k < WORKS; k++) add(&f->work[k], r->kernel[i].work[k]);
+        for (int k = 0; k < WORKS; k++)
+            add(&f->work[k], r->kernel[i].work[k]);
     }
 }
 
@@ -65,7 +86,8 @@ static void count_families(Report *r) {
 static void drop_uncalled(Report *r) {
     int n = 0;
     for (int i = 0; i < r->nkernel; i++)
-        if (r->kernel[i].work[FORWARD].calls || r->kernel[i].work[TRAINING].calls) r->kernel[n++] = r->kernel[i];
+        if (r->kernel[i].work[FORWARD].calls || r->kernel[i].work[TRAINING].calls)
+            r->kernel[n++] = r->kernel[i];
     r->nkernel = n;
 }
 
@@ -75,7 +97,8 @@ static bool count_work(Report *r) {
     r->kernel = calloc((size_t)c->nkernel + 1, sizeof *r->kernel);
     r->family = calloc((size_t)c->nkernel + 1, sizeof *r->family);
     if (!r->kernel || !r->family) return false;
-    for (int i = 0; i < c->nkernel; i++) r->kernel[i].name = c->kernel[i].name, r->kernel[i].family = c->kernel[i].family;
+    for (int i = 0; i < c->nkernel; i++)
+        r->kernel[i].name = c->kernel[i].name, r->kernel[i].family = c->kernel[i].family;
     if (r->training) count_program(r, PLAN_TRAIN, TRAINING);
     count_program(r, PLAN_LOGITS, FORWARD);
     drop_uncalled(r);
@@ -88,9 +111,14 @@ static bool count_work(Report *r) {
 static void count_memory(Report *r) {
     const strata_model *m = &r->planned.code.model;
     r->memory = (ReportMemory){
-        .weights = m->weights_bytes, .gradients = 4 * m->gradients, .optimizer = 8 * m->gradients,
-        .per_token = m->arena_per_token, .per_worker = m->arena_per_worker, .constant = m->arena_constant,
-        .control = m->ctx_bytes, .state_per_token = m->state_per_token,
+        .weights = m->weights_bytes,
+        .gradients = 4 * m->gradients,
+        .optimizer = 8 * m->gradients,
+        .per_token = m->arena_per_token,
+        .per_worker = m->arena_per_worker,
+        .constant = m->arena_constant,
+        .control = m->ctx_bytes,
+        .state_per_token = m->state_per_token,
     };
 }
 
@@ -117,18 +145,26 @@ static void take_error(Error *e, int status, const char *message) {
 static int make(Report *r, const ReportOptions *o, Error *e) {
     char message[512] = "";
     ModelInfo info = report_model_info(r->model);
-    CodegenOptions options = { .cpu = o->cpu, .inference = o->inference, .keep = o->keep, .two_phase = o->two_phase, .prefix = r->model->name };
-    int status = codegen_plan(r->model->graph, &info, &options, &r->planned, message, sizeof message);
+    CodegenOptions options = { .cpu = o->cpu,
+                               .inference = o->inference,
+                               .keep = o->keep,
+                               .two_phase = o->two_phase,
+                               .prefix = r->model->name };
+    int status = codegen_plan(r->model->graph, &info, &options, &r->planned, message,
+                              sizeof message);
     if (status) return take_error(e, status, message), status;
     r->training = !o->inference;
-    if (!count_work(r)) return error_memory(e, "strata inspect", (size_t)r->planned.code.nkernel * sizeof *r->kernel);
+    if (!count_work(r))
+        return error_memory(e, "strata inspect",
+                            (size_t)r->planned.code.nkernel * sizeof *r->kernel);
     count_memory(r);
     count_reads(r);
     r->traffic = report_traffic(r);
     return STATUS_OK;
 }
 
-static Report *report_loaded(Model *load(const char *, const SpecLimits *, SpecError *), const char *spec, const ReportOptions *o, Error *e) {
+static Report *report_loaded(Model *load(const char *, const SpecLimits *, SpecError *),
+                             const char *spec, const ReportOptions *o, Error *e) {
     Report *r = calloc(1, sizeof *r);
     SpecError error;
     if (!r) return error_memory(e, "strata inspect", sizeof *r), NULL;
@@ -141,19 +177,23 @@ static Report *report_loaded(Model *load(const char *, const SpecLimits *, SpecE
 
 static int no_routes(const Report *r, Error *e) {
     if (!r->asked.shares && !r->asked.lengths) return STATUS_OK;
-    return error_set(e, STATUS_USER, "strata inspect: %s: expected a model with routes, found none in %s",
+    return error_set(e, STATUS_USER,
+                     "strata inspect: %s: expected a model with routes, found none in %s",
                      r->asked.shares ? "--routed-share" : "--length", r->model->name);
 }
 
-/* With what routes are measured against, if there are any.  Lists that are there without routes too, a mixer's, are
-** counted alike on both sides. */
+/* With what routes are measured against, if there are any. Lists that are there without routes too,
+** a mixer's, are counted alike on both sides. */
 static int add_dense(Report *r, const char *spec, const ReportOptions *o, Error *e) {
     r->asked = o->asked;
     if (!graph_lists(r->model->graph)) return no_routes(r, e);
     for (int i = 0; r->planned.code.model.learned_positions && i < r->asked.lengths; i++)
         if (r->asked.length[i] > r->model->context)
-            return error_set(e, STATUS_USER, "strata inspect: --length: expected at most the context, %lld: %s learns its positions; found %lld",
-                             (long long)r->model->context, r->model->name, (long long)r->asked.length[i]);
+            return error_set(e, STATUS_USER,
+                             "strata inspect: --length: expected at most the context, %lld: %s "
+                             "learns its positions; found %lld",
+                             (long long)r->model->context, r->model->name,
+                             (long long)r->asked.length[i]);
     r->dense = report_loaded(spec_load_dense, spec, o, e);
     if (!r->dense) return e->status;
     if (graph_lists(r->dense->model->graph) == graph_lists(r->model->graph)) {
@@ -161,7 +201,9 @@ static int add_dense(Report *r, const char *spec, const ReportOptions *o, Error 
         r->dense = NULL;
         return no_routes(r, e);
     }
-    return routed_prepare(r) && routed_prepare(r->dense) ? STATUS_OK : error_memory(e, "strata inspect", (size_t)r->model->graph->n);
+    return routed_prepare(r) && routed_prepare(r->dense)
+        ? STATUS_OK
+        : error_memory(e, "strata inspect", (size_t)r->model->graph->n);
 }
 
 Report *report_new(const char *spec, const ReportOptions *o, Error *e) {

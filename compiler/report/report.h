@@ -16,7 +16,7 @@
 #include "json.h"
 #include "spec.h"
 
-enum { FORWARD, TRAINING, WORKS };      /* reading without a loss; forward and backward */
+enum { FORWARD, TRAINING, WORKS }; /* reading without a loss; forward and backward */
 
 typedef struct Work {
     int calls;
@@ -25,8 +25,8 @@ typedef struct Work {
 
 typedef struct ReportKernel {
     const char *name, *family;
-    Work work[WORKS];                   /* all calls together */
-    int plan, step;                     /* its first call */
+    Work work[WORKS]; /* all calls together */
+    int plan, step;   /* its first call */
 } ReportKernel;
 
 typedef struct ReportFamily {
@@ -38,23 +38,23 @@ typedef struct ReportFamily {
 /* Bytes. */
 typedef struct ReportMemory {
     int64_t weights, gradients, optimizer;
-    int64_t per_token;                  /* of the arena: activations */
-    int64_t per_worker, constant;       /* of the arena: a thread's, and once */
-    int64_t control;                    /* tables of positions and the like */
-    int64_t state_per_token;            /* of a sequence that is being decoded */
+    int64_t per_token;            /* of the arena: activations */
+    int64_t per_worker, constant; /* of the arena: a thread's, and once */
+    int64_t control;              /* tables of positions and the like */
+    int64_t state_per_token;      /* of a sequence that is being decoded */
 } ReportMemory;
 
 /* What the depth reads of the forward program move, in rows of width D a read;
 ** the final read is left out. */
 typedef struct ReportTraffic {
-    double all;                         /* every row that their kernels read or write */
-    double mixing;                      /* without the sublayers' normalised inputs */
+    double all;    /* every row that their kernels read or write */
+    double mixing; /* without the sublayers' normalised inputs */
 } ReportTraffic;
 
 /* A list of rows that a route makes. */
 typedef struct RouteList {
     const char *site;
-    double own;                         /* the share of all tokens that it says itself; NAN: tokens decide */
+    double own; /* the share of all tokens that it says itself; NAN: tokens decide */
 } RouteList;
 
 /* What is shown of a model with routes: for which shares of all tokens, and for sequences how
@@ -72,26 +72,26 @@ typedef struct Report {
     bool training;
     Work work[WORKS];
     ReportMemory memory;
-    double sources_average;             /* of the reads before sublayers */
+    double sources_average; /* of the reads before sublayers */
     int64_t sources_most;
     ReportTraffic traffic;
-    ReportKernel *kernel;               /* in the kernel table's order, those without calls left out */
+    ReportKernel *kernel; /* in the kernel table's order, those without calls left out */
     int nkernel;
     ReportFamily *family;
     int nfamily;
-    struct Report *dense;               /* the same spec without its routes; NULL: it has none, or nobody asked */
-    RouteList *list;                    /* by number, from 1 to lists */
+    struct Report *dense; /* the same spec without its routes; NULL: it has none, or nobody asked */
+    RouteList *list;      /* by number, from 1 to lists */
     int lists;
     RoutedOptions asked;
 } Report;
 
 typedef struct ReportOptions {
-    const char *cpu;                    /* as for build; NULL: native */
-    bool inference;                     /* without training */
-    Keep keep;                          /* as build --memory */
+    const char *cpu; /* as for build; NULL: native */
+    bool inference;  /* without training */
+    Keep keep;       /* as build --memory */
     TwoPhase two_phase;
-    bool routed;                        /* with the dense twin of a model with routes */
-    RoutedOptions asked;                /* an error without routes, if there is anything in it */
+    bool routed;         /* with the dense twin of a model with routes */
+    RoutedOptions asked; /* an error without routes, if there is anything in it */
 } ReportOptions;
 
 /* NULL, and the reason in e. */
@@ -102,7 +102,16 @@ ModelInfo report_model_info(const Model *m);
 /* traffic.c */
 ReportTraffic report_traffic(const Report *r);
 
-typedef enum View { VIEW_SUMMARY, VIEW_GRAPH, VIEW_FOLDED, VIEW_HEADER, VIEW_KERNELS, VIEW_MEMORY, VIEW_COST, VIEW_MATRIX } View;
+typedef enum View {
+    VIEW_SUMMARY,
+    VIEW_GRAPH,
+    VIEW_FOLDED,
+    VIEW_HEADER,
+    VIEW_KERNELS,
+    VIEW_MEMORY,
+    VIEW_COST,
+    VIEW_MATRIX
+} View;
 
 /* json.c: an object and a line end, the same for all views but the matrix */
 void report_json(const Report *r, Text *t);
@@ -111,7 +120,8 @@ void report_json(const Report *r, Text *t);
 void report_text(const Report *r, Text *t);
 void report_cost_text(const Report *r, Text *t);
 
-/* routed_view.c: what routes leave of work and cache, by length; the picture fails without routes */
+/* routed_view.c: what routes leave of work and cache, by length; the picture fails without
+** routes */
 void report_routed_text(const Report *r, Text *t);
 void report_routed_json(const Report *r, Text *t);
 int report_routed_svg(const Report *r, Text *t, Error *e);

@@ -44,7 +44,9 @@ static bool find_routes(Report *r) {
     r->list = calloc((size_t)r->lists + 1, sizeof *r->list);
     for (int i = 0; needed && r->list && i < g->n; i++) {
         const Node *n = g->node[i];
-        if (n->op == OP_rows) r->list[n->attr.count] = (RouteList){ n->site ? n->site : "model", share_of_mask(g, n, needed) };
+        if (n->op == OP_rows)
+            r->list[n->attr.count] = (RouteList){ n->site ? n->site : "model",
+                                                  share_of_mask(g, n, needed) };
     }
     free(needed);
     return needed && r->list;
@@ -76,7 +78,8 @@ static double share_of(const Report *r, int list, double asked) {
 
 int routed_lists(const Report *r, int *known) {
     *known = 0;
-    for (int i = 1; i <= r->lists; i++) *known += isfinite(r->list[i].own);
+    for (int i = 1; i <= r->lists; i++)
+        *known += isfinite(r->list[i].own);
     return r->lists;
 }
 
@@ -89,9 +92,15 @@ void routed_share_text(const Report *r, double share, char *to, size_t size) {
         alike &= !isfinite(first) || own == first;
         first = own;
     }
-    if (alike) print_text(to, size, "%.4g %% of the tokens%s", 100 * first, isfinite(share) ? "" : known == n ? ", as its routes say" : ", assumed");
+    if (alike)
+        print_text(to, size, "%.4g %% of the tokens%s", 100 * first,
+                   isfinite(share)  ? ""
+                       : known == n ? ", as its routes say"
+                                    : ", assumed");
     else if (known == n) print_text(to, size, "as each says");
-    else print_text(to, size, "as each says, %.4g %% of the tokens where it does not", 100 * routed_usual);
+    else
+        print_text(to, size, "as each says, %.4g %% of the tokens where it does not",
+                   100 * routed_usual);
 }
 
 /* == Work =================================================================== */
@@ -108,10 +117,12 @@ static double pairs_of(const Node *n, int64_t length) {
     return n->attr.causal ? (double)length / count : count;
 }
 
-static double attention_flops(const Report *r, const Node *n, Convention c, int64_t length, double share) {
+static double attention_flops(const Report *r, const Node *n, Convention c, int64_t length,
+                              double share) {
     const Shape *q = &n->in[0]->shape, *k = &n->in[1]->shape, *v = &n->in[2]->shape;
     double pair = 2 * (double)q->dim[0] * (double)(k->dim[1] + v->dim[1]);
-    return pair * c.pairs * pairs_of(n, length) * share_of(r, q->list, share) * share_of(r, k->list, share);
+    return pair * c.pairs * pairs_of(n, length) * share_of(r, q->list, share)
+        * share_of(r, k->list, share);
 }
 
 double routed_by_convention(const Report *r, Convention c, int64_t length, double share) {
@@ -134,7 +145,8 @@ double routed_executed(const Report *r, int kind, int64_t length, double share) 
     if (!p) return NAN;
     for (int i = 0; i < p->nstep; i++) {
         const PlannedStep *s = &r->planned.step[which][i];
-        double pairs = s->cost.flops_per_pair * share_of(r, s->keys, share) * (double)(length + 1) / 2;
+        double pairs = s->cost.flops_per_pair * share_of(r, s->keys, share) * (double)(length + 1)
+            / 2;
         sum += share_of(r, s->list, share) * (s->cost.flops_per_token + pairs);
     }
     return sum * (double)length;
@@ -169,7 +181,8 @@ RoutedCost routed_cost(const Report *r, int64_t length, double share) {
     c.flops[COUNT_PUBLISHED] = routed_by_convention(r, routed_published, length, share);
     c.flops[COUNT_EXECUTED] = routed_executed(r, FORWARD, length, share);
     c.flops[COUNT_TRAINING] = routed_executed(r, TRAINING, length, share);
-    for (int i = 0; i < COUNTINGS; i++) c.flops_of_dense[i] = c.flops[i] / base[i];
+    for (int i = 0; i < COUNTINGS; i++)
+        c.flops_of_dense[i] = c.flops[i] / base[i];
     c.published_bytes = routed_cache(r, PUBLISHED_BYTES, length, share);
     c.held_bytes = routed_cache(r, HELD_BYTES, length, share);
     c.bytes_of_dense = c.held_bytes / routed_cache(dense, HELD_BYTES, length, share);

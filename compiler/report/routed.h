@@ -13,13 +13,16 @@
 
 /* How work is published: the products of projections, MLPs and routers, and attention, of whose
 ** n x n pairs 'pairs' are counted.  No embedding; the product with the head if 'head'. */
-typedef struct Convention { double pairs; bool head; } Convention;
+typedef struct Convention {
+    double pairs;
+    bool head;
+} Convention;
 
-extern const Convention routed_published;       /* all pairs, no head: what 'inspect' prints */
+extern const Convention routed_published; /* all pairs, no head: what 'inspect' prints */
 
-extern const double routed_usual;               /* the share of a route that does not say its own */
+extern const double routed_usual; /* the share of a route that does not say its own */
 
-enum { PUBLISHED_BYTES = 2, HELD_BYTES = 4 };   /* of a number in a cache: in papers, and here */
+enum { PUBLISHED_BYTES = 2, HELD_BYTES = 4 }; /* of a number in a cache: in papers, and here */
 
 /* FLOPs of a sequence, forward, in the form that generates; a share that is not finite: each
 ** route's own.  'kind': FORWARD, or TRAINING for a training step. */

@@ -15,15 +15,19 @@ typedef double Value(const Report *r, int counting, int64_t length, double share
 
 typedef struct Panel {
     const Report *r;
-    double top, most;           /* of the values, which begin at 0 */
+    double top, most; /* of the values, which begin at 0 */
     double shortest, longest;
     bool logarithmic;
     Value *value;
     Text *t;
 } Panel;
 
-static const struct { const char *name, *dash; } countings[COUNTINGS] = {
-    { "published, 2-byte values", "7 4" }, { "executed, float32", "none" }, { "a training step", "2 3" },
+static const struct {
+    const char *name, *dash;
+} countings[COUNTINGS] = {
+    { "published, 2-byte values", "7 4" },
+    { "executed, float32", "none" },
+    { "a training step", "2 3" },
 };
 
 static double relative_work(const Report *r, int counting, int64_t length, double share) {
@@ -32,11 +36,14 @@ static double relative_work(const Report *r, int counting, int64_t length, doubl
 
 static double cache(const Report *r, int counting, int64_t length, double share) {
     if (counting == COUNT_TRAINING) return NAN;
-    return routed_cache(r, counting == COUNT_PUBLISHED ? PUBLISHED_BYTES : HELD_BYTES, length, share) / 1e6;
+    return routed_cache(r, counting == COUNT_PUBLISHED ? PUBLISHED_BYTES : HELD_BYTES, length,
+                        share)
+        / 1e6;
 }
 
 static double across(const Panel *p, double length) {
-    double part = p->logarithmic ? log(length / p->shortest) / log(p->longest / p->shortest) : length / p->longest;
+    double part = p->logarithmic ? log(length / p->shortest) / log(p->longest / p->shortest)
+                                 : length / p->longest;
     return LEFT + (RIGHT - LEFT) * part;
 }
 
@@ -56,11 +63,13 @@ static void mark_length(const Panel *p, double length) {
 static void mark_lengths(const Panel *p) {
     if (!p->logarithmic) {
         double tick = fmax(svg_tick(p->longest, 5, false), 1);
-        for (double length = 0; length <= p->longest; length += tick) mark_length(p, length);
+        for (double length = 0; length <= p->longest; length += tick)
+            mark_length(p, length);
         return;
     }
     double step = log2(p->longest / p->shortest) > 9 ? 4 : 2;
-    for (double length = p->shortest; length <= p->longest * 1.0001; length *= step) mark_length(p, length);
+    for (double length = p->shortest; length <= p->longest * 1.0001; length *= step)
+        mark_length(p, length);
 }
 
 static void mark_values(const Panel *p) {
@@ -79,7 +88,8 @@ static void draw_axes(const Panel *p, const char *title, const char *name) {
     mark_values(p);
     svg_line(p->t, LEFT, p->top + TALL, RIGHT, p->top + TALL, "flow");
     mark_lengths(p);
-    svg_text(p->t, (LEFT + RIGHT) / 2.0, p->top + TALL + 38, "soft", "middle", 80, "tokens of the sequence");
+    svg_text(p->t, (LEFT + RIGHT) / 2.0, p->top + TALL + 38, "soft", "middle", 80,
+             "tokens of the sequence");
     svg_vertical(p->t, 14, p->top + TALL / 2.0, name);
 }
 
@@ -87,13 +97,16 @@ static void draw_axes(const Panel *p, const char *title, const char *name) {
 
 static double length_of(const Panel *p, int i) {
     double part = (double)i / (POINTS - 1);
-    double length = p->logarithmic ? p->shortest * pow(p->longest / p->shortest, part) : p->longest * part;
+    double length = p->logarithmic ? p->shortest * pow(p->longest / p->shortest, part)
+                                   : p->longest * part;
     return fmax(round(length), 1);
 }
 
-static void draw_curve(const Panel *p, const Report *r, const char *class, int counting, double share) {
+static void draw_curve(const Panel *p, const Report *r, const char *class, int counting,
+                       double share) {
     if (!isfinite(p->value(r, counting, (int64_t)p->longest, share))) return;
-    text_add(p->t, "<path class=\"curve %s\" stroke-dasharray=\"%s\" d=\"", class, countings[counting].dash);
+    text_add(p->t, "<path class=\"curve %s\" stroke-dasharray=\"%s\" d=\"", class,
+             countings[counting].dash);
     for (int i = 0; i < POINTS; i++) {
         double length = length_of(p, i), y = p->value(r, counting, (int64_t)length, share);
         text_add(p->t, "%c%.1f %.1f", i ? 'L' : 'M', across(p, length), up(p, y));
@@ -132,20 +145,23 @@ static void draw_keys(const Report *r, Text *t) {
     text_add(t, "<path class=\"curve plain\" d=\"M%.1f 48h28\"/>\n", x);
     svg_text(t, x + 34, 52, "soft", "start", 40, "without routes");
     x = 16;
-    for (int i = 0; i < (r->training ? COUNTINGS : COUNT_TRAINING); i++) x = draw_dash(t, x, 76, i);
+    for (int i = 0; i < (r->training ? COUNTINGS : COUNT_TRAINING); i++)
+        x = draw_dash(t, x, 76, i);
 }
 
 /* == The picture ============================================================ */
 
 static double longest(const RoutedOptions *o) {
     double most = 0;
-    for (int i = 0; i < o->lengths; i++) most = fmax(most, (double)o->length[i]);
+    for (int i = 0; i < o->lengths; i++)
+        most = fmax(most, (double)o->length[i]);
     return most;
 }
 
 static double shortest(const RoutedOptions *o) {
     double least = INFINITY;
-    for (int i = 0; i < o->lengths; i++) least = fmin(least, (double)o->length[i]);
+    for (int i = 0; i < o->lengths; i++)
+        least = fmin(least, (double)o->length[i]);
     return least;
 }
 
@@ -161,7 +177,11 @@ static double most_work(const Report *r) {
 }
 
 int report_routed_svg(const Report *r, Text *t, Error *e) {
-    if (!r->dense) return error_set(e, STATUS_USER, "strata inspect: --cost: expected a model with routes to draw, found none in %s", r->model->name);
+    if (!r->dense)
+        return error_set(
+            e, STATUS_USER,
+            "strata inspect: --cost: expected a model with routes to draw, found none in %s",
+            r->model->name);
     double from = shortest(&r->asked), to = longest(&r->asked);
     if (from == to) from = fmax(to / 16, 1), to = fmax(to, 2);
     Panel work = { r, TOP, most_work(r), from, to, true, relative_work, t };
@@ -177,7 +197,8 @@ int report_routed_svg(const Report *r, Text *t, Error *e) {
     draw_curves(&work);
     if (caches) {
         draw_axes(&held, "Keys and values of a sequence", "MB");
-        for (int i = 0; i < COUNT_TRAINING; i++) draw_curve(&held, r->dense, "plain", i, NAN);
+        for (int i = 0; i < COUNT_TRAINING; i++)
+            draw_curve(&held, r->dense, "plain", i, NAN);
         draw_curves(&held);
     }
     svg_close(t);

@@ -21,7 +21,8 @@ static void cell_bytes(Text *t, int width, double bytes) {
 static void add_line(const Report *r, Text *t, int64_t length, double share) {
     RoutedCost c = routed_cost(r, length, share);
     text_add(t, "%10" PRId64, length);
-    for (int i = 0; i < (r->training ? COUNTINGS : COUNT_TRAINING); i++) cell(t, i ? 11 : 13, 4, c.flops_of_dense[i]);
+    for (int i = 0; i < (r->training ? COUNTINGS : COUNT_TRAINING); i++)
+        cell(t, i ? 11 : 13, 4, c.flops_of_dense[i]);
     cell_bytes(t, 14, c.published_bytes);
     cell_bytes(t, 11, c.held_bytes);
     cell(t, 11, 4, c.bytes_of_dense);
@@ -32,23 +33,33 @@ static void add_table(const Report *r, Text *t, double share) {
     char routed[96];
     int known, n = routed_lists(r, &known);
     routed_share_text(r, share, routed, sizeof routed);
-    text_add(t, "\n%d route%s: %s; against the same spec without routes\n", n, n > 1 ? "s" : "", routed);
+    text_add(t, "\n%d route%s: %s; against the same spec without routes\n", n, n > 1 ? "s" : "",
+             routed);
     text_add(t, "%10s%13s%*s\n", "", "FLOPs", r->training ? 51 : 40, "keys and values");
     text_add(t, "%10s%13s%11s", "tokens", "published", "executed");
     if (r->training) text_add(t, "%11s", "training");
     text_add(t, "%14s%11s%11s\n", "published", "held", "of dense");
-    for (int i = 0; i < r->asked.lengths; i++) add_line(r, t, r->asked.length[i], share);
+    for (int i = 0; i < r->asked.lengths; i++)
+        add_line(r, t, r->asked.length[i], share);
 }
 
 void report_routed_text(const Report *r, Text *t) {
     if (!r->dense) return;
-    for (int i = 0; i < r->asked.shares; i++) add_table(r, t, r->asked.share[i]);
-    text_add(t, "\npublished    attention n x n, products of layers and routers, no embedding, no head; numbers of 2 bytes\n"
-                "executed     every operation of our kernels: causal pairs, row operations, the head; reading, in the form that generates\n");
+    for (int i = 0; i < r->asked.shares; i++)
+        add_table(r, t, r->asked.share[i]);
+    text_add(t,
+             "\npublished    attention n x n, products of layers and routers, no embedding, no "
+             "head; numbers of 2 bytes\n"
+             "executed     every operation of our kernels: causal pairs, row operations, the head; "
+             "reading, in the form that generates\n");
     if (r->training) text_add(t, "training     the same of a training step\n");
     text_add(t, "held         float32, a sequence's, as generating keeps them\n");
     const char *site = r->model->ahead ? r->model->ahead : r->model->acausal;
-    if (site) text_add(t, "no keys and values are kept: %s looks at later tokens, so the model does not generate\n", site);
+    if (site)
+        text_add(t,
+                 "no keys and values are kept: %s looks at later tokens, so the model does not "
+                 "generate\n",
+                 site);
 }
 
 /* == JSON =================================================================== */
@@ -90,7 +101,8 @@ void report_routed_json(const Report *r, Text *t) {
         between = ",";
     }
     number(t, "],\n  ", "assumed", routed_usual);
-    text_add(t, ",\n  \"parameters_of_dense\": %" PRId64 ",\n  \"costs\": [", r->dense->model->parameters);
+    text_add(t, ",\n  \"parameters_of_dense\": %" PRId64 ",\n  \"costs\": [",
+             r->dense->model->parameters);
     for (int s = 0; s < r->asked.shares; s++)
         for (int i = 0; i < r->asked.lengths; i++) {
             if (s || i) text_add(t, ",");

@@ -21,19 +21,24 @@ static const char *grouped(char to[32], int64_t n) {
 static void shape(const Report *r, Text *t) {
     const Model *m = r->model;
     char a[32];
-    text_add(t, "model        %s, from %s: %" PRId64 " layers, %" PRId64 " sublayers, width %" PRId64 ", residual %s\n", m->name, m->file,
-             m->layers, m->sublayers, m->dim, m->mixer);
-    text_add(t, "             vocabulary %" PRId64 ", context %" PRId64 ", batch %" PRId64 "\n", m->vocab, m->context, m->batch);
+    text_add(t,
+             "model        %s, from %s: %" PRId64 " layers, %" PRId64 " sublayers, width %" PRId64
+             ", residual %s\n",
+             m->name, m->file, m->layers, m->sublayers, m->dim, m->mixer);
+    text_add(t, "             vocabulary %" PRId64 ", context %" PRId64 ", batch %" PRId64 "\n",
+             m->vocab, m->context, m->batch);
     text_add(t, "parameters   %s in %d tensors\n", grouped(a, m->parameters), m->graph->nparam);
 }
 
 static void work_line(Text *t, const char *name, const Work *w) {
     char a[32], b[32];
-    text_add(t, "  %-11s%9s FLOPs %12s  %6d calls\n", name, human_count(a, w->flops), human_bytes(b, w->bytes), w->calls);
+    text_add(t, "  %-11s%9s FLOPs %12s  %6d calls\n", name, human_count(a, w->flops),
+             human_bytes(b, w->bytes), w->calls);
 }
 
 static void work(const Report *r, Text *t) {
-    text_add(t, "work         a token at %" PRId64 " tokens of context; a multiply-add is 2\n", r->model->context);
+    text_add(t, "work         a token at %" PRId64 " tokens of context; a multiply-add is 2\n",
+             r->model->context);
     work_line(t, "forward", &r->work[FORWARD]);
     if (r->training) work_line(t, "training", &r->work[TRAINING]);
 }
@@ -49,7 +54,8 @@ static void memory(const Report *r, Text *t) {
     memory_line(t, "weights", m->weights, "");
     memory_line(t, "gradients", m->gradients, "");
     memory_line(t, "optimizer", m->optimizer, "two moments");
-    memory_line(t, "per token", m->per_token, r->training ? "activations of a training step" : "activations");
+    memory_line(t, "per token", m->per_token,
+                r->training ? "activations of a training step" : "activations");
     memory_line(t, "per thread", m->per_worker, "values that stay in cache");
     memory_line(t, "constant", m->constant + m->control, "sums and tables");
     memory_line(t, "state", m->state_per_token, "keys and values of a token that was generated");
@@ -57,13 +63,14 @@ static void memory(const Report *r, Text *t) {
 
 static void reads(const Report *r, Text *t) {
     const Model *m = r->model;
-    text_add(t, "reads        %d before sublayers, %.4g sources on average, %" PRId64 " at most", m->nread - 1, r->sources_average,
-             r->sources_most);
+    text_add(t, "reads        %d before sublayers, %.4g sources on average, %" PRId64 " at most",
+             m->nread - 1, r->sources_average, r->sources_most);
     text_add(t, "; the final one %" PRId64 "\n", m->read[m->nread - 1].sources);
     text_add(t, "  sources   ");
     for (int i = 0; i < m->nread;) {
         int k = i;
-        while (k < m->nread && m->read[k].sources == m->read[i].sources) k++;
+        while (k < m->nread && m->read[k].sources == m->read[i].sources)
+            k++;
         text_add(t, k - i > 1 ? " %" PRId64 "x%d" : " %" PRId64, m->read[i].sources, k - i);
         i = k;
     }
@@ -72,12 +79,14 @@ static void reads(const Report *r, Text *t) {
 
 static void kernels(const Report *r, Text *t) {
     int kind = r->training ? TRAINING : FORWARD;
-    text_add(t, "kernels      %d, called %d times %s\n", r->nkernel, r->work[kind].calls, r->training ? "a training step" : "a pass");
+    text_add(t, "kernels      %d, called %d times %s\n", r->nkernel, r->work[kind].calls,
+             r->training ? "a training step" : "a pass");
     for (int i = 0; i < r->nfamily; i++) {
         const ReportFamily *f = &r->family[i];
         char a[32], b[32];
-        text_add(t, "  %-11s%9s FLOPs %12s  %6d calls of %d\n", f->name, human_count(a, f->work[kind].flops),
-                 human_bytes(b, f->work[kind].bytes), f->work[kind].calls, f->kernels);
+        text_add(t, "  %-11s%9s FLOPs %12s  %6d calls of %d\n", f->name,
+                 human_count(a, f->work[kind].flops), human_bytes(b, f->work[kind].bytes),
+                 f->work[kind].calls, f->kernels);
     }
 }
 
@@ -87,34 +96,44 @@ void report_text(const Report *r, Text *t) {
     memory(r, t);
     reads(r, t);
     kernels(r, t);
-    for (int i = 0; i < r->model->nnote; i++) text_add(t, "note: %s\n", r->model->note[i]);
+    for (int i = 0; i < r->model->nnote; i++)
+        text_add(t, "note: %s\n", r->model->note[i]);
 }
 
 /* == Costs ================================================================== */
 
-static double share(double part, double whole) {
-    return whole > 0 ? 100 * part / whole : 0;
-}
+static double share(double part, double whole) { return whole > 0 ? 100 * part / whole : 0; }
 
 static void cost_line(const Report *r, Text *t, const char *name, const Work work[WORKS]) {
     text_add(t, "%-12s", name);
     for (int k = 0; k < (r->training ? WORKS : TRAINING); k++) {
         char a[32], b[32];
-        text_add(t, "%6d %9s %5.1f %% %11s %5.1f %%", work[k].calls, human_count(a, work[k].flops), share(work[k].flops, r->work[k].flops),
-                 human_bytes(b, work[k].bytes), share(work[k].bytes, r->work[k].bytes));
+        text_add(t, "%6d %9s %5.1f %% %11s %5.1f %%", work[k].calls, human_count(a, work[k].flops),
+                 share(work[k].flops, r->work[k].flops), human_bytes(b, work[k].bytes),
+                 share(work[k].bytes, r->work[k].bytes));
         if (!k) text_add(t, "  ");
     }
     text_add(t, "\n");
 }
 
 void report_cost_text(const Report *r, Text *t) {
-    text_add(t, "A token at %" PRId64 " tokens of context, batch %" PRId64 ", on %s\n\n", r->model->context, r->model->batch, r->planned.code.cpu);
+    text_add(t, "A token at %" PRId64 " tokens of context, batch %" PRId64 ", on %s\n\n",
+             r->model->context, r->model->batch, r->planned.code.cpu);
     text_add(t, "%-12s%6s %9s %7s %11s %7s", "forward", "calls", "FLOPs", "", "bytes", "");
-    text_add(t, r->training ? "  %6s %9s %7s %11s %7s  (training)\n" : "\n", "calls", "FLOPs", "", "bytes", "");
-    for (int i = 0; i < r->nfamily; i++) cost_line(r, t, r->family[i].name, r->family[i].work);
+    text_add(t, r->training ? "  %6s %9s %7s %11s %7s  (training)\n" : "\n", "calls", "FLOPs", "",
+             "bytes", "");
+    for (int i = 0; i < r->nfamily; i++)
+        cost_line(r, t, r->family[i].name, r->family[i].work);
     cost_line(r, t, "all", r->work);
-    text_add(t, "\nDepth reads, forward, in rows of width %" PRId64 " read or written a sublayer\n", r->model->dim);
-    text_add(t, "  %5.2f  as executed: previous output, mixing and next norm in one count; 4 in a plain residual stream\n", r->traffic.all);
-    text_add(t, "  %5.2f  residual and read alone, as arXiv 2603.15031 counts them; 3 in a plain residual stream\n", r->traffic.mixing);
+    text_add(t, "\nDepth reads, forward, in rows of width %" PRId64 " read or written a sublayer\n",
+             r->model->dim);
+    text_add(t,
+             "  %5.2f  as executed: previous output, mixing and next norm in one count; 4 in a "
+             "plain residual stream\n",
+             r->traffic.all);
+    text_add(t,
+             "  %5.2f  residual and read alone, as arXiv 2603.15031 counts them; 3 in a plain "
+             "residual stream\n",
+             r->traffic.mixing);
     report_routed_text(r, t);
 }

@@ -24,9 +24,7 @@ static const char *site_of(const Step *s) {
     return n ? n->site : NULL;
 }
 
-static bool same(const char *a, const char *b) {
-    return a == b || (a && b && !strcmp(a, b));
-}
+static bool same(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
 
 /* Does an anchor of this site read a row that the step computes? */
 static bool feeds(const Plan *p, int step, const Node *anchor) {
@@ -35,7 +33,11 @@ static bool feeds(const Plan *p, int step, const Node *anchor) {
     return false;
 }
 
-typedef struct Walk { const char *site; bool open; int row; } Walk;
+typedef struct Walk {
+    const char *site;
+    bool open;
+    int row;
+} Walk;
 
 /* Whether a step is part of the depth read of its site. */
 static bool is_depth(Walk *w, const Step *s, int index) {

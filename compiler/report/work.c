@@ -4,16 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-const Node *work_owner(const Node *n) {
-    return op_info[n->op].class == SIDE ? n->in[0] : n;
-}
+const Node *work_owner(const Node *n) { return op_info[n->op].class == SIDE ? n->in[0] : n; }
 
-int work_step(const Plan *p, const Node *n) {
-    return p->step_of[work_owner(plan_storage(n))->id];
-}
+int work_step(const Plan *p, const Node *n) { return p->step_of[work_owner(plan_storage(n))->id]; }
 
 static const Node *last_of(const Step *s) {
-    return s->kind == STEP_ROW || s->kind == STEP_UNIFORM ? s->n ? s->node[s->n - 1] : NULL : s->anchor;
+    return s->kind == STEP_ROW || s->kind == STEP_UNIFORM ? s->n ? s->node[s->n - 1] : NULL
+                                                          : s->anchor;
 }
 
 const char *work_site(const Step *s) {

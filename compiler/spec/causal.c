@@ -1,6 +1,6 @@
 /*
-** Whether a model can go token by token: not if what it generates with sees later
-** tokens, or chooses among them.  A choice by generating() or training() counts with what it takes then.
+** Whether a model can go token by token: not if what it generates with sees later tokens, or
+** chooses among them. A choice by generating() or training() counts with what it takes then.
 */
 #include "front.h"
 
@@ -17,7 +17,8 @@ void causal_sites(const Graph *g, const Node *logits, const char **acausal, cons
     for (int i = logits->id; i >= 0; i--) {
         const Node *n = g->node[i];
         if (!needed[i]) continue;
-        for (int k = 0; k < n->nin; k++) needed[n->in[k]->id] |= counts(n, k);
+        for (int k = 0; k < n->nin; k++)
+            needed[n->in[k]->id] |= counts(n, k);
         if (n->op == OP_top) *ahead = n->site ? n->site : "";
         if (n->op == OP_attention && !n->attr.causal) *acausal = n->site ? n->site : "";
     }

@@ -27,11 +27,14 @@ static const char *checked_name(lua_State *L, int arg) {
     size_t n;
     const char *s = luaL_checklstring(L, arg, &n);
     bool ok = n > 0 && n <= MAXNAME && s[0] != '.' && s[n - 1] != '.' && !strstr(s, "..");
-    for (size_t i = 0; i < n; i++) ok &= s[i] == '_' || s[i] == '.' || isalnum((unsigned char)s[i]);
+    for (size_t i = 0; i < n; i++)
+        ok &= s[i] == '_' || s[i] == '.' || isalnum((unsigned char)s[i]);
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
         ok &= strncmp(s, taken[i], strlen(taken[i])) != 0;
     if (!ok)
-        spec_fail(L, "expected a parameter's name of at most %d letters, digits, '_' and '.', found '%s'", MAXNAME, s);
+        spec_fail(
+            L, "expected a parameter's name of at most %d letters, digits, '_' and '.', found '%s'",
+            MAXNAME, s);
     return s;
 }
 
@@ -85,11 +88,12 @@ static int64_t checked_count(lua_State *L, const char *name, const Shape *s) {
 static _Noreturn void refuse_shape(lua_State *L, const char *name, const Shape *s) {
     Graph *g = front(L)->g;
     int i = 0;
-    while (strcmp(g->param[i].node->attr.name, name)) i++;
+    while (strcmp(g->param[i].node->attr.name, name))
+        i++;
     const Node *n = g->param[i].node;
     const char *has = lua_pushstring(L, shape_text(g, &n->shape));
-    spec_fail(L, "param: expected '%s' with the shape %s that it got at %s:%d, found %s", name, has, n->loc.file, n->loc.line,
-              shape_text(g, s));
+    spec_fail(L, "param: expected '%s' with the shape %s that it got at %s:%d, found %s", name, has,
+              n->loc.file, n->loc.line, shape_text(g, s));
 }
 
 /* Remembers whether somebody has to read the newest parameter. */
@@ -145,7 +149,8 @@ static int call_read(lua_State *L) {
     Front *f = front(L);
     Model *m = f->m;
     m->read = grown(f->g, m->read, m->nread, &f->readcap, sizeof *m->read);
-    m->read[m->nread++] = (Read){ graph_string(f->g, luaL_checkstring(L, 1)), luaL_checkinteger(L, 2), tensor_get(L, 3, "read") };
+    m->read[m->nread++] = (Read){ graph_string(f->g, luaL_checkstring(L, 1)),
+                                  luaL_checkinteger(L, 2), tensor_get(L, 3, "read") };
     return 0;
 }
 
@@ -228,9 +233,7 @@ static int push_loc(lua_State *L, Loc at) {
 }
 
 /* spec_here(): file and line to blame */
-static int call_here(lua_State *L) {
-    return push_loc(L, spec_here(L));
-}
+static int call_here(lua_State *L) { return push_loc(L, spec_here(L)); }
 
 /* defined(f): file and line of a function of the user's, spec_here() of others */
 static int call_defined(lua_State *L) {
@@ -238,7 +241,8 @@ static int call_defined(lua_State *L) {
     lua_pushvalue(L, 1);
     lua_getinfo(L, ">S", &ar);
     if (*ar.source != '@') return push_loc(L, spec_here(L));
-    return push_loc(L, (Loc){ .file = graph_string(front(L)->g, ar.source + 1), .line = ar.linedefined });
+    return push_loc(
+        L, (Loc){ .file = graph_string(front(L)->g, ar.source + 1), .line = ar.linedefined });
 }
 
 /* own(f): whether the user wrote it */
@@ -317,20 +321,31 @@ static int call_limit(lua_State *L) {
     int64_t most = front(L)->limit.layers;
     if (luaL_checkinteger(L, 2) > most)
         spec_stop(L, 3, "%s: expected at most %I layers, found %s", luaL_checkstring(L, 1),
-                  (LUAI_UACINT)most,
-                      lua_tostring(L, 2));
+                  (LUAI_UACINT)most, lua_tostring(L, 2));
     return 0;
 }
 
 void core_open(lua_State *L) {
-    static const luaL_Reg functions[] = {
-        { "at", spec_call_at }, { "defined", call_defined }, { "files", call_files },
-        { "finish", call_finish }, { "form", call_form }, { "here", call_here },
-        { "identifier", call_identifier }, { "limit", call_limit }, { "load", call_load },
-        { "module", call_module }, { "note", call_note }, { "output", call_output }, { "own", call_own },
-        { "param", call_param }, { "read", call_read }, { "requirer", call_requirer },
-        { "site", call_site }, { "source", call_source }, { "wrap", call_wrap }, { NULL, NULL }
-    };
+    static const luaL_Reg functions[] = { { "at", spec_call_at },
+                                          { "defined", call_defined },
+                                          { "files", call_files },
+                                          { "finish", call_finish },
+                                          { "form", call_form },
+                                          { "here", call_here },
+                                          { "identifier", call_identifier },
+                                          { "limit", call_limit },
+                                          { "load", call_load },
+                                          { "module", call_module },
+                                          { "note", call_note },
+                                          { "output", call_output },
+                                          { "own", call_own },
+                                          { "param", call_param },
+                                          { "read", call_read },
+                                          { "requirer", call_requirer },
+                                          { "site", call_site },
+                                          { "source", call_source },
+                                          { "wrap", call_wrap },
+                                          { NULL, NULL } };
     luaL_newlib(L, functions);
     sandbox_open(L);
     lua_setfield(L, -2, "lua");

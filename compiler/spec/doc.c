@@ -6,10 +6,21 @@
 #include <string.h>
 
 static const char *const class_name[] = {
-    [SOURCE] = "source", [POINTWISE] = "row, pointwise", [VIEW] = "row, view",
-    [REDUCE] = "row, reduction", [SOFTMAX] = "row, softmax", [WAVE] = "row, wave",
-    [CONTRACT] = "product", [GATHER] = "gather", [LOSS] = "loss", [TOKENSUM] = "sum over tokens",
-    [OUTER] = "weight gradient", [SCATTER] = "scatter", [SEQUENCE] = "sequence", [CHOICE] = "choice", [SIDE] = "result",
+    [SOURCE] = "source",
+    [POINTWISE] = "row, pointwise",
+    [VIEW] = "row, view",
+    [REDUCE] = "row, reduction",
+    [SOFTMAX] = "row, softmax",
+    [WAVE] = "row, wave",
+    [CONTRACT] = "product",
+    [GATHER] = "gather",
+    [LOSS] = "loss",
+    [TOKENSUM] = "sum over tokens",
+    [OUTER] = "weight gradient",
+    [SCATTER] = "scatter",
+    [SEQUENCE] = "sequence",
+    [CHOICE] = "choice",
+    [SIDE] = "result",
 };
 
 /* The gradient column of a pointwise row, as it is written there. */
@@ -33,10 +44,14 @@ static void print_gradient(FILE *f, Op op) {
 
 static void print_pointwise(FILE *f, Op op) {
     static const char *const usage[] = { "", "x", "a, b", "c, a, b" };
-    static const struct { Op op; const char *sign; } operator[] = {
-        { OP_add, "a + b" }, { OP_sub, "a - b" }, { OP_mul, "a * b" }, { OP_div, "a / b" },
-        { OP_neg, "-x" }
-    };
+    static const struct {
+        Op op;
+        const char *sign;
+    } operator[] = { { OP_add, "a + b" },
+                     { OP_sub, "a - b" },
+                     { OP_mul, "a * b" },
+                     { OP_div, "a / b" },
+                     { OP_neg, "-x" } };
     const char *sign = NULL;
     for (size_t i = 0; i < sizeof operator / sizeof *operator; i++)
         if (operator[i].op == op) sign = operator[i].sign;
@@ -61,29 +76,37 @@ static const char *derived(const char *name) {
 }
 
 void spec_ops_markdown(FILE *f) {
-    fputs("# Primitives\n\n"
-          "Generated from the op table, `compiler/graph/ops.def`; do not edit.  A tensor has a shape\n"
-          "of inner axes and, if it is an activation, one row a token (`[tokens,8]`).  Axes are\n"
-          "counted from 1, or from the end as -1, -2; an axis left out is the last one.  Numbers stand\n"
-          "for constants.  `x:shape()` is the list of inner axes.\n\n"
-          "`rows(mask)` makes a list of some tokens; `gather(x, list)` has rows for those only\n"
-          "(`[rows1,8]`), and so has what is computed of it, at the cost of so many rows; `scatter`\n"
-          "takes it back to all tokens.  Rows of two lists do not mix.  Attention sees keys of tokens\n"
-          "that are not later, whichever tokens queries and keys have rows for; one of the two may\n"
-          "have all tokens where the other has a list.\n\n"
-          "The class is what fusion looks at: all of class row between two others become one kernel.\n\n"
-          "## Pointwise\n\n"
-          "Class row.  Operands broadcast: inner axes are aligned from the right, a missing axis or\n"
-          "one of length 1 is repeated, and a value without tokens is repeated for each.  The result\n"
-          "has the common shape.  In gradients `dy` is the cotangent of the result `y`.\n\n"
-          "| function | meaning | gradient |\n|---|---|---|\n", f);
+    fputs(
+        "# Primitives\n\n"
+        "Generated from the op table, `compiler/graph/ops.def`; do not edit.  A tensor has a "
+        "shape\n"
+        "of inner axes and, if it is an activation, one row a token (`[tokens,8]`).  Axes are\n"
+        "counted from 1, or from the end as -1, -2; an axis left out is the last one.  Numbers "
+        "stand\n"
+        "for constants.  `x:shape()` is the list of inner axes.\n\n"
+        "`rows(mask)` makes a list of some tokens; `gather(x, list)` has rows for those only\n"
+        "(`[rows1,8]`), and so has what is computed of it, at the cost of so many rows; `scatter`\n"
+        "takes it back to all tokens.  Rows of two lists do not mix.  Attention sees keys of "
+        "tokens\n"
+        "that are not later, whichever tokens queries and keys have rows for; one of the two may\n"
+        "have all tokens where the other has a list.\n\n"
+        "The class is what fusion looks at: all of class row between two others become one "
+        "kernel.\n\n"
+        "## Pointwise\n\n"
+        "Class row.  Operands broadcast: inner axes are aligned from the right, a missing axis or\n"
+        "one of length 1 is repeated, and a value without tokens is repeated for each.  The "
+        "result\n"
+        "has the common shape.  In gradients `dy` is the cotangent of the result `y`.\n\n"
+        "| function | meaning | gradient |\n|---|---|---|\n",
+        f);
     for (Op op = 0; op < NOP; op++)
         if (op_is_function(op)) print_pointwise(f, op);
-    fputs("\n## Others\n\n| function | class | shape and meaning | gradient |\n|---|---|---|---|\n", f);
+    fputs("\n## Others\n\n| function | class | shape and meaning | gradient |\n|---|---|---|---|\n",
+          f);
     for (int i = 0; i < ops_count; i++) {
         Op op = ops_structural[i].op;
         const char *text = derived(ops_structural[i].name);
-        fprintf(f, "| `%s` | %s | %s | %s |\n", ops_structural[i].usage, class_name[op_info[op].class],
-                text ? text : op_info[op].help, has_gradient(op));
+        fprintf(f, "| `%s` | %s | %s | %s |\n", ops_structural[i].usage,
+                class_name[op_info[op].class], text ? text : op_info[op].help, has_gradient(op));
     }
 }

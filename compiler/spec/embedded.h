@@ -4,6 +4,10 @@
 
 #include <stddef.h>
 
-typedef struct Embedded { const char *name; const unsigned char *text; size_t size; } Embedded;
+typedef struct Embedded {
+    const char *name;
+    const unsigned char *text;
+    size_t size;
+} Embedded;
 
 #endif

@@ -82,8 +82,8 @@ static Source *read_source(lua_State *L, const char *file, const char *path, con
     if (!status) return s;
     f->status = status == 1 ? 0 : status;
     f->raised = true;
-    lua_pushfstring(L, "%sexpected a Lua file of at most %I bytes that can be read, found '%s': %s", blame,
-                    (LUAI_UACINT)f->limit.file, path, found);
+    lua_pushfstring(L, "%sexpected a Lua file of at most %I bytes that can be read, found '%s': %s",
+                    blame, (LUAI_UACINT)f->limit.file, path, found);
     lua_error(L);
     return NULL;
 }
@@ -94,7 +94,8 @@ static void push_chunk(lua_State *L, const Source *s) {
     f->loading = graph_string(f->g, s->path);
     const char *chunk = lua_pushfstring(L, "@%s", s->path);
     if (s->size && *s->text == LUA_SIGNATURE[0])
-        spec_fail_at(L, (Loc){ .file = f->loading, .line = 1 }, "expected Lua source text, found compiled code");
+        spec_fail_at(L, (Loc){ .file = f->loading, .line = 1 },
+                     "expected Lua source text, found compiled code");
     int status = luaL_loadbufferx(L, s->text, s->size, chunk, "t");
     if (status == LUA_ERRMEM) lua_error(L);
     if (status) {
@@ -163,12 +164,17 @@ static void load_module(lua_State *L, const char *name) {
     char file[256];
     bool outside;
     if (!module_file(name, file, sizeof file))
-        spec_fail(L, "require: expected the name of a file in the spec's folder, without '.lua', found '%s'", name);
+        spec_fail(
+            L,
+            "require: expected the name of a file in the spec's folder, without '.lua', found '%s'",
+            name);
     char *real = find_module(f, file, &outside);
     if (!real)
-        spec_fail(L, outside
-                  ? "require: expected '%s' inside the spec's folder, found a link that leads out of it"
-                        : "require: expected a file '%s' in the spec's folder, found none", file);
+        spec_fail(L,
+                  outside ? "require: expected '%s' inside the spec's folder, found a link that "
+                            "leads out of it"
+                          : "require: expected a file '%s' in the spec's folder, found none",
+                  file);
     lua_pushstring(L, real);
     free(real);
     lua_pushlstring(L, f->m->file, f->shown);
@@ -205,7 +211,8 @@ int files_require(lua_State *L) {
 /* }{== What was read ===================================================== */
 
 static uint64_t hash_bytes(uint64_t h, const void *p, size_t n) {
-    for (size_t i = 0; i < n; i++) h = (h ^ ((const unsigned char *)p)[i]) * UINT64_C(0x100000001b3);
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ ((const unsigned char *)p)[i]) * UINT64_C(0x100000001b3);
     return h;
 }
 
@@ -226,10 +233,12 @@ uint64_t files_hash(const Front *f) {
 void files_list(Front *f, Graph *g) {
     Model *m = f->m;
     m->nread_file = 0;
-    for (const Source *s = f->source; s; s = s->next) m->nread_file++;
+    for (const Source *s = f->source; s; s = s->next)
+        m->nread_file++;
     m->read_file = graph_alloc(g, (size_t)m->nread_file * sizeof *m->read_file);
     int at = m->nread_file;
-    for (const Source *s = f->source; s; s = s->next) m->read_file[--at] = graph_string(g, s->path);
+    for (const Source *s = f->source; s; s = s->next)
+        m->read_file[--at] = graph_string(g, s->path);
 }
 
 void files_free(Front *f) {

@@ -13,9 +13,9 @@
 #include <lua.h>
 
 enum {
-    MAXSTRING = 16384,          /* bytes of a Lua string: what one instruction can cost */
-    MAXLIST = 65536,            /* elements of a list given to a primitive */
-    MAXNAME = 200               /* bytes of a parameter's name */
+    MAXSTRING = 16384, /* bytes of a Lua string: what one instruction can cost */
+    MAXLIST = 65536,   /* elements of a list given to a primitive */
+    MAXNAME = 200      /* bytes of a parameter's name */
 };
 
 #define OUT_OF_MEMORY(size) "expected to need at most %" size " bytes of memory, found more"
@@ -23,7 +23,7 @@ enum {
 /* A source file that was read, kept for its error lines. */
 typedef struct Source {
     struct Source *next;
-    char *path;                 /* as shown to the user */
+    char *path; /* as shown to the user */
     char *text;
     size_t size;
 } Source;
@@ -33,77 +33,75 @@ typedef struct Front {
     Graph *g;
     Model *m;
     SpecLimits limit;
-    size_t used;                /* bytes of Lua's heap */
-    int refused;                /* allocations that did not fit */
-    int64_t left;               /* instructions */
+    size_t used;  /* bytes of Lua's heap */
+    int refused;  /* allocations that did not fit */
+    int64_t left; /* instructions */
     int hooks;
-    bool dense;                 /* layers are built without their routes */
-    double start;               /* sandbox_seconds() when the run began */
-    size_t built;               /* bytes of graph, about */
-    int status;                 /* 0; else a limit (3) or a file (4) stopped the run for good */
-    bool raised;                /* the error under way has its location */
-    char stuck[512];            /* where memory ran out: "file:line" */
-    const char *loading;        /* path of the file being parsed */
-    char *folder;               /* the spec's, resolved: where require may look */
-    size_t shown;               /* length of the folder part of the spec's path as typed */
-    Source *source;             /* newest first */
-    int64_t streams;            /* of random numbers, so far */
-    bool *must_read;            /* by parameter: it is a mistake if nothing reads it */
+    bool dense;          /* layers are built without their routes */
+    double start;        /* sandbox_seconds() when the run began */
+    size_t built;        /* bytes of graph, about */
+    int status;          /* 0; else a limit (3) or a file (4) stopped the run for good */
+    bool raised;         /* the error under way has its location */
+    char stuck[512];     /* where memory ran out: "file:line" */
+    const char *loading; /* path of the file being parsed */
+    char *folder;        /* the spec's, resolved: where require may look */
+    size_t shown;        /* length of the folder part of the spec's path as typed */
+    Source *source;      /* newest first */
+    int64_t streams;     /* of random numbers, so far */
+    bool *must_read;     /* by parameter: it is a mistake if nothing reads it */
     int readcap, notecap, sourcecap, mustcap;
 } Front;
 
-static inline Front *front(lua_State *L) {
-    return *(Front **)lua_getextraspace(L);
-}
+static inline Front *front(lua_State *L) { return *(Front **)lua_getextraspace(L); }
 
 /* message.c: where the user is, and telling him */
 Loc spec_here(lua_State *L);
-_Noreturn void spec_fail(lua_State *L, const char *fmt, ...);             /* at spec_here() */
+_Noreturn void spec_fail(lua_State *L, const char *fmt, ...); /* at spec_here() */
 _Noreturn void spec_fail_at(lua_State *L, Loc at, const char *fmt, ...);
 _Noreturn void spec_stop(lua_State *L, int status, const char *fmt, ...);
-int spec_call_at(lua_State *L);          /* (file, line, f, ...): f(...), blamed on file:line */
-int spec_handle_error(lua_State *L);     /* message handler of the outermost call */
+int spec_call_at(lua_State *L);      /* (file, line, f, ...): f(...), blamed on file:line */
+int spec_handle_error(lua_State *L); /* message handler of the outermost call */
 void spec_relocate(Front *f, const char *text, char *out, size_t size);
-void spec_report(Front *f, int status, SpecError *error);    /* from the error on the stack */
-void spec_escape(const char *s, char *out, size_t size);     /* control characters made visible */
+void spec_report(Front *f, int status, SpecError *error); /* from the error on the stack */
+void spec_escape(const char *s, char *out, size_t size);  /* control characters made visible */
 
 /* sandbox.c: limits, and the part of Lua that a spec may use */
 void *sandbox_alloc(void *front, void *p, size_t old, size_t size);
 void sandbox_hook(lua_State *L);
-double sandbox_seconds(void);          /* of processor time, by this process */
+double sandbox_seconds(void); /* of processor time, by this process */
 void sandbox_charge(lua_State *L, int64_t instructions);
-void sandbox_open(lua_State *L);    /* pushes a table of Lua's own functions */
+void sandbox_open(lua_State *L); /* pushes a table of Lua's own functions */
 
 /* files.c: reading sources */
 void files_open(lua_State *L, const char *path);
-void files_spec(lua_State *L, const char *path);         /* pushes the chunk */
-int files_require(lua_State *L);     /* upvalue 1: the environment, 2: modules by name */
+void files_spec(lua_State *L, const char *path); /* pushes the chunk */
+int files_require(lua_State *L); /* upvalue 1: the environment, 2: modules by name */
 uint64_t files_hash(const Front *f);
-void files_list(Front *f, Graph *g);     /* what was read, into the model; g owns the names */
+void files_list(Front *f, Graph *g); /* what was read, into the model; g owns the names */
 void files_free(Front *f);
 
 /* library.c: the Lua files embedded in the compiler */
 extern const Embedded library_file[];
 extern const int library_count;
-void library_load(lua_State *L, const char *name);      /* pushes the chunk */
+void library_load(lua_State *L, const char *name); /* pushes the chunk */
 
 /* tensor.c, ops.c: primitives */
-const char *tensor_nothing(lua_State *L);   /* "nothing"; while layers are built, what there is */
-Node *tensor_get(lua_State *L, int arg, const char *what);  /* numbers become fills */
+const char *tensor_nothing(lua_State *L); /* "nothing"; while layers are built, what there is */
+Node *tensor_get(lua_State *L, int arg, const char *what); /* numbers become fills */
 int tensor_push(lua_State *L, Node *n);
 Node *tensor_build(lua_State *L, Op op, int nin, Node **in, Attr attr);
-void tensor_open(lua_State *L);     /* the metatable */
-void ops_open(lua_State *L);        /* pushes a table of the primitives */
+void tensor_open(lua_State *L); /* the metatable */
+void ops_open(lua_State *L);    /* pushes a table of the primitives */
 int64_t tensor_list_length(lua_State *L, int arg, const char *what);
 int64_t tensor_list_integer(lua_State *L, int arg, int64_t i, const char *what);
 void tensor_list_shape(lua_State *L, int arg, const char *what, Shape *s);
 
-/* causal.c: the first places where what it generates with sees later tokens, and where it chooses among
-** them; NULL: nowhere */
+/* causal.c: the first places where what it generates with sees later tokens, and where it chooses
+** among them; NULL: nowhere */
 void causal_sites(const Graph *g, const Node *logits, const char **acausal, const char **ahead);
 
 /* core.c: what the library's Lua files ask of C */
-void spec_note(Front *f, const char *text);     /* adds to the model's notes */
-void core_open(lua_State *L);       /* pushes the table 'core' */
+void spec_note(Front *f, const char *text); /* adds to the model's notes */
+void core_open(lua_State *L);               /* pushes the table 'core' */
 
 #endif

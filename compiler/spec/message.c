@@ -20,7 +20,8 @@ static Loc location_given(lua_State *L, lua_Debug *ar) {
     const char *file = lua_tostring(L, -1);
     lua_pop(L, 1);
     if (!lua_getlocal(L, ar, 2)) return at;
-    if (file) at = (Loc){ .file = graph_string(front(L)->g, file), .line = (int)lua_tointeger(L, -1) };
+    if (file)
+        at = (Loc){ .file = graph_string(front(L)->g, file), .line = (int)lua_tointeger(L, -1) };
     lua_pop(L, 1);
     return at;
 }
@@ -29,7 +30,9 @@ static Loc user_line(lua_State *L) {
     lua_Debug ar;
     for (int level = 0; lua_getstack(L, level, &ar); level++) {
         lua_getinfo(L, "Sl", &ar);
-        if (*ar.source == '@') return (Loc){ .file = graph_string(front(L)->g, ar.source + 1), .line = ar.currentline };
+        if (*ar.source == '@')
+            return (Loc){ .file = graph_string(front(L)->g, ar.source + 1),
+                          .line = ar.currentline };
         if (*ar.what != 'C') continue;
         lua_getinfo(L, "f", &ar);
         bool given = lua_tocfunction(L, -1) == spec_call_at;
@@ -54,7 +57,8 @@ Loc spec_here(lua_State *L) {
 
 int spec_call_at(lua_State *L) {
     int n = lua_gettop(L);
-    for (int i = 3; i <= n; i++) lua_pushvalue(L, i);
+    for (int i = 3; i <= n; i++)
+        lua_pushvalue(L, i);
     lua_call(L, n - 3, LUA_MULTRET);
     return lua_gettop(L) - n;
 }
@@ -94,19 +98,24 @@ void spec_stop(lua_State *L, int status, const char *fmt, ...) {
 /* }{== Lua's own messages ================================================ */
 
 /* How Lua begins a message, and what to say instead.  %s is the rest. */
-static const struct { const char *lua, *ours; } wording[] = {
+static const struct {
+    const char *lua, *ours;
+} wording[] = {
     { "attempt to call a ", "expected a function to call, found a %s" },
     { "attempt to index a ", "expected a table or tensor to index, found a %s" },
-    { "attempt to perform arithmetic on a tensor value", "expected +, -, * or / with tensors, found another operator%s" },
+    { "attempt to perform arithmetic on a tensor value",
+      "expected +, -, * or / with tensors, found another operator%s" },
     { "attempt to perform arithmetic on a ",
-        "expected a number or tensor to calculate with, found a %s" },
+      "expected a number or tensor to calculate with, found a %s" },
     { "attempt to concatenate a ", "expected a string or number to join with '..', found a %s" },
     { "attempt to compare ", "expected two numbers or two strings to compare, found %s" },
-    { "attempt to get length of a ", "expected a table or string to take the length of, found a %s" },
+    { "attempt to get length of a ",
+      "expected a table or string to take the length of, found a %s" },
     { "attempt to ", "expected a legal operation, found an attempt to %s" },
     { "stack overflow", "expected calls nested less deeply, found stack overflow%s" },
     { "C stack overflow", "expected calls nested less deeply, found C stack overflow%s" },
-    { "error in error handling", "expected calls nested less deeply, found an error in an error%s" },
+    { "error in error handling",
+      "expected calls nested less deeply, found an error in an error%s" },
 };
 
 /* "bad argument #2 to 'floor' (number expected, got nil)" */
@@ -114,7 +123,8 @@ static bool push_argument(lua_State *L, const char *text) {
     int n, used = 0;
     char name[64], wanted[128], got[128];
     if (sscanf(text, "bad argument #%d to '%63[^']' (%127[^,)], got %127[^)])%n", &n, name, wanted,
-               got, &used) != 4)
+               got, &used)
+        != 4)
         return false;
     char *tail = strstr(wanted, " expected");
     if (tail) *tail = 0;
@@ -153,7 +163,8 @@ static const char *behind_location(const char *text, const char *source) {
     size_t n = strlen(source);
     if (strncmp(text, source, n) || text[n] != ':') return NULL;
     const char *p = text + n + 1;
-    while (isdigit((unsigned char)*p)) p++;
+    while (isdigit((unsigned char)*p))
+        p++;
     return p > text + n + 1 && p[0] == ':' && p[1] == ' ' ? p + 2 : NULL;
 }
 
@@ -192,9 +203,10 @@ int spec_handle_error(lua_State *L) {
 
 /* Length of the well-formed UTF-8 character at s, 0 if it is none. */
 static int utf8_length(const unsigned char *s) {
-    static const struct { unsigned char low, high; int length; } lead[] = {
-        { 0x00, 0x7f, 1 }, { 0xc2, 0xdf, 2 }, { 0xe0, 0xef, 3 }, { 0xf0, 0xf4, 4 }
-    };
+    static const struct {
+        unsigned char low, high;
+        int length;
+    } lead[] = { { 0x00, 0x7f, 1 }, { 0xc2, 0xdf, 2 }, { 0xe0, 0xef, 3 }, { 0xf0, 0xf4, 4 } };
     int n = 0;
     for (int i = 0; i < 4; i++)
         if (*s >= lead[i].low && *s <= lead[i].high) n = lead[i].length;
@@ -252,11 +264,12 @@ static void append_line(const Front *f, const char *message, char *out, size_t s
 /* Lua's parser puts the chunk's shortened name in front: say the file's. */
 void spec_relocate(Front *f, const char *text, char *out, size_t size) {
     const char *p = text;
-    while (*p && !(p[0] == ':' && isdigit((unsigned char)p[1]))) p++;
+    while (*p && !(p[0] == ':' && isdigit((unsigned char)p[1])))
+        p++;
     long line = *p ? strtol(p + 1, (char **)&p, 10) : 1;
     text = *p ? p + 2 : text;
     if (strncmp(text, "expected ", 9)) push_syntax(f->L, text);
-    else lua_pushstring(f->L, text);            /* handle_error saw it: nested too deeply */
+    else lua_pushstring(f->L, text); /* handle_error saw it: nested too deeply */
     snprintf(out, size, "%s:%ld: %s", f->loading, line, lua_tostring(f->L, -1));
     lua_pop(f->L, 1);
 }
@@ -265,8 +278,7 @@ void spec_report(Front *f, int status, SpecError *error) {
     char text[900];
     const char *message = f->L && lua_type(f->L, -1) == LUA_TSTRING ? lua_tostring(f->L, -1) : "";
     if (status == LUA_ERRMEM || !*message) {
-        snprintf(text, sizeof text, "%s: " OUT_OF_MEMORY("zu"), f->stuck,
-                 f->limit.memory);
+        snprintf(text, sizeof text, "%s: " OUT_OF_MEMORY("zu"), f->stuck, f->limit.memory);
         f->status = 3;
     } else {
         snprintf(text, sizeof text, "%s", message);

@@ -10,9 +10,7 @@
 
 /* {== Arguments ========================================================== */
 
-static Op op_of(lua_State *L) {
-    return (Op)lua_tointeger(L, lua_upvalueindex(1));
-}
+static Op op_of(lua_State *L) { return (Op)lua_tointeger(L, lua_upvalueindex(1)); }
 
 static int64_t to_integer(lua_State *L, int arg, const char *what, const char *name) {
     int ok;
@@ -29,8 +27,8 @@ static int to_axis(lua_State *L, int arg, const char *what, int rank) {
     if (axis < 0) axis += rank + 1;
     if (axis < 1 || axis > rank) {
         if (!rank) spec_fail(L, "%s: expected a tensor with an axis, found one without", what);
-        spec_fail(L, "%s: expected an axis from 1 to %d or from -%d to -1, found %s", what, rank, rank,
-             lua_isnoneornil(L, arg) ? "none" : luaL_tolstring(L, arg, NULL));
+        spec_fail(L, "%s: expected an axis from 1 to %d or from -%d to -1, found %s", what, rank,
+                  rank, lua_isnoneornil(L, arg) ? "none" : luaL_tolstring(L, arg, NULL));
     }
     return (int)axis - 1;
 }
@@ -42,9 +40,12 @@ static Node **to_nodes(lua_State *L, int arg, const char *what, int *count) {
     Node **in = lua_newuserdatauv(L, (size_t)n * sizeof *in, 0);
     for (int64_t i = 0; i < n; i++) {
         int type = lua_rawgeti(L, arg, i + 1);
-        if (type == LUA_TNIL) spec_fail(L, "%s: expected a tensor at place %d, found %s", what, (int)i + 1, tensor_nothing(L));
+        if (type == LUA_TNIL)
+            spec_fail(L, "%s: expected a tensor at place %d, found %s", what, (int)i + 1,
+                      tensor_nothing(L));
         if (type != LUA_TNUMBER && !luaL_testudata(L, -1, "tensor"))
-            spec_fail(L, "%s: expected a list of tensors, found a %s at place %d", what, luaL_typename(L, -1), (int)i + 1);
+            spec_fail(L, "%s: expected a list of tensors, found a %s at place %d", what,
+                      luaL_typename(L, -1), (int)i + 1);
         in[i] = tensor_get(L, lua_gettop(L), what);
         lua_pop(L, 1);
     }
@@ -70,10 +71,15 @@ static void check_options(lua_State *L, int arg, const char *what, const char *c
     for (int i = 0; names[i]; i++) {
         known += option(L, arg, names[i]);
         lua_pop(L, 1);
-        lua_pushfstring(L, "%s%s%s", lua_tostring(L, -1), !i ? "" : names[i + 1] ? ", " : " and ", names[i]);
+        lua_pushfstring(L, "%s%s%s", lua_tostring(L, -1),
+                        !i ? ""
+                            : names[i + 1] ? ", "
+                                           : " and ",
+                        names[i]);
         lua_replace(L, -2);
     }
-    for (lua_pushnil(L); lua_next(L, arg); lua_pop(L, 1)) n++;
+    for (lua_pushnil(L); lua_next(L, arg); lua_pop(L, 1))
+        n++;
     if (n > known)
         spec_fail(L, "%s: expected the options %s only, found another", what, lua_tostring(L, -1));
     lua_pop(L, 1);
@@ -88,7 +94,8 @@ static double number_option(lua_State *L, int arg, const char *what, const char 
     return lua_tonumber(L, -1);
 }
 
-static bool boolean_option(lua_State *L, int arg, const char *what, const char *name, bool otherwise) {
+static bool boolean_option(lua_State *L, int arg, const char *what, const char *name,
+                           bool otherwise) {
     if (!option(L, arg, name)) return otherwise;
     if (!lua_isboolean(L, -1))
         spec_fail(L, "%s: expected %s to be true or false, found %s", what, name,
@@ -105,7 +112,8 @@ static int call_plain(lua_State *L) {
     Node *in[4];
     if (lua_gettop(L) > n)
         spec_fail(L, "%s: expected %d arguments, found %d", op_info[op].name, n, lua_gettop(L));
-    for (int i = 0; i < n; i++) in[i] = tensor_get(L, i + 1, op_info[op].name);
+    for (int i = 0; i < n; i++)
+        in[i] = tensor_get(L, i + 1, op_info[op].name);
     return tensor_push(L, tensor_build(L, op, n, in, (Attr){ 0 }));
 }
 
@@ -118,8 +126,8 @@ static int call_neg(lua_State *L) {
 static int call_axis(lua_State *L) {
     const char *what = op_info[op_of(L)].name;
     Node *x = tensor_get(L, 1, what);
-    return tensor_push(L, tensor_build(L, op_of(L), 1, &x,
-                                       (Attr){ .axis = to_axis(L, 2, what, x->shape.rank) }));
+    return tensor_push(
+        L, tensor_build(L, op_of(L), 1, &x, (Attr){ .axis = to_axis(L, 2, what, x->shape.rank) }));
 }
 
 /* mean(x, axis) = sum(x, axis) / length */
@@ -136,7 +144,8 @@ static int call_reshape(lua_State *L) {
     Node *x = tensor_get(L, 1, "reshape");
     tensor_list_shape(L, 2, "reshape", &attr.shape);
     bool same = x->shape.rank == attr.shape.rank;
-    for (int i = 0; same && i < x->shape.rank; i++) same = x->shape.dim[i] == attr.shape.dim[i];
+    for (int i = 0; same && i < x->shape.rank; i++)
+        same = x->shape.dim[i] == attr.shape.dim[i];
     return tensor_push(L, same ? x : tensor_build(L, OP_reshape, 1, &x, attr));
 }
 
@@ -146,7 +155,8 @@ static int call_transpose(lua_State *L) {
     Node *x = tensor_get(L, 1, "transpose");
     tensor_list_shape(L, 2, "transpose", &order);
     if (order.rank != x->shape.rank)
-        spec_fail(L, "transpose: expected an order of %d axes, found %d", x->shape.rank, order.rank);
+        spec_fail(L, "transpose: expected an order of %d axes, found %d", x->shape.rank,
+                  order.rank);
     for (int i = 0; i < order.rank; i++) {
         if (order.dim[i] < 1 || order.dim[i] > order.rank)
             spec_fail(L, "transpose: expected axes from 1 to %d, found %I", order.rank,
@@ -163,11 +173,12 @@ static int call_slice(lua_State *L) {
     int64_t count = to_integer(L, 4, "slice", "the count");
     int64_t length = x->shape.dim[axis];
     if (count < 1 || first < 1 || first > length || count > length - first + 1)
-        spec_fail(L, "slice: expected elements from 1 to %I, found %I from %I on", (LUAI_UACINT)length,
-             (LUAI_UACINT)count, (LUAI_UACINT)first);
+        spec_fail(L, "slice: expected elements from 1 to %I, found %I from %I on",
+                  (LUAI_UACINT)length, (LUAI_UACINT)count, (LUAI_UACINT)first);
     if (count == length) return tensor_push(L, x);
-    return tensor_push(L, tensor_build(L, OP_slice, 1, &x,
-                                       (Attr){ .axis = axis, .first = first - 1, .count = count }));
+    return tensor_push(L,
+                       tensor_build(L, OP_slice, 1, &x,
+                                    (Attr){ .axis = axis, .first = first - 1, .count = count }));
 }
 
 static int call_concat(lua_State *L) {
@@ -175,7 +186,8 @@ static int call_concat(lua_State *L) {
     lua_settop(L, 2);
     Node **in = to_nodes(L, 1, "concat", &n);
     int axis = to_axis(L, 2, "concat", in[0]->shape.rank);
-    return tensor_push(L, n == 1 ? in[0] : tensor_build(L, OP_concat, n, in, (Attr){ .axis = axis }));
+    return tensor_push(L,
+                       n == 1 ? in[0] : tensor_build(L, OP_concat, n, in, (Attr){ .axis = axis }));
 }
 
 static int call_stack(lua_State *L) {
@@ -190,7 +202,9 @@ static Node *rows_like(lua_State *L, int arg, const char *what, Node *all) {
     Node **of = luaL_testudata(L, -1, "tensor");
     if (!of || (*of)->op == OP_rows || (*of)->shape.lead != LEAD_TOKENS)
         spec_fail(L, "%s: expected of to be a tensor of tokens, found %s", what,
-                  !of ? lua_pushfstring(L, "a %s", luaL_typename(L, -1)) : (*of)->op == OP_rows ? "what rows() returned" : shape_text((*of)->g, &(*of)->shape));
+                  !of ? lua_pushfstring(L, "a %s", luaL_typename(L, -1))
+                      : (*of)->op == OP_rows ? "what rows() returned"
+                                             : shape_text((*of)->g, &(*of)->shape));
     if (!(*of)->shape.list) return all;
     Node *in[] = { all, (Node *)graph_list(front(L)->g, (*of)->shape.list) };
     return tensor_build(L, OP_gather, 2, in, (Attr){ 0 });
@@ -201,8 +215,10 @@ static int call_rows(lua_State *L) {
     Node *mask = tensor_get(L, 1, "rows");
     Graph *g = mask->g;
     for (int i = mask->id + 1; i < g->n; i++)
-        if (g->node[i]->op == OP_rows && g->node[i]->in[0] == mask) return tensor_push(L, g->node[i]);
-    return tensor_push(L, tensor_build(L, OP_rows, 1, &mask, (Attr){ .count = graph_lists(g) + 1 }));
+        if (g->node[i]->op == OP_rows && g->node[i]->in[0] == mask)
+            return tensor_push(L, g->node[i]);
+    return tensor_push(L,
+                       tensor_build(L, OP_rows, 1, &mask, (Attr){ .count = graph_lists(g) + 1 }));
 }
 
 /* random(n, { of = x }): n numbers for each token that x has a row for; each call has its own. */
@@ -210,14 +226,18 @@ static int call_random(lua_State *L) {
     lua_settop(L, 2);
     int64_t n = to_integer(L, 1, "random", "how many numbers a token has");
     check_options(L, 2, "random", (const char *const[]){ "of", NULL });
-    return tensor_push(L, rows_like(L, 2, "random", tensor_build(L, OP_random, 0, NULL, (Attr){ .first = front(L)->streams++, .count = n })));
+    return tensor_push(L,
+                       rows_like(L, 2, "random",
+                                 tensor_build(L, OP_random, 0, NULL,
+                                              (Attr){ .first = front(L)->streams++, .count = n })));
 }
 
 /* top(x, share) */
 static int call_top(lua_State *L) {
     Node *x = tensor_get(L, 1, "top");
     if (lua_type(L, 2) != LUA_TNUMBER)
-        spec_fail(L, "top: expected a share of the tokens, a number, as argument 2, found %s", luaL_tolstring(L, 2, NULL));
+        spec_fail(L, "top: expected a share of the tokens, a number, as argument 2, found %s",
+                  luaL_tolstring(L, 2, NULL));
     return tensor_push(L, tensor_build(L, OP_top, 1, &x, (Attr){ .value = lua_tonumber(L, 2) }));
 }
 
@@ -246,12 +266,13 @@ static int call_wave(lua_State *L) {
 static int64_t averages_option(lua_State *L, const char *what, bool causal) {
     const char *name = causal ? "chunk" : "pools", *other = causal ? "pools" : "chunk";
     if (option(L, 4, other))
-        spec_fail(L, "%s: expected %s with causal = %s only, found it with causal = %s", what, other,
-                  causal ? "false" : "true", causal ? "true" : "false");
+        spec_fail(L, "%s: expected %s with causal = %s only, found it with causal = %s", what,
+                  other, causal ? "false" : "true", causal ? "true" : "false");
     if (!option(L, 4, name)) return 0;
     int64_t n = to_integer(L, lua_gettop(L), what, name);
     if (n < 1 || n > INT32_MAX)
-        spec_fail(L, "%s: expected %s from 1 to %d, found %I", what, name, INT32_MAX, (LUAI_UACINT)n);
+        spec_fail(L, "%s: expected %s from 1 to %d, found %I", what, name, INT32_MAX,
+                  (LUAI_UACINT)n);
     return n;
 }
 
@@ -259,7 +280,8 @@ static int64_t averages_option(lua_State *L, const char *what, bool causal) {
 static Node *build_attention(lua_State *L, const char *what) {
     Node *in[3];
     lua_settop(L, 4);
-    for (int i = 0; i < 3; i++) in[i] = tensor_get(L, i + 1, what);
+    for (int i = 0; i < 3; i++)
+        in[i] = tensor_get(L, i + 1, what);
     check_options(L, 4, what, (const char *const[]){ "causal", "scale", "chunk", "pools", NULL });
     int64_t d = in[0]->shape.rank ? in[0]->shape.dim[in[0]->shape.rank - 1] : 1;
     Attr attr = { .causal = boolean_option(L, 4, what, "causal", true) };
@@ -268,9 +290,7 @@ static Node *build_attention(lua_State *L, const char *what) {
     return tensor_build(L, OP_attention, 3, in, attr);
 }
 
-static int call_attention(lua_State *L) {
-    return tensor_push(L, build_attention(L, "attention"));
-}
+static int call_attention(lua_State *L) { return tensor_push(L, build_attention(L, "attention")); }
 
 /* Nodes are interned: beside the attention of the same operands this costs nothing. */
 static int call_attention_lse(lua_State *L) {
@@ -313,7 +333,8 @@ const Structural ops_structural[] = {
     { OP_wave, "wave", call_wave, "wave({frequency, ...}, {sine =, scale =, of =})", 0 },
     { OP_linear, "linear", call_plain, "linear(x, w)", 2 },
     { OP_embed, "embed", call_plain, "embed(w, ids)", 2 },
-    { OP_attention, "attention", call_attention, "attention(q, k, v, {causal =, scale =, chunk =, pools =})", 0 },
+    { OP_attention, "attention", call_attention,
+      "attention(q, k, v, {causal =, scale =, chunk =, pools =})", 0 },
     { OP_attention, "attention_lse", call_attention_lse, "attention_lse(q, k, v, {...})", 0 },
     { OP_rows, "rows", call_rows, "rows(mask)", 0 },
     { OP_random, "random", call_random, "random(n, {of =})", 0 },
@@ -338,7 +359,10 @@ static void push_function(lua_State *L, lua_CFunction f, Op op, int arity) {
 }
 
 static void set_operators(lua_State *L) {
-    static const struct { const char *event; Op op; } operator[] = {
+    static const struct {
+        const char *event;
+        Op op;
+    } operator[] = {
         { "__add", OP_add }, { "__sub", OP_sub }, { "__mul", OP_mul }, { "__div", OP_div }
     };
     luaL_getmetatable(L, "tensor");
@@ -366,8 +390,6 @@ void ops_open(lua_State *L) {
 }
 
 /* The loss needs the targets; a spec does not. */
-void ops_targets(lua_State *L) {
-    push_function(L, call_source, OP_targets, 0);
-}
+void ops_targets(lua_State *L) { push_function(L, call_source, OP_targets, 0); }
 
 /* }====================================================================== */

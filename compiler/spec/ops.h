@@ -8,13 +8,13 @@ typedef struct Structural {
     Op op;
     const char *name;
     lua_CFunction call;
-    const char *usage;          /* for specs/library/ops.md */
-    int arity;                  /* of call_plain */
+    const char *usage; /* for specs/library/ops.md */
+    int arity;         /* of call_plain */
 } Structural;
 
 extern const Structural ops_structural[];
 extern const int ops_count;
 
-void ops_targets(lua_State *L);    /* pushes targets() */
+void ops_targets(lua_State *L); /* pushes targets() */
 
 #endif

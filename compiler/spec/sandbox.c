@@ -15,23 +15,25 @@
 
 enum { HOOK_EVERY = 1000, CLOCK_EVERY = 64, MAXREFUSED = 64 };
 
-const SpecLimits spec_limits = {
-    .memory = (size_t)64 << 20, .instructions = 50 * 1000 * 1000, .file = (size_t)4 << 20,
-    .layers = 10000, .graph = (size_t)1 << 30, .seconds = 20
-};
+const SpecLimits spec_limits = { .memory = (size_t)64 << 20,
+                                 .instructions = 50 * 1000 * 1000,
+                                 .file = (size_t)4 << 20,
+                                 .layers = 10000,
+                                 .graph = (size_t)1 << 30,
+                                 .seconds = 20 };
 
 /* {== Memory ============================================================= */
 
 /* Runs inside the allocator, so it must not touch the Lua stack. */
 static void remember_place(Front *f) {
     lua_Debug ar;
-    if (f->status) return;                          /* it is over already */
+    if (f->status) return; /* it is over already */
     if (f->loading) snprintf(f->stuck, sizeof f->stuck, "%s:1", f->loading);
     for (int level = 0; f->L && lua_getstack(f->L, level, &ar); level++) {
         lua_getinfo(f->L, "Sl", &ar);
         if (*ar.source != '@') continue;
         snprintf(f->stuck, sizeof f->stuck, "%s:%d", ar.source + 1, ar.currentline);
-        return;                                     /* none: Lua is cleaning up */
+        return; /* none: Lua is cleaning up */
     }
 }
 
@@ -134,7 +136,8 @@ static int call_tostring(lua_State *L) {
         return 1;
     }
     switch (lua_type(L, 1)) {
-    case LUA_TNUMBER: case LUA_TSTRING: lua_tostring(L, 1); break;
+    case LUA_TNUMBER:
+    case LUA_TSTRING: lua_tostring(L, 1); break;
     case LUA_TBOOLEAN: lua_pushstring(L, lua_toboolean(L, 1) ? "true" : "false"); break;
     default: lua_pushstring(L, luaL_typename(L, 1));
     }
@@ -148,9 +151,12 @@ static int call_format(lua_State *L) {
     for (const char *p = fmt; *p; p++) {
         if (*p != '%') continue;
         p++;
-        while (*p && strchr("-+ #0123456789.", *p)) p++;
+        while (*p && strchr("-+ #0123456789.", *p))
+            p++;
         if (*p == 'p')
-            spec_fail(L, "format: expected one of %%a %%c %%d %%e %%f %%g %%i %%o %%q %%s %%u %%x, found %%p");
+            spec_fail(L,
+                      "format: expected one of %%a %%c %%d %%e %%f %%g %%i %%o %%q %%s %%u %%x, "
+                      "found %%p");
         if (!*p) break;
     }
     lua_pushvalue(L, lua_upvalueindex(1));
@@ -173,7 +179,9 @@ static int call_setmetatable(lua_State *L) {
     luaL_checktype(L, 1, LUA_TTABLE);
     if (!lua_isnil(L, 2)) luaL_checktype(L, 2, LUA_TTABLE);
     if (luaL_getmetafield(L, 1, "__metatable") != LUA_TNIL)
-        spec_fail(L, "setmetatable: expected a table whose metatable may be changed, found a protected one");
+        spec_fail(
+            L,
+            "setmetatable: expected a table whose metatable may be changed, found a protected one");
     for (size_t i = 0; i < sizeof refused / sizeof *refused && lua_istable(L, 2); i++) {
         lua_pushstring(L, refused[i]);
         if (lua_rawget(L, 2) != LUA_TNIL)
@@ -195,18 +203,16 @@ static int call_setstringmeta(lua_State *L) {
 
 /* }{== The table given to base.lua ======================================= */
 
-static const char *const from_base[] = {
-    "getmetatable", "ipairs", "next", "rawequal", "rawget", "rawlen", "rawset", "select",
-    "tonumber", "type", NULL
-};
-static const char *const from_string[] = {
-    "byte", "char", "len", "lower", "rep", "reverse", "sub", "upper", NULL
-};
+static const char *const from_base[] = { "getmetatable", "ipairs", "next",   "rawequal",
+                                         "rawget",       "rawlen", "rawset", "select",
+                                         "tonumber",     "type",   NULL };
+static const char *const from_string[] = { "byte",    "char", "len",   "lower", "rep",
+                                           "reverse", "sub",  "upper", NULL };
 static const char *const from_table[] = { "unpack", NULL };
-static const char *const from_math[] = {
-    "abs", "ceil", "cos", "exp", "floor", "fmod", "huge", "log", "max", "maxinteger", "min",
-    "mininteger", "modf", "pi", "sin", "sqrt", "tan", "tointeger", "type", "ult", NULL
-};
+static const char *const from_math[] = { "abs",  "ceil", "cos", "exp",        "floor", "fmod",
+                                         "huge", "log",  "max", "maxinteger", "min",   "mininteger",
+                                         "modf", "pi",   "sin", "sqrt",       "tan",   "tointeger",
+                                         "type", "ult",  NULL };
 
 static void copy(lua_State *L, int from, int to, const char *const *names) {
     for (; *names; names++) {
@@ -234,10 +240,12 @@ static void copy_library(lua_State *L, int to, const char *name, lua_CFunction o
 }
 
 void sandbox_open(lua_State *L) {
-    static const luaL_Reg ours[] = {
-        { "error", call_error }, { "pcall", call_pcall }, { "setmetatable", call_setmetatable },
-        { "setstringmeta", call_setstringmeta }, { "tostring", call_tostring }, { NULL, NULL }
-    };
+    static const luaL_Reg ours[] = { { "error", call_error },
+                                     { "pcall", call_pcall },
+                                     { "setmetatable", call_setmetatable },
+                                     { "setstringmeta", call_setstringmeta },
+                                     { "tostring", call_tostring },
+                                     { NULL, NULL } };
     lua_newtable(L);
     int to = lua_gettop(L);
     lua_pushcfunction(L, luaopen_base);
@@ -248,7 +256,7 @@ void sandbox_open(lua_State *L) {
     copy_library(L, to, "string", luaopen_string, from_string);
     copy_library(L, to, "table", luaopen_table, from_table);
     copy_library(L, to, "math", luaopen_math, from_math);
-    lua_newtable(L);                                /* Lua's globals are not reachable */
+    lua_newtable(L); /* Lua's globals are not reachable */
     lua_rawseti(L, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS);
 }
 

@@ -69,7 +69,7 @@ static Front *front_new(const char *path, const SpecLimits *limits) {
 
 static void front_free(Front *f) {
     lua_State *L = f->L;
-    f->L = NULL;                            /* nobody to blame while closing */
+    f->L = NULL; /* nobody to blame while closing */
     if (L) lua_close(L);
     files_free(f);
     free(f);
@@ -89,7 +89,10 @@ static int call_protected(Front *f, lua_CFunction function, void *argument) {
 /* (node): a parameter that a mixer of the user's made and nothing reads */
 static int refuse_unread(lua_State *L) {
     const Node *n = lua_touserdata(L, 1);
-    spec_fail_at(L, n->loc, "param: expected a parameter that the model depends on, found '%s', which nothing reads", n->attr.name);
+    spec_fail_at(
+        L, n->loc,
+        "param: expected a parameter that the model depends on, found '%s', which nothing reads",
+        n->attr.name);
 }
 
 /* What no output needs goes, parameters included: they would never be trained.
@@ -102,16 +105,15 @@ static Node *note_unread(Front *f, const Graph *kept) {
         if (k < kept->nparam && !strcmp(kept->param[k].node->attr.name, name)) k++;
         else if (f->must_read[i]) return all->param[i].node;
         else {
-            snprintf(text, sizeof text, "parameter '%s' is left out: nothing the model computes depends on it", name);
+            snprintf(text, sizeof text,
+                     "parameter '%s' is left out: nothing the model computes depends on it", name);
             spec_note(f, text);
         }
     }
     return NULL;
 }
 
-static void keep_string(Graph *g, const char **s) {
-    *s = graph_string(g, *s);
-}
+static void keep_string(Graph *g, const char **s) { *s = graph_string(g, *s); }
 
 /* Moves the model to a graph of its own, with what the outputs need; 0, or the
 ** status of call_protected. */
@@ -129,12 +131,15 @@ static int finish(Front *f) {
     const Read *read = m->read;
     const char **note = m->note;
     m->source = graph_alloc(g, (size_t)m->nsource * sizeof *m->source);
-    for (int i = 0; i < m->nsource; i++) m->source[i] = twin[source[i]->id];
+    for (int i = 0; i < m->nsource; i++)
+        m->source[i] = twin[source[i]->id];
     m->read = graph_alloc(g, (size_t)m->nread * sizeof *m->read);
     m->note = graph_alloc(g, (size_t)m->nnote * sizeof *m->note);
     for (int i = 0; i < m->nread; i++)
-        m->read[i] = (Read){ graph_string(g, read[i].site), read[i].sources, twin[read[i].result->id] };
-    for (int i = 0; i < m->nnote; i++) m->note[i] = graph_string(g, note[i]);
+        m->read[i] = (Read){ graph_string(g, read[i].site), read[i].sources,
+                             twin[read[i].result->id] };
+    for (int i = 0; i < m->nnote; i++)
+        m->note[i] = graph_string(g, note[i]);
     keep_string(g, &m->name);
     keep_string(g, &m->file);
     keep_string(g, &m->tokenizer);
@@ -143,7 +148,8 @@ static int finish(Front *f) {
     keep_string(g, &m->acausal);
     keep_string(g, &m->ahead);
     m->parameters = 0;
-    for (int i = 0; i < g->nparam; i++) m->parameters += shape_count(&g->param[i].node->shape);
+    for (int i = 0; i < g->nparam; i++)
+        m->parameters += shape_count(&g->param[i].node->shape);
     m->hash = files_hash(f);
     files_list(f, g);
     graph_free(f->g);
@@ -157,8 +163,9 @@ static Model *load(const char *path, const SpecLimits *limits, bool dense, SpecE
     *error = (SpecError){ 0 };
     Front *f = front_new(path, limits);
     if (!f) {
-        *error = (SpecError){ .status = 3,
-            .message = "error: expected memory to read a spec with, found none left" };
+        *error = (SpecError){
+            .status = 3, .message = "error: expected memory to read a spec with, found none left"
+        };
         return NULL;
     }
     Model *m = f->m;
@@ -201,17 +208,14 @@ static int list_strings(lua_State *L, const char *function, const char *format) 
     open_library(L);
     lua_getfield(L, -1, function);
     lua_call(L, 0, 1);
-    for (lua_Integer i = 1; lua_rawgeti(L, -1, i) == LUA_TSTRING; i++, lua_pop(L, 1)) fprintf(f, format, lua_tostring(L, -1));
+    for (lua_Integer i = 1; lua_rawgeti(L, -1, i) == LUA_TSTRING; i++, lua_pop(L, 1))
+        fprintf(f, format, lua_tostring(L, -1));
     return 0;
 }
 
-static int list_annotations(lua_State *L) {
-    return list_strings(L, "meta", "%s\n");
-}
+static int list_annotations(lua_State *L) { return list_strings(L, "meta", "%s\n"); }
 
-static int list_names(lua_State *L) {
-    return list_strings(L, "names", "  \"%s\",\n");
-}
+static int list_names(lua_State *L) { return list_strings(L, "names", "  \"%s\",\n"); }
 
 /* Runs one that only looks at the library; 0, or 1 if it failed. */
 static int ask_library(lua_CFunction question, FILE *file) {
@@ -224,13 +228,13 @@ static int ask_library(lua_CFunction question, FILE *file) {
     return status != 0;
 }
 
-int spec_reachable(FILE *file) {
-    return ask_library(list_reachable, file);
-}
+int spec_reachable(FILE *file) { return ask_library(list_reachable, file); }
 
 int spec_luacheck(FILE *file) {
-    fputs("-- What luacheck has to know of Strata specs; generated by 'strata init'.\nstd = \"none\"\nunused_args = false\n"
-          "max_line_length = false\nread_globals = {\n  \"require\",\n", file);
+    fputs("-- What luacheck has to know of Strata specs; generated by 'strata init'.\nstd = "
+          "\"none\"\nunused_args = false\n"
+          "max_line_length = false\nread_globals = {\n  \"require\",\n",
+          file);
     int status = ask_library(list_names, file);
     fputs("}\n", file);
     return status;

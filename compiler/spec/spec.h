@@ -10,15 +10,15 @@
 
 /* What a spec may use; 0 in a field means the default. */
 typedef struct SpecLimits {
-    size_t memory;              /* bytes of Lua's heap: 64 MB */
-    int64_t instructions;       /* of Lua's machine, the library's included: 50 million */
-    size_t file;                /* bytes of one source file: 4 MB */
-    int64_t layers;             /* 10 000 */
-    size_t graph;               /* bytes of nodes built, about: 1 GB */
-    double seconds;             /* of processor time: 20, in case instructions are slow ones */
+    size_t memory;        /* bytes of Lua's heap: 64 MB */
+    int64_t instructions; /* of Lua's machine, the library's included: 50 million */
+    size_t file;          /* bytes of one source file: 4 MB */
+    int64_t layers;       /* 10 000 */
+    size_t graph;         /* bytes of nodes built, about: 1 GB */
+    double seconds;       /* of processor time: 20, in case instructions are slow ones */
 } SpecLimits;
 
-extern const SpecLimits spec_limits;        /* the defaults */
+extern const SpecLimits spec_limits; /* the defaults */
 
 /* status: 1 a mistake, 3 a limit, 4 a file could not be read.  The message is
 ** "error: FILE:LINE: expected ..., found ..." and, where it is known, the
@@ -32,32 +32,34 @@ typedef struct SpecError {
 typedef struct Read {
     const char *site;
     int64_t sources;
-    Node *result;               /* what the mixer returned; NULL: the model does not depend on it */
+    Node *result; /* what the mixer returned; NULL: the model does not depend on it */
 } Read;
 
 typedef enum Schedule { SCHEDULE_CONSTANT, SCHEDULE_COSINE, SCHEDULE_WSD } Schedule;
 
 typedef struct Model {
-    Graph *graph;               /* outputs "logits", "nll", "cross_entropy", "loss" */
+    Graph *graph; /* outputs "logits", "nll", "cross_entropy", "loss" */
     const char *name, *file;
-    const char *tokenizer;      /* NULL: none */
-    const char *mixer;          /* the name of its file, without ".lua" */
+    const char *tokenizer; /* NULL: none */
+    const char *mixer;     /* the name of its file, without ".lua" */
     int64_t vocab, context, dim, layers, sublayers, parameters;
     int64_t batch;
     uint64_t seed;
     double lr, beta1, beta2, eps, weight_decay, clip;
     Schedule schedule;
-    double warmup, decay, min_lr;   /* warmup and decay are shares of the run */
-    uint64_t hash;              /* of every file read, the library and the compiler's version */
-    Read *read;                 /* in order of execution, the final read last */
+    double warmup, decay, min_lr; /* warmup and decay are shares of the run */
+    uint64_t hash;                /* of every file read, the library and the compiler's version */
+    Read *read;                   /* in order of execution, the final read last */
     int nread;
-    Node **source;              /* what mixers were given: the embedding, then each sublayer's output; as above */
+    /* what mixers were given: the embedding, then each sublayer's output; as above */
+    Node **source;
     int nsource;
-    const char **note;          /* to print: what is legal but perhaps not meant */
+    const char **note; /* to print: what is legal but perhaps not meant */
     int nnote;
-    const char *acausal;        /* site of a sublayer that sees the future; NULL: none */
-    const char *ahead;          /* site of a route that chooses among later tokens; NULL: none */
-    const char **read_file;     /* Lua files that were read, as they are shown in messages: the spec first */
+    const char *acausal; /* site of a sublayer that sees the future; NULL: none */
+    const char *ahead;   /* site of a route that chooses among later tokens; NULL: none */
+    /* Lua files that were read, as they are shown in messages: the spec first */
+    const char **read_file;
     int nread_file;
 } Model;
 
@@ -71,12 +73,12 @@ void spec_free(Model *m);
 ** NULL: there is none. */
 const char *spec_library_text(const char *chunk, size_t *size);
 
-void spec_ops_markdown(FILE *f);            /* specs/library/ops.md */
-void spec_ops_annotations(FILE *f);         /* the first part of spec_annotations */
+void spec_ops_markdown(FILE *f);    /* specs/library/ops.md */
+void spec_ops_annotations(FILE *f); /* the first part of spec_annotations */
 /* A Lua file for editors (LuaCATS, "---@meta"): all that a spec can call, with types;
 ** 0, or 1 if it could not be listed. */
 int spec_annotations(FILE *f);
-int spec_luacheck(FILE *f);                 /* a .luacheckrc; returns the same */
+int spec_luacheck(FILE *f); /* a .luacheckrc; returns the same */
 /* Every name a spec can reach and its type, one a line, sorted; 0, or 1 if it
 ** could not be listed. */
 int spec_reachable(FILE *f);

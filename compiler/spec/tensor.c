@@ -36,7 +36,8 @@ Node *tensor_get(lua_State *L, int arg, const char *what) {
     if (p) return *p;
     if (lua_type(L, arg) != LUA_TNUMBER)
         spec_fail(L, "%s: expected a tensor or a number as argument %d, found %s", what, arg,
-             lua_isnoneornil(L, arg) ? tensor_nothing(L) : lua_pushfstring(L, "a %s", luaL_typename(L, arg)));
+                  lua_isnoneornil(L, arg) ? tensor_nothing(L)
+                                          : lua_pushfstring(L, "a %s", luaL_typename(L, arg)));
     if (!isfinite(lua_tonumber(L, arg)))
         spec_fail(L, "%s: expected a finite number as argument %d, found %f", what, arg,
                   lua_tonumber(L, arg));
@@ -47,7 +48,8 @@ Node *tensor_get(lua_State *L, int arg, const char *what) {
 int64_t tensor_list_length(lua_State *L, int arg, const char *what) {
     if (!lua_istable(L, arg))
         spec_fail(L, "%s: expected a list as argument %d, found %s", what, arg,
-             lua_isnoneornil(L, arg) ? "nothing" : lua_pushfstring(L, "a %s", luaL_typename(L, arg)));
+                  lua_isnoneornil(L, arg) ? "nothing"
+                                          : lua_pushfstring(L, "a %s", luaL_typename(L, arg)));
     lua_Unsigned n = lua_rawlen(L, arg);
     if (n > MAXLIST)
         spec_fail(L, "%s: expected a list of at most %d elements, found more", what, MAXLIST);
@@ -59,8 +61,8 @@ int64_t tensor_list_integer(lua_State *L, int arg, int64_t i, const char *what) 
     int ok, type = lua_rawgeti(L, arg, i);
     lua_Integer value = lua_tointegerx(L, -1, &ok);
     if (!ok || type != LUA_TNUMBER)
-        spec_fail(L, "%s: expected an integer at place %d of argument %d, found %s", what, (int)i, arg,
-             luaL_tolstring(L, -1, NULL));
+        spec_fail(L, "%s: expected an integer at place %d of argument %d, found %s", what, (int)i,
+                  arg, luaL_tolstring(L, -1, NULL));
     lua_pop(L, 1);
     return value;
 }
@@ -69,7 +71,8 @@ void tensor_list_shape(lua_State *L, int arg, const char *what, Shape *s) {
     int64_t n = tensor_list_length(L, arg, what);
     if (n > MAXRANK) spec_fail(L, "%s: expected at most %d axes, found %d", what, MAXRANK, (int)n);
     *s = (Shape){ .rank = (int)n };
-    for (int i = 0; i < s->rank; i++) s->dim[i] = tensor_list_integer(L, arg, i + 1, what);
+    for (int i = 0; i < s->rank; i++)
+        s->dim[i] = tensor_list_integer(L, arg, i + 1, what);
 }
 
 /* }{== Building nodes ==================================================== */
@@ -96,7 +99,7 @@ Node *tensor_build(lua_State *L, Op op, int nin, Node **in, Attr attr) {
     if (g->n > before) f->built += sizeof *n + (size_t)nin * sizeof *in + 64;
     if (f->built > f->limit.graph)
         spec_stop(L, 3, "expected a model of at most %I MB of graph, found more",
-                      (LUAI_UACINT)(f->limit.graph >> 20));
+                  (LUAI_UACINT)(f->limit.graph >> 20));
     return n;
 }
 
@@ -142,9 +145,10 @@ static int meta_eq(lua_State *L) {
 }
 
 void tensor_open(lua_State *L) {
-    static const luaL_Reg meta[] = {
-        { "__index", meta_index }, { "__tostring", meta_tostring }, { "__eq", meta_eq }, { NULL, NULL }
-    };
+    static const luaL_Reg meta[] = { { "__index", meta_index },
+                                     { "__tostring", meta_tostring },
+                                     { "__eq", meta_eq },
+                                     { NULL, NULL } };
     luaL_newmetatable(L, TENSOR);
     luaL_setfuncs(L, meta, 0);
     lua_pushboolean(L, 0);

@@ -19,66 +19,69 @@ void openblas_set_num_threads(int);
 
 enum { TOKENS = 256, RUNS = 60 };
 
-static double now(void)
-{
+static double now(void) {
     struct timespec t;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 typedef struct Layer {
-    int64_t m, k;                       /* outputs, inputs */
+    int64_t m, k; /* outputs, inputs */
     float *x, *w, *y, *dw, *scratch;
 } Layer;
 
 typedef void Work(const Layer *l);
 
-static void linear(const Layer *l) { k_linear(TOKENS, l->m, l->k, l->x, l->k, l->w, l->k, l->y, l->m, 0, l->scratch); }
-static void back(const Layer *l) { k_linear_back(TOKENS, l->m, l->k, l->y, l->m, l->w, l->k, l->x, l->k, 0, l->scratch); }
-static void weight(const Layer *l)
-{
+static void linear(const Layer *l) {
+    k_linear(TOKENS, l->m, l->k, l->x, l->k, l->w, l->k, l->y, l->m, 0, l->scratch);
+}
+static void back(const Layer *l) {
+    k_linear_back(TOKENS, l->m, l->k, l->y, l->m, l->w, l->k, l->x, l->k, 0, l->scratch);
+}
+static void weight(const Layer *l) {
     k_linear_weight(TOKENS, 0, l->m, 0, l->k, l->y, l->m, l->x, l->k, l->dw, l->k, 1, l->scratch);
 }
 
 #ifdef HAVE_OPENBLAS
-static void blas_linear(const Layer *l)
-{
+static void blas_linear(const Layer *l) {
     int m = (int)l->m, k = (int)l->k;
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, TOKENS, m, k, 1, l->x, k, l->w, k, 0, l->y, m);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, TOKENS, m, k, 1, l->x, k, l->w, k, 0, l->y,
+                m);
 }
 
-static void blas_back(const Layer *l)
-{
+static void blas_back(const Layer *l) {
     int m = (int)l->m, k = (int)l->k;
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, TOKENS, k, m, 1, l->y, m, l->w, k, 0, l->x, k);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, TOKENS, k, m, 1, l->y, m, l->w, k, 0,
+                l->x, k);
 }
 
-static void blas_weight(const Layer *l)
-{
+static void blas_weight(const Layer *l) {
     int m = (int)l->m, k = (int)l->k;
-    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, m, k, TOKENS, 1, l->y, m, l->x, k, 1, l->dw, k);
+    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, m, k, TOKENS, 1, l->y, m, l->x, k, 1,
+                l->dw, k);
 }
 #endif
 
 /* Space for floats, small numbers in it. */
-static float *numbers(int64_t n)
-{
+static float *numbers(int64_t n) {
     float *p = aligned_alloc(64, (size_t)(n * (int64_t)sizeof *p + 63) / 64 * 64);
-    if (!p)
-        exit(5);
+    if (!p) exit(5);
     for (int64_t i = 0; i < n; i++)
         p[i] = (float)(i * 7 % 13 - 6) * 1e-3f;
     return p;
 }
 
-static Layer layer_new(int64_t m, int64_t k)
-{
-    return (Layer){m, k, numbers(TOKENS * k), numbers(m * k), numbers(TOKENS * m), numbers(m * k),
-                   numbers(k_gemm_scratch() / (int64_t)sizeof(float))};
+static Layer layer_new(int64_t m, int64_t k) {
+    return (Layer){ m,
+                    k,
+                    numbers(TOKENS * k),
+                    numbers(m * k),
+                    numbers(TOKENS * m),
+                    numbers(m * k),
+                    numbers(k_gemm_scratch() / (int64_t)sizeof(float)) };
 }
 
-static void layer_free(Layer *l)
-{
+static void layer_free(Layer *l) {
     free(l->x);
     free(l->w);
     free(l->y);
@@ -87,8 +90,7 @@ static void layer_free(Layer *l)
 }
 
 /* Seconds of one call, best of RUNS. */
-static double seconds(Work *work, const Layer *l)
-{
+static double seconds(Work *work, const Layer *l) {
     double best = 1e9;
     for (int run = 0; run < RUNS; run++) {
         double start = now();
@@ -99,13 +101,14 @@ static double seconds(Work *work, const Layer *l)
     return best;
 }
 
-static void products(double top)
-{
-    static const int64_t shapes[][2] = {{128, 128}, {1024, 128}, {128, 1024}, {512, 512}, {2048, 512}, {512, 2048},
-                                        {768, 768}, {3072, 768}, {768, 3072}};
-    static Work *const works[] = {linear, back, weight,
+static void products(double top) {
+    static const int64_t shapes[][2] = { { 128, 128 }, { 1024, 128 }, { 128, 1024 },
+                                         { 512, 512 }, { 2048, 512 }, { 512, 2048 },
+                                         { 768, 768 }, { 3072, 768 }, { 768, 3072 } };
+    static Work *const works[] = {
+        linear,      back,      weight,
 #ifdef HAVE_OPENBLAS
-                                  blas_linear, blas_back, blas_weight,
+        blas_linear, blas_back, blas_weight,
 #endif
     };
     printf("outputs inputs |        linear          back        weight | OpenBLAS: the same\n");
@@ -122,8 +125,7 @@ static void products(double top)
 }
 
 /* A matrix larger than the caches, streamed once a call. */
-static void few(void)
-{
+static void few(void) {
     enum { M = 16384, K = 2048, CALLS = 5 };
     float *w = numbers((int64_t)M * K), *x = numbers(8 * K), *y = numbers(8 * M);
     printf("rows at once | GB/s of weights\n");
@@ -142,8 +144,7 @@ static void few(void)
     free(y);
 }
 
-int main(void)
-{
+int main(void) {
 #ifdef HAVE_OPENBLAS
     openblas_set_num_threads(1);
 #endif

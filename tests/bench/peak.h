@@ -8,8 +8,7 @@
 #include "vector.h"
 
 /* The best of some short runs; 'now' gives seconds. */
-static inline double peak_rate(double (*now)(void))
-{
+static inline double peak_rate(double (*now)(void)) {
     enum { CHAINS = 12, ROUNDS = 50000, RUNS = 60 };
     V sum[CHAINS];
     for (int c = 0; c < CHAINS; c++)

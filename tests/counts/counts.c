@@ -1,9 +1,10 @@
 /*
-** Runs a compiled model for callgrind, on one thread: a training step, the norm, the optimizer, and a few
-** decoded tokens.  callgrind writes down what it counted whenever count_edge is called; the n-th line printed
-** says what the n-th of those counts was of, "-" for what is not looked at.  "between" are packing of weights,
-** and the driver's own work between kernels.  What is copied and cleared is done here, because the C library
-** does it differently on every processor; sizes are small, because to valgrind a fused multiply-add is dear.
+** Runs a compiled model for callgrind, on one thread: a training step, the norm, the optimizer, and
+** a few decoded tokens. callgrind writes down what it counted whenever count_edge is called; the
+** n-th line printed says what the n-th of those counts was of, "-" for what is not looked at.
+** "between" are packing of weights, and the driver's own work between kernels. What is copied and
+** cleared is done here, because the C library does it differently on every processor; sizes are
+** small, because to valgrind a fused multiply-add is dear.
 */
 #include "counts.h"
 
@@ -11,7 +12,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { BATCH = 2, TIME = 144, TOKENS = BATCH * TIME, PROMPT = 64, DECODED = 4, EDGES = 4096, SKIPPED = 77 };
+enum {
+    BATCH = 2,
+    TIME = 144,
+    TOKENS = BATCH * TIME,
+    PROMPT = 64,
+    DECODED = 4,
+    EDGES = 4096,
+    SKIPPED = 77
+};
 
 __attribute__((noinline)) void count_edge(void) { __asm__ volatile("" ::: "memory"); }
 
@@ -42,13 +51,15 @@ void *memmove(void *to, const void *from, size_t n) {
     return to;
 }
 
-typedef struct Edge { const char *what, *name; } Edge;
+typedef struct Edge {
+    const char *what, *name;
+} Edge;
 
 typedef struct Run {
     void *ctx, *arena, *state;
     float *weights, *train, *logits;
     int32_t tokens[TOKENS], targets[TOKENS];
-    const char *what;           /* what is going on */
+    const char *what; /* what is going on */
     Edge edge[EDGES];
     int edges;
 } Run;
@@ -86,19 +97,31 @@ static void profile(void *user, int32_t index, int32_t begins, int32_t worker) {
 
 /* Kernels are counted one by one if 'what' is given. */
 static void start(Run *r, const char *what) {
-    strata_setup setup = { .struct_size = sizeof setup, .workers = 1, .profile = what ? profile : NULL, .profile_user = r };
+    strata_setup setup = { .struct_size = sizeof setup,
+                           .workers = 1,
+                           .profile = what ? profile : NULL,
+                           .profile_user = r };
     check(r, counts_init(r->ctx, COUNTS_CTX_BYTES, &setup));
     r->what = what;
 }
 
 static void train(Run *r) {
-    strata_adamw how = { .struct_size = sizeof how, .lr = 1e-3, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.01, .grad_scale = 1, .step = 1 };
+    strata_adamw how = { .struct_size = sizeof how,
+                         .lr = 1e-3,
+                         .beta1 = 0.9,
+                         .beta2 = 0.95,
+                         .eps = 1e-8,
+                         .weight_decay = 0.01,
+                         .grad_scale = 1,
+                         .step = 1 };
     strata_loss loss = { .struct_size = sizeof loss };
     int64_t all = counts_model()->gradients;
     double squares;
     start(r, "training");
     edge(r, NULL);
-    check(r, counts_forward_backward(r->ctx, r->weights, r->train, r->arena, r->tokens, r->targets, BATCH, TIME, 1, 0, NULL, NULL, &loss));
+    check(r,
+          counts_forward_backward(r->ctx, r->weights, r->train, r->arena, r->tokens, r->targets,
+                                  BATCH, TIME, 1, 0, NULL, NULL, &loss));
     edge(r, "between");
     check(r, counts_sum_squares(r->ctx, r->train, 0, all, &squares));
     edge(r, "norm");
@@ -112,7 +135,9 @@ static void decode(Run *r) {
     check(r, counts_prefill(r->ctx, r->weights, r->state, r->arena, r->tokens, PROMPT, r->logits));
     start(r, "decoding");
     edge(r, NULL);
-    for (int i = 0; i < DECODED; i++) check(r, counts_decode(r->ctx, r->weights, &r->state, 1, r->arena, &r->tokens[i], r->logits));
+    for (int i = 0; i < DECODED; i++)
+        check(r,
+              counts_decode(r->ctx, r->weights, &r->state, 1, r->arena, &r->tokens[i], r->logits));
     edge(r, "between");
 }
 
@@ -125,8 +150,10 @@ static void open(Run *r) {
     r->arena = region(counts_arena_bytes(TOKENS, 1));
     r->state = region(counts_state_bytes(COUNTS_CONTEXT));
     r->logits = region(sizeof(float) * COUNTS_VOCAB);
-    for (size_t i = 0; i < COUNTS_WEIGHTS_BYTES / sizeof(float); i++) r->weights[i] = 0.125f * draw(&seed);
-    for (int i = 0; i < TOKENS; i++) r->tokens[i] = i * 37 % COUNTS_VOCAB, r->targets[i] = i * 53 % COUNTS_VOCAB;
+    for (size_t i = 0; i < COUNTS_WEIGHTS_BYTES / sizeof(float); i++)
+        r->weights[i] = 0.125f * draw(&seed);
+    for (int i = 0; i < TOKENS; i++)
+        r->tokens[i] = i * 37 % COUNTS_VOCAB, r->targets[i] = i * 53 % COUNTS_VOCAB;
 }
 
 int main(void) {
@@ -134,6 +161,7 @@ int main(void) {
     open(&r);
     train(&r);
     decode(&r);
-    for (int i = 0; i < r.edges; i++) printf("%s %s\n", r.edge[i].what, r.edge[i].name);
+    for (int i = 0; i < r.edges; i++)
+        printf("%s %s\n", r.edge[i].what, r.edge[i].name);
     return 0;
 }

@@ -18,7 +18,13 @@
 
 enum { ROOM = 8192, KINDS = 7 };
 
-typedef struct Fuzz { uint64_t seed, drawn; int fd; char path[64]; unsigned char bytes[ROOM]; size_t n; } Fuzz;
+typedef struct Fuzz {
+    uint64_t seed, drawn;
+    int fd;
+    char path[64];
+    unsigned char bytes[ROOM];
+    size_t n;
+} Fuzz;
 
 static size_t below(Fuzz *f, size_t n) { return (size_t)random_below(f->seed, f->drawn++, 0, n); }
 
@@ -47,9 +53,28 @@ static void erase(Fuzz *f, size_t at, size_t n) {
 }
 
 static void interesting(Fuzz *f, size_t at) {
-    static const char *const text[] = { "-1", "0", "4294967296", "9223372036854775807", "18446744073709551615", "1e9",
-                                        "[", "]", "{", "}", "\"", "\\u0000", "\\ud800", "null", ",", ":", "\"F64\"",
-                                        "\"__metadata__\"", "\xff", "\xc3", "[[[[[[[[", "0.5" };
+    static const char *const text[] = { "-1",
+                                        "0",
+                                        "4294967296",
+                                        "9223372036854775807",
+                                        "18446744073709551615",
+                                        "1e9",
+                                        "[",
+                                        "]",
+                                        "{",
+                                        "}",
+                                        "\"",
+                                        "\\u0000",
+                                        "\\ud800",
+                                        "null",
+                                        ",",
+                                        ":",
+                                        "\"F64\"",
+                                        "\"__metadata__\"",
+                                        "\xff",
+                                        "\xc3",
+                                        "[[[[[[[[",
+                                        "0.5" };
     const char *t = text[below(f, sizeof text / sizeof *text)];
     insert(f, at, t, strlen(t));
 }
@@ -80,7 +105,8 @@ static void repair_length(Fuzz *f) {
     const unsigned char *end = f->n > 8 ? memchr(f->bytes + 8, '\n', f->n - 8) : NULL;
     if (!end || !below(f, 2)) return;
     uint64_t n = (uint64_t)(end - f->bytes) - 7;
-    for (int i = 0; i < 8; i++) f->bytes[i] = (unsigned char)(n >> 8 * i);
+    for (int i = 0; i < 8; i++)
+        f->bytes[i] = (unsigned char)(n >> 8 * i);
 }
 
 /* {== Valid files; the header ends with a newline, by which repair_length finds its end === */
@@ -91,21 +117,30 @@ static void make(Fuzz *f, const char *header, size_t data) {
     f->bytes[0] = (unsigned char)n, f->bytes[1] = (unsigned char)(n >> 8);
     memcpy(f->bytes + 8, header, n);
     f->n = 8 + n + data;
-    for (size_t i = 8 + n; i < f->n; i++) f->bytes[i] = (unsigned char)(i % 3 ? 0 : i);
+    for (size_t i = 8 + n; i < f->n; i++)
+        f->bytes[i] = (unsigned char)(i % 3 ? 0 : i);
 }
 
 static void start_file(Fuzz *f) {
-    static const struct { const char *header; size_t data; } valid[] = {
+    static const struct {
+        const char *header;
+        size_t data;
+    } valid[] = {
         { "{\"__metadata__\":{\"format\":\"pt\",\"k\":\"v\"},"
           "\"a\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24]},"
           "\"b\":{\"dtype\":\"BF16\",\"shape\":[4],\"data_offsets\":[24,32]},"
           "\"c\":{\"dtype\":\"F64\",\"shape\":[],\"data_offsets\":[32,40]},"
-          "\"tokenizer.chars\":{\"dtype\":\"I64\",\"shape\":[2],\"data_offsets\":[40,56]}}\n", 56 },
+          "\"tokenizer.chars\":{\"dtype\":\"I64\",\"shape\":[2],\"data_offsets\":[40,56]}}\n",
+          56 },
         { "{\"tokenizer.chars\":{\"dtype\":\"I32\",\"shape\":[5],\"data_offsets\":[0,20]}}\n", 20 },
         { "{\"x\":{\"dtype\":\"F16\",\"shape\":[1,1,1,1,1,1,1,8],\"data_offsets\":[0,16]},"
-          "\"e\":{\"dtype\":\"U8\",\"shape\":[0,9],\"data_offsets\":[16,16]}}\n", 16 },
-        { "{ \"__metadata__\": {\"checksum\": \"xxh64:0123456789abcdef\",\"format\":\"strata checkpoint\","
-          "\"version\":\"1\",\"spec\":\"m\",\"spec_hash\":\"1\",\"precision\":\"f32\",\"step\":\"3\"}}\n", 0 },
+          "\"e\":{\"dtype\":\"U8\",\"shape\":[0,9],\"data_offsets\":[16,16]}}\n",
+          16 },
+        { "{ \"__metadata__\": {\"checksum\": \"xxh64:0123456789abcdef\",\"format\":\"strata "
+          "checkpoint\","
+          "\"version\":\"1\",\"spec\":\"m\",\"spec_hash\":\"1\",\"precision\":\"f32\",\"step\":"
+          "\"3\"}}\n",
+          0 },
     };
     size_t k = below(f, sizeof valid / sizeof *valid);
     make(f, valid[k].header, valid[k].data);
@@ -119,12 +154,15 @@ static void check_promises(const Fuzz *f, const Safetensors *s) {
     for (int32_t i = 0; i < s->count; i++) {
         const Tensor *t = &s->tensor[i];
         sum += t->bytes;
-        if (t->at < s->data || t->at + t->bytes > f->n) broken(f, "a tensor lies outside of the data");
-        if (t->bytes != (uint64_t)t->count * (uint64_t)dtype_size(t->dtype)) broken(f, "a size is wrong");
+        if (t->at < s->data || t->at + t->bytes > f->n)
+            broken(f, "a tensor lies outside of the data");
+        if (t->bytes != (uint64_t)t->count * (uint64_t)dtype_size(t->dtype))
+            broken(f, "a size is wrong");
         if (safetensors_find(s, t->name) != t) broken(f, "a tensor is not found by its name");
         for (int32_t k = 0; k < i; k++) {
             const Tensor *u = &s->tensor[k];
-            if (t->bytes && u->bytes && t->at < u->at + u->bytes && u->at < t->at + t->bytes) broken(f, "tensors overlap");
+            if (t->bytes && u->bytes && t->at < u->at + u->bytes && u->at < t->at + t->bytes)
+                broken(f, "tensors overlap");
         }
     }
     if (sum != f->n - s->data) broken(f, "the data is not covered");
@@ -155,7 +193,8 @@ static bool try_one(Fuzz *f) {
         exit(1);
     }
     int status = safetensors_open(&s, f->path, &e);
-    if (status && (!e.text[0] || e.status != status || strlen(e.text) >= sizeof e.text)) broken(f, "an error says nothing");
+    if (status && (!e.text[0] || e.status != status || strlen(e.text) >= sizeof e.text))
+        broken(f, "an error says nothing");
     if (!status) {
         read_all(f, &s);
         safetensors_close(&s);
@@ -175,7 +214,8 @@ int main(int count, char **argument) {
         f.seed = (uint64_t)(count > 2 ? atol(argument[2]) : 1) * 1000003 + (uint64_t)done;
         f.drawn = 0;
         start_file(&f);
-        for (size_t k = below(&f, 6); k; k--) mutate(&f);
+        for (size_t k = below(&f, 6); k; k--)
+            mutate(&f);
         repair_length(&f);
         accepted += try_one(&f);
     }

@@ -9,23 +9,36 @@
 #include "attention_case.h"
 
 static const Size sizes[] = {
-    {1, 1, 1, 1, 1, 1, 1, 0},    {2, 1, 2, 1, 5, 3, 0, 0},     {1, 2, 1, 1, 8, 8, 1, 0},      {3, 7, 2, 2, 16, 16, 1, 0},
-    {1, 17, 3, 3, 60, 60, 1, 0}, {2, 33, 4, 2, 32, 48, 1, 0},  {1, 96, 1, 1, 64, 20, 0, 0},   {2, 50, 4, 2, 24, 20, 0, 7},
-    {5, 65, 1, 1, 8, 24, 1, 0},  {2, 7, 2, 1, 8, 8, 1, 9},     {3, 41, 4, 2, 20, 12, 1, 4},   {2, 3, 2, 2, 8, 16, 0, 8},
+    { 1, 1, 1, 1, 1, 1, 1, 0 },
+    { 2, 1, 2, 1, 5, 3, 0, 0 },
+    { 1, 2, 1, 1, 8, 8, 1, 0 },
+    { 3, 7, 2, 2, 16, 16, 1, 0 },
+    { 1, 17, 3, 3, 60, 60, 1, 0 },
+    { 2, 33, 4, 2, 32, 48, 1, 0 },
+    { 1, 96, 1, 1, 64, 20, 0, 0 },
+    { 2, 50, 4, 2, 24, 20, 0, 7 },
+    { 5, 65, 1, 1, 8, 24, 1, 0 },
+    { 2, 7, 2, 1, 8, 8, 1, 9 },
+    { 3, 41, 4, 2, 20, 12, 1, 4 },
+    { 2, 3, 2, 2, 8, 16, 0, 8 },
     /* several tiles, or blocks of queries */
-    {1, 97, 2, 1, 64, 64, 1, 0}, {1, 200, 6, 2, 20, 20, 0, 0}, {1, 193, 2, 2, 80, 80, 1, 0},  {1, 300, 1, 1, 128, 128, 1, 0},
-    {2, 130, 8, 1, 7, 9, 1, 0},  {1, 260, 1, 1, 33, 65, 0, 0}, {1, 289, 4, 4, 31, 17, 1, 0},  {1, 450, 3, 1, 16, 24, 1, 3},
+    { 1, 97, 2, 1, 64, 64, 1, 0 },
+    { 1, 200, 6, 2, 20, 20, 0, 0 },
+    { 1, 193, 2, 2, 80, 80, 1, 0 },
+    { 1, 300, 1, 1, 128, 128, 1, 0 },
+    { 2, 130, 8, 1, 7, 9, 1, 0 },
+    { 1, 260, 1, 1, 33, 65, 0, 0 },
+    { 1, 289, 4, 4, 31, 17, 1, 0 },
+    { 1, 450, 3, 1, 16, 24, 1, 3 },
 };
 enum { SIZES = sizeof sizes / sizeof *sizes, ONE_TILE = 12 };
 
-static void check(const char *what, int size, Distance d)
-{
+static void check(const char *what, int size, Distance d) {
     if (d.worst > 2e-2 || (size < ONE_TILE && typical(d) > 6e-5) || typical(d) > 2e-3)
         fail_msg("%s of size %d: off by %g, typically %g", what, size, d.worst, typical(d));
 }
 
-static void both_are_right(void **state)
-{
+static void both_are_right(void **state) {
     (void)state;
     for (int i = 0; i < 2 * SIZES; i++) {
         Problem p = problem_with(1, sizes[i / 2], 100 + (uint64_t)i, i % 2 ? AFTER : BEFORE);
@@ -38,10 +51,9 @@ static void both_are_right(void **state)
 }
 
 /* What rounding does is more than what may be off. */
-static void not_rounding_is_noticed(void **state)
-{
+static void not_rounding_is_noticed(void **state) {
     (void)state;
-    Problem p = problem_new((Size){3, 41, 4, 2, 20, 12, 1, 0}, 300, AFTER);
+    Problem p = problem_new((Size){ 3, 41, 4, 2, 20, 12, 1, 0 }, 300, AFTER);
     run_forward(&p.a, p.scratch);
     run_backward(&p);
     p.a.bf16 = 1;
@@ -50,23 +62,20 @@ static void not_rounding_is_noticed(void **state)
     problem_free(&p);
 }
 
-static void batch_does_not_change_bits(void **state)
-{
+static void batch_does_not_change_bits(void **state) {
     (void)state;
     check_batches(1);
 }
 
-static void later_tokens_do_not_change_bits(void **state)
-{
+static void later_tokens_do_not_change_bits(void **state) {
     (void)state;
     check_later_tokens(1);
 }
 
-static void large_scores_are_right(void **state)
-{
+static void large_scores_are_right(void **state) {
     (void)state;
     for (int i = 0; i < 2; i++) {
-        Problem p = problem_with(1, (Size){2, 61, 4, 2, 16, 16, 1, 0}, 800, AFTER);
+        Problem p = problem_with(1, (Size){ 2, 61, 4, 2, 16, 16, 1, 0 }, 800, AFTER);
         p.a.scale = i ? 1000.0f : -1000.0f;
         run_forward(&p.a, p.scratch);
         assert_true(forward_error(&p.a) < 2e-2);
@@ -74,10 +83,8 @@ static void large_scores_are_right(void **state)
     }
 }
 
-int main(void)
-{
-    if (!host_runs_kernels())
-        return SKIPPED;
+int main(void) {
+    if (!host_runs_kernels()) return SKIPPED;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_are_right),
         cmocka_unit_test(not_rounding_is_noticed),

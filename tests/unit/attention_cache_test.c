@@ -13,13 +13,11 @@ typedef struct Cache {
     int64_t past[4];
 } Cache;
 
-static int64_t rows_of(const Attention *a, int64_t positions)
-{
+static int64_t rows_of(const Attention *a, int64_t positions) {
     return a->pool ? (positions + a->pool - 1) / a->pool : positions;
 }
 
-static void cache_open(Cache *c, Attention *a, int64_t positions, const int64_t *past, Draw *d)
-{
+static void cache_open(Cache *c, Attention *a, int64_t positions, const int64_t *past, Draw *d) {
     int64_t context = rows_of(a, positions);
     for (int64_t b = 0; b < a->sequences; b++) {
         c->keys[b] = guard_bytes(a->groups * context * a->dk * 4, AFTER);
@@ -42,53 +40,56 @@ static void cache_open(Cache *c, Attention *a, int64_t positions, const int64_t 
     a->context = context;
 }
 
-static void cache_close(Cache *c, int64_t sequences)
-{
+static void cache_close(Cache *c, int64_t sequences) {
     for (int64_t b = 0; b < sequences; b++) {
         guard_free(c->keys[b]);
         guard_free(c->values[b]);
     }
 }
 
-static void append_and_run(const Attention *a, Guarded scratch)
-{
+static void append_and_run(const Attention *a, Guarded scratch) {
     for (int64_t b = 0; b < a->sequences; b++)
         k_attention_append(a, b);
     run_forward(a, scratch);
 }
 
-static void cached_form_is_right(void **state)
-{
+static void cached_form_is_right(void **state) {
     (void)state;
-    static const int64_t times[] = {1, 2, 4, 5, 33};
-    static const int64_t past[] = {0, 1, 95, 200};
+    static const int64_t times[] = { 1, 2, 4, 5, 33 };
+    static const int64_t past[] = { 0, 1, 95, 200 };
     for (int i = 0; i < 40; i++) {
-        Size s = {4, times[i / 4 % 5], 6, i % 4 == 1 ? 6 : i % 4 == 2 ? 1 : 2, i % 4 == 3 ? 21 : 32, i % 4 == 1 ? 20 : 64,
-                  i >= 20 || i % 4 != 2, i < 20 ? 0 : 1 + i % 7};
+        Size s = { 4,
+                   times[i / 4 % 5],
+                   6,
+                   i % 4 == 1       ? 6
+                       : i % 4 == 2 ? 1
+                                    : 2,
+                   i % 4 == 3 ? 21 : 32,
+                   i % 4 == 1 ? 20 : 64,
+                   i >= 20 || i % 4 != 2,
+                   i < 20 ? 0 : 1 + i % 7 };
         Problem p = problem_new(s, 300 + (uint64_t)i, AFTER);
-        Draw d = {400 + (uint64_t)i};
+        Draw d = { 400 + (uint64_t)i };
         Cache c;
         cache_open(&c, &p.a, 200 + s.time, past, &d);
         append_and_run(&p.a, p.scratch);
         double error = forward_error(&p.a);
-        if (error > 2e-6)
-            fail_msg("time %lld, row %d: off by %g", (long long)s.time, i, error);
+        if (error > 2e-6) fail_msg("time %lld, row %d: off by %g", (long long)s.time, i, error);
         cache_close(&c, s.sequences);
         problem_free(&p);
     }
 }
 
 /* Token by token, or in chunks, through a cache: the full pass to rounding. */
-static void cache_agrees_with_full_pass(void **state)
-{
-    static const int64_t chunk[] = {40, 1, 1, 3, 1, 54, 1, 0};
-    Size s = {1, 101, 4, 2, 24, 40, 1, *(const int *)*state};
+static void cache_agrees_with_full_pass(void **state) {
+    static const int64_t chunk[] = { 40, 1, 1, 3, 1, 54, 1, 0 };
+    Size s = { 1, 101, 4, 2, 24, 40, 1, *(const int *)*state };
     Problem p = problem_new(s, 17, AFTER);
     run_forward(&p.a, p.scratch);
     Attention a = p.a;
     Cache c;
     Guarded o = nan_matrix(s.time, s.heads * s.dv, AFTER);
-    cache_open(&c, &a, s.time, &(int64_t){0}, &(Draw){1});
+    cache_open(&c, &a, s.time, &(int64_t){ 0 }, &(Draw){ 1 });
     a.lse = NULL;
     for (size_t i = 0; i < sizeof chunk / sizeof *chunk; i++) {
         int64_t t = c.past[0];
@@ -109,20 +110,19 @@ static void cache_agrees_with_full_pass(void **state)
     problem_free(&p);
 }
 
-static void batch_does_not_change_cached_bits(void **state)
-{
-    static const int64_t past[] = {130, 0, 77};
+static void batch_does_not_change_cached_bits(void **state) {
+    static const int64_t past[] = { 130, 0, 77 };
     for (int64_t time = 1; time < 40; time += 19) {
-        Size s = {3, time, 4, 2, 32, 24, 1, *(const int *)*state}, single = s;
+        Size s = { 3, time, 4, 2, 32, 24, 1, *(const int *)*state }, single = s;
         single.sequences = 1;
         Problem all = problem_new(s, 600, AFTER);
         Cache c, d;
-        cache_open(&c, &all.a, 130 + time, past, &(Draw){2});
+        cache_open(&c, &all.a, 130 + time, past, &(Draw){ 2 });
         append_and_run(&all.a, all.scratch);
         for (int64_t b = 0; b < 3; b++) {
             Problem one = problem_new(single, 1, AFTER);
             alone(&one, &all, b);
-            cache_open(&d, &one.a, 130 + time, past + b, &(Draw){3});
+            cache_open(&d, &one.a, 130 + time, past + b, &(Draw){ 3 });
             memcpy(d.key[0], c.key[b], (size_t)(2 * all.a.context * 32 * 4));
             memcpy(d.value[0], c.value[b], (size_t)(2 * all.a.context * 24 * 4));
             run_forward(&one.a, one.scratch);
@@ -135,11 +135,9 @@ static void batch_does_not_change_cached_bits(void **state)
     }
 }
 
-int main(void)
-{
-    if (!host_runs_kernels())
-        return SKIPPED;
-    static int positions = 0, chunks = 6;       /* keys are positions, or averages of chunks */
+int main(void) {
+    if (!host_runs_kernels()) return SKIPPED;
+    static int positions = 0, chunks = 6; /* keys are positions, or averages of chunks */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cached_form_is_right),
         cmocka_unit_test_prestate(cache_agrees_with_full_pass, &positions),

@@ -24,8 +24,7 @@ typedef struct Problem {
 
 enum { GAP = 3 };
 
-static inline Guarded random_matrix(Draw *d, int64_t rows, int64_t columns, Side side)
-{
+static inline Guarded random_matrix(Draw *d, int64_t rows, int64_t columns, Side side) {
     Guarded g = guard_matrix(rows, columns, columns + GAP, side);
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < columns; j++)
@@ -33,8 +32,7 @@ static inline Guarded random_matrix(Draw *d, int64_t rows, int64_t columns, Side
     return g;
 }
 
-static inline Guarded nan_matrix(int64_t rows, int64_t columns, Side side)
-{
+static inline Guarded nan_matrix(int64_t rows, int64_t columns, Side side) {
     Guarded g = guard_matrix(rows, columns, columns + GAP, side);
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < columns; j++)
@@ -42,38 +40,65 @@ static inline Guarded nan_matrix(int64_t rows, int64_t columns, Side side)
     return g;
 }
 
-static inline Problem problem_new(Size s, uint64_t seed, Side side)
-{
-    Draw d = {seed};
+static inline Problem problem_new(Size s, uint64_t seed, Side side) {
+    Draw d = { seed };
     int64_t rows = s.sequences * s.time, hk = (int64_t)s.heads * s.dk, hv = (int64_t)s.heads * s.dv;
     int64_t gk = (int64_t)s.groups * s.dk, gv = (int64_t)s.groups * s.dv;
-    Problem p = {.q = random_matrix(&d, rows, hk, side), .k = random_matrix(&d, rows, gk, side),
-                 .v = random_matrix(&d, rows, gv, side), .dout = random_matrix(&d, rows, hv, side),
-                 .dlse = random_matrix(&d, rows, s.heads, side), .delta = nan_matrix(rows, s.heads, side),
-                 .o = nan_matrix(rows, hv, side), .lse = nan_matrix(rows, s.heads, side),
-                 .dq = nan_matrix(rows, hk, side), .dk = nan_matrix(rows, gk, side),
-                 .dv = nan_matrix(rows, gv, side),
-                 .scratch = guard_bytes(k_attention_scratch(s.dk > s.dv ? s.dk : s.dv), AFTER)};
+    Problem p = { .q = random_matrix(&d, rows, hk, side),
+                  .k = random_matrix(&d, rows, gk, side),
+                  .v = random_matrix(&d, rows, gv, side),
+                  .dout = random_matrix(&d, rows, hv, side),
+                  .dlse = random_matrix(&d, rows, s.heads, side),
+                  .delta = nan_matrix(rows, s.heads, side),
+                  .o = nan_matrix(rows, hv, side),
+                  .lse = nan_matrix(rows, s.heads, side),
+                  .dq = nan_matrix(rows, hk, side),
+                  .dk = nan_matrix(rows, gk, side),
+                  .dv = nan_matrix(rows, gv, side),
+                  .scratch = guard_bytes(k_attention_scratch(s.dk > s.dv ? s.dk : s.dv), AFTER) };
     guard_readonly(p.q), guard_readonly(p.k), guard_readonly(p.v), guard_readonly(p.dout);
     guard_readonly(p.dlse);
-    p.a = (Attention){.sequences = s.sequences, .time = s.time, .heads = s.heads, .groups = s.groups, .dk = s.dk,
-                      .dv = s.dv, .causal = s.causal, .pool = s.pool, .scale = 1.7f / sqrtf((float)s.dk), .q = p.q.at, .k = p.k.at,
-                      .v = p.v.at, .ldq = hk + GAP, .ldk = gk + GAP, .ldv = gv + GAP, .o = p.o.at, .lse = p.lse.at,
-                      .ldo = hv + GAP, .ldlse = s.heads + GAP, .dout = p.dout.at, .lddout = hv + GAP, .delta = p.delta.at, .lddelta = s.heads + GAP,
-                      .dq = p.dq.at, .dk_ = p.dk.at, .dvalue = p.dv.at, .lddq = hk + GAP, .lddk = gk + GAP,
-                      .lddv = gv + GAP, .workers = 4};
+    p.a = (Attention){ .sequences = s.sequences,
+                       .time = s.time,
+                       .heads = s.heads,
+                       .groups = s.groups,
+                       .dk = s.dk,
+                       .dv = s.dv,
+                       .causal = s.causal,
+                       .pool = s.pool,
+                       .scale = 1.7f / sqrtf((float)s.dk),
+                       .q = p.q.at,
+                       .k = p.k.at,
+                       .v = p.v.at,
+                       .ldq = hk + GAP,
+                       .ldk = gk + GAP,
+                       .ldv = gv + GAP,
+                       .o = p.o.at,
+                       .lse = p.lse.at,
+                       .ldo = hv + GAP,
+                       .ldlse = s.heads + GAP,
+                       .dout = p.dout.at,
+                       .lddout = hv + GAP,
+                       .delta = p.delta.at,
+                       .lddelta = s.heads + GAP,
+                       .dq = p.dq.at,
+                       .dk_ = p.dk.at,
+                       .dvalue = p.dv.at,
+                       .lddq = hk + GAP,
+                       .lddk = gk + GAP,
+                       .lddv = gv + GAP,
+                       .workers = 4 };
     return p;
 }
 
-static inline void problem_free(Problem *p)
-{
+static inline void problem_free(Problem *p) {
     guard_free(p->q), guard_free(p->k), guard_free(p->v), guard_free(p->o), guard_free(p->lse);
-    guard_free(p->dout), guard_free(p->dlse), guard_free(p->delta), guard_free(p->dq), guard_free(p->dk), guard_free(p->dv), guard_free(p->scratch);
+    guard_free(p->dout), guard_free(p->dlse), guard_free(p->delta), guard_free(p->dq),
+        guard_free(p->dk), guard_free(p->dv), guard_free(p->scratch);
 }
 
 /* The last task first, and nothing usable left in scratch. */
-static inline void run_forward(const Attention *a, Guarded scratch)
-{
+static inline void run_forward(const Attention *a, Guarded scratch) {
     int64_t bytes = k_attention_scratch(a->dk > a->dv ? a->dk : a->dv);
     for (int64_t i = k_attention_tasks(a) - 1; i >= 0; i--) {
         memset(scratch.at, 0xff, (size_t)bytes);
@@ -82,20 +107,19 @@ static inline void run_forward(const Attention *a, Guarded scratch)
 }
 
 /* What row kernels compute for the backward pass: sum of dout * o, less dlse. */
-static inline void find_delta(const Problem *p)
-{
+static inline void find_delta(const Problem *p) {
     const Attention *a = &p->a;
     for (int64_t row = 0; row < a->sequences * a->time; row++)
         for (int head = 0; head < a->heads; head++) {
             double delta = -(double)p->dlse.at[row * (a->heads + GAP) + head];
             for (int e = 0; e < a->dv; e++)
-                delta += (double)a->dout[row * a->lddout + head * a->dv + e] * a->o[row * a->ldo + head * a->dv + e];
+                delta += (double)a->dout[row * a->lddout + head * a->dv + e]
+                    * a->o[row * a->ldo + head * a->dv + e];
             p->delta.at[row * a->lddelta + head] = (float)delta;
         }
 }
 
-static inline void run_backward(const Problem *p)
-{
+static inline void run_backward(const Problem *p) {
     const Attention *a = &p->a;
     Guarded scratch = p->scratch;
     find_delta(p);
@@ -107,19 +131,14 @@ static inline void run_backward(const Problem *p)
 }
 
 /* Positions *first..*end-1 of a sequence are averaged to its j-th key. */
-static inline void averaged(const Attention *a, int64_t j, int64_t *first, int64_t *end)
-{
-    if (!a->pool)
-        *first = j, *end = j + 1;
-    else if (a->causal)
-        *first = j * a->pool, *end = (j + 1) * a->pool;
-    else
-        *first = j * a->time / a->pool, *end = ((j + 1) * a->time + a->pool - 1) / a->pool;
+static inline void averaged(const Attention *a, int64_t j, int64_t *first, int64_t *end) {
+    if (!a->pool) *first = j, *end = j + 1;
+    else if (a->causal) *first = j * a->pool, *end = (j + 1) * a->pool;
+    else *first = j * a->time / a->pool, *end = ((j + 1) * a->time + a->pool - 1) / a->pool;
 }
 
 /* What a product takes of x: bfloat16 if the problem says so. */
-static inline double factor_of(const Attention *a, double x)
-{
+static inline double factor_of(const Attention *a, double x) {
     float f = (float)x;
     uint32_t bits;
     memcpy(&bits, &f, sizeof bits);
@@ -130,9 +149,9 @@ static inline double factor_of(const Attention *a, double x)
 
 /* Element e of the query head's j-th key or value, as products take it: from a cache,
 ** which has averages, or from rows. */
-static inline double element(const Attention *a, int64_t b, int64_t j, int head, int e, int value)
-{
-    int64_t g = head / (a->heads / a->groups), d = value ? a->dv : a->dk, ld = value ? a->ldv : a->ldk, first, end;
+static inline double element(const Attention *a, int64_t b, int64_t j, int head, int e, int value) {
+    int64_t g = head / (a->heads / a->groups), d = value ? a->dv : a->dk,
+            ld = value ? a->ldv : a->ldk, first, end;
     const float *rows = value ? a->v : a->k;
     double sum = 0;
     if (a->keys)
@@ -143,16 +162,13 @@ static inline double element(const Attention *a, int64_t b, int64_t j, int head,
     return factor_of(a, sum / (double)(end - first));
 }
 
-static inline int64_t keys_seen(const Attention *a, int64_t b, int64_t t)
-{
+static inline int64_t keys_seen(const Attention *a, int64_t b, int64_t t) {
     int64_t past = a->keys ? a->past[b] : 0;
-    if (a->causal)
-        return a->pool ? (past + t) / a->pool : past + t + 1;
+    if (a->causal) return a->pool ? (past + t) / a->pool : past + t + 1;
     return a->pool ? a->pool : past + a->time;
 }
 
-static inline int64_t most_keys(const Attention *a)
-{
+static inline int64_t most_keys(const Attention *a) {
     int64_t most = a->time;
     for (int64_t b = 0; a->keys && b < a->sequences; b++)
         most = a->past[b] + a->time > most ? a->past[b] + a->time : most;
@@ -161,8 +177,8 @@ static inline int64_t most_keys(const Attention *a)
 
 /* e^(score - the largest) of one query for the keys it sees, their sum and the log of
 ** the sum of e^score; returns how many. */
-static inline int64_t exponentials(const Attention *a, int64_t b, int64_t t, int head, double *p, double *total, double *lse)
-{
+static inline int64_t exponentials(const Attention *a, int64_t b, int64_t t, int head, double *p,
+                                   double *total, double *lse) {
     int64_t n = keys_seen(a, b, t);
     const float *q = a->q + (b * a->time + t) * a->ldq + head * a->dk;
     double largest = -INFINITY, sum = 0;
@@ -180,8 +196,8 @@ static inline int64_t exponentials(const Attention *a, int64_t b, int64_t t, int
     return n;
 }
 
-static inline int64_t probabilities(const Attention *a, int64_t b, int64_t t, int head, double *p, double *lse)
-{
+static inline int64_t probabilities(const Attention *a, int64_t b, int64_t t, int head, double *p,
+                                    double *lse) {
     double total;
     int64_t n = exponentials(a, b, t, head, p, &total, lse);
     for (int64_t j = 0; j < n; j++)
@@ -190,10 +206,12 @@ static inline int64_t probabilities(const Attention *a, int64_t b, int64_t t, in
 }
 
 /* Distances from the truth: the largest, and the square root of their mean square. */
-typedef struct Distance { double worst, squares; int64_t count; } Distance;
+typedef struct Distance {
+    double worst, squares;
+    int64_t count;
+} Distance;
 
-static inline void add_distance(Distance *d, double right, double got)
-{
+static inline void add_distance(Distance *d, double right, double got) {
     double x = fabs(right - got);
     assert_false(isnan(got));
     d->worst = fmax(d->worst, x);
@@ -201,13 +219,14 @@ static inline void add_distance(Distance *d, double right, double got)
     d->count++;
 }
 
-static inline double typical(Distance d) { return sqrt(d.squares / (double)(d.count ? d.count : 1)); }
+static inline double typical(Distance d) {
+    return sqrt(d.squares / (double)(d.count ? d.count : 1));
+}
 
 /* Of o and lse. */
-static inline Distance forward_distance(const Attention *a)
-{
+static inline Distance forward_distance(const Attention *a) {
     double *p = malloc((size_t)most_keys(a) * sizeof *p), total, lse;
-    Distance d = {0};
+    Distance d = { 0 };
     for (int64_t row = 0; row < a->sequences * a->time; row++)
         for (int head = 0; head < a->heads; head++) {
             int64_t b = row / a->time, n = exponentials(a, b, row % a->time, head, p, &total, &lse);
@@ -219,7 +238,8 @@ static inline Distance forward_distance(const Attention *a)
                 assert_true(n || a->o[row * a->ldo + head * a->dv + e] == 0);
             }
             if (a->lse)
-                add_distance(&d, lse / (1 + fabs(lse)), a->lse[row * a->ldlse + head] / (1 + fabs(lse)));
+                add_distance(&d, lse / (1 + fabs(lse)),
+                             a->lse[row * a->ldlse + head] / (1 + fabs(lse)));
         }
     free(p);
     return d;
@@ -227,11 +247,13 @@ static inline Distance forward_distance(const Attention *a)
 
 static inline double forward_error(const Attention *a) { return forward_distance(a).worst; }
 
-typedef struct Gradients { double *q, *k, *v; } Gradients; /* [rows][heads or groups * size] */
+typedef struct Gradients {
+    double *q, *k, *v;
+} Gradients; /* [rows][heads or groups * size] */
 
 /* A key's cotangent goes to all positions that it is the average of. */
-static inline void add_to_rows(const Attention *a, int64_t b, int64_t j, int64_t at, int64_t width, double x, double *rows)
-{
+static inline void add_to_rows(const Attention *a, int64_t b, int64_t j, int64_t at, int64_t width,
+                               double x, double *rows) {
     int64_t first, end;
     averaged(a, j, &first, &end);
     for (int64_t t = first; t < end; t++)
@@ -239,12 +261,14 @@ static inline void add_to_rows(const Attention *a, int64_t b, int64_t j, int64_t
 }
 
 /* Adds what query (b, t, head) contributes. */
-static inline void add_gradients(const Problem *problem, int64_t b, int64_t t, int head, double *p, Gradients *d)
-{
+static inline void add_gradients(const Problem *problem, int64_t b, int64_t t, int head, double *p,
+                                 Gradients *d) {
     const Attention *a = &problem->a;
     double lse, delta = problem->delta.at[(b * a->time + t) * a->lddelta + head];
-    int64_t n = probabilities(a, b, t, head, p, &lse), row = b * a->time + t, g = head / (a->heads / a->groups);
-    const float *dout = a->dout + row * a->lddout + head * a->dv, *q = a->q + row * a->ldq + head * a->dk;
+    int64_t n = probabilities(a, b, t, head, p, &lse), row = b * a->time + t,
+            g = head / (a->heads / a->groups);
+    const float *dout = a->dout + row * a->lddout + head * a->dv,
+                *q = a->q + row * a->ldq + head * a->dk;
     double *dp = malloc((size_t)(n + 1) * sizeof *dp);
     for (int64_t j = 0; j < n; j++) {
         dp[j] = 0;
@@ -254,7 +278,8 @@ static inline void add_gradients(const Problem *problem, int64_t b, int64_t t, i
     for (int64_t j = 0; j < n; j++) {
         double ds = a->scale * factor_of(a, p[j] * (dp[j] - delta));
         for (int e = 0; e < a->dv; e++)
-            add_to_rows(a, b, j, g * a->dv + e, a->groups * a->dv, factor_of(a, p[j]) * factor_of(a, dout[e]), d->v);
+            add_to_rows(a, b, j, g * a->dv + e, a->groups * a->dv,
+                        factor_of(a, p[j]) * factor_of(a, dout[e]), d->v);
         for (int e = 0; e < a->dk; e++) {
             add_to_rows(a, b, j, g * a->dk + e, a->groups * a->dk, ds * factor_of(a, q[e]), d->k);
             d->q[(row * a->heads + head) * a->dk + e] += ds * element(a, b, j, head, e, 0);
@@ -264,8 +289,8 @@ static inline void add_gradients(const Problem *problem, int64_t b, int64_t t, i
 }
 
 /* Of a gradient, relative to its largest element. */
-static inline void add_relative(Distance *d, int64_t rows, int64_t columns, const double *right, const float *got, int64_t ld)
-{
+static inline void add_relative(Distance *d, int64_t rows, int64_t columns, const double *right,
+                                const float *got, int64_t ld) {
     double largest = 0.1;
     for (int64_t i = 0; i < rows * columns; i++)
         largest = fmax(largest, fabs(right[i]));
@@ -274,17 +299,17 @@ static inline void add_relative(Distance *d, int64_t rows, int64_t columns, cons
             add_distance(d, right[i * columns + j] / largest, got[i * ld + j] / largest);
 }
 
-static inline Distance backward_distance(const Problem *problem)
-{
+static inline Distance backward_distance(const Problem *problem) {
     const Attention *a = &problem->a;
     int64_t rows = a->sequences * a->time;
-    Gradients d = {calloc((size_t)(rows * a->heads * a->dk), 8), calloc((size_t)(rows * a->groups * a->dk), 8),
-                   calloc((size_t)(rows * a->groups * a->dv), 8)};
+    Gradients d = { calloc((size_t)(rows * a->heads * a->dk), 8),
+                    calloc((size_t)(rows * a->groups * a->dk), 8),
+                    calloc((size_t)(rows * a->groups * a->dv), 8) };
     double *p = malloc((size_t)most_keys(a) * sizeof *p);
     for (int64_t row = 0; row < rows; row++)
         for (int head = 0; head < a->heads; head++)
             add_gradients(problem, row / a->time, row % a->time, head, p, &d);
-    Distance far = {0};
+    Distance far = { 0 };
     add_relative(&far, rows, a->heads * a->dk, d.q, a->dq, a->lddq);
     add_relative(&far, rows, a->groups * a->dk, d.k, a->dk_, a->lddk);
     add_relative(&far, rows, a->groups * a->dv, d.v, a->dvalue, a->lddv);
@@ -292,30 +317,30 @@ static inline Distance backward_distance(const Problem *problem)
     return far;
 }
 
-static inline double backward_error(const Problem *problem) { return backward_distance(problem).worst; }
+static inline double backward_error(const Problem *problem) {
+    return backward_distance(problem).worst;
+}
 
-static inline void same_rows(int64_t rows, int64_t columns, const float *x, int64_t ldx, const float *y, int64_t ldy)
-{
+static inline void same_rows(int64_t rows, int64_t columns, const float *x, int64_t ldx,
+                             const float *y, int64_t ldy) {
     for (int64_t i = 0; i < rows; i++)
         assert_memory_equal(x + i * ldx, y + i * ldy, (size_t)columns * sizeof *x);
 }
 
 /* Results of the sequence that 'one' is, and of sequence b of 'all': same bits. */
-static inline void same_sequence(const Attention *all, int64_t b, const Attention *one)
-{
+static inline void same_sequence(const Attention *all, int64_t b, const Attention *one) {
     int64_t at = b * all->time, n = all->time;
     same_rows(n, all->heads * all->dv, all->o + at * all->ldo, all->ldo, one->o, one->ldo);
     same_rows(n, all->heads, all->lse + at * all->ldlse, all->ldlse, one->lse, one->ldlse);
-    if (all->keys)
-        return;
+    if (all->keys) return;
     same_rows(n, all->heads * all->dk, all->dq + at * all->lddq, all->lddq, one->dq, one->lddq);
     same_rows(n, all->groups * all->dk, all->dk_ + at * all->lddk, all->lddk, one->dk_, one->lddk);
-    same_rows(n, all->groups * all->dv, all->dvalue + at * all->lddv, all->lddv, one->dvalue, one->lddv);
+    same_rows(n, all->groups * all->dv, all->dvalue + at * all->lddv, all->lddv, one->dvalue,
+              one->lddv);
 }
 
 /* Makes p's operands those of one sequence of 'batch'. */
-static inline void alone(Problem *p, const Problem *batch, int64_t b)
-{
+static inline void alone(Problem *p, const Problem *batch, int64_t b) {
     Attention *a = &p->a;
     const Attention *all = &batch->a;
     int64_t at = b * all->time;
@@ -327,19 +352,19 @@ static inline void alone(Problem *p, const Problem *batch, int64_t b)
     a->dout = all->dout + at * all->lddout;
 }
 
-static inline Problem problem_with(int bf16, Size s, uint64_t seed, Side side)
-{
+static inline Problem problem_with(int bf16, Size s, uint64_t seed, Side side) {
     Problem p = problem_new(s, seed, side);
     p.a.bf16 = bf16;
     return p;
 }
 
 /* Alone, gradients come from other tasks than in a batch: the bits are the same. */
-static inline void check_batches(int bf16)
-{
-    static const int pool[] = {0, 0, 0, 4, 17};
+static inline void check_batches(int bf16) {
+    static const int pool[] = { 0, 0, 0, 4, 17 };
     for (int i = 0; i < 5; i++) {
-        Size s = {3, i == 0 ? 300 : 150, 2 + 2 * i, 2, 20 + 12 * i, 36, i != 1 && i != 4, pool[i]}, single = s;
+        Size
+            s = { 3, i == 0 ? 300 : 150, 2 + 2 * i, 2, 20 + 12 * i, 36, i != 1 && i != 4, pool[i] },
+            single = s;
         single.sequences = 1;
         Problem all = problem_with(bf16, s, 500 + (uint64_t)i, AFTER);
         run_forward(&all.a, all.scratch);
@@ -347,7 +372,8 @@ static inline void check_batches(int bf16)
         for (int64_t b = 0; b < s.sequences; b++) {
             Problem one = problem_with(bf16, single, 1, AFTER);
             alone(&one, &all, b);
-            assert_true(s.pool || k_attention_grad_tasks(&one.a) != k_attention_grad_tasks(&all.a) / 3);
+            assert_true(s.pool
+                        || k_attention_grad_tasks(&one.a) != k_attention_grad_tasks(&all.a) / 3);
             run_forward(&one.a, one.scratch);
             run_backward(&one);
             same_sequence(&all.a, b, &one.a);
@@ -358,10 +384,9 @@ static inline void check_batches(int bf16)
 }
 
 /* A causal row sees only what is before it, in bits too. */
-static inline void check_later_tokens(int bf16)
-{
+static inline void check_later_tokens(int bf16) {
     for (int64_t time = 1; time < 400; time = 3 * time + 1) {
-        Size s = {1, 400, 2, 1, 24, 32, 1, time % 2 ? 0 : 6};
+        Size s = { 1, 400, 2, 1, 24, 32, 1, time % 2 ? 0 : 6 };
         Problem whole = problem_with(bf16, s, 700, AFTER);
         run_forward(&whole.a, whole.scratch);
         s.time = time;

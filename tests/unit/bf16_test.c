@@ -29,29 +29,34 @@ enum { VOCAB = 29, CONTEXT = 300 };
 
 /* {== Models ============================================================= */
 
-typedef struct Kind { const char *name, *residual, *rest, *attention, *mlp; } Kind;
+typedef struct Kind {
+    const char *name, *residual, *rest, *attention, *mlp;
+} Kind;
 
 /* No length is a multiple of a vector's, and bfloat16s of a row may be odd in number. */
 static const Kind kinds[] = {
-    { "standard", "standard {}", "norm = rmsnorm { eps = 1e-6 }", "heads = 4, rope = { theta = 10000 }",
-      "hidden = 37, activation = 'swiglu'" },
-    { "attnres", "attnres { full = true, heads = 2 }", "norm = rmsnorm { eps = 1e-6 }", "heads = 4, rope = { theta = 10000 }",
-      "hidden = 37, activation = 'swiglu'" },
-    { "haares", "haares { blocks = 2 }", "norm = rmsnorm { eps = 1e-6 }", "heads = 4, kv_heads = 2, rope = { theta = 10000 }",
-      "hidden = 37, activation = 'gelu'" },
-    { "hyper", "hyper { streams = 3 }", "norm = rmsnorm { eps = 1e-6 }", "heads = 4, rope = { theta = 10000 }",
-      "hidden = 37, activation = 'swiglu'" },
-    { "details", "standard {}", "norm = layernorm { eps = 1e-5 }, embedding = { tied = false, positions = 'learned' }",
-      "heads = 4, kv_heads = 1, qk_norm = true, bias = true", "hidden = 37, activation = 'relu', bias = true" },
+    { "standard", "standard {}", "norm = rmsnorm { eps = 1e-6 }",
+      "heads = 4, rope = { theta = 10000 }", "hidden = 37, activation = 'swiglu'" },
+    { "attnres", "attnres { full = true, heads = 2 }", "norm = rmsnorm { eps = 1e-6 }",
+      "heads = 4, rope = { theta = 10000 }", "hidden = 37, activation = 'swiglu'" },
+    { "haares", "haares { blocks = 2 }", "norm = rmsnorm { eps = 1e-6 }",
+      "heads = 4, kv_heads = 2, rope = { theta = 10000 }", "hidden = 37, activation = 'gelu'" },
+    { "hyper", "hyper { streams = 3 }", "norm = rmsnorm { eps = 1e-6 }",
+      "heads = 4, rope = { theta = 10000 }", "hidden = 37, activation = 'swiglu'" },
+    { "details", "standard {}",
+      "norm = layernorm { eps = 1e-5 }, embedding = { tied = false, positions = 'learned' }",
+      "heads = 4, kv_heads = 1, qk_norm = true, bias = true",
+      "hidden = 37, activation = 'relu', bias = true" },
 };
 enum { MODELS = sizeof kinds / sizeof *kinds };
 
-static void open_kind(void **state, Built *b, const Kind *k, int layers, int dim, CodegenOptions o) {
+static void open_kind(void **state, Built *b, const Kind *k, int layers, int dim,
+                      CodegenOptions o) {
     char path[SCRATCH_PATH], text[1000];
     snprintf(text, sizeof text,
              "return model { name = 'm', vocab = %d, context = %d, dim = %d, %s, residual = %s,\n"
-             "layers = times(%d, layer { attention { %s }, mlp { %s } }) }", VOCAB, CONTEXT, dim, k->rest, k->residual,
-             layers, k->attention, k->mlp);
+             "layers = times(%d, layer { attention { %s }, mlp { %s } }) }",
+             VOCAB, CONTEXT, dim, k->rest, k->residual, layers, k->attention, k->mlp);
     o.cpu = "native";
     built_open(b, scratch_path(state, "bf16.lua", path), text, &o);
 }
@@ -83,9 +88,11 @@ static void floats_are_rounded(void **state) {
     static const uint32_t low[] = { 0, 1, 0x7fff, 0x8000, 0x8001, 0xffff };
     Random random = { 1 };
     for (uint32_t high = 0; high < 0x10000; high++)
-        for (size_t i = 0; i < sizeof low / sizeof *low; i++) check_rounding(high << 16 | low[i]);
+        for (size_t i = 0; i < sizeof low / sizeof *low; i++)
+            check_rounding(high << 16 | low[i]);
     for (int i = 0; i < 100000; i++)
-        check_rounding((uint32_t)draw_below(&random, 0x10000) << 16 | (uint32_t)draw_below(&random, 0x10000));
+        check_rounding((uint32_t)draw_below(&random, 0x10000) << 16
+                       | (uint32_t)draw_below(&random, 0x10000));
 }
 
 /* What float64 says beyond float32 is not lost: next to a tie the nearer one. */
@@ -93,17 +100,22 @@ static void doubles_are_rounded_once(void **state) {
     (void)state;
     Random random = { 2 };
     for (int i = 0; i < 10000; i++) {
-        uint32_t high = (uint32_t)(100 + draw_below(&random, 50)) << 23 | (uint32_t)draw_below(&random, 128) << 16;
+        uint32_t high = (uint32_t)(100 + draw_below(&random, 50)) << 23
+            | (uint32_t)draw_below(&random, 128) << 16;
         double low = from_bits(high), up = from_bits(high + 0x10000), tie = (low + up) / 2;
-        assert_true(round_bf16(tie * (1 + 0x1p-45)) == up && round_bf16(tie * (1 - 0x1p-45)) == low);
-        assert_true(round_bf16(-tie * (1 + 0x1p-45)) == -up && round_bf16(-tie * (1 - 0x1p-45)) == -low);
+        assert_true(round_bf16(tie * (1 + 0x1p-45)) == up
+                    && round_bf16(tie * (1 - 0x1p-45)) == low);
+        assert_true(round_bf16(-tie * (1 + 0x1p-45)) == -up
+                    && round_bf16(-tie * (1 - 0x1p-45)) == -low);
     }
 }
 
 /* }{== Against the interpreter =========================================== */
 
 /* Of how many cases the build agrees as float32 builds do, and of how many nearly. */
-typedef struct Score { int cases, exact, near; } Score;
+typedef struct Score {
+    int cases, exact, near;
+} Score;
 
 /* Even a value near the input that is rounded the other way moves no result by more. */
 static const Allowed one_flip = { 3e-2, 2e-1 };
@@ -142,20 +154,26 @@ static void models_agree_with_the_interpreter(void **state) {
     for (int i = 0; i < MODELS; i += compiled_every()) {
         Built rounded, plain;
         Score score[2] = { { 0 } };
-        open_kind(state, &rounded, &kinds[i], 2, 24, (CodegenOptions){ .level = i % 2 * 2, .bf16 = true });
+        open_kind(state, &rounded, &kinds[i], 2, 24,
+                  (CodegenOptions){ .level = i % 2 * 2, .bf16 = true });
         open_kind(state, &plain, &kinds[i], 2, 24, (CodegenOptions){ .level = 0 });
         judge_both(&rounded, &plain, score);
-        print_message("%s: %d of %d cases agree, %d nearly; not rounded: %d, %d\n", kinds[i].name, score[0].exact,
-                      score[0].cases, score[0].near, score[1].exact, score[1].near);
+        print_message("%s: %d of %d cases agree, %d nearly; not rounded: %d, %d\n", kinds[i].name,
+                      score[0].exact, score[0].cases, score[0].near, score[1].exact, score[1].near);
         if (4 * score[0].exact < 3 * CASES || score[0].near < CASES || score[1].exact > 0)
-            fail_msg("%s: expected three cases of four to agree, all nearly, and none that is not rounded", kinds[i].name);
+            fail_msg("%s: expected three cases of four to agree, all nearly, and none that is not "
+                     "rounded",
+                     kinds[i].name);
         built_close(&rounded), built_close(&plain);
     }
 }
 
 /* }{== The same bits ===================================================== */
 
-typedef struct Results { float *logits, *gradients; strata_loss loss; } Results;
+typedef struct Results {
+    float *logits, *gradients;
+    strata_loss loss;
+} Results;
 
 /* Rounds the weights that another build of the model keeps as bfloat16. */
 static void round_weights(Instance *r, const Built *other) {
@@ -164,15 +182,19 @@ static void round_weights(Instance *r, const Built *other) {
     for (int i = 0; i < r->c->model->tensors; i++)
         for (int k = 0; k < other->c.model->tensors; k++) {
             const char *name = strata_string(r->c->model, t[i].name);
-            if (!kept[k].half || t[i].half || strcmp(name, strata_string(other->c.model, kept[k].name))) continue;
+            if (!kept[k].half || t[i].half
+                || strcmp(name, strata_string(other->c.model, kept[k].name)))
+                continue;
             float *w = instance_weight(r, name, NULL);
-            for (int64_t n = 0; n < t[i].count; n++) w[n] = nearest(w[n]);
+            for (int64_t n = 0; n < t[i].count; n++)
+                w[n] = nearest(w[n]);
         }
     guarded_writable(&r->weights, false);
 }
 
 /* Of weights and ids that depend on nothing but the model's kind. */
-static Results results_of(const Built *b, const Built *forward, int64_t batch, int64_t time, int workers, bool training) {
+static Results results_of(const Built *b, const Built *forward, int64_t batch, int64_t time,
+                          int workers, bool training) {
     Instance r;
     instance_open(&r, &b->c, batch * time, workers);
     instance_fill(&r, 5);
@@ -190,7 +212,8 @@ static void free_results(Results *r) { free(r->logits), free(r->gradients); }
 
 static void same(const char *what, const float *a, const float *b, int64_t count) {
     for (int64_t i = 0; i < count; i++)
-        if (memcmp(&a[i], &b[i], sizeof *a) || !isfinite(a[i])) fail_msg("%s %lld: %a and %a", what, (long long)i, a[i], b[i]);
+        if (memcmp(&a[i], &b[i], sizeof *a) || !isfinite(a[i]))
+            fail_msg("%s %lld: %a and %a", what, (long long)i, a[i], b[i]);
 }
 
 static void expect_same(const Built *b, const Results *x, const Results *y, int64_t tokens) {
@@ -201,7 +224,9 @@ static void expect_same(const Built *b, const Results *x, const Results *y, int6
 }
 
 /* One chunk of tokens, several, and a few. */
-static const struct { int64_t batch, time; } extents[] = { { 3, 100 }, { 2, 300 }, { 1, 64 }, { 1, 1 } };
+static const struct {
+    int64_t batch, time;
+} extents[] = { { 3, 100 }, { 2, 300 }, { 1, 64 }, { 1, 1 } };
 enum { EXTENTS = sizeof extents / sizeof *extents };
 
 /* With any number of workers, in a --check build, which finds nothing, and without training, where
@@ -210,22 +235,28 @@ static void builds_and_workers_have_the_same_bits(void **state) {
     for (int i = 0; i < MODELS; i += compiled_every()) {
         Built b, checked, forward, forward_checked;
         open_kind(state, &b, &kinds[i], 2, 24, (CodegenOptions){ .bf16 = true });
-        open_kind(state, &checked, &kinds[i], 2, 24, (CodegenOptions){ .bf16 = true, .check = true });
-        open_kind(state, &forward, &kinds[i], 2, 24, (CodegenOptions){ .bf16 = true, .inference = true });
-        open_kind(state, &forward_checked, &kinds[i], 2, 24, (CodegenOptions){ .bf16 = true, .inference = true, .check = true });
+        open_kind(state, &checked, &kinds[i], 2, 24,
+                  (CodegenOptions){ .bf16 = true, .check = true });
+        open_kind(state, &forward, &kinds[i], 2, 24,
+                  (CodegenOptions){ .bf16 = true, .inference = true });
+        open_kind(state, &forward_checked, &kinds[i], 2, 24,
+                  (CodegenOptions){ .bf16 = true, .inference = true, .check = true });
         for (int k = 0; k < EXTENTS; k++) {
             int64_t batch = extents[k].batch, time = extents[k].time;
-            Results one = results_of(&b, &forward, batch, time, 1, true), other[] = {
-                results_of(&b, &forward, batch, time, 2, true), results_of(&b, &forward, batch, time, 3, true),
-                results_of(&checked, &forward, batch, time, 1 + k % 2, true), results_of(&forward, &forward, batch, time, 1, false),
-                results_of(&forward_checked, &forward, batch, time, 2, false) };
+            Results one = results_of(&b, &forward, batch, time, 1, true),
+                    other[] = { results_of(&b, &forward, batch, time, 2, true),
+                                results_of(&b, &forward, batch, time, 3, true),
+                                results_of(&checked, &forward, batch, time, 1 + k % 2, true),
+                                results_of(&forward, &forward, batch, time, 1, false),
+                                results_of(&forward_checked, &forward, batch, time, 2, false) };
             for (size_t n = 0; n < sizeof other / sizeof *other; n++) {
                 expect_same(&b, &one, &other[n], batch * time);
                 free_results(&other[n]);
             }
             free_results(&one);
         }
-        built_close(&b), built_close(&checked), built_close(&forward), built_close(&forward_checked);
+        built_close(&b), built_close(&checked), built_close(&forward),
+            built_close(&forward_checked);
     }
 }
 
@@ -257,16 +288,19 @@ static void a_sequence_is_the_same_in_a_batch(void **state) {
 
 enum { PROMPT = 7, LENGTH = 40, SEQUENCES = 3 };
 
-/* Sums are added in another order than in the full pass, so that at some positions a value is rounded the
-** other way.  What sequences decode at once is what each decodes alone, in bits. */
+/* Sums are added in another order than in the full pass, so that at some positions a value is
+** rounded the other way. What sequences decode at once is what each decodes alone, in bits. */
 static void expect_close(const char *name, const float *decoded, const float *all) {
     int exact = 0, positions = LENGTH - PROMPT + 1;
     for (int t = PROMPT - 1; t < LENGTH; t++) {
         double apart = difference(decoded + t * VOCAB, all + t * VOCAB, VOCAB);
-        if (!(apart <= one_flip.value)) fail_msg("%s: logits of position %d are %.1e from those of the full pass", name, t, apart);
+        if (!(apart <= one_flip.value))
+            fail_msg("%s: logits of position %d are %.1e from those of the full pass", name, t,
+                     apart);
         exact += apart <= 3e-5;
     }
-    if (4 * exact < 3 * positions) fail_msg("%s: only %d positions of %d are those of the full pass", name, exact, positions);
+    if (4 * exact < 3 * positions)
+        fail_msg("%s: only %d positions of %d are those of the full pass", name, exact, positions);
 }
 
 static void decoding_is_like_the_full_pass(void **state) {
@@ -275,13 +309,15 @@ static void decoding_is_like_the_full_pass(void **state) {
     for (int i = 0; i < MODELS; i += compiled_every()) {
         Built b;
         Instance r;
-        open_kind(state, &b, &kinds[i], 2, 24, (CodegenOptions){ .bf16 = true, .inference = i % 2 });
+        open_kind(state, &b, &kinds[i], 2, 24,
+                  (CodegenOptions){ .bf16 = true, .inference = i % 2 });
         instance_open(&r, &b.c, SEQUENCES * LENGTH, 1 + i % 2);
         instance_fill(&r, 5);
         int32_t *tokens = some_ids(&b.c, 4, SEQUENCES * LENGTH);
         float *at_once = decoded_logits(&r, tokens, SEQUENCES, LENGTH, prompt);
         for (int n = 0; n < SEQUENCES; n++) {
-            float *all = logits_of(&r, tokens + n * LENGTH, 1, LENGTH), *own = at_once + n * LENGTH * VOCAB;
+            float *all = logits_of(&r, tokens + n * LENGTH, 1, LENGTH),
+                  *own = at_once + n * LENGTH * VOCAB;
             float *alone = decoded_logits(&r, tokens + n * LENGTH, 1, LENGTH, prompt);
             same("next logit", alone + FROM, own + FROM, COUNT);
             expect_close(kinds[i].name, own, all);
@@ -309,13 +345,16 @@ static void micro_batches_add_up(void **state) {
     instance_fill(&r, 5);
     int64_t count = gradient_floats(&b.c);
     int32_t *tokens = some_ids(&b.c, 6, 2 * TIME), *targets = some_ids(&b.c, 7, 2 * TIME);
-    float *first = gradients_of(&r, tokens, targets, 1, TIME, NULL), *sum = calloc((size_t)count, sizeof *sum);
-    good(&r, b.c.api.forward_backward(r.ctx.at, r.weights.at, r.train.at, r.arena.at, tokens + TIME, targets + TIME, 1, TIME, 1,
-                                      STRATA_ACCUMULATE, NULL, NULL, NULL));
+    float *first = gradients_of(&r, tokens, targets, 1, TIME, NULL),
+          *sum = calloc((size_t)count, sizeof *sum);
+    good(&r,
+         b.c.api.forward_backward(r.ctx.at, r.weights.at, r.train.at, r.arena.at, tokens + TIME,
+                                  targets + TIME, 1, TIME, 1, STRATA_ACCUMULATE, NULL, NULL, NULL));
     memcpy(sum, r.train.at, (size_t)count * sizeof *sum);
     float *second = gradients_of(&r, tokens + TIME, targets + TIME, 1, TIME, NULL);
     assert_true(difference(first, second, count) > 0.1);
-    for (int64_t i = 0; i < count; i++) first[i] += second[i];
+    for (int64_t i = 0; i < count; i++)
+        first[i] += second[i];
     assert_true(difference(sum, first, count) < 1e-6);
     free(tokens), free(targets), free(first), free(second), free(sum);
     instance_close(&r);
@@ -333,8 +372,14 @@ static void start(Instance *r, const Built *b, int workers) {
 /* AdamW, on all at once or on pieces that end anywhere, the last first. */
 static void update(Instance *r, int64_t step, bool pieces) {
     int64_t count = gradient_floats(r->c), last = pieces ? PIECES : 1;
-    strata_adamw how = { .struct_size = sizeof how, .lr = 0.01, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1,
-                         .grad_scale = 0.5, .step = step };
+    strata_adamw how = { .struct_size = sizeof how,
+                         .lr = 0.01,
+                         .beta1 = 0.9,
+                         .beta2 = 0.95,
+                         .eps = 1e-8,
+                         .weight_decay = 0.1,
+                         .grad_scale = 0.5,
+                         .step = step };
     guarded_writable(&r->weights, true);
     for (int64_t i = last; i-- > 0;) {
         int64_t from = count * i / last, to = count * (i + 1) / last;
@@ -345,28 +390,33 @@ static void update(Instance *r, int64_t step, bool pieces) {
 
 static double step(Instance *r, const int32_t *tokens, const int32_t *targets, uint32_t flags) {
     strata_loss loss = { .struct_size = sizeof loss };
-    good(r, r->c->api.forward_backward(r->ctx.at, r->weights.at, r->train.at, r->arena.at, tokens, targets, 1, MANY, 1, flags, NULL,
-                                       NULL, &loss));
+    good(r,
+         r->c->api.forward_backward(r->ctx.at, r->weights.at, r->train.at, r->arena.at, tokens,
+                                    targets, 1, MANY, 1, flags, NULL, NULL, &loss));
     return loss.loss;
 }
 
-/* The weights that update leaves packed are those that a step would pack, however the update was split. */
+/* The weights that update leaves packed are those that a step would pack, however the update was
+** split. */
 static void weights_are_kept_packed(void **state) {
     Kind wide = kinds[0], odd = kinds[4];
     wide.mlp = "hidden = 600, activation = 'swiglu'";
     for (int i = 0; i < 4; i++) {
         Built b;
         Instance plain, kept;
-        open_kind(state, &b, i % 2 ? &odd : &wide, 2, i < 2 ? 40 : 280, (CodegenOptions){ .bf16 = true });
+        open_kind(state, &b, i % 2 ? &odd : &wide, 2, i < 2 ? 40 : 280,
+                  (CodegenOptions){ .bf16 = true });
         start(&plain, &b, 1), start(&kept, &b, 2);
         int32_t *tokens = some_ids(&b.c, 6, MANY), *targets = some_ids(&b.c, 7, MANY);
         for (int k = 0; k < STEPS; k++) {
-            assert_true(step(&plain, tokens, targets, 0) == step(&kept, tokens, targets, k ? STRATA_PACKED : 0));
+            assert_true(step(&plain, tokens, targets, 0)
+                        == step(&kept, tokens, targets, k ? STRATA_PACKED : 0));
             update(&plain, k + 1, false);
             update(&kept, k + 1, i % 2 == k % 2);
             same("weight", kept.weights.at, plain.weights.at, b.c.model->weights_bytes / 4);
         }
-        assert_true(step(&plain, tokens, targets, 0) == step(&kept, tokens, targets, STRATA_PACKED));
+        assert_true(step(&plain, tokens, targets, 0)
+                    == step(&kept, tokens, targets, STRATA_PACKED));
         same("gradient", kept.train.at, plain.train.at, gradient_floats(&b.c));
         free(tokens), free(targets);
         instance_close(&plain), instance_close(&kept);
@@ -374,7 +424,8 @@ static void weights_are_kept_packed(void **state) {
     }
 }
 
-/* With the flag a step takes what update left: a weight that was changed since counts without it only. */
+/* With the flag a step takes what update left: a weight that was changed since counts without it
+** only. */
 static void packed_weights_are_taken(void **state) {
     Built b;
     Instance r;
@@ -385,9 +436,12 @@ static void packed_weights_are_taken(void **state) {
     update(&r, 1, false);
     double before = step(&r, tokens, targets, STRATA_PACKED);
     instance_set(&r, "mlp.up.weight", 0);
-    double packed = step(&r, tokens, targets, STRATA_PACKED), changed = step(&r, tokens, targets, 0);
+    double packed = step(&r, tokens, targets, STRATA_PACKED),
+           changed = step(&r, tokens, targets, 0);
     bool keeps = b.c.model->train_bytes > 12 * b.c.model->gradients;
-    print_message("%s\n", keeps ? "weights are kept packed" : "this processor multiplies no pairs: nothing is kept packed");
+    print_message("%s\n",
+                  keeps ? "weights are kept packed"
+                        : "this processor multiplies no pairs: nothing is kept packed");
     assert_true(changed != before && (packed == before) == keeps);
     free(tokens), free(targets);
     instance_close(&r);
@@ -418,21 +472,27 @@ static void weights_take_less_room(void **state) {
     for (int i = 0; i < MODELS; i += compiled_every()) {
         Built b, forward;
         open_kind(state, &b, &kinds[i], 2, 64, (CodegenOptions){ .bf16 = true });
-        open_kind(state, &forward, &kinds[i], 2, 64, (CodegenOptions){ .bf16 = true, .inference = true });
+        open_kind(state, &forward, &kinds[i], 2, 64,
+                  (CodegenOptions){ .bf16 = true, .inference = true });
         const strata_tensor *t = strata_tensors(forward.c.model);
         int64_t bytes = 0;
         for (int k = 0; k < forward.c.model->tensors; k++) {
             const char *name = strata_string(forward.c.model, t[k].name);
-            bool attention = strstr(name, "attn.") && !strstr(name, "norm"), mlp = strstr(name, "mlp.") && !strstr(name, "norm");
-            bool matrix = t[k].rank == 2 && ((strstr(name, "weight") && (attention || mlp)) || !strncmp(name, "embed", 5));
+            bool attention = strstr(name, "attn.") && !strstr(name, "norm"),
+                 mlp = strstr(name, "mlp.") && !strstr(name, "norm");
+            bool matrix = t[k].rank == 2
+                && ((strstr(name, "weight") && (attention || mlp)) || !strncmp(name, "embed", 5));
             if (matrix && !t[k].half) fail_msg("%s: expected bfloat16, found float32", name);
             if (t[k].rank < 2 && t[k].half) fail_msg("%s: expected float32, found bfloat16", name);
             bytes += (t[k].count * (t[k].half ? 2 : 4) + 63) / 64 * 64;
         }
-        print_message("%s: weights of %lld bytes, to be trained %lld\n", kinds[i].name, (long long)forward.c.model->weights_bytes,
+        print_message("%s: weights of %lld bytes, to be trained %lld\n", kinds[i].name,
+                      (long long)forward.c.model->weights_bytes,
                       (long long)b.c.model->weights_bytes);
-        assert_true(bytes == forward.c.model->weights_bytes && 10 * bytes < 6 * b.c.model->weights_bytes);
-        for (int k = 0; k < b.c.model->tensors; k++) assert_true(!strata_tensors(b.c.model)[k].half);
+        assert_true(bytes == forward.c.model->weights_bytes
+                    && 10 * bytes < 6 * b.c.model->weights_bytes);
+        for (int k = 0; k < b.c.model->tensors; k++)
+            assert_true(!strata_tensors(b.c.model)[k].half);
         built_close(&b), built_close(&forward);
     }
 }
@@ -443,7 +503,7 @@ static void weights_take_less_room(void **state) {
 static void no_number_stays_none(void **state) {
     (void)state;
     Probe p = probe_new(1, 8, 1);
-    p.sum = p.x;                        /* the head reads the embedding as it is */
+    p.sum = p.x; /* the head reads the embedding as it is */
     Graph *g = probe_end(&p, NULL);
     ModelInfo info = compiled_info(g, 4);
     Compiled c;
@@ -455,7 +515,8 @@ static void no_number_stays_none(void **state) {
     ((uint32_t *)(void *)instance_weight(&r, "p0", NULL))[3] = 0x7f800001;
     guarded_writable(&r.weights, false);
     float *logits = logits_of(&r, (const int32_t[]){ 1, 0, 2, 0 }, 1, 4);
-    for (int i = 0; i < 4 * PROBE_VOCAB; i++) assert_true(isnan(logits[i]) == (i / PROBE_VOCAB % 2 == 1));
+    for (int i = 0; i < 4 * PROBE_VOCAB; i++)
+        assert_true(isnan(logits[i]) == (i / PROBE_VOCAB % 2 == 1));
     free(logits);
     instance_close(&r);
     compiled_close(&c);

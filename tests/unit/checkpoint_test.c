@@ -28,14 +28,18 @@
 #include "scratch.h"
 #include "weights.h"
 
-typedef struct Run { float weights[LITTLE_PARAMETERS], train[3 * LITTLE_PARAMETERS]; Checkpoint c; } Run;
+typedef struct Run {
+    float weights[LITTLE_PARAMETERS], train[3 * LITTLE_PARAMETERS];
+    Checkpoint c;
+} Run;
 
 /* The state after 'step' steps of a run that is a function of the step. */
 static void run_at(Run *r, int64_t step) {
     const strata_model *m = little_model();
     memset(r, 0, sizeof *r);
     weights_init(m, (uint64_t)step, r->weights);
-    for (int i = 0; i < 3 * LITTLE_PARAMETERS; i++) r->train[i] = (float)(step * 1000 + i) / 7;
+    for (int i = 0; i < 3 * LITTLE_PARAMETERS; i++)
+        r->train[i] = (float)(step * 1000 + i) / 7;
     checkpoint_defaults(&r->c, m);
     memset(r->c.data_sha256, 'a', 64);
     r->c.steps = 1000;
@@ -61,7 +65,8 @@ static int64_t resumed(const char *path, bool *previous) {
     if (checkpoint_read(&f, little_model(), back.weights, back.train, &e)) fail_msg("%s", e.text);
     run_at(&r, f.state.step);
     assert_memory_equal(r.weights, back.weights, sizeof r.weights);
-    assert_memory_equal(r.train + LITTLE_PARAMETERS, back.train + LITTLE_PARAMETERS, 2 * LITTLE_PARAMETERS * sizeof(float));
+    assert_memory_equal(r.train + LITTLE_PARAMETERS, back.train + LITTLE_PARAMETERS,
+                        2 * LITTLE_PARAMETERS * sizeof(float));
     assert_int_equal(checkpoint_match(&f, &r.c, &e), 0);
     assert_int_equal(f.state.position, r.c.position);
     assert_int_equal(f.state.has_best, r.c.has_best);
@@ -81,7 +86,8 @@ static void states_round_trip(void **state) {
     float w[LITTLE_PARAMETERS];
     Run r;
     run_at(&r, 17);
-    assert_int_equal(weights_load(little_model(), path, w, &e), 0);      /* a checkpoint is a weights file */
+    /* a checkpoint is a weights file */
+    assert_int_equal(weights_load(little_model(), path, w, &e), 0);
     assert_memory_equal(w, r.weights, sizeof w);
     assert_int_equal(scratch_entries(state), 1);
 }
@@ -111,7 +117,9 @@ static void the_tokenizer_travels_with_the_checkpoint(void **state) {
     CheckpointFile f;
     run_at(&r, 1);
     assert_int_equal(tokenizer_chars(&t, 6, "abba", 4, &e), 0);
-    assert_int_equal(checkpoint_save(scratch_path(state, "t", path), little_model(), r.weights, r.train, &t, &r.c, &e), 0);
+    assert_int_equal(checkpoint_save(scratch_path(state, "t", path), little_model(), r.weights,
+                                     r.train, &t, &r.c, &e),
+                     0);
     assert_int_equal(checkpoint_open(&f, path, &e), 0);
     assert_int_equal(tokenizer_load(&back, TOKENIZER_CHARS, 6, &f.file, &e), 0);
     assert_int_equal(back.ids, 6);
@@ -144,7 +152,9 @@ static void forbid_exchange(void) {
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     struct sock_fprog program = { sizeof code / sizeof *code, code };
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) _exit(77);
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+        || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+        _exit(77);
     if (!renameat2(-1, "", -1, "", RENAME_EXCHANGE) || errno != EINVAL) _exit(77);
 }
 
@@ -200,7 +210,8 @@ static void refuses(const char *path, int status, const char *says) {
     CheckpointFile f;
     Error e = { 0 };
     int found = checkpoint_open(&f, path, &e);
-    if (found != status || !strstr(e.text, says)) fail_msg("expected %d, \"%s\"\n  found %d, \"%s\"", status, says, found, e.text);
+    if (found != status || !strstr(e.text, says))
+        fail_msg("expected %d, \"%s\"\n  found %d, \"%s\"", status, says, found, e.text);
 }
 
 static void what_is_no_checkpoint_is_refused(void **state) {
@@ -212,10 +223,12 @@ static void what_is_no_checkpoint_is_refused(void **state) {
     assert_int_equal(safetensors_write(path, &l, NULL, 0, 0, NULL), 0);
     refuses(path, STATUS_USER, "expected a checkpoint");
     scratch_write(scratch_path(state, "c.prev", before), "nothing", 7);
-    refuses(path, STATUS_USER, "c.prev");                       /* both are told */
+    refuses(path, STATUS_USER, "c.prev"); /* both are told */
     const Pair later[] = { { "format", "strata checkpoint" }, { "version", "2" } };
     assert_int_equal(save(path, 1, NULL), 0);
-    assert_int_equal(safetensors_write(path, &l, later, 2, SAFETENSORS_CHECKSUM | SAFETENSORS_PREVIOUS, NULL), 0);
+    assert_int_equal(
+        safetensors_write(path, &l, later, 2, SAFETENSORS_CHECKSUM | SAFETENSORS_PREVIOUS, NULL),
+        0);
     refuses(path, STATUS_USER, "expected a checkpoint of version 1, found version 2");
     const Pair poor[] = { { "format", "strata checkpoint" }, { "version", "1" }, { "spec", "x" } };
     assert_int_equal(safetensors_write(path, &l, poor, 3, SAFETENSORS_CHECKSUM, NULL), 0);
@@ -231,7 +244,8 @@ static void targets_that_are_no_files_are_refused(void **state) {
     assert_int_equal(mkdir(scratch_path(state, "c.prev", before), 0700), 0);
     assert_int_equal(output_check(path, true, &e), STATUS_USER);
     assert_int_equal(save(path, 2, &e), STATUS_USER);
-    assert_non_null(strstr(e.text, "c.prev: expected a regular file or a new name, found a folder"));
+    assert_non_null(
+        strstr(e.text, "c.prev: expected a regular file or a new name, found a folder"));
     assert_int_equal(resumed(path, NULL), 1);
     assert_int_equal(scratch_entries(state), 2);
 }
@@ -250,7 +264,10 @@ static void other_share(Checkpoint *c) { c->val_share = 0.1; }
 static void more_steps(Checkpoint *c) { c->steps = 2000; }
 
 static void another_run_is_refused_by_name(void **state) {
-    static const struct { void (*change)(Checkpoint *); const char *says; } row[] = {
+    static const struct {
+        void (*change)(Checkpoint *);
+        const char *says;
+    } row[] = {
         { other_lr, "expected lr 0.001, found 0.0003" },
         { other_spec, "expected spec_hash 18364758544493064721, found 18364758544493064720" },
         { other_precision, "expected precision bf16, found f32" },
@@ -271,7 +288,8 @@ static void another_run_is_refused_by_name(void **state) {
         run_at(&r, 3);
         row[i].change(&r.c);
         assert_int_equal(checkpoint_match(&f, &r.c, &e), STATUS_USER);
-        if (!strstr(e.text, row[i].says) || strchr(e.text, '\n')) fail_msg("expected \"%s\", found \"%s\"", row[i].says, e.text);
+        if (!strstr(e.text, row[i].says) || strchr(e.text, '\n'))
+            fail_msg("expected \"%s\", found \"%s\"", row[i].says, e.text);
     }
     run_at(&r, 3);
     other_batch(&r.c);
@@ -289,7 +307,9 @@ static void more_steps_need_a_constant_schedule(void **state) {
     for (int schedule = 0; schedule <= 2; schedule++) {
         run_at(&r, 3);
         r.c.schedule = schedule;
-        assert_int_equal(checkpoint_save(scratch_path(state, "s", path), little_model(), r.weights, r.train, NULL, &r.c, &e), 0);
+        assert_int_equal(checkpoint_save(scratch_path(state, "s", path), little_model(), r.weights,
+                                         r.train, NULL, &r.c, &e),
+                         0);
         assert_int_equal(checkpoint_open(&f, path, &e), 0);
         more_steps(&r.c);
         assert_int_equal(checkpoint_match(&f, &r.c, &e), schedule ? STATUS_USER : STATUS_OK);

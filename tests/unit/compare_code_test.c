@@ -21,13 +21,16 @@
 
 static const char text[] =
     "\t.text\n\t.file\t\"llvm-link\"\nother:\n\tnop\n.Lfunc_end0:\nf:\n.Lfunc_begin1:\n"
-    "\t.file\t3 \"library/norms\" \"rmsnorm.lua\"\n\t.file\t4 \"spec.lua\"\n\t.loc\t3 7 0\n\t.cfi_startproc\n"
-    "\tvmulps\t32(%r12,%r14,4), %ymm1, %ymm2          # 32-byte Folded\n\t.loc\t4 9 0 is_stmt 1\n.LBB61_1:\n"
+    "\t.file\t3 \"library/norms\" \"rmsnorm.lua\"\n\t.file\t4 \"spec.lua\"\n\t.loc\t3 7 "
+    "0\n\t.cfi_startproc\n"
+    "\tvmulps\t32(%r12,%r14,4), %ymm1, %ymm2          # 32-byte Folded\n\t.loc\t4 9 0 is_stmt "
+    "1\n.LBB61_1:\n"
     "\tjmp\t.LBB61_7\n\t.loc\t4 0 0\n\tcallq\tk_exp\n.Lfunc_end1:\ng:\n\tret\n.Lfunc_end2:\n";
 
 static void assembly_is_read(void **state) {
     (void)state;
-    static const char *const lines[] = { "vmulps 32(%r12,%r14,4), %ymm1, %ymm2", ".LBB61_1:", "jmp .LBB61_7", "callq k_exp" };
+    static const char *const lines[] = { "vmulps 32(%r12,%r14,4), %ymm1, %ymm2",
+                                         ".LBB61_1:", "jmp .LBB61_7", "callq k_exp" };
     static const char *const places[] = { "library/norms/rmsnorm.lua:7", "", "spec.lua:9", "" };
     CodeLines c = { 0 }, none = { 0 };
     code_assembly(text, "f", &c);
@@ -56,7 +59,8 @@ static void shapes_leave_out_numbers(void **state) {
     (void)state;
     assert_true(same_shape("vmovups\t(%r15,%r14,4), %ymm0", "vmovups\t32(%rax,%rcx,4), %ymm15"));
     assert_true(same_shape("vmovups\t%ymm0, -112(%rsp)", "vmovups\t%ymm7, 8(%rsp)"));
-    assert_true(same_shape("vbroadcastss\t.LCPI3_0(%rip), %xmm0", "vbroadcastss\t.LCPI12_41(%rip), %xmm9"));
+    assert_true(
+        same_shape("vbroadcastss\t.LCPI3_0(%rip), %xmm0", "vbroadcastss\t.LCPI12_41(%rip), %xmm9"));
     assert_true(same_shape("jle\t.LBB61_9", "jle\t.LBB2_10"));
     assert_true(same_shape("addl\t%r10d, %eax", "addl\t%ebx, %esi"));
     assert_false(same_shape("vmovups\t(%r15,%r14,4), %ymm0", "vmovups\t(%r15,%r14,4), %zmm0"));
@@ -74,11 +78,12 @@ static void shapes_leave_out_numbers(void **state) {
 static CodeLines of_letters(const char *s) {
     CodeLines c = { .n = (int)strlen(s), .line = calloc(strlen(s) + 1, sizeof *c.line) };
     assert_non_null(c.line);
-    for (int i = 0; i < c.n; i++) c.line[i].shape = (uint64_t)s[i];
+    for (int i = 0; i < c.n; i++)
+        c.line[i].shape = (uint64_t)s[i];
     return c;
 }
 
-static int longest(const char *a, const char *b) {      /* by trying everything */
+static int longest(const char *a, const char *b) { /* by trying everything */
     if (!*a || !*b) return 0;
     if (*a == *b) return 1 + longest(a + 1, b + 1);
     int x = longest(a + 1, b), y = longest(a, b + 1);
@@ -112,8 +117,10 @@ static void alignments_are_longest(void **state) {
     for (unsigned i = 0; i < 3000; i++) {
         unsigned r = i * 2654435761u;
         int n = (int)(r % 9), m = (int)(r / 9 % 9);
-        for (int k = 0; k < n; k++) x[k] = (char)('a' + (r >> (2 * k) & 3));
-        for (int k = 0; k < m; k++) y[k] = (char)('a' + (r * 40503u >> (2 * k + 3) & 3));
+        for (int k = 0; k < n; k++)
+            x[k] = (char)('a' + (r >> (2 * k) & 3));
+        for (int k = 0; k < m; k++)
+            y[k] = (char)('a' + (r * 40503u >> (2 * k + 3) & 3));
         x[n] = y[m] = 0;
         check_alignment(x, y);
     }
@@ -121,16 +128,24 @@ static void alignments_are_longest(void **state) {
 
 /* == Kernels ================================================================ */
 
-static const char *const residuals[] = { "standard {}", "rezero {}", "haares { blocks = 2 }", "attnres { full = true }", "hyper { streams = 4 }",
-                                         "mhc { streams = 4 }", "gated_residual { streams = 3, rank = 4 }", "drr { heads = 3, causal = true, chunk = 16 }" };
+static const char *const residuals[] = { "standard {}",
+                                         "rezero {}",
+                                         "haares { blocks = 2 }",
+                                         "attnres { full = true }",
+                                         "hyper { streams = 4 }",
+                                         "mhc { streams = 4 }",
+                                         "gated_residual { streams = 3, rank = 4 }",
+                                         "drr { heads = 3, causal = true, chunk = 16 }" };
 enum { RESIDUALS = sizeof residuals / sizeof *residuals };
 
 static Report *report_written(void **state, const char *residual, int number, int layers) {
     char name[32];
     snprintf(name, sizeof name, "%d.lua", number);
     return scratch_report(state, name, &(ReportOptions){ .cpu = "x86-64-v3" },
-                          "return model {\n  name = 'm', vocab = 64, context = 64, dim = 48, norm = rmsnorm {},\n  residual = %s,\n"
-                          "  layers = times(%d, layer {\n    attention { heads = 3, rope = {} },\n    mlp { hidden = 96, activation = 'swiglu' } }) }\n",
+                          "return model {\n  name = 'm', vocab = 64, context = 64, dim = 48, norm "
+                          "= rmsnorm {},\n  residual = %s,\n"
+                          "  layers = times(%d, layer {\n    attention { heads = 3, rope = {} },\n "
+                          "   mlp { hidden = 96, activation = 'swiglu' } }) }\n",
                           residual, layers);
 }
 
@@ -139,7 +154,8 @@ static char *assembly_of(const Report *r) {
     ModelInfo info = report_model_info(r->model);
     CodegenOptions o = { .prefix = "m", .cpu = "x86-64-v3", .level = 2, .emit = EMIT_ASM };
     Code code;
-    if (codegen_compile(r->model->graph, &info, &o, &code, error, sizeof error)) fail_msg("%s", error);
+    if (codegen_compile(r->model->graph, &info, &o, &code, error, sizeof error))
+        fail_msg("%s", error);
     char *copy = calloc(code.size + 1, 1);
     assert_non_null(copy);
     memcpy(copy, code.data, code.size);
@@ -150,7 +166,9 @@ static char *assembly_of(const Report *r) {
 static Comparison compared(void **state, const char *const *residual, int n, int layers) {
     Comparison c = { .n = n, .command = "strata compare" };
     for (int i = 0; i < n; i++) {
-        c.variant[i] = (Variant){ .report = report_written(state, residual[i], i, layers), .code_bytes = 1, .compile_seconds = 1 };
+        c.variant[i] = (Variant){ .report = report_written(state, residual[i], i, layers),
+                                  .code_bytes = 1,
+                                  .compile_seconds = 1 };
         c.variant[i].assembly = assembly_of(c.variant[i].report);
     }
     compare_name(&c);
@@ -160,7 +178,8 @@ static Comparison compared(void **state, const char *const *residual, int n, int
 static bool has_line(const CodeSides *s, int side, bool common, const char *words) {
     for (int i = 0; i < s->side[side].n; i++) {
         bool found = false;
-        for (int k = 0; k < s->side[0].n; k++) found = found || (side ? s->align[k] == i : k == i && s->align[k] >= 0);
+        for (int k = 0; k < s->side[0].n; k++)
+            found = found || (side ? s->align[k] == i : k == i && s->align[k] >= 0);
         if (found == common && strstr(code_text(&s->side[side], i), words)) return true;
     }
     return false;
@@ -193,18 +212,21 @@ static void a_factor_is_a_product_more(void **state) {
         assert_int_equal(p->variant, 1);
         assert_non_null(p->kernel[0]);
         char role[2][ROLE_NAME];
-        for (int k = 0; k < 2; k++) compare_role_name(p->kernel[k]->name, role[k]);
+        for (int k = 0; k < 2; k++)
+            compare_role_name(p->kernel[k]->name, role[k]);
         assert_true(code_common(&p->listing.side[0], p->listing.align) > 0);
         assert_true(p->assembly.side[0].n > 0 && p->assembly.side[1].n > 0);
         assert_true(code_common(&p->assembly.side[0], p->assembly.align) > 0);
         if (strcmp(role[1], "rows_mlp")) continue;
         assert_string_equal(role[0], role[1]);
-        assert_int_equal(code_common(&p->listing.side[0], p->listing.align), p->listing.side[0].n - 2);
+        assert_int_equal(code_common(&p->listing.side[0], p->listing.align),
+                         p->listing.side[0].n - 2);
         assert_true(has_line(&p->listing, 0, false, "add"));
         assert_true(has_line(&p->listing, 1, false, "mul"));
         assert_true(has_line(&p->listing, 1, false, "residual.alpha"));
         assert_true(has_line(&p->listing, 1, true, "rsqrt"));
-        assert_true(has_line(&p->assembly, 1, false, "fmadd") || has_line(&p->assembly, 1, false, "mul"));
+        assert_true(has_line(&p->assembly, 1, false, "fmadd")
+                    || has_line(&p->assembly, 1, false, "mul"));
         forward++;
     }
     assert_int_equal(forward, 1);
@@ -264,10 +286,13 @@ int main(void) {
         cmocka_unit_test(assembly_is_read),
         cmocka_unit_test(shapes_leave_out_numbers),
         cmocka_unit_test(alignments_are_longest),
-        cmocka_unit_test_setup_teardown(the_same_spec_has_the_same_code, scratch_setup, scratch_teardown),
-        cmocka_unit_test_setup_teardown(a_factor_is_a_product_more, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(the_same_spec_has_the_same_code, scratch_setup,
+                                        scratch_teardown),
+        cmocka_unit_test_setup_teardown(a_factor_is_a_product_more, scratch_setup,
+                                        scratch_teardown),
         cmocka_unit_test_setup_teardown(lua_lines_are_found, scratch_setup, scratch_teardown),
-        cmocka_unit_test_setup_teardown(eight_variants_are_a_small_page, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(eight_variants_are_a_small_page, scratch_setup,
+                                        scratch_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

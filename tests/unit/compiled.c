@@ -37,7 +37,8 @@ static void must(bool good, const char *what, const char *why) {
 
 static void write_object(const char *path, const Code *code) {
     FILE *f = fopen(path, "wb");
-    must(f && fwrite(code->data, 1, code->size, f) == code->size && !fclose(f), path, "cannot be written");
+    must(f && fwrite(code->data, 1, code->size, f) == code->size && !fclose(f), path,
+         "cannot be written");
 }
 
 static void *load(const Code *code) {
@@ -114,14 +115,20 @@ void compiled_open(Compiled *c, const Graph *g, const ModelInfo *info, const Cod
     must(c->model->magic == STRATA_MAGIC, "descriptor", "has another magic number");
 }
 
-void compiled_close(Compiled *c) {
-    dlclose(c->library);
-}
+void compiled_close(Compiled *c) { dlclose(c->library); }
 
 ModelInfo compiled_info(const Graph *g, int64_t context) {
     const Node *logits = graph_find(g, "logits");
-    return (ModelInfo){ .name = "model", .file = "model.lua", .mixer = "standard", .vocab = logits->shape.dim[0],
-                        .context = context, .dim = 1, .layers = 1, .sublayers = 1, .batch = 1, .hash = 1 };
+    return (ModelInfo){ .name = "model",
+                        .file = "model.lua",
+                        .mixer = "standard",
+                        .vocab = logits->shape.dim[0],
+                        .context = context,
+                        .dim = 1,
+                        .layers = 1,
+                        .sublayers = 1,
+                        .batch = 1,
+                        .hash = 1 };
 }
 
 const char *const *compiled_cpus(void) {
@@ -136,12 +143,11 @@ const char *const *compiled_cpus(void) {
 
 /* }{== Regions =========================================================== */
 
-static size_t round_up(size_t n, size_t to) {
-    return (n + to - 1) / to * to;
-}
+static size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
 void guarded_open(Guarded *r, size_t size) {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), room = round_up(size, STRATA_ALIGN), pages = round_up(room, page);
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), room = round_up(size, STRATA_ALIGN),
+           pages = round_up(room, page);
     r->size = size;
     r->mapped = pages + 2 * page;
     r->map = mmap(NULL, r->mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -149,7 +155,7 @@ void guarded_open(Guarded *r, size_t size) {
     char *first = (char *)r->map + page;
     must(!pages || !mprotect(first, pages, PROT_READ | PROT_WRITE), "mprotect", "no memory");
     r->at = first + pages - room;
-    memset(first, 0xff, pages);         /* NaN as float, -1 as id */
+    memset(first, 0xff, pages); /* NaN as float, -1 as id */
     VALGRIND_MAKE_MEM_UNDEFINED(first, pages);
 }
 
@@ -192,7 +198,8 @@ void instance_arena(Instance *r, int64_t tokens) {
 }
 
 void instance_close(Instance *r) {
-    guarded_close(&r->ctx), guarded_close(&r->weights), guarded_close(&r->train), guarded_close(&r->arena);
+    guarded_close(&r->ctx), guarded_close(&r->weights), guarded_close(&r->train),
+        guarded_close(&r->arena);
     if (r->pool) strata_pool_free(r->pool);
 }
 
@@ -227,7 +234,8 @@ void instance_weights(Instance *r, const Case *values) {
         const Node *n = values->g->param[i].node;
         const strata_tensor *t = find_tensor(r->c, n->attr.name);
         must(t->count == shape_count(&n->shape), n->attr.name, "has another size");
-        for (int64_t k = 0; k < t->count; k++) instance_put(r, t, k, (float)values->value[i][k]);
+        for (int64_t k = 0; k < t->count; k++)
+            instance_put(r, t, k, (float)values->value[i][k]);
     }
     guarded_writable(&r->weights, false);
 }
@@ -239,7 +247,8 @@ Case *compiled_case(Graph *g, uint64_t seed, int64_t batch, int64_t time, int vo
     for (int i = 0; i < g->nparam; i++) {
         const Shape *s = &g->param[i].node->shape;
         double scale = s->rank < 2 ? 1 : sqrt(3.0 / (double)s->dim[s->rank - 1]);
-        for (int64_t k = 0; k < shape_count(s); k++) c->value[i][k] = (float)(scale * c->value[i][k]);
+        for (int64_t k = 0; k < shape_count(s); k++)
+            c->value[i][k] = (float)(scale * c->value[i][k]);
     }
     return c;
 }
@@ -278,18 +287,19 @@ static const double *expected(const Expected *e, const char *output) {
 
 static double largest(const double *x, int64_t count) {
     double most = 0;
-    for (int64_t i = 0; x && i < count; i++) most = fmax(most, fabs(x[i]));
+    for (int64_t i = 0; x && i < count; i++)
+        most = fmax(most, fabs(x[i]));
     return most;
 }
 
 /* 'want' NULL: zeros */
-static bool close_to(const char *what, const float *got, const double *want, int64_t count, double allowed, char *why,
-                     size_t size) {
+static bool close_to(const char *what, const float *got, const double *want, int64_t count,
+                     double allowed, char *why, size_t size) {
     for (int64_t i = 0; i < count; i++) {
         double w = want ? want[i] : 0;
         if (fabs(got[i] - w) <= allowed) continue;
-        snprintf(why, size, "%s: element %lld of %lld is %.9g, expected %.9g, within %.1e", what, (long long)i,
-                 (long long)count, got[i], w, allowed);
+        snprintf(why, size, "%s: element %lld of %lld is %.9g, expected %.9g, within %.1e", what,
+                 (long long)i, (long long)count, got[i], w, allowed);
         return false;
     }
     return true;
@@ -301,19 +311,25 @@ static bool logits_agree(Instance *r, const Case *c, const Expected *e, char *wh
     const double *want = expected(e, "logits");
     Guarded out;
     guarded_open(&out, (size_t)count * sizeof(float));
-    int status = a->logits(r->ctx.at, r->weights.at, r->arena.at, c->tokens, c->batch, c->time, out.at);
+    int status = a->logits(r->ctx.at, r->weights.at, r->arena.at, c->tokens, c->batch, c->time,
+                           out.at);
     if (status) snprintf(why, size, "logits: %s", a->message(r->ctx.at));
-    bool good = !status && close_to("logits", out.at, want, count, e->allowed.value * largest(want, count), why, size);
+    bool good = !status
+        && close_to("logits", out.at, want, count, e->allowed.value * largest(want, count), why,
+                    size);
     guarded_close(&out);
     return good;
 }
 
-static bool loss_agrees(const char *what, const strata_loss *got, const Expected *e, char *why, size_t size) {
-    double loss = *expected(e, "loss"), nll = *expected(e, "cross_entropy"), allowed = e->allowed.value;
-    if (fabs(got->loss - loss) <= allowed * fmax(1, fabs(loss)) && fabs(got->cross_entropy - nll) <= allowed * fmax(1, fabs(nll)))
+static bool loss_agrees(const char *what, const strata_loss *got, const Expected *e, char *why,
+                        size_t size) {
+    double loss = *expected(e, "loss"), nll = *expected(e, "cross_entropy"),
+           allowed = e->allowed.value;
+    if (fabs(got->loss - loss) <= allowed * fmax(1, fabs(loss))
+        && fabs(got->cross_entropy - nll) <= allowed * fmax(1, fabs(nll)))
         return true;
-    snprintf(why, size, "%s: loss %.9g and cross entropy %.9g, expected %.9g and %.9g", what, got->loss, got->cross_entropy,
-             loss, nll);
+    snprintf(why, size, "%s: loss %.9g and cross entropy %.9g, expected %.9g and %.9g", what,
+             got->loss, got->cross_entropy, loss, nll);
     return false;
 }
 
@@ -324,9 +340,12 @@ static bool losses_agree(Instance *r, const Case *c, const Expected *e, char *wh
     strata_loss loss = { .struct_size = sizeof loss };
     Guarded nll;
     guarded_open(&nll, (size_t)count * sizeof(float));
-    int status = a->loss(r->ctx.at, r->weights.at, r->arena.at, c->tokens, c->targets, c->batch, c->time, nll.at, &loss);
+    int status = a->loss(r->ctx.at, r->weights.at, r->arena.at, c->tokens, c->targets, c->batch,
+                         c->time, nll.at, &loss);
     if (status) snprintf(why, size, "loss: %s", a->message(r->ctx.at));
-    bool good = !status && close_to("nll", nll.at, want, count, e->allowed.value * fmax(1, largest(want, count)), why, size)
+    bool good = !status
+        && close_to("nll", nll.at, want, count, e->allowed.value * fmax(1, largest(want, count)),
+                    why, size)
         && loss_agrees("loss", &loss, e, why, size);
     guarded_close(&nll);
     return good;
@@ -341,8 +360,8 @@ static const double *expected_gradient(const Expected *e, const Node *param) {
 static bool gradients_agree(Instance *r, const Case *c, const Expected *e, char *why, size_t size) {
     const strata_api *a = &r->c->api;
     strata_loss loss = { .struct_size = sizeof loss };
-    int status = a->forward_backward(r->ctx.at, r->weights.at, r->train.at, r->arena.at, c->tokens, c->targets, c->batch,
-                                     c->time, 1, 0, NULL, NULL, &loss);
+    int status = a->forward_backward(r->ctx.at, r->weights.at, r->train.at, r->arena.at, c->tokens,
+                                     c->targets, c->batch, c->time, 1, 0, NULL, NULL, &loss);
     if (status) return snprintf(why, size, "forward_backward: %s", a->message(r->ctx.at)), false;
     if (!loss_agrees("forward_backward", &loss, e, why, size)) return false;
     double most = 0;
@@ -357,13 +376,15 @@ static bool gradients_agree(Instance *r, const Case *c, const Expected *e, char 
         int64_t count = shape_count(&p->shape);
         snprintf(what, sizeof what, "gradient of %s", p->attr.name);
         double allowed = e->allowed.gradient * fmax(largest(want, count), 1e-3 * most);
-        if (!close_to(what, instance_gradient(r, p->attr.name), want, count, allowed, why, size)) return false;
+        if (!close_to(what, instance_gradient(r, p->attr.name), want, count, allowed, why, size))
+            return false;
     }
     return true;
 }
 
 bool compiled_agrees(Instance *r, const Case *c, const Expected *e, char *why, size_t size) {
-    return logits_agree(r, c, e, why, size) && losses_agree(r, c, e, why, size) && gradients_agree(r, c, e, why, size);
+    return logits_agree(r, c, e, why, size) && losses_agree(r, c, e, why, size)
+        && gradients_agree(r, c, e, why, size);
 }
 
 /* }{== Graphs ============================================================ */
@@ -406,14 +427,16 @@ bool case_is_shaky(Case *c, const Expected *e) {
         Expected other;
         expected_open(&other, near, op_info);
         shaky = moved(e, &other, "logits", logits) > 1.5e-5 * largest(expected(e, "logits"), logits)
-            || moved(e, &other, "loss", 1) > 1.5e-5 * fmax(1, fabs(*expected(e, "loss"))) || gradients_moved(c, e, &other);
+            || moved(e, &other, "loss", 1) > 1.5e-5 * fmax(1, fabs(*expected(e, "loss")))
+            || gradients_moved(c, e, &other);
         expected_close(&other);
         case_free(near);
     }
     return shaky;
 }
 
-static Answer extent_answer(const Compiled *m, Graph *g, uint64_t seed, Extent x, char *why, size_t size) {
+static Answer extent_answer(const Compiled *m, Graph *g, uint64_t seed, Extent x, char *why,
+                            size_t size) {
     char inner[512];
     Case *c = compiled_case(g, seed, x.batch, x.time, m->model->vocab);
     Expected e;
@@ -422,7 +445,9 @@ static Answer extent_answer(const Compiled *m, Graph *g, uint64_t seed, Extent x
     instance_open(&r, m, x.batch * x.time, 1);
     instance_weights(&r, c);
     bool good = compiled_agrees(&r, c, &e, inner, sizeof inner);
-    if (!good) snprintf(why, size, "batch %lld, time %lld: %s", (long long)x.batch, (long long)x.time, inner);
+    if (!good)
+        snprintf(why, size, "batch %lld, time %lld: %s", (long long)x.batch, (long long)x.time,
+                 inner);
     Answer answer = good ? AGREES : case_is_shaky(c, &e) ? SHAKY : DIFFERS;
     instance_close(&r);
     expected_close(&e);
@@ -430,14 +455,17 @@ static Answer extent_answer(const Compiled *m, Graph *g, uint64_t seed, Extent x
     return answer;
 }
 
-Answer graph_answer(Graph *g, uint64_t seed, const CodegenOptions *o, const Extent *extent, char *why, size_t size) {
+Answer graph_answer(Graph *g, uint64_t seed, const CodegenOptions *o, const Extent *extent,
+                    char *why, size_t size) {
     int64_t context = 1;
-    for (const Extent *x = extent; x->batch; x++) context = x->time > context ? x->time : context;
+    for (const Extent *x = extent; x->batch; x++)
+        context = x->time > context ? x->time : context;
     ModelInfo info = compiled_info(g, context);
     Compiled c;
     Answer answer = AGREES;
     compiled_open(&c, g, &info, o);
-    for (const Extent *x = extent; answer == AGREES && x->batch; x++) answer = extent_answer(&c, g, seed, *x, why, size);
+    for (const Extent *x = extent; answer == AGREES && x->batch; x++)
+        answer = extent_answer(&c, g, seed, *x, why, size);
     compiled_close(&c);
     graph_free(g);
     return answer;
@@ -452,10 +480,11 @@ int apart(int (*fn)(void *arg), void *arg) {
     must(child >= 0, "fork", "refused");
     if (child == 0) {
         static const int signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
-        for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) signal(signals[i], SIG_DFL);
+        for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+            signal(signals[i], SIG_DFL);
         alarm(RUNNING_ON_VALGRIND ? 6000 : 300);
         int status = fn(arg);
-        exit(status);       /* by exit(), where sanitizers look for leaks */
+        exit(status); /* by exit(), where sanitizers look for leaks */
     }
     must(waitpid(child, &how, 0) == child, "waitpid", "refused");
     return WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);

@@ -16,7 +16,7 @@ typedef struct Compiled {
     void *library;
     strata_api api;
     const strata_model *model;
-    size_t size;                        /* of the object */
+    size_t size; /* of the object */
 } Compiled;
 
 /* Compiles a graph with outputs "logits", "nll", "cross_entropy" and "loss",
@@ -32,8 +32,13 @@ const char *const *compiled_cpus(void);
 int compiled_every(void);
 
 /* Memory between two pages that must not be touched. */
-typedef struct Guarded { void *at; size_t size; void *map; size_t mapped; } Guarded;
-void guarded_open(Guarded *r, size_t size);           /* filled with NaNs */
+typedef struct Guarded {
+    void *at;
+    size_t size;
+    void *map;
+    size_t mapped;
+} Guarded;
+void guarded_open(Guarded *r, size_t size); /* filled with NaNs */
 void guarded_close(Guarded *r);
 void guarded_writable(const Guarded *r, bool yes);
 
@@ -41,17 +46,20 @@ void guarded_writable(const Guarded *r, bool yes);
 typedef struct Instance {
     const Compiled *c;
     Guarded ctx, weights, train, arena;
-    struct strata_pool *pool;           /* NULL: one worker, serial */
+    struct strata_pool *pool; /* NULL: one worker, serial */
     int workers;
 } Instance;
 
 void instance_open(Instance *r, const Compiled *c, int64_t tokens, int workers);
 void instance_close(Instance *r);
-void instance_set_up(Instance *r, strata_setup s);  /* init once more; its workers are the instance's */
-void instance_arena(Instance *r, int64_t tokens);   /* a fresh one, exactly as large as said */
+/* init once more; its workers are the instance's */
+void instance_set_up(Instance *r, strata_setup s);
+void instance_arena(Instance *r, int64_t tokens); /* a fresh one, exactly as large as said */
 void instance_weights(Instance *r, const Case *values);
-float *instance_weight(Instance *r, const char *name, int64_t *count);     /* aborts if there is none, or it is bfloat16 */
-void instance_put(Instance *r, const strata_tensor *t, int64_t k, float value);     /* element k, rounded if it is bfloat16 */
+/* aborts if there is none, or it is bfloat16 */
+float *instance_weight(Instance *r, const char *name, int64_t *count);
+/* element k, rounded if it is bfloat16 */
+void instance_put(Instance *r, const strata_tensor *t, int64_t k, float value);
 float *instance_gradient(const Instance *r, const char *name);
 
 /* A case for a graph of a model: matrices are scaled so that values keep their size. */
@@ -59,14 +67,20 @@ Case *compiled_case(Graph *g, uint64_t seed, int64_t batch, int64_t time, int vo
 
 /* By how much what is compiled may differ from what is expected: logits and losses by
 ** 'value' of the largest, gradients by 'gradient' of theirs (compiled.c). */
-typedef struct Allowed { double value, gradient; } Allowed;
+typedef struct Allowed {
+    double value, gradient;
+} Allowed;
 
 /* What the interpreter computes for a case: logits, losses and gradients; these
 ** by 'rules' (op_info, or a copy changed on purpose).  What is allowed is what
 ** float32 takes, until somebody changes it. */
-typedef struct Expected { Graph *g; Eval *ev; Allowed allowed; } Expected;
+typedef struct Expected {
+    Graph *g;
+    Eval *ev;
+    Allowed allowed;
+} Expected;
 void expected_open(Expected *e, const Case *c, const OpInfo *rules);
-void expected_open_bf16(Expected *e, const Case *c);    /* of a model built with --precision bf16 */
+void expected_open_bf16(Expected *e, const Case *c); /* of a model built with --precision bf16 */
 void expected_close(Expected *e);
 
 /* Runs logits, loss and forward_backward on the case.  True if all agree; else
@@ -79,9 +93,12 @@ bool case_is_shaky(Case *c, const Expected *e);
 
 /* All of it for one graph, which it frees, and one (batch, time) after another, up to
 ** batch 0.  AGREES, or another answer with a line in 'why'. */
-typedef struct Extent { int64_t batch, time; } Extent;
+typedef struct Extent {
+    int64_t batch, time;
+} Extent;
 typedef enum Answer { AGREES, DIFFERS, SHAKY } Answer;
-Answer graph_answer(Graph *g, uint64_t seed, const CodegenOptions *o, const Extent *extent, char *why, size_t size);
+Answer graph_answer(Graph *g, uint64_t seed, const CodegenOptions *o, const Extent *extent,
+                    char *why, size_t size);
 
 /* fn(arg) in a process of its own; its status, or 128 + the signal that ended it. */
 int apart(int (*fn)(void *arg), void *arg);

@@ -26,15 +26,17 @@ static uint64_t setting(const char *name, uint64_t otherwise) {
     return text ? strtoull(text, NULL, 0) : otherwise;
 }
 
-static uint64_t first_seed(void)            { return setting("STRATA_FUZZ_SEED", 1); }
-static uint64_t count(uint64_t otherwise)   { return setting("STRATA_FUZZ_COUNT", otherwise); }
+static uint64_t first_seed(void) { return setting("STRATA_FUZZ_SEED", 1); }
+static uint64_t count(uint64_t otherwise) { return setting("STRATA_FUZZ_COUNT", otherwise); }
 
 /* Processors in turn, then what is kept for gradients; every eighth seed optimised. */
 static CodegenOptions options(uint64_t seed) {
     const char *const *cpu = compiled_cpus();
     int n = 0;
-    while (cpu[n]) n++;
-    return (CodegenOptions){ .cpu = cpu[seed % (uint64_t)n], .level = seed % 8 == 3 ? 2 : 0,
+    while (cpu[n])
+        n++;
+    return (CodegenOptions){ .cpu = cpu[seed % (uint64_t)n],
+                             .level = seed % 8 == 3 ? 2 : 0,
                              .keep = (Keep)(seed / (uint64_t)n % 3) };
 }
 
@@ -72,7 +74,8 @@ static void report_graph(Draw d, int status) {
     fail_msg("seed %llu, %d draws: status %d", (unsigned long long)d.seed, d.ops, status);
 }
 
-static void check_graphs(Graph *(*make)(uint64_t, int), int ops, uint64_t graphs, const Extent *extent) {
+static void check_graphs(Graph *(*make)(uint64_t, int), int ops, uint64_t graphs,
+                         const Extent *extent) {
     uint64_t shaky = 0;
     for (uint64_t i = 0; i < graphs; i++) {
         Draw d = { make, first_seed() + i, ops, extent };
@@ -98,7 +101,10 @@ static void graphs_of_rows_agree(void **state) {
 
 /* }{== Models ============================================================ */
 
-typedef struct Trial { uint64_t seed; const char *path; } Trial;
+typedef struct Trial {
+    uint64_t seed;
+    const char *path;
+} Trial;
 
 static int run_spec(void *arg) {
     const Trial *t = arg;
@@ -108,8 +114,10 @@ static int run_spec(void *arg) {
     if (!m) return fprintf(stderr, "%s\n", error.message), 2;
     CodegenOptions o = options(t->seed);
     Graph *g = m->graph;
-    Extent extent[] = { { 2, m->context }, { 1, 1 + (int64_t)(t->seed % (uint64_t)m->context) }, { 0 } };
-    m->graph = NULL;        /* the answer frees it, and the names in it */
+    Extent extent[] = { { 2, m->context },
+                        { 1, 1 + (int64_t)(t->seed % (uint64_t)m->context) },
+                        { 0 } };
+    m->graph = NULL; /* the answer frees it, and the names in it */
     bool agrees = graph_answer(g, t->seed, &o, extent, inner, sizeof inner) == AGREES;
     if (!agrees) fprintf(stderr, "%s\n", inner);
     spec_free(m);

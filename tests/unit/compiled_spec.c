@@ -22,8 +22,18 @@ static void write_text(const char *path, const char *text) {
 }
 
 ModelInfo spec_info(const Model *m) {
-    return (ModelInfo){ .name = m->name, .file = m->file, .mixer = m->mixer, .acausal = m->acausal, .ahead = m->ahead, .vocab = m->vocab, .context = m->context,
-                        .dim = m->dim, .layers = m->layers, .sublayers = m->sublayers, .batch = m->batch, .seed = m->seed,
+    return (ModelInfo){ .name = m->name,
+                        .file = m->file,
+                        .mixer = m->mixer,
+                        .acausal = m->acausal,
+                        .ahead = m->ahead,
+                        .vocab = m->vocab,
+                        .context = m->context,
+                        .dim = m->dim,
+                        .layers = m->layers,
+                        .sublayers = m->sublayers,
+                        .batch = m->batch,
+                        .seed = m->seed,
                         .hash = m->hash };
 }
 
@@ -49,16 +59,19 @@ void built_close(Built *b) {
 static void fill_tensor(Instance *r, const strata_tensor *t, uint64_t seed) {
     const char *name = strata_string(r->c->model, t->name);
     Random random = { seed };
-    for (const char *c = name; *c; c++) random.state = random.state * 1099511628211u + (unsigned char)*c;
+    for (const char *c = name; *c; c++)
+        random.state = random.state * 1099511628211u + (unsigned char)*c;
     double scale = t->rank < 2 ? 1 : sqrt(3.0 / (double)t->shape[t->rank - 1]);
-    for (int64_t i = 0; i < t->count; i++) instance_put(r, t, i, (float)(scale * draw_uniform(&random, -1, 1)));
+    for (int64_t i = 0; i < t->count; i++)
+        instance_put(r, t, i, (float)(scale * draw_uniform(&random, -1, 1)));
 }
 
 void instance_fill(Instance *r, uint64_t seed) {
     const strata_tensor *t = strata_tensors(r->c->model);
     guarded_writable(&r->weights, true);
-    memset(r->weights.at, 0, r->weights.size);      /* what lies between tensors too */
-    for (int i = 0; i < r->c->model->tensors; i++) fill_tensor(r, &t[i], seed);
+    memset(r->weights.at, 0, r->weights.size); /* what lies between tensors too */
+    for (int i = 0; i < r->c->model->tensors; i++)
+        fill_tensor(r, &t[i], seed);
     guarded_writable(&r->weights, false);
 }
 
@@ -72,7 +85,8 @@ void instance_set(Instance *r, const char *ending, float value) {
     guarded_writable(&r->weights, true);
     for (int i = 0; i < r->c->model->tensors; i++) {
         const char *name = strata_string(r->c->model, t[i].name);
-        for (int64_t k = 0; ends_so(name, ending) && k < t[i].count; k++) instance_put(r, &t[i], k, value);
+        for (int64_t k = 0; ends_so(name, ending) && k < t[i].count; k++)
+            instance_put(r, &t[i], k, value);
     }
     guarded_writable(&r->weights, false);
 }
@@ -88,32 +102,34 @@ static void *take(int64_t count, size_t size) {
 int32_t *some_ids(const Compiled *c, uint64_t seed, int64_t count) {
     Random random = { seed };
     int32_t *ids = take(count, sizeof *ids);
-    for (int64_t i = 0; i < count; i++) ids[i] = draw_below(&random, c->model->vocab);
+    for (int64_t i = 0; i < count; i++)
+        ids[i] = draw_below(&random, c->model->vocab);
     return ids;
 }
 
 float *logits_of(Instance *r, const int32_t *tokens, int64_t batch, int64_t time) {
     float *out = take(batch * time * r->c->model->vocab, sizeof *out);
-    must(r->c->api.logits(r->ctx.at, r->weights.at, r->arena.at, tokens, batch, time, out), r, "logits");
+    must(r->c->api.logits(r->ctx.at, r->weights.at, r->arena.at, tokens, batch, time, out), r,
+         "logits");
     return out;
 }
 
-int64_t gradient_floats(const Compiled *c) {
-    return c->model->gradients;
-}
+int64_t gradient_floats(const Compiled *c) { return c->model->gradients; }
 
-float *gradients_of(Instance *r, const int32_t *tokens, const int32_t *targets, int64_t batch, int64_t time,
-                    strata_loss *loss) {
+float *gradients_of(Instance *r, const int32_t *tokens, const int32_t *targets, int64_t batch,
+                    int64_t time, strata_loss *loss) {
     float *out = take(gradient_floats(r->c), sizeof *out);
-    must(r->c->api.forward_backward(r->ctx.at, r->weights.at, r->train.at, r->arena.at, tokens, targets, batch, time, 1, 0,
-                                    NULL, NULL, loss), r, "forward_backward");
+    must(r->c->api.forward_backward(r->ctx.at, r->weights.at, r->train.at, r->arena.at, tokens,
+                                    targets, batch, time, 1, 0, NULL, NULL, loss),
+         r, "forward_backward");
     memcpy(out, r->train.at, (size_t)gradient_floats(r->c) * sizeof *out);
     return out;
 }
 
 enum { MOST_SEQUENCES = 8 };
 
-float *decoded_logits(Instance *r, const int32_t *tokens, int batch, int64_t time, const int *prompt) {
+float *decoded_logits(Instance *r, const int32_t *tokens, int batch, int64_t time,
+                      const int *prompt) {
     const strata_api *a = &r->c->api;
     int64_t V = r->c->model->vocab;
     float *out = take(batch * time * V, sizeof *out), *row = take(batch * V, sizeof *row);
@@ -122,7 +138,9 @@ float *decoded_logits(Instance *r, const int32_t *tokens, int batch, int64_t tim
     for (int i = 0; i < batch; i++) {
         guarded_open(&state[i], a->state_bytes(r->c->model->context));
         must(a->state_init(r->ctx.at, state[i].at, r->c->model->context), r, "state_init");
-        must(a->prefill(r->ctx.at, r->weights.at, state[i].at, r->arena.at, tokens + i * time, prompt[i], out + (i * time + prompt[i] - 1) * V), r, "prefill");
+        must(a->prefill(r->ctx.at, r->weights.at, state[i].at, r->arena.at, tokens + i * time,
+                        prompt[i], out + (i * time + prompt[i] - 1) * V),
+             r, "prefill");
     }
     for (int64_t step = 0; step < time; step++) {
         void *some[MOST_SEQUENCES];
@@ -133,10 +151,13 @@ float *decoded_logits(Instance *r, const int32_t *tokens, int batch, int64_t tim
             some[n] = state[i].at, to[n] = i * time + prompt[i] + step;
             next[n] = tokens[to[n]], n++;
         }
-        if (n) must(a->decode(r->ctx.at, r->weights.at, some, n, r->arena.at, next, row), r, "decode");
-        for (int k = 0; k < n; k++) memcpy(out + to[k] * V, row + k * V, (size_t)V * sizeof *row);
+        if (n)
+            must(a->decode(r->ctx.at, r->weights.at, some, n, r->arena.at, next, row), r, "decode");
+        for (int k = 0; k < n; k++)
+            memcpy(out + to[k] * V, row + k * V, (size_t)V * sizeof *row);
     }
-    for (int i = 0; i < batch; i++) guarded_close(&state[i]);
+    for (int i = 0; i < batch; i++)
+        guarded_close(&state[i]);
     free(row);
     return out;
 }

@@ -29,7 +29,7 @@ typedef bool (*Build)(Probe *p, int variant, int part);
 typedef struct Unit {
     const char *name;
     Build build;
-    int variant, first, count;          /* parts */
+    int variant, first, count; /* parts */
     int together, level;
     int64_t dim;
     const char *cpu;
@@ -43,7 +43,8 @@ static int run_unit(void *arg) {
     char why[700] = "";
     Probe p = probe_new((uint64_t)u->variant + 1, u->dim, u->together);
     probe_read(&p, p.x);
-    for (int i = 0; i < u->count && u->build(&p, u->variant, u->first + i);) i++;
+    for (int i = 0; i < u->count && u->build(&p, u->variant, u->first + i);)
+        i++;
     CodegenOptions o = { .cpu = u->cpu, .level = u->level };
     if (graph_answer(probe_end(&p, NULL), 7, &o, u->extent, why, sizeof why) == AGREES) return 0;
     fprintf(stderr, "%s\n", why);
@@ -53,7 +54,8 @@ static int run_unit(void *arg) {
 static int parts_of(const Unit *u) {
     Probe p = probe_new(1, u->dim, 1);
     int n = 0;
-    while (u->build(&p, u->variant, n)) n++;
+    while (u->build(&p, u->variant, n))
+        n++;
     graph_free(p.g);
     return n;
 }
@@ -71,8 +73,8 @@ static void blame(Unit u, int status) {
         else break;
         status = now;
     }
-    fprintf(stderr, "%s, variant %d, %s, -O%d: parts %d to %d fail with status %d\n", u.name, u.variant, u.cpu, u.level, u.first,
-            u.first + u.count - 1, status);
+    fprintf(stderr, "%s, variant %d, %s, -O%d: parts %d to %d fail with status %d\n", u.name,
+            u.variant, u.cpu, u.level, u.first, u.first + u.count - 1, status);
 }
 
 /* Each variant for one processor, in turn; STRATA_TEST_ALL=1: for all that this machine is. */
@@ -81,14 +83,17 @@ static bool is_turn(int variant, int cpu, int cpus) {
     return getenv("STRATA_TEST_ALL") || variant % cpus == cpu;
 }
 
-static void check(const char *name, Build build, int variants, int64_t dim, int together, const Extent *extent) {
+static void check(const char *name, Build build, int variants, int64_t dim, int together,
+                  const Extent *extent) {
     const char *const *cpu = compiled_cpus();
     int failures = 0, cpus = 0;
-    while (cpu[cpus]) cpus++;
+    while (cpu[cpus])
+        cpus++;
     for (int i = 0; i < variants * cpus; i++) {
         int variant = i / cpus;
         if (!is_turn(variant, i % cpus, cpus)) continue;
-        Unit u = { name, build, variant, 0, 0, together, variant % 8 == 5 ? 2 : 0, dim, cpu[i % cpus], extent };
+        Unit u = { name, build,         variant, 0, 0, together, variant % 8 == 5 ? 2 : 0,
+                   dim,  cpu[i % cpus], extent };
         u.count = parts_of(&u);
         int status = apart(run_unit, &u);
         if (!status) continue;
@@ -102,11 +107,20 @@ static void check(const char *name, Build build, int variants, int64_t dim, int 
 
 static const Shape shapes[] = {
     { .rank = 0 },
-    { .rank = 1, .dim = { 1 } }, { .rank = 1, .dim = { 5 } }, { .rank = 1, .dim = { 17 } },
-    { .rank = 1, .dim = { 100 } }, { .rank = 1, .dim = { 128 } },
-    { .rank = 2, .dim = { 4, 8 } }, { .rank = 2, .dim = { 3, 33 } }, { .rank = 2, .dim = { 33, 3 } },
-    { .rank = 2, .dim = { 2, 64 } }, { .rank = 2, .dim = { 20, 1 } }, { .rank = 2, .dim = { 1, 17 } },
-    { .rank = 3, .dim = { 2, 3, 5 } }, { .rank = 3, .dim = { 3, 2, 18 } }, { .rank = 3, .dim = { 2, 17, 1 } },
+    { .rank = 1, .dim = { 1 } },
+    { .rank = 1, .dim = { 5 } },
+    { .rank = 1, .dim = { 17 } },
+    { .rank = 1, .dim = { 100 } },
+    { .rank = 1, .dim = { 128 } },
+    { .rank = 2, .dim = { 4, 8 } },
+    { .rank = 2, .dim = { 3, 33 } },
+    { .rank = 2, .dim = { 33, 3 } },
+    { .rank = 2, .dim = { 2, 64 } },
+    { .rank = 2, .dim = { 20, 1 } },
+    { .rank = 2, .dim = { 1, 17 } },
+    { .rank = 3, .dim = { 2, 3, 5 } },
+    { .rank = 3, .dim = { 3, 2, 18 } },
+    { .rank = 3, .dim = { 2, 17, 1 } },
     { .rank = 4, .dim = { 2, 1, 3, 16 } },
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes };
@@ -130,11 +144,12 @@ static Node *operand(Probe *p, const Shape *s, int kind) {
     case 2: return op_tanh(probe_param(p, t));
     case 3: return op_fill(p->g, 0.375);
     case 4: return probe_rows(p, (Shape){ 0 });
-    case 5: case 6:                     /* without an axis at the front, or with one of length 1 */
+    case 5:
+    case 6: /* without an axis at the front, or with one of length 1 */
         if (t.rank && kind == 5) memmove(t.dim, t.dim + 1, (size_t)--t.rank * sizeof *t.dim);
         if (t.rank && kind == 6) t.dim[0] = 1;
         return probe_rows(p, t);
-    default:                            /* the last axis of length 1, a value a token or for all */
+    default: /* the last axis of length 1, a value a token or for all */
         if (t.rank) t.dim[t.rank - 1] = 1;
         return kind == 7 ? probe_rows(p, t) : op_tanh(probe_param(p, t));
     }
@@ -150,7 +165,9 @@ static bool build_pointwise(Probe *p, int variant, int part) {
     const char *error;
     Node *in[3];
     for (int i = 0; i < arity; i++) {
-        int own = i == (kind + variant) % arity ? kind : i == 0 ? 0 : (kind * 5 + i + variant) % KINDS;
+        int own = i == (kind + variant) % arity ? kind
+            : i == 0                            ? 0
+                                                : (kind * 5 + i + variant) % KINDS;
         in[i] = operand(p, &shapes[variant], own);
         if (positive) in[i] = op_exp(in[i]);
     }
@@ -289,14 +306,17 @@ static void views_of_views_agree(void **state) {
 static Node *list(Probe *p, int n, const Shape *s) {
     Node **source = graph_alloc(p->g, (size_t)n * sizeof *source);
     for (int i = 0; i < n; i++)
-        source[i] = i % 3 == 1 ? op_add(source[i - 1], probe_stored(p, *s)) : i % 5 == 4 ? probe_rows(p, *s) : probe_stored(p, *s);
+        source[i] = i % 3 == 1 ? op_add(source[i - 1], probe_stored(p, *s))
+            : i % 5 == 4       ? probe_rows(p, *s)
+                               : probe_stored(p, *s);
     return op_stack(p->g, n, source);
 }
 
 static Node *softmax_read(Probe *p, Node *V, int n, int64_t D) {
     Shape channel = probe_shape(1, &D), row = probe_shape(2, (int64_t[]){ n, 1 });
     Node *square = op_scale(op_sum(op_mul(V, V), 1), 1.0 / (double)D);
-    Node *z = op_mul(op_sum(op_mul(V, probe_param(p, channel)), 1), op_rsqrt(op_add(square, op_fill(p->g, 1e-4))));
+    Node *z = op_mul(op_sum(op_mul(V, probe_param(p, channel)), 1),
+                     op_rsqrt(op_add(square, op_fill(p->g, 1e-4))));
     return op_sum(op_mul(op_reshape(op_softmax(z, 0), &row), V), 0);
 }
 
@@ -336,7 +356,8 @@ static Node *often(Probe *p, Node *h) {
     Shape heads = probe_shape(2, (int64_t[]){ 2, D / 2 }), flat = probe_shape(1, &D);
     Node *v = op_reshape(h, &heads);
     Node *in[] = { v, op_reshape(op_tanh(h), &heads), op_reshape(probe_stored(p, heads), &heads) };
-    Node *a = op_reshape(node_new(p->g, OP_attention, 3, in, (Attr){ .value = 0.4, .causal = true }, &error), &flat);
+    Node *a = op_reshape(
+        node_new(p->g, OP_attention, 3, in, (Attr){ .value = 0.4, .causal = true }, &error), &flat);
     Node *mean = op_mul(op_token_sum(op_mul(h, a)), op_source(p->g, OP_per_token));
     return op_add(op_add(h, a), op_mul(op_sigmoid(mean), h));
 }
@@ -364,7 +385,8 @@ static bool build_uses(Probe *p, int variant, int part) {
     return true;
 }
 
-static const Extent odd_extents[] = { { 1, 1 }, { 1, 7 }, { 7, 9 }, { 1, 64 }, { 5, 13 }, { 2, 65 }, { 3, 100 }, { 2, 129 }, { 0 } };
+static const Extent odd_extents[] = { { 1, 1 },  { 1, 7 },   { 7, 9 },   { 1, 64 }, { 5, 13 },
+                                      { 2, 65 }, { 3, 100 }, { 2, 129 }, { 0 } };
 
 static void shared_values_agree_for_any_number_of_tokens(void **state) {
     (void)state;

@@ -49,7 +49,12 @@ static Graph *with_wrong(const Graph *g, Op op) {
 
 /* }{== Models, compiled once ============================================= */
 
-typedef struct Right { Graph *g; Compiled c; Instance r; Case *values; } Right;
+typedef struct Right {
+    Graph *g;
+    Compiled c;
+    Instance r;
+    Case *values;
+} Right;
 
 static Right right[GRAPHS];
 
@@ -62,7 +67,8 @@ static Graph *make(int number) {
         if (!op_is_function((Op)op)) continue;
         const char *error;
         Node *in[] = { probe_rows(&p, s), probe_rows(&p, s), probe_rows(&p, s) };
-        for (int i = 0; i < 3 && needs_positive((Op)op); i++) in[i] = op_exp(in[i]);
+        for (int i = 0; i < 3 && needs_positive((Op)op); i++)
+            in[i] = op_exp(in[i]);
         probe_read(&p, node_new(p.g, (Op)op, op_info[op].arity, in, (Attr){ 0 }, &error));
     }
     return probe_end(&p, NULL);
@@ -116,7 +122,8 @@ static bool has(const Graph *g, Op op) {
 
 static void all_agree_as_they_are(void **state) {
     (void)state;
-    for (int i = 0; i < GRAPHS; i++) assert_true(agrees(&right[i], right[i].g, op_info));
+    for (int i = 0; i < GRAPHS; i++)
+        assert_true(agrees(&right[i], right[i].g, op_info));
 }
 
 static bool rule_noticed(Op op, int operand) {
@@ -131,11 +138,25 @@ static bool rule_noticed(Op op, int operand) {
 /* Operands that gradients flow to. */
 static int gradients_of_op(Op op) {
     switch (op) {
-    case OP_step: case OP_greater: case OP_bf16: case OP_stop_gradient: case OP_peak: return 0;
-    case OP_gather: case OP_scatter: case OP_after: case OP_embed: case OP_cross_entropy: case OP_token_sum: case OP_sum: case OP_softmax: return 1;
-    case OP_concat: case OP_stack: case OP_linear: return 2;
+    case OP_step:
+    case OP_greater:
+    case OP_bf16:
+    case OP_stop_gradient:
+    case OP_peak: return 0;
+    case OP_gather:
+    case OP_scatter:
+    case OP_after:
+    case OP_embed:
+    case OP_cross_entropy:
+    case OP_token_sum:
+    case OP_sum:
+    case OP_softmax: return 1;
+    case OP_concat:
+    case OP_stack:
+    case OP_linear: return 2;
     case OP_attention: return 3;
-    default: return op_info[op].class == POINTWISE || op_info[op].class == VIEW ? op_info[op].arity : 0;
+    default:
+        return op_info[op].class == POINTWISE || op_info[op].class == VIEW ? op_info[op].arity : 0;
     }
 }
 
@@ -143,7 +164,9 @@ static void every_wrong_gradient_rule_is_noticed(void **state) {
     (void)state;
     for (int op = 0; op < NOP; op++)
         for (int k = op == OP_select; k < gradients_of_op((Op)op); k++)
-            if (!rule_noticed((Op)op, k)) fail_msg("a wrong gradient of '%s' for operand %d goes unnoticed", op_info[op].name, k);
+            if (!rule_noticed((Op)op, k))
+                fail_msg("a wrong gradient of '%s' for operand %d goes unnoticed", op_info[op].name,
+                         k);
 }
 
 /* The first model in which the op's mistake shows: what comes of it may be lost on
@@ -167,7 +190,8 @@ static bool computes(Op op) {
 static void every_wrong_result_is_noticed(void **state) {
     (void)state;
     for (int op = 0; op < NOP; op++)
-        if (computes((Op)op) && kernel_noticed((Op)op) == GRAPHS) fail_msg("a wrong '%s' goes unnoticed", op_info[op].name);
+        if (computes((Op)op) && kernel_noticed((Op)op) == GRAPHS)
+            fail_msg("a wrong '%s' goes unnoticed", op_info[op].name);
 }
 
 /* The other way round: the mistake is compiled in. */
@@ -193,7 +217,8 @@ static void a_wrong_kernel_is_noticed(void **state) {
         expected_close(&e);
         instance_close(&r);
         compiled_close(&c);
-        if (graph_answer(g, 5, &o, extent, why, sizeof why) != AGREES) fail_msg("%s: %s", op_info[wrong[i]].name, why);
+        if (graph_answer(g, 5, &o, extent, why, sizeof why) != AGREES)
+            fail_msg("%s: %s", op_info[wrong[i]].name, why);
     }
 }
 

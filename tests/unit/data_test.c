@@ -25,7 +25,8 @@ static void refused(const char *path, bool utf8, int status, const char *says) {
     DataText x;
     Error e = { 0 };
     int found = data_text(&x, &path, 1, utf8, &e);
-    if (found != status || !strstr(e.text, says)) fail_msg("expected %d, \"%s\"\n  found %d, \"%s\"", status, says, found, e.text);
+    if (found != status || !strstr(e.text, says))
+        fail_msg("expected %d, \"%s\"\n  found %d, \"%s\"", status, says, found, e.text);
     assert_null(x.bytes);
 }
 
@@ -40,7 +41,7 @@ static void bad_files_are_refused(void **state) {
     refused(path, false, STATUS_USER, "found a pipe");
     scratch_write(scratch_path(state, "latin", path), "caf\xe9 au lait", 12);
     refused(path, true, STATUS_USER, "latin:byte 3: expected UTF-8, found byte 0xe9");
-    if (geteuid()) {                        /* root reads everything */
+    if (geteuid()) { /* root reads everything */
         scratch_write(scratch_path(state, "closed", path), "text", 4);
         assert_int_equal(chmod(path, 0), 0);
         refused(path, false, STATUS_USER, "cannot open");
@@ -64,15 +65,18 @@ static void changes_while_reading_are_noticed(void **state) {
     input_close(&in);
     scratch_write(path, "0123456789", 10);
     assert_int_equal(input_open(&in, path, &e), 0);
-    struct timespec later[2] = { { .tv_nsec = UTIME_NOW }, { .tv_sec = in.before.st_mtim.tv_sec + 5, .tv_nsec = in.before.st_mtim.tv_nsec } };
+    struct timespec later[2] = { { .tv_nsec = UTIME_NOW },
+                                 { .tv_sec = in.before.st_mtim.tv_sec + 5,
+                                   .tv_nsec = in.before.st_mtim.tv_nsec } };
     assert_int_equal(utimensat(AT_FDCWD, path, later, 0), 0);
-    assert_int_equal(input_unchanged(&in, &e), STATUS_IO);      /* same size, written again */
+    assert_int_equal(input_unchanged(&in, &e), STATUS_IO); /* same size, written again */
     assert_non_null(strstr(e.text, "changed while it was read"));
     input_close(&in);
 }
 
 static void keep_touching(const char *path) {
-    for (time_t t = 1;; t++) utimensat(AT_FDCWD, path, (struct timespec[2]){ { .tv_sec = t }, { .tv_sec = t } }, 0);
+    for (time_t t = 1;; t++)
+        utimensat(AT_FDCWD, path, (struct timespec[2]){ { .tv_sec = t }, { .tv_sec = t } }, 0);
 }
 
 /* Another process writes while the data is loaded: some load must notice, and none crash. */
@@ -130,7 +134,8 @@ static void the_hash_is_of_the_whole_text(void **state) {
     scratch_write(scratch_path(state, "h2", b), "bc", 2);
     DataText x;
     assert_int_equal(data_text(&x, (const char *const[]){ a, b }, 2, false, NULL), 0);
-    assert_string_equal(x.sha256, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    assert_string_equal(x.sha256,
+                        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     data_text_free(&x);
 }
 
@@ -139,7 +144,8 @@ static void counted(void **state, Data *d, int n) {
     char path[SCRATCH_PATH], *bytes = malloc((size_t)n);
     const char *name = path;
     assert_non_null(bytes);
-    for (int i = 0; i < n; i++) bytes[i] = (char)i;
+    for (int i = 0; i < n; i++)
+        bytes[i] = (char)i;
     scratch_write(scratch_path(state, "counted", path), bytes, (size_t)n);
     free(bytes);
     DataText x;
@@ -154,13 +160,16 @@ static void counted(void **state, Data *d, int n) {
 
 /* Every width: vocabularies beyond 256 and 65536 characters. */
 static void chars_of_every_width(void **state) {
-    static const struct { int32_t characters; int width; } row[] = { { 200, 1 }, { 252, 1 }, { 253, 2 }, { 65532, 2 }, { 65533, 4 } };
+    static const struct {
+        int32_t characters;
+        int width;
+    } row[] = { { 200, 1 }, { 252, 1 }, { 253, 2 }, { 65532, 2 }, { 65533, 4 } };
     for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
         char path[SCRATCH_PATH], *text = malloc(4 * (size_t)row[k].characters);
         const char *name = path;
         size_t n = 0;
         assert_non_null(text);
-        for (int32_t i = 0; i < row[k].characters; i++) {       /* from U+10000: four bytes each */
+        for (int32_t i = 0; i < row[k].characters; i++) { /* from U+10000: four bytes each */
             int32_t p = 0x10000 + i;
             text[n++] = (char)(0xf0 | p >> 18), text[n++] = (char)(0x80 | (p >> 12 & 63));
             text[n++] = (char)(0x80 | (p >> 6 & 63)), text[n++] = (char)(0x80 | (p & 63));
@@ -190,11 +199,12 @@ static void chars_of_every_width(void **state) {
 
 static void sequential_windows(void **state) {
     Data d;
-    counted(state, &d, 50);                 /* contexts of 8: (50 - 1) / 8 = 6 windows, two tokens never seen */
+    counted(state, &d, 50); /* contexts of 8: (50 - 1) / 8 = 6 windows, two tokens never seen */
     DataOrder o = { .context = 8, .rows = 4 };
     static const int64_t starts[12] = { 0, 8, 16, 24, 32, 40, 0, 8, 16, 24, 32, 40 };
     for (int step = 0; step < 3; step++)
-        for (int row = 0; row < 4; row++) assert_int_equal(data_start(&d, &o, step, row), starts[4 * step + row]);
+        for (int row = 0; row < 4; row++)
+            assert_int_equal(data_start(&d, &o, step, row), starts[4 * step + row]);
     int32_t tokens[32], targets[32];
     data_rows(&d, &o, 1, 0, 4, tokens, targets);
     for (int i = 0; i < 32; i++) {
@@ -202,16 +212,18 @@ static void sequential_windows(void **state) {
         assert_int_equal(targets[i], tokens[i] + 1);
     }
     int32_t part[8], part_targets[8];
-    data_rows(&d, &o, 1, 2, 1, part, part_targets);             /* a micro-batch is a slice of the step's rows */
+    /* a micro-batch is a slice of the step's rows */
+    data_rows(&d, &o, 1, 2, 1, part, part_targets);
     assert_memory_equal(part, tokens + 16, sizeof part);
     assert_int_equal(data_start(&d, &o, INT64_MAX, 3), ((INT64_MAX % 6) * 4 + 3) % 6 * 8);
     data_free(&d);
-    counted(state, &d, 48);                 /* a sixth window would want a 49th token as its last target */
+    counted(state, &d, 48); /* a sixth window would want a 49th token as its last target */
     assert_int_equal(data_start(&d, &o, 1, 0), 32);
     assert_int_equal(data_start(&d, &o, 1, 1), 0);
     data_free(&d);
-    counted(state, &d, 9);                  /* exactly one window */
-    for (int step = 0; step < 3; step++) assert_int_equal(data_start(&d, &o, step, 1), 0);
+    counted(state, &d, 9); /* exactly one window */
+    for (int step = 0; step < 3; step++)
+        assert_int_equal(data_start(&d, &o, step, 1), 0);
     data_free(&d);
 }
 
@@ -227,11 +239,13 @@ static void random_windows_reach_both_ends(void **state) {
             assert_int_equal(s, data_start(&d, &o, step, row));
             times[s]++;
         }
-    for (int s = 0; s <= 11; s++) assert_true(times[s] > 100);   /* 167 each on average */
+    for (int s = 0; s <= 11; s++)
+        assert_true(times[s] > 100); /* 167 each on average */
     DataOrder other = o;
     other.seed = 6;
     int same = 0;
-    for (int step = 0; step < 100; step++) same += data_start(&d, &o, step, 0) == data_start(&d, &other, step, 0);
+    for (int step = 0; step < 100; step++)
+        same += data_start(&d, &o, step, 0) == data_start(&d, &other, step, 0);
     assert_true(same < 40);
     data_free(&d);
 }
@@ -242,7 +256,8 @@ static void too_short_data_is_refused(void **state) {
     counted(state, &d, 9);
     assert_int_equal(data_enough(&d, "--data", 8, &e), 0);
     assert_int_equal(data_enough(&d, "--data", 9, &e), STATUS_USER);
-    assert_string_equal(e.text, "--data: expected at least 10 tokens (a window and its last target), found 9");
+    assert_string_equal(
+        e.text, "--data: expected at least 10 tokens (a window and its last target), found 9");
     data_free(&d);
 }
 
@@ -280,7 +295,7 @@ static void the_share_is_the_last_of_the_data(void **state) {
     assert_int_equal(token, 91);
     data_window(&train, 1, data_windows(&train, 1) - 1, &token, &target);
     assert_int_equal(target, 90);
-    data_free(&val);                        /* views own nothing */
+    data_free(&val); /* views own nothing */
     data_free(&train);
     assert_int_equal(data_split(&d, 0, &train, &val, &e), 0);
     assert_int_equal(train.count, 101);

@@ -21,7 +21,7 @@ enum { MOST = (LAYERS + 1) * 8, WIDE = 3 * D };
 
 typedef struct Row {
     const char *residual;
-    int heads, window, summary_tokens, block_layers, hidden_mult, chunk;    /* chunk 0: not causal */
+    int heads, window, summary_tokens, block_layers, hidden_mult, chunk; /* chunk 0: not causal */
     bool learned;
 } Row;
 
@@ -35,15 +35,19 @@ typedef struct Memory {
 /* {== Parts ============================================================== */
 
 static void product(const double *w, const double *x, int out, int in, double *y) {
-    for (int i = 0; i < out; i++) y[i] = dot(w + i * in, x, in);
+    for (int i = 0; i < out; i++)
+        y[i] = dot(w + i * in, x, in);
 }
 
 static void layernorm(Reference *r, const char *prefix, const double *x, double *y) {
     const double *w = P(r, "%s.weight", prefix), *b = P(r, "%s.bias", prefix);
     double mean = 0, c[D];
-    for (int d = 0; d < D; d++) mean += x[d] / D;
-    for (int d = 0; d < D; d++) c[d] = x[d] - mean;
-    for (int d = 0; d < D; d++) y[d] = w[d] * c[d] / rms(c, 1e-5) + b[d];
+    for (int d = 0; d < D; d++)
+        mean += x[d] / D;
+    for (int d = 0; d < D; d++)
+        c[d] = x[d] - mean;
+    for (int d = 0; d < D; d++)
+        y[d] = w[d] * c[d] / rms(c, 1e-5) + b[d];
 }
 
 static void route(Reference *r, int layer, const double *x, double *share) {
@@ -59,22 +63,28 @@ static void route(Reference *r, int layer, const double *x, double *share) {
         u[i] *= 0.5 * (1 + erf(u[i] / sqrt(2)));
     }
     product(P(r, "%s.out.weight", p), u, 3, wide, share);
-    for (int i = 0; i < 3; i++) sum += share[i] = exp(share[i] + P(r, "%s.out.bias", p)[i]);
-    for (int i = 0; i < 3; i++) share[i] /= sum;
+    for (int i = 0; i < 3; i++)
+        sum += share[i] = exp(share[i] + P(r, "%s.out.bias", p)[i]);
+    for (int i = 0; i < 3; i++)
+        share[i] /= sum;
 }
 
 /* One head: sum of softmax(q k_j) v_j over what t sees, into o; 0 if it sees nothing. */
-static void attend_head(const Memory *m, int t, const double *q, double k[][D], double v[][D], int first, int width, double *o) {
+static void attend_head(const Memory *m, int t, const double *q, double k[][D], double v[][D],
+                        int first, int width, double *o) {
     double w[MOST], sum = 0;
-    for (int j = 0; j < m->n; j++) sum += w[j] = m->from[j] <= t ? exp(dot(q + first, k[j] + first, width) / sqrt(width)) : 0;
+    for (int j = 0; j < m->n; j++)
+        sum += w[j] = m->from[j] <= t ? exp(dot(q + first, k[j] + first, width) / sqrt(width)) : 0;
     for (int d = first; d < first + width; d++) {
         o[d] = 0;
-        for (int j = 0; j < m->n && sum > 0; j++) o[d] += w[j] / sum * v[j][d];
+        for (int j = 0; j < m->n && sum > 0; j++)
+            o[d] += w[j] / sum * v[j][d];
     }
 }
 
 /* h += share * attention of x to the memory, for position t */
-static void attend(Reference *r, int layer, const char *which, const Memory *m, int t, const double *x, double share, double *h) {
+static void attend(Reference *r, int layer, const char *which, const Memory *m, int t,
+                   const double *x, double share, double *h) {
     const Row *o = r->options;
     double q[D], k[MOST][D], v[MOST][D], heads[D], y[D];
     char p[64];
@@ -85,7 +95,8 @@ static void attend(Reference *r, int layer, const char *which, const Memory *m, 
         product(P(r, "%s.k.weight", p), m->at[j], D, D, k[j]);
         product(P(r, "%s.v.weight", p), m->at[j], D, D, v[j]);
     }
-    for (int i = 0; i < o->heads; i++) attend_head(m, t, q, k, v, i * (D / o->heads), D / o->heads, heads);
+    for (int i = 0; i < o->heads; i++)
+        attend_head(m, t, q, k, v, i * (D / o->heads), D / o->heads, heads);
     product(P(r, "%s.o.weight", p), heads, D, D, y);
     add_to(h, share, y);
 }
@@ -105,7 +116,8 @@ static void remember_short(const Row *o, double X[][T][D], int layer, Memory *m)
 /* Averages of y over positions first ... end - 1, seen from 'from' on. */
 static void average(double y[T][D], int first, int end, int from, Memory *m) {
     memset(m->at[m->n], 0, sizeof m->at[0]);
-    for (int t = first; t < end; t++) add_to(m->at[m->n], 1.0 / (end - first), y[t]);
+    for (int t = first; t < end; t++)
+        add_to(m->at[m->n], 1.0 / (end - first), y[t]);
     m->from[m->n++] = from;
 }
 
@@ -118,9 +130,11 @@ static void remember_long(Reference *r, double X[T][D], Memory *m) {
         product(P(r, "summary.proj.weight"), x, D, D, y[t]);
         add_to(y[t], 1, P(r, "summary.proj.bias"));
     }
-    for (int j = 0; o->chunk && (j + 1) * o->chunk <= T; j++) average(y, j * o->chunk, (j + 1) * o->chunk, (j + 1) * o->chunk, m);
+    for (int j = 0; o->chunk && (j + 1) * o->chunk <= T; j++)
+        average(y, j * o->chunk, (j + 1) * o->chunk, (j + 1) * o->chunk, m);
     for (int j = 0; !o->chunk && j < o->summary_tokens; j++)
-        average(y, j * T / o->summary_tokens, ((j + 1) * T + o->summary_tokens - 1) / o->summary_tokens, 0, m);
+        average(y, j * T / o->summary_tokens,
+                ((j + 1) * T + o->summary_tokens - 1) / o->summary_tokens, 0, m);
 }
 
 static void drr(Reference *r, double x[T][D]) {
@@ -151,14 +165,22 @@ static void drr(Reference *r, double x[T][D]) {
 
 static const Row row[] = {
     { "drr { heads = 2 }", 2, 4, 8, 4, 1, 0, false },
-    { "drr { heads = 4, window = 2, summary_tokens = 2, block_layers = 2 }", 4, 2, 2, 2, 1, 0, false },
-    { "drr { heads = 1, window = 1, summary_tokens = 7, block_layers = 1, hidden_mult = 3 }", 1, 1, 7, 1, 3, 0, false },
-    { "drr { heads = 8, summary_tokens = 3, block_layers = 1, query = 'learned' }", 8, 4, 3, 1, 1, 0, true },
-    { "drr { heads = 2, window = 2, block_layers = 1, causal = true, chunk = 1 }", 2, 2, 0, 1, 1, 1, false },
-    { "drr { heads = 2, window = 3, block_layers = 1, causal = true, chunk = 2 }", 2, 3, 0, 1, 1, 2, false },
-    { "drr { heads = 4, block_layers = 2, causal = true, chunk = 3, summary_tokens = 9 }", 4, 4, 0, 2, 1, 3, false },
-    { "drr { heads = 1, window = 1, block_layers = 3, causal = true, chunk = 4, hidden_mult = 2 }", 1, 1, 0, 3, 2, 4, false },
-    { "drr { heads = 2, block_layers = 1, causal = true, chunk = 2, query = 'learned' }", 2, 4, 0, 1, 1, 2, true },
+    { "drr { heads = 4, window = 2, summary_tokens = 2, block_layers = 2 }", 4, 2, 2, 2, 1, 0,
+      false },
+    { "drr { heads = 1, window = 1, summary_tokens = 7, block_layers = 1, hidden_mult = 3 }", 1, 1,
+      7, 1, 3, 0, false },
+    { "drr { heads = 8, summary_tokens = 3, block_layers = 1, query = 'learned' }", 8, 4, 3, 1, 1,
+      0, true },
+    { "drr { heads = 2, window = 2, block_layers = 1, causal = true, chunk = 1 }", 2, 2, 0, 1, 1, 1,
+      false },
+    { "drr { heads = 2, window = 3, block_layers = 1, causal = true, chunk = 2 }", 2, 3, 0, 1, 1, 2,
+      false },
+    { "drr { heads = 4, block_layers = 2, causal = true, chunk = 3, summary_tokens = 9 }", 4, 4, 0,
+      2, 1, 3, false },
+    { "drr { heads = 1, window = 1, block_layers = 3, causal = true, chunk = 4, hidden_mult = 2 }",
+      1, 1, 0, 3, 2, 4, false },
+    { "drr { heads = 2, block_layers = 1, causal = true, chunk = 2, query = 'learned' }", 2, 4, 0,
+      1, 1, 2, true },
 };
 
 static void every_row_is_its_definition(void **state) {

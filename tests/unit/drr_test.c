@@ -20,10 +20,12 @@
 enum { V = 11, T = 13, LAYERS = 5 };
 
 static Model *small(void **state, const char *residual, const char *causal) {
-    return scratch_model(state,
-                         "return model { name = 'm', vocab = %d, context = %d, dim = 8, norm = rmsnorm {}, residual = %s,\n"
-                         "layers = times(%d, layer { attention { heads = 2, causal = %s }, mlp { hidden = 6 } }) }",
-                         V, T, residual, LAYERS, causal);
+    return scratch_model(
+        state,
+        "return model { name = 'm', vocab = %d, context = %d, dim = 8, norm = rmsnorm {}, residual "
+        "= %s,\n"
+        "layers = times(%d, layer { attention { heads = 2, causal = %s }, mlp { hidden = 6 } }) }",
+        V, T, residual, LAYERS, causal);
 }
 
 /* {== Parameters ========================================================= */
@@ -36,15 +38,18 @@ static const Param *find(const Model *m, const char *name) {
 
 static int64_t parameters(const Model *m) {
     int64_t count = 0;
-    for (int i = 0; i < m->graph->nparam; i++) count += shape_count(&m->graph->param[i].node->shape);
+    for (int i = 0; i < m->graph->nparam; i++)
+        count += shape_count(&m->graph->param[i].node->shape);
     return count;
 }
 
 static int64_t published(void **state, const char *residual) {
     Model *m = scratch_model(state,
-                             "return model { name = 'm', vocab = 32000, context = 2048, dim = 512, norm = layernorm {}, residual = %s,\n"
+                             "return model { name = 'm', vocab = 32000, context = 2048, dim = 512, "
+                             "norm = layernorm {}, residual = %s,\n"
                              "embedding = { positions = 'learned' }, layers = times(12, layer {\n"
-                             "attention { heads = 8, bias = true, causal = false }, mlp { hidden = 2048, activation = 'gelu', bias = true } }) }",
+                             "attention { heads = 8, bias = true, causal = false }, mlp { hidden = "
+                             "2048, activation = 'gelu', bias = true } }) }",
                              residual);
     int64_t count = parameters(m);
     spec_free(m);
@@ -56,7 +61,8 @@ static int64_t published(void **state, const char *residual) {
 static void published_sizes(void **state) {
     int64_t without = published(state, "standard {}"), with = published(state, "drr { heads = 8 }");
     int64_t unused = (1 + 4) * 4 * 512 * 512;
-    printf("parameters: %lld without, published 55262208; %lld with, published 83874340, of which %lld read nothing\n",
+    printf("parameters: %lld without, published 55262208; %lld with, published 83874340, of which "
+           "%lld read nothing\n",
            (long long)without, (long long)with, (long long)unused);
     assert_int_equal(without, 55262208);
     assert_int_equal(with + unused, 83874340);
@@ -69,15 +75,20 @@ static void router_starts_at(void **state) {
     const Init *w = &find(m, "layers.0.residual.router.out.weight")->init;
     double total = 0;
     assert_true(w->kind == INIT_CONSTANT && w->value == 0 && bias->kind == INIT_LIST);
-    for (int i = 0; i < 3; i++) total += exp(bias->list[i]);
-    for (int i = 0; i < 3; i++) assert_true(fabs(exp(bias->list[i]) / total - share[i]) < 5e-5);
+    for (int i = 0; i < 3; i++)
+        total += exp(bias->list[i]);
+    for (int i = 0; i < 3; i++)
+        assert_true(fabs(exp(bias->list[i]) / total - share[i]) < 5e-5);
     spec_free(m);
 }
 
 /* Queries start at 0, as everywhere. */
 static void learned_queries_start_at_zero(void **state) {
-    Model *m = small(state, "drr { heads = 2, block_layers = 1, causal = true, chunk = 4, query = 'learned' }", "true");
-    const Param *recent = find(m, "layers.1.residual.short.query"), *far = find(m, "layers.1.residual.long.query");
+    Model *m = small(
+        state, "drr { heads = 2, block_layers = 1, causal = true, chunk = 4, query = 'learned' }",
+        "true");
+    const Param *recent = find(m, "layers.1.residual.short.query"),
+                *far = find(m, "layers.1.residual.long.query");
     assert_true(recent->init.kind == INIT_CONSTANT && recent->init.value == 0);
     assert_true(far->init.kind == INIT_CONSTANT && far->init.value == 0);
     spec_free(m);
@@ -100,10 +111,15 @@ static void expect_memories(void **state, const char *residual, const char *quer
 }
 
 static void memories_exist_where_read(void **state) {
-    expect_memories(state, "drr { heads = 2, block_layers = 2, causal = true, chunk = 4 }", "q.weight", 2);
-    expect_memories(state, "drr { heads = 2, block_layers = 1, causal = true, chunk = 12, query = 'learned' }", "query", 1);
-    expect_memories(state, "drr { heads = 2, block_layers = 5, causal = true, chunk = 4 }", "k.weight", LAYERS);
-    expect_memories(state, "drr { heads = 2, block_layers = 1, causal = true, chunk = 13 }", "v.weight", LAYERS);
+    expect_memories(state, "drr { heads = 2, block_layers = 2, causal = true, chunk = 4 }",
+                    "q.weight", 2);
+    expect_memories(
+        state, "drr { heads = 2, block_layers = 1, causal = true, chunk = 12, query = 'learned' }",
+        "query", 1);
+    expect_memories(state, "drr { heads = 2, block_layers = 5, causal = true, chunk = 4 }",
+                    "k.weight", LAYERS);
+    expect_memories(state, "drr { heads = 2, block_layers = 1, causal = true, chunk = 13 }",
+                    "v.weight", LAYERS);
 }
 
 /* }{== Who sees whom ===================================================== */
@@ -114,7 +130,8 @@ static double *logits(Model *m, int at, const char *part) {
     if (at >= 0) c->tokens[at] = (c->tokens[at] + 1) % V;
     for (int i = 0; part && i < m->graph->nparam; i++) {
         const Node *n = m->graph->param[i].node;
-        for (int64_t k = 0; strstr(n->attr.name, part) && k < shape_count(&n->shape); k++) c->value[i][k] += 0.5;
+        for (int64_t k = 0; strstr(n->attr.name, part) && k < shape_count(&n->shape); k++)
+            c->value[i][k] += 0.5;
     }
     EvalInput in = case_input(c);
     Eval *ev = eval_new(m->graph, &in);
@@ -129,15 +146,18 @@ static double *logits(Model *m, int at, const char *part) {
 static int reached(Model *m, int at, const char *part) {
     double *x = logits(m, -1, NULL), *y = logits(m, at, part);
     int t = 0;
-    while (t < T && !memcmp(x + t * V, y + t * V, V * sizeof *x)) t++;
+    while (t < T && !memcmp(x + t * V, y + t * V, V * sizeof *x))
+        t++;
     free(x), free(y);
     return t;
 }
 
 static void causal_sees_no_later_token(void **state) {
-    Model *m = small(state, "drr { heads = 4, window = 2, block_layers = 1, causal = true, chunk = 3 }", "true");
+    Model *m = small(
+        state, "drr { heads = 4, window = 2, block_layers = 1, causal = true, chunk = 3 }", "true");
     assert_null(m->acausal);
-    for (int at = 0; at < T; at++) assert_int_equal(reached(m, at, NULL), at);
+    for (int at = 0; at < T; at++)
+        assert_int_equal(reached(m, at, NULL), at);
     spec_free(m);
 }
 
@@ -146,7 +166,10 @@ static void causal_sees_no_later_token(void **state) {
 static void first_chunk_is_seen_when_complete(void **state) {
     for (int chunk = 1; chunk < T; chunk += 4) {
         char residual[200];
-        snprintf(residual, sizeof residual, "drr { heads = 4, block_layers = 2, causal = true, chunk = %d, summary_tokens = 3 }", chunk);
+        snprintf(
+            residual, sizeof residual,
+            "drr { heads = 4, block_layers = 2, causal = true, chunk = %d, summary_tokens = 3 }",
+            chunk);
         Model *m = small(state, residual, "true");
         assert_int_equal(reached(m, -1, ".long."), chunk);
         assert_int_equal(reached(m, -1, ".short."), 0);

@@ -32,14 +32,18 @@ static const double *no_params(void *user, const Node *p) {
 static const int32_t some_ids[] = { 2, 0, 1, 1, 3, 2 };
 
 static void check(Graph *g, Node *y, const double *want, int count) {
-    EvalInput in = { .batch = 2, .time = 3, .tokens = some_ids, .targets = some_ids,
-                     .param = no_params, .seed = 3, .keep = true };
+    EvalInput in = { .batch = 2,
+                     .time = 3,
+                     .tokens = some_ids,
+                     .targets = some_ids,
+                     .param = no_params,
+                     .seed = 3,
+                     .keep = true };
     Eval *ev = eval_new(g, &in);
     const double *got = eval_value(ev, y);
     for (int i = 0; i < count; i++)
         if (!(fabs(got[i] - want[i]) <= 1e-14))
-            fail_msg("%s: element %d is %.17g, not %.17g", op_info[y->op].name, i, got[i],
-                     want[i]);
+            fail_msg("%s: element %d is %.17g, not %.17g", op_info[y->op].name, i, got[i], want[i]);
     eval_free(ev);
     graph_free(g);
 }
@@ -57,9 +61,7 @@ static Node *iota2(Graph *g, int64_t rows, int64_t columns, double first) {
 }
 
 /* For each token its id, as a number. */
-static Node *id_value(Graph *g) {
-    return op_embed(iota2(g, 4, 1, 0), op_source(g, OP_tokens));
-}
+static Node *id_value(Graph *g) { return op_embed(iota2(g, 4, 1, 0), op_source(g, OP_tokens)); }
 
 static void sources_have_their_values(void **state) {
     (void)state;
@@ -84,8 +86,7 @@ static void sources_have_their_values(void **state) {
 static void views_move_elements(void **state) {
     (void)state;
     Graph *g = graph_new();
-    check(g, op_transpose(iota2(g, 2, 3, 0), (int[]){ 1, 0 }),
-          (double[]){ 0, 3, 1, 4, 2, 5 }, 6);
+    check(g, op_transpose(iota2(g, 2, 3, 0), (int[]){ 1, 0 }), (double[]){ 0, 3, 1, 4, 2, 5 }, 6);
     g = graph_new();
     check(g, op_slice(iota2(g, 2, 3, 0), 1, 1, 2), (double[]){ 1, 2, 4, 5 }, 4);
     g = graph_new();
@@ -105,27 +106,26 @@ static void reductions_add_up(void **state) {
     g = graph_new();
     check(g, op_token_sum(id_value(g)), (double[]){ 9 }, 1);
     g = graph_new();
-    check(g, op_softmax(op_mul(iota(g, 2, 0), op_fill(g, log(3))), 0), (double[]){ 0.25, 0.75 },
-          2);
-    g = graph_new();                            /* 1000 and 1001 overflow if not shifted */
+    check(g, op_softmax(op_mul(iota(g, 2, 0), op_fill(g, log(3))), 0), (double[]){ 0.25, 0.75 }, 2);
+    g = graph_new(); /* 1000 and 1001 overflow if not shifted */
     double e = exp(1);
     check(g, op_softmax(iota(g, 2, 1000), 0), (double[]){ 1 / (1 + e), e / (1 + e) }, 2);
 }
 
 static void products_contract(void **state) {
     (void)state;
-    Graph *g = graph_new();                     /* x = id, w = [[1],[2]] */
+    Graph *g = graph_new(); /* x = id, w = [[1],[2]] */
     check(g, op_linear(id_value(g), iota2(g, 2, 1, 1)),
           (double[]){ 2, 4, 0, 0, 1, 2, 1, 2, 3, 6, 2, 4 }, 12);
     g = graph_new();
     check(g, op_linear_back(id_value(g), iota2(g, 1, 2, 1)),
           (double[]){ 2, 4, 0, 0, 1, 2, 1, 2, 3, 6, 2, 4 }, 12);
-    g = graph_new();                            /* the sum of squared ids */
+    g = graph_new(); /* the sum of squared ids */
     check(g, op_linear_weight(id_value(g), id_value(g)), (double[]){ 19 }, 1);
     g = graph_new();
     Node *onto[] = { id_value(g), iota2(g, 1, 1, 5), id_value(g) };
     check(g, build(g, OP_linear, 3, onto, (Attr){ 0 }), (double[]){ 12, 0, 6, 6, 18, 12 }, 6);
-    g = graph_new();                            /* dy = 1 a token: how often each id comes */
+    g = graph_new(); /* dy = 1 a token: how often each id comes */
     Node *ones = op_full(g, &T(1, 1), 1), *in[] = { ones, op_source(g, OP_tokens) };
     check(g, build(g, OP_embed_weight, 2, in, (Attr){ .count = 4 }), (double[]){ 1, 2, 2, 1 }, 4);
 }
@@ -163,7 +163,7 @@ static void attention_averages(void **state) {
 
 static void attention_follows_scores(void **state) {
     (void)state;
-    Graph *g = graph_new();                     /* q = k = v = id, first sequence 2 0 1 */
+    Graph *g = graph_new(); /* q = k = v = id, first sequence 2 0 1 */
     Node *x = op_reshape(id_value(g), &U(2, 1, 1));
     Node *o = build(g, OP_attention, 3, (Node *[]){ x, x, x },
                     (Attr){ .value = 0.5, .causal = true });
@@ -191,14 +191,15 @@ static void values_are_kept_where_asked(void **state) {
                          &error);
     graph_output(g, "y", y);
     graph_output(g, "lse", op_side(nll, 1));
-    EvalInput in = { .batch = 1, .time = 3, .tokens = ids, .targets = ids, .param = two,
-                     .user = &value };
+    EvalInput in = {
+        .batch = 1, .time = 3, .tokens = ids, .targets = ids, .param = two, .user = &value
+    };
     Eval *ev = eval_new(g, &in);
     assert_true(eval_value(ev, y)[0] == 2);
     assert_null(eval_value(ev, middle));
     assert_non_null(eval_value(ev, graph_find(g, "lse")));
     eval_free(ev);
-    in.targets = NULL;                          /* what needs them is left out */
+    in.targets = NULL; /* what needs them is left out */
     in.keep = true;
     ev = eval_new(g, &in);
     assert_true(eval_value(ev, y)[0] == 2);
@@ -231,14 +232,10 @@ static void decisions_can_be_frozen(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sources_have_their_values),
-        cmocka_unit_test(views_move_elements),
-        cmocka_unit_test(reductions_add_up),
-        cmocka_unit_test(products_contract),
-        cmocka_unit_test(the_loss_is_log_softmax),
-        cmocka_unit_test(attention_averages),
-        cmocka_unit_test(attention_follows_scores),
-        cmocka_unit_test(values_are_kept_where_asked),
+        cmocka_unit_test(sources_have_their_values), cmocka_unit_test(views_move_elements),
+        cmocka_unit_test(reductions_add_up),         cmocka_unit_test(products_contract),
+        cmocka_unit_test(the_loss_is_log_softmax),   cmocka_unit_test(attention_averages),
+        cmocka_unit_test(attention_follows_scores),  cmocka_unit_test(values_are_kept_where_asked),
         cmocka_unit_test(decisions_can_be_frozen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,10 +21,12 @@ static uint32_t crc32c(const unsigned char *p, size_t n) {
     uint32_t table[256], crc = 0xffffffff;
     for (uint32_t i = 0; i < 256; i++) {
         uint32_t c = i;
-        for (int k = 0; k < 8; k++) c = c & 1 ? c >> 1 ^ 0x82f63b78 : c >> 1;
+        for (int k = 0; k < 8; k++)
+            c = c & 1 ? c >> 1 ^ 0x82f63b78 : c >> 1;
         table[i] = c;
     }
-    for (size_t i = 0; i < n; i++) crc = table[(crc ^ p[i]) & 255] ^ crc >> 8;
+    for (size_t i = 0; i < n; i++)
+        crc = table[(crc ^ p[i]) & 255] ^ crc >> 8;
     return crc ^ 0xffffffff;
 }
 
@@ -35,7 +37,8 @@ static uint32_t masked(const unsigned char *p, size_t n) {
 
 static uint64_t little(const unsigned char *p, int n) {
     uint64_t x = 0;
-    for (int i = n; i-- > 0;) x = x << 8 | p[i];
+    for (int i = n; i-- > 0;)
+        x = x << 8 | p[i];
     return x;
 }
 
@@ -142,7 +145,8 @@ static void scalars_are_read_back(void **state) {
     assert_int_equal(crc32c((const unsigned char *)"123456789", 9), 0xe3069283);
     scratch_path(state, "events", folder);
     assert_int_equal(event_file_open(&f, folder, 0, NULL), STATUS_OK);
-    assert_int_equal(event_file_open(&other, folder, 70000, NULL), STATUS_OK);      /* in the same second: another name */
+    /* in the same second: another name */
+    assert_int_equal(event_file_open(&other, folder, 70000, NULL), STATUS_OK);
     assert_string_not_equal(f.path, other.path);
     assert_int_equal(event_file_add(&f, 1, scalar, 2, NULL), STATUS_OK);
     assert_int_equal(event_file_add(&f, 70000, scalar, 1, NULL), STATUS_OK);
@@ -177,7 +181,8 @@ static void nothing_is_kept_without_a_folder(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scalars_are_read_back), cmocka_unit_test(nothing_is_kept_without_a_folder),
+        cmocka_unit_test(scalars_are_read_back),
+        cmocka_unit_test(nothing_is_kept_without_a_folder),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
 }

@@ -28,7 +28,10 @@ typedef struct Values {
     double *value[MAXPARAM];
 } Values;
 
-typedef struct Result { char name[64]; double loss, logits, gradient; } Result;
+typedef struct Result {
+    char name[64];
+    double loss, logits, gradient;
+} Result;
 
 /* Values that depend on the parameter's name only. */
 static const double *param_value(void *user, const Node *param) {
@@ -37,7 +40,8 @@ static const double *param_value(void *user, const Node *param) {
         if (!strcmp(v->name[i], param->attr.name)) return v->value[i];
     int64_t count = shape_count(&param->shape);
     uint64_t x = 1;
-    for (const char *p = param->attr.name; *p; p++) x = x * 31 + (uint64_t)*p;
+    for (const char *p = param->attr.name; *p; p++)
+        x = x * 31 + (uint64_t)*p;
     assert_true(v->count < MAXPARAM);
     double *value = v->value[v->count] = malloc((size_t)count * sizeof *value);
     for (int64_t i = 0; i < count; i++) {
@@ -52,7 +56,8 @@ static double squares(const Eval *ev, const Node *n) {
     int64_t count = shape_count(&n->shape) * (n->shape.lead == LEAD_TOKENS ? BATCH * TIME : 1);
     const double *x = eval_value(ev, n);
     double sum = 0;
-    for (int64_t i = 0; i < count; i++) sum += x[i] * x[i];
+    for (int64_t i = 0; i < count; i++)
+        sum += x[i] * x[i];
     return sum;
 }
 
@@ -66,25 +71,31 @@ static Result evaluate(const char *name) {
     snprintf(path, sizeof path, "tests/specs/%s.lua", name);
     Model *m = spec_load(path, NULL, &error);
     if (!m) fail_msg("%s", error.message);
-    for (int i = 0; i <= BATCH * TIME; i++) ids[i] = (i * i * 7 + i * 3) % (int)m->vocab;
+    for (int i = 0; i <= BATCH * TIME; i++)
+        ids[i] = (i * i * 7 + i * 3) % (int)m->vocab;
     pass_gradient(m->graph);
-    EvalInput in = { .batch = BATCH, .time = TIME, .tokens = ids, .targets = ids + 1,
-                     .param = param_value, .user = &values, .seed = 1 };
+    EvalInput in = { .batch = BATCH,
+                     .time = TIME,
+                     .tokens = ids,
+                     .targets = ids + 1,
+                     .param = param_value,
+                     .user = &values,
+                     .seed = 1 };
     Eval *ev = eval_new(m->graph, &in);
     r.loss = *eval_value(ev, graph_find(m->graph, "loss"));
     r.logits = sqrt(squares(ev, graph_find(m->graph, "logits")));
     for (int i = 0; i < m->graph->nout; i++)
-        if (!strncmp(m->graph->out[i].name, "grad.", 5)) r.gradient += squares(ev, m->graph->out[i].node);
+        if (!strncmp(m->graph->out[i].name, "grad.", 5))
+            r.gradient += squares(ev, m->graph->out[i].node);
     r.gradient = sqrt(r.gradient);
     eval_free(ev);
-    for (int i = 0; i < values.count; i++) free(values.value[i]);
+    for (int i = 0; i < values.count; i++)
+        free(values.value[i]);
     spec_free(m);
     return r;
 }
 
-static bool close_to(double got, double want) {
-    return fabs(got - want) <= 1e-9 * fabs(want);
-}
+static bool close_to(double got, double want) { return fabs(got - want) <= 1e-9 * fabs(want); }
 
 static void compare(FILE *f, const Result *got) {
     Result want;
@@ -93,8 +104,8 @@ static void compare(FILE *f, const Result *got) {
     assert_string_equal(got->name, want.name);
     if (!close_to(got->loss, want.loss) || !close_to(got->logits, want.logits)
         || !close_to(got->gradient, want.gradient))
-        fail_msg("%s: %.17g %.17g %.17g, expected %.17g %.17g %.17g", got->name, got->loss, got->logits,
-                 got->gradient, want.loss, want.logits, want.gradient);
+        fail_msg("%s: %.17g %.17g %.17g, expected %.17g %.17g %.17g", got->name, got->loss,
+                 got->logits, got->gradient, want.loss, want.logits, want.gradient);
 }
 
 static void test_expected(void **state) {

@@ -18,7 +18,11 @@
 enum { VOCAB = 31, CONTEXT = 24, T = 13, B = 3 };
 
 /* A model compiled from a residual and attention options, ready to run. */
-typedef struct Built { Model *m; Compiled c; Instance r; } Built;
+typedef struct Built {
+    Model *m;
+    Compiled c;
+    Instance r;
+} Built;
 
 typedef enum How { TRAINS, CHECKED, FORWARD_ONLY } How;
 
@@ -26,10 +30,12 @@ static Model *load(const char *residual, const char *attention, const char *eps)
     char path[] = "/tmp/strata-facts-XXXXXX", text[2048];
     int fd = mkstemp(path);
     snprintf(text, sizeof text,
-             "return model { name = \"facts\", vocab = %d, context = %d, dim = 40, norm = rmsnorm { eps = %s }, residual = %s,\n"
+             "return model { name = \"facts\", vocab = %d, context = %d, dim = 40, norm = rmsnorm "
+             "{ eps = %s }, residual = %s,\n"
              "  embedding = { tied = true%s },\n"
              "  layers = times(3, layer { attention { heads = 4, %s }, mlp { hidden = 56 } }) }\n",
-             VOCAB, CONTEXT, eps, residual, strstr(attention, "rope") ? "" : ", positions = \"learned\"", attention);
+             VOCAB, CONTEXT, eps, residual,
+             strstr(attention, "rope") ? "" : ", positions = \"learned\"", attention);
     assert_true(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
     close(fd);
     SpecError error;
@@ -52,26 +58,34 @@ static void fill_weights(Instance *r) {
     memset(r->weights.at, 0, r->weights.size);
     for (int i = 0; i < r->c->model->tensors; i++) {
         uint32_t seed = 17;
-        for (const char *s = strata_string(r->c->model, t[i].name); *s; s++) seed = seed * 31 + (unsigned char)*s;
+        for (const char *s = strata_string(r->c->model, t[i].name); *s; s++)
+            seed = seed * 31 + (unsigned char)*s;
         for (int64_t k = 0; k < t[i].count; k++) {
             double u = mix(seed + (uint32_t)k * 2654435761u) / 4294967296.0 - 0.5;
-            ((float *)r->weights.at)[t[i].weight + k] = (float)(t[i].init == 0 ? t[i].value : 0.25 * u);
+            ((float *)r->weights.at)[t[i].weight + k] = (float)(t[i].init == 0 ? t[i].value
+                                                                               : 0.25 * u);
         }
     }
     guarded_writable(&r->weights, false);
 }
 
-static void build_for(Built *b, int64_t tokens, const char *residual, const char *attention, const char *eps, int workers, How how) {
+static void build_for(Built *b, int64_t tokens, const char *residual, const char *attention,
+                      const char *eps, int workers, How how) {
     b->m = load(residual, attention, eps);
     ModelInfo info = compiled_info(b->m->graph, CONTEXT);
-    CodegenOptions o = { .prefix = "facts", .cpu = "native", .level = 2, .emit = EMIT_OBJ, .check = how == CHECKED,
+    CodegenOptions o = { .prefix = "facts",
+                         .cpu = "native",
+                         .level = 2,
+                         .emit = EMIT_OBJ,
+                         .check = how == CHECKED,
                          .inference = how == FORWARD_ONLY };
     compiled_open(&b->c, b->m->graph, &info, &o);
     instance_open(&b->r, &b->c, tokens, workers);
     fill_weights(&b->r);
 }
 
-static void build(Built *b, const char *residual, const char *attention, const char *eps, int workers, How how) {
+static void build(Built *b, const char *residual, const char *attention, const char *eps,
+                  int workers, How how) {
     build_for(b, B * CONTEXT, residual, attention, eps, workers, how);
 }
 
@@ -87,22 +101,29 @@ static void stir(Built *b) {
     guarded_writable(&b->r.weights, true);
     for (int i = 0; i < b->c.model->tensors; i++)
         for (int64_t k = 0; t[i].init == 0 && k < t[i].count; k++)
-            ((float *)b->r.weights.at)[t[i].weight + k] += 0.3f * (float)(mix((uint32_t)(i * 7919 + k)) / 4294967296.0 - 0.5);
+            ((float *)b->r.weights.at)[t[i].weight + k] += 0.3f
+                * (float)(mix((uint32_t)(i * 7919 + k)) / 4294967296.0 - 0.5);
     guarded_writable(&b->r.weights, false);
 }
 
 static void draw_tokens(int32_t *ids, int n, uint32_t seed) {
-    for (int i = 0; i < n; i++) ids[i] = (int32_t)(mix(seed + (uint32_t)i) % VOCAB);
+    for (int i = 0; i < n; i++)
+        ids[i] = (int32_t)(mix(seed + (uint32_t)i) % VOCAB);
 }
 
 static void run_logits(Built *b, const int32_t *ids, int64_t batch, int64_t time, float *out) {
-    assert_int_equal(b->c.api.logits(b->r.ctx.at, b->r.weights.at, b->r.arena.at, ids, batch, time, out), STRATA_OK);
+    assert_int_equal(
+        b->c.api.logits(b->r.ctx.at, b->r.weights.at, b->r.arena.at, ids, batch, time, out),
+        STRATA_OK);
 }
 
-static strata_loss run_gradients(Built *b, const int32_t *ids, const int32_t *targets, uint32_t flags) {
+static strata_loss run_gradients(Built *b, const int32_t *ids, const int32_t *targets,
+                                 uint32_t flags) {
     strata_loss loss = { .struct_size = sizeof loss };
-    assert_int_equal(b->c.api.forward_backward(b->r.ctx.at, b->r.weights.at, b->r.train.at, b->r.arena.at, ids, targets, B, T,
-                                               1, flags, NULL, NULL, &loss), STRATA_OK);
+    assert_int_equal(b->c.api.forward_backward(b->r.ctx.at, b->r.weights.at, b->r.train.at,
+                                               b->r.arena.at, ids, targets, B, T, 1, flags, NULL,
+                                               NULL, &loss),
+                     STRATA_OK);
     return loss;
 }
 
@@ -117,9 +138,17 @@ static double worst(const float *a, const float *b, int64_t n) {
 }
 
 static const char *const residuals[] = {
-    "standard {}", "rezero {}", "layerscale {}", "highway { gate = \"vector\" }", "denseformer {}",
-    "attnres { blocks = 2 }", "attnres { full = true, query = \"input\" }", "haares { block_size = 4 }",
-    "hyper { streams = 3 }", "mhc { streams = 4, iterations = 3 }", "gated_residual { streams = 2, rank = 5 }",
+    "standard {}",
+    "rezero {}",
+    "layerscale {}",
+    "highway { gate = \"vector\" }",
+    "denseformer {}",
+    "attnres { blocks = 2 }",
+    "attnres { full = true, query = \"input\" }",
+    "haares { block_size = 4 }",
+    "hyper { streams = 3 }",
+    "mhc { streams = 4, iterations = 3 }",
+    "gated_residual { streams = 2, rank = 5 }",
     "drr { heads = 4, window = 2, block_layers = 1, causal = true, chunk = 5 }",
     "drr { heads = 5, block_layers = 2, causal = true, chunk = 1, query = \"learned\" }",
 };
@@ -140,16 +169,22 @@ static void check_decoding(Built *b) {
     for (int i = 0; i < B; i++) {
         state[i] = aligned_alloc(STRATA_ALIGN, (bytes + 63) / 64 * 64);
         assert_int_equal(b->c.api.state_init(b->r.ctx.at, state[i], CONTEXT), STRATA_OK);
-        assert_int_equal(b->c.api.prefill(b->r.ctx.at, b->r.weights.at, state[i], b->r.arena.at, ids + i * T, at[i], step), STRATA_OK);
+        assert_int_equal(b->c.api.prefill(b->r.ctx.at, b->r.weights.at, state[i], b->r.arena.at,
+                                          ids + i * T, at[i], step),
+                         STRATA_OK);
         assert_true(worst(step, full + (i * T + at[i] - 1) * VOCAB, VOCAB) < 3e-5);
     }
-    for (; at[B - 1] < T; ) {
-        for (int i = 0; i < B; i++) next[i] = ids[i * T + at[i]];
-        assert_int_equal(b->c.api.decode(b->r.ctx.at, b->r.weights.at, state, B, b->r.arena.at, next, step), STRATA_OK);
+    for (; at[B - 1] < T;) {
+        for (int i = 0; i < B; i++)
+            next[i] = ids[i * T + at[i]];
+        assert_int_equal(
+            b->c.api.decode(b->r.ctx.at, b->r.weights.at, state, B, b->r.arena.at, next, step),
+            STRATA_OK);
         for (int i = 0; i < B; i++, at[i - 1]++)
             assert_true(worst(step + i * VOCAB, full + (i * T + at[i]) * VOCAB, VOCAB) < 3e-5);
     }
-    for (int i = 0; i < B; i++) free(state[i]);
+    for (int i = 0; i < B; i++)
+        free(state[i]);
 }
 
 static void decoding_agrees_with_the_full_pass(void **s) {
@@ -202,7 +237,8 @@ static void workers_and_checks_do_not_change_a_bit(void **s) {
         int64_t n, same;
         float *one = gradients(residuals[i], 1, TRAINS, &n);
         for (int how = 0; how < 3; how++) {
-            float *other = gradients(residuals[i], how == 2 ? 1 : 2 + how, how == 2 ? CHECKED : TRAINS, &same);
+            float *other = gradients(residuals[i], how == 2 ? 1 : 2 + how,
+                                     how == 2 ? CHECKED : TRAINS, &same);
             assert_true(n == same && !memcmp(one, other, (size_t)n * sizeof *one));
             free(other);
         }
@@ -210,7 +246,7 @@ static void workers_and_checks_do_not_change_a_bit(void **s) {
     }
 }
 
-enum { MANY = 25 };        /* sequences that take two tasks: weights are then packed before */
+enum { MANY = 25 }; /* sequences that take two tasks: weights are then packed before */
 
 /* Tokens in several chunks: logits have the bits of sequences alone, gradients are their sum. */
 static void chunks_of_tokens(void **s) {
@@ -226,13 +262,17 @@ static void chunks_of_tokens(void **s) {
     const strata_api *a = &b.c.api;
     size_t bytes = (size_t)b.c.model->gradients * sizeof(float);
     float *whole = malloc(bytes);
-    assert_int_equal(a->forward_backward(b.r.ctx.at, b.r.weights.at, b.r.train.at, b.r.arena.at, ids, targets, MANY, T, 1, 0, NULL, NULL, &loss), 0);
+    assert_int_equal(a->forward_backward(b.r.ctx.at, b.r.weights.at, b.r.train.at, b.r.arena.at,
+                                         ids, targets, MANY, T, 1, 0, NULL, NULL, &loss),
+                     0);
     memcpy(whole, b.r.train.at, bytes);
     for (int i = 0; i < MANY; i++) {
         run_logits(&b, ids + i * T, 1, T, one);
         assert_memory_equal(one, all + i * T * VOCAB, sizeof one);
-        assert_int_equal(a->forward_backward(b.r.ctx.at, b.r.weights.at, b.r.train.at, b.r.arena.at, ids + i * T, targets + i * T, 1, T, 1.0f / MANY,
-                                             i ? STRATA_ACCUMULATE : 0, NULL, NULL, &loss), 0);
+        assert_int_equal(a->forward_backward(b.r.ctx.at, b.r.weights.at, b.r.train.at, b.r.arena.at,
+                                             ids + i * T, targets + i * T, 1, T, 1.0f / MANY,
+                                             i ? STRATA_ACCUMULATE : 0, NULL, NULL, &loss),
+                         0);
     }
     assert_true(worst(b.r.train.at, whole, b.c.model->gradients) < 3e-5);
     free(whole);
@@ -254,7 +294,7 @@ static void compare_models(const char *x, const char *y, const char *eps, double
 
 static void identities_between_mixers(void **s) {
     (void)s;
-    compare_models("attnres { blocks = 2 }", "standard {}", "1e-12", 1e-4);        /* queries are 0 */
+    compare_models("attnres { blocks = 2 }", "standard {}", "1e-12", 1e-4); /* queries are 0 */
     compare_models("attnres { block_size = 1 }", "attnres { full = true }", "1e-6", 1e-7);
     compare_models("haares { blocks = 2, bias = -1e4 }", "attnres { blocks = 2 }", "1e-6", 1e-5);
 }
@@ -263,7 +303,7 @@ static void one_source_gives_its_query_no_gradient(void **s) {
     (void)s;
     int32_t ids[B * T], targets[B * T];
     draw_tokens(ids, B * T, 3), draw_tokens(targets, B * T, 4);
-    for (int i = 5; i <= 7; i += 2) {        /* attnres and haares */
+    for (int i = 5; i <= 7; i += 2) { /* attnres and haares */
         Built b;
         build(&b, residuals[i], rope, "1e-6", 1, TRAINS);
         stir(&b);
@@ -282,7 +322,9 @@ static void one_source_gives_its_query_no_gradient(void **s) {
 
 /* == The optimizer's side =================================================== */
 
-typedef struct Ranges { int64_t next, total; } Ranges;
+typedef struct Ranges {
+    int64_t next, total;
+} Ranges;
 
 static int32_t take_range(void *user, int64_t first, int64_t count) {
     Ranges *r = user;
@@ -303,10 +345,12 @@ static void gradients_add_up_and_become_final_in_order(void **s) {
     run_gradients(&b, ids, targets, 0);
     memcpy(once, g, (size_t)n * sizeof *once);
     run_gradients(&b, ids, targets, STRATA_ACCUMULATE);
-    for (int64_t i = 0; i < n; i++) assert_true(fabs(g[i] - 2.0 * once[i]) <= 1e-5 * (1e-3 + fabs(once[i])));
+    for (int64_t i = 0; i < n; i++)
+        assert_true(fabs(g[i] - 2.0 * once[i]) <= 1e-5 * (1e-3 + fabs(once[i])));
     Ranges r = { 0, n };
-    assert_int_equal(b.c.api.forward_backward(b.r.ctx.at, b.r.weights.at, g, b.r.arena.at, ids, targets, B, T, 1, 0,
-                                              take_range, &r, NULL), STRATA_OK);
+    assert_int_equal(b.c.api.forward_backward(b.r.ctx.at, b.r.weights.at, g, b.r.arena.at, ids,
+                                              targets, B, T, 1, 0, take_range, &r, NULL),
+                     STRATA_OK);
     assert_int_equal(r.next, n);
     assert_memory_equal(g, once, (size_t)n * sizeof *once);
     free(once);
@@ -323,14 +367,23 @@ static void an_update_by_ranges_is_the_update(void **s) {
         Built b;
         build(&b, "attnres { blocks = 2 }", rope, "1e-6", 1 + pass, TRAINS);
         n = b.c.model->gradients;
-        strata_adamw how = { .struct_size = sizeof how, .lr = 1e-2, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8,
-                             .weight_decay = 0.1, .grad_scale = 0.5, .step = 1 };
+        strata_adamw how = { .struct_size = sizeof how,
+                             .lr = 1e-2,
+                             .beta1 = 0.9,
+                             .beta2 = 0.95,
+                             .eps = 1e-8,
+                             .weight_decay = 0.1,
+                             .grad_scale = 0.5,
+                             .step = 1 };
         memset(b.r.train.at, 0, (size_t)(3 * n) * sizeof(float));
         run_gradients(&b, ids, targets, 0);
         guarded_writable(&b.r.weights, true);
         int64_t cut = pass ? n / 3 + 1 : n;
-        assert_int_equal(b.c.api.update(b.r.ctx.at, b.r.weights.at, b.r.train.at, cut, n - cut, &how), STRATA_OK);
-        assert_int_equal(b.c.api.update(b.r.ctx.at, b.r.weights.at, b.r.train.at, 0, cut, &how), STRATA_OK);
+        assert_int_equal(
+            b.c.api.update(b.r.ctx.at, b.r.weights.at, b.r.train.at, cut, n - cut, &how),
+            STRATA_OK);
+        assert_int_equal(b.c.api.update(b.r.ctx.at, b.r.weights.at, b.r.train.at, 0, cut, &how),
+                         STRATA_OK);
         result[pass] = malloc((size_t)n * sizeof(float));
         memcpy(result[pass], b.r.weights.at, (size_t)n * sizeof(float));
         end(&b);
@@ -355,14 +408,18 @@ static void kernels_tell_the_work_of_a_pass(void **state) {
         for (int k = 0; k < m->kernels; k++) {
             const strata_kernel *x = &strata_kernels(m)[k];
             assert_int_equal((x->used & STRATA_DECODE) != 0, x->forward.calls != 0);
-            assert_int_equal((x->used & (STRATA_FORWARD | STRATA_BACKWARD)) != 0, x->training.calls != 0);
-            assert_true(x->forward.last_flops <= x->forward.flops_per_token && x->training.last_flops == 0);
-            if (!strncmp(strata_string(m, x->name), "linear_31x", 10)) assert_true(x->forward.last_flops == x->forward.flops_per_token);
+            assert_int_equal((x->used & (STRATA_FORWARD | STRATA_BACKWARD)) != 0,
+                             x->training.calls != 0);
+            assert_true(x->forward.last_flops <= x->forward.flops_per_token
+                        && x->training.last_flops == 0);
+            if (!strncmp(strata_string(m, x->name), "linear_31x", 10))
+                assert_true(x->forward.last_flops == x->forward.flops_per_token);
             flops += x->forward.flops_per_token + x->forward.flops_per_pair * (CONTEXT + 1) / 2.0;
             calls += x->forward.calls, trained += x->training.calls;
         }
         assert_true(m->flops_forward > 0 && (i % 2 ? trained > 2 * calls : !trained));
-        if (fabs(flops - m->flops_forward) > 1e-9 * flops) fail_msg("%s: expected %g FLOPs a token, found %g", residual, m->flops_forward, flops);
+        if (fabs(flops - m->flops_forward) > 1e-9 * flops)
+            fail_msg("%s: expected %g FLOPs a token, found %g", residual, m->flops_forward, flops);
         end(&b);
     }
 }

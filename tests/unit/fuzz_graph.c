@@ -10,7 +10,7 @@
 
 #include "numeric.h"
 
-enum { POOL = 4096, MOST = 64 };                /* values; elements a token */
+enum { POOL = 4096, MOST = 64 }; /* values; elements a token */
 
 typedef struct Fuzz {
     Graph *g;
@@ -19,19 +19,14 @@ typedef struct Fuzz {
     int n, params;
 } Fuzz;
 
-static int below(Fuzz *f, int count) {
-    return draw_below(&f->random, count);
-}
+static int below(Fuzz *f, int count) { return draw_below(&f->random, count); }
 
 static Node *keep(Fuzz *f, Node *n) {
-    if (f->n < POOL && n->shape.type == F32 && shape_count(&n->shape) <= MOST)
-        f->pool[f->n++] = n;
+    if (f->n < POOL && n->shape.type == F32 && shape_count(&n->shape) <= MOST) f->pool[f->n++] = n;
     return n;
 }
 
-static Node *any(Fuzz *f) {
-    return f->pool[below(f, f->n)];
-}
+static Node *any(Fuzz *f) { return f->pool[below(f, f->n)]; }
 
 static Node *param(Fuzz *f, Shape s) {
     char name[32];
@@ -57,9 +52,7 @@ static Shape random_shape(Fuzz *f) {
     return s;
 }
 
-static Node *ids(Fuzz *f) {
-    return op_source(f->g, below(f, 3) ? OP_tokens : OP_position);
-}
+static Node *ids(Fuzz *f) { return op_source(f->g, below(f, 3) ? OP_tokens : OP_position); }
 
 /* {== Operands as an op wants them ======================================= */
 
@@ -100,8 +93,7 @@ static Node *partner(Fuzz *f, Node *x) {
     for (int tries = 0; tries < 16; tries++) {
         Shape joint;
         Node *y = any(f);
-        if (!shape_broadcast(&x->shape, &y->shape, &joint) && shape_count(&joint) <= MOST)
-            return y;
+        if (!shape_broadcast(&x->shape, &y->shape, &joint) && shape_count(&joint) <= MOST) return y;
     }
     return x;
 }
@@ -215,14 +207,20 @@ static Node *token_number(Fuzz *f) {
 /* A list of rows, of all tokens or none now and then. */
 static Node *draw_rows(Fuzz *f) {
     const char *error;
-    Node *x = token_number(f), *mask = op_greater(x, op_fill(f->g, below(f, 6) ? 0 : below(f, 2) ? 9 : -9));
+    Node *x = token_number(f),
+         *mask = op_greater(x,
+                            op_fill(f->g,
+                                    below(f, 6)       ? 0
+                                        : below(f, 2) ? 9
+                                                      : -9));
     return node_new(f->g, OP_rows, 1, &mask, (Attr){ .count = graph_lists(f->g) + 1 }, &error);
 }
 
 static Node *draw_top(Fuzz *f) {
     const char *error;
     Node *x = token_number(f);
-    return node_new(f->g, OP_top, 1, &x, (Attr){ .value = draw_uniform(&f->random, 0.01, 1) }, &error);
+    return node_new(f->g, OP_top, 1, &x, (Attr){ .value = draw_uniform(&f->random, 0.01, 1) },
+                    &error);
 }
 
 /* A training step's own, times 0: what it is compared with is computed for all programs at once. */
@@ -232,7 +230,8 @@ static Node *draw_training(Fuzz *f) {
 
 static Node *draw_random(Fuzz *f) {
     const char *error;
-    return node_new(f->g, OP_random, 0, NULL, (Attr){ .first = below(f, 9), .count = length(f) }, &error);
+    return node_new(f->g, OP_random, 0, NULL, (Attr){ .first = below(f, 9), .count = length(f) },
+                    &error);
 }
 
 static Node *draw_gather(Fuzz *f) {
@@ -270,7 +269,8 @@ static Node *draw_attention(Fuzz *f) {
 /* Gradients have no gradient of their own here. */
 static Node *draw_attention_grad(Fuzz *f) {
     Node *o = draw_attention(f);
-    while (o->op != OP_attention) o = o->in[0];
+    while (o->op != OP_attention)
+        o = o->in[0];
     const char *error;
     Node *delta = op_sum(op_mul(o, op_tanh(o)), 1);
     Node *in[] = { o->in[0], o->in[1], o->in[2], delta, op_side(o, 1), op_tanh(o) };
@@ -332,40 +332,48 @@ static Node *draw_axis(Fuzz *f, Op op) {
     int axis = below(f, x->shape.rank);
     if (op == OP_sum) return op_sum(x, axis);
     if (op == OP_softmax) return op_softmax(x, axis);
-    return op_scale(op_peak(x, axis), 0.9);     /* else max(x, peak(x)) is a tie by design */
+    return op_scale(op_peak(x, axis), 0.9); /* else max(x, peak(x)) is a tie by design */
 }
 
 static Node *structural(Fuzz *f, Op op) {
     switch (op) {
-    case OP_param:    return param(f, random_shape(f));
-    case OP_fill:     return op_fill(f->g, (float)draw_uniform(&f->random, -1, 1));
-    case OP_seed: case OP_per_token: case OP_tokens: case OP_targets: case OP_position: case OP_generating: case OP_sampling:
-        return op_source(f->g, op);
+    case OP_param: return param(f, random_shape(f));
+    case OP_fill: return op_fill(f->g, (float)draw_uniform(&f->random, -1, 1));
+    case OP_seed:
+    case OP_per_token:
+    case OP_tokens:
+    case OP_targets:
+    case OP_position:
+    case OP_generating:
+    case OP_sampling: return op_source(f->g, op);
     case OP_training: return draw_training(f);
-    case OP_random:   return draw_random(f);
-    case OP_wave:     return draw_wave(f);
-    case OP_reshape:  return draw_reshape(f);
+    case OP_random: return draw_random(f);
+    case OP_wave: return draw_wave(f);
+    case OP_reshape: return draw_reshape(f);
     case OP_transpose: return draw_transpose(f);
-    case OP_slice:    return draw_slice(f);
-    case OP_concat:   return draw_concat(f);
-    case OP_stack:    return draw_stack(f);
-    case OP_after:    return draw_after(f);
-    case OP_sum: case OP_peak: case OP_softmax: return draw_axis(f, op);
+    case OP_slice: return draw_slice(f);
+    case OP_concat: return draw_concat(f);
+    case OP_stack: return draw_stack(f);
+    case OP_after: return draw_after(f);
+    case OP_sum:
+    case OP_peak:
+    case OP_softmax: return draw_axis(f, op);
     case OP_token_sum: return draw_token_sum(f);
-    case OP_linear: case OP_linear_back: return draw_product(f, op);
+    case OP_linear:
+    case OP_linear_back: return draw_product(f, op);
     case OP_linear_weight: return draw_linear_weight(f);
-    case OP_embed:    return draw_embed(f);
+    case OP_embed: return draw_embed(f);
     case OP_embed_weight: return draw_embed_weight(f);
-    case OP_rows:     return draw_rows(f);
-    case OP_top:      return draw_top(f);
-    case OP_gather:   return draw_gather(f);
-    case OP_scatter:  return draw_scatter(f);
+    case OP_rows: return draw_rows(f);
+    case OP_top: return draw_top(f);
+    case OP_gather: return draw_gather(f);
+    case OP_scatter: return draw_scatter(f);
     case OP_attention: return draw_attention(f);
     case OP_attention_grad: return draw_attention_grad(f);
     case OP_cross_entropy: return draw_cross_entropy(f, 0);
     case OP_cross_entropy_grad: return draw_cross_entropy_grad(f);
-    case OP_side:     return draw_cross_entropy(f, 1);
-    default:          bug(NULL, "the fuzzer has no draw for '%s'", op_info[op].name);
+    case OP_side: return draw_cross_entropy(f, 1);
+    default: bug(NULL, "the fuzzer has no draw for '%s'", op_info[op].name);
     }
 }
 
@@ -397,7 +405,7 @@ static Node *finish(Fuzz *f) {
         char name[32];
         Node *y = f->pool[i];
         if (taken[y->id]) continue;
-        taken[y->id] = true;                    /* it may be in the pool twice */
+        taken[y->id] = true; /* it may be in the pool twice */
         snprintf(name, sizeof name, "leaf.%d", leaves++);
         y = dense(y);
         graph_output(f->g, name, y);
@@ -417,7 +425,8 @@ Graph *fuzz_graph(uint64_t seed, int ops) {
     start(f);
     for (int i = 0; i < ops; i++) {
         Op op = (Op)below(f, NOP);
-        if (op != OP_bf16) keep(f, op_info[op].class == POINTWISE ? pointwise(f, op) : structural(f, op));
+        if (op != OP_bf16)
+            keep(f, op_info[op].class == POINTWISE ? pointwise(f, op) : structural(f, op));
     }
     graph_output(f->g, "loss", finish(f));
     Graph *g = f->g;

@@ -7,7 +7,7 @@
 
 #include "graph.h"
 
-enum { FUZZ_VOCAB = 7, FUZZ_CONTEXT = 6 };      /* of the ids and positions it expects */
+enum { FUZZ_VOCAB = 7, FUZZ_CONTEXT = 6 }; /* of the ids and positions it expects */
 
 /* About 'ops' draws from the table.  Outputs: "loss", a number made of every
 ** value, and "leaf.0", "leaf.1", ... the values that nothing else uses.

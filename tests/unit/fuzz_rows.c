@@ -11,7 +11,7 @@
 #include "fuzz_graph.h"
 #include "probe.h"
 
-enum { POOL = 512, MOST = 512 };                /* values; elements a token */
+enum { POOL = 512, MOST = 512 }; /* values; elements a token */
 
 typedef struct Rows {
     Probe p;
@@ -20,9 +20,7 @@ typedef struct Rows {
     int n;
 } Rows;
 
-static int below(Rows *r, int count) {
-    return draw_below(&r->p.random, count);
-}
+static int below(Rows *r, int count) { return draw_below(&r->p.random, count); }
 
 static void keep(Rows *r, Node *n) {
     if (r->n < POOL && shape_count(&n->shape) <= MOST) r->pool[r->n++] = n;
@@ -65,14 +63,17 @@ static Node *partner(Rows *r, const Node *x) {
 static Node *draw_pointwise(Rows *r) {
     Op op;
     const char *error;
-    do op = (Op)below(r, NOP); while (!op_is_function(op));
+    do
+        op = (Op)below(r, NOP);
+    while (!op_is_function(op));
     bool positive = needs_positive(op);
     Node *in[3] = { any(r) }, *sum = in[0];
     for (int i = 1; i < op_info[op].arity; i++) {
         in[i] = partner(r, sum);
         sum = op_add(sum, in[i]);
     }
-    for (int i = 0; i < op_info[op].arity && positive; i++) in[i] = op_exp(op_tanh(in[i]));
+    for (int i = 0; i < op_info[op].arity && positive; i++)
+        in[i] = op_exp(op_tanh(in[i]));
     Node *y = node_new(r->p.g, op, op_info[op].arity, in, (Attr){ 0 }, &error);
     if (!y) bug(in[0], "%s", error);
     return below(r, 2) ? y : tame(r, y);
@@ -91,7 +92,8 @@ static Node *draw_reduce(Rows *r) {
     switch (below(r, 4)) {
     case 0: return op_softmax(x, axis);
     case 1: return op_scale(op_peak(x, axis), 0.9);
-    case 2: return op_sqrt(op_add(op_scale(op_sum(op_mul(x, x), axis), 1 / n), op_fill(x->g, 0.01)));
+    case 2:
+        return op_sqrt(op_add(op_scale(op_sum(op_mul(x, x), axis), 1 / n), op_fill(x->g, 0.01)));
     default: return op_scale(op_sum(op_mul(x, partner(r, x)), axis), 1 / sqrt(n));
     }
 }
@@ -158,20 +160,25 @@ static Node *draw_stack(Rows *r) {
     Shape s = part[0]->shape;
     for (int i = 1; i < n; i++) {
         Node *y = any(r);
-        part[i] = shape_equal(&y->shape, &s) ? y : below(r, 2) ? probe_stored(&r->p, s) : op_scale(part[i - 1], 0.5);
+        part[i] = shape_equal(&y->shape, &s) ? y
+            : below(r, 2)                    ? probe_stored(&r->p, s)
+                                             : op_scale(part[i - 1], 0.5);
     }
     Node *V = op_stack(r->p.g, n, part);
     if (below(r, 3) == 0) return V;
     Shape row = { .rank = 1 + s.rank, .dim = { n, 1, 1, 1 } };
     Node *z = V;
-    while (z->shape.rank > 1) z = op_scale(op_sum(z, z->shape.rank - 1), 0.3);
+    while (z->shape.rank > 1)
+        z = op_scale(op_sum(z, z->shape.rank - 1), 0.3);
     return op_sum(op_mul(op_reshape(op_softmax(z, 0), &row), V), 0);
 }
 
 static Node *flat(Rows *r, Node *x) {
     Shape s = { .rank = 1, .dim = { shape_count(&x->shape) } };
     x = op_reshape(x, &s);
-    return x->shape.lead == LEAD_TOKENS ? x : op_mul(x, probe_rows(&r->p, (Shape){ .rank = 1, .dim = { 1 } }));
+    return x->shape.lead == LEAD_TOKENS
+        ? x
+        : op_mul(x, probe_rows(&r->p, (Shape){ .rank = 1, .dim = { 1 } }));
 }
 
 static Node *product(Rows *r, Node *x, int64_t count) {
@@ -195,7 +202,9 @@ static Node *draw_attention(Rows *r) {
     int64_t G = 1 + below(r, 2), H = G * (1 + below(r, 2)), d = sizes[below(r, 5)];
     const char *error;
     Node *in[] = { heads(r, H, d), heads(r, G, d), heads(r, G, sizes[below(r, 5)]) };
-    Attr attr = { .causal = below(r, 2), .value = draw_uniform(&r->p.random, 0.3, 1), .count = below(r, 3) ? 0 : 1 + below(r, 20) };
+    Attr attr = { .causal = below(r, 2),
+                  .value = draw_uniform(&r->p.random, 0.3, 1),
+                  .count = below(r, 3) ? 0 : 1 + below(r, 20) };
     Node *o = node_new(r->p.g, OP_attention, 3, in, attr, &error);
     return below(r, 3) ? o : op_sigmoid(op_side(o, 1));
 }
@@ -205,8 +214,10 @@ static Node *draw_some(Rows *r) {
     const char *error;
     Node *x = any(r), *w = probe_param(&r->p, probe_shape(2, (int64_t[]){ PROBE_VOCAB, 1 }));
     if (x->shape.lead != LEAD_TOKENS) return x;
-    Node *mask = op_greater(op_reshape(op_embed(w, op_source(r->p.g, OP_tokens)), &(Shape){ 0 }), op_fill(r->p.g, 0));
-    Node *rows = node_new(r->p.g, OP_rows, 1, &mask, (Attr){ .count = graph_lists(r->p.g) + 1 }, &error);
+    Node *mask = op_greater(op_reshape(op_embed(w, op_source(r->p.g, OP_tokens)), &(Shape){ 0 }),
+                            op_fill(r->p.g, 0));
+    Node *rows = node_new(r->p.g, OP_rows, 1, &mask, (Attr){ .count = graph_lists(r->p.g) + 1 },
+                          &error);
     return op_scatter(op_tanh(op_gather(x, rows)), rows);
 }
 
@@ -215,7 +226,8 @@ static Node *draw_wave(Rows *r) {
     const char *error;
     Node *position = op_source(r->p.g, OP_position);
     Attr attr = { .value = 0.75, .count = length(r), .frequency = frequency, .sine = below(r, 2) };
-    for (int i = 0; i < 100; i++) frequency[i] = pow(0.9, i);
+    for (int i = 0; i < 100; i++)
+        frequency[i] = pow(0.9, i);
     Node *wave = node_new(r->p.g, OP_wave, 1, &position, attr, &error);
     return op_mul(wave, partner(r, wave));
 }
@@ -230,15 +242,17 @@ static Node *draw_mean(Rows *r) {
 
 static Node *draw_param(Rows *r) {
     Shape s = { .rank = below(r, 3) };
-    for (int i = 0; i < s.rank; i++) s.dim[i] = length(r) / (i ? 4 : 1) + 1;
+    for (int i = 0; i < s.rank; i++)
+        s.dim[i] = length(r) / (i ? 4 : 1) + 1;
     return op_tanh(probe_param(&r->p, s));
 }
 
 typedef Node *(*Draw)(Rows *r);
 static const Draw draws[] = {
-    draw_pointwise, draw_pointwise, draw_pointwise, draw_pointwise, draw_pointwise, safe_reduce, safe_reduce, draw_transpose,
-    draw_reshape, draw_slice, draw_concat, draw_stack, draw_linear, draw_linear, draw_attention, draw_wave, draw_mean, draw_param,
-    draw_after, draw_some,
+    draw_pointwise, draw_pointwise, draw_pointwise, draw_pointwise, draw_pointwise,
+    safe_reduce,    safe_reduce,    draw_transpose, draw_reshape,   draw_slice,
+    draw_concat,    draw_stack,     draw_linear,    draw_linear,    draw_attention,
+    draw_wave,      draw_mean,      draw_param,     draw_after,     draw_some,
 };
 
 /* }{== Graphs ============================================================ */
@@ -250,7 +264,8 @@ Graph *fuzz_rows(uint64_t seed, int ops) {
     static const int64_t dims[] = { 4, 8, 12, 16, 24, 33, 64 };
     r->p = probe_new(seed * 7919 + 1, dims[draw_below(&first, 7)], 1 + draw_below(&first, 6));
     keep(r, r->p.x);
-    for (int i = 0; i < ops; i++) keep(r, draws[below(r, (int)(sizeof draws / sizeof *draws))](r));
+    for (int i = 0; i < ops; i++)
+        keep(r, draws[below(r, (int)(sizeof draws / sizeof *draws))](r));
     for (int i = 0; i < r->n; i++)
         if (!r->used[i] || !below(r, 5)) probe_read(&r->p, r->pool[i]);
     Node *term = below(r, 3) ? NULL : op_scale(sum_all(op_mul(r->pool[0], r->pool[0])), 1e-3);
@@ -264,7 +279,8 @@ static bool *made_of_targets(const Graph *g) {
     bool *made = graph_alloc((Graph *)g, (size_t)g->n + 1);
     for (int i = 0; i < g->n; i++) {
         made[i] = g->node[i]->op == OP_targets;
-        for (int k = 0; k < g->node[i]->nin; k++) made[i] |= made[g->node[i]->in[k]->id];
+        for (int k = 0; k < g->node[i]->nin; k++)
+            made[i] |= made[g->node[i]->in[k]->id];
     }
     return made;
 }
@@ -282,7 +298,9 @@ Graph *fuzz_model(uint64_t seed, int ops) {
         Node *part = op_linear(op_tanh(op_reshape(y, &flat)), probe_param(&p, w));
         sum = sum ? op_add(sum, part) : part;
     }
-    if (!sum) sum = op_embed(probe_param(&p, probe_shape(2, (int64_t[]){ FUZZ_VOCAB, FUZZ_VOCAB })), op_source(g, OP_tokens));
+    if (!sum)
+        sum = op_embed(probe_param(&p, probe_shape(2, (int64_t[]){ FUZZ_VOCAB, FUZZ_VOCAB })),
+                       op_source(g, OP_tokens));
     p.sum = sum;
     return probe_end_of(&p, FUZZ_VOCAB, op_scale(term, 0.05));
 }

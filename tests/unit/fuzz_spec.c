@@ -10,12 +10,12 @@ typedef struct Spec {
     FILE *f;
     Random random;
     int dim, layers, sublayers, context;
-    bool acausal, causal;               /* attention: none is to be causal, some is */
+    bool acausal, causal; /* attention: none is to be causal, some is */
 } Spec;
 
-static int below(Spec *s, int count)   { return draw_below(&s->random, count); }
-static bool coin(Spec *s)              { return below(s, 2); }
-static const char *truth(bool yes)     { return yes ? "true" : "false"; }
+static int below(Spec *s, int count) { return draw_below(&s->random, count); }
+static bool coin(Spec *s) { return below(s, 2); }
+static const char *truth(bool yes) { return yes ? "true" : "false"; }
 
 /* {== Mixers ============================================================= */
 
@@ -67,16 +67,22 @@ static void streams(Spec *s, int which) {
 /* What sees later tokens goes with attention that does. */
 static void drr(Spec *s) {
     int heads = 1 + below(s, 4);
-    while (s->dim % heads) heads--;
-    fprintf(s->f, "heads = %d, window = %d, block_layers = %d, hidden_mult = %d", heads, 1 + below(s, 3), 1 + below(s, 3), 1 + below(s, 2));
+    while (s->dim % heads)
+        heads--;
+    fprintf(s->f, "heads = %d, window = %d, block_layers = %d, hidden_mult = %d", heads,
+            1 + below(s, 3), 1 + below(s, 3), 1 + below(s, 2));
     if (coin(s)) fprintf(s->f, ", query = \"learned\"");
     if (s->causal || coin(s)) fprintf(s->f, ", causal = true, chunk = %d", 1 + below(s, 8));
     else fprintf(s->f, ", summary_tokens = %d", 1 + below(s, 12));
 }
 
 static void mixer(Spec *s) {
-    static const char *const names[] = { "standard", "rezero", "layerscale", "highway", "denseformer", "attnres", "haares", "hyper", "mhc", "gated_residual", "drr" };
-    static const int turn[] = { 0, 1, 2, 3, 3, 4, 4, 5, 5, 5, 5, 6, 6, 6, 6, 7, 7, 8, 8, 9, 10, 10 };
+    static const char *const names[] = { "standard",    "rezero",         "layerscale", "highway",
+                                         "denseformer", "attnres",        "haares",     "hyper",
+                                         "mhc",         "gated_residual", "drr" };
+    static const int turn[] = {
+        0, 1, 2, 3, 3, 4, 4, 5, 5, 5, 5, 6, 6, 6, 6, 7, 7, 8, 8, 9, 10, 10
+    };
     int which = turn[below(s, sizeof turn / sizeof *turn)];
     fprintf(s->f, "  residual = %s { ", names[which]);
     if (which == 2 && coin(s)) fprintf(s->f, "init = %g", 0.5);
@@ -92,8 +98,10 @@ static void mixer(Spec *s) {
 /* }{== Layers ============================================================ */
 
 static void rope(Spec *s) {
-    fprintf(s->f, ", rope = { theta = %d, style = \"%s\"", coin(s) ? 10000 : 500, coin(s) ? "half" : "interleaved");
-    if (!below(s, 3)) fprintf(s->f, ", yarn = { factor = %d, original = %d }", 1 + below(s, 8), 4 + below(s, 16));
+    fprintf(s->f, ", rope = { theta = %d, style = \"%s\"", coin(s) ? 10000 : 500,
+            coin(s) ? "half" : "interleaved");
+    if (!below(s, 3))
+        fprintf(s->f, ", yarn = { factor = %d, original = %d }", 1 + below(s, 8), 4 + below(s, 16));
     fprintf(s->f, " }");
 }
 
@@ -115,7 +123,8 @@ static void attention(Spec *s, const char *name) {
 static void mlp(Spec *s) {
     static const char *const activations[] = { "swiglu", "gelu", "relu", "silu" };
     static const int hidden[] = { 4, 17, 32, 40, 100 };
-    fprintf(s->f, "mlp { hidden = %d, activation = \"%s\"", hidden[below(s, 5)], activations[below(s, 4)]);
+    fprintf(s->f, "mlp { hidden = %d, activation = \"%s\"", hidden[below(s, 5)],
+            activations[below(s, 4)]);
     fprintf(s->f, ", bias = %s }, ", truth(coin(s)));
 }
 
@@ -134,9 +143,12 @@ static void layer(Spec *s) {
 
 static void model(Spec *s) {
     bool tied = coin(s), positions = !below(s, 3);
-    fprintf(s->f, "  embedding = { tied = %s%s },\n", truth(tied), positions ? ", positions = \"learned\"" : "");
-    fprintf(s->f, "  norm = %s { eps = %s },\n  layers = {\n", coin(s) ? "rmsnorm" : "layernorm", coin(s) ? "1e-6" : "1e-3");
-    for (int i = 0; i < s->layers; i++) layer(s);
+    fprintf(s->f, "  embedding = { tied = %s%s },\n", truth(tied),
+            positions ? ", positions = \"learned\"" : "");
+    fprintf(s->f, "  norm = %s { eps = %s },\n  layers = {\n", coin(s) ? "rmsnorm" : "layernorm",
+            coin(s) ? "1e-6" : "1e-3");
+    for (int i = 0; i < s->layers; i++)
+        layer(s);
     fprintf(s->f, "  },\n");
     mixer(s);
 }
@@ -151,8 +163,8 @@ char *fuzz_spec(uint64_t seed) {
     s.layers = 1 + below(&s, 4);
     s.context = 2 + below(&s, 40);
     s.acausal = !below(&s, 4);
-    fprintf(s.f, "return model {\n  name = \"seed_%llu\", vocab = %d, context = %d, dim = %d,\n", (unsigned long long)seed,
-            2 + below(&s, 40), s.context, s.dim);
+    fprintf(s.f, "return model {\n  name = \"seed_%llu\", vocab = %d, context = %d, dim = %d,\n",
+            (unsigned long long)seed, 2 + below(&s, 40), s.context, s.dim);
     model(&s);
     fprintf(s.f, "}\n");
     if (fclose(s.f)) abort();

@@ -4,6 +4,6 @@
 
 #include <stdint.h>
 
-char *fuzz_spec(uint64_t seed);         /* Lua, malloc'ed; the same seed, the same text */
+char *fuzz_spec(uint64_t seed); /* Lua, malloc'ed; the same seed, the same text */
 
 #endif

@@ -25,7 +25,7 @@ static uint64_t setting(const char *name, uint64_t otherwise) {
 }
 
 static uint64_t first_seed(void) { return setting("STRATA_FUZZ_SEED", 1); }
-static uint64_t count(void)      { return setting("STRATA_FUZZ_COUNT", 60); }
+static uint64_t count(void) { return setting("STRATA_FUZZ_COUNT", 60); }
 
 static double error_of(Graph *g, uint64_t seed, const OpInfo *rules) {
     Case *c = case_new(g, seed, 2, FUZZ_CONTEXT - 1, FUZZ_VOCAB, -1.5, 1.5);
@@ -98,7 +98,8 @@ static bool has_gradient(Op op, int operand) {
     if (op == OP_gather || op == OP_scatter) return operand == 0;
     if (op == OP_attention_grad || op == OP_cross_entropy_grad || op == OP_peak) return false;
     if (op == OP_step || op == OP_greater || op == OP_bf16 || op == OP_stop_gradient) return false;
-    if (op == OP_after || op == OP_embed || op == OP_embed_weight || op == OP_cross_entropy) return operand == 0;
+    if (op == OP_after || op == OP_embed || op == OP_embed_weight || op == OP_cross_entropy)
+        return operand == 0;
     if (op == OP_select) return operand > 0;
     return operand < (op_info[op].arity < 0 ? 2 : op_info[op].arity);
 }
@@ -120,8 +121,8 @@ static void every_wrong_rule_is_noticed(void **state) {
     for (int op = 0; op < NOP; op++)
         for (int operand = 0; operand < 3; operand++)
             if (has_gradient((Op)op, operand) && !noticed((Op)op, operand))
-                fail_msg("a wrong gradient of '%s' for operand %d goes unnoticed",
-                         op_info[op].name, operand);
+                fail_msg("a wrong gradient of '%s' for operand %d goes unnoticed", op_info[op].name,
+                         operand);
 }
 
 int main(void) {

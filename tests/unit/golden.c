@@ -21,7 +21,8 @@
 
 bool golden_path(const char *name, char *path, size_t size) {
     const char *folder = getenv("STRATA_GOLDEN");
-    snprintf(path, size, "%s/%s.safetensors", folder ? folder : SOURCE_DIR "/../shared/golden", name);
+    snprintf(path, size, "%s/%s.safetensors", folder ? folder : SOURCE_DIR "/../shared/golden",
+             name);
     if (!access(path, R_OK)) return true;
     print_message("golden case %s is not there: set STRATA_GOLDEN to its folder to run it\n", path);
     return false;
@@ -79,7 +80,8 @@ const char *golden_parameter(const Golden *c, int *at, int *rank, const int64_t 
     while (*at < c->file->count) {
         const Tensor *t = &c->file->tensor[(*at)++];
         if (!strncmp(t->name, "expect.", 7) || !strcmp(t->name, "tokens")
-            || !strcmp(t->name, "targets")) continue;
+            || !strcmp(t->name, "targets"))
+            continue;
         *rank = t->rank;
         *shape = t->shape;
         return t->name;
@@ -120,7 +122,8 @@ static void write_call(Text *t, const Json *j, const JsonNode *n) {
 }
 
 static void write_layer(Text *t, const Json *j, const JsonNode *layer) {
-    const JsonNode *list = json_member(j, layer, "sublayers"), *route = json_member(j, layer, "route");
+    const JsonNode *list = json_member(j, layer, "sublayers"),
+                   *route = json_member(j, layer, "route");
     text_add(t, "    layer { ");
     for (const JsonNode *s = json_first(j, list); s; s = json_next(j, s)) {
         write_call(t, j, s);
@@ -165,7 +168,8 @@ char *golden_spec(const Golden *c, const char *name) {
     write_call(&t, &j, json_member(&j, root, "residual"));
     text_add(&t, ",\n  layers = {\n");
     const JsonNode *layers = json_member(&j, root, "layers");
-    for (const JsonNode *l = json_first(&j, layers); l; l = json_next(&j, l)) write_layer(&t, &j, l);
+    for (const JsonNode *l = json_first(&j, layers); l; l = json_next(&j, l))
+        write_layer(&t, &j, l);
     text_add(&t, "  },\n}\n");
     assert_false(t.failed);
     json_free(&j);

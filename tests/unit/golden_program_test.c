@@ -23,21 +23,25 @@
 #include "gradient.h"
 #include "scratch.h"
 
-static const char *const own_cases[] = { "rotations", "depth_reads", "details", "averages", "lite", "static_streams", "chunks", "pools" };
+static const char *const own_cases[] = { "rotations", "depth_reads",    "details", "averages",
+                                         "lite",      "static_streams", "chunks",  "pools" };
 enum { OWN = sizeof own_cases / sizeof *own_cases };
 
 /* {== Comparing ========================================================== */
 
 static double largest(const double *x, int64_t count) {
     double most = 0;
-    for (int64_t i = 0; i < count; i++) most = fmax(most, fabs(x[i]));
+    for (int64_t i = 0; i < count; i++)
+        most = fmax(most, fabs(x[i]));
     return most;
 }
 
-static void check_values(const char *what, const float *got, const double *want, int64_t count, double allowed) {
+static void check_values(const char *what, const float *got, const double *want, int64_t count,
+                         double allowed) {
     for (int64_t i = 0; i < count; i++)
         if (!(fabs(got[i] - want[i]) <= allowed))
-            fail_msg("%s: element %lld is %.9g, expected %.9g", what, (long long)i, got[i], want[i]);
+            fail_msg("%s: element %lld is %.9g, expected %.9g", what, (long long)i, got[i],
+                     want[i]);
 }
 
 static double golden_number(const Golden *g, const char *name) {
@@ -55,7 +59,8 @@ static void set_weights(Instance *r, const Golden *g) {
         double *values = golden_values(g, "", name, &count);
         float *w = instance_weight(r, name, &want);
         assert_int_equal(count, want);
-        for (int64_t i = 0; i < count; i++) w[i] = (float)values[i];
+        for (int64_t i = 0; i < count; i++)
+            w[i] = (float)values[i];
         free(values);
     }
     guarded_writable(&r->weights, false);
@@ -90,13 +95,15 @@ static void check_gradients(Instance *r, const Golden *g) {
     double want_loss = golden_number(g, "loss");
     free(gradients_of(r, g->tokens, g->targets, g->batch, g->time, &loss));
     assert_true(fabs(loss.loss - want_loss) <= 3e-5 * fabs(want_loss));
-    assert_true(fabs(loss.cross_entropy - golden_number(g, "cross_entropy")) <= 3e-5 * fabs(want_loss));
+    assert_true(fabs(loss.cross_entropy - golden_number(g, "cross_entropy"))
+                <= 3e-5 * fabs(want_loss));
     if (!golden_has_gradients(g)) return;
     double floor = 1e-3 * largest_gradient(g);
     for (const char *name; (name = golden_parameter(g, &at, &rank, &shape));) {
         int64_t count;
         double *want = golden_values(g, "expect.grad.", name, &count);
-        check_values(name, instance_gradient(r, name), want, count, 5e-4 * fmax(largest(want, count), floor));
+        check_values(name, instance_gradient(r, name), want, count,
+                     5e-4 * fmax(largest(want, count), floor));
         free(want);
     }
 }
@@ -127,16 +134,23 @@ static void check_case(void **state, const char *name) {
     golden_close(&g);
 }
 
-#define CASE(name) static void test_##name(void **state) { check_case(state, #name); }
+#define CASE(name) \
+    static void test_##name(void **state) { check_case(state, #name); }
 #include "golden_cases.def"
 
 /* }{== The project's own ================================================= */
 
-static void own_path(const char *folder, const char *name, const char *suffix, char *path, size_t size) {
+static void own_path(const char *folder, const char *name, const char *suffix, char *path,
+                     size_t size) {
     snprintf(path, size, "%s/%s.%s", folder, name, suffix);
 }
 
-typedef struct Values { const Golden *g; int count; const char *name[256]; double *value[256]; } Values;
+typedef struct Values {
+    const Golden *g;
+    int count;
+    const char *name[256];
+    double *value[256];
+} Values;
 
 static const double *param_value(void *user, const Node *param) {
     Values *v = user;
@@ -154,7 +168,13 @@ static void check_interpreter(const Golden *g, const char *spec) {
     if (!m) fail_msg("%s", error.message);
     pass_gradient(m->graph);
     Values v = { .g = g };
-    EvalInput in = { .batch = g->batch, .time = g->time, .tokens = g->tokens, .targets = g->targets, .param = param_value, .user = &v, .seed = 1 };
+    EvalInput in = { .batch = g->batch,
+                     .time = g->time,
+                     .tokens = g->tokens,
+                     .targets = g->targets,
+                     .param = param_value,
+                     .user = &v,
+                     .seed = 1 };
     Eval *ev = eval_new(m->graph, &in);
     for (int i = 0; i < m->graph->nout; i++) {
         const char *name = m->graph->out[i].name;
@@ -162,11 +182,13 @@ static void check_interpreter(const Golden *g, const char *spec) {
         if (!strcmp(name, "nll")) continue;
         double *want = golden_values(g, "expect.", name, &count);
         const double *got = eval_value(ev, m->graph->out[i].node);
-        for (int64_t k = 0; k < count; k++) assert_true(fabs(got[k] - want[k]) <= 1e-6 * largest(want, count));
+        for (int64_t k = 0; k < count; k++)
+            assert_true(fabs(got[k] - want[k]) <= 1e-6 * largest(want, count));
         free(want);
     }
     eval_free(ev);
-    for (int i = 0; i < v.count; i++) free(v.value[i]);
+    for (int i = 0; i < v.count; i++)
+        free(v.value[i]);
     spec_free(m);
 }
 
@@ -186,18 +208,21 @@ static void own_cases_agree(void **state) {
 
 /* }{== Writing them ====================================================== */
 
-static void write_output(GoldenOut *out, const Expected *e, const char *output, int rank, const int64_t *shape) {
+static void write_output(GoldenOut *out, const Expected *e, const char *output, int rank,
+                         const int64_t *shape) {
     char name[600];
     snprintf(name, sizeof name, "expect.%s", output);
     golden_out_values(out, name, rank, shape, eval_value(e->ev, graph_find(e->g, output)));
 }
 
 static void write_values(GoldenOut *out, const Case *c, const Expected *e) {
-    int64_t ids[] = { c->batch, c->time }, logits[] = { c->batch, c->time, graph_find(c->g, "logits")->shape.dim[0] };
+    int64_t ids[] = { c->batch, c->time },
+            logits[] = { c->batch, c->time, graph_find(c->g, "logits")->shape.dim[0] };
     golden_out_ids(out, "tokens", 2, ids, c->tokens);
     golden_out_ids(out, "targets", 2, ids, c->targets);
     golden_out_number(out, "expect.loss", *eval_value(e->ev, graph_find(e->g, "loss")));
-    golden_out_number(out, "expect.cross_entropy", *eval_value(e->ev, graph_find(e->g, "cross_entropy")));
+    golden_out_number(out, "expect.cross_entropy",
+                      *eval_value(e->ev, graph_find(e->g, "cross_entropy")));
     write_output(out, e, "logits", 3, logits);
     for (int i = 0; i < c->g->nparam; i++) {
         const Node *p = c->g->param[i].node;
@@ -237,7 +262,8 @@ int main(int argc, char **argv) {
     };
     if (argc == 3 && !strcmp(argv[1], "--write")) {
         int status = 0;
-        for (int i = 0; i < OWN && !status; i++) status = write_own(argv[2], own_cases[i]);
+        for (int i = 0; i < OWN && !status; i++)
+            status = write_own(argv[2], own_cases[i]);
         return status;
     }
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);

@@ -34,7 +34,8 @@ static void check_parameters(const Model *m, const Golden *c) {
         const Node *n = find_param(m->graph, name);
         if (!n) fail_msg("the spec has no parameter '%s'", name);
         assert_int_equal(n->shape.rank, rank);
-        for (int k = 0; k < rank; k++) assert_int_equal(n->shape.dim[k], shape[k]);
+        for (int k = 0; k < rank; k++)
+            assert_int_equal(n->shape.dim[k], shape[k]);
     }
     if (m->graph->nparam != count)
         fail_msg("the spec has %d parameters, the case %d", m->graph->nparam, count);
@@ -60,7 +61,8 @@ static const double *param_value(void *user, const Node *param) {
 
 static double largest(const double *x, int64_t count) {
     double most = 0;
-    for (int64_t i = 0; i < count; i++) most = fmax(most, fabs(x[i]));
+    for (int64_t i = 0; i < count; i++)
+        most = fmax(most, fabs(x[i]));
     return most;
 }
 
@@ -70,7 +72,8 @@ static void check_values(const char *what, const double *got, const double *want
     double scale = fmax(largest(want, count), floor);
     for (int64_t i = 0; i < count; i++)
         if (!(fabs(got[i] - want[i]) <= 1e-6 * scale))
-            fail_msg("%s: element %lld is %.9g, expected %.9g", what, (long long)i, got[i], want[i]);
+            fail_msg("%s: element %lld is %.9g, expected %.9g", what, (long long)i, got[i],
+                     want[i]);
 }
 
 static void check_output(const Eval *ev, const Graph *g, const Golden *c, const char *output) {
@@ -128,20 +131,27 @@ static void check_case(void **state, const char *name) {
     pass_gradient(m->graph);
     graph_verify(m->graph);
     Values values = { .c = &c };
-    EvalInput in = { .batch = c.batch, .time = c.time, .tokens = c.tokens, .targets = c.targets,
-                     .param = param_value, .user = &values, .seed = 1 };
+    EvalInput in = { .batch = c.batch,
+                     .time = c.time,
+                     .tokens = c.tokens,
+                     .targets = c.targets,
+                     .param = param_value,
+                     .user = &values,
+                     .seed = 1 };
     Eval *ev = eval_new(m->graph, &in);
     check_output(ev, m->graph, &c, "logits");
     check_output(ev, m->graph, &c, "loss");
     check_output(ev, m->graph, &c, "cross_entropy");
     if (golden_has_gradients(&c)) check_gradients(ev, m->graph, &c);
     eval_free(ev);
-    for (int i = 0; i < values.count; i++) free(values.value[i]);
+    for (int i = 0; i < values.count; i++)
+        free(values.value[i]);
     spec_free(m);
     golden_close(&c);
 }
 
-#define CASE(name) static void test_##name(void **state) { check_case(state, #name); }
+#define CASE(name) \
+    static void test_##name(void **state) { check_case(state, #name); }
 #include "golden_cases.def"
 
 int main(void) {

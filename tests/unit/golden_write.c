@@ -29,7 +29,8 @@ GoldenOut *golden_out_new(void) {
 
 static int64_t elements(int rank, const int64_t *shape) {
     int64_t n = 1;
-    for (int i = 0; i < rank; i++) n *= shape[i];
+    for (int i = 0; i < rank; i++)
+        n *= shape[i];
     return n;
 }
 
@@ -42,12 +43,15 @@ static void *add(GoldenOut *o, const char *name, Dtype type, int rank, const int
     return data;
 }
 
-void golden_out_values(GoldenOut *o, const char *name, int rank, const int64_t *shape, const double *values) {
+void golden_out_values(GoldenOut *o, const char *name, int rank, const int64_t *shape,
+                       const double *values) {
     float *to = add(o, name, DTYPE_F32, rank, shape);
-    for (int64_t i = 0; i < elements(rank, shape); i++) to[i] = (float)values[i];
+    for (int64_t i = 0; i < elements(rank, shape); i++)
+        to[i] = (float)values[i];
 }
 
-void golden_out_ids(GoldenOut *o, const char *name, int rank, const int64_t *shape, const int32_t *ids) {
+void golden_out_ids(GoldenOut *o, const char *name, int rank, const int64_t *shape,
+                    const int32_t *ids) {
     memcpy(add(o, name, DTYPE_I32, rank, shape), ids, (size_t)elements(rank, shape) * sizeof *ids);
 }
 
@@ -59,6 +63,7 @@ void golden_out_write(GoldenOut *o, const char *path) {
     Error e = { 0 };
     must(safetensors_write(path, &o->list, NULL, 0, 0, &e), &e);
     tensors_free(&o->list);
-    for (int i = 0; i < o->count; i++) free(o->data[i]);
+    for (int i = 0; i < o->count; i++)
+        free(o->data[i]);
     free(o);
 }

@@ -58,9 +58,9 @@ static void cotangents_add_up_in_reverse_order(void **state) {
     pass_gradient(g);
     graph_verify(g);
     expect_tree(g, "grad.a",
-        "reshape(add("
-        "mul(seed, sub(fill 1, mul(tanh(sum(param a)), tanh(sum(param a))))), "
-        "mul(neg(seed), exp(sum(param a)))))");
+                "reshape(add("
+                "mul(seed, sub(fill 1, mul(tanh(sum(param a)), tanh(sum(param a))))), "
+                "mul(neg(seed), exp(sum(param a)))))");
     graph_free(g);
 }
 
@@ -113,7 +113,7 @@ static void gradients_know_where_they_come_from(void **state) {
     assert_string_equal(d->site, "layers.1.mlp");
     for (int i = 0; i < g->n; i++)
         assert_true(g->node[i]->backward == (i >= before));
-    assert_false(g->backward);                  /* and the graph is as it was */
+    assert_false(g->backward); /* and the graph is as it was */
     assert_int_equal(g->loc.line, 40);
     assert_string_equal(g->site, "loss");
     graph_free(g);

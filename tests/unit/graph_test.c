@@ -57,7 +57,7 @@ static void lists_are_compared_by_content(void **state) {
     assert_ptr_equal(first, wave(g, 0.5, false));
     assert_ptr_not_equal(first, wave(g, 0.25, false));
     assert_ptr_not_equal(first, wave(g, 0.5, true));
-    assert_true(first->attr.frequency[1] == 0.5);       /* a copy of its own */
+    assert_true(first->attr.frequency[1] == 0.5); /* a copy of its own */
     graph_free(g);
 }
 
@@ -147,17 +147,17 @@ static void extraction_keeps_what_is_needed(void **state) {
     Node *product = op_mul(a, b), *sum = op_add(product, wave(g, 0.5, true));
     graph_output(g, "y", sum);
     Graph *e = graph_extract(g, (const char *[]){ "y", NULL });
-    graph_free(g);                              /* nothing of it is shared */
+    graph_free(g); /* nothing of it is shared */
     graph_verify(e);
     char *text = graph_printed(e, true);
     assert_string_equal(text,
-        "%0 = param \"a\" normal 0.02 : [2] @ \"spec.lua\":4\n"
-        "%1 = param \"b\" list 1,2 : [2] @ \"spec.lua\":4\n"
-        "%2 = mul %0, %1 : [2] @ \"spec.lua\":4\n"
-        "%3 = position : int32[tokens] @ \"spec.lua\":4\n"
-        "%4 = wave %3 scale=1 sin 1,0.5 : [tokens,2] @ \"spec.lua\":4\n"
-        "%5 = add %2, %4 : [tokens,2] @ \"spec.lua\":4\n"
-        "output \"y\" %5\n");
+                        "%0 = param \"a\" normal 0.02 : [2] @ \"spec.lua\":4\n"
+                        "%1 = param \"b\" list 1,2 : [2] @ \"spec.lua\":4\n"
+                        "%2 = mul %0, %1 : [2] @ \"spec.lua\":4\n"
+                        "%3 = position : int32[tokens] @ \"spec.lua\":4\n"
+                        "%4 = wave %3 scale=1 sin 1,0.5 : [tokens,2] @ \"spec.lua\":4\n"
+                        "%5 = add %2, %4 : [tokens,2] @ \"spec.lua\":4\n"
+                        "output \"y\" %5\n");
     assert_int_equal(e->nparam, 2);
     free(text);
     graph_free(e);
@@ -181,7 +181,7 @@ static int status_of(void (*fn)(Graph *), char *said, size_t size) {
     }
     close(ends[1]);
     size_t used = 0;
-    for (ssize_t got; (got = read(ends[0], said + used, size - 1 - used)) > 0; )
+    for (ssize_t got; (got = read(ends[0], said + used, size - 1 - used)) > 0;)
         used += (size_t)got;
     said[used] = 0;
     close(ends[0]);
@@ -191,9 +191,7 @@ static int status_of(void (*fn)(Graph *), char *said, size_t size) {
     return WEXITSTATUS(status);
 }
 
-static void ask_for_too_much(Graph *g) {
-    graph_alloc(g, (size_t)1 << 40);
-}
+static void ask_for_too_much(Graph *g) { graph_alloc(g, (size_t)1 << 40); }
 
 static void spoil_a_shape(Graph *g) {
     g->loc = (Loc){ .file = "specs/a\nb.lua", .line = 8 };
@@ -221,17 +219,25 @@ static void build_nonsense(Graph *g) {
 
 static void early_ends(void **state) {
     (void)state;
-    static const struct { void (*fn)(Graph *); int status; const char *said; } c[] = {
+    static const struct {
+        void (*fn)(Graph *);
+        int status;
+        const char *said;
+    } c[] = {
         { ask_for_too_much, 3,
           "error: graph: expected at most 4096 MB of nodes, found a larger model\n" },
-        { spoil_a_shape, 5, "error: specs/a\\x0ab.lua:8: internal error at %1 = neg: has a stale "
-                            "shape [5], not [4]; please report this\n" },
-        { swap_operands, 5, "error: internal error at %1 = neg: operand 0 does not come before "
-                            "it; please report this\n" },
-        { forget_a_param, 5, "error: internal error: 0 parameters in the list, 1 nodes; please "
-                             "report this\n" },
-        { build_nonsense, 5, "error: internal error at %0 = fill: building add: shapes [4] and "
-                             "[5] do not fit together; please report this\n" },
+        { spoil_a_shape, 5,
+          "error: specs/a\\x0ab.lua:8: internal error at %1 = neg: has a stale "
+          "shape [5], not [4]; please report this\n" },
+        { swap_operands, 5,
+          "error: internal error at %1 = neg: operand 0 does not come before "
+          "it; please report this\n" },
+        { forget_a_param, 5,
+          "error: internal error: 0 parameters in the list, 1 nodes; please "
+          "report this\n" },
+        { build_nonsense, 5,
+          "error: internal error at %0 = fill: building add: shapes [4] and "
+          "[5] do not fit together; please report this\n" },
     };
     for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
         char said[400];

@@ -57,7 +57,9 @@ static void numbers_and_names_survive(void **state) {
 
 static void bad_text_is_refused(void **state) {
     (void)state;
-    static const struct { const char *text, *error; } c[] = {
+    static const struct {
+        const char *text, *error;
+    } c[] = {
         { "hello", "line 1: expected the end of the line, found 'hello'" },
         { "%1 = tokens : int32[tokens]", "line 1: expected node %0 next" },
         { "%0 = tahn %0 : []", "line 1: expected the name of an op, found 'tahn'" },

@@ -9,8 +9,7 @@
 
 enum { GAP = 5 };
 
-static Guarded matrix(Draw *d, int64_t rows, int64_t columns, float scale)
-{
+static Guarded matrix(Draw *d, int64_t rows, int64_t columns, float scale) {
     Guarded g = guard_matrix(rows, columns, columns + GAP, AFTER);
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < columns; j++)
@@ -18,8 +17,7 @@ static Guarded matrix(Draw *d, int64_t rows, int64_t columns, float scale)
     return g;
 }
 
-static double log_sum_exp(int64_t n, const float *x)
-{
+static double log_sum_exp(int64_t n, const float *x) {
     double largest = -INFINITY, sum = 0;
     for (int64_t i = 0; i < n; i++)
         largest = fmax(largest, x[i]);
@@ -28,21 +26,19 @@ static double log_sum_exp(int64_t n, const float *x)
     return largest + log(sum);
 }
 
-static const int64_t vocabularies[] = {2, 3, 15, 16, 17, 100, 256, 1023, 1024, 1025, 4099, 50257};
+static const int64_t vocabularies[] = { 2, 3, 15, 16, 17, 100, 256, 1023, 1024, 1025, 4099, 50257 };
 enum { VOCABULARIES = sizeof vocabularies / sizeof *vocabularies, TOKENS = 5 };
 
-static void draw_ids(Draw *d, int64_t n, int64_t v, int32_t *ids)
-{
+static void draw_ids(Draw *d, int64_t n, int64_t v, int32_t *ids) {
     ids[0] = 0;
     ids[n - 1] = (int32_t)(v - 1);
     for (int64_t t = 1; t < n - 1; t++)
         ids[t] = (int32_t)draw_below(d, v);
 }
 
-static void cross_entropy_is_right(void **state)
-{
+static void cross_entropy_is_right(void **state) {
     (void)state;
-    Draw d = {1};
+    Draw d = { 1 };
     for (int i = 0; i < 2 * VOCABULARIES; i++) {
         int64_t v = vocabularies[i / 2], ld = v + GAP;
         Guarded logits = matrix(&d, TOKENS, v, i % 2 ? 80 : 3);
@@ -54,17 +50,17 @@ static void cross_entropy_is_right(void **state)
         for (int t = 0; t < TOKENS; t++) {
             double right = log_sum_exp(v, logits.at + t * ld);
             assert_true(fabs(lse[3 * t] - right) <= 2e-7 * (4 + fabs(right)));
-            assert_true(fabs(nll[2 * t] - (right - logits.at[t * ld + ids[t]])) <= 4e-7 * (4 + fabs(right)));
+            assert_true(fabs(nll[2 * t] - (right - logits.at[t * ld + ids[t]]))
+                        <= 4e-7 * (4 + fabs(right)));
         }
         guard_free(logits);
     }
 }
 
 /* Into other memory, and in place: the same bits. */
-static void cross_entropy_gradient_is_right(void **state)
-{
+static void cross_entropy_gradient_is_right(void **state) {
     (void)state;
-    Draw d = {2};
+    Draw d = { 2 };
     for (int i = 0; i < VOCABULARIES; i++) {
         int64_t v = vocabularies[i], ld = v + GAP;
         Guarded logits = matrix(&d, TOKENS, v, 4), out = matrix(&d, TOKENS, v, 1);
@@ -92,8 +88,7 @@ static void cross_entropy_gradient_is_right(void **state)
 
 /* Logits of -inf have probability 0, a first block of nothing else included;
 ** a NaN makes the loss NaN. */
-static void cross_entropy_of_infinities(void **state)
-{
+static void cross_entropy_of_infinities(void **state) {
     (void)state;
     enum { V = 3000 };
     float *x = malloc(V * sizeof *x), nll, lse, one = 1;
@@ -110,10 +105,9 @@ static void cross_entropy_of_infinities(void **state)
     free(x);
 }
 
-static void embedding_copies_rows(void **state)
-{
+static void embedding_copies_rows(void **state) {
     (void)state;
-    Draw d = {3};
+    Draw d = { 3 };
     for (int64_t width = 1; width < 70; width += 3) {
         enum { V = 11, N = 23 };
         int32_t ids[N];
@@ -122,17 +116,17 @@ static void embedding_copies_rows(void **state)
         guard_readonly(w);
         k_embed(N, width, w.at, width + GAP, ids, y.at, width + GAP);
         for (int t = 0; t < N; t++)
-            assert_memory_equal(y.at + t * (width + GAP), w.at + ids[t] * (width + GAP), (size_t)width * 4);
+            assert_memory_equal(y.at + t * (width + GAP), w.at + ids[t] * (width + GAP),
+                                (size_t)width * 4);
         guard_free(w);
         guard_free(y);
     }
 }
 
 /* Columns in any split; every id's tokens in order. */
-static void embedding_gradient_adds_in_order(void **state)
-{
+static void embedding_gradient_adds_in_order(void **state) {
     (void)state;
-    Draw d = {4};
+    Draw d = { 4 };
     for (int64_t width = 1; width < 70; width += 3) {
         enum { V = 4, N = 50 };
         int64_t ld = width + GAP, cut = draw_below(&d, width + 1);
@@ -155,13 +149,14 @@ static void embedding_gradient_adds_in_order(void **state)
     }
 }
 
-typedef struct Moments { Guarded p, g, m, v; } Moments;
+typedef struct Moments {
+    Guarded p, g, m, v;
+} Moments;
 
-static Moments moments(int64_t n, uint64_t seed)
-{
-    Draw d = {seed};
-    Moments x = {guard_matrix(1, n, n, AFTER), guard_matrix(1, n, n, AFTER), guard_matrix(1, n, n, AFTER),
-                 guard_matrix(1, n, n, AFTER)};
+static Moments moments(int64_t n, uint64_t seed) {
+    Draw d = { seed };
+    Moments x = { guard_matrix(1, n, n, AFTER), guard_matrix(1, n, n, AFTER),
+                  guard_matrix(1, n, n, AFTER), guard_matrix(1, n, n, AFTER) };
     for (int64_t i = 0; i < n; i++) {
         x.p.at[i] = draw_real(&d);
         x.g.at[i] = i % 7 == 3 ? 0 : draw_real(&d) * powf(10, (float)(i % 5) - 4);
@@ -171,16 +166,16 @@ static Moments moments(int64_t n, uint64_t seed)
     return x;
 }
 
-static void moments_free(Moments x) { guard_free(x.p), guard_free(x.g), guard_free(x.m), guard_free(x.v); }
-
-static void adamw(Moments x, int64_t from, int64_t to)
-{
-    k_adamw(to - from, x.p.at + from, x.g.at + from, x.m.at + from, x.v.at + from, 3e-3f, 0.9f, 0.95f, 1e-8f, 0.1f,
-            1 - 0.729f, 1 - 0.857375f, 0.5f);
+static void moments_free(Moments x) {
+    guard_free(x.p), guard_free(x.g), guard_free(x.m), guard_free(x.v);
 }
 
-static void adamw_is_right(void **state)
-{
+static void adamw(Moments x, int64_t from, int64_t to) {
+    k_adamw(to - from, x.p.at + from, x.g.at + from, x.m.at + from, x.v.at + from, 3e-3f, 0.9f,
+            0.95f, 1e-8f, 0.1f, 1 - 0.729f, 1 - 0.857375f, 0.5f);
+}
+
+static void adamw_is_right(void **state) {
     (void)state;
     for (int64_t n = 1; n < 100; n++) {
         Moments x = moments(n, 5), before = moments(n, 5);
@@ -201,8 +196,7 @@ static void adamw_is_right(void **state)
     }
 }
 
-static void adamw_may_be_split_anywhere(void **state)
-{
+static void adamw_may_be_split_anywhere(void **state) {
     (void)state;
     enum { N = 131 };
     Moments whole = moments(N, 6);
@@ -219,12 +213,11 @@ static void adamw_may_be_split_anywhere(void **state)
     moments_free(whole);
 }
 
-static void sums_of_squares_are_right(void **state)
-{
+static void sums_of_squares_are_right(void **state) {
     (void)state;
-    static const int64_t sizes[] = {0, 1, 7, 31, 64, 4095, 4096, 4097, 20011};
+    static const int64_t sizes[] = { 0, 1, 7, 31, 64, 4095, 4096, 4097, 20011 };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        Draw d = {7};
+        Draw d = { 7 };
         Guarded g = matrix(&d, 1, sizes[i], 100);
         double right = 0;
         for (int64_t j = 0; j < sizes[i]; j++)
@@ -235,10 +228,9 @@ static void sums_of_squares_are_right(void **state)
     }
 }
 
-static void rows_are_added_in_order(void **state)
-{
+static void rows_are_added_in_order(void **state) {
     (void)state;
-    Draw d = {8};
+    Draw d = { 8 };
     for (int64_t n = 1; n < 70; n++) {
         enum { ROWS = 6 };
         Guarded part = matrix(&d, ROWS, n, 1), out = matrix(&d, 1, n, 1);
@@ -261,12 +253,12 @@ static void rows_are_added_in_order(void **state)
     }
 }
 
-static void waves_are_right(void **state)
-{
+static void waves_are_right(void **state) {
     (void)state;
-    static const double frequency[] = {1, 0.5, 1e-4, 0.70710678118654752, 3.14159265358979312, 31.25};
+    static const double frequency[] = { 1,    0.5, 1e-4, 0.70710678118654752, 3.14159265358979312,
+                                        31.25 };
     enum { N = sizeof frequency / sizeof *frequency, POSITIONS = 300 };
-    static const int64_t firsts[] = {0, 1000, 31000, -40};
+    static const int64_t firsts[] = { 0, 1000, 31000, -40 };
     double worst = 0;
     for (int i = 0; i < 8; i++) {
         Guarded table = guard_matrix(POSITIONS, N, N + GAP, AFTER);
@@ -274,7 +266,8 @@ static void waves_are_right(void **state)
         k_wave(first, POSITIONS, N, frequency, 0x1p20, i % 2, table.at, N + GAP);
         for (int p = 0; p < POSITIONS; p++)
             for (int j = 0; j < N; j++) {
-                double angle = (double)(first + p) * frequency[j], right = i % 2 ? sin(angle) : cos(angle);
+                double angle = (double)(first + p) * frequency[j],
+                       right = i % 2 ? sin(angle) : cos(angle);
                 double got = table.at[p * (N + GAP) + j] * 0x1p-20;
                 /* half a unit of the float is 3e-8 of the value: what is left is the wave's own */
                 worst = fmax(worst, fabs(got - right) - 0x1p-24 * fabs(right));
@@ -285,10 +278,8 @@ static void waves_are_right(void **state)
     assert_true(worst < 1e-12);
 }
 
-int main(void)
-{
-    if (!host_runs_kernels())
-        return SKIPPED;
+int main(void) {
+    if (!host_runs_kernels()) return SKIPPED;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cross_entropy_is_right),
         cmocka_unit_test(cross_entropy_gradient_is_right),

@@ -28,14 +28,14 @@ typedef struct Row {
     const char *residual;
     Mixer mixer;
     int size, heads, window;
-    char kernel;                        /* 'x' softmax, 's' sigmoid, 'l' linear */
-    char query;                         /* 'l' learned, 'i' input, 's' static */
+    char kernel; /* 'x' softmax, 's' sigmoid, 'l' linear */
+    char query;  /* 'l' learned, 'i' input, 's' static */
     bool no_norm, no_gain;
     bool number, duplicate, unmatched; /* haares */
     double bias, gamma;
     int signs[S];
-    int dilation, period;               /* denseformer */
-    bool layernorm, learned;            /* instead of RMSNorm; learned positions */
+    int dilation, period;    /* denseformer */
+    bool layernorm, learned; /* instead of RMSNorm; learned positions */
     const char *activation;
 } Row;
 
@@ -46,10 +46,12 @@ static bool find_query(Reference *r, const char *prefix, const double *newest, d
     const Row *o = r->options;
     if (o->query == 's') return false;
     const double *w = o->query == 'i' ? P(r, "%s.query.weight", prefix) : P(r, "%s.query", prefix);
-    for (int d = 0; d < D; d++) q[d] = o->query == 'i' ? dot(w + d * D, newest, D) : w[d];
+    for (int d = 0; d < D; d++)
+        q[d] = o->query == 'i' ? dot(w + d * D, newest, D) : w[d];
     if (o->no_norm || o->no_gain) return true;
     const double *g = P(r, "%s.key_norm.weight", prefix);
-    for (int d = 0; d < D; d++) q[d] *= g[d];
+    for (int d = 0; d < D; d++)
+        q[d] *= g[d];
     return true;
 }
 
@@ -63,14 +65,14 @@ static void feature(Reference *r, const double *u, double *phi) {
 
 /* The weights of n sources for one group of channels, from d on. */
 static void weigh(Reference *r, const char *prefix, double v[][D], const double *bias, int n,
-                  const double *q, int d,
-                  double *w) {
+                  const double *q, int d, double *w) {
     const Row *o = r->options;
     int group = q ? D / o->heads : D;
     double sum = 0, most = -INFINITY, phi_q[3], phi[3], u[D];
     for (int j = 0; j < n; j++) {
         double scale = o->no_norm ? 1 : 1 / rms(v[j], r->eps);
-        for (int i = 0; i < D; i++) u[i] = v[j][i] * scale;
+        for (int i = 0; i < D; i++)
+            u[i] = v[j][i] * scale;
         w[j] = (q ? dot(q + d, u + d, group) : P(r, "%s.logits", prefix)[j]) + bias[j];
         if (o->kernel == 'l') {
             feature(r, q, phi_q);
@@ -84,7 +86,8 @@ static void weigh(Reference *r, const char *prefix, double v[][D], const double 
         if (o->kernel == 's') w[j] = 1 / (1 + exp(-w[j]));
         sum += w[j];
     }
-    for (int j = 0; j < n && o->kernel != 's'; j++) w[j] /= sum;
+    for (int j = 0; j < n && o->kernel != 's'; j++)
+        w[j] /= sum;
 }
 
 static void read_sources(Reference *r, int s, double v[][D], const double *bias, int n, double *h) {
@@ -96,7 +99,8 @@ static void read_sources(Reference *r, int s, double v[][D], const double *bias,
     for (int d = 0; d < D; d++) {
         int group = D / ((const Row *)r->options)->heads;
         weigh(r, prefix, v, bias, n, query ? q : NULL, d / group * group, w);
-        for (int j = 0; j < n; j++) h[d] += w[j] * v[j][d];
+        for (int j = 0; j < n; j++)
+            h[d] += w[j] * v[j][d];
     }
 }
 
@@ -163,11 +167,11 @@ static void read_denseformer(Reference *r, int s, const double *e, double u[][D]
     memcpy(h, e, sizeof X[0]);
     memcpy(X[0], e, sizeof X[0]);
     for (int i = 0; i <= s; i++) {
-        int layer = begins_layer(i);                /* layer is the number of those completed */
+        int layer = begins_layer(i); /* layer is the number of those completed */
         if (layer > 0) {
             memcpy(X[layer], h, sizeof X[0]);
             const double *alpha = layer % o->period ? NULL
-                : P(r, "layers.%d.residual.alpha", layer - 1);
+                                                    : P(r, "layers.%d.residual.alpha", layer - 1);
             if (alpha) memset(h, 0, sizeof X[0]);
             for (int j = 0; j <= layer && alpha; j++)
                 if (j % o->dilation == layer % o->dilation) add_to(h, alpha[j], X[j]);
@@ -183,23 +187,27 @@ static void read_highway(Reference *r, int s, const double *e, double u[][D], do
         read_prefix(i, prefix);
         double z = dot(P(r, "%s.gate.weight", prefix), h, D) + *P(r, "%s.gate.bias", prefix);
         double g = 1 / (1 + exp(-z));
-        for (int d = 0; d < D; d++) h[d] = (1 - g) * h[d] + g * u[i][d];
+        for (int d = 0; d < D; d++)
+            h[d] = (1 - g) * h[d] + g * u[i][d];
     }
 }
 
 static void read_stream(Reference *r, int s, const double *e, double u[][D], double *h) {
     (void)r;
     memcpy(h, e, D * sizeof *h);
-    for (int i = 0; i < s; i++) add_to(h, 1, u[i]);
+    for (int i = 0; i < s; i++)
+        add_to(h, 1, u[i]);
 }
 
 /* }{== Models ============================================================ */
 
 static void mix(Reference *r, double x[T][D]) {
-    static void (*const read[])(Reference *, int, const double *, double (*)[D], double *) = {
-        [STANDARD] = read_stream, [HIGHWAY] = read_highway, [DENSEFORMER] = read_denseformer,
-        [ATTNRES] = read_attnres, [HAARES] = read_haares
-    };
+    static void (*const read[])(Reference *, int, const double *, double (*)[D],
+                                double *) = { [STANDARD] = read_stream,
+                                              [HIGHWAY] = read_highway,
+                                              [DENSEFORMER] = read_denseformer,
+                                              [ATTNRES] = read_attnres,
+                                              [HAARES] = read_haares };
     const Row *o = r->options;
     for (int t = 0; t < T; t++) {
         double e[D], u[S][D], h[D];
@@ -225,8 +233,12 @@ static Row filled(const Row *given) {
 
 static void check_row(void **state, const Row *given) {
     Row o = filled(given);
-    Reference r = { .residual = o.residual, .activation = o.activation, .layernorm = o.layernorm, .learned = o.learned,
-                    .eps = 0.01, .options = &o };
+    Reference r = { .residual = o.residual,
+                    .activation = o.activation,
+                    .layernorm = o.layernorm,
+                    .learned = o.learned,
+                    .eps = 0.01,
+                    .options = &o };
     reference_check(state, &r, mix);
 }
 
@@ -248,24 +260,23 @@ static const Row row[] = {
     { "attnres { full = true, window = 2 }", ATTNRES, .size = 1, .window = 2 },
     { "attnres { block_size = 2, window = 2 }", ATTNRES, .size = 2, .window = 2 },
     { "attnres { block_size = 2, heads = 4, kernel = 'sigmoid' }", ATTNRES, .size = 2, .heads = 4,
-        .kernel = 's' },
+      .kernel = 's' },
     { "attnres { block_size = 2, heads = 2, query = 'input' }", ATTNRES, .size = 2, .heads = 2,
-        .query = 'i' },
+      .query = 'i' },
     { "attnres { block_size = 3, key_norm = false }", ATTNRES, .size = 3, .no_norm = true },
     { "attnres { block_size = 3, key_gain = false, heads = 2 }", ATTNRES, .size = 3,
-        .no_gain = true, .heads = 2 },
+      .no_gain = true, .heads = 2 },
     { "attnres { block_size = 3, query = 'static' }", ATTNRES, .size = 3, .query = 's' },
     { "attnres { full = true, query = 'static', heads = 4, kernel = 'sigmoid', window = 3 }",
-        ATTNRES, .size = 1,
-      .query = 's', .heads = 4, .kernel = 's', .window = 3 },
-    { "attnres { block_size = 2, kernel = 'linear', rank = 3 }", ATTNRES, .size = 2, .kernel = 'l' },
+      ATTNRES, .size = 1, .query = 's', .heads = 4, .kernel = 's', .window = 3 },
+    { "attnres { block_size = 2, kernel = 'linear', rank = 3 }", ATTNRES, .size = 2,
+      .kernel = 'l' },
     { "attnres { full = true, kernel = 'linear', rank = 3, query = 'input' }", ATTNRES, .size = 1,
-        .kernel = 'l', .query = 'i' },
+      .kernel = 'l', .query = 'i' },
     { "attnres { full = true, kernel = 'linear', rank = 3, window = 2 }", ATTNRES, .size = 1,
-        .kernel = 'l', .window = 2 },
+      .kernel = 'l', .window = 2 },
     { "attnres { block_size = 2, kernel = 'linear', rank = 3, key_norm = false }", ATTNRES,
-        .size = 2, .kernel = 'l',
-      .no_norm = true },
+      .size = 2, .kernel = 'l', .no_norm = true },
     { "haares { blocks = 3 }", HAARES, .size = 3 },
     { "haares { block_size = 2 }", HAARES, .size = 2 },
     { "haares { block_size = 1 }", HAARES, .size = 1 },
@@ -274,18 +285,18 @@ static const Row row[] = {
     { "haares { block_size = 3, detail = 'duplicate' }", HAARES, .size = 3, .duplicate = true },
     { "haares { block_size = 3, bias = 0.5 }", HAARES, .size = 3, .number = true, .bias = 0.5 },
     { "haares { block_size = 3, detail = 'random', signs = { -1, 1, -1 } }", HAARES, .size = 3,
-        .signs = { -1, 1, -1 } },
+      .signs = { -1, 1, -1 } },
     { "haares { block_size = 3, heads = 2, kernel = 'sigmoid', query = 'input' }", HAARES,
-        .size = 3, .heads = 2,
-      .kernel = 's', .query = 'i' },
+      .size = 3, .heads = 2, .kernel = 's', .query = 'i' },
     { "haares { block_size = 3, query = 'static', heads = 2 }", HAARES, .size = 3, .query = 's',
-        .heads = 2 },
+      .heads = 2 },
     { "haares { block_size = 3, key_norm = false }", HAARES, .size = 3, .no_norm = true },
     { "haares { block_size = 3, kernel = 'linear', rank = 3 }", HAARES, .size = 3, .kernel = 'l' },
 };
 
 static void test_rows(void **state) {
-    for (size_t i = 0; i < sizeof row / sizeof *row; i++) check_row(state, &row[i]);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        check_row(state, &row[i]);
 }
 
 /* }{== Facts ============================================================= */
@@ -295,7 +306,8 @@ static double *logits_of(void **state, const char *residual, double eps, const c
     reference_open(state, &r);
     for (int i = 0; i < r.m->graph->nparam; i++) {
         const Node *n = r.m->graph->param[i].node;
-        if (zero && strstr(n->attr.name, zero)) memset(r.c->value[i], 0, (size_t)shape_count(&n->shape) * sizeof(double));
+        if (zero && strstr(n->attr.name, zero))
+            memset(r.c->value[i], 0, (size_t)shape_count(&n->shape) * sizeof(double));
     }
     double *logits = reference_logits(&r);
     reference_close(&r);
@@ -318,8 +330,7 @@ static void test_facts(void **state) {
     expect_same(state, "haares { blocks = 3, bias = -1000 }", "attnres { blocks = 3 }", 0.01, NULL,
                 1e-11);
     expect_same(state, "attnres { full = true, kernel = 'linear' }",
-                "attnres { full = true, kernel = 'linear', window = 100 }",
-                0.01, NULL, 1e-11);
+                "attnres { full = true, kernel = 'linear', window = 100 }", 0.01, NULL, 1e-11);
     expect_same(state, "denseformer { period = 9 }", "standard {}", 0.01, NULL, 0);
 }
 

@@ -20,11 +20,16 @@
 
 static Model *routed_model(void **state, const char *residual, const char *route, int layers) {
     return scratch_model(state,
-                         "return model { name = 'm', vocab = 16, context = 8, dim = 24, norm = rmsnorm {}, residual = %s,\n"
-                         "  layers = times(%d, layer { attention { heads = 3 }, mlp { hidden = 16, activation = 'relu' }, route = %s }) }\n", residual, layers, route);
+                         "return model { name = 'm', vocab = 16, context = 8, dim = 24, norm = "
+                         "rmsnorm {}, residual = %s,\n"
+                         "  layers = times(%d, layer { attention { heads = 3 }, mlp { hidden = 16, "
+                         "activation = 'relu' }, route = %s }) }\n",
+                         residual, layers, route);
 }
 
-static Model *model_of(void **state, const char *residual, int layers) { return routed_model(state, residual, "nil", layers); }
+static Model *model_of(void **state, const char *residual, int layers) {
+    return routed_model(state, residual, "nil", layers);
+}
 
 static Mixing *measured(const Model *m, MixingWeights weights) {
     Error e = { 0 };
@@ -34,11 +39,24 @@ static Mixing *measured(const Model *m, MixingWeights weights) {
 }
 
 static const char *const residuals[] = {
-    "standard {}", "rezero {}", "layerscale {}", "highway {}", "highway { gate = 'scalar' }", "denseformer { period = 2 }",
-    "attnres { full = true }", "attnres { blocks = 3, heads = 3 }", "attnres { blocks = 3, kernel = 'linear' }",
-    "attnres { blocks = 4, kernel = 'sigmoid', query = 'input' }", "attnres { full = true, window = 3 }", "haares { blocks = 2 }",
-    "haares { blocks = 3, bias = 0.5, rms_match = false }", "hyper { streams = 3, dynamic = false }", "hyper { streams = 2 }",
-    "mhc { streams = 3 }", "mhc { streams = 3, lite = true }", "gated_residual { streams = 3, rank = 4 }",
+    "standard {}",
+    "rezero {}",
+    "layerscale {}",
+    "highway {}",
+    "highway { gate = 'scalar' }",
+    "denseformer { period = 2 }",
+    "attnres { full = true }",
+    "attnres { blocks = 3, heads = 3 }",
+    "attnres { blocks = 3, kernel = 'linear' }",
+    "attnres { blocks = 4, kernel = 'sigmoid', query = 'input' }",
+    "attnres { full = true, window = 3 }",
+    "haares { blocks = 2 }",
+    "haares { blocks = 3, bias = 0.5, rms_match = false }",
+    "hyper { streams = 3, dynamic = false }",
+    "hyper { streams = 2 }",
+    "mhc { streams = 3 }",
+    "mhc { streams = 3, lite = true }",
+    "gated_residual { streams = 3, rank = 4 }",
 };
 enum { RESIDUALS = sizeof residuals / sizeof *residuals };
 
@@ -46,7 +64,10 @@ enum { RESIDUALS = sizeof residuals / sizeof *residuals };
 
 enum { SAMPLES = 2 };
 
-typedef struct Values { const MixingGraph *x; double *by_id[4096]; } Values;
+typedef struct Values {
+    const MixingGraph *x;
+    double *by_id[4096];
+} Values;
 
 /* Normal numbers by name; the direction is all ones. */
 static const double *value_of(void *user, const Node *p) {
@@ -56,8 +77,10 @@ static const double *value_of(void *user, const Node *p) {
     if (v->by_id[p->id]) return v->by_id[p->id];
     double *d = v->by_id[p->id] = malloc((size_t)count * sizeof *d);
     float *f = malloc((size_t)count * sizeof *f);
-    random_normal(5, random_stream(p->attr.name), 0, count, p->shape.rank == 2 && p->shape.dim[0] != SAMPLES ? 0.3 : 1, f);
-    for (int64_t i = 0; i < count; i++) d[i] = strcmp(p->attr.name, "direction") ? f[i] : 1;
+    random_normal(5, random_stream(p->attr.name), 0, count,
+                  p->shape.rank == 2 && p->shape.dim[0] != SAMPLES ? 0.3 : 1, f);
+    for (int64_t i = 0; i < count; i++)
+        d[i] = strcmp(p->attr.name, "direction") ? f[i] : 1;
     free(f);
     return d;
 }
@@ -71,16 +94,22 @@ static Node *named(const MixingGraph *x, int source) {
 }
 
 /* A raw gate is made of what it multiplies. */
-static const struct { const char *residual, *route; } routed[] = {
-    { "standard {}", "mod { capacity = 0.5 }" }, { "rezero {}", "mod { capacity = 0.5, gate = 'sigmoid' }" },
-    { "highway {}", "dllm { hidden = 6 }" }, { "haares { blocks = 2 }", "dtr {}" }, { "hyper { streams = 2 }", "dtr { bypass = 'none' }" },
+static const struct {
+    const char *residual, *route;
+} routed[] = {
+    { "standard {}", "mod { capacity = 0.5 }" },
+    { "rezero {}", "mod { capacity = 0.5, gate = 'sigmoid' }" },
+    { "highway {}", "dllm { hidden = 6 }" },
+    { "haares { blocks = 2 }", "dtr {}" },
+    { "hyper { streams = 2 }", "dtr { bypass = 'none' }" },
 };
 enum { ROUTED = sizeof routed / sizeof *routed };
 
 static void weights_times_sources_are_the_read(void **state) {
     for (int i = 0; i < RESIDUALS + ROUTED; i++) {
         const char *what = i < RESIDUALS ? residuals[i] : routed[i - RESIDUALS].route;
-        Model *m = i < RESIDUALS ? model_of(state, what, 3) : routed_model(state, routed[i - RESIDUALS].residual, what, 3);
+        Model *m = i < RESIDUALS ? model_of(state, what, 3)
+                                 : routed_model(state, routed[i - RESIDUALS].residual, what, 3);
         MixingGraph *x = mixing_graph_new(m, SAMPLES);
         Values v = { .x = x };
         int32_t ids[SAMPLES] = { 0, 1 };
@@ -90,7 +119,13 @@ static void weights_times_sources_are_the_read(void **state) {
             mixing_graph_read(x, r);
             graph_output(x->g, name, x->twin[m->read[r].result->id]);
         }
-        Eval *ev = eval_new(x->g, &(EvalInput){ .batch = SAMPLES, .time = 1, .tokens = ids, .param = value_of, .user = &v, .seed = 1 });
+        Eval *ev = eval_new(x->g,
+                            &(EvalInput){ .batch = SAMPLES,
+                                          .time = 1,
+                                          .tokens = ids,
+                                          .param = value_of,
+                                          .user = &v,
+                                          .seed = 1 });
         double worst = 0;
         for (int r = 0; r < m->nread; r++)
             for (int64_t k = 0; k < SAMPLES * m->dim; k++) {
@@ -104,7 +139,8 @@ static void weights_times_sources_are_the_read(void **state) {
         if (!(worst < 1e-9)) fail_msg("%s: %g", what, worst);
         assert_null(mixing_graph_weight(x, 1, 2));
         eval_free(ev);
-        for (int id = 0; id < 4096; id++) free(v.by_id[id]);
+        for (int id = 0; id < 4096; id++)
+            free(v.by_id[id]);
         mixing_graph_free(x);
         spec_free(m);
     }
@@ -113,10 +149,18 @@ static void weights_times_sources_are_the_read(void **state) {
 /* == What entries depend on ================================================= */
 
 static void kinds(void **state) {
-    static const struct { const char *residual; MixingKind kind; } row[] = {
-        { "standard {}", MIXING_FIXED }, { "rezero {}", MIXING_PARAMETERS }, { "denseformer {}", MIXING_PARAMETERS },
-        { "hyper { streams = 2, dynamic = false }", MIXING_PARAMETERS }, { "attnres { full = true, query = 'static' }", MIXING_PARAMETERS },
-        { "hyper { streams = 2 }", MIXING_DATA }, { "attnres { full = true }", MIXING_DATA }, { "highway {}", MIXING_DATA },
+    static const struct {
+        const char *residual;
+        MixingKind kind;
+    } row[] = {
+        { "standard {}", MIXING_FIXED },
+        { "rezero {}", MIXING_PARAMETERS },
+        { "denseformer {}", MIXING_PARAMETERS },
+        { "hyper { streams = 2, dynamic = false }", MIXING_PARAMETERS },
+        { "attnres { full = true, query = 'static' }", MIXING_PARAMETERS },
+        { "hyper { streams = 2 }", MIXING_DATA },
+        { "attnres { full = true }", MIXING_DATA },
+        { "highway {}", MIXING_DATA },
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         Model *m = model_of(state, row[i].residual, 2);
@@ -130,12 +174,14 @@ static void kinds(void **state) {
 static void initial_weights_of_some(void **state) {
     Model *m = model_of(state, "standard {}", 3);
     Mixing *x = measured(m, WEIGHTS_INITIAL);
-    for (int i = 0; i < x->size * x->size; i++) assert_true(x->mean[i] == (i % x->size <= i / x->size));
+    for (int i = 0; i < x->size * x->size; i++)
+        assert_true(x->mean[i] == (i % x->size <= i / x->size));
     mixing_free(x), spec_free(m);
     m = model_of(state, "attnres { full = true }", 3);
     x = measured(m, WEIGHTS_INITIAL);
     for (int r = 0; r < x->size; r++)
-        for (int s = 0; s <= r; s++) assert_true(fabs(x->mean[r * x->size + s] - 1.0 / (r + 1)) < 1e-12);
+        for (int s = 0; s <= r; s++)
+            assert_true(fabs(x->mean[r * x->size + s] - 1.0 / (r + 1)) < 1e-12);
     mixing_free(x), spec_free(m);
 }
 
@@ -152,7 +198,8 @@ static void attention_mixes_values(void **state) {
     scratch_write(scratch_path(state, "own.lua", path), own, sizeof own - 1);
     Model *m = model_of(state, "require 'own' {}", 2);
     Mixing *x = measured(m, WEIGHTS_RANDOM);
-    for (int i = 0; i < x->size * x->size; i++) assert_true(fabs(x->mean[i] - (i % x->size <= i / x->size)) < 1e-12);
+    for (int i = 0; i < x->size * x->size; i++)
+        assert_true(fabs(x->mean[i] - (i % x->size <= i / x->size)) < 1e-12);
     mixing_free(x);
     spec_free(m);
 }
@@ -164,7 +211,8 @@ static void memories_are_seen(void **state) {
     int read = 4, values = 0;
     for (int i = 0; i < m->graph->n; i++) {
         const Node *n = m->graph->node[i];
-        if (x->twin[i] && op_info[n->op].class == SEQUENCE) values += x->kind[i] == x->kind[m->read[read].result->id];
+        if (x->twin[i] && op_info[n->op].class == SEQUENCE)
+            values += x->kind[i] == x->kind[m->read[read].result->id];
     }
     assert_true(values >= 3);
     mixing_graph_free(x);
@@ -174,16 +222,23 @@ static void memories_are_seen(void **state) {
 /* == Formulas =============================================================== */
 
 static void formulas(void **state) {
-    static const struct { const char *residual; int read, source; const char *formula; } row[] = {
+    static const struct {
+        const char *residual;
+        int read, source;
+        const char *formula;
+    } row[] = {
         { "standard {}", 4, 2, "1" },
         { "rezero {}", 4, 0, "1" },
         { "rezero {}", 4, 2, "layers.0.mlp.residual.alpha" },
         { "layerscale {}", 3, 1, "layers.0.attention.residual.scale" },
         { "denseformer {}", 2, 0, "layers.0.residual.alpha[0] + layers.0.residual.alpha[1]" },
         { "denseformer {}", 3, 3, "1" },
-        { "attnres { block_size = 2, query = 'static' }", 4, 3, "softmax(readout.residual.logits)[2]" },
-        { "attnres { full = true, query = 'static', kernel = 'sigmoid' }", 2, 1, "sigmoid(layers.1.attention.residual.logits[1])" },
-        { "hyper { streams = 2, dynamic = false }", 0, 0, "layers.0.attention.residual.read[0] + layers.0.attention.residual.read[1]" },
+        { "attnres { block_size = 2, query = 'static' }", 4, 3,
+          "softmax(readout.residual.logits)[2]" },
+        { "attnres { full = true, query = 'static', kernel = 'sigmoid' }", 2, 1,
+          "sigmoid(layers.1.attention.residual.logits[1])" },
+        { "hyper { streams = 2, dynamic = false }", 0, 0,
+          "layers.0.attention.residual.read[0] + layers.0.attention.residual.read[1]" },
         { "hyper { streams = 2, dynamic = false }", 4, 0, NULL },
         { "standard {}", 1, 2, "0" },
     };
@@ -213,7 +268,8 @@ static void check_ranks(void **state, const char *residual, int least, int most)
         assert_true(rank >= 1 && rank <= mixing_dense(x->size, k));
         largest = rank > largest ? rank : largest;
     }
-    if (largest < least || largest > most) fail_msg("%s: %d, expected %d to %d", residual, largest, least, most);
+    if (largest < least || largest > most)
+        fail_msg("%s: %d, expected %d to %d", residual, largest, least, most);
     mixing_free(x);
     spec_free(m);
 }
@@ -224,11 +280,16 @@ static void ranks_of_blocks(void **state) {
     check_ranks(state, "highway {}", 1, 1);
     check_ranks(state, "highway { gate = 'scalar' }", 1, 1);
     for (int streams = 2; streams <= 4; streams++) {
-        static const char *const form[] = { "hyper { streams = %d }", "hyper { streams = %d, dynamic = false }", "mhc { streams = %d }",
-                                            "mhc { streams = %d, lite = true }", "gated_residual { streams = %d, rank = 4 }" };
+        static const char *const form[] = { "hyper { streams = %d }",
+                                            "hyper { streams = %d, dynamic = false }",
+                                            "mhc { streams = %d }",
+                                            "mhc { streams = %d, lite = true }",
+                                            "gated_residual { streams = %d, rank = 4 }" };
         for (int i = 0; i < 5; i++) {
             char residual[64];
-            int n = snprintf(residual, sizeof residual, "%.*s%d%s", (int)(strchr(form[i], '%') - form[i]), form[i], streams, strchr(form[i], '%') + 2);
+            int n = snprintf(residual, sizeof residual, "%.*s%d%s",
+                             (int)(strchr(form[i], '%') - form[i]), form[i], streams,
+                             strchr(form[i], '%') + 2);
             assert_true(n > 0);
             check_ranks(state, residual, streams, streams);
         }
@@ -241,14 +302,18 @@ static void ranks_of_blocks(void **state) {
 }
 
 static void some_rows_sum_to_one(void **state) {
-    static const char *const residual[] = { "highway {}", "highway { gate = 'scalar' }", "attnres { full = true }",
-                                            "attnres { full = true, heads = 2, kernel = 'softmax' }", "attnres { full = true, kernel = 'linear' }" };
+    static const char *const residual[] = {
+        "highway {}", "highway { gate = 'scalar' }", "attnres { full = true }",
+        "attnres { full = true, heads = 2, kernel = 'softmax' }",
+        "attnres { full = true, kernel = 'linear' }"
+    };
     for (int i = 0; i < 5; i++) {
         Model *m = model_of(state, residual[i], 6);
         Mixing *x = measured(m, WEIGHTS_RANDOM);
         for (int r = 0; r < x->size; r++) {
             double sum = 0;
-            for (int s = 0; s < x->size; s++) sum += x->mean[r * x->size + s];
+            for (int s = 0; s < x->size; s++)
+                sum += x->mean[r * x->size + s];
             assert_true(fabs(sum - 1) < 1e-9);
         }
         mixing_free(x);
@@ -283,7 +348,8 @@ static void rank_of_what_is_badly_scaled(void **state) {
     for (int i = 0; i < ROWS; i++)
         for (int k = 0; k < COLUMNS; k++) {
             double sum = 0;
-            for (int j = 0; j < RANK; j++) sum += (double)u[i * RANK + j] * v[j * COLUMNS + k];
+            for (int j = 0; j < RANK; j++)
+                sum += (double)u[i * RANK + j] * v[j * COLUMNS + k];
             a[i * COLUMNS + k] = sum * pow(10, i - k);
         }
     assert_int_equal(matrix_rank(a, ROWS, COLUMNS, COLUMNS), RANK);
@@ -302,7 +368,8 @@ static void too_deep_is_a_limit(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(weights_times_sources_are_the_read, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(weights_times_sources_are_the_read, scratch_setup,
+                                        scratch_teardown),
         cmocka_unit_test_setup_teardown(kinds, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(initial_weights_of_some, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(attention_mixes_values, scratch_setup, scratch_teardown),
@@ -311,7 +378,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(ranks_of_blocks, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(some_rows_sum_to_one, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(a_block_is_one_source, scratch_setup, scratch_teardown),
-        cmocka_unit_test_setup_teardown(rank_of_what_is_badly_scaled, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(rank_of_what_is_badly_scaled, scratch_setup,
+                                        scratch_teardown),
         cmocka_unit_test_setup_teardown(too_deep_is_a_limit, scratch_setup, scratch_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,11 +11,11 @@
 #include "abi.h"
 
 typedef struct MockOptions {
-    const char *tokenizer;      /* "", "bytes", "chars" */
+    const char *tokenizer; /* "", "bytes", "chars" */
     int32_t vocab, context, batch;
-    int32_t inference;          /* 1: no training */
+    int32_t inference; /* 1: no training */
     int32_t schedule;
-    int64_t nan_at;             /* this call of forward_backward gives NaN; 0: none */
+    int64_t nan_at; /* this call of forward_backward gives NaN; 0: none */
     uint64_t spec_hash;
 } MockOptions;
 

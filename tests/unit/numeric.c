@@ -13,16 +13,14 @@
 /* {== Random numbers ===================================================== */
 
 double draw_uniform(Random *r, double low, double high) {
-    uint64_t x = r->state += 0x9e3779b97f4a7c15u;       /* splitmix64 */
+    uint64_t x = r->state += 0x9e3779b97f4a7c15u; /* splitmix64 */
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
     x = (x ^ x >> 27) * 0x94d049bb133111ebu;
     x ^= x >> 31;
     return low + (high - low) * (double)(x >> 11) / 9007199254740992.0;
 }
 
-int draw_below(Random *r, int count) {
-    return (int)draw_uniform(r, 0, count);
-}
+int draw_below(Random *r, int count) { return (int)draw_uniform(r, 0, count); }
 
 /* }{== Inputs ============================================================ */
 
@@ -72,8 +70,13 @@ static const double *value_of(void *user, const Node *param) {
 }
 
 EvalInput case_input(const Case *c) {
-    return (EvalInput){ .batch = c->batch, .time = c->time, .tokens = c->tokens,
-                        .targets = c->targets, .param = value_of, .user = (void *)c, .seed = 1 };
+    return (EvalInput){ .batch = c->batch,
+                        .time = c->time,
+                        .tokens = c->tokens,
+                        .targets = c->targets,
+                        .param = value_of,
+                        .user = (void *)c,
+                        .seed = 1 };
 }
 
 /* }{== Finite differences ================================================ */
@@ -101,10 +104,9 @@ static double moved(Case *c, Graph *forward, const EvalInput *in, int i, const d
 
 static double slope(Case *c, Graph *forward, const EvalInput *in, int i, const double *direction,
                     double h) {
-    double near = moved(c, forward, in, i, direction, h)
-                - moved(c, forward, in, i, direction, -h);
+    double near = moved(c, forward, in, i, direction, h) - moved(c, forward, in, i, direction, -h);
     double far = moved(c, forward, in, i, direction, 2 * h)
-               - moved(c, forward, in, i, direction, -2 * h);
+        - moved(c, forward, in, i, direction, -2 * h);
     return (8 * near - far) / (12 * h);
 }
 
@@ -146,8 +148,8 @@ double case_gradient_error(Case *c, const OpInfo *rules) {
         for (int k = 0; k < both->nout; k++) {
             if (strncmp(both->out[k].name, "grad.", 5) || strcmp(both->out[k].name + 5, output))
                 continue;
-            double error = param_error(c, forward, &in, i,
-                                       eval_value(gradients, both->out[k].node), at);
+            double error = param_error(c, forward, &in, i, eval_value(gradients, both->out[k].node),
+                                       at);
             if (!(error <= worst)) worst = error;
         }
     }
@@ -176,9 +178,7 @@ void wrong_rules(OpInfo *rules, Op op, int operand) {
 
 /* }{== Losses ============================================================ */
 
-Node *sum_all(Node *y) {
-    return op_fit(y, &(Shape){ 0 });
-}
+Node *sum_all(Node *y) { return op_fit(y, &(Shape){ 0 }); }
 
 /* A constant for each element, from a few fills: rows of a stack. */
 static Node *random_constant(Graph *g, const Shape *s, Random *r) {

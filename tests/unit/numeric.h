@@ -7,18 +7,20 @@
 
 #include "graph.h"
 
-typedef struct Random { uint64_t state; } Random;
+typedef struct Random {
+    uint64_t state;
+} Random;
 
 double draw_uniform(Random *r, double low, double high);
-int draw_below(Random *r, int count);         /* 0 ... count-1 */
+int draw_below(Random *r, int count); /* 0 ... count-1 */
 
 /* A graph with values for everything it asks for: parameters are drawn from
 ** [low, high] and are floats exactly; ids are below 'vocab'. */
 typedef struct Case {
-    Graph *g;                                   /* borrowed */
+    Graph *g; /* borrowed */
     int64_t batch, time;
     int32_t *tokens, *targets;
-    double **value;                             /* by index in g->param */
+    double **value; /* by index in g->param */
     Random random;
 } Case;
 

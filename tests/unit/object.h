@@ -11,11 +11,11 @@ extern const char object_lua[];
 typedef struct Object {
     Built b;
     Instance r;
-    int32_t *tokens, *targets;          /* [BATCH, TIME] */
+    int32_t *tokens, *targets; /* [BATCH, TIME] */
 } Object;
 
-extern Object object;                   /* between the fixtures */
-int open_object(void **state);          /* *state: a scratch folder */
+extern Object object;          /* between the fixtures */
+int open_object(void **state); /* *state: a scratch folder */
 int close_object(void **state);
 
 #endif

@@ -20,7 +20,8 @@
 
 static void same_bits(const float *a, const float *b, int64_t count) {
     for (int64_t i = 0; i < count; i++)
-        if (memcmp(&a[i], &b[i], sizeof *a)) fail_msg("element %lld is %.9g and %.9g", (long long)i, a[i], b[i]);
+        if (memcmp(&a[i], &b[i], sizeof *a))
+            fail_msg("element %lld is %.9g and %.9g", (long long)i, a[i], b[i]);
 }
 
 static float *gradients(Instance *r, strata_loss *loss) {
@@ -30,11 +31,19 @@ static float *gradients(Instance *r, strata_loss *loss) {
 /* {== Same bits ========================================================== */
 
 static void update_all(Instance *r, int64_t step) {
-    strata_adamw how = { .struct_size = sizeof how, .lr = 1e-2, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8,
-                         .weight_decay = 0.1, .grad_scale = 0.5, .step = step };
+    strata_adamw how = { .struct_size = sizeof how,
+                         .lr = 1e-2,
+                         .beta1 = 0.9,
+                         .beta2 = 0.95,
+                         .eps = 1e-8,
+                         .weight_decay = 0.1,
+                         .grad_scale = 0.5,
+                         .step = step };
     guarded_writable(&r->weights, true);
     memset((float *)r->train.at + gradient_floats(r->c), 0, r->train.size / 3 * 2);
-    assert_int_equal(r->c->api.update(r->ctx.at, r->weights.at, r->train.at, 0, gradient_floats(r->c), &how), STRATA_OK);
+    assert_int_equal(
+        r->c->api.update(r->ctx.at, r->weights.at, r->train.at, 0, gradient_floats(r->c), &how),
+        STRATA_OK);
     guarded_writable(&r->weights, false);
 }
 
@@ -46,14 +55,16 @@ static void any_number_of_workers_gives_the_same_bits(void **state) {
     double squares, more;
     for (int workers = 1; workers <= 3; workers++) {
         Instance r, one;
-        instance_open(&r, &object.b.c, TOKENS, workers), instance_open(&one, &object.b.c, TOKENS, 1);
+        instance_open(&r, &object.b.c, TOKENS, workers),
+            instance_open(&one, &object.b.c, TOKENS, 1);
         instance_fill(&r, 1), instance_fill(&one, 1);
         float *p = logits_of(&r, object.tokens, BATCH, TIME), *g = gradients(&r, NULL);
         free(gradients(&one, NULL));
         same_bits(p, logits, (int64_t)TOKENS * VOCAB);
         same_bits(g, want, n);
         assert_int_equal(r.c->api.sum_squares(r.ctx.at, r.train.at, 3, n - 5, &squares), STRATA_OK);
-        assert_int_equal(one.c->api.sum_squares(one.ctx.at, one.train.at, 3, n - 5, &more), STRATA_OK);
+        assert_int_equal(one.c->api.sum_squares(one.ctx.at, one.train.at, 3, n - 5, &more),
+                         STRATA_OK);
         assert_memory_equal(&squares, &more, sizeof more);
         update_all(&r, 3), update_all(&one, 3);
         same_bits(r.weights.at, one.weights.at, object.b.c.model->weights_bytes / 4);
@@ -68,12 +79,17 @@ static void a_sequence_alone_equals_itself_in_a_batch(void **state) {
     (void)state;
     float *all = logits_of(&object.r, object.tokens, BATCH, TIME), nll[TOKENS], own[TIME];
     const strata_api *a = &object.b.c.api;
-    assert_int_equal(a->loss(object.r.ctx.at, object.r.weights.at, object.r.arena.at, object.tokens, object.targets, BATCH, TIME, nll, NULL), STRATA_OK);
+    assert_int_equal(a->loss(object.r.ctx.at, object.r.weights.at, object.r.arena.at, object.tokens,
+                             object.targets, BATCH, TIME, nll, NULL),
+                     STRATA_OK);
     for (int b = 0; b < BATCH; b++) {
         float *p = logits_of(&object.r, object.tokens + b * TIME, 1, TIME);
         same_bits(p, all + (int64_t)b * TIME * VOCAB, (int64_t)TIME * VOCAB);
         free(p);
-        assert_int_equal(a->loss(object.r.ctx.at, object.r.weights.at, object.r.arena.at, object.tokens + b * TIME, object.targets + b * TIME, 1, TIME, own, NULL), STRATA_OK);
+        assert_int_equal(a->loss(object.r.ctx.at, object.r.weights.at, object.r.arena.at,
+                                 object.tokens + b * TIME, object.targets + b * TIME, 1, TIME, own,
+                                 NULL),
+                         STRATA_OK);
         same_bits(own, nll + b * TIME, TIME);
     }
     free(all);
@@ -93,9 +109,12 @@ static void a_prefix_has_the_bits_of_the_whole(void **state) {
 
 static void the_callers_floating_point_mode_changes_nothing(void **state) {
     (void)state;
-    float *want = gradients(&object.r, NULL), *logits = logits_of(&object.r, object.tokens, 1, TIME);
+    float *want = gradients(&object.r, NULL),
+          *logits = logits_of(&object.r, object.tokens, 1, TIME);
     double squares, again;
-    assert_int_equal(object.b.c.api.sum_squares(object.r.ctx.at, object.r.train.at, 0, gradient_floats(&object.b.c), &squares), STRATA_OK);
+    assert_int_equal(object.b.c.api.sum_squares(object.r.ctx.at, object.r.train.at, 0,
+                                                gradient_floats(&object.b.c), &squares),
+                     STRATA_OK);
     Instance r;
     fesetround(FE_UPWARD);
     instance_open(&r, &object.b.c, TOKENS, 1);
@@ -103,7 +122,8 @@ static void the_callers_floating_point_mode_changes_nothing(void **state) {
     instance_fill(&r, 1);
     fesetround(FE_UPWARD);
     float *g = gradients(&r, NULL), *p = logits_of(&r, object.tokens, 1, TIME);
-    int status = object.b.c.api.sum_squares(r.ctx.at, r.train.at, 0, gradient_floats(&object.b.c), &again);
+    int status = object.b.c.api.sum_squares(r.ctx.at, r.train.at, 0, gradient_floats(&object.b.c),
+                                            &again);
     update_all(&r, 1);
     int mode = fegetround();
     fesetround(FE_TONEAREST);
@@ -132,13 +152,16 @@ static void accumulating_adds(void **state) {
     float *sum = calloc((size_t)n, sizeof *sum), *last;
     for (int b = 0; b < BATCH; b++) {
         last = gradients_of(r, object.tokens + b * TIME, object.targets + b * TIME, 1, TIME, NULL);
-        for (int64_t i = 0; i < n; i++) sum[i] += last[i] / BATCH;
+        for (int64_t i = 0; i < n; i++)
+            sum[i] += last[i] / BATCH;
         free(last);
     }
     for (int b = 0; b < BATCH; b++)
-        assert_int_equal(a->forward_backward(r->ctx.at, r->weights.at, r->train.at, r->arena.at, object.tokens + b * TIME,
-                                             object.targets + b * TIME, 1, TIME, 1.0f / BATCH, b ? STRATA_ACCUMULATE : 0, NULL,
-                                             NULL, NULL), STRATA_OK);
+        assert_int_equal(a->forward_backward(r->ctx.at, r->weights.at, r->train.at, r->arena.at,
+                                             object.tokens + b * TIME, object.targets + b * TIME, 1,
+                                             TIME, 1.0f / BATCH, b ? STRATA_ACCUMULATE : 0, NULL,
+                                             NULL, NULL),
+                         STRATA_OK);
     assert_true(difference(r->train.at, sum, n) < 1e-5);
     float *whole = gradients(r, NULL);
     assert_true(difference(whole, sum, n) < 1e-5);
@@ -152,10 +175,13 @@ static void scale_is_a_factor(void **state) {
     int64_t n = gradient_floats(r->c);
     strata_loss loss = { .struct_size = sizeof loss }, same = loss;
     free(gradients(r, &loss));
-    assert_int_equal(r->c->api.forward_backward(r->ctx.at, r->weights.at, r->train.at, r->arena.at, object.tokens, object.targets,
-                                                BATCH, TIME, 0.25f, 0, NULL, NULL, &same), STRATA_OK);
-    for (int64_t i = 0; i < n; i++) one[i] *= 0.25f;
-    same_bits(r->train.at, one, n);             /* a power of two */
+    assert_int_equal(r->c->api.forward_backward(r->ctx.at, r->weights.at, r->train.at, r->arena.at,
+                                                object.tokens, object.targets, BATCH, TIME, 0.25f,
+                                                0, NULL, NULL, &same),
+                     STRATA_OK);
+    for (int64_t i = 0; i < n; i++)
+        one[i] *= 0.25f;
+    same_bits(r->train.at, one, n); /* a power of two */
     assert_true(loss.loss == same.loss && loss.loss == loss.cross_entropy && loss.loss > 1);
     free(one);
 }
@@ -177,8 +203,9 @@ static int32_t take_final(void *user, int64_t first, int64_t count) {
 }
 
 static int32_t call_final(Instance *r, Final *f) {
-    return r->c->api.forward_backward(r->ctx.at, r->weights.at, r->train.at, r->arena.at, object.tokens, object.targets, BATCH,
-                                      TIME, 1, 0, take_final, f, NULL);
+    return r->c->api.forward_backward(r->ctx.at, r->weights.at, r->train.at, r->arena.at,
+                                      object.tokens, object.targets, BATCH, TIME, 1, 0, take_final,
+                                      f, NULL);
 }
 
 static void final_ranges_cover_all_gradients_once_and_are_final(void **state) {
@@ -207,19 +234,19 @@ static void the_tensor_table_covers_weights_and_gradients(void **state) {
     int64_t weight = 0, gradient = 0, parameters = 0;
     for (int i = 0; i < m->tensors; i++) {
         assert_true(t[i].weight >= weight && t[i].gradient >= gradient && t[i].weight % 16 == 0);
-        weight = t[i].weight + t[i].count, gradient = t[i].gradient + t[i].count, parameters += t[i].count;
+        weight = t[i].weight + t[i].count, gradient = t[i].gradient + t[i].count,
+        parameters += t[i].count;
         assert_int_equal(t[i].decay, t[i].rank >= 2);
     }
-    assert_true(weight * 4 <= m->weights_bytes && gradient <= m->gradients && m->gradients * 12 <= m->train_bytes);
+    assert_true(weight * 4 <= m->weights_bytes && gradient <= m->gradients
+                && m->gradients * 12 <= m->train_bytes);
     assert_int_equal(parameters, m->parameters);
     assert_int_equal(parameters, object.b.m->parameters);
 }
 
 /* }{== Updates =========================================================== */
 
-static void copy(Guarded *to, const Guarded *from) {
-    memcpy(to->at, from->at, from->size);
-}
+static void copy(Guarded *to, const Guarded *from) { memcpy(to->at, from->at, from->size); }
 
 static void updates_of_ranges_equal_one_of_all(void **state) {
     (void)state;
@@ -227,17 +254,24 @@ static void updates_of_ranges_equal_one_of_all(void **state) {
     instance_open(&a, &object.b.c, TOKENS, 2), instance_open(&b, &object.b.c, TOKENS, 1);
     instance_fill(&a, 1), instance_fill(&b, 1);
     int64_t n = gradient_floats(a.c);
-    strata_adamw how = { .struct_size = sizeof how, .lr = 1e-2, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1,
+    strata_adamw how = { .struct_size = sizeof how,
+                         .lr = 1e-2,
+                         .beta1 = 0.9,
+                         .beta2 = 0.95,
+                         .eps = 1e-8,
+                         .weight_decay = 0.1,
                          .grad_scale = 1 };
     free(gradients(&a, NULL));
     memset((float *)a.train.at + n, 0, (size_t)n * 8);
     copy(&b.train, &a.train);
     guarded_writable(&a.weights, true), guarded_writable(&b.weights, true);
     for (how.step = 1; how.step <= 3; how.step++) {
-        assert_int_equal(a.c->api.update(a.ctx.at, a.weights.at, a.train.at, 0, n, &how), STRATA_OK);
+        assert_int_equal(a.c->api.update(a.ctx.at, a.weights.at, a.train.at, 0, n, &how),
+                         STRATA_OK);
         for (int64_t first = 0, count; first < n; first += count) {
             count = first * 5 % 311 + 1 < n - first ? first * 5 % 311 + 1 : n - first;
-            assert_int_equal(b.c->api.update(b.ctx.at, b.weights.at, b.train.at, first, count, &how), STRATA_OK);
+            assert_int_equal(
+                b.c->api.update(b.ctx.at, b.weights.at, b.train.at, first, count, &how), STRATA_OK);
         }
         same_bits(a.weights.at, b.weights.at, object.b.c.model->weights_bytes / 4);
         same_bits(a.train.at, b.train.at, 3 * n);
@@ -259,9 +293,12 @@ static void an_update_is_adamw(void **state) {
     const strata_tensor *t = strata_tensors(r.c->model);
     for (int i = 0; i < r.c->model->tensors; i++)
         for (int64_t k = 0; k < t[i].count; k++) {
-            double d = g[t[i].gradient + k], x = 0.5 * d, m = 0.1 * x, v = 0.05 * x * x, w = before[t[i].weight + k];
-            double want = w * (1 - 1e-2 * (t[i].rank >= 2 ? 0.1 : 0)) - 1e-2 * (m / 0.19) / (sqrt(v / 0.0975) + 1e-8);
-            assert_true(fabs(((float *)r.weights.at)[t[i].weight + k] - want) <= 1e-6 * fmax(1, fabs(want)));
+            double d = g[t[i].gradient + k], x = 0.5 * d, m = 0.1 * x, v = 0.05 * x * x,
+                   w = before[t[i].weight + k];
+            double want = w * (1 - 1e-2 * (t[i].rank >= 2 ? 0.1 : 0))
+                - 1e-2 * (m / 0.19) / (sqrt(v / 0.0975) + 1e-8);
+            assert_true(fabs(((float *)r.weights.at)[t[i].weight + k] - want)
+                        <= 1e-6 * fmax(1, fabs(want)));
             sum += d * d;
         }
     assert_int_equal(r.c->api.sum_squares(r.ctx.at, r.train.at, 0, n, &squares), STRATA_OK);

@@ -20,7 +20,7 @@ enum { VOCAB = 5, BATCH = 2, TIME = 3 };
 
 /* {== Operands =========================================================== */
 
-#define SHAPE_OF(lead_, rank_, ...)                                                                \
+#define SHAPE_OF(lead_, rank_, ...) \
     ((Shape){ .lead = lead_, .rank = rank_, .dim = { __VA_ARGS__ } })
 #define U(rank, ...) SHAPE_OF(LEAD_NONE, rank, __VA_ARGS__)
 #define T(rank, ...) SHAPE_OF(LEAD_TOKENS, rank, __VA_ARGS__)
@@ -72,11 +72,14 @@ static Node *pointwise(Graph *g, Op op, int variant) {
     return build_of(g, op, op_info[op].arity, broadcasts[variant], (Attr){ 0 });
 }
 
-typedef struct AxisCase { Shape x; int axis; } AxisCase;
+typedef struct AxisCase {
+    Shape x;
+    int axis;
+} AxisCase;
 
 static const AxisCase axes[] = {
-    { T(1, 5), 0 }, { T(1, 1), 0 }, { T(3, 2, 3, 2), 0 }, { T(3, 2, 3, 2), 1 },
-    { T(3, 2, 3, 2), 2 }, { U(2, 3, 4), 0 }, { U(2, 3, 4), 1 }, { T(2, 3, 1), 1 },
+    { T(1, 5), 0 },       { T(1, 1), 0 },    { T(3, 2, 3, 2), 0 }, { T(3, 2, 3, 2), 1 },
+    { T(3, 2, 3, 2), 2 }, { U(2, 3, 4), 0 }, { U(2, 3, 4), 1 },    { T(2, 3, 1), 1 },
 };
 
 static Node *along_axis(Graph *g, Op op, int variant) {
@@ -86,17 +89,23 @@ static Node *along_axis(Graph *g, Op op, int variant) {
 
 static Node *reshape(Graph *g, int variant) {
     static const Shape to[][2] = {
-        { T(1, 6), U(2, 2, 3) }, { T(2, 2, 3), U(2, 3, 2) }, { U(1, 1), U(0) },
-        { T(0), U(2, 1, 1) }, { U(2, 4, 2), U(3, 2, 1, 4) },
+        { T(1, 6), U(2, 2, 3) }, { T(2, 2, 3), U(2, 3, 2) },    { U(1, 1), U(0) },
+        { T(0), U(2, 1, 1) },    { U(2, 4, 2), U(3, 2, 1, 4) },
     };
     if (variant >= COUNT(to)) return NULL;
     return build_of(g, OP_reshape, 1, &to[variant][0], (Attr){ .shape = to[variant][1] });
 }
 
 static Node *transpose(Graph *g, int variant) {
-    static const struct { Shape x; int perm[MAXRANK]; } c[] = {
-        { T(2, 2, 3), { 1, 0 } }, { T(3, 2, 3, 4), { 2, 0, 1 } }, { U(3, 2, 3, 4), { 1, 2, 0 } },
-        { U(4, 2, 1, 3, 2), { 3, 1, 0, 2 } }, { T(1, 3), { 0 } },
+    static const struct {
+        Shape x;
+        int perm[MAXRANK];
+    } c[] = {
+        { T(2, 2, 3), { 1, 0 } },
+        { T(3, 2, 3, 4), { 2, 0, 1 } },
+        { U(3, 2, 3, 4), { 1, 2, 0 } },
+        { U(4, 2, 1, 3, 2), { 3, 1, 0, 2 } },
+        { T(1, 3), { 0 } },
     };
     if (variant >= COUNT(c)) return NULL;
     Attr attr = { 0 };
@@ -105,20 +114,29 @@ static Node *transpose(Graph *g, int variant) {
 }
 
 static Node *slice(Graph *g, int variant) {
-    static const struct { Shape x; int axis, first, count; } c[] = {
-        { T(1, 5), 0, 0, 2 }, { T(1, 5), 0, 3, 2 }, { T(2, 3, 4), 0, 1, 1 },
+    static const struct {
+        Shape x;
+        int axis, first, count;
+    } c[] = {
+        { T(1, 5), 0, 0, 2 },    { T(1, 5), 0, 3, 2 },    { T(2, 3, 4), 0, 1, 1 },
         { T(2, 3, 4), 1, 1, 2 }, { U(2, 3, 4), 1, 0, 4 }, { U(1, 1), 0, 0, 1 },
     };
     if (variant >= COUNT(c)) return NULL;
-    return build_of(g, OP_slice, 1, &c[variant].x,
-                    (Attr){ .axis = c[variant].axis, .first = c[variant].first,
-                            .count = c[variant].count });
+    return build_of(
+        g, OP_slice, 1, &c[variant].x,
+        (Attr){ .axis = c[variant].axis, .first = c[variant].first, .count = c[variant].count });
 }
 
 static Node *concat(Graph *g, int variant) {
-    static const struct { int nin; Shape x[3]; int axis; } c[] = {
-        { 1, { T(1, 3) }, 0 }, { 2, { T(1, 3), T(1, 1) }, 0 },
-        { 3, { U(2, 2, 3), T(2, 2, 1), U(2, 2, 2) }, 1 }, { 2, { U(2, 2, 3), U(2, 1, 3) }, 0 },
+    static const struct {
+        int nin;
+        Shape x[3];
+        int axis;
+    } c[] = {
+        { 1, { T(1, 3) }, 0 },
+        { 2, { T(1, 3), T(1, 1) }, 0 },
+        { 3, { U(2, 2, 3), T(2, 2, 1), U(2, 2, 2) }, 1 },
+        { 2, { U(2, 2, 3), U(2, 1, 3) }, 0 },
         { 2, { T(2, 2, 3), U(2, 4, 3) }, 0 },
     };
     if (variant >= COUNT(c)) return NULL;
@@ -126,8 +144,11 @@ static Node *concat(Graph *g, int variant) {
 }
 
 static Node *stack(Graph *g, int variant) {
-    static const struct { int nin; Shape x[3]; } c[] = {
-        { 1, { T(1, 3) } }, { 3, { T(1, 3), U(1, 3), T(1, 3) } }, { 2, { U(0), U(0) } },
+    static const struct {
+        int nin;
+        Shape x[3];
+    } c[] = {
+        { 1, { T(1, 3) } },    { 3, { T(1, 3), U(1, 3), T(1, 3) } },    { 2, { U(0), U(0) } },
         { 2, { T(0), U(0) } }, { 2, { U(3, 2, 1, 2), T(3, 2, 1, 2) } },
     };
     if (variant >= COUNT(c)) return NULL;
@@ -135,8 +156,14 @@ static Node *stack(Graph *g, int variant) {
 }
 
 static Node *after(Graph *g, int variant) {
-    static const struct { int nin; Shape x[3]; } c[] = {
-        { 1, { T(1, 3) } }, { 2, { T(1, 3), T(2, 2, 2) } }, { 3, { T(0), U(1, 3), T(0) } }, { 2, { U(1, 3), U(0) } },
+    static const struct {
+        int nin;
+        Shape x[3];
+    } c[] = {
+        { 1, { T(1, 3) } },
+        { 2, { T(1, 3), T(2, 2, 2) } },
+        { 3, { T(0), U(1, 3), T(0) } },
+        { 2, { U(1, 3), U(0) } },
     };
     if (variant >= COUNT(c)) return NULL;
     return build_of(g, OP_after, c[variant].nin, c[variant].x, (Attr){ 0 });
@@ -205,8 +232,13 @@ static Node *top(Graph *g, int variant) {
     return op_mul(x, build(g, OP_top, 1, &x, (Attr){ .value = share[variant] }));
 }
 
-static const struct { int64_t H, G, d, e; } heads[] = {
-    { 1, 1, 1, 1 }, { 2, 2, 3, 3 }, { 4, 2, 2, 3 }, { 3, 1, 4, 1 },
+static const struct {
+    int64_t H, G, d, e;
+} heads[] = {
+    { 1, 1, 1, 1 },
+    { 2, 2, 3, 3 },
+    { 4, 2, 2, 3 },
+    { 3, 1, 4, 1 },
 };
 
 /* Attention and its log-sum-exp, as merging several by theirs uses them. */
@@ -219,19 +251,24 @@ static Node *merged(Node *o) {
 /* Queries, keys and values, or all of some tokens only. */
 static Node *attention_of_some(Graph *g, int which, bool causal, int who) {
     int64_t H = heads[which].H, G = heads[which].G, d = heads[which].d, e = heads[which].e;
-    Node *in[] = { operand(g, T(2, H, d)), operand(g, T(2, G, d)), operand(g, T(2, G, e)) }, *rows = list(g, 0);
+    Node *in[] = { operand(g, T(2, H, d)), operand(g, T(2, G, d)), operand(g, T(2, G, e)) },
+         *rows = list(g, 0);
     for (int i = 0; i < 3; i++)
         if (i ? who > 0 : who < 2) in[i] = op_gather(in[i], rows);
     return merged(build(g, OP_attention, 3, in, (Attr){ .value = 0.6, .causal = causal }));
 }
 
 static Node *attention(Graph *g, int variant) {
-    static const int64_t averages[] = { 0, 0, 2, 1, 9 };    /* of keys: pools, or tokens of a chunk */
+    static const int64_t averages[] = { 0, 0, 2, 1, 9 }; /* of keys: pools, or tokens of a chunk */
     int which = variant / 2 % COUNT(heads), round = variant / 2 / COUNT(heads);
-    if (round >= COUNT(averages)) return round < COUNT(averages) + 3 ? attention_of_some(g, which, variant % 2, round - COUNT(averages)) : NULL;
+    if (round >= COUNT(averages))
+        return round < COUNT(averages) + 3
+            ? attention_of_some(g, which, variant % 2, round - COUNT(averages))
+            : NULL;
     int64_t H = heads[which].H, G = heads[which].G, d = heads[which].d, e = heads[which].e;
     Shape s[] = { T(2, H, d), T(2, G, d), T(2, G, e) };
-    Node *o = build_of(g, OP_attention, 3, s, (Attr){ .value = 0.6, .causal = variant % 2, .count = averages[round] });
+    Node *o = build_of(g, OP_attention, 3, s,
+                       (Attr){ .value = 0.6, .causal = variant % 2, .count = averages[round] });
     return round ? merged(o) : o;
 }
 
@@ -245,7 +282,8 @@ static Node *cross_entropy(Graph *g, int result, int variant) {
 static Node *attention_grad(Graph *g, int variant) {
     Node *o = attention(g, variant);
     if (!o) return NULL;
-    while (o->op != OP_attention) o = o->in[0];
+    while (o->op != OP_attention)
+        o = o->in[0];
     Node *delta = op_sum(op_mul(o, op_tanh(o)), 1);
     Node *in[] = { o->in[0], o->in[1], o->in[2], delta, op_side(o, 1), op_tanh(o) };
     return op_stop_gradient(op_side(build(g, OP_attention_grad, 6, in, o->attr), variant % 3));
@@ -271,7 +309,9 @@ static Node *source(Graph *g, Op op, int variant) {
     if (variant) return NULL;
     if (op == OP_param) return operand(g, U(1, 3));
     if (op == OP_fill) return op_mul(op_full(g, &U(1, 3), 0.5), operand(g, T(1, 3)));
-    if (op == OP_seed || op == OP_per_token || op == OP_generating || op == OP_training || op == OP_sampling) return op_mul(op_source(g, op), operand(g, T(1, 3)));
+    if (op == OP_seed || op == OP_per_token || op == OP_generating || op == OP_training
+        || op == OP_sampling)
+        return op_mul(op_source(g, op), operand(g, T(1, 3)));
     return op_embed(operand(g, U(2, VOCAB, 2)), op_source(g, op));
 }
 
@@ -279,29 +319,36 @@ static Node *example(Graph *g, Op op, int variant) {
     if (op_info[op].class == POINTWISE) return pointwise(g, op, variant);
     if (op_info[op].class == SOURCE) return source(g, op, variant);
     switch (op) {
-    case OP_wave:               return wave(g, variant);
-    case OP_reshape:            return reshape(g, variant);
-    case OP_transpose:          return transpose(g, variant);
-    case OP_slice:              return slice(g, variant);
-    case OP_concat:             return concat(g, variant);
-    case OP_stack:              return stack(g, variant);
-    case OP_after:              return after(g, variant);
-    case OP_sum: case OP_peak: case OP_softmax: return along_axis(g, op, variant);
-    case OP_token_sum:          return token_sum(g, variant);
-    case OP_linear: case OP_linear_back: return product(g, op, variant);
-    case OP_linear_weight:      return linear_weight(g, variant);
-    case OP_embed: case OP_embed_weight: return embed(g, op, variant);
-    case OP_random:             return variant ? NULL : op_mul(build(g, OP_random, 0, NULL, (Attr){ .count = 3 }), operand(g, T(1, 3)));
-    case OP_gather:             return gather(g, variant);
-    case OP_scatter:            return scatter(g, variant);
-    case OP_rows:               return rows(g, variant);
-    case OP_top:                return top(g, variant);
-    case OP_attention:          return attention(g, variant);
-    case OP_attention_grad:     return attention_grad(g, variant);
-    case OP_cross_entropy:      return cross_entropy(g, 0, variant);
+    case OP_wave: return wave(g, variant);
+    case OP_reshape: return reshape(g, variant);
+    case OP_transpose: return transpose(g, variant);
+    case OP_slice: return slice(g, variant);
+    case OP_concat: return concat(g, variant);
+    case OP_stack: return stack(g, variant);
+    case OP_after: return after(g, variant);
+    case OP_sum:
+    case OP_peak:
+    case OP_softmax: return along_axis(g, op, variant);
+    case OP_token_sum: return token_sum(g, variant);
+    case OP_linear:
+    case OP_linear_back: return product(g, op, variant);
+    case OP_linear_weight: return linear_weight(g, variant);
+    case OP_embed:
+    case OP_embed_weight: return embed(g, op, variant);
+    case OP_random:
+        return variant
+            ? NULL
+            : op_mul(build(g, OP_random, 0, NULL, (Attr){ .count = 3 }), operand(g, T(1, 3)));
+    case OP_gather: return gather(g, variant);
+    case OP_scatter: return scatter(g, variant);
+    case OP_rows: return rows(g, variant);
+    case OP_top: return top(g, variant);
+    case OP_attention: return attention(g, variant);
+    case OP_attention_grad: return attention_grad(g, variant);
+    case OP_cross_entropy: return cross_entropy(g, 0, variant);
     case OP_cross_entropy_grad: return cross_entropy_grad(g, variant);
-    case OP_side:               return cross_entropy(g, 1, variant);
-    default:                    return NULL;
+    case OP_side: return cross_entropy(g, 1, variant);
+    default: return NULL;
     }
 }
 
@@ -357,7 +404,7 @@ static bool has_cotangent(Op op, int operand) {
     if (n && n->op == op && op_info[op].class != SIDE && operand < n->nin) {
         dy[0] = op_full(g, &n->shape, 1);
         op_info[op].vjp(n, dy, dx);
-        has = dx[operand] != NULL && !(op == OP_after && operand);     /* zeros */
+        has = dx[operand] != NULL && !(op == OP_after && operand); /* zeros */
     }
     graph_free(g);
     return has;
@@ -375,13 +422,12 @@ static void wrong_rules_are_noticed(void **state) {
             for (int v = 0; v < 16; v++)
                 worst = fmax(worst, error_of((Op)op, v, rules));
             if (worst <= GRADIENT_TOLERANCE)
-                fail_msg("a wrong gradient of %s for operand %d goes unnoticed",
-                         op_info[op].name, k);
+                fail_msg("a wrong gradient of %s for operand %d goes unnoticed", op_info[op].name,
+                         k);
             tried++;
         }
     assert_true(tried > 40);
 }
-
 
 /* A list of one: exactly nothing, not nearly. */
 static void softmax_of_one_has_no_gradient(void **state) {

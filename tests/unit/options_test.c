@@ -14,8 +14,7 @@
 
 #include "options.h"
 
-static int parse(Options *o, const char *words, Error *e)
-{
+static int parse(Options *o, const char *words, Error *e) {
     static char text[512];
     char *word[32];
     int count = 0;
@@ -26,13 +25,16 @@ static int parse(Options *o, const char *words, Error *e)
     return options_parse(o, count, word, e);
 }
 
-static void values(void **state)
-{
+static void values(void **state) {
     (void)state;
     Options o;
     Error e;
-    assert_int_equal(parse(&o, "train --data a b --steps=7 --lr 1e-3 --seed 18446744073709551615 --order sequential "
-                           "--data c --resume", &e), 0);
+    assert_int_equal(
+        parse(&o,
+              "train --data a b --steps=7 --lr 1e-3 --seed 18446744073709551615 --order sequential "
+              "--data c --resume",
+              &e),
+        0);
     assert_int_equal(o.command, COMMAND_TRAIN);
     assert_int_equal(o.value[OPTION_DATA].length, 3);
     assert_string_equal(o.value[OPTION_DATA].list[2], "c");
@@ -54,10 +56,13 @@ static void values(void **state)
     options_free(&o);
 }
 
-static void mistakes(void **state)
-{
+static void mistakes(void **state) {
     (void)state;
-    static const struct { const char *words; int status; const char *says; } row[] = {
+    static const struct {
+        const char *words;
+        int status;
+        const char *says;
+    } row[] = {
         { "", 2, "expected a command, found nothing" },
         { "tran", 2, "nearest is 'train'" },
         { "frobnicate", 2, "--help lists them" },
@@ -83,7 +88,8 @@ static void mistakes(void **state)
         { "train --out=", 2, "expected a file's name, found nothing" },
         { "eval --length 1,,2", 2, "integers separated by commas" },
         { "eval --length 0", 2, "integers separated by commas" },
-        { "eval --length 11111111111111111111111111111111111111", 2, "integers separated by commas" },
+        { "eval --length 11111111111111111111111111111111111111", 2,
+          "integers separated by commas" },
         { "generate --prompt --seed", 2, "write --prompt=TEXT" },
         { "generate --top-p 1.5", 2, "from 0 to 1, found '1.5'" },
         { "completion", 2, "expected bash|zsh|fish, found nothing" },
@@ -100,8 +106,7 @@ static void mistakes(void **state)
     }
 }
 
-static void help_and_version(void **state)
-{
+static void help_and_version(void **state) {
     (void)state;
     Options o;
     Error e;
@@ -116,8 +121,7 @@ static void help_and_version(void **state)
 }
 
 /* Help and every completion name each option of each command. */
-static void texts_are_complete(void **state)
-{
+static void texts_are_complete(void **state) {
     (void)state;
     static const char *const shell[] = { "bash", "zsh", "fish" };
     Error e = { 0 };
@@ -146,8 +150,7 @@ static void texts_are_complete(void **state)
 }
 
 /* The bash script is bash, and completes what it should. */
-static void bash_completes(void **state)
-{
+static void bash_completes(void **state) {
     (void)state;
     if (access("/bin/bash", X_OK) != 0) {
         print_message("bash is not installed: its completion script was not run\n");
@@ -162,16 +165,17 @@ static void bash_completes(void **state)
     static const char tail[] =
         "COMP_WORDS=(m tr); COMP_CWORD=1; _strata_it_s_a_model; echo \"${COMPREPLY[*]}\"\n"
         "COMP_WORDS=(m train --res); COMP_CWORD=2; _strata_it_s_a_model; echo \"${COMPREPLY[*]}\"\n"
-        "COMP_WORDS=(m train --order se); COMP_CWORD=3; _strata_it_s_a_model; echo \"${COMPREPLY[*]}\"\n"
-        "COMP_WORDS=(m completion z); COMP_CWORD=2; _strata_it_s_a_model; echo \"${COMPREPLY[*]}\"\n";
+        "COMP_WORDS=(m train --order se); COMP_CWORD=3; _strata_it_s_a_model; echo "
+        "\"${COMPREPLY[*]}\"\n"
+        "COMP_WORDS=(m completion z); COMP_CWORD=2; _strata_it_s_a_model; echo "
+        "\"${COMPREPLY[*]}\"\n";
     assert_true(write(fd, t.at, t.length) == (ssize_t)t.length);
     assert_true(write(fd, tail, sizeof tail - 1) == (ssize_t)sizeof tail - 1);
     close(fd);
     snprintf(command, sizeof command, "cd / && /bin/bash --norc %s 2>&1", name);
     FILE *f = popen(command, "r");
     for (int i = 0; i < 4; i++)
-        if (!fgets(line[i], sizeof line[i], f))
-            line[i][0] = 0;
+        if (!fgets(line[i], sizeof line[i], f)) line[i][0] = 0;
     pclose(f);
     unlink(name);
     text_free(&t);
@@ -181,8 +185,7 @@ static void bash_completes(void **state)
     assert_string_equal(line[3], "zsh\n");
 }
 
-static void nearest(void **state)
-{
+static void nearest(void **state) {
     (void)state;
     static const char *const name[] = { "steps", "seed", "batch" };
     assert_string_equal(nearest_name("step", name, 3), "steps");
@@ -190,11 +193,11 @@ static void nearest(void **state)
     assert_null(nearest_name("wombat-herding", name, 3));
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values),             cmocka_unit_test(mistakes), cmocka_unit_test(help_and_version),
-        cmocka_unit_test(texts_are_complete), cmocka_unit_test(bash_completes), cmocka_unit_test(nearest),
+        cmocka_unit_test(values),           cmocka_unit_test(mistakes),
+        cmocka_unit_test(help_and_version), cmocka_unit_test(texts_are_complete),
+        cmocka_unit_test(bash_completes),   cmocka_unit_test(nearest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

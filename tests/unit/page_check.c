@@ -20,12 +20,15 @@ int page_check_tags(const char *page) {
         const char *end = strchr(at, '>');
         bool closes = at[1] == '/', empty = false;
         assert_non_null(end);
-        if (sscanf(at + 1 + closes, "%15[A-Za-z0-9!]", name) != 1) fail_msg("expected a tag: %.40s", at);
-        for (size_t i = 0; i < sizeof single / sizeof *single; i++) empty = empty || !strcmp(name, single[i]);
+        if (sscanf(at + 1 + closes, "%15[A-Za-z0-9!]", name) != 1)
+            fail_msg("expected a tag: %.40s", at);
+        for (size_t i = 0; i < sizeof single / sizeof *single; i++)
+            empty = empty || !strcmp(name, single[i]);
         tags++;
         if (closes) {
             assert_true(depth > 0);
-            if (strcmp(open[--depth], name)) fail_msg("expected </%s>, found </%s>", open[depth], name);
+            if (strcmp(open[--depth], name))
+                fail_msg("expected </%s>, found </%s>", open[depth], name);
         } else if (!empty && end[-1] != '/') {
             assert_true(depth < 64);
             strcpy(open[depth++], name);
@@ -37,6 +40,7 @@ int page_check_tags(const char *page) {
 
 int page_count(const char *page, const char *words) {
     int n = 0;
-    for (const char *at = page; (at = strstr(at, words)); at++) n++;
+    for (const char *at = page; (at = strstr(at, words)); at++)
+        n++;
     return n;
 }

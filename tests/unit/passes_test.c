@@ -23,24 +23,34 @@
 
 /* {== Simplification ===================================================== */
 
-typedef struct Rule { const char *before, *after; } Rule;
+typedef struct Rule {
+    const char *before, *after;
+} Rule;
 
 #define X "%0 = param \"x\" normal 0.5 : [4]\n"
 static const Rule rules[] = {
     { X "%1 = fill 0 : [4]\n%2 = add %0, %1 : [4]\noutput \"y\" %2\n", X "output \"y\" %0\n" },
     { X "%1 = fill 1 : []\n%2 = mul %1, %0 : [4]\noutput \"y\" %2\n", X "output \"y\" %0\n" },
-    { X "%1 = add %0, %0 : [4]\noutput \"y\" %1\n", X "%1 = fill 2 : []\n%2 = mul %0, %1 : [4]\noutput \"y\" %2\n" },
-    { X "%1 = reshape %0 : [2,2]\n%2 = reshape %1 : [4]\noutput \"y\" %2\n", X "output \"y\" %0\n" },
-    { X "%1 = reshape %0 : [2,2]\n%2 = reshape %1 : [1,4]\noutput \"y\" %2\n", X "%1 = reshape %0 : [1,4]\noutput \"y\" %1\n" },
-    { X "%1 = stack %0, %0 : [2,4]\n%2 = slice %1 axis=0 first=1 count=1 : [1,4]\noutput \"y\" %2\n",
+    { X "%1 = add %0, %0 : [4]\noutput \"y\" %1\n",
+      X "%1 = fill 2 : []\n%2 = mul %0, %1 : [4]\noutput \"y\" %2\n" },
+    { X "%1 = reshape %0 : [2,2]\n%2 = reshape %1 : [4]\noutput \"y\" %2\n",
+      X "output \"y\" %0\n" },
+    { X "%1 = reshape %0 : [2,2]\n%2 = reshape %1 : [1,4]\noutput \"y\" %2\n",
       X "%1 = reshape %0 : [1,4]\noutput \"y\" %1\n" },
-    { X "%1 = param \"c\" normal 0.5 : []\n%2 = mul %0, %1 : [4]\n%3 = sum %2 axis=0 : []\noutput \"y\" %3\n",
-      X "%1 = param \"c\" normal 0.5 : []\n%2 = sum %0 axis=0 : []\n%3 = mul %2, %1 : []\noutput \"y\" %3\n" },
-    { X "%1 = fill 0 : [4]\n%2 = param \"c\" normal 0.5 : []\n%3 = after %1, %2 : [4]\n%4 = add %3, %0 : [4]\noutput \"y\" %4\n",
+    { X
+      "%1 = stack %0, %0 : [2,4]\n%2 = slice %1 axis=0 first=1 count=1 : [1,4]\noutput \"y\" %2\n",
+      X "%1 = reshape %0 : [1,4]\noutput \"y\" %1\n" },
+    { X "%1 = param \"c\" normal 0.5 : []\n%2 = mul %0, %1 : [4]\n%3 = sum %2 axis=0 : []\noutput "
+        "\"y\" %3\n",
+      X "%1 = param \"c\" normal 0.5 : []\n%2 = sum %0 axis=0 : []\n%3 = mul %2, %1 : []\noutput "
+        "\"y\" %3\n" },
+    { X "%1 = fill 0 : [4]\n%2 = param \"c\" normal 0.5 : []\n%3 = after %1, %2 : [4]\n%4 = add "
+        "%3, %0 : [4]\noutput \"y\" %4\n",
       X "%1 = param \"c\" normal 0.5 : []\n%2 = after %0, %1 : [4]\noutput \"y\" %2\n" },
     /* not the same for infinities and NaN: stays */
     { X "%1 = sub %0, %0 : [4]\noutput \"y\" %1\n", X "%1 = sub %0, %0 : [4]\noutput \"y\" %1\n" },
-    { X "%1 = fill 0 : []\n%2 = mul %0, %1 : [4]\noutput \"y\" %2\n", X "%1 = fill 0 : []\n%2 = mul %0, %1 : [4]\noutput \"y\" %2\n" },
+    { X "%1 = fill 0 : []\n%2 = mul %0, %1 : [4]\noutput \"y\" %2\n",
+      X "%1 = fill 0 : []\n%2 = mul %0, %1 : [4]\noutput \"y\" %2\n" },
 };
 
 static Graph *read_text(const char *text) {
@@ -77,14 +87,18 @@ static Graph *prepared(Graph *g) {
 
 static Model *load(void **state, const char *residual, int layers) {
     return scratch_model(state,
-                         "return model { name = 'plan', vocab = 20, context = 16, dim = 32, norm = rmsnorm {}, residual = %s,\n"
-                         "  layers = times(%d, layer { attention { heads = 2, rope = {} }, mlp { hidden = 48 } }) }\n", residual, layers);
+                         "return model { name = 'plan', vocab = 20, context = 16, dim = 32, norm = "
+                         "rmsnorm {}, residual = %s,\n"
+                         "  layers = times(%d, layer { attention { heads = 2, rope = {} }, mlp { "
+                         "hidden = 48 } }) }\n",
+                         residual, layers);
 }
 
 static Plan *plan(Graph *g) {
     Plan *p = pass_schedule(prepared(g));
     pass_memory(p, true);
-    p->place = graph_alloc(p->g, ((size_t)p->g->n + 1) * sizeof *p->place);     /* of parameters: all at 0 */
+    /* of parameters: all at 0 */
+    p->place = graph_alloc(p->g, ((size_t)p->g->n + 1) * sizeof *p->place);
     return p;
 }
 
@@ -100,16 +114,28 @@ static Plan *plan_training(const Model *m) {
 
 static int rows_of(const Plan *p) {
     int n = 0;
-    for (int i = 0; i < p->nstep; i++) n += p->step[i].kind == STEP_ROW;
+    for (int i = 0; i < p->nstep; i++)
+        n += p->step[i].kind == STEP_ROW;
     return n;
 }
 
 static const char *const mixers[] = {
-    "standard {}", "rezero {}", "layerscale {}", "highway {}", "highway { gate = 'scalar' }", "denseformer {}",
-    "denseformer { period = 2, dilation = 2 }", "attnres { blocks = 3 }", "attnres { full = true }",
-    "attnres { block_size = 3, heads = 4, kernel = 'sigmoid' }", "attnres { block_size = 2, query = 'static', window = 2 }",
-    "haares { blocks = 2 }", "haares { block_size = 3, heads = 2 }", "(require 'own') { speed = -1 }",
-    "hyper { streams = 4 }", "hyper { streams = 3, dynamic = false }",
+    "standard {}",
+    "rezero {}",
+    "layerscale {}",
+    "highway {}",
+    "highway { gate = 'scalar' }",
+    "denseformer {}",
+    "denseformer { period = 2, dilation = 2 }",
+    "attnres { blocks = 3 }",
+    "attnres { full = true }",
+    "attnres { block_size = 3, heads = 4, kernel = 'sigmoid' }",
+    "attnres { block_size = 2, query = 'static', window = 2 }",
+    "haares { blocks = 2 }",
+    "haares { block_size = 3, heads = 2 }",
+    "(require 'own') { speed = -1 }",
+    "hyper { streams = 4 }",
+    "hyper { streams = 3, dynamic = false }",
 };
 
 static void write_own(void **state) {
@@ -131,7 +157,8 @@ static void a_mixer_adds_no_row_kernel(void **state) {
     for (size_t i = 0; i < sizeof mixers / sizeof *mixers; i++) {
         Model *m = load(state, mixers[i], LAYERS);
         Plan *p = plan_logits(m);
-        if (rows_of(p) != 4 * LAYERS + 1) fail_msg("%s: %d row kernels, expected %d", mixers[i], rows_of(p), 4 * LAYERS + 1);
+        if (rows_of(p) != 4 * LAYERS + 1)
+            fail_msg("%s: %d row kernels, expected %d", mixers[i], rows_of(p), 4 * LAYERS + 1);
         graph_free(p->g);
         spec_free(m);
     }
@@ -143,7 +170,8 @@ static void check_operands(const char *mixer, const Plan *p, int step, RowsShare
     const Rows *r = rows_analyse(p, step, 8, shared);
     for (int i = 0; i < r->noperand; i++)
         for (int k = 0; k < i; k++)
-            if (r->operand[i].node && r->operand[i].node == r->operand[k].node && r->operand[i].add == r->operand[k].add)
+            if (r->operand[i].node && r->operand[i].node == r->operand[k].node
+                && r->operand[i].add == r->operand[k].add)
                 fail_msg("%s: step %d reads %%%d twice", mixer, step, r->operand[i].node->id);
 }
 
@@ -216,7 +244,8 @@ static int check_pieces(const char *mixer, const Plan *p) {
         for (int k = 0; param && k < i; k++) {
             if (added_to(p, &p->step[k]) != param) continue;
             if (p->step[k].phase == p->step[i].phase)
-                fail_msg("%s: steps %d and %d add to the gradient of %s at once", mixer, k, i, param->attr.name);
+                fail_msg("%s: steps %d and %d add to the gradient of %s at once", mixer, k, i,
+                         param->attr.name);
             pairs++;
         }
     }
@@ -225,7 +254,8 @@ static int check_pieces(const char *mixer, const Plan *p) {
 
 static void pieces_of_a_gradient_run_one_after_another(void **state) {
     static const char *const shared[] = {
-        "attnres { full = true, kernel = 'linear', window = 3 }", "attnres { block_size = 2, kernel = 'linear', query = 'input' }",
+        "attnres { full = true, kernel = 'linear', window = 3 }",
+        "attnres { block_size = 2, kernel = 'linear', query = 'input' }",
         "drr { heads = 2, window = 3, block_layers = 1, causal = true, chunk = 5 }",
     };
     write_own(state);
@@ -262,7 +292,9 @@ static void cheap_rows_are_computed_again(void **state) {
 
 /* }{== Graphs that came out wrong once =================================== */
 
-typedef struct Found { const char *path, *cpu; } Found;
+typedef struct Found {
+    const char *path, *cpu;
+} Found;
 
 static int run_found(void *arg) {
     const Found *f = arg;
@@ -299,7 +331,8 @@ int main(void) {
         cmocka_unit_test(a_mixer_adds_no_row_kernel),
         cmocka_unit_test(every_source_is_one_operand),
         cmocka_unit_test(a_read_of_all_has_all_as_operands),
-        cmocka_unit_test(memory_is_reused), cmocka_unit_test(pieces_of_a_gradient_run_one_after_another),
+        cmocka_unit_test(memory_is_reused),
+        cmocka_unit_test(pieces_of_a_gradient_run_one_after_another),
         cmocka_unit_test(cheap_rows_are_computed_again),
         cmocka_unit_test(graphs_found_wrong_are_right),
     };

@@ -23,13 +23,16 @@
 #include "weights.h"
 
 enum { PLAIN, HALF, PRECISIONS, SERVING = PRECISIONS, PROGRAMS, STEPS = 200, LAST = 10 };
-static const char *const names[] = { "f32", "bf16", "serving" };       /* serving: bf16, not to be trained */
+/* serving: bf16, not to be trained */
+static const char *const names[] = { "f32", "bf16", "serving" };
 
 static const char lua[] =
     "return model { name = 'm', vocab = 256, context = 32, dim = 48, tokenizer = 'bytes',\n"
     "  norm = rmsnorm { eps = 1e-6 }, residual = haares { blocks = 2 },\n"
-    "  layers = times(3, layer { attention { heads = 4, rope = { theta = 10000 } }, mlp { hidden = 90, activation = 'swiglu' } }),\n"
-    "  train = { optimizer = adamw { lr = 4e-3 }, schedule = cosine { warmup = 0.1, min_lr = 1e-4 }, batch = 4 } }\n";
+    "  layers = times(3, layer { attention { heads = 4, rope = { theta = 10000 } }, mlp { hidden = "
+    "90, activation = 'swiglu' } }),\n"
+    "  train = { optimizer = adamw { lr = 4e-3 }, schedule = cosine { warmup = 0.1, min_lr = 1e-4 "
+    "}, batch = 4 } }\n";
 
 static Folder folder;
 static Model *model;
@@ -38,19 +41,23 @@ static Ran ran;
 
 /* {== Programs =========================================================== */
 
-__attribute__((format(printf, 3, 4))) static void run(int precision, int status, const char *format, ...) {
+__attribute__((format(printf, 3, 4))) static void run(int precision, int status, const char *format,
+                                                      ...) {
     char words[256];
     va_list arguments;
     va_start(arguments, format);
     assert_true(vsnprintf(words, sizeof words, format, arguments) < (int)sizeof words);
     va_end(arguments);
     program_run(&ran, &compiled[precision].api, &folder, NULL, words);
-    if (ran.status != status) fail_msg("%s: '%s': status %d, expected %d\n%s", names[precision], words, ran.status, status, ran.err);
+    if (ran.status != status)
+        fail_msg("%s: '%s': status %d, expected %d\n%s", names[precision], words, ran.status,
+                 status, ran.err);
 }
 
 /* Sentences, so that there is something to learn. */
 static void make_text(void) {
-    static const char *const word[] = { "the", "river", "stone", "carries", "under", "a", "bridge", "of", "light", "and" };
+    static const char *const word[] = { "the", "river",  "stone", "carries", "under",
+                                        "a",   "bridge", "of",    "light",   "and" };
     static char text[20000];
     uint32_t random = 20;
     for (size_t n = 0; n + 1 < sizeof text; random = random * 1664525 + 1013904223)
@@ -71,16 +78,21 @@ static int open_programs(void **state) {
     if (!model) fail_msg("%s", error.message);
     ModelInfo info = report_model_info(model);
     for (int i = 0; i < PROGRAMS; i++)
-        compiled_open(&compiled[i], model->graph, &info, &(CodegenOptions){ .cpu = "native", .level = 1, .bf16 = i != PLAIN, .inference = i == SERVING });
+        compiled_open(
+            &compiled[i], model->graph, &info,
+            &(CodegenOptions){
+                .cpu = "native", .level = 1, .bf16 = i != PLAIN, .inference = i == SERVING });
     for (int i = 0; i < PRECISIONS; i++) {
-        run(i, 0, "train --data text --steps %d --seed 3 --threads 2 --log %s.log --out %s.w", STEPS, names[i], names[i]);
+        run(i, 0, "train --data text --steps %d --seed 3 --threads 2 --log %s.log --out %s.w",
+            STEPS, names[i], names[i]);
     }
     return 0;
 }
 
 static int close_programs(void **state) {
     (void)state;
-    for (int i = 0; i < PROGRAMS; i++) compiled_close(&compiled[i]);
+    for (int i = 0; i < PROGRAMS; i++)
+        compiled_close(&compiled[i]);
     spec_free(model);
     folder_close(&folder);
     return 0;
@@ -136,9 +148,12 @@ static void checkpoints_of_the_other_are_refused(void **state) {
     (void)state;
     for (int i = 0; i < PRECISIONS; i++) {
         char expected[100];
-        snprintf(expected, sizeof expected, "error: %s.w: cannot resume: expected precision %s, found %s\n", names[!i], names[i], names[!i]);
+        snprintf(expected, sizeof expected,
+                 "error: %s.w: cannot resume: expected precision %s, found %s\n", names[!i],
+                 names[i], names[!i]);
         run(i, 1, "train --data text --steps %d --seed 3 --resume --out %s.w", STEPS, names[!i]);
-        if (strncmp(ran.err, expected, strlen(expected))) fail_msg("expected %sfound %s", expected, ran.err);
+        if (strncmp(ran.err, expected, strlen(expected)))
+            fail_msg("expected %sfound %s", expected, ran.err);
     }
 }
 
@@ -154,9 +169,12 @@ static double loss_of(int precision, const char *weights) {
 static void weights_serve_all(void **state) {
     (void)state;
     for (int i = 0; i < PRECISIONS; i++) {
-        double loss[] = { loss_of(PLAIN, names[i]), loss_of(HALF, names[i]), loss_of(SERVING, names[i]) };
-        print_message("weights of %s: %.6f, %.6f, %.6f\n", names[i], loss[PLAIN], loss[HALF], loss[SERVING]);
-        for (int k = HALF; k <= SERVING; k++) assert_true(loss[PLAIN] != loss[k] && fabs(loss[PLAIN] - loss[k]) < 2e-3 * loss[PLAIN]);
+        double loss[] = { loss_of(PLAIN, names[i]), loss_of(HALF, names[i]),
+                          loss_of(SERVING, names[i]) };
+        print_message("weights of %s: %.6f, %.6f, %.6f\n", names[i], loss[PLAIN], loss[HALF],
+                      loss[SERVING]);
+        for (int k = HALF; k <= SERVING; k++)
+            assert_true(loss[PLAIN] != loss[k] && fabs(loss[PLAIN] - loss[k]) < 2e-3 * loss[PLAIN]);
     }
 }
 
@@ -170,7 +188,9 @@ static void expect_rounded(const float *w, const float *serving) {
             if (strcmp(strata_string(m, t->name), strata_string(other, s->name))) continue;
             halves += s->half != 0;
             for (int64_t n = 0; n < t->count; n++)
-                if (s->half) assert_int_equal(((const uint16_t *)(const void *)(serving + s->weight))[n], bf16_of(w[t->weight + n]));
+                if (s->half)
+                    assert_int_equal(((const uint16_t *)(const void *)(serving + s->weight))[n],
+                                     bf16_of(w[t->weight + n]));
                 else assert_true(serving[s->weight + n] == w[t->weight + n]);
         }
     assert_true(halves > 10 && halves < other->tensors);
@@ -188,7 +208,9 @@ static void write_weights(const char *path, const strata_model *m, const float *
 static void weights_are_kept_rounded(void **state) {
     (void)state;
     const strata_model *m = compiled[HALF].model, *other = compiled[SERVING].model;
-    float *w = calloc(1, (size_t)m->weights_bytes), *serving = calloc(1, (size_t)other->weights_bytes), *again = calloc(1, (size_t)other->weights_bytes);
+    float *w = calloc(1, (size_t)m->weights_bytes),
+          *serving = calloc(1, (size_t)other->weights_bytes),
+          *again = calloc(1, (size_t)other->weights_bytes);
     char path[300];
     Error e = { 0 };
     assert_true(w && serving && again && 10 * other->weights_bytes < 6 * m->weights_bytes);
@@ -227,8 +249,10 @@ static void losses_of(int precision, double *first, double *last) {
 static void both_learn_as_well(void **state) {
     (void)state;
     double first[PRECISIONS], last[PRECISIONS];
-    for (int i = 0; i < PRECISIONS; i++) losses_of(i, &first[i], &last[i]);
-    print_message("losses from %.4f to %.4f, and to %.4f in bf16\n", first[PLAIN], last[PLAIN], last[HALF]);
+    for (int i = 0; i < PRECISIONS; i++)
+        losses_of(i, &first[i], &last[i]);
+    print_message("losses from %.4f to %.4f, and to %.4f in bf16\n", first[PLAIN], last[PLAIN],
+                  last[HALF]);
     assert_true(last[PLAIN] < 0.5 * first[PLAIN]);
     assert_true(last[HALF] != last[PLAIN] && fabs(last[HALF] - last[PLAIN]) < 0.02 * last[PLAIN]);
 }

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-enum { MOST = 4096 };                   /* elements the head reads at once */
+enum { MOST = 4096 }; /* elements the head reads at once */
 
 Probe probe_new(uint64_t seed, int64_t dim, int together) {
     Probe p = { .g = graph_new(), .random = { seed }, .together = together };
@@ -14,7 +14,8 @@ Probe probe_new(uint64_t seed, int64_t dim, int together) {
 
 Shape probe_shape(int rank, const int64_t *dim) {
     Shape s = { .rank = rank };
-    for (int i = 0; i < rank; i++) s.dim[i] = dim[i];
+    for (int i = 0; i < rank; i++)
+        s.dim[i] = dim[i];
     return s;
 }
 
@@ -29,7 +30,8 @@ Node *probe_param(Probe *p, Shape s) {
 Node *probe_stored(Probe *p, Shape s) {
     int64_t count = shape_count(&s), dim = p->x->shape.dim[0];
     s.lead = LEAD_NONE;
-    return op_reshape(op_linear(p->x, probe_param(p, probe_shape(2, (int64_t[]){ count, dim }))), &s);
+    return op_reshape(op_linear(p->x, probe_param(p, probe_shape(2, (int64_t[]){ count, dim }))),
+                      &s);
 }
 
 Node *probe_rows(Probe *p, Shape s) {
@@ -61,9 +63,7 @@ void probe_read(Probe *p, Node *y) {
     if (p->npending >= 1 + draw_below(&p->random, p->together)) flush(p);
 }
 
-Graph *probe_end(Probe *p, Node *more) {
-    return probe_end_of(p, PROBE_VOCAB, more);
-}
+Graph *probe_end(Probe *p, Node *more) { return probe_end_of(p, PROBE_VOCAB, more); }
 
 Graph *probe_end_of(Probe *p, int64_t vocab, Node *more) {
     const char *error;

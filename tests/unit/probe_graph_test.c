@@ -25,18 +25,23 @@ enum { VOCAB = 16, DIM = 24, LAYERS = 3, SUBLAYERS = 2 * LAYERS, NODES = 1 << 16
 
 static Model *routed_model(void **state, const char *residual, const char *route) {
     return scratch_model(state,
-                         "return model { name = 'm', vocab = %d, context = 8, dim = %d, norm = rmsnorm {}, residual = %s,\n"
-                         "  layers = times(%d, layer { attention { heads = 3 }, mlp { hidden = 16, activation = 'relu' }, route = %s }) }\n", VOCAB, DIM, residual, LAYERS, route);
+                         "return model { name = 'm', vocab = %d, context = 8, dim = %d, norm = "
+                         "rmsnorm {}, residual = %s,\n"
+                         "  layers = times(%d, layer { attention { heads = 3 }, mlp { hidden = 16, "
+                         "activation = 'relu' }, route = %s }) }\n",
+                         VOCAB, DIM, residual, LAYERS, route);
 }
 
-static Model *model_of(void **state, const char *residual) { return routed_model(state, residual, "nil"); }
+static Model *model_of(void **state, const char *residual) {
+    return routed_model(state, residual, "nil");
+}
 
 /* == The graph: directions that are the sources give what reads are =========== */
 
 /* Values of parameters by name: the probe's inputs as told, the rest random. */
 typedef struct Values {
     const double *keep, *codes, *direction;
-    const char *zero;               /* parameters whose name begins so are 0; NULL: none */
+    const char *zero; /* parameters whose name begins so are 0; NULL: none */
     double *own[NODES];
 } Values;
 
@@ -53,13 +58,15 @@ static const double *value_of(void *user, const Node *p) {
     double *d = v->own[p->id] = calloc((size_t)count, sizeof *d);
     float *f = malloc((size_t)count * sizeof *f);
     random_normal(5, random_stream(name), 0, count, 0.4, f);
-    for (int64_t i = 0; i < count && !(v->zero && !strncmp(name, v->zero, strlen(v->zero))); i++) d[i] = f[i];
+    for (int64_t i = 0; i < count && !(v->zero && !strncmp(name, v->zero, strlen(v->zero))); i++)
+        d[i] = f[i];
     free(f);
     return d;
 }
 
 static void values_free(Values *v) {
-    for (int i = 0; i < NODES; i++) free(v->own[i]);
+    for (int i = 0; i < NODES; i++)
+        free(v->own[i]);
     memset(v->own, 0, sizeof v->own);
 }
 
@@ -74,37 +81,63 @@ static const double *result(const Graph *g, const Eval *ev, const char *kind, in
 
 static double dot(const double *a, const double *b, int n) {
     double sum = 0;
-    for (int i = 0; i < n; i++) sum += a[i] * b[i];
+    for (int i = 0; i < n; i++)
+        sum += a[i] * b[i];
     return sum;
 }
 
 static void near(double found, double expected, double tolerance, const char *what, int index) {
-    if (!(fabs(found - expected) <= tolerance * (1 + fabs(expected)))) fail_msg("%s %d: expected %.9g, found %.9g", what, index, expected, found);
+    if (!(fabs(found - expected) <= tolerance * (1 + fabs(expected))))
+        fail_msg("%s %d: expected %.9g, found %.9g", what, index, expected, found);
 }
 
-typedef struct One { Values v; double keep[SUBLAYERS + 1], codes[PROBE_CODES * DIM], direction[(SUBLAYERS + 1) * DIM]; } One;
+typedef struct One {
+    Values v;
+    double keep[SUBLAYERS + 1], codes[PROBE_CODES * DIM], direction[(SUBLAYERS + 1) * DIM];
+} One;
 
 static void open_one(One *x) {
     memset(x, 0, sizeof *x);
-    for (int i = 0; i <= SUBLAYERS; i++) x->keep[i] = 1;
-    for (int i = 0; i < PROBE_CODES * DIM; i++) x->codes[i] = random_uniform(3, 0, (uint64_t)i) < 0.5 ? -1 : 1;
+    for (int i = 0; i <= SUBLAYERS; i++)
+        x->keep[i] = 1;
+    for (int i = 0; i < PROBE_CODES * DIM; i++)
+        x->codes[i] = random_uniform(3, 0, (uint64_t)i) < 0.5 ? -1 : 1;
     x->v.keep = x->keep, x->v.codes = x->codes, x->v.direction = x->direction;
 }
 
 static const char *const residuals[] = {
-    "standard {}", "rezero {}", "layerscale {}", "highway {}", "highway { gate = 'scalar' }", "denseformer { period = 2 }",
-    "attnres { full = true }", "attnres { blocks = 3, heads = 3 }", "attnres { blocks = 3, kernel = 'linear' }",
-    "attnres { blocks = 3, kernel = 'sigmoid', query = 'input' }", "attnres { full = true, window = 3 }", "haares { blocks = 2 }",
-    "haares { blocks = 3, bias = 0.5, rms_match = false }", "hyper { streams = 3, dynamic = false }", "hyper { streams = 2 }",
-    "mhc { streams = 3 }", "mhc { streams = 3, lite = true }", "gated_residual { streams = 3, rank = 4 }",
+    "standard {}",
+    "rezero {}",
+    "layerscale {}",
+    "highway {}",
+    "highway { gate = 'scalar' }",
+    "denseformer { period = 2 }",
+    "attnres { full = true }",
+    "attnres { blocks = 3, heads = 3 }",
+    "attnres { blocks = 3, kernel = 'linear' }",
+    "attnres { blocks = 3, kernel = 'sigmoid', query = 'input' }",
+    "attnres { full = true, window = 3 }",
+    "haares { blocks = 2 }",
+    "haares { blocks = 3, bias = 0.5, rms_match = false }",
+    "hyper { streams = 3, dynamic = false }",
+    "hyper { streams = 2 }",
+    "mhc { streams = 3 }",
+    "mhc { streams = 3, lite = true }",
+    "gated_residual { streams = 3, rank = 4 }",
 };
 
 enum { RESIDUALS = sizeof residuals / sizeof *residuals };
 
 /* Routes of whole layers here take the only token. */
-static const struct { const char *residual, *route; } routed[] = {
-    { "standard {}", "mod { capacity = 1 }" }, { "rezero {}", "mod { capacity = 0.1, gate = 'sigmoid' }" }, { "highway {}", "dllm { hidden = 6, reserve = 1 }" },
-    { "haares { blocks = 2 }", "dtr {}" }, { "attnres { full = true }", "dtr { bypass = 'none' }" }, { "hyper { streams = 2 }", "dtr { choice = 'skip' }" },
+static const struct {
+    const char *residual, *route;
+} routed[] = {
+    { "standard {}", "mod { capacity = 1 }" },
+    { "rezero {}", "mod { capacity = 0.1, gate = 'sigmoid' }" },
+    { "highway {}", "dllm { hidden = 6, reserve = 1 }" },
+    { "haares { blocks = 2 }", "dtr {}" },
+    { "attnres { full = true }", "dtr { bypass = 'none' }" },
+    { "hyper { streams = 2 }", "dtr { choice = 'skip' }" },
 };
 enum { ROUTED = sizeof routed / sizeof *routed };
 
@@ -115,20 +148,31 @@ static void reads_are_followed(void **state) {
         const char *what = i < RESIDUALS ? residuals[i] : routed[i - RESIDUALS].route;
         One *x = malloc(sizeof *x);
         open_one(x);
-        Model *m = i < RESIDUALS ? model_of(state, what) : routed_model(state, routed[i - RESIDUALS].residual, what);
-        EvalInput in = { .batch = 1, .time = 1, .tokens = token, .targets = target, .param = value_of, .user = &x->v, .seed = 1, .keep = true };
+        Model *m = i < RESIDUALS ? model_of(state, what)
+                                 : routed_model(state, routed[i - RESIDUALS].residual, what);
+        EvalInput in = { .batch = 1,
+                         .time = 1,
+                         .tokens = token,
+                         .targets = target,
+                         .param = value_of,
+                         .user = &x->v,
+                         .seed = 1,
+                         .keep = true };
         Eval *model = eval_new(m->graph, &in);
-        for (int s = 0; s < m->nsource; s++) memcpy(x->direction + s * DIM, eval_value(model, m->source[s]), DIM * sizeof(double));
+        for (int s = 0; s < m->nsource; s++)
+            memcpy(x->direction + s * DIM, eval_value(model, m->source[s]), DIM * sizeof(double));
         values_free(&x->v);
         Graph *g = probe_graph(m);
         Eval *probe = eval_new(g, &in);
-        near(*eval_value(probe, graph_find(g, "nll")), *eval_value(model, graph_find(m->graph, "nll")), 1e-12, what, -1);
+        near(*eval_value(probe, graph_find(g, "nll")),
+             *eval_value(model, graph_find(m->graph, "nll")), 1e-12, what, -1);
         for (int s = 0; s < m->nsource; s++) {
             const double *f = x->direction + s * DIM;
             near(*result(g, probe, "source", s), dot(f, f, DIM) / DIM, 1e-12, "source", s);
         }
         for (int r = 0; r < m->nread; r++) {
-            const double *h = eval_value(model, m->read[r].result), *told = result(g, probe, "read", r);
+            const double *h = eval_value(model, m->read[r].result),
+                         *told = result(g, probe, "read", r);
             assert_non_null(told);
             near(told[0], dot(h, h, DIM) / DIM, 1e-12, "read", r);
             for (int c = 0; c < PROBE_CODES; c++) {
@@ -152,13 +196,21 @@ static void a_layer_is_left_out(void **state) {
     open_one(x);
     Model *m = model_of(state, "standard {}");
     Graph *g = probe_graph(m);
-    EvalInput in = { .batch = 1, .time = 3, .tokens = token, .targets = target, .param = value_of, .user = &x->v, .seed = 1 };
+    EvalInput in = { .batch = 1,
+                     .time = 3,
+                     .tokens = token,
+                     .targets = target,
+                     .param = value_of,
+                     .user = &x->v,
+                     .seed = 1 };
     x->keep[3] = x->keep[4] = 0;
     Eval *probe = eval_new(g, &in);
     values_free(&x->v);
     x->v.zero = "layers.1.";
     Eval *model = eval_new(m->graph, &in);
-    for (int t = 0; t < 3; t++) near(eval_value(probe, graph_find(g, "nll"))[t], eval_value(model, graph_find(m->graph, "nll"))[t], 1e-12, "token", t);
+    for (int t = 0; t < 3; t++)
+        near(eval_value(probe, graph_find(g, "nll"))[t],
+             eval_value(model, graph_find(m->graph, "nll"))[t], 1e-12, "token", t);
     near(*result(g, probe, "source", 3) > 1e-3, 1, 0, "the output is still told", 3);
     eval_free(probe), eval_free(model);
     values_free(&x->v);
@@ -175,7 +227,8 @@ static void gates_have_places(void **state) {
         const char *name = g->out[i].name;
         if (strncmp(name, "gate:", 5)) continue;
         gates++;
-        if (!strstr(name, "layers.") || !strstr(name, "highway.lua:")) fail_msg("expected the sublayer and the Lua line, found %s", name);
+        if (!strstr(name, "layers.") || !strstr(name, "highway.lua:"))
+            fail_msg("expected the sublayer and the Lua line, found %s", name);
     }
     assert_true(gates >= SUBLAYERS);
     graph_free(g);
@@ -187,10 +240,12 @@ static void gates_have_places(void **state) {
 enum { CONTEXT = 16, WIDTH = 32 };
 
 static const char spec[] =
-    "return model { name = 'probed', vocab = 256, context = 16, dim = 32, tokenizer = 'bytes', norm = rmsnorm { eps = 1e-6 },\n"
+    "return model { name = 'probed', vocab = 256, context = 16, dim = 32, tokenizer = 'bytes', "
+    "norm = rmsnorm { eps = 1e-6 },\n"
     "  residual = attnres { full = true }, train = { optimizer = adamw { lr = 2e-2 } },\n"
-    "  layers = times(2, layer { attention { heads = 4, rope = { theta = 10000 } }, mlp { hidden = 40, activation = 'swiglu' } }) }\n";
-static const char text[] = "to be or not to ";      /* and one more: a window */
+    "  layers = times(2, layer { attention { heads = 4, rope = { theta = 10000 } }, mlp { hidden = "
+    "40, activation = 'swiglu' } }) }\n";
+static const char text[] = "to be or not to "; /* and one more: a window */
 
 static Folder folder;
 
@@ -213,7 +268,13 @@ static int close_folder(void **state) {
     return 0;
 }
 
-typedef struct Loaded { Model *m; Graph *g; Safetensors file; double *own[NODES]; double *keep, *codes, *direction; } Loaded;
+typedef struct Loaded {
+    Model *m;
+    Graph *g;
+    Safetensors file;
+    double *own[NODES];
+    double *keep, *codes, *direction;
+} Loaded;
 
 static const double *loaded_value(void *user, const Node *p) {
     Loaded *x = user;
@@ -246,11 +307,13 @@ static void loaded_open(Loaded *x, const char *weights) {
     x->keep = malloc((size_t)x->m->nsource * sizeof(double));
     x->codes = calloc(PROBE_CODES * WIDTH, sizeof(double));
     x->direction = calloc((size_t)x->m->nsource * WIDTH, sizeof(double));
-    for (int s = 0; s < x->m->nsource; s++) x->keep[s] = 1;
+    for (int s = 0; s < x->m->nsource; s++)
+        x->keep[s] = 1;
 }
 
 static void loaded_forget(Loaded *x) {
-    for (int i = 0; i < NODES; i++) free(x->own[i]), x->own[i] = NULL;
+    for (int i = 0; i < NODES; i++)
+        free(x->own[i]), x->own[i] = NULL;
 }
 
 static void loaded_close(Loaded *x) {
@@ -263,29 +326,43 @@ static void loaded_close(Loaded *x) {
 
 static Eval *evaluate(Loaded *x, const Graph *g) {
     static int32_t token[CONTEXT], target[CONTEXT];
-    for (int i = 0; i < CONTEXT; i++) token[i] = text[i], target[i] = text[i + 1];
+    for (int i = 0; i < CONTEXT; i++)
+        token[i] = text[i], target[i] = text[i + 1];
     loaded_forget(x);
-    return eval_new(g, &(EvalInput){ .batch = 1, .time = CONTEXT, .tokens = token, .targets = target, .param = loaded_value, .user = x, .seed = 1 });
+    return eval_new(g,
+                    &(EvalInput){ .batch = 1,
+                                  .time = CONTEXT,
+                                  .tokens = token,
+                                  .targets = target,
+                                  .param = loaded_value,
+                                  .user = x,
+                                  .seed = 1 });
 }
 
 static double mean_nll(const Eval *ev, const Graph *g) {
     double sum = 0;
-    for (int t = 0; t < CONTEXT; t++) sum += eval_value(ev, graph_find(g, "nll"))[t];
+    for (int t = 0; t < CONTEXT; t++)
+        sum += eval_value(ev, graph_find(g, "nll"))[t];
     return sum / CONTEXT;
 }
 
 static double number(const Json *j, const JsonNode *in, const char *key, int row, int column) {
     const JsonNode *n = json_member(j, in, key);
     double value = NAN;
-    if (n && row >= 0) for (n = json_first(j, n); n && row--; n = json_next(j, n)) { }
-    if (n && column >= 0) for (n = json_first(j, n); n && column--; n = json_next(j, n)) { }
+    if (n && row >= 0)
+        for (n = json_first(j, n); n && row--; n = json_next(j, n)) {
+        }
+    if (n && column >= 0)
+        for (n = json_first(j, n); n && column--; n = json_next(j, n)) {
+        }
     if (!n || !json_double(n, &value)) fail_msg("expected a number in '%s'", key);
     return value;
 }
 
 /* Weights along code 0, that source s alone is given. */
 static void check_weights(Loaded *x, const Json *j, const JsonNode *in) {
-    for (int i = 0; i < WIDTH; i++) x->codes[i] = i % 3 ? 1 : -1;
+    for (int i = 0; i < WIDTH; i++)
+        x->codes[i] = i % 3 ? 1 : -1;
     for (int s = 0; s < x->m->nsource; s++) {
         memset(x->direction, 0, (size_t)x->m->nsource * WIDTH * sizeof(double));
         memcpy(x->direction + s * WIDTH, x->codes, WIDTH * sizeof(double));
@@ -294,7 +371,8 @@ static void check_weights(Loaded *x, const Json *j, const JsonNode *in) {
             const double *told = result(x->g, ev, "read", r);
             double mean = told[1] / CONTEXT, square = told[1 + PROBE_CODES] / CONTEXT;
             near(number(j, in, "depth_mixing", r, s), mean, 2e-5, "weight", r);
-            near(number(j, in, "depth_mixing_deviation", r, s), sqrt(fmax(square - mean * mean, 0)), 1e-3, "deviation", r);
+            near(number(j, in, "depth_mixing_deviation", r, s), sqrt(fmax(square - mean * mean, 0)),
+                 1e-3, "deviation", r);
         }
         eval_free(ev);
     }
@@ -309,9 +387,12 @@ static void check_gradients(Loaded *x, const Json *j, const JsonNode *in) {
         const Node *n = g->out[i].node;
         int layer;
         if (sscanf(g->out[i].name, "grad.layers.%d.", &layer) != 1) continue;
-        for (int64_t k = 0; k < shape_count(&n->shape); k++) sum[layer] += eval_value(ev, n)[k] * eval_value(ev, n)[k];
+        for (int64_t k = 0; k < shape_count(&n->shape); k++)
+            sum[layer] += eval_value(ev, n)[k] * eval_value(ev, n)[k];
     }
-    for (int layer = 0; layer < 2; layer++) near(number(j, in, "gradient_norm", layer, -1), sqrt(sum[layer]), 2e-4, "gradient of layer", layer);
+    for (int layer = 0; layer < 2; layer++)
+        near(number(j, in, "gradient_norm", layer, -1), sqrt(sum[layer]), 2e-4, "gradient of layer",
+             layer);
     eval_free(ev);
     graph_free(g);
 }
@@ -321,15 +402,19 @@ static void check_layers(Loaded *x, const Json *j, const JsonNode *in) {
     double loss = mean_nll(ev, x->g);
     near(number(j, in, "loss", -1, -1), loss, 1e-5, "loss", 0);
     for (int i = 0; i < 2; i++) {
-        near(number(j, in, "output_norm", i, -1), sqrt(*result(x->g, ev, "layer", i) / CONTEXT), 2e-5, "output of layer", i);
-        for (int k = 0; k < 2; k++) near(number(j, in, "layer_similarity", i, k), result(x->g, ev, "similarity", i)[k] / CONTEXT, 2e-5, "similarity", i);
+        near(number(j, in, "output_norm", i, -1), sqrt(*result(x->g, ev, "layer", i) / CONTEXT),
+             2e-5, "output of layer", i);
+        for (int k = 0; k < 2; k++)
+            near(number(j, in, "layer_similarity", i, k),
+                 result(x->g, ev, "similarity", i)[k] / CONTEXT, 2e-5, "similarity", i);
         near(number(j, in, "layer_similarity", i, i), 1, 1e-5, "a layer is like itself", i);
     }
     eval_free(ev);
     for (int i = 0; i < 2; i++) {
         x->keep[2 * i + 1] = x->keep[2 * i + 2] = 0;
         ev = evaluate(x, x->g);
-        near(number(j, in, "loss_increase", i, -1), mean_nll(ev, x->g) - loss, 2e-5, "without layer", i);
+        near(number(j, in, "loss_increase", i, -1), mean_nll(ev, x->g) - loss, 2e-5,
+             "without layer", i);
         eval_free(ev);
         x->keep[2 * i + 1] = x->keep[2 * i + 2] = 1;
     }
@@ -351,7 +436,8 @@ static void a_program_says_what_the_interpreter_does(void **state) {
     Json j = { 0 };
     Error e = { 0 };
     run("./probed probe --weights last --before first --data text --json -o page.html");
-    char *out = folder_read(&folder, "out", &length), *page = folder_read(&folder, "page.html", NULL);
+    char *out = folder_read(&folder, "out", &length),
+         *page = folder_read(&folder, "page.html", NULL);
     if (json_parse(&j, "out", out, length, 100000, &e)) fail_msg("%s", e.text);
     check_file("last", &j, j.node);
     check_file("first", &j, json_member(&j, j.node, "before"));

@@ -22,7 +22,7 @@ typedef enum Kind { LINEAR, BACK, WEIGHT, FEW, KINDS } Kind;
 typedef struct Product {
     Kind kind;
     int64_t rows, columns, steps;
-    int64_t lda, ldb, ldc;              /* in numbers */
+    int64_t lda, ldb, ldc; /* in numbers */
     int add;
     Side side;
     Guarded a, b, c, scratch;
@@ -30,8 +30,8 @@ typedef struct Product {
 
 /* What a test says of the kernels that it tests. */
 typedef struct Numbers {
-    bool bf16;                          /* what tokens bring is bfloat16, and weights are rounded to it */
-    int units;                          /* roundings of a step: 1 if a product is added to a sum at once, or is exact */
+    bool bf16; /* what tokens bring is bfloat16, and weights are rounded to it */
+    int units; /* roundings of a step: 1 if a product is added to a sum at once, or is exact */
     int64_t (*scratch)(void);
 } Numbers;
 
@@ -40,13 +40,13 @@ static const Numbers numbers;
 static void run_part(const Product *p, int64_t i0, int64_t i1, int64_t j0, int64_t j1, float *c);
 /* The same of LINEAR and BACK in two: BLOCK of its columns packed, rows [i0, i1) of all columns. */
 static void pack(const Product *p, int64_t block, float *packed);
-static void multiply_packed(const Product *p, int64_t i0, int64_t i1, const float *packed, float *c);
+static void multiply_packed(const Product *p, int64_t i0, int64_t i1, const float *packed,
+                            float *c);
 
 /* {== Numbers ============================================================ */
 
 /* bfloat16 is the upper half of a float. */
-static inline float wide(uint16_t half)
-{
+static inline float wide(uint16_t half) {
     uint32_t bits = (uint32_t)half << 16;
     float x;
     memcpy(&x, &bits, sizeof x);
@@ -54,12 +54,10 @@ static inline float wide(uint16_t half)
 }
 
 /* The nearest bfloat16, of two as near the even one; NaN is one too. */
-static inline uint16_t narrow(float x)
-{
+static inline uint16_t narrow(float x) {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
-    if (isnan(x))
-        return (uint16_t)(bits >> 16 | 0x40);
+    if (isnan(x)) return (uint16_t)(bits >> 16 | 0x40);
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
@@ -69,68 +67,67 @@ static inline uint16_t *halves(Guarded g) { return (uint16_t *)(void *)g.at; }
 
 static int64_t a_rows(const Product *p) { return p->kind == WEIGHT ? p->steps : p->rows; }
 static int64_t a_columns(const Product *p) { return p->kind == WEIGHT ? p->rows : p->steps; }
-static int64_t b_rows(const Product *p) { return p->kind == LINEAR || p->kind == FEW ? p->columns : p->steps; }
-static int64_t b_columns(const Product *p) { return p->kind == LINEAR || p->kind == FEW ? p->steps : p->columns; }
+static int64_t b_rows(const Product *p) {
+    return p->kind == LINEAR || p->kind == FEW ? p->columns : p->steps;
+}
+static int64_t b_columns(const Product *p) {
+    return p->kind == LINEAR || p->kind == FEW ? p->steps : p->columns;
+}
 static bool a_half(void) { return numbers.bf16; }
 static bool b_half(const Product *p) { return numbers.bf16 && p->kind == WEIGHT; }
 
-static float a_at(const Product *p, int64_t i, int64_t s)
-{
+static float a_at(const Product *p, int64_t i, int64_t s) {
     int64_t at = p->kind == WEIGHT ? s * p->lda + i : i * p->lda + s;
     return a_half() ? wide(halves(p->a)[at]) : p->a.at[at];
 }
 
 /* As the product takes it. */
-static float b_at(const Product *p, int64_t j, int64_t s)
-{
+static float b_at(const Product *p, int64_t j, int64_t s) {
     int64_t at = p->kind == LINEAR || p->kind == FEW ? j * p->ldb + s : s * p->ldb + j;
-    return b_half(p) ? wide(halves(p->b)[at]) : numbers.bf16 ? wide(narrow(p->b.at[at])) : p->b.at[at];
+    return b_half(p)   ? wide(halves(p->b)[at])
+        : numbers.bf16 ? wide(narrow(p->b.at[at]))
+                       : p->b.at[at];
 }
 
 /* }{== Products ========================================================== */
 
 typedef enum Draws { WHOLE, REAL } Draws;
 
-static float draw_number(Draw *d, Draws draws)
-{
+static float draw_number(Draw *d, Draws draws) {
     return draws == WHOLE ? (float)(draw_below(d, 17) - 8) : draw_real(d);
 }
 
-static void put(Guarded g, bool half, int64_t at, float x)
-{
-    if (half)
-        halves(g)[at] = narrow(x);
-    else
-        g.at[at] = x;
+static void put(Guarded g, bool half, int64_t at, float x) {
+    if (half) halves(g)[at] = narrow(x);
+    else g.at[at] = x;
 }
 
 /* 'gaps': what lies between rows is a number too, else NaN. */
-static void fill(Guarded g, bool half, int64_t rows, int64_t columns, int64_t ld, Draw *d, Draws draws, bool gaps)
-{
+static void fill(Guarded g, bool half, int64_t rows, int64_t columns, int64_t ld, Draw *d,
+                 Draws draws, bool gaps) {
     for (int64_t i = 0; columns > 0 && i < rows; i++)
         for (int64_t j = 0; j < (i + 1 < rows ? ld : columns); j++)
             put(g, half, i * ld + j, j < columns || gaps ? draw_number(d, draws) : NAN);
 }
 
-static Guarded matrix(int64_t rows, int64_t columns, int64_t ld, bool half, Side side)
-{
+static Guarded matrix(int64_t rows, int64_t columns, int64_t ld, bool half, Side side) {
     int64_t count = rows > 0 && columns > 0 ? (rows - 1) * ld + columns : 0;
     return guard_bytes(count * (half ? 2 : 4), side);
 }
 
 /* Room to work in, full of NaNs: what is read without having been written shows. */
-static Guarded room(int64_t bytes, Side side)
-{
+static Guarded room(int64_t bytes, Side side) {
     Guarded g = guard_bytes(bytes, side);
     memset(g.at, 0xff, (size_t)bytes);
     return g;
 }
 
 /* Operands drawn, then unwritable; 'gap' numbers lie between rows. */
-static Product product_new(Kind kind, int64_t rows, int64_t columns, int64_t steps, int64_t gap, int add, Side side,
-                           Draw *d, Draws draws)
-{
-    Product p = {.kind = kind, .rows = rows, .columns = columns, .steps = steps, .add = add, .side = side};
+static Product product_new(Kind kind, int64_t rows, int64_t columns, int64_t steps, int64_t gap,
+                           int add, Side side, Draw *d, Draws draws) {
+    Product p = {
+        .kind = kind, .rows = rows, .columns = columns, .steps = steps, .add = add, .side = side
+    };
     p.lda = a_columns(&p) + gap;
     p.ldb = b_columns(&p) + 2 * gap;
     p.ldc = columns + 3 * gap;
@@ -146,8 +143,7 @@ static Product product_new(Kind kind, int64_t rows, int64_t columns, int64_t ste
     return p;
 }
 
-static void product_free(Product *p)
-{
+static void product_free(Product *p) {
     guard_free(p->a);
     guard_free(p->b);
     guard_free(p->c);
@@ -156,14 +152,12 @@ static void product_free(Product *p)
 
 static void run_all(const Product *p, float *c) { run_part(p, 0, p->rows, 0, p->columns, c); }
 
-static int64_t c_floats(const Product *p)
-{
+static int64_t c_floats(const Product *p) {
     return p->rows > 0 && p->columns > 0 ? (p->rows - 1) * p->ldc + p->columns : 0;
 }
 
 /* A copy of C as it was before the product. */
-static float *c_copy(const Product *p)
-{
+static float *c_copy(const Product *p) {
     float *copy = malloc((size_t)c_floats(p) * sizeof *copy + 1);
     assert_non_null(copy);
     memcpy(copy, p->c.at, (size_t)c_floats(p) * sizeof *copy);
@@ -171,8 +165,7 @@ static float *c_copy(const Product *p)
 }
 
 /* The element in double, and the sum of the terms' sizes. */
-static double element(const Product *p, const float *before, int64_t i, int64_t j, double *size)
-{
+static double element(const Product *p, const float *before, int64_t i, int64_t j, double *size) {
     double sum = p->add ? before[i * p->ldc + j] : 0;
     *size = fabs(sum);
     for (int64_t s = 0; s < p->steps; s++) {
@@ -183,9 +176,9 @@ static double element(const Product *p, const float *before, int64_t i, int64_t 
     return sum;
 }
 
-/* Every element within 'units' half-units in the last place per step, the gaps between rows as before. */
-static void check_product(const Product *p, const float *before, double units)
-{
+/* Every element within 'units' half-units in the last place per step, the gaps between rows as
+** before. */
+static void check_product(const Product *p, const float *before, double units) {
     for (int64_t i = 0; p->columns > 0 && i < p->rows; i++)
         for (int64_t j = 0; j < (i + 1 < p->rows ? p->ldc : p->columns); j++) {
             float got = p->c.at[i * p->ldc + j];
@@ -196,16 +189,17 @@ static void check_product(const Product *p, const float *before, double units)
             double size, right = element(p, before, i, j, &size);
             double allowed = units * 0x1p-24 * (double)(p->steps + 2) * size;
             if (!(fabs(got - right) <= allowed))
-                fail_msg("kind %d, %ld x %ld x %ld, add %d: (%ld, %ld) is %.9g, not %.9g", p->kind, (long)p->rows,
-                         (long)p->columns, (long)p->steps, p->add, (long)i, (long)j, got, right);
+                fail_msg("kind %d, %ld x %ld x %ld, add %d: (%ld, %ld) is %.9g, not %.9g", p->kind,
+                         (long)p->rows, (long)p->columns, (long)p->steps, p->add, (long)i, (long)j,
+                         got, right);
         }
 }
 
-static void try_product(Kind kind, int64_t rows, int64_t columns, int64_t steps, Draw *d)
-{
+static void try_product(Kind kind, int64_t rows, int64_t columns, int64_t steps, Draw *d) {
     int64_t gap = draw_below(d, 3) ? draw_below(d, 9) : 0;
     Draws draws = draw_below(d, 2) ? WHOLE : REAL;
-    Product p = product_new(kind, rows, columns, steps, gap, (int)draw_below(d, 2), (Side)draw_below(d, 2), d, draws);
+    Product p = product_new(kind, rows, columns, steps, gap, (int)draw_below(d, 2),
+                            (Side)draw_below(d, 2), d, draws);
     float *before = c_copy(&p);
     run_all(&p, p.c.at);
     check_product(&p, before, draws == WHOLE ? 0 : numbers.units);
@@ -216,34 +210,34 @@ static void try_product(Kind kind, int64_t rows, int64_t columns, int64_t steps,
 /* }{== Right, and only where they may be ================================= */
 
 /* Every size about a tile's, then sizes about a block's, then any. */
-static void products_are_right(void **state)
-{
+static void products_are_right(void **state) {
     (void)state;
-    Draw d = {3};
-    static const int64_t blocks[] = {255, 256, 257, 300, 512, 515};
-    static const int64_t tiles[] = {1, 2, 3, 15, 16, 17, 31, 32, 33};
+    Draw d = { 3 };
+    static const int64_t blocks[] = { 255, 256, 257, 300, 512, 515 };
+    static const int64_t tiles[] = { 1, 2, 3, 15, 16, 17, 31, 32, 33 };
     enum { BLOCKS = sizeof blocks / sizeof blocks[0], TILES = sizeof tiles / sizeof tiles[0] };
     for (int kind = 0; kind < KINDS; kind++) {
         for (int64_t rows = 1; rows <= 26; rows++)
             for (int64_t columns = 1; columns <= 70; columns += 1 + draw_below(&d, 5))
                 try_product((Kind)kind, rows, columns, 1 + draw_below(&d, 40), &d);
         for (int i = 0; i < TILES * TILES * TILES; i++)
-            try_product((Kind)kind, tiles[i % TILES], tiles[i / TILES % TILES], tiles[i / TILES / TILES], &d);
+            try_product((Kind)kind, tiles[i % TILES], tiles[i / TILES % TILES],
+                        tiles[i / TILES / TILES], &d);
         for (int i = 0; i < BLOCKS; i++) {
             try_product((Kind)kind, 1 + draw_below(&d, 30), 1 + draw_below(&d, 40), blocks[i], &d);
             try_product((Kind)kind, 1 + draw_below(&d, 30), blocks[i], 1 + draw_below(&d, 40), &d);
             try_product((Kind)kind, blocks[i], 1 + draw_below(&d, 30), 1 + draw_below(&d, 40), &d);
         }
         for (int i = 0; i < 20; i++)
-            try_product((Kind)kind, 1 + draw_below(&d, 100), 1 + draw_below(&d, 300), 1 + draw_below(&d, 600), &d);
+            try_product((Kind)kind, 1 + draw_below(&d, 100), 1 + draw_below(&d, 300),
+                        1 + draw_below(&d, 600), &d);
     }
 }
 
 /* No rows, columns or steps: without steps C becomes 0, or stays if added to. */
-static void empty_products(void **state)
-{
+static void empty_products(void **state) {
     (void)state;
-    Draw d = {4};
+    Draw d = { 4 };
     for (int kind = 0; kind < KINDS; kind++)
         for (int round = 0; round < 4; round++) {
             try_product((Kind)kind, 0, 5, 7, &d);
@@ -254,14 +248,12 @@ static void empty_products(void **state)
 
 /* }{== Bits ============================================================== */
 
-static void assert_same_bits(const Product *p, const float *whole, const float *parts)
-{
+static void assert_same_bits(const Product *p, const float *whole, const float *parts) {
     assert_memory_equal(whole, parts, (size_t)c_floats(p) * sizeof *whole);
 }
 
 /* Cut points 0 = cut[0] < .. <= n, pieces of 1 to 'most'. */
-static int cuts(int64_t n, int64_t most, Draw *d, int64_t cut[])
-{
+static int cuts(int64_t n, int64_t most, Draw *d, int64_t cut[]) {
     int count = 0;
     int64_t at = 0;
     for (; at < n; at += 1 + draw_below(d, most))
@@ -272,15 +264,14 @@ static int cuts(int64_t n, int64_t most, Draw *d, int64_t cut[])
 
 /* Any cutting into rows and columns: also edges where full tiles were, rows at
 ** other places of a tile, and single rows. */
-static void bits_do_not_depend_on_the_split(void **state)
-{
+static void bits_do_not_depend_on_the_split(void **state) {
     (void)state;
-    Draw d = {5};
+    Draw d = { 5 };
     int64_t row[128], column[512];
     for (int kind = 0; kind < KINDS; kind++)
         for (int round = 0; round < 12; round++) {
-            Product p = product_new((Kind)kind, 1 + draw_below(&d, 70), 1 + draw_below(&d, 300), 1 + draw_below(&d, 700),
-                                    round % 3, round % 2, AFTER, &d, REAL);
+            Product p = product_new((Kind)kind, 1 + draw_below(&d, 70), 1 + draw_below(&d, 300),
+                                    1 + draw_below(&d, 700), round % 3, round % 2, AFTER, &d, REAL);
             float *parts = c_copy(&p);
             run_all(&p, p.c.at);
             int rows = cuts(p.rows, round % 4 ? 20 : 1, &d, row);
@@ -295,10 +286,9 @@ static void bits_do_not_depend_on_the_split(void **state)
 }
 
 /* A row that has NaN and infinity changes no other, in any place of a tile. */
-static void bits_do_not_depend_on_the_neighbours(void **state)
-{
+static void bits_do_not_depend_on_the_neighbours(void **state) {
     (void)state;
-    Draw d = {6};
+    Draw d = { 6 };
     enum { ROWS = 29, COLUMNS = 67, STEPS = 83 };
     for (int kind = 0; kind < KINDS; kind++)
         for (int64_t bad = 0; bad < ROWS; bad++) {
@@ -307,28 +297,33 @@ static void bits_do_not_depend_on_the_neighbours(void **state)
             run_all(&p, p.c.at);
             guard_writable(p.a);
             for (int64_t s = 0; s < STEPS; s++)
-                put(p.a, a_half(), kind == WEIGHT ? s * p.lda + bad : bad * p.lda + s, s % 2 ? NAN : INFINITY);
+                put(p.a, a_half(), kind == WEIGHT ? s * p.lda + bad : bad * p.lda + s,
+                    s % 2 ? NAN : INFINITY);
             run_all(&p, other);
             for (int64_t i = 0; i < ROWS; i++) {
                 assert_true(i != bad || isnan(other[i * p.ldc]));
                 if (i != bad)
-                    assert_memory_equal(other + i * p.ldc, p.c.at + i * p.ldc, COLUMNS * sizeof(float));
+                    assert_memory_equal(other + i * p.ldc, p.c.at + i * p.ldc,
+                                        COLUMNS * sizeof(float));
             }
             free(other);
             product_free(&p);
         }
 }
 
-/* Packed before, block by block in any order, in exactly the room there is for it; rows in two calls. */
-static void packing_ahead_changes_no_bits(void **state)
-{
+/* Packed before, block by block in any order, in exactly the room there is for it; rows in two
+** calls. */
+static void packing_ahead_changes_no_bits(void **state) {
     (void)state;
-    Draw d = {9};
+    Draw d = { 9 };
     for (int round = 0; round < 24; round++) {
         Kind kind = round % 2 ? LINEAR : BACK;
-        Product p = product_new(kind, 1 + draw_below(&d, 40), 1 + draw_below(&d, round % 3 ? 60 : 700), 1 + draw_below(&d, round % 4 ? 90 : 600),
-                                1, round % 5 == 0, round % 2 ? BEFORE : AFTER, &d, REAL);
-        int64_t floats = packed_floats(p.columns, p.steps, 2 * LANES, numbers.bf16 && KERNEL_PAIRS), blocks = (p.columns + BLOCK - 1) / BLOCK;
+        Product p = product_new(kind, 1 + draw_below(&d, 40),
+                                1 + draw_below(&d, round % 3 ? 60 : 700),
+                                1 + draw_below(&d, round % 4 ? 90 : 600), 1, round % 5 == 0,
+                                round % 2 ? BEFORE : AFTER, &d, REAL);
+        int64_t floats = packed_floats(p.columns, p.steps, 2 * LANES, numbers.bf16 && KERNEL_PAIRS),
+                blocks = (p.columns + BLOCK - 1) / BLOCK;
         Guarded packed = room(floats * (int64_t)sizeof(float), p.side);
         float *other = c_copy(&p);
         run_all(&p, p.c.at);

@@ -14,28 +14,23 @@
 
 #include "strata.h"
 
-static void must(bool good, const char *what)
-{
-    if (good)
-        return;
+static void must(bool good, const char *what) {
+    if (good) return;
     perror(what);
     abort();
 }
 
-static void join(const Folder *f, const char *name, char *to, size_t size)
-{
+static void join(const Folder *f, const char *name, char *to, size_t size) {
     must((size_t)snprintf(to, size, "%s/%s", f->path, name) < size, name);
 }
 
-void folder_open(Folder *f)
-{
+void folder_open(Folder *f) {
     const char *base = getenv("TMPDIR");
     snprintf(f->path, sizeof f->path, "%s/strata-test-XXXXXX", base ? base : "/tmp");
     must(mkdtemp(f->path) != NULL, f->path);
 }
 
-void folder_close(Folder *f)
-{
+void folder_close(Folder *f) {
     DIR *d = opendir(f->path);
     struct dirent *entry;
     char path[512];
@@ -44,39 +39,33 @@ void folder_close(Folder *f)
             join(f, entry->d_name, path, sizeof path);
             remove(path);
         }
-    if (d)
-        closedir(d);
+    if (d) closedir(d);
     rmdir(f->path);
 }
 
-void folder_write(const Folder *f, const char *name, const void *bytes, size_t length)
-{
+void folder_write(const Folder *f, const char *name, const void *bytes, size_t length) {
     char path[512];
     join(f, name, path, sizeof path);
     FILE *file = fopen(path, "wb");
     must(file && fwrite(bytes, 1, length, file) == length && fclose(file) == 0, path);
 }
 
-char *folder_read(const Folder *f, const char *name, size_t *length)
-{
+char *folder_read(const Folder *f, const char *name, size_t *length) {
     char path[512];
     struct stat st;
     join(f, name, path, sizeof path);
     FILE *file = fopen(path, "rb");
-    if (!file)
-        return NULL;
+    if (!file) return NULL;
     must(fstat(fileno(file), &st) == 0, path);
     char *text = malloc((size_t)st.st_size + 1);
     must(text && fread(text, 1, (size_t)st.st_size, file) == (size_t)st.st_size, path);
     fclose(file);
     text[st.st_size] = 0;
-    if (length)
-        *length = (size_t)st.st_size;
+    if (length) *length = (size_t)st.st_size;
     return text;
 }
 
-bool folder_same(const Folder *f, const char *a, const char *b)
-{
+bool folder_same(const Folder *f, const char *a, const char *b) {
     size_t n = 0, m = 1;
     char *x = folder_read(f, a, &n), *y = folder_read(f, b, &m);
     bool same = x && y && n == m && memcmp(x, y, n) == 0;
@@ -85,35 +74,31 @@ bool folder_same(const Folder *f, const char *a, const char *b)
     return same;
 }
 
-bool folder_has(const Folder *f, const char *name)
-{
+bool folder_has(const Folder *f, const char *name) {
     char path[512];
     join(f, name, path, sizeof path);
     return access(path, F_OK) == 0;
 }
 
-void folder_shell(const Folder *f, const char *words)
-{
+void folder_shell(const Folder *f, const char *words) {
     char command[1024];
-    snprintf(command, sizeof command, "cd '%s' && PATH='%s':\"$PATH\" %s >out 2>err </dev/null", f->path, BUILD_DIR, words);
+    snprintf(command, sizeof command, "cd '%s' && PATH='%s':\"$PATH\" %s >out 2>err </dev/null",
+             f->path, BUILD_DIR, words);
     int status = system(command);
-    if (status == 0)
-        return;
+    if (status == 0) return;
     char *err = folder_read(f, "err", NULL);
-    fprintf(stderr, "%s: status %d: %s\n", words, WIFEXITED(status) ? WEXITSTATUS(status) : -1, err ? err : "");
+    fprintf(stderr, "%s: status %d: %s\n", words, WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+            err ? err : "");
     abort();
 }
 
-static void redirect(const char *name, int flags, int fd)
-{
+static void redirect(const char *name, int flags, int fd) {
     int file = open(name, flags, 0644);
     must(file >= 0 && dup2(file, fd) == fd, name);
-    if (file != fd)
-        close(file);
+    if (file != fd) close(file);
 }
 
-static void child(const strata_api *api, const Folder *f, const char *words)
-{
+static void child(const strata_api *api, const Folder *f, const char *words) {
     char text[1024], *word[64] = { "model" };
     int count = 1;
     must(chdir(f->path) == 0, f->path);
@@ -129,26 +114,22 @@ static void child(const strata_api *api, const Folder *f, const char *words)
     exit(strata_main(count, word, api));
 }
 
-pid_t program_start(const strata_api *api, const Folder *f, const char *input, const char *words)
-{
+pid_t program_start(const strata_api *api, const Folder *f, const char *input, const char *words) {
     folder_write(f, "stdin", input ? input : "", input ? strlen(input) : 0);
     fflush(NULL);
     pid_t pid = fork();
     must(pid >= 0, "fork");
-    if (pid == 0)
-        child(api, f, words);
+    if (pid == 0) child(api, f, words);
     return pid;
 }
 
-int program_wait(pid_t pid)
-{
+int program_wait(pid_t pid) {
     int status = 0;
     must(waitpid(pid, &status, 0) == pid, "waitpid");
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-static size_t take(const Folder *f, const char *name, char *to, size_t size)
-{
+static size_t take(const Folder *f, const char *name, char *to, size_t size) {
     size_t n = 0;
     char *text = folder_read(f, name, &n);
     must(text != NULL, name);
@@ -159,8 +140,8 @@ static size_t take(const Folder *f, const char *name, char *to, size_t size)
     return n;
 }
 
-void program_run(Ran *r, const strata_api *api, const Folder *f, const char *input, const char *words)
-{
+void program_run(Ran *r, const strata_api *api, const Folder *f, const char *input,
+                 const char *words) {
     r->status = program_wait(program_start(api, f, input, words));
     r->out_length = take(f, "stdout", r->out, sizeof r->out);
     take(f, "stderr", r->err, sizeof r->err);

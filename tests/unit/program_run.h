@@ -11,28 +11,33 @@
 #include "abi.h"
 
 typedef struct Ran {
-    int status;                 /* exit status; 128 + n: ended by signal n */
+    int status; /* exit status; 128 + n: ended by signal n */
     char out[1 << 16], err[1 << 13];
     size_t out_length;
 } Ran;
 
-typedef struct Folder { char path[128]; } Folder;
+typedef struct Folder {
+    char path[128];
+} Folder;
 
-void folder_open(Folder *f);            /* a new one under the system's folder for such */
-void folder_close(Folder *f);           /* with all that is in it */
+void folder_open(Folder *f);  /* a new one under the system's folder for such */
+void folder_close(Folder *f); /* with all that is in it */
 void folder_write(const Folder *f, const char *name, const void *bytes, size_t length);
-char *folder_read(const Folder *f, const char *name, size_t *length);       /* NUL-terminated, to be freed */
-bool folder_same(const Folder *f, const char *a, const char *b);            /* equal contents */
+/* NUL-terminated, to be freed */
+char *folder_read(const Folder *f, const char *name, size_t *length);
+bool folder_same(const Folder *f, const char *a, const char *b); /* equal contents */
 bool folder_has(const Folder *f, const char *name);
-/* A shell's words, run in the folder, with the build's programs, into its files out and err; they must succeed. */
+/* A shell's words, run in the folder, with the build's programs, into its files out and err; they
+** must succeed. */
 void folder_shell(const Folder *f, const char *words);
 
 /* Runs "model WORDS" in the folder; words are separated by blanks, '\1' stands for a blank
 ** in a word.  Standard input is 'input', or empty. */
-void program_run(Ran *r, const strata_api *api, const Folder *f, const char *input, const char *words);
+void program_run(Ran *r, const strata_api *api, const Folder *f, const char *input,
+                 const char *words);
 
 /* The same in the background; output goes to the files stdout and stderr of the folder. */
 pid_t program_start(const strata_api *api, const Folder *f, const char *input, const char *words);
-int program_wait(pid_t pid);            /* the status, as in Ran */
+int program_wait(pid_t pid); /* the status, as in Ran */
 
 #endif

@@ -7,7 +7,7 @@
 #include "json.h"
 
 extern Text table;
-extern int wrong;               /* figures that did not come out as they are known to */
+extern int wrong; /* figures that did not come out as they are known to */
 
 void heading(const char *text);
 void line(const char *what, const char *ours, const char *published, const char *verdict);
@@ -15,7 +15,8 @@ void line(const char *what, const char *ours, const char *published, const char 
 void equal(const char *what, double ours, double published, int digits, const char *convention);
 void count(const char *what, int64_t ours, int64_t published, const char *convention);
 /* Known to differ: ours is what we expect of it, and the reason is said. */
-void differs(const char *what, double ours, double expected, int digits, const char *published, const char *because);
+void differs(const char *what, double ours, double expected, int digits, const char *published,
+             const char *because);
 
 /* published_routes.c: DTRNet, Mixture-of-Depths, D-LLM; writes specs into the test's folder */
 void published_routes(void **folder);

@@ -19,10 +19,15 @@
 /* From the known-answer file of Random123, the authors' own implementation. */
 static void philox_known_answers(void **state) {
     (void)state;
-    static const struct { uint32_t counter[4], key[2], out[4]; } row[] = {
+    static const struct {
+        uint32_t counter[4], key[2], out[4];
+    } row[] = {
         { { 0, 0, 0, 0 }, { 0, 0 }, { 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8 } },
-        { { ~0u, ~0u, ~0u, ~0u }, { ~0u, ~0u }, { 0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd } },
-        { { 0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344 }, { 0xa4093822, 0x299f31d0 },
+        { { ~0u, ~0u, ~0u, ~0u },
+          { ~0u, ~0u },
+          { 0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd } },
+        { { 0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344 },
+          { 0xa4093822, 0x299f31d0 },
           { 0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1 } },
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
@@ -42,9 +47,10 @@ static void below_is_in_range_and_even(void **state) {
         times[v]++;
     }
     double chi = 0;
-    for (int i = 0; i < N; i++) chi += (times[i] - DRAWS / N) * (double)(times[i] - DRAWS / N) / (DRAWS / N);
-    assert_true(chi < 30);                  /* 6 degrees of freedom: 30 is a chance of 4e-5, and the draw is fixed */
-    for (uint32_t row = 0; row < 1000; row++) {     /* nearly half of all draws must be rejected here */
+    for (int i = 0; i < N; i++)
+        chi += (times[i] - DRAWS / N) * (double)(times[i] - DRAWS / N) / (DRAWS / N);
+    assert_true(chi < 30); /* 6 degrees of freedom: 30 is a chance of 4e-5, and the draw is fixed */
+    for (uint32_t row = 0; row < 1000; row++) { /* nearly half of all draws must be rejected here */
         uint64_t n = (UINT64_C(1) << 63) + 1;
         assert_true(random_below(1, 2, row, n) < n);
         assert_int_equal(random_below(1, 2, row, 1), 0);
@@ -56,8 +62,9 @@ static void below_has_no_bias(void **state) {
     (void)state;
     enum { DRAWS = 3000 };
     int first_third = 0;
-    for (uint64_t step = 0; step < DRAWS; step++) first_third += random_below(8, step, 0, UINT64_C(3) << 62) < UINT64_C(1) << 62;
-    assert_in_range(first_third, DRAWS / 3 - 130, DRAWS / 3 + 130);     /* five deviations of 26 */
+    for (uint64_t step = 0; step < DRAWS; step++)
+        first_third += random_below(8, step, 0, UINT64_C(3) << 62) < UINT64_C(1) << 62;
+    assert_in_range(first_third, DRAWS / 3 - 130, DRAWS / 3 + 130); /* five deviations of 26 */
 }
 
 static void below_depends_on_everything(void **state) {
@@ -103,7 +110,8 @@ static void normal_moments(void **state) {
 /* The formula, with the library's functions: ours must agree to the last bits of a double. */
 static void normal_is_box_muller(void **state) {
     (void)state;
-    uint64_t seed = UINT64_C(0x123456789abcdef0), stream = random_stream("layers.0.attention.q.weight");
+    uint64_t seed = UINT64_C(0x123456789abcdef0),
+             stream = random_stream("layers.0.attention.q.weight");
     uint32_t key[2] = { (uint32_t)seed, (uint32_t)(seed >> 32) }, x[4];
     for (uint32_t block = 0; block < 1000; block++) {
         float out[4];
@@ -111,7 +119,8 @@ static void normal_is_box_muller(void **state) {
         random_normal(seed, stream, 4 * (int64_t)block, 4, 1, out);
         for (int i = 0; i < 4; i += 2) {
             double r = sqrt(-2 * log((x[i] + 0.5) / 4294967296.0));
-            double turn = 2 * acos(-1) * ((double)(x[i + 1] >> 30) / 4 + (x[i + 1] & 0x3fffffff) / 4294967296.0 - 0.125);
+            double turn = 2 * acos(-1)
+                * ((double)(x[i + 1] >> 30) / 4 + (x[i + 1] & 0x3fffffff) / 4294967296.0 - 0.125);
             assert_true(fabs(out[i] - r * cos(turn)) <= 1e-12 + 6e-8 * fabs(out[i]));
             assert_true(fabs(out[i + 1] - r * sin(turn)) <= 1e-12 + 6e-8 * fabs(out[i + 1]));
         }
@@ -137,7 +146,9 @@ static void normal_is_frozen_and_divisible(void **state) {
 
 static void sha256_known_answers(void **state) {
     (void)state;
-    static const struct { const char *text, *hash; } row[] = {
+    static const struct {
+        const char *text, *hash;
+    } row[] = {
         { "", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" },
         { "abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" },
         { "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
@@ -163,7 +174,8 @@ static void sha256_known_answers(void **state) {
 static void hashes_do_not_depend_on_pieces(void **state) {
     (void)state;
     unsigned char text[300];
-    for (size_t i = 0; i < sizeof text; i++) text[i] = (unsigned char)(i * 7 + i / 13);
+    for (size_t i = 0; i < sizeof text; i++)
+        text[i] = (unsigned char)(i * 7 + i / 13);
     for (size_t n = 0; n <= sizeof text; n += 3) {
         char whole[65], pieces[65];
         Sha256 s;
@@ -197,13 +209,16 @@ static void xxh64_known_answers(void **state) {
 
 static void numbers_are_strict(void **state) {
     (void)state;
-    static const char *const bad[] = { "", "-", "+", " 1", "1 ", "0x10", "inf", "nan", "1e", "1e+", ".", "-.", "1,5", "1.2.3",
-                                       "1e999", "--1" };
-    static const char *const not_integers[] = { "1.0", "1e3", "9223372036854775808", "-9223372036854775809", "+1", "" };
+    static const char *const bad[] = { "",   "-",   "+", " 1", "1 ",  "0x10",  "inf",   "nan",
+                                       "1e", "1e+", ".", "-.", "1,5", "1.2.3", "1e999", "--1" };
+    static const char *const not_integers[] = {
+        "1.0", "1e3", "9223372036854775808", "-9223372036854775809", "+1", ""
+    };
     double d;
     int64_t i;
     uint64_t u;
-    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) assert_false(parse_double(bad[k], -INFINITY, INFINITY, &d));
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++)
+        assert_false(parse_double(bad[k], -INFINITY, INFINITY, &d));
     for (size_t k = 0; k < sizeof not_integers / sizeof *not_integers; k++)
         assert_false(parse_int64(not_integers[k], INT64_MIN, INT64_MAX, &i));
     assert_true(parse_int64("-9223372036854775808", INT64_MIN, INT64_MAX, &i) && i == INT64_MIN);
@@ -218,12 +233,17 @@ static void numbers_are_strict(void **state) {
 
 static void doubles_print_shortest_and_read_back(void **state) {
     (void)state;
-    static const struct { double v; const char *text; } row[] = {
-        { 0.1, "0.1" }, { 3e-4, "0.0003" }, { 1, "1" }, { -0.0, "-0" }, { 1e300, "1e+300" }, { 5e-324, "5e-324" },
+    static const struct {
+        double v;
+        const char *text;
+    } row[] = {
+        { 0.1, "0.1" },      { 3e-4, "0.0003" },    { 1, "1" },
+        { -0.0, "-0" },      { 1e300, "1e+300" },   { 5e-324, "5e-324" },
         { INFINITY, "inf" }, { -INFINITY, "-inf" }, { NAN, "nan" },
     };
     char out[32];
-    for (size_t i = 0; i < sizeof row / sizeof *row; i++) assert_string_equal(print_double(out, row[i].v), row[i].text);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        assert_string_equal(print_double(out, row[i].v), row[i].text);
     for (uint64_t i = 0; i < 2000; i++) {
         double v = (random_uniform(1, 0, i) - 0.5) * pow(10, (double)(i % 600) - 300), back;
         assert_true(parse_double(print_double(out, v), -INFINITY, INFINITY, &back));
@@ -245,7 +265,9 @@ static void numbers_ignore_the_locale(void **state) {
 static void errors_escape_what_they_quote(void **state) {
     (void)state;
     Error e = { 0 };
-    assert_int_equal(error_set(&e, STATUS_USER, "%s: bad", "a\x1b[2J\n\tb\x7f\xc2\x9b\xff\xe2\x80\xae\xc3\xa9"), STATUS_USER);
+    assert_int_equal(
+        error_set(&e, STATUS_USER, "%s: bad", "a\x1b[2J\n\tb\x7f\xc2\x9b\xff\xe2\x80\xae\xc3\xa9"),
+        STATUS_USER);
     assert_string_equal(e.text, "a\\x1b[2J\\n\\tb\\x7f\\u009b\\xff\\u202e\xc3\xa9: bad");
     error_line(&e, "more %d\n", 5);
     assert_string_equal(strchr(e.text, '\n'), "\n  more 5\\n");
@@ -260,8 +282,9 @@ static void errors_are_bounded(void **state) {
     Error e = { 0 };
     error_set(&e, STATUS_IO, "%s", big);
     assert_true(strlen(e.text) < sizeof e.text);
-    assert_int_equal(e.text[strlen(e.text) - 1], 'b');      /* cut between escapes, not in one */
-    for (int i = 0; i < 100; i++) error_line(&e, "detail %d", i);
+    assert_int_equal(e.text[strlen(e.text) - 1], 'b'); /* cut between escapes, not in one */
+    for (int i = 0; i < 100; i++)
+        error_line(&e, "detail %d", i);
     assert_true(strlen(e.text) < sizeof e.text);
     error_set(NULL, STATUS_IO, "nobody listens");
     free(big);

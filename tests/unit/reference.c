@@ -39,7 +39,8 @@ const double *P(Reference *r, const char *fmt, ...) {
 
 void site_name(int s, char *out) {
     int layer = 0;
-    for (; s >= in_layer[layer]; layer++) s -= in_layer[layer];
+    for (; s >= in_layer[layer]; layer++)
+        s -= in_layer[layer];
     sprintf(out, "layers.%d.%c", layer, "ab"[s]);
 }
 
@@ -52,31 +53,34 @@ void read_prefix(int s, char *out) {
 
 double dot(const double *a, const double *b, int n) {
     double sum = 0;
-    for (int i = 0; i < n; i++) sum += a[i] * b[i];
+    for (int i = 0; i < n; i++)
+        sum += a[i] * b[i];
     return sum;
 }
 
-double rms(const double *v, double eps) {
-    return sqrt(dot(v, v, D) / D + eps);
-}
+double rms(const double *v, double eps) { return sqrt(dot(v, v, D) / D + eps); }
 
 void add_to(double *y, double k, const double *x) {
-    for (int d = 0; d < D; d++) y[d] += k * x[d];
+    for (int d = 0; d < D; d++)
+        y[d] += k * x[d];
 }
 
 static void normalize(Reference *r, const char *prefix, const double *x, double *y) {
     double mean = 0, c[D];
-    for (int d = 0; d < D && r->layernorm; d++) mean += x[d] / D;
-    for (int d = 0; d < D; d++) c[d] = x[d] - mean;
+    for (int d = 0; d < D && r->layernorm; d++)
+        mean += x[d] / D;
+    for (int d = 0; d < D; d++)
+        c[d] = x[d] - mean;
     const double *w = P(r, "%s.weight", prefix);
     const double *b = r->layernorm ? P(r, "%s.bias", prefix) : NULL;
-    for (int d = 0; d < D; d++) y[d] = w[d] * c[d] / rms(c, r->eps) + (b ? b[d] : 0);
+    for (int d = 0; d < D; d++)
+        y[d] = w[d] * c[d] / rms(c, r->eps) + (b ? b[d] : 0);
 }
 
 static double activate(const char *kind, double x) {
     if (!strcmp(kind, "relu")) return x > 0 ? x : 0;
     if (!strcmp(kind, "gelu")) return x * 0.5 * (1 + erf(x / sqrt(2)));
-    return x / (1 + exp(-x));           /* silu, and the gate of swiglu */
+    return x / (1 + exp(-x)); /* silu, and the gate of swiglu */
 }
 
 void sublayer(Reference *r, int s, const double *h, double *u) {
@@ -93,20 +97,22 @@ void sublayer(Reference *r, int s, const double *h, double *u) {
     for (int f = 0; f < F; f++) {
         double a = activate(r->activation, dot(gate + f * D, x, D));
         if (gated) a *= dot(up + f * D, x, D);
-        for (int d = 0; d < D; d++) u[d] += down[d * F + f] * a;
+        for (int d = 0; d < D; d++)
+            u[d] += down[d * F + f] * a;
     }
 }
 
 /* }{== Models ============================================================ */
 
 static Model *load_spec(void **state, const Reference *r) {
-    return scratch_model(state,
-                         "local function a() return mlp { hidden = %d, activation = '%s', name = 'a' } end\n"
-                         "local function b() return mlp { hidden = %d, activation = '%s', name = 'b' } end\n"
-                         "return model { name = 'm', vocab = %d, context = %d, dim = %d, norm = %s { eps = %g },\n"
-                         "embedding = { %s }, residual = %s, %s }",
-                         F, r->activation, F, r->activation, V, T, D, r->layernorm ? "layernorm" : "rmsnorm", r->eps,
-                         r->learned ? "positions = 'learned'" : "", r->residual, layers_text);
+    return scratch_model(
+        state,
+        "local function a() return mlp { hidden = %d, activation = '%s', name = 'a' } end\n"
+        "local function b() return mlp { hidden = %d, activation = '%s', name = 'b' } end\n"
+        "return model { name = 'm', vocab = %d, context = %d, dim = %d, norm = %s { eps = %g },\n"
+        "embedding = { %s }, residual = %s, %s }",
+        F, r->activation, F, r->activation, V, T, D, r->layernorm ? "layernorm" : "rmsnorm", r->eps,
+        r->learned ? "positions = 'learned'" : "", r->residual, layers_text);
 }
 
 /* A case for a model with this file's tokens; parameters are drawn by name, so
@@ -117,7 +123,8 @@ static Case *case_of(const Model *m) {
     memcpy(c->targets, next_ids, sizeof next_ids);
     for (int i = 0; i < m->graph->nparam; i++) {
         uint64_t x = 1;
-        for (const char *p = m->graph->param[i].node->attr.name; *p; p++) x = x * 31 + (uint64_t)*p;
+        for (const char *p = m->graph->param[i].node->attr.name; *p; p++)
+            x = x * 31 + (uint64_t)*p;
         int64_t count = shape_count(&m->graph->param[i].node->shape);
         for (int64_t k = 0; k < count; k++) {
             x = x * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -163,7 +170,8 @@ static void mixed_logits(Reference *r, Mix *mix, double *logits) {
     mix(r, x);
     for (int t = 0; t < T; t++) {
         normalize(r, "final_norm", x[t], y);
-        for (int v = 0; v < V; v++) logits[t * V + v] = dot(embed + v * D, y, D);
+        for (int v = 0; v < V; v++)
+            logits[t * V + v] = dot(embed + v * D, y, D);
     }
 }
 
@@ -174,7 +182,8 @@ void reference_check(void **state, Reference *r, Mix *mix) {
     mixed_logits(r, mix, want);
     expect_close(r->residual, got, want, 1e-11);
     for (int i = 0; i < r->m->graph->nparam; i++)
-        if (!r->used[i]) fail_msg("%s: nothing uses '%s'", r->residual, r->m->graph->param[i].node->attr.name);
+        if (!r->used[i])
+            fail_msg("%s: nothing uses '%s'", r->residual, r->m->graph->param[i].node->attr.name);
     double error = case_gradient_error(r->c, op_info);
     if (!(error <= GRADIENT_TOLERANCE)) fail_msg("%s: gradients are off by %g", r->residual, error);
     free(got);

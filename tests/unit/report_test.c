@@ -27,8 +27,11 @@ static Report *written_how(void **state, const char *residual, int layers, TwoPh
     char path[SCRATCH_PATH];
     FILE *f = fopen(scratch_path(state, "model.lua", path), "w");
     assert_non_null(f);
-    fprintf(f, "return model { name = 'm', vocab = 64, context = 64, dim = 128, norm = rmsnorm {}, residual = %s,\n"
-               "  layers = times(%d, layer { attention { heads = 4, rope = {} }, mlp { hidden = 256, activation = 'relu' } }) }\n",
+    fprintf(f,
+            "return model { name = 'm', vocab = 64, context = 64, dim = 128, norm = rmsnorm {}, "
+            "residual = %s,\n"
+            "  layers = times(%d, layer { attention { heads = 4, rope = {} }, mlp { hidden = 256, "
+            "activation = 'relu' } }) }\n",
             residual, layers);
     assert_int_equal(fclose(f), 0);
     return report_how(path, how);
@@ -38,8 +41,13 @@ static Report *report_written(void **state, const char *residual, int layers) {
     return written_how(state, residual, layers, TWO_PHASE_AUTO);
 }
 
-static const char *const residuals[] = { "standard {}", "highway {}", "attnres { blocks = 2 }", "haares { blocks = 2 }",
-                                         "hyper { streams = 2 }", "mhc { streams = 2 }", "gated_residual { streams = 2, rank = 4 }" };
+static const char *const residuals[] = { "standard {}",
+                                         "highway {}",
+                                         "attnres { blocks = 2 }",
+                                         "haares { blocks = 2 }",
+                                         "hyper { streams = 2 }",
+                                         "mhc { streams = 2 }",
+                                         "gated_residual { streams = 2, rank = 4 }" };
 enum { RESIDUALS = sizeof residuals / sizeof *residuals };
 
 static bool close_to(double a, double b) { return fabs(a - b) <= 1e-9 * fabs(b); }
@@ -51,13 +59,15 @@ static void the_compiled_model_has_the_same(void **state) {
         CodegenOptions o = { .level = 0, .prefix = "m" };
         Code code;
         char error[512];
-        assert_int_equal(codegen_compile(r->model->graph, &info, &o, &code, error, sizeof error), 0);
+        assert_int_equal(codegen_compile(r->model->graph, &info, &o, &code, error, sizeof error),
+                         0);
         assert_true(close_to(r->work[FORWARD].flops, code.model.flops_forward));
         assert_true(close_to(r->work[TRAINING].flops, code.model.flops_training));
         assert_int_equal(r->planned.code.nkernel, code.nkernel);
         for (int k = 0; k < code.nkernel; k++) {
             assert_string_equal(r->planned.code.kernel[k].name, code.kernel[k].name);
-            assert_int_equal(r->planned.code.kernel[k].training.calls, code.kernel[k].training.calls);
+            assert_int_equal(r->planned.code.kernel[k].training.calls,
+                             code.kernel[k].training.calls);
             assert_int_equal(r->planned.code.kernel[k].forward.calls, code.kernel[k].forward.calls);
         }
         assert_int_equal(r->memory.weights, code.model.weights_bytes);
@@ -83,10 +93,13 @@ static void parts_add_up(void **state) {
             }
             assert_int_equal(kernels.calls, r->work[kind].calls);
             assert_int_equal(families.calls, r->work[kind].calls);
-            assert_true(close_to(kernels.flops, r->work[kind].flops) && close_to(families.flops, r->work[kind].flops));
-            assert_true(close_to(kernels.bytes, r->work[kind].bytes) && close_to(families.bytes, r->work[kind].bytes));
+            assert_true(close_to(kernels.flops, r->work[kind].flops)
+                        && close_to(families.flops, r->work[kind].flops));
+            assert_true(close_to(kernels.bytes, r->work[kind].bytes)
+                        && close_to(families.bytes, r->work[kind].bytes));
         }
-        assert_true(r->work[TRAINING].flops > 2.5 * r->work[FORWARD].flops && r->work[TRAINING].flops < 3.6 * r->work[FORWARD].flops);
+        assert_true(r->work[TRAINING].flops > 2.5 * r->work[FORWARD].flops
+                    && r->work[TRAINING].flops < 3.6 * r->work[FORWARD].flops);
         report_free(r);
     }
 }
@@ -105,11 +118,17 @@ static void flops_of_a_plain_model_are_the_textbook_s(void **state) {
 }
 
 static void source_counts_are_the_papers(void **state) {
-    static const struct { const char *name; int layers, blocks; double average; int most; } row[] = {
+    static const struct {
+        const char *name;
+        int layers, blocks;
+        double average;
+        int most;
+    } row[] = {
         { "attnres", 48, 4, 332 / 96.0, 5 }, { "haares", 48, 4, 568 / 96.0, 9 },
         { "attnres", 48, 6, 426 / 96.0, 7 }, { "haares", 48, 6, 756 / 96.0, 13 },
         { "attnres", 48, 8, 520 / 96.0, 9 }, { "haares", 48, 8, 944 / 96.0, 17 },
-        { "attnres", 12, 4, 80 / 24.0, 5 }, { "haares", 24, 4, 280 / 48.0, 9 }, { "attnres", 12, 1, 47 / 24.0, 2 },
+        { "attnres", 12, 4, 80 / 24.0, 5 },  { "haares", 24, 4, 280 / 48.0, 9 },
+        { "attnres", 12, 1, 47 / 24.0, 2 },
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         char residual[64];
@@ -144,7 +163,8 @@ static double number_of(const Json *j, const JsonNode *in, const char *key) {
     return value;
 }
 
-static const JsonNode *member(const Json *j, const JsonNode *in, const char *key, JsonType type, uint32_t count) {
+static const JsonNode *member(const Json *j, const JsonNode *in, const char *key, JsonType type,
+                              uint32_t count) {
     const JsonNode *n = json_member(j, in, key);
     if (!n || n->type != type || (count && n->count != count)) fail_msg("expected %s", key);
     return n;
@@ -152,7 +172,8 @@ static const JsonNode *member(const Json *j, const JsonNode *in, const char *key
 
 static void json_keeps_to_the_contract(void **state) {
     Report *r = report_written(state, "haares { blocks = 2 }", 2);
-    static const char *const memory[] = { "weights", "gradients", "optimizer", "per_token", "constant", "state_per_token" };
+    static const char *const memory[] = { "weights",   "gradients", "optimizer",
+                                          "per_token", "constant",  "state_per_token" };
     static const char *const kernel[] = { "count", "flops", "bytes" };
     Text t = { 0 };
     Json j;
@@ -164,14 +185,16 @@ static void json_keeps_to_the_contract(void **state) {
     assert_true(number_of(&j, flops, "forward") == r->work[FORWARD].flops);
     assert_true(number_of(&j, flops, "training") == r->work[TRAINING].flops);
     assert_true(number_of(&j, root, "bytes_per_token") == r->work[TRAINING].bytes);
-    for (size_t i = 0; i < 6; i++) number_of(&j, member(&j, root, "memory", JSON_OBJECT, 0), memory[i]);
+    for (size_t i = 0; i < 6; i++)
+        number_of(&j, member(&j, root, "memory", JSON_OBJECT, 0), memory[i]);
     const JsonNode *reads = member(&j, root, "reads", JSON_ARRAY, 5);
     for (const JsonNode *n = json_first(&j, reads); n; n = json_next(&j, n))
         member(&j, n, "site", JSON_STRING, 0), assert_true(number_of(&j, n, "sources") >= 1);
     const JsonNode *kernels = member(&j, root, "kernels", JSON_ARRAY, (uint32_t)r->nkernel);
     for (const JsonNode *n = json_first(&j, kernels); n; n = json_next(&j, n)) {
         member(&j, n, "name", JSON_STRING, 0), member(&j, n, "family", JSON_STRING, 0);
-        for (int i = 0; i < 3; i++) number_of(&j, n, kernel[i]);
+        for (int i = 0; i < 3; i++)
+            number_of(&j, n, kernel[i]);
     }
     json_free(&j);
     text_free(&t);
@@ -189,13 +212,19 @@ static void a_wrong_spec_is_said_to_be(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_compiled_model_has_the_same, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(the_compiled_model_has_the_same, scratch_setup,
+                                        scratch_teardown),
         cmocka_unit_test_setup_teardown(parts_add_up, scratch_setup, scratch_teardown),
-        cmocka_unit_test_setup_teardown(flops_of_a_plain_model_are_the_textbook_s, scratch_setup, scratch_teardown),
-        cmocka_unit_test_setup_teardown(source_counts_are_the_papers, scratch_setup, scratch_teardown),
-        cmocka_unit_test_setup_teardown(depth_traffic_of_one_pass_and_of_two_phases, scratch_setup, scratch_teardown),
-        cmocka_unit_test_setup_teardown(json_keeps_to_the_contract, scratch_setup, scratch_teardown),
-        cmocka_unit_test_setup_teardown(a_wrong_spec_is_said_to_be, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(flops_of_a_plain_model_are_the_textbook_s, scratch_setup,
+                                        scratch_teardown),
+        cmocka_unit_test_setup_teardown(source_counts_are_the_papers, scratch_setup,
+                                        scratch_teardown),
+        cmocka_unit_test_setup_teardown(depth_traffic_of_one_pass_and_of_two_phases, scratch_setup,
+                                        scratch_teardown),
+        cmocka_unit_test_setup_teardown(json_keeps_to_the_contract, scratch_setup,
+                                        scratch_teardown),
+        cmocka_unit_test_setup_teardown(a_wrong_spec_is_said_to_be, scratch_setup,
+                                        scratch_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,8 +19,10 @@
 
 static Report *report_written(void **state, const char *residual, int layers, bool inference) {
     return scratch_report(state, "model.lua", &(ReportOptions){ .inference = inference },
-                          "return model {\n  name = 'm', vocab = 64, context = 64, dim = 48, norm = rmsnorm {},\n  residual = %s,\n"
-                          "  layers = times(%d, layer {\n    attention { heads = 3, rope = {} },\n    mlp { hidden = 96, activation = 'swiglu' } }) }\n",
+                          "return model {\n  name = 'm', vocab = 64, context = 64, dim = 48, norm "
+                          "= rmsnorm {},\n  residual = %s,\n"
+                          "  layers = times(%d, layer {\n    attention { heads = 3, rope = {} },\n "
+                          "   mlp { hidden = 96, activation = 'swiglu' } }) }\n",
                           residual, layers);
 }
 
@@ -31,15 +33,21 @@ static char *text_of(const Report *r, void (*write)(const Report *, Text *)) {
     return t.at;
 }
 
-static const char *const residuals[] = { "standard {}", "haares { blocks = 2 }", "attnres { full = true, heads = 2 }", "hyper { streams = 2 }",
-                                         "mhc { streams = 3, lite = true }", "denseformer {}", "highway {}" };
+static const char *const residuals[] = { "standard {}",
+                                         "haares { blocks = 2 }",
+                                         "attnres { full = true, heads = 2 }",
+                                         "hyper { streams = 2 }",
+                                         "mhc { streams = 3, lite = true }",
+                                         "denseformer {}",
+                                         "highway {}" };
 enum { RESIDUALS = sizeof residuals / sizeof *residuals };
 
 /* == Listings =============================================================== */
 
 static int count(const char *text, const char *word) {
     int n = 0;
-    for (; (text = strstr(text, word)); text += strlen(word)) n++;
+    for (; (text = strstr(text, word)); text += strlen(word))
+        n++;
     return n;
 }
 
@@ -81,9 +89,11 @@ static void listings_name_what_they_use(void **state) {
 static void equal_kernels_have_equal_listings(void **state) {
     Text a = { 0 }, b = { 0 };
     Report *few = report_written(state, "standard {}", 3, false);
-    for (int i = 0; i < few->nkernel; i++) report_kernel_lines(few, &few->kernel[i], &a, NULL);
+    for (int i = 0; i < few->nkernel; i++)
+        report_kernel_lines(few, &few->kernel[i], &a, NULL);
     Report *many = report_written(state, "standard {}", 7, false);
-    for (int i = 0; i < many->nkernel; i++) report_kernel_lines(many, &many->kernel[i], &b, NULL);
+    for (int i = 0; i < many->nkernel; i++)
+        report_kernel_lines(many, &many->kernel[i], &b, NULL);
     assert_int_equal(few->nkernel, many->nkernel);
     assert_int_equal(count(a.at, "\n"), count(b.at, "\n"));
     assert_int_equal(count(a.at, " = mul "), count(b.at, " = mul "));
@@ -103,7 +113,8 @@ static void no_two_values_share_a_byte(void **state) {
             const Buffer *x = item[a].b;
             spaces[item[a].space]++;
             assert_true(item[a].from < item[a].to && item[a].to <= p->nstep);
-            assert_true(x->offset >= 0 && 4 * (x->offset + x->stride) <= memory_size(p, item[a].space));
+            assert_true(x->offset >= 0
+                        && 4 * (x->offset + x->stride) <= memory_size(p, item[a].space));
             for (int b = 0; b < a; b++) {
                 const Buffer *y = item[b].b;
                 bool time = item[a].from < item[b].to && item[b].from < item[a].to;
@@ -136,7 +147,8 @@ static int check_xml(const char *text) {
         assert_non_null(end);
         assert_null(memchr(c + 1, '<', (size_t)(end - c - 1)));
         int quotes = 0;
-        for (const char *q = c; q < end; q++) quotes += *q == '"';
+        for (const char *q = c; q < end; q++)
+            quotes += *q == '"';
         assert_int_equal(quotes % 2, 0);
         char name[16];
         assert_int_equal(sscanf(c + (c[1] == '/' ? 2 : 1), "%15[a-z]", name), 1);
@@ -170,12 +182,16 @@ static void the_matrix_in_all_forms(void **state) {
         Text text = { 0 }, json = { 0 }, picture = { 0 };
         Error e = { 0 };
         Json j;
-        assert_int_equal(report_matrix_text(r, &text, &e) | report_matrix_json(r, &json, &e) | report_matrix_svg(r, &picture, &e), 0);
+        assert_int_equal(report_matrix_text(r, &text, &e) | report_matrix_json(r, &json, &e)
+                             | report_matrix_svg(r, &picture, &e),
+                         0);
         assert_int_equal(json_parse(&j, "matrix", json.at, json.length, 1 << 20, &e), 0);
         const JsonNode *rows = json_member(&j, &j.node[0], "depth_mixing");
         assert_int_equal(rows ? rows->count : 0, 9);
-        for (const JsonNode *row = json_first(&j, rows); row; row = json_next(&j, row)) assert_int_equal(row->count, 9);
-        assert_true((json_member(&j, &j.node[0], "symbols") != NULL) == (strstr(text.at, "In symbols") != NULL));
+        for (const JsonNode *row = json_first(&j, rows); row; row = json_next(&j, row))
+            assert_int_equal(row->count, 9);
+        assert_true((json_member(&j, &j.node[0], "symbols") != NULL)
+                    == (strstr(text.at, "In symbols") != NULL));
         assert_true(check_xml(picture.at) > 20);
         assert_null(strstr(picture.at, "nan"));
         json_free(&j);
@@ -186,8 +202,13 @@ static void the_matrix_in_all_forms(void **state) {
 
 /* A curve a share and way of counting, and those without routes; no cache, no panel of it. */
 static void what_routes_leave_is_drawn(void **state) {
-    static const struct { const char *route; bool inference; int curves; } row[] = {
-        { "mod { capacity = 0.5 }", false, 2 * (3 + 2) + 2 }, { "dtr {}", true, 2 * (2 + 2) + 2 },
+    static const struct {
+        const char *route;
+        bool inference;
+        int curves;
+    } row[] = {
+        { "mod { capacity = 0.5 }", false, 2 * (3 + 2) + 2 },
+        { "dtr {}", true, 2 * (2 + 2) + 2 },
         { "dtr { choice = 'expert', capacity = 0.5 }", false, 2 * 3 },
     };
     ReportOptions o = { .routed = true, .asked = { .shares = 2, .share = { 0, 0.5 } } };
@@ -195,13 +216,17 @@ static void what_routes_leave_is_drawn(void **state) {
         Error e = { 0 };
         Text t = { 0 };
         o.inference = row[i].inference;
-        Report *r = scratch_report(state, "model.lua", &o,
-                                   "return model { name = 'm', vocab = 64, context = 64, dim = 48, norm = rmsnorm {},\n"
-                                   "  layers = times(2, layer { attention { heads = 3, rope = {} }, mlp { hidden = 96 }, route = %s }) }\n", row[i].route);
+        Report *r = scratch_report(
+            state, "model.lua", &o,
+            "return model { name = 'm', vocab = 64, context = 64, dim = 48, norm = rmsnorm {},\n"
+            "  layers = times(2, layer { attention { heads = 3, rope = {} }, mlp { hidden = 96 }, "
+            "route = %s }) }\n",
+            row[i].route);
         assert_int_equal(report_routed_svg(r, &t, &e), 0);
         assert_true(check_xml(t.at) > 20);
         assert_null(strstr(t.at, "nan"));
-        int keys = 1 + 1 + (o.inference ? 2 : 3);       /* without routes, the line at 1, the ways of counting */
+        /* without routes, the line at 1, the ways of counting */
+        int keys = 1 + 1 + (o.inference ? 2 : 3);
         assert_int_equal(count(t.at, "class=\"curve "), row[i].curves + keys);
         text_free(&t);
         report_free(r);
@@ -235,14 +260,20 @@ static void the_graph_reads_back(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(listings_name_what_they_use, scratch_setup, scratch_teardown),
-        cmocka_unit_test_setup_teardown(equal_kernels_have_equal_listings, scratch_setup, scratch_teardown),
-        cmocka_unit_test_setup_teardown(no_two_values_share_a_byte, scratch_setup, scratch_teardown),
-        cmocka_unit_test_setup_teardown(backward_begins_after_forward, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(listings_name_what_they_use, scratch_setup,
+                                        scratch_teardown),
+        cmocka_unit_test_setup_teardown(equal_kernels_have_equal_listings, scratch_setup,
+                                        scratch_teardown),
+        cmocka_unit_test_setup_teardown(no_two_values_share_a_byte, scratch_setup,
+                                        scratch_teardown),
+        cmocka_unit_test_setup_teardown(backward_begins_after_forward, scratch_setup,
+                                        scratch_teardown),
         cmocka_unit_test_setup_teardown(pictures_are_well_formed, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(the_matrix_in_all_forms, scratch_setup, scratch_teardown),
-        cmocka_unit_test_setup_teardown(what_routes_leave_is_drawn, scratch_setup, scratch_teardown),
-        cmocka_unit_test_setup_teardown(equal_layers_are_drawn_once, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(what_routes_leave_is_drawn, scratch_setup,
+                                        scratch_teardown),
+        cmocka_unit_test_setup_teardown(equal_layers_are_drawn_once, scratch_setup,
+                                        scratch_teardown),
         cmocka_unit_test_setup_teardown(the_graph_reads_back, scratch_setup, scratch_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,10 +21,13 @@
 #include "scratch.h"
 
 enum { CONTEXT = 16, DIM = 16, VOCAB = 13, SPEC = 2000, MOST = 3 * CONTEXT };
-enum { IN = 0, OUT = VOCAB / 2 };       /* the first id of each kind */
+enum { IN = 0, OUT = VOCAB / 2 }; /* the first id of each kind */
 
 /* A residual, a route, and the sign with which it asks the router for passing, not for going in. */
-typedef struct Kind { const char *residual, *route; double sign; } Kind;
+typedef struct Kind {
+    const char *residual, *route;
+    double sign;
+} Kind;
 
 static const Kind kinds[] = {
     { "standard {}", "dtr {}", 1 },
@@ -40,11 +43,14 @@ enum { KINDS = sizeof kinds / sizeof *kinds };
 static void open_kind(void **state, Built *b, const Kind *k, bool check) {
     char text[SPEC], path[SCRATCH_PATH];
     snprintf(text, sizeof text,
-             "local function one(r) return layer { attention { heads = 4, kv_heads = 2, rope = { theta = 100 } }, mlp { hidden = 24 }, route = r } end\n"
-             "return model { name = 'm', vocab = %d, context = %d, dim = %d, norm = rmsnorm { eps = 1e-5 }, residual = %s,\n"
+             "local function one(r) return layer { attention { heads = 4, kv_heads = 2, rope = { "
+             "theta = 100 } }, mlp { hidden = 24 }, route = r } end\n"
+             "return model { name = 'm', vocab = %d, context = %d, dim = %d, norm = rmsnorm { eps "
+             "= 1e-5 }, residual = %s,\n"
              "  route_penalty = 0.1, layers = { one(%s), one(%s), one() } }\n",
              VOCAB, CONTEXT, DIM, k->residual, k->route, k->route);
-    built_open(b, scratch_path(state, "edges.lua", path), text, &(CodegenOptions){ .cpu = "native", .check = check });
+    built_open(b, scratch_path(state, "edges.lua", path), text,
+               &(CodegenOptions){ .cpu = "native", .check = check });
 }
 
 static bool ends_so(const char *name, const char *ending) {
@@ -52,7 +58,8 @@ static bool ends_so(const char *name, const char *ending) {
     return n >= m && !strcmp(name + n - m, ending);
 }
 
-/* Every parameter whose name ends so: 'value' at the elements first, first + stride, ..., 0 at the others. */
+/* Every parameter whose name ends so: 'value' at the elements first, first + stride, ..., 0 at the
+** others. */
 static void set(Case *c, const char *ending, double value, int64_t first, int64_t stride) {
     for (int i = 0; i < c->g->nparam; i++) {
         const Node *p = c->g->param[i].node;
@@ -66,8 +73,10 @@ static void steer(Case *c, double sign) {
     for (int i = 0; i < c->g->nparam; i++) {
         const Node *p = c->g->param[i].node;
         bool adds = ends_so(p->attr.name, ".o.weight") || ends_so(p->attr.name, ".down.weight");
-        for (int64_t k = 0; adds && k < p->shape.dim[1]; k++) c->value[i][k] = 0;
-        for (int id = 0; !strcmp(p->attr.name, "embed.weight") && id < VOCAB; id++) c->value[i][id * DIM] = id < OUT ? 4 : -4;
+        for (int64_t k = 0; adds && k < p->shape.dim[1]; k++)
+            c->value[i][k] = 0;
+        for (int id = 0; !strcmp(p->attr.name, "embed.weight") && id < VOCAB; id++)
+            c->value[i][id * DIM] = id < OUT ? 4 : -4;
     }
     set(c, ".router.hidden.weight", 1, 0, DIM);
     set(c, ".router.hidden.bias", 0, 0, 1);
@@ -75,7 +84,8 @@ static void steer(Case *c, double sign) {
     set(c, ".router.out.weight", 0, 0, 1);
     for (int i = 0; i < c->g->nparam; i++) {
         const Node *p = c->g->param[i].node;
-        for (int64_t k = 0; ends_so(p->attr.name, ".router.out.weight") && k < p->shape.dim[1]; k++) c->value[i][k] = sign;
+        for (int64_t k = 0; ends_so(p->attr.name, ".router.out.weight") && k < p->shape.dim[1]; k++)
+            c->value[i][k] = sign;
     }
     set(c, ".router.out.bias", 0, 0, 1);
     set(c, ".router.weight", 1, 0, DIM);
@@ -91,32 +101,40 @@ static Case *steered(Graph *g, double sign, int64_t batch, int64_t time) {
 
 /* }{== Expectations ====================================================== */
 
-/* The interpreter's lists have the tokens of 'in', and its logits are those of the compiled model, which has the
-** same share of tokens in its lists, in the form that generates; token by token too. */
+/* The interpreter's lists have the tokens of 'in', and its logits are those of the compiled model,
+** which has the same share of tokens in its lists, in the form that generates; token by token
+** too. */
 static void expect_generated(Instance *r, const Case *c, const bool *in) {
     int64_t tokens = c->batch * c->time, count = tokens * VOCAB;
     EvalInput how = case_input(c);
     how.generating = 1, how.keep = true;
     Eval *ev = eval_new(c->g, &how);
     double taken = 0, routed[2] = { -1, -1 };
-    for (int64_t t = 0; t < tokens; t++) taken += in[t];
+    for (int64_t t = 0; t < tokens; t++)
+        taken += in[t];
     for (int i = 0; i < c->g->n; i++)
         for (int64_t t = 0; c->g->node[i]->op == OP_rows && t < tokens; t++)
             assert_int_equal(eval_value(ev, c->g->node[i])[t] >= 0, in[t]);
     const double *logits = eval_value(ev, graph_find(c->g, "logits"));
     float *want = calloc((size_t)count, sizeof *want);
-    for (int64_t i = 0; i < count; i++) want[i] = (float)logits[i];
+    for (int64_t i = 0; i < count; i++)
+        want[i] = (float)logits[i];
     instance_set_up(r, (strata_setup){ .flags = STRATA_AS_GENERATED });
     strata_loss loss = { .struct_size = sizeof loss, .routed = routed };
-    assert_int_equal(r->c->api.loss(r->ctx.at, r->weights.at, r->arena.at, c->tokens, c->targets, c->batch, c->time, NULL, &loss), STRATA_OK);
-    assert_true(fabs(routed[0] - taken / (double)tokens) < 1e-9 && fabs(routed[1] - routed[0]) < 1e-9);
+    assert_int_equal(r->c->api.loss(r->ctx.at, r->weights.at, r->arena.at, c->tokens, c->targets,
+                                    c->batch, c->time, NULL, &loss),
+                     STRATA_OK);
+    assert_true(fabs(routed[0] - taken / (double)tokens) < 1e-9
+                && fabs(routed[1] - routed[0]) < 1e-9);
     float *whole = logits_of(r, c->tokens, c->batch, c->time);
     assert_true(difference(whole, want, count) < 3e-5);
     int prompt[3] = { 1, c->time > 4 ? 4 : 1, (int)c->time };
     float *steps = decoded_logits(r, c->tokens, (int)c->batch, c->time, prompt);
     for (int64_t b = 0; b < c->batch; b++) {
         int64_t first = b * c->time + prompt[b] - 1;
-        assert_true(difference(steps + first * VOCAB, want + first * VOCAB, (c->time - prompt[b] + 1) * VOCAB) < 3e-5);
+        assert_true(difference(steps + first * VOCAB, want + first * VOCAB,
+                               (c->time - prompt[b] + 1) * VOCAB)
+                    < 3e-5);
     }
     free(whole), free(steps), free(want);
     eval_free(ev);
@@ -134,16 +152,20 @@ static void expect_trained(Instance *r, const Case *c, const char *route) {
 /* }{== Short lists ======================================================= */
 
 /* A sequence: how its tokens go on, 'i' in and 'o' past, over and over. */
-typedef struct Edge { int64_t batch, time; const char *kinds[3]; } Edge;
+typedef struct Edge {
+    int64_t batch, time;
+    const char *kinds[3];
+} Edge;
 
 static const Edge edges[] = {
-    { 2, 9, { "o", "o" } },             /* none of a call */
-    { 2, 9, { "i", "i" } },             /* all */
-    { 3, 11, { "i", "o", "iio" } },     /* none of a sequence beside many */
+    { 2, 9, { "o", "o" } },         /* none of a call */
+    { 2, 9, { "i", "i" } },         /* all */
+    { 3, 11, { "i", "o", "iio" } }, /* none of a sequence beside many */
     { 3, 7, { "o", "i", "o" } },
-    { 2, 8, { "ooooooooi", "oooi" } },  /* one, late, and none before */
-    { 3, 1, { "o", "i", "o" } },        /* of one token each */
-    { 1, 1, { "o" } }, { 1, 1, { "i" } },
+    { 2, 8, { "ooooooooi", "oooi" } }, /* one, late, and none before */
+    { 3, 1, { "o", "i", "o" } },       /* of one token each */
+    { 1, 1, { "o" } },
+    { 1, 1, { "i" } },
     { 1, CONTEXT, { "oi" } },
 };
 
@@ -180,12 +202,16 @@ static void short_lists_are_right(void **state) {
 /* }{== Ties ============================================================== */
 
 /* At a tie all tokens go one way; when a bias is a little above, the other. */
-typedef struct Tie { int kind; const char *bias; bool goes_in; } Tie;
+typedef struct Tie {
+    int kind;
+    const char *bias;
+    bool goes_in;
+} Tie;
 
 static const Tie ties[] = {
-    { 0, ".router.out.bias", false },           /* dtr: p_a = p_b is a bypass */
-    { 2, ".predictor.bias", false },            /* mod: a predictor's 0 is not above 0 */
-    { 3, ".router.out.bias", true },            /* dllm: 1/2 executes */
+    { 0, ".router.out.bias", false }, /* dtr: p_a = p_b is a bypass */
+    { 2, ".predictor.bias", false },  /* mod: a predictor's 0 is not above 0 */
+    { 3, ".router.out.bias", true },  /* dllm: 1/2 executes */
 };
 
 static void a_tie_is_decided(void **state) {
@@ -201,15 +227,17 @@ static void a_tie_is_decided(void **state) {
         set(c, ".router.out.weight", 0, 0, 1);
         set(c, ".predictor.weight", 0, 0, 1);
         for (int nudged = 0; nudged < 2; nudged++) {
-            set(c, tie->bias, nudged ? 1e-3 : 0, 0, 1 << 20);           /* of two: the first */
-            for (int t = 0; t < MOST; t++) in[t] = tie->goes_in != nudged;
+            set(c, tie->bias, nudged ? 1e-3 : 0, 0, 1 << 20); /* of two: the first */
+            for (int t = 0; t < MOST; t++)
+                in[t] = tie->goes_in != nudged;
             instance_weights(&r, c);
             expect_generated(&r, c, in);
             if (strstr(tie->bias, "router")) expect_trained(&r, c, kinds[tie->kind].route);
             instance_set_up(&r, (strata_setup){ .flags = STRATA_AS_GENERATED });
             logits[nudged] = logits_of(&r, c->tokens, c->batch, c->time);
         }
-        assert_true(difference(logits[0], logits[1], c->batch * c->time * VOCAB) > 1e-2);      /* it matters */
+        /* it matters */
+        assert_true(difference(logits[0], logits[1], c->batch * c->time * VOCAB) > 1e-2);
         free(logits[0]), free(logits[1]);
         instance_close(&r);
         case_free(c);
@@ -230,8 +258,11 @@ static void pick(const double *score, int64_t time, int k, bool *in) {
 
 /* mod's first layer scores tokens by their ids alone. */
 static void the_earlier_of_equal_scores_wins(void **state) {
-    static const int32_t ids[3][10] = { { 3, 1, 3, 2, 3, 3, 1, 2, 1, 3 }, { 4, 4, 4, 4, 4, 4, 4, 4, 4, 4 }, { 2, 2, 7, 7, 2, 7, 1, 1, 1, 1 } };
-    static const double scores[VOCAB] = { 0, 0.5, -0.5, 0.25, 7, 0, 0, -0.0 };     /* by id: 0 and -0 are equal */
+    static const int32_t ids[3][10] = { { 3, 1, 3, 2, 3, 3, 1, 2, 1, 3 },
+                                        { 4, 4, 4, 4, 4, 4, 4, 4, 4, 4 },
+                                        { 2, 2, 7, 7, 2, 7, 1, 1, 1, 1 } };
+    /* by id: 0 and -0 are equal */
+    static const double scores[VOCAB] = { 0, 0.5, -0.5, 0.25, 7, 0, 0, -0.0 };
     Built b;
     Instance r;
     open_kind(state, &b, &kinds[2], true);
@@ -239,20 +270,24 @@ static void the_earlier_of_equal_scores_wins(void **state) {
         Case *c = steered(b.m->graph, 1, 3, 10);
         memcpy(c->tokens, ids, sizeof ids);
         for (int i = 0; i < c->g->nparam; i++)
-            for (int id = 0; !strcmp(c->g->param[i].node->attr.name, "embed.weight") && id < VOCAB; id++)
+            for (int id = 0; !strcmp(c->g->param[i].node->attr.name, "embed.weight") && id < VOCAB;
+                 id++)
                 c->value[i][id * DIM] = equal ? 0 : scores[id];
         EvalInput in = case_input(c);
         in.keep = true;
         Eval *ev = eval_new(c->g, &in);
         const double *chosen = NULL;
-        for (int i = c->g->n; i-- > 0; )
-            if (c->g->node[i]->op == OP_top) chosen = eval_value(ev, c->g->node[i]);    /* the first one's */
+        for (int i = c->g->n; i-- > 0;)
+            /* the first one's */
+            if (c->g->node[i]->op == OP_top) chosen = eval_value(ev, c->g->node[i]);
         for (int s = 0; s < 3; s++) {
             double score[10];
             bool want[10];
-            for (int t = 0; t < 10; t++) score[t] = equal ? 0 : scores[ids[s][t]];
+            for (int t = 0; t < 10; t++)
+                score[t] = equal ? 0 : scores[ids[s][t]];
             pick(score, 10, 3, want);
-            for (int t = 0; t < 10; t++) assert_int_equal(chosen[s * 10 + t] > 0, want[t]);
+            for (int t = 0; t < 10; t++)
+                assert_int_equal(chosen[s * 10 + t] > 0, want[t]);
         }
         eval_free(ev);
         instance_open(&r, &b.c, 30, 2);

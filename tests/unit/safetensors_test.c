@@ -26,7 +26,8 @@
 static void write_header(const char *path, const char *header, size_t length, size_t data) {
     char *all = calloc(1, 8 + length + data);
     assert_non_null(all);
-    for (int i = 0; i < 8; i++) all[i] = (char)((uint64_t)length >> 8 * i);
+    for (int i = 0; i < 8; i++)
+        all[i] = (char)((uint64_t)length >> 8 * i);
     memcpy(all + 8, header, length);
     scratch_write(path, all, 8 + length + data);
     free(all);
@@ -34,9 +35,15 @@ static void write_header(const char *path, const char *header, size_t length, si
 
 /* {== What is refused === */
 
-#define F32(name, shape, begin, end) "\"" name "\":{\"dtype\":\"F32\",\"shape\":" shape ",\"data_offsets\":[" #begin "," #end "]}"
+#define F32(name, shape, begin, end) \
+    "\"" name "\":{\"dtype\":\"F32\",\"shape\":" shape ",\"data_offsets\":[" #begin "," #end "]}"
 
-static const struct { const char *header; size_t data; int status; const char *says; } malformed[] = {
+static const struct {
+    const char *header;
+    size_t data;
+    int status;
+    const char *says;
+} malformed[] = {
     /* S2, S3: the header's text */
     { "", 0, 1, "begins with '{'" },
     { " {}", 0, 1, "begins with '{'" },
@@ -73,9 +80,12 @@ static const struct { const char *header; size_t data; int status; const char *s
     { "{" F32("a", "[1]", 0, 4) "," F32("\\u0061", "[1]", 4, 8) "}", 8, 1, "twice" },
     { "{\"__metadata__\":{},\"__metadata__\":{}}", 0, 1, "twice" },
     { "{\"__metadata__\":{\"k\":\"1\",\"k\":\"2\"}}", 0, 1, "k: expected one value" },
-    { "{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4, 1, "dtype: expected one" },
-    { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4],\"shape\":[1]}}", 4, 1, "shape: expected one" },
-    { "{\"a\":1,\"b\":1,\"c\":1,\"d\":1,\"e\":1,\"f\":1,\"g\":1,\"h\":1,\"i\":1,\"j\":1,\"c\":1}", 0, 1, "c: expected one" },
+    { "{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4, 1,
+      "dtype: expected one" },
+    { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4],\"shape\":[1]}}", 4, 1,
+      "shape: expected one" },
+    { "{\"a\":1,\"b\":1,\"c\":1,\"d\":1,\"e\":1,\"f\":1,\"g\":1,\"h\":1,\"i\":1,\"j\":1,\"c\":1}",
+      0, 1, "c: expected one" },
     /* S4 */
     { "{\"__metadata__\":[]}", 0, 1, "an object" },
     { "{\"__metadata__\":{\"k\":1}}", 0, 1, "strings only" },
@@ -86,9 +96,11 @@ static const struct { const char *header; size_t data; int status; const char *s
     { "{\"a\":{}}", 0, 1, "expected dtype" },
     { "{\"a\":{\"dtype\":\"F32\",\"data_offsets\":[0,4]}}", 4, 1, "expected shape" },
     { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1]}}", 4, 1, "expected data_offsets" },
-    { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4],\"more\":1}}", 4, 1, "another field" },
+    { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4],\"more\":1}}", 4, 1,
+      "another field" },
     /* S6 */
-    { "{\"a\":{\"dtype\":\"F31\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4, 1, "known dtype, found F31" },
+    { "{\"a\":{\"dtype\":\"F31\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4, 1,
+      "known dtype, found F31" },
     { "{\"a\":{\"dtype\":\"f32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4, 1, "known dtype" },
     { "{\"a\":{\"dtype\":\"F32 \",\"shape\":[1],\"data_offsets\":[0,4]}}", 4, 1, "known dtype" },
     { "{\"a\":{\"dtype\":32,\"shape\":[1],\"data_offsets\":[0,4]}}", 4, 1, "known dtype" },
@@ -119,12 +131,14 @@ static const struct { const char *header; size_t data; int status; const char *s
     { "{" F32("a", "[1]", 0, 4) "}", 5, 1, "expected 4 bytes of tensor data, found 5" },
     { "{}", 1, 1, "expected 0 bytes of tensor data, found 1" },
     { "{" F32("a", "[1]", 4, 8) "}", 8, 1, "a hole" },
-    { "{" F32("a", "[1]", 0, 4) "," F32("b", "[1]", 8, 12) "}", 12, 1, "b: expected data from byte 4, found a hole" },
+    { "{" F32("a", "[1]", 0, 4) "," F32("b", "[1]", 8, 12) "}", 12, 1,
+      "b: expected data from byte 4, found a hole" },
     { "{" F32("a", "[2]", 0, 8) "," F32("b", "[1]", 4, 8) "}", 8, 1, "an overlap" },
     { "{" F32("a", "[1]", 0, 4) "," F32("b", "[1]", 0, 4) "}", 4, 1, "an overlap" },
     { "{" F32("a", "[1]", 0, 4) "," F32("b", "[0]", 2, 2) "}", 4, 1, "expected data from byte" },
     { "{" F32("a", "[2305843009213693951]", 0, 9223372036854775804) "}", 4, 1, "inside the file" },
-    { "{" F32("a", "[1]", 0, 4) "," F32("b", "[2305843009213693951]", 4, 9223372036854775808) "}", 8, 1, "data_offsets" },
+    { "{" F32("a", "[1]", 0, 4) "," F32("b", "[2305843009213693951]", 4, 9223372036854775808) "}",
+      8, 1, "data_offsets" },
 };
 
 static void malformed_files_are_refused(void **state) {
@@ -136,9 +150,10 @@ static void malformed_files_are_refused(void **state) {
         Error e = { 0 };
         write_header(path, malformed[i].header, strlen(malformed[i].header), malformed[i].data);
         int status = safetensors_open(&s, path, &e);
-        if (status != malformed[i].status || !strstr(e.text, malformed[i].says) || !strstr(e.text, path))
-            fail_msg("row %zu: %s\n  expected %d, \"%s\"\n  found %d, \"%s\"", i, malformed[i].header,
-                     malformed[i].status, malformed[i].says, status, e.text);
+        if (status != malformed[i].status || !strstr(e.text, malformed[i].says)
+            || !strstr(e.text, path))
+            fail_msg("row %zu: %s\n  expected %d, \"%s\"\n  found %d, \"%s\"", i,
+                     malformed[i].header, malformed[i].status, malformed[i].says, status, e.text);
         assert_null(s.tensor);
         assert_null(s.path);
     }
@@ -148,7 +163,8 @@ static void refuses(const char *path, int status, const char *says) {
     Safetensors s;
     Error e = { 0 };
     int found = safetensors_open(&s, path, &e);
-    if (found != status || !strstr(e.text, says)) fail_msg("expected %d, \"%s\"\n  found %d, \"%s\"", status, says, found, e.text);
+    if (found != status || !strstr(e.text, says))
+        fail_msg("expected %d, \"%s\"\n  found %d, \"%s\"", status, says, found, e.text);
 }
 
 static void lengths_are_checked_before_use(void **state) {
@@ -164,7 +180,8 @@ static void lengths_are_checked_before_use(void **state) {
     refuses(path, STATUS_USER, "header inside the file");
     scratch_write(path, "\xff\xff\xff\xff\xff\xff\xff\xff{}", 10);
     refuses(path, STATUS_USER, "header inside the file");
-    scratch_write(path, "\1\xe1\xf5\5\0\0\0\0{}", 10);         /* 100000001, in a file that is long enough */
+    /* 100000001, in a file that is long enough */
+    scratch_write(path, "\1\xe1\xf5\5\0\0\0\0{}", 10);
     assert_int_equal(truncate(path, 200000000), 0);
     refuses(path, STATUS_LIMIT, "at most 100000000 bytes");
 }
@@ -175,7 +192,7 @@ static void other_things_than_files_are_refused(void **state) {
     refuses(*state, STATUS_USER, "found a folder");
     refuses("/dev/zero", STATUS_USER, "found a device");
     assert_int_equal(mkfifo(scratch_path(state, "pipe", path), 0600), 0);
-    refuses(path, STATUS_USER, "found a pipe");                 /* and does not wait for a writer */
+    refuses(path, STATUS_USER, "found a pipe"); /* and does not wait for a writer */
     assert_int_equal(symlink("loop", scratch_path(state, "loop", link)), 0);
     refuses(link, STATUS_USER, "cannot open");
 }
@@ -186,19 +203,23 @@ static void limits_are_limits(void **state) {
     Text t = { 0 };
     scratch_path(state, "limits", path);
     text_add(&t, "{\"a\":");
-    for (int i = 0; i < 64; i++) text_add(&t, "[");
+    for (int i = 0; i < 64; i++)
+        text_add(&t, "[");
     write_header(path, t.at, t.length, 0);
     refuses(path, STATUS_LIMIT, "depth of at most 64");
     text_clear(&t);
     text_add(&t, "{\"a\":");
-    for (int i = 0; i < 63; i++) text_add(&t, "[");
-    for (int i = 0; i < 63; i++) text_add(&t, "]");
+    for (int i = 0; i < 63; i++)
+        text_add(&t, "[");
+    for (int i = 0; i < 63; i++)
+        text_add(&t, "]");
     text_add(&t, "}");
     write_header(path, t.at, t.length, 0);
-    refuses(path, STATUS_USER, "an object with");               /* 64 deep is read, and then is no tensor */
+    refuses(path, STATUS_USER, "an object with"); /* 64 deep is read, and then is no tensor */
     text_clear(&t);
     text_add(&t, "{\"a\":[0");
-    for (int i = 0; i < 2000000; i++) text_bytes(&t, ",0", 2);
+    for (int i = 0; i < 2000000; i++)
+        text_bytes(&t, ",0", 2);
     text_add(&t, "]}");
     write_header(path, t.at, t.length, 0);
     refuses(path, STATUS_LIMIT, "at most 2000000 values");
@@ -235,7 +256,8 @@ static void names_in_messages_are_escaped(void **state) {
 
 static void every_float_type_is_converted(void **state) {
     char path[SCRATCH_PATH];
-    static const uint16_t half[4] = { 0x3c00, 0xc000, 0x0001, 0x7bff }, brain[2] = { 0x3fc0, 0xbf80 };
+    static const uint16_t half[4] = { 0x3c00, 0xc000, 0x0001, 0x7bff },
+                          brain[2] = { 0x3fc0, 0xbf80 };
     static const double wide[2] = { 0.1, -3e38 };
     static const float single[1] = { 1.25f };
     TensorList l = { 0 };
@@ -261,7 +283,8 @@ static void every_float_type_is_converted(void **state) {
     assert_true(d[0] == 0.1 && d[1] == -3e38);
     assert_int_equal(safetensors_read_f64(&s, safetensors_find(&s, "single"), d, &e), 0);
     assert_true(d[0] == 1.25);
-    assert_int_equal(safetensors_read_i32(&s, safetensors_find(&s, "half"), (int32_t[4]){ 0 }, &e), STATUS_USER);
+    assert_int_equal(safetensors_read_i32(&s, safetensors_find(&s, "half"), (int32_t[4]){ 0 }, &e),
+                     STATUS_USER);
     assert_non_null(strstr(e.text, "half: expected I32 or I64, found F16"));
     safetensors_close(&s);
     safetensors_close(&s);
@@ -272,24 +295,29 @@ static void floats_are_rounded_to_bfloat16(void **state) {
     enum { N = 20001 };
     static float single[N];
     static uint16_t got[N];
-    static const double wide[6] = { 1 + 0x1p-8, 1 + 3 * 0x1p-8, 1 + 0x1.1p-8, -0.0, 0x1.fefffep127, -0x1p-140 };
+    static const double wide[6] = { 1 + 0x1p-8, 1 + 3 * 0x1p-8, 1 + 0x1.1p-8,
+                                    -0.0,       0x1.fefffep127, -0x1p-140 };
     static const uint16_t half[3] = { 0x3c00, 0xc001, 0x0001 }, brain[2] = { 0x3fc1, 0x8001 };
     char path[SCRATCH_PATH];
     TensorList l = { 0 };
     Safetensors s;
     Error e = { 0 };
-    for (int i = 0; i < N; i++) single[i] = (float)(i % 2 ? i : -i) * 0x1.0003p-3f;
-    assert_int_equal(tensors_add(&l, "", "single", DTYPE_F32, 1, (int64_t[]){ N }, single, NULL), 0);
+    for (int i = 0; i < N; i++)
+        single[i] = (float)(i % 2 ? i : -i) * 0x1.0003p-3f;
+    assert_int_equal(tensors_add(&l, "", "single", DTYPE_F32, 1, (int64_t[]){ N }, single, NULL),
+                     0);
     assert_int_equal(tensors_add(&l, "", "wide", DTYPE_F64, 1, (int64_t[]){ 6 }, wide, NULL), 0);
     assert_int_equal(tensors_add(&l, "", "half", DTYPE_F16, 1, (int64_t[]){ 3 }, half, NULL), 0);
     assert_int_equal(tensors_add(&l, "", "brain", DTYPE_BF16, 1, (int64_t[]){ 2 }, brain, NULL), 0);
-    assert_int_equal(safetensors_write(scratch_path(state, "rounded", path), &l, NULL, 0, 0, NULL), 0);
+    assert_int_equal(safetensors_write(scratch_path(state, "rounded", path), &l, NULL, 0, 0, NULL),
+                     0);
     tensors_free(&l);
     assert_int_equal(safetensors_open(&s, path, &e), 0);
     assert_int_equal(safetensors_read_bf16(&s, safetensors_find(&s, "single"), got, &e), 0);
-    for (int i = 0; i < N; i++) {       /* no bfloat16 is nearer */
+    for (int i = 0; i < N; i++) { /* no bfloat16 is nearer */
         double apart = fabs(bf16_value(got[i]) - (double)single[i]);
-        for (int next = -1; i && next <= 1; next += 2) assert_true(fabs(bf16_value((uint16_t)(got[i] + next)) - (double)single[i]) >= apart);
+        for (int next = -1; i && next <= 1; next += 2)
+            assert_true(fabs(bf16_value((uint16_t)(got[i] + next)) - (double)single[i]) >= apart);
     }
     assert_int_equal(safetensors_read_bf16(&s, safetensors_find(&s, "wide"), got, &e), 0);
     assert_memory_equal(got, ((uint16_t[]){ 0x3f80, 0x3f82, 0x3f81, 0x8000, 0x7f7f, 0x8000 }), 10);
@@ -319,7 +347,8 @@ static void bad_value(void **state, Dtype type, const void *data, Reader reader,
     assert_int_equal(safetensors_open(&s, path, &e), 0);
     const Tensor *t = safetensors_find(&s, "w");
     int status = reader == AS_INTEGERS ? safetensors_read_i32(&s, t, n, &e)
-        : reader == AS_HALVES ? safetensors_read_bf16(&s, t, half, &e) : safetensors_read_f32(&s, t, f, &e);
+        : reader == AS_HALVES          ? safetensors_read_bf16(&s, t, half, &e)
+                                       : safetensors_read_f32(&s, t, f, &e);
     assert_int_equal(status, STATUS_USER);
     if (!strstr(e.text, says)) fail_msg("expected \"%s\", found \"%s\"", says, e.text);
     safetensors_close(&s);
@@ -330,18 +359,26 @@ static void bad_values_are_told_by_tensor_and_index(void **state) {
     bad_value(state, DTYPE_F32, f, AS_FLOATS, "w[2,1]: expected a finite value, found nan");
     f[0] = -INFINITY;
     bad_value(state, DTYPE_F32, f, AS_FLOATS, "w[0,0]: expected a finite value, found -inf");
-    bad_value(state, DTYPE_F64, (double[15]){ [4] = 1e39 }, AS_FLOATS, "w[0,4]: expected a value that float32 holds, found 1e+39");
-    bad_value(state, DTYPE_F64, (double[15]){ [14] = INFINITY }, AS_FLOATS, "w[2,4]: expected a finite value, found inf");
-    bad_value(state, DTYPE_F16, (uint16_t[15]){ [5] = 0x7c00 }, AS_FLOATS, "w[1,0]: expected a finite value, found inf");
-    bad_value(state, DTYPE_BF16, (uint16_t[15]){ [6] = 0x7fc0 }, AS_FLOATS, "w[1,1]: expected a finite value, found nan");
+    bad_value(state, DTYPE_F64, (double[15]){ [4] = 1e39 }, AS_FLOATS,
+              "w[0,4]: expected a value that float32 holds, found 1e+39");
+    bad_value(state, DTYPE_F64, (double[15]){ [14] = INFINITY }, AS_FLOATS,
+              "w[2,4]: expected a finite value, found inf");
+    bad_value(state, DTYPE_F16, (uint16_t[15]){ [5] = 0x7c00 }, AS_FLOATS,
+              "w[1,0]: expected a finite value, found inf");
+    bad_value(state, DTYPE_BF16, (uint16_t[15]){ [6] = 0x7fc0 }, AS_FLOATS,
+              "w[1,1]: expected a finite value, found nan");
     bad_value(state, DTYPE_I64, (int64_t[15]){ [7] = INT64_C(1) << 31 }, AS_INTEGERS,
               "w[1,2]: expected a value that int32 holds, found 2147483648");
-    bad_value(state, DTYPE_U8, (uint8_t[15]){ 0 }, AS_FLOATS, "w: expected F32, F64, F16 or BF16, found U8");
+    bad_value(state, DTYPE_U8, (uint8_t[15]){ 0 }, AS_FLOATS,
+              "w: expected F32, F64, F16 or BF16, found U8");
     bad_value(state, DTYPE_F64, (double[15]){ [8] = -0x1.ffp127 }, AS_HALVES,
               "w[1,3]: expected a value that bfloat16 holds, found -3.39617752923046e+38");
-    bad_value(state, DTYPE_F64, (double[15]){ [2] = 0x1.feffffffp127 }, AS_HALVES, "w[0,2]: expected a value that bfloat16 holds");
-    bad_value(state, DTYPE_F32, (float[15]){ [1] = INFINITY }, AS_HALVES, "w[0,1]: expected a finite value, found inf");
-    bad_value(state, DTYPE_I32, (int32_t[15]){ 0 }, AS_HALVES, "w: expected F32, F64, F16 or BF16, found I32");
+    bad_value(state, DTYPE_F64, (double[15]){ [2] = 0x1.feffffffp127 }, AS_HALVES,
+              "w[0,2]: expected a value that bfloat16 holds");
+    bad_value(state, DTYPE_F32, (float[15]){ [1] = INFINITY }, AS_HALVES,
+              "w[0,1]: expected a finite value, found inf");
+    bad_value(state, DTYPE_I32, (int32_t[15]){ 0 }, AS_HALVES,
+              "w: expected F32, F64, F16 or BF16, found I32");
     bad_value(state, DTYPE_F32, (float[15]){ 0 }, AS_INTEGERS, "w: expected I32 or I64, found F32");
 }
 
@@ -351,7 +388,8 @@ static void long_tensors_are_read_in_pieces(void **state) {
     int64_t *big = malloc(N * sizeof *big);
     int32_t *back = malloc(N * sizeof *back);
     assert_true(big && back);
-    for (int i = 0; i < N; i++) big[i] = i % 2 ? i : -i;
+    for (int i = 0; i < N; i++)
+        big[i] = i % 2 ? i : -i;
     TensorList l = { 0 };
     Safetensors s;
     scratch_path(state, "pieces", path);
@@ -360,7 +398,8 @@ static void long_tensors_are_read_in_pieces(void **state) {
     tensors_free(&l);
     assert_int_equal(safetensors_open(&s, path, NULL), 0);
     assert_int_equal(safetensors_read_i32(&s, safetensors_find(&s, "n"), back, NULL), 0);
-    for (int i = 0; i < N; i++) assert_int_equal(back[i], big[i]);
+    for (int i = 0; i < N; i++)
+        assert_int_equal(back[i], big[i]);
     safetensors_close(&s);
     free(big);
     free(back);
@@ -422,7 +461,9 @@ static void every_flipped_bit_breaks_the_checksum(void **state) {
     Error e = { 0 };
     bool found;
     assert_int_equal(tensors_add(&l, "", "w", DTYPE_F32, 1, (int64_t[]){ 5 }, f, NULL), 0);
-    assert_int_equal(safetensors_write(scratch_path(state, "sum", path), &l, NULL, 0, SAFETENSORS_CHECKSUM, &e), 0);
+    assert_int_equal(
+        safetensors_write(scratch_path(state, "sum", path), &l, NULL, 0, SAFETENSORS_CHECKSUM, &e),
+        0);
     tensors_free(&l);
     assert_int_equal(safetensors_open(&s, path, &e), 0);
     assert_int_equal(safetensors_verify(&s, &found, &e), 0);
@@ -435,7 +476,8 @@ static void every_flipped_bit_breaks_the_checksum(void **state) {
         bytes[i] ^= 1;
         scratch_write(bad, bytes, n);
         if (!safetensors_open(&s, bad, &e)) {
-            /* in the words that announce the checksum: there is none then, which a checkpoint must have */
+            /* in the words that announce the checksum: there is none then, which a checkpoint must
+            ** have */
             assert_true(safetensors_verify(&s, &found, &e) || !found);
             safetensors_close(&s);
         }
@@ -460,7 +502,8 @@ static void targets_that_are_no_files_are_refused(void **state) {
     assert_int_equal(mkfifo(scratch_path(state, "fifo", path), 0600), 0);
     assert_int_equal(safetensors_write(path, &l, NULL, 0, 0, &e), STATUS_USER);
     assert_int_equal(output_check(path, false, &e), STATUS_USER);
-    assert_int_equal(safetensors_write(scratch_path(state, "no/file", path), &l, NULL, 0, 0, &e), STATUS_USER);
+    assert_int_equal(safetensors_write(scratch_path(state, "no/file", path), &l, NULL, 0, 0, &e),
+                     STATUS_USER);
     assert_int_equal(output_check(path, false, &e), STATUS_USER);
     assert_int_equal(output_check(scratch_path(state, "fine", path), true, &e), STATUS_OK);
     assert_int_equal(scratch_entries(state), 2);
@@ -485,7 +528,7 @@ static void temporary_files_do_not_accumulate(void **state) {
     assert_int_equal(scratch_entries(state), 1);
     size_t n;
     char *kept = scratch_read(path, &n);
-    assert_true(n > 8);                     /* what was there is untouched */
+    assert_true(n > 8); /* what was there is untouched */
     free(kept);
 }
 
@@ -536,11 +579,13 @@ static void gradients_are_found_in_their_order(void **state) {
     float train[3 * LITTLE_PARAMETERS];
     TensorList l = { 0 };
     int64_t index;
-    for (int i = 0; i < 3 * LITTLE_PARAMETERS; i++) train[i] = (float)i;
+    for (int i = 0; i < 3 * LITTLE_PARAMETERS; i++)
+        train[i] = (float)i;
     assert_int_equal(weights_list_train(&l, m, "grad.", train, 0, NULL), 0);
     assert_int_equal(weights_list_train(&l, m, "optimizer.v.", train, 2, NULL), 0);
     assert_string_equal(l.item[0].name, "grad.embedding.weight");
-    assert_true(*(const float *)l.item[0].data == 8 && *(const float *)l.item[4].data == 2 * LITTLE_PARAMETERS + 8);
+    assert_true(*(const float *)l.item[0].data == 8
+                && *(const float *)l.item[4].data == 2 * LITTLE_PARAMETERS + 8);
     tensors_free(&l);
     const strata_tensor *t = weights_at_gradient(m, 6, &index);
     assert_string_equal(strata_string(m, t->name), "layers.0.norm.weight");
@@ -554,22 +599,28 @@ static void wrong_weights_are_listed(void **state) {
     float w[LITTLE_PARAMETERS] = { 0 };
     TensorList l = { 0 };
     Error e = { 0 };
-    assert_int_equal(tensors_add(&l, "", "embedding.weight", DTYPE_F32, 2, (int64_t[]){ 4, 6 }, w, NULL), 0);
+    assert_int_equal(
+        tensors_add(&l, "", "embedding.weight", DTYPE_F32, 2, (int64_t[]){ 4, 6 }, w, NULL), 0);
     assert_int_equal(tensors_add(&l, "", "query", DTYPE_I32, 1, (int64_t[]){ 3 }, w, NULL), 0);
     assert_int_equal(tensors_add(&l, "", "optimizer.m.gate", DTYPE_F32, 0, NULL, w, NULL), 0);
-    assert_int_equal(tensors_add(&l, "", "tokenizer.chars", DTYPE_I32, 1, (int64_t[]){ 2 }, w, NULL), 0);
+    assert_int_equal(
+        tensors_add(&l, "", "tokenizer.chars", DTYPE_I32, 1, (int64_t[]){ 2 }, w, NULL), 0);
     for (int i = 0; i < 20; i++) {
         char name[32];
         snprintf(name, sizeof name, "stray.%02d", i);
         assert_int_equal(tensors_add(&l, "", name, DTYPE_F32, 0, NULL, w, NULL), 0);
     }
-    assert_int_equal(safetensors_write(scratch_path(state, "wrong", path), &l, NULL, 0, 0, NULL), 0);
+    assert_int_equal(safetensors_write(scratch_path(state, "wrong", path), &l, NULL, 0, 0, NULL),
+                     0);
     tensors_free(&l);
     assert_int_equal(weights_load(m, path, w, &e), STATUS_USER);
-    static const char *const says[] = { "expected the 4 parameters of little, found 2 missing, 2 of another shape or type, 20 unknown",
+    static const char *const says[] = { "expected the 4 parameters of little, found 2 missing, 2 "
+                                        "of another shape or type, 20 unknown",
                                         "missing: layers.0.norm.weight gate",
                                         "embedding.weight: expected [6,4], found F32 [4,6];",
-                                        "query: expected [3], found I32 [3];", "stray.00 stray.01", "and 12 more" };
+                                        "query: expected [3], found I32 [3];",
+                                        "stray.00 stray.01",
+                                        "and 12 more" };
     for (size_t i = 0; i < sizeof says / sizeof *says; i++)
         if (!strstr(e.text, says[i])) fail_msg("expected \"%s\" in:\n%s", says[i], e.text);
     assert_null(strstr(e.text, "optimizer"));

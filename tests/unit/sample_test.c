@@ -15,15 +15,13 @@
 enum { IDS = 6, DRAWS = 20000 };
 static const float logits[IDS] = { 1.0f, 3.0f, -2.0f, 3.0f, 0.5f, 2.0f };
 
-static Sampler sampler(double temperature, int64_t top_k, double top_p)
-{
+static Sampler sampler(double temperature, int64_t top_k, double top_p) {
     Sampler s = { .temperature = temperature, .top_k = top_k, .top_p = top_p, .seed = 7 };
     assert_int_equal(sampler_open(&s, IDS, NULL), 0);
     return s;
 }
 
-static void draw(Sampler *s, double share[IDS])
-{
+static void draw(Sampler *s, double share[IDS]) {
     for (int i = 0; i < IDS; i++)
         share[i] = 0;
     for (int i = 0; i < DRAWS; i++) {
@@ -34,11 +32,10 @@ static void draw(Sampler *s, double share[IDS])
     sampler_close(s);
 }
 
-static void greedy(void **state)
-{
+static void greedy(void **state) {
     (void)state;
     Sampler s = sampler(0, 0, 1);
-    assert_int_equal(sampler_next(&s, logits, 0), 1);       /* of equals the smaller id */
+    assert_int_equal(sampler_next(&s, logits, 0), 1); /* of equals the smaller id */
     sampler_close(&s);
     s = sampler(1, 1, 1);
     assert_int_equal(sampler_next(&s, logits, 0), 1);
@@ -50,8 +47,7 @@ static void greedy(void **state)
 }
 
 /* Frequencies against the softmax over the ids that may be drawn. */
-static void check(Sampler s, const int *allowed)
-{
+static void check(Sampler s, const int *allowed) {
     double share[IDS], p[IDS], total = 0, t = s.temperature;
     draw(&s, share);
     for (int i = 0; i < IDS; i++) {
@@ -59,14 +55,12 @@ static void check(Sampler s, const int *allowed)
         total += p[i];
     }
     for (int i = 0; i < IDS; i++) {
-        if (!allowed[i])
-            assert_true(share[i] == 0);
+        if (!allowed[i]) assert_true(share[i] == 0);
         assert_true(fabs(share[i] - p[i] / total) < 0.02);
     }
 }
 
-static void distributions(void **state)
-{
+static void distributions(void **state) {
     (void)state;
     check(sampler(1, 0, 1), (int[]){ 1, 1, 1, 1, 1, 1 });
     check(sampler(2.5, 0, 1), (int[]){ 1, 1, 1, 1, 1, 1 });
@@ -80,8 +74,7 @@ static void distributions(void **state)
     check(sampler(1, 3, 0.86), (int[]){ 0, 1, 0, 1, 0, 1 });
 }
 
-static void same_seed_same_text(void **state)
-{
+static void same_seed_same_text(void **state) {
     (void)state;
     Sampler a = sampler(1, 0, 1), b = sampler(1, 0, 1), c = sampler(1, 0, 1);
     int different = 0;
@@ -97,8 +90,7 @@ static void same_seed_same_text(void **state)
     sampler_close(&c);
 }
 
-static void not_finite(void **state)
-{
+static void not_finite(void **state) {
     (void)state;
     float bad[IDS] = { 0, 0, 0, NAN, 0, 0 };
     Sampler s = sampler(1, 0, 1);
@@ -109,8 +101,7 @@ static void not_finite(void **state)
 }
 
 /* Logits far apart and a tiny temperature neither overflow nor give nothing. */
-static void extremes(void **state)
-{
+static void extremes(void **state) {
     (void)state;
     const float far[IDS] = { -3e38f, 3e38f, 0, 0, 0, 0 };
     Sampler s = sampler(1e-6, 0, 0.999);
@@ -118,15 +109,13 @@ static void extremes(void **state)
     sampler_close(&s);
 }
 
-static void near(double a, double b)
-{
-    assert_true(fabs(a - b) < 1e-12);
-}
+static void near(double a, double b) { assert_true(fabs(a - b) < 1e-12); }
 
-static void schedules(void **state)
-{
+static void schedules(void **state) {
     (void)state;
-    Schedule s = { .kind = SCHEDULE_CONSTANT, .lr = 1, .min_lr = 0.1, .warmup = 0.1, .decay = 0.2, .steps = 100 };
+    Schedule s = {
+        .kind = SCHEDULE_CONSTANT, .lr = 1, .min_lr = 0.1, .warmup = 0.1, .decay = 0.2, .steps = 100
+    };
     near(schedule_rate(&s, 1), 1);
     near(schedule_rate(&s, 100), 1);
     s.kind = SCHEDULE_COSINE;
@@ -140,17 +129,20 @@ static void schedules(void **state)
     near(schedule_rate(&s, 80), 1);
     near(schedule_rate(&s, 90), 0.55);
     near(schedule_rate(&s, 100), 0.1);
-    s.warmup = 1;                       /* nothing but warm-up */
+    s.warmup = 1; /* nothing but warm-up */
     near(schedule_rate(&s, 100), 1);
     s.warmup = 0, s.decay = 0;
     near(schedule_rate(&s, 100), 1);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(greedy),   cmocka_unit_test(distributions), cmocka_unit_test(same_seed_same_text),
-        cmocka_unit_test(not_finite), cmocka_unit_test(extremes),    cmocka_unit_test(schedules),
+        cmocka_unit_test(greedy),
+        cmocka_unit_test(distributions),
+        cmocka_unit_test(same_seed_same_text),
+        cmocka_unit_test(not_finite),
+        cmocka_unit_test(extremes),
+        cmocka_unit_test(schedules),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

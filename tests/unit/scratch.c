@@ -82,7 +82,8 @@ int scratch_entries(void **state) {
     DIR *d = opendir(*state);
     int n = 0;
     assert_non_null(d);
-    for (struct dirent *f; (f = readdir(d));) n += strcmp(f->d_name, ".") && strcmp(f->d_name, "..");
+    for (struct dirent *f; (f = readdir(d));)
+        n += strcmp(f->d_name, ".") && strcmp(f->d_name, "..");
     closedir(d);
     return n;
 }

@@ -29,7 +29,8 @@ Model *scratch_model(void **state, const char *text, ...) {
     return m;
 }
 
-Report *scratch_report(void **state, const char *file, const ReportOptions *o, const char *text, ...) {
+Report *scratch_report(void **state, const char *file, const ReportOptions *o, const char *text,
+                       ...) {
     char path[SCRATCH_PATH];
     Error e = { 0 };
     va_list args;

@@ -12,7 +12,8 @@ struct Report;
 struct ReportOptions;
 
 __attribute__((format(printf, 2, 3))) Model *scratch_model(void **state, const char *text, ...);
-__attribute__((format(printf, 4, 5))) struct Report *scratch_report(void **state, const char *file, const struct ReportOptions *o,
+__attribute__((format(printf, 4, 5))) struct Report *scratch_report(void **state, const char *file,
+                                                                    const struct ReportOptions *o,
                                                                     const char *text, ...);
 
 #endif

@@ -43,7 +43,8 @@ static Model *load_text(void **state, const char *name, const char *text, const 
 }
 
 /* The head and tail of a spec around its residual and layers. */
-#define MODEL(fields) "return model { name = 'm', vocab = 16, context = 8, dim = 8, norm = rmsnorm {}, " fields " }"
+#define MODEL(fields) \
+    "return model { name = 'm', vocab = 16, context = 8, dim = 8, norm = rmsnorm {}, " fields " }"
 
 /* {== Mistakes: tests/errors ============================================= */
 
@@ -74,9 +75,8 @@ static void check_error(const char *path) {
     if (spec_load(path, &limits, &error)) fail_msg("%s is accepted", path);
     if (strncmp(error.message, expected, strlen(expected)) || error.status != status)
         fail_msg("status %d instead of %d, or the wrong message:\n  %s\ninstead of\n  %s",
-                 error.status, status, error.message,
-                 expected);
-    for (const char *p = error.message; *p; p++)        /* one newline, before the source line */
+                 error.status, status, error.message, expected);
+    for (const char *p = error.message; *p; p++) /* one newline, before the source line */
         if ((unsigned char)*p < 32) assert_true(*p == '\n' && !strchr(p + 1, '\n'));
     free(text);
 }
@@ -143,10 +143,12 @@ static void test_require(void **state) {
     SpecError error;
     assert_int_equal(mkdir(scratch_path(state, "parts", folder), 0700), 0);
     scratch_write(scratch_path(state, "parts/width.lua", path), "return 24", 9);
-    Model *m = load_text(state, "uses.lua",
-                         "local d = require 'parts.width'\nassert(rawequal(require 'parts.width', d))\n"
-                         "return model { name = 'm', vocab = 16, context = 8, dim = d, norm = rmsnorm {}, layers = "
-                         "{ layer { mlp { hidden = 8 } } } }", NULL, &error);
+    Model *m = load_text(
+        state, "uses.lua",
+        "local d = require 'parts.width'\nassert(rawequal(require 'parts.width', d))\n"
+        "return model { name = 'm', vocab = 16, context = 8, dim = d, norm = rmsnorm {}, layers = "
+        "{ layer { mlp { hidden = 8 } } } }",
+        NULL, &error);
     if (!m) fail_msg("%s", error.message);
     assert_int_equal(m->dim, 24);
     assert_int_equal(m->nread_file, 2);
@@ -154,7 +156,7 @@ static void test_require(void **state) {
     assert_non_null(strstr(m->read_file[1], "/parts/width.lua"));
     uint64_t hash = m->hash;
     spec_free(m);
-    scratch_write(path, "return 32", 9);                    /* what is required is part of the hash */
+    scratch_write(path, "return 32", 9); /* what is required is part of the hash */
     m = load(scratch_path(state, "uses.lua", folder));
     assert_true(m->hash != hash);
     spec_free(m);
@@ -169,9 +171,10 @@ static void test_require_links(void **state) {
     scratch_write(scratch_path(state, "three.lua", path), "return 3", 8);
     assert_int_equal(symlink("three.lua", scratch_path(state, "inside.lua", link)), 0);
     assert_int_equal(symlink("/etc/passwd", scratch_path(state, "outside.lua", link)), 0);
-    Model *m = load_text(state, "links.lua",
-                         "assert(require 'inside' == 3)\n" MODEL("layers = { layer { mlp { hidden = 8 } } }"),
-                         NULL, &error);
+    Model *m = load_text(
+        state, "links.lua",
+        "assert(require 'inside' == 3)\n" MODEL("layers = { layer { mlp { hidden = 8 } } }"), NULL,
+        &error);
     if (!m) fail_msg("%s", error.message);
     spec_free(m);
     assert_null(load_text(state, "links.lua", "require 'outside'", NULL, &error));
@@ -185,7 +188,8 @@ static void test_require_links(void **state) {
 /* What 'write' writes is the committed file; STRATA_UPDATE=1 renews it. */
 static void check_generated(void **state, int (*write)(FILE *f), const char *committed) {
     char path[SCRATCH_PATH];
-    FILE *f = fopen(getenv("STRATA_UPDATE") ? committed : scratch_path(state, "generated", path), "w");
+    FILE *f = fopen(getenv("STRATA_UPDATE") ? committed : scratch_path(state, "generated", path),
+                    "w");
     assert_non_null(f);
     assert_int_equal(write(f), 0);
     fclose(f);
@@ -212,7 +216,8 @@ static void test_ops_page(void **state) {
 static void test_defined_order(void **state) {
     SpecError error;
     static const char text[] =
-        "local t = { z = 1, a = 2, [3] = 3, [1] = 4, [2.5] = 5, [true] = 6, [false] = 7, [-1] = 8 }\n"
+        "local t = { z = 1, a = 2, [3] = 3, [1] = 4, [2.5] = 5, [true] = 6, [false] = 7, [-1] = 8 "
+        "}\n"
         "local order = ''\n"
         "for k, v in pairs(t) do order = order .. tostring(k) .. ' ' end\n"
         "assert(order == '-1 1 2.5 3 a z false true ', order)\n"
@@ -225,9 +230,10 @@ static void test_defined_order(void **state) {
         "for i = 1, 100 do s[i] = i * 7919 % 101 end\n"
         "table.sort(s, function(a, b) return a > b end)\n"
         "for i = 2, 100 do assert(s[i - 1] > s[i]) end\n"
-        "assert(tostring({}) == 'table' and tostring(pairs) == 'function' and tostring(1.5) == '1.5')\n"
-        "assert(string.format('%s %5.2f %q', {}, 1.5, 'x') == 'table  1.50 \"x\"')\n"
-        MODEL("layers = { layer { mlp { hidden = 8 } } }");
+        "assert(tostring({}) == 'table' and tostring(pairs) == 'function' and tostring(1.5) == "
+        "'1.5')\n"
+        "assert(string.format('%s %5.2f %q', {}, 1.5, 'x') == 'table  1.50 \"x\"')\n" MODEL(
+            "layers = { layer { mlp { hidden = 8 } } }");
     Model *m = load_text(state, "order.lua", text, NULL, &error);
     if (!m) fail_msg("%s", error.message);
     spec_free(m);
@@ -236,10 +242,12 @@ static void test_defined_order(void **state) {
 /* One spec's changes of its environment are not another's, nor the library's. */
 static void test_tampering(void **state) {
     SpecError error;
-    Model *m = load_text(state, "tamper.lua",
-                         "math.floor, string.format, table.insert, pairs, error = nil\n"
-                         "string.rep, math.log, table.concat, type, exp, sum, rsqrt = nil\n"
-                         MODEL("residual = haares { blocks = 1 }, layers = { layer { mlp { hidden = 8 } } }"), NULL, &error);
+    Model *m = load_text(
+        state, "tamper.lua",
+        "math.floor, string.format, table.insert, pairs, error = nil\n"
+        "string.rep, math.log, table.concat, type, exp, sum, rsqrt = nil\n" MODEL(
+            "residual = haares { blocks = 1 }, layers = { layer { mlp { hidden = 8 } } }"),
+        NULL, &error);
     if (!m) fail_msg("%s", error.message);
     spec_free(m);
     m = load_text(state, "tamper.lua", "model = nil\nreturn model", NULL, &error);
@@ -252,10 +260,9 @@ static void test_limits(void **state) {
     const SpecLimits no_memory = { .memory = 1000 }, no_graph = { .graph = 10000 };
     const SpecLimits few_layers = { .layers = 49 };
     const SpecLimits *limits[] = { &no_memory, &no_graph, &few_layers };
-    const char *message[] = {
-        "expected to need at most 1000 bytes", "expected a model of at most 0 MB of graph",
-        "expected at most 49 layers, found 50"
-    };
+    const char *message[] = { "expected to need at most 1000 bytes",
+                              "expected a model of at most 0 MB of graph",
+                              "expected at most 49 layers, found 50" };
     for (int i = 0; i < 3; i++) {
         assert_null(load_text(state, "limit.lua", text, limits[i], &error));
         if (error.status != 3 || !strstr(error.message, message[i]))
@@ -269,7 +276,8 @@ static void test_limits(void **state) {
 /* Wherever memory ends, the run ends in one line; leaks are the sanitizer's to find. */
 static void test_memory_everywhere(void **state) {
     SpecError error;
-    const char *text = MODEL("residual = attnres { full = true }, layers = times(2, layer { mlp { hidden = 8 } })");
+    const char *text = MODEL(
+        "residual = attnres { full = true }, layers = times(2, layer { mlp { hidden = 8 } })");
     int refused = 0;
     for (size_t memory = 2000; memory < 500000; memory += 7919) {
         const SpecLimits limits = { .memory = memory };
@@ -289,10 +297,14 @@ static void test_memory_everywhere(void **state) {
 
 /* Counts published with the papers, and what mixers add to them. */
 static void test_parameter_counts(void **state) {
-    static const struct { const char *size; int layers; int64_t dim, count; } family[] = {
-        { "small", 12, 128, 5540992 }, { "small", 24, 128, 11049088 }, { "small", 48, 128, 22065280 },
-        { "medium", 12, 512, 50475520 }, { "medium", 24, 512, 100819456 },
-        { "medium", 48, 512, 201507328 },
+    static const struct {
+        const char *size;
+        int layers;
+        int64_t dim, count;
+    } family[] = {
+        { "small", 12, 128, 5540992 },    { "small", 24, 128, 11049088 },
+        { "small", 48, 128, 22065280 },   { "medium", 12, 512, 50475520 },
+        { "medium", 24, 512, 100819456 }, { "medium", 48, 512, 201507328 },
         { "large", 48, 768, 453255936 },
     };
     static const char *const mixer[] = { "standard", "attnres", "haares" };
@@ -303,7 +315,8 @@ static void test_parameter_counts(void **state) {
             snprintf(path, sizeof path, "specs/%s-%s-%d.lua", mixer[k], family[i].size,
                      family[i].layers);
             Model *m = load(path);
-            int64_t more = (k ? 2 * (2 * family[i].layers + 1) * family[i].dim : 0) + (k == 2 ? 4 : 0);
+            int64_t more = (k ? 2 * (2 * family[i].layers + 1) * family[i].dim : 0)
+                + (k == 2 ? 4 : 0);
             assert_int_equal(m->parameters, family[i].count + more);
             assert_string_equal(m->mixer, mixer[k]);
             assert_int_equal(m->nread, 2 * family[i].layers + 1);
@@ -335,15 +348,18 @@ static void test_source_counts(void **state) {
         { "haares { blocks = 4 }", 12, 136 / 24.0, 9, 5 },
         { "attnres { full = true }", 12, 12.5, 24, 25 },
         { "attnres { full = true }", 48, 48.5, 96, 97 },
-        { "attnres { blocks = 1 }", 12, 47 / 24.0, 2, 2 },  { "standard {}", 12, 1, 1, 1 },
+        { "attnres { blocks = 1 }", 12, 47 / 24.0, 2, 2 },
+        { "standard {}", 12, 1, 1, 1 },
         { "attnres { full = true, window = 3 }", 12, 90 / 24.0, 4, 4 },
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         char text[400];
         SpecError error;
-        snprintf(text, sizeof text,
-                 MODEL("residual = %s, layers = times(%d, layer { mlp { hidden = 8 }, mlp { hidden = 8, "
-                 "name = 'b' } })"), row[i].residual, row[i].layers);
+        snprintf(
+            text, sizeof text,
+            MODEL("residual = %s, layers = times(%d, layer { mlp { hidden = 8 }, mlp { hidden = 8, "
+                  "name = 'b' } })"),
+            row[i].residual, row[i].layers);
         Model *m = load_text(state, "sources.lua", text, NULL, &error);
         if (!m) fail_msg("%s", error.message);
         double sum = 0;
@@ -364,10 +380,14 @@ static void test_source_counts(void **state) {
 
 static void test_settings(void **state) {
     SpecError error;
-    Model *m = load_text(state, "settings.lua",
-        MODEL("tokenizer = 'chars', layers = { { layer { attention { heads = 2, causal = false } } }, { { layer { mlp { hidden = 2 ^ 3 } } } } },"
-              "train = { optimizer = adamw { lr = 0.5, betas = { 0.1, 0.2 }, eps = 0, weight_decay = 0.3, clip = 2 },"
-              "schedule = wsd { warmup = 0.1, decay = 0.2, min_lr = 0.01 }, batch = 3, seed = 7 }"), NULL, &error);
+    Model *m = load_text(
+        state, "settings.lua",
+        MODEL("tokenizer = 'chars', layers = { { layer { attention { heads = 2, causal = false } } "
+              "}, { { layer { mlp { hidden = 2 ^ 3 } } } } },"
+              "train = { optimizer = adamw { lr = 0.5, betas = { 0.1, 0.2 }, eps = 0, weight_decay "
+              "= 0.3, clip = 2 },"
+              "schedule = wsd { warmup = 0.1, decay = 0.2, min_lr = 0.01 }, batch = 3, seed = 7 }"),
+        NULL, &error);
     if (!m) fail_msg("%s", error.message);
     assert_string_equal(m->name, "m");
     assert_string_equal(m->tokenizer, "chars");
@@ -393,18 +413,20 @@ static void test_settings(void **state) {
 /* Nodes carry the user's line and the place in the model. */
 static void test_locations(void **state) {
     SpecError error;
-    Model *m = load_text(state, "lines.lua",
+    Model *m = load_text(
+        state, "lines.lua",
         "local mine = mixer {\n"
         "  open = function(m, e) return { h = e } end,\n"
-        "  read = function(m, state) return state.h * 2 end,\n"          /* line 3 */
-        "  write = function(m, state, site, out) return { h = state.h + out } end,\n"          /* line 4 */
+        "  read = function(m, state) return state.h * 2 end,\n"                       /* line 3 */
+        "  write = function(m, state, site, out) return { h = state.h + out } end,\n" /* line 4 */
         "  close = function(m, state) return state.h end }\n"
-        "return model { name = 'm', vocab = 16, context = 8, dim = 8,\n"          /* line 6 */
-        "  norm = rmsnorm {},\n"          /* line 7 */
+        "return model { name = 'm', vocab = 16, context = 8, dim = 8,\n" /* line 6 */
+        "  norm = rmsnorm {},\n"                                         /* line 7 */
         "  residual = mine {},\n"
         "  layers = { layer {\n"
-        "    attention { heads = 2 },\n"          /* line 10 */
-        "    mlp { hidden = 8 } } } }\n", NULL, &error);       /* line 11 */
+        "    attention { heads = 2 },\n" /* line 10 */
+        "    mlp { hidden = 8 } } } }\n",
+        NULL, &error); /* line 11 */
     if (!m) fail_msg("%s", error.message);
     int seen[12] = { 0 };
     for (int i = 0; i < m->graph->n; i++) {
@@ -459,10 +481,12 @@ static void test_specs(void **state) {
 
 /* A mixer of the library, copied beside a spec and required, is the same mixer. */
 static void test_library_mixers_are_ordinary(void **state) {
-    static const char *const file[] = { "haares.lua", "sources.lua", "features.lua", "highway.lua" };
-    static const struct { const char *name, *options; } mixer[] = {
-        { "haares", "{ blocks = 2, kernel = 'linear' }" }, { "highway", "{ gate = 'scalar' }" }
-    };
+    static const char *const file[] = { "haares.lua", "sources.lua", "features.lua",
+                                        "highway.lua" };
+    static const struct {
+        const char *name, *options;
+    } mixer[] = { { "haares", "{ blocks = 2, kernel = 'linear' }" },
+                  { "highway", "{ gate = 'scalar' }" } };
     char from[100], path[SCRATCH_PATH], text[2][400];
     for (int i = 0; i < 4; i++) {
         snprintf(from, sizeof from, "specs/library/mixers/%s", file[i]);
@@ -474,9 +498,11 @@ static void test_library_mixers_are_ordinary(void **state) {
         char *graph[2];
         for (int k = 0; k < 2; k++) {
             SpecError error;
-            snprintf(text[k], sizeof text[k], "local mine = %s%s%s\n" MODEL("residual = mine %s, "
-                     "layers = times(2, layer { mlp { hidden = 8 } })"), k ? "require '" : "",
-                     mixer[i].name, k ? "'" : "", mixer[i].options);
+            snprintf(
+                text[k], sizeof text[k],
+                "local mine = %s%s%s\n" MODEL("residual = mine %s, "
+                                              "layers = times(2, layer { mlp { hidden = 8 } })"),
+                k ? "require '" : "", mixer[i].name, k ? "'" : "", mixer[i].options);
             Model *m = load_text(state, "same.lua", text[k], NULL, &error);
             if (!m) fail_msg("%s", error.message);
             assert_string_equal(m->mixer, mixer[i].name);
@@ -489,20 +515,24 @@ static void test_library_mixers_are_ordinary(void **state) {
     }
 }
 
-#define WRITING(statements)                                                                   \
-    "local mine = mixer {\n"                                                                  \
-    "  open = function(m, e) return { h = e } end, read = function(m, s) return s.h end,\n"   \
-    "  write = function(m, s, site, out) " statements " end,\n"                               \
-    "  close = function(m, s) return s.h end }\n"                                             \
-    MODEL("residual = mine {}, layers = { layer { mlp { hidden = 8 } } }")
+#define WRITING(statements)                                                                 \
+    "local mine = mixer {\n"                                                                \
+    "  open = function(m, e) return { h = e } end, read = function(m, s) return s.h end,\n" \
+    "  write = function(m, s, site, out) " statements " end,\n"                             \
+    "  close = function(m, s) return s.h end }\n" MODEL(                                    \
+        "residual = mine {}, layers = { layer { mlp { hidden = 8 } } }")
 
 /* A mixer that makes a parameter and reads it nowhere is wrong; of a sublayer whose
 ** output it does not use the parameters are left out, and said. */
 static void test_unused_parameters(void **state) {
     SpecError error;
-    assert_null(load_text(state, "unread.lua", WRITING("m:param(site, 'idle', { 3 }, 0) return { h = s.h + out }"), NULL, &error));
+    assert_null(load_text(state, "unread.lua",
+                          WRITING("m:param(site, 'idle', { 3 }, 0) return { h = s.h + out }"), NULL,
+                          &error));
     assert_int_equal(error.status, 1);
-    assert_non_null(strstr(error.message, "unread.lua:3: param: expected a parameter that the model depends on, found 'layers.0.mlp.residual.idle'"));
+    assert_non_null(strstr(error.message,
+                           "unread.lua:3: param: expected a parameter that the model depends on, "
+                           "found 'layers.0.mlp.residual.idle'"));
     Model *m = load_text(state, "unused.lua", WRITING("return s"), NULL, &error);
     if (!m) fail_msg("%s", error.message);
     assert_int_equal(m->nnote, 4);
@@ -510,9 +540,10 @@ static void test_unused_parameters(void **state) {
     for (int i = 0; i < m->graph->nparam; i++)
         assert_null(strstr(m->graph->param[i].node->attr.name, "mlp"));
     spec_free(m);
-    m = load_text(state, "fewer.lua",
-                  MODEL("residual = attnres { blocks = 4 }, layers = times(6, layer { mlp { hidden = 8 } })"),
-                  NULL, &error);
+    m = load_text(
+        state, "fewer.lua",
+        MODEL("residual = attnres { blocks = 4 }, layers = times(6, layer { mlp { hidden = 8 } })"),
+        NULL, &error);
     assert_non_null(m);
     assert_string_equal(m->note[0], "residual: 3 blocks of 2 sublayers, 4 were asked for");
     spec_free(m);
@@ -522,15 +553,22 @@ static void test_unused_parameters(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_errors), cmocka_unit_test(test_files), cmocka_unit_test(test_long_names),
-        cmocka_unit_test(test_require), cmocka_unit_test(test_require_links),
+        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_files),
+        cmocka_unit_test(test_long_names),
+        cmocka_unit_test(test_require),
+        cmocka_unit_test(test_require_links),
         cmocka_unit_test(test_reachable),
-        cmocka_unit_test(test_defined_order), cmocka_unit_test(test_tampering),
+        cmocka_unit_test(test_defined_order),
+        cmocka_unit_test(test_tampering),
         cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_memory_everywhere), cmocka_unit_test(test_ops_page),
-        cmocka_unit_test(test_parameter_counts), cmocka_unit_test(test_source_counts),
+        cmocka_unit_test(test_memory_everywhere),
+        cmocka_unit_test(test_ops_page),
+        cmocka_unit_test(test_parameter_counts),
+        cmocka_unit_test(test_source_counts),
         cmocka_unit_test(test_settings),
-        cmocka_unit_test(test_locations), cmocka_unit_test(test_specs),
+        cmocka_unit_test(test_locations),
+        cmocka_unit_test(test_specs),
         cmocka_unit_test(test_unused_parameters),
         cmocka_unit_test(test_library_mixers_are_ordinary),
     };

@@ -22,14 +22,17 @@ enum { T = 7, V = 13 };
 
 static Model *load(void **state, const char *attention) {
     return scratch_model(state,
-                         "return model { name = 'm', vocab = 13, context = 7, dim = 16, norm = rmsnorm { eps = 0 },\n"
-                         "layers = { layer { attention { %s }, mlp { hidden = 8 } } } }", attention);
+                         "return model { name = 'm', vocab = 13, context = 7, dim = 16, norm = "
+                         "rmsnorm { eps = 0 },\n"
+                         "layers = { layer { attention { %s }, mlp { hidden = 8 } } } }",
+                         attention);
 }
 
 /* Values that depend on the parameter's name only. */
 static void fill(double *x, int64_t count, const char *name) {
     uint64_t state = 1;
-    for (; *name; name++) state = state * 31 + (uint64_t)*name;
+    for (; *name; name++)
+        state = state * 31 + (uint64_t)*name;
     for (int64_t i = 0; i < count; i++) {
         state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
         x[i] = (double)(state >> 33) / 1073741824.0 - 1;
@@ -60,9 +63,10 @@ static double difference(Case *a, Case *b) {
     EvalInput in = case_input(a), other = case_input(b);
     Eval *x = eval_new(a->g, &in), *y = eval_new(b->g, &other);
     const double *p = eval_value(x, graph_find(a->g, "logits")),
-        *q = eval_value(y, graph_find(b->g, "logits"));
+                 *q = eval_value(y, graph_find(b->g, "logits"));
     double worst = 0;
-    for (int i = 0; i < 2 * T * V; i++) worst = fmax(worst, fabs(p[i] - q[i]));
+    for (int i = 0; i < 2 * T * V; i++)
+        worst = fmax(worst, fabs(p[i] - q[i]));
     eval_free(x);
     eval_free(y);
     return worst;
@@ -100,19 +104,24 @@ static void to_half(Case *a, Case *b) {
 }
 
 static void test_styles(void **state) {
-    assert_true(compare(state, "heads = 2, kv_heads = 1, rope = { theta = 50, style = 'interleaved' }",
-                        "heads = 2, kv_heads = 1, rope = { theta = 50 }", to_half) < 1e-12);
+    assert_true(compare(state,
+                        "heads = 2, kv_heads = 1, rope = { theta = 50, style = 'interleaved' }",
+                        "heads = 2, kv_heads = 1, rope = { theta = 50 }", to_half)
+                < 1e-12);
     assert_true(compare(state, "heads = 2, rope = { theta = 50 }", "heads = 2", NULL) > 1e-3);
-    assert_true(compare(state, "heads = 2, rope = { theta = 50 }",
-                        "heads = 2, rope = { theta = 51 }", NULL) > 1e-6);
+    assert_true(
+        compare(state, "heads = 2, rope = { theta = 50 }", "heads = 2, rope = { theta = 51 }", NULL)
+        > 1e-6);
 }
 
 /* By the formulas of the YaRN paper, hd = 8, theta = 100, s = 4, L0 = 64. */
 static void test_yarn(void **state) {
     Model *m = load(state,
-                    "heads = 2, rope = { theta = 100, yarn = { factor = 4, original = 64, beta_fast = 8, beta_slow = 2 } }");
+                    "heads = 2, rope = { theta = 100, yarn = { factor = 4, original = 64, "
+                    "beta_fast = 8, beta_slow = 2 } }");
     double edge[2], beta[2] = { 8, 2 };
-    for (int i = 0; i < 2; i++) edge[i] = 8 * log(64 / (2 * acos(-1.0) * beta[i])) / (2 * log(100));
+    for (int i = 0; i < 2; i++)
+        edge[i] = 8 * log(64 / (2 * acos(-1.0) * beta[i])) / (2 * log(100));
     double low = fmax(floor(edge[0]), 0), high = fmin(ceil(edge[1]), 7);
     int waves = 0;
     for (int i = 0; i < m->graph->n; i++) {
@@ -122,8 +131,10 @@ static void test_yarn(void **state) {
         assert_int_equal(n->attr.count, 4);
         assert_true(fabs(n->attr.value - (0.1 * log(4) + 1)) < 1e-15);
         for (int k = 0; k < 4; k++) {
-            double plain = pow(100, -2.0 * k / 8), ramp = fmin(fmax((k - low) / (high - low), 0), 1);
-            assert_true(fabs(n->attr.frequency[k] - (plain / 4 * ramp + plain * (1 - ramp))) < 1e-15);
+            double plain = pow(100, -2.0 * k / 8),
+                   ramp = fmin(fmax((k - low) / (high - low), 0), 1);
+            assert_true(fabs(n->attr.frequency[k] - (plain / 4 * ramp + plain * (1 - ramp)))
+                        < 1e-15);
         }
     }
     assert_int_equal(waves, 2);
@@ -134,13 +145,16 @@ static void test_yarn(void **state) {
 /* }{== Norms, biases, masks ============================================== */
 
 static void scale_queries(Case *a, Case *b) {
-    for (int i = 0; i < 16 * 16; i++) value(b, "q.weight")[i] = 3 * value(a, "q.weight")[i];
-    for (int i = 0; i < 16 * 16; i++) value(b, "k.weight")[i] = 0.5 * value(a, "k.weight")[i];
+    for (int i = 0; i < 16 * 16; i++)
+        value(b, "q.weight")[i] = 3 * value(a, "q.weight")[i];
+    for (int i = 0; i < 16 * 16; i++)
+        value(b, "k.weight")[i] = 0.5 * value(a, "k.weight")[i];
 }
 
 static void test_qk_norm(void **state) {
-    assert_true(compare(state, "heads = 2, qk_norm = true", "heads = 2, qk_norm = true",
-                        scale_queries) < 1e-12);
+    assert_true(
+        compare(state, "heads = 2, qk_norm = true", "heads = 2, qk_norm = true", scale_queries)
+        < 1e-12);
     assert_true(compare(state, "heads = 2", "heads = 2", scale_queries) > 1e-3);
     Model *m = load(state, "heads = 4, kv_heads = 2, qk_norm = true");
     Case *c = case_of(m);
@@ -155,7 +169,8 @@ static void test_qk_norm(void **state) {
 static void no_biases(Case *a, Case *b) {
     static const char *const name[] = { "q.bias", "k.bias", "v.bias", "o.bias" };
     (void)a;
-    for (int i = 0; i < 4; i++) memset(value(b, name[i]), 0, 16 * sizeof(double));
+    for (int i = 0; i < 4; i++)
+        memset(value(b, name[i]), 0, 16 * sizeof(double));
 }
 
 /* Only k's: it adds the same to all scores of a query, unless rope turns it. */
@@ -183,10 +198,14 @@ static void test_head_sizes(void **state) {
 
 static Model *load_route(void **state, const char *run) {
     return scratch_model(state,
-                         "local own = route { options = { weight = 0.5 }, run = function(r, site, x, body) %s end }\n"
-                         "local parts = layer { attention { heads = 2 }, mlp { hidden = 8 }, route = own { weight = 2 } }\n"
-                         "return model { name = 'm', vocab = 13, context = 7, dim = 16, norm = rmsnorm { eps = 0 },\n"
-                         "layers = { parts } }", run);
+                         "local own = route { options = { weight = 0.5 }, run = function(r, site, "
+                         "x, body) %s end }\n"
+                         "local parts = layer { attention { heads = 2 }, mlp { hidden = 8 }, route "
+                         "= own { weight = 2 } }\n"
+                         "return model { name = 'm', vocab = 13, context = 7, dim = 16, norm = "
+                         "rmsnorm { eps = 0 },\n"
+                         "layers = { parts } }",
+                         run);
 }
 
 static double number(const Eval *ev, const Graph *g, const char *output) {
@@ -197,7 +216,8 @@ static double number(const Eval *ev, const Graph *g, const char *output) {
 ** and a loss of its own, averaged over tokens. */
 static void test_routes(void **state) {
     Model *plain = load(state, "heads = 2"), *same = load_route(state, "return body(x)");
-    Model *gated = load_route(state, "local p = sigmoid(r:linear(site, 'router', x, 1, true)) "
+    Model *gated = load_route(state,
+                              "local p = sigmoid(r:linear(site, 'router', x, 1, true)) "
                               "return x + p * (body(x) - x), r.options.weight * reshape(p, {})");
     Case *a = case_of(plain), *b = case_of(same), *c = case_of(gated);
     assert_true(difference(a, b) == 0);
@@ -217,9 +237,9 @@ static void test_routes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_styles), cmocka_unit_test(test_yarn), cmocka_unit_test(test_qk_norm),
-        cmocka_unit_test(test_biases), cmocka_unit_test(test_head_sizes),
-        cmocka_unit_test(test_routes),
+        cmocka_unit_test(test_styles),     cmocka_unit_test(test_yarn),
+        cmocka_unit_test(test_qk_norm),    cmocka_unit_test(test_biases),
+        cmocka_unit_test(test_head_sizes), cmocka_unit_test(test_routes),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
 }

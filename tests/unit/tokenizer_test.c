@@ -61,7 +61,8 @@ static void bytes_need_256_ids(void **state) {
 /* By count, ties by code point; é 3 times, b and a twice, z once; V - 4 of them. */
 static void chars_are_ordered_by_count_then_code_point(void **state) {
     (void)state;
-    const char *text = "bb\xc3\xa9" "aa\xc3\xa9\xc3\xa9z";
+    const char *text = "bb\xc3\xa9"
+                       "aa\xc3\xa9\xc3\xa9z";
     Tokenizer t;
     Error e = { 0 };
     int32_t id[16];
@@ -79,7 +80,11 @@ static void chars_are_ordered_by_count_then_code_point(void **state) {
 
     assert_int_equal(tokenizer_chars(&t, 6, text, strlen(text), &e), 0);
     assert_int_equal(t.ids, 6);
-    assert_int_equal(encode(&t, "\xc3\xa9" "ab", id), 3);
+    assert_int_equal(encode(&t,
+                            "\xc3\xa9"
+                            "ab",
+                            id),
+                     3);
     assert_true(id[0] == 4 && id[1] == 5 && id[2] == TOKEN_UNKNOWN);
     tokenizer_free(&t);
     tokenizer_free(&t);
@@ -89,7 +94,10 @@ static void chars_are_ordered_by_count_then_code_point(void **state) {
 
 static void chars_refuse_invalid_utf8(void **state) {
     (void)state;
-    static const char *const bad[] = { "ab\xff", "ab\xc3", "ab\xc0\x80", "ab\xed\xa0\x80", "ab\xf4\x90\x80\x80", "ab\x80", "ab\xe2\x82" };
+    static const char *const bad[] = {
+        "ab\xff", "ab\xc3",    "ab\xc0\x80", "ab\xed\xa0\x80", "ab\xf4\x90\x80\x80",
+        "ab\x80", "ab\xe2\x82"
+    };
     Tokenizer t, good;
     Error e = { 0 };
     int32_t id[16];
@@ -97,7 +105,9 @@ static void chars_refuse_invalid_utf8(void **state) {
     assert_int_equal(tokenizer_chars(&good, 10, "ab", 2, &e), 0);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_int_equal(tokenizer_chars(&t, 10, bad[i], strlen(bad[i]), &e), STATUS_USER);
-        assert_int_equal(tokenizer_encode(&good, "--prompt", bad[i], strlen(bad[i]), id, &count, &e), STATUS_USER);
+        assert_int_equal(
+            tokenizer_encode(&good, "--prompt", bad[i], strlen(bad[i]), id, &count, &e),
+            STATUS_USER);
         assert_non_null(strstr(e.text, "--prompt:byte 2: expected UTF-8"));
     }
     tokenizer_free(&good);
@@ -106,12 +116,17 @@ static void chars_refuse_invalid_utf8(void **state) {
 /* The pieces are whole characters; what can be none is one U+FFFD for each maximal part. */
 static void bytes_decode_as_a_stream(void **state) {
     (void)state;
-    static const struct { const char *bytes, *pieces; } row[] = {
+    static const struct {
+        const char *bytes, *pieces;
+    } row[] = {
         { "ab", "a|b|" },
         { "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa9|\xe2\x82\xac|\xf0\x9f\x98\x80|" },
         { "\xff", "\xef\xbf\xbd|" },
         { "\x80\x80", "\xef\xbf\xbd|\xef\xbf\xbd|" },
-        { "\xe2\x82" "a", "\xef\xbf\xbd" "a|" },
+        { "\xe2\x82"
+          "a",
+          "\xef\xbf\xbd"
+          "a|" },
         { "\xe2\x82\xff", "\xef\xbf\xbd\xef\xbf\xbd|" },
         { "\xe2\x82", "\xef\xbf\xbd|" },
         { "\xc0\x80", "\xef\xbf\xbd|\xef\xbf\xbd|" },
@@ -144,13 +159,18 @@ static void all_characters_round_trip(void **state) {
         for (int32_t p = from; p < from + 0x8000; p++) {
             if (p >= 0xd800 && p < 0xe000) continue;
             if (p < 0x80) text[n++] = (char)p;
-            else if (p < 0x800) n += (size_t)(text[n] = (char)(0xc0 | p >> 6), text[n + 1] = (char)(0x80 | (p & 63)), 2);
+            else if (p < 0x800)
+                n += (size_t)(text[n] = (char)(0xc0 | p >> 6),
+                              text[n + 1] = (char)(0x80 | (p & 63)), 2);
             else if (p < 0x10000)
-                n += (size_t)(text[n] = (char)(0xe0 | p >> 12), text[n + 1] = (char)(0x80 | (p >> 6 & 63)),
+                n += (size_t)(text[n] = (char)(0xe0 | p >> 12),
+                              text[n + 1] = (char)(0x80 | (p >> 6 & 63)),
                               text[n + 2] = (char)(0x80 | (p & 63)), 3);
             else
-                n += (size_t)(text[n] = (char)(0xf0 | p >> 18), text[n + 1] = (char)(0x80 | (p >> 12 & 63)),
-                              text[n + 2] = (char)(0x80 | (p >> 6 & 63)), text[n + 3] = (char)(0x80 | (p & 63)), 4);
+                n += (size_t)(text[n] = (char)(0xf0 | p >> 18),
+                              text[n + 1] = (char)(0x80 | (p >> 12 & 63)),
+                              text[n + 2] = (char)(0x80 | (p >> 6 & 63)),
+                              text[n + 3] = (char)(0x80 | (p & 63)), 4);
         }
         if (!n) continue;
         assert_int_equal(tokenizer_chars(&t, 0x10000, text, n, NULL), 0);
@@ -161,7 +181,8 @@ static void all_characters_round_trip(void **state) {
             int32_t point;
             int bytes = utf8_next(text + i, n - i, &point);
             assert_true(bytes > 0);
-            assert_int_equal(tokenizer_encode(&t, "text", text + i, (size_t)bytes, &id, &count, NULL), 0);
+            assert_int_equal(
+                tokenizer_encode(&t, "text", text + i, (size_t)bytes, &id, &count, NULL), 0);
             assert_int_equal(decoder_push(&d, &t, id, back), bytes);
             assert_memory_equal(back, text + i, bytes);
             i += (size_t)bytes;
@@ -172,8 +193,8 @@ static void all_characters_round_trip(void **state) {
 
 /* {== In files === */
 
-static int load(void **state, Dtype type, int rank, const int64_t *shape, const void *data, int64_t vocab, Tokenizer *t,
-                Error *e) {
+static int load(void **state, Dtype type, int rank, const int64_t *shape, const void *data,
+                int64_t vocab, Tokenizer *t, Error *e) {
     char path[SCRATCH_PATH];
     TensorList l = { 0 };
     Safetensors s;
@@ -214,18 +235,28 @@ static void chars_are_stored_and_loaded(void **state) {
 static void bad_stored_vocabularies_are_refused(void **state) {
     Tokenizer t;
     Error e = { 0 };
-    static const struct { int32_t c[3]; const char *says; } row[] = {
-        { { 'a', 'b', 'a' }, "each character once, found 97" }, { { 'a', -1, 'b' }, "[1]: expected a character, found -1" },
-        { { 'a', 'b', 0x110000 }, "expected a character" },      { { 0xd800, 'b', 'c' }, "expected a character" },
+    static const struct {
+        int32_t c[3];
+        const char *says;
+    } row[] = {
+        { { 'a', 'b', 'a' }, "each character once, found 97" },
+        { { 'a', -1, 'b' }, "[1]: expected a character, found -1" },
+        { { 'a', 'b', 0x110000 }, "expected a character" },
+        { { 0xd800, 'b', 'c' }, "expected a character" },
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        assert_int_equal(load(state, DTYPE_I32, 1, (int64_t[]){ 3 }, row[i].c, 100, &t, &e), STATUS_USER);
-        if (!strstr(e.text, row[i].says)) fail_msg("expected \"%s\", found \"%s\"", row[i].says, e.text);
+        assert_int_equal(load(state, DTYPE_I32, 1, (int64_t[]){ 3 }, row[i].c, 100, &t, &e),
+                         STATUS_USER);
+        if (!strstr(e.text, row[i].says))
+            fail_msg("expected \"%s\", found \"%s\"", row[i].says, e.text);
         assert_null(t.character);
     }
-    assert_int_equal(load(state, DTYPE_I32, 1, (int64_t[]){ 0 }, row[0].c, 100, &t, &e), STATUS_USER);
-    assert_int_equal(load(state, DTYPE_I32, 2, (int64_t[]){ 1, 3 }, row[0].c, 100, &t, &e), STATUS_USER);
-    assert_int_equal(load(state, DTYPE_F32, 1, (int64_t[]){ 3 }, row[0].c, 100, &t, &e), STATUS_USER);
+    assert_int_equal(load(state, DTYPE_I32, 1, (int64_t[]){ 0 }, row[0].c, 100, &t, &e),
+                     STATUS_USER);
+    assert_int_equal(load(state, DTYPE_I32, 2, (int64_t[]){ 1, 3 }, row[0].c, 100, &t, &e),
+                     STATUS_USER);
+    assert_int_equal(load(state, DTYPE_F32, 1, (int64_t[]){ 3 }, row[0].c, 100, &t, &e),
+                     STATUS_USER);
     Safetensors none;
     char path[SCRATCH_PATH];
     TensorList l = { 0 };

@@ -24,20 +24,19 @@
 static Folder folder;
 static Ran ran;
 
-static const strata_api *model(void)
-{
+static const strata_api *model(void) {
     static const MockOptions o = { .tokenizer = "chars", .vocab = 24, .context = 16, .batch = 4 };
     return mock_api(&o);
 }
 
-static const strata_api *scheduled(int32_t schedule)
-{
-    MockOptions o = { .tokenizer = "chars", .vocab = 24, .context = 16, .batch = 4, .schedule = schedule };
+static const strata_api *scheduled(int32_t schedule) {
+    MockOptions o = {
+        .tokenizer = "chars", .vocab = 24, .context = 16, .batch = 4, .schedule = schedule
+    };
     return mock_api(&o);
 }
 
-static int open_folder(void **state)
-{
+static int open_folder(void **state) {
     (void)state;
     char text[4001];
     static const char *const word[] = { "abba ", "cade ", "fig ", "bag " };
@@ -53,30 +52,25 @@ static int open_folder(void **state)
     return 0;
 }
 
-static int close_folder(void **state)
-{
+static int close_folder(void **state) {
     (void)state;
     folder_close(&folder);
     return 0;
 }
 
-static void run(const strata_api *api, int status, const char *words)
-{
+static void run(const strata_api *api, int status, const char *words) {
     program_run(&ran, api, &folder, NULL, words);
     if (ran.status != status)
         fail_msg("'%s': status %d, expected %d\n%s%s", words, ran.status, status, ran.out, ran.err);
 }
 
-static void says(const char *text)
-{
-    if (!strstr(ran.err, text))
-        fail_msg("expected '%s' in '%s'", text, ran.err);
+static void says(const char *text) {
+    if (!strstr(ran.err, text)) fail_msg("expected '%s' in '%s'", text, ran.err);
     assert_memory_equal(ran.err, "error: ", 7);
 }
 
 /* Value of a key in the last line of a log that has it; NAN if none has. */
-static double logged(const char *name, const char *key, int64_t step)
-{
+static double logged(const char *name, const char *key, int64_t step) {
     char *text = folder_read(&folder, name, NULL), *at = text;
     double found = NAN;
     for (char *line; text && (line = strsep(&at, "\n")) && *line;) {
@@ -84,22 +78,20 @@ static double logged(const char *name, const char *key, int64_t step)
         Error e = { 0 };
         int64_t s = 0;
         double value;
-        if (json_parse(&j, name, line, strlen(line), 1000, &e))
-            fail_msg("%s: %s", name, e.text);
+        if (json_parse(&j, name, line, strlen(line), 1000, &e)) fail_msg("%s: %s", name, e.text);
         const JsonNode *n = json_member(&j, j.node, "step"), *k = json_member(&j, j.node, key);
         bool here = step == 0 ? !n : n && json_int64(n, &s) && s == step;
-        if (here && k && json_double(k, &value))
-            found = value;
+        if (here && k && json_double(k, &value)) found = value;
         json_free(&j);
     }
     free(text);
     return found;
 }
 
-static void learns(void **state)
-{
+static void learns(void **state) {
     (void)state;
-    static const char *const key[] = { "loss", "cross_entropy", "lr", "grad_norm", "tokens_per_second", "seconds" };
+    static const char *const key[] = { "loss",      "cross_entropy",     "lr",
+                                       "grad_norm", "tokens_per_second", "seconds" };
     run(model(), 0, "train --data text --steps 60 --log log --out w --val more --eval-every 25");
     for (size_t i = 0; i < sizeof key / sizeof *key; i++)
         assert_true(isfinite(logged("log", key[i], 7)));
@@ -107,18 +99,20 @@ static void learns(void **state)
     assert_true(logged("log", "loss", 60) < 1.6);
     assert_true(isfinite(logged("log", "val_loss", 25)) && isfinite(logged("log", "val_loss", 60)));
     assert_true(isnan(logged("log", "val_loss", 26)));
-    assert_true(isfinite(logged("log", "seed", 0)) && logged("log", "parameters", 0) == 2 * 24 * 24 + 24);
+    assert_true(isfinite(logged("log", "seed", 0))
+                && logged("log", "parameters", 0) == 2 * 24 * 24 + 24);
     char *text = folder_read(&folder, "log", NULL);
     assert_memory_equal(text, "{\"strata\": \"", 12);
-    assert_non_null(strstr(text, "\"spec\": \"mock\", \"spec_hash\": \"0000000000001234\", \"cpu\": \"any\", "
-                                 "\"precision\": \"f32\""));
+    assert_non_null(
+        strstr(text,
+               "\"spec\": \"mock\", \"spec_hash\": \"0000000000001234\", \"cpu\": \"any\", "
+               "\"precision\": \"f32\""));
     free(text);
     assert_non_null(strstr(ran.out, "step 60/60  loss"));
 }
 
 /* Threads and the size of the pool change nothing. */
-static void same_bits_on_any_threads(void **state)
-{
+static void same_bits_on_any_threads(void **state) {
     (void)state;
     run(model(), 0, "train --data text --steps 12 --out t1 --threads 1");
     run(model(), 0, "train --data text --steps 12 --out t2 --threads 2");
@@ -129,21 +123,24 @@ static void same_bits_on_any_threads(void **state)
 }
 
 /* Stopped after any step and resumed, in either order, under every schedule. */
-static void resumes_bit_for_bit(void **state)
-{
+static void resumes_bit_for_bit(void **state) {
     (void)state;
     static const char *const order[] = { "random", "sequential" };
     char words[256];
     for (int k = 0; k < 2; k++) {
-        snprintf(words, sizeof words, "train --data text --val-share 0.1 --eval-every 3 --steps 9 --accumulate 2 "
-                 "--order %s --out whole --log whole.log", order[k]);
+        snprintf(words, sizeof words,
+                 "train --data text --val-share 0.1 --eval-every 3 --steps 9 --accumulate 2 "
+                 "--order %s --out whole --log whole.log",
+                 order[k]);
         run(model(), 0, words);
         for (int stop = 1; stop < 9; stop++) {
-            snprintf(words, sizeof words, "train --data text --val-share 0.1 --eval-every 3 --steps %d --accumulate 2 "
-                     "--order %s --out part --log part.log", stop, order[k]);
+            snprintf(words, sizeof words,
+                     "train --data text --val-share 0.1 --eval-every 3 --steps %d --accumulate 2 "
+                     "--order %s --out part --log part.log",
+                     stop, order[k]);
             run(model(), 0, words);
             run(model(), 0, "train --data text --out part --resume --steps 9 --log part.log");
-            if (stop % 3 == 0)          /* elsewhere the shorter run evaluated at its end */
+            if (stop % 3 == 0) /* elsewhere the shorter run evaluated at its end */
                 assert_true(folder_same(&folder, "whole", "part"));
             for (int step = 1; step <= 9; step++)
                 assert_true(logged("whole.log", "loss", step) == logged("part.log", "loss", step));
@@ -151,8 +148,7 @@ static void resumes_bit_for_bit(void **state)
     }
 }
 
-static int count_lines(const char *name)
-{
+static int count_lines(const char *name) {
     char *text = folder_read(&folder, name, NULL);
     int lines = 0;
     for (char *c = text; c && *c; c++)
@@ -162,18 +158,17 @@ static int count_lines(const char *name)
 }
 
 /* Waits until a log has that many lines; the process must still run then. */
-static void wait_for(const char *name, int lines)
-{
+static void wait_for(const char *name, int lines) {
     for (int i = 0; i < 20000 && count_lines(name) < lines; i++)
         usleep(500);
     assert_true(count_lines(name) >= lines);
 }
 
-static void stop_with(int signal, int32_t schedule)
-{
+static void stop_with(int signal, int32_t schedule) {
     const strata_api *api = scheduled(schedule);
     folder_write(&folder, "sig.log", "", 0);
-    pid_t pid = program_start(api, &folder, NULL, "train --data text --steps 30000 --out sig --log sig.log");
+    pid_t pid = program_start(api, &folder, NULL,
+                              "train --data text --steps 30000 --out sig --log sig.log");
     wait_for("sig.log", 12);
     kill(pid, signal);
     assert_int_equal(program_wait(pid), 128 + signal);
@@ -189,22 +184,21 @@ static void stop_with(int signal, int32_t schedule)
     assert_int_equal(count_lines("sig.log"), step + 1);
 }
 
-static void signals_save(void **state)
-{
+static void signals_save(void **state) {
     (void)state;
     stop_with(SIGINT, 0);
     stop_with(SIGTERM, 1);
 }
 
 /* Killed without warning: what was saved resumes, and ends as if nothing had been. */
-static void survives_a_kill(void **state)
-{
+static void survives_a_kill(void **state) {
     (void)state;
     run(model(), 0, "train --data text --steps 400 --out calm --save-every 50");
     for (int k = 0; k < 3; k++) {
         folder_write(&folder, "kill.log", "", 0);
-        pid_t pid = program_start(model(), &folder, NULL,
-                                  "train --data text --steps 400 --out killed --save-every 50 --log kill.log");
+        pid_t pid = program_start(
+            model(), &folder, NULL,
+            "train --data text --steps 400 --out killed --save-every 50 --log kill.log");
         wait_for("kill.log", 60 + 90 * k);
         kill(pid, SIGKILL);
         program_wait(pid);
@@ -214,8 +208,7 @@ static void survives_a_kill(void **state)
     }
 }
 
-static void log_is_cut_on_resume(void **state)
-{
+static void log_is_cut_on_resume(void **state) {
     (void)state;
     run(model(), 0, "train --data text --steps 5 --out cut --log cut.log");
     size_t n;
@@ -234,19 +227,21 @@ static void log_is_cut_on_resume(void **state)
     assert_int_equal(count_lines("notes"), 1);
 }
 
-static void accumulates(void **state)
-{
+static void accumulates(void **state) {
     (void)state;
-    run(model(), 0, "train --data text --steps 5 --out a1 --log a1.log --batch 8 --order sequential");
-    run(model(), 0, "train --data text --steps 5 --out a2 --log a2.log --batch 2 --accumulate 4 --order sequential");
+    run(model(), 0,
+        "train --data text --steps 5 --out a1 --log a1.log --batch 8 --order sequential");
+    run(model(), 0,
+        "train --data text --steps 5 --out a2 --log a2.log --batch 2 --accumulate 4 --order "
+        "sequential");
     for (int step = 1; step <= 5; step++) {
         assert_true(fabs(logged("a1.log", "loss", step) - logged("a2.log", "loss", step)) < 1e-5);
-        assert_true(fabs(logged("a1.log", "grad_norm", step) - logged("a2.log", "grad_norm", step)) < 1e-5);
+        assert_true(fabs(logged("a1.log", "grad_norm", step) - logged("a2.log", "grad_norm", step))
+                    < 1e-5);
     }
 }
 
-static void initial_weights(void **state)
-{
+static void initial_weights(void **state) {
     (void)state;
     run(model(), 0, "train --data text --steps 0 --out i0");
     run(model(), 0, "train --data text --steps 4 --out i1 --log i1.log");
@@ -256,8 +251,7 @@ static void initial_weights(void **state)
     assert_true(folder_same(&folder, "i0", "i1"));
 }
 
-static void follows_the_schedule(void **state)
-{
+static void follows_the_schedule(void **state) {
     (void)state;
     run(scheduled(1), 0, "train --data text --steps 20 --out c --log c.log --lr 0.5");
     assert_true(fabs(logged("c.log", "lr", 1) - 0.25) < 1e-12);
@@ -268,10 +262,11 @@ static void follows_the_schedule(void **state)
     run(scheduled(0), 0, "train --data text --steps 5 --out k --resume");
 }
 
-static void resume_refuses(void **state)
-{
+static void resume_refuses(void **state) {
     (void)state;
-    static const struct { const char *words, *says; } row[] = {
+    static const struct {
+        const char *words, *says;
+    } row[] = {
         { "train --data text --out r --resume --steps 9 --batch 5", "batch" },
         { "train --data text more --out r --resume --steps 9", "data" },
         { "train --data text --out r --resume --steps 9 --seed 1", "seed" },
@@ -286,14 +281,15 @@ static void resume_refuses(void **state)
         run(model(), 1, row[i].words);
         says(row[i].says);
     }
-    MockOptions other = { .tokenizer = "chars", .vocab = 24, .context = 16, .batch = 4, .spec_hash = 99 };
+    MockOptions other = {
+        .tokenizer = "chars", .vocab = 24, .context = 16, .batch = 4, .spec_hash = 99
+    };
     run(mock_api(&other), 1, "train --data text --out r --resume --steps 9");
     says("spec");
     run(model(), 0, "train --data text --out r --resume");
 }
 
-static void diverges(void **state)
-{
+static void diverges(void **state) {
     (void)state;
     MockOptions o = { .tokenizer = "chars", .vocab = 24, .context = 16, .batch = 4, .nan_at = 6 };
     run(mock_api(&o), 6, "train --data text --steps 9 --out d --save-every 5");
@@ -306,20 +302,22 @@ static void diverges(void **state)
     assert_true(folder_same(&folder, "d", "d9"));
 }
 
-static void dry_run(void **state)
-{
+static void dry_run(void **state) {
     (void)state;
     run(model(), 0, "train --dry-run");
-    static const char *const row[] = { "weights", "gradients", "optimizer", "activations", "a token", "total", "free" };
+    static const char *const row[] = { "weights", "gradients", "optimizer", "activations",
+                                       "a token", "total",     "free" };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
         assert_non_null(strstr(ran.out, row[i]));
     assert_false(folder_has(&folder, "mock.safetensors"));
 }
 
-static void refuses(void **state)
-{
+static void refuses(void **state) {
     (void)state;
-    static const struct { int status; const char *words, *says; } row[] = {
+    static const struct {
+        int status;
+        const char *words, *says;
+    } row[] = {
         { 2, "train", "expected --data" },
         { 2, "train --data text --val more --val-share 0.1", "found both" },
         { 2, "train --data text --init w --resume", "found both" },
@@ -350,15 +348,20 @@ static void refuses(void **state)
     says("--inference");
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(learns),             cmocka_unit_test(same_bits_on_any_threads),
-        cmocka_unit_test(resumes_bit_for_bit), cmocka_unit_test(signals_save),
-        cmocka_unit_test(survives_a_kill),    cmocka_unit_test(log_is_cut_on_resume),
-        cmocka_unit_test(accumulates),        cmocka_unit_test(initial_weights),
-        cmocka_unit_test(follows_the_schedule), cmocka_unit_test(resume_refuses),
-        cmocka_unit_test(diverges),           cmocka_unit_test(dry_run),
+        cmocka_unit_test(learns),
+        cmocka_unit_test(same_bits_on_any_threads),
+        cmocka_unit_test(resumes_bit_for_bit),
+        cmocka_unit_test(signals_save),
+        cmocka_unit_test(survives_a_kill),
+        cmocka_unit_test(log_is_cut_on_resume),
+        cmocka_unit_test(accumulates),
+        cmocka_unit_test(initial_weights),
+        cmocka_unit_test(follows_the_schedule),
+        cmocka_unit_test(resume_refuses),
+        cmocka_unit_test(diverges),
+        cmocka_unit_test(dry_run),
         cmocka_unit_test(refuses),
     };
     return cmocka_run_group_tests(tests, open_folder, close_folder);

@@ -27,16 +27,16 @@ typedef struct Weight {
     const char *name;
     int rank;
     int64_t count;
-    const Node *gradient;               /* output of the graph */
+    const Node *gradient; /* output of the graph */
     double *p, *g, *m, *v;
 } Weight;
 
 struct Trainer {
     Model *model;
-    Graph *graph;                       /* losses and gradients only */
+    Graph *graph; /* losses and gradients only */
     Weight *weight;
     int weights;
-    int64_t step;                       /* done */
+    int64_t step; /* done */
 };
 
 static void *take(int64_t count, size_t size) {
@@ -62,14 +62,18 @@ static Graph *gradient_graph(Graph *g) {
 
 static void open_weight(Weight *w, const Graph *g, const Node *param) {
     char output[512];
-    *w = (Weight){ .name = param->attr.name, .rank = param->shape.rank, .count = shape_count(&param->shape) };
+    *w = (Weight){ .name = param->attr.name,
+                   .rank = param->shape.rank,
+                   .count = shape_count(&param->shape) };
     snprintf(output, sizeof output, "grad.%s", w->name);
     w->gradient = graph_find(g, output);
     assert_non_null(w->gradient);
-    w->g = take(w->count, sizeof *w->g), w->m = take(w->count, sizeof *w->m), w->v = take(w->count, sizeof *w->v);
+    w->g = take(w->count, sizeof *w->g), w->m = take(w->count, sizeof *w->m),
+    w->v = take(w->count, sizeof *w->v);
 }
 
-Trainer *trainer_open(const char *spec, double *(*weight)(void *user, const char *name, int64_t *count), void *user) {
+Trainer *trainer_open(const char *spec,
+                      double *(*weight)(void *user, const char *name, int64_t *count), void *user) {
     SpecError wrong;
     Trainer *t = take(1, sizeof *t);
     if (!(t->model = spec_load(spec, NULL, &wrong))) fail_msg("%s", wrong.message);
@@ -108,8 +112,8 @@ static const double *value_of(void *user, const Node *param) {
 }
 
 /* 'batch' windows from number 'first' on; a target is the byte after its token. */
-static void read_windows(const Trainer *t, const Recipe *r, const char *text, int64_t count, int64_t first,
-                         int32_t *tokens, int32_t *targets) {
+static void read_windows(const Trainer *t, const Recipe *r, const char *text, int64_t count,
+                         int64_t first, int32_t *tokens, int32_t *targets) {
     int64_t length = t->model->context;
     for (int64_t b = 0; b < r->batch; b++) {
         int64_t from = r->start(r, count, length, first + b);
@@ -122,17 +126,24 @@ static void read_windows(const Trainer *t, const Recipe *r, const char *text, in
 }
 
 /* Adds a micro-batch's share of the step's losses and gradients. */
-static void add_micro_batch(Trainer *t, const Recipe *r, const int32_t *tokens, const int32_t *targets, Step *s) {
+static void add_micro_batch(Trainer *t, const Recipe *r, const int32_t *tokens,
+                            const int32_t *targets, Step *s) {
     double share = 1.0 / (double)r->accumulate;
-    EvalInput in = { .batch = r->batch, .time = t->model->context, .tokens = tokens, .targets = targets,
-                     .param = value_of, .user = t, .seed = 1 };
+    EvalInput in = { .batch = r->batch,
+                     .time = t->model->context,
+                     .tokens = tokens,
+                     .targets = targets,
+                     .param = value_of,
+                     .user = t,
+                     .seed = 1 };
     Eval *ev = eval_new(t->graph, &in);
     s->loss += share * *eval_value(ev, graph_find(t->graph, "loss"));
     s->cross_entropy += share * *eval_value(ev, graph_find(t->graph, "cross_entropy"));
     for (int i = 0; i < t->weights; i++) {
         const Weight *w = &t->weight[i];
         const double *g = eval_value(ev, w->gradient);
-        for (int64_t k = 0; k < w->count; k++) w->g[k] += share * g[k];
+        for (int64_t k = 0; k < w->count; k++)
+            w->g[k] += share * g[k];
     }
     eval_free(ev);
 }
@@ -140,7 +151,8 @@ static void add_micro_batch(Trainer *t, const Recipe *r, const int32_t *tokens, 
 static void find_gradients(Trainer *t, const Recipe *r, const char *text, int64_t count, Step *s) {
     int64_t ids = r->batch * t->model->context;
     int32_t *tokens = take(ids, sizeof *tokens), *targets = take(ids, sizeof *targets);
-    for (int i = 0; i < t->weights; i++) memset(t->weight[i].g, 0, (size_t)t->weight[i].count * sizeof(double));
+    for (int i = 0; i < t->weights; i++)
+        memset(t->weight[i].g, 0, (size_t)t->weight[i].count * sizeof(double));
     for (int64_t a = 0; a < r->accumulate; a++) {
         read_windows(t, r, text, count, (t->step * r->accumulate + a) * r->batch, tokens, targets);
         add_micro_batch(t, r, tokens, targets, s);
@@ -150,11 +162,13 @@ static void find_gradients(Trainer *t, const Recipe *r, const char *text, int64_
 
 /* }{== Windows, schedules ================================================ */
 
-/* One after another, sharing a token at their ends, for as long as whole ones fit; then from the start again. */
+/* One after another, sharing a token at their ends, for as long as whole ones fit; then from the
+** start again. */
 int64_t start_sequential(const Recipe *r, int64_t count, int64_t context, int64_t window) {
     (void)r;
     int64_t whole = 0;
-    while ((whole + 1) * context + 1 <= count) whole++;
+    while ((whole + 1) * context + 1 <= count)
+        whole++;
     return window % whole * context;
 }
 
@@ -167,7 +181,8 @@ static double warm(const Recipe *r, int64_t step) {
 double rate_cosine(const Recipe *r, int64_t step) {
     double share = ((double)step / (double)r->steps - r->warmup) / (1 - r->warmup);
     double low = r->min_lr, high = r->lr;
-    return share < 0 ? warm(r, step) * high : (high + low) / 2 + (high - low) / 2 * cos(acos(-1) * share);
+    return share < 0 ? warm(r, step) * high
+                     : (high + low) / 2 + (high - low) / 2 * cos(acos(-1) * share);
 }
 
 /* Constant between the warm-up and the last 'decay' of the run, which falls on a line to min_lr. */
@@ -181,7 +196,8 @@ double rate_wsd(const Recipe *r, int64_t step) {
 static double norm(const Trainer *t) {
     double squares = 0;
     for (int i = 0; i < t->weights; i++)
-        for (int64_t k = 0; k < t->weight[i].count; k++) squares += t->weight[i].g[k] * t->weight[i].g[k];
+        for (int64_t k = 0; k < t->weight[i].count; k++)
+            squares += t->weight[i].g[k] * t->weight[i].g[k];
     return sqrt(squares);
 }
 
@@ -204,7 +220,8 @@ Step trainer_step(Trainer *t, const Recipe *r, const char *text, int64_t count) 
     s.grad_norm = norm(t);
     s.lr = r->rate(r, t->step);
     double scale = fmin(1, r->clip / (s.grad_norm + 1e-6));
-    for (int i = 0; i < t->weights; i++) update(&t->weight[i], r, t->step, s.lr, scale);
+    for (int i = 0; i < t->weights; i++)
+        update(&t->weight[i], r, t->step, s.lr, scale);
     return s;
 }
 

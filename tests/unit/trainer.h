@@ -13,11 +13,11 @@
 typedef struct Recipe Recipe;
 struct Recipe {
     double lr, beta1, beta2, eps, weight_decay, clip;
-    double warmup, decay, min_lr;       /* of the schedule: shares of the run, and a rate */
+    double warmup, decay, min_lr; /* of the schedule: shares of the run, and a rate */
     int64_t steps, batch, accumulate;
-    int decay_rank;                     /* weights of at least so many dimensions decay */
+    int decay_rank; /* weights of at least so many dimensions decay */
     bool correct_bias;
-    double (*rate)(const Recipe *r, int64_t step);                  /* steps count from 1 */
+    double (*rate)(const Recipe *r, int64_t step); /* steps count from 1 */
     /* First token of window 'window' (from 0, over the whole run) in a text of 'count' tokens. */
     int64_t (*start)(const Recipe *r, int64_t count, int64_t context, int64_t window);
 };
@@ -27,12 +27,15 @@ double rate_wsd(const Recipe *r, int64_t step);
 int64_t start_sequential(const Recipe *r, int64_t count, int64_t context, int64_t window);
 
 /* What a step's line in the log says. */
-typedef struct Step { double loss, cross_entropy, grad_norm, lr; } Step;
+typedef struct Step {
+    double loss, cross_entropy, grad_norm, lr;
+} Step;
 
 typedef struct Trainer Trainer;
 /* A spec, and what it starts from: 'weight' gives the elements of a parameter and how many
 ** they are, malloc'ed, and is called once for each.  Asserts. */
-Trainer *trainer_open(const char *spec, double *(*weight)(void *user, const char *name, int64_t *count), void *user);
+Trainer *trainer_open(const char *spec,
+                      double *(*weight)(void *user, const char *name, int64_t *count), void *user);
 void trainer_close(Trainer *t);
 /* One step, the next one, on a text of bytes, which are its tokens. */
 Step trainer_step(Trainer *t, const Recipe *r, const char *text, int64_t count);

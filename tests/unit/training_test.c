@@ -27,11 +27,15 @@ enum { CONTEXT = 16, VOCAB = 256, WINDOWS = 79, TEXT = WINDOWS * CONTEXT + 1 + 7
 
 /* What correct trainers may differ by; what this one may, some ten times its rounding, the
 ** norm's relative to itself; what logits may, relative to the largest. */
-static const double loss_promised = 3e-4, loss_allowed = 3e-5, norm_allowed = 1e-3, logit_allowed = 3e-5;
+static const double loss_promised = 3e-4, loss_allowed = 3e-5, norm_allowed = 1e-3,
+                    logit_allowed = 3e-5;
 
 /* {== Two models ========================================================= */
 
-typedef struct Program { const char *name, *lua; Recipe recipe; } Program;
+typedef struct Program {
+    const char *name, *lua;
+    Recipe recipe;
+} Program;
 
 /* Everything of the recipe said. */
 static const Program details = {
@@ -40,26 +44,53 @@ static const Program details = {
     "  norm = rmsnorm { eps = 1e-6 }, residual = haares { blocks = 2 },\n"
     "  layers = times(3, layer { attention { heads = 4, kv_heads = 2, rope = { theta = 10000 } },\n"
     "                            mlp { hidden = 56, activation = 'swiglu' } }),\n"
-    "  train = { optimizer = adamw { lr = 4e-3, betas = { 0.85, 0.98 }, eps = 1e-7, weight_decay = 0.2, clip = 1.5 },\n"
+    "  train = { optimizer = adamw { lr = 4e-3, betas = { 0.85, 0.98 }, eps = 1e-7, weight_decay = "
+    "0.2, clip = 1.5 },\n"
     "            schedule = cosine { warmup = 0.1, min_lr = 4e-4 }, batch = 2 } }\n",
-    { .lr = 4e-3, .beta1 = 0.85, .beta2 = 0.98, .eps = 1e-7, .weight_decay = 0.2, .clip = 1.5, .warmup = 0.1,
-      .min_lr = 4e-4, .steps = STEPS, .batch = 2, .accumulate = 1, .decay_rank = 2, .correct_bias = true,
-      .rate = rate_cosine, .start = start_sequential }
+    { .lr = 4e-3,
+      .beta1 = 0.85,
+      .beta2 = 0.98,
+      .eps = 1e-7,
+      .weight_decay = 0.2,
+      .clip = 1.5,
+      .warmup = 0.1,
+      .min_lr = 4e-4,
+      .steps = STEPS,
+      .batch = 2,
+      .accumulate = 1,
+      .decay_rank = 2,
+      .correct_bias = true,
+      .rate = rate_cosine,
+      .start = start_sequential }
 };
 
 /* The optimizer's defaults. */
 static const Program depth_reads = {
     "depth_reads",
-    "return model { name = 'depth_reads', vocab = 256, context = 16, dim = 32, tokenizer = 'bytes',\n"
+    "return model { name = 'depth_reads', vocab = 256, context = 16, dim = 32, tokenizer = "
+    "'bytes',\n"
     "  norm = layernorm { eps = 1e-5 }, residual = attnres { block_size = 2, heads = 2 },\n"
     "  embedding = { tied = false, positions = 'learned' },\n"
     "  layers = times(2, layer { attention { heads = 2, bias = true },\n"
     "                            mlp { hidden = 64, activation = 'gelu', bias = true } }),\n"
     "  train = { optimizer = adamw { lr = 4e-3 }, batch = 2,\n"
     "            schedule = wsd { warmup = 0.05, decay = 0.3, min_lr = 1e-4 } } }\n",
-    { .lr = 4e-3, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.01, .clip = 1, .warmup = 0.05,
-      .decay = 0.3, .min_lr = 1e-4, .steps = STEPS, .batch = 2, .accumulate = 1, .decay_rank = 2, .correct_bias = true,
-      .rate = rate_wsd, .start = start_sequential }
+    { .lr = 4e-3,
+      .beta1 = 0.9,
+      .beta2 = 0.95,
+      .eps = 1e-8,
+      .weight_decay = 0.01,
+      .clip = 1,
+      .warmup = 0.05,
+      .decay = 0.3,
+      .min_lr = 1e-4,
+      .steps = STEPS,
+      .batch = 2,
+      .accumulate = 1,
+      .decay_rank = 2,
+      .correct_bias = true,
+      .rate = rate_wsd,
+      .start = start_sequential }
 };
 
 /* }{== Commands ========================================================== */
@@ -68,7 +99,8 @@ static Folder folder;
 static char text[TEXT + 1];
 
 /* Runs PROGRAM and words through the shell, in the folder; they must succeed. */
-__attribute__((format(printf, 2, 3))) static void run(const char *program, const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static void run(const char *program, const char *format,
+                                                      ...) {
     char words[512], command[1024];
     va_list arguments;
     va_start(arguments, format);
@@ -80,7 +112,8 @@ __attribute__((format(printf, 2, 3))) static void run(const char *program, const
     int status = system(command);
     if (status == 0) return;
     char *err = folder_read(&folder, "err", NULL);
-    fail_msg("%s %s: status %d: %s", program, words, WIFEXITED(status) ? WEXITSTATUS(status) : -1, err ? err : "");
+    fail_msg("%s %s: status %d: %s", program, words, WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+             err ? err : "");
 }
 
 static const char *path(const char *name, const char *suffix) {
@@ -93,8 +126,9 @@ static const char *path(const char *name, const char *suffix) {
 
 /* Sequential windows, without words about what the spec says. */
 static void train(const Program *p, int64_t accumulate, const char *log) {
-    run(path(p->name, ""), "train --data text --steps %d --order sequential --init %s.first --log %s --out %s.last"
-                           " --seed 5 --threads 2 --accumulate %lld",
+    run(path(p->name, ""),
+        "train --data text --steps %d --order sequential --init %s.first --log %s --out %s.last"
+        " --seed 5 --threads 2 --accumulate %lld",
         STEPS, p->name, log, p->name, (long long)accumulate);
 }
 
@@ -111,8 +145,8 @@ static void make(const Program *p) {
 
 /* Sentences, so that there is something to learn. */
 static void make_text(void) {
-    static const char *const word[] = { "the", "river", "stone", "carries", "under", "a", "bridge", "of", "light",
-                                        "and" };
+    static const char *const word[] = { "the", "river",  "stone", "carries", "under",
+                                        "a",   "bridge", "of",    "light",   "and" };
     uint32_t random = 20;
     for (int n = 0; n < TEXT; random = random * 1664525 + 1013904223)
         n += snprintf(text + n, sizeof text - (size_t)n, "%s ", word[(random >> 16) % 10]);
@@ -156,7 +190,8 @@ static void read_log(const char *name, Step step[STEPS]) {
             fail_msg("%s:%d: %s", name, at + 1, e.text);
         if (at > 0) {
             assert_true(key(&j, "step") == at);
-            step[at - 1] = (Step){ key(&j, "loss"), key(&j, "cross_entropy"), key(&j, "grad_norm"), key(&j, "lr") };
+            step[at - 1] = (Step){ key(&j, "loss"), key(&j, "cross_entropy"), key(&j, "grad_norm"),
+                                   key(&j, "lr") };
         }
         json_free(&j);
         line = end + 1;
@@ -167,7 +202,9 @@ static void read_log(const char *name, Step step[STEPS]) {
 
 /* }{== Agreement ========================================================= */
 
-typedef struct Gap { double loss, norm, lr; } Gap;
+typedef struct Gap {
+    double loss, norm, lr;
+} Gap;
 
 static void widen(double *most, double gap) {
     if (!(gap <= *most)) *most = isnan(gap) ? INFINITY : gap;
@@ -219,12 +256,12 @@ static void check(const Program *p, int64_t accumulate, const char *log) {
         widen_all(&most, &got[i], &want);
         clipped += want.grad_norm > r.clip;
         if (!agrees(&most))
-            fail_msg("step %d: loss %.9g, norm %.9g, rate %.9g; expected %.9g, %.9g, %.9g", i + 1, got[i].loss,
-                     got[i].grad_norm, got[i].lr, want.loss, want.grad_norm, want.lr);
+            fail_msg("step %d: loss %.9g, norm %.9g, rate %.9g; expected %.9g, %.9g, %.9g", i + 1,
+                     got[i].loss, got[i].grad_norm, got[i].lr, want.loss, want.grad_norm, want.lr);
     }
     trainer_close(t);
-    print_message("%s: %d micro-batches: losses %.1e apart, norms %.1e; %d steps clipped\n", p->name, (int)accumulate,
-                  most.loss, most.norm, clipped);
+    print_message("%s: %d micro-batches: losses %.1e apart, norms %.1e; %d steps clipped\n",
+                  p->name, (int)accumulate, most.loss, most.norm, clipped);
     assert_true(got[STEPS - 1].loss < 0.7 * got[0].loss);
     assert_true(clipped > 0 && clipped < STEPS);
 }
@@ -289,16 +326,27 @@ static int shows(const Recipe *r, const Step logged[STEPS]) {
     int found = 0;
     Trainer *t = beginner(&details);
     for (int i = 0; i < STEPS && !found; i++)
-        if (fabs(trainer_step(t, r, text, TEXT).loss - logged[i].loss) > loss_promised) found = i + 1;
+        if (fabs(trainer_step(t, r, text, TEXT).loss - logged[i].loss) > loss_promised)
+            found = i + 1;
     trainer_close(t);
     return found;
 }
 
-static const struct { const char *name; void (*make)(Recipe *); } mistakes[] = {
-    { "beta1", wrong_beta1 }, { "beta2", wrong_beta2 }, { "eps", wrong_eps }, { "no bias correction", biased },
-    { "no decay", undecayed }, { "decay of norms", decayed_norms }, { "no clipping", unclipped },
-    { "a schedule one step late", late }, { "a schedule without its minimum", to_zero },
-    { "windows that share no token", apart }, { "windows by row", in_rows },
+static const struct {
+    const char *name;
+    void (*make)(Recipe *);
+} mistakes[] = {
+    { "beta1", wrong_beta1 },
+    { "beta2", wrong_beta2 },
+    { "eps", wrong_eps },
+    { "no bias correction", biased },
+    { "no decay", undecayed },
+    { "decay of norms", decayed_norms },
+    { "no clipping", unclipped },
+    { "a schedule one step late", late },
+    { "a schedule without its minimum", to_zero },
+    { "windows that share no token", apart },
+    { "windows by row", in_rows },
     { "windows of whole batches only", in_batches },
 };
 
@@ -338,11 +386,13 @@ static float *logits_of(const Program *p, const int32_t *ids, int64_t count, con
 
 static double largest(const float *x, int64_t count) {
     double most = 0;
-    for (int64_t i = 0; i < count; i++) most = fmax(most, fabs(x[i]));
+    for (int64_t i = 0; i < count; i++)
+        most = fmax(most, fabs(x[i]));
     return most;
 }
 
-/* Id number i is the likeliest after those before it.  Of two that rounding could exchange, either is. */
+/* Id number i is the likeliest after those before it. Of two that rounding could exchange, either
+** is. */
 static void check_likeliest(const float *logits, const int32_t *ids, int64_t i) {
     const float *row = logits + (i - 1) * VOCAB;
     int best = 0;
@@ -352,21 +402,25 @@ static void check_likeliest(const float *logits, const int32_t *ids, int64_t i) 
         fail_msg("token %d: wrote '%c', expected '%c'", (int)i, ids[i], best);
 }
 
-/* Continues a prompt to the end of the context, checks every byte of it; adds those seen to 'seen'. */
+/* Continues a prompt to the end of the context, checks every byte of it; adds those seen to
+** 'seen'. */
 static void check_writing(const Program *p, const char *prompt, bool seen[VOCAB]) {
     int32_t ids[CONTEXT] = { 0 };
     size_t given = strlen(prompt), length;
     run(path(p->name, ""), "generate --weights weights --prompt '%s' --temperature 0", prompt);
     char *out = folder_read(&folder, "out", &length);
     assert_int_equal(given + length, CONTEXT);
-    for (size_t i = 0; i < CONTEXT; i++) ids[i] = (unsigned char)(i < given ? prompt[i] : out[i - given]);
-    float *whole = logits_of(p, ids, CONTEXT, ""), *steps = logits_of(p, ids, CONTEXT, "--as-generated");
+    for (size_t i = 0; i < CONTEXT; i++)
+        ids[i] = (unsigned char)(i < given ? prompt[i] : out[i - given]);
+    float *whole = logits_of(p, ids, CONTEXT, ""),
+          *steps = logits_of(p, ids, CONTEXT, "--as-generated");
     for (int64_t i = (int64_t)given; i < CONTEXT; i++) {
         check_likeliest(whole, ids, i);
         seen[ids[i]] = true;
     }
     double allowed = logit_allowed * largest(whole, CONTEXT * VOCAB);
-    for (int64_t i = 0; i < CONTEXT * VOCAB; i++) assert_true(fabs(whole[i] - steps[i]) <= allowed);
+    for (int64_t i = 0; i < CONTEXT * VOCAB; i++)
+        assert_true(fabs(whole[i] - steps[i]) <= allowed);
     free(out), free(whole), free(steps);
 }
 
@@ -378,10 +432,13 @@ static void writes_the_likeliest(void **state) {
         bool seen[VOCAB] = { false };
         int different = 0;
         run(path(program[p]->name, ""), "train --data text --steps 300 --lr 0.01 --out weights");
-        for (int i = 0; i < 4; i++) check_writing(program[p], prompt[i], seen);
-        for (int v = 0; v < VOCAB; v++) different += seen[v];
+        for (int i = 0; i < 4; i++)
+            check_writing(program[p], prompt[i], seen);
+        for (int v = 0; v < VOCAB; v++)
+            different += seen[v];
         if (different < 4)
-            fail_msg("%s: expected at least 4 different characters, found %d", program[p]->name, different);
+            fail_msg("%s: expected at least 4 different characters, found %d", program[p]->name,
+                     different);
     }
 }
 
@@ -389,8 +446,9 @@ static void writes_the_likeliest(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(details_train), cmocka_unit_test(micro_batches_train), cmocka_unit_test(depth_reads_train),
-        cmocka_unit_test(mistakes_show), cmocka_unit_test(writes_the_likeliest),
+        cmocka_unit_test(details_train),        cmocka_unit_test(micro_batches_train),
+        cmocka_unit_test(depth_reads_train),    cmocka_unit_test(mistakes_show),
+        cmocka_unit_test(writes_the_likeliest),
     };
     return cmocka_run_group_tests(tests, open_folder, close_folder);
 }

@@ -27,22 +27,40 @@ enum { BATCH = 2, TIME = 19, VOCAB = 20 };
 
 /* Five layers: blocks of 3 and 4 sublayers leave a short last one. */
 static const char *const applies[] = {
-    "attnres { blocks = 3 }", "attnres { block_size = 3 }", "attnres { full = true }", "attnres { block_size = 1 }",
-    "attnres { full = true, window = 5 }", "attnres { block_size = 3, heads = 4 }", "attnres { full = true, kernel = 'sigmoid' }",
-    "attnres { block_size = 3, heads = 2, kernel = 'sigmoid', key_norm = false }", "attnres { full = true, key_gain = false }",
-    "attnres { block_size = 3, query = 'static' }", "attnres { full = true, query = 'static', window = 4 }",
-    "haares { blocks = 3 }", "haares { block_size = 4, heads = 2 }", "haares { blocks = 2, bias = 0.5, rms_match = false }",
-    "haares { block_size = 3, kernel = 'sigmoid' }", "haares { block_size = 3, detail = 'duplicate' }", "denseformer {}",
+    "attnres { blocks = 3 }",
+    "attnres { block_size = 3 }",
+    "attnres { full = true }",
+    "attnres { block_size = 1 }",
+    "attnres { full = true, window = 5 }",
+    "attnres { block_size = 3, heads = 4 }",
+    "attnres { full = true, kernel = 'sigmoid' }",
+    "attnres { block_size = 3, heads = 2, kernel = 'sigmoid', key_norm = false }",
+    "attnres { full = true, key_gain = false }",
+    "attnres { block_size = 3, query = 'static' }",
+    "attnres { full = true, query = 'static', window = 4 }",
+    "haares { blocks = 3 }",
+    "haares { block_size = 4, heads = 2 }",
+    "haares { blocks = 2, bias = 0.5, rms_match = false }",
+    "haares { block_size = 3, kernel = 'sigmoid' }",
+    "haares { block_size = 3, detail = 'duplicate' }",
+    "denseformer {}",
     "(require 'pair') {}",
 };
 enum { APPLIES = sizeof applies / sizeof *applies };
 
 /* Weights that depend on activations, sources that nobody shares, or no sum over sources. */
 static const char *const does_not[] = {
-    "standard {}", "highway {}", "attnres { full = true, query = 'input' }", "haares { blocks = 3, query = 'input' }",
-    "attnres { block_size = 3, kernel = 'linear' }", "attnres { full = true, kernel = 'linear', window = 4 }",
-    "hyper { streams = 3 }", "hyper { streams = 3, dynamic = false }", "drr { heads = 2, causal = true, chunk = 4 }",
-    "drr { heads = 2, causal = true, chunk = 4, query = 'learned' }", "attnres { block_size = 10 }",
+    "standard {}",
+    "highway {}",
+    "attnres { full = true, query = 'input' }",
+    "haares { blocks = 3, query = 'input' }",
+    "attnres { block_size = 3, kernel = 'linear' }",
+    "attnres { full = true, kernel = 'linear', window = 4 }",
+    "hyper { streams = 3 }",
+    "hyper { streams = 3, dynamic = false }",
+    "drr { heads = 2, causal = true, chunk = 4 }",
+    "drr { heads = 2, causal = true, chunk = 4, query = 'learned' }",
+    "attnres { block_size = 10 }",
 };
 enum { DOES_NOT = sizeof does_not / sizeof *does_not };
 
@@ -56,7 +74,8 @@ static const char pair[] =
     "    m:sources(N)\n"
     "    local V = stack(s.all)\n"
     "    local P = tanh(reshape(V * m:param(site, 'key', { D }, 0.5), { N, 2, D // 2 }))\n"
-    "    local z = sum(sum(P, 3) * m:param(site, 'two', { N, 2 }, 1), 2) + m:param(site, 'old', { N }, 0)\n"
+    "    local z = sum(sum(P, 3) * m:param(site, 'two', { N, 2 }, 1), 2) + m:param(site, 'old', { "
+    "N }, 0)\n"
     "    return sum(V * reshape(softmax(z, 1), { N, 1 }), 1)\n"
     "  end,\n"
     "  write = function(m, s, site, out)\n"
@@ -71,8 +90,11 @@ static const char pair[] =
 
 static const char *spec_text(const char *residual, int layers, int dim, char *text, size_t size) {
     snprintf(text, size,
-             "return model { name = 'two', vocab = %d, context = 32, dim = %d, norm = rmsnorm {}, residual = %s,\n"
-             "  layers = times(%d, layer { attention { heads = 2, rope = {} }, mlp { hidden = 24 } }) }\n", VOCAB, dim, residual, layers);
+             "return model { name = 'two', vocab = %d, context = 32, dim = %d, norm = rmsnorm {}, "
+             "residual = %s,\n"
+             "  layers = times(%d, layer { attention { heads = 2, rope = {} }, mlp { hidden = 24 } "
+             "}) }\n",
+             VOCAB, dim, residual, layers);
     return text;
 }
 
@@ -95,7 +117,8 @@ static int setup(void **state) {
 
 static int count_op(const Graph *g, Op op) {
     int n = 0;
-    for (int i = 0; i < g->n; i++) n += g->node[i]->op == op;
+    for (int i = 0; i < g->n; i++)
+        n += g->node[i]->op == op;
     return n;
 }
 
@@ -115,7 +138,8 @@ static void it_applies_where_sources_are_shared(void **state) {
 static void it_does_nothing_elsewhere(void **state) {
     for (int i = 0; i < DOES_NOT; i++) {
         Model *m = load(state, does_not[i], 5, 16);
-        Graph *on = pass_two_phase(m->graph, TWO_PHASE_ON, true), *off = pass_two_phase(m->graph, TWO_PHASE_OFF, true);
+        Graph *on = pass_two_phase(m->graph, TWO_PHASE_ON, true),
+              *off = pass_two_phase(m->graph, TWO_PHASE_OFF, true);
         char *a = graph_printed(on, true), *b = graph_printed(off, true);
         if (strcmp(a, b)) fail_msg("%s: changed", does_not[i]);
         free(a), free(b);
@@ -137,7 +161,9 @@ static Plan *plan(Graph *g) {
 
 static Plan *plan_of(const Model *m, TwoPhase how, bool training) {
     Graph *two = pass_two_phase(m->graph, how, training);
-    Graph *g = graph_extract(two, training ? (const char *const[]){ "nll", "loss", NULL } : (const char *const[]){ "logits", NULL });
+    Graph *g = graph_extract(two,
+                             training ? (const char *const[]){ "nll", "loss", NULL }
+                                      : (const char *const[]){ "logits", NULL });
     if (training) pass_gradient(g);
     graph_free(two);
     return plan(g);
@@ -167,14 +193,20 @@ static int moved(const Model *m, TwoPhase how, bool training) {
 
 /* Forward and backward; sublayers that read half as much, or at least less. */
 static void sources_are_loaded_less(void **state) {
-    static const struct { const char *residual; double share; } row[] = {
-        { "attnres { full = true }", 0.6 }, { "haares { blocks = 4 }", 0.9 }, { "attnres { blocks = 4 }", 0.97 },
+    static const struct {
+        const char *residual;
+        double share;
+    } row[] = {
+        { "attnres { full = true }", 0.6 },
+        { "haares { blocks = 4 }", 0.9 },
+        { "attnres { blocks = 4 }", 0.97 },
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         Model *m = load(state, row[i].residual, 12, 32);
         for (int training = 0; training < 2; training++) {
             int on = moved(m, TWO_PHASE_ON, training), off = moved(m, TWO_PHASE_OFF, training);
-            if (on > row[i].share * off) fail_msg("%s: %d rows of %d, training %d", row[i].residual, on, off, training);
+            if (on > row[i].share * off)
+                fail_msg("%s: %d rows of %d, training %d", row[i].residual, on, off, training);
         }
         spec_free(m);
     }
@@ -183,14 +215,21 @@ static void sources_are_loaded_less(void **state) {
 /* A model wide enough for memory to matter; one whose reads have little to share, and that
 ** in cache, which counts for less. */
 static void the_cost_model_decides(void **state) {
-    static const struct { const char *residual; int layers, dim; bool pays; } row[] = {
-        { "attnres { full = true }", 8, 512, true }, { "attnres { block_size = 3 }", 2, 32, false },
-        { "attnres { block_size = 3 }", 2, 4096, false }, { "haares { blocks = 4 }", 8, 512, true },
+    static const struct {
+        const char *residual;
+        int layers, dim;
+        bool pays;
+    } row[] = {
+        { "attnres { full = true }", 8, 512, true },
+        { "attnres { block_size = 3 }", 2, 32, false },
+        { "attnres { block_size = 3 }", 2, 4096, false },
+        { "haares { blocks = 4 }", 8, 512, true },
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         Model *m = load(state, row[i].residual, row[i].layers, row[i].dim);
         Graph *g = pass_two_phase(m->graph, TWO_PHASE_AUTO, true);
-        if (!count_op(g, OP_after) == row[i].pays) fail_msg("%s, %d wide: decided otherwise", row[i].residual, row[i].dim);
+        if (!count_op(g, OP_after) == row[i].pays)
+            fail_msg("%s, %d wide: decided otherwise", row[i].residual, row[i].dim);
         graph_free(g);
         spec_free(m);
     }
@@ -199,7 +238,11 @@ static void the_cost_model_decides(void **state) {
 /* }{== In float64 ======================================================== */
 
 /* A graph with gradients and their values. */
-typedef struct Exact { Graph *g; Case *c; Eval *ev; } Exact;
+typedef struct Exact {
+    Graph *g;
+    Case *c;
+    Eval *ev;
+} Exact;
 
 static void exact_open(Exact *x, Graph *g) {
     x->g = g;
@@ -217,7 +260,8 @@ static void exact_close(Exact *x) {
 
 static double worst(double most, const double *a, const double *b, int64_t n) {
     double size = 1e-30, d = 0;
-    for (int64_t i = 0; i < n; i++) d = fmax(d, fabs(a[i] - b[i])), size = fmax(size, fabs(b[i]));
+    for (int64_t i = 0; i < n; i++)
+        d = fmax(d, fabs(a[i] - b[i])), size = fmax(size, fabs(b[i]));
     return fmax(most, d / size);
 }
 
@@ -257,7 +301,7 @@ static void both_mean_the_same(void **state) {
 
 static Node *forget_peak(Rebuild *r, const Node *old, Node **in) {
     (void)r;
-    return old->op == OP_max ? in[0] : NULL;        /* exp(m - M) = 1 */
+    return old->op == OP_max ? in[0] : NULL; /* exp(m - M) = 1 */
 }
 
 static Node *spoil_partial(Rebuild *r, const Node *old, Node **in) {
@@ -299,7 +343,10 @@ static void only_what_should_matters(void **state) {
 
 /* }{== Compiled ========================================================== */
 
-typedef struct Unit { Graph *g; CodegenOptions options; } Unit;
+typedef struct Unit {
+    Graph *g;
+    CodegenOptions options;
+} Unit;
 
 /* The interpreter runs the graph as it is, the compiler puts reads together. */
 static int run_unit(void *arg) {
@@ -322,29 +369,38 @@ static int compiled_status(void **state, const char *residual, int dim, CodegenO
     return status;
 }
 
-/* Lanes along channels that do and do not fill vectors; every processor in turn; tested accesses. */
+/* Lanes along channels that do and do not fill vectors; every processor in turn; tested
+** accesses. */
 static void compiled_code_agrees(void **state) {
     const char *const *cpu = compiled_cpus();
     int cpus = 0;
-    while (cpu[cpus]) cpus++;
+    while (cpu[cpus])
+        cpus++;
     for (int i = 0; i < APPLIES; i += compiled_every()) {
-        CodegenOptions o = { .cpu = cpu[i % cpus], .level = i % 2, .check = i % 3 == 2, .two_phase = TWO_PHASE_ON };
+        CodegenOptions o = {
+            .cpu = cpu[i % cpus], .level = i % 2, .check = i % 3 == 2, .two_phase = TWO_PHASE_ON
+        };
         int status = compiled_status(state, applies[i], i % 2 ? 40 : 48, o);
         if (status) fail_msg("%s, %s: status %d", applies[i], o.cpu, status);
     }
 }
 
 /* Logits and gradients, malloc'ed, with reads together or apart. */
-typedef struct Results { float *logits, *gradients; int64_t floats; } Results;
+typedef struct Results {
+    float *logits, *gradients;
+    int64_t floats;
+} Results;
 
-static Results results_of(void **state, const char *residual, TwoPhase how, int workers, const char *zero) {
+static Results results_of(void **state, const char *residual, TwoPhase how, int workers,
+                          const char *zero) {
     char path[SCRATCH_PATH], text[1024];
     Built b;
     Instance r;
     Results a;
     strata_loss loss;
     int64_t count;
-    built_open(&b, scratch_path(state, "two.lua", path), spec_text(residual, 6, 32, text, sizeof text),
+    built_open(&b, scratch_path(state, "two.lua", path),
+               spec_text(residual, 6, 32, text, sizeof text),
                &(CodegenOptions){ .cpu = "native", .level = 1, .two_phase = how });
     instance_open(&r, &b.c, BATCH * TIME, workers);
     instance_fill(&r, 11);
@@ -363,10 +419,12 @@ static Results results_of(void **state, const char *residual, TwoPhase how, int 
 
 /* And a read of one source has no gradient for its query, exactly. */
 static void on_and_off_agree(void **state) {
-    static const char *const mixer[] = { "attnres { block_size = 5 }", "attnres { full = true }", "haares { blocks = 3 }" };
+    static const char *const mixer[] = { "attnres { block_size = 5 }", "attnres { full = true }",
+                                         "haares { blocks = 3 }" };
     const char *query = "layers.0.attention.residual.query";
     for (size_t i = 0; i < sizeof mixer / sizeof *mixer; i += (size_t)compiled_every()) {
-        Results on = results_of(state, mixer[i], TWO_PHASE_ON, 1, query), off = results_of(state, mixer[i], TWO_PHASE_OFF, 1, query);
+        Results on = results_of(state, mixer[i], TWO_PHASE_ON, 1, query),
+                off = results_of(state, mixer[i], TWO_PHASE_OFF, 1, query);
         Results two = results_of(state, mixer[i], TWO_PHASE_ON, 2, query);
         assert_int_equal(on.floats, off.floats);
         assert_true(difference(on.logits, off.logits, BATCH * TIME * VOCAB) < 2e-5);
@@ -379,10 +437,15 @@ static void on_and_off_agree(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_applies_where_sources_are_shared), cmocka_unit_test(it_does_nothing_elsewhere),
-        cmocka_unit_test(sources_are_loaded_less), cmocka_unit_test(the_cost_model_decides),
-        cmocka_unit_test(both_mean_the_same), cmocka_unit_test(a_wrong_merge_is_noticed),
-        cmocka_unit_test(only_what_should_matters), cmocka_unit_test(compiled_code_agrees), cmocka_unit_test(on_and_off_agree),
+        cmocka_unit_test(it_applies_where_sources_are_shared),
+        cmocka_unit_test(it_does_nothing_elsewhere),
+        cmocka_unit_test(sources_are_loaded_less),
+        cmocka_unit_test(the_cost_model_decides),
+        cmocka_unit_test(both_mean_the_same),
+        cmocka_unit_test(a_wrong_merge_is_noticed),
+        cmocka_unit_test(only_what_should_matters),
+        cmocka_unit_test(compiled_code_agrees),
+        cmocka_unit_test(on_and_off_agree),
     };
     return cmocka_run_group_tests(tests, setup, scratch_teardown);
 }

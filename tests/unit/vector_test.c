@@ -7,8 +7,7 @@
 #include "native/vector_calls.h"
 
 /* Distance in units of the last place of 'right' as a float. */
-static double ulps(float got, double right)
-{
+static double ulps(float got, double right) {
     double unit = fmax(ldexp(1, ilogb(right == 0 ? 0x1p-149 : right) - 23), 0x1p-149);
     return fabs(got - right) / unit;
 }
@@ -18,22 +17,17 @@ typedef struct Function {
     double (*right)(double);
 } Function;
 
-static void check(const Function *f, int64_t n, const float *x, const float *y)
-{
+static void check(const Function *f, int64_t n, const float *x, const float *y) {
     for (int64_t i = 0; i < n; i++) {
         double right = f->right(x[i]);
-        if (isnan(right))
-            assert_true(isnan(y[i]));
-        else if (isinf((float)right))
-            assert_true(y[i] == (float)right);
-        else
-            assert_true(ulps(y[i], right) <= 1);
+        if (isnan(right)) assert_true(isnan(y[i]));
+        else if (isinf((float)right)) assert_true(y[i] == (float)right);
+        else assert_true(ulps(y[i], right) <= 1);
     }
 }
 
 /* Every 4,001st float, all signs and exponents, then the ends. */
-static void over_all_floats(const Function *f)
-{
+static void over_all_floats(const Function *f) {
     enum { COUNT = 1003 };
     float x[COUNT], y[COUNT];
     uint64_t bits = 0;
@@ -45,27 +39,26 @@ static void over_all_floats(const Function *f)
         f->call(COUNT, x, y);
         check(f, COUNT, x, y);
     }
-    static const float ends[] = {0, -0.0f, INFINITY, -INFINITY, NAN, 1, -1, 0x1p-149f, 0x1p-126f, -0x1p-149f,
-                                 88.72283f, 88.72284f, -87.33655f, -103.97f, -103.98f, 0x1.fffffep127f};
+    static const float ends[] = { 0,          -0.0f,      INFINITY,  -INFINITY,
+                                  NAN,        1,          -1,        0x1p-149f,
+                                  0x1p-126f,  -0x1p-149f, 88.72283f, 88.72284f,
+                                  -87.33655f, -103.97f,   -103.98f,  0x1.fffffep127f };
     enum { ENDS = sizeof ends / sizeof ends[0] };
     f->call(ENDS, ends, y);
     check(f, ENDS, ends, y);
 }
 
-static void exp_is_right(void **state)
-{
+static void exp_is_right(void **state) {
     (void)state;
-    over_all_floats(&(Function){call_exp, exp});
+    over_all_floats(&(Function){ call_exp, exp });
 }
 
-static void log_is_right(void **state)
-{
+static void log_is_right(void **state) {
     (void)state;
-    over_all_floats(&(Function){call_log, log});
+    over_all_floats(&(Function){ call_log, log });
 }
 
-static void parts_touch_nothing_else(void **state)
-{
+static void parts_touch_nothing_else(void **state) {
     (void)state;
     float y[LANES], whole[LANES];
     for (int side = BEFORE; side <= AFTER; side++)
@@ -80,15 +73,13 @@ static void parts_touch_nothing_else(void **state)
             call_keep(whole, n, -5, y);
             for (int l = 0; l < LANES; l++)
                 assert_true(y[l] == (l < n ? (float)(l + 1) : -5));
-            if (side == BEFORE)
-                assert_true(x.at[n] == 0);      /* the page's rest was not written */
+            if (side == BEFORE) assert_true(x.at[n] == 0); /* the page's rest was not written */
             guard_free(x);
         }
 }
 
 /* Halves, again and again. */
-static float halves(const float *x, int n)
-{
+static float halves(const float *x, int n) {
     float sum[LANES];
     memcpy(sum, x, sizeof sum);
     for (n /= 2; n > 0; n /= 2)
@@ -97,10 +88,9 @@ static float halves(const float *x, int n)
     return sum[0];
 }
 
-static void sums_have_one_order(void **state)
-{
+static void sums_have_one_order(void **state) {
     (void)state;
-    Draw d = {1};
+    Draw d = { 1 };
     for (int round = 0; round < 200; round++) {
         float x[LANES], largest = -2;
         for (int l = 0; l < LANES; l++) {
@@ -112,10 +102,9 @@ static void sums_have_one_order(void **state)
     }
 }
 
-static void fma_is_the_same_in_vectors_and_alone(void **state)
-{
+static void fma_is_the_same_in_vectors_and_alone(void **state) {
     (void)state;
-    Draw d = {2};
+    Draw d = { 2 };
     for (int round = 0; round < 200; round++) {
         float a[LANES], b[LANES], c[LANES], lanes[LANES], one[LANES];
         for (int l = 0; l < LANES; l++) {
@@ -126,14 +115,14 @@ static void fma_is_the_same_in_vectors_and_alone(void **state)
         call_fma(a, b, c, lanes, one);
         for (int l = 0; l < LANES; l++) {
             assert_true(lanes[l] == one[l]);
-            assert_true(lanes[l] == (KERNEL_LEVEL >= 3 ? fmaf(a[l], b[l], c[l]) : a[l] * b[l] + c[l]));
+            assert_true(lanes[l]
+                        == (KERNEL_LEVEL >= 3 ? fmaf(a[l], b[l], c[l]) : a[l] * b[l] + c[l]));
         }
     }
 }
 
 /* A NaN in the second operand wins, one in the first is dropped. */
-static void order_of_nan(void **state)
-{
+static void order_of_nan(void **state) {
     (void)state;
     float a[LANES], b[LANES], larger[LANES], smaller[LANES];
     for (int l = 0; l < LANES; l++) {
@@ -143,17 +132,13 @@ static void order_of_nan(void **state)
     call_order(a, b, larger, smaller);
     for (int l = 0; l < LANES; l++) {
         assert_true(isnan(larger[l]) == (l % 3 == 1) && isnan(smaller[l]) == (l % 3 == 1));
-        if (l % 3 == 2)
-            assert_true(larger[l] == fmaxf(a[l], 2) && smaller[l] == fminf(a[l], 2));
-        if (l % 3 == 0)
-            assert_true(larger[l] == 2 && smaller[l] == 2);
+        if (l % 3 == 2) assert_true(larger[l] == fmaxf(a[l], 2) && smaller[l] == fminf(a[l], 2));
+        if (l % 3 == 0) assert_true(larger[l] == 2 && smaller[l] == 2);
     }
 }
 
-int main(void)
-{
-    if (!host_runs_kernels())
-        return SKIPPED;
+int main(void) {
+    if (!host_runs_kernels()) return SKIPPED;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exp_is_right),
         cmocka_unit_test(log_is_right),

@@ -12,25 +12,21 @@ typedef struct Function {
     const char *name;
     void (*call)(int64_t n, const float *x, float *y);
     double (*right)(double);
-    float low, high;            /* the range that is walked densely */
-    double ulps;                /* how far a result may be off */
+    float low, high; /* the range that is walked densely */
+    double ulps;     /* how far a result may be off */
 } Function;
 
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 
 /* In units of the last place of the right result, as a float. */
-static double distance(float got, double right)
-{
-    if (isnan(right))
-        return isnan(got) ? 0 : INFINITY;
-    if (isinf((float)right) || isinf(got) || isnan(got))
-        return got == (float)right ? 0 : INFINITY;
+static double distance(float got, double right) {
+    if (isnan(right)) return isnan(got) ? 0 : INFINITY;
+    if (isinf((float)right) || isinf(got) || isnan(got)) return got == (float)right ? 0 : INFINITY;
     double unit = fmax(ldexp(1, ilogb(right == 0 ? 0x1p-149 : right) - 23), 0x1p-149);
     return fabs(got - right) / unit;
 }
 
-static double worst(const Function *f, int64_t n, const float *x, float *y)
-{
+static double worst(const Function *f, int64_t n, const float *x, float *y) {
     double most = 0;
     f->call(n, x, y);
     for (int64_t i = 0; i < n; i++)
@@ -38,8 +34,7 @@ static double worst(const Function *f, int64_t n, const float *x, float *y)
     return most;
 }
 
-static double over_all_floats(const Function *f)
-{
+static double over_all_floats(const Function *f) {
     enum { COUNT = 1003, STRIDE = 5003 };
     float x[COUNT], y[COUNT];
     double most = 0;
@@ -54,8 +49,7 @@ static double over_all_floats(const Function *f)
     return most;
 }
 
-static double over_range(const Function *f)
-{
+static double over_range(const Function *f) {
     enum { COUNT = 400003 };
     float *x = malloc(COUNT * sizeof *x), *y = malloc(COUNT * sizeof *y);
     for (int i = 0; i < COUNT; i++)
@@ -66,29 +60,27 @@ static double over_range(const Function *f)
     return most;
 }
 
-static void functions_are_right(void **state)
-{
+static void functions_are_right(void **state) {
     (void)state;
     static const Function table[] = {
-        {"exp", call_k_exp, exp, -104, 89, 1},
-        {"log", call_k_log, log, 0.25f, 4, 1},
-        {"tanh", call_k_tanh, tanh, -10, 10, 2},
-        {"erf", call_k_erf, erf, -4.5f, 4.5f, 2},
-        {"sigmoid", call_k_sigmoid, sigmoid, -90, 90, 2.5},
+        { "exp", call_k_exp, exp, -104, 89, 1 },
+        { "log", call_k_log, log, 0.25f, 4, 1 },
+        { "tanh", call_k_tanh, tanh, -10, 10, 2 },
+        { "erf", call_k_erf, erf, -4.5f, 4.5f, 2 },
+        { "sigmoid", call_k_sigmoid, sigmoid, -90, 90, 2.5 },
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         double all = over_all_floats(&table[i]), range = over_range(&table[i]);
-        printf("%-8s %.3f ulp over all floats, %.3f over [%g, %g]\n", table[i].name, all, range, table[i].low,
-               table[i].high);
+        printf("%-8s %.3f ulp over all floats, %.3f over [%g, %g]\n", table[i].name, all, range,
+               table[i].low, table[i].high);
         assert_true(all <= table[i].ulps);
         assert_true(range <= table[i].ulps);
     }
 }
 
-static void ends_are_exact(void **state)
-{
+static void ends_are_exact(void **state) {
     (void)state;
-    float x[6] = {-INFINITY, INFINITY, 0, -0.0f, NAN, 200}, y[6];
+    float x[6] = { -INFINITY, INFINITY, 0, -0.0f, NAN, 200 }, y[6];
     call_k_tanh(6, x, y);
     assert_true(y[0] == -1 && y[1] == 1 && y[2] == 0 && signbit(y[3]) && isnan(y[4]) && y[5] == 1);
     call_k_erf(6, x, y);
@@ -96,29 +88,28 @@ static void ends_are_exact(void **state)
     call_k_sigmoid(6, x, y);
     assert_true(y[0] == 0 && y[1] == 1 && y[2] == 0.5f && y[3] == 0.5f && isnan(y[4]) && y[5] == 1);
     call_k_exp(6, x, y);
-    assert_true(y[0] == 0 && y[1] == INFINITY && y[2] == 1 && y[3] == 1 && isnan(y[4]) && y[5] == INFINITY);
+    assert_true(y[0] == 0 && y[1] == INFINITY && y[2] == 1 && y[3] == 1 && isnan(y[4])
+                && y[5] == INFINITY);
     call_k_log(6, x, y);
-    assert_true(isnan(y[0]) && y[1] == INFINITY && y[2] == -INFINITY && y[3] == -INFINITY && isnan(y[4]));
+    assert_true(isnan(y[0]) && y[1] == INFINITY && y[2] == -INFINITY && y[3] == -INFINITY
+                && isnan(y[4]));
 }
 
 /* Softmax's power of two: normal results to 2.5 ulp, exactly 1 at 0 and 0 at -inf. */
-static void exp2_is_right(void **state)
-{
+static void exp2_is_right(void **state) {
     (void)state;
-    Function f = {"exp2", call_exp2, exp2, -126, 0, 2.5};
+    Function f = { "exp2", call_exp2, exp2, -126, 0, 2.5 };
     double range = over_range(&f);
     printf("%-8s %.3f ulp over [%g, %g]\n", f.name, range, f.low, f.high);
     assert_true(range <= f.ulps);
-    float x[6] = {0, -INFINITY, -127, -1000, NAN, -126.5f}, y[6];
+    float x[6] = { 0, -INFINITY, -127, -1000, NAN, -126.5f }, y[6];
     call_exp2(6, x, y);
     assert_true(y[0] == 1 && y[1] == 0 && y[2] == 0 && y[3] == 0 && isnan(y[4]));
     assert_true(y[5] >= 0 && y[5] < FLT_MIN);
 }
 
-int main(void)
-{
-    if (!host_runs_kernels())
-        return SKIPPED;
+int main(void) {
+    if (!host_runs_kernels()) return SKIPPED;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(functions_are_right),
         cmocka_unit_test(ends_are_exact),

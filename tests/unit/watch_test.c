@@ -21,17 +21,21 @@
 ** another token's later. */
 enum { CONTEXT = 32, BATCH = 1, TOKENS = BATCH * CONTEXT, MOST = 256 };
 enum { READ = 1, WRITTEN = 2 };
-enum { LITTLE = 64 };                   /* operations a token: kernels with fewer are left out */
+enum { LITTLE = 64 }; /* operations a token: kernels with fewer are left out */
 
 typedef struct Seen {
     char name[96];
-    unsigned char *at[3];               /* by float of a region: READ | WRITTEN */
+    unsigned char *at[3]; /* by float of a region: READ | WRITTEN */
     /* floats: places that were written, and places that were read before: what a kernel reads
     ** again, or reads of its own results, is in the cache. */
     double floats, operations;
 } Seen;
 
-static struct { Seen seen[MOST]; int n; const Guarded *region[3]; } all;
+static struct {
+    Seen seen[MOST];
+    int n;
+    const Guarded *region[3];
+} all;
 
 static Seen *find(const char *name) {
     for (int i = 0; i < all.n; i++)
@@ -64,14 +68,18 @@ static void touch(const char *function, const float *at, int64_t floats, int sto
     }
 }
 
-static void work(const char *function, int64_t operations) { seen_of(function)->operations += (double)operations; }
+static void work(const char *function, int64_t operations) {
+    seen_of(function)->operations += (double)operations;
+}
 
 /* == A model and its step =================================================== */
 
-static const char lua[] =
-    "return model { name = 'watched', vocab = 64, context = 32, dim = 128, norm = rmsnorm {}, residual = %s,\n"
-    "  layers = times(2, layer { attention { heads = 4, rope = {} }, mlp { hidden = 256, activation = 'swiglu' } }),\n"
-    "  train = { optimizer = adamw { lr = 1e-3 }, schedule = constant {}, batch = 1, seed = 3 } }\n";
+static const char lua[] = "return model { name = 'watched', vocab = 64, context = 32, dim = 128, "
+                          "norm = rmsnorm {}, residual = %s,\n"
+                          "  layers = times(2, layer { attention { heads = 4, rope = {} }, mlp { "
+                          "hidden = 256, activation = 'swiglu' } }),\n"
+                          "  train = { optimizer = adamw { lr = 1e-3 }, schedule = constant {}, "
+                          "batch = 1, seed = 3 } }\n";
 
 static void take_step(const char *path, const char *text, const char *cpu) {
     Built b;
@@ -93,7 +101,8 @@ static void take_step(const char *path, const char *text, const char *cpu) {
 
 static void forget(void) {
     for (int i = 0; i < all.n; i++)
-        for (int r = 0; r < 3; r++) free(all.seen[i].at[r]);
+        for (int r = 0; r < 3; r++)
+            free(all.seen[i].at[r]);
     memset(&all, 0, sizeof all);
 }
 
@@ -101,7 +110,10 @@ static void forget(void) {
 
 static bool near(double counted, double told) { return fabs(counted - told) <= 0.15 * told; }
 
-typedef struct Sums { double bytes, told_bytes, operations, told_operations; int agreeing; } Sums;
+typedef struct Sums {
+    double bytes, told_bytes, operations, told_operations;
+    int agreeing;
+} Sums;
 
 /* Row kernels that a step calls once.  What is counted and not told: operations that two
 ** loops of a kernel both do, because storing a result would cost more. */
@@ -114,10 +126,16 @@ static Sums check_rows(const Report *r, const char *residual) {
         const Seen *s = find(k->name);
         if (!s) fail_msg("%s: expected %s to be called", residual, k->name);
         double bytes = sizeof(float) * s->floats / TOKENS, operations = s->operations / TOKENS;
-        print_message("%-20s %-24s bytes a token %8.1f told %8.1f (%+.1f %%), operations %8.1f told %8.1f (%+.1f %%)\n", residual, k->name, bytes,
-                      w->bytes, 100 * (bytes / w->bytes - 1), operations, w->flops, 100 * (operations / w->flops - 1));
-        if (bytes > 1.15 * w->bytes) fail_msg("%s: %s: expected %g bytes a token at most, counted %g", residual, k->name, w->bytes, bytes);
-        if (operations < 0.85 * w->flops) fail_msg("%s: %s: expected %g operations a token at least, counted %g", residual, k->name, w->flops, operations);
+        print_message("%-20s %-24s bytes a token %8.1f told %8.1f (%+.1f %%), operations %8.1f "
+                      "told %8.1f (%+.1f %%)\n",
+                      residual, k->name, bytes, w->bytes, 100 * (bytes / w->bytes - 1), operations,
+                      w->flops, 100 * (operations / w->flops - 1));
+        if (bytes > 1.15 * w->bytes)
+            fail_msg("%s: %s: expected %g bytes a token at most, counted %g", residual, k->name,
+                     w->bytes, bytes);
+        if (operations < 0.85 * w->flops)
+            fail_msg("%s: %s: expected %g operations a token at least, counted %g", residual,
+                     k->name, w->flops, operations);
         sum.agreeing += near(bytes, w->bytes) && near(operations, w->flops);
         sum.bytes += bytes, sum.told_bytes += w->bytes;
         sum.operations += operations, sum.told_operations += w->flops;
@@ -133,7 +151,9 @@ static Sums check_model(void **state, const char *residual, const char *cpu) {
     Report *r = report_new(path, &(ReportOptions){ .cpu = cpu }, &e);
     if (!r) fail_msg("%s", e.text);
     Sums sum = check_rows(r, residual);
-    if (!near(sum.bytes, sum.told_bytes)) fail_msg("%s: expected %g bytes a token in all, counted %g", residual, sum.told_bytes, sum.bytes);
+    if (!near(sum.bytes, sum.told_bytes))
+        fail_msg("%s: expected %g bytes a token in all, counted %g", residual, sum.told_bytes,
+                 sum.bytes);
     report_free(r);
     forget();
     return sum;
@@ -141,16 +161,19 @@ static Sums check_model(void **state, const char *residual, const char *cpu) {
 
 static void inspect_tells_what_kernels_do(void **state) {
     for (const char *const *cpu = compiled_cpus(); *cpu; cpu++) {
-        Sums standard = check_model(state, "standard {}", *cpu), haares = check_model(state, "haares { blocks = 2 }", *cpu),
+        Sums standard = check_model(state, "standard {}", *cpu),
+             haares = check_model(state, "haares { blocks = 2 }", *cpu),
              hyper = check_model(state, "hyper { streams = 2 }", *cpu);
         assert_true(standard.agreeing >= 1 && haares.agreeing >= 4 && hyper.agreeing >= 3);
-        assert_true(near(haares.operations, haares.told_operations) && near(hyper.operations, hyper.told_operations));
+        assert_true(near(haares.operations, haares.told_operations)
+                    && near(hyper.operations, hyper.told_operations));
     }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(inspect_tells_what_kernels_do, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(inspect_tells_what_kernels_do, scratch_setup,
+                                        scratch_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,9 +11,9 @@
 enum { ROWS_ONCE = 16, TILE = 64 };
 
 typedef struct Row {
-    float *q, *o;           /* padded(dk), scaled; padded(dv) */
+    float *q, *o; /* padded(dk), scaled; padded(dv) */
     float largest, sum;
-    int64_t head, t, keys;  /* keys: how many it has seen */
+    int64_t head, t, keys; /* keys: how many it has seen */
 } Row;
 
 int64_t k_attention_few_floats(int64_t d) { return ROWS_ONCE * (2 * padded(d) + 32) + TILE + 16; }
@@ -21,17 +21,17 @@ int64_t k_attention_few_floats(int64_t d) { return ROWS_ONCE * (2 * padded(d) + 
 int64_t k_attention_few_tasks(const Attention *a) { return a->sequences * a->groups; }
 
 /* s[j] = q . k[j]: four keys at once, each a vector of chains, added in one order. */
-static void few_scores(int64_t n, int64_t d, const float *q, const float *k, float *s)
-{
+static void few_scores(int64_t n, int64_t d, const float *q, const float *k, float *s) {
     int64_t whole = d / LANES * LANES, j = 0;
     for (; j + 4 <= n; j += 4, k += 4 * d) {
-        V acc[4] = {v_zero(), v_zero(), v_zero(), v_zero()};
+        V acc[4] = { v_zero(), v_zero(), v_zero(), v_zero() };
         for (int64_t e = 0; e < whole; e += LANES)
             for (int i = 0; i < 4; i++)
                 acc[i] = v_fma(v_load(q + e), v_load(k + i * d + e), acc[i]);
         for (int i = 0; i < 4; i++) {
             if (whole < d)
-                acc[i] = v_fma(v_load(q + whole), v_load_part(k + i * d + whole, d - whole), acc[i]);
+                acc[i] = v_fma(v_load(q + whole), v_load_part(k + i * d + whole, d - whole),
+                               acc[i]);
             s[j + i] = v_sum(acc[i]);
         }
     }
@@ -39,15 +39,14 @@ static void few_scores(int64_t n, int64_t d, const float *q, const float *k, flo
         V acc = v_zero();
         for (int64_t e = 0; e < whole; e += LANES)
             acc = v_fma(v_load(q + e), v_load(k + e), acc);
-        if (whole < d)
-            acc = v_fma(v_load(q + whole), v_load_part(k + whole, d - whole), acc);
+        if (whole < d) acc = v_fma(v_load(q + whole), v_load_part(k + whole, d - whole), acc);
         s[j] = v_sum(acc);
     }
 }
 
 /* 'count' vectors of o = o * alpha + sum over n keys of s[j] v[j] */
-INLINE void mix_columns(const int count, int64_t n, int64_t d, const float *s, const float *v, float alpha, float *o)
-{
+INLINE void mix_columns(const int count, int64_t n, int64_t d, const float *s, const float *v,
+                        float alpha, float *o) {
     V acc[8];
     for (int c = 0; c < count; c++)
         acc[c] = v_load(o + c * LANES) * alpha;
@@ -58,8 +57,7 @@ INLINE void mix_columns(const int count, int64_t n, int64_t d, const float *s, c
         v_store(o + c * LANES, acc[c]);
 }
 
-static void few_mix(int64_t n, int64_t d, const float *s, const float *v, float alpha, float *o)
-{
+static void few_mix(int64_t n, int64_t d, const float *s, const float *v, float alpha, float *o) {
     int64_t e = 0;
     for (; e + 8 * LANES <= d; e += 8 * LANES)
         mix_columns(8, n, d, s, v + e, alpha, o + e);
@@ -77,8 +75,7 @@ static void few_mix(int64_t n, int64_t d, const float *s, const float *v, float 
 
 /* s[n] become powers of two relative to the new maximum; returns the factor of
 ** what was added up before.  s has room for whole vectors. */
-static float few_softmax(const Attention *a, int64_t n, Row *row, float *s)
-{
+static float few_softmax(const Attention *a, int64_t n, Row *row, float *s) {
     V largest = v_splat(row->largest), sum = v_zero();
     int64_t end = padded(n);
     for (int64_t j = n; j < end; j++)
@@ -97,32 +94,30 @@ static float few_softmax(const Attention *a, int64_t n, Row *row, float *s)
     return alpha;
 }
 
-static void open_row(const Attention *a, Row *row, int64_t b, float **scratch)
-{
+static void open_row(const Attention *a, Row *row, int64_t b, float **scratch) {
     row->q = take(scratch, padded(a->dk));
     row->o = take(scratch, padded(a->dv));
     row->largest = -__builtin_inff();
     row->sum = 0;
     row->keys = 0;
-    k_rows_load(a->bf16, 1, a->dk, a->q + (query_row(a, b) + row->t) * a->ldq + row->head * a->dk, a->ldq, a->scale * LOG2_E,
-                row->q);
+    k_rows_load(a->bf16, 1, a->dk, a->q + (query_row(a, b) + row->t) * a->ldq + row->head * a->dk,
+                a->ldq, a->scale * LOG2_E, row->q);
     for (int64_t e = 0; e < padded(a->dv); e += LANES)
         v_store(row->o + e, v_zero());
 }
 
-static void close_row(const Attention *a, const Row *row, int64_t b)
-{
+static void close_row(const Attention *a, const Row *row, int64_t b) {
     int64_t at = query_row(a, b) + row->t;
     float *o = a->o + at * a->ldo + row->head * a->dv;
     for (int64_t e = 0; e < a->dv; e++)
         o[e] = row->keys ? row->o[e] * (1.0f / row->sum) : 0;
     if (a->lse)
-        a->lse[at * a->ldlse + row->head] =
-            row->keys ? s_fma(row->largest, LN_2, v_log(v_splat(row->sum))[0]) : NOTHING;
+        a->lse[at * a->ldlse + row->head] = row->keys
+            ? s_fma(row->largest, LN_2, v_log(v_splat(row->sum))[0])
+            : NOTHING;
 }
 
-static void few_rows(const Attention *a, const Source *source, Row *row, int64_t rows, float *s)
-{
+static void few_rows(const Attention *a, const Source *source, Row *row, int64_t rows, float *s) {
     for (int64_t first = 0; first < source->count; first += TILE) {
         /* Caches lie in small pages, at whose ends the processor stops to look ahead. */
         int64_t next = min64(TILE, source->count - first - TILE);
@@ -130,8 +125,7 @@ static void few_rows(const Attention *a, const Source *source, Row *row, int64_t
         k_rows_soon(next, a->dv, source->v + (first + TILE) * a->dv, a->dv);
         for (int64_t i = 0; i < rows; i++) {
             int64_t n = visible(a, source, row[i].t, first, min64(TILE, source->count - first));
-            if (n == 0)
-                continue;
+            if (n == 0) continue;
             few_scores(n, a->dk, row[i].q, source->k + first * a->dk, s);
             float alpha = few_softmax(a, n, &row[i], s);
             row[i].keys += n;
@@ -140,9 +134,9 @@ static void few_rows(const Attention *a, const Source *source, Row *row, int64_t
     }
 }
 
-void k_attention_few(const Attention *a, int64_t task, float *scratch)
-{
-    int64_t b = task / a->groups, g = task % a->groups, shared = a->heads / a->groups, time = queries_of(a, b);
+void k_attention_few(const Attention *a, int64_t task, float *scratch) {
+    int64_t b = task / a->groups, g = task % a->groups, shared = a->heads / a->groups,
+            time = queries_of(a, b);
     Source source = k_attention_source(a, b, g);
     float *s = take(&scratch, TILE);
     for (int64_t first = 0; first < shared * time; first += ROWS_ONCE) {

@@ -16,45 +16,44 @@
 ** averages over time every pair is a task: a tile's gradients are handed on to the
 ** positions that were averaged, which the next tile may share.
 **
-** Tasks that own ranges are cut for 'time' queries and keys: of shorter sequences some have nothing to do.
-** For the training form only (keys == NULL): no positions before the first.
+** Tasks that own ranges are cut for 'time' queries and keys: of shorter sequences some have nothing
+** to do. For the training form only (keys == NULL): no positions before the first.
 */
 #include "attention_tile.h"
 
 enum {
     PANELS = BLOCK / PANEL,
-    WHOLE_PRODUCTS = 5,     /* of a tile, where one task computes all gradients of a pair */
-    SPLIT_PRODUCTS = 7,     /* of a tile, where two do */
-    KEY_RANGE = 2 * KEYS,   /* keys of a task that owns keys */
+    WHOLE_PRODUCTS = 5,   /* of a tile, where one task computes all gradients of a pair */
+    SPLIT_PRODUCTS = 7,   /* of a tile, where two do */
+    KEY_RANGE = 2 * KEYS, /* keys of a task that owns keys */
     QUERY_RANGE = 2 * BLOCK
 };
 
 typedef struct Block {
     const Attention *a;
     Source source;
-    int queries, keys;              /* which gradients are wanted */
-    float *k, *v;                   /* copies of a tile's rows */
-    float *dk, *dv;                 /* gradients of a tile of averages */
-    float *p, *ds;                  /* [PANELS][KEYS][PANEL] */
-    /* of pairs: a tile's rows and its keys turned; p and ds [KEYS][BLOCK]; blocks of the rows below */
+    int queries, keys; /* which gradients are wanted */
+    float *k, *v;      /* copies of a tile's rows */
+    float *dk, *dv;    /* gradients of a tile of averages */
+    float *p, *ds;     /* [PANELS][KEYS][PANEL] */
+    /* of pairs: a tile's rows and its keys turned; p and ds [KEYS][BLOCK]; blocks of the rows
+    ** below */
     uint16_t *key_rows, *value_rows, *turned, *p_rows, *ds_rows;
     float *q_block, *dout_block, *spare;
-    float *q, *dout, *dq;           /* panels: [PANELS][d][PANEL] */
-    float *q_rows, *dout_rows;      /* [BLOCK][padded(d)] */
-    float *lse, *delta;             /* [BLOCK], lse in units of log 2 */
-    float *ones;                    /* [PANEL] */
-    int64_t b, group, head, t, n;   /* queries t .. t + n - 1 */
+    float *q, *dout, *dq;         /* panels: [PANELS][d][PANEL] */
+    float *q_rows, *dout_rows;    /* [BLOCK][padded(d)] */
+    float *lse, *delta;           /* [BLOCK], lse in units of log 2 */
+    float *ones;                  /* [PANEL] */
+    int64_t b, group, head, t, n; /* queries t .. t + n - 1 */
 } Block;
 
-static void fill(int64_t n, float value, float *x)
-{
+static void fill(int64_t n, float value, float *x) {
     for (int64_t i = 0; i < n; i += LANES)
         v_store(x + i, v_splat(value));
 }
 
-static Block open_space(const Attention *a, int64_t b, int64_t group, float *scratch)
-{
-    Block x = {.a = a, .source = k_attention_source(a, b, group), .b = b, .group = group};
+static Block open_space(const Attention *a, int64_t b, int64_t group, float *scratch) {
+    Block x = { .a = a, .source = k_attention_source(a, b, group), .b = b, .group = group };
     x.k = take(&scratch, KEYS * padded(a->dk));
     x.v = take(&scratch, KEYS * padded(a->dv));
     x.dk = take(&scratch, KEYS * padded(a->dk));
@@ -85,24 +84,22 @@ static Block open_space(const Attention *a, int64_t b, int64_t group, float *scr
 
 static int64_t block_steps(const Block *x) { return (x->n + PANEL - 1) / PANEL * PANEL; }
 
-static void open_pairs(Block *x)
-{
+static void open_pairs(Block *x) {
     const Attention *a = x->a;
     for (int64_t i = 0; i * PANEL < x->n; i++) {
-        float *q = x->q + i * PANEL * panel_rows(a->dk), *dout = x->dout + i * PANEL * panel_rows(a->dv);
+        float *q = x->q + i * PANEL * panel_rows(a->dk),
+              *dout = x->dout + i * PANEL * panel_rows(a->dv);
         k_pairs_panel(a->dk, q, q);
         k_pairs_panel(a->dv, dout, dout);
     }
-    if (!x->keys)
-        return;
+    if (!x->keys) return;
     k_pairs_block(a->dk, block_steps(x), x->q_rows, padded(a->dk), x->q_block);
     k_pairs_block(a->dv, block_steps(x), x->dout_rows, padded(a->dv), x->dout_block);
 }
 
 /* Packs queries t .. t + n - 1 of the head.  Lanes without a query hold zeros
 ** everywhere: they add exactly zero to every gradient. */
-static void open_block(Block *x, int64_t head, int64_t t)
-{
+static void open_block(Block *x, int64_t head, int64_t t) {
     const Attention *a = x->a;
     x->head = head;
     x->t = t;
@@ -112,8 +109,10 @@ static void open_block(Block *x, int64_t head, int64_t t)
     const float *dout = a->dout + row * a->lddout + head * a->dv;
     for (int64_t i = 0; i * PANEL < x->n; i++) {
         int64_t first = i * PANEL, n = min64(PANEL, x->n - first);
-        k_panel_load(rounds(a), n, a->dk, q + first * a->ldq, a->ldq, query_unit(a), x->q + first * panel_rows(a->dk));
-        k_panel_load(rounds(a), n, a->dv, dout + first * a->lddout, a->lddout, 1.0f, x->dout + first * panel_rows(a->dv));
+        k_panel_load(rounds(a), n, a->dk, q + first * a->ldq, a->ldq, query_unit(a),
+                     x->q + first * panel_rows(a->dk));
+        k_panel_load(rounds(a), n, a->dv, dout + first * a->lddout, a->lddout, 1.0f,
+                     x->dout + first * panel_rows(a->dv));
     }
     fill(BLOCK, 0, x->lse);
     fill(BLOCK, 0, x->delta);
@@ -121,22 +120,21 @@ static void open_block(Block *x, int64_t head, int64_t t)
         x->lse[i] = a->lse[(row + i) * a->ldlse + head] * LOG2_E;
         x->delta[i] = a->delta[(row + i) * a->lddelta + head];
     }
-    if (x->queries)
-        fill(BLOCK * a->dk, 0, x->dq);
+    if (x->queries) fill(BLOCK * a->dk, 0, x->dq);
     if (x->keys) {
         k_rows_load(rounds(a), x->n, a->dk, q, a->ldq, in_pairs(a) ? 1.0f : a->scale, x->q_rows);
         k_rows_load(rounds(a), x->n, a->dv, dout, a->lddout, 1.0f, x->dout_rows);
         fill((BLOCK - x->n) * padded(a->dk), 0, x->q_rows + x->n * padded(a->dk));
         fill((BLOCK - x->n) * padded(a->dv), 0, x->dout_rows + x->n * padded(a->dv));
     }
-    if (in_pairs(a))
-        open_pairs(x);
+    if (in_pairs(a)) open_pairs(x);
 }
 
 /* s[key][PANEL] times 'unit' become probabilities, ds[key][PANEL] (dp until now) p (dp - delta). */
-INLINE void differentiate(const int half, float unit, int64_t keys, const float *lse, const float *delta, float *s, float *ds)
-{
-    V lse0 = v_load(lse), lse1 = v_load(lse + LANES), delta0 = v_load(delta), delta1 = v_load(delta + LANES);
+INLINE void differentiate(const int half, float unit, int64_t keys, const float *lse,
+                          const float *delta, float *s, float *ds) {
+    V lse0 = v_load(lse), lse1 = v_load(lse + LANES), delta0 = v_load(delta),
+      delta1 = v_load(delta + LANES);
     for (int64_t j = 0; j < keys; j++, s += PANEL, ds += PANEL) {
         V p0 = v_exp2(v_load(s) * unit - lse0), p1 = v_exp2(v_load(s + LANES) * unit - lse1);
         v_store(s, factor(half, p0));
@@ -147,8 +145,8 @@ INLINE void differentiate(const int half, float unit, int64_t keys, const float 
 }
 
 /* The same of panel i and the tile's keys; the mask scaled those from 'all' on. */
-static void probabilities(const Block *x, int64_t i, int64_t all, int64_t some, float *s, float *ds)
-{
+static void probabilities(const Block *x, int64_t i, int64_t all, int64_t some, float *s,
+                          float *ds) {
     const Attention *a = x->a;
     const float *lse = x->lse + i * PANEL, *delta = x->delta + i * PANEL;
     if (in_pairs(a)) {
@@ -162,18 +160,16 @@ static void probabilities(const Block *x, int64_t i, int64_t all, int64_t some, 
 }
 
 /* A tile of n keys becomes left operands. */
-static void open_tile(Block *x, int64_t n, const float *k, int64_t ldk, const float *v, int64_t ldv)
-{
+static void open_tile(Block *x, int64_t n, const float *k, int64_t ldk, const float *v,
+                      int64_t ldv) {
     const Attention *a = x->a;
     k_pairs_rows(n, a->dk, k, ldk, x->key_rows);
     k_pairs_rows(n, a->dv, v, ldv, x->value_rows);
-    if (x->queries)
-        k_pairs_turn(n, a->dk, x->key_rows, x->turned);
+    if (x->queries) k_pairs_turn(n, a->dk, x->key_rows, x->turned);
 }
 
 /* Panel i's columns of rows[n][BLOCK] = s[some][PANEL], zeros after them. */
-static void set_columns(int64_t i, int64_t some, int64_t n, const float *s, uint16_t *rows)
-{
+static void set_columns(int64_t i, int64_t some, int64_t n, const float *s, uint16_t *rows) {
     rows += i * PANEL;
     for (int64_t j = 0; j < n; j++, rows += BLOCK, s += PANEL)
         for (int c = 0; c < PANEL; c += LANES)
@@ -181,10 +177,11 @@ static void set_columns(int64_t i, int64_t some, int64_t n, const float *s, uint
 }
 
 /* Scores s and d p of panel i against the first 'some' keys of a tile. */
-static void scores(const Block *x, int64_t i, int64_t some, const float *k, int64_t ldk, const float *v, int64_t ldv, float *s, float *dp)
-{
+static void scores(const Block *x, int64_t i, int64_t some, const float *k, int64_t ldk,
+                   const float *v, int64_t ldv, float *s, float *dp) {
     const Attention *a = x->a;
-    const float *q = x->q + i * PANEL * panel_rows(a->dk), *dout = x->dout + i * PANEL * panel_rows(a->dv);
+    const float *q = x->q + i * PANEL * panel_rows(a->dk),
+                *dout = x->dout + i * PANEL * panel_rows(a->dv);
     if (in_pairs(a)) {
         score_pairs(some, a->dk, x->key_rows, q, s, x->spare);
         score_pairs(some, a->dv, x->value_rows, dout, dp, x->spare);
@@ -194,17 +191,17 @@ static void scores(const Block *x, int64_t i, int64_t some, const float *k, int6
     k_tile_score(some, a->dv, v, ldv, dout, dp, NULL);
 }
 
-/* What panel i's p and ds[some][PANEL] are multiplied as: their gradients of keys later, those of queries now. */
-static void hand_on(Block *x, int64_t i, int64_t some, int64_t n, const float *k, int64_t ldk, float *p, float *ds)
-{
+/* What panel i's p and ds[some][PANEL] are multiplied as: their gradients of keys later, those of
+** queries now. */
+static void hand_on(Block *x, int64_t i, int64_t some, int64_t n, const float *k, int64_t ldk,
+                    float *p, float *ds) {
     const Attention *a = x->a;
     float *dq = x->dq + i * PANEL * a->dk;
     if (!in_pairs(a)) {
         int64_t zeros = min64(n, some + PANEL) - some;
         fill(zeros * PANEL, 0, p + some * PANEL);
         fill(zeros * PANEL, 0, ds + some * PANEL);
-        if (x->queries)
-            k_tile_mix(some, a->dk, k, ldk, ds, x->ones, dq);
+        if (x->queries) k_tile_mix(some, a->dk, k, ldk, ds, x->ones, dq);
         return;
     }
     if (x->keys) {
@@ -220,40 +217,40 @@ static void hand_on(Block *x, int64_t i, int64_t some, int64_t n, const float *k
 /* p and ds of panel i against the tile's n keys from 'first' on; returns how many
 ** keys any of its queries sees.  Rows after them are zero as far as the products
 ** over queries may read. */
-static int64_t tile_panel(Block *x, int64_t i, int64_t first, int64_t n, const float *k, int64_t ldk, const float *v,
-                          int64_t ldv)
-{
+static int64_t tile_panel(Block *x, int64_t i, int64_t first, int64_t n, const float *k,
+                          int64_t ldk, const float *v, int64_t ldv) {
     const Attention *a = x->a;
     int64_t t = x->t + i * PANEL, last = min64(t + PANEL, queries_of(a, x->b)) - 1;
-    int64_t all = visible(a, &x->source, t, first, n), some = visible(a, &x->source, last, first, n);
+    int64_t all = visible(a, &x->source, t, first, n),
+            some = visible(a, &x->source, last, first, n);
     float *p = x->p + i * KEYS * PANEL, *ds = x->ds + i * KEYS * PANEL;
-    if (some > 0)
-        scores(x, i, some, k, ldk, v, ldv, p, ds);
+    if (some > 0) scores(x, i, some, k, ldk, v, ldv, p, ds);
     if (some > all) {
         int32_t seen[PANEL];
         visible_to(a, &x->source, t, first, seen);
         k_tile_mask(all, some, seen, score_unit(a), p);
     }
     probabilities(x, i, all, some, p, ds);
-    if (some > 0 || in_pairs(a))
-        hand_on(x, i, some, n, k, ldk, p, ds);
+    if (some > 0 || in_pairs(a)) hand_on(x, i, some, n, k, ldk, p, ds);
     return some;
 }
 
-/* y[n][d] += sum over the block's queries of p[query][key] x[query][d]: the values' gradients from p
-** and the output's, the keys' from ds and the queries. */
-static void tile_back(Block *x, int64_t n, int64_t d, int64_t panels, const int64_t *count, int of_keys, float *y, int64_t ldy)
-{
+/* y[n][d] += sum over the block's queries of p[query][key] x[query][d]: the values' gradients from
+** p and the output's, the keys' from ds and the queries. */
+static void tile_back(Block *x, int64_t n, int64_t d, int64_t panels, const int64_t *count,
+                      int of_keys, float *y, int64_t ldy) {
     if (in_pairs(x->a)) {
-        k_pairs_multiply(n, block_steps(x), of_keys ? x->ds_rows : x->p_rows, BLOCK, of_keys ? x->q_block : x->dout_block, y, ldy, d, 1, x->spare);
+        k_pairs_multiply(n, block_steps(x), of_keys ? x->ds_rows : x->p_rows, BLOCK,
+                         of_keys ? x->q_block : x->dout_block, y, ldy, d, 1, x->spare);
         return;
     }
-    k_tile_back(n, d, panels, count, of_keys ? x->ds : x->p, of_keys ? x->q_rows : x->dout_rows, y, ldy);
+    k_tile_back(n, d, panels, count, of_keys ? x->ds : x->p, of_keys ? x->q_rows : x->dout_rows, y,
+                ldy);
 }
 
 /* Gradients of n averages from 'first' on, handed on to what they are averages of. */
-static void tile_averages(Block *x, int64_t first, int64_t n, int64_t panels, const int64_t *count)
-{
+static void tile_averages(Block *x, int64_t first, int64_t n, int64_t panels,
+                          const int64_t *count) {
     const Attention *a = x->a;
     int64_t row = x->b * a->time;
     fill(n * padded(a->dk), 0, x->dk);
@@ -265,8 +262,7 @@ static void tile_averages(Block *x, int64_t first, int64_t n, int64_t panels, co
 }
 
 /* The block against the tile of n keys from 'first' on. */
-static void tile(Block *x, int64_t first, int64_t n)
-{
+static void tile(Block *x, int64_t first, int64_t n) {
     const Attention *a = x->a;
     int64_t ldk = a->ldk, ldv = a->ldv, panels = (x->n + PANEL - 1) / PANEL, count[PANELS];
     const float *k = k_source_near(a, &x->source, first, n, a->dk, x->source.k, &ldk, x->k);
@@ -277,8 +273,7 @@ static void tile(Block *x, int64_t first, int64_t n)
         k_rows_soon(n, a->dk, dk, a->lddk);
         k_rows_soon(n, a->dv, dv, a->lddv);
     }
-    if (in_pairs(a))
-        open_tile(x, n, k, ldk, v, ldv);
+    if (in_pairs(a)) open_tile(x, n, k, ldk, v, ldv);
     for (int64_t i = 0; i < panels; i++)
         count[i] = tile_panel(x, i, first, n, k, ldk, v, ldv);
     if (a->pool) {
@@ -291,37 +286,34 @@ static void tile(Block *x, int64_t first, int64_t n)
 
 /* Gradients of queries t0..t1-1 of heads h0..h1-1, and what these add to those of
 ** keys k0..k1-1. */
-static void blocks(Block *x, int64_t h0, int64_t h1, int64_t t0, int64_t t1, int64_t k0, int64_t k1)
-{
+static void blocks(Block *x, int64_t h0, int64_t h1, int64_t t0, int64_t t1, int64_t k0,
+                   int64_t k1) {
     const Attention *a = x->a;
     for (int64_t head = h0; head < h1; head++)
         for (int64_t t = t0; t < t1; t += BLOCK) {
             int64_t last = min64(t + BLOCK, queries_of(a, x->b)) - 1;
             int64_t end = k0 + visible(a, &x->source, last, k0, k1 - k0);
-            if (end == k0 && !x->queries)
-                continue;
+            if (end == k0 && !x->queries) continue;
             open_block(x, head, t);
             for (int64_t first = k0; first < end; first += KEYS)
                 tile(x, first, min64(KEYS, k1 - first));
-            if (!x->queries)
-                continue;
+            if (!x->queries) continue;
             fill(PANEL, a->scale, x->lse);
             for (int64_t i = 0; i * PANEL < x->n; i++)
-                k_panel_store(min64(PANEL, x->n - i * PANEL), a->dk, x->dq + i * PANEL * a->dk, x->lse,
-                              a->dq + (query_row(a, x->b) + t + i * PANEL) * a->lddq + head * a->dk, a->lddq);
+                k_panel_store(
+                    min64(PANEL, x->n - i * PANEL), a->dk, x->dq + i * PANEL * a->dk, x->lse,
+                    a->dq + (query_row(a, x->b) + t + i * PANEL) * a->lddq + head * a->dk, a->lddq);
         }
 }
 
-static void clear_rows(int64_t n, int64_t d, float *rows, int64_t ld)
-{
+static void clear_rows(int64_t n, int64_t d, float *rows, int64_t ld) {
     for (int64_t t = 0; t < n; t++)
         for (int64_t e = 0; e < d; e++)
             rows[t * ld + e] = 0;
 }
 
 /* Queries of pairs are not scaled, so that they are rounded once: what they added up to is. */
-static void scale_rows(int64_t n, int64_t d, float scale, float *rows, int64_t ld)
-{
+static void scale_rows(int64_t n, int64_t d, float scale, float *rows, int64_t ld) {
     for (int64_t t = 0; t < n; t++)
         for (int64_t e = 0; e < d; e++)
             rows[t * ld + e] *= scale;
@@ -329,10 +321,10 @@ static void scale_rows(int64_t n, int64_t d, float scale, float *rows, int64_t l
 
 /* Overwrites the gradients of the group's keys k0..k1-1 (of averages: of all that
 ** they are averages of); also of its queries. */
-static void own_keys(Block *x, int64_t k0, int64_t k1, int queries)
-{
+static void own_keys(Block *x, int64_t k0, int64_t k1, int queries) {
     const Attention *a = x->a;
-    int64_t row = key_row(a, x->b) + k0, shared = a->heads / a->groups, rows = a->pool ? a->time : k1 - k0;
+    int64_t row = key_row(a, x->b) + k0, shared = a->heads / a->groups,
+            rows = a->pool ? a->time : k1 - k0;
     clear_rows(rows, a->dk, a->dk_ + row * a->lddk + x->group * a->dk, a->lddk);
     clear_rows(rows, a->dv, a->dvalue + row * a->lddv + x->group * a->dv, a->lddv);
     x->keys = 1;
@@ -343,24 +335,21 @@ static void own_keys(Block *x, int64_t k0, int64_t k1, int queries)
         scale_rows(rows, a->dk, a->scale, a->dk_ + row * a->lddk + x->group * a->dk, a->lddk);
 }
 
-/* Whether a pair is one task: if the worker with most pairs is done before it would be with its share of all
-** tiles' two more products. */
-static int whole_groups(const Attention *a)
-{
-    int64_t pairs = a->sequences * a->groups, workers = max64(a->workers, 1), most = (pairs + workers - 1) / workers;
+/* Whether a pair is one task: if the worker with most pairs is done before it would be with its
+** share of all tiles' two more products. */
+static int whole_groups(const Attention *a) {
+    int64_t pairs = a->sequences * a->groups, workers = max64(a->workers, 1),
+            most = (pairs + workers - 1) / workers;
     return a->pool || most * workers * WHOLE_PRODUCTS <= pairs * SPLIT_PRODUCTS;
 }
 
-int64_t k_attention_grad_tasks(const Attention *a)
-{
-    if (whole_groups(a))
-        return a->sequences * a->groups;
-    return a->sequences * a->groups * ((a->time + KEY_RANGE - 1) / KEY_RANGE) +
-           a->sequences * a->heads * ((a->time + QUERY_RANGE - 1) / QUERY_RANGE);
+int64_t k_attention_grad_tasks(const Attention *a) {
+    if (whole_groups(a)) return a->sequences * a->groups;
+    return a->sequences * a->groups * ((a->time + KEY_RANGE - 1) / KEY_RANGE)
+        + a->sequences * a->heads * ((a->time + QUERY_RANGE - 1) / QUERY_RANGE);
 }
 
-void k_attention_grad(const Attention *a, int64_t task, float *scratch)
-{
+void k_attention_grad(const Attention *a, int64_t task, float *scratch) {
     int64_t pairs = a->sequences * a->groups;
     if (whole_groups(a)) {
         Block x = open_space(a, task / a->groups, task % a->groups, scratch);

@@ -21,8 +21,9 @@ void k_pairs_panel(int64_t steps, const float *panel, float *out);
 void k_pairs_block(int64_t columns, int64_t steps, const float *w, int64_t ldw, float *out);
 int64_t k_pairs_block_floats(int64_t columns, int64_t steps);
 /* c[rows, columns] (+)= a[rows, steps] block; 'spare': k_pairs_spare() floats */
-void k_pairs_multiply(int64_t rows, int64_t steps, const uint16_t *a, int64_t lda, const float *block, float *c, int64_t ldc,
-                      int64_t columns, int add, float *spare);
+void k_pairs_multiply(int64_t rows, int64_t steps, const uint16_t *a, int64_t lda,
+                      const float *block, float *c, int64_t ldc, int64_t columns, int add,
+                      float *spare);
 int64_t k_pairs_spare(void);
 
 #endif

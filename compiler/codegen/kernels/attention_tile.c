@@ -16,154 +16,132 @@ enum { ROWS = 6 };
 #endif
 
 /* acc[i][c] += sum over n steps of a[i * row + step k] * b[k * ldb + c * LANES] */
-INLINE void multiply(const int rows, const int columns, int64_t n, const float *a, int64_t row, int64_t step,
-                     const float *b, int64_t ldb, V acc[][2])
-{
+INLINE void multiply(const int rows, const int columns, int64_t n, const float *a, int64_t row,
+                     int64_t step, const float *b, int64_t ldb, V acc[][2]) {
     for (int64_t k = 0; k < n; k++, a += step, b += ldb) {
         V x[2];
-        UNROLL for (int c = 0; c < columns; c++)
-            x[c] = v_load(b + c * LANES);
+        UNROLL for (int c = 0; c < columns; c++) x[c] = v_load(b + c * LANES);
         UNROLL for (int i = 0; i < rows; i++) {
             V w = v_splat(a[i * row]);
-            UNROLL for (int c = 0; c < columns; c++)
-                acc[i][c] = v_fma(w, x[c], acc[i][c]);
+            UNROLL for (int c = 0; c < columns; c++) acc[i][c] = v_fma(w, x[c], acc[i][c]);
         }
     }
 }
 
 /* The i-th of 'parts' nearly equal shares of n starts here. */
-INLINE int64_t share(int64_t n, int64_t parts, int64_t i) { return n / parts * i + min64(i, n % parts); }
+INLINE int64_t share(int64_t n, int64_t parts, int64_t i) {
+    return n / parts * i + min64(i, n % parts);
+}
 
-INLINE void score_rows(const int rows, int64_t d, const float *k, int64_t ldk, const float *x, float *s,
-                       float *largest)
-{
+INLINE void score_rows(const int rows, int64_t d, const float *k, int64_t ldk, const float *x,
+                       float *s, float *largest) {
     V acc[ROWS][2];
-    UNROLL for (int i = 0; i < rows; i++)
-        acc[i][0] = acc[i][1] = v_zero();
+    UNROLL for (int i = 0; i < rows; i++) acc[i][0] = acc[i][1] = v_zero();
     multiply(rows, 2, d, k, ldk, 1, x, PANEL, acc);
     UNROLL for (int i = 0; i < rows; i++) {
         v_store(s + i * PANEL, acc[i][0]);
         v_store(s + i * PANEL + LANES, acc[i][1]);
     }
-    if (!largest)
-        return;
+    if (!largest) return;
     UNROLL for (int c = 0; c < 2; c++) {
         V m = v_load(largest + c * LANES);
-        UNROLL for (int i = 0; i < rows; i++)
-            m = v_max(m, acc[i][c]);
+        UNROLL for (int i = 0; i < rows; i++) m = v_max(m, acc[i][c]);
         v_store(largest + c * LANES, m);
     }
 }
 
-void k_tile_score(int64_t keys, int64_t d, const float *k, int64_t ldk, const float *x, float *s, float *largest)
-{
+void k_tile_score(int64_t keys, int64_t d, const float *k, int64_t ldk, const float *x, float *s,
+                  float *largest) {
     int64_t parts = (keys + ROWS - 1) / ROWS;
     for (int64_t i = 0; i < parts; i++) {
         int64_t j = share(keys, parts, i);
         switch (share(keys, parts, i + 1) - j) {
 #define SCORE_CASE(r) \
-    case r: \
-        score_rows(r, d, k + j * ldk, ldk, x, s + j * PANEL, largest); \
-        break;
+    case r: score_rows(r, d, k + j * ldk, ldk, x, s + j * PANEL, largest); break;
             ROW_CASES(SCORE_CASE)
         }
     }
 }
 
-INLINE void mix_rows(const int rows, int64_t keys, const float *v, int64_t ldv, const float *p, const float *alpha,
-                     float *y)
-{
+INLINE void mix_rows(const int rows, int64_t keys, const float *v, int64_t ldv, const float *p,
+                     const float *alpha, float *y) {
     V acc[ROWS][2];
-    UNROLL for (int i = 0; i < rows; i++)
-        UNROLL for (int c = 0; c < 2; c++)
-            acc[i][c] = v_load(y + i * PANEL + c * LANES) * v_load(alpha + c * LANES);
+    UNROLL for (int i = 0; i < rows; i++) UNROLL for (int c = 0; c < 2; c++)
+        acc[i][c] = v_load(y + i * PANEL + c * LANES) * v_load(alpha + c * LANES);
     multiply(rows, 2, keys, v, 1, ldv, p, PANEL, acc);
-    UNROLL for (int i = 0; i < rows; i++)
-        UNROLL for (int c = 0; c < 2; c++)
-            v_store(y + i * PANEL + c * LANES, acc[i][c]);
+    UNROLL for (int i = 0; i < rows; i++) UNROLL for (int c = 0; c < 2; c++)
+        v_store(y + i * PANEL + c * LANES, acc[i][c]);
 }
 
-void k_tile_mix(int64_t keys, int64_t d, const float *v, int64_t ldv, const float *p, const float *alpha, float *y)
-{
+void k_tile_mix(int64_t keys, int64_t d, const float *v, int64_t ldv, const float *p,
+                const float *alpha, float *y) {
     int64_t parts = (d + ROWS - 1) / ROWS;
     for (int64_t i = 0; i < parts; i++) {
         int64_t e = share(d, parts, i);
         switch (share(d, parts, i + 1) - e) {
 #define MIX_CASE(r) \
-    case r: \
-        mix_rows(r, keys, v + e, ldv, p, alpha, y + e * PANEL); \
-        break;
+    case r: mix_rows(r, keys, v + e, ldv, p, alpha, y + e * PANEL); break;
             ROW_CASES(MIX_CASE)
         }
     }
 }
 
 /* One vector of y's row of which 'width' floats are left. */
-INLINE V load_left(const float *y, int64_t width) { return width >= LANES ? v_load(y) : v_load_part(y, width); }
+INLINE V load_left(const float *y, int64_t width) {
+    return width >= LANES ? v_load(y) : v_load_part(y, width);
+}
 
-INLINE void store_left(float *y, int64_t width, V x)
-{
-    if (width >= LANES)
-        v_store(y, x);
-    else
-        v_store_part(y, x, width);
+INLINE void store_left(float *y, int64_t width, V x) {
+    if (width >= LANES) v_store(y, x);
+    else v_store_part(y, x, width);
 }
 
 /* 'part': the last column has fewer than LANES floats, or may have. */
-INLINE void back_rows(const int rows, const int columns, const int part, int64_t from, int64_t panels, const float *p,
-                      const float *x, int64_t ldx, float *y, int64_t ldy, int64_t width)
-{
+INLINE void back_rows(const int rows, const int columns, const int part, int64_t from,
+                      int64_t panels, const float *p, const float *x, int64_t ldx, float *y,
+                      int64_t ldy, int64_t width) {
     V acc[ROWS][2];
     int64_t left = width - (columns - 1) * LANES;
-    UNROLL for (int i = 0; i < rows; i++)
-        UNROLL for (int c = 0; c < columns; c++)
-            acc[i][c] = load_left(y + i * ldy + c * LANES, part && c == columns - 1 ? left : LANES);
+    UNROLL for (int i = 0; i < rows; i++) UNROLL for (int c = 0; c < columns; c++)
+        acc[i][c] = load_left(y + i * ldy + c * LANES, part && c == columns - 1 ? left : LANES);
     for (int64_t panel = from; panel < panels; panel++)
-        multiply(rows, columns, PANEL, p + panel * KEYS * PANEL, PANEL, 1, x + panel * PANEL * ldx, ldx, acc);
-    UNROLL for (int i = 0; i < rows; i++)
-        UNROLL for (int c = 0; c < columns; c++)
-            store_left(y + i * ldy + c * LANES, part && c == columns - 1 ? left : LANES, acc[i][c]);
+        multiply(rows, columns, PANEL, p + panel * KEYS * PANEL, PANEL, 1, x + panel * PANEL * ldx,
+                 ldx, acc);
+    UNROLL for (int i = 0; i < rows; i++) UNROLL for (int c = 0; c < columns; c++)
+        store_left(y + i * ldy + c * LANES, part && c == columns - 1 ? left : LANES, acc[i][c]);
 }
 
 /* Rows of y for one share of the keys, two vectors of columns at a time. */
-static void back_columns(int64_t rows, int64_t d, int64_t from, int64_t panels, const float *p, const float *x,
-                         float *y, int64_t ldy)
-{
+static void back_columns(int64_t rows, int64_t d, int64_t from, int64_t panels, const float *p,
+                         const float *x, float *y, int64_t ldy) {
     enum { TWO = 0, TWO_PART = 32, ONE_PART = 64 };
     int64_t ldx = padded(d);
     for (int64_t e = 0; e < d; e += 2 * LANES) {
         int64_t width = d - e;
         switch (rows + (width >= 2 * LANES ? TWO : width > LANES ? TWO_PART : ONE_PART)) {
-#define BACK_CASE(r) \
-    case TWO + r: \
-        back_rows(r, 2, 0, from, panels, p, x + e, ldx, y + e, ldy, width); \
-        break; \
-    case TWO_PART + r: \
-        back_rows(r, 2, 1, from, panels, p, x + e, ldx, y + e, ldy, width); \
-        break; \
-    case ONE_PART + r: \
-        back_rows(r, 1, 1, from, panels, p, x + e, ldx, y + e, ldy, width); \
-        break;
+#define BACK_CASE(r)                                                                              \
+    case TWO + r: back_rows(r, 2, 0, from, panels, p, x + e, ldx, y + e, ldy, width); break;      \
+    case TWO_PART + r: back_rows(r, 2, 1, from, panels, p, x + e, ldx, y + e, ldy, width); break; \
+    case ONE_PART + r: back_rows(r, 1, 1, from, panels, p, x + e, ldx, y + e, ldy, width); break;
             ROW_CASES(BACK_CASE)
         }
     }
 }
 
-void k_tile_back(int64_t keys, int64_t d, int64_t panels, const int64_t *count, const float *p, const float *x,
-                 float *y, int64_t ldy)
-{
+void k_tile_back(int64_t keys, int64_t d, int64_t panels, const int64_t *count, const float *p,
+                 const float *x, float *y, int64_t ldy) {
     int64_t parts = (keys + ROWS - 1) / ROWS;
     for (int64_t i = 0; i < parts; i++) {
         int64_t j = share(keys, parts, i), from = 0;
         while (from < panels && count[from] <= j)
             from++;
         if (from < panels)
-            back_columns(share(keys, parts, i + 1) - j, d, from, panels, p + j * PANEL, x, y + j * ldy, ldy);
+            back_columns(share(keys, parts, i + 1) - j, d, from, panels, p + j * PANEL, x,
+                         y + j * ldy, ldy);
     }
 }
 
-void k_tile_mask(int64_t from, int64_t to, const int32_t *seen, float unit, float *s)
-{
+void k_tile_mask(int64_t from, int64_t to, const int32_t *seen, float unit, float *s) {
     for (int c = 0; c < 2; c++) {
         VI sees = vi_load(seen + c * LANES);
         for (int64_t j = from; j < to; j++) {
@@ -174,8 +152,10 @@ void k_tile_mask(int64_t from, int64_t to, const int32_t *seen, float unit, floa
 }
 
 #if LANES == 16
-#define LOW_HALVES(a, b) __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
-#define HIGH_HALVES(a, b) __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+#define LOW_HALVES(a, b) \
+    __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define HIGH_HALVES(a, b) \
+    __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
 #elif LANES == 8
 #define LOW_HALVES(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
 #define HIGH_HALVES(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
@@ -185,44 +165,40 @@ void k_tile_mask(int64_t from, int64_t to, const int32_t *seen, float unit, floa
 #endif
 
 /* A square of LANES vectors, rows become columns: log2(LANES) perfect shuffles. */
-INLINE void transpose(V r[LANES])
-{
+INLINE void transpose(V r[LANES]) {
     UNROLL for (int round = 1; round < LANES; round *= 2) {
         V t[LANES];
         UNROLL for (int i = 0; i < LANES / 2; i++) {
             t[2 * i] = LOW_HALVES(r[i], r[i + LANES / 2]);
             t[2 * i + 1] = HIGH_HALVES(r[i], r[i + LANES / 2]);
         }
-        UNROLL for (int i = 0; i < LANES; i++)
-            r[i] = t[i];
+        UNROLL for (int i = 0; i < LANES; i++) r[i] = t[i];
     }
 }
 
-INLINE void panel_load(const int half, int64_t n, int64_t d, const float *rows, int64_t ld, float scale, float *panel)
-{
+INLINE void panel_load(const int half, int64_t n, int64_t d, const float *rows, int64_t ld,
+                       float scale, float *panel) {
     for (int64_t first = 0; first < PANEL; first += LANES) {
         for (int64_t e = 0; e < d; e += LANES) {
             V r[LANES];
-            UNROLL for (int i = 0; i < LANES; i++)
-                r[i] = first + i < n ? factor(half, load_left(rows + (first + i) * ld + e, d - e)) * scale : v_zero();
+            UNROLL for (int i = 0; i < LANES; i++) r[i] = first + i < n
+                ? factor(half, load_left(rows + (first + i) * ld + e, d - e)) * scale
+                : v_zero();
             transpose(r);
-            UNROLL for (int i = 0; i < LANES; i++)
-                if (e + i < d)
-                    v_store(panel + (e + i) * PANEL + first, r[i]);
+            UNROLL for (int i = 0; i < LANES; i++) if (e + i < d)
+                v_store(panel + (e + i) * PANEL + first, r[i]);
         }
     }
 }
 
-void k_panel_load(int half, int64_t n, int64_t d, const float *rows, int64_t ld, float scale, float *panel)
-{
-    if (half)
-        panel_load(1, n, d, rows, ld, scale, panel);
-    else
-        panel_load(0, n, d, rows, ld, scale, panel);
+void k_panel_load(int half, int64_t n, int64_t d, const float *rows, int64_t ld, float scale,
+                  float *panel) {
+    if (half) panel_load(1, n, d, rows, ld, scale, panel);
+    else panel_load(0, n, d, rows, ld, scale, panel);
 }
 
-void k_panel_store(int64_t n, int64_t d, const float *panel, const float *factor, float *rows, int64_t ld)
-{
+void k_panel_store(int64_t n, int64_t d, const float *panel, const float *factor, float *rows,
+                   int64_t ld) {
     for (int64_t first = 0; first < n; first += LANES) {
         V f = v_load(factor + first);
         for (int64_t e = 0; e < d; e += LANES) {
@@ -230,61 +206,51 @@ void k_panel_store(int64_t n, int64_t d, const float *panel, const float *factor
             UNROLL for (int i = 0; i < LANES; i++)
                 r[i] = e + i < d ? v_load(panel + (e + i) * PANEL + first) * f : v_zero();
             transpose(r);
-            UNROLL for (int i = 0; i < LANES; i++)
-                if (first + i < n)
-                    store_left(rows + (first + i) * ld + e, d - e, r[i]);
+            UNROLL for (int i = 0; i < LANES; i++) if (first + i < n)
+                store_left(rows + (first + i) * ld + e, d - e, r[i]);
         }
     }
 }
 
-INLINE void rows_load(const int half, int64_t n, int64_t d, const float *rows, int64_t ld, float scale, float *out)
-{
+INLINE void rows_load(const int half, int64_t n, int64_t d, const float *rows, int64_t ld,
+                      float scale, float *out) {
     int64_t ldo = padded(d);
     for (int64_t t = 0; t < n; t++)
         for (int64_t e = 0; e < d; e += LANES)
             v_store(out + t * ldo + e, factor(half, load_left(rows + t * ld + e, d - e)) * scale);
 }
 
-void k_rows_load(int half, int64_t n, int64_t d, const float *rows, int64_t ld, float scale, float *out)
-{
-    if (half)
-        rows_load(1, n, d, rows, ld, scale, out);
-    else
-        rows_load(0, n, d, rows, ld, scale, out);
+void k_rows_load(int half, int64_t n, int64_t d, const float *rows, int64_t ld, float scale,
+                 float *out) {
+    if (half) rows_load(1, n, d, rows, ld, scale, out);
+    else rows_load(0, n, d, rows, ld, scale, out);
 }
 
-void k_rows_soon(int64_t n, int64_t d, const float *rows, int64_t ld)
-{
+void k_rows_soon(int64_t n, int64_t d, const float *rows, int64_t ld) {
     for (int64_t t = 0; t < n; t++)
         for (int64_t e = 0; e < d; e += 16)
             __builtin_prefetch(rows + t * ld + e, 0, 2);
 }
 
-static const float *rows_near(const Attention *a, const Source *s, int64_t n, int64_t d, const float *rows, int64_t *ld,
-                              float *copy)
-{
-    if (*ld == d && s->ready)
-        return rows;
+static const float *rows_near(const Attention *a, const Source *s, int64_t n, int64_t d,
+                              const float *rows, int64_t *ld, float *copy) {
+    if (*ld == d && s->ready) return rows;
     k_rows_soon(n, d, rows + n * *ld, *ld);
-    if (in_pairs(a))
-        return rows;
+    if (in_pairs(a)) return rows;
     k_rows_load(rounds(a), n, d, rows, *ld, 1.0f, copy);
     *ld = padded(d);
     return copy;
 }
 
 /* Positions *from..*to-1 of a sequence make its j-th average. */
-static void pool_range(const Attention *a, int64_t j, int64_t *from, int64_t *to)
-{
+static void pool_range(const Attention *a, int64_t j, int64_t *from, int64_t *to) {
     *from = a->causal ? j * a->pool : j * a->time / a->pool;
     *to = a->causal ? (j + 1) * a->pool : ((j + 1) * a->time + a->pool - 1) / a->pool;
 }
 
-const float *k_source_near(const Attention *a, const Source *s, int64_t first, int64_t n, int64_t d, const float *rows,
-                           int64_t *ld, float *copy)
-{
-    if (!s->pooled)
-        return rows_near(a, s, n, d, rows + first * *ld, ld, copy);
+const float *k_source_near(const Attention *a, const Source *s, int64_t first, int64_t n, int64_t d,
+                           const float *rows, int64_t *ld, float *copy) {
+    if (!s->pooled) return rows_near(a, s, n, d, rows + first * *ld, ld, copy);
     for (int64_t j = 0; j < n; j++) {
         int64_t from, to;
         pool_range(a, first + j, &from, &to);
@@ -299,8 +265,8 @@ const float *k_source_near(const Attention *a, const Source *s, int64_t first, i
     return copy;
 }
 
-void k_pool_back(const Attention *a, int64_t first, int64_t n, int64_t d, const float *average, float *rows, int64_t ld)
-{
+void k_pool_back(const Attention *a, int64_t first, int64_t n, int64_t d, const float *average,
+                 float *rows, int64_t ld) {
     for (int64_t j = 0; j < n; j++) {
         int64_t from, to;
         pool_range(a, first + j, &from, &to);
@@ -315,19 +281,33 @@ void k_pool_back(const Attention *a, int64_t first, int64_t n, int64_t d, const 
 }
 
 /* How many averages there are of 'time' positions; unfinished chunks don't count. */
-static int64_t pool_count(const Attention *a, int64_t time) { return a->causal ? time / a->pool : a->pool; }
+static int64_t pool_count(const Attention *a, int64_t time) {
+    return a->causal ? time / a->pool : a->pool;
+}
 
-Source k_attention_source(const Attention *a, int64_t b, int64_t g)
-{
+Source k_attention_source(const Attention *a, int64_t b, int64_t g) {
     if (a->keys) {
-        Source cached = {a->keys[b] + g * a->context * a->dk, a->values[b] + g * a->context * a->dv,
-                         a->dk, a->dv, a->past[b], a->past[b] + keys_of(a, b), 0, 1, a->sees ? a->sees + query_row(a, b) : 0};
-        if (a->pool)
-            cached.count = pool_count(a, cached.count);
+        Source cached = { a->keys[b] + g * a->context * a->dk,
+                          a->values[b] + g * a->context * a->dv,
+                          a->dk,
+                          a->dv,
+                          a->past[b],
+                          a->past[b] + keys_of(a, b),
+                          0,
+                          1,
+                          a->sees ? a->sees + query_row(a, b) : 0 };
+        if (a->pool) cached.count = pool_count(a, cached.count);
         return cached;
     }
     int64_t row = key_row(a, b);
-    Source rows = {a->k + row * a->ldk + g * a->dk, a->v + row * a->ldv + g * a->dv, a->ldk, a->ldv, 0,
-                   a->pool ? pool_count(a, a->time) : keys_of(a, b), a->pool != 0, !a->bf16, a->sees ? a->sees + query_row(a, b) : 0};
+    Source rows = { a->k + row * a->ldk + g * a->dk,
+                    a->v + row * a->ldv + g * a->dv,
+                    a->ldk,
+                    a->ldv,
+                    0,
+                    a->pool ? pool_count(a, a->time) : keys_of(a, b),
+                    a->pool != 0,
+                    !a->bf16,
+                    a->sees ? a->sees + query_row(a, b) : 0 };
     return rows;
 }

@@ -26,32 +26,34 @@
 enum {
     PANEL = 2 * LANES,
     KEYS = 96,
-    BLOCK = 128,            /* queries of a backward block */
-    QUERIES = 256,          /* queries of a forward task, at most */
-    FEW = 4                 /* queries, at most, that attend one by one (decoding) */
+    BLOCK = 128,   /* queries of a backward block */
+    QUERIES = 256, /* queries of a forward task, at most */
+    FEW = 4        /* queries, at most, that attend one by one (decoding) */
 };
 
 /* Whether this problem's products are of pairs; a constant no in most libraries. */
 INLINE int in_pairs(const Attention *a) { return STRATA_PAIRS && a->bf16; }
 
-/* Whether what is multiplied is rounded here, as it is brought near; pairs are rounded as they are made. */
+/* Whether what is multiplied is rounded here, as it is brought near; pairs are rounded as they are
+** made. */
 INLINE int rounds(const Attention *a) { return !STRATA_PAIRS && a->bf16; }
 
-/* What turns scores into units of log 2: queries are multiplied by it as they are packed, or, of pairs, which
-** are rounded unscaled, the scores are. */
+/* What turns scores into units of log 2: queries are multiplied by it as they are packed, or, of
+** pairs, which are rounded unscaled, the scores are. */
 INLINE float query_unit(const Attention *a) { return in_pairs(a) ? 1.0f : a->scale * LOG2_E; }
 INLINE float score_unit(const Attention *a) { return in_pairs(a) ? a->scale * LOG2_E : 1.0f; }
 
 /* Steps of a left operand of pairs, and rows of a panel of d steps that becomes one of pairs. */
 INLINE int64_t whole_steps(int64_t n) { return (n + PAIR_STEPS - 1) / PAIR_STEPS * PAIR_STEPS; }
-INLINE int64_t panel_rows(int64_t d) { return STRATA_PAIRS && d < PAIR_STEPS / 2 ? PAIR_STEPS / 2 : d; }
+INLINE int64_t panel_rows(int64_t d) {
+    return STRATA_PAIRS && d < PAIR_STEPS / 2 ? PAIR_STEPS / 2 : d;
+}
 
 /* Rows of d floats are kept this far apart in scratch, zeros at the end. */
 INLINE int64_t padded(int64_t d) { return (d + LANES - 1) / LANES * LANES; }
 
 /* Takes n floats of scratch, aligned to 64 bytes. */
-INLINE float *take(float **scratch, int64_t n)
-{
+INLINE float *take(float **scratch, int64_t n) {
     float *at = *scratch;
     *scratch += (n + 15) / 16 * 16;
     return at;
@@ -61,50 +63,58 @@ INLINE float *take(float **scratch, int64_t n)
 typedef struct Source {
     const float *k, *v;
     int64_t ldk, ldv;
-    int64_t past;           /* positions before query 0 */
-    int64_t count;          /* all keys */
-    int pooled;             /* keys are averages of the rows, to be computed */
-    int ready;              /* they are factors already */
-    const int32_t *sees;    /* Attention.sees, from query 0 on; NULL: query t sees t + 1 */
+    int64_t past;        /* positions before query 0 */
+    int64_t count;       /* all keys */
+    int pooled;          /* keys are averages of the rows, to be computed */
+    int ready;           /* they are factors already */
+    const int32_t *sees; /* Attention.sees, from query 0 on; NULL: query t sees t + 1 */
 } Source;
 
 INLINE int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 INLINE int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* Takes room for n bfloat16s. */
-INLINE uint16_t *take_halves(float **scratch, int64_t n) { return (uint16_t *)take(scratch, (n + 1) / 2); }
+INLINE uint16_t *take_halves(float **scratch, int64_t n) {
+    return (uint16_t *)take(scratch, (n + 1) / 2);
+}
 
 /* The first row of a sequence's queries, and how many there are; of its keys in this call. */
-INLINE int64_t query_row(const Attention *a, int64_t b) { return a->first ? a->first[b] : b * a->time; }
-INLINE int64_t queries_of(const Attention *a, int64_t b) { return a->first ? a->first[b + 1] - a->first[b] : a->time; }
-INLINE int64_t key_row(const Attention *a, int64_t b) { return a->first_key ? a->first_key[b] : b * a->time; }
-INLINE int64_t keys_of(const Attention *a, int64_t b) { return a->first_key ? a->first_key[b + 1] - a->first_key[b] : a->time; }
+INLINE int64_t query_row(const Attention *a, int64_t b) {
+    return a->first ? a->first[b] : b * a->time;
+}
+INLINE int64_t queries_of(const Attention *a, int64_t b) {
+    return a->first ? a->first[b + 1] - a->first[b] : a->time;
+}
+INLINE int64_t key_row(const Attention *a, int64_t b) {
+    return a->first_key ? a->first_key[b] : b * a->time;
+}
+INLINE int64_t keys_of(const Attention *a, int64_t b) {
+    return a->first_key ? a->first_key[b + 1] - a->first_key[b] : a->time;
+}
 
 /* Largest score and log-sum-exp of a query that sees nothing. */
 #define NOTHING (-1e30f)
 
 /* How many keys query t sees. */
-INLINE int64_t seen_by(const Attention *a, const Source *s, int64_t t)
-{
-    if (!a->causal)
-        return s->count;
-    if (a->pool)
-        return (s->past + t) / a->pool;
+INLINE int64_t seen_by(const Attention *a, const Source *s, int64_t t) {
+    if (!a->causal) return s->count;
+    if (a->pool) return (s->past + t) / a->pool;
     return s->past + (s->sees ? s->sees[t] : t + 1);
 }
 
 /* Whether a query may see nothing. */
-INLINE int may_see_none(const Attention *a) { return a->pool || a->sees || (a->first_key && !a->causal); }
+INLINE int may_see_none(const Attention *a) {
+    return a->pool || a->sees || (a->first_key && !a->causal);
+}
 
 /* How many of the n keys from 'first' on query t sees. */
-INLINE int64_t visible(const Attention *a, const Source *s, int64_t t, int64_t first, int64_t n)
-{
+INLINE int64_t visible(const Attention *a, const Source *s, int64_t t, int64_t first, int64_t n) {
     return max64(0, min64(n, seen_by(a, s, t) - first));
 }
 
 /* The same for a panel from query t on, not cut to a tile: lanes[PANEL]. */
-INLINE void visible_to(const Attention *a, const Source *s, int64_t t, int64_t first, int32_t *lanes)
-{
+INLINE void visible_to(const Attention *a, const Source *s, int64_t t, int64_t first,
+                       int32_t *lanes) {
     for (int64_t i = 0; i < PANEL; i++)
         lanes[i] = (int32_t)(seen_by(a, s, t + i) - first);
 }
@@ -113,13 +123,15 @@ Source k_attention_source(const Attention *a, int64_t sequence, int64_t group);
 
 /* s[keys][PANEL] = k[keys][d] . x[d][PANEL]; if 'largest' is given, it rises to
 ** the largest score of each lane. */
-void k_tile_score(int64_t keys, int64_t d, const float *k, int64_t ldk, const float *x, float *s, float *largest);
+void k_tile_score(int64_t keys, int64_t d, const float *k, int64_t ldk, const float *x, float *s,
+                  float *largest);
 /* y[d][PANEL] = y * alpha[PANEL] + sum over keys of v[key][d] p[key][PANEL] */
-void k_tile_mix(int64_t keys, int64_t d, const float *v, int64_t ldv, const float *p, const float *alpha, float *y);
+void k_tile_mix(int64_t keys, int64_t d, const float *v, int64_t ldv, const float *p,
+                const float *alpha, float *y);
 /* y[keys][d] += sum over queries of p[key][query] x[query][d], for BLOCK queries in
 ** panels [KEYS][PANEL], x rows padded(d) apart; panel i's queries see count[i] keys. */
-void k_tile_back(int64_t keys, int64_t d, int64_t panels, const int64_t *count, const float *p, const float *x,
-                 float *y, int64_t ldy);
+void k_tile_back(int64_t keys, int64_t d, int64_t panels, const int64_t *count, const float *p,
+                 const float *x, float *y, int64_t ldy);
 /* On the diagonal, where lane i sees seen[i] of the tile's keys: scores of rows
 ** from..to-1 times 'unit', -inf where a lane does not see them. */
 void k_tile_mask(int64_t from, int64_t to, const int32_t *seen, float unit, float *s);
@@ -127,31 +139,36 @@ void k_tile_mask(int64_t from, int64_t to, const int32_t *seen, float unit, floa
 /* x, or what products of bfloat16 leave of it; 'half' is a constant where inlined. */
 INLINE V factor(const int half, V x) { return half ? v_bf16(x) : x; }
 
-/* panel[d][PANEL] = scale * rows[n][d], n <= PANEL, zeros for the other lanes; 'half': rows are rounded */
-void k_panel_load(int half, int64_t n, int64_t d, const float *rows, int64_t ld, float scale, float *panel);
+/* panel[d][PANEL] = scale * rows[n][d], n <= PANEL, zeros for the other lanes; 'half': rows are
+** rounded */
+void k_panel_load(int half, int64_t n, int64_t d, const float *rows, int64_t ld, float scale,
+                  float *panel);
 /* rows[n][d] = factor[PANEL] * panel[d][PANEL] */
-void k_panel_store(int64_t n, int64_t d, const float *panel, const float *factor, float *rows, int64_t ld);
+void k_panel_store(int64_t n, int64_t d, const float *panel, const float *factor, float *rows,
+                   int64_t ld);
 /* out[n][d] = scale * rows[n][d], out's rows padded(d) apart; 'half': rows are rounded */
-void k_rows_load(int half, int64_t n, int64_t d, const float *rows, int64_t ld, float scale, float *out);
+void k_rows_load(int half, int64_t n, int64_t d, const float *rows, int64_t ld, float scale,
+                 float *out);
 /* Asks for rows that will be needed some thousand cycles later; any address will do. */
 void k_rows_soon(int64_t n, int64_t d, const float *rows, int64_t ld);
-/* Keys (or values) first..first+n-1 of a source, as they are multiplied or made pairs: its rows, as they
-** are if nothing lies between them, else their copy, or their averages; sets *ld.  If rows lie apart, the n
-** after them are asked for. */
-const float *k_source_near(const Attention *a, const Source *s, int64_t first, int64_t n, int64_t d, const float *rows,
-                           int64_t *ld, float *copy);
+/* Keys (or values) first..first+n-1 of a source, as they are multiplied or made pairs: its rows, as
+** they are if nothing lies between them, else their copy, or their averages; sets *ld. If rows lie
+** apart, the n after them are asked for. */
+const float *k_source_near(const Attention *a, const Source *s, int64_t first, int64_t n, int64_t d,
+                           const float *rows, int64_t *ld, float *copy);
 /* Adds gradients of the averages first..first+n-1, padded(d) apart, to those of rows. */
-void k_pool_back(const Attention *a, int64_t first, int64_t n, int64_t d, const float *average, float *rows, int64_t ld);
+void k_pool_back(const Attention *a, int64_t first, int64_t n, int64_t d, const float *average,
+                 float *rows, int64_t ld);
 
 /* Products of pairs, of a tile of n keys.  s[keys][PANEL] = rows[keys][d] . panel[d][PANEL] */
-INLINE void score_pairs(int64_t keys, int64_t d, const uint16_t *rows, const float *panel, float *s, float *spare)
-{
+INLINE void score_pairs(int64_t keys, int64_t d, const uint16_t *rows, const float *panel, float *s,
+                        float *spare) {
     k_pairs_multiply(keys, whole_steps(d), rows, whole_steps(d), panel, s, PANEL, PANEL, 0, spare);
 }
 
 /* y[d][PANEL] += turned[d][some of n keys] . p[some][PANEL], a panel of pairs */
-INLINE void mix_pairs(int64_t n, int64_t some, int64_t d, const uint16_t *turned, const float *p, float *y, float *spare)
-{
+INLINE void mix_pairs(int64_t n, int64_t some, int64_t d, const uint16_t *turned, const float *p,
+                      float *y, float *spare) {
     k_pairs_multiply(d, whole_steps(some), turned, whole_steps(n), p, y, PANEL, PANEL, 1, spare);
 }
 

@@ -4,7 +4,9 @@
 */
 #include "driver.h"
 
-typedef struct Leaf { uint32_t a, b, c, d; } Leaf;
+typedef struct Leaf {
+    uint32_t a, b, c, d;
+} Leaf;
 
 #define PLAIN __attribute__((target("no-avx"), noinline))
 
@@ -23,7 +25,10 @@ PLAIN static uint32_t saved_by_system(void) {
 /* Linux gives tiles to processes that ask: arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA). */
 PLAIN static int tiles_allowed(void) {
     long result;
-    __asm__ volatile("syscall" : "=a"(result) : "a"(158L), "D"(0x1023L), "S"(18L) : "rcx", "r11", "memory");
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"(158L), "D"(0x1023L), "S"(18L)
+                     : "rcx", "r11", "memory");
     return result == 0;
 }
 
@@ -39,7 +44,10 @@ PLAIN const char *k_cpu_missing(void) {
     if (want & 8 && !(ymm && seven.b >> 5 & 1)) return "AVX2";
     if (want & 16 && !(zmm && seven.b >> 16 & 1)) return "AVX-512F";
     if (want & 64 && !(zmm && seven.a >= 1 && cpuid(7, 1).a >> 5 & 1)) return "AVX-512 BF16";
-    if (want & 128 && !((saved & 0x60000) == 0x60000 && seven.d >> 22 & seven.d >> 24 & 1 && tiles_allowed())) return "AMX-BF16";
-    if (want & 32 && !(zmm && seven.b >> 17 & 1 && seven.b >> 30 & 1 && seven.b >> 31 & 1)) return "AVX-512 DQ, BW, VL";
+    if (want & 128
+        && !((saved & 0x60000) == 0x60000 && seven.d >> 22 & seven.d >> 24 & 1 && tiles_allowed()))
+        return "AMX-BF16";
+    if (want & 32 && !(zmm && seven.b >> 17 & 1 && seven.b >> 30 & 1 && seven.b >> 31 & 1))
+        return "AVX-512 DQ, BW, VL";
     return 0;
 }

@@ -25,7 +25,8 @@ float *k_resolve(const Frame *f, const Ref *r, int32_t worker, int64_t first) {
     case AREA_GRADIENT: return f->gradients + r->offset;
     case AREA_TOKEN: return f->token + r->offset * f->padded;
     case AREA_LOCAL:
-        return f->local + worker * f->local_floats + r->offset * k_constants.chunk - first * r->stride;
+        return f->local + worker * f->local_floats + r->offset * k_constants.chunk
+            - first * r->stride;
     case AREA_GRANULE: return f->granule + r->offset * (f->padded / k_constants.granule);
     case AREA_CONSTANT: return f->constant + r->offset;
     case AREA_TABLE: return table_at(f->ctx, r->offset);
@@ -44,7 +45,8 @@ void k_par_for(Context *c, int64_t tasks, strata_task_fn fn, void *arg) {
         c->setup.par_for(c->setup.pool, tasks, fn, arg);
         return;
     }
-    for (int64_t i = 0; i < tasks; i++) fn(arg, i, 0);
+    for (int64_t i = 0; i < tasks; i++)
+        fn(arg, i, 0);
 }
 
 static void profile(const Frame *f, const Action *s, int32_t begin, int32_t worker) {
@@ -57,9 +59,7 @@ static float *scratch_of(const Frame *f, int32_t worker) {
 }
 
 /* Rows of a list, or tokens. */
-static int64_t rows_of(const Frame *f, int32_t list) {
-    return list ? f->list[list].count : f->N;
-}
+static int64_t rows_of(const Frame *f, int32_t list) { return list ? f->list[list].count : f->N; }
 
 /* == Steps of token phases ================================================== */
 
@@ -67,7 +67,7 @@ typedef struct Work {
     const Frame *f;
     int32_t worker;
     int64_t first, count;
-    int64_t m0, m1;             /* few rows: columns of a product; m1 < 0: all */
+    int64_t m0, m1; /* few rows: columns of a product; m1 < 0: all */
 } Work;
 
 static void row_step(const Work *w, const Action *s) {
@@ -76,7 +76,8 @@ static void row_step(const Work *w, const Action *s) {
         return;
     }
     float *p[MAX_REFS];
-    for (int32_t i = 0; i < s->refs; i++) p[i] = k_resolve(w->f, &k_refs[s->ref + i], w->worker, w->first);
+    for (int32_t i = 0; i < s->refs; i++)
+        p[i] = k_resolve(w->f, &k_refs[s->ref + i], w->worker, w->first);
     k_row(s->kernel, p, w->first, w->count, scratch_of(w->f, w->worker));
 }
 
@@ -86,15 +87,15 @@ static float *row_of(const Work *w, const Action *s, int i) {
     return p ? p + w->first * r->stride : 0;
 }
 
-static int64_t stride_of(const Action *s, int i) {
-    return k_refs[s->ref + i].stride;
-}
+static int64_t stride_of(const Action *s, int i) { return k_refs[s->ref + i].stride; }
 
 static bool takes_kept(const Frame *f, const Action *s) { return f->kept && s->slot; }
 
 /* Where an action's weights were packed; NULL: they were not. */
 static const float *packed_of(const Frame *f, const Action *s) {
-    if (takes_kept(f, s)) return f->kept + (s->what == DO_LINEAR_BACK ? k_kept[s->slot - 1].back : k_kept[s->slot - 1].forward);
+    if (takes_kept(f, s))
+        return f->kept
+            + (s->what == DO_LINEAR_BACK ? k_kept[s->slot - 1].back : k_kept[s->slot - 1].forward);
     return f->packed && !f->few && s->n[3] ? f->packed + s->n[2] : 0;
 }
 
@@ -109,12 +110,15 @@ static void product_step_bf16(const Work *w, const Action *s, int back) {
     const float *packed = packed_of(w->f, s);
     float *scratch = scratch_of(w->f, w->worker), *at = row_of(w, s, 0);
     Weights m = weights_of(s, k_resolve(w->f, &k_refs[s->ref + 2], w->worker, w->first));
-    int64_t columns = s->n[back], steps = s->n[!back], ldx = 2 * stride_of(s, 1), ldy = stride_of(s, 0), m1 = w->m1 < 0 ? columns : w->m1;
+    int64_t columns = s->n[back], steps = s->n[!back], ldx = 2 * stride_of(s, 1),
+            ldy = stride_of(s, 0), m1 = w->m1 < 0 ? columns : w->m1;
     Result y = { at, 0, ldy, s->flag };
     if (s->n[5]) y = (Result){ 0, (uint16_t *)at, 2 * ldy, 0 };
     if (packed) k_multiply_bf16(w->count, columns, steps, x, ldx, packed, y, scratch);
-    else if (w->f->few && !back && m.halves) k_linear_few_halves(w->count, w->m0, m1, steps, x, ldx, m.halves, m.ld, y);
-    else if (w->f->few && !back) k_linear_few_bf16(w->count, w->m0, m1, steps, x, ldx, m.floats, m.ld, y);
+    else if (w->f->few && !back && m.halves)
+        k_linear_few_halves(w->count, w->m0, m1, steps, x, ldx, m.halves, m.ld, y);
+    else if (w->f->few && !back)
+        k_linear_few_bf16(w->count, w->m0, m1, steps, x, ldx, m.floats, m.ld, y);
     else k_linear_bf16(w->count, columns, steps, x, ldx, m, back, y, scratch);
 }
 
@@ -127,10 +131,12 @@ static void product_step(const Work *w, const Action *s, int back) {
     float *y = row_of(w, s, 0), *x = row_of(w, s, 1), *scratch = scratch_of(w->f, w->worker);
     const float *packed = packed_of(w->f, s);
     const float *m = k_resolve(w->f, &k_refs[s->ref + 2], w->worker, w->first);
-    int64_t M = s->n[0], K = s->n[1], columns = s->n[back], steps = s->n[!back], ldx = stride_of(s, 1), ldy = stride_of(s, 0);
+    int64_t M = s->n[0], K = s->n[1], columns = s->n[back], steps = s->n[!back],
+            ldx = stride_of(s, 1), ldy = stride_of(s, 0);
     int64_t m1 = w->m1 < 0 ? M : w->m1;
     if (packed) k_multiply(w->count, columns, steps, x, ldx, packed, y, ldy, s->flag);
-    else if (w->f->few && !back) k_linear_few(w->count, w->m0, m1, K, x, ldx, m, K, y, ldy, s->flag);
+    else if (w->f->few && !back)
+        k_linear_few(w->count, w->m0, m1, K, x, ldx, m, K, y, ldy, s->flag);
     else if (back) k_linear_back(w->count, M, K, x, ldx, m, K, y, ldy, s->flag, scratch);
     else k_linear(w->count, M, K, x, ldx, m, K, y, ldy, s->flag, scratch);
 }
@@ -142,58 +148,53 @@ static const int32_t *ids_of(const Work *w, const Action *s, int i) {
 static void embed_step(const Work *w, const Action *s) {
     const float *table = k_resolve(w->f, &k_refs[s->ref + 1], w->worker, w->first);
     if (k_constants.bf16 && s->n[4])
-        k_embed_halves(w->count, s->n[0], (const uint16_t *)table, s->n[0], ids_of(w, s, 2), row_of(w, s, 0), stride_of(s, 0));
+        k_embed_halves(w->count, s->n[0], (const uint16_t *)table, s->n[0], ids_of(w, s, 2),
+                       row_of(w, s, 0), stride_of(s, 0));
     else
-        k_embed(w->count, s->n[0], table, s->n[0], ids_of(w, s, 2), row_of(w, s, 0), stride_of(s, 0));
+        k_embed(w->count, s->n[0], table, s->n[0], ids_of(w, s, 2), row_of(w, s, 0),
+                stride_of(s, 0));
 }
 
 static void gather_step(const Work *w, const Action *s) {
     const float *x = k_resolve(w->f, &k_refs[s->ref + 1], w->worker, w->first);
-    k_embed(w->count, s->n[0], x, stride_of(s, 1), w->f->list[s->list].token + w->first, row_of(w, s, 0), stride_of(s, 0));
+    k_embed(w->count, s->n[0], x, stride_of(s, 1), w->f->list[s->list].token + w->first,
+            row_of(w, s, 0), stride_of(s, 0));
 }
 
 static void scatter_step(const Work *w, const Action *s) {
     const float *x = k_resolve(w->f, &k_refs[s->ref + 1], w->worker, w->first);
-    k_scatter_rows(w->count, s->n[0], x, stride_of(s, 1), w->f->list[s->list].place + w->first, row_of(w, s, 0), stride_of(s, 0));
+    k_scatter_rows(w->count, s->n[0], x, stride_of(s, 1), w->f->list[s->list].place + w->first,
+                   row_of(w, s, 0), stride_of(s, 0));
 }
 
 static void random_step(const Work *w, const Action *s) {
     float *y = row_of(w, s, 0);
     for (int64_t t = 0; t < w->count; t++, y += stride_of(s, 0))
         for (int64_t i = 0; i < s->n[0]; i++)
-            y[i] = w->f->draw ? philox_uniform(w->f->draw, (uint32_t)s->n[1], (uint64_t)(w->first + t), (uint32_t)i) : 0.5f;
+            y[i] = w->f->draw ? philox_uniform(w->f->draw, (uint32_t)s->n[1],
+                                               (uint64_t)(w->first + t), (uint32_t)i)
+                              : 0.5f;
 }
 
 static void token_step(const Work *w, const Action *s) {
     if (k_constants.check && k_check_found(w->f)) return;
     profile(w->f, s, 1, w->worker);
     switch (s->what) {
-    case DO_ROW:
-        row_step(w, s);
-        break;
+    case DO_ROW: row_step(w, s); break;
     case DO_LINEAR:
-    case DO_LINEAR_BACK:
-        product_step(w, s, s->what == DO_LINEAR_BACK);
-        break;
-    case DO_EMBED:
-        embed_step(w, s);
-        break;
-    case DO_RANDOM:
-        random_step(w, s);
-        break;
-    case DO_GATHER:
-        gather_step(w, s);
-        break;
-    case DO_SCATTER_ROWS:
-        scatter_step(w, s);
-        break;
+    case DO_LINEAR_BACK: product_step(w, s, s->what == DO_LINEAR_BACK); break;
+    case DO_EMBED: embed_step(w, s); break;
+    case DO_RANDOM: random_step(w, s); break;
+    case DO_GATHER: gather_step(w, s); break;
+    case DO_SCATTER_ROWS: scatter_step(w, s); break;
     case DO_CROSS_ENTROPY:
-        k_cross_entropy(w->count, s->n[0], row_of(w, s, 2), stride_of(s, 2), ids_of(w, s, 3), row_of(w, s, 0),
-                        stride_of(s, 0), row_of(w, s, 1), stride_of(s, 1));
+        k_cross_entropy(w->count, s->n[0], row_of(w, s, 2), stride_of(s, 2), ids_of(w, s, 3),
+                        row_of(w, s, 0), stride_of(s, 0), row_of(w, s, 1), stride_of(s, 1));
         break;
     case DO_CROSS_ENTROPY_GRAD:
-        k_cross_entropy_grad(w->count, s->n[0], row_of(w, s, 1), stride_of(s, 1), row_of(w, s, 2), stride_of(s, 2),
-                             ids_of(w, s, 3), row_of(w, s, 4), stride_of(s, 4), row_of(w, s, 0), stride_of(s, 0));
+        k_cross_entropy_grad(w->count, s->n[0], row_of(w, s, 1), stride_of(s, 1), row_of(w, s, 2),
+                             stride_of(s, 2), ids_of(w, s, 3), row_of(w, s, 4), stride_of(s, 4),
+                             row_of(w, s, 0), stride_of(s, 0));
         break;
     }
     profile(w->f, s, 0, w->worker);
@@ -207,9 +208,15 @@ static void token_step(const Work *w, const Action *s) {
 static Attention attention_of(const Frame *f, const Action *s, int q, int attention_step) {
     Attention a = {
         .bf16 = k_constants.bf16,
-        .sequences = f->B, .time = f->T,
-        .heads = (int32_t)s->n[0], .groups = (int32_t)s->n[1], .dk = (int32_t)s->n[2], .dv = (int32_t)s->n[3],
-        .causal = s->flag, .scale = s->scale, .pool = s->n[4],
+        .sequences = f->B,
+        .time = f->T,
+        .heads = (int32_t)s->n[0],
+        .groups = (int32_t)s->n[1],
+        .dk = (int32_t)s->n[2],
+        .dv = (int32_t)s->n[3],
+        .causal = s->flag,
+        .scale = s->scale,
+        .pool = s->n[4],
     };
     if (s->list) a.first = f->list[s->list].first;
     if (s->keys) a.first_key = f->list[s->keys].first;
@@ -249,22 +256,17 @@ static Attention backward_of(const Frame *f, const Action *s) {
     return a;
 }
 
-static int64_t blocks(int64_t n, int64_t size) {
-    return (n + size - 1) / size;
-}
+static int64_t blocks(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
 static int64_t step_tasks(const Frame *f, const Action *s, int attention_step) {
     Attention a;
     switch (s->what) {
-    case DO_ATTENTION:
-        a = forward_of(f, s, attention_step);
-        return k_attention_tasks(&a);
-    case DO_ATTENTION_GRAD:
-        a = backward_of(f, s);
-        return k_attention_grad_tasks(&a);
+    case DO_ATTENTION: a = forward_of(f, s, attention_step); return k_attention_tasks(&a);
+    case DO_ATTENTION_GRAD: a = backward_of(f, s); return k_attention_grad_tasks(&a);
     case DO_OUTER: return blocks(s->n[0], OUTER_ROWS) * blocks(s->n[1], OUTER_COLUMNS);
     case DO_SCATTER: return blocks(s->n[0], SCATTER_COLUMNS);
-    case DO_REDUCE: case DO_LIST: return 1;
+    case DO_REDUCE:
+    case DO_LIST: return 1;
     case DO_TOP: return f->B;
     default: return 0;
     }
@@ -283,21 +285,26 @@ static void outer_task(const Frame *f, const Action *s, int64_t task, int32_t wo
     int64_t m0 = task / across * OUTER_ROWS, k0 = task % across * OUTER_COLUMNS;
     int64_t m1 = least(m0 + OUTER_ROWS, M), k1 = least(k0 + OUTER_COLUMNS, K);
     const Ref *r = &k_refs[s->ref];
-    float *dw = k_resolve(f, &r[0], 0, 0), *dy = k_resolve(f, &r[1], 0, 0), *x = k_resolve(f, &r[2], 0, 0);
+    float *dw = k_resolve(f, &r[0], 0, 0), *dy = k_resolve(f, &r[1], 0, 0),
+          *x = k_resolve(f, &r[2], 0, 0);
     const strata_setup *u = &f->ctx->setup;
     int add = !overwrites(f, s);
     int64_t rows = rows_of(f, s->list);
     if (!rows) {
-        for (int64_t m = m0; !add && m < m1; m++) k_zero(k1 - k0, dw + m * K + k0);
+        for (int64_t m = m0; !add && m < m1; m++)
+            k_zero(k1 - k0, dw + m * K + k0);
         return;
     }
     if (k_constants.bf16)
-        k_linear_weight_bf16(rows, m0, m1, k0, k1, (const uint16_t *)dy, 2 * r[1].stride, (const uint16_t *)x, 2 * r[2].stride, dw, K,
-                             add, scratch_of(f, worker));
+        k_linear_weight_bf16(rows, m0, m1, k0, k1, (const uint16_t *)dy, 2 * r[1].stride,
+                             (const uint16_t *)x, 2 * r[2].stride, dw, K, add,
+                             scratch_of(f, worker));
     else if (u->gemm)
-        u->gemm(u->gemm_user, m1 - m0, k1 - k0, rows, dy + m0, r[1].stride, x + k0, r[2].stride, dw + m0 * K + k0, K);
+        u->gemm(u->gemm_user, m1 - m0, k1 - k0, rows, dy + m0, r[1].stride, x + k0, r[2].stride,
+                dw + m0 * K + k0, K);
     else
-        k_linear_weight(rows, m0, m1, k0, k1, dy, r[1].stride, x, r[2].stride, dw, K, add, scratch_of(f, worker));
+        k_linear_weight(rows, m0, m1, k0, k1, dy, r[1].stride, x, r[2].stride, dw, K, add,
+                        scratch_of(f, worker));
 }
 
 /* One sequence's tokens. */
@@ -306,10 +313,12 @@ static void top_task(const Frame *f, const Action *s, int64_t sequence) {
     double share;
     __builtin_memcpy(&share, &s->n[0], sizeof share);
     int64_t k = (int64_t)(share * (double)f->T), first = sequence * f->T;
-    k_top(f->T, k < 1 ? 1 : k, k_resolve(f, x, 0, 0) + first * x->stride, x->stride, k_resolve(f, y, 0, 0) + first * y->stride, y->stride);
+    k_top(f->T, k < 1 ? 1 : k, k_resolve(f, x, 0, 0) + first * x->stride, x->stride,
+          k_resolve(f, y, 0, 0) + first * y->stride, y->stride);
 }
 
-static void global_task(const Frame *f, const Action *s, int64_t task, int32_t worker, int attention_step) {
+static void global_task(const Frame *f, const Action *s, int64_t task, int32_t worker,
+                        int attention_step) {
     const Ref *r = &k_refs[s->ref];
     Attention a;
     switch (s->what) {
@@ -321,51 +330,69 @@ static void global_task(const Frame *f, const Action *s, int64_t task, int32_t w
         a = backward_of(f, s);
         k_attention_grad(&a, task, scratch_of(f, worker));
         break;
-    case DO_OUTER:
-        outer_task(f, s, task, worker);
-        break;
+    case DO_OUTER: outer_task(f, s, task, worker); break;
     case DO_SCATTER:
-        k_embed_weight(rows_of(f, s->list), task * SCATTER_COLUMNS, least((task + 1) * SCATTER_COLUMNS, s->n[0]),
-                       k_resolve(f, &r[1], 0, 0), r[1].stride, (const int32_t *)k_resolve(f, &r[2], 0, 0),
+        k_embed_weight(rows_of(f, s->list), task * SCATTER_COLUMNS,
+                       least((task + 1) * SCATTER_COLUMNS, s->n[0]), k_resolve(f, &r[1], 0, 0),
+                       r[1].stride, (const int32_t *)k_resolve(f, &r[2], 0, 0),
                        k_resolve(f, &r[0], 0, 0), s->n[0]);
         break;
     case DO_REDUCE:
-        k_reduce_rows(blocks(rows_of(f, s->list), k_constants.granule), s->n[0], k_resolve(f, &r[1], 0, 0), r[1].stride,
-                      k_resolve(f, &r[0], 0, 0), s->flag);
+        k_reduce_rows(blocks(rows_of(f, s->list), k_constants.granule), s->n[0],
+                      k_resolve(f, &r[1], 0, 0), r[1].stride, k_resolve(f, &r[0], 0, 0), s->flag);
         break;
-    case DO_TOP:
-        top_task(f, s, task);
-        break;
+    case DO_TOP: top_task(f, s, task); break;
     case DO_LIST:
-        k_list_make(f->B, f->T, k_resolve(f, &r[1], 0, 0), r[1].stride, f->position, f->ctx->setup.routed, &f->list[s->list]);
+        k_list_make(f->B, f->T, k_resolve(f, &r[1], 0, 0), r[1].stride, f->position,
+                    f->ctx->setup.routed, &f->list[s->list]);
         break;
     }
 }
 
 /* == Phases ================================================================= */
 
-/* 'step', 'block': the first of products of few rows that run side by side, and columns of a task. */
-typedef struct Job { Frame *f; const Stage *phase; const Action *step; int64_t block; } Job;
+/* 'step', 'block': the first of products of few rows that run side by side, and columns of a
+** task. */
+typedef struct Job {
+    Frame *f;
+    const Stage *phase;
+    const Action *step;
+    int64_t block;
+} Job;
 
 /* The rows that a token phase works on. */
 static int64_t first_row(const Frame *f, const Stage *phase) { return phase->list ? 0 : f->from; }
-static int64_t rows_left(const Frame *f, const Stage *phase) { return rows_of(f, phase->list) - first_row(f, phase); }
+static int64_t rows_left(const Frame *f, const Stage *phase) {
+    return rows_of(f, phase->list) - first_row(f, phase);
+}
 
 static void chunk_task(void *arg, int64_t task, int32_t worker) {
     const Job *j = arg;
     unsigned mode = enter_mode();
     int64_t done = task * k_constants.chunk;
-    Work w = { j->f, worker, first_row(j->f, j->phase) + done, least(k_constants.chunk, rows_left(j->f, j->phase) - done), 0, -1 };
-    for (int32_t i = 0; i < j->phase->count; i++) token_step(&w, &k_actions[j->phase->first + i]);
+    Work w = { j->f,
+               worker,
+               first_row(j->f, j->phase) + done,
+               least(k_constants.chunk, rows_left(j->f, j->phase) - done),
+               0,
+               -1 };
+    for (int32_t i = 0; i < j->phase->count; i++)
+        token_step(&w, &k_actions[j->phase->first + i]);
     leave_mode(mode);
 }
 
 static void columns_task(void *arg, int64_t task, int32_t worker) {
     const Job *j = arg;
     const Action *s = j->step;
-    for (; task >= blocks(s->n[0], j->block); s++) task -= blocks(s->n[0], j->block);
+    for (; task >= blocks(s->n[0], j->block); s++)
+        task -= blocks(s->n[0], j->block);
     unsigned mode = enter_mode();
-    Work w = { j->f, 0, first_row(j->f, j->phase), rows_left(j->f, j->phase), task * j->block, least((task + 1) * j->block, s->n[0]) };
+    Work w = { j->f,
+               0,
+               first_row(j->f, j->phase),
+               rows_left(j->f, j->phase),
+               task * j->block,
+               least((task + 1) * j->block, s->n[0]) };
     profile(j->f, s, 1, worker);
     product_step(&w, s, 0);
     profile(j->f, s, 0, worker);
@@ -377,7 +404,8 @@ static bool same_ref(const Action *a, const Action *b, int i) {
     return x->area == y->area && x->offset == y->offset;
 }
 
-/* Products from s on, before 'end', that read the same rows and write others: none waits for another. */
+/* Products from s on, before 'end', that read the same rows and write others: none waits for
+** another. */
 static int32_t side_by_side(const Action *s, const Action *end) {
     int32_t n = 1;
     for (; s + n < end && s[n].what == DO_LINEAR && same_ref(s, s + n, 1); n++)
@@ -388,12 +416,15 @@ static int32_t side_by_side(const Action *s, const Action *end) {
 
 static void columns_step(Frame *f, const Stage *phase, const Action *s, int32_t steps) {
     int64_t columns = 0, tasks = 0, workers = f->ctx->setup.workers;
-    for (int32_t i = 0; i < steps; i++) columns += s[i].n[0];
+    for (int32_t i = 0; i < steps; i++)
+        columns += s[i].n[0];
     int64_t share = blocks(columns, workers > 1 ? FEW_TASKS * workers : 1);
     Job j = { f, phase, s, blocks(share, FEW_COLUMNS) * FEW_COLUMNS };
-    for (int32_t i = 0; i < steps; i++) tasks += blocks(s[i].n[0], j.block);
+    for (int32_t i = 0; i < steps; i++)
+        tasks += blocks(s[i].n[0], j.block);
     k_par_for(f->ctx, tasks, columns_task, &j);
-    for (int32_t i = 0; k_constants.check && i < steps; i++) k_check_step(f, s + i, 0), k_check_free(f, s + i, 0);
+    for (int32_t i = 0; k_constants.check && i < steps; i++)
+        k_check_step(f, s + i, 0), k_check_free(f, s + i, 0);
 }
 
 /* Few rows: each step by itself, products split by columns over all workers. */
@@ -450,8 +481,10 @@ static void run_global(Frame *f, const Stage *phase) {
         const Ref *out = &k_refs[s->ref];
         if (s->what == DO_ATTENTION && !append(f, s, attention_step)) return;
         /* what adds to its result, and is not a gradient, starts from zero */
-        if (s->what == DO_OUTER && out->area == AREA_CONSTANT && f->ctx->setup.gemm) k_zero(s->n[0] * s->n[1], k_resolve(f, out, 0, 0));
-        if (s->what == DO_SCATTER && out->area == AREA_CONSTANT) k_zero(s->n[0] * s->n[1], k_resolve(f, out, 0, 0));
+        if (s->what == DO_OUTER && out->area == AREA_CONSTANT && f->ctx->setup.gemm)
+            k_zero(s->n[0] * s->n[1], k_resolve(f, out, 0, 0));
+        if (s->what == DO_SCATTER && out->area == AREA_CONSTANT)
+            k_zero(s->n[0] * s->n[1], k_resolve(f, out, 0, 0));
         tasks += step_tasks(f, s, attention_step);
         attention_step += s->what == DO_ATTENTION;
     }
@@ -471,7 +504,8 @@ static void run_global(Frame *f, const Stage *phase) {
 /* Tasks of an action: blocks of columns of its weights. */
 static int64_t pack_tasks(const Frame *f, const Action *s) {
     if (s->what != DO_LINEAR && s->what != DO_LINEAR_BACK) return 0;
-    return packed_of(f, s) && !takes_kept(f, s) ? blocks(s->n[s->what == DO_LINEAR_BACK], BLOCK) : 0;
+    return packed_of(f, s) && !takes_kept(f, s) ? blocks(s->n[s->what == DO_LINEAR_BACK], BLOCK)
+                                                : 0;
 }
 
 static void pack_task(void *arg, int64_t task, int32_t worker) {
@@ -484,7 +518,9 @@ static void pack_task(void *arg, int64_t task, int32_t worker) {
             profile(j->f, s, 1, worker);
             const float *w = k_resolve(j->f, &k_refs[s->ref + 2], worker, 0);
             float *packed = j->f->packed + s->n[2];
-            if (k_constants.bf16) k_pack_bf16(s->n[back], s->n[!back], weights_of(s, w), back, task, packed, scratch_of(j->f, worker));
+            if (k_constants.bf16)
+                k_pack_bf16(s->n[back], s->n[!back], weights_of(s, w), back, task, packed,
+                            scratch_of(j->f, worker));
             else k_pack(s->n[back], s->n[!back], w, s->n[1], back, task, packed);
             profile(j->f, s, 0, worker);
             return;
@@ -496,17 +532,15 @@ static void pack_task(void *arg, int64_t task, int32_t worker) {
 static void pack_weights(Frame *f, const Stage *phase) {
     Job j = { f, phase, 0, 0 };
     int64_t tasks = 0;
-    for (int32_t i = 0; i < phase->count; i++) tasks += pack_tasks(f, &k_actions[phase->first + i]);
+    for (int32_t i = 0; i < phase->count; i++)
+        tasks += pack_tasks(f, &k_actions[phase->first + i]);
     if (tasks) k_par_for(f->ctx, tasks, pack_task, &j);
 }
 
 void k_run_phase(Frame *f, const Stage *phase) {
-    if (phase->global)
-        run_global(f, phase);
-    else if (!rows_left(f, phase))
-        return;     /* a list of no rows */
-    else if (f->few)
-        run_few(f, phase);
+    if (phase->global) run_global(f, phase);
+    else if (!rows_left(f, phase)) return; /* a list of no rows */
+    else if (f->few) run_few(f, phase);
     else {
         Job j = { f, phase, 0, 0 };
         pack_weights(f, phase);

@@ -11,7 +11,8 @@
 #include "kernels.h"
 #include "vector.h"
 
-/* What x and w are: float32 both; of --precision bf16, bfloat16 and float32 to be rounded, or bfloat16 both. */
+/* What x and w are: float32 both; of --precision bf16, bfloat16 and float32 to be rounded, or
+** bfloat16 both. */
 typedef enum Kind { FLOATS, ROUNDED, HALVES } Kind;
 
 /* Rows of x at a time, and of w with them or with fewer: their sums are in
@@ -24,7 +25,7 @@ INLINE int64_t numbers_of(Kind kind) { return kind == HALVES ? 2 * LANES : LANES
 
 typedef struct Few {
     int64_t k, ldx, ldw;
-    const void *x, *w;          /* as the kind says */
+    const void *x, *w; /* as the kind says */
     Result y;
 } Few;
 
@@ -32,92 +33,91 @@ INLINE int64_t size_of_x(Kind kind) { return kind == FLOATS ? sizeof(float) : si
 INLINE int64_t size_of_w(Kind kind) { return kind == HALVES ? sizeof(uint16_t) : sizeof(float); }
 
 /* Rows i on. */
-INLINE const void *rows_of_x(Kind kind, const Few *f, int64_t i) { return (const char *)f->x + i * f->ldx * size_of_x(kind); }
-INLINE const void *rows_of_w(Kind kind, const Few *f, int64_t i) { return (const char *)f->w + i * f->ldw * size_of_w(kind); }
+INLINE const void *rows_of_x(Kind kind, const Few *f, int64_t i) {
+    return (const char *)f->x + i * f->ldx * size_of_x(kind);
+}
+INLINE const void *rows_of_w(Kind kind, const Few *f, int64_t i) {
+    return (const char *)f->w + i * f->ldw * size_of_w(kind);
+}
 
-INLINE V load_floats(const float *p, int64_t left) { return left >= LANES ? v_load(p) : v_load_part(p, left); }
-INLINE V load_halves(const uint16_t *p, int64_t left) { return left >= LANES ? v_load_half(p) : v_load_half_part(p, left); }
+INLINE V load_floats(const float *p, int64_t left) {
+    return left >= LANES ? v_load(p) : v_load_part(p, left);
+}
+INLINE V load_halves(const uint16_t *p, int64_t left) {
+    return left >= LANES ? v_load_half(p) : v_load_half_part(p, left);
+}
 
 /* Two bfloat16s a lane, as they lie. */
-INLINE V load_pairs(const uint16_t *p, int64_t left)
-{
-    if (left >= 2 * LANES)
-        return v_load_pairs(p);
+INLINE V load_pairs(const uint16_t *p, int64_t left) {
+    if (left >= 2 * LANES) return v_load_pairs(p);
 #if LANES == 16 && defined(__AVX512BW__)
     return (V)_mm512_maskz_loadu_epi16((__mmask32)((1u << left) - 1), p);
 #else
-    VU x = {0};
+    VU x = { 0 };
     for (int l = 0; l < LANES; l++)
-        x[l] = (2 * l < left ? p[2 * l] : 0u) | (2 * l + 1 < left ? (uint32_t)p[2 * l + 1] << 16 : 0u);
+        x[l] = (2 * l < left ? p[2 * l] : 0u)
+            | (2 * l + 1 < left ? (uint32_t)p[2 * l + 1] << 16 : 0u);
     return (V)x;
 #endif
 }
 
 /* The result so many rows and columns further on. */
-INLINE Result later(Kind kind, Result y, int64_t rows, int64_t columns)
-{
-    if (kind != FLOATS)
-        return result_at(y, rows, columns);
+INLINE Result later(Kind kind, Result y, int64_t rows, int64_t columns) {
+    if (kind != FLOATS) return result_at(y, rows, columns);
     y.floats += rows * y.ld + columns;
     return y;
 }
 
-INLINE void put(Kind kind, Result y, int64_t row, int64_t column, float x)
-{
+INLINE void put(Kind kind, Result y, int64_t row, int64_t column, float x) {
     int64_t at = row * y.ld + column;
-    if (kind != FLOATS && y.halves)
-        y.halves[at] = v_narrow(v_splat(x))[0];
-    else
-        y.floats[at] = y.add ? y.floats[at] + x : x;
+    if (kind != FLOATS && y.halves) y.halves[at] = v_narrow(v_splat(x))[0];
+    else y.floats[at] = y.add ? y.floats[at] + x : x;
 }
 
 /* A vector of each row of x at 'at', of which 'left' numbers are left, zeros after them. */
-INLINE void load_x(int rows, Kind kind, const Few *f, int64_t at, int64_t left, V *x)
-{
+INLINE void load_x(int rows, Kind kind, const Few *f, int64_t at, int64_t left, V *x) {
     UNROLL for (int r = 0; r < rows; r++) {
         const void *row = rows_of_x(kind, f, r);
         const uint16_t *half = (const uint16_t *)row + at;
-        x[r] = kind == FLOATS ? load_floats((const float *)row + at, left) : kind == HALVES ? load_pairs(half, left) : load_halves(half, left);
+        x[r] = kind == FLOATS ? load_floats((const float *)row + at, left)
+            : kind == HALVES  ? load_pairs(half, left)
+                              : load_halves(half, left);
     }
 }
 
 /* The same of w. */
-INLINE void load_w(int rows, Kind kind, const Few *f, int64_t at, int64_t left, V *w)
-{
+INLINE void load_w(int rows, Kind kind, const Few *f, int64_t at, int64_t left, V *w) {
     UNROLL for (int r = 0; r < rows; r++) {
         const void *row = rows_of_w(kind, f, r);
-        if (kind == HALVES)
-            w[r] = load_pairs((const uint16_t *)row + at, left);
+        if (kind == HALVES) w[r] = load_pairs((const uint16_t *)row + at, left);
         else
-            w[r] = kind == FLOATS ? load_floats((const float *)row + at, left) : v_bf16(load_floats((const float *)row + at, left));
+            w[r] = kind == FLOATS ? load_floats((const float *)row + at, left)
+                                  : v_bf16(load_floats((const float *)row + at, left));
     }
 }
 
 /* One step of products: of each of 'rows' rows of x with each of 'weights' rows of w. */
-INLINE void step(int rows, int weights, Kind kind, const V *x, const V *w, V (*sum)[WEIGHTS_FEWER])
-{
-    UNROLL for (int t = 0; t < rows; t++)
-        UNROLL for (int i = 0; i < weights; i++)
-            sum[t][i] = kind == HALVES ? v_dot(sum[t][i], x[t], w[i]) : v_fma(x[t], w[i], sum[t][i]);
+INLINE void step(int rows, int weights, Kind kind, const V *x, const V *w,
+                 V (*sum)[WEIGHTS_FEWER]) {
+    UNROLL for (int t = 0; t < rows; t++) UNROLL for (int i = 0; i < weights; i++)
+        sum[t][i] = kind == HALVES ? v_dot(sum[t][i], x[t], w[i]) : v_fma(x[t], w[i], sum[t][i]);
 }
 
-/* Which of the next rows of w are asked for meanwhile, as several rows of x keep the processor too busy to run
-** ahead to them. */
+/* Which of the next rows of w are asked for meanwhile, as several rows of x keep the processor too
+** busy to run ahead to them. */
 typedef enum Fetch { FETCH_NONE, FETCH_ALL, FETCH_FIRST_HALF, FETCH_SECOND_HALF } Fetch;
 
 /* 'rows' rows of x by 'weights' rows of w, these and 'fetch' constants where inlined. */
-INLINE void dots(int rows, int weights, Kind kind, Fetch fetch, const Few *f)
-{
+INLINE void dots(int rows, int weights, Kind kind, Fetch fetch, const Few *f) {
     V sum[ROWS][WEIGHTS_FEWER], value[ROWS], weight[WEIGHTS_FEWER];
-    UNROLL for (int t = 0; t < rows; t++)
-        UNROLL for (int i = 0; i < weights; i++)
-            sum[t][i] = v_zero();
+    UNROLL for (int t = 0; t < rows; t++) UNROLL for (int i = 0; i < weights; i++)
+        sum[t][i] = v_zero();
     int from = fetch == FETCH_SECOND_HALF ? weights / 2 : 0;
     int to = fetch == FETCH_NONE ? 0 : fetch == FETCH_FIRST_HALF ? weights / 2 : weights;
     int64_t k = f->k, at = 0, line = line_of(kind), numbers = numbers_of(kind);
-    for (; at + line <= k; ) {
-        UNROLL for (int i = from; i < to; i++)
-            __builtin_prefetch((const char *)rows_of_w(kind, f, weights + i) + at * size_of_w(kind), 0, 2);
+    for (; at + line <= k;) {
+        UNROLL for (int i = from; i < to; i++) __builtin_prefetch(
+            (const char *)rows_of_w(kind, f, weights + i) + at * size_of_w(kind), 0, 2);
         UNROLL for (int part = 0; part < line; part += numbers, at += numbers) {
             load_x(rows, kind, f, at, numbers, value);
             load_w(weights, kind, f, at, numbers, weight);
@@ -129,14 +129,12 @@ INLINE void dots(int rows, int weights, Kind kind, Fetch fetch, const Few *f)
         load_w(weights, kind, f, at, k - at, weight);
         step(rows, weights, kind, value, weight, sum);
     }
-    UNROLL for (int t = 0; t < rows; t++)
-        UNROLL for (int i = 0; i < weights; i++)
-            put(kind, f->y, t, i, v_sum(sum[t][i]));
+    UNROLL for (int t = 0; t < rows; t++) UNROLL for (int i = 0; i < weights; i++)
+        put(kind, f->y, t, i, v_sum(sum[t][i]));
 }
 
 /* Fewer than ROWS rows of x. */
-INLINE void fewer(int64_t n, int weights, Kind kind, Fetch fetch, const Few *f)
-{
+INLINE void fewer(int64_t n, int weights, Kind kind, Fetch fetch, const Few *f) {
     switch (n) {
     case 1: dots(1, weights, kind, FETCH_NONE, f); break;
     case 2: dots(2, weights, kind, fetch, f); break;
@@ -146,31 +144,29 @@ INLINE void fewer(int64_t n, int weights, Kind kind, Fetch fetch, const Few *f)
 }
 
 /* ROWS rows of x by 'weights' rows of w, then on to the rows of x after them. */
-INLINE void some_rows(int weights, Kind kind, Fetch fetch, int64_t *n, Few *f)
-{
+INLINE void some_rows(int weights, Kind kind, Fetch fetch, int64_t *n, Few *f) {
     dots(ROWS, weights, kind, fetch, f);
     *n -= ROWS;
     f->x = rows_of_x(kind, f, ROWS);
     f->y = later(kind, f->y, ROWS, 0);
 }
 
-/* n rows of x by 'weights' rows of w.  Memory should never have a pause, so two turns share what is asked for. */
-INLINE void all_rows(int64_t n, int weights, Kind kind, Few f)
-{
+/* n rows of x by 'weights' rows of w. Memory should never have a pause, so two turns share what is
+** asked for. */
+INLINE void all_rows(int64_t n, int weights, Kind kind, Few f) {
     if (n >= 2 * ROWS) {
         some_rows(weights, kind, FETCH_FIRST_HALF, &n, &f);
         some_rows(weights, kind, FETCH_SECOND_HALF, &n, &f);
-    } else if (n >= ROWS)
-        some_rows(weights, kind, FETCH_ALL, &n, &f);
+    } else if (n >= ROWS) some_rows(weights, kind, FETCH_ALL, &n, &f);
     while (n >= ROWS)
         some_rows(weights, kind, FETCH_NONE, &n, &f);
     fewer(n, weights, kind, FETCH_NONE, &f);
 }
 
-/* One row of x: a function for each kind, so that what waits for the next weights is a loop in registers.  Rows
-** of w one by one, in the order of memory: processors look ahead further to one stream than to some side by side. */
-INLINE void one_row(int64_t columns, Kind kind, Few f)
-{
+/* One row of x: a function for each kind, so that what waits for the next weights is a loop in
+** registers. Rows of w one by one, in the order of memory: processors look ahead further to one
+** stream than to some side by side. */
+INLINE void one_row(int64_t columns, Kind kind, Few f) {
     for (; columns > 0; columns--, f.w = rows_of_w(kind, &f, 1), f.y = later(kind, f.y, 0, 1))
         dots(1, 1, kind, FETCH_NONE, &f);
 }
@@ -180,39 +176,36 @@ NOINLINE void one_row_rounded(int64_t columns, const Few *f) { one_row(columns, 
 NOINLINE void one_row_halves(int64_t columns, const Few *f) { one_row(columns, HALVES, *f); }
 
 /* Columns [m0,m1) of y. */
-INLINE void all_columns(int64_t n, int64_t m0, int64_t m1, Kind kind, Few f)
-{
+INLINE void all_columns(int64_t n, int64_t m0, int64_t m1, Kind kind, Few f) {
     int64_t weights = n < ROWS ? WEIGHTS_FEWER : WEIGHTS, columns = m1 - m0;
     f.w = rows_of_w(kind, &f, m0);
     f.y = later(kind, f.y, 0, m0);
     if (n == 1) {
-        (kind == FLOATS ? one_row_floats : kind == ROUNDED ? one_row_rounded : one_row_halves)(columns, &f);
+        (kind == FLOATS        ? one_row_floats
+             : kind == ROUNDED ? one_row_rounded
+                               : one_row_halves)(columns, &f);
         return;
     }
-    for (; columns >= weights; columns -= weights, f.w = rows_of_w(kind, &f, weights), f.y = later(kind, f.y, 0, weights)) {
-        if (n < ROWS)
-            fewer(n, WEIGHTS_FEWER, kind, FETCH_ALL, &f);
-        else
-            all_rows(n, WEIGHTS, kind, f);
+    for (; columns >= weights; columns -= weights, f.w = rows_of_w(kind, &f, weights),
+                                                   f.y = later(kind, f.y, 0, weights)) {
+        if (n < ROWS) fewer(n, WEIGHTS_FEWER, kind, FETCH_ALL, &f);
+        else all_rows(n, WEIGHTS, kind, f);
     }
     for (; columns > 0; columns--, f.w = rows_of_w(kind, &f, 1), f.y = later(kind, f.y, 0, 1))
         all_rows(n, 1, kind, f);
 }
 
-void k_linear_few(int64_t n, int64_t m0, int64_t m1, int64_t k, const float *x, int64_t ldx, const float *w, int64_t ldw,
-                  float *y, int64_t ldy, int add)
-{
-    all_columns(n, m0, m1, FLOATS, (Few){k, ldx, ldw, x, w, {y, 0, ldy, add}});
+void k_linear_few(int64_t n, int64_t m0, int64_t m1, int64_t k, const float *x, int64_t ldx,
+                  const float *w, int64_t ldw, float *y, int64_t ldy, int add) {
+    all_columns(n, m0, m1, FLOATS, (Few){ k, ldx, ldw, x, w, { y, 0, ldy, add } });
 }
 
-void k_linear_few_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k, const uint16_t *x, int64_t ldx, const float *w, int64_t ldw,
-                       Result y)
-{
-    all_columns(n, m0, m1, ROUNDED, (Few){k, ldx, ldw, x, w, y});
+void k_linear_few_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k, const uint16_t *x, int64_t ldx,
+                       const float *w, int64_t ldw, Result y) {
+    all_columns(n, m0, m1, ROUNDED, (Few){ k, ldx, ldw, x, w, y });
 }
 
-void k_linear_few_halves(int64_t n, int64_t m0, int64_t m1, int64_t k, const uint16_t *x, int64_t ldx, const uint16_t *w,
-                         int64_t ldw, Result y)
-{
-    all_columns(n, m0, m1, HALVES, (Few){k, ldx, ldw, x, w, y});
+void k_linear_few_halves(int64_t n, int64_t m0, int64_t m1, int64_t k, const uint16_t *x,
+                         int64_t ldx, const uint16_t *w, int64_t ldw, Result y) {
+    all_columns(n, m0, m1, HALVES, (Few){ k, ldx, ldw, x, w, y });
 }

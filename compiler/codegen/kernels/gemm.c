@@ -19,28 +19,22 @@ enum { GROUP = 8 * MR };
 enum { LEFT_AHEAD = 8 };
 enum { BLOCK_FLOATS = BLOCK / PANEL * (STEPS_MAX * PANEL + 16), GROUP_FLOATS = GROUP * STEPS_MAX };
 
-int64_t k_gemm_scratch(void)
-{
-    return (BLOCK_FLOATS + GROUP_FLOATS) * (int64_t)sizeof(float);
-}
+int64_t k_gemm_scratch(void) { return (BLOCK_FLOATS + GROUP_FLOATS) * (int64_t)sizeof(float); }
 
 /* The rows of A as they lie in memory, lda apart. */
-NOINLINE void multiply_rows(int64_t rows, int64_t steps, const float *a, int64_t lda, const float *block,
-                            float *c, int64_t ldc, int64_t columns, int add)
-{
-    multiply(rows, steps, (Left){a, lda, 1, MR * lda}, block, c, ldc, columns, add);
+NOINLINE void multiply_rows(int64_t rows, int64_t steps, const float *a, int64_t lda,
+                            const float *block, float *c, int64_t ldc, int64_t columns, int add) {
+    multiply(rows, steps, (Left){ a, lda, 1, MR * lda }, block, c, ldc, columns, add);
 }
 
 /* The rows of A as pack_left packs them. */
 NOINLINE void multiply_packed(int64_t rows, int64_t steps, const float *a, const float *block,
-                              float *c, int64_t ldc, int64_t columns, int add)
-{
-    multiply(rows, steps, (Left){a, 1, MR, MR * steps}, block, c, ldc, columns, add);
+                              float *c, int64_t ldc, int64_t columns, int add) {
+    multiply(rows, steps, (Left){ a, 1, MR, MR * steps }, block, c, ldc, columns, add);
 }
 
-void k_linear(int64_t n, int64_t m, int64_t k, const float *x, int64_t ldx, const float *w, int64_t ldw,
-              float *y, int64_t ldy, int add, float *scratch)
-{
+void k_linear(int64_t n, int64_t m, int64_t k, const float *x, int64_t ldx, const float *w,
+              int64_t ldw, float *y, int64_t ldy, int add, float *scratch) {
     int64_t chunk = block_steps(k);
     for (int64_t j = 0; j < m; j += BLOCK) {
         int64_t columns = m - j < BLOCK ? m - j : BLOCK;
@@ -52,9 +46,8 @@ void k_linear(int64_t n, int64_t m, int64_t k, const float *x, int64_t ldx, cons
     }
 }
 
-void k_linear_back(int64_t n, int64_t m, int64_t k, const float *dy, int64_t lddy, const float *w, int64_t ldw,
-                   float *dx, int64_t lddx, int add, float *scratch)
-{
+void k_linear_back(int64_t n, int64_t m, int64_t k, const float *dy, int64_t lddy, const float *w,
+                   int64_t ldw, float *dx, int64_t lddx, int add, float *scratch) {
     int64_t chunk = block_steps(m);
     for (int64_t j = 0; j < k; j += BLOCK) {
         int64_t columns = k - j < BLOCK ? k - j : BLOCK;
@@ -68,24 +61,21 @@ void k_linear_back(int64_t n, int64_t m, int64_t k, const float *dy, int64_t ldd
 
 /* == Packed whole =========================================================== */
 
-void k_pack(int64_t columns, int64_t steps, const float *w, int64_t ldw, int back, int64_t block, float *packed)
-{
+void k_pack(int64_t columns, int64_t steps, const float *w, int64_t ldw, int back, int64_t block,
+            float *packed) {
     int64_t j = block * BLOCK, chunk = block_steps(steps);
     int64_t here = columns - j < BLOCK ? columns - j : BLOCK;
     packed += block * packed_block(BLOCK, steps, PANEL);
     for (int64_t s = 0; s < steps || s == 0; s += chunk) {
         int64_t part = steps - s < chunk ? steps - s : chunk;
-        if (back)
-            pack_rows(here, part, w + s * ldw + j, ldw, packed, 0);
-        else
-            pack_transposed(here, part, w + j * ldw + s, ldw, packed, 0);
+        if (back) pack_rows(here, part, w + s * ldw + j, ldw, packed, 0);
+        else pack_transposed(here, part, w + j * ldw + s, ldw, packed, 0);
         packed += (here + PANEL - 1) / PANEL * panel_stride(part);
     }
 }
 
-void k_multiply(int64_t n, int64_t columns, int64_t steps, const float *x, int64_t ldx, const float *packed, float *y,
-                int64_t ldy, int add)
-{
+void k_multiply(int64_t n, int64_t columns, int64_t steps, const float *x, int64_t ldx,
+                const float *packed, float *y, int64_t ldy, int add) {
     int64_t chunk = block_steps(steps);
     for (int64_t j = 0; j < columns; j += BLOCK) {
         int64_t here = columns - j < BLOCK ? columns - j : BLOCK;
@@ -98,11 +88,10 @@ void k_multiply(int64_t n, int64_t columns, int64_t steps, const float *x, int64
 }
 
 /* The transpose of a[steps, rows], in groups of MR rows: step after step. */
-INLINE void pack_left(int64_t rows, int64_t steps, const float *a, int64_t lda, float *out)
-{
+INLINE void pack_left(int64_t rows, int64_t steps, const float *a, int64_t lda, float *out) {
     int64_t whole = rows / MR, part = rows % MR;
     for (int64_t s = 0; s < steps; s++, a += lda, out += MR) {
-        for (int64_t r = 0; r < rows; r += 16)  /* pieces of rows too short to be foreseen */
+        for (int64_t r = 0; r < rows; r += 16) /* pieces of rows too short to be foreseen */
             __builtin_prefetch(a + LEFT_AHEAD * lda + r);
         for (int64_t g = 0; g < whole; g++)
             __builtin_memcpy(out + g * MR * steps, a + g * MR, MR * sizeof(float));
@@ -111,9 +100,9 @@ INLINE void pack_left(int64_t rows, int64_t steps, const float *a, int64_t lda, 
     }
 }
 
-void k_linear_weight(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t k1, const float *dy, int64_t lddy,
-                     const float *x, int64_t ldx, float *dw, int64_t lddw, int add, float *scratch)
-{
+void k_linear_weight(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t k1, const float *dy,
+                     int64_t lddy, const float *x, int64_t ldx, float *dw, int64_t lddw, int add,
+                     float *scratch) {
     float *group = scratch + BLOCK_FLOATS;
     int64_t chunk = block_steps(n);
     for (int64_t j = k0; j < k1; j += BLOCK) {
@@ -124,7 +113,8 @@ void k_linear_weight(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t k1, 
             for (int64_t i = m0; i < m1; i += GROUP) {
                 int64_t rows = m1 - i < GROUP ? m1 - i : GROUP;
                 pack_left(rows, steps, dy + s * lddy + i, lddy, group);
-                multiply_packed(rows, steps, group, scratch, dw + i * lddw + j, lddw, columns, add || s > 0);
+                multiply_packed(rows, steps, group, scratch, dw + i * lddw + j, lddw, columns,
+                                add || s > 0);
             }
         }
     }

@@ -1,7 +1,7 @@
 /*
-** Matrix products of bfloat16, added up in float32: --precision bf16.  Tokens' values
-** come as bfloat16 in memory; weights are float32 and rounded while they are packed, or
-** are bfloat16 too; results are float32.  The blocks are those of gemm.c; what multiplies a block is
+** Matrix products of bfloat16, added up in float32: --precision bf16. Tokens' values come as
+** bfloat16 in memory; weights are float32 and rounded while they are packed, or are bfloat16 too;
+** results are float32. The blocks are those of gemm.c; what multiplies a block is
 **   pairs.h   tiles (AMX) or dot products of pairs (AVX512_BF16), two steps at once
 **   widen.h   the float32 micro-kernel on numbers made float32 again, everywhere else
 ** With the second the bits are those of gemm.c's products of the rounded numbers.
@@ -15,27 +15,35 @@
 #include "widen.h"
 #endif
 
-/* Results that become bfloat16 add up in float32 first: SUM_ROWS of them where each block of steps is
-** packed when its turn comes, a few that the first-level cache holds where all are there. */
-enum { BLOCK_ROOM = BLOCK / PANEL * (STEPS_MAX * PANEL + 16), SUM_ROWS = 256, SUM_FEW = 2 * ROWS_UNIT };
+/* Results that become bfloat16 add up in float32 first: SUM_ROWS of them where each block of steps
+** is packed when its turn comes, a few that the first-level cache holds where all are there. */
+enum {
+    BLOCK_ROOM = BLOCK / PANEL * (STEPS_MAX * PANEL + 16),
+    SUM_ROWS = 256,
+    SUM_FEW = 2 * ROWS_UNIT
+};
 enum { SUM_ROOM = SUM_ROWS * BLOCK };
 
-int64_t k_gemm_bf16_scratch(void) { return (BLOCK_ROOM + LEFT_ROOM + SUM_ROOM) * (int64_t)sizeof(float); }
+int64_t k_gemm_bf16_scratch(void) {
+    return (BLOCK_ROOM + LEFT_ROOM + SUM_ROOM) * (int64_t)sizeof(float);
+}
 
 /* Steps of each block but the last: whole tiles. */
-INLINE int64_t whole_steps(int64_t steps) { return (block_steps(steps) + STEPS_UNIT - 1) / STEPS_UNIT * STEPS_UNIT; }
+INLINE int64_t whole_steps(int64_t steps) {
+    return (block_steps(steps) + STEPS_UNIT - 1) / STEPS_UNIT * STEPS_UNIT;
+}
 
 /* From one packed block of columns to the next. */
-INLINE int64_t block_floats(int64_t steps)
-{
-    return STRATA_PAIRS ? packed_pairs_block(BLOCK, steps, PANEL) : packed_block(BLOCK, steps, PANEL);
+INLINE int64_t block_floats(int64_t steps) {
+    return STRATA_PAIRS ? packed_pairs_block(BLOCK, steps, PANEL)
+                        : packed_block(BLOCK, steps, PANEL);
 }
 
 _Static_assert(LEFT_ROOM >= PANEL * STEPS_MAX, "there is room for the columns of a panel");
 
 /* The block whose columns are the first 'columns' rows of w[.., steps]; 'spare': LEFT_ROOM. */
-NOINLINE void pack_half_columns(int64_t columns, int64_t steps, const uint16_t *w, int64_t ldw, float *out, float *spare)
-{
+NOINLINE void pack_half_columns(int64_t columns, int64_t steps, const uint16_t *w, int64_t ldw,
+                                float *out, float *spare) {
     for (int64_t j = 0; j < columns; j += PANEL, out += panel_room(steps)) {
         int64_t here = columns - j < PANEL ? columns - j : PANEL;
         for (int64_t i = 0; i < here; i++)
@@ -45,50 +53,43 @@ NOINLINE void pack_half_columns(int64_t columns, int64_t steps, const uint16_t *
 }
 
 /* The block of w that starts at column j and step s: of x w^T, of dy w if 'back'. */
-INLINE void pack_block(int64_t columns, int64_t steps, Weights w, int back, int64_t j, int64_t s, float *out, float *spare)
-{
+INLINE void pack_block(int64_t columns, int64_t steps, Weights w, int back, int64_t j, int64_t s,
+                       float *out, float *spare) {
     int64_t at = back ? s * w.ld + j : j * w.ld + s;
-    if (w.halves && back)
-        pack_tokens(columns, steps, w.halves + at, w.ld, out);
-    else if (w.halves)
-        pack_half_columns(columns, steps, w.halves + at, w.ld, out, spare);
-    else if (back)
-        pack_weight_rows(columns, steps, w.floats + at, w.ld, out);
-    else
-        pack_weight_columns(columns, steps, w.floats + at, w.ld, out);
+    if (w.halves && back) pack_tokens(columns, steps, w.halves + at, w.ld, out);
+    else if (w.halves) pack_half_columns(columns, steps, w.halves + at, w.ld, out, spare);
+    else if (back) pack_weight_rows(columns, steps, w.floats + at, w.ld, out);
+    else pack_weight_columns(columns, steps, w.floats + at, w.ld, out);
 }
 
 /* Where the columns from j on of the rows from i on go; 'sum': room for what becomes bfloat16. */
-static Target target(Result y, int64_t i, int64_t j, float *sum)
-{
+static Target target(Result y, int64_t i, int64_t j, float *sum) {
     y = result_at(y, i, j);
-    return y.floats ? (Target){y.floats, y.ld, y.add, 0, 0} : (Target){sum, BLOCK, 0, y.halves, y.ld};
+    return y.floats ? (Target){ y.floats, y.ld, y.add, 0, 0 }
+                    : (Target){ sum, BLOCK, 0, y.halves, y.ld };
 }
 
 /* The same for steps from s on, 'more' of which follow. */
-static Target part_of(Target y, int64_t s, int more)
-{
+static Target part_of(Target y, int64_t s, int more) {
     y.add |= s > 0;
-    if (more)
-        y.halves = 0;
+    if (more) y.halves = 0;
     return y;
 }
 
 /* At most BLOCK columns from j on, which are packed by steps. */
-static void linear_block(int64_t n, int64_t columns, int64_t steps, const uint16_t *x, int64_t ldx, Weights w, int back,
-                         int64_t j, Target y, float *scratch)
-{
+static void linear_block(int64_t n, int64_t columns, int64_t steps, const uint16_t *x, int64_t ldx,
+                         Weights w, int back, int64_t j, Target y, float *scratch) {
     int64_t chunk = whole_steps(steps);
     for (int64_t s = 0; s < steps || s == 0; s += chunk) {
         int64_t part = steps - s < chunk ? steps - s : chunk;
         pack_block(columns, part, w, back, j, s, scratch, scratch + BLOCK_ROOM);
-        multiply_tokens(n, part, x + s, ldx, scratch, part_of(y, s, s + part < steps), columns, scratch + BLOCK_ROOM);
+        multiply_tokens(n, part, x + s, ldx, scratch, part_of(y, s, s + part < steps), columns,
+                        scratch + BLOCK_ROOM);
     }
 }
 
-void k_linear_bf16(int64_t n, int64_t columns, int64_t steps, const uint16_t *x, int64_t ldx, Weights w, int back,
-                   Result y, float *scratch)
-{
+void k_linear_bf16(int64_t n, int64_t columns, int64_t steps, const uint16_t *x, int64_t ldx,
+                   Weights w, int back, Result y, float *scratch) {
     int64_t once = y.floats ? n : SUM_ROWS;
     for (int64_t j = 0; j < columns; j += BLOCK) {
         int64_t here = columns - j < BLOCK ? columns - j : BLOCK;
@@ -98,8 +99,8 @@ void k_linear_bf16(int64_t n, int64_t columns, int64_t steps, const uint16_t *x,
     }
 }
 
-void k_pack_bf16(int64_t columns, int64_t steps, Weights w, int back, int64_t block, float *packed, float *scratch)
-{
+void k_pack_bf16(int64_t columns, int64_t steps, Weights w, int back, int64_t block, float *packed,
+                 float *scratch) {
     int64_t j = block * BLOCK, chunk = whole_steps(steps);
     int64_t here = columns - j < BLOCK ? columns - j : BLOCK;
     packed += block * block_floats(steps);
@@ -111,9 +112,8 @@ void k_pack_bf16(int64_t columns, int64_t steps, Weights w, int back, int64_t bl
 }
 
 /* At most BLOCK columns, whose steps are packed one block after another. */
-static void multiply_block(int64_t n, int64_t columns, int64_t steps, const uint16_t *x, int64_t ldx, const float *block,
-                           Target y, float *left)
-{
+static void multiply_block(int64_t n, int64_t columns, int64_t steps, const uint16_t *x,
+                           int64_t ldx, const float *block, Target y, float *left) {
     int64_t chunk = whole_steps(steps);
     for (int64_t s = 0; s < steps || s == 0; s += chunk) {
         int64_t part = steps - s < chunk ? steps - s : chunk;
@@ -122,9 +122,8 @@ static void multiply_block(int64_t n, int64_t columns, int64_t steps, const uint
     }
 }
 
-void k_multiply_bf16(int64_t n, int64_t columns, int64_t steps, const uint16_t *x, int64_t ldx, const float *packed,
-                     Result y, float *scratch)
-{
+void k_multiply_bf16(int64_t n, int64_t columns, int64_t steps, const uint16_t *x, int64_t ldx,
+                     const float *packed, Result y, float *scratch) {
     int64_t once = y.floats ? n : SUM_FEW;
     for (int64_t j = 0; j < columns; j += BLOCK) {
         int64_t here = columns - j < BLOCK ? columns - j : BLOCK;
@@ -135,9 +134,9 @@ void k_multiply_bf16(int64_t n, int64_t columns, int64_t steps, const uint16_t *
     }
 }
 
-void k_linear_weight_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t k1, const uint16_t *dy, int64_t lddy,
-                          const uint16_t *x, int64_t ldx, float *dw, int64_t lddw, int add, float *scratch)
-{
+void k_linear_weight_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t k1,
+                          const uint16_t *dy, int64_t lddy, const uint16_t *x, int64_t ldx,
+                          float *dw, int64_t lddw, int add, float *scratch) {
     float *left = scratch + BLOCK_ROOM;
     int64_t chunk = whole_steps(n);
     for (int64_t j = k0; j < k1; j += BLOCK) {
@@ -147,7 +146,9 @@ void k_linear_weight_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t
             pack_tokens(columns, steps, x + s * ldx + j, ldx, scratch);
             for (int64_t i = m0; i < m1; i += GROUP) {
                 int64_t rows = m1 - i < GROUP ? m1 - i : GROUP;
-                multiply_transposed(rows, steps, dy + s * lddy + i, lddy, scratch, (Target){dw + i * lddw + j, lddw, add || s > 0, 0, 0}, columns, left);
+                multiply_transposed(rows, steps, dy + s * lddy + i, lddy, scratch,
+                                    (Target){ dw + i * lddw + j, lddw, add || s > 0, 0, 0 },
+                                    columns, left);
             }
         }
     }
@@ -156,35 +157,37 @@ void k_linear_weight_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t
 /* == What the optimizer keeps packed ======================================== */
 
 #if STRATA_PAIRS
-_Static_assert(PACK_ROWS % PANEL == 0 && PACK_ROWS % STEPS_UNIT == 0, "rows are whole panels and whole tiles of steps");
+_Static_assert(PACK_ROWS % PANEL == 0 && PACK_ROWS % STEPS_UNIT == 0,
+               "rows are whole panels and whole tiles of steps");
 
 /* Rows [m0, m1) as columns of x w^T. */
-static void pack_forward(int64_t K, int64_t m0, int64_t m1, int64_t M, const float *w, float *packed)
-{
-    int64_t chunk = whole_steps(K), here = M - m0 / BLOCK * BLOCK < BLOCK ? M - m0 / BLOCK * BLOCK : BLOCK;
+static void pack_forward(int64_t K, int64_t m0, int64_t m1, int64_t M, const float *w,
+                         float *packed) {
+    int64_t chunk = whole_steps(K),
+            here = M - m0 / BLOCK * BLOCK < BLOCK ? M - m0 / BLOCK * BLOCK : BLOCK;
     packed += m0 / BLOCK * block_floats(K);
     for (int64_t s = 0; s < K || s == 0; s += chunk) {
         int64_t part = K - s < chunk ? K - s : chunk;
-        pack_weight_columns(m1 - m0, part, w + m0 * K + s, K, packed + m0 % BLOCK / PANEL * panel_room(part));
+        pack_weight_columns(m1 - m0, part, w + m0 * K + s, K,
+                            packed + m0 % BLOCK / PANEL * panel_room(part));
         packed += (here + PANEL - 1) / PANEL * panel_room(part);
     }
 }
 
 /* The same rows as steps of dy w, none of which is of another block of steps. */
-static void pack_back(int64_t K, int64_t m0, int64_t m1, int64_t M, const float *w, float *packed)
-{
+static void pack_back(int64_t K, int64_t m0, int64_t m1, int64_t M, const float *w, float *packed) {
     int64_t chunk = whole_steps(M), s = m0 / chunk * chunk, part = M - s < chunk ? M - s : chunk;
     for (int64_t j = 0; j < K; j += BLOCK, packed += block_floats(M)) {
         int64_t here = K - j < BLOCK ? K - j : BLOCK;
-        pack_some_rows(here, part, m0 - s, m1 - s, w + m0 * K + j, K, packed + s / chunk * ((here + PANEL - 1) / PANEL) * panel_room(chunk));
+        pack_some_rows(here, part, m0 - s, m1 - s, w + m0 * K + j, K,
+                       packed + s / chunk * ((here + PANEL - 1) / PANEL) * panel_room(chunk));
     }
 }
 
-void k_pack_rows_bf16(int64_t M, int64_t K, int64_t m0, int64_t m1, const float *w, float *forward, float *back)
-{
+void k_pack_rows_bf16(int64_t M, int64_t K, int64_t m0, int64_t m1, const float *w, float *forward,
+                      float *back) {
     int64_t chunk = whole_steps(M);
-    if (forward)
-        pack_forward(K, m0, m1, M, w, forward);
+    if (forward) pack_forward(K, m0, m1, M, w, forward);
     for (int64_t m = m0, end; back && m < m1; m = end) {
         end = (m / chunk + 1) * chunk < m1 ? (m / chunk + 1) * chunk : m1;
         pack_back(K, m, end, M, w, back);
@@ -192,8 +195,8 @@ void k_pack_rows_bf16(int64_t M, int64_t K, int64_t m0, int64_t m1, const float 
 }
 #else
 /* Without pairs nothing is kept packed: it would be as large as the weights. */
-void k_pack_rows_bf16(int64_t M, int64_t K, int64_t m0, int64_t m1, const float *w, float *forward, float *back)
-{
+void k_pack_rows_bf16(int64_t M, int64_t K, int64_t m0, int64_t m1, const float *w, float *forward,
+                      float *back) {
     (void)M, (void)K, (void)m0, (void)m1, (void)w, (void)forward, (void)back;
 }
 #endif
@@ -201,44 +204,44 @@ void k_pack_rows_bf16(int64_t M, int64_t K, int64_t m0, int64_t m1, const float 
 #if STRATA_PAIRS
 /* == For attention ========================================================== */
 
-_Static_assert(PAIR_STEPS % STEPS_UNIT == 0 && PAIR_COLUMNS == PANEL, "attention fills up to what is multiplied");
+_Static_assert(PAIR_STEPS % STEPS_UNIT == 0 && PAIR_COLUMNS == PANEL,
+               "attention fills up to what is multiplied");
 
 int64_t k_pairs_spare(void) { return LEFT_ROOM; }
-int64_t k_pairs_block_floats(int64_t columns, int64_t steps) { return (columns + PANEL - 1) / PANEL * panel_room(steps); }
+int64_t k_pairs_block_floats(int64_t columns, int64_t steps) {
+    return (columns + PANEL - 1) / PANEL * panel_room(steps);
+}
 
-void k_pairs_rows(int64_t n, int64_t d, const float *rows, int64_t ld, uint16_t *out)
-{
+void k_pairs_rows(int64_t n, int64_t d, const float *rows, int64_t ld, uint16_t *out) {
     int64_t whole = round_steps(d, PAIR_STEPS);
     for (int64_t t = 0; t < n; t++)
         for (int64_t e = 0; e < whole; e += LANES)
             v_store_half(out + t * whole + e, load_upto(rows + t * ld + e, d - e));
 }
 
-void k_pairs_turn(int64_t n, int64_t d, const uint16_t *rows, uint16_t *out)
-{
+void k_pairs_turn(int64_t n, int64_t d, const uint16_t *rows, uint16_t *out) {
     transpose_left(d, n, rows, round_steps(d, PAIR_STEPS), (float *)out);
 }
 
-void k_pairs_panel(int64_t steps, const float *panel, float *out)
-{
+void k_pairs_panel(int64_t steps, const float *panel, float *out) {
     for (int64_t s = 0; s < steps; s += 2)
         for (int v = 0; v < PANEL_VECTORS; v++) {
             const float *even = panel + s * PANEL + v * LANES;
             V odd = s + 1 < steps ? v_load(even + PANEL) : v_zero();
             v_store(out + s / 2 * PANEL + v * LANES, v_pairs(v_load(even), odd));
         }
-    for (int64_t p = (steps + 1) / 2 * PANEL; p < round_steps(steps, PAIR_STEPS) / 2 * PANEL; p += LANES)
+    for (int64_t p = (steps + 1) / 2 * PANEL; p < round_steps(steps, PAIR_STEPS) / 2 * PANEL;
+         p += LANES)
         v_store(out + p, v_zero());
 }
 
-void k_pairs_block(int64_t columns, int64_t steps, const float *w, int64_t ldw, float *out)
-{
+void k_pairs_block(int64_t columns, int64_t steps, const float *w, int64_t ldw, float *out) {
     pack_weight_rows(columns, steps, w, ldw, out);
 }
 
-void k_pairs_multiply(int64_t rows, int64_t steps, const uint16_t *a, int64_t lda, const float *block, float *c, int64_t ldc,
-                      int64_t columns, int add, float *spare)
-{
-    multiply_tokens(rows, steps, a, lda, block, (Target){c, ldc, add, 0, 0}, columns, spare);
+void k_pairs_multiply(int64_t rows, int64_t steps, const uint16_t *a, int64_t lda,
+                      const float *block, float *c, int64_t ldc, int64_t columns, int add,
+                      float *spare) {
+    multiply_tokens(rows, steps, a, lda, block, (Target){ c, ldc, add, 0, 0 }, columns, spare);
 }
 #endif

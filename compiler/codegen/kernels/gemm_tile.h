@@ -19,53 +19,45 @@ typedef struct Left {
 } Left;
 
 /* c[rows, columns] (+)= sum, columns < PANEL: the right edge. */
-NOINLINE void store_edge(int64_t rows, int64_t columns, const float *sum, float *c, int64_t ldc, int add)
-{
+NOINLINE void store_edge(int64_t rows, int64_t columns, const float *sum, float *c, int64_t ldc,
+                         int add) {
     for (int64_t r = 0; r < rows; r++, sum += PANEL, c += ldc)
         for (int64_t j = 0; j < columns; j += LANES) {
             int64_t left = columns - j;
             V x = v_load(sum + j);
-            if (left >= LANES)
-                v_store(c + j, add ? v_load(c + j) + x : x);
-            else
-                v_store_part(c + j, add ? v_load_part(c + j, left) + x : x, left);
+            if (left >= LANES) v_store(c + j, add ? v_load(c + j) + x : x);
+            else v_store_part(c + j, add ? v_load_part(c + j, left) + x : x, left);
         }
 }
 
-INLINE void start_tile(int rows, V (*sum)[PANEL_VECTORS], const float *c, int64_t ldc)
-{
-    UNROLL for (int r = 0; r < rows; r++)
-        for (int v = 0; v < PANEL_VECTORS; v++)
-            sum[r][v] = v_zero();
+INLINE void start_tile(int rows, V (*sum)[PANEL_VECTORS], const float *c, int64_t ldc) {
+    UNROLL for (int r = 0; r < rows; r++) for (int v = 0; v < PANEL_VECTORS; v++)
+        sum[r][v] = v_zero();
     UNROLL for (int r = 0; r < rows; r++)
         __builtin_prefetch(c + r * ldc, 1); /* arrives while the steps run */
 }
 
 /* C[rows, columns] (+)= sum */
-INLINE void store_tile(int rows, V (*sum)[PANEL_VECTORS], float *c, int64_t ldc, int64_t columns, int add)
-{
+INLINE void store_tile(int rows, V (*sum)[PANEL_VECTORS], float *c, int64_t ldc, int64_t columns,
+                       int add) {
     if (columns < PANEL) {
         float edge[MR * PANEL];
-        UNROLL for (int r = 0; r < rows; r++)
-            for (int v = 0; v < PANEL_VECTORS; v++)
-                v_store(edge + r * PANEL + v * LANES, sum[r][v]);
+        UNROLL for (int r = 0; r < rows; r++) for (int v = 0; v < PANEL_VECTORS; v++)
+            v_store(edge + r * PANEL + v * LANES, sum[r][v]);
         store_edge(rows, columns, edge, c, ldc, add);
     } else if (add) {
-        UNROLL for (int r = 0; r < rows; r++)
-            for (int v = 0; v < PANEL_VECTORS; v++)
-                v_store(c + r * ldc + v * LANES, v_load(c + r * ldc + v * LANES) + sum[r][v]);
+        UNROLL for (int r = 0; r < rows; r++) for (int v = 0; v < PANEL_VECTORS; v++)
+            v_store(c + r * ldc + v * LANES, v_load(c + r * ldc + v * LANES) + sum[r][v]);
     } else {
-        UNROLL for (int r = 0; r < rows; r++)
-            for (int v = 0; v < PANEL_VECTORS; v++)
-                v_store(c + r * ldc + v * LANES, sum[r][v]);
+        UNROLL for (int r = 0; r < rows; r++) for (int v = 0; v < PANEL_VECTORS; v++)
+            v_store(c + r * ldc + v * LANES, sum[r][v]);
     }
 }
 
 /* C[rows, columns] (+)= A[rows, steps] panel; 'rows' is a constant where inlined,
 ** so that the sums are registers. */
 INLINE void tile(int rows, int64_t steps, Left a, const float *panel, float *c, int64_t ldc,
-                 int64_t columns, int add)
-{
+                 int64_t columns, int add) {
     V sum[MR][PANEL_VECTORS];
     start_tile(rows, sum, c, ldc);
 #pragma clang loop unroll_count(4)
@@ -82,8 +74,8 @@ INLINE void tile(int rows, int64_t steps, Left a, const float *panel, float *c, 
     store_tile(rows, sum, c, ldc, columns, add);
 }
 
-/* Where a block's product goes: c, added to it or not; 'halves' if that is the last part of a result
-** that becomes bfloat16: c has what its other parts added up to then. */
+/* Where a block's product goes: c, added to it or not; 'halves' if that is the last part of a
+** result that becomes bfloat16: c has what its other parts added up to then. */
 typedef struct Target {
     float *c;
     int64_t ldc;
@@ -93,8 +85,8 @@ typedef struct Target {
 } Target;
 
 /* bfloat16s of sum[rows][columns] */
-INLINE void narrow_rows(int64_t rows, int64_t columns, const float *sum, int64_t ld, uint16_t *out, int64_t ldout)
-{
+INLINE void narrow_rows(int64_t rows, int64_t columns, const float *sum, int64_t ld, uint16_t *out,
+                        int64_t ldout) {
     for (int64_t r = 0; r < rows; r++, sum += ld, out += ldout) {
         int64_t j = 0;
         for (; j + LANES <= columns; j += LANES)
@@ -106,28 +98,24 @@ INLINE void narrow_rows(int64_t rows, int64_t columns, const float *sum, int64_t
 
 /* MR or fewer rows of A against all panels of a block. */
 INLINE void sweep(int rows, int64_t steps, Left a, const float *block, float *c, int64_t ldc,
-                  int64_t columns, int add)
-{
+                  int64_t columns, int add) {
     for (int64_t j = 0; j < columns; j += PANEL, block += panel_stride(steps)) {
-        if (a.step == 1 && j < steps)       /* some of each of the rows that come next */
-            UNROLL for (int r = 0; r < rows; r++)
-                __builtin_prefetch(a.at + a.next + r * a.row + j);
+        if (a.step == 1 && j < steps) /* some of each of the rows that come next */
+            UNROLL for (int r = 0; r < rows; r++) __builtin_prefetch(a.at + a.next + r * a.row + j);
         tile(rows, steps, a, block, c + j, ldc, columns - j, add);
     }
 }
 
 /* All rows: MR at a time, the rest by the binary digits of their number. */
 INLINE void multiply(int64_t rows, int64_t steps, Left a, const float *block, float *c, int64_t ldc,
-                     int64_t columns, int add)
-{
+                     int64_t columns, int add) {
     for (; rows >= MR; rows -= MR, a.at += a.next, c += MR * ldc)
         sweep(MR, steps, a, block, c, ldc, columns, add);
-    UNROLL for (int part = 8; part > 0; part /= 2)
-        if (part < MR && rows & part) {
-            sweep(part, steps, a, block, c, ldc, columns, add);
-            a.at += part * a.row;
-            c += part * ldc;
-        }
+    UNROLL for (int part = 8; part > 0; part /= 2) if (part < MR && rows & part) {
+        sweep(part, steps, a, block, c, ldc, columns, add);
+        a.at += part * a.row;
+        c += part * ldc;
+    }
 }
 
 #endif

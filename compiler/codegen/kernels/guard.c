@@ -9,7 +9,7 @@
 */
 #include "text.h"
 
-static const uint32_t POISON = 0x7fa0dead, GUARD = 0x7fb5afe5;     /* both signalling NaNs */
+static const uint32_t POISON = 0x7fa0dead, GUARD = 0x7fb5afe5; /* both signalling NaNs */
 
 typedef uint32_t __attribute__((may_alias)) Word;
 
@@ -23,33 +23,39 @@ static bool first_to_find(Context *c) {
     return !__atomic_exchange_n(&c->stray, 1, __ATOMIC_ACQ_REL);
 }
 
-bool k_check_found(const Frame *f) {
-    return __atomic_load_n(&f->ctx->stray, __ATOMIC_ACQUIRE);
-}
+bool k_check_found(const Frame *f) { return __atomic_load_n(&f->ctx->stray, __ATOMIC_ACQUIRE); }
 
 /* == Regions ================================================================ */
 
 static void fill(float *p, int64_t n, uint32_t word) {
     Word *w = (Word *)p;
-    for (int64_t i = 0; i < n; i++) w[i] = word;
+    for (int64_t i = 0; i < n; i++)
+        w[i] = word;
 }
 
 static bool intact(const float *p, int64_t n) {
     const Word *w = (const Word *)p;
     uint32_t differ = 0;
-    for (int64_t i = 0; i < n; i++) differ |= w[i] ^ GUARD;
+    for (int64_t i = 0; i < n; i++)
+        differ |= w[i] ^ GUARD;
     return !differ;
 }
 
 /* A region in memory: 'rows' rows of its values, a guard before, one after. */
-typedef struct Place { float *at; int64_t values, guard, used; } Place;
+typedef struct Place {
+    float *at;
+    int64_t values, guard, used;
+} Place;
 
 static Place place_of(const Frame *f, const Region *r, int32_t worker) {
-    int64_t rows = r->area == AREA_TOKEN ? f->padded : r->area == AREA_LOCAL ? k_constants.chunk
-        : r->area == AREA_GRANULE ? f->padded / k_constants.granule : 1;
+    int64_t rows = r->area == AREA_TOKEN ? f->padded
+        : r->area == AREA_LOCAL          ? k_constants.chunk
+        : r->area == AREA_GRANULE        ? f->padded / k_constants.granule
+                                         : 1;
     Ref ref = { r->area, r->stride, r->offset };
     int64_t used = r->area == AREA_TOKEN ? f->N : rows;
-    return (Place){ k_resolve(f, &ref, worker, 0), rows * r->stride, rows * r->guard, used * r->stride };
+    return (Place){ k_resolve(f, &ref, worker, 0), rows * r->stride, rows * r->guard,
+                    used * r->stride };
 }
 
 static int32_t copies(const Frame *f, const Region *r) {
@@ -80,9 +86,11 @@ void k_check_begin(Frame *f) {
     fill(f->granule, p->granule_floats * (f->padded / k_constants.granule), POISON);
     fill(f->constant, p->constant_floats, POISON);
     fill(f->local, f->ctx->setup.workers * f->local_floats, POISON);
-    for (int32_t w = 0; w < f->ctx->setup.workers; w++) fill(scratch_guard(f, w), SCRATCH_GUARD, GUARD);
+    for (int32_t w = 0; w < f->ctx->setup.workers; w++)
+        fill(scratch_guard(f, w), SCRATCH_GUARD, GUARD);
     for (int32_t i = p->region; i < p->region + p->regions; i++)
-        for (int32_t w = 0; w < copies(f, &k_regions[i]); w++) place_guards(f, &k_regions[i], w);
+        for (int32_t w = 0; w < copies(f, &k_regions[i]); w++)
+            place_guards(f, &k_regions[i], w);
 }
 
 /* == Guards ================================================================= */
@@ -93,11 +101,13 @@ static const char *broken(const Frame *f, const Region *r, int32_t worker, bool 
     Place p = place_of(f, r, worker);
     if (!intact(p.at - p.guard, p.guard)) return "before the value of ";
     if (!intact(p.at + p.values, p.guard)) return "after the value of ";
-    if (all && !intact(p.at + p.used, p.values - p.used)) return "after the last token of the value of ";
+    if (all && !intact(p.at + p.used, p.values - p.used))
+        return "after the last token of the value of ";
     return 0;
 }
 
-static void blame(const Frame *f, int32_t first, int32_t last, const char *where, const char *owner) {
+static void blame(const Frame *f, int32_t first, int32_t last, const char *where,
+                  const char *owner) {
     if (!first_to_find(f->ctx)) return;
     Text t = message(f->ctx);
     put(&t, kernel_name(first));
@@ -112,7 +122,8 @@ void k_check_step(const Frame *f, const Action *s, int32_t worker) {
         const char *where = region < 0 ? 0 : broken(f, &k_regions[region], worker, false);
         if (where) blame(f, own, own, where, kernel_name(k_regions[region].first));
     }
-    if (!intact(scratch_guard(f, worker), SCRATCH_GUARD)) blame(f, own, own, "after a worker's scratch", "");
+    if (!intact(scratch_guard(f, worker), SCRATCH_GUARD))
+        blame(f, own, own, "after a worker's scratch", "");
 }
 
 /* A worker's values that nothing in the phase reads any more. */
@@ -136,13 +147,16 @@ int32_t k_check_phase(const Frame *f, const Stage *phase) {
         if (r->stage == (int32_t)(phase - k_stages)) poison(f, r, 0);
     }
     for (int32_t w = 0; w < f->ctx->setup.workers; w++)
-        if (!intact(scratch_guard(f, w), SCRATCH_GUARD)) blame(f, phase->first, last, "after a worker's scratch", "");
+        if (!intact(scratch_guard(f, w), SCRATCH_GUARD))
+            blame(f, phase->first, last, "after a worker's scratch", "");
     return k_check_found(f) ? STRATA_ERROR_CHECK : STRATA_OK;
 }
 
 /* == Row kernels ============================================================ */
 
-typedef struct Bounds { float *lo, *hi; } Bounds;
+typedef struct Bounds {
+    float *lo, *hi;
+} Bounds;
 
 /* Rows [first, first + count) of 'floats' each, 'stride' apart. */
 static Bounds some_rows(float *base, int64_t stride, int64_t first, int64_t count, int64_t floats) {
@@ -150,36 +164,49 @@ static Bounds some_rows(float *base, int64_t stride, int64_t first, int64_t coun
     return (Bounds){ lo, count > 0 ? lo + (count - 1) * stride + floats : lo };
 }
 
-static Bounds bounds_of(const Frame *f, float *base, const Ref *r, int64_t floats, int64_t first, int64_t count) {
-    int64_t granule = first / k_constants.granule, end = (first + count + k_constants.granule - 1) / k_constants.granule;
+static Bounds bounds_of(const Frame *f, float *base, const Ref *r, int64_t floats, int64_t first,
+                        int64_t count) {
+    int64_t granule = first / k_constants.granule,
+            end = (first + count + k_constants.granule - 1) / k_constants.granule;
     switch (r->area) {
-    case AREA_TOKEN: case AREA_LOCAL: case AREA_LOGITS: case AREA_TOKENS: case AREA_TARGETS: case AREA_POSITION:
-    case AREA_LIST_POSITION:
-        return some_rows(base, r->stride, first, count, floats);
+    case AREA_TOKEN:
+    case AREA_LOCAL:
+    case AREA_LOGITS:
+    case AREA_TOKENS:
+    case AREA_TARGETS:
+    case AREA_POSITION:
+    case AREA_LIST_POSITION: return some_rows(base, r->stride, first, count, floats);
     case AREA_GRANULE: return some_rows(base, r->stride, granule, end - granule, floats);
     case AREA_TABLE: return some_rows(base, r->stride, 0, f->ctx->length, floats);
     default: return (Bounds){ base, base + floats };
     }
 }
 
-typedef struct Slot { int64_t code; float *address; } Slot;
+typedef struct Slot {
+    int64_t code;
+    float *address;
+} Slot;
 
 /* Code 1 + 2 * operand + store; operands are followed by the scratch, and that by
 ** the rows of stacks, whose bounds only the kernel knows. */
-static void report_stray(const Frame *f, const Action *s, float *const *p, Slot slot, int64_t first, int64_t count) {
+static void report_stray(const Frame *f, const Action *s, float *const *p, Slot slot, int64_t first,
+                         int64_t count) {
     int64_t operand = (slot.code - 1) / 2;
     bool store = (slot.code - 1) % 2;
     if (!first_to_find(f->ctx)) return;
     Text t = message(f->ctx);
     put(&t, kernel_name((int32_t)(s - k_actions)));
-    if (count > 0) put(&t, ", tokens "), put_number(&t, first), put(&t, " to "), put_number(&t, first + count - 1);
+    if (count > 0)
+        put(&t, ", tokens "), put_number(&t, first), put(&t, " to "),
+            put_number(&t, first + count - 1);
     put(&t, store ? ": stores to " : ": loads from ");
     if (operand > s->refs) {
         put(&t, "beyond a row of a stack");
     } else if (operand == s->refs) {
         put(&t, "outside its scratch");
     } else {
-        const Word *lo = (Word *)p[s->refs + 2 * operand], *hi = (Word *)p[s->refs + 2 * operand + 1];
+        const Word *lo = (Word *)p[s->refs + 2 * operand],
+                   *hi = (Word *)p[s->refs + 2 * operand + 1];
         const Word *at = (Word *)slot.address;
         put(&t, at < lo ? "before operand " : "beyond operand "), put_number(&t, operand);
         put(&t, " of "), put_number(&t, s->refs), put(&t, ": at float "), put_number(&t, at - lo);

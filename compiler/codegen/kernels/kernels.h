@@ -29,20 +29,23 @@ int64_t k_attention_scratch(int64_t d);
 
 /* gemm.c */
 /* y[n,m] = (add ? y : 0) + x[n,k] w[m,k]^T */
-void k_linear(int64_t n, int64_t m, int64_t k, const float *x, int64_t ldx, const float *w, int64_t ldw,
-              float *y, int64_t ldy, int add, float *scratch);
+void k_linear(int64_t n, int64_t m, int64_t k, const float *x, int64_t ldx, const float *w,
+              int64_t ldw, float *y, int64_t ldy, int add, float *scratch);
 /* dx[n,k] = (add ? dx : 0) + dy[n,m] w[m,k] */
-void k_linear_back(int64_t n, int64_t m, int64_t k, const float *dy, int64_t lddy, const float *w, int64_t ldw,
-                   float *dx, int64_t lddx, int add, float *scratch);
+void k_linear_back(int64_t n, int64_t m, int64_t k, const float *dy, int64_t lddy, const float *w,
+                   int64_t ldw, float *dx, int64_t lddx, int add, float *scratch);
 /* The same products with the right operand packed before: 'columns' and 'steps' are m and k
 ** of k_linear, k and m of k_linear_back ('back').  k_pack packs BLOCK of its columns, those of
 ** number 'block' (packed.h); the bits of a result are those of k_linear and k_linear_back. */
-void k_pack(int64_t columns, int64_t steps, const float *w, int64_t ldw, int back, int64_t block, float *packed);
-void k_multiply(int64_t n, int64_t columns, int64_t steps, const float *x, int64_t ldx, const float *packed, float *y,
-                int64_t ldy, int add);
-/* dw[m,k] = (add ? dw : 0) + dy[n,m]^T x[n,k]: rows [m0,m1), columns [k0,k1) only; tokens in order */
-void k_linear_weight(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t k1, const float *dy, int64_t lddy,
-                     const float *x, int64_t ldx, float *dw, int64_t lddw, int add, float *scratch);
+void k_pack(int64_t columns, int64_t steps, const float *w, int64_t ldw, int back, int64_t block,
+            float *packed);
+void k_multiply(int64_t n, int64_t columns, int64_t steps, const float *x, int64_t ldx,
+                const float *packed, float *y, int64_t ldy, int add);
+/* dw[m,k] = (add ? dw : 0) + dy[n,m]^T x[n,k]: rows [m0,m1), columns [k0,k1) only; tokens in
+** order */
+void k_linear_weight(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t k1, const float *dy,
+                     int64_t lddy, const float *x, int64_t ldx, float *dw, int64_t lddw, int add,
+                     float *scratch);
 /* Weights of a product of bfloat16: float32, to be rounded, or bfloat16; the other is NULL. */
 typedef struct Weights {
     const float *floats;
@@ -50,7 +53,8 @@ typedef struct Weights {
     int64_t ld;
 } Weights;
 
-/* A result: float32, added to what is there or not, or bfloat16, rounded from it; the other is NULL. */
+/* A result: float32, added to what is there or not, or bfloat16, rounded from it; the other is
+** NULL. */
 typedef struct Result {
     float *floats;
     uint16_t *halves;
@@ -58,39 +62,42 @@ typedef struct Result {
     int add;
 } Result;
 
-static inline Result result_at(Result y, int64_t row, int64_t column)
-{
+static inline Result result_at(Result y, int64_t row, int64_t column) {
     int64_t at = row * y.ld + column;
-    return (Result){y.floats ? y.floats + at : 0, y.halves ? y.halves + at : 0, y.ld, y.add};
+    return (Result){ y.floats ? y.floats + at : 0, y.halves ? y.halves + at : 0, y.ld, y.add };
 }
 
-/* gemm_bf16.c: the same products of bfloat16: x and dy are, w is or is rounded to it.  'ldx' and 'lddy'
-** count bfloat16s; 'columns' and 'steps' as of k_pack; 'scratch' as of k_linear. */
+/* gemm_bf16.c: the same products of bfloat16: x and dy are, w is or is rounded to it. 'ldx' and
+** 'lddy' count bfloat16s; 'columns' and 'steps' as of k_pack; 'scratch' as of k_linear. */
 int64_t k_gemm_bf16_scratch(void);
-void k_linear_bf16(int64_t n, int64_t columns, int64_t steps, const uint16_t *x, int64_t ldx, Weights w, int back,
-                   Result y, float *scratch);
-void k_pack_bf16(int64_t columns, int64_t steps, Weights w, int back, int64_t block, float *packed, float *scratch);
-void k_multiply_bf16(int64_t n, int64_t columns, int64_t steps, const uint16_t *x, int64_t ldx, const float *packed,
-                     Result y, float *scratch);
-/* Rows [m0,m1) of w[M,K], at most PACK_ROWS, m0 a multiple of that, to their places in what k_pack_bf16
-** makes of w forward and backward; either may be NULL. */
-void k_pack_rows_bf16(int64_t M, int64_t K, int64_t m0, int64_t m1, const float *w, float *forward, float *back);
-void k_linear_weight_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t k1, const uint16_t *dy, int64_t lddy,
-                          const uint16_t *x, int64_t ldx, float *dw, int64_t lddw, int add, float *scratch);
+void k_linear_bf16(int64_t n, int64_t columns, int64_t steps, const uint16_t *x, int64_t ldx,
+                   Weights w, int back, Result y, float *scratch);
+void k_pack_bf16(int64_t columns, int64_t steps, Weights w, int back, int64_t block, float *packed,
+                 float *scratch);
+void k_multiply_bf16(int64_t n, int64_t columns, int64_t steps, const uint16_t *x, int64_t ldx,
+                     const float *packed, Result y, float *scratch);
+/* Rows [m0,m1) of w[M,K], at most PACK_ROWS, m0 a multiple of that, to their places in what
+** k_pack_bf16 makes of w forward and backward; either may be NULL. */
+void k_pack_rows_bf16(int64_t M, int64_t K, int64_t m0, int64_t m1, const float *w, float *forward,
+                      float *back);
+void k_linear_weight_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t k1,
+                          const uint16_t *dy, int64_t lddy, const uint16_t *x, int64_t ldx,
+                          float *dw, int64_t lddw, int add, float *scratch);
 /* few.c: few rows (decoding): columns [m0,m1) of y[n,m] = (add ? y : 0) + x w^T; each
 ** weight is read from memory once, at memory speed; a row's bits do not depend on n
 ** or on the split into [m0,m1), but are not those of k_linear. */
-void k_linear_few(int64_t n, int64_t m0, int64_t m1, int64_t k, const float *x, int64_t ldx, const float *w, int64_t ldw,
-                  float *y, int64_t ldy, int add);
+void k_linear_few(int64_t n, int64_t m0, int64_t m1, int64_t k, const float *x, int64_t ldx,
+                  const float *w, int64_t ldw, float *y, int64_t ldy, int add);
 
 /* The same of bfloat16: x is, w is rounded to it; or both are, which multiplies pairs of steps. */
-void k_linear_few_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k, const uint16_t *x, int64_t ldx, const float *w, int64_t ldw,
-                       Result y);
-void k_linear_few_halves(int64_t n, int64_t m0, int64_t m1, int64_t k, const uint16_t *x, int64_t ldx, const uint16_t *w,
-                         int64_t ldw, Result y);
+void k_linear_few_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k, const uint16_t *x, int64_t ldx,
+                       const float *w, int64_t ldw, Result y);
+void k_linear_few_halves(int64_t n, int64_t m0, int64_t m1, int64_t k, const uint16_t *x,
+                         int64_t ldx, const uint16_t *w, int64_t ldw, Result y);
 
 /* Libraries of processors that multiply pairs of bfloat16s. */
-#if defined(__AVX512BF16__) || defined(__AMX_BF16__) || defined(STRATA_TILES_IN_C) || defined(STRATA_PAIRS_IN_C)
+#if defined(__AVX512BF16__) || defined(__AMX_BF16__) || defined(STRATA_TILES_IN_C) \
+    || defined(STRATA_PAIRS_IN_C)
 #define STRATA_PAIRS 1
 #else
 #define STRATA_PAIRS 0
@@ -98,21 +105,25 @@ void k_linear_few_halves(int64_t n, int64_t m0, int64_t m1, int64_t k, const uin
 
 /* attention.c: softmax(scale q k^T) v, query head h uses key group h / (heads / groups) */
 typedef struct Attention {
-    int64_t sequences, time;        /* queries: 'time' of each sequence, rows b * time + t */
-    /* if not NULL: those of sequence b are rows first[b] ... first[b+1]-1, at most 'time'; its keys first_key[b] ... */
+    int64_t sequences, time; /* queries: 'time' of each sequence, rows b * time + t */
+    /* if not NULL: those of sequence b are rows first[b] ... first[b+1]-1, at most 'time'; its keys
+    ** first_key[b] ... */
     const int64_t *first, *first_key;
-    const int32_t *sees;            /* if not NULL: of its sequence's keys in this call, how many a query's row sees if causal */
-    int32_t heads, groups, dk, dv;  /* dk: query and key size, dv: value size */
-    int32_t causal;                 /* query t sees keys 0 .. past + t, else all past + time */
-    int64_t pool;                   /* keys and values are averages over time, of chunks of so many tokens
-                                    ** (causal: (j + 1) pool <= t is seen) or so many a sequence; 0: no */
-    int32_t bf16;                   /* both sides of every product are rounded to bfloat16 first */
+    /* if not NULL: of its sequence's keys in this call, how many a query's row sees if causal */
+    const int32_t *sees;
+    int32_t heads, groups, dk, dv; /* dk: query and key size, dv: value size */
+    int32_t causal;                /* query t sees keys 0 .. past + t, else all past + time */
+    /* keys and values are averages over time, of chunks of so many tokens (causal: (j + 1) pool <=
+    ** t is seen) or so many a sequence; 0: no */
+    int64_t pool;
+    int32_t bf16; /* both sides of every product are rounded to bfloat16 first */
     float scale;
-    const float *q;                 /* [rows][heads * dk] */
-    const float *k, *v;             /* used if keys is NULL: [rows][groups * dk], [rows][groups * dv] */
+    const float *q;     /* [rows][heads * dk] */
+    const float *k, *v; /* used if keys is NULL: [rows][groups * dk], [rows][groups * dv] */
     int64_t ldq, ldk, ldv;
-    float *o;                       /* [rows][heads * dv] */
-    float *lse;                     /* [rows][heads] natural log of the sum of exp, -1e30 if no key is seen; may be NULL */
+    float *o; /* [rows][heads * dv] */
+    /* [rows][heads] natural log of the sum of exp, -1e30 if no key is seen; may be NULL */
+    float *lse;
     int64_t ldo, ldlse;
     /* cached form: sequence b's keys of group g start at keys[b] + g * context * dk,
     ** rows dk apart, values likewise (dv); past[b] positions are there before the
@@ -121,14 +132,14 @@ typedef struct Attention {
     ** Finished rows are rounded if products of bfloat16 read them. */
     float *const *keys, *const *values;
     const int64_t *past;
-    int64_t context;                /* rows of a cache */
+    int64_t context; /* rows of a cache */
     /* backward only */
-    const float *delta;             /* [rows][heads] sum of dout * o, less the gradient of lse */
+    const float *delta; /* [rows][heads] sum of dout * o, less the gradient of lse */
     int64_t lddelta;
-    const float *dout;              /* [rows][heads * dv] */
+    const float *dout; /* [rows][heads * dv] */
     int64_t lddout;
-    float *dq, *dk_, *dvalue;       /* gradients of q, k, v, overwritten */
-    int32_t workers;                /* which share the tasks; bits don't depend on it */
+    float *dq, *dk_, *dvalue; /* gradients of q, k, v, overwritten */
+    int32_t workers;          /* which share the tasks; bits don't depend on it */
     int64_t lddq, lddk, lddv;
 } Attention;
 /* Tasks are independent; results don't depend on who runs them. */
@@ -141,41 +152,49 @@ int64_t k_attention_grad_tasks(const Attention *a);
 void k_attention_grad(const Attention *a, int64_t task, float *scratch);
 
 /* loss.c: rows are tokens; logits [n,v] */
-void k_cross_entropy(int64_t n, int64_t v, const float *logits, int64_t ld, const int32_t *ids, float *nll, int64_t ldnll, float *lse, int64_t ldlse);
+void k_cross_entropy(int64_t n, int64_t v, const float *logits, int64_t ld, const int32_t *ids,
+                     float *nll, int64_t ldnll, float *lse, int64_t ldlse);
 /* dlogits may be the same memory as logits; dy[t * lddy] */
-void k_cross_entropy_grad(int64_t n, int64_t v, const float *logits, int64_t ld, const float *lse, int64_t ldlse, const int32_t *ids,
-                          const float *dy, int64_t lddy, float *dlogits, int64_t ldd);
+void k_cross_entropy_grad(int64_t n, int64_t v, const float *logits, int64_t ld, const float *lse,
+                          int64_t ldlse, const int32_t *ids, const float *dy, int64_t lddy,
+                          float *dlogits, int64_t ldd);
 
 /* embed.c */
-void k_embed(int64_t n, int64_t d, const float *w, int64_t ldw, const int32_t *ids, float *y, int64_t ldy);
+void k_embed(int64_t n, int64_t d, const float *w, int64_t ldw, const int32_t *ids, float *y,
+             int64_t ldy);
 /* The same of a table of bfloat16s; ldw counts those. */
-void k_embed_halves(int64_t n, int64_t d, const uint16_t *w, int64_t ldw, const int32_t *ids, float *y, int64_t ldy);
+void k_embed_halves(int64_t n, int64_t d, const uint16_t *w, int64_t ldw, const int32_t *ids,
+                    float *y, int64_t ldy);
 /* dw[ids[t], c] += dy[t, c] for columns [c0,c1), tokens in order */
-void k_embed_weight(int64_t n, int64_t c0, int64_t c1, const float *dy, int64_t lddy, const int32_t *ids, float *dw, int64_t lddw);
+void k_embed_weight(int64_t n, int64_t c0, int64_t c1, const float *dy, int64_t lddy,
+                    const int32_t *ids, float *dw, int64_t lddw);
 
 /* lists.c */
 /* Some tokens of a call: one a row, in order. */
 typedef struct RowList {
-    int64_t count, longest;         /* rows; of one sequence, at most */
-    int64_t *first;                 /* [sequences + 1]: a sequence's first row */
-    int32_t *token, *position;      /* [rows] */
-    int32_t *order;                 /* [rows]: tokens of the sequence up to the row's, that one too */
-    int32_t *place;                 /* [tokens]: the row; -1: none */
-    int32_t *before;                /* [tokens]: rows of the sequence up to the token, its own too */
+    int64_t count, longest;    /* rows; of one sequence, at most */
+    int64_t *first;            /* [sequences + 1]: a sequence's first row */
+    int32_t *token, *position; /* [rows] */
+    int32_t *order;            /* [rows]: tokens of the sequence up to the row's, that one too */
+    int32_t *place;            /* [tokens]: the row; -1: none */
+    int32_t *before;           /* [tokens]: rows of the sequence up to the token, its own too */
 } RowList;
-/* The tokens b * time + t whose mask[token * ld] is above 0 or, if 'forced' is not 0, forced - 1 of a million
-** positions, evenly spaced; the arrays are the caller's. */
-void k_list_make(int64_t sequences, int64_t time, const float *mask, int64_t ld, const int32_t *position, int64_t forced, RowList *l);
-/* mask is 1 at the k largest of n numbers x[i * ldx], the first of equal ones, else 0; 1 <= k <= n */
+/* The tokens b * time + t whose mask[token * ld] is above 0 or, if 'forced' is not 0, forced - 1 of
+** a million positions, evenly spaced; the arrays are the caller's. */
+void k_list_make(int64_t sequences, int64_t time, const float *mask, int64_t ld,
+                 const int32_t *position, int64_t forced, RowList *l);
+/* mask is 1 at the k largest of n numbers x[i * ldx], the first of equal ones, else 0; 1 <= k <=
+** n */
 void k_top(int64_t n, int64_t k, const float *x, int64_t ldx, float *mask, int64_t ldm);
 /* y[n][d]: rows place[t] of x, 0 where that is -1 */
-void k_scatter_rows(int64_t n, int64_t d, const float *x, int64_t ldx, const int32_t *place, float *y, int64_t ldy);
+void k_scatter_rows(int64_t n, int64_t d, const float *x, int64_t ldx, const int32_t *place,
+                    float *y, int64_t ldy);
 
 /* optimizer.c */
 /* p (1 - lr wd), then AdamW with bias corrections c1 = 1 - beta1^step, c2 = 1 - beta2^step;
 ** g is multiplied by grad_scale as it is read */
-void k_adamw(int64_t n, float *p, const float *g, float *m, float *v, float lr, float beta1, float beta2, float eps,
-             float weight_decay, float c1, float c2, float grad_scale);
+void k_adamw(int64_t n, float *p, const float *g, float *m, float *v, float lr, float beta1,
+             float beta2, float eps, float weight_decay, float c1, float c2, float grad_scale);
 /* sum of squares in double, fixed order that depends on n only */
 double k_sum_squares(int64_t n, const float *g);
 /* out[i] (+)= sum over r < rows of part[r * ld + i], r in order */
@@ -184,7 +203,8 @@ void k_zero(int64_t n, float *p);
 
 /* tables.c: table[position * ld + i] = scale * cos or sin(position * frequency[i]),
 ** computed in double: no libm */
-void k_wave(int64_t first, int64_t positions, int64_t n, const double *frequency, double scale, int sine, float *table, int64_t ld);
+void k_wave(int64_t first, int64_t positions, int64_t n, const double *frequency, double scale,
+            int sine, float *table, int64_t ld);
 
 /* math.c, used by the kernels and by generated row kernels' tests; static inline
 ** vector versions are in vector.h */

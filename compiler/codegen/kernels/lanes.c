@@ -14,14 +14,17 @@ EXPORTED void k_spread(float *row, int64_t stride, V x);
 V k_collect(const float *row, int64_t stride, int64_t last) {
     V x;
     if (last >= LANES - 1) {
-        for (int i = 0; i < LANES; i++) x[i] = row[i * stride];
+        for (int i = 0; i < LANES; i++)
+            x[i] = row[i * stride];
     } else {
-        for (int i = 0; i < LANES; i++) x[i] = row[(i < last ? i : last) * stride];
+        for (int i = 0; i < LANES; i++)
+            x[i] = row[(i < last ? i : last) * stride];
     }
     return x;
 }
 
 /* row[i * stride] becomes lane i. */
 void k_spread(float *row, int64_t stride, V x) {
-    for (int i = 0; i < LANES; i++) row[i * stride] = x[i];
+    for (int i = 0; i < LANES; i++)
+        row[i * stride] = x[i];
 }

@@ -10,17 +10,13 @@
 enum { ONCE = 1024 }; /* logits of a block */
 
 /* x[i..], -inf after its n floats */
-INLINE V load_logits(const float *x, int64_t i, int64_t n)
-{
-    if (i + LANES <= n)
-        return v_load(x + i);
-    if (i >= n)
-        return v_splat(-__builtin_inff());
+INLINE V load_logits(const float *x, int64_t i, int64_t n) {
+    if (i + LANES <= n) return v_load(x + i);
+    if (i >= n) return v_splat(-__builtin_inff());
     return v_keep(v_load_part(x + i, n - i), n - i, -__builtin_inff());
 }
 
-static float block_largest(const float *x, int64_t n)
-{
+static float block_largest(const float *x, int64_t n) {
     V m[4];
     for (int c = 0; c < 4; c++)
         m[c] = v_splat(-__builtin_inff());
@@ -30,8 +26,7 @@ static float block_largest(const float *x, int64_t n)
     return v_largest(v_max(v_max(m[0], m[1]), v_max(m[2], m[3])));
 }
 
-static float block_sum(const float *x, int64_t n, float largest)
-{
+static float block_sum(const float *x, int64_t n, float largest) {
     V sum[4];
     for (int c = 0; c < 4; c++)
         sum[c] = v_zero();
@@ -42,8 +37,7 @@ static float block_sum(const float *x, int64_t n, float largest)
 }
 
 /* log of the sum of exp over one row */
-static float log_sum_exp(const float *x, int64_t n)
-{
+static float log_sum_exp(const float *x, int64_t n) {
     float largest = -__builtin_inff(), sum = 0;
     for (int64_t at = 0; at < n; at += ONCE) {
         int64_t count = n - at < ONCE ? n - at : ONCE;
@@ -56,30 +50,26 @@ static float log_sum_exp(const float *x, int64_t n)
     return largest + v_log(v_splat(sum))[0];
 }
 
-void k_cross_entropy(int64_t n, int64_t v, const float *logits, int64_t ld, const int32_t *ids, float *nll,
-                     int64_t ldnll, float *lse, int64_t ldlse)
-{
+void k_cross_entropy(int64_t n, int64_t v, const float *logits, int64_t ld, const int32_t *ids,
+                     float *nll, int64_t ldnll, float *lse, int64_t ldlse) {
     for (int64_t t = 0; t < n; t++) {
         const float *x = logits + t * ld;
         float total = log_sum_exp(x, v);
-        if (nll)
-            nll[t * ldnll] = total - x[ids[t]];
-        if (lse)
-            lse[t * ldlse] = total;
+        if (nll) nll[t * ldnll] = total - x[ids[t]];
+        if (lse) lse[t * ldlse] = total;
     }
 }
 
-void k_cross_entropy_grad(int64_t n, int64_t v, const float *logits, int64_t ld, const float *lse, int64_t ldlse,
-                          const int32_t *ids, const float *dy, int64_t lddy, float *dlogits, int64_t ldd)
-{
+void k_cross_entropy_grad(int64_t n, int64_t v, const float *logits, int64_t ld, const float *lse,
+                          int64_t ldlse, const int32_t *ids, const float *dy, int64_t lddy,
+                          float *dlogits, int64_t ldd) {
     for (int64_t t = 0; t < n; t++) {
         const float *x = logits + t * ld;
         float *dx = dlogits + t * ldd, total = lse[t * ldlse], scale = dy[t * lddy];
         int64_t i = 0;
         for (; i + LANES <= v; i += LANES)
             v_store(dx + i, v_exp(v_load(x + i) - total) * scale);
-        if (i < v)
-            v_store_part(dx + i, v_exp(v_load_part(x + i, v - i) - total) * scale, v - i);
+        if (i < v) v_store_part(dx + i, v_exp(v_load_part(x + i, v - i) - total) * scale, v - i);
         dx[ids[t]] -= scale;
     }
 }

@@ -9,13 +9,12 @@
 
 /* What AdamW's formulas need of a step, as vectors. */
 typedef struct Step {
-    V decay;                /* 1 - lr wd */
+    V decay; /* 1 - lr wd */
     V grad_scale, beta1, rest1, beta2, rest2;
-    V eps, rate, correct2;  /* lr / c1, 1 / c2 */
+    V eps, rate, correct2; /* lr / c1, 1 / c2 */
 } Step;
 
-INLINE V adamw(const Step *s, V p, V g, V *m, V *v)
-{
+INLINE V adamw(const Step *s, V p, V g, V *m, V *v) {
     g = g * s->grad_scale;
     *m = v_fma(s->beta1, *m, s->rest1 * g);
     *v = v_fma(s->beta2, *v, s->rest2 * (g * g));
@@ -23,11 +22,17 @@ INLINE V adamw(const Step *s, V p, V g, V *m, V *v)
     return v_fma(-s->rate, *m / (root + s->eps), p * s->decay);
 }
 
-void k_adamw(int64_t n, float *p, const float *g, float *m, float *v, float lr, float beta1, float beta2, float eps,
-             float weight_decay, float c1, float c2, float grad_scale)
-{
-    Step s = {v_splat(1.0f - lr * weight_decay), v_splat(grad_scale), v_splat(beta1), v_splat(1.0f - beta1),
-              v_splat(beta2), v_splat(1.0f - beta2), v_splat(eps), v_splat(lr / c1), v_splat(1.0f / c2)};
+void k_adamw(int64_t n, float *p, const float *g, float *m, float *v, float lr, float beta1,
+             float beta2, float eps, float weight_decay, float c1, float c2, float grad_scale) {
+    Step s = { v_splat(1.0f - lr * weight_decay),
+               v_splat(grad_scale),
+               v_splat(beta1),
+               v_splat(1.0f - beta1),
+               v_splat(beta2),
+               v_splat(1.0f - beta2),
+               v_splat(eps),
+               v_splat(lr / c1),
+               v_splat(1.0f / c2) };
     int64_t i = 0;
     for (; i + LANES <= n; i += LANES) {
         V mean = v_load(m + i), square = v_load(v + i);
@@ -38,7 +43,9 @@ void k_adamw(int64_t n, float *p, const float *g, float *m, float *v, float lr, 
     if (i < n) {
         int64_t left = n - i;
         V mean = v_load_part(m + i, left), square = v_load_part(v + i, left);
-        v_store_part(p + i, adamw(&s, v_load_part(p + i, left), v_load_part(g + i, left), &mean, &square), left);
+        v_store_part(p + i,
+                     adamw(&s, v_load_part(p + i, left), v_load_part(g + i, left), &mean, &square),
+                     left);
         v_store_part(m + i, mean, left);
         v_store_part(v + i, square, left);
     }
@@ -46,12 +53,12 @@ void k_adamw(int64_t n, float *p, const float *g, float *m, float *v, float lr, 
 
 typedef double D __attribute__((vector_size(LANES * 8)));
 
-static double block_squares(int64_t n, const float *g)
-{
-    D even = {0}, odd = {0};
+static double block_squares(int64_t n, const float *g) {
+    D even = { 0 }, odd = { 0 };
     int64_t i = 0;
     for (; i + 2 * LANES <= n; i += 2 * LANES) {
-        D x = __builtin_convertvector(v_load(g + i), D), y = __builtin_convertvector(v_load(g + i + LANES), D);
+        D x = __builtin_convertvector(v_load(g + i), D),
+          y = __builtin_convertvector(v_load(g + i + LANES), D);
         even += x * x;
         odd += y * y;
     }
@@ -64,8 +71,7 @@ static double block_squares(int64_t n, const float *g)
     return sum;
 }
 
-double k_sum_squares(int64_t n, const float *g)
-{
+double k_sum_squares(int64_t n, const float *g) {
     enum { ONCE = 4096 };
     double sum = 0;
     for (int64_t i = 0; i < n; i += ONCE)
@@ -73,8 +79,7 @@ double k_sum_squares(int64_t n, const float *g)
     return sum;
 }
 
-void k_reduce_rows(int64_t rows, int64_t n, const float *part, int64_t ld, float *out, int add)
-{
+void k_reduce_rows(int64_t rows, int64_t n, const float *part, int64_t ld, float *out, int add) {
     int64_t i = 0;
     for (; i + LANES <= n; i += LANES) {
         V sum = add ? v_load(out + i) : v_zero();
@@ -90,8 +95,7 @@ void k_reduce_rows(int64_t rows, int64_t n, const float *part, int64_t ld, float
     }
 }
 
-void k_zero(int64_t n, float *p)
-{
+void k_zero(int64_t n, float *p) {
     int64_t i = 0;
     for (; i + LANES <= n; i += LANES)
         v_store(p + i, v_zero());

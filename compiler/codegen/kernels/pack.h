@@ -20,22 +20,20 @@ enum { PANEL_VECTORS = 2, PANEL = PANEL_VECTORS * LANES };
 enum { AHEAD = 4 };
 
 /* bfloat16 as float32 */
-INLINE void widen(int64_t n, const uint16_t *from, float *to)
-{
+INLINE void widen(int64_t n, const uint16_t *from, float *to) {
     int64_t i = 0;
     for (; i + LANES <= n; i += LANES)
         v_store(to + i, v_load_half(from + i));
-    if (i < n)
-        v_store_part(to + i, v_load_half_part(from + i, n - i), n - i);
+    if (i < n) v_store_part(to + i, v_load_half_part(from + i, n - i), n - i);
 }
 
 INLINE int64_t panel_stride(int64_t kc) { return packed_panel(kc, PANEL); }
 
 /* Shuffles within each group of four lanes. */
 #if LANES == 16
-#define FOURS_(a, b, i, j, k, l) \
-    __builtin_shufflevector(a, b, i, j, k + 12, l + 12, i + 4, j + 4, k + 16, l + 16, \
-                            i + 8, j + 8, k + 20, l + 20, i + 12, j + 12, k + 24, l + 24)
+#define FOURS_(a, b, i, j, k, l)                                                             \
+    __builtin_shufflevector(a, b, i, j, k + 12, l + 12, i + 4, j + 4, k + 16, l + 16, i + 8, \
+                            j + 8, k + 20, l + 20, i + 12, j + 12, k + 24, l + 24)
 #elif LANES == 8
 #define FOURS_(a, b, i, j, k, l) \
     __builtin_shufflevector(a, b, i, j, k + 4, l + 4, i + 4, j + 4, k + 8, l + 8)
@@ -48,8 +46,7 @@ typedef float V4Mem __attribute__((vector_size(16), aligned(4), may_alias));
 INLINE void pack_store(float *out, V x, int half) { v_store(out, half ? v_bf16(x) : x); }
 
 /* Four floats of each of LANES rows: row[0], row[4], .. side by side. */
-INLINE V load_fours(const float *const *row, int64_t at)
-{
+INLINE V load_fours(const float *const *row, int64_t at) {
     V4 a = *(const V4Mem *)(row[0] + at);
 #if LANES == 4
     return a;
@@ -67,8 +64,7 @@ INLINE V load_fours(const float *const *row, int64_t at)
 }
 
 /* t[step][l] = row[l][at + step] for four steps and all lanes l. */
-INLINE void transpose_four(const float *const *row, int64_t at, V *t)
-{
+INLINE void transpose_four(const float *const *row, int64_t at, V *t) {
     V r0 = load_fours(row, at), r1 = load_fours(row + 1, at);
     V r2 = load_fours(row + 2, at), r3 = load_fours(row + 3, at);
     V low01 = FOURS_(r0, r1, 0, 1, 4, 5), high01 = FOURS_(r0, r1, 2, 3, 6, 7);
@@ -80,8 +76,7 @@ INLINE void transpose_four(const float *const *row, int64_t at, V *t)
 }
 
 /* Step 'step' of each row. */
-INLINE V gather_step(const float *const *row, int64_t step)
-{
+INLINE V gather_step(const float *const *row, int64_t step) {
     V x = v_zero();
     for (int l = 0; l < LANES; l++)
         x[l] = row[l][step];
@@ -89,16 +84,15 @@ INLINE V gather_step(const float *const *row, int64_t step)
 }
 
 /* Rows first, first + 1, .. of w, as many as lanes; those beyond 'last' repeat it. */
-INLINE void rows_of(const float *w, int64_t ldw, int64_t first, int64_t last, const float **row)
-{
+INLINE void rows_of(const float *w, int64_t ldw, int64_t first, int64_t last, const float **row) {
     for (int l = 0; l < LANES; l++)
         row[l] = w + (first + l < last ? first + l : last) * ldw;
 }
 
 /* LANES columns of one panel from as many rows of w.
 ** Sixteen steps at a time: a cache line of each row is used up before it can be evicted. */
-INLINE void pack_lanes(const float *w, int64_t ldw, int64_t first, int64_t last, int64_t kc, float *out, int half)
-{
+INLINE void pack_lanes(const float *w, int64_t ldw, int64_t first, int64_t last, int64_t kc,
+                       float *out, int half) {
     const float *row[LANES];
     V t[4];
     rows_of(w, ldw, first, last, row);
@@ -111,34 +105,35 @@ INLINE void pack_lanes(const float *w, int64_t ldw, int64_t first, int64_t last,
         }
     for (; step + 4 <= kc; step += 4) {
         transpose_four(row, step, t);
-        UNROLL for (int s = 0; s < 4; s++)
-            pack_store(out + (step + s) * PANEL, t[s], half);
+        UNROLL for (int s = 0; s < 4; s++) pack_store(out + (step + s) * PANEL, t[s], half);
     }
     for (; step < kc; step++)
         pack_store(out + step * PANEL, gather_step(row, step), half);
 }
 
 /* The block whose columns are the first 'columns' rows of w[.., kc]. */
-INLINE void pack_transposed(int64_t columns, int64_t kc, const float *w, int64_t ldw, float *out, int half)
-{
+INLINE void pack_transposed(int64_t columns, int64_t kc, const float *w, int64_t ldw, float *out,
+                            int half) {
     for (int64_t j = 0; j < columns; j += PANEL, out += panel_stride(kc))
         for (int v = 0; v < PANEL_VECTORS; v++)
             pack_lanes(w, ldw, j + v * LANES, columns - 1, kc, out + v * LANES, half);
 }
 
 /* n floats, 0 < n < PANEL, of a panel's step. */
-INLINE void copy_part(const float *from, int64_t n, float *to, int half)
-{
+INLINE void copy_part(const float *from, int64_t n, float *to, int half) {
     for (int v = 0; v < PANEL_VECTORS; v++) {
         int64_t left = n - v * LANES;
-        pack_store(to + v * LANES, left >= LANES ? v_load(from + v * LANES) :
-                                   left > 0 ? v_load_part(from + v * LANES, left) : v_zero(), half);
+        pack_store(to + v * LANES,
+                   left >= LANES  ? v_load(from + v * LANES)
+                       : left > 0 ? v_load_part(from + v * LANES, left)
+                                  : v_zero(),
+                   half);
     }
 }
 
 /* The block whose columns are the first 'columns' columns of w[kc, ..]. */
-INLINE void pack_rows(int64_t columns, int64_t kc, const float *w, int64_t ldw, float *out, int half)
-{
+INLINE void pack_rows(int64_t columns, int64_t kc, const float *w, int64_t ldw, float *out,
+                      int half) {
     int64_t whole = columns / PANEL, part = columns % PANEL;
     for (int64_t step = 0; step < kc; step++) {
         const float *from = w + step * ldw;
@@ -148,8 +143,7 @@ INLINE void pack_rows(int64_t columns, int64_t kc, const float *w, int64_t ldw, 
             for (int v = 0; v < PANEL_VECTORS; v++)
                 pack_store(to + v * LANES, v_load(from + v * LANES), half);
         }
-        if (part)
-            copy_part(from, part, to, half);
+        if (part) copy_part(from, part, to, half);
     }
 }
 

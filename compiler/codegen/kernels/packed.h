@@ -1,7 +1,7 @@
 /*
-** How a product's right operand lies when it is packed whole, before the tasks that
-** multiply by it or by the optimizer: blocks of columns one after another, in each its blocks of steps.
-** The compiler plans the room with the same numbers that gemm.c works with.
+** How a product's right operand lies when it is packed whole, before the tasks that multiply by it
+** or by the optimizer: blocks of columns one after another, in each its blocks of steps. The
+** compiler plans the room with the same numbers that gemm.c works with.
 */
 #ifndef STRATA_PACKED_H
 #define STRATA_PACKED_H
@@ -10,12 +10,12 @@
 
 /* Steps of a block at most, and its columns. */
 enum { STEPS_MAX = 256, BLOCK = 256 };
-/* Rows of a matrix of weights that the optimizer packs at once: whole panels, whole tiles of steps. */
+/* Rows of a matrix of weights that the optimizer packs at once: whole panels, whole tiles of
+** steps. */
 enum { PACK_ROWS = 32 };
 
 /* Steps of each block but the last: about equal, a multiple of four, not 0. */
-static inline int64_t block_steps(int64_t steps)
-{
+static inline int64_t block_steps(int64_t steps) {
     int64_t blocks = steps > 0 ? (steps + STEPS_MAX - 1) / STEPS_MAX : 1;
     int64_t each = ((steps + blocks - 1) / blocks + 3) & ~(int64_t)3;
     return each > 0 ? each : 4;
@@ -26,25 +26,23 @@ static inline int64_t block_steps(int64_t steps)
 static inline int64_t packed_panel(int64_t kc, int64_t panel) { return kc * panel + 16; }
 
 /* Floats of a block of columns, at most BLOCK of them, over all steps. */
-static inline int64_t packed_block(int64_t columns, int64_t steps, int64_t panel)
-{
+static inline int64_t packed_block(int64_t columns, int64_t steps, int64_t panel) {
     int64_t chunk = block_steps(steps), sum = 0;
     for (int64_t s = 0; s < steps || s == 0; s += chunk)
         sum += packed_panel(steps - s < chunk ? steps - s : chunk, panel);
     return (columns + panel - 1) / panel * sum;
 }
 
-/* The same of pairs of bfloat16 (pairs.h), two steps in a float: blocks of steps, no more of them, end on
-** whole tiles of 32 steps where there are tiles. */
-static inline int64_t packed_pairs_block(int64_t columns, int64_t steps, int64_t panel)
-{
-    int64_t blocks = steps > 0 ? (steps + STEPS_MAX - 1) / STEPS_MAX : 1, whole = steps > 0 ? (steps + 31) / 32 * 32 : 32;
+/* The same of pairs of bfloat16 (pairs.h), two steps in a float: blocks of steps, no more of them,
+** end on whole tiles of 32 steps where there are tiles. */
+static inline int64_t packed_pairs_block(int64_t columns, int64_t steps, int64_t panel) {
+    int64_t blocks = steps > 0 ? (steps + STEPS_MAX - 1) / STEPS_MAX : 1,
+            whole = steps > 0 ? (steps + 31) / 32 * 32 : 32;
     return (columns + panel - 1) / panel * (whole / 2 * panel + 16 * blocks);
 }
 
 /* Floats of it all, a whole number of cache lines. */
-static inline int64_t packed_floats(int64_t columns, int64_t steps, int64_t panel, int pairs)
-{
+static inline int64_t packed_floats(int64_t columns, int64_t steps, int64_t panel, int pairs) {
     int64_t (*room)(int64_t, int64_t, int64_t) = pairs ? packed_pairs_block : packed_block;
     int64_t whole = columns / BLOCK, part = columns % BLOCK;
     int64_t floats = whole * room(BLOCK, steps, panel) + (part ? room(part, steps, panel) : 0);

@@ -11,6 +11,7 @@
 
 /* Areas an operand can lie in.  The unit of 'offset' is a float; in TOKEN it
 ** is a float a token (the area holds one value after another). */
+/* clang-format off */
 enum {
     AREA_NONE,          /* no operand: a null pointer */
     AREA_WEIGHT, AREA_GRADIENT,
@@ -22,82 +23,102 @@ enum {
     AREA_LOGITS,        /* the caller's [tokens, V] */
     AREAS
 };
+/* clang-format on */
 
-/* Floats of an arena that are for the call itself: positions, then keys, values and past of cached attention, by
-** token; and for a list of rows its head and words by token, LIST_BEYOND of which there are no tokens for. */
+/* Floats of an arena that are for the call itself: positions, then keys, values and past of cached
+** attention, by token; and for a list of rows its head and words by token, LIST_BEYOND of which
+** there are no tokens for. */
 enum { CALL_FLOATS = 8, LIST_HEAD = 16, LIST_WORDS = 7, LIST_BEYOND = 64 };
 
 typedef struct Ref {
     int32_t area;
-    int32_t stride;     /* floats from one token's row to the next */
+    int32_t stride; /* floats from one token's row to the next */
     int64_t offset;
 } Ref;
 
 /* What a step does; the columns say what its refs and numbers are. */
 enum {
-    DO_ROW,                     /* kernel; refs as the kernel wants them */
-    DO_UNIFORM,                 /* the same, once, not by token */
-    DO_LINEAR,                  /* y, x, w; n = {M, K, packed, 1, half, narrow}; flag: add */
-    DO_LINEAR_BACK,             /* dx, dy, w; n = {M, K, packed, 1, half, narrow}; flag: add; packed: where w
-                                ** is packed in the phase's room for that, {.., 0, 0}: by each task;
-                                ** half: 1 if w is bfloat16; narrow: 1 if the result is */
-    DO_EMBED,                   /* y, w, ids; n = {D, .., .., .., half} */
-    DO_CROSS_ENTROPY,           /* nll, lse, logits, ids; n = {V} */
-    DO_CROSS_ENTROPY_GRAD,      /* dlogits, logits, lse, ids, dy; n = {V} */
-    DO_OUTER,                   /* dw, dy, x; n = {M, K, first}; first: 1 if nothing was added to dw before */
-    DO_SCATTER,                 /* dw, dy, ids; n = {D, V} */
-    DO_ATTENTION,               /* o, lse, q, k, v; n = {H, G, dk, dv, pool}, flag: causal */
-    DO_ATTENTION_GRAD,          /* dq, dk, dv, q, k, v, delta, lse, do; the same */
-    DO_REDUCE,                  /* out, partial; n = {count}; flag: add */
-    DO_RANDOM,                  /* y; n = {numbers a token, stream} */
-    DO_TOP,                     /* mask, x; n = {the bits of the share, a double} */
-    DO_LIST,                    /* .., mask; makes the list 'list' */
-    DO_GATHER,                  /* y, x; n = {floats a row}: rows of list 'list' */
-    DO_SCATTER_ROWS             /* y, x; the same, back to all tokens */
+    DO_ROW,     /* kernel; refs as the kernel wants them */
+    DO_UNIFORM, /* the same, once, not by token */
+    DO_LINEAR,  /* y, x, w; n = {M, K, packed, 1, half, narrow}; flag: add */
+    /* dx, dy, w; n = {M, K, packed, 1, half, narrow}; flag: add; packed: where w is packed in the
+    ** phase's room for that, {.., 0, 0}: by each task; half: 1 if w is bfloat16; narrow: 1 if the
+    ** result is */
+    DO_LINEAR_BACK,
+    DO_EMBED,              /* y, w, ids; n = {D, .., .., .., half} */
+    DO_CROSS_ENTROPY,      /* nll, lse, logits, ids; n = {V} */
+    DO_CROSS_ENTROPY_GRAD, /* dlogits, logits, lse, ids, dy; n = {V} */
+    DO_OUTER,     /* dw, dy, x; n = {M, K, first}; first: 1 if nothing was added to dw before */
+    DO_SCATTER,   /* dw, dy, ids; n = {D, V} */
+    DO_ATTENTION, /* o, lse, q, k, v; n = {H, G, dk, dv, pool}, flag: causal */
+    DO_ATTENTION_GRAD, /* dq, dk, dv, q, k, v, delta, lse, do; the same */
+    DO_REDUCE,         /* out, partial; n = {count}; flag: add */
+    DO_RANDOM,         /* y; n = {numbers a token, stream} */
+    DO_TOP,            /* mask, x; n = {the bits of the share, a double} */
+    DO_LIST,           /* .., mask; makes the list 'list' */
+    DO_GATHER,         /* y, x; n = {floats a row}: rows of list 'list' */
+    DO_SCATTER_ROWS    /* y, x; the same, back to all tokens */
 };
 
 typedef struct Action {
-    int32_t what, kernel;       /* kernel: of DO_ROW and DO_UNIFORM */
-    int32_t ref, refs;          /* in k_refs */
-    int32_t flag, profile;      /* profile: index in the kernel table */
+    int32_t what, kernel;  /* kernel: of DO_ROW and DO_UNIFORM */
+    int32_t ref, refs;     /* in k_refs */
+    int32_t flag, profile; /* profile: index in the kernel table */
     float scale;
-    int32_t slot;               /* DO_ATTENTION: which cache; products: 1 + the tensor that is kept packed, 0: none */
-    int32_t list, keys;         /* whose rows operands have, and keys and values; 0: all tokens */
+    /* DO_ATTENTION: which cache; products: 1 + the tensor that is kept packed, 0: none */
+    int32_t slot;
+    int32_t list, keys; /* whose rows operands have, and keys and values; 0: all tokens */
     int64_t n[6];
 } Action;
 
 typedef struct Stage {
     int32_t first, count, global;
-    int32_t list;                       /* whose rows a token phase goes through; 0: all tokens */
-    int64_t final_first, final_count;   /* gradients final after it */
+    int32_t list;                     /* whose rows a token phase goes through; 0: all tokens */
+    int64_t final_first, final_count; /* gradients final after it */
 } Stage;
 
 /* One of the programs of a model. */
 typedef struct Program {
-    int32_t phase, phases;              /* in k_stages */
+    int32_t phase, phases; /* in k_stages */
     int64_t token_floats, local_floats, granule_floats, constant_floats;
-    int64_t packed_floats;              /* the room for packed weights that the largest phase needs */
-    Ref result;                         /* nll or loss terms, see driver.c */
-    Ref loss;                           /* AREA_NONE: the loss is the cross entropy */
-    int32_t region, regions;            /* in k_regions; --check builds */
+    int64_t packed_floats;   /* the room for packed weights that the largest phase needs */
+    Ref result;              /* nll or loss terms, see driver.c */
+    Ref loss;                /* AREA_NONE: the loss is the cross entropy */
+    int32_t region, regions; /* in k_regions; --check builds */
 } Program;
 
-/* GENERATE, SCORE: LOGITS and LOSS in the form that generates; the same programs if there is one form. */
-enum { PROGRAM_LOGITS, PROGRAM_LOSS, PROGRAM_TRAIN, PROGRAM_GENERATE, PROGRAM_SCORE, PROGRAM_PROBE, PROGRAMS };
+/* GENERATE, SCORE: LOGITS and LOSS in the form that generates; the same programs if there is one
+** form. */
+enum {
+    PROGRAM_LOGITS,
+    PROGRAM_LOSS,
+    PROGRAM_TRAIN,
+    PROGRAM_GENERATE,
+    PROGRAM_SCORE,
+    PROGRAM_PROBE,
+    PROGRAMS
+};
 
 /* A result of PROGRAM_PROBE: uniform, floats one after another. */
-typedef struct ProbeResult { Ref ref; int64_t count; } ProbeResult;
+typedef struct ProbeResult {
+    Ref ref;
+    int64_t count;
+} ProbeResult;
 
 /* Floats of the gradients in TRAIN that no first DO_OUTER overwrites: zeroed before. */
-typedef struct Span { int64_t first, count; } Span;
+typedef struct Span {
+    int64_t first, count;
+} Span;
 
-/* Where a matrix of weights is kept packed, in TRAIN, behind gradients and moments: for products with it forward and
-** backward; -1: it is not. */
-typedef struct Kept { int64_t forward, back; } Kept;
+/* Where a matrix of weights is kept packed, in TRAIN, behind gradients and moments: for products
+** with it forward and backward; -1: it is not. */
+typedef struct Kept {
+    int64_t forward, back;
+} Kept;
 
 /* A table of cos or sin of position times frequency. */
 typedef struct Wave {
-    int64_t offset, count, frequency;   /* in the table area; in k_frequencies */
+    int64_t offset, count, frequency; /* in the table area; in k_frequencies */
     double scale;
     int32_t sine, ld;
 } Wave;
@@ -109,42 +130,43 @@ enum { LENGTH_FLOATS = 16 };
 ** 'some_offset' a routed token, and 'fixed' more. */
 typedef struct Cache {
     int64_t offset, some_offset, fixed;
-    int32_t groups, dk, dv, pool;       /* pool: 1, or positions that share a row */
-    int32_t list;                       /* whose rows it has, how many is in front, LENGTH_FLOATS; 0: of all tokens */
-    int32_t saves;                      /* 1: behind it is room for a row, should a call find no room elsewhere */
+    int32_t groups, dk, dv, pool; /* pool: 1, or positions that share a row */
+    int32_t list;  /* whose rows it has, how many is in front, LENGTH_FLOATS; 0: of all tokens */
+    int32_t saves; /* 1: behind it is room for a row, should a call find no room elsewhere */
 } Cache;
 
 /* --check builds: a value's own place in the arena, with a guard on each side. */
 typedef struct Region {
-    int32_t area, stride;               /* floats of a row: a token, a granule, or all */
-    int32_t guard;                      /* the same, of each guard */
-    int32_t first, last;                /* action that computes it, last one that uses it */
-    int32_t stage;                      /* after which it is free; -1: never */
+    int32_t area, stride; /* floats of a row: a token, a granule, or all */
+    int32_t guard;        /* the same, of each guard */
+    int32_t first, last;  /* action that computes it, last one that uses it */
+    int32_t stage;        /* after which it is free; -1: never */
     int64_t offset;
 } Region;
 
 /* --check builds: how far a reference goes, by its index in k_refs. */
 typedef struct Reach {
-    int64_t floats;                     /* of row kernels: in a row, or in all if there is one */
-    int32_t region, reserved;           /* in k_regions; -1: outside the arena */
+    int64_t floats;           /* of row kernels: in a row, or in all if there is one */
+    int32_t region, reserved; /* in k_regions; -1: outside the arena */
 } Reach;
 
 typedef struct Constants {
     int32_t waves, caches;
-    int32_t chunk;                      /* tokens a task, a multiple of the granule */
+    int32_t chunk; /* tokens a task, a multiple of the granule */
     int32_t granule;
-    int64_t table_floats;               /* of all waves */
-    int64_t state_floats, state_some, state_fixed;  /* of all caches: a position, a routed token, and once */
-    int64_t scratch_bytes;              /* a worker, row kernels' part */
-    int64_t max_head;                   /* largest head size */
-    int64_t gradients;                  /* floats of gradients in TRAIN, and of each moment */
-    int32_t check, caches_at_once;      /* attention steps in one phase, at most */
-    int32_t probe_results;              /* in k_probe_results */
-    int32_t lists, reserved;            /* of rows: the largest number */
-    int32_t bf16;                       /* products round their weights, tokens' values come rounded */
-    int64_t spans;                      /* in k_spans */
-    int64_t kept_floats;                /* of all that is kept packed */
-    uint64_t cpu[4];                    /* bits of processor features needed, see cpu.c */
+    int64_t table_floats; /* of all waves */
+    /* of all caches: a position, a routed token, and once */
+    int64_t state_floats, state_some, state_fixed;
+    int64_t scratch_bytes;         /* a worker, row kernels' part */
+    int64_t max_head;              /* largest head size */
+    int64_t gradients;             /* floats of gradients in TRAIN, and of each moment */
+    int32_t check, caches_at_once; /* attention steps in one phase, at most */
+    int32_t probe_results;         /* in k_probe_results */
+    int32_t lists, reserved;       /* of rows: the largest number */
+    int32_t bf16;                  /* products round their weights, tokens' values come rounded */
+    int64_t spans;                 /* in k_spans */
+    int64_t kept_floats;           /* of all that is kept packed */
+    uint64_t cpu[4];               /* bits of processor features needed, see cpu.c */
 } Constants;
 
 extern const Constants k_constants;
@@ -154,13 +176,13 @@ extern const Action k_actions[];
 extern const Ref k_refs[];
 extern const ProbeResult k_probe_results[];
 extern const Span k_spans[];
-extern const Kept k_kept[];             /* by tensor */
+extern const Kept k_kept[]; /* by tensor */
 extern const Region k_regions[];
 extern const Reach k_reaches[];
 extern const Wave k_waves[];
 extern const Cache k_caches[];
 extern const double k_frequencies[];
-extern const unsigned char k_model[];   /* strata_model and its tables */
+extern const unsigned char k_model[]; /* strata_model and its tables */
 
 /* Generated: row kernel number 'kernel' on tokens [first, first + count). */
 void k_row(int32_t kernel, float *const *p, int64_t first, int64_t count, float *scratch);

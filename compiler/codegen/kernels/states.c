@@ -47,7 +47,9 @@ static int64_t length_of(State *s, const Cache *c) {
 EXPORT size_t model_state_bytes_share(int64_t context, int32_t share) {
     if (context < 1 || context > model()->context || share < 1 || share > MILLION) return 0;
     int64_t some = rows_of_share(context, share) * k_constants.state_some;
-    return sizeof(State) + (size_t)(context * k_constants.state_floats + some + k_constants.state_fixed) * sizeof(float);
+    return sizeof(State)
+        + (size_t)(context * k_constants.state_floats + some + k_constants.state_fixed)
+        * sizeof(float);
 }
 
 EXPORT size_t model_state_bytes(int64_t context) {
@@ -60,10 +62,15 @@ EXPORT int32_t model_state_init_share(void *ctx, void *state, int64_t context, i
     int32_t status = check_region(c, "the state", state);
     if (status) return status;
     if (context < 1 || context > model()->context)
-        return fail(c, STRATA_ERROR_ARGUMENT, "the context of a state is ", context, ", expected 1 to ", model()->context);
-    if (share < 1 || share > MILLION) return fail(c, STRATA_ERROR_ARGUMENT, "the share of a state is ", share, ", expected 1 to ", MILLION);
+        return fail(c, STRATA_ERROR_ARGUMENT, "the context of a state is ", context,
+                    ", expected 1 to ", model()->context);
+    if (share < 1 || share > MILLION)
+        return fail(c, STRATA_ERROR_ARGUMENT, "the share of a state is ", share, ", expected 1 to ",
+                    MILLION);
     State *s = state;
-    *s = (State){ .hash = model()->spec_hash, .context = context, .rows = rows_of_share(context, share) };
+    *s = (State){ .hash = model()->spec_hash,
+                  .context = context,
+                  .rows = rows_of_share(context, share) };
     for (int32_t i = 0; i < k_constants.caches; i++)
         if (k_caches[i].list) set_length(s, &k_caches[i], 0);
     return STRATA_OK;
@@ -74,8 +81,9 @@ EXPORT int32_t model_state_init(void *ctx, void *state, int64_t context) {
 }
 
 static bool is_state(const State *s) {
-    return s && (uintptr_t)s % STRATA_ALIGN == 0 && s->hash == model()->spec_hash && s->context >= 1 && s->context <= model()->context
-        && s->rows >= 1 && s->rows <= s->context && s->length >= 0 && s->length <= s->context;
+    return s && (uintptr_t)s % STRATA_ALIGN == 0 && s->hash == model()->spec_hash && s->context >= 1
+        && s->context <= model()->context && s->rows >= 1 && s->rows <= s->context && s->length >= 0
+        && s->length <= s->context;
 }
 
 int32_t k_check_state(Context *c, const State *s, int64_t more) {
@@ -85,7 +93,8 @@ int32_t k_check_state(Context *c, const State *s, int64_t more) {
         return STRATA_ERROR_STATE;
     }
     if (more > s->context - s->length)
-        return fail(c, STRATA_ERROR_FULL, "the sequence would have ", s->length + more, " tokens, its context is ", s->context);
+        return fail(c, STRATA_ERROR_FULL, "the sequence would have ", s->length + more,
+                    " tokens, its context is ", s->context);
     return STRATA_OK;
 }
 
@@ -94,9 +103,12 @@ int32_t k_check_batch(Context *c, State *const *states, int32_t batch) {
     for (int32_t b = 0; !status && b < batch; b++) {
         status = k_check_state(c, states[b], 1);
         if (!status && states[b]->context != states[0]->context)
-            status = fail(c, STRATA_ERROR_STATE, "states of one batch need one context; found ", states[b]->context, " and ", states[0]->context);
+            status = fail(c, STRATA_ERROR_STATE, "states of one batch need one context; found ",
+                          states[b]->context, " and ", states[0]->context);
         if (!status && states[b]->rows != states[0]->rows)
-            status = fail(c, STRATA_ERROR_STATE, "states of one batch need one share; found room for routed tokens: ", states[b]->rows, " and ", states[0]->rows);
+            status = fail(c, STRATA_ERROR_STATE,
+                          "states of one batch need one share; found room for routed tokens: ",
+                          states[b]->rows, " and ", states[0]->rows);
     }
     return status;
 }
@@ -107,8 +119,10 @@ static int32_t refuse(Frame *f, const Cache *cache, int32_t sequence, int64_t ro
     Context *c = f->ctx;
     const State *state = f->states[sequence];
     Text t = message(c);
-    put(&t, "sequence "), put_number(&t, sequence), put(&t, ": "), put(&t, strata_routed(model(), cache->list - 1));
-    put(&t, " would have taken "), put_number(&t, rows), put(&t, " tokens, its state has room for "), put_number(&t, state->rows);
+    put(&t, "sequence "), put_number(&t, sequence), put(&t, ": "),
+        put(&t, strata_routed(model(), cache->list - 1));
+    put(&t, " would have taken "), put_number(&t, rows),
+        put(&t, " tokens, its state has room for "), put_number(&t, state->rows);
     put(&t, " (a context of "), put_number(&t, state->context), put(&t, ")");
     return STRATA_ERROR_FULL;
 }
@@ -116,7 +130,8 @@ static int32_t refuse(Frame *f, const Cache *cache, int32_t sequence, int64_t ro
 /* The row that a cache's newest, unfinished average is in, of group g: keys or values. */
 static float *unfinished(State *s, const Cache *c, int64_t g, bool value) {
     int64_t d = value ? c->dv : c->dk;
-    return (value ? values_at(s, c) : keys_at(s, c)) + (g * k_cache_rows(s, c) + s->length / c->pool) * d;
+    return (value ? values_at(s, c) : keys_at(s, c))
+        + (g * k_cache_rows(s, c) + s->length / c->pool) * d;
 }
 
 /* Saves that row, or puts it back. */
@@ -142,7 +157,8 @@ int32_t k_append(Frame *f, const Action *s, int attention_step, const Attention 
     for (int64_t b = 0; b < f->B; b++) {
         int64_t at = attention_step * f->B + b;
         State *state = f->states[b];
-        f->past[at] = length_of(state, c), f->keys[at] = keys_at(state, c), f->values[at] = values_at(state, c);
+        f->past[at] = length_of(state, c), f->keys[at] = keys_at(state, c),
+        f->values[at] = values_at(state, c);
         save_unfinished(state, c, false);
         k_attention_append(a, b);
     }
@@ -153,34 +169,41 @@ int32_t k_append(Frame *f, const Action *s, int attention_step, const Attention 
 
 void k_restore(const Frame *f) {
     for (int32_t i = 0; f->states && i < f->appended; i++)
-        for (int64_t b = 0; b < f->B; b++) save_unfinished(f->states[b], &k_caches[i], true);
+        for (int64_t b = 0; b < f->B; b++)
+            save_unfinished(f->states[b], &k_caches[i], true);
 }
 
 /* Routed layers cache their own number of rows each. */
 void k_advance(const Frame *f) {
-    for (int64_t b = 0; b < f->B; b++) f->states[b]->length += f->T;
+    for (int64_t b = 0; b < f->B; b++)
+        f->states[b]->length += f->T;
     for (int32_t i = 0; i < k_constants.caches; i++) {
         const Cache *c = &k_caches[i];
         const int64_t *first = c->list ? f->list[c->list].first : 0;
-        for (int64_t b = 0; first && b < f->B; b++) set_length(f->states[b], c, length_of(f->states[b], c) + first[b + 1] - first[b]);
+        for (int64_t b = 0; first && b < f->B; b++)
+            set_length(f->states[b], c, length_of(f->states[b], c) + first[b + 1] - first[b]);
     }
 }
 
 /* == Copying ================================================================ */
 
-static void copy_rows(const Cache *c, int64_t rows, int64_t d, const float *from, int64_t from_room, float *to, int64_t to_room) {
+static void copy_rows(const Cache *c, int64_t rows, int64_t d, const float *from, int64_t from_room,
+                      float *to, int64_t to_room) {
     for (int32_t g = 0; g < c->groups; g++)
-        __builtin_memcpy(to + g * to_room * d, from + g * from_room * d, (size_t)(rows * d) * sizeof *to);
+        __builtin_memcpy(to + g * to_room * d, from + g * from_room * d,
+                         (size_t)(rows * d) * sizeof *to);
 }
 
 static int32_t check_room(Context *c, State *to, State *from) {
     int32_t status = k_check_state(c, from, 0);
     if (!status) status = k_check_state(c, to, 0);
     if (!status && from->length > to->context)
-        status = fail(c, STRATA_ERROR_FULL, "the sequence has ", from->length, " tokens, the context to copy it to is ", to->context);
+        status = fail(c, STRATA_ERROR_FULL, "the sequence has ", from->length,
+                      " tokens, the context to copy it to is ", to->context);
     for (int32_t i = 0; !status && i < k_constants.caches; i++)
         if (k_caches[i].list && length_of(from, &k_caches[i]) > to->rows)
-            status = fail(c, STRATA_ERROR_FULL, "a route took ", length_of(from, &k_caches[i]), " tokens, the state to copy them to has room for ", to->rows);
+            status = fail(c, STRATA_ERROR_FULL, "a route took ", length_of(from, &k_caches[i]),
+                          " tokens, the state to copy them to has room for ", to->rows);
     return status;
 }
 
@@ -196,8 +219,10 @@ EXPORT int32_t model_state_copy(void *ctx, void *to, const void *from) {
         int64_t length = length_of(source, cache), rows = (length + cache->pool - 1) / cache->pool;
         int64_t room = k_cache_rows(source, cache), new_room = k_cache_rows(target, cache);
         if (cache->list) set_length(target, cache, length);
-        copy_rows(cache, rows, cache->dk, keys_at(source, cache), room, keys_at(target, cache), new_room);
-        copy_rows(cache, rows, cache->dv, values_at(source, cache), room, values_at(target, cache), new_room);
+        copy_rows(cache, rows, cache->dk, keys_at(source, cache), room, keys_at(target, cache),
+                  new_room);
+        copy_rows(cache, rows, cache->dv, values_at(source, cache), room, values_at(target, cache),
+                  new_room);
     }
     return STRATA_OK;
 }

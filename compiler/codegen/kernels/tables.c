@@ -7,8 +7,7 @@
 */
 #include "kernels.h"
 
-static double sine_near(double x)
-{
+static double sine_near(double x) {
     double z = x * x;
     double p = 1.58969099521155010221e-10;
     p = p * z - 2.50507602534068634195e-08;
@@ -19,8 +18,7 @@ static double sine_near(double x)
     return x + x * z * p;
 }
 
-static double cosine_near(double x)
-{
+static double cosine_near(double x) {
     double z = x * x;
     double p = -1.13596475577881948265e-11;
     p = p * z + 2.08757232129817482790e-09;
@@ -32,8 +30,7 @@ static double cosine_near(double x)
 }
 
 /* cos(x), or sin(x) if 'sine'. */
-static double wave(double x, int sine)
-{
+static double wave(double x, int sine) {
     int64_t n = (int64_t)(x * 6.36619772367581382433e-01 + (x < 0 ? -0.5 : 0.5));
     double k = (double)n;
     x -= k * 1.57079632673412561417e+00;
@@ -44,9 +41,8 @@ static double wave(double x, int sine)
     return quarter == 1 || quarter == 2 ? -y : y;
 }
 
-void k_wave(int64_t first, int64_t positions, int64_t n, const double *frequency, double scale, int sine,
-            float *table, int64_t ld)
-{
+void k_wave(int64_t first, int64_t positions, int64_t n, const double *frequency, double scale,
+            int sine, float *table, int64_t ld) {
     for (int64_t p = 0; p < positions; p++)
         for (int64_t i = 0; i < n; i++)
             table[p * ld + i] = (float)(scale * wave((double)(first + p) * frequency[i], sine));

@@ -1,13 +1,17 @@
-/* A call's message in its context, text and numbers without a C library, and the status that goes with it. */
+/* A call's message in its context, text and numbers without a C library, and the status that goes
+** with it. */
 #ifndef STRATA_TEXT_H
 #define STRATA_TEXT_H
 
 #include "driver.h"
 
-typedef struct Text { char *at, *end; } Text;
+typedef struct Text {
+    char *at, *end;
+} Text;
 
 static inline void put(Text *t, const char *s) {
-    while (*s && t->at < t->end) *t->at++ = *s++;
+    while (*s && t->at < t->end)
+        *t->at++ = *s++;
     *t->at = 0;
 }
 
@@ -15,10 +19,13 @@ static inline void put_number(Text *t, int64_t v) {
     char digits[24];
     int n = 0;
     uint64_t u = v < 0 ? -(uint64_t)v : (uint64_t)v;
-    do digits[n++] = (char)('0' + u % 10); while (u /= 10);
+    do
+        digits[n++] = (char)('0' + u % 10);
+    while (u /= 10);
     if (v < 0) digits[n++] = '-';
     char text[25];
-    for (int i = 0; i < n; i++) text[i] = digits[n - 1 - i];
+    for (int i = 0; i < n; i++)
+        text[i] = digits[n - 1 - i];
     text[n] = 0;
     put(t, text);
 }
@@ -27,7 +34,8 @@ static inline Text message(Context *c) {
     return (Text){ c->message, c->message + sizeof c->message - 1 };
 }
 
-static inline int32_t fail(Context *c, int32_t status, const char *what, int64_t found, const char *expected, int64_t limit) {
+static inline int32_t fail(Context *c, int32_t status, const char *what, int64_t found,
+                           const char *expected, int64_t limit) {
     Text t = message(c);
     put(&t, what);
     put_number(&t, found);
@@ -47,7 +55,8 @@ static inline int32_t check_region(Context *c, const char *what, const void *p) 
     int64_t off = (int64_t)((uintptr_t)p % STRATA_ALIGN);
     if (!p || !off) return check_pointer(c, what, p);
     Text t = message(c);
-    put(&t, what), put(&t, " must be aligned; the address is off by "), put_number(&t, off), put(&t, " of "), put_number(&t, STRATA_ALIGN);
+    put(&t, what), put(&t, " must be aligned; the address is off by "), put_number(&t, off),
+        put(&t, " of "), put_number(&t, STRATA_ALIGN);
     return STRATA_ERROR_ARGUMENT;
 }
 

@@ -10,22 +10,25 @@
 
 #include <stdint.h>
 
-enum { TILE = 16, TILE_STEPS = 32 };    /* rows and columns of floats; steps of bfloat16s */
+enum { TILE = 16, TILE_STEPS = 32 }; /* rows and columns of floats; steps of bfloat16s */
 
 #ifdef STRATA_TILES_IN_C
-typedef union Tile { float f[TILE][TILE]; uint16_t h[TILE][TILE_STEPS]; } Tile;
-typedef struct Tiles { Tile t[8]; } Tiles;
+typedef union Tile {
+    float f[TILE][TILE];
+    uint16_t h[TILE][TILE_STEPS];
+} Tile;
+typedef struct Tiles {
+    Tile t[8];
+} Tiles;
 
-INLINE void tile_copy(void *to, const void *from, int64_t to_step, int64_t from_step)
-{
+INLINE void tile_copy(void *to, const void *from, int64_t to_step, int64_t from_step) {
     for (int r = 0; r < TILE; r++)
         __builtin_memcpy((char *)to + r * to_step, (const char *)from + r * from_step, 64);
 }
 
 INLINE float tile_number(uint16_t half) { return __builtin_bit_cast(float, (uint32_t)half << 16); }
 
-INLINE void tile_dot(Tile *c, const Tile *a, const Tile *b)
-{
+INLINE void tile_dot(Tile *c, const Tile *a, const Tile *b) {
     for (int i = 0; i < TILE; i++)
         for (int j = 0; j < TILE; j++)
             for (int s = 0; s < TILE_STEPS; s++)
@@ -41,16 +44,22 @@ INLINE void tile_dot(Tile *c, const Tile *a, const Tile *b)
 #define t_dot(c, a, b) tile_dot(&tiles.t[c], &tiles.t[a], &tiles.t[b])
 #else
 /* What ldtilecfg reads: palette 1, every tile whole. */
-typedef struct TileShape { uint8_t palette, start, reserved[14]; uint16_t bytes[16]; uint8_t rows[16]; } TileShape;
-static const TileShape tile_shape = {
-    1, 0, {0}, {64, 64, 64, 64, 64, 64, 64, 64}, {TILE, TILE, TILE, TILE, TILE, TILE, TILE, TILE}
-};
+typedef struct TileShape {
+    uint8_t palette, start, reserved[14];
+    uint16_t bytes[16];
+    uint8_t rows[16];
+} TileShape;
+static const TileShape tile_shape = { 1,
+                                      0,
+                                      { 0 },
+                                      { 64, 64, 64, 64, 64, 64, 64, 64 },
+                                      { TILE, TILE, TILE, TILE, TILE, TILE, TILE, TILE } };
 _Static_assert(sizeof tile_shape == 64, "the processor's format");
 
 /* Between them the thread has tiles; a context switch then saves 8 KB more. */
 #define TILES_BEGIN _tile_loadconfig(&tile_shape)
 #define TILES_END _tile_release()
-#define TILES_HERE              /* where tiles are used: they are the thread's */
+#define TILES_HERE /* where tiles are used: they are the thread's */
 #define t_zero(i) _tile_zero(i)
 #define t_load(i, from, step) _tile_loadd(i, from, step)
 #define t_store(i, to, step) _tile_stored(i, to, step)

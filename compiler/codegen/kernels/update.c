@@ -12,13 +12,19 @@ static int32_t check_range(Context *c, const void *train, int64_t first, int64_t
     if (!c || (uintptr_t)c % STRATA_ALIGN || c->magic != READY) return STRATA_ERROR_ARGUMENT;
     c->message[0] = 0;
     if (first < 0 || first > k_constants.gradients)
-        return fail(c, STRATA_ERROR_ARGUMENT, "the range starts at ", first, ", expected 0 to ", k_constants.gradients);
+        return fail(c, STRATA_ERROR_ARGUMENT, "the range starts at ", first, ", expected 0 to ",
+                    k_constants.gradients);
     if (count < 0 || count > k_constants.gradients - first)
-        return fail(c, STRATA_ERROR_ARGUMENT, "the range has ", count, " gradients, expected 0 to ", k_constants.gradients - first);
+        return fail(c, STRATA_ERROR_ARGUMENT, "the range has ", count, " gradients, expected 0 to ",
+                    k_constants.gradients - first);
     return check_pointer(c, "train", train);
 }
 
-typedef struct Squares { Context *c; const float *g; int64_t count; } Squares;
+typedef struct Squares {
+    Context *c;
+    const float *g;
+    int64_t count;
+} Squares;
 
 static void squares_task(void *arg, int64_t task, int32_t worker) {
     (void)worker;
@@ -29,7 +35,8 @@ static void squares_task(void *arg, int64_t task, int32_t worker) {
     leave_mode(mode);
 }
 
-EXPORT int32_t model_sum_squares(void *ctx, const void *train, int64_t first, int64_t count, double *out) {
+EXPORT int32_t model_sum_squares(void *ctx, const void *train, int64_t first, int64_t count,
+                                 double *out) {
     int32_t status = check_range(ctx, train, first, count);
     if (!status) status = check_pointer(ctx, "out", out);
     if (status) return status;
@@ -37,21 +44,29 @@ EXPORT int32_t model_sum_squares(void *ctx, const void *train, int64_t first, in
     k_par_for(ctx, SUM_PIECES, squares_task, &s);
     unsigned mode = enter_mode();
     *out = 0;
-    for (int i = 0; i < SUM_PIECES; i++) *out += s.c->sums[i];
+    for (int i = 0; i < SUM_PIECES; i++)
+        *out += s.c->sums[i];
     leave_mode(mode);
     return STRATA_OK;
 }
 
-typedef struct Update { float *w, *train; int64_t first, count; const strata_adamw *how; double c1, c2; } Update;
+typedef struct Update {
+    float *w, *train;
+    int64_t first, count;
+    const strata_adamw *how;
+    double c1, c2;
+} Update;
 
 static void update_piece(const Update *u, const strata_tensor *t, int64_t from, int64_t to) {
     if (from < t->gradient) from = t->gradient;
     if (to > t->gradient + t->count) to = t->gradient + t->count;
     if (from >= to) return;
     int64_t third = k_constants.gradients;
-    k_adamw(to - from, u->w + t->weight + (from - t->gradient), u->train + from, u->train + third + from,
-            u->train + 2 * third + from, (float)u->how->lr, (float)u->how->beta1, (float)u->how->beta2, (float)u->how->eps,
-            t->decay ? (float)u->how->weight_decay : 0.0f, (float)u->c1, (float)u->c2, (float)u->how->grad_scale);
+    k_adamw(to - from, u->w + t->weight + (from - t->gradient), u->train + from,
+            u->train + third + from, u->train + 2 * third + from, (float)u->how->lr,
+            (float)u->how->beta1, (float)u->how->beta2, (float)u->how->eps,
+            t->decay ? (float)u->how->weight_decay : 0.0f, (float)u->c1, (float)u->c2,
+            (float)u->how->grad_scale);
 }
 
 static bool is_kept(int32_t tensor) {
@@ -64,7 +79,8 @@ static void pack_rows(const Update *u, int32_t tensor, int64_t row) {
     const Kept *k = &k_kept[tensor];
     float *kept = u->train + kept_from();
     int64_t end = row + PACK_ROWS < t->shape[0] ? row + PACK_ROWS : t->shape[0];
-    k_pack_rows_bf16(t->shape[0], t->shape[1], row, end, u->w + t->weight, k->forward < 0 ? 0 : kept + k->forward, k->back < 0 ? 0 : kept + k->back);
+    k_pack_rows_bf16(t->shape[0], t->shape[1], row, end, u->w + t->weight,
+                     k->forward < 0 ? 0 : kept + k->forward, k->back < 0 ? 0 : kept + k->back);
 }
 
 /* Rows of a matrix that are packed together and begin in [from, to), or before the update's first
@@ -111,16 +127,26 @@ static double power(double x, int64_t n) {
     return y;
 }
 
-EXPORT int32_t model_update(void *ctx, void *w, void *train, int64_t first, int64_t count, const strata_adamw *how) {
+EXPORT int32_t model_update(void *ctx, void *w, void *train, int64_t first, int64_t count,
+                            const strata_adamw *how) {
     int32_t status = check_range(ctx, train, first, count);
     if (!status) status = check_pointer(ctx, "w", w);
     if (!status) status = check_pointer(ctx, "the update's settings", how);
     if (!status && how->struct_size != sizeof *how)
-        status = fail(ctx, STRATA_ERROR_ARGUMENT, "the size of the update's settings is ", (int64_t)how->struct_size, ", expected ", sizeof *how);
-    if (!status && how->step < 1) status = fail(ctx, STRATA_ERROR_ARGUMENT, "the step is ", how->step, ", expected at least ", 1);
+        status = fail(ctx, STRATA_ERROR_ARGUMENT, "the size of the update's settings is ",
+                      (int64_t)how->struct_size, ", expected ", sizeof *how);
+    if (!status && how->step < 1)
+        status = fail(ctx, STRATA_ERROR_ARGUMENT, "the step is ", how->step, ", expected at least ",
+                      1);
     if (status) return status;
     unsigned mode = enter_mode();
-    Update u = { w, train, first, count, how, 1 - power(how->beta1, how->step), 1 - power(how->beta2, how->step) };
+    Update u = { w,
+                 train,
+                 first,
+                 count,
+                 how,
+                 1 - power(how->beta1, how->step),
+                 1 - power(how->beta2, how->step) };
     leave_mode(mode);
     k_par_for(ctx, (count + UPDATE_BLOCK - 1) / UPDATE_BLOCK, update_task, &u);
     return STRATA_OK;

@@ -32,35 +32,33 @@ typedef int32_t VIMem __attribute__((vector_size(LANES * 4), aligned(4), may_ali
 #define UNROLL _Pragma("clang loop unroll(full)")
 
 #if LANES == 16
-#define SPLAT_(x) {x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x}
+#define SPLAT_(x) { x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x }
 #elif LANES == 8
-#define SPLAT_(x) {x, x, x, x, x, x, x, x}
+#define SPLAT_(x) { x, x, x, x, x, x, x, x }
 #else
-#define SPLAT_(x) {x, x, x, x}
+#define SPLAT_(x) { x, x, x, x }
 #endif
 INLINE V v_splat(float x) { return (V)SPLAT_(x); }
 INLINE VI vi_splat(int32_t x) { return (VI)SPLAT_(x); }
-INLINE V v_zero(void) { return (V){0}; }
+INLINE V v_zero(void) { return (V){ 0 }; }
 INLINE V v_load(const float *p) { return *(const VMem *)p; }
 INLINE void v_store(float *p, V x) { *(VMem *)p = x; }
 INLINE VI vi_load(const int32_t *p) { return *(const VIMem *)p; }
 INLINE void vi_store(int32_t *p, VI x) { *(VIMem *)p = x; }
 
 /* 0, 1, .. LANES - 1 */
-INLINE VI vi_iota(void)
-{
+INLINE VI vi_iota(void) {
 #if LANES == 16
-    return (VI){0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    return (VI){ 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
 #elif LANES == 8
-    return (VI){0, 1, 2, 3, 4, 5, 6, 7};
+    return (VI){ 0, 1, 2, 3, 4, 5, 6, 7 };
 #else
-    return (VI){0, 1, 2, 3};
+    return (VI){ 0, 1, 2, 3 };
 #endif
 }
 
 /* a * b + c, rounded once where the target can. */
-INLINE V v_fma(V a, V b, V c)
-{
+INLINE V v_fma(V a, V b, V c) {
 #ifdef __FMA__
     return __builtin_elementwise_fma(a, b, c);
 #else
@@ -69,8 +67,7 @@ INLINE V v_fma(V a, V b, V c)
 }
 
 /* As v_fma, of one lane: the same bits. */
-INLINE float s_fma(float a, float b, float c)
-{
+INLINE float s_fma(float a, float b, float c) {
 #ifdef __FMA__
     return __builtin_fmaf(a, b, c);
 #else
@@ -90,8 +87,7 @@ INLINE V v_min(V a, V b) { return v_select(a < b, a, b); }
 INLINE V v_abs(V a) { return (V)((VI)a & 0x7fffffff); }
 
 /* The first n < LANES floats at p, zeros above; reads no more than them. */
-INLINE V v_load_part(const float *p, int64_t n)
-{
+INLINE V v_load_part(const float *p, int64_t n) {
 #if LANES == 16 && defined(__AVX512F__)
     return (V)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), p);
 #elif LANES == 8 && defined(__AVX2__)
@@ -105,16 +101,14 @@ INLINE V v_load_part(const float *p, int64_t n)
 }
 
 /* Stores the first n < LANES lanes; writes no more than them. */
-INLINE void v_store_part(float *p, V x, int64_t n)
-{
+INLINE void v_store_part(float *p, V x, int64_t n) {
 #if LANES == 16 && defined(__AVX512F__)
     _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1), (__m512)x);
 #elif LANES == 8 && defined(__AVX2__)
     _mm256_maskstore_ps(p, (__m256i)(vi_iota() < (int32_t)n), (__m256)x);
 #else
     for (int l = 0; l < LANES - 1; l++)
-        if (l < n)
-            p[l] = x[l];
+        if (l < n) p[l] = x[l];
 #endif
 }
 
@@ -127,7 +121,7 @@ typedef uint32_t VU __attribute__((vector_size(LANES * 4)));
 INLINE V v_widen(VH x) { return (V)(__builtin_convertvector(x, VU) << 16); }
 INLINE V v_load_half(const uint16_t *p) { return v_widen(*(const VHMem *)p); }
 /* Two to a lane, as they lie. */
-INLINE V v_load_pairs(const uint16_t *p) { return (V)*(const VPairsMem *)p; }
+INLINE V v_load_pairs(const uint16_t *p) { return (V) * (const VPairsMem *)p; }
 
 /* Rounded to bfloat16: nearest, ties to even; NaN stays NaN, in its upper half too.  v_pairs has
 ** those of 'even' in the lower halves of its lanes.  AVX512_BF16 takes denormals as zeros, also in
@@ -136,27 +130,28 @@ INLINE V v_load_pairs(const uint16_t *p) { return (V)*(const VPairsMem *)p; }
 INLINE VH v_narrow(V x) { return (VH)_mm512_cvtneps_pbh((__m512)x); }
 INLINE V v_bf16(V x) { return v_widen(v_narrow(x)); }
 
-INLINE V v_pairs(V even, V odd)
-{
+INLINE V v_pairs(V even, V odd) {
     typedef uint16_t All __attribute__((vector_size(64)));
     All x = (All)_mm512_cvtne2ps_pbh((__m512)odd, (__m512)even);
-    return (V)__builtin_shufflevector(x, x, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23, 8, 24, 9, 25, 10, 26, 11, 27,
-                                      12, 28, 13, 29, 14, 30, 15, 31);
+    return (V)__builtin_shufflevector(x, x, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23,
+                                      8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
 }
 
-INLINE V v_dot(V sum, V a, V b) { return (V)_mm512_dpbf16_ps((__m512)sum, (__m512bh)a, (__m512bh)b); }
+INLINE V v_dot(V sum, V a, V b) {
+    return (V)_mm512_dpbf16_ps((__m512)sum, (__m512bh)a, (__m512bh)b);
+}
 #else
-INLINE V v_bf16(V x)
-{
+INLINE V v_bf16(V x) {
     VU bits = (VU)x, up = bits + 0x7fff + (bits >> 16 & 1);
     return v_select(x != x, (V)(bits | 0x400000), (V)(up & 0xffff0000u));
 }
 
 INLINE VH v_narrow(V x) { return __builtin_convertvector((VU)v_bf16(x) >> 16, VH); }
-INLINE V v_pairs(V even, V odd) { return (V)((VU)v_bf16(even) >> 16 | ((VU)v_bf16(odd) & 0xffff0000u)); }
+INLINE V v_pairs(V even, V odd) {
+    return (V)((VU)v_bf16(even) >> 16 | ((VU)v_bf16(odd) & 0xffff0000u));
+}
 
-INLINE V v_dot(V sum, V a, V b)
-{
+INLINE V v_dot(V sum, V a, V b) {
     V even = v_fma((V)((VU)a << 16), (V)((VU)b << 16), sum);
     return v_fma((V)((VU)a & 0xffff0000u), (V)((VU)b & 0xffff0000u), even);
 }
@@ -165,45 +160,45 @@ INLINE V v_dot(V sum, V a, V b)
 INLINE void v_store_half(uint16_t *p, V x) { *(VHMem *)p = v_narrow(x); }
 
 /* The first n < LANES bfloat16s at p, zeros above. */
-INLINE V v_load_half_part(const uint16_t *p, int64_t n)
-{
-    VH x = {0};
+INLINE V v_load_half_part(const uint16_t *p, int64_t n) {
+    VH x = { 0 };
     for (int l = 0; l < LANES - 1; l++)
         x[l] = l < n ? p[l] : 0;
     return v_widen(x);
 }
 
 /* x with the lanes from n on replaced by 'other'. */
-INLINE V v_keep(V x, int64_t n, float other) { return v_select(vi_iota() < (int32_t)n, x, v_splat(other)); }
+INLINE V v_keep(V x, int64_t n, float other) {
+    return v_select(vi_iota() < (int32_t)n, x, v_splat(other));
+}
 
 /* The order of sums and maxima over a vector's lanes: halves, again and again. */
 typedef float V4 __attribute__((vector_size(16)));
 typedef float V8 __attribute__((vector_size(32)));
 
 #if LANES == 16
-#define V_FOLD4(x, op) \
-    V8 eight_ = op(__builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7), \
+#define V_FOLD4(x, op)                                                           \
+    V8 eight_ = op(__builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7),        \
                    __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15)); \
-    V4 four_ = op(__builtin_shufflevector(eight_, eight_, 0, 1, 2, 3), \
+    V4 four_ = op(__builtin_shufflevector(eight_, eight_, 0, 1, 2, 3),           \
                   __builtin_shufflevector(eight_, eight_, 4, 5, 6, 7))
 #elif LANES == 8
-#define V_FOLD4(x, op) \
-    V4 four_ = op(__builtin_shufflevector(x, x, 0, 1, 2, 3), __builtin_shufflevector(x, x, 4, 5, 6, 7))
+#define V_FOLD4(x, op)                                       \
+    V4 four_ = op(__builtin_shufflevector(x, x, 0, 1, 2, 3), \
+                  __builtin_shufflevector(x, x, 4, 5, 6, 7))
 #else
 #define V_FOLD4(x, op) V4 four_ = x
 #endif
 #define V_ADD_(a, b) ((a) + (b))
 #define V_MAX_(a, b) __builtin_elementwise_max(a, b)
 
-INLINE float v_sum(V x)
-{
+INLINE float v_sum(V x) {
     V_FOLD4(x, V_ADD_);
     return (four_[0] + four_[2]) + (four_[1] + four_[3]);
 }
 
 /* Of numbers, not NaN. */
-INLINE float v_largest(V x)
-{
+INLINE float v_largest(V x) {
     V_FOLD4(x, V_MAX_);
     float even = V_MAX_(four_[0], four_[2]), odd = V_MAX_(four_[1], four_[3]);
     return V_MAX_(even, odd);
@@ -211,8 +206,7 @@ INLINE float v_largest(V x)
 
 /* e^x within 1 ulp over the whole range: -inf gives 0, large x inf, NaN itself.
 ** x = n ln 2 + r; 2^n is applied in two halves, so that results may be denormal. */
-INLINE V v_exp(V x)
-{
+INLINE V v_exp(V x) {
     x = v_max(v_splat(-104.0f), x);
     x = v_min(v_splat(89.0f), x);
     const V magic = v_splat(12582912.0f); /* 1.5 * 2^23: adding it rounds to an integer */
@@ -235,8 +229,7 @@ INLINE V v_exp(V x)
 
 /* Natural log within 1 ulp: of 0 -inf, of negatives NaN, of inf and NaN themselves.
 ** x = 2^e m with m in [sqrt(1/2), sqrt(2)). */
-INLINE V v_log(V x)
-{
+INLINE V v_log(V x) {
     VI tiny = x < 1.17549435e-38f;
     V y = v_select(tiny, x * 8388608.0f, x); /* denormals: times 2^23 */
     VI bits = (VI)y - 0x3f3504f3;            /* less sqrt(1/2): its exponent field is then e */

@@ -19,8 +19,7 @@ INLINE V v_with_sign(V x, V sign) { return (V)((VI)x | ((VI)sign & (VI)v_splat(-
 
 /* 2^x for x up to 127, five multiply-adds: for softmax, where x <= 0.  Below the
 ** normal range the result is smaller than 2^-126; at -127 and below, exactly 0. */
-INLINE V v_exp2(V x)
-{
+INLINE V v_exp2(V x) {
     const V magic = v_splat(12582912.0f); /* 1.5 * 2^23: adding it rounds to an integer */
     x = v_max(v_splat(-127.0f), x);
     V shifted = x + magic;
@@ -34,8 +33,7 @@ INLINE V v_exp2(V x)
     return (V)((VI)p + ((VI)shifted << 23));
 }
 
-INLINE V v_tanh(V x)
-{
+INLINE V v_tanh(V x) {
     V square = x * x;
     V p = v_splat(-5.704986962e-03f);
     p = v_fma(p, square, v_splat(2.063908718e-02f));
@@ -49,8 +47,7 @@ INLINE V v_tanh(V x)
 }
 
 /* Near 0 a polynomial of erf(x) / x, else 1 - exp(-x Q(x)). */
-INLINE V v_erf(V x)
-{
+INLINE V v_erf(V x) {
     V square = x * x;
     V p = v_splat(-5.953741867e-04f);
     p = v_fma(p, square, v_splat(4.985940639e-03f));
@@ -72,8 +69,7 @@ INLINE V v_erf(V x)
 }
 
 /* 1 / (1 + e^-x), with the exponential of a negative number on either side. */
-INLINE V v_sigmoid(V x)
-{
+INLINE V v_sigmoid(V x) {
     V e = v_exp(-v_abs(x));
     return v_select(x < 0.0f, e, v_splat(1.0f)) / (1.0f + e);
 }

@@ -44,7 +44,8 @@ static unsigned char *read_text(const char *path, long *size) {
         if (text && fread(text, 1, (size_t)*size, f) != (size_t)*size) text = NULL;
     }
     if (!text) {
-        fprintf(stderr, "two-models: %s: expected a text of more than %d bytes\n", path, (int)LEARNER_CONTEXT);
+        fprintf(stderr, "two-models: %s: expected a text of more than %d bytes\n", path,
+                (int)LEARNER_CONTEXT);
         exit(1);
     }
     fclose(f);
@@ -66,7 +67,10 @@ typedef struct Learner {
 } Learner;
 
 static void learner_open(Learner *x, strata_pool *pool) {
-    strata_setup setup = { .struct_size = sizeof setup, .par_for = strata_par_for, .pool = pool, .workers = strata_pool_workers(pool) };
+    strata_setup setup = { .struct_size = sizeof setup,
+                           .par_for = strata_par_for,
+                           .pool = pool,
+                           .workers = strata_pool_workers(pool) };
     x->ctx = region(LEARNER_CTX_BYTES);
     check(learner_init(x->ctx, LEARNER_CTX_BYTES, &setup), "learner_init", learner_message(x->ctx));
     x->weights = region(LEARNER_WEIGHTS_BYTES);
@@ -88,14 +92,23 @@ static void windows(Learner *x, const unsigned char *text, long size, uint64_t *
 /* Gradients, their norm, AdamW with clipping at 1.  Returns the loss before the update. */
 static double learner_step(Learner *x, int64_t step) {
     strata_loss loss = { .struct_size = sizeof loss };
-    strata_adamw how = { .struct_size = sizeof how, .lr = 3e-3, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8,
-                         .weight_decay = 0.01, .grad_scale = 1, .step = step };
+    strata_adamw how = { .struct_size = sizeof how,
+                         .lr = 3e-3,
+                         .beta1 = 0.9,
+                         .beta2 = 0.95,
+                         .eps = 1e-8,
+                         .weight_decay = 0.01,
+                         .grad_scale = 1,
+                         .step = step };
     double squares = 0;
-    check(learner_forward_backward(x->ctx, x->weights, x->train, x->arena, x->tokens, x->targets, BATCH, LEARNER_CONTEXT,
-                                   1.0f, 0, NULL, NULL, &loss), "learner_forward_backward", learner_message(x->ctx));
-    check(learner_sum_squares(x->ctx, x->train, 0, LEARNER_GRADIENTS, &squares), "learner_sum_squares", learner_message(x->ctx));
+    check(learner_forward_backward(x->ctx, x->weights, x->train, x->arena, x->tokens, x->targets,
+                                   BATCH, LEARNER_CONTEXT, 1.0f, 0, NULL, NULL, &loss),
+          "learner_forward_backward", learner_message(x->ctx));
+    check(learner_sum_squares(x->ctx, x->train, 0, LEARNER_GRADIENTS, &squares),
+          "learner_sum_squares", learner_message(x->ctx));
     if (squares > 1) how.grad_scale = 1 / sqrt(squares);
-    check(learner_update(x->ctx, x->weights, x->train, 0, LEARNER_GRADIENTS, &how), "learner_update", learner_message(x->ctx));
+    check(learner_update(x->ctx, x->weights, x->train, 0, LEARNER_GRADIENTS, &how),
+          "learner_update", learner_message(x->ctx));
     return loss.loss;
 }
 
@@ -111,7 +124,9 @@ static void train(const unsigned char *text, long size, const char *out) {
         if (step == 1 || step % 20 == 0) printf("learner: step %d, loss %.4f\n", (int)step, loss);
     }
     char message[512] = "";
-    if (out) check(strata_weights_write(learner_model(), out, x.weights, message, sizeof message), "saving", message);
+    if (out)
+        check(strata_weights_write(learner_model(), out, x.weights, message, sizeof message),
+              "saving", message);
     free(x.ctx), free(x.arena), free(x.weights), free(x.train);
     strata_pool_free(pool);
 }
@@ -121,8 +136,10 @@ static void train(const unsigned char *text, long size, const char *out) {
 /* A byte drawn from the logits at temperature 0.8. */
 static int32_t choose(const float *logits, uint64_t *seed) {
     double most = logits[0], sum = 0, share = draw(seed);
-    for (int i = 1; i < WRITER_VOCAB; i++) most = fmax(most, logits[i]);
-    for (int i = 0; i < WRITER_VOCAB; i++) sum += exp((logits[i] - most) / 0.8);
+    for (int i = 1; i < WRITER_VOCAB; i++)
+        most = fmax(most, logits[i]);
+    for (int i = 0; i < WRITER_VOCAB; i++)
+        sum += exp((logits[i] - most) / 0.8);
     for (int i = 0; i < WRITER_VOCAB; i++) {
         share -= exp((logits[i] - most) / 0.8) / sum;
         if (share < 0) return i;
@@ -140,17 +157,22 @@ static void write_text(const char *weights_file) {
     float *weights = region(WRITER_WEIGHTS_BYTES), *logits = region(WRITER_VOCAB * sizeof *logits);
     char message[512] = "";
     check(writer_init(ctx, WRITER_CTX_BYTES, &serial), "writer_init", writer_message(ctx));
-    if (weights_file) check(strata_weights_read(writer_model(), weights_file, weights, message, sizeof message), "reading", message);
+    if (weights_file)
+        check(strata_weights_read(writer_model(), weights_file, weights, message, sizeof message),
+              "reading", message);
     else strata_weights_init(writer_model(), 2, weights);
-    for (int i = 0; i < n; i++) tokens[i] = (unsigned char)prompt[i];
+    for (int i = 0; i < n; i++)
+        tokens[i] = (unsigned char)prompt[i];
     check(writer_state_init(ctx, state, WRITER_CONTEXT), "writer_state_init", writer_message(ctx));
-    check(writer_prefill(ctx, weights, state, arena, tokens, n, logits), "writer_prefill", writer_message(ctx));
+    check(writer_prefill(ctx, weights, state, arena, tokens, n, logits), "writer_prefill",
+          writer_message(ctx));
     printf("writer: %s", prompt);
     uint64_t seed = 7;
     for (int i = 0; i < LENGTH; i++) {
         int32_t id = choose(logits, &seed);
         putchar(id >= 32 && id < 127 ? id : id == '\n' ? ' ' : '?');
-        check(writer_decode(ctx, weights, states, 1, arena, &id, logits), "writer_decode", writer_message(ctx));
+        check(writer_decode(ctx, weights, states, 1, arena, &id, logits), "writer_decode",
+              writer_message(ctx));
     }
     printf("\n");
     free(ctx), free(state), free(arena), free(weights), free(logits);

@@ -8,13 +8,11 @@ V k_tanh(V x);
 V k_erf(V x);
 V k_sigmoid(V x);
 
-#define EACH(name, f) \
-    void name(int64_t n, const float *x, float *y) \
-    { \
+#define EACH(name, f)                                          \
+    void name(int64_t n, const float *x, float *y) {           \
         for (; n >= LANES; n -= LANES, x += LANES, y += LANES) \
-            v_store(y, f(v_load(x))); \
-        if (n > 0) \
-            v_store_part(y, f(v_load_part(x, n)), n); \
+            v_store(y, f(v_load(x)));                          \
+        if (n > 0) v_store_part(y, f(v_load_part(x, n)), n);   \
     }
 
 EACH(call_k_exp, k_exp)
