@@ -28,7 +28,7 @@ typedef struct Scratch {
     char folder[256], object[384], side[384], header[384], result[384];
 } Scratch;
 
-/* == Compiling, in the child ================================================ */
+/* == Compiling, in the child ============================================== */
 
 static int write_failed(const char *path, Error *e) { return error_errno(e, path, "write", errno); }
 
@@ -64,7 +64,7 @@ static int compile(const Model *m, const BuildOptions *o, const Scratch *s, Erro
     return status;
 }
 
-/* == The child, from outside ================================================ */
+/* == The child, from outside ============================================== */
 
 static int died(const BuildOptions *o, int how, int words, Error *e) {
     char said[2048] = "";
@@ -109,7 +109,7 @@ static int in_child(const Model *m, const BuildOptions *o, const Scratch *s, con
     return status;
 }
 
-/* == Files ================================================================== */
+/* == Files ================================================================ */
 
 static int scratch_open(Scratch *s, const char *prefix, bool header, bool linked, Error *e) {
     const char *where = getenv("TMPDIR");
@@ -150,7 +150,7 @@ static char *header_name(const char *output) {
     return asprintf(&name, "%.*s.h", (int)n, output) < 0 ? NULL : name;
 }
 
-/* == Building =============================================================== */
+/* == Building ============================================================= */
 
 static bool is_identifier(const char *s) {
     if (!isalpha((unsigned char)*s) && *s != '_') return false;

@@ -39,7 +39,7 @@ typedef struct Options {
     int seeds;
 } Options;
 
-/* == The command line ======================================================= */
+/* == The command line ===================================================== */
 
 static int set_count(const char *name, const char *value, int64_t most, int64_t *out, Error *e) {
     if (parse_int64(value, 1, most, out)) return STATUS_OK;
@@ -156,7 +156,7 @@ static void add_command(Text *t, int argc, char **argv) {
         add_word(t, argv[i]);
 }
 
-/* == The work =============================================================== */
+/* == The work ============================================================= */
 
 /* What programs would refuse after everything was compiled. */
 static int check_text(const char *path, Error *e) {

@@ -14,7 +14,7 @@
 enum { EVALUATIONS = 20, LINE_VALUES = 1 << 16 };
 #define VAL_SHARE 0.1
 
-/* == The log ================================================================ */
+/* == The log ============================================================== */
 
 static int add_evaluation(TrainRun *r, double step, double loss, Error *e) {
     if (r->evaluations == r->room) {
@@ -87,7 +87,7 @@ static int take_log(const Comparison *c, const Variant *v, TrainRun *r, const ch
     return status;
 }
 
-/* == Runs =================================================================== */
+/* == Runs ================================================================= */
 
 /* Words of a command line; what they point to stays the caller's. */
 typedef struct Words {

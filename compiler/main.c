@@ -41,7 +41,7 @@ const Command commands[] = {
 };
 const int ncommands = sizeof commands / sizeof *commands;
 
-/* == Help =================================================================== */
+/* == Help ================================================================= */
 
 static void help_program(FILE *f) {
     fprintf(f, "usage: strata COMMAND ...\n\n");
@@ -85,7 +85,7 @@ static void help_command(const Command *c) {
            spec_limits.file >> 20, (long long)spec_limits.layers);
 }
 
-/* == Options ================================================================ */
+/* == Options ============================================================== */
 
 static int unknown_flag(const Command *c, const char *word, Error *e) {
     const char *name[32] = { "--help" };
@@ -147,7 +147,7 @@ int flag_parse(const Command *c, int argc, char **argv, int *i, const Flag **fla
     return STATUS_OK;
 }
 
-/* == Running ================================================================ */
+/* == Running ============================================================== */
 
 int error_taken(Error *e, int status, const char *message) {
     static const char prefix[] = "error: ";

@@ -14,7 +14,7 @@ enum {
     RIGHT = CHART_WIDTH - 12
 };
 
-/* == Heat maps ============================================================== */
+/* == Heat maps ============================================================ */
 
 /* -LEVELS … LEVELS */
 static int shade(const HeatMap *m, int r, int c) {
@@ -91,7 +91,7 @@ void chart_scale(double scale, bool root, Text *t) {
     text_add(t, "</svg>\n");
 }
 
-/* == Lines ================================================================== */
+/* == Lines ================================================================ */
 
 typedef struct Range {
     double low, high;

@@ -40,7 +40,7 @@ static const struct Field {
 };
 enum { FIELDS = sizeof fields / sizeof *fields, VALUE = 96 };
 
-/* {== Fields as text === */
+/* == Fields as text ======================================================= */
 
 static void print_field(const struct Field *f, const Checkpoint *c, char out[VALUE]) {
     const char *at = (const char *)c + f->at;
@@ -96,7 +96,7 @@ void checkpoint_defaults(Checkpoint *c, const strata_model *m) {
     print_text(c->precision, sizeof c->precision, "%s", strata_string(m, m->precision));
 }
 
-/* {== Saving === */
+/* == Saving =============================================================== */
 
 static int write_list(const char *path, const TensorList *l, const Checkpoint *c, Error *e) {
     char version[16], value[FIELDS][VALUE];
@@ -122,7 +122,7 @@ int checkpoint_save(const char *path, const strata_model *m, const float *weight
     return status;
 }
 
-/* {== Opening === */
+/* == Opening ============================================================== */
 
 typedef enum Found { USABLE, ABSENT, DAMAGED, REFUSED } Found;
 
@@ -185,7 +185,7 @@ int checkpoint_open(CheckpointFile *f, const char *path, Error *e) {
 
 void checkpoint_close(CheckpointFile *f) { safetensors_close(&f->file); }
 
-/* {== Comparing and reading === */
+/* == Comparing and reading ================================================ */
 
 int checkpoint_match(const CheckpointFile *f, const Checkpoint *wanted, Error *e) {
     int differ = 0;

@@ -11,7 +11,7 @@
 #include "hash.h"
 #include "random.h"
 
-/* {== Files === */
+/* == Files ================================================================ */
 
 /* Sizes only: what the machine cannot hold is refused before a byte is read. */
 static int measure(DataText *x, Input *in, Error *e) {
@@ -84,7 +84,7 @@ void data_text_free(DataText *x) {
     *x = (DataText){ 0 };
 }
 
-/* {== Tokens === */
+/* == Tokens =============================================================== */
 
 static void store(void *to, int width, int64_t i, int32_t id) {
     if (width == 1) ((uint8_t *)to)[i] = (uint8_t)id;
@@ -171,7 +171,7 @@ int data_enough(const Data *d, const char *what, int64_t length, Error *e) {
                      what, (long long)length + 1, (long long)d->count);
 }
 
-/* {== Windows === */
+/* == Windows ============================================================== */
 
 int64_t data_start(const Data *d, const DataOrder *o, int64_t step, int64_t row) {
     if (o->random)

@@ -37,7 +37,7 @@ int print_text(char *to, size_t size, const char *format, ...) {
     return n;
 }
 
-/* {== Escapes === */
+/* == Escapes ============================================================== */
 
 /* Control, format (direction marks), line separators: what may drive a terminal. */
 static bool harmful(utf8proc_int32_t c) {
@@ -81,7 +81,7 @@ size_t text_escape(char *to, size_t size, const char *from, size_t length) {
     return n;
 }
 
-/* {== Errors === */
+/* == Errors =============================================================== */
 
 int error_setv(Error *e, int status, const char *format, va_list arguments) {
     if (!e) return status;
@@ -128,7 +128,7 @@ int error_errno(Error *e, const char *path, const char *doing, int number) {
                      strerror(number));
 }
 
-/* {== Numbers === */
+/* == Numbers ============================================================== */
 
 bool parse_int64(const char *text, int64_t low, int64_t high, int64_t *out) {
     bool negative = *text == '-';

@@ -15,7 +15,7 @@
 
 enum { SCALARS = 8, TAG = 64, RECORD = 64 + SCALARS * (TAG + 24), NAMES = 1000 };
 
-/* == Bytes ================================================================== */
+/* == Bytes ================================================================ */
 
 typedef struct Bytes {
     unsigned char at[RECORD];
@@ -54,7 +54,7 @@ static uint32_t masked(const unsigned char *p, size_t n) {
     return (crc >> 15 | crc << 17) + 0xa282ead8u;
 }
 
-/* == Messages =============================================================== */
+/* == Messages ============================================================= */
 
 enum { VARINT = 0, FIXED64 = 1, LENGTH = 2, FIXED32 = 5 }; /* wire types */
 
@@ -110,7 +110,7 @@ static int write_record(EventFile *f, const Bytes *event, Error *e) {
     return STATUS_OK;
 }
 
-/* == Files ================================================================== */
+/* == Files ================================================================ */
 
 /* A name that is not taken; readers look for "tfevents" and the time. */
 static int create(EventFile *f, const char *folder, Error *e) {

@@ -32,7 +32,7 @@ static const char *kind_of(const struct stat *s) {
                                : "a device";
 }
 
-/* {== Output === */
+/* == Output =============================================================== */
 
 static char *joined(const char *a, const char *b) {
     size_t n = strlen(a), m = strlen(b);
@@ -247,7 +247,7 @@ void output_discard(Output *o) {
     output_free(o);
 }
 
-/* {== Input === */
+/* == Input ================================================================ */
 
 int input_open(Input *in, const char *path, Error *e) {
     *in = (Input){ .fd = -1, .path = path };

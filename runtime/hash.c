@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* {== SHA-256 === */
+/* == SHA-256 ============================================================== */
 
 static const uint32_t K[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
@@ -77,7 +77,7 @@ void sha256_text(Sha256 *s, char out[65]) {
     out[64] = 0;
 }
 
-/* {== XXH64 === */
+/* == XXH64 ================================================================ */
 
 #define P1 UINT64_C(0x9E3779B185EBCA87)
 #define P2 UINT64_C(0xC2B2AE3D27D4EB4F)

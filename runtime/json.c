@@ -63,7 +63,7 @@ static int push(Parser *r, JsonType type, const char *key, uint32_t *index) {
     return STATUS_OK;
 }
 
-/* {== Scalars === */
+/* == Scalars ============================================================== */
 
 static int hex4(Parser *r, uint32_t *out) {
     *out = 0;
@@ -172,7 +172,7 @@ static int word(Parser *r, JsonType type, const char *key, const char *text) {
     return push(r, type, key, &index);
 }
 
-/* {== Containers === */
+/* == Containers =========================================================== */
 
 static int by_text(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -282,7 +282,7 @@ void json_free(Json *j) {
     *j = (Json){ 0 };
 }
 
-/* {== Walking === */
+/* == Walking ============================================================== */
 
 const JsonNode *json_first(const Json *j, const JsonNode *box) {
     return box->count ? &j->node[box - j->node + 1] : NULL;

@@ -14,7 +14,7 @@
 
 enum { PASSAGE = 512 }; /* tokens that are shown one by one, of a window */
 
-/* == Text =================================================================== */
+/* == Text ================================================================= */
 
 /* Windows of a text, evenly spaced over it; a short text is one window. */
 static int take_windows(ProbeText *x, const Data *d, int64_t length, int64_t tokens, Error *e) {
@@ -47,7 +47,7 @@ static int read_text(const Program *p, const Tokenizer *tokenizer, ProbeText *x,
     return status;
 }
 
-/* == Results ================================================================ */
+/* == Results ============================================================== */
 
 static int write_page(const char *path, const Text *t, Error *e) {
     Output o;
@@ -81,7 +81,7 @@ static int show(const Program *p, const Probe *x, const Probe *before, Error *e)
     return console_text(&t, e);
 }
 
-/* == All of it ============================================================== */
+/* == All of it ============================================================ */
 
 static int check_files(const Program *p, Error *e) {
     const char *page = option(p, OPTION_OUTPUT)->text;

@@ -39,7 +39,7 @@ typedef struct Measure {
     bool tells;
 } Measure;
 
-/* == Tables ================================================================= */
+/* == Tables =============================================================== */
 
 static const char *text_of(const Measure *a, const strata_tensor *t) {
     return strata_string(a->s->m, t->name);
@@ -156,7 +156,7 @@ void probe_free(Probe *x) {
     *x = (Probe){ 0 };
 }
 
-/* == Inputs ================================================================= */
+/* == Inputs =============================================================== */
 
 /* Behind the weights, which stay as they are. */
 static float *input(const Measure *a, const strata_tensor *t) {
@@ -197,7 +197,7 @@ static void follow(const Measure *a, int first, int draw) {
     }
 }
 
-/* == Passes ================================================================= */
+/* == Passes =============================================================== */
 
 static void tell(Measure *a) {
     a->pass++;
@@ -324,7 +324,7 @@ static int measure_without(Measure *a, Error *e) {
     return status;
 }
 
-/* == Gradients ============================================================== */
+/* == Gradients ============================================================ */
 
 static double squares(const float *g, int64_t count) {
     double sum = 0;
@@ -371,7 +371,7 @@ static int measure_gradients(Measure *a, Error *e) {
     return status;
 }
 
-/* == All of it ============================================================== */
+/* == All of it ============================================================ */
 
 static int open_arena(Measure *a, Error *e) {
     size_t bytes = a->s->api->probe_arena_bytes(a->batch * a->text->length, a->s->workers);

@@ -53,7 +53,7 @@ static void cell(const Page *p, const char *format, double value) {
     text_add(p->t, "<td>%s</td>", text);
 }
 
-/* == Depth mixing =========================================================== */
+/* == Depth mixing ========================================================= */
 
 static double largest(const Probe *x) {
     double most = 0;
@@ -155,7 +155,7 @@ static void add_tables(const Page *p) {
     text_add(p->t, "</tbody></table></div>\n");
 }
 
-/* == Layers ================================================================= */
+/* == Layers =============================================================== */
 
 static void add_lines(const Page *p, const char *title, const char *note, const char *across,
                       const char *up, const double *after, const double *before, int count) {
@@ -235,7 +235,7 @@ static void add_gates(const Page *p) {
     text_add(p->t, "</tbody></table></div>\n");
 }
 
-/* == Routes ================================================================= */
+/* == Routes =============================================================== */
 
 static void add_route_cells(const Page *p, const Probe *x, int route) {
     cell(p, "%.1f", 100 * x->routed[route]);
@@ -278,7 +278,7 @@ static void add_routes(const Page *p) {
                        p->t);
 }
 
-/* == All of it ============================================================== */
+/* == All of it ============================================================ */
 
 static void add_summary(const Page *p, const char *weights, const char *weights_before) {
     text_add(p->t, "<p>Weights ");

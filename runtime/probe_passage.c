@@ -18,7 +18,7 @@ enum { COLUMNS = 72 };
 #define BOX "\xe2\x96\xa1"     /* what is no character to be shown */
 #define CARRIER "\xe2\x97\x8c" /* a dotted circle, for marks that combine with what is before */
 
-/* == Pieces ================================================================= */
+/* == Pieces =============================================================== */
 
 /* Byte 0 would end the piece: its sign stands there instead. */
 static void show_zeros(char piece[DECODER_OUT], int n) {
@@ -70,7 +70,7 @@ void probe_sign(const Probe *x, int token, char to[PROBE_PIECE]) {
     to[first + (more > 0 ? more : 0)] = 0;
 }
 
-/* == Routes ================================================================= */
+/* == Routes =============================================================== */
 
 bool probe_takes(const Probe *x, int route, int token) {
     return x->taken[(size_t)route * (size_t)x->text->shown + (size_t)token];
@@ -103,7 +103,7 @@ bool probe_shade_range(const Probe *x, int shade, int *low, int *high) {
     return *high >= 0;
 }
 
-/* == Terminal =============================================================== */
+/* == Terminal ============================================================= */
 
 /* Grey, then oranges of the 256 colours, below black: readable whatever the terminal's own are. */
 static const int background[PROBE_SHADES + 1] = { 254, 230, 223, 216, 209, 202 };
@@ -171,7 +171,7 @@ void probe_print_passage(const Probe *x, bool colours, Text *t) {
     text_free(&l.text), text_free(&l.marks);
 }
 
-/* == JSON =================================================================== */
+/* == JSON ================================================================= */
 
 void probe_json_routes(const Probe *x, const char *key, Text *t) {
     text_add(t, "\"%s\": [", key);

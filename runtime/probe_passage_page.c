@@ -16,7 +16,7 @@ typedef struct Grid {
     Text *t;
 } Grid;
 
-/* == Text =================================================================== */
+/* == Text ================================================================= */
 
 static void add_names(const Probe *x, int token, Text *t) {
     const char *between = "";
@@ -51,7 +51,7 @@ static void add_legend(const Probe *x, Text *t) {
     text_add(t, "</p>\n");
 }
 
-/* == Token by layer ========================================================= */
+/* == Token by layer ======================================================= */
 
 /* Runs of tokens that the route takes. */
 static void draw_route(const Grid *g, int route, int first, int count, double top) {
@@ -103,7 +103,7 @@ static void add_grid(const Probe *x, Text *t) {
     text_add(t, "</svg>\n");
 }
 
-/* == Table ================================================================== */
+/* == Table ================================================================ */
 
 static void add_table(const Probe *x, Text *t) {
     text_add(t,

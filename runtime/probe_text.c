@@ -8,7 +8,7 @@
 
 enum { KINDS = 8, SINKS = 16, GATES = 24 };
 
-/* == Terminal =============================================================== */
+/* == Terminal ============================================================= */
 
 static void add_number(Text *t, int width, double value) {
     char text[32];
@@ -99,7 +99,7 @@ void probe_print(const Probe *x, const Probe *before, bool colours, Text *t) {
     add_probe(x, colours, t);
 }
 
-/* == JSON =================================================================== */
+/* == JSON ================================================================= */
 
 static void json_numbers(Text *t, const double *value, int64_t count) {
     text_add(t, "[");

@@ -46,7 +46,7 @@ uint64_t random_draw(uint64_t seed, uint64_t step, uint32_t part) {
 
 uint64_t random_stream(const char *name) { return xxh64(name, strlen(name), 0); }
 
-/* {== Normal deviates, by Box and Muller === */
+/* == Normal deviates, by Box and Muller =================================== */
 
 /* log(x) for normal x > 0: x = m 2^e with m in [sqrt 1/2, sqrt 2), log m = 2 atanh((m-1)/(m+1)). */
 static double exact_log(double x) {

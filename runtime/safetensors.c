@@ -54,7 +54,7 @@ static const char *describe(const JsonNode *n) {
     }
 }
 
-/* {== A tensor's fields === */
+/* == A tensor's fields ==================================================== */
 
 static int read_dtype(const Safetensors *s, Tensor *t, const JsonNode *n, Error *e) {
     for (int d = 0; n->type == JSON_STRING && d < DTYPES; d++)
@@ -126,7 +126,7 @@ static int check_metadata(const Safetensors *s, const JsonNode *n, Error *e) {
     return STATUS_OK;
 }
 
-/* {== The whole === */
+/* == The whole ============================================================ */
 
 static int by_place(const void *a, const void *b) {
     const Tensor *x = a, *y = b;
@@ -244,7 +244,7 @@ const char *safetensors_metadata(const Safetensors *s, const char *key) {
     return n ? n->text : NULL;
 }
 
-/* {== The checksum === */
+/* == The checksum ========================================================= */
 
 /* The digits are in a fixed place, and blanks that no other writer leaves tell that it was
 ** ours: a file rewritten elsewhere, metadata and all, has no checksum. */

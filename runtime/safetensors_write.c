@@ -60,7 +60,7 @@ static int in_order(const TensorList *l, Visit visit, void *state, Error *e) {
     return STATUS_OK;
 }
 
-/* {== The header === */
+/* == The header =========================================================== */
 
 typedef struct Header {
     Text text;
@@ -125,7 +125,7 @@ static int make_header(Header *h, const TensorList *l, const Pair *metadata, int
     return STATUS_OK;
 }
 
-/* {== The file === */
+/* == The file ============================================================= */
 
 typedef struct Sink {
     Output out;

@@ -12,7 +12,7 @@
 
 enum { POINTS = 0x110000, PAGES = POINTS / 256 };
 
-/* {== UTF-8 === */
+/* == UTF-8 ================================================================ */
 
 int utf8_next(const char *s, size_t n, int32_t *point) {
     if (!n) return 0;
@@ -26,7 +26,7 @@ static int bad_utf8(const char *what, const char *text, size_t at, Error *e) {
                      (unsigned char)text[at]);
 }
 
-/* {== Which one === */
+/* == Which one ============================================================ */
 
 int tokenizer_kind(const char *name, TokenizerKind *kind, Error *e) {
     *kind = TOKENIZER_NONE;
@@ -50,7 +50,7 @@ int tokenizer_bytes(Tokenizer *t, int64_t vocab, Error *e) {
                      (long long)vocab);
 }
 
-/* {== chars: the vocabulary === */
+/* == chars: the vocabulary ================================================ */
 
 /* Makes the tables for the characters in t->character; NULL as 'twice' accepts all. */
 static int make_tables(Tokenizer *t, int32_t count, int32_t *twice, Error *e) {
@@ -189,7 +189,7 @@ void tokenizer_free(Tokenizer *t) {
     *t = (Tokenizer){ 0 };
 }
 
-/* {== Encoding === */
+/* == Encoding ============================================================= */
 
 int32_t tokenizer_character(const Tokenizer *t, int32_t point) {
     return t->id[t->page[point >> 8] + (point & 255)];
@@ -212,7 +212,7 @@ int tokenizer_encode(const Tokenizer *t, const char *what, const char *text, siz
     return STATUS_OK;
 }
 
-/* {== Decoding === */
+/* == Decoding ============================================================= */
 
 #define REPLACEMENT "\xef\xbf\xbd"
 

@@ -42,7 +42,7 @@ void weights_init(const strata_model *m, uint64_t seed, float *weights) {
     }
 }
 
-/* {== Reading === */
+/* == Reading ============================================================== */
 
 /* The three kinds of mistake, told after all tensors were looked at. */
 typedef struct Mistakes {
@@ -151,7 +151,7 @@ int weights_load(const strata_model *m, const char *path, float *weights, Error 
     return status;
 }
 
-/* {== Writing === */
+/* == Writing ============================================================== */
 
 int weights_list(TensorList *l, const strata_model *m, const char *prefix, const float *weights,
                  Error *e) {

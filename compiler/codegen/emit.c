@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* == Functions, loops, variables ============================================ */
+/* == Functions, loops, variables ========================================== */
 
 V e_function(Emit *e, const char *name, int nargs, LLVMTypeRef *args) {
     LLVMTypeRef type = LLVMFunctionType(e->void_, args, (unsigned)nargs, 0);
@@ -92,7 +92,7 @@ void e_set(Emit *e, V var, V value) {
     LLVMBuildStore(e->b, value, var);
 }
 
-/* == Integers =============================================================== */
+/* == Integers ============================================================= */
 
 V e_i64(Emit *e, int64_t x) { return LLVMConstInt(e->i64, (unsigned long long)x, 1); }
 
@@ -122,7 +122,7 @@ V e_ilt(Emit *e, V a, V b) { return LLVMBuildICmp(e->b, LLVMIntSLT, a, b, ""); }
 V e_imin(Emit *e, V a, V b) { return LLVMBuildSelect(e->b, e_ilt(e, a, b), a, b, ""); }
 V e_idiv(Emit *e, V a, int64_t by) { return LLVMBuildExactSDiv(e->b, a, e_i64(e, by), ""); }
 
-/* == Memory ================================================================= */
+/* == Memory =============================================================== */
 
 V e_at(Emit *e, V base, V index) {
     int64_t k;
@@ -192,7 +192,7 @@ V e_load_i32(Emit *e, V address) {
     return LLVMBuildSExt(e->b, x, e->i64, "");
 }
 
-/* == Lanes ================================================================== */
+/* == Lanes ================================================================ */
 
 int e_lanes(V x) {
     LLVMTypeRef t = LLVMTypeOf(x);
@@ -256,7 +256,7 @@ static void match(Emit *e, V *a, V *b) {
     if (m < n) *b = e_splat(e, *b, n);
 }
 
-/* == Floats ================================================================= */
+/* == Floats =============================================================== */
 
 V e_f32(Emit *e, double x) { return LLVMConstReal(e->f32, x); }
 V e_neg(Emit *e, V x) { return LLVMBuildFNeg(e->b, x, ""); }
@@ -325,7 +325,7 @@ V e_relu(Emit *e, V x) { return pick(e, LLVMRealOGT, x, e_f32(e, 0), x, e_f32(e,
 V e_step(Emit *e, V x) { return e_greater(e, x, e_f32(e, 0)); }
 V e_select(Emit *e, V c, V a, V b) { return pick(e, LLVMRealOGT, c, e_f32(e, 0), a, b); }
 
-/* == The kernel library's functions ========================================= */
+/* == The kernel library's functions ======================================= */
 
 static LLVMTypeRef a_register(Emit *e) { return LLVMVectorType(e->f32, (unsigned)e->lanes); }
 

@@ -18,7 +18,7 @@ typedef struct Instrument {
     LLVMTypeRef watch_type, call[MEMBERS];
 } Instrument;
 
-/* == What instructions are ================================================== */
+/* == What instructions are ================================================ */
 
 /* Floats in a value of this type; 0: it holds others. */
 static int64_t floats(Instrument *x, LLVMTypeRef t) {
@@ -65,7 +65,7 @@ static bool is_kernel_memory(V address, V scratch) {
     return !LLVMIsAAllocaInst(address) && !LLVMIsAGlobalValue(address) && address != scratch;
 }
 
-/* == Calls ================================================================== */
+/* == Calls ================================================================ */
 
 static void tell(Instrument *x, int member, V *args, unsigned n) {
     LLVMBuilderRef b = x->e->b;
@@ -116,7 +116,7 @@ static void watch_function(Instrument *x, V f) {
         watch_block(x, b, row ? LLVMGetParam(f, 3) : NULL);
 }
 
-/* == The module ============================================================= */
+/* == The module =========================================================== */
 
 /* Until somebody watches. */
 static V nobody(Instrument *x, int member, const char *name) {

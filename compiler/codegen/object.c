@@ -18,7 +18,7 @@
 #include <llvm-c/Analysis.h>
 #include <llvm-c/Transforms/PassBuilder.h>
 
-/* == The kernel library in the module ======================================= */
+/* == The kernel library in the module ===================================== */
 
 static LLVMModuleRef read_library(LLVMContextRef ctx, int library) {
     size_t size;
@@ -96,7 +96,7 @@ static void settle_symbols(Emit *e, const CodegenOptions *o, const Level *l, boo
             LLVMSetVisibility(g, LLVMDefaultVisibility), LLVMSetLinkage(g, LLVMInternalLinkage);
 }
 
-/* == Tables ================================================================= */
+/* == Tables =============================================================== */
 
 /* Gives a table its bytes in place of the library's declaration. */
 static void define_bytes(Emit *e, const char *name, const void *data, size_t size) {
@@ -167,7 +167,7 @@ static void define_dispatch(Emit *e, const Tables *t) {
     }
 }
 
-/* == All of it ============================================================== */
+/* == All of it ============================================================ */
 
 static void open_emit(Emit *e, const Level *l, LLVMTargetMachineRef tm) {
     *e = (Emit){

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* == Places ================================================================= */
+/* == Places =============================================================== */
 
 int params_number(const Tables *t, const Node *n) {
     for (int i = 0; n->op == OP_param && i < t->nparam; i++)
@@ -95,7 +95,7 @@ void params_place_inputs(Tables *t, const Graph *probe) {
     }
 }
 
-/* == Gradients ============================================================== */
+/* == Gradients ============================================================ */
 
 /* Gradients whose last piece was added in a phase, as a range. */
 void params_final(const Tables *t, int phase, Stage *s) {

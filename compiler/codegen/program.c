@@ -27,7 +27,7 @@ void *list_add(List *l, size_t size) {
     return at;
 }
 
-/* == Plans ================================================================== */
+/* == Plans ================================================================ */
 
 static Plan *plan_form(const Graph *g, const char *const *outputs, const CodegenOptions *o,
                        Form form) {
@@ -82,7 +82,7 @@ static Plan *plan_training(const Graph *g, const CodegenOptions *o) {
     return smaller ? p : other;
 }
 
-/* == Tables of cos and sin ================================================== */
+/* == Tables of cos and sin ================================================ */
 
 static bool same_wave(const Tables *t, const Wave *w, const Attr *a) {
     return w->count == a->count && w->sine == a->sine
@@ -115,7 +115,7 @@ static void place_nodes(Tables *t, Plan *p) {
     }
 }
 
-/* == References ============================================================= */
+/* == References =========================================================== */
 
 static int32_t area_of(Space s) {
     switch (s) {
@@ -181,7 +181,7 @@ static Ref place_side(const Plan *p, const Node *n, int result) {
     return (Ref){ AREA_NONE, 0, 0 };
 }
 
-/* == Actions ================================================================ */
+/* == Actions ============================================================== */
 
 /* What the driver does for an anchor: results first, then operands. */
 typedef struct Anchor {

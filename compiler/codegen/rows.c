@@ -45,7 +45,7 @@ bool rows_by_pointer(const Node *n) {
     return true;
 }
 
-/* == Nodes and operands ===================================================== */
+/* == Nodes and operands =================================================== */
 
 static int add_operand(Rows *r, Ref ref, const Node *n, bool add) {
     if (r->noperand == r->operands) {
@@ -123,7 +123,7 @@ static void find_results(Rows *r) {
     }
 }
 
-/* == What is stored ========================================================= */
+/* == What is stored ======================================================= */
 
 /* Roughly, instructions to compute an element again. */
 static int cost(const Rows *r, const Node *n, int budget) {
@@ -230,7 +230,7 @@ static void find_stored(Rows *r) {
         decide(r, &r->value[i]);
 }
 
-/* == Statements and groups ================================================== */
+/* == Statements and groups ================================================ */
 
 static Mode mode_of(const Node *n, bool uniform) {
     return uniform ? MODE_UNIFORM : rows_small(n) ? MODE_TOKENS : MODE_CHANNELS;
@@ -359,7 +359,7 @@ static void add_partial(Rows *r, const Node *sum) {
     keep_read(r, sum->in[0], s, true);
 }
 
-/* == Scratch ================================================================ */
+/* == Scratch ============================================================== */
 
 static void place_scratch(Rows *r) {
     for (int i = 0; i < r->nvalue; i++) {
@@ -420,7 +420,7 @@ Rows *rows_analyse(const Plan *p, int step, int lanes, RowsShared shared) {
     return r;
 }
 
-/* == Identity =============================================================== */
+/* == Identity ============================================================= */
 
 /* Of a value that comes from memory it does not matter what made it, only how it is read. */
 static Op op_read(const Value *v) {

@@ -46,7 +46,7 @@ typedef struct Code {
 
 static V eval(Code *c, const Node *n, At at);
 
-/* == Indices ================================================================ */
+/* == Indices ============================================================== */
 
 static int last_axis(const Shape *s) {
     for (int i = s->rank - 1; i >= 0; i--)
@@ -95,7 +95,7 @@ static V position(Code *c, const Shape *s, At at, int64_t *step) {
     return sum;
 }
 
-/* == Memory ================================================================= */
+/* == Memory =============================================================== */
 
 /* An access is 'in' an operand, by number, or in the scratch, or tested already. */
 enum { TESTED = -1 };
@@ -244,7 +244,7 @@ static V load_value(Code *c, const Value *v, V offset, int64_t step) {
     return load_operand(c, v->out[0], v->n, offset, step);
 }
 
-/* == Memo =================================================================== */
+/* == Memo ================================================================= */
 
 static bool same_at(const At *a, const At *b, int rank) {
     if (a->lane != b->lane) return false;
@@ -271,7 +271,7 @@ static V remember(Code *c, const Node *n, const At *at, V value) {
     return value;
 }
 
-/* == Expressions ============================================================ */
+/* == Expressions ========================================================== */
 
 static bool inlined(const Code *c, const Node *n, Op op) {
     const Value *v = rows_value(c->r, n);
@@ -453,7 +453,7 @@ static V eval(Code *c, const Node *n, At at) {
     return remember(c, n, &at, load_value(c, v, offset, step));
 }
 
-/* == Statements ============================================================= */
+/* == Statements =========================================================== */
 
 /* bfloat16s: what is stored is rounded already, the upper half says it all. */
 static void write_half(Code *c, int op, V row, V offset, int64_t step, V x) {
@@ -554,7 +554,7 @@ static void element(Code *c, const Statement *s, At at) {
     write_value(c, v, at, x);
 }
 
-/* == Loops of a group ======================================================= */
+/* == Loops of a group ===================================================== */
 
 typedef struct Nest {
     const Group *g;
@@ -738,7 +738,7 @@ static void emit_group(Code *c, const Group *g) {
     outer_loops(c, &n, 0);
 }
 
-/* == The kernel ============================================================= */
+/* == The kernel =========================================================== */
 
 /* Small results were kept with a tile's tokens side by side. */
 static void flush_small(Code *c) {

@@ -46,7 +46,7 @@ Attr attr_canonical(Op op, const Attr *a) {
     return r;
 }
 
-/* {== Interning ========================================================== */
+/* == Interning ============================================================ */
 
 /* Numbers are compared by their bits: 0 and -0 are different values. */
 static bool same_bits(double a, double b) { return !memcmp(&a, &b, sizeof a); }
@@ -97,7 +97,7 @@ static uint64_t hash_node(const Node *n) {
     return hash_attr(h, &n->attr);
 }
 
-/* }{== Nodes ============================================================= */
+/* == Nodes ================================================================ */
 
 static Node *append(Graph *g, const Node *key) {
     if (g->n == INT32_MAX / 2) limit_hit("graph: expected at most %d nodes, found more", g->n);
@@ -198,7 +198,7 @@ Node *op_build1(Op op, Node *x, Attr attr) { return op_build(x->g, op, 1, &x, at
 
 bool class_is_row(Class c) { return c >= POINTWISE && c <= WAVE; }
 
-/* }{== Parameters and outputs ============================================ */
+/* == Parameters and outputs =============================================== */
 
 /* Arrays that grow by doubling: room for one more after the n there are. */
 static void *room(Graph *g, void *array, int n, size_t size) {
@@ -253,5 +253,3 @@ Node *graph_find(const Graph *g, const char *output) {
     const Name *entry = graph_name_find(g, output);
     return entry && entry->output ? g->out[entry->output - 1].node : NULL;
 }
-
-/* }======================================================================= */

@@ -124,7 +124,7 @@ const char *graph_format(Graph *g, const char *fmt, ...) {
     return s;
 }
 
-/* {== Hash tables: open addressing, at most half full ==================== */
+/* == Hash tables: open addressing, at most half full ====================== */
 
 void **table_find(const Table *t, uint64_t hash, TableSame *same, const void *key) {
     if (!t->cap) return NULL;
@@ -166,7 +166,7 @@ uint64_t hash_word(uint64_t hash, uint64_t word) {
     return hash ^ hash >> 29;
 }
 
-/* }{== Names ============================================================= */
+/* == Names ================================================================ */
 
 static bool same_name(const void *item, const void *key) {
     return !strcmp(((const Name *)item)->text, key);
@@ -198,5 +198,3 @@ Loc graph_loc(Graph *g, Loc loc) {
     loc.origin = graph_string(g, loc.origin);
     return loc;
 }
-
-/* }======================================================================= */

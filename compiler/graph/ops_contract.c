@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* {== Products: y = x w^T =============================================== */
+/* == Products: y = x w^T ================================================== */
 
 /* linear contracts w's axis 1, linear_back its axis 0. */
 static const char *shape_product(Node *n, const char *left, const char *form, int inner) {
@@ -143,7 +143,7 @@ void eval_linear_weight(const Step *s) {
             axpy(s->out[0] + m * K, s->in[0][t * M + m], s->in[1] + t * K, K);
 }
 
-/* }{== Rows of a table =================================================== */
+/* == Rows of a table ====================================================== */
 
 static int64_t id_at(const Step *s, int operand, int64_t token, int64_t count) {
     double id = s->in[operand][token];
@@ -189,7 +189,7 @@ void eval_embed_weight(const Step *s) {
         axpy(s->out[0] + id_at(s, 1, t, V) * D, 1, s->in[0] + t * D, D);
 }
 
-/* }{== Cross entropy ===================================================== */
+/* == Cross entropy ======================================================== */
 
 static const Shape per_token = { .lead = LEAD_TOKENS };
 
@@ -254,5 +254,3 @@ void eval_cross_entropy_grad(const Step *s) {
         out[id_at(s, 2, t, V)] -= dy;
     }
 }
-
-/* }======================================================================= */

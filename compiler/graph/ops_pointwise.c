@@ -33,7 +33,7 @@ double round_bf16(double x) {
     return fabs(y) > largest ? copysign(INFINITY, x) : y;
 }
 
-/* {== Walking operands that broadcast ==================================== */
+/* == Walking operands that broadcast ====================================== */
 
 enum { AXES = MAXRANK + 1, OPERANDS = 3 };
 
@@ -113,7 +113,7 @@ static void walk(const Step *s, RunFn *run) {
     }
 }
 
-/* }{== Rows ============================================================== */
+/* == Rows ================================================================= */
 
 #define OP1(name, f64, dx_, llvm, help)                                                 \
     Node *op_##name(Node *x) { return op_build1(OP_##name, x, (Attr){ 0 }); }           \
@@ -173,7 +173,7 @@ static void walk(const Step *s, RunFn *run) {
 #define OP(name, ...)
 #include "ops.def"
 
-/* }{== What the gradient columns are written with ======================== */
+/* == What the gradient columns are written with =========================== */
 
 Node *op_scale(Node *x, double k) { return op_mul(x, op_fill(x->g, k)); }
 
@@ -193,5 +193,3 @@ Node *op_broadcast(Node *x, const Shape *s) {
     if (!shape_equal(&y->shape, s)) bug(x, "cannot be repeated to %s", shape_text(x->g, s));
     return y;
 }
-
-/* }======================================================================= */

@@ -35,7 +35,7 @@ static Node *with_axis(Node *y, const Shape *x, int axis) {
     return op_reshape(y, &s);
 }
 
-/* {== sum and peak ======================================================= */
+/* == sum and peak ========================================================= */
 
 const char *shape_sum(Node *n) { return without_axis(n); }
 const char *shape_peak(Node *n) { return without_axis(n); }
@@ -74,7 +74,7 @@ void eval_peak(const Step *s) {
         }
 }
 
-/* }{== softmax =========================================================== */
+/* == softmax ============================================================== */
 
 const char *shape_softmax(Node *n) {
     n->shape = n->in[0]->shape;
@@ -110,7 +110,7 @@ void eval_softmax(const Step *s) {
         }
 }
 
-/* }{== token_sum ========================================================= */
+/* == token_sum ============================================================ */
 
 const char *shape_token_sum(Node *n) {
     n->shape = n->in[0]->shape;
@@ -131,7 +131,7 @@ void eval_token_sum(const Step *s) {
             s->out[0][i] += s->in[0][t * count + i];
 }
 
-/* }{== op_fit ============================================================ */
+/* == op_fit =============================================================== */
 
 Node *op_fit(Node *x, const Shape *s) {
     Shape joint;
@@ -143,5 +143,3 @@ Node *op_fit(Node *x, const Shape *s) {
         if (x->shape.dim[i] != s->dim[i]) x = with_axis(op_sum(x, i), &x->shape, i);
     return x->shape.lead == s->lead ? x : op_token_sum(x);
 }
-
-/* }======================================================================= */

@@ -40,7 +40,7 @@ void graph_number_lists(Graph *g) {
     }
 }
 
-/* {== rows =============================================================== */
+/* == rows ================================================================= */
 
 const char *shape_rows(Node *n) {
     const char *error = operand_is(n, 0, "mask", "[tokens]", LEAD_TOKENS, F32, 0);
@@ -63,7 +63,7 @@ void eval_rows(const Step *s) {
         s->out[0][t] = s->in[0][t] > 0 ? (double)count++ : -1;
 }
 
-/* }{== gather and scatter ================================================= */
+/* == gather and scatter =================================================== */
 
 static const char *check_list(Node *n) {
     if (n->in[1]->op != OP_rows) return "the second operand must be what rows() returned";
@@ -123,7 +123,7 @@ void vjp_scatter(Node *n, Node **dy, Node **dx) { dx[0] = op_gather(dy[0], n->in
 
 void eval_scatter(const Step *s) { move(s, true); }
 
-/* }{== top ================================================================ */
+/* == top ================================================================== */
 
 const char *shape_top(Node *n) {
     const char *error = operand_is(n, 0, "x", "[tokens]", LEAD_TOKENS, F32, 0);
@@ -153,5 +153,3 @@ void eval_top(const Step *s) {
         s->out[0][t] = ahead < (most < 1 ? 1 : most);
     }
 }
-
-/* }======================================================================= */

@@ -62,7 +62,7 @@ static const char *check_heads(Node *n) {
     return NULL;
 }
 
-/* {== Averages over time ================================================= */
+/* == Averages over time =================================================== */
 
 /* The keys and values of all sequences, 'count' of each if they are averages; in gradients their
 ** cotangents. */
@@ -157,7 +157,7 @@ static void find_seen(const Step *s, int64_t token, int64_t *first, int64_t *see
     *seen = rows_before(keys, a->causal ? token + 1 : start + time) - *first;
 }
 
-/* }{== attention ========================================================== */
+/* == attention ============================================================ */
 
 const char *shape_attention(Node *n) {
     const char *error = check_heads(n);
@@ -244,7 +244,7 @@ static void each_query(const Step *s, AttendFn *fn, Memory *dm) {
 
 void eval_attention(const Step *s) { each_query(s, attend, NULL); }
 
-/* }{== attention_grad: q k v delta lse do ================================ */
+/* == attention_grad: q k v delta lse do =================================== */
 
 const char *shape_attention_grad(Node *n) {
     const char *error = check_heads(n);
@@ -295,5 +295,3 @@ void eval_attention_grad(const Step *s) {
     memory_pool(s, &dm, s->out[1], s->out[2], true);
     memory_free(&dm);
 }
-
-/* }======================================================================= */

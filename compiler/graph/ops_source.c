@@ -33,7 +33,7 @@ static const char *is(Node *n, Shape s) {
     return NULL;
 }
 
-/* {== Parameters and constants =========================================== */
+/* == Parameters and constants ============================================= */
 
 const char *shape_param(Node *n) {
     n->shape = n->attr.shape;
@@ -66,7 +66,7 @@ void eval_fill(const Step *s) {
         s->out[0][i] = s->n->attr.value;
 }
 
-/* }{== What the call brings ============================================== */
+/* == What the call brings ================================================= */
 
 Node *op_source(Graph *g, Op op) { return op_build(g, op, 0, NULL, (Attr){ 0 }); }
 
@@ -102,7 +102,7 @@ void eval_position(const Step *s) {
         s->out[0][i] = (double)(i % s->input->time);
 }
 
-/* }{== random ============================================================ */
+/* == random =============================================================== */
 
 const char *shape_random(Node *n) {
     n->shape = (Shape){ .lead = LEAD_TOKENS, .rank = 1, .dim = { n->attr.count } };
@@ -121,7 +121,7 @@ void eval_random(const Step *s) {
                                       : 0.5;
 }
 
-/* }{== wave ============================================================== */
+/* == wave ================================================================= */
 
 const char *shape_wave(Node *n) {
     const char *error = operand_is(n, 0, "position", "int32[tokens]", LEAD_TOKENS, I32, 0);
@@ -140,7 +140,7 @@ void eval_wave(const Step *s) {
         }
 }
 
-/* }{== side ============================================================== */
+/* == side ================================================================= */
 
 Node *op_side(Node *n, int result) {
     return result ? op_build1(OP_side, n, (Attr){ .first = result }) : n;
@@ -164,5 +164,3 @@ void vjp_side(Node *n, Node **dy, Node **dx) {
 void eval_side(const Step *s) {
     bug(s->n, "the evaluator hands on the value of the node it is a result of");
 }
-
-/* }======================================================================= */

@@ -19,7 +19,7 @@ static const char *check_axis(Node *n, int rank) {
                         shape_text(n->g, &n->in[0]->shape));
 }
 
-/* {== reshape ============================================================ */
+/* == reshape ============================================================== */
 
 const char *shape_reshape(Node *n) {
     const Shape *x = &n->in[0]->shape;
@@ -46,7 +46,7 @@ void eval_reshape(const Step *s) {
     memcpy(s->out[0], s->in[0], bytes(value_count(s, &s->n->shape)));
 }
 
-/* }{== transpose: axis i of the result is axis perm[i] of the operand ===== */
+/* == transpose: axis i of the result is axis perm[i] of the operand ======= */
 
 const char *shape_transpose(Node *n) {
     const Shape *x = &n->in[0]->shape;
@@ -100,7 +100,7 @@ void eval_transpose(const Step *s) {
                                           + d * stride[3]];
 }
 
-/* }{== slice ============================================================= */
+/* == slice ================================================================ */
 
 const char *shape_slice(Node *n) {
     const Shape *x = &n->in[0]->shape;
@@ -144,7 +144,7 @@ void eval_slice(const Step *s) {
                bytes(a->count * inner));
 }
 
-/* }{== concat ============================================================ */
+/* == concat =============================================================== */
 
 /* Whether operand i could stand where operand 0 does, but for one axis. */
 static bool alike(const Node *n, int i, int axis) {
@@ -218,7 +218,7 @@ void eval_concat(const Step *s) {
     }
 }
 
-/* }{== stack ============================================================= */
+/* == stack ================================================================ */
 
 const char *shape_stack(Node *n) {
     const Shape *x = &n->in[0]->shape;
@@ -245,7 +245,7 @@ void eval_stack(const Step *s) {
         place(s, i, s->n->nin, i, 1, rows, inner);
 }
 
-/* }{== after ============================================================= */
+/* == after ================================================================ */
 
 int node_reads(const Node *n) { return n->op == OP_after ? 1 : n->nin; }
 
@@ -275,5 +275,3 @@ void vjp_after(Node *n, Node **dy, Node **dx) {
 }
 
 void eval_after(const Step *s) { memcpy(s->out[0], s->in[0], bytes(value_count(s, &s->n->shape))); }
-
-/* }======================================================================= */

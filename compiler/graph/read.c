@@ -33,7 +33,7 @@ __attribute__((format(printf, 2, 3))) static _Noreturn void fail(Reader *r, cons
     longjmp(*r->failed, 1);
 }
 
-/* {== Tokens ============================================================= */
+/* == Tokens =============================================================== */
 
 static void blanks(Reader *r) {
     while (*r->at == ' ' || *r->at == '\t')
@@ -120,7 +120,7 @@ static double *reals(Reader *r, int64_t *count) {
     return list;
 }
 
-/* }{== Parts of a line =================================================== */
+/* == Parts of a line ====================================================== */
 
 static Shape shape(Reader *r) {
     Shape s = { 0 };
@@ -263,7 +263,7 @@ static void history(Reader *r, Attr *a) {
     if (accept(r, "site")) r->g->site = quoted(r);
 }
 
-/* }{== Lines ============================================================= */
+/* == Lines ================================================================ */
 
 static void number(Reader *r, Node *n) {
     if (r->n == r->cap) {
@@ -336,5 +336,3 @@ Graph *graph_read(const char *text, char *error, size_t size) {
     read_lines(&r);
     return g;
 }
-
-/* }======================================================================= */

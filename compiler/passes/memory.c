@@ -187,7 +187,7 @@ static void share_sums(Plan *p) {
             share_sum(p, uses, p->step[i].node[k]);
 }
 
-/* == Packing ================================================================ */
+/* == Packing ============================================================== */
 
 typedef struct Item {
     Buffer *b;

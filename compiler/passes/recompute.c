@@ -64,7 +64,7 @@ static void find_kept(const Graph *g, Recompute *r) {
     }
 }
 
-/* == KEEP_SMALL: products =================================================== */
+/* == KEEP_SMALL: products ================================================= */
 
 /* Products that later kernels do not come back to: read by one row kernel or by sequence kernels,
 ** and not in the phase in which the backward part begins, where nothing is stored yet. */
@@ -89,7 +89,7 @@ static void find_again(Graph *g, Recompute *r) {
         r->again[i] = r->again[i] && reader[i] >= 0 && s->phase[i] < r->last;
 }
 
-/* == KEEP_FAST: costs ======================================================= */
+/* == KEEP_FAST: costs ===================================================== */
 
 static double operations(const Node *n) {
     double own = (double)shape_count(&n->shape),
@@ -137,7 +137,7 @@ static void keep_dear(Graph *g, Recompute *r) {
     }
 }
 
-/* == Twins ================================================================== */
+/* == Twins ================================================================ */
 
 static Node *twin(Rebuild *b, const Node *old) {
     Recompute *r = b->user;

@@ -40,7 +40,7 @@ typedef struct Pass {
     bool uniform; /* what depends on no activation was copied */
 } Pass;
 
-/* == Finding reads ========================================================== */
+/* == Finding reads ======================================================== */
 
 static bool all_tokens(const Node *stack) {
     for (int i = 0; i < stack->nin; i++)
@@ -84,7 +84,7 @@ static void find_reads(Pass *p) {
     }
 }
 
-/* == First phase ============================================================ */
+/* == First phase ========================================================== */
 
 /* The sources of every read of the group, those first that all of them have. */
 static void pick_sources(Pass *p, Group g) {
@@ -156,7 +156,7 @@ static void first_phase(Rebuild *r, Pass *p, Group g) {
                                       &p->notes);
 }
 
-/* == Second phase =========================================================== */
+/* == Second phase ========================================================= */
 
 /* A read's sum of the first phase.  The first read's waits for all of the group, and so does
 ** the last one's, which gradients want first. */
@@ -203,7 +203,7 @@ TwoPhase two_phase_named(const char *name) {
                                : TWO_PHASE_AUTO;
 }
 
-/* == The pass =============================================================== */
+/* == The pass ============================================================= */
 
 static Graph *copy_of(const Graph *g) {
     const char **name = calloc((size_t)g->nout + 1, sizeof *name);

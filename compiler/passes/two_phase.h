@@ -35,7 +35,7 @@ typedef struct Notes {
     Note *at;
 } Notes;
 
-/* == two_phase_split.c: expressions over some of the sources ================ */
+/* == two_phase_split.c: expressions over some of the sources ============== */
 
 /* The axis of x that is y's axis 'axis', y being x reshaped; -1: none is. */
 int split_axis(const Node *x, const Node *y, int axis);
@@ -44,7 +44,7 @@ bool split_possible(const Node *n, int axis, const Node *stack, Notes *notes);
 /* n for the picked sources only, built in r->to, where all that they need is already. */
 Node *split_build(Rebuild *r, const Node *n, int axis, const int *pick, int count, Notes *notes);
 
-/* == two_phase_cost.c: which reads go together ============================== */
+/* == two_phase_cost.c: which reads go together ============================ */
 
 /* Notes, of the sources of the group's first read, those that all its reads have. */
 int group_shared(const Read *read, Group g, Notes *notes);

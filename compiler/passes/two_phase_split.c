@@ -9,7 +9,7 @@
 /* An expression longer than this from its result to a source is left as it is. */
 enum { DEEPEST = 200, NO_AXIS = -1, LOST = -2 };
 
-/* == Following the axis ===================================================== */
+/* == Following the axis =================================================== */
 
 static int64_t elements_before(const Shape *s, int axis) {
     int64_t n = 1;
@@ -67,7 +67,7 @@ bool split_possible(const Node *n, int axis, const Node *stack, Notes *notes) {
     return possible(n, axis, stack, notes, 0);
 }
 
-/* == Building =============================================================== */
+/* == Building ============================================================= */
 
 typedef struct Split {
     Rebuild *r;

@@ -7,7 +7,7 @@
 
 enum { SHAPE_TEXT = 512 }; /* characters of a shape; longer lines are cut for it */
 
-/* == Lines ================================================================== */
+/* == Lines ================================================================ */
 
 static uint64_t hash(const char *s) { /* FNV-1a */
     uint64_t h = 14695981039346656037u;
@@ -53,7 +53,7 @@ void code_free(CodeLines *c) {
     *c = (CodeLines){ 0 };
 }
 
-/* == The listing ============================================================ */
+/* == The listing ========================================================== */
 
 /* "v12 = mul a3, v4" is "v = mul a, v", "linear of layers.3.mlp" is "linear of layers.mlp"; blanks
 ** are one. */
@@ -123,7 +123,7 @@ void code_listing(const Report *r, const ReportKernel *k, CodeLines *out) {
     text_free(&places);
 }
 
-/* == Assembly =============================================================== */
+/* == Assembly ============================================================= */
 
 /* "%ymm3" is "%ymm", "%r12d" and "%eax" are "%r": the operation says how wide. */
 static size_t register_shape(const char *s, char *to) {

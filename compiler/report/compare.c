@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* == Numbers ================================================================ */
+/* == Numbers ============================================================== */
 
 #define METRIC(name, expression)                                \
     static double name(const Comparison *c, const Variant *v) { \
@@ -88,7 +88,7 @@ char *compare_difference(char to[32], double value, double base) {
     return to;
 }
 
-/* == Verdict ================================================================ */
+/* == Verdict ============================================================== */
 
 static const struct {
     const char *key, *words;
@@ -145,7 +145,7 @@ void compare_verdict(const Comparison *c, Text *t) {
     }
 }
 
-/* == All of it ============================================================== */
+/* == All of it ============================================================ */
 
 static bool has_twin(const Comparison *c, int i) {
     for (int k = 0; k < c->n; k++)

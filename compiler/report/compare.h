@@ -69,7 +69,7 @@ void compare_free(Comparison *c);
 /* Labels, once all reports are there. */
 void compare_name(Comparison *c);
 
-/* == compare.c: numbers ===================================================== */
+/* == compare.c: numbers =================================================== */
 
 typedef enum Unit { UNIT_COUNT, UNIT_BYTES, UNIT_SECONDS, UNIT_LOSS } Unit;
 
@@ -91,7 +91,7 @@ const char *compare_routes_note(const Comparison *c);
 /* A sentence for each variant but the first, a line each. */
 void compare_verdict(const Comparison *c, Text *t);
 
-/* == compare_kernels.c: kernels by role ===================================== */
+/* == compare_kernels.c: kernels by role =================================== */
 
 typedef struct RoleWork {
     int kernels; /* 0: the variant has none */
@@ -113,7 +113,7 @@ Role *compare_roles(const Comparison *c, int *n);
 /* Is there a variant that does other work in it than the baseline? */
 bool role_differs(const Comparison *c, const Role *r);
 
-/* == compare_stats.c ======================================================== */
+/* == compare_stats.c ====================================================== */
 
 double stats_median(const double *x, int n); /* NAN: none */
 Estimate stats_mean(const double *x, int n); /* Student's t */
@@ -122,7 +122,7 @@ Estimate stats_ratio(const double *x, const double *base, int n);
 /* Does the interval hold 0? */
 bool stats_covers_zero(const Estimate *e);
 
-/* == compare_training.c: what runs came to ================================== */
+/* == compare_training.c: what runs came to ================================ */
 
 /* Over seeds; a seed's best is its lowest validation loss. */
 typedef struct Trained {
@@ -155,7 +155,7 @@ typedef struct Band {
 bool band_of(const Comparison *c, const Variant *v, Series which, int bins, Band *b);
 void band_free(Band *b);
 
-/* == Outputs ================================================================ */
+/* == Outputs ============================================================== */
 
 void compare_text(const Comparison *c, Text *t);
 void compare_json(const Comparison *c, Text *t);

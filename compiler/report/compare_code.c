@@ -17,7 +17,7 @@ static double cost(const ReportKernel *k) {
     return k->work[k->work[TRAINING].calls ? TRAINING : FORWARD].bytes;
 }
 
-/* == The baseline's kernels ================================================= */
+/* == The baseline's kernels =============================================== */
 
 typedef struct Base {
     const Report *r;
@@ -75,7 +75,7 @@ static Match nearest(Base *b, const CodeLines *own, const char *role, const char
     return best;
 }
 
-/* == A variant's kernels ==================================================== */
+/* == A variant's kernels ================================================== */
 
 static bool is_equal(const CodeSides *s) {
     return s->side[0].n == s->side[1].n && s->side[0].more == s->side[1].more
@@ -175,7 +175,7 @@ static bool add_variant(const Comparison *c, Base *b, int variant, CodePair *pai
     return ok;
 }
 
-/* == All of them ============================================================ */
+/* == All of them ========================================================== */
 
 CodePair *compare_code(const Comparison *c, int *n) {
     Base b = { .r = c->variant->report };

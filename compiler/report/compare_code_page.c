@@ -21,7 +21,7 @@ typedef struct Columns {
     bool full;
 } Columns;
 
-/* == A stretch of lines ===================================================== */
+/* == A stretch of lines =================================================== */
 
 /* "haares.lua:31" of "library/mixers/haares.lua:31". */
 static const char *short_place(const char *place) {
@@ -101,7 +101,7 @@ static void add_stretches(Columns *v) {
     }
 }
 
-/* == A kernel =============================================================== */
+/* == A kernel ============================================================= */
 
 static void add_head(const Comparison *c, const CodePair *p, Text *t) {
     text_add(t, "<div class=\"row head\">");

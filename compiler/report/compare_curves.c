@@ -144,7 +144,7 @@ static void add_plot(Plot *p, const char *title) {
     text_add(p->t, "</svg></figure>\n");
 }
 
-/* == The table ============================================================== */
+/* == The table ============================================================ */
 
 static bool any_routes(const Comparison *c) {
     for (int i = 0; i < c->n; i++)

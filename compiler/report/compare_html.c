@@ -85,7 +85,7 @@ void page_variant_keys(const Comparison *c, Text *t) {
     text_add(t, "</ul>\n");
 }
 
-/* == Head and verdict ======================================================= */
+/* == Head and verdict ===================================================== */
 
 /* Variants first, the baseline last: "b, c against a". */
 static void add_names(const Comparison *c, Text *t) {
@@ -112,7 +112,7 @@ static void add_verdict(const Comparison *c, Text *t) {
     text_free(&verdict);
 }
 
-/* == Numbers ================================================================ */
+/* == Numbers ============================================================== */
 
 /* A name that may be broken after its "_". */
 static void add_breakable(Text *t, const char *name) {
@@ -169,7 +169,7 @@ static void add_numbers(const Comparison *c, Text *t) {
     page_table_end(t);
 }
 
-/* == How to reproduce it ==================================================== */
+/* == How to reproduce it ================================================== */
 
 static void add_reproduction(const Comparison *c, Text *t) {
     page_heading(t, "How to reproduce it",

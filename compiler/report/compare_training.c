@@ -84,7 +84,7 @@ void compare_trained_words(const Comparison *c, const Variant *v, Text *t) {
     text_add(t, ", FLOPs of training with these: %s", difference);
 }
 
-/* == Curves ================================================================= */
+/* == Curves =============================================================== */
 
 static const double *series_of(const TrainRun *r, Series which) {
     return which == SERIES_LOSS ? r->loss : r->routed;

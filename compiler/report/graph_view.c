@@ -25,7 +25,7 @@ void report_graph_text(const Report *r, Text *t) {
     free(text);
 }
 
-/* == What is drawn ========================================================== */
+/* == What is drawn ======================================================== */
 
 typedef struct Range {
     int least, most;
@@ -76,7 +76,7 @@ static bool same_kinds(const Drawing *d, int a, int b, int n) {
 
 static int layer_of(const Drawing *d, int step) { return work_layer(work_site(&d->p->step[step])); }
 
-/* == Counting =============================================================== */
+/* == Counting ============================================================= */
 
 /* Calls f for every value that a step reads from memory. */
 static void for_reads(const Drawing *d, int step, void (*f)(void *user, const Node *n),
@@ -121,7 +121,7 @@ static void count_box(const Drawing *d, Box *b, int step, int first_step, bool f
     b->step = step;
 }
 
-/* == Groups ================================================================= */
+/* == Groups =============================================================== */
 
 static void add_layer(Drawing *d, int from, int steps, int layer) {
     Run *last = d->ngroup ? &d->group[d->ngroup - 1] : NULL;
@@ -150,7 +150,7 @@ static void find_groups(Drawing *d) {
     }
 }
 
-/* == Drawing ================================================================ */
+/* == Drawing ============================================================== */
 
 enum {
     BOX_X = 120,

@@ -28,7 +28,7 @@ typedef struct Listing {
     Text *places; /* a line each, instead of on the operation's; NULL: on it */
 } Listing;
 
-/* == Parts of a line ======================================================== */
+/* == Parts of a line ====================================================== */
 
 static void add_printed(Text *t, const Node *n, void (*print)(const Node *, FILE *)) {
     char *text = NULL;
@@ -76,7 +76,7 @@ static void add_origin(Text *t, const Node *n) {
                  s->backward ? ", backward" : "");
 }
 
-/* == Row kernels ============================================================ */
+/* == Row kernels ========================================================== */
 
 static int value_of(const Listing *l, const Node *n) {
     return (int)(rows_value(l->rows, n) - l->rows->value);
@@ -133,7 +133,7 @@ static void list_rows(Listing *l) {
         if (op_info[l->step->node[i]->op].class == TOKENSUM) add_token_sum(l, l->step->node[i]);
 }
 
-/* == Anchors ================================================================ */
+/* == Anchors ============================================================== */
 
 static void list_anchor(Listing *l) {
     const Node *n = l->step->anchor;
@@ -154,7 +154,7 @@ static void list_anchor(Listing *l) {
     next_line(l);
 }
 
-/* == A kernel =============================================================== */
+/* == A kernel ============================================================= */
 
 void report_kernel_lines(const Report *r, const ReportKernel *k, Text *t, Text *places) {
     const Plan *p = r->planned.plan[k->plan];

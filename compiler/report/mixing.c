@@ -31,7 +31,7 @@ typedef struct Numbers {
     int samples;
 } Numbers;
 
-/* == Numbers ================================================================ */
+/* == Numbers ============================================================== */
 
 static double *normal_numbers(uint64_t seed, const char *name, int64_t count, double deviation) {
     float *f = malloc(((size_t)count + 1) * sizeof *f);
@@ -97,7 +97,7 @@ static const double *value_of(void *user, const Node *param) {
     return *slot;
 }
 
-/* == A batch of reads ======================================================= */
+/* == A batch of reads ===================================================== */
 
 /* Weight = d * (J^T d), channel by channel: d is 1 or -1. */
 static void keep_entry(Measure *a, int r, int s, const double *pulled) {
@@ -146,7 +146,7 @@ static int measure_batch(Measure *a, int first) {
     return r;
 }
 
-/* == All reads ============================================================== */
+/* == All reads ============================================================ */
 
 static Mixing *mixing_new(const Model *m, int samples) {
     Mixing *x = calloc(1, sizeof *x);
@@ -206,7 +206,7 @@ void mixing_free(Mixing *x) {
     free(x);
 }
 
-/* == What it depends on ===================================================== */
+/* == What it depends on =================================================== */
 
 static bool differ(const double *a, const double *b, size_t n) {
     for (size_t i = 0; i < n; i++)

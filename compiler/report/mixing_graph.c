@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* == Building blocks ======================================================== */
+/* == Building blocks ====================================================== */
 
 static Node *build(Graph *g, Op op, int nin, Node **in, Attr attr) {
     const char *error;
@@ -36,7 +36,7 @@ static Node *rows_of(Graph *g, const char *name, int64_t rows, const Shape *s) {
     return op_reshape(op_embed(w, op_source(g, OP_tokens)), s);
 }
 
-/* == The copy =============================================================== */
+/* == The copy ============================================================= */
 
 /* The operand that a node hands on as it is: it takes rows to some tokens or back, or chooses
 ** between what is trained and what is there otherwise.  -1: none. */
@@ -72,7 +72,7 @@ static Node *copy_node(MixingGraph *x, const Node *n) {
     return n->op == OP_param ? copy_param(x->g, n) : build(x->g, n->op, n->nin, in, n->attr);
 }
 
-/* == Values ================================================================= */
+/* == Values =============================================================== */
 
 static bool is_operand(const Node *n, const Node *x) {
     for (int k = 0; k < n->nin; k++)
@@ -130,7 +130,7 @@ static int kind_of(MixingGraph *x, const Node *n) {
     return !depends ? NODE_CONSTANT : is_linear(x, n, x->twin[n->id]) ? NODE_VALUE : NODE_WEIGHT;
 }
 
-/* == All of it ============================================================== */
+/* == All of it ============================================================ */
 
 static int *sources_by_id(const Model *m, Graph *g) {
     int *source = graph_alloc(g, ((size_t)m->graph->n + 1) * sizeof *source);
@@ -178,7 +178,7 @@ void mixing_graph_free(MixingGraph *x) {
     if (x) graph_free(x->g);
 }
 
-/* == A read's weights ======================================================= */
+/* == A read's weights ===================================================== */
 
 static void name_of(char name[48], int read, int source) {
     snprintf(name, 48, "%d of %d", source, read);

@@ -28,7 +28,7 @@ typedef struct Trained {
     Error *e;
 } Trained;
 
-/* == The text =============================================================== */
+/* == The text ============================================================= */
 
 static int open_tokenizer(Trained *x) {
     TokenizerKind kind;
@@ -67,7 +67,7 @@ static int take_windows(Trained *x) {
     return x->token && target ? STATUS_OK : error_memory(x->e, "depth mixing", n * sizeof *target);
 }
 
-/* == The run ================================================================ */
+/* == The run ============================================================== */
 
 static double *read_param(void *user, const Node *p) {
     Trained *x = user;
@@ -160,7 +160,7 @@ static double *copy_param(void *user, const Node *p) {
     return v;
 }
 
-/* == All of it ============================================================== */
+/* == All of it ============================================================ */
 
 static void end(Trained *x) {
     for (int i = 0; x->value && i < x->graph->n; i++)

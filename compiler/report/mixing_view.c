@@ -74,7 +74,7 @@ static void rank_text(const Matrices *x, Text *t) {
              x->most);
 }
 
-/* == Text =================================================================== */
+/* == Text ================================================================= */
 
 static void add_matrix(const Matrices *x, const Mixing *m, Text *t) {
     text_add(t, "%-22s%8s", "read", "e");
@@ -149,7 +149,7 @@ int report_matrix_text(const Report *r, Text *t, Error *e) {
     return status;
 }
 
-/* == JSON ================================================================== */
+/* == JSON ================================================================= */
 
 /* null where there is no formula. */
 static void json_symbols(const Matrices *x, Text *t) {
@@ -207,7 +207,7 @@ int report_matrix_json(const Report *r, Text *t, Error *e) {
     return status;
 }
 
-/* == Picture ================================================================ */
+/* == Picture ============================================================== */
 
 enum { LEFT = 96, EDGE = 500, LEVELS = 24, TOP = 130, BELOW = 74 };
 

@@ -22,7 +22,7 @@ typedef struct Probe {
     Node *codes;
 } Probe;
 
-/* == Building blocks ======================================================== */
+/* == Building blocks ====================================================== */
 
 static Node *input(Graph *g, const char *name, Shape s) {
     const char *error;
@@ -84,7 +84,7 @@ static const char *source_site(const Model *m, int s) {
     return s ? m->read[s - 1].site : "embedding";
 }
 
-/* == Tangents =============================================================== */
+/* == Tangents ============================================================= */
 
 /* Does operand k add to the result by itself, so that it is 0 where nothing is followed? */
 static bool adds(const Node *n, int k) {
@@ -119,7 +119,7 @@ static void follow(Probe *p, const Node *n) {
     p->tangent[n->id] = rebuild_copy(&p->copy, n, in, n->attr);
 }
 
-/* == What is reported ======================================================= */
+/* == What is reported ===================================================== */
 
 static void at_source(Probe *p, int s, const Node *n) {
     Node *x = p->copy.map[n->id];
@@ -153,7 +153,7 @@ static bool is_gate(const Probe *p, const Node *n) {
     return p->mixing && p->mixing->twin[n->id] && (n->op == OP_sigmoid || n->op == OP_tanh);
 }
 
-/* == Layers ================================================================= */
+/* == Layers =============================================================== */
 
 /* "layers.3.mlp": the length of "layers.3" */
 static int layer_length(const char *site) {
@@ -215,7 +215,7 @@ static void at_layers(Probe *p) {
     if (n <= PROBE_LAYERS) at_similarities(p, layer, n, size);
 }
 
-/* == Routes ================================================================= */
+/* == Routes =============================================================== */
 
 /* Is a site another, or in it? */
 static bool is_within(const char *site, const char *in) {
@@ -248,7 +248,7 @@ static void at_route(Probe *p, int list) {
     report(p, "route", list - 1, site, x ? op_concat(p->g, 3, part, 0) : taken);
 }
 
-/* == All of it ============================================================== */
+/* == All of it ============================================================ */
 
 static int *numbers(Graph *g, int n) {
     int *x = graph_alloc(g, ((size_t)n + 1) * sizeof *x);

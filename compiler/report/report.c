@@ -39,7 +39,7 @@ ModelInfo report_model_info(const Model *m) {
     };
 }
 
-/* == Work =================================================================== */
+/* == Work ================================================================= */
 
 static void add(Work *w, Work more) {
     w->calls += more.calls;
@@ -106,7 +106,7 @@ static bool count_work(Report *r) {
     return true;
 }
 
-/* == Memory and reads ======================================================= */
+/* == Memory and reads ===================================================== */
 
 static void count_memory(Report *r) {
     const strata_model *m = &r->planned.code.model;
@@ -132,7 +132,7 @@ static void count_reads(Report *r) {
     r->sources_average = m->nread > 1 ? (double)sum / (m->nread - 1) : 0;
 }
 
-/* == All of it ============================================================== */
+/* == All of it ============================================================ */
 
 /* "error: " is the caller's to print. */
 static void take_error(Error *e, int status, const char *message) {

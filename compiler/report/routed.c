@@ -12,7 +12,7 @@ const Convention routed_published = { .pairs = 1 };
 /* Of routes that decide token by token, what the papers' tables are printed for. */
 const double routed_usual = 0.1;
 
-/* == Shares ================================================================= */
+/* == Shares =============================================================== */
 
 static bool same_site(const Node *a, const Node *b) {
     return a->site == b->site || (a->site && b->site && !strcmp(a->site, b->site));
@@ -103,7 +103,7 @@ void routed_share_text(const Report *r, double share, char *to, size_t size) {
                    100 * routed_usual);
 }
 
-/* == Work =================================================================== */
+/* == Work ================================================================= */
 
 /* The form that generates is a plan of its own where it is another. */
 static int generating(const Report *r) {
@@ -152,7 +152,7 @@ double routed_executed(const Report *r, int kind, int64_t length, double share) 
     return sum * (double)length;
 }
 
-/* == Caches ================================================================= */
+/* == Caches =============================================================== */
 
 double routed_cache(const Report *r, int bytes, int64_t length, double share) {
     const Graph *g = r->planned.plan[generating(r)]->g;
@@ -168,7 +168,7 @@ double routed_cache(const Report *r, int bytes, int64_t length, double share) {
     return sum * bytes * (double)length;
 }
 
-/* == Against the twin ======================================================= */
+/* == Against the twin ===================================================== */
 
 RoutedCost routed_cost(const Report *r, int64_t length, double share) {
     RoutedCost c;

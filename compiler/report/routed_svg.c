@@ -49,7 +49,7 @@ static double across(const Panel *p, double length) {
 
 static double up(const Panel *p, double value) { return p->top + TALL * (1 - value / p->most); }
 
-/* == Axes =================================================================== */
+/* == Axes ================================================================= */
 
 static void mark_length(const Panel *p, double length) {
     char text[32];
@@ -93,7 +93,7 @@ static void draw_axes(const Panel *p, const char *title, const char *name) {
     svg_vertical(p->t, 14, p->top + TALL / 2.0, name);
 }
 
-/* == Curves ================================================================= */
+/* == Curves =============================================================== */
 
 static double length_of(const Panel *p, int i) {
     double part = (double)i / (POINTS - 1);
@@ -124,7 +124,7 @@ static void draw_curves(const Panel *p) {
         }
 }
 
-/* == Keys =================================================================== */
+/* == Keys ================================================================= */
 
 static double draw_dash(Text *t, double x, double y, int counting) {
     text_add(t, "<path class=\"curve plain\" stroke-dasharray=\"%s\" d=\"M%.1f %.1fh28\"/>\n",
@@ -149,7 +149,7 @@ static void draw_keys(const Report *r, Text *t) {
         x = draw_dash(t, x, 76, i);
 }
 
-/* == The picture ============================================================ */
+/* == The picture ========================================================== */
 
 static double longest(const RoutedOptions *o) {
     double most = 0;

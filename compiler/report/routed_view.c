@@ -6,7 +6,7 @@
 
 #include "console.h"
 
-/* == Text =================================================================== */
+/* == Text ================================================================= */
 
 static void cell(Text *t, int width, int digits, double value) {
     if (isfinite(value)) text_add(t, "%*.*f", width, digits, value);
@@ -62,7 +62,7 @@ void report_routed_text(const Report *r, Text *t) {
                  site);
 }
 
-/* == JSON =================================================================== */
+/* == JSON ================================================================= */
 
 static void number(Text *t, const char *before, const char *name, double value) {
     text_add(t, "%s\"%s\": ", before, name);

@@ -100,7 +100,7 @@ void report_text(const Report *r, Text *t) {
         text_add(t, "note: %s\n", r->model->note[i]);
 }
 
-/* == Costs ================================================================== */
+/* == Costs ================================================================ */
 
 static double share(double part, double whole) { return whole > 0 ? 100 * part / whole : 0; }
 

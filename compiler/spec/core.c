@@ -8,7 +8,7 @@
 #include <ctype.h>
 #include <string.h>
 
-/* {== Names ============================================================== */
+/* == Names ================================================================ */
 
 /* identifier(s, most): whether s is [A-Za-z_][A-Za-z0-9_]*, at most so long */
 static int call_identifier(lua_State *L) {
@@ -47,7 +47,7 @@ static void *grown(Graph *g, void *old, int n, int *cap, size_t size) {
     return array;
 }
 
-/* {== Parameters ========================================================= */
+/* == Parameters =========================================================== */
 
 static Init to_init(lua_State *L, int kind, int value, const Shape *s) {
     static const char *const kinds[] = { "constant", "normal", "list", NULL };
@@ -124,7 +124,7 @@ static int call_param(lua_State *L) {
     return tensor_push(L, n);
 }
 
-/* }{== The graph ========================================================= */
+/* == The graph ============================================================ */
 
 static int call_output(lua_State *L) {
     graph_output(front(L)->g, luaL_checkstring(L, 1), tensor_get(L, 2, "output"));
@@ -175,7 +175,7 @@ static int call_note(lua_State *L) {
     return 0;
 }
 
-/* }{== The facts of the model ============================================ */
+/* == The facts of the model =============================================== */
 
 static int64_t integer_field(lua_State *L, const char *name) {
     lua_getfield(L, 1, name);
@@ -224,7 +224,7 @@ static int call_finish(lua_State *L) {
     return 0;
 }
 
-/* }{== The user and the library ========================================== */
+/* == The user and the library ============================================= */
 
 static int push_loc(lua_State *L, Loc at) {
     lua_pushstring(L, at.file);
@@ -356,5 +356,3 @@ void core_open(lua_State *L) {
     lua_pushboolean(L, front(L)->dense);
     lua_setfield(L, -2, "dense");
 }
-
-/* }====================================================================== */

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* {== Reading ============================================================ */
+/* == Reading ============================================================== */
 
 static Source *remember(Front *f, const char *path, size_t size) {
     Source *s = calloc(1, sizeof *s);
@@ -125,7 +125,7 @@ void files_spec(lua_State *L, const char *path) {
     push_chunk(L, s);
 }
 
-/* }{== require =========================================================== */
+/* == require ============================================================== */
 
 /* "a.b_c" to "a/b_c.lua"; false if it is no such name. */
 static bool module_file(const char *name, char *file, size_t size) {
@@ -208,7 +208,7 @@ int files_require(lua_State *L) {
     return 1;
 }
 
-/* }{== What was read ===================================================== */
+/* == What was read ======================================================== */
 
 static uint64_t hash_bytes(uint64_t h, const void *p, size_t n) {
     for (size_t i = 0; i < n; i++)
@@ -250,5 +250,3 @@ void files_free(Front *f) {
     }
     free(f->folder);
 }
-
-/* }====================================================================== */

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* {== Where ============================================================== */
+/* == Where ================================================================ */
 
 /* The location that a frame of spec_call_at carries, in its first two arguments. */
 static Loc location_given(lua_State *L, lua_Debug *ar) {
@@ -63,7 +63,7 @@ int spec_call_at(lua_State *L) {
     return lua_gettop(L) - n;
 }
 
-/* }{== Raising =========================================================== */
+/* == Raising ============================================================== */
 
 static _Noreturn void raise_at(lua_State *L, Loc at, const char *fmt, va_list ap) {
     lua_pushfstring(L, "%s:%d: ", at.file, at.line);
@@ -95,7 +95,7 @@ void spec_stop(lua_State *L, int status, const char *fmt, ...) {
     raise_at(L, spec_here(L), fmt, ap);
 }
 
-/* }{== Lua's own messages ================================================ */
+/* == Lua's own messages =================================================== */
 
 /* How Lua begins a message, and what to say instead.  %s is the rest. */
 static const struct {
@@ -199,7 +199,7 @@ int spec_handle_error(lua_State *L) {
     return 1;
 }
 
-/* }{== Printing ========================================================== */
+/* == Printing ============================================================= */
 
 /* Length of the well-formed UTF-8 character at s, 0 if it is none. */
 static int utf8_length(const unsigned char *s) {
@@ -290,5 +290,3 @@ void spec_report(Front *f, int status, SpecError *error) {
     used = strlen(out);
     append_line(f, text, out + used, sizeof error->message - used);
 }
-
-/* }====================================================================== */

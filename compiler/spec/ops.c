@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* {== Arguments ========================================================== */
+/* == Arguments ============================================================ */
 
 static Op op_of(lua_State *L) { return (Op)lua_tointeger(L, lua_upvalueindex(1)); }
 
@@ -103,7 +103,7 @@ static bool boolean_option(lua_State *L, int arg, const char *what, const char *
     return lua_toboolean(L, -1);
 }
 
-/* }{== Functions ========================================================= */
+/* == Functions ============================================================ */
 
 /* The op is all there is to say: any row without attributes. */
 static int call_plain(lua_State *L) {
@@ -318,7 +318,7 @@ static int call_source(lua_State *L) {
     return tensor_push(L, tensor_build(L, op_of(L), 0, NULL, (Attr){ 0 }));
 }
 
-/* }{== The table ========================================================= */
+/* == The table ============================================================ */
 
 const Structural ops_structural[] = {
     { OP_reshape, "reshape", call_reshape, "reshape(x, {n, ...})", 0 },
@@ -391,5 +391,3 @@ void ops_open(lua_State *L) {
 
 /* The loss needs the targets; a spec does not. */
 void ops_targets(lua_State *L) { push_function(L, call_source, OP_targets, 0); }
-
-/* }====================================================================== */

@@ -22,7 +22,7 @@ const SpecLimits spec_limits = { .memory = (size_t)64 << 20,
                                  .graph = (size_t)1 << 30,
                                  .seconds = 20 };
 
-/* {== Memory ============================================================= */
+/* == Memory =============================================================== */
 
 /* Runs inside the allocator, so it must not touch the Lua stack. */
 static void remember_place(Front *f) {
@@ -59,7 +59,7 @@ void *sandbox_alloc(void *ud, void *p, size_t old, size_t size) {
     return q;
 }
 
-/* }{== Instructions ====================================================== */
+/* == Instructions ========================================================= */
 
 double sandbox_seconds(void) {
     struct timespec now;
@@ -93,7 +93,7 @@ void sandbox_charge(lua_State *L, int64_t instructions) {
     if (f->left < 0) out_of_instructions(L);
 }
 
-/* }{== Functions that replace Lua's ====================================== */
+/* == Functions that replace Lua's ========================================= */
 
 /* As Lua's, but what limits raised goes on up. */
 static int call_pcall(lua_State *L) {
@@ -201,7 +201,7 @@ static int call_setstringmeta(lua_State *L) {
     return 0;
 }
 
-/* }{== The table given to base.lua ======================================= */
+/* == The table given to base.lua ========================================== */
 
 static const char *const from_base[] = { "getmetatable", "ipairs", "next",   "rawequal",
                                          "rawget",       "rawlen", "rawset", "select",
@@ -259,5 +259,3 @@ void sandbox_open(lua_State *L) {
     lua_newtable(L); /* Lua's globals are not reachable */
     lua_rawseti(L, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS);
 }
-
-/* }====================================================================== */

@@ -84,7 +84,7 @@ static int call_protected(Front *f, lua_CFunction function, void *argument) {
     return lua_pcall(f->L, 1, 0, 1);
 }
 
-/* {== The finished model ================================================= */
+/* == The finished model =================================================== */
 
 /* (node): a parameter that a mixer of the user's made and nothing reads */
 static int refuse_unread(lua_State *L) {
@@ -157,7 +157,7 @@ static int finish(Front *f) {
     return 0;
 }
 
-/* }{== Entry points ======================================================= */
+/* == Entry points ========================================================= */
 
 static Model *load(const char *path, const SpecLimits *limits, bool dense, SpecError *error) {
     *error = (SpecError){ 0 };
@@ -244,5 +244,3 @@ int spec_annotations(FILE *file) {
     spec_ops_annotations(file);
     return ask_library(list_annotations, file);
 }
-
-/* }====================================================================== */

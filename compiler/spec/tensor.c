@@ -17,7 +17,7 @@ static const char *describe(lua_State *L, const Node *n) {
     return lua_pushfstring(L, "%s (%s:%d)", shape, n->loc.file, n->loc.line);
 }
 
-/* {== Lua to C =========================================================== */
+/* == Lua to C ============================================================= */
 
 int tensor_push(lua_State *L, Node *n) {
     *(Node **)lua_newuserdatauv(L, sizeof n, 0) = n;
@@ -75,7 +75,7 @@ void tensor_list_shape(lua_State *L, int arg, const char *what, Shape *s) {
         s->dim[i] = tensor_list_integer(L, arg, i + 1, what);
 }
 
-/* }{== Building nodes ==================================================== */
+/* == Building nodes ======================================================= */
 
 static _Noreturn void misfit(lua_State *L, Op op, int nin, Node **in, const char *error) {
     const char *a = nin ? describe(L, in[0]) : "nothing";
@@ -103,7 +103,7 @@ Node *tensor_build(lua_State *L, Op op, int nin, Node **in, Attr attr) {
     return n;
 }
 
-/* }{== Methods =========================================================== */
+/* == Methods ============================================================== */
 
 static Node *self(lua_State *L) {
     Node **p = luaL_testudata(L, 1, TENSOR);
@@ -155,5 +155,3 @@ void tensor_open(lua_State *L) {
     lua_setfield(L, -2, "__metatable");
     lua_pop(L, 1);
 }
-
-/* }====================================================================== */

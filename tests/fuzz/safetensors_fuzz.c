@@ -34,7 +34,7 @@ static void broken(const Fuzz *f, const char *promise) {
     abort();
 }
 
-/* {== Mutations === */
+/* == Mutations ============================================================ */
 
 static void move(Fuzz *f, size_t to, size_t from, size_t n) {
     memmove(f->bytes + to, f->bytes + from, n);
@@ -109,7 +109,7 @@ static void repair_length(Fuzz *f) {
         f->bytes[i] = (unsigned char)(n >> 8 * i);
 }
 
-/* {== Valid files; the header ends with a newline, by which repair_length finds its end === */
+/* == Valid files; the header ends with a newline, by which repair_length finds its end == */
 
 static void make(Fuzz *f, const char *header, size_t data) {
     size_t n = strlen(header);
@@ -146,7 +146,7 @@ static void start_file(Fuzz *f) {
     make(f, valid[k].header, valid[k].data);
 }
 
-/* {== Reading === */
+/* == Reading ============================================================== */
 
 /* S8 said once more, differently: sizes add up to the data, and no two tensors share a byte. */
 static void check_promises(const Fuzz *f, const Safetensors *s) {

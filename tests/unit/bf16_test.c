@@ -27,7 +27,7 @@
 
 enum { VOCAB = 29, CONTEXT = 300 };
 
-/* {== Models ============================================================= */
+/* == Models =============================================================== */
 
 typedef struct Kind {
     const char *name, *residual, *rest, *attention, *mlp;
@@ -61,7 +61,7 @@ static void open_kind(void **state, Built *b, const Kind *k, int layers, int dim
     built_open(b, scratch_path(state, "bf16.lua", path), text, &o);
 }
 
-/* }{== Rounding ========================================================== */
+/* == Rounding ============================================================= */
 
 static float from_bits(uint32_t bits) {
     float x;
@@ -110,7 +110,7 @@ static void doubles_are_rounded_once(void **state) {
     }
 }
 
-/* }{== Against the interpreter =========================================== */
+/* == Against the interpreter ============================================== */
 
 /* Of how many cases the build agrees as float32 builds do, and of how many nearly. */
 typedef struct Score {
@@ -168,7 +168,7 @@ static void models_agree_with_the_interpreter(void **state) {
     }
 }
 
-/* }{== The same bits ===================================================== */
+/* == The same bits ======================================================== */
 
 typedef struct Results {
     float *logits, *gradients;
@@ -284,7 +284,7 @@ static void a_sequence_is_the_same_in_a_batch(void **state) {
     }
 }
 
-/* }{== Decoding ========================================================== */
+/* == Decoding ============================================================= */
 
 enum { PROMPT = 7, LENGTH = 40, SEQUENCES = 3 };
 
@@ -329,7 +329,7 @@ static void decoding_is_like_the_full_pass(void **state) {
     }
 }
 
-/* }{== Training ========================================================== */
+/* == Training ============================================================= */
 
 static void good(const Instance *r, int32_t status) {
     if (status) fail_msg("status %d: %s", status, r->c->api.message(r->ctx.at));
@@ -497,7 +497,7 @@ static void weights_take_less_room(void **state) {
     }
 }
 
-/* }{== What is no number ================================================= */
+/* == What is no number ==================================================== */
 
 /* The upper half of some NaNs is an infinity's. */
 static void no_number_stays_none(void **state) {
@@ -522,8 +522,6 @@ static void no_number_stays_none(void **state) {
     compiled_close(&c);
     graph_free(g);
 }
-
-/* }======================================================================= */
 
 int main(void) {
     const struct CMUnitTest tests[] = {

@@ -27,7 +27,7 @@
 
 enum { V = 13, CONTEXT = 100 };
 
-/* {== Mistakes =========================================================== */
+/* == Mistakes ============================================================= */
 
 typedef enum Mistake {
     CORRECT,
@@ -117,7 +117,7 @@ void __wrap_pass_memory(Plan *p, bool reuse) {
     if (wrong.mistake == FREED_EARLY && graph_find(p->g, "logits")) free_early(p);
 }
 
-/* }{== Models ============================================================ */
+/* == Models =============================================================== */
 
 typedef struct Subject {
     Model *spec;
@@ -142,7 +142,7 @@ static void compile(Subject *s, Model *m, CodegenOptions o) {
     compiled_open(&s->c, m->graph, &info, &o);
 }
 
-/* }{== The same bits ===================================================== */
+/* == The same bits ======================================================== */
 
 typedef struct Results {
     float *logits, *nll, *gradients, *next;
@@ -244,7 +244,7 @@ static void same_bits(void **state) {
     }
 }
 
-/* }{== Row kernels put wrong ============================================= */
+/* == Row kernels put wrong ================================================ */
 
 typedef struct Found {
     int32_t status;
@@ -350,7 +350,7 @@ static void no_progress(void **state) {
     spec_free(m);
 }
 
-/* }{== Freed memory ====================================================== */
+/* == Freed memory ========================================================= */
 
 static int count_nan(const Subject *s, int64_t time) {
     const strata_api *a = &s->c.api;
@@ -390,7 +390,7 @@ static void freed_is_nan(void **state) {
     assert_in_range(tried, 4, 100);
 }
 
-/* }{== Guard words ======================================================= */
+/* == Guard words ========================================================== */
 
 typedef enum Where { BEHIND_REGION, BEHIND_TOKENS, BEHIND_SCRATCH } Where;
 
@@ -455,8 +455,6 @@ static void guards(void **state) {
     compiled_close(&s.c);
     spec_free(m);
 }
-
-/* }======================================================================= */
 
 int main(void) {
     const struct CMUnitTest tests[] = {

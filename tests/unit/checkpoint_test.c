@@ -250,7 +250,7 @@ static void targets_that_are_no_files_are_refused(void **state) {
     assert_int_equal(scratch_entries(state), 2);
 }
 
-/* {== Another run === */
+/* == Another run ========================================================== */
 
 static void other_lr(Checkpoint *c) { c->lr = 1e-3; }
 static void other_spec(Checkpoint *c) { c->spec_hash++; }
@@ -318,7 +318,7 @@ static void more_steps_need_a_constant_schedule(void **state) {
     }
 }
 
-/* {== Killed === */
+/* == Killed =============================================================== */
 
 static void keep_saving(const char *path, int64_t from) {
     for (int64_t step = from;; step++)

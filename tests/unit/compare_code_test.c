@@ -17,7 +17,7 @@
 #include "page_check.h"
 #include "scratch_spec.h"
 
-/* == Shapes ================================================================= */
+/* == Shapes =============================================================== */
 
 static const char text[] =
     "\t.text\n\t.file\t\"llvm-link\"\nother:\n\tnop\n.Lfunc_end0:\nf:\n.Lfunc_begin1:\n"
@@ -72,7 +72,7 @@ static void shapes_leave_out_numbers(void **state) {
     assert_false(same_shape("vmulps\t%ymm0, %ymm1, %ymm2", "vmulps\t(%rax), %ymm1, %ymm2"));
 }
 
-/* == Alignment ============================================================== */
+/* == Alignment ============================================================ */
 
 /* Lines from letters; only shapes matter. */
 static CodeLines of_letters(const char *s) {
@@ -126,7 +126,7 @@ static void alignments_are_longest(void **state) {
     }
 }
 
-/* == Kernels ================================================================ */
+/* == Kernels ============================================================== */
 
 static const char *const residuals[] = { "standard {}",
                                          "rezero {}",

@@ -59,7 +59,7 @@ static char *text_of(const Comparison *c, void (*write)(const Comparison *, Text
     return t.at;
 }
 
-/* == Numbers ================================================================ */
+/* == Numbers ============================================================== */
 
 static void equal_variants_differ_in_nothing(void **state) {
     Comparison c = { .n = 2, .command = "" };
@@ -125,7 +125,7 @@ static void numbers_are_readable(void **state) {
     assert_string_equal(compare_number(to, UNIT_SECONDS, NAN), "-");
 }
 
-/* == Outputs ================================================================ */
+/* == Outputs ============================================================== */
 
 static const JsonNode *member(const Json *j, const JsonNode *n, const char *key) {
     const JsonNode *found = json_member(j, n, key);
@@ -225,7 +225,7 @@ static void names_are_escaped(void **state) {
     compare_free(&c);
 }
 
-/* == Times and training ===================================================== */
+/* == Times and training =================================================== */
 
 enum { ROUNDS = 5, SEEDS = 3, STEPS = 40, EVALUATIONS = 4 };
 
@@ -423,7 +423,7 @@ static void times_and_curves_are_shown(void **state) {
     compare_free(&c);
 }
 
-/* == Statistics ============================================================= */
+/* == Statistics =========================================================== */
 
 static void intervals_are_those_of_student(void **state) {
     (void)state;

@@ -33,7 +33,7 @@ static void must(bool good, const char *what, const char *why) {
     abort();
 }
 
-/* {== Libraries ========================================================== */
+/* == Libraries ============================================================ */
 
 static void write_object(const char *path, const Code *code) {
     FILE *f = fopen(path, "wb");
@@ -141,7 +141,7 @@ const char *const *compiled_cpus(void) {
     return names;
 }
 
-/* }{== Regions =========================================================== */
+/* == Regions ============================================================== */
 
 static size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
@@ -170,7 +170,7 @@ void guarded_writable(const Guarded *r, bool yes) {
     must(!mprotect((char *)r->map + page, r->mapped - 2 * page, rights), "mprotect", "refused");
 }
 
-/* }{== Instances ========================================================= */
+/* == Instances ============================================================ */
 
 void instance_open(Instance *r, const Compiled *c, int64_t tokens, int workers) {
     *r = (Instance){ .c = c, .workers = workers };
@@ -240,7 +240,7 @@ void instance_weights(Instance *r, const Case *values) {
     guarded_writable(&r->weights, false);
 }
 
-/* }{== Expected values =================================================== */
+/* == Expected values ====================================================== */
 
 Case *compiled_case(Graph *g, uint64_t seed, int64_t batch, int64_t time, int vocab) {
     Case *c = case_new(g, seed, batch, time, vocab, -1, 1);
@@ -283,7 +283,7 @@ static const double *expected(const Expected *e, const char *output) {
     return n ? eval_value(e->ev, n) : NULL;
 }
 
-/* }{== Comparing ========================================================= */
+/* == Comparing ============================================================ */
 
 static double largest(const double *x, int64_t count) {
     double most = 0;
@@ -387,7 +387,7 @@ bool compiled_agrees(Instance *r, const Case *c, const Expected *e, char *why, s
         && gradients_agree(r, c, e, why, size);
 }
 
-/* }{== Graphs ============================================================ */
+/* == Graphs =============================================================== */
 
 static double moved(const Expected *a, const Expected *b, const char *output, int64_t count) {
     const double *x = expected(a, output), *y = expected(b, output);
@@ -471,7 +471,7 @@ Answer graph_answer(Graph *g, uint64_t seed, const CodegenOptions *o, const Exte
     return answer;
 }
 
-/* }{== Processes ========================================================= */
+/* == Processes ============================================================ */
 
 int apart(int (*fn)(void *arg), void *arg) {
     int how = 0;
@@ -489,5 +489,3 @@ int apart(int (*fn)(void *arg), void *arg) {
     must(waitpid(child, &how, 0) == child, "waitpid", "refused");
     return WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
 }
-
-/* }======================================================================= */

@@ -40,7 +40,7 @@ static CodegenOptions options(uint64_t seed) {
                              .keep = (Keep)(seed / (uint64_t)n % 3) };
 }
 
-/* {== Graphs ============================================================= */
+/* == Graphs =============================================================== */
 
 typedef struct Draw {
     Graph *(*make)(uint64_t seed, int ops);
@@ -99,7 +99,7 @@ static void graphs_of_rows_agree(void **state) {
     check_graphs(fuzz_rows, 25, count(30), extent);
 }
 
-/* }{== Models ============================================================ */
+/* == Models =============================================================== */
 
 typedef struct Trial {
     uint64_t seed;
@@ -138,8 +138,6 @@ static void random_models_agree(void **state) {
         free(text);
     }
 }
-
-/* }======================================================================= */
 
 int main(void) {
     const struct CMUnitTest tests[] = {

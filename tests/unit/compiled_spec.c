@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* {== Specs ============================================================== */
+/* == Specs ================================================================ */
 
 static void must(int status, const Instance *r, const char *what) {
     if (!status) return;
@@ -54,7 +54,7 @@ void built_close(Built *b) {
     spec_free(b->m);
 }
 
-/* {== Weights ============================================================ */
+/* == Weights ============================================================== */
 
 static void fill_tensor(Instance *r, const strata_tensor *t, uint64_t seed) {
     const char *name = strata_string(r->c->model, t->name);
@@ -91,7 +91,7 @@ void instance_set(Instance *r, const char *ending, float value) {
     guarded_writable(&r->weights, false);
 }
 
-/* }{== Calls ============================================================= */
+/* == Calls ================================================================ */
 
 static void *take(int64_t count, size_t size) {
     void *p = calloc((size_t)count + 1, size);
@@ -171,5 +171,3 @@ double difference(const float *a, const float *b, int64_t count) {
     }
     return most / size;
 }
-
-/* }======================================================================= */

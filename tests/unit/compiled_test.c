@@ -21,7 +21,7 @@
 #include "fuzz_graph.h"
 #include "probe.h"
 
-/* {== Running =========================================================== */
+/* == Running ============================================================== */
 
 /* Adds part 'part' of what is to be tested; false: there are no more. */
 typedef bool (*Build)(Probe *p, int variant, int part);
@@ -103,7 +103,7 @@ static void check(const char *name, Build build, int variants, int64_t dim, int 
     assert_int_equal(failures, 0);
 }
 
-/* }{== Shapes ============================================================ */
+/* == Shapes =============================================================== */
 
 static const Shape shapes[] = {
     { .rank = 0 },
@@ -125,7 +125,7 @@ static const Shape shapes[] = {
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
-/* }{== Pointwise ops ===================================================== */
+/* == Pointwise ops ======================================================== */
 
 static Op pointwise_row(int number) {
     for (int op = 0; op < NOP; op++)
@@ -182,7 +182,7 @@ static void every_pointwise_op_agrees(void **state) {
     check("pointwise", build_pointwise, SHAPES, 8, 12, extents);
 }
 
-/* }{== Sums, peaks, softmax ============================================== */
+/* == Sums, peaks, softmax ================================================= */
 
 static Node *value(Probe *p, const Shape *s, int kind) {
     switch (kind % 4) {
@@ -218,7 +218,7 @@ static void sums_peaks_and_softmax_agree(void **state) {
     check("reductions", build_reductions, SHAPES, 8, 8, extents);
 }
 
-/* }{== Views ============================================================= */
+/* == Views ================================================================ */
 
 static Node *transposed(Node *x, int number) {
     int perm[MAXRANK], left[MAXRANK] = { 0, 1, 2, 3 }, rank = x->shape.rank;
@@ -300,7 +300,7 @@ static void views_of_views_agree(void **state) {
     check("views", build_views, SHAPES, 8, 8, extents);
 }
 
-/* }{== Lists of sources ================================================== */
+/* == Lists of sources ===================================================== */
 
 /* Sources made by computations and products, read as depth reads do. */
 static Node *list(Probe *p, int n, const Shape *s) {
@@ -347,7 +347,7 @@ static void lists_of_sources_agree(void **state) {
     check("lists", build_lists, 8, 12, 1, extents);
 }
 
-/* }{== Values that several places use ==================================== */
+/* == Values that several places use ======================================= */
 
 /* A value that sums, products, later kernels and attention all read. */
 static Node *often(Probe *p, Node *h) {
@@ -392,8 +392,6 @@ static void shared_values_agree_for_any_number_of_tokens(void **state) {
     (void)state;
     check("uses", build_uses, 4, 16, 2, odd_extents);
 }
-
-/* }======================================================================= */
 
 int main(void) {
     const struct CMUnitTest tests[] = {

@@ -22,7 +22,7 @@
 
 enum { GRAPHS = 12, OPS = 25, BATCH = 3, TIME = 9, WHY = 700 };
 
-/* {== Mistakes =========================================================== */
+/* == Mistakes ============================================================= */
 
 static void spoil(Node *n, Node **dy, Node **dx, int operand) {
     op_info[n->op].vjp(n, dy, dx);
@@ -47,7 +47,7 @@ static Graph *with_wrong(const Graph *g, Op op) {
     return rebuild(graph_extract(g, outputs), off, &op);
 }
 
-/* }{== Models, compiled once ============================================= */
+/* == Models, compiled once ================================================ */
 
 typedef struct Right {
     Graph *g;
@@ -118,7 +118,7 @@ static bool has(const Graph *g, Op op) {
     return false;
 }
 
-/* }{== Tests ============================================================= */
+/* == Tests ================================================================ */
 
 static void all_agree_as_they_are(void **state) {
     (void)state;
@@ -221,8 +221,6 @@ static void a_wrong_kernel_is_noticed(void **state) {
             fail_msg("%s: %s", op_info[wrong[i]].name, why);
     }
 }
-
-/* }======================================================================= */
 
 int main(void) {
     const struct CMUnitTest tests[] = {

@@ -195,7 +195,7 @@ static void chars_of_every_width(void **state) {
     }
 }
 
-/* {== Windows === */
+/* == Windows ============================================================== */
 
 static void sequential_windows(void **state) {
     Data d;

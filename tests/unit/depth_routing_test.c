@@ -32,7 +32,7 @@ typedef struct Memory {
     int from[MOST];
 } Memory;
 
-/* {== Parts ============================================================== */
+/* == Parts ================================================================ */
 
 static void product(const double *w, const double *x, int out, int in, double *y) {
     for (int i = 0; i < out; i++)
@@ -101,7 +101,7 @@ static void attend(Reference *r, int layer, const char *which, const Memory *m, 
     add_to(h, share, y);
 }
 
-/* }{== Memories ========================================================== */
+/* == Memories ============================================================= */
 
 /* The last 'window' layers' outputs, X[layer][t]. */
 static void remember_short(const Row *o, double X[][T][D], int layer, Memory *m) {
@@ -161,7 +161,7 @@ static void drr(Reference *r, double x[T][D]) {
     }
 }
 
-/* }{== The table ========================================================= */
+/* == The table ============================================================ */
 
 static const Row row[] = {
     { "drr { heads = 2 }", 2, 4, 8, 4, 1, 0, false },
@@ -189,8 +189,6 @@ static void every_row_is_its_definition(void **state) {
         reference_check(state, &r, drr);
     }
 }
-
-/* }====================================================================== */
 
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(every_row_is_its_definition) };

@@ -28,7 +28,7 @@ static Model *small(void **state, const char *residual, const char *causal) {
         V, T, residual, LAYERS, causal);
 }
 
-/* {== Parameters ========================================================= */
+/* == Parameters =========================================================== */
 
 static const Param *find(const Model *m, const char *name) {
     for (int i = 0; i < m->graph->nparam; i++)
@@ -122,7 +122,7 @@ static void memories_exist_where_read(void **state) {
                     "v.weight", LAYERS);
 }
 
-/* }{== Who sees whom ===================================================== */
+/* == Who sees whom ======================================================== */
 
 /* Logits [T, V] with token 'at' changed, or parameters called '...part...' moved. */
 static double *logits(Model *m, int at, const char *part) {
@@ -184,8 +184,6 @@ static void as_published_sees_all(void **state) {
     assert_int_equal(reached(m, -1, ".long."), 0);
     spec_free(m);
 }
-
-/* }====================================================================== */
 
 int main(void) {
     const struct CMUnitTest tests[] = {

@@ -22,7 +22,7 @@ static Node *build(Graph *g, Op op, int nin, Node **in, Attr attr) {
     return n;
 }
 
-/* {== Known values ======================================================= */
+/* == Known values ========================================================= */
 
 static const double *no_params(void *user, const Node *p) {
     (void)user, (void)p;
@@ -171,7 +171,7 @@ static void attention_follows_scores(void **state) {
     check(g, o, (double[]){ 2, 1, (2 * a + 0 * b + c) / (a + b + c), 1 }, 4);
 }
 
-/* }{== Book-keeping ====================================================== */
+/* == Book-keeping ========================================================= */
 
 static const double *two(void *user, const Node *n) {
     (void)n;
@@ -227,8 +227,6 @@ static void decisions_can_be_frozen(void **state) {
     eval_free(moved), eval_free(base);
     graph_free(g);
 }
-
-/* }======================================================================= */
 
 int main(void) {
     const struct CMUnitTest tests[] = {

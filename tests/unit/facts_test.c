@@ -155,7 +155,7 @@ static const char *const residuals[] = {
 enum { RESIDUALS = sizeof residuals / sizeof *residuals };
 static const char rope[] = "kv_heads = 2, rope = { theta = 10000 }";
 
-/* == Facts ================================================================== */
+/* == Facts ================================================================ */
 
 /* A state for each sequence, fed by prefill and decode; histories differ. */
 static void check_decoding(Built *b) {
@@ -320,7 +320,7 @@ static void one_source_gives_its_query_no_gradient(void **s) {
     }
 }
 
-/* == The optimizer's side =================================================== */
+/* == The optimizer's side ================================================= */
 
 typedef struct Ranges {
     int64_t next, total;
@@ -392,7 +392,7 @@ static void an_update_by_ranges_is_the_update(void **s) {
     free(result[0]), free(result[1]);
 }
 
-/* == What is told =========================================================== */
+/* == What is told ========================================================= */
 
 /* What bench measures prefill against: the work of a pass, in a build that trains too, of which
 ** the head's product is for the last token only. */
@@ -424,7 +424,7 @@ static void kernels_tell_the_work_of_a_pass(void **state) {
     }
 }
 
-/* == Refusals =============================================================== */
+/* == Refusals ============================================================= */
 
 static void what_is_wrong_is_a_status(void **s) {
     (void)s;

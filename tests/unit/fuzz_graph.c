@@ -54,7 +54,7 @@ static Shape random_shape(Fuzz *f) {
 
 static Node *ids(Fuzz *f) { return op_source(f->g, below(f, 3) ? OP_tokens : OP_position); }
 
-/* {== Operands as an op wants them ======================================= */
+/* == Operands as an op wants them ========================================= */
 
 /* x with rows for all tokens. */
 static Node *dense(Node *x) {
@@ -130,7 +130,7 @@ static Node *pointwise(Fuzz *f, Op op) {
     return y;
 }
 
-/* }{== Structural draws ================================================== */
+/* == Structural draws ===================================================== */
 
 static Node *draw_reshape(Fuzz *f) {
     Node *x = any(f);
@@ -377,7 +377,7 @@ static Node *structural(Fuzz *f, Op op) {
     }
 }
 
-/* }{== Graphs ============================================================ */
+/* == Graphs =============================================================== */
 
 static void start(Fuzz *f) {
     Node *ids = op_source(f->g, OP_tokens), *place = op_source(f->g, OP_position);
@@ -433,5 +433,3 @@ Graph *fuzz_graph(uint64_t seed, int ops) {
     free(f);
     return g;
 }
-
-/* }======================================================================= */

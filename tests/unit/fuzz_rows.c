@@ -37,7 +37,7 @@ static int64_t length(Rows *r) {
     return lengths[below(r, 13)];
 }
 
-/* {== Draws ============================================================== */
+/* == Draws ================================================================ */
 
 static Node *tame(Rows *r, Node *x) {
     switch (below(r, 4)) {
@@ -255,7 +255,7 @@ static const Draw draws[] = {
     draw_wave,      draw_mean,      draw_param,     draw_after,     draw_some,
 };
 
-/* }{== Graphs ============================================================ */
+/* == Graphs =============================================================== */
 
 Graph *fuzz_rows(uint64_t seed, int ops) {
     Rows *r = calloc(1, sizeof *r);
@@ -304,5 +304,3 @@ Graph *fuzz_model(uint64_t seed, int ops) {
     p.sum = sum;
     return probe_end_of(&p, FUZZ_VOCAB, op_scale(term, 0.05));
 }
-
-/* }======================================================================= */

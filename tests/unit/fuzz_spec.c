@@ -17,7 +17,7 @@ static int below(Spec *s, int count) { return draw_below(&s->random, count); }
 static bool coin(Spec *s) { return below(s, 2); }
 static const char *truth(bool yes) { return yes ? "true" : "false"; }
 
-/* {== Mixers ============================================================= */
+/* == Mixers =============================================================== */
 
 static void blocks(Spec *s, bool full) {
     int way = below(s, full ? 3 : 2);
@@ -95,7 +95,7 @@ static void mixer(Spec *s) {
     fprintf(s->f, " },\n");
 }
 
-/* }{== Layers ============================================================ */
+/* == Layers =============================================================== */
 
 static void rope(Spec *s) {
     fprintf(s->f, ", rope = { theta = %d, style = \"%s\"", coin(s) ? 10000 : 500,
@@ -139,7 +139,7 @@ static void layer(Spec *s) {
     fprintf(s->f, "},\n");
 }
 
-/* }{== Specs ============================================================= */
+/* == Specs ================================================================ */
 
 static void model(Spec *s) {
     bool tied = coin(s), positions = !below(s, 3);
@@ -170,5 +170,3 @@ char *fuzz_spec(uint64_t seed) {
     if (fclose(s.f)) abort();
     return text;
 }
-
-/* }======================================================================= */

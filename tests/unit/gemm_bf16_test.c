@@ -43,7 +43,7 @@ static void multiply_packed(const Product *p, int64_t i0, int64_t i1, const floa
                     (Result){ c + i0 * p->ldc, NULL, p->ldc, p->add }, p->scratch.at);
 }
 
-/* {== Weights that are bfloat16 =========================================== */
+/* == Weights that are bfloat16 ============================================ */
 
 static void run_halves(const Product *p, Guarded b, float *c) {
     k_linear_bf16(p->rows, p->columns, p->steps, halves(p->a), p->lda,
@@ -129,7 +129,7 @@ static void few_rows_take_pairs(void **state) {
     }
 }
 
-/* }{== Results that are bfloat16 ========================================== */
+/* == Results that are bfloat16 ============================================ */
 
 /* What lies between rows stays; all of it is the other's result, rounded. */
 static void assert_narrowed(const Product *p, const float *floats, const uint16_t *got,
@@ -196,7 +196,7 @@ static void results_may_be_halves(void **state) {
     }
 }
 
-/* }{== Weights are rounded ================================================ */
+/* == Weights are rounded ================================================== */
 
 /* Numbers about which rounding may err: halves of the last place and their neighbours, where the
 ** exponent changes, at both ends of the range, and what is no number. */
@@ -339,8 +339,6 @@ static void awkward_numbers_are(void **state) {
     assert_true(up > 500 && down > 500 && even_up > 50 && even_down > 50 && infinite > 50
                 && small > 50 && nan > 50);
 }
-
-/* }======================================================================= */
 
 int main(void) {
     if (!host_runs_kernels()) return SKIPPED;

@@ -17,7 +17,7 @@
 #include "golden.h"
 #include "safetensors.h"
 
-/* {== Files ============================================================== */
+/* == Files ================================================================ */
 
 bool golden_path(const char *name, char *path, size_t size) {
     const char *folder = getenv("STRATA_GOLDEN");
@@ -89,7 +89,7 @@ const char *golden_parameter(const Golden *c, int *at, int *rank, const int64_t 
     return NULL;
 }
 
-/* }{== Specs ============================================================= */
+/* == Specs ================================================================ */
 
 static void write_value(Text *t, const Json *j, const JsonNode *n);
 
@@ -175,5 +175,3 @@ char *golden_spec(const Golden *c, const char *name) {
     json_free(&j);
     return t.at;
 }
-
-/* }====================================================================== */

@@ -27,7 +27,7 @@ static const char *const own_cases[] = { "rotations", "depth_reads",    "details
                                          "lite",      "static_streams", "chunks",  "pools" };
 enum { OWN = sizeof own_cases / sizeof *own_cases };
 
-/* {== Comparing ========================================================== */
+/* == Comparing ============================================================ */
 
 static double largest(const double *x, int64_t count) {
     double most = 0;
@@ -121,7 +121,7 @@ static void check_program(const Golden *g, const char *spec, const char *lua) {
     built_close(&b);
 }
 
-/* }{== Golden cases ====================================================== */
+/* == Golden cases ========================================================= */
 
 static void check_case(void **state, const char *name) {
     char path[1024], spec[SCRATCH_PATH];
@@ -138,7 +138,7 @@ static void check_case(void **state, const char *name) {
     static void test_##name(void **state) { check_case(state, #name); }
 #include "golden_cases.def"
 
-/* }{== The project's own ================================================= */
+/* == The project's own ==================================================== */
 
 static void own_path(const char *folder, const char *name, const char *suffix, char *path,
                      size_t size) {
@@ -206,7 +206,7 @@ static void own_cases_agree(void **state) {
     }
 }
 
-/* }{== Writing them ====================================================== */
+/* == Writing them ========================================================= */
 
 static void write_output(GoldenOut *out, const Expected *e, const char *output, int rank,
                          const int64_t *shape) {
@@ -251,8 +251,6 @@ static int write_own(const char *folder, const char *name) {
     spec_free(m);
     return 0;
 }
-
-/* }======================================================================= */
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {

@@ -19,7 +19,7 @@
 #include "gradient.h"
 #include "scratch_spec.h"
 
-/* {== Parameters ========================================================= */
+/* == Parameters =========================================================== */
 
 static const Node *find_param(const Graph *g, const char *name) {
     for (int i = 0; i < g->nparam; i++)
@@ -57,7 +57,7 @@ static const double *param_value(void *user, const Node *param) {
     return v->value[v->count++] = golden_values(v->c, "", param->attr.name, NULL);
 }
 
-/* }{== Comparing ========================================================= */
+/* == Comparing ============================================================ */
 
 static double largest(const double *x, int64_t count) {
     double most = 0;
@@ -112,7 +112,7 @@ static void check_gradients(const Eval *ev, const Graph *g, const Golden *c) {
     }
 }
 
-/* }{== One case ========================================================== */
+/* == One case ============================================================= */
 
 static Model *load_case(void **state, const Golden *c, const char *name) {
     char *text = golden_spec(c, name);

@@ -26,7 +26,7 @@ static Node *param(Graph *g, const char *name, Shape s) {
     return n;
 }
 
-/* {== Interning ========================================================== */
+/* == Interning ============================================================ */
 
 static void equal_nodes_are_one(void **state) {
     (void)state;
@@ -106,7 +106,7 @@ static void many_nodes_stay_distinct(void **state) {
     graph_free(g);
 }
 
-/* }{== Parameters, outputs, extraction =================================== */
+/* == Parameters, outputs, extraction ====================================== */
 
 static void parameters_are_found_by_name(void **state) {
     (void)state;
@@ -163,7 +163,7 @@ static void extraction_keeps_what_is_needed(void **state) {
     graph_free(e);
 }
 
-/* }{== Early ends ======================================================== */
+/* == Early ends =========================================================== */
 
 /* Runs fn in a process of its own; its exit status, and what it said.  The
 ** graph is this process's, on the stack, so that no checker calls it lost. */
@@ -246,8 +246,6 @@ static void early_ends(void **state) {
         assert_int_equal(status, c[i].status);
     }
 }
-
-/* }======================================================================= */
 
 int main(void) {
     const struct CMUnitTest tests[] = {

@@ -50,7 +50,7 @@ static void spec_of(const Row *row, int layers, char *text, size_t size) {
              row->norm, row->residual, layers, row->activation);
 }
 
-/* == Memory ================================================================= */
+/* == Memory =============================================================== */
 
 static int64_t token_bytes(const Model *m, Keep keep, bool bf16) {
     char why[512];
@@ -89,7 +89,7 @@ static void less_is_kept_in_less_memory(void **state) {
         }
 }
 
-/* == Gradients ============================================================== */
+/* == Gradients ============================================================ */
 
 /* All gradients, one tensor after another in the descriptor's order, then the loss; malloc'ed. */
 static float *learnt(const Compiled *c, int workers) {
@@ -154,7 +154,7 @@ static void gradients_are_the_same(void **state) {
     }
 }
 
-/* == Stray accesses ========================================================= */
+/* == Stray accesses ======================================================= */
 
 static void products_again_pass_the_checks(void **state) {
     char path[SCRATCH_PATH], text[1024];

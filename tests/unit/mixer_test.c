@@ -39,7 +39,7 @@ typedef struct Row {
     const char *activation;
 } Row;
 
-/* {== A read of sources ================================================= */
+/* == A read of sources ==================================================== */
 
 /* q * g, [D]; false if there is none, but logits */
 static bool find_query(Reference *r, const char *prefix, const double *newest, double *q) {
@@ -104,7 +104,7 @@ static void read_sources(Reference *r, int s, double v[][D], const double *bias,
     }
 }
 
-/* }{== The mixers: h before sublayer s, from e and the outputs u_0 ... u_s-1 == */
+/* == The mixers: h before sublayer s, from e and the outputs u_0 ... u_s-1 == */
 
 static void read_attnres(Reference *r, int s, const double *e, double u[][D], double *h) {
     double v[MAXSOURCE][D] = { { 0 } }, bias[MAXSOURCE] = { 0 };
@@ -199,7 +199,7 @@ static void read_stream(Reference *r, int s, const double *e, double u[][D], dou
         add_to(h, 1, u[i]);
 }
 
-/* }{== Models ============================================================ */
+/* == Models =============================================================== */
 
 static void mix(Reference *r, double x[T][D]) {
     static void (*const read[])(Reference *, int, const double *, double (*)[D],
@@ -242,7 +242,7 @@ static void check_row(void **state, const Row *given) {
     reference_check(state, &r, mix);
 }
 
-/* }{== The table ========================================================= */
+/* == The table ============================================================ */
 
 static const Row row[] = {
     { "standard {}", STANDARD, .size = 0 },
@@ -299,7 +299,7 @@ static void test_rows(void **state) {
         check_row(state, &row[i]);
 }
 
-/* }{== Facts ============================================================= */
+/* == Facts ================================================================ */
 
 static double *logits_of(void **state, const char *residual, double eps, const char *zero) {
     Reference r = { .residual = residual, .eps = eps };
@@ -333,8 +333,6 @@ static void test_facts(void **state) {
                 "attnres { full = true, kernel = 'linear', window = 100 }", 0.01, NULL, 1e-11);
     expect_same(state, "denseformer { period = 9 }", "standard {}", 0.01, NULL, 0);
 }
-
-/* }====================================================================== */
 
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_rows), cmocka_unit_test(test_facts) };

@@ -60,7 +60,7 @@ static const char *const residuals[] = {
 };
 enum { RESIDUALS = sizeof residuals / sizeof *residuals };
 
-/* == Weights times sources are the read ===================================== */
+/* == Weights times sources are the read =================================== */
 
 enum { SAMPLES = 2 };
 
@@ -146,7 +146,7 @@ static void weights_times_sources_are_the_read(void **state) {
     }
 }
 
-/* == What entries depend on ================================================= */
+/* == What entries depend on =============================================== */
 
 static void kinds(void **state) {
     static const struct {
@@ -219,7 +219,7 @@ static void memories_are_seen(void **state) {
     spec_free(m);
 }
 
-/* == Formulas =============================================================== */
+/* == Formulas ============================================================= */
 
 static void formulas(void **state) {
     static const struct {
@@ -256,7 +256,7 @@ static void formulas(void **state) {
     }
 }
 
-/* == Ranks ================================================================== */
+/* == Ranks ================================================================ */
 
 /* Every block of 2 * 8 sublayers; 'reached': the rank that some block has. */
 static void check_ranks(void **state, const char *residual, int least, int most) {

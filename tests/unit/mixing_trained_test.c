@@ -33,7 +33,7 @@ static Model *model_of(void **state, const char *residual) {
     return routed_model(state, residual, "nil");
 }
 
-/* == A weight file ========================================================== */
+/* == A weight file ======================================================== */
 
 typedef struct Weights {
     const Graph *g;
@@ -73,7 +73,7 @@ static void free_weights(Weights *w) {
     free(w->value);
 }
 
-/* == The model itself, run by the interpreter =============================== */
+/* == The model itself, run by the interpreter ============================= */
 
 typedef struct Doubles {
     const Weights *w;
@@ -190,7 +190,7 @@ static void sources_are_where_their_tokens_are(void **state) {
     spec_free(m);
 }
 
-/* == The text =============================================================== */
+/* == The text ============================================================= */
 
 static Mixing *measured(const Model *m, const char *weights, const char *text, double share) {
     Error e = { 0 };

@@ -10,7 +10,7 @@
 
 #include "gradient.h"
 
-/* {== Random numbers ===================================================== */
+/* == Random numbers ======================================================= */
 
 double draw_uniform(Random *r, double low, double high) {
     uint64_t x = r->state += 0x9e3779b97f4a7c15u; /* splitmix64 */
@@ -22,7 +22,7 @@ double draw_uniform(Random *r, double low, double high) {
 
 int draw_below(Random *r, int count) { return (int)draw_uniform(r, 0, count); }
 
-/* }{== Inputs ============================================================ */
+/* == Inputs =============================================================== */
 
 static void *take(int64_t count, size_t size) {
     void *p = calloc(count ? (size_t)count : 1, size);
@@ -79,7 +79,7 @@ EvalInput case_input(const Case *c) {
                         .seed = 1 };
 }
 
-/* }{== Finite differences ================================================ */
+/* == Finite differences =================================================== */
 
 static double loss_of(Graph *forward, const EvalInput *in) {
     Eval *ev = eval_new(forward, in);
@@ -160,7 +160,7 @@ double case_gradient_error(Case *c, const OpInfo *rules) {
     return worst;
 }
 
-/* }{== Wrong rules ======================================================= */
+/* == Wrong rules ========================================================== */
 
 static void spoil(Node *n, Node **dy, Node **dx, int operand) {
     op_info[n->op].vjp(n, dy, dx);
@@ -176,7 +176,7 @@ void wrong_rules(OpInfo *rules, Op op, int operand) {
     rules[op].vjp = operand == 0 ? spoil_0 : operand == 1 ? spoil_1 : spoil_2;
 }
 
-/* }{== Losses ============================================================ */
+/* == Losses =============================================================== */
 
 Node *sum_all(Node *y) { return op_fit(y, &(Shape){ 0 }); }
 
@@ -194,5 +194,3 @@ static Node *random_constant(Graph *g, const Shape *s, Random *r) {
 Node *weighted_sum(Node *y, Random *r) {
     return sum_all(op_mul(y, random_constant(y->g, &y->shape, r)));
 }
-
-/* }======================================================================= */

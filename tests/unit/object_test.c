@@ -28,7 +28,7 @@ static float *gradients(Instance *r, strata_loss *loss) {
     return gradients_of(r, object.tokens, object.targets, BATCH, TIME, loss);
 }
 
-/* {== Same bits ========================================================== */
+/* == Same bits ============================================================ */
 
 static void update_all(Instance *r, int64_t step) {
     strata_adamw how = { .struct_size = sizeof how,
@@ -142,7 +142,7 @@ static void the_callers_floating_point_mode_changes_nothing(void **state) {
     instance_close(&r), instance_close(&q);
 }
 
-/* }{== Gradients ========================================================= */
+/* == Gradients ============================================================ */
 
 static void accumulating_adds(void **state) {
     (void)state;
@@ -244,7 +244,7 @@ static void the_tensor_table_covers_weights_and_gradients(void **state) {
     assert_int_equal(parameters, object.b.m->parameters);
 }
 
-/* }{== Updates =========================================================== */
+/* == Updates ============================================================== */
 
 static void copy(Guarded *to, const Guarded *from) { memcpy(to->at, from->at, from->size); }
 
@@ -306,8 +306,6 @@ static void an_update_is_adamw(void **state) {
     free(g), free(before);
     instance_close(&r);
 }
-
-/* }======================================================================= */
 
 int main(void) {
     const struct CMUnitTest tests[] = {

@@ -18,7 +18,7 @@
 
 enum { VOCAB = 5, BATCH = 2, TIME = 3 };
 
-/* {== Operands =========================================================== */
+/* == Operands ============================================================= */
 
 #define SHAPE_OF(lead_, rank_, ...) \
     ((Shape){ .lead = lead_, .rank = rank_, .dim = { __VA_ARGS__ } })
@@ -50,7 +50,7 @@ static Node *build_of(Graph *g, Op op, int nin, const Shape *s, Attr attr) {
     return build(g, op, nin, in, attr);
 }
 
-/* }{== Examples of each op: NULL after the last ========================== */
+/* == Examples of each op: NULL after the last ============================= */
 
 static const Shape broadcasts[][3] = {
     { U(0), U(0), U(0) },
@@ -352,7 +352,7 @@ static Node *example(Graph *g, Op op, int variant) {
     }
 }
 
-/* }{== The question ====================================================== */
+/* == The question ========================================================= */
 
 /* Draws points away from where an op jumps or bends: |x| in [0.2, 2]. */
 static void avoid_kinks(Case *c, bool positive) {
@@ -447,8 +447,6 @@ static void softmax_of_one_has_no_gradient(void **state) {
     case_free(c);
     graph_free(g);
 }
-
-/* }======================================================================= */
 
 int main(void) {
     const struct CMUnitTest tests[] = {

@@ -21,7 +21,7 @@
 #include "rows.h"
 #include "scratch_spec.h"
 
-/* {== Simplification ===================================================== */
+/* == Simplification ======================================================= */
 
 typedef struct Rule {
     const char *before, *after;
@@ -73,7 +73,7 @@ static void identities_are_applied(void **state) {
     }
 }
 
-/* }{== Plans ============================================================= */
+/* == Plans ================================================================ */
 
 static Graph *prepared(Graph *g) {
     g = pass_simplify(g);
@@ -271,7 +271,7 @@ static void pieces_of_a_gradient_run_one_after_another(void **state) {
     }
 }
 
-/* }{== Recomputation ===================================================== */
+/* == Recomputation ======================================================== */
 
 /* What the backward part reads of the forward part: rows are read only if they pass
 ** between kernels anyway or are a few numbers. */
@@ -290,7 +290,7 @@ static void cheap_rows_are_computed_again(void **state) {
     spec_free(m);
 }
 
-/* }{== Graphs that came out wrong once =================================== */
+/* == Graphs that came out wrong once ====================================== */
 
 typedef struct Found {
     const char *path, *cpu;
@@ -322,8 +322,6 @@ static void graphs_found_wrong_are_right(void **state) {
     globfree(&all);
     assert_int_equal(failures, 0);
 }
-
-/* }======================================================================= */
 
 int main(void) {
     const struct CMUnitTest tests[] = {

@@ -39,7 +39,7 @@ static Model *model;
 static Compiled compiled[PROGRAMS];
 static Ran ran;
 
-/* {== Programs =========================================================== */
+/* == Programs ============================================================= */
 
 __attribute__((format(printf, 3, 4))) static void run(int precision, int status, const char *format,
                                                       ...) {
@@ -98,7 +98,7 @@ static int close_programs(void **state) {
     return 0;
 }
 
-/* }{== JSON ============================================================== */
+/* == JSON ================================================================= */
 
 static Json parsed(const char *text, size_t length) {
     Json j = { 0 };
@@ -125,7 +125,7 @@ static void expect_precision(int precision, const char *text) {
     json_free(&j);
 }
 
-/* }{== Tests ============================================================= */
+/* == Tests ================================================================ */
 
 static void programs_say_their_precision(void **state) {
     (void)state;
@@ -256,8 +256,6 @@ static void both_learn_as_well(void **state) {
     assert_true(last[PLAIN] < 0.5 * first[PLAIN]);
     assert_true(last[HALF] != last[PLAIN] && fabs(last[HALF] - last[PLAIN]) < 0.02 * last[PLAIN]);
 }
-
-/* }======================================================================= */
 
 int main(void) {
     const struct CMUnitTest tests[] = {

@@ -36,7 +36,7 @@ static Model *model_of(void **state, const char *residual) {
     return routed_model(state, residual, "nil");
 }
 
-/* == The graph: directions that are the sources give what reads are =========== */
+/* == The graph: directions that are the sources give what reads are ======= */
 
 /* Values of parameters by name: the probe's inputs as told, the rest random. */
 typedef struct Values {
@@ -235,7 +235,7 @@ static void gates_have_places(void **state) {
     spec_free(m);
 }
 
-/* == The program ============================================================= */
+/* == The program ========================================================== */
 
 enum { CONTEXT = 16, WIDTH = 32 };
 

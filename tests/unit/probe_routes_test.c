@@ -23,7 +23,7 @@
 
 enum { CONTEXT = 26, WIDTH = 16, NODES = 1 << 16, LAYERS = 5 };
 
-/* == Programs =============================================================== */
+/* == Programs ============================================================= */
 
 static Folder folder;
 
@@ -110,7 +110,7 @@ static int close_folder(void **state) {
     return 0;
 }
 
-/* == The interpreter ======================================================== */
+/* == The interpreter ====================================================== */
 
 typedef struct Loaded {
     Model *m;
@@ -225,7 +225,7 @@ static double cosine_of(const Loaded *x, int a, int b) {
     return sum / tokens;
 }
 
-/* == JSON =================================================================== */
+/* == JSON ================================================================= */
 
 static const JsonNode *item(const Json *j, const JsonNode *list, int index) {
     const JsonNode *n = list ? json_first(j, list) : NULL;
@@ -367,7 +367,7 @@ static void the_first_window_is_shown(void **state) {
     loaded_close(x);
 }
 
-/* == For people ============================================================= */
+/* == For people =========================================================== */
 
 static void a_page_shows_the_passage(void **state) {
     (void)state;

@@ -43,7 +43,7 @@ static void pack(const Product *p, int64_t block, float *packed);
 static void multiply_packed(const Product *p, int64_t i0, int64_t i1, const float *packed,
                             float *c);
 
-/* {== Numbers ============================================================ */
+/* == Numbers ============================================================== */
 
 /* bfloat16 is the upper half of a float. */
 static inline float wide(uint16_t half) {
@@ -63,7 +63,7 @@ static inline uint16_t narrow(float x) {
 
 static inline uint16_t *halves(Guarded g) { return (uint16_t *)(void *)g.at; }
 
-/* }{== Shapes as the operands lie in memory ============================== */
+/* == Shapes as the operands lie in memory ================================= */
 
 static int64_t a_rows(const Product *p) { return p->kind == WEIGHT ? p->steps : p->rows; }
 static int64_t a_columns(const Product *p) { return p->kind == WEIGHT ? p->rows : p->steps; }
@@ -89,7 +89,7 @@ static float b_at(const Product *p, int64_t j, int64_t s) {
                        : p->b.at[at];
 }
 
-/* }{== Products ========================================================== */
+/* == Products ============================================================= */
 
 typedef enum Draws { WHOLE, REAL } Draws;
 
@@ -207,7 +207,7 @@ static void try_product(Kind kind, int64_t rows, int64_t columns, int64_t steps,
     product_free(&p);
 }
 
-/* }{== Right, and only where they may be ================================= */
+/* == Right, and only where they may be ==================================== */
 
 /* Every size about a tile's, then sizes about a block's, then any. */
 static void products_are_right(void **state) {
@@ -246,7 +246,7 @@ static void empty_products(void **state) {
         }
 }
 
-/* }{== Bits ============================================================== */
+/* == Bits ================================================================= */
 
 static void assert_same_bits(const Product *p, const float *whole, const float *parts) {
     assert_memory_equal(whole, parts, (size_t)c_floats(p) * sizeof *whole);
@@ -338,7 +338,5 @@ static void packing_ahead_changes_no_bits(void **state) {
         product_free(&p);
     }
 }
-
-/* }======================================================================= */
 
 #endif

@@ -23,7 +23,7 @@ static const Convention half = { .pairs = 0.5 }, with_head = { .pairs = 1, .head
 
 static const double tenth = 0.1;
 
-/* == Specs ================================================================== */
+/* == Specs ================================================================ */
 
 static Report *report_at(const char *path) {
     Error e = { 0 };
@@ -61,7 +61,7 @@ static Report *written(void **folder, const char *fields) {
     return report_at(path);
 }
 
-/* == 15. Parameters ========================================================= */
+/* == 15. Parameters ======================================================= */
 
 static int64_t parameters_of(Report *r) {
     int64_t n = r->model->parameters;
@@ -96,7 +96,7 @@ static void parameter_counts(void **folder) {
           2099200, "");
 }
 
-/* == 16. FLOPs ============================================================== */
+/* == 16. FLOPs ============================================================ */
 
 static double relative(const Report *r, Convention c, int64_t length, double share) {
     return routed_by_convention(r, c, length, share)
@@ -212,7 +212,7 @@ static void flops(void **folder) {
     not_reproducible();
 }
 
-/* == 17. Keys and values ==================================================== */
+/* == 17. Keys and values ================================================== */
 
 static void caches(void) {
     static const struct {
@@ -250,7 +250,7 @@ static void caches(void) {
     report_free(r);
 }
 
-/* == 18. Baselines and recipe =============================================== */
+/* == 18. Baselines and recipe ============================================= */
 
 /* Every list's site in order; a route on a layer has the layer's. */
 static int layer_of(const RouteList *l) {
@@ -304,7 +304,7 @@ static void baselines(void) {
              "  global batches of 384 and 1024 sequences: train --accumulate, not in a spec\n");
 }
 
-/* == 19. Layouts ============================================================ */
+/* == 19. Layouts ========================================================== */
 
 static void last_layers(void) {
     static const struct {

@@ -22,7 +22,7 @@
 #include "report.h"
 #include "scratch.h"
 
-/* == Specs ================================================================== */
+/* == Specs ================================================================ */
 
 typedef struct Sizes {
     int layers, dim, hidden, vocab;
@@ -67,7 +67,7 @@ static int64_t parameters(const char *residual, Sizes s) {
     return n;
 }
 
-/* == HAARES and Block AttnRes =============================================== */
+/* == HAARES and Block AttnRes ============================================= */
 
 static void source_counts(void) {
     static const struct {
@@ -181,7 +181,7 @@ static void extra_work(void) {
     heading("5. 7. Time overhead and time to match are measurements, not computed here");
 }
 
-/* == Identities ============================================================= */
+/* == Identities =========================================================== */
 
 static const double bonus = -0.7; /* bias of the details */
 
@@ -271,7 +271,7 @@ static void identities(void) {
         fail_msg("the bias makes no difference");
 }
 
-/* == Attention Residuals ==================================================== */
+/* == Attention Residuals ================================================== */
 
 static void traffic(void) {
     double S = 16, N = 8, m = 4;
@@ -377,7 +377,7 @@ static void prefill_and_kimi(void) {
     report_free(r);
 }
 
-/* == The depth-mixing matrix ================================================ */
+/* == The depth-mixing matrix ============================================== */
 
 static int largest_rank(const char *residual, double *row_error) {
     Report *r = report_of(residual, (Sizes){ 12, 64, 64, 64 });
@@ -422,7 +422,7 @@ static void ranks(void) {
     equal("attnres { full = true }: rows sum to 1, largest error", sums, 0, 9, "");
 }
 
-/* == Depth Routing Residuals ================================================ */
+/* == Depth Routing Residuals ============================================== */
 
 static Report *listing(const char *residual) {
     char path[SCRATCH_PATH];
@@ -470,7 +470,7 @@ static void depth_routing(void) {
     report_free(plain), report_free(routed);
 }
 
-/* == All of it ============================================================== */
+/* == All of it ============================================================ */
 
 static void compare(void) {
     size_t n;

@@ -205,7 +205,7 @@ static void xxh64_known_answers(void **state) {
     assert_true(xxh64(text, strlen(text), 0) == UINT64_C(0xfbcea83c8a378bf1));
 }
 
-/* {== Numbers and errors as text === */
+/* == Numbers and errors as text =========================================== */
 
 static void numbers_are_strict(void **state) {
     (void)state;

@@ -20,7 +20,7 @@ static const char *const layers_text =
     "layers = { layer { a(), b() }, layer { a(), b() }, layer { a() }, layer { a(), b() } }";
 static const int32_t ids[T] = { 3, 0, 10, 7, 3 }, next_ids[T] = { 0, 10, 7, 3, 1 };
 
-/* {== Parameters ========================================================= */
+/* == Parameters =========================================================== */
 
 const double *P(Reference *r, const char *fmt, ...) {
     char name[200];
@@ -49,7 +49,7 @@ void read_prefix(int s, char *out) {
     else site_name(s, out), strcat(out, ".residual");
 }
 
-/* }{== Vectors =========================================================== */
+/* == Vectors ============================================================== */
 
 double dot(const double *a, const double *b, int n) {
     double sum = 0;
@@ -102,7 +102,7 @@ void sublayer(Reference *r, int s, const double *h, double *u) {
     }
 }
 
-/* }{== Models ============================================================ */
+/* == Models =============================================================== */
 
 static Model *load_spec(void **state, const Reference *r) {
     return scratch_model(
@@ -189,5 +189,3 @@ void reference_check(void **state, Reference *r, Mix *mix) {
     free(got);
     reference_close(r);
 }
-
-/* }====================================================================== */

@@ -42,7 +42,7 @@ static const char *const residuals[] = { "standard {}",
                                          "highway {}" };
 enum { RESIDUALS = sizeof residuals / sizeof *residuals };
 
-/* == Listings =============================================================== */
+/* == Listings ============================================================= */
 
 static int count(const char *text, const char *word) {
     int n = 0;
@@ -101,7 +101,7 @@ static void equal_kernels_have_equal_listings(void **state) {
     report_free(few), report_free(many);
 }
 
-/* == Memory ================================================================= */
+/* == Memory =============================================================== */
 
 static void no_two_values_share_a_byte(void **state) {
     for (int i = 0; i < 2 * RESIDUALS; i++) {
@@ -136,7 +136,7 @@ static void backward_begins_after_forward(void **state) {
     report_free(r);
 }
 
-/* == Pictures =============================================================== */
+/* == Pictures ============================================================= */
 
 /* Tags are closed in order, attributes quoted, nothing else between < and >. */
 static int check_xml(const char *text) {

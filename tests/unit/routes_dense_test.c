@@ -57,7 +57,7 @@ enum { PAIRS = sizeof pairs / sizeof *pairs };
 static const Extent extents[] = { { 3, 14 }, { 2, 1 }, { 1, CONTEXT } };
 enum { EXTENTS = sizeof extents / sizeof *extents };
 
-/* {== Models ============================================================= */
+/* == Models =============================================================== */
 
 static void write_spec(const Pair *p, const char *route, char text[SPEC]) {
     snprintf(text, SPEC,
@@ -123,7 +123,7 @@ static Graph *with_gradients(const Graph *g) {
     return own;
 }
 
-/* }{== The interpreter =================================================== */
+/* == The interpreter ====================================================== */
 
 /* Which form of a model: of a training step or not, that generates or not, with random numbers or
 ** not. */
@@ -209,7 +209,7 @@ static void interpreters_agree(void **state) {
     }
 }
 
-/* }{== Compiled models =================================================== */
+/* == Compiled models ====================================================== */
 
 /* A training step that draws, of which compiled_agrees knows nothing: the gradients. */
 static void expect_drawn(Instance *r, const Pair *p, const Case *c, const Case *d) {
@@ -265,7 +265,7 @@ static void compiled_models_agree(void **state) {
     }
 }
 
-/* }{== Finite differences ================================================ */
+/* == Finite differences =================================================== */
 
 /* A loss, and whether its decisions are those of 'base'. */
 static double loss_at(Graph *g, const EvalInput *how, const Eval *base) {
@@ -360,8 +360,6 @@ static void every_parameter_has_the_slope_of_the_loss(void **state) {
         spec_free(m);
     }
 }
-
-/* }======================================================================= */
 
 int main(void) {
     const struct CMUnitTest tests[] = {

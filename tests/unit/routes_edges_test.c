@@ -37,7 +37,7 @@ static const Kind kinds[] = {
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-/* {== Models ============================================================= */
+/* == Models =============================================================== */
 
 /* The first two of three layers are routed. */
 static void open_kind(void **state, Built *b, const Kind *k, bool check) {
@@ -99,7 +99,7 @@ static Case *steered(Graph *g, double sign, int64_t batch, int64_t time) {
     return c;
 }
 
-/* }{== Expectations ====================================================== */
+/* == Expectations ========================================================= */
 
 /* The interpreter's lists have the tokens of 'in', and its logits are those of the compiled model,
 ** which has the same share of tokens in its lists, in the form that generates; token by token
@@ -149,7 +149,7 @@ static void expect_trained(Instance *r, const Case *c, const char *route) {
     expected_close(&e);
 }
 
-/* }{== Short lists ======================================================= */
+/* == Short lists ========================================================== */
 
 /* A sequence: how its tokens go on, 'i' in and 'o' past, over and over. */
 typedef struct Edge {
@@ -199,7 +199,7 @@ static void short_lists_are_right(void **state) {
         }
 }
 
-/* }{== Ties ============================================================== */
+/* == Ties ================================================================= */
 
 /* At a tie all tokens go one way; when a bias is a little above, the other. */
 typedef struct Tie {
@@ -298,8 +298,6 @@ static void the_earlier_of_equal_scores_wins(void **state) {
     }
     built_close(&b);
 }
-
-/* }======================================================================= */
 
 int main(void) {
     const struct CMUnitTest tests[] = {

@@ -55,7 +55,7 @@ static void open_kind(void **state, Built *b, const Kind *k, CodegenOptions o) {
     built_open(b, scratch_path(state, "route.lua", path), text, &o);
 }
 
-/* {== Token by token ===================================================== */
+/* == Token by token ======================================================= */
 
 static void decoding_is_the_full_pass(void **state) {
     static const int prompt[SEQUENCES] = { 1, 5, 9 };
@@ -107,7 +107,7 @@ static void choosing_among_later_tokens_is_refused(void **state) {
     built_close(&b);
 }
 
-/* }{== Against the interpreter =========================================== */
+/* == Against the interpreter ============================================== */
 
 /* Of dllm the interpreter runs the form on some tokens, a training step the one on all: so each
 ** is checked by the other. */
@@ -140,7 +140,7 @@ static void routes_agree_with_the_interpreter(void **state) {
     assert_true(shaky <= 6);
 }
 
-/* }{== Random numbers, shares =========================================== */
+/* == Random numbers, shares =============================================== */
 
 static float *drawn(Instance *r, const int32_t *ids, const int32_t *targets, uint64_t draw) {
     strata_loss loss = { .struct_size = sizeof loss, .draw = draw };
@@ -235,8 +235,6 @@ static void shares_are_reported_and_forced(void **state) {
         built_close(&b);
     }
 }
-
-/* }======================================================================= */
 
 int main(void) {
     const struct CMUnitTest tests[] = {

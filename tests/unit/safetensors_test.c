@@ -33,7 +33,7 @@ static void write_header(const char *path, const char *header, size_t length, si
     free(all);
 }
 
-/* {== What is refused === */
+/* == What is refused ====================================================== */
 
 #define F32(name, shape, begin, end) \
     "\"" name "\":{\"dtype\":\"F32\",\"shape\":" shape ",\"data_offsets\":[" #begin "," #end "]}"
@@ -252,7 +252,7 @@ static void names_in_messages_are_escaped(void **state) {
     refuses(path, STATUS_USER, "\\x1b[2J\\n: expected");
 }
 
-/* {== What is read === */
+/* == What is read ========================================================= */
 
 static void every_float_type_is_converted(void **state) {
     char path[SCRATCH_PATH];
@@ -422,7 +422,7 @@ static void a_file_that_shrinks_is_an_error(void **state) {
     safetensors_close(&s);
 }
 
-/* {== What is written === */
+/* == What is written ====================================================== */
 
 static void written_bytes_are_deterministic_and_aligned(void **state) {
     char a[SCRATCH_PATH], b[SCRATCH_PATH];
@@ -551,7 +551,7 @@ static void a_full_disk_leaves_nothing(void **state) {
     fclose(full);
 }
 
-/* {== Weights === */
+/* == Weights ============================================================== */
 
 static void weights_round_trip_and_start_alike(void **state) {
     const strata_model *m = little_model();

@@ -46,7 +46,7 @@ static Model *load_text(void **state, const char *name, const char *text, const 
 #define MODEL(fields) \
     "return model { name = 'm', vocab = 16, context = 8, dim = 8, norm = rmsnorm {}, " fields " }"
 
-/* {== Mistakes: tests/errors ============================================= */
+/* == Mistakes: tests/errors =============================================== */
 
 /* Finds "--> message" (status 1) or "--3> message" (status 3): the line that
 ** must be blamed, and how the message must begin.  At least one in a file. */
@@ -96,7 +96,7 @@ static void test_errors(void **state) {
     assert_true(count >= 60);
 }
 
-/* }{== Files that are not specs =========================================== */
+/* == Files that are not specs ============================================= */
 
 static void expect_failure(const char *path, int status, const char *message) {
     SpecError error;
@@ -183,7 +183,7 @@ static void test_require_links(void **state) {
                            "found a link that leads out of it"));
 }
 
-/* }{== The sandbox ======================================================= */
+/* == The sandbox ========================================================== */
 
 /* What 'write' writes is the committed file; STRATA_UPDATE=1 renews it. */
 static void check_generated(void **state, int (*write)(FILE *f), const char *committed) {
@@ -293,7 +293,7 @@ static void test_memory_everywhere(void **state) {
     assert_true(refused > 5);
 }
 
-/* }{== Models =========================================================== */
+/* == Models =============================================================== */
 
 /* Counts published with the papers, and what mixers add to them. */
 static void test_parameter_counts(void **state) {
@@ -548,8 +548,6 @@ static void test_unused_parameters(void **state) {
     assert_string_equal(m->note[0], "residual: 3 blocks of 2 sublayers, 4 were asked for");
     spec_free(m);
 }
-
-/* }====================================================================== */
 
 int main(void) {
     const struct CMUnitTest tests[] = {

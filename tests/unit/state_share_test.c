@@ -37,7 +37,7 @@ static const Kind kinds[] = {
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-/* {== Models and states ================================================== */
+/* == Models and states ==================================================== */
 
 typedef struct Bench {
     const Kind *kind;
@@ -114,7 +114,7 @@ static void expect_content(const Bench *x, const void *state, const Guarded *wan
     guarded_close(&now);
 }
 
-/* }{== Until there is no room ============================================ */
+/* == Until there is no room =============================================== */
 
 /* Tokens one by one into a small state and a large one, until the small one is full; then its
 ** sequence goes on in a larger one. */
@@ -225,7 +225,7 @@ static void a_sequence_moves_to_a_longer_context(void **state) {
     }
 }
 
-/* }{== Sizes and refusals ================================================ */
+/* == Sizes and refusals =================================================== */
 
 static void sizes_are_what_the_descriptor_says(void **state) {
     Bench x;
@@ -281,8 +281,6 @@ static void states_say_what_they_have_room_for(void **state) {
     guarded_close(&small), guarded_close(&large), guarded_close(&ten);
     close_bench(&x);
 }
-
-/* }======================================================================= */
 
 int main(void) {
     const struct CMUnitTest tests[] = {

@@ -41,7 +41,7 @@ static void copies(const double *e, double X[][D], int n) {
         memcpy(X[i], e, D * sizeof *e);
 }
 
-/* {== Hyper-connections: X'_j = sum of A_ij X_i + b_j out ================= */
+/* == Hyper-connections: X'_j = sum of A_ij X_i + b_j out ================== */
 
 /* What the streams add to a, A and b: s tanh(Y w). */
 static void hyper_dynamic(Reference *r, const char *p, double X[][D], int n, double *a, double *A,
@@ -95,7 +95,7 @@ static void hyper(Reference *r, double x[T][D]) {
         hyper_token(r, x[t]);
 }
 
-/* }{== mHC: X'_i = sum of M_ij X_j + w_i out ============================= */
+/* == mHC: X'_i = sum of M_ij X_j + w_i out ================================ */
 
 static void sinkhorn(double *M, int n, int iterations) {
     for (int i = 0; i < n; i++) {
@@ -193,7 +193,7 @@ static void mhc(Reference *r, double x[T][D]) {
         mhc_token(r, x[t], count);
 }
 
-/* }{== Gated residual: X'_i = X_i + beta_i out =========================== */
+/* == Gated residual: X'_i = X_i + beta_i out ============================== */
 
 /* h = mean of g_i Xn_i; v = vec(Xn) / n */
 static void gated_read(Reference *r, const char *p, double X[][D], int n, double *h, double *v) {
@@ -230,7 +230,7 @@ static void gated(Reference *r, double x[T][D]) {
     }
 }
 
-/* }{== The table ========================================================= */
+/* == The table ============================================================ */
 
 static const Row row[] = {
     { "hyper { streams = 1 }", hyper, .streams = 1 },
@@ -269,8 +269,6 @@ static void every_row_is_its_definition(void **state) {
         reference_check(state, &r, row[i].mix);
     }
 }
-
-/* }====================================================================== */
 
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(every_row_is_its_definition) };

@@ -87,7 +87,7 @@ static double compare(void **state, const char *one, const char *two,
     return worst;
 }
 
-/* {== Rotary positions =================================================== */
+/* == Rotary positions ===================================================== */
 
 /* Row 2i of a head becomes row i, row 2i + 1 row i + d/2. */
 static void permute_rows(double *to, const double *from, int rows, int d, int columns) {
@@ -142,7 +142,7 @@ static void test_yarn(void **state) {
     spec_free(m);
 }
 
-/* }{== Norms, biases, masks ============================================== */
+/* == Norms, biases, masks ================================================= */
 
 static void scale_queries(Case *a, Case *b) {
     for (int i = 0; i < 16 * 16; i++)
@@ -194,7 +194,7 @@ static void test_head_sizes(void **state) {
     assert_true(compare(state, "heads = 2, causal = false", "heads = 2", NULL) > 1e-3);
 }
 
-/* }{== Routes of one's own =============================================== */
+/* == Routes of one's own ================================================== */
 
 static Model *load_route(void **state, const char *run) {
     return scratch_model(state,
@@ -232,8 +232,6 @@ static void test_routes(void **state) {
     case_free(a), case_free(b), case_free(c);
     spec_free(plain), spec_free(same), spec_free(gated);
 }
-
-/* }====================================================================== */
 
 int main(void) {
     const struct CMUnitTest tests[] = {

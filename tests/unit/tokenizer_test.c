@@ -191,7 +191,7 @@ static void all_characters_round_trip(void **state) {
     }
 }
 
-/* {== In files === */
+/* == In files ============================================================= */
 
 static int load(void **state, Dtype type, int rank, const int64_t *shape, const void *data,
                 int64_t vocab, Tokenizer *t, Error *e) {

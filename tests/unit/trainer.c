@@ -45,7 +45,7 @@ static void *take(int64_t count, size_t size) {
     return p;
 }
 
-/* {== The model ========================================================== */
+/* == The model ============================================================ */
 
 static Graph *gradient_graph(Graph *g) {
     const char **name = take(g->nparam + 3, sizeof *name);
@@ -102,7 +102,7 @@ void trainer_close(Trainer *t) {
     free(t);
 }
 
-/* }{== Loss and gradients ================================================ */
+/* == Loss and gradients =================================================== */
 
 static const double *value_of(void *user, const Node *param) {
     const Trainer *t = user;
@@ -160,7 +160,7 @@ static void find_gradients(Trainer *t, const Recipe *r, const char *text, int64_
     free(tokens), free(targets);
 }
 
-/* }{== Windows, schedules ================================================ */
+/* == Windows, schedules =================================================== */
 
 /* One after another, sharing a token at their ends, for as long as whole ones fit; then from the
 ** start again. */
@@ -191,7 +191,7 @@ double rate_wsd(const Recipe *r, int64_t step) {
     return left < 1 ? left * r->lr + (1 - left) * r->min_lr : warm(r, step) * r->lr;
 }
 
-/* }{== AdamW ============================================================= */
+/* == AdamW ================================================================ */
 
 static double norm(const Trainer *t) {
     double squares = 0;
@@ -224,5 +224,3 @@ Step trainer_step(Trainer *t, const Recipe *r, const char *text, int64_t count) 
         update(&t->weight[i], r, t->step, s.lr, scale);
     return s;
 }
-
-/* }======================================================================= */

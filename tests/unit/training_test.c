@@ -30,7 +30,7 @@ enum { CONTEXT = 16, VOCAB = 256, WINDOWS = 79, TEXT = WINDOWS * CONTEXT + 1 + 7
 static const double loss_promised = 3e-4, loss_allowed = 3e-5, norm_allowed = 1e-3,
                     logit_allowed = 3e-5;
 
-/* {== Two models ========================================================= */
+/* == Two models =========================================================== */
 
 typedef struct Program {
     const char *name, *lua;
@@ -93,7 +93,7 @@ static const Program depth_reads = {
       .start = start_sequential }
 };
 
-/* }{== Commands ========================================================== */
+/* == Commands ============================================================= */
 
 static Folder folder;
 static char text[TEXT + 1];
@@ -168,7 +168,7 @@ static int close_folder(void **state) {
     return 0;
 }
 
-/* }{== The program's run ================================================= */
+/* == The program's run ==================================================== */
 
 static double key(const Json *j, const char *name) {
     const JsonNode *n = json_member(j, j->node, name);
@@ -200,7 +200,7 @@ static void read_log(const char *name, Step step[STEPS]) {
     free(log);
 }
 
-/* }{== Agreement ========================================================= */
+/* == Agreement ============================================================ */
 
 typedef struct Gap {
     double loss, norm, lr;
@@ -282,7 +282,7 @@ static void depth_reads_train(void **state) {
     check(&depth_reads, 1, "depth_reads.log");
 }
 
-/* }{== Mistakes ========================================================== */
+/* == Mistakes ============================================================= */
 
 static double rate_late(const Recipe *r, int64_t step) { return rate_cosine(r, step - 1); }
 static double rate_to_zero(const Recipe *r, int64_t step) {
@@ -363,7 +363,7 @@ static void mistakes_show(void **state) {
     }
 }
 
-/* }{== Writing =========================================================== */
+/* == Writing ============================================================== */
 
 /* Logits [count, VOCAB] of one sequence, malloc'ed; 'how': in one pass, or token by token. */
 static float *logits_of(const Program *p, const int32_t *ids, int64_t count, const char *how) {
@@ -441,8 +441,6 @@ static void writes_the_likeliest(void **state) {
                      different);
     }
 }
-
-/* }======================================================================= */
 
 int main(void) {
     const struct CMUnitTest tests[] = {

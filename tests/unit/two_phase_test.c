@@ -86,7 +86,7 @@ static const char pair[] =
     "  close = function(m, s) return s.h end,\n"
     "}\n";
 
-/* {== Models ============================================================= */
+/* == Models =============================================================== */
 
 static const char *spec_text(const char *residual, int layers, int dim, char *text, size_t size) {
     snprintf(text, size,
@@ -122,7 +122,7 @@ static int count_op(const Graph *g, Op op) {
     return n;
 }
 
-/* }{== Where it applies ================================================== */
+/* == Where it applies ===================================================== */
 
 static void it_applies_where_sources_are_shared(void **state) {
     for (int i = 0; i < APPLIES; i++) {
@@ -148,7 +148,7 @@ static void it_does_nothing_elsewhere(void **state) {
     }
 }
 
-/* }{== Loads ============================================================= */
+/* == Loads ================================================================ */
 
 static Plan *plan(Graph *g) {
     g = pass_expand(pass_recompute(pass_simplify(g), KEEP_AUTO));
@@ -235,7 +235,7 @@ static void the_cost_model_decides(void **state) {
     }
 }
 
-/* }{== In float64 ======================================================== */
+/* == In float64 =========================================================== */
 
 /* A graph with gradients and their values. */
 typedef struct Exact {
@@ -297,7 +297,7 @@ static void both_mean_the_same(void **state) {
     }
 }
 
-/* }{== Mistakes ========================================================== */
+/* == Mistakes ============================================================= */
 
 static Node *forget_peak(Rebuild *r, const Node *old, Node **in) {
     (void)r;
@@ -341,7 +341,7 @@ static void only_what_should_matters(void **state) {
     spec_free(m);
 }
 
-/* }{== Compiled ========================================================== */
+/* == Compiled ============================================================= */
 
 typedef struct Unit {
     Graph *g;
@@ -449,5 +449,3 @@ int main(void) {
     };
     return cmocka_run_group_tests(tests, setup, scratch_teardown);
 }
-
-/* }======================================================================= */

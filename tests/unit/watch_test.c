@@ -72,7 +72,7 @@ static void work(const char *function, int64_t operations) {
     seen_of(function)->operations += (double)operations;
 }
 
-/* == A model and its step =================================================== */
+/* == A model and its step ================================================= */
 
 static const char lua[] = "return model { name = 'watched', vocab = 64, context = 32, dim = 128, "
                           "norm = rmsnorm {}, residual = %s,\n"
@@ -106,7 +106,7 @@ static void forget(void) {
     memset(&all, 0, sizeof all);
 }
 
-/* == What was counted ======================================================= */
+/* == What was counted ===================================================== */
 
 static bool near(double counted, double told) { return fabs(counted - told) <= 0.15 * told; }
 

@@ -61,7 +61,7 @@ static float *scratch_of(const Frame *f, int32_t worker) {
 /* Rows of a list, or tokens. */
 static int64_t rows_of(const Frame *f, int32_t list) { return list ? f->list[list].count : f->N; }
 
-/* == Steps of token phases ================================================== */
+/* == Steps of token phases ================================================ */
 
 typedef struct Work {
     const Frame *f;
@@ -203,7 +203,7 @@ static void token_step(const Work *w, const Action *s) {
     k_check_free(w->f, s, w->worker);
 }
 
-/* == Steps of global phases ================================================= */
+/* == Steps of global phases =============================================== */
 
 static Attention attention_of(const Frame *f, const Action *s, int q, int attention_step) {
     Attention a = {
@@ -349,7 +349,7 @@ static void global_task(const Frame *f, const Action *s, int64_t task, int32_t w
     }
 }
 
-/* == Phases ================================================================= */
+/* == Phases =============================================================== */
 
 /* 'step', 'block': the first of products of few rows that run side by side, and columns of a
 ** task. */

@@ -7,7 +7,7 @@
 
 enum { ZERO_BLOCK = 65536 };
 
-/* == Sizes ================================================================== */
+/* == Sizes ================================================================ */
 
 typedef struct Layout {
     int64_t token, granule, constant, packed, local, scratch, values;
@@ -102,7 +102,7 @@ EXPORT const char *model_strerror(int32_t status) {
 
 EXPORT const char *model_message(const void *ctx) { return ((const Context *)ctx)->message; }
 
-/* == Starting =============================================================== */
+/* == Starting ============================================================= */
 
 /* YaRN (arXiv 2309.00071): a frequency that turns more than BETA_FAST times in the context stays,
 ** one that turns less than BETA_SLOW times is divided by the factor; between them, a ramp over the
@@ -199,7 +199,7 @@ __attribute__((target("no-avx"))) EXPORT int32_t model_init(void *ctx, size_t by
     return model_prepare(ctx, setup);
 }
 
-/* == Frames ================================================================= */
+/* == Frames =============================================================== */
 
 static int32_t check_ids(Context *c, const char *what, const int32_t *ids, int64_t B, int64_t T) {
     for (int64_t i = 0; i < B * T; i++) {
@@ -299,7 +299,7 @@ EXPORT int32_t model_logits(void *ctx, const void *w, void *arena, const int32_t
     return run(&f);
 }
 
-/* == Sequences ============================================================== */
+/* == Sequences ============================================================ */
 
 /* A position's cache would have to change when later tokens come. */
 static int32_t check_causal(Context *c) {
@@ -374,7 +374,7 @@ EXPORT int32_t model_decode(void *ctx, const void *w, void *const *states, int32
     return finish(&f, status);
 }
 
-/* == Loss =================================================================== */
+/* == Loss ================================================================= */
 
 /* A caller who set the size set what is asked of it too. */
 static bool says(const strata_loss *out) { return out && out->struct_size == sizeof *out; }
@@ -412,7 +412,7 @@ EXPORT int32_t model_loss(void *ctx, const void *w, void *arena, const int32_t *
     return STRATA_OK;
 }
 
-/* == Probe: no export, main() hands them on ================================= */
+/* == Probe: no export, main() hands them on =============================== */
 
 size_t k_probe_arena_bytes(int64_t tokens, int32_t workers) {
     Layout l = layout(true);
@@ -448,7 +448,7 @@ int32_t k_probe(void *ctx, const void *w, void *arena, const int32_t *tokens,
     return STRATA_OK;
 }
 
-/* == Gradients ============================================================== */
+/* == Gradients ============================================================ */
 
 typedef struct Range {
     float *p;

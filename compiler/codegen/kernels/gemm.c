@@ -59,7 +59,7 @@ void k_linear_back(int64_t n, int64_t m, int64_t k, const float *dy, int64_t ldd
     }
 }
 
-/* == Packed whole =========================================================== */
+/* == Packed whole ========================================================= */
 
 void k_pack(int64_t columns, int64_t steps, const float *w, int64_t ldw, int back, int64_t block,
             float *packed) {

@@ -154,7 +154,7 @@ void k_linear_weight_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t
     }
 }
 
-/* == What the optimizer keeps packed ======================================== */
+/* == What the optimizer keeps packed ====================================== */
 
 #if STRATA_PAIRS
 _Static_assert(PACK_ROWS % PANEL == 0 && PACK_ROWS % STEPS_UNIT == 0,
@@ -202,7 +202,7 @@ void k_pack_rows_bf16(int64_t M, int64_t K, int64_t m0, int64_t m1, const float 
 #endif
 
 #if STRATA_PAIRS
-/* == For attention ========================================================== */
+/* == For attention ======================================================== */
 
 _Static_assert(PAIR_STEPS % STEPS_UNIT == 0 && PAIR_COLUMNS == PANEL,
                "attention fills up to what is multiplied");

@@ -25,7 +25,7 @@ static bool first_to_find(Context *c) {
 
 bool k_check_found(const Frame *f) { return __atomic_load_n(&f->ctx->stray, __ATOMIC_ACQUIRE); }
 
-/* == Regions ================================================================ */
+/* == Regions ============================================================== */
 
 static void fill(float *p, int64_t n, uint32_t word) {
     Word *w = (Word *)p;
@@ -71,7 +71,7 @@ static void poison(const Frame *f, const Region *r, int32_t worker) {
     fill(p.at, p.used, POISON);
 }
 
-/* == A call ================================================================= */
+/* == A call =============================================================== */
 
 static void place_guards(const Frame *f, const Region *r, int32_t worker) {
     Place p = place_of(f, r, worker);
@@ -93,7 +93,7 @@ void k_check_begin(Frame *f) {
             place_guards(f, &k_regions[i], w);
 }
 
-/* == Guards ================================================================= */
+/* == Guards =============================================================== */
 
 /* Which guard of a region is not what it was; NULL: none.  'all': those rows too
 ** that only round up, of which there may be many. */
@@ -152,7 +152,7 @@ int32_t k_check_phase(const Frame *f, const Stage *phase) {
     return k_check_found(f) ? STRATA_ERROR_CHECK : STRATA_OK;
 }
 
-/* == Row kernels ============================================================ */
+/* == Row kernels ========================================================== */
 
 typedef struct Bounds {
     float *lo, *hi;

@@ -28,7 +28,7 @@ enum { PAIRS_AHEAD = 8 }; /* rows that packing asks for in advance */
 INLINE int64_t round_steps(int64_t steps, int64_t unit) { return (steps + unit - 1) / unit * unit; }
 INLINE int64_t panel_room(int64_t steps) { return round_steps(steps, STEPS_UNIT) / 2 * PANEL + 16; }
 
-/* == Packing ================================================================ */
+/* == Packing ============================================================== */
 
 INLINE void zero_pairs(int64_t steps, float *out) {
     for (int64_t p = (steps + 1) / 2; p < round_steps(steps, STEPS_UNIT) / 2; p++)
@@ -157,7 +157,7 @@ INLINE void transpose_left(int64_t rows, int64_t steps, const uint16_t *dy, int6
         }
 }
 
-/* == Multiplying ============================================================ */
+/* == Multiplying ========================================================== */
 
 #ifdef STRATA_TILES
 

@@ -8,7 +8,7 @@
 
 enum { MILLION = 1000000 };
 
-/* == Layout ================================================================= */
+/* == Layout =============================================================== */
 
 /* Rows of a routed layer's cache, for a share of the context in millionths. */
 static int64_t rows_of_share(int64_t context, int32_t share) {
@@ -113,7 +113,7 @@ int32_t k_check_batch(Context *c, State *const *states, int32_t batch) {
     return status;
 }
 
-/* == Appending ============================================================== */
+/* == Appending ============================================================ */
 
 static int32_t refuse(Frame *f, const Cache *cache, int32_t sequence, int64_t rows) {
     Context *c = f->ctx;
@@ -185,7 +185,7 @@ void k_advance(const Frame *f) {
     }
 }
 
-/* == Copying ================================================================ */
+/* == Copying ============================================================== */
 
 static void copy_rows(const Cache *c, int64_t rows, int64_t d, const float *from, int64_t from_room,
                       float *to, int64_t to_room) {

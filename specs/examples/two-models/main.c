@@ -58,7 +58,7 @@ static double draw(uint64_t *seed) {
     return (double)(*seed >> 11) / 9007199254740992.0;
 }
 
-/* == Training =============================================================== */
+/* == Training ============================================================= */
 
 typedef struct Learner {
     void *ctx, *arena;
@@ -131,7 +131,7 @@ static void train(const unsigned char *text, long size, const char *out) {
     strata_pool_free(pool);
 }
 
-/* == Generating ============================================================= */
+/* == Generating =========================================================== */
 
 /* A byte drawn from the logits at temperature 0.8. */
 static int32_t choose(const float *logits, uint64_t *seed) {
