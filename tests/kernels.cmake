@@ -9,10 +9,8 @@
 # Products of bfloat16 have two more, and what these do in plain C, tested everywhere.
 set(KERNEL_SETS sse avx2 avx2_wide avx512)
 set(BF16_SETS tiles_in_c pairs_in_c avx512bf16 amx)
-set(KERNEL_FOLDER ${PROJECT_SOURCE_DIR}/compiler/codegen/kernels)
-# All but the parts of a whole model, which need its tables.
+set(KERNEL_FOLDER ${PROJECT_SOURCE_DIR}/runtime/kernels)
 file(GLOB KERNEL_SOURCES CONFIGURE_DEPENDS ${KERNEL_FOLDER}/*.c unit/native/*.c)
-list(FILTER KERNEL_SOURCES EXCLUDE REGEX "kernels/(cpu|driver|entry|guard|start|states|update)\\.c$")
 file(GLOB KERNEL_HEADERS CONFIGURE_DEPENDS ${KERNEL_FOLDER}/*.h)
 
 function(kernel_options SET)
@@ -43,7 +41,8 @@ function(kernel_options SET)
   set(KERNEL_LANES ${LANES_${SET}} PARENT_SCOPE)
   set(KERNEL_LEVEL ${LEVEL_${SET}} PARENT_SCOPE)
   set(KERNEL_FLAGS -std=gnu11 -O2 -gdwarf-4 -Wall -Wextra -Werror -Wno-psabi -Wno-pass-failed -fno-math-errno -ffp-contract=off
-      -fPIC -march=x86-64-v${LEVEL_${SET}} ${MORE_${SET}} -DLANES=${LANES_${SET}} -I${KERNEL_FOLDER} -I${PROJECT_SOURCE_DIR}/runtime PARENT_SCOPE)
+      -fPIC -march=x86-64-v${LEVEL_${SET}} ${MORE_${SET}} -DLANES=${LANES_${SET}} -I${KERNEL_FOLDER} -I${PROJECT_SOURCE_DIR}/runtime
+      -I${PROJECT_SOURCE_DIR}/runtime/base PARENT_SCOPE)
 endfunction()
 
 # OBJECT: what clang makes of SOURCE for SET, with more flags after them.
@@ -67,7 +66,7 @@ foreach(SET ${KERNEL_SETS} ${BF16_SETS})
   set(OBJECTS)
   set(SOURCES ${KERNEL_SOURCES})
   if(SET IN_LIST BF16_SETS)
-    list(FILTER SOURCES INCLUDE REGEX "/(gemm|gemm_bf16|few|attention|attention_few|attention_grad|attention_tile)\\.c$")
+    list(FILTER SOURCES INCLUDE REGEX "/(gemm|gemm_bf16|gemv|attention|attention_few|attention_grad|attention_tile)\\.c$")
   endif()
   foreach(SOURCE ${SOURCES})
     kernel_object(OBJECT ${SOURCE} ${SET} -ffreestanding ${KERNEL_TRAPS})

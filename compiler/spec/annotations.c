@@ -2,7 +2,7 @@
 ** What editors know of a spec's primitives: LuaCATS annotations from the op table.
 ** The constructors' follow from their tables of fields (specs/library/meta.lua).
 */
-#include "ops.h"
+#include "bindings.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 ** the facts of the model, and where the user is.  None of it can be reached
 ** from a spec.
 */
-#include "ops.h"
+#include "bindings.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
 ** specs/library/ops.md: the primitives as a spec sees them, from the op table.
 */
-#include "ops.h"
+#include "bindings.h"
 
 #include <string.h>
 

@@ -16,7 +16,7 @@
 
 #include "json.h"
 #include "page_check.h"
-#include "../../runtime/probe.h" /* not the one beside */
+#include "../../runtime/commands/probe/probe.h" /* not the one beside */
 #include "program_run.h"
 #include "safetensors.h"
 #include "spec.h"

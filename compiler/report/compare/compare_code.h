@@ -7,7 +7,7 @@
 #define STRATA_COMPARE_CODE_H
 
 #include "code_lines.h"
-#include "compare.h"
+#include "comparison.h"
 
 enum { CODE_KERNELS = 6 }; /* of a variant, at most */
 

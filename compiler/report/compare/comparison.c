@@ -1,5 +1,5 @@
 /* The numbers of a comparison, and what they come to in a sentence; see compare.h. */
-#include "compare.h"
+#include "comparison.h"
 
 #include "console.h"
 

@@ -9,8 +9,7 @@
 #define STRATA_JSON_H
 
 #include "error.h"
-
-#define JSON_DEPTH 64
+#include "file_limits.h"
 
 typedef enum JsonType {
     JSON_NULL,

@@ -1,5 +1,5 @@
 /* Kernels of all variants, matched by role; see compare.h. */
-#include "compare.h"
+#include "comparison.h"
 
 #include <ctype.h>
 #include <math.h>

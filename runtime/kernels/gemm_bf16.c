@@ -10,7 +10,7 @@
 #include "gemm_tile.h"
 #if STRATA_PAIRS
 #include "attention_pairs.h"
-#include "pairs.h"
+#include "bf16_dot.h"
 #else
 #include "widen.h"
 #endif

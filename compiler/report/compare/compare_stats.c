@@ -3,7 +3,7 @@
 ** Intervals are Student's t, which supposes no more than that means of rounds are
 ** near normal; with one value there is none.
 */
-#include "compare.h"
+#include "comparison.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #ifndef STRATA_WORKSHOP_H
 #define STRATA_WORKSHOP_H
 
-#include "compare.h"
+#include "comparison.h"
 
 #include <signal.h>
 

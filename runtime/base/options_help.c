@@ -3,7 +3,7 @@
 */
 #include "options.h"
 
-#include "safetensors.h"
+#include "file_limits.h"
 
 /* Columns of UTF-8 text, one a character: enough for this table. */
 static int columns(const char *s) {

@@ -1,6 +1,6 @@
 /*
 ** What a trained model does inside, averaged over tokens of a text.  The model's probe
-** (compiler/report/probe_graph.h) gives sums over tokens; here they become weights of
+** (compiler/analysis/probe_graph.h) gives sums over tokens; here they become weights of
 ** reads, magnitudes and gradients by layer, and what leaving a layer out costs.  Averages of
 ** what exists for some tokens only, the sublayers of a layer that a route keeps from the others,
 ** are over those tokens.  What routes decide is told token by token too, of a passage.

@@ -2,7 +2,7 @@
 #ifndef STRATA_COMPARE_PAGE_H
 #define STRATA_COMPARE_PAGE_H
 
-#include "compare.h"
+#include "comparison.h"
 
 void page_heading(Text *t, const char *title, const char *note);
 /* A table's box, which scrolls by itself; page_table_end closes it. */

@@ -3,7 +3,7 @@
 ** further ado; the others have a row in 'structural' that says which arguments
 ** Lua code gives.  Axes are counted from 1, or from the end as -1, -2, ...
 */
-#include "ops.h"
+#include "bindings.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
 ** The tables a compiled model is made of: written by the compiler as constants
-** (codegen/program.c), walked by driver.c, which is linked into the model.
+** (codegen/tables/program.c), walked by driver.c, which is linked into the model.
 ** Indices and offsets only, no pointers: the object needs no relocations in
 ** its data and has nothing writable.
 */

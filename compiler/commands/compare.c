@@ -4,7 +4,7 @@
 ** how they are shown is in report/.
 */
 #include "command.h"
-#include "compare.h"
+#include "comparison.h"
 #include "console.h"
 #include "files.h"
 #include "publish.h"

@@ -1,5 +1,5 @@
 /* A comparison for programs.  The keys are a contract: more may be added, none changed. */
-#include "compare.h"
+#include "comparison.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -11,10 +11,7 @@
 #include "error.h"
 #include "files.h"
 #include "json.h"
-
-#define SAFETENSORS_RANK 8
-#define SAFETENSORS_TENSORS 100000
-#define SAFETENSORS_HEADER 100000000 /* bytes */
+#include "file_limits.h"
 
 typedef enum Dtype {
     DTYPE_BOOL,

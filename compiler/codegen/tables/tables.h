@@ -63,7 +63,7 @@ void *tables_descriptor(const Tables *t, const CodegenOptions *o, const Code *c,
 void regions_add(Tables *t, const Plan *p, Program *out);
 void regions_reach(Tables *t, const Program *out, const Action *a, const Rows *rows);
 
-/* half_weights.c: whether a build of bf16 that does not train keeps a parameter as bfloat16;
+/* bf16_weights.c: whether a build of bf16 that does not train keeps a parameter as bfloat16;
 ** 'probe' may be NULL */
 bool weight_is_half(const Graph *g, const Graph *probe, const Node *param);
 

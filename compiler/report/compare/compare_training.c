@@ -1,5 +1,5 @@
 /* What training runs came to, over seeds; see compare.h. */
-#include "compare.h"
+#include "comparison.h"
 #include "routed.h"
 
 #include <math.h>

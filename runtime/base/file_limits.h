@@ -1,0 +1,12 @@
+/*
+** Limits of the readers of files, in one place because --help names them all.
+*/
+#ifndef STRATA_FILE_LIMITS_H
+#define STRATA_FILE_LIMITS_H
+
+#define JSON_DEPTH 64
+#define SAFETENSORS_RANK 8
+#define SAFETENSORS_TENSORS 100000
+#define SAFETENSORS_HEADER 100000000 /* bytes */
+
+#endif
