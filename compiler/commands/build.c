@@ -11,6 +11,7 @@
 #include "process.h"
 #include "publish.h"
 #include "report.h"
+#include "model_info.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -50,7 +51,7 @@ static int write_header(const char *path, const Code *code, const ModelInfo *inf
 
 static int compile(const Model *m, const BuildOptions *o, const Scratch *s, Error *e) {
     char message[512] = "";
-    ModelInfo info = report_model_info(m);
+    ModelInfo info = model_info(m);
     Code code;
     Graph *probe = o->code.main ? probe_graph(m) : NULL;
     info.probe = probe;

@@ -2,7 +2,7 @@
 #include "command.h"
 #include "console.h"
 #include "publish.h"
-#include "report.h"
+#include "views.h"
 
 #include <string.h>
 

@@ -16,6 +16,7 @@
 #include "compare_code.h"
 #include "page_check.h"
 #include "scratch_spec.h"
+#include "model_info.h"
 
 /* == Shapes =============================================================== */
 
@@ -151,7 +152,7 @@ static Report *report_written(void **state, const char *residual, int number, in
 
 static char *assembly_of(const Report *r) {
     char error[512] = "";
-    ModelInfo info = report_model_info(r->model);
+    ModelInfo info = model_info(r->model);
     CodegenOptions o = { .prefix = "m", .cpu = "x86-64-v3", .level = 2, .emit = EMIT_ASM };
     Code code;
     if (codegen_compile(r->model->graph, &info, &o, &code, error, sizeof error))

@@ -21,6 +21,7 @@
 #include "report.h"
 #include "spec.h"
 #include "weights.h"
+#include "model_info.h"
 
 enum { PLAIN, HALF, PRECISIONS, SERVING = PRECISIONS, PROGRAMS, STEPS = 200, LAST = 10 };
 /* serving: bf16, not to be trained */
@@ -76,7 +77,7 @@ static int open_programs(void **state) {
     snprintf(path, sizeof path, "%s/m.lua", folder.path);
     model = spec_load(path, NULL, &error);
     if (!model) fail_msg("%s", error.message);
-    ModelInfo info = report_model_info(model);
+    ModelInfo info = model_info(model);
     for (int i = 0; i < PROGRAMS; i++)
         compiled_open(
             &compiled[i], model->graph, &info,

@@ -12,8 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "report.h"
+#include "views.h"
 #include "scratch.h"
+#include "model_info.h"
 
 static Report *report_how(const char *path, TwoPhase how) {
     Error e = { 0 };
@@ -55,7 +56,7 @@ static bool close_to(double a, double b) { return fabs(a - b) <= 1e-9 * fabs(b);
 static void the_compiled_model_has_the_same(void **state) {
     for (int i = 0; i < RESIDUALS; i++) {
         Report *r = report_written(state, residuals[i], 3);
-        ModelInfo info = report_model_info(r->model);
+        ModelInfo info = model_info(r->model);
         CodegenOptions o = { .level = 0, .prefix = "m" };
         Code code;
         char error[512];

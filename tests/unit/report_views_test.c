@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "memory_view.h"
+#include "views.h"
 #include "scratch_spec.h"
 #include "work.h"
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "routed.h"
+#include "views.h"
 #include "scratch_spec.h"
 
 /* A layer without a route and one with: width D 128, 4 heads and 2 of keys of 32, hidden 256. */

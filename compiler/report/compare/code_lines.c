@@ -1,5 +1,6 @@
 /* Lines of code and their shapes; see code_lines.h. */
 #include "code_lines.h"
+#include "views.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* A comparison for programs.  The keys are a contract: more may be added, none changed. */
 #include "comparison.h"
+#include "views.h"
 
 #include <inttypes.h>
 #include <math.h>

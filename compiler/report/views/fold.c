@@ -7,7 +7,7 @@
 **   embed.2        of what belongs to no layer
 ** Constants and parameters are written where they are used.
 */
-#include "report.h"
+#include "views.h"
 
 #include <stdio.h>
 #include <stdlib.h>

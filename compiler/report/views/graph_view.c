@@ -4,7 +4,7 @@
 ** A run of layers that call the same kinds of kernels is drawn once: the last of
 ** them, with numbers from the least to the most of all.
 */
-#include "report.h"
+#include "views.h"
 
 #include <stdlib.h>
 #include <string.h>

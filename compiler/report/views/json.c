@@ -1,7 +1,7 @@
 /*
 ** A Report as JSON.  The keys are a contract: more may be added, none changed.
 */
-#include "report.h"
+#include "views.h"
 
 #include <inttypes.h>
 

@@ -9,7 +9,7 @@
 ** Numbers begin anew in every kernel, so kernels that are equal have equal lines.
 ** Kernels that share code are listed once: with the operands of the first call.
 */
-#include "report.h"
+#include "views.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,6 +3,7 @@
 ** offsets upwards; a rectangle is a value's place for the time it is taken.
 */
 #include "console.h"
+#include "views.h"
 #include "memory_view.h"
 #include "svg.h"
 #include "work.h"

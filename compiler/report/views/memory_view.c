@@ -3,6 +3,7 @@
 ** lies and from which step to which.
 */
 #include "memory_view.h"
+#include "views.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 */
 #include "mixing.h"
 #include "mixing_graph.h"
-#include "report.h"
+#include "views.h"
 #include "svg.h"
 
 #include <math.h>

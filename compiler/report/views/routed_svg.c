@@ -4,6 +4,7 @@
 ** share; how it was counted shows in the dashes.
 */
 #include "routed.h"
+#include "views.h"
 #include "svg.h"
 
 #include <math.h>

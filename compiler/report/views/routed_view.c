@@ -1,5 +1,6 @@
 /* What routes leave of a model's work and of its cache, by length: a table, and JSON. */
 #include "routed.h"
+#include "views.h"
 
 #include <inttypes.h>
 #include <math.h>

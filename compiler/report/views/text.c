@@ -1,5 +1,5 @@
 /* A Report for people: the summary, and the costs by family. */
-#include "report.h"
+#include "views.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -7,37 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model_info.h"
 #include "plan.h"
 #include "routed.h"
-
-ModelInfo report_model_info(const Model *m) {
-    return (ModelInfo){
-        .name = m->name,
-        .file = m->file,
-        .tokenizer = m->tokenizer,
-        .mixer = m->mixer,
-        .acausal = m->acausal,
-        .ahead = m->ahead,
-        .vocab = m->vocab,
-        .context = m->context,
-        .dim = m->dim,
-        .layers = m->layers,
-        .sublayers = m->sublayers,
-        .batch = m->batch,
-        .seed = m->seed,
-        .hash = m->hash,
-        .lr = m->lr,
-        .beta1 = m->beta1,
-        .beta2 = m->beta2,
-        .eps = m->eps,
-        .weight_decay = m->weight_decay,
-        .clip = m->clip,
-        .schedule = (int)m->schedule,
-        .warmup = m->warmup,
-        .decay = m->decay,
-        .min_lr = m->min_lr,
-    };
-}
 
 /* == Work ================================================================= */
 
@@ -144,7 +116,7 @@ static void take_error(Error *e, int status, const char *message) {
 
 static int make(Report *r, const ReportOptions *o, Error *e) {
     char message[512] = "";
-    ModelInfo info = report_model_info(r->model);
+    ModelInfo info = model_info(r->model);
     CodegenOptions options = { .cpu = o->cpu,
                                .inference = o->inference,
                                .keep = o->keep,
@@ -222,17 +194,4 @@ void report_free(Report *r) {
     free(r->list);
     report_free(r->dense);
     free(r);
-}
-
-void report_header(const Report *r, Text *t) {
-    ModelInfo info = report_model_info(r->model);
-    char *text = NULL;
-    size_t size = 0;
-    FILE *f = open_memstream(&text, &size);
-    if (f) {
-        codegen_header(&r->planned.code, &info, r->model->name, f);
-        if (!fclose(f)) text_bytes(t, text, size);
-    }
-    if (!text) t->failed = true;
-    free(text);
 }

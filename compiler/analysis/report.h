@@ -97,58 +97,8 @@ typedef struct ReportOptions {
 /* NULL, and the reason in e. */
 Report *report_new(const char *spec, const ReportOptions *o, Error *e);
 void report_free(Report *r);
-ModelInfo report_model_info(const Model *m);
 
 /* traffic.c */
 ReportTraffic report_traffic(const Report *r);
-
-typedef enum View {
-    VIEW_SUMMARY,
-    VIEW_GRAPH,
-    VIEW_FOLDED,
-    VIEW_HEADER,
-    VIEW_KERNELS,
-    VIEW_MEMORY,
-    VIEW_COST,
-    VIEW_MATRIX
-} View;
-
-/* json.c: an object and a line end, the same for all views but the matrix */
-void report_json(const Report *r, Text *t);
-
-/* text.c, and a file for each view */
-void report_text(const Report *r, Text *t);
-void report_cost_text(const Report *r, Text *t);
-
-/* routed_view.c: what routes leave of work and cache, by length; the picture fails without
-** routes */
-void report_routed_text(const Report *r, Text *t);
-void report_routed_json(const Report *r, Text *t);
-int report_routed_svg(const Report *r, Text *t, Error *e);
-
-/* listing.c: kernels operation by operation */
-void report_kernels_text(const Report *r, Text *t);
-/* A kernel's lines alone; with 'places' the Lua line of each goes there, a line for a line. */
-void report_kernel_lines(const Report *r, const ReportKernel *k, Text *t, Text *places);
-
-/* memory_view.c: the plan of a training step, or of reading in an inference build */
-void report_memory_text(const Report *r, Text *t);
-void report_memory_svg(const Report *r, Text *t);
-
-/* graph_view.c: the primitive graph as text; the forward program's kernels, equal
-** layers folded, as a picture */
-void report_graph_text(const Report *r, Text *t);
-void report_graph_svg(const Report *r, Text *t);
-
-/* report.c: the C header */
-void report_header(const Report *r, Text *t);
-
-/* fold.c: the primitive graph, equal layers written once */
-void report_graph_folded(const Report *r, Text *t);
-
-/* mixing_view.c: the depth-mixing matrix; what can fail is a limit */
-int report_matrix_text(const Report *r, Text *t, Error *e);
-int report_matrix_json(const Report *r, Text *t, Error *e);
-int report_matrix_svg(const Report *r, Text *t, Error *e);
 
 #endif

@@ -1,0 +1,12 @@
+/*
+** What code generation is told of a model, from its spec.
+*/
+#ifndef STRATA_MODEL_INFO_H
+#define STRATA_MODEL_INFO_H
+
+#include "codegen.h"
+#include "spec.h"
+
+ModelInfo model_info(const Model *m);
+
+#endif
