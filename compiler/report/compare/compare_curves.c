@@ -183,7 +183,6 @@ static void add_results(const Comparison *c, Text *t) {
              any_routes(c) ? "<th scope=\"col\">tokens that routes take at the end</th>" : "");
     for (int i = 0; i < c->n; i++)
         add_result(c, i, t);
-    text_add(t, "</tbody>");
     page_table_end(t);
 }
 

@@ -1,8 +1,6 @@
 /*
-** A comparison as one HTML file that needs nothing else: style and pictures inside,
-** no script, no network, light and dark.  All that comes from specs or the command
-** line goes through svg_escaped.  Its width follows the window; tables scroll in a
-** box of their own.
+** A comparison as one HTML file (page.h): head, verdict, numbers, then the sections that
+** other files of this folder add.
 */
 #include "compare_page.h"
 #include "svg.h"
@@ -11,79 +9,38 @@
 #include <math.h>
 #include <string.h>
 
+/* Beside the style of all pages (page.h). */
 static const char style[] =
-    "body{margin:0;background:var(--page);color:var(--ink);font:16px/1.5 system-ui,sans-serif}"
-    "main{max-width:1500px;margin:auto;padding:16px clamp(12px,3vw,48px) 48px}"
-    "h1{font-size:1.5em;line-height:1.25;overflow-wrap:anywhere}h2{font-size:1.2em;margin:2em 0 "
-    ".3em}p{margin:.4em 0;max-width:75em}"
-    ".verdict p{font-size:1.05em;overflow-wrap:anywhere}.note,small,figcaption "
-    "span{color:var(--soft)}small{font-size:.9em}"
-    ".scroll{overflow-x:auto;margin:.8em "
-    "0}table{border-collapse:collapse;font-size:14px;font-variant-numeric:tabular-nums}"
-    "th,td{padding:5px 12px;text-align:right;vertical-align:top;border-bottom:1px solid "
-    "var(--line)}td{white-space:nowrap}"
-    "thead "
-    "th{vertical-align:bottom;overflow-wrap:anywhere;min-width:6em}th[scope=row],th.word,td.word{"
-    "text-align:left}th[scope=row]{min-width:8em}"
+    "p{overflow-wrap:normal}.verdict p{font-size:1.05em;overflow-wrap:anywhere}"
+    "thead th{overflow-wrap:anywhere;min-width:6em}"
+    "th[scope=row],th.word,td.word{text-align:left}th[scope=row]{min-width:8em}"
     "th[scope=rowgroup]{text-align:left;background:var(--box)}"
     "td small{display:inline-block;min-width:5.5em}"
-    ".figures{display:grid;gap:24px;grid-template-columns:repeat(auto-fill,minmax(min(100%,330px),"
-    "1fr))}"
+    ".figures{grid-template-columns:repeat(auto-fill,minmax(min(100%,330px),1fr))}"
     ".wide{display:grid;gap:24px;grid-template-columns:repeat(auto-fit,minmax(min(100%,430px),1fr))"
     "}"
-    "figure{margin:0;min-width:0}.figures figure{max-width:480px}.wide "
-    "figure{max-width:820px}figcaption{font-weight:600;overflow-wrap:anywhere}"
-    "figcaption span{display:block;font-weight:400;font-size:.85em}"
-    ".keys{list-style:none;padding:0;margin:.6em 0;display:flex;flex-wrap:wrap;gap:4px 20px}.keys "
-    "svg{width:28px;display:inline-block;margin-right:6px}"
+    ".figures figure{max-width:480px}.wide figure{max-width:820px}"
+    ".keys{list-style:none;padding:0;margin:.6em 0;display:flex;flex-wrap:wrap;gap:4px 20px}"
+    ".keys svg{width:28px;display:inline-block;margin-right:6px}"
     "pre{overflow-x:auto;background:var(--box);padding:10px;font:13px/1.5 ui-monospace,monospace}"
-    "h3{font-size:1em;margin:1.4em 0 .2em}summary{cursor:pointer}.kernel{border-top:1px solid "
-    "var(--line);padding:.35em 0}"
-    ".kernel>summary{font-weight:600;overflow-wrap:anywhere}.diff{border:1px solid "
-    "var(--line);margin:.4em 0 1em;font:12px/1.45 ui-monospace,monospace}"
-    ".row{display:grid;grid-template-columns:17ch minmax(0,1fr) 17ch "
-    "minmax(0,1fr)}.head{font-weight:600;border-bottom:1px solid var(--line)}"
-    ".head span{padding:4px 6px;overflow-wrap:anywhere}.row pre{margin:0;padding:0 "
-    "6px;background:none;font:inherit}"
-    ".row .at{color:var(--soft);overflow:hidden}.row pre:nth-child(n+3){border-left:1px solid "
-    "var(--line)}.row pre:nth-child(4){border-left:0}"
+    "h3{font-size:1em;margin:1.4em 0 .2em}"
+    ".kernel{border-top:1px solid var(--line);padding:.35em 0}"
+    ".kernel>summary{font-weight:600;overflow-wrap:anywhere}"
+    ".diff{border:1px solid var(--line);margin:.4em 0 1em;font:12px/1.45 ui-monospace,monospace}"
+    ".row{display:grid;grid-template-columns:17ch minmax(0,1fr) 17ch minmax(0,1fr)}"
+    ".head{font-weight:600;border-bottom:1px solid var(--line)}"
+    ".head span{padding:4px 6px;overflow-wrap:anywhere}"
+    ".row pre{margin:0;padding:0 6px;background:none;font:inherit}"
+    ".row .at{color:var(--soft);overflow:hidden}"
+    ".row pre:nth-child(n+3){border-left:1px solid var(--line)}"
+    ".row pre:nth-child(4){border-left:0}"
     ".new pre:nth-child(-n+2){background:color-mix(in srgb,var(--c0) 16%,transparent)}"
     ".new pre:nth-child(n+3){background:color-mix(in srgb,var(--c5) 16%,transparent)}"
-    ".new pre:empty{background:none}.diff summary,.diff "
-    "p{color:var(--soft);background:var(--box);margin:0;padding:2px 6px}"
-    "@media(max-width:900px){.row{grid-template-columns:17ch "
-    "minmax(0,1fr)}.row:not(.new):not(.head) pre:nth-child(n+3){display:none}"
+    ".new pre:empty{background:none}"
+    ".diff summary,.diff p{color:var(--soft);background:var(--box);margin:0;padding:2px 6px}"
+    "@media(max-width:900px){.row{grid-template-columns:17ch minmax(0,1fr)}"
+    ".row:not(.new):not(.head) pre:nth-child(n+3){display:none}"
     ".new pre:empty{display:none}.row pre:nth-child(n+3){border-left:0}}";
-
-void page_heading(Text *t, const char *title, const char *note) {
-    text_add(t, "<h2>%s</h2>\n<p class=\"note\">%s</p>\n", title, note);
-}
-
-void page_table(Text *t, const char *label) {
-    text_add(t, "<div class=\"scroll\" role=\"region\" aria-label=\"%s\" tabindex=\"0\"><table>\n",
-             label);
-}
-
-void page_table_end(Text *t) { text_add(t, "</table></div>\n"); }
-
-const char *page_dash(int variant) {
-    static const char *const dash[] = { "", "6 3", "2 3" };
-    return dash[variant / SVG_COLOURS % 3];
-}
-
-void page_variant_keys(const Comparison *c, Text *t) {
-    text_add(t, "<ul class=\"keys\">\n");
-    for (int i = 0; i < c->n; i++) {
-        text_add(t,
-                 "<li><svg viewBox=\"0 0 28 10\" aria-hidden=\"true\"><path "
-                 "style=\"stroke:var(--c%d);stroke-width:4\" stroke-dasharray=\"%s\" "
-                 "d=\"M0 5h28\"/></svg>",
-                 i % SVG_COLOURS, page_dash(i));
-        svg_escaped(t, c->variant[i].label);
-        text_add(t, "</li>\n");
-    }
-    text_add(t, "</ul>\n");
-}
 
 /* == Head and verdict ===================================================== */
 
@@ -165,7 +122,6 @@ static void add_numbers(const Comparison *c, Text *t) {
     add_heads(c, t);
     for (int i = 0; i < compare_nmetric; i++)
         add_metric(c, &compare_metrics[i], t);
-    text_add(t, "</tbody>");
     page_table_end(t);
 }
 
@@ -191,18 +147,13 @@ static void add_reproduction(const Comparison *c, Text *t) {
         svg_escaped(t, m->file);
         text_add(t, "</td><td class=\"word\">%016" PRIx64 "</td></tr>\n", m->hash);
     }
-    text_add(t, "</tbody>");
     page_table_end(t);
 }
 
 void compare_html(const Comparison *c, Text *t) {
-    text_add(t,
-             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-             "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>");
+    page_open(t);
     add_names(c, t);
-    text_add(t, "</title>\n<style>");
-    svg_page_style(t);
-    text_add(t, "%s</style>\n</head>\n<body>\n<main>\n<h1>", style);
+    page_body(t, style);
     add_names(c, t);
     text_add(t, "</h1>\n");
     add_verdict(c, t);
@@ -214,5 +165,5 @@ void compare_html(const Comparison *c, Text *t) {
     page_roofline(c, t);
     page_code(c, t);
     add_reproduction(c, t);
-    text_add(t, "</main>\n</body>\n</html>\n");
+    page_close(t);
 }

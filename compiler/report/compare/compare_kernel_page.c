@@ -58,12 +58,11 @@ static void add_row(const Comparison *c, const Role *r, int variant, Text *t) {
 }
 
 static void add_role(const Comparison *c, const Role *r, Text *t) {
-    text_add(t, "<tbody><tr><th scope=\"rowgroup\" colspan=\"%d\">", c->rounds ? 11 : 6);
+    text_add(t, "<tr><th scope=\"rowgroup\" colspan=\"%d\">", c->rounds ? 11 : 6);
     svg_escaped(t, r->name);
     text_add(t, " <small>%s</small></th></tr>\n", r->family);
     for (int i = 0; i < c->n; i++)
         add_row(c, r, i, t);
-    text_add(t, "</tbody>\n");
 }
 
 static void add_table(const Comparison *c, const Role *role, int n, bool differs, const char *label,
@@ -78,9 +77,12 @@ static void add_table(const Comparison *c, const Role *role, int n, bool differs
                  "<th scope=\"col\">time a step</th><th scope=\"col\">difference</th><th "
                  "scope=\"col\">GFLOP/s</th><th scope=\"col\">GB/s</th>"
                  "<th scope=\"col\">share of roof</th>");
-    text_add(t, "</tr></thead>\n");
-    for (int i = 0; i < n; i++)
-        if (role_differs(c, &role[i]) == differs) add_role(c, &role[i], t);
+    text_add(t, "</tr></thead>\n<tbody>");
+    for (int i = 0, groups = 0; i < n; i++) {
+        if (role_differs(c, &role[i]) != differs) continue;
+        if (groups++) text_add(t, "</tbody>\n<tbody>");
+        add_role(c, &role[i], t);
+    }
     page_table_end(t);
 }
 

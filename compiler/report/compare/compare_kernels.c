@@ -1,4 +1,4 @@
-/* Kernels of all variants, matched by role; see compare.h. */
+/* Kernels of all variants, matched by role; see comparison.h. */
 #include "comparison.h"
 
 #include <ctype.h>

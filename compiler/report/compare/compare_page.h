@@ -3,11 +3,7 @@
 #define STRATA_COMPARE_PAGE_H
 
 #include "comparison.h"
-
-void page_heading(Text *t, const char *title, const char *note);
-/* A table's box, which scrolls by itself; page_table_end closes it. */
-void page_table(Text *t, const char *label);
-void page_table_end(Text *t);
+#include "page.h"
 
 /* Colours of variants in plots: a class of svg.h and, from the seventh on, a dash. */
 void page_variant_keys(const Comparison *c, Text *t);

@@ -1,4 +1,4 @@
-/* What training runs came to, over seeds; see compare.h. */
+/* What training runs came to, over seeds; see comparison.h. */
 #include "comparison.h"
 #include "routed.h"
 

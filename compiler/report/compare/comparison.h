@@ -3,12 +3,12 @@
 ** differences from it.  'strata compare' fills a Comparison; here it becomes a
 ** table, JSON and an HTML page.
 **
-** One table of numbers (compare.c) feeds all three.  A number that is not known is
+** One table of numbers (compare_numbers.c) feeds all three.  A number that is not known is
 ** NAN and is left out everywhere.  Kernels are matched by their role: their name
 ** without its number, because numbers shift with every kernel that is added.
 */
-#ifndef STRATA_COMPARE_H
-#define STRATA_COMPARE_H
+#ifndef STRATA_COMPARISON_H
+#define STRATA_COMPARISON_H
 
 #include "mixing.h"
 #include "report.h"
@@ -69,7 +69,7 @@ void compare_free(Comparison *c);
 /* Labels, once all reports are there. */
 void compare_name(Comparison *c);
 
-/* == compare.c: numbers =================================================== */
+/* == compare_numbers.c ==================================================== */
 
 typedef enum Unit { UNIT_COUNT, UNIT_BYTES, UNIT_SECONDS, UNIT_LOSS } Unit;
 

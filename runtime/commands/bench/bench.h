@@ -1,6 +1,6 @@
 /*
 ** A measurement of the command bench.
-**   bench.c           what is run
+**   bench_run.c       what is run
 **   bench_report.c    what is printed
 **   bench_profile.c   times of single kernels
 */

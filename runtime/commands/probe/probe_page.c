@@ -1,6 +1,5 @@
 /*
-** A probe as one HTML file that needs nothing else: no script, no network, light and
-** dark.  What comes from specs or the command line goes through svg_escaped.
+** A probe as one HTML file (page.h).
 */
 #include "probe.h"
 
@@ -8,39 +7,22 @@
 #include <stdlib.h>
 
 #include "chart.h"
+#include "page.h"
 
 enum { KINDS = 8, SINKS = 16 };
 
+/* Beside the style of all pages (page.h). */
 static const char style[] =
-    "body{margin:0;background:var(--page);color:var(--ink);font:16px/1.5 system-ui,sans-serif}"
-    "main{max-width:1500px;margin:auto;padding:16px clamp(12px,3vw,48px) 48px}"
-    "h1{font-size:1.5em;line-height:1.25;overflow-wrap:anywhere}h2{font-size:1.2em;margin:2em 0 "
-    ".3em}p{margin:.4em 0;max-width:75em;overflow-wrap:anywhere}"
-    ".note,figcaption span{color:var(--soft)}"
-    ".scroll{overflow-x:auto;margin:.8em "
-    "0}table{border-collapse:collapse;font-size:14px;font-variant-numeric:tabular-nums}"
-    "th,td{padding:5px 12px;text-align:right;border-bottom:1px solid "
-    "var(--line);white-space:nowrap}th:first-child{text-align:left}"
-    "thead th{white-space:normal;vertical-align:bottom}"
-    ".figures{display:grid;gap:24px;grid-template-columns:repeat(auto-fill,minmax(min(100%,400px),"
-    "1fr))}"
-    "figure.wide{max-width:960px;margin:1em 0}.passage{font:14px/1.7 "
-    "ui-monospace,monospace;white-space:pre-wrap;margin:.6em 0}"
-    ".key{padding:0 "
-    ".5em}.t0{background:none}.t1{background:rgba(213,94,0,.15)}.t2{background:rgba(213,94,0,.3)}."
-    "t3{background:rgba(213,94,0,.45)}"
-    ".t4{background:rgba(213,94,0,.6)}.t5{background:rgba(213,94,0,.75)}summary{cursor:pointer}"
-    "figure{margin:0;min-width:0;max-width:640px}figcaption{font-weight:600}figcaption "
-    "span{display:block;font-weight:400;font-size:.85em}";
+    "th,td{white-space:nowrap}thead th{white-space:normal}figure.wide{max-width:960px;margin:1em 0}"
+    ".passage{font:14px/1.7 ui-monospace,monospace;white-space:pre-wrap;margin:.6em 0}"
+    ".key{padding:0 .5em}.t0{background:none}.t1{background:rgba(213,94,0,.15)}"
+    ".t2{background:rgba(213,94,0,.3)}.t3{background:rgba(213,94,0,.45)}"
+    ".t4{background:rgba(213,94,0,.6)}.t5{background:rgba(213,94,0,.75)}";
 
 typedef struct Page {
     const Probe *x, *before;
     Text *t;
 } Page;
-
-static void heading(const Page *p, const char *title, const char *note) {
-    text_add(p->t, "<h2>%s</h2>\n<p class=\"note\">%s</p>\n", title, note);
-}
 
 static void figure(const Page *p, const char *title, const char *note) {
     text_add(p->t, "<figure><figcaption>%s<span>%s</span></figcaption>\n", title, note);
@@ -74,10 +56,10 @@ static void add_mixing(const Page *p, const Probe *x, double scale, const char *
 
 static void add_mixings(const Page *p) {
     double scale = fmax(largest(p->x), largest(p->before));
-    heading(p, "Depth mixing",
-            "With which weight each read takes the embedding and each sublayer\xe2\x80\x99s "
-            "output, a mean over channels and tokens; "
-            "shaded by the square root.");
+    page_heading(p->t, "Depth mixing",
+                 "With which weight each read takes the embedding and each sublayer\xe2\x80\x99s "
+                 "output, a mean over channels and tokens; "
+                 "shaded by the square root.");
     if (!(scale > 0)) {
         text_add(p->t,
                  "<p>Not measured: the model has too many sublayers, or its reads take no sources "
@@ -125,34 +107,33 @@ static void add_sink_rows(const Page *p, const Probe *x, const char *when) {
 }
 
 static void table(const Page *p, const char *label, const char *head) {
-    text_add(p->t,
-             "<div class=\"scroll\" role=\"region\" aria-label=\"%s\" "
-             "tabindex=\"0\"><table><thead><tr>%s</tr></thead><tbody>\n",
-             label, head);
+    page_table(p->t, label);
+    text_add(p->t, "<thead><tr>%s</tr></thead><tbody>\n", head);
 }
 
 static void add_tables(const Page *p) {
     const char *before = p->before ? ", before" : "", *after = p->before ? ", after" : "";
     if (!p->x->weight) return;
-    heading(p, "Where reads take their weight from",
-            "Shares of absolute weight in percent, by the kind of sublayer that reads: the "
-            "embedding, the newest "
-            "source (the diagonal of the matrix), and all between.");
+    page_heading(p->t, "Where reads take their weight from",
+                 "Shares of absolute weight in percent, by the kind of sublayer that reads: the "
+                 "embedding, the newest "
+                 "source (the diagonal of the matrix), and all between.");
     table(p, "shares of weight",
           "<th>read by</th><th>reads</th><th>embedding, %</th><th>newest source, "
           "%</th><th>between, %</th>");
     add_share_rows(p, p->before, before);
     add_share_rows(p, p->x, after);
-    text_add(p->t, "</tbody></table></div>\n");
-    heading(p, "Sinks",
-            "Sources that take at least twice an even share of later reads\xe2\x80\x99 weight, "
-            "whatever the input: it varies by less than half over tokens.");
+    page_table_end(p->t);
+    page_heading(
+        p->t, "Sinks",
+        "Sources that take at least twice an even share of later reads\xe2\x80\x99 weight, "
+        "whatever the input: it varies by less than half over tokens.");
     table(
         p, "sinks",
         "<th>source</th><th>share, %</th><th>even share, %</th><th>variation over tokens, %</th>");
     add_sink_rows(p, p->before, before);
     add_sink_rows(p, p->x, after);
-    text_add(p->t, "</tbody></table></div>\n");
+    page_table_end(p->t);
 }
 
 /* == Layers =============================================================== */
@@ -169,11 +150,12 @@ static void add_lines(const Page *p, const char *title, const char *note, const 
 
 static void add_dynamics(const Page *p) {
     const Probe *x = p->x, *b = p->before;
-    heading(p, "Layers",
-            "Root mean squares over channels and tokens: of a layer that a route gives some tokens "
-            "only, over those. Under PreNorm residuals what sublayers read grows with depth, and "
-            "with it what they must "
-            "add to be heard; mixers over depth bound it.");
+    page_heading(
+        p->t, "Layers",
+        "Root mean squares over channels and tokens: of a layer that a route gives some tokens "
+        "only, over those. Under PreNorm residuals what sublayers read grows with depth, and "
+        "with it what they must "
+        "add to be heard; mixers over depth bound it.");
     text_add(p->t, "<div class=\"figures\">\n");
     add_lines(p, "Output of a layer", "what its sublayers add", "layer", "root mean square",
               x->layer_rms, b ? b->layer_rms : NULL, x->layers);
@@ -201,8 +183,9 @@ static void add_similarity(const Page *p, const Probe *x, const char *title) {
 
 static void add_similarities(const Page *p) {
     if (!p->x->similarity) return;
-    heading(p, "Similarity of layers",
-            "Cosine of two layers\xe2\x80\x99 outputs, a mean over the tokens that both work on.");
+    page_heading(
+        p->t, "Similarity of layers",
+        "Cosine of two layers\xe2\x80\x99 outputs, a mean over the tokens that both work on.");
     text_add(p->t, "<div class=\"figures\">\n");
     add_similarity(p, p->before, "Before");
     add_similarity(p, p->x, p->before ? "After" : "Cosine");
@@ -223,16 +206,17 @@ static void add_gate_rows(const Page *p) {
 
 static void add_gates(const Page *p) {
     if (!p->x->gates) return;
-    heading(p, "Gates",
-            "Sigmoids and hyperbolic tangents that mixers and routes compute, with the place in "
-            "the model and the Lua line; mean and deviation over tokens and "
-            "elements.");
+    page_heading(
+        p->t, "Gates",
+        "Sigmoids and hyperbolic tangents that mixers and routes compute, with the place in "
+        "the model and the Lua line; mean and deviation over tokens and "
+        "elements.");
     table(p, "gates",
           p->before ? "<th>gate</th><th>mean, after</th><th>deviation, after</th><th>mean, "
                       "before</th><th>deviation, before</th>"
                     : "<th>gate</th><th>mean</th><th>deviation</th>");
     add_gate_rows(p);
-    text_add(p->t, "</tbody></table></div>\n");
+    page_table_end(p->t);
 }
 
 /* == Routes =============================================================== */
@@ -257,17 +241,19 @@ static void add_route_rows(const Page *p) {
 static void add_routes(const Page *p) {
     const Probe *x = p->x, *b = p->before;
     if (!x->routes) return;
-    heading(p, "Routes",
-            "Which tokens each routed layer takes, as in training but for what training draws at "
-            "random, and the root mean square of the outputs "
-            "that the route decides about, at those tokens and at the others, where a bypass may "
-            "add something.");
+    page_heading(
+        p->t, "Routes",
+        "Which tokens each routed layer takes, as in training but for what training draws at "
+        "random, and the root mean square of the outputs "
+        "that the route decides about, at those tokens and at the others, where a bypass may "
+        "add something.");
     table(p, "routes",
           b ? "<th>route</th><th>tokens, after, %</th><th>output, taken</th><th>output, "
               "others</th><th>tokens, before, %</th><th>output, taken</th><th>output, others</th>"
             : "<th>route</th><th>tokens, %</th><th>output, taken</th><th>output, others</th>");
     add_route_rows(p);
-    text_add(p->t, "</tbody></table></div>\n<div class=\"figures\">\n");
+    page_table_end(p->t);
+    text_add(p->t, "<div class=\"figures\">\n");
     add_lines(p, "Tokens that routes take", "over the whole text that was looked at", "route",
               "share", x->routed, b ? b->routed : NULL, x->routes);
     text_add(p->t, "</div>\n");
@@ -297,13 +283,10 @@ void probe_page(const Probe *x, const Probe *before, const char *weights,
                 const char *weights_before, Text *t) {
     Page p = { x, before, t };
     const char *name = strata_string(x->m, x->m->name);
-    text_add(t,
-             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
-             "name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>");
+    page_open(t);
     svg_escaped(t, name);
-    text_add(t, ": probe</title>\n<style>");
-    svg_page_style(t);
-    text_add(t, "%s</style>\n</head>\n<body><main>\n<h1>", style);
+    text_add(t, ": probe");
+    page_body(t, style);
     svg_escaped(t, name);
     text_add(t, ": what it does inside</h1>\n");
     add_summary(&p, weights, weights_before);
@@ -313,5 +296,5 @@ void probe_page(const Probe *x, const Probe *before, const char *weights,
     add_similarities(&p);
     add_gates(&p);
     add_routes(&p);
-    text_add(t, "</main></body>\n</html>\n");
+    page_close(t);
 }

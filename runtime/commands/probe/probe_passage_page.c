@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "page.h"
 #include "svg.h"
 
 enum { PANEL = 64, LEFT = 112, TOP = 14, GAP = 12, TALL = 160 };
@@ -106,11 +107,11 @@ static void add_grid(const Probe *x, Text *t) {
 /* == Table ================================================================ */
 
 static void add_table(const Probe *x, Text *t) {
+    text_add(t, "<details><summary>As a table</summary>\n");
+    page_table(t, "tokens and the routes that take them");
     text_add(t,
-             "<details><summary>As a table</summary>\n<div class=\"scroll\" role=\"region\" "
-             "aria-label=\"tokens and the routes that take them\" tabindex=\"0\">"
-             "<table><thead><tr><th>token</th><th>text</th><th>routes</th><th>which</th></tr></"
-             "thead><tbody>\n");
+             "<thead><tr><th>token</th><th>text</th><th>routes</th><th>which</th></tr></thead>"
+             "<tbody>\n");
     for (int i = 0; i < x->text->shown; i++) {
         char piece[PROBE_PIECE];
         probe_piece(x, i, piece);
@@ -120,7 +121,8 @@ static void add_table(const Probe *x, Text *t) {
         add_names(x, i, t);
         text_add(t, "</td></tr>\n");
     }
-    text_add(t, "</tbody></table></div></details>\n");
+    page_table_end(t);
+    text_add(t, "</details>\n");
 }
 
 void probe_page_passage(const Probe *x, const char *title, Text *t) {
