@@ -1,7 +1,7 @@
 # The kernel library as native code, for tests and benches: one static library
 # for each width and instruction set a model may be compiled for, and 16 lanes
 # on AVX2 too, so that their logic is tested on processors without AVX-512.
-#   strata_kernels_<set>    the kernels (and tests/unit/native's calls into vector.h)
+#   strata_kernels_<set>    the kernels (and tests/support/native's calls into vector.h)
 #   KERNEL_SETS             their names; BF16_SETS: of tests with bf16 in their name
 #   kernel_test(NAME FILE)  a cmocka program for each set
 #   kernel_options(<set>)   sets KERNEL_LANES, KERNEL_LEVEL (of x86-64), KERNEL_PAIRS (it
@@ -10,7 +10,7 @@
 set(KERNEL_SETS sse avx2 avx2_wide avx512)
 set(BF16_SETS tiles_in_c pairs_in_c avx512bf16 amx)
 set(KERNEL_FOLDER ${PROJECT_SOURCE_DIR}/runtime/kernels)
-file(GLOB KERNEL_SOURCES CONFIGURE_DEPENDS ${KERNEL_FOLDER}/*.c unit/native/*.c)
+file(GLOB KERNEL_SOURCES CONFIGURE_DEPENDS ${KERNEL_FOLDER}/*.c support/native/*.c)
 file(GLOB KERNEL_HEADERS CONFIGURE_DEPENDS ${KERNEL_FOLDER}/*.h)
 
 function(kernel_options SET)
@@ -88,7 +88,8 @@ function(kernel_test NAME SOURCE)
     add_executable(${NAME}_${SET} ${SOURCE})
     target_compile_definitions(${NAME}_${SET} PRIVATE LANES=${KERNEL_LANES} KERNEL_LEVEL=${KERNEL_LEVEL} KERNEL_PAIRS=${KERNEL_PAIRS}
       KERNEL_SET_${SET})
-    target_include_directories(${NAME}_${SET} PRIVATE ${KERNEL_FOLDER})
+    target_include_directories(${NAME}_${SET} PRIVATE ${KERNEL_FOLDER} ${CMAKE_CURRENT_SOURCE_DIR}/support
+      ${CMAKE_CURRENT_SOURCE_DIR}/support/native)
     target_link_libraries(${NAME}_${SET} PRIVATE strata_kernels_${SET} PkgConfig::CMOCKA m)
     add_test(NAME ${NAME}_${SET} COMMAND ${NAME}_${SET})
     set_tests_properties(${NAME}_${SET} PROPERTIES SKIP_RETURN_CODE 77)

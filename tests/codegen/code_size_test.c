@@ -1,0 +1,80 @@
+/*
+** Depth lengthens the list of calls, not the code: with twice the layers, and as many
+** blocks, a model's object holds machine code of the same size, and longer tables.
+*/
+#include "test.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiled_spec.h"
+#include "scratch_spec.h"
+
+typedef struct Sizes {
+    uint64_t code, tables, writable;
+    int kernels;
+} Sizes;
+
+/* Sections that are loaded, by what they may be used for. */
+static Sizes sizes_of(const Code *c) {
+    const Elf64_Ehdr *head = c->data;
+    Sizes s = { .kernels = c->nkernel };
+    assert_true(c->size > sizeof *head && !memcmp(head->e_ident, ELFMAG, SELFMAG));
+    const Elf64_Shdr *section = (const Elf64_Shdr *)((const char *)c->data + head->e_shoff);
+    for (int i = 0; i < head->e_shnum; i++) {
+        if (!(section[i].sh_flags & SHF_ALLOC)) continue;
+        if (section[i].sh_flags & SHF_EXECINSTR) s.code += section[i].sh_size;
+        else if (section[i].sh_flags & SHF_WRITE) s.writable += section[i].sh_size;
+        else s.tables += section[i].sh_size;
+    }
+    return s;
+}
+
+static Sizes compiled_sizes(void **state, const char *residual, int layers) {
+    Model *m = scratch_model(state,
+                             "return model { name = 'depth', vocab = 50, context = 64, dim = 48, "
+                             "norm = rmsnorm {}, residual = %s,\n"
+                             "  layers = times(%d, layer { attention { heads = 3, rope = {} }, mlp "
+                             "{ hidden = 96 } }) }\n",
+                             residual, layers);
+    ModelInfo info = spec_info(m);
+    Code code;
+    char error[512];
+    assert_int_equal(
+        codegen_compile(m->graph, &info,
+                        &(CodegenOptions){ .cpu = "native", .level = 2, .emit = EMIT_OBJ }, &code,
+                        error, sizeof error),
+        0);
+    Sizes s = sizes_of(&code);
+    codegen_free(&code);
+    spec_free(m);
+    return s;
+}
+
+static void twice_the_layers_are_the_same_code(void **state) {
+    static const char *const residual[] = { "standard {}", "attnres { blocks = 2 }",
+                                            "haares { blocks = 2 }" };
+    for (int i = 0; i < 3; i++) {
+        /* so many that no table is short enough for LLVM (1024 elements) to fold comparisons of
+        ** what it holds */
+        Sizes one = compiled_sizes(state, residual[i], 24),
+              two = compiled_sizes(state, residual[i], 48);
+        print_message("%-24s code %llu and %llu, tables %llu and %llu bytes, %d and %d kernels\n",
+                      residual[i], (unsigned long long)one.code, (unsigned long long)two.code,
+                      (unsigned long long)one.tables, (unsigned long long)two.tables, one.kernels,
+                      two.kernels);
+        assert_true(two.code < one.code + one.code / 200); /* larger numbers in instructions */
+        assert_int_equal(one.kernels, two.kernels);
+        assert_true(two.tables > one.tables);
+        assert_true(one.writable == 0 && two.writable == 0);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(twice_the_layers_are_the_same_code, scratch_setup,
+                                        scratch_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,213 @@
+/*
+** What an object's functions say to whatever is wrong with a call: a status, and
+** a message that names what was found and what was expected; never a crash.
+*/
+#include "test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "object.h"
+#include "scratch.h"
+
+static void refused(int32_t status, int32_t want, const char *words) {
+    const char *text = object.b.c.api.message(object.r.ctx.at);
+    assert_int_equal(status, want);
+    if (!strstr(text, words)) fail_msg("expected a message about '%s', found '%s'", words, text);
+}
+
+static void wrong_arguments_of_calls_are_refused(void **state) {
+    (void)state;
+    const strata_api *a = &object.b.c.api;
+    void *ctx = object.r.ctx.at, *arena = object.r.arena.at, *train = object.r.train.at;
+    char *w = object.r.weights.at;
+    int32_t *ids = object.tokens, bad[4] = { 0, 1, 2, VOCAB }, worse[4] = { -1, 0, 0, 0 };
+    float out[8 * VOCAB];
+    refused(a->logits(ctx, NULL, arena, ids, 1, 4, out), STRATA_ERROR_ARGUMENT, "argument 2");
+    refused(a->logits(ctx, w, NULL, ids, 1, 4, out), STRATA_ERROR_ARGUMENT, "argument 3");
+    refused(a->logits(ctx, w, arena, NULL, 1, 4, out), STRATA_ERROR_ARGUMENT, "argument 4");
+    refused(a->logits(ctx, w, arena, ids, 1, 4, NULL), STRATA_ERROR_ARGUMENT, "out is a null");
+    refused(a->logits(ctx, w + 4, arena, ids, 1, 4, out), STRATA_ERROR_ARGUMENT, "off by 4 of 64");
+    refused(a->logits(ctx, w, (char *)arena + 8, ids, 1, 4, out), STRATA_ERROR_ARGUMENT,
+            "off by 8");
+    refused(a->logits(ctx, w, arena, ids, 0, 4, out), STRATA_ERROR_ARGUMENT, "batch is 0");
+    refused(a->logits(ctx, w, arena, ids, 1, 0, out), STRATA_ERROR_ARGUMENT, "length is 0");
+    refused(a->logits(ctx, w, arena, ids, 1, CONTEXT + 1, out), STRATA_ERROR_ARGUMENT,
+            "length is 151");
+    refused(a->logits(ctx, w, arena, bad, 2, 2, out), STRATA_ERROR_ARGUMENT, "token [1,1] is 29");
+    refused(a->loss(ctx, w, arena, ids, worse, 1, 4, out, NULL), STRATA_ERROR_ARGUMENT,
+            "target [0,0] is -1");
+    refused(a->loss(ctx, w, arena, ids, NULL, 1, 4, out, NULL), STRATA_ERROR_ARGUMENT,
+            "targets is a null");
+    refused(a->forward_backward(ctx, w, train, arena, ids, NULL, 1, 4, 1, 0, NULL, NULL, NULL),
+            STRATA_ERROR_ARGUMENT, "targets");
+    refused(a->forward_backward(ctx, w, NULL, arena, ids, ids, 1, 4, 1, 0, NULL, NULL, NULL),
+            STRATA_ERROR_ARGUMENT, "train is a null");
+    refused(a->forward_backward(ctx, w, (char *)train + 4, arena, ids, ids, 1, 4, 1, 0, NULL, NULL,
+                                NULL),
+            STRATA_ERROR_ARGUMENT, "off by 4");
+    assert_int_equal(a->logits(NULL, w, arena, ids, 1, 4, out), STRATA_ERROR_ARGUMENT);
+    memset(arena, 0x5a,
+           (size_t)a->model()->ctx_bytes < object.r.arena.size ? (size_t)a->model()->ctx_bytes
+                                                               : object.r.arena.size);
+    /* not a context */
+    assert_int_equal(a->logits(arena, w, arena, ids, 1, 4, out), STRATA_ERROR_ARGUMENT);
+    refused(a->logits(ctx, w, arena, ids, 1, 4, out), STRATA_OK, "");
+    assert_string_equal(a->message(ctx), "");
+}
+
+static void wrong_ranges_and_settings_are_refused(void **state) {
+    (void)state;
+    const strata_api *a = &object.b.c.api;
+    void *ctx = object.r.ctx.at, *train = object.r.train.at, *w = object.r.weights.at;
+    int64_t n = gradient_floats(&object.b.c);
+    double out;
+    strata_adamw how = { .struct_size = sizeof how, .lr = 1, .step = 1 }, none = how, old = how;
+    none.step = 0, old.struct_size = 8;
+    refused(a->sum_squares(ctx, train, -1, 4, &out), STRATA_ERROR_ARGUMENT, "starts at -1");
+    refused(a->sum_squares(ctx, train, 0, n + 1, &out), STRATA_ERROR_ARGUMENT, "expected 0 to");
+    refused(a->sum_squares(ctx, train, 5, INT64_MAX, &out), STRATA_ERROR_ARGUMENT, "expected 0 to");
+    refused(a->sum_squares(ctx, train, 0, 4, NULL), STRATA_ERROR_ARGUMENT, "out is a null");
+    refused(a->sum_squares(ctx, NULL, 0, 4, &out), STRATA_ERROR_ARGUMENT, "train is a null");
+    refused(a->update(ctx, NULL, train, 0, 4, &how), STRATA_ERROR_ARGUMENT, "w is a null");
+    refused(a->update(ctx, w, train, 0, 4, NULL), STRATA_ERROR_ARGUMENT, "settings is a null");
+    refused(a->update(ctx, w, train, 0, 4, &old), STRATA_ERROR_ARGUMENT,
+            "size of the update's settings is 8");
+    refused(a->update(ctx, w, train, 0, 4, &none), STRATA_ERROR_ARGUMENT, "step is 0");
+    assert_int_equal(a->update(NULL, w, train, 0, 4, &how), STRATA_ERROR_ARGUMENT);
+    refused(a->update(ctx, w, train, n, 0, &how), STRATA_OK, "");
+}
+
+static void wrong_states_are_refused(void **state) {
+    (void)state;
+    const strata_api *a = &object.b.c.api;
+    void *ctx = object.r.ctx.at, *arena = object.r.arena.at, *w = object.r.weights.at;
+    int32_t *ids = object.tokens;
+    float out[2 * VOCAB];
+    Guarded five, six;
+    assert_int_equal(a->state_bytes(0), 0);
+    assert_int_equal(a->state_bytes(CONTEXT + 1), 0);
+    assert_int_equal(a->arena_bytes(0, 1), 0);
+    assert_int_equal(a->arena_bytes(1, 0), 0);
+    guarded_open(&five, a->state_bytes(5)), guarded_open(&six, a->state_bytes(6));
+    memset(five.at, 0x5a, a->state_bytes(5));
+    refused(a->prefill(ctx, w, five.at, arena, ids, 1, out), STRATA_ERROR_STATE,
+            "not one of this model");
+    refused(a->state_init(ctx, NULL, CONTEXT), STRATA_ERROR_ARGUMENT,
+            "the state is a null pointer");
+    refused(a->state_init(ctx, (char *)five.at + 16, CONTEXT), STRATA_ERROR_ARGUMENT,
+            "the state must be aligned; the address is off by 16 of 64");
+    refused(a->state_init(ctx, five.at, CONTEXT + 1), STRATA_ERROR_ARGUMENT,
+            "context of a state is 151");
+    assert_int_equal(a->state_init(NULL, five.at, 5), STRATA_ERROR_ARGUMENT);
+    refused(a->state_init(ctx, five.at, 5), STRATA_OK, "");
+    refused(a->state_init(ctx, six.at, 6), STRATA_OK, "");
+    refused(a->prefill(ctx, w, five.at, arena, ids, 6, out), STRATA_ERROR_FULL,
+            "would have 6 tokens");
+    refused(a->prefill(ctx, w, NULL, arena, ids, 1, out), STRATA_ERROR_STATE, "state");
+    refused(a->decode(ctx, w, NULL, 1, arena, ids, out), STRATA_ERROR_ARGUMENT, "states is a null");
+    refused(a->decode(ctx, w, (void *[]){ five.at }, 1, arena, ids, NULL), STRATA_ERROR_ARGUMENT,
+            "logits is a null");
+    refused(a->decode(ctx, w, (void *[]){ five.at, NULL }, 2, arena, ids, out), STRATA_ERROR_STATE,
+            "state");
+    refused(a->decode(ctx, w, (void *[]){ five.at, six.at }, 2, arena, ids, out),
+            STRATA_ERROR_STATE, "found 6 and 5");
+    refused(a->decode(ctx, w, (void *[]){ five.at }, 0, arena, ids, out), STRATA_ERROR_ARGUMENT,
+            "batch is 0");
+    refused(a->prefill(ctx, w, five.at, arena, ids, 5, NULL), STRATA_OK, "");
+    refused(a->decode(ctx, w, (void *[]){ five.at }, 1, arena, ids, out), STRATA_ERROR_FULL,
+            "would have 6");
+    guarded_close(&five), guarded_close(&six);
+}
+
+static void a_context_must_be_prepared_as_it_says(void **state) {
+    (void)state;
+    const strata_api *a = &object.b.c.api;
+    size_t size = (size_t)object.b.c.model->ctx_bytes;
+    strata_setup setup = { .struct_size = sizeof setup, .workers = 0 },
+                 old = { .struct_size = 4, .workers = 1 };
+    Guarded ctx;
+    guarded_open(&ctx, size);
+    assert_int_equal(a->init(NULL, size, NULL), STRATA_ERROR_ARGUMENT);
+    assert_int_equal(a->init((char *)ctx.at + 4, size, NULL), STRATA_ERROR_ARGUMENT);
+    assert_int_equal(a->init(ctx.at, size - 1, NULL), STRATA_ERROR_ARGUMENT);
+    assert_int_equal(a->init(ctx.at, size, &old), STRATA_ERROR_ARGUMENT);
+    assert_int_equal(a->init(ctx.at, size, &setup), STRATA_ERROR_ARGUMENT);
+    assert_non_null(strstr(a->message(ctx.at), "workers is 0"));
+    assert_int_equal(a->init(ctx.at, size, NULL), STRATA_OK);
+    for (int i = 0; i <= STRATA_ERROR_CHECK; i++)
+        assert_true(strlen(a->strerror_(i)) > 3);
+    assert_non_null(a->strerror_(99));
+    guarded_close(&ctx);
+}
+
+static void inference_objects_miss_training(void **state) {
+    char path[SCRATCH_PATH];
+    Built b;
+    built_open(&b, scratch_path(state, "object.lua", path), object_lua,
+               &(CodegenOptions){ .cpu = "native", .inference = true });
+    Instance r;
+    instance_open(&r, &b.c, TOKENS, 1);
+    double out;
+    strata_adamw how = { .struct_size = sizeof how, .step = 1 };
+    assert_int_equal(b.c.model->training, 0);
+    assert_int_equal(b.c.model->train_bytes, 0);
+    int32_t *ids = object.tokens;
+    assert_int_equal(b.c.api.forward_backward(r.ctx.at, r.weights.at, r.weights.at, r.arena.at, ids,
+                                              ids, 1, 4, 1, 0, NULL, NULL, NULL),
+                     STRATA_ERROR_MISSING);
+    assert_int_equal(b.c.api.sum_squares(r.ctx.at, r.weights.at, 0, 1, &out), STRATA_ERROR_MISSING);
+    assert_int_equal(b.c.api.update(r.ctx.at, r.weights.at, r.weights.at, 0, 1, &how),
+                     STRATA_ERROR_MISSING);
+    instance_fill(&r, 1);
+    float *p = logits_of(&r, object.tokens, 1, TIME),
+          *q = logits_of(&object.r, object.tokens, 1, TIME);
+    assert_true(difference(p, q, (int64_t)TIME * VOCAB) < 1e-6);
+    free(p), free(q);
+    instance_close(&r);
+    built_close(&b);
+}
+
+static void models_that_see_the_future_do_not_decode(void **state) {
+    static const char lua[] = "return model { name = 'both', vocab = 29, context = 20, dim = 16, "
+                              "norm = rmsnorm {}, residual = standard {},\n"
+                              "  layers = times(2, layer { attention { heads = 2, causal = false "
+                              "}, mlp { hidden = 20 } }) }\n";
+    char path[SCRATCH_PATH];
+    Built b;
+    Instance r;
+    built_open(&b, scratch_path(state, "both.lua", path), lua,
+               &(CodegenOptions){ .cpu = "native" });
+    instance_open(&r, &b.c, TOKENS, 1);
+    instance_fill(&r, 1);
+    assert_string_equal(strata_string(b.c.model, b.c.model->acausal), "layers.0.attention");
+    Guarded g;
+    guarded_open(&g, b.c.api.state_bytes(20));
+    assert_int_equal(b.c.api.state_init(r.ctx.at, g.at, 20), STRATA_OK);
+    float logits[29];
+    int32_t ids[6] = { 1, 2, 3, 4, 5, 6 };
+    assert_int_equal(b.c.api.prefill(r.ctx.at, r.weights.at, g.at, r.arena.at, ids, 3, logits),
+                     STRATA_ERROR_MISSING);
+    assert_non_null(strstr(b.c.api.message(r.ctx.at), "not causal at layers.0.attention"));
+    assert_int_equal(
+        b.c.api.decode(r.ctx.at, r.weights.at, (void *[]){ g.at }, 1, r.arena.at, ids, logits),
+        STRATA_ERROR_MISSING);
+    float *full = logits_of(&r, ids, 1, 6), *start = logits_of(&r, ids, 1, 3);
+    assert_true(difference(full, start, 29) > 1e-6);
+    free(full), free(start);
+    guarded_close(&g);
+    instance_close(&r);
+    built_close(&b);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(wrong_arguments_of_calls_are_refused),
+        cmocka_unit_test(wrong_ranges_and_settings_are_refused),
+        cmocka_unit_test(wrong_states_are_refused),
+        cmocka_unit_test(a_context_must_be_prepared_as_it_says),
+        cmocka_unit_test(inference_objects_miss_training),
+        cmocka_unit_test(models_that_see_the_future_do_not_decode),
+    };
+    return cmocka_run_group_tests(tests, open_object, close_object);
+}

@@ -1,0 +1,446 @@
+/*
+** Two-phase depth reads: the same numbers as reads one by one, for every mixer
+** that they apply to, with fewer loads of sources; nothing where queries depend on
+** activations; and whether a wrong one would be noticed.
+*/
+#include "test.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiled_spec.h"
+#include "gradient.h"
+#include "graph_file.h"
+#include "plan.h"
+#include "rebuild.h"
+#include "rows.h"
+#include "scratch.h"
+
+enum { BATCH = 2, TIME = 19, VOCAB = 20 };
+
+/* Five layers: blocks of 3 and 4 sublayers leave a short last one. */
+static const char *const applies[] = {
+    "attnres { blocks = 3 }",
+    "attnres { block_size = 3 }",
+    "attnres { full = true }",
+    "attnres { block_size = 1 }",
+    "attnres { full = true, window = 5 }",
+    "attnres { block_size = 3, heads = 4 }",
+    "attnres { full = true, kernel = 'sigmoid' }",
+    "attnres { block_size = 3, heads = 2, kernel = 'sigmoid', key_norm = false }",
+    "attnres { full = true, key_gain = false }",
+    "attnres { block_size = 3, query = 'static' }",
+    "attnres { full = true, query = 'static', window = 4 }",
+    "haares { blocks = 3 }",
+    "haares { block_size = 4, heads = 2 }",
+    "haares { blocks = 2, bias = 0.5, rms_match = false }",
+    "haares { block_size = 3, kernel = 'sigmoid' }",
+    "haares { block_size = 3, detail = 'duplicate' }",
+    "denseformer {}",
+    "(require 'pair') {}",
+};
+enum { APPLIES = sizeof applies / sizeof *applies };
+
+/* Weights that depend on activations, sources that nobody shares, or no sum over sources. */
+static const char *const does_not[] = {
+    "standard {}",
+    "highway {}",
+    "attnres { full = true, query = 'input' }",
+    "haares { blocks = 3, query = 'input' }",
+    "attnres { block_size = 3, kernel = 'linear' }",
+    "attnres { full = true, kernel = 'linear', window = 4 }",
+    "hyper { streams = 3 }",
+    "hyper { streams = 3, dynamic = false }",
+    "drr { heads = 2, causal = true, chunk = 4 }",
+    "drr { heads = 2, causal = true, chunk = 4, query = 'learned' }",
+    "attnres { block_size = 10 }",
+};
+enum { DOES_NOT = sizeof does_not / sizeof *does_not };
+
+/* A mixer in no paper: every state so far, weights by the sum of logits along two axes. */
+static const char pair[] =
+    "return mixer {\n"
+    "  options = {},\n"
+    "  open = function(m, e) return { h = e, all = { e } } end,\n"
+    "  read = function(m, s, site)\n"
+    "    local N, D = #s.all, m.dim\n"
+    "    m:sources(N)\n"
+    "    local V = stack(s.all)\n"
+    "    local P = tanh(reshape(V * m:param(site, 'key', { D }, 0.5), { N, 2, D // 2 }))\n"
+    "    local z = sum(sum(P, 3) * m:param(site, 'two', { N, 2 }, 1), 2) + m:param(site, 'old', { "
+    "N }, 0)\n"
+    "    return sum(V * reshape(softmax(z, 1), { N, 1 }), 1)\n"
+    "  end,\n"
+    "  write = function(m, s, site, out)\n"
+    "    local all = table.move(s.all, 1, #s.all, 1, {})\n"
+    "    all[#all + 1] = s.h + out\n"
+    "    return { h = s.h + out, all = all }\n"
+    "  end,\n"
+    "  close = function(m, s) return s.h end,\n"
+    "}\n";
+
+/* == Models =============================================================== */
+
+static const char *spec_text(const char *residual, int layers, int dim, char *text, size_t size) {
+    snprintf(text, size,
+             "return model { name = 'two', vocab = %d, context = 32, dim = %d, norm = rmsnorm {}, "
+             "residual = %s,\n"
+             "  layers = times(%d, layer { attention { heads = 2, rope = {} }, mlp { hidden = 24 } "
+             "}) }\n",
+             VOCAB, dim, residual, layers);
+    return text;
+}
+
+static Model *load(void **state, const char *residual, int layers, int dim) {
+    char path[SCRATCH_PATH], text[1024];
+    SpecError error;
+    spec_text(residual, layers, dim, text, sizeof text);
+    scratch_write(scratch_path(state, "two.lua", path), text, strlen(text));
+    Model *m = spec_load(path, NULL, &error);
+    if (!m) fail_msg("%s", error.message);
+    return m;
+}
+
+static int setup(void **state) {
+    char path[SCRATCH_PATH];
+    int status = scratch_setup(state);
+    if (!status) scratch_write(scratch_path(state, "pair.lua", path), pair, sizeof pair - 1);
+    return status;
+}
+
+static int count_op(const Graph *g, Op op) {
+    int n = 0;
+    for (int i = 0; i < g->n; i++)
+        n += g->node[i]->op == op;
+    return n;
+}
+
+/* == Where it applies ===================================================== */
+
+static void it_applies_where_sources_are_shared(void **state) {
+    for (int i = 0; i < APPLIES; i++) {
+        Model *m = load(state, applies[i], 5, 16);
+        Graph *g = pass_two_phase(m->graph, TWO_PHASE_ON, true);
+        graph_verify(g);
+        if (!count_op(g, OP_after)) fail_msg("%s: reads are left apart", applies[i]);
+        graph_free(g);
+        spec_free(m);
+    }
+}
+
+static void it_does_nothing_elsewhere(void **state) {
+    for (int i = 0; i < DOES_NOT; i++) {
+        Model *m = load(state, does_not[i], 5, 16);
+        Graph *on = pass_two_phase(m->graph, TWO_PHASE_ON, true),
+              *off = pass_two_phase(m->graph, TWO_PHASE_OFF, true);
+        char *a = graph_printed(on, true), *b = graph_printed(off, true);
+        if (strcmp(a, b)) fail_msg("%s: changed", does_not[i]);
+        free(a), free(b);
+        graph_free(on), graph_free(off);
+        spec_free(m);
+    }
+}
+
+/* == Loads ================================================================ */
+
+static Plan *plan(Graph *g) {
+    g = pass_expand(pass_recompute(pass_simplify(g), KEEP_AUTO));
+    graph_verify(g);
+    Plan *p = pass_schedule(g);
+    pass_memory(p, true);
+    p->place = graph_alloc(p->g, ((size_t)p->g->n + 1) * sizeof *p->place);
+    return p;
+}
+
+static Plan *plan_of(const Model *m, TwoPhase how, bool training) {
+    Graph *two = pass_two_phase(m->graph, how, training);
+    Graph *g = graph_extract(two,
+                             training ? (const char *const[]){ "nll", "loss", NULL }
+                                      : (const char *const[]){ "logits", NULL });
+    if (training) pass_gradient(g);
+    graph_free(two);
+    return plan(g);
+}
+
+/* Rows of the model's width that row kernels read and write. */
+static int rows_moved(const Plan *p, int64_t dim) {
+    int n = 0;
+    RowsShared shared = rows_shared(p);
+    for (int i = 0; i < p->nstep; i++) {
+        if (p->step[i].kind != STEP_ROW) continue;
+        const Rows *r = rows_analyse(p, i, 8, shared);
+        for (int k = 0; k < r->noperand; k++) {
+            const Node *x = r->operand[k].node;
+            n += x && x->shape.lead == LEAD_TOKENS && shape_count(&x->shape) == dim;
+        }
+    }
+    return n;
+}
+
+static int moved(const Model *m, TwoPhase how, bool training) {
+    Plan *p = plan_of(m, how, training);
+    int n = rows_moved(p, m->dim);
+    graph_free(p->g);
+    return n;
+}
+
+/* Forward and backward; sublayers that read half as much, or at least less. */
+static void sources_are_loaded_less(void **state) {
+    static const struct {
+        const char *residual;
+        double share;
+    } row[] = {
+        { "attnres { full = true }", 0.6 },
+        { "haares { blocks = 4 }", 0.9 },
+        { "attnres { blocks = 4 }", 0.97 },
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Model *m = load(state, row[i].residual, 12, 32);
+        for (int training = 0; training < 2; training++) {
+            int on = moved(m, TWO_PHASE_ON, training), off = moved(m, TWO_PHASE_OFF, training);
+            if (on > row[i].share * off)
+                fail_msg("%s: %d rows of %d, training %d", row[i].residual, on, off, training);
+        }
+        spec_free(m);
+    }
+}
+
+/* A model wide enough for memory to matter; one whose reads have little to share, and that
+** in cache, which counts for less. */
+static void the_cost_model_decides(void **state) {
+    static const struct {
+        const char *residual;
+        int layers, dim;
+        bool pays;
+    } row[] = {
+        { "attnres { full = true }", 8, 512, true },
+        { "attnres { block_size = 3 }", 2, 32, false },
+        { "attnres { block_size = 3 }", 2, 4096, false },
+        { "haares { blocks = 4 }", 8, 512, true },
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Model *m = load(state, row[i].residual, row[i].layers, row[i].dim);
+        Graph *g = pass_two_phase(m->graph, TWO_PHASE_AUTO, true);
+        if (!count_op(g, OP_after) == row[i].pays)
+            fail_msg("%s, %d wide: decided otherwise", row[i].residual, row[i].dim);
+        graph_free(g);
+        spec_free(m);
+    }
+}
+
+/* == In float64 =========================================================== */
+
+/* A graph with gradients and their values. */
+typedef struct Exact {
+    Graph *g;
+    Case *c;
+    Eval *ev;
+} Exact;
+
+static void exact_open(Exact *x, Graph *g) {
+    x->g = g;
+    pass_gradient(g);
+    x->c = case_new(g, 3, BATCH, TIME, VOCAB, -1, 1);
+    EvalInput in = case_input(x->c);
+    x->ev = eval_new(g, &in);
+}
+
+static void exact_close(Exact *x) {
+    eval_free(x->ev);
+    case_free(x->c);
+    graph_free(x->g);
+}
+
+static double worst(double most, const double *a, const double *b, int64_t n) {
+    double size = 1e-30, d = 0;
+    for (int64_t i = 0; i < n; i++)
+        d = fmax(d, fabs(a[i] - b[i])), size = fmax(size, fabs(b[i]));
+    return fmax(most, d / size);
+}
+
+/* Logits and every gradient; relative to the largest element of each. */
+static double exact_difference(const Exact *a, const Exact *b) {
+    double most = 0;
+    for (int i = 0; i < b->g->nout; i++) {
+        const Node *y = b->g->out[i].node, *x = graph_find(a->g, b->g->out[i].name);
+        assert_non_null(x);
+        int64_t n = shape_count(&y->shape) * (y->shape.lead == LEAD_TOKENS ? BATCH * TIME : 1);
+        most = worst(most, eval_value(a->ev, x), eval_value(b->ev, y), n);
+    }
+    return most;
+}
+
+/* How far apart, with the reads together changed by 'change'. */
+static double apart_by(const Model *m, Graph *(*change)(Graph *g)) {
+    Exact on, off;
+    Graph *g = pass_two_phase(m->graph, TWO_PHASE_ON, true);
+    exact_open(&on, change ? change(g) : g);
+    exact_open(&off, pass_two_phase(m->graph, TWO_PHASE_OFF, true));
+    double d = exact_difference(&on, &off);
+    exact_close(&on), exact_close(&off);
+    return d;
+}
+
+static void both_mean_the_same(void **state) {
+    for (int i = 0; i < APPLIES; i++) {
+        Model *m = load(state, applies[i], 5, 16);
+        double d = apart_by(m, NULL);
+        if (!(d < 1e-9)) fail_msg("%s: %.1e apart", applies[i], d);
+        spec_free(m);
+    }
+}
+
+/* == Mistakes ============================================================= */
+
+static Node *forget_peak(Rebuild *r, const Node *old, Node **in) {
+    (void)r;
+    return old->op == OP_max ? in[0] : NULL; /* exp(m - M) = 1 */
+}
+
+static Node *spoil_partial(Rebuild *r, const Node *old, Node **in) {
+    return old->op == OP_after ? op_scale(rebuild_copy(r, old, in, old->attr), 1.001) : NULL;
+}
+
+static Node *forget_order(Rebuild *r, const Node *old, Node **in) {
+    (void)r;
+    return old->op == OP_after ? in[0] : NULL;
+}
+
+static Graph *with_wrong_peak(Graph *g) {
+    /* the partial sums of the first phase are of another maximum then */
+    return rebuild(g, forget_peak, NULL);
+}
+static Graph *with_spoiled_partial(Graph *g) { return rebuild(g, spoil_partial, NULL); }
+static Graph *without_order(Graph *g) { return rebuild(g, forget_order, NULL); }
+
+static void a_wrong_merge_is_noticed(void **state) {
+    Model *m = load(state, "attnres { block_size = 3 }", 5, 16);
+    assert_true(apart_by(m, with_spoiled_partial) > 1e-6);
+    spec_free(m);
+}
+
+/* Any common number does in place of the maximum; order changes no number, but what is loaded. */
+static void only_what_should_matters(void **state) {
+    Model *m = load(state, "attnres { full = true }", 8, 16);
+    assert_true(apart_by(m, with_wrong_peak) < 1e-9);
+    assert_true(apart_by(m, without_order) < 1e-12);
+    Graph *two = without_order(pass_two_phase(m->graph, TWO_PHASE_ON, true));
+    Graph *g = graph_extract(two, (const char *const[]){ "nll", "loss", NULL });
+    pass_gradient(g);
+    graph_free(two);
+    Plan *loose = plan(g);
+    assert_true(rows_moved(loose, m->dim) > 1.2 * moved(m, TWO_PHASE_ON, true));
+    graph_free(loose->g);
+    spec_free(m);
+}
+
+/* == Compiled ============================================================= */
+
+typedef struct Unit {
+    Graph *g;
+    CodegenOptions options;
+} Unit;
+
+/* The interpreter runs the graph as it is, the compiler puts reads together. */
+static int run_unit(void *arg) {
+    static const Extent extent[] = { { 1, 1 }, { BATCH, TIME }, { 0 } };
+    const Unit *u = arg;
+    char why[700] = "";
+    Answer answer = graph_answer(u->g, 7, &u->options, extent, why, sizeof why);
+    if (answer == AGREES) return 0;
+    fprintf(stderr, "%s\n", why);
+    return 1 + answer;
+}
+
+static int compiled_status(void **state, const char *residual, int dim, CodegenOptions o) {
+    Model *m = load(state, residual, 5, dim);
+    static const char *const outputs[] = { "logits", "nll", "cross_entropy", "loss", NULL };
+    Unit u = { graph_extract(m->graph, outputs), o };
+    int status = apart(run_unit, &u);
+    graph_free(u.g);
+    spec_free(m);
+    return status;
+}
+
+/* Lanes along channels that do and do not fill vectors; every processor in turn; tested
+** accesses. */
+static void compiled_code_agrees(void **state) {
+    const char *const *cpu = compiled_cpus();
+    int cpus = 0;
+    while (cpu[cpus])
+        cpus++;
+    for (int i = 0; i < APPLIES; i += compiled_every()) {
+        CodegenOptions o = {
+            .cpu = cpu[i % cpus], .level = i % 2, .check = i % 3 == 2, .two_phase = TWO_PHASE_ON
+        };
+        int status = compiled_status(state, applies[i], i % 2 ? 40 : 48, o);
+        if (status) fail_msg("%s, %s: status %d", applies[i], o.cpu, status);
+    }
+}
+
+/* Logits and gradients, malloc'ed, with reads together or apart. */
+typedef struct Results {
+    float *logits, *gradients;
+    int64_t floats;
+} Results;
+
+static Results results_of(void **state, const char *residual, TwoPhase how, int workers,
+                          const char *zero) {
+    char path[SCRATCH_PATH], text[1024];
+    Built b;
+    Instance r;
+    Results a;
+    strata_loss loss;
+    int64_t count;
+    built_open(&b, scratch_path(state, "two.lua", path),
+               spec_text(residual, 6, 32, text, sizeof text),
+               &(CodegenOptions){ .cpu = "native", .level = 1, .two_phase = how });
+    instance_open(&r, &b.c, BATCH * TIME, workers);
+    instance_fill(&r, 11);
+    int32_t *ids = some_ids(&b.c, 5, BATCH * TIME + 1);
+    a.floats = gradient_floats(&b.c);
+    a.logits = logits_of(&r, ids, BATCH, TIME);
+    a.gradients = gradients_of(&r, ids, ids + 1, BATCH, TIME, &loss);
+    instance_weight(&r, zero, &count);
+    for (int64_t i = 0; i < count; i++)
+        if (instance_gradient(&r, zero)[i] != 0) fail_msg("%s: %s has a gradient", residual, zero);
+    free(ids);
+    instance_close(&r);
+    built_close(&b);
+    return a;
+}
+
+/* And a read of one source has no gradient for its query, exactly. */
+static void on_and_off_agree(void **state) {
+    static const char *const mixer[] = { "attnres { block_size = 5 }", "attnres { full = true }",
+                                         "haares { blocks = 3 }" };
+    const char *query = "layers.0.attention.residual.query";
+    for (size_t i = 0; i < sizeof mixer / sizeof *mixer; i += (size_t)compiled_every()) {
+        Results on = results_of(state, mixer[i], TWO_PHASE_ON, 1, query),
+                off = results_of(state, mixer[i], TWO_PHASE_OFF, 1, query);
+        Results two = results_of(state, mixer[i], TWO_PHASE_ON, 2, query);
+        assert_int_equal(on.floats, off.floats);
+        assert_true(difference(on.logits, off.logits, BATCH * TIME * VOCAB) < 2e-5);
+        assert_memory_equal(on.logits, two.logits, BATCH * TIME * VOCAB * sizeof *on.logits);
+        assert_memory_equal(on.gradients, two.gradients, (size_t)on.floats * sizeof *on.gradients);
+        free(on.logits), free(off.logits), free(two.logits);
+        free(on.gradients), free(off.gradients), free(two.gradients);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_applies_where_sources_are_shared),
+        cmocka_unit_test(it_does_nothing_elsewhere),
+        cmocka_unit_test(sources_are_loaded_less),
+        cmocka_unit_test(the_cost_model_decides),
+        cmocka_unit_test(both_mean_the_same),
+        cmocka_unit_test(a_wrong_merge_is_noticed),
+        cmocka_unit_test(only_what_should_matters),
+        cmocka_unit_test(compiled_code_agrees),
+        cmocka_unit_test(on_and_off_agree),
+    };
+    return cmocka_run_group_tests(tests, setup, scratch_teardown);
+}
