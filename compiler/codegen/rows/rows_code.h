@@ -1,0 +1,81 @@
+/*
+** Code of a row kernel: what its files share.  One reads the next:
+** rows_index.c < rows_memory.c < rows_expr.c < rows_loops.c < rows_kernel.c.
+**
+** An expression is evaluated at an index of its own axes (At).  In CHANNELS
+** and UNIFORM mode lanes run along the last axis; in TOKENS mode every value
+** has a lane a token.
+*/
+#ifndef STRATA_ROWS_CODE_H
+#define STRATA_ROWS_CODE_H
+
+#include "rows.h"
+#include "rows_check.h"
+
+enum { UNROLL = 16 }; /* loops of up to so many rows of a stack are written out */
+
+typedef struct At {
+    V idx[MAXRANK];
+    int lane; /* axis along which lanes run; -1: none */
+} At;
+
+typedef struct Memo {
+    const Node *n;
+    At at;
+    int lanes;
+    V value;
+} Memo;
+
+typedef struct Code {
+    Emit *e;
+    const Rows *r;
+    V *p; /* operands' base pointers */
+    V scratch, first, end;
+    V t0, rows; /* tile: first token, tokens in it */
+    V t, row;   /* CHANNELS: token, its place in the tile */
+    Mode mode;
+    int lanes;           /* of the loop being emitted; 1: scalars */
+    const Node *current; /* the statement's node: computed, not loaded */
+    Memo *memo;
+    int nmemo, memos;
+    V *table;    /* by value: pointers to a long stack's rows */
+    Fence fence; /* --check builds: tests of what is accessed */
+} Code;
+
+/* rows_index.c */
+int index_last_axis(const Shape *s); /* the last axis longer than 1; -1: none */
+/* The index of the operand's element that broadcasts to 'at'. */
+At index_project(Code *c, const Shape *from, const Shape *to, At at);
+/* Between shapes that differ by axes of length 1. */
+At index_retrace(Code *c, const Shape *from, const Shape *to, At at);
+/* Row-major position; *step is the distance between lanes. */
+V index_position(Code *c, const Shape *s, At at, int64_t *step);
+
+/* rows_memory.c: an access is 'in' an operand, by number, or in the scratch, or tested already. */
+enum { TESTED = -1 };
+int memory_scratch(const Code *c);
+void memory_test(Code *c, int in, V address, int64_t floats, bool store);
+int64_t memory_span(const Code *c, int64_t step); /* floats from the first lane to the last */
+/* Lanes 'step' floats apart. */
+V memory_load(Code *c, int in, V address, int64_t step);
+void memory_store(Code *c, int in, V address, int64_t step, V x);
+/* Where element 'offset' of a value in scratch lies; *step becomes the scratch's own. */
+V memory_scratch_address(Code *c, const Value *v, V offset, int64_t *step);
+V memory_read(Code *c, const Value *v, V offset, int64_t step);
+void memory_write_out(Code *c, int op, const Node *n, V offset, int64_t step, V x);
+/* Element 'at' of value v is x: to scratch and to its results. */
+void memory_write(Code *c, const Value *v, At at, V x);
+
+/* rows_expr.c */
+V expr_eval(Code *c, const Node *n, At at);
+/* So that the rest of the loop's body need not evaluate n again; returns the value. */
+V expr_remember(Code *c, const Node *n, const At *at, V value);
+V expr_start(Code *c, const Node *n); /* what reduction n starts from */
+V expr_combine(Code *c, const Node *n, V sum, const Node *x, At at);
+bool expr_reads_stack(const Code *c, const Node *n); /* of rows addressed by pointer */
+V expr_row_pointer(Code *c, const Node *piece);
+
+/* rows_loops.c */
+void loops_emit(Code *c, const Group *g);
+
+#endif

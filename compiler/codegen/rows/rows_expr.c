@@ -1,0 +1,219 @@
+/*
+** Expressions of a row kernel.
+**
+** What was evaluated at the same index in the same loop body is not evaluated
+** again (the memo), so that a value read by many statements is loaded once.
+*/
+#include "lines.h"
+#include "rows_code.h"
+
+#include <stdlib.h>
+
+/* == Memo ================================================================= */
+
+static bool same_at(const At *a, const At *b, int rank) {
+    if (a->lane != b->lane) return false;
+    for (int i = 0; i < rank; i++)
+        if (a->idx[i] != b->idx[i]) return false;
+    return true;
+}
+
+static V recall(const Code *c, const Node *n, const At *at) {
+    for (int i = c->nmemo; i-- > 0;)
+        if (c->memo[i].n == n && c->memo[i].lanes == c->lanes
+            && same_at(&c->memo[i].at, at, n->shape.rank))
+            return c->memo[i].value;
+    return NULL;
+}
+
+V expr_remember(Code *c, const Node *n, const At *at, V value) {
+    if (c->nmemo == c->memos) {
+        c->memos = c->memos ? 2 * c->memos : 256;
+        c->memo = realloc(c->memo, (size_t)c->memos * sizeof *c->memo);
+        if (!c->memo) bug(n, "out of memory");
+    }
+    c->memo[c->nmemo++] = (Memo){ n, *at, c->lanes, value };
+    return value;
+}
+
+/* == Expressions ========================================================== */
+
+static bool inlined(const Code *c, const Node *n, Op op) {
+    const Value *v = rows_value(c->r, n);
+    return n->op == op && v->here && !v->stored;
+}
+
+static V operand(Code *c, const Node *n, int i, At at) {
+    return expr_eval(c, n->in[i], index_project(c, &n->shape, &n->in[i]->shape, at));
+}
+
+/* a * b + x, where one side of an addition is a product of its own. */
+static V eval_sum(Code *c, const Node *n, At at) {
+    for (int i = 0; i < 2; i++) {
+        const Node *m = n->in[i];
+        At inner = index_project(c, &n->shape, &m->shape, at);
+        if (!inlined(c, m, OP_mul) || recall(c, m, &inner)) continue;
+        V a = operand(c, m, 0, inner), b = operand(c, m, 1, inner), x = operand(c, n, 1 - i, at);
+        if (n->op == OP_sub && i == 0) x = e_neg(c->e, x);
+        if (n->op == OP_sub && i == 1) a = e_neg(c->e, a);
+        return e_fma(c->e, a, b, x);
+    }
+    V a = operand(c, n, 0, at), b = operand(c, n, 1, at);
+    return n->op == OP_add ? e_add(c->e, a, b) : e_sub(c->e, a, b);
+}
+
+static V eval_pointwise(Code *c, const Node *n, At at) {
+    Emit *e = c->e;
+    if (n->op == OP_add || n->op == OP_sub) return eval_sum(c, n, at);
+    V x = operand(c, n, 0, at), a = x, b = n->nin > 1 ? operand(c, n, 1, at) : NULL;
+    if (n->nin == 3) {
+        V choice = x, yes = b, no = operand(c, n, 2, at);
+        return e_select(e, choice, yes, no);
+    }
+    switch (n->op) {
+#define OP1(name, f64, dx, llvm, help) \
+    case OP_##name: return llvm;
+#define OP2(name, f64, da, db, llvm, help) \
+    case OP_##name: return llvm;
+#define OP3(name, ...)
+#define OP(name, ...)
+#include "ops.def"
+    default: bug(n, "is not pointwise");
+    }
+    (void)b, (void)a;
+}
+
+/* Product and sum in one for what a reduction adds up. */
+static V accumulate(Code *c, V sum, const Node *x, At at) {
+    if (inlined(c, x, OP_mul) && !recall(c, x, &at)) {
+        V a = operand(c, x, 0, at), b = operand(c, x, 1, at);
+        return e_fma(c->e, a, b, sum);
+    }
+    return e_add(c->e, sum, expr_eval(c, x, at));
+}
+
+V expr_start(Code *c, const Node *n) {
+    return n->op == OP_sum ? e_f32(c->e, 0) : e_f32(c->e, -__builtin_inf());
+}
+
+V expr_combine(Code *c, const Node *n, V sum, const Node *x, At at) {
+    return n->op == OP_sum ? accumulate(c, sum, x, at) : e_max(c->e, expr_eval(c, x, at), sum);
+}
+
+bool expr_reads_stack(const Code *c, const Node *n) {
+    const Value *v = rows_value(c->r, n);
+    if (!v || !v->here || (v->stored && n->op != OP_stack)) return false;
+    if (rows_by_pointer(n)) return true;
+    for (int i = 0; i < node_reads(n); i++)
+        if (expr_reads_stack(c, n->in[i])) return true;
+    return false;
+}
+
+static At widen(const Node *n, At at, V j) {
+    int axis = n->attr.axis;
+    At in = { .lane = at.lane < 0 ? -1 : at.lane + (at.lane >= axis) };
+    for (int i = 0, k = 0; i < n->in[0]->shape.rank; i++)
+        in.idx[i] = i == axis ? j : at.idx[k++];
+    return in;
+}
+
+/* A reduction inside its user's loops: over an axis that is not the lanes'. */
+static V eval_reduce(Code *c, const Node *n, At at) {
+    Emit *e = c->e;
+    const Node *x = n->in[0];
+    int64_t count = x->shape.dim[n->attr.axis];
+    V sum = expr_start(c, n);
+    if (count <= 4 || (count <= UNROLL && (expr_reads_stack(c, x) || c->mode == MODE_TOKENS))) {
+        for (int64_t j = 0; j < count; j++)
+            sum = expr_combine(c, n, sum, x, widen(n, at, e_i64(e, j)));
+        return sum;
+    }
+    V var = e_var(e, e_splat(e, sum, c->lanes));
+    e_set(e, var, e_splat(e, sum, c->lanes));
+    Loop l = e_loop(e, e_i64(e, 0), e_i64(e, count), 1);
+    int mark = c->nmemo;
+    e_set(e, var, expr_combine(c, n, e_get(e, var), x, widen(n, at, l.i)));
+    c->nmemo = mark;
+    e_end(e, l);
+    return e_get(e, var);
+}
+
+V expr_row_pointer(Code *c, const Node *piece) {
+    const Node *n = plan_storage(piece);
+    const Value *v = rows_value(c->r, n);
+    int64_t step = 0;
+    if (v->here && v->scratch >= 0) return memory_scratch_address(c, v, e_i64(c->e, 0), &step);
+    int op = v->here ? v->out[0] : v->operand;
+    return e_at(c->e, c->p[op], e_imul(c->e, c->t, e_i64(c->e, c->r->operand[op].ref.stride)));
+}
+
+static V eval_stack(Code *c, const Node *n, At at) {
+    Emit *e = c->e;
+    int64_t j;
+    At in = { .lane = at.lane - 1 };
+    for (int i = 1; i < n->shape.rank; i++)
+        in.idx[i - 1] = at.idx[i];
+    if (at.lane <= 0) in.lane = -1;
+    if (e_is_constant(at.idx[0], &j)) return expr_eval(c, n->in[j], in);
+    int id = (int)(rows_value(c->r, n) - c->r->value);
+    if (c->mode != MODE_CHANNELS || !c->table[id]) bug(n, "has no table of rows");
+    V at_row = LLVMBuildGEP2(e->b, e->ptr, c->table[id], &at.idx[0], 1, "");
+    V row = LLVMBuildLoad2(e->b, e->ptr, at_row, "");
+    int64_t step;
+    V address = e_at(e, row, index_position(c, &n->in[0]->shape, in, &step));
+    fence_test_row(e, &c->fence, row, shape_count(&n->in[0]->shape), address, memory_span(c, step));
+    return memory_load(c, TESTED, address, step);
+}
+
+static V eval_view(Code *c, const Node *n, At at) {
+    At in = at;
+    int64_t step;
+    if (n->op == OP_reshape) {
+        const Node *x = n->in[0];
+        if (rows_same_elements(&n->shape, &x->shape))
+            return expr_eval(c, x, index_retrace(c, &n->shape, &x->shape, at));
+        x = plan_storage(n);
+        if (x->op == OP_fill) return e_f32(c->e, x->attr.value);
+        V offset = index_position(c, &n->shape, at, &step);
+        return memory_read(c, rows_value(c->r, x), offset, step);
+    }
+    if (n->op == OP_after) return expr_eval(c, n->in[0], at);
+    if (n->op == OP_slice) {
+        in.idx[n->attr.axis] = e_iadd(c->e, at.idx[n->attr.axis], e_i64(c->e, n->attr.first));
+        return expr_eval(c, n->in[0], in);
+    }
+    if (n->op == OP_transpose) {
+        in.lane = -1;
+        for (int i = 0; i < n->shape.rank; i++) {
+            in.idx[n->attr.perm[i]] = at.idx[i];
+            if (at.lane == i) in.lane = n->attr.perm[i];
+        }
+        return expr_eval(c, n->in[0], in);
+    }
+    return eval_stack(c, n, at);
+}
+
+static V compute(Code *c, const Node *n, At at) {
+    switch (op_info[n->op].class) {
+    case POINTWISE: return eval_pointwise(c, n, at);
+    case VIEW: return eval_view(c, n, at);
+    case REDUCE: return eval_reduce(c, n, at);
+    default: bug(n, "cannot be part of a row kernel");
+    }
+}
+
+V expr_eval(Code *c, const Node *n, At at) {
+    if (n->op == OP_fill) return e_f32(c->e, n->attr.value);
+    V known = recall(c, n, &at);
+    if (known) return known;
+    const Value *v = rows_value(c->r, n);
+    if (v->here && (!v->stored || n == c->current)) {
+        LLVMMetadataRef before = lines_set(c->e->lines, n->loc);
+        V x = compute(c, n, at);
+        lines_back(c->e->lines, before);
+        return n == c->current ? x : expr_remember(c, n, &at, x);
+    }
+    int64_t step;
+    V offset = index_position(c, &n->shape, at, &step);
+    return expr_remember(c, n, &at, memory_read(c, v, offset, step));
+}

@@ -1,0 +1,51 @@
+/*
+** Indices: where the element of an operand lies that an element of the result needs.
+*/
+#include "rows_code.h"
+
+int index_last_axis(const Shape *s) {
+    for (int i = s->rank - 1; i >= 0; i--)
+        if (s->dim[i] != 1) return i;
+    return -1;
+}
+
+/* The index of the operand's element that broadcasts to 'at'. */
+At index_project(Code *c, const Shape *from, const Shape *to, At at) {
+    At out = { .lane = -1 };
+    int shift = from->rank - to->rank;
+    for (int i = 0; i < to->rank; i++) {
+        bool fixed = to->dim[i] == 1;
+        out.idx[i] = fixed ? e_i64(c->e, 0) : at.idx[i + shift];
+        if (!fixed && at.lane == i + shift) out.lane = i;
+    }
+    return out;
+}
+
+/* Between shapes that differ by axes of length 1. */
+At index_retrace(Code *c, const Shape *from, const Shape *to, At at) {
+    At out = { .lane = -1 };
+    int k = 0;
+    for (int i = 0; i < to->rank; i++) {
+        out.idx[i] = e_i64(c->e, 0);
+        if (to->dim[i] == 1) continue;
+        while (from->dim[k] == 1)
+            k++;
+        out.idx[i] = at.idx[k];
+        if (at.lane == k) out.lane = i;
+        k++;
+    }
+    return out;
+}
+
+/* Row-major position; *step is the distance between lanes. */
+V index_position(Code *c, const Shape *s, At at, int64_t *step) {
+    V sum = e_i64(c->e, 0);
+    int64_t stride = 1;
+    *step = 0;
+    for (int i = s->rank - 1; i >= 0; i--) {
+        if (s->dim[i] != 1) sum = e_iadd(c->e, e_imul(c->e, at.idx[i], e_i64(c->e, stride)), sum);
+        if (at.lane == i) *step = stride;
+        stride *= s->dim[i];
+    }
+    return sum;
+}

@@ -1,0 +1,104 @@
+/*
+** A row kernel as a function: tiles of tokens, the groups of each, and what
+** is cleared before them and written after them.
+*/
+#include "lines.h"
+#include "rows_code.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Small results were kept with a tile's tokens side by side. */
+static void flush_small(Code *c) {
+    Emit *e = c->e;
+    c->mode = MODE_CHANNELS;
+    c->lanes = 1;
+    for (int i = 0; i < c->r->nvalue; i++) {
+        const Value *v = &c->r->value[i];
+        if (!v->here || !v->stored || !v->nout || !rows_small(v->n)
+            || v->n->shape.lead != LEAD_TOKENS)
+            continue;
+        Loop rows = e_loop(e, e_i64(e, 0), c->rows, 1);
+        c->row = rows.i;
+        c->t = e_iadd(e, c->t0, rows.i);
+        Loop l = e_loop(e, e_i64(e, 0), e_i64(e, shape_count(&v->n->shape)), 1);
+        int64_t step = 0;
+        V at = memory_scratch_address(c, v, l.i, &step);
+        memory_test(c, memory_scratch(c), at, 1, false);
+        V x = e_load(e, at, 1);
+        for (int k = 0; k < v->nout; k++)
+            memory_write_out(c, v->out[k], v->n, l.i, 0, x);
+        e_end(e, l);
+        e_end(e, rows);
+    }
+}
+
+/* A granule's sums start at zero with its first token. */
+static void clear_partials(Code *c) {
+    Emit *e = c->e;
+    bool any = false;
+    for (int i = 0; i < c->r->noperand; i++)
+        any |= c->r->operand[i].ref.area == AREA_GRANULE;
+    if (!any) return;
+    V place = LLVMBuildSRem(e->b, c->t0, e_i64(e, GRANULE), "");
+    LLVMBasicBlockRef after = e_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, place, e_i64(e, 0), ""));
+    V granule = e_idiv(e, c->t0, GRANULE);
+    for (int i = 0; i < c->r->noperand; i++) {
+        const Operand *o = &c->r->operand[i];
+        if (o->ref.area != AREA_GRANULE) continue;
+        V row = e_at(e, c->p[i], e_imul(e, granule, e_i64(e, o->ref.stride)));
+        Loop l = e_loop(e, e_i64(e, 0), e_i64(e, o->ref.stride), 1);
+        V at = e_at(e, row, l.i);
+        memory_test(c, i, at, 1, true);
+        e_store(e, at, e_f32(e, 0));
+        e_end(e, l);
+    }
+    e_endif(e, after);
+}
+
+static void emit_tiles(Code *c) {
+    Emit *e = c->e;
+    int step = c->r->lanes;
+    Loop tiles = e_loop(e, c->first, c->end, step);
+    c->t0 = tiles.i;
+    c->rows = e_imin(e, e_i64(e, step), e_isub(e, c->end, tiles.i));
+    clear_partials(c);
+    for (int i = 0; i < c->r->ngroup; i++)
+        if (c->r->group[i].mode != MODE_UNIFORM) loops_emit(c, &c->r->group[i]);
+    flush_small(c);
+    e_end(e, tiles);
+}
+
+static void set_attribute(const Emit *e, V fn, const char *name) {
+    unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+    LLVMAddAttributeAtIndex(fn, LLVMAttributeFunctionIndex,
+                            LLVMCreateEnumAttribute(e->ctx, kind, 0));
+}
+
+int64_t rows_emit(Emit *e, const Rows *r, const char *name) {
+    LLVMTypeRef args[] = { e->ptr, e->i64, e->i64, e->ptr };
+    V fn = e_function(e, name, 4, args);
+    Loc loc = r->step->n ? r->step->node[0]->loc : (Loc){ 0 };
+    lines_function(e->lines, name, loc);
+    set_attribute(e, fn, "noinline"); /* profiles name it; a call is nothing beside it */
+    if (e->plain) {
+        set_attribute(e, fn, "optnone");
+        LLVMSetSection(fn, ".text.probe");
+    }
+    Code c = { .e = e, .r = r };
+    c.p = calloc((size_t)r->noperand + 1, sizeof *c.p);
+    c.table = calloc((size_t)r->nvalue + 1, sizeof *c.table);
+    c.first = LLVMGetParam(fn, 1);
+    c.end = e_iadd(e, c.first, LLVMGetParam(fn, 2));
+    c.scratch = LLVMGetParam(fn, 3);
+    for (int i = 0; i < r->noperand; i++)
+        c.p[i] = e_pointer(e, LLVMGetParam(fn, 0), i);
+    c.fence = (Fence){ LLVMGetParam(fn, 0), r->noperand, c.scratch, r->scratch };
+    for (int i = 0; i < r->ngroup; i++)
+        if (r->group[i].mode == MODE_UNIFORM) loops_emit(&c, &r->group[i]);
+    if (r->step->kind == STEP_ROW) emit_tiles(&c);
+    e_return(e);
+    lines_none(e->lines);
+    free(c.p), free(c.table), free(c.memo);
+    return e_size(e);
+}

@@ -1,0 +1,248 @@
+/*
+** The loops of a group, and the statements in them.
+*/
+#include "rows_code.h"
+
+#include <stdlib.h>
+
+enum { FEW = 8, WIDE = 2 };
+
+/* == Statements =========================================================== */
+
+static int partial_operand(const Code *c, const Node *sum) {
+    for (int i = 0; i < c->r->noperand; i++)
+        if (c->r->operand[i].node == sum && c->r->operand[i].ref.area == AREA_GRANULE) return i;
+    bug(sum, "has no partial sums");
+}
+
+static void add_partial_sum(Code *c, const Node *sum, At at) {
+    Emit *e = c->e;
+    int op = partial_operand(c, sum);
+    int64_t step;
+    V x = expr_eval(c, sum->in[0], at);
+    V offset = index_position(c, &sum->in[0]->shape, at, &step);
+    V row = e_imul(
+        e, e_idiv(e, e_isub(e, c->t0, LLVMBuildSRem(e->b, c->t0, e_i64(e, GRANULE), "")), GRANULE),
+        e_i64(e, c->r->operand[op].ref.stride));
+    V address = e_at(e, c->p[op], e_iadd(e, row, offset));
+    if (c->mode == MODE_TOKENS) {
+        x = e_sum_lanes(e, e_keep_lanes(e, e_splat(e, x, c->lanes), c->rows, e_f32(e, 0)));
+        memory_test(c, op, address, 1, true);
+        e_store(e, address, e_add(e, e_load(e, address, 1), x));
+    } else memory_store(c, op, address, step, e_add(e, memory_load(c, op, address, step), x));
+}
+
+/* The piece's element goes to its place in the whole. */
+static At place_piece(Code *c, const Statement *s, At at) {
+    At to = { .lane = at.lane };
+    if (s->node->op == OP_stack) {
+        to.idx[0] = e_i64(c->e, s->first);
+        for (int i = 0; i < s->piece->shape.rank; i++)
+            to.idx[i + 1] = at.idx[i];
+        to.lane = at.lane < 0 ? -1 : at.lane + 1;
+        return to;
+    }
+    for (int i = 0; i < s->piece->shape.rank; i++)
+        to.idx[i] = i == s->axis ? e_iadd(c->e, at.idx[i], e_i64(c->e, s->first)) : at.idx[i];
+    return to;
+}
+
+static void element(Code *c, const Statement *s, At at) {
+    const Value *v = rows_value(c->r, s->node);
+    if (s->piece) {
+        memory_write(c, v, place_piece(c, s, at), expr_eval(c, s->piece, at));
+        return;
+    }
+    c->current = s->node;
+    V x = expr_eval(c, s->node, at);
+    c->current = NULL;
+    expr_remember(c, s->node, &at, x);
+    memory_write(c, v, at, x);
+}
+
+/* == Loops of a group ===================================================== */
+
+typedef struct Nest {
+    const Group *g;
+    V idx[MAXRANK]; /* of the axes longer than 1 */
+    int64_t dim[MAXRANK];
+    int rank;
+    V *sum; /* by statement of the group: accumulator variables */
+} Nest;
+
+/* The nest's indices as an index of shape s. */
+static At nest_at(Code *c, const Nest *n, const Shape *s, bool lanes) {
+    At at = { .lane = lanes ? index_last_axis(s) : -1 };
+    int k = 0;
+    for (int i = 0; i < s->rank; i++)
+        at.idx[i] = s->dim[i] == 1 ? e_i64(c->e, 0) : n->idx[k++];
+    return at;
+}
+
+static const Shape *loops_of(const Statement *s) {
+    return s->kind == REDUCE_LAST ? &s->node->in[0]->shape
+        : s->kind == PARTIAL      ? &s->node->in[0]->shape
+        : s->piece                ? &s->piece->shape
+                                  : &s->node->shape;
+}
+
+static void body(Code *c, Nest *n, bool lanes) {
+    int mark = c->nmemo, k = 0;
+    for (int i = n->g->first; i >= 0; i = c->r->statement[i].next, k++) {
+        const Statement *s = &c->r->statement[i];
+        At at = nest_at(c, n, loops_of(s), lanes);
+        if (s->kind == ELEMENT) element(c, s, at);
+        if (s->kind == PARTIAL) add_partial_sum(c, s->node, at);
+        if (s->kind == REDUCE_LAST)
+            e_set(c->e, n->sum[k],
+                  expr_combine(c, s->node, e_get(c->e, n->sum[k]), s->node->in[0], at));
+    }
+    c->nmemo = mark;
+}
+
+static void start_sums(Code *c, Nest *n) {
+    int k = 0;
+    for (int i = n->g->first; i >= 0; i = c->r->statement[i].next, k++) {
+        const Statement *s = &c->r->statement[i];
+        if (s->kind != REDUCE_LAST) continue;
+        V zero = e_splat(c->e, expr_start(c, s->node), c->lanes);
+        n->sum[k] = e_var(c->e, zero);
+        e_set(c->e, n->sum[k], zero);
+    }
+}
+
+/* Adds the lanes' sums, in a fixed order, to what earlier loops left. */
+static void finish_sums(Code *c, Nest *n, V *total) {
+    int k = 0;
+    for (int i = n->g->first; i >= 0; i = c->r->statement[i].next, k++) {
+        const Statement *s = &c->r->statement[i];
+        if (s->kind != REDUCE_LAST) continue;
+        bool sum = s->node->op == OP_sum;
+        V x = e_get(c->e, n->sum[k]);
+        x = c->lanes == 1 ? x : sum ? e_sum_lanes(c->e, x) : e_max_lanes(c->e, x);
+        total[k] = !total[k] ? x : sum ? e_add(c->e, total[k], x) : e_max(c->e, total[k], x);
+    }
+}
+
+static void write_sums(Code *c, Nest *n, V *total) {
+    int k = 0, lanes = c->lanes;
+    c->lanes = 1;
+    for (int i = n->g->first; i >= 0; i = c->r->statement[i].next, k++) {
+        const Statement *s = &c->r->statement[i];
+        if (s->kind == REDUCE_LAST)
+            memory_write(c, rows_value(c->r, s->node), nest_at(c, n, &s->node->shape, false),
+                         total[k]);
+    }
+    c->lanes = lanes;
+}
+
+/* The last axis: wide steps, then register steps, then one by one. */
+static void lane_loops(Code *c, Nest *n) {
+    Emit *e = c->e;
+    int64_t length = n->rank ? n->dim[n->rank - 1] : 1, at = 0;
+    int width[] = { WIDE * c->r->lanes, c->r->lanes, 1 }, statements = 0;
+    for (int i = n->g->first; i >= 0; i = c->r->statement[i].next)
+        statements++;
+    V *total = calloc((size_t)statements, sizeof *total);
+    n->sum = calloc((size_t)statements, sizeof *n->sum);
+    for (int w = 0; w < 3; w++) {
+        int64_t to = at + (length - at) / width[w] * width[w];
+        if (to == at) continue;
+        c->lanes = width[w];
+        start_sums(c, n);
+        if (!n->rank) {
+            body(c, n, false);
+        } else if (to - at == width[w]) {
+            n->idx[n->rank - 1] = e_i64(e, at);
+            body(c, n, true);
+        } else {
+            Loop l = e_loop(e, e_i64(e, at), e_i64(e, to), width[w]);
+            n->idx[n->rank - 1] = l.i;
+            body(c, n, true);
+            e_end(e, l);
+        }
+        finish_sums(c, n, total);
+        at = to;
+    }
+    write_sums(c, n, total);
+    free(total), free(n->sum);
+}
+
+static bool group_reads_stack(const Code *c, const Group *g) {
+    for (int i = g->first; i >= 0; i = c->r->statement[i].next) {
+        const Statement *s = &c->r->statement[i];
+        const Node *n = s->piece ? s->piece : s->node;
+        if (s->kind == PARTIAL) n = n->in[0];
+        if (s->piece || s->kind == PARTIAL ? expr_reads_stack(c, n) : false) return true;
+        for (int k = 0; !s->piece && s->kind != PARTIAL && k < node_reads(n); k++)
+            if (expr_reads_stack(c, n->in[k])) return true;
+    }
+    return false;
+}
+
+static void outer_loops(Code *c, Nest *n, int axis) {
+    Emit *e = c->e;
+    bool scalar = c->mode == MODE_TOKENS;
+    if (axis >= n->rank - !scalar) {
+        if (scalar) body(c, n, false);
+        else lane_loops(c, n);
+        return;
+    }
+    int64_t count = n->dim[axis], rest = 1;
+    for (int i = axis; i < n->rank; i++)
+        rest *= n->dim[i];
+    if (scalar ? rest <= FEW : count <= UNROLL && group_reads_stack(c, n->g)) {
+        for (int64_t j = 0; j < count; j++) {
+            n->idx[axis] = e_i64(e, j);
+            outer_loops(c, n, axis + 1);
+        }
+        return;
+    }
+    Loop l = e_loop(e, e_i64(e, 0), e_i64(e, count), 1);
+    int mark = c->nmemo;
+    n->idx[axis] = l.i;
+    outer_loops(c, n, axis + 1);
+    c->nmemo = mark;
+    e_end(e, l);
+}
+
+/* Tables of row pointers for stacks too long to unroll, for this token. */
+static void fill_tables(Code *c) {
+    Emit *e = c->e;
+    for (int i = 0; i < c->r->nvalue; i++) {
+        const Value *v = &c->r->value[i];
+        if (!v->here || v->stored || !rows_by_pointer(v->n) || v->n->nin <= UNROLL) continue;
+        if (!c->table[i])
+            c->table[i] = e_var(e, LLVMGetUndef(LLVMArrayType(e->ptr, (unsigned)v->n->nin)));
+        for (int k = 0; k < v->n->nin; k++) {
+            const Value *s = rows_value(c->r, plan_storage(v->n->in[k]));
+            if (s->here && s->scratch < 0 && !s->nout) continue;
+            V at = e_i64(e, k), row = expr_row_pointer(c, v->n->in[k]);
+            int in = s->here && s->scratch >= 0 ? memory_scratch(c)
+                : s->here                       ? s->out[0]
+                                                : s->operand;
+            memory_test(c, in, row, shape_count(&v->n->in[k]->shape), false);
+            LLVMBuildStore(e->b, row, LLVMBuildGEP2(e->b, e->ptr, c->table[i], &at, 1, ""));
+        }
+    }
+}
+
+void loops_emit(Code *c, const Group *g) {
+    Emit *e = c->e;
+    Nest n = { .g = g };
+    for (int i = 0; i < g->base.rank; i++)
+        if (g->base.dim[i] != 1) n.dim[n.rank++] = g->base.dim[i];
+    c->mode = g->mode;
+    c->nmemo = 0;
+    if (g->mode == MODE_CHANNELS) {
+        Loop l = e_loop(e, e_i64(e, 0), c->rows, 1);
+        c->row = l.i;
+        c->t = e_iadd(e, c->t0, l.i);
+        fill_tables(c);
+        outer_loops(c, &n, 0);
+        e_end(e, l);
+        return;
+    }
+    c->lanes = c->r->lanes;
+    outer_loops(c, &n, 0);
+}

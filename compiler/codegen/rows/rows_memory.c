@@ -1,0 +1,200 @@
+/*
+** What a row kernel loads and stores: operands, results and scratch.
+*/
+#include "rows_code.h"
+
+/* == Accesses ============================================================= */
+
+int memory_scratch(const Code *c) { return c->r->noperand; }
+
+void memory_test(Code *c, int in, V address, int64_t floats, bool store) {
+    if (in != TESTED) fence_test(c->e, &c->fence, in, address, floats, store);
+}
+
+/* Floats from the first lane to the last. */
+int64_t memory_span(const Code *c, int64_t step) { return 1 + (c->lanes - 1) * step; }
+
+/* Lanes 'step' floats apart. */
+V memory_load(Code *c, int in, V address, int64_t step) {
+    Emit *e = c->e;
+    memory_test(c, in, address, memory_span(c, step), false);
+    if (step == 0 || c->lanes == 1) return e_load(e, address, 1);
+    if (step == 1) return e_load(e, address, c->lanes);
+    V x = LLVMGetUndef(LLVMVectorType(e->f32, (unsigned)c->lanes));
+    for (int i = 0; i < c->lanes; i++)
+        x = e_set_lane(e, x, e_load(e, e_at(e, address, e_i64(e, i * step)), 1), i);
+    return x;
+}
+
+void memory_store(Code *c, int in, V address, int64_t step, V x) {
+    Emit *e = c->e;
+    memory_test(c, in, address, memory_span(c, step), true);
+    if (c->lanes == 1 || step == 0) {
+        e_store(e, address, e_lane(e, x, 0));
+    } else if (step == 1) {
+        e_store(e, address, e_splat(e, x, c->lanes));
+    } else {
+        x = e_splat(e, x, c->lanes);
+        for (int i = 0; i < c->lanes; i++)
+            e_store(e, e_at(e, address, e_i64(e, i * step)), e_lane(e, x, i));
+    }
+}
+
+/* One lane a token: token rows 'stride' apart, none beyond the last. */
+static V load_tokens(Code *c, int operand, V offset, int64_t stride) {
+    Emit *e = c->e;
+    V row = e_at(e, c->p[operand], e_iadd(e, e_imul(e, c->t0, e_i64(e, stride)), offset));
+    V last = e_isub(e, c->rows, e_i64(e, 1));
+    memory_test(c, operand, row, 1, false); /* the others are between */
+    memory_test(c, operand, e_at(e, row, e_imul(e, last, e_i64(e, stride))), 1, false);
+    return e_collect(e, row, stride, last);
+}
+
+/* To the tests of accesses two bfloat16s are a float: the first and the last that one touches. */
+static void test_half(Code *c, int in, V row, V offset, int64_t halves, bool store) {
+    Emit *e = c->e;
+    if (!e->check) return;
+    V one = e_i64(e, 1), last = e_iadd(e, offset, e_i64(e, halves - 1));
+    memory_test(c, in, e_at(e, row, LLVMBuildAShr(e->b, offset, one, "")), 1, store);
+    memory_test(c, in, e_at(e, row, LLVMBuildAShr(e->b, last, one, "")), 1, store);
+}
+
+static V load_half(Code *c, int operand, V row, V offset, int lanes) {
+    test_half(c, operand, row, offset, lanes, false);
+    return e_load_half(c->e, e_at_half(c->e, row, offset), lanes);
+}
+
+/* bfloat16s: lanes 'step' apart, or one a token. */
+static V load_halves(Code *c, int operand, V offset, int64_t step) {
+    Emit *e = c->e;
+    V stride = e_i64(e, c->r->operand[operand].ref.stride), base = c->p[operand];
+    bool tokens = c->mode == MODE_TOKENS;
+    V row = tokens ? NULL : e_at(e, base, e_imul(e, c->t, stride));
+    if (!tokens && (step <= 1 || c->lanes == 1))
+        return load_half(c, operand, row, offset, step == 1 ? c->lanes : 1);
+    V x = LLVMGetUndef(LLVMVectorType(e->f32, (unsigned)c->lanes)),
+      last = e_isub(e, c->rows, e_i64(e, 1));
+    for (int i = 0; i < c->lanes; i++) {
+        V at = offset;
+        if (tokens)
+            row = e_at(e, base, e_imul(e, e_iadd(e, c->t0, e_imin(e, e_i64(e, i), last)), stride));
+        else at = e_iadd(e, offset, e_i64(e, i * step));
+        x = e_set_lane(e, x, load_half(c, operand, row, at, 1), i);
+    }
+    return x;
+}
+
+static V load_operand(Code *c, int operand, const Node *n, V offset, int64_t step) {
+    Emit *e = c->e;
+    int64_t stride = c->r->operand[operand].ref.stride;
+    V base = c->p[operand];
+    if (plan_half(n)) return load_halves(c, operand, offset, step);
+    if (n->shape.lead == LEAD_NONE) return memory_load(c, operand, e_at(e, base, offset), step);
+    if (c->mode == MODE_TOKENS) return load_tokens(c, operand, offset, stride);
+    return memory_load(c, operand,
+                       e_at(e, base, e_iadd(e, e_imul(e, c->t, e_i64(e, stride)), offset)), step);
+}
+
+/* A row of the table at the position of token t; the positions are the next operand. */
+static V wave_address(Code *c, int operand, V t, V offset) {
+    Emit *e = c->e;
+    V position = e_at(e, c->p[operand + 1], t);
+    memory_test(c, operand + 1, position, 1, false);
+    V row = e_imul(e, e_load_i32(e, position), e_i64(e, c->r->operand[operand].ref.stride));
+    return e_at(e, c->p[operand], e_iadd(e, row, offset));
+}
+
+static V load_wave(Code *c, int operand, V offset, int64_t step) {
+    Emit *e = c->e;
+    if (c->mode != MODE_TOKENS)
+        return memory_load(c, operand, wave_address(c, operand, c->t, offset), step);
+    V x = LLVMGetUndef(LLVMVectorType(e->f32, (unsigned)c->lanes));
+    V last = e_isub(e, c->end, e_i64(e, 1));
+    for (int i = 0; i < c->lanes; i++) {
+        V at = wave_address(c, operand, e_imin(e, e_iadd(e, c->t0, e_i64(e, i)), last), offset);
+        memory_test(c, operand, at, 1, false);
+        x = e_set_lane(e, x, e_load(e, at, 1), i);
+    }
+    return x;
+}
+
+/* Where element 'offset' of a value in scratch lies.  Small values have a
+** tile's tokens side by side; large ones are a row a token. */
+V memory_scratch_address(Code *c, const Value *v, V offset, int64_t *step) {
+    Emit *e = c->e;
+    V base = e_at(e, c->scratch, e_i64(e, v->scratch));
+    if (v->n->shape.lead == LEAD_NONE) return e_at(e, base, offset);
+    V lanes = e_i64(e, c->r->lanes);
+    if (rows_small(v->n)) {
+        *step *= c->r->lanes;
+        V at = e_imul(e, offset, lanes);
+        if (c->mode == MODE_TOKENS) return *step = 1, e_at(e, base, at);
+        return e_at(e, base, e_iadd(e, at, c->row));
+    }
+    int64_t count = shape_count(&v->n->shape);
+    if (c->mode == MODE_TOKENS) return *step = count, e_at(e, base, offset);
+    return e_at(e, base, e_iadd(e, e_imul(e, c->row, e_i64(e, count)), offset));
+}
+
+V memory_read(Code *c, const Value *v, V offset, int64_t step) {
+    if (!v->here) {
+        if (op_info[v->n->op].class == WAVE) return load_wave(c, v->operand, offset, step);
+        return load_operand(c, v->operand, v->n, offset, step);
+    }
+    if (v->scratch >= 0) {
+        V at = memory_scratch_address(c, v, offset, &step);
+        return memory_load(c, memory_scratch(c), at, step);
+    }
+    if (!v->nout) bug(v->n, "is read but kept nowhere");
+    return load_operand(c, v->out[0], v->n, offset, step);
+}
+
+/* == Writing ============================================================== */
+
+/* bfloat16s: what is stored is rounded already, the upper half says it all. */
+static void write_half(Code *c, int op, V row, V offset, int64_t step, V x) {
+    Emit *e = c->e;
+    int lanes = step == 0 ? 1 : c->lanes;
+    test_half(c, op, row, offset, lanes == 1 ? 1 : memory_span(c, step), true);
+    x = lanes == 1 ? e_lane(e, x, 0) : e_splat(e, x, lanes);
+    if (step == 1 || lanes == 1) {
+        e_store_half(e, e_at_half(e, row, offset), x);
+        return;
+    }
+    for (int i = 0; i < lanes; i++)
+        e_store_half(e, e_at_half(e, row, e_iadd(e, offset, e_i64(e, i * step))), e_lane(e, x, i));
+}
+
+void memory_write_out(Code *c, int op, const Node *n, V offset, int64_t step, V x) {
+    Emit *e = c->e;
+    const Operand *o = &c->r->operand[op];
+    if (plan_half(n)) {
+        write_half(c, op, e_at(e, c->p[op], e_imul(e, c->t, e_i64(e, o->ref.stride))), offset, step,
+                   x);
+        return;
+    }
+    V at = offset;
+    if (n->shape.lead == LEAD_TOKENS)
+        at = e_iadd(e, e_imul(e, c->t, e_i64(e, o->ref.stride)), offset);
+    V address = e_at(e, c->p[op], at);
+    if (o->add) x = e_add(e, memory_load(c, op, address, step), x);
+    memory_store(c, op, address, step, x);
+}
+
+/* Element 'at' of value v is x: to scratch and to its results. */
+void memory_write(Code *c, const Value *v, At at, V x) {
+    int64_t step;
+    V offset = index_position(c, &v->n->shape, at, &step);
+    if (v->here && v->scratch >= 0) {
+        int64_t own = step;
+        V address = memory_scratch_address(c, v, offset, &own);
+        if (c->mode == MODE_TOKENS && !rows_small(v->n)) {
+            x = e_splat(c->e, x, c->lanes);
+            memory_test(c, memory_scratch(c), address, memory_span(c, own), true);
+            e_spread(c->e, address, own, x);
+        } else memory_store(c, memory_scratch(c), address, own, x);
+    }
+    bool flushed = v->here && rows_small(v->n) && v->n->shape.lead == LEAD_TOKENS;
+    for (int i = 0; !flushed && i < v->nout; i++)
+        memory_write_out(c, v->out[i], v->n, offset, step, x);
+}
