@@ -1,0 +1,22 @@
+/*
+** What the files of a row kernel's analysis share: rows.c calls rows_stored.c, then
+** rows_groups.c.
+*/
+#ifndef STRATA_ROWS_ANALYSIS_H
+#define STRATA_ROWS_ANALYSIS_H
+
+#include "rows.h"
+
+static inline Class class_of(const Node *n) { return op_info[n->op].class; }
+
+/* rows.c */
+bool rows_trivial(const Node *n);   /* a reshape that only adds or drops axes of length 1 */
+bool rows_last_axis(const Node *n); /* a reduction over the last axis longer than 1 */
+
+/* rows_stored.c: fills value[].uses and .stored, and the users. */
+void rows_find_stored(Rows *r);
+
+/* rows_groups.c: a statement for each value that is stored, in groups. */
+void rows_find_statements(Rows *r);
+
+#endif
