@@ -10,91 +10,20 @@
 
 #include "table.h"
 
-static Shape shape_canonical(const Shape *s) {
-    Shape r = { .lead = s->lead,
-                .type = s->type,
-                .rank = s->rank,
-                .list = s->lead == LEAD_TOKENS ? s->list : 0 };
-    for (int i = 0; i < s->rank && i < MAXRANK; i++)
-        r.dim[i] = s->dim[i];
-    return r;
-}
-
-Attr attr_canonical(Op op, const Attr *a) {
-    Attr r = { .copy = a->copy };
-    switch (op_info[op].attr) {
-    case NONE: break;
-    case NAME: r.name = a->name, r.shape = shape_canonical(&a->shape); break;
-    case VALUE: r.value = a->value, r.shape = shape_canonical(&a->shape); break;
-    case AXIS: r.axis = a->axis; break;
-    case RANGE: r.axis = a->axis, r.first = a->first, r.count = a->count; break;
-    case SHAPE:
-        r.shape = shape_canonical(&a->shape);
-        r.shape.lead = LEAD_NONE, r.shape.type = F32, r.shape.list = 0;
-        break;
-    case PERM: memcpy(r.perm, a->perm, sizeof r.perm); break;
-    case INDEX: r.first = a->first; break;
-    case COUNT: r.count = a->count; break;
-    case ATTENTION: r.value = a->value, r.causal = a->causal, r.count = a->count; break;
-    case PRODUCT: r.half = a->half; break;
-    case SHARE: r.value = a->value; break;
-    case WAVE_:
-        r.value = a->value, r.sine = a->sine;
-        r.count = a->count, r.frequency = a->frequency;
-        break;
-    }
-    return r;
-}
-
 /* == Interning ============================================================ */
-
-/* Numbers are compared by their bits: 0 and -0 are different values. */
-static bool same_bits(double a, double b) { return !memcmp(&a, &b, sizeof a); }
-
-static size_t frequency_bytes(const Attr *a) {
-    return a->frequency ? (size_t)a->count * sizeof *a->frequency : 0;
-}
-
-static bool same_attr(const Attr *a, const Attr *b) {
-    return a->name == b->name && same_bits(a->value, b->value) && a->axis == b->axis
-        && a->first == b->first && a->count == b->count && shape_equal(&a->shape, &b->shape)
-        && !memcmp(a->perm, b->perm, sizeof a->perm) && a->causal == b->causal && a->sine == b->sine
-        && a->half == b->half && a->copy == b->copy && frequency_bytes(a) == frequency_bytes(b)
-        && (!a->frequency || !memcmp(a->frequency, b->frequency, frequency_bytes(a)));
-}
 
 static bool same_node(const void *item, const void *key) {
     const Node *a = item, *b = key;
     return a->op == b->op && a->nin == b->nin
         && (!a->nin || !memcmp(a->in, b->in, (size_t)a->nin * sizeof *a->in))
-        && same_attr(&a->attr, &b->attr);
-}
-
-static uint64_t hash_shape(uint64_t h, const Shape *s) {
-    h = hash_word(h,
-                  (uint64_t)s->lead * 64 + (uint64_t)s->type * 16 + (uint64_t)s->rank
-                      + ((uint64_t)s->list << 8));
-    for (int i = 0; i < s->rank; i++)
-        h = hash_word(h, (uint64_t)s->dim[i]);
-    return h;
-}
-
-static uint64_t hash_attr(uint64_t h, const Attr *a) {
-    if (a->name) h = hash_bytes(h, a->name, strlen(a->name));
-    h = hash_bytes(h, &a->value, sizeof a->value);
-    h = hash_word(h, (uint64_t)a->axis * 4 + a->causal * 2u + a->sine);
-    h = hash_word(h, (uint64_t)a->first);
-    h = hash_word(h, (uint64_t)a->count);
-    h = hash_bytes(h, a->perm, sizeof a->perm);
-    h = hash_word(h, (uint64_t)a->copy);
-    return hash_bytes(hash_shape(h, &a->shape), a->frequency, frequency_bytes(a));
+        && attr_same(a->op, &a->attr, &b->attr);
 }
 
 static uint64_t hash_node(const Node *n) {
     uint64_t h = hash_word(HASH_START, (uint64_t)n->op);
     for (int i = 0; i < n->nin; i++)
         h = hash_word(h, (uint64_t)n->in[i]->id);
-    return hash_attr(h, &n->attr);
+    return attr_hash(h, n->op, &n->attr);
 }
 
 /* == Nodes ================================================================ */
@@ -112,11 +41,7 @@ static Node *append(Graph *g, const Node *key) {
     n->id = g->n;
     n->in = graph_alloc(g, (size_t)n->nin * sizeof *n->in);
     if (n->nin) memcpy(n->in, key->in, (size_t)n->nin * sizeof *n->in);
-    if (key->attr.frequency) {
-        double *list = graph_alloc(g, frequency_bytes(&key->attr));
-        memcpy(list, key->attr.frequency, frequency_bytes(&key->attr));
-        n->attr.frequency = list;
-    }
+    attr_own(g, n->op, &n->attr);
     return g->node[g->n++] = n;
 }
 
@@ -173,8 +98,7 @@ Node *node_new(Graph *g, Op op, int nin, Node **in, Attr attr, const char **erro
                  .site = g->site,
                  .backward = g->backward };
     if ((unsigned)op >= NOP) bug(NULL, "there is no op %d", (int)op);
-    key.attr = attr_canonical(op, &attr);
-    if (key.attr.name) key.attr.name = graph_string(g, key.attr.name);
+    key.attr = attr_canonical(g, op, &attr);
     *error = check_operands(g, &key);
     if (!*error) *error = node_shape(&key);
     if (!*error) *error = check_results(g, &key);

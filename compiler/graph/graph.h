@@ -51,19 +51,9 @@ typedef enum Class {
 /* clang-format on */
 
 typedef enum AttrKind {
-    NONE,
-    NAME,
-    VALUE,
-    AXIS,
-    RANGE,
-    SHAPE,
-    PERM,
-    INDEX,
-    COUNT,
-    ATTENTION,
-    WAVE_,
-    PRODUCT,
-    SHARE
+#define KIND(kind, ...) kind,
+#define FIELD(...)
+#include "attrs.def"
 } AttrKind;
 
 typedef enum Lead { LEAD_NONE, LEAD_TOKENS } Lead;
@@ -88,7 +78,7 @@ typedef struct Shape {
 
 typedef struct Attr {
     const char *name; /* NAME: interned, compare by pointer */
-    double value;     /* VALUE; ATTENTION, WAVE_: the scale; SHARE */
+    double value;     /* VALUE; ATTENTION, FREQUENCIES: the scale; SHARE */
     int axis;         /* AXIS, RANGE */
     /* RANGE; COUNT: count; INDEX: first; ATTENTION: tokens of a chunk if causal, else how many
     ** pools; 0: neither */
@@ -96,9 +86,9 @@ typedef struct Attr {
     Shape shape;             /* SHAPE, param: the inner axes; VALUE: all of the shape */
     int perm[MAXRANK];       /* PERM: axis of the operand, per axis */
     bool causal;             /* ATTENTION */
-    bool sine;               /* WAVE_: sin instead of cos */
+    bool sine;               /* FREQUENCIES: sin instead of cos */
     bool half;               /* PRODUCT: its result is rounded to bfloat16 */
-    const double *frequency; /* WAVE_: 'count' radians a position */
+    const double *frequency; /* FREQUENCIES: 'count' radians a position */
     int copy;                /* recomputed twin of an equal node; 0: none */
 } Attr;
 

@@ -64,7 +64,37 @@ const char *shape_check(Graph *g, const Shape *s); /* positive axes, no overflow
 /* A limit of the compiler was hit: one line, exit status 3. */
 __attribute__((format(printf, 1, 2))) _Noreturn void limit_hit(const char *fmt, ...);
 
-Attr attr_canonical(Op op, const Attr *a); /* only the fields of the op's kind */
+/* == Attributes (attr.c) ================================================== */
+
+typedef enum FieldType {
+    FIELD_END,
+    FIELD_TEXT,        /* a string of the graph; written in quotes */
+    FIELD_NUMBER,      /* double */
+    FIELD_AXIS,        /* int */
+    FIELD_SIZE,        /* int64_t, up to 2^48 */
+    FIELD_RESULT,      /* int64_t, below MAXRESULT */
+    FIELD_OPTION,      /* a size that is not written where it is 0 */
+    FIELD_FLAG,        /* bool: its text, or what is written otherwise */
+    FIELD_PERMUTATION, /* int, for each axis */
+    FIELD_LIST,        /* doubles, as many as 'count' says */
+    FIELD_SHAPE,       /* not written: the shape that follows says it */
+    FIELD_INNER        /* the same, of the inner axes only */
+} FieldType;
+
+enum { MAXFIELDS = 3 };
+
+typedef struct AttrField {
+    FieldType type;
+    size_t at, size; /* in Attr */
+    const char *text, *otherwise;
+} AttrField;
+
+const AttrField *attr_fields(Op op); /* the last one is FIELD_END */
+/* Only the fields of the op's kind; strings are the graph's, a list is still the caller's. */
+Attr attr_canonical(Graph *g, Op op, const Attr *a);
+void attr_own(Graph *g, Op op, Attr *a); /* lists become the graph's */
+bool attr_same(Op op, const Attr *a, const Attr *b);
+uint64_t attr_hash(uint64_t hash, Op op, const Attr *a);
 
 double round_bf16(double x); /* nearest, ties to even; too large: infinite */
 

@@ -59,44 +59,37 @@ static void print_init(FILE *f, const Param *p) {
     }
 }
 
-static void print_wave(FILE *f, const Attr *a) {
-    fputs(" scale=", f);
-    print_double(f, a->value);
-    fprintf(f, " %s ", a->sine ? "sin" : "cos");
-    print_list(f, a->frequency, a->count);
+static void print_field(FILE *f, const Node *n, const AttrField *field, bool flag) {
+    const void *x = (const char *)&n->attr + field->at;
+    bool no = field->type == FIELD_OPTION && !*(const int64_t *)x;
+    if (no || field->type == FIELD_SHAPE || field->type == FIELD_INNER) return;
+    const char *text = flag ? field->text : field->otherwise;
+    if (field->type == FIELD_FLAG) {
+        fprintf(f, "%s%s", *text ? " " : "", text);
+        return;
+    }
+    fprintf(f, " %s", field->type == FIELD_OPTION ? text : field->text);
+    switch (field->type) {
+    case FIELD_TEXT: print_quoted(f, *(char *const *)x); break;
+    case FIELD_NUMBER: print_double(f, *(const double *)x); break;
+    case FIELD_AXIS: fprintf(f, "%d", *(const int *)x); break;
+    case FIELD_PERMUTATION:
+        for (int i = 0; i < n->shape.rank; i++)
+            fprintf(f, "%s%d", i ? "," : "", ((const int *)x)[i]);
+        break;
+    case FIELD_LIST: print_list(f, *(double *const *)x, n->attr.count); break;
+    default: fprintf(f, "%lld", (long long)*(const int64_t *)x); break;
+    }
 }
 
 /* p: of a parameter, what it starts as; NULL leaves that out. */
 static void print_attr(FILE *f, const Node *n, const Param *p) {
-    const Attr *a = &n->attr;
-    switch (op_info[n->op].attr) {
-    case NONE:
-    case SHAPE: break; /* the shape that follows says it */
-    case NAME: fputc(' ', f), print_quoted(f, a->name), p ? print_init(f, p) : (void)0; break;
-    case VALUE: fputc(' ', f), print_double(f, a->value); break;
-    case AXIS: fprintf(f, " axis=%d", a->axis); break;
-    case RANGE:
-        fprintf(f, " axis=%d first=%lld count=%lld", a->axis, (long long)a->first,
-                (long long)a->count);
-        break;
-    case PERM:
-        fputs(" perm=", f);
-        for (int i = 0; i < n->shape.rank; i++)
-            fprintf(f, "%s%d", i ? "," : "", a->perm[i]);
-        break;
-    case INDEX: fprintf(f, " result=%lld", (long long)a->first); break;
-    case COUNT: fprintf(f, " count=%lld", (long long)a->count); break;
-    case ATTENTION:
-        fputs(" scale=", f), print_double(f, a->value);
-        if (a->causal) fputs(" causal", f);
-        if (a->count) fprintf(f, a->causal ? " chunk=%lld" : " pools=%lld", (long long)a->count);
-        break;
-    case WAVE_: print_wave(f, a); break;
-    case PRODUCT:
-        if (a->half) fputs(" half", f);
-        break;
-    case SHARE: fputs(" share=", f), print_double(f, a->value); break;
+    bool flag = false; /* the last one */
+    for (const AttrField *field = attr_fields(n->op); field->type; field++) {
+        if (field->type == FIELD_FLAG) flag = *(const bool *)((const char *)&n->attr + field->at);
+        print_field(f, n, field, flag);
     }
+    if (p) print_init(f, p);
 }
 
 static void print_shape(FILE *f, const Shape *s) {

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const int64_t largest = (int64_t)1 << 48; /* elements of a shape */
+
 typedef struct Reader {
     Graph *g;
     const char *at;
@@ -136,7 +138,7 @@ static Shape shape(Reader *r) {
     while (!accept(r, "]")) {
         if (s.rank || s.lead == LEAD_TOKENS) expect(r, ",");
         if (s.rank == MAXRANK) fail(r, "expected at most %d axes", MAXRANK);
-        s.dim[s.rank++] = integer(r, "the length of an axis", (int64_t)1 << 48);
+        s.dim[s.rank++] = integer(r, "the length of an axis", largest);
     }
     return s;
 }
@@ -193,60 +195,43 @@ static Init init(Reader *r, int64_t *count) {
     return i;
 }
 
-static int keyed(Reader *r, const char *key, int64_t most) {
-    expect(r, key);
-    return (int)integer(r, "a number", most);
+static void permutation(Reader *r, int *perm) {
+    blanks(r);
+    for (int i = 0; i < MAXRANK && *r->at >= '0' && *r->at <= '9'; i++, accept(r, ","))
+        perm[i] = (int)integer(r, "an axis", MAXRANK);
 }
 
-static int64_t keyed_size(Reader *r, const char *key) {
-    expect(r, key);
-    return integer(r, "a size", (int64_t)1 << 48);
-}
-
-static void scale(Reader *r, Attr *a) {
-    expect(r, "scale=");
-    a->value = real(r);
+/* The flag is the last one read. */
+static void field(Reader *r, Attr *a, const AttrField *f, bool *flag) {
+    void *x = (char *)a + f->at;
+    if (f->type == FIELD_FLAG) {
+        *flag = *(bool *)x = accept(r, f->text);
+        if (!*flag) expect(r, f->otherwise);
+        return;
+    }
+    if (f->type == FIELD_OPTION) {
+        if (accept(r, *flag ? f->text : f->otherwise))
+            *(int64_t *)x = integer(r, "a size", largest);
+        return;
+    }
+    expect(r, f->text);
+    switch (f->type) {
+    case FIELD_TEXT: *(const char **)x = quoted(r); break;
+    case FIELD_NUMBER: *(double *)x = real(r); break;
+    case FIELD_AXIS: *(int *)x = (int)integer(r, "a number", MAXRANK); break;
+    case FIELD_SIZE: *(int64_t *)x = integer(r, "a size", largest); break;
+    case FIELD_RESULT: *(int64_t *)x = integer(r, "a number", MAXRESULT); break;
+    case FIELD_PERMUTATION: permutation(r, x); break;
+    case FIELD_LIST: *(const double **)x = reals(r, &a->count); break;
+    default: break; /* shapes: they follow */
+    }
 }
 
 static Attr attribute(Reader *r, Op op) {
     Attr a = { 0 };
-    switch (op_info[op].attr) {
-    case NONE:
-    case SHAPE: break;
-    case NAME: a.name = quoted(r); break;
-    case VALUE: a.value = real(r); break;
-    case AXIS: a.axis = keyed(r, "axis=", MAXRANK); break;
-    case RANGE:
-        a.axis = keyed(r, "axis=", MAXRANK);
-        a.first = keyed_size(r, "first=");
-        a.count = keyed_size(r, "count=");
-        break;
-    case PERM:
-        expect(r, "perm=");
-        blanks(r);
-        for (int i = 0; i < MAXRANK && *r->at >= '0' && *r->at <= '9'; i++, accept(r, ","))
-            a.perm[i] = (int)integer(r, "an axis", MAXRANK);
-        break;
-    case INDEX: a.first = keyed(r, "result=", MAXRESULT); break;
-    case COUNT: a.count = keyed_size(r, "count="); break;
-    case ATTENTION:
-        scale(r, &a);
-        a.causal = accept(r, "causal");
-        if (accept(r, a.causal ? "chunk=" : "pools="))
-            a.count = integer(r, "a size", (int64_t)1 << 48);
-        break;
-    case WAVE_:
-        scale(r, &a);
-        a.sine = accept(r, "sin");
-        if (!a.sine) expect(r, "cos");
-        a.frequency = reals(r, &a.count);
-        break;
-    case PRODUCT: a.half = accept(r, "half"); break;
-    case SHARE:
-        expect(r, "share=");
-        a.value = real(r);
-        break;
-    }
+    bool flag = false;
+    for (const AttrField *f = attr_fields(op); f->type; f++)
+        field(r, &a, f, &flag);
     return a;
 }
 
@@ -258,7 +243,8 @@ static void history(Reader *r, Attr *a) {
     r->g->site = NULL;
     if (accept(r, "@")) {
         r->g->loc.file = quoted(r);
-        r->g->loc.line = keyed(r, ":", INT_MAX);
+        expect(r, ":");
+        r->g->loc.line = (int)integer(r, "a number", INT_MAX);
     }
     if (accept(r, "site")) r->g->site = quoted(r);
 }
