@@ -114,6 +114,7 @@ typedef struct OpInfo {
     int results;
     Class class;
     AttrKind attr;
+    int cost; /* POINTWISE: instructions for an element in a row kernel, roughly */
     const char *help;
     /* Fills n->shape and n->side.  On error returns the message, else NULL. */
     const char *(*shape)(Node *n);
@@ -123,6 +124,9 @@ typedef struct OpInfo {
 } OpInfo;
 
 extern const OpInfo op_info[NOP];
+
+/* Operations a token, a multiply-add is two; 0 for attention, whose go by pairs of tokens. */
+double op_flops(const Node *n);
 
 /* Pointwise rows that a spec can call: 'bf16' is what pass_precision makes. */
 static inline bool op_is_function(Op op) { return op_info[op].class == POINTWISE && op != OP_bf16; }

@@ -4,13 +4,13 @@
 #include "op.h"
 
 const OpInfo op_info[NOP] = {
-#define POINTWISE_ROW(name, arity, help) \
-    [OP_##name] = { #name, arity, 1, POINTWISE, NONE, help, shape_pointwise, vjp_##name },
-#define OP1(name, f64, dx, llvm, help) POINTWISE_ROW(name, 1, help)
-#define OP2(name, f64, da, db, llvm, help) POINTWISE_ROW(name, 2, help)
-#define OP3(name, f64, dc, da, db, llvm, help) POINTWISE_ROW(name, 3, help)
-#define OP(name, arity, results, class, attr, help) \
-    [OP_##name] = { #name, arity, results, class, attr, help, shape_##name, vjp_##name },
+#define POINTWISE_ROW(name, arity, cost, help) \
+    [OP_##name] = { #name, arity, 1, POINTWISE, NONE, cost, help, shape_pointwise, vjp_##name },
+#define OP1(name, f64, dx, llvm, cost, help) POINTWISE_ROW(name, 1, cost, help)
+#define OP2(name, f64, da, db, llvm, cost, help) POINTWISE_ROW(name, 2, cost, help)
+#define OP3(name, f64, dc, da, db, llvm, cost, help) POINTWISE_ROW(name, 3, cost, help)
+#define OP(name, arity, results, class, attr, flops, help) \
+    [OP_##name] = { #name, arity, results, class, attr, 0, help, shape_##name, vjp_##name },
 #include "ops.def"
 };
 
@@ -21,3 +21,22 @@ EvalFn *const op_eval[NOP] = {
 #define OP(name, ...) [OP_##name] = eval_##name,
 #include "ops.def"
 };
+
+static double elements(const Node *n) { return (double)shape_count(&n->shape); }
+
+double op_flops(const Node *n) {
+    double own = elements(n), in = n->nin > 0 ? elements(n->in[0]) : 0,
+           weight = n->nin > 1 ? elements(n->in[1]) : 0;
+    switch (n->op) {
+#define OP1(name, ...) \
+    case OP_##name: return own;
+#define OP2(name, ...) \
+    case OP_##name: return own;
+#define OP3(name, ...) \
+    case OP_##name: return own;
+#define OP(name, arity, results, class, attr, flops, help) \
+    case OP_##name: return flops;
+#include "ops.def"
+    default: bug(n, "there is no op %d", (int)n->op);
+    }
+}

@@ -6,15 +6,21 @@
 
 enum { CHEAP = 4 };
 
+static int own_cost(const Node *n) {
+    switch (class_of(n)) {
+    case VIEW: return 0;
+    case POINTWISE: return op_info[n->op].cost;
+    case REDUCE: return 100;
+    default: return 1;
+    }
+}
+
 /* Roughly, instructions to compute an element again. */
 static int cost(const Rows *r, const Node *n, int budget) {
     const Value *v = rows_value(r, n);
     if (budget <= 0) return 0;
     if (!v->here || v->stored) return n->op == OP_fill ? 0 : 1;
-    int c = class_of(n) == VIEW ? 0 : class_of(n) == REDUCE ? 100 : 1;
-    if (class_of(n) == POINTWISE && n->nin == 1 && n->op != OP_neg && n->op != OP_stop_gradient)
-        c = 6;
-    if (n->op == OP_div) c = 6;
+    int c = own_cost(n);
     for (int i = 0; i < node_reads(n); i++)
         c += cost(r, n->in[i], budget - c);
     return c;

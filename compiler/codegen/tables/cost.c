@@ -20,15 +20,11 @@ static KernelInfo *line_of(Tables *t, const char *name, const char *family, int 
     return k;
 }
 
-/* Operations of a row kernel: an element of a pointwise or reduced value each. */
 static StepCost rows_cost(const Rows *r) {
     StepCost c = { 0 };
     for (int i = 0; i < r->nvalue; i++) {
         const Value *v = &r->value[i];
-        Class class = op_info[v->n->op].class;
-        if (!v->here || v->n->shape.lead == LEAD_NONE) continue;
-        if (class == POINTWISE) c.flops_per_token += (double)shape_count(&v->n->shape);
-        if (class == REDUCE) c.flops_per_token += (double)shape_count(&v->n->in[0]->shape);
+        if (v->here && v->n->shape.lead != LEAD_NONE) c.flops_per_token += op_flops(v->n);
     }
     for (int i = 0; i < r->noperand; i++) {
         const Operand *o = &r->operand[i];
@@ -50,25 +46,23 @@ static double weight_bytes(const Tables *t, const Node *w) { return params_half(
 static StepCost product_cost(const Tables *t, const Node *n) {
     const Shape *w = &n->in[1]->shape;
     double m = (double)w->dim[0], k = (double)w->dim[1];
-    return (StepCost){ 2 * m * k, bytes_of(n->in[0]) + 4 * elements(n) * (n->nin == 3 ? 2 : 1), 0,
+    return (StepCost){ op_flops(n), bytes_of(n->in[0]) + 4 * elements(n) * (n->nin == 3 ? 2 : 1), 0,
                        weight_bytes(t, n->in[1]) * m * k };
 }
 
 static StepCost anchor_cost(const Tables *t, const Node *n) {
-    double own = elements(n);
+    double own = elements(n), flops = op_flops(n);
     const Shape *x = n->nin ? &n->in[0]->shape : &n->shape;
     switch (op_info[n->op].class) {
     case CONTRACT: return product_cost(t, n);
-    case OUTER: return (StepCost){ 2 * own, bytes_of(n->in[0]) + bytes_of(n->in[1]), 0, 8 * own };
+    case OUTER: return (StepCost){ flops, bytes_of(n->in[0]) + bytes_of(n->in[1]), 0, 8 * own };
     case GATHER:
         return (StepCost){ 0, (4 + (n->op == OP_embed ? weight_bytes(t, n->in[0]) : 4)) * own, 0,
                            0 };
     case CHOICE: return (StepCost){ 0, 8, 0, 0 };
-    case SCATTER: return (StepCost){ (double)x->dim[0], 12.0 * (double)x->dim[0], 0, 0 };
-    case LOSS:
-        return (StepCost){ 4.0 * (double)x->dim[0], 4.0 * (double)x->dim[0] * (n->nin == 4 ? 2 : 1),
-                           0, 0 };
-    case TOKENSUM: return (StepCost){ own / GRANULE, 4 * own / GRANULE, 0, 8 * own };
+    case SCATTER: return (StepCost){ flops, 12.0 * (double)x->dim[0], 0, 0 };
+    case LOSS: return (StepCost){ flops, 4.0 * (double)x->dim[0] * (n->nin == 4 ? 2 : 1), 0, 0 };
+    case TOKENSUM: return (StepCost){ flops / GRANULE, 4 * own / GRANULE, 0, 8 * own };
     default: break;
     }
     double heads = (double)x->dim[0], dk = (double)x->dim[1], dv = (double)n->in[2]->shape.dim[1],
