@@ -70,6 +70,32 @@ static void a_twin_is_another_node(void **state) {
     graph_free(g);
 }
 
+static void a_field_of_its_kind_makes_another_node(void **state) {
+    (void)state;
+    const char *error;
+    Graph *g = graph_new();
+    Node *w = param(g, "w", U(2, 4, 3)), *in[] = { op_embed(w, op_source(g, OP_tokens)), w };
+    Node *full = node_new(g, OP_linear, 2, in, (Attr){ 0 }, &error);
+    assert_ptr_not_equal(full, node_new(g, OP_linear, 2, in, (Attr){ .half = true }, &error));
+    assert_ptr_equal(full, node_new(g, OP_linear, 2, in, (Attr){ .causal = true }, &error));
+    graph_free(g);
+}
+
+/* A multiply-add is two. */
+static void operations_are_counted_from_shapes(void **state) {
+    (void)state;
+    Graph *g = graph_new();
+    Node *w = param(g, "w", U(2, 4, 3)), *x = op_embed(w, op_source(g, OP_tokens));
+    Node *y = op_linear(x, w);
+    assert_true(op_flops(w) == 0 && op_flops(x) == 0);
+    assert_true(op_flops(y) == 2 * 4 * 3);
+    assert_true(op_flops(op_linear_weight(y, x)) == 2 * 4 * 3);
+    assert_true(op_flops(op_add(y, op_fill(g, 1))) == 4);
+    assert_true(op_flops(op_sum(y, 0)) == 4);
+    assert_true(op_flops(op_reshape(y, &U(2, 2, 2))) == 0);
+    graph_free(g);
+}
+
 static void where_a_node_came_from_is_the_first_place(void **state) {
     (void)state;
     Graph *g = graph_new();
@@ -248,6 +274,8 @@ int main(void) {
         cmocka_unit_test(equal_nodes_are_one),
         cmocka_unit_test(lists_are_compared_by_content),
         cmocka_unit_test(a_twin_is_another_node),
+        cmocka_unit_test(a_field_of_its_kind_makes_another_node),
+        cmocka_unit_test(operations_are_counted_from_shapes),
         cmocka_unit_test(where_a_node_came_from_is_the_first_place),
         cmocka_unit_test(many_nodes_stay_distinct),
         cmocka_unit_test(parameters_are_found_by_name),
