@@ -223,14 +223,14 @@ int build_model(const Model *m, BuildOptions *o, Error *e) {
     return status;
 }
 
-int command_build(int argc, char **argv, Error *e) {
-    BuildOptions o;
-    int status = build_parse(&o, argc, argv, e);
+int command_build(const Options *o, Error *e) {
+    BuildOptions b;
+    int status = build_options(&b, o, e);
     if (status) return status;
     SpecError error;
-    Model *m = spec_load(o.spec, NULL, &error);
+    Model *m = spec_load(b.spec, NULL, &error);
     if (!m) return error_taken(e, error.status, error.message);
-    status = build_model(m, &o, e);
+    status = build_model(m, &b, e);
     for (int i = 0; !status && i < m->nnote; i++)
         fprintf(stderr, "note: %s\n", m->note[i]);
     spec_free(m);

@@ -4,6 +4,7 @@
 
 #include "codegen.h"
 #include "error.h"
+#include "options.h"
 #include "spec.h"
 
 #include <signal.h>
@@ -22,8 +23,8 @@ typedef struct BuildOptions {
     const sigset_t *before; /* of process_hold, if the caller holds signals back; NULL: held here */
 } BuildOptions;
 
-/* The command line after "build". */
-int build_parse(BuildOptions *o, int argc, char **argv, Error *e);
+/* From the command line of strata build. */
+int build_options(BuildOptions *b, const Options *o, Error *e);
 
 /* Builds a loaded spec. */
 int build_model(const Model *m, BuildOptions *o, Error *e);

@@ -14,16 +14,12 @@ static void print_model(const Model *m) {
         printf("note: %s\n", m->note[i]);
 }
 
-int command_check(int argc, char **argv, Error *e) {
-    if (argc < 2) return error_set(e, STATUS_USAGE, "strata check: expected a spec, found nothing");
-    for (int i = 1; i < argc; i++)
-        if (argv[i][0] == '-' && argv[i][1])
-            return error_set(e, STATUS_USAGE, "strata check: unknown option '%s'", argv[i]);
-    if (argc > 2)
-        return error_set(e, STATUS_USAGE, "strata check: expected one spec, found '%s' too",
-                         argv[2]);
+int command_check(const Options *o, Error *e) {
+    const char *spec;
+    int status = spec_of(o, &spec, e);
+    if (status) return status;
     SpecError error;
-    Model *m = spec_load(argv[1], NULL, &error);
+    Model *m = spec_load(spec, NULL, &error);
     if (!m) return error_taken(e, error.status, error.message);
     print_model(m);
     spec_free(m);

@@ -13,48 +13,25 @@
 #include <math.h>
 #include <string.h>
 
-const Flag compare_flags[] = {
-    { "--measure", NULL, "times training steps, the variants in turns" },
-    { "--rounds", "N", "with --measure: rounds of a few steps each (7)" },
-    { "--train", "TEXT", "trains every variant on a text and compares losses; needs --steps" },
-    { "--steps", "N", "with --train: steps of a run" },
-    { "--seeds", "A,B,...", "with --train: a run of each variant from each seed (1)" },
-    { "--val", "FILE", "with --train: text to evaluate on (the last tenth of TEXT)" },
-    { "--threads", "N", "of the programs that are measured or trained (the processors there are)" },
-    { "-o", "FILE", "an HTML page too, with pictures; nothing but this file is needed to read it" },
-    { "--json", NULL, "for programs, instead of the table" },
-    { "--cpu", "NAME", "kernels for that processor, as build takes it (native)" },
-    { NULL, NULL, NULL },
-};
-
-enum { ROUNDS = 1000, STEPS = 1000000, THREADS = 1024 };
-
-typedef struct Options {
+typedef struct CompareOptions {
     const char *spec[COMPARE_MOST];
     int n;
     const char *output, *cpu, *text, *val;
     bool json, measure;
-    int64_t rounds, steps, threads; /* 0: not given */
+    int64_t rounds, steps, threads; /* steps, threads 0: not given */
     uint64_t seed[COMPARE_SEEDS];
     int seeds;
-} Options;
+} CompareOptions;
 
 /* == The command line ===================================================== */
 
-static int set_count(const char *name, const char *value, int64_t most, int64_t *out, Error *e) {
-    if (parse_int64(value, 1, most, out)) return STATUS_OK;
-    return error_set(e, STATUS_USAGE,
-                     "strata compare: %s: expected a whole number from 1 to %lld, found '%s'", name,
-                     (long long)most, value);
-}
-
-static bool has_seed(const Options *o, uint64_t seed) {
+static bool has_seed(const CompareOptions *o, uint64_t seed) {
     for (int i = 0; i < o->seeds; i++)
         if (o->seed[i] == seed) return true;
     return false;
 }
 
-static int set_seeds(Options *o, const char *value, Error *e) {
+static int set_seeds(CompareOptions *o, const char *value, Error *e) {
     o->seeds = 0;
     for (const char *at = value; at; at = strchr(at, ','), at = at ? at + 1 : NULL) {
         char word[32];
@@ -72,27 +49,10 @@ static int set_seeds(Options *o, const char *value, Error *e) {
     return STATUS_OK;
 }
 
-static int set(Options *o, const char *name, const char *value, Error *e) {
-    if (!strcmp(name, "--json")) o->json = true;
-    else if (!strcmp(name, "--measure")) o->measure = true;
-    else if (!strcmp(name, "--cpu")) o->cpu = value;
-    else if (!strcmp(name, "--train")) o->text = value;
-    else if (!strcmp(name, "--val")) o->val = value;
-    else if (!strcmp(name, "--rounds")) return set_count(name, value, ROUNDS, &o->rounds, e);
-    else if (!strcmp(name, "--steps")) return set_count(name, value, STEPS, &o->steps, e);
-    else if (!strcmp(name, "--threads")) return set_count(name, value, THREADS, &o->threads, e);
-    else if (!strcmp(name, "--seeds")) return set_seeds(o, value, e);
-    else o->output = value;
-    return STATUS_OK;
-}
-
 /* Options that say something about others that are not there. */
-static int check_together(const Options *o, Error *e) {
+static int check_together(const CompareOptions *o, Error *e) {
     static const char *const needs_train[] = { "--steps", "--seeds", "--val" };
     const bool given[] = { o->steps > 0, o->seeds > 0, o->val != NULL };
-    if (o->rounds && !o->measure)
-        return error_set(e, STATUS_USAGE,
-                         "strata compare: --rounds: expected --measure with it, found none");
     if (o->threads && !o->measure && !o->text)
         return error_set(
             e, STATUS_USAGE,
@@ -108,31 +68,40 @@ static int check_together(const Options *o, Error *e) {
     return STATUS_OK;
 }
 
-static int add_spec(Options *o, const char *spec, Error *e) {
-    if (o->n == COMPARE_MOST)
+static int take_specs(CompareOptions *to, const Options *o, Error *e) {
+    if (o->words > COMPARE_MOST)
         return error_set(e, STATUS_USAGE,
                          "strata compare: expected %d specs at most, found '%s' too", COMPARE_MOST,
-                         spec);
-    o->spec[o->n++] = spec;
+                         o->word[COMPARE_MOST]);
+    if (o->words < 2)
+        return error_set(
+            e, STATUS_USAGE,
+            "strata compare: expected two specs or more, the first as baseline, found %s",
+            o->words ? "one" : "none");
+    for (; to->n < o->words; to->n++)
+        to->spec[to->n] = o->word[to->n];
     return STATUS_OK;
 }
 
-static int parse(Options *o, int argc, char **argv, Error *e) {
-    const Command c = { .name = "compare", .flags = compare_flags };
-    *o = (Options){ 0 };
-    for (int i = 1; i < argc; i++) {
-        const Flag *flag;
-        const char *value;
-        bool option = argv[i][0] == '-' && argv[i][1];
-        int status = option ? flag_parse(&c, argc, argv, &i, &flag, &value, e)
-                            : add_spec(o, argv[i], e);
-        if (!status && option) status = set(o, flag->name, value, e);
-        if (status) return status;
-    }
-    if (o->n >= 2) return check_together(o, e);
-    return error_set(e, STATUS_USAGE,
-                     "strata compare: expected two specs or more, the first as baseline, found %s",
-                     o->n ? "one" : "none");
+static int take(CompareOptions *to, const Options *o, Error *e) {
+    const char *seeds = option_of(o, STRATA_OPTION_SEEDS)->text;
+    *to = (CompareOptions){
+        .output = option_of(o, STRATA_OPTION_PAGE)->text,
+        .cpu = option_of(o, STRATA_OPTION_OTHER_CPU)->text,
+        .text = option_of(o, STRATA_OPTION_TRAIN)->text,
+        .val = option_of(o, STRATA_OPTION_VAL)->text,
+        .json = option_of(o, STRATA_OPTION_JSON_TABLE)->given,
+        .measure = option_of(o, STRATA_OPTION_MEASURE)->given,
+        .rounds = option_of(o, STRATA_OPTION_ROUNDS)->count,
+        .steps = option_of(o, STRATA_OPTION_STEPS)->count,
+        .threads = option_of(o, STRATA_OPTION_THREADS)->count,
+    };
+    int status = seeds ? set_seeds(to, seeds, e) : STATUS_OK;
+    if (!status) status = take_specs(to, o, e);
+    if (!status && option_of(o, STRATA_OPTION_ROUNDS)->given && !to->measure)
+        return error_set(e, STATUS_USAGE,
+                         "strata compare: --rounds: expected --measure with it, found none");
+    return status ? status : check_together(to, e);
 }
 
 /* A word as a shell takes it. */
@@ -150,10 +119,10 @@ static void add_word(Text *t, const char *word) {
     text_add(t, "'");
 }
 
-static void add_command(Text *t, int argc, char **argv) {
-    text_add(t, "strata");
-    for (int i = 0; i < argc; i++)
-        add_word(t, argv[i]);
+static void add_command(Text *t, const Options *o) {
+    text_add(t, "strata compare");
+    for (int i = 0; i < o->argc; i++)
+        add_word(t, o->argv[i]);
 }
 
 /* == The work ============================================================= */
@@ -166,7 +135,7 @@ static int check_text(const char *path, Error *e) {
     return status;
 }
 
-static int check(const Options *o, Error *e) {
+static int check(const CompareOptions *o, Error *e) {
     int status = check_text(o->text, e);
     if (!status) status = check_text(o->val, e);
     for (int i = 0; !status && o->output && i < o->n; i++)
@@ -174,7 +143,7 @@ static int check(const Options *o, Error *e) {
     return status;
 }
 
-static int plan(const Options *o, Comparison *c, Error *e) {
+static int plan(const CompareOptions *o, Comparison *c, Error *e) {
     const ReportOptions r = { .cpu = o->cpu };
     for (; c->n < o->n; c->n++) {
         c->variant[c->n] = (Variant){ .report = report_new(o->spec[c->n], &r, e),
@@ -186,9 +155,9 @@ static int plan(const Options *o, Comparison *c, Error *e) {
     return STATUS_OK;
 }
 
-static void ask(const Options *o, Comparison *c) {
+static void ask(const CompareOptions *o, Comparison *c) {
     static const uint64_t one = 1;
-    c->rounds = o->measure ? o->rounds ? (int)o->rounds : 7 : 0;
+    c->rounds = o->measure ? (int)o->rounds : 0;
     c->threads = (int)o->threads;
     c->text = o->text;
     c->mixing = o->text && (o->output || o->json);
@@ -197,7 +166,7 @@ static void ask(const Options *o, Comparison *c) {
     c->seed = o->seeds ? o->seed : &one;
 }
 
-static int run_programs(const Options *o, Comparison *c, Error *e) {
+static int run_programs(const CompareOptions *o, Comparison *c, Error *e) {
     Workshop w;
     int status = workshop_open(&w, e);
     if (status) return status;
@@ -211,7 +180,7 @@ static int run_programs(const Options *o, Comparison *c, Error *e) {
     return status;
 }
 
-static int write_page(const Options *o, const Comparison *c, Error *e) {
+static int write_page(const CompareOptions *o, const Comparison *c, Error *e) {
     Text t = { 0 };
     compare_html(c, &t);
     int status = text_status(&t, e);
@@ -220,20 +189,20 @@ static int write_page(const Options *o, const Comparison *c, Error *e) {
     return status;
 }
 
-static int write_table(const Options *o, const Comparison *c, Error *e) {
+static int write_table(const CompareOptions *o, const Comparison *c, Error *e) {
     Text t = { 0 };
     if (o->json) compare_json(c, &t);
     else compare_text(c, &t);
     return console_text(&t, e);
 }
 
-int command_compare(int argc, char **argv, Error *e) {
-    Options o;
+int command_compare(const Options *given, Error *e) {
+    CompareOptions o;
     Comparison c = { 0 };
     Text command = { 0 };
-    int status = parse(&o, argc, argv, e);
+    int status = take(&o, given, e);
     if (!status) status = check(&o, e);
-    if (!status) add_command(&command, argc, argv), status = text_status(&command, e);
+    if (!status) add_command(&command, given), status = text_status(&command, e);
     c.command = command.at;
     ask(&o, &c);
     if (!status) status = plan(&o, &c, e);

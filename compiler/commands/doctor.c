@@ -80,10 +80,10 @@ static int show_scratch(void) {
     return !usable;
 }
 
-int command_doctor(int argc, char **argv, Error *e) {
-    if (argc > 1)
+int command_doctor(const Options *o, Error *e) {
+    if (o->words)
         return error_set(e, STATUS_USAGE, "strata doctor: expected no arguments, found '%s'",
-                         argv[1]);
+                         o->word[0]);
     show_machine();
     int missing = !codegen_native() + show_tool("cc", "gcc libc6-dev") + show_tool("ar", "binutils")
         + show_library() + show_scratch();

@@ -92,14 +92,11 @@ static int check_files(const char *folder, Error *e) {
     return STATUS_OK;
 }
 
-int command_init(int argc, char **argv, Error *e) {
-    const char *folder = argc > 1 ? argv[1] : ".";
-    for (int i = 1; i < argc; i++)
-        if (argv[i][0] == '-' && argv[i][1])
-            return error_set(e, STATUS_USAGE, "strata init: unknown option '%s'", argv[i]);
-    if (argc > 2)
+int command_init(const Options *o, Error *e) {
+    const char *folder = o->words ? o->word[0] : ".";
+    if (o->words > 1)
         return error_set(e, STATUS_USAGE, "strata init: expected one folder, found '%s' too",
-                         argv[2]);
+                         o->word[1]);
     char *hidden;
     int status = check_files(folder, e);
     if (!status) status = make_folder(folder, e);
@@ -110,6 +107,6 @@ int command_init(int argc, char **argv, Error *e) {
     for (int i = 0; !status && i < FILES; i++)
         status = write_file(folder, i, e);
     if (!status)
-        printf("next: strata build %s%smodel.lua\n", argc > 1 ? folder : "", argc > 1 ? "/" : "");
+        printf("next: strata build %s%smodel.lua\n", o->words ? folder : "", o->words ? "/" : "");
     return status;
 }

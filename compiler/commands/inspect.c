@@ -6,37 +6,13 @@
 
 #include <string.h>
 
-const Flag inspect_flags[] = {
-    { "--graph", NULL,
-      "the graph of primitive operations; as a picture, the kernels of a forward pass" },
-    { "--folded", NULL, "the graph with equal layers written once" },
-    { "--kernels", NULL, "every kernel, operation by operation, with the spec's lines" },
-    { "--memory", "=small|fast|auto",
-      "the memory plan: which value lies where, and when; as build --memory makes it" },
-    { "--cost", NULL,
-      "FLOPs and bytes by kind of kernel, and what depth reads move; what routes leave of work and "
-      "cache" },
-    { "--routed-share", "S,...",
-      "with --cost or --json: the shares of the tokens that routes take (their own, else 0.1)" },
-    { "--length", "N,...",
-      "with --cost or --json: tokens of the sequences that routes are counted for" },
-    { "--header", NULL, "the C header that build writes beside an object" },
-    { "--matrix", NULL, "the depth-mixing matrix: which read takes which source, and its rank" },
-    { "--json", NULL, "for programs" },
-    { "--inference", NULL, "without training" },
-    { "--two-phase", "on|off|auto", "two-phase depth reads, as build takes it (auto)" },
-    { "--cpu", "NAME", "kernels for that processor, as build takes it (native)" },
-    { "-o", "FILE", "written there instead; .svg draws --graph, --memory, --cost or --matrix" },
-    { NULL, NULL, NULL },
-};
-
-typedef struct Options {
+typedef struct InspectOptions {
     const char *spec, *output;
     ReportOptions report;
     View view;
     const char *flag; /* that asked for the view; NULL: none did */
     bool json;
-} Options;
+} InspectOptions;
 
 typedef int Writer(const Report *r, Text *t, Error *e);
 
@@ -59,26 +35,37 @@ WRITER(cost_text)
 
 static const struct {
     const char *flag;
+    int option;
     View view;
     Writer *text, *json, *picture;
 } views[] = {
-    { NULL, VIEW_SUMMARY, write_text, write_json, NULL },
-    { "--graph", VIEW_GRAPH, write_graph_text, write_json, write_graph_svg },
-    { "--folded", VIEW_FOLDED, write_graph_folded, write_json, NULL },
-    { "--header", VIEW_HEADER, write_header, write_json, NULL },
-    { "--kernels", VIEW_KERNELS, write_kernels_text, write_json, NULL },
-    { "--memory", VIEW_MEMORY, write_memory_text, write_json, write_memory_svg },
-    { "--cost", VIEW_COST, write_cost_text, write_json, report_routed_svg },
-    { "--matrix", VIEW_MATRIX, report_matrix_text, report_matrix_json, report_matrix_svg },
+    { NULL, 0, VIEW_SUMMARY, write_text, write_json, NULL },
+    { "--graph", STRATA_OPTION_GRAPH, VIEW_GRAPH, write_graph_text, write_json, write_graph_svg },
+    { "--folded", STRATA_OPTION_FOLDED, VIEW_FOLDED, write_graph_folded, write_json, NULL },
+    { "--header", STRATA_OPTION_HEADER, VIEW_HEADER, write_header, write_json, NULL },
+    { "--kernels", STRATA_OPTION_KERNELS, VIEW_KERNELS, write_kernels_text, write_json, NULL },
+    { "--memory", STRATA_OPTION_MEMORY, VIEW_MEMORY, write_memory_text, write_json,
+      write_memory_svg },
+    { "--cost", STRATA_OPTION_COST, VIEW_COST, write_cost_text, write_json, report_routed_svg },
+    { "--matrix", STRATA_OPTION_MATRIX, VIEW_MATRIX, report_matrix_text, report_matrix_json,
+      report_matrix_svg },
 };
 enum { VIEWS = sizeof views / sizeof *views };
 
-static int set_view(Options *o, View v, const char *flag, Error *e) {
-    if (o->flag && o->view != v)
-        return error_set(e, STATUS_USAGE, "strata inspect: expected one view, found %s and %s",
-                         o->flag, flag);
-    o->view = v;
-    o->flag = flag;
+/* The view that was asked for; of two, an error that names them in the order they were typed. */
+static int find_view(InspectOptions *to, const Options *o, Error *e) {
+    int found = 0;
+    for (int i = 1; i < VIEWS; i++) {
+        int place = option_of(o, views[i].option)->given;
+        int before = found ? option_of(o, views[found].option)->given : 0;
+        if (place && found)
+            return error_set(e, STATUS_USAGE, "strata inspect: expected one view, found %s and %s",
+                             views[place < before ? i : found].flag,
+                             views[place < before ? found : i].flag);
+        if (place) found = i;
+    }
+    to->view = views[found].view;
+    to->flag = views[found].flag;
     return STATUS_OK;
 }
 
@@ -118,50 +105,33 @@ static int set_lengths(RoutedOptions *o, const char *value, Error *e) {
     return STATUS_OK;
 }
 
-static int set(Options *o, const char *name, const char *value, Error *e) {
-    if (!strcmp(name, "--json")) o->json = true;
-    else if (!strcmp(name, "--inference")) o->report.inference = true;
-    else if (!strcmp(name, "--two-phase")) o->report.two_phase = two_phase_named(value);
-    else if (!strcmp(name, "--cpu")) o->report.cpu = value;
-    else if (!strcmp(name, "-o")) o->output = value;
-    else if (!strcmp(name, "--memory") && value) o->report.keep = keep_called(value);
-    else if (!strcmp(name, "--routed-share")) return set_shares(&o->report.asked, value, e);
-    else if (!strcmp(name, "--length")) return set_lengths(&o->report.asked, value, e);
-    for (int i = 0; i < VIEWS; i++)
-        if (views[i].flag && !strcmp(name, views[i].flag))
-            return set_view(o, views[i].view, views[i].flag, e);
-    return STATUS_OK;
+static int take(InspectOptions *to, const Options *o, Error *e) {
+    const char *shares = option_of(o, STRATA_OPTION_ROUTED_SHARES)->text;
+    const char *lengths = option_of(o, STRATA_OPTION_LENGTHS)->text;
+    const char *keep = option_of(o, STRATA_OPTION_MEMORY)->text;
+    *to = (InspectOptions){
+        .json = option_of(o, STRATA_OPTION_JSON_VIEW)->given,
+        .output = option_of(o, STRATA_OPTION_VIEW_FILE)->text,
+        .report = {
+            .inference = option_of(o, STRATA_OPTION_UNTRAINED)->given,
+            .two_phase = two_phase_named(option_of(o, STRATA_OPTION_PLANNED_TWO_PHASE)->text),
+            .cpu = option_of(o, STRATA_OPTION_OTHER_CPU)->text,
+            .keep = keep ? keep_called(keep) : KEEP_AUTO,
+        },
+    };
+    int status = find_view(to, o, e);
+    if (!status && shares) status = set_shares(&to->report.asked, shares, e);
+    if (!status && lengths) status = set_lengths(&to->report.asked, lengths, e);
+    return status ? status : spec_of(o, &to->spec, e);
 }
 
-static int parse(Options *o, int argc, char **argv, Error *e) {
-    const Command c = { .name = "inspect", .flags = inspect_flags };
-    *o = (Options){ 0 };
-    for (int i = 1; i < argc; i++) {
-        const Flag *flag;
-        const char *value;
-        int status = STATUS_OK;
-        if (argv[i][0] == '-' && argv[i][1]) {
-            status = flag_parse(&c, argc, argv, &i, &flag, &value, e);
-            if (!status) status = set(o, flag->name, value, e);
-        } else if (o->spec) {
-            status = error_set(e, STATUS_USAGE, "strata inspect: expected one spec, found '%s' too",
-                               argv[i]);
-        } else {
-            o->spec = argv[i];
-        }
-        if (status) return status;
-    }
-    return o->spec ? STATUS_OK
-                   : error_set(e, STATUS_USAGE, "strata inspect: expected a spec, found nothing");
-}
-
-static bool is_picture(const Options *o) {
+static bool is_picture(const InspectOptions *o) {
     size_t n = o->output ? strlen(o->output) : 0;
     return n > 4 && !strcmp(o->output + n - 4, ".svg");
 }
 
 /* What writes the view that was asked for; NULL if there is no picture of it. */
-static Writer *writer_of(const Options *o) {
+static Writer *writer_of(const InspectOptions *o) {
     int i = 0;
     while (views[i].view != o->view)
         i++;
@@ -169,7 +139,7 @@ static Writer *writer_of(const Options *o) {
     return o->json ? views[i].json : views[i].text;
 }
 
-static int check(const Options *o, Error *e) {
+static int check(const InspectOptions *o, Error *e) {
     const RoutedOptions *asked = &o->report.asked;
     if ((asked->shares || asked->lengths) && !o->report.routed)
         return error_set(e, STATUS_USAGE,
@@ -186,9 +156,9 @@ static int check(const Options *o, Error *e) {
     return o->output ? publish_check(o->spec, o->output, NULL, e) : STATUS_OK;
 }
 
-int command_inspect(int argc, char **argv, Error *e) {
-    Options o;
-    int status = parse(&o, argc, argv, e);
+int command_inspect(const Options *given, Error *e) {
+    InspectOptions o;
+    int status = take(&o, given, e);
     o.report.routed = o.view == VIEW_COST || (o.json && o.view != VIEW_MATRIX);
     if (!status) status = check(&o, e);
     Report *r = status ? NULL : report_new(o.spec, &o.report, e);

@@ -68,19 +68,19 @@ static int find_program(const char *spec, char **path, Error *e) {
     return status;
 }
 
-int command_run(int argc, char **argv, Error *e) {
-    if (argc < 2 || (argv[1][0] == '-' && argv[1][1]))
-        return error_set(e, STATUS_USAGE, "strata run: expected a spec, found %s",
-                         argc < 2 ? "nothing" : argv[1]);
-    if (argc < 3)
+int command_run(const Options *o, Error *e) {
+    const char *spec = o->words ? o->word[0] : "nothing";
+    if (!o->words || (spec[0] == '-' && spec[1]))
+        return error_set(e, STATUS_USAGE, "strata run: expected a spec, found %s", spec);
+    if (o->words < 2)
         return error_set(
             e, STATUS_USAGE,
             "strata run: expected a command for the program, such as info, found nothing");
     char *path = NULL;
-    int status = find_program(argv[1], &path, e);
+    int status = find_program(spec, &path, e);
     if (!status) {
-        argv[1] = path;
-        execv(path, argv + 1);
+        o->word[0] = path; /* a NULL ends the words */
+        execv(path, o->word);
         status = error_errno(e, path, "run", errno);
     }
     free(path);

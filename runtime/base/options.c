@@ -1,23 +1,25 @@
 /*
-** Parsing of the command line by options.def.  Strict: numbers are whole words in
-** their range, an unknown option is an error that names the nearest known one.
-**   --name VALUE, --name=VALUE; -o is --output; FILES takes all words up to the next option
+** Parsing of a command line by a table.  Strict: numbers are whole words in their
+** range, an unknown option is an error that names the nearest known one.
+**   --name VALUE, --name=VALUE; -n VALUE; FILES takes all words up to the next option
 */
 #include "options.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-const CommandRow command_table[COMMANDS] = {
-#define COMMAND(id, name, positional, summary) [COMMAND_##id] = { name, positional, summary },
-#include "options.def"
-};
+/* == Names ================================================================ */
 
-const OptionRow option_table[OPTIONS] = {
-#define OPTION(id, name, kind, argument, low, high, initial, commands, help) \
-    [OPTION_##id] = { name, OPTION_IS_##kind, argument, low, high, initial, commands, help },
-#include "options.def"
-};
+const char *option_name(char to[32], const OptionRow *r) {
+    print_text(to, 32, "%s%s", r->name[1] ? "--" : "-", r->name);
+    return to;
+}
+
+const char *option_argument(const OptionRow *r) { return r->argument + option_is_optional(r); }
+
+bool option_is_optional(const OptionRow *r) { return r->argument[0] == '='; }
+
+bool option_is_joined(const OptionRow *r) { return r->kind == OPTION_IS_CHOICE && !r->name[1]; }
 
 /* Edits that turn one word into the other: Levenshtein, for words of at most 63 bytes. */
 static int distance(const char *a, const char *b) {
@@ -53,47 +55,94 @@ const char *nearest_name(const char *word, const char *const *candidate, int cou
     return best;
 }
 
-static int unknown_command(const char *word, Error *e) {
-    const char *name[COMMANDS];
-    for (int i = 0; i < COMMANDS; i++)
-        name[i] = command_table[i].name;
-    const char *near = nearest_name(word, name, COMMANDS);
-    if (near)
-        return error_set(e, STATUS_USAGE, "expected a command, found '%s'; the nearest is '%s'",
-                         word, near);
-    return error_set(e, STATUS_USAGE, "expected a command, found '%s'; --help lists them", word);
+/* == Messages ============================================================= */
+
+/* "TITLE COMMAND": where a mistake is. */
+static const char *place(char to[64], const OptionTable *t, int command) {
+    print_text(to, 64, "%s%s%s", t->title, *t->title ? " " : "", t->command[command].name);
+    return to;
 }
 
-static int unknown_option(CommandId command, const char *word, Error *e) {
-    const char *name[OPTIONS + 2] = { "help", "version" };
-    int n = 2;
-    for (int i = 0; i < OPTIONS; i++)
-        if (option_table[i].commands >> command & 1) name[n++] = option_table[i].name;
-    const char *near = nearest_name(word, name, n), *in = command_table[command].name;
+static int unknown_command(const OptionTable *t, const char *word, Error *e) {
+    const char *name[COMMANDS_MOST], *mark = *t->title ? "'" : "";
+    for (int i = 0; i < t->commands; i++)
+        name[i] = t->command[i].name;
+    const char *near = word ? nearest_name(word, name, t->commands) : NULL;
+    char found[64] = "nothing", lists[96];
+    if (word) print_text(found, sizeof found, "'%.60s'", word);
+    print_text(lists, sizeof lists, "%s%s%s--help%s lists them", mark, t->title,
+               *t->title ? " " : "", mark);
+    return error_set(e, STATUS_USAGE, "%s%sexpected a command, found %s; %s%s%s", t->title,
+                     *t->title ? ": " : "", found, near ? "the nearest is '" : lists,
+                     near ? near : "", near ? "'" : "");
+}
+
+static int unknown_option(const Options *o, const char *word, Error *e) {
+    char text[OPTIONS_MOST][32], in[64], asked[64];
+    const char *name[OPTIONS_MOST + 1] = { "--help" };
+    int n = 1;
+    for (int i = 0; i < o->table->options; i++)
+        if (option_is_in(&o->table->option[i], o->command)) {
+            name[n] = option_name(text[n - 1], &o->table->option[i]);
+            n++;
+        }
+    place(in, o->table, o->command);
+    print_text(asked, sizeof asked, "%.*s", (int)strcspn(word, "="), word);
+    const char *near = nearest_name(asked, name, n);
     if (near)
-        return error_set(e, STATUS_USAGE, "%s: unknown option '--%s'; the nearest is '--%s'", in,
-                         word, near);
-    return error_set(e, STATUS_USAGE, "%s: unknown option '--%s'; '%s --help' lists them", in, word,
+        return error_set(e, STATUS_USAGE, "%s: unknown option '%s'; the nearest is '%s'", in, asked,
+                         near);
+    if (n == 1) return error_set(e, STATUS_USAGE, "%s: unknown option '%s'", in, asked);
+    return error_set(e, STATUS_USAGE, "%s: unknown option '%s'; '%s --help' lists them", in, asked,
                      in);
 }
 
-static int bad_value(const char *where, const OptionRow *r, const char *text, Error *e) {
+/* What an option takes, as messages say it. */
+static void wanted(char to[192], const OptionTable *t, const OptionRow *r) {
     char low[32], high[32];
-    if (r->kind == OPTION_IS_NUMBER)
-        return error_set(e, STATUS_USAGE, "%s--%s: expected a number from %s to %s, found '%s'",
-                         where, r->name, print_double(low, r->low), print_double(high, r->high),
-                         text);
-    if (r->kind == OPTION_IS_CHOICE)
-        return error_set(e, STATUS_USAGE, "%s--%s: expected %s, found '%s'", where, r->name,
-                         r->argument, text);
-    if (r->kind == OPTION_IS_SEED)
-        return error_set(e, STATUS_USAGE, "%s--%s: expected an integer from 0 to %llu, found '%s'",
-                         where, r->name, (unsigned long long)UINT64_MAX, text);
-    return error_set(e, STATUS_USAGE, "%s--%s: expected %s from %lld to %lld, found '%s'", where,
-                     r->name,
-                     r->kind == OPTION_IS_COUNTS ? "integers separated by commas," : "an integer",
-                     (long long)r->low, (long long)r->high, text);
+    switch (r->kind) {
+    case OPTION_IS_NUMBER:
+        print_text(to, 192, "a number from %s to %s", print_double(low, r->low),
+                   print_double(high, r->high));
+        break;
+    case OPTION_IS_SEED:
+        print_text(to, 192, "%s from 0 to %llu", t->integer, (unsigned long long)UINT64_MAX);
+        break;
+    case OPTION_IS_COUNT:
+    case OPTION_IS_COUNTS:
+        print_text(to, 192, "%s from %lld to %lld",
+                   r->kind == OPTION_IS_COUNT ? t->integer : "integers separated by commas,",
+                   (long long)r->low, (long long)r->high);
+        break;
+    case OPTION_IS_FILE:
+    case OPTION_IS_FILES: print_text(to, 192, "a file's name"); break;
+    default: print_text(to, 192, "%s", option_argument(r)); break;
+    }
 }
+
+static int bad_value(const Options *o, const OptionRow *r, const char *text, Error *e) {
+    char in[64], name[32], what[192];
+    wanted(what, o->table, r);
+    bool file = r->kind == OPTION_IS_FILE || r->kind == OPTION_IS_FILES;
+    place(in, o->table, o->command);
+    option_name(name, r);
+    if (file || r->kind == OPTION_IS_WORD)
+        return error_set(e, STATUS_USAGE, "%s: %s: expected %s, found %s", in, name, what,
+                         file ? "nothing" : "an empty word");
+    return error_set(e, STATUS_USAGE, "%s: %s: expected %s, found '%s'", in, name, what, text);
+}
+
+static int no_value(const Options *o, const OptionRow *r, const char *next, Error *e) {
+    char in[64], name[32], write[64] = "";
+    option_name(name, r);
+    if (next && r->kind == OPTION_IS_TEXT)
+        print_text(write, sizeof write, "; write %s=%s", name, r->argument);
+    return error_set(e, STATUS_USAGE, "%s: %s: expected %s, found %s%s",
+                     place(in, o->table, o->command), name, option_argument(r),
+                     next ? next : "nothing", write);
+}
+
+/* == Values =============================================================== */
 
 static bool read_choice(const char *list, const char *text, int *choice) {
     size_t n = strlen(text);
@@ -129,30 +178,22 @@ static bool read_counts(OptionValue *v, const OptionRow *r, const char *text) {
     return v->counts != NULL;
 }
 
-static int set_value(OptionValue *v, const OptionRow *r, const char *where, const char *text,
-                     Error *e) {
-    bool good = true;
+/* False where 'text' is none of the row's values. */
+static bool set_value(OptionValue *v, const OptionRow *r, const char *text) {
+    v->text = text;
     switch (r->kind) {
-    case OPTION_IS_COUNT:
-        good = parse_int64(text, (int64_t)r->low, (int64_t)r->high, &v->count);
-        break;
-    case OPTION_IS_SEED: good = parse_uint64(text, &v->seed); break;
-    case OPTION_IS_NUMBER: good = parse_double(text, r->low, r->high, &v->number); break;
-    case OPTION_IS_CHOICE: good = read_choice(r->argument, text, &v->choice); break;
-    case OPTION_IS_COUNTS: good = read_counts(v, r, text); break;
-    default: v->text = text; break;
+    case OPTION_IS_COUNT: return parse_int64(text, (int64_t)r->low, (int64_t)r->high, &v->count);
+    case OPTION_IS_SEED: return parse_uint64(text, &v->seed);
+    case OPTION_IS_NUMBER: return parse_double(text, r->low, r->high, &v->number);
+    case OPTION_IS_CHOICE: return read_choice(option_argument(r), text, &v->choice);
+    case OPTION_IS_COUNTS: return read_counts(v, r, text);
+    case OPTION_IS_WORD:
+    case OPTION_IS_FILE: return *text != 0;
+    default: return true;
     }
-    if (good && r->kind == OPTION_IS_FILE && !*text)
-        return error_set(e, STATUS_USAGE, "%s--%s: expected a file's name, found nothing", where,
-                         r->name);
-    return good ? STATUS_OK : bad_value(where, r, text, e);
 }
 
-static int add_file(OptionValue *v, const OptionRow *r, const char *where, const char *text,
-                    Error *e) {
-    if (!*text)
-        return error_set(e, STATUS_USAGE, "%s--%s: expected a file's name, found nothing", where,
-                         r->name);
+static int add_file(OptionValue *v, const char *text, Error *e) {
     const char **more = realloc(v->list, (size_t)(v->length + 1) * sizeof *more);
     if (!more) return error_memory(e, "arguments", (size_t)(v->length + 1) * sizeof *more);
     v->list = more;
@@ -160,63 +201,78 @@ static int add_file(OptionValue *v, const OptionRow *r, const char *where, const
     return STATUS_OK;
 }
 
-static int find_option(CommandId command, const char *name, size_t length) {
-    for (int i = 0; i < OPTIONS; i++)
-        if ((option_table[i].commands >> command & 1) && strlen(option_table[i].name) == length
-            && memcmp(option_table[i].name, name, length) == 0)
-            return i;
-    return OPTIONS;
+static int take(Options *o, int option, const char *text, Error *e) {
+    const OptionRow *r = &o->table->option[option];
+    OptionValue *v = &o->value[option];
+    if (r->kind == OPTION_IS_FILES && *text) return add_file(v, text, e);
+    return r->kind != OPTION_IS_FILES && set_value(v, r, text) ? STATUS_OK
+                                                               : bad_value(o, r, text, e);
 }
 
-/* One option at argv[i]; *used words are consumed. */
-static int parse_option(Options *o, int argc, char **argv, int i, int *used, Error *e) {
-    const char *name = strcmp(argv[i], "-o") == 0 ? "output" : argv[i] + 2,
-               *equals = strchr(name, '=');
-    size_t length = equals ? (size_t)(equals - name) : strlen(name);
-    char where[32];
-    print_text(where, sizeof where, "%s: ", command_table[o->command].name);
-    int id = find_option(o->command, name, length);
-    if (id == OPTIONS) {
-        char word[64];
-        print_text(word, sizeof word, "%.*s", (int)(length < 63 ? length : 63), name);
-        return unknown_option(o->command, word, e);
-    }
-    const OptionRow *r = &option_table[id];
-    OptionValue *v = &o->value[id];
-    v->given = true;
-    *used = 1;
+/* == Words ================================================================ */
+
+static bool is_option(const char *word) { return word[0] == '-' && word[1]; }
+
+/* Ends the words of an option that takes several, and is no option's value. */
+static bool ends_words(const Options *o, const char *word) {
+    const char *letter = o->table->letter;
+    return strncmp(word, "--", 2) == 0
+        || (letter && word[0] == '-' && strcmp(word + 1, letter) == 0);
+}
+
+/* Is 'word' this option?  *value: what is joined to it, NULL where nothing is. */
+static bool is_row(const OptionRow *r, const char *word, const char **value) {
+    size_t n = strlen(r->name), dashes = n > 1 ? 2 : 1;
+    if (strncmp(word, "--", dashes) != 0 || strncmp(word + dashes, r->name, n) != 0) return false;
+    const char *rest = word + dashes + n;
+    *value = NULL;
+    if (!*rest) return true;
+    if (n == 1) *value = r->kind == OPTION_IS_CHOICE ? rest : NULL;
+    else *value = *rest == '=' ? rest + 1 : NULL;
+    return *value != NULL;
+}
+
+static int find_option(const Options *o, const char *word, const char **value) {
+    const OptionTable *t = o->table;
+    *value = NULL;
+    if (t->letter && word[0] == '-' && strcmp(word + 1, t->letter) == 0
+        && option_is_in(&t->option[t->letter_of], o->command))
+        return t->letter_of;
+    for (int i = 0; i < t->options; i++)
+        if (option_is_in(&t->option[i], o->command) && is_row(&t->option[i], word, value)) return i;
+    return t->options;
+}
+
+/* One option at o->argv[i]; *used words are consumed. */
+static int parse_option(Options *o, int i, int *used, Error *e) {
+    const char *value;
+    int id = find_option(o, o->argv[i], &value);
+    if (id == o->table->options) return unknown_option(o, o->argv[i], e);
+    const OptionRow *r = &o->table->option[id];
+    char in[64], name[32];
+    o->value[id].given = i + 1;
     if (r->kind == OPTION_IS_FLAG)
-        return equals ? error_set(e, STATUS_USAGE, "%s--%s: expected no value, found '%s'", where,
-                                  r->name, equals + 1)
-                      : STATUS_OK;
-    if (equals)
-        return r->kind == OPTION_IS_FILES ? add_file(v, r, where, equals + 1, e)
-                                          : set_value(v, r, where, equals + 1, e);
-    const char *next = i + 1 < argc ? argv[i + 1] : NULL;
-    if (!next || (strncmp(next, "--", 2) == 0 && next[2]))
-        return error_set(e, STATUS_USAGE, "%s--%s: expected %s, found %s%s", where, r->name,
-                         r->argument, next ? next : "nothing",
-                         next && r->kind == OPTION_IS_TEXT ? "; write --prompt=TEXT" : "");
-    if (r->kind != OPTION_IS_FILES) {
-        *used = 2;
-        return set_value(v, r, where, next, e);
-    }
-    int status = STATUS_OK;
-    for (; !status && i + *used < argc && strncmp(argv[i + *used], "--", 2) != 0
-         && strcmp(argv[i + *used], "-o") != 0;
+        return value ? error_set(e, STATUS_USAGE, "%s: %s: expected no value, found '%s'",
+                                 place(in, o->table, o->command), option_name(name, r), value)
+                     : STATUS_OK;
+    if (value) return take(o, id, value, e);
+    if (option_is_optional(r)) return STATUS_OK;
+    const char *next = i + 1 < o->argc && !option_is_joined(r) ? o->argv[i + 1] : NULL;
+    if (!next || (ends_words(o, next) && strcmp(next, "--") != 0)) return no_value(o, r, next, e);
+    int status = take(o, id, next, e);
+    for (*used = 2; !status && r->kind == OPTION_IS_FILES && i + *used < o->argc
+         && !ends_words(o, o->argv[i + *used]);
          ++*used)
-        status = add_file(v, r, where, argv[i + *used], e);
+        status = take(o, id, o->argv[i + *used], e);
     return status;
 }
 
 static int set_initial(Options *o, Error *e) {
-    for (int i = 0; i < OPTIONS; i++)
-        if (option_table[i].initial[0]) {
-            int status = set_value(&o->value[i], &option_table[i], "", option_table[i].initial, e);
-            if (status)
-                return error_set(e, STATUS_INTERNAL, "--%s: its initial value is wrong",
-                                 option_table[i].name);
-        }
+    for (int i = 0; i < o->table->options; i++) {
+        const OptionRow *r = &o->table->option[i];
+        if (r->initial[0] && !set_value(&o->value[i], r, r->initial))
+            return error_set(e, STATUS_INTERNAL, "--%s: its initial value is wrong", r->name);
+    }
     return STATUS_OK;
 }
 
@@ -227,55 +283,79 @@ static bool asked(int argc, char **argv, const char *option, const char *shorter
     return false;
 }
 
-static int parse_words(Options *o, int argc, char **argv, Error *e) {
-    const CommandRow *c = &command_table[o->command];
-    for (int i = 0, used = 1; i < argc; i += used, used = 1) {
-        if ((strncmp(argv[i], "--", 2) == 0 && argv[i][2]) || strcmp(argv[i], "-o") == 0) {
-            int status = parse_option(o, argc, argv, i, &used, e);
-            if (status) return status;
-        } else if (*c->positional && !o->positional) {
-            o->positional = argv[i];
-        } else {
-            return error_set(e, STATUS_USAGE, "%s: expected an option, found '%s'", c->name,
-                             argv[i]);
-        }
-    }
-    if (*c->positional && !o->positional)
-        return error_set(e, STATUS_USAGE, "%s: expected %s, found nothing", c->name, c->positional);
+static int add_word(Options *o, char *word, Error *e) {
+    CommandWords takes = o->table->command[o->command].words;
+    char in[64];
+    if (takes == NO_WORDS || (takes == ONE_WORD && o->words))
+        return error_set(e, STATUS_USAGE, "%s: expected an option, found '%s'",
+                         place(in, o->table, o->command), word);
+    o->word[o->words++] = word;
     return STATUS_OK;
 }
 
-int options_parse(Options *o, int argc, char **argv, Error *e) {
-    *o = (Options){ .command = COMMANDS };
+static int parse_words(Options *o, Error *e) {
+    const CommandRow *c = &o->table->command[o->command];
+    char in[64];
+    place(in, o->table, o->command);
+    if (c->words == NOT_YET) return error_set(e, STATUS_USER, "%s: not in this version", in);
+    size_t bytes = (size_t)(o->argc + 1) * sizeof *o->word;
+    o->word = calloc(1, bytes);
+    if (!o->word) return error_memory(e, "arguments", bytes);
+    for (int i = 0, used = 1; i < o->argc; i += used, used = 1) {
+        bool option = c->words != ALL_WORDS && is_option(o->argv[i]);
+        int status = option ? parse_option(o, i, &used, e) : add_word(o, o->argv[i], e);
+        if (status) return status;
+    }
+    if (c->words == ONE_WORD && !o->words)
+        return error_set(e, STATUS_USAGE, "%s: expected %s, found nothing", in, c->arguments);
+    return STATUS_OK;
+}
+
+/* Is 'word' an option of some command? */
+static bool is_known(const OptionTable *t, const char *word) {
+    const char *value;
+    for (int i = 0; i < t->options; i++)
+        if (is_row(&t->option[i], word, &value)) return true;
+    return false;
+}
+
+int options_parse(Options *o, const OptionTable *table, int argc, char **argv, Error *e) {
+    *o = (Options){ .table = table, .command = table->commands };
     int status = set_initial(o, e);
     if (status) return status;
-    int first = argc > 0 && (strcmp(argv[0], "help") == 0);
+    int first = argc > 0 && strcmp(argv[0], "help") == 0;
     o->help = first || asked(argc, argv, "--help", "-h");
     o->version = asked(argc, argv, "--version", NULL);
     const char *word = first < argc ? argv[first] : NULL;
-    for (int i = 0; word && i < COMMANDS; i++)
-        if (strcmp(word, command_table[i].name) == 0) o->command = (CommandId)i;
-    if (o->command == COMMANDS && word && word[0] != '-') return unknown_command(word, e);
+    for (int i = 0; word && i < table->commands; i++)
+        if (strcmp(word, table->command[i].name) == 0) o->command = i;
+    bool none = o->command == table->commands;
+    if (none && word && word[0] != '-') return unknown_command(table, word, e);
     if (o->help || o->version) return STATUS_OK;
-    if (o->command == COMMANDS)
-        return word
-            ? error_set(e, STATUS_USAGE, "expected a command before '%s'; --help lists them", word)
-            : error_set(e, STATUS_USAGE, "expected a command, found nothing; --help lists them");
-    return parse_words(o, argc - 1, argv + 1, e);
+    if (none && word && is_known(table, word))
+        return error_set(e, STATUS_USAGE, "%s%sexpected a command before '%s'; --help lists them",
+                         table->title, *table->title ? ": " : "", word);
+    if (none) return unknown_command(table, word, e);
+    o->argc = argc - 1;
+    o->argv = argv + 1;
+    return parse_words(o, e);
 }
 
 void options_free(Options *o) {
-    for (int i = 0; i < OPTIONS; i++) {
+    for (int i = 0; i < OPTIONS_MOST; i++) {
         free(o->value[i].list);
         free(o->value[i].counts);
         o->value[i].list = NULL;
         o->value[i].counts = NULL;
     }
+    free(o->word);
+    o->word = NULL;
 }
 
-int options_require(const Options *o, OptionId id, Error *e) {
-    if (o->value[id].given) return STATUS_OK;
-    return error_set(e, STATUS_USAGE, "%s: expected --%s %s, found nothing",
-                     command_table[o->command].name, option_table[id].name,
-                     option_table[id].argument);
+int options_require(const Options *o, int option, Error *e) {
+    const OptionRow *r = &o->table->option[option];
+    char in[64], name[32];
+    if (o->value[option].given) return STATUS_OK;
+    return error_set(e, STATUS_USAGE, "%s: expected %s %s, found nothing",
+                     place(in, o->table, o->command), option_name(name, r), r->argument);
 }

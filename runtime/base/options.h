@@ -1,5 +1,7 @@
 /*
-** The command line of a standalone program, from one table (options.def).
+** Command lines from tables: the compiler has one, the programs that it builds have
+** another.  Parsing, messages, --help and completions read the table; it says all that
+** differs between the two.
 */
 #ifndef STRATA_OPTIONS_H
 #define STRATA_OPTIONS_H
@@ -7,83 +9,104 @@
 #include "error.h"
 #include "json.h"
 
-typedef enum CommandId {
-#define COMMAND(id, name, positional, summary) COMMAND_##id,
-#include "options.def"
-    COMMANDS
-} CommandId;
-
-enum {
-#define COMMAND(id, name, positional, summary) IN_##id = 1 << COMMAND_##id,
-#include "options.def"
-};
-
-typedef enum OptionId {
-#define OPTION(id, name, kind, argument, low, high, initial, commands, help) OPTION_##id,
-#include "options.def"
-    OPTIONS
-} OptionId;
-
 typedef enum OptionKind {
-    OPTION_IS_FLAG,
-    OPTION_IS_COUNT,
-    OPTION_IS_SEED,
-    OPTION_IS_NUMBER,
+    OPTION_IS_FLAG,   /* no value */
+    OPTION_IS_COUNT,  /* an integer, low … high */
+    OPTION_IS_SEED,   /* an integer of 64 bits */
+    OPTION_IS_NUMBER, /* low … high */
     OPTION_IS_TEXT,
+    OPTION_IS_WORD, /* a text that is not empty */
     OPTION_IS_FILE,
-    OPTION_IS_FILES,
-    OPTION_IS_CHOICE,
-    OPTION_IS_COUNTS
+    OPTION_IS_FILES,  /* all words up to the next option */
+    OPTION_IS_CHOICE, /* one of those that the argument lists */
+    OPTION_IS_COUNTS  /* integers with commas, low … high */
 } OptionKind;
 
+/* The words behind a command that are no options. */
+typedef enum CommandWords {
+    NO_WORDS,
+    ONE_WORD,  /* one, which must be there */
+    ANY_WORDS, /* the command looks at their number itself */
+    ALL_WORDS, /* and no option is read among them */
+    NOT_YET    /* a command that this version does not have */
+} CommandWords;
+
 typedef struct CommandRow {
-    const char *name, *positional, *summary;
+    const char *name, *arguments; /* "": none; those with bars are the choices */
+    CommandWords words;
+    const char *summary, *more; /* more: another sentence for --help, or "" */
 } CommandRow;
 
 typedef struct OptionRow {
-    const char *name;
+    const char *name; /* "steps" is --steps; one letter, "o", is -o, and a choice joins it: -O2 */
     OptionKind kind;
-    const char *argument;
+    const char *argument; /* "=a|b": it may be left out, and is joined with = */
     double low, high;
-    const char *initial;
-    uint32_t commands;
+    const char *initial; /* as if typed; "": none */
+    uint32_t commands;   /* bit n: command n has it */
     const char *help;
 } OptionRow;
 
-extern const CommandRow command_table[COMMANDS];
-extern const OptionRow option_table[OPTIONS];
+enum { OPTIONS_MOST = 64, COMMANDS_MOST = 32 };
+
+typedef struct OptionTable {
+    const char *title;   /* in front of messages; "": nothing */
+    const char *integer; /* what messages call one: "an integer" */
+    const CommandRow *command;
+    const OptionRow *option;
+    int commands, options;
+    const char *letter; /* "o": -o stands for the option 'letter_of'; NULL: none does */
+    int letter_of;
+    const char *closing;     /* of the program's --help */
+    void (*limits)(Text *t); /* what every --help ends with */
+} OptionTable;
 
 typedef struct OptionValue {
-    bool given; /* typed; the initial value does not count */
+    int given; /* its place among the words, from 1; 0: not typed, the initial value stands */
     int64_t count;
     uint64_t seed;
     double number;
     int choice;        /* index in the row's list */
-    const char *text;  /* TEXT, FILE; NULL: none */
+    const char *text;  /* TEXT, WORD, FILE, CHOICE; NULL: none */
     const char **list; /* FILES */
     int64_t *counts;   /* COUNTS */
     int length;        /* of list or counts */
 } OptionValue;
 
 typedef struct Options {
-    CommandId command;
-    bool help, version;     /* asked for: nothing else counts */
-    const char *positional; /* NULL: none */
-    OptionValue value[OPTIONS];
+    const OptionTable *table;
+    int command;        /* table->commands: none */
+    bool help, version; /* asked for: nothing else counts */
+    char **argv;        /* all words behind the command */
+    int argc;
+    char **word; /* those that are no options */
+    int words;
+    OptionValue value[OPTIONS_MOST];
 } Options;
 
-/* The arguments after argv[0].  help without a command: command is COMMANDS. */
-int options_parse(Options *o, int argc, char **argv, Error *e);
+/* The arguments after argv[0]; they outlive the options.  options_free is due either way. */
+int options_parse(Options *o, const OptionTable *table, int argc, char **argv, Error *e);
 void options_free(Options *o);
 
 /* STATUS_USAGE unless the option was given. */
-int options_require(const Options *o, OptionId id, Error *e);
+int options_require(const Options *o, int option, Error *e);
 
-/* What --help prints; COMMANDS: the program's. */
-void options_help(Text *t, const char *program, CommandId command);
+/* "--steps" or "-o". */
+const char *option_name(char to[32], const OptionRow *r);
+/* The list of a choice or the name of a value, without the mark that it may be left out. */
+const char *option_argument(const OptionRow *r);
+bool option_is_optional(const OptionRow *r);
+bool option_is_joined(const OptionRow *r); /* "-O2" */
+static inline bool option_is_in(const OptionRow *r, int command) {
+    return r->commands >> command & 1;
+}
+
+/* What --help prints; table->commands: the program's. */
+void options_help(Text *t, const OptionTable *table, const char *program, int command);
 
 /* The completion script of bash, zsh or fish. */
-int options_completion(Text *t, const char *program, const char *shell, Error *e);
+int options_completion(Text *t, const OptionTable *table, const char *program, const char *shell,
+                       Error *e);
 
 /* The candidate nearest to 'word', or NULL if none is near. */
 const char *nearest_name(const char *word, const char *const *candidate, int count);

@@ -1,11 +1,7 @@
-/*
-** --help, from options.def, and the limits that this version has.
-*/
+/* --help, from a table. */
 #include "options.h"
 
-#include "file_limits.h"
-
-/* Columns of UTF-8 text, one a character: enough for this table. */
+/* Columns of UTF-8 text, one a character: enough for these tables. */
 static int columns(const char *s) {
     int n = 0;
     for (; *s; s++)
@@ -17,50 +13,65 @@ static void pad(Text *t, const char *s, int width) {
     text_add(t, "%s%*s", s, width > columns(s) ? width - columns(s) : 0, "");
 }
 
-static void limits(Text *t) {
-    text_add(t,
-             "\nLimits\n  sequences up to the model's context; safetensors: header %d bytes, %d "
-             "tensors, rank %d;\n"
-             "  JSON: depth %d; 1024 threads; text and files up to the machine's memory\n",
-             SAFETENSORS_HEADER, SAFETENSORS_TENSORS, SAFETENSORS_RANK, JSON_DEPTH);
-    text_add(t,
-             "Exit status\n  0 done, 1 the user's mistake, 2 usage, 3 a limit was hit, 4 input or "
-             "output failed,\n"
-             "  5 internal error, 6 training diverged, 128+n stopped by signal n\n");
-}
-
 static void option_help(Text *t, const OptionRow *r) {
-    char left[96];
-    print_text(left, sizeof left, "  --%s %s", r->name, r->argument);
-    pad(t, left, 27);
+    enum { WIDTH = 27 };
+    char left[128], name[32];
+    bool optional = option_is_optional(r);
+    print_text(left, sizeof left, "  %s%s%s%s", option_name(name, r),
+               optional                  ? "["
+                   : option_is_joined(r) ? ""
+                                         : " ",
+               r->argument, optional ? "]" : "");
+    if (columns(left) > WIDTH) text_add(t, "%s\n%*s", left, WIDTH, "");
+    else pad(t, left, WIDTH);
     text_add(t, " %s", r->help);
     if (*r->initial) text_add(t, " (%s)", r->initial);
     text_add(t, "\n");
 }
 
-void options_help(Text *t, const char *program, CommandId command) {
-    if (command == COMMANDS) {
-        text_add(t, "%s COMMAND [OPTION …]\n\nCommands\n", program);
-        for (int i = 0; i < COMMANDS; i++) {
-            text_add(t, "  ");
-            pad(t, command_table[i].name, 12);
-            text_add(t, "%s\n", command_table[i].summary);
-        }
-        text_add(t,
-                 "\n'%s COMMAND --help' lists a command's options; --version says what this is.\n"
-                 "NO_COLOR in the environment turns colours off.\n",
-                 program);
-        limits(t);
-        return;
+static void command_line(char to[128], const CommandRow *c) {
+    print_text(to, 128, "%s%s%s", c->name, *c->arguments ? " " : "", c->arguments);
+}
+
+static void program_help(Text *t, const OptionTable *table, const char *program) {
+    char left[128];
+    int width = 0, missing = 0;
+    for (int i = 0; i < table->commands; i++) {
+        command_line(left, &table->command[i]);
+        if (columns(left) > width) width = columns(left);
     }
-    const CommandRow *c = &command_table[command];
-    text_add(t, "%s %s%s%s [OPTION …]\n  %s\n", program, c->name, *c->positional ? " " : "",
-             c->positional, c->summary);
-    text_add(t, "\nOptions\n");
-    for (int i = 0; i < OPTIONS; i++)
-        if (option_table[i].commands >> command & 1) option_help(t, &option_table[i]);
-    text_add(t,
-             "  --help                    this text\n  --version                 what this program "
-             "is\n");
-    limits(t);
+    text_add(t, "usage: %s COMMAND [OPTION …]\n\nCommands\n", program);
+    for (int i = 0; i < table->commands; i++) {
+        if (table->command[i].words == NOT_YET) continue;
+        command_line(left, &table->command[i]);
+        text_add(t, "  ");
+        pad(t, left, width + 2);
+        text_add(t, "%s\n", table->command[i].summary);
+    }
+    for (int i = 0; i < table->commands; i++)
+        if (table->command[i].words == NOT_YET)
+            text_add(t, "%s %s",
+                     missing++ ? "," : "\nNot in this version:", table->command[i].name);
+    text_add(t, "%s\n'%s COMMAND --help' lists a command's options; --version says what this is.\n",
+             missing ? "." : "", program);
+    text_add(t, "%s", table->closing);
+}
+
+void options_help(Text *t, const OptionTable *table, const char *program, int command) {
+    if (command == table->commands) {
+        program_help(t, table, program);
+    } else {
+        const CommandRow *c = &table->command[command];
+        text_add(t, "usage: %s %s%s%s [OPTION …]\n\n  %s%s\n", program, c->name,
+                 *c->arguments ? " " : "", c->arguments, c->summary,
+                 c->words == NOT_YET ? " (not in this version)" : "");
+        if (*c->more) text_add(t, "  %s\n", c->more);
+        text_add(t, "\nOptions\n");
+        for (int i = 0; i < table->options; i++)
+            if (option_is_in(&table->option[i], command)) option_help(t, &table->option[i]);
+        text_add(t,
+                 "  --help                    this text\n"
+                 "  --version                 what this program is\n");
+    }
+    table->limits(t);
 }

@@ -80,7 +80,7 @@ int program_distinct(const char *out, const char *in, Error *e) {
 
 static int command_completion(const Program *p, Error *e) {
     Text t = { 0 };
-    int status = options_completion(&t, p->file, p->options.positional, e);
+    int status = options_completion(&t, &program_options, p->file, p->options.word[0], e);
     if (!status) return console_text(&t, e);
     text_free(&t);
     return status;
@@ -95,7 +95,7 @@ static int print_version(const Program *p, Error *e) {
 
 static int print_help(const Program *p, Error *e) {
     Text t = { 0 };
-    options_help(&t, p->file, p->options.command);
+    options_help(&t, &program_options, p->file, p->options.command);
     return console_text(&t, e);
 }
 
@@ -111,7 +111,8 @@ static int run(Program *p, int argc, char **argv, Error *e) {
         [COMMAND_PROBE] = command_probe,
         [COMMAND_COMPLETION] = command_completion,
     };
-    int status = options_parse(&p->options, argc > 0 ? argc - 1 : 0, argv + (argc > 0), e);
+    int status = options_parse(&p->options, &program_options, argc > 0 ? argc - 1 : 0,
+                               argv + (argc > 0), e);
     if (status) return status;
     if (p->options.version) return print_version(p, e);
     return p->options.help ? print_help(p, e) : command[p->options.command](p, e);

@@ -10,7 +10,7 @@
 #include "data.h"
 #include "error.h"
 #include "json.h"
-#include "options.h"
+#include "program_options.h"
 #include "session.h"
 #include "strata.h"
 #include "tokenizer.h"

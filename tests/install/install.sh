@@ -33,7 +33,7 @@ for folder in "$source" "$build"; do
 done
 
 # Every option of --help has its place in the manual, and the other way round.
-for command in build inspect compare; do "$strata" $command --help; done | grep -oE '^  -[A-Za-z-]+' | tr -d ' ' | sed 's/^-O0$/-O/' | sort >help.flags
+for command in build inspect compare; do "$strata" $command --help; done | grep -oE '^  -[A-Za-z-]+' | tr -d ' ' | sed 's/^-O0$/-O/' | grep -vxE -e '--help|--version' | sort >help.flags
 sed 's/\\-/-/g' "$(find "$prefix" -name strata.1)" | grep -oE '^\.BI? -[A-Za-z-]+|^\.BR -[A-Za-z-]+' | sed 's/^[^ ]* //' | grep -vx -- --help | sort >man.flags
 diff help.flags man.flags || fail "strata --help and the manual page list other options"
 for shell in bash zsh fish; do

@@ -1,5 +1,6 @@
 /*
-** The command line: the table, strict values, messages, help and completions.
+** Command lines: the tables of programs and of the compiler, strict values, messages,
+** help and completions.
 */
 #include "test.h"
 
@@ -8,9 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "options.h"
+#include "program_options.h"
+#include "strata_options.h"
 
-static int parse(Options *o, const char *words, Error *e) {
+static int parse_by(const OptionTable *table, Options *o, const char *words, Error *e) {
     static char text[512];
     char *word[32];
     int count = 0;
@@ -18,7 +20,15 @@ static int parse(Options *o, const char *words, Error *e) {
     snprintf(text, sizeof text, "%s", words);
     for (char *w = strtok(text, " "); w; w = strtok(NULL, " "))
         word[count++] = w;
-    return options_parse(o, count, word, e);
+    return options_parse(o, table, count, word, e);
+}
+
+static int parse(Options *o, const char *words, Error *e) {
+    return parse_by(&program_options, o, words, e);
+}
+
+static int parse_strata(Options *o, const char *words, Error *e) {
+    return parse_by(&strata_options, o, words, e);
 }
 
 static void values(void **state) {
@@ -52,13 +62,60 @@ static void values(void **state) {
     options_free(&o);
 }
 
+static void strata_values(void **state) {
+    (void)state;
+    Options o;
+    Error e;
+    assert_int_equal(parse_strata(&o, "build a.lua --emit=ir -O3 --cpu x86-64-v3 -o out", &e), 0);
+    assert_int_equal(o.command, STRATA_COMMAND_BUILD);
+    assert_int_equal(o.words, 1);
+    assert_string_equal(o.word[0], "a.lua");
+    assert_null(o.word[1]);
+    assert_int_equal(o.value[STRATA_OPTION_EMIT].choice, 4);
+    assert_int_equal(o.value[STRATA_OPTION_LEVEL].choice, 3);
+    assert_string_equal(o.value[STRATA_OPTION_CPU].text, "x86-64-v3");
+    assert_string_equal(o.value[STRATA_OPTION_OUTPUT].text, "out");
+    assert_string_equal(o.value[STRATA_OPTION_KEEP].text, "auto");
+    options_free(&o);
+    assert_int_equal(parse_strata(&o, "inspect --memory a.lua", &e), 0);
+    assert_true(o.value[STRATA_OPTION_MEMORY].given);
+    assert_null(o.value[STRATA_OPTION_MEMORY].text);
+    assert_string_equal(o.word[0], "a.lua");
+    options_free(&o);
+    assert_int_equal(parse_strata(&o, "inspect a.lua --cost --memory=fast", &e), 0);
+    assert_string_equal(o.value[STRATA_OPTION_MEMORY].text, "fast");
+    assert_true(o.value[STRATA_OPTION_COST].given < o.value[STRATA_OPTION_MEMORY].given);
+    options_free(&o);
+    assert_int_equal(parse_strata(&o, "run a.lua train --steps 3", &e), 0);
+    assert_int_equal(o.words, 4);
+    assert_string_equal(o.word[2], "--steps");
+    options_free(&o);
+    assert_int_equal(parse_strata(&o, "compare a b --rounds 5", &e), 0);
+    assert_int_equal(o.words, 2);
+    assert_int_equal(o.value[STRATA_OPTION_ROUNDS].count, 5);
+    options_free(&o);
+}
+
+typedef struct Mistake {
+    const char *words;
+    int status;
+    const char *says;
+} Mistake;
+
+static void check_mistakes(const OptionTable *table, const Mistake *row, int rows) {
+    for (int i = 0; i < rows; i++) {
+        Options o;
+        Error e;
+        int status = parse_by(table, &o, row[i].words, &e);
+        if (status != row[i].status || e.status != status || !strstr(e.text, row[i].says))
+            fail_msg("'%s' gave %d, '%s'", row[i].words, status, e.text);
+        options_free(&o);
+    }
+}
+
 static void mistakes(void **state) {
     (void)state;
-    static const struct {
-        const char *words;
-        int status;
-        const char *says;
-    } row[] = {
+    static const Mistake row[] = {
         { "", 2, "expected a command, found nothing" },
         { "tran", 2, "nearest is 'train'" },
         { "frobnicate", 2, "--help lists them" },
@@ -92,14 +149,37 @@ static void mistakes(void **state) {
         { "completion bash zsh", 2, "found 'zsh'" },
         { "bench --threads 1025", 2, "from 1 to 1024" },
     };
-    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        Options o;
-        Error e;
-        int status = parse(&o, row[i].words, &e);
-        if (status != row[i].status || e.status != status || !strstr(e.text, row[i].says))
-            fail_msg("'%s' gave %d, '%s'", row[i].words, status, e.text);
-        options_free(&o);
-    }
+    check_mistakes(&program_options, row, sizeof row / sizeof *row);
+}
+
+static void strata_mistakes(void **state) {
+    (void)state;
+    static const Mistake row[] = {
+        { "", 2, "strata: expected a command, found nothing; 'strata --help' lists them" },
+        { "bild", 2, "strata: expected a command, found 'bild'; the nearest is 'build'" },
+        { "--verson", 2, "strata: expected a command, found '--verson'; 'strata --help'" },
+        { "--cpu x", 2, "expected a command before '--cpu'" },
+        { "import x", 1, "strata import: not in this version" },
+        { "build --emmit exe", 2, "strata build: unknown option '--emmit'; the nearest is" },
+        { "build -x", 2, "unknown option '-x'; the nearest is '-o'" },
+        { "build -o=x", 2, "unknown option '-o'" },
+        { "build --profile", 2, "unknown option '--profile'" },
+        { "build -O", 2, "-O: expected 0|1|2|3, found nothing" },
+        { "build -O 2", 2, "-O: expected 0|1|2|3, found nothing" },
+        { "build -O4", 2, "-O: expected 0|1|2|3, found '4'" },
+        { "build -O=2", 2, "-O: expected 0|1|2|3, found '=2'" },
+        { "build --check=yes", 2, "--check: expected no value, found 'yes'" },
+        { "build --cpu --check", 2, "--cpu: expected NAME, found --check" },
+        { "build --cpu=", 2, "--cpu: expected NAME, found an empty word" },
+        { "build -o", 2, "-o: expected FILE, found nothing" },
+        { "build --emit dll", 2, "--emit: expected exe|obj|static|shared|ir|asm, found 'dll'" },
+        { "inspect --memory=", 2, "--memory: expected small|fast|auto, found ''" },
+        { "inspect --memory=tiny", 2, "--memory: expected small|fast|auto, found 'tiny'" },
+        { "inspect --precision bf16", 2, "'strata inspect --help' lists them" },
+        { "check --json", 2, "strata check: unknown option '--json'" },
+        { "compare --rounds 0", 2, "--rounds: expected a whole number from 1 to 1000, found '0'" },
+    };
+    check_mistakes(&strata_options, row, sizeof row / sizeof *row);
 }
 
 static void help_and_version(void **state) {
@@ -116,69 +196,162 @@ static void help_and_version(void **state) {
     assert_true(o.version);
 }
 
-/* Help and every completion name each option of each command. */
-static void texts_are_complete(void **state) {
+/* A table whose texts are all that shells take for their own. */
+static const CommandRow odd_command[] = {
+    { "it's", "a'b|c:d|[e]", ONE_WORD, "a shell's [words]: $(x) `y` \"z\" \\", "" },
+    { "a:b[c]", "SPEC", ANY_WORDS, "brackets ] and ' : \\", "" },
+    { "later", "", NOT_YET, "isn't here", "" },
+};
+static const OptionRow odd_option[] = {
+    { "it's[all]:of", OPTION_IS_CHOICE, "don't|x:y|[z]", 0, 0, "", 3,
+      "'quotes', [brackets]: $(x) \\" },
+    { "joined", OPTION_IS_CHOICE, "=don't|x:y", 0, 0, "", 1, "it's: [optional]" },
+    { "O", OPTION_IS_CHOICE, "0|1", 0, 0, "", 2, "a level's [help]: '" },
+    { "file", OPTION_IS_FILE, "FILE's:[x]", 0, 0, "", 3, "':[]" },
+    { "flag", OPTION_IS_FLAG, "", 0, 0, "", 2, "]['" },
+};
+static void no_limits(Text *t) { text_add(t, "\nnone\n"); }
+static const OptionTable odd_options = {
+    .title = "odd",
+    .integer = "an integer",
+    .command = odd_command,
+    .option = odd_option,
+    .commands = sizeof odd_command / sizeof *odd_command,
+    .options = sizeof odd_option / sizeof *odd_option,
+    .closing = "",
+    .limits = no_limits,
+};
+static const OptionTable *const tables[] = { &program_options, &strata_options, &odd_options };
+static const char *const shells[] = { "bash", "zsh", "fish" };
+enum { TABLES = 3, SHELLS = 3 };
+
+/* Help names each option of each command, ends with the limits, and keeps back no help. */
+static void help_is_complete(void **state) {
     (void)state;
-    static const char *const shell[] = { "bash", "zsh", "fish" };
+    for (int k = 0; k < TABLES; k++)
+        for (int c = 0; c <= tables[k]->commands; c++) {
+            Text t = { 0 }, end = { 0 };
+            options_help(&t, tables[k], "model", c);
+            tables[k]->limits(&end);
+            assert_string_equal(t.at + t.length - end.length, end.at);
+            for (int i = 0; i < tables[k]->options && c < tables[k]->commands; i++) {
+                const OptionRow *r = &tables[k]->option[i];
+                char name[32];
+                if (!option_is_in(r, c)) continue;
+                assert_non_null(strstr(t.at, option_name(name, r)));
+                assert_non_null(strstr(t.at, r->help));
+            }
+            text_free(&t);
+            text_free(&end);
+        }
+}
+
+/* Every completion names each option and each command there is. */
+static void completions_are_complete(void **state) {
+    (void)state;
     Error e = { 0 };
-    for (int k = 0; k < 3; k++) {
-        Text t = { 0 };
-        assert_int_equal(options_completion(&t, "model", shell[k], &e), 0);
-        assert_int_equal(text_status(&t, &e), 0);
-        for (int i = 0; i < OPTIONS; i++)
-            assert_non_null(strstr(t.at, option_table[i].name));
-        for (int c = 0; c < COMMANDS; c++)
-            assert_non_null(strstr(t.at, command_table[c].name));
-        text_free(&t);
-    }
-    for (int c = 0; c <= COMMANDS; c++) {
-        Text t = { 0 };
-        options_help(&t, "model", (CommandId)c);
-        assert_non_null(strstr(t.at, "100000 tensors"));
-        for (int i = 0; i < OPTIONS && c < COMMANDS; i++)
-            if (option_table[i].commands >> c & 1)
-                assert_non_null(strstr(t.at, option_table[i].name));
-        text_free(&t);
-    }
+    for (int k = 0; k < TABLES - 1; k++)
+        for (int s = 0; s < SHELLS; s++) {
+            Text t = { 0 };
+            assert_int_equal(options_completion(&t, tables[k], "model", shells[s], &e), 0);
+            assert_int_equal(text_status(&t, &e), 0);
+            for (int i = 0; i < tables[k]->options; i++)
+                assert_non_null(strstr(t.at, tables[k]->option[i].name));
+            for (int c = 0; c < tables[k]->commands; c++)
+                if (tables[k]->command[c].words != NOT_YET)
+                    assert_non_null(strstr(t.at, tables[k]->command[c].name));
+            text_free(&t);
+        }
     Text t = { 0 };
-    assert_int_equal(options_completion(&t, "model", "tcsh", &e), STATUS_USAGE);
+    assert_int_equal(options_completion(&t, &program_options, "model", "tcsh", &e), STATUS_USAGE);
     text_free(&t);
 }
 
-/* The bash script is bash, and completes what it should. */
-static void bash_completes(void **state) {
-    (void)state;
+/* Writes a text to a new file, whose name it fills in. */
+static void write_script(char name[32], const Text *t, const char *tail) {
+    snprintf(name, 32, "/tmp/strata-completion-XXXXXX");
+    int fd = mkstemp(name);
+    assert_true(fd >= 0);
+    assert_true(write(fd, t->at, t->length) == (ssize_t)t->length);
+    assert_true(write(fd, tail, strlen(tail)) == (ssize_t)strlen(tail));
+    close(fd);
+}
+
+/* A shell reads its script, of every table, without running it. */
+static void check_syntax(const char *shell) {
+    char command[128], name[32];
+    snprintf(command, sizeof command, "command -v %s >/dev/null", shell);
+    if (system(command) != 0) {
+        print_message("%s is not installed: its completion scripts were not read\n", shell);
+        skip();
+    }
+    for (int k = 0; k < TABLES; k++) {
+        Text t = { 0 };
+        Error e = { 0 };
+        assert_int_equal(options_completion(&t, tables[k], "it's a model", shell, &e), 0);
+        write_script(name, &t, "");
+        snprintf(command, sizeof command, "cd / && %s -n %s", shell, name);
+        int status = system(command);
+        unlink(name);
+        if (status) fail_msg("%s -n takes the script of table %d for wrong:\n%s", shell, k, t.at);
+        text_free(&t);
+    }
+}
+
+static void bash_reads(void **state) { (void)state, check_syntax("bash"); }
+static void zsh_reads(void **state) { (void)state, check_syntax("zsh"); }
+static void fish_reads(void **state) { (void)state, check_syntax("fish"); }
+
+/* Runs bash on a table's script and on 'tail', which asks; the answers are lines. */
+static void ask_bash(const OptionTable *table, const char *tail, int lines, char line[][64]) {
     if (access("/bin/bash", X_OK) != 0) {
         print_message("bash is not installed: its completion script was not run\n");
         skip();
     }
     Text t = { 0 };
     Error e = { 0 };
-    assert_int_equal(options_completion(&t, "it's a model", "bash", &e), 0);
-    char name[] = "/tmp/strata-completion-XXXXXX", command[512], line[4][64] = { "" };
-    int fd = mkstemp(name);
-    assert_true(fd >= 0);
-    static const char tail[] =
-        "COMP_WORDS=(m tr); COMP_CWORD=1; _strata_it_s_a_model; echo \"${COMPREPLY[*]}\"\n"
-        "COMP_WORDS=(m train --res); COMP_CWORD=2; _strata_it_s_a_model; echo \"${COMPREPLY[*]}\"\n"
-        "COMP_WORDS=(m train --order se); COMP_CWORD=3; _strata_it_s_a_model; echo "
-        "\"${COMPREPLY[*]}\"\n"
-        "COMP_WORDS=(m completion z); COMP_CWORD=2; _strata_it_s_a_model; echo "
-        "\"${COMPREPLY[*]}\"\n";
-    assert_true(write(fd, t.at, t.length) == (ssize_t)t.length);
-    assert_true(write(fd, tail, sizeof tail - 1) == (ssize_t)sizeof tail - 1);
-    close(fd);
+    char name[32], command[128];
+    assert_int_equal(options_completion(&t, table, "it's a model", "bash", &e), 0);
+    write_script(name, &t, tail);
     snprintf(command, sizeof command, "cd / && /bin/bash --norc %s 2>&1", name);
     FILE *f = popen(command, "r");
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < lines; i++)
         if (!fgets(line[i], sizeof line[i], f)) line[i][0] = 0;
     pclose(f);
     unlink(name);
     text_free(&t);
+}
+
+#define ASK(words, at)                                                                   \
+    "COMP_WORDS=(m " words "); COMP_CWORD=" #at "; COMPREPLY=(); _strata_it_s_a_model; " \
+    "echo \"${COMPREPLY[*]}\"\n"
+
+/* The bash script completes what it should. */
+static void bash_completes(void **state) {
+    (void)state;
+    char line[4][64];
+    ask_bash(&program_options,
+             ASK("tr", 1) ASK("train --res", 2) ASK("train --order se", 3) ASK("completion z", 2),
+             4, line);
     assert_string_equal(line[0], "train\n");
     assert_string_equal(line[1], "--resume\n");
     assert_string_equal(line[2], "sequential\n");
     assert_string_equal(line[3], "zsh\n");
+    ask_bash(&strata_options,
+             ASK("ins", 1) ASK("build --no", 2) ASK("build --emit sh", 3) ASK("build -O", 2), 4,
+             line);
+    assert_string_equal(line[0], "inspect\n");
+    assert_string_equal(line[1], "--no-blas\n");
+    assert_string_equal(line[2], "shared\n");
+    assert_string_equal(line[3], "-O0 -O1 -O2 -O3\n");
+    ask_bash(&odd_options,
+             ASK("it", 1) ASK("\"it's\" x", 2) ASK("\"it's\" \"--it's[all]:of\" d", 3)
+                 ASK("\"it's\" --it", 2),
+             4, line);
+    assert_string_equal(line[0], "it's\n");
+    assert_string_equal(line[1], "\n");
+    assert_string_equal(line[2], "don't\n");
+    assert_string_equal(line[3], "--it's[all]:of\n");
 }
 
 static void nearest(void **state) {
@@ -191,9 +364,18 @@ static void nearest(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values),           cmocka_unit_test(mistakes),
-        cmocka_unit_test(help_and_version), cmocka_unit_test(texts_are_complete),
-        cmocka_unit_test(bash_completes),   cmocka_unit_test(nearest),
+        cmocka_unit_test(values),
+        cmocka_unit_test(strata_values),
+        cmocka_unit_test(mistakes),
+        cmocka_unit_test(strata_mistakes),
+        cmocka_unit_test(help_and_version),
+        cmocka_unit_test(help_is_complete),
+        cmocka_unit_test(completions_are_complete),
+        cmocka_unit_test(bash_reads),
+        cmocka_unit_test(zsh_reads),
+        cmocka_unit_test(fish_reads),
+        cmocka_unit_test(bash_completes),
+        cmocka_unit_test(nearest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

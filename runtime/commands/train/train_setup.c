@@ -39,7 +39,8 @@ static int check_options(const Program *p, Error *e) {
     for (int i = 0; i < 2; i++)
         if (option(p, pair[i][0])->given && option(p, pair[i][1])->given)
             return error_set(e, STATUS_USAGE, "train: expected --%s or --%s, found both",
-                             option_table[pair[i][0]].name, option_table[pair[i][1]].name);
+                             program_options.option[pair[i][0]].name,
+                             program_options.option[pair[i][1]].name);
     if (!p->m->training)
         return error_set(e, STATUS_USER,
                          "train: %s was built with --inference: expected a training build",

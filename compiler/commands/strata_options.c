@@ -1,0 +1,46 @@
+/* The table of strata_options.def, and what --help of strata ends with. */
+#include "strata_options.h"
+
+#include "spec.h"
+
+enum {
+#define COMMAND(id, name, arguments, words, summary, more) IN_##id = 1 << STRATA_COMMAND_##id,
+#include "strata_options.def"
+};
+
+static const CommandRow command[STRATA_COMMANDS] = {
+#define COMMAND(id, name, arguments, words, summary, more) \
+    [STRATA_COMMAND_##id] = { name, arguments, words, summary, more },
+#include "strata_options.def"
+};
+
+static const OptionRow option[STRATA_OPTIONS] = {
+#define OPTION(id, name, kind, argument, low, high, initial, commands, help) \
+    [STRATA_OPTION_##id] = { name, OPTION_IS_##kind, argument, low, high, initial, commands, help },
+#include "strata_options.def"
+};
+
+static void limits(Text *t) {
+    text_add(t,
+             "\nLimits\n  a spec: %zu MB of Lua memory, %lld million instructions, %zu MB of "
+             "source, %lld layers\n"
+             "Exit status\n  0 done, 1 the user's mistake, 2 usage, 3 a limit was hit, 4 input or "
+             "output failed,\n"
+             "  5 internal error, 128+n stopped by signal n\n",
+             spec_limits.memory >> 20, (long long)spec_limits.instructions / 1000000,
+             spec_limits.file >> 20, (long long)spec_limits.layers);
+}
+
+const OptionTable strata_options = {
+    .title = "strata",
+    .integer = "a whole number",
+    .command = command,
+    .option = option,
+    .commands = STRATA_COMMANDS,
+    .options = STRATA_OPTIONS,
+    .closing = "To begin: strata build specs/demo.lua && ./demo --help\n",
+    .limits = limits,
+};
+_Static_assert((int)STRATA_COMMANDS <= (int)COMMANDS_MOST
+                   && (int)STRATA_OPTIONS <= (int)OPTIONS_MOST,
+               "options_parse has room");

@@ -1,0 +1,48 @@
+/* The table of program_options.def, and what --help of a program ends with. */
+#include "program_options.h"
+
+#include "file_limits.h"
+
+enum {
+#define COMMAND(id, name, arguments, words, summary) IN_##id = 1 << COMMAND_##id,
+#include "program_options.def"
+};
+
+static const CommandRow command[COMMANDS] = {
+#define COMMAND(id, name, arguments, words, summary) \
+    [COMMAND_##id] = { name, arguments, words, summary, "" },
+#include "program_options.def"
+};
+
+static const OptionRow option[OPTIONS] = {
+#define OPTION(id, name, kind, argument, low, high, initial, commands, help) \
+    [OPTION_##id] = { name, OPTION_IS_##kind, argument, low, high, initial, commands, help },
+#include "program_options.def"
+};
+
+static void limits(Text *t) {
+    text_add(t,
+             "\nLimits\n  sequences up to the model's context; safetensors: header %d bytes, %d "
+             "tensors, rank %d;\n"
+             "  JSON: depth %d; 1024 threads; text and files up to the machine's memory\n",
+             SAFETENSORS_HEADER, SAFETENSORS_TENSORS, SAFETENSORS_RANK, JSON_DEPTH);
+    text_add(t,
+             "Exit status\n  0 done, 1 the user's mistake, 2 usage, 3 a limit was hit, 4 input or "
+             "output failed,\n"
+             "  5 internal error, 6 training diverged, 128+n stopped by signal n\n");
+}
+
+const OptionTable program_options = {
+    .title = "",
+    .integer = "an integer",
+    .command = command,
+    .option = option,
+    .commands = COMMANDS,
+    .options = OPTIONS,
+    .letter = "o",
+    .letter_of = OPTION_OUTPUT,
+    .closing = "NO_COLOR in the environment turns colours off.\n",
+    .limits = limits,
+};
+_Static_assert((int)COMMANDS <= (int)COMMANDS_MOST && (int)OPTIONS <= (int)OPTIONS_MOST,
+               "options_parse has room");
