@@ -232,7 +232,7 @@ int command_build(const Options *o, Error *e) {
     if (!m) return error_taken(e, error.status, error.message);
     status = build_model(m, &b, e);
     for (int i = 0; !status && i < m->nnote; i++)
-        fprintf(stderr, "note: %s\n", m->note[i]);
+        show_line(stderr, "note: ", m->note[i], "");
     spec_free(m);
     return status;
 }

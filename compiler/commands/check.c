@@ -5,13 +5,16 @@
 #include <stdio.h>
 
 static void print_model(const Model *m) {
-    printf(
-        "%s: %lld layers, %lld sublayers, dim %lld, context %lld, vocabulary %lld, residual %s\n",
+    char text[1024];
+    snprintf(
+        text, sizeof text,
+        "%s: %lld layers, %lld sublayers, dim %lld, context %lld, vocabulary %lld, residual %s",
         m->name, (long long)m->layers, (long long)m->sublayers, (long long)m->dim,
         (long long)m->context, (long long)m->vocab, m->mixer);
+    show_line(stdout, "", text, "");
     printf("%lld parameters\n", (long long)m->parameters);
     for (int i = 0; i < m->nnote; i++)
-        printf("note: %s\n", m->note[i]);
+        show_line(stdout, "note: ", m->note[i], "");
 }
 
 int command_check(const Options *o, Error *e) {

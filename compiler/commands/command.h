@@ -10,6 +10,8 @@
 #include "keep.h"
 #include "strata_options.h"
 
+#include <stdio.h>
+
 int command_build(const Options *o, Error *e);
 int command_check(const Options *o, Error *e);
 int command_init(const Options *o, Error *e);
@@ -24,6 +26,9 @@ static inline const OptionValue *option_of(const Options *o, int option) {
 
 /* The one spec of a command that takes one. */
 int spec_of(const Options *o, const char **spec, Error *e);
+
+/* A line with text that others wrote, escaped, between two pieces that are not. */
+void show_line(FILE *f, const char *before, const char *text, const char *after);
 
 /* The value of --memory. */
 Keep keep_called(const char *name);

@@ -193,7 +193,7 @@ static int write_table(const CompareOptions *o, const Comparison *c, Error *e) {
     Text t = { 0 };
     if (o->json) compare_json(c, &t);
     else compare_text(c, &t);
-    return console_text(&t, e);
+    return o->json ? console_text(&t, e) : console_lines(&t, e);
 }
 
 int command_compare(const Options *given, Error *e) {

@@ -13,7 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
-static void row(const char *name, const char *text) { printf("%-12s %s\n", name, text); }
+static void row(const char *name, const char *text) {
+    printf("%-12s ", name);
+    show_line(stdout, "", text, "");
+}
 
 /* The processor's name, as the system tells it. */
 static void processor_name(char *out, size_t size) {

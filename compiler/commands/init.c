@@ -69,7 +69,7 @@ static int write_file(const char *folder, int i, Error *e) {
     const Embedded *s = layout[i].sample ? sample_of(layout[i].sample) : NULL;
     int status = layout[i].generate ? write_generated(path, layout[i].generate, e)
                                     : write_text(path, s->text, s->size, e);
-    if (!status) printf("%s\n", path);
+    if (!status) show_line(stdout, "", path, "");
     free(path);
     return status;
 }
@@ -107,6 +107,7 @@ int command_init(const Options *o, Error *e) {
     for (int i = 0; !status && i < FILES; i++)
         status = write_file(folder, i, e);
     if (!status)
-        printf("next: strata build %s%smodel.lua\n", o->words ? folder : "", o->words ? "/" : "");
+        show_line(stdout, "next: strata build ", o->words ? folder : "",
+                  o->words ? "/model.lua" : "model.lua");
     return status;
 }

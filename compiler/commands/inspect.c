@@ -167,8 +167,8 @@ int command_inspect(const Options *given, Error *e) {
     status = writer_of(&o)(r, &t, e);
     report_free(r);
     if (!status) status = text_status(&t, e);
-    if (!status)
-        status = o.output ? publish_text(o.output, &t, e) : console_write(t.at, t.length, NULL, e);
+    if (!status) status = o.output ? publish_text(o.output, &t, e) : STATUS_OK;
+    if (!status && !o.output) return o.json ? console_text(&t, e) : console_lines(&t, e);
     text_free(&t);
     return status;
 }

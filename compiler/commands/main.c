@@ -5,6 +5,7 @@
 */
 #include "command.h"
 #include "console.h"
+#include "escape.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -50,6 +51,12 @@ static int print_help(const Options *o, Error *e) {
     Text t = { 0 };
     options_help(&t, o->table, "strata", o->command);
     return console_text(&t, e);
+}
+
+void show_line(FILE *f, const char *before, const char *text, const char *after) {
+    char shown[4096];
+    text_escape(shown, sizeof shown, text, strlen(text));
+    fprintf(f, "%s%s%s\n", before, shown, after);
 }
 
 static int run(int argc, char **argv, Error *e) {

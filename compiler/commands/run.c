@@ -62,7 +62,7 @@ static int find_program(const char *spec, char **path, Error *e) {
         BuildOptions o = { .spec = spec, .output = *path, .code = { .level = 2, .cpu = "native" } };
         status = build_model(m, &o, e);
         for (int i = 0; !status && i < m->nnote; i++)
-            fprintf(stderr, "note: %s\n", m->note[i]);
+            show_line(stderr, "note: ", m->note[i], "");
     }
     spec_free(m);
     return status;

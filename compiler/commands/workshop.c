@@ -1,4 +1,5 @@
 /* Programs of a comparison, in a folder that does not outlive them; see workshop.h. */
+#include "escape.h"
 #include "workshop.h"
 
 #include "build.h"
@@ -9,6 +10,7 @@
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 int workshop_open(Workshop *w, Error *e) {
@@ -46,13 +48,14 @@ void workshop_path(const Workshop *w, int variant, const char *suffix, char path
 }
 
 void workshop_tell(const Workshop *w, const char *format, ...) {
-    char text[256];
+    char text[256], shown[1024];
     va_list arguments;
     if (!w->tells) return;
     va_start(arguments, format);
     print_textv(text, sizeof text, format, arguments);
     va_end(arguments);
-    fprintf(stderr, "\r\033[K%s", text);
+    text_escape(shown, sizeof shown, text, strlen(text));
+    fprintf(stderr, "\r\033[K%s", shown);
 }
 
 int workshop_build(const Workshop *w, Comparison *c, int variant, const char *cpu, Error *e) {

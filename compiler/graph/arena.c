@@ -3,6 +3,7 @@
 ** early: limit_hit (what was asked for is too much) and bug (the compiler is
 ** wrong).  Blocks are zeroed when taken and freed together.
 */
+#include "escape.h"
 #include "op.h"
 
 #include <stdarg.h>
@@ -25,40 +26,45 @@ struct Arena {
     size_t left, total;
 };
 
+/* Files and sites are the user's text. */
+static void show(const char *s) {
+    char shown[1024];
+    text_escape(shown, sizeof shown, s, strlen(s));
+    fputs(shown, stderr);
+}
+
+static void say(const char *fmt, va_list ap) {
+    char text[1024];
+    vsnprintf(text, sizeof text, fmt, ap);
+    show(text);
+}
+
 _Noreturn void limit_hit(const char *fmt, ...) {
     va_list ap;
     fputs("error: ", stderr);
     va_start(ap, fmt);
-    vfprintf(stderr, fmt, ap);
+    say(fmt, ap);
     va_end(ap);
     fputc('\n', stderr);
     exit(3);
-}
-
-static void print_printable(FILE *f, const char *s) {
-    for (; *s; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (c < 32 || c == 127) fprintf(f, "\\x%02x", c);
-        else fputc(c, f);
-    }
 }
 
 _Noreturn void bug(const Node *n, const char *fmt, ...) {
     va_list ap;
     fputs("error: ", stderr);
     if (n && n->loc.file) {
-        print_printable(stderr, n->loc.file);
+        show(n->loc.file);
         fprintf(stderr, ":%d: ", n->loc.line);
     }
     fputs("internal error", stderr);
     if (n) fprintf(stderr, " at %%%d = %s", n->id, op_info[n->op].name);
     if (n && n->site) {
         fputs(" of ", stderr);
-        print_printable(stderr, n->site);
+        show(n->site);
     }
     fputs(": ", stderr);
     va_start(ap, fmt);
-    vfprintf(stderr, fmt, ap);
+    say(fmt, ap);
     va_end(ap);
     fputs("; please report this\n", stderr);
     exit(5);

@@ -9,18 +9,22 @@
 ** @ "FILE":LINE and site "PLACE".  read.c reads it back; shapes are printed
 ** for people and checked when read.
 */
+#include "escape.h"
 #include "op.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+/* As read.c reads it back: what is not inert as \xNN, a byte each. */
 static void print_quoted(FILE *f, const char *s) {
     fputc('"', f);
-    for (; *s; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (c == '"' || c == '\\') fprintf(f, "\\%c", c);
-        else if (c < 32 || c == 127) fprintf(f, "\\x%02x", c);
-        else fputc(c, f);
+    bool inert;
+    for (size_t n; *s; s += n) {
+        n = text_character(s, strlen(s), &inert);
+        if (*s == '"' || *s == '\\') fputc('\\', f);
+        for (size_t i = 0; i < n; i++)
+            if (inert) fputc(s[i], f);
+            else fprintf(f, "\\x%02x", (unsigned char)s[i]);
     }
     fputc('"', f);
 }

@@ -63,7 +63,6 @@ int spec_call_at(lua_State *L);      /* (file, line, f, ...): f(...), blamed on 
 int spec_handle_error(lua_State *L); /* message handler of the outermost call */
 void spec_relocate(Front *f, const char *text, char *out, size_t size);
 void spec_report(Front *f, int status, SpecError *error); /* from the error on the stack */
-void spec_escape(const char *s, char *out, size_t size);  /* control characters made visible */
 
 /* sandbox.c: limits, and the part of Lua that a spec may use */
 void *sandbox_alloc(void *front, void *p, size_t old, size_t size);

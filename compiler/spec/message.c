@@ -4,6 +4,7 @@
 ** wrote further up (a sublayer, say), spec_call_at says where that was.  Lua's own
 ** messages are put into the one form that all errors have.
 */
+#include "escape.h"
 #include "front.h"
 
 #include <ctype.h>
@@ -201,46 +202,6 @@ int spec_handle_error(lua_State *L) {
 
 /* == Printing ============================================================= */
 
-/* Length of the well-formed UTF-8 character at s, 0 if it is none. */
-static int utf8_length(const unsigned char *s) {
-    static const struct {
-        unsigned char low, high;
-        int length;
-    } lead[] = { { 0x00, 0x7f, 1 }, { 0xc2, 0xdf, 2 }, { 0xe0, 0xef, 3 }, { 0xf0, 0xf4, 4 } };
-    int n = 0;
-    for (int i = 0; i < 4; i++)
-        if (*s >= lead[i].low && *s <= lead[i].high) n = lead[i].length;
-    for (int i = 1; i < n; i++)
-        if ((s[i] & 0xc0) != 0x80) return 0;
-    return n;
-}
-
-/* Control characters, C1 ones and those that reorder text included. */
-static bool unprintable(const unsigned char *s, int n) {
-    if (n <= 1) return n == 0 || *s < 0x20 || *s == 0x7f;
-    if (n == 2) return s[0] == 0xc2 && s[1] < 0xa0;
-    if (n == 3 && s[0] == 0xe2 && s[1] == 0x80)
-        return (s[2] >= 0x8e && s[2] <= 0x8f) || (s[2] >= 0xa8 && s[2] <= 0xae);
-    return n == 3 && s[0] == 0xe2 && s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9;
-}
-
-void spec_escape(const char *s, char *out, size_t size) {
-    size_t used = 0;
-    for (const unsigned char *p = (const unsigned char *)s; *p;) {
-        int n = utf8_length(p), bytes = n ? n : 1;
-        bool hide = unprintable(p, n);
-        if (used + 4 * (size_t)bytes + 1 > size) break;
-        for (int i = 0; i < bytes; i++) {
-            if (!hide) out[used++] = (char)p[i];
-            else if (p[i] == '\n' || p[i] == '\t')
-                used += (size_t)sprintf(out + used, "\\%c", p[i] == '\n' ? 'n' : 't');
-            else used += (size_t)sprintf(out + used, "\\x%02x", p[i]);
-        }
-        p += bytes;
-    }
-    out[used] = 0;
-}
-
 /* "\n   12 | text of line 12", if the message says "file:12: ". */
 static void append_line(const Front *f, const char *message, char *out, size_t size) {
     for (const Source *s = f->source; s; s = s->next) {
@@ -256,7 +217,7 @@ static void append_line(const Front *f, const char *message, char *out, size_t s
         size_t n = strcspn(p, "\r\n");
         snprintf(text, sizeof text, "%.*s", (int)(n < 99 ? n : 99), p);
         size_t used = (size_t)snprintf(out, size, "\n%5ld | ", line);
-        if (used < size) spec_escape(text, out + used, size - used);
+        if (used < size) text_escape(out + used, size - used, text, strlen(text));
         return;
     }
 }
@@ -286,7 +247,7 @@ void spec_report(Front *f, int status, SpecError *error) {
     error->status = f->status ? f->status : 1;
     char *out = error->message;
     size_t used = (size_t)snprintf(out, sizeof error->message, "error: ");
-    spec_escape(text, out + used, sizeof error->message - used - 120);
+    text_escape(out + used, sizeof error->message - used - 120, text, strlen(text));
     used = strlen(out);
     append_line(f, text, out + used, sizeof error->message - used);
 }

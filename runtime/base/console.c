@@ -3,7 +3,10 @@
 */
 #include "console.h"
 
+#include "escape.h"
+
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -26,6 +29,23 @@ int console_write(const char *bytes, size_t length, bool *closed, Error *e) {
 int console_text(Text *t, Error *e) {
     int status = text_status(t, e);
     if (!status) status = console_write(t->at ? t->at : "", t->length, NULL, e);
+    text_free(t);
+    return status;
+}
+
+int console_shown(const char *bytes, size_t length, bool *closed, Error *e) {
+    size_t room = text_escape_room(length);
+    char *shown = malloc(room);
+    if (!shown) return error_memory(e, "standard output", room);
+    size_t n = text_escape_lines(shown, room, bytes, length);
+    int status = console_write(shown, n, closed, e);
+    free(shown);
+    return status;
+}
+
+int console_lines(Text *t, Error *e) {
+    int status = text_status(t, e);
+    if (!status) status = console_shown(t->at ? t->at : "", t->length, NULL, e);
     text_free(t);
     return status;
 }

@@ -10,6 +10,10 @@
 int console_write(const char *bytes, size_t length, bool *closed, Error *e);
 int console_text(Text *t, Error *e); /* writes t and frees it */
 
+/* For people: the same, escaped line by line (escape.h). */
+int console_shown(const char *bytes, size_t length, bool *closed, Error *e);
+int console_lines(Text *t, Error *e);
+
 /* "12.3 MiB", "45.6k": for people. */
 char *human_bytes(char to[32], double bytes);
 char *human_count(char to[32], double count);

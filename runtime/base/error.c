@@ -5,6 +5,8 @@
 */
 #include "error.h"
 
+#include "escape.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <locale.h>
@@ -12,8 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <utf8proc.h>
 
 /* glibc's and musl's C locale is a constant object: nothing to free. */
 static locale_t c_locale(void) { return newlocale(LC_ALL_MASK, "C", (locale_t)0); }
@@ -34,50 +34,6 @@ int print_text(char *to, size_t size, const char *format, ...) {
     va_start(arguments, format);
     int n = print_textv(to, size, format, arguments);
     va_end(arguments);
-    return n;
-}
-
-/* == Escapes ============================================================== */
-
-/* Control, format (direction marks), line separators: what may drive a terminal. */
-static bool harmful(utf8proc_int32_t c) {
-    utf8proc_category_t k = utf8proc_category(c);
-    return k == UTF8PROC_CATEGORY_CC || k == UTF8PROC_CATEGORY_CF || k == UTF8PROC_CATEGORY_ZL
-        || k == UTF8PROC_CATEGORY_ZP;
-}
-
-static int escape_one(char to[16], utf8proc_int32_t c) {
-    if (c == '\n') return snprintf(to, 16, "\\n");
-    if (c == '\t') return snprintf(to, 16, "\\t");
-    if (c < 0x80) return snprintf(to, 16, "\\x%02x", (unsigned)c);
-    return snprintf(to, 16, c > 0xffff ? "\\U%08x" : "\\u%04x", (unsigned)c);
-}
-
-size_t text_escape(char *to, size_t size, const char *from, size_t length) {
-    size_t n = 0;
-    if (!size) return 0;
-    for (size_t i = 0; i < length;) {
-        char piece[16];
-        utf8proc_int32_t c;
-        size_t rest = length - i < 4 ? length - i : 4;
-        utf8proc_ssize_t used = utf8proc_iterate((const utf8proc_uint8_t *)from + i,
-                                                 (utf8proc_ssize_t)rest, &c);
-        size_t put;
-        if (used <= 0) {
-            used = 1;
-            put = (size_t)snprintf(piece, sizeof piece, "\\x%02x", (unsigned char)from[i]);
-        } else if (harmful(c)) {
-            put = (size_t)escape_one(piece, c);
-        } else {
-            put = (size_t)used;
-            memcpy(piece, from + i, put);
-        }
-        if (n + put >= size) break;
-        memcpy(to + n, piece, put);
-        n += put;
-        i += (size_t)used;
-    }
-    to[n] = 0;
     return n;
 }
 

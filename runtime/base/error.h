@@ -3,8 +3,8 @@
 ** One style for everything in the runtime that can fail: it returns a status
 ** (0, or the exit status that the failure means) and describes the failure in
 ** an Error.  Nothing here prints, exits or aborts.  Texts carry no "error: "
-** in front and no newline at the end; control characters and invalid UTF-8 in
-** what was formatted are escaped, so a hostile file name cannot drive a terminal.
+** in front and no newline at the end; what was formatted is escaped (escape.h), so a
+** hostile file name cannot drive a terminal.
 */
 #ifndef STRATA_ERROR_H
 #define STRATA_ERROR_H
@@ -44,11 +44,6 @@ int error_memory(Error *e, const char *what, size_t bytes);
 /* STATUS_IO (or STATUS_USER for a missing file, a directory, no permission):
 ** "PATH: cannot DOING: <errno's text>". */
 int error_errno(Error *e, const char *path, const char *doing, int number);
-
-/* Escapes 'length' bytes for a terminal or a log: control characters as \n \t \xNN,
-** invalid UTF-8 as \xNN.  Writes at most size - 1 bytes and a NUL, cut between
-** characters; returns the bytes written. */
-size_t text_escape(char *to, size_t size, const char *from, size_t length);
 
 /* The whole of 'text' as a number, whatever the locale: decimal digits only
 ** (no hexadecimal, inf, nan, blanks); false if it is none, or out of [low, high]. */

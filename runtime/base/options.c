@@ -5,6 +5,8 @@
 */
 #include "options.h"
 
+#include "nearest.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,40 +22,6 @@ const char *option_argument(const OptionRow *r) { return r->argument + option_is
 bool option_is_optional(const OptionRow *r) { return r->argument[0] == '='; }
 
 bool option_is_joined(const OptionRow *r) { return r->kind == OPTION_IS_CHOICE && !r->name[1]; }
-
-/* Edits that turn one word into the other: Levenshtein, for words of at most 63 bytes. */
-static int distance(const char *a, const char *b) {
-    int row[64];
-    size_t n = strlen(b);
-    if (strlen(a) > 63 || n > 63) return 64;
-    for (size_t j = 0; j <= n; j++)
-        row[j] = (int)j;
-    for (size_t i = 0; a[i]; i++) {
-        int diagonal = row[0];
-        row[0] = (int)i + 1;
-        for (size_t j = 0; j < n; j++) {
-            int best = diagonal + (a[i] != b[j]);
-            diagonal = row[j + 1];
-            if (row[j] + 1 < best) best = row[j] + 1;
-            if (diagonal + 1 < best) best = diagonal + 1;
-            row[j + 1] = best;
-        }
-    }
-    return row[n];
-}
-
-const char *nearest_name(const char *word, const char *const *candidate, int count) {
-    const char *best = NULL;
-    int least = 1 + (int)strlen(word) / 3;
-    for (int i = 0; i < count; i++) {
-        int d = distance(word, candidate[i]);
-        if (d <= least && (!best || d < least)) {
-            best = candidate[i];
-            least = d;
-        }
-    }
-    return best;
-}
 
 /* == Messages ============================================================= */
 

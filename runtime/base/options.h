@@ -108,7 +108,4 @@ void options_help(Text *t, const OptionTable *table, const char *program, int co
 int options_completion(Text *t, const OptionTable *table, const char *program, const char *shell,
                        Error *e);
 
-/* The candidate nearest to 'word', or NULL if none is near. */
-const char *nearest_name(const char *word, const char *const *candidate, int count);
-
 #endif

@@ -149,7 +149,7 @@ static int print_results(const Program *p, const Result *r, int count, Error *e)
             text_add(&t, "loss_training_form  %.6f\n", evaluation_training_loss(&r[i].value));
         if (sees_later(p->m)) text_add(&t, "not causal: %s sees later tokens\n", sees_later(p->m));
     }
-    return console_text(&t, e);
+    return console_lines(&t, e);
 }
 
 /* "yarn:4" */

@@ -3,6 +3,7 @@
 ** written and fed back.  Standard output gets the continuation only; on a terminal the
 ** prompt is shown before it.  A reader that goes away ends it quietly.
 */
+#include "escape.h"
 #include "standalone.h"
 
 #include <errno.h>
@@ -95,9 +96,19 @@ static int show_prompt(const Prompt *q, Error *e) {
     bool plain = getenv("NO_COLOR") && *getenv("NO_COLOR");
     Text t = { 0 };
     text_add(&t, "%s", plain ? "" : "\033[2m");
-    text_bytes(&t, q->text, q->length);
+    size_t room = text_escape_room(q->length);
+    char *shown = malloc(room);
+    if (shown) text_bytes(&t, shown, text_escape_lines(shown, room, q->text, q->length));
+    else t.failed = true;
+    free(shown);
     text_add(&t, "%s", plain ? "" : "\033[0m");
     return console_text(&t, e);
+}
+
+/* As it is for a program that reads it; a terminal is not driven by it. */
+static int show(Stream *x, const char *text, size_t length, Error *e) {
+    return isatty(STDOUT_FILENO) ? console_shown(text, length, &x->closed, e)
+                                 : console_write(text, length, &x->closed, e);
 }
 
 static int draw(Stream *x, int64_t position, int32_t *id, Error *e) {
@@ -118,7 +129,7 @@ static int write_tokens(Stream *x, int64_t n, int64_t count, Error *e) {
         int status = draw(x, n + i, &id, e);
         if (status || (x->tokenizer->kind == TOKENIZER_CHARS && id == TOKEN_END)) return status;
         int bytes = decoder_push(&x->decoder, x->tokenizer, id, text);
-        status = console_write(text, (size_t)bytes, &x->closed, e);
+        status = show(x, text, (size_t)bytes, e);
         if (!status && i + 1 < count) {
             void *states[1] = { x->state.at };
             status = session_check(
@@ -144,7 +155,7 @@ static int stream(Stream *x, const Prompt *q, int64_t count, Error *e) {
     if (status) return status;
     char text[DECODER_OUT];
     int bytes = decoder_end(&x->decoder, text);
-    status = console_write(text, (size_t)bytes, &x->closed, e);
+    status = show(x, text, (size_t)bytes, e);
     if (!status && isatty(STDOUT_FILENO)) status = console_write("\n", 1, &x->closed, e);
     return status;
 }

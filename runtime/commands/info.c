@@ -88,7 +88,7 @@ static int info_text(const Program *p, Error *e) {
              human_bytes(c, (double)m->arena_per_token));
     if (packed > 0) text_add(&t, ", packed weights %s", human_bytes(a, packed));
     text_add(&t, "\n");
-    return console_text(&t, e);
+    return console_lines(&t, e);
 }
 
 int command_info(const Program *p, Error *e) {

@@ -90,13 +90,13 @@ static int print_version(const Program *p, Error *e) {
     Text t = { 0 };
     text_add(&t, "%s: strata %s, model %s, compiled by strata %s for %s\n", p->file, STRATA_VERSION,
              model_text(p, p->m->name), model_text(p, p->m->compiler), model_text(p, p->m->cpu));
-    return console_text(&t, e);
+    return console_lines(&t, e);
 }
 
 static int print_help(const Program *p, Error *e) {
     Text t = { 0 };
     options_help(&t, &program_options, p->file, p->options.command);
-    return console_text(&t, e);
+    return console_lines(&t, e);
 }
 
 static int run(Program *p, int argc, char **argv, Error *e) {

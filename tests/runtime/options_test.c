@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "nearest.h"
 #include "program_options.h"
 #include "strata_options.h"
 
@@ -360,6 +361,13 @@ static void nearest(void **state) {
     assert_string_equal(nearest_name("step", name, 3), "steps");
     assert_string_equal(nearest_name("sede", name, 3), "seed");
     assert_null(nearest_name("wombat-herding", name, 3));
+    assert_int_equal(name_distance("", "abc"), 3);
+    assert_int_equal(name_distance("kitten", "sitting"), 3);
+    assert_int_equal(name_distance("sede", "seed"), 1); /* swapped */
+    char wide[65];
+    memset(wide, 'a', 64);
+    wide[64] = 0;
+    assert_int_equal(name_distance(wide, "a"), NAME_FAR);
 }
 
 int main(void) {

@@ -2,6 +2,7 @@
 ** A comparison for a terminal: the variants, the table, kernels that differ, and the
 ** verdict.  Variants are columns, a few at a time so that lines stay readable.
 */
+#include "escape.h"
 #include "comparison.h"
 
 #include <math.h>

@@ -183,7 +183,7 @@ static int report_text(const Bench *b, Error *e) {
         text_add(&t, "routed             %.1f%% of the tokens%s\n", 100 * b->share,
                  option(b->p, OPTION_ROUTED_SHARE)->given ? ", as asked" : "");
     print_kernels(&t, b);
-    return console_text(&t, e);
+    return console_lines(&t, e);
 }
 
 int bench_report(const Bench *b, Error *e) {

@@ -3,6 +3,7 @@
 ** the terminal and as JSON.  On a terminal with colours, from pale to strong; elsewhere the
 ** number stands below the token.
 */
+#include "escape.h"
 #include "probe.h"
 
 #include <stdlib.h>

@@ -36,5 +36,5 @@ int run_memory(const Program *p, Session *s, const Checkpoint *c, Error *e) {
     if (room > 0)
         text_add(&t, "%-24s%12s%s\n", "free", human_bytes(size, room),
                  total > room ? ": it does not fit" : "");
-    return console_text(&t, e);
+    return console_lines(&t, e);
 }

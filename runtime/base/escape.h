@@ -1,0 +1,25 @@
+/*
+** Text that others wrote, on its way to a terminal or a log: what could drive a terminal or
+** hide what is there is made visible.  That is control characters (DEL and C1 included), marks
+** of format and direction, separators of lines, and bytes that are no UTF-8.
+*/
+#ifndef STRATA_ESCAPE_H
+#define STRATA_ESCAPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The first character's bytes (one, where they are no UTF-8); *inert: it may be shown as it is. */
+size_t text_character(const char *from, size_t length, bool *inert);
+
+/* Writes \n, \t, \xNN, \uNNNN or \UNNNNNNNN for what is not inert: at most size - 1 bytes and a
+** NUL, cut between characters; returns the bytes written. */
+size_t text_escape(char *to, size_t size, const char *from, size_t length);
+
+/* The same for a text of several lines: their ends and tabs stay. */
+size_t text_escape_lines(char *to, size_t size, const char *from, size_t length);
+
+/* Room that either needs for 'length' bytes. */
+static inline size_t text_escape_room(size_t length) { return 4 * length + 1; }
+
+#endif

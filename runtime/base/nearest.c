@@ -1,0 +1,40 @@
+/* Distances of words, and the nearest of several. */
+#include "nearest.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static int smaller(int a, int b) { return a < b ? a : b; }
+
+/* Damerau and Levenshtein's, by rows: the two before this one are kept. */
+int name_distance(const char *a, const char *b) {
+    int rows[3][NAME_FAR], *two = rows[0], *one = rows[1], *row = rows[2];
+    size_t n = strlen(b);
+    if (strlen(a) >= NAME_FAR || n >= NAME_FAR) return NAME_FAR;
+    for (size_t j = 0; j <= n; j++)
+        one[j] = two[j] = (int)j;
+    for (size_t i = 0; a[i]; i++) {
+        row[0] = (int)i + 1;
+        for (size_t j = 0; j < n; j++) {
+            row[j + 1] = smaller(one[j] + (a[i] != b[j]), smaller(one[j + 1], row[j]) + 1);
+            if (i && j && a[i] == b[j - 1] && a[i - 1] == b[j])
+                row[j + 1] = smaller(row[j + 1], two[j - 1] + 1);
+        }
+        int *free_row = two;
+        two = one, one = row, row = free_row;
+    }
+    return one[n];
+}
+
+const char *nearest_name(const char *word, const char *const *candidate, int count) {
+    const char *best = NULL;
+    int least = 1 + (int)strlen(word) / 3;
+    for (int i = 0; i < count; i++) {
+        int d = name_distance(word, candidate[i]);
+        if (d <= least && (!best || d < least)) {
+            best = candidate[i];
+            least = d;
+        }
+    }
+    return best;
+}
