@@ -3,6 +3,7 @@
 ** optimizer (update.c). Each is called model_NAME here; the compiler renames them to PREFIX_NAME
 ** and hides everything else.
 */
+#include "functions.h"
 #include "text.h"
 
 enum { ZERO_BLOCK = 65536 };
@@ -414,7 +415,7 @@ EXPORT int32_t model_loss(void *ctx, const void *w, void *arena, const int32_t *
 
 /* == Probe: no export, main() hands them on =============================== */
 
-size_t k_probe_arena_bytes(int64_t tokens, int32_t workers) {
+size_t model_probe_arena_bytes(int64_t tokens, int32_t workers) {
     Layout l = layout(true);
     return arena_bytes(&l, tokens, workers);
 }
@@ -426,9 +427,9 @@ static void report_taken(const Frame *f, uint8_t *taken) {
             *taken++ = f->list[i].count && f->list[i].place[t] >= 0;
 }
 
-int32_t k_probe(void *ctx, const void *w, void *arena, const int32_t *tokens,
-                const int32_t *targets, int64_t B, int64_t T, float *out, uint8_t *taken,
-                strata_loss *loss) {
+int32_t model_probe(void *ctx, const void *w, void *arena, const int32_t *tokens,
+                    const int32_t *targets, int64_t B, int64_t T, float *out, uint8_t *taken,
+                    strata_loss *loss) {
     int32_t status = check_call(ctx, w, arena, tokens, B, T);
     if (!status) status = check_pointer(ctx, "out", out);
     if (!status) status = check_targets(ctx, targets, B, T);

@@ -2,6 +2,7 @@
 ** The optimizer's part of a model's functions (abi.h): sums of squares, and AdamW with
 ** what products want of the new weights.
 */
+#include "functions.h"
 #include "packed.h"
 #include "text.h"
 

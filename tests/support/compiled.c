@@ -67,23 +67,11 @@ static void find(void *library, const char *name, void *function) {
 
 static strata_api find_api(void *library) {
     strata_api a = { .struct_size = sizeof a };
-    find(library, "model", &a.model);
-    find(library, "strerror", &a.strerror_);
-    find(library, "init", &a.init);
-    find(library, "state_bytes", &a.state_bytes);
-    find(library, "arena_bytes", &a.arena_bytes);
-    find(library, "state_init", &a.state_init);
-    find(library, "prefill", &a.prefill);
-    find(library, "decode", &a.decode);
-    find(library, "logits", &a.logits);
-    find(library, "forward_backward", &a.forward_backward);
-    find(library, "sum_squares", &a.sum_squares);
-    find(library, "update", &a.update);
-    find(library, "loss", &a.loss);
-    find(library, "message", &a.message);
-    find(library, "state_bytes_share", &a.state_bytes_share);
-    find(library, "state_init_share", &a.state_init_share);
-    find(library, "state_copy", &a.state_copy);
+#define FIND_ALWAYS(name, member) find(library, #name, &a.member);
+#define FIND_TRAINING(name, member) find(library, #name, &a.member);
+#define FIND_PROGRAM(name, member)
+#define API(slot, name, member, type, parameters, need) FIND_##need(name, member)
+#include "abi.def"
     return a;
 }
 

@@ -5,6 +5,7 @@
 ** else that anybody calls.
 */
 #include "tables.h"
+#include "abi_rows.h"
 #include "blobs.h"
 #include "emit.h"
 #include "instrument.h"
@@ -65,7 +66,10 @@ static void retarget(LLVMContextRef ctx, V fn, const Level *l) {
 }
 
 static bool is_export(const char *name) {
-    return !strncmp(name, "model_", 6) && strcmp(name, "model_prepare");
+    if (strncmp(name, "model_", 6)) return false;
+    for (int i = 0; i < API_ROWS; i++)
+        if (api_rows[i].need != API_PROGRAM && !strcmp(name + 6, api_rows[i].name)) return true;
+    return false;
 }
 
 /* Exports are renamed, the rest is hidden; without 'main' that goes too. */

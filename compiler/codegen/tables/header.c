@@ -3,6 +3,7 @@
 ** prefix, and the common part (runtime/abi.h) in front.
 */
 #include "codegen.h"
+#include "abi_rows.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -48,57 +49,46 @@ static void macros(const Code *c, const char *P, FILE *f) {
                 (long long)row[i].value, row[i].help);
 }
 
+/* Parameters that take more columns than LONGEST go on two lines, the first of at most FIRST. */
+enum { LONGEST = 140, FIRST = 128 };
+
+static void prototype(const ApiRow *r, const char *p, FILE *f) {
+    size_t first = strlen(r->parameters);
+    if (first > LONGEST)
+        for (first = FIRST; r->parameters[first - 1] != ','; first--)
+            ;
+    bool pointer = r->type[strlen(r->type) - 1] == '*';
+    fprintf(f, pointer ? "%s%s_%s" : "%-7s %s_%s", r->type, p, r->name);
+    fprintf(f, "%.*s", (int)first, r->parameters);
+    if (r->parameters[first]) fprintf(f, "\n%27s%s", "", r->parameters + first);
+    fputs(";\n", f);
+}
+
 static void prototypes(const char *p, FILE *f) {
-    static const char *const line[] = {
-        "const strata_model *%s_model(void);",
-        "const char *%s_strerror(int32_t status);",
-        "const char *%s_message(const void *ctx);",
-        "int32_t %s_init(void *ctx, size_t bytes, const strata_setup *setup);",
-        "size_t  %s_state_bytes(int64_t context);",
-        "size_t  %s_arena_bytes(int64_t tokens, int32_t workers);",
-        "int32_t %s_state_init(void *ctx, void *state, int64_t context);",
-        "size_t  %s_state_bytes_share(int64_t context, int32_t share);",
-        "int32_t %s_state_init_share(void *ctx, void *state, int64_t context, int32_t share);",
-        "int32_t %s_state_copy(void *ctx, void *to, const void *from);",
-        "int32_t %s_prefill(void *ctx, const void *w, void *state, void *arena, const int32_t "
-        "*tokens, int64_t n, float *logits);",
-        "int32_t %s_decode(void *ctx, const void *w, void *const *states, int32_t batch, void "
-        "*arena, const int32_t *tokens, float *logits);",
-        "int32_t %s_logits(void *ctx, const void *w, void *arena, const int32_t *tokens, int64_t "
-        "B, int64_t T, float *out);",
-        "int32_t %s_loss(void *ctx, const void *w, void *arena, const int32_t *tokens, const "
-        "int32_t *targets, int64_t B, int64_t T, float *nll, strata_loss *out);",
-        "int32_t %s_forward_backward(void *ctx, const void *w, void *train, void *arena, const "
-        "int32_t *tokens, const int32_t *targets, int64_t B, int64_t T,\n"
-        "                            float scale, uint32_t flags, strata_range_fn final, void "
-        "*user, strata_loss *out);",
-        "int32_t %s_sum_squares(void *ctx, const void *train, int64_t first, int64_t count, double "
-        "*out);",
-        "int32_t %s_update(void *ctx, void *w, void *train, int64_t first, int64_t count, const "
-        "strata_adamw *how);",
-    };
-    for (size_t i = 0; i < sizeof line / sizeof *line; i++) {
-        fprintf(f, line[i], p);
-        fputc('\n', f);
-    }
+    for (int i = 0; i < API_ROWS; i++)
+        if (api_rows[i].need != API_PROGRAM) prototype(&api_rows[i], p, f);
+}
+
+/* A line's place in the table: members named otherwise first, what objects lack last. */
+static int rank(const ApiRow *r) {
+    return r->need == API_PROGRAM ? 2 : strcmp(r->name, r->member) ? 0 : 1;
+}
+
+static void table_line(const ApiRow *r, const char *p, FILE *f) {
+    if (r->need == API_PROGRAM) fprintf(f, "    a.%s = NULL;\n", r->member);
+    else fprintf(f, "    a.%s = %s_%s;\n", r->member, p, r->name);
 }
 
 static void table(const char *p, FILE *f) {
-    static const char *const name[] = {
-        "model",     "init",   "state_bytes", "arena_bytes",       "state_init",
-        "prefill",   "decode", "logits",      "forward_backward",  "sum_squares",
-        "update",    "loss",   "message",     "state_bytes_share", "state_init_share",
-        "state_copy"
-    };
     fprintf(f,
             "\n/* The same functions as a table. */\nstatic inline strata_api %s_api(void) {\n    "
             "strata_api a;\n"
-            "    a.struct_size = sizeof a;\n    a.strerror_ = %s_strerror;\n",
-            p, p);
-    for (size_t i = 0; i < sizeof name / sizeof *name; i++)
-        fprintf(f, "    a.%s = %s_%s;\n", name[i], p, name[i]);
+            "    a.struct_size = sizeof a;\n",
+            p);
+    for (int now = 0; now <= 2; now++)
+        for (int i = 0; i < API_ROWS; i++)
+            if (rank(api_member[i]) == now) table_line(api_member[i], p, f);
     fprintf(f,
-            "    a.probe_arena_bytes = NULL;\n    a.probe = NULL;\n"
             "    for (size_t i = 0; i < sizeof a.reserved / sizeof a.reserved[0]; i++) "
             "a.reserved[i] = NULL;\n    return a;\n}\n");
 }
