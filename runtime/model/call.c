@@ -1,0 +1,80 @@
+/* What calls have in common: their arguments are checked, a program's phases run, a loss is
+** reported. */
+#include "call.h"
+#include "text.h"
+
+/* == Arguments ============================================================ */
+
+static int32_t check_ids(Context *c, const char *what, const int32_t *ids, int64_t B, int64_t T) {
+    for (int64_t i = 0; i < B * T; i++) {
+        if ((uint32_t)ids[i] < (uint32_t)model()->vocab) continue;
+        Text t = message(c);
+        put(&t, what), put(&t, " ["), put_number(&t, i / T), put(&t, ","), put_number(&t, i % T),
+            put(&t, "] is ");
+        put_number(&t, ids[i]), put(&t, ", expected 0 to "), put_number(&t, model()->vocab - 1);
+        return STRATA_ERROR_ARGUMENT;
+    }
+    return STRATA_OK;
+}
+
+int32_t k_check_call(Context *c, const void *w, const void *arena, const int32_t *tokens, int64_t B,
+                     int64_t T) {
+    if (!c || (uintptr_t)c % STRATA_ALIGN || c->magic != READY) return STRATA_ERROR_ARGUMENT;
+    c->message[0] = 0;
+    if (!w || !arena || !tokens)
+        return fail(c, STRATA_ERROR_ARGUMENT, "a pointer is null: argument ",
+                    !w ? 2
+                        : !arena ? 3
+                                 : 4,
+                    " of ", 4);
+    if ((uintptr_t)w % STRATA_ALIGN || (uintptr_t)arena % STRATA_ALIGN)
+        return fail(
+            c, STRATA_ERROR_ARGUMENT, "weights and arena must be aligned; the address is off by ",
+            (int64_t)(((uintptr_t)w | (uintptr_t)arena) % STRATA_ALIGN), " of ", STRATA_ALIGN);
+    if (B < 1) return fail(c, STRATA_ERROR_ARGUMENT, "the batch is ", B, ", expected at least ", 1);
+    if (T < 1 || T > c->length)
+        return fail(c, STRATA_ERROR_ARGUMENT, "the sequence length is ", T, ", expected 1 to ",
+                    c->length);
+    return check_ids(c, "token", tokens, B, T);
+}
+
+int32_t k_check_targets(Context *c, const int32_t *targets, int64_t B, int64_t T) {
+    int32_t status = check_pointer(c, "targets", targets);
+    return status ? status : check_ids(c, "target", targets, B, T);
+}
+
+/* == Phases =============================================================== */
+
+int32_t k_call_phase(Frame *f, int32_t number) {
+    const Stage *phase = &k_stages[f->program->phase + number];
+    k_run_phase(f, phase);
+    if (f->status) return f->status;
+    return k_constants.check ? k_check_phase(f, phase) : STRATA_OK;
+}
+
+int32_t k_call(Frame *f) {
+    int32_t status = STRATA_OK;
+    for (int32_t i = 0; !status && i < f->program->phases; i++)
+        status = k_call_phase(f, i);
+    return status;
+}
+
+/* == Loss ================================================================= */
+
+/* A caller who set the size set what is asked of it too. */
+bool k_says(const strata_loss *out) { return out && out->struct_size == sizeof *out; }
+
+void k_report(const Frame *f, strata_loss *out) {
+    const float *nll = k_resolve(f, &f->program->result, 0, 0);
+    int64_t stride = f->program->result.stride;
+    double sum = 0;
+    if (!out) return;
+    unsigned mode = enter_mode();
+    for (int64_t i = 0; i < f->N; i++)
+        sum += nll[i * stride];
+    out->cross_entropy = out->loss = sum / (double)f->N;
+    leave_mode(mode);
+    if (f->program->loss.area != AREA_NONE) out->loss = *k_resolve(f, &f->program->loss, 0, 0);
+    for (int32_t i = 0; k_says(out) && out->routed && i < k_constants.lists; i++)
+        out->routed[i] = (double)f->list[i + 1].count / (double)f->N;
+}

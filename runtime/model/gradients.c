@@ -1,0 +1,64 @@
+/* forward_backward: gradients start at zero or where they are, ranges are told as they end. */
+#include "call.h"
+#include "frame.h"
+#include "functions.h"
+#include "text.h"
+
+enum { ZERO_BLOCK = 65536 };
+
+typedef struct Range {
+    float *p;
+    int64_t n;
+} Range;
+
+static void zero_task(void *arg, int64_t task, int32_t worker) {
+    (void)worker;
+    const Range *r = arg;
+    int64_t first = task * ZERO_BLOCK, n = r->n - first;
+    k_zero(n < ZERO_BLOCK ? n : ZERO_BLOCK, r->p + first);
+}
+
+static void zero(Context *c, float *p, int64_t n) {
+    Range r = { p, n };
+    k_par_for(c, (n + ZERO_BLOCK - 1) / ZERO_BLOCK, zero_task, &r);
+}
+
+/* Products overwrite most gradients; those that the caller brings add to them. */
+static void start_gradients(Context *c, float *gradients) {
+    if (c->setup.gemm) {
+        zero(c, gradients, k_constants.gradients);
+        return;
+    }
+    for (int64_t i = 0; i < k_constants.spans; i++)
+        zero(c, gradients + k_spans[i].first, k_spans[i].count);
+}
+
+EXPORT int32_t model_forward_backward(void *ctx, const void *w, void *train, void *arena,
+                                      const int32_t *tokens, const int32_t *targets, int64_t B,
+                                      int64_t T, float scale, uint32_t flags, strata_range_fn final,
+                                      void *user, strata_loss *out) {
+    Context *c = ctx;
+    if (!model()->training) return STRATA_ERROR_MISSING;
+    int32_t status = k_check_call(c, w, arena, tokens, B, T);
+    if (!status) status = check_region(c, "train", train);
+    if (!status) status = k_check_targets(c, targets, B, T);
+    if (status) return status;
+    Frame f = k_frame(c, PROGRAM_TRAIN, w, arena, tokens, B, T);
+    f.targets = targets;
+    f.gradients = train;
+    f.uniform[0] = scale;
+    f.draw = k_says(out) ? out->draw : 0;
+    f.uniform[2] = f.draw != 0;
+    f.accumulate = flags & STRATA_ACCUMULATE;
+    if (flags & STRATA_PACKED && k_constants.kept_floats) f.kept = (float *)train + kept_from();
+    if (!f.accumulate) start_gradients(c, train);
+    for (int32_t i = 0; i < f.program->phases; i++) {
+        const Stage *p = &k_stages[f.program->phase + i];
+        status = k_call_phase(&f, i);
+        if (status) return status;
+        if (final && p->final_count && final(user, p->final_first, p->final_count))
+            return STRATA_ERROR_STOPPED;
+    }
+    k_report(&f, out);
+    return STRATA_OK;
+}

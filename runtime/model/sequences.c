@@ -1,0 +1,78 @@
+/* Sequences that grow: prefill and decode. */
+#include "call.h"
+#include "frame.h"
+#include "functions.h"
+#include "text.h"
+
+/* A position's cache would have to change when later tokens come. */
+static int32_t check_causal(Context *c) {
+    const char *site = strata_string(model(), model()->acausal),
+               *ahead = strata_string(model(), model()->ahead);
+    if (!site[0] && !ahead[0]) return STRATA_OK;
+    Text t = message(c);
+    put(&t, site[0] ? "the model is not causal at " : "the model chooses among later tokens at ");
+    put(&t, site[0] ? site : ahead);
+    put(&t, ": it cannot go token by token");
+    return STRATA_ERROR_MISSING;
+}
+
+/* The last token phase works on the last position only: nothing reads the rest. */
+static int32_t run_last(Frame *f, int last_logits) {
+    const Program *p = f->program;
+    int32_t status = STRATA_OK;
+    for (int32_t i = 0; !status && i < p->phases; i++) {
+        if (i == p->phases - 1 && !k_stages[p->phase + i].global) {
+            if (!last_logits) break;
+            f->from = f->N - 1;
+            f->few = 1;
+        }
+        status = k_call_phase(f, i);
+    }
+    return status;
+}
+
+static int32_t finish(const Frame *f, int32_t status) {
+    if (status) k_restore(f);
+    else k_advance(f);
+    return status;
+}
+
+EXPORT int32_t model_prefill(void *ctx, const void *w, void *state, void *arena,
+                             const int32_t *tokens, int64_t n, float *logits) {
+    Context *c = ctx;
+    int32_t status = k_check_call(c, w, arena, tokens, 1, n);
+    if (!status) status = check_causal(c);
+    if (!status) status = k_check_state(c, state, n);
+    if (status) return status;
+    Frame f = k_frame(c, PROGRAM_GENERATE, w, arena, tokens, 1, n);
+    State *one[1] = { state };
+    f.states = one;
+    for (int64_t i = 0; i < n; i++)
+        f.position[i] = (int32_t)(one[0]->length + i);
+    if (logits) f.logits = logits - (n - 1) * model()->vocab;
+    status = run_last(&f, logits != 0);
+    return finish(&f, status);
+}
+
+EXPORT int32_t model_decode(void *ctx, const void *w, void *const *states, int32_t batch,
+                            void *arena, const int32_t *tokens, float *logits) {
+    Context *c = ctx;
+    int32_t status = k_check_call(c, w, arena, tokens, batch, 1);
+    if (!status) status = check_causal(c);
+    if (!status) status = check_pointer(c, "states", states);
+    if (!status) status = check_pointer(c, "logits", logits);
+    if (!status && batch > k_constants.chunk)
+        status = fail(c, STRATA_ERROR_ARGUMENT, "the batch is ", batch, ", expected at most ",
+                      k_constants.chunk);
+    if (!status) status = k_check_batch(c, (State *const *)states, batch);
+    if (status) return status;
+    Frame f = k_frame(c, PROGRAM_GENERATE, w, arena, tokens, batch, 1);
+    f.states = (State *const *)states;
+    f.logits = logits;
+    f.few = 1;
+    for (int32_t b = 0; b < batch; b++) {
+        f.position[b] = (int32_t)f.states[b]->length;
+    }
+    status = k_call(&f);
+    return finish(&f, status);
+}

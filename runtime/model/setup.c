@@ -1,0 +1,106 @@
+/*
+** init: does the processor fit, is the setup in order; the tables of rotations, stretched if
+** the setup asks for it.
+*/
+#include "functions.h"
+#include "text.h"
+
+/* == Tables =============================================================== */
+
+/* YaRN (arXiv 2309.00071): a frequency that turns more than BETA_FAST times in the context stays,
+** one that turns less than BETA_SLOW times is divided by the factor; between them, a ramp over the
+** channels. Frequencies are a geometric series. */
+enum { BETA_FAST = 32, BETA_SLOW = 1, STRETCHED = 512 };
+
+static void stretch(int64_t n, const double *from, double factor, double *to) {
+    double turn = 6.283185307179586 / model()->context, ratio = from[1] / from[0], low = 0,
+           high = 0;
+    for (double f = from[0] * ratio; f >= turn * BETA_FAST && low < 2 * n; f *= ratio)
+        low++;
+    for (double f = from[0]; f > turn * BETA_SLOW && high < 2 * n - 1; f *= ratio)
+        high++;
+    if (low == high) high += 0.001;
+    for (int64_t i = 0; i < n; i++) {
+        double ramp = ((double)i - low) / (high - low);
+        ramp = ramp < 0 ? 0 : ramp > 1 ? 1 : ramp;
+        to[i] = from[i] / factor * ramp + from[i] * (1 - ramp);
+    }
+}
+
+static int32_t check_stretch(Context *c) {
+    if (!(c->setup.yarn > 0)) return STRATA_OK;
+    for (int32_t i = 0; i < k_constants.waves; i++)
+        if (k_waves[i].count > 1 && (k_waves[i].scale != 1 || k_waves[i].count > STRETCHED))
+            return fail(c, STRATA_ERROR_ARGUMENT,
+                        "rotations are stretched already, or have more frequencies than ",
+                        STRETCHED, "; factor ", (int64_t)c->setup.yarn);
+    return STRATA_OK;
+}
+
+static void make_tables(Context *c) {
+    float *tables = context_tables(c);
+    int64_t context = model()->context;
+    unsigned mode = enter_mode();
+    for (int32_t i = 0; i < k_constants.waves; i++) {
+        const Wave *w = &k_waves[i];
+        const double *frequency = &k_frequencies[w->frequency];
+        double other[STRETCHED], scale = w->scale;
+        if (c->setup.yarn > 0 && w->count > 1) {
+            stretch(w->count, frequency, c->setup.yarn, other);
+            frequency = other, scale = c->setup.yarn_scale;
+        }
+        k_wave(0, c->length, w->count, frequency, scale, w->sine,
+               tables + w->offset / context * c->length, w->ld);
+    }
+    leave_mode(mode);
+}
+
+/* == Setup ================================================================ */
+
+/* Apart, as init runs on any processor and this on the model's. */
+static __attribute__((noinline)) int32_t prepare(void *ctx, const strata_setup *setup) {
+    Context *c = ctx;
+    c->setup = (strata_setup){ .struct_size = sizeof(strata_setup), .workers = 1 };
+    if (setup) c->setup = *setup;
+    if (c->setup.routed < 0 || c->setup.routed > 1000001)
+        return fail(c, STRATA_ERROR_ARGUMENT, "the routed share is ", c->setup.routed,
+                    ", expected 0 to ", 1000001);
+    if (c->setup.workers < 1)
+        return fail(c, STRATA_ERROR_ARGUMENT, "workers is ", c->setup.workers,
+                    ", expected at least ", 1);
+    if (!c->setup.par_for) c->setup.workers = 1;
+    if (c->setup.length > model()->context && model()->learned_positions)
+        return fail(c, STRATA_ERROR_ARGUMENT, "the longest sequence is ", c->setup.length,
+                    ", and there are no more positions than ", model()->context);
+    c->length = c->setup.length > model()->context ? c->setup.length : model()->context;
+    int32_t status = check_stretch(c);
+    if (status) return status;
+    make_tables(c);
+    c->magic = READY;
+    return STRATA_OK;
+}
+
+/* Compiled for the plainest processor: it finds out what this one has. */
+__attribute__((target("no-avx"))) EXPORT int32_t model_init(void *ctx, size_t bytes,
+                                                            const strata_setup *setup) {
+    Context *c = ctx;
+    if (!c || bytes < (size_t)model()->ctx_bytes || (uintptr_t)ctx % STRATA_ALIGN)
+        return STRATA_ERROR_ARGUMENT;
+    c->magic = 0;
+    c->message[0] = 0;
+    if (setup && setup->struct_size != sizeof *setup) return STRATA_ERROR_ARGUMENT;
+    if (setup && setup->length > model()->context
+        && bytes < (size_t)strata_ctx_bytes(model(), setup->length))
+        return STRATA_ERROR_ARGUMENT;
+    const char *missing = k_cpu_missing();
+    if (missing) {
+        volatile char *to = c->message;
+        for (const char *s = "the processor lacks "; *s; s++)
+            *to++ = *s;
+        for (const char *s = missing; *s; s++)
+            *to++ = *s;
+        *to = 0;
+        return STRATA_ERROR_CPU;
+    }
+    return prepare(ctx, setup);
+}
