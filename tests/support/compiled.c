@@ -16,6 +16,7 @@
 #include "bf16.h"
 #include "compiled.h"
 #include "gradient.h"
+#include "levels.h"
 #include "plan.h"
 #include "strata.h"
 
@@ -120,12 +121,12 @@ ModelInfo compiled_info(const Graph *g, int64_t context) {
 }
 
 const char *const *compiled_cpus(void) {
-    static const char *names[4];
+    static const char *names[LEVELS + 1];
     int n = 0;
     __builtin_cpu_init();
-    names[n++] = "x86-64-v2";
-    if (__builtin_cpu_supports("x86-64-v3")) names[n++] = "x86-64-v3";
-    if (__builtin_cpu_supports("x86-64-v4")) names[n++] = "x86-64-v4";
+#define LEVEL(library, below, name, cpu, more, lanes, cache, needs) \
+    if (!*(more) && __builtin_cpu_supports(cpu)) names[n++] = name;
+#include "levels.def"
     return names;
 }
 

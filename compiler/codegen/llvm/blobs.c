@@ -1,27 +1,27 @@
 /*
-** The kernel library as LLVM bitcode, one for each set of instructions (the
-** folder's CMakeLists.txt has the list), inside the compiler.
+** The kernel library as LLVM bitcode, one for each level of levels.def,
+** inside the compiler.
 */
 #include "blobs.h"
 
 #include <stdint.h>
 
-#define BLOB(name)                                                            \
-    __asm__(".section .rodata\n.balign 16\n"                                  \
-            "blob_" #name ": .incbin \"" BLOB_DIR "/kernels_" #name ".bc\"\n" \
-            "blob_" #name "_end: .byte 0\n.previous");                        \
-    extern const char blob_##name[], blob_##name##_end[];
-BLOB(v2)
-BLOB(v3)
-BLOB(v4)
-BLOB(v4_avx512bf16)
-BLOB(v4_amx)
-#undef BLOB
+#define LEVEL(library, below, name, cpu, more, lanes, cache, needs)                 \
+    __asm__(".section .rodata\n.balign 16\n"                                        \
+            "blob_" #library ": .incbin \"" BLOB_DIR "/kernels_" #library ".bc\"\n" \
+            "blob_" #library "_end: .byte 0\n.previous");                           \
+    extern const char blob_##library[], blob_##library##_end[];
+#include "levels.def"
 
 const char *blob_kernels(int library, size_t *size) {
-    const char *const first[] = { blob_v2, blob_v3, blob_v4, blob_v4_avx512bf16, blob_v4_amx };
-    const char *const end[] = { blob_v2_end, blob_v3_end, blob_v4_end, blob_v4_avx512bf16_end,
-                                blob_v4_amx_end };
+    const char *const first[] = {
+#define LEVEL(library, below, name, cpu, more, lanes, cache, needs) blob_##library,
+#include "levels.def"
+    };
+    const char *const end[] = {
+#define LEVEL(library, below, name, cpu, more, lanes, cache, needs) blob_##library##_end,
+#include "levels.def"
+    };
     *size = (size_t)((uintptr_t)end[library] - (uintptr_t)first[library]);
     return first[library];
 }

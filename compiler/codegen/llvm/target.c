@@ -3,6 +3,7 @@
 ** never by a processor's name, which can be wrong where the features are right.
 */
 #include "target.h"
+#include "levels.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,12 +14,18 @@
 #include <llvm-c/Target.h>
 
 static const Level levels[] = {
-    { "x86-64-v2", "x86-64-v2", "", 0, 4, false, 1, false, false, 256 << 10 },
-    { "x86-64-v3", "x86-64-v3", "", 1, 8, true, 15, false, false, 512 << 10 },
-    { "x86-64-v4", "x86-64-v4", "", 2, 16, true, 63, false, false, 1 << 20 },
-    { "x86-64-v4+avx512bf16", "x86-64-v4", "+avx512bf16", 3, 16, true, 127, true, true, 1 << 20 },
-    { "x86-64-v4+amx-bf16", "x86-64-v4", "+amx-tile,+amx-bf16,+avx512bf16", 4, 16, true, 255, true,
-      true, 2 << 20 },
+#define LEVEL(library, below, name, cpu, more, lanes, cache, needs) \
+    { name,                                                         \
+      cpu,                                                          \
+      more,                                                         \
+      LEVEL_##library,                                              \
+      lanes,                                                        \
+      (NEEDS_##library & FEATURE_FMA) != 0,                         \
+      NEEDS_##library,                                              \
+      (NEEDS_##library & FEATURE_BF16) != 0,                        \
+      (NEEDS_##library & FEATURE_BF16) != 0,                        \
+      cache },
+#include "levels.def"
 };
 
 /* Names of processors a user may give, by level, and by level for bfloat16. */
@@ -26,29 +33,8 @@ static const struct {
     const char *name;
     int level, bf16;
 } known[] = {
-    { "x86-64-v2", 0, 0 },
-    { "x86-64-v3", 1, 1 },
-    { "x86-64-v4", 2, 2 },
-    { "x86-64-v4+avx512bf16", 2, 3 },
-    { "x86-64-v4+amx-bf16", 2, 4 },
-    { "nehalem", 0, 0 },
-    { "sandybridge", 0, 0 },
-    { "ivybridge", 0, 0 },
-    { "haswell", 1, 1 },
-    { "broadwell", 1, 1 },
-    { "skylake", 1, 1 },
-    { "alderlake", 1, 1 },
-    { "znver1", 1, 1 },
-    { "znver2", 1, 1 },
-    { "znver3", 1, 1 },
-    { "skylake-avx512", 2, 2 },
-    { "cascadelake", 2, 2 },
-    { "cooperlake", 2, 3 },
-    { "icelake-server", 2, 2 },
-    { "sapphirerapids", 2, 4 },
-    { "graniterapids", 2, 4 },
-    { "znver4", 2, 3 },
-    { "znver5", 2, 3 },
+#define PROCESSOR(name, level, bf16) { name, LEVEL_##level, LEVEL_##bf16 },
+#include "levels.def"
 };
 
 static bool has(const char *features, const char *name) {
@@ -67,18 +53,56 @@ static bool tiles_allowed(void) {
 #endif
 }
 
-static const Level *host_level(bool bf16) {
+/* All of a list of names, as LLVM tells what the host has. */
+static bool has_all(const char *features, const char *names) {
+    char name[32];
+    for (const char *p = names; *p; p += *p == ',') {
+        size_t n = strcspn(p, ",");
+        snprintf(name, sizeof name, "%.*s", (int)n, p);
+        if (!has(features, name)) return false;
+        p += n;
+    }
+    return true;
+}
+
+static uint64_t host_features(void) {
     char *f = LLVMGetHostCPUFeatures();
-    bool v3 = has(f, "+avx2") && has(f, "+fma") && has(f, "+bmi2") && has(f, "+f16c")
-        && has(f, "+lzcnt") && has(f, "+movbe");
-    bool v4 = v3 && has(f, "+avx512f") && has(f, "+avx512bw") && has(f, "+avx512dq")
-        && has(f, "+avx512vl") && has(f, "+avx512cd");
-    bool v2 = has(f, "+sse4.2") && has(f, "+popcnt");
-    bool tiles = has(f, "+amx-tile") && has(f, "+amx-bf16") && tiles_allowed(),
-         pairs = has(f, "+avx512bf16");
+    uint64_t found = 0;
+#define FEATURE(name, text, llvm, test) \
+    if (has_all(f, llvm)) found |= FEATURE_##name;
+#include "levels.def"
     LLVMDisposeMessage(f);
-    if (v4 && bf16 && pairs) return &levels[tiles ? 4 : 3];
-    return v4 ? &levels[2] : v3 ? &levels[1] : v2 ? &levels[0] : NULL;
+    if (found & FEATURE_AMX && !tiles_allowed()) found &= ~(uint64_t)FEATURE_AMX;
+    return found;
+}
+
+/* The best one that the host has everything for. */
+static const Level *host_level(bool bf16) {
+    uint64_t found = host_features();
+    for (int i = LEVELS - 1; i >= 0; i--)
+        if ((bf16 || !levels[i].pairs) && !(levels[i].bits & ~found)) return &levels[i];
+    return NULL;
+}
+
+/* A level by its own name; without products of bfloat16, the one below that has none. */
+static const Level *named_level(const char *cpu, bool bf16) {
+    for (int i = 0; i < LEVELS; i++) {
+        if (strcmp(levels[i].name, cpu)) continue;
+        while (!bf16 && levels[i].pairs)
+            i--;
+        return &levels[i];
+    }
+    return NULL;
+}
+
+/* "native, LEVEL, .. or a processor's name", levels for bfloat16 left out. */
+static void unknown_cpu(const char *cpu, char *error, size_t size) {
+    size_t n = (size_t)snprintf(error, size, "error: --cpu: expected native");
+    for (int i = 0; i < LEVELS; i++)
+        if (!levels[i].pairs && n < size)
+            n += (size_t)snprintf(error + n, size - n, ", %s", levels[i].name);
+    if (n < size)
+        snprintf(error + n, size - n, " or a processor's name such as haswell, found %.80s", cpu);
 }
 
 const Level *target_level(const char *cpu, bool bf16, char *error, size_t size) {
@@ -90,12 +114,11 @@ const Level *target_level(const char *cpu, bool bf16, char *error, size_t size) 
                      "older one");
         return l;
     }
+    const Level *named = named_level(cpu, bf16);
+    if (named) return named;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (!strcmp(known[i].name, cpu)) return &levels[bf16 ? known[i].bf16 : known[i].level];
-    snprintf(error, size,
-             "error: --cpu: expected native, x86-64-v2, x86-64-v3, x86-64-v4 or a processor's name "
-             "such as haswell, found %.80s",
-             cpu);
+    unknown_cpu(cpu, error, size);
     return NULL;
 }
 

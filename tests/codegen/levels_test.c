@@ -1,0 +1,79 @@
+/* Every level of levels.def has its kernel library in the compiler, and code is made for it. */
+#include "test.h"
+
+#include <string.h>
+
+#include "blobs.h"
+#include "codegen.h"
+#include "levels.h"
+#include "compiled_spec.h"
+#include "scratch_spec.h"
+
+static const struct {
+    const char *name;
+    int needs;
+} level[] = {
+#define LEVEL(library, below, name, cpu, more, lanes, cache, needs) { name, NEEDS_##library },
+#include "levels.def"
+};
+
+static bool for_pairs(int i) { return level[i].needs & FEATURE_BF16; }
+
+static void every_level_has_its_library(void **state) {
+    (void)state;
+    for (int i = 0; i < LEVELS; i++) {
+        size_t size, other;
+        const char *at = blob_kernels(i, &size);
+        assert_true(size > 4096);
+        assert_memory_equal(at, "BC\xc0\xde", 4);
+        for (int k = 0; k < i; k++) {
+            const char *before = blob_kernels(k, &other);
+            assert_false(other == size && !memcmp(at, before, size));
+        }
+    }
+}
+
+static const char *compiled_for(void **state, const char *cpu, bool bf16, Code *code) {
+    Model *m = scratch_model(
+        state,
+        "return model { name = 'some', vocab = 20, context = 8, dim = 16, norm = rmsnorm "
+        "{}, layers = times(1, layer { mlp { hidden = 16 } }) }\n");
+    ModelInfo info = spec_info(m);
+    char error[512];
+    CodegenOptions o = { .cpu = cpu, .level = 1, .emit = EMIT_OBJ, .prefix = "m", .bf16 = bf16 };
+    if (codegen_compile(m->graph, &info, &o, code, error, sizeof error)) fail_msg("%s", error);
+    spec_free(m);
+    return code->cpu;
+}
+
+/* With --precision bf16 what its name says, without it the next below that has no pairs. */
+static void every_level_is_compiled_for(void **state) {
+    for (int i = 0, plain = 0; i < LEVELS; i++) {
+        if (!for_pairs(i)) plain = i;
+        for (int bf16 = 0; bf16 < 2; bf16++) {
+            Code code;
+            const char *expected = level[bf16 ? i : plain].name;
+            assert_string_equal(compiled_for(state, level[i].name, bf16, &code), expected);
+            codegen_free(&code);
+        }
+    }
+}
+
+/* What native takes is the last of those that fit: one level must need more than another. */
+static void levels_need_more_and_more(void **state) {
+    (void)state;
+    for (int i = 1; i < LEVELS; i++) {
+        assert_int_equal(level[i].needs & level[i - 1].needs, level[i - 1].needs);
+        assert_true(level[i].needs != level[i - 1].needs);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_level_has_its_library),
+        cmocka_unit_test_setup_teardown(every_level_is_compiled_for, scratch_setup,
+                                        scratch_teardown),
+        cmocka_unit_test(levels_need_more_and_more),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
