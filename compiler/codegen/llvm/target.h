@@ -7,9 +7,9 @@
 #include <llvm-c/TargetMachine.h>
 
 /* What code is made for: LLVM's processor and further features, the kernel library's number
-** (blobs.h); 'bits': the features it needs, FEATURE_.. of levels.h; 'narrows': one instruction rounds to
-** bfloat16; 'pairs': one multiplies pairs of them; 'cache_bytes': what the second-level cache of a
-** core has at least, for most that have these features. */
+** (blobs.h); 'bits': the features it needs, FEATURE_.. of levels.h; 'narrows': one instruction
+** rounds to bfloat16; 'pairs': one multiplies pairs of them; 'cache_bytes': what the second-level
+** cache of a core has at least, for most that have these features. */
 typedef struct Level {
     const char *name, *cpu, *features;
     int library, lanes;
