@@ -249,7 +249,7 @@ static void early_ends(void **state) {
         { ask_for_too_much, 3,
           "error: graph: expected at most 4096 MB of nodes, found a larger model\n" },
         { spoil_a_shape, 5,
-          "error: specs/a\\x0ab.lua:8: internal error at %1 = neg: has a stale "
+          "error: specs/a\\nb.lua:8: internal error at %1 = neg: has a stale "
           "shape [5], not [4]; please report this\n" },
         { swap_operands, 5,
           "error: internal error at %1 = neg: operand 0 does not come before "
