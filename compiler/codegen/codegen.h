@@ -1,15 +1,14 @@
 /*
 ** From a model's graph to machine code.  The steps: plan each of the model's
-** programs (program.c), number its row kernels and write the tables that the
-** driver walks, put kernels, tables and the kernel library into one LLVM module
+** programs (pipeline.c), number its row kernels and write the tables that the driver
+** walks, put kernels, tables and the kernel library into one LLVM module
 ** (module.c), and let LLVM write it (object.c).
 */
 #ifndef STRATA_CODEGEN_H
 #define STRATA_CODEGEN_H
 
 #include "graph.h"
-#include "keep.h"
-#include "two_phase_how.h"
+#include "pipeline.h"
 #include "abi.h"
 
 typedef enum EmitKind { EMIT_EXE, EMIT_OBJ, EMIT_STATIC, EMIT_SHARED, EMIT_IR, EMIT_ASM } EmitKind;
@@ -41,6 +40,9 @@ typedef struct CodegenOptions {
     bool watch;         /* functions tell what they do: see Watch */
     bool main;          /* with a main() for libstrata */
     EmitKind emit;      /* EMIT_IR, EMIT_ASM or anything else: an object */
+    /* Optional passes that do not run, bit 1 << PassId; and who is told of every pass. */
+    unsigned no_pass;
+    const PassObserver *observer;
 } CodegenOptions;
 
 /* What an object made with 'watch' exports as PREFIX_watch.  Whoever sets the pointers is told
@@ -73,10 +75,6 @@ typedef struct Code {
 const char *codegen_native(void);
 /* LLVM's version, such as "22.1.0". */
 void codegen_llvm(char *out, size_t size);
-/* The programs of a model: without a caller who learns, the loss alone, a training step; the first
-** two in the form that generates, if that is another; and what 'probe' looks at. */
-enum { PLAN_LOGITS, PLAN_LOSS, PLAN_TRAIN, PLAN_GENERATE, PLAN_SCORE, PLAN_PROBE, PLANS };
-
 /* What a call of a kernel computes and moves: a token, a (query, key) pair of which
 ** a token has half the context's, and once. */
 typedef struct StepCost {
@@ -96,7 +94,7 @@ typedef struct Planned {
     Code code; /* the descriptor and the kernel table */
     /* [PLAN_TRAIN] is NULL in an inference build, [PLAN_PROBE] without a probe, [PLAN_GENERATE] and
     ** [PLAN_SCORE] without a second form */
-    struct Plan *plan[PLANS];
+    Plan *plan[PLANS];
     PlannedStep *step[PLANS]; /* by step of the plan */
     int lanes;
 } Planned;

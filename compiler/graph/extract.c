@@ -59,3 +59,13 @@ Graph *graph_extract(const Graph *g, const char *const *outputs) {
     free(twin);
     return to;
 }
+
+Graph *graph_copy(const Graph *g) {
+    const char **name = calloc((size_t)g->nout + 1, sizeof *name);
+    if (!name) limit_hit("graph: expected memory for the names of %d outputs, found none", g->nout);
+    for (int i = 0; i < g->nout; i++)
+        name[i] = g->out[i].name;
+    Graph *copy = graph_extract(g, name);
+    free(name);
+    return copy;
+}

@@ -181,7 +181,9 @@ Node *graph_find(const Graph *g, const char *output);   /* NULL if absent */
 /* A new graph with only what the named outputs (NULL-ended) need.  Parameters
 ** keep their order; those unused are left out. */
 Graph *graph_extract(const Graph *g, const char *const *outputs);
-/* The same; twin[id], of g->n elements, becomes the copy of node id, NULL where it was left out. */
+Graph *graph_copy(const Graph *g); /* what all of its outputs need */
+/* As graph_extract; twin[id], of g->n elements, becomes the copy of node id, NULL where it was left
+** out. */
 Graph *graph_extract_twins(const Graph *g, const char *const *outputs, Node **twin);
 bool class_is_row(Class c); /* POINTWISE ... WAVE */
 /* The largest number of a list of rows, and the node that makes one; NULL: none does. */

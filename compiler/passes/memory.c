@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-Buffer *plan_buffer(const Plan *p, const Node *n) { return p->buffer[plan_storage(n)->id]; }
-
 static int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 /* Rows of 16 floats or more start on a cache line, and not 4096 bytes apart: a product reads some

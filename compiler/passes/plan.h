@@ -111,16 +111,16 @@ static inline bool plan_listed(const Node *n) {
 }
 bool plan_small(const Node *n); /* a few numbers a token: saved, never recomputed */
 
-/* The passes, in order (program.c runs them and verifies) */
-/* two_phase.c: a copy in which depth reads share a pass over sources; 'training': gradients
-** follow */
-Graph *pass_two_phase(const Graph *g, TwoPhase how, bool training);
+/* The passes; passes.def says in which order they run.  Those that return a graph free the one
+** they got. */
+/* two_phase.c: depth reads share a pass over sources; 'training': gradients follow */
+Graph *pass_two_phase(Graph *g, TwoPhase how, bool training);
 typedef struct Form {
     bool generating, training;
 } Form;
 Graph *pass_form(Graph *g, Form form);      /* form.c: as trained, or as it generates */
 bool plan_has_forms(const Graph *g);        /* it generates otherwise than it is trained */
-Graph *pass_simplify(Graph *g);             /* simplify.c: identities; the old graph is freed */
+Graph *pass_simplify(Graph *g);             /* simplify.c: identities */
 Graph *pass_recompute(Graph *g, Keep keep); /* recompute.c: backward reads what is cheap again */
 Graph *pass_precision(Graph *g);            /* precision.c: products take bfloat16 */
 Graph *pass_expand(Graph *g);               /* expand.c: softmax into its parts */

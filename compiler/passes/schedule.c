@@ -7,12 +7,6 @@
 
 #include <string.h>
 
-const Node *plan_storage(const Node *n) {
-    while (n->op == OP_reshape)
-        n = n->in[0];
-    return n;
-}
-
 typedef struct Builder {
     Plan *p;
     Slots *s;

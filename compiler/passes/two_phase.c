@@ -205,16 +205,6 @@ TwoPhase two_phase_named(const char *name) {
 
 /* == The pass ============================================================= */
 
-static Graph *copy_of(const Graph *g) {
-    const char **name = calloc((size_t)g->nout + 1, sizeof *name);
-    if (!name) bug(NULL, "no memory for the names of %d outputs", g->nout);
-    for (int i = 0; i < g->nout; i++)
-        name[i] = g->out[i].name;
-    Graph *copy = graph_extract(g, name);
-    free(name);
-    return copy;
-}
-
 static int form_groups(Pass *p, TwoPhase how, bool training) {
     size_t n = (size_t)p->n + 1;
     Group *group = graph_alloc(p->g, n * sizeof *group);
@@ -227,10 +217,10 @@ static int form_groups(Pass *p, TwoPhase how, bool training) {
     return p->n - groups;
 }
 
-Graph *pass_two_phase(const Graph *g, TwoPhase how, bool training) {
-    Pass p = { .g = copy_of(g) };
-    size_t n = (size_t)p.g->n + 1;
-    if (how == TWO_PHASE_OFF) return p.g;
+Graph *pass_two_phase(Graph *g, TwoPhase how, bool training) {
+    if (how == TWO_PHASE_OFF) return g;
+    Pass p = { .g = g };
+    size_t n = (size_t)g->n + 1;
     p.read = graph_alloc(p.g, n * sizeof *p.read);
     p.read_of = graph_alloc(p.g, n * sizeof *p.read_of);
     p.notes.at = graph_alloc(p.g, n * sizeof *p.notes.at);

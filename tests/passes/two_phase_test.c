@@ -122,7 +122,7 @@ static int count_op(const Graph *g, Op op) {
 static void it_applies_where_sources_are_shared(void **state) {
     for (int i = 0; i < APPLIES; i++) {
         Model *m = load(state, applies[i], 5, 16);
-        Graph *g = pass_two_phase(m->graph, TWO_PHASE_ON, true);
+        Graph *g = pass_two_phase(graph_copy(m->graph), TWO_PHASE_ON, true);
         graph_verify(g);
         if (!count_op(g, OP_after)) fail_msg("%s: reads are left apart", applies[i]);
         graph_free(g);
@@ -133,8 +133,8 @@ static void it_applies_where_sources_are_shared(void **state) {
 static void it_does_nothing_elsewhere(void **state) {
     for (int i = 0; i < DOES_NOT; i++) {
         Model *m = load(state, does_not[i], 5, 16);
-        Graph *on = pass_two_phase(m->graph, TWO_PHASE_ON, true),
-              *off = pass_two_phase(m->graph, TWO_PHASE_OFF, true);
+        Graph *on = pass_two_phase(graph_copy(m->graph), TWO_PHASE_ON, true),
+              *off = pass_two_phase(graph_copy(m->graph), TWO_PHASE_OFF, true);
         char *a = graph_printed(on, true), *b = graph_printed(off, true);
         if (strcmp(a, b)) fail_msg("%s: changed", does_not[i]);
         free(a), free(b);
@@ -155,7 +155,7 @@ static Plan *plan(Graph *g) {
 }
 
 static Plan *plan_of(const Model *m, TwoPhase how, bool training) {
-    Graph *two = pass_two_phase(m->graph, how, training);
+    Graph *two = pass_two_phase(graph_copy(m->graph), how, training);
     Graph *g = graph_extract(two,
                              training ? (const char *const[]){ "nll", "loss", NULL }
                                       : (const char *const[]){ "logits", NULL });
@@ -222,7 +222,7 @@ static void the_cost_model_decides(void **state) {
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         Model *m = load(state, row[i].residual, row[i].layers, row[i].dim);
-        Graph *g = pass_two_phase(m->graph, TWO_PHASE_AUTO, true);
+        Graph *g = pass_two_phase(graph_copy(m->graph), TWO_PHASE_AUTO, true);
         if (!count_op(g, OP_after) == row[i].pays)
             fail_msg("%s, %d wide: decided otherwise", row[i].residual, row[i].dim);
         graph_free(g);
@@ -275,9 +275,9 @@ static double exact_difference(const Exact *a, const Exact *b) {
 /* How far apart, with the reads together changed by 'change'. */
 static double apart_by(const Model *m, Graph *(*change)(Graph *g)) {
     Exact on, off;
-    Graph *g = pass_two_phase(m->graph, TWO_PHASE_ON, true);
+    Graph *g = pass_two_phase(graph_copy(m->graph), TWO_PHASE_ON, true);
     exact_open(&on, change ? change(g) : g);
-    exact_open(&off, pass_two_phase(m->graph, TWO_PHASE_OFF, true));
+    exact_open(&off, pass_two_phase(graph_copy(m->graph), TWO_PHASE_OFF, true));
     double d = exact_difference(&on, &off);
     exact_close(&on), exact_close(&off);
     return d;
@@ -326,7 +326,7 @@ static void only_what_should_matters(void **state) {
     Model *m = load(state, "attnres { full = true }", 8, 16);
     assert_true(apart_by(m, with_wrong_peak) < 1e-9);
     assert_true(apart_by(m, without_order) < 1e-12);
-    Graph *two = without_order(pass_two_phase(m->graph, TWO_PHASE_ON, true));
+    Graph *two = without_order(pass_two_phase(graph_copy(m->graph), TWO_PHASE_ON, true));
     Graph *g = graph_extract(two, (const char *const[]){ "nll", "loss", NULL });
     pass_gradient(g);
     graph_free(two);

@@ -310,6 +310,17 @@ static void keep_kernels(Code *out, const Tables *t) {
     }
 }
 
+static ModelPlans make_plans(const Graph *g, const ModelInfo *info, const CodegenOptions *o) {
+    PassOptions passes = { .inference = o->inference,
+                           .bf16 = o->bf16,
+                           .check = o->check,
+                           .keep = o->keep,
+                           .two_phase = o->two_phase,
+                           .off = o->no_pass,
+                           .observer = o->observer };
+    return plans_make(g, info->probe, &passes);
+}
+
 int codegen_plan(const Graph *g, const ModelInfo *info, const CodegenOptions *o, Planned *out,
                  char *error, size_t size) {
     *out = (Planned){ 0 };
@@ -322,7 +333,8 @@ int codegen_plan(const Graph *g, const ModelInfo *info, const CodegenOptions *o,
                  .cache_bytes = l->cache_bytes };
     out->lanes = l->lanes;
     snprintf(out->code.cpu, sizeof out->code.cpu, "%s", l->name);
-    tables_build(&t, g, o);
+    ModelPlans plans = make_plans(g, info, o);
+    tables_build(&t, g, &plans, o);
     size_t bytes;
     void *model = tables_descriptor(&t, o, &out->code, g, &bytes);
     memcpy(&out->code.model, model, sizeof out->code.model);
@@ -359,7 +371,8 @@ int codegen_compile(const Graph *g, const ModelInfo *info, const CodegenOptions 
     side.side = true;
     t.constants.cpu[0] = l->bits;
     snprintf(out->cpu, sizeof out->cpu, "%s", l->name);
-    tables_build(&t, g, o);
+    ModelPlans plans = make_plans(g, info, o);
+    tables_build(&t, g, &plans, o);
     size_t bytes;
     void *model = tables_descriptor(&t, o, out, g, &bytes);
     memcpy(&out->model, model, sizeof out->model);

@@ -1,6 +1,6 @@
 /*
-** Programs of a model (logits, loss, training), planned and written down as
-** the tables that driver.c walks.
+** Programs of a model (logits, loss, training) written down as the tables that
+** driver.c walks.
 */
 #include "tables.h"
 
@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "emit.h"
-#include "gradient.h"
 #include "packed.h"
 
 enum { PACKED = 16 << 20 };
@@ -25,61 +24,6 @@ void *list_add(List *l, size_t size) {
     void *at = (char *)l->data + (size_t)l->n++ * size;
     memset(at, 0, size);
     return at;
-}
-
-/* == Plans ================================================================ */
-
-static Plan *plan_form(const Graph *g, const char *const *outputs, const CodegenOptions *o,
-                       Form form) {
-    Graph *own = graph_extract(g, outputs);
-    own = pass_form(own, form);
-    own = pass_simplify(own);
-    graph_verify(own);
-    if (o->bf16) own = pass_precision(own), graph_verify(own);
-    own = pass_recompute(own, o->keep);
-    graph_verify(own);
-    own = pass_expand(own);
-    graph_verify(own);
-    Plan *p = pass_schedule(own);
-    p->guarded = o->check;
-    pass_memory(p, !o->check);
-    return p;
-}
-
-static Plan *plan_program(const Graph *g, const char *const *outputs, const CodegenOptions *o) {
-    return plan_form(g, outputs, o, (Form){ 0 });
-}
-
-static Plan *plan_gradients(const Graph *g, const CodegenOptions *o) {
-    bool terms = graph_find(g, "loss") != graph_find(g, "cross_entropy");
-    Graph *own = graph_extract(g, (const char *const[]){ "nll", "loss", NULL });
-    own = pass_form(own, (Form){ .training = true });
-    pass_gradient(own);
-    const char **name = calloc((size_t)own->nout + 1, sizeof *name);
-    int n = 0;
-    for (int i = 0; i < own->nout; i++)
-        if (terms || strcmp(own->out[i].name, "loss")) name[n++] = own->out[i].name;
-    Plan *p = plan_program(own, name, o);
-    free(name);
-    graph_free(own);
-    return p;
-}
-
-static double floats_per_token(const Plan *p) {
-    return (double)p->token_floats + (double)p->granule_floats / GRANULE;
-}
-
-/* What is computed again needs room while it is used: a model of few layers may need less
-** without. */
-static Plan *plan_training(const Graph *g, const CodegenOptions *o) {
-    Plan *p = plan_gradients(g, o);
-    if (o->keep != KEEP_SMALL) return p;
-    CodegenOptions usual = *o;
-    usual.keep = KEEP_AUTO;
-    Plan *other = plan_gradients(g, &usual);
-    bool smaller = floats_per_token(p) < floats_per_token(other);
-    graph_free(smaller ? other->g : p->g);
-    return smaller ? p : other;
 }
 
 /* == Tables of cos and sin ================================================ */
@@ -436,23 +380,24 @@ static void add_program(Tables *t, Plan *p, int which) {
     if (!t->planned) graph_free(p->g);
 }
 
-static void add_probe(Tables *t, const Graph *probe, const CodegenOptions *o) {
-    const char **name = calloc((size_t)probe->nout + 1, sizeof *name);
-    for (int i = 0; name && i < probe->nout; i++)
-        name[i] = probe->out[i].name;
-    if (!name) bug(NULL, "no memory for the names of a probe's results");
+static void add_probe(Tables *t, const Graph *probe, Plan *p) {
     params_place_inputs(t, probe);
     t->probing = true;
-    add_program(t, plan_program(probe, name, o), PROGRAM_PROBE);
+    add_program(t, p, PROGRAM_PROBE);
     t->constants.probe_results = t->probe_result.n;
-    free(name);
 }
 
-void tables_build(Tables *t, const Graph *g, const CodegenOptions *o) {
-    bool terms = graph_find(g, "loss") != graph_find(g, "cross_entropy");
-    Graph *own = pass_two_phase(g, o->two_phase, !o->inference);
-    graph_verify(own);
-    Plan *training = o->inference ? NULL : plan_training(own, o);
+/* In the form that generates: the same programs, if there is no other form. */
+static void add_generating(Tables *t, const ModelPlans *plans) {
+    static const int form[][2] = { { PROGRAM_GENERATE, PROGRAM_LOGITS },
+                                   { PROGRAM_SCORE, PROGRAM_LOSS } };
+    for (int i = 0; i < 2; i++)
+        if (plans->plan[form[i][0]]) add_program(t, plans->plan[form[i][0]], form[i][0]);
+        else t->program[form[i][0]] = t->program[form[i][1]];
+}
+
+void tables_build(Tables *t, const Graph *g, const ModelPlans *plans, const CodegenOptions *o) {
+    Plan *training = plans->plan[PLAN_TRAIN], *forward = plans->plan[PLAN_LOGITS];
     t->inference = o->inference;
     t->constants.granule = GRANULE;
     t->constants.check = o->check;
@@ -460,28 +405,17 @@ void tables_build(Tables *t, const Graph *g, const CodegenOptions *o) {
     t->constants.max_head = 1;
     t->constants.lists = graph_lists(g);
     params_place(t, g, training);
-    const char *const logits[] = { "logits", NULL },
-                      *const loss[] = { "nll", terms ? "loss" : NULL, NULL };
-    bool forms = plan_has_forms(own);
-    t->generates = forms ? PROGRAM_GENERATE : PROGRAM_LOGITS;
-    Plan *forward = plan_program(own, logits, o);
+    t->generates = plans->plan[PLAN_GENERATE] ? PROGRAM_GENERATE : PROGRAM_LOGITS;
     t->constants.chunk = o->chunk ? o->chunk : chunk_of(t, training ? training : forward);
     add_program(t, forward, PROGRAM_LOGITS);
-    add_program(t, plan_program(own, loss, o), PROGRAM_LOSS);
-    if (forms) {
-        add_program(t, plan_form(own, logits, o, (Form){ .generating = true }), PROGRAM_GENERATE);
-        add_program(t, plan_form(own, loss, o, (Form){ .generating = true }), PROGRAM_SCORE);
-    } else {
-        t->program[PROGRAM_GENERATE] = t->program[PROGRAM_LOGITS];
-        t->program[PROGRAM_SCORE] = t->program[PROGRAM_LOSS];
-    }
+    add_program(t, plans->plan[PLAN_LOSS], PROGRAM_LOSS);
+    add_generating(t, plans);
     if (training) params_start(t, training);
     t->keeping = training && t->pairs;
     if (training) add_program(t, training, PROGRAM_TRAIN);
     t->keeping = false;
-    graph_free(own);
     t->weights_probe = t->weights;
-    if (t->info->probe) add_probe(t, t->info->probe, o);
+    if (plans->plan[PLAN_PROBE]) add_probe(t, t->info->probe, plans->plan[PLAN_PROBE]);
     t->constants.waves = t->wave.n;
     t->constants.caches = t->cache.n;
 }

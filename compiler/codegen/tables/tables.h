@@ -51,8 +51,9 @@ typedef struct Tables {
 void *list_add(List *l, size_t size); /* a zeroed element; NULL never: exits 3 */
 #define LIST(l, type, i) (((type *)(l).data)[i])
 
-/* Plans all programs of the model, emits their row kernels, fills the tables. */
-void tables_build(Tables *t, const Graph *g, const CodegenOptions *o);
+/* Emits the row kernels of all programs of the model, fills the tables.  The plans are freed, or
+** pass to t->planned. */
+void tables_build(Tables *t, const Graph *g, const ModelPlans *plans, const CodegenOptions *o);
 void tables_free(Tables *t);
 /* The descriptor and its tables as bytes. */
 void *tables_descriptor(const Tables *t, const CodegenOptions *o, const Code *c, const Graph *g,

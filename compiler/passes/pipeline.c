@@ -1,0 +1,205 @@
+/*
+** Runs the passes.  Those of the model make one graph, from which every program's own passes
+** start.
+*/
+#include "pipeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "gradient.h"
+
+/* == The table ============================================================ */
+
+enum { NEEDED, OPTIONAL };
+
+const PassInfo pass_info[PASSES] = {
+#define PASS(letter, name, when, optional, help) { letter, #name, PASS_##when, optional, help },
+#include "passes.def"
+#undef PASS
+};
+
+PassId pass_called(const char *word, size_t n) {
+    for (int i = 0; i < PASSES; i++) {
+        const PassInfo *p = &pass_info[i];
+        bool letter = n == 1 && *word == p->letter;
+        if (letter || (strlen(p->name) == n && !memcmp(word, p->name, n))) return (PassId)i;
+    }
+    return PASSES;
+}
+
+const char *pass_names(char *to, size_t size, bool optional) {
+    size_t used = 0;
+    *to = 0;
+    for (int i = 0; i < PASSES && used < size; i++)
+        if (!optional || pass_info[i].optional)
+            used += (size_t)snprintf(to + used, size - used, "%s%s", used ? "|" : "",
+                                     pass_info[i].name);
+    return to;
+}
+
+const char *plan_name(int program) {
+    static const char *const name[] = { "logits", "loss",  "training", "generate",
+                                        "score",  "probe", "model" };
+    return name[program];
+}
+
+/* == Passes as rows ===================================================== */
+
+/* A program, or the model, on its way through the passes. */
+typedef struct PassRun {
+    const PassOptions *o;
+    int program;                /* PLANS: the model */
+    const char *const *outputs; /* NULL-ended */
+    bool terms;                 /* the loss is more than its cross entropy */
+    Keep keep;
+    const Graph *from; /* of a program: the model's graph */
+    Graph *g;          /* NULL before the first pass */
+    Plan *plan;        /* of g, once there is one */
+} PassRun;
+
+static void run_two_phase(PassRun *r) {
+    r->g = pass_two_phase(r->g, r->o->two_phase, !r->o->inference);
+}
+
+static void run_outputs(PassRun *r) { r->g = graph_extract(r->from, r->outputs); }
+
+static void run_form(PassRun *r) {
+    bool generating = r->program == PLAN_GENERATE || r->program == PLAN_SCORE;
+    r->g = pass_form(r->g, (Form){ generating, r->program == PLAN_TRAIN });
+}
+
+static void run_gradient(PassRun *r) { pass_gradient(r->g); }
+
+/* All outputs; a loss that is its cross entropy is computed from 'nll'. */
+static void run_used(PassRun *r) {
+    const char **name = graph_alloc(r->g, ((size_t)r->g->nout + 1) * sizeof *name);
+    int n = 0;
+    for (int i = 0; i < r->g->nout; i++)
+        if (r->terms || strcmp(r->g->out[i].name, "loss")) name[n++] = r->g->out[i].name;
+    Graph *own = graph_extract(r->g, name);
+    graph_free(r->g);
+    r->g = own;
+}
+
+static void run_simplify(PassRun *r) { r->g = pass_simplify(r->g); }
+static void run_precision(PassRun *r) { r->g = pass_precision(r->g); }
+static void run_recompute(PassRun *r) { r->g = pass_recompute(r->g, r->keep); }
+static void run_expand(PassRun *r) { r->g = pass_expand(r->g); }
+static void run_schedule(PassRun *r) { r->plan = pass_schedule(r->g); }
+
+static void run_memory(PassRun *r) {
+    r->plan->guarded = r->o->check;
+    pass_memory(r->plan, !r->o->check);
+}
+
+static void (*const run[PASSES])(PassRun *r) = {
+#define PASS(letter, name, when, optional, help) run_##name,
+#include "passes.def"
+#undef PASS
+};
+
+/* == The loop ============================================================= */
+
+static bool applies(const PassRun *r, PassId pass) {
+    switch (pass_info[pass].when) {
+    case PASS_MODEL: return r->program == PLANS;
+    case PASS_TRAINING: return r->program == PLAN_TRAIN;
+    case PASS_BF16: return r->program != PLANS && r->o->bf16;
+    default: return r->program != PLANS;
+    }
+}
+
+static bool is_off(const PassOptions *o, PassId pass) {
+    return (pass_info[pass].optional && (o->off >> pass & 1))
+        || (pass == PASS_two_phase && o->two_phase == TWO_PHASE_OFF);
+}
+
+static double seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void run_passes(PassRun *r) {
+    const PassObserver *observer = r->o->observer;
+    for (int i = 0; i < PASSES; i++) {
+        if (!applies(r, (PassId)i)) continue;
+        PassEvent e = { (PassId)i, r->program, is_off(r->o, (PassId)i), (r->g ? r->g : r->from)->n,
+                        0,         NULL };
+        double start = seconds();
+        if (!e.off) run[i](r);
+        e.seconds = e.off ? 0 : seconds() - start;
+        if (!e.off) graph_verify(r->g);
+        e.g = r->g;
+        if (observer) observer->see(observer->user, &e);
+    }
+}
+
+/* == Programs ============================================================= */
+
+static const char *const *outputs_of(int program, bool terms) {
+    static const char *const logits[] = { "logits", NULL }, *const nll[] = { "nll", NULL },
+                             *const loss[] = { "nll", "loss", NULL };
+    bool reads = program == PLAN_LOGITS || program == PLAN_GENERATE;
+    return reads ? logits : terms || program == PLAN_TRAIN ? loss : nll;
+}
+
+static Plan *plan_with(const Graph *g, int program, const char *const *outputs, Keep keep,
+                       const PassOptions *o) {
+    bool terms = graph_find(g, "loss") != graph_find(g, "cross_entropy");
+    PassRun r = { .o = o,
+                  .program = program,
+                  .outputs = outputs ? outputs : outputs_of(program, terms),
+                  .terms = terms,
+                  .keep = keep,
+                  .from = g };
+    run_passes(&r);
+    return r.plan;
+}
+
+static Plan *plan_program(const Graph *g, int program, const PassOptions *o) {
+    return plan_with(g, program, NULL, o->keep, o);
+}
+
+static double floats_per_token(const Plan *p) {
+    return (double)p->token_floats + (double)p->granule_floats / GRANULE;
+}
+
+/* What is computed again needs room while it is used: a model of few layers may need less
+** without. */
+static Plan *plan_training(const Graph *g, const PassOptions *o) {
+    Plan *p = plan_program(g, PLAN_TRAIN, o);
+    if (o->keep != KEEP_SMALL) return p;
+    Plan *other = plan_with(g, PLAN_TRAIN, NULL, KEEP_AUTO, o);
+    bool smaller = floats_per_token(p) < floats_per_token(other);
+    graph_free(smaller ? other->g : p->g);
+    return smaller ? p : other;
+}
+
+static Plan *plan_probe(const Graph *probe, const PassOptions *o) {
+    const char **name = calloc((size_t)probe->nout + 1, sizeof *name);
+    if (!name) bug(NULL, "no memory for the names of a probe's results");
+    for (int i = 0; i < probe->nout; i++)
+        name[i] = probe->out[i].name;
+    Plan *p = plan_with(probe, PLAN_PROBE, name, o->keep, o);
+    free(name);
+    return p;
+}
+
+ModelPlans plans_make(const Graph *g, const Graph *probe, const PassOptions *o) {
+    PassRun model = { .o = o, .program = PLANS, .g = graph_copy(g) };
+    run_passes(&model);
+    bool forms = plan_has_forms(model.g);
+    ModelPlans plans = { { NULL } };
+    for (int i = 0; i < PLANS; i++) {
+        if (i == PLAN_TRAIN && !o->inference) plans.plan[i] = plan_training(model.g, o);
+        if (i == PLAN_LOGITS || i == PLAN_LOSS
+            || (forms && (i == PLAN_GENERATE || i == PLAN_SCORE)))
+            plans.plan[i] = plan_program(model.g, i, o);
+        if (i == PLAN_PROBE && probe) plans.plan[i] = plan_probe(probe, o);
+    }
+    graph_free(model.g);
+    return plans;
+}

@@ -1,0 +1,76 @@
+/*
+** From a model's graph to the plans of its programs: the passes of passes.def, one after
+** another.  The graph is verified after every one of them.
+*/
+#ifndef STRATA_PIPELINE_H
+#define STRATA_PIPELINE_H
+
+#include "keep.h"
+#include "plan.h"
+#include "two_phase_how.h"
+
+typedef enum PassId {
+#define PASS(letter, name, when, optional, help) PASS_##name,
+#include "passes.def"
+#undef PASS
+    PASSES
+} PassId;
+
+typedef enum PassWhen { PASS_MODEL, PASS_PROGRAM, PASS_TRAINING, PASS_BF16 } PassWhen;
+
+typedef struct PassInfo {
+    char letter;
+    const char *name;
+    PassWhen when;
+    bool optional;
+    const char *help;
+} PassInfo;
+
+extern const PassInfo pass_info[PASSES];
+
+/* The programs of a model: without a caller who learns, the loss alone, a training step; the first
+** two in the form that generates, if that is another; and what 'probe' looks at. */
+enum { PLAN_LOGITS, PLAN_LOSS, PLAN_TRAIN, PLAN_GENERATE, PLAN_SCORE, PLAN_PROBE, PLANS };
+
+/* What happened to a pass. */
+typedef struct PassEvent {
+    PassId pass;
+    int program; /* PLANS: all of the model's */
+    bool off;    /* switched off: it did not run */
+    int before;  /* nodes */
+    double seconds;
+    const Graph *g; /* after the pass, verified; valid during the call */
+} PassEvent;
+
+typedef struct PassObserver {
+    void (*see)(void *user, const PassEvent *e);
+    void *user;
+} PassObserver;
+
+typedef struct PassOptions {
+    bool inference; /* no training step */
+    bool bf16;      /* products take bfloat16 */
+    bool check;     /* no reuse of memory, guards around values */
+    Keep keep;
+    TwoPhase two_phase;
+    unsigned off;                 /* optional passes that do not run: bit 1 << PassId */
+    const PassObserver *observer; /* told of every pass that a program has; may be NULL */
+} PassOptions;
+
+/* NULL where there is no such program: PLAN_TRAIN of inference, PLAN_GENERATE and PLAN_SCORE
+** without a second form, PLAN_PROBE without a probe. */
+typedef struct ModelPlans {
+    Plan *plan[PLANS];
+} ModelPlans;
+
+/* Each plan is freed by graph_free(plan->g).  'probe' may be NULL. */
+ModelPlans plans_make(const Graph *g, const Graph *probe, const PassOptions *o);
+
+/* By name or letter, the first n characters of 'word'; PASSES: there is none. */
+PassId pass_called(const char *word, size_t n);
+/* "two_phase|simplify|..": the optional ones, or all. */
+const char *pass_names(char *to, size_t size, bool optional);
+/* "training", "model", ... */
+const char *plan_name(int program);
+
+#endif

@@ -1,0 +1,10 @@
+/* Where the values of a plan lie: what all that read a plan ask. */
+#include "plan.h"
+
+const Node *plan_storage(const Node *n) {
+    while (n->op == OP_reshape)
+        n = n->in[0];
+    return n;
+}
+
+Buffer *plan_buffer(const Plan *p, const Node *n) { return p->buffer[plan_storage(n)->id]; }
