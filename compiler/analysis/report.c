@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "model_info.h"
+#include "pass_notes.h"
 #include "plan.h"
 #include "routed.h"
 
@@ -117,15 +118,19 @@ static void take_error(Error *e, int status, const char *message) {
 static int make(Report *r, const ReportOptions *o, Error *e) {
     char message[512] = "";
     ModelInfo info = model_info(r->model);
+    PassObserver observer = { pass_notes_see, r };
+    r->training = !o->inference;
+    r->wanted = o->after;
     CodegenOptions options = { .cpu = o->cpu,
                                .inference = o->inference,
                                .keep = o->keep,
                                .two_phase = o->two_phase,
+                               .no_pass = o->no_pass,
+                               .observer = &observer,
                                .prefix = r->model->name };
     int status = codegen_plan(r->model->graph, &info, &options, &r->planned, message,
                               sizeof message);
     if (status) return take_error(e, status, message), status;
-    r->training = !o->inference;
     if (!count_work(r))
         return error_memory(e, "strata inspect",
                             (size_t)r->planned.code.nkernel * sizeof *r->kernel);
@@ -192,6 +197,7 @@ void report_free(Report *r) {
     free(r->kernel);
     free(r->family);
     free(r->list);
+    free(r->after);
     report_free(r->dense);
     free(r);
 }

@@ -66,6 +66,15 @@ typedef struct RoutedOptions {
     int64_t length[ROUTED_LENGTHS];
 } RoutedOptions;
 
+/* A pass that ran, or was switched off, for a program (PLANS: for all of them). */
+typedef struct PassNote {
+    PassId pass;
+    int program;
+    bool off;
+    int before, nodes; /* nodes: after it */
+    double seconds;
+} PassNote;
+
 typedef struct Report {
     Model *model;
     Planned planned;
@@ -83,6 +92,10 @@ typedef struct Report {
     RouteList *list;      /* by number, from 1 to lists */
     int lists;
     RoutedOptions asked;
+    PassNote *pass; /* in order, in the model's memory */
+    int npass;
+    const PassId *wanted; /* 'after' is the graph after this pass; NULL: none is wanted */
+    char *after;          /* as text; NULL: the pass did not run */
 } Report;
 
 typedef struct ReportOptions {
@@ -90,6 +103,8 @@ typedef struct ReportOptions {
     bool inference;  /* without training */
     Keep keep;       /* as build --memory */
     TwoPhase two_phase;
+    unsigned no_pass;    /* as build --no-pass: bit 1 << PassId */
+    const PassId *after; /* keeps the graph after this pass; NULL: none */
     bool routed;         /* with the dense twin of a model with routes */
     RoutedOptions asked; /* an error without routes, if there is anything in it */
 } ReportOptions;

@@ -28,5 +28,7 @@ int build_options(BuildOptions *b, const Options *o, Error *e) {
             .level = v[STRATA_OPTION_LEVEL].choice,
         },
     };
-    return spec_of(o, &b->spec, e);
+    const char *off = v[STRATA_OPTION_NO_PASS].text;
+    int status = off ? no_pass_parse("build", off, &b->code.no_pass, e) : STATUS_OK;
+    return status ? status : spec_of(o, &b->spec, e);
 }

@@ -8,6 +8,7 @@
 
 #include "error.h"
 #include "keep.h"
+#include "pipeline.h"
 #include "strata_options.h"
 
 #include <stdio.h>
@@ -32,6 +33,10 @@ void show_line(FILE *f, const char *before, const char *text, const char *after)
 
 /* The value of --memory. */
 Keep keep_called(const char *name);
+
+/* pass_options.c: the value of --no-pass, passes with commas, and of --graph=after:PASS */
+int no_pass_parse(const char *command, const char *value, unsigned *off, Error *e);
+int after_pass_parse(const char *value, PassId *pass, Error *e);
 
 /* What spec_load or codegen_compile said: already escaped, "error: " in front. */
 int error_taken(Error *e, int status, const char *message);

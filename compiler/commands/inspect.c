@@ -10,6 +10,7 @@ typedef struct InspectOptions {
     const char *spec, *output;
     ReportOptions report;
     View view;
+    PassId after;     /* whose graph VIEW_AFTER shows */
     const char *flag; /* that asked for the view; NULL: none did */
     bool json;
 } InspectOptions;
@@ -31,7 +32,10 @@ WRITER(kernels_text)
 WRITER(memory_text)
 WRITER(memory_svg)
 WRITER(cost_text)
+WRITER(passes_text)
 #undef WRITER
+
+enum { UNLISTED = -1 }; /* a view that another one's value asks for */
 
 static const struct {
     const char *flag;
@@ -49,13 +53,15 @@ static const struct {
     { "--cost", STRATA_OPTION_COST, VIEW_COST, write_cost_text, write_json, report_routed_svg },
     { "--matrix", STRATA_OPTION_MATRIX, VIEW_MATRIX, report_matrix_text, report_matrix_json,
       report_matrix_svg },
+    { "--passes", STRATA_OPTION_PASSES, VIEW_PASSES, write_passes_text, write_json, NULL },
+    { "--graph=after", UNLISTED, VIEW_AFTER, report_after_text, write_json, NULL },
 };
 enum { VIEWS = sizeof views / sizeof *views };
 
 /* The view that was asked for; of two, an error that names them in the order they were typed. */
 static int find_view(InspectOptions *to, const Options *o, Error *e) {
     int found = 0;
-    for (int i = 1; i < VIEWS; i++) {
+    for (int i = 1; i < VIEWS && views[i].option != UNLISTED; i++) {
         int place = option_of(o, views[i].option)->given;
         int before = found ? option_of(o, views[found].option)->given : 0;
         if (place && found)
@@ -66,7 +72,11 @@ static int find_view(InspectOptions *to, const Options *o, Error *e) {
     }
     to->view = views[found].view;
     to->flag = views[found].flag;
-    return STATUS_OK;
+    const char *after = option_of(o, STRATA_OPTION_GRAPH)->text;
+    if (!after) return STATUS_OK;
+    to->view = VIEW_AFTER;
+    to->flag = "--graph=after";
+    return after_pass_parse(after, &to->after, e);
 }
 
 /* The next word of a list with commas; what is longer than a number can be is none. */
@@ -109,6 +119,7 @@ static int take(InspectOptions *to, const Options *o, Error *e) {
     const char *shares = option_of(o, STRATA_OPTION_ROUTED_SHARES)->text;
     const char *lengths = option_of(o, STRATA_OPTION_LENGTHS)->text;
     const char *keep = option_of(o, STRATA_OPTION_MEMORY)->text;
+    const char *off = option_of(o, STRATA_OPTION_NO_PASS)->text;
     *to = (InspectOptions){
         .json = option_of(o, STRATA_OPTION_JSON_VIEW)->given,
         .output = option_of(o, STRATA_OPTION_VIEW_FILE)->text,
@@ -120,6 +131,7 @@ static int take(InspectOptions *to, const Options *o, Error *e) {
         },
     };
     int status = find_view(to, o, e);
+    if (!status && off) status = no_pass_parse("inspect", off, &to->report.no_pass, e);
     if (!status && shares) status = set_shares(&to->report.asked, shares, e);
     if (!status && lengths) status = set_lengths(&to->report.asked, lengths, e);
     return status ? status : spec_of(o, &to->spec, e);
@@ -160,6 +172,7 @@ int command_inspect(const Options *given, Error *e) {
     InspectOptions o;
     int status = take(&o, given, e);
     o.report.routed = o.view == VIEW_COST || (o.json && o.view != VIEW_MATRIX);
+    if (o.view == VIEW_AFTER) o.report.after = &o.after;
     if (!status) status = check(&o, e);
     Report *r = status ? NULL : report_new(o.spec, &o.report, e);
     if (!r) return e->status;

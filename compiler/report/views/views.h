@@ -9,6 +9,8 @@
 typedef enum View {
     VIEW_SUMMARY,
     VIEW_GRAPH,
+    VIEW_AFTER,
+    VIEW_PASSES,
     VIEW_FOLDED,
     VIEW_HEADER,
     VIEW_KERNELS,
@@ -43,6 +45,11 @@ void report_memory_svg(const Report *r, Text *t);
 ** layers folded, as a picture */
 void report_graph_text(const Report *r, Text *t);
 void report_graph_svg(const Report *r, Text *t);
+
+/* pass_view.c: the passes of all programs; the graph of the training step, or of reading in an
+** inference build, after a pass, which it must run */
+void report_passes_text(const Report *r, Text *t);
+int report_after_text(const Report *r, Text *t, Error *e);
 
 /* header_view.c: the C header of the model's object */
 void report_header(const Report *r, Text *t);

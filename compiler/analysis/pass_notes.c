@@ -1,0 +1,28 @@
+/* Notes on the passes, for a Report. */
+#include "pass_notes.h"
+
+#include <stdlib.h>
+
+/* Of every program and the model; a training step may be planned twice. */
+enum { EVENTS = (PLANS + 2) * PASSES };
+
+int pass_notes_program(const Report *r) { return r->training ? PLAN_TRAIN : PLAN_LOGITS; }
+
+static void keep_graph(Report *r, const Graph *g) {
+    size_t size;
+    free(r->after);
+    r->after = NULL;
+    FILE *f = open_memstream(&r->after, &size);
+    if (!f) return;
+    graph_print(g, f, true);
+    if (fclose(f)) free(r->after), r->after = NULL;
+}
+
+void pass_notes_see(void *user, const PassEvent *e) {
+    Report *r = user;
+    if (!r->pass) r->pass = graph_alloc(r->model->graph, EVENTS * sizeof *r->pass);
+    if (r->npass == EVENTS) bug(NULL, "more than %d passes", r->npass);
+    r->pass[r->npass++] = (PassNote){ e->pass, e->program, e->off, e->before, e->g->n, e->seconds };
+    bool shown = e->program == PLANS || e->program == pass_notes_program(r);
+    if (r->wanted && shown && !e->off && e->pass == *r->wanted) keep_graph(r, e->g);
+}
