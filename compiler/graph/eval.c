@@ -122,7 +122,9 @@ static void run(Eval *ev, const Node *n, const double **in) {
             v->result[0][i] = from[i];
         return;
     }
-    Step step = { n, &ev->input, ev->list[list_of(n)].count, ev->tokens, ev->list, in, v->result };
+    EvalStep step = {
+        n, &ev->input, ev->list[list_of(n)].count, ev->tokens, ev->list, in, v->result
+    };
     op_eval[n->op](&step);
     if (n->op == OP_rows) make_list(ev, n);
 }

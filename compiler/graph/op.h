@@ -17,7 +17,7 @@ typedef struct RowList {
 } RowList;
 
 /* One node being evaluated. */
-typedef struct Step {
+typedef struct EvalStep {
     const Node *n;
     const EvalInput *input;
     int64_t tokens;          /* rows of the operands: batch * time, or a list's */
@@ -25,18 +25,18 @@ typedef struct Step {
     const RowList *list;     /* by number; [0]: all tokens */
     const double *const *in; /* a value for each operand */
     double *const *out;      /* one for each result, zeroed */
-} Step;
+} EvalStep;
 
-typedef void EvalFn(const Step *s);
+typedef void EvalFn(const EvalStep *s);
 extern EvalFn *const op_eval[NOP];
 
 #define ROW(name)                                   \
     const char *shape_##name(Node *n);              \
     void vjp_##name(Node *n, Node **dy, Node **dx); \
-    void eval_##name(const Step *s);
+    void eval_##name(const EvalStep *s);
 #define POINTWISE_ROW(name)                         \
     void vjp_##name(Node *n, Node **dy, Node **dx); \
-    void eval_##name(const Step *s);
+    void eval_##name(const EvalStep *s);
 #define OP1(name, ...) POINTWISE_ROW(name)
 #define OP2(name, ...) POINTWISE_ROW(name)
 #define OP3(name, ...) POINTWISE_ROW(name)
@@ -98,9 +98,9 @@ uint64_t attr_hash(uint64_t hash, Op op, const Attr *a);
 
 double round_bf16(double x); /* nearest, ties to even; too large: infinite */
 
-int64_t rows_of(const Step *s, const Shape *shape); /* tokens, or 1 */
+int64_t rows_of(const EvalStep *s, const Shape *shape); /* tokens, or 1 */
 /* Splits a value around an inner axis: outer (rows included) x axis x inner. */
-void shape_around(const Step *s, const Shape *shape, int axis, int64_t *outer, int64_t *inner);
+void shape_around(const EvalStep *s, const Shape *shape, int axis, int64_t *outer, int64_t *inner);
 
 /* Names are interned with what they name, so that finding is one step. */
 typedef struct Name {

@@ -29,13 +29,13 @@ static const char *shape_product(Node *n, const char *left, const char *form, in
     return NULL;
 }
 
-static void start_from(const Step *s) {
+static void start_from(const EvalStep *s) {
     if (s->n->nin == 3)
         memcpy(s->out[0], s->in[2], (size_t)(s->tokens * s->n->shape.dim[0]) * sizeof(double));
 }
 
 /* What is kept of results that pass_precision rounds. */
-static void round_result(const Step *s) {
+static void round_result(const EvalStep *s) {
     int64_t count = s->tokens * s->n->shape.dim[0];
     for (int64_t i = 0; s->n->attr.half && i < count; i++)
         s->out[0][i] = round_bf16(s->out[0][i]);
@@ -65,7 +65,7 @@ static double dot(const double *a, const double *b, int64_t count) {
 }
 
 /* The weights as products of the graph's precision take them; 'own' is to be freed. */
-static const double *weights(const Step *s, double **own) {
+static const double *weights(const EvalStep *s, double **own) {
     int64_t count = shape_count(&s->n->in[1]->shape);
     *own = NULL;
     if (!s->n->g->bf16) return s->in[1];
@@ -76,7 +76,7 @@ static const double *weights(const Step *s, double **own) {
     return *own;
 }
 
-void eval_linear(const Step *s) {
+void eval_linear(const EvalStep *s) {
     const Shape *shape = &s->n->in[1]->shape;
     int64_t M = shape->dim[0], K = shape->dim[1];
     double *own;
@@ -107,7 +107,7 @@ static void axpy(double *y, double a, const double *x, int64_t count) {
         y[k] += a * x[k];
 }
 
-void eval_linear_back(const Step *s) {
+void eval_linear_back(const EvalStep *s) {
     const Shape *shape = &s->n->in[1]->shape;
     int64_t M = shape->dim[0], K = shape->dim[1];
     double *own;
@@ -136,7 +136,7 @@ void vjp_linear_weight(Node *n, Node **dy, Node **dx) {
     dx[1] = op_linear_back(n->in[0], dy[0]);
 }
 
-void eval_linear_weight(const Step *s) {
+void eval_linear_weight(const EvalStep *s) {
     int64_t M = s->n->shape.dim[0], K = s->n->shape.dim[1];
     for (int64_t t = 0; t < s->tokens; t++)
         for (int64_t m = 0; m < M; m++)
@@ -145,7 +145,7 @@ void eval_linear_weight(const Step *s) {
 
 /* == Rows of a table ====================================================== */
 
-static int64_t id_at(const Step *s, int operand, int64_t token, int64_t count) {
+static int64_t id_at(const EvalStep *s, int operand, int64_t token, int64_t count) {
     double id = s->in[operand][token];
     if (!(id >= 0 && id < (double)count))
         bug(s->n, "id %g of token %lld is not below %lld", id, (long long)token, (long long)count);
@@ -168,7 +168,7 @@ void vjp_embed(Node *n, Node **dy, Node **dx) {
                      (Attr){ .count = n->in[0]->shape.dim[0] });
 }
 
-void eval_embed(const Step *s) {
+void eval_embed(const EvalStep *s) {
     int64_t V = s->n->in[0]->shape.dim[0], D = s->n->shape.dim[0];
     for (int64_t t = 0; t < s->tokens; t++)
         memcpy(s->out[0] + t * D, s->in[0] + id_at(s, 1, t, V) * D, (size_t)D * sizeof(double));
@@ -183,7 +183,7 @@ const char *shape_embed_weight(Node *n) {
 
 void vjp_embed_weight(Node *n, Node **dy, Node **dx) { dx[0] = op_embed(dy[0], n->in[1]); }
 
-void eval_embed_weight(const Step *s) {
+void eval_embed_weight(const EvalStep *s) {
     int64_t V = s->n->shape.dim[0], D = s->n->shape.dim[1];
     for (int64_t t = 0; t < s->tokens; t++)
         axpy(s->out[0] + id_at(s, 1, t, V) * D, 1, s->in[0] + t * D, D);
@@ -221,7 +221,7 @@ static double log_sum_exp(const double *x, int64_t count) {
     return most + log(total);
 }
 
-void eval_cross_entropy(const Step *s) {
+void eval_cross_entropy(const EvalStep *s) {
     int64_t V = s->n->in[0]->shape.dim[0];
     for (int64_t t = 0; t < s->tokens; t++) {
         const double *x = s->in[0] + t * V;
@@ -244,7 +244,7 @@ void vjp_cross_entropy_grad(Node *n, Node **dy, Node **dx) {
     bug(n, "there is no gradient of a gradient of the loss");
 }
 
-void eval_cross_entropy_grad(const Step *s) {
+void eval_cross_entropy_grad(const EvalStep *s) {
     int64_t V = s->n->shape.dim[0];
     for (int64_t t = 0; t < s->tokens; t++) {
         const double *x = s->in[0] + t * V;

@@ -71,7 +71,7 @@ static void walk_drop(Walk *w, int operands, int axis) {
     }
 }
 
-static Walk walk_new(const Step *s) {
+static Walk walk_new(const EvalStep *s) {
     const Node *n = s->n;
     Walk w = { .rank = n->shape.rank + 1 };
     w.dim[0] = rows_of(s, &n->shape);
@@ -89,7 +89,7 @@ static Walk walk_new(const Step *s) {
     return w;
 }
 
-static void walk(const Step *s, RunFn *run) {
+static void walk(const EvalStep *s, RunFn *run) {
     if (!rows_of(s, &s->n->shape)) return;
     Walk w = walk_new(s);
     int last = w.rank - 1, operands = s->n->nin;
@@ -129,7 +129,7 @@ static void walk(const Step *s, RunFn *run) {
             out[k] = f64;                                                               \
         }                                                                               \
     }                                                                                   \
-    void eval_##name(const Step *s) { walk(s, run_##name); }
+    void eval_##name(const EvalStep *s) { walk(s, run_##name); }
 
 #define OP2(name, f64, da_, db_, llvm, cost, help)                                      \
     Node *op_##name(Node *a, Node *b) {                                                 \
@@ -148,7 +148,7 @@ static void walk(const Step *s, RunFn *run) {
             out[k] = f64;                                                               \
         }                                                                               \
     }                                                                                   \
-    void eval_##name(const Step *s) { walk(s, run_##name); }
+    void eval_##name(const EvalStep *s) { walk(s, run_##name); }
 
 #define OP3(name, f64, dc_, da_, db_, llvm, cost, help)                                          \
     Node *op_##name(Node *c, Node *a, Node *b) {                                                 \
@@ -168,7 +168,7 @@ static void walk(const Step *s, RunFn *run) {
             out[k] = f64;                                                                        \
         }                                                                                        \
     }                                                                                            \
-    void eval_##name(const Step *s) { walk(s, run_##name); }
+    void eval_##name(const EvalStep *s) { walk(s, run_##name); }
 
 #define OP(name, ...)
 #include "ops.def"

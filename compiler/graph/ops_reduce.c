@@ -51,7 +51,7 @@ void vjp_sum(Node *n, Node **dy, Node **dx) {
 
 void vjp_peak(Node *n, Node **dy, Node **dx) { (void)n, (void)dy, (void)dx; }
 
-void eval_sum(const Step *s) {
+void eval_sum(const EvalStep *s) {
     const Shape *x = &s->n->in[0]->shape;
     int64_t outer, inner, length = x->dim[s->n->attr.axis];
     shape_around(s, x, s->n->attr.axis, &outer, &inner);
@@ -61,7 +61,7 @@ void eval_sum(const Step *s) {
                 s->out[0][o * inner + i] += s->in[0][(o * length + k) * inner + i];
 }
 
-void eval_peak(const Step *s) {
+void eval_peak(const EvalStep *s) {
     const Shape *x = &s->n->in[0]->shape;
     int64_t outer, inner, length = x->dim[s->n->attr.axis];
     shape_around(s, x, s->n->attr.axis, &outer, &inner);
@@ -100,7 +100,7 @@ static void softmax(const double *x, double *y, int64_t length, int64_t stride) 
         y[k * stride] /= total;
 }
 
-void eval_softmax(const Step *s) {
+void eval_softmax(const EvalStep *s) {
     int64_t outer, inner, length = s->n->shape.dim[s->n->attr.axis];
     shape_around(s, &s->n->shape, s->n->attr.axis, &outer, &inner);
     for (int64_t o = 0; o < outer; o++)
@@ -124,7 +124,7 @@ Node *op_token_sum(Node *x) { return op_build1(OP_token_sum, x, (Attr){ 0 }); }
 
 void vjp_token_sum(Node *n, Node **dy, Node **dx) { dx[0] = op_broadcast(dy[0], &n->in[0]->shape); }
 
-void eval_token_sum(const Step *s) {
+void eval_token_sum(const EvalStep *s) {
     int64_t count = shape_count(&s->n->shape);
     for (int64_t t = 0; t < s->tokens; t++)
         for (int64_t i = 0; i < count; i++)

@@ -57,7 +57,7 @@ const char *shape_rows(Node *n) {
 void vjp_rows(Node *n, Node **dy, Node **dx) { (void)n, (void)dy, (void)dx; }
 
 /* A token's place among the chosen; -1: it is not. */
-void eval_rows(const Step *s) {
+void eval_rows(const EvalStep *s) {
     int64_t count = 0;
     for (int64_t t = 0; t < s->all; t++)
         s->out[0][t] = s->in[0][t] > 0 ? (double)count++ : -1;
@@ -92,7 +92,7 @@ Node *op_gather(Node *x, const Node *rows) {
 void vjp_gather(Node *n, Node **dy, Node **dx) { dx[0] = op_scatter(dy[0], n->in[1]); }
 
 /* Each chosen token's row of n inner elements: to its place, or back. */
-static void move(const Step *s, bool back) {
+static void move(const EvalStep *s, bool back) {
     int64_t count = shape_count(&s->n->shape);
     for (int64_t t = 0; t < s->all; t++) {
         int64_t place = (int64_t)s->in[1][t];
@@ -102,7 +102,7 @@ static void move(const Step *s, bool back) {
     }
 }
 
-void eval_gather(const Step *s) { move(s, false); }
+void eval_gather(const EvalStep *s) { move(s, false); }
 
 const char *shape_scatter(Node *n) {
     const char *error = check_list(n);
@@ -121,7 +121,7 @@ Node *op_scatter(Node *y, const Node *rows) {
 
 void vjp_scatter(Node *n, Node **dy, Node **dx) { dx[0] = op_gather(dy[0], n->in[1]); }
 
-void eval_scatter(const Step *s) { move(s, true); }
+void eval_scatter(const EvalStep *s) { move(s, true); }
 
 /* == top ================================================================== */
 
@@ -144,7 +144,7 @@ static bool before(const double *x, int64_t a, int64_t b) {
     return x[a] > x[b] || (x[a] == x[b] && a < b);
 }
 
-void eval_top(const Step *s) {
+void eval_top(const EvalStep *s) {
     int64_t time = s->input->time, most = (int64_t)floor(s->n->attr.value * (double)time);
     for (int64_t t = 0; t < s->all; t++) {
         int64_t first = t - t % time, ahead = 0;

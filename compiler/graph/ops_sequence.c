@@ -78,19 +78,19 @@ static double *numbers(int64_t count) {
 }
 
 /* Tokens first ... end-1 are averaged to the j-th. */
-static void pool_range(const Step *s, int64_t j, int64_t *first, int64_t *end) {
+static void pool_range(const EvalStep *s, int64_t j, int64_t *first, int64_t *end) {
     int64_t n = s->n->attr.count, time = s->input->time;
     *first = s->n->attr.causal ? j * n : j * time / n;
     *end = s->n->attr.causal ? (j + 1) * n : ((j + 1) * time + n - 1) / n;
 }
 
-static int64_t pool_count(const Step *s) {
+static int64_t pool_count(const EvalStep *s) {
     int64_t n = s->n->attr.count, time = s->input->time;
     return !n ? time : s->n->attr.causal ? time / n : n;
 }
 
 /* Adds averages of x [tokens][width] to y [averages][width], or y's cotangents to x's. */
-static void pool(const Step *s, int64_t width, double *x, double *y, bool back) {
+static void pool(const EvalStep *s, int64_t width, double *x, double *y, bool back) {
     int64_t count = pool_count(s), time = s->input->time, first, end;
     for (int64_t b = 0; b < s->input->batch; b++)
         for (int64_t j = 0; j < count; j++) {
@@ -105,13 +105,13 @@ static void pool(const Step *s, int64_t width, double *x, double *y, bool back) 
         }
 }
 
-static Memory memory_new(const Step *s) {
+static Memory memory_new(const EvalStep *s) {
     Heads h = heads_of(s->n);
     int64_t count = pool_count(s), all = s->input->batch * count * h.G;
     return (Memory){ numbers(all * h.d), numbers(all * h.e), count };
 }
 
-static void memory_pool(const Step *s, Memory *m, double *k, double *v, bool back) {
+static void memory_pool(const EvalStep *s, Memory *m, double *k, double *v, bool back) {
     Heads h = heads_of(s->n);
     pool(s, h.G * h.d, k, m->k, back);
     pool(s, h.G * h.e, v, m->v, back);
@@ -120,7 +120,7 @@ static void memory_pool(const Step *s, Memory *m, double *k, double *v, bool bac
 static void memory_free(Memory *m) { free(m->k), free(m->v); }
 
 /* What s->in has: as it is, or averaged. */
-static Memory memory_open(const Step *s) {
+static Memory memory_open(const EvalStep *s) {
     if (!s->n->attr.count)
         return (Memory){ (double *)s->in[1], (double *)s->in[2], s->input->time };
     Memory m = memory_new(s);
@@ -128,7 +128,7 @@ static Memory memory_open(const Step *s) {
     return m;
 }
 
-static const RowList *list_at(const Step *s, int operand) {
+static const RowList *list_at(const EvalStep *s, int operand) {
     return &s->list[s->n->in[operand]->shape.list];
 }
 
@@ -144,7 +144,7 @@ static int64_t rows_before(const RowList *l, int64_t token) {
 }
 
 /* The keys that a token's query sees. */
-static void find_seen(const Step *s, int64_t token, int64_t *first, int64_t *seen) {
+static void find_seen(const EvalStep *s, int64_t token, int64_t *first, int64_t *seen) {
     const Attr *a = &s->n->attr;
     const RowList *keys = list_at(s, 1);
     int64_t time = s->input->time, start = token - token % time, count = pool_count(s);
@@ -180,10 +180,10 @@ void vjp_attention(Node *n, Node **dy, Node **dx) {
 }
 
 /* With --precision bf16 both sides of each product are rounded. */
-static double factor(const Step *s, double x) { return s->n->g->bf16 ? round_bf16(x) : x; }
+static double factor(const EvalStep *s, double x) { return s->n->g->bf16 ? round_bf16(x) : x; }
 
 /* The dot product of two heads. */
-static double score(const Step *s, const double *a, const double *b, int64_t count) {
+static double score(const EvalStep *s, const double *a, const double *b, int64_t count) {
     double sum = 0;
     for (int64_t i = 0; i < count; i++)
         sum += factor(s, a[i]) * factor(s, b[i]);
@@ -196,7 +196,7 @@ typedef struct Query {
 } Query;
 
 /* Scores of a query, into p. */
-static void scores(const Step *s, Heads h, const Memory *m, Query x, double *p) {
+static void scores(const EvalStep *s, Heads h, const Memory *m, Query x, double *p) {
     int64_t g = x.head / (h.H / h.G);
     const double *q = s->in[0] + (x.row * h.H + x.head) * h.d;
     for (int64_t j = 0; j < x.seen; j++)
@@ -215,7 +215,7 @@ static double softmax(double *p, int64_t count, double *total) {
     return most + log(*total);
 }
 
-static void attend(const Step *s, Heads h, const Memory *m, Memory *dm, Query x, double *p) {
+static void attend(const EvalStep *s, Heads h, const Memory *m, Memory *dm, Query x, double *p) {
     int64_t g = x.head / (h.H / h.G);
     double *out = s->out[0] + (x.row * h.H + x.head) * h.e, total;
     (void)dm;
@@ -227,9 +227,9 @@ static void attend(const Step *s, Heads h, const Memory *m, Memory *dm, Query x,
                 / total;
 }
 
-typedef void AttendFn(const Step *s, Heads h, const Memory *m, Memory *dm, Query x, double *p);
+typedef void AttendFn(const EvalStep *s, Heads h, const Memory *m, Memory *dm, Query x, double *p);
 
-static void each_query(const Step *s, AttendFn *fn, Memory *dm) {
+static void each_query(const EvalStep *s, AttendFn *fn, Memory *dm) {
     Memory m = memory_open(s);
     double *p = numbers(m.count);
     for (int64_t row = 0; row < s->tokens; row++) {
@@ -242,7 +242,7 @@ static void each_query(const Step *s, AttendFn *fn, Memory *dm) {
     if (s->n->attr.count) memory_free(&m);
 }
 
-void eval_attention(const Step *s) { each_query(s, attend, NULL); }
+void eval_attention(const EvalStep *s) { each_query(s, attend, NULL); }
 
 /* == attention_grad: q k v delta lse do =================================== */
 
@@ -269,7 +269,8 @@ void vjp_attention_grad(Node *n, Node **dy, Node **dx) {
     bug(n, "there is no gradient of a gradient of attention");
 }
 
-static void attend_back(const Step *s, Heads h, const Memory *m, Memory *dm, Query x, double *p) {
+static void attend_back(const EvalStep *s, Heads h, const Memory *m, Memory *dm, Query x,
+                        double *p) {
     int64_t g = x.head / (h.H / h.G), at = x.row * h.H + x.head;
     const double *q = s->in[0] + at * h.d, *d_o = s->in[5] + at * h.e;
     double delta = s->in[3][at], scale = s->n->attr.value;
@@ -287,7 +288,7 @@ static void attend_back(const Step *s, Heads h, const Memory *m, Memory *dm, Que
     }
 }
 
-void eval_attention_grad(const Step *s) {
+void eval_attention_grad(const EvalStep *s) {
     Memory dm = { s->out[1], s->out[2], s->input->time };
     if (s->n->attr.count) dm = memory_new(s);
     each_query(s, attend_back, &dm);

@@ -43,7 +43,7 @@ const char *shape_param(Node *n) {
     return NULL;
 }
 
-void eval_param(const Step *s) {
+void eval_param(const EvalStep *s) {
     const double *value = s->input->param(s->input->user, s->n);
     if (!value) bug(s->n, "parameter '%s' has no value", s->n->attr.name);
     memcpy(s->out[0], value, (size_t)shape_count(&s->n->shape) * sizeof *value);
@@ -60,7 +60,7 @@ const char *shape_fill(Node *n) {
     return n->shape.type == F32 ? NULL : "a constant is a number, not an id";
 }
 
-void eval_fill(const Step *s) {
+void eval_fill(const EvalStep *s) {
     int64_t count = rows_of(s, &s->n->shape) * shape_count(&s->n->shape);
     for (int64_t i = 0; i < count; i++)
         s->out[0][i] = s->n->attr.value;
@@ -79,25 +79,25 @@ const char *shape_tokens(Node *n) { return is(n, ids); }
 const char *shape_targets(Node *n) { return is(n, ids); }
 const char *shape_position(Node *n) { return is(n, ids); }
 
-void eval_seed(const Step *s) { s->out[0][0] = s->input->seed; }
+void eval_seed(const EvalStep *s) { s->out[0][0] = s->input->seed; }
 
-void eval_per_token(const Step *s) { s->out[0][0] = 1 / (double)s->tokens; }
+void eval_per_token(const EvalStep *s) { s->out[0][0] = 1 / (double)s->tokens; }
 
-void eval_generating(const Step *s) { s->out[0][0] = s->input->generating; }
+void eval_generating(const EvalStep *s) { s->out[0][0] = s->input->generating; }
 
-void eval_training(const Step *s) { s->out[0][0] = s->input->training; }
+void eval_training(const EvalStep *s) { s->out[0][0] = s->input->training; }
 
-void eval_sampling(const Step *s) { s->out[0][0] = s->input->draw != 0; }
+void eval_sampling(const EvalStep *s) { s->out[0][0] = s->input->draw != 0; }
 
-static void copy_ids(const Step *s, const int32_t *from) {
+static void copy_ids(const EvalStep *s, const int32_t *from) {
     for (int64_t i = 0; i < s->tokens; i++)
         s->out[0][i] = from[i];
 }
 
-void eval_tokens(const Step *s) { copy_ids(s, s->input->tokens); }
-void eval_targets(const Step *s) { copy_ids(s, s->input->targets); }
+void eval_tokens(const EvalStep *s) { copy_ids(s, s->input->tokens); }
+void eval_targets(const EvalStep *s) { copy_ids(s, s->input->targets); }
 
-void eval_position(const Step *s) {
+void eval_position(const EvalStep *s) {
     for (int64_t i = 0; i < s->tokens; i++)
         s->out[0][i] = (double)(i % s->input->time);
 }
@@ -113,7 +113,7 @@ const char *shape_random(Node *n) {
     return NULL;
 }
 
-void eval_random(const Step *s) {
+void eval_random(const EvalStep *s) {
     int64_t count = s->n->attr.count;
     for (int64_t i = 0; i < s->all * count; i++)
         s->out[0][i] = s->input->draw ? philox_uniform(s->input->draw, (uint32_t)s->n->attr.first,
@@ -131,7 +131,7 @@ const char *shape_wave(Node *n) {
     return NULL;
 }
 
-void eval_wave(const Step *s) {
+void eval_wave(const EvalStep *s) {
     const Attr *a = &s->n->attr;
     for (int64_t t = 0; t < s->tokens; t++)
         for (int64_t i = 0; i < a->count; i++) {
@@ -161,6 +161,6 @@ void vjp_side(Node *n, Node **dy, Node **dx) {
     bug(n, "its cotangent belongs to the node it is a result of");
 }
 
-void eval_side(const Step *s) {
+void eval_side(const EvalStep *s) {
     bug(s->n, "the evaluator hands on the value of the node it is a result of");
 }

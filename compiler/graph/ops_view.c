@@ -9,7 +9,7 @@
 
 static size_t bytes(int64_t elements) { return (size_t)elements * sizeof(double); }
 
-static int64_t value_count(const Step *s, const Shape *shape) {
+static int64_t value_count(const EvalStep *s, const Shape *shape) {
     return rows_of(s, shape) * shape_count(shape);
 }
 
@@ -42,7 +42,7 @@ Node *op_reshape(Node *x, const Shape *inner) {
 
 void vjp_reshape(Node *n, Node **dy, Node **dx) { dx[0] = op_reshape(dy[0], &n->in[0]->shape); }
 
-void eval_reshape(const Step *s) {
+void eval_reshape(const EvalStep *s) {
     memcpy(s->out[0], s->in[0], bytes(value_count(s, &s->n->shape)));
 }
 
@@ -80,7 +80,7 @@ void vjp_transpose(Node *n, Node **dy, Node **dx) {
     dx[0] = op_transpose(dy[0], inverse);
 }
 
-void eval_transpose(const Step *s) {
+void eval_transpose(const EvalStep *s) {
     const Shape *x = &s->n->in[0]->shape, *y = &s->n->shape;
     int64_t from[MAXRANK], stride[MAXRANK], dim[MAXRANK], size = 1;
     for (int i = x->rank; i-- > 0; size *= x->dim[i])
@@ -134,7 +134,7 @@ void vjp_slice(Node *n, Node **dy, Node **dx) {
     dx[0] = op_concat(n->g, parts, part, axis);
 }
 
-void eval_slice(const Step *s) {
+void eval_slice(const EvalStep *s) {
     const Attr *a = &s->n->attr;
     const Shape *x = &s->n->in[0]->shape;
     int64_t outer, inner, length = x->dim[a->axis];
@@ -198,8 +198,8 @@ void vjp_concat(Node *n, Node **dy, Node **dx) {
 }
 
 /* Copies operand i, one of length 'count' along the joined axis, behind 'first'. */
-static void place(const Step *s, int i, int64_t length, int64_t first, int64_t count, int64_t outer,
-                  int64_t inner) {
+static void place(const EvalStep *s, int i, int64_t length, int64_t first, int64_t count,
+                  int64_t outer, int64_t inner) {
     int64_t rows = rows_of(s, &s->n->shape);
     int64_t row = s->n->in[i]->shape.lead == LEAD_TOKENS || rows <= 1 ? outer : outer / rows;
     for (int64_t o = 0; o < outer; o++)
@@ -207,7 +207,7 @@ static void place(const Step *s, int i, int64_t length, int64_t first, int64_t c
                bytes(count * inner));
 }
 
-void eval_concat(const Step *s) {
+void eval_concat(const EvalStep *s) {
     int axis = s->n->attr.axis;
     int64_t outer, inner, first = 0;
     shape_around(s, &s->n->shape, axis, &outer, &inner);
@@ -239,7 +239,7 @@ void vjp_stack(Node *n, Node **dy, Node **dx) {
         dx[i] = op_reshape(op_slice(dy[0], 0, i, 1), &n->in[i]->shape);
 }
 
-void eval_stack(const Step *s) {
+void eval_stack(const EvalStep *s) {
     int64_t rows = rows_of(s, &s->n->shape), inner = shape_count(&s->n->in[0]->shape);
     for (int i = 0; i < s->n->nin; i++)
         place(s, i, s->n->nin, i, 1, rows, inner);
@@ -274,4 +274,6 @@ void vjp_after(Node *n, Node **dy, Node **dx) {
             dx[i] = op_after(op_full(n->g, &n->in[i]->shape, 0), 1, dy);
 }
 
-void eval_after(const Step *s) { memcpy(s->out[0], s->in[0], bytes(value_count(s, &s->n->shape))); }
+void eval_after(const EvalStep *s) {
+    memcpy(s->out[0], s->in[0], bytes(value_count(s, &s->n->shape)));
+}

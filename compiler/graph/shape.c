@@ -83,11 +83,11 @@ const char *operand_is(Node *n, int i, const char *name, const char *form, Lead 
     return graph_format(n->g, "%s must be %s, not %s", name, form, shape_text(n->g, s));
 }
 
-int64_t rows_of(const Step *s, const Shape *shape) {
+int64_t rows_of(const EvalStep *s, const Shape *shape) {
     return shape->lead == LEAD_TOKENS ? s->list[shape->list].count : 1;
 }
 
-void shape_around(const Step *s, const Shape *shape, int axis, int64_t *outer, int64_t *inner) {
+void shape_around(const EvalStep *s, const Shape *shape, int axis, int64_t *outer, int64_t *inner) {
     *outer = rows_of(s, shape);
     *inner = 1;
     for (int i = 0; i < shape->rank; i++) {

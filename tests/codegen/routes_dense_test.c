@@ -122,13 +122,13 @@ static Graph *with_gradients(const Graph *g) {
 
 /* Which form of a model: of a training step or not, that generates or not, with random numbers or
 ** not. */
-typedef struct Form {
+typedef struct DenseForm {
     double training, generating;
     uint64_t draw;
-} Form;
-static const Form forms[] = { { 0, 0, 0 }, { 1, 0, 0 }, { 0, 1, 0 }, { 1, 0, DRAW } };
+} DenseForm;
+static const DenseForm forms[] = { { 0, 0, 0 }, { 1, 0, 0 }, { 0, 1, 0 }, { 1, 0, DRAW } };
 
-static Eval *evaluate(const Graph *g, const Case *c, const Form *f) {
+static Eval *evaluate(const Graph *g, const Case *c, const DenseForm *f) {
     EvalInput in = case_input(c);
     in.training = f->training, in.generating = f->generating, in.draw = f->draw;
     return eval_new(g, &in);
@@ -209,7 +209,7 @@ static void interpreters_agree(void **state) {
 /* A training step that draws, of which compiled_agrees knows nothing: the gradients. */
 static void expect_drawn(Instance *r, const Pair *p, const Case *c, const Case *d) {
     Graph *g = with_gradients(d->g);
-    Eval *want = evaluate(g, d, &(Form){ 1, 0, DRAW });
+    Eval *want = evaluate(g, d, &(DenseForm){ 1, 0, DRAW });
     strata_loss loss = { .struct_size = sizeof loss, .draw = DRAW };
     free(gradients_of(r, c->tokens, c->targets, c->batch, c->time, &loss));
     double most = largest_gradient(want, g), expected = *eval_value(want, graph_find(g, "loss"));

@@ -122,7 +122,7 @@ static void read_windows(const Trainer *t, const Recipe *r, const char *text, in
 
 /* Adds a micro-batch's share of the step's losses and gradients. */
 static void add_micro_batch(Trainer *t, const Recipe *r, const int32_t *tokens,
-                            const int32_t *targets, Step *s) {
+                            const int32_t *targets, TrainerStep *s) {
     double share = 1.0 / (double)r->accumulate;
     EvalInput in = { .batch = r->batch,
                      .time = t->model->context,
@@ -143,7 +143,8 @@ static void add_micro_batch(Trainer *t, const Recipe *r, const int32_t *tokens,
     eval_free(ev);
 }
 
-static void find_gradients(Trainer *t, const Recipe *r, const char *text, int64_t count, Step *s) {
+static void find_gradients(Trainer *t, const Recipe *r, const char *text, int64_t count,
+                           TrainerStep *s) {
     int64_t ids = r->batch * t->model->context;
     int32_t *tokens = take(ids, sizeof *tokens), *targets = take(ids, sizeof *targets);
     for (int i = 0; i < t->weights; i++)
@@ -208,8 +209,8 @@ static void update(Weight *w, const Recipe *r, int64_t step, double lr, double s
     }
 }
 
-Step trainer_step(Trainer *t, const Recipe *r, const char *text, int64_t count) {
-    Step s = { 0 };
+TrainerStep trainer_step(Trainer *t, const Recipe *r, const char *text, int64_t count) {
+    TrainerStep s = { 0 };
     find_gradients(t, r, text, count, &s);
     t->step++;
     s.grad_norm = norm(t);

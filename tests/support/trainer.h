@@ -27,9 +27,9 @@ double rate_wsd(const Recipe *r, int64_t step);
 int64_t start_sequential(const Recipe *r, int64_t count, int64_t context, int64_t window);
 
 /* What a step's line in the log says. */
-typedef struct Step {
+typedef struct TrainerStep {
     double loss, cross_entropy, grad_norm, lr;
-} Step;
+} TrainerStep;
 
 typedef struct Trainer Trainer;
 /* A spec, and what it starts from: 'weight' gives the elements of a parameter and how many
@@ -38,6 +38,6 @@ Trainer *trainer_open(const char *spec,
                       double *(*weight)(void *user, const char *name, int64_t *count), void *user);
 void trainer_close(Trainer *t);
 /* One step, the next one, on a text of bytes, which are its tokens. */
-Step trainer_step(Trainer *t, const Recipe *r, const char *text, int64_t count);
+TrainerStep trainer_step(Trainer *t, const Recipe *r, const char *text, int64_t count);
 
 #endif

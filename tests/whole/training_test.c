@@ -173,7 +173,7 @@ static double key(const Json *j, const char *name) {
 }
 
 /* A line a step, after one about the run. */
-static void read_log(const char *name, Step step[STEPS]) {
+static void read_log(const char *name, TrainerStep step[STEPS]) {
     size_t length;
     char *log = folder_read(&folder, name, &length), *line = log;
     assert_non_null(log);
@@ -185,8 +185,8 @@ static void read_log(const char *name, Step step[STEPS]) {
             fail_msg("%s:%d: %s", name, at + 1, e.text);
         if (at > 0) {
             assert_true(key(&j, "step") == at);
-            step[at - 1] = (Step){ key(&j, "loss"), key(&j, "cross_entropy"), key(&j, "grad_norm"),
-                                   key(&j, "lr") };
+            step[at - 1] = (TrainerStep){ key(&j, "loss"), key(&j, "cross_entropy"),
+                                          key(&j, "grad_norm"), key(&j, "lr") };
         }
         json_free(&j);
         line = end + 1;
@@ -205,7 +205,7 @@ static void widen(double *most, double gap) {
     if (!(gap <= *most)) *most = isnan(gap) ? INFINITY : gap;
 }
 
-static void widen_all(Gap *most, const Step *got, const Step *want) {
+static void widen_all(Gap *most, const TrainerStep *got, const TrainerStep *want) {
     widen(&most->loss, fabs(got->loss - want->loss));
     widen(&most->loss, fabs(got->cross_entropy - want->cross_entropy));
     widen(&most->norm, fabs(got->grad_norm - want->grad_norm) / want->grad_norm);
@@ -239,7 +239,7 @@ static Trainer *beginner(const Program *p) {
 }
 
 static void check(const Program *p, int64_t accumulate, const char *log) {
-    Step got[STEPS];
+    TrainerStep got[STEPS];
     Recipe r = p->recipe;
     Gap most = { 0 };
     int clipped = 0;
@@ -247,7 +247,7 @@ static void check(const Program *p, int64_t accumulate, const char *log) {
     read_log(log, got);
     Trainer *t = beginner(p);
     for (int i = 0; i < STEPS; i++) {
-        Step want = trainer_step(t, &r, text, TEXT);
+        TrainerStep want = trainer_step(t, &r, text, TEXT);
         widen_all(&most, &got[i], &want);
         clipped += want.grad_norm > r.clip;
         if (!agrees(&most))
@@ -317,7 +317,7 @@ static void in_rows(Recipe *r) { r->start = start_rows; }
 static void in_batches(Recipe *r) { r->start = start_batches; }
 
 /* The first step at which a trainer's loss is further from the log's than promised; 0: none. */
-static int shows(const Recipe *r, const Step logged[STEPS]) {
+static int shows(const Recipe *r, const TrainerStep logged[STEPS]) {
     int found = 0;
     Trainer *t = beginner(&details);
     for (int i = 0; i < STEPS && !found; i++)
@@ -347,7 +347,7 @@ static const struct {
 
 static void mistakes_show(void **state) {
     (void)state;
-    Step logged[STEPS];
+    TrainerStep logged[STEPS];
     read_log("details.log", logged);
     for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
         Recipe r = details.recipe;
