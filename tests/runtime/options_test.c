@@ -342,7 +342,7 @@ static void bash_completes(void **state) {
              ASK("ins", 1) ASK("build --no", 2) ASK("build --emit sh", 3) ASK("build -O", 2), 4,
              line);
     assert_string_equal(line[0], "inspect\n");
-    assert_string_equal(line[1], "--no-blas\n");
+    assert_string_equal(line[1], "--no-blas --no-pass\n");
     assert_string_equal(line[2], "shared\n");
     assert_string_equal(line[3], "-O0 -O1 -O2 -O3\n");
     ask_bash(&odd_options,

@@ -148,7 +148,7 @@ static int choose(Bench *b, Error *e) {
     const OptionValue *prefill = option(p, OPTION_PREFILL), *decode = option(p, OPTION_DECODE);
     const OptionValue *length = option(p, OPTION_LENGTH), *batch = option(p, OPTION_BATCH);
     bool train = option(p, OPTION_BENCH_TRAIN)->given;
-    if (train + prefill->given + decode->given > 1)
+    if (train + !!prefill->given + !!decode->given > 1)
         return error_set(e, STATUS_USAGE,
                          "bench: expected one of --train, --prefill and --decode, found several");
     b->mode = prefill->given ? BENCH_OF_PREFILL : decode->given ? BENCH_OF_DECODE : BENCH_OF_TRAIN;
