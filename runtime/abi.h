@@ -140,7 +140,7 @@ typedef struct strata_work {
     double flops_per_token, bytes_per_token;
     double flops_per_pair; /* attention: a (query, key) pair */
     double bytes_constant;
-    /* of those a token: what prefill does for a prompt's last token only */
+    /* of those per token: what prefill does for a prompt's last token only */
     double last_flops, last_bytes;
 } strata_work;
 
@@ -164,7 +164,7 @@ typedef struct strata_model {
     int64_t arena_per_token, arena_per_worker, arena_constant; /* bytes */
     int64_t arena_decode_constant;
     int64_t state_per_token, state_constant; /* bytes */
-    double flops_forward, flops_training;    /* a token, full context */
+    double flops_forward, flops_training;    /* per token, at full context */
     int32_t tensors, kernels;
     uint32_t tensor_table, kernel_table; /* offsets */
     /* the spec's training settings */

@@ -55,7 +55,7 @@ clean
 
 # The same spec twice: equal in all that does not hang on time, and the same losses to the last bit.
 "$strata" compare plain.lua plain.lua --train text --steps 5 >out 2>err || fail "exit status $?"
-grep -q 'equal, FLOPs of training equal, bytes moved equal, memory a token equal' out || fail "expected the same spec to be equal to itself"
+grep -q 'equal, FLOPs of training equal, bytes moved equal, memory per token equal' out || fail "expected the same spec to be equal to itself"
 grep -q '+0.0000 (one seed' out || fail "expected the same losses"
 clean
 

@@ -27,7 +27,7 @@ static Node *build(Graph *g, Op op, int nin, Node **in, Attr attr) {
     return n;
 }
 
-/* A parameter with a row a token id, looked up: [tokens, s]. */
+/* A parameter with a row per token id, looked up: [tokens, s]. */
 static Node *rows_of(Graph *g, const char *name, int64_t rows, const Shape *s) {
     const char *error;
     Shape table = { .rank = 2, .dim = { rows, shape_count(s) } };

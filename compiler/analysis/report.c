@@ -20,7 +20,7 @@ static void add(Work *w, Work more) {
     w->bytes += more.bytes;
 }
 
-/* One call's work, a token. */
+/* One call's work, per token. */
 static Work work_of(const Model *m, const StepCost *c) {
     double tokens = (double)m->batch * (double)m->context;
     return (Work){ 1, c->flops_per_token + c->flops_per_pair * (double)(m->context + 1) / 2,

@@ -3,7 +3,7 @@
 ** programs, and what their steps compute and move.  'strata inspect' prints it,
 ** 'strata compare' sets several side by side.  Nothing here names a mixer.
 **
-** Work is counted a token, at the model's full context, as executed: a
+** Work is counted per token, at the model's full context, as executed: a
 ** multiply-add is two operations, bytes are those of every operand and result of
 ** every kernel, counted once a call.  What a call reads once however many tokens
 ** it has (weights, sums) is shared by the batch * context tokens of the spec.

@@ -110,7 +110,7 @@ static int generating(const Report *r) {
     return r->planned.plan[PLAN_GENERATE] ? PLAN_GENERATE : PLAN_LOGITS;
 }
 
-/* Pairs a token of attention, by a convention that sees all of them; of averages fewer. */
+/* Pairs per token of attention, by a convention that sees all of them; of averages fewer. */
 static double pairs_of(const Node *n, int64_t length) {
     double count = (double)n->attr.count;
     if (!n->attr.count) return (double)length;

@@ -35,7 +35,7 @@ typedef struct CodegenOptions {
     bool inference;     /* no gradients */
     Keep keep;          /* of the forward part, for gradients */
     TwoPhase two_phase; /* which depth reads share a pass over sources */
-    int chunk;          /* tokens of a task, 64, 128, ..; 0: as chunk.c finds */
+    int chunk;          /* tokens per task, 64, 128, ..; 0: as chunk.c finds */
     bool check;         /* test every access of row kernels; no reuse of memory */
     bool watch;         /* functions tell what they do: see Watch */
     bool main;          /* with a main() for libstrata */
@@ -75,8 +75,8 @@ typedef struct Code {
 const char *codegen_native(void);
 /* LLVM's version, such as "22.1.0". */
 void codegen_llvm(char *out, size_t size);
-/* What a call of a kernel computes and moves: a token, a (query, key) pair of which
-** a token has half the context's, and once. */
+/* What one call of a kernel computes and moves: per token, per (query, key) pair (a token has half
+** the context's), and once. */
 typedef struct StepCost {
     double flops_per_token, bytes_per_token, flops_per_pair, bytes_constant;
 } StepCost;

@@ -7,7 +7,7 @@
 ** C's error jumps leak nothing.
 **
 ** Shapes.  A value is either uniform (lead LEAD_NONE: parameters, losses) or
-** has one row a token (lead LEAD_TOKENS: activations).  'dim' are the inner
+** has one row per token (lead LEAD_TOKENS: activations).  'dim' are the inner
 ** axes only, numbered from 0; the number of tokens is not known when
 ** compiling.  Pointwise operands broadcast: inner axes are aligned from the
 ** right, a missing axis or one of length 1 is repeated, and a uniform value
@@ -125,7 +125,7 @@ typedef struct OpInfo {
 
 extern const OpInfo op_info[NOP];
 
-/* Operations a token, a multiply-add is two; 0 for attention, whose go by pairs of tokens. */
+/* Operations per token, a multiply-add is two; 0 for attention, whose go by pairs of tokens. */
 double op_flops(const Node *n);
 
 /* Pointwise rows that a spec can call: 'bf16' is what pass_precision makes. */

@@ -107,7 +107,7 @@ void eval_position(const EvalStep *s) {
 const char *shape_random(Node *n) {
     n->shape = (Shape){ .lead = LEAD_TOKENS, .rank = 1, .dim = { n->attr.count } };
     if (n->attr.count < 1 || n->attr.count > INT32_MAX / 2)
-        return graph_format(n->g, "there can be 1 to %d numbers a token", INT32_MAX / 2);
+        return graph_format(n->g, "there can be 1 to %d numbers per token", INT32_MAX / 2);
     if (n->attr.first < 0 || n->attr.first > UINT32_MAX)
         return "there are fewer streams of random numbers";
     return NULL;

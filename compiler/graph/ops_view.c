@@ -253,7 +253,7 @@ const char *shape_after(Node *n) {
     n->shape = n->in[0]->shape;
     for (int i = 1; i < n->nin; i++)
         if (n->shape.lead == LEAD_NONE && n->in[i]->shape.lead == LEAD_TOKENS)
-            return graph_format(n->g, "%s cannot wait for %s (operand %d), one a token",
+            return graph_format(n->g, "%s cannot wait for %s (operand %d), one per token",
                                 shape_text(n->g, &n->shape), shape_text(n->g, &n->in[i]->shape), i);
     return operand_is_number(n, 0);
 }

@@ -33,18 +33,18 @@ typedef enum Space {
     SPACE_NONE,
     SPACE_WEIGHT,       /* the parameter's place in WEIGHTS */
     SPACE_GRADIENT,     /* added to the parameter's place in TRAIN */
-    SPACE_TOKEN,        /* arena, one row a token, rows 'stride' apart */
-    SPACE_LOCAL,        /* arena of a worker, one row a token of its chunk */
+    SPACE_TOKEN,        /* arena, one row per token, rows 'stride' apart */
+    SPACE_LOCAL,        /* arena of a worker, one row per token of its chunk */
     SPACE_GRANULE,      /* arena, one row a granule */
     SPACE_CONSTANT,     /* arena, once */
     SPACE_TABLE,        /* the context's tables of cos and sin, one row a position */
     SPACE_INPUT,        /* tokens, targets, position, seed, per_token */
-    SPACE_LOGITS        /* the caller's result, one row a token */
+    SPACE_LOGITS        /* the caller's result, one row per token */
 } Space;
 /* clang-format on */
 
 /* Where a stored value lies.  Offsets and strides in floats; in SPACE_TOKEN
-** an offset counts floats a token. */
+** an offset counts floats per token. */
 typedef struct Buffer {
     const Node *node;
     Space space;
@@ -90,7 +90,7 @@ typedef struct Plan {
     /* by node id: offset of a parameter's weights and gradient, or of a table; filled by codegen */
     int64_t *place;
     bool guarded;         /* leave guard words around every place in the arena */
-    int64_t token_floats; /* arena: floats a token */
+    int64_t token_floats; /* arena: floats per token */
     int64_t local_floats; /* a worker's, for one token of its chunk */
     int64_t granule_floats, constant_floats;
 } Plan;
@@ -109,7 +109,7 @@ static inline bool plan_half(const Node *n) { return n->op == OP_bf16 || n->attr
 static inline bool plan_listed(const Node *n) {
     return n->op == OP_rows || (n->op == OP_gather && n->in[0]->op == OP_position);
 }
-bool plan_small(const Node *n); /* a few numbers a token: saved, never recomputed */
+bool plan_small(const Node *n); /* a few numbers per token: saved, never recomputed */
 
 /* The passes; passes.def says in which order they run.  Those that return a graph free the one
 ** they got. */

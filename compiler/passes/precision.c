@@ -13,7 +13,7 @@
 #include "plan.h"
 #include "rebuild.h"
 
-enum { LONG = 16 }; /* results of fewer numbers a token are not worth it */
+enum { LONG = 16 }; /* results of fewer numbers per token are not worth it */
 
 static bool has_room_to_gain(const Node *n) {
     return op_info[n->op].class == CONTRACT && n->nin == 2 && n->shape.dim[0] >= LONG;

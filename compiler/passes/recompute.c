@@ -3,7 +3,7 @@
 **
 ** Kept for it are outputs of anchors, values that pass from one row kernel to
 ** a later one or into a sequence kernel (they are stored anyway), and a few
-** numbers a token that were summed up from many, such as the logits of a depth
+** numbers per token that were summed up from many, such as the logits of a depth
 ** read or the size of a norm's input.  Everything else is a row value that is
 ** cheap to compute again from those, a chain of operations on a few numbers too
 ** (softmax, Sinkhorn's iterations): the backward part gets a twin of it
@@ -113,7 +113,7 @@ static double operations(const Node *n) {
     }
 }
 
-/* Operations a token to compute n again from what is kept; each node once. */
+/* Operations per token to compute n again from what is kept; each node once. */
 static double again_operations(Recompute *r, const Node *n, int number) {
     if (n->backward || !is_row(r, n) || r->kept[n->id] || r->seen[n->id] == number) return 0;
     r->seen[n->id] = number;

@@ -80,7 +80,7 @@ void spec_ops_markdown(FILE *f) {
         "# Primitives\n\n"
         "Generated from the op table, `compiler/graph/ops.def`; do not edit.  A tensor has a "
         "shape\n"
-        "of inner axes and, if it is an activation, one row a token (`[tokens,8]`).  Axes are\n"
+        "of inner axes and, if it is an activation, one row per token (`[tokens,8]`).  Axes are\n"
         "counted from 1, or from the end as -1, -2; an axis left out is the last one.  Numbers "
         "stand\n"
         "for constants.  `x:shape()` is the list of inner axes.\n\n"

@@ -40,7 +40,7 @@
 #define ATTNRES_SMALL_48_CTX_BYTES INT64_C(69632)  /* region CTX */
 #define ATTNRES_SMALL_48_STATE_BYTES_PER_TOKEN INT64_C(49152)  /* region STATE: this times the context, */
 #define ATTNRES_SMALL_48_STATE_BYTES_CONSTANT INT64_C(64)  /* and this once */
-#define ATTNRES_SMALL_48_STATE_BYTES_PER_ROUTED INT64_C(0)  /* of those a token: what tokens that routes leave out do not need */
+#define ATTNRES_SMALL_48_STATE_BYTES_PER_ROUTED INT64_C(0)  /* of those per token: what tokens that routes leave out do not need */
 #define ATTNRES_SMALL_48_TENSORS INT64_C(628)  /* lines of the tensor table */
 #define ATTNRES_SMALL_48_KERNELS INT64_C(54)  /* lines of the kernel table */
 #define ATTNRES_SMALL_48_TRAINING INT64_C(1)  /* 0: built with --inference */

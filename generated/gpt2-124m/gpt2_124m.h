@@ -40,7 +40,7 @@
 #define GPT2_124M_CTX_BYTES INT64_C(4096)  /* region CTX */
 #define GPT2_124M_STATE_BYTES_PER_TOKEN INT64_C(73728)  /* region STATE: this times the context, */
 #define GPT2_124M_STATE_BYTES_CONSTANT INT64_C(64)  /* and this once */
-#define GPT2_124M_STATE_BYTES_PER_ROUTED INT64_C(0)  /* of those a token: what tokens that routes leave out do not need */
+#define GPT2_124M_STATE_BYTES_PER_ROUTED INT64_C(0)  /* of those per token: what tokens that routes leave out do not need */
 #define GPT2_124M_TENSORS INT64_C(196)  /* lines of the tensor table */
 #define GPT2_124M_KERNELS INT64_C(37)  /* lines of the kernel table */
 #define GPT2_124M_TRAINING INT64_C(1)  /* 0: built with --inference */

@@ -40,7 +40,7 @@
 #define HAARES_LARGE_48_CTX_BYTES INT64_C(200704)  /* region CTX */
 #define HAARES_LARGE_48_STATE_BYTES_PER_TOKEN INT64_C(294912)  /* region STATE: this times the context, */
 #define HAARES_LARGE_48_STATE_BYTES_CONSTANT INT64_C(64)  /* and this once */
-#define HAARES_LARGE_48_STATE_BYTES_PER_ROUTED INT64_C(0)  /* of those a token: what tokens that routes leave out do not need */
+#define HAARES_LARGE_48_STATE_BYTES_PER_ROUTED INT64_C(0)  /* of those per token: what tokens that routes leave out do not need */
 #define HAARES_LARGE_48_TENSORS INT64_C(632)  /* lines of the tensor table */
 #define HAARES_LARGE_48_KERNELS INT64_C(95)  /* lines of the kernel table */
 #define HAARES_LARGE_48_TRAINING INT64_C(1)  /* 0: built with --inference */

@@ -40,7 +40,7 @@
 #define HAARES_SMALL_12_CTX_BYTES INT64_C(69632)  /* region CTX */
 #define HAARES_SMALL_12_STATE_BYTES_PER_TOKEN INT64_C(12288)  /* region STATE: this times the context, */
 #define HAARES_SMALL_12_STATE_BYTES_CONSTANT INT64_C(64)  /* and this once */
-#define HAARES_SMALL_12_STATE_BYTES_PER_ROUTED INT64_C(0)  /* of those a token: what tokens that routes leave out do not need */
+#define HAARES_SMALL_12_STATE_BYTES_PER_ROUTED INT64_C(0)  /* of those per token: what tokens that routes leave out do not need */
 #define HAARES_SMALL_12_TENSORS INT64_C(164)  /* lines of the tensor table */
 #define HAARES_SMALL_12_KERNELS INT64_C(101)  /* lines of the kernel table */
 #define HAARES_SMALL_12_TRAINING INT64_C(1)  /* 0: built with --inference */

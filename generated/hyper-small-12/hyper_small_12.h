@@ -40,7 +40,7 @@
 #define HYPER_SMALL_12_CTX_BYTES INT64_C(69632)  /* region CTX */
 #define HYPER_SMALL_12_STATE_BYTES_PER_TOKEN INT64_C(12288)  /* region STATE: this times the context, */
 #define HYPER_SMALL_12_STATE_BYTES_CONSTANT INT64_C(64)  /* and this once */
-#define HYPER_SMALL_12_STATE_BYTES_PER_ROUTED INT64_C(0)  /* of those a token: what tokens that routes leave out do not need */
+#define HYPER_SMALL_12_STATE_BYTES_PER_ROUTED INT64_C(0)  /* of those per token: what tokens that routes leave out do not need */
 #define HYPER_SMALL_12_TENSORS INT64_C(326)  /* lines of the tensor table */
 #define HYPER_SMALL_12_KERNELS INT64_C(42)  /* lines of the kernel table */
 #define HYPER_SMALL_12_TRAINING INT64_C(1)  /* 0: built with --inference */

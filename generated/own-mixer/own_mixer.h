@@ -40,7 +40,7 @@
 #define OWN_MIXER_CTX_BYTES INT64_C(36864)  /* region CTX */
 #define OWN_MIXER_STATE_BYTES_PER_TOKEN INT64_C(6144)  /* region STATE: this times the context, */
 #define OWN_MIXER_STATE_BYTES_CONSTANT INT64_C(64)  /* and this once */
-#define OWN_MIXER_STATE_BYTES_PER_ROUTED INT64_C(0)  /* of those a token: what tokens that routes leave out do not need */
+#define OWN_MIXER_STATE_BYTES_PER_ROUTED INT64_C(0)  /* of those per token: what tokens that routes leave out do not need */
 #define OWN_MIXER_TENSORS INT64_C(93)  /* lines of the tensor table */
 #define OWN_MIXER_KERNELS INT64_C(41)  /* lines of the kernel table */
 #define OWN_MIXER_TRAINING INT64_C(1)  /* 0: built with --inference */

@@ -40,7 +40,7 @@
 #define SMALL_TRILAYER_CTX_BYTES INT64_C(36864)  /* region CTX */
 #define SMALL_TRILAYER_STATE_BYTES_PER_TOKEN INT64_C(6144)  /* region STATE: this times the context, */
 #define SMALL_TRILAYER_STATE_BYTES_CONSTANT INT64_C(320)  /* and this once */
-#define SMALL_TRILAYER_STATE_BYTES_PER_ROUTED INT64_C(4096)  /* of those a token: what tokens that routes leave out do not need */
+#define SMALL_TRILAYER_STATE_BYTES_PER_ROUTED INT64_C(4096)  /* of those per token: what tokens that routes leave out do not need */
 #define SMALL_TRILAYER_TENSORS INT64_C(72)  /* lines of the tensor table */
 #define SMALL_TRILAYER_KERNELS INT64_C(75)  /* lines of the kernel table */
 #define SMALL_TRILAYER_TRAINING INT64_C(1)  /* 0: built with --inference */

@@ -40,7 +40,7 @@
 #define SMOLLM_360M_CTX_BYTES INT64_C(528384)  /* region CTX */
 #define SMOLLM_360M_STATE_BYTES_PER_TOKEN INT64_C(81920)  /* region STATE: this times the context, */
 #define SMOLLM_360M_STATE_BYTES_CONSTANT INT64_C(64)  /* and this once */
-#define SMOLLM_360M_STATE_BYTES_PER_ROUTED INT64_C(0)  /* of those a token: what tokens that routes leave out do not need */
+#define SMOLLM_360M_STATE_BYTES_PER_ROUTED INT64_C(0)  /* of those per token: what tokens that routes leave out do not need */
 #define SMOLLM_360M_TENSORS INT64_C(290)  /* lines of the tensor table */
 #define SMOLLM_360M_KERNELS INT64_C(36)  /* lines of the kernel table */
 #define SMOLLM_360M_TRAINING INT64_C(1)  /* 0: built with --inference */

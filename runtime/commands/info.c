@@ -78,11 +78,11 @@ static int info_text(const Program *p, Error *e) {
              model_text(p, m->cpu), model_text(p, m->precision));
     text_add(&t, "%s; BLAS kernels: %s\n", m->training ? "" : ", inference only", program_blas(p));
     if (m->training) training_lines(&t, m);
-    text_add(&t, "work         %s FLOPs a token forward", human_count(a, m->flops_forward));
+    text_add(&t, "work         %s FLOPs per token forward", human_count(a, m->flops_forward));
     if (m->training) text_add(&t, ", %s training", human_count(a, m->flops_training));
     text_add(&t, "; %d kernels\n", m->kernels);
     double packed = (double)strata_packed_bytes(m);
-    text_add(&t, "memory       weights %s, gradients and optimizer %s, activations %s a token",
+    text_add(&t, "memory       weights %s, gradients and optimizer %s, activations %s per token",
              human_bytes(a, (double)m->weights_bytes),
              human_bytes(b, (double)m->train_bytes - packed),
              human_bytes(c, (double)m->arena_per_token));

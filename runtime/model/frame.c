@@ -7,7 +7,7 @@ typedef struct Layout {
     int64_t token, granule, constant, packed, local, scratch, values;
 } Layout;
 
-/* The largest need of any program but the probe, or the probe's, in floats: a token,
+/* The largest need of any program but the probe, or the probe's, in floats: per token,
 ** a granule, once, a worker. */
 static Layout layout(bool probe) {
     Layout l = { 0, 0, 0, 0, 0, 0, 0 };
@@ -38,7 +38,7 @@ static int64_t packed_room(const Layout *l, int64_t tokens) {
 _Static_assert(sizeof(RowList) == LIST_HEAD * sizeof(float) && sizeof(RowList) % STRATA_ALIGN == 0,
                "lists keep the alignment of what follows");
 
-/* Five words a token and an int64 a sequence, which has a token at least. */
+/* Five words per token and an int64 per sequence, which has a token at least. */
 static int64_t list_floats(int64_t padded) { return LIST_WORDS * (padded + LIST_BEYOND); }
 
 static int64_t all_list_floats(int64_t padded) {

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 /* Areas an operand can lie in.  The unit of 'offset' is a float; in TOKEN it
-** is a float a token (the area holds one value after another). */
+** is a float per token (the area holds one value after another). */
 /* clang-format off */
 enum {
     AREA_NONE,          /* no operand: a null pointer */
@@ -18,7 +18,7 @@ enum {
     AREA_TOKEN, AREA_LOCAL, AREA_GRANULE, AREA_CONSTANT,
     AREA_TABLE,         /* in the context: cos and sin, 'stride' a position */
     AREA_UNIFORM,       /* [0] seed, [1] 1 / tokens, [2] whether random numbers are drawn */
-    AREA_TOKENS, AREA_TARGETS, AREA_POSITION,       /* int32, one a token */
+    AREA_TOKENS, AREA_TARGETS, AREA_POSITION,       /* int32, one per token */
     AREA_LIST_POSITION, /* int32, of the tokens of list number 'offset' */
     AREA_LOGITS,        /* the caller's [tokens, V] */
     AREAS
@@ -53,7 +53,7 @@ enum {
     DO_ATTENTION, /* o, lse, q, k, v; n = {H, G, dk, dv, pool}, flag: causal */
     DO_ATTENTION_GRAD, /* dq, dk, dv, q, k, v, delta, lse, do; the same */
     DO_REDUCE,         /* out, partial; n = {count}; flag: add */
-    DO_RANDOM,         /* y; n = {numbers a token, stream} */
+    DO_RANDOM,         /* y; n = {numbers per token, stream} */
     DO_TOP,            /* mask, x; n = {the bits of the share, a double} */
     DO_LIST,           /* .., mask; makes the list 'list' */
     DO_GATHER,         /* y, x; n = {floats a row}: rows of list 'list' */
@@ -137,7 +137,7 @@ typedef struct Cache {
 
 /* --check builds: a value's own place in the arena, with a guard on each side. */
 typedef struct Region {
-    int32_t area, stride; /* floats of a row: a token, a granule, or all */
+    int32_t area, stride; /* floats of a row: per token, a granule, or all */
     int32_t guard;        /* the same, of each guard */
     int32_t first, last;  /* action that computes it, last one that uses it */
     int32_t stage;        /* after which it is free; -1: never */

@@ -453,7 +453,7 @@ static void activations_take_less_room(void **state) {
         open_kind(state, &b, &kinds[i], 2, 64, (CodegenOptions){ .bf16 = true });
         open_kind(state, &plain, &kinds[i], 2, 64, (CodegenOptions){ .bf16 = false });
         double bytes = arena_per_token(&b), more = arena_per_token(&plain);
-        print_message("%s: %.0f bytes a token, float32 %.0f\n", kinds[i].name, bytes, more);
+        print_message("%s: %.0f bytes per token, float32 %.0f\n", kinds[i].name, bytes, more);
         assert_true(bytes < more);
         assert_string_equal(strata_string(b.c.model, b.c.model->precision), "bf16");
         assert_string_equal(strata_string(plain.c.model, plain.c.model->precision), "f32");

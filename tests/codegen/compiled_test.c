@@ -144,7 +144,7 @@ static Node *operand(Probe *p, const Shape *s, int kind) {
         if (t.rank && kind == 5) memmove(t.dim, t.dim + 1, (size_t)--t.rank * sizeof *t.dim);
         if (t.rank && kind == 6) t.dim[0] = 1;
         return probe_rows(p, t);
-    default: /* the last axis of length 1, a value a token or for all */
+    default: /* the last axis of length 1, a value per token or for all */
         if (t.rank) t.dim[t.rank - 1] = 1;
         return kind == 7 ? probe_rows(p, t) : op_tanh(probe_param(p, t));
     }

@@ -418,7 +418,8 @@ static void kernels_tell_the_work_of_a_pass(void **state) {
         }
         assert_true(m->flops_forward > 0 && (i % 2 ? trained > 2 * calls : !trained));
         if (fabs(flops - m->flops_forward) > 1e-9 * flops)
-            fail_msg("%s: expected %g FLOPs a token, found %g", residual, m->flops_forward, flops);
+            fail_msg("%s: expected %g FLOPs per token, found %g", residual, m->flops_forward,
+                     flops);
         end(&b);
     }
 }

@@ -20,7 +20,7 @@
 ** another token's later. */
 enum { CONTEXT = 32, BATCH = 1, TOKENS = BATCH * CONTEXT, MOST = 256 };
 enum { READ = 1, WRITTEN = 2 };
-enum { LITTLE = 64 }; /* operations a token: kernels with fewer are left out */
+enum { LITTLE = 64 }; /* operations per token: kernels with fewer are left out */
 
 typedef struct Seen {
     char name[96];
@@ -125,15 +125,15 @@ static Sums check_rows(const Report *r, const char *residual) {
         const Seen *s = find(k->name);
         if (!s) fail_msg("%s: expected %s to be called", residual, k->name);
         double bytes = sizeof(float) * s->floats / TOKENS, operations = s->operations / TOKENS;
-        print_message("%-20s %-24s bytes a token %8.1f told %8.1f (%+.1f %%), operations %8.1f "
+        print_message("%-20s %-24s bytes per token %8.1f told %8.1f (%+.1f %%), operations %8.1f "
                       "told %8.1f (%+.1f %%)\n",
                       residual, k->name, bytes, w->bytes, 100 * (bytes / w->bytes - 1), operations,
                       w->flops, 100 * (operations / w->flops - 1));
         if (bytes > 1.15 * w->bytes)
-            fail_msg("%s: %s: expected %g bytes a token at most, counted %g", residual, k->name,
+            fail_msg("%s: %s: expected %g bytes per token at most, counted %g", residual, k->name,
                      w->bytes, bytes);
         if (operations < 0.85 * w->flops)
-            fail_msg("%s: %s: expected %g operations a token at least, counted %g", residual,
+            fail_msg("%s: %s: expected %g operations per token at least, counted %g", residual,
                      k->name, w->flops, operations);
         sum.agreeing += near(bytes, w->bytes) && near(operations, w->flops);
         sum.bytes += bytes, sum.told_bytes += w->bytes;
@@ -151,7 +151,7 @@ static Sums check_model(void **state, const char *residual, const char *cpu) {
     if (!r) fail_msg("%s", e.text);
     Sums sum = check_rows(r, residual);
     if (!near(sum.bytes, sum.told_bytes))
-        fail_msg("%s: expected %g bytes a token in all, counted %g", residual, sum.told_bytes,
+        fail_msg("%s: expected %g bytes per token in all, counted %g", residual, sum.told_bytes,
                  sum.bytes);
     report_free(r);
     forget();

@@ -121,7 +121,7 @@ static void products_contract(void **state) {
     g = graph_new();
     Node *onto[] = { id_value(g), iota2(g, 1, 1, 5), id_value(g) };
     check(g, build(g, OP_linear, 3, onto, (Attr){ 0 }), (double[]){ 12, 0, 6, 6, 18, 12 }, 6);
-    g = graph_new(); /* dy = 1 a token: how often each id comes */
+    g = graph_new(); /* dy = 1 per token: how often each id comes */
     Node *ones = op_full(g, &T(1, 1), 1), *in[] = { ones, op_source(g, OP_tokens) };
     check(g, build(g, OP_embed_weight, 2, in, (Attr){ .count = 4 }), (double[]){ 1, 2, 2, 1 }, 4);
 }

@@ -141,7 +141,7 @@ static const struct Mistake {
       2,
       { U(1, 3), T(1, 4) },
       { 0 },
-      "[3] cannot wait for [tokens,4] (operand 1), one a token" },
+      "[3] cannot wait for [tokens,4] (operand 1), one per token" },
     { OP_token_sum, 1, { U(1, 3) }, { 0 }, "[3] has no token axis" },
     { OP_linear, 2, { T(1, 512), U(2, 8, 256) }, { 0 }, "inner dimensions differ: 512 and 256" },
     { OP_linear_back, 2, { T(1, 512), U(2, 8, 512) }, { 0 }, "inner dimensions differ: 512 and 8" },

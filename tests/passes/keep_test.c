@@ -64,7 +64,7 @@ static int64_t token_bytes(const Model *m, Keep keep, bool bf16) {
 static void check_memory(const Row *row, const Model *m, int layers, bool bf16) {
     int64_t small = token_bytes(m, KEEP_SMALL, bf16), middle = token_bytes(m, KEEP_AUTO, bf16),
             fast = token_bytes(m, KEEP_FAST, bf16);
-    print_message("%-40.40s %d layers, %s: %5lld %5lld %5lld bytes a token\n", row->residual,
+    print_message("%-40.40s %d layers, %s: %5lld %5lld %5lld bytes per token\n", row->residual,
                   layers, bf16 ? "bf16" : "f32", (long long)small, (long long)middle,
                   (long long)fast);
     assert_true(small <= middle && middle <= fast);

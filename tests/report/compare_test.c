@@ -401,7 +401,7 @@ static void times_and_curves_are_shown(void **state) {
     assert_non_null(strstr(page, "share of roof"));
     assert_non_null(strstr(page, "Kernels line by line"));
     assert_non_null(strstr(page, "GFLOP/s"));
-    assert_non_null(strstr(text, "kernels: time a training step"));
+    assert_non_null(strstr(text, "kernels: time per training step"));
     free(page), free(text);
     text = text_of(&c, compare_json, &n);
     if (json_parse(&j, "json", text, n, 1000000, &e)) fail_msg("%s", e.text);

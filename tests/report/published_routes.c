@@ -222,7 +222,7 @@ static void caches(void) {
     };
     heading("17. Keys and values, 360M, 2-byte values, 20000 tokens, 10 percent routed");
     Report *r = shipped("360m-dense");
-    count("dense, bytes a token", (int64_t)routed_cache(r, PUBLISHED_BYTES, 1, tenth), 40960, "");
+    count("dense, bytes per token", (int64_t)routed_cache(r, PUBLISHED_BYTES, 1, tenth), 40960, "");
     equal("dense, MB", routed_cache(r, PUBLISHED_BYTES, 20000, tenth) / 1e6, 819.2, 1, "");
     report_free(r);
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {

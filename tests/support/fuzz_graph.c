@@ -10,7 +10,7 @@
 
 #include "numeric.h"
 
-enum { POOL = 4096, MOST = 64 }; /* values; elements a token */
+enum { POOL = 4096, MOST = 64 }; /* values; elements per token */
 
 typedef struct Fuzz {
     Graph *g;

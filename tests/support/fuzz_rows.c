@@ -11,7 +11,7 @@
 #include "fuzz_graph.h"
 #include "small_model.h"
 
-enum { POOL = 512, MOST = 512 }; /* values; elements a token */
+enum { POOL = 512, MOST = 512 }; /* values; elements per token */
 
 typedef struct Rows {
     Probe p;

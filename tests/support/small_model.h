@@ -24,8 +24,10 @@ typedef struct Probe {
 Probe probe_new(uint64_t seed, int64_t dim, int together);
 Shape probe_shape(int rank, const int64_t *dim); /* uniform */
 Node *probe_param(Probe *p, Shape s);
-Node *probe_stored(Probe *p, Shape s); /* one value a token, a reshaped product: read from memory */
-Node *probe_rows(Probe *p, Shape s); /* one value a token, in [-1, 1], computed where it is read */
+Node *probe_stored(Probe *p,
+                   Shape s); /* one value per token, a reshaped product: read from memory */
+Node *probe_rows(Probe *p,
+                 Shape s); /* one value per token, in [-1, 1], computed where it is read */
 void probe_read(Probe *p, Node *y);
 /* The finished graph: outputs logits, nll, cross_entropy, loss.  With 'more', a
 ** number, the loss is the cross entropy plus that; else it is the cross entropy. */

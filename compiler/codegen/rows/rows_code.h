@@ -4,7 +4,7 @@
 **
 ** An expression is evaluated at an index of its own axes (At).  In CHANNELS
 ** and UNIFORM mode lanes run along the last axis; in TOKENS mode every value
-** has a lane a token.
+** has a lane per token.
 */
 #ifndef STRATA_ROWS_CODE_H
 #define STRATA_ROWS_CODE_H

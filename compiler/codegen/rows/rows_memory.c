@@ -40,7 +40,7 @@ void memory_store(Code *c, int in, V address, int64_t step, V x) {
     }
 }
 
-/* One lane a token: token rows 'stride' apart, none beyond the last. */
+/* One lane per token: token rows 'stride' apart, none beyond the last. */
 static V load_tokens(Code *c, int operand, V offset, int64_t stride) {
     Emit *e = c->e;
     V row = e_at(e, c->p[operand], e_iadd(e, e_imul(e, c->t0, e_i64(e, stride)), offset));
@@ -64,7 +64,7 @@ static V load_half(Code *c, int operand, V row, V offset, int lanes) {
     return e_load_half(c->e, e_at_half(c->e, row, offset), lanes);
 }
 
-/* bfloat16s: lanes 'step' apart, or one a token. */
+/* bfloat16s: lanes 'step' apart, or one per token. */
 static V load_halves(Code *c, int operand, V offset, int64_t step) {
     Emit *e = c->e;
     V stride = e_i64(e, c->r->operand[operand].ref.stride), base = c->p[operand];
@@ -119,7 +119,7 @@ static V load_wave(Code *c, int operand, V offset, int64_t step) {
 }
 
 /* Where element 'offset' of a value in scratch lies.  Small values have a
-** tile's tokens side by side; large ones are a row a token. */
+** tile's tokens side by side; large ones are a row per token. */
 V memory_scratch_address(Code *c, const Value *v, V offset, int64_t *step) {
     Emit *e = c->e;
     V base = e_at(e, c->scratch, e_i64(e, v->scratch));

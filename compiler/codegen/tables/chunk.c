@@ -2,7 +2,7 @@
 ** How many tokens a task takes through the steps of a token phase: as many as move least.
 ** Every chunk streams the phase's weights again, so that large ones cost less; what passes
 ** between its steps is written and read again where a chunk of it is more than the
-** second-level cache holds.  Counted are bytes a token, over all token phases of the program
+** second-level cache holds.  Counted are bytes per token, over all token phases of the program
 ** that the build is for: nothing is timed, the same spec is the same code.
 **
 ** At most LARGEST: all threads are to have tasks of a few thousand tokens.
@@ -15,8 +15,8 @@ enum { SMALLEST = 64, LARGEST = 256 };
 ** chunk is taken where 64 to 512 tokens were measured alike (D 128 and 256, hidden 1024). */
 static const double weight_price = 4;
 
-/* Of a phase: bytes of its weights, and a token's of what passes between its steps: moved, and
-** there at once. */
+/* Of a phase: bytes of its weights, and per token the bytes of what passes between its steps:
+** those moved, and those that live at one time. */
 typedef struct Traffic {
     double weights, passing, live;
 } Traffic;

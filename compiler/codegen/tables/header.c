@@ -39,7 +39,7 @@ static void macros(const Code *c, const char *P, FILE *f) {
         { "STATE_BYTES_PER_TOKEN", m->state_per_token, "region STATE: this times the context," },
         { "STATE_BYTES_CONSTANT", m->state_constant, "and this once" },
         { "STATE_BYTES_PER_ROUTED", m->state_per_routed,
-          "of those a token: what tokens that routes leave out do not need" },
+          "of those per token: what tokens that routes leave out do not need" },
         { "TENSORS", m->tensors, "lines of the tensor table" },
         { "KERNELS", m->kernels, "lines of the kernel table" },
         { "TRAINING", m->training, "0: built with --inference" },

@@ -35,7 +35,7 @@ typedef struct Tables {
     int64_t *input_at;
     int ninput;
     int64_t weights_probe; /* floats, with them */
-    double flops[2];       /* a token: forward, training */
+    double flops[2];       /* per token: forward, training */
     struct Emit *emit[2];  /* where row kernels are written, shared out evenly; NULL: not there */
     int64_t emitted[2];    /* instructions there */
     int generates;         /* the program whose attention has caches */

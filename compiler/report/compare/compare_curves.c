@@ -92,7 +92,7 @@ static void draw_axes(const Plot *p) {
     svg_text(p->t, (LEFT + RIGHT) / 2.0, TOP + TALL + 38, "soft", "middle", 60,
              p->time ? "seconds of training" : "tokens");
     svg_vertical(p->t, 14, TOP + TALL / 2.0,
-                 p->series == SERIES_LOSS ? "loss, nats a token" : "share of the tokens");
+                 p->series == SERIES_LOSS ? "loss, nats per token" : "share of the tokens");
 }
 
 static void draw_band(const Plot *p, int i) {

@@ -111,12 +111,13 @@ static void add_metric(const Comparison *c, const Metric *m, Text *t) {
 
 static void add_numbers(const Comparison *c, Text *t) {
     char note[512];
-    print_text(note, sizeof note,
-               "A token at full context; a multiply-add is two operations. Bytes are those of all "
-               "operands and results of every kernel. "
-               "Compile time is processor time, without linking; code size is the machine code of "
-               "the model's object. %s",
-               compare_routes_note(c));
+    print_text(
+        note, sizeof note,
+        "Per token at full context; a multiply-add is two operations. Bytes are those of all "
+        "operands and results of every kernel. "
+        "Compile time is processor time, without linking; code size is the machine code of "
+        "the model's object. %s",
+        compare_routes_note(c));
     page_heading(t, "Numbers", note);
     page_table(t, "Numbers");
     add_heads(c, t);

@@ -74,7 +74,7 @@ static void add_table(const Comparison *c, const Role *role, int n, bool differs
              "<th scope=\"col\">bytes</th><th scope=\"col\">difference</th>");
     if (c->rounds)
         text_add(t,
-                 "<th scope=\"col\">time a step</th><th scope=\"col\">difference</th><th "
+                 "<th scope=\"col\">time per step</th><th scope=\"col\">difference</th><th "
                  "scope=\"col\">GFLOP/s</th><th scope=\"col\">GB/s</th>"
                  "<th scope=\"col\">share of roof</th>");
     text_add(t, "</tr></thead>\n<tbody>");

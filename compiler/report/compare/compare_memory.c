@@ -1,5 +1,5 @@
 /*
-** Memory over a training step, all variants on one scale: bytes of activations a token
+** Memory over a training step, all variants on one scale: bytes of activations per token
 ** that are alive at each step of the program, and the place that the plan gives them.
 */
 #include "compare_page.h"
@@ -69,7 +69,7 @@ static void draw_axes(const Panel *a) {
     svg_text(a->t, backward + 4, TOP - 8, "soft", "start", 20, "backward");
     svg_text(a->t, (LEFT + RIGHT) / 2.0, TOP + TALL + 35, "soft", "middle", 60,
              "steps of the program");
-    svg_vertical(a->t, 12, TOP + TALL / 2.0, "bytes a token");
+    svg_vertical(a->t, 12, TOP + TALL / 2.0, "bytes per token");
 }
 
 static void add_figure(const Variant *v, double most, Text *t) {
@@ -78,7 +78,7 @@ static void add_figure(const Variant *v, double most, Text *t) {
     double place = (double)memory_size(a.p, TOKEN);
     text_add(t, "<figure><figcaption>");
     svg_escaped(t, v->label);
-    text_add(t, "<span>%s a token, the dashed line</span></figcaption>\n",
+    text_add(t, "<span>%s per token, the dashed line</span></figcaption>\n",
              human_bytes(size, place));
     svg_begin(t, "memory over a training step", WIDTH, HEIGHT);
     draw_alive(&a);

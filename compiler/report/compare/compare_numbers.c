@@ -39,20 +39,20 @@ METRIC(match_seconds, c->text ? compare_trained(c, v).seconds.mean : NAN)
 
 const Metric compare_metrics[] = {
     { "parameters", "parameters", UNIT_COUNT, parameters },
-    { "flops_per_token_forward", "FLOPs a token, forward", UNIT_COUNT, flops_forward },
-    { "flops_per_token_training", "FLOPs a token, training", UNIT_COUNT, flops_training },
-    { "bytes_per_token_forward", "bytes moved a token, forward", UNIT_BYTES, bytes_forward },
-    { "bytes_per_token_training", "bytes moved a token, training", UNIT_BYTES, bytes_training },
-    { "memory_per_token", "memory a token, training", UNIT_BYTES, memory_per_token },
+    { "flops_per_token_forward", "FLOPs per token, forward", UNIT_COUNT, flops_forward },
+    { "flops_per_token_training", "FLOPs per token, training", UNIT_COUNT, flops_training },
+    { "bytes_per_token_forward", "bytes moved per token, forward", UNIT_BYTES, bytes_forward },
+    { "bytes_per_token_training", "bytes moved per token, training", UNIT_BYTES, bytes_training },
+    { "memory_per_token", "memory per token, training", UNIT_BYTES, memory_per_token },
     { "memory_constant", "memory, constant", UNIT_BYTES, memory_constant },
-    { "state_per_token", "state a token, generating", UNIT_BYTES, state_per_token },
-    { "sources_average", "sources a depth read", UNIT_COUNT, sources },
+    { "state_per_token", "state per token, generating", UNIT_BYTES, state_per_token },
+    { "sources_average", "sources per depth read", UNIT_COUNT, sources },
     { "kernels", "kernels", UNIT_COUNT, kernels },
-    { "calls", "calls a training step", UNIT_COUNT, calls },
+    { "calls", "calls per training step", UNIT_COUNT, calls },
     { "code_bytes", "code size", UNIT_BYTES, code_bytes },
     { "compile_seconds", "compile time", UNIT_SECONDS, compile_seconds },
     { "step_seconds", "training step", UNIT_SECONDS, step_seconds },
-    { "tokens_per_second", "tokens a second, training", UNIT_COUNT, tokens_per_second },
+    { "tokens_per_second", "tokens per second, training", UNIT_COUNT, tokens_per_second },
     { "memory_peak", "peak memory, measured", UNIT_BYTES, memory_peak },
     { "best_validation_loss", "best validation loss", UNIT_LOSS, best_loss },
     { "best_validation_loss_deviation", "its deviation over seeds", UNIT_LOSS, best_deviation },
@@ -68,7 +68,7 @@ static const struct {
     { "parameters", "parameters" },
     { "flops_per_token_training", "FLOPs of training" },
     { "bytes_per_token_training", "bytes moved" },
-    { "memory_per_token", "memory a token" },
+    { "memory_per_token", "memory per token" },
 };
 enum { TOLD = sizeof told / sizeof *told };
 

@@ -63,7 +63,7 @@ static void add_roles(const Block *b, const Role *role, int n) {
     int shown = 0;
     for (int k = 0; k < n; k++) {
         if (!role_differs(b->c, &role[k])) continue;
-        if (!shown++) add_heads(b, "kernels that differ: bytes a token");
+        if (!shown++) add_heads(b, "kernels that differ: bytes per token");
         text_add(b->t, "%-*.*s", LABEL, LABEL - 1, role[k].name);
         for (int i = b->from; i < b->to; i++)
             add_cell(b, i, UNIT_BYTES, role_bytes(&role[k], i), role_bytes(&role[k], 0));
@@ -74,7 +74,7 @@ static void add_roles(const Block *b, const Role *role, int n) {
 }
 
 static void add_times(const Block *b, const Role *role, int n) {
-    add_heads(b, "kernels: time a training step");
+    add_heads(b, "kernels: time per training step");
     for (int k = 0; k < n; k++) {
         text_add(b->t, "%-*.*s", LABEL, LABEL - 1, role[k].name);
         for (int i = b->from; i < b->to; i++)

@@ -138,7 +138,7 @@ Trained compare_trained(const Comparison *c, const Variant *v);
 /* "-0.0123", "95 % interval" and all: a line's worth. */
 void compare_trained_words(const Comparison *c, const Variant *v, Text *t);
 
-/* FLOPs a token of a training step whose routes take what they took at the end; NAN: no memory. */
+/* FLOPs per token of a training step, with the final shares of the routes; NAN: no memory. */
 double compare_executed(const Comparison *c, const Variant *v);
 /* How many steps are the last tenth of a run. */
 int compare_last(const Comparison *c);

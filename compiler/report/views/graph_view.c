@@ -213,7 +213,7 @@ static void draw_box(const Drawing *d, const Run *g, int i, double y) {
     add_range(&line, b->operations, "operation");
     text_add(&line, ", reads ");
     add_range(&line, b->reads, "value");
-    text_add(&line, " a token");
+    text_add(&line, " per token");
     draw_text(d, BOX_X + 18, y + 38, "soft", 60, &line);
     if (rows) add_operations(s, &line);
     else add_weight(s->anchor, &line);

@@ -1,7 +1,7 @@
 /*
 ** The kernel listing: what each kernel computes, one line an operation.
 **
-**   rows3_mlp: row, 48 calls, 2.1k FLOPs and 6.0 KiB a token
+**   rows3_mlp: row, 48 calls, 2.1k FLOPs and 6.0 KiB per token
 **     a0                                [tokens,512]   linear of layers.0.attention
 **     v0 = mul a0, a0                   [tokens,512]   specs/small.lua:8
 **
@@ -179,7 +179,7 @@ void report_kernels_text(const Report *r, Text *t) {
             text_add(t, "%d calls a training step, %d reading", k->work[TRAINING].calls,
                      k->work[FORWARD].calls);
         else text_add(t, "%d calls", k->work[FORWARD].calls);
-        text_add(t, "; a call: %s FLOPs and %s a token\n", human_count(a, w->flops / w->calls),
+        text_add(t, "; per call: %s FLOPs and %s per token\n", human_count(a, w->flops / w->calls),
                  human_bytes(b, w->bytes / w->calls));
         report_kernel_lines(r, k, t, NULL);
     }

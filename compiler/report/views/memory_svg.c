@@ -62,7 +62,7 @@ static void draw_panel(const Panel *a, const MemoryItem *item, int n) {
     text_add(a->t, "</g>\n");
     double x = at_step(a->p, work_backward(a->p));
     svg_line(a->t, x, a->top, x, a->top + a->height, "flow");
-    svg_vertical(a->t, 14, a->top + a->height / 2, a->space < 2 ? "bytes a token" : "bytes");
+    svg_vertical(a->t, 14, a->top + a->height / 2, a->space < 2 ? "bytes per token" : "bytes");
 }
 
 /* Where the backward part begins, and the axis all panels share. */

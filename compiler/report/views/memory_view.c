@@ -13,8 +13,8 @@
 #include "work.h"
 
 static const MemorySpace spaces[] = {
-    { SPACE_TOKEN, "token", "bytes a token", "the arena, a row a token" },
-    { SPACE_LOCAL, "local", "bytes a token of a thread's chunk",
+    { SPACE_TOKEN, "token", "bytes per token", "the arena, one row per token" },
+    { SPACE_LOCAL, "local", "bytes per token of a thread's chunk",
       "a thread's own, reused chunk by chunk" },
     { SPACE_GRANULE, "granule", "bytes a granule of 64 tokens", "sums over 64 tokens" },
     { SPACE_CONSTANT, "constant", "bytes", "once" },

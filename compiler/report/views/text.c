@@ -37,7 +37,7 @@ static void work_line(Text *t, const char *name, const Work *w) {
 }
 
 static void work(const Report *r, Text *t) {
-    text_add(t, "work         a token at %" PRId64 " tokens of context; a multiply-add is 2\n",
+    text_add(t, "work         per token, at %" PRId64 " tokens of context; a multiply-add is 2\n",
              r->model->context);
     work_line(t, "forward", &r->work[FORWARD]);
     if (r->training) work_line(t, "training", &r->work[TRAINING]);

@@ -148,7 +148,7 @@ static void print_kernels(Text *t, const Bench *b) {
     double all = 0;
     for (int32_t i = 0; i < b->s.m->kernels; i++)
         all += kernel_line(b, i).seconds;
-    text_add(t, "\n%-40s %-10s %6s %10s %6s %9s %9s\n", "kernel", "family", "calls", "ms a step",
+    text_add(t, "\n%-40s %-10s %6s %10s %6s %9s %9s\n", "kernel", "family", "calls", "ms per step",
              "share", "GFLOP/s", "GB/s");
     for (int32_t i = 0; i < b->s.m->kernels; i++) {
         Line l = kernel_line(b, i);

@@ -27,7 +27,7 @@ typedef struct ProbeText {
 typedef struct Probe {
     const strata_model *m;
     const ProbeText *text;
-    double loss;    /* nats a token */
+    double loss;    /* nats per token */
     int64_t tokens; /* that were looked at */
     int sources, reads, layers, gates;
     const char **source_site, **read_site, **layer_name, **gate_site;
@@ -43,7 +43,7 @@ typedef struct Probe {
     /* [routes], outputs of what it decides about, at those tokens and at the others */
     double *taken_rms, *other_rms;
     uint8_t *taken;        /* [routes, passage]: 1 if the route takes the token */
-    double *loss_increase; /* [layers], nats a token, the layer's outputs being 0 */
+    double *loss_increase; /* [layers], nats per token, the layer's outputs being 0 */
 } Probe;
 
 /* Probes the weights that are in s (session_weights). 'tells': shows progress on standard error. */

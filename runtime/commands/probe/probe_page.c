@@ -165,8 +165,8 @@ static void add_dynamics(const Page *p) {
               "root mean square", x->read_rms, b ? b->read_rms : NULL, x->reads);
     add_lines(p, "Gradients", "of a layer\xe2\x80\x99s parameters", "layer", "norm",
               x->gradient_norm, b ? b->gradient_norm : NULL, x->layers);
-    add_lines(p, "Loss without a layer", "increase when its outputs are 0", "layer", "nats a token",
-              x->loss_increase, b ? b->loss_increase : NULL, x->layers);
+    add_lines(p, "Loss without a layer", "increase when its outputs are 0", "layer",
+              "nats per token", x->loss_increase, b ? b->loss_increase : NULL, x->layers);
     text_add(p->t, "</div>\n");
 }
 
@@ -269,7 +269,7 @@ static void add_routes(const Page *p) {
 static void add_summary(const Page *p, const char *weights, const char *weights_before) {
     text_add(p->t, "<p>Weights ");
     svg_escaped(p->t, weights);
-    text_add(p->t, ": loss %.4f nats a token, over %lld tokens.", p->x->loss,
+    text_add(p->t, ": loss %.4f nats per token, over %lld tokens.", p->x->loss,
              (long long)p->x->tokens);
     if (p->before) {
         text_add(p->t, " Before, ");

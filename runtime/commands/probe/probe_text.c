@@ -82,7 +82,7 @@ static void add_routes(const Probe *x, bool colours, Text *t) {
 }
 
 static void add_probe(const Probe *x, bool colours, Text *t) {
-    text_add(t, "loss %.6f nats a token, over %lld tokens\n", x->loss, (long long)x->tokens);
+    text_add(t, "loss %.6f nats per token, over %lld tokens\n", x->loss, (long long)x->tokens);
     add_layers(x, t);
     add_shares(x, t);
     add_sinks(x, t);

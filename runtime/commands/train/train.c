@@ -254,7 +254,7 @@ static void announce(Run *r) {
     g->flops = training_flops(m, (double)r->order.rows, (double)c->context);
     g->peak = c->steps > c->step ? machine_peak(r->s.pool, strata_string(m, m->cpu)) : 0;
     progress_note(
-        g, "%s: %lld parameters; %lld tokens of text; %lld windows of %lld a step; %d threads",
+        g, "%s: %lld parameters; %lld tokens of text; %lld windows of %lld per step; %d threads",
         strata_string(m, m->name), (long long)m->parameters, (long long)r->data.count,
         (long long)r->order.rows, (long long)c->context, r->s.workers);
     if (r->resumed) progress_note(g, "%s: goes on after step %lld", r->out, (long long)c->step);

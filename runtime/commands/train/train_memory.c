@@ -30,7 +30,7 @@ int run_memory(const Program *p, Session *s, const Checkpoint *c, Error *e) {
     row(&t, "optimizer", 2 * gradients);
     if (packed > 0) row(&t, "packed weights", packed);
     row(&t, "activations", (double)arena);
-    row(&t, "  a token", (double)m->arena_per_token);
+    row(&t, "  per token", (double)m->arena_per_token);
     row(&t, "tokens and control", rows + (double)m->ctx_bytes);
     row(&t, "total, without the text", total);
     if (room > 0)
