@@ -1,5 +1,5 @@
--- A model with a mixer of its own: shared/echo.lua, which is in no paper.
-local echo = require "shared.echo"
+-- A model with a mixer of its own: sample/echo.lua, which is in no paper.
+local echo = require "sample.echo"
 
 return model {
   name = "own_mixer",

@@ -8,9 +8,9 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 fail() { echo "docs.sh: $1"; exit 1; }
 
-"$strata" inspect specs/haares-small-12.lua --cpu x86-64-v3 --matrix -o "$work/picture.svg"
+"$strata" inspect specs/papers/haares/haares-small-12.lua --cpu x86-64-v3 --matrix -o "$work/picture.svg"
 cmp -s "$work/picture.svg" docs/depth-mixing.svg ||
-    fail "expected docs/depth-mixing.svg to be current; strata inspect specs/haares-small-12.lua --matrix -o draws it"
+    fail "expected docs/depth-mixing.svg to be current; strata inspect specs/papers/haares/haares-small-12.lua --matrix -o draws it"
 
 for page in README.md docs/*.md; do
     folder=$(dirname "$page")

@@ -52,7 +52,7 @@ decode-attnres-bf16   decode  smol  attnres  bf16 0.99xdecode-bf16
 ROWS
 }
 
-# Sets dim, hidden, heads, kv_heads, vocab, layers, batch and seq of a shape; smol is specs/smollm-360m.lua.
+# Sets dim, hidden, heads, kv_heads, vocab, layers, batch and seq of a shape; smol is specs/papers/smollm-360m.lua.
 shape() {
     case $1 in
         d128) set -- 128 1024 4 4 256 12 4 512 ;;
@@ -74,7 +74,7 @@ residual() {
 
 write_spec() {
     if [ "$1" = smol ]; then
-        sed "s/^  layers = /  residual = $(residual "$2"),\n&/" "$here/../../specs/smollm-360m.lua"
+        sed "s/^  layers = /  residual = $(residual "$2"),\n&/" "$here/../../specs/papers/smollm-360m.lua"
         return
     fi
     shape "$1"

@@ -136,7 +136,7 @@ static const char *const mixers[] = {
 static void write_own(void **state) {
     char path[SCRATCH_PATH], from[1024];
     size_t size;
-    snprintf(from, sizeof from, "%s/specs/shared/echo.lua", SOURCE_DIR);
+    snprintf(from, sizeof from, "%s/specs/sample/echo.lua", SOURCE_DIR);
     char *text = scratch_read(from, &size);
     assert_non_null(text);
     scratch_write(scratch_path(state, "own.lua", path), text, size);

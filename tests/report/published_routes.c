@@ -1,6 +1,6 @@
 /*
 ** The papers' numbers on routes (DTRNet, arXiv 2509.00925; Mixture-of-Depths, 2404.02258; D-LLM),
-** from the layouts in specs/routes and by what 'strata inspect --cost' prints.
+** from the layouts in specs/papers/routes and by what 'strata inspect --cost' prints.
 */
 #include "test.h"
 
@@ -31,7 +31,7 @@ static Report *report_at(const char *path) {
 
 static Report *shipped(const char *name) {
     char path[128];
-    print_text(path, sizeof path, "specs/routes/%s.lua", name);
+    print_text(path, sizeof path, "specs/papers/routes/%s.lua", name);
     return report_at(path);
 }
 
@@ -48,8 +48,8 @@ static void copy(void **folder, const char *from, const char *to) {
 static Report *written(void **folder, const char *fields) {
     char path[SCRATCH_PATH];
     mkdir(scratch_path(folder, "shared", path), 0777);
-    copy(folder, "specs/routes/shared/smollm.lua", "shared/smollm.lua");
-    copy(folder, "specs/routes/shared/layouts.lua", "shared/layouts.lua");
+    copy(folder, "specs/papers/routes/shared/smollm.lua", "shared/smollm.lua");
+    copy(folder, "specs/papers/routes/shared/layouts.lua", "shared/layouts.lua");
     FILE *f = fopen(scratch_path(folder, "routed.lua", path), "w");
     assert_non_null(f);
     fprintf(f, "return require 'shared.smollm' { name = 'routed', %s }\n", fields);
@@ -296,7 +296,7 @@ static void baselines(void) {
     recipe("360m-bilayer"), recipe("1b3-bilayer");
     text_add(&table,
              "  targets 0.85 and 0.55, weight 1 and 2 reserved tokens of D-LLM: fields of "
-             "specs/routes/*-dllm-*.lua\n"
+             "specs/papers/routes/*-dllm-*.lua\n"
              "  global batches of 384 and 1024 sequences: train --accumulate, not in a spec\n");
 }
 

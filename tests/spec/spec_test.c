@@ -307,8 +307,8 @@ static void test_parameter_counts(void **state) {
     for (size_t i = 0; i < sizeof family / sizeof *family; i++)
         for (int k = 0; k < 3; k++) {
             char path[200];
-            snprintf(path, sizeof path, "specs/%s-%s-%d.lua", mixer[k], family[i].size,
-                     family[i].layers);
+            snprintf(path, sizeof path, "specs/papers/haares/%s-%s-%d.lua", mixer[k],
+                     family[i].size, family[i].layers);
             Model *m = load(path);
             int64_t more = (k ? 2 * (2 * family[i].layers + 1) * family[i].dim : 0)
                 + (k == 2 ? 4 : 0);
@@ -317,10 +317,10 @@ static void test_parameter_counts(void **state) {
             assert_int_equal(m->nread, 2 * family[i].layers + 1);
             spec_free(m);
         }
-    Model *m = load("specs/gpt2-124m.lua");
+    Model *m = load("specs/papers/gpt2-124m.lua");
     assert_int_equal(m->parameters, 124439808);
     spec_free(m);
-    m = load("specs/smollm-360m.lua");
+    m = load("specs/papers/smollm-360m.lua");
     assert_int_equal(m->parameters, 361821120);
     spec_free(m);
 }
@@ -450,28 +450,40 @@ static char *printed(void **state, const Model *m, bool locations) {
 }
 
 /* The same spec is the same graph; every shipped spec is well formed. */
-static void test_specs(void **state) {
+static void check_same_twice(void **state, const char *path) {
+    Model *a = load(path), *b = load(path);
+    char *first = printed(state, a, true), *second = printed(state, b, true);
+    assert_string_equal(first, second);
+    assert_true(a->hash == b->hash);
+    graph_verify(a->graph);
+    free(first);
+    free(second);
+    spec_free(a);
+    spec_free(b);
+}
+
+/* The specs of a folder, not of those below; how many. */
+static int check_specs_of(void **state, const char *folder) {
     struct dirent **entry;
-    int n = scandir("specs", &entry, NULL, alphasort), count = 0;
+    int n = scandir(folder, &entry, NULL, alphasort), count = 0;
     for (int i = 0; i < n; i++) {
-        char path[300];
+        char path[400];
         size_t length = strlen(entry[i]->d_name);
-        snprintf(path, sizeof path, "specs/%s", entry[i]->d_name);
+        snprintf(path, sizeof path, "%s/%s", folder, entry[i]->d_name);
         free(entry[i]);
         if (length < 5 || strcmp(path + strlen(path) - 4, ".lua")) continue;
-        Model *a = load(path), *b = load(path);
-        char *first = printed(state, a, true), *second = printed(state, b, true);
-        assert_string_equal(first, second);
-        assert_true(a->hash == b->hash);
-        graph_verify(a->graph);
-        free(first);
-        free(second);
-        spec_free(a);
-        spec_free(b);
+        check_same_twice(state, path);
         count++;
     }
-    free(entry);
-    assert_true(count >= 25);
+    if (n >= 0) free(entry);
+    return count;
+}
+
+static void test_specs(void **state) {
+    assert_int_equal(check_specs_of(state, "specs"), 2);
+    assert_int_equal(check_specs_of(state, "specs/papers"), 2);
+    assert_true(check_specs_of(state, "specs/papers/haares") >= 25);
+    assert_true(check_specs_of(state, "specs/papers/routes") >= 30);
 }
 
 /* A mixer of the library, copied beside a spec and required, is the same mixer. */
