@@ -301,8 +301,8 @@ static void diverges(void **state) {
 static void dry_run(void **state) {
     (void)state;
     run(model(), 0, "train --dry-run");
-    static const char *const row[] = { "weights", "gradients", "optimizer", "activations",
-                                       "a token", "total",     "free" };
+    static const char *const row[] = { "weights",   "gradients", "optimizer", "activations",
+                                       "per token", "total",     "free" };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
         assert_non_null(strstr(ran.out, row[i]));
     assert_false(folder_has(&folder, "mock.safetensors"));
