@@ -31,7 +31,7 @@ typedef struct Trained {
 /* == The text ============================================================= */
 
 static int open_tokenizer(Trained *x) {
-    TokenizerKind kind;
+    const TokenizerKind *kind;
     int status = tokenizer_kind(x->m->tokenizer ? x->m->tokenizer : "", &kind, x->e);
     return status ? status : tokenizer_load(&x->tokenizer, kind, x->m->vocab, &x->weights, x->e);
 }
@@ -39,7 +39,7 @@ static int open_tokenizer(Trained *x) {
 static int open_text(Trained *x, const char *path, double share) {
     DataText text = { 0 };
     Data train;
-    int status = data_text(&text, &path, 1, x->tokenizer.kind == TOKENIZER_CHARS, x->e);
+    int status = data_text(&text, &path, 1, x->tokenizer.kind->utf8, x->e);
     if (!status) status = data_tokens(&x->all, &text, &x->tokenizer, x->e);
     data_text_free(&text);
     x->text = x->all;

@@ -325,6 +325,27 @@ static int call_limit(lua_State *L) {
     return 0;
 }
 
+/* The tokenizers: { { name, least }, ... }; least: the smallest vocabulary. */
+static void push_tokenizers(lua_State *L) {
+    static const struct {
+        const char *name;
+        lua_Integer least;
+    } row[] = {
+#define TOKENIZER(name, least) { #name, least },
+#include "tokenizers.def"
+#undef TOKENIZER
+    };
+    lua_newtable(L);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        lua_newtable(L);
+        lua_pushstring(L, row[i].name);
+        lua_setfield(L, -2, "name");
+        lua_pushinteger(L, row[i].least);
+        lua_setfield(L, -2, "least");
+        lua_rawseti(L, -2, (lua_Integer)i + 1);
+    }
+}
+
 void core_open(lua_State *L) {
     static const luaL_Reg functions[] = { { "at", spec_call_at },
                                           { "defined", call_defined },
@@ -353,6 +374,8 @@ void core_open(lua_State *L) {
     lua_setfield(L, -2, "ops");
     ops_targets(L);
     lua_setfield(L, -2, "targets");
+    push_tokenizers(L);
+    lua_setfield(L, -2, "tokenizers");
     lua_pushboolean(L, front(L)->dense);
     lua_setfield(L, -2, "dense");
 }

@@ -127,7 +127,7 @@ static int write_tokens(Stream *x, int64_t n, int64_t count, Error *e) {
     for (int64_t i = 0; i < count && !x->closed; i++) {
         int32_t id;
         int status = draw(x, n + i, &id, e);
-        if (status || (x->tokenizer->kind == TOKENIZER_CHARS && id == TOKEN_END)) return status;
+        if (status || id == x->tokenizer->kind->end) return status;
         int bytes = decoder_push(&x->decoder, x->tokenizer, id, text);
         status = show(x, text, (size_t)bytes, e);
         if (!status && i + 1 < count) {

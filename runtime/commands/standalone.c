@@ -42,7 +42,7 @@ int program_session(const Program *p, Session *s, Error *e) {
 static int read_weights(const Program *p, Session *s, const Safetensors *f, Tokenizer *tokenizer,
                         Error *e) {
     int status = weights_read(p->m, f, session_write_weights(s), e);
-    TokenizerKind kind = TOKENIZER_NONE;
+    const TokenizerKind *kind;
     if (status || !tokenizer) return status;
     status = tokenizer_kind(model_text(p, p->m->tokenizer), &kind, e);
     return status ? status : tokenizer_load(tokenizer, kind, p->m->vocab, f, e);
@@ -62,7 +62,7 @@ int program_weights(const Program *p, Session *s, Tokenizer *tokenizer, Error *e
 int program_data(const Program *p, const Tokenizer *tokenizer, Data *d, Error *e) {
     const OptionValue *data = option(p, OPTION_DATA);
     DataText text = { 0 };
-    int status = data_text(&text, data->list, data->length, tokenizer->kind == TOKENIZER_CHARS, e);
+    int status = data_text(&text, data->list, data->length, tokenizer->kind->utf8, e);
     if (!status) status = data_tokens(d, &text, tokenizer, e);
     if (!status) status = data_enough(d, "--data", 1, e);
     data_text_free(&text);

@@ -10,6 +10,7 @@
 #include "files.h"
 #include "hash.h"
 #include "random.h"
+#include "utf8.h"
 
 /* == Files ================================================================ */
 
@@ -86,55 +87,40 @@ void data_text_free(DataText *x) {
 
 /* == Tokens =============================================================== */
 
-static void store(void *to, int width, int64_t i, int32_t id) {
-    if (width == 1) ((uint8_t *)to)[i] = (uint8_t)id;
-    else if (width == 2) ((uint16_t *)to)[i] = (uint16_t)id;
-    else ((int32_t *)to)[i] = id;
-}
-
 static int32_t token_at(const Data *d, int64_t i) {
     if (d->width == 1) return ((const uint8_t *)d->token)[i];
     if (d->width == 2) return ((const uint16_t *)d->token)[i];
     return ((const int32_t *)d->token)[i];
 }
 
-static int64_t count_points(const DataText *x) {
-    int64_t n = 0;
-    for (size_t i = 0; i < x->length; i++)
-        n += ((unsigned char)x->bytes[i] & 0xc0) != 0x80;
-    return n;
-}
-
-static int tokens_of_chars(Data *d, const DataText *x, const Tokenizer *t, Error *e) {
-    int64_t room = count_points(x);
-    d->width = t->ids <= 256 ? 1 : t->ids <= 65536 ? 2 : 4;
-    d->memory = malloc((size_t)room * (size_t)d->width + 1);
-    if (!d->memory) return error_memory(e, x->file[0], (size_t)room * (size_t)d->width);
-    for (size_t i = 0; i < x->length; d->count++) {
-        int32_t point;
-        int n = utf8_next(x->bytes + i, x->length - i, &point);
-        if (!n || d->count == room)
-            return error_set(e, STATUS_INTERNAL, "%s:byte %zu: text was not checked to be UTF-8",
-                             x->file[0], i);
-        store(d->memory, d->width, d->count, tokenizer_character(t, point));
-        if (!d->count) d->bytes = (int64_t)x->length - n;
-        i += (size_t)n;
-    }
-    return STATUS_OK;
+static int encode(Data *d, const DataText *x, const Tokenizer *t, Error *e) {
+    const TokenizerKind *kind = t->kind;
+    TokenIds ids = { .width = t->ids <= 256 ? 1
+                         : t->ids <= 65536  ? 2
+                                            : 4,
+                     .room = kind->room ? kind->room(x->bytes, x->length) : (int64_t)x->length };
+    size_t bytes = (size_t)ids.room * (size_t)ids.width;
+    ids.at = d->memory = malloc(bytes + 1);
+    if (!ids.at) return error_memory(e, x->file[0], bytes);
+    int status = kind->encode(t, x->file[0], x->bytes, x->length, &ids, e);
+    d->width = ids.width;
+    d->count = ids.count;
+    d->bytes = (int64_t)(x->length - ids.first);
+    return status;
 }
 
 int data_tokens(Data *d, DataText *x, const Tokenizer *t, Error *e) {
     *d = (Data){ .width = 1 };
     memcpy(d->sha256, x->sha256, sizeof d->sha256);
     int status = STATUS_OK;
-    if (t->kind == TOKENIZER_BYTES) {
+    if (t->kind->text_is_ids) {
         d->memory = x->bytes;
         d->count = (int64_t)x->length;
         d->bytes = d->count - 1;
         x->bytes = NULL;
         x->length = 0;
     } else {
-        status = tokens_of_chars(d, x, t, e);
+        status = encode(d, x, t, e);
     }
     d->token = d->memory;
     if (status) data_free(d);

@@ -1,6 +1,6 @@
 /*
 ** Text to token ids and back.
-**   bytes   256 ids, one a byte
+**   bytes   256 ids, one per byte
 **   chars   0 pad, 1 unknown, 2 begin, 3 end, then the characters (code points) of the
 **           training text by falling count, ties by code point, vocab - 4 at most
 ** Nothing is inserted: text of n bytes (characters) is n ids.  chars takes valid UTF-8
@@ -8,6 +8,7 @@
 ** Decoding gives whole UTF-8 sequences: bytes wait until their character is complete,
 ** and what can be none becomes U+FFFD, as do 'unknown' and ids beyond the tokenizer's;
 ** pad, begin and end are nothing.
+** A kind is a row of tokenizers.def and a file of its functions.
 */
 #ifndef STRATA_TOKENIZER_H
 #define STRATA_TOKENIZER_H
@@ -15,33 +16,65 @@
 #include "error.h"
 #include "safetensors.h"
 
-typedef enum TokenizerKind { TOKENIZER_NONE, TOKENIZER_BYTES, TOKENIZER_CHARS } TokenizerKind;
-
-/* of chars */
-enum { TOKEN_PAD = 0, TOKEN_UNKNOWN = 1, TOKEN_BEGIN = 2, TOKEN_END = 3, TOKEN_FIRST = 4 };
+typedef struct TokenizerKind TokenizerKind;
 
 typedef struct Tokenizer {
-    TokenizerKind kind;
-    int32_t ids;        /* 0 … ids-1 are used; the model's vocabulary may be larger */
-    int32_t *character; /* chars: code point of id TOKEN_FIRST + i, ids - TOKEN_FIRST of them */
-    int32_t *page; /* chars: code point -> id, pages of 256; page[cp >> 8] is an offset in 'id' */
-    int32_t *id;
+    const TokenizerKind *kind; /* NULL: none */
+    int32_t ids;               /* 0 … ids-1 are used; the model's vocabulary may be larger */
+    void *tables;              /* the kind's own */
 } Tokenizer;
+
+/* Ids that text becomes, each of 'width' bytes: 1, 2 or 4. */
+typedef struct TokenIds {
+    void *at;
+    int width;
+    int64_t count, room;
+    size_t first; /* bytes of text that the first id stands for */
+} TokenIds;
+
+void token_ids_add(TokenIds *ids, int32_t id);
+
+enum { TOKEN_BYTES = 4 }; /* of one id's text, at most */
+
+struct TokenizerKind {
+    const char *name;
+    const char *tensor; /* that files of weights hold it in; NULL: there is nothing to hold */
+    bool text_is_ids;   /* ids are the text's bytes */
+    bool utf8;          /* takes valid UTF-8 only */
+    int32_t end;        /* id that ends a text; -1: none */
+    /* An empty 't' gets its ids and tables, from training text or from 'tensor'; checks that
+    ** 'vocab' is enough.  After an error tokenizer_free is called. */
+    int (*learn)(Tokenizer *t, int64_t vocab, const char *text, size_t length, Error *e);
+    int (*load)(Tokenizer *t, int64_t vocab, const Safetensors *s, Error *e);
+    int (*save)(const Tokenizer *t, TensorList *l, Error *e);
+    void (*free)(Tokenizer *t);
+    /* how many ids 'text' can become, at most */
+    int64_t (*room)(const char *text, size_t length);
+    int (*encode)(const Tokenizer *t, const char *what, const char *text, size_t length,
+                  TokenIds *ids, Error *e);
+    /* bytes of an id's text, which need not be whole characters; -1: it has none */
+    int (*decode)(const Tokenizer *t, int32_t id, char out[TOKEN_BYTES]);
+};
+
+#define TOKENIZER(name, least) extern const TokenizerKind tokenizer_##name;
+#include "tokenizers.def"
+#undef TOKENIZER
 
 /* What the descriptor's tokenizer string means; an error for "" (the command needs text)
 ** and for what this version does not know. */
-int tokenizer_kind(const char *name, TokenizerKind *kind, Error *e);
+int tokenizer_kind(const char *name, const TokenizerKind **kind, Error *e);
 
-/* Each checks that 'vocab' is enough (bytes 256, chars at least one character). */
-int tokenizer_bytes(Tokenizer *t, int64_t vocab, Error *e);
-/* from text */
-int tokenizer_chars(Tokenizer *t, int64_t vocab, const char *text, size_t length, Error *e);
-int tokenizer_load(Tokenizer *t, TokenizerKind kind, int64_t vocab, const Safetensors *s, Error *e);
-/* chars: tensor tokenizer.chars of s (unique, valid code points), its absence an error; bytes:
-** nothing is read. */
-void tokenizer_free(Tokenizer *t);
-/* adds tokenizer.chars; bytes: nothing */
+/* From training text; checks that 'vocab' is enough. */
+int tokenizer_learn(Tokenizer *t, const TokenizerKind *kind, int64_t vocab, const char *text,
+                    size_t length, Error *e);
+/* From a file of weights, in which the absence of what the kind needs is an error. */
+int tokenizer_load(Tokenizer *t, const TokenizerKind *kind, int64_t vocab, const Safetensors *s,
+                   Error *e);
+/* Does a file of weights hold all that the kind needs? */
+bool tokenizer_held(const TokenizerKind *kind, const Safetensors *s);
+/* adds the kind's tensor */
 int tokenizer_save(const Tokenizer *t, TensorList *l, Error *e);
+void tokenizer_free(Tokenizer *t);
 
 /* ids of 'text' into out, which has room for 'length' ids; *count of them.
 ** 'what' names the text in messages: "WHAT:byte N: expected UTF-8 …". */
@@ -57,11 +90,5 @@ enum { DECODER_OUT = 24 };
 int decoder_push(Decoder *d, const Tokenizer *t, int32_t id, char out[DECODER_OUT]);
 /* what an incomplete character leaves: U+FFFD or nothing */
 int decoder_end(Decoder *d, char out[DECODER_OUT]);
-
-/* The id of a code point: TOKEN_UNKNOWN if the vocabulary lacks it.  chars only. */
-int32_t tokenizer_character(const Tokenizer *t, int32_t point);
-
-/* Length of the UTF-8 sequence at s (n bytes left), its code point in *point; 0 if invalid. */
-int utf8_next(const char *s, size_t n, int32_t *point);
 
 #endif

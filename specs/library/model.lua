@@ -18,19 +18,18 @@ local model_fields = {
     seed = { type = "integer", min = 0, default = 0 } } },
 }
 
--- The smallest vocabulary that a tokenizer can do with.
-local tokenizers = { bytes = 256, chars = 5 }
-
 local function check_tokenizer(name, vocab)
-  local least = tokenizers[name]
-  if not least then
-    error("model: expected tokenizer to be 'bytes' or 'chars', found " .. describe(name)
-          .. "; tokenizers in files are not in this version")
+  local known = {}
+  for i, tokenizer in ipairs(core.tokenizers) do
+    if tokenizer.name == name then
+      if vocab >= tokenizer.least then return end
+      error("model: expected vocab to be at least " .. tokenizer.least .. " with tokenizer '"
+        .. name .. "', found " .. vocab)
+    end
+    known[i] = "'" .. tokenizer.name .. "'"
   end
-  if vocab < least then
-    error("model: expected vocab to be at least " .. least .. " with tokenizer '" .. name
-      .. "', found " .. vocab)
-  end
+  error("model: expected tokenizer to be " .. table.concat(known, " or ") .. ", found "
+    .. describe(name) .. "; tokenizers in files are not in this version")
 end
 
 publish("model", constructor("model", function(given)

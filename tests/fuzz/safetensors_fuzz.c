@@ -181,7 +181,7 @@ static void read_all(const Fuzz *f, const Safetensors *s) {
         safetensors_read_i32(s, &s->tensor[i], (int32_t *)out, &e);
     }
     safetensors_verify(s, &found, &e);
-    if (!tokenizer_load(&t, TOKENIZER_CHARS, 1000, s, &e)) tokenizer_free(&t);
+    if (!tokenizer_load(&t, &tokenizer_chars, 1000, s, &e)) tokenizer_free(&t);
 }
 
 static bool try_one(Fuzz *f) {

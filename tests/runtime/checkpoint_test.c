@@ -111,12 +111,12 @@ static void the_tokenizer_travels_with_the_checkpoint(void **state) {
     Tokenizer t, back;
     CheckpointFile f;
     run_at(&r, 1);
-    assert_int_equal(tokenizer_chars(&t, 6, "abba", 4, &e), 0);
+    assert_int_equal(tokenizer_learn(&t, &tokenizer_chars, 6, "abba", 4, &e), 0);
     assert_int_equal(checkpoint_save(scratch_path(state, "t", path), little_model(), r.weights,
                                      r.train, &t, &r.c, &e),
                      0);
     assert_int_equal(checkpoint_open(&f, path, &e), 0);
-    assert_int_equal(tokenizer_load(&back, TOKENIZER_CHARS, 6, &f.file, &e), 0);
+    assert_int_equal(tokenizer_load(&back, &tokenizer_chars, 6, &f.file, &e), 0);
     assert_int_equal(back.ids, 6);
     checkpoint_close(&f);
     tokenizer_free(&t);

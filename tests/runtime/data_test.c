@@ -145,7 +145,7 @@ static void counted(void **state, Data *d, int n) {
     free(bytes);
     DataText x;
     Tokenizer t;
-    assert_int_equal(tokenizer_bytes(&t, 256, NULL), 0);
+    assert_int_equal(tokenizer_learn(&t, &tokenizer_bytes, 256, "", 0, NULL), 0);
     assert_int_equal(data_text(&x, &name, 1, false, NULL), 0);
     assert_int_equal(data_tokens(d, &x, &t, NULL), 0);
     data_text_free(&x);
@@ -177,13 +177,13 @@ static void chars_of_every_width(void **state) {
         Error e = { 0 };
         int32_t tokens[8], targets[8];
         assert_int_equal(data_text(&x, &name, 1, true, &e), 0);
-        assert_int_equal(tokenizer_chars(&t, 100000, x.bytes, x.length, &e), 0);
+        assert_int_equal(tokenizer_learn(&t, &tokenizer_chars, 100000, x.bytes, x.length, &e), 0);
         assert_int_equal(data_tokens(&d, &x, &t, &e), 0);
         assert_int_equal(d.width, row[k].width);
         assert_int_equal(d.count, row[k].characters);
         assert_int_equal(d.bytes, 4 * (row[k].characters - 1));
         int64_t last = data_windows(&d, 8) - 1, have = data_window(&d, 8, last, tokens, targets);
-        assert_int_equal(targets[have - 1], TOKEN_FIRST + row[k].characters - 1);
+        assert_int_equal(targets[have - 1], 4 + row[k].characters - 1);
         data_free(&d);
         data_text_free(&x);
         tokenizer_free(&t);

@@ -442,7 +442,7 @@ static void on_page(const Probe *x, Text *t) { probe_page_passage(x, "passage", 
 static char *shown(const int32_t *ids, int count, uint8_t *taken,
                    void (*show)(const Probe *, Text *)) {
     static Shown s = { .site = { "layers.1.attention", "layers.2" } };
-    Tokenizer bytes = { .kind = TOKENIZER_BYTES, .ids = 256 };
+    Tokenizer bytes = { .kind = &tokenizer_bytes, .ids = 256 };
     ProbeText p = { .tokens = (int32_t *)ids, .count = 1, .length = count };
     Probe x = { .m = &s.m, .text = &p, .routes = 2, .taken = taken };
     Error e = { 0 };

@@ -5,6 +5,7 @@
 */
 #include "escape.h"
 #include "probe.h"
+#include "utf8.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -78,19 +78,18 @@ static int name_output(Run *r, Error *e) {
 }
 
 /* The tokenizer of a file with weights, if it holds one; else from the training text. */
-static int make_tokenizer(Run *r, const Safetensors *from, const DataText *text, TokenizerKind kind,
-                          Error *e) {
+static int make_tokenizer(Run *r, const Safetensors *from, const DataText *text,
+                          const TokenizerKind *kind, Error *e) {
     int64_t vocab = r->p->m->vocab;
-    if (kind == TOKENIZER_BYTES) return tokenizer_bytes(&r->tokenizer, vocab, e);
-    if (from && safetensors_find(from, "tokenizer.chars"))
+    if (from && tokenizer_held(kind, from))
         return tokenizer_load(&r->tokenizer, kind, vocab, from, e);
-    return tokenizer_chars(&r->tokenizer, vocab, text->bytes, text->length, e);
+    return tokenizer_learn(&r->tokenizer, kind, vocab, text->bytes, text->length, e);
 }
 
-static int read_data(Run *r, const Safetensors *from, TokenizerKind kind, Error *e) {
+static int read_data(Run *r, const Safetensors *from, const TokenizerKind *kind, Error *e) {
     const OptionValue *given = option(r->p, OPTION_DATA);
     DataText text = { 0 };
-    int status = data_text(&text, given->list, given->length, kind == TOKENIZER_CHARS, e);
+    int status = data_text(&text, given->list, given->length, kind->utf8, e);
     if (!status) status = make_tokenizer(r, from, &text, kind, e);
     if (!status) status = data_tokens(&r->text, &text, &r->tokenizer, e);
     data_text_free(&text);
@@ -104,11 +103,11 @@ static int read_data(Run *r, const Safetensors *from, TokenizerKind kind, Error 
     return status ? status : data_enough(&r->data, "--data", r->p->m->context, e);
 }
 
-static int read_val(Run *r, TokenizerKind kind, Error *e) {
+static int read_val(Run *r, const TokenizerKind *kind, Error *e) {
     const OptionValue *given = option(r->p, OPTION_VAL);
     if (!given->given) return r->evaluates ? data_enough(&r->val, "--val-share", 1, e) : STATUS_OK;
     DataText text = { 0 };
-    int status = data_text(&text, given->list, given->length, kind == TOKENIZER_CHARS, e);
+    int status = data_text(&text, given->list, given->length, kind->utf8, e);
     if (!status) status = data_tokens(&r->other, &text, &r->tokenizer, e);
     data_text_free(&text);
     if (status) return status;
@@ -119,7 +118,7 @@ static int read_val(Run *r, TokenizerKind kind, Error *e) {
 }
 
 static int read_texts(Run *r, const Safetensors *from, Error *e) {
-    TokenizerKind kind = TOKENIZER_NONE;
+    const TokenizerKind *kind;
     int status = tokenizer_kind(model_text(r->p, r->p->m->tokenizer), &kind, e);
     if (!status) status = read_data(r, from, kind, e);
     return status ? status : read_val(r, kind, e);

@@ -1,0 +1,208 @@
+/*
+** The tokenizer 'chars': an id is a character, a code point.
+** It finds an id by two small tables: pages of 256 code points, of which only those
+** with a known character exist; page 0 of 'id' is the one where all are unknown.
+*/
+#include "tokenizer.h"
+
+#include <stdlib.h>
+
+#include <utf8proc.h>
+
+#include "utf8.h"
+
+enum { POINTS = 0x110000, PAGES = POINTS / 256 };
+
+enum { PAD, UNKNOWN, BEGIN, END, FIRST }; /* ids; from FIRST on characters */
+
+typedef struct CharTables {
+    int32_t *character; /* code point of id FIRST + i */
+    int32_t *page;      /* code point -> id, pages of 256; page[point >> 8] is an offset in 'id' */
+    int32_t *id;
+} CharTables;
+
+static void free_tables(Tokenizer *t) {
+    CharTables *x = t->tables;
+    if (x) free(x->character), free(x->page), free(x->id);
+    free(x);
+}
+
+/* Room for 'count' characters. */
+static CharTables *new_tables(Tokenizer *t, int32_t count, const char *what, Error *e) {
+    size_t bytes = ((size_t)count + 1) * sizeof(int32_t);
+    CharTables *x = t->tables = calloc(1, sizeof *x);
+    if (x) x->character = malloc(bytes);
+    if (x && x->character) return x;
+    error_memory(e, what, bytes);
+    return NULL;
+}
+
+/* Makes the pages of the characters; *twice: one that is there twice, -1 if none is. */
+static int make_pages(Tokenizer *t, int32_t count, int32_t *twice, Error *e) {
+    CharTables *x = t->tables;
+    t->ids = FIRST + count;
+    *twice = -1;
+    x->page = calloc(PAGES, sizeof *x->page);
+    if (!x->page) return error_memory(e, "tokenizer", PAGES * sizeof *x->page);
+    int32_t pages = 1;
+    for (int32_t i = 0; i < count; i++) {
+        int32_t *page = &x->page[x->character[i] >> 8];
+        if (!*page) *page = 256 * pages++;
+    }
+    x->id = malloc((size_t)pages * 256 * sizeof *x->id);
+    if (!x->id) return error_memory(e, "tokenizer", (size_t)pages * 256 * sizeof *x->id);
+    for (int32_t i = 0; i < 256 * pages; i++)
+        x->id[i] = UNKNOWN;
+    for (int32_t i = 0; i < count; i++) {
+        int32_t *id = &x->id[x->page[x->character[i] >> 8] + (x->character[i] & 255)];
+        if (*id != UNKNOWN) *twice = x->character[i];
+        *id = FIRST + i;
+    }
+    return STATUS_OK;
+}
+
+static int has_room(int64_t vocab, int64_t characters, Error *e) {
+    if (vocab - FIRST >= characters) return STATUS_OK;
+    return error_set(e, STATUS_USER,
+                     "vocab: expected at least %lld for the tokenizer \"chars\", found %lld",
+                     (long long)(FIRST + characters), (long long)vocab);
+}
+
+/* == From training text =================================================== */
+
+typedef struct Counted {
+    int64_t times;
+    int32_t point;
+} Counted;
+
+static int by_count(const void *a, const void *b) {
+    const Counted *x = a, *y = b;
+    if (x->times != y->times) return x->times > y->times ? -1 : 1;
+    return x->point < y->point ? -1 : x->point > y->point;
+}
+
+static int count_characters(Counted *all, const char *text, size_t length, Error *e) {
+    for (int32_t p = 0; p < POINTS; p++)
+        all[p] = (Counted){ 0, p };
+    for (size_t i = 0; i < length;) {
+        int32_t point;
+        int n = utf8_next(text + i, length - i, &point);
+        if (!n) return utf8_bad("text", text, i, e);
+        all[point].times++;
+        i += (size_t)n;
+    }
+    return STATUS_OK;
+}
+
+/* The most frequent 'most' of all, in order. */
+static int take_characters(Tokenizer *t, Counted *all, int64_t most, Error *e) {
+    int32_t used = 0, twice;
+    for (int32_t p = 0; p < POINTS; p++)
+        if (all[p].times) all[used++] = all[p];
+    qsort(all, (size_t)used, sizeof *all, by_count);
+    if (used > most) used = (int32_t)most;
+    CharTables *x = new_tables(t, used, "tokenizer", e);
+    if (!x) return STATUS_LIMIT;
+    for (int32_t i = 0; i < used; i++)
+        x->character[i] = all[i].point;
+    return make_pages(t, used, &twice, e);
+}
+
+static int learn(Tokenizer *t, int64_t vocab, const char *text, size_t length, Error *e) {
+    int status = has_room(vocab, 1, e);
+    if (status) return status;
+    Counted *all = malloc(POINTS * sizeof *all);
+    if (!all) return error_memory(e, "tokenizer", POINTS * sizeof *all);
+    status = count_characters(all, text, length, e);
+    if (!status) status = take_characters(t, all, vocab - FIRST, e);
+    free(all);
+    return status;
+}
+
+/* == In files ============================================================= */
+
+/* Each a Unicode scalar value, none twice. */
+static int check_characters(Tokenizer *t, const Safetensors *s, int32_t count, Error *e) {
+    const CharTables *x = t->tables;
+    int32_t twice;
+    for (int32_t i = 0; i < count; i++) {
+        int32_t p = x->character[i];
+        if (p < 0 || p >= POINTS || (p >= 0xd800 && p < 0xe000))
+            return error_set(e, STATUS_USER,
+                             "%s:tokenizer.chars[%d]: expected a character, found %d", s->path, i,
+                             p);
+    }
+    int status = make_pages(t, count, &twice, e);
+    if (!status && twice >= 0)
+        status = error_set(e, STATUS_USER,
+                           "%s:tokenizer.chars: expected each character once, found %d twice",
+                           s->path, twice);
+    return status;
+}
+
+static int load(Tokenizer *t, int64_t vocab, const Safetensors *s, Error *e) {
+    const Tensor *f = safetensors_find(s, "tokenizer.chars");
+    if (!f)
+        return error_set(e, STATUS_USER,
+                         "%s:tokenizer.chars: expected the tokenizer's characters, found none",
+                         s->path);
+    if (f->rank != 1 || f->count < 1 || f->count > POINTS)
+        return error_set(
+            e, STATUS_USER,
+            "%s:tokenizer.chars: expected a list of characters, found rank %d with %lld", s->path,
+            f->rank, (long long)f->count);
+    int status = has_room(vocab, f->count, e);
+    if (status) return status;
+    CharTables *x = new_tables(t, (int32_t)f->count, s->path, e);
+    if (!x) return STATUS_LIMIT;
+    status = safetensors_read_i32(s, f, x->character, e);
+    return status ? status : check_characters(t, s, (int32_t)f->count, e);
+}
+
+static int save(const Tokenizer *t, TensorList *l, Error *e) {
+    const CharTables *x = t->tables;
+    int64_t count = t->ids - FIRST;
+    return tensors_add(l, "", "tokenizer.chars", DTYPE_I32, 1, &count, x->character, e);
+}
+
+/* == Text ================================================================= */
+
+static int64_t room(const char *text, size_t length) {
+    int64_t n = 0;
+    for (size_t i = 0; i < length; i++)
+        n += ((unsigned char)text[i] & 0xc0) != 0x80;
+    return n;
+}
+
+static int encode(const Tokenizer *t, const char *what, const char *text, size_t length,
+                  TokenIds *ids, Error *e) {
+    const CharTables *x = t->tables;
+    for (size_t i = 0; i < length;) {
+        int32_t point;
+        int n = utf8_next(text + i, length - i, &point);
+        if (!n) return utf8_bad(what, text, i, e);
+        if (!i) ids->first = (size_t)n;
+        token_ids_add(ids, x->id[x->page[point >> 8] + (point & 255)]);
+        i += (size_t)n;
+    }
+    return STATUS_OK;
+}
+
+static int decode(const Tokenizer *t, int32_t id, char out[TOKEN_BYTES]) {
+    const CharTables *x = t->tables;
+    if (id == PAD || id == BEGIN || id == END) return 0;
+    if (id < FIRST || id >= t->ids) return -1;
+    return (int)utf8proc_encode_char(x->character[id - FIRST], (utf8proc_uint8_t *)out);
+}
+
+const TokenizerKind tokenizer_chars = { .name = "chars",
+                                        .tensor = "tokenizer.chars",
+                                        .utf8 = true,
+                                        .end = END,
+                                        .learn = learn,
+                                        .load = load,
+                                        .save = save,
+                                        .free = free_tables,
+                                        .room = room,
+                                        .encode = encode,
+                                        .decode = decode };
