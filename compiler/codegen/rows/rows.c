@@ -1,10 +1,5 @@
-/*
-** Analysis of a row kernel: what it computes, from which operands to which results,
-** and where its scratch is.  Looks at classes and shapes only.
-*/
+/* What every file of row kernels asks of a node. */
 #include "rows_analysis.h"
-
-#include <string.h>
 
 enum { LONG_AXIS = 16, FEW_ELEMENTS = 64 };
 
@@ -25,18 +20,6 @@ bool rows_same_elements(const Shape *a, const Shape *b) {
     }
 }
 
-/* A reshape that only adds or drops axes of length 1. */
-bool rows_trivial(const Node *n) {
-    return n->op == OP_reshape && rows_same_elements(&n->shape, &n->in[0]->shape);
-}
-
-bool rows_last_axis(const Node *n) {
-    const Shape *s = &n->in[0]->shape;
-    for (int i = n->attr.axis + 1; i < s->rank; i++)
-        if (s->dim[i] != 1) return false;
-    return true;
-}
-
 Value *rows_value(const Rows *r, const Node *n) {
     int s = r->slot[n->id];
     return s >= 0 && s < r->nvalue && r->value[s].n == n ? &r->value[s] : NULL;
@@ -49,128 +32,14 @@ bool rows_by_pointer(const Node *n) {
     return true;
 }
 
-/* == Nodes and operands =================================================== */
-
-static int add_operand(Rows *r, Ref ref, const Node *n, bool add) {
-    if (r->noperand == r->operands) {
-        Operand *old = r->operand;
-        r->operands = r->operands ? 2 * r->operands : 64;
-        r->operand = graph_alloc(r->p->g, (size_t)r->operands * sizeof *old);
-        if (old) memcpy(r->operand, old, (size_t)r->noperand * sizeof *old);
-    }
-    r->operand[r->noperand] = (Operand){ ref, n, add };
-    return r->noperand++;
+/* A reshape that only adds or drops axes of length 1. */
+bool rows_trivial(const Node *n) {
+    return n->op == OP_reshape && rows_same_elements(&n->shape, &n->in[0]->shape);
 }
 
-static Value *new_value(Rows *r, const Node *n, bool here) {
-    r->slot[n->id] = r->nvalue;
-    Value *v = &r->value[r->nvalue++];
-    *v = (Value){ .n = n, .here = here, .operand = -1, .statement = -1, .scratch = -1 };
-    return v;
-}
-
-static bool in_step(const Rows *r, const Node *n) {
-    if (class_of(n) == TOKENSUM || class_of(n) == SIDE) return false;
-    Domain d = r->p->domain[n->id];
-    return (d == DOMAIN_ROW || d == DOMAIN_UNIFORM) && r->p->step_of[n->id] == r->index;
-}
-
-/* Brings a node and what it is computed from into the kernel: operands first. */
-static void visit(Rows *r, const Node *n) {
-    if (rows_value(r, n)) return;
-    Domain d = r->p->domain[n->id];
-    bool source = class_of(n) == SOURCE || plan_listed(n);
-    bool row = class_is_row(class_of(n)) && class_of(n) != WAVE;
-    bool view = row
-        && (n->op == OP_reshape
-            || (class_of(n) == VIEW && n->op != OP_concat && !r->p->buffer[n->id]));
-    bool here = row && (in_step(r, n) || d == DOMAIN_PARAM || view);
-    if (here)
-        for (int i = 0; i < node_reads(n); i++)
-            visit(r, n->in[i]);
-    Value *v = new_value(r, n, here);
-    if (here || n->op == OP_fill) return;
-    if (!source && class_of(n) != WAVE && !plan_buffer(r->p, n))
-        bug(n, "is read in step %d but not stored", r->index);
-    v->operand = add_operand(r, place_of(r->p, n), n, false);
-    if (class_of(n) == WAVE) add_operand(r, place_of(r->p, n->in[0]), NULL, false);
-}
-
-static void add_out(Rows *r, const Node *n, Ref ref, bool add) {
-    Value *v = rows_value(r, n);
-    if (v->nout == MAXOUT) bug(n, "has too many results");
-    v->out[v->nout++] = add_operand(r, ref, n, add);
-}
-
-/* The step that adds this piece of a gradient: the one that computes it, or the
-** uniform step after the tasks that do. */
-static bool adds_here(const Rows *r, const Contribution *c) {
-    int step = r->p->step_of[c->node->id];
-    if (step == r->index) return true;
-    const Buffer *b = r->p->buffer[c->node->id];
-    return b && b->space == SPACE_CONSTANT && r->p->domain[c->node->id] == DOMAIN_GLOBAL
-        && r->p->step[step].phase == r->step->phase;
-}
-
-/* Results: buffers, gradients of parameters. */
-static void find_results(Rows *r) {
-    for (int i = 0; i < r->step->n; i++) {
-        const Node *n = r->step->node[i];
-        if (class_of(n) != TOKENSUM && r->p->buffer[n->id]) add_out(r, n, place_of(r->p, n), false);
-    }
-    if (r->step->kind != STEP_UNIFORM) return;
-    for (int i = 0; i < r->p->npart; i++) {
-        const Contribution *c = &r->p->part[i];
-        if (!adds_here(r, c)) continue;
-        visit(r, c->node);
-        add_out(r, c->node, place_gradient(r->p, c->param), true);
-    }
-}
-
-/* == Scratch ============================================================== */
-
-static void place_scratch(Rows *r) {
-    for (int i = 0; i < r->nvalue; i++) {
-        Value *v = &r->value[i];
-        if (!v->here || !v->stored) continue;
-        bool flushed = v->nout && rows_small(v->n) && v->n->shape.lead == LEAD_TOKENS;
-        if (!v->memory && !flushed) continue;
-        /* read back from the result */
-        if (v->nout && !r->operand[v->out[0]].add && !rows_small(v->n)) continue;
-        int64_t n = shape_count(&v->n->shape);
-        v->scratch = r->scratch;
-        r->scratch += (n * (v->n->shape.lead == LEAD_NONE ? 1 : r->lanes) + 15) / 16 * 16;
-    }
-}
-
-RowsShared rows_shared(const Plan *p) {
-    size_t n = (size_t)p->g->n + 16;
-    return (RowsShared){ graph_alloc(p->g, n * sizeof(int)), graph_alloc(p->g, n * sizeof(Value)) };
-}
-
-static void find_operands(Rows *r) {
-    const Step *s = r->step;
-    for (int i = 0; i < s->n; i++)
-        visit(r, class_of(s->node[i]) == TOKENSUM ? s->node[i]->in[0] : s->node[i]);
-    find_results(r);
-    for (int i = 0; i < s->n; i++) {
-        if (class_of(s->node[i]) != TOKENSUM) continue;
-        const Buffer *b = r->p->partial[s->node[i]->id];
-        add_operand(r, (Ref){ AREA_GRANULE, (int32_t)b->stride, b->offset }, s->node[i], true);
-    }
-}
-
-Rows *rows_analyse(const Plan *p, int step, int lanes, RowsShared shared) {
-    Rows *r = graph_alloc(p->g, sizeof *r);
-    *r = (Rows){ .p = p,
-                 .step = &p->step[step],
-                 .index = step,
-                 .lanes = lanes,
-                 .slot = shared.slot,
-                 .value = shared.value };
-    find_operands(r);
-    rows_find_stored(r);
-    rows_find_statements(r);
-    place_scratch(r);
-    return r;
+bool rows_last_axis(const Node *n) {
+    const Shape *s = &n->in[0]->shape;
+    for (int i = n->attr.axis + 1; i < s->rank; i++)
+        if (s->dim[i] != 1) return false;
+    return true;
 }

@@ -1,5 +1,5 @@
 /*
-** Row kernels: analysis (rows.c) and code (rows_kernel.c).
+** Row kernels: analysis (rows_analyse.c) and code (rows_kernel.c).
 **
 ** A kernel computes a set of row nodes for tokens [first, first + count).
 ** Tokens are taken in tiles of as many as a vector has lanes.  Within a tile
