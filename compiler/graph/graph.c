@@ -170,7 +170,9 @@ void graph_output(Graph *g, const char *name, Node *n) {
         g->out = room(g, g->out, g->nout, sizeof *g->out);
         entry->output = ++g->nout;
     }
-    g->out[entry->output - 1] = (NamedNode){ entry->text, n };
+    bool gradient = !strncmp(name, GRADIENT, sizeof GRADIENT - 1);
+    g->out[entry->output - 1] = (NamedNode){ entry->text, n,
+                                             gradient ? entry->text + sizeof GRADIENT - 1 : NULL };
 }
 
 Node *graph_find(const Graph *g, const char *output) {

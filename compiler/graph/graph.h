@@ -145,9 +145,11 @@ typedef struct Param {
 } Param;
 
 /* A named result of the graph: "loss", "logits", "grad.<parameter>", ... */
+#define GRADIENT "grad."
 typedef struct NamedNode {
     const char *name;
     Node *node;
+    const char *param; /* whose gradient it is; NULL: no parameter's */
 } NamedNode;
 
 struct Graph {

@@ -60,8 +60,8 @@ static void back(Gradient *d, Node *n, Node **dx) {
 }
 
 static void add_output(Graph *g, const Node *param, Node *dy) {
-    char *name = graph_alloc(g, strlen(param->attr.name) + sizeof "grad.");
-    strcat(strcpy(name, "grad."), param->attr.name);
+    char *name = graph_alloc(g, strlen(param->attr.name) + sizeof GRADIENT);
+    strcat(strcpy(name, GRADIENT), param->attr.name);
     g->loc = param->loc;
     g->site = param->site;
     graph_output(g, name, dy ? dy : op_full(g, &param->shape, 0));

@@ -59,8 +59,6 @@ static bool is_used(const Plan *p, const Node *n, int operand) {
         || op_info[x->op].class == VIEW;
 }
 
-static bool is_gradient(const NamedNode *o) { return !strncmp(o->name, "grad.", 5); }
-
 /* Results that a kernel writes even if nobody reads them. */
 static void need_written(Plan *p) {
     for (int i = 0; i < p->g->n; i++) {
@@ -75,7 +73,7 @@ static void need_written(Plan *p) {
 static void use_all(Plan *p) {
     need_written(p);
     for (int i = 0; i < p->g->nout; i++)
-        if (!is_gradient(&p->g->out[i])) need(p, plan_storage(p->g->out[i].node));
+        if (!p->g->out[i].param) need(p, plan_storage(p->g->out[i].node));
     for (int i = 0; i < p->nstep; i++)
         for (int k = 0; p->step[i].kind == STEP_ANCHOR && k < p->step[i].anchor->nin; k++)
             use(p, p->step[i].anchor->in[k], i, false);
@@ -100,7 +98,7 @@ static void use_outputs(Plan *p) {
         } else if (!p->buffer[n->id]) need(p, n)->space = SPACE_GRADIENT;
     }
     for (int i = 0; i < p->g->nout; i++) {
-        if (is_gradient(&p->g->out[i])) continue;
+        if (p->g->out[i].param) continue;
         const Node *n = plan_storage(p->g->out[i].node);
         Buffer *b = need(p, n);
         b->last = p->nstep - 1;

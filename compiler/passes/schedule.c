@@ -21,8 +21,6 @@ typedef struct Builder {
     int *taken, *round;
 } Builder;
 
-static bool is_gradient(const char *name) { return !strncmp(name, "grad.", 5); }
-
 static const Node *param_called(const Graph *g, const char *name) {
     for (int i = 0; i < g->nparam; i++)
         if (!strcmp(g->param[i].node->attr.name, name)) return g->param[i].node;
@@ -59,8 +57,8 @@ static void find_parts(Builder *b) {
         uses[g->out[i].node->id]++;
     b->p->part = graph_alloc(g, ((size_t)g->n + 1) * sizeof *b->p->part);
     for (int i = 0; i < g->nout; i++) {
-        if (!is_gradient(g->out[i].name)) continue;
-        const Node *param = param_called(g, g->out[i].name + 5);
+        if (!g->out[i].param) continue;
+        const Node *param = param_called(g, g->out[i].param);
         if (!param) bug(g->out[i].node, "is the gradient of no parameter");
         split_sum(b, g->out[i].node, param);
     }
