@@ -85,9 +85,9 @@ static double *direction_values(const Measure *a) {
 
 static const double *value_of(void *user, const Node *param) {
     Measure *a = user;
-    int origin = param->id < a->graph->origins ? a->graph->origin[param->id] : -1,
-        s = a->m->nsource;
-    if (origin < 0) sscanf(param->attr.name, "source %d", &s);
+    bool described = param->id < a->graph->origins;
+    int origin = described ? a->graph->origin[param->id] : -1,
+        s = described ? a->graph->source[param->id] : a->m->nsource;
     double **slot = origin >= 0 ? &a->value[origin] : &a->source[s];
     if (!*slot)
         *slot = origin >= 0     ? a->in->param(a->in->user, a->m->graph->node[origin])

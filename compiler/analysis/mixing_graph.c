@@ -27,13 +27,17 @@ static Node *build(Graph *g, Op op, int nin, Node **in, Attr attr) {
     return n;
 }
 
-/* A parameter with a row per token id, looked up: [tokens, s]. */
-static Node *rows_of(Graph *g, const char *name, int64_t rows, const Shape *s) {
+/* A parameter with a row per token id, to be looked up as [tokens, s]. */
+static Node *table_of(Graph *g, const char *name, int64_t rows, const Shape *s) {
     const char *error;
     Shape table = { .rank = 2, .dim = { rows, shape_count(s) } };
     Node *w = graph_param(g, name, table, (Init){ .kind = INIT_CONSTANT }, &error);
     if (!w) bug(NULL, "depth mixing: %s: %s", name, error);
-    return op_reshape(op_embed(w, op_source(g, OP_tokens)), s);
+    return w;
+}
+
+static Node *rows_of(Node *table, const Shape *s) {
+    return op_reshape(op_embed(table, op_source(table->g, OP_tokens)), s);
 }
 
 /* == The copy ============================================================= */
@@ -103,7 +107,7 @@ static Node **pull(MixingGraph *x, Node *n, Node *dy) {
 static Node *probe(MixingGraph *x, const Node *n) {
     char name[160];
     snprintf(name, sizeof name, "probe %s", shape_text(x->g, &n->shape));
-    return rows_of(x->g, name, 1, &n->shape);
+    return rows_of(table_of(x->g, name, 1, &n->shape), &n->shape);
 }
 
 static bool is_linear(MixingGraph *x, const Node *n, Node *twin) {
@@ -141,13 +145,24 @@ static int *sources_by_id(const Model *m, Graph *g) {
     return source;
 }
 
-static void describe_params(MixingGraph *x) {
+/* 'table' has the rows of each source. */
+static void describe_params(MixingGraph *x, Node *const *table) {
+    size_t n = (size_t)x->g->n + 1;
     x->origins = x->g->n;
-    x->origin = graph_alloc(x->g, ((size_t)x->g->n + 1) * sizeof *x->origin);
+    x->origin = graph_alloc(x->g, n * sizeof *x->origin);
+    x->source = graph_alloc(x->g, n * sizeof *x->source);
     for (int i = 0; i < x->g->n; i++)
-        x->origin[i] = -1;
+        x->origin[i] = -1, x->source[i] = x->m->nsource;
+    for (int s = 0; s < x->m->nsource; s++)
+        if (table[s]) x->source[table[s]->id] = s;
     for (int i = 0; i < x->m->graph->n; i++)
         if (x->twin[i] && x->m->graph->node[i]->op == OP_param) x->origin[x->twin[i]->id] = i;
+}
+
+static Node *source_table(Graph *g, int source, int samples, const Shape *s) {
+    char name[32];
+    snprintf(name, sizeof name, "source %d", source);
+    return table_of(g, name, samples, s);
 }
 
 MixingGraph *mixing_graph_new(const Model *m, int samples) {
@@ -160,17 +175,19 @@ MixingGraph *mixing_graph_new(const Model *m, int samples) {
                         .twin = graph_alloc(g, n * sizeof *x->twin) };
     int *source = sources_by_id(m, g);
     bool *needed = graph_alloc(g, n * sizeof *needed);
+    Node **table = graph_alloc(g, ((size_t)m->nsource + 1) * sizeof *table);
+    Shape row = { .rank = 1, .dim = { m->dim } };
     mark_needed(m, source, needed);
     for (int i = 0; i < m->graph->n; i++) {
         const Node *from = m->graph->node[i];
-        char name[32];
+        int s = source[i];
         if (!needed[i]) continue;
-        snprintf(name, sizeof name, "source %d", source[i]);
-        x->twin[i] = source[i] < 0 ? copy_node(x, from) : rows_of(g, name, samples, &from->shape);
-        x->kind[i] = source[i] < 0 ? kind_of(x, from) : NODE_VALUE;
+        if (s >= 0) table[s] = source_table(g, s, samples, &from->shape);
+        x->twin[i] = s < 0 ? copy_node(x, from) : rows_of(table[s], &from->shape);
+        x->kind[i] = s < 0 ? kind_of(x, from) : NODE_VALUE;
     }
-    x->direction = rows_of(g, "direction", samples, &(Shape){ .rank = 1, .dim = { m->dim } });
-    describe_params(x);
+    x->direction = rows_of(table_of(g, "direction", samples, &row), &row);
+    describe_params(x, table);
     return x;
 }
 

@@ -18,7 +18,8 @@ typedef struct MixingGraph {
     int *kind;       /* NODE_..., by id in the model's graph */
     Node **twin;     /* by the same: the node here; NULL: no read needs it */
     int *origin;     /* of parameters, by id here: id in the model's graph; -1: not of the model */
-    int origins;     /* ids that are described in 'origin' */
+    int *source;     /* of the others: whose rows they are; m->nsource: the direction's */
+    int origins;     /* ids that are described in 'origin' and 'source' */
 } MixingGraph;
 
 /* The reads as functions of sources: row 'id' of the parameter "source S" [samples, dim], by token
