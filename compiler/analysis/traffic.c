@@ -11,12 +11,13 @@
 #include <string.h>
 
 #include "plan.h"
+#include "site.h"
 
 /* The parameter that a product multiplies by is the mixer's. */
 static bool is_mixing_product(const Node *n) {
     if (op_info[n->op].class != CONTRACT) return false;
     const Node *w = plan_storage(n->in[1]);
-    return w->op == OP_param && strstr(w->attr.name, ".residual.");
+    return w->op == OP_param && site_is_mixer(w->attr.name);
 }
 
 static const char *site_of(const Step *s) {

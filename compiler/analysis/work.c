@@ -1,9 +1,6 @@
 /* See work.h. */
 #include "work.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 const Node *work_owner(const Node *n) { return op_info[n->op].class == SIDE ? n->in[0] : n; }
 
 int work_step(const Plan *p, const Node *n) { return p->step_of[work_owner(plan_storage(n))->id]; }
@@ -16,13 +13,6 @@ static const Node *last_of(const Step *s) {
 const char *work_site(const Step *s) {
     const Node *n = last_of(s);
     return n && n->site ? n->site : "model";
-}
-
-int work_layer(const char *site) {
-    char *end;
-    if (strncmp(site, "layers.", 7)) return -1;
-    long layer = strtol(site + 7, &end, 10);
-    return end > site + 7 ? (int)layer : -1;
 }
 
 int work_backward(const Plan *p) {

@@ -10,8 +10,6 @@ const Node *work_owner(const Node *n);
 int work_step(const Plan *p, const Node *n);
 /* Where in the model a step belongs: the site of what it computes last; never NULL. */
 const char *work_site(const Step *s);
-/* The layer of "layers.12.mlp"; -1: none. */
-int work_layer(const char *site);
 /* The first product or the like of the backward part: the gradient of the loss; nstep if
 ** there is none.  Row kernels before it may compute small things for it. */
 int work_backward(const Plan *p);

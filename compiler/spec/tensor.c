@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "site.h"
+
 #define TENSOR "tensor"
 
 /* "[tokens,8] (mlp.lua:3)" */
@@ -27,7 +29,7 @@ int tensor_push(lua_State *L, Node *n) {
 
 const char *tensor_nothing(lua_State *L) {
     const char *site = front(L)->g->site;
-    if (!site || strncmp(site, "layers.", 7)) return "nothing";
+    if (site_layer(site) < 0) return "nothing";
     return lua_pushfstring(L, "nothing; at %s there are outputs of earlier sublayers only", site);
 }
 

@@ -9,6 +9,7 @@
 
 #include "emit.h"
 #include "packed.h"
+#include "site.h"
 
 enum { PACKED = 16 << 20 };
 
@@ -273,8 +274,7 @@ static int row_number(Tables *t, Rows *r) {
         if (!strcmp(LIST(t->row, RowKernel, i).identity, identity)) return free(identity), i;
     RowKernel *k = list_add(&t->row, sizeof *k);
     const Node *n = r->step->n ? r->step->node[r->step->n - 1] : NULL;
-    const char *site = n && n->site ? strrchr(n->site, '.') ? strrchr(n->site, '.') + 1 : n->site
-                                    : "model";
+    const char *site = n && n->site ? site_last(n->site) : "model";
     char name[128];
     snprintf(name, sizeof name, "rows%d_%.64s%s", t->row.n - 1, site,
              n && n->backward ? "_grad" : "");

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "site.h"
+
 typedef struct Fold {
     const Graph *g;
     int *layer;  /* by node; -1: none */
@@ -20,19 +22,6 @@ typedef struct Fold {
     bool alike;  /* other layers are not named: for comparing */
     Text *t;
 } Fold;
-
-/* "layers.12.mlp" is layer 12. */
-static int layer_of(const char *site) {
-    static const char prefix[] = "layers.";
-    if (!site || strncmp(site, prefix, sizeof prefix - 1)) return -1;
-    return atoi(site + sizeof prefix - 1);
-}
-
-/* A name without its layer's number, "mlp.gate.weight" of "layers.3.mlp.gate.weight". */
-static const char *inside(const char *name) {
-    const char *rest = layer_of(name) < 0 ? NULL : strchr(name + strlen("layers."), '.');
-    return rest ? rest + 1 : name;
-}
 
 static bool is_inline(const Node *n) { return n->op == OP_param || n->op == OP_fill; }
 
@@ -44,12 +33,12 @@ static bool same_part(const Fold *f, const Node *a, const Node *b) {
 }
 
 static void add_operand(Fold *f, const Node *n, const Node *user) {
-    int from = n->op == OP_param ? layer_of(n->attr.name) : f->layer[n->id],
+    int from = n->op == OP_param ? site_layer(n->attr.name) : f->layer[n->id],
         to = f->layer[user->id];
     if (n->op == OP_fill) text_json_number(f->t, n->attr.value);
     else if (f->alike && from >= 0 && from != to) text_add(f->t, "earlier");
     else if (n->op == OP_param)
-        text_add(f->t, "%s", from == to ? inside(n->attr.name) : n->attr.name);
+        text_add(f->t, "%s", from == to ? site_inside(n->attr.name) : n->attr.name);
     else if (same_part(f, n, user)) text_add(f->t, "%d", f->number[n->id]);
     else if (from < 0) text_add(f->t, "%s.%d", site_of(n), f->number[n->id]);
     else text_add(f->t, "layers.%d.%d", from, f->number[n->id]);
@@ -97,7 +86,7 @@ static char *part_text(Fold *f, int layer, const char *site) {
 static void number_nodes(Fold *f) {
     for (int i = 0; i < f->g->n; i++) {
         const Node *n = f->g->node[i];
-        f->layer[i] = layer_of(n->site);
+        f->layer[i] = site_layer(n->site);
         f->number[i] = 0;
         if (is_inline(n)) continue;
         for (int k = i; k-- > 0;) { /* the last before it of the same part */

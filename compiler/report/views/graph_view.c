@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "rows.h"
+#include "site.h"
 #include "svg.h"
 #include "work.h"
 
@@ -62,8 +63,7 @@ static const char *kind_of(const Drawing *d, int step) {
     const Step *s = &d->p->step[step];
     const PlannedStep *cost = &d->r->planned.step[PLAN_LOGITS][step];
     if (s->kind == STEP_ANCHOR) return d->r->planned.code.kernel[cost->kernel].name;
-    const char *dot = strrchr(work_site(s), '.');
-    return dot ? dot + 1 : work_site(s);
+    return site_last(work_site(s));
 }
 
 static bool same_kinds(const Drawing *d, int a, int b, int n) {
@@ -74,7 +74,7 @@ static bool same_kinds(const Drawing *d, int a, int b, int n) {
     return true;
 }
 
-static int layer_of(const Drawing *d, int step) { return work_layer(work_site(&d->p->step[step])); }
+static int layer_of(const Drawing *d, int step) { return site_layer(work_site(&d->p->step[step])); }
 
 /* == Counting ============================================================= */
 
