@@ -176,7 +176,7 @@ typedef struct strata_model {
     int64_t gradients; /* floats of gradients in TRAIN, and of each moment, padding included */
     /* string: the sublayer that sees later tokens, "" if none; then there is no decoding */
     uint32_t acausal;
-    uint32_t probe_table; /* offset: inputs, then results, strata_tensor each; none in objects */
+    uint32_t probe_table; /* offset: what probe takes and gives; none in objects */
     int32_t probe_inputs, probe_results;
     int64_t probe_weights_bytes; /* WEIGHTS with the inputs behind them */
     int32_t forms;  /* 2: it generates otherwise than it is trained (STRATA_AS_GENERATED); else 1 */
@@ -199,7 +199,6 @@ static inline int64_t strata_ctx_bytes(const strata_model *m, int64_t length) {
 #define strata_routed(m, i) \
     strata_string(m, ((const uint32_t *)((const char *)(m) + (m)->routed_table))[i])
 #define strata_tensors(m) ((const strata_tensor *)((const char *)(m) + (m)->tensor_table))
-#define strata_probes(m) ((const strata_tensor *)((const char *)(m) + (m)->probe_table))
 #define strata_kernels(m) ((const strata_kernel *)((const char *)(m) + (m)->kernel_table))
 
 /*

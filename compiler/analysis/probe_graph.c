@@ -10,6 +10,12 @@
 
 #include "mixing_graph.h"
 #include "rebuild.h"
+#include "site.h"
+
+typedef struct Facts {
+    ProbeFact *at;
+    int n, cap;
+} Facts;
 
 typedef struct Probe {
     const Model *m;
@@ -20,22 +26,44 @@ typedef struct Probe {
     /* by id there: its source, its first read; the read after a read; -1 */
     int *source, *read, *next;
     Node *codes;
+    Facts input, result;
+    int *layer; /* by parameter of the model; -1: of none */
 } Probe;
 
 /* == Building blocks ====================================================== */
 
-static Node *input(Graph *g, const char *name, Shape s) {
+static const char *const kind_name[PROBE_KINDS] = {
+    [INPUT_CODES] = "codes",         [INPUT_KEEP] = "keep",
+    [INPUT_DIRECTION] = "direction", [RESULT_SOURCE] = "source",
+    [RESULT_READ] = "read",          [RESULT_GATE] = "gate",
+    [RESULT_LAYER] = "layer",        [RESULT_SIMILARITY] = "similarity",
+    [RESULT_ROUTE] = "route",
+};
+
+static void add_fact(Probe *p, Facts *f, ProbeFact x) {
+    if (f->n == f->cap) {
+        ProbeFact *old = f->at;
+        f->cap = 2 * f->cap + 64;
+        f->at = graph_alloc(p->g, (size_t)f->cap * sizeof *f->at);
+        if (f->n) memcpy(f->at, old, (size_t)f->n * sizeof *old);
+    }
+    f->at[f->n++] = x;
+}
+
+static Node *input(Probe *p, ProbeKind kind, int index, Shape s) {
     const char *error;
-    Node *n = graph_param(g, graph_string(g, name), s, (Init){ .kind = INIT_CONSTANT }, &error);
+    char name[48];
+    snprintf(name, sizeof name, "probe.%s.%d", kind_name[kind], index);
+    Node *n = graph_param(p->g, graph_string(p->g, name), s, (Init){ .kind = INIT_CONSTANT },
+                          &error);
     if (!n) bug(NULL, "probe: %s: %s", name, error);
+    add_fact(p, &p->input, (ProbeFact){ .kind = kind, .index = index, .layer = -1 });
     return n;
 }
 
 /* What is set for source s alone. */
-static Node *source_input(Graph *g, const char *what, int s, int64_t length) {
-    char name[48];
-    snprintf(name, sizeof name, "probe.%s.%d", what, s);
-    return input(g, name, (Shape){ .rank = 1, .dim = { length } });
+static Node *source_input(Probe *p, ProbeKind kind, int s, int64_t length) {
+    return input(p, kind, s, (Shape){ .rank = 1, .dim = { length } });
 }
 
 static Node *as_vector(Node *x) {
@@ -72,11 +100,21 @@ static Node *mean_product(Node *x, Node *y) {
 }
 
 /* Sums of x, and how many tokens they are over: those of its list, if it has one. */
-static void report(Probe *p, const char *kind, int index, const char *site, Node *x) {
+static void report(Probe *p, ProbeKind kind, int index, const char *site, Node *x) {
     char name[320];
     Node *part[] = { on_rows(x, 0), ones(p, x->shape.list) };
-    snprintf(name, sizeof name, "%s:%d:%.200s", kind, index, site);
-    graph_output(p->g, graph_string(p->g, name), op_token_sum(op_concat(p->g, 2, part, 0)));
+    int n = snprintf(name, sizeof name, "%s:%d:", kind_name[kind], index);
+    snprintf(name + n, sizeof name - (size_t)n, "%.200s", site);
+    const char *kept = graph_string(p->g, name);
+    add_fact(p, &p->result, (ProbeFact){ kind, index, -1, kept + n });
+    graph_output(p->g, kept, op_token_sum(op_concat(p->g, 2, part, 0)));
+}
+
+static int *numbers(Graph *g, int n) {
+    int *x = graph_alloc(g, ((size_t)n + 1) * sizeof *x);
+    for (int i = 0; i < n; i++)
+        x[i] = -1;
+    return x;
 }
 
 /* Where a source comes from: the sublayer that the read before it is for. */
@@ -123,10 +161,10 @@ static void follow(Probe *p, const Node *n) {
 
 static void at_source(Probe *p, int s, const Node *n) {
     Node *x = p->copy.map[n->id];
-    report(p, "source", s, source_site(p->m, s), mean_product(x, x));
-    p->copy.map[n->id] = op_mul(x, source_input(p->g, "keep", s, 1));
+    report(p, RESULT_SOURCE, s, source_site(p->m, s), mean_product(x, x));
+    p->copy.map[n->id] = op_mul(x, source_input(p, INPUT_KEEP, s, 1));
     if (p->mixing)
-        p->tangent[n->id] = on_rows(source_input(p->g, "direction", s, p->m->dim), n->shape.list);
+        p->tangent[n->id] = on_rows(source_input(p, INPUT_DIRECTION, s, p->m->dim), n->shape.list);
 }
 
 static void at_read(Probe *p, int r, const Node *n) {
@@ -135,7 +173,7 @@ static void at_read(Probe *p, int r, const Node *n) {
         part[1] = op_scale(op_sum(op_mul(p->codes, t), 1), 1.0 / (double)p->m->dim);
         part[2] = op_mul(part[1], part[1]);
     }
-    report(p, "read", r, p->m->read[r].site, t ? op_concat(p->g, 3, part, 0) : part[0]);
+    report(p, RESULT_READ, r, p->m->read[r].site, t ? op_concat(p->g, 3, part, 0) : part[0]);
 }
 
 /* A gate: a sigmoid or tanh that the mixer, or a route, computes. */
@@ -146,7 +184,7 @@ static void at_gate(Probe *p, int index, const Node *n) {
     const char *file = n->loc.origin ? n->loc.origin : n->loc.file ? n->loc.file : "";
     snprintf(where, sizeof where, "%.80s %.150s:%d", n->site ? n->site : "", file,
              n->loc.origin ? n->loc.origin_line : n->loc.line);
-    report(p, "gate", index, where, op_concat(p->g, 2, part, 0));
+    report(p, RESULT_GATE, index, where, op_concat(p->g, 2, part, 0));
 }
 
 static bool is_gate(const Probe *p, const Node *n) {
@@ -157,8 +195,8 @@ static bool is_gate(const Probe *p, const Node *n) {
 
 /* "layers.3.mlp": the length of "layers.3" */
 static int layer_length(const char *site) {
-    const char *dot = strrchr(site, '.');
-    return dot ? (int)(dot - site) : (int)strlen(site);
+    const char *last = site_last(site);
+    return last > site ? (int)(last - site) - 1 : (int)strlen(site);
 }
 
 typedef struct Layer {
@@ -166,8 +204,9 @@ typedef struct Layer {
     Node *output;
 } Layer;
 
-/* Sums of the outputs of sublayers whose sites share all but the last part. */
-static int find_layers(const Probe *p, Layer *layer) {
+/* Sums of the outputs of sublayers whose sites share all but the last part; 'of': by source, its
+** layer. */
+static int find_layers(const Probe *p, Layer *layer, int *of) {
     const Model *m = p->m;
     int n = 0;
     for (int s = 1; s < m->nsource; s++) {
@@ -180,8 +219,28 @@ static int find_layers(const Probe *p, Layer *layer) {
         if (n && !strcmp(layer[n - 1].name, name))
             layer[n - 1].output = add_up(p, layer[n - 1].output, x);
         else layer[n++] = (Layer){ graph_string(p->g, name), x };
+        of[s] = n - 1;
     }
     return n;
+}
+
+/* Parameters of a layer mostly follow one another. */
+static void tell_params(Probe *p, const Layer *layer, int n) {
+    const Graph *g = p->m->graph;
+    p->layer = numbers(p->g, g->nparam);
+    for (int i = 0, last = 0; i < g->nparam; i++) {
+        const char *name = g->param[i].node->attr.name;
+        int k = last < n && site_within(name, layer[last].name) ? last : 0;
+        while (k < n && !site_within(name, layer[k].name))
+            k++;
+        if (k < n) p->layer[i] = last = k;
+    }
+}
+
+static void tell_sources(Probe *p, const int *of) {
+    for (int i = 0; i < p->result.n; i++)
+        if (p->result.at[i].kind == RESULT_SOURCE)
+            p->result.at[i].layer = of[p->result.at[i].index];
 }
 
 /* Cosines are of tokens that both layers have an output of. */
@@ -200,35 +259,31 @@ static void at_similarities(Probe *p, const Layer *layer, int n, Node **size) {
         Node *product = op_scale(op_sum(op_mul(all, output[i]), 1), 1.0 / (double)p->m->dim);
         Node *part[] = { op_mul(op_mul(product, inverse), op_slice(inverse, 0, i, 1)),
                          op_mul(tokens, there[i]) };
-        report(p, "similarity", i, layer[i].name, op_concat(p->g, 2, part, 0));
+        report(p, RESULT_SIMILARITY, i, layer[i].name, op_concat(p->g, 2, part, 0));
     }
 }
 
 static void at_layers(Probe *p) {
     Layer *layer = graph_alloc(p->g, (size_t)p->m->nsource * sizeof *layer);
-    int n = find_layers(p, layer);
+    int *of = numbers(p->g, p->m->nsource), n = find_layers(p, layer, of);
+    tell_sources(p, of);
+    tell_params(p, layer, n);
     Node **size = graph_alloc(p->g, (size_t)n * sizeof *size);
     for (int i = 0; i < n; i++) {
         size[i] = mean_product(layer[i].output, layer[i].output);
-        report(p, "layer", i, layer[i].name, size[i]);
+        report(p, RESULT_LAYER, i, layer[i].name, size[i]);
     }
     if (n <= PROBE_LAYERS) at_similarities(p, layer, n, size);
 }
 
 /* == Routes =============================================================== */
 
-/* Is a site another, or in it? */
-static bool is_within(const char *site, const char *in) {
-    size_t n = strlen(in);
-    return !strncmp(site, in, n) && (!site[n] || site[n] == '.');
-}
-
 /* What the sublayers add that a route decides about, for all tokens; NULL: there are none. */
 static Node *routed_output(const Probe *p, const char *site) {
     const Model *m = p->m;
     Node *sum = NULL;
     for (int s = 1; s < m->nsource; s++) {
-        if (!m->source[s] || !is_within(source_site(m, s), site)) continue;
+        if (!m->source[s] || !site_within(source_site(m, s), site)) continue;
         Node *x = p->copy.map[m->source[s]->id];
         sum = sum ? add_up(p, sum, x) : x;
     }
@@ -245,17 +300,10 @@ static void at_route(Probe *p, int list) {
         part[1] = op_mul(taken, square);
         part[2] = op_mul(op_rsub(1, taken), square);
     }
-    report(p, "route", list - 1, site, x ? op_concat(p->g, 3, part, 0) : taken);
+    report(p, RESULT_ROUTE, list - 1, site, x ? op_concat(p->g, 3, part, 0) : taken);
 }
 
 /* == All of it ============================================================ */
-
-static int *numbers(Graph *g, int n) {
-    int *x = graph_alloc(g, ((size_t)n + 1) * sizeof *x);
-    for (int i = 0; i < n; i++)
-        x[i] = -1;
-    return x;
-}
 
 /* A node may be several sources and reads: a sublayer that hands on what it got. */
 static void find_sites(Probe *p) {
@@ -302,7 +350,7 @@ static int64_t code_count(int64_t dim) {
     return n;
 }
 
-Graph *probe_graph(const Model *m) {
+ProbeGraph probe_graph(const Model *m) {
     Graph *g = graph_new();
     MixingGraph *mixing = m->nsource <= PROBE_SOURCES ? mixing_graph_new(m, 1) : NULL;
     size_t n = (size_t)m->graph->n + 1;
@@ -311,7 +359,7 @@ Graph *probe_graph(const Model *m) {
     };
     p.copy = (Rebuild){ .from = m->graph, .to = g, .map = graph_alloc(g, n * sizeof *p.copy.map) };
     if (mixing)
-        p.codes = input(g, "probe.codes",
+        p.codes = input(&p, INPUT_CODES, 0,
                         (Shape){ .rank = 2, .dim = { code_count(m->dim), m->dim } });
     find_sites(&p);
     copy_model(&p);
@@ -322,5 +370,5 @@ Graph *probe_graph(const Model *m) {
         at_route(&p, list);
     graph_output(g, "nll", p.copy.map[graph_find(m->graph, "nll")->id]);
     mixing_graph_free(mixing);
-    return g;
+    return (ProbeGraph){ g, p.input.at, p.result.at, p.input.n, p.result.n, p.layer };
 }

@@ -1,11 +1,11 @@
 /*
 ** The graph of a standalone program's probe: the model's forward pass, with what it
 ** reports on the way.  Its inputs are parameters of their own:
-**   probe.codes          [codes, dim]   directions; weights are measured along them
+**   probe.codes.0        [codes, dim]   directions; weights are measured along them
 **   probe.keep.S         [1]            source S is multiplied by it: 0 leaves it out
 **   probe.direction.S    [dim]          the direction that it is given; 0: it is not followed
 ** (A parameter for each source, not one for all: equal layers then share their kernels.)
-** Its outputs are "nll" and sums over tokens, named KIND:INDEX:SITE:
+** Its outputs are sums over tokens, named KIND:INDEX:SITE for those who read the graph, and "nll":
 **   source           [1] mean square of the embedding (0) and of each sublayer's output
 **   read             [1 + 2 codes]      mean square; weight along each code, its square
 **   gate             [2] mean, and mean square, of a sigmoid or tanh in the mixer or a route; SITE:
@@ -25,12 +25,13 @@
 #ifndef STRATA_PROBE_GRAPH_H
 #define STRATA_PROBE_GRAPH_H
 
+#include "codegen.h"
 #include "spec.h"
 
 /* Weights of reads and similarities are left out where there are more of them. */
 enum { PROBE_CODES = 8, PROBE_SOURCES = 400, PROBE_LAYERS = 128 };
 
-/* A new graph, to be freed. */
-Graph *probe_graph(const Model *m);
+/* A new graph, to be freed, and in it what its inputs and results are. */
+ProbeGraph probe_graph(const Model *m);
 
 #endif

@@ -10,15 +10,32 @@
 #include "graph.h"
 #include "pipeline.h"
 #include "abi.h"
+#include "probe_table.h"
 
 typedef enum EmitKind { EMIT_EXE, EMIT_OBJ, EMIT_STATIC, EMIT_SHARED, EMIT_IR, EMIT_ASM } EmitKind;
+
+/* What an input or result of a probe is; see ProbeEntry. */
+typedef struct ProbeFact {
+    ProbeKind kind;
+    int index, layer;
+    const char *site; /* NULL: an input */
+} ProbeFact;
+
+/* A model's probe: inputs are parameters that the model lacks, results all outputs but the last
+** one, "nll", and uniform; both in the graph's order. */
+typedef struct ProbeGraph {
+    Graph *graph;
+    const ProbeFact *input, *result;
+    int ninput, nresult;
+    const int *layer; /* by the model's parameter; -1: of none */
+} ProbeGraph;
 
 /* What the front end knows of a model and the object's descriptor says. */
 typedef struct ModelInfo {
     const char *name, *file, *tokenizer, *mixer;
-    const Graph *probe;  /* output "nll", then what probe reports, uniform; NULL: none */
-    const char *acausal; /* sublayer that sees later tokens; NULL: none */
-    const char *ahead;   /* route that chooses among them; NULL: none */
+    const ProbeGraph *probe; /* NULL: none */
+    const char *acausal;     /* sublayer that sees later tokens; NULL: none */
+    const char *ahead;       /* route that chooses among them; NULL: none */
     int64_t vocab, context, dim, layers, sublayers, batch;
     uint64_t seed, hash;
     double lr, beta1, beta2, eps, weight_decay, clip;

@@ -53,15 +53,15 @@ static int compile(const Model *m, const BuildOptions *o, const Scratch *s, Erro
     char message[512] = "";
     ModelInfo info = model_info(m);
     Code code;
-    Graph *probe = o->code.main ? probe_graph(m) : NULL;
-    info.probe = probe;
+    ProbeGraph probe = { 0 };
+    if (o->code.main) probe = probe_graph(m), info.probe = &probe;
     int status = codegen_compile(m->graph, &info, &o->code, &code, message, sizeof message);
     if (status) return error_taken(e, status, message);
     status = write_bytes(s->object, code.data, code.size, e);
     if (!status && code.side) status = write_bytes(s->side, code.side, code.side_size, e);
     if (!status && *s->header) status = write_header(s->header, &code, &info, o->code.prefix, e);
     codegen_free(&code);
-    graph_free(probe);
+    graph_free(probe.graph);
     return status;
 }
 

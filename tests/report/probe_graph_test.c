@@ -46,7 +46,7 @@ static const double *value_of(void *user, const Node *p) {
     const char *name = p->attr.name;
     int s;
     if (sscanf(name, "probe.keep.%d", &s) == 1) return v->keep + s;
-    if (!strcmp(name, "probe.codes")) return v->codes;
+    if (!strcmp(name, "probe.codes.0")) return v->codes;
     if (sscanf(name, "probe.direction.%d", &s) == 1) return v->direction + s * DIM;
     assert_true(p->id < NODES);
     if (v->own[p->id]) return v->own[p->id];
@@ -66,12 +66,10 @@ static void values_free(Values *v) {
     memset(v->own, 0, sizeof v->own);
 }
 
-/* The output KIND:INDEX:…, or NULL. */
-static const double *result(const Graph *g, const Eval *ev, const char *kind, int index) {
-    char start[32];
-    snprintf(start, sizeof start, "%s:%d:", kind, index);
-    for (int i = 0; i < g->nout; i++)
-        if (!strncmp(g->out[i].name, start, strlen(start))) return eval_value(ev, g->out[i].node);
+static const double *result(const ProbeGraph *g, const Eval *ev, ProbeKind kind, int index) {
+    for (int i = 0; i < g->nresult; i++)
+        if (g->result[i].kind == kind && g->result[i].index == index)
+            return eval_value(ev, g->graph->out[i].node);
     return NULL;
 }
 
@@ -158,17 +156,18 @@ static void reads_are_followed(void **state) {
         for (int s = 0; s < m->nsource; s++)
             memcpy(x->direction + s * DIM, eval_value(model, m->source[s]), DIM * sizeof(double));
         values_free(&x->v);
-        Graph *g = probe_graph(m);
+        ProbeGraph p = probe_graph(m);
+        Graph *g = p.graph;
         Eval *probe = eval_new(g, &in);
         near(*eval_value(probe, graph_find(g, "nll")),
              *eval_value(model, graph_find(m->graph, "nll")), 1e-12, what, -1);
         for (int s = 0; s < m->nsource; s++) {
             const double *f = x->direction + s * DIM;
-            near(*result(g, probe, "source", s), dot(f, f, DIM) / DIM, 1e-12, "source", s);
+            near(*result(&p, probe, RESULT_SOURCE, s), dot(f, f, DIM) / DIM, 1e-12, "source", s);
         }
         for (int r = 0; r < m->nread; r++) {
             const double *h = eval_value(model, m->read[r].result),
-                         *told = result(g, probe, "read", r);
+                         *told = result(&p, probe, RESULT_READ, r);
             assert_non_null(told);
             near(told[0], dot(h, h, DIM) / DIM, 1e-12, "read", r);
             for (int c = 0; c < PROBE_CODES; c++) {
@@ -191,7 +190,8 @@ static void a_layer_is_left_out(void **state) {
     One *x = malloc(sizeof *x);
     open_one(x);
     Model *m = model_of(state, "standard {}");
-    Graph *g = probe_graph(m);
+    ProbeGraph p = probe_graph(m);
+    Graph *g = p.graph;
     EvalInput in = { .batch = 1,
                      .time = 3,
                      .tokens = token,
@@ -207,7 +207,7 @@ static void a_layer_is_left_out(void **state) {
     for (int t = 0; t < 3; t++)
         near(eval_value(probe, graph_find(g, "nll"))[t],
              eval_value(model, graph_find(m->graph, "nll"))[t], 1e-12, "token", t);
-    near(*result(g, probe, "source", 3) > 1e-3, 1, 0, "the output is still told", 3);
+    near(*result(&p, probe, RESULT_SOURCE, 3) > 1e-3, 1, 0, "the output is still told", 3);
     eval_free(probe), eval_free(model);
     values_free(&x->v);
     graph_free(g);
@@ -217,17 +217,17 @@ static void a_layer_is_left_out(void **state) {
 
 static void gates_have_places(void **state) {
     Model *m = model_of(state, "highway {}");
-    Graph *g = probe_graph(m);
+    ProbeGraph p = probe_graph(m);
     int gates = 0;
-    for (int i = 0; i < g->nout; i++) {
-        const char *name = g->out[i].name;
-        if (strncmp(name, "gate:", 5)) continue;
+    for (int i = 0; i < p.nresult; i++) {
+        const char *site = p.result[i].site;
+        if (p.result[i].kind != RESULT_GATE) continue;
         gates++;
-        if (!strstr(name, "layers.") || !strstr(name, "highway.lua:"))
-            fail_msg("expected the sublayer and the Lua line, found %s", name);
+        if (!strstr(site, "layers.") || !strstr(site, "highway.lua:"))
+            fail_msg("expected the sublayer and the Lua line, found %s", site);
     }
     assert_true(gates >= SUBLAYERS);
-    graph_free(g);
+    graph_free(p.graph);
     spec_free(m);
 }
 
@@ -266,6 +266,7 @@ static int close_folder(void **state) {
 
 typedef struct Loaded {
     Model *m;
+    ProbeGraph p;
     Graph *g;
     Safetensors file;
     double *own[NODES];
@@ -278,7 +279,7 @@ static const double *loaded_value(void *user, const Node *p) {
     const char *name = p->attr.name;
     int s;
     if (sscanf(name, "probe.keep.%d", &s) == 1) return x->keep + s;
-    if (!strcmp(name, "probe.codes")) return x->codes;
+    if (!strcmp(name, "probe.codes.0")) return x->codes;
     if (sscanf(name, "probe.direction.%d", &s) == 1) return x->direction + s * WIDTH;
     const Tensor *t = safetensors_find(&x->file, name);
     if (!t) fail_msg("no tensor %s", name);
@@ -297,7 +298,8 @@ static void loaded_open(Loaded *x, const char *weights) {
     snprintf(path, sizeof path, "%s/probed.lua", folder.path);
     x->m = spec_load(path, NULL, &error);
     assert_non_null(x->m);
-    x->g = probe_graph(x->m);
+    x->p = probe_graph(x->m);
+    x->g = x->p.graph;
     snprintf(path, sizeof path, "%s/%s", folder.path, weights);
     assert_int_equal(safetensors_open(&x->file, path, &e), 0);
     x->keep = malloc((size_t)x->m->nsource * sizeof(double));
@@ -364,7 +366,7 @@ static void check_weights(Loaded *x, const Json *j, const JsonNode *in) {
         memcpy(x->direction + s * WIDTH, x->codes, WIDTH * sizeof(double));
         Eval *ev = evaluate(x, x->g);
         for (int r = 0; r < x->m->nread; r++) {
-            const double *told = result(x->g, ev, "read", r);
+            const double *told = result(&x->p, ev, RESULT_READ, r);
             double mean = told[1] / CONTEXT, square = told[1 + PROBE_CODES] / CONTEXT;
             near(number(j, in, "depth_mixing", r, s), mean, 2e-5, "weight", r);
             near(number(j, in, "depth_mixing_deviation", r, s), sqrt(fmax(square - mean * mean, 0)),
@@ -398,11 +400,11 @@ static void check_layers(Loaded *x, const Json *j, const JsonNode *in) {
     double loss = mean_nll(ev, x->g);
     near(number(j, in, "loss", -1, -1), loss, 1e-5, "loss", 0);
     for (int i = 0; i < 2; i++) {
-        near(number(j, in, "output_norm", i, -1), sqrt(*result(x->g, ev, "layer", i) / CONTEXT),
-             2e-5, "output of layer", i);
+        near(number(j, in, "output_norm", i, -1),
+             sqrt(*result(&x->p, ev, RESULT_LAYER, i) / CONTEXT), 2e-5, "output of layer", i);
         for (int k = 0; k < 2; k++)
             near(number(j, in, "layer_similarity", i, k),
-                 result(x->g, ev, "similarity", i)[k] / CONTEXT, 2e-5, "similarity", i);
+                 result(&x->p, ev, RESULT_SIMILARITY, i)[k] / CONTEXT, 2e-5, "similarity", i);
         near(number(j, in, "layer_similarity", i, i), 1, 1e-5, "a layer is like itself", i);
     }
     eval_free(ev);

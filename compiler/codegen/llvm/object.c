@@ -318,7 +318,7 @@ static ModelPlans make_plans(const Graph *g, const ModelInfo *info, const Codege
                            .two_phase = o->two_phase,
                            .off = o->no_pass,
                            .observer = o->observer };
-    return plans_make(g, info->probe, &passes);
+    return plans_make(g, info->probe ? info->probe->graph : NULL, &passes);
 }
 
 int codegen_plan(const Graph *g, const ModelInfo *info, const CodegenOptions *o, Planned *out,

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "site.h"
+
 typedef struct Block {
     char *data;
     size_t size, cap;
@@ -62,30 +64,41 @@ static void add_tensor(Block *b, uint32_t at, const Tables *t, const Graph *g, i
     memcpy(b->data + at + (size_t)i * sizeof x, &x, sizeof x);
 }
 
-static void add_probe(Block *b, uint32_t at, int i, const char *name, const Shape *s,
-                      int64_t place) {
-    strata_tensor x = {
-        .name = text(b, name), .rank = s->rank, .weight = place, .count = shape_count(s)
-    };
-    for (int k = 0; k < s->rank; k++)
-        x.shape[k] = s->dim[k];
-    memcpy(b->data + at + (size_t)i * sizeof x, &x, sizeof x);
+static void add_probe(Block *b, uint32_t at, const ProbeFact *f, int64_t place, int64_t count) {
+    uint32_t site = text(b, f->site);
+    ProbeEntry x = { .kind = (int32_t)f->kind,
+                     .index = f->index,
+                     .layer = f->layer,
+                     .site = site,
+                     .last = f->site ? site + (uint32_t)(site_last(f->site) - f->site) : site,
+                     .at = place,
+                     .count = count };
+    memcpy(b->data + at, &x, sizeof x);
 }
 
-/* Inputs: where they are in WEIGHTS; then results: where they are in what probe fills. */
-static void add_probes(Block *b, strata_model *m, const Tables *t) {
-    const Graph *g = t->info->probe;
+/* Inputs: where they are in WEIGHTS; then results: where they are in what probe fills; then
+** layers of tensors. */
+static void add_probes(Block *b, strata_model *m, const Tables *t, const Graph *g) {
+    const ProbeGraph *p = t->info->probe;
     int64_t place = 0;
-    if (!g) return;
-    m->probe_inputs = t->ninput, m->probe_results = t->probe_result.n;
-    m->probe_table = reserve(b, (size_t)(t->ninput + t->probe_result.n) * sizeof(strata_tensor), 8);
-    for (int i = 0; i < t->ninput; i++)
-        add_probe(b, m->probe_table, i, t->input[i], &param_of(g, t->input[i])->node->shape,
-                  t->input_at[i]);
-    for (int i = 0, k = t->ninput; i < g->nout; i++) {
-        if (!strcmp(g->out[i].name, "nll")) continue;
-        add_probe(b, m->probe_table, k++, g->out[i].name, &g->out[i].node->shape, place);
-        place += shape_count(&g->out[i].node->shape);
+    if (!p) return;
+    if (p->ninput != t->ninput) bug(NULL, "the probe has %d inputs", t->ninput);
+    m->probe_inputs = p->ninput, m->probe_results = p->nresult;
+    uint32_t at = m->probe_table = reserve(b,
+                                           (size_t)(p->ninput + p->nresult) * sizeof(ProbeEntry)
+                                               + (size_t)t->nparam * sizeof(int32_t),
+                                           8);
+    for (int i = 0; i < p->ninput; i++, at += sizeof(ProbeEntry))
+        add_probe(b, at, &p->input[i], t->input_at[i],
+                  shape_count(&param_of(p->graph, t->input[i])->node->shape));
+    for (int i = 0; i < p->nresult; i++, at += sizeof(ProbeEntry)) {
+        int64_t count = shape_count(&p->graph->out[i].node->shape);
+        add_probe(b, at, &p->result[i], place, count);
+        place += count;
+    }
+    for (int i = 0; i < t->nparam; i++, at += sizeof(int32_t)) {
+        int32_t layer = p->layer[param_of(g, t->param[i]) - g->param];
+        memcpy(b->data + at, &layer, sizeof layer);
     }
 }
 
@@ -178,7 +191,7 @@ void *tables_descriptor(const Tables *t, const CodegenOptions *o, const Code *co
     }
     for (int i = 0; i < t->kernel.n; i++)
         add_kernel(&b, m.kernel_table, &LIST(t->kernel, KernelInfo, i), i);
-    add_probes(&b, &m, t);
+    add_probes(&b, &m, t, g);
     add_routed(&b, &m, t, g);
     m.learned_positions = learns_positions(g);
     set_sizes(&m, t);

@@ -56,10 +56,12 @@ static int by_finality(const void *x, const void *y) {
 ** on a cache line. */
 void params_place(Tables *t, const Graph *g, const Plan *training) {
     Place *place = calloc((size_t)g->nparam + 1, sizeof *place);
+    const ProbeGraph *probe = t->info->probe;
     for (int i = 0; i < g->nparam; i++) {
         const Node *n = g->param[i].node;
         int64_t count = shape_count(&n->shape);
-        bool half = t->constants.bf16 && t->inference && weight_is_half(g, t->info->probe, n);
+        bool half = t->constants.bf16 && t->inference
+            && weight_is_half(g, probe ? probe->graph : NULL, n);
         place[i] = (Place){ training ? final_phase(training, n->attr.name) : 0, i, n->attr.name,
                             half ? (count + 1) / 2 : count, half };
     }

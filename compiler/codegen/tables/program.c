@@ -371,11 +371,10 @@ static void add_program(Tables *t, Plan *p, int which) {
     const Node *nll = graph_find(p->g, "nll"), *loss = graph_find(p->g, "loss");
     if (nll) out->result = place_of(p, nll);
     if (loss) out->loss = place_of(p, loss);
-    for (int i = 0; which == PROGRAM_PROBE && i < p->g->nout; i++) {
+    for (int i = 0; which == PROGRAM_PROBE && i < t->info->probe->nresult; i++) {
         const Node *n = p->g->out[i].node;
-        if (n != nll)
-            *(ProbeResult *)list_add(&t->probe_result, sizeof(ProbeResult)) =
-                (ProbeResult){ place_of(p, n), shape_count(&n->shape) };
+        *(ProbeResult *)list_add(&t->probe_result, sizeof(ProbeResult)) =
+            (ProbeResult){ place_of(p, n), shape_count(&n->shape) };
     }
     if (!t->planned) graph_free(p->g);
 }
@@ -415,7 +414,7 @@ void tables_build(Tables *t, const Graph *g, const ModelPlans *plans, const Code
     if (training) add_program(t, training, PROGRAM_TRAIN);
     t->keeping = false;
     t->weights_probe = t->weights;
-    if (plans->plan[PLAN_PROBE]) add_probe(t, t->info->probe, plans->plan[PLAN_PROBE]);
+    if (plans->plan[PLAN_PROBE]) add_probe(t, t->info->probe->graph, plans->plan[PLAN_PROBE]);
     t->constants.waves = t->wave.n;
     t->constants.caches = t->cache.n;
 }

@@ -31,6 +31,7 @@ typedef struct Probe {
     int64_t tokens; /* that were looked at */
     int sources, reads, layers, gates;
     const char **source_site, **read_site, **layer_name, **gate_site;
+    const char **read_for; /* the kind of sublayer: the last part of its site */
     /* [reads, sources]: mean over tokens, and its deviation; NULL: not followed */
     double *weight, *deviation;
     double *source_rms, *read_rms, *layer_rms;

@@ -12,25 +12,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "probe_entries.h"
 #include "random.h"
 
 enum { CALL_TOKENS = 1024, SEED = 20260615 };
-
-/* results of one kind, by index */
-typedef struct Kind {
-    int count;
-    const strata_tensor **at;
-} Kind;
 
 typedef struct Measure {
     Probe *x;
     Session *s;
     const ProbeText *text;
-    const strata_tensor *codes;              /* inputs; NULL: nothing is followed */
-    const strata_tensor **keep, **direction; /* by source; NULL where there is none */
-    Kind source, read, gate, layer, similarity, route;
-    int64_t ncodes, floats; /* results of a call */
-    float *out;
+    ProbeEntries entries;
+    const ProbeEntry *codes; /* NULL: nothing is followed */
+    int64_t ncodes;
+    float *out;     /* results of a call */
     double *sum;    /* of results, all calls of a pass */
     double loss;    /* mean of a pass */
     uint8_t *taken; /* [routes, tokens of the first call] */
@@ -41,86 +35,31 @@ typedef struct Measure {
 
 /* == Tables =============================================================== */
 
-static const char *text_of(const Measure *a, const strata_tensor *t) {
-    return strata_string(a->s->m, t->name);
-}
-
-static const strata_tensor *find_input(const Measure *a, const char *format, int source) {
-    char name[48];
-    print_text(name, sizeof name, format, source);
-    const strata_tensor *t = strata_probes(a->s->m);
-    for (int i = 0; i < a->s->m->probe_inputs; i++)
-        if (strcmp(text_of(a, &t[i]), name) == 0) return &t[i];
-    return NULL;
-}
-
-/* "KIND:INDEX:SITE": indices of a kind are counted up, some may be missing. */
-static int find_kind(Measure *a, const char *name, Kind *k) {
-    const strata_model *m = a->s->m;
-    const strata_tensor *t = strata_probes(m) + m->probe_inputs;
-    size_t n = strlen(name);
-    k->at = calloc((size_t)m->probe_results + 1, sizeof *k->at);
-    for (int i = 0; k->at && i < m->probe_results; i++) {
-        const char *s = text_of(a, &t[i]);
-        if (strncmp(s, name, n) != 0 || s[n] != ':') continue;
-        int index = atoi(s + n + 1);
-        if (index < 0 || index >= m->probe_results) continue;
-        k->at[index] = &t[i];
-        k->count = index >= k->count ? index + 1 : k->count;
-    }
-    return k->at != NULL;
-}
-
-static const char *site_of(const Measure *a, const strata_tensor *t) {
-    const char *s = t ? text_of(a, t) : "";
-    for (int i = 0; i < 2; i++) {
-        const char *colon = strchr(s, ':');
-        s = colon ? colon + 1 : s;
-    }
-    return s;
-}
-
-static const char **sites(const Measure *a, const Kind *k) {
-    const char **name = calloc((size_t)k->count + 1, sizeof *name);
-    for (int i = 0; name && i < k->count; i++)
-        name[i] = site_of(a, k->at[i]);
-    return name;
+static const ProbeEntry *entry(const Measure *a, ProbeKind kind, int64_t index) {
+    return entry_of(&a->entries, kind, index);
 }
 
 static double *numbers(int64_t count) { return calloc((size_t)count + 1, sizeof(double)); }
 
-static bool find_sources(Measure *a) {
-    if (!find_kind(a, "source", &a->source)) return false;
-    a->keep = calloc((size_t)a->source.count + 1, sizeof *a->keep);
-    a->direction = calloc((size_t)a->source.count + 1, sizeof *a->direction);
-    for (int s = 0; a->keep && a->direction && s < a->source.count; s++) {
-        a->keep[s] = find_input(a, "probe.keep.%d", s);
-        a->direction[s] = find_input(a, "probe.direction.%d", s);
-    }
-    return a->keep && a->direction;
-}
-
 static bool open_tables(Measure *a) {
     const strata_model *m = a->s->m;
-    const strata_tensor *t = strata_probes(m) + m->probe_inputs;
-    for (int i = 0; i < m->probe_results; i++)
-        a->floats = t[i].weight + t[i].count > a->floats ? t[i].weight + t[i].count : a->floats;
-    a->codes = find_input(a, "probe.codes", 0);
-    a->ncodes = a->codes ? a->codes->shape[0] : 0;
-    a->out = calloc((size_t)a->floats + 1, sizeof *a->out);
-    a->sum = numbers(a->floats);
+    if (!entries_open(&a->entries, m)) return false;
+    a->codes = entry(a, INPUT_CODES, 0);
+    a->ncodes = a->codes ? a->codes->count / m->dim : 0;
+    a->out = calloc((size_t)a->entries.floats + 1, sizeof *a->out);
+    a->sum = numbers(a->entries.floats);
     a->taken = calloc((size_t)m->routed + 1, (size_t)(a->batch * a->text->length));
-    return find_sources(a) && a->out && a->sum && a->taken && find_kind(a, "read", &a->read)
-        && find_kind(a, "gate", &a->gate) && find_kind(a, "layer", &a->layer)
-        && find_kind(a, "similarity", &a->similarity) && find_kind(a, "route", &a->route);
+    return a->out && a->sum && a->taken;
 }
 
 static bool open_probe(Measure *a) {
     Probe *x = a->x;
-    x->sources = a->source.count, x->reads = a->read.count, x->layers = a->layer.count,
-    x->gates = a->gate.count;
-    x->source_site = sites(a, &a->source), x->read_site = sites(a, &a->read);
-    x->layer_name = sites(a, &a->layer), x->gate_site = sites(a, &a->gate);
+    const ProbeEntries *t = &a->entries;
+    x->sources = t->kind[RESULT_SOURCE].count, x->reads = t->kind[RESULT_READ].count;
+    x->layers = t->kind[RESULT_LAYER].count, x->gates = t->kind[RESULT_GATE].count;
+    x->source_site = entry_sites(t, RESULT_SOURCE), x->read_site = entry_sites(t, RESULT_READ);
+    x->layer_name = entry_sites(t, RESULT_LAYER), x->gate_site = entry_sites(t, RESULT_GATE);
+    x->read_for = entry_lasts(t, RESULT_READ);
     x->routes = x->m->routed;
     x->routed = numbers(x->routes), x->taken_rms = numbers(x->routes),
     x->other_rms = numbers(x->routes);
@@ -130,14 +69,14 @@ static bool open_probe(Measure *a) {
     x->gate_mean = numbers(x->gates), x->gate_deviation = numbers(x->gates),
     x->loss_increase = numbers(x->layers);
     bool all = x->routed && x->taken_rms && x->other_rms && x->taken && x->source_site
-        && x->read_site && x->layer_name && x->gate_site && x->source_rms && x->read_rms
-        && x->layer_rms && x->gate_mean && x->gate_deviation && x->loss_increase;
+        && x->read_site && x->read_for && x->layer_name && x->gate_site && x->source_rms
+        && x->read_rms && x->layer_rms && x->gate_mean && x->gate_deviation && x->loss_increase;
     if (a->codes) {
         x->weight = numbers((int64_t)x->reads * x->sources),
         x->deviation = numbers((int64_t)x->reads * x->sources);
         all = all && x->weight && x->deviation;
     }
-    if (a->similarity.count) {
+    if (t->kind[RESULT_SIMILARITY].count) {
         x->similarity = numbers((int64_t)x->layers * x->layers);
         all = all && x->similarity;
     }
@@ -152,19 +91,21 @@ void probe_free(Probe *x) {
     for (size_t i = 0; i < sizeof number / sizeof *number; i++)
         free(number[i]);
     free(x->taken), free(x->source_site), free(x->read_site), free(x->layer_name),
-        free(x->gate_site);
+        free(x->gate_site), free(x->read_for);
     *x = (Probe){ 0 };
 }
 
 /* == Inputs =============================================================== */
 
 /* Behind the weights, which stay as they are. */
-static float *input(const Measure *a, const strata_tensor *t) {
-    return (float *)a->s->weights.at + t->weight;
+static float *input(const Measure *a, ProbeKind kind, int64_t index) {
+    const ProbeEntry *t = entry(a, kind, index);
+    return t ? (float *)a->s->weights.at + t->at : NULL;
 }
 
 static void keep(const Measure *a, int source, float factor) {
-    if (a->keep[source]) *input(a, a->keep[source]) = factor;
+    float *at = input(a, INPUT_KEEP, source);
+    if (at) *at = factor;
 }
 
 static void keep_all(const Measure *a) {
@@ -173,9 +114,10 @@ static void keep_all(const Measure *a) {
 }
 
 static void follow_none(const Measure *a) {
-    for (int s = 0; s < a->x->sources; s++)
-        if (a->direction[s])
-            memset(input(a, a->direction[s]), 0, (size_t)a->direction[s]->count * sizeof(float));
+    for (int s = 0; s < a->x->sources; s++) {
+        float *direction = input(a, INPUT_DIRECTION, s);
+        if (direction) memset(direction, 0, (size_t)a->s->m->dim * sizeof(float));
+    }
 }
 
 /* +1 or -1: row 'code' of a Hadamard matrix, with random signs of its columns. */
@@ -186,14 +128,14 @@ static float code_at(int64_t code, int64_t channel, int64_t codes, int draw) {
 
 /* Sources first … get codes 0 …, the rest none. */
 static void follow(const Measure *a, int first, int draw) {
-    int64_t dim = a->codes->shape[1];
+    int64_t dim = a->s->m->dim;
     follow_none(a);
     for (int64_t c = 0; c < a->ncodes; c++) {
-        float *code = input(a, a->codes) + c * dim;
+        float *code = input(a, INPUT_CODES, 0) + c * dim,
+              *direction = input(a, INPUT_DIRECTION, first + c);
         for (int64_t d = 0; d < dim; d++)
             code[d] = code_at(c, d, a->ncodes, draw);
-        if (first + c < a->x->sources && a->direction[first + c])
-            memcpy(input(a, a->direction[first + c]), code, (size_t)dim * sizeof(float));
+        if (direction) memcpy(direction, code, (size_t)dim * sizeof(float));
     }
 }
 
@@ -207,7 +149,7 @@ static void tell(Measure *a) {
 /* All windows; results are added up.  With 'first' >= 0 sources from there on are followed. */
 static int run_pass(Measure *a, int first, Error *e) {
     const ProbeText *x = a->text;
-    memset(a->sum, 0, (size_t)a->floats * sizeof *a->sum);
+    memset(a->sum, 0, (size_t)a->entries.floats * sizeof *a->sum);
     a->loss = 0;
     tell(a);
     for (int64_t i = 0, b; i < x->count; i += b) {
@@ -221,7 +163,7 @@ static int run_pass(Measure *a, int first, Error *e) {
                                                     a->out, i ? NULL : a->taken, &loss),
                                    "probe", e);
         if (status) return status;
-        for (int64_t k = 0; k < a->floats; k++)
+        for (int64_t k = 0; k < a->entries.floats; k++)
             a->sum[k] += a->out[k];
         a->loss += loss.cross_entropy * (double)b / (double)x->count;
     }
@@ -229,8 +171,8 @@ static int run_pass(Measure *a, int first, Error *e) {
 }
 
 /* Over the tokens that a result says it has summed; not a number where there are none. */
-static double mean(const Measure *a, const strata_tensor *t, int64_t k) {
-    return t ? a->sum[t->weight + k] / a->sum[t->weight + t->count - 1] : NAN;
+static double mean(const Measure *a, const ProbeEntry *t, int64_t k) {
+    return t ? a->sum[t->at + k] / a->sum[t->at + t->count - 1] : NAN;
 }
 
 /* Rounding may take a variance below 0; what is not a number stays so. */
@@ -239,8 +181,8 @@ static double deviation(double mean_square, double mean) {
     return sqrt(variance < 0 ? 0 : variance);
 }
 
-static double ratio(const Measure *a, const strata_tensor *t, int64_t k, int64_t of) {
-    return a->sum[t->weight + k] / a->sum[t->weight + of];
+static double ratio(const Measure *a, const ProbeEntry *t, int64_t k, int64_t of) {
+    return a->sum[t->at + k] / a->sum[t->at + of];
 }
 
 /* Results of a route: whether it takes a token; the mean square of what it decides about, where it
@@ -249,7 +191,7 @@ static void take_routes(Measure *a) {
     Probe *x = a->x;
     int64_t tokens = a->text->length * (a->batch < a->text->count ? a->batch : a->text->count);
     for (int i = 0; i < x->routes; i++) {
-        const strata_tensor *t = i < a->route.count ? a->route.at[i] : NULL;
+        const ProbeEntry *t = entry(a, RESULT_ROUTE, i);
         bool outputs = t && t->count == 4;
         x->routed[i] = t ? mean(a, t, 0) : 0;
         x->taken_rms[i] = outputs ? sqrt(ratio(a, t, 1, 0)) : NAN;
@@ -264,17 +206,18 @@ static void take_magnitudes(Measure *a) {
     x->loss = a->loss;
     take_routes(a);
     for (int i = 0; i < x->sources; i++)
-        x->source_rms[i] = sqrt(mean(a, a->source.at[i], 0));
+        x->source_rms[i] = sqrt(mean(a, entry(a, RESULT_SOURCE, i), 0));
     for (int i = 0; i < x->reads; i++)
-        x->read_rms[i] = sqrt(mean(a, a->read.at[i], 0));
+        x->read_rms[i] = sqrt(mean(a, entry(a, RESULT_READ, i), 0));
     for (int i = 0; i < x->gates; i++) {
-        x->gate_mean[i] = mean(a, a->gate.at[i], 0);
-        x->gate_deviation[i] = deviation(mean(a, a->gate.at[i], 1), x->gate_mean[i]);
+        x->gate_mean[i] = mean(a, entry(a, RESULT_GATE, i), 0);
+        x->gate_deviation[i] = deviation(mean(a, entry(a, RESULT_GATE, i), 1), x->gate_mean[i]);
     }
     for (int i = 0; i < x->layers; i++) {
-        x->layer_rms[i] = sqrt(mean(a, a->layer.at[i], 0));
+        x->layer_rms[i] = sqrt(mean(a, entry(a, RESULT_LAYER, i), 0));
         for (int k = 0; x->similarity && k < x->layers; k++)
-            x->similarity[i * x->layers + k] = ratio(a, a->similarity.at[i], k, x->layers + k);
+            x->similarity[i * x->layers + k] = ratio(a, entry(a, RESULT_SIMILARITY, i), k,
+                                                     x->layers + k);
     }
 }
 
@@ -283,7 +226,7 @@ static void take_weights(Measure *a, int first) {
     Probe *x = a->x;
     for (int r = 0; r < x->reads; r++)
         for (int c = 0; c < a->ncodes && first + c < x->sources; c++) {
-            const strata_tensor *t = a->read.at[r];
+            const ProbeEntry *t = entry(a, RESULT_READ, r);
             int64_t at = (int64_t)r * x->sources + first + c;
             /* what is later is not read: rounding at most */
             if (!t || t->count < 2 + 2 * a->ncodes || first + c > r) continue;
@@ -305,19 +248,15 @@ static int measure_weights(Measure *a, Error *e) {
     return status;
 }
 
-/* Is a site in a layer: "layers.3" and then a dot? */
-static bool in_layer(const char *site, const char *layer) {
-    size_t n = strlen(layer);
-    return strncmp(site, layer, n) == 0 && site[n] == '.';
-}
-
 static int measure_without(Measure *a, Error *e) {
     Probe *x = a->x;
     int status = STATUS_OK;
     for (int i = 0; !status && i < x->layers; i++) {
         keep_all(a);
-        for (int s = 1; s < x->sources; s++)
-            if (in_layer(x->source_site[s], x->layer_name[i])) keep(a, s, 0);
+        for (int s = 0; s < x->sources; s++) {
+            const ProbeEntry *source = entry(a, RESULT_SOURCE, s);
+            if (source && source->layer == i) keep(a, s, 0);
+        }
         status = run_pass(a, -1, e);
         x->loss_increase[i] = a->loss - x->loss;
     }
@@ -336,10 +275,11 @@ static double squares(const float *g, int64_t count) {
 static void take_gradients(Measure *a) {
     const strata_model *m = a->s->m;
     const strata_tensor *t = strata_tensors(m);
+    const int32_t *layer = probe_tensor_layers(m);
     for (int i = 0; i < a->x->layers; i++) {
         double sum = 0;
         for (int k = 0; k < m->tensors; k++)
-            if (in_layer(text_of(a, &t[k]), a->x->layer_name[i]))
+            if (layer[k] == i)
                 sum += squares((const float *)a->s->train.at + t[k].gradient, t[k].count);
         a->x->gradient_norm[i] = sqrt(sum);
     }
@@ -397,11 +337,8 @@ int probe_measure(Probe *x, Session *s, const ProbeText *text, bool tells, Error
     a.batch = text->length < CALL_TOKENS ? CALL_TOKENS / text->length : 1;
     int status = open_tables(&a) && open_probe(&a)
         ? run(&a, e)
-        : error_memory(e, "probe", (size_t)a.floats * sizeof *a.sum);
-    free(a.keep), free(a.direction);
-    free(a.source.at), free(a.read.at), free(a.gate.at), free(a.layer.at), free(a.similarity.at),
-        free(a.route.at);
-    free(a.out);
-    free(a.sum), free(a.taken);
+        : error_memory(e, "probe", (size_t)a.entries.floats * sizeof *a.sum);
+    entries_close(&a.entries);
+    free(a.out), free(a.sum), free(a.taken);
     return status;
 }

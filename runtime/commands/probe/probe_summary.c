@@ -15,11 +15,6 @@ static double sum_of(const Probe *x, int r) {
     return sum;
 }
 
-static const char *kind_of(const char *site) {
-    const char *dot = strrchr(site, '.');
-    return dot ? dot + 1 : site;
-}
-
 /* The newest source of read r: output of the sublayer before. */
 static void add_read(const Probe *x, int r, ProbeShare *share) {
     double sum = sum_of(x, r), embedding = weight(x, r, 0) / sum, diagonal = weight(x, r, r) / sum;
@@ -33,7 +28,7 @@ int probe_shares(const Probe *x, ProbeShare *share, int most) {
     int n = 0;
     /* read 0 has the embedding alone */
     for (int r = 1; x->weight && r < x->reads && r < x->sources; r++) {
-        const char *kind = kind_of(x->read_site[r]);
+        const char *kind = x->read_for[r];
         int k = 0;
         while (k < n && strcmp(share[k].kind, kind) != 0)
             k++;
