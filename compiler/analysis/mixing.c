@@ -57,7 +57,7 @@ static double *param_values(void *user, const Node *p) {
             last = p->shape.rank ? p->shape.dim[p->shape.rank - 1] : 1;
     bool initial = a->weights == WEIGHTS_INITIAL;
     double own = initial ? 0 : 1 / sqrt((double)last);
-    double *v = normal_numbers(initial ? a->m->seed : a->seed, p->attr.name, count,
+    double *v = normal_numbers(initial ? a->m->train.seed : a->seed, p->attr.name, count,
                                init->kind == INIT_NORMAL && initial ? init->value : own);
     for (int64_t i = 0; v && i < count && init->kind != INIT_NORMAL; i++)
         v[i] += init->kind == INIT_LIST ? init->list[i] : init->value;

@@ -22,7 +22,7 @@ static void add(Work *w, Work more) {
 
 /* One call's work, per token. */
 static Work work_of(const Model *m, const StepCost *c) {
-    double tokens = (double)m->batch * (double)m->context;
+    double tokens = (double)m->train.batch * (double)m->context;
     return (Work){ 1, c->flops_per_token + c->flops_per_pair * (double)(m->context + 1) / 2,
                    c->bytes_per_token + c->bytes_constant / tokens };
 }

@@ -11,6 +11,7 @@
 #include "pipeline.h"
 #include "abi.h"
 #include "probe_table.h"
+#include "settings.h"
 
 typedef enum EmitKind { EMIT_EXE, EMIT_OBJ, EMIT_STATIC, EMIT_SHARED, EMIT_IR, EMIT_ASM } EmitKind;
 
@@ -36,11 +37,9 @@ typedef struct ModelInfo {
     const ProbeGraph *probe; /* NULL: none */
     const char *acausal;     /* sublayer that sees later tokens; NULL: none */
     const char *ahead;       /* route that chooses among them; NULL: none */
-    int64_t vocab, context, dim, layers, sublayers, batch;
-    uint64_t seed, hash;
-    double lr, beta1, beta2, eps, weight_decay, clip;
-    int schedule;
-    double warmup, decay, min_lr;
+    int64_t vocab, context, dim, layers, sublayers;
+    uint64_t hash;
+    Settings train;
 } ModelInfo;
 
 typedef struct CodegenOptions {

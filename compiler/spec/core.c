@@ -209,18 +209,8 @@ static int call_finish(lua_State *L) {
     m->dim = integer_field(L, "dim");
     m->layers = integer_field(L, "layers");
     m->sublayers = integer_field(L, "sublayers");
-    m->batch = integer_field(L, "batch");
-    m->seed = (uint64_t)integer_field(L, "seed");
-    m->lr = number_field(L, "lr");
-    m->beta1 = number_field(L, "beta1");
-    m->beta2 = number_field(L, "beta2");
-    m->eps = number_field(L, "eps");
-    m->weight_decay = number_field(L, "weight_decay");
-    m->clip = number_field(L, "clip");
-    m->schedule = (Schedule)integer_field(L, "schedule");
-    m->warmup = number_field(L, "warmup");
-    m->decay = number_field(L, "decay");
-    m->min_lr = number_field(L, "min_lr");
+#define SETTING(type, name, from) m->train.name = (type)from##_field(L, #name);
+#include "settings.def"
     return 0;
 }
 

@@ -7,6 +7,7 @@
 #define STRATA_SPEC_H
 
 #include "graph.h"
+#include "settings.h"
 
 /* What a spec may use; 0 in a field means the default. */
 typedef struct SpecLimits {
@@ -35,21 +36,15 @@ typedef struct Read {
     Node *result; /* what the mixer returned; NULL: the model does not depend on it */
 } Read;
 
-typedef enum Schedule { SCHEDULE_CONSTANT, SCHEDULE_COSINE, SCHEDULE_WSD } Schedule;
-
 typedef struct Model {
     Graph *graph; /* outputs "logits", "nll", "cross_entropy", "loss" */
     const char *name, *file;
     const char *tokenizer; /* NULL: none */
     const char *mixer;     /* the name of its file, without ".lua" */
     int64_t vocab, context, dim, layers, sublayers, parameters;
-    int64_t batch;
-    uint64_t seed;
-    double lr, beta1, beta2, eps, weight_decay, clip;
-    Schedule schedule;
-    double warmup, decay, min_lr; /* warmup and decay are shares of the run */
-    uint64_t hash;                /* of every file read, the library and the compiler's version */
-    Read *read;                   /* in order of execution, the final read last */
+    Settings train;
+    uint64_t hash; /* of every file read, the library and the compiler's version */
+    Read *read;    /* in order of execution, the final read last */
     int nread;
     /* what mixers were given: the embedding, then each sublayer's output; as above */
     Node **source;

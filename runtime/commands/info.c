@@ -5,9 +5,12 @@
 
 #include <inttypes.h>
 
-static const char *schedule_name(int32_t schedule) {
-    return schedule == 2 ? "wsd" : schedule == 1 ? "cosine" : "constant";
-}
+#include "settings.h"
+
+static const char *const schedule_name[] = {
+#define KIND(name, text) [SCHEDULE_##name] = text,
+#include "settings.def"
+};
 
 static void json_pair(Text *t, const char *key, const char *value) {
     text_add(t, "\"%s\": ", key);
@@ -59,7 +62,7 @@ static void training_lines(Text *t, const strata_model *m) {
              print_double(b, m->beta1), print_double(c, m->beta2),
              print_double(d, m->weight_decay));
     text_add(t, ", clip %s; schedule %s; batch %d; seed %" PRIu64 "\n", print_double(a, m->clip),
-             schedule_name(m->schedule), m->batch, m->seed);
+             schedule_name[m->schedule], m->batch, m->seed);
 }
 
 static int info_text(const Program *p, Error *e) {

@@ -1,7 +1,5 @@
 /*
-** Checkpoints; see checkpoint.h.
-** The table of fields is the one place that knows how a Checkpoint is written, read back
-** and compared.
+** Checkpoints; see checkpoint.h, and checkpoint.def for what is in one.
 */
 #include "checkpoint.h"
 
@@ -13,8 +11,11 @@
 
 #define FORMAT "strata checkpoint"
 
-typedef enum Kind { TEXT, COUNT, HASH, REAL, FLAG } Kind;
-typedef enum Compared { RECORDED, MUST_EQUAL, UNLESS_CONSTANT } Compared;
+typedef enum Kind { COUNT, HASH, REAL, FLAG, STRING } Kind;
+typedef enum Compared { RECORDED, PROGRESS, MUST_EQUAL, UNLESS_CONSTANT } Compared;
+
+#define KIND_OF(member) \
+    _Generic(member, int64_t: COUNT, uint64_t: HASH, double: REAL, bool: FLAG, char *: STRING)
 
 static const struct Field {
     const char *key;
@@ -22,21 +23,11 @@ static const struct Field {
     Compared compared;
     size_t at, size; /* in Checkpoint */
 } fields[] = {
-#define FIELD(name, kind, compared) \
-    { #name, kind, compared, offsetof(Checkpoint, name), sizeof((Checkpoint *)0)->name }
-    FIELD(spec, TEXT, MUST_EQUAL),        FIELD(spec_hash, HASH, MUST_EQUAL),
-    FIELD(precision, TEXT, MUST_EQUAL),   FIELD(data_sha256, TEXT, MUST_EQUAL),
-    FIELD(val_sha256, TEXT, MUST_EQUAL),  FIELD(val_share, REAL, MUST_EQUAL),
-    FIELD(batch, COUNT, MUST_EQUAL),      FIELD(accumulate, COUNT, MUST_EQUAL),
-    FIELD(context, COUNT, MUST_EQUAL),    FIELD(random, FLAG, MUST_EQUAL),
-    FIELD(seed, HASH, MUST_EQUAL),        FIELD(data_seed, HASH, MUST_EQUAL),
-    FIELD(lr, REAL, MUST_EQUAL),          FIELD(schedule, COUNT, MUST_EQUAL),
-    FIELD(warmup, REAL, MUST_EQUAL),      FIELD(decay, REAL, MUST_EQUAL),
-    FIELD(min_lr, REAL, MUST_EQUAL),      FIELD(steps, COUNT, UNLESS_CONSTANT),
-    FIELD(eval_every, COUNT, RECORDED),   FIELD(step, COUNT, RECORDED),
-    FIELD(position, COUNT, RECORDED),     FIELD(has_best, FLAG, RECORDED),
-    FIELD(best_val_loss, REAL, RECORDED), FIELD(best_step, COUNT, RECORDED),
-#undef FIELD
+#define FIELD(type, name, compared, start)                                           \
+    { #name, KIND_OF(((Checkpoint *)0)->name), compared, offsetof(Checkpoint, name), \
+      sizeof((Checkpoint *)0)->name },
+#define TEXT(name, size, compared, start) FIELD(char *, name, compared, start)
+#include "checkpoint.def"
 };
 enum { FIELDS = sizeof fields / sizeof *fields, VALUE = 96 };
 
@@ -45,7 +36,7 @@ enum { FIELDS = sizeof fields / sizeof *fields, VALUE = 96 };
 static void print_field(const struct Field *f, const Checkpoint *c, char out[VALUE]) {
     const char *at = (const char *)c + f->at;
     switch (f->kind) {
-    case TEXT: print_text(out, VALUE, "%s", at); break;
+    case STRING: print_text(out, VALUE, "%s", at); break;
     case COUNT: print_text(out, VALUE, "%lld", (long long)*(const int64_t *)at); break;
     case HASH: print_text(out, VALUE, "%llu", (unsigned long long)*(const uint64_t *)at); break;
     case REAL: print_double(out, *(const double *)at); break;
@@ -56,7 +47,7 @@ static void print_field(const struct Field *f, const Checkpoint *c, char out[VAL
 static bool parse_field(const struct Field *f, const char *text, Checkpoint *c) {
     char *at = (char *)c + f->at;
     switch (f->kind) {
-    case TEXT:
+    case STRING:
         if (strlen(text) >= f->size) return false;
         memcpy(at, text, strlen(text) + 1);
         return true;
@@ -80,20 +71,16 @@ static int read_fields(const Safetensors *s, Checkpoint *c, Error *e) {
 }
 
 void checkpoint_defaults(Checkpoint *c, const strata_model *m) {
-    *c = (Checkpoint){ .spec_hash = m->spec_hash,
-                       .batch = m->batch,
-                       .accumulate = 1,
-                       .context = m->context,
-                       .random = true,
-                       .seed = m->seed,
-                       .data_seed = m->seed,
-                       .lr = m->lr,
-                       .schedule = m->schedule,
-                       .warmup = m->warmup,
-                       .decay = m->decay,
-                       .min_lr = m->min_lr };
-    print_text(c->spec, sizeof c->spec, "%s", strata_string(m, m->name));
-    print_text(c->precision, sizeof c->precision, "%s", strata_string(m, m->precision));
+    *c = (Checkpoint){ 0 };
+#define FIELD(type, name, compared, start) c->name = start;
+#define TEXT(name, size, compared, start) print_text(c->name, size, "%s", start);
+#include "checkpoint.def"
+}
+
+void checkpoint_progress(Checkpoint *c, const Checkpoint *saved) {
+    for (int i = 0; i < FIELDS; i++)
+        if (fields[i].compared == PROGRESS)
+            memcpy((char *)c + fields[i].at, (const char *)saved + fields[i].at, fields[i].size);
 }
 
 /* == Saving =============================================================== */
@@ -192,7 +179,8 @@ int checkpoint_match(const CheckpointFile *f, const Checkpoint *wanted, Error *e
     for (int i = 0; i < FIELDS; i++) {
         char saved[VALUE], asked[VALUE];
         Compared how = fields[i].compared;
-        if (how == RECORDED || (how == UNLESS_CONSTANT && !f->state.schedule && !wanted->schedule))
+        if (how == RECORDED || how == PROGRESS
+            || (how == UNLESS_CONSTANT && !f->state.schedule && !wanted->schedule))
             continue;
         print_field(&fields[i], &f->state, saved);
         print_field(&fields[i], wanted, asked);

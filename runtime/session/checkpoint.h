@@ -14,33 +14,17 @@
 
 #define CHECKPOINT_VERSION 1
 
-/* Everything but the tensors.  Text fields are NUL-terminated. */
+/* Everything but the tensors, by the rows of checkpoint.def. */
 typedef struct Checkpoint {
-    /* what the run is; --resume with another is refused */
-    char spec[80]; /* the model's name */
-    uint64_t spec_hash;
-    char precision[16];
-    char data_sha256[65], val_sha256[65]; /* val: "" without --val */
-    double val_share;
-    int64_t batch, accumulate, context;
-    bool random; /* --order */
-    uint64_t seed, data_seed;
-    double lr;        /* the base rate */
-    int64_t schedule; /* 0 constant, 1 cosine, 2 wsd */
-    double warmup, decay, min_lr;
-    int64_t steps;      /* of the whole run; may differ under constant */
-    int64_t eval_every; /* recorded, not compared */
-    /* where it stands */
-    int64_t step;     /* updates done */
-    int64_t position; /* tokens trained on */
-    bool has_best;    /* an evaluation was made */
-    double best_val_loss;
-    int64_t best_step;
+#define FIELD(type, name, compared, start) type name;
+#define TEXT(name, size, compared, start) char name[size];
+#include "checkpoint.def"
 } Checkpoint;
 
-/* The fields that follow from the model: spec, spec_hash, precision, context, batch, lr, schedule
-** …, seeds. */
+/* What follows from the model, and the beginning of a run. */
 void checkpoint_defaults(Checkpoint *c, const strata_model *m);
+/* Takes up where a saved run stands. */
+void checkpoint_progress(Checkpoint *c, const Checkpoint *saved);
 
 /* Saves; what was at 'path' becomes path.prev.  train: the TRAIN region (gradients are not saved).
 ** tokenizer may be NULL. */

@@ -127,9 +127,15 @@ int session_train(Session *s, Error *e) {
     return region_open(&s->train, "gradients and optimizer", (size_t)s->m->train_bytes, e);
 }
 
-int session_update(Session *s, void *ctx, const strata_adamw *how, Error *e) {
+int session_update(Session *s, void *ctx, double lr, double grad_scale, int64_t step, Error *e) {
+    const strata_model *m = s->m;
+    strata_adamw how = {
+        .struct_size = sizeof how, .lr = lr, .grad_scale = grad_scale, .step = step
+    };
+#define OPTIMIZER(type, name, from) how.name = m->name;
+#include "settings.def"
     int status = session_check(
-        s, s->api->update(ctx, s->weights.at, s->train.at, 0, s->m->gradients, how), "update", e);
+        s, s->api->update(ctx, s->weights.at, s->train.at, 0, m->gradients, &how), "update", e);
     if (!status) s->packed = STRATA_PACKED;
     return status;
 }

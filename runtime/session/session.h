@@ -37,8 +37,8 @@ int session_profile(const Session *s, Region *ctx, strata_profile_fn profile, vo
 
 int session_weights(Session *s, Error *e);
 int session_train(Session *s, Error *e);
-/* AdamW on all parameters; 'ctx' is the session's or a second one. */
-int session_update(Session *s, void *ctx, const strata_adamw *how, Error *e);
+/* AdamW on all parameters, as the spec's settings say; 'ctx' is the session's or a second one. */
+int session_update(Session *s, void *ctx, double lr, double grad_scale, int64_t step, Error *e);
 /* Grows the arena for calls of up to 'tokens' tokens (decode: sequences). */
 int session_arena(Session *s, int64_t tokens, bool decode, Error *e);
 int session_state(const Session *s, Region *state, int64_t context, Error *e);

@@ -259,12 +259,13 @@ static void recipe(const char *name) {
     char what[96];
     Report *r = shipped(name);
     const Model *m = r->model;
-    print_text(what, sizeof what, "%s: learning rate", name), equal(what, m->lr, 3e-4, 6, "AdamW");
+    print_text(what, sizeof what, "%s: learning rate", name),
+        equal(what, m->train.lr, 3e-4, 6, "AdamW");
     print_text(what, sizeof what, "%s: weight decay", name),
-        equal(what, m->weight_decay, 0.01, 4, "");
-    print_text(what, sizeof what, "%s: clip", name), equal(what, m->clip, 0.1, 3, "");
+        equal(what, m->train.weight_decay, 0.01, 4, "");
+    print_text(what, sizeof what, "%s: clip", name), equal(what, m->train.clip, 0.1, 3, "");
     print_text(what, sizeof what, "%s: warmup", name),
-        equal(what, m->schedule == SCHEDULE_COSINE ? m->warmup : NAN, 0.1, 3, "cosine");
+        equal(what, m->train.schedule == SCHEDULE_COSINE ? m->train.warmup : NAN, 0.1, 3, "cosine");
     print_text(what, sizeof what, "%s: context", name), count(what, m->context, 2048, "");
     report_free(r);
 }

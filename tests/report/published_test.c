@@ -130,8 +130,8 @@ static void recipe(void) {
                            &(ReportOptions){ .cpu = "x86-64-v3" }, &e);
     if (!r) fail_msg("%s", e.text);
     count("specs/papers/haares/haares-small-48.lua: context", r->model->context, 512, "");
-    count("specs/papers/haares/haares-small-48.lua: batch", r->model->batch, 16, "");
-    count("specs/papers/haares/haares-small-48.lua: seed", (int64_t)r->model->seed, 42,
+    count("specs/papers/haares/haares-small-48.lua: batch", r->model->train.batch, 16, "");
+    count("specs/papers/haares/haares-small-48.lua: seed", (int64_t)r->model->train.seed, 42,
           "123 and 2026 by --seed, the order by --data-seed 42");
     report_free(r);
 }

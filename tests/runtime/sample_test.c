@@ -109,17 +109,20 @@ static void near(double a, double b) { assert_true(fabs(a - b) < 1e-12); }
 
 static void schedules(void **state) {
     (void)state;
-    Schedule s = {
-        .kind = SCHEDULE_CONSTANT, .lr = 1, .min_lr = 0.1, .warmup = 0.1, .decay = 0.2, .steps = 100
-    };
+    Checkpoint s = { .schedule = SCHEDULE_CONSTANT,
+                     .lr = 1,
+                     .min_lr = 0.1,
+                     .warmup = 0.1,
+                     .decay = 0.2,
+                     .steps = 100 };
     near(schedule_rate(&s, 1), 1);
     near(schedule_rate(&s, 100), 1);
-    s.kind = SCHEDULE_COSINE;
+    s.schedule = SCHEDULE_COSINE;
     near(schedule_rate(&s, 1), 0.1);
     near(schedule_rate(&s, 10), 1);
     near(schedule_rate(&s, 55), 0.55);
     near(schedule_rate(&s, 100), 0.1);
-    s.kind = SCHEDULE_WSD;
+    s.schedule = SCHEDULE_WSD;
     near(schedule_rate(&s, 5), 0.5);
     near(schedule_rate(&s, 11), 1);
     near(schedule_rate(&s, 80), 1);

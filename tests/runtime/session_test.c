@@ -8,13 +8,6 @@ static void written_weights_are_not_packed(void **state) {
     (void)state;
     Session s;
     Error e = { 0 };
-    const strata_adamw how = { .struct_size = sizeof how,
-                               .lr = 1e-3,
-                               .beta1 = 0.9,
-                               .beta2 = 0.99,
-                               .eps = 1e-8,
-                               .grad_scale = 1,
-                               .step = 1 };
     assert_int_equal(
         session_open(&s,
                      mock_api(&(MockOptions){
@@ -25,7 +18,7 @@ static void written_weights_are_not_packed(void **state) {
     assert_int_equal(session_train(&s, &e), 0);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(s.packed, 0);
-        assert_int_equal(session_update(&s, s.ctx.at, &how, &e), 0);
+        assert_int_equal(session_update(&s, s.ctx.at, 1e-3, 1, 1, &e), 0);
         assert_int_equal(s.packed, STRATA_PACKED);
         assert_ptr_equal(session_w(&s), s.weights.at);
         assert_int_equal(s.packed, STRATA_PACKED);

@@ -390,18 +390,18 @@ static void test_settings(void **state) {
     assert_string_equal(m->acausal, "layers.0.attention");
     assert_true(m->vocab == 16 && m->context == 8 && m->dim == 8 && m->layers == 2
                 && m->sublayers == 2);
-    assert_true(m->batch == 3 && m->seed == 7 && m->schedule == SCHEDULE_WSD);
-    assert_true(m->lr == 0.5 && m->beta1 == 0.1 && m->beta2 == 0.2 && m->eps == 0
-                && m->weight_decay == 0.3 && m->clip == 2);
-    assert_true(m->warmup == 0.1 && m->decay == 0.2 && m->min_lr == 0.01);
+    assert_true(m->train.batch == 3 && m->train.seed == 7 && m->train.schedule == SCHEDULE_WSD);
+    assert_true(m->train.lr == 0.5 && m->train.beta1 == 0.1 && m->train.beta2 == 0.2
+                && m->train.eps == 0 && m->train.weight_decay == 0.3 && m->train.clip == 2);
+    assert_true(m->train.warmup == 0.1 && m->train.decay == 0.2 && m->train.min_lr == 0.01);
     spec_free(m);
     m = load_text(state, "settings.lua", MODEL("layers = { layer { mlp { hidden = 8 } } }"), NULL,
                   &error);
     assert_non_null(m);
-    assert_true(m->lr == 3e-4 && m->beta1 == 0.9 && m->beta2 == 0.95 && m->eps == 1e-8
-                && m->weight_decay == 0.01 && m->clip == 1);
-    assert_true(m->batch == 8 && m->seed == 0 && m->schedule == SCHEDULE_CONSTANT && !m->tokenizer
-                && !m->acausal);
+    assert_true(m->train.lr == 3e-4 && m->train.beta1 == 0.9 && m->train.beta2 == 0.95
+                && m->train.eps == 1e-8 && m->train.weight_decay == 0.01 && m->train.clip == 1);
+    assert_true(m->train.batch == 8 && m->train.seed == 0 && m->train.schedule == SCHEDULE_CONSTANT
+                && !m->tokenizer && !m->acausal);
     spec_free(m);
 }
 

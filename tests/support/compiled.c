@@ -116,7 +116,7 @@ ModelInfo compiled_info(const Graph *g, int64_t context) {
                         .dim = 1,
                         .layers = 1,
                         .sublayers = 1,
-                        .batch = 1,
+                        .train.batch = 1,
                         .hash = 1 };
 }
 

@@ -32,8 +32,7 @@ ModelInfo spec_info(const Model *m) {
                         .dim = m->dim,
                         .layers = m->layers,
                         .sublayers = m->sublayers,
-                        .batch = m->batch,
-                        .seed = m->seed,
+                        .train = m->train,
                         .hash = m->hash };
 }
 

@@ -141,10 +141,8 @@ static void set_info(strata_model *m, const ModelInfo *f) {
     m->spec_hash = f->hash;
     m->vocab = (int32_t)f->vocab, m->context = (int32_t)f->context, m->dim = (int32_t)f->dim;
     m->layers = (int32_t)f->layers, m->sublayers = (int32_t)f->sublayers;
-    m->batch = (int32_t)f->batch, m->schedule = f->schedule;
-    m->lr = f->lr, m->beta1 = f->beta1, m->beta2 = f->beta2, m->eps = f->eps;
-    m->weight_decay = f->weight_decay, m->clip = f->clip;
-    m->warmup = f->warmup, m->decay = f->decay, m->min_lr = f->min_lr, m->seed = f->seed;
+#define SETTING(type, name, from) m->name = (__typeof__(m->name))f->train.name;
+#include "settings.def"
 }
 
 static void add_routed(Block *b, strata_model *m, const Tables *t, const Graph *g) {

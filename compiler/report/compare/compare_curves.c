@@ -31,7 +31,7 @@ typedef struct Plot {
 } Plot;
 
 static double tokens_of(const Variant *v) {
-    return (double)v->report->model->batch * (double)v->report->model->context;
+    return (double)v->report->model->train.batch * (double)v->report->model->context;
 }
 
 static double place(const Plot *p, double at) { return LEFT + (RIGHT - LEFT) * at / p->most; }

@@ -39,7 +39,7 @@ static void facts(const Report *r, Text *t) {
     integer(t, "dim", m->dim), comma(t);
     integer(t, "layers", m->layers), comma(t);
     integer(t, "sublayers", m->sublayers), comma(t);
-    integer(t, "batch", m->batch), comma(t);
+    integer(t, "batch", m->train.batch), comma(t);
     integer(t, "parameters", m->parameters);
 }
 

@@ -26,7 +26,7 @@ static void shape(const Report *r, Text *t) {
              ", residual %s\n",
              m->name, m->file, m->layers, m->sublayers, m->dim, m->mixer);
     text_add(t, "             vocabulary %" PRId64 ", context %" PRId64 ", batch %" PRId64 "\n",
-             m->vocab, m->context, m->batch);
+             m->vocab, m->context, m->train.batch);
     text_add(t, "parameters   %s in %d tensors\n", grouped(a, m->parameters), m->graph->nparam);
 }
 
@@ -118,7 +118,7 @@ static void cost_line(const Report *r, Text *t, const char *name, const Work wor
 
 void report_cost_text(const Report *r, Text *t) {
     text_add(t, "A token at %" PRId64 " tokens of context, batch %" PRId64 ", on %s\n\n",
-             r->model->context, r->model->batch, r->planned.code.cpu);
+             r->model->context, r->model->train.batch, r->planned.code.cpu);
     text_add(t, "%-12s%6s %9s %7s %11s %7s", "forward", "calls", "FLOPs", "", "bytes", "");
     text_add(t, r->training ? "  %6s %9s %7s %11s %7s  (training)\n" : "\n", "calls", "FLOPs", "",
              "bytes", "");

@@ -29,14 +29,6 @@ static int train_step(Bench *b, void *ctx, int64_t step, Error *e) {
     Session *s = &b->s;
     const strata_model *m = s->m;
     strata_loss loss = { .struct_size = sizeof loss };
-    strata_adamw how = { .struct_size = sizeof how,
-                         .lr = m->lr,
-                         .beta1 = m->beta1,
-                         .beta2 = m->beta2,
-                         .eps = m->eps,
-                         .weight_decay = m->weight_decay,
-                         .grad_scale = 1,
-                         .step = step };
     double squares;
     int status = session_check(s,
                                s->api->forward_backward(ctx, s->weights.at, s->train.at,
@@ -47,7 +39,7 @@ static int train_step(Bench *b, void *ctx, int64_t step, Error *e) {
     if (!status)
         status = session_check(s, s->api->sum_squares(ctx, s->train.at, 0, m->gradients, &squares),
                                "sum_squares", e);
-    if (!status) status = session_update(s, ctx, &how, e);
+    if (!status) status = session_update(s, ctx, m->lr, 1, step, e);
     return status;
 }
 

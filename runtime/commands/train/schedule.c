@@ -10,15 +10,16 @@
 
 static double line(double from, double to, double share) { return from + (to - from) * share; }
 
-double schedule_rate(const Schedule *s, int64_t step) {
-    if (s->kind == SCHEDULE_CONSTANT) return s->lr;
+double schedule_rate(const Checkpoint *run, int64_t step) {
+    if (run->schedule == SCHEDULE_CONSTANT) return run->lr;
     const double pi = 3.14159265358979323846;
-    double steps = (double)s->steps, at = (double)step;
-    double warm = floor(s->warmup * steps + 0.5);
-    if (at <= warm) return s->lr * at / warm;
-    if (s->kind == SCHEDULE_COSINE)
-        return line(s->min_lr, s->lr, 0.5 * (1 + cos(pi * (at - warm) / (steps - warm))));
-    double decay = floor(s->decay * steps + 0.5);
+    double steps = (double)run->steps, at = (double)step;
+    double warm = floor(run->warmup * steps + 0.5);
+    if (at <= warm) return run->lr * at / warm;
+    if (run->schedule == SCHEDULE_COSINE)
+        return line(run->min_lr, run->lr, 0.5 * (1 + cos(pi * (at - warm) / (steps - warm))));
+    double decay = floor(run->decay * steps + 0.5);
     if (decay > steps - warm) decay = steps - warm;
-    return at <= steps - decay ? s->lr : line(s->lr, s->min_lr, (at - (steps - decay)) / decay);
+    return at <= steps - decay ? run->lr
+                               : line(run->lr, run->min_lr, (at - (steps - decay)) / decay);
 }

@@ -4,18 +4,10 @@
 #ifndef STRATA_SCHEDULE_H
 #define STRATA_SCHEDULE_H
 
-#include <stdint.h>
+#include "checkpoint.h"
+#include "settings.h"
 
-enum { SCHEDULE_CONSTANT = 0, SCHEDULE_COSINE = 1, SCHEDULE_WSD = 2 }; /* strata_model.schedule */
-
-typedef struct Schedule {
-    int kind;
-    double lr, min_lr;
-    double warmup, decay; /* shares of the run */
-    int64_t steps;        /* the run */
-} Schedule;
-
-/* The rate of step 1 … steps. */
-double schedule_rate(const Schedule *s, int64_t step);
+/* The rate of step 1 … steps of a run. */
+double schedule_rate(const Checkpoint *run, int64_t step);
 
 #endif

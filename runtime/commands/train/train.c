@@ -121,24 +121,15 @@ static int gradients(Run *r, TrainStep *x, Error *e) {
 
 static int update(Run *r, const TrainStep *x, Error *e) {
     Session *s = &r->s;
-    const strata_model *m = s->m;
-    strata_adamw how = { .struct_size = sizeof how,
-                         .lr = x->lr,
-                         .beta1 = m->beta1,
-                         .beta2 = m->beta2,
-                         .eps = m->eps,
-                         .weight_decay = m->weight_decay,
-                         .grad_scale = 1,
-                         .step = x->step };
-    if (m->clip > 0) how.grad_scale = fmin(1, m->clip / (x->grad_norm + 1e-6));
-    return session_update(s, s->ctx.at, &how, e);
+    double clip = s->m->clip, scale = clip > 0 ? fmin(1, clip / (x->grad_norm + 1e-6)) : 1;
+    return session_update(s, s->ctx.at, x->lr, scale, x->step, e);
 }
 
 static int train_step(Run *r, TrainStep *x, Error *e) {
     Session *s = &r->s;
     double start = machine_now(), squares = 0;
     *x = (TrainStep){ .step = r->state.step + 1 };
-    x->lr = schedule_rate(&r->schedule, x->step);
+    x->lr = schedule_rate(&r->state, x->step);
     int status = gradients(r, x, e);
     if (!status && !isfinite(x->loss)) return diverged(r, x->step, "loss", x->loss, e);
     if (!status)

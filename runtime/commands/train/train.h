@@ -23,7 +23,6 @@ typedef struct Run {
     Data data, val;   /* what is trained and evaluated on: views */
     bool evaluates;
     DataOrder order;
-    Schedule schedule;
     Checkpoint state; /* step, seeds, best …: what a checkpoint will say */
     int64_t save_every;
     char *out;

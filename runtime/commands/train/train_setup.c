@@ -164,11 +164,7 @@ static int take_up(Run *r, const CheckpointFile *f, Error *e) {
     if (!status) status = open_memory(r, e);
     if (!status)
         status = checkpoint_read(f, r->p->m, session_write_weights(&r->s), r->s.train.at, e);
-    r->state.step = saved->step;
-    r->state.position = saved->position;
-    r->state.has_best = saved->has_best;
-    r->state.best_val_loss = saved->best_val_loss;
-    r->state.best_step = saved->best_step;
+    checkpoint_progress(&r->state, saved);
     return status;
 }
 
@@ -226,7 +222,6 @@ int run_open(Run *r, Error *e) {
     const Checkpoint *c = &r->state;
     r->save_every = option(r->p, OPTION_SAVE_EVERY)->count;
     r->order = (DataOrder){ c->random, c->data_seed, c->context, c->batch * c->accumulate };
-    r->schedule = (Schedule){ c->schedule, c->lr, c->min_lr, c->warmup, c->decay, c->steps };
     return status;
 }
 
