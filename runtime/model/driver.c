@@ -78,7 +78,7 @@ static void row_step(const Work *w, const Action *s) {
     float *p[MAX_REFS];
     for (int32_t i = 0; i < s->refs; i++)
         p[i] = k_resolve(w->f, &k_refs[s->ref + i], w->worker, w->first);
-    k_row(s->kernel, p, w->first, w->count, scratch_of(w->f, w->worker));
+    k_row(s->row.kernel, p, w->first, w->count, scratch_of(w->f, w->worker));
 }
 
 static float *row_of(const Work *w, const Action *s, int i) {
@@ -89,37 +89,40 @@ static float *row_of(const Work *w, const Action *s, int i) {
 
 static int64_t stride_of(const Action *s, int i) { return k_refs[s->ref + i].stride; }
 
-static bool takes_kept(const Frame *f, const Action *s) { return f->kept && s->slot; }
+static bool takes_kept(const Frame *f, const ProductAction *a) { return f->kept && a->kept >= 0; }
 
-/* Where an action's weights were packed; NULL: they were not. */
-static const float *packed_of(const Frame *f, const Action *s) {
-    if (takes_kept(f, s))
-        return f->kept
-            + (s->what == DO_LINEAR_BACK ? k_kept[s->slot - 1].back : k_kept[s->slot - 1].forward);
-    return f->packed && !f->few && s->n[3] ? f->packed + s->n[2] : 0;
+/* Where a product's weights were packed; NULL: they were not. */
+static const float *packed_of(const Frame *f, const ProductAction *a) {
+    if (takes_kept(f, a)) return f->kept + a->kept;
+    return f->packed && !f->few && a->packed >= 0 ? f->packed + a->packed : 0;
 }
 
-/* A product's weights that lie at w. */
-static Weights weights_of(const Action *s, const float *w) {
-    return s->n[4] ? (Weights){ 0, (const uint16_t *)w, s->n[1] } : (Weights){ w, 0, s->n[1] };
+/* A product's weights that lie at w, in rows of ld floats. */
+static Weights weights_of(const ProductAction *a, const float *w, int64_t ld) {
+    return a->half ? (Weights){ 0, (const uint16_t *)w, ld } : (Weights){ w, 0, ld };
+}
+
+static int64_t weights_row(const ProductAction *a, int back) {
+    return back ? a->columns : a->steps;
 }
 
 /* A product of --precision bf16: x is bfloat16. */
 static void product_step_bf16(const Work *w, const Action *s, int back) {
+    const ProductAction *a = &s->product;
     const uint16_t *x = (const uint16_t *)row_of(w, s, 1);
-    const float *packed = packed_of(w->f, s);
+    const float *packed = packed_of(w->f, a);
     float *scratch = scratch_of(w->f, w->worker), *at = row_of(w, s, 0);
-    Weights m = weights_of(s, k_resolve(w->f, &k_refs[s->ref + 2], w->worker, w->first));
-    int64_t columns = s->n[back], steps = s->n[!back], ldx = 2 * stride_of(s, 1),
-            ldy = stride_of(s, 0), m1 = w->m1 < 0 ? columns : w->m1;
-    Result y = { at, 0, ldy, s->flag };
-    if (s->n[5]) y = (Result){ 0, (uint16_t *)at, 2 * ldy, 0 };
-    if (packed) k_multiply_bf16(w->count, columns, steps, x, ldx, packed, y, scratch);
+    Weights m = weights_of(a, k_resolve(w->f, &k_refs[s->ref + 2], w->worker, w->first),
+                           weights_row(a, back));
+    int64_t ldx = 2 * stride_of(s, 1), ldy = stride_of(s, 0), m1 = w->m1 < 0 ? a->columns : w->m1;
+    Result y = { at, 0, ldy, a->add };
+    if (a->narrow) y = (Result){ 0, (uint16_t *)at, 2 * ldy, 0 };
+    if (packed) k_multiply_bf16(w->count, a->columns, a->steps, x, ldx, packed, y, scratch);
     else if (w->f->few && !back && m.halves)
-        k_linear_few_halves(w->count, w->m0, m1, steps, x, ldx, m.halves, m.ld, y);
+        k_linear_few_halves(w->count, w->m0, m1, a->steps, x, ldx, m.halves, m.ld, y);
     else if (w->f->few && !back)
-        k_linear_few_bf16(w->count, w->m0, m1, steps, x, ldx, m.floats, m.ld, y);
-    else k_linear_bf16(w->count, columns, steps, x, ldx, m, back, y, scratch);
+        k_linear_few_bf16(w->count, w->m0, m1, a->steps, x, ldx, m.floats, m.ld, y);
+    else k_linear_bf16(w->count, a->columns, a->steps, x, ldx, m, back, y, scratch);
 }
 
 /* A row product: x w^T, or dy w if 'back'. */
@@ -128,17 +131,18 @@ static void product_step(const Work *w, const Action *s, int back) {
         product_step_bf16(w, s, back);
         return;
     }
+    const ProductAction *a = &s->product;
     float *y = row_of(w, s, 0), *x = row_of(w, s, 1), *scratch = scratch_of(w->f, w->worker);
-    const float *packed = packed_of(w->f, s);
+    const float *packed = packed_of(w->f, a);
     const float *m = k_resolve(w->f, &k_refs[s->ref + 2], w->worker, w->first);
-    int64_t M = s->n[0], K = s->n[1], columns = s->n[back], steps = s->n[!back],
-            ldx = stride_of(s, 1), ldy = stride_of(s, 0);
-    int64_t m1 = w->m1 < 0 ? M : w->m1;
-    if (packed) k_multiply(w->count, columns, steps, x, ldx, packed, y, ldy, s->flag);
+    int64_t columns = a->columns, steps = a->steps, ldx = stride_of(s, 1), ldy = stride_of(s, 0);
+    int64_t m1 = w->m1 < 0 ? columns : w->m1;
+    if (packed) k_multiply(w->count, columns, steps, x, ldx, packed, y, ldy, a->add);
     else if (w->f->few && !back)
-        k_linear_few(w->count, w->m0, m1, K, x, ldx, m, K, y, ldy, s->flag);
-    else if (back) k_linear_back(w->count, M, K, x, ldx, m, K, y, ldy, s->flag, scratch);
-    else k_linear(w->count, M, K, x, ldx, m, K, y, ldy, s->flag, scratch);
+        k_linear_few(w->count, w->m0, m1, steps, x, ldx, m, steps, y, ldy, a->add);
+    else if (back)
+        k_linear_back(w->count, steps, columns, x, ldx, m, columns, y, ldy, a->add, scratch);
+    else k_linear(w->count, columns, steps, x, ldx, m, steps, y, ldy, a->add, scratch);
 }
 
 static const int32_t *ids_of(const Work *w, const Action *s, int i) {
@@ -147,31 +151,32 @@ static const int32_t *ids_of(const Work *w, const Action *s, int i) {
 
 static void embed_step(const Work *w, const Action *s) {
     const float *table = k_resolve(w->f, &k_refs[s->ref + 1], w->worker, w->first);
-    if (k_constants.bf16 && s->n[4])
-        k_embed_halves(w->count, s->n[0], (const uint16_t *)table, s->n[0], ids_of(w, s, 2),
+    int64_t columns = s->embed.columns;
+    if (k_constants.bf16 && s->embed.half)
+        k_embed_halves(w->count, columns, (const uint16_t *)table, columns, ids_of(w, s, 2),
                        row_of(w, s, 0), stride_of(s, 0));
     else
-        k_embed(w->count, s->n[0], table, s->n[0], ids_of(w, s, 2), row_of(w, s, 0),
+        k_embed(w->count, columns, table, columns, ids_of(w, s, 2), row_of(w, s, 0),
                 stride_of(s, 0));
 }
 
 static void gather_step(const Work *w, const Action *s) {
     const float *x = k_resolve(w->f, &k_refs[s->ref + 1], w->worker, w->first);
-    k_embed(w->count, s->n[0], x, stride_of(s, 1), w->f->list[s->list].token + w->first,
+    k_embed(w->count, s->rows.columns, x, stride_of(s, 1), w->f->list[s->list].token + w->first,
             row_of(w, s, 0), stride_of(s, 0));
 }
 
 static void scatter_step(const Work *w, const Action *s) {
     const float *x = k_resolve(w->f, &k_refs[s->ref + 1], w->worker, w->first);
-    k_scatter_rows(w->count, s->n[0], x, stride_of(s, 1), w->f->list[s->list].place + w->first,
-                   row_of(w, s, 0), stride_of(s, 0));
+    k_scatter_rows(w->count, s->rows.columns, x, stride_of(s, 1),
+                   w->f->list[s->list].place + w->first, row_of(w, s, 0), stride_of(s, 0));
 }
 
 static void random_step(const Work *w, const Action *s) {
     float *y = row_of(w, s, 0);
     for (int64_t t = 0; t < w->count; t++, y += stride_of(s, 0))
-        for (int64_t i = 0; i < s->n[0]; i++)
-            y[i] = w->f->draw ? philox_uniform(w->f->draw, (uint32_t)s->n[1],
+        for (int64_t i = 0; i < s->random.count; i++)
+            y[i] = w->f->draw ? philox_uniform(w->f->draw, (uint32_t)s->random.stream,
                                                (uint64_t)(w->first + t), (uint32_t)i)
                               : 0.5f;
 }
@@ -188,14 +193,15 @@ static void token_step(const Work *w, const Action *s) {
     case DO_GATHER: gather_step(w, s); break;
     case DO_SCATTER_ROWS: scatter_step(w, s); break;
     case DO_CROSS_ENTROPY:
-        k_cross_entropy(w->count, s->n[0], row_of(w, s, 2), stride_of(s, 2), ids_of(w, s, 3),
+        k_cross_entropy(w->count, s->loss.vocab, row_of(w, s, 2), stride_of(s, 2), ids_of(w, s, 3),
                         row_of(w, s, 0), stride_of(s, 0), row_of(w, s, 1), stride_of(s, 1));
         break;
     case DO_CROSS_ENTROPY_GRAD:
-        k_cross_entropy_grad(w->count, s->n[0], row_of(w, s, 1), stride_of(s, 1), row_of(w, s, 2),
-                             stride_of(s, 2), ids_of(w, s, 3), row_of(w, s, 4), stride_of(s, 4),
-                             row_of(w, s, 0), stride_of(s, 0));
+        k_cross_entropy_grad(w->count, s->loss.vocab, row_of(w, s, 1), stride_of(s, 1),
+                             row_of(w, s, 2), stride_of(s, 2), ids_of(w, s, 3), row_of(w, s, 4),
+                             stride_of(s, 4), row_of(w, s, 0), stride_of(s, 0));
         break;
+    default: __builtin_trap();
     }
     profile(w->f, s, 0, w->worker);
     if (!k_constants.check) return;
@@ -206,22 +212,23 @@ static void token_step(const Work *w, const Action *s) {
 /* == Steps of global phases =============================================== */
 
 static Attention attention_of(const Frame *f, const Action *s, int q, int attention_step) {
+    const AttentionAction *t = &s->attention;
     Attention a = {
         .bf16 = k_constants.bf16,
         .sequences = f->B,
         .time = f->T,
-        .heads = (int32_t)s->n[0],
-        .groups = (int32_t)s->n[1],
-        .dk = (int32_t)s->n[2],
-        .dv = (int32_t)s->n[3],
-        .causal = s->flag,
-        .scale = s->scale,
-        .pool = s->n[4],
+        .heads = t->heads,
+        .groups = t->groups,
+        .dk = t->dk,
+        .dv = t->dv,
+        .causal = t->causal,
+        .scale = t->scale,
+        .pool = t->pool,
     };
     if (s->list) a.first = f->list[s->list].first;
-    if (s->keys) a.first_key = f->list[s->keys].first;
-    if (s->list && s->keys) a.time = f->list[s->list].longest;
-    if (s->list != s->keys) a.sees = s->keys ? f->list[s->keys].before : f->list[s->list].order;
+    if (t->keys) a.first_key = f->list[t->keys].first;
+    if (s->list && t->keys) a.time = f->list[s->list].longest;
+    if (s->list != t->keys) a.sees = t->keys ? f->list[t->keys].before : f->list[s->list].order;
     const Ref *r = &k_refs[s->ref];
     a.q = k_resolve(f, &r[q], 0, 0), a.ldq = r[q].stride;
     a.k = k_resolve(f, &r[q + 1], 0, 0), a.ldk = r[q + 1].stride;
@@ -230,7 +237,7 @@ static Attention attention_of(const Frame *f, const Action *s, int q, int attent
         a.keys = f->keys + attention_step * f->B;
         a.values = f->values + attention_step * f->B;
         a.past = f->past + attention_step * f->B;
-        a.context = k_cache_rows(f->states[0], &k_caches[s->slot]);
+        a.context = k_cache_rows(f->states[0], &k_caches[t->cache]);
     }
     return a;
 }
@@ -263,12 +270,14 @@ static int64_t step_tasks(const Frame *f, const Action *s, int attention_step) {
     switch (s->what) {
     case DO_ATTENTION: a = forward_of(f, s, attention_step); return k_attention_tasks(&a);
     case DO_ATTENTION_GRAD: a = backward_of(f, s); return k_attention_grad_tasks(&a);
-    case DO_OUTER: return blocks(s->n[0], OUTER_ROWS) * blocks(s->n[1], OUTER_COLUMNS);
-    case DO_SCATTER: return blocks(s->n[0], SCATTER_COLUMNS);
+    case DO_OUTER:
+        return blocks(s->outer.rows, OUTER_ROWS) * blocks(s->outer.columns, OUTER_COLUMNS);
+    case DO_SCATTER: return blocks(s->scatter.columns, SCATTER_COLUMNS);
     case DO_REDUCE:
     case DO_LIST: return 1;
     case DO_TOP: return f->B;
-    default: return 0;
+    case DO_UNIFORM: return 0; /* after all tasks */
+    default: __builtin_trap();
     }
 }
 
@@ -276,12 +285,12 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* Nothing was added to a weight gradient before, nor is anything to be kept. */
 static bool overwrites(const Frame *f, const Action *s) {
-    return k_refs[s->ref].area == AREA_CONSTANT || (s->n[2] && !f->accumulate);
+    return k_refs[s->ref].area == AREA_CONSTANT || (s->outer.first && !f->accumulate);
 }
 
 /* A tile of a weight gradient; tokens in order. */
 static void outer_task(const Frame *f, const Action *s, int64_t task, int32_t worker) {
-    int64_t M = s->n[0], K = s->n[1], across = blocks(K, OUTER_COLUMNS);
+    int64_t M = s->outer.rows, K = s->outer.columns, across = blocks(K, OUTER_COLUMNS);
     int64_t m0 = task / across * OUTER_ROWS, k0 = task % across * OUTER_COLUMNS;
     int64_t m1 = least(m0 + OUTER_ROWS, M), k1 = least(k0 + OUTER_COLUMNS, K);
     const Ref *r = &k_refs[s->ref];
@@ -310,9 +319,7 @@ static void outer_task(const Frame *f, const Action *s, int64_t task, int32_t wo
 /* One sequence's tokens. */
 static void top_task(const Frame *f, const Action *s, int64_t sequence) {
     const Ref *y = &k_refs[s->ref], *x = y + 1;
-    double share;
-    __builtin_memcpy(&share, &s->n[0], sizeof share);
-    int64_t k = (int64_t)(share * (double)f->T), first = sequence * f->T;
+    int64_t k = (int64_t)(s->top.share * (double)f->T), first = sequence * f->T;
     k_top(f->T, k < 1 ? 1 : k, k_resolve(f, x, 0, 0) + first * x->stride, x->stride,
           k_resolve(f, y, 0, 0) + first * y->stride, y->stride);
 }
@@ -333,19 +340,22 @@ static void global_task(const Frame *f, const Action *s, int64_t task, int32_t w
     case DO_OUTER: outer_task(f, s, task, worker); break;
     case DO_SCATTER:
         k_embed_weight(rows_of(f, s->list), task * SCATTER_COLUMNS,
-                       least((task + 1) * SCATTER_COLUMNS, s->n[0]), k_resolve(f, &r[1], 0, 0),
-                       r[1].stride, (const int32_t *)k_resolve(f, &r[2], 0, 0),
-                       k_resolve(f, &r[0], 0, 0), s->n[0]);
+                       least((task + 1) * SCATTER_COLUMNS, s->scatter.columns),
+                       k_resolve(f, &r[1], 0, 0), r[1].stride,
+                       (const int32_t *)k_resolve(f, &r[2], 0, 0), k_resolve(f, &r[0], 0, 0),
+                       s->scatter.columns);
         break;
     case DO_REDUCE:
-        k_reduce_rows(blocks(rows_of(f, s->list), k_constants.granule), s->n[0],
-                      k_resolve(f, &r[1], 0, 0), r[1].stride, k_resolve(f, &r[0], 0, 0), s->flag);
+        k_reduce_rows(blocks(rows_of(f, s->list), k_constants.granule), s->reduce.count,
+                      k_resolve(f, &r[1], 0, 0), r[1].stride, k_resolve(f, &r[0], 0, 0),
+                      s->reduce.add);
         break;
     case DO_TOP: top_task(f, s, task); break;
     case DO_LIST:
         k_list_make(f->B, f->T, k_resolve(f, &r[1], 0, 0), r[1].stride, f->position,
                     f->ctx->setup.routed, &f->list[s->list]);
         break;
+    default: __builtin_trap();
     }
 }
 
@@ -384,15 +394,15 @@ static void chunk_task(void *arg, int64_t task, int32_t worker) {
 static void columns_task(void *arg, int64_t task, int32_t worker) {
     const Job *j = arg;
     const Action *s = j->step;
-    for (; task >= blocks(s->n[0], j->block); s++)
-        task -= blocks(s->n[0], j->block);
+    for (; task >= blocks(s->product.columns, j->block); s++)
+        task -= blocks(s->product.columns, j->block);
     unsigned mode = enter_mode();
     Work w = { j->f,
                0,
                first_row(j->f, j->phase),
                rows_left(j->f, j->phase),
                task * j->block,
-               least((task + 1) * j->block, s->n[0]) };
+               least((task + 1) * j->block, s->product.columns) };
     profile(j->f, s, 1, worker);
     product_step(&w, s, 0);
     profile(j->f, s, 0, worker);
@@ -417,11 +427,11 @@ static int32_t side_by_side(const Action *s, const Action *end) {
 static void columns_step(Frame *f, const Stage *phase, const Action *s, int32_t steps) {
     int64_t columns = 0, tasks = 0, workers = f->ctx->setup.workers;
     for (int32_t i = 0; i < steps; i++)
-        columns += s[i].n[0];
+        columns += s[i].product.columns;
     int64_t share = blocks(columns, workers > 1 ? FEW_TASKS * workers : 1);
     Job j = { f, phase, s, blocks(share, FEW_COLUMNS) * FEW_COLUMNS };
     for (int32_t i = 0; i < steps; i++)
-        tasks += blocks(s[i].n[0], j.block);
+        tasks += blocks(s[i].product.columns, j.block);
     k_par_for(f->ctx, tasks, columns_task, &j);
     for (int32_t i = 0; k_constants.check && i < steps; i++)
         k_check_step(f, s + i, 0), k_check_free(f, s + i, 0);
@@ -482,9 +492,9 @@ static void run_global(Frame *f, const Stage *phase) {
         if (s->what == DO_ATTENTION && !append(f, s, attention_step)) return;
         /* what adds to its result, and is not a gradient, starts from zero */
         if (s->what == DO_OUTER && out->area == AREA_CONSTANT && f->ctx->setup.gemm)
-            k_zero(s->n[0] * s->n[1], k_resolve(f, out, 0, 0));
+            k_zero(s->outer.rows * s->outer.columns, k_resolve(f, out, 0, 0));
         if (s->what == DO_SCATTER && out->area == AREA_CONSTANT)
-            k_zero(s->n[0] * s->n[1], k_resolve(f, out, 0, 0));
+            k_zero(s->scatter.rows * s->scatter.columns, k_resolve(f, out, 0, 0));
         tasks += step_tasks(f, s, attention_step);
         attention_step += s->what == DO_ATTENTION;
     }
@@ -504,8 +514,8 @@ static void run_global(Frame *f, const Stage *phase) {
 /* Tasks of an action: blocks of columns of its weights. */
 static int64_t pack_tasks(const Frame *f, const Action *s) {
     if (s->what != DO_LINEAR && s->what != DO_LINEAR_BACK) return 0;
-    return packed_of(f, s) && !takes_kept(f, s) ? blocks(s->n[s->what == DO_LINEAR_BACK], BLOCK)
-                                                : 0;
+    const ProductAction *a = &s->product;
+    return packed_of(f, a) && !takes_kept(f, a) ? blocks(a->columns, BLOCK) : 0;
 }
 
 static void pack_task(void *arg, int64_t task, int32_t worker) {
@@ -517,11 +527,13 @@ static void pack_task(void *arg, int64_t task, int32_t worker) {
             int back = s->what == DO_LINEAR_BACK;
             profile(j->f, s, 1, worker);
             const float *w = k_resolve(j->f, &k_refs[s->ref + 2], worker, 0);
-            float *packed = j->f->packed + s->n[2];
+            const ProductAction *a = &s->product;
+            int64_t ld = weights_row(a, back);
+            float *packed = j->f->packed + a->packed;
             if (k_constants.bf16)
-                k_pack_bf16(s->n[back], s->n[!back], weights_of(s, w), back, task, packed,
+                k_pack_bf16(a->columns, a->steps, weights_of(a, w, ld), back, task, packed,
                             scratch_of(j->f, worker));
-            else k_pack(s->n[back], s->n[!back], w, s->n[1], back, task, packed);
+            else k_pack(a->columns, a->steps, w, ld, back, task, packed);
             profile(j->f, s, 0, worker);
             return;
         }

@@ -225,6 +225,6 @@ void k_check_row(const Frame *f, const Action *s, int32_t worker, int64_t first,
     }
     p[3 * s->refs] = (float *)&slot;
     fill(scratch, k_constants.scratch_bytes / (int64_t)sizeof *scratch, POISON);
-    k_row(s->kernel, p, first, count, scratch);
+    k_row(s->row.kernel, p, first, count, scratch);
     if (slot.code) report_stray(f, s, p, slot, first, count);
 }

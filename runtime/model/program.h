@@ -36,39 +36,107 @@ typedef struct Ref {
     int64_t offset;
 } Ref;
 
-/* What a step does; the columns say what its refs and numbers are. */
+/* What an action does; after it the member of Action that says how, and its refs in order. */
+/* clang-format off */
 enum {
-    DO_ROW,     /* kernel; refs as the kernel wants them */
-    DO_UNIFORM, /* the same, once, not by token */
-    DO_LINEAR,  /* y, x, w; n = {M, K, packed, 1, half, narrow}; flag: add */
-    /* dx, dy, w; n = {M, K, packed, 1, half, narrow}; flag: add; packed: where w is packed in the
-    ** phase's room for that, {.., 0, 0}: by each task; half: 1 if w is bfloat16; narrow: 1 if the
-    ** result is */
-    DO_LINEAR_BACK,
-    DO_EMBED,              /* y, w, ids; n = {D, .., .., .., half} */
-    DO_CROSS_ENTROPY,      /* nll, lse, logits, ids; n = {V} */
-    DO_CROSS_ENTROPY_GRAD, /* dlogits, logits, lse, ids, dy; n = {V} */
-    DO_OUTER,     /* dw, dy, x; n = {M, K, first}; first: 1 if nothing was added to dw before */
-    DO_SCATTER,   /* dw, dy, ids; n = {D, V} */
-    DO_ATTENTION, /* o, lse, q, k, v; n = {H, G, dk, dv, pool}, flag: causal */
-    DO_ATTENTION_GRAD, /* dq, dk, dv, q, k, v, delta, lse, do; the same */
-    DO_REDUCE,         /* out, partial; n = {count}; flag: add */
-    DO_RANDOM,         /* y; n = {numbers per token, stream} */
-    DO_TOP,            /* mask, x; n = {the bits of the share, a double} */
-    DO_LIST,           /* .., mask; makes the list 'list' */
-    DO_GATHER,         /* y, x; n = {floats a row}: rows of list 'list' */
-    DO_SCATTER_ROWS    /* y, x; the same, back to all tokens */
+    DO_ROW,                /* row; refs as the kernel wants them */
+    DO_UNIFORM,            /* row; the same, once, not by token */
+    DO_LINEAR,             /* product; y, x, w */
+    DO_LINEAR_BACK,        /* product; dx, dy, w */
+    DO_EMBED,              /* embed; y, w, ids */
+    DO_CROSS_ENTROPY,      /* loss; nll, lse, logits, ids */
+    DO_CROSS_ENTROPY_GRAD, /* loss; dlogits, logits, lse, ids, dy */
+    DO_OUTER,              /* outer; dw, dy, x */
+    DO_SCATTER,            /* scatter; dw, dy, ids */
+    DO_ATTENTION,          /* attention; o, lse, q, k, v */
+    DO_ATTENTION_GRAD,     /* attention; dq, dk, dv, q, k, v, delta, lse, do */
+    DO_REDUCE,             /* reduce; out, partial */
+    DO_RANDOM,             /* random; y */
+    DO_TOP,                /* top; mask, x */
+    DO_LIST,               /* -; .., mask: makes the list 'list' */
+    DO_GATHER,             /* rows; y, x: rows of the list 'list' */
+    DO_SCATTER_ROWS        /* rows; y, x: the same, back to all tokens */
 };
+/* clang-format on */
+
+typedef struct RowAction {
+    int32_t kernel; /* its number in k_row */
+} RowAction;
+
+/* A product's weights have rows of 'steps' floats, of DO_LINEAR_BACK of 'columns'. */
+typedef struct ProductAction {
+    int64_t columns, steps; /* floats of a row of the result, and of the other operand */
+    int64_t packed;         /* where w is packed in the phase's room, in floats; -1: by each task */
+    int64_t
+        kept;    /* where the optimizer keeps w packed, in floats from kept_from; -1: it does not */
+    int32_t add; /* 1: onto what the result is */
+    int32_t half;   /* 1: w is bfloat16 */
+    int32_t narrow; /* 1: the result is bfloat16 */
+} ProductAction;
+
+typedef struct EmbedAction {
+    int64_t columns; /* floats of a row of w */
+    int32_t half;    /* 1: w is bfloat16 */
+} EmbedAction;
+
+typedef struct LossAction {
+    int64_t vocab; /* logits of a token */
+} LossAction;
+
+typedef struct OuterAction {
+    int64_t rows, columns; /* floats of a row of dy, and of x */
+    int32_t first;         /* 1: nothing was added to dw before */
+} OuterAction;
+
+typedef struct ScatterAction {
+    int64_t rows, columns; /* of dw: words, and floats of each */
+} ScatterAction;
+
+typedef struct AttentionAction {
+    int32_t heads, groups; /* of queries; of keys and values */
+    int32_t dk, dv;        /* floats of a key, of a value */
+    int32_t pool;          /* positions that share an average; 0: none do */
+    int32_t causal;
+    int32_t keys;  /* the list whose rows keys and values have; 0: all tokens */
+    int32_t cache; /* in k_caches; programs that sequences grow by */
+    float scale;
+} AttentionAction;
+
+typedef struct ReduceAction {
+    int64_t count; /* floats of the result */
+    int32_t add;   /* 1: onto what it is */
+} ReduceAction;
+
+typedef struct RandomAction {
+    int64_t count, stream; /* numbers per token; which ones */
+} RandomAction;
+
+typedef struct TopAction {
+    double share; /* of a sequence's tokens */
+} TopAction;
+
+typedef struct RowsAction {
+    int64_t columns; /* floats of a row */
+} RowsAction;
 
 typedef struct Action {
-    int32_t what, kernel;  /* kernel: of DO_ROW and DO_UNIFORM */
-    int32_t ref, refs;     /* in k_refs */
-    int32_t flag, profile; /* profile: index in the kernel table */
-    float scale;
-    /* DO_ATTENTION: which cache; products: 1 + the tensor that is kept packed, 0: none */
-    int32_t slot;
-    int32_t list, keys; /* whose rows operands have, and keys and values; 0: all tokens */
-    int64_t n[6];
+    int32_t what;
+    int32_t ref, refs; /* in k_refs */
+    int32_t profile;   /* in the kernel table; -1: it has no line there */
+    int32_t list;      /* whose rows operands have; 0: all tokens */
+    union {
+        RowAction row;
+        ProductAction product;
+        EmbedAction embed;
+        LossAction loss;
+        OuterAction outer;
+        ScatterAction scatter;
+        AttentionAction attention;
+        ReduceAction reduce;
+        RandomAction random;
+        TopAction top;
+        RowsAction rows;
+    };
 } Action;
 
 typedef struct Stage {

@@ -148,7 +148,7 @@ static void save_unfinished(State *s, const Cache *c, bool back) {
 }
 
 int32_t k_append(Frame *f, const Action *s, int attention_step, const Attention *a) {
-    const Cache *c = &k_caches[s->slot];
+    const Cache *c = &k_caches[s->attention.cache];
     const int64_t *first = c->list ? f->list[c->list].first : 0;
     for (int32_t b = 0; first && b < f->B; b++) {
         int64_t rows = length_of(f->states[b], c) + first[b + 1] - first[b];
@@ -164,7 +164,7 @@ int32_t k_append(Frame *f, const Action *s, int attention_step, const Attention 
         k_attention_append(a, b);
     }
     leave_mode(mode);
-    f->appended = s->slot + 1;
+    f->appended = s->attention.cache + 1;
     return STRATA_OK;
 }
 

@@ -159,76 +159,87 @@ static const Anchor *anchor_of(const Node *n) {
 }
 
 /* A row for every position or chunk of them; a last short chunk is among what is fixed. */
-static void cache_of(Tables *t, Action *a) {
+static void cache_of(Tables *t, AttentionAction *a) {
     Constants *k = &t->constants;
-    int64_t pool = a->flag && a->n[4] ? a->n[4] : 1, row = a->n[1] * (a->n[2] + a->n[3]);
+    int32_t pool = a->causal && a->pool ? a->pool : 1;
+    int64_t row = (int64_t)a->groups * (a->dk + a->dv);
     int some = a->keys != 0, saves = pool > 1 && k->lists;
-    a->slot = t->cache.n;
-    Cache c = { k->state_floats,  k->state_some,    k->state_fixed,
-                (int32_t)a->n[1], (int32_t)a->n[2], (int32_t)a->n[3],
-                (int32_t)pool,    a->keys,          saves };
+    a->cache = t->cache.n;
+    Cache c = { k->state_floats, k->state_some, k->state_fixed, a->groups, a->dk,
+                a->dv,           pool,          a->keys,        saves };
     *(some ? &k->state_some : &k->state_floats) += (row + pool - 1) / pool;
     k->state_fixed += (pool > 1 ? row : 0) + (saves ? row : 0) + (some ? LENGTH_FLOATS : 0);
     *(Cache *)list_add(&t->cache, sizeof c) = c;
 }
 
-/* Room where the optimizer keeps a product's weights packed; 1 + their number, 0: they are no
-** parameter. */
-static int32_t keep_packed(Tables *t, const Node *weights, const Action *a) {
-    bool back = a->what == DO_LINEAR_BACK;
+/* Room where the optimizer keeps a product's weights packed; -1: they are no parameter. */
+static int64_t keep_packed(Tables *t, const Node *weights, const Action *a) {
     int i = params_number(t, weights);
-    if (i < 0) return 0;
-    int64_t *at = back ? &t->kept[i].back : &t->kept[i].forward;
+    if (i < 0) return -1;
+    int64_t *at = a->what == DO_LINEAR_BACK ? &t->kept[i].back : &t->kept[i].forward;
     if (*at < 0) {
         *at = t->constants.kept_floats;
-        t->constants.kept_floats += packed_floats(a->n[back], a->n[!back], 2 * t->lanes, 1);
+        t->constants.kept_floats += packed_floats(a->product.columns, a->product.steps,
+                                                  2 * t->lanes, 1);
     }
-    return i + 1;
+    return *at;
 }
 
-/* The numbers a kernel needs, from its operands' shapes. */
+static void set_product(Tables *t, Action *a, const Node *n) {
+    const Shape *w = &n->in[1]->shape;
+    ProductAction *k = &a->product;
+    bool back = a->what == DO_LINEAR_BACK;
+    k->columns = w->dim[back], k->steps = w->dim[!back];
+    k->packed = -1;
+    k->add = n->nin == 3;
+    k->half = params_half(t, n->in[1]);
+    k->narrow = n->attr.half;
+    k->kept = t->keeping ? keep_packed(t, n->in[1], a) : -1;
+}
+
+static void set_attention(Tables *t, Action *a, const Node *n, bool caches) {
+    const Shape *q = &n->in[0]->shape, *k = &n->in[1]->shape, *v = &n->in[2]->shape;
+    AttentionAction *at = &a->attention;
+    at->heads = (int32_t)q->dim[0], at->groups = (int32_t)k->dim[0];
+    at->dk = (int32_t)q->dim[1], at->dv = (int32_t)v->dim[1];
+    at->pool = (int32_t)n->attr.count;
+    at->causal = n->attr.causal;
+    at->keys = k->list;
+    at->scale = (float)n->attr.value;
+    if (at->dk > t->constants.max_head) t->constants.max_head = at->dk;
+    if (at->dv > t->constants.max_head) t->constants.max_head = at->dv;
+    if (caches && a->what == DO_ATTENTION) cache_of(t, at);
+}
+
+/* What an action needs beyond its references, from the shapes of the anchor and its operands. */
 static void set_sizes(Tables *t, const Plan *p, Action *a, const Node *n, bool caches) {
-    const Shape *x = n->nin ? &n->in[0]->shape : &n->shape, *y = n->nin > 1 ? &n->in[1]->shape : x,
-                *own = &n->shape;
+    const Shape *x = n->nin ? &n->in[0]->shape : &n->shape, *own = &n->shape;
     a->list = x->list;
     switch (a->what) {
     case DO_LINEAR:
-    case DO_LINEAR_BACK:
-        a->n[0] = y->dim[0], a->n[1] = y->dim[1];
-        a->n[4] = params_half(t, n->in[1]);
-        a->n[5] = n->attr.half;
-        a->flag = n->nin == 3;
-        if (t->keeping) a->slot = keep_packed(t, n->in[1], a);
-        break;
+    case DO_LINEAR_BACK: set_product(t, a, n); break;
     case DO_OUTER:
-        a->n[0] = x->dim[0], a->n[1] = y->dim[0];
-        a->n[2] = params_first(p, n);
+        a->outer.rows = x->dim[0], a->outer.columns = n->in[1]->shape.dim[0];
+        a->outer.first = params_first(p, n);
         break;
     case DO_EMBED:
-        a->n[0] = own->dim[0];
-        a->n[4] = params_half(t, n->in[0]);
+        a->embed.columns = own->dim[0];
+        a->embed.half = params_half(t, n->in[0]);
         break;
-    case DO_SCATTER: a->n[0] = x->dim[0], a->n[1] = own->dim[0]; break;
+    case DO_SCATTER: a->scatter.columns = x->dim[0], a->scatter.rows = own->dim[0]; break;
     case DO_CROSS_ENTROPY:
-    case DO_CROSS_ENTROPY_GRAD: a->n[0] = x->dim[0]; break;
-    case DO_RANDOM: a->n[0] = n->attr.count, a->n[1] = n->attr.first; break;
-    case DO_TOP: memcpy(&a->n[0], &n->attr.value, sizeof n->attr.value); break;
+    case DO_CROSS_ENTROPY_GRAD: a->loss.vocab = x->dim[0]; break;
+    case DO_RANDOM: a->random.count = n->attr.count, a->random.stream = n->attr.first; break;
+    case DO_TOP: a->top.share = n->attr.value; break;
     case DO_LIST: a->list = (int32_t)n->attr.count; break;
     case DO_GATHER:
     case DO_SCATTER_ROWS:
-        a->n[0] = shape_count(own);
+        a->rows.columns = shape_count(own);
         a->list = (int32_t)n->in[1]->attr.count;
         break;
-    default:
-        a->n[0] = x->dim[0], a->n[1] = y->dim[0], a->n[2] = x->dim[1],
-        a->n[3] = n->in[2]->shape.dim[1];
-        a->n[4] = n->attr.count;
-        a->keys = y->list;
-        a->flag = n->attr.causal;
-        a->scale = (float)n->attr.value;
-        for (int i = 2; i < 4; i++)
-            if (a->n[i] > t->constants.max_head) t->constants.max_head = a->n[i];
-        if (caches && a->what == DO_ATTENTION) cache_of(t, a);
+    case DO_ATTENTION:
+    case DO_ATTENTION_GRAD: set_attention(t, a, n, caches); break;
+    default: bug(n, "is an action that has no numbers");
     }
 }
 
@@ -252,8 +263,8 @@ static void add_anchor(Tables *t, const Plan *p, const Step *s, Action *a, bool 
 static void add_reduce(Tables *t, const Plan *p, const Step *s, Action *a) {
     const Buffer *b = p->partial[s->anchor->id], *out = p->buffer[s->anchor->id];
     a->what = DO_REDUCE;
-    a->n[0] = b->count;
-    a->flag = out->space == SPACE_GRADIENT;
+    a->reduce.count = b->count;
+    a->reduce.add = out->space == SPACE_GRADIENT;
     a->list = s->anchor->in[0]->shape.list;
     add_ref(t, a, place_of(p, s->anchor));
     add_ref(t, a, (Ref){ AREA_GRANULE, (int32_t)b->stride, b->offset });
@@ -292,33 +303,35 @@ _Static_assert((int)PLAN_LOGITS == PROGRAM_LOGITS && (int)PLAN_LOSS == PROGRAM_L
                    && (int)PLANS == PROGRAMS,
                "plans are numbered as programs are");
 
+static Rows *add_rows(Tables *t, const Plan *p, int step, Action *a, RowsShared shared) {
+    const Step *s = &p->step[step];
+    Rows *rows = rows_analyse(p, step, t->lanes, shared);
+    a->what = s->kind == STEP_ROW ? DO_ROW : DO_UNIFORM;
+    a->row.kernel = row_number(t, rows);
+    for (int i = 0; i < rows->noperand; i++) {
+        const Node *n = rows->operand[i].node;
+        if (n && params_half(t, n)) bug(n, "is kept as bfloat16");
+        add_ref(t, a, rows->operand[i].ref);
+    }
+    if (a->refs > 1024) bug(s->node[0], "makes a kernel of %d operands, more than 1024", a->refs);
+    return rows;
+}
+
 static void add_step(Tables *t, Plan *p, int which, int step, RowsShared shared) {
     const Program *out = &t->program[which];
     const Step *s = &p->step[step];
-    int at = t->action.n;
-    Action a = { .ref = t->ref.n, .profile = -1 };
-    list_add(&t->action, sizeof a);
+    Action *a = list_add(&t->action, sizeof *a);
+    a->ref = t->ref.n;
+    a->profile = -1;
     Rows *rows = NULL;
-    if (s->kind == STEP_ANCHOR) add_anchor(t, p, s, &a, which == t->generates);
-    else if (s->kind == STEP_REDUCE) add_reduce(t, p, s, &a);
-    else {
-        rows = rows_analyse(p, step, t->lanes, shared);
-        a.what = s->kind == STEP_ROW ? DO_ROW : DO_UNIFORM;
-        a.kernel = row_number(t, rows);
-        for (int i = 0; i < rows->noperand; i++) {
-            const Node *n = rows->operand[i].node;
-            if (n && params_half(t, n)) bug(n, "is kept as bfloat16");
-            add_ref(t, &a, rows->operand[i].ref);
-        }
-        if (a.refs > 1024) bug(s->node[0], "makes a kernel of %d operands, more than 1024", a.refs);
-    }
-    if (t->constants.check) regions_reach(t, out, &a, rows);
-    if (which != PROGRAM_PROBE) { /* no part of what the model costs */
-        PlannedStep cost = cost_add(t, p, rows, step, a.kernel, which);
-        a.profile = cost.kernel;
-        if (t->planned) t->planned->step[which][step] = cost;
-    }
-    LIST(t->action, Action, at) = a;
+    if (s->kind == STEP_ANCHOR) add_anchor(t, p, s, a, which == t->generates);
+    else if (s->kind == STEP_REDUCE) add_reduce(t, p, s, a);
+    else rows = add_rows(t, p, step, a, shared);
+    if (t->constants.check) regions_reach(t, out, a, rows);
+    if (which == PROGRAM_PROBE) return; /* no part of what the model costs */
+    PlannedStep cost = cost_add(t, p, rows, step, rows ? a->row.kernel : -1, which);
+    a->profile = cost.kernel;
+    if (t->planned) t->planned->step[which][step] = cost;
 }
 
 /* Room for the weights of a token phase's products, packed before its tasks; what would make
@@ -328,10 +341,10 @@ static int64_t place_packed(Tables *t, const Stage *s) {
     for (int i = 0; !s->global && i < s->count; i++) {
         Action *a = &LIST(t->action, Action, s->first + i);
         if (a->what != DO_LINEAR && a->what != DO_LINEAR_BACK) continue;
-        bool back = a->what == DO_LINEAR_BACK;
-        int64_t floats = packed_floats(a->n[back], a->n[!back], 2 * t->lanes, t->pairs);
+        int64_t floats = packed_floats(a->product.columns, a->product.steps, 2 * t->lanes,
+                                       t->pairs);
         if (room + floats > PACKED) continue;
-        a->n[2] = room, a->n[3] = 1;
+        a->product.packed = room;
         room += floats;
     }
     return room;
