@@ -13,10 +13,8 @@ enum { OUTER_ROWS = 512, OUTER_COLUMNS = 1024, SCATTER_COLUMNS = 64 };
 /* Of products of few rows: a task has a multiple of so many columns, a worker so many tasks. */
 enum { FEW_COLUMNS = 16, FEW_TASKS = 8 };
 
-/* Tables are laid out for the model's context; a control block may have longer ones. */
 static float *table_at(Context *c, int64_t offset) {
-    int64_t context = ((const strata_model *)k_model)->context;
-    return context_tables(c) + (c->length == context ? offset : offset / context * c->length);
+    return context_tables(c) + wave_offset(offset, model()->context, c->length);
 }
 
 float *k_resolve(const Frame *f, const Ref *r, int32_t worker, int64_t first) {
@@ -237,7 +235,7 @@ static Attention attention_of(const Frame *f, const Action *s, int q, int attent
         a.keys = f->keys + attention_step * f->B;
         a.values = f->values + attention_step * f->B;
         a.past = f->past + attention_step * f->B;
-        a.context = k_cache_rows(f->states[0], &k_caches[t->cache]);
+        a.context = cache_rows(&k_caches[t->cache], f->states[0]->context, f->states[0]->rows);
     }
     return a;
 }

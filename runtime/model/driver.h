@@ -6,15 +6,13 @@
 
 #include "abi.h"
 #include "kernels.h"
-#include "program.h"
+#include "sizes.h"
 
 /* The functions of abi.h. */
 #define EXPORT __attribute__((visibility("default"), used))
 
-static inline int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-
-/* Operands of a row kernel, at most; floats behind a worker's scratch in --check builds. */
-enum { MAX_REFS = 1024, SCRATCH_GUARD = 16 };
+/* Floats behind a worker's scratch in --check builds. */
+enum { SCRATCH_GUARD = 16 };
 
 /* The control block at the start of CTX; the tables follow, aligned. */
 typedef struct Context {
@@ -33,6 +31,8 @@ typedef struct State {
     int64_t rows; /* that caches of routed layers have room for */
     int64_t reserved[4];
 } State;
+
+_Static_assert(sizeof(State) == STATE_HEAD, "caches lie where the descriptor says");
 
 static const uint64_t READY = 0x5354524154413031u;
 
@@ -79,17 +79,15 @@ static inline unsigned enter_mode(void) {
 
 static inline void leave_mode(unsigned old) { __builtin_ia32_ldmxcsr(old); }
 
-/* Where in TRAIN the weights begin that the optimizer keeps packed, in floats. */
-static inline int64_t kept_from(void) { return 3 * k_constants.gradients; }
-
 static inline float *context_tables(Context *c) {
     return (float *)((char *)c + ((sizeof *c + 63) & ~(size_t)63));
 }
+_Static_assert(((sizeof(Context) + 63) & ~(size_t)63) <= STRATA_CTX_HEAD,
+               "the control block fits before the tables");
 
 void k_run_phase(Frame *f, const Stage *phase);
 float *k_resolve(const Frame *f, const Ref *r, int32_t worker, int64_t first);
 /* states.c */
-int64_t k_cache_rows(const State *s, const Cache *c); /* that it has room for */
 /* whether so many tokens more fit */
 int32_t k_check_state(Context *c, const State *s, int64_t more);
 int32_t k_check_batch(Context *c, State *const *states, int32_t batch);

@@ -1,56 +1,54 @@
 /* Where the values of a call lie: how large an arena is, and how a call divides it. */
 #include "frame.h"
 
-/* == Sizes ================================================================ */
-
-typedef struct Layout {
-    int64_t token, granule, constant, packed, local, scratch, values;
-} Layout;
-
-/* The largest need of any program but the probe, or the probe's, in floats: per token,
-** a granule, once, a worker. */
-static Layout layout(bool probe) {
-    Layout l = { 0, 0, 0, 0, 0, 0, 0 };
-    for (int i = probe ? PROGRAM_PROBE : 0; i < (probe ? PROGRAMS : PROGRAM_PROBE); i++) {
-        const Program *p = &k_programs[i];
-        if (p->token_floats > l.token) l.token = p->token_floats;
-        if (p->granule_floats > l.granule) l.granule = p->granule_floats;
-        if (p->constant_floats > l.constant) l.constant = p->constant_floats;
-        if (p->packed_floats > l.packed) l.packed = p->packed_floats;
-        if (p->local_floats > l.local) l.local = p->local_floats;
-    }
-    l.values = round_up(l.local * k_constants.chunk, 16);
-    int64_t bytes = k_constants.scratch_bytes,
-            other = k_constants.bf16 ? k_gemm_bf16_scratch() : k_gemm_scratch(),
-            head = k_attention_scratch(k_constants.max_head);
-    if (other > bytes) bytes = other;
-    if (head > bytes) bytes = head;
-    l.scratch = round_up((bytes + 3) / 4, 16) + (k_constants.check ? SCRATCH_GUARD : 0);
-    return l;
-}
-
-/* Weights are packed before a phase if more than one task would pack them. */
-static int64_t packed_room(const Layout *l, int64_t tokens) {
-    return tokens > k_constants.chunk ? round_up(l->packed, 16) : 0;
-}
-
 /* Attention looks at whole panels of queries, beyond a list's tokens. */
 _Static_assert(sizeof(RowList) == LIST_HEAD * sizeof(float) && sizeof(RowList) % STRATA_ALIGN == 0,
                "lists keep the alignment of what follows");
 
-/* Five words per token and an int64 per sequence, which has a token at least. */
-static int64_t list_floats(int64_t padded) { return LIST_WORDS * (padded + LIST_BEYOND); }
+/* Where parts of the arena begin, in floats; those of a worker in its own. */
+typedef struct Parts {
+    int64_t padded; /* tokens, rounded up to whole granules */
+    int64_t call, granule, constant, packed, lists, local;
+    int64_t scratch, worker; /* of a worker: where its scratch begins, all of it */
+} Parts;
 
-static int64_t all_list_floats(int64_t padded) {
-    return k_constants.lists
-        ? (k_constants.lists + 1) * LIST_HEAD + k_constants.lists * list_floats(padded)
-        : 0;
+/* A worker's scratch, in floats. */
+static int64_t scratch_floats(void) {
+    int64_t product = k_constants.bf16 ? k_gemm_bf16_scratch() : k_gemm_scratch(),
+            head = k_attention_scratch(k_constants.max_head);
+    int64_t bytes = larger(k_constants.scratch_bytes, larger(product, head));
+    return round_up((bytes + 3) / 4, LINE_FLOATS) + (k_constants.check ? SCRATCH_GUARD : 0);
 }
+
+/* An arena is for any program but the probe, or for the probe.  Weights are packed before a phase
+** if more than one task would pack them. */
+static Parts parts_of(bool probe, int64_t tokens) {
+    ArenaNeeds n = probe ? arena_needs(k_programs + PROGRAM_PROBE, k_programs + PROGRAMS)
+                         : arena_needs(k_programs, k_programs + PROGRAM_PROBE);
+    Parts p = { .padded = round_up(tokens, k_constants.granule) };
+    p.call = n.token * p.padded;
+    p.granule = arena_token(&k_constants, &n) * p.padded;
+    p.constant = p.granule + round_up(n.granule, LINE_FLOATS) * (p.padded / k_constants.granule);
+    p.packed = p.constant + round_up(n.constant, LINE_FLOATS);
+    p.lists = p.packed + (tokens > k_constants.chunk ? round_up(n.packed, LINE_FLOATS) : 0);
+    p.local = p.lists + lists_floats(&k_constants, p.padded);
+    p.scratch = round_up(n.local * k_constants.chunk, LINE_FLOATS);
+    p.worker = p.scratch + scratch_floats();
+    return p;
+}
+
+size_t k_arena_bytes(bool probe, int64_t tokens, int32_t workers) {
+    if (tokens < 1 || workers < 1 || tokens > INT64_C(1) << 40) return 0;
+    Parts p = parts_of(probe, tokens);
+    return (size_t)(p.local + workers * p.worker) * sizeof(float) + STRATA_ALIGN;
+}
+
+/* == Frames =============================================================== */
 
 static void place_lists(Frame *f, float *at) {
     int64_t room = f->padded + LIST_BEYOND;
     f->list = (RowList *)at;
-    int32_t *word = (int32_t *)(at + (k_constants.lists + 1) * LIST_HEAD);
+    int32_t *word = (int32_t *)(at + list_heads(&k_constants));
     for (int32_t i = 1; i <= k_constants.lists; i++, word += list_floats(f->padded))
         f->list[i] = (RowList){ 0,
                                 0,
@@ -62,37 +60,22 @@ static void place_lists(Frame *f, float *at) {
                                 word + 6 * room };
 }
 
-size_t k_arena_bytes(bool probe, int64_t tokens, int32_t workers) {
-    if (tokens < 1 || workers < 1 || tokens > INT64_C(1) << 40) return 0;
-    Layout l = layout(probe);
-    int64_t padded = round_up(tokens, k_constants.granule);
-    int64_t floats = (l.token + CALL_FLOATS * (1 + k_constants.caches_at_once)) * padded
-        + round_up(l.granule, 16) * (padded / k_constants.granule) + round_up(l.constant, 16)
-        + packed_room(&l, tokens) + all_list_floats(padded) + workers * (l.values + l.scratch);
-    return (size_t)floats * sizeof(float) + STRATA_ALIGN;
-}
-
-/* == Frames =============================================================== */
-
 /* What the arena is divided into, aligned parts first. */
-static void place(Frame *f, const Layout *l, void *arena) {
-    f->padded = round_up(f->N, k_constants.granule);
+static void place(Frame *f, const Parts *p, float *arena) {
+    f->padded = p->padded;
     f->token = arena;
-    f->position = (int32_t *)(f->token + l->token * f->padded);
-    char *pointers = (char *)(f->position + f->padded);
+    f->position = (int32_t *)(arena + p->call);
     int64_t slots = f->padded * k_constants.caches_at_once;
-    f->keys = (float **)pointers;
+    f->keys = (float **)(f->position + f->padded);
     f->values = f->keys + slots;
     f->past = (int64_t *)(f->values + slots);
-    f->granule = f->token + (l->token + CALL_FLOATS * (1 + k_constants.caches_at_once)) * f->padded;
-    f->constant = f->granule + round_up(l->granule, 16) * (f->padded / k_constants.granule);
-    f->packed = f->constant + round_up(l->constant, 16);
-    float *lists = f->packed + packed_room(l, f->N);
-    f->local = lists + all_list_floats(f->padded);
-    if (k_constants.lists) place_lists(f, lists);
-    if (f->N <= k_constants.chunk) f->packed = 0;
-    f->scratch = l->values;
-    f->local_floats = l->values + l->scratch;
+    f->granule = arena + p->granule;
+    f->constant = arena + p->constant;
+    f->packed = f->N > k_constants.chunk ? arena + p->packed : 0;
+    f->local = arena + p->local;
+    if (k_constants.lists) place_lists(f, arena + p->lists);
+    f->scratch = p->scratch;
+    f->local_floats = p->worker;
 }
 
 Frame k_frame(Context *c, int program, const void *w, void *arena, const int32_t *tokens, int64_t B,
@@ -104,8 +87,8 @@ Frame k_frame(Context *c, int program, const void *w, void *arena, const int32_t
                 .B = B,
                 .T = T,
                 .N = B * T };
-    Layout l = layout(program == PROGRAM_PROBE);
-    place(&f, &l, arena);
+    Parts p = parts_of(program == PROGRAM_PROBE, f.N);
+    place(&f, &p, arena);
     f.uniform[0] = 1;
     f.uniform[1] = (float)(1.0 / (double)f.N);
     for (int64_t i = 0; i < f.N; i++)

@@ -50,7 +50,8 @@ EXPORT int32_t model_forward_backward(void *ctx, const void *w, void *train, voi
     f.draw = k_says(out) ? out->draw : 0;
     f.uniform[2] = f.draw != 0;
     f.accumulate = flags & STRATA_ACCUMULATE;
-    if (flags & STRATA_PACKED && k_constants.kept_floats) f.kept = (float *)train + kept_from();
+    if (flags & STRATA_PACKED && k_constants.kept_floats)
+        f.kept = (float *)train + kept_from(&k_constants);
     if (!f.accumulate) start_gradients(c, train);
     for (int32_t i = 0; i < f.program->phases; i++) {
         const Stage *p = &k_stages[f.program->phase + i];

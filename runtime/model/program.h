@@ -30,6 +30,9 @@ enum {
 ** there are no tokens for. */
 enum { CALL_FLOATS = 8, LIST_HEAD = 16, LIST_WORDS = 7, LIST_BEYOND = 64 };
 
+/* Operands of an action, at most. */
+enum { MAX_REFS = 1024 };
+
 typedef struct Ref {
     int32_t area;
     int32_t stride; /* floats from one token's row to the next */

@@ -50,7 +50,7 @@ static void make_tables(Context *c) {
             frequency = other, scale = c->setup.yarn_scale;
         }
         k_wave(0, c->length, w->count, frequency, scale, w->sine,
-               tables + w->offset / context * c->length, w->ld);
+               tables + wave_offset(w->offset, context, c->length), w->ld);
     }
     leave_mode(mode);
 }

@@ -20,17 +20,15 @@ static float *cache_at(State *s, const Cache *c) {
     return (float *)(s + 1) + s->context * c->offset + s->rows * c->some_offset + c->fixed;
 }
 
-int64_t k_cache_rows(const State *s, const Cache *c) {
-    return c->list ? s->rows : (s->context + c->pool - 1) / c->pool;
+static int64_t rows_of(const State *s, const Cache *c) {
+    return cache_rows(c, s->context, s->rows);
 }
 
 /* Its keys; values follow, then the row that is saved. */
-static float *keys_at(State *s, const Cache *c) {
-    return cache_at(s, c) + (c->list ? LENGTH_FLOATS : 0);
-}
+static float *keys_at(State *s, const Cache *c) { return cache_at(s, c) + cache_head(c); }
 
 static float *values_at(State *s, const Cache *c) {
-    return keys_at(s, c) + k_cache_rows(s, c) * c->groups * c->dk;
+    return keys_at(s, c) + rows_of(s, c) * c->groups * c->dk;
 }
 
 static void set_length(State *s, const Cache *c, int64_t rows) {
@@ -47,10 +45,8 @@ static int64_t length_of(State *s, const Cache *c) {
 
 EXPORT size_t model_state_bytes_share(int64_t context, int32_t share) {
     if (context < 1 || context > model()->context || share < 1 || share > MILLION) return 0;
-    int64_t some = rows_of_share(context, share) * k_constants.state_some;
-    return sizeof(State)
-        + (size_t)(context * k_constants.state_floats + some + k_constants.state_fixed)
-        * sizeof(float);
+    int64_t rows = rows_of_share(context, share);
+    return STATE_HEAD + (size_t)caches_floats(&k_constants, context, rows) * sizeof(float);
 }
 
 EXPORT size_t model_state_bytes(int64_t context) {
@@ -132,13 +128,13 @@ static int32_t refuse(Frame *f, const Cache *cache, int32_t sequence, int64_t ro
 static float *unfinished(State *s, const Cache *c, int64_t g, bool value) {
     int64_t d = value ? c->dv : c->dk;
     return (value ? values_at(s, c) : keys_at(s, c))
-        + (g * k_cache_rows(s, c) + s->length / c->pool) * d;
+        + (g * rows_of(s, c) + s->length / c->pool) * d;
 }
 
 /* Saves that row, or puts it back. */
 static void save_unfinished(State *s, const Cache *c, bool back) {
     if (!c->saves || s->length % c->pool == 0) return;
-    float *saved = values_at(s, c) + k_cache_rows(s, c) * c->groups * c->dv;
+    float *saved = values_at(s, c) + rows_of(s, c) * c->groups * c->dv;
     for (int32_t i = 0; i < 2 * c->groups; i++) {
         float *row = unfinished(s, c, i / 2, i % 2);
         int64_t d = i % 2 ? c->dv : c->dk;
@@ -218,7 +214,7 @@ EXPORT int32_t model_state_copy(void *ctx, void *to, const void *from) {
     for (int32_t i = 0; i < k_constants.caches; i++) {
         const Cache *cache = &k_caches[i];
         int64_t length = length_of(source, cache), rows = (length + cache->pool - 1) / cache->pool;
-        int64_t room = k_cache_rows(source, cache), new_room = k_cache_rows(target, cache);
+        int64_t room = rows_of(source, cache), new_room = rows_of(target, cache);
         if (cache->list) set_length(target, cache, length);
         copy_rows(cache, rows, cache->dk, keys_at(source, cache), room, keys_at(target, cache),
                   new_room);

@@ -78,7 +78,7 @@ static bool is_kept(int32_t tensor) {
 static void pack_rows(const Update *u, int32_t tensor, int64_t row) {
     const strata_tensor *t = &strata_tensors(model())[tensor];
     const Kept *k = &k_kept[tensor];
-    float *kept = u->train + kept_from();
+    float *kept = u->train + kept_from(&k_constants);
     int64_t end = row + PACK_ROWS < t->shape[0] ? row + PACK_ROWS : t->shape[0];
     k_pack_rows_bf16(t->shape[0], t->shape[1], row, end, u->w + t->weight,
                      k->forward < 0 ? 0 : kept + k->forward, k->back < 0 ? 0 : kept + k->back);

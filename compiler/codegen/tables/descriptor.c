@@ -107,34 +107,23 @@ static void add_kernel(Block *b, uint32_t at, const KernelInfo *k, int i) {
     memcpy(b->data + at + (size_t)i * sizeof x, &x, sizeof x);
 }
 
-/* Arena sizes as the driver computes them (kernels/entry.c), to print before a
-** program runs; the functions are what counts. */
+/* To print before a program runs: what regions take per token, per worker and once, but for
+** roundings, and for the scratch of kernels that are not the model's own.  The model's functions
+** are what counts. */
 static void set_sizes(strata_model *m, const Tables *t) {
     const Constants *c = &t->constants;
-    int64_t token = 0, granule = 0, constant = 0, packed = 0, local = 0;
-    for (int i = 0; i < PROGRAM_PROBE; i++) {
-        const Program *p = &t->program[i];
-        token = p->token_floats > token ? p->token_floats : token;
-        granule = p->granule_floats > granule ? p->granule_floats : granule;
-        constant = p->constant_floats > constant ? p->constant_floats : constant;
-        packed = p->packed_floats > packed ? p->packed_floats : packed;
-        local = p->local_floats > local ? p->local_floats : local;
-    }
+    ArenaNeeds n = arena_needs(t->program, t->program + PROGRAM_PROBE);
     m->weights_bytes = 4 * t->weights;
     m->probe_weights_bytes = 4 * t->weights_probe;
     m->gradients = m->training ? c->gradients : 0;
-    m->train_bytes = m->training ? 12 * c->gradients + 4 * c->kept_floats : 0;
+    m->train_bytes = m->training ? 4 * train_floats(c) : 0;
     m->ctx_bytes = STRATA_CTX_HEAD + 4 * c->table_floats;
-    m->arena_per_token = 4
-        * (token + CALL_FLOATS * (1 + c->caches_at_once) + LIST_WORDS * c->lists
-           + granule / c->granule);
-    m->arena_per_worker = 4 * local * c->chunk + c->scratch_bytes;
-    m->arena_constant = 4
-        * (constant + packed
-           + (c->lists ? LIST_HEAD * (c->lists + 1) + LIST_WORDS * LIST_BEYOND * c->lists : 0));
+    m->arena_per_token = 4 * (arena_token(c, &n) + LIST_WORDS * c->lists + n.granule / c->granule);
+    m->arena_per_worker = 4 * n.local * c->chunk + c->scratch_bytes;
+    m->arena_constant = 4 * (n.constant + n.packed + lists_floats(c, 0));
     m->state_per_token = 4 * (c->state_floats + c->state_some);
     m->state_per_routed = 4 * c->state_some;
-    m->state_constant = 64 + 4 * c->state_fixed;
+    m->state_constant = STATE_HEAD + 4 * c->state_fixed;
 }
 
 static void set_info(strata_model *m, const ModelInfo *f) {

@@ -78,7 +78,7 @@ void params_place(Tables *t, const Graph *g, const Plan *training) {
         t->param_at[i] = t->weights;
         t->param_phase[i] = place[i].phase;
         t->param_half[i] = place[i].half;
-        t->weights += (place[i].floats + 15) / 16 * 16;
+        t->weights += round_up(place[i].floats, LINE_FLOATS);
     }
     t->constants.gradients = t->weights;
     free(place);
@@ -93,7 +93,7 @@ void params_place_inputs(Tables *t, const Graph *probe) {
         if (params_at(t, n->attr.name) >= 0) continue;
         t->input[t->ninput] = n->attr.name;
         t->input_at[t->ninput++] = t->weights_probe;
-        t->weights_probe += (shape_count(&n->shape) + 15) / 16 * 16;
+        t->weights_probe += round_up(shape_count(&n->shape), LINE_FLOATS);
     }
 }
 

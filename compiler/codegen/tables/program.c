@@ -39,8 +39,8 @@ static bool same_wave(const Tables *t, const Wave *w, const Attr *a) {
 static int64_t place_wave(Tables *t, const Attr *a) {
     for (int i = 0; i < t->wave.n; i++)
         if (same_wave(t, &LIST(t->wave, Wave, i), a)) return LIST(t->wave, Wave, i).offset;
-    Wave w = { t->constants.table_floats,           a->count, t->frequency.n, a->value, a->sine,
-               (int32_t)((a->count + 15) / 16 * 16) };
+    Wave w = { t->constants.table_floats,     a->count, t->frequency.n, a->value, a->sine,
+               (int32_t)wave_stride(a->count) };
     for (int64_t i = 0; i < a->count; i++)
         *(double *)list_add(&t->frequency, sizeof(double)) = a->frequency[i];
     t->constants.table_floats += t->info->context * w.ld;
@@ -86,8 +86,7 @@ static Ref place_source(const Plan *p, const Node *n) {
     case OP_targets: return (Ref){ AREA_TARGETS, 1, 0 };
     case OP_position: return (Ref){ AREA_POSITION, 1, 0 };
     case OP_gather: return (Ref){ AREA_LIST_POSITION, 1, n->shape.list };
-    case OP_wave:
-        return (Ref){ AREA_TABLE, (int32_t)((n->attr.count + 15) / 16 * 16), p->place[n->id] };
+    case OP_wave: return (Ref){ AREA_TABLE, (int32_t)wave_stride(n->attr.count), p->place[n->id] };
     default: return (Ref){ AREA_NONE, 0, 0 };
     }
 }
@@ -162,13 +161,11 @@ static const Anchor *anchor_of(const Node *n) {
 static void cache_of(Tables *t, AttentionAction *a) {
     Constants *k = &t->constants;
     int32_t pool = a->causal && a->pool ? a->pool : 1;
-    int64_t row = (int64_t)a->groups * (a->dk + a->dv);
-    int some = a->keys != 0, saves = pool > 1 && k->lists;
     a->cache = t->cache.n;
-    Cache c = { k->state_floats, k->state_some, k->state_fixed, a->groups, a->dk,
-                a->dv,           pool,          a->keys,        saves };
-    *(some ? &k->state_some : &k->state_floats) += (row + pool - 1) / pool;
-    k->state_fixed += (pool > 1 ? row : 0) + (saves ? row : 0) + (some ? LENGTH_FLOATS : 0);
+    Cache c = { k->state_floats, k->state_some, k->state_fixed, a->groups,           a->dk,
+                a->dv,           pool,          a->keys,        pool > 1 && k->lists };
+    *(c.list ? &k->state_some : &k->state_floats) += cache_each(&c);
+    k->state_fixed += cache_once(&c);
     *(Cache *)list_add(&t->cache, sizeof c) = c;
 }
 
@@ -313,7 +310,8 @@ static Rows *add_rows(Tables *t, const Plan *p, int step, Action *a, RowsShared 
         if (n && params_half(t, n)) bug(n, "is kept as bfloat16");
         add_ref(t, a, rows->operand[i].ref);
     }
-    if (a->refs > 1024) bug(s->node[0], "makes a kernel of %d operands, more than 1024", a->refs);
+    if (a->refs > MAX_REFS)
+        bug(s->node[0], "makes a kernel of %d operands, more than %d", a->refs, MAX_REFS);
     return rows;
 }
 

@@ -6,6 +6,7 @@
 #include "plan.h"
 #include "program.h"
 #include "rows.h"
+#include "sizes.h"
 
 /* A row kernel to be emitted: the first of its kind. */
 typedef struct RowKernel {

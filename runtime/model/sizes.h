@@ -1,0 +1,100 @@
+/*
+** How much room the parts of a model take and where they begin, in floats: the compiler says so in
+** the descriptor, and lays out tables; the driver divides regions of memory.  What either knows
+** of it is here.
+*/
+#ifndef STRATA_SIZES_H
+#define STRATA_SIZES_H
+
+#include "program.h"
+
+/* Of a cache line: tensors, rows of tables and parts of the arena begin on one. */
+enum { LINE_FLOATS = 16 };
+
+static inline int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+
+/* == Tables of cos and sin ================================================ */
+
+/* Floats of a table's row, one per position. */
+static inline int64_t wave_stride(int64_t count) { return round_up(count, LINE_FLOATS); }
+
+/* Tables are laid out for the model's context; a control block may have rows for more positions. */
+static inline int64_t wave_offset(int64_t offset, int64_t context, int64_t length) {
+    return length == context ? offset : offset / context * length;
+}
+
+/* == TRAIN ================================================================ */
+
+/* Gradients, two moments, and the weights that the optimizer keeps packed. */
+static inline int64_t kept_from(const Constants *k) { return 3 * k->gradients; }
+static inline int64_t train_floats(const Constants *k) { return kept_from(k) + k->kept_floats; }
+
+/* == States of sequences ================================================== */
+
+/* Bytes of a state before its caches. */
+enum { STATE_HEAD = 64 };
+
+/* A row of keys and values, of all groups. */
+static inline int64_t cache_row(const Cache *c) { return (int64_t)c->groups * (c->dk + c->dv); }
+static inline int64_t cache_head(const Cache *c) { return c->list ? LENGTH_FLOATS : 0; }
+
+/* Rows that a cache has room for: 'routed' if a route takes its tokens, else one for every chunk
+** of positions, a last short chunk too. */
+static inline int64_t cache_rows(const Cache *c, int64_t context, int64_t routed) {
+    return c->list ? routed : (context + c->pool - 1) / c->pool;
+}
+
+/* What it takes for each position of the context, or for each token that its route may take. */
+static inline int64_t cache_each(const Cache *c) { return (cache_row(c) + c->pool - 1) / c->pool; }
+
+/* What it takes besides: its length, the row of a last short chunk, the row that is saved. */
+static inline int64_t cache_once(const Cache *c) {
+    return cache_head(c) + (c->pool > 1 ? cache_row(c) : 0) + (c->saves ? cache_row(c) : 0);
+}
+
+/* All caches of a state. */
+static inline int64_t caches_floats(const Constants *k, int64_t context, int64_t routed) {
+    return context * k->state_floats + routed * k->state_some + k->state_fixed;
+}
+
+/* == The arena of a call ================================================== */
+
+/* What programs need: per token, per granule, once, for packed weights, and of a worker for a
+** token of its chunk. */
+typedef struct ArenaNeeds {
+    int64_t token, granule, constant, packed, local;
+} ArenaNeeds;
+
+static inline int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* The largest need of any of the programs [p, end), which may run in one arena. */
+static inline ArenaNeeds arena_needs(const Program *p, const Program *end) {
+    ArenaNeeds n = { 0, 0, 0, 0, 0 };
+    for (; p < end; p++) {
+        n.token = larger(n.token, p->token_floats);
+        n.granule = larger(n.granule, p->granule_floats);
+        n.constant = larger(n.constant, p->constant_floats);
+        n.packed = larger(n.packed, p->packed_floats);
+        n.local = larger(n.local, p->local_floats);
+    }
+    return n;
+}
+
+/* Per token what programs need, positions, and keys, values and past of cached attention. */
+static inline int64_t arena_token(const Constants *k, const ArenaNeeds *n) {
+    return n->token + CALL_FLOATS * (1 + k->caches_at_once);
+}
+
+/* The words of one list of rows: per token, and for as many tokens that there are not. */
+static inline int64_t list_floats(int64_t tokens) { return LIST_WORDS * (tokens + LIST_BEYOND); }
+
+/* Their heads, of which the first is of no list, then their words. */
+static inline int64_t list_heads(const Constants *k) {
+    return k->lists ? LIST_HEAD * (k->lists + 1) : 0;
+}
+
+static inline int64_t lists_floats(const Constants *k, int64_t tokens) {
+    return list_heads(k) + k->lists * list_floats(tokens);
+}
+
+#endif
