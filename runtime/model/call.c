@@ -1,6 +1,8 @@
 /* What calls have in common: their arguments are checked, a program's phases run, a loss is
 ** reported. */
 #include "call.h"
+#include "driver.h"
+#include "guard.h"
 #include "text.h"
 
 /* == Arguments ============================================================ */

@@ -2,7 +2,7 @@
 #ifndef STRATA_CALL_H
 #define STRATA_CALL_H
 
-#include "driver.h"
+#include "frame.h"
 
 /* A status, with a message where there is a context to hold it. */
 int32_t k_check_call(Context *c, const void *w, const void *arena, const int32_t *tokens, int64_t B,

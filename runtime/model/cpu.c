@@ -2,7 +2,8 @@
 ** Does this processor have what the model was compiled for?  Compiled for
 ** the plainest x86-64, so that it runs where the rest would not.
 */
-#include "driver.h"
+#include "cpu.h"
+#include "frame.h"
 #include "levels.h"
 
 typedef struct Leaf {

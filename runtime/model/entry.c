@@ -4,8 +4,8 @@
 ** sequences.c, gradients.c, update.c. Each is called model_NAME here; the compiler renames them to
 ** PREFIX_NAME and hides everything else.
 */
+#include "call_arena.h"
 #include "call.h"
-#include "frame.h"
 #include "functions.h"
 #include "text.h"
 

@@ -5,6 +5,8 @@
 
 #include "abi.h"
 
+#define EXPORT __attribute__((visibility("default"), used))
+
 #define API(slot, name, member, type, parameters, need)                                      \
     type model_##name parameters;                                                            \
     _Static_assert(offsetof(strata_api, member) == sizeof(size_t) + (slot) * sizeof(void *), \

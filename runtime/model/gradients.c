@@ -1,6 +1,6 @@
 /* forward_backward: gradients start at zero or where they are, ranges are told as they end. */
+#include "call_arena.h"
 #include "call.h"
-#include "frame.h"
 #include "functions.h"
 #include "text.h"
 

@@ -7,6 +7,7 @@
 ** kernels are given the bounds of what they may access (rows_check.h) and say
 ** where they strayed.  The first thing found becomes the call's message.
 */
+#include "guard.h"
 #include "text.h"
 
 static const uint32_t POISON = 0x7fa0dead, GUARD = 0x7fb5afe5; /* both signalling NaNs */
@@ -215,7 +216,7 @@ static void report_stray(const Frame *f, const Action *s, float *const *p, Slot 
 }
 
 void k_check_row(const Frame *f, const Action *s, int32_t worker, int64_t first, int64_t count) {
-    float *p[3 * MAX_REFS + 1], *scratch = f->local + worker * f->local_floats + f->scratch;
+    float *p[3 * MAX_REFS + 1], *scratch = frame_scratch(f, worker);
     Slot slot = { 0, 0 };
     for (int32_t i = 0; i < s->refs; i++) {
         const Ref *r = &k_refs[s->ref + i];

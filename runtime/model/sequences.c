@@ -1,7 +1,8 @@
 /* Sequences that grow: prefill and decode. */
+#include "call_arena.h"
 #include "call.h"
-#include "frame.h"
 #include "functions.h"
+#include "states.h"
 #include "text.h"
 
 /* A position's cache would have to change when later tokens come. */

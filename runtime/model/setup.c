@@ -2,6 +2,7 @@
 ** init: does the processor fit, is the setup in order; the tables of rotations, stretched if
 ** the setup asks for it.
 */
+#include "cpu.h"
 #include "functions.h"
 #include "text.h"
 

@@ -11,6 +11,10 @@
 /* Of a cache line: tensors, rows of tables and parts of the arena begin on one. */
 enum { LINE_FLOATS = 16 };
 
+static inline int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+/* Blocks of a size that n takes, the last one may be short. */
+static inline int64_t blocks(int64_t n, int64_t size) { return (n + size - 1) / size; }
 static inline int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 /* == Tables of cos and sin ================================================ */
@@ -64,8 +68,6 @@ static inline int64_t caches_floats(const Constants *k, int64_t context, int64_t
 typedef struct ArenaNeeds {
     int64_t token, granule, constant, packed, local;
 } ArenaNeeds;
-
-static inline int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* The largest need of any of the programs [p, end), which may run in one arena. */
 static inline ArenaNeeds arena_needs(const Program *p, const Program *end) {

@@ -4,6 +4,7 @@
 ** finds no room for a row leaves its states as they were.  Only a cache of averages adds to
 ** a row that counts already: that row is saved, and put back.
 */
+#include "states.h"
 #include "functions.h"
 #include "text.h"
 

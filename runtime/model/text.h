@@ -3,7 +3,7 @@
 #ifndef STRATA_TEXT_H
 #define STRATA_TEXT_H
 
-#include "driver.h"
+#include "frame.h"
 
 typedef struct Text {
     char *at, *end;

@@ -1,0 +1,45 @@
+/*
+** What the driver does for one action: in a token phase for some rows of it, in a global phase one
+** of its tasks.
+*/
+#ifndef STRATA_ACTIONS_H
+#define STRATA_ACTIONS_H
+
+#include "frame.h"
+
+/* The rows of a token phase that a task has. */
+typedef struct Work {
+    const Frame *f;
+    int32_t worker;
+    int64_t first, count;
+    int64_t m0, m1; /* few rows: columns of a product; m1 < 0: all */
+} Work;
+
+/* Operand i of an action, at the task's first row; NULL if there is none. */
+static inline float *work_row(const Work *w, const Action *s, int i) {
+    const Ref *r = &k_refs[s->ref + i];
+    float *p = k_resolve(w->f, r, w->worker, w->first);
+    return p ? p + w->first * r->stride : 0;
+}
+
+static inline int64_t stride_of(const Action *s, int i) { return k_refs[s->ref + i].stride; }
+
+/* token_actions.c; k_token_action and k_global_action tell who profiles, and check */
+void k_token_action(const Work *w, const Action *s);
+void k_row_action(const Work *w, const Action *s);
+
+/* products.c */
+void k_product_action(const Work *w, const Action *s);
+/* Packing of weights before a phase, by blocks of columns.  No tasks: it is no product, or its
+** weights lie packed already, or each task packs what it needs. */
+int64_t k_pack_tasks(const Frame *f, const Action *s);
+void k_pack_task(const Frame *f, const Action *s, int64_t task, int32_t worker);
+
+/* global_actions.c; attention_step: which attention of the phase */
+/* before any task of the phase; false: f->status says why it failed */
+bool k_global_begin(Frame *f, const Action *s, int attention_step);
+int64_t k_global_tasks(const Frame *f, const Action *s, int attention_step);
+void k_global_action(const Frame *f, const Action *s, int64_t task, int32_t worker,
+                     int attention_step);
+
+#endif

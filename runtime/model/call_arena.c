@@ -1,0 +1,99 @@
+/* Where the values of a call lie: how large an arena is, and how a call divides it. */
+#include "call_arena.h"
+#include "guard.h"
+
+/* Attention looks at whole panels of queries, beyond a list's tokens. */
+_Static_assert(sizeof(RowList) == LIST_HEAD * sizeof(float) && sizeof(RowList) % STRATA_ALIGN == 0,
+               "lists keep the alignment of what follows");
+
+/* Where parts of the arena begin, in floats; those of a worker in its own. */
+typedef struct Parts {
+    int64_t padded; /* tokens, rounded up to whole granules */
+    int64_t call, granule, constant, packed, lists, local;
+    int64_t scratch, worker; /* of a worker: where its scratch begins, all of it */
+} Parts;
+
+/* A worker's scratch, in floats. */
+static int64_t scratch_floats(void) {
+    int64_t product = k_constants.bf16 ? k_gemm_bf16_scratch() : k_gemm_scratch(),
+            head = k_attention_scratch(k_constants.max_head);
+    int64_t bytes = larger(k_constants.scratch_bytes, larger(product, head));
+    return round_up((bytes + 3) / 4, LINE_FLOATS) + (k_constants.check ? SCRATCH_GUARD : 0);
+}
+
+/* An arena is for any program but the probe, or for the probe.  Weights are packed before a phase
+** if more than one task would pack them. */
+static Parts parts_of(bool probe, int64_t tokens) {
+    ArenaNeeds n = probe ? arena_needs(k_programs + PROGRAM_PROBE, k_programs + PROGRAMS)
+                         : arena_needs(k_programs, k_programs + PROGRAM_PROBE);
+    Parts p = { .padded = round_up(tokens, k_constants.granule) };
+    p.call = n.token * p.padded;
+    p.granule = arena_token(&k_constants, &n) * p.padded;
+    p.constant = p.granule + round_up(n.granule, LINE_FLOATS) * (p.padded / k_constants.granule);
+    p.packed = p.constant + round_up(n.constant, LINE_FLOATS);
+    p.lists = p.packed + (tokens > k_constants.chunk ? round_up(n.packed, LINE_FLOATS) : 0);
+    p.local = p.lists + lists_floats(&k_constants, p.padded);
+    p.scratch = round_up(n.local * k_constants.chunk, LINE_FLOATS);
+    p.worker = p.scratch + scratch_floats();
+    return p;
+}
+
+size_t k_arena_bytes(bool probe, int64_t tokens, int32_t workers) {
+    if (tokens < 1 || workers < 1 || tokens > INT64_C(1) << 40) return 0;
+    Parts p = parts_of(probe, tokens);
+    return (size_t)(p.local + workers * p.worker) * sizeof(float) + STRATA_ALIGN;
+}
+
+/* == Frames =============================================================== */
+
+static void place_lists(Frame *f, float *at) {
+    int64_t room = f->padded + LIST_BEYOND;
+    f->list = (RowList *)at;
+    int32_t *word = (int32_t *)(at + list_heads(&k_constants));
+    for (int32_t i = 1; i <= k_constants.lists; i++, word += list_floats(f->padded))
+        f->list[i] = (RowList){ 0,
+                                0,
+                                (int64_t *)word,
+                                word + 2 * room,
+                                word + 3 * room,
+                                word + 4 * room,
+                                word + 5 * room,
+                                word + 6 * room };
+}
+
+/* What the arena is divided into, aligned parts first. */
+static void place(Frame *f, const Parts *p, float *arena) {
+    f->padded = p->padded;
+    f->token = arena;
+    f->position = (int32_t *)(arena + p->call);
+    int64_t slots = f->padded * k_constants.caches_at_once;
+    f->keys = (float **)(f->position + f->padded);
+    f->values = f->keys + slots;
+    f->past = (int64_t *)(f->values + slots);
+    f->granule = arena + p->granule;
+    f->constant = arena + p->constant;
+    f->packed = f->N > k_constants.chunk ? arena + p->packed : 0;
+    f->local = arena + p->local;
+    if (k_constants.lists) place_lists(f, arena + p->lists);
+    f->scratch = p->scratch;
+    f->local_floats = p->worker;
+}
+
+Frame k_frame(Context *c, int program, const void *w, void *arena, const int32_t *tokens, int64_t B,
+              int64_t T) {
+    Frame f = { .ctx = c,
+                .program = &k_programs[program],
+                .weights = w,
+                .tokens = tokens,
+                .B = B,
+                .T = T,
+                .N = B * T };
+    Parts p = parts_of(program == PROGRAM_PROBE, f.N);
+    place(&f, &p, arena);
+    f.uniform[0] = 1;
+    f.uniform[1] = (float)(1.0 / (double)f.N);
+    for (int64_t i = 0; i < f.N; i++)
+        f.position[i] = (int32_t)(i % T);
+    if (k_constants.check) k_check_begin(&f);
+    return f;
+}

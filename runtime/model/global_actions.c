@@ -1,0 +1,177 @@
+/* Actions over all tokens: attention, weight gradients, sums, choices; each is cut into tasks. */
+#include "actions.h"
+#include "guard.h"
+#include "states.h"
+
+enum { OUTER_ROWS = 512, OUTER_COLUMNS = 1024, SCATTER_COLUMNS = 64 };
+
+static Attention attention_of(const Frame *f, const Action *s, int q, int attention_step) {
+    const AttentionAction *t = &s->attention;
+    Attention a = {
+        .bf16 = k_constants.bf16,
+        .sequences = f->B,
+        .time = f->T,
+        .heads = t->heads,
+        .groups = t->groups,
+        .dk = t->dk,
+        .dv = t->dv,
+        .causal = t->causal,
+        .scale = t->scale,
+        .pool = t->pool,
+    };
+    if (s->list) a.first = f->list[s->list].first;
+    if (t->keys) a.first_key = f->list[t->keys].first;
+    if (s->list && t->keys) a.time = f->list[s->list].longest;
+    if (s->list != t->keys) a.sees = t->keys ? f->list[t->keys].before : f->list[s->list].order;
+    const Ref *r = &k_refs[s->ref];
+    a.q = k_resolve(f, &r[q], 0, 0), a.ldq = r[q].stride;
+    a.k = k_resolve(f, &r[q + 1], 0, 0), a.ldk = r[q + 1].stride;
+    a.v = k_resolve(f, &r[q + 2], 0, 0), a.ldv = r[q + 2].stride;
+    if (f->states) {
+        a.keys = f->keys + attention_step * f->B;
+        a.values = f->values + attention_step * f->B;
+        a.past = f->past + attention_step * f->B;
+        a.context = cache_rows(&k_caches[t->cache], f->states[0]->context, f->states[0]->rows);
+    }
+    return a;
+}
+
+static Attention forward_of(const Frame *f, const Action *s, int attention_step) {
+    Attention a = attention_of(f, s, 2, attention_step);
+    const Ref *r = &k_refs[s->ref];
+    a.o = k_resolve(f, &r[0], 0, 0), a.ldo = r[0].stride;
+    a.lse = k_resolve(f, &r[1], 0, 0), a.ldlse = r[1].stride;
+    return a;
+}
+
+static Attention backward_of(const Frame *f, const Action *s) {
+    Attention a = attention_of(f, s, 3, 0);
+    const Ref *r = &k_refs[s->ref];
+    a.dq = k_resolve(f, &r[0], 0, 0), a.lddq = r[0].stride;
+    a.dk_ = k_resolve(f, &r[1], 0, 0), a.lddk = r[1].stride;
+    a.dvalue = k_resolve(f, &r[2], 0, 0), a.lddv = r[2].stride;
+    a.delta = k_resolve(f, &r[6], 0, 0), a.lddelta = r[6].stride;
+    a.lse = k_resolve(f, &r[7], 0, 0), a.ldlse = r[7].stride;
+    a.dout = k_resolve(f, &r[8], 0, 0), a.lddout = r[8].stride;
+    a.workers = f->ctx->setup.workers;
+    return a;
+}
+
+int64_t k_global_tasks(const Frame *f, const Action *s, int attention_step) {
+    Attention a;
+    switch (s->what) {
+    case DO_ATTENTION: a = forward_of(f, s, attention_step); return k_attention_tasks(&a);
+    case DO_ATTENTION_GRAD: a = backward_of(f, s); return k_attention_grad_tasks(&a);
+    case DO_OUTER:
+        return blocks(s->outer.rows, OUTER_ROWS) * blocks(s->outer.columns, OUTER_COLUMNS);
+    case DO_SCATTER: return blocks(s->scatter.columns, SCATTER_COLUMNS);
+    case DO_REDUCE:
+    case DO_LIST: return 1;
+    case DO_TOP: return f->B;
+    case DO_UNIFORM: return 0; /* after all tasks */
+    default: __builtin_trap();
+    }
+}
+
+/* Nothing was added to a weight gradient before, nor is anything to be kept. */
+static bool overwrites(const Frame *f, const Action *s) {
+    return k_refs[s->ref].area == AREA_CONSTANT || (s->outer.first && !f->accumulate);
+}
+
+/* A tile of a weight gradient; tokens in order. */
+static void outer_task(const Frame *f, const Action *s, int64_t task, int32_t worker) {
+    int64_t M = s->outer.rows, K = s->outer.columns, across = blocks(K, OUTER_COLUMNS);
+    int64_t m0 = task / across * OUTER_ROWS, k0 = task % across * OUTER_COLUMNS;
+    int64_t m1 = least(m0 + OUTER_ROWS, M), k1 = least(k0 + OUTER_COLUMNS, K);
+    const Ref *r = &k_refs[s->ref];
+    float *dw = k_resolve(f, &r[0], 0, 0), *dy = k_resolve(f, &r[1], 0, 0),
+          *x = k_resolve(f, &r[2], 0, 0);
+    const strata_setup *u = &f->ctx->setup;
+    int add = !overwrites(f, s);
+    int64_t rows = frame_rows(f, s->list);
+    if (!rows) {
+        for (int64_t m = m0; !add && m < m1; m++)
+            k_zero(k1 - k0, dw + m * K + k0);
+        return;
+    }
+    if (k_constants.bf16)
+        k_linear_weight_bf16(rows, m0, m1, k0, k1, (const uint16_t *)dy, 2 * r[1].stride,
+                             (const uint16_t *)x, 2 * r[2].stride, dw, K, add,
+                             frame_scratch(f, worker));
+    else if (u->gemm)
+        u->gemm(u->gemm_user, m1 - m0, k1 - k0, rows, dy + m0, r[1].stride, x + k0, r[2].stride,
+                dw + m0 * K + k0, K);
+    else
+        k_linear_weight(rows, m0, m1, k0, k1, dy, r[1].stride, x, r[2].stride, dw, K, add,
+                        frame_scratch(f, worker));
+}
+
+/* One sequence's tokens. */
+static void top_task(const Frame *f, const Action *s, int64_t sequence) {
+    const Ref *y = &k_refs[s->ref], *x = y + 1;
+    int64_t k = (int64_t)(s->top.share * (double)f->T), first = sequence * f->T;
+    k_top(f->T, k < 1 ? 1 : k, k_resolve(f, x, 0, 0) + first * x->stride, x->stride,
+          k_resolve(f, y, 0, 0) + first * y->stride, y->stride);
+}
+
+static void do_task(const Frame *f, const Action *s, int64_t task, int32_t worker,
+                    int attention_step) {
+    const Ref *r = &k_refs[s->ref];
+    Attention a;
+    switch (s->what) {
+    case DO_ATTENTION:
+        a = forward_of(f, s, attention_step);
+        k_attention(&a, task, frame_scratch(f, worker));
+        break;
+    case DO_ATTENTION_GRAD:
+        a = backward_of(f, s);
+        k_attention_grad(&a, task, frame_scratch(f, worker));
+        break;
+    case DO_OUTER: outer_task(f, s, task, worker); break;
+    case DO_SCATTER:
+        k_embed_weight(frame_rows(f, s->list), task * SCATTER_COLUMNS,
+                       least((task + 1) * SCATTER_COLUMNS, s->scatter.columns),
+                       k_resolve(f, &r[1], 0, 0), r[1].stride,
+                       (const int32_t *)k_resolve(f, &r[2], 0, 0), k_resolve(f, &r[0], 0, 0),
+                       s->scatter.columns);
+        break;
+    case DO_REDUCE:
+        k_reduce_rows(blocks(frame_rows(f, s->list), k_constants.granule), s->reduce.count,
+                      k_resolve(f, &r[1], 0, 0), r[1].stride, k_resolve(f, &r[0], 0, 0),
+                      s->reduce.add);
+        break;
+    case DO_TOP: top_task(f, s, task); break;
+    case DO_LIST:
+        k_list_make(f->B, f->T, k_resolve(f, &r[1], 0, 0), r[1].stride, f->position,
+                    f->ctx->setup.routed, &f->list[s->list]);
+        break;
+    default: __builtin_trap();
+    }
+}
+
+void k_global_action(const Frame *f, const Action *s, int64_t task, int32_t worker,
+                     int attention_step) {
+    frame_profile(f, s, 1, worker);
+    do_task(f, s, task, worker, attention_step);
+    frame_profile(f, s, 0, worker);
+    if (k_constants.check) k_check_step(f, s, worker);
+}
+
+/* Keys and values become rows of caches; false: there is no room. */
+static bool append(Frame *f, const Action *s, int attention_step) {
+    if (!f->states) return true;
+    Attention a = forward_of(f, s, attention_step);
+    f->status = k_append(f, s, attention_step, &a);
+    return !f->status;
+}
+
+/* What adds to its result, and is not a gradient, starts from zero. */
+bool k_global_begin(Frame *f, const Action *s, int attention_step) {
+    const Ref *out = &k_refs[s->ref];
+    if (s->what == DO_ATTENTION) return append(f, s, attention_step);
+    if (s->what == DO_OUTER && out->area == AREA_CONSTANT && f->ctx->setup.gemm)
+        k_zero(s->outer.rows * s->outer.columns, k_resolve(f, out, 0, 0));
+    if (s->what == DO_SCATTER && out->area == AREA_CONSTANT)
+        k_zero(s->scatter.rows * s->scatter.columns, k_resolve(f, out, 0, 0));
+    return true;
+}

@@ -1,0 +1,81 @@
+/* Products: by row, with weights as they are or packed before, and the packing. */
+#include "actions.h"
+#include "packed.h"
+
+static bool takes_kept(const Frame *f, const ProductAction *a) { return f->kept && a->kept >= 0; }
+
+/* Where a product's weights were packed; NULL: they were not. */
+static const float *packed_of(const Frame *f, const ProductAction *a) {
+    if (takes_kept(f, a)) return f->kept + a->kept;
+    return f->packed && !f->few && a->packed >= 0 ? f->packed + a->packed : 0;
+}
+
+/* A product's weights that lie at w, in rows of ld floats. */
+static Weights weights_of(const ProductAction *a, const float *w, int64_t ld) {
+    return a->half ? (Weights){ 0, (const uint16_t *)w, ld } : (Weights){ w, 0, ld };
+}
+
+static int64_t weights_row(const ProductAction *a, int back) {
+    return back ? a->columns : a->steps;
+}
+
+/* A product of --precision bf16: x is bfloat16. */
+static void product_bf16(const Work *w, const Action *s, int back) {
+    const ProductAction *a = &s->product;
+    const uint16_t *x = (const uint16_t *)work_row(w, s, 1);
+    const float *packed = packed_of(w->f, a);
+    float *scratch = frame_scratch(w->f, w->worker), *at = work_row(w, s, 0);
+    Weights m = weights_of(a, k_resolve(w->f, &k_refs[s->ref + 2], w->worker, w->first),
+                           weights_row(a, back));
+    int64_t ldx = 2 * stride_of(s, 1), ldy = stride_of(s, 0), m1 = w->m1 < 0 ? a->columns : w->m1;
+    Result y = { at, 0, ldy, a->add };
+    if (a->narrow) y = (Result){ 0, (uint16_t *)at, 2 * ldy, 0 };
+    if (packed) k_multiply_bf16(w->count, a->columns, a->steps, x, ldx, packed, y, scratch);
+    else if (w->f->few && !back && m.halves)
+        k_linear_few_halves(w->count, w->m0, m1, a->steps, x, ldx, m.halves, m.ld, y);
+    else if (w->f->few && !back)
+        k_linear_few_bf16(w->count, w->m0, m1, a->steps, x, ldx, m.floats, m.ld, y);
+    else k_linear_bf16(w->count, a->columns, a->steps, x, ldx, m, back, y, scratch);
+}
+
+/* x w^T, or dy w if 'back'. */
+static void product_f32(const Work *w, const Action *s, int back) {
+    const ProductAction *a = &s->product;
+    float *y = work_row(w, s, 0), *x = work_row(w, s, 1), *scratch = frame_scratch(w->f, w->worker);
+    const float *packed = packed_of(w->f, a);
+    const float *m = k_resolve(w->f, &k_refs[s->ref + 2], w->worker, w->first);
+    int64_t columns = a->columns, steps = a->steps, ldx = stride_of(s, 1), ldy = stride_of(s, 0);
+    int64_t m1 = w->m1 < 0 ? columns : w->m1;
+    if (packed) k_multiply(w->count, columns, steps, x, ldx, packed, y, ldy, a->add);
+    else if (w->f->few && !back)
+        k_linear_few(w->count, w->m0, m1, steps, x, ldx, m, steps, y, ldy, a->add);
+    else if (back)
+        k_linear_back(w->count, steps, columns, x, ldx, m, columns, y, ldy, a->add, scratch);
+    else k_linear(w->count, columns, steps, x, ldx, m, steps, y, ldy, a->add, scratch);
+}
+
+void k_product_action(const Work *w, const Action *s) {
+    int back = s->what == DO_LINEAR_BACK;
+    if (k_constants.bf16) product_bf16(w, s, back);
+    else product_f32(w, s, back);
+}
+
+/* == Packing ============================================================== */
+
+int64_t k_pack_tasks(const Frame *f, const Action *s) {
+    const ProductAction *a = &s->product;
+    if (s->what != DO_LINEAR && s->what != DO_LINEAR_BACK) return 0;
+    return packed_of(f, a) && !takes_kept(f, a) ? blocks(a->columns, BLOCK) : 0;
+}
+
+void k_pack_task(const Frame *f, const Action *s, int64_t task, int32_t worker) {
+    const ProductAction *a = &s->product;
+    int back = s->what == DO_LINEAR_BACK;
+    int64_t ld = weights_row(a, back);
+    const float *w = k_resolve(f, &k_refs[s->ref + 2], worker, 0);
+    float *packed = f->packed + a->packed;
+    if (k_constants.bf16)
+        k_pack_bf16(a->columns, a->steps, weights_of(a, w, ld), back, task, packed,
+                    frame_scratch(f, worker));
+    else k_pack(a->columns, a->steps, w, ld, back, task, packed);
+}

@@ -1,0 +1,79 @@
+/* Actions of token phases, for the rows of one task. */
+#include "actions.h"
+#include "guard.h"
+#include "philox.h"
+
+void k_row_action(const Work *w, const Action *s) {
+    if (k_constants.check) {
+        k_check_row(w->f, s, w->worker, w->first, w->count);
+        return;
+    }
+    float *p[MAX_REFS];
+    k_resolve_all(w->f, s, w->worker, w->first, p);
+    k_row(s->row.kernel, p, w->first, w->count, frame_scratch(w->f, w->worker));
+}
+
+static const int32_t *ids_of(const Work *w, const Action *s, int i) {
+    return (const int32_t *)k_resolve(w->f, &k_refs[s->ref + i], w->worker, w->first) + w->first;
+}
+
+static void embed_action(const Work *w, const Action *s) {
+    const float *table = k_resolve(w->f, &k_refs[s->ref + 1], w->worker, w->first);
+    int64_t columns = s->embed.columns;
+    if (k_constants.bf16 && s->embed.half)
+        k_embed_halves(w->count, columns, (const uint16_t *)table, columns, ids_of(w, s, 2),
+                       work_row(w, s, 0), stride_of(s, 0));
+    else
+        k_embed(w->count, columns, table, columns, ids_of(w, s, 2), work_row(w, s, 0),
+                stride_of(s, 0));
+}
+
+static void gather_action(const Work *w, const Action *s) {
+    const float *x = k_resolve(w->f, &k_refs[s->ref + 1], w->worker, w->first);
+    k_embed(w->count, s->rows.columns, x, stride_of(s, 1), w->f->list[s->list].token + w->first,
+            work_row(w, s, 0), stride_of(s, 0));
+}
+
+static void scatter_action(const Work *w, const Action *s) {
+    const float *x = k_resolve(w->f, &k_refs[s->ref + 1], w->worker, w->first);
+    k_scatter_rows(w->count, s->rows.columns, x, stride_of(s, 1),
+                   w->f->list[s->list].place + w->first, work_row(w, s, 0), stride_of(s, 0));
+}
+
+static void random_action(const Work *w, const Action *s) {
+    float *y = work_row(w, s, 0);
+    for (int64_t t = 0; t < w->count; t++, y += stride_of(s, 0))
+        for (int64_t i = 0; i < s->random.count; i++)
+            y[i] = w->f->draw ? philox_uniform(w->f->draw, (uint32_t)s->random.stream,
+                                               (uint64_t)(w->first + t), (uint32_t)i)
+                              : 0.5f;
+}
+
+void k_token_action(const Work *w, const Action *s) {
+    if (k_constants.check && k_check_found(w->f)) return;
+    frame_profile(w->f, s, 1, w->worker);
+    switch (s->what) {
+    case DO_ROW: k_row_action(w, s); break;
+    case DO_LINEAR:
+    case DO_LINEAR_BACK: k_product_action(w, s); break;
+    case DO_EMBED: embed_action(w, s); break;
+    case DO_RANDOM: random_action(w, s); break;
+    case DO_GATHER: gather_action(w, s); break;
+    case DO_SCATTER_ROWS: scatter_action(w, s); break;
+    case DO_CROSS_ENTROPY:
+        k_cross_entropy(w->count, s->loss.vocab, work_row(w, s, 2), stride_of(s, 2),
+                        ids_of(w, s, 3), work_row(w, s, 0), stride_of(s, 0), work_row(w, s, 1),
+                        stride_of(s, 1));
+        break;
+    case DO_CROSS_ENTROPY_GRAD:
+        k_cross_entropy_grad(w->count, s->loss.vocab, work_row(w, s, 1), stride_of(s, 1),
+                             work_row(w, s, 2), stride_of(s, 2), ids_of(w, s, 3), work_row(w, s, 4),
+                             stride_of(s, 4), work_row(w, s, 0), stride_of(s, 0));
+        break;
+    default: __builtin_trap();
+    }
+    frame_profile(w->f, s, 0, w->worker);
+    if (!k_constants.check) return;
+    k_check_step(w->f, s, w->worker);
+    k_check_free(w->f, s, w->worker);
+}
