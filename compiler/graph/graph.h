@@ -170,7 +170,7 @@ struct Graph {
 /* graph.c: memory, nodes */
 Graph *graph_new(void);
 void graph_free(Graph *g);
-void *graph_alloc(Graph *g, size_t size);          /* zeroed; limit: die() */
+void *graph_alloc(Graph *g, size_t size);          /* zeroed; exits 3 at the limit */
 Loc graph_loc(Graph *g, Loc loc);                  /* its strings kept by g */
 const char *graph_string(Graph *g, const char *s); /* interned copy */
 /* The only way a node comes to exist: runs the shape rule, returns the equal

@@ -201,7 +201,7 @@ double k_sum_squares(int64_t n, const float *g);
 void k_reduce_rows(int64_t rows, int64_t n, const float *part, int64_t ld, float *out, int add);
 void k_zero(int64_t n, float *p);
 
-/* tables.c: table[position * ld + i] = scale * cos or sin(position * frequency[i]),
+/* rope_tables.c: table[position * ld + i] = scale * cos or sin(position * frequency[i]),
 ** computed in double: no libm */
 void k_wave(int64_t first, int64_t positions, int64_t n, const double *frequency, double scale,
             int sine, float *table, int64_t ld);

@@ -12,12 +12,12 @@
 /* Of products of few rows: a task has a multiple of so many columns, a worker so many tasks. */
 enum { FEW_COLUMNS = 16, FEW_TASKS = 8 };
 
-/* 'step', 'block': the first of products of few rows that run side by side, and columns of a
+/* 'product', 'block': the first of products of few rows that run side by side, and columns of a
 ** task. */
 typedef struct Job {
     Frame *f;
     const Stage *phase;
-    const Action *step;
+    const Action *product;
     int64_t block;
 } Job;
 
@@ -44,7 +44,7 @@ static void chunk_task(void *arg, int64_t task, int32_t worker) {
 
 static void columns_task(void *arg, int64_t task, int32_t worker) {
     const Job *j = arg;
-    const Action *s = j->step;
+    const Action *s = j->product;
     for (; task >= blocks(s->product.columns, j->block); s++)
         task -= blocks(s->product.columns, j->block);
     unsigned mode = enter_mode();
@@ -75,27 +75,27 @@ static int32_t side_by_side(const Action *s, const Action *end) {
     return n;
 }
 
-static void columns_step(Frame *f, const Stage *phase, const Action *s, int32_t steps) {
+static void run_columns(Frame *f, const Stage *phase, const Action *s, int32_t products) {
     int64_t columns = 0, tasks = 0, workers = f->ctx->setup.workers;
-    for (int32_t i = 0; i < steps; i++)
+    for (int32_t i = 0; i < products; i++)
         columns += s[i].product.columns;
     int64_t share = blocks(columns, workers > 1 ? FEW_TASKS * workers : 1);
     Job j = { f, phase, s, blocks(share, FEW_COLUMNS) * FEW_COLUMNS };
-    for (int32_t i = 0; i < steps; i++)
+    for (int32_t i = 0; i < products; i++)
         tasks += blocks(s[i].product.columns, j.block);
     k_par_for(f->ctx, tasks, columns_task, &j);
-    for (int32_t i = 0; k_constants.check && i < steps; i++)
+    for (int32_t i = 0; k_constants.check && i < products; i++)
         k_check_step(f, s + i, 0), k_check_free(f, s + i, 0);
 }
 
-/* Few rows: each step by itself, products split by columns over all workers. */
+/* Few rows: each action by itself, products split by columns over all workers. */
 static void run_few(Frame *f, const Stage *phase) {
     for (int32_t i = 0; i < phase->count; i++) {
         const Action *s = &k_actions[phase->first + i];
         if (s->what == DO_LINEAR) {
-            int32_t steps = side_by_side(s, &k_actions[phase->first + phase->count]);
-            columns_step(f, phase, s, steps);
-            i += steps - 1;
+            int32_t products = side_by_side(s, &k_actions[phase->first + phase->count]);
+            run_columns(f, phase, s, products);
+            i += products - 1;
         } else {
             unsigned mode = enter_mode();
             Work w = { f, 0, first_row(f, phase), rows_left(f, phase), 0, -1 };

@@ -1,6 +1,6 @@
 /*
 ** The tables a compiled model is made of: written by the compiler as constants
-** (codegen/tables/program.c), walked by driver.c, which is linked into the model.
+** (compiler/codegen/tables), walked by driver.c, which is linked into the model.
 ** Indices and offsets only, no pointers: the object needs no relocations in
 ** its data and has nothing writable.
 */
@@ -153,7 +153,7 @@ typedef struct Program {
     int32_t phase, phases; /* in k_stages */
     int64_t token_floats, local_floats, granule_floats, constant_floats;
     int64_t packed_floats;   /* the room for packed weights that the largest phase needs */
-    Ref result;              /* nll or loss terms, see driver.c */
+    Ref result;              /* nll or loss terms, see call.c */
     Ref loss;                /* AREA_NONE: the loss is the cross entropy */
     int32_t region, regions; /* in k_regions; --check builds */
 } Program;

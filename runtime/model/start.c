@@ -3,7 +3,7 @@
 
 int strata_main_with(int argc, char **argv, const strata_api *api, strata_gemm_fn gemm);
 
-/* Set by the linker line when OpenBLAS is linked: see codegen/link.c. */
+/* Set by the linker line when OpenBLAS is linked: see compiler/commands/link.c. */
 __attribute__((weak, visibility("default"))) strata_gemm_fn strata_blas_gemm(void);
 
 /* Plain, as model_init is: a processor that lacks something is told about, not tried. */

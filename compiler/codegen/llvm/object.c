@@ -118,21 +118,29 @@ static void define_bytes(Emit *e, const char *name, const void *data, size_t siz
     LLVMSetValueName2(g, name, strlen(name));
 }
 
-static void define_tables(Emit *e, const Tables *t, const void *model, size_t size) {
-    define_bytes(e, "k_constants", &t->constants, sizeof t->constants);
-    define_bytes(e, "k_programs", t->program, sizeof t->program);
-    define_bytes(e, "k_stages", t->stage.data, (size_t)t->stage.n * sizeof(Stage));
-    define_bytes(e, "k_actions", t->action.data, (size_t)t->action.n * sizeof(Action));
-    define_bytes(e, "k_refs", t->ref.data, (size_t)t->ref.n * sizeof(Ref));
-    define_bytes(e, "k_waves", t->wave.data, (size_t)t->wave.n * sizeof(Wave));
-    define_bytes(e, "k_caches", t->cache.data, (size_t)t->cache.n * sizeof(Cache));
-    define_bytes(e, "k_frequencies", t->frequency.data, (size_t)t->frequency.n * sizeof(double));
-    define_bytes(e, "k_probe_results", t->probe_result.data,
-                 (size_t)t->probe_result.n * sizeof(ProbeResult));
-    define_bytes(e, "k_spans", t->span.data, (size_t)t->span.n * sizeof(Span));
-    define_bytes(e, "k_kept", t->kept, (size_t)t->nparam * sizeof(Kept));
-    define_bytes(e, "k_regions", t->region.data, (size_t)t->region.n * sizeof(Region));
-    define_bytes(e, "k_reaches", t->reach.data, (size_t)t->reach.n * sizeof(Reach));
+static void define_tables(Emit *e, const TableBytes *b, const void *model, size_t size) {
+    const struct {
+        const char *name;
+        const List *list;
+        size_t size;
+    } table[] = {
+        { "k_stages", &b->stage, sizeof(Stage) },
+        { "k_actions", &b->action, sizeof(Action) },
+        { "k_refs", &b->ref, sizeof(Ref) },
+        { "k_waves", &b->wave, sizeof(Wave) },
+        { "k_caches", &b->cache, sizeof(Cache) },
+        { "k_frequencies", &b->frequency, sizeof(double) },
+        { "k_probe_results", &b->probe_result, sizeof(ProbeResult) },
+        { "k_spans", &b->span, sizeof(Span) },
+        { "k_kept", &b->kept, sizeof(Kept) },
+        { "k_regions", &b->region, sizeof(Region) },
+        { "k_reaches", &b->reach, sizeof(Reach) },
+    };
+    define_bytes(e, "k_constants", &b->constants, sizeof b->constants);
+    define_bytes(e, "k_programs", b->program, sizeof b->program);
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        define_bytes(e, table[i].name, table[i].list->data,
+                     (size_t)table[i].list->n * table[i].size);
     define_bytes(e, "k_model", model, size);
 }
 
@@ -158,11 +166,11 @@ static void define_dispatch(Emit *e, const Tables *t) {
     LLVMPositionBuilderAtEnd(e->b, other);
     LLVMBuildRetVoid(e->b);
     LLVMPositionBuilderAtEnd(e->b, entry);
-    V which = LLVMBuildSwitch(e->b, LLVMGetParam(fn, 0), other, (unsigned)t->row.n);
+    V which = LLVMBuildSwitch(e->b, LLVMGetParam(fn, 0), other, (unsigned)t->sink.row.n);
     for (int i = 0; i < 4; i++)
         args[i] = LLVMGetParam(fn, (unsigned)i + 1);
-    for (int i = 0; i < t->row.n; i++) {
-        V kernel = find_kernel(e, LIST(t->row, RowKernel, i).name);
+    for (int i = 0; i < t->sink.row.n; i++) {
+        V kernel = find_kernel(e, LIST(t->sink.row, RowKernel, i).name);
         LLVMBasicBlockRef block = LLVMAppendBasicBlockInContext(e->ctx, fn, "");
         LLVMAddCase(which, LLVMConstInt(e->i32, (unsigned long long)i, 0), block);
         LLVMPositionBuilderAtEnd(e->b, block);
@@ -276,8 +284,8 @@ static bool open_module(Module *m, const Level *l, const CodegenOptions *o, cons
 static void *finish_module(void *module) {
     Module *m = module;
     settle_symbols(&m->e, m->o, m->level, m->side);
-    for (int i = 0; m->side && i < m->t->row.n; i++) {
-        V kernel = LLVMGetNamedFunction(m->e.mod, LIST(m->t->row, RowKernel, i).name);
+    for (int i = 0; m->side && i < m->t->sink.row.n; i++) {
+        V kernel = LLVMGetNamedFunction(m->e.mod, LIST(m->t->sink.row, RowKernel, i).name);
         if (kernel) share(kernel);
     }
     if (m->o->watch) instrument_inline(&m->e);
@@ -302,9 +310,9 @@ static void finish_both(Module *m, Module *side) {
 }
 
 static void keep_kernels(Code *out, const Tables *t) {
-    out->kernel = calloc((size_t)t->kernel.n + 1, sizeof *out->kernel);
-    for (int i = 0; out->kernel && i < t->kernel.n; i++) {
-        out->kernel[i] = LIST(t->kernel, KernelInfo, i);
+    out->kernel = calloc((size_t)t->costs.kernel.n + 1, sizeof *out->kernel);
+    for (int i = 0; out->kernel && i < t->costs.kernel.n; i++) {
+        out->kernel[i] = LIST(t->costs.kernel, KernelInfo, i);
         out->kernel[i].name = strdup(out->kernel[i].name);
         out->nkernel++;
     }
@@ -327,7 +335,7 @@ int codegen_plan(const Graph *g, const ModelInfo *info, const CodegenOptions *o,
     const Level *l = target_level(o->cpu ? o->cpu : "native", o->bf16, error, size);
     if (!l) return 1;
     Tables t = { .info = info,
-                 .planned = out,
+                 .costs.planned = out,
                  .lanes = l->lanes,
                  .pairs = l->pairs,
                  .cache_bytes = l->cache_bytes };
@@ -362,14 +370,13 @@ int codegen_compile(const Graph *g, const ModelInfo *info, const CodegenOptions 
     if (!open_module(&m, l, o, info, error, size)) return 1;
     if (split && !open_module(&side, l, o, info, error, size)) return 1;
     Tables t = { .info = info,
-                 .emitted = { LIBRARY },
-                 .emit = { &m.e, split ? &side.e : NULL },
+                 .sink = { .emitted = { LIBRARY }, .emit = { &m.e, split ? &side.e : NULL } },
                  .lanes = l->lanes,
                  .pairs = l->pairs,
                  .cache_bytes = l->cache_bytes };
     m.t = side.t = &t;
     side.side = true;
-    t.constants.cpu[0] = l->bits;
+    t.bytes.constants.cpu[0] = l->bits;
     snprintf(out->cpu, sizeof out->cpu, "%s", l->name);
     ModelPlans plans = make_plans(g, info, o);
     tables_build(&t, g, &plans, o);
@@ -380,7 +387,7 @@ int codegen_compile(const Graph *g, const ModelInfo *info, const CodegenOptions 
     lines_close(m.e.lines);
     if (split) lines_close(side.e.lines);
     define_dispatch(&m.e, &t);
-    define_tables(&m.e, &t, model, bytes);
+    define_tables(&m.e, &t.bytes, model, bytes);
     finish_both(&m, &side);
     free(model);
     tables_free(&t);

@@ -12,8 +12,7 @@
 #ifndef STRATA_ROWS_H
 #define STRATA_ROWS_H
 
-#include "plan.h"
-#include "program.h"
+#include "places.h"
 
 enum { MAXOUT = 4 };
 
@@ -64,7 +63,7 @@ typedef struct Rows {
     const Step *step;
     int index; /* of the step */
     int lanes;
-    int *slot; /* by node id: index in value, valid if owner[id] == epoch */
+    int *slot; /* by node id: index in value, valid if that value is the node's */
     Value *value;
     int nvalue;
     Operand *operand;
@@ -77,11 +76,6 @@ typedef struct Rows {
     int ngroup;
     int64_t scratch; /* floats */
 } Rows;
-
-/* Where a stored value, parameter or other source is, as the driver's tables
-** say it (program.c). */
-Ref place_of(const Plan *p, const Node *n);
-Ref place_gradient(const Plan *p, const Node *param);
 
 /* 'shared' is work space for one plan, used by one kernel after another. */
 typedef struct RowsShared {

@@ -1,7 +1,7 @@
 /*
 ** Tests of a row kernel's accesses.  A stray access is written down and the
 ** kernel left: nothing is read or written out of place, nothing traps, and the
-** driver says what it was (kernels/guard.c).
+** driver says what it was (runtime/model/guard.c).
 */
 #include "rows_check.h"
 

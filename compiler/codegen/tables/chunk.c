@@ -46,7 +46,8 @@ static void add_steps(const Tables *t, const Plan *p, Traffic *x, const double *
         Traffic *own = &x[p->step[s].phase];
         const Node *n = p->step[s].kind == STEP_ANCHOR ? p->step[s].anchor : NULL;
         if (n && op_info[n->op].class == CONTRACT)
-            own->weights += (t->constants.bf16 ? 2.0 : 4.0) * (double)shape_count(&n->in[1]->shape);
+            own->weights += (t->bytes.constants.bf16 ? 2.0 : 4.0)
+                * (double)shape_count(&n->in[1]->shape);
         live += more[s];
         if (live > own->live) own->live = live;
     }

@@ -8,13 +8,13 @@
 #include <string.h>
 
 static KernelInfo *line_of(Tables *t, const char *name, const char *family, int *index) {
-    for (int i = 0; i < t->kernel.n; i++) {
+    for (int i = 0; i < t->costs.kernel.n; i++) {
         *index = i;
-        if (!strcmp(LIST(t->kernel, KernelInfo, i).name, name))
-            return &LIST(t->kernel, KernelInfo, i);
+        if (!strcmp(LIST(t->costs.kernel, KernelInfo, i).name, name))
+            return &LIST(t->costs.kernel, KernelInfo, i);
     }
-    *index = t->kernel.n;
-    KernelInfo *k = list_add(&t->kernel, sizeof *k);
+    *index = t->costs.kernel.n;
+    KernelInfo *k = list_add(&t->costs.kernel, sizeof *k);
     k->name = strdup(name);
     k->family = family;
     return k;
@@ -41,7 +41,9 @@ static StepCost rows_cost(const Rows *r) {
 static double elements(const Node *n) { return (double)shape_count(&n->shape); }
 static double bytes_of(const Node *n) { return (plan_half(n) ? 2 : 4) * elements(n); }
 
-static double weight_bytes(const Tables *t, const Node *w) { return params_half(t, w) ? 2 : 4; }
+static double weight_bytes(const Tables *t, const Node *w) {
+    return params_half(&t->layout, w) ? 2 : 4;
+}
 
 static StepCost product_cost(const Tables *t, const Node *n) {
     const Shape *w = &n->in[1]->shape;
@@ -128,7 +130,7 @@ static int list_of_keys(const Step *s) {
         : 0;
 }
 
-/* What the driver does for a prompt's last token only: entry.c. */
+/* What the driver does for a prompt's last token only: sequences.c. */
 static bool is_last(const Plan *p, const Step *s) {
     return s->phase == p->nphase - 1 && !p->phase[s->phase].global;
 }
@@ -142,13 +144,14 @@ static void add_work(strata_work *w, StepCost c, bool last) {
     if (last) w->last_flops += c.flops_per_token, w->last_bytes += c.bytes_per_token;
 }
 
-PlannedStep cost_add(Tables *t, const Plan *p, const Rows *rows, int step, int row, int program) {
+PlannedStep cost_add(Tables *t, const Plan *p, const ProgramKind *kind, int step,
+                     const RowKernel *kernel, const Rows *rows) {
     const Step *s = &p->step[step];
     char name[176];
     StepCost c;
     int index;
     if (rows) {
-        snprintf(name, sizeof name - sizeof "_some", "%s", LIST(t->row, RowKernel, row).name);
+        snprintf(name, sizeof name - sizeof "_some", "%s", kernel->name);
         c = rows_cost(rows);
     } else {
         anchor_name(s->anchor, name, sizeof name - sizeof "_some");
@@ -161,13 +164,13 @@ PlannedStep cost_add(Tables *t, const Plan *p, const Rows *rows, int step, int r
     const Node *n = rows ? (s->n ? s->node[s->n - 1] : NULL) : s->anchor;
     double flops = c.flops_per_token + c.flops_per_pair * (double)(t->info->context + 1) / 2;
     if (some) k->used |= STRATA_SOME;
-    if (program == PROGRAM_LOGITS) t->flops[0] += flops;
-    if (program == t->generates) {
+    if (kind->counts) t->costs.flops[0] += flops;
+    if (kind->which == t->generates) {
         k->used |= STRATA_DECODE;
         add_work(&k->forward, c, is_last(p, s));
     }
-    if (program == PROGRAM_TRAIN) {
-        t->flops[1] += flops;
+    if (kind->trains) {
+        t->costs.flops[1] += flops;
         k->used |= n && n->backward ? STRATA_BACKWARD : STRATA_FORWARD;
         add_work(&k->training, c, false);
     }

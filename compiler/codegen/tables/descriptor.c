@@ -43,17 +43,17 @@ static const Param *param_of(const Graph *g, const char *name) {
 }
 
 static void add_tensor(Block *b, uint32_t at, const Tables *t, const Graph *g, int i) {
-    const Param *p = param_of(g, t->param[i]);
+    const Param *p = param_of(g, t->layout.param[i].name);
     const Shape *s = &p->node->shape;
-    strata_tensor x = { .name = text(b, t->param[i]),
+    strata_tensor x = { .name = text(b, t->layout.param[i].name),
                         .rank = s->rank,
-                        .weight = t->param_at[i],
-                        .gradient = t->param_at[i],
+                        .weight = t->layout.param[i].at,
+                        .gradient = t->layout.param[i].at,
                         .count = shape_count(s),
                         .decay = s->rank >= 2,
                         .init = (int32_t)p->init.kind,
                         .value = p->init.value,
-                        .half = t->param_half[i] };
+                        .half = t->layout.param[i].half };
     memcpy(x.shape, s->dim, sizeof x.shape);
     for (int k = s->rank; k < 4; k++)
         x.shape[k] = 0;
@@ -82,22 +82,22 @@ static void add_probes(Block *b, strata_model *m, const Tables *t, const Graph *
     const ProbeGraph *p = t->info->probe;
     int64_t place = 0;
     if (!p) return;
-    if (p->ninput != t->ninput) bug(NULL, "the probe has %d inputs", t->ninput);
+    if (p->ninput != t->layout.ninput) bug(NULL, "the probe has %d inputs", t->layout.ninput);
     m->probe_inputs = p->ninput, m->probe_results = p->nresult;
     uint32_t at = m->probe_table = reserve(b,
                                            (size_t)(p->ninput + p->nresult) * sizeof(ProbeEntry)
-                                               + (size_t)t->nparam * sizeof(int32_t),
+                                               + (size_t)t->layout.nparam * sizeof(int32_t),
                                            8);
     for (int i = 0; i < p->ninput; i++, at += sizeof(ProbeEntry))
-        add_probe(b, at, &p->input[i], t->input_at[i],
-                  shape_count(&param_of(p->graph, t->input[i])->node->shape));
+        add_probe(b, at, &p->input[i], t->layout.input[i].at,
+                  shape_count(&param_of(p->graph, t->layout.input[i].name)->node->shape));
     for (int i = 0; i < p->nresult; i++, at += sizeof(ProbeEntry)) {
         int64_t count = shape_count(&p->graph->out[i].node->shape);
         add_probe(b, at, &p->result[i], place, count);
         place += count;
     }
-    for (int i = 0; i < t->nparam; i++, at += sizeof(int32_t)) {
-        int32_t layer = p->layer[param_of(g, t->param[i]) - g->param];
+    for (int i = 0; i < t->layout.nparam; i++, at += sizeof(int32_t)) {
+        int32_t layer = p->layer[param_of(g, t->layout.param[i].name) - g->param];
         memcpy(b->data + at, &layer, sizeof layer);
     }
 }
@@ -111,10 +111,10 @@ static void add_kernel(Block *b, uint32_t at, const KernelInfo *k, int i) {
 ** roundings, and for the scratch of kernels that are not the model's own.  The model's functions
 ** are what counts. */
 static void set_sizes(strata_model *m, const Tables *t) {
-    const Constants *c = &t->constants;
-    ArenaNeeds n = arena_needs(t->program, t->program + PROGRAM_PROBE);
-    m->weights_bytes = 4 * t->weights;
-    m->probe_weights_bytes = 4 * t->weights_probe;
+    const Constants *c = &t->bytes.constants;
+    ArenaNeeds n = arena_needs(t->bytes.program, t->bytes.program + PROGRAM_PROBE);
+    m->weights_bytes = 4 * t->layout.weights;
+    m->probe_weights_bytes = 4 * t->layout.weights_probe;
     m->gradients = m->training ? c->gradients : 0;
     m->train_bytes = m->training ? 4 * train_floats(c) : 0;
     m->ctx_bytes = STRATA_CTX_HEAD + 4 * c->table_floats;
@@ -136,7 +136,7 @@ static void set_info(strata_model *m, const ModelInfo *f) {
 
 static void add_routed(Block *b, strata_model *m, const Tables *t, const Graph *g) {
     m->forms = t->generates == PROGRAM_GENERATE ? 2 : 1;
-    m->routed = t->constants.lists;
+    m->routed = t->bytes.constants.lists;
     m->routed_table = reserve(b, (size_t)m->routed * sizeof(uint32_t), 4);
     for (int i = 0; i < m->routed; i++) {
         const Node *rows = graph_list(g, i + 1);
@@ -168,16 +168,16 @@ void *tables_descriptor(const Tables *t, const CodegenOptions *o, const Code *co
     m.spec_file = text(&b, f->file);
     m.mixer = text(&b, f->mixer), m.tokenizer = text(&b, f->tokenizer),
     m.acausal = text(&b, f->acausal), m.ahead = text(&b, f->ahead);
-    m.tensors = t->nparam, m.kernels = t->kernel.n, m.chunk = t->constants.chunk;
-    m.flops_forward = t->flops[0], m.flops_training = t->flops[1];
-    m.tensor_table = reserve(&b, (size_t)t->nparam * sizeof(strata_tensor), 8);
-    m.kernel_table = reserve(&b, (size_t)t->kernel.n * sizeof(strata_kernel), 8);
-    for (int i = 0; i < t->nparam; i++) {
+    m.tensors = t->layout.nparam, m.kernels = t->costs.kernel.n, m.chunk = t->bytes.constants.chunk;
+    m.flops_forward = t->costs.flops[0], m.flops_training = t->costs.flops[1];
+    m.tensor_table = reserve(&b, (size_t)t->layout.nparam * sizeof(strata_tensor), 8);
+    m.kernel_table = reserve(&b, (size_t)t->costs.kernel.n * sizeof(strata_kernel), 8);
+    for (int i = 0; i < t->layout.nparam; i++) {
         add_tensor(&b, m.tensor_table, t, g, i);
-        m.parameters += shape_count(&param_of(g, t->param[i])->node->shape);
+        m.parameters += shape_count(&param_of(g, t->layout.param[i].name)->node->shape);
     }
-    for (int i = 0; i < t->kernel.n; i++)
-        add_kernel(&b, m.kernel_table, &LIST(t->kernel, KernelInfo, i), i);
+    for (int i = 0; i < t->costs.kernel.n; i++)
+        add_kernel(&b, m.kernel_table, &LIST(t->costs.kernel, KernelInfo, i), i);
     add_probes(&b, &m, t, g);
     add_routed(&b, &m, t, g);
     m.learned_positions = learns_positions(g);

@@ -9,23 +9,23 @@
 
 /* == Places =============================================================== */
 
-int params_number(const Tables *t, const Node *n) {
-    for (int i = 0; n->op == OP_param && i < t->nparam; i++)
-        if (!strcmp(t->param[i], n->attr.name)) return i;
+int params_number(const WeightLayout *l, const Node *n) {
+    for (int i = 0; n->op == OP_param && i < l->nparam; i++)
+        if (!strcmp(l->param[i].name, n->attr.name)) return i;
     return -1;
 }
 
-int64_t params_at(const Tables *t, const char *name) {
-    for (int i = 0; i < t->nparam; i++)
-        if (!strcmp(t->param[i], name)) return t->param_at[i];
-    for (int i = 0; i < t->ninput; i++)
-        if (!strcmp(t->input[i], name)) return t->input_at[i];
+int64_t params_at(const WeightLayout *l, const char *name) {
+    for (int i = 0; i < l->nparam; i++)
+        if (!strcmp(l->param[i].name, name)) return l->param[i].at;
+    for (int i = 0; i < l->ninput; i++)
+        if (!strcmp(l->input[i].name, name)) return l->input[i].at;
     return -1;
 }
 
-bool params_half(const Tables *t, const Node *n) {
-    int i = t->constants.bf16 && t->inference ? params_number(t, n) : -1;
-    return i >= 0 && t->param_half[i];
+bool params_half(const WeightLayout *l, const Node *n) {
+    int i = params_number(l, n);
+    return i >= 0 && l->param[i].half;
 }
 
 /* The phase after which nothing is added to a parameter's gradient any more. */
@@ -40,72 +40,65 @@ static int final_phase(const Plan *p, const char *name) {
     return last;
 }
 
-typedef struct Place {
-    int phase, order;
-    const char *name;
-    int64_t floats;
-    bool half;
-} Place;
-
 static int by_finality(const void *x, const void *y) {
-    const Place *a = x, *b = y;
-    return a->phase != b->phase ? a->phase - b->phase : a->order - b->order;
+    const ParamPlace *a = x, *b = y;
+    return a->phase != b->phase ? a->phase - b->phase : a->number - b->number;
 }
+
+static ParamPlace *new_places(int n) { return calloc((size_t)n + 1, sizeof(ParamPlace)); }
 
 /* Weights lie in the order in which their gradients become final, each tensor
 ** on a cache line. */
 void params_place(Tables *t, const Graph *g, const Plan *training) {
-    Place *place = calloc((size_t)g->nparam + 1, sizeof *place);
     const ProbeGraph *probe = t->info->probe;
+    WeightLayout *l = &t->layout;
+    l->param = new_places(g->nparam);
+    l->nparam = g->nparam;
     for (int i = 0; i < g->nparam; i++) {
         const Node *n = g->param[i].node;
         int64_t count = shape_count(&n->shape);
-        bool half = t->constants.bf16 && t->inference
+        bool half = t->bytes.constants.bf16 && t->inference
             && weight_is_half(g, probe ? probe->graph : NULL, n);
-        place[i] = (Place){ training ? final_phase(training, n->attr.name) : 0, i, n->attr.name,
-                            half ? (count + 1) / 2 : count, half };
+        l->param[i] = (ParamPlace){ .name = n->attr.name,
+                                    .floats = half ? (count + 1) / 2 : count,
+                                    .number = i,
+                                    .phase = training ? final_phase(training, n->attr.name) : 0,
+                                    .half = half };
     }
-    qsort(place, (size_t)g->nparam, sizeof *place, by_finality);
-    t->nparam = g->nparam;
-    t->param = calloc((size_t)g->nparam + 1, sizeof *t->param);
-    t->param_at = calloc((size_t)g->nparam + 1, sizeof *t->param_at);
-    t->param_phase = calloc((size_t)g->nparam + 1, sizeof *t->param_phase);
-    t->param_half = calloc((size_t)g->nparam + 1, sizeof *t->param_half);
-    t->kept = calloc((size_t)g->nparam + 1, sizeof *t->kept);
-    for (int i = 0; i < g->nparam; i++) {
-        t->kept[i] = (Kept){ -1, -1 };
-        t->param[i] = place[i].name;
-        t->param_at[i] = t->weights;
-        t->param_phase[i] = place[i].phase;
-        t->param_half[i] = place[i].half;
-        t->weights += round_up(place[i].floats, LINE_FLOATS);
+    qsort(l->param, (size_t)l->nparam, sizeof *l->param, by_finality);
+    for (int i = 0; i < l->nparam; i++) {
+        l->param[i].at = l->weights;
+        l->weights += round_up(l->param[i].floats, LINE_FLOATS);
+        *(Kept *)list_add(&t->bytes.kept, sizeof(Kept)) = (Kept){ -1, -1 };
     }
-    t->constants.gradients = t->weights;
-    free(place);
+    l->weights_probe = t->bytes.constants.gradients = l->weights;
 }
 
 /* The probe's inputs lie behind the model's weights. */
-void params_place_inputs(Tables *t, const Graph *probe) {
-    t->input = calloc((size_t)probe->nparam + 1, sizeof *t->input);
-    t->input_at = calloc((size_t)probe->nparam + 1, sizeof *t->input_at);
+void params_place_inputs(WeightLayout *l, const Graph *probe) {
+    l->input = new_places(probe->nparam);
     for (int i = 0; i < probe->nparam; i++) {
         const Node *n = probe->param[i].node;
-        if (params_at(t, n->attr.name) >= 0) continue;
-        t->input[t->ninput] = n->attr.name;
-        t->input_at[t->ninput++] = t->weights_probe;
-        t->weights_probe += round_up(shape_count(&n->shape), LINE_FLOATS);
+        if (params_at(l, n->attr.name) >= 0) continue;
+        l->input[l->ninput++] = (ParamPlace){ .name = n->attr.name, .at = l->weights_probe };
+        l->weights_probe += round_up(shape_count(&n->shape), LINE_FLOATS);
     }
 }
 
 /* == Gradients ============================================================ */
 
+/* Where the parameter behind number i begins, or all end. */
+static int64_t next_at(const WeightLayout *l, int i) {
+    return i + 1 < l->nparam ? l->param[i + 1].at : l->weights;
+}
+
 /* Gradients whose last piece was added in a phase, as a range. */
-void params_final(const Tables *t, int phase, Stage *s) {
+void params_final(const WeightLayout *l, int phase, Stage *s) {
     int64_t first = -1, end = -1;
-    for (int i = 0; i < t->nparam; i++) {
-        if (t->param_phase[i] != phase) continue;
-        if (first < 0) first = t->param_at[i];
-        end = i + 1 < t->nparam ? t->param_at[i + 1] : t->weights;
+    for (int i = 0; i < l->nparam; i++) {
+        if (l->param[i].phase != phase) continue;
+        if (first < 0) first = l->param[i].at;
+        end = next_at(l, i);
     }
     if (first < 0) return;
     s->final_first = first;
@@ -137,20 +130,20 @@ static const Node *overwriter(const Plan *p, const char *name) {
     return NULL;
 }
 
-static void add_span(Tables *t, int64_t first, int64_t end) {
-    Span *last = t->span.n ? &LIST(t->span, Span, t->span.n - 1) : NULL;
+static void add_span(List *spans, int64_t first, int64_t end) {
+    Span *last = spans->n ? &LIST(*spans, Span, spans->n - 1) : NULL;
     if (first == end) return;
     if (last && last->first + last->count == first) last->count += end - first;
-    else *(Span *)list_add(&t->span, sizeof(Span)) = (Span){ first, end - first };
+    else *(Span *)list_add(spans, sizeof(Span)) = (Span){ first, end - first };
 }
 
 /* What products overwrite needs no zeros, but what lies between the parameters does: it is read
 ** too. */
 void params_start(Tables *t, const Plan *training) {
-    for (int i = 0; i < t->nparam; i++) {
-        const Node *n = overwriter(training, t->param[i]);
-        add_span(t, t->param_at[i] + (n ? shape_count(&n->shape) : 0),
-                 i + 1 < t->nparam ? t->param_at[i + 1] : t->weights);
+    const WeightLayout *l = &t->layout;
+    for (int i = 0; i < l->nparam; i++) {
+        const Node *n = overwriter(training, l->param[i].name);
+        add_span(&t->bytes.span, l->param[i].at + (n ? shape_count(&n->shape) : 0), next_at(l, i));
     }
-    t->constants.spans = t->span.n;
+    t->bytes.constants.spans = t->bytes.span.n;
 }

@@ -6,56 +6,47 @@
 */
 #include "tables.h"
 
-static int32_t area_of(Space s) {
-    switch (s) {
-    case SPACE_TOKEN: return AREA_TOKEN;
-    case SPACE_LOCAL: return AREA_LOCAL;
-    case SPACE_GRANULE: return AREA_GRANULE;
-    case SPACE_CONSTANT: return AREA_CONSTANT;
-    default: return AREA_NONE;
-    }
-}
-
 /* Actions and stages are numbered through all programs: those of this one begin at
 ** 'action' and out->phase.  What lives to the last phase is for the caller to read. */
-static void add_region(Tables *t, const Plan *p, const Program *out, const Buffer *b, int action) {
-    int32_t area = b && !b->into ? area_of(b->space) : AREA_NONE;
-    if (area == AREA_NONE) return;
-    int phase = p->step[b->last].phase;
+static void add_region(TableBytes *b, const Plan *p, const Program *out, const Buffer *of,
+                       int action) {
+    int32_t area = of && !of->into ? place_area(of->space) : AREA_NONE;
+    if (area < AREA_TOKEN || area > AREA_CONSTANT) return;
+    int phase = p->step[of->last].phase;
     bool kept = area == AREA_LOCAL || phase == p->nphase - 1;
-    *(Region *)list_add(&t->region, sizeof(Region)) = (Region){
+    *(Region *)list_add(&b->region, sizeof(Region)) = (Region){
         .area = area,
-        .stride = (int32_t)b->stride,
-        .guard = (int32_t)plan_guard(p, b->space),
-        .first = action + b->first,
-        .last = action + b->last,
+        .stride = (int32_t)of->stride,
+        .guard = (int32_t)plan_guard(p, of->space),
+        .first = action + of->first,
+        .last = action + of->last,
         .stage = kept ? -1 : out->phase + phase,
-        .offset = b->offset,
+        .offset = of->offset,
     };
 }
 
-void regions_add(Tables *t, const Plan *p, Program *out) {
-    out->region = t->region.n;
+void regions_add(TableBytes *b, const Plan *p, Program *out) {
+    out->region = b->region.n;
     for (int i = 0; i < p->g->n; i++) {
-        add_region(t, p, out, p->buffer[i], t->action.n);
-        add_region(t, p, out, p->partial[i], t->action.n);
+        add_region(b, p, out, p->buffer[i], b->action.n);
+        add_region(b, p, out, p->partial[i], b->action.n);
     }
-    out->regions = t->region.n - out->region;
+    out->regions = b->region.n - out->region;
 }
 
-static int32_t find_region(const Tables *t, const Program *out, const Ref *ref) {
+static int32_t find_region(const TableBytes *b, const Program *out, const Ref *ref) {
     for (int i = out->region; i < out->region + out->regions; i++) {
-        const Region *r = &LIST(t->region, Region, i);
+        const Region *r = &LIST(b->region, Region, i);
         if (r->area == ref->area && r->offset == ref->offset) return i;
     }
     return -1;
 }
 
-void regions_reach(Tables *t, const Program *out, const Action *a, const Rows *rows) {
+void regions_reach(TableBytes *b, const Program *out, const Action *a, const Rows *rows) {
     for (int i = 0; i < a->refs; i++) {
-        const Ref *ref = &LIST(t->ref, Ref, a->ref + i);
-        Reach *r = list_add(&t->reach, sizeof *r);
-        r->region = find_region(t, out, ref);
+        const Ref *ref = &LIST(b->ref, Ref, a->ref + i);
+        Reach *r = list_add(&b->reach, sizeof *r);
+        r->region = find_region(b, out, ref);
         if (!rows) continue;
         /* a granule's sums are cleared in whole rows; positions have no node */
         const Node *n = rows->operand[i].node;

@@ -1,69 +1,103 @@
-/* The tables of a model in the making: program.c fills them, module.c emits them. */
+/* The tables of a model in the making: program.c fills them, object.c puts them in a module. */
 #ifndef STRATA_TABLES_H
 #define STRATA_TABLES_H
 
 #include "codegen.h"
+#include "list.h"
 #include "plan.h"
 #include "program.h"
 #include "rows.h"
 #include "sizes.h"
 
-/* A row kernel to be emitted: the first of its kind. */
+/* A parameter's place in WEIGHTS and among the gradients; of a probe's input in WEIGHTS only. */
+typedef struct ParamPlace {
+    const char *name;
+    int64_t at, floats;
+    int number, phase; /* in the graph; after which the gradient is final */
+    bool half;         /* kept as bfloat16 */
+} ParamPlace;
+
+/* What is where in WEIGHTS and TRAIN, in floats. */
+typedef struct WeightLayout {
+    ParamPlace *param; /* in order */
+    int nparam;
+    ParamPlace *input; /* of the probe: parameters behind the model's */
+    int ninput;
+    int64_t weights, weights_probe; /* all of them; with the probe's inputs */
+} WeightLayout;
+
+/* What is written: the tables of program.h. */
+typedef struct TableBytes {
+    Constants constants;
+    Program program[PROGRAMS];
+    List stage, action, ref, wave, cache, frequency, probe_result;
+    List span;          /* of gradients that start as zeros */
+    List kept;          /* by parameter */
+    List region, reach; /* --check builds */
+} TableBytes;
+
+/* A row kernel: the first of its kind, which is emitted. */
 typedef struct RowKernel {
     char *identity, *name;
 } RowKernel;
 
-typedef struct List {
-    void *data;
-    int n, cap;
-} List;
+/* Where row kernels are written. */
+typedef struct KernelSink {
+    struct Emit *emit[2]; /* modules that share them evenly; NULL: not there */
+    int64_t emitted[2];   /* instructions there */
+    List row;             /* by number */
+} KernelSink;
+
+/* What the model costs. */
+typedef struct KernelCosts {
+    List kernel;      /* the kernel table */
+    double flops[2];  /* per token: forward, training */
+    Planned *planned; /* keeps the plans and what their steps cost; NULL: nobody does */
+} KernelCosts;
 
 typedef struct Tables {
     const ModelInfo *info;
-    Program program[PROGRAMS];
-    List stage, action, ref, wave, cache, frequency, kernel, row, probe_result;
-    List span;          /* of gradients that start as zeros */
-    List region, reach; /* --check builds */
-    Constants constants;
-    const char **param; /* in the order of weights and gradients */
-    int64_t *param_at;
-    int *param_phase; /* after which the gradient is final */
-    bool *param_half; /* kept as bfloat16 */
-    int nparam;
-    Kept *kept;         /* by parameter */
-    int64_t weights;    /* floats */
-    const char **input; /* of the probe: parameters behind the model's */
-    int64_t *input_at;
-    int ninput;
-    int64_t weights_probe; /* floats, with them */
-    double flops[2];       /* per token: forward, training */
-    struct Emit *emit[2];  /* where row kernels are written, shared out evenly; NULL: not there */
-    int64_t emitted[2];    /* instructions there */
-    int generates;         /* the program whose attention has caches */
-    bool probing;          /* row kernels are the probe's */
-    bool keeping;          /* products' weights are kept packed by the optimizer */
-    Planned *planned;      /* keeps the plans and what their steps cost; NULL: nobody does */
     int lanes;
-    int64_t cache_bytes; /* second-level cache of a core */
     bool pairs;          /* products take pairs of bfloat16 */
+    int64_t cache_bytes; /* second-level cache of a core */
     bool inference;
+    int generates; /* the program whose attention has caches */
+    WeightLayout layout;
+    TableBytes bytes;
+    KernelSink sink;
+    KernelCosts costs;
 } Tables;
 
-void *list_add(List *l, size_t size); /* a zeroed element; NULL never: exits 3 */
-#define LIST(l, type, i) (((type *)(l).data)[i])
+/* What is particular to a program. */
+typedef struct ProgramKind {
+    int which;   /* PROGRAM_.. */
+    int instead; /* what it is where it has no plan; -1: it is not there then */
+    bool counts; /* its operations are those of a token forward */
+    bool trains; /* gradients end with its phases; its products find weights packed */
+    bool probes; /* it runs seldom: no part of what the model costs, nor worth compiling well */
+} ProgramKind;
 
 /* Emits the row kernels of all programs of the model, fills the tables.  The plans are freed, or
-** pass to t->planned. */
+** pass to t->costs.planned. */
 void tables_build(Tables *t, const Graph *g, const ModelPlans *plans, const CodegenOptions *o);
 void tables_free(Tables *t);
 /* The descriptor and its tables as bytes. */
 void *tables_descriptor(const Tables *t, const CodegenOptions *o, const Code *c, const Graph *g,
                         size_t *size);
 
+/* actions.c: adds the action of a step; returns its row kernel, NULL if it is none */
+Rows *action_add(Tables *t, const Plan *p, const ProgramKind *kind, int step, RowsShared shared);
+
+/* row_kernels.c; 'plain': compiled fast and not optimised */
+int row_kernel_number(Tables *t, Rows *r, bool plain);
+
+/* waves.c: where a table begins */
+int64_t wave_add(Tables *t, const Attr *a);
+
 /* regions.c, --check builds: a program's values as regions, before its steps are added;
 ** and where each reference of an action may be accessed */
-void regions_add(Tables *t, const Plan *p, Program *out);
-void regions_reach(Tables *t, const Program *out, const Action *a, const Rows *rows);
+void regions_add(TableBytes *b, const Plan *p, Program *out);
+void regions_reach(TableBytes *b, const Program *out, const Action *a, const Rows *rows);
 
 /* bf16_weights.c: whether a build of bf16 that does not train keeps a parameter as bfloat16;
 ** 'probe' may be NULL */
@@ -71,20 +105,21 @@ bool weight_is_half(const Graph *g, const Graph *probe, const Node *param);
 
 /* params.c: WEIGHTS, in the order in which gradients become final; 'training' may be NULL */
 void params_place(Tables *t, const Graph *g, const Plan *training);
-void params_place_inputs(Tables *t, const Graph *probe); /* behind them */
-int64_t params_at(const Tables *t, const char *name);    /* floats; -1: there is none */
-int params_number(const Tables *t, const Node *n);       /* of a parameter; -1: it is none */
-bool params_half(const Tables *t, const Node *n);        /* a parameter that is kept as bfloat16 */
+void params_place_inputs(WeightLayout *l, const Graph *probe); /* behind them */
+int64_t params_at(const WeightLayout *l, const char *name);    /* floats; -1: there is none */
+int params_number(const WeightLayout *l, const Node *n);       /* of a parameter; -1: it is none */
+bool params_half(const WeightLayout *l, const Node *n);        /* kept as bfloat16 */
 /* a product that is what is added first to a gradient */
 bool params_first(const Plan *p, const Node *n);
-void params_start(Tables *t, const Plan *training); /* fills t->span */
+void params_start(Tables *t, const Plan *training); /* fills t->bytes.span */
 /* gradients to which the phase was the last to add */
-void params_final(const Tables *t, int phase, Stage *s);
+void params_final(const WeightLayout *l, int phase, Stage *s);
 
 /* chunk.c: how many tokens a task takes through the steps of a phase */
 int chunk_of(const Tables *t, const Plan *p);
 
-/* cost.c: adds what one step does to the kernel table. */
-PlannedStep cost_add(Tables *t, const Plan *p, const Rows *rows, int step, int row, int program);
+/* cost.c: adds what one step does to the kernel table; 'kernel' and 'rows': of a row kernel. */
+PlannedStep cost_add(Tables *t, const Plan *p, const ProgramKind *kind, int step,
+                     const RowKernel *kernel, const Rows *rows);
 
 #endif

@@ -1,0 +1,178 @@
+/* A step of a plan as what the driver does: its kind, its numbers, its references. */
+#include "tables.h"
+
+#include "packed.h"
+
+static void add_ref(Tables *t, Action *a, Ref r) {
+    *(Ref *)list_add(&t->bytes.ref, sizeof r) = r;
+    a->refs++;
+}
+
+/* == Anchors ============================================================== */
+
+/* What the driver does for an anchor; references: results first, then operands. */
+typedef struct Anchor {
+    Op op;
+    int what, results;
+} Anchor;
+
+static const Anchor anchors[] = {
+    { OP_linear, DO_LINEAR, 1 },
+    { OP_linear_back, DO_LINEAR_BACK, 1 },
+    { OP_linear_weight, DO_OUTER, 1 },
+    { OP_embed, DO_EMBED, 1 },
+    { OP_embed_weight, DO_SCATTER, 1 },
+    { OP_attention, DO_ATTENTION, 2 },
+    { OP_attention_grad, DO_ATTENTION_GRAD, 3 },
+    { OP_random, DO_RANDOM, 1 },
+    { OP_top, DO_TOP, 1 },
+    { OP_rows, DO_LIST, 1 },
+    { OP_gather, DO_GATHER, 1 },
+    { OP_scatter, DO_SCATTER_ROWS, 1 },
+    { OP_cross_entropy, DO_CROSS_ENTROPY, 2 },
+    { OP_cross_entropy_grad, DO_CROSS_ENTROPY_GRAD, 1 },
+};
+
+static const Anchor *anchor_of(const Node *n) {
+    for (size_t i = 0; i < sizeof anchors / sizeof *anchors; i++)
+        if (anchors[i].op == n->op) return &anchors[i];
+    bug(n, "has no kernel");
+}
+
+/* A row for every position or chunk of them; a last short chunk is among what is fixed. */
+static void cache_of(Tables *t, AttentionAction *a) {
+    Constants *k = &t->bytes.constants;
+    int32_t pool = a->causal && a->pool ? a->pool : 1;
+    a->cache = t->bytes.cache.n;
+    Cache c = { k->state_floats, k->state_some, k->state_fixed, a->groups,           a->dk,
+                a->dv,           pool,          a->keys,        pool > 1 && k->lists };
+    *(c.list ? &k->state_some : &k->state_floats) += cache_each(&c);
+    k->state_fixed += cache_once(&c);
+    *(Cache *)list_add(&t->bytes.cache, sizeof c) = c;
+}
+
+/* Room where the optimizer keeps a product's weights packed; -1: they are no parameter. */
+static int64_t keep_packed(Tables *t, const Node *weights, const Action *a) {
+    int i = params_number(&t->layout, weights);
+    if (i < 0) return -1;
+    Kept *kept = &LIST(t->bytes.kept, Kept, i);
+    int64_t *at = a->what == DO_LINEAR_BACK ? &kept->back : &kept->forward;
+    if (*at < 0) {
+        *at = t->bytes.constants.kept_floats;
+        t->bytes.constants.kept_floats += packed_floats(a->product.columns, a->product.steps,
+                                                        2 * t->lanes, 1);
+    }
+    return *at;
+}
+
+static void set_product(Tables *t, const ProgramKind *kind, Action *a, const Node *n) {
+    const Shape *w = &n->in[1]->shape;
+    ProductAction *k = &a->product;
+    bool back = a->what == DO_LINEAR_BACK;
+    k->columns = w->dim[back], k->steps = w->dim[!back];
+    k->packed = -1;
+    k->add = n->nin == 3;
+    k->half = params_half(&t->layout, n->in[1]);
+    k->narrow = n->attr.half;
+    k->kept = kind->trains && t->pairs ? keep_packed(t, n->in[1], a) : -1;
+}
+
+static void set_attention(Tables *t, const ProgramKind *kind, Action *a, const Node *n) {
+    const Shape *q = &n->in[0]->shape, *k = &n->in[1]->shape, *v = &n->in[2]->shape;
+    AttentionAction *at = &a->attention;
+    at->heads = (int32_t)q->dim[0], at->groups = (int32_t)k->dim[0];
+    at->dk = (int32_t)q->dim[1], at->dv = (int32_t)v->dim[1];
+    at->pool = (int32_t)n->attr.count;
+    at->causal = n->attr.causal;
+    at->keys = k->list;
+    at->scale = (float)n->attr.value;
+    t->bytes.constants.max_head = larger(t->bytes.constants.max_head, larger(at->dk, at->dv));
+    if (kind->which == t->generates && a->what == DO_ATTENTION) cache_of(t, at);
+}
+
+/* What an action needs beyond its references, from the shapes of the anchor and its operands. */
+static void set_sizes(Tables *t, const Plan *p, const ProgramKind *kind, Action *a, const Node *n) {
+    const Shape *x = n->nin ? &n->in[0]->shape : &n->shape, *own = &n->shape;
+    a->list = x->list;
+    switch (a->what) {
+    case DO_LINEAR:
+    case DO_LINEAR_BACK: set_product(t, kind, a, n); break;
+    case DO_OUTER:
+        a->outer.rows = x->dim[0], a->outer.columns = n->in[1]->shape.dim[0];
+        a->outer.first = params_first(p, n);
+        break;
+    case DO_EMBED:
+        a->embed.columns = own->dim[0];
+        a->embed.half = params_half(&t->layout, n->in[0]);
+        break;
+    case DO_SCATTER: a->scatter.columns = x->dim[0], a->scatter.rows = own->dim[0]; break;
+    case DO_CROSS_ENTROPY:
+    case DO_CROSS_ENTROPY_GRAD: a->loss.vocab = x->dim[0]; break;
+    case DO_RANDOM: a->random.count = n->attr.count, a->random.stream = n->attr.first; break;
+    case DO_TOP: a->top.share = n->attr.value; break;
+    case DO_LIST: a->list = (int32_t)n->attr.count; break;
+    case DO_GATHER:
+    case DO_SCATTER_ROWS:
+        a->rows.columns = shape_count(own);
+        a->list = (int32_t)n->in[1]->attr.count;
+        break;
+    case DO_ATTENTION:
+    case DO_ATTENTION_GRAD: set_attention(t, kind, a, n); break;
+    default: bug(n, "is an action that has no numbers");
+    }
+}
+
+static void add_anchor(Tables *t, const Plan *p, const ProgramKind *kind, Action *a,
+                       const Node *n) {
+    const Anchor *k = anchor_of(n);
+    a->what = k->what;
+    add_ref(t, a, place_of(p, n));
+    for (int i = 1; i < k->results; i++)
+        add_ref(t, a, place_side(p, n, i));
+    /* of a product's sum so far, and of a list, the action knows */
+    int operands = op_info[n->op].class == CONTRACT ? 2
+        : n->op == OP_gather || n->op == OP_scatter ? 1
+                                                    : n->nin;
+    for (int i = 0; i < operands; i++)
+        add_ref(t, a, place_of(p, n->in[i]));
+    set_sizes(t, p, kind, a, n);
+}
+
+static void add_reduce(Tables *t, const Plan *p, Action *a, const Node *n) {
+    const Buffer *partial = p->partial[n->id];
+    a->what = DO_REDUCE;
+    a->reduce.count = partial->count;
+    a->reduce.add = p->buffer[n->id]->space == SPACE_GRADIENT;
+    a->list = n->in[0]->shape.list;
+    add_ref(t, a, place_of(p, n));
+    add_ref(t, a, (Ref){ AREA_GRANULE, (int32_t)partial->stride, partial->offset });
+}
+
+/* == Steps ================================================================ */
+
+static void add_rows(Tables *t, const Step *s, const Rows *rows, Action *a) {
+    a->what = s->kind == STEP_ROW ? DO_ROW : DO_UNIFORM;
+    for (int i = 0; i < rows->noperand; i++) {
+        const Node *n = rows->operand[i].node;
+        if (n && params_half(&t->layout, n)) bug(n, "is kept as bfloat16");
+        add_ref(t, a, rows->operand[i].ref);
+    }
+    if (a->refs > MAX_REFS)
+        bug(s->node[0], "makes a kernel of %d operands, more than %d", a->refs, MAX_REFS);
+}
+
+Rows *action_add(Tables *t, const Plan *p, const ProgramKind *kind, int step, RowsShared shared) {
+    const Step *s = &p->step[step];
+    Action *a = list_add(&t->bytes.action, sizeof *a);
+    Rows *rows = NULL;
+    a->ref = t->bytes.ref.n;
+    a->profile = -1;
+    if (s->kind == STEP_ANCHOR) add_anchor(t, p, kind, a, s->anchor);
+    else if (s->kind == STEP_REDUCE) add_reduce(t, p, a, s->anchor);
+    else {
+        rows = rows_analyse(p, step, t->lanes, shared);
+        a->row.kernel = row_kernel_number(t, rows, kind->probes);
+        add_rows(t, s, rows, a);
+    }
+    return rows;
+}

@@ -1,0 +1,38 @@
+/* Row kernels get numbers: those that can share code the same one, which is emitted once. */
+#include "tables.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "emit.h"
+#include "site.h"
+
+/* The module with less in it takes the next kernel. */
+static void emit_row(KernelSink *k, const Rows *r, const char *name, bool plain) {
+    int to = k->emit[1] && k->emitted[1] < k->emitted[0];
+    if (!k->emit[to]) return;
+    k->emit[to]->plain = plain;
+    k->emitted[to] += rows_emit(k->emit[to], r, name);
+}
+
+static char *name_of(const Rows *r, int number) {
+    const Node *n = r->step->n ? r->step->node[r->step->n - 1] : NULL;
+    const char *site = n && n->site ? site_last(n->site) : "model";
+    char name[128];
+    snprintf(name, sizeof name, "rows%d_%.64s%s", number, site, n && n->backward ? "_grad" : "");
+    return strdup(name);
+}
+
+int row_kernel_number(Tables *t, Rows *r, bool plain) {
+    List *kernels = &t->sink.row;
+    char *identity = rows_identity(r);
+    for (int i = 0; identity && i < kernels->n; i++)
+        if (!strcmp(LIST(*kernels, RowKernel, i).identity, identity)) return free(identity), i;
+    RowKernel *k = list_add(kernels, sizeof *k);
+    k->identity = identity;
+    k->name = name_of(r, kernels->n - 1);
+    emit_row(&t->sink, r, k->name, plain);
+    int64_t bytes = r->scratch * (int64_t)sizeof(float);
+    if (bytes > t->bytes.constants.scratch_bytes) t->bytes.constants.scratch_bytes = bytes;
+    return kernels->n - 1;
+}
