@@ -6,10 +6,10 @@
 const OpInfo op_info[NOP] = {
 #define POINTWISE_ROW(name, arity, cost, help) \
     [OP_##name] = { #name, arity, 1, POINTWISE, NONE, cost, help, shape_pointwise, vjp_##name },
-#define OP1(name, f64, dx, llvm, cost, help) POINTWISE_ROW(name, 1, cost, help)
-#define OP2(name, f64, da, db, llvm, cost, help) POINTWISE_ROW(name, 2, cost, help)
-#define OP3(name, f64, dc, da, db, llvm, cost, help) POINTWISE_ROW(name, 3, cost, help)
-#define OP(name, arity, results, class, attr, flops, help) \
+#define OP1(name, f64, dx, llvm, cost, again, help) POINTWISE_ROW(name, 1, cost, help)
+#define OP2(name, f64, da, db, llvm, cost, again, help) POINTWISE_ROW(name, 2, cost, help)
+#define OP3(name, f64, dc, da, db, llvm, cost, again, help) POINTWISE_ROW(name, 3, cost, help)
+#define OP(name, arity, results, class, attr, flops, again, help) \
     [OP_##name] = { #name, arity, results, class, attr, 0, help, shape_##name, vjp_##name },
 #include "ops.def"
 };
@@ -34,8 +34,24 @@ double op_flops(const Node *n) {
     case OP_##name: return own;
 #define OP3(name, ...) \
     case OP_##name: return own;
-#define OP(name, arity, results, class, attr, flops, help) \
+#define OP(name, arity, results, class, attr, flops, again, help) \
     case OP_##name: return flops;
+#include "ops.def"
+    default: bug(n, "there is no op %d", (int)n->op);
+    }
+}
+
+double op_again(const Node *n) {
+    double own = elements(n), in = n->nin > 0 ? elements(n->in[0]) : 0;
+    switch (n->op) {
+#define OP1(name, f64, dx, llvm, cost, again, help) \
+    case OP_##name: return again * own;
+#define OP2(name, f64, da, db, llvm, cost, again, help) \
+    case OP_##name: return again * own;
+#define OP3(name, f64, dc, da, db, llvm, cost, again, help) \
+    case OP_##name: return again * own;
+#define OP(name, arity, results, class, attr, flops, again, help) \
+    case OP_##name: return again;
 #include "ops.def"
     default: bug(n, "there is no op %d", (int)n->op);
     }

@@ -115,7 +115,7 @@ static void walk(const EvalStep *s, RunFn *run) {
 
 /* == Rows ================================================================= */
 
-#define OP1(name, f64, dx_, llvm, cost, help)                                           \
+#define OP1(name, f64, dx_, llvm, cost, again, help)                                    \
     Node *op_##name(Node *x) { return op_build1(OP_##name, x, (Attr){ 0 }); }           \
     void vjp_##name(Node *y, Node **dys, Node **dx) {                                   \
         Node *x = y->in[0], *dy = dys[0];                                               \
@@ -131,7 +131,7 @@ static void walk(const EvalStep *s, RunFn *run) {
     }                                                                                   \
     void eval_##name(const EvalStep *s) { walk(s, run_##name); }
 
-#define OP2(name, f64, da_, db_, llvm, cost, help)                                      \
+#define OP2(name, f64, da_, db_, llvm, cost, again, help)                               \
     Node *op_##name(Node *a, Node *b) {                                                 \
         return op_build(a->g, OP_##name, 2, (Node *[]){ a, b }, (Attr){ 0 });           \
     }                                                                                   \
@@ -150,7 +150,7 @@ static void walk(const EvalStep *s, RunFn *run) {
     }                                                                                   \
     void eval_##name(const EvalStep *s) { walk(s, run_##name); }
 
-#define OP3(name, f64, dc_, da_, db_, llvm, cost, help)                                          \
+#define OP3(name, f64, dc_, da_, db_, llvm, cost, again, help)                                   \
     Node *op_##name(Node *c, Node *a, Node *b) {                                                 \
         return op_build(c->g, OP_##name, 3, (Node *[]){ c, a, b }, (Attr){ 0 });                 \
     }                                                                                            \

@@ -91,33 +91,11 @@ static void find_again(Graph *g, Recompute *r) {
 
 /* == KEEP_FAST: costs ===================================================== */
 
-static double operations(const Node *n) {
-    double own = (double)shape_count(&n->shape),
-           in = n->nin ? (double)shape_count(&n->in[0]->shape) : 0;
-    switch (n->op) {
-    case OP_exp:
-    case OP_log:
-    case OP_tanh:
-    case OP_sigmoid:
-    case OP_erf: return 16 * own;
-    case OP_div:
-    case OP_sqrt:
-    case OP_rsqrt: return 4 * own;
-    default: break;
-    }
-    switch (op_info[n->op].class) {
-    case POINTWISE: return own;
-    case REDUCE: return in;
-    case SOFTMAX: return 22 * own;
-    default: return 0;
-    }
-}
-
 /* Operations per token to compute n again from what is kept; each node once. */
 static double again_operations(Recompute *r, const Node *n, int number) {
     if (n->backward || !is_row(r, n) || r->kept[n->id] || r->seen[n->id] == number) return 0;
     r->seen[n->id] = number;
-    double sum = operations(n);
+    double sum = op_again(n);
     for (int i = 0; i < n->nin; i++)
         sum += again_operations(r, n->in[i], number);
     return sum;

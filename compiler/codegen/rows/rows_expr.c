@@ -71,9 +71,9 @@ static V eval_pointwise(Code *c, const Node *n, At at) {
         return e_select(e, choice, yes, no);
     }
     switch (n->op) {
-#define OP1(name, f64, dx, llvm, cost, help) \
+#define OP1(name, f64, dx, llvm, cost, again, help) \
     case OP_##name: return llvm;
-#define OP2(name, f64, da, db, llvm, cost, help) \
+#define OP2(name, f64, da, db, llvm, cost, again, help) \
     case OP_##name: return llvm;
 #define OP3(name, ...)
 #define OP(name, ...)
