@@ -12,9 +12,7 @@ static void mark(const Graph *g, const char *const *outputs, bool *live) {
         if (!n) bug(NULL, "there is no output '%s'", *outputs);
         live[n->id] = true;
     }
-    for (int i = g->n; i-- > 0;)
-        for (int k = 0; live[i] && k < g->node[i]->nin; k++)
-            live[g->node[i]->in[k]->id] = true;
+    graph_mark_operands(g, live);
 }
 
 static Node *copy(Graph *to, const Node *n, Node *const *twin, Node **in, const Param *p) {

@@ -195,6 +195,10 @@ int graph_lists(const Graph *g);
 const Node *graph_list(const Graph *g, int list);
 /* Numbers lists from 1 on, in order, where some were left out. */
 void graph_number_lists(Graph *g);
+/* uses.c, by id: how many operands of nodes, of those marked in 'by' (NULL: of all), and outputs the
+** node is; and marks all that the marked nodes are made of. */
+int *graph_uses(Graph *g, const bool *by);
+void graph_mark_operands(const Graph *g, bool *marked);
 /* How many operands give a node its value; those behind them it only waits for. */
 int node_reads(const Node *n);
 /* The compiler is wrong: one line, exit status 5.  n may be NULL. */

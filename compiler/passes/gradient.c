@@ -22,9 +22,7 @@ typedef struct Gradient {
 static void mark(Gradient *d, const Node *loss) {
     const Graph *g = d->g;
     d->reached[loss->id] = true;
-    for (int i = loss->id; i >= 0; i--)
-        for (int k = 0; d->reached[i] && k < g->node[i]->nin; k++)
-            d->reached[g->node[i]->in[k]->id] = true;
+    graph_mark_operands(g, d->reached);
     for (int i = 0; i < d->count; i++) {
         d->leads[i] = g->node[i]->op == OP_param;
         for (int k = 0; k < g->node[i]->nin; k++)

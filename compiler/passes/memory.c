@@ -174,10 +174,7 @@ static void share_sum(Plan *p, const int *uses, const Node *y) {
 }
 
 static void share_sums(Plan *p) {
-    int *uses = graph_alloc(p->g, ((size_t)p->g->n + 1) * sizeof *uses);
-    for (int i = 0; i < p->g->n; i++)
-        for (int k = 0; k < p->g->node[i]->nin; k++)
-            uses[p->g->node[i]->in[k]->id]++;
+    const int *uses = graph_uses(p->g, NULL);
     for (int i = 0; i < p->nstep; i++)
         for (int k = 0; p->step[i].kind == STEP_ROW && k < p->step[i].n; k++)
             share_sum(p, uses, p->step[i].node[k]);

@@ -43,20 +43,14 @@ void rebuild_ahead(Rebuild *r, const Node *old) {
     r->to->backward = backward;
 }
 
-static void mark_needed(const Graph *g, bool *needed) {
-    for (int i = 0; i < g->nout; i++)
-        needed[g->out[i].node->id] = true;
-    for (int i = g->n; i-- > 0;)
-        for (int k = 0; needed[i] && k < g->node[i]->nin; k++)
-            needed[g->node[i]->in[k]->id] = true;
-}
-
 Graph *rebuild(Graph *g, RebuildRule rule, void *user) {
     Rebuild r = { .from = g, .to = graph_new(), .user = user };
     r.to->bf16 = g->bf16;
     r.map = graph_alloc(g, ((size_t)g->n + 1) * sizeof *r.map);
     bool *needed = graph_alloc(g, (size_t)g->n + 1);
-    mark_needed(g, needed);
+    for (int i = 0; i < g->nout; i++)
+        needed[g->out[i].node->id] = true;
+    graph_mark_operands(g, needed);
     /* Parameters keep their order, which fixes initial values' and files' order. */
     for (int i = 0; i < g->nparam; i++)
         if (needed[g->param[i].node->id]) copy_one(&r, rule, g->param[i].node);

@@ -49,12 +49,7 @@ static void split_sum(Builder *b, const Node *n, const Node *param) {
 
 static void find_parts(Builder *b) {
     Graph *g = b->g;
-    int *uses = b->uses = graph_alloc(g, ((size_t)g->n + 1) * sizeof *uses);
-    for (int i = 0; i < g->n; i++)
-        for (int k = 0; b->s->needed[i] && k < g->node[i]->nin; k++)
-            uses[g->node[i]->in[k]->id]++;
-    for (int i = 0; i < g->nout; i++)
-        uses[g->out[i].node->id]++;
+    b->uses = graph_uses(g, b->s->needed);
     b->p->part = graph_alloc(g, ((size_t)g->n + 1) * sizeof *b->p->part);
     for (int i = 0; i < g->nout; i++) {
         if (!g->out[i].param) continue;

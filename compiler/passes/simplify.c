@@ -188,11 +188,5 @@ static Node *rule(Rebuild *r, const Node *old, Node **in) {
 }
 
 Graph *pass_simplify(Graph *g) {
-    int *uses = graph_alloc(g, ((size_t)g->n + 1) * sizeof *uses);
-    for (int i = 0; i < g->n; i++)
-        for (int k = 0; k < g->node[i]->nin; k++)
-            uses[g->node[i]->in[k]->id]++;
-    for (int i = 0; i < g->nout; i++)
-        uses[g->out[i].node->id]++;
-    return rebuild(g, rule, uses);
+    return rebuild(g, rule, graph_uses(g, NULL));
 }

@@ -225,9 +225,7 @@ static void check_order(const Graph *g, const Slots *s) {
 static void find_needed(const Graph *g, Slots *s, bool forward) {
     for (int i = 0; i < g->nout; i++)
         s->needed[g->out[i].node->id] = !(forward && g->out[i].node->backward);
-    for (int i = g->n; i-- > 0;)
-        for (int k = 0; k < g->node[i]->nin; k++)
-            if (s->needed[i]) s->needed[g->node[i]->in[k]->id] = true;
+    graph_mark_operands(g, s->needed);
 }
 
 /* Nodes of the gradient pass that no cotangent reaches repeat the forward part

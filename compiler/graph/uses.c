@@ -1,0 +1,18 @@
+/* Who reads a node, and what a node is made of. */
+#include "graph.h"
+
+int *graph_uses(Graph *g, const bool *by) {
+    int *uses = graph_alloc(g, ((size_t)g->n + 1) * sizeof *uses);
+    for (int i = 0; i < g->n; i++)
+        for (int k = 0; (!by || by[i]) && k < g->node[i]->nin; k++)
+            uses[g->node[i]->in[k]->id]++;
+    for (int i = 0; i < g->nout; i++)
+        uses[g->out[i].node->id]++;
+    return uses;
+}
+
+void graph_mark_operands(const Graph *g, bool *marked) {
+    for (int i = g->n; i-- > 0;)
+        for (int k = 0; marked[i] && k < g->node[i]->nin; k++)
+            marked[g->node[i]->in[k]->id] = true;
+}
