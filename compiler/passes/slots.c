@@ -1,16 +1,29 @@
 /*
-** Phases follow from what needs all tokens; within a phase anchors keep the
-** order in which they were built.  Row nodes of the forward part run as late
-** as they can, so that a whole read is one kernel; those of the backward part
-** as early as they can, so that gradients are added up where they arise;
-** recomputed twins where their gradient is, products among them in its phase.
+** When each node runs.  Phases follow from what needs all tokens; within a phase anchors keep the
+** order in which they were built.  Row nodes of the forward part run as late as they can, so that
+** a whole depth read is one kernel; those of the backward part run as early as they can, so that
+** gradients are added up where they arise.  Twins, which compute the forward part again for the
+** backward part, run where their gradient does; a product among them is an anchor of its phase.
+**
+** An example: six nodes of 16 numbers per token, "p" a parameter, "seed" what makes g one of the
+** backward part.  'until' is the time of the last node that reads the value, and 'offset' where
+** memory.c lays it, in floats per token (tests/passes/slots_test.c takes the table from here):
+**
+**   node                   time until offset  why
+**   x = embed                 1     6      0  token phase 0: the first anchor
+**   q = linear x              3     5     16  token phase 0: the second anchor
+**   n = mul x, p              4     5     32  a row node of the forward part: slot 2 would do, but
+**                                             only a reads n, and slot 4 is the last before it
+**   a = attention n, q, q     5     6     48  global phase 1: needs n and q of all tokens
+**   t = mul x, p              6     6      -  twin of n: only g reads it, so that it is in g's row
+**                                             kernel and takes no memory
+**   g = select seed, a, t     6   end     16  token phase 2: the slot after a; nobody reads q and n
+**                                             any more, and q's place is the lower one
 */
 #include "slots.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-const Node *slots_owner(const Node *n) { return op_info[n->op].class == SIDE ? n->in[0] : n; }
 
 static Domain row_domain(const Slots *s, const Node *n) {
     if (n->shape.lead == LEAD_TOKENS) return DOMAIN_ROW;
@@ -103,8 +116,7 @@ static void time_anchors(Graph *g, Slots *s) {
     s->times = time + 2;
 }
 
-/* The first slot in which a row node's operand is there; twins count as what
-** they repeat: as early as their operands. */
+/* The first slot in which all operands of a row node can be there. */
 static int earliest(const Slots *s, const int *asap, const Node *n) {
     int t = list_of(s, n) ? s->time[list_of(s, n)->id] + 1 : 0;
     for (int i = 0; i < n->nin; i++) {
@@ -148,7 +160,7 @@ static int allowed(const Slots *s, const Node *consumer, const int *limit) {
                                                             : wanted(s, consumer);
 }
 
-/* Row nodes as late as all consumers allow and some want.  Twins are wanted by
+/* Puts row nodes as late as all consumers allow and some want.  Twins are wanted by
 ** row kernels and anchors of token phases; those that none of them wants stay
 ** without a time. */
 static void time_late(Graph *g, Slots *s, const int *asap, bool twins) {
@@ -262,7 +274,7 @@ static void delay_twins(Graph *g, Slots *s) {
     }
 }
 
-/* Anchors read memory: a weight that is computed must be stored. */
+/* Finds what anchors read, which must be in memory: a weight that is computed, too. */
 static void find_stored(const Graph *g, Slots *s) {
     for (int i = 0; i < g->n; i++) {
         const Node *n = g->node[i];
