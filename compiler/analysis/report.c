@@ -119,15 +119,10 @@ static int make(Report *r, const ReportOptions *o, Error *e) {
     char message[512] = "";
     ModelInfo info = model_info(r->model);
     PassObserver observer = { pass_notes_see, r };
-    r->training = !o->inference;
+    r->training = !o->passes.inference;
     r->wanted = o->after;
-    CodegenOptions options = { .cpu = o->cpu,
-                               .inference = o->inference,
-                               .keep = o->keep,
-                               .two_phase = o->two_phase,
-                               .no_pass = o->no_pass,
-                               .observer = &observer,
-                               .prefix = r->model->name };
+    CodegenOptions options = { .cpu = o->cpu, .passes = o->passes, .prefix = r->model->name };
+    options.passes.observer = &observer;
     int status = codegen_plan(r->model->graph, &info, &options, &r->planned, message,
                               sizeof message);
     if (status) return take_error(e, status, message), status;

@@ -99,11 +99,8 @@ typedef struct Report {
 } Report;
 
 typedef struct ReportOptions {
-    const char *cpu; /* as for build; NULL: native */
-    bool inference;  /* without training */
-    Keep keep;       /* as build --memory */
-    TwoPhase two_phase;
-    unsigned no_pass;    /* as build --no-pass: bit 1 << PassId */
+    const char *cpu;     /* as for build; NULL: native */
+    PassOptions passes;  /* as of build; the report is the observer */
     const PassId *after; /* keeps the graph after this pass; NULL: none */
     bool routed;         /* with the dense twin of a model with routes */
     RoutedOptions asked; /* an error without routes, if there is anything in it */

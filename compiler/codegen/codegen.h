@@ -1,8 +1,8 @@
 /*
 ** From a model's graph to machine code.  The steps: plan each of the model's
 ** programs (pipeline.c), number its row kernels and write the tables that the driver
-** walks, put kernels, tables and the kernel library into one LLVM module
-** and let LLVM write it (object.c).
+** walks, put kernels, tables and the kernel library into one LLVM module, and let
+** LLVM write it (both llvm/object.c).
 */
 #ifndef STRATA_CODEGEN_H
 #define STRATA_CODEGEN_H
@@ -47,18 +47,11 @@ typedef struct CodegenOptions {
     const char *cpu;    /* "native" or a name LLVM knows */
     const char *triple; /* NULL: the host's */
     int level;          /* 0 to 3 */
-    bool bf16;          /* products take bfloat16, --precision bf16 */
-    bool inference;     /* no gradients */
-    Keep keep;          /* of the forward part, for gradients */
-    TwoPhase two_phase; /* which depth reads share a pass over sources */
     int chunk;          /* tokens per task, 64, 128, ..; 0: as chunk.c finds */
-    bool check;         /* test every access of row kernels; no reuse of memory */
     bool watch;         /* functions tell what they do: see Watch */
     bool main;          /* with a main() for libstrata */
     EmitKind emit;      /* EMIT_IR, EMIT_ASM or anything else: an object */
-    /* Optional passes that do not run, bit 1 << PassId; and who is told of every pass. */
-    unsigned no_pass;
-    const PassObserver *observer;
+    PassOptions passes; /* 'check' also: test every access of row kernels */
 } CodegenOptions;
 
 /* What an object made with 'watch' exports as PREFIX_watch.  Whoever sets the pointers is told

@@ -19,16 +19,16 @@ int build_options(BuildOptions *b, const Options *o, Error *e) {
             .cpu = v[STRATA_OPTION_CPU].text,
             .triple = v[STRATA_OPTION_TARGET].text,
             .prefix = v[STRATA_OPTION_PREFIX].text,
-            .inference = v[STRATA_OPTION_NO_TRAINING].given,
-            .check = v[STRATA_OPTION_CHECK].given,
-            .bf16 = !strcmp(v[STRATA_OPTION_PRECISION].text, "bf16"),
-            .keep = keep_called(v[STRATA_OPTION_KEEP].text),
-            .two_phase = two_phase_named(v[STRATA_OPTION_TWO_PHASE].text),
+            .passes.inference = v[STRATA_OPTION_NO_TRAINING].given,
+            .passes.check = v[STRATA_OPTION_CHECK].given,
+            .passes.bf16 = !strcmp(v[STRATA_OPTION_PRECISION].text, "bf16"),
+            .passes.keep = keep_called(v[STRATA_OPTION_KEEP].text),
+            .passes.two_phase = two_phase_named(v[STRATA_OPTION_TWO_PHASE].text),
             .chunk = atoi(v[STRATA_OPTION_CHUNK].text), /* auto: 0 */
             .level = v[STRATA_OPTION_LEVEL].choice,
         },
     };
     const char *off = v[STRATA_OPTION_NO_PASS].text;
-    int status = off ? no_pass_parse("build", off, &b->code.no_pass, e) : STATUS_OK;
+    int status = off ? no_pass_parse("build", off, &b->code.passes.off, e) : STATUS_OK;
     return status ? status : spec_of(o, &b->spec, e);
 }

@@ -124,14 +124,16 @@ static int take(InspectOptions *to, const Options *o, Error *e) {
         .json = option_of(o, STRATA_OPTION_JSON_VIEW)->given,
         .output = option_of(o, STRATA_OPTION_VIEW_FILE)->text,
         .report = {
-            .inference = option_of(o, STRATA_OPTION_UNTRAINED)->given,
-            .two_phase = two_phase_named(option_of(o, STRATA_OPTION_PLANNED_TWO_PHASE)->text),
             .cpu = option_of(o, STRATA_OPTION_OTHER_CPU)->text,
-            .keep = keep ? keep_called(keep) : KEEP_AUTO,
+            .passes = {
+                .inference = option_of(o, STRATA_OPTION_UNTRAINED)->given,
+                .two_phase = two_phase_named(option_of(o, STRATA_OPTION_PLANNED_TWO_PHASE)->text),
+                .keep = keep ? keep_called(keep) : KEEP_AUTO,
+            },
         },
     };
     int status = find_view(to, o, e);
-    if (!status && off) status = no_pass_parse("inspect", off, &to->report.no_pass, e);
+    if (!status && off) status = no_pass_parse("inspect", off, &to->report.passes.off, e);
     if (!status && shares) status = set_shares(&to->report.asked, shares, e);
     if (!status && lengths) status = set_lengths(&to->report.asked, lengths, e);
     return status ? status : spec_of(o, &to->spec, e);

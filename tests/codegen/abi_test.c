@@ -22,9 +22,11 @@ static void compile(void **state, bool inference, Code *code, char **header) {
     Model *m = scratch_model(state, "%s", text);
     ModelInfo info = spec_info(m);
     char error[512];
-    CodegenOptions o = {
-        .cpu = "native", .level = 1, .emit = EMIT_OBJ, .prefix = PREFIX, .inference = inference
-    };
+    CodegenOptions o = { .cpu = "native",
+                         .level = 1,
+                         .emit = EMIT_OBJ,
+                         .prefix = PREFIX,
+                         .passes.inference = inference };
     assert_int_equal(codegen_compile(m->graph, &info, &o, code, error, sizeof error), 0);
     size_t size;
     FILE *f = open_memstream(header, &size);
@@ -135,7 +137,7 @@ static void inference_lacks_what_trains(void **state) {
     ModelInfo info = spec_info(m);
     Compiled c;
     compiled_open(&c, m->graph, &info,
-                  &(CodegenOptions){ .cpu = "native", .level = 1, .inference = true });
+                  &(CodegenOptions){ .cpu = "native", .level = 1, .passes.inference = true });
 #define API(slot, name, member, type, parameters, need) MISSING_##need(name)
 #include "abi.def"
     compiled_close(&c);

@@ -150,7 +150,7 @@ static void models_agree_with_the_interpreter(void **state) {
         Built rounded, plain;
         Score score[2] = { { 0 } };
         open_kind(state, &rounded, &kinds[i], 2, 24,
-                  (CodegenOptions){ .level = i % 2 * 2, .bf16 = true });
+                  (CodegenOptions){ .level = i % 2 * 2, .passes.bf16 = true });
         open_kind(state, &plain, &kinds[i], 2, 24, (CodegenOptions){ .level = 0 });
         judge_both(&rounded, &plain, score);
         print_message("%s: %d of %d cases agree, %d nearly; not rounded: %d, %d\n", kinds[i].name,
@@ -229,13 +229,14 @@ enum { EXTENTS = sizeof extents / sizeof *extents };
 static void builds_and_workers_have_the_same_bits(void **state) {
     for (int i = 0; i < MODELS; i += compiled_every()) {
         Built b, checked, forward, forward_checked;
-        open_kind(state, &b, &kinds[i], 2, 24, (CodegenOptions){ .bf16 = true });
+        open_kind(state, &b, &kinds[i], 2, 24, (CodegenOptions){ .passes.bf16 = true });
         open_kind(state, &checked, &kinds[i], 2, 24,
-                  (CodegenOptions){ .bf16 = true, .check = true });
+                  (CodegenOptions){ .passes.bf16 = true, .passes.check = true });
         open_kind(state, &forward, &kinds[i], 2, 24,
-                  (CodegenOptions){ .bf16 = true, .inference = true });
+                  (CodegenOptions){ .passes.bf16 = true, .passes.inference = true });
         open_kind(state, &forward_checked, &kinds[i], 2, 24,
-                  (CodegenOptions){ .bf16 = true, .inference = true, .check = true });
+                  (CodegenOptions){
+                      .passes.bf16 = true, .passes.inference = true, .passes.check = true });
         for (int k = 0; k < EXTENTS; k++) {
             int64_t batch = extents[k].batch, time = extents[k].time;
             Results one = results_of(&b, &forward, batch, time, 1, true),
@@ -260,7 +261,7 @@ static void a_sequence_is_the_same_in_a_batch(void **state) {
     for (int i = 0; i < MODELS; i += compiled_every()) {
         Built b;
         Instance r;
-        open_kind(state, &b, &kinds[i], 2, 24, (CodegenOptions){ .bf16 = true });
+        open_kind(state, &b, &kinds[i], 2, 24, (CodegenOptions){ .passes.bf16 = true });
         for (int k = 0; k < EXTENTS; k++) {
             int64_t batch = extents[k].batch, time = extents[k].time;
             instance_open(&r, &b.c, batch * time, 2);
@@ -305,7 +306,7 @@ static void decoding_is_like_the_full_pass(void **state) {
         Built b;
         Instance r;
         open_kind(state, &b, &kinds[i], 2, 24,
-                  (CodegenOptions){ .bf16 = true, .inference = i % 2 });
+                  (CodegenOptions){ .passes.bf16 = true, .passes.inference = i % 2 });
         instance_open(&r, &b.c, SEQUENCES * LENGTH, 1 + i % 2);
         instance_fill(&r, 5);
         int32_t *tokens = some_ids(&b.c, 4, SEQUENCES * LENGTH);
@@ -335,7 +336,7 @@ static void micro_batches_add_up(void **state) {
     enum { TIME = 50 };
     Built b;
     Instance r;
-    open_kind(state, &b, &kinds[2], 2, 24, (CodegenOptions){ .bf16 = true });
+    open_kind(state, &b, &kinds[2], 2, 24, (CodegenOptions){ .passes.bf16 = true });
     instance_open(&r, &b.c, 2 * TIME, 2);
     instance_fill(&r, 5);
     int64_t count = gradient_floats(&b.c);
@@ -400,7 +401,7 @@ static void weights_are_kept_packed(void **state) {
         Built b;
         Instance plain, kept;
         open_kind(state, &b, i % 2 ? &odd : &wide, 2, i < 2 ? 40 : 280,
-                  (CodegenOptions){ .bf16 = true });
+                  (CodegenOptions){ .passes.bf16 = true });
         start(&plain, &b, 1), start(&kept, &b, 2);
         int32_t *tokens = some_ids(&b.c, 6, MANY), *targets = some_ids(&b.c, 7, MANY);
         for (int k = 0; k < STEPS; k++) {
@@ -424,7 +425,7 @@ static void weights_are_kept_packed(void **state) {
 static void packed_weights_are_taken(void **state) {
     Built b;
     Instance r;
-    open_kind(state, &b, &kinds[0], 2, 40, (CodegenOptions){ .bf16 = true });
+    open_kind(state, &b, &kinds[0], 2, 40, (CodegenOptions){ .passes.bf16 = true });
     start(&r, &b, 2);
     int32_t *tokens = some_ids(&b.c, 6, MANY), *targets = some_ids(&b.c, 7, MANY);
     step(&r, tokens, targets, 0);
@@ -450,8 +451,8 @@ static double arena_per_token(const Built *b) {
 static void activations_take_less_room(void **state) {
     for (int i = 0; i < MODELS; i += compiled_every()) {
         Built b, plain;
-        open_kind(state, &b, &kinds[i], 2, 64, (CodegenOptions){ .bf16 = true });
-        open_kind(state, &plain, &kinds[i], 2, 64, (CodegenOptions){ .bf16 = false });
+        open_kind(state, &b, &kinds[i], 2, 64, (CodegenOptions){ .passes.bf16 = true });
+        open_kind(state, &plain, &kinds[i], 2, 64, (CodegenOptions){ .passes.bf16 = false });
         double bytes = arena_per_token(&b), more = arena_per_token(&plain);
         print_message("%s: %.0f bytes per token, float32 %.0f\n", kinds[i].name, bytes, more);
         assert_true(bytes < more);
@@ -466,9 +467,9 @@ static void activations_take_less_room(void **state) {
 static void weights_take_less_room(void **state) {
     for (int i = 0; i < MODELS; i += compiled_every()) {
         Built b, forward;
-        open_kind(state, &b, &kinds[i], 2, 64, (CodegenOptions){ .bf16 = true });
+        open_kind(state, &b, &kinds[i], 2, 64, (CodegenOptions){ .passes.bf16 = true });
         open_kind(state, &forward, &kinds[i], 2, 64,
-                  (CodegenOptions){ .bf16 = true, .inference = true });
+                  (CodegenOptions){ .passes.bf16 = true, .passes.inference = true });
         const strata_tensor *t = strata_tensors(forward.c.model);
         int64_t bytes = 0;
         for (int k = 0; k < forward.c.model->tensors; k++) {
@@ -503,7 +504,7 @@ static void no_number_stays_none(void **state) {
     ModelInfo info = compiled_info(g, 4);
     Compiled c;
     Instance r;
-    compiled_open(&c, g, &info, &(CodegenOptions){ .cpu = "native", .bf16 = true });
+    compiled_open(&c, g, &info, &(CodegenOptions){ .cpu = "native", .passes.bf16 = true });
     instance_open(&r, &c, 4, 1);
     instance_fill(&r, 1);
     guarded_writable(&r.weights, true);

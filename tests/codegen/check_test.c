@@ -230,7 +230,7 @@ static void same_bits(void **state) {
         Model *m = load(state, mixers[i].residual, mixers[i].layers);
         Subject plain, checked;
         compile(&plain, m, (CodegenOptions){ .level = mixers[i].level });
-        compile(&checked, m, (CodegenOptions){ .level = mixers[i].level, .check = true });
+        compile(&checked, m, (CodegenOptions){ .level = mixers[i].level, .passes.check = true });
         for (size_t k = 0; k < sizeof extents / sizeof *extents; k++)
             for (int workers = 1; workers <= 2; workers++)
                 compare(&plain, &checked, extents[k], workers);
@@ -291,7 +291,7 @@ static void every_kernel(void **state, Mistake mistake, int every, const char *w
         Model *m = load(state, "attnres { full = true, heads = 2 }", 1);
         Subject s;
         make_wrong(mistake, tried);
-        compile(&s, m, (CodegenOptions){ .check = true, .bf16 = half });
+        compile(&s, m, (CodegenOptions){ .passes.check = true, .passes.bf16 = half });
         seen = wrong.seen;
         Found f = find(&s, half ? (Extent){ 1, 2 } : (Extent){ 2, 40 }, 1 + tried / every % 2);
         expect_found(&f, wrong.kernel, what);
@@ -322,7 +322,7 @@ static void no_progress(void **state) {
     Model *m = load(state, "standard {}", 1);
     Subject s;
     make_wrong(WIDE_STORE, 0);
-    compile(&s, m, (CodegenOptions){ .check = true, .inference = true });
+    compile(&s, m, (CodegenOptions){ .passes.check = true, .passes.inference = true });
     const strata_api *a = &s.c.api;
     Case *c = compiled_case(m->graph, 3, 1, 40, V);
     Instance r;
@@ -368,7 +368,7 @@ static int nan_with(void **state, Mistake mistake, int at) {
     Model *m = load(state, "standard {}", 2);
     Subject s;
     make_wrong(mistake, at);
-    compile(&s, m, (CodegenOptions){ .check = true, .inference = true });
+    compile(&s, m, (CodegenOptions){ .passes.check = true, .passes.inference = true });
     int nan = count_nan(&s, 30);
     compiled_close(&s.c);
     spec_free(m);
@@ -441,7 +441,7 @@ static void guards(void **state) {
     Model *m = load(state, "standard {}", 1);
     Subject s;
     make_wrong(CORRECT, 0);
-    compile(&s, m, (CodegenOptions){ .check = true });
+    compile(&s, m, (CodegenOptions){ .passes.check = true });
     guard_found(&s, BEHIND_REGION, 64, "linear_weight_",
                 ": wrote over guard words after the value of ");
     guard_found(&s, BEHIND_TOKENS, 50, "linear_weight_",

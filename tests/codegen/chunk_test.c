@@ -36,7 +36,7 @@ static Results results_of(void **state, const char *text, int chunk, bool bf16) 
     Instance r;
     char path[SCRATCH_PATH];
     built_open(&b, scratch_path(state, "m.lua", path), text,
-               &(CodegenOptions){ .level = 0, .prefix = "m", .chunk = chunk, .bf16 = bf16 });
+               &(CodegenOptions){ .level = 0, .prefix = "m", .chunk = chunk, .passes.bf16 = bf16 });
     assert_int_equal(b.c.model->chunk, chunk);
     instance_open(&r, &b.c, BATCH * TIME, 2);
     instance_fill(&r, 7);

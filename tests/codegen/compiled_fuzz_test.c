@@ -32,7 +32,7 @@ static CodegenOptions options(uint64_t seed) {
         n++;
     return (CodegenOptions){ .cpu = cpu[seed % (uint64_t)n],
                              .level = seed % 8 == 3 ? 2 : 0,
-                             .keep = (Keep)(seed / (uint64_t)n % 3) };
+                             .passes.keep = (Keep)(seed / (uint64_t)n % 3) };
 }
 
 /* == Graphs =============================================================== */

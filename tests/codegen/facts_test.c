@@ -76,8 +76,8 @@ static void build_for(Built *b, int64_t tokens, const char *residual, const char
                          .cpu = "native",
                          .level = 2,
                          .emit = EMIT_OBJ,
-                         .check = how == CHECKED,
-                         .inference = how == FORWARD_ONLY };
+                         .passes.check = how == CHECKED,
+                         .passes.inference = how == FORWARD_ONLY };
     compiled_open(&b->c, b->m->graph, &info, &o);
     instance_open(&b->r, &b->c, tokens, workers);
     fill_weights(&b->r);

@@ -40,7 +40,9 @@ static const char *compiled_for(void **state, const char *cpu, bool bf16, Code *
         "{}, layers = times(1, layer { mlp { hidden = 16 } }) }\n");
     ModelInfo info = spec_info(m);
     char error[512];
-    CodegenOptions o = { .cpu = cpu, .level = 1, .emit = EMIT_OBJ, .prefix = "m", .bf16 = bf16 };
+    CodegenOptions o = {
+        .cpu = cpu, .level = 1, .emit = EMIT_OBJ, .prefix = "m", .passes.bf16 = bf16
+    };
     if (codegen_compile(m->graph, &info, &o, code, error, sizeof error)) fail_msg("%s", error);
     spec_free(m);
     return code->cpu;

@@ -145,7 +145,7 @@ static void inference_objects_miss_training(void **state) {
     char path[SCRATCH_PATH];
     Built b;
     built_open(&b, scratch_path(state, "object.lua", path), object_lua,
-               &(CodegenOptions){ .cpu = "native", .inference = true });
+               &(CodegenOptions){ .cpu = "native", .passes.inference = true });
     Instance r;
     instance_open(&r, &b.c, TOKENS, 1);
     double out;

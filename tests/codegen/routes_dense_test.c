@@ -238,7 +238,7 @@ static void compiled_models_agree(void **state) {
         Model *dense = load(state, &pairs[i], true);
         write_spec(&pairs[i], pairs[i].routed, text);
         built_open(&b, scratch_path(state, "routed.lua", path), text,
-                   &(CodegenOptions){ .cpu = "native", .check = i % 2 });
+                   &(CodegenOptions){ .cpu = "native", .passes.check = i % 2 });
         for (int x = 0; x < EXTENTS; x++) {
             Case *c = compiled_case(b.m->graph, (uint64_t)(20 + i), extents[x].batch,
                                     extents[x].time, VOCAB),

@@ -45,7 +45,7 @@ static void open_kind(void **state, Built *b, const Kind *k, bool check) {
              "  route_penalty = 0.1, layers = { one(%s), one(%s), one() } }\n",
              VOCAB, CONTEXT, DIM, k->residual, k->route, k->route);
     built_open(b, scratch_path(state, "edges.lua", path), text,
-               &(CodegenOptions){ .cpu = "native", .check = check });
+               &(CodegenOptions){ .cpu = "native", .passes.check = check });
 }
 
 static bool ends_so(const char *name, const char *ending) {

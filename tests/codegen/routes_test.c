@@ -59,7 +59,7 @@ static void decoding_is_the_full_pass(void **state) {
             Built b;
             Instance r;
             open_kind(state, &b, &kinds[i],
-                      (CodegenOptions){ .check = check, .inference = !check });
+                      (CodegenOptions){ .passes.check = check, .passes.inference = !check });
             instance_open(&r, &b.c, SEQUENCES * TIME, 1 + i % 2);
             instance_fill(&r, 7 + (uint64_t)i);
             instance_set_up(&r, (strata_setup){ .flags = STRATA_AS_GENERATED });
@@ -124,7 +124,7 @@ static void routes_agree_with_the_interpreter(void **state) {
             open_kind(state, &b, i < KINDS ? &kinds[i] : &more[i - KINDS], (CodegenOptions){ 0 });
             Graph *g = b.m->graph;
             b.m->graph = NULL;
-            CodegenOptions o = { .cpu = "native", .keep = (Keep)(i % 3) };
+            CodegenOptions o = { .cpu = "native", .passes.keep = (Keep)(i % 3) };
             Answer answer = graph_answer(g, seed, &o, extent, why, sizeof why);
             shaky += answer == SHAKY;
             if (answer == DIFFERS)
@@ -151,7 +151,7 @@ static void draws_depend_on_their_seed_alone(void **state) {
     for (int i = 0; i < 3; i++) {
         Built b;
         Instance one, three;
-        open_kind(state, &b, &noisy[i], (CodegenOptions){ .check = i % 2 });
+        open_kind(state, &b, &noisy[i], (CodegenOptions){ .passes.check = i % 2 });
         instance_open(&one, &b.c, SEQUENCES * TIME, 1);
         instance_open(&three, &b.c, SEQUENCES * TIME, 3);
         instance_fill(&one, 5), instance_fill(&three, 5);
@@ -214,7 +214,7 @@ static void shares_are_reported_and_forced(void **state) {
         Built b;
         Instance r;
         open_kind(state, &b, &(Kind){ "standard {}", "", "", row[i].route },
-                  (CodegenOptions){ .check = true });
+                  (CodegenOptions){ .passes.check = true });
         instance_open(&r, &b.c, SEQUENCES * TIME, 2);
         instance_fill(&r, 4);
         int32_t *ids = some_ids(&b.c, 3, SEQUENCES * TIME);

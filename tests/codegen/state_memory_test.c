@@ -80,7 +80,7 @@ static void memory_is_that_of_the_rows(void **state) {
     Session s;
     Error e;
     built_open(&b, scratch_path(state, "memory.lua", path), spec,
-               &(CodegenOptions){ .cpu = "native", .inference = true, .level = 2 });
+               &(CodegenOptions){ .cpu = "native", .passes.inference = true, .level = 2 });
     b.c.api.struct_size = sizeof b.c.api;
     assert_int_equal(session_open(&s, &b.c.api, NULL, 1, &e), 0);
     assert_int_equal(session_weights(&s, &e), 0);

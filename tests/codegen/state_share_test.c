@@ -51,8 +51,9 @@ static void open_bench(void **state, Bench *x, const Kind *k, bool check) {
              "  layers = { one(), one(), one(), one(%s), one(%s), one() } }\n",
              k->attention, VOCAB, CONTEXT, k->residual, k->route, k->route);
     x->kind = k;
-    built_open(&x->b, scratch_path(state, "share.lua", path), text,
-               &(CodegenOptions){ .cpu = "native", .check = check, .inference = true });
+    built_open(
+        &x->b, scratch_path(state, "share.lua", path), text,
+        &(CodegenOptions){ .cpu = "native", .passes.check = check, .passes.inference = true });
     instance_open(&x->r, &x->b.c, CONTEXT, 1);
     instance_fill(&x->r, 11);
     instance_set_up(&x->r, (strata_setup){ .routed = 1 + ALL / 2 });

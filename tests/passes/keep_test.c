@@ -52,9 +52,10 @@ static int64_t token_bytes(const Model *m, Keep keep, bool bf16) {
     ModelInfo info = spec_info(m);
     Planned p;
     assert_int_equal(
-        codegen_plan(m->graph, &info,
-                     &(CodegenOptions){ .cpu = "x86-64-v3", .keep = keep, .bf16 = bf16 }, &p, why,
-                     sizeof why),
+        codegen_plan(
+            m->graph, &info,
+            &(CodegenOptions){ .cpu = "x86-64-v3", .passes.keep = keep, .passes.bf16 = bf16 }, &p,
+            why, sizeof why),
         0);
     int64_t bytes = p.code.model.arena_per_token;
     codegen_plan_free(&p);
@@ -136,7 +137,7 @@ static void gradients_are_the_same(void **state) {
         spec_of(&rows[i], 3, text, sizeof text);
         for (int k = 0; k < KEEPS; k++) {
             built_open(&b[k], scratch_path(state, "keep.lua", path), text,
-                       &(CodegenOptions){ .cpu = "native", .level = 0, .keep = keeps[k] });
+                       &(CodegenOptions){ .cpu = "native", .level = 0, .passes.keep = keeps[k] });
             all[k] = learnt(&b[k].c, 1);
             float *threads = learnt(&b[k].c, 3);
             assert_memory_equal(all[k], threads,
@@ -156,7 +157,8 @@ static void products_again_pass_the_checks(void **state) {
     Built b;
     spec_of(&rows[6], 2, text, sizeof text);
     built_open(&b, scratch_path(state, "keep.lua", path), text,
-               &(CodegenOptions){ .cpu = "native", .level = 0, .keep = KEEP_SMALL, .check = true });
+               &(CodegenOptions){
+                   .cpu = "native", .level = 0, .passes.keep = KEEP_SMALL, .passes.check = true });
     free(learnt(&b.c, 1)); /* it aborts if a check fails */
     built_close(&b);
 }

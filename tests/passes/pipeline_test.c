@@ -113,8 +113,9 @@ static Numbers numbers_of(const char *path, unsigned off) {
     Instance r;
     Numbers n = { .ngradient = 0 };
     strata_loss loss;
-    built_open(&b, path, NULL,
-               &(CodegenOptions){ .cpu = "native", .two_phase = TWO_PHASE_ON, .no_pass = off });
+    built_open(
+        &b, path, NULL,
+        &(CodegenOptions){ .cpu = "native", .passes.two_phase = TWO_PHASE_ON, .passes.off = off });
     instance_open(&r, &b.c, BATCH * TIME, 1);
     instance_fill(&r, 3);
     int32_t *tokens = some_ids(&b.c, 1, BATCH * TIME), *targets = some_ids(&b.c, 2, BATCH * TIME);

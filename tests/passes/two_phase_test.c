@@ -372,9 +372,10 @@ static void compiled_code_agrees(void **state) {
     while (cpu[cpus])
         cpus++;
     for (int i = 0; i < APPLIES; i += compiled_every()) {
-        CodegenOptions o = {
-            .cpu = cpu[i % cpus], .level = i % 2, .check = i % 3 == 2, .two_phase = TWO_PHASE_ON
-        };
+        CodegenOptions o = { .cpu = cpu[i % cpus],
+                             .level = i % 2,
+                             .passes.check = i % 3 == 2,
+                             .passes.two_phase = TWO_PHASE_ON };
         int status = compiled_status(state, applies[i], i % 2 ? 40 : 48, o);
         if (status) fail_msg("%s, %s: status %d", applies[i], o.cpu, status);
     }
@@ -396,7 +397,7 @@ static Results results_of(void **state, const char *residual, TwoPhase how, int 
     int64_t count;
     built_open(&b, scratch_path(state, "two.lua", path),
                spec_text(residual, 6, 32, text, sizeof text),
-               &(CodegenOptions){ .cpu = "native", .level = 1, .two_phase = how });
+               &(CodegenOptions){ .cpu = "native", .level = 1, .passes.two_phase = how });
     instance_open(&r, &b.c, BATCH * TIME, workers);
     instance_fill(&r, 11);
     int32_t *ids = some_ids(&b.c, 5, BATCH * TIME + 1);

@@ -24,7 +24,7 @@ static const double tenth = 0.1;
 static Report *report_at(const char *path) {
     Error e = { 0 };
     Report *r = report_new(
-        path, &(ReportOptions){ .cpu = "x86-64-v3", .inference = true, .routed = true }, &e);
+        path, &(ReportOptions){ .cpu = "x86-64-v3", .passes.inference = true, .routed = true }, &e);
     if (!r) fail_msg("%s", e.text);
     return r;
 }

@@ -39,7 +39,8 @@ static Report *report_how(const char *residual, Sizes s, TwoPhase how) {
             "  train = { batch = 16 } }\n",
             s.vocab, s.dim, residual, s.layers, s.hidden);
     assert_int_equal(fclose(f), 0);
-    Report *r = report_new(path, &(ReportOptions){ .cpu = "x86-64-v3", .two_phase = how }, &e);
+    Report *r = report_new(path, &(ReportOptions){ .cpu = "x86-64-v3", .passes.two_phase = how },
+                           &e);
     if (!r) fail_msg("%s", e.text);
     return r;
 }

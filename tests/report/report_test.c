@@ -14,7 +14,7 @@
 
 static Report *report_how(const char *path, TwoPhase how) {
     Error e = { 0 };
-    Report *r = report_new(path, &(ReportOptions){ .two_phase = how }, &e);
+    Report *r = report_new(path, &(ReportOptions){ .passes.two_phase = how }, &e);
     if (!r) fail_msg("%s", e.text);
     return r;
 }

@@ -15,7 +15,7 @@
 #include "work.h"
 
 static Report *report_written(void **state, const char *residual, int layers, bool inference) {
-    return scratch_report(state, "model.lua", &(ReportOptions){ .inference = inference },
+    return scratch_report(state, "model.lua", &(ReportOptions){ .passes.inference = inference },
                           "return model {\n  name = 'm', vocab = 64, context = 64, dim = 48, norm "
                           "= rmsnorm {},\n  residual = %s,\n"
                           "  layers = times(%d, layer {\n    attention { heads = 3, rope = {} },\n "
@@ -212,7 +212,7 @@ static void what_routes_leave_is_drawn(void **state) {
     for (int i = 0; i < 3; i++) {
         Error e = { 0 };
         Text t = { 0 };
-        o.inference = row[i].inference;
+        o.passes.inference = row[i].inference;
         Report *r = scratch_report(
             state, "model.lua", &o,
             "return model { name = 'm', vocab = 64, context = 64, dim = 48, norm = rmsnorm {},\n"
@@ -223,7 +223,7 @@ static void what_routes_leave_is_drawn(void **state) {
         assert_true(check_xml(t.at) > 20);
         assert_null(strstr(t.at, "nan"));
         /* without routes, the line at 1, the ways of counting */
-        int keys = 1 + 1 + (o.inference ? 2 : 3);
+        int keys = 1 + 1 + (o.passes.inference ? 2 : 3);
         assert_int_equal(count(t.at, "class=\"curve "), row[i].curves + keys);
         text_free(&t);
         report_free(r);

@@ -74,10 +74,11 @@ static int open_programs(void **state) {
     if (!model) fail_msg("%s", error.message);
     ModelInfo info = model_info(model);
     for (int i = 0; i < PROGRAMS; i++)
-        compiled_open(
-            &compiled[i], model->graph, &info,
-            &(CodegenOptions){
-                .cpu = "native", .level = 1, .bf16 = i != PLAIN, .inference = i == SERVING });
+        compiled_open(&compiled[i], model->graph, &info,
+                      &(CodegenOptions){ .cpu = "native",
+                                         .level = 1,
+                                         .passes.bf16 = i != PLAIN,
+                                         .passes.inference = i == SERVING });
     for (int i = 0; i < PRECISIONS; i++) {
         run(i, 0, "train --data text --steps %d --seed 3 --threads 2 --log %s.log --out %s.w",
             STEPS, names[i], names[i]);

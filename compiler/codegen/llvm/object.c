@@ -276,7 +276,7 @@ static bool open_module(Module *m, const Level *l, const CodegenOptions *o, cons
     *m = (Module){ .level = l, .o = o, .tm = target_open(l, o, error, size) };
     if (!m->tm) return false;
     open_emit(&m->e, l, m->tm);
-    m->e.check = o->check;
+    m->e.check = o->passes.check;
     m->e.lines = lines_open(&m->e, info->file);
     return true;
 }
@@ -318,21 +318,10 @@ static void keep_kernels(Code *out, const Tables *t) {
     }
 }
 
-static ModelPlans make_plans(const Graph *g, const ModelInfo *info, const CodegenOptions *o) {
-    PassOptions passes = { .inference = o->inference,
-                           .bf16 = o->bf16,
-                           .check = o->check,
-                           .keep = o->keep,
-                           .two_phase = o->two_phase,
-                           .off = o->no_pass,
-                           .observer = o->observer };
-    return plans_make(g, info->probe ? info->probe->graph : NULL, &passes);
-}
-
 int codegen_plan(const Graph *g, const ModelInfo *info, const CodegenOptions *o, Planned *out,
                  char *error, size_t size) {
     *out = (Planned){ 0 };
-    const Level *l = target_level(o->cpu ? o->cpu : "native", o->bf16, error, size);
+    const Level *l = target_level(o->cpu ? o->cpu : "native", o->passes.bf16, error, size);
     if (!l) return 1;
     Tables t = { .info = info,
                  .costs.planned = out,
@@ -341,7 +330,7 @@ int codegen_plan(const Graph *g, const ModelInfo *info, const CodegenOptions *o,
                  .cache_bytes = l->cache_bytes };
     out->lanes = l->lanes;
     snprintf(out->code.cpu, sizeof out->code.cpu, "%s", l->name);
-    ModelPlans plans = make_plans(g, info, o);
+    ModelPlans plans = plans_make(g, info->probe ? info->probe->graph : NULL, &o->passes);
     tables_build(&t, g, &plans, o);
     size_t bytes;
     void *model = tables_descriptor(&t, o, &out->code, g, &bytes);
@@ -361,9 +350,9 @@ void codegen_plan_free(Planned *p) {
 int codegen_compile(const Graph *g, const ModelInfo *info, const CodegenOptions *o, Code *out,
                     char *error, size_t size) {
     *out = (Code){ 0 };
-    const Level *l = target_level(o->cpu ? o->cpu : "native", o->bf16, error, size);
+    const Level *l = target_level(o->cpu ? o->cpu : "native", o->passes.bf16, error, size);
     /* both share something in one module */
-    bool split = o->emit == EMIT_EXE && !o->check && !o->watch;
+    bool split = o->emit == EMIT_EXE && !o->passes.check && !o->watch;
     Module m = { 0 }, side = { 0 };
     if (!l) return 1;
     target_options();
@@ -378,7 +367,7 @@ int codegen_compile(const Graph *g, const ModelInfo *info, const CodegenOptions 
     side.side = true;
     t.bytes.constants.cpu[0] = l->bits;
     snprintf(out->cpu, sizeof out->cpu, "%s", l->name);
-    ModelPlans plans = make_plans(g, info, o);
+    ModelPlans plans = plans_make(g, info->probe ? info->probe->graph : NULL, &o->passes);
     tables_build(&t, g, &plans, o);
     size_t bytes;
     void *model = tables_descriptor(&t, o, out, g, &bytes);

@@ -162,9 +162,9 @@ void *tables_descriptor(const Tables *t, const CodegenOptions *o, const Code *co
     strata_model m = { .magic = STRATA_MAGIC, .abi_version = STRATA_ABI, .struct_size = sizeof m };
     reserve(&b, sizeof m, 64);
     set_info(&m, f);
-    m.training = !o->inference;
+    m.training = !o->passes.inference;
     m.name = text(&b, f->name), m.compiler = text(&b, STRATA_VERSION), m.cpu = text(&b, code->cpu);
-    m.features = text(&b, code->features), m.precision = text(&b, o->bf16 ? "bf16" : "f32"),
+    m.features = text(&b, code->features), m.precision = text(&b, o->passes.bf16 ? "bf16" : "f32"),
     m.spec_file = text(&b, f->file);
     m.mixer = text(&b, f->mixer), m.tokenizer = text(&b, f->tokenizer),
     m.acausal = text(&b, f->acausal), m.ahead = text(&b, f->ahead);

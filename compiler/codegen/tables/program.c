@@ -126,10 +126,10 @@ static void add_program(Tables *t, Plan *p, const ProgramKind *kind) {
 void tables_build(Tables *t, const Graph *g, const ModelPlans *plans, const CodegenOptions *o) {
     const Plan *training = plans->plan[PLAN_TRAIN], *forward = plans->plan[PLAN_LOGITS];
     Constants *c = &t->bytes.constants;
-    t->inference = o->inference;
+    t->inference = o->passes.inference;
     c->granule = GRANULE;
-    c->check = o->check;
-    c->bf16 = o->bf16;
+    c->check = o->passes.check;
+    c->bf16 = o->passes.bf16;
     c->max_head = 1;
     c->lists = graph_lists(g);
     params_place(t, g, training);
