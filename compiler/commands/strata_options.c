@@ -14,6 +14,12 @@ static const CommandRow command[STRATA_COMMANDS] = {
 #include "strata_options.def"
 };
 
+/* What --cpu takes. */
+static const char cpu_names[] = "native, "
+#define LEVEL(library, below, name, cpu, more, lanes, cache, needs) name ", "
+#include "levels.def"
+                                "or a processor";
+
 static const OptionRow option[STRATA_OPTIONS] = {
 #define OPTION(id, name, kind, argument, low, high, initial, commands, help) \
     [STRATA_OPTION_##id] = { name, OPTION_IS_##kind, argument, low, high, initial, commands, help },

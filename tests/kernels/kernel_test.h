@@ -42,14 +42,7 @@ static inline bool host_runs_kernels(void) {
 #ifdef KERNEL_SET_avx512bf16
     if (!__builtin_cpu_supports("avx512bf16")) return false;
 #endif
-#if KERNEL_LEVEL == 4
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl")
-        && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
-#elif KERNEL_LEVEL == 3
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-#else
-    return __builtin_cpu_supports("sse4.2");
-#endif
+    return __builtin_cpu_supports(KERNEL_CPU);
 }
 
 typedef enum Side { BEFORE, AFTER } Side; /* where the guard page is next to the data */
