@@ -93,7 +93,7 @@ static bool is_frozen(Op op) {
         || op == OP_top;
 }
 
-/* The list that a node's operands lead with; of what has none, its own. */
+/* The list whose rows a node's operands are; its own where it has no such operand. */
 static int list_of(const Node *n) {
     for (int k = 0; k < n->nin; k++)
         if (n->in[k]->shape.lead == LEAD_TOKENS) return n->in[k]->shape.list;

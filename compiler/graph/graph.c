@@ -62,7 +62,7 @@ static const char *check_results(Graph *g, const Node *n) {
     return error;
 }
 
-/* These say themselves whose rows their results are. */
+/* Ops whose shape rules say whose rows their results are. */
 static bool crosses(Op op) {
     return op == OP_gather || op == OP_scatter || op == OP_attention || op == OP_attention_grad
         || op == OP_side;
@@ -124,7 +124,7 @@ bool class_is_row(Class c) { return c >= POINTWISE && c <= WAVE; }
 
 /* == Parameters and outputs =============================================== */
 
-/* Arrays that grow by doubling: room for one more after the n there are. */
+/* The array with room for one more element than the n it has: twice as large where it was full. */
 static void *room(Graph *g, void *array, int n, size_t size) {
     if (n & (n - 1)) return array; /* not full: capacities are powers of two */
     void *grown = graph_alloc(g, (n ? 2 * (size_t)n : 1) * size);

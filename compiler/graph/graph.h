@@ -88,7 +88,7 @@ typedef struct Attr {
     bool causal;             /* ATTENTION */
     bool sine;               /* FREQUENCIES: sin instead of cos */
     bool half;               /* PRODUCT: its result is rounded to bfloat16 */
-    const double *frequency; /* FREQUENCIES: 'count' radians a position */
+    const double *frequency; /* FREQUENCIES: 'count' radians per position */
     int copy;                /* recomputed twin of an equal node; 0: none */
 } Attr;
 
@@ -172,8 +172,8 @@ struct Graph {
 /* graph.c: memory, nodes */
 Graph *graph_new(void);
 void graph_free(Graph *g);
-void *graph_alloc(Graph *g, size_t size);          /* zeroed; exits 3 at the limit */
-Loc graph_loc(Graph *g, Loc loc);                  /* its strings kept by g */
+void *graph_alloc(Graph *g, size_t size); /* zeroed; ends the program if there is no memory */
+Loc graph_loc(Graph *g, Loc loc);         /* its strings kept by g */
 const char *graph_string(Graph *g, const char *s); /* interned copy */
 /* The only way a node comes to exist: runs the shape rule, returns the equal
 ** node if there is one.  NULL and *error (no location) if operands don't fit. */
@@ -195,8 +195,8 @@ int graph_lists(const Graph *g);
 const Node *graph_list(const Graph *g, int list);
 /* Numbers lists from 1 on, in order, where some were left out. */
 void graph_number_lists(Graph *g);
-/* uses.c, by id: how many operands of nodes, of those marked in 'by' (NULL: of all), and outputs the
-** node is; and marks all that the marked nodes are made of. */
+/* uses.c, by id: how many outputs the node is, and how many operands of nodes, of those marked in
+** 'by' (NULL: of all); and marks all that the marked nodes are made of. */
 int *graph_uses(Graph *g, const bool *by);
 void graph_mark_operands(const Graph *g, bool *marked);
 /* How many operands give a node its value; those behind them it only waits for. */

@@ -34,7 +34,7 @@ static void start_from(const EvalStep *s) {
         memcpy(s->out[0], s->in[2], (size_t)(s->tokens * s->n->shape.dim[0]) * sizeof(double));
 }
 
-/* What is kept of results that pass_precision rounds. */
+/* Rounds the result of a product that pass_precision marked. */
 static void round_result(const EvalStep *s) {
     int64_t count = s->tokens * s->n->shape.dim[0];
     for (int64_t i = 0; s->n->attr.half && i < count; i++)

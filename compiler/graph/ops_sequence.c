@@ -119,7 +119,7 @@ static void memory_pool(const EvalStep *s, Memory *m, double *k, double *v, bool
 
 static void memory_free(Memory *m) { free(m->k), free(m->v); }
 
-/* What s->in has: as it is, or averaged. */
+/* Keys and values as s->in has them, or their averages. */
 static Memory memory_open(const EvalStep *s) {
     if (!s->n->attr.count)
         return (Memory){ (double *)s->in[1], (double *)s->in[2], s->input->time };

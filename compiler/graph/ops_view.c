@@ -265,8 +265,8 @@ Node *op_after(Node *x, int n, Node **others) {
     return op_build(x->g, OP_after, n + 1, in, (Attr){ 0 });
 }
 
-/* What was computed together has its gradients computed together: those of the
-** others are zero, but not before this one is there. */
+/* What was computed together gets its gradients together: the others' cotangents
+** are zeros that wait for this one's. */
 void vjp_after(Node *n, Node **dy, Node **dx) {
     dx[0] = dy[0];
     for (int i = 1; i < n->nin; i++)

@@ -1,5 +1,5 @@
 /*
-** The text form of a graph: one line a node, then one an output.
+** The text form of a graph: one line per node, then one per output.
 **
 **   %0 = param "w" normal 0.02 : [4,3]
 **   %2 = slice %1 axis=0 first=1 count=2 : [tokens,2]

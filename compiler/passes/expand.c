@@ -1,8 +1,8 @@
 /*
 ** Last changes before the schedule.  Softmax stays one node until here, so that
 ** passes before this one can see it; row kernels know its parts only:
-** exp(x - peak) / sum.  Anchors read memory: numbers and tables of cos and sin,
-** which row kernels read as they are, are copied to rows of their own for them.
+** exp(x - peak) / sum.  Anchors read memory, so numbers and tables of cos and sin,
+** which row kernels read where they are, are copied to rows for them.
 ** Attention's gradient writes all of its results, wanted or not.
 */
 #include "plan.h"

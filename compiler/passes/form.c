@@ -1,7 +1,8 @@
 /*
-** The forms of a model: as it is trained, and as it generates token by token.  Routes
-** that choose among all tokens of a sequence say both with generating(), those that a
-** training step runs otherwise with training().
+** Chooses the form of a program: of a model as it is trained or as it generates token by token,
+** of a training step or of the others.  A spec tells them apart with generating() and training(),
+** such as a route that can choose among all tokens of a sequence only while it is trained; here
+** both become numbers.
 */
 #include "plan.h"
 #include "rebuild.h"

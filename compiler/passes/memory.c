@@ -52,7 +52,8 @@ static void use(Plan *p, const Node *x, int at, bool through) {
     if (at > b->last) b->last = at;
 }
 
-/* What a step only waits for needs no place, unless it is no row kernel that computes it. */
+/* Whether the operand needs a place: what a step only waits for does not if a row kernel computes
+** it. */
 static bool is_used(const Plan *p, const Node *n, int operand) {
     const Node *x = plan_storage(n->in[operand]);
     return operand < node_reads(n) || p->domain[x->id] != DOMAIN_ROW
@@ -133,7 +134,7 @@ static void choose_space(Plan *p, Buffer *b) {
     else b->space = SPACE_TOKEN;
 }
 
-/* The caller's rows as the place of a sum: all of it is formed in one phase. */
+/* Forms a sum in the caller's rows: all of it in one phase. */
 static void share_logits(const Plan *p, const Buffer *b, Buffer *onto) {
     if (p->step[onto->first].phase != p->step[b->first].phase)
         bug(b->node, "is formed in several phases");
@@ -200,7 +201,7 @@ static int by_offset(const void *x, const void *y) {
     return ((*a)->b->offset > (*b)->b->offset) - ((*a)->b->offset < (*b)->b->offset);
 }
 
-/* The lowest gap among those placed that live at the same time. */
+/* The lowest offset with room for 'size' beside those placed that live at the same time. */
 static int64_t place(Item **busy, int n, int64_t size) {
     int64_t at = 0;
     qsort(busy, (size_t)n, sizeof *busy, by_offset);
@@ -212,7 +213,7 @@ static int64_t place(Item **busy, int n, int64_t size) {
     return at;
 }
 
-/* A token row more is a granule of floats at least: a whole cache line. */
+/* One float per token is at least a granule of floats; 16 floats are a cache line. */
 int64_t plan_guard(const Plan *p, Space space) {
     if (!p->guarded) return 0;
     return space == SPACE_TOKEN || space == SPACE_LOCAL ? 1 : 16;
@@ -251,7 +252,7 @@ static int64_t pack_space(Plan *p, Space space, bool reuse) {
     return pack(p, item, n, reuse);
 }
 
-/* Partial sums: a row of its own a token_sum, from its row kernel to its end. */
+/* Each token_sum has partial sums, a row per granule, from its row kernel to its end. */
 static void add_partials(Plan *p, Item *item, int *n) {
     for (int i = 0; i < p->nstep; i++)
         for (int k = 0; p->step[i].kind == STEP_ROW && k < p->step[i].n; k++) {

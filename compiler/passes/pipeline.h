@@ -28,14 +28,14 @@ typedef struct PassInfo {
 
 extern const PassInfo pass_info[PASSES];
 
-/* The programs of a model: without a caller who learns, the loss alone, a training step; the first
-** two in the form that generates, if that is another; and what 'probe' looks at. */
+/* The programs of a model: its logits, its loss, a training step; logits and loss in the form that
+** generates token by token, if that is another (plan_has_forms); and what 'probe' looks at. */
 enum { PLAN_LOGITS, PLAN_LOSS, PLAN_TRAIN, PLAN_GENERATE, PLAN_SCORE, PLAN_PROBE, PLANS };
 
 /* What happened to a pass. */
 typedef struct PassEvent {
     PassId pass;
-    int program; /* PLANS: all of the model's */
+    int program; /* PLANS: a pass of the model */
     bool off;    /* switched off: it did not run */
     int before;  /* nodes */
     double seconds;
@@ -66,7 +66,7 @@ typedef struct ModelPlans {
 /* Each plan is freed by graph_free(plan->g).  'probe' may be NULL. */
 ModelPlans plans_make(const Graph *g, const Graph *probe, const PassOptions *o);
 
-/* By name or letter, the first n characters of 'word'; PASSES: there is none. */
+/* The pass whose name or letter the first n characters of 'word' are; PASSES: there is none. */
 PassId pass_called(const char *word, size_t n);
 /* "two_phase|simplify|..": the optional ones, or all. */
 const char *pass_names(char *to, size_t size, bool optional);

@@ -1,4 +1,4 @@
-/* Where the values of a plan lie: what all that read a plan ask. */
+/* Where the values of a plan lie, for all that read a plan. */
 #include "plan.h"
 
 const Node *plan_storage(const Node *n) {

@@ -35,9 +35,9 @@ typedef enum Space {
     SPACE_GRADIENT,     /* added to the parameter's place in TRAIN */
     SPACE_TOKEN,        /* arena, one row per token, rows 'stride' apart */
     SPACE_LOCAL,        /* arena of a worker, one row per token of its chunk */
-    SPACE_GRANULE,      /* arena, one row a granule */
+    SPACE_GRANULE,      /* arena, one row per granule */
     SPACE_CONSTANT,     /* arena, once */
-    SPACE_TABLE,        /* the context's tables of cos and sin, one row a position */
+    SPACE_TABLE,        /* the context's tables of cos and sin, one row per position */
     SPACE_INPUT,        /* tokens, targets, position, seed, per_token */
     SPACE_LOGITS        /* the caller's result, one row per token */
 } Space;
@@ -99,7 +99,7 @@ typedef struct Plan {
 const Node *plan_storage(const Node *n);
 /* The buffer a node's value is in (through reshapes), or NULL. */
 Buffer *plan_buffer(const Plan *p, const Node *n);
-/* Floats of a guard: a row of SPACE_TOKEN and SPACE_LOCAL, or all. */
+/* Floats of a guard: per row in SPACE_TOKEN and SPACE_LOCAL, in all elsewhere. */
 int64_t plan_guard(const Plan *p, Space space);
 /* Kept as bfloat16, two to a float: what pass_precision rounds, operands of products and some
 ** results. */
@@ -109,7 +109,6 @@ static inline bool plan_half(const Node *n) { return n->op == OP_bf16 || n->attr
 static inline bool plan_listed(const Node *n) {
     return n->op == OP_rows || (n->op == OP_gather && n->in[0]->op == OP_position);
 }
-bool plan_small(const Node *n); /* a few numbers per token: saved, never recomputed */
 
 /* The passes; passes.def says in which order they run.  Those that return a graph free the one
 ** they got. */

@@ -46,7 +46,7 @@ static bool *readable_as_half(Graph *g) {
     return half;
 }
 
-/* Values of tokens among the operands; the third operand of a product is its sum so far. */
+/* Rounds the operands that are values of tokens; a product's third one is its sum so far. */
 static Node *rule(Rebuild *r, const Node *old, Node **in) {
     const bool *half = r->user;
     Class c = op_info[old->op].class;

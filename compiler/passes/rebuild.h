@@ -17,7 +17,7 @@ typedef Node *(*RebuildRule)(Rebuild *r, const Node *old, Node **in);
 
 /* The new graph has the old one's outputs; frees the old graph. */
 Graph *rebuild(Graph *g, RebuildRule rule, void *user);
-/* For rules: a plain copy of a node whose turn has not come, but its operands'. */
+/* For rules: copies a node before its turn; its operands have been copied. */
 void rebuild_ahead(Rebuild *r, const Node *old);
 Node *rebuild_copy(Rebuild *r, const Node *old, Node **in, Attr attr);
 

@@ -19,11 +19,13 @@
 #include "rebuild.h"
 #include "slots.h"
 
-/* A vector unit does about so many operations of row kernels while a byte comes from memory or goes
-** there. */
-enum { SMALL = 64, OPS_A_BYTE = 3 };
+enum {
+    SMALL = 64,      /* numbers per token */
+    OPS_PER_BYTE = 3 /* a vector unit does about so many while a byte is loaded or stored */
+};
 
-bool plan_small(const Node *n) { return shape_count(&n->shape) <= SMALL; }
+/* A few numbers per token. */
+static bool is_small(const Node *n) { return shape_count(&n->shape) <= SMALL; }
 
 typedef struct Recompute {
     Keep keep;
@@ -31,7 +33,7 @@ typedef struct Recompute {
     int last; /* token phase of the forward part: the backward part begins in it */
     bool *kept;
     bool *again; /* products that have twins */
-    int *seen;   /* closures: the last one a node was counted in */
+    int *seen;   /* by id: the last number of again_operations that counted the node */
     Node **twin; /* by old id */
 } Recompute;
 
@@ -41,7 +43,7 @@ static bool is_row(const Recompute *r, const Node *n) {
 
 /* A few numbers that took a pass over many. */
 static bool is_summary(const Node *n) {
-    return plan_small(n) && op_info[n->op].class == REDUCE && !plan_small(n->in[0]);
+    return is_small(n) && op_info[n->op].class == REDUCE && !is_small(n->in[0]);
 }
 
 static void store(Recompute *r, const Node *n) {
@@ -101,7 +103,7 @@ static double again_operations(Recompute *r, const Node *n, int number) {
     return sum;
 }
 
-/* Stored and loaded: 8 bytes a number. */
+/* Storing and loading a number moves 8 bytes. */
 static void keep_dear(Graph *g, Recompute *r) {
     bool *read = graph_alloc(g, (size_t)g->n + 1);
     for (int i = 0; i < g->n; i++)
@@ -110,7 +112,7 @@ static void keep_dear(Graph *g, Recompute *r) {
     for (int i = 0; i < g->n; i++) {
         const Node *n = g->node[i];
         if (!read[i] || n->backward || !r->slots->needed[i]) continue;
-        if (again_operations(r, n, i + 1) > 8.0 * OPS_A_BYTE * (double)shape_count(&n->shape))
+        if (again_operations(r, n, i + 1) > 8.0 * OPS_PER_BYTE * (double)shape_count(&n->shape))
             store(r, n);
     }
 }

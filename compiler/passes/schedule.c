@@ -1,6 +1,6 @@
 /*
 ** The schedule: walks the times of slots.c and makes steps and phases of them.
-** Reads the graph, breaks nothing.
+** The graph stays as it is.
 */
 #include "plan.h"
 #include "slots.h"
@@ -17,7 +17,7 @@ typedef struct Builder {
     int *adds;     /* by node: id of the parameter whose gradient it is a piece of, -1: none */
     int lists;     /* the largest number of a list of rows */
     bool *in_slot; /* by list: rows of a slot are of it */
-    /* pieces of a parameter's gradient in an event so far; which one a node is */
+    /* by parameter: pieces of its gradient so far in an event; by node: which of them it is */
     int *taken, *round;
 } Builder;
 
@@ -145,8 +145,8 @@ static bool is_part(const Builder *b, int id) {
     return false;
 }
 
-/* Uniform nodes of a global phase run after its tasks, as one kernel; it also
-** adds those sums to gradients that others read too. */
+/* Uniform nodes of a global phase run after its tasks, as one kernel, which also adds to gradients
+** the sums that other nodes read too. */
 static void add_uniform(Builder *b, int time) {
     int n = 0, shared = 0;
     for (int i = b->head[time]; i >= 0; i = b->next[i]) {
@@ -213,8 +213,8 @@ static void add_slot(Builder *b, int slot) {
     if (last >= 0 && b->in_slot[last]) add_rows(b, slot, last);
 }
 
-/* A global phase in which nothing happened to follow a token phase: two global
-** phases in a row stay apart, because the second reads the first's results. */
+/* Two global phases between which no token phase has a step stay apart, because the second reads
+** the first's results. */
 static void walk(Builder *b) {
     for (int t = 0; t <= b->s->times; t++) {
         if (t % 2 == 0) add_slot(b, t);

@@ -187,6 +187,4 @@ static Node *rule(Rebuild *r, const Node *old, Node **in) {
     return NULL;
 }
 
-Graph *pass_simplify(Graph *g) {
-    return rebuild(g, rule, graph_uses(g, NULL));
-}
+Graph *pass_simplify(Graph *g) { return rebuild(g, rule, graph_uses(g, NULL)); }

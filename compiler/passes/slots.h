@@ -19,12 +19,10 @@ typedef struct Slots {
     int *time;    /* of anchors and uniform nodes: odd; of row nodes: even */
     int *start;   /* of anchors: when the first of their phase, and their list, runs */
     int *partial; /* of a token_sum: the slot of its per-granule sums */
-    int times;    /* all are below */
+    int times;    /* all times are below it */
 } Slots;
 
 /* With 'forward', nodes of the gradient pass are left out. */
 Slots *slots_find(Graph *g, bool forward);
-/* The operand itself, or the anchor that a side result belongs to. */
-const Node *slots_owner(const Node *n);
 
 #endif

@@ -136,7 +136,8 @@ static Sums sum_sources(Rebuild *r, const Read *read, const int *pick, int n, No
     return s;
 }
 
-/* All that depends on no activation: a group's first read needs what later reads are made with. */
+/* Copies all that depends on no activation ahead of its turn: a group's first read needs what later
+** reads are made with. */
 static void copy_uniform(Rebuild *r, Pass *p) {
     for (int i = 0; !p->uniform && i < r->from->n; i++) {
         const Node *old = r->from->node[i];

@@ -14,7 +14,7 @@
 
 typedef struct Read {
     const Node *root;             /* sum over axis 0 of weights * values */
-    const Node *weights, *values; /* a row a source each; values: the stack, perhaps reshaped */
+    const Node *weights, *values; /* a row per source each; values: the stack, perhaps reshaped */
     const Node *stack;
     const Node *softmax; /* that the weights are; NULL: weights of each source alone */
     int axis;            /* of the sources in softmax */

@@ -6,7 +6,7 @@
 **
 ** Apart, a read takes every source once forward, once more to compute its result
 ** again for the gradients, and for these the source, its gradient and the gradient
-** written.  Together, shared sources are taken once a group, and every read but one
+** written.  Together, shared sources are taken once per group, and every read but one
 ** writes and reads its partial result twice and what flows back into it once.
 */
 #include "two_phase.h"

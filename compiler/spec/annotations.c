@@ -52,7 +52,7 @@ static const char classes[] =
 
 static bool is_letter(char c) { return isalnum((unsigned char)c) || c == '_'; }
 
-/* The parameters of "name(x, {axis, ...}, w)": words outside of braces, one a place. */
+/* The parameters of "name(x, {axis, ...}, w)": words outside of braces, one per argument. */
 static int parameters(const char *usage, char name[8][24]) {
     int n = 0, depth = 0;
     bool fresh = false;
@@ -105,7 +105,7 @@ void spec_ops_annotations(FILE *f) {
         annotate(f, op_info[op].name, usage, op_info[op].help);
     }
     for (int i = 0; i < ops_count; i++)
-        /* the sublayer's name too: an overload there */
+        /* annotated as an overload of the sublayer of that name */
         if (strcmp(ops_structural[i].name, "attention"))
             annotate(f, ops_structural[i].name, ops_structural[i].usage,
                      op_info[ops_structural[i].op].help);

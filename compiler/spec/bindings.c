@@ -105,7 +105,7 @@ static bool boolean_option(lua_State *L, int arg, const char *what, const char *
 
 /* == Functions ============================================================ */
 
-/* The op is all there is to say: any row without attributes. */
+/* A row without attributes: its operands are all that it takes. */
 static int call_plain(lua_State *L) {
     Op op = op_of(L);
     int n = (int)lua_tointeger(L, lua_upvalueindex(2));
@@ -241,7 +241,7 @@ static int call_top(lua_State *L) {
     return tensor_push(L, tensor_build(L, OP_top, 1, &x, (Attr){ .value = lua_tonumber(L, 2) }));
 }
 
-/* wave({ radians a position, ... }, { sine = , scale = , of = }) */
+/* wave({ radians per position, ... }, { sine = , scale = , of = }) */
 static int call_wave(lua_State *L) {
     lua_settop(L, 2);
     int64_t n = tensor_list_length(L, 1, "wave");

@@ -1,6 +1,6 @@
 /* The Lua functions of the structural rows of the op table. */
-#ifndef STRATA_SPEC_OPS_H
-#define STRATA_SPEC_OPS_H
+#ifndef STRATA_SPEC_BINDINGS_H
+#define STRATA_SPEC_BINDINGS_H
 
 #include "front.h"
 

@@ -84,7 +84,7 @@ extern const Embedded library_file[];
 extern const int library_count;
 void library_load(lua_State *L, const char *name); /* pushes the chunk */
 
-/* tensor.c, ops.c: primitives */
+/* tensor.c, bindings.c: primitives */
 const char *tensor_nothing(lua_State *L); /* "nothing"; while layers are built, what there is */
 Node *tensor_get(lua_State *L, int arg, const char *what); /* numbers become fills */
 int tensor_push(lua_State *L, Node *n);
@@ -95,8 +95,8 @@ int64_t tensor_list_length(lua_State *L, int arg, const char *what);
 int64_t tensor_list_integer(lua_State *L, int arg, int64_t i, const char *what);
 void tensor_list_shape(lua_State *L, int arg, const char *what, Shape *s);
 
-/* causal.c: the first places where what it generates with sees later tokens, and where it chooses
-** among them; NULL: nowhere */
+/* causal.c: the first sites where what the model generates with sees later tokens, and where it
+** chooses among them; NULL: nowhere */
 void causal_sites(const Graph *g, const Node *logits, const char **acausal, const char **ahead);
 
 /* core.c: what the library's Lua files ask of C */

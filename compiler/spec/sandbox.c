@@ -127,7 +127,7 @@ static int call_error(lua_State *L) {
     return lua_error(L);
 }
 
-/* No addresses. */
+/* Lua's tostring without the addresses. */
 static int call_tostring(lua_State *L) {
     luaL_checkany(L, 1);
     lua_settop(L, 1);

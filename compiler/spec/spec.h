@@ -46,7 +46,7 @@ typedef struct Model {
     uint64_t hash; /* of every file read, the library and the compiler's version */
     Read *read;    /* in order of execution, the final read last */
     int nread;
-    /* what mixers were given: the embedding, then each sublayer's output; as above */
+    /* what mixers were given: the embedding, then each sublayer's output; NULL as above */
     Node **source;
     int nsource;
     const char **note; /* to print: what is legal but perhaps not meant */
@@ -74,7 +74,7 @@ void spec_ops_annotations(FILE *f); /* the first part of spec_annotations */
 ** 0, or 1 if it could not be listed. */
 int spec_annotations(FILE *f);
 int spec_luacheck(FILE *f); /* a .luacheckrc; returns the same */
-/* Every name a spec can reach and its type, one a line, sorted; 0, or 1 if it
+/* Every name a spec can reach and its type, one per line, sorted; 0, or 1 if it
 ** could not be listed. */
 int spec_reachable(FILE *f);
 

@@ -14,7 +14,7 @@
 **     neighbours are: each element is one chain of fused multiply-adds in
 **     order of k (KC blocks in order), in full tiles and at the edges alike.
 **     Sums are in a fixed order.  No reassociation, no fast-math.
-**   - 'scratch' is per worker, 64-byte aligned; functions of the family say how many bytes.
+**   - 'scratch' is per worker, 64-byte aligned, floats as k_.._scratch of its kernel says.
 */
 #ifndef STRATA_KERNELS_H
 #define STRATA_KERNELS_H

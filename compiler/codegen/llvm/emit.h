@@ -1,6 +1,6 @@
 /*
-** The vocabulary that kernels are written in.  Only this
-** folder calls the LLVM API; what uses this header reads as the loop nest it
+** The vocabulary that kernels are written in.  Only the files of this
+** folder call the LLVM API; what uses this header reads as the loop nest it
 ** generates.  Values are float scalars or vectors of any number of lanes;
 ** an operation on a scalar and a vector repeats the scalar.
 */
