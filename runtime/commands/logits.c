@@ -78,9 +78,10 @@ static int whole_sequences(const Program *p, Session *s, const Tokens *x, float 
     return status;
 }
 
-/* One group of n sequences through the caches; row: [n, V] and [n] scratch. */
+/* One group of n sequences through the caches; row: [n, V] scratch. */
 static int step_sequences(Session *s, void *const *state, const Tokens *x, int64_t b, int32_t n,
-                          int32_t *next, float *row, float *out, Error *e) {
+                          float *row, float *out, Error *e) {
+    int32_t next[GROUP_SEQUENCES];
     int64_t V = s->m->vocab;
     int status = STATUS_OK;
     for (int32_t i = 0; i < n && !status; i++) {
@@ -111,7 +112,6 @@ static int token_by_token(const Program *p, Session *s, const Tokens *x, float *
     int32_t group = x->B < GROUP_SEQUENCES ? (int32_t)x->B : GROUP_SEQUENCES;
     Region state[GROUP_SEQUENCES] = { { 0 } };
     void *at[GROUP_SEQUENCES];
-    int32_t next[GROUP_SEQUENCES];
     float *row = calloc((size_t)group * (size_t)p->m->vocab, sizeof *row);
     int status = row ? session_arena(s, group, true, e)
                      : error_memory(e, "logits", (size_t)group * (size_t)p->m->vocab * 4);
@@ -121,7 +121,7 @@ static int token_by_token(const Program *p, Session *s, const Tokens *x, float *
     }
     for (int64_t b = 0; b < x->B && !status; b += group) {
         int32_t n = x->B - b < group ? (int32_t)(x->B - b) : group;
-        status = step_sequences(s, at, x, b, n, next, row, out, e);
+        status = step_sequences(s, at, x, b, n, row, out, e);
     }
     for (int32_t i = 0; i < group; i++)
         region_close(&state[i]);
