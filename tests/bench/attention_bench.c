@@ -50,6 +50,16 @@ static double seconds(void (*f)(const Attention *, float *), const Attention *a,
     return best;
 }
 
+static void print_products(const Attention *a, float *scratch, double top) {
+    double pairs = (double)a->sequences * a->heads * (double)a->time * (double)(a->time + 1) / 2;
+    double f = 1e-9 * 4 * pairs * a->dk / seconds(forward, a, scratch);
+    double g = 1e-9 * 10 * pairs * a->dk / seconds(backward, a, scratch);
+    printf("%-4s B %-3lld T %-5lld H %-3d d %-4d forward %7.1f GFLOP/s %3.0f %%   backward %7.1f "
+           "GFLOP/s %3.0f %%\n",
+           a->bf16 ? "bf16" : "f32", (long long)a->sequences, (long long)a->time, a->heads, a->dk,
+           f, 100 * f / top, g, 100 * g / top);
+}
+
 static void measure_products(int bf16, int64_t sequences, int64_t time, int heads, int d,
                              double top) {
     int64_t rows = sequences * time, c = (int64_t)heads * d;
@@ -86,13 +96,7 @@ static void measure_products(int bf16, int64_t sequences, int64_t time, int head
                     .lddq = 3 * c,
                     .lddk = 3 * c,
                     .lddv = 3 * c };
-    double pairs = (double)sequences * heads * (double)time * (double)(time + 1) / 2;
-    double f = 1e-9 * 4 * pairs * d / seconds(forward, &a, scratch);
-    double g = 1e-9 * 10 * pairs * d / seconds(backward, &a, scratch);
-    printf("%-4s B %-3lld T %-5lld H %-3d d %-4d forward %7.1f GFLOP/s %3.0f %%   backward %7.1f "
-           "GFLOP/s %3.0f %%\n",
-           bf16 ? "bf16" : "f32", (long long)sequences, (long long)time, heads, d, f, 100 * f / top,
-           g, 100 * g / top);
+    print_products(&a, scratch, top);
     free(qkv), free(o), free(dout), free(grad), free(lse), free(delta), free(scratch);
 }
 

@@ -78,6 +78,15 @@ static void wrong_ranges_and_settings_are_refused(void **state) {
     refused(a->update(ctx, w, train, n, 0, &how), STRATA_OK, "");
 }
 
+static void wrong_sizes_need_nothing(void **state) {
+    (void)state;
+    const strata_api *a = &object.b.c.api;
+    assert_int_equal(a->state_bytes(0), 0);
+    assert_int_equal(a->state_bytes(CONTEXT + 1), 0);
+    assert_int_equal(a->arena_bytes(0, 1), 0);
+    assert_int_equal(a->arena_bytes(1, 0), 0);
+}
+
 static void wrong_states_are_refused(void **state) {
     (void)state;
     const strata_api *a = &object.b.c.api;
@@ -85,10 +94,6 @@ static void wrong_states_are_refused(void **state) {
     int32_t *ids = object.tokens;
     float out[2 * VOCAB];
     Guarded five, six;
-    assert_int_equal(a->state_bytes(0), 0);
-    assert_int_equal(a->state_bytes(CONTEXT + 1), 0);
-    assert_int_equal(a->arena_bytes(0, 1), 0);
-    assert_int_equal(a->arena_bytes(1, 0), 0);
     guarded_open(&five, a->state_bytes(5)), guarded_open(&six, a->state_bytes(6));
     memset(five.at, 0x5a, a->state_bytes(5));
     refused(a->prefill(ctx, w, five.at, arena, ids, 1, out), STRATA_ERROR_STATE,
@@ -204,6 +209,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_arguments_of_calls_are_refused),
         cmocka_unit_test(wrong_ranges_and_settings_are_refused),
+        cmocka_unit_test(wrong_sizes_need_nothing),
         cmocka_unit_test(wrong_states_are_refused),
         cmocka_unit_test(a_context_must_be_prepared_as_it_says),
         cmocka_unit_test(inference_objects_miss_training),

@@ -251,40 +251,46 @@ static void pick(const double *score, int64_t time, int k, bool *in) {
     }
 }
 
+enum { LONG = 10, TAKEN = 3 }; /* tokens of each sequence, and how many of them the layer takes */
+
+/* The first layer of the case takes what 'pick' does; 'scores' are by id. */
+static void expect_chosen(const Case *c, const double *scores) {
+    EvalInput in = case_input(c);
+    in.keep = true;
+    Eval *ev = eval_new(c->g, &in);
+    const double *chosen = NULL;
+    for (int i = c->g->n; i-- > 0;)
+        if (c->g->node[i]->op == OP_top) chosen = eval_value(ev, c->g->node[i]);
+    for (int64_t s = 0; s < c->batch; s++) {
+        double score[LONG];
+        bool want[LONG];
+        for (int t = 0; t < LONG; t++)
+            score[t] = scores[c->tokens[s * LONG + t]];
+        pick(score, LONG, TAKEN, want);
+        for (int t = 0; t < LONG; t++)
+            assert_int_equal(chosen[s * LONG + t] > 0, want[t]);
+    }
+    eval_free(ev);
+}
+
 /* mod's first layer scores tokens by their ids alone. */
 static void the_earlier_of_equal_scores_wins(void **state) {
-    static const int32_t ids[3][10] = { { 3, 1, 3, 2, 3, 3, 1, 2, 1, 3 },
-                                        { 4, 4, 4, 4, 4, 4, 4, 4, 4, 4 },
-                                        { 2, 2, 7, 7, 2, 7, 1, 1, 1, 1 } };
+    static const int32_t ids[3][LONG] = { { 3, 1, 3, 2, 3, 3, 1, 2, 1, 3 },
+                                          { 4, 4, 4, 4, 4, 4, 4, 4, 4, 4 },
+                                          { 2, 2, 7, 7, 2, 7, 1, 1, 1, 1 } };
     /* by id: 0 and -0 are equal */
-    static const double scores[VOCAB] = { 0, 0.5, -0.5, 0.25, 7, 0, 0, -0.0 };
+    static const double scores[VOCAB] = { 0, 0.5, -0.5, 0.25, 7, 0, 0, -0.0 }, none[VOCAB] = { 0 };
     Built b;
     Instance r;
     open_kind(state, &b, &kinds[2], true);
     for (int equal = 0; equal < 2; equal++) {
-        Case *c = steered(b.m->graph, 1, 3, 10);
+        Case *c = steered(b.m->graph, 1, 3, LONG);
         memcpy(c->tokens, ids, sizeof ids);
         for (int i = 0; i < c->g->nparam; i++)
             for (int id = 0; !strcmp(c->g->param[i].node->attr.name, "embed.weight") && id < VOCAB;
                  id++)
-                c->value[i][id * DIM] = equal ? 0 : scores[id];
-        EvalInput in = case_input(c);
-        in.keep = true;
-        Eval *ev = eval_new(c->g, &in);
-        const double *chosen = NULL;
-        for (int i = c->g->n; i-- > 0;)
-            /* the first one's */
-            if (c->g->node[i]->op == OP_top) chosen = eval_value(ev, c->g->node[i]);
-        for (int s = 0; s < 3; s++) {
-            double score[10];
-            bool want[10];
-            for (int t = 0; t < 10; t++)
-                score[t] = equal ? 0 : scores[ids[s][t]];
-            pick(score, 10, 3, want);
-            for (int t = 0; t < 10; t++)
-                assert_int_equal(chosen[s * 10 + t] > 0, want[t]);
-        }
-        eval_free(ev);
+                c->value[i][id * DIM] = (equal ? none : scores)[id];
+        expect_chosen(c, equal ? none : scores);
         instance_open(&r, &b.c, 30, 2);
         instance_weights(&r, c);
         expect_trained(&r, c, kinds[2].route);

@@ -40,6 +40,39 @@ static inline Guarded nan_matrix(int64_t rows, int64_t columns, Side side) {
     return g;
 }
 
+static inline Attention problem_call(const Problem *p, Size s) {
+    return (Attention){ .sequences = s.sequences,
+                        .time = s.time,
+                        .heads = s.heads,
+                        .groups = s.groups,
+                        .dk = s.dk,
+                        .dv = s.dv,
+                        .causal = s.causal,
+                        .pool = s.pool,
+                        .scale = 1.7f / sqrtf((float)s.dk),
+                        .q = p->q.at,
+                        .k = p->k.at,
+                        .v = p->v.at,
+                        .ldq = s.heads * s.dk + GAP,
+                        .ldk = s.groups * s.dk + GAP,
+                        .ldv = s.groups * s.dv + GAP,
+                        .o = p->o.at,
+                        .lse = p->lse.at,
+                        .ldo = s.heads * s.dv + GAP,
+                        .ldlse = s.heads + GAP,
+                        .dout = p->dout.at,
+                        .lddout = s.heads * s.dv + GAP,
+                        .delta = p->delta.at,
+                        .lddelta = s.heads + GAP,
+                        .dq = p->dq.at,
+                        .dk_ = p->dk.at,
+                        .dvalue = p->dv.at,
+                        .lddq = s.heads * s.dk + GAP,
+                        .lddk = s.groups * s.dk + GAP,
+                        .lddv = s.groups * s.dv + GAP,
+                        .workers = 4 };
+}
+
 static inline Problem problem_new(Size s, uint64_t seed, Side side) {
     Draw d = { seed };
     int64_t rows = s.sequences * s.time, hk = (int64_t)s.heads * s.dk, hv = (int64_t)s.heads * s.dv;
@@ -58,36 +91,7 @@ static inline Problem problem_new(Size s, uint64_t seed, Side side) {
                   .scratch = guard_bytes(k_attention_scratch(s.dk > s.dv ? s.dk : s.dv), AFTER) };
     guard_readonly(p.q), guard_readonly(p.k), guard_readonly(p.v), guard_readonly(p.dout);
     guard_readonly(p.dlse);
-    p.a = (Attention){ .sequences = s.sequences,
-                       .time = s.time,
-                       .heads = s.heads,
-                       .groups = s.groups,
-                       .dk = s.dk,
-                       .dv = s.dv,
-                       .causal = s.causal,
-                       .pool = s.pool,
-                       .scale = 1.7f / sqrtf((float)s.dk),
-                       .q = p.q.at,
-                       .k = p.k.at,
-                       .v = p.v.at,
-                       .ldq = hk + GAP,
-                       .ldk = gk + GAP,
-                       .ldv = gv + GAP,
-                       .o = p.o.at,
-                       .lse = p.lse.at,
-                       .ldo = hv + GAP,
-                       .ldlse = s.heads + GAP,
-                       .dout = p.dout.at,
-                       .lddout = hv + GAP,
-                       .delta = p.delta.at,
-                       .lddelta = s.heads + GAP,
-                       .dq = p.dq.at,
-                       .dk_ = p.dk.at,
-                       .dvalue = p.dv.at,
-                       .lddq = hk + GAP,
-                       .lddk = gk + GAP,
-                       .lddv = gv + GAP,
-                       .workers = 4 };
+    p.a = problem_call(&p, s);
     return p;
 }
 

@@ -135,6 +135,33 @@ static const struct {
 };
 enum { ROUTED = sizeof routed / sizeof *routed };
 
+/* What the probe tells of one token is what 'model', an evaluation that kept all, has. */
+static void expect_followed(const One *x, Model *m, const Eval *model, const EvalInput *in,
+                            const char *what) {
+    ProbeGraph p = probe_graph(m);
+    Graph *g = p.graph;
+    Eval *probe = eval_new(g, in);
+    near(*eval_value(probe, graph_find(g, "nll")), *eval_value(model, graph_find(m->graph, "nll")),
+         1e-12, what, -1);
+    for (int s = 0; s < m->nsource; s++) {
+        const double *f = x->direction + s * DIM;
+        near(*result(&p, probe, RESULT_SOURCE, s), dot(f, f, DIM) / DIM, 1e-12, "source", s);
+    }
+    for (int r = 0; r < m->nread; r++) {
+        const double *h = eval_value(model, m->read[r].result),
+                     *told = result(&p, probe, RESULT_READ, r);
+        assert_non_null(told);
+        near(told[0], dot(h, h, DIM) / DIM, 1e-12, "read", r);
+        for (int c = 0; c < PROBE_CODES; c++) {
+            double along = dot(x->codes + c * DIM, h, DIM) / DIM;
+            near(told[1 + c], along, 1e-10, what, r);
+            near(told[1 + PROBE_CODES + c], along * along, 1e-10, what, r);
+        }
+    }
+    eval_free(probe);
+    graph_free(g);
+}
+
 /* One token: every value is its own mean. */
 static void reads_are_followed(void **state) {
     static const int32_t token[] = { 5 }, target[] = { 7 };
@@ -156,29 +183,9 @@ static void reads_are_followed(void **state) {
         for (int s = 0; s < m->nsource; s++)
             memcpy(x->direction + s * DIM, eval_value(model, m->source[s]), DIM * sizeof(double));
         values_free(&x->v);
-        ProbeGraph p = probe_graph(m);
-        Graph *g = p.graph;
-        Eval *probe = eval_new(g, &in);
-        near(*eval_value(probe, graph_find(g, "nll")),
-             *eval_value(model, graph_find(m->graph, "nll")), 1e-12, what, -1);
-        for (int s = 0; s < m->nsource; s++) {
-            const double *f = x->direction + s * DIM;
-            near(*result(&p, probe, RESULT_SOURCE, s), dot(f, f, DIM) / DIM, 1e-12, "source", s);
-        }
-        for (int r = 0; r < m->nread; r++) {
-            const double *h = eval_value(model, m->read[r].result),
-                         *told = result(&p, probe, RESULT_READ, r);
-            assert_non_null(told);
-            near(told[0], dot(h, h, DIM) / DIM, 1e-12, "read", r);
-            for (int c = 0; c < PROBE_CODES; c++) {
-                double along = dot(x->codes + c * DIM, h, DIM) / DIM;
-                near(told[1 + c], along, 1e-10, what, r);
-                near(told[1 + PROBE_CODES + c], along * along, 1e-10, what, r);
-            }
-        }
-        eval_free(probe), eval_free(model);
+        expect_followed(x, m, model, &in, what);
+        eval_free(model);
         values_free(&x->v);
-        graph_free(g);
         spec_free(m);
         free(x);
     }

@@ -250,49 +250,49 @@ static void benchmarks(void **state) {
     json_free(&j);
 }
 
+static const struct {
+    int status;
+    const char *words, *says;
+} mistake[] = {
+    { 2, "", "expected a command" },
+    { 2, "evil", "nearest is 'eval'" },
+    { 1, "probe --weights w --data text", "without a probe" },
+    { 2, "eval --data text", "expected --weights" },
+    { 2, "eval --weights w", "expected --data" },
+    { 1, "eval --weights w --data text --length 17",
+      "at most the context, 16 tokens, whose positions are learned, found 17" },
+    { 1, "eval --weights w --data empty", "empty" },
+    { 1, "eval --weights w --data bad", "UTF-8" },
+    { 1, "eval --weights junk --data text", "junk" },
+    { 1, "eval --weights none --data text", "none" },
+    { 1, "eval --weights in --data text", "targets" },
+    { 1, "generate --weights w --prompt abcdefghiabcdefghi",
+      "at most the context, 16 tokens, found 18" },
+    { 1, "generate --weights w --prompt abc --max-tokens 14", "at most 13" },
+    { 1, "generate --weights w --prompt=", "at least one token" },
+    { 1, "generate --weights w --prompt a\xff", "UTF-8" },
+    { 1, "logits --weights w --tokens far --out x",
+      "far:tokens[0, 1]: expected an id from 0 to 23, found 24" },
+    { 1, "logits --weights w --tokens float --out x", "expected int32 [B,T], found F32" },
+    { 1, "logits --weights w --tokens other --out x", "expected a tensor 'tokens'" },
+    { 1, "gradients --weights w --tokens w --out x", "expected a tensor 'tokens'" },
+    { 1, "logits --weights w --tokens long --out x", "at most the context, 16 tokens, found 17" },
+    { 1, "logits --weights w --tokens in --out w", "found one that is read" },
+    { 1, "logits --weights w --tokens in --out .", "." },
+    { 2, "bench --train --prefill 3", "found several" },
+    { 1, "bench --length 17", "at most the context" },
+    { 1, "bench --prefill 17", "at most the context" },
+    { 1, "bench --decode 10 --prompt 7", "found 17" },
+    { 1, "bench --routed-share 0.5", "expected a model with routes, found none" },
+};
+
 static void mistakes(void **state) {
     (void)state;
-    static const struct {
-        int status;
-        const char *words, *says;
-    } row[] = {
-        { 2, "", "expected a command" },
-        { 2, "evil", "nearest is 'eval'" },
-        { 1, "probe --weights w --data text", "without a probe" },
-        { 2, "eval --data text", "expected --weights" },
-        { 2, "eval --weights w", "expected --data" },
-        { 1, "eval --weights w --data text --length 17",
-          "at most the context, 16 tokens, whose positions are learned, found 17" },
-        { 1, "eval --weights w --data empty", "empty" },
-        { 1, "eval --weights w --data bad", "UTF-8" },
-        { 1, "eval --weights junk --data text", "junk" },
-        { 1, "eval --weights none --data text", "none" },
-        { 1, "eval --weights in --data text", "targets" },
-        { 1, "generate --weights w --prompt abcdefghiabcdefghi",
-          "at most the context, 16 tokens, found 18" },
-        { 1, "generate --weights w --prompt abc --max-tokens 14", "at most 13" },
-        { 1, "generate --weights w --prompt=", "at least one token" },
-        { 1, "generate --weights w --prompt a\xff", "UTF-8" },
-        { 1, "logits --weights w --tokens far --out x",
-          "far:tokens[0, 1]: expected an id from 0 to 23, found 24" },
-        { 1, "logits --weights w --tokens float --out x", "expected int32 [B,T], found F32" },
-        { 1, "logits --weights w --tokens other --out x", "expected a tensor 'tokens'" },
-        { 1, "gradients --weights w --tokens w --out x", "expected a tensor 'tokens'" },
-        { 1, "logits --weights w --tokens long --out x",
-          "at most the context, 16 tokens, found 17" },
-        { 1, "logits --weights w --tokens in --out w", "found one that is read" },
-        { 1, "logits --weights w --tokens in --out .", "." },
-        { 2, "bench --train --prefill 3", "found several" },
-        { 1, "bench --length 17", "at most the context" },
-        { 1, "bench --prefill 17", "at most the context" },
-        { 1, "bench --decode 10 --prompt 7", "found 17" },
-        { 1, "bench --routed-share 0.5", "expected a model with routes, found none" },
-    };
-    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        run(model_of("chars", 0), row[i].status, "", row[i].words);
-        const char *says = row[i].says;
+    for (size_t i = 0; i < sizeof mistake / sizeof *mistake; i++) {
+        run(model_of("chars", 0), mistake[i].status, "", mistake[i].words);
+        const char *says = mistake[i].says;
         if (strncmp(ran.err, "error: ", 7) != 0 || !strstr(ran.err, says))
-            fail_msg("'%s': expected '%s' in '%s'", row[i].words, says, ran.err);
+            fail_msg("'%s': expected '%s' in '%s'", mistake[i].words, says, ran.err);
         assert_string_equal(ran.out, "");
         assert_false(folder_has(&folder, "x"));
     }

@@ -326,35 +326,36 @@ static void test_parameter_counts(void **state) {
 }
 
 /* Average over the reads before sublayers, and the most, of published-numbers 1. */
+static const struct {
+    const char *residual;
+    int layers;
+    double average;
+    int64_t most, last;
+} counts[] = {
+    { "attnres { blocks = 4 }", 48, 332 / 96.0, 5, 5 },
+    { "haares { blocks = 4 }", 48, 568 / 96.0, 9, 5 },
+    { "attnres { blocks = 6 }", 48, 4.4375, 7, 7 },
+    { "haares { blocks = 6 }", 48, 7.875, 13, 7 },
+    { "attnres { blocks = 8 }", 48, 520 / 96.0, 9, 9 },
+    { "haares { blocks = 8 }", 48, 944 / 96.0, 17, 9 },
+    { "attnres { blocks = 4 }", 12, 80 / 24.0, 5, 5 },
+    { "haares { blocks = 4 }", 12, 136 / 24.0, 9, 5 },
+    { "attnres { full = true }", 12, 12.5, 24, 25 },
+    { "attnres { full = true }", 48, 48.5, 96, 97 },
+    { "attnres { blocks = 1 }", 12, 47 / 24.0, 2, 2 },
+    { "standard {}", 12, 1, 1, 1 },
+    { "attnres { full = true, window = 3 }", 12, 90 / 24.0, 4, 4 },
+};
+
 static void test_source_counts(void **state) {
-    static const struct {
-        const char *residual;
-        int layers;
-        double average;
-        int64_t most, last;
-    } row[] = {
-        { "attnres { blocks = 4 }", 48, 332 / 96.0, 5, 5 },
-        { "haares { blocks = 4 }", 48, 568 / 96.0, 9, 5 },
-        { "attnres { blocks = 6 }", 48, 4.4375, 7, 7 },
-        { "haares { blocks = 6 }", 48, 7.875, 13, 7 },
-        { "attnres { blocks = 8 }", 48, 520 / 96.0, 9, 9 },
-        { "haares { blocks = 8 }", 48, 944 / 96.0, 17, 9 },
-        { "attnres { blocks = 4 }", 12, 80 / 24.0, 5, 5 },
-        { "haares { blocks = 4 }", 12, 136 / 24.0, 9, 5 },
-        { "attnres { full = true }", 12, 12.5, 24, 25 },
-        { "attnres { full = true }", 48, 48.5, 96, 97 },
-        { "attnres { blocks = 1 }", 12, 47 / 24.0, 2, 2 },
-        { "standard {}", 12, 1, 1, 1 },
-        { "attnres { full = true, window = 3 }", 12, 90 / 24.0, 4, 4 },
-    };
-    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         char text[400];
         SpecError error;
         snprintf(
             text, sizeof text,
             MODEL("residual = %s, layers = times(%d, layer { mlp { hidden = 8 }, mlp { hidden = 8, "
                   "name = 'b' } })"),
-            row[i].residual, row[i].layers);
+            counts[i].residual, counts[i].layers);
         Model *m = load_text(state, "sources.lua", text, NULL, &error);
         if (!m) fail_msg("%s", error.message);
         double sum = 0;
@@ -363,10 +364,10 @@ static void test_source_counts(void **state) {
             sum += (double)m->read[k].sources;
             most = m->read[k].sources > most ? m->read[k].sources : most;
         }
-        if (fabs(sum / (m->nread - 1) - row[i].average) > 1e-9 || most != row[i].most)
-            fail_msg("%s, %d layers: %g on average, %d at most", row[i].residual, row[i].layers,
-                     sum / (m->nread - 1), (int)most);
-        assert_int_equal(m->read[m->nread - 1].sources, row[i].last);
+        if (fabs(sum / (m->nread - 1) - counts[i].average) > 1e-9 || most != counts[i].most)
+            fail_msg("%s, %d layers: %g on average, %d at most", counts[i].residual,
+                     counts[i].layers, sum / (m->nread - 1), (int)most);
+        assert_int_equal(m->read[m->nread - 1].sources, counts[i].last);
         assert_string_equal(m->read[m->nread - 1].site, "readout");
         assert_string_equal(m->read[1].site, "layers.0.b");
         spec_free(m);

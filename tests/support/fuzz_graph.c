@@ -335,7 +335,20 @@ static Node *draw_axis(Fuzz *f, Op op) {
     return op_scale(op_peak(x, axis), 0.9); /* else max(x, peak(x)) is a tie by design */
 }
 
+static Node *draw_view(Fuzz *f, Op op) {
+    switch (op) {
+    case OP_reshape: return draw_reshape(f);
+    case OP_transpose: return draw_transpose(f);
+    case OP_slice: return draw_slice(f);
+    case OP_concat: return draw_concat(f);
+    case OP_stack: return draw_stack(f);
+    case OP_after: return draw_after(f);
+    default: bug(NULL, "the fuzzer has no draw for '%s'", op_info[op].name);
+    }
+}
+
 static Node *structural(Fuzz *f, Op op) {
+    if (op_info[op].class == VIEW) return draw_view(f, op);
     switch (op) {
     case OP_param: return param(f, random_shape(f));
     case OP_fill: return op_fill(f->g, (float)draw_uniform(&f->random, -1, 1));
@@ -349,12 +362,6 @@ static Node *structural(Fuzz *f, Op op) {
     case OP_training: return draw_training(f);
     case OP_random: return draw_random(f);
     case OP_wave: return draw_wave(f);
-    case OP_reshape: return draw_reshape(f);
-    case OP_transpose: return draw_transpose(f);
-    case OP_slice: return draw_slice(f);
-    case OP_concat: return draw_concat(f);
-    case OP_stack: return draw_stack(f);
-    case OP_after: return draw_after(f);
     case OP_sum:
     case OP_peak:
     case OP_softmax: return draw_axis(f, op);
@@ -370,9 +377,9 @@ static Node *structural(Fuzz *f, Op op) {
     case OP_scatter: return draw_scatter(f);
     case OP_attention: return draw_attention(f);
     case OP_attention_grad: return draw_attention_grad(f);
-    case OP_cross_entropy: return draw_cross_entropy(f, 0);
+    case OP_cross_entropy:
+    case OP_side: return draw_cross_entropy(f, op == OP_side);
     case OP_cross_entropy_grad: return draw_cross_entropy_grad(f);
-    case OP_side: return draw_cross_entropy(f, 1);
     default: bug(NULL, "the fuzzer has no draw for '%s'", op_info[op].name);
     }
 }

@@ -294,6 +294,29 @@ static void add_kernels(void) {
                                        .training = training ? columns : (strata_work){ 0 } };
 }
 
+static void describe_sizes(strata_model *m, const MockOptions *o) {
+    m->weights_bytes = m->parameters * 4;
+    m->train_bytes = o->inference ? 0 : 3 * m->gradients * 4;
+    m->ctx_bytes = sizeof(Ctx);
+    m->arena_per_token = (o->vocab + 1) * 4;
+    m->arena_constant = 64;
+    m->state_constant = sizeof(State);
+    m->flops_forward = 2 * (double)o->vocab;
+    m->flops_training = 8 * (double)o->vocab;
+}
+
+static void describe_texts(strata_model *m, const MockOptions *o) {
+    m->name = text("mock");
+    m->compiler = text("0 by hand");
+    m->cpu = text("any");
+    m->features = text("");
+    m->precision = text("f32");
+    m->spec_file = text("mock.lua");
+    m->mixer = text("standard");
+    m->tokenizer = text(o->tokenizer);
+    m->acausal = text(""), m->ahead = text("");
+}
+
 static void describe(const MockOptions *o) {
     strata_model *m = &image.m;
     int64_t V = o->vocab;
@@ -322,27 +345,12 @@ static void describe(const MockOptions *o) {
                          .min_lr = 0.005,
                          .seed = 42,
                          .chunk = 64 };
-    m->weights_bytes = m->parameters * 4;
-    m->train_bytes = o->inference ? 0 : 3 * m->gradients * 4;
-    m->ctx_bytes = sizeof(Ctx);
-    m->arena_per_token = (V + 1) * 4;
-    m->arena_constant = 64;
-    m->state_constant = sizeof(State);
-    m->flops_forward = 2 * (double)V;
-    m->flops_training = 8 * (double)V;
+    describe_sizes(m, o);
+    describe_texts(m, o);
     m->tensors = TENSORS;
     m->kernels = KERNELS;
     m->tensor_table = offsetof(Image, tensor);
     m->kernel_table = offsetof(Image, kernel);
-    m->name = text("mock");
-    m->compiler = text("0 by hand");
-    m->cpu = text("any");
-    m->features = text("");
-    m->precision = text("f32");
-    m->spec_file = text("mock.lua");
-    m->mixer = text("standard");
-    m->tokenizer = text(o->tokenizer);
-    m->acausal = text(""), m->ahead = text("");
     m->forms = 1, m->learned_positions = 1;
 }
 
