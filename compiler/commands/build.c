@@ -67,19 +67,18 @@ static int compile(const Model *m, const BuildOptions *o, const Scratch *s, Erro
 
 /* == The child, from outside ============================================== */
 
+/* The child ended as fatal.h has it, or LLVM or the system ended it. */
 static int died(const BuildOptions *o, int how, int words, Error *e) {
-    char said[2048] = "";
+    char said[2048];
+    const char *line = process_error(words, said, sizeof said);
+    if (WIFEXITED(how) && *line) return error_set(e, WEXITSTATUS(how), "%s", line);
     int number = WIFSIGNALED(how) ? WTERMSIG(how) : 0;
-    if (words >= 0 && pread(words, said, sizeof said - 1, 0) < 0) *said = 0;
-    bool memory = number == SIGKILL || strstr(said, "out of memory") || strstr(said, "bad_alloc");
-    if (memory)
-        error_set(e, STATUS_LIMIT,
-                  "%s: expected memory enough to compile it, found the compiler out of it",
-                  o->spec);
-    else
-        error_set(e, STATUS_INTERNAL,
-                  "%s: expected code generation to end, found it killed by signal %d", o->spec,
-                  number);
+    if (number == SIGKILL || strstr(line, "out of memory") || strstr(line, "bad_alloc"))
+        return error_set(e, STATUS_LIMIT,
+                         "%s: expected memory enough to compile it, found the compiler out of it",
+                         o->spec);
+    error_set(e, STATUS_INTERNAL,
+              "%s: expected code generation to end, found it killed by signal %d", o->spec, number);
     process_said(words, e);
     return e->status;
 }
@@ -104,7 +103,7 @@ static int in_child(const Model *m, const BuildOptions *o, const Scratch *s, con
                            strerror(errno));
     else if (stop) status = process_stopped(stop, e);
     else if (WIFEXITED(how) && WEXITSTATUS(how) == told->status) *e = *told, status = told->status;
-    else status = died(o, how, words, e), words = -1;
+    else status = died(o, how, words, e);
     if (words >= 0) close(words);
     munmap(told, sizeof *told);
     return status;

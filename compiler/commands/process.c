@@ -59,7 +59,6 @@ int process_listen(void) { return memfd_create("words", MFD_CLOEXEC); }
 void process_said(int words, Error *e) {
     char text[2048];
     ssize_t n = words < 0 ? 0 : pread(words, text, sizeof text - 1, 0);
-    if (words >= 0) close(words);
     text[n > 0 ? n : 0] = 0;
     char *rest = text;
     for (char *line; (line = strsep(&rest, "\n"));)
@@ -75,9 +74,11 @@ static int start(pid_t *child, char *const *argv, const sigset_t *mask, int out,
     posix_spawn_file_actions_init(&files);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
     posix_spawnattr_setsigmask(&attributes, mask);
-    if (out >= 0) posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
-    if (words >= 0) posix_spawn_file_actions_adddup2(&files, words, STDERR_FILENO);
-    int number = posix_spawnp(child, argv[0], &files, &attributes, argv, environ);
+    int number = 0;
+    if (out >= 0) number = posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
+    if (!number && words >= 0)
+        number = posix_spawn_file_actions_adddup2(&files, words, STDERR_FILENO);
+    if (!number) number = posix_spawnp(child, argv[0], &files, &attributes, argv, environ);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&files);
     return number;
@@ -88,7 +89,7 @@ int process_run(char *const *argv, const sigset_t *mask, Error *e) {
     int words = process_listen(), number = start(&child, argv, mask, -1, words), status = STATUS_OK;
     if (number) {
         if (words >= 0) close(words);
-        return error_set(e, STATUS_IO,
+        return error_set(e, number == ENOMEM ? STATUS_LIMIT : STATUS_IO,
                          "%s: expected a program of this name in PATH to link with, found: %s",
                          argv[0], strerror(number));
     }
@@ -102,16 +103,21 @@ int process_run(char *const *argv, const sigset_t *mask, Error *e) {
         status = error_set(e, STATUS_IO, "%s: expected it to link the model, found exit status %d",
                            argv[0], WEXITSTATUS(how));
     if (status && !stop) process_said(words, e);
-    else if (words >= 0) close(words);
+    if (words >= 0) close(words);
     return status;
+}
+
+const char *process_error(int words, char *said, size_t size) {
+    ssize_t n = words < 0 ? 0 : pread(words, said, size - 1, 0);
+    said[n > 0 ? n : 0] = 0;
+    said[strcspn(said, "\n")] = 0;
+    return said + (strncmp(said, "error: ", 7) ? 0 : 7);
 }
 
 /* The program's own error, its exit status with it. */
 static int failed(const char *name, int how, int words, Error *e) {
-    char said[512] = "";
-    if (pread(words, said, sizeof said - 1, 0) < 0) *said = 0;
-    said[strcspn(said, "\n")] = 0;
-    const char *text = said + (strncmp(said, "error: ", 7) ? 0 : 7);
+    char said[512];
+    const char *text = process_error(words, said, sizeof said);
     if (WIFSIGNALED(how))
         return error_set(e, STATUS_INTERNAL,
                          "%s: expected its program to end, found it killed by signal %d", name,

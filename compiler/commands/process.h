@@ -20,9 +20,11 @@ int process_wait(pid_t child, int *stop);
 int process_stopped(int stop, Error *e); /* 128 + stop */
 
 /* What a child has to say on standard error goes to a file without a name, because an
-** error's first line is ours; process_said adds its lines to the Error and closes it. */
+** error's first line is ours; process_said adds its lines to the Error. */
 int process_listen(void); /* a descriptor; -1: none */
 void process_said(int words, Error *e);
+/* The first line of it, in 'said', without "error: ". */
+const char *process_error(int words, char *said, size_t size);
 
 /* Runs a program found in PATH; STATUS_IO if it cannot run or fails, 128+n if stopped. */
 int process_run(char *const *argv, const sigset_t *mask, Error *e);

@@ -1,9 +1,7 @@
 /*
-** The arena of a graph, interned names, and the two ways the compiler ends
-** early: limit_hit (what was asked for is too much) and bug (the compiler is
-** wrong).  Blocks are zeroed when taken and freed together.
+** The arena of a graph and interned names.  Blocks are zeroed when taken and freed together.
 */
-#include "escape.h"
+#include "fatal.h"
 #include "op.h"
 
 #include <stdarg.h>
@@ -26,58 +24,9 @@ struct Arena {
     size_t left, total;
 };
 
-/* Files and sites are the user's text. */
-static void show(const char *s) {
-    char shown[1024];
-    text_escape(shown, sizeof shown, s, strlen(s));
-    fputs(shown, stderr);
-}
-
-static void say(const char *fmt, va_list ap) {
-    char text[1024];
-    vsnprintf(text, sizeof text, fmt, ap);
-    show(text);
-}
-
-_Noreturn void limit_hit(const char *fmt, ...) {
-    va_list ap;
-    fputs("error: ", stderr);
-    va_start(ap, fmt);
-    say(fmt, ap);
-    va_end(ap);
-    fputc('\n', stderr);
-    exit(3);
-}
-
-_Noreturn void bug(const Node *n, const char *fmt, ...) {
-    va_list ap;
-    fputs("error: ", stderr);
-    if (n && n->loc.file) {
-        show(n->loc.file);
-        fprintf(stderr, ":%d: ", n->loc.line);
-    }
-    fputs("internal error", stderr);
-    if (n) fprintf(stderr, " at %%%d = %s", n->id, op_info[n->op].name);
-    if (n && n->site) {
-        fputs(" of ", stderr);
-        show(n->site);
-    }
-    fputs(": ", stderr);
-    va_start(ap, fmt);
-    say(fmt, ap);
-    va_end(ap);
-    fputs("; please report this\n", stderr);
-    exit(5);
-}
-
-static void *out_of_memory(void) {
-    limit_hit("graph: expected enough memory for the model's graph, found none left");
-}
-
 static void arena_grow(struct Arena *mem, size_t size) {
     size_t bytes = size > ARENA_BLOCK ? size : ARENA_BLOCK;
-    Block *b = calloc(1, sizeof *b + bytes);
-    if (!b) out_of_memory();
+    Block *b = checked_new(1, sizeof *b + bytes);
     b->next = mem->block;
     mem->block = b;
     mem->at = (char *)b->data;
@@ -99,10 +48,8 @@ void *graph_alloc(Graph *g, size_t size) {
 }
 
 Graph *graph_new(void) {
-    Graph *g = calloc(1, sizeof *g);
-    struct Arena *mem = calloc(1, sizeof *mem);
-    if (!g || !mem) out_of_memory();
-    g->mem = mem;
+    Graph *g = checked_new(1, sizeof *g);
+    g->mem = checked_new(1, sizeof *g->mem);
     g->interned = graph_alloc(g, sizeof *g->interned);
     g->names = graph_alloc(g, sizeof *g->names);
     return g;

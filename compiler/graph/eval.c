@@ -3,6 +3,7 @@
 ** nodes in order, each with its row's eval function; a value is freed after
 ** its last use unless it was asked for.
 */
+#include "fatal.h"
 #include "op.h"
 
 #include <stdlib.h>
@@ -21,11 +22,7 @@ struct Eval {
     Value *value;  /* by node id */
 };
 
-static void *take(int64_t count) {
-    void *p = calloc(count ? (size_t)count : 1, sizeof(double));
-    if (!p) limit_hit("reference: expected memory for %lld numbers, found none", (long long)count);
-    return p;
-}
+static void *take(int64_t count) { return checked_new((size_t)count, sizeof(double)); }
 
 /* What is computed: all that outputs need, but nothing that needs absent targets. */
 static void plan_needed(Eval *ev) {
@@ -130,19 +127,17 @@ static void run(Eval *ev, const Node *n, const double **in) {
 }
 
 Eval *eval_new(const Graph *g, const EvalInput *in) {
-    Eval *ev = calloc(1, sizeof *ev);
+    Eval *ev = checked_new(1, sizeof *ev);
     int most = 0;
-    if (!ev) limit_hit("reference: expected memory, found none");
     ev->g = g;
     ev->input = *in;
     if (in->batch < 1 || in->time < 1 || !checked_size(in->batch, in->time, &ev->tokens))
         bug(NULL, "%lld sequences of %lld tokens", (long long)in->batch, (long long)in->time);
-    ev->value = calloc((size_t)g->n + 1, sizeof *ev->value);
-    ev->list = calloc((size_t)graph_lists(g) + 1, sizeof *ev->list);
+    ev->value = checked_new((size_t)g->n + 1, sizeof *ev->value);
+    ev->list = checked_new((size_t)graph_lists(g) + 1, sizeof *ev->list);
     for (int i = 0; i < g->n; i++)
         most = g->node[i]->nin > most ? g->node[i]->nin : most;
-    const double **operand = calloc((size_t)most + 1, sizeof *operand);
-    if (!ev->value || !operand || !ev->list) limit_hit("reference: expected memory, found none");
+    const double **operand = checked_new((size_t)most + 1, sizeof *operand);
     ev->list[0].count = ev->tokens;
     plan_needed(ev);
     plan_last_use(ev);

@@ -2,6 +2,7 @@
 ** A graph with only what some outputs need: how nodes that became useless
 ** are dropped.  Everything is copied, so the old graph may be freed.
 */
+#include "fatal.h"
 #include "op.h"
 
 #include <stdlib.h>
@@ -51,16 +52,14 @@ Graph *graph_extract_twins(const Graph *g, const char *const *outputs, Node **tw
 }
 
 Graph *graph_extract(const Graph *g, const char *const *outputs) {
-    Node **twin = malloc(((size_t)g->n + 1) * sizeof *twin);
-    if (!twin) limit_hit("graph: expected memory for a copy of %d nodes, found none", g->n);
+    Node **twin = checked_new((size_t)g->n + 1, sizeof *twin);
     Graph *to = graph_extract_twins(g, outputs, twin);
     free(twin);
     return to;
 }
 
 Graph *graph_copy(const Graph *g) {
-    const char **name = calloc((size_t)g->nout + 1, sizeof *name);
-    if (!name) limit_hit("graph: expected memory for the names of %d outputs, found none", g->nout);
+    const char **name = checked_new((size_t)g->nout + 1, sizeof *name);
     for (int i = 0; i < g->nout; i++)
         name[i] = g->out[i].name;
     Graph *copy = graph_extract(g, name);

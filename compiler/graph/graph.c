@@ -4,6 +4,7 @@
 ** has a shape its operands do not give it, and returns the equal node if
 ** there is one.
 */
+#include "fatal.h"
 #include "op.h"
 
 #include <string.h>

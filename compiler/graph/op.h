@@ -61,9 +61,6 @@ const char *operand_is(Node *n, int i, const char *name, const char *form, Lead 
 const char *operand_is_number(Node *n, int i);
 const char *shape_check(Graph *g, const Shape *s); /* positive axes, no overflow */
 
-/* A limit of the compiler was hit: one line, exit status 3. */
-__attribute__((format(printf, 1, 2))) _Noreturn void limit_hit(const char *fmt, ...);
-
 /* == Attributes (attr.c) ================================================== */
 
 typedef enum FieldType {

@@ -2,6 +2,7 @@
 ** Matrix products of tokens with a weight and their two gradients, rows of a
 ** table picked by ids, and the loss.  Weights are [out, in].
 */
+#include "fatal.h"
 #include "op.h"
 
 #include <math.h>
@@ -69,8 +70,7 @@ static const double *weights(const EvalStep *s, double **own) {
     int64_t count = shape_count(&s->n->in[1]->shape);
     *own = NULL;
     if (!s->n->g->bf16) return s->in[1];
-    if (!(*own = malloc((size_t)count * sizeof **own)))
-        limit_hit("memory: expected room for %lld weights, found none", (long long)count);
+    *own = checked_new((size_t)count, sizeof **own);
     for (int64_t i = 0; i < count; i++)
         (*own)[i] = round_bf16(s->in[1][i]);
     return *own;

@@ -17,6 +17,7 @@
 ** Queries, and keys with their values, may be rows of a list each: a sequence's
 ** queries see its keys, if causal those of tokens that are not later than theirs.
 */
+#include "fatal.h"
 #include "op.h"
 
 #include <math.h>
@@ -71,11 +72,7 @@ typedef struct Memory {
     int64_t count;
 } Memory;
 
-static double *numbers(int64_t count) {
-    double *p = calloc(count ? (size_t)count : 1, sizeof *p);
-    if (!p) limit_hit("reference: expected memory for %lld numbers, found none", (long long)count);
-    return p;
-}
+static double *numbers(int64_t count) { return checked_new((size_t)count, sizeof(double)); }
 
 /* Tokens first ... end-1 are averaged to the j-th. */
 static void pool_range(const EvalStep *s, int64_t j, int64_t *first, int64_t *end) {

@@ -3,6 +3,7 @@
 ** start.
 */
 #include "pipeline.h"
+#include "fatal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -179,8 +180,7 @@ static Plan *plan_training(const Graph *g, const PassOptions *o) {
 }
 
 static Plan *plan_probe(const Graph *probe, const PassOptions *o) {
-    const char **name = calloc((size_t)probe->nout + 1, sizeof *name);
-    if (!name) bug(NULL, "no memory for the names of a probe's results");
+    const char **name = checked_new((size_t)probe->nout + 1, sizeof *name);
     for (int i = 0; i < probe->nout; i++)
         name[i] = probe->out[i].name;
     Plan *p = plan_with(probe, PLAN_PROBE, name, o->keep, o);

@@ -4,6 +4,7 @@
 ** are in lexical blocks of it, as inlined macros would be.
 */
 #include "lines.h"
+#include "fatal.h"
 
 #include <llvm-c/DebugInfo.h>
 #include <stdio.h>
@@ -30,12 +31,6 @@ static LLVMMetadataRef make_file(Lines *l, const char *name) {
                                    slash ? (size_t)(slash - name) : 0);
 }
 
-static void *got(void *memory) {
-    if (memory) return memory;
-    fprintf(stderr, "error: memory: expected room for line numbers, found none\n");
-    exit(3);
-}
-
 /* Names are compared as text: one file may be written in several strings.  They are
 ** copied: kernels' lines are in the graphs of their programs, which end one by one. */
 static File *find_file(Lines *l, const char *name) {
@@ -43,9 +38,9 @@ static File *find_file(Lines *l, const char *name) {
         if (!strcmp(l->file[i].name, name)) return &l->file[i];
     if (l->nfile == l->files) {
         l->files = l->files ? 2 * l->files : 16;
-        l->file = got(realloc(l->file, (size_t)l->files * sizeof *l->file));
+        l->file = checked_more(l->file, (size_t)l->files, sizeof *l->file);
     }
-    l->file[l->nfile] = (File){ got(strdup(name)), make_file(l, name), NULL };
+    l->file[l->nfile] = (File){ checked_text(name), make_file(l, name), NULL };
     return &l->file[l->nfile++];
 }
 
@@ -56,7 +51,7 @@ static void add_flag(Emit *e, const char *name, unsigned value) {
 
 Lines *lines_open(Emit *e, const char *spec) {
     static const char producer[] = "strata " STRATA_VERSION;
-    Lines *l = got(calloc(1, sizeof *l));
+    Lines *l = checked_new(1, sizeof *l);
     l->e = e;
     l->di = LLVMCreateDIBuilder(e->mod);
     l->unit = LLVMDIBuilderCreateCompileUnit(

@@ -11,6 +11,7 @@
 #include "instrument.h"
 #include "lines.h"
 #include "target.h"
+#include "fatal.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -26,11 +27,8 @@ static LLVMModuleRef read_library(LLVMContextRef ctx, int library) {
     const char *data = blob_kernels(library, &size);
     LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRange(data, size, "kernels", 0);
     LLVMModuleRef mod;
-    if (LLVMParseBitcodeInContext2(ctx, buffer, &mod)) {
-        fprintf(stderr,
-                "error: internal: the kernel library does not fit this LLVM; please report it\n");
-        exit(5);
-    }
+    if (LLVMParseBitcodeInContext2(ctx, buffer, &mod))
+        bug(NULL, "the kernel library does not fit this LLVM");
     LLVMDisposeMemoryBuffer(buffer);
     return mod;
 }
@@ -191,7 +189,7 @@ static void open_emit(Emit *e, const Level *l, LLVMTargetMachineRef tm) {
     e->i64 = LLVMInt64TypeInContext(e->ctx), e->i32 = LLVMInt32TypeInContext(e->ctx);
     e->i8 = LLVMInt8TypeInContext(e->ctx), e->i1 = LLVMInt1TypeInContext(e->ctx);
     e->ptr = LLVMPointerTypeInContext(e->ctx, 0), e->void_ = LLVMVoidTypeInContext(e->ctx);
-    char *triple = LLVMGetTargetMachineTriple(tm);
+    char *triple = checked(LLVMGetTargetMachineTriple(tm));
     LLVMTargetDataRef data = LLVMCreateTargetDataLayout(tm);
     LLVMSetTarget(e->mod, triple);
     LLVMSetModuleDataLayout(e->mod, data);
@@ -201,11 +199,8 @@ static void open_emit(Emit *e, const Level *l, LLVMTargetMachineRef tm) {
 
 static void verify_module(Emit *e) {
     char *why = NULL;
-    if (LLVMVerifyModule(e->mod, LLVMReturnStatusAction, &why)) {
-        fprintf(stderr,
-                "error: internal: the generated module is wrong; please report it: %.2000s\n", why);
-        exit(5);
-    }
+    if (LLVMVerifyModule(e->mod, LLVMReturnStatusAction, &why))
+        bug(NULL, "the generated module is wrong: %s", why);
     LLVMDisposeMessage(why);
 }
 
@@ -219,9 +214,7 @@ static void optimise(Emit *e, LLVMTargetMachineRef tm, int level) {
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
     LLVMErrorRef error = LLVMRunPasses(e->mod, passes, tm, options);
     LLVMDisposePassBuilderOptions(options);
-    if (!error) return;
-    fprintf(stderr, "error: internal: LLVM refused the passes: %s\n", LLVMGetErrorMessage(error));
-    exit(5);
+    if (error) bug(NULL, "LLVM refused the passes: %s", LLVMGetErrorMessage(error));
 }
 
 /* The library takes about as long to compile as so many instructions of row kernels. */
@@ -242,18 +235,14 @@ typedef struct Module {
 } Module;
 
 static void copy_out(Module *m, const char *data, size_t size) {
-    m->data = malloc(size + 1);
-    if (!m->data) {
-        fprintf(stderr, "error: memory: expected room for the object, found none\n");
-        exit(3);
-    }
+    m->data = checked_new(size + 1, 1);
     memcpy(m->data, data, size);
     m->size = size;
 }
 
 static void write_code(Module *m) {
     if (m->o->emit == EMIT_IR) {
-        char *text = LLVMPrintModuleToString(m->e.mod);
+        char *text = checked(LLVMPrintModuleToString(m->e.mod));
         copy_out(m, text, strlen(text));
         LLVMDisposeMessage(text);
         return;
@@ -310,10 +299,10 @@ static void finish_both(Module *m, Module *side) {
 }
 
 static void keep_kernels(Code *out, const Tables *t) {
-    out->kernel = calloc((size_t)t->costs.kernel.n + 1, sizeof *out->kernel);
-    for (int i = 0; out->kernel && i < t->costs.kernel.n; i++) {
+    out->kernel = checked_new((size_t)t->costs.kernel.n + 1, sizeof *out->kernel);
+    for (int i = 0; i < t->costs.kernel.n; i++) {
         out->kernel[i] = LIST(t->costs.kernel, KernelInfo, i);
-        out->kernel[i].name = strdup(out->kernel[i].name);
+        out->kernel[i].name = checked_text(out->kernel[i].name);
         out->nkernel++;
     }
 }

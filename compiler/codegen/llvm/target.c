@@ -3,6 +3,7 @@
 ** never by a processor's name, which can be wrong where the features are right.
 */
 #include "target.h"
+#include "fatal.h"
 #include "levels.h"
 
 #include <stdio.h>
@@ -66,7 +67,7 @@ static bool has_all(const char *features, const char *names) {
 }
 
 static uint64_t host_features(void) {
-    char *f = LLVMGetHostCPUFeatures();
+    char *f = checked(LLVMGetHostCPUFeatures());
     uint64_t found = 0;
 #define FEATURE(name, text, llvm, test) \
     if (has_all(f, llvm)) found |= FEATURE_##name;

@@ -6,6 +6,7 @@
 */
 #include "lines.h"
 #include "rows_code.h"
+#include "fatal.h"
 
 #include <stdlib.h>
 
@@ -29,8 +30,7 @@ static V recall(const Code *c, const Node *n, const At *at) {
 V expr_remember(Code *c, const Node *n, const At *at, V value) {
     if (c->nmemo == c->memos) {
         c->memos = c->memos ? 2 * c->memos : 256;
-        c->memo = realloc(c->memo, (size_t)c->memos * sizeof *c->memo);
-        if (!c->memo) bug(n, "out of memory");
+        c->memo = checked_more(c->memo, (size_t)c->memos, sizeof *c->memo);
     }
     c->memo[c->nmemo++] = (Memo){ n, *at, c->lanes, value };
     return value;

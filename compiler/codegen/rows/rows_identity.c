@@ -2,6 +2,7 @@
 ** Which row kernels are the same code: all that rows_emit() looks at, as text.
 */
 #include "rows_analysis.h"
+#include "fatal.h"
 
 #include <stdio.h>
 
@@ -34,8 +35,7 @@ static void identify_value(const Rows *r, const Value *v, FILE *f) {
 char *rows_identity(const Rows *r) {
     char *text;
     size_t size;
-    FILE *f = open_memstream(&text, &size);
-    if (!f) return NULL;
+    FILE *f = checked_file(&text, &size);
     fprintf(f, "%d\n", r->step->kind);
     for (int i = 0; i < r->nvalue; i++)
         identify_value(r, &r->value[i], f);
@@ -49,6 +49,6 @@ char *rows_identity(const Rows *r) {
     for (int i = 0; i < r->step->n; i++)
         if (class_of(r->step->node[i]) == TOKENSUM)
             fprintf(f, "sum %%%d\n", r->slot[r->step->node[i]->in[0]->id]);
-    fclose(f);
+    checked_written(f, &text);
     return text;
 }

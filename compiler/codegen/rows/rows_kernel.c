@@ -4,6 +4,7 @@
 */
 #include "lines.h"
 #include "rows_code.h"
+#include "fatal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -86,8 +87,8 @@ int64_t rows_emit(Emit *e, const Rows *r, const char *name) {
         LLVMSetSection(fn, ".text.probe");
     }
     Code c = { .e = e, .r = r };
-    c.p = calloc((size_t)r->noperand + 1, sizeof *c.p);
-    c.table = calloc((size_t)r->nvalue + 1, sizeof *c.table);
+    c.p = checked_new((size_t)r->noperand + 1, sizeof *c.p);
+    c.table = checked_new((size_t)r->nvalue + 1, sizeof *c.table);
     c.first = LLVMGetParam(fn, 1);
     c.end = e_iadd(e, c.first, LLVMGetParam(fn, 2));
     c.scratch = LLVMGetParam(fn, 3);

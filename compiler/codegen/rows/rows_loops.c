@@ -2,6 +2,7 @@
 ** The loops of a group, and the statements in them.
 */
 #include "rows_code.h"
+#include "fatal.h"
 
 #include <stdlib.h>
 
@@ -143,8 +144,8 @@ static void lane_loops(Code *c, Nest *n) {
     int width[] = { WIDE * c->r->lanes, c->r->lanes, 1 }, statements = 0;
     for (int i = n->g->first; i >= 0; i = c->r->statement[i].next)
         statements++;
-    V *total = calloc((size_t)statements, sizeof *total);
-    n->sum = calloc((size_t)statements, sizeof *n->sum);
+    V *total = checked_new((size_t)statements, sizeof *total);
+    n->sum = checked_new((size_t)statements, sizeof *n->sum);
     for (int w = 0; w < 3; w++) {
         int64_t to = at + (length - at) / width[w] * width[w];
         if (to == at) continue;

@@ -3,6 +3,7 @@
 ** operations; bytes are those of operands and results, each counted once.
 */
 #include "tables.h"
+#include "fatal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@ static KernelInfo *line_of(Tables *t, const char *name, const char *family, int 
     }
     *index = t->costs.kernel.n;
     KernelInfo *k = list_add(&t->costs.kernel, sizeof *k);
-    k->name = strdup(name);
+    k->name = checked_text(name);
     k->family = family;
     return k;
 }

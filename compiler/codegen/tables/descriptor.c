@@ -2,6 +2,7 @@
 ** The model's descriptor (abi.h): one block of bytes, offsets inside it.
 */
 #include "tables.h"
+#include "fatal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,12 +18,7 @@ static uint32_t reserve(Block *b, size_t size, size_t align) {
     size_t at = (b->size + align - 1) / align * align;
     if (at + size > b->cap) {
         b->cap = 2 * (at + size) + 4096;
-        b->data = realloc(b->data, b->cap);
-        if (!b->data) {
-            fprintf(stderr,
-                    "error: memory: expected room for the model's descriptor, found none\n");
-            exit(3);
-        }
+        b->data = checked_more(b->data, b->cap, 1);
     }
     memset(b->data + b->size, 0, at + size - b->size);
     b->size = at + size;

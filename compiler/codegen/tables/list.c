@@ -1,4 +1,5 @@
 #include "list.h"
+#include "fatal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,11 +8,7 @@
 void *list_add(List *l, size_t size) {
     if (l->n == l->cap) {
         l->cap = l->cap ? 2 * l->cap : 64;
-        l->data = realloc(l->data, (size_t)l->cap * size);
-        if (!l->data) {
-            fprintf(stderr, "error: memory: expected room for the model's tables, found none\n");
-            exit(3);
-        }
+        l->data = checked_more(l->data, (size_t)l->cap, size);
     }
     void *at = (char *)l->data + (size_t)l->n++ * size;
     memset(at, 0, size);

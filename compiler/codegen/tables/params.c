@@ -3,6 +3,7 @@
 ** gradients: after which phase they are final, and which of them start as zeros.
 */
 #include "tables.h"
+#include "fatal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +46,7 @@ static int by_finality(const void *x, const void *y) {
     return a->phase != b->phase ? a->phase - b->phase : a->number - b->number;
 }
 
-static ParamPlace *new_places(int n) { return calloc((size_t)n + 1, sizeof(ParamPlace)); }
+static ParamPlace *new_places(int n) { return checked_new((size_t)n + 1, sizeof(ParamPlace)); }
 
 /* Weights lie in the order in which their gradients become final, each tensor
 ** on a cache line. */

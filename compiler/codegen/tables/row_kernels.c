@@ -1,5 +1,6 @@
 /* Row kernels get numbers: those that can share code the same one, which is emitted once. */
 #include "tables.h"
+#include "fatal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@ static char *name_of(const Rows *r, int number) {
     const char *site = n && n->site ? site_last(n->site) : "model";
     char name[128];
     snprintf(name, sizeof name, "rows%d_%.64s%s", number, site, n && n->backward ? "_grad" : "");
-    return strdup(name);
+    return checked_text(name);
 }
 
 int row_kernel_number(Tables *t, Rows *r, bool plain) {

@@ -1,0 +1,85 @@
+/* How compiling ends early, in one place; see fatal.h. */
+#include "fatal.h"
+
+#include "error.h"
+#include "escape.h"
+#include "op.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* == Ending =============================================================== */
+
+/* Files and sites are the user's text. */
+static void show(const char *s) {
+    char shown[1024];
+    text_escape(shown, sizeof shown, s, strlen(s));
+    fputs(shown, stderr);
+}
+
+static void say(const char *fmt, va_list ap) {
+    char text[1024];
+    vsnprintf(text, sizeof text, fmt, ap);
+    show(text);
+}
+
+/* No handlers of exit: LLVM's would take down what its other thread still works with. */
+static _Noreturn void end(int status, const char *last) {
+    fputs(last, stderr);
+    fflush(stdout);
+    _exit(status);
+}
+
+_Noreturn void limit_hit(const char *fmt, ...) {
+    va_list ap;
+    fputs("error: ", stderr);
+    va_start(ap, fmt);
+    say(fmt, ap);
+    va_end(ap);
+    end(STATUS_LIMIT, "\n");
+}
+
+_Noreturn void bug(const Node *n, const char *fmt, ...) {
+    va_list ap;
+    fputs("error: ", stderr);
+    if (n && n->loc.file) {
+        show(n->loc.file);
+        fprintf(stderr, ":%d: ", n->loc.line);
+    }
+    fputs("internal error", stderr);
+    if (n) fprintf(stderr, " at %%%d = %s", n->id, op_info[n->op].name);
+    if (n && n->site) {
+        fputs(" of ", stderr);
+        show(n->site);
+    }
+    fputs(": ", stderr);
+    va_start(ap, fmt);
+    say(fmt, ap);
+    va_end(ap);
+    end(STATUS_INTERNAL, "; please report this\n");
+}
+
+/* == Memory =============================================================== */
+
+void *checked(void *memory) {
+    if (!memory) limit_hit("memory: expected enough to compile with, found none left");
+    return memory;
+}
+
+void *checked_new(size_t count, size_t size) { return checked(calloc(count ? count : 1, size)); }
+
+void *checked_more(void *p, size_t count, size_t size) {
+    return checked(reallocarray(p, count, size));
+}
+
+char *checked_text(const char *text) { return checked(strdup(text)); }
+
+FILE *checked_file(char **text, size_t *size) { return checked(open_memstream(text, size)); }
+
+void checked_written(FILE *f, char **text) {
+    bool failed = ferror(f);
+    checked(fclose(f) || failed ? NULL : *text);
+}

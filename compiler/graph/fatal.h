@@ -1,0 +1,26 @@
+/*
+** How compiling ends early: one line on standard error and the exit status that it means.
+** Passes and code generation fail in no other way, and nothing else of the compiler ends a
+** process.  'strata build' compiles in a process of its own, whose line and status become its
+** error (process_ended).
+*/
+#ifndef STRATA_FATAL_H
+#define STRATA_FATAL_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+/* A limit was hit, memory included: exit status 3.  bug() is in graph.h. */
+__attribute__((format(printf, 1, 2))) _Noreturn void limit_hit(const char *fmt, ...);
+
+/* Memory outside of arenas, or the end by limit_hit: what a call returned, if not NULL; zeroed;
+** as reallocarray; as strdup. */
+void *checked(void *memory);
+void *checked_new(size_t count, size_t size);
+void *checked_more(void *p, size_t count, size_t size);
+char *checked_text(const char *text);
+/* A text that grows: as open_memstream; as fclose, after which all of it is there. */
+FILE *checked_file(char **text, size_t *size);
+void checked_written(FILE *f, char **text);
+
+#endif
