@@ -67,6 +67,7 @@ static int open_source(Front *f, const char *file, const char *path, Source **s,
     } else {
         *s = remember(f, path, (size_t)st.st_size);
         wrong = *s ? read_all(fd, *s) : strerror(ENOMEM);
+        if (!*s) status = 3;
     }
     if (fd >= 0) close(fd);
     snprintf(found, 256, "%s", wrong ? wrong : "");
@@ -109,13 +110,19 @@ static void push_chunk(lua_State *L, const Source *s) {
     lua_remove(L, -2);
 }
 
+static _Noreturn void no_memory(lua_State *L) {
+    spec_stop(L, 3, "expected memory enough to find files with, found none left");
+}
+
 void files_open(lua_State *L, const char *path) {
     Front *f = front(L);
     const char *slash = strrchr(path, '/');
     f->shown = slash ? (size_t)(slash - path) + 1 : 0;
     char *folder = slash ? strndup(path, f->shown) : strdup(".");
+    errno = 0;
     f->folder = folder ? realpath(folder, NULL) : NULL;
     free(folder);
+    if (errno == ENOMEM) no_memory(L);
 }
 
 void files_spec(lua_State *L, const char *path) {
@@ -168,7 +175,9 @@ static void load_module(lua_State *L, const char *name) {
             L,
             "require: expected the name of a file in the spec's folder, without '.lua', found '%s'",
             name);
+    errno = 0;
     char *real = find_module(f, file, &outside);
+    if (!real && errno == ENOMEM) no_memory(L);
     if (!real)
         spec_fail(L,
                   outside ? "require: expected '%s' inside the spec's folder, found a link that "

@@ -80,8 +80,8 @@ int error_memory(Error *e, const char *what, size_t bytes) {
 int error_errno(Error *e, const char *path, const char *doing, int number) {
     bool users = number == ENOENT || number == ENOTDIR || number == EISDIR || number == EACCES
         || number == EPERM || number == ELOOP || number == ENAMETOOLONG || number == EROFS;
-    return error_set(e, users ? STATUS_USER : STATUS_IO, "%s: cannot %s: %s", path, doing,
-                     strerror(number));
+    int status = users ? STATUS_USER : number == ENOMEM ? STATUS_LIMIT : STATUS_IO;
+    return error_set(e, status, "%s: cannot %s: %s", path, doing, strerror(number));
 }
 
 /* == Numbers ============================================================== */

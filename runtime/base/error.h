@@ -41,7 +41,7 @@ int error_line(Error *e, const char *format, ...) __attribute__((format(printf, 
 /* STATUS_LIMIT, "WHAT: not enough memory for N bytes". */
 int error_memory(Error *e, const char *what, size_t bytes);
 
-/* STATUS_IO (or STATUS_USER for a missing file, a directory, no permission):
+/* STATUS_IO (STATUS_USER for a missing file, a directory, no permission; STATUS_LIMIT for memory):
 ** "PATH: cannot DOING: <errno's text>". */
 int error_errno(Error *e, const char *path, const char *doing, int number);
 

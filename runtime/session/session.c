@@ -79,7 +79,8 @@ int session_open(Session *s, const strata_api *api, strata_gemm_fn gemm, int32_t
     if (status) return status;
     s->pool = strata_pool_new(threads);
     if (!s->pool)
-        return error_set(e, STATUS_LIMIT, "cannot start %d threads: %s", threads, strerror(errno));
+        return error_set(e, STATUS_LIMIT, "cannot start %d threads: %s",
+                         threads > 0 ? threads : strata_processors(), strerror(errno));
     s->workers = strata_pool_workers(s->pool);
     s->setup = (strata_setup){ .struct_size = sizeof s->setup,
                                .par_for = strata_par_for,
