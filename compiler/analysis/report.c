@@ -107,25 +107,15 @@ static void count_reads(Report *r) {
 
 /* == All of it ============================================================ */
 
-/* "error: " is the caller's to print. */
-static void take_error(Error *e, int status, const char *message) {
-    static const char prefix[] = "error: ";
-    if (!strncmp(message, prefix, sizeof prefix - 1)) message += sizeof prefix - 1;
-    e->status = status;
-    print_text(e->text, sizeof e->text, "%s", message);
-}
-
 static int make(Report *r, const ReportOptions *o, Error *e) {
-    char message[512] = "";
     ModelInfo info = model_info(r->model);
     PassObserver observer = { pass_notes_see, r };
     r->training = !o->passes.inference;
     r->wanted = o->after;
     CodegenOptions options = { .cpu = o->cpu, .passes = o->passes, .prefix = r->model->name };
     options.passes.observer = &observer;
-    int status = codegen_plan(r->model->graph, &info, &options, &r->planned, message,
-                              sizeof message);
-    if (status) return take_error(e, status, message), status;
+    int status = codegen_plan(r->model->graph, &info, &options, &r->planned, e);
+    if (status) return status;
     if (!count_work(r))
         return error_memory(e, "strata inspect",
                             (size_t)r->planned.code.nkernel * sizeof *r->kernel);
@@ -135,14 +125,12 @@ static int make(Report *r, const ReportOptions *o, Error *e) {
     return STATUS_OK;
 }
 
-static Report *report_loaded(Model *load(const char *, const SpecLimits *, SpecError *),
+static Report *report_loaded(Model *load(const char *, const SpecLimits *, Error *),
                              const char *spec, const ReportOptions *o, Error *e) {
     Report *r = calloc(1, sizeof *r);
-    SpecError error;
     if (!r) return error_memory(e, "strata inspect", sizeof *r), NULL;
-    r->model = load(spec, NULL, &error);
-    if (!r->model) take_error(e, error.status, error.message);
-    else if (!make(r, o, e)) return r;
+    r->model = load(spec, NULL, e);
+    if (r->model && !make(r, o, e)) return r;
     report_free(r);
     return NULL;
 }

@@ -7,6 +7,7 @@
 #ifndef STRATA_CODEGEN_H
 #define STRATA_CODEGEN_H
 
+#include "error.h"
 #include "graph.h"
 #include "pipeline.h"
 #include "abi.h"
@@ -110,12 +111,12 @@ typedef struct Planned {
 
 /* Plans and counts; much faster than compiling.  Fails as codegen_compile does. */
 int codegen_plan(const Graph *g, const ModelInfo *info, const CodegenOptions *o, Planned *out,
-                 char *error, size_t size);
+                 Error *e);
 void codegen_plan_free(Planned *p);
 
-/* Compiles.  0, or 1 with one line in error: an unknown processor and the like. */
+/* Compiles.  Fails for an unknown processor and the like. */
 int codegen_compile(const Graph *g, const ModelInfo *info, const CodegenOptions *o, Code *out,
-                    char *error, size_t size);
+                    Error *e);
 void codegen_free(Code *c);
 
 /* header.c: the model's C header */

@@ -50,13 +50,12 @@ static int write_header(const char *path, const Code *code, const ModelInfo *inf
 }
 
 static int compile(const Model *m, const BuildOptions *o, const Scratch *s, Error *e) {
-    char message[512] = "";
     ModelInfo info = model_info(m);
     Code code;
     ProbeGraph probe = { 0 };
     if (o->code.main) probe = probe_graph(m), info.probe = &probe;
-    int status = codegen_compile(m->graph, &info, &o->code, &code, message, sizeof message);
-    if (status) return error_taken(e, status, message);
+    int status = codegen_compile(m->graph, &info, &o->code, &code, e);
+    if (status) return status;
     status = write_bytes(s->object, code.data, code.size, e);
     if (!status && code.side) status = write_bytes(s->side, code.side, code.side_size, e);
     if (!status && *s->header) status = write_header(s->header, &code, &info, o->code.prefix, e);
@@ -226,9 +225,8 @@ int command_build(const Options *o, Error *e) {
     BuildOptions b;
     int status = build_options(&b, o, e);
     if (status) return status;
-    SpecError error;
-    Model *m = spec_load(b.spec, NULL, &error);
-    if (!m) return error_taken(e, error.status, error.message);
+    Model *m = spec_load(b.spec, NULL, e);
+    if (!m) return e->status;
     status = build_model(m, &b, e);
     for (int i = 0; !status && i < m->nnote; i++)
         show_line(stderr, "note: ", m->note[i], "");

@@ -21,9 +21,8 @@ int command_check(const Options *o, Error *e) {
     const char *spec;
     int status = spec_of(o, &spec, e);
     if (status) return status;
-    SpecError error;
-    Model *m = spec_load(spec, NULL, &error);
-    if (!m) return error_taken(e, error.status, error.message);
+    Model *m = spec_load(spec, NULL, e);
+    if (!m) return e->status;
     print_model(m);
     spec_free(m);
     return STATUS_OK;

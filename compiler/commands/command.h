@@ -38,7 +38,4 @@ Keep keep_called(const char *name);
 int no_pass_parse(const char *command, const char *value, unsigned *off, Error *e);
 int after_pass_parse(const char *value, PassId *pass, Error *e);
 
-/* What spec_load or codegen_compile said: already escaped, "error: " in front. */
-int error_taken(Error *e, int status, const char *message);
-
 #endif

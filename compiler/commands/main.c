@@ -16,14 +16,6 @@
 
 /* == Running ============================================================== */
 
-int error_taken(Error *e, int status, const char *message) {
-    static const char prefix[] = "error: ";
-    if (!strncmp(message, prefix, sizeof prefix - 1)) message += sizeof prefix - 1;
-    e->status = status;
-    snprintf(e->text, sizeof e->text, "%s", message);
-    return status;
-}
-
 int spec_of(const Options *o, const char **spec, Error *e) {
     const char *name = o->table->command[o->command].name;
     if (!o->words)

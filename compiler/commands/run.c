@@ -54,9 +54,8 @@ static int cache_path(const Model *m, char **path, Error *e) {
 }
 
 static int find_program(const char *spec, char **path, Error *e) {
-    SpecError error;
-    Model *m = spec_load(spec, NULL, &error);
-    if (!m) return error_taken(e, error.status, error.message);
+    Model *m = spec_load(spec, NULL, e);
+    if (!m) return e->status;
     int status = cache_path(m, path, e);
     if (!status && access(*path, X_OK)) {
         BuildOptions o = { .spec = spec, .output = *path, .code = { .level = 2, .cpu = "native" } };

@@ -62,7 +62,7 @@ _Noreturn void spec_stop(lua_State *L, int status, const char *fmt, ...);
 int spec_call_at(lua_State *L);      /* (file, line, f, ...): f(...), blamed on file:line */
 int spec_handle_error(lua_State *L); /* message handler of the outermost call */
 void spec_relocate(Front *f, const char *text, char *out, size_t size);
-void spec_report(Front *f, int status, SpecError *error); /* from the error on the stack */
+void spec_report(Front *f, int status, Error *e); /* from the error on the stack */
 
 /* sandbox.c: limits, and the part of Lua that a spec may use */
 void *sandbox_alloc(void *front, void *p, size_t old, size_t size);

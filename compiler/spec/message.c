@@ -235,7 +235,7 @@ void spec_relocate(Front *f, const char *text, char *out, size_t size) {
     lua_pop(f->L, 1);
 }
 
-void spec_report(Front *f, int status, SpecError *error) {
+void spec_report(Front *f, int status, Error *e) {
     char text[900];
     const char *message = f->L && lua_type(f->L, -1) == LUA_TSTRING ? lua_tostring(f->L, -1) : "";
     if (status == LUA_ERRMEM || !*message) {
@@ -244,10 +244,7 @@ void spec_report(Front *f, int status, SpecError *error) {
     } else {
         snprintf(text, sizeof text, "%s", message);
     }
-    error->status = f->status ? f->status : 1;
-    char *out = error->message;
-    size_t used = (size_t)snprintf(out, sizeof error->message, "error: ");
-    text_escape(out + used, sizeof error->message - used - 120, text, strlen(text));
-    used = strlen(out);
-    append_line(f, text, out + used, sizeof error->message - used);
+    e->status = f->status ? f->status : STATUS_USER;
+    size_t used = text_escape(e->text, sizeof e->text - 120, text, strlen(text));
+    append_line(f, text, e->text + used, sizeof e->text - used);
 }

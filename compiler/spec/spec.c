@@ -159,32 +159,30 @@ static int finish(Front *f) {
 
 /* == Entry points ========================================================= */
 
-static Model *load(const char *path, const SpecLimits *limits, bool dense, SpecError *error) {
-    *error = (SpecError){ 0 };
+static Model *load(const char *path, const SpecLimits *limits, bool dense, Error *e) {
+    *e = (Error){ 0 };
     Front *f = front_new(path, limits);
     if (!f) {
-        *error = (SpecError){
-            .status = 3, .message = "error: expected memory to read a spec with, found none left"
-        };
+        error_set(e, STATUS_LIMIT, "expected memory to read a spec with, found none left");
         return NULL;
     }
     Model *m = f->m;
     f->dense = dense;
     int status = call_protected(f, run, (void *)(uintptr_t)path);
     if (!status) status = finish(f);
-    if (status) spec_report(f, status, error);
+    if (status) spec_report(f, status, e);
     front_free(f);
     if (!status) return m;
     spec_free(m);
     return NULL;
 }
 
-Model *spec_load(const char *path, const SpecLimits *limits, SpecError *error) {
-    return load(path, limits, false, error);
+Model *spec_load(const char *path, const SpecLimits *limits, Error *e) {
+    return load(path, limits, false, e);
 }
 
-Model *spec_load_dense(const char *path, const SpecLimits *limits, SpecError *error) {
-    return load(path, limits, true, error);
+Model *spec_load_dense(const char *path, const SpecLimits *limits, Error *e) {
+    return load(path, limits, true, e);
 }
 
 void spec_free(Model *m) {

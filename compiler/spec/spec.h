@@ -6,6 +6,7 @@
 #ifndef STRATA_SPEC_H
 #define STRATA_SPEC_H
 
+#include "error.h"
 #include "graph.h"
 #include "settings.h"
 
@@ -20,14 +21,6 @@ typedef struct SpecLimits {
 } SpecLimits;
 
 extern const SpecLimits spec_limits; /* the defaults */
-
-/* status: 1 a mistake, 3 a limit, 4 a file could not be read.  The message is
-** "error: FILE:LINE: expected ..., found ..." and, where it is known, the
-** source line on a second line; control characters are escaped. */
-typedef struct SpecError {
-    int status;
-    char message[1024];
-} SpecError;
 
 /* One depth read: how many sources the sublayer at 'site' chooses from. */
 typedef struct Read {
@@ -58,10 +51,12 @@ typedef struct Model {
     int nread_file;
 } Model;
 
-/* Runs the spec at 'path'.  NULL and *error on failure. */
-Model *spec_load(const char *path, const SpecLimits *limits, SpecError *error);
+/* Runs the spec at 'path'.  NULL on failure: a mistake, a limit, or a file that could not be read.
+** The text is "FILE:LINE: expected ..., found ..." and, where it is known, the source line on a
+** second line. */
+Model *spec_load(const char *path, const SpecLimits *limits, Error *e);
 /* The same with layers that work on all tokens: what its routes are measured against. */
-Model *spec_load_dense(const char *path, const SpecLimits *limits, SpecError *error);
+Model *spec_load_dense(const char *path, const SpecLimits *limits, Error *e);
 void spec_free(Model *m);
 
 /* A file of the embedded library, by the name that lines of it have: "library/norms/rmsnorm.lua";

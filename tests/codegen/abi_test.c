@@ -21,13 +21,13 @@ static const char text[] =
 static void compile(void **state, bool inference, Code *code, char **header) {
     Model *m = scratch_model(state, "%s", text);
     ModelInfo info = spec_info(m);
-    char error[512];
+    Error error;
     CodegenOptions o = { .cpu = "native",
                          .level = 1,
                          .emit = EMIT_OBJ,
                          .prefix = PREFIX,
                          .passes.inference = inference };
-    assert_int_equal(codegen_compile(m->graph, &info, &o, code, error, sizeof error), 0);
+    assert_int_equal(codegen_compile(m->graph, &info, &o, code, &error), 0);
     size_t size;
     FILE *f = open_memstream(header, &size);
     assert_non_null(f);

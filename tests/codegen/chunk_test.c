@@ -88,9 +88,9 @@ static int chunk_found(void **state, const char *residual, int dim, int hidden, 
     Model *m = scratch_model(state, "%s", text);
     ModelInfo info = spec_info(m);
     Planned planned;
-    char why[512];
+    Error why;
     assert_int_equal(codegen_plan(m->graph, &info, &(CodegenOptions){ .cpu = cpu, .prefix = "m" },
-                                  &planned, why, sizeof why),
+                                  &planned, &why),
                      0);
     int chunk = planned.code.model.chunk;
     codegen_plan_free(&planned);

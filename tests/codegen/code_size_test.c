@@ -40,11 +40,11 @@ static Sizes compiled_sizes(void **state, const char *residual, int layers) {
                              residual, layers);
     ModelInfo info = spec_info(m);
     Code code;
-    char error[512];
+    Error error;
     assert_int_equal(
         codegen_compile(m->graph, &info,
                         &(CodegenOptions){ .cpu = "native", .level = 2, .emit = EMIT_OBJ }, &code,
-                        error, sizeof error),
+                        &error),
         0);
     Sizes s = sizes_of(&code);
     codegen_free(&code);

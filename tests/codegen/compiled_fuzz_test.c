@@ -104,9 +104,9 @@ typedef struct Trial {
 static int run_spec(void *arg) {
     const Trial *t = arg;
     char inner[600];
-    SpecError error;
+    Error error;
     Model *m = spec_load(t->path, NULL, &error);
-    if (!m) return fprintf(stderr, "%s\n", error.message), 2;
+    if (!m) return fprintf(stderr, "%s\n", error.text), 2;
     CodegenOptions o = options(t->seed);
     Graph *g = m->graph;
     Extent extent[] = { { 2, m->context },

@@ -37,9 +37,9 @@ static Model *load(const char *residual, const char *attention, const char *eps)
              strstr(attention, "rope") ? "" : ", positions = \"learned\"", attention);
     assert_true(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
     close(fd);
-    SpecError error;
+    Error error;
     Model *m = spec_load(path, NULL, &error);
-    if (!m) print_message("%s\n", error.message);
+    if (!m) print_message("%s\n", error.text);
     unlink(path);
     assert_non_null(m);
     return m;

@@ -39,11 +39,11 @@ static const char *compiled_for(void **state, const char *cpu, bool bf16, Code *
         "return model { name = 'some', vocab = 20, context = 8, dim = 16, norm = rmsnorm "
         "{}, layers = times(1, layer { mlp { hidden = 16 } }) }\n");
     ModelInfo info = spec_info(m);
-    char error[512];
+    Error error;
     CodegenOptions o = {
         .cpu = cpu, .level = 1, .emit = EMIT_OBJ, .prefix = "m", .passes.bf16 = bf16
     };
-    if (codegen_compile(m->graph, &info, &o, code, error, sizeof error)) fail_msg("%s", error);
+    if (codegen_compile(m->graph, &info, &o, code, &error)) fail_msg("%s", error.text);
     spec_free(m);
     return code->cpu;
 }

@@ -48,14 +48,14 @@ static void spec_of(const Row *row, int layers, char *text, size_t size) {
 /* == Memory =============================================================== */
 
 static int64_t token_bytes(const Model *m, Keep keep, bool bf16) {
-    char why[512];
+    Error why;
     ModelInfo info = spec_info(m);
     Planned p;
     assert_int_equal(
         codegen_plan(
             m->graph, &info,
             &(CodegenOptions){ .cpu = "x86-64-v3", .passes.keep = keep, .passes.bf16 = bf16 }, &p,
-            why, sizeof why),
+            &why),
         0);
     int64_t bytes = p.code.model.arena_per_token;
     codegen_plan_free(&p);

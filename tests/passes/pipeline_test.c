@@ -70,9 +70,9 @@ static Seen seen_of(const Model *m, PassOptions o) {
 
 static void every_pass_is_verified_and_seen(void **state) {
     (void)state;
-    SpecError error;
+    Error error;
     Model *m = spec_load(SOURCE_DIR "/tests/specs/attnres-full.lua", NULL, &error);
-    if (!m) fail_msg("%s", error.message);
+    if (!m) fail_msg("%s", error.text);
     Seen all = seen_of(m, (PassOptions){ .bf16 = true });
     for (int i = 0; i < PASSES; i++) {
         PassWhen when = pass_info[i].when;

@@ -95,11 +95,11 @@ static const char *spec_text(const char *residual, int layers, int dim, char *te
 
 static Model *load(void **state, const char *residual, int layers, int dim) {
     char path[SCRATCH_PATH], text[1024];
-    SpecError error;
+    Error error;
     spec_text(residual, layers, dim, text, sizeof text);
     scratch_write(scratch_path(state, "two.lua", path), text, strlen(text));
     Model *m = spec_load(path, NULL, &error);
-    if (!m) fail_msg("%s", error.message);
+    if (!m) fail_msg("%s", error.text);
     return m;
 }
 

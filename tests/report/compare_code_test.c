@@ -147,12 +147,11 @@ static Report *report_written(void **state, const char *residual, int number, in
 }
 
 static char *assembly_of(const Report *r) {
-    char error[512] = "";
+    Error error = { 0 };
     ModelInfo info = model_info(r->model);
     CodegenOptions o = { .prefix = "m", .cpu = "x86-64-v3", .level = 2, .emit = EMIT_ASM };
     Code code;
-    if (codegen_compile(r->model->graph, &info, &o, &code, error, sizeof error))
-        fail_msg("%s", error);
+    if (codegen_compile(r->model->graph, &info, &o, &code, &error)) fail_msg("%s", error.text);
     char *copy = calloc(code.size + 1, 1);
     assert_non_null(copy);
     memcpy(copy, code.data, code.size);

@@ -299,7 +299,7 @@ static const double *loaded_value(void *user, const Node *p) {
 
 static void loaded_open(Loaded *x, const char *weights) {
     char path[256];
-    SpecError error;
+    Error error;
     Error e = { 0 };
     memset(x, 0, sizeof *x);
     snprintf(path, sizeof path, "%s/probed.lua", folder.path);

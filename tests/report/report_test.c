@@ -55,9 +55,8 @@ static void the_compiled_model_has_the_same(void **state) {
         ModelInfo info = model_info(r->model);
         CodegenOptions o = { .level = 0, .prefix = "m" };
         Code code;
-        char error[512];
-        assert_int_equal(codegen_compile(r->model->graph, &info, &o, &code, error, sizeof error),
-                         0);
+        Error error;
+        assert_int_equal(codegen_compile(r->model->graph, &info, &o, &code, &error), 0);
         assert_true(close_to(r->work[FORWARD].flops, code.model.flops_forward));
         assert_true(close_to(r->work[TRAINING].flops, code.model.flops_training));
         assert_int_equal(r->planned.code.nkernel, code.nkernel);

@@ -58,14 +58,14 @@ static double squares(const Eval *ev, const Node *n) {
 
 static Result evaluate(const char *name) {
     char path[300];
-    SpecError error;
+    Error error;
     Result r = { 0 };
     int32_t ids[BATCH * TIME + 1];
     Values values = { 0 };
     snprintf(r.name, sizeof r.name, "%s", name);
     snprintf(path, sizeof path, "tests/specs/%s.lua", name);
     Model *m = spec_load(path, NULL, &error);
-    if (!m) fail_msg("%s", error.message);
+    if (!m) fail_msg("%s", error.text);
     for (int i = 0; i <= BATCH * TIME; i++)
         ids[i] = (i * i * 7 + i * 3) % (int)m->vocab;
     pass_gradient(m->graph);

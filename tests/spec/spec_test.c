@@ -23,15 +23,15 @@ static char *slurp(const char *path) {
 }
 
 static Model *load(const char *path) {
-    SpecError error;
+    Error error;
     Model *m = spec_load(path, NULL, &error);
-    if (!m) fail_msg("%s", error.message);
+    if (!m) fail_msg("%s", error.text);
     return m;
 }
 
 /* Loads a spec given as text, under the name NAME.lua. */
 static Model *load_text(void **state, const char *name, const char *text, const SpecLimits *limits,
-                        SpecError *error) {
+                        Error *error) {
     char path[SCRATCH_PATH];
     scratch_write(scratch_path(state, name, path), text, strlen(text));
     return spec_load(path, limits, error);
@@ -65,13 +65,13 @@ static void check_error(const char *path) {
     int line, status;
     char *text = slurp(path), *message = NULL, expected[1200];
     if (!find_marker(text, &line, &status, &message)) fail_msg("%s has no marker", path);
-    snprintf(expected, sizeof expected, "error: %s:%d: %s", path, line, message);
-    SpecError error;
+    snprintf(expected, sizeof expected, "%s:%d: %s", path, line, message);
+    Error error;
     if (spec_load(path, &limits, &error)) fail_msg("%s is accepted", path);
-    if (strncmp(error.message, expected, strlen(expected)) || error.status != status)
+    if (strncmp(error.text, expected, strlen(expected)) || error.status != status)
         fail_msg("status %d instead of %d, or the wrong message:\n  %s\ninstead of\n  %s",
-                 error.status, status, error.message, expected);
-    for (const char *p = error.message; *p; p++) /* one newline, before the source line */
+                 error.status, status, error.text, expected);
+    for (const char *p = error.text; *p; p++) /* one newline, before the source line */
         if ((unsigned char)*p < 32) assert_true(*p == '\n' && !strchr(p + 1, '\n'));
     free(text);
 }
@@ -94,16 +94,16 @@ static void test_errors(void **state) {
 /* == Files that are not specs ============================================= */
 
 static void expect_failure(const char *path, int status, const char *message) {
-    SpecError error;
+    Error error;
     assert_null(spec_load(path, NULL, &error));
-    if (error.status != status || !strstr(error.message, message))
-        fail_msg("status %d (expected %d): %s (expected %s)", error.status, status, error.message,
+    if (error.status != status || !strstr(error.text, message))
+        fail_msg("status %d (expected %d): %s (expected %s)", error.status, status, error.text,
                  message);
 }
 
 static void test_files(void **state) {
     char path[SCRATCH_PATH];
-    SpecError error;
+    Error error;
     expect_failure(scratch_path(state, "none.lua", path), 1, "No such file");
     expect_failure(scratch_path(state, "", path), 1, "it is a folder");
     expect_failure("/dev/null", 1, "it is no regular file");
@@ -116,26 +116,26 @@ static void test_files(void **state) {
     const SpecLimits small = { .file = 10 };
     assert_null(load_text(state, "large.lua", "-- more than ten bytes", &small, &error));
     assert_int_equal(error.status, 3);
-    assert_non_null(strstr(error.message, "expected a Lua file of at most 10 bytes"));
+    assert_non_null(strstr(error.text, "expected a Lua file of at most 10 bytes"));
 }
 
 /* Names longer than Lua keeps for messages come out whole. */
 static void test_long_names(void **state) {
     char name[200], expected[300];
-    SpecError error;
+    Error error;
     memset(name, 'n', 150);
     strcpy(name + 150, ".lua");
     snprintf(expected, sizeof expected, "%s:2: expected a function to call", name);
     assert_null(load_text(state, name, "local f\nf()", NULL, &error));
-    assert_non_null(strstr(error.message, expected));
+    assert_non_null(strstr(error.text, expected));
     snprintf(expected, sizeof expected, "%s:1: expected <name>, found '='", name);
     assert_null(load_text(state, name, "local = 3", NULL, &error));
-    assert_non_null(strstr(error.message, expected));
+    assert_non_null(strstr(error.text, expected));
 }
 
 static void test_require(void **state) {
     char path[SCRATCH_PATH], folder[SCRATCH_PATH];
-    SpecError error;
+    Error error;
     assert_int_equal(mkdir(scratch_path(state, "parts", folder), 0700), 0);
     scratch_write(scratch_path(state, "parts/width.lua", path), "return 24", 9);
     Model *m = load_text(
@@ -144,7 +144,7 @@ static void test_require(void **state) {
         "return model { name = 'm', vocab = 16, context = 8, dim = d, norm = rmsnorm {}, layers = "
         "{ layer { mlp { hidden = 8 } } } }",
         NULL, &error);
-    if (!m) fail_msg("%s", error.message);
+    if (!m) fail_msg("%s", error.text);
     assert_int_equal(m->dim, 24);
     assert_int_equal(m->nread_file, 2);
     assert_string_equal(m->read_file[0], m->file);
@@ -162,7 +162,7 @@ static void test_require(void **state) {
 /* Links may lead about the folder, not out of it. */
 static void test_require_links(void **state) {
     char link[SCRATCH_PATH], path[SCRATCH_PATH];
-    SpecError error;
+    Error error;
     scratch_write(scratch_path(state, "three.lua", path), "return 3", 8);
     assert_int_equal(symlink("three.lua", scratch_path(state, "inside.lua", link)), 0);
     assert_int_equal(symlink("/etc/passwd", scratch_path(state, "outside.lua", link)), 0);
@@ -170,10 +170,10 @@ static void test_require_links(void **state) {
         state, "links.lua",
         "assert(require 'inside' == 3)\n" MODEL("layers = { layer { mlp { hidden = 8 } } }"), NULL,
         &error);
-    if (!m) fail_msg("%s", error.message);
+    if (!m) fail_msg("%s", error.text);
     spec_free(m);
     assert_null(load_text(state, "links.lua", "require 'outside'", NULL, &error));
-    assert_non_null(strstr(error.message,
+    assert_non_null(strstr(error.text,
                            "links.lua:1: require: expected 'outside.lua' inside the spec's folder, "
                            "found a link that leads out of it"));
 }
@@ -209,7 +209,7 @@ static void test_ops_page(void **state) {
 }
 
 static void test_defined_order(void **state) {
-    SpecError error;
+    Error error;
     static const char text[] =
         "local t = { z = 1, a = 2, [3] = 3, [1] = 4, [2.5] = 5, [true] = 6, [false] = 7, [-1] = 8 "
         "}\n"
@@ -230,27 +230,27 @@ static void test_defined_order(void **state) {
         "assert(string.format('%s %5.2f %q', {}, 1.5, 'x') == 'table  1.50 \"x\"')\n" MODEL(
             "layers = { layer { mlp { hidden = 8 } } }");
     Model *m = load_text(state, "order.lua", text, NULL, &error);
-    if (!m) fail_msg("%s", error.message);
+    if (!m) fail_msg("%s", error.text);
     spec_free(m);
 }
 
 /* One spec's changes of its environment are not another's, nor the library's. */
 static void test_tampering(void **state) {
-    SpecError error;
+    Error error;
     Model *m = load_text(
         state, "tamper.lua",
         "math.floor, string.format, table.insert, pairs, error = nil\n"
         "string.rep, math.log, table.concat, type, exp, sum, rsqrt = nil\n" MODEL(
             "residual = haares { blocks = 1 }, layers = { layer { mlp { hidden = 8 } } }"),
         NULL, &error);
-    if (!m) fail_msg("%s", error.message);
+    if (!m) fail_msg("%s", error.text);
     spec_free(m);
     m = load_text(state, "tamper.lua", "model = nil\nreturn model", NULL, &error);
     assert_null(m);
 }
 
 static void test_limits(void **state) {
-    SpecError error;
+    Error error;
     const char *text = MODEL("layers = times(50, layer { mlp { hidden = 8 } })");
     const SpecLimits no_memory = { .memory = 1000 }, no_graph = { .graph = 10000 };
     const SpecLimits few_layers = { .layers = 49 };
@@ -260,8 +260,8 @@ static void test_limits(void **state) {
                               "expected at most 49 layers, found 50" };
     for (int i = 0; i < 3; i++) {
         assert_null(load_text(state, "limit.lua", text, limits[i], &error));
-        if (error.status != 3 || !strstr(error.message, message[i]))
-            fail_msg("status %d: %s (expected %s)", error.status, error.message, message[i]);
+        if (error.status != 3 || !strstr(error.text, message[i]))
+            fail_msg("status %d: %s (expected %s)", error.status, error.text, message[i]);
     }
     Model *m = load_text(state, "limit.lua", text, NULL, &error);
     assert_non_null(m);
@@ -270,7 +270,7 @@ static void test_limits(void **state) {
 
 /* Wherever memory ends, the run ends in one line; leaks are the sanitizer's to find. */
 static void test_memory_everywhere(void **state) {
-    SpecError error;
+    Error error;
     const char *text = MODEL(
         "residual = attnres { full = true }, layers = times(2, layer { mlp { hidden = 8 } })");
     int refused = 0;
@@ -282,7 +282,7 @@ static void test_memory_everywhere(void **state) {
             continue;
         }
         assert_int_equal(error.status, 3);
-        assert_non_null(strstr(error.message, "bytes of memory, found more"));
+        assert_non_null(strstr(error.text, "bytes of memory, found more"));
         refused++;
     }
     assert_true(refused > 5);
@@ -350,14 +350,14 @@ static const struct {
 static void test_source_counts(void **state) {
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         char text[400];
-        SpecError error;
+        Error error;
         snprintf(
             text, sizeof text,
             MODEL("residual = %s, layers = times(%d, layer { mlp { hidden = 8 }, mlp { hidden = 8, "
                   "name = 'b' } })"),
             counts[i].residual, counts[i].layers);
         Model *m = load_text(state, "sources.lua", text, NULL, &error);
-        if (!m) fail_msg("%s", error.message);
+        if (!m) fail_msg("%s", error.text);
         double sum = 0;
         int64_t most = 0;
         for (int k = 0; k < m->nread - 1; k++) {
@@ -375,7 +375,7 @@ static void test_source_counts(void **state) {
 }
 
 static void test_settings(void **state) {
-    SpecError error;
+    Error error;
     Model *m = load_text(
         state, "settings.lua",
         MODEL("tokenizer = 'chars', layers = { { layer { attention { heads = 2, causal = false } } "
@@ -384,7 +384,7 @@ static void test_settings(void **state) {
               "= 0.3, clip = 2 },"
               "schedule = wsd { warmup = 0.1, decay = 0.2, min_lr = 0.01 }, batch = 3, seed = 7 }"),
         NULL, &error);
-    if (!m) fail_msg("%s", error.message);
+    if (!m) fail_msg("%s", error.text);
     assert_string_equal(m->name, "m");
     assert_string_equal(m->tokenizer, "chars");
     assert_string_equal(m->mixer, "standard");
@@ -408,7 +408,7 @@ static void test_settings(void **state) {
 
 /* Nodes carry the user's line and the place in the model. */
 static void test_locations(void **state) {
-    SpecError error;
+    Error error;
     Model *m = load_text(
         state, "lines.lua",
         "local mine = mixer {\n"
@@ -423,7 +423,7 @@ static void test_locations(void **state) {
         "    attention { heads = 2 },\n" /* line 10 */
         "    mlp { hidden = 8 } } } }\n",
         NULL, &error); /* line 11 */
-    if (!m) fail_msg("%s", error.message);
+    if (!m) fail_msg("%s", error.text);
     int seen[12] = { 0 };
     for (int i = 0; i < m->graph->n; i++) {
         const Node *n = m->graph->node[i];
@@ -505,14 +505,14 @@ static void test_library_mixers_are_ordinary(void **state) {
     for (int i = 0; i < 2; i++) {
         char *graph[2];
         for (int k = 0; k < 2; k++) {
-            SpecError error;
+            Error error;
             snprintf(
                 text[k], sizeof text[k],
                 "local mine = %s%s%s\n" MODEL("residual = mine %s, "
                                               "layers = times(2, layer { mlp { hidden = 8 } })"),
                 k ? "require '" : "", mixer[i].name, k ? "'" : "", mixer[i].options);
             Model *m = load_text(state, "same.lua", text[k], NULL, &error);
-            if (!m) fail_msg("%s", error.message);
+            if (!m) fail_msg("%s", error.text);
             assert_string_equal(m->mixer, mixer[i].name);
             graph[k] = printed(state, m, false);
             spec_free(m);
@@ -533,16 +533,16 @@ static void test_library_mixers_are_ordinary(void **state) {
 /* A mixer that makes a parameter and reads it nowhere is wrong; of a sublayer whose
 ** output it does not use the parameters are left out, and said. */
 static void test_unused_parameters(void **state) {
-    SpecError error;
+    Error error;
     assert_null(load_text(state, "unread.lua",
                           WRITING("m:param(site, 'idle', { 3 }, 0) return { h = s.h + out }"), NULL,
                           &error));
     assert_int_equal(error.status, 1);
-    assert_non_null(strstr(error.message,
+    assert_non_null(strstr(error.text,
                            "unread.lua:3: param: expected a parameter that the model depends on, "
                            "found 'layers.0.mlp.residual.idle'"));
     Model *m = load_text(state, "unused.lua", WRITING("return s"), NULL, &error);
-    if (!m) fail_msg("%s", error.message);
+    if (!m) fail_msg("%s", error.text);
     assert_int_equal(m->nnote, 4);
     assert_non_null(strstr(m->note[0], "'layers.0.mlp.norm.weight' is left out"));
     for (int i = 0; i < m->graph->nparam; i++)

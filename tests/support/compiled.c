@@ -89,13 +89,13 @@ static int level_of(const CodegenOptions *o) {
 }
 
 void compiled_open(Compiled *c, const Graph *g, const ModelInfo *info, const CodegenOptions *o) {
-    char error[512] = "";
+    Error error = { 0 };
     CodegenOptions options = *o;
     Code code;
     options.prefix = "model";
     options.emit = EMIT_OBJ;
     options.level = level_of(o);
-    must(!codegen_compile(g, info, &options, &code, error, sizeof error), "codegen_compile", error);
+    must(!codegen_compile(g, info, &options, &code, &error), "codegen_compile", error.text);
     c->size = code.size;
     c->library = load(&code);
     codegen_free(&code);

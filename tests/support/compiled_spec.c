@@ -37,11 +37,11 @@ ModelInfo spec_info(const Model *m) {
 }
 
 void built_open(Built *b, const char *path, const char *lua, const CodegenOptions *o) {
-    SpecError error;
+    Error error;
     if (lua) write_text(path, lua);
     b->m = spec_load(path, NULL, &error);
     if (!b->m) {
-        fprintf(stderr, "%s\n%s", error.message, lua ? lua : path);
+        fprintf(stderr, "%s\n%s", error.text, lua ? lua : path);
         abort();
     }
     ModelInfo info = spec_info(b->m);

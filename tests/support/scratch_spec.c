@@ -16,13 +16,13 @@ static void write_spec(const char *path, const char *text, va_list args) {
 
 Model *scratch_model(void **state, const char *text, ...) {
     char path[SCRATCH_PATH];
-    SpecError error;
+    Error error;
     va_list args;
     va_start(args, text);
     write_spec(scratch_path(state, "model.lua", path), text, args);
     va_end(args);
     Model *m = spec_load(path, NULL, &error);
-    if (!m) fail_msg("%s", error.message);
+    if (!m) fail_msg("%s", error.text);
     return m;
 }
 

@@ -69,9 +69,9 @@ static void open_weight(Weight *w, const Graph *g, const Node *param) {
 
 Trainer *trainer_open(const char *spec,
                       double *(*weight)(void *user, const char *name, int64_t *count), void *user) {
-    SpecError wrong;
+    Error wrong;
     Trainer *t = take(1, sizeof *t);
-    if (!(t->model = spec_load(spec, NULL, &wrong))) fail_msg("%s", wrong.message);
+    if (!(t->model = spec_load(spec, NULL, &wrong))) fail_msg("%s", wrong.text);
     const Graph *g = t->model->graph;
     t->graph = gradient_graph(t->model->graph);
     t->weights = g->nparam;

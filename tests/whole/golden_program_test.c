@@ -163,9 +163,9 @@ static const double *param_value(void *user, const Node *param) {
 
 /* The interpreter's results are the file's, to the rounding of its float32. */
 static void check_interpreter(const Golden *g, const char *spec) {
-    SpecError error;
+    Error error;
     Model *m = spec_load(spec, NULL, &error);
-    if (!m) fail_msg("%s", error.message);
+    if (!m) fail_msg("%s", error.text);
     pass_gradient(m->graph);
     Values v = { .g = g };
     EvalInput in = { .batch = g->batch,
@@ -235,11 +235,11 @@ static void write_values(GoldenOut *out, const Case *c, const Expected *e) {
 
 static int write_own(const char *folder, const char *name) {
     char spec[1024], path[1024];
-    SpecError error;
+    Error error;
     own_path(folder, name, "lua", spec, sizeof spec);
     own_path(folder, name, "safetensors", path, sizeof path);
     Model *m = spec_load(spec, NULL, &error);
-    if (!m) return fprintf(stderr, "%s\n", error.message), 1;
+    if (!m) return fprintf(stderr, "%s\n", error.text), 1;
     Case *c = compiled_case(m->graph, 2026, 2, m->context - 3, (int)m->vocab);
     Expected e;
     GoldenOut *out = golden_out_new();

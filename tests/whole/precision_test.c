@@ -64,14 +64,14 @@ static void make_text(void) {
 /* Two train from the same seed: NAME.log, NAME.w. */
 static int open_programs(void **state) {
     (void)state;
-    SpecError error;
+    Error error;
     char path[256];
     folder_open(&folder);
     make_text();
     folder_write(&folder, "m.lua", lua, strlen(lua));
     snprintf(path, sizeof path, "%s/m.lua", folder.path);
     model = spec_load(path, NULL, &error);
-    if (!model) fail_msg("%s", error.message);
+    if (!model) fail_msg("%s", error.text);
     ModelInfo info = model_info(model);
     for (int i = 0; i < PROGRAMS; i++)
         compiled_open(&compiled[i], model->graph, &info,

@@ -131,13 +131,13 @@ static Loaded *loaded_open(const Kind *k) {
     static int32_t token[CONTEXT], target[CONTEXT];
     Loaded *x = calloc(1, sizeof *x);
     char path[256];
-    SpecError error;
+    Error error;
     Error e = { 0 };
     for (int i = 0; i < CONTEXT; i++)
         token[i] = (unsigned char)text[i], target[i] = (unsigned char)text[i + 1];
     snprintf(path, sizeof path, "%s/%s.lua", folder.path, k->name);
     x->m = spec_load(path, NULL, &error);
-    if (!x->m) fail_msg("%s", error.message);
+    if (!x->m) fail_msg("%s", error.text);
     snprintf(path, sizeof path, "%s/%s.st", folder.path, k->name);
     assert_int_equal(safetensors_open(&x->file, path, &e), 0);
     x->ev = eval_new(x->m->graph,

@@ -230,8 +230,7 @@ typedef struct Module {
     const Tables *t;
     void *data;
     size_t size;
-    int status;
-    char error[256];
+    Error error;
 } Module;
 
 static void copy_out(Module *m, const char *data, size_t size) {
@@ -251,9 +250,8 @@ static void write_code(Module *m) {
     char *why = NULL;
     LLVMCodeGenFileType kind = m->o->emit == EMIT_ASM ? LLVMAssemblyFile : LLVMObjectFile;
     if (LLVMTargetMachineEmitToMemoryBuffer(m->tm, m->e.mod, kind, &why, &buffer)) {
-        snprintf(m->error, sizeof m->error, "error: internal: LLVM cannot write the object: %.200s",
-                 why);
-        m->status = 5;
+        error_set(&m->error, STATUS_INTERNAL, "internal: LLVM cannot write the object: %.200s",
+                  why);
         return;
     }
     copy_out(m, LLVMGetBufferStart(buffer), LLVMGetBufferSize(buffer));
@@ -261,8 +259,8 @@ static void write_code(Module *m) {
 }
 
 static bool open_module(Module *m, const Level *l, const CodegenOptions *o, const ModelInfo *info,
-                        char *error, size_t size) {
-    *m = (Module){ .level = l, .o = o, .tm = target_open(l, o, error, size) };
+                        Error *e) {
+    *m = (Module){ .level = l, .o = o, .tm = target_open(l, o, e) };
     if (!m->tm) return false;
     open_emit(&m->e, l, m->tm);
     m->e.check = o->passes.check;
@@ -308,10 +306,10 @@ static void keep_kernels(Code *out, const Tables *t) {
 }
 
 int codegen_plan(const Graph *g, const ModelInfo *info, const CodegenOptions *o, Planned *out,
-                 char *error, size_t size) {
+                 Error *e) {
     *out = (Planned){ 0 };
-    const Level *l = target_level(o->cpu ? o->cpu : "native", o->passes.bf16, error, size);
-    if (!l) return 1;
+    const Level *l = target_level(o->cpu ? o->cpu : "native", o->passes.bf16, e);
+    if (!l) return STATUS_USER;
     Tables t = { .info = info,
                  .costs.planned = out,
                  .lanes = l->lanes,
@@ -337,16 +335,16 @@ void codegen_plan_free(Planned *p) {
 }
 
 int codegen_compile(const Graph *g, const ModelInfo *info, const CodegenOptions *o, Code *out,
-                    char *error, size_t size) {
+                    Error *e) {
     *out = (Code){ 0 };
-    const Level *l = target_level(o->cpu ? o->cpu : "native", o->passes.bf16, error, size);
+    const Level *l = target_level(o->cpu ? o->cpu : "native", o->passes.bf16, e);
     /* both share something in one module */
     bool split = o->emit == EMIT_EXE && !o->passes.check && !o->watch;
     Module m = { 0 }, side = { 0 };
-    if (!l) return 1;
+    if (!l) return STATUS_USER;
     target_options();
-    if (!open_module(&m, l, o, info, error, size)) return 1;
-    if (split && !open_module(&side, l, o, info, error, size)) return 1;
+    if (!open_module(&m, l, o, info, e)) return STATUS_USER;
+    if (split && !open_module(&side, l, o, info, e)) return STATUS_USER;
     Tables t = { .info = info,
                  .sink = { .emitted = { LIBRARY }, .emit = { &m.e, split ? &side.e : NULL } },
                  .lanes = l->lanes,
@@ -371,8 +369,8 @@ int codegen_compile(const Graph *g, const ModelInfo *info, const CodegenOptions 
     tables_free(&t);
     out->data = m.data, out->size = m.size;
     out->side = side.data, out->side_size = side.size;
-    const Module *failed = m.status ? &m : &side;
-    if (failed->status) snprintf(error, size, "%s", failed->error);
+    const Error *failed = m.error.status ? &m.error : &side.error;
+    if (failed->status) *e = *failed;
     return failed->status;
 }
 

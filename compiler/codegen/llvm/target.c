@@ -97,35 +97,36 @@ static const Level *named_level(const char *cpu, bool bf16) {
 }
 
 /* "native, LEVEL, .. or a processor's name", levels for bfloat16 left out. */
-static void unknown_cpu(const char *cpu, char *error, size_t size) {
-    size_t n = (size_t)snprintf(error, size, "error: --cpu: expected native");
+static void unknown_cpu(const char *cpu, Error *e) {
+    char known_levels[256] = "native";
+    size_t n = strlen(known_levels), size = sizeof known_levels;
     for (int i = 0; i < LEVELS; i++)
         if (!levels[i].pairs && n < size)
-            n += (size_t)snprintf(error + n, size - n, ", %s", levels[i].name);
-    if (n < size)
-        snprintf(error + n, size - n, " or a processor's name such as haswell, found %.80s", cpu);
+            n += (size_t)snprintf(known_levels + n, size - n, ", %s", levels[i].name);
+    error_set(e, STATUS_USER,
+              "--cpu: expected %s or a processor's name such as haswell, found %.80s", known_levels,
+              cpu);
 }
 
-const Level *target_level(const char *cpu, bool bf16, char *error, size_t size) {
+const Level *target_level(const char *cpu, bool bf16, Error *e) {
     if (!strcmp(cpu, "native")) {
         const Level *l = host_level(bf16);
         if (!l)
-            snprintf(error, size,
-                     "error: --cpu native: expected a processor with at least SSE4.2, found an "
-                     "older one");
+            error_set(
+                e, STATUS_USER,
+                "--cpu native: expected a processor with at least SSE4.2, found an older one");
         return l;
     }
     const Level *named = named_level(cpu, bf16);
     if (named) return named;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (!strcmp(known[i].name, cpu)) return &levels[bf16 ? known[i].bf16 : known[i].level];
-    unknown_cpu(cpu, error, size);
+    unknown_cpu(cpu, e);
     return NULL;
 }
 
 const char *codegen_native(void) {
-    char error[256];
-    const Level *l = target_level("native", false, error, sizeof error);
+    const Level *l = target_level("native", false, NULL);
     return l ? l->name : NULL;
 }
 
@@ -142,8 +143,7 @@ void target_options(void) {
     LLVMParseCommandLineOptions(2, options, NULL);
 }
 
-LLVMTargetMachineRef target_open(const Level *l, const CodegenOptions *o, char *error,
-                                 size_t size) {
+LLVMTargetMachineRef target_open(const Level *l, const CodegenOptions *o, Error *e) {
     LLVMInitializeX86TargetInfo();
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();
@@ -153,10 +153,10 @@ LLVMTargetMachineRef target_open(const Level *l, const CodegenOptions *o, char *
     LLVMTargetRef target;
     char *why = NULL;
     if (strncmp(triple, "x86_64-", 7) || LLVMGetTargetFromTriple(triple, &target, &why)) {
-        snprintf(error, size,
-                 "error: --target: expected x86_64-unknown-linux-gnu or another x86_64 triple, "
-                 "found %.80s",
-                 triple);
+        error_set(e, STATUS_USER,
+                  "--target: expected x86_64-unknown-linux-gnu or another x86_64 triple, "
+                  "found %.80s",
+                  triple);
         LLVMDisposeMessage(why);
         return NULL;
     }

@@ -21,9 +21,9 @@ typedef struct Level {
 
 /* "native" or a name; 'bf16': with what it has for products of bfloat16.  NULL and one line in
 ** error if there is none. */
-const Level *target_level(const char *cpu, bool bf16, char *error, size_t size);
+const Level *target_level(const char *cpu, bool bf16, Error *e);
 /* A machine of its own for each module; NULL and one line in error. */
-LLVMTargetMachineRef target_open(const Level *l, const CodegenOptions *o, char *error, size_t size);
+LLVMTargetMachineRef target_open(const Level *l, const CodegenOptions *o, Error *e);
 /* What LLVM is told once, before any code is generated. */
 void target_options(void);
 

@@ -1,8 +1,6 @@
 #include "list.h"
 #include "fatal.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 void *list_add(List *l, size_t size) {

@@ -27,7 +27,7 @@ static char *name_of(const Rows *r, int number) {
 int row_kernel_number(Tables *t, Rows *r, bool plain) {
     List *kernels = &t->sink.row;
     char *identity = rows_identity(r);
-    for (int i = 0; identity && i < kernels->n; i++)
+    for (int i = 0; i < kernels->n; i++)
         if (!strcmp(LIST(*kernels, RowKernel, i).identity, identity)) return free(identity), i;
     RowKernel *k = list_add(kernels, sizeof *k);
     k->identity = identity;
