@@ -4,6 +4,7 @@
 ** back from every read makes far more nodes than the reads themselves have.
 */
 #include "mixing.h"
+#include "fatal.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -34,9 +35,8 @@ typedef struct Numbers {
 /* == Numbers ============================================================== */
 
 static double *normal_numbers(uint64_t seed, const char *name, int64_t count, double deviation) {
-    float *f = malloc(((size_t)count + 1) * sizeof *f);
-    double *d = malloc(((size_t)count + 1) * sizeof *d);
-    if (!f || !d) return free(f), free(d), NULL;
+    float *f = checked_new((size_t)count, sizeof *f);
+    double *d = checked_new((size_t)count, sizeof *d);
     random_normal(seed, random_stream(name), 0, count, deviation, f);
     for (int64_t i = 0; i < count; i++)
         d[i] = f[i];
@@ -59,7 +59,7 @@ static double *param_values(void *user, const Node *p) {
     double own = initial ? 0 : 1 / sqrt((double)last);
     double *v = normal_numbers(initial ? a->m->train.seed : a->seed, p->attr.name, count,
                                init->kind == INIT_NORMAL && initial ? init->value : own);
-    for (int64_t i = 0; v && i < count && init->kind != INIT_NORMAL; i++)
+    for (int64_t i = 0; i < count && init->kind != INIT_NORMAL; i++)
         v[i] += init->kind == INIT_LIST ? init->list[i] : init->value;
     return v;
 }
@@ -78,7 +78,7 @@ static double *source_values(void *user, int s) {
 /* 1 and -1. */
 static double *direction_values(const Measure *a) {
     double *v = source_numbers(a->m, a->in->seed, a->x->samples, a->m->nsource);
-    for (int64_t i = 0; v && i < a->x->samples * a->m->dim; i++)
+    for (int64_t i = 0; i < a->x->samples * a->m->dim; i++)
         v[i] = v[i] < 0 ? -1 : 1;
     return v;
 }
@@ -93,8 +93,7 @@ static const double *value_of(void *user, const Node *param) {
         *slot = origin >= 0     ? a->in->param(a->in->user, a->m->graph->node[origin])
             : s < a->m->nsource ? a->in->source(a->in->user, s)
                                 : direction_values(a);
-    if (!*slot) bug(param, "depth mixing: no memory for its values");
-    return *slot;
+    return checked(*slot);
 }
 
 /* == A batch of reads ===================================================== */

@@ -1,5 +1,6 @@
 /* Notes on the passes, for a Report. */
 #include "pass_notes.h"
+#include "fatal.h"
 
 #include <stdlib.h>
 
@@ -12,10 +13,9 @@ static void keep_graph(Report *r, const Graph *g) {
     size_t size;
     free(r->after);
     r->after = NULL;
-    FILE *f = open_memstream(&r->after, &size);
-    if (!f) return;
+    FILE *f = checked_file(&r->after, &size);
     graph_print(g, f, true);
-    if (fclose(f)) free(r->after), r->after = NULL;
+    checked_written(f, &r->after);
 }
 
 void pass_notes_see(void *user, const PassEvent *e) {

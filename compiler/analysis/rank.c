@@ -4,6 +4,7 @@
 ** size 1 first; then Gaussian elimination with full pivoting.
 */
 #include "mixing.h"
+#include "fatal.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -68,9 +69,8 @@ static void eliminate(const Matrix *m, int at) {
 }
 
 int matrix_rank(const double *a, int rows, int columns, int stride) {
-    Matrix m = { malloc(((size_t)rows * (size_t)columns + 1) * sizeof *m.a), rows, columns };
+    Matrix m = { checked_new((size_t)rows * (size_t)columns, sizeof *m.a), rows, columns };
     int rank = 0, most = rows < columns ? rows : columns;
-    if (!m.a) bug(NULL, "depth mixing: no memory for a rank");
     for (int i = 0; i < rows; i++)
         for (int k = 0; k < columns; k++)
             *entry(&m, i, k) = a[(size_t)i * (size_t)stride + (size_t)k];

@@ -8,6 +8,7 @@
 ** Constants and parameters are written where they are used.
 */
 #include "views.h"
+#include "fatal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,10 +48,10 @@ static void add_operand(Fold *f, const Node *n, const Node *user) {
 static void add_op(Text *t, const Node *n) {
     char *text = NULL;
     size_t size = 0;
-    FILE *f = open_memstream(&text, &size);
-    if (!f) return;
+    FILE *f = checked_file(&text, &size);
     graph_print_op(n, f);
-    if (!fclose(f)) text_bytes(t, text, size);
+    checked_written(f, &text);
+    text_bytes(t, text, size);
     free(text);
 }
 

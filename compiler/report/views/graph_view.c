@@ -5,6 +5,7 @@
 ** them, with numbers from the least to the most of all.
 */
 #include "views.h"
+#include "fatal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,12 +18,10 @@
 void report_graph_text(const Report *r, Text *t) {
     char *text = NULL;
     size_t size = 0;
-    FILE *f = open_memstream(&text, &size);
-    if (f) {
-        graph_print(r->model->graph, f, true);
-        if (!fclose(f)) text_bytes(t, text, size);
-    }
-    if (!text) t->failed = true;
+    FILE *f = checked_file(&text, &size);
+    graph_print(r->model->graph, f, true);
+    checked_written(f, &text);
+    text_bytes(t, text, size);
     free(text);
 }
 

@@ -1,5 +1,6 @@
 /* The C header of the model's object, as build --emit obj writes it. */
 #include "model_info.h"
+#include "fatal.h"
 #include "views.h"
 
 #include <stdio.h>
@@ -9,11 +10,9 @@ void report_header(const Report *r, Text *t) {
     ModelInfo info = model_info(r->model);
     char *text = NULL;
     size_t size = 0;
-    FILE *f = open_memstream(&text, &size);
-    if (f) {
-        codegen_header(&r->planned.code, &info, r->model->name, f);
-        if (!fclose(f)) text_bytes(t, text, size);
-    }
-    if (!text) t->failed = true;
+    FILE *f = checked_file(&text, &size);
+    codegen_header(&r->planned.code, &info, r->model->name, f);
+    checked_written(f, &text);
+    text_bytes(t, text, size);
     free(text);
 }

@@ -10,6 +10,7 @@
 ** Kernels that share code are listed once: with the operands of the first call.
 */
 #include "views.h"
+#include "fatal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,10 +34,10 @@ typedef struct Listing {
 static void add_printed(Text *t, const Node *n, void (*print)(const Node *, FILE *)) {
     char *text = NULL;
     size_t size = 0;
-    FILE *f = open_memstream(&text, &size);
-    if (!f) return;
+    FILE *f = checked_file(&text, &size);
     print(n, f);
-    if (!fclose(f)) text_bytes(t, text, size);
+    checked_written(f, &text);
+    text_bytes(t, text, size);
     free(text);
 }
 
