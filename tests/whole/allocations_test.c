@@ -269,7 +269,15 @@ static void checking(void **state) {
     fail_each(&check, &(Points){ 1, 0, most(300) });
 }
 
-/* Until it is compiled, building is checking. */
+/* Until it is compiled, building is checking, and so is looking at a graph. */
+static void inspecting(void **state) {
+    (void)state;
+    const Command inspect = {
+        "strata", STRATA " inspect --graph m.lua", { "m.lua", "mine.lua" }, .own = true
+    };
+    fail_each(&inspect, &(Points){ count(&check) - EDGE, 0, most(50) });
+}
+
 static void building_an_object(void **state) {
     (void)state;
     const Command build = {
@@ -345,6 +353,7 @@ int main(void) {
         cmocka_unit_test(training),
         cmocka_unit_test(computing),
         cmocka_unit_test(checking),
+        cmocka_unit_test(inspecting),
         cmocka_unit_test(building_an_object),
         cmocka_unit_test(building_a_program),
         cmocka_unit_test(llvm),
