@@ -10,6 +10,7 @@ return model {
     attention { heads = 4, rope = { theta = 10000 } },
     mlp { hidden = 384, activation = "swiglu" },
   }),
-  train = { optimizer = adamw { lr = 2e-3, weight_decay = 0.05 }, schedule = wsd { warmup = 0.05, decay = 0.3, min_lr = 1e-4 },
+  train = { optimizer = adamw { lr = 2e-3, weight_decay = 0.05 },
+            schedule = wsd { warmup = 0.05, decay = 0.3, min_lr = 1e-4 },
             batch = 8, seed = 1 },
 }

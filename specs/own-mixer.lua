@@ -11,5 +11,7 @@ return model {
     attention { heads = 4, qk_norm = true, rope = { theta = 10000 } },
     mlp { hidden = 384, activation = "swiglu" },
   }),
-  train = { optimizer = adamw { lr = 1e-3 }, schedule = cosine { warmup = 0.05, min_lr = 1e-4 }, batch = 8, seed = 1 },
+  train = { optimizer = adamw { lr = 1e-3 },
+            schedule = cosine { warmup = 0.05, min_lr = 1e-4 },
+            batch = 8, seed = 1 },
 }

@@ -194,8 +194,8 @@ end
 
 local env = {
   assert = assert, error = error, getmetatable = lua.getmetatable, ipairs = lua.ipairs,
-  next = ordered_next, pairs = pairs, pcall = lua.pcall, rawequal = lua.rawequal, rawget = rawget, rawlen = rawlen,
-  rawset = lua.rawset,
+  next = ordered_next, pairs = pairs, pcall = lua.pcall,
+  rawequal = lua.rawequal, rawget = rawget, rawlen = rawlen, rawset = lua.rawset,
   setmetatable = lua.setmetatable, tonumber = lua.tonumber, tostring = tostring, type = type,
   math = lua.math, string = text, table = list,
 }

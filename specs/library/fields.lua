@@ -1,6 +1,7 @@
 -- Checking what a spec gives.  A table of fields says, name by name, the type
 -- of each, its range, its default or that it is required:
---   { type = "integer", min = 1, default = 4 }     { type = "string", one_of = { ... }, required = true }
+--   { type = "integer", min = 1, default = 4 }
+--   { type = "string", one_of = { ... }, required = true }
 -- Types: integer number string boolean table (with fields = { ... }) list
 -- function any, and the kinds of objects that constructors make.  Instead of
 -- a type: any_of = { field, ... }.  A plain value is a default of its type.
@@ -15,7 +16,8 @@ end
 local locked = { __metatable = false, __index = opaque, __newindex = opaque,
                  __tostring = function(o) return private[o].kind .. " " .. private[o].name end,
                  __call = function(o)
-                   error("expected a constructor before { ... }, found " .. describe(o) .. " that is made already; leave its { ... } out")
+                   error("expected a constructor before { ... }, found " .. describe(o)
+                     .. " that is made already; leave its { ... } out")
                  end }
 
 -- Remembers the user's line as file and line.
@@ -58,7 +60,9 @@ function describe(v)
   if kind == "number" then
     return v ~= v and "no number (NaN)" or "the number " .. tostring(math.tointeger(v) or v)
   end
-  if kind == "string" then return "the string '" .. (#v > 60 and v:sub(1, 60) .. "..." or v) .. "'" end
+  if kind == "string" then
+    return "the string '" .. (#v > 60 and v:sub(1, 60) .. "..." or v) .. "'"
+  end
   if kind == "boolean" then return tostring(v) end
   if kind == "userdata" then return "a " .. tostring(v) end
   if kind_of(v) then return article(kind_of(v)) end
@@ -124,7 +128,8 @@ end
 local function range(what, field)
   if field.min and field.max then return what .. " from " .. field.min .. " to " .. field.max end
   if field.min then
-    return what .. " of at least " .. field.min .. (field.below and " and below " .. field.below or "")
+    return what .. " of at least " .. field.min
+      .. (field.below and " and below " .. field.below or "")
   end
   if field.above then return what .. " greater than " .. field.above end
   return what
@@ -165,7 +170,8 @@ local function one_of(field, v)
 end
 
 local function in_range(field, n)
-  return one_of(field, n) and (not field.min or n >= field.min) and (not field.max or n <= field.max)
+  return one_of(field, n)
+     and (not field.min or n >= field.min) and (not field.max or n <= field.max)
      and (not field.above or n > field.above) and (not field.below or n < field.below)
 end
 
@@ -185,7 +191,8 @@ function convert.string(field, v)
 end
 
 function convert.list(field, v, what)
-  if type(v) ~= "table" or kind_of(v) or field.count and rawlen(v) ~= field.count then return false end
+  if type(v) ~= "table" or kind_of(v) then return false end
+  if field.count and rawlen(v) ~= field.count then return false end
   local out = {}
   for i = 1, rawlen(v) do
     local ok, value = fits(field.of, rawget(v, i), what)

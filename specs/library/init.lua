@@ -36,7 +36,8 @@ local function environment()
   end
   return lib.setmetatable(env, { __metatable = false, __index = function(_, name)
     if lib.type(name) ~= "string" then return nil end
-    lib.error(lib.unknown("expected a name that is defined", "found '" .. name .. "'", name, public))
+    lib.error(lib.unknown("expected a name that is defined", "found '" .. name .. "'", name,
+      public))
   end })
 end
 

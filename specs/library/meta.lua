@@ -9,9 +9,9 @@ local function quoted(list)
 end
 
 local kinds = {
-  norm = "strata.norm", mixer = "strata.mixer", sublayer = "strata.sublayer", layer = "strata.layer",
-  route = "strata.route", optimizer = "strata.optimizer", schedule = "strata.schedule",
-  model = "strata.model", init = "strata.init",
+  norm = "strata.norm", mixer = "strata.mixer", sublayer = "strata.sublayer",
+  layer = "strata.layer", route = "strata.route", optimizer = "strata.optimizer",
+  schedule = "strata.schedule", model = "strata.model", init = "strata.init",
 }
 
 -- What defines a mixer or a route makes its constructor.
@@ -62,11 +62,13 @@ end
 
 -- What is not a table of fields alone.
 local special = {
-  layer = { "---@param sublayers_and_route (strata.sublayer|strata.route)[]|{ route?: strata.route }",
+  layer = { "---@param sublayers_and_route "
+              .. "(strata.sublayer|strata.route)[]|{ route?: strata.route }",
             "---@return strata.layer", "function layer(sublayers_and_route) end" },
   times = { "---@param count integer", "---@param layers strata.layer|strata.layer[]",
             "---@return strata.layer[]", "function times(count, layers) end" },
-  normal = { "---@param deviation number", "---@return strata.init", "function normal(deviation) end" },
+  normal = { "---@param deviation number",
+             "---@return strata.init", "function normal(deviation) end" },
 }
 
 -- Lines for every public constructor, in the order of their names.

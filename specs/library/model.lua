@@ -64,9 +64,13 @@ local function parameter(name, shape, init, own)
   if init == "zeros" or init == "ones" then
     return core.param(name, shape, "constant", init == "ones" and 1 or 0, own)
   end
-  if kind_of(init) == "init" then return core.param(name, shape, "normal", inside(init).deviation, own) end
-  if type(init) == "table" and not kind_of(init) then return core.param(name, shape, "list", init, own) end
-  error("param: expected an initial value, a number, 'zeros', 'ones', normal(0.02) or a list, found " .. describe(init))
+  if kind_of(init) == "init" then
+    return core.param(name, shape, "normal", inside(init).deviation, own)
+  end
+  local is_list = type(init) == "table" and not kind_of(init)
+  if is_list then return core.param(name, shape, "list", init, own) end
+  error("param: expected an initial value, a number, 'zeros', 'ones', normal(0.02) or a list, "
+    .. "found " .. describe(init))
 end
 
 -- 'definition' and 'name': the function that this m is for
@@ -75,7 +79,10 @@ function machine(b, options, definition, name)
               context = b.spec.context, route_penalty = b.spec.route_penalty, options = options }
   local own = definition and core.own(definition[name])
   function m.param(self, site, name, shape, init)
-    if self ~= m then error("param: expected m:param(site, name, shape, init), found a call that does not begin with m:") end
+    if self ~= m then
+      error("param: expected m:param(site, name, shape, init), "
+        .. "found a call that does not begin with m:")
+    end
     if type(name) ~= "string" then error("param: expected a name, found " .. describe(name)) end
     return parameter(prefix_of(site) .. "." .. name, shape, init, own)
   end
@@ -87,7 +94,9 @@ function machine(b, options, definition, name)
   -- How many sources the read under way chooses from, for reports.
   function m.sources(_, n)
     local count = math.type(n) == "integer" and n or nil
-    if not count or count < 1 then error("sources: expected how many there are, m:sources(2), found " .. describe(n)) end
+    if not count or count < 1 then
+      error("sources: expected how many there are, m:sources(2), found " .. describe(n))
+    end
     b.sources = count
   end
   function m.note(_, text) core.note(text) end
@@ -110,8 +119,8 @@ end
 local function expect_stream(b, f, name, x, path, owner)
   local form = "[" .. b.lead .. "," .. b.spec.dim .. "]"
   if core.form(x) ~= form then
-    complain(f, (owner or b.mixer).name .. ": expected " .. name .. " to return a tensor " .. form .. ", found "
-             .. (core.form(x) or describe(x)) .. " at " .. path)
+    complain(f, (owner or b.mixer).name .. ": expected " .. name .. " to return a tensor " .. form
+      .. ", found " .. (core.form(x) or describe(x)) .. " at " .. path)
   end
   return x
 end
@@ -121,19 +130,22 @@ local function next_state(b, name, state)
   local kind = type(state)
   if state == nil or kind ~= "table" and (type(b.state) == "table" or not core.form(state)) then
     complain(b.mixer.definition[name], b.mixer.name .. ": expected " .. name
-      .. " to return a state, found " .. (state == nil and "nothing" or describe(state) .. ", no table"))
+      .. " to return a state, found "
+      .. (state == nil and "nothing" or describe(state) .. ", no table"))
   end
   b.state = state
 end
 
-local results = { open = "a state", read = "a tensor and perhaps a state", write = "a state", close = "a tensor" }
+local results = { open = "a state", read = "a tensor and perhaps a state",
+                  write = "a state", close = "a tensor" }
 local most = { open = 1, read = 2, write = 1, close = 2 }      -- a read may serve as close
 
 local function mix(b, name, ...)
   local f = b.mixer.definition[name]
   local got = table.pack(for_line_of(b.mixer, f, b.m, ...))
   if got.n > most[name] then
-    complain(f, b.mixer.name .. ": expected " .. name .. " to return " .. results[name] .. ", found " .. got.n .. " values")
+    complain(f, b.mixer.name .. ": expected " .. name .. " to return " .. results[name]
+      .. ", found " .. got.n .. " values")
   end
   return got[1], got[2]
 end
@@ -161,8 +173,10 @@ end
 -- What a sublayer makes of a stream x.  'routed': what its route asks of it, if it has one.
 local function build_sublayer(b, part, site, x, routed)
   if b.mixer.definition.prenorm then x = normalize(b, site.path .. ".norm", x) end
-  local own = { prefix = site.path, index = site.index, layer = site.layer, name = site.name, routed = routed }
-  return dropped(part.options.dropout, for_line_of(part, part.definition.build, machine(b, part.options), own, x))
+  local own = { prefix = site.path, index = site.index, layer = site.layer, name = site.name,
+                routed = routed }
+  local m = machine(b, part.options)
+  return dropped(part.options.dropout, for_line_of(part, part.definition.build, m, own, x))
 end
 
 local function run_sublayer(b, part, site, wrap)
@@ -208,11 +222,12 @@ local function lead_of(b, x)
   return fits and form:sub(2, -#tail - 1) or "tokens"
 end
 
--- What a route's run returns beside its output: a loss, or what its 'loss' makes one of, once for all layers.
+-- What a route's run returns beside its output: a loss, or what 'loss' makes one of for all layers.
 local function keep_loss(b, route, loss)
   if loss == nil then return end
   if not route.definition.loss then
-    b.losses[#b.losses + 1] = core.form(loss) == "[tokens]" and token_sum(loss) * per_token() or loss
+    if core.form(loss) == "[tokens]" then loss = token_sum(loss) * per_token() end
+    b.losses[#b.losses + 1] = loss
     return
   end
   local all = b.routes[route.definition]
@@ -226,7 +241,8 @@ end
 
 local function call_once(route, n)
   if n == 1 or route.definition.forms and n == 2 then return end
-  complain(route.definition.run, route.name .. ": expected run to call body once, found " .. (n == 0 and "no call" or n .. " calls"))
+  complain(route.definition.run, route.name .. ": expected run to call body once, found "
+    .. (n == 0 and "no call" or n .. " calls"))
 end
 
 -- A route runs instead of the layer; body(x) is the layer on another stream.  One with two forms
@@ -245,7 +261,8 @@ local function run_layer_route(b, route, layer, index, site)
     return h
   end
   local r = machine(b, route.options, definition, "run")
-  local out, loss = for_line_of(route, definition.run, r, site, for_line_of(route, one_stream, b), body)
+  local x = for_line_of(route, one_stream, b)
+  local out, loss = for_line_of(route, definition.run, r, site, x, body)
   call_once(route, calls)
   core.site(site.path)
   b.state = { h = expect_stream(b, definition.run, "run", out, site.path, route) }
@@ -270,7 +287,8 @@ local function run_sublayer_route(b, route, layer, index, site)
     return expect_stream(b, definition.run, "run", out, at.path, route)
   end)
   if found ~= 1 then
-    for_line_of(route, error, route.name .. ": expected a layer with one sublayer '" .. definition.sublayer .. "', which it routes, found "
+    for_line_of(route, error, route.name .. ": expected a layer with one sublayer '"
+      .. definition.sublayer .. "', which it routes, found "
       .. (found == 0 and "none" or found) .. " in layers." .. index)
   end
 end
@@ -301,7 +319,8 @@ local function embedding(b)
   b.table = m:param("embed", "weight", { spec.vocab, spec.dim }, normal(0.02))
   local e = embed(b.table, tokens())
   if spec.embedding.positions then
-    e = e + embed(m:param("positions", "weight", { spec.context, spec.dim }, normal(0.02)), position())
+    local weight = m:param("positions", "weight", { spec.context, spec.dim }, normal(0.02))
+    e = e + embed(weight, position())
   end
   return e
 end
@@ -324,7 +343,8 @@ end
 local function construct(b)
   next_state(b, "open", mix(b, "open", core.source(embedding(b))))
   for i, layer in ipairs(b.spec.layers) do
-    if inside(layer).route and not core.dense then run_route(b, layer, i - 1) else run_sublayers(b, layer, i - 1) end
+    local run = inside(layer).route and not core.dense and run_route or run_sublayers
+    run(b, layer, i - 1)
   end
   route_losses(b)
   core.site("readout")
@@ -338,11 +358,10 @@ local function settings(b)
   local o, schedule = inside(train.optimizer), inside(train.schedule)
   core.finish {
     name = s.name, tokenizer = s.tokenizer, mixer = b.mixer.name, vocab = s.vocab,
-    context = s.context, dim = s.dim,
-    layers = #s.layers, sublayers = b.sublayers, batch = train.batch, seed = train.seed, lr = o.lr,
-    beta1 = o.betas[1], beta2 = o.betas[2], eps = o.eps, weight_decay = o.weight_decay, clip = o.clip,
-    schedule = schedule.schedule, warmup = schedule.warmup, decay = schedule.decay,
-    min_lr = schedule.min_lr,
+    context = s.context, dim = s.dim, layers = #s.layers, sublayers = b.sublayers,
+    batch = train.batch, seed = train.seed, lr = o.lr, beta1 = o.betas[1], beta2 = o.betas[2],
+    eps = o.eps, weight_decay = o.weight_decay, clip = o.clip, schedule = schedule.schedule,
+    warmup = schedule.warmup, decay = schedule.decay, min_lr = schedule.min_lr,
   }
 end
 
@@ -353,8 +372,8 @@ local function check_causal(b)
     for _, s in ipairs(inside(layer).sublayers) do
       local o = inside(s).options
       if o.causal then
-        error(b.mixer.name .. ": expected causal = true, or sublayers with causal = false, found causal = false with the causal layers."
-          .. (i - 1) .. "." .. o.name)
+        error(b.mixer.name .. ": expected causal = true, or sublayers with causal = false, "
+          .. "found causal = false with the causal layers." .. (i - 1) .. "." .. o.name)
       end
     end
   end
@@ -370,7 +389,8 @@ function build(returned)
     index = 0, losses = {}, routes = {}, lead = "tokens" }
   for _, layer in ipairs(spec.layers) do b.sublayers = b.sublayers + #inside(layer).sublayers end
   b.eps = b.norm.options.eps
-  b.m, b.norm_m = machine(b, b.mixer.options, b.mixer.definition, "read"), machine(b, b.norm.options)
+  b.m = machine(b, b.mixer.options, b.mixer.definition, "read")
+  b.norm_m = machine(b, b.norm.options)
   for_line_of(b.mixer, check_causal, b)
   core.at(spec.file, spec.line, construct, b)
   settings(b)

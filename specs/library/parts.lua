@@ -35,11 +35,12 @@ local function define(kind, fields, prepare)
 end
 
 publish("mixer", define("mixer", {
-  open = func, read = func, write = func, close = func, prenorm = { type = "boolean", default = true },
-  check = { type = "function" },
+  open = func, read = func, write = func, close = func,
+  prenorm = { type = "boolean", default = true }, check = { type = "function" },
 }))
 publish("route", define("route", {
-  run = func, loss = { type = "function" }, sublayer = { type = "string" }, forms = { type = "boolean", default = false }, check = { type = "function" },
+  run = func, loss = { type = "function" }, sublayer = { type = "string" },
+  forms = { type = "boolean", default = false }, check = { type = "function" },
 }))
 norm = define("norm", { apply = func })
 -- Sublayers have a name of their own, by default their file's.

@@ -8,5 +8,7 @@ return model {
     attention { heads = 15, kv_heads = 5, rope = { theta = 10000 } },
     mlp { hidden = 2560, activation = "swiglu" },
   }),
-  train = { optimizer = adamw { lr = 3e-4, clip = 0.1 }, schedule = cosine { warmup = 0.1 }, batch = 1 },
+  train = { optimizer = adamw { lr = 3e-4, clip = 0.1 },
+            schedule = cosine { warmup = 0.1 },
+            batch = 1 },
 }

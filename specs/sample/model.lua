@@ -1,5 +1,6 @@
 -- A model to begin with.
---   strata build model.lua && ./first train --data TEXT && ./first generate --weights first.safetensors --prompt "The "
+--   strata build model.lua && ./first train --data TEXT &&
+--     ./first generate --weights first.safetensors --prompt "The "
 -- What else can be written here: completion in an editor, or a constructor's error message.
 local echo = require "echo"
 
@@ -17,5 +18,7 @@ return model {
     attention { heads = 4, rope = { theta = 10000 } },
     mlp { hidden = 384, activation = "swiglu" },
   }),
-  train = { optimizer = adamw { lr = 1e-3 }, schedule = cosine { warmup = 0.05, min_lr = 1e-4 }, batch = 8, seed = 1 },
+  train = { optimizer = adamw { lr = 1e-3 },
+            schedule = cosine { warmup = 0.05, min_lr = 1e-4 },
+            batch = 8, seed = 1 },
 }

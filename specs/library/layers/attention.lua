@@ -1,7 +1,7 @@
 -- Multi-head attention over time; query head h uses key head h // (heads / kv_heads).
 -- A route may have some tokens attend, to each other, only (site.routed): the others pass
--- their own value through, as if they saw themselves alone, or, with bypass = "none", nothing.  Or it
--- lets all attend to some, and to themselves (keys).
+-- their own value through, as if they saw themselves alone, or, with bypass = "none", nothing.
+-- Or it lets all attend to some, and to themselves (keys).
 local rope = require "rope"
 local count = { type = "integer", min = 1, max = 1 << 20 }
 
@@ -35,7 +35,8 @@ local function with_self(q, k, v, o, lse, mask, scale)
   local own = sum(reshape(q, { kv, heads // kv, d }) * reshape(k, { kv, 1, d }), 3) * scale
   local share = select(reshape(mask, { 1, 1 }), 0, sigmoid(own - reshape(lse, { kv, heads // kv })))
   local y = reshape(o, { kv, heads // kv, d })
-  return reshape(y + reshape(share, { kv, heads // kv, 1 }) * (reshape(v, { kv, 1, d }) - y), { heads, d })
+  share = reshape(share, { kv, heads // kv, 1 })
+  return reshape(y + share * (reshape(v, { kv, 1, d }) - y), { heads, d })
 end
 
 return sublayer {
@@ -61,13 +62,16 @@ return sublayer {
     local y
     if routed.keys then
       local some_k, some_v = gather(k, routed.keys), gather(v, routed.keys)
-      y = with_self(q, k, v, attention(q, some_k, some_v, how), attention_lse(q, some_k, some_v, how), routed.mask, how.scale)
+      local o_some = attention(q, some_k, some_v, how)
+      local lse = attention_lse(q, some_k, some_v, how)
+      y = with_self(q, k, v, o_some, lse, routed.mask, how.scale)
     else
       y = attention(q, k, passes and gather(v, list) or v, how)
     end
     if passes then
       local mask = reshape(routed.mask, { 1, 1, 1 })
-      y = select(mask, reshape(scatter(y, list), { kv, o.heads // kv, d }), reshape(v, { kv, 1, d }))
+      y = reshape(scatter(y, list), { kv, o.heads // kv, d })
+      y = select(mask, y, reshape(v, { kv, 1, d }))
     end
     local out = m:linear(site, "o", reshape(y, { o.heads * d }), m.dim, o.bias)
     return list and not passes and scatter(out, list) or out

@@ -10,13 +10,16 @@ local activation = {
 return sublayer {
   options = {
     hidden = { type = "integer", min = 1, max = (1 << 31) - 1, required = true },
-    activation = { type = "string", one_of = { "swiglu", "gelu", "relu", "silu" }, default = "swiglu" },
+    activation = {
+      type = "string", one_of = { "swiglu", "gelu", "relu", "silu" }, default = "swiglu",
+    },
     bias = { type = "boolean", default = false },
   },
   build = function(m, site, x)
     local o, h = m.options, nil
     if o.activation == "swiglu" then
-      h = silu(m:linear(site, "gate", x, o.hidden, o.bias)) * m:linear(site, "up", x, o.hidden, o.bias)
+      h = silu(m:linear(site, "gate", x, o.hidden, o.bias))
+        * m:linear(site, "up", x, o.hidden, o.bias)
     else
       h = activation[o.activation](m:linear(site, "up", x, o.hidden, o.bias))
     end

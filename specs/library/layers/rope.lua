@@ -34,7 +34,8 @@ function rope.waves(o, d, x)
     end
     scale = 0.1 * math.log(o.yarn.factor) + 1
   end
-  return wave(frequency, { scale = scale, of = x }), wave(frequency, { sine = true, scale = scale, of = x })
+  return wave(frequency, { scale = scale, of = x }),
+    wave(frequency, { sine = true, scale = scale, of = x })
 end
 
 -- x [tokens, heads, d]

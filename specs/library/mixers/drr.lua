@@ -1,11 +1,14 @@
--- Depth Routing Residuals (the published listing): a layer starts from the stream x and from what x
--- attends to in two memories of the outputs X of earlier layers.
+-- Depth Routing Residuals (the published listing): a layer starts from the stream x and from
+-- what x attends to in two memories of the outputs X of earlier layers.
 --   h = g_0 x + g_1 short + g_2 long        g = softmax(W2 gelu(W1 layernorm(x)))
---   short: positions of the last 'window' X      long: summaries of completed blocks of layers, averages
--- over time of proj(layernorm(X)); keys of averages are averages of keys.  Not causal unless asked for.
+--   short: positions of the last 'window' X
+--   long: summaries of completed blocks of layers, averages over time of proj(layernorm(X));
+--         keys of averages are averages of keys.  Not causal unless asked for.
 local memory = require "memory"
 
-local function whole(default) return { type = "integer", min = 1, max = 1 << 20, default = default } end
+local function whole(default)
+  return { type = "integer", min = 1, max = 1 << 20, default = default }
+end
 
 -- A chunk as long as the context is seen by no position.
 local function unseen(m) return m.options.causal and m.options.chunk >= m.context end
@@ -13,15 +16,17 @@ local function unseen(m) return m.options.causal and m.options.chunk >= m.contex
 local function memories(m, X)
   local o, long = m.options, {}
   for i = o.block_layers, unseen(m) and 0 or #X, o.block_layers do
-    long[#long + 1] = m:linear("summary", "proj", memory.layernorm(m, "summary.norm", X[i]), m.dim, true)
+    local x = memory.layernorm(m, "summary.norm", X[i])
+    long[#long + 1] = m:linear("summary", "proj", x, m.dim, true)
   end
   return table.move(X, math.max(1, #X - o.window + 1), #X, 1, {}), long
 end
 
 return mixer {
   options = {
-    heads = { type = "integer", min = 1, required = true }, window = whole(4), summary_tokens = whole(8),
-    block_layers = whole(4), hidden_mult = whole(1), causal = { type = "boolean", default = false }, chunk = whole(),
+    heads = { type = "integer", min = 1, required = true },
+    window = whole(4), summary_tokens = whole(8), block_layers = whole(4), hidden_mult = whole(1),
+    causal = { type = "boolean", default = false }, chunk = whole(),
     query = { type = "string", one_of = { "input", "learned" }, default = "input" },
   },
   check = function(o)
@@ -31,18 +36,24 @@ return mixer {
   end,
   open = function(m, e)
     local o = m.options
-    if m.dim % o.heads ~= 0 then error("drr: expected heads to divide dim = " .. m.dim .. ", found " .. o.heads) end
-    if unseen(m) then m:note("drr: no position of " .. m.context .. " sees a chunk of " .. o.chunk) end
+    if m.dim % o.heads ~= 0 then
+      error("drr: expected heads to divide dim = " .. m.dim .. ", found " .. o.heads)
+    end
+    if unseen(m) then
+      m:note("drr: no position of " .. m.context .. " sees a chunk of " .. o.chunk)
+    end
     return { h = e, X = {} }
   end,
   read = function(m, state, site)
     if not site.first_in_layer then return state.h end
     local o, x, prefix = m.options, state.h, "layers." .. site.layer .. ".residual."
     local short, long = memories(m, state.X)
-    local g, pools = memory.router(m, prefix .. "router", x), not o.causal and o.summary_tokens or nil
+    local g = memory.router(m, prefix .. "router", x)
     local function part(i, y) return slice(g, 1, i, 1) * y end
-    local h, far = part(1, x), { causal = o.causal, chunk = o.chunk, pools = pools }
-    if #short > 0 then h = h + part(2, memory.attend(m, prefix .. "short", x, short, { causal = o.causal })) end
+    local pools = not o.causal and o.summary_tokens or nil
+    local near, far = { causal = o.causal }, { causal = o.causal, chunk = o.chunk, pools = pools }
+    local h = part(1, x)
+    if #short > 0 then h = h + part(2, memory.attend(m, prefix .. "short", x, short, near)) end
     if #long > 0 then h = h + part(3, memory.attend(m, prefix .. "long", x, long, far)) end
     m:sources(1 + #short + #long)
     return h, { h = h, X = state.X }

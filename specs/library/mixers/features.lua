@@ -31,7 +31,8 @@ function features.read(m, list, q, bias)
   return sum(reshape(alpha, { N, 1 }) * stack(list), 1)
 end
 
--- Running sums over completed sources: { outer = sum phi_j v_j^T [rank, D], plain = sum phi_j [rank] }
+-- Running sums over completed sources:
+--   { outer = sum phi_j v_j^T [rank, D], plain = sum phi_j [rank] }
 function features.add(m, sums, v)
   local key = of_source(m, v)
   local outer = reshape(key, { m.options.rank, 1 }) * reshape(v, { 1, m.dim })

@@ -25,7 +25,8 @@ return mixer {
     return h, { X = state.X, beta = 2 * sigmoid(m:linear(site, "inject", v, m.options.streams)) }
   end,
   write = function(m, state, site, out)
-    return { X = state.X + reshape(state.beta, { m.options.streams, 1 }) * reshape(out, { 1, m.dim }) }
+    local beta = reshape(state.beta, { m.options.streams, 1 })
+    return { X = state.X + beta * reshape(out, { 1, m.dim }) }
   end,
   close = function(m, state, site) return (gated(m, state, site)) end,
 }

@@ -6,8 +6,8 @@ local sources = require "sources"
 local function signs(m, size)
   local o, half = m.options, {}
   if (o.detail == "random") ~= (o.signs ~= nil) or o.signs and #o.signs ~= size then
-    error("haares: expected signs, " .. size .. " of them, with detail = 'random' and only then, found "
-          .. (o.signs and #o.signs or "none"))
+    error("haares: expected signs, " .. size .. " of them, with detail = 'random' and only then, "
+          .. "found " .. (o.signs and #o.signs or "none"))
   end
   for r = 1, size do half[r] = r <= -(-size // 2) and 1 or -1 end
   return o.signs or half

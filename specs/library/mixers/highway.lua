@@ -5,7 +5,8 @@ return mixer {
   read = function(m, state, site) return state.h end,
   write = function(m, state, site, out)
     local size = m.options.gate == "vector" and m.dim or 1
-    local g = sigmoid(m:linear(site, "gate", state.h, size) + m:param(site, "gate.bias", { size }, -2))
+    local z = m:linear(site, "gate", state.h, size) + m:param(site, "gate.bias", { size }, -2)
+    local g = sigmoid(z)
     return { h = state.h + g * (out - state.h) }
   end,
   close = function(m, state, site) return state.h end,

@@ -1,7 +1,8 @@
 -- Hyper-Connections (arXiv 2409.19606): n streams; a sublayer reads a weighted
 -- sum, and writes to all while they mix.  With dynamic = true the weights also
 -- depend on the streams:
---   Y = rms(X) * norm      a = a0 + s_r tanh(Y w_a)    A = A0 + s_r tanh(Y W_A)    b = b0 + s_w tanh(Y w_b)
+--   Y = rms(X) * norm
+--   a = a0 + s_r tanh(Y w_a)    A = A0 + s_r tanh(Y W_A)    b = b0 + s_w tanh(Y w_b)
 --   read  h = sum a_i X_i                write  X'_j = sum A_ij X_i + b_j out
 local streams = require "streams"
 
@@ -19,7 +20,8 @@ local function weights(m, site, X)
   if not m.options.dynamic then return a, A, b end
   local r = reshape(rsqrt(mean(X * X, 2) + m.eps), { n, 1 })
   local Y = X * r * m:param(site, "norm.weight", { D }, 1)
-  local read, write = m:param(site, "scale_read", { 1 }, 0.01), m:param(site, "scale_write", { 1 }, 0.01)
+  local read = m:param(site, "scale_read", { 1 }, 0.01)
+  local write = m:param(site, "scale_write", { 1 }, 0.01)
   local columns = transpose(m:param(site, "dynamic_mix", { D, n }, 0), { 2, 1 })
   a = a + read * tanh(sum(Y * m:param(site, "dynamic_read", { D }, 0), 2))
   A = A + read * tanh(sum(reshape(Y, { n, 1, D }) * reshape(columns, { 1, n, D }), 3))

@@ -1,7 +1,8 @@
 -- What a mixer that attends over time reads with.
 local memory = {}
 
--- (x - mean) / sqrt(variance + 1e-5), times a gain, plus a bias: as in the listing, whatever the model's norm
+-- (x - mean) / sqrt(variance + 1e-5), times a gain, plus a bias: as in the listing, whatever the
+-- model's norm
 function memory.layernorm(m, prefix, x)
   local c = x - mean(x, 1)
   local w, b = m:param(prefix, "weight", { m.dim }, 1), m:param(prefix, "bias", { m.dim }, 0)

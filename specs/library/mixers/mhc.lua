@@ -1,7 +1,8 @@
 -- Manifold-constrained hyper-connections (arXiv 2512.24880; lite: 2601.05732):
 -- n streams whose mixing matrix M is doubly stochastic, so that their mean is kept.
 --   m = r (vec(X) proj^T), r = rsqrt(mean(vec(X)^2) + eps); every part is alpha * m + bias
---   a = sigmoid(m_a)   w = 2 sigmoid(m_w)   M: exp(m_M), rows and columns divided by their sums in turn
+--   a = sigmoid(m_a)   w = 2 sigmoid(m_w)
+--   M: exp(m_M), rows and columns divided by their sums in turn
 --   read  h = sum a_i X_i            write  X'_i = sum M_ij X_j + w_i out            close  mean
 -- lite: M = sum over permutations p of softmax(m_M)_p P_p
 local streams, permutations = require "streams", require "permutations"
@@ -10,7 +11,10 @@ local function initial_bias(n, s, lite)
   local bias, a = streams.at(n, s, 1, -1), streams.at(n, s, 1, -1)
   for i = 1, n do bias[n + i] = a[i] end
   local count = lite and permutations.count(n) or n * n
-  for k = 0, count - 1 do bias[2 * n + k + 1] = (lite and k == 0 or not lite and k // n == k % n) and 0 or -8 end
+  for k = 0, count - 1 do
+    local same = lite and k == 0 or not lite and k // n == k % n
+    bias[2 * n + k + 1] = same and 0 or -8
+  end
   return bias, count
 end
 
@@ -27,8 +31,10 @@ local function weights(m, site, X)
   local n, lite = m.options.streams, m.options.lite
   local init, count = initial_bias(n, site.index, lite)
   local z = reshape(X, { n * m.dim })
-  local p = linear(z, m:param(site, "proj.weight", { 2 * n + count, n * m.dim }, 0)) * rsqrt(mean(z * z, 1) + m.eps)
-  local alpha, bias = m:param(site, "alpha", { 3 }, 0.01), m:param(site, "bias", { 2 * n + count }, init)
+  local proj = m:param(site, "proj.weight", { 2 * n + count, n * m.dim }, 0)
+  local p = linear(z, proj) * rsqrt(mean(z * z, 1) + m.eps)
+  local alpha = m:param(site, "alpha", { 3 }, 0.01)
+  local bias = m:param(site, "bias", { 2 * n + count }, init)
   local function part(k, first, size)
     return slice(alpha, 1, k, 1) * slice(p, 1, first + 1, size) + slice(bias, 1, first + 1, size)
   end
@@ -38,11 +44,13 @@ local function weights(m, site, X)
 end
 
 return mixer {
-  options = { streams = streams.option, iterations = { type = "integer", min = 1, max = 1000, default = 20 },
+  options = { streams = streams.option,
+              iterations = { type = "integer", min = 1, max = 1000, default = 20 },
               lite = { type = "boolean", default = false } },
   check = function(o)
     if o.lite and o.streams > 5 then
-      error("mhc: expected at most 5 streams with lite, which has streams! weights, found " .. o.streams)
+      error("mhc: expected at most 5 streams with lite, which has streams! weights, found "
+        .. o.streams)
     end
   end,
   open = streams.open,
@@ -50,6 +58,8 @@ return mixer {
     local a, M, w = weights(m, site, state.X)
     return streams.read(m, a, state.X), { X = state.X, mix = M, w = w }
   end,
-  write = function(m, state, site, out) return { X = streams.write(m, state.mix, state.w, state.X, out) } end,
+  write = function(m, state, site, out)
+    return { X = streams.write(m, state.mix, state.w, state.X, out) }
+  end,
   close = function(m, state) return mean(state.X, 1) end,
 }

@@ -24,7 +24,8 @@ local function check(m, o, ways)
       .. ", found " .. given)
   end
   if o.blocks and o.blocks > m.sublayers then
-    error("residual: expected at most " .. m.sublayers .. " blocks, one a sublayer, found " .. o.blocks)
+    error("residual: expected at most " .. m.sublayers .. " blocks, one a sublayer, found "
+      .. o.blocks)
   end
   if m.dim % o.heads ~= 0 then
     error("residual: expected heads to divide dim = " .. m.dim .. ", found " .. o.heads)
@@ -73,7 +74,9 @@ end
 function sources.read(m, site, list, newest, bias)
   local o, N, D = m.options, #list, m.dim
   m:sources(N)
-  if o.kernel == "linear" then return features.read(m, list, sources.query(m, site, newest), bias) end
+  if o.kernel == "linear" then
+    return features.read(m, list, sources.query(m, site, newest), bias)
+  end
   local V = stack(list)
   local z, H = logits(m, site, V, N, newest)
   if bias then z = z + (H == 1 and bias or reshape(bias, { N, 1 })) end

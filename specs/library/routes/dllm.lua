@@ -7,7 +7,8 @@
 -- The loss adds weight times the mean over tokens of |mean over all layers of w - target|.
 local function number(x) return reshape(x, {}) end
 
--- 1 for the first n positions: sin is monotone below its quarter turn, at a hundred times the context.
+-- 1 for the first n positions: sin is monotone below its quarter turn, at a hundred times the
+-- context.
 local function first_positions(r, n)
   local step = 1 / (64 * r.context)
   return greater(math.sin((n - 0.5) * step), number(wave({ step }, { sine = true })))
@@ -23,14 +24,16 @@ return route {
   },
   check = function(o)
     if (o.target == nil) ~= (o.weight == nil) then
-      error("dllm: expected target and weight together, found " .. (o.target and "target" or "weight") .. " alone")
+      error("dllm: expected target and weight together, found "
+        .. (o.target and "target" or "weight") .. " alone")
     end
   end,
   run = function(r, site, x, body)
     local o = r.options
     local h = r:linear(site, "router.hidden", x, o.hidden, true)
     h = h * rsqrt(mean(h * h) + r.eps) * r:param(site, "router.norm.weight", { o.hidden }, 1)
-    local z = linear(h * sigmoid(h), r:param(site, "router.out.weight", { 2, o.hidden }, normal(0.02)))
+    h = h * sigmoid(h)
+    local z = linear(h, r:param(site, "router.out.weight", { 2, o.hidden }, normal(0.02)))
       + r:param(site, "router.out.bias", { 2 }, { 0.1, 2.0 })
     z = z - log(-log(random(2))) * sampling()
     local skip, execute = number(slice(z, 1, 1, 1)), number(slice(z, 1, 2, 1))
@@ -48,7 +51,8 @@ return route {
     local o, sum = layers[1], r.layers - #layers
     for _, l in ipairs(layers) do
       if l.target ~= o.target or l.weight ~= o.weight then
-        error(("dllm: expected one target and weight in all layers, found %s and %s in one, %s and %s in another"):format(
+        error(("dllm: expected one target and weight in all layers, "
+          .. "found %s and %s in one, %s and %s in another"):format(
           tostring(o.target), tostring(o.weight), tostring(l.target), tostring(l.weight)))
       end
       sum = sum + l.w

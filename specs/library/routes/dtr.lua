@@ -19,7 +19,8 @@ return route {
   check = function(o)
     if (o.choice == "expert") ~= (o.capacity ~= nil) then
       error("dtr: expected a capacity with choice = 'expert', and only there, found "
-        .. (o.capacity and "capacity = " .. o.capacity or "none") .. " with choice = '" .. o.choice .. "'")
+        .. (o.capacity and "capacity = " .. o.capacity or "none")
+        .. " with choice = '" .. o.choice .. "'")
     end
   end,
   run = function(r, site, x, body)
@@ -38,7 +39,8 @@ return route {
     end
     local out = body { rows = rows(mask), mask = mask, bypass = o.bypass }
     local gate = o.bypass == "vo" and select(mask, attend, pass) or attend
-    return reshape(gate, { 1 }) * out, { share = token_sum(attend) * per_token(), tokens = token_sum(mask) }
+    return reshape(gate, { 1 }) * out,
+      { share = token_sum(attend) * per_token(), tokens = token_sum(mask) }
   end,
   loss = function(r, layers)
     local all, sum = 0, 0

@@ -1,1 +1,4 @@
-return require "shared.paper" { name = "haares_large_48", size = "large", layers = 48, residual = haares { blocks = 4 } }
+return require "shared.paper" {
+  name = "haares_large_48", size = "large", layers = 48,
+  residual = haares { blocks = 4 },
+}

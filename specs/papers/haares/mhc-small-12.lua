@@ -1,1 +1,4 @@
-return require "shared.paper" { name = "mhc_small_12", size = "small", layers = 12, residual = mhc { streams = 4 } }
+return require "shared.paper" {
+  name = "mhc_small_12", size = "small", layers = 12,
+  residual = mhc { streams = 4 },
+}

@@ -1,1 +1,4 @@
-return require "shared.paper" { name = "standard_large_48", size = "large", layers = 48, residual = standard {} }
+return require "shared.paper" {
+  name = "standard_large_48", size = "large", layers = 48,
+  residual = standard {},
+}

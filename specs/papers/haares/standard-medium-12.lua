@@ -1,1 +1,4 @@
-return require "shared.paper" { name = "standard_medium_12", size = "medium", layers = 12, residual = standard {} }
+return require "shared.paper" {
+  name = "standard_medium_12", size = "medium", layers = 12,
+  residual = standard {},
+}

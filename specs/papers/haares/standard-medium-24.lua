@@ -1,1 +1,4 @@
-return require "shared.paper" { name = "standard_medium_24", size = "medium", layers = 24, residual = standard {} }
+return require "shared.paper" {
+  name = "standard_medium_24", size = "medium", layers = 24,
+  residual = standard {},
+}

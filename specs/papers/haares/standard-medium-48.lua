@@ -1,1 +1,4 @@
-return require "shared.paper" { name = "standard_medium_48", size = "medium", layers = 48, residual = standard {} }
+return require "shared.paper" {
+  name = "standard_medium_48", size = "medium", layers = 48,
+  residual = standard {},
+}

@@ -1,1 +1,4 @@
-return require "shared.paper" { name = "standard_small_12", size = "small", layers = 12, residual = standard {} }
+return require "shared.paper" {
+  name = "standard_small_12", size = "small", layers = 12,
+  residual = standard {},
+}

@@ -1,1 +1,4 @@
-return require "shared.paper" { name = "standard_small_24", size = "small", layers = 24, residual = standard {} }
+return require "shared.paper" {
+  name = "standard_small_24", size = "small", layers = 24,
+  residual = standard {},
+}

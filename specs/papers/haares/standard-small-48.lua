@@ -1,1 +1,4 @@
-return require "shared.paper" { name = "standard_small_48", size = "small", layers = 48, residual = standard {} }
+return require "shared.paper" {
+  name = "standard_small_48", size = "small", layers = 48,
+  residual = standard {},
+}

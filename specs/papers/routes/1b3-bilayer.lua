@@ -1,1 +1,4 @@
-return require "shared.smollm" { name = "routed_1b3_bilayer", size = "1.3B", layout = "bilayer", route = dtr {} }
+return require "shared.smollm" {
+  name = "routed_1b3_bilayer", size = "1.3B", layout = "bilayer",
+  route = dtr {},
+}

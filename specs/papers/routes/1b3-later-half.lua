@@ -1,1 +1,4 @@
-return require "shared.smollm" { name = "routed_1b3_later_half", size = "1.3B", layout = "later_half", route = dtr {} }
+return require "shared.smollm" {
+  name = "routed_1b3_later_half", size = "1.3B", layout = "later_half",
+  route = dtr {},
+}

@@ -1,1 +1,4 @@
-return require "shared.smollm" { name = "routed_1b3_six", size = "1.3B", layout = "six", route = dtr {} }
+return require "shared.smollm" {
+  name = "routed_1b3_six", size = "1.3B", layout = "six",
+  route = dtr {},
+}

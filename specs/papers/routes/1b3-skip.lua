@@ -1,1 +1,4 @@
-return require "shared.smollm" { name = "routed_1b3_skip", size = "1.3B", layout = "trilayer", route = dtr { choice = "skip" } }
+return require "shared.smollm" {
+  name = "routed_1b3_skip", size = "1.3B", layout = "trilayer",
+  route = dtr { choice = "skip" },
+}

@@ -1,1 +1,4 @@
-return require "shared.smollm" { name = "routed_1b3_trilayer", size = "1.3B", layout = "trilayer", route = dtr {} }
+return require "shared.smollm" {
+  name = "routed_1b3_trilayer", size = "1.3B", layout = "trilayer",
+  route = dtr {},
+}

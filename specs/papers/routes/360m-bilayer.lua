@@ -1,1 +1,4 @@
-return require "shared.smollm" { name = "routed_360m_bilayer", size = "360M", layout = "bilayer", route = dtr {} }
+return require "shared.smollm" {
+  name = "routed_360m_bilayer", size = "360M", layout = "bilayer",
+  route = dtr {},
+}

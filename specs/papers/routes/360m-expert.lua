@@ -1,1 +1,4 @@
-return require "shared.smollm" { name = "routed_360m_expert", size = "360M", layout = "bilayer", route = dtr { choice = "expert", capacity = 0.25 } }
+return require "shared.smollm" {
+  name = "routed_360m_expert", size = "360M", layout = "bilayer",
+  route = dtr { choice = "expert", capacity = 0.25 },
+}

@@ -1,1 +1,4 @@
-return require "shared.smollm" { name = "routed_360m_later_half", size = "360M", layout = "later_half", route = dtr {} }
+return require "shared.smollm" {
+  name = "routed_360m_later_half", size = "360M", layout = "later_half",
+  route = dtr {},
+}

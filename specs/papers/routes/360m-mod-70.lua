@@ -1,1 +1,4 @@
-return require "shared.smollm" { name = "routed_360m_mod_70", size = "360M", layout = "bilayer", route = mod { capacity = 0.7 } }
+return require "shared.smollm" {
+  name = "routed_360m_mod_70", size = "360M", layout = "bilayer",
+  route = mod { capacity = 0.7 },
+}

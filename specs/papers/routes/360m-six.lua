@@ -1,1 +1,4 @@
-return require "shared.smollm" { name = "routed_360m_six", size = "360M", layout = "six", route = dtr {} }
+return require "shared.smollm" {
+  name = "routed_360m_six", size = "360M", layout = "six",
+  route = dtr {},
+}

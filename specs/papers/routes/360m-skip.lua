@@ -1,1 +1,4 @@
-return require "shared.smollm" { name = "routed_360m_skip", size = "360M", layout = "trilayer", route = dtr { choice = "skip" } }
+return require "shared.smollm" {
+  name = "routed_360m_skip", size = "360M", layout = "trilayer",
+  route = dtr { choice = "skip" },
+}

@@ -1,1 +1,4 @@
-return require "shared.smollm" { name = "routed_360m_trilayer", size = "360M", layout = "trilayer", route = dtr {} }
+return require "shared.smollm" {
+  name = "routed_360m_trilayer", size = "360M", layout = "trilayer",
+  route = dtr {},
+}

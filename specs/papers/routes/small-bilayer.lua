@@ -1,1 +1,4 @@
-return require "shared.small" { name = "small_bilayer", layout = "bilayer", route = dtr {}, penalty = 8e-4 }
+return require "shared.small" {
+  name = "small_bilayer", layout = "bilayer",
+  route = dtr {}, penalty = 8e-4,
+}

@@ -1,1 +1,4 @@
-return require "shared.small" { name = "small_mod", layout = "bilayer", route = mod { capacity = 0.5 } }
+return require "shared.small" {
+  name = "small_mod", layout = "bilayer",
+  route = mod { capacity = 0.5 },
+}

@@ -1,1 +1,4 @@
-return require "shared.small" { name = "small_trilayer", layout = "trilayer", route = dtr {}, penalty = 8e-4 }
+return require "shared.small" {
+  name = "small_trilayer", layout = "trilayer",
+  route = dtr {}, penalty = 8e-4,
+}

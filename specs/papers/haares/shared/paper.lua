@@ -1,5 +1,8 @@
 -- The three sizes of the HAARES paper (arXiv 2606.06564), for any mixer:
---   family { name = "haares_small_12", size = "small", layers = 12, residual = haares { blocks = 4 } }
+--   family {
+--     name = "haares_small_12", size = "small", layers = 12,
+--     residual = haares { blocks = 4 },
+--   }
 local sizes = {
   small = { dim = 128, hidden = 1024 },
   medium = { dim = 512, hidden = 2048 },
@@ -8,7 +11,10 @@ local sizes = {
 
 return function(o)
   local s = sizes[o.size]
-  if not s then error("family: expected size to be 'small', 'medium' or 'large', found '" .. tostring(o.size) .. "'") end
+  if not s then
+    error("family: expected size to be 'small', 'medium' or 'large', found '" .. tostring(o.size)
+      .. "'")
+  end
   return model {
     name = o.name, vocab = 256, context = 512, dim = s.dim, tokenizer = "chars",
     embedding = { tied = true },

@@ -1,5 +1,6 @@
 -- Which layers of L are routed (0-based), as in DTRNet (arXiv 2509.00925) and Mixture-of-Depths.
 -- The papers do not agree on the last layer: 'dense_last' keeps it dense.
+local names = { "dense", "bilayer", "trilayer", "later_half", "six", "after_two" }
 local chosen = {
   dense = function(i, n) return false end,
   bilayer = function(i, n) return i % 2 == 1 end,
@@ -12,7 +13,10 @@ local chosen = {
 -- n layers of the sublayers that 'parts' makes, with 'route' where the layout says so.
 return function(layout, n, parts, route, dense_last)
   local is = chosen[layout]
-  if not is then error("layouts: expected " .. table.concat({ "dense", "bilayer", "trilayer", "later_half", "six", "after_two" }, ", ") .. ", found '" .. tostring(layout) .. "'") end
+  if not is then
+    error("layouts: expected " .. table.concat(names, ", ") .. ", found '" .. tostring(layout)
+      .. "'")
+  end
   local layers = {}
   for i = 0, n - 1 do
     local routed = route and is(i, n) and not (dense_last and i == n - 1)

@@ -11,6 +11,8 @@ return function(o)
       return { attention { heads = 4, rope = { theta = 10000 } }, mlp { hidden = 352 } }
     end, o.route),
     route_penalty = o.penalty,
-    train = { optimizer = adamw { lr = 1e-3, clip = 0.1 }, schedule = cosine { warmup = 0.1 }, batch = 16, seed = 1 },
+    train = { optimizer = adamw { lr = 1e-3, clip = 0.1 },
+              schedule = cosine { warmup = 0.1 },
+              batch = 16, seed = 1 },
   }
 end
