@@ -11,13 +11,17 @@ install(DIRECTORY specs DESTINATION ${CMAKE_INSTALL_DATADIR}/strata FILES_MATCHI
   PATTERN library EXCLUDE PATTERN examples EXCLUDE)
 
 # From lib/pkgconfig and the like back to the prefix.
-file(RELATIVE_PATH PREFIX_FROM_PKGCONFIG ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+file(RELATIVE_PATH PREFIX_FROM_PKGCONFIG
+  ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" PREFIX_FROM_PKGCONFIG ${PREFIX_FROM_PKGCONFIG})
 configure_file(cmake/strata.pc.in strata.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/strata.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
-install(EXPORT StrataTargets NAMESPACE Strata:: FILE strata-targets.cmake DESTINATION ${PACKAGE_FOLDER})
-configure_package_config_file(cmake/strata-config.cmake.in strata-config.cmake INSTALL_DESTINATION ${PACKAGE_FOLDER})
+install(EXPORT StrataTargets NAMESPACE Strata:: FILE strata-targets.cmake
+  DESTINATION ${PACKAGE_FOLDER})
+configure_package_config_file(cmake/strata-config.cmake.in strata-config.cmake
+  INSTALL_DESTINATION ${PACKAGE_FOLDER})
 write_basic_package_version_file(strata-config-version.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/strata-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/strata-config-version.cmake
-  cmake/strata-model.cmake DESTINATION ${PACKAGE_FOLDER})
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/strata-config.cmake
+  ${CMAKE_CURRENT_BINARY_DIR}/strata-config-version.cmake cmake/strata-model.cmake
+  DESTINATION ${PACKAGE_FOLDER})

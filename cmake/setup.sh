@@ -1,9 +1,12 @@
 # What a Debian 12 needs, or a newer one, to build Strata; read by tests/run.sh and specs/demo.sh.
 #   setup_packages PACKAGE ...     installs what is missing (root or sudo), or says how and exits
-#   setup_llvm                     sets LLVM to the newest of 22 to 19 that is installed, else to one the archive has
-#   setup_build FOLDER LLVM [-DOPTION=VALUE ...] [TARGET ...]   configures and builds; words only if it fails
+#   setup_llvm                     sets LLVM to the newest of 22 to 19 that is installed, else to
+#                                  one the archive has
+#   setup_build FOLDER LLVM [-DOPTION=VALUE ...] [TARGET ...]
+#                                  configures and builds; words only if it fails
 
-BUILD_PACKAGES="cmake ninja-build gcc libc6-dev pkg-config liblua5.4-dev libcmocka-dev libutf8proc-dev"
+BUILD_PACKAGES="cmake ninja-build gcc libc6-dev pkg-config"
+BUILD_PACKAGES="$BUILD_PACKAGES liblua5.4-dev libcmocka-dev libutf8proc-dev"
 
 is_installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
 
@@ -12,9 +15,12 @@ has_dpkg() { command -v dpkg-query >/dev/null 2>&1 && command -v apt-get >/dev/n
 
 # $root: what runs a command as root; "none" if nothing does.
 find_root() {
-    if [ "$(id -u)" = 0 ]; then root=
-    elif command -v sudo >/dev/null 2>&1 && { sudo -n true 2>/dev/null || [ -t 0 ]; }; then root=sudo
-    else root=none
+    if [ "$(id -u)" = 0 ]; then
+        root=
+    elif command -v sudo >/dev/null 2>&1 && { sudo -n true 2>/dev/null || [ -t 0 ]; }; then
+        root=sudo
+    else
+        root=none
     fi
 }
 
@@ -31,8 +37,9 @@ setup_packages() {
     fi
     echo "Installing:$missing"
     log=$(mktemp)
+    install="env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends"
     # shellcheck disable=SC2086
-    if { $root apt-get update && $root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing; } >"$log" 2>&1; then
+    if { $root apt-get update && $root $install $missing; } >"$log" 2>&1; then
         rm -f "$log"
     else
         tail -n 20 "$log"
@@ -72,7 +79,8 @@ setup_build() {
     done
     log=$where.log
     # shellcheck disable=SC2086
-    if cmake -S "$top" -B "$where" -G Ninja -DCMAKE_BUILD_TYPE=Release -DSTRATA_LLVM="$llvm" $options >"$log" 2>&1 &&
+    if cmake -S "$top" -B "$where" -G Ninja -DCMAKE_BUILD_TYPE=Release -DSTRATA_LLVM="$llvm" \
+        $options >"$log" 2>&1 &&
         cmake --build "$where" -j 2 $targets >>"$log" 2>&1; then
         rm -f "$log"
     else

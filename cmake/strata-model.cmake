@@ -10,7 +10,7 @@
 # compiler change.  The object needs memcpy, memmove and memset and nothing else;
 # link Strata::strata for threads and weight files.
 cmake_policy(PUSH)
-cmake_policy(VERSION 3.20...3.25)       # CMP0116: ninja, too, reads the names in depfiles as they are
+cmake_policy(VERSION 3.20...3.25) # CMP0116: ninja, too, reads the names in depfiles as they are
 
 # A static library needs a language to be archived in; the object is of none.
 function(strata_language TARGET)
@@ -21,23 +21,27 @@ function(strata_language TARGET)
       return()
     endif()
   endforeach()
-  message(FATAL_ERROR "strata_add_model(${TARGET}): expected a project with C or C++, found languages ${LANGUAGES}")
+  message(FATAL_ERROR "strata_add_model(${TARGET}): expected a project with C or C++, "
+    "found languages ${LANGUAGES}")
 endfunction()
 
 function(strata_add_model TARGET SPEC)
   cmake_parse_arguments(PARSE_ARGV 2 MODEL "INFERENCE" "CPU;PREFIX" "OPTIONS;DEPENDS")
   if(MODEL_UNPARSED_ARGUMENTS OR MODEL_KEYWORDS_MISSING_VALUES)
-    message(FATAL_ERROR "strata_add_model(${TARGET}): expected SPEC [INFERENCE] [CPU NAME] [PREFIX NAME] [OPTIONS ...] [DEPENDS ...], "
+    message(FATAL_ERROR "strata_add_model(${TARGET}): expected SPEC [INFERENCE] [CPU NAME] "
+      "[PREFIX NAME] [OPTIONS ...] [DEPENDS ...], "
       "found '${MODEL_UNPARSED_ARGUMENTS}${MODEL_KEYWORDS_MISSING_VALUES}'")
   endif()
   get_filename_component(SPEC "${SPEC}" ABSOLUTE)
   if(NOT EXISTS "${SPEC}" AND NOT MODEL_DEPENDS)
-    message(FATAL_ERROR "strata_add_model(${TARGET}): expected a spec, or one that DEPENDS will make, found no file ${SPEC}")
+    message(FATAL_ERROR "strata_add_model(${TARGET}): expected a spec, or one that DEPENDS will "
+      "make, found no file ${SPEC}")
   endif()
   set(FOLDER "${CMAKE_CURRENT_BINARY_DIR}/${TARGET}.model")
   file(MAKE_DIRECTORY "${FOLDER}")
   set(OBJECT "${FOLDER}/${TARGET}.o")
-  set(COMMAND Strata::strata_compiler build "${SPEC}" --emit obj -o "${OBJECT}" --depfile "${OBJECT}.d")
+  set(COMMAND Strata::strata_compiler build "${SPEC}" --emit obj -o "${OBJECT}"
+    --depfile "${OBJECT}.d")
   if(MODEL_INFERENCE)
     list(APPEND COMMAND --inference)
   endif()

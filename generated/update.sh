@@ -8,8 +8,9 @@
 #   NAME/NAME.h         the C header of its object, without the part that is runtime/abi.h
 #   hashes.txt          SHA-256 of the same files of all other specs, which differ in sizes only;
 #                       with ALL=1 those are written, to be compared with another compiler's
-# The demo and one spec of most mixers have a training step's kernels and memory too.  Of specs/papers/routes/
-# the small ones are here: the layouts of the papers are the same kernels in other sizes.
+# The demo and one spec of most mixers have a training step's kernels and memory too.  Of
+# specs/papers/routes/ the small ones are here: the layouts of the papers are the same kernels in
+# other sizes.
 # A place without a file, ":12", is a line of the spec itself.
 set -eu
 export LC_ALL=C
@@ -17,7 +18,8 @@ strata=$(realpath "$1")
 cd "$(dirname "$0")/.."
 mkdir -p "${2:-generated}"
 folder=$(realpath "${2:-generated}")
-read_by_people="demo own-mixer standard-small-12 attnres-small-12 haares-small-12 hyper-small-12 small-mod small-dllm"
+read_by_people="demo own-mixer standard-small-12 attnres-small-12 haares-small-12 hyper-small-12"
+read_by_people="$read_by_people small-mod small-dllm"
 trained="demo standard-small-12 own-mixer hyper-small-12"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -42,7 +44,8 @@ write() {
     fi
 }
 
-for spec in specs/*.lua specs/papers/*.lua specs/papers/haares/*.lua specs/papers/routes/small-*.lua; do
+for spec in specs/*.lua specs/papers/*.lua specs/papers/haares/*.lua \
+    specs/papers/routes/small-*.lua; do
     name=$(basename "$spec" .lua)
     if [ -n "${ALL:-}" ] || is_in "$name" "$read_by_people"; then write "$spec" "$folder/$name"
     else write "$spec" "$work/$name"; fi

@@ -40,7 +40,8 @@ echo "== compiling specs/demo.lua"
 ./demo info
 
 sample() {
-    ./demo generate --weights "$1" --prompt "The " --max-tokens 200 --temperature 0.7 --top-k 20 --seed 1 | tr -c '[:print:]\n' '?'
+    ./demo generate --weights "$1" --prompt "The " --max-tokens 200 --temperature 0.7 --top-k 20 \
+        --seed 1 | tr -c '[:print:]\n' '?'
     echo
 }
 
@@ -50,10 +51,12 @@ sample before.safetensors
 
 # As many steps as this machine takes in two minutes, by the speed of a few: the
 # schedule needs to know the end.
-speed=$(./demo bench --train --steps 10 --json | grep -o '"seconds": *[0-9.e-]*' | head -n 1 | sed 's/.*: *//')
+speed=$(./demo bench --train --steps 10 --json | grep -o '"seconds": *[0-9.e-]*' | head -n 1 |
+    sed 's/.*: *//')
 steps=$(awk -v s="$speed" 'BEGIN { n = int(115 / s); print n < 20 ? 20 : n }')
 echo "== training, $steps steps, about two minutes"
-./demo train --data text.txt --val-share 0.05 --steps "$steps" --eval-every $((steps / 5)) --out after.safetensors --log log.jsonl
+./demo train --data text.txt --val-share 0.05 --steps "$steps" --eval-every $((steps / 5)) \
+    --out after.safetensors --log log.jsonl
 
 echo "== evaluation on the last twentieth, which it was not trained on"
 tail -c $(($(wc -c <text.txt) / 20)) text.txt >held.txt

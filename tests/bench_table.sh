@@ -1,11 +1,12 @@
 #!/bin/sh
-# The tables of bench/speed.sh and bench/routes.sh from measurements that are given: medians, ratios and verdicts
-# come out as counted by hand.  Nothing is timed.
+# The tables of bench/speed.sh and bench/routes.sh from measurements that are given: medians,
+# ratios and verdicts come out as counted by hand.  Nothing is timed.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/rows"
+fail() { echo "$*"; exit 1; }
 # round, ours, floor, bytes, eager, its MiB, compiled, its MiB
 cat > "$work/rows/d512-standard" <<'END'
 1.0 300 1000 1048576000 200 2000 250 1900
@@ -24,7 +25,11 @@ RESULTS=$work ROWS='d512-haares* vocab' AMX=noamx sh "$here/bench/speed.sh" none
 expect() {
     awk -v row="$1" -v must="$2" -v found="$3" -v pass="$4" '
         $1 == row && $6 == must { seen = $7 " " $8 }
-        END { if (seen != found " " pass) { print row, must ": expected " found, pass ", found " seen; exit 1 } }' "$work/table"
+        END {
+            if (seen == found " " pass) exit
+            print row, must ": expected " found, pass ", found " seen
+            exit 1
+        }' "$work/table"
 }
 expect d512-haares 1.5xcompile 1.100 no
 expect d512-haares 0.96xd512-standard 0.990 ratio
@@ -34,8 +39,10 @@ expect d512-standard 65%memory 0.500 ratio
 expect d512-haares-bf16 1.5xd512-haares 2.020 ratio
 expect d512-haares-bf16 0.92xd512-standard-bf16 - floor
 expect vocab 1.8xeager - '?'
-! grep -q 'd128\|3.2xcompile' "$work/table" || { echo "expected the chosen rows only, and none for AMX"; exit 1; }
-! RESULTS=$work ROWS=nothing sh "$here/bench/speed.sh" none 0 2> /dev/null || { echo "a row that is none was taken"; exit 1; }
+! grep -q 'd128\|3.2xcompile' "$work/table" ||
+    fail "expected the chosen rows only, and none for AMX"
+! RESULTS=$work ROWS=nothing sh "$here/bench/speed.sh" none 0 2> /dev/null ||
+    fail "a row that is none was taken"
 
 # 3 routed layers and 2 dense: the output's and the value's products are 6 of 14
 routed() {      # routed FILE ROUND TOKENS/S PAIRS ROWS ALL LISTS ROUTER
@@ -55,8 +62,12 @@ for round in 1 2 3; do
     echo "1.$round 10" >> "$work/prefill.64.dense.1"
 done
 echo '0.4 0.2' > "$work/allowed.64"
-RESULTS=$work LENGTHS=64 TRAIN= SHARES='1 0.5' SHARE=0.5 sh "$here/bench/routes.sh" none 0 > "$work/table"
-line() { grep -Eq "^ *$(echo "$1" | sed 's/ / +/g')\$" "$work/table" || { echo "expected '$1'"; cat "$work/table"; exit 1; }; }
+RESULTS=$work LENGTHS=64 TRAIN= SHARES='1 0.5' SHARE=0.5 sh "$here/bench/routes.sh" none 0 \
+    > "$work/table"
+line() {
+    pattern="^ *$(echo "$1" | sed 's/ / +/g')\$"
+    grep -Eq "$pattern" "$work/table" || { echo "expected '$1'"; cat "$work/table"; exit 1; }
+}
 line '64 1 10.0 8000.0 5000.0 6000.0 19000.0 19000.0 1.000'
 line '64 0.5 30.0 3000.0 3000.0 6000.0 12000.0 10500.0 1.143'
 line 'prefill 64 0.5 10.0 30.0 3.000 2.500 1.200 0.80 3.20'

@@ -16,7 +16,8 @@ clean() { [ -z "$(ls -A tmp)" ] || fail "left in TMPDIR: $(ls -A tmp)"; }
 spec() {    # spec NAME RESIDUAL LR
     cat >"$1.lua" <<END
 return model {
-  name = "$1", vocab = 256, context = 16, dim = 16, tokenizer = "bytes", norm = rmsnorm {}, residual = $2,
+  name = "$1", vocab = 256, context = 16, dim = 16, tokenizer = "bytes",
+  norm = rmsnorm {}, residual = $2,
   layers = times(2, layer { attention { heads = 2 }, mlp { hidden = 32, activation = "swiglu" } }),
   train = { optimizer = adamw { lr = $3 }, schedule = constant {}, batch = 2, seed = 3 },
 }
@@ -27,35 +28,44 @@ spec blocks 'haares { blocks = 2 }' 3e-3
 spec wild 'standard {}' 1e30
 yes 'the quick brown fox jumps over the lazy dog' | head -c 20000 >text
 
-"$strata" compare plain.lua blocks.lua --measure --rounds 2 --threads 1 --train text --steps 12 --seeds 4,5 --json -o page.html >out 2>err ||
-    fail "exit status $?"
+"$strata" compare plain.lua blocks.lua --measure --rounds 2 --threads 1 \
+    --train text --steps 12 --seeds 4,5 --json -o page.html >out 2>err || fail "exit status $?"
 clean
-for key in '"verdict"' '"code_bytes"' '"compile_seconds"' '"slower"' '"detected"' '"tokens_per_second"' '"seed": 4' '"seed": 5' '"val_loss"' '"seconds_to_match"' '"depth_mixing": \['; do
+for key in '"verdict"' '"code_bytes"' '"compile_seconds"' '"slower"' '"detected"' \
+    '"tokens_per_second"' '"seed": 4' '"seed": 5' '"val_loss"' '"seconds_to_match"' \
+    '"depth_mixing": \['; do
     grep -q "$key" out || fail "expected $key"
 done
-for word in 'plain' 'blocks' 'Loss at equal tokens' 'Loss at equal time' 'Roofline' 'Depth mixing' 'Memory over time' 'strata compare plain.lua blocks.lua' \
-    'trained, 12 steps from seed 4' 'Kernels line by line' 'class="row new"' '<p>Operations: ' '<p>Instructions: ' 'haares.lua:'; do
+for word in 'plain' 'blocks' 'Loss at equal tokens' 'Loss at equal time' 'Roofline' \
+    'Depth mixing' 'Memory over time' 'strata compare plain.lua blocks.lua' \
+    'trained, 12 steps from seed 4' 'Kernels line by line' 'class="row new"' \
+    '<p>Operations: ' '<p>Instructions: ' 'haares.lua:'; do
     grep -q "$word" page.html || fail "expected '$word' in the page"
 done
 
 [ "$(wc -c <page.html)" -lt 2000000 ] || fail "a page of $(wc -c <page.html) bytes"
 for tag in details figure pre svg table div; do
-    [ "$(grep -o "<$tag[ >]" page.html | wc -l)" = "$(grep -o "</$tag>" page.html | wc -l)" ] || fail "expected every <$tag> to be closed"
+    [ "$(grep -o "<$tag[ >]" page.html | wc -l)" = "$(grep -o "</$tag>" page.html | wc -l)" ] ||
+        fail "expected every <$tag> to be closed"
 done
 
 # A model with a route: the share of the tokens that it takes, which its log has.
-sed -e 's/"plain"/"routed"/' -e 's/activation = "swiglu" } }/activation = "swiglu" }, route = mod { capacity = 0.25 } }/' plain.lua >routed.lua
-"$strata" compare plain.lua routed.lua --train text --steps 20 --json -o page.html >out 2>err || fail "exit status $?"
+routed='activation = "swiglu" }, route = mod { capacity = 0.25 } }'
+sed -e 's/"plain"/"routed"/' -e "s/activation = \"swiglu\" } }/$routed/" plain.lua >routed.lua
+"$strata" compare plain.lua routed.lua --train text --steps 20 --json -o page.html >out 2>err ||
+    fail "exit status $?"
 grep -q 'as if each took every token' page.html || fail "expected a note on the numbers of routes"
 grep -q '"routes": \[0.25, 0.25\]' out || fail "expected the shares of two routes"
-grep -q 'its routes took 25.0 % of the tokens at the end' out || fail "expected the share in the verdict"
+grep -q 'its routes took 25.0 % of the tokens at the end' out ||
+    fail "expected the share in the verdict"
 grep -q 'FLOPs of training with these: -' out || fail "expected less work than without a route"
 grep -q 'Tokens that routes take' page.html || fail "expected a picture of the shares"
 clean
 
 # The same spec twice: equal in all that does not hang on time, and the same losses to the last bit.
 "$strata" compare plain.lua plain.lua --train text --steps 5 >out 2>err || fail "exit status $?"
-grep -q 'equal, FLOPs of training equal, bytes moved equal, memory per token equal' out || fail "expected the same spec to be equal to itself"
+grep -q 'equal, FLOPs of training equal, bytes moved equal, memory per token equal' out ||
+    fail "expected the same spec to be equal to itself"
 grep -q '+0.0000 (one seed' out || fail "expected the same losses"
 clean
 
@@ -70,9 +80,13 @@ clean
 for signal in INT TERM; do
     [ $signal = INT ] && wanted=130 || wanted=143
     # a shell's background job ignores SIGINT; env gives it back
-    env --default-signal=INT "$strata" compare plain.lua blocks.lua --train text --steps 1000000 -o late.html >out 2>err &
+    env --default-signal=INT "$strata" compare plain.lua blocks.lua --train text \
+        --steps 1000000 -o late.html >out 2>err &
     child=$!
-    until ls tmp/*/model-1.log >/dev/null 2>&1; do kill -0 $child 2>/dev/null || break; sleep 0.05; done
+    until ls tmp/*/model-1.log >/dev/null 2>&1; do
+        kill -0 $child 2>/dev/null || break
+        sleep 0.05
+    done
     kill -$signal $child
     wait $child
     status=$?

@@ -1,6 +1,6 @@
 #!/bin/sh
-# README and docs/: the picture is what this compiler draws, files that are named exist, commands are
-# those that --help lists.  sh tests/docs.sh STRATA
+# README and docs/: the picture is what this compiler draws, files that are named exist, commands
+# are those that --help lists.  sh tests/docs.sh STRATA
 set -eu
 strata=$(realpath "$1")
 cd "$(dirname "$0")/.."
@@ -8,9 +8,10 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 fail() { echo "docs.sh: $1"; exit 1; }
 
-"$strata" inspect specs/papers/haares/haares-small-12.lua --cpu x86-64-v3 --matrix -o "$work/picture.svg"
+spec=specs/papers/haares/haares-small-12.lua
+"$strata" inspect $spec --cpu x86-64-v3 --matrix -o "$work/picture.svg"
 cmp -s "$work/picture.svg" docs/depth-mixing.svg ||
-    fail "expected docs/depth-mixing.svg to be current; strata inspect specs/papers/haares/haares-small-12.lua --matrix -o draws it"
+    fail "expected docs/depth-mixing.svg to be current; strata inspect $spec --matrix -o draws it"
 
 for page in README.md docs/*.md; do
     folder=$(dirname "$page")
@@ -19,7 +20,8 @@ for page in README.md docs/*.md; do
     done
 done
 # the table of what to edit: every path in it, folders end in /
-sed -n '/^## To change something/,$p' README.md | grep -oE '`[a-z_]+/[a-zA-Z0-9_./*-]+`' | tr -d '`' | sort -u >"$work/paths"
+sed -n '/^## To change something/,$p' README.md | grep -oE '`[a-z_]+/[a-zA-Z0-9_./*-]+`' |
+    tr -d '`' | sort -u >"$work/paths"
 [ -s "$work/paths" ] || fail "expected paths in README's last table, found none"
 while read -r path; do
     # shellcheck disable=SC2086
@@ -28,8 +30,9 @@ done <"$work/paths"
 
 "$strata" --help | awk '/^  [a-z]+ / { print $1 }' | sort -u >"$work/commands"
 grep -oE '^    strata [a-z]+' README.md | awk '{ print $2 }' | sort -u >"$work/named"
-[ -z "$(comm -13 "$work/commands" "$work/named")" ] ||
-    fail "README has commands that --help has not: $(comm -13 "$work/commands" "$work/named" | tr '\n' ' ')"
+unknown=$(comm -13 "$work/commands" "$work/named" | tr '\n' ' ')
+[ -z "$unknown" ] || fail "README has commands that --help has not: $unknown"
 words=$(wc -w <README.md)
-[ "$words" -le 1200 ] || fail "expected README to have at most 1200 words, found $words; docs/ has room"
+[ "$words" -le 1200 ] ||
+    fail "expected README to have at most 1200 words, found $words; docs/ has room"
 echo "docs: picture current, $(wc -l <"$work/paths") paths, $words words"

@@ -17,37 +17,46 @@ done
 grep -q '^next: strata build first/model.lua$' list || fail "expected the next command"
 cp -r first before
 ! "$strata" init first 2>error || fail "expected a second init to be refused"
-grep -q '^error: strata init: expected a folder without model.lua, found one in first$' error || fail "found: $(cat error)"
+grep -q '^error: strata init: expected a folder without model.lua, found one in first$' error ||
+    fail "found: $(cat error)"
 diff -r first before || fail "expected a refused init to change nothing"
 mkdir bare && (cd bare && "$strata" init >/dev/null && "$strata" check model.lua >/dev/null)
 
-for name in model layer times attention mlp rmsnorm layernorm adamw constant cosine wsd standard haares hyper softmax; do
+for name in model layer times attention mlp rmsnorm layernorm adamw constant cosine wsd \
+    standard haares hyper softmax; do
     grep -q "^function $name(" first/.strata/strata.lua || fail "expected annotations of $name"
 done
-grep -q '^---@field kernel? "softmax"|"sigmoid"|"linear"' first/.strata/strata.lua || fail "expected the values of kernel"
+grep -q '^---@field kernel? "softmax"|"sigmoid"|"linear"' first/.strata/strata.lua ||
+    fail "expected the values of kernel"
 if command -v luacheck >/dev/null; then
-    (cd first && luacheck --no-color -q model.lua echo.lua .strata/strata.lua) || fail "expected luacheck to be content"
+    (cd first && luacheck --no-color -q model.lua echo.lua .strata/strata.lua) ||
+        fail "expected luacheck to be content"
     echo 'return modle { name = 1 }' >first/wrong.lua
-    ! (cd first && luacheck --no-color -q wrong.lua >/dev/null) || fail "expected luacheck to find an unknown name"
+    ! (cd first && luacheck --no-color -q wrong.lua >/dev/null) ||
+        fail "expected luacheck to find an unknown name"
 else
     echo "luacheck is not there: not run"
 fi
 
 export XDG_CACHE_HOME="$work/cache"
 yes 'a little text ' | head -c 20000 >text
-sed -i 's/times(6/times(1/; s/attnres { blocks = 4/attnres { blocks = 2/; s/context = 256, dim = 128/context = 32, dim = 32/' first/model.lua
+sed -i -e 's/times(6/times(1/' -e 's/attnres { blocks = 4/attnres { blocks = 2/' \
+    -e 's/context = 256, dim = 128/context = 32, dim = 32/' first/model.lua
 "$strata" run first/model.lua info >info || fail "expected run to build and run"
 grep -q first info || fail "expected info to name the model"
 program=$(find cache -type f -name first)
 touch -d '2 days ago' "$program"
-"$strata" run first/model.lua train --data text --steps 2 >/dev/null || fail "expected run to pass arguments on"
-[ "$(find cache -type f -name first -mtime +0)" = "$program" ] || fail "expected the program of the cache to be used again"
+"$strata" run first/model.lua train --data text --steps 2 >/dev/null ||
+    fail "expected run to pass arguments on"
+[ "$(find cache -type f -name first -mtime +0)" = "$program" ] ||
+    fail "expected the program of the cache to be used again"
 status=0
 "$strata" run first/model.lua nonsense 2>/dev/null || status=$?
 [ $status = 2 ] || fail "expected the program's exit status 2, found $status"
 sed -i 's/dim = 32/dim = 64/' first/model.lua
 "$strata" run first/model.lua info >/dev/null
-[ "$(find cache -type f -name first | wc -l)" = 2 ] || fail "expected another program for another spec"
+[ "$(find cache -type f -name first | wc -l)" = 2 ] ||
+    fail "expected another program for another spec"
 
 "$strata" doctor >report || fail "expected doctor to be content here"
 for row in strata processor 'builds for' memory cc ar libstrata next; do

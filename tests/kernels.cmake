@@ -33,7 +33,8 @@ foreach(SET ${KERNEL_SETS} ${BF16_SETS})
 endforeach()
 foreach(LEVEL ${LEVELS})
   if(NOT LEVEL IN_LIST TESTED)
-    message(FATAL_ERROR "kernels.cmake: expected a set of kernels for level ${LEVEL} of levels.def, found none")
+    message(FATAL_ERROR "kernels.cmake: expected a set of kernels for level ${LEVEL} of "
+      "levels.def, found none")
   endif()
 endforeach()
 
@@ -51,9 +52,9 @@ function(kernel_options SET)
   if(SET IN_LIST BF16_SETS)
     set(KERNEL_PAIRS 1 PARENT_SCOPE)
   endif()
-  set(KERNEL_FLAGS -std=gnu11 -O2 -gdwarf-4 -Wall -Wextra -Werror -Wno-psabi -Wno-pass-failed -fno-math-errno -ffp-contract=off
-      -fPIC ${FLAGS} -I${KERNEL_FOLDER} -I${PROJECT_SOURCE_DIR}/runtime
-      -I${PROJECT_SOURCE_DIR}/runtime/base PARENT_SCOPE)
+  set(KERNEL_FLAGS -std=gnu11 -O2 -gdwarf-4 -Wall -Wextra -Werror -Wno-psabi -Wno-pass-failed
+      -fno-math-errno -ffp-contract=off -fPIC ${FLAGS} -I${KERNEL_FOLDER}
+      -I${PROJECT_SOURCE_DIR}/runtime -I${PROJECT_SOURCE_DIR}/runtime/base PARENT_SCOPE)
 endfunction()
 
 # OBJECT: what clang makes of SOURCE for SET, with more flags after them.
@@ -77,7 +78,8 @@ foreach(SET ${KERNEL_SETS} ${BF16_SETS})
   set(OBJECTS)
   set(SOURCES ${KERNEL_SOURCES})
   if(SET IN_LIST BF16_SETS)
-    list(FILTER SOURCES INCLUDE REGEX "/(gemm|gemm_bf16|gemv|attention|attention_few|attention_grad|attention_tile)\\.c$")
+    list(FILTER SOURCES INCLUDE REGEX
+      "/(gemm|gemm_bf16|gemv|attention|attention_few|attention_grad|attention_tile)\\.c$")
   endif()
   foreach(SOURCE ${SOURCES})
     kernel_object(OBJECT ${SOURCE} ${SET} -ffreestanding ${KERNEL_TRAPS})
@@ -97,10 +99,11 @@ function(kernel_test NAME SOURCE)
   foreach(SET ${SETS})
     kernel_options(${SET})
     add_executable(${NAME}_${SET} ${SOURCE})
-    target_compile_definitions(${NAME}_${SET} PRIVATE LANES=${KERNEL_LANES} KERNEL_LEVEL=${KERNEL_LEVEL} KERNEL_PAIRS=${KERNEL_PAIRS}
+    target_compile_definitions(${NAME}_${SET} PRIVATE LANES=${KERNEL_LANES}
+      KERNEL_LEVEL=${KERNEL_LEVEL} KERNEL_PAIRS=${KERNEL_PAIRS}
       KERNEL_CPU="x86-64-v${KERNEL_LEVEL}" KERNEL_SET_${SET})
-    target_include_directories(${NAME}_${SET} PRIVATE ${KERNEL_FOLDER} ${CMAKE_CURRENT_SOURCE_DIR}/support
-      ${CMAKE_CURRENT_SOURCE_DIR}/support/native)
+    target_include_directories(${NAME}_${SET} PRIVATE ${KERNEL_FOLDER}
+      ${CMAKE_CURRENT_SOURCE_DIR}/support ${CMAKE_CURRENT_SOURCE_DIR}/support/native)
     target_link_libraries(${NAME}_${SET} PRIVATE strata_kernels_${SET} PkgConfig::CMOCKA m)
     add_test(NAME ${NAME}_${SET} COMMAND ${NAME}_${SET})
     set_tests_properties(${NAME}_${SET} PROPERTIES SKIP_RETURN_CODE 77)
@@ -125,8 +128,10 @@ foreach(SOURCE ${BENCHES})
     kernel_object(OBJECT ${SOURCE} ${SET} ${BLAS_FLAG})
     set(PROGRAM ${NAME}_${SET})
     add_executable(${PROGRAM} EXCLUDE_FROM_ALL ${OBJECT})
-    set_target_properties(${PROGRAM} PROPERTIES LINKER_LANGUAGE C RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/bench)
-    target_link_libraries(${PROGRAM} PRIVATE strata_kernels_${SET} $<$<BOOL:${OPENBLAS}>:${OPENBLAS}> m)
+    set_target_properties(${PROGRAM} PROPERTIES LINKER_LANGUAGE C
+      RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/bench)
+    target_link_libraries(${PROGRAM}
+      PRIVATE strata_kernels_${SET} $<$<BOOL:${OPENBLAS}>:${OPENBLAS}> m)
     add_dependencies(bench ${PROGRAM})
   endforeach()
 endforeach()

@@ -19,15 +19,23 @@ cat >small.lua <<'END'
 return model {
   name = "small", vocab = 256, context = 32, dim = 32, tokenizer = "bytes",
   norm = rmsnorm { eps = 1e-6 }, residual = haares { blocks = 2 },
-  layers = times(2, layer { attention { heads = 2, rope = { theta = 10000 } }, mlp { hidden = 64, activation = "swiglu" } }),
-  train = { optimizer = adamw { lr = 1e-3 }, schedule = cosine { warmup = 0.1, min_lr = 1e-5 }, batch = 2, seed = 3 },
+  layers = times(2, layer {
+    attention { heads = 2, rope = { theta = 10000 } },
+    mlp { hidden = 64, activation = "swiglu" },
+  }),
+  train = { optimizer = adamw { lr = 1e-3 },
+            schedule = cosine { warmup = 0.1, min_lr = 1e-5 },
+            batch = 2, seed = 3 },
 }
 END
 "$strata" build small.lua || exit 1
 head -c 20000 "$strata" | od -An -tx1 >text
 
 # The run: saves every third step, so that most kills fall on or near a save.
-run() { exec ./small train --data text --order random --steps $steps --save-every 3 --threads 2 --out "$@" >out 2>err; }
+run() {
+    exec ./small train --data text --order random --steps $steps --save-every 3 --threads 2 \
+        --out "$@" >out 2>err
+}
 train() { (run "$@"); }
 
 # Long enough on this machine for a moment to fall into it.
@@ -43,15 +51,24 @@ echo "a run of $steps steps takes $duration ms"
 
 # Another order of the data ends elsewhere, or the comparison below means nothing.
 train other.safetensors --data-seed 9 || fail "another data seed"
-if cmp -s whole.safetensors other.safetensors; then fail "another data seed ends with the same bits"; fi
+if cmp -s whole.safetensors other.safetensors; then
+    fail "another data seed ends with the same bits"
+fi
 
 # Milliseconds in [0, duration), the n-th of the seed.
-moment() { awk -v s="$seed" -v n="$1" -v d="$duration" 'BEGIN { srand(s % 2147483647); for (i = 0; i < n; i++) x = rand(); printf "%.3f", int(x * d) / 1000 }'; }
+moment() {
+    awk -v s="$seed" -v n="$1" -v d="$duration" 'BEGIN {
+        srand(s % 2147483647)
+        for (i = 0; i < n; i++) x = rand()
+        printf "%.3f", int(x * d) / 1000
+    }'
+}
 
 # The newest valid generation, as text for messages; empty: none yet.
 loads() {
     for file in "$1" "$1.prev"; do
-        [ -e "$file" ] && ./small eval --weights "$file" --data text --length 32 >/dev/null 2>&1 && echo "$file" && return
+        [ -e "$file" ] && ./small eval --weights "$file" --data text --length 32 >/dev/null 2>&1 &&
+            echo "$file" && return
     done
 }
 

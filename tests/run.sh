@@ -10,12 +10,15 @@ cd "$top" || exit 1
 folder=${BUILD:-build}
 
 setup_llvm
-# clang-format: style; g++: headers are compiled as C++; lua-check: what strata init writes; valgrind: counts;
-# zsh, fish: their completion scripts; the rest: scripts of tests/
+# clang-format: style; g++: headers are compiled as C++; lua-check: what strata init writes;
+# valgrind: counts; zsh, fish: their completion scripts; the rest: scripts of tests/
 # shellcheck disable=SC2086
-setup_packages $BUILD_PACKAGES "llvm-$LLVM-dev" "clang-$LLVM" g++ make binutils util-linux lua-check valgrind zsh fish
+setup_packages $BUILD_PACKAGES "llvm-$LLVM-dev" "clang-$LLVM" g++ make binutils util-linux \
+    lua-check valgrind zsh fish
 # Only version 22 formats as the code is; an archive without it leaves the check out.
-if has_dpkg && apt-cache show clang-format-22 >/dev/null 2>&1; then setup_packages clang-format-22; fi
+if has_dpkg && apt-cache show clang-format-22 >/dev/null 2>&1; then
+    setup_packages clang-format-22
+fi
 
 # What depends on LLVM: kernels, and all that compiles a spec.
 older() {
@@ -27,7 +30,8 @@ older() {
     setup_packages llvm-19-dev clang-19
     echo "Building with LLVM 19 in $folder-19"
     setup_build "$folder-19" 19
-    ctest --test-dir "$folder-19" -j 2 --output-on-failure -E '_fuzz$' -LE script >"$folder-19/tests.log" 2>&1
+    ctest --test-dir "$folder-19" -j 2 --output-on-failure -E '_fuzz$' -LE script \
+        >"$folder-19/tests.log" 2>&1
     status=$?
     [ $status = 0 ] || cat "$folder-19/tests.log"
     grep 'tests passed' "$folder-19/tests.log" | sed 's/^/LLVM 19: /'

@@ -1,23 +1,29 @@
 #!/bin/sh
-# The code is as .clang-format writes it and at most 100 columns wide; rows of tables between
-# "clang-format off" and "on", and those of .def files, may be wider.  Functions have at most 40
-# lines, files 400, and functions of the compiler and of the runtime at most 8 parameters, but for
-# kernels, which take operands, and the model's own functions (abi.def).  No file of the compiler has
-# the name of another one there, none of the runtime that of another one there; with
-# STYLE_TYPES=1, no type that of another one of both:
+# The code is as .clang-format writes it and at most 100 columns wide, as Lua, CMake and scripts
+# are; rows of tables between "clang-format off" and "on", those of .def files and the Lua inputs of
+# tests may be wider.  Functions have at most 40 lines, files 400, and functions of the compiler and
+# of the runtime at most 8 parameters, but for kernels, which take operands, and the model's own
+# functions (abi.def).  No file of the compiler has the name of another one there, none of the
+# runtime that of another one there; with STYLE_TYPES=1, no type that of another one of both:
 #   sh tests/style.sh
 # 77, "skipped": there is no clang-format 22 (other versions write other things).
 set -eu
 cd "$(dirname "$0")/.."
 files=$(find compiler runtime tests specs -name '*.[ch]')
-wide=$(printf '%s\n' "$files" | xargs awk '
+scripts=$(find CMakeLists.txt cmake compiler generated runtime specs tests -type f |
+    grep -E '\.(lua|cmake|sh|awk|in)$|CMakeLists' |
+    grep -vE '^tests/(errors|golden|specs|bad|routes)/.*lua$')
+wide=$(printf '%s\n' "$files" "$scripts" | tr '\n' '\0' | xargs -0 awk '
     /clang-format off/ { off = 1 }
     /clang-format on/ { off = 0 }
-    !off && length($0) > 100 { print FILENAME ":" FNR ": expected at most 100 columns, found " length($0) }')
+    !off && length($0) > 100 {
+        print FILENAME ":" FNR ": expected at most 100 columns, found " length($0)
+    }')
 [ -z "$wide" ] || { printf '%s\n' "$wide"; exit 1; }
 
 # Those that are longer as yet: the lists go when they are not.
-long_files="compiler/codegen/tables/program.c runtime/commands/probe/probe_measure.c runtime/model/driver.c
+long_files="compiler/codegen/tables/program.c
+runtime/commands/probe/probe_measure.c runtime/model/driver.c
 tests/codegen/bf16_test.c tests/codegen/check_test.c tests/codegen/facts_test.c
 tests/graph/ops_test.c tests/kernels/attention_case.h tests/passes/two_phase_test.c
 tests/report/compare_test.c tests/report/probe_graph_test.c tests/report/published_test.c
@@ -27,26 +33,34 @@ long_functions="set_sizes add_program"
 
 long=$(printf '%s\n' "$files" | xargs awk -v files="$long_files" -v functions="$long_functions" '
     function end_file() {
-        if (file && lines > 400 && !(file in pardoned)) print file ": expected at most 400 lines, found " lines
+        if (file && lines > 400 && !(file in pardoned))
+            print file ": expected at most 400 lines, found " lines
     }
     BEGIN {
         for (i = split(files " " functions, f, /[ \n]+/); i; i--) pardoned[f[i]]
     }
     FNR == 1 { end_file(); file = FILENAME; start = 0 }
     { lines = FNR }
-    /^[A-Za-z_]/ && /\(/ { head = FNR; name = $0; sub(/\(.*/, "", name); sub(/.*[ *]/, "", name) }
+    /^[A-Za-z_]/ && /\(/ {
+        head = FNR
+        name = $0
+        sub(/\(.*/, "", name)
+        sub(/.*[ *]/, "", name)
+    }
     /^[^ #\/}].*\{$|^ .*\) \{$/ && !start && head { start = head }
     /^[A-Za-z_].*;$/ { head = 0 }
     /^}/ {
         if (start && $0 == "}" && FNR - start >= 40 && !(name in pardoned))
-            print FILENAME ":" start ": expected at most 40 lines of " name ", found " FNR - start + 1
+            print FILENAME ":" start ": expected at most 40 lines of " name ", found " \
+                FNR - start + 1
         start = head = 0
     }
     END { end_file() }')
 [ -z "$long" ] || { printf '%s\n' "$long"; exit 1; }
 
 # A function's parameters, from column 0 to the "{" or ";" behind them.
-many=$(printf '%s\n' "$files" | grep '^compiler/\|^runtime/' | grep -v '^runtime/kernels/' | xargs awk '
+many=$(printf '%s\n' "$files" | grep '^compiler/\|^runtime/' | grep -v '^runtime/kernels/' |
+    xargs awk '
     /^[A-Za-z]/ && /\(/ && !/^typedef/ { text = ""; on = 1; start = FNR }
     !on { next }
     { text = text $0 }
@@ -60,13 +74,17 @@ many=$(printf '%s\n' "$files" | grep '^compiler/\|^runtime/' | grep -v '^runtime
             if (c == ")" && --depth == 0) break
             if (c == "," && depth == 1) n++
         }
-        if (n > 8 && text !~ / model_| gemm\(/) print FILENAME ":" start ": expected at most 8 parameters, found " n
+        if (n > 8 && text !~ / model_| gemm\(/)
+            print FILENAME ":" start ": expected at most 8 parameters, found " n
     }')
 [ -z "$many" ] || { printf '%s\n' "$many"; exit 1; }
 
 for part in compiler runtime; do
     twice=$(printf '%s\n' "$files" | grep "^$part/" | sed 's,.*/,,' | sort | uniq -d)
-    [ -z "$twice" ] || { echo "$part: expected one file of a name, found several of" $twice; exit 1; }
+    [ -z "$twice" ] || {
+        echo "$part: expected one file of a name, found several of" $twice
+        exit 1
+    }
 done
 
 types() {
@@ -76,7 +94,11 @@ types() {
             print $NF, FILENAME
         }' | sort -u | awk '
         { count[$1]++; in_file[$1] = in_file[$1] " " $2 }
-        END { for (name in count) if (count[name] > 1) print name ": expected one type of the name, found" in_file[name] }'
+        END {
+            for (name in count)
+                if (count[name] > 1)
+                    print name ": expected one type of the name, found" in_file[name]
+        }'
 }
 if [ "${STYLE_TYPES:-}" ]; then # all the time, once the names are different
     twice=$(types)

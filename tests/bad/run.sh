@@ -44,8 +44,10 @@ END
 # a FUNCTION given, 'read = function(m, state, site) ... end'.  A function a line, open on line 2.
 mixer() {
     echo 'return mixer {' >mine.lua
-    for line in 'open = function(m, e) return { h = e } end' 'read = function(m, state, site) return state.h end' \
-        'write = function(m, state, site, out) return { h = state.h + out } end' 'close = function(m, state, site) return state.h end'; do
+    for line in 'open = function(m, e) return { h = e } end' \
+        'read = function(m, state, site) return state.h end' \
+        'write = function(m, state, site, out) return { h = state.h + out } end' \
+        'close = function(m, state, site) return state.h end'; do
         for other; do [ "${other%% *}" != "${line%% *}" ] || line=$other; done
         echo "  $line," >>mine.lua
     done
@@ -73,7 +75,8 @@ fixtures() {
     printf 'caf\351' >latin1
     : >empty
     mkdir folder
-    st '{"tokens":{"dtype":"I32","shape":[1,2],"data_offsets":[0,8]},"targets":{"dtype":"I32","shape":[1,2],"data_offsets":[8,16]}}' \
+    shape='"dtype":"I32","shape":[1,2],"data_offsets":'
+    st "{\"tokens\":{${shape}[0,8]},\"targets\":{${shape}[8,16]}}" \
        '\01\0\0\0\02\0\0\0\02\0\0\0\03\0\0\0' >tokens
     ./tiny train --data text --steps 4 --save-every 2 >/dev/null &&
     ./wide train --data text --steps 0 >/dev/null &&
@@ -81,13 +84,20 @@ fixtures() {
     ./mute logits --help >/dev/null
 }
 
-inventory() { { find . -type d -printf '%y %m %p\n'; find . ! -type d -printf '%y %m %s %T@ %l %p\n'; } | sort; }
+inventory() {
+    {
+        find . -type d -printf '%y %m %p\n'
+        find . ! -type d -printf '%y %m %s %T@ %l %p\n'
+    } | sort
+}
 
 # row LINE COMMAND STATUS FIRST PREPARE
 row() {
     [ -z "$only" ] || case $2 in *"$only"*) ;; *) return ;; esac
     if [ -n "${STRATA_SANITIZE:-}" ]; then
-        case $2 in *'ulimit -v'*) echo "table.txt:$1: skipped, limits the address space"; return ;; esac
+        case $2 in
+        *'ulimit -v'*) echo "table.txt:$1: skipped, limits the address space"; return ;;
+        esac
     fi
     rows=$((rows + 1))
     (eval "$5") >/dev/null 2>&1
@@ -99,14 +109,21 @@ row() {
     wrong=
     [ "$status" = "$3" ] || wrong="status $status instead of $3"
     case $4 in
-    *…*) case $first in "${4%%…*}"*"${4##*…}") ;; *) wrong="$wrong; another first line" ;; esac ;;
+    *…*)
+        case $first in
+        "${4%%…*}"*"${4##*…}") ;;
+        *) wrong="$wrong; another first line" ;;
+        esac
+        ;;
     *) [ "$first" = "$4" ] || wrong="$wrong; another first line" ;;
     esac
-    cmp -s ../before ../after || wrong="$wrong; files changed: $(diff ../before ../after | grep '^[<>]' | head -n 4 | tr '\n' ' ')"
+    changed=$(diff ../before ../after | grep '^[<>]' | head -n 4 | tr '\n' ' ')
+    [ -z "$changed" ] || wrong="$wrong; files changed: $changed"
     [ -z "$(ls -A ../tmp)" ] || wrong="$wrong; left in TMPDIR: $(ls -A ../tmp)"
     if [ -n "$wrong" ]; then
         failed=$((failed + 1))
-        printf 'table.txt:%s: %s\n  $ %s\n  expected: %s\n  found:    %s\n' "$1" "$wrong" "$2" "$4" "$first"
+        printf 'table.txt:%s: %s\n  $ %s\n' "$1" "$wrong" "$2"
+        printf '  expected: %s\n  found:    %s\n' "$4" "$first"
     fi
     if [ -n "$5" ] || [ -n "$wrong" ]; then rm -rf ../in/* ../tmp/* && cp -a ../whole/. .; fi
 }

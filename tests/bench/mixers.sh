@@ -18,8 +18,13 @@ for mixer in $mixers; do
 return model {
   name = "$mixer", vocab = 256, context = 256, dim = 128, tokenizer = "bytes",
   norm = rmsnorm { eps = 1e-6 }, residual = $residual,
-  layers = times(24, layer { attention { heads = 8, rope = { theta = 10000 } }, mlp { hidden = 1024, activation = "swiglu" } }),
-  train = { batch = 4, optimizer = adamw { lr = 1e-3 }, schedule = cosine { warmup = 0.05, min_lr = 1e-4 } },
+  layers = times(24, layer {
+    attention { heads = 8, rope = { theta = 10000 } },
+    mlp { hidden = 1024, activation = "swiglu" },
+  }),
+  train = { optimizer = adamw { lr = 1e-3 },
+            schedule = cosine { warmup = 0.05, min_lr = 1e-4 },
+            batch = 4 },
 }
 SPEC
     "$strata" build "$folder/$mixer.lua" --precision "${PRECISION:-f32}" -o "$folder/$mixer"
@@ -29,14 +34,24 @@ seed=1
 while [ "$seed" -le "$seeds" ]; do
     for mixer in $mixers; do
         run="$folder/$mixer.$seed"
-        "$folder/$mixer" train --data "$text" --val-share 0.1 --eval-every $((steps / 4)) --save-every "$steps" \
-            --steps "$steps" --seed "$seed" --data-seed "$seed" --out "$run.safetensors" --log "$run.jsonl" > "$run.out" 2>&1
+        "$folder/$mixer" train --data "$text" --val-share 0.1 --eval-every $((steps / 4)) \
+            --save-every "$steps" --steps "$steps" --seed "$seed" --data-seed "$seed" \
+            --out "$run.safetensors" --log "$run.jsonl" > "$run.out" 2>&1
         awk -v mixer=$mixer -v seed="$seed" -v steps="$steps" '
-            function value(key) { return match($0, "\"" key "\": *[-0-9.e+]+") ? substr($0, RSTART + length(key) + 3, RLENGTH - length(key) - 3) + 0 : "" }
+            function value(key) {
+                if (!match($0, "\"" key "\": *[-0-9.e+]+")) return ""
+                return substr($0, RSTART + length(key) + 3, RLENGTH - length(key) - 3) + 0
+            }
             value("loss") != "" && value("step") > steps * 0.9 { sum += value("loss"); count++ }
             value("seconds") != "" { last = value("seconds"); total += last }
-            value("val_loss") != "" { val = value("val_loss"); if (best == "" || val < best) best = val }
-            END { printf "%-10s %5d %12.4f %12.4f %12.4f %10.0f\n", mixer, seed, sum / count, val, best, total }' "$run.jsonl"
+            value("val_loss") != "" {
+                val = value("val_loss")
+                if (best == "" || val < best) best = val
+            }
+            END {
+                printf "%-10s %5d %12.4f %12.4f %12.4f %10.0f\n",
+                    mixer, seed, sum / count, val, best, total
+            }' "$run.jsonl"
     done
     seed=$((seed + 1))
 done

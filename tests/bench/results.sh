@@ -1,4 +1,5 @@
-# Sourced: makes $folder, for what a script measures: what it names, else one that goes when the script ends.
+# Sourced: makes $folder, for what a script measures: what it names, else one that goes when the
+# script ends.
 if [ -z "$folder" ]; then
     folder=$(mktemp -d)
     trap 'rm -rf "$folder"' EXIT

@@ -1,6 +1,6 @@
 # The tables of routes.sh, from what it measured; see there.
-# What is counted of a kernel: "pairs", "rows" (products and row operations of the routed alone), "all" (those that
-# value and output take for every token, in routed layers), "lists", "router".
+# What is counted of a kernel: "pairs", "rows" (products and row operations of the routed alone),
+# "all" (those that value and output take for every token, in routed layers), "lists", "router".
 function kind_of(name, family) {
     if (family == "routing") return "lists"
     if (name ~ /^attention_.*_some$/) return "pairs"
@@ -11,7 +11,7 @@ function kind_of(name, family) {
 }
 
 # Fills rate[file] and time[file, kind], medians of rounds; the step's time is of kind "step".
-function load(file,    line, f, n, at, count, id, kind, sum, calls, routed, k, v, kinds, i) {
+function load(file,    line, f, n, at, count, id, kind, sum, calls, routed, k, v, kinds, i, part) {
     delete sum
     while ((getline line < (folder "/" file)) > 0) {
         n = split(line, f, " ")
@@ -31,7 +31,8 @@ function load(file,    line, f, n, at, count, id, kind, sum, calls, routed, k, v
     n = split("step lists pairs rows all router", kinds, " ")
     for (k = 1; k <= n; k++) {
         delete v
-        for (i = 1; i <= count; i++) v[i] = sum[id[i], kinds[k]] * (kinds[k] == "all" && calls ? 2 * routed / calls : 1)
+        part = kinds[k] == "all" && calls ? 2 * routed / calls : 1
+        for (i = 1; i <= count; i++) v[i] = sum[id[i], kinds[k]] * part
         time[file, kinds[k]] = middle(v, count)
     }
     return count
@@ -45,8 +46,9 @@ function table(tokens,    s, n, i, file, first, took, ideal) {
         if (i == 1) first = file
         took = time[file, "pairs"] + time[file, "rows"] + time[file, "all"]
         ideal = s[i] * s[i] * time[first, "pairs"] + s[i] * time[first, "rows"] + time[first, "all"]
-        printf "%7d %7s %10.1f %10.1f %9.1f %9.1f %9.1f %9.1f %9.3f\n", tokens, s[i], rate[file], 1e3 * time[file, "pairs"],
-            1e3 * time[file, "rows"], 1e3 * time[file, "all"], 1e3 * took, 1e3 * ideal, took / ideal
+        printf "%7d %7s %10.1f %10.1f %9.1f %9.1f %9.1f %9.1f %9.3f\n", tokens, s[i], rate[file],
+            1e3 * time[file, "pairs"], 1e3 * time[file, "rows"], 1e3 * time[file, "all"],
+            1e3 * took, 1e3 * ideal, took / ideal
     }
 }
 
@@ -58,18 +60,22 @@ function speed(work, tokens, column,    line, f, dense, routed, gain, allowed) {
     close(folder "/allowed." tokens)
     gain = rate[routed] / rate[dense]
     allowed = 1 / f[column]
-    printf "%-8s %7d %7s %10.1f %10.1f %9.3f %9.3f %9.3f %9.2f %9.2f\n", work, tokens, share, rate[dense], rate[routed], gain, allowed,
-        gain / allowed, 100 * time[routed, "lists"] / time[routed, "step"], 100 * time[routed, "router"] / time[routed, "step"]
+    printf "%-8s %7d %7s %10.1f %10.1f %9.3f %9.3f %9.3f %9.2f %9.2f\n",
+        work, tokens, share, rate[dense], rate[routed], gain, allowed, gain / allowed,
+        100 * time[routed, "lists"] / time[routed, "step"],
+        100 * time[routed, "router"] / time[routed, "step"]
 }
 
 BEGIN {
     n = split(lengths, length_of, " ")
     m = split(train, window, " ")
-    printf "\nprefill, attention of routed layers, ms\n%7s %7s %10s %10s %9s %9s %9s %9s %9s\n", "tokens", "share", "tokens/s", "pairs", "q, k",
-        "v, o", "all", "ideal", "of ideal"
+    print "\nprefill, attention of routed layers, ms"
+    printf "%7s %7s %10s %10s %9s %9s %9s %9s %9s\n", "tokens", "share", "tokens/s", "pairs",
+        "q, k", "v, o", "all", "ideal", "of ideal"
     for (i = 1; i <= n; i++) table(length_of[i])
-    printf "\nagainst the dense twin\n%-8s %7s %7s %10s %10s %9s %9s %9s %9s %9s\n", "", "tokens", "share", "dense", "tokens/s", "speed-up",
-        "allowed", "of it", "lists %", "router %"
+    print "\nagainst the dense twin"
+    printf "%-8s %7s %7s %10s %10s %9s %9s %9s %9s %9s\n", "", "tokens", "share", "dense",
+        "tokens/s", "speed-up", "allowed", "of it", "lists %", "router %"
     for (i = 1; i <= m; i++) speed("train", window[i], 2)
     for (i = 1; i <= n; i++) speed("prefill", length_of[i], 1)
 }

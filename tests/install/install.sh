@@ -5,7 +5,8 @@
 #   sh tests/install/install.sh BUILD CMAKE
 set -u
 if [ -n "${STRATA_SANITIZE:-}" ]; then
-    echo "skipped: what links a sanitized libstrata needs the sanitizers' flags, and its programs their libraries"
+    echo "skipped: what links a sanitized libstrata needs the sanitizers' flags, and its programs" \
+        "their libraries"
     exit 77
 fi
 build=$(realpath "$1")
@@ -27,14 +28,19 @@ strata=$prefix/bin/strata
 [ -x "$strata" ] || fail "no program in $prefix/bin"
 PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name strata.pc)")
 export PKG_CONFIG_PATH
-[ "$(realpath "$(pkg-config --variable=strata strata)")" = "$strata" ] || fail "pkg-config names another strata"
+[ "$(realpath "$(pkg-config --variable=strata strata)")" = "$strata" ] ||
+    fail "pkg-config names another strata"
 for folder in "$source" "$build"; do
     if grep -rIl "$folder" "$prefix" >log; then cat log; fail "installed text names $folder"; fi
 done
 
 # Every option of --help has its place in the manual, and the other way round.
-for command in build inspect compare; do "$strata" $command --help; done | grep -oE '^  -[A-Za-z-]+' | tr -d ' ' | sed 's/^-O0$/-O/' | grep -vxE -e '--help|--version' | sort >help.flags
-sed 's/\\-/-/g' "$(find "$prefix" -name strata.1)" | grep -oE '^\.BI? -[A-Za-z-]+|^\.BR -[A-Za-z-]+' | sed 's/^[^ ]* //' | grep -vx -- --help | sort >man.flags
+for command in build inspect compare; do "$strata" $command --help; done |
+    grep -oE '^  -[A-Za-z-]+' | tr -d ' ' | sed 's/^-O0$/-O/' |
+    grep -vxE -e '--help|--version' | sort >help.flags
+sed 's/\\-/-/g' "$(find "$prefix" -name strata.1)" |
+    grep -oE '^\.BI? -[A-Za-z-]+|^\.BR -[A-Za-z-]+' | sed 's/^[^ ]* //' |
+    grep -vx -- --help | sort >man.flags
 diff help.flags man.flags || fail "strata --help and the manual page list other options"
 for shell in bash zsh fish; do
     "$strata" completion $shell >completion.$shell || fail "completion $shell"
@@ -47,12 +53,14 @@ cp -r "$source/specs/examples/two-models" made
 cp -r "$source/specs/examples/two-models" cmade
 cat "$source"/specs/library/*.lua "$source"/specs/library/*/*.lua | head -c 60000 >text
 run make -C made CFLAGS='-O2 -Wall -Wextra -Werror' two-models writer
-run "$cmake" -G 'Unix Makefiles' -S cmade -B cmade/build -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_FLAGS=-Werror
+run "$cmake" -G 'Unix Makefiles' -S cmade -B cmade/build -DCMAKE_PREFIX_PATH="$prefix" \
+    -DCMAKE_C_FLAGS=-Werror
 run "$cmake" --build cmade/build
 made/two-models text learnt >made.out || fail "the example, made: $(cat made.out)"
 cmade/build/two-models text >cmade.out || fail "the example, by CMake: $(cat cmade.out)"
 cmp made.out cmade.out || fail "the two builds print different things"
-awk '/^learner: step/ { gsub(",", ""); if (!first) first = $5; last = $5 } END { exit !(last < 0.8 * first) }' made.out ||
+awk '/^learner: step/ { gsub(",", ""); if (!first) first = $5; last = $5 }
+     END { exit !(last < 0.8 * first) }' made.out ||
     fail "the learner did not learn: $(cat made.out)"
 grep -q '^writer: The ' made.out || fail "the writer wrote nothing: $(cat made.out)"
 
@@ -60,64 +68,100 @@ grep -q '^writer: The ' made.out || fail "the writer wrote nothing: $(cat made.o
 run "$strata" build made/learner.lua -o learner
 run ./learner eval --weights learnt --data text --json
 run made/writer train --data text --steps 20 --out writer.safetensors
-made/two-models text learnt writer.safetensors >weights.out || fail "the example with weights: $(cat weights.out)"
+made/two-models text learnt writer.safetensors >weights.out ||
+    fail "the example with weights: $(cat weights.out)"
 if cmp -s made.out weights.out; then fail "the writer's weights change nothing"; fi
-if made/two-models text learnt learnt >out 2>err; then fail "the learner's weights were taken for the writer"; fi
-grep -q 'expected the [0-9]* parameters of writer' err || fail "no word about wrong weights: $(cat err)"
+if made/two-models text learnt learnt >out 2>err; then
+    fail "the learner's weights were taken for the writer"
+fi
+grep -q 'expected the [0-9]* parameters of writer' err ||
+    fail "no word about wrong weights: $(cat err)"
 
 # == strata_add_model: built when, and only when, something changed =============
 # consume GENERATOR: a C++ project, every change in it followed by a build
 consume() {
     rm -rf project && cp -r "$source/tests/install/consumer" project
     object=project/build/echoing.model/echoing.o
-    run "$cmake" -G "$1" -S project -B project/build -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_FLAGS='-Wall -Wextra -Werror'
-    rebuild() { sleep 1; cp -p $object before.o; run "$cmake" --build project/build; project/build/consumer >"$1" || fail "the consumer: $(cat "$1")"; }
+    run "$cmake" -G "$1" -S project -B project/build -DCMAKE_PREFIX_PATH="$prefix" \
+        -DCMAKE_CXX_FLAGS='-Wall -Wextra -Werror'
+    rebuild() {
+        sleep 1
+        cp -p $object before.o
+        run "$cmake" --build project/build
+        project/build/consumer >"$1" || fail "the consumer: $(cat "$1")"
+    }
     run "$cmake" --build project/build
     rebuild first
     [ ! $object -nt before.o ] || fail "$generator: the model was built again for nothing"
     sed -i 's/share = 0.5/share = 0.25/' 'project/own models/half.lua'
     rebuild second
-    if cmp -s first second; then fail "$generator: a required file changed, and the model did not"; fi
+    if cmp -s first second; then
+        fail "$generator: a required file changed, and the model did not"
+    fi
     touch 'project/own models/echoing.lua'
     rebuild third
     [ $object -nt before.o ] || fail "$generator: the spec changed, and the model was not built"
     sed -i 's/layers = {/layers = { 7,/' 'project/own models/echoing.lua'
     if "$cmake" --build project/build >log 2>&1; then fail "$generator: a wrong spec was built"; fi
-    grep -q 'error: .*own models/echoing.lua:[0-9]*: .*expected layer' log || { cat log; fail "$generator: no word about a wrong spec"; }
+    grep -q 'error: .*own models/echoing.lua:[0-9]*: .*expected layer' log ||
+        { cat log; fail "$generator: no word about a wrong spec"; }
 }
 command -v ninja >log && ninja=Ninja || ninja=
 for generator in 'Unix Makefiles' $ninja; do consume "$generator"; done
-printf 'find_package(Strata 0.1 REQUIRED)\nstrata_add_model(none none.lua)\n' >>project/CMakeLists.txt
-if "$cmake" -S project -B project/build >log 2>&1; then fail "a spec that is not there was configured"; fi
-grep -q 'found no file .*none.lua' log || { cat log; fail "no word about a spec that is not there"; }
+printf '%s\n' 'find_package(Strata 0.1 REQUIRED)' 'strata_add_model(none none.lua)' \
+    >>project/CMakeLists.txt
+if "$cmake" -S project -B project/build >log 2>&1; then
+    fail "a spec that is not there was configured"
+fi
+grep -q 'found no file .*none.lua' log ||
+    { cat log; fail "no word about a spec that is not there"; }
 
 # == What an object is =========================================================
 for model in learner writer; do
     object=made/$model.o
-    nm --undefined-only --format=posix $object | cut -d' ' -f1 | grep -vxE 'memcpy|memmove|memset' >log &&
-        fail "$object needs $(tr '\n' ' ' <log)"
-    nm --extern-only --defined-only --format=posix $object | cut -d' ' -f1 | grep -v "^${model}_" >log &&
-        fail "$object exports $(tr '\n' ' ' <log)"
+    nm --undefined-only --format=posix $object | cut -d' ' -f1 |
+        grep -vxE 'memcpy|memmove|memset' >log && fail "$object needs $(tr '\n' ' ' <log)"
+    nm --extern-only --defined-only --format=posix $object | cut -d' ' -f1 |
+        grep -v "^${model}_" >log && fail "$object exports $(tr '\n' ' ' <log)"
     # name, size and flags of sections: nothing writable, no constructors, no executable stack
     readelf -SW $object | sed -n 's/^ *\[ *[0-9]*\] *//p' |
-        awk '$1 ~ /^\.(init_array|fini_array|preinit_array|ctors|dtors)/ || ($7 ~ /W/ && $5 !~ /^0+$/) { print $1, $5 }' >log
+        awk '$1 ~ /^\.(init_array|fini_array|preinit_array|ctors|dtors)/ ||
+             ($7 ~ /W/ && $5 !~ /^0+$/) { print $1, $5 }' >log
     [ ! -s log ] || fail "$object holds writable data or constructors: $(cat log)"
     readelf -SW $object | grep -q 'note.GNU-stack' || fail "$object asks for an executable stack"
 done
-readelf -d learner | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -vxE 'libc\.so\.6|libm\.so\.6|ld-linux-x86-64\.so\.2' >log &&
+readelf -d learner | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' |
+    grep -vxE 'libc\.so\.6|libm\.so\.6|ld-linux-x86-64\.so\.2' >log &&
     fail "a program needs $(cat log)"
 run "$strata" build made/learner.lua --emit shared -o learner.so
 run "$strata" build made/learner.lua --emit static -o learner.a
-nm -D --undefined-only --format=posix learner.so | cut -d' ' -f1 | grep -vxE 'memcpy|memmove|memset' >log && fail "learner.so needs $(cat log)"
+nm -D --undefined-only --format=posix learner.so | cut -d' ' -f1 |
+    grep -vxE 'memcpy|memmove|memset' >log && fail "learner.so needs $(cat log)"
 cmp learner.h made/learner.h || fail "the headers of static and obj differ"
 
 # == The headers, in C and C++, in any order ===================================
-printf '#include "learner.h"\n#include "writer.h"\n#include "strata.h"\nint main(void) { strata_api a = learner_api(), b = writer_api(); return a.model() == b.model(); }\n' >one.c
-printf '#include "strata.h"\n#include "writer.h"\n#include "learner.h"\n#include "writer.h"\nint main(void) { return (int)(LEARNER_VOCAB - WRITER_VOCAB); }\n' >two.c
+cat >one.c <<'END'
+#include "learner.h"
+#include "writer.h"
+#include "strata.h"
+int main(void) {
+    strata_api a = learner_api(), b = writer_api();
+    return a.model() == b.model();
+}
+END
+cat >two.c <<'END'
+#include "strata.h"
+#include "writer.h"
+#include "learner.h"
+#include "writer.h"
+int main(void) { return (int)(LEARNER_VOCAB - WRITER_VOCAB); }
+END
 flags="-Wall -Wextra -Werror -pedantic -Imade $(pkg-config --cflags strata)"
 for file in one two; do
     for standard in c99 c11 c17; do run ${CC:-cc} -std=$standard $flags -c $file.c -o $file.o; done
-    for standard in c++11 c++17 c++20; do run ${CXX:-c++} -x c++ -std=$standard $flags -c $file.c -o $file.o; done
+    for standard in c++11 c++17 c++20; do
+        run ${CXX:-c++} -x c++ -std=$standard $flags -c $file.c -o $file.o
+    done
 done
 run ${CXX:-c++} -x c++ -std=c++11 $flags one.c -x none made/learner.o made/writer.o -o one
 if ./one; then :; else fail "the two models' descriptors are the same"; fi
