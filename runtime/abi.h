@@ -8,18 +8,18 @@
 **   WEIGHTS  parameters, canonical layout; written by P_update only, shared by
 **            threads and instances.  float32; built with --precision bf16 --inference,
 **            those that only products and lookups take are bfloat16, rounded to
-**            nearest, ties to even (strata_tensor.half)
-**   STATE    one a sequence: caches of prefill and decode; position
+**            nearest, ties to even (strata_tensor.bf16)
+**   STATE    one per sequence: caches of prefill and decode; position
 **            independent (save, restore, fork with memcpy).  A routed layer caches the
 **            tokens that its route takes: a state has room for all, of which only those that come
 **            are written to (memory from mmap is taken page by page), or for a share of them
-**   ARENA    scratch, one a concurrent call; contents are not kept
+**   ARENA    scratch, one per concurrent call; contents are not kept
 **   TRAIN    gradients, then the two moments of AdamW, in the order of
 **            finality: 3 * P_GRADIENTS floats (tensors start on cache lines);
 **            then, of builds with --precision bf16, the weights as products
 **            want them, packed by P_update and by nobody else: no need to save them.
 **            P_TRAIN_BYTES says how large it is
-**   CTX      control block: one a thread of calls; holds the last error's text
+**   CTX      control block: one per thread of calls; holds the last error's text
 ** All are aligned to STRATA_ALIGN bytes.  Every function returns a status.
 */
 #ifndef STRATA_ABI
@@ -127,7 +127,7 @@ typedef struct strata_tensor {
     int32_t init;  /* 0: all 'value'; 1: normal, deviation 'value'; 2: 'values' */
     double value;
     uint32_t values; /* offset of 'count' doubles, if init is 2 */
-    uint32_t half;   /* type in WEIGHTS: 0 float32, 1 bfloat16 */
+    uint32_t bf16;   /* type in WEIGHTS: 0 float32, 1 bfloat16 */
 } strata_tensor;
 
 /* strata_kernel.used: in a training step; in prefill and decode; on the tokens that a route takes,
@@ -172,7 +172,7 @@ typedef struct strata_model {
     double lr, beta1, beta2, eps, weight_decay, clip;
     double warmup, decay, min_lr;
     uint64_t seed;
-    int64_t chunk;     /* tokens a task */
+    int64_t chunk;     /* tokens per task */
     int64_t gradients; /* floats of gradients in TRAIN, and of each moment, padding included */
     /* string: the sublayer that sees later tokens, "" if none; then there is no decoding */
     uint32_t acausal;

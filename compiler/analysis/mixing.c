@@ -15,14 +15,14 @@
 
 enum { FEW = 2, MANY = 6, CHANNELS = 8, SHALLOW = 48, BATCH_NODES = 40000, MOST_SUBLAYERS = 400 };
 
-typedef struct Measure {
+typedef struct MixingMeasure {
     Mixing *x;
     const Model *m;
     const MixingInput *in;
     double **value;  /* of the model's parameters, by id in its graph */
     double **source; /* [samples, dim]; after the last one the direction */
     const MixingGraph *graph;
-} Measure;
+} MixingMeasure;
 
 /* Weights and sources that are random numbers, or the weights as they are in the beginning. */
 typedef struct Numbers {
@@ -76,7 +76,7 @@ static double *source_values(void *user, int s) {
 }
 
 /* 1 and -1. */
-static double *direction_values(const Measure *a) {
+static double *direction_values(const MixingMeasure *a) {
     double *v = source_numbers(a->m, a->in->seed, a->x->samples, a->m->nsource);
     for (int64_t i = 0; i < a->x->samples * a->m->dim; i++)
         v[i] = v[i] < 0 ? -1 : 1;
@@ -84,7 +84,7 @@ static double *direction_values(const Measure *a) {
 }
 
 static const double *value_of(void *user, const Node *param) {
-    Measure *a = user;
+    MixingMeasure *a = user;
     bool described = param->id < a->graph->origins;
     int origin = described ? a->graph->origin[param->id] : -1,
         s = described ? a->graph->source[param->id] : a->m->nsource;
@@ -99,7 +99,7 @@ static const double *value_of(void *user, const Node *param) {
 /* == A batch of reads ===================================================== */
 
 /* Weight = d * (J^T d), channel by channel: d is 1 or -1. */
-static void keep_entry(Measure *a, int r, int s, const double *pulled) {
+static void keep_entry(MixingMeasure *a, int r, int s, const double *pulled) {
     Mixing *x = a->x;
     int64_t D = a->m->dim;
     const double *d = a->source[a->m->nsource];
@@ -115,7 +115,7 @@ static void keep_entry(Measure *a, int r, int s, const double *pulled) {
         }
 }
 
-static void keep_batch(Measure *a, int first, int end) {
+static void keep_batch(MixingMeasure *a, int first, int end) {
     int32_t *id = graph_alloc(a->graph->g, (size_t)a->x->samples * sizeof *id);
     for (int b = 0; b < a->x->samples; b++)
         id[b] = b;
@@ -134,7 +134,7 @@ static void keep_batch(Measure *a, int first, int end) {
     eval_free(ev);
 }
 
-static int measure_batch(Measure *a, int first) {
+static int measure_batch(MixingMeasure *a, int first) {
     MixingGraph *graph = mixing_graph_new(a->m, a->x->samples);
     int r = first, base = graph->g->n;
     a->graph = graph;
@@ -167,7 +167,7 @@ Mixing *mixing_measure_input(const Model *m, const MixingInput *in, Error *e) {
                          "%s: expected at most %d sublayers to measure depth mixing, found %lld",
                          m->file, MOST_SUBLAYERS, (long long)m->sublayers),
                NULL;
-    Measure a = { .x = mixing_new(m, in->batch * in->time), .m = m, .in = in };
+    MixingMeasure a = { .x = mixing_new(m, in->batch * in->time), .m = m, .in = in };
     a.value = calloc((size_t)m->graph->n + 1, sizeof *a.value);
     a.source = calloc((size_t)m->nsource + 1, sizeof *a.source);
     if (a.x && a.value && a.source)

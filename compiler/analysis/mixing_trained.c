@@ -14,7 +14,7 @@ enum { TOKENS = 64, WINDOW = 32 };
 #define WORK 2e9    /* operations of running the model */
 #define NUMBERS 4e5 /* of the sources, all together */
 
-typedef struct Trained {
+typedef struct TrainedModel {
     const Model *m;
     Safetensors weights;
     Tokenizer tokenizer;
@@ -26,17 +26,17 @@ typedef struct Trained {
     Node **twin;    /* by id in the model's graph: the node there */
     Eval *run;
     Error *e;
-} Trained;
+} TrainedModel;
 
 /* == The text ============================================================= */
 
-static int open_tokenizer(Trained *x) {
+static int open_tokenizer(TrainedModel *x) {
     const TokenizerKind *kind;
     int status = tokenizer_kind(x->m->tokenizer ? x->m->tokenizer : "", &kind, x->e);
     return status ? status : tokenizer_load(&x->tokenizer, kind, x->m->vocab, &x->weights, x->e);
 }
 
-static int open_text(Trained *x, const char *path, double share) {
+static int open_text(TrainedModel *x, const char *path, double share) {
     DataText text = { 0 };
     Data train;
     int status = data_text(&text, &path, 1, x->tokenizer.kind->utf8, x->e);
@@ -50,7 +50,7 @@ static int open_text(Trained *x, const char *path, double share) {
 static int least(double a, double b) { return (int)(a < b ? a : b); }
 
 /* As many whole windows as the work allows, the first tokens of equal parts of the text. */
-static int take_windows(Trained *x) {
+static int take_windows(TrainedModel *x) {
     const Model *m = x->m;
     int tokens = least(
         TOKENS, least(WORK / (2.0 * (double)m->parameters), NUMBERS / ((double)m->dim * m->nread)));
@@ -70,7 +70,7 @@ static int take_windows(Trained *x) {
 /* == The run ============================================================== */
 
 static double *read_param(void *user, const Node *p) {
-    Trained *x = user;
+    TrainedModel *x = user;
     const Tensor *t = safetensors_find(&x->weights, p->attr.name);
     int64_t count = shape_count(&p->shape);
     if (!t || t->count != count)
@@ -85,7 +85,7 @@ static double *read_param(void *user, const Node *p) {
     return NULL;
 }
 
-static int read_params(Trained *x) {
+static int read_params(TrainedModel *x) {
     const Graph *g = x->graph;
     x->value = calloc((size_t)g->n + 1, sizeof *x->value);
     if (!x->value) return error_memory(x->e, "depth mixing", (size_t)g->n * sizeof *x->value);
@@ -98,18 +98,18 @@ static int read_params(Trained *x) {
 }
 
 static const double *param_of(void *user, const Node *p) {
-    return ((const Trained *)user)->value[p->id];
+    return ((const TrainedModel *)user)->value[p->id];
 }
 
 /* Of a layer that works on some tokens: at those, 0 at the others. */
-static Node *at_tokens(const Trained *x, int source) {
+static Node *at_tokens(const TrainedModel *x, int source) {
     const Node *n = x->m->source[source];
     Node *twin = n ? x->twin[n->id] : NULL;
     return twin && twin->shape.list ? op_scatter(twin, graph_list(x->graph, twin->shape.list))
                                     : twin;
 }
 
-static int make_graph(Trained *x) {
+static int make_graph(TrainedModel *x) {
     static const char *const outputs[] = { "logits", NULL };
     const Model *m = x->m;
     x->twin = calloc((size_t)m->graph->n + 1, sizeof *x->twin);
@@ -124,7 +124,7 @@ static int make_graph(Trained *x) {
     return STATUS_OK;
 }
 
-static int run(Trained *x) {
+static int run(TrainedModel *x) {
     int status = make_graph(x);
     if (!status) status = read_params(x);
     if (status) return status;
@@ -140,7 +140,7 @@ static int run(Trained *x) {
 
 /* A source that nothing depends on is taken with weight 0, whatever it is. */
 static double *source_of(void *user, int s) {
-    const Trained *x = user;
+    const TrainedModel *x = user;
     size_t n = (size_t)x->batch * (size_t)x->time * (size_t)x->m->dim;
     char name[32];
     print_text(name, sizeof name, "source %d", s);
@@ -152,7 +152,7 @@ static double *source_of(void *user, int s) {
 
 /* Copies, which mixing.c frees; what the logits do not need is no part of a read. */
 static double *copy_param(void *user, const Node *p) {
-    const Trained *x = user;
+    const TrainedModel *x = user;
     size_t n = (size_t)shape_count(&p->shape);
     const Node *twin = x->twin[p->id];
     double *v = calloc(n + 1, sizeof *v);
@@ -162,7 +162,7 @@ static double *copy_param(void *user, const Node *p) {
 
 /* == All of it ============================================================ */
 
-static void end(Trained *x) {
+static void end(TrainedModel *x) {
     for (int i = 0; x->value && i < x->graph->n; i++)
         free(x->value[i]);
     if (x->run) eval_free(x->run);
@@ -177,7 +177,7 @@ static void end(Trained *x) {
 
 Mixing *mixing_trained(const Model *m, const char *weights, const char *text, double share,
                        Error *e) {
-    Trained x = { .m = m, .e = e };
+    TrainedModel x = { .m = m, .e = e };
     Mixing *found = NULL;
     int status = safetensors_open(&x.weights, weights, e);
     if (status) return NULL;

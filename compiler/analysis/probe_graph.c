@@ -17,7 +17,7 @@ typedef struct Facts {
     int n, cap;
 } Facts;
 
-typedef struct Probe {
+typedef struct ProbeBuilder {
     const Model *m;
     const MixingGraph *mixing; /* NULL: too many sources to follow */
     Rebuild copy;
@@ -28,7 +28,7 @@ typedef struct Probe {
     Node *codes;
     Facts input, result;
     int *layer; /* by parameter of the model; -1: of none */
-} Probe;
+} ProbeBuilder;
 
 /* == Building blocks ====================================================== */
 
@@ -40,7 +40,7 @@ static const char *const kind_name[PROBE_KINDS] = {
     [RESULT_ROUTE] = "route",
 };
 
-static void add_fact(Probe *p, Facts *f, ProbeFact x) {
+static void add_fact(ProbeBuilder *p, Facts *f, ProbeFact x) {
     if (f->n == f->cap) {
         ProbeFact *old = f->at;
         f->cap = 2 * f->cap + 64;
@@ -50,7 +50,7 @@ static void add_fact(Probe *p, Facts *f, ProbeFact x) {
     f->at[f->n++] = x;
 }
 
-static Node *input(Probe *p, ProbeKind kind, int index, Shape s) {
+static Node *input(ProbeBuilder *p, ProbeKind kind, int index, Shape s) {
     const char *error;
     char name[48];
     snprintf(name, sizeof name, "probe.%s.%d", kind_name[kind], index);
@@ -62,7 +62,7 @@ static Node *input(Probe *p, ProbeKind kind, int index, Shape s) {
 }
 
 /* What is set for source s alone. */
-static Node *source_input(Probe *p, ProbeKind kind, int s, int64_t length) {
+static Node *source_input(ProbeBuilder *p, ProbeKind kind, int s, int64_t length) {
     return input(p, kind, s, (Shape){ .rank = 1, .dim = { length } });
 }
 
@@ -78,17 +78,17 @@ static Node *on_rows(Node *x, int list) {
 }
 
 /* 1 for each token of a list, [1]. */
-static Node *ones(const Probe *p, int list) {
+static Node *ones(const ProbeBuilder *p, int list) {
     return op_full(p->g, &(Shape){ .lead = LEAD_TOKENS, .rank = 1, .list = list, .dim = { 1 } }, 1);
 }
 
 /* x for all tokens: 0 where it has none. */
-static Node *everywhere(const Probe *p, Node *x) {
+static Node *everywhere(const ProbeBuilder *p, Node *x) {
     return x->shape.list ? op_scatter(x, graph_list(p->g, x->shape.list)) : x;
 }
 
 /* Of one list as they are, otherwise for all tokens. */
-static Node *add_up(const Probe *p, Node *x, Node *y) {
+static Node *add_up(const ProbeBuilder *p, Node *x, Node *y) {
     return x->shape.list == y->shape.list ? op_add(x, y)
                                           : op_add(everywhere(p, x), everywhere(p, y));
 }
@@ -100,7 +100,7 @@ static Node *mean_product(Node *x, Node *y) {
 }
 
 /* Sums of x, and how many tokens they are over: those of its list, if it has one. */
-static void report(Probe *p, ProbeKind kind, int index, const char *site, Node *x) {
+static void report(ProbeBuilder *p, ProbeKind kind, int index, const char *site, Node *x) {
     char name[320];
     Node *part[] = { on_rows(x, 0), ones(p, x->shape.list) };
     int n = snprintf(name, sizeof name, "%s:%d:", kind_name[kind], index);
@@ -138,14 +138,14 @@ static bool adds(const Node *n, int k) {
     }
 }
 
-static Node *tangent_operand(Probe *p, const Node *n, int k) {
+static Node *tangent_operand(ProbeBuilder *p, const Node *n, int k) {
     const Node *in = n->in[k];
     if (p->tangent[in->id] && (op_info[n->op].class != SEQUENCE || k == 2))
         return p->tangent[in->id];
     return adds(n, k) ? op_full(p->g, &in->shape, 0) : p->copy.map[in->id];
 }
 
-static void follow(Probe *p, const Node *n) {
+static void follow(ProbeBuilder *p, const Node *n) {
     bool any = false;
     if (!p->mixing || !p->mixing->twin[n->id] || p->mixing->kind[n->id] != NODE_VALUE) return;
     Node **in = graph_alloc(p->g, ((size_t)n->nin + 1) * sizeof *in);
@@ -159,7 +159,7 @@ static void follow(Probe *p, const Node *n) {
 
 /* == What is reported ===================================================== */
 
-static void at_source(Probe *p, int s, const Node *n) {
+static void at_source(ProbeBuilder *p, int s, const Node *n) {
     Node *x = p->copy.map[n->id];
     report(p, RESULT_SOURCE, s, source_site(p->m, s), mean_product(x, x));
     p->copy.map[n->id] = op_mul(x, source_input(p, INPUT_KEEP, s, 1));
@@ -167,7 +167,7 @@ static void at_source(Probe *p, int s, const Node *n) {
         p->tangent[n->id] = on_rows(source_input(p, INPUT_DIRECTION, s, p->m->dim), n->shape.list);
 }
 
-static void at_read(Probe *p, int r, const Node *n) {
+static void at_read(ProbeBuilder *p, int r, const Node *n) {
     Node *x = p->copy.map[n->id], *t = p->tangent[n->id], *part[3] = { mean_product(x, x) };
     if (t) {
         part[1] = op_scale(op_sum(op_mul(p->codes, t), 1), 1.0 / (double)p->m->dim);
@@ -177,7 +177,7 @@ static void at_read(Probe *p, int r, const Node *n) {
 }
 
 /* A gate: a sigmoid or tanh that the mixer, or a route, computes. */
-static void at_gate(Probe *p, int index, const Node *n) {
+static void at_gate(ProbeBuilder *p, int index, const Node *n) {
     char where[256];
     Node *x = p->copy.map[n->id], *ones = op_full(p->g, &x->shape, 1),
          *part[2] = { mean_product(x, ones), mean_product(x, x) };
@@ -187,7 +187,7 @@ static void at_gate(Probe *p, int index, const Node *n) {
     report(p, RESULT_GATE, index, where, op_concat(p->g, 2, part, 0));
 }
 
-static bool is_gate(const Probe *p, const Node *n) {
+static bool is_gate(const ProbeBuilder *p, const Node *n) {
     return p->mixing && p->mixing->twin[n->id] && (n->op == OP_sigmoid || n->op == OP_tanh);
 }
 
@@ -206,7 +206,7 @@ typedef struct Layer {
 
 /* Sums of the outputs of sublayers whose sites share all but the last part; 'of': by source, its
 ** layer. */
-static int find_layers(const Probe *p, Layer *layer, int *of) {
+static int find_layers(const ProbeBuilder *p, Layer *layer, int *of) {
     const Model *m = p->m;
     int n = 0;
     for (int s = 1; s < m->nsource; s++) {
@@ -225,7 +225,7 @@ static int find_layers(const Probe *p, Layer *layer, int *of) {
 }
 
 /* Parameters of a layer mostly follow one another. */
-static void tell_params(Probe *p, const Layer *layer, int n) {
+static void tell_params(ProbeBuilder *p, const Layer *layer, int n) {
     const Graph *g = p->m->graph;
     p->layer = numbers(p->g, g->nparam);
     for (int i = 0, last = 0; i < g->nparam; i++) {
@@ -237,14 +237,14 @@ static void tell_params(Probe *p, const Layer *layer, int n) {
     }
 }
 
-static void tell_sources(Probe *p, const int *of) {
+static void tell_sources(ProbeBuilder *p, const int *of) {
     for (int i = 0; i < p->result.n; i++)
         if (p->result.at[i].kind == RESULT_SOURCE)
             p->result.at[i].layer = of[p->result.at[i].index];
 }
 
 /* Cosines are of tokens that both layers have an output of. */
-static void at_similarities(Probe *p, const Layer *layer, int n, Node **size) {
+static void at_similarities(ProbeBuilder *p, const Layer *layer, int n, Node **size) {
     Node **output = graph_alloc(p->g, (size_t)n * sizeof *output),
          **there = graph_alloc(p->g, (size_t)n * sizeof *there);
     for (int i = 0; i < n; i++) {
@@ -263,7 +263,7 @@ static void at_similarities(Probe *p, const Layer *layer, int n, Node **size) {
     }
 }
 
-static void at_layers(Probe *p) {
+static void at_layers(ProbeBuilder *p) {
     Layer *layer = graph_alloc(p->g, (size_t)p->m->nsource * sizeof *layer);
     int *of = numbers(p->g, p->m->nsource), n = find_layers(p, layer, of);
     tell_sources(p, of);
@@ -279,7 +279,7 @@ static void at_layers(Probe *p) {
 /* == Routes =============================================================== */
 
 /* What the sublayers add that a route decides about, for all tokens; NULL: there are none. */
-static Node *routed_output(const Probe *p, const char *site) {
+static Node *routed_output(const ProbeBuilder *p, const char *site) {
     const Model *m = p->m;
     Node *sum = NULL;
     for (int s = 1; s < m->nsource; s++) {
@@ -291,7 +291,7 @@ static Node *routed_output(const Probe *p, const char *site) {
 }
 
 /* The list says what is decided, whoever wrote the route. */
-static void at_route(Probe *p, int list) {
+static void at_route(ProbeBuilder *p, int list) {
     const Node *rows = graph_list(p->m->graph, list);
     const char *site = rows->site ? rows->site : "model";
     Node *taken = everywhere(p, ones(p, list)), *x = routed_output(p, site), *part[3] = { taken };
@@ -306,7 +306,7 @@ static void at_route(Probe *p, int list) {
 /* == All of it ============================================================ */
 
 /* A node may be several sources and reads: a sublayer that hands on what it got. */
-static void find_sites(Probe *p) {
+static void find_sites(ProbeBuilder *p) {
     const Model *m = p->m;
     p->source = numbers(p->g, m->graph->n), p->read = numbers(p->g, m->graph->n),
     p->next = numbers(p->g, m->nread);
@@ -320,7 +320,7 @@ static void find_sites(Probe *p) {
     }
 }
 
-static void at_node(Probe *p, const Node *n, int *gates) {
+static void at_node(ProbeBuilder *p, const Node *n, int *gates) {
     follow(p, n);
     if (is_gate(p, n)) at_gate(p, (*gates)++, n);
     if (p->source[n->id] >= 0) at_source(p, p->source[n->id], n);
@@ -328,7 +328,7 @@ static void at_node(Probe *p, const Node *n, int *gates) {
         at_read(p, r, n);
 }
 
-static void copy_model(Probe *p) {
+static void copy_model(ProbeBuilder *p) {
     const Graph *from = p->m->graph;
     int gates = 0;
     for (int i = 0; i < from->n; i++) {
@@ -354,7 +354,7 @@ ProbeGraph probe_graph(const Model *m) {
     Graph *g = graph_new();
     MixingGraph *mixing = m->nsource <= PROBE_SOURCES ? mixing_graph_new(m, 1) : NULL;
     size_t n = (size_t)m->graph->n + 1;
-    Probe p = {
+    ProbeBuilder p = {
         .m = m, .mixing = mixing, .g = g, .tangent = graph_alloc(g, n * sizeof *p.tangent)
     };
     p.copy = (Rebuild){ .from = m->graph, .to = g, .map = graph_alloc(g, n * sizeof *p.copy.map) };

@@ -65,7 +65,7 @@ static void drop_uncalled(Report *r) {
 }
 
 static bool count_work(Report *r) {
-    const Code *c = &r->planned.code;
+    const CompiledModel *c = &r->planned.code;
     r->nkernel = c->nkernel;
     r->kernel = calloc((size_t)c->nkernel + 1, sizeof *r->kernel);
     r->family = calloc((size_t)c->nkernel + 1, sizeof *r->family);

@@ -34,16 +34,16 @@ static bool feeds(const Plan *p, int step, const Node *anchor) {
     return false;
 }
 
-typedef struct Walk {
+typedef struct SiteWalk {
     const char *site;
     bool open;
     int row;
-} Walk;
+} SiteWalk;
 
 /* Whether a step is part of the depth read of its site. */
-static bool is_depth(Walk *w, const Step *s, int index) {
+static bool is_depth(SiteWalk *w, const Step *s, int index) {
     const char *site = site_of(s);
-    if (!same(site, w->site)) *w = (Walk){ site, true, -1 };
+    if (!same(site, w->site)) *w = (SiteWalk){ site, true, -1 };
     if (s->kind == STEP_ROW) return w->row = index, w->open;
     if (s->kind == STEP_ANCHOR && is_mixing_product(s->anchor)) return true;
     if (s->kind == STEP_ANCHOR) w->open = false;
@@ -54,7 +54,7 @@ ReportTraffic report_traffic(const Report *r) {
     const Plan *p = r->planned.plan[PLAN_LOGITS];
     double row = 4.0 * (double)r->model->dim;
     ReportTraffic t = { 0 };
-    Walk w = { NULL, false, -1 };
+    SiteWalk w = { NULL, false, -1 };
     for (int i = 0; i < p->nstep; i++) {
         const Step *s = &p->step[i];
         bool was = w.open;

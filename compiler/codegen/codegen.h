@@ -70,7 +70,7 @@ typedef struct KernelInfo {
 } KernelInfo;
 
 /* The compiled model, for the header and for printing. */
-typedef struct Code {
+typedef struct CompiledModel {
     void *data; /* object, assembly or IR text */
     size_t size;
     void *side; /* a program's second object, to be linked with the first; else NULL */
@@ -79,7 +79,7 @@ typedef struct Code {
     KernelInfo *kernel;
     int nkernel;
     char cpu[64], features[4096];
-} Code;
+} CompiledModel;
 
 /* What "native" is on this machine, such as "x86-64-v3"; NULL: too old a processor. */
 const char *codegen_native(void);
@@ -101,7 +101,7 @@ typedef struct PlannedStep {
 
 /* A model as codegen_compile would make it, without the code. */
 typedef struct Planned {
-    Code code; /* the descriptor and the kernel table */
+    CompiledModel code; /* the descriptor and the kernel table */
     /* [PLAN_TRAIN] is NULL in an inference build, [PLAN_PROBE] without a probe, [PLAN_GENERATE] and
     ** [PLAN_SCORE] without a second form */
     Plan *plan[PLANS];
@@ -115,11 +115,11 @@ int codegen_plan(const Graph *g, const ModelInfo *info, const CodegenOptions *o,
 void codegen_plan_free(Planned *p);
 
 /* Compiles.  Fails for an unknown processor and the like. */
-int codegen_compile(const Graph *g, const ModelInfo *info, const CodegenOptions *o, Code *out,
-                    Error *e);
-void codegen_free(Code *c);
+int codegen_compile(const Graph *g, const ModelInfo *info, const CodegenOptions *o,
+                    CompiledModel *out, Error *e);
+void codegen_free(CompiledModel *c);
 
 /* header.c: the model's C header */
-void codegen_header(const Code *c, const ModelInfo *info, const char *prefix, FILE *f);
+void codegen_header(const CompiledModel *c, const ModelInfo *info, const char *prefix, FILE *f);
 
 #endif

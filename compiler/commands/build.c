@@ -40,7 +40,7 @@ static int write_bytes(const char *path, const void *data, size_t size, Error *e
     return ok ? STATUS_OK : write_failed(path, e);
 }
 
-static int write_header(const char *path, const Code *code, const ModelInfo *info,
+static int write_header(const char *path, const CompiledModel *code, const ModelInfo *info,
                         const char *prefix, Error *e) {
     FILE *f = fopen(path, "w");
     if (f) codegen_header(code, info, prefix, f);
@@ -51,7 +51,7 @@ static int write_header(const char *path, const Code *code, const ModelInfo *inf
 
 static int compile(const Model *m, const BuildOptions *o, const Scratch *s, Error *e) {
     ModelInfo info = model_info(m);
-    Code code;
+    CompiledModel code;
     ProbeGraph probe = { 0 };
     if (o->code.main) probe = probe_graph(m), info.probe = &probe;
     int status = codegen_compile(m->graph, &info, &o->code, &code, e);

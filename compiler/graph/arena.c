@@ -13,20 +13,20 @@
 #define ARENA_LIMIT ((size_t)4 << 30) /* bytes of one graph */
 #define ARENA_BLOCK ((size_t)1 << 18)
 
-typedef struct Block {
-    struct Block *next;
+typedef struct ArenaBlock {
+    struct ArenaBlock *next;
     max_align_t data[];
-} Block;
+} ArenaBlock;
 
 struct Arena {
-    Block *block;
+    ArenaBlock *block;
     char *at; /* free bytes of the first block */
     size_t left, total;
 };
 
 static void arena_grow(struct Arena *mem, size_t size) {
     size_t bytes = size > ARENA_BLOCK ? size : ARENA_BLOCK;
-    Block *b = checked_new(1, sizeof *b + bytes);
+    ArenaBlock *b = checked_new(1, sizeof *b + bytes);
     b->next = mem->block;
     mem->block = b;
     mem->at = (char *)b->data;
@@ -57,7 +57,7 @@ Graph *graph_new(void) {
 
 void graph_free(Graph *g) {
     if (!g) return;
-    for (Block *b = g->mem->block, *next; b; b = next) {
+    for (ArenaBlock *b = g->mem->block, *next; b; b = next) {
         next = b->next;
         free(b);
     }

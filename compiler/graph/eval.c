@@ -8,18 +8,18 @@
 
 #include <stdlib.h>
 
-typedef struct Value {
+typedef struct EvalValue {
     double *result[MAXRESULT];
     int last;    /* node that uses it last; INT32_MAX: kept */
     bool needed; /* by an output, and can be computed */
-} Value;
+} EvalValue;
 
 struct Eval {
     const Graph *g;
     EvalInput input;
     int64_t tokens;
-    RowList *list; /* by number */
-    Value *value;  /* by node id */
+    TokenList *list;  /* by number */
+    EvalValue *value; /* by node id */
 };
 
 static void *take(int64_t count) { return checked_new((size_t)count, sizeof(double)); }
@@ -47,7 +47,7 @@ static void plan_last_use(Eval *ev) {
     for (int i = 0; i < g->n; i++) {
         ev->value[i].last = ev->input.keep ? INT32_MAX : i;
         for (int k = 0; ev->value[i].needed && k < g->node[i]->nin; k++) {
-            Value *v = &ev->value[g->node[i]->in[k]->id];
+            EvalValue *v = &ev->value[g->node[i]->in[k]->id];
             if (v->last < i) v->last = i;
         }
     }
@@ -55,7 +55,7 @@ static void plan_last_use(Eval *ev) {
         ev->value[g->out[i].node->id].last = INT32_MAX;
     for (int i = 0; i < g->n; i++) { /* a side's value belongs to its operand */
         if (op_info[g->node[i]->op].class != SIDE) continue;
-        Value *of = &ev->value[g->node[i]->in[0]->id];
+        EvalValue *of = &ev->value[g->node[i]->in[0]->id];
         if (of->last < ev->value[i].last) of->last = ev->value[i].last;
     }
 }
@@ -68,7 +68,7 @@ static double **results_of(const Eval *ev, const Node *n) {
 
 static void drop(Eval *ev, const Node *n, int now) {
     const Node *owner = is_side(n) ? n->in[0] : n;
-    Value *v = &ev->value[owner->id];
+    EvalValue *v = &ev->value[owner->id];
     if (v->last != now) return;
     for (int r = 0; r < MAXRESULT; r++) {
         free(v->result[r]);
@@ -98,7 +98,7 @@ static int list_of(const Node *n) {
 }
 
 static void make_list(Eval *ev, const Node *rows) {
-    RowList *l = &ev->list[rows->attr.count];
+    TokenList *l = &ev->list[rows->attr.count];
     const double *place = ev->value[rows->id].result[0];
     if (l->token) bug(rows, "makes a list that there is already");
     l->token = take(ev->tokens + 1);
@@ -107,7 +107,7 @@ static void make_list(Eval *ev, const Node *rows) {
 }
 
 static void run(Eval *ev, const Node *n, const double **in) {
-    Value *v = &ev->value[n->id];
+    EvalValue *v = &ev->value[n->id];
     for (int k = 0; k < n->nin; k++)
         in[k] = *results_of(ev, n->in[k]);
     for (int r = 0; r < op_info[n->op].results; r++)

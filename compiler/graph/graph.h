@@ -87,7 +87,7 @@ typedef struct Attr {
     int perm[MAXRANK];       /* PERM: axis of the operand, per axis */
     bool causal;             /* ATTENTION */
     bool sine;               /* FREQUENCIES: sin instead of cos */
-    bool half;               /* PRODUCT: its result is rounded to bfloat16 */
+    bool bf16;               /* PRODUCT: its result is rounded to bfloat16 */
     const double *frequency; /* FREQUENCIES: 'count' radians per position */
     int copy;                /* recomputed twin of an equal node; 0: none */
 } Attr;

@@ -12,9 +12,9 @@
 #include "graph.h"
 
 /* The tokens of a list, in order; NULL: all. */
-typedef struct RowList {
+typedef struct TokenList {
     int64_t count, *token;
-} RowList;
+} TokenList;
 
 /* One node being evaluated. */
 typedef struct EvalStep {
@@ -22,7 +22,7 @@ typedef struct EvalStep {
     const EvalInput *input;
     int64_t tokens;          /* rows of the operands: batch * time, or a list's */
     int64_t all;             /* batch * time */
-    const RowList *list;     /* by number; [0]: all tokens */
+    const TokenList *list;   /* by number; [0]: all tokens */
     const double *const *in; /* a value for each operand */
     double *const *out;      /* one for each result, zeroed */
 } EvalStep;

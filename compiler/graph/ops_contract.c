@@ -38,7 +38,7 @@ static void start_from(const EvalStep *s) {
 /* Rounds the result of a product that pass_precision marked. */
 static void round_result(const EvalStep *s) {
     int64_t count = s->tokens * s->n->shape.dim[0];
-    for (int64_t i = 0; s->n->attr.half && i < count; i++)
+    for (int64_t i = 0; s->n->attr.bf16 && i < count; i++)
         s->out[0][i] = round_bf16(s->out[0][i]);
 }
 

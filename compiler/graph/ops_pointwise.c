@@ -37,10 +37,10 @@ double round_bf16(double x) {
 
 enum { AXES = MAXRANK + 1, OPERANDS = 3 };
 
-typedef struct Walk {
+typedef struct BroadcastWalk {
     int rank;
     int64_t dim[AXES], stride[OPERANDS][AXES];
-} Walk;
+} BroadcastWalk;
 
 /* len elements; operand i is in[i][k * stride[i]]. */
 typedef void RunFn(int64_t len, const double *const *in, const int64_t *stride, double *out);
@@ -56,13 +56,13 @@ static void walk_operand(int64_t *stride, const Shape *s, const Shape *result) {
     stride[0] = s->lead == LEAD_TOKENS ? size : 0;
 }
 
-static bool mergeable(const Walk *w, int operands, int axis) {
+static bool mergeable(const BroadcastWalk *w, int operands, int axis) {
     for (int i = 0; i < operands; i++)
         if (w->stride[i][axis] != w->stride[i][axis + 1] * w->dim[axis + 1]) return false;
     return true;
 }
 
-static void walk_drop(Walk *w, int operands, int axis) {
+static void walk_drop(BroadcastWalk *w, int operands, int axis) {
     w->rank--;
     for (int j = axis; j < w->rank; j++) {
         w->dim[j] = w->dim[j + 1];
@@ -71,9 +71,9 @@ static void walk_drop(Walk *w, int operands, int axis) {
     }
 }
 
-static Walk walk_new(const EvalStep *s) {
+static BroadcastWalk walk_new(const EvalStep *s) {
     const Node *n = s->n;
-    Walk w = { .rank = n->shape.rank + 1 };
+    BroadcastWalk w = { .rank = n->shape.rank + 1 };
     w.dim[0] = rows_of(s, &n->shape);
     for (int i = 0; i < n->shape.rank; i++)
         w.dim[i + 1] = n->shape.dim[i];
@@ -91,7 +91,7 @@ static Walk walk_new(const EvalStep *s) {
 
 static void walk(const EvalStep *s, RunFn *run) {
     if (!rows_of(s, &s->n->shape)) return;
-    Walk w = walk_new(s);
+    BroadcastWalk w = walk_new(s);
     int last = w.rank - 1, operands = s->n->nin;
     const double *in[OPERANDS];
     int64_t inner[OPERANDS], at[AXES] = { 0 };

@@ -125,14 +125,14 @@ static Memory memory_open(const EvalStep *s) {
     return m;
 }
 
-static const RowList *list_at(const EvalStep *s, int operand) {
+static const TokenList *list_at(const EvalStep *s, int operand) {
     return &s->list[s->n->in[operand]->shape.list];
 }
 
-static int64_t token_of(const RowList *l, int64_t row) { return l->token ? l->token[row] : row; }
+static int64_t token_of(const TokenList *l, int64_t row) { return l->token ? l->token[row] : row; }
 
 /* How many rows of the list are of tokens before this one. */
-static int64_t rows_before(const RowList *l, int64_t token) {
+static int64_t rows_before(const TokenList *l, int64_t token) {
     if (!l->token) return token;
     int64_t n = 0;
     while (n < l->count && l->token[n] < token)
@@ -143,7 +143,7 @@ static int64_t rows_before(const RowList *l, int64_t token) {
 /* The keys that a token's query sees. */
 static void find_seen(const EvalStep *s, int64_t token, int64_t *first, int64_t *seen) {
     const Attr *a = &s->n->attr;
-    const RowList *keys = list_at(s, 1);
+    const TokenList *keys = list_at(s, 1);
     int64_t time = s->input->time, start = token - token % time, count = pool_count(s);
     if (a->count) {
         *first = token / time * count;

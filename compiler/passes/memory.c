@@ -29,7 +29,7 @@ static Buffer *need(Plan *p, const Node *n) {
     *b = graph_alloc(p->g, sizeof **b);
     (*b)->node = n;
     (*b)->count = shape_count(&n->shape);
-    (*b)->stride = row_stride(plan_half(n) ? ((*b)->count + 1) / 2 : (*b)->count);
+    (*b)->stride = row_stride(plan_bf16(n) ? ((*b)->count + 1) / 2 : (*b)->count);
     (*b)->first = (*b)->last = producer(p, n);
     return *b;
 }

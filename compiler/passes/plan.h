@@ -103,7 +103,7 @@ Buffer *plan_buffer(const Plan *p, const Node *n);
 int64_t plan_guard(const Plan *p, Space space);
 /* Kept as bfloat16, two to a float: what pass_precision rounds, operands of products and some
 ** results. */
-static inline bool plan_half(const Node *n) { return n->op == OP_bf16 || n->attr.half; }
+static inline bool plan_bf16(const Node *n) { return n->op == OP_bf16 || n->attr.bf16; }
 /* Read where it lies in the call's lists of rows: those themselves, and the positions of their
 ** tokens. */
 static inline bool plan_listed(const Node *n) {

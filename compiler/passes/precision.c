@@ -20,13 +20,13 @@ static bool has_room_to_gain(const Node *n) {
 }
 
 /* Whether the user may read operand k as bfloat16; of a view its users were asked. */
-static bool reads_half(const Node *user, int k, const bool *half) {
+static bool reads_bf16(const Node *user, int k, const bool *bf16) {
     switch (op_info[user->op].class) {
     case POINTWISE: return user->op != OP_add && user->op != OP_sub;
     case REDUCE: return true;
     case VIEW:
         return (user->op == OP_reshape || user->op == OP_slice || user->op == OP_transpose)
-            && half[user->id];
+            && bf16[user->id];
     case CONTRACT: return k == 0;
     case OUTER: return true;
     default: return false;
@@ -34,33 +34,33 @@ static bool reads_half(const Node *user, int k, const bool *half) {
 }
 
 /* By id: everybody who reads the value may read it as bfloat16. */
-static bool *readable_as_half(Graph *g) {
-    bool *half = graph_alloc(g, ((size_t)g->n + 1) * sizeof *half);
+static bool *readable_as_bf16(Graph *g) {
+    bool *bf16 = graph_alloc(g, ((size_t)g->n + 1) * sizeof *bf16);
     for (int i = 0; i < g->n; i++)
-        half[i] = true;
+        bf16[i] = true;
     for (int i = 0; i < g->nout; i++)
-        half[g->out[i].node->id] = false;
+        bf16[g->out[i].node->id] = false;
     for (int i = g->n; i-- > 0;)
         for (int k = 0; k < g->node[i]->nin; k++)
-            if (!reads_half(g->node[i], k, half)) half[g->node[i]->in[k]->id] = false;
-    return half;
+            if (!reads_bf16(g->node[i], k, bf16)) bf16[g->node[i]->in[k]->id] = false;
+    return bf16;
 }
 
 /* Rounds the operands that are values of tokens; a product's third one is its sum so far. */
 static Node *rule(Rebuild *r, const Node *old, Node **in) {
-    const bool *half = r->user;
+    const bool *bf16 = r->user;
     Class c = op_info[old->op].class;
     if (c != CONTRACT && c != OUTER) return NULL;
     for (int i = 0; i < 2; i++)
         if (in[i]->shape.lead == LEAD_TOKENS) in[i] = op_bf16(in[i]);
-    if (!has_room_to_gain(old) || !half[old->id]) return NULL;
+    if (!has_room_to_gain(old) || !bf16[old->id]) return NULL;
     Attr attr = old->attr;
-    attr.half = true;
+    attr.bf16 = true;
     return rebuild_copy(r, old, in, attr);
 }
 
 Graph *pass_precision(Graph *g) {
-    g = rebuild(g, rule, readable_as_half(g));
+    g = rebuild(g, rule, readable_as_bf16(g));
     g->bf16 = true;
     return g;
 }

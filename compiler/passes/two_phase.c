@@ -31,11 +31,11 @@ typedef struct Part {
 
 typedef struct Pass {
     Graph *g;
-    Read *read;
+    StackRead *read;
     int n;
-    int *read_of;           /* by old id: index of the read whose root it is, -1: none */
-    const Group **group_of; /* by read */
-    Part *part;             /* by read */
+    int *read_of;               /* by old id: index of the read whose root it is, -1: none */
+    const ReadGroup **group_of; /* by read */
+    Part *part;                 /* by read */
     Notes notes;
     bool uniform; /* what depends on no activation was copied */
 } Pass;
@@ -49,7 +49,7 @@ static bool all_tokens(const Node *stack) {
 }
 
 /* Operand 'side' of the product is values of sources, the other one weights for them. */
-static bool match(const Node *root, int side, Read *out, Notes *notes) {
+static bool match(const Node *root, int side, StackRead *out, Notes *notes) {
     const Node *product = root->in[0], *values = product->in[side],
                *weights = product->in[1 - side];
     const Node *stack = plan_storage(values), *soft = plan_storage(weights);
@@ -60,7 +60,7 @@ static bool match(const Node *root, int side, Read *out, Notes *notes) {
     if (split_axis(stack, values, 0) != 0 || weights->shape.rank != values->shape.rank
         || weights->shape.dim[0] != n)
         return false;
-    *out = (Read){ root, weights, values, stack, NULL, 0 };
+    *out = (StackRead){ root, weights, values, stack, NULL, 0 };
     if (soft->op != OP_softmax || soft->shape.lead == LEAD_NONE)
         return split_possible(weights, 0, stack, notes);
     out->softmax = soft;
@@ -69,7 +69,7 @@ static bool match(const Node *root, int side, Read *out, Notes *notes) {
         && split_possible(soft->in[0], out->axis, stack, notes);
 }
 
-static bool find_read(const Node *n, Read *out, Notes *notes) {
+static bool find_read(const Node *n, StackRead *out, Notes *notes) {
     if (n->op != OP_sum || n->attr.axis != 0 || n->shape.lead != LEAD_TOKENS
         || n->in[0]->op != OP_mul)
         return false;
@@ -87,7 +87,7 @@ static void find_reads(Pass *p) {
 /* == First phase ========================================================== */
 
 /* The sources of every read of the group, those first that all of them have. */
-static void pick_sources(Pass *p, Group g) {
+static void pick_sources(Pass *p, ReadGroup g) {
     group_shared(p->read, g, &p->notes);
     for (int i = g.first; i < g.first + g.count; i++) {
         const Node *stack = p->read[i].stack;
@@ -110,14 +110,14 @@ static Node *keep_axis(Node *x, const Shape *whole, int axis) {
 }
 
 /* x as a row of weights: what broadcasts over a source. */
-static Node *as_weight(const Read *read, Node *x) {
+static Node *as_weight(const StackRead *read, Node *x) {
     Shape s = read->weights->shape;
     memmove(&s.dim[0], &s.dim[1], (size_t)--s.rank * sizeof *s.dim);
     return op_reshape(x, &s);
 }
 
 /* 'peak' is a maximum of what they are added to, NULL if it is nothing. */
-static Sums sum_sources(Rebuild *r, const Read *read, const int *pick, int n, Node *peak,
+static Sums sum_sources(Rebuild *r, const StackRead *read, const int *pick, int n, Node *peak,
                         Notes *notes) {
     Sums s = { NULL, NULL, NULL };
     Node *values = split_build(r, read->values, 0, pick, n, notes), *w;
@@ -149,7 +149,7 @@ static void copy_uniform(Rebuild *r, Pass *p) {
     p->uniform = true;
 }
 
-static void first_phase(Rebuild *r, Pass *p, Group g) {
+static void first_phase(Rebuild *r, Pass *p, ReadGroup g) {
     copy_uniform(r, p);
     pick_sources(p, g);
     for (int i = g.first; i < g.first + g.count; i++)
@@ -161,7 +161,7 @@ static void first_phase(Rebuild *r, Pass *p, Group g) {
 
 /* A read's sum of the first phase.  The first read's waits for all of the group, and so does
 ** the last one's, which gradients want first. */
-static Node *in_turn(Rebuild *r, const Pass *p, Group g, int i) {
+static Node *in_turn(Rebuild *r, const Pass *p, ReadGroup g, int i) {
     Node **other = graph_alloc(r->to, 2 * (size_t)g.count * sizeof *other);
     int n = 0;
     for (int k = g.first; (i == g.first || i == g.first + g.count - 1) && k < g.first + g.count;
@@ -174,7 +174,7 @@ static Node *in_turn(Rebuild *r, const Pass *p, Group g, int i) {
 }
 
 /* a and b are over different sources; b.peak is the larger of both. */
-static Sums merge(const Read *read, Sums a, Sums b) {
+static Sums merge(const StackRead *read, Sums a, Sums b) {
     if (!read->softmax) return (Sums){ NULL, NULL, op_add(a.acc, b.acc) };
     Node *c = as_weight(read, op_exp(op_sub(a.peak, b.peak)));
     return (Sums){ b.peak, op_add(op_mul(a.sum, c), b.sum), op_add(op_mul(a.acc, c), b.acc) };
@@ -185,8 +185,8 @@ static Node *rule(Rebuild *r, const Node *old, Node **in) {
     Pass *p = r->user;
     int i = p->read_of[old->id];
     if (i < 0 || p->group_of[i]->count < 2) return NULL;
-    Group g = *p->group_of[i];
-    const Read *read = &p->read[i];
+    ReadGroup g = *p->group_of[i];
+    const StackRead *read = &p->read[i];
     if (i == g.first) first_phase(r, p, g);
     const Part *part = &p->part[i];
     Sums s = part->sums;
@@ -208,7 +208,7 @@ TwoPhase two_phase_named(const char *name) {
 
 static int form_groups(Pass *p, TwoPhase how, bool training) {
     size_t n = (size_t)p->n + 1;
-    Group *group = graph_alloc(p->g, n * sizeof *group);
+    ReadGroup *group = graph_alloc(p->g, n * sizeof *group);
     p->group_of = graph_alloc(p->g, n * sizeof *p->group_of);
     p->part = graph_alloc(p->g, n * sizeof *p->part);
     int groups = groups_choose(p->g, p->read, p->n, how, training, &p->notes, group);

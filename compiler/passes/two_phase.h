@@ -12,18 +12,18 @@
 #include "plan.h"
 #include "rebuild.h"
 
-typedef struct Read {
+typedef struct StackRead {
     const Node *root;             /* sum over axis 0 of weights * values */
     const Node *weights, *values; /* a row per source each; values: the stack, perhaps reshaped */
     const Node *stack;
     const Node *softmax; /* that the weights are; NULL: weights of each source alone */
     int axis;            /* of the sources in softmax */
-} Read;
+} StackRead;
 
 /* Reads first ... first+count-1. */
-typedef struct Group {
+typedef struct ReadGroup {
     int first, count;
-} Group;
+} ReadGroup;
 
 /* What is known of a node of the old graph in one walk: valid if 'walk' is the notes' own. */
 typedef struct Note {
@@ -47,10 +47,10 @@ Node *split_build(Rebuild *r, const Node *n, int axis, const int *pick, int coun
 /* == two_phase_cost.c: which reads go together ============================ */
 
 /* Notes, of the sources of the group's first read, those that all its reads have. */
-int group_shared(const Read *read, Group g, Notes *notes);
+int group_shared(const StackRead *read, ReadGroup g, Notes *notes);
 bool group_shares(const Notes *notes, const Node *source);
 /* Cuts n reads into groups of one or more; returns how many. */
-int groups_choose(Graph *mem, const Read *read, int n, TwoPhase how, bool training, Notes *notes,
-                  Group *out);
+int groups_choose(Graph *mem, const StackRead *read, int n, TwoPhase how, bool training,
+                  Notes *notes, ReadGroup *out);
 
 #endif

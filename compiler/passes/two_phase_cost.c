@@ -24,7 +24,7 @@ enum {
 /* How much less a group must move to pay for the instructions of its merges. */
 static const double margin = 1.3;
 
-int group_shared(const Read *read, Group g, Notes *notes) {
+int group_shared(const StackRead *read, ReadGroup g, Notes *notes) {
     int first = ++notes->walk, n = 0;
     const Node *stack = read[g.first].stack;
     for (int i = 0; i < stack->nin; i++)
@@ -46,26 +46,26 @@ bool group_shares(const Notes *notes, const Node *source) {
     return notes->at[source->id].walk == notes->walk;
 }
 
-typedef struct Cost {
-    const Read *read;
+typedef struct GroupCost {
+    const StackRead *read;
     int n;
     bool all;               /* groups wherever there can be one */
     double source, partial; /* rows moved for a source of a read, for a partial result */
     Notes *notes;
-} Cost;
+} GroupCost;
 
-static int64_t row_of(const Read *r) { return shape_count(&r->stack->in[0]->shape); }
+static int64_t row_of(const StackRead *r) { return shape_count(&r->stack->in[0]->shape); }
 
-static double rows_apart(const Cost *c, int i) { return c->source * c->read[i].stack->nin; }
+static double rows_apart(const GroupCost *c, int i) { return c->source * c->read[i].stack->nin; }
 
 /* A chunk of the shared sources is more than any second-level cache holds: below that, reads
 ** one after another find them there, and two phases were measured to take 4 to 6 % longer. */
-static bool leaves_cache(const Read *r, int shared) {
+static bool leaves_cache(const StackRead *r, int shared) {
     return 4 * CHUNK_TOKENS * row_of(r) * shared > BEYOND_CACHE;
 }
 
 /* Negative if the reads share too little for it. */
-static double rows_together(const Cost *c, Group g) {
+static double rows_together(const GroupCost *c, ReadGroup g) {
     int shared = group_shared(c->read, g, c->notes);
     if (shared < 2 || !(c->all || leaves_cache(&c->read[g.first], shared))) return -1;
     double rows = c->source * shared;
@@ -77,11 +77,11 @@ static double rows_together(const Cost *c, Group g) {
 }
 
 /* The best cut of reads i and on, of which those after i are known. */
-static void choose_at(const Cost *c, int i, double *best, int *count) {
+static void choose_at(const GroupCost *c, int i, double *best, int *count) {
     best[i] = rows_apart(c, i) + best[i + 1];
     count[i] = 1;
     for (int k = 2; k <= MOST && i + k <= c->n; k++) {
-        double rows = rows_together(c, (Group){ i, k });
+        double rows = rows_together(c, (ReadGroup){ i, k });
         if (rows < 0) return; /* more reads share no more */
         if (rows + best[i + k] >= best[i]) continue;
         best[i] = rows + best[i + k];
@@ -89,17 +89,17 @@ static void choose_at(const Cost *c, int i, double *best, int *count) {
     }
 }
 
-int groups_choose(Graph *mem, const Read *read, int n, TwoPhase how, bool training, Notes *notes,
-                  Group *out) {
+int groups_choose(Graph *mem, const StackRead *read, int n, TwoPhase how, bool training,
+                  Notes *notes, ReadGroup *out) {
     size_t size = (size_t)n + 1;
     double *best = graph_alloc(mem, size * sizeof *best);
     int *count = graph_alloc(mem, size * sizeof *count), groups = 0;
-    Cost c = { .read = read, .n = n, .all = how == TWO_PHASE_ON, .notes = notes };
+    GroupCost c = { .read = read, .n = n, .all = how == TWO_PHASE_ON, .notes = notes };
     c.source = training ? SOURCE_ALL : SOURCE_FORWARD;
     c.partial = c.all ? 0 : training ? PARTIAL_ALL : PARTIAL_FORWARD;
     for (int i = n; i-- > 0;)
         choose_at(&c, i, best, count);
     for (int i = 0; i < n; i += count[i])
-        out[groups++] = (Group){ i, count[i] };
+        out[groups++] = (ReadGroup){ i, count[i] };
     return groups;
 }

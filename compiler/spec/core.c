@@ -149,8 +149,8 @@ static int call_read(lua_State *L) {
     Front *f = front(L);
     Model *m = f->m;
     m->read = grown(f->g, m->read, m->nread, &f->readcap, sizeof *m->read);
-    m->read[m->nread++] = (Read){ graph_string(f->g, luaL_checkstring(L, 1)),
-                                  luaL_checkinteger(L, 2), tensor_get(L, 3, "read") };
+    m->read[m->nread++] = (DepthRead){ graph_string(f->g, luaL_checkstring(L, 1)),
+                                       luaL_checkinteger(L, 2), tensor_get(L, 3, "read") };
     return 0;
 }
 

@@ -15,8 +15,8 @@
 
 /* == Reading ============================================================== */
 
-static Source *remember(Front *f, const char *path, size_t size) {
-    Source *s = calloc(1, sizeof *s);
+static SourceFile *remember(Front *f, const char *path, size_t size) {
+    SourceFile *s = calloc(1, sizeof *s);
     if (s) s->path = strdup(path);
     if (s) s->text = malloc(size + 1);
     if (!s || !s->path || !s->text) {
@@ -30,7 +30,7 @@ static Source *remember(Front *f, const char *path, size_t size) {
 }
 
 /* NULL, or what went wrong. */
-static const char *read_all(int fd, Source *s) {
+static const char *read_all(int fd, SourceFile *s) {
     size_t got = 0;
     while (got < s->size) {
         ssize_t n = read(fd, s->text + got, s->size - got);
@@ -51,7 +51,8 @@ static bool asked_wrongly(int error) {
 }
 
 /* Reads a regular file of bounded size.  Returns 0, or a status and what was found. */
-static int open_source(Front *f, const char *file, const char *path, Source **s, char found[256]) {
+static int open_source(Front *f, const char *file, const char *path, SourceFile **s,
+                       char found[256]) {
     struct stat st;
     const char *wrong = NULL;
     int status = 4, fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -75,9 +76,10 @@ static int open_source(Front *f, const char *file, const char *path, Source **s,
 }
 
 /* As open_source; 'blame' is put before errors. */
-static Source *read_source(lua_State *L, const char *file, const char *path, const char *blame) {
+static SourceFile *read_source(lua_State *L, const char *file, const char *path,
+                               const char *blame) {
     Front *f = front(L);
-    Source *s = NULL;
+    SourceFile *s = NULL;
     char found[256];
     int status = open_source(f, file, path, &s, found);
     if (!status) return s;
@@ -90,7 +92,7 @@ static Source *read_source(lua_State *L, const char *file, const char *path, con
 }
 
 /* Pushes the chunk.  Text only: Lua does not check compiled code. */
-static void push_chunk(lua_State *L, const Source *s) {
+static void push_chunk(lua_State *L, const SourceFile *s) {
     Front *f = front(L);
     f->loading = graph_string(f->g, s->path);
     const char *chunk = lua_pushfstring(L, "@%s", s->path);
@@ -127,7 +129,7 @@ void files_open(lua_State *L, const char *path) {
 
 void files_spec(lua_State *L, const char *path) {
     const char *blame = lua_pushfstring(L, "%s: ", path);
-    Source *s = read_source(L, path, path, blame);
+    SourceFile *s = read_source(L, path, path, blame);
     lua_pop(L, 1);
     push_chunk(L, s);
 }
@@ -232,7 +234,7 @@ uint64_t files_hash(const Front *f) {
         h = hash_bytes(h, library_file[i].name, strlen(library_file[i].name) + 1);
         h = hash_bytes(h, library_file[i].text, library_file[i].size + 1);
     }
-    for (const Source *s = f->source; s; s = s->next) {
+    for (const SourceFile *s = f->source; s; s = s->next) {
         h = hash_bytes(h, &s->size, sizeof s->size);
         h = hash_bytes(h, s->text, s->size);
     }
@@ -242,16 +244,16 @@ uint64_t files_hash(const Front *f) {
 void files_list(Front *f, Graph *g) {
     Model *m = f->m;
     m->nread_file = 0;
-    for (const Source *s = f->source; s; s = s->next)
+    for (const SourceFile *s = f->source; s; s = s->next)
         m->nread_file++;
     m->read_file = graph_alloc(g, (size_t)m->nread_file * sizeof *m->read_file);
     int at = m->nread_file;
-    for (const Source *s = f->source; s; s = s->next)
+    for (const SourceFile *s = f->source; s; s = s->next)
         m->read_file[--at] = graph_string(g, s->path);
 }
 
 void files_free(Front *f) {
-    for (Source *s = f->source, *next; s; s = next) {
+    for (SourceFile *s = f->source, *next; s; s = next) {
         next = s->next;
         free(s->path);
         free(s->text);

@@ -21,12 +21,12 @@ enum {
 #define OUT_OF_MEMORY(size) "expected to need at most %" size " bytes of memory, found more"
 
 /* A source file that was read, kept for its error lines. */
-typedef struct Source {
-    struct Source *next;
+typedef struct SourceFile {
+    struct SourceFile *next;
     char *path; /* as shown to the user */
     char *text;
     size_t size;
-} Source;
+} SourceFile;
 
 typedef struct Front {
     lua_State *L;
@@ -46,7 +46,7 @@ typedef struct Front {
     const char *loading; /* path of the file being parsed */
     char *folder;        /* the spec's, resolved: where require may look */
     size_t shown;        /* length of the folder part of the spec's path as typed */
-    Source *source;      /* newest first */
+    SourceFile *source;  /* newest first */
     int64_t streams;     /* of random numbers, so far */
     bool *must_read;     /* by parameter: it is a mistake if nothing reads it */
     int readcap, notecap, sourcecap, mustcap;

@@ -204,7 +204,7 @@ int spec_handle_error(lua_State *L) {
 
 /* "\n   12 | text of line 12", if the message says "file:12: ". */
 static void append_line(const Front *f, const char *message, char *out, size_t size) {
-    for (const Source *s = f->source; s; s = s->next) {
+    for (const SourceFile *s = f->source; s; s = s->next) {
         if (!behind_location(message, s->path)) continue;
         long line = strtol(message + strlen(s->path) + 1, NULL, 10);
         const char *p = s->text, *end = s->text + s->size;

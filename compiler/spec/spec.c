@@ -128,7 +128,7 @@ static int finish(Front *f) {
         graph_free(g);
         return call_protected(f, refuse_unread, unread);
     }
-    const Read *read = m->read;
+    const DepthRead *read = m->read;
     const char **note = m->note;
     m->source = graph_alloc(g, (size_t)m->nsource * sizeof *m->source);
     for (int i = 0; i < m->nsource; i++)
@@ -136,8 +136,8 @@ static int finish(Front *f) {
     m->read = graph_alloc(g, (size_t)m->nread * sizeof *m->read);
     m->note = graph_alloc(g, (size_t)m->nnote * sizeof *m->note);
     for (int i = 0; i < m->nread; i++)
-        m->read[i] = (Read){ graph_string(g, read[i].site), read[i].sources,
-                             twin[read[i].result->id] };
+        m->read[i] = (DepthRead){ graph_string(g, read[i].site), read[i].sources,
+                                  twin[read[i].result->id] };
     for (int i = 0; i < m->nnote; i++)
         m->note[i] = graph_string(g, note[i]);
     keep_string(g, &m->name);

@@ -23,11 +23,11 @@ typedef struct SpecLimits {
 extern const SpecLimits spec_limits; /* the defaults */
 
 /* One depth read: how many sources the sublayer at 'site' chooses from. */
-typedef struct Read {
+typedef struct DepthRead {
     const char *site;
     int64_t sources;
     Node *result; /* what the mixer returned; NULL: the model does not depend on it */
-} Read;
+} DepthRead;
 
 typedef struct Model {
     Graph *graph; /* outputs "logits", "nll", "cross_entropy", "loss" */
@@ -36,8 +36,8 @@ typedef struct Model {
     const char *mixer;     /* the name of its file, without ".lua" */
     int64_t vocab, context, dim, layers, sublayers, parameters;
     Settings train;
-    uint64_t hash; /* of every file read, the library and the compiler's version */
-    Read *read;    /* in order of execution, the final read last */
+    uint64_t hash;   /* of every file read, the library and the compiler's version */
+    DepthRead *read; /* in order of execution, the final read last */
     int nread;
     /* what mixers were given: the embedding, then each sublayer's output; NULL as above */
     Node **source;

@@ -9,18 +9,18 @@
 **   WEIGHTS  parameters, canonical layout; written by P_update only, shared by
 **            threads and instances.  float32; built with --precision bf16 --inference,
 **            those that only products and lookups take are bfloat16, rounded to
-**            nearest, ties to even (strata_tensor.half)
-**   STATE    one a sequence: caches of prefill and decode; position
+**            nearest, ties to even (strata_tensor.bf16)
+**   STATE    one per sequence: caches of prefill and decode; position
 **            independent (save, restore, fork with memcpy).  A routed layer caches the
 **            tokens that its route takes: a state has room for all, of which only those that come
 **            are written to (memory from mmap is taken page by page), or for a share of them
-**   ARENA    scratch, one a concurrent call; contents are not kept
+**   ARENA    scratch, one per concurrent call; contents are not kept
 **   TRAIN    gradients, then the two moments of AdamW, in the order of
 **            finality: 3 * P_GRADIENTS floats (tensors start on cache lines);
 **            then, of builds with --precision bf16, the weights as products
 **            want them, packed by P_update and by nobody else: no need to save them.
 **            P_TRAIN_BYTES says how large it is
-**   CTX      control block: one a thread of calls; holds the last error's text
+**   CTX      control block: one per thread of calls; holds the last error's text
 ** All are aligned to STRATA_ALIGN bytes.  Every function returns a status.
 */
 /* ... runtime/abi.h ... */

@@ -16,8 +16,8 @@ static inline uint16_t bf16_of(float x) {
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-static inline float bf16_value(uint16_t half) {
-    uint32_t bits = (uint32_t)half << 16;
+static inline float bf16_value(uint16_t bf16) {
+    uint32_t bits = (uint32_t)bf16 << 16;
     float x;
     memcpy(&x, &bits, sizeof x);
     return x;

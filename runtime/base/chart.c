@@ -93,18 +93,18 @@ void chart_scale(double scale, bool root, Text *t) {
 
 /* == Lines ================================================================ */
 
-typedef struct Range {
+typedef struct AxisRange {
     double low, high;
-} Range;
+} AxisRange;
 
-static Range range_of(const LineChart *c) {
-    Range r = { INFINITY, -INFINITY };
+static AxisRange range_of(const LineChart *c) {
+    AxisRange r = { INFINITY, -INFINITY };
     for (int s = 0; s < c->nseries; s++)
         for (int i = 0; i < c->count; i++) {
             double y = c->series[s][i];
             if (isfinite(y)) r.low = fmin(r.low, y), r.high = fmax(r.high, y);
         }
-    if (!(r.low <= r.high)) r = (Range){ 0, 1 };
+    if (!(r.low <= r.high)) r = (AxisRange){ 0, 1 };
     if (c->zero) r.low = fmin(r.low, 0);
     double margin = fmax(0.05 * (r.high - r.low), 1e-9 + 1e-3 * fabs(r.high));
     if (!c->zero || r.low < 0) r.low -= margin;
@@ -116,9 +116,9 @@ static double place(const LineChart *c, double i) {
     return LEFT + (i + 0.5) * (RIGHT - LEFT) / c->count;
 }
 
-static double height(Range r, double y) { return TOP + TALL * (r.high - y) / (r.high - r.low); }
+static double height(AxisRange r, double y) { return TOP + TALL * (r.high - y) / (r.high - r.low); }
 
-static void draw_axes(const LineChart *c, Range r, Text *t) {
+static void draw_axes(const LineChart *c, AxisRange r, Text *t) {
     double up = svg_tick(r.high - r.low, 6, false);
     int across = (int)fmax(svg_tick(c->count, 8, false), 1);
     char text[32];
@@ -137,7 +137,7 @@ static void draw_axes(const LineChart *c, Range r, Text *t) {
     svg_vertical(t, 14, TOP + TALL / 2.0, c->up);
 }
 
-static void draw_series(const LineChart *c, int s, Range r, Text *t) {
+static void draw_series(const LineChart *c, int s, AxisRange r, Text *t) {
     static const int colour[] = { 5, 0, 2, 3 };
     const double *y = c->series[s];
     int class = colour[s % 4];
@@ -165,7 +165,7 @@ static void draw_names(const LineChart *c, Text *t) {
 }
 
 void chart_lines(const LineChart *c, Text *t) {
-    Range r = range_of(c);
+    AxisRange r = range_of(c);
     svg_begin(t, c->label, CHART_WIDTH, TOP + TALL + BELOW + (c->nseries > 1 ? 24 : 0));
     draw_axes(c, r, t);
     for (int s = c->nseries; s-- > 0;)

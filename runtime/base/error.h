@@ -27,7 +27,7 @@ enum {
 
 typedef struct Error {
     int status;      /* 0: no error */
-    char text[1024]; /* first line: what is wrong and where; then details, one a line */
+    char text[1024]; /* first line: what is wrong and where; then details, one per line */
 } Error;
 
 /* Sets status and first line; returns 'status'.  e may be NULL. */

@@ -74,13 +74,13 @@ int evaluate(Session *s, const Data *d, int64_t length, int64_t batch, Evaluatio
     return status;
 }
 
-typedef struct Result {
+typedef struct LengthResult {
     int64_t length;
     Evaluation value;
     double loss, perplexity, bits_per_byte;
-} Result;
+} LengthResult;
 
-static int evaluate_length(const Program *p, Session *s, const Data *d, Result *r, Error *e) {
+static int evaluate_length(const Program *p, Session *s, const Data *d, LengthResult *r, Error *e) {
     if (r->length > p->m->context && p->m->learned_positions)
         return error_set(e, STATUS_USER,
                          "eval: --length: expected at most the context, %d tokens, whose positions "
@@ -111,7 +111,7 @@ static const char *sees_later(const strata_model *m) {
     return acausal[0] ? acausal : ahead[0] ? ahead : NULL;
 }
 
-static void result_json(Text *t, const Result *r, const strata_model *m) {
+static void result_json(Text *t, const LengthResult *r, const strata_model *m) {
     text_add(t, "\"loss\": ");
     text_json_number(t, r->loss);
     text_add(t, ", \"perplexity\": ");
@@ -127,7 +127,7 @@ static void result_json(Text *t, const Result *r, const strata_model *m) {
     if (sees_later(m)) text_add(t, ", \"causal\": false");
 }
 
-static int print_results(const Program *p, const Result *r, int count, Error *e) {
+static int print_results(const Program *p, const LengthResult *r, int count, Error *e) {
     Text t = { 0 };
     if (option(p, OPTION_JSON)->given) {
         text_add(&t, "{");
@@ -172,7 +172,8 @@ static int read_rope(const Program *p, double *factor, Error *e) {
 }
 
 /* Positions of the longest window, and how they turn. */
-static int prepare_positions(const Program *p, Session *s, const Result *r, int count, Error *e) {
+static int prepare_positions(const Program *p, Session *s, const LengthResult *r, int count,
+                             Error *e) {
     double factor;
     int64_t longest = p->m->context;
     int status = read_rope(p, &factor, e);
@@ -196,7 +197,7 @@ static int prepare_positions(const Program *p, Session *s, const Result *r, int 
 static int eval_lengths(const Program *p, Session *s, const Data *d, Error *e) {
     const OptionValue *lengths = option(p, OPTION_LENGTH);
     int count = lengths->given ? lengths->length : 1;
-    Result *r = calloc((size_t)count, sizeof *r);
+    LengthResult *r = calloc((size_t)count, sizeof *r);
     if (!r) return error_memory(e, "results", (size_t)count * sizeof *r);
     for (int i = 0; i < count; i++)
         r[i].length = lengths->given ? lengths->counts[i] : p->m->context;

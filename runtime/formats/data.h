@@ -48,7 +48,7 @@ int data_enough(const Data *d, const char *what, int64_t length, Error *e);
 typedef struct DataOrder {
     bool random;
     uint64_t seed;   /* the data seed */
-    int64_t context; /* tokens a row */
+    int64_t context; /* tokens per row */
     int64_t rows;    /* a step, all micro-batches together */
 } DataOrder;
 

@@ -92,17 +92,17 @@ static int next_piece(const Safetensors *s, const Tensor *t, int64_t from, unsig
 
 /* What floats are read as: its name, the largest double that it holds, rounded if need be, and
 ** how element i is set. */
-typedef struct Target {
+typedef struct Conversion {
     const char *name;
     double most;
     void (*put)(void *out, int64_t i, double v);
-} Target;
+} Conversion;
 
 static void put_f64(void *out, int64_t i, double v) { ((double *)out)[i] = v; }
 static void put_f32(void *out, int64_t i, double v) { ((float *)out)[i] = (float)v; }
 static void put_bf16(void *out, int64_t i, double v) { ((uint16_t *)out)[i] = bf16_of((float)v); }
 
-static int read_floats(const Safetensors *s, const Tensor *t, Target to, void *out, Error *e) {
+static int read_floats(const Safetensors *s, const Tensor *t, Conversion to, void *out, Error *e) {
     unsigned char raw[PIECE];
     if (!is_float(t->dtype)) return wrong_type(s, t, "F32, F64, F16 or BF16", e);
     for (int64_t done = 0, n; done < t->count; done += n) {
@@ -118,7 +118,7 @@ static int read_floats(const Safetensors *s, const Tensor *t, Target to, void *o
 }
 
 int safetensors_read_f64(const Safetensors *s, const Tensor *t, double *out, Error *e) {
-    return read_floats(s, t, (Target){ "float64", DBL_MAX, put_f64 }, out, e);
+    return read_floats(s, t, (Conversion){ "float64", DBL_MAX, put_f64 }, out, e);
 }
 
 /* Straight into place: the usual case. */
@@ -131,11 +131,11 @@ static int read_same(const Safetensors *s, const Tensor *t, float *out, Error *e
 
 int safetensors_read_f32(const Safetensors *s, const Tensor *t, float *out, Error *e) {
     if (t->dtype == DTYPE_F32) return read_same(s, t, out, e);
-    return read_floats(s, t, (Target){ "float32", FLT_MAX, put_f32 }, out, e);
+    return read_floats(s, t, (Conversion){ "float32", FLT_MAX, put_f32 }, out, e);
 }
 
 int safetensors_read_bf16(const Safetensors *s, const Tensor *t, uint16_t *out, Error *e) {
-    return read_floats(s, t, (Target){ "bfloat16", BF16_MOST, put_bf16 }, out, e);
+    return read_floats(s, t, (Conversion){ "bfloat16", BF16_MOST, put_bf16 }, out, e);
 }
 
 int safetensors_read_i32(const Safetensors *s, const Tensor *t, int32_t *out, Error *e) {

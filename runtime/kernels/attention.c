@@ -9,16 +9,16 @@
 */
 #include "attention_tile.h"
 
-typedef struct Panel {
+typedef struct QueryPanel {
     float *q, *o;         /* [dk][PANEL] or of pairs, [dv][PANEL] */
     float *largest, *sum; /* [PANEL] */
     int64_t t, queries;   /* the first, how many */
-} Panel;
+} QueryPanel;
 
 typedef struct Forward {
     const Attention *a;
-    Source source;
-    Panel panel[QUERIES / PANEL];
+    KeySource source;
+    QueryPanel panel[QUERIES / PANEL];
     int64_t panels;
     float *k, *v;         /* copies of a tile's rows */
     float *score, *alpha; /* [KEYS][PANEL], [PANEL] */
@@ -66,15 +66,15 @@ int64_t k_attention_tasks(const Attention *a) {
 
 /* New maxima are in the panel's 'largest'; s becomes 2^(s - largest), 'sum' follows, and
 ** 'alpha' is what the outputs so far must be multiplied by. */
-INLINE void softmax(const int half, int64_t keys, const float *before, const Panel *panel,
+INLINE void softmax(const int bf16, int64_t keys, const float *before, const QueryPanel *panel,
                     float *alpha, float *s) {
     V m0 = v_load(panel->largest), m1 = v_load(panel->largest + LANES);
     V a0 = v_exp2(v_load(before) - m0), a1 = v_exp2(v_load(before + LANES) - m1);
     V sum0 = v_load(panel->sum) * a0, sum1 = v_load(panel->sum + LANES) * a1;
     for (int64_t j = 0; j < keys; j++, s += PANEL) {
         V p0 = v_exp2(v_load(s) - m0), p1 = v_exp2(v_load(s + LANES) - m1);
-        v_store(s, factor(half, p0));
-        v_store(s + LANES, factor(half, p1));
+        v_store(s, factor(bf16, p0));
+        v_store(s + LANES, factor(bf16, p1));
         sum0 += p0;
         sum1 += p1;
     }
@@ -119,8 +119,8 @@ static void multiply_rows(int64_t n, const float *factor, float *s) {
 
 /* Scores of a tile's keys for the panel; maxima rise to those of the first 'all', which every query
 ** sees. */
-static void score(const Forward *f, const Panel *panel, int64_t all, int64_t some, const float *k,
-                  int64_t ldk) {
+static void score(const Forward *f, const QueryPanel *panel, int64_t all, int64_t some,
+                  const float *k, int64_t ldk) {
     const Attention *a = f->a;
     if (in_pairs(a)) {
         score_pairs(some, a->dk, f->keys, panel->q, f->score, f->spare);
@@ -133,7 +133,7 @@ static void score(const Forward *f, const Panel *panel, int64_t all, int64_t som
 
 /* The output so far, rescaled, and the values of 'some' keys of the tile's n, by their
 ** probabilities. */
-static void mix(const Forward *f, const Panel *panel, int64_t n, int64_t some, const float *v,
+static void mix(const Forward *f, const QueryPanel *panel, int64_t n, int64_t some, const float *v,
                 int64_t ldv) {
     const Attention *a = f->a;
     if (!in_pairs(a)) {
@@ -146,8 +146,8 @@ static void mix(const Forward *f, const Panel *panel, int64_t n, int64_t some, c
 }
 
 /* n keys from 'first' on, as rows k and v, against one panel. */
-static void attend(const Forward *f, const Panel *panel, int64_t first, int64_t n, const float *k,
-                   int64_t ldk, const float *v, int64_t ldv) {
+static void attend(const Forward *f, const QueryPanel *panel, int64_t first, int64_t n,
+                   const float *k, int64_t ldk, const float *v, int64_t ldv) {
     const Attention *a = f->a;
     int64_t all = visible(a, &f->source, panel->t, first, n);
     int64_t some = visible(a, &f->source, panel->t + panel->queries - 1, first, n);
@@ -171,7 +171,7 @@ static void open_panels(Forward *f, int64_t row, int64_t head, int64_t t, int64_
                         float *scratch) {
     const Attention *a = f->a;
     for (f->panels = 0; t < end; t += PANEL, f->panels++) {
-        Panel *p = &f->panel[f->panels];
+        QueryPanel *p = &f->panel[f->panels];
         p->t = t;
         p->queries = min64(PANEL, end - t);
         p->q = take(&scratch, panel_rows(a->dk) * PANEL);
@@ -190,7 +190,7 @@ static void open_panels(Forward *f, int64_t row, int64_t head, int64_t t, int64_
     }
 }
 
-static void close_panel(const Attention *a, const Source *s, const Panel *p, int64_t row,
+static void close_panel(const Attention *a, const KeySource *s, const QueryPanel *p, int64_t row,
                         int64_t head) {
     float lse[PANEL], factor[PANEL];
     for (int64_t i = 0; i < PANEL; i += LANES) {
@@ -208,8 +208,8 @@ static void close_panel(const Attention *a, const Source *s, const Panel *p, int
 
 static void forward(Forward *f) {
     const Attention *a = f->a;
-    const Source *s = &f->source;
-    const Panel *last = &f->panel[f->panels - 1];
+    const KeySource *s = &f->source;
+    const QueryPanel *last = &f->panel[f->panels - 1];
     int64_t end = visible(a, s, last->t + last->queries - 1, 0, s->count);
     for (int64_t first = 0; first < end; first += KEYS) {
         int64_t n = min64(KEYS, end - first), ldk = s->ldk, ldv = s->ldv;
@@ -241,9 +241,9 @@ void k_attention(const Attention *a, int64_t task, float *scratch) {
     f.score = take(&scratch, KEYS * PANEL);
     f.alpha = take(&scratch, PANEL);
     if (in_pairs(a)) {
-        f.keys = take_halves(&scratch, KEYS * whole_steps(a->dk));
-        f.rows = take_halves(&scratch, KEYS * whole_steps(a->dv));
-        f.turned = take_halves(&scratch, KEYS * a->dv);
+        f.keys = take_bf16(&scratch, KEYS * whole_steps(a->dk));
+        f.rows = take_bf16(&scratch, KEYS * whole_steps(a->dv));
+        f.turned = take_bf16(&scratch, KEYS * a->dv);
         f.spare = take(&scratch, k_pairs_spare());
     }
     open_panels(&f, row, head, t, end, scratch);
@@ -253,13 +253,13 @@ void k_attention(const Attention *a, int64_t task, float *scratch) {
 }
 
 /* What a cache keeps of a finished row. */
-INLINE float kept(const int half, float x) { return factor(half, v_splat(x))[0]; }
+INLINE float kept(const int bf16, float x) { return factor(bf16, v_splat(x))[0]; }
 
-INLINE void copy_rows(const int half, int64_t n, int64_t d, const float *from, int64_t ld,
+INLINE void copy_rows(const int bf16, int64_t n, int64_t d, const float *from, int64_t ld,
                       float *to) {
     for (int64_t t = 0; t < n; t++)
         for (int64_t e = 0; e < d; e++)
-            to[t * d + e] = kept(half, from[t * ld + e]);
+            to[t * d + e] = kept(bf16, from[t * ld + e]);
 }
 
 /* Rows of positions from 'past' on become part of their chunks' sums, and a sum an

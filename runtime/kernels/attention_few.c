@@ -117,7 +117,8 @@ static void close_row(const Attention *a, const Row *row, int64_t b) {
             : NOTHING;
 }
 
-static void few_rows(const Attention *a, const Source *source, Row *row, int64_t rows, float *s) {
+static void few_rows(const Attention *a, const KeySource *source, Row *row, int64_t rows,
+                     float *s) {
     for (int64_t first = 0; first < source->count; first += TILE) {
         /* Caches lie in small pages, at whose ends the processor stops to look ahead. */
         int64_t next = min64(TILE, source->count - first - TILE);
@@ -137,7 +138,7 @@ static void few_rows(const Attention *a, const Source *source, Row *row, int64_t
 void k_attention_few(const Attention *a, int64_t task, float *scratch) {
     int64_t b = task / a->groups, g = task % a->groups, shared = a->heads / a->groups,
             time = queries_of(a, b);
-    Source source = k_attention_source(a, b, g);
+    KeySource source = k_attention_source(a, b, g);
     float *s = take(&scratch, TILE);
     for (int64_t first = 0; first < shared * time; first += ROWS_ONCE) {
         int64_t rows = min64(ROWS_ONCE, shared * time - first);

@@ -29,9 +29,9 @@ enum {
     QUERY_RANGE = 2 * BLOCK
 };
 
-typedef struct Block {
+typedef struct QueryBlock {
     const Attention *a;
-    Source source;
+    KeySource source;
     int queries, keys; /* which gradients are wanted */
     float *k, *v;      /* copies of a tile's rows */
     float *dk, *dv;    /* gradients of a tile of averages */
@@ -45,15 +45,15 @@ typedef struct Block {
     float *lse, *delta;           /* [BLOCK], lse in units of log 2 */
     float *ones;                  /* [PANEL] */
     int64_t b, group, head, t, n; /* queries t .. t + n - 1 */
-} Block;
+} QueryBlock;
 
 static void fill(int64_t n, float value, float *x) {
     for (int64_t i = 0; i < n; i += LANES)
         v_store(x + i, v_splat(value));
 }
 
-static Block open_space(const Attention *a, int64_t b, int64_t group, float *scratch) {
-    Block x = { .a = a, .source = k_attention_source(a, b, group), .b = b, .group = group };
+static QueryBlock open_space(const Attention *a, int64_t b, int64_t group, float *scratch) {
+    QueryBlock x = { .a = a, .source = k_attention_source(a, b, group), .b = b, .group = group };
     x.k = take(&scratch, KEYS * padded(a->dk));
     x.v = take(&scratch, KEYS * padded(a->dv));
     x.dk = take(&scratch, KEYS * padded(a->dk));
@@ -70,11 +70,11 @@ static Block open_space(const Attention *a, int64_t b, int64_t group, float *scr
     x.ones = take(&scratch, PANEL);
     fill(PANEL, 1.0f, x.ones);
     if (in_pairs(a)) {
-        x.key_rows = take_halves(&scratch, KEYS * whole_steps(a->dk));
-        x.value_rows = take_halves(&scratch, KEYS * whole_steps(a->dv));
-        x.turned = take_halves(&scratch, KEYS * a->dk);
-        x.p_rows = take_halves(&scratch, KEYS * BLOCK);
-        x.ds_rows = take_halves(&scratch, KEYS * BLOCK);
+        x.key_rows = take_bf16(&scratch, KEYS * whole_steps(a->dk));
+        x.value_rows = take_bf16(&scratch, KEYS * whole_steps(a->dv));
+        x.turned = take_bf16(&scratch, KEYS * a->dk);
+        x.p_rows = take_bf16(&scratch, KEYS * BLOCK);
+        x.ds_rows = take_bf16(&scratch, KEYS * BLOCK);
         x.q_block = take(&scratch, k_pairs_block_floats(a->dk, BLOCK));
         x.dout_block = take(&scratch, k_pairs_block_floats(a->dv, BLOCK));
         x.spare = take(&scratch, k_pairs_spare());
@@ -82,9 +82,9 @@ static Block open_space(const Attention *a, int64_t b, int64_t group, float *scr
     return x;
 }
 
-static int64_t block_steps(const Block *x) { return (x->n + PANEL - 1) / PANEL * PANEL; }
+static int64_t block_steps(const QueryBlock *x) { return (x->n + PANEL - 1) / PANEL * PANEL; }
 
-static void open_pairs(Block *x) {
+static void open_pairs(QueryBlock *x) {
     const Attention *a = x->a;
     for (int64_t i = 0; i * PANEL < x->n; i++) {
         float *q = x->q + i * PANEL * panel_rows(a->dk),
@@ -99,7 +99,7 @@ static void open_pairs(Block *x) {
 
 /* Packs queries t .. t + n - 1 of the head.  Lanes without a query hold zeros
 ** everywhere: they add exactly zero to every gradient. */
-static void open_block(Block *x, int64_t head, int64_t t) {
+static void open_block(QueryBlock *x, int64_t head, int64_t t) {
     const Attention *a = x->a;
     x->head = head;
     x->t = t;
@@ -131,21 +131,21 @@ static void open_block(Block *x, int64_t head, int64_t t) {
 }
 
 /* s[key][PANEL] times 'unit' become probabilities, ds[key][PANEL] (dp until now) p (dp - delta). */
-INLINE void differentiate(const int half, float unit, int64_t keys, const float *lse,
+INLINE void differentiate(const int bf16, float unit, int64_t keys, const float *lse,
                           const float *delta, float *s, float *ds) {
     V lse0 = v_load(lse), lse1 = v_load(lse + LANES), delta0 = v_load(delta),
       delta1 = v_load(delta + LANES);
     for (int64_t j = 0; j < keys; j++, s += PANEL, ds += PANEL) {
         V p0 = v_exp2(v_load(s) * unit - lse0), p1 = v_exp2(v_load(s + LANES) * unit - lse1);
-        v_store(s, factor(half, p0));
-        v_store(s + LANES, factor(half, p1));
-        v_store(ds, factor(half, p0 * (v_load(ds) - delta0)));
-        v_store(ds + LANES, factor(half, p1 * (v_load(ds + LANES) - delta1)));
+        v_store(s, factor(bf16, p0));
+        v_store(s + LANES, factor(bf16, p1));
+        v_store(ds, factor(bf16, p0 * (v_load(ds) - delta0)));
+        v_store(ds + LANES, factor(bf16, p1 * (v_load(ds + LANES) - delta1)));
     }
 }
 
 /* The same of panel i and the tile's keys; the mask scaled those from 'all' on. */
-static void probabilities(const Block *x, int64_t i, int64_t all, int64_t some, float *s,
+static void probabilities(const QueryBlock *x, int64_t i, int64_t all, int64_t some, float *s,
                           float *ds) {
     const Attention *a = x->a;
     const float *lse = x->lse + i * PANEL, *delta = x->delta + i * PANEL;
@@ -160,7 +160,7 @@ static void probabilities(const Block *x, int64_t i, int64_t all, int64_t some, 
 }
 
 /* A tile of n keys becomes left operands. */
-static void open_tile(Block *x, int64_t n, const float *k, int64_t ldk, const float *v,
+static void open_tile(QueryBlock *x, int64_t n, const float *k, int64_t ldk, const float *v,
                       int64_t ldv) {
     const Attention *a = x->a;
     k_pairs_rows(n, a->dk, k, ldk, x->key_rows);
@@ -173,11 +173,11 @@ static void set_columns(int64_t i, int64_t some, int64_t n, const float *s, uint
     rows += i * PANEL;
     for (int64_t j = 0; j < n; j++, rows += BLOCK, s += PANEL)
         for (int c = 0; c < PANEL; c += LANES)
-            v_store_half(rows + c, j < some ? v_load(s + c) : v_zero());
+            v_store_bf16(rows + c, j < some ? v_load(s + c) : v_zero());
 }
 
 /* Scores s and d p of panel i against the first 'some' keys of a tile. */
-static void scores(const Block *x, int64_t i, int64_t some, const float *k, int64_t ldk,
+static void scores(const QueryBlock *x, int64_t i, int64_t some, const float *k, int64_t ldk,
                    const float *v, int64_t ldv, float *s, float *dp) {
     const Attention *a = x->a;
     const float *q = x->q + i * PANEL * panel_rows(a->dk),
@@ -193,7 +193,7 @@ static void scores(const Block *x, int64_t i, int64_t some, const float *k, int6
 
 /* What panel i's p and ds[some][PANEL] are multiplied as: their gradients of keys later, those of
 ** queries now. */
-static void hand_on(Block *x, int64_t i, int64_t some, int64_t n, const float *k, int64_t ldk,
+static void hand_on(QueryBlock *x, int64_t i, int64_t some, int64_t n, const float *k, int64_t ldk,
                     float *p, float *ds) {
     const Attention *a = x->a;
     float *dq = x->dq + i * PANEL * a->dk;
@@ -217,7 +217,7 @@ static void hand_on(Block *x, int64_t i, int64_t some, int64_t n, const float *k
 /* p and ds of panel i against the tile's n keys from 'first' on; returns how many
 ** keys any of its queries sees.  Rows after them are zero as far as the products
 ** over queries may read. */
-static int64_t tile_panel(Block *x, int64_t i, int64_t first, int64_t n, const float *k,
+static int64_t tile_panel(QueryBlock *x, int64_t i, int64_t first, int64_t n, const float *k,
                           int64_t ldk, const float *v, int64_t ldv) {
     const Attention *a = x->a;
     int64_t t = x->t + i * PANEL, last = min64(t + PANEL, queries_of(a, x->b)) - 1;
@@ -237,7 +237,7 @@ static int64_t tile_panel(Block *x, int64_t i, int64_t first, int64_t n, const f
 
 /* y[n][d] += sum over the block's queries of p[query][key] x[query][d]: the values' gradients from
 ** p and the output's, the keys' from ds and the queries. */
-static void tile_back(Block *x, int64_t n, int64_t d, int64_t panels, const int64_t *count,
+static void tile_back(QueryBlock *x, int64_t n, int64_t d, int64_t panels, const int64_t *count,
                       int of_keys, float *y, int64_t ldy) {
     if (in_pairs(x->a)) {
         k_pairs_multiply(n, block_steps(x), of_keys ? x->ds_rows : x->p_rows, BLOCK,
@@ -249,7 +249,7 @@ static void tile_back(Block *x, int64_t n, int64_t d, int64_t panels, const int6
 }
 
 /* Gradients of n averages from 'first' on, handed on to what they are averages of. */
-static void tile_averages(Block *x, int64_t first, int64_t n, int64_t panels,
+static void tile_averages(QueryBlock *x, int64_t first, int64_t n, int64_t panels,
                           const int64_t *count) {
     const Attention *a = x->a;
     int64_t row = x->b * a->time;
@@ -262,7 +262,7 @@ static void tile_averages(Block *x, int64_t first, int64_t n, int64_t panels,
 }
 
 /* The block against the tile of n keys from 'first' on. */
-static void tile(Block *x, int64_t first, int64_t n) {
+static void tile(QueryBlock *x, int64_t first, int64_t n) {
     const Attention *a = x->a;
     int64_t ldk = a->ldk, ldv = a->ldv, panels = (x->n + PANEL - 1) / PANEL, count[PANELS];
     const float *k = k_source_near(a, &x->source, first, n, a->dk, x->source.k, &ldk, x->k);
@@ -286,7 +286,7 @@ static void tile(Block *x, int64_t first, int64_t n) {
 
 /* Gradients of queries t0..t1-1 of heads h0..h1-1, and what these add to those of
 ** keys k0..k1-1. */
-static void blocks(Block *x, int64_t h0, int64_t h1, int64_t t0, int64_t t1, int64_t k0,
+static void blocks(QueryBlock *x, int64_t h0, int64_t h1, int64_t t0, int64_t t1, int64_t k0,
                    int64_t k1) {
     const Attention *a = x->a;
     for (int64_t head = h0; head < h1; head++)
@@ -321,7 +321,7 @@ static void scale_rows(int64_t n, int64_t d, float scale, float *rows, int64_t l
 
 /* Overwrites the gradients of the group's keys k0..k1-1 (of averages: of all that
 ** they are averages of); also of its queries. */
-static void own_keys(Block *x, int64_t k0, int64_t k1, int queries) {
+static void own_keys(QueryBlock *x, int64_t k0, int64_t k1, int queries) {
     const Attention *a = x->a;
     int64_t row = key_row(a, x->b) + k0, shared = a->heads / a->groups,
             rows = a->pool ? a->time : k1 - k0;
@@ -352,13 +352,13 @@ int64_t k_attention_grad_tasks(const Attention *a) {
 void k_attention_grad(const Attention *a, int64_t task, float *scratch) {
     int64_t pairs = a->sequences * a->groups;
     if (whole_groups(a)) {
-        Block x = open_space(a, task / a->groups, task % a->groups, scratch);
+        QueryBlock x = open_space(a, task / a->groups, task % a->groups, scratch);
         own_keys(&x, 0, x.source.count, 1);
         return;
     }
     int64_t pair = task % pairs, range = task / pairs * KEY_RANGE;
     if (range < a->time) {
-        Block x = open_space(a, pair / a->groups, pair % a->groups, scratch);
+        QueryBlock x = open_space(a, pair / a->groups, pair % a->groups, scratch);
         if (range < x.source.count)
             own_keys(&x, range, min64(range + KEY_RANGE, x.source.count), 0);
         return;
@@ -367,7 +367,7 @@ void k_attention_grad(const Attention *a, int64_t task, float *scratch) {
     int64_t ranges = (a->time + QUERY_RANGE - 1) / QUERY_RANGE;
     int64_t head = task % a->heads, b = task / a->heads % a->sequences;
     int64_t t = (ranges - 1 - task / a->heads / a->sequences) * QUERY_RANGE; /* the longest first */
-    Block x = open_space(a, b, head / (a->heads / a->groups), scratch);
+    QueryBlock x = open_space(a, b, head / (a->heads / a->groups), scratch);
     x.queries = 1;
     blocks(&x, head, head + 1, t, min64(t + QUERY_RANGE, queries_of(a, b)), 0, x.source.count);
 }

@@ -176,13 +176,13 @@ INLINE void transpose(V r[LANES]) {
     }
 }
 
-INLINE void panel_load(const int half, int64_t n, int64_t d, const float *rows, int64_t ld,
+INLINE void panel_load(const int bf16, int64_t n, int64_t d, const float *rows, int64_t ld,
                        float scale, float *panel) {
     for (int64_t first = 0; first < PANEL; first += LANES) {
         for (int64_t e = 0; e < d; e += LANES) {
             V r[LANES];
             UNROLL for (int i = 0; i < LANES; i++) r[i] = first + i < n
-                ? factor(half, load_left(rows + (first + i) * ld + e, d - e)) * scale
+                ? factor(bf16, load_left(rows + (first + i) * ld + e, d - e)) * scale
                 : v_zero();
             transpose(r);
             UNROLL for (int i = 0; i < LANES; i++) if (e + i < d)
@@ -191,9 +191,9 @@ INLINE void panel_load(const int half, int64_t n, int64_t d, const float *rows, 
     }
 }
 
-void k_panel_load(int half, int64_t n, int64_t d, const float *rows, int64_t ld, float scale,
+void k_panel_load(int bf16, int64_t n, int64_t d, const float *rows, int64_t ld, float scale,
                   float *panel) {
-    if (half) panel_load(1, n, d, rows, ld, scale, panel);
+    if (bf16) panel_load(1, n, d, rows, ld, scale, panel);
     else panel_load(0, n, d, rows, ld, scale, panel);
 }
 
@@ -212,17 +212,17 @@ void k_panel_store(int64_t n, int64_t d, const float *panel, const float *factor
     }
 }
 
-INLINE void rows_load(const int half, int64_t n, int64_t d, const float *rows, int64_t ld,
+INLINE void rows_load(const int bf16, int64_t n, int64_t d, const float *rows, int64_t ld,
                       float scale, float *out) {
     int64_t ldo = padded(d);
     for (int64_t t = 0; t < n; t++)
         for (int64_t e = 0; e < d; e += LANES)
-            v_store(out + t * ldo + e, factor(half, load_left(rows + t * ld + e, d - e)) * scale);
+            v_store(out + t * ldo + e, factor(bf16, load_left(rows + t * ld + e, d - e)) * scale);
 }
 
-void k_rows_load(int half, int64_t n, int64_t d, const float *rows, int64_t ld, float scale,
+void k_rows_load(int bf16, int64_t n, int64_t d, const float *rows, int64_t ld, float scale,
                  float *out) {
-    if (half) rows_load(1, n, d, rows, ld, scale, out);
+    if (bf16) rows_load(1, n, d, rows, ld, scale, out);
     else rows_load(0, n, d, rows, ld, scale, out);
 }
 
@@ -232,7 +232,7 @@ void k_rows_soon(int64_t n, int64_t d, const float *rows, int64_t ld) {
             __builtin_prefetch(rows + t * ld + e, 0, 2);
 }
 
-static const float *rows_near(const Attention *a, const Source *s, int64_t n, int64_t d,
+static const float *rows_near(const Attention *a, const KeySource *s, int64_t n, int64_t d,
                               const float *rows, int64_t *ld, float *copy) {
     if (*ld == d && s->ready) return rows;
     k_rows_soon(n, d, rows + n * *ld, *ld);
@@ -248,8 +248,8 @@ static void pool_range(const Attention *a, int64_t j, int64_t *from, int64_t *to
     *to = a->causal ? (j + 1) * a->pool : ((j + 1) * a->time + a->pool - 1) / a->pool;
 }
 
-const float *k_source_near(const Attention *a, const Source *s, int64_t first, int64_t n, int64_t d,
-                           const float *rows, int64_t *ld, float *copy) {
+const float *k_source_near(const Attention *a, const KeySource *s, int64_t first, int64_t n,
+                           int64_t d, const float *rows, int64_t *ld, float *copy) {
     if (!s->pooled) return rows_near(a, s, n, d, rows + first * *ld, ld, copy);
     for (int64_t j = 0; j < n; j++) {
         int64_t from, to;
@@ -285,29 +285,29 @@ static int64_t pool_count(const Attention *a, int64_t time) {
     return a->causal ? time / a->pool : a->pool;
 }
 
-Source k_attention_source(const Attention *a, int64_t b, int64_t g) {
+KeySource k_attention_source(const Attention *a, int64_t b, int64_t g) {
     if (a->keys) {
-        Source cached = { a->keys[b] + g * a->context * a->dk,
-                          a->values[b] + g * a->context * a->dv,
-                          a->dk,
-                          a->dv,
-                          a->past[b],
-                          a->past[b] + keys_of(a, b),
-                          0,
-                          1,
-                          a->sees ? a->sees + query_row(a, b) : 0 };
+        KeySource cached = { a->keys[b] + g * a->context * a->dk,
+                             a->values[b] + g * a->context * a->dv,
+                             a->dk,
+                             a->dv,
+                             a->past[b],
+                             a->past[b] + keys_of(a, b),
+                             0,
+                             1,
+                             a->sees ? a->sees + query_row(a, b) : 0 };
         if (a->pool) cached.count = pool_count(a, cached.count);
         return cached;
     }
     int64_t row = key_row(a, b);
-    Source rows = { a->k + row * a->ldk + g * a->dk,
-                    a->v + row * a->ldv + g * a->dv,
-                    a->ldk,
-                    a->ldv,
-                    0,
-                    a->pool ? pool_count(a, a->time) : keys_of(a, b),
-                    a->pool != 0,
-                    !a->bf16,
-                    a->sees ? a->sees + query_row(a, b) : 0 };
+    KeySource rows = { a->k + row * a->ldk + g * a->dk,
+                       a->v + row * a->ldv + g * a->dv,
+                       a->ldk,
+                       a->ldv,
+                       0,
+                       a->pool ? pool_count(a, a->time) : keys_of(a, b),
+                       a->pool != 0,
+                       !a->bf16,
+                       a->sees ? a->sees + query_row(a, b) : 0 };
     return rows;
 }

@@ -60,7 +60,7 @@ INLINE float *take(float **scratch, int64_t n) {
 }
 
 /* The keys and values of one group of one sequence. */
-typedef struct Source {
+typedef struct KeySource {
     const float *k, *v;
     int64_t ldk, ldv;
     int64_t past;        /* positions before query 0 */
@@ -68,13 +68,13 @@ typedef struct Source {
     int pooled;          /* keys are averages of the rows, to be computed */
     int ready;           /* they are factors already */
     const int32_t *sees; /* Attention.sees, from query 0 on; NULL: query t sees t + 1 */
-} Source;
+} KeySource;
 
 INLINE int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 INLINE int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* Takes room for n bfloat16s. */
-INLINE uint16_t *take_halves(float **scratch, int64_t n) {
+INLINE uint16_t *take_bf16(float **scratch, int64_t n) {
     return (uint16_t *)take(scratch, (n + 1) / 2);
 }
 
@@ -96,7 +96,7 @@ INLINE int64_t keys_of(const Attention *a, int64_t b) {
 #define NOTHING (-1e30f)
 
 /* How many keys query t sees. */
-INLINE int64_t seen_by(const Attention *a, const Source *s, int64_t t) {
+INLINE int64_t seen_by(const Attention *a, const KeySource *s, int64_t t) {
     if (!a->causal) return s->count;
     if (a->pool) return (s->past + t) / a->pool;
     return s->past + (s->sees ? s->sees[t] : t + 1);
@@ -108,18 +108,19 @@ INLINE int may_see_none(const Attention *a) {
 }
 
 /* How many of the n keys from 'first' on query t sees. */
-INLINE int64_t visible(const Attention *a, const Source *s, int64_t t, int64_t first, int64_t n) {
+INLINE int64_t visible(const Attention *a, const KeySource *s, int64_t t, int64_t first,
+                       int64_t n) {
     return max64(0, min64(n, seen_by(a, s, t) - first));
 }
 
 /* The same for a panel from query t on, not cut to a tile: lanes[PANEL]. */
-INLINE void visible_to(const Attention *a, const Source *s, int64_t t, int64_t first,
+INLINE void visible_to(const Attention *a, const KeySource *s, int64_t t, int64_t first,
                        int32_t *lanes) {
     for (int64_t i = 0; i < PANEL; i++)
         lanes[i] = (int32_t)(seen_by(a, s, t + i) - first);
 }
 
-Source k_attention_source(const Attention *a, int64_t sequence, int64_t group);
+KeySource k_attention_source(const Attention *a, int64_t sequence, int64_t group);
 
 /* s[keys][PANEL] = k[keys][d] . x[d][PANEL]; if 'largest' is given, it rises to
 ** the largest score of each lane. */
@@ -136,26 +137,26 @@ void k_tile_back(int64_t keys, int64_t d, int64_t panels, const int64_t *count, 
 ** from..to-1 times 'unit', -inf where a lane does not see them. */
 void k_tile_mask(int64_t from, int64_t to, const int32_t *seen, float unit, float *s);
 
-/* x, or what products of bfloat16 leave of it; 'half' is a constant where inlined. */
-INLINE V factor(const int half, V x) { return half ? v_bf16(x) : x; }
+/* x, or what products of bfloat16 leave of it; 'bf16' is a constant where inlined. */
+INLINE V factor(const int bf16, V x) { return bf16 ? v_bf16(x) : x; }
 
-/* panel[d][PANEL] = scale * rows[n][d], n <= PANEL, zeros for the other lanes; 'half': rows are
+/* panel[d][PANEL] = scale * rows[n][d], n <= PANEL, zeros for the other lanes; 'bf16': rows are
 ** rounded */
-void k_panel_load(int half, int64_t n, int64_t d, const float *rows, int64_t ld, float scale,
+void k_panel_load(int bf16, int64_t n, int64_t d, const float *rows, int64_t ld, float scale,
                   float *panel);
 /* rows[n][d] = factor[PANEL] * panel[d][PANEL] */
 void k_panel_store(int64_t n, int64_t d, const float *panel, const float *factor, float *rows,
                    int64_t ld);
-/* out[n][d] = scale * rows[n][d], out's rows padded(d) apart; 'half': rows are rounded */
-void k_rows_load(int half, int64_t n, int64_t d, const float *rows, int64_t ld, float scale,
+/* out[n][d] = scale * rows[n][d], out's rows padded(d) apart; 'bf16': rows are rounded */
+void k_rows_load(int bf16, int64_t n, int64_t d, const float *rows, int64_t ld, float scale,
                  float *out);
 /* Asks for rows that will be needed some thousand cycles later; any address will do. */
 void k_rows_soon(int64_t n, int64_t d, const float *rows, int64_t ld);
 /* Keys (or values) first..first+n-1 of a source, as they are multiplied or made pairs: its rows, as
 ** they are if nothing lies between them, else their copy, or their averages; sets *ld. If rows lie
 ** apart, the n after them are asked for. */
-const float *k_source_near(const Attention *a, const Source *s, int64_t first, int64_t n, int64_t d,
-                           const float *rows, int64_t *ld, float *copy);
+const float *k_source_near(const Attention *a, const KeySource *s, int64_t first, int64_t n,
+                           int64_t d, const float *rows, int64_t *ld, float *copy);
 /* Adds gradients of the averages first..first+n-1, padded(d) apart, to those of rows. */
 void k_pool_back(const Attention *a, int64_t first, int64_t n, int64_t d, const float *average,
                  float *rows, int64_t ld);

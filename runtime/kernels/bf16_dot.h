@@ -66,8 +66,8 @@ INLINE V load_upto(const float *p, int64_t left) {
     return left >= LANES ? v_load(p) : left > 0 ? v_load_part(p, left) : v_zero();
 }
 
-INLINE V load_half_upto(const uint16_t *p, int64_t left) {
-    return left >= LANES ? v_load_half(p) : left > 0 ? v_load_half_part(p, left) : v_zero();
+INLINE V load_bf16_upto(const uint16_t *p, int64_t left) {
+    return left >= LANES ? v_load_bf16(p) : left > 0 ? v_load_bf16_part(p, left) : v_zero();
 }
 
 /* Steps [from, to) of the block whose columns are the first 'columns' columns of a matrix; w: row
@@ -94,7 +94,7 @@ INLINE void pack_weight_rows(int64_t columns, int64_t steps, const float *w, int
 }
 
 /* Pairs of bfloat16s as they are in two rows. */
-INLINE V pair_halves(V even, V odd) { return (V)((VU)even >> 16 | (VU)odd); }
+INLINE V pair_bf16(V even, V odd) { return (V)((VU)even >> 16 | (VU)odd); }
 
 /* The block whose columns are the first 'columns' of x[steps, ..]. */
 NOINLINE void pack_tokens(int64_t columns, int64_t steps, const uint16_t *x, int64_t ldx,
@@ -102,10 +102,10 @@ NOINLINE void pack_tokens(int64_t columns, int64_t steps, const uint16_t *x, int
     for (int64_t s = 0; s < steps; s += 2)
         for (int64_t j = 0; j < columns; j += LANES) {
             const uint16_t *even = x + s * ldx + j;
-            V odd = s + 1 < steps ? load_half_upto(even + ldx, columns - j) : v_zero();
+            V odd = s + 1 < steps ? load_bf16_upto(even + ldx, columns - j) : v_zero();
             __builtin_prefetch(even + PAIRS_AHEAD * ldx);
             v_store(out + j / PANEL * panel_room(steps) + s / 2 * PANEL + j % PANEL,
-                    pair_halves(load_half_upto(even, columns - j), odd));
+                    pair_bf16(load_bf16_upto(even, columns - j), odd));
         }
     for (int64_t j = 0; j < columns; j += LANES)
         zero_pairs(steps, out + j / PANEL * panel_room(steps) + j % PANEL);
@@ -147,9 +147,8 @@ INLINE void transpose_left(int64_t rows, int64_t steps, const uint16_t *dy, int6
             UNROLL for (int p = 0; p < LANES; p++) {
                 int64_t at = s + 2 * p;
                 const uint16_t *even = dy + at * lddy + r;
-                t[p] = pair_halves(at < steps ? load_half_upto(even, rows - r) : v_zero(),
-                                   at + 1 < steps ? load_half_upto(even + lddy, rows - r)
-                                                  : v_zero());
+                t[p] = pair_bf16(at < steps ? load_bf16_upto(even, rows - r) : v_zero(),
+                                 at + 1 < steps ? load_bf16_upto(even + lddy, rows - r) : v_zero());
             }
             transpose_all(t);
             for (int p = 0; p < LANES && r + p < rows; p++)
@@ -234,38 +233,38 @@ INLINE void tile_rows(int64_t rows, int64_t steps, const uint16_t *a, int64_t ld
 
 /* y[rows, columns] (+)= a[rows, steps] block */
 NOINLINE void multiply_tokens(int64_t rows, int64_t steps, const uint16_t *a, int64_t lda,
-                              const float *block, Target y, int64_t columns, float *left) {
+                              const float *block, BlockTarget y, int64_t columns, float *left) {
     float *spare = left + GROUP * STEPS_MAX / 2, *edge = spare + SPARE_ROOM;
     TILES_BEGIN;
     for (int64_t i = 0; i < rows; i += ROWS_UNIT)
         tile_rows(rows - i < ROWS_UNIT ? rows - i : ROWS_UNIT, steps, a + i * lda, lda, block,
                   y.c + i * y.ldc, y.ldc, columns, y.add, spare, edge);
     TILES_END;
-    if (y.halves) narrow_rows(rows, columns, y.c, y.ldc, y.halves, y.ldhalves);
+    if (y.bf16) narrow_rows(rows, columns, y.c, y.ldc, y.bf16, y.ldbf16);
 }
 
 #else
 
 /* The last part of a tile, as bfloat16s. */
-INLINE void narrow_tile(int rows, V (*sum)[PANEL_VECTORS], Target y, int64_t columns) {
+INLINE void narrow_tile(int rows, V (*sum)[PANEL_VECTORS], BlockTarget y, int64_t columns) {
     float edge[MR * PANEL];
     UNROLL for (int r = 0; r < rows; r++) for (int v = 0; v < PANEL_VECTORS; v++) {
         V x = y.add ? v_load(y.c + r * y.ldc + v * LANES) + sum[r][v] : sum[r][v];
         if (columns < PANEL) v_store(edge + r * PANEL + v * LANES, x);
-        else v_store_half(y.halves + r * y.ldhalves + v * LANES, x);
+        else v_store_bf16(y.bf16 + r * y.ldbf16 + v * LANES, x);
     }
-    if (columns < PANEL) narrow_rows(rows, columns, edge, PANEL, y.halves, y.ldhalves);
+    if (columns < PANEL) narrow_rows(rows, columns, edge, PANEL, y.bf16, y.ldbf16);
 }
 
-INLINE Target target_at(Target y, int64_t row, int64_t column) {
+INLINE BlockTarget target_at(BlockTarget y, int64_t row, int64_t column) {
     y.c += row * y.ldc + column;
-    if (y.halves) y.halves += row * y.ldhalves + column;
+    if (y.bf16) y.bf16 += row * y.ldbf16 + column;
     return y;
 }
 
 /* y[rows, columns] (+)= a[rows, steps] panel; 'rows' is a constant where inlined. */
 INLINE void pair_tile(int rows, int64_t steps, const uint16_t *a, int64_t lda, const float *panel,
-                      Target y, int64_t columns) {
+                      BlockTarget y, int64_t columns) {
     V sum[MR][PANEL_VECTORS];
     start_tile(rows, sum, y.c, y.ldc);
     /* Of several steps at once the compiler loads so many pairs ahead that sums leave their
@@ -286,12 +285,12 @@ INLINE void pair_tile(int rows, int64_t steps, const uint16_t *a, int64_t lda, c
         UNROLL for (int r = 0; r < rows; r++) for (int v = 0; v < PANEL_VECTORS; v++) sum[r][v] =
             v_dot(sum[r][v], v_splat(__builtin_bit_cast(float, (uint32_t)a[r * lda + steps - 1])),
                   v_load(panel + v * LANES));
-    if (y.halves) narrow_tile(rows, sum, y, columns);
+    if (y.bf16) narrow_tile(rows, sum, y, columns);
     else store_tile(rows, sum, y.c, y.ldc, columns, y.add);
 }
 
 INLINE void pair_sweep(int rows, int64_t steps, const uint16_t *a, int64_t lda, const float *block,
-                       Target y, int64_t columns) {
+                       BlockTarget y, int64_t columns) {
     for (int64_t j = 0; j < columns; j += PANEL, block += panel_room(steps)) {
         if (2 * j < steps) /* some of each of the rows that come next */
             UNROLL for (int r = 0; r < rows; r++) __builtin_prefetch(a + (rows + r) * lda + 2 * j);
@@ -300,7 +299,7 @@ INLINE void pair_sweep(int rows, int64_t steps, const uint16_t *a, int64_t lda, 
 }
 
 NOINLINE void multiply_tokens(int64_t rows, int64_t steps, const uint16_t *a, int64_t lda,
-                              const float *block, Target y, int64_t columns, float *left) {
+                              const float *block, BlockTarget y, int64_t columns, float *left) {
     (void)left;
     for (; rows >= MR; rows -= MR, a += MR * lda, y = target_at(y, MR, 0))
         pair_sweep(MR, steps, a, lda, block, y, columns);
@@ -315,7 +314,7 @@ NOINLINE void multiply_tokens(int64_t rows, int64_t steps, const uint16_t *a, in
 
 /* y[rows, columns] (+)= dy[steps, rows]^T block, rows <= GROUP */
 NOINLINE void multiply_transposed(int64_t rows, int64_t steps, const uint16_t *dy, int64_t lddy,
-                                  const float *block, Target y, int64_t columns, float *left) {
+                                  const float *block, BlockTarget y, int64_t columns, float *left) {
     transpose_left(rows, steps, dy, lddy, left);
     multiply_tokens(rows, steps, (const uint16_t *)left, round_steps(steps, GROUP_STEPS), block, y,
                     columns, left);

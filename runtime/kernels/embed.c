@@ -17,8 +17,8 @@ void k_embed(int64_t n, int64_t d, const float *w, int64_t ldw, const int32_t *i
     }
 }
 
-void k_embed_halves(int64_t n, int64_t d, const uint16_t *w, int64_t ldw, const int32_t *ids,
-                    float *y, int64_t ldy) {
+void k_embed_bf16(int64_t n, int64_t d, const uint16_t *w, int64_t ldw, const int32_t *ids,
+                  float *y, int64_t ldy) {
     for (int64_t t = 0; t < n; t++)
         widen(d, w + ids[t] * ldw, y + t * ldy);
 }

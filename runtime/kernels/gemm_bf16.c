@@ -42,7 +42,7 @@ INLINE int64_t block_floats(int64_t steps) {
 _Static_assert(LEFT_ROOM >= PANEL * STEPS_MAX, "there is room for the columns of a panel");
 
 /* The block whose columns are the first 'columns' rows of w[.., steps]; 'spare': LEFT_ROOM. */
-NOINLINE void pack_half_columns(int64_t columns, int64_t steps, const uint16_t *w, int64_t ldw,
+NOINLINE void pack_bf16_columns(int64_t columns, int64_t steps, const uint16_t *w, int64_t ldw,
                                 float *out, float *spare) {
     for (int64_t j = 0; j < columns; j += PANEL, out += panel_room(steps)) {
         int64_t here = columns - j < PANEL ? columns - j : PANEL;
@@ -56,29 +56,29 @@ NOINLINE void pack_half_columns(int64_t columns, int64_t steps, const uint16_t *
 INLINE void pack_block(int64_t columns, int64_t steps, Weights w, int back, int64_t j, int64_t s,
                        float *out, float *spare) {
     int64_t at = back ? s * w.ld + j : j * w.ld + s;
-    if (w.halves && back) pack_tokens(columns, steps, w.halves + at, w.ld, out);
-    else if (w.halves) pack_half_columns(columns, steps, w.halves + at, w.ld, out, spare);
+    if (w.bf16 && back) pack_tokens(columns, steps, w.bf16 + at, w.ld, out);
+    else if (w.bf16) pack_bf16_columns(columns, steps, w.bf16 + at, w.ld, out, spare);
     else if (back) pack_weight_rows(columns, steps, w.floats + at, w.ld, out);
     else pack_weight_columns(columns, steps, w.floats + at, w.ld, out);
 }
 
 /* Where the columns from j on of the rows from i on go; 'sum': room for what becomes bfloat16. */
-static Target target(Result y, int64_t i, int64_t j, float *sum) {
+static BlockTarget target(Result y, int64_t i, int64_t j, float *sum) {
     y = result_at(y, i, j);
-    return y.floats ? (Target){ y.floats, y.ld, y.add, 0, 0 }
-                    : (Target){ sum, BLOCK, 0, y.halves, y.ld };
+    return y.floats ? (BlockTarget){ y.floats, y.ld, y.add, 0, 0 }
+                    : (BlockTarget){ sum, BLOCK, 0, y.bf16, y.ld };
 }
 
 /* The same for steps from s on, 'more' of which follow. */
-static Target part_of(Target y, int64_t s, int more) {
+static BlockTarget part_of(BlockTarget y, int64_t s, int more) {
     y.add |= s > 0;
-    if (more) y.halves = 0;
+    if (more) y.bf16 = 0;
     return y;
 }
 
 /* At most BLOCK columns from j on, which are packed by steps. */
 static void linear_block(int64_t n, int64_t columns, int64_t steps, const uint16_t *x, int64_t ldx,
-                         Weights w, int back, int64_t j, Target y, float *scratch) {
+                         Weights w, int back, int64_t j, BlockTarget y, float *scratch) {
     int64_t chunk = whole_steps(steps);
     for (int64_t s = 0; s < steps || s == 0; s += chunk) {
         int64_t part = steps - s < chunk ? steps - s : chunk;
@@ -113,7 +113,7 @@ void k_pack_bf16(int64_t columns, int64_t steps, Weights w, int back, int64_t bl
 
 /* At most BLOCK columns, whose steps are packed one block after another. */
 static void multiply_block(int64_t n, int64_t columns, int64_t steps, const uint16_t *x,
-                           int64_t ldx, const float *block, Target y, float *left) {
+                           int64_t ldx, const float *block, BlockTarget y, float *left) {
     int64_t chunk = whole_steps(steps);
     for (int64_t s = 0; s < steps || s == 0; s += chunk) {
         int64_t part = steps - s < chunk ? steps - s : chunk;
@@ -147,7 +147,7 @@ void k_linear_weight_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t
             for (int64_t i = m0; i < m1; i += GROUP) {
                 int64_t rows = m1 - i < GROUP ? m1 - i : GROUP;
                 multiply_transposed(rows, steps, dy + s * lddy + i, lddy, scratch,
-                                    (Target){ dw + i * lddw + j, lddw, add || s > 0, 0, 0 },
+                                    (BlockTarget){ dw + i * lddw + j, lddw, add || s > 0, 0, 0 },
                                     columns, left);
             }
         }
@@ -216,7 +216,7 @@ void k_pairs_rows(int64_t n, int64_t d, const float *rows, int64_t ld, uint16_t 
     int64_t whole = round_steps(d, PAIR_STEPS);
     for (int64_t t = 0; t < n; t++)
         for (int64_t e = 0; e < whole; e += LANES)
-            v_store_half(out + t * whole + e, load_upto(rows + t * ld + e, d - e));
+            v_store_bf16(out + t * whole + e, load_upto(rows + t * ld + e, d - e));
 }
 
 void k_pairs_turn(int64_t n, int64_t d, const uint16_t *rows, uint16_t *out) {
@@ -242,6 +242,6 @@ void k_pairs_block(int64_t columns, int64_t steps, const float *w, int64_t ldw, 
 void k_pairs_multiply(int64_t rows, int64_t steps, const uint16_t *a, int64_t lda,
                       const float *block, float *c, int64_t ldc, int64_t columns, int add,
                       float *spare) {
-    multiply_tokens(rows, steps, a, lda, block, (Target){ c, ldc, add, 0, 0 }, columns, spare);
+    multiply_tokens(rows, steps, a, lda, block, (BlockTarget){ c, ldc, add, 0, 0 }, columns, spare);
 }
 #endif

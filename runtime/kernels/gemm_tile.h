@@ -74,15 +74,15 @@ INLINE void tile(int rows, int64_t steps, Left a, const float *panel, float *c, 
     store_tile(rows, sum, c, ldc, columns, add);
 }
 
-/* Where a block's product goes: c, added to it or not; 'halves' if that is the last part of a
+/* Where a block's product goes: c, added to it or not; 'bf16' if that is the last part of a
 ** result that becomes bfloat16: c has what its other parts added up to then. */
-typedef struct Target {
+typedef struct BlockTarget {
     float *c;
     int64_t ldc;
     int add;
-    uint16_t *halves;
-    int64_t ldhalves;
-} Target;
+    uint16_t *bf16;
+    int64_t ldbf16;
+} BlockTarget;
 
 /* bfloat16s of sum[rows][columns] */
 INLINE void narrow_rows(int64_t rows, int64_t columns, const float *sum, int64_t ld, uint16_t *out,
@@ -90,7 +90,7 @@ INLINE void narrow_rows(int64_t rows, int64_t columns, const float *sum, int64_t
     for (int64_t r = 0; r < rows; r++, sum += ld, out += ldout) {
         int64_t j = 0;
         for (; j + LANES <= columns; j += LANES)
-            v_store_half(out + j, v_load(sum + j));
+            v_store_bf16(out + j, v_load(sum + j));
         for (; j < columns; j++)
             out[j] = v_narrow(v_splat(sum[j]))[0];
     }

@@ -13,15 +13,15 @@
 
 /* What x and w are: float32 both; of --precision bf16, bfloat16 and float32 to be rounded, or
 ** bfloat16 both. */
-typedef enum Kind { FLOATS, ROUNDED, HALVES } Kind;
+typedef enum OperandKind { FLOATS, ROUNDED, BF16 } OperandKind;
 
 /* Rows of x at a time, and of w with them or with fewer: their sums are in
 ** registers.  No more rows than a set of the first-level cache has ways: with
 ** leading dimensions that are powers of two they all meet in one set. */
 enum { ROWS = 4, WEIGHTS = LANES == 16 ? 4 : 3, WEIGHTS_FEWER = 4 };
 /* Numbers of a cache line of w, and of a vector. */
-INLINE int64_t line_of(Kind kind) { return kind == HALVES ? 32 : 16; }
-INLINE int64_t numbers_of(Kind kind) { return kind == HALVES ? 2 * LANES : LANES; }
+INLINE int64_t line_of(OperandKind kind) { return kind == BF16 ? 32 : 16; }
+INLINE int64_t numbers_of(OperandKind kind) { return kind == BF16 ? 2 * LANES : LANES; }
 
 typedef struct Few {
     int64_t k, ldx, ldw;
@@ -29,22 +29,26 @@ typedef struct Few {
     Result y;
 } Few;
 
-INLINE int64_t size_of_x(Kind kind) { return kind == FLOATS ? sizeof(float) : sizeof(uint16_t); }
-INLINE int64_t size_of_w(Kind kind) { return kind == HALVES ? sizeof(uint16_t) : sizeof(float); }
+INLINE int64_t size_of_x(OperandKind kind) {
+    return kind == FLOATS ? sizeof(float) : sizeof(uint16_t);
+}
+INLINE int64_t size_of_w(OperandKind kind) {
+    return kind == BF16 ? sizeof(uint16_t) : sizeof(float);
+}
 
 /* Rows i on. */
-INLINE const void *rows_of_x(Kind kind, const Few *f, int64_t i) {
+INLINE const void *rows_of_x(OperandKind kind, const Few *f, int64_t i) {
     return (const char *)f->x + i * f->ldx * size_of_x(kind);
 }
-INLINE const void *rows_of_w(Kind kind, const Few *f, int64_t i) {
+INLINE const void *rows_of_w(OperandKind kind, const Few *f, int64_t i) {
     return (const char *)f->w + i * f->ldw * size_of_w(kind);
 }
 
 INLINE V load_floats(const float *p, int64_t left) {
     return left >= LANES ? v_load(p) : v_load_part(p, left);
 }
-INLINE V load_halves(const uint16_t *p, int64_t left) {
-    return left >= LANES ? v_load_half(p) : v_load_half_part(p, left);
+INLINE V load_bf16(const uint16_t *p, int64_t left) {
+    return left >= LANES ? v_load_bf16(p) : v_load_bf16_part(p, left);
 }
 
 /* Two bfloat16s a lane, as they lie. */
@@ -62,34 +66,34 @@ INLINE V load_pairs(const uint16_t *p, int64_t left) {
 }
 
 /* The result so many rows and columns further on. */
-INLINE Result later(Kind kind, Result y, int64_t rows, int64_t columns) {
+INLINE Result later(OperandKind kind, Result y, int64_t rows, int64_t columns) {
     if (kind != FLOATS) return result_at(y, rows, columns);
     y.floats += rows * y.ld + columns;
     return y;
 }
 
-INLINE void put(Kind kind, Result y, int64_t row, int64_t column, float x) {
+INLINE void put(OperandKind kind, Result y, int64_t row, int64_t column, float x) {
     int64_t at = row * y.ld + column;
-    if (kind != FLOATS && y.halves) y.halves[at] = v_narrow(v_splat(x))[0];
+    if (kind != FLOATS && y.bf16) y.bf16[at] = v_narrow(v_splat(x))[0];
     else y.floats[at] = y.add ? y.floats[at] + x : x;
 }
 
 /* A vector of each row of x at 'at', of which 'left' numbers are left, zeros after them. */
-INLINE void load_x(int rows, Kind kind, const Few *f, int64_t at, int64_t left, V *x) {
+INLINE void load_x(int rows, OperandKind kind, const Few *f, int64_t at, int64_t left, V *x) {
     UNROLL for (int r = 0; r < rows; r++) {
         const void *row = rows_of_x(kind, f, r);
-        const uint16_t *half = (const uint16_t *)row + at;
+        const uint16_t *at_bf16 = (const uint16_t *)row + at;
         x[r] = kind == FLOATS ? load_floats((const float *)row + at, left)
-            : kind == HALVES  ? load_pairs(half, left)
-                              : load_halves(half, left);
+            : kind == BF16    ? load_pairs(at_bf16, left)
+                              : load_bf16(at_bf16, left);
     }
 }
 
 /* The same of w. */
-INLINE void load_w(int rows, Kind kind, const Few *f, int64_t at, int64_t left, V *w) {
+INLINE void load_w(int rows, OperandKind kind, const Few *f, int64_t at, int64_t left, V *w) {
     UNROLL for (int r = 0; r < rows; r++) {
         const void *row = rows_of_w(kind, f, r);
-        if (kind == HALVES) w[r] = load_pairs((const uint16_t *)row + at, left);
+        if (kind == BF16) w[r] = load_pairs((const uint16_t *)row + at, left);
         else
             w[r] = kind == FLOATS ? load_floats((const float *)row + at, left)
                                   : v_bf16(load_floats((const float *)row + at, left));
@@ -97,10 +101,10 @@ INLINE void load_w(int rows, Kind kind, const Few *f, int64_t at, int64_t left, 
 }
 
 /* One step of products: of each of 'rows' rows of x with each of 'weights' rows of w. */
-INLINE void step(int rows, int weights, Kind kind, const V *x, const V *w,
+INLINE void step(int rows, int weights, OperandKind kind, const V *x, const V *w,
                  V (*sum)[WEIGHTS_FEWER]) {
     UNROLL for (int t = 0; t < rows; t++) UNROLL for (int i = 0; i < weights; i++)
-        sum[t][i] = kind == HALVES ? v_dot(sum[t][i], x[t], w[i]) : v_fma(x[t], w[i], sum[t][i]);
+        sum[t][i] = kind == BF16 ? v_dot(sum[t][i], x[t], w[i]) : v_fma(x[t], w[i], sum[t][i]);
 }
 
 /* Which of the next rows of w are asked for meanwhile, as several rows of x keep the processor too
@@ -108,7 +112,7 @@ INLINE void step(int rows, int weights, Kind kind, const V *x, const V *w,
 typedef enum Fetch { FETCH_NONE, FETCH_ALL, FETCH_FIRST_HALF, FETCH_SECOND_HALF } Fetch;
 
 /* 'rows' rows of x by 'weights' rows of w, these and 'fetch' constants where inlined. */
-INLINE void dots(int rows, int weights, Kind kind, Fetch fetch, const Few *f) {
+INLINE void dots(int rows, int weights, OperandKind kind, Fetch fetch, const Few *f) {
     V sum[ROWS][WEIGHTS_FEWER], value[ROWS], weight[WEIGHTS_FEWER];
     UNROLL for (int t = 0; t < rows; t++) UNROLL for (int i = 0; i < weights; i++)
         sum[t][i] = v_zero();
@@ -134,7 +138,7 @@ INLINE void dots(int rows, int weights, Kind kind, Fetch fetch, const Few *f) {
 }
 
 /* Fewer than ROWS rows of x. */
-INLINE void fewer(int64_t n, int weights, Kind kind, Fetch fetch, const Few *f) {
+INLINE void fewer(int64_t n, int weights, OperandKind kind, Fetch fetch, const Few *f) {
     switch (n) {
     case 1: dots(1, weights, kind, FETCH_NONE, f); break;
     case 2: dots(2, weights, kind, fetch, f); break;
@@ -144,7 +148,7 @@ INLINE void fewer(int64_t n, int weights, Kind kind, Fetch fetch, const Few *f) 
 }
 
 /* ROWS rows of x by 'weights' rows of w, then on to the rows of x after them. */
-INLINE void some_rows(int weights, Kind kind, Fetch fetch, int64_t *n, Few *f) {
+INLINE void some_rows(int weights, OperandKind kind, Fetch fetch, int64_t *n, Few *f) {
     dots(ROWS, weights, kind, fetch, f);
     *n -= ROWS;
     f->x = rows_of_x(kind, f, ROWS);
@@ -153,7 +157,7 @@ INLINE void some_rows(int weights, Kind kind, Fetch fetch, int64_t *n, Few *f) {
 
 /* n rows of x by 'weights' rows of w. Memory should never have a pause, so two turns share what is
 ** asked for. */
-INLINE void all_rows(int64_t n, int weights, Kind kind, Few f) {
+INLINE void all_rows(int64_t n, int weights, OperandKind kind, Few f) {
     if (n >= 2 * ROWS) {
         some_rows(weights, kind, FETCH_FIRST_HALF, &n, &f);
         some_rows(weights, kind, FETCH_SECOND_HALF, &n, &f);
@@ -166,24 +170,24 @@ INLINE void all_rows(int64_t n, int weights, Kind kind, Few f) {
 /* One row of x: a function for each kind, so that what waits for the next weights is a loop in
 ** registers. Rows of w one by one, in the order of memory: processors look ahead further to one
 ** stream than to some side by side. */
-INLINE void one_row(int64_t columns, Kind kind, Few f) {
+INLINE void one_row(int64_t columns, OperandKind kind, Few f) {
     for (; columns > 0; columns--, f.w = rows_of_w(kind, &f, 1), f.y = later(kind, f.y, 0, 1))
         dots(1, 1, kind, FETCH_NONE, &f);
 }
 
 NOINLINE void one_row_floats(int64_t columns, const Few *f) { one_row(columns, FLOATS, *f); }
 NOINLINE void one_row_rounded(int64_t columns, const Few *f) { one_row(columns, ROUNDED, *f); }
-NOINLINE void one_row_halves(int64_t columns, const Few *f) { one_row(columns, HALVES, *f); }
+NOINLINE void one_row_bf16(int64_t columns, const Few *f) { one_row(columns, BF16, *f); }
 
 /* Columns [m0,m1) of y. */
-INLINE void all_columns(int64_t n, int64_t m0, int64_t m1, Kind kind, Few f) {
+INLINE void all_columns(int64_t n, int64_t m0, int64_t m1, OperandKind kind, Few f) {
     int64_t weights = n < ROWS ? WEIGHTS_FEWER : WEIGHTS, columns = m1 - m0;
     f.w = rows_of_w(kind, &f, m0);
     f.y = later(kind, f.y, 0, m0);
     if (n == 1) {
         (kind == FLOATS        ? one_row_floats
              : kind == ROUNDED ? one_row_rounded
-                               : one_row_halves)(columns, &f);
+                               : one_row_bf16)(columns, &f);
         return;
     }
     for (; columns >= weights; columns -= weights, f.w = rows_of_w(kind, &f, weights),
@@ -205,7 +209,7 @@ void k_linear_few_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k, const uint1
     all_columns(n, m0, m1, ROUNDED, (Few){ k, ldx, ldw, x, w, y });
 }
 
-void k_linear_few_halves(int64_t n, int64_t m0, int64_t m1, int64_t k, const uint16_t *x,
-                         int64_t ldx, const uint16_t *w, int64_t ldw, Result y) {
-    all_columns(n, m0, m1, HALVES, (Few){ k, ldx, ldw, x, w, y });
+void k_linear_few_bf16_weights(int64_t n, int64_t m0, int64_t m1, int64_t k, const uint16_t *x,
+                               int64_t ldx, const uint16_t *w, int64_t ldw, Result y) {
+    all_columns(n, m0, m1, BF16, (Few){ k, ldx, ldw, x, w, y });
 }

@@ -49,7 +49,7 @@ void k_linear_weight(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t k1, 
 /* Weights of a product of bfloat16: float32, to be rounded, or bfloat16; the other is NULL. */
 typedef struct Weights {
     const float *floats;
-    const uint16_t *halves;
+    const uint16_t *bf16;
     int64_t ld;
 } Weights;
 
@@ -57,14 +57,14 @@ typedef struct Weights {
 ** NULL. */
 typedef struct Result {
     float *floats;
-    uint16_t *halves;
+    uint16_t *bf16;
     int64_t ld;
     int add;
 } Result;
 
 static inline Result result_at(Result y, int64_t row, int64_t column) {
     int64_t at = row * y.ld + column;
-    return (Result){ y.floats ? y.floats + at : 0, y.halves ? y.halves + at : 0, y.ld, y.add };
+    return (Result){ y.floats ? y.floats + at : 0, y.bf16 ? y.bf16 + at : 0, y.ld, y.add };
 }
 
 /* gemm_bf16.c: the same products of bfloat16: x and dy are, w is or is rounded to it. 'ldx' and
@@ -92,8 +92,8 @@ void k_linear_few(int64_t n, int64_t m0, int64_t m1, int64_t k, const float *x, 
 /* The same of bfloat16: x is, w is rounded to it; or both are, which multiplies pairs of steps. */
 void k_linear_few_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k, const uint16_t *x, int64_t ldx,
                        const float *w, int64_t ldw, Result y);
-void k_linear_few_halves(int64_t n, int64_t m0, int64_t m1, int64_t k, const uint16_t *x,
-                         int64_t ldx, const uint16_t *w, int64_t ldw, Result y);
+void k_linear_few_bf16_weights(int64_t n, int64_t m0, int64_t m1, int64_t k, const uint16_t *x,
+                               int64_t ldx, const uint16_t *w, int64_t ldw, Result y);
 
 /* Libraries of processors that multiply pairs of bfloat16s. */
 #if defined(__AVX512BF16__) || defined(__AMX_BF16__) || defined(STRATA_TILES_IN_C) \
@@ -163,14 +163,14 @@ void k_cross_entropy_grad(int64_t n, int64_t v, const float *logits, int64_t ld,
 void k_embed(int64_t n, int64_t d, const float *w, int64_t ldw, const int32_t *ids, float *y,
              int64_t ldy);
 /* The same of a table of bfloat16s; ldw counts those. */
-void k_embed_halves(int64_t n, int64_t d, const uint16_t *w, int64_t ldw, const int32_t *ids,
-                    float *y, int64_t ldy);
+void k_embed_bf16(int64_t n, int64_t d, const uint16_t *w, int64_t ldw, const int32_t *ids,
+                  float *y, int64_t ldy);
 /* dw[ids[t], c] += dy[t, c] for columns [c0,c1), tokens in order */
 void k_embed_weight(int64_t n, int64_t c0, int64_t c1, const float *dy, int64_t lddy,
                     const int32_t *ids, float *dw, int64_t lddw);
 
 /* lists.c */
-/* Some tokens of a call: one a row, in order. */
+/* Some tokens of a call: one per row, in order. */
 typedef struct RowList {
     int64_t count, longest;    /* rows; of one sequence, at most */
     int64_t *first;            /* [sequences + 1]: a sequence's first row */

@@ -8,13 +8,13 @@
 #include "vector.h"
 
 /* What AdamW's formulas need of a step, as vectors. */
-typedef struct Step {
+typedef struct AdamStep {
     V decay; /* 1 - lr wd */
     V grad_scale, beta1, rest1, beta2, rest2;
     V eps, rate, correct2; /* lr / c1, 1 / c2 */
-} Step;
+} AdamStep;
 
-INLINE V adamw(const Step *s, V p, V g, V *m, V *v) {
+INLINE V adamw(const AdamStep *s, V p, V g, V *m, V *v) {
     g = g * s->grad_scale;
     *m = v_fma(s->beta1, *m, s->rest1 * g);
     *v = v_fma(s->beta2, *v, s->rest2 * (g * g));
@@ -24,15 +24,15 @@ INLINE V adamw(const Step *s, V p, V g, V *m, V *v) {
 
 void k_adamw(int64_t n, float *p, const float *g, float *m, float *v, float lr, float beta1,
              float beta2, float eps, float weight_decay, float c1, float c2, float grad_scale) {
-    Step s = { v_splat(1.0f - lr * weight_decay),
-               v_splat(grad_scale),
-               v_splat(beta1),
-               v_splat(1.0f - beta1),
-               v_splat(beta2),
-               v_splat(1.0f - beta2),
-               v_splat(eps),
-               v_splat(lr / c1),
-               v_splat(1.0f / c2) };
+    AdamStep s = { v_splat(1.0f - lr * weight_decay),
+                   v_splat(grad_scale),
+                   v_splat(beta1),
+                   v_splat(1.0f - beta1),
+                   v_splat(beta2),
+                   v_splat(1.0f - beta2),
+                   v_splat(eps),
+                   v_splat(lr / c1),
+                   v_splat(1.0f / c2) };
     int64_t i = 0;
     for (; i + LANES <= n; i += LANES) {
         V mean = v_load(m + i), square = v_load(v + i);

@@ -7,7 +7,7 @@
 ** Columns beyond the last are filled with anything finite or not: their results
 ** are never stored, and no other column's result depends on them.
 **
-** 'half' is a constant where inlined: the packed numbers are rounded to bfloat16.
+** 'bf16' is a constant where inlined: the packed numbers are rounded to bfloat16.
 */
 #ifndef STRATA_PACK_H
 #define STRATA_PACK_H
@@ -23,8 +23,8 @@ enum { AHEAD = 4 };
 INLINE void widen(int64_t n, const uint16_t *from, float *to) {
     int64_t i = 0;
     for (; i + LANES <= n; i += LANES)
-        v_store(to + i, v_load_half(from + i));
-    if (i < n) v_store_part(to + i, v_load_half_part(from + i, n - i), n - i);
+        v_store(to + i, v_load_bf16(from + i));
+    if (i < n) v_store_part(to + i, v_load_bf16_part(from + i, n - i), n - i);
 }
 
 INLINE int64_t panel_stride(int64_t kc) { return packed_panel(kc, PANEL); }
@@ -43,7 +43,7 @@ INLINE int64_t panel_stride(int64_t kc) { return packed_panel(kc, PANEL); }
 
 typedef float V4Mem __attribute__((vector_size(16), aligned(4), may_alias));
 
-INLINE void pack_store(float *out, V x, int half) { v_store(out, half ? v_bf16(x) : x); }
+INLINE void pack_store(float *out, V x, int bf16) { v_store(out, bf16 ? v_bf16(x) : x); }
 
 /* Four floats of each of LANES rows: row[0], row[4], .. side by side. */
 INLINE V load_fours(const float *const *row, int64_t at) {
@@ -92,7 +92,7 @@ INLINE void rows_of(const float *w, int64_t ldw, int64_t first, int64_t last, co
 /* LANES columns of one panel from as many rows of w.
 ** Sixteen steps at a time: a cache line of each row is used up before it can be evicted. */
 INLINE void pack_lanes(const float *w, int64_t ldw, int64_t first, int64_t last, int64_t kc,
-                       float *out, int half) {
+                       float *out, int bf16) {
     const float *row[LANES];
     V t[4];
     rows_of(w, ldw, first, last, row);
@@ -101,39 +101,39 @@ INLINE void pack_lanes(const float *w, int64_t ldw, int64_t first, int64_t last,
         UNROLL for (int part = 0; part < 16; part += 4) {
             transpose_four(row, step + part, t);
             UNROLL for (int s = 0; s < 4; s++)
-                pack_store(out + (step + part + s) * PANEL, t[s], half);
+                pack_store(out + (step + part + s) * PANEL, t[s], bf16);
         }
     for (; step + 4 <= kc; step += 4) {
         transpose_four(row, step, t);
-        UNROLL for (int s = 0; s < 4; s++) pack_store(out + (step + s) * PANEL, t[s], half);
+        UNROLL for (int s = 0; s < 4; s++) pack_store(out + (step + s) * PANEL, t[s], bf16);
     }
     for (; step < kc; step++)
-        pack_store(out + step * PANEL, gather_step(row, step), half);
+        pack_store(out + step * PANEL, gather_step(row, step), bf16);
 }
 
 /* The block whose columns are the first 'columns' rows of w[.., kc]. */
 INLINE void pack_transposed(int64_t columns, int64_t kc, const float *w, int64_t ldw, float *out,
-                            int half) {
+                            int bf16) {
     for (int64_t j = 0; j < columns; j += PANEL, out += panel_stride(kc))
         for (int v = 0; v < PANEL_VECTORS; v++)
-            pack_lanes(w, ldw, j + v * LANES, columns - 1, kc, out + v * LANES, half);
+            pack_lanes(w, ldw, j + v * LANES, columns - 1, kc, out + v * LANES, bf16);
 }
 
 /* n floats, 0 < n < PANEL, of a panel's step. */
-INLINE void copy_part(const float *from, int64_t n, float *to, int half) {
+INLINE void copy_part(const float *from, int64_t n, float *to, int bf16) {
     for (int v = 0; v < PANEL_VECTORS; v++) {
         int64_t left = n - v * LANES;
         pack_store(to + v * LANES,
                    left >= LANES  ? v_load(from + v * LANES)
                        : left > 0 ? v_load_part(from + v * LANES, left)
                                   : v_zero(),
-                   half);
+                   bf16);
     }
 }
 
 /* The block whose columns are the first 'columns' columns of w[kc, ..]. */
 INLINE void pack_rows(int64_t columns, int64_t kc, const float *w, int64_t ldw, float *out,
-                      int half) {
+                      int bf16) {
     int64_t whole = columns / PANEL, part = columns % PANEL;
     for (int64_t step = 0; step < kc; step++) {
         const float *from = w + step * ldw;
@@ -141,9 +141,9 @@ INLINE void pack_rows(int64_t columns, int64_t kc, const float *w, int64_t ldw, 
         for (int64_t j = 0; j < whole; j++, from += PANEL, to += panel_stride(kc)) {
             __builtin_prefetch(from + AHEAD * ldw);
             for (int v = 0; v < PANEL_VECTORS; v++)
-                pack_store(to + v * LANES, v_load(from + v * LANES), half);
+                pack_store(to + v * LANES, v_load(from + v * LANES), bf16);
         }
-        if (part) copy_part(from, part, to, half);
+        if (part) copy_part(from, part, to, bf16);
     }
 }
 

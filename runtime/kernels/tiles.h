@@ -26,7 +26,7 @@ INLINE void tile_copy(void *to, const void *from, int64_t to_step, int64_t from_
         __builtin_memcpy((char *)to + r * to_step, (const char *)from + r * from_step, 64);
 }
 
-INLINE float tile_number(uint16_t half) { return __builtin_bit_cast(float, (uint32_t)half << 16); }
+INLINE float tile_number(uint16_t bf16) { return __builtin_bit_cast(float, (uint32_t)bf16 << 16); }
 
 INLINE void tile_dot(Tile *c, const Tile *a, const Tile *b) {
     for (int i = 0; i < TILE; i++)

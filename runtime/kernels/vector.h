@@ -119,7 +119,7 @@ typedef uint16_t VPairsMem __attribute__((vector_size(LANES * 4), aligned(2), ma
 typedef uint32_t VU __attribute__((vector_size(LANES * 4)));
 
 INLINE V v_widen(VH x) { return (V)(__builtin_convertvector(x, VU) << 16); }
-INLINE V v_load_half(const uint16_t *p) { return v_widen(*(const VHMem *)p); }
+INLINE V v_load_bf16(const uint16_t *p) { return v_widen(*(const VHMem *)p); }
 /* Two to a lane, as they lie. */
 INLINE V v_load_pairs(const uint16_t *p) { return (V) * (const VPairsMem *)p; }
 
@@ -157,10 +157,10 @@ INLINE V v_dot(V sum, V a, V b) {
 }
 #endif
 
-INLINE void v_store_half(uint16_t *p, V x) { *(VHMem *)p = v_narrow(x); }
+INLINE void v_store_bf16(uint16_t *p, V x) { *(VHMem *)p = v_narrow(x); }
 
 /* The first n < LANES bfloat16s at p, zeros above. */
-INLINE V v_load_half_part(const uint16_t *p, int64_t n) {
+INLINE V v_load_bf16_part(const uint16_t *p, int64_t n) {
     VH x = { 0 };
     for (int l = 0; l < LANES - 1; l++)
         x[l] = l < n ? p[l] : 0;

@@ -43,7 +43,7 @@ INLINE void widened(int rows, int64_t steps, const uint16_t *x, int64_t ldx, con
 
 /* y[rows, columns] (+)= x[rows, steps] block */
 NOINLINE void multiply_tokens(int64_t rows, int64_t steps, const uint16_t *x, int64_t ldx,
-                              const float *block, Target y, int64_t columns, float *left) {
+                              const float *block, BlockTarget y, int64_t columns, float *left) {
     float *c = y.c;
     int64_t all = rows;
     for (; rows >= MR; rows -= MR, x += MR * ldx, c += MR * y.ldc)
@@ -53,7 +53,7 @@ NOINLINE void multiply_tokens(int64_t rows, int64_t steps, const uint16_t *x, in
         x += part * ldx;
         c += part * y.ldc;
     }
-    if (y.halves) narrow_rows(all, columns, y.c, y.ldc, y.halves, y.ldhalves);
+    if (y.bf16) narrow_rows(all, columns, y.c, y.ldc, y.bf16, y.ldbf16);
 }
 
 /* The transpose of dy[steps, rows] in groups of MR rows, step after step. */
@@ -69,7 +69,7 @@ INLINE void widen_left(int64_t rows, int64_t steps, const uint16_t *dy, int64_t 
 
 /* y[rows, columns] (+)= dy[steps, rows]^T block, rows <= GROUP */
 NOINLINE void multiply_transposed(int64_t rows, int64_t steps, const uint16_t *dy, int64_t lddy,
-                                  const float *block, Target y, int64_t columns, float *left) {
+                                  const float *block, BlockTarget y, int64_t columns, float *left) {
     widen_left(rows, steps, dy, lddy, left);
     multiply(rows, steps, (Left){ left, 1, MR, MR * steps }, block, y.c, y.ldc, columns, y.add);
 }

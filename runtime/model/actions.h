@@ -8,15 +8,15 @@
 #include "frame.h"
 
 /* The rows of a token phase that a task has. */
-typedef struct Work {
+typedef struct TaskWork {
     const Frame *f;
     int32_t worker;
     int64_t first, count;
     int64_t m0, m1; /* few rows: columns of a product; m1 < 0: all */
-} Work;
+} TaskWork;
 
 /* Operand i of an action, at the task's first row; NULL if there is none. */
-static inline float *work_row(const Work *w, const Action *s, int i) {
+static inline float *work_row(const TaskWork *w, const Action *s, int i) {
     const Ref *r = &k_refs[s->ref + i];
     float *p = k_resolve(w->f, r, w->worker, w->first);
     return p ? p + w->first * r->stride : 0;
@@ -25,11 +25,11 @@ static inline float *work_row(const Work *w, const Action *s, int i) {
 static inline int64_t stride_of(const Action *s, int i) { return k_refs[s->ref + i].stride; }
 
 /* token_actions.c; k_token_action and k_global_action tell who profiles, and check */
-void k_token_action(const Work *w, const Action *s);
-void k_row_action(const Work *w, const Action *s);
+void k_token_action(const TaskWork *w, const Action *s);
+void k_row_action(const TaskWork *w, const Action *s);
 
 /* products.c */
-void k_product_action(const Work *w, const Action *s);
+void k_product_action(const TaskWork *w, const Action *s);
 /* Packing of weights before a phase, by blocks of columns.  No tasks: it is no product, or its
 ** weights lie packed already, or each task packs what it needs. */
 int64_t k_pack_tasks(const Frame *f, const Action *s);

@@ -10,7 +10,7 @@
 static int32_t check_ids(Context *c, const char *what, const int32_t *ids, int64_t B, int64_t T) {
     for (int64_t i = 0; i < B * T; i++) {
         if ((uint32_t)ids[i] < (uint32_t)model()->vocab) continue;
-        Text t = message(c);
+        TextBuffer t = message(c);
         put(&t, what), put(&t, " ["), put_number(&t, i / T), put(&t, ","), put_number(&t, i % T),
             put(&t, "] is ");
         put_number(&t, ids[i]), put(&t, ", expected 0 to "), put_number(&t, model()->vocab - 1);

@@ -31,12 +31,12 @@ static void chunk_task(void *arg, int64_t task, int32_t worker) {
     const Job *j = arg;
     unsigned mode = enter_mode();
     int64_t done = task * k_constants.chunk;
-    Work w = { j->f,
-               worker,
-               first_row(j->f, j->phase) + done,
-               least(k_constants.chunk, rows_left(j->f, j->phase) - done),
-               0,
-               -1 };
+    TaskWork w = { j->f,
+                   worker,
+                   first_row(j->f, j->phase) + done,
+                   least(k_constants.chunk, rows_left(j->f, j->phase) - done),
+                   0,
+                   -1 };
     for (int32_t i = 0; i < j->phase->count; i++)
         k_token_action(&w, &k_actions[j->phase->first + i]);
     leave_mode(mode);
@@ -48,12 +48,12 @@ static void columns_task(void *arg, int64_t task, int32_t worker) {
     for (; task >= blocks(s->product.columns, j->block); s++)
         task -= blocks(s->product.columns, j->block);
     unsigned mode = enter_mode();
-    Work w = { j->f,
-               0,
-               first_row(j->f, j->phase),
-               rows_left(j->f, j->phase),
-               task * j->block,
-               least((task + 1) * j->block, s->product.columns) };
+    TaskWork w = { j->f,
+                   0,
+                   first_row(j->f, j->phase),
+                   rows_left(j->f, j->phase),
+                   task * j->block,
+                   least((task + 1) * j->block, s->product.columns) };
     frame_profile(j->f, s, 1, worker);
     k_product_action(&w, s);
     frame_profile(j->f, s, 0, worker);
@@ -98,7 +98,7 @@ static void run_few(Frame *f, const Stage *phase) {
             i += products - 1;
         } else {
             unsigned mode = enter_mode();
-            Work w = { f, 0, first_row(f, phase), rows_left(f, phase), 0, -1 };
+            TaskWork w = { f, 0, first_row(f, phase), rows_left(f, phase), 0, -1 };
             k_token_action(&w, s);
             leave_mode(mode);
         }
@@ -137,7 +137,7 @@ static void run_global(Frame *f, const Stage *phase) {
         const Action *s = &k_actions[phase->first + i];
         if (s->what != DO_UNIFORM) continue;
         unsigned mode = enter_mode();
-        Work w = { f, 0, 0, 0, 0, -1 };
+        TaskWork w = { f, 0, 0, 0, 0, -1 };
         frame_profile(f, s, 1, 0);
         k_row_action(&w, s);
         frame_profile(f, s, 0, 0);

@@ -41,13 +41,13 @@ static inline const strata_model *model(void) { return (const strata_model *)k_m
 /* One call of a program. */
 typedef struct Frame {
     Context *ctx;
-    const Program *program;
+    const ModelProgram *program;
     const float *weights;
     float *gradients;
     float *token, *granule, *constant, *local;
     float *packed; /* weights of a token phase; NULL: each task packs what it needs */
     /* those that the optimizer left packed; NULL: they may not be what weights are */
-    const float *kept;
+    const float *repacked;
     int32_t *position;
     const int32_t *tokens, *targets;
     float *logits;

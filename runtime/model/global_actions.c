@@ -73,7 +73,7 @@ int64_t k_global_tasks(const Frame *f, const Action *s, int attention_step) {
     }
 }
 
-/* Nothing was added to a weight gradient before, nor is anything to be kept. */
+/* Nothing was added to a weight gradient before, nor is anything to stay. */
 static bool overwrites(const Frame *f, const Action *s) {
     return k_refs[s->ref].area == AREA_CONSTANT || (s->outer.first && !f->accumulate);
 }

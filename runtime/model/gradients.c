@@ -6,20 +6,20 @@
 
 enum { ZERO_BLOCK = 65536 };
 
-typedef struct Range {
+typedef struct ZeroRange {
     float *p;
     int64_t n;
-} Range;
+} ZeroRange;
 
 static void zero_task(void *arg, int64_t task, int32_t worker) {
     (void)worker;
-    const Range *r = arg;
+    const ZeroRange *r = arg;
     int64_t first = task * ZERO_BLOCK, n = r->n - first;
     k_zero(n < ZERO_BLOCK ? n : ZERO_BLOCK, r->p + first);
 }
 
 static void zero(Context *c, float *p, int64_t n) {
-    Range r = { p, n };
+    ZeroRange r = { p, n };
     k_par_for(c, (n + ZERO_BLOCK - 1) / ZERO_BLOCK, zero_task, &r);
 }
 
@@ -50,8 +50,8 @@ EXPORT int32_t model_forward_backward(void *ctx, const void *w, void *train, voi
     f.draw = k_says(out) ? out->draw : 0;
     f.uniform[2] = f.draw != 0;
     f.accumulate = flags & STRATA_ACCUMULATE;
-    if (flags & STRATA_PACKED && k_constants.kept_floats)
-        f.kept = (float *)train + kept_from(&k_constants);
+    if (flags & STRATA_PACKED && k_constants.repacked_floats)
+        f.repacked = (float *)train + repacked_from(&k_constants);
     if (!f.accumulate) start_gradients(c, train);
     for (int32_t i = 0; i < f.program->phases; i++) {
         const Stage *p = &k_stages[f.program->phase + i];

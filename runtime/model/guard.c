@@ -43,23 +43,23 @@ static bool intact(const float *p, int64_t n) {
 }
 
 /* A region in memory: 'rows' rows of its values, a guard before, one after. */
-typedef struct Place {
+typedef struct GuardedPlace {
     float *at;
     int64_t values, guard, used;
-} Place;
+} GuardedPlace;
 
-static Place place_of(const Frame *f, const Region *r, int32_t worker) {
+static GuardedPlace place_of(const Frame *f, const CheckRegion *r, int32_t worker) {
     int64_t rows = r->area == AREA_TOKEN ? f->padded
         : r->area == AREA_LOCAL          ? k_constants.chunk
         : r->area == AREA_GRANULE        ? f->padded / k_constants.granule
                                          : 1;
     Ref ref = { r->area, r->stride, r->offset };
     int64_t used = r->area == AREA_TOKEN ? f->N : rows;
-    return (Place){ k_resolve(f, &ref, worker, 0), rows * r->stride, rows * r->guard,
-                    used * r->stride };
+    return (GuardedPlace){ k_resolve(f, &ref, worker, 0), rows * r->stride, rows * r->guard,
+                           used * r->stride };
 }
 
-static int32_t copies(const Frame *f, const Region *r) {
+static int32_t copies(const Frame *f, const CheckRegion *r) {
     return r->area == AREA_LOCAL ? f->ctx->setup.workers : 1;
 }
 
@@ -67,21 +67,21 @@ static float *scratch_guard(const Frame *f, int32_t worker) {
     return f->local + (worker + 1) * f->local_floats - SCRATCH_GUARD;
 }
 
-static void poison(const Frame *f, const Region *r, int32_t worker) {
-    Place p = place_of(f, r, worker);
+static void poison(const Frame *f, const CheckRegion *r, int32_t worker) {
+    GuardedPlace p = place_of(f, r, worker);
     fill(p.at, p.used, POISON);
 }
 
 /* == A call =============================================================== */
 
-static void place_guards(const Frame *f, const Region *r, int32_t worker) {
-    Place p = place_of(f, r, worker);
+static void place_guards(const Frame *f, const CheckRegion *r, int32_t worker) {
+    GuardedPlace p = place_of(f, r, worker);
     fill(p.at - p.guard, p.guard, GUARD);
     fill(p.at + p.used, p.values - p.used + p.guard, GUARD);
 }
 
 void k_check_begin(Frame *f) {
-    const Program *p = f->program;
+    const ModelProgram *p = f->program;
     f->ctx->stray = 0;
     fill(f->token, p->token_floats * f->padded, POISON);
     fill(f->granule, p->granule_floats * (f->padded / k_constants.granule), POISON);
@@ -98,8 +98,8 @@ void k_check_begin(Frame *f) {
 
 /* Which guard of a region is not what it was; NULL: none.  'all': those rows too
 ** that only round up, of which there may be many. */
-static const char *broken(const Frame *f, const Region *r, int32_t worker, bool all) {
-    Place p = place_of(f, r, worker);
+static const char *broken(const Frame *f, const CheckRegion *r, int32_t worker, bool all) {
+    GuardedPlace p = place_of(f, r, worker);
     if (!intact(p.at - p.guard, p.guard)) return "before the value of ";
     if (!intact(p.at + p.values, p.guard)) return "after the value of ";
     if (all && !intact(p.at + p.used, p.values - p.used))
@@ -110,7 +110,7 @@ static const char *broken(const Frame *f, const Region *r, int32_t worker, bool 
 static void blame(const Frame *f, int32_t first, int32_t last, const char *where,
                   const char *owner) {
     if (!first_to_find(f->ctx)) return;
-    Text t = message(f->ctx);
+    TextBuffer t = message(f->ctx);
     put(&t, kernel_name(first));
     if (last > first) put(&t, " or a step after it up to "), put(&t, kernel_name(last));
     put(&t, ": wrote over guard words "), put(&t, where), put(&t, owner);
@@ -129,18 +129,18 @@ void k_check_step(const Frame *f, const Action *s, int32_t worker) {
 
 /* A worker's values that nothing in the phase reads any more. */
 void k_check_free(const Frame *f, const Action *s, int32_t worker) {
-    const Program *p = f->program;
+    const ModelProgram *p = f->program;
     for (int32_t i = p->region; i < p->region + p->regions; i++) {
-        const Region *r = &k_regions[i];
+        const CheckRegion *r = &k_regions[i];
         if (r->area == AREA_LOCAL && r->last == (int32_t)(s - k_actions)) poison(f, r, worker);
     }
 }
 
 int32_t k_check_phase(const Frame *f, const Stage *phase) {
-    const Program *p = f->program;
+    const ModelProgram *p = f->program;
     int32_t last = phase->first + phase->count - 1;
     for (int32_t i = p->region; i < p->region + p->regions; i++) {
-        const Region *r = &k_regions[i];
+        const CheckRegion *r = &k_regions[i];
         for (int32_t w = 0; w < copies(f, r); w++) {
             const char *where = broken(f, r, w, true);
             if (where) blame(f, phase->first, last, where, kernel_name(r->first));
@@ -195,7 +195,7 @@ static void report_stray(const Frame *f, const Action *s, float *const *p, Slot 
     int64_t operand = (slot.code - 1) / 2;
     bool store = (slot.code - 1) % 2;
     if (!first_to_find(f->ctx)) return;
-    Text t = message(f->ctx);
+    TextBuffer t = message(f->ctx);
     put(&t, kernel_name((int32_t)(s - k_actions)));
     if (count > 0)
         put(&t, ", tokens "), put_number(&t, first), put(&t, " to "),

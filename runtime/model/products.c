@@ -2,17 +2,19 @@
 #include "actions.h"
 #include "packed.h"
 
-static bool takes_kept(const Frame *f, const ProductAction *a) { return f->kept && a->kept >= 0; }
+static bool takes_repacked(const Frame *f, const ProductAction *a) {
+    return f->repacked && a->repacked >= 0;
+}
 
 /* Where a product's weights were packed; NULL: they were not. */
 static const float *packed_of(const Frame *f, const ProductAction *a) {
-    if (takes_kept(f, a)) return f->kept + a->kept;
+    if (takes_repacked(f, a)) return f->repacked + a->repacked;
     return f->packed && !f->few && a->packed >= 0 ? f->packed + a->packed : 0;
 }
 
 /* A product's weights that lie at w, in rows of ld floats. */
 static Weights weights_of(const ProductAction *a, const float *w, int64_t ld) {
-    return a->half ? (Weights){ 0, (const uint16_t *)w, ld } : (Weights){ w, 0, ld };
+    return a->bf16 ? (Weights){ 0, (const uint16_t *)w, ld } : (Weights){ w, 0, ld };
 }
 
 static int64_t weights_row(const ProductAction *a, int back) {
@@ -20,7 +22,7 @@ static int64_t weights_row(const ProductAction *a, int back) {
 }
 
 /* A product of --precision bf16: x is bfloat16. */
-static void product_bf16(const Work *w, const Action *s, int back) {
+static void product_bf16(const TaskWork *w, const Action *s, int back) {
     const ProductAction *a = &s->product;
     const uint16_t *x = (const uint16_t *)work_row(w, s, 1);
     const float *packed = packed_of(w->f, a);
@@ -31,15 +33,15 @@ static void product_bf16(const Work *w, const Action *s, int back) {
     Result y = { at, 0, ldy, a->add };
     if (a->narrow) y = (Result){ 0, (uint16_t *)at, 2 * ldy, 0 };
     if (packed) k_multiply_bf16(w->count, a->columns, a->steps, x, ldx, packed, y, scratch);
-    else if (w->f->few && !back && m.halves)
-        k_linear_few_halves(w->count, w->m0, m1, a->steps, x, ldx, m.halves, m.ld, y);
+    else if (w->f->few && !back && m.bf16)
+        k_linear_few_bf16_weights(w->count, w->m0, m1, a->steps, x, ldx, m.bf16, m.ld, y);
     else if (w->f->few && !back)
         k_linear_few_bf16(w->count, w->m0, m1, a->steps, x, ldx, m.floats, m.ld, y);
     else k_linear_bf16(w->count, a->columns, a->steps, x, ldx, m, back, y, scratch);
 }
 
 /* x w^T, or dy w if 'back'. */
-static void product_f32(const Work *w, const Action *s, int back) {
+static void product_f32(const TaskWork *w, const Action *s, int back) {
     const ProductAction *a = &s->product;
     float *y = work_row(w, s, 0), *x = work_row(w, s, 1), *scratch = frame_scratch(w->f, w->worker);
     const float *packed = packed_of(w->f, a);
@@ -54,7 +56,7 @@ static void product_f32(const Work *w, const Action *s, int back) {
     else k_linear(w->count, columns, steps, x, ldx, m, steps, y, ldy, a->add, scratch);
 }
 
-void k_product_action(const Work *w, const Action *s) {
+void k_product_action(const TaskWork *w, const Action *s) {
     int back = s->what == DO_LINEAR_BACK;
     if (k_constants.bf16) product_bf16(w, s, back);
     else product_f32(w, s, back);
@@ -65,7 +67,7 @@ void k_product_action(const Work *w, const Action *s) {
 int64_t k_pack_tasks(const Frame *f, const Action *s) {
     const ProductAction *a = &s->product;
     if (s->what != DO_LINEAR && s->what != DO_LINEAR_BACK) return 0;
-    return packed_of(f, a) && !takes_kept(f, a) ? blocks(a->columns, BLOCK) : 0;
+    return packed_of(f, a) && !takes_repacked(f, a) ? blocks(a->columns, BLOCK) : 0;
 }
 
 void k_pack_task(const Frame *f, const Action *s, int64_t task, int32_t worker) {

@@ -71,15 +71,15 @@ typedef struct ProductAction {
     int64_t columns, steps; /* floats of a row of the result, and of the other operand */
     int64_t packed;         /* where w is packed in the phase's room, in floats; -1: by each task */
     int64_t
-        kept;    /* where the optimizer keeps w packed, in floats from kept_from; -1: it does not */
-    int32_t add; /* 1: onto what the result is */
-    int32_t half;   /* 1: w is bfloat16 */
+        repacked;   /* where the optimizer packs w, in floats from repacked_from; -1: it does not */
+    int32_t add;    /* 1: onto what the result is */
+    int32_t bf16;   /* 1: w is bfloat16 */
     int32_t narrow; /* 1: the result is bfloat16 */
 } ProductAction;
 
 typedef struct EmbedAction {
     int64_t columns; /* floats of a row of w */
-    int32_t half;    /* 1: w is bfloat16 */
+    int32_t bf16;    /* 1: w is bfloat16 */
 } EmbedAction;
 
 typedef struct LossAction {
@@ -149,14 +149,14 @@ typedef struct Stage {
 } Stage;
 
 /* One of the programs of a model. */
-typedef struct Program {
+typedef struct ModelProgram {
     int32_t phase, phases; /* in k_stages */
     int64_t token_floats, local_floats, granule_floats, constant_floats;
     int64_t packed_floats;   /* the room for packed weights that the largest phase needs */
     Ref result;              /* nll or loss terms, see call.c */
     Ref loss;                /* AREA_NONE: the loss is the cross entropy */
     int32_t region, regions; /* in k_regions; --check builds */
-} Program;
+} ModelProgram;
 
 /* GENERATE, SCORE: LOGITS and LOSS in the form that generates; the same programs if there is one
 ** form. */
@@ -181,11 +181,11 @@ typedef struct Span {
     int64_t first, count;
 } Span;
 
-/* Where a matrix of weights is kept packed, in TRAIN, behind gradients and moments: for products
-** with it forward and backward; -1: it is not. */
-typedef struct Kept {
+/* Where the optimizer packs a matrix of weights, in TRAIN, behind gradients and moments: for
+** products with it forward and backward; -1: it does not. */
+typedef struct Repacked {
     int64_t forward, back;
-} Kept;
+} Repacked;
 
 /* A table of cos or sin of position times frequency. */
 typedef struct Wave {
@@ -207,13 +207,13 @@ typedef struct Cache {
 } Cache;
 
 /* --check builds: a value's own place in the arena, with a guard on each side. */
-typedef struct Region {
+typedef struct CheckRegion {
     int32_t area, stride; /* floats of a row: per token, a granule, or all */
     int32_t guard;        /* the same, of each guard */
     int32_t first, last;  /* action that computes it, last one that uses it */
     int32_t stage;        /* after which it is free; -1: never */
     int64_t offset;
-} Region;
+} CheckRegion;
 
 /* --check builds: how far a reference goes, by its index in k_refs. */
 typedef struct Reach {
@@ -223,7 +223,7 @@ typedef struct Reach {
 
 typedef struct Constants {
     int32_t waves, caches;
-    int32_t chunk; /* tokens a task, a multiple of the granule */
+    int32_t chunk; /* tokens per task, a multiple of the granule */
     int32_t granule;
     int64_t table_floats; /* of all waves */
     /* of all caches: a position, a routed token, and once */
@@ -236,19 +236,19 @@ typedef struct Constants {
     int32_t lists, reserved;       /* of rows: the largest number */
     int32_t bf16;                  /* products round their weights, tokens' values come rounded */
     int64_t spans;                 /* in k_spans */
-    int64_t kept_floats;           /* of all that is kept packed */
+    int64_t repacked_floats;       /* of all that is put packed */
     uint64_t cpu[4];               /* bits of processor features needed, see cpu.c */
 } Constants;
 
 extern const Constants k_constants;
-extern const Program k_programs[];
+extern const ModelProgram k_programs[];
 extern const Stage k_stages[];
 extern const Action k_actions[];
 extern const Ref k_refs[];
 extern const ProbeResult k_probe_results[];
 extern const Span k_spans[];
-extern const Kept k_kept[]; /* by tensor */
-extern const Region k_regions[];
+extern const Repacked k_repacked[]; /* by tensor */
+extern const CheckRegion k_regions[];
 extern const Reach k_reaches[];
 extern const Wave k_waves[];
 extern const Cache k_caches[];

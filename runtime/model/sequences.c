@@ -10,7 +10,7 @@ static int32_t check_causal(Context *c) {
     const char *site = strata_string(model(), model()->acausal),
                *ahead = strata_string(model(), model()->ahead);
     if (!site[0] && !ahead[0]) return STRATA_OK;
-    Text t = message(c);
+    TextBuffer t = message(c);
     put(&t, site[0] ? "the model is not causal at " : "the model chooses among later tokens at ");
     put(&t, site[0] ? site : ahead);
     put(&t, ": it cannot go token by token");
@@ -19,7 +19,7 @@ static int32_t check_causal(Context *c) {
 
 /* The last token phase works on the last position only: nothing reads the rest. */
 static int32_t run_last(Frame *f, int last_logits) {
-    const Program *p = f->program;
+    const ModelProgram *p = f->program;
     int32_t status = STRATA_OK;
     for (int32_t i = 0; !status && i < p->phases; i++) {
         if (i == p->phases - 1 && !k_stages[p->phase + i].global) {

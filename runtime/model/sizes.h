@@ -30,8 +30,10 @@ static inline int64_t wave_offset(int64_t offset, int64_t context, int64_t lengt
 /* == TRAIN ================================================================ */
 
 /* Gradients, two moments, and the weights that the optimizer keeps packed. */
-static inline int64_t kept_from(const Constants *k) { return 3 * k->gradients; }
-static inline int64_t train_floats(const Constants *k) { return kept_from(k) + k->kept_floats; }
+static inline int64_t repacked_from(const Constants *k) { return 3 * k->gradients; }
+static inline int64_t train_floats(const Constants *k) {
+    return repacked_from(k) + k->repacked_floats;
+}
 
 /* == States of sequences ================================================== */
 
@@ -70,7 +72,7 @@ typedef struct ArenaNeeds {
 } ArenaNeeds;
 
 /* The largest need of any of the programs [p, end), which may run in one arena. */
-static inline ArenaNeeds arena_needs(const Program *p, const Program *end) {
+static inline ArenaNeeds arena_needs(const ModelProgram *p, const ModelProgram *end) {
     ArenaNeeds n = { 0, 0, 0, 0, 0 };
     for (; p < end; p++) {
         n.token = larger(n.token, p->token_floats);

@@ -86,7 +86,7 @@ static bool is_state(const State *s) {
 
 int32_t k_check_state(Context *c, const State *s, int64_t more) {
     if (!is_state(s)) {
-        Text t = message(c);
+        TextBuffer t = message(c);
         put(&t, "the state is not one of this model");
         return STRATA_ERROR_STATE;
     }
@@ -116,7 +116,7 @@ int32_t k_check_batch(Context *c, State *const *states, int32_t batch) {
 static int32_t refuse(Frame *f, const Cache *cache, int32_t sequence, int64_t rows) {
     Context *c = f->ctx;
     const State *state = f->states[sequence];
-    Text t = message(c);
+    TextBuffer t = message(c);
     put(&t, "sequence "), put_number(&t, sequence), put(&t, ": "),
         put(&t, strata_routed(model(), cache->list - 1));
     put(&t, " would have taken "), put_number(&t, rows),

@@ -5,17 +5,17 @@
 
 #include "frame.h"
 
-typedef struct Text {
+typedef struct TextBuffer {
     char *at, *end;
-} Text;
+} TextBuffer;
 
-static inline void put(Text *t, const char *s) {
+static inline void put(TextBuffer *t, const char *s) {
     while (*s && t->at < t->end)
         *t->at++ = *s++;
     *t->at = 0;
 }
 
-static inline void put_number(Text *t, int64_t v) {
+static inline void put_number(TextBuffer *t, int64_t v) {
     char digits[24];
     int n = 0;
     uint64_t u = v < 0 ? -(uint64_t)v : (uint64_t)v;
@@ -30,13 +30,13 @@ static inline void put_number(Text *t, int64_t v) {
     put(t, text);
 }
 
-static inline Text message(Context *c) {
-    return (Text){ c->message, c->message + sizeof c->message - 1 };
+static inline TextBuffer message(Context *c) {
+    return (TextBuffer){ c->message, c->message + sizeof c->message - 1 };
 }
 
 static inline int32_t fail(Context *c, int32_t status, const char *what, int64_t found,
                            const char *expected, int64_t limit) {
-    Text t = message(c);
+    TextBuffer t = message(c);
     put(&t, what);
     put_number(&t, found);
     put(&t, expected);
@@ -46,7 +46,7 @@ static inline int32_t fail(Context *c, int32_t status, const char *what, int64_t
 
 static inline int32_t check_pointer(Context *c, const char *what, const void *p) {
     if (p) return STRATA_OK;
-    Text t = message(c);
+    TextBuffer t = message(c);
     put(&t, what), put(&t, " is a null pointer");
     return STRATA_ERROR_ARGUMENT;
 }
@@ -54,7 +54,7 @@ static inline int32_t check_pointer(Context *c, const char *what, const void *p)
 static inline int32_t check_region(Context *c, const char *what, const void *p) {
     int64_t off = (int64_t)((uintptr_t)p % STRATA_ALIGN);
     if (!p || !off) return check_pointer(c, what, p);
-    Text t = message(c);
+    TextBuffer t = message(c);
     put(&t, what), put(&t, " must be aligned; the address is off by "), put_number(&t, off),
         put(&t, " of "), put_number(&t, STRATA_ALIGN);
     return STRATA_ERROR_ARGUMENT;

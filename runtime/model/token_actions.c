@@ -3,7 +3,7 @@
 #include "guard.h"
 #include "philox.h"
 
-void k_row_action(const Work *w, const Action *s) {
+void k_row_action(const TaskWork *w, const Action *s) {
     if (k_constants.check) {
         k_check_row(w->f, s, w->worker, w->first, w->count);
         return;
@@ -13,34 +13,34 @@ void k_row_action(const Work *w, const Action *s) {
     k_row(s->row.kernel, p, w->first, w->count, frame_scratch(w->f, w->worker));
 }
 
-static const int32_t *ids_of(const Work *w, const Action *s, int i) {
+static const int32_t *ids_of(const TaskWork *w, const Action *s, int i) {
     return (const int32_t *)k_resolve(w->f, &k_refs[s->ref + i], w->worker, w->first) + w->first;
 }
 
-static void embed_action(const Work *w, const Action *s) {
+static void embed_action(const TaskWork *w, const Action *s) {
     const float *table = k_resolve(w->f, &k_refs[s->ref + 1], w->worker, w->first);
     int64_t columns = s->embed.columns;
-    if (k_constants.bf16 && s->embed.half)
-        k_embed_halves(w->count, columns, (const uint16_t *)table, columns, ids_of(w, s, 2),
-                       work_row(w, s, 0), stride_of(s, 0));
+    if (k_constants.bf16 && s->embed.bf16)
+        k_embed_bf16(w->count, columns, (const uint16_t *)table, columns, ids_of(w, s, 2),
+                     work_row(w, s, 0), stride_of(s, 0));
     else
         k_embed(w->count, columns, table, columns, ids_of(w, s, 2), work_row(w, s, 0),
                 stride_of(s, 0));
 }
 
-static void gather_action(const Work *w, const Action *s) {
+static void gather_action(const TaskWork *w, const Action *s) {
     const float *x = k_resolve(w->f, &k_refs[s->ref + 1], w->worker, w->first);
     k_embed(w->count, s->rows.columns, x, stride_of(s, 1), w->f->list[s->list].token + w->first,
             work_row(w, s, 0), stride_of(s, 0));
 }
 
-static void scatter_action(const Work *w, const Action *s) {
+static void scatter_action(const TaskWork *w, const Action *s) {
     const float *x = k_resolve(w->f, &k_refs[s->ref + 1], w->worker, w->first);
     k_scatter_rows(w->count, s->rows.columns, x, stride_of(s, 1),
                    w->f->list[s->list].place + w->first, work_row(w, s, 0), stride_of(s, 0));
 }
 
-static void random_action(const Work *w, const Action *s) {
+static void random_action(const TaskWork *w, const Action *s) {
     float *y = work_row(w, s, 0);
     for (int64_t t = 0; t < w->count; t++, y += stride_of(s, 0))
         for (int64_t i = 0; i < s->random.count; i++)
@@ -49,7 +49,7 @@ static void random_action(const Work *w, const Action *s) {
                               : 0.5f;
 }
 
-void k_token_action(const Work *w, const Action *s) {
+void k_token_action(const TaskWork *w, const Action *s) {
     if (k_constants.check && k_check_found(w->f)) return;
     frame_profile(w->f, s, 1, w->worker);
     switch (s->what) {

@@ -71,17 +71,19 @@ static void update_piece(const Update *u, const strata_tensor *t, int64_t from, 
 }
 
 static bool is_kept(int32_t tensor) {
-    return k_constants.kept_floats && (k_kept[tensor].forward >= 0 || k_kept[tensor].back >= 0);
+    return k_constants.repacked_floats
+        && (k_repacked[tensor].forward >= 0 || k_repacked[tensor].back >= 0);
 }
 
-/* Rows from 'row' on to where they are kept. */
+/* Rows from 'row' on to where they lie packed. */
 static void pack_rows(const Update *u, int32_t tensor, int64_t row) {
     const strata_tensor *t = &strata_tensors(model())[tensor];
-    const Kept *k = &k_kept[tensor];
-    float *kept = u->train + kept_from(&k_constants);
+    const Repacked *k = &k_repacked[tensor];
+    float *repacked = u->train + repacked_from(&k_constants);
     int64_t end = row + PACK_ROWS < t->shape[0] ? row + PACK_ROWS : t->shape[0];
     k_pack_rows_bf16(t->shape[0], t->shape[1], row, end, u->w + t->weight,
-                     k->forward < 0 ? 0 : kept + k->forward, k->back < 0 ? 0 : kept + k->back);
+                     k->forward < 0 ? 0 : repacked + k->forward,
+                     k->back < 0 ? 0 : repacked + k->back);
 }
 
 /* Rows of a matrix that are packed together and begin in [from, to), or before the update's first

@@ -11,7 +11,7 @@
 
 #define FORMAT "strata checkpoint"
 
-typedef enum Kind { COUNT, HASH, REAL, FLAG, STRING } Kind;
+typedef enum FieldKind { COUNT, HASH, REAL, FLAG, STRING } FieldKind;
 typedef enum Compared { RECORDED, PROGRESS, MUST_EQUAL, UNLESS_CONSTANT } Compared;
 
 #define KIND_OF(member) \
@@ -19,7 +19,7 @@ typedef enum Compared { RECORDED, PROGRESS, MUST_EQUAL, UNLESS_CONSTANT } Compar
 
 static const struct Field {
     const char *key;
-    Kind kind;
+    FieldKind kind;
     Compared compared;
     size_t at, size; /* in Checkpoint */
 } fields[] = {

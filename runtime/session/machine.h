@@ -20,7 +20,7 @@ typedef struct MachineStream {
 } MachineStream;
 
 void machine_stream_open(MachineStream *stream, strata_pool *pool);
-/* Reads it once with all workers, about 10 ms: bytes a second, 0 if there is none. */
+/* Reads it once with all workers, about 10 ms: bytes per second, 0 if there is none. */
 double machine_stream_read(const MachineStream *stream, strata_pool *pool);
 void machine_stream_close(MachineStream *stream);
 

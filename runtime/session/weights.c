@@ -30,14 +30,14 @@ void weights_init(const strata_model *m, uint64_t seed, float *weights) {
     enum { PIECE = 1024 };
     const strata_tensor *t = strata_tensors(m);
     for (int32_t k = 0; k < m->tensors; k++, t++) {
-        uint16_t *half = (uint16_t *)(weights + t->weight);
+        uint16_t *bf16 = (uint16_t *)(weights + t->weight);
         float piece[PIECE];
-        if (!t->half) initial(m, t, seed, 0, t->count, weights + t->weight);
-        for (int64_t at = 0; t->half && at < t->count; at += PIECE) {
+        if (!t->bf16) initial(m, t, seed, 0, t->count, weights + t->weight);
+        for (int64_t at = 0; t->bf16 && at < t->count; at += PIECE) {
             int64_t count = t->count - at < PIECE ? t->count - at : PIECE;
             initial(m, t, seed, at, count, piece);
             for (int64_t i = 0; i < count; i++)
-                half[at + i] = bf16_of(piece[i]);
+                bf16[at + i] = bf16_of(piece[i]);
         }
     }
 }
@@ -135,7 +135,7 @@ int weights_read(const strata_model *m, const Safetensors *s, float *weights, Er
     for (int32_t k = 0; !status && k < m->tensors; k++, t++) {
         const Tensor *from = safetensors_find(s, strata_string(m, t->name));
         float *w = weights + t->weight;
-        status = t->half ? safetensors_read_bf16(s, from, (uint16_t *)w, e)
+        status = t->bf16 ? safetensors_read_bf16(s, from, (uint16_t *)w, e)
                          : safetensors_read_f32(s, from, w, e);
     }
     return status;
@@ -158,7 +158,7 @@ int weights_list(TensorList *l, const strata_model *m, const char *prefix, const
     const strata_tensor *t = strata_tensors(m);
     int status = STATUS_OK;
     for (int32_t k = 0; !status && k < m->tensors; k++, t++)
-        status = tensors_add(l, prefix, strata_string(m, t->name), t->half ? DTYPE_BF16 : DTYPE_F32,
+        status = tensors_add(l, prefix, strata_string(m, t->name), t->bf16 ? DTYPE_BF16 : DTYPE_F32,
                              t->rank, t->shape, weights + t->weight, e);
     return status;
 }

@@ -18,7 +18,7 @@ static const char text[] =
     "return model { name = 'some', vocab = 20, context = 8, dim = 16, norm = rmsnorm {},\n"
     "  layers = times(1, layer { attention { heads = 2, rope = {} }, mlp { hidden = 16 } }) }\n";
 
-static void compile(void **state, bool inference, Code *code, char **header) {
+static void compile(void **state, bool inference, CompiledModel *code, char **header) {
     Model *m = scratch_model(state, "%s", text);
     ModelInfo info = spec_info(m);
     Error error;
@@ -46,7 +46,7 @@ static int row_of(const char *symbol) {
 /* == Objects ============================================================== */
 
 /* Marks the rows that the object defines for all to see, and there is nothing else. */
-static void look_at_symbols(const Code *c, bool *found) {
+static void look_at_symbols(const CompiledModel *c, bool *found) {
     const char *data = c->data;
     const Elf64_Ehdr *head = c->data;
     const Elf64_Shdr *section = (const Elf64_Shdr *)(data + head->e_shoff);
@@ -66,7 +66,7 @@ static void look_at_symbols(const Code *c, bool *found) {
 static void objects_export_the_rows(void **state) {
     for (int inference = 0; inference < 2; inference++) {
         bool found[API_ROWS] = { false };
-        Code code;
+        CompiledModel code;
         char *header;
         compile(state, inference, &code, &header);
         look_at_symbols(&code, found);
@@ -97,7 +97,7 @@ static bool has_prototype(const char *header, const ApiRow *r) {
 }
 
 static void headers_have_the_rows(void **state) {
-    Code code;
+    CompiledModel code;
     char *header, line[128];
     compile(state, false, &code, &header);
     for (int i = 0; i < API_ROWS; i++) {

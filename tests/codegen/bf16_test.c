@@ -177,7 +177,7 @@ static void round_weights(Instance *r, const Built *other) {
     for (int i = 0; i < r->c->model->tensors; i++)
         for (int k = 0; k < other->c.model->tensors; k++) {
             const char *name = strata_string(r->c->model, t[i].name);
-            if (!kept[k].half || t[i].half
+            if (!kept[k].bf16 || t[i].bf16
                 || strcmp(name, strata_string(other->c.model, kept[k].name)))
                 continue;
             float *w = instance_weight(r, name, NULL);
@@ -478,9 +478,9 @@ static void weights_take_less_room(void **state) {
                  mlp = strstr(name, "mlp.") && !strstr(name, "norm");
             bool matrix = t[k].rank == 2
                 && ((strstr(name, "weight") && (attention || mlp)) || !strncmp(name, "embed", 5));
-            if (matrix && !t[k].half) fail_msg("%s: expected bfloat16, found float32", name);
-            if (t[k].rank < 2 && t[k].half) fail_msg("%s: expected float32, found bfloat16", name);
-            bytes += (t[k].count * (t[k].half ? 2 : 4) + 63) / 64 * 64;
+            if (matrix && !t[k].bf16) fail_msg("%s: expected bfloat16, found float32", name);
+            if (t[k].rank < 2 && t[k].bf16) fail_msg("%s: expected float32, found bfloat16", name);
+            bytes += (t[k].count * (t[k].bf16 ? 2 : 4) + 63) / 64 * 64;
         }
         print_message("%s: weights of %lld bytes, to be trained %lld\n", kinds[i].name,
                       (long long)forward.c.model->weights_bytes,
@@ -488,7 +488,7 @@ static void weights_take_less_room(void **state) {
         assert_true(bytes == forward.c.model->weights_bytes
                     && 10 * bytes < 6 * b.c.model->weights_bytes);
         for (int k = 0; k < b.c.model->tensors; k++)
-            assert_true(!strata_tensors(b.c.model)[k].half);
+            assert_true(!strata_tensors(b.c.model)[k].bf16);
         built_close(&b), built_close(&forward);
     }
 }

@@ -29,7 +29,7 @@ typedef enum Mistake {
     WIDE_LOAD,
     BACKWARD_LOAD,
     WIDE_STORE,
-    WIDE_HALF,
+    WIDE_BF16,
     SMALL_SCRATCH,
     FREED_EARLY
 } Mistake;
@@ -61,8 +61,8 @@ static int token_operand(const Rows *r, Mistake mistake) {
     for (int i = 0; i < r->noperand; i++) {
         const Operand *o = &r->operand[i];
         if (o->ref.area != AREA_TOKEN && o->ref.area != AREA_LOCAL) continue;
-        if (mistake == WIDE_HALF && !plan_half(o->node)) continue;
-        if (is_result(r, i) == (mistake == WIDE_STORE || mistake == WIDE_HALF)) return i;
+        if (mistake == WIDE_BF16 && !plan_bf16(o->node)) continue;
+        if (is_result(r, i) == (mistake == WIDE_STORE || mistake == WIDE_BF16)) return i;
     }
     return -1;
 }
@@ -70,7 +70,7 @@ static int token_operand(const Rows *r, Mistake mistake) {
 static int32_t wrong_stride(int32_t right) {
     switch (wrong.mistake) {
     case BACKWARD_LOAD: return -right;
-    case WIDE_HALF: return right + 1; /* the second of two tokens: two bfloat16s too far */
+    case WIDE_BF16: return right + 1; /* the second of two tokens: two bfloat16s too far */
     default: return right + 16;
     }
 }
@@ -80,7 +80,7 @@ int64_t __wrap_rows_emit(struct Emit *e, const Rows *r, const char *name);
 int64_t __wrap_rows_emit(struct Emit *e, const Rows *r, const char *name) {
     Rows changed = *r;
     int operand = token_operand(r, wrong.mistake);
-    bool strided = wrong.mistake >= WIDE_LOAD && wrong.mistake <= WIDE_HALF && operand >= 0;
+    bool strided = wrong.mistake >= WIDE_LOAD && wrong.mistake <= WIDE_BF16 && operand >= 0;
     bool small = wrong.mistake == SMALL_SCRATCH && r->scratch > 0;
     int32_t *stride = strided ? &r->operand[operand].ref.stride : NULL,
             kept = strided ? *stride : 0;
@@ -286,14 +286,14 @@ static void expect_found(const Found *f, const char *kernel, const char *what) {
 /* Every so many of the kernels to which it can be done, one after another. */
 static void every_kernel(void **state, Mistake mistake, int every, const char *what) {
     int tried = 0, seen = 1;
-    bool half = mistake == WIDE_HALF;
+    bool bf16 = mistake == WIDE_BF16;
     for (; tried < seen; tried += every) {
         Model *m = load(state, "attnres { full = true, heads = 2 }", 1);
         Subject s;
         make_wrong(mistake, tried);
-        compile(&s, m, (CodegenOptions){ .passes.check = true, .passes.bf16 = half });
+        compile(&s, m, (CodegenOptions){ .passes.check = true, .passes.bf16 = bf16 });
         seen = wrong.seen;
-        Found f = find(&s, half ? (Extent){ 1, 2 } : (Extent){ 2, 40 }, 1 + tried / every % 2);
+        Found f = find(&s, bf16 ? (Extent){ 1, 2 } : (Extent){ 2, 40 }, 1 + tried / every % 2);
         expect_found(&f, wrong.kernel, what);
         compiled_close(&s.c);
         spec_free(m);
@@ -310,8 +310,8 @@ static void loads_before(void **state) {
 static void stores_beyond(void **state) {
     every_kernel(state, WIDE_STORE, 2, ": stores to beyond operand ");
 }
-static void halves_beyond(void **state) {
-    every_kernel(state, WIDE_HALF, 2, ": stores to beyond operand ");
+static void bf16_beyond(void **state) {
+    every_kernel(state, WIDE_BF16, 2, ": stores to beyond operand ");
 }
 static void little_scratch(void **state) {
     every_kernel(state, SMALL_SCRATCH, 3, " outside its scratch");
@@ -453,10 +453,10 @@ static void guards(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_bits),     cmocka_unit_test(loads_beyond),
-        cmocka_unit_test(loads_before),  cmocka_unit_test(stores_beyond),
-        cmocka_unit_test(halves_beyond), cmocka_unit_test(little_scratch),
-        cmocka_unit_test(no_progress),   cmocka_unit_test(freed_is_nan),
+        cmocka_unit_test(same_bits),    cmocka_unit_test(loads_beyond),
+        cmocka_unit_test(loads_before), cmocka_unit_test(stores_beyond),
+        cmocka_unit_test(bf16_beyond),  cmocka_unit_test(little_scratch),
+        cmocka_unit_test(no_progress),  cmocka_unit_test(freed_is_nan),
         cmocka_unit_test(guards),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);

@@ -17,7 +17,7 @@ typedef struct Sizes {
 } Sizes;
 
 /* Sections that are loaded, by what they may be used for. */
-static Sizes sizes_of(const Code *c) {
+static Sizes sizes_of(const CompiledModel *c) {
     const Elf64_Ehdr *head = c->data;
     Sizes s = { .kernels = c->nkernel };
     assert_true(c->size > sizeof *head && !memcmp(head->e_ident, ELFMAG, SELFMAG));
@@ -39,7 +39,7 @@ static Sizes compiled_sizes(void **state, const char *residual, int layers) {
                              "{ hidden = 96 } }) }\n",
                              residual, layers);
     ModelInfo info = spec_info(m);
-    Code code;
+    CompiledModel code;
     Error error;
     assert_int_equal(
         codegen_compile(m->graph, &info,

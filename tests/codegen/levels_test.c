@@ -33,7 +33,7 @@ static void every_level_has_its_library(void **state) {
     }
 }
 
-static const char *compiled_for(void **state, const char *cpu, bool bf16, Code *code) {
+static const char *compiled_for(void **state, const char *cpu, bool bf16, CompiledModel *code) {
     Model *m = scratch_model(
         state,
         "return model { name = 'some', vocab = 20, context = 8, dim = 16, norm = rmsnorm "
@@ -53,7 +53,7 @@ static void every_level_is_compiled_for(void **state) {
     for (int i = 0, plain = 0; i < LEVELS; i++) {
         if (!for_pairs(i)) plain = i;
         for (int bf16 = 0; bf16 < 2; bf16++) {
-            Code code;
+            CompiledModel code;
             const char *expected = level[bf16 ? i : plain].name;
             assert_string_equal(compiled_for(state, level[i].name, bf16, &code), expected);
             codegen_free(&code);

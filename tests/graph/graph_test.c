@@ -76,7 +76,7 @@ static void a_field_of_its_kind_makes_another_node(void **state) {
     Graph *g = graph_new();
     Node *w = param(g, "w", U(2, 4, 3)), *in[] = { op_embed(w, op_source(g, OP_tokens)), w };
     Node *full = node_new(g, OP_linear, 2, in, (Attr){ 0 }, &error);
-    assert_ptr_not_equal(full, node_new(g, OP_linear, 2, in, (Attr){ .half = true }, &error));
+    assert_ptr_not_equal(full, node_new(g, OP_linear, 2, in, (Attr){ .bf16 = true }, &error));
     assert_ptr_equal(full, node_new(g, OP_linear, 2, in, (Attr){ .causal = true }, &error));
     graph_free(g);
 }

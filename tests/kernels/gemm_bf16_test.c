@@ -10,7 +10,7 @@
 static const Numbers numbers = { .bf16 = true, .units = 1, .scratch = k_gemm_bf16_scratch };
 
 static void run_part(const Product *p, int64_t i0, int64_t i1, int64_t j0, int64_t j1, float *c) {
-    const uint16_t *a = halves(p->a);
+    const uint16_t *a = as_bf16(p->a);
     const float *b = p->b.at;
     float *scratch = p->scratch.at;
     switch (p->kind) {
@@ -22,7 +22,7 @@ static void run_part(const Product *p, int64_t i0, int64_t i1, int64_t j0, int64
                       scratch);
         break;
     case WEIGHT:
-        k_linear_weight_bf16(p->steps, i0, i1, j0, j1, a, p->lda, halves(p->b), p->ldb, c, p->ldc,
+        k_linear_weight_bf16(p->steps, i0, i1, j0, j1, a, p->lda, as_bf16(p->b), p->ldb, c, p->ldc,
                              p->add, scratch);
         break;
     default:
@@ -39,32 +39,32 @@ static void pack(const Product *p, int64_t block, float *packed) {
 
 static void multiply_packed(const Product *p, int64_t i0, int64_t i1, const float *packed,
                             float *c) {
-    k_multiply_bf16(i1 - i0, p->columns, p->steps, halves(p->a) + i0 * p->lda, p->lda, packed,
+    k_multiply_bf16(i1 - i0, p->columns, p->steps, as_bf16(p->a) + i0 * p->lda, p->lda, packed,
                     (Result){ c + i0 * p->ldc, NULL, p->ldc, p->add }, p->scratch.at);
 }
 
 /* == Weights that are bfloat16 ============================================ */
 
-static void run_halves(const Product *p, Guarded b, float *c) {
-    k_linear_bf16(p->rows, p->columns, p->steps, halves(p->a), p->lda,
-                  (Weights){ NULL, halves(b), p->ldb }, p->kind == BACK,
+static void run_bf16_weights(const Product *p, Guarded b, float *c) {
+    k_linear_bf16(p->rows, p->columns, p->steps, as_bf16(p->a), p->lda,
+                  (Weights){ NULL, as_bf16(b), p->ldb }, p->kind == BACK,
                   (Result){ c, NULL, p->ldc, p->add }, p->scratch.at);
 }
 
 /* Packed in exactly the room there is for it. */
-static void run_packed_halves(const Product *p, Guarded b, float *c) {
+static void run_packed_bf16_weights(const Product *p, Guarded b, float *c) {
     Guarded packed =
         room(packed_floats(p->columns, p->steps, 2 * LANES, KERNEL_PAIRS) * (int64_t)sizeof(float),
              p->side);
     for (int64_t n = 0; n < (p->columns + BLOCK - 1) / BLOCK; n++)
-        k_pack_bf16(p->columns, p->steps, (Weights){ NULL, halves(b), p->ldb }, p->kind == BACK, n,
+        k_pack_bf16(p->columns, p->steps, (Weights){ NULL, as_bf16(b), p->ldb }, p->kind == BACK, n,
                     packed.at, p->scratch.at);
     multiply_packed(p, 0, p->rows, packed.at, c);
     guard_free(packed);
 }
 
 /* B rounded, with what lies between its rows, in its own guarded memory. */
-static Guarded half_matrix(const Product *p) {
+static Guarded bf16_matrix(const Product *p) {
     Guarded b = matrix(b_rows(p), b_columns(p), p->ldb, true, p->side);
     for (int64_t i = 0; i < b_rows(p); i++)
         for (int64_t j = 0; j < (i + 1 < b_rows(p) ? p->ldb : b_columns(p)); j++)
@@ -74,7 +74,7 @@ static Guarded half_matrix(const Product *p) {
 }
 
 /* The bits are those of weights that are rounded in the product. */
-static void weights_may_be_halves(void **state) {
+static void weights_may_be_bf16(void **state) {
     (void)state;
     Draw d = { 8 };
     for (int round = 0; round < 150; round++) {
@@ -83,10 +83,10 @@ static void weights_may_be_halves(void **state) {
         Product p = product_new(kind, 1 + draw_below(&d, 40), 1 + draw_below(&d, most),
                                 1 + draw_below(&d, most), round % 5, (int)draw_below(&d, 2),
                                 (Side)draw_below(&d, 2), &d, REAL);
-        Guarded b = half_matrix(&p);
+        Guarded b = bf16_matrix(&p);
         float *got = c_copy(&p), *packed = c_copy(&p);
-        run_halves(&p, b, got);
-        run_packed_halves(&p, b, packed);
+        run_bf16_weights(&p, b, got);
+        run_packed_bf16_weights(&p, b, packed);
         run_all(&p, p.c.at);
         assert_same_bits(&p, p.c.at, got);
         assert_same_bits(&p, p.c.at, packed);
@@ -97,10 +97,11 @@ static void weights_may_be_halves(void **state) {
     }
 }
 
-static void run_few_halves(const Product *p, Guarded b, int64_t i0, int64_t i1, int64_t j0,
-                           int64_t j1, float *c) {
-    k_linear_few_halves(i1 - i0, j0, j1, p->steps, halves(p->a) + i0 * p->lda, p->lda, halves(b),
-                        p->ldb, (Result){ c + i0 * p->ldc, NULL, p->ldc, p->add });
+static void run_few_bf16_weights(const Product *p, Guarded b, int64_t i0, int64_t i1, int64_t j0,
+                                 int64_t j1, float *c) {
+    k_linear_few_bf16_weights(i1 - i0, j0, j1, p->steps, as_bf16(p->a) + i0 * p->lda, p->lda,
+                              as_bf16(b), p->ldb,
+                              (Result){ c + i0 * p->ldc, NULL, p->ldc, p->add });
 }
 
 /* Few rows of x take pairs of steps; the bits are the same row by row and column by column. */
@@ -112,14 +113,14 @@ static void few_rows_take_pairs(void **state) {
         Product p = product_new(FEW, 1 + draw_below(&d, 12), 1 + draw_below(&d, most),
                                 1 + draw_below(&d, most), round % 5, (int)draw_below(&d, 2),
                                 (Side)draw_below(&d, 2), &d, REAL);
-        Guarded b = half_matrix(&p);
+        Guarded b = bf16_matrix(&p);
         float *before = c_copy(&p), *parts = c_copy(&p);
-        run_few_halves(&p, b, 0, p.rows, 0, p.columns, p.c.at);
+        run_few_bf16_weights(&p, b, 0, p.rows, 0, p.columns, p.c.at);
         check_product(&p, before, numbers.units);
         for (int64_t i = 0; i < p.rows; i++) {
             int64_t cut = draw_below(&d, p.columns + 1);
-            run_few_halves(&p, b, i, i + 1, 0, cut, parts);
-            run_few_halves(&p, b, i, i + 1, cut, p.columns, parts);
+            run_few_bf16_weights(&p, b, i, i + 1, 0, cut, parts);
+            run_few_bf16_weights(&p, b, i, i + 1, cut, p.columns, parts);
         }
         assert_same_bits(&p, p.c.at, parts);
         free(before);
@@ -144,19 +145,19 @@ static void assert_narrowed(const Product *p, const float *floats, const uint16_
         }
 }
 
-static Guarded half_results(const Product *p) {
+static Guarded bf16_results(const Product *p) {
     Guarded y = room(c_floats(p) * (int64_t)sizeof(uint16_t), p->side);
     for (int64_t i = 0; i < c_floats(p); i++)
-        halves(y)[i] = 0x1234;
+        as_bf16(y)[i] = 0x1234;
     return y;
 }
 
 static void run_narrow(const Product *p, Result y) {
     if (p->kind == FEW)
-        k_linear_few_bf16(p->rows, 0, p->columns, p->steps, halves(p->a), p->lda, p->b.at, p->ldb,
+        k_linear_few_bf16(p->rows, 0, p->columns, p->steps, as_bf16(p->a), p->lda, p->b.at, p->ldb,
                           y);
     else
-        k_linear_bf16(p->rows, p->columns, p->steps, halves(p->a), p->lda,
+        k_linear_bf16(p->rows, p->columns, p->steps, as_bf16(p->a), p->lda,
                       (Weights){ p->b.at, NULL, p->ldb }, p->kind == BACK, y, p->scratch.at);
 }
 
@@ -166,12 +167,12 @@ static void run_packed_narrow(const Product *p, Result y) {
              p->side);
     for (int64_t n = 0; n < (p->columns + BLOCK - 1) / BLOCK; n++)
         pack(p, n, packed.at);
-    k_multiply_bf16(p->rows, p->columns, p->steps, halves(p->a), p->lda, packed.at, y,
+    k_multiply_bf16(p->rows, p->columns, p->steps, as_bf16(p->a), p->lda, packed.at, y,
                     p->scratch.at);
     guard_free(packed);
 }
 
-static void results_may_be_halves(void **state) {
+static void results_may_be_bf16(void **state) {
     (void)state;
     Draw d = { 10 };
     for (int round = 0; round < 150; round++) {
@@ -181,15 +182,15 @@ static void results_may_be_halves(void **state) {
         Product p = product_new(kind, 1 + draw_below(&d, kind == FEW ? 12 : most),
                                 1 + draw_below(&d, most), 1 + draw_below(&d, most), round % 5, 0,
                                 (Side)draw_below(&d, 2), &d, REAL);
-        Guarded y = half_results(&p);
+        Guarded y = bf16_results(&p);
         run_all(&p, p.c.at);
-        run_narrow(&p, (Result){ NULL, halves(y), p.ldc, 0 });
-        assert_narrowed(&p, p.c.at, halves(y), "as it comes");
+        run_narrow(&p, (Result){ NULL, as_bf16(y), p.ldc, 0 });
+        assert_narrowed(&p, p.c.at, as_bf16(y), "as it comes");
         guard_free(y);
-        y = half_results(&p);
+        y = bf16_results(&p);
         if (kind != FEW) {
-            run_packed_narrow(&p, (Result){ NULL, halves(y), p.ldc, 0 });
-            assert_narrowed(&p, p.c.at, halves(y), "packed");
+            run_packed_narrow(&p, (Result){ NULL, as_bf16(y), p.ldc, 0 });
+            assert_narrowed(&p, p.c.at, as_bf16(y), "packed");
         }
         guard_free(y);
         product_free(&p);
@@ -348,9 +349,9 @@ int main(void) {
         cmocka_unit_test(bits_do_not_depend_on_the_split),
         cmocka_unit_test(bits_do_not_depend_on_the_neighbours),
         cmocka_unit_test(packing_ahead_changes_no_bits),
-        cmocka_unit_test(weights_may_be_halves),
+        cmocka_unit_test(weights_may_be_bf16),
         cmocka_unit_test(few_rows_take_pairs),
-        cmocka_unit_test(results_may_be_halves),
+        cmocka_unit_test(results_may_be_bf16),
         cmocka_unit_test(awkward_numbers_are),
         cmocka_unit_test(weights_are_rounded),
         cmocka_unit_test(packed_weights_are_rounded),

@@ -46,8 +46,8 @@ static void multiply_packed(const Product *p, int64_t i0, int64_t i1, const floa
 /* == Numbers ============================================================== */
 
 /* bfloat16 is the upper half of a float. */
-static inline float wide(uint16_t half) {
-    uint32_t bits = (uint32_t)half << 16;
+static inline float wide(uint16_t bf16) {
+    uint32_t bits = (uint32_t)bf16 << 16;
     float x;
     memcpy(&x, &bits, sizeof x);
     return x;
@@ -61,7 +61,7 @@ static inline uint16_t narrow(float x) {
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-static inline uint16_t *halves(Guarded g) { return (uint16_t *)(void *)g.at; }
+static inline uint16_t *as_bf16(Guarded g) { return (uint16_t *)(void *)g.at; }
 
 /* == Shapes as the operands lie in memory ================================= */
 
@@ -73,18 +73,18 @@ static int64_t b_rows(const Product *p) {
 static int64_t b_columns(const Product *p) {
     return p->kind == LINEAR || p->kind == FEW ? p->steps : p->columns;
 }
-static bool a_half(void) { return numbers.bf16; }
-static bool b_half(const Product *p) { return numbers.bf16 && p->kind == WEIGHT; }
+static bool a_bf16(void) { return numbers.bf16; }
+static bool b_bf16(const Product *p) { return numbers.bf16 && p->kind == WEIGHT; }
 
 static float a_at(const Product *p, int64_t i, int64_t s) {
     int64_t at = p->kind == WEIGHT ? s * p->lda + i : i * p->lda + s;
-    return a_half() ? wide(halves(p->a)[at]) : p->a.at[at];
+    return a_bf16() ? wide(as_bf16(p->a)[at]) : p->a.at[at];
 }
 
 /* As the product takes it. */
 static float b_at(const Product *p, int64_t j, int64_t s) {
     int64_t at = p->kind == LINEAR || p->kind == FEW ? j * p->ldb + s : s * p->ldb + j;
-    return b_half(p)   ? wide(halves(p->b)[at])
+    return b_bf16(p)   ? wide(as_bf16(p->b)[at])
         : numbers.bf16 ? wide(narrow(p->b.at[at]))
                        : p->b.at[at];
 }
@@ -97,22 +97,22 @@ static float draw_number(Draw *d, Draws draws) {
     return draws == WHOLE ? (float)(draw_below(d, 17) - 8) : draw_real(d);
 }
 
-static void put(Guarded g, bool half, int64_t at, float x) {
-    if (half) halves(g)[at] = narrow(x);
+static void put(Guarded g, bool bf16, int64_t at, float x) {
+    if (bf16) as_bf16(g)[at] = narrow(x);
     else g.at[at] = x;
 }
 
 /* 'gaps': what lies between rows is a number too, else NaN. */
-static void fill(Guarded g, bool half, int64_t rows, int64_t columns, int64_t ld, Draw *d,
+static void fill(Guarded g, bool bf16, int64_t rows, int64_t columns, int64_t ld, Draw *d,
                  Draws draws, bool gaps) {
     for (int64_t i = 0; columns > 0 && i < rows; i++)
         for (int64_t j = 0; j < (i + 1 < rows ? ld : columns); j++)
-            put(g, half, i * ld + j, j < columns || gaps ? draw_number(d, draws) : NAN);
+            put(g, bf16, i * ld + j, j < columns || gaps ? draw_number(d, draws) : NAN);
 }
 
-static Guarded matrix(int64_t rows, int64_t columns, int64_t ld, bool half, Side side) {
+static Guarded matrix(int64_t rows, int64_t columns, int64_t ld, bool bf16, Side side) {
     int64_t count = rows > 0 && columns > 0 ? (rows - 1) * ld + columns : 0;
-    return guard_bytes(count * (half ? 2 : 4), side);
+    return guard_bytes(count * (bf16 ? 2 : 4), side);
 }
 
 /* Room to work in, full of NaNs: what is read without having been written shows. */
@@ -131,12 +131,12 @@ static Product product_new(Kind kind, int64_t rows, int64_t columns, int64_t ste
     p.lda = a_columns(&p) + gap;
     p.ldb = b_columns(&p) + 2 * gap;
     p.ldc = columns + 3 * gap;
-    p.a = matrix(a_rows(&p), a_columns(&p), p.lda, a_half(), side);
-    p.b = matrix(b_rows(&p), b_columns(&p), p.ldb, b_half(&p), side);
+    p.a = matrix(a_rows(&p), a_columns(&p), p.lda, a_bf16(), side);
+    p.b = matrix(b_rows(&p), b_columns(&p), p.ldb, b_bf16(&p), side);
     p.c = matrix(rows, columns, p.ldc, false, side);
     p.scratch = room(numbers.scratch(), side);
-    fill(p.a, a_half(), a_rows(&p), a_columns(&p), p.lda, d, draws, false);
-    fill(p.b, b_half(&p), b_rows(&p), b_columns(&p), p.ldb, d, draws, false);
+    fill(p.a, a_bf16(), a_rows(&p), a_columns(&p), p.lda, d, draws, false);
+    fill(p.b, b_bf16(&p), b_rows(&p), b_columns(&p), p.ldb, d, draws, false);
     fill(p.c, false, rows, columns, p.ldc, d, draws, true);
     guard_readonly(p.a);
     guard_readonly(p.b);
@@ -297,7 +297,7 @@ static void bits_do_not_depend_on_the_neighbours(void **state) {
             run_all(&p, p.c.at);
             guard_writable(p.a);
             for (int64_t s = 0; s < STEPS; s++)
-                put(p.a, a_half(), kind == WEIGHT ? s * p.lda + bad : bad * p.lda + s,
+                put(p.a, a_bf16(), kind == WEIGHT ? s * p.lda + bad : bad * p.lda + s,
                     s % 2 ? NAN : INFINITY);
             run_all(&p, other);
             for (int64_t i = 0; i < ROWS; i++) {
@@ -329,9 +329,9 @@ static void packing_ahead_changes_no_bits(void **state) {
         run_all(&p, p.c.at);
         for (int64_t b = blocks; b-- > 0;)
             pack(&p, b, packed.at);
-        int64_t half = draw_below(&d, p.rows + 1);
-        multiply_packed(&p, 0, half, packed.at, other);
-        multiply_packed(&p, half, p.rows, packed.at, other);
+        int64_t bf16 = draw_below(&d, p.rows + 1);
+        multiply_packed(&p, 0, bf16, packed.at, other);
+        multiply_packed(&p, bf16, p.rows, packed.at, other);
         assert_same_bits(&p, p.c.at, other);
         guard_free(packed);
         free(other);

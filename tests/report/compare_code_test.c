@@ -150,7 +150,7 @@ static char *assembly_of(const Report *r) {
     Error error = { 0 };
     ModelInfo info = model_info(r->model);
     CodegenOptions o = { .prefix = "m", .cpu = "x86-64-v3", .level = 2, .emit = EMIT_ASM };
-    Code code;
+    CompiledModel code;
     if (codegen_compile(r->model->graph, &info, &o, &code, &error)) fail_msg("%s", error.text);
     char *copy = calloc(code.size + 1, 1);
     assert_non_null(copy);

@@ -292,7 +292,7 @@ static void shares_of_routes_are_counted(void **state) {
     Comparison c = compared(state, 2, 2);
     add_training(&c, 0.6);
     add_routes(&c);
-    Trained base = compare_trained(&c, c.variant), own = compare_trained(&c, &c.variant[1]);
+    TrainingResult base = compare_trained(&c, c.variant), own = compare_trained(&c, &c.variant[1]);
     assert_true(compare_executed(&c, c.variant) == c.variant->report->work[TRAINING].flops);
     assert_true(isnan(base.routed.mean) && fabs(own.routed.mean - 0.5) < 1e-9
                 && fabs(own.routed.deviation - 0.1) < 1e-9);
@@ -352,7 +352,7 @@ static void shares_of_routes_are_shown(void **state) {
 static void runs_are_compared_seed_by_seed(void **state) {
     Comparison c = compared(state, 2, 2);
     add_training(&c, 0.6);
-    Trained base = compare_trained(&c, c.variant), own = compare_trained(&c, &c.variant[1]);
+    TrainingResult base = compare_trained(&c, c.variant), own = compare_trained(&c, &c.variant[1]);
     assert_true(fabs(base.best.mean - 1.6) < 1e-9 && fabs(base.best.deviation - 0.1) < 1e-9);
     assert_true(base.difference.mean == 0 && base.matched == SEEDS && base.seconds.mean == 40);
     assert_true(fabs(own.difference.mean + 0.601) < 1e-9 && !stats_covers_zero(&own.difference));

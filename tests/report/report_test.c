@@ -54,7 +54,7 @@ static void the_compiled_model_has_the_same(void **state) {
         Report *r = report_written(state, residuals[i], 3);
         ModelInfo info = model_info(r->model);
         CodegenOptions o = { .level = 0, .prefix = "m" };
-        Code code;
+        CompiledModel code;
         Error error;
         assert_int_equal(codegen_compile(r->model->graph, &info, &o, &code, &error), 0);
         assert_true(close_to(r->work[FORWARD].flops, code.model.flops_forward));

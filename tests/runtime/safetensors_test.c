@@ -328,7 +328,7 @@ static void floats_are_rounded_to_bfloat16(void **state) {
     safetensors_close(&s);
 }
 
-typedef enum Reader { AS_FLOATS, AS_HALVES, AS_INTEGERS } Reader;
+typedef enum Reader { AS_FLOATS, AS_BF16, AS_INTEGERS } Reader;
 
 /* One bad value in a tensor [3,5] of the type; what reading it says. */
 static void bad_value(void **state, Dtype type, const void *data, Reader reader, const char *says) {
@@ -346,7 +346,7 @@ static void bad_value(void **state, Dtype type, const void *data, Reader reader,
     assert_int_equal(safetensors_open(&s, path, &e), 0);
     const Tensor *t = safetensors_find(&s, "w");
     int status = reader == AS_INTEGERS ? safetensors_read_i32(&s, t, n, &e)
-        : reader == AS_HALVES          ? safetensors_read_bf16(&s, t, half, &e)
+        : reader == AS_BF16            ? safetensors_read_bf16(&s, t, half, &e)
                                        : safetensors_read_f32(&s, t, f, &e);
     assert_int_equal(status, STATUS_USER);
     if (!strstr(e.text, says)) fail_msg("expected \"%s\", found \"%s\"", says, e.text);
@@ -370,13 +370,13 @@ static void bad_values_are_told_by_tensor_and_index(void **state) {
               "w[1,2]: expected a value that int32 holds, found 2147483648");
     bad_value(state, DTYPE_U8, (uint8_t[15]){ 0 }, AS_FLOATS,
               "w: expected F32, F64, F16 or BF16, found U8");
-    bad_value(state, DTYPE_F64, (double[15]){ [8] = -0x1.ffp127 }, AS_HALVES,
+    bad_value(state, DTYPE_F64, (double[15]){ [8] = -0x1.ffp127 }, AS_BF16,
               "w[1,3]: expected a value that bfloat16 holds, found -3.39617752923046e+38");
-    bad_value(state, DTYPE_F64, (double[15]){ [2] = 0x1.feffffffp127 }, AS_HALVES,
+    bad_value(state, DTYPE_F64, (double[15]){ [2] = 0x1.feffffffp127 }, AS_BF16,
               "w[0,2]: expected a value that bfloat16 holds");
-    bad_value(state, DTYPE_F32, (float[15]){ [1] = INFINITY }, AS_HALVES,
+    bad_value(state, DTYPE_F32, (float[15]){ [1] = INFINITY }, AS_BF16,
               "w[0,1]: expected a finite value, found inf");
-    bad_value(state, DTYPE_I32, (int32_t[15]){ 0 }, AS_HALVES,
+    bad_value(state, DTYPE_I32, (int32_t[15]){ 0 }, AS_BF16,
               "w: expected F32, F64, F16 or BF16, found I32");
     bad_value(state, DTYPE_F32, (float[15]){ 0 }, AS_INTEGERS, "w: expected I32 or I64, found F32");
 }

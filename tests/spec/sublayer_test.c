@@ -93,7 +93,7 @@ static void permute_rows(double *to, const double *from, int rows, int d, int co
 }
 
 /* a is interleaved, b half */
-static void to_half(Case *a, Case *b) {
+static void to_bf16(Case *a, Case *b) {
     permute_rows(value(b, "q.weight"), value(a, "q.weight"), 16, 8, 16);
     permute_rows(value(b, "k.weight"), value(a, "k.weight"), 8, 8, 16);
 }
@@ -101,7 +101,7 @@ static void to_half(Case *a, Case *b) {
 static void test_styles(void **state) {
     assert_true(compare(state,
                         "heads = 2, kv_heads = 1, rope = { theta = 50, style = 'interleaved' }",
-                        "heads = 2, kv_heads = 1, rope = { theta = 50 }", to_half)
+                        "heads = 2, kv_heads = 1, rope = { theta = 50 }", to_bf16)
                 < 1e-12);
     assert_true(compare(state, "heads = 2, rope = { theta = 50 }", "heads = 2", NULL) > 1e-3);
     assert_true(

@@ -36,13 +36,13 @@ static void must(bool good, const char *what, const char *why) {
 
 /* == Libraries ============================================================ */
 
-static void write_object(const char *path, const Code *code) {
+static void write_object(const char *path, const CompiledModel *code) {
     FILE *f = fopen(path, "wb");
     must(f && fwrite(code->data, 1, code->size, f) == code->size && !fclose(f), path,
          "cannot be written");
 }
 
-static void *load(const Code *code) {
+static void *load(const CompiledModel *code) {
     char folder[256], object[300], library[300], command[1024];
     const char *base = getenv("TMPDIR");
     snprintf(folder, sizeof folder, "%s/strata-test-XXXXXX", base && *base ? base : "/tmp");
@@ -91,7 +91,7 @@ static int level_of(const CodegenOptions *o) {
 void compiled_open(Compiled *c, const Graph *g, const ModelInfo *info, const CodegenOptions *o) {
     Error error = { 0 };
     CodegenOptions options = *o;
-    Code code;
+    CompiledModel code;
     options.prefix = "model";
     options.emit = EMIT_OBJ;
     options.level = level_of(o);
@@ -203,7 +203,7 @@ static const strata_tensor *find_tensor(const Compiled *c, const char *name) {
 float *instance_weight(Instance *r, const char *name, int64_t *count) {
     const strata_tensor *t = find_tensor(r->c, name);
     if (count) *count = t->count;
-    must(!t->half, name, "is bfloat16");
+    must(!t->bf16, name, "is bfloat16");
     return (float *)r->weights.at + t->weight;
 }
 
@@ -213,7 +213,7 @@ float *instance_gradient(const Instance *r, const char *name) {
 
 void instance_put(Instance *r, const strata_tensor *t, int64_t k, float value) {
     float *to = (float *)r->weights.at + t->weight;
-    if (t->half) ((uint16_t *)(void *)to)[k] = bf16_of(value);
+    if (t->bf16) ((uint16_t *)(void *)to)[k] = bf16_of(value);
     else to[k] = value;
 }
 

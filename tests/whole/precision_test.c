@@ -18,7 +18,7 @@
 #include "weights.h"
 #include "model_info.h"
 
-enum { PLAIN, HALF, PRECISIONS, SERVING = PRECISIONS, PROGRAMS, STEPS = 200, LAST = 10 };
+enum { PLAIN, BF16, PRECISIONS, SERVING = PRECISIONS, PROGRAMS, STEPS = 200, LAST = 10 };
 /* serving: bf16, not to be trained */
 static const char *const names[] = { "f32", "bf16", "serving" };
 
@@ -166,31 +166,31 @@ static double loss_of(int precision, const char *weights) {
 static void weights_serve_all(void **state) {
     (void)state;
     for (int i = 0; i < PRECISIONS; i++) {
-        double loss[] = { loss_of(PLAIN, names[i]), loss_of(HALF, names[i]),
+        double loss[] = { loss_of(PLAIN, names[i]), loss_of(BF16, names[i]),
                           loss_of(SERVING, names[i]) };
-        print_message("weights of %s: %.6f, %.6f, %.6f\n", names[i], loss[PLAIN], loss[HALF],
+        print_message("weights of %s: %.6f, %.6f, %.6f\n", names[i], loss[PLAIN], loss[BF16],
                       loss[SERVING]);
-        for (int k = HALF; k <= SERVING; k++)
+        for (int k = BF16; k <= SERVING; k++)
             assert_true(loss[PLAIN] != loss[k] && fabs(loss[PLAIN] - loss[k]) < 2e-3 * loss[PLAIN]);
     }
 }
 
 /* Every parameter of SERVING is that of HALF, rounded if it is kept so. */
 static void expect_rounded(const float *w, const float *serving) {
-    const strata_model *m = compiled[HALF].model, *other = compiled[SERVING].model;
-    int halves = 0;
+    const strata_model *m = compiled[BF16].model, *other = compiled[SERVING].model;
+    int rounded = 0;
     for (int i = 0; i < m->tensors; i++)
         for (int k = 0; k < other->tensors; k++) {
             const strata_tensor *t = &strata_tensors(m)[i], *s = &strata_tensors(other)[k];
             if (strcmp(strata_string(m, t->name), strata_string(other, s->name))) continue;
-            halves += s->half != 0;
+            rounded += s->bf16 != 0;
             for (int64_t n = 0; n < t->count; n++)
-                if (s->half)
+                if (s->bf16)
                     assert_int_equal(((const uint16_t *)(const void *)(serving + s->weight))[n],
                                      bf16_of(w[t->weight + n]));
                 else assert_true(serving[s->weight + n] == w[t->weight + n]);
         }
-    assert_true(halves > 10 && halves < other->tensors);
+    assert_true(rounded > 10 && rounded < other->tensors);
 }
 
 static void write_weights(const char *path, const strata_model *m, const float *w) {
@@ -204,7 +204,7 @@ static void write_weights(const char *path, const strata_model *m, const float *
 /* Initial values, values read, and values written, which a file then holds as bfloat16. */
 static void weights_are_kept_rounded(void **state) {
     (void)state;
-    const strata_model *m = compiled[HALF].model, *other = compiled[SERVING].model;
+    const strata_model *m = compiled[BF16].model, *other = compiled[SERVING].model;
     float *w = calloc(1, (size_t)m->weights_bytes),
           *serving = calloc(1, (size_t)other->weights_bytes),
           *again = calloc(1, (size_t)other->weights_bytes);
@@ -249,9 +249,9 @@ static void both_learn_as_well(void **state) {
     for (int i = 0; i < PRECISIONS; i++)
         losses_of(i, &first[i], &last[i]);
     print_message("losses from %.4f to %.4f, and to %.4f in bf16\n", first[PLAIN], last[PLAIN],
-                  last[HALF]);
+                  last[BF16]);
     assert_true(last[PLAIN] < 0.5 * first[PLAIN]);
-    assert_true(last[HALF] != last[PLAIN] && fabs(last[HALF] - last[PLAIN]) < 0.02 * last[PLAIN]);
+    assert_true(last[BF16] != last[PLAIN] && fabs(last[BF16] - last[PLAIN]) < 0.02 * last[PLAIN]);
 }
 
 int main(void) {

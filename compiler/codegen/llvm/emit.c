@@ -160,7 +160,7 @@ static V word_splat(Emit *e, unsigned x, int lanes) {
     return lanes > 1 ? LLVMConstVector(all, (unsigned)lanes) : one;
 }
 
-V e_at_half(Emit *e, V base, V index) {
+V e_at_bf16(Emit *e, V base, V index) {
     return LLVMBuildGEP2(e->b, LLVMInt16TypeInContext(e->ctx), base, &index, 1, "");
 }
 
@@ -171,7 +171,7 @@ static V widen(Emit *e, V bits, int n) {
     return LLVMBuildBitCast(e->b, moved, n > 1 ? LLVMVectorType(e->f32, (unsigned)n) : e->f32, "");
 }
 
-V e_load_half(Emit *e, V address, int lanes) {
+V e_load_bf16(Emit *e, V address, int lanes) {
     LLVMTypeRef i16 = LLVMInt16TypeInContext(e->ctx);
     V bits = LLVMBuildLoad2(e->b, lanes > 1 ? LLVMVectorType(i16, (unsigned)lanes) : i16, address,
                             "");
@@ -179,7 +179,7 @@ V e_load_half(Emit *e, V address, int lanes) {
     return widen(e, bits, lanes);
 }
 
-void e_store_half(Emit *e, V address, V value) {
+void e_store_bf16(Emit *e, V address, V value) {
     int n = e_lanes(value);
     LLVMTypeRef i16 = LLVMInt16TypeInContext(e->ctx);
     LLVMTypeRef half = n > 1 ? LLVMVectorType(i16, (unsigned)n) : i16;

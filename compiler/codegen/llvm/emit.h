@@ -66,9 +66,9 @@ V e_at(Emit *e, V base, V index);
 V e_pointer(Emit *e, V table, int64_t index); /* ((float **)table)[index] */
 V e_load(Emit *e, V address, int lanes);      /* lanes 1: a scalar */
 void e_store(Emit *e, V address, V value);
-V e_at_half(Emit *e, V base, V index);          /* base + index bfloat16s */
-V e_load_half(Emit *e, V address, int lanes);   /* bfloat16s as floats */
-void e_store_half(Emit *e, V address, V value); /* the upper halves of floats: bfloat16s */
+V e_at_bf16(Emit *e, V base, V index);          /* base + index bfloat16s */
+V e_load_bf16(Emit *e, V address, int lanes);   /* bfloat16s as floats */
+void e_store_bf16(Emit *e, V address, V value); /* the upper halves of floats: bfloat16s */
 V e_load_i32(Emit *e, V address);               /* sign-extended to i64 */
 
 /* Lanes */

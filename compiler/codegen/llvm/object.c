@@ -130,8 +130,8 @@ static void define_tables(Emit *e, const TableBytes *b, const void *model, size_
         { "k_frequencies", &b->frequency, sizeof(double) },
         { "k_probe_results", &b->probe_result, sizeof(ProbeResult) },
         { "k_spans", &b->span, sizeof(Span) },
-        { "k_kept", &b->kept, sizeof(Kept) },
-        { "k_regions", &b->region, sizeof(Region) },
+        { "k_repacked", &b->repacked, sizeof(Repacked) },
+        { "k_regions", &b->region, sizeof(CheckRegion) },
         { "k_reaches", &b->reach, sizeof(Reach) },
     };
     define_bytes(e, "k_constants", &b->constants, sizeof b->constants);
@@ -296,7 +296,7 @@ static void finish_both(Module *m, Module *side) {
     else if (side->tm) finish_module(side);
 }
 
-static void keep_kernels(Code *out, const Tables *t) {
+static void keep_kernels(CompiledModel *out, const Tables *t) {
     out->kernel = checked_new((size_t)t->costs.kernel.n + 1, sizeof *out->kernel);
     for (int i = 0; i < t->costs.kernel.n; i++) {
         out->kernel[i] = LIST(t->costs.kernel, KernelInfo, i);
@@ -334,9 +334,9 @@ void codegen_plan_free(Planned *p) {
     codegen_free(&p->code);
 }
 
-int codegen_compile(const Graph *g, const ModelInfo *info, const CodegenOptions *o, Code *out,
-                    Error *e) {
-    *out = (Code){ 0 };
+int codegen_compile(const Graph *g, const ModelInfo *info, const CodegenOptions *o,
+                    CompiledModel *out, Error *e) {
+    *out = (CompiledModel){ 0 };
     const Level *l = target_level(o->cpu ? o->cpu : "native", o->passes.bf16, e);
     /* both share something in one module */
     bool split = o->emit == EMIT_EXE && !o->passes.check && !o->watch;
@@ -374,7 +374,7 @@ int codegen_compile(const Graph *g, const ModelInfo *info, const CodegenOptions 
     return failed->status;
 }
 
-void codegen_free(Code *c) {
+void codegen_free(CompiledModel *c) {
     for (int i = 0; i < c->nkernel; i++)
         free((char *)c->kernel[i].name);
     free(c->kernel);

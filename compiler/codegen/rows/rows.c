@@ -20,7 +20,7 @@ bool rows_same_elements(const Shape *a, const Shape *b) {
     }
 }
 
-Value *rows_value(const Rows *r, const Node *n) {
+RowValue *rows_value(const Rows *r, const Node *n) {
     int s = r->slot[n->id];
     return s >= 0 && s < r->nvalue && r->value[s].n == n ? &r->value[s] : NULL;
 }

@@ -26,7 +26,7 @@ typedef struct Operand {
 } Operand;
 
 /* What the kernel knows of a node. */
-typedef struct Value {
+typedef struct RowValue {
     const Node *n;
     bool here;   /* computed by this kernel */
     bool stored; /* a statement of its own, not part of its users' */
@@ -36,7 +36,7 @@ typedef struct Value {
     int out[MAXOUT], nout; /* operands it is written to */
     int64_t scratch;       /* offset in floats, if memory and no out to read */
     int statement;
-} Value;
+} RowValue;
 
 typedef enum StatementKind { ELEMENT, REDUCE_LAST, PARTIAL } StatementKind;
 
@@ -52,11 +52,11 @@ typedef struct Statement {
     int64_t first;
 } Statement;
 
-typedef struct Group {
+typedef struct StatementGroup {
     Mode mode;
     Shape base;
     int first, last; /* statements, linked by next */
-} Group;
+} StatementGroup;
 
 typedef struct Rows {
     const Plan *p;
@@ -64,7 +64,7 @@ typedef struct Rows {
     int index; /* of the step */
     int lanes;
     int *slot; /* by node id: index in value, valid if that value is the node's */
-    Value *value;
+    RowValue *value;
     int nvalue;
     Operand *operand;
     int noperand, operands;
@@ -72,7 +72,7 @@ typedef struct Rows {
     int *users; /* of value i: user[users[i] .. users[i+1]) */
     Statement *statement;
     int nstatement;
-    Group *group;
+    StatementGroup *group;
     int ngroup;
     int64_t scratch; /* floats */
 } Rows;
@@ -80,12 +80,12 @@ typedef struct Rows {
 /* 'shared' is work space for one plan, used by one kernel after another. */
 typedef struct RowsShared {
     int *slot;
-    Value *value;
+    RowValue *value;
 } RowsShared;
 RowsShared rows_shared(const Plan *p);
 Rows *rows_analyse(const Plan *p, int step, int lanes, RowsShared shared);
-Value *rows_value(const Rows *r, const Node *n); /* NULL if unknown */
-bool rows_small(const Node *n);                  /* lanes are tokens */
+RowValue *rows_value(const Rows *r, const Node *n); /* NULL if unknown */
+bool rows_small(const Node *n);                     /* lanes are tokens */
 /* A text that is equal for kernels that can share code. */
 char *rows_identity(const Rows *r);
 bool rows_same_elements(const Shape *a, const Shape *b); /* equal but for axes of length 1 */

@@ -19,10 +19,10 @@ static int add_operand(Rows *r, Ref ref, const Node *n, bool add) {
     return r->noperand++;
 }
 
-static Value *new_value(Rows *r, const Node *n, bool here) {
+static RowValue *new_value(Rows *r, const Node *n, bool here) {
     r->slot[n->id] = r->nvalue;
-    Value *v = &r->value[r->nvalue++];
-    *v = (Value){ .n = n, .here = here, .operand = -1, .statement = -1, .scratch = -1 };
+    RowValue *v = &r->value[r->nvalue++];
+    *v = (RowValue){ .n = n, .here = here, .operand = -1, .statement = -1, .scratch = -1 };
     return v;
 }
 
@@ -45,7 +45,7 @@ static void visit(Rows *r, const Node *n) {
     if (here)
         for (int i = 0; i < node_reads(n); i++)
             visit(r, n->in[i]);
-    Value *v = new_value(r, n, here);
+    RowValue *v = new_value(r, n, here);
     if (here || n->op == OP_fill) return;
     if (!source && class_of(n) != WAVE && !plan_buffer(r->p, n))
         bug(n, "is read in step %d but not stored", r->index);
@@ -54,7 +54,7 @@ static void visit(Rows *r, const Node *n) {
 }
 
 static void add_out(Rows *r, const Node *n, Ref ref, bool add) {
-    Value *v = rows_value(r, n);
+    RowValue *v = rows_value(r, n);
     if (v->nout == MAXOUT) bug(n, "has too many results");
     v->out[v->nout++] = add_operand(r, ref, n, add);
 }
@@ -88,7 +88,7 @@ static void find_results(Rows *r) {
 
 static void place_scratch(Rows *r) {
     for (int i = 0; i < r->nvalue; i++) {
-        Value *v = &r->value[i];
+        RowValue *v = &r->value[i];
         if (!v->here || !v->stored) continue;
         bool flushed = v->nout && rows_small(v->n) && v->n->shape.lead == LEAD_TOKENS;
         if (!v->memory && !flushed) continue;
@@ -102,7 +102,8 @@ static void place_scratch(Rows *r) {
 
 RowsShared rows_shared(const Plan *p) {
     size_t n = (size_t)p->g->n + 16;
-    return (RowsShared){ graph_alloc(p->g, n * sizeof(int)), graph_alloc(p->g, n * sizeof(Value)) };
+    return (RowsShared){ graph_alloc(p->g, n * sizeof(int)),
+                         graph_alloc(p->g, n * sizeof(RowValue)) };
 }
 
 static void find_operands(Rows *r) {

@@ -26,7 +26,7 @@ typedef struct Memo {
     V value;
 } Memo;
 
-typedef struct Code {
+typedef struct RowCode {
     Emit *e;
     const Rows *r;
     V *p; /* operands' base pointers */
@@ -40,42 +40,42 @@ typedef struct Code {
     int nmemo, memos;
     V *table;    /* by value: pointers to a long stack's rows */
     Fence fence; /* --check builds: tests of what is accessed */
-} Code;
+} RowCode;
 
 /* rows_index.c */
 int index_last_axis(const Shape *s); /* the last axis longer than 1; -1: none */
 /* The index of the operand's element that broadcasts to 'at'. */
-At index_project(Code *c, const Shape *from, const Shape *to, At at);
+At index_project(RowCode *c, const Shape *from, const Shape *to, At at);
 /* Between shapes that differ by axes of length 1. */
-At index_retrace(Code *c, const Shape *from, const Shape *to, At at);
+At index_retrace(RowCode *c, const Shape *from, const Shape *to, At at);
 /* Row-major position; *step is the distance between lanes. */
-V index_position(Code *c, const Shape *s, At at, int64_t *step);
+V index_position(RowCode *c, const Shape *s, At at, int64_t *step);
 
 /* rows_memory.c: an access is 'in' an operand, by number, or in the scratch, or tested already. */
 enum { TESTED = -1 };
-int memory_scratch(const Code *c);
-void memory_test(Code *c, int in, V address, int64_t floats, bool store);
-int64_t memory_span(const Code *c, int64_t step); /* floats from the first lane to the last */
+int memory_scratch(const RowCode *c);
+void memory_test(RowCode *c, int in, V address, int64_t floats, bool store);
+int64_t memory_span(const RowCode *c, int64_t step); /* floats from the first lane to the last */
 /* Lanes 'step' floats apart. */
-V memory_load(Code *c, int in, V address, int64_t step);
-void memory_store(Code *c, int in, V address, int64_t step, V x);
+V memory_load(RowCode *c, int in, V address, int64_t step);
+void memory_store(RowCode *c, int in, V address, int64_t step, V x);
 /* Where element 'offset' of a value in scratch lies; *step becomes the scratch's own. */
-V memory_scratch_address(Code *c, const Value *v, V offset, int64_t *step);
-V memory_read(Code *c, const Value *v, V offset, int64_t step);
-void memory_write_out(Code *c, int op, const Node *n, V offset, int64_t step, V x);
+V memory_scratch_address(RowCode *c, const RowValue *v, V offset, int64_t *step);
+V memory_read(RowCode *c, const RowValue *v, V offset, int64_t step);
+void memory_write_out(RowCode *c, int op, const Node *n, V offset, int64_t step, V x);
 /* Element 'at' of value v is x: to scratch and to its results. */
-void memory_write(Code *c, const Value *v, At at, V x);
+void memory_write(RowCode *c, const RowValue *v, At at, V x);
 
 /* rows_expr.c */
-V expr_eval(Code *c, const Node *n, At at);
+V expr_eval(RowCode *c, const Node *n, At at);
 /* So that the rest of the loop's body need not evaluate n again; returns the value. */
-V expr_remember(Code *c, const Node *n, const At *at, V value);
-V expr_start(Code *c, const Node *n); /* what reduction n starts from */
-V expr_combine(Code *c, const Node *n, V sum, const Node *x, At at);
-bool expr_reads_stack(const Code *c, const Node *n); /* of rows addressed by pointer */
-V expr_row_pointer(Code *c, const Node *piece);
+V expr_remember(RowCode *c, const Node *n, const At *at, V value);
+V expr_start(RowCode *c, const Node *n); /* what reduction n starts from */
+V expr_combine(RowCode *c, const Node *n, V sum, const Node *x, At at);
+bool expr_reads_stack(const RowCode *c, const Node *n); /* of rows addressed by pointer */
+V expr_row_pointer(RowCode *c, const Node *piece);
 
 /* rows_loops.c */
-void loops_emit(Code *c, const Group *g);
+void loops_emit(RowCode *c, const StatementGroup *g);
 
 #endif

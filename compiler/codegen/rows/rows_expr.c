@@ -19,7 +19,7 @@ static bool same_at(const At *a, const At *b, int rank) {
     return true;
 }
 
-static V recall(const Code *c, const Node *n, const At *at) {
+static V recall(const RowCode *c, const Node *n, const At *at) {
     for (int i = c->nmemo; i-- > 0;)
         if (c->memo[i].n == n && c->memo[i].lanes == c->lanes
             && same_at(&c->memo[i].at, at, n->shape.rank))
@@ -27,7 +27,7 @@ static V recall(const Code *c, const Node *n, const At *at) {
     return NULL;
 }
 
-V expr_remember(Code *c, const Node *n, const At *at, V value) {
+V expr_remember(RowCode *c, const Node *n, const At *at, V value) {
     if (c->nmemo == c->memos) {
         c->memos = c->memos ? 2 * c->memos : 256;
         c->memo = checked_more(c->memo, (size_t)c->memos, sizeof *c->memo);
@@ -38,17 +38,17 @@ V expr_remember(Code *c, const Node *n, const At *at, V value) {
 
 /* == Expressions ========================================================== */
 
-static bool inlined(const Code *c, const Node *n, Op op) {
-    const Value *v = rows_value(c->r, n);
+static bool inlined(const RowCode *c, const Node *n, Op op) {
+    const RowValue *v = rows_value(c->r, n);
     return n->op == op && v->here && !v->stored;
 }
 
-static V operand(Code *c, const Node *n, int i, At at) {
+static V operand(RowCode *c, const Node *n, int i, At at) {
     return expr_eval(c, n->in[i], index_project(c, &n->shape, &n->in[i]->shape, at));
 }
 
 /* a * b + x, where one side of an addition is a product of its own. */
-static V eval_sum(Code *c, const Node *n, At at) {
+static V eval_sum(RowCode *c, const Node *n, At at) {
     for (int i = 0; i < 2; i++) {
         const Node *m = n->in[i];
         At inner = index_project(c, &n->shape, &m->shape, at);
@@ -62,7 +62,7 @@ static V eval_sum(Code *c, const Node *n, At at) {
     return n->op == OP_add ? e_add(c->e, a, b) : e_sub(c->e, a, b);
 }
 
-static V eval_pointwise(Code *c, const Node *n, At at) {
+static V eval_pointwise(RowCode *c, const Node *n, At at) {
     Emit *e = c->e;
     if (n->op == OP_add || n->op == OP_sub) return eval_sum(c, n, at);
     V x = operand(c, n, 0, at), a = x, b = n->nin > 1 ? operand(c, n, 1, at) : NULL;
@@ -84,7 +84,7 @@ static V eval_pointwise(Code *c, const Node *n, At at) {
 }
 
 /* Product and sum in one for what a reduction adds up. */
-static V accumulate(Code *c, V sum, const Node *x, At at) {
+static V accumulate(RowCode *c, V sum, const Node *x, At at) {
     if (inlined(c, x, OP_mul) && !recall(c, x, &at)) {
         V a = operand(c, x, 0, at), b = operand(c, x, 1, at);
         return e_fma(c->e, a, b, sum);
@@ -92,16 +92,16 @@ static V accumulate(Code *c, V sum, const Node *x, At at) {
     return e_add(c->e, sum, expr_eval(c, x, at));
 }
 
-V expr_start(Code *c, const Node *n) {
+V expr_start(RowCode *c, const Node *n) {
     return n->op == OP_sum ? e_f32(c->e, 0) : e_f32(c->e, -__builtin_inf());
 }
 
-V expr_combine(Code *c, const Node *n, V sum, const Node *x, At at) {
+V expr_combine(RowCode *c, const Node *n, V sum, const Node *x, At at) {
     return n->op == OP_sum ? accumulate(c, sum, x, at) : e_max(c->e, expr_eval(c, x, at), sum);
 }
 
-bool expr_reads_stack(const Code *c, const Node *n) {
-    const Value *v = rows_value(c->r, n);
+bool expr_reads_stack(const RowCode *c, const Node *n) {
+    const RowValue *v = rows_value(c->r, n);
     if (!v || !v->here || (v->stored && n->op != OP_stack)) return false;
     if (rows_by_pointer(n)) return true;
     for (int i = 0; i < node_reads(n); i++)
@@ -118,7 +118,7 @@ static At widen(const Node *n, At at, V j) {
 }
 
 /* A reduction inside its user's loops: over an axis that is not the lanes'. */
-static V eval_reduce(Code *c, const Node *n, At at) {
+static V eval_reduce(RowCode *c, const Node *n, At at) {
     Emit *e = c->e;
     const Node *x = n->in[0];
     int64_t count = x->shape.dim[n->attr.axis];
@@ -138,16 +138,16 @@ static V eval_reduce(Code *c, const Node *n, At at) {
     return e_get(e, var);
 }
 
-V expr_row_pointer(Code *c, const Node *piece) {
+V expr_row_pointer(RowCode *c, const Node *piece) {
     const Node *n = plan_storage(piece);
-    const Value *v = rows_value(c->r, n);
+    const RowValue *v = rows_value(c->r, n);
     int64_t step = 0;
     if (v->here && v->scratch >= 0) return memory_scratch_address(c, v, e_i64(c->e, 0), &step);
     int op = v->here ? v->out[0] : v->operand;
     return e_at(c->e, c->p[op], e_imul(c->e, c->t, e_i64(c->e, c->r->operand[op].ref.stride)));
 }
 
-static V eval_stack(Code *c, const Node *n, At at) {
+static V eval_stack(RowCode *c, const Node *n, At at) {
     Emit *e = c->e;
     int64_t j;
     At in = { .lane = at.lane - 1 };
@@ -165,7 +165,7 @@ static V eval_stack(Code *c, const Node *n, At at) {
     return memory_load(c, TESTED, address, step);
 }
 
-static V eval_view(Code *c, const Node *n, At at) {
+static V eval_view(RowCode *c, const Node *n, At at) {
     At in = at;
     int64_t step;
     if (n->op == OP_reshape) {
@@ -193,7 +193,7 @@ static V eval_view(Code *c, const Node *n, At at) {
     return eval_stack(c, n, at);
 }
 
-static V compute(Code *c, const Node *n, At at) {
+static V compute(RowCode *c, const Node *n, At at) {
     switch (op_info[n->op].class) {
     case POINTWISE: return eval_pointwise(c, n, at);
     case VIEW: return eval_view(c, n, at);
@@ -202,11 +202,11 @@ static V compute(Code *c, const Node *n, At at) {
     }
 }
 
-V expr_eval(Code *c, const Node *n, At at) {
+V expr_eval(RowCode *c, const Node *n, At at) {
     if (n->op == OP_fill) return e_f32(c->e, n->attr.value);
     V known = recall(c, n, &at);
     if (known) return known;
-    const Value *v = rows_value(c->r, n);
+    const RowValue *v = rows_value(c->r, n);
     if (v->here && (!v->stored || n == c->current)) {
         LLVMMetadataRef before = lines_set(c->e->lines, n->loc);
         V x = compute(c, n, at);

@@ -9,7 +9,7 @@ static Mode mode_of(const Node *n, bool uniform) {
 
 /* Statement s reads the stored value v at the element its own loops are at,
 ** and that is computed in loops it could be part of. */
-static bool can_share(const Rows *r, const Value *v, const Statement *s, bool same) {
+static bool can_share(const Rows *r, const RowValue *v, const Statement *s, bool same) {
     const Statement *by = &r->statement[v->statement];
     return same && by->kind == ELEMENT && !by->piece && by->mode == s->mode
         && rows_same_elements(&by->base, &s->base);
@@ -23,7 +23,7 @@ static bool keeps_element(const Node *n, int i) {
 /* The group after which the statement can run; -1: any.  'same': n is read at
 ** the element that the statement's loops are at. */
 static int after(const Rows *r, const Node *n, const Statement *s, bool same) {
-    const Value *v = rows_value(r, n);
+    const RowValue *v = rows_value(r, n);
     if (!v->here) return -1;
     if (v->stored) {
         const Statement *by = &r->statement[v->statement];
@@ -40,7 +40,7 @@ static int after(const Rows *r, const Node *n, const Statement *s, bool same) {
 
 /* Once its group is known: what it reads from other groups is kept in memory. */
 static void keep_read(Rows *r, const Node *n, const Statement *s, bool same) {
-    Value *v = rows_value(r, n);
+    RowValue *v = rows_value(r, n);
     if (!v->here) return;
     if (v->stored) {
         if (!can_share(r, v, s, same) || r->statement[v->statement].group != s->group)
@@ -73,7 +73,7 @@ static void join_group(Rows *r, Statement *s, int after_group) {
     s->group = g;
     s->next = -1;
     if (g == r->ngroup) {
-        r->group[r->ngroup++] = (Group){ s->mode, s->base, id, id };
+        r->group[r->ngroup++] = (StatementGroup){ s->mode, s->base, id, id };
         return;
     }
     r->statement[r->group[g].last].next = id;
@@ -88,7 +88,7 @@ static Statement *new_statement(Rows *r, StatementKind kind, const Node *n, cons
 }
 
 /* The pieces of a concat or stack are written where they belong. */
-static void add_pieces(Rows *r, Value *v) {
+static void add_pieces(Rows *r, RowValue *v) {
     const Node *n = v->n;
     bool stack = n->op == OP_stack;
     int last = -1;
@@ -108,7 +108,7 @@ static void add_pieces(Rows *r, Value *v) {
     v->memory = true;
 }
 
-static void add_statement(Rows *r, Value *v) {
+static void add_statement(Rows *r, RowValue *v) {
     const Node *n = v->n;
     if (n->op == OP_concat || n->op == OP_stack) {
         add_pieces(r, v);

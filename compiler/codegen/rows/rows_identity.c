@@ -7,15 +7,15 @@
 #include <stdio.h>
 
 /* Of a value that comes from memory it does not matter what made it, only how it is read. */
-static Op op_read(const Value *v) {
+static Op op_read(const RowValue *v) {
     int class = class_of(v->n);
     return v->here || v->n->op == OP_fill || class == WAVE || class == VIEW ? v->n->op : OP_param;
 }
 
-static void identify_value(const Rows *r, const Value *v, FILE *f) {
+static void identify_value(const Rows *r, const RowValue *v, FILE *f) {
     const Node *n = v->n;
     const Attr *a = &n->attr;
-    fprintf(f, "%d%s:%d %d", op_read(v), plan_half(n) ? "h" : "", n->shape.lead, n->shape.rank);
+    fprintf(f, "%d%s:%d %d", op_read(v), plan_bf16(n) ? "h" : "", n->shape.lead, n->shape.rank);
     for (int i = 0; i < n->shape.rank; i++)
         fprintf(f, " %lld", (long long)n->shape.dim[i]);
     if (v->here || n->op == OP_fill) {

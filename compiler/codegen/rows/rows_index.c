@@ -10,7 +10,7 @@ int index_last_axis(const Shape *s) {
 }
 
 /* The index of the operand's element that broadcasts to 'at'. */
-At index_project(Code *c, const Shape *from, const Shape *to, At at) {
+At index_project(RowCode *c, const Shape *from, const Shape *to, At at) {
     At out = { .lane = -1 };
     int shift = from->rank - to->rank;
     for (int i = 0; i < to->rank; i++) {
@@ -22,7 +22,7 @@ At index_project(Code *c, const Shape *from, const Shape *to, At at) {
 }
 
 /* Between shapes that differ by axes of length 1. */
-At index_retrace(Code *c, const Shape *from, const Shape *to, At at) {
+At index_retrace(RowCode *c, const Shape *from, const Shape *to, At at) {
     At out = { .lane = -1 };
     int k = 0;
     for (int i = 0; i < to->rank; i++) {
@@ -38,7 +38,7 @@ At index_retrace(Code *c, const Shape *from, const Shape *to, At at) {
 }
 
 /* Row-major position; *step is the distance between lanes. */
-V index_position(Code *c, const Shape *s, At at, int64_t *step) {
+V index_position(RowCode *c, const Shape *s, At at, int64_t *step) {
     V sum = e_i64(c->e, 0);
     int64_t stride = 1;
     *step = 0;

@@ -10,12 +10,12 @@
 #include <string.h>
 
 /* Small results were kept with a tile's tokens side by side. */
-static void flush_small(Code *c) {
+static void flush_small(RowCode *c) {
     Emit *e = c->e;
     c->mode = MODE_CHANNELS;
     c->lanes = 1;
     for (int i = 0; i < c->r->nvalue; i++) {
-        const Value *v = &c->r->value[i];
+        const RowValue *v = &c->r->value[i];
         if (!v->here || !v->stored || !v->nout || !rows_small(v->n)
             || v->n->shape.lead != LEAD_TOKENS)
             continue;
@@ -35,7 +35,7 @@ static void flush_small(Code *c) {
 }
 
 /* A granule's sums start at zero with its first token. */
-static void clear_partials(Code *c) {
+static void clear_partials(RowCode *c) {
     Emit *e = c->e;
     bool any = false;
     for (int i = 0; i < c->r->noperand; i++)
@@ -57,7 +57,7 @@ static void clear_partials(Code *c) {
     e_endif(e, after);
 }
 
-static void emit_tiles(Code *c) {
+static void emit_tiles(RowCode *c) {
     Emit *e = c->e;
     int step = c->r->lanes;
     Loop tiles = e_loop(e, c->first, c->end, step);
@@ -86,7 +86,7 @@ int64_t rows_emit(Emit *e, const Rows *r, const char *name) {
         set_attribute(e, fn, "optnone");
         LLVMSetSection(fn, ".text.probe");
     }
-    Code c = { .e = e, .r = r };
+    RowCode c = { .e = e, .r = r };
     c.p = checked_new((size_t)r->noperand + 1, sizeof *c.p);
     c.table = checked_new((size_t)r->nvalue + 1, sizeof *c.table);
     c.first = LLVMGetParam(fn, 1);

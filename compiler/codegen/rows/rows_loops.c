@@ -10,13 +10,13 @@ enum { FEW = 8, WIDE = 2 };
 
 /* == Statements =========================================================== */
 
-static int partial_operand(const Code *c, const Node *sum) {
+static int partial_operand(const RowCode *c, const Node *sum) {
     for (int i = 0; i < c->r->noperand; i++)
         if (c->r->operand[i].node == sum && c->r->operand[i].ref.area == AREA_GRANULE) return i;
     bug(sum, "has no partial sums");
 }
 
-static void add_partial_sum(Code *c, const Node *sum, At at) {
+static void add_partial_sum(RowCode *c, const Node *sum, At at) {
     Emit *e = c->e;
     int op = partial_operand(c, sum);
     int64_t step;
@@ -34,7 +34,7 @@ static void add_partial_sum(Code *c, const Node *sum, At at) {
 }
 
 /* The piece's element goes to its place in the whole. */
-static At place_piece(Code *c, const Statement *s, At at) {
+static At place_piece(RowCode *c, const Statement *s, At at) {
     At to = { .lane = at.lane };
     if (s->node->op == OP_stack) {
         to.idx[0] = e_i64(c->e, s->first);
@@ -48,8 +48,8 @@ static At place_piece(Code *c, const Statement *s, At at) {
     return to;
 }
 
-static void element(Code *c, const Statement *s, At at) {
-    const Value *v = rows_value(c->r, s->node);
+static void element(RowCode *c, const Statement *s, At at) {
+    const RowValue *v = rows_value(c->r, s->node);
     if (s->piece) {
         memory_write(c, v, place_piece(c, s, at), expr_eval(c, s->piece, at));
         return;
@@ -64,7 +64,7 @@ static void element(Code *c, const Statement *s, At at) {
 /* == Loops of a group ===================================================== */
 
 typedef struct Nest {
-    const Group *g;
+    const StatementGroup *g;
     V idx[MAXRANK]; /* of the axes longer than 1 */
     int64_t dim[MAXRANK];
     int rank;
@@ -72,7 +72,7 @@ typedef struct Nest {
 } Nest;
 
 /* The nest's indices as an index of shape s. */
-static At nest_at(Code *c, const Nest *n, const Shape *s, bool lanes) {
+static At nest_at(RowCode *c, const Nest *n, const Shape *s, bool lanes) {
     At at = { .lane = lanes ? index_last_axis(s) : -1 };
     int k = 0;
     for (int i = 0; i < s->rank; i++)
@@ -87,7 +87,7 @@ static const Shape *loops_of(const Statement *s) {
                                   : &s->node->shape;
 }
 
-static void body(Code *c, Nest *n, bool lanes) {
+static void body(RowCode *c, Nest *n, bool lanes) {
     int mark = c->nmemo, k = 0;
     for (int i = n->g->first; i >= 0; i = c->r->statement[i].next, k++) {
         const Statement *s = &c->r->statement[i];
@@ -101,7 +101,7 @@ static void body(Code *c, Nest *n, bool lanes) {
     c->nmemo = mark;
 }
 
-static void start_sums(Code *c, Nest *n) {
+static void start_sums(RowCode *c, Nest *n) {
     int k = 0;
     for (int i = n->g->first; i >= 0; i = c->r->statement[i].next, k++) {
         const Statement *s = &c->r->statement[i];
@@ -113,7 +113,7 @@ static void start_sums(Code *c, Nest *n) {
 }
 
 /* Adds the lanes' sums, in a fixed order, to what earlier loops left. */
-static void finish_sums(Code *c, Nest *n, V *total) {
+static void finish_sums(RowCode *c, Nest *n, V *total) {
     int k = 0;
     for (int i = n->g->first; i >= 0; i = c->r->statement[i].next, k++) {
         const Statement *s = &c->r->statement[i];
@@ -125,7 +125,7 @@ static void finish_sums(Code *c, Nest *n, V *total) {
     }
 }
 
-static void write_sums(Code *c, Nest *n, V *total) {
+static void write_sums(RowCode *c, Nest *n, V *total) {
     int k = 0, lanes = c->lanes;
     c->lanes = 1;
     for (int i = n->g->first; i >= 0; i = c->r->statement[i].next, k++) {
@@ -138,7 +138,7 @@ static void write_sums(Code *c, Nest *n, V *total) {
 }
 
 /* The last axis: wide steps, then register steps, then one by one. */
-static void lane_loops(Code *c, Nest *n) {
+static void lane_loops(RowCode *c, Nest *n) {
     Emit *e = c->e;
     int64_t length = n->rank ? n->dim[n->rank - 1] : 1, at = 0;
     int width[] = { WIDE * c->r->lanes, c->r->lanes, 1 }, statements = 0;
@@ -169,7 +169,7 @@ static void lane_loops(Code *c, Nest *n) {
     free(total), free(n->sum);
 }
 
-static bool group_reads_stack(const Code *c, const Group *g) {
+static bool group_reads_stack(const RowCode *c, const StatementGroup *g) {
     for (int i = g->first; i >= 0; i = c->r->statement[i].next) {
         const Statement *s = &c->r->statement[i];
         const Node *n = s->piece ? s->piece : s->node;
@@ -181,7 +181,7 @@ static bool group_reads_stack(const Code *c, const Group *g) {
     return false;
 }
 
-static void outer_loops(Code *c, Nest *n, int axis) {
+static void outer_loops(RowCode *c, Nest *n, int axis) {
     Emit *e = c->e;
     bool scalar = c->mode == MODE_TOKENS;
     if (axis >= n->rank - !scalar) {
@@ -208,15 +208,15 @@ static void outer_loops(Code *c, Nest *n, int axis) {
 }
 
 /* Tables of row pointers for stacks too long to unroll, for this token. */
-static void fill_tables(Code *c) {
+static void fill_tables(RowCode *c) {
     Emit *e = c->e;
     for (int i = 0; i < c->r->nvalue; i++) {
-        const Value *v = &c->r->value[i];
+        const RowValue *v = &c->r->value[i];
         if (!v->here || v->stored || !rows_by_pointer(v->n) || v->n->nin <= UNROLL) continue;
         if (!c->table[i])
             c->table[i] = e_var(e, LLVMGetUndef(LLVMArrayType(e->ptr, (unsigned)v->n->nin)));
         for (int k = 0; k < v->n->nin; k++) {
-            const Value *s = rows_value(c->r, plan_storage(v->n->in[k]));
+            const RowValue *s = rows_value(c->r, plan_storage(v->n->in[k]));
             if (s->here && s->scratch < 0 && !s->nout) continue;
             V at = e_i64(e, k), row = expr_row_pointer(c, v->n->in[k]);
             int in = s->here && s->scratch >= 0 ? memory_scratch(c)
@@ -228,7 +228,7 @@ static void fill_tables(Code *c) {
     }
 }
 
-void loops_emit(Code *c, const Group *g) {
+void loops_emit(RowCode *c, const StatementGroup *g) {
     Emit *e = c->e;
     Nest n = { .g = g };
     for (int i = 0; i < g->base.rank; i++)

@@ -5,17 +5,17 @@
 
 /* == Accesses ============================================================= */
 
-int memory_scratch(const Code *c) { return c->r->noperand; }
+int memory_scratch(const RowCode *c) { return c->r->noperand; }
 
-void memory_test(Code *c, int in, V address, int64_t floats, bool store) {
+void memory_test(RowCode *c, int in, V address, int64_t floats, bool store) {
     if (in != TESTED) fence_test(c->e, &c->fence, in, address, floats, store);
 }
 
 /* Floats from the first lane to the last. */
-int64_t memory_span(const Code *c, int64_t step) { return 1 + (c->lanes - 1) * step; }
+int64_t memory_span(const RowCode *c, int64_t step) { return 1 + (c->lanes - 1) * step; }
 
 /* Lanes 'step' floats apart. */
-V memory_load(Code *c, int in, V address, int64_t step) {
+V memory_load(RowCode *c, int in, V address, int64_t step) {
     Emit *e = c->e;
     memory_test(c, in, address, memory_span(c, step), false);
     if (step == 0 || c->lanes == 1) return e_load(e, address, 1);
@@ -26,7 +26,7 @@ V memory_load(Code *c, int in, V address, int64_t step) {
     return x;
 }
 
-void memory_store(Code *c, int in, V address, int64_t step, V x) {
+void memory_store(RowCode *c, int in, V address, int64_t step, V x) {
     Emit *e = c->e;
     memory_test(c, in, address, memory_span(c, step), true);
     if (c->lanes == 1 || step == 0) {
@@ -41,7 +41,7 @@ void memory_store(Code *c, int in, V address, int64_t step, V x) {
 }
 
 /* One lane per token: token rows 'stride' apart, none beyond the last. */
-static V load_tokens(Code *c, int operand, V offset, int64_t stride) {
+static V load_tokens(RowCode *c, int operand, V offset, int64_t stride) {
     Emit *e = c->e;
     V row = e_at(e, c->p[operand], e_iadd(e, e_imul(e, c->t0, e_i64(e, stride)), offset));
     V last = e_isub(e, c->rows, e_i64(e, 1));
@@ -51,27 +51,27 @@ static V load_tokens(Code *c, int operand, V offset, int64_t stride) {
 }
 
 /* To the tests of accesses two bfloat16s are a float: the first and the last that one touches. */
-static void test_half(Code *c, int in, V row, V offset, int64_t halves, bool store) {
+static void test_bf16(RowCode *c, int in, V row, V offset, int64_t count, bool store) {
     Emit *e = c->e;
     if (!e->check) return;
-    V one = e_i64(e, 1), last = e_iadd(e, offset, e_i64(e, halves - 1));
+    V one = e_i64(e, 1), last = e_iadd(e, offset, e_i64(e, count - 1));
     memory_test(c, in, e_at(e, row, LLVMBuildAShr(e->b, offset, one, "")), 1, store);
     memory_test(c, in, e_at(e, row, LLVMBuildAShr(e->b, last, one, "")), 1, store);
 }
 
-static V load_half(Code *c, int operand, V row, V offset, int lanes) {
-    test_half(c, operand, row, offset, lanes, false);
-    return e_load_half(c->e, e_at_half(c->e, row, offset), lanes);
+static V load_bf16_lanes(RowCode *c, int operand, V row, V offset, int lanes) {
+    test_bf16(c, operand, row, offset, lanes, false);
+    return e_load_bf16(c->e, e_at_bf16(c->e, row, offset), lanes);
 }
 
 /* bfloat16s: lanes 'step' apart, or one per token. */
-static V load_halves(Code *c, int operand, V offset, int64_t step) {
+static V load_bf16(RowCode *c, int operand, V offset, int64_t step) {
     Emit *e = c->e;
     V stride = e_i64(e, c->r->operand[operand].ref.stride), base = c->p[operand];
     bool tokens = c->mode == MODE_TOKENS;
     V row = tokens ? NULL : e_at(e, base, e_imul(e, c->t, stride));
     if (!tokens && (step <= 1 || c->lanes == 1))
-        return load_half(c, operand, row, offset, step == 1 ? c->lanes : 1);
+        return load_bf16_lanes(c, operand, row, offset, step == 1 ? c->lanes : 1);
     V x = LLVMGetUndef(LLVMVectorType(e->f32, (unsigned)c->lanes)),
       last = e_isub(e, c->rows, e_i64(e, 1));
     for (int i = 0; i < c->lanes; i++) {
@@ -79,16 +79,16 @@ static V load_halves(Code *c, int operand, V offset, int64_t step) {
         if (tokens)
             row = e_at(e, base, e_imul(e, e_iadd(e, c->t0, e_imin(e, e_i64(e, i), last)), stride));
         else at = e_iadd(e, offset, e_i64(e, i * step));
-        x = e_set_lane(e, x, load_half(c, operand, row, at, 1), i);
+        x = e_set_lane(e, x, load_bf16_lanes(c, operand, row, at, 1), i);
     }
     return x;
 }
 
-static V load_operand(Code *c, int operand, const Node *n, V offset, int64_t step) {
+static V load_operand(RowCode *c, int operand, const Node *n, V offset, int64_t step) {
     Emit *e = c->e;
     int64_t stride = c->r->operand[operand].ref.stride;
     V base = c->p[operand];
-    if (plan_half(n)) return load_halves(c, operand, offset, step);
+    if (plan_bf16(n)) return load_bf16(c, operand, offset, step);
     if (n->shape.lead == LEAD_NONE) return memory_load(c, operand, e_at(e, base, offset), step);
     if (c->mode == MODE_TOKENS) return load_tokens(c, operand, offset, stride);
     return memory_load(c, operand,
@@ -96,7 +96,7 @@ static V load_operand(Code *c, int operand, const Node *n, V offset, int64_t ste
 }
 
 /* A row of the table at the position of token t; the positions are the next operand. */
-static V wave_address(Code *c, int operand, V t, V offset) {
+static V wave_address(RowCode *c, int operand, V t, V offset) {
     Emit *e = c->e;
     V position = e_at(e, c->p[operand + 1], t);
     memory_test(c, operand + 1, position, 1, false);
@@ -104,7 +104,7 @@ static V wave_address(Code *c, int operand, V t, V offset) {
     return e_at(e, c->p[operand], e_iadd(e, row, offset));
 }
 
-static V load_wave(Code *c, int operand, V offset, int64_t step) {
+static V load_wave(RowCode *c, int operand, V offset, int64_t step) {
     Emit *e = c->e;
     if (c->mode != MODE_TOKENS)
         return memory_load(c, operand, wave_address(c, operand, c->t, offset), step);
@@ -120,7 +120,7 @@ static V load_wave(Code *c, int operand, V offset, int64_t step) {
 
 /* Where element 'offset' of a value in scratch lies.  Small values have a
 ** tile's tokens side by side; large ones are a row per token. */
-V memory_scratch_address(Code *c, const Value *v, V offset, int64_t *step) {
+V memory_scratch_address(RowCode *c, const RowValue *v, V offset, int64_t *step) {
     Emit *e = c->e;
     V base = e_at(e, c->scratch, e_i64(e, v->scratch));
     if (v->n->shape.lead == LEAD_NONE) return e_at(e, base, offset);
@@ -136,7 +136,7 @@ V memory_scratch_address(Code *c, const Value *v, V offset, int64_t *step) {
     return e_at(e, base, e_iadd(e, e_imul(e, c->row, e_i64(e, count)), offset));
 }
 
-V memory_read(Code *c, const Value *v, V offset, int64_t step) {
+V memory_read(RowCode *c, const RowValue *v, V offset, int64_t step) {
     if (!v->here) {
         if (op_info[v->n->op].class == WAVE) return load_wave(c, v->operand, offset, step);
         return load_operand(c, v->operand, v->n, offset, step);
@@ -152,24 +152,24 @@ V memory_read(Code *c, const Value *v, V offset, int64_t step) {
 /* == Writing ============================================================== */
 
 /* bfloat16s: what is stored is rounded already, the upper half says it all. */
-static void write_half(Code *c, int op, V row, V offset, int64_t step, V x) {
+static void write_bf16(RowCode *c, int op, V row, V offset, int64_t step, V x) {
     Emit *e = c->e;
     int lanes = step == 0 ? 1 : c->lanes;
-    test_half(c, op, row, offset, lanes == 1 ? 1 : memory_span(c, step), true);
+    test_bf16(c, op, row, offset, lanes == 1 ? 1 : memory_span(c, step), true);
     x = lanes == 1 ? e_lane(e, x, 0) : e_splat(e, x, lanes);
     if (step == 1 || lanes == 1) {
-        e_store_half(e, e_at_half(e, row, offset), x);
+        e_store_bf16(e, e_at_bf16(e, row, offset), x);
         return;
     }
     for (int i = 0; i < lanes; i++)
-        e_store_half(e, e_at_half(e, row, e_iadd(e, offset, e_i64(e, i * step))), e_lane(e, x, i));
+        e_store_bf16(e, e_at_bf16(e, row, e_iadd(e, offset, e_i64(e, i * step))), e_lane(e, x, i));
 }
 
-void memory_write_out(Code *c, int op, const Node *n, V offset, int64_t step, V x) {
+void memory_write_out(RowCode *c, int op, const Node *n, V offset, int64_t step, V x) {
     Emit *e = c->e;
     const Operand *o = &c->r->operand[op];
-    if (plan_half(n)) {
-        write_half(c, op, e_at(e, c->p[op], e_imul(e, c->t, e_i64(e, o->ref.stride))), offset, step,
+    if (plan_bf16(n)) {
+        write_bf16(c, op, e_at(e, c->p[op], e_imul(e, c->t, e_i64(e, o->ref.stride))), offset, step,
                    x);
         return;
     }
@@ -182,7 +182,7 @@ void memory_write_out(Code *c, int op, const Node *n, V offset, int64_t step, V 
 }
 
 /* Element 'at' of value v is x: to scratch and to its results. */
-void memory_write(Code *c, const Value *v, At at, V x) {
+void memory_write(RowCode *c, const RowValue *v, At at, V x) {
     int64_t step;
     V offset = index_position(c, &v->n->shape, at, &step);
     if (v->here && v->scratch >= 0) {

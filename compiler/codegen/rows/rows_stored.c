@@ -17,7 +17,7 @@ static int own_cost(const Node *n) {
 
 /* Roughly, instructions to compute an element again. */
 static int cost(const Rows *r, const Node *n, int budget) {
-    const Value *v = rows_value(r, n);
+    const RowValue *v = rows_value(r, n);
     if (budget <= 0) return 0;
     if (!v->here || v->stored) return n->op == OP_fill ? 0 : 1;
     int c = own_cost(n);
@@ -62,7 +62,7 @@ static bool any_must_store(const Rows *r, const Node *n) {
     return false;
 }
 
-static void decide(Rows *r, Value *v) {
+static void decide(Rows *r, RowValue *v) {
     const Node *n = v->n;
     Class c = class_of(n);
     if (v->nout) v->stored = true;

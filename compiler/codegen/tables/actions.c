@@ -52,15 +52,15 @@ static void cache_of(Tables *t, AttentionAction *a) {
 }
 
 /* Room where the optimizer keeps a product's weights packed; -1: they are no parameter. */
-static int64_t keep_packed(Tables *t, const Node *weights, const Action *a) {
+static int64_t repacked_place(Tables *t, const Node *weights, const Action *a) {
     int i = params_number(&t->layout, weights);
     if (i < 0) return -1;
-    Kept *kept = &LIST(t->bytes.kept, Kept, i);
-    int64_t *at = a->what == DO_LINEAR_BACK ? &kept->back : &kept->forward;
+    Repacked *places = &LIST(t->bytes.repacked, Repacked, i);
+    int64_t *at = a->what == DO_LINEAR_BACK ? &places->back : &places->forward;
     if (*at < 0) {
-        *at = t->bytes.constants.kept_floats;
-        t->bytes.constants.kept_floats += packed_floats(a->product.columns, a->product.steps,
-                                                        2 * t->lanes, 1);
+        *at = t->bytes.constants.repacked_floats;
+        t->bytes.constants.repacked_floats += packed_floats(a->product.columns, a->product.steps,
+                                                            2 * t->lanes, 1);
     }
     return *at;
 }
@@ -72,9 +72,9 @@ static void set_product(Tables *t, const ProgramKind *kind, Action *a, const Nod
     k->columns = w->dim[back], k->steps = w->dim[!back];
     k->packed = -1;
     k->add = n->nin == 3;
-    k->half = params_half(&t->layout, n->in[1]);
-    k->narrow = n->attr.half;
-    k->kept = kind->trains && t->pairs ? keep_packed(t, n->in[1], a) : -1;
+    k->bf16 = params_bf16(&t->layout, n->in[1]);
+    k->narrow = n->attr.bf16;
+    k->repacked = kind->trains && t->pairs ? repacked_place(t, n->in[1], a) : -1;
 }
 
 static void set_attention(Tables *t, const ProgramKind *kind, Action *a, const Node *n) {
@@ -103,7 +103,7 @@ static void set_sizes(Tables *t, const Plan *p, const ProgramKind *kind, Action 
         break;
     case DO_EMBED:
         a->embed.columns = own->dim[0];
-        a->embed.half = params_half(&t->layout, n->in[0]);
+        a->embed.bf16 = params_bf16(&t->layout, n->in[0]);
         break;
     case DO_SCATTER: a->scatter.columns = x->dim[0], a->scatter.rows = own->dim[0]; break;
     case DO_CROSS_ENTROPY:
@@ -154,7 +154,7 @@ static void add_rows(Tables *t, const Step *s, const Rows *rows, Action *a) {
     a->what = s->kind == STEP_ROW ? DO_ROW : DO_UNIFORM;
     for (int i = 0; i < rows->noperand; i++) {
         const Node *n = rows->operand[i].node;
-        if (n && params_half(&t->layout, n)) bug(n, "is kept as bfloat16");
+        if (n && params_bf16(&t->layout, n)) bug(n, "is kept as bfloat16");
         add_ref(t, a, rows->operand[i].ref);
     }
     if (a->refs > MAX_REFS)

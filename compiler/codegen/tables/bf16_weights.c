@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-static bool takes_halves(const Node *n, int operand) {
+static bool takes_bf16(const Node *n, int operand) {
     Class class = op_info[n->op].class;
     return class == CONTRACT ? operand == 1 : class == GATHER && operand == 0;
 }
@@ -17,7 +17,7 @@ static bool only_matrix(const Graph *g, const char *name) {
     for (int i = 0; i < g->n; i++)
         for (int k = 0; k < g->node[i]->nin; k++) {
             const Node *in = g->node[i]->in[k];
-            if (in->op == OP_param && !strcmp(in->attr.name, name) && !takes_halves(g->node[i], k))
+            if (in->op == OP_param && !strcmp(in->attr.name, name) && !takes_bf16(g->node[i], k))
                 return false;
         }
     for (int i = 0; i < g->nout; i++)
@@ -26,7 +26,7 @@ static bool only_matrix(const Graph *g, const char *name) {
     return true;
 }
 
-bool weight_is_half(const Graph *g, const Graph *probe, const Node *param) {
+bool weight_is_bf16(const Graph *g, const Graph *probe, const Node *param) {
     return param->shape.rank == 2 && only_matrix(g, param->attr.name)
         && (!probe || only_matrix(probe, param->attr.name));
 }

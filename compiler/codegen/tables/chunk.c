@@ -22,7 +22,7 @@ typedef struct Traffic {
 } Traffic;
 
 static double bytes_of(const Node *n) {
-    return (plan_half(n) ? 2.0 : 4.0) * (double)shape_count(&n->shape);
+    return (plan_bf16(n) ? 2.0 : 4.0) * (double)shape_count(&n->shape);
 }
 
 /* Bytes that are there after each step and not before it; a value that later phases read too is

@@ -24,13 +24,13 @@ static KernelInfo *line_of(Tables *t, const char *name, const char *family, int 
 static StepCost rows_cost(const Rows *r) {
     StepCost c = { 0 };
     for (int i = 0; i < r->nvalue; i++) {
-        const Value *v = &r->value[i];
+        const RowValue *v = &r->value[i];
         if (v->here && v->n->shape.lead != LEAD_NONE) c.flops_per_token += op_flops(v->n);
     }
     for (int i = 0; i < r->noperand; i++) {
         const Operand *o = &r->operand[i];
         if (!o->node) continue;
-        double bytes = (plan_half(o->node) ? 2.0 : 4.0) * (double)shape_count(&o->node->shape)
+        double bytes = (plan_bf16(o->node) ? 2.0 : 4.0) * (double)shape_count(&o->node->shape)
             * (o->add ? 2 : 1);
         if (o->ref.area == AREA_GRANULE) c.bytes_per_token += bytes / GRANULE;
         else if (o->node->shape.lead == LEAD_TOKENS) c.bytes_per_token += bytes;
@@ -40,10 +40,10 @@ static StepCost rows_cost(const Rows *r) {
 }
 
 static double elements(const Node *n) { return (double)shape_count(&n->shape); }
-static double bytes_of(const Node *n) { return (plan_half(n) ? 2 : 4) * elements(n); }
+static double bytes_of(const Node *n) { return (plan_bf16(n) ? 2 : 4) * elements(n); }
 
 static double weight_bytes(const Tables *t, const Node *w) {
-    return params_half(&t->layout, w) ? 2 : 4;
+    return params_bf16(&t->layout, w) ? 2 : 4;
 }
 
 static StepCost product_cost(const Tables *t, const Node *n) {

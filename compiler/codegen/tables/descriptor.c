@@ -9,12 +9,12 @@
 
 #include "site.h"
 
-typedef struct Block {
+typedef struct Blob {
     char *data;
     size_t size, cap;
-} Block;
+} Blob;
 
-static uint32_t reserve(Block *b, size_t size, size_t align) {
+static uint32_t reserve(Blob *b, size_t size, size_t align) {
     size_t at = (b->size + align - 1) / align * align;
     if (at + size > b->cap) {
         b->cap = 2 * (at + size) + 4096;
@@ -25,7 +25,7 @@ static uint32_t reserve(Block *b, size_t size, size_t align) {
     return (uint32_t)at;
 }
 
-static uint32_t text(Block *b, const char *s) {
+static uint32_t text(Blob *b, const char *s) {
     s = s ? s : "";
     uint32_t at = reserve(b, strlen(s) + 1, 1);
     memcpy(b->data + at, s, strlen(s) + 1);
@@ -38,7 +38,7 @@ static const Param *param_of(const Graph *g, const char *name) {
     return NULL;
 }
 
-static void add_tensor(Block *b, uint32_t at, const Tables *t, const Graph *g, int i) {
+static void add_tensor(Blob *b, uint32_t at, const Tables *t, const Graph *g, int i) {
     const Param *p = param_of(g, t->layout.param[i].name);
     const Shape *s = &p->node->shape;
     strata_tensor x = { .name = text(b, t->layout.param[i].name),
@@ -49,7 +49,7 @@ static void add_tensor(Block *b, uint32_t at, const Tables *t, const Graph *g, i
                         .decay = s->rank >= 2,
                         .init = (int32_t)p->init.kind,
                         .value = p->init.value,
-                        .half = t->layout.param[i].half };
+                        .bf16 = t->layout.param[i].bf16 };
     memcpy(x.shape, s->dim, sizeof x.shape);
     for (int k = s->rank; k < 4; k++)
         x.shape[k] = 0;
@@ -60,7 +60,7 @@ static void add_tensor(Block *b, uint32_t at, const Tables *t, const Graph *g, i
     memcpy(b->data + at + (size_t)i * sizeof x, &x, sizeof x);
 }
 
-static void add_probe(Block *b, uint32_t at, const ProbeFact *f, int64_t place, int64_t count) {
+static void add_probe(Blob *b, uint32_t at, const ProbeFact *f, int64_t place, int64_t count) {
     uint32_t site = text(b, f->site);
     ProbeEntry x = { .kind = (int32_t)f->kind,
                      .index = f->index,
@@ -74,7 +74,7 @@ static void add_probe(Block *b, uint32_t at, const ProbeFact *f, int64_t place, 
 
 /* Inputs: where they are in WEIGHTS; then results: where they are in what probe fills; then
 ** layers of tensors. */
-static void add_probes(Block *b, strata_model *m, const Tables *t, const Graph *g) {
+static void add_probes(Blob *b, strata_model *m, const Tables *t, const Graph *g) {
     const ProbeGraph *p = t->info->probe;
     int64_t place = 0;
     if (!p) return;
@@ -98,7 +98,7 @@ static void add_probes(Block *b, strata_model *m, const Tables *t, const Graph *
     }
 }
 
-static void add_kernel(Block *b, uint32_t at, const KernelInfo *k, int i) {
+static void add_kernel(Blob *b, uint32_t at, const KernelInfo *k, int i) {
     strata_kernel x = { text(b, k->name), text(b, k->family), k->used, 0, k->training, k->forward };
     memcpy(b->data + at + (size_t)i * sizeof x, &x, sizeof x);
 }
@@ -130,7 +130,7 @@ static void set_info(strata_model *m, const ModelInfo *f) {
 #include "settings.def"
 }
 
-static void add_routed(Block *b, strata_model *m, const Tables *t, const Graph *g) {
+static void add_routed(Blob *b, strata_model *m, const Tables *t, const Graph *g) {
     m->forms = t->generates == PROGRAM_GENERATE ? 2 : 1;
     m->routed = t->bytes.constants.lists;
     m->routed_table = reserve(b, (size_t)m->routed * sizeof(uint32_t), 4);
@@ -151,9 +151,9 @@ static bool learns_positions(const Graph *g) {
     return false;
 }
 
-void *tables_descriptor(const Tables *t, const CodegenOptions *o, const Code *code, const Graph *g,
-                        size_t *size) {
-    Block b = { 0 };
+void *tables_descriptor(const Tables *t, const CodegenOptions *o, const CompiledModel *code,
+                        const Graph *g, size_t *size) {
+    Blob b = { 0 };
     const ModelInfo *f = t->info;
     strata_model m = { .magic = STRATA_MAGIC, .abi_version = STRATA_ABI, .struct_size = sizeof m };
     reserve(&b, sizeof m, 64);

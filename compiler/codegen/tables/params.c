@@ -24,9 +24,9 @@ int64_t params_at(const WeightLayout *l, const char *name) {
     return -1;
 }
 
-bool params_half(const WeightLayout *l, const Node *n) {
+bool params_bf16(const WeightLayout *l, const Node *n) {
     int i = params_number(l, n);
-    return i >= 0 && l->param[i].half;
+    return i >= 0 && l->param[i].bf16;
 }
 
 /* The phase after which nothing is added to a parameter's gradient any more. */
@@ -58,19 +58,19 @@ void params_place(Tables *t, const Graph *g, const Plan *training) {
     for (int i = 0; i < g->nparam; i++) {
         const Node *n = g->param[i].node;
         int64_t count = shape_count(&n->shape);
-        bool half = t->bytes.constants.bf16 && t->inference
-            && weight_is_half(g, probe ? probe->graph : NULL, n);
+        bool bf16 = t->bytes.constants.bf16 && t->inference
+            && weight_is_bf16(g, probe ? probe->graph : NULL, n);
         l->param[i] = (ParamPlace){ .name = n->attr.name,
-                                    .floats = half ? (count + 1) / 2 : count,
+                                    .floats = bf16 ? (count + 1) / 2 : count,
                                     .number = i,
                                     .phase = training ? final_phase(training, n->attr.name) : 0,
-                                    .half = half };
+                                    .bf16 = bf16 };
     }
     qsort(l->param, (size_t)l->nparam, sizeof *l->param, by_finality);
     for (int i = 0; i < l->nparam; i++) {
         l->param[i].at = l->weights;
         l->weights += round_up(l->param[i].floats, LINE_FLOATS);
-        *(Kept *)list_add(&t->bytes.kept, sizeof(Kept)) = (Kept){ -1, -1 };
+        *(Repacked *)list_add(&t->bytes.repacked, sizeof(Repacked)) = (Repacked){ -1, -1 };
     }
     l->weights_probe = t->bytes.constants.gradients = l->weights;
 }

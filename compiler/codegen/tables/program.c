@@ -69,7 +69,7 @@ static int64_t place_packed(Tables *t, const Stage *s) {
 static void add_phase(Tables *t, const Plan *p, const ProgramKind *kind, int phase,
                       RowsShared shared) {
     const Phase *from = &p->phase[phase];
-    Program *out = &t->bytes.program[kind->which];
+    ModelProgram *out = &t->bytes.program[kind->which];
     Stage s = { t->bytes.action.n, from->count, from->global, from->list, 0, 0 };
     int attention = 0;
     if (kind->trains) params_final(&t->layout, phase, &s);
@@ -85,7 +85,7 @@ static void add_phase(Tables *t, const Plan *p, const ProgramKind *kind, int pha
 
 static void add_results(Tables *t, const Plan *p, const ProgramKind *kind) {
     TableBytes *b = &t->bytes;
-    Program *out = &b->program[kind->which];
+    ModelProgram *out = &b->program[kind->which];
     const Node *nll = graph_find(p->g, "nll"), *loss = graph_find(p->g, "loss");
     if (nll) out->result = place_of(p, nll);
     if (loss) out->loss = place_of(p, loss);
@@ -99,7 +99,7 @@ static void add_results(Tables *t, const Plan *p, const ProgramKind *kind) {
 
 /* The plan is freed, or passes to who keeps it. */
 static void add_program(Tables *t, Plan *p, const ProgramKind *kind) {
-    Program *out = &t->bytes.program[kind->which];
+    ModelProgram *out = &t->bytes.program[kind->which];
     Planned *keeper = t->costs.planned;
     if (keeper) {
         keeper->plan[kind->which] = p;
@@ -108,12 +108,12 @@ static void add_program(Tables *t, Plan *p, const ProgramKind *kind) {
     }
     place_nodes(t, p);
     RowsShared shared = rows_shared(p);
-    *out = (Program){ .phase = t->bytes.stage.n,
-                      .phases = p->nphase,
-                      .token_floats = p->token_floats,
-                      .local_floats = p->local_floats,
-                      .granule_floats = p->granule_floats,
-                      .constant_floats = p->constant_floats };
+    *out = (ModelProgram){ .phase = t->bytes.stage.n,
+                           .phases = p->nphase,
+                           .token_floats = p->token_floats,
+                           .local_floats = p->local_floats,
+                           .granule_floats = p->granule_floats,
+                           .constant_floats = p->constant_floats };
     if (t->bytes.constants.check) regions_add(&t->bytes, p, out);
     for (int i = 0; i < p->nphase; i++)
         add_phase(t, p, kind, i, shared);
@@ -154,7 +154,7 @@ void tables_free(Tables *t) {
         free((char *)LIST(t->costs.kernel, KernelInfo, i).name);
     List *lists[] = { &b->stage,     &b->action,   &b->ref,         &b->wave,         &b->cache,
                       &b->frequency, &b->region,   &b->reach,       &b->probe_result, &b->span,
-                      &b->kept,      &t->sink.row, &t->costs.kernel };
+                      &b->repacked,  &t->sink.row, &t->costs.kernel };
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         free(lists[i]->data);
     free(t->layout.param), free(t->layout.input);

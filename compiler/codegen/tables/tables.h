@@ -14,7 +14,7 @@ typedef struct ParamPlace {
     const char *name;
     int64_t at, floats;
     int number, phase; /* in the graph; after which the gradient is final */
-    bool half;         /* kept as bfloat16 */
+    bool bf16;         /* kept as bfloat16 */
 } ParamPlace;
 
 /* What is where in WEIGHTS and TRAIN, in floats. */
@@ -29,10 +29,10 @@ typedef struct WeightLayout {
 /* What is written: the tables of program.h. */
 typedef struct TableBytes {
     Constants constants;
-    Program program[PROGRAMS];
+    ModelProgram program[PROGRAMS];
     List stage, action, ref, wave, cache, frequency, probe_result;
     List span;          /* of gradients that start as zeros */
-    List kept;          /* by parameter */
+    List repacked;      /* by parameter */
     List region, reach; /* --check builds */
 } TableBytes;
 
@@ -82,8 +82,8 @@ typedef struct ProgramKind {
 void tables_build(Tables *t, const Graph *g, const ModelPlans *plans, const CodegenOptions *o);
 void tables_free(Tables *t);
 /* The descriptor and its tables as bytes. */
-void *tables_descriptor(const Tables *t, const CodegenOptions *o, const Code *c, const Graph *g,
-                        size_t *size);
+void *tables_descriptor(const Tables *t, const CodegenOptions *o, const CompiledModel *c,
+                        const Graph *g, size_t *size);
 
 /* actions.c: adds the action of a step; returns its row kernel, NULL if it is none */
 Rows *action_add(Tables *t, const Plan *p, const ProgramKind *kind, int step, RowsShared shared);
@@ -96,19 +96,19 @@ int64_t wave_add(Tables *t, const Attr *a);
 
 /* regions.c, --check builds: a program's values as regions, before its steps are added;
 ** and where each reference of an action may be accessed */
-void regions_add(TableBytes *b, const Plan *p, Program *out);
-void regions_reach(TableBytes *b, const Program *out, const Action *a, const Rows *rows);
+void regions_add(TableBytes *b, const Plan *p, ModelProgram *out);
+void regions_reach(TableBytes *b, const ModelProgram *out, const Action *a, const Rows *rows);
 
 /* bf16_weights.c: whether a build of bf16 that does not train keeps a parameter as bfloat16;
 ** 'probe' may be NULL */
-bool weight_is_half(const Graph *g, const Graph *probe, const Node *param);
+bool weight_is_bf16(const Graph *g, const Graph *probe, const Node *param);
 
 /* params.c: WEIGHTS, in the order in which gradients become final; 'training' may be NULL */
 void params_place(Tables *t, const Graph *g, const Plan *training);
 void params_place_inputs(WeightLayout *l, const Graph *probe); /* behind them */
 int64_t params_at(const WeightLayout *l, const char *name);    /* floats; -1: there is none */
 int params_number(const WeightLayout *l, const Node *n);       /* of a parameter; -1: it is none */
-bool params_half(const WeightLayout *l, const Node *n);        /* kept as bfloat16 */
+bool params_bf16(const WeightLayout *l, const Node *n);        /* kept as bfloat16 */
 /* a product that is what is added first to a gradient */
 bool params_first(const Plan *p, const Node *n);
 void params_start(Tables *t, const Plan *training); /* fills t->bytes.span */

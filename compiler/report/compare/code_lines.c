@@ -193,13 +193,13 @@ static bool file_name(const char *text, int number, char to[256]) {
     return true;
 }
 
-typedef struct Place {
+typedef struct SourcePlace {
     int file, line;
     char name[256], text[288];
-} Place;
+} SourcePlace;
 
 /* ".loc 6 19 0 ...": line 0 says that what follows is nobody's. */
-static void take_place(const char *text, const char *loc, Place *p) {
+static void take_place(const char *text, const char *loc, SourcePlace *p) {
     int file, line;
     if (sscanf(loc, "\t.loc\t%d %d", &file, &line) != 2) return;
     if (file != p->file && !file_name(text, file, p->name)) return;
@@ -210,7 +210,7 @@ static void take_place(const char *text, const char *loc, Place *p) {
 }
 
 /* One line of the text: an instruction, a label that is jumped to, or neither. */
-static void take_line(const char *line, size_t n, const Place *p, CodeLines *out) {
+static void take_line(const char *line, size_t n, const SourcePlace *p, CodeLines *out) {
     char copy[SHAPE_TEXT], shape[SHAPE_TEXT];
     bool label = !strncmp(line, ".LBB", 4);
     if (!label && (*line != '\t' || line[1] == '.' || line[1] == '#' || n < 2)) return;
@@ -225,7 +225,7 @@ static void take_line(const char *line, size_t n, const Place *p, CodeLines *out
 
 void code_assembly(const char *text, const char *function, CodeLines *out) {
     char head[160];
-    Place p = { .file = -1 };
+    SourcePlace p = { .file = -1 };
     print_text(head, sizeof head, "\n%s:", function);
     const char *at = strstr(text, head);
     for (at = at ? strchr(at + 1, '\n') : NULL; at && strncmp(at + 1, ".Lfunc_end", 10);

@@ -153,7 +153,7 @@ static bool any_routes(const Comparison *c) {
 }
 
 static void add_result(const Comparison *c, int i, Text *t) {
-    Trained x = compare_trained(c, &c->variant[i]);
+    TrainingResult x = compare_trained(c, &c->variant[i]);
     text_add(t, "<tr><th scope=\"row\">");
     svg_escaped(t, c->variant[i].label);
     text_add(t, "</th><td>%.4f</td>", x.best.mean);

@@ -95,7 +95,7 @@ static void add_run(const Comparison *c, const TrainRun *r, uint64_t seed, Text 
 
 static void add_training(const Comparison *c, const Variant *v, Text *t) {
     if (!c->text) return;
-    Trained x = compare_trained(c, v);
+    TrainingResult x = compare_trained(c, v);
     text_add(t, ",\n   \"trained\": {");
     add_estimate(t, "best_validation_loss", &x.best), text_add(t, ", ");
     add_estimate(t, "difference", &x.difference), text_add(t, ", ");

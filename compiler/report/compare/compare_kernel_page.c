@@ -1,4 +1,4 @@
-/* The kernel table of a comparison's page: a group of rows a role, a row a variant; roles
+/* The kernel table of a comparison's page: one group of rows per role, one row per variant; roles
 ** that do the same work everywhere are folded away. */
 #include "compare_page.h"
 #include "svg.h"

@@ -22,19 +22,21 @@ enum {
     TOKEN = 0
 };
 
-typedef struct Panel {
+typedef struct VariantPanel {
     const Plan *p;
     double most; /* bytes at the top */
     Text *t;
-} Panel;
+} VariantPanel;
 
-static double at_step(const Panel *a, double step) {
+static double at_step(const VariantPanel *a, double step) {
     return LEFT + (RIGHT - LEFT) * step / (a->p->nstep ? a->p->nstep : 1);
 }
-static double at_byte(const Panel *a, double bytes) { return TOP + TALL * (1 - bytes / a->most); }
+static double at_byte(const VariantPanel *a, double bytes) {
+    return TOP + TALL * (1 - bytes / a->most);
+}
 
 /* Steps of a column count with their largest value. */
-static void draw_alive(const Panel *a) {
+static void draw_alive(const VariantPanel *a) {
     int n, columns = a->p->nstep < COLUMNS ? a->p->nstep : COLUMNS;
     const MemoryItem *item = memory_items(a->p, &n);
     int64_t *alive = memory_alive(a->p, item, n, TOKEN);
@@ -52,7 +54,7 @@ static void draw_alive(const Panel *a) {
     free(alive);
 }
 
-static void draw_axes(const Panel *a) {
+static void draw_axes(const VariantPanel *a) {
     double tick = svg_tick(a->most, 5, true), steps = svg_tick(a->p->nstep, 4, false),
            backward = at_step(a, work_backward(a->p));
     char text[32];
@@ -74,7 +76,7 @@ static void draw_axes(const Panel *a) {
 
 static void add_figure(const Variant *v, double most, Text *t) {
     char size[32];
-    Panel a = { memory_plan(v->report), most, t };
+    VariantPanel a = { memory_plan(v->report), most, t };
     double place = (double)memory_size(a.p, TOKEN);
     text_add(t, "<figure><figcaption>");
     svg_escaped(t, v->label);

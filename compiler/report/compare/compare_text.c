@@ -12,11 +12,11 @@
 enum { COLUMNS = 4, LABEL = 36, NUMBER = 12, DIFFERENCE = 10 };
 
 /* Columns from..to, of COLUMNS at most. */
-typedef struct Block {
+typedef struct ColumnBlock {
     const Comparison *c;
     int from, to;
     Text *t;
-} Block;
+} ColumnBlock;
 
 static void add_variants(const Comparison *c, Text *t) {
     for (int i = 0; i < c->n; i++) {
@@ -29,7 +29,7 @@ static void add_variants(const Comparison *c, Text *t) {
 }
 
 /* A column's number and as much of its name as fits; all of it is told above. */
-static void add_heads(const Block *b, const char *title) {
+static void add_heads(const ColumnBlock *b, const char *title) {
     text_add(b->t, "\n%-*s", LABEL, title);
     for (int i = b->from; i < b->to; i++) {
         char head[32];
@@ -40,13 +40,13 @@ static void add_heads(const Block *b, const char *title) {
     text_add(b->t, "\n");
 }
 
-static void add_cell(const Block *b, int i, Unit unit, double value, double base) {
+static void add_cell(const ColumnBlock *b, int i, Unit unit, double value, double base) {
     char number[32], difference[32];
     text_add(b->t, "%*s", NUMBER, compare_number(number, unit, value));
     if (i) text_add(b->t, "%*s", DIFFERENCE, compare_difference(difference, value, base));
 }
 
-static void add_metric(const Block *b, const Metric *m) {
+static void add_metric(const ColumnBlock *b, const Metric *m) {
     const Comparison *c = b->c;
     if (!isfinite(m->value(c, c->variant))) return;
     text_add(b->t, "%-*s", LABEL, m->name);
@@ -59,7 +59,7 @@ static double role_bytes(const Role *r, int variant) {
     return r->of[variant].kernels ? r->of[variant].work[TRAINING].bytes : NAN;
 }
 
-static void add_roles(const Block *b, const Role *role, int n) {
+static void add_roles(const ColumnBlock *b, const Role *role, int n) {
     int shown = 0;
     for (int k = 0; k < n; k++) {
         if (!role_differs(b->c, &role[k])) continue;
@@ -73,7 +73,7 @@ static void add_roles(const Block *b, const Role *role, int n) {
     else text_add(b->t, "\nall %d kinds of kernels do the same work\n", n);
 }
 
-static void add_times(const Block *b, const Role *role, int n) {
+static void add_times(const ColumnBlock *b, const Role *role, int n) {
     add_heads(b, "kernels: time per training step");
     for (int k = 0; k < n; k++) {
         text_add(b->t, "%-*.*s", LABEL, LABEL - 1, role[k].name);
@@ -89,7 +89,7 @@ void compare_text(const Comparison *c, Text *t) {
     if (!role) t->failed = true;
     add_variants(c, t);
     for (int from = 0; role && from < c->n; from += COLUMNS) {
-        Block b = { c, from, from + COLUMNS < c->n ? from + COLUMNS : c->n, t };
+        ColumnBlock b = { c, from, from + COLUMNS < c->n ? from + COLUMNS : c->n, t };
         add_heads(&b, "");
         for (int i = 0; i < compare_nmetric; i++)
             add_metric(&b, &compare_metrics[i]);

@@ -28,10 +28,10 @@ static double seconds_to(const TrainRun *r, double loss) {
     return NAN;
 }
 
-Trained compare_trained(const Comparison *c, const Variant *v) {
+TrainingResult compare_trained(const Comparison *c, const Variant *v) {
     double best[COMPARE_SEEDS], difference[COMPARE_SEEDS], seconds[COMPARE_SEEDS],
         routed[COMPARE_SEEDS];
-    Trained x = { 0 };
+    TrainingResult x = { 0 };
     int n = c->seeds;
     for (int s = 0; s < n; s++) {
         double base = best_of(&c->variant->run[s]), time = seconds_to(&v->run[s], base);
@@ -62,7 +62,7 @@ double compare_executed(const Comparison *c, const Variant *v) {
 }
 
 void compare_trained_words(const Comparison *c, const Variant *v, Text *t) {
-    Trained x = compare_trained(c, v), base = compare_trained(c, c->variant);
+    TrainingResult x = compare_trained(c, v), base = compare_trained(c, c->variant);
     text_add(t, "best validation loss %.4f against %.4f", x.best.mean, base.best.mean);
     if (!x.difference.known) text_add(t, ", %+.4f (one seed tells nothing)", x.difference.mean);
     else if (stats_covers_zero(&x.difference))

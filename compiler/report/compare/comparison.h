@@ -125,16 +125,16 @@ bool stats_covers_zero(const Estimate *e);
 /* == compare_training.c: what runs came to ================================ */
 
 /* Over seeds; a seed's best is its lowest validation loss. */
-typedef struct Trained {
+typedef struct TrainingResult {
     Estimate best;       /* mean and deviation */
     Estimate difference; /* against the baseline's of the same seed */
     Estimate seconds; /* until its loss is the baseline's best or lower, of seeds that got there */
     int matched;      /* how many did */
     /* share of the tokens that its routes take at the end, their mean; NAN: none */
     Estimate routed;
-} Trained;
+} TrainingResult;
 
-Trained compare_trained(const Comparison *c, const Variant *v);
+TrainingResult compare_trained(const Comparison *c, const Variant *v);
 /* "-0.0123", "95 % interval" and all: a line's worth. */
 void compare_trained_words(const Comparison *c, const Variant *v, Text *t);
 

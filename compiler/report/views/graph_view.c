@@ -27,32 +27,32 @@ void report_graph_text(const Report *r, Text *t) {
 
 /* == What is drawn ======================================================== */
 
-typedef struct Range {
+typedef struct Spread {
     int least, most;
-} Range;
+} Spread;
 
 /* A kernel call, or those at the same place of several layers. */
 typedef struct Box {
-    int step;                         /* of the last layer */
-    Range operations, reads, earlier; /* earlier: rows from before its layer */
+    int step;                          /* of the last layer */
+    Spread operations, reads, earlier; /* earlier: rows from before its layer */
 } Box;
 
-typedef struct Run {
+typedef struct LayerRun {
     int first, last; /* layers; -1: what is around them */
     int from, steps; /* of the last layer */
     Box *box;
-} Run;
+} LayerRun;
 
 typedef struct Drawing {
     const Report *r;
     const Plan *p;
     RowsShared shared;
-    Run *group;
+    LayerRun *group;
     int ngroup;
     Text *t;
 } Drawing;
 
-static void widen(Range *r, int n, bool first) {
+static void widen(Spread *r, int n, bool first) {
     if (first || n < r->least) r->least = n;
     if (first || n > r->most) r->most = n;
 }
@@ -123,14 +123,14 @@ static void count_box(const Drawing *d, Box *b, int step, int first_step, bool f
 /* == Groups =============================================================== */
 
 static void add_layer(Drawing *d, int from, int steps, int layer) {
-    Run *last = d->ngroup ? &d->group[d->ngroup - 1] : NULL;
+    LayerRun *last = d->ngroup ? &d->group[d->ngroup - 1] : NULL;
     bool folded = last && last->first >= 0 && layer >= 0 && last->steps == steps
         && same_kinds(d, last->from, from, steps);
     if (!folded) {
         last = &d->group[d->ngroup++];
-        *last = (Run){ .first = layer,
-                       .steps = steps,
-                       .box = graph_alloc(d->p->g, (size_t)steps * sizeof *last->box) };
+        *last = (LayerRun){ .first = layer,
+                            .steps = steps,
+                            .box = graph_alloc(d->p->g, (size_t)steps * sizeof *last->box) };
     }
     last->last = layer;
     last->from = from;
@@ -163,7 +163,7 @@ enum {
     TOP = 74
 };
 
-static void add_range(Text *t, Range r, const char *what) {
+static void add_range(Text *t, Spread r, const char *what) {
     if (r.least == r.most) text_add(t, "%d %s%s", r.most, what, r.most == 1 ? "" : "s");
     else text_add(t, "%d\xe2\x80\x93%d %ss", r.least, r.most, what);
 }
@@ -197,7 +197,7 @@ static void add_operations(const Step *s, Text *line) {
     }
 }
 
-static void draw_box(const Drawing *d, const Run *g, int i, double y) {
+static void draw_box(const Drawing *d, const LayerRun *g, int i, double y) {
     const Box *b = &g->box[i];
     const Step *s = &d->p->step[b->step];
     bool rows = s->kind != STEP_ANCHOR;
@@ -230,7 +230,7 @@ static double box_y(double top, int i) { return top + HEAD + i * (BOX_HEIGHT + B
 /* Which boxes of the group a box reads. */
 typedef struct Sources {
     const Plan *p;
-    const Run *g;
+    const LayerRun *g;
     bool *from;
 } Sources;
 
@@ -258,7 +258,7 @@ static void draw_flow(const Drawing *d, double top, int a, int b, int *lane) {
     draw_tip(d->t, x, y, false);
 }
 
-static void draw_flows(const Drawing *d, const Run *g, double top) {
+static void draw_flows(const Drawing *d, const LayerRun *g, double top) {
     int lane[LANES];
     bool *from = calloc((size_t)g->steps + 1, sizeof *from);
     for (int i = 0; i < LANES; i++)
@@ -274,9 +274,9 @@ static void draw_flows(const Drawing *d, const Run *g, double top) {
 }
 
 /* What comes from earlier layers, at the left. */
-static void draw_earlier(const Drawing *d, const Run *g, double top) {
+static void draw_earlier(const Drawing *d, const LayerRun *g, double top) {
     for (int i = 0; i < g->steps; i++) {
-        Range r = g->box[i].earlier;
+        Spread r = g->box[i].earlier;
         double y = box_y(top, i) + BOX_HEIGHT / 2.0;
         Text line = { 0 };
         if (!r.most) continue;
@@ -289,11 +289,11 @@ static void draw_earlier(const Drawing *d, const Run *g, double top) {
     }
 }
 
-static double group_height(const Run *g) {
+static double group_height(const LayerRun *g) {
     return HEAD + g->steps * (BOX_HEIGHT + BOX_GAP) - BOX_GAP + FOOT;
 }
 
-static void draw_group(const Drawing *d, const Run *g, double top) {
+static void draw_group(const Drawing *d, const LayerRun *g, double top) {
     Text title = { 0 };
     if (g->first < 0) text_add(&title, "%s", work_site(&d->p->step[g->from]));
     else if (g->first == g->last) text_add(&title, "layer %d", g->first);

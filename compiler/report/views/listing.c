@@ -84,13 +84,13 @@ static int value_of(const Listing *l, const Node *n) {
 }
 
 static void add_operand(Listing *l, const Node *n) {
-    const Value *v = rows_value(l->rows, n);
+    const RowValue *v = rows_value(l->rows, n);
     if (!v) text_add(l->t, "?");
     else if (n->op == OP_fill) text_json_number(l->t, n->attr.value);
     else text_add(l->t, "%c%d", v->here ? 'v' : 'a', l->number[value_of(l, n)]);
 }
 
-static void add_results(Listing *l, const Value *v) {
+static void add_results(Listing *l, const RowValue *v) {
     for (int i = 0; i < v->nout; i++) {
         const Operand *o = &l->rows->operand[v->out[i]];
         text_add(l->t,
@@ -100,7 +100,7 @@ static void add_results(Listing *l, const Value *v) {
     }
 }
 
-static void add_value(Listing *l, const Value *v) {
+static void add_value(Listing *l, const RowValue *v) {
     size_t from = l->t->length;
     if (v->n->op == OP_fill) return;
     int number = l->number[v - l->rows->value] = v->here ? l->values++ : l->reads++;

@@ -12,22 +12,22 @@
 
 enum { LEFT = 94, RIGHT = 624, TOP = 76, GAP = 46, TALL = 230, LOW = 90 };
 
-typedef struct Panel {
+typedef struct SpacePanel {
     const Plan *p;
     int space;
     double top, height, most; /* most: bytes */
     Text *t;
-} Panel;
+} SpacePanel;
 
 static double at_step(const Plan *p, double step) {
     return LEFT + (RIGHT - LEFT) * step / (p->nstep ? p->nstep : 1);
 }
 
-static double at_byte(const Panel *a, double bytes) {
+static double at_byte(const SpacePanel *a, double bytes) {
     return a->top + a->height * (1 - bytes / a->most);
 }
 
-static void draw_value(const Panel *a, const MemoryItem *item) {
+static void draw_value(const SpacePanel *a, const MemoryItem *item) {
     double x = at_step(a->p, item->from), width = at_step(a->p, item->to) - x;
     double bytes = 4.0 * (double)item->b->stride, from = 4.0 * (double)item->b->offset;
     Text name = { 0 };
@@ -40,7 +40,7 @@ static void draw_value(const Panel *a, const MemoryItem *item) {
     text_free(&name);
 }
 
-static void draw_scale(const Panel *a) {
+static void draw_scale(const SpacePanel *a) {
     double tick = svg_tick(a->most, a->height > 150 ? 5 : 2, true);
     for (double b = 0; b <= a->most; b += tick) {
         char text[32];
@@ -49,7 +49,7 @@ static void draw_scale(const Panel *a) {
     }
 }
 
-static void draw_panel(const Panel *a, const MemoryItem *item, int n) {
+static void draw_panel(const SpacePanel *a, const MemoryItem *item, int n) {
     const MemorySpace *s = memory_space(a->space);
     char size[32], title[160];
     print_text(title, sizeof title, "%s: %s, %s in all", s->name, s->unit,
@@ -89,13 +89,13 @@ void report_memory_svg(const Report *r, Text *t) {
     const Plan *p = memory_plan(r);
     int n;
     MemoryItem *item = memory_items(p, &n);
-    Panel panel[MEMORY_SPACES];
+    SpacePanel panel[MEMORY_SPACES];
     int panels = 0;
     double y = TOP;
     for (int s = 0; s < MEMORY_SPACES; s++) {
         if (!memory_size(p, s)) continue;
         double height = s < 2 ? TALL : LOW;
-        panel[panels++] = (Panel){ p, s, y, height, (double)memory_size(p, s), t };
+        panel[panels++] = (SpacePanel){ p, s, y, height, (double)memory_size(p, s), t };
         y += height + GAP;
     }
     char title[160];

@@ -12,16 +12,16 @@
 enum { LEFT = 74, RIGHT = 622, TOP = 128, TALL = 240, BETWEEN = 96, BELOW = 56, POINTS = 64 };
 
 /* What is drawn of a share in a panel; NAN: nothing. */
-typedef double Value(const Report *r, int counting, int64_t length, double share);
+typedef double DrawnValue(const Report *r, int counting, int64_t length, double share);
 
-typedef struct Panel {
+typedef struct SharePanel {
     const Report *r;
     double top, most; /* of the values, which begin at 0 */
     double shortest, longest;
     bool logarithmic;
-    Value *value;
+    DrawnValue *value;
     Text *t;
-} Panel;
+} SharePanel;
 
 static const struct {
     const char *name, *dash;
@@ -42,17 +42,19 @@ static double cache(const Report *r, int counting, int64_t length, double share)
         / 1e6;
 }
 
-static double across(const Panel *p, double length) {
+static double across(const SharePanel *p, double length) {
     double part = p->logarithmic ? log(length / p->shortest) / log(p->longest / p->shortest)
                                  : length / p->longest;
     return LEFT + (RIGHT - LEFT) * part;
 }
 
-static double up(const Panel *p, double value) { return p->top + TALL * (1 - value / p->most); }
+static double up(const SharePanel *p, double value) {
+    return p->top + TALL * (1 - value / p->most);
+}
 
 /* == Axes ================================================================= */
 
-static void mark_length(const Panel *p, double length) {
+static void mark_length(const SharePanel *p, double length) {
     char text[32];
     double x = across(p, length);
     svg_line(p->t, x, p->top + TALL, x, p->top + TALL + 5, "flow");
@@ -61,7 +63,7 @@ static void mark_length(const Panel *p, double length) {
 }
 
 /* Doubling on a logarithmic axis, every other one where there are many. */
-static void mark_lengths(const Panel *p) {
+static void mark_lengths(const SharePanel *p) {
     if (!p->logarithmic) {
         double tick = fmax(svg_tick(p->longest, 5, false), 1);
         for (double length = 0; length <= p->longest; length += tick)
@@ -73,7 +75,7 @@ static void mark_lengths(const Panel *p) {
         mark_length(p, length);
 }
 
-static void mark_values(const Panel *p) {
+static void mark_values(const SharePanel *p) {
     double tick = svg_tick(p->most, 6, false);
     for (int i = 0; i * tick <= p->most * 1.0001; i++) {
         char text[32];
@@ -84,7 +86,7 @@ static void mark_values(const Panel *p) {
     }
 }
 
-static void draw_axes(const Panel *p, const char *title, const char *name) {
+static void draw_axes(const SharePanel *p, const char *title, const char *name) {
     svg_text(p->t, LEFT, p->top - 14, "name", "start", 90, title);
     mark_values(p);
     svg_line(p->t, LEFT, p->top + TALL, RIGHT, p->top + TALL, "flow");
@@ -96,14 +98,14 @@ static void draw_axes(const Panel *p, const char *title, const char *name) {
 
 /* == Curves =============================================================== */
 
-static double length_of(const Panel *p, int i) {
+static double length_of(const SharePanel *p, int i) {
     double part = (double)i / (POINTS - 1);
     double length = p->logarithmic ? p->shortest * pow(p->longest / p->shortest, part)
                                    : p->longest * part;
     return fmax(round(length), 1);
 }
 
-static void draw_curve(const Panel *p, const Report *r, const char *class, int counting,
+static void draw_curve(const SharePanel *p, const Report *r, const char *class, int counting,
                        double share) {
     if (!isfinite(p->value(r, counting, (int64_t)p->longest, share))) return;
     text_add(p->t, "<path class=\"curve %s\" stroke-dasharray=\"%s\" d=\"", class,
@@ -115,7 +117,7 @@ static void draw_curve(const Panel *p, const Report *r, const char *class, int c
     text_add(p->t, "\"/>\n");
 }
 
-static void draw_curves(const Panel *p) {
+static void draw_curves(const SharePanel *p) {
     const RoutedOptions *o = &p->r->asked;
     for (int s = 0; s < o->shares; s++)
         for (int i = 0; i < COUNTINGS; i++) {
@@ -185,8 +187,8 @@ int report_routed_svg(const Report *r, Text *t, Error *e) {
             r->model->name);
     double from = shortest(&r->asked), to = longest(&r->asked);
     if (from == to) from = fmax(to / 16, 1), to = fmax(to, 2);
-    Panel work = { r, TOP, most_work(r), from, to, true, relative_work, t };
-    Panel held = { r, TOP + TALL + BETWEEN, 0, from, to, false, cache, t };
+    SharePanel work = { r, TOP, most_work(r), from, to, true, relative_work, t };
+    SharePanel held = { r, TOP + TALL + BETWEEN, 0, from, to, false, cache, t };
     held.most = 1.04 * cache(r->dense, COUNT_EXECUTED, (int64_t)to, NAN);
     bool caches = isfinite(cache(r, COUNT_EXECUTED, 1, NAN)) && held.most > 0;
     char title[120];

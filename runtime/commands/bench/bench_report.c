@@ -59,20 +59,20 @@ static double floor_seconds(const Bench *b) {
     return sum;
 }
 
-typedef struct Line {
+typedef struct KernelLine {
     const char *name, *family;
     int64_t calls;
     double seconds, gflops, gbytes; /* a step; 0: not known */
-} Line;
+} KernelLine;
 
-static Line kernel_line(const Bench *b, int32_t i) {
+static KernelLine kernel_line(const Bench *b, int32_t i) {
     const strata_kernel *k = &strata_kernels(b->s.m)[i];
-    Line l = { strata_string(b->s.m, k->name),
-               strata_string(b->s.m, k->family),
-               work_of(b, k)->calls,
-               0,
-               0,
-               0 };
+    KernelLine l = { strata_string(b->s.m, k->name),
+                     strata_string(b->s.m, k->family),
+                     work_of(b, k)->calls,
+                     0,
+                     0,
+                     0 };
     l.seconds = profile_seconds(&b->profile, i) / (double)b->profiled;
     if (l.seconds > 0) {
         Cost c = cost(b, k);
@@ -91,7 +91,7 @@ static void json_kernels(Text *t, const Bench *b) {
     const char *between = "";
     text_add(t, ", \"kernels\": [");
     for (int32_t i = 0; i < b->s.m->kernels; i++) {
-        Line l = kernel_line(b, i);
+        KernelLine l = kernel_line(b, i);
         if (!l.calls) continue;
         text_add(t, "%s{\"name\": ", between);
         text_json_string(t, l.name);
@@ -151,7 +151,7 @@ static void print_kernels(Text *t, const Bench *b) {
     text_add(t, "\n%-40s %-10s %6s %10s %6s %9s %9s\n", "kernel", "family", "calls", "ms per step",
              "share", "GFLOP/s", "GB/s");
     for (int32_t i = 0; i < b->s.m->kernels; i++) {
-        Line l = kernel_line(b, i);
+        KernelLine l = kernel_line(b, i);
         if (!l.calls) continue;
         text_add(t, "%-40s %-10s %6lld %10.3f %5.1f%%", l.name, l.family, (long long)l.calls,
                  1e3 * l.seconds, all > 0 ? 100 * l.seconds / all : 0);

@@ -28,7 +28,7 @@ typedef struct Measure {
     double *sum;    /* of results, all calls of a pass */
     double loss;    /* mean of a pass */
     uint8_t *taken; /* [routes, tokens of the first call] */
-    int64_t batch;  /* windows a call */
+    int64_t batch;  /* windows per call */
     int pass, passes;
     bool tells;
 } Measure;

@@ -110,12 +110,12 @@ bool probe_shade_range(const Probe *x, int shade, int *low, int *high) {
 /* Grey, then oranges of the 256 colours, below black: readable whatever the terminal's own are. */
 static const int background[PROBE_SHADES + 1] = { 254, 230, 223, 216, 209, 202 };
 
-typedef struct Line {
+typedef struct PassageLine {
     Text text, marks;
     int column;
-} Line;
+} PassageLine;
 
-static void end_line(Line *l, bool colours, Text *t) {
+static void end_line(PassageLine *l, bool colours, Text *t) {
     if (l->text.failed || l->marks.failed) {
         t->failed = true;
     } else if (l->column) {
@@ -131,7 +131,7 @@ static char digit(int count) {
     return count < 10 ? (char)('0' + count) : count < 36 ? (char)('a' + count - 10) : '+';
 }
 
-static void add_token(const Probe *x, int token, bool colours, Line *l, Text *t) {
+static void add_token(const Probe *x, int token, bool colours, PassageLine *l, Text *t) {
     char piece[PROBE_PIECE];
     int count = probe_count(x, token), width;
     probe_piece(x, token, piece);
@@ -162,7 +162,7 @@ static void add_legend(const Probe *x, bool colours, Text *t) {
 }
 
 void probe_print_passage(const Probe *x, bool colours, Text *t) {
-    Line l = { 0 };
+    PassageLine l = { 0 };
     if (!x->routes || !x->text->shown) return;
     text_add(t, "\nfirst %d tokens, by how many of %d routes take them\n", x->text->shown,
              x->routes);

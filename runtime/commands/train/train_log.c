@@ -14,12 +14,12 @@
 enum { LINE_VALUES = 100000 };
 
 /* What a line of the log is about. */
-typedef enum Kind { LINE_RUN, LINE_STEP, LINE_OTHER } Kind;
+typedef enum LineKind { LINE_RUN, LINE_STEP, LINE_OTHER } LineKind;
 
-static Kind read_line(const char *path, const char *text, size_t length, int64_t *step) {
+static LineKind read_line(const char *path, const char *text, size_t length, int64_t *step) {
     Json j = { 0 };
     Error ignored = { 0 };
-    Kind kind = LINE_OTHER;
+    LineKind kind = LINE_OTHER;
     if (json_parse(&j, path, text, length, LINE_VALUES, &ignored)) return kind;
     if (j.node[0].type == JSON_OBJECT) {
         const JsonNode *at = json_member(&j, j.node, "step");
@@ -40,7 +40,7 @@ static int scan(FILE *f, const char *path, int64_t resume, off_t *keep, Error *e
     for (int64_t number = 1; !status && (n = getline(&line, &room, f)) > 0; number++) {
         int64_t step = 0;
         bool whole = line[n - 1] == '\n';
-        Kind kind = read_line(path, line, (size_t)n, &step);
+        LineKind kind = read_line(path, line, (size_t)n, &step);
         if (number == 1 && kind != LINE_RUN && (whole || n > 200))
             status =
                 error_set(e, STATUS_USER,

@@ -1,5 +1,5 @@
 /*
-** The log of a training run: JSON lines, the run's first, then one a step or evaluation.
+** The log of a training run: JSON lines, the run's first, then one per step or evaluation.
 ** Every line is one write: a killed process leaves at most its last line incomplete.
 */
 #ifndef STRATA_TRAIN_LOG_H

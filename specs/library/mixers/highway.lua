@@ -1,4 +1,4 @@
--- (1 - g) h + g out, g = sigmoid(W h + b), a gate a channel or one for all
+-- (1 - g) h + g out, g = sigmoid(W h + b), one gate per channel or one for all
 return mixer {
   options = { gate = { type = "string", one_of = { "vector", "scalar" }, default = "vector" } },
   open = function(m, e) return { h = e } end,

@@ -24,7 +24,7 @@ local function check(m, o, ways)
       .. ", found " .. given)
   end
   if o.blocks and o.blocks > m.sublayers then
-    error("residual: expected at most " .. m.sublayers .. " blocks, one a sublayer, found "
+    error("residual: expected at most " .. m.sublayers .. " blocks, one per sublayer, found "
       .. o.blocks)
   end
   if m.dim % o.heads ~= 0 then
