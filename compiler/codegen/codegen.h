@@ -2,7 +2,7 @@
 ** From a model's graph to machine code.  The steps: plan each of the model's
 ** programs (pipeline.c), number its row kernels and write the tables that the driver
 ** walks, put kernels, tables and the kernel library into one LLVM module, and let
-** LLVM write it (both llvm/object.c).
+** LLVM write it (both object.c).
 */
 #ifndef STRATA_CODEGEN_H
 #define STRATA_CODEGEN_H

@@ -1,8 +1,8 @@
 /*
-** The vocabulary that kernels are written in.  Only the files of this
-** folder call the LLVM API; what uses this header reads as the loop nest it
-** generates.  Values are float scalars or vectors of any number of lanes;
-** an operation on a scalar and a vector repeats the scalar.
+** The vocabulary that kernels are written in: what uses this header reads as the loop nest
+** it generates.  Code generation calls the LLVM API, nothing else does.  Values are float
+** scalars or vectors of any number of lanes; an operation on a scalar and a vector repeats
+** the scalar.
 */
 #ifndef STRATA_EMIT_H
 #define STRATA_EMIT_H

@@ -1,4 +1,4 @@
-/* The tables of a model in the making: program.c fills them, llvm/object.c emits them. */
+/* The tables of a model in the making: program.c fills them, object.c emits them. */
 #ifndef STRATA_TABLES_H
 #define STRATA_TABLES_H
 
