@@ -26,7 +26,7 @@ long_files="tests/codegen/bf16_test.c tests/codegen/check_test.c tests/codegen/f
 tests/graph/ops_test.c tests/kernels/attention_case.h tests/passes/two_phase_test.c
 tests/report/compare_test.c tests/report/probe_graph_test.c tests/report/published_test.c
 tests/runtime/safetensors_test.c tests/spec/spec_test.c tests/support/compiled.c
-tests/support/fuzz_graph.c tests/whole/probe_routes_test.c tests/whole/training_test.c"
+tests/whole/probe_routes_test.c tests/whole/training_test.c"
 
 long=$(printf '%s\n' "$files" | xargs awk -v files="$long_files" '
     function end_file() {

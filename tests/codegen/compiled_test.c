@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "compiled.h"
-#include "fuzz_graph.h"
 #include "small_model.h"
 
 /* == Running ============================================================== */

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "compiled.h"
-#include "fuzz_graph.h"
 #include "fuzz_rows.h"
 #include "small_model.h"
 #include "rebuild.h"

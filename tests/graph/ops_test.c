@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fuzz_graph.h"
 #include "gradient.h"
 #include "numeric.h"
 

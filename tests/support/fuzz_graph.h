@@ -15,7 +15,4 @@ enum { FUZZ_VOCAB = 7, FUZZ_CONTEXT = 6 }; /* of the ids and positions it expect
 ** same graph. */
 Graph *fuzz_graph(uint64_t seed, int ops);
 
-/* Whether an op is only defined for positive operands, or not at 0. */
-bool needs_positive(Op op);
-
 #endif

@@ -176,6 +176,22 @@ void wrong_rules(OpInfo *rules, Op op, int operand) {
     rules[op].vjp = operand == 0 ? spoil_0 : operand == 1 ? spoil_1 : spoil_2;
 }
 
+bool needs_positive(Op op) {
+    Graph *g = graph_new();
+    bool finite = true;
+    static const double at[] = { 0, -1 };
+    for (int i = 0; i < 2; i++) {
+        const char *error;
+        Node *x = op_fill(g, at[i]), *in[] = { x, x, x };
+        graph_output(g, "y", node_new(g, op, op_info[op].arity, in, (Attr){ 0 }, &error));
+        Eval *ev = eval_new(g, &(EvalInput){ .batch = 1, .time = 1 });
+        finite &= isfinite(eval_value(ev, graph_find(g, "y"))[0]);
+        eval_free(ev);
+    }
+    graph_free(g);
+    return !finite;
+}
+
 /* == Losses =============================================================== */
 
 Node *sum_all(Node *y) { return op_fit(y, &(Shape){ 0 }); }

@@ -40,6 +40,9 @@ double case_gradient_error(Case *c, const OpInfo *rules);
 ** a thousandth. */
 void wrong_rules(OpInfo *rules, Op op, int operand);
 
+/* Whether an op is only defined for positive operands, or not at 0. */
+bool needs_positive(Op op);
+
 /* Numbers that a finite difference cannot tell from zero are 1e-9 and less. */
 #define GRADIENT_TOLERANCE 1e-7
 

@@ -1,0 +1,24 @@
+/*
+** What random graphs (fuzz_graph.h) are made of: a draw is an op with operands drawn from the
+** pool of values so far and bent into the shape and the range that the op needs.
+*/
+#ifndef TESTS_FUZZ_DRAW_H
+#define TESTS_FUZZ_DRAW_H
+
+#include "fuzz_graph.h"
+#include "numeric.h"
+
+enum { POOL = 4096, MOST = 64 }; /* values; elements per token */
+
+typedef struct Fuzz {
+    Graph *g;
+    Random random;
+    Node *pool[POOL];
+    int n, params;
+} Fuzz;
+
+Node *fuzz_draw(Fuzz *f, Op op);
+Node *fuzz_param(Fuzz *f, Shape s);
+Node *fuzz_dense(Node *x); /* x with rows for all tokens */
+
+#endif
