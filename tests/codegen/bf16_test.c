@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agreement.h"
 #include "compiled_spec.h"
 #include "op.h"
 #include "small_model.h"

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiled.h"
+#include "agreement.h"
 #include "plan.h"
 #include "rows.h"
 #include "scratch_spec.h"

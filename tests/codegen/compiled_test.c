@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiled.h"
+#include "agreement.h"
 #include "small_model.h"
 
 /* == Running ============================================================== */

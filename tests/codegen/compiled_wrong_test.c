@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiled.h"
+#include "agreement.h"
 #include "fuzz_rows.h"
 #include "small_model.h"
 #include "rebuild.h"

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agreement.h"
 #include "compiled_spec.h"
 #include "gradient.h"
 #include "scratch_spec.h"

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "compiled.h"
+#include "agreement.h"
 #include "gradient.h"
 #include "graph_file.h"
 #include "plan.h"

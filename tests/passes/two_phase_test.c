@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agreement.h"
 #include "compiled_spec.h"
 #include "gradient.h"
 #include "graph_file.h"

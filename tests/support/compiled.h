@@ -1,10 +1,9 @@
 /*
-** A graph as a loaded library, beside the float64 interpreter that says what
-** it must compute.  The five regions end right before a page that nobody may
-** touch, the arena starts as NaNs, and the weights are read-only but for an
-** update: a stray access is a signal, a value read before it is written shows.
-** What may end in a signal or in bug() runs in a process of its own (apart);
-** nothing here asserts with cmocka, which would jump out of it: it aborts.
+** A graph as a loaded library.  The five regions end right before a page that
+** nobody may touch, the arena starts as NaNs, and the weights are read-only but
+** for an update: a stray access is a signal, a value read before it is written
+** shows.  What may end in a signal or in bug() runs in a process of its own
+** (apart); nothing here asserts with cmocka, which would jump out of it: it aborts.
 */
 #ifndef TESTS_COMPILED_H
 #define TESTS_COMPILED_H
@@ -61,44 +60,6 @@ float *instance_weight(Instance *r, const char *name, int64_t *count);
 /* element k, rounded if it is bfloat16 */
 void instance_put(Instance *r, const strata_tensor *t, int64_t k, float value);
 float *instance_gradient(const Instance *r, const char *name);
-
-/* A case for a graph of a model: matrices are scaled so that values keep their size. */
-Case *compiled_case(Graph *g, uint64_t seed, int64_t batch, int64_t time, int vocab);
-
-/* By how much what is compiled may differ from what is expected: logits and losses by
-** 'value' of the largest, gradients by 'gradient' of theirs (compiled.c). */
-typedef struct Allowed {
-    double value, gradient;
-} Allowed;
-
-/* What the interpreter computes for a case: logits, losses and gradients; these
-** by 'rules' (op_info, or a copy changed on purpose).  What is allowed is what
-** float32 takes, until somebody changes it. */
-typedef struct Expected {
-    Graph *g;
-    Eval *ev;
-    Allowed allowed;
-} Expected;
-void expected_open(Expected *e, const Case *c, const OpInfo *rules);
-void expected_open_bf16(Expected *e, const Case *c); /* of a model built with --precision bf16 */
-void expected_close(Expected *e);
-
-/* Runs logits, loss and forward_backward on the case.  True if all agree; else
-** what does not, in one line. */
-bool compiled_agrees(Instance *r, const Case *c, const Expected *e, char *why, size_t size);
-
-/* True if the interpreter's own results move by what it would not forgive when
-** parameters move by a millionth: a tie, or a number that is all rounding. */
-bool case_is_shaky(Case *c, const Expected *e);
-
-/* All of it for one graph, which it frees, and one (batch, time) after another, up to
-** batch 0.  AGREES, or another answer with a line in 'why'. */
-typedef struct Extent {
-    int64_t batch, time;
-} Extent;
-typedef enum Answer { AGREES, DIFFERS, SHAKY } Answer;
-Answer graph_answer(Graph *g, uint64_t seed, const CodegenOptions *o, const Extent *extent,
-                    char *why, size_t size);
 
 /* fn(arg) in a process of its own; its status, or 128 + the signal that ended it. */
 int apart(int (*fn)(void *arg), void *arg);

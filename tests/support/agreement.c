@@ -1,0 +1,243 @@
+/*
+** See agreement.h.  Tolerances of float32: a logit may be off by 3e-5 of the largest; a gradient
+** by 5e-4 of its own largest entry or of a thousandth of the case's largest, whichever is more.
+*/
+#include "agreement.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "gradient.h"
+#include "plan.h"
+
+/* == Expected values ====================================================== */
+
+Case *compiled_case(Graph *g, uint64_t seed, int64_t batch, int64_t time, int vocab) {
+    Case *c = case_new(g, seed, batch, time, vocab, -1, 1);
+    for (int i = 0; i < g->nparam; i++) {
+        const Shape *s = &g->param[i].node->shape;
+        double scale = s->rank < 2 ? 1 : sqrt(3.0 / (double)s->dim[s->rank - 1]);
+        for (int64_t k = 0; k < shape_count(s); k++)
+            c->value[i][k] = (float)(scale * c->value[i][k]);
+    }
+    return c;
+}
+
+static Graph *with_gradients(const Graph *g, const OpInfo *rules) {
+    static const char *const outputs[] = { "logits", "nll", "cross_entropy", "loss", NULL };
+    Graph *own = graph_extract(g, outputs);
+    pass_gradient_rules(own, rules);
+    return own;
+}
+
+static void evaluate(Expected *e, const Case *c, Graph *g) {
+    EvalInput in = case_input(c);
+    *e = (Expected){ g, eval_new(g, &in), { 3e-5, 5e-4 } };
+}
+
+void expected_open(Expected *e, const Case *c, const OpInfo *rules) {
+    evaluate(e, c, with_gradients(c->g, rules));
+}
+
+void expected_open_bf16(Expected *e, const Case *c) {
+    evaluate(e, c, pass_precision(with_gradients(c->g, op_info)));
+}
+
+void expected_close(Expected *e) {
+    eval_free(e->ev);
+    graph_free(e->g);
+}
+
+static const double *expected(const Expected *e, const char *output) {
+    const Node *n = graph_find(e->g, output);
+    return n ? eval_value(e->ev, n) : NULL;
+}
+
+/* == Comparing ============================================================ */
+
+static double largest(const double *x, int64_t count) {
+    double most = 0;
+    for (int64_t i = 0; x && i < count; i++)
+        most = fmax(most, fabs(x[i]));
+    return most;
+}
+
+/* 'want' NULL: zeros */
+static bool close_to(const char *what, const float *got, const double *want, int64_t count,
+                     double allowed, char *why, size_t size) {
+    for (int64_t i = 0; i < count; i++) {
+        double w = want ? want[i] : 0;
+        if (fabs(got[i] - w) <= allowed) continue;
+        snprintf(why, size, "%s: element %lld of %lld is %.9g, expected %.9g, within %.1e", what,
+                 (long long)i, (long long)count, got[i], w, allowed);
+        return false;
+    }
+    return true;
+}
+
+static bool logits_agree(Instance *r, const Case *c, const Expected *e, char *why, size_t size) {
+    const strata_api *a = &r->c->api;
+    int64_t count = c->batch * c->time * r->c->model->vocab;
+    const double *want = expected(e, "logits");
+    Guarded out;
+    guarded_open(&out, (size_t)count * sizeof(float));
+    int status = a->logits(r->ctx.at, r->weights.at, r->arena.at, c->tokens, c->batch, c->time,
+                           out.at);
+    if (status) snprintf(why, size, "logits: %s", a->message(r->ctx.at));
+    bool good = !status
+        && close_to("logits", out.at, want, count, e->allowed.value * largest(want, count), why,
+                    size);
+    guarded_close(&out);
+    return good;
+}
+
+static bool loss_agrees(const char *what, const strata_loss *got, const Expected *e, char *why,
+                        size_t size) {
+    double loss = *expected(e, "loss"), nll = *expected(e, "cross_entropy"),
+           allowed = e->allowed.value;
+    if (fabs(got->loss - loss) <= allowed * fmax(1, fabs(loss))
+        && fabs(got->cross_entropy - nll) <= allowed * fmax(1, fabs(nll)))
+        return true;
+    snprintf(why, size, "%s: loss %.9g and cross entropy %.9g, expected %.9g and %.9g", what,
+             got->loss, got->cross_entropy, loss, nll);
+    return false;
+}
+
+static bool losses_agree(Instance *r, const Case *c, const Expected *e, char *why, size_t size) {
+    const strata_api *a = &r->c->api;
+    int64_t count = c->batch * c->time;
+    const double *want = expected(e, "nll");
+    strata_loss loss = { .struct_size = sizeof loss };
+    Guarded nll;
+    guarded_open(&nll, (size_t)count * sizeof(float));
+    int status = a->loss(r->ctx.at, r->weights.at, r->arena.at, c->tokens, c->targets, c->batch,
+                         c->time, nll.at, &loss);
+    if (status) snprintf(why, size, "loss: %s", a->message(r->ctx.at));
+    bool good = !status
+        && close_to("nll", nll.at, want, count, e->allowed.value * fmax(1, largest(want, count)),
+                    why, size)
+        && loss_agrees("loss", &loss, e, why, size);
+    guarded_close(&nll);
+    return good;
+}
+
+static const double *expected_gradient(const Expected *e, const Node *param) {
+    char output[600];
+    snprintf(output, sizeof output, "grad.%s", param->attr.name);
+    return expected(e, output);
+}
+
+static bool gradients_agree(Instance *r, const Case *c, const Expected *e, char *why, size_t size) {
+    const strata_api *a = &r->c->api;
+    strata_loss loss = { .struct_size = sizeof loss };
+    int status = a->forward_backward(r->ctx.at, r->weights.at, r->train.at, r->arena.at, c->tokens,
+                                     c->targets, c->batch, c->time, 1, 0, NULL, NULL, &loss);
+    if (status) return snprintf(why, size, "forward_backward: %s", a->message(r->ctx.at)), false;
+    if (!loss_agrees("forward_backward", &loss, e, why, size)) return false;
+    double most = 0;
+    for (int i = 0; i < c->g->nparam; i++) {
+        const Node *p = c->g->param[i].node;
+        most = fmax(most, largest(expected_gradient(e, p), shape_count(&p->shape)));
+    }
+    for (int i = 0; i < c->g->nparam; i++) {
+        const Node *p = c->g->param[i].node;
+        const double *want = expected_gradient(e, p);
+        char what[600];
+        int64_t count = shape_count(&p->shape);
+        snprintf(what, sizeof what, "gradient of %s", p->attr.name);
+        double allowed = e->allowed.gradient * fmax(largest(want, count), 1e-3 * most);
+        if (!close_to(what, instance_gradient(r, p->attr.name), want, count, allowed, why, size))
+            return false;
+    }
+    return true;
+}
+
+bool compiled_agrees(Instance *r, const Case *c, const Expected *e, char *why, size_t size) {
+    return logits_agree(r, c, e, why, size) && losses_agree(r, c, e, why, size)
+        && gradients_agree(r, c, e, why, size);
+}
+
+/* == Graphs =============================================================== */
+
+static double moved(const Expected *a, const Expected *b, const char *output, int64_t count) {
+    const double *x = expected(a, output), *y = expected(b, output);
+    double most = 0;
+    for (int64_t i = 0; x && i < count; i++)
+        if (!(fabs(x[i] - y[i]) <= most)) most = isnan(x[i]) ? INFINITY : fabs(x[i] - y[i]);
+    return most;
+}
+
+static bool gradients_moved(const Case *c, const Expected *a, const Expected *b) {
+    double most = 0;
+    for (int i = 0; i < c->g->nparam; i++) {
+        const Node *p = c->g->param[i].node;
+        most = fmax(most, largest(expected_gradient(a, p), shape_count(&p->shape)));
+    }
+    for (int i = 0; i < c->g->nparam; i++) {
+        const Node *p = c->g->param[i].node;
+        char output[600];
+        int64_t count = shape_count(&p->shape);
+        snprintf(output, sizeof output, "grad.%s", p->attr.name);
+        double own = largest(expected_gradient(a, p), count);
+        if (moved(a, b, output, count) > 2.5e-4 * fmax(own, 1e-3 * most)) return true;
+    }
+    return false;
+}
+
+bool case_is_shaky(Case *c, const Expected *e) {
+    int64_t tokens = c->batch * c->time, logits = tokens * graph_find(c->g, "logits")->shape.dim[0];
+    bool shaky = false;
+    for (int round = 0; round < 3 && !shaky; round++) {
+        Case *near = case_new(c->g, 1, c->batch, c->time, 1, 0, 0);
+        memcpy(near->tokens, c->tokens, (size_t)tokens * sizeof *c->tokens);
+        memcpy(near->targets, c->targets, (size_t)tokens * sizeof *c->targets);
+        for (int i = 0; i < c->g->nparam; i++)
+            for (int64_t k = 0; k < shape_count(&c->g->param[i].node->shape); k++)
+                near->value[i][k] = c->value[i][k] * (1 + draw_uniform(&c->random, -1e-6, 1e-6));
+        Expected other;
+        expected_open(&other, near, op_info);
+        shaky = moved(e, &other, "logits", logits) > 1.5e-5 * largest(expected(e, "logits"), logits)
+            || moved(e, &other, "loss", 1) > 1.5e-5 * fmax(1, fabs(*expected(e, "loss")))
+            || gradients_moved(c, e, &other);
+        expected_close(&other);
+        case_free(near);
+    }
+    return shaky;
+}
+
+static Answer extent_answer(const Compiled *m, Graph *g, uint64_t seed, Extent x, char *why,
+                            size_t size) {
+    char inner[512];
+    Case *c = compiled_case(g, seed, x.batch, x.time, m->model->vocab);
+    Expected e;
+    Instance r;
+    expected_open(&e, c, op_info);
+    instance_open(&r, m, x.batch * x.time, 1);
+    instance_weights(&r, c);
+    bool good = compiled_agrees(&r, c, &e, inner, sizeof inner);
+    if (!good)
+        snprintf(why, size, "batch %lld, time %lld: %s", (long long)x.batch, (long long)x.time,
+                 inner);
+    Answer answer = good ? AGREES : case_is_shaky(c, &e) ? SHAKY : DIFFERS;
+    instance_close(&r);
+    expected_close(&e);
+    case_free(c);
+    return answer;
+}
+
+Answer graph_answer(Graph *g, uint64_t seed, const CodegenOptions *o, const Extent *extent,
+                    char *why, size_t size) {
+    int64_t context = 1;
+    for (const Extent *x = extent; x->batch; x++)
+        context = x->time > context ? x->time : context;
+    ModelInfo info = compiled_info(g, context);
+    Compiled c;
+    Answer answer = AGREES;
+    compiled_open(&c, g, &info, o);
+    for (const Extent *x = extent; answer == AGREES && x->batch; x++)
+        answer = extent_answer(&c, g, seed, *x, why, size);
+    compiled_close(&c);
+    graph_free(g);
+    return answer;
+}

@@ -1,0 +1,47 @@
+/*
+** Whether a compiled graph (compiled.h) computes what the float64 interpreter says that it must.
+*/
+#ifndef TESTS_AGREEMENT_H
+#define TESTS_AGREEMENT_H
+
+#include "compiled.h"
+
+/* A case for a graph of a model: matrices are scaled so that values keep their size. */
+Case *compiled_case(Graph *g, uint64_t seed, int64_t batch, int64_t time, int vocab);
+
+/* By how much what is compiled may differ from what is expected: logits and losses by
+** 'value' of the largest, gradients by 'gradient' of theirs (agreement.c). */
+typedef struct Allowed {
+    double value, gradient;
+} Allowed;
+
+/* What the interpreter computes for a case: logits, losses and gradients; these
+** by 'rules' (op_info, or a copy changed on purpose).  What is allowed is what
+** float32 takes, until somebody changes it. */
+typedef struct Expected {
+    Graph *g;
+    Eval *ev;
+    Allowed allowed;
+} Expected;
+void expected_open(Expected *e, const Case *c, const OpInfo *rules);
+void expected_open_bf16(Expected *e, const Case *c); /* of a model built with --precision bf16 */
+void expected_close(Expected *e);
+
+/* Runs logits, loss and forward_backward on the case.  True if all agree; else
+** what does not, in one line. */
+bool compiled_agrees(Instance *r, const Case *c, const Expected *e, char *why, size_t size);
+
+/* True if the interpreter's own results move by what it would not forgive when
+** parameters move by a millionth: a tie, or a number that is all rounding. */
+bool case_is_shaky(Case *c, const Expected *e);
+
+/* All of it for one graph, which it frees, and one (batch, time) after another, up to
+** batch 0.  AGREES, or another answer with a line in 'why'. */
+typedef struct Extent {
+    int64_t batch, time;
+} Extent;
+typedef enum Answer { AGREES, DIFFERS, SHAKY } Answer;
+Answer graph_answer(Graph *g, uint64_t seed, const CodegenOptions *o, const Extent *extent,
+                    char *why, size_t size);
+
+#endif
