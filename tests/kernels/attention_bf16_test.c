@@ -6,7 +6,7 @@
 ** that does not round is as far off everywhere as these are at worst.
 */
 #include "kernel_test.h"
-#include "attention_case.h"
+#include "attention_truth.h"
 
 static const Size sizes[] = {
     { 1, 1, 1, 1, 1, 1, 1, 0 },

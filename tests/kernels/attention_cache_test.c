@@ -3,7 +3,7 @@
 ** after any number of positions.
 */
 #include "kernel_test.h"
-#include "attention_case.h"
+#include "attention_truth.h"
 
 /* Caches of 'context' positions for every sequence; 'past' of them random.  With
 ** averages a row is a chunk of positions. */

@@ -4,7 +4,7 @@
 ** the row and what it attends to.
 */
 #include "kernel_test.h"
-#include "attention_case.h"
+#include "attention_truth.h"
 
 static const Size sizes[] = {
     { 1, 1, 1, 1, 1, 1, 1, 0 },
