@@ -5,349 +5,12 @@
 #include "test.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "gradient.h"
 #include "numeric.h"
+#include "op_example.h"
 
-enum { VOCAB = 5, BATCH = 2, TIME = 3 };
-
-/* == Operands ============================================================= */
-
-#define SHAPE_OF(lead_, rank_, ...) \
-    ((Shape){ .lead = lead_, .rank = rank_, .dim = { __VA_ARGS__ } })
-#define U(rank, ...) SHAPE_OF(LEAD_NONE, rank, __VA_ARGS__)
-#define T(rank, ...) SHAPE_OF(LEAD_TOKENS, rank, __VA_ARGS__)
-
-/* A value of any shape with a parameter behind every element. */
-static Node *operand(Graph *g, Shape s) {
-    char name[32];
-    const char *error;
-    Shape table = { .rank = 2, .dim = { VOCAB, shape_count(&s) } };
-    snprintf(name, sizeof name, "p%d", g->nparam);
-    Node *p = graph_param(g, name, s.lead == LEAD_TOKENS ? table : s, (Init){ 0 }, &error);
-    assert_non_null(p);
-    return s.lead == LEAD_TOKENS ? op_reshape(op_embed(p, op_source(g, OP_tokens)), &s) : p;
-}
-
-static Node *build(Graph *g, Op op, int nin, Node **in, Attr attr) {
-    const char *error;
-    Node *n = node_new(g, op, nin, in, attr, &error);
-    if (!n) fail_msg("%s: %s", op_info[op].name, error);
-    return n;
-}
-
-static Node *build_of(Graph *g, Op op, int nin, const Shape *s, Attr attr) {
-    Node *in[4];
-    for (int i = 0; i < nin; i++)
-        in[i] = operand(g, s[i]);
-    return build(g, op, nin, in, attr);
-}
-
-/* == Examples of each op: NULL after the last ============================= */
-
-static const Shape broadcasts[][3] = {
-    { U(0), U(0), U(0) },
-    { U(1, 3), U(1, 3), U(1, 3) },
-    { T(0), T(0), T(0) },
-    { T(1, 4), U(1, 4), T(1, 4) },
-    { U(1, 4), T(1, 4), U(0) },
-    { T(2, 2, 3), U(1, 3), T(1, 3) },
-    { U(0), T(2, 2, 3), T(2, 1, 3) },
-    { T(2, 2, 1), T(2, 1, 3), U(2, 2, 3) },
-    { T(1, 1), U(3, 2, 1, 2), T(0) },
-    { T(4, 2, 1, 3, 1), T(2, 3, 2), U(3, 2, 1, 2) },
-    { U(2, 1, 1), T(2, 1, 1), T(1, 1) },
-};
-#define COUNT(a) ((int)(sizeof(a) / sizeof(a)[0]))
-
-static Node *pointwise(Graph *g, Op op, int variant) {
-    if (variant >= COUNT(broadcasts)) return NULL;
-    return build_of(g, op, op_info[op].arity, broadcasts[variant], (Attr){ 0 });
-}
-
-typedef struct AxisCase {
-    Shape x;
-    int axis;
-} AxisCase;
-
-static const AxisCase axes[] = {
-    { T(1, 5), 0 },       { T(1, 1), 0 },    { T(3, 2, 3, 2), 0 }, { T(3, 2, 3, 2), 1 },
-    { T(3, 2, 3, 2), 2 }, { U(2, 3, 4), 0 }, { U(2, 3, 4), 1 },    { T(2, 3, 1), 1 },
-};
-
-static Node *along_axis(Graph *g, Op op, int variant) {
-    if (variant >= COUNT(axes)) return NULL;
-    return build_of(g, op, 1, &axes[variant].x, (Attr){ .axis = axes[variant].axis });
-}
-
-static Node *reshape(Graph *g, int variant) {
-    static const Shape to[][2] = {
-        { T(1, 6), U(2, 2, 3) }, { T(2, 2, 3), U(2, 3, 2) },    { U(1, 1), U(0) },
-        { T(0), U(2, 1, 1) },    { U(2, 4, 2), U(3, 2, 1, 4) },
-    };
-    if (variant >= COUNT(to)) return NULL;
-    return build_of(g, OP_reshape, 1, &to[variant][0], (Attr){ .shape = to[variant][1] });
-}
-
-static Node *transpose(Graph *g, int variant) {
-    static const struct {
-        Shape x;
-        int perm[MAXRANK];
-    } c[] = {
-        { T(2, 2, 3), { 1, 0 } },
-        { T(3, 2, 3, 4), { 2, 0, 1 } },
-        { U(3, 2, 3, 4), { 1, 2, 0 } },
-        { U(4, 2, 1, 3, 2), { 3, 1, 0, 2 } },
-        { T(1, 3), { 0 } },
-    };
-    if (variant >= COUNT(c)) return NULL;
-    Attr attr = { 0 };
-    memcpy(attr.perm, c[variant].perm, sizeof attr.perm);
-    return build_of(g, OP_transpose, 1, &c[variant].x, attr);
-}
-
-static Node *slice(Graph *g, int variant) {
-    static const struct {
-        Shape x;
-        int axis, first, count;
-    } c[] = {
-        { T(1, 5), 0, 0, 2 },    { T(1, 5), 0, 3, 2 },    { T(2, 3, 4), 0, 1, 1 },
-        { T(2, 3, 4), 1, 1, 2 }, { U(2, 3, 4), 1, 0, 4 }, { U(1, 1), 0, 0, 1 },
-    };
-    if (variant >= COUNT(c)) return NULL;
-    return build_of(
-        g, OP_slice, 1, &c[variant].x,
-        (Attr){ .axis = c[variant].axis, .first = c[variant].first, .count = c[variant].count });
-}
-
-static Node *concat(Graph *g, int variant) {
-    static const struct {
-        int nin;
-        Shape x[3];
-        int axis;
-    } c[] = {
-        { 1, { T(1, 3) }, 0 },
-        { 2, { T(1, 3), T(1, 1) }, 0 },
-        { 3, { U(2, 2, 3), T(2, 2, 1), U(2, 2, 2) }, 1 },
-        { 2, { U(2, 2, 3), U(2, 1, 3) }, 0 },
-        { 2, { T(2, 2, 3), U(2, 4, 3) }, 0 },
-    };
-    if (variant >= COUNT(c)) return NULL;
-    return build_of(g, OP_concat, c[variant].nin, c[variant].x, (Attr){ .axis = c[variant].axis });
-}
-
-static Node *stack(Graph *g, int variant) {
-    static const struct {
-        int nin;
-        Shape x[3];
-    } c[] = {
-        { 1, { T(1, 3) } },    { 3, { T(1, 3), U(1, 3), T(1, 3) } },    { 2, { U(0), U(0) } },
-        { 2, { T(0), U(0) } }, { 2, { U(3, 2, 1, 2), T(3, 2, 1, 2) } },
-    };
-    if (variant >= COUNT(c)) return NULL;
-    return build_of(g, OP_stack, c[variant].nin, c[variant].x, (Attr){ 0 });
-}
-
-static Node *after(Graph *g, int variant) {
-    static const struct {
-        int nin;
-        Shape x[3];
-    } c[] = {
-        { 1, { T(1, 3) } },
-        { 2, { T(1, 3), T(2, 2, 2) } },
-        { 3, { T(0), U(1, 3), T(0) } },
-        { 2, { U(1, 3), U(0) } },
-    };
-    if (variant >= COUNT(c)) return NULL;
-    return build_of(g, OP_after, c[variant].nin, c[variant].x, (Attr){ 0 });
-}
-
-static Node *token_sum(Graph *g, int variant) {
-    static const Shape c[] = { T(0), T(1, 3), T(2, 1, 2) };
-    return variant < COUNT(c) ? build_of(g, OP_token_sum, 1, &c[variant], (Attr){ 0 }) : NULL;
-}
-
-/* linear: w [M,K], x [K]; linear_back: x [M]; both with and without a third. */
-static Node *product(Graph *g, Op op, int variant) {
-    static const int64_t c[][2] = { { 3, 4 }, { 1, 1 }, { 6, 1 }, { 1, 7 }, { 5, 9 } };
-    if (variant >= 2 * COUNT(c)) return NULL;
-    int64_t M = c[variant / 2][0], K = c[variant / 2][1];
-    int64_t from = op == OP_linear ? K : M, to = op == OP_linear ? M : K;
-    Shape s[] = { T(1, from), U(2, M, K), T(1, to) };
-    return build_of(g, op, 2 + variant % 2, s, (Attr){ 0 });
-}
-
-static Node *linear_weight(Graph *g, int variant) {
-    static const Shape c[][2] = { { T(1, 3), T(1, 4) }, { T(1, 1), T(1, 5) } };
-    return variant < COUNT(c) ? build_of(g, OP_linear_weight, 2, c[variant], (Attr){ 0 }) : NULL;
-}
-
-static Node *embed(Graph *g, Op op, int variant) {
-    if (variant >= 4) return NULL;
-    int64_t D = variant < 2 ? 3 : 1;
-    Shape x = op == OP_embed ? U(2, VOCAB, D) : T(1, D);
-    Node *in[] = { operand(g, x), op_source(g, variant % 2 ? OP_position : OP_tokens) };
-    return build(g, op, 2, in, (Attr){ .count = VOCAB });
-}
-
-/* The tokens with this property of a mask that ids decide; by variant none or all of them. */
-static Node *list(Graph *g, int variant) {
-    static const double bound[] = { 0, -9, 9 };
-    Node *x = op_reshape(op_embed(operand(g, U(2, VOCAB, 1)), op_source(g, OP_tokens)), &U(0));
-    Node *mask = op_greater(x, op_fill(g, bound[variant % 3]));
-    return build(g, OP_rows, 1, &mask, (Attr){ .count = graph_lists(g) + 1 });
-}
-
-static const Shape moved[] = { T(1, 3), T(0), T(2, 2, 3) };
-
-static Node *gather(Graph *g, int variant) {
-    if (variant >= 3 * COUNT(moved)) return NULL;
-    return op_gather(operand(g, moved[variant / 3]), list(g, variant));
-}
-
-static Node *scatter(Graph *g, int variant) {
-    if (variant >= 3 * COUNT(moved)) return NULL;
-    Node *rows = list(g, variant);
-    return op_scatter(op_gather(operand(g, moved[variant / 3]), rows), rows);
-}
-
-/* Lists and choices have no gradient; what they choose has. */
-static Node *rows(Graph *g, int variant) {
-    if (variant >= 3) return NULL;
-    Node *rows = list(g, variant);
-    return op_mul(op_gather(operand(g, T(1, 2)), rows), op_gather(operand(g, T(1, 2)), rows));
-}
-
-static Node *top(Graph *g, int variant) {
-    static const double share[] = { 0.01, 0.5, 1 };
-    if (variant >= COUNT(share)) return NULL;
-    Node *x = operand(g, T(0));
-    return op_mul(x, build(g, OP_top, 1, &x, (Attr){ .value = share[variant] }));
-}
-
-static const struct {
-    int64_t H, G, d, e;
-} heads[] = {
-    { 1, 1, 1, 1 },
-    { 2, 2, 3, 3 },
-    { 4, 2, 2, 3 },
-    { 3, 1, 4, 1 },
-};
-
-/* Attention and its log-sum-exp, as merging several by theirs uses them. */
-static Node *merged(Node *o) {
-    Shape s = o->shape;
-    s.dim[1] = 1;
-    return op_mul(o, op_reshape(op_sigmoid(op_side(o, 1)), &s));
-}
-
-/* Queries, keys and values, or all of some tokens only. */
-static Node *attention_of_some(Graph *g, int which, bool causal, int who) {
-    int64_t H = heads[which].H, G = heads[which].G, d = heads[which].d, e = heads[which].e;
-    Node *in[] = { operand(g, T(2, H, d)), operand(g, T(2, G, d)), operand(g, T(2, G, e)) },
-         *rows = list(g, 0);
-    for (int i = 0; i < 3; i++)
-        if (i ? who > 0 : who < 2) in[i] = op_gather(in[i], rows);
-    return merged(build(g, OP_attention, 3, in, (Attr){ .value = 0.6, .causal = causal }));
-}
-
-static Node *attention(Graph *g, int variant) {
-    static const int64_t averages[] = { 0, 0, 2, 1, 9 }; /* of keys: pools, or tokens of a chunk */
-    int which = variant / 2 % COUNT(heads), round = variant / 2 / COUNT(heads);
-    if (round >= COUNT(averages))
-        return round < COUNT(averages) + 3
-            ? attention_of_some(g, which, variant % 2, round - COUNT(averages))
-            : NULL;
-    int64_t H = heads[which].H, G = heads[which].G, d = heads[which].d, e = heads[which].e;
-    Shape s[] = { T(2, H, d), T(2, G, d), T(2, G, e) };
-    Node *o = build_of(g, OP_attention, 3, s,
-                       (Attr){ .value = 0.6, .causal = variant % 2, .count = averages[round] });
-    return round ? merged(o) : o;
-}
-
-static Node *cross_entropy(Graph *g, int result, int variant) {
-    if (variant >= 2) return NULL;
-    Node *in[] = { operand(g, T(1, VOCAB + variant)), op_source(g, OP_targets) };
-    return op_side(build(g, OP_cross_entropy, 2, in, (Attr){ 0 }), result);
-}
-
-/* A gradient has none itself; as a constant it is a value like others. */
-static Node *attention_grad(Graph *g, int variant) {
-    Node *o = attention(g, variant);
-    if (!o) return NULL;
-    while (o->op != OP_attention)
-        o = o->in[0];
-    Node *delta = op_sum(op_mul(o, op_tanh(o)), 1);
-    Node *in[] = { o->in[0], o->in[1], o->in[2], delta, op_side(o, 1), op_tanh(o) };
-    return op_stop_gradient(op_side(build(g, OP_attention_grad, 6, in, o->attr), variant % 3));
-}
-
-static Node *cross_entropy_grad(Graph *g, int variant) {
-    Node *nll = cross_entropy(g, 0, variant);
-    if (!nll) return NULL;
-    Node *in[] = { nll->in[0], op_side(nll, 1), nll->in[1], op_tanh(nll) };
-    return op_stop_gradient(build(g, OP_cross_entropy_grad, 4, in, (Attr){ 0 }));
-}
-
-static Node *wave(Graph *g, int variant) {
-    static const double frequency[] = { 1, 0.1, 0.01 };
-    Node *position = op_source(g, OP_position);
-    if (variant >= 2) return NULL;
-    Node *y = build(g, OP_wave, 1, &position,
-                    (Attr){ .value = 0.5, .sine = variant, .count = 3, .frequency = frequency });
-    return op_mul(y, operand(g, T(1, 3)));
-}
-
-static Node *source(Graph *g, Op op, int variant) {
-    if (variant) return NULL;
-    if (op == OP_param) return operand(g, U(1, 3));
-    if (op == OP_fill) return op_mul(op_full(g, &U(1, 3), 0.5), operand(g, T(1, 3)));
-    if (op == OP_seed || op == OP_per_token || op == OP_generating || op == OP_training
-        || op == OP_sampling)
-        return op_mul(op_source(g, op), operand(g, T(1, 3)));
-    return op_embed(operand(g, U(2, VOCAB, 2)), op_source(g, op));
-}
-
-static Node *example(Graph *g, Op op, int variant) {
-    if (op_info[op].class == POINTWISE) return pointwise(g, op, variant);
-    if (op_info[op].class == SOURCE) return source(g, op, variant);
-    switch (op) {
-    case OP_wave: return wave(g, variant);
-    case OP_reshape: return reshape(g, variant);
-    case OP_transpose: return transpose(g, variant);
-    case OP_slice: return slice(g, variant);
-    case OP_concat: return concat(g, variant);
-    case OP_stack: return stack(g, variant);
-    case OP_after: return after(g, variant);
-    case OP_sum:
-    case OP_peak:
-    case OP_softmax: return along_axis(g, op, variant);
-    case OP_token_sum: return token_sum(g, variant);
-    case OP_linear:
-    case OP_linear_back: return product(g, op, variant);
-    case OP_linear_weight: return linear_weight(g, variant);
-    case OP_embed:
-    case OP_embed_weight: return embed(g, op, variant);
-    case OP_random:
-        return variant
-            ? NULL
-            : op_mul(build(g, OP_random, 0, NULL, (Attr){ .count = 3 }), operand(g, T(1, 3)));
-    case OP_gather: return gather(g, variant);
-    case OP_scatter: return scatter(g, variant);
-    case OP_rows: return rows(g, variant);
-    case OP_top: return top(g, variant);
-    case OP_attention: return attention(g, variant);
-    case OP_attention_grad: return attention_grad(g, variant);
-    case OP_cross_entropy: return cross_entropy(g, 0, variant);
-    case OP_cross_entropy_grad: return cross_entropy_grad(g, variant);
-    case OP_side: return cross_entropy(g, 1, variant);
-    default: return NULL;
-    }
-}
-
-/* == The question ========================================================= */
+enum { BATCH = 2, TIME = 3 };
 
 /* Draws points away from where an op jumps or bends: |x| in [0.2, 2]. */
 static void avoid_kinks(Case *c, bool positive) {
@@ -365,7 +28,7 @@ static void avoid_kinks(Case *c, bool positive) {
 static double error_of(Op op, int variant, const OpInfo *rules) {
     Graph *g = graph_new();
     Random r = { 1000u * (unsigned)op + (unsigned)variant };
-    Node *y = example(g, op, variant);
+    Node *y = op_example(g, op, variant);
     double error = -1;
     if (y) {
         bool positive = op_info[op].class == POINTWISE && needs_positive(op);
@@ -394,7 +57,7 @@ static void gradients_are_right(void **state) {
 /* Which operands' cotangents matter is asked of the rules: those not NULL. */
 static bool has_cotangent(Op op, int operand) {
     Graph *g = graph_new();
-    Node *n = example(g, op, 1), *dy[MAXRESULT] = { NULL }, *dx[8] = { NULL };
+    Node *n = op_example(g, op, 1), *dy[MAXRESULT] = { NULL }, *dx[8] = { NULL };
     bool has = false;
     if (n && n->op == op && op_info[op].class != SIDE && operand < n->nin) {
         dy[0] = op_full(g, &n->shape, 1);
@@ -428,9 +91,10 @@ static void wrong_rules_are_noticed(void **state) {
 static void softmax_of_one_has_no_gradient(void **state) {
     (void)state;
     Graph *g = graph_new();
-    Node *y = op_softmax(operand(g, U(2, 1, 4)), 0);
+    Node *y = op_softmax(example_operand(g, (Shape){ .rank = 2, .dim = { 1, 4 } }), 0);
+    Node *row = example_operand(g, (Shape){ .lead = LEAD_TOKENS, .rank = 1, .dim = { 4 } });
     Random r = { 5 };
-    graph_output(g, "loss", weighted_sum(op_mul(y, operand(g, T(1, 4))), &r));
+    graph_output(g, "loss", weighted_sum(op_mul(y, row), &r));
     pass_gradient(g);
     Case *c = case_new(g, 3, BATCH, TIME, VOCAB, -2, 2);
     EvalInput in = case_input(c);
