@@ -1,9 +1,7 @@
 /*
-** Builds with --check: they compute the same bits as builds without, which also
-** says that sharing memory between values changes nothing; and they find what
-** is put wrong here on purpose, between the compiler's stages: row kernels with
-** a wrong stride or too little scratch, values whose memory is given up too
-** early, and writes over the guard words from callbacks.
+** Builds with --check find what is put wrong here on purpose, between the compiler's
+** stages: row kernels with a wrong stride or too little scratch, values whose memory
+** is given up too early, and writes over the guard words from callbacks.
 **
 ** Calls of the compiler's own functions come here first (the linker's --wrap).
 */
@@ -15,12 +13,11 @@
 #include <string.h>
 
 #include "agreement.h"
+#include "check_model.h"
 #include "plan.h"
 #include "rows.h"
-#include "scratch_spec.h"
+#include "scratch.h"
 #include "strata.h"
-
-enum { V = 13, CONTEXT = 100 };
 
 /* == Mistakes ============================================================= */
 
@@ -112,133 +109,6 @@ void __wrap_pass_memory(Plan *p, bool reuse) {
     if (wrong.mistake == FREED_EARLY && graph_find(p->g, "logits")) free_early(p);
 }
 
-/* == Models =============================================================== */
-
-typedef struct Subject {
-    Model *spec;
-    Compiled c;
-} Subject;
-
-static const char layer_text[] = "layer { attention { heads = 4, kv_heads = 2, rope = { theta = "
-                                 "10000 } }, mlp { hidden = 24, activation = 'swiglu' } }";
-
-static Model *load(void **state, const char *residual, int layers) {
-    return scratch_model(state,
-                         "return model { name = 'm', vocab = %d, context = %d, dim = 24, norm = "
-                         "rmsnorm { eps = 1e-6 },\n"
-                         "residual = %s, layers = times(%d, %s) }",
-                         V, CONTEXT, residual, layers, layer_text);
-}
-
-static void compile(Subject *s, Model *m, CodegenOptions o) {
-    ModelInfo info = compiled_info(m->graph, CONTEXT);
-    o.cpu = "native";
-    s->spec = m;
-    compiled_open(&s->c, m->graph, &info, &o);
-}
-
-/* == The same bits ======================================================== */
-
-typedef struct Results {
-    float *logits, *nll, *gradients, *next;
-    strata_loss loss, step;
-} Results;
-
-static void good(const Instance *r, int32_t status) {
-    if (status) fail_msg("status %d: %s", status, r->c->api.message(r->ctx.at));
-}
-
-/* Logits of the position after a prompt, then of one more, by way of the caches. */
-static void decode(Instance *r, const Case *c, float *next) {
-    const strata_api *a = &r->c->api;
-    Guarded states;
-    guarded_open(&states, a->state_bytes(CONTEXT));
-    void *state = states.at;
-    good(r, a->state_init(r->ctx.at, state, CONTEXT));
-    good(r, a->prefill(r->ctx.at, r->weights.at, state, r->arena.at, c->tokens, c->time, next));
-    if (c->time < CONTEXT)
-        good(r, a->decode(r->ctx.at, r->weights.at, &state, 1, r->arena.at, c->tokens, next + V));
-    guarded_close(&states);
-}
-
-static Results compute(const Compiled *compiled, const Case *c, int workers) {
-    int64_t n = c->batch * c->time;
-    const strata_api *a = &compiled->api;
-    size_t gradients = (size_t)compiled->model->gradients * sizeof(float);
-    Results out = { malloc((size_t)(n * V) * sizeof(float)),
-                    malloc((size_t)n * sizeof(float)),
-                    malloc(gradients),
-                    calloc(2 * V, sizeof(float)),
-                    { .struct_size = sizeof out.loss },
-                    { .struct_size = sizeof out.step } };
-    Instance r;
-    instance_open(&r, compiled, n, workers);
-    instance_weights(&r, c);
-    good(&r,
-         a->logits(r.ctx.at, r.weights.at, r.arena.at, c->tokens, c->batch, c->time, out.logits));
-    good(&r,
-         a->loss(r.ctx.at, r.weights.at, r.arena.at, c->tokens, c->targets, c->batch, c->time,
-                 out.nll, &out.loss));
-    good(&r,
-         a->forward_backward(r.ctx.at, r.weights.at, r.train.at, r.arena.at, c->tokens, c->targets,
-                             c->batch, c->time, 1, 0, NULL, NULL, &out.step));
-    memcpy(out.gradients, r.train.at, gradients);
-    decode(&r, c, out.next);
-    instance_close(&r);
-    return out;
-}
-
-static void free_results(Results *r) {
-    free(r->logits), free(r->nll), free(r->gradients), free(r->next);
-}
-
-static void same(const char *what, const float *a, const float *b, int64_t count) {
-    for (int64_t i = 0; i < count; i++)
-        if (memcmp(&a[i], &b[i], sizeof *a) || !isfinite(a[i]))
-            fail_msg("%s %lld: %a and %a", what, (long long)i, a[i], b[i]);
-}
-
-static void compare(const Subject *plain, const Subject *checked, Extent x, int workers) {
-    Case *c = compiled_case(plain->spec->graph, 3, x.batch, x.time, V);
-    Results a = compute(&plain->c, c, 1), b = compute(&checked->c, c, workers);
-    same("logit", a.logits, b.logits, x.batch * x.time * V);
-    same("nll", a.nll, b.nll, x.batch * x.time);
-    same("gradient", a.gradients, b.gradients, plain->c.model->gradients);
-    same("next logit", a.next, b.next, 2 * V);
-    assert_true(a.loss.loss == b.loss.loss && a.step.loss == b.step.loss);
-    free_results(&a), free_results(&b);
-    case_free(c);
-}
-
-static void same_bits(void **state) {
-    static const struct {
-        const char *residual;
-        int layers, level;
-    } mixers[] = {
-        { "standard {}", 2, 2 },
-        { "attnres { blocks = 2 }", 2, 0 },
-        { "attnres { full = true, heads = 2, query = 'input' }", 2, 0 },
-        { "attnres { full = true }", 8, 0 }, /* reads of more rows than are unrolled */
-        { "attnres { block_size = 2, kernel = 'linear', rank = 3 }", 2, 0 },
-        { "haares { blocks = 2 }", 2, 2 },
-        { "highway {}", 2, 0 },
-        { "denseformer {}", 2, 0 },
-    };
-    static const Extent extents[] = { { 3, 100 }, { 1, 64 }, { 1, 1 } };
-    make_wrong(CORRECT, 0);
-    for (size_t i = 0; i < sizeof mixers / sizeof *mixers; i++) {
-        Model *m = load(state, mixers[i].residual, mixers[i].layers);
-        Subject plain, checked;
-        compile(&plain, m, (CodegenOptions){ .level = mixers[i].level });
-        compile(&checked, m, (CodegenOptions){ .level = mixers[i].level, .passes.check = true });
-        for (size_t k = 0; k < sizeof extents / sizeof *extents; k++)
-            for (int workers = 1; workers <= 2; workers++)
-                compare(&plain, &checked, extents[k], workers);
-        compiled_close(&plain.c), compiled_close(&checked.c);
-        spec_free(m);
-    }
-}
-
 /* == Row kernels put wrong ================================================ */
 
 typedef struct Found {
@@ -253,11 +123,11 @@ static void note(const Instance *r, int32_t status, Found *f) {
 }
 
 /* The first message of the programs, in the order in which they were compiled. */
-static Found find(const Subject *s, Extent x, int workers) {
+static Found find(const Built *s, Extent x, int workers) {
     const strata_api *a = &s->c.api;
     int64_t n = x.batch * x.time;
     Found f = { 0 };
-    Case *c = compiled_case(s->spec->graph, 3, x.batch, x.time, V);
+    Case *c = compiled_case(s->m->graph, 3, x.batch, x.time, V);
     float *logits = malloc((size_t)(n * V) * sizeof *logits);
     Instance r;
     instance_open(&r, &s->c, n, workers);
@@ -288,15 +158,14 @@ static void every_kernel(void **state, Mistake mistake, int every, const char *w
     int tried = 0, seen = 1;
     bool bf16 = mistake == WIDE_BF16;
     for (; tried < seen; tried += every) {
-        Model *m = load(state, "attnres { full = true, heads = 2 }", 1);
-        Subject s;
+        Built s;
         make_wrong(mistake, tried);
-        compile(&s, m, (CodegenOptions){ .passes.check = true, .passes.bf16 = bf16 });
+        check_open(state, &s, "attnres { full = true, heads = 2 }", 1,
+                   (CodegenOptions){ .passes.check = true, .passes.bf16 = bf16 });
         seen = wrong.seen;
         Found f = find(&s, bf16 ? (Extent){ 1, 2 } : (Extent){ 2, 40 }, 1 + tried / every % 2);
         expect_found(&f, wrong.kernel, what);
-        compiled_close(&s.c);
-        spec_free(m);
+        built_close(&s);
     }
     assert_in_range(tried, 4, 100);
 }
@@ -319,12 +188,12 @@ static void little_scratch(void **state) {
 
 /* A sequence does not grow by a call that found something. */
 static void no_progress(void **state) {
-    Model *m = load(state, "standard {}", 1);
-    Subject s;
+    Built s;
     make_wrong(WIDE_STORE, 0);
-    compile(&s, m, (CodegenOptions){ .passes.check = true, .passes.inference = true });
+    check_open(state, &s, "standard {}", 1,
+               (CodegenOptions){ .passes.check = true, .passes.inference = true });
     const strata_api *a = &s.c.api;
-    Case *c = compiled_case(m->graph, 3, 1, 40, V);
+    Case *c = compiled_case(s.m->graph, 3, 1, 40, V);
     Instance r;
     Guarded states;
     instance_open(&r, &s.c, 40, 1);
@@ -341,15 +210,18 @@ static void no_progress(void **state) {
     guarded_close(&states);
     instance_close(&r);
     case_free(c);
-    compiled_close(&s.c);
-    spec_free(m);
+    built_close(&s);
 }
 
 /* == Freed memory ========================================================= */
 
-static int count_nan(const Subject *s, int64_t time) {
+static void good(const Instance *r, int32_t status) {
+    if (status) fail_msg("status %d: %s", status, r->c->api.message(r->ctx.at));
+}
+
+static int count_nan(const Built *s, int64_t time) {
     const strata_api *a = &s->c.api;
-    Case *c = compiled_case(s->spec->graph, 3, 1, time, V);
+    Case *c = compiled_case(s->m->graph, 3, 1, time, V);
     float *logits = malloc((size_t)(time * V) * sizeof *logits);
     int nan = 0;
     Instance r;
@@ -365,13 +237,12 @@ static int count_nan(const Subject *s, int64_t time) {
 }
 
 static int nan_with(void **state, Mistake mistake, int at) {
-    Model *m = load(state, "standard {}", 2);
-    Subject s;
+    Built s;
     make_wrong(mistake, at);
-    compile(&s, m, (CodegenOptions){ .passes.check = true, .passes.inference = true });
+    check_open(state, &s, "standard {}", 2,
+               (CodegenOptions){ .passes.check = true, .passes.inference = true });
     int nan = count_nan(&s, 30);
-    compiled_close(&s.c);
-    spec_free(m);
+    built_close(&s);
     return nan;
 }
 
@@ -411,10 +282,10 @@ static void stray_profile(void *user, int32_t index, int32_t begin, int32_t work
     v->kernel = index;
 }
 
-static void guard_found(const Subject *s, Where where, int64_t time, const char *kernel,
+static void guard_found(const Built *s, Where where, int64_t time, const char *kernel,
                         const char *what) {
     const strata_api *a = &s->c.api;
-    Case *c = compiled_case(s->spec->graph, 3, 1, time, V);
+    Case *c = compiled_case(s->m->graph, 3, 1, time, V);
     Instance r;
     Found f = { 0 };
     instance_open(&r, &s->c, time, 1);
@@ -438,26 +309,23 @@ static void guard_found(const Subject *s, Where where, int64_t time, const char 
 }
 
 static void guards(void **state) {
-    Model *m = load(state, "standard {}", 1);
-    Subject s;
+    Built s;
     make_wrong(CORRECT, 0);
-    compile(&s, m, (CodegenOptions){ .passes.check = true });
+    check_open(state, &s, "standard {}", 1, (CodegenOptions){ .passes.check = true });
     guard_found(&s, BEHIND_REGION, 64, "linear_weight_",
                 ": wrote over guard words after the value of ");
     guard_found(&s, BEHIND_TOKENS, 50, "linear_weight_",
                 ": wrote over guard words after the last token of the value of ");
     guard_found(&s, BEHIND_SCRATCH, 50, "", ": wrote over guard words after a worker's scratch");
-    compiled_close(&s.c);
-    spec_free(m);
+    built_close(&s);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_bits),    cmocka_unit_test(loads_beyond),
-        cmocka_unit_test(loads_before), cmocka_unit_test(stores_beyond),
-        cmocka_unit_test(bf16_beyond),  cmocka_unit_test(little_scratch),
-        cmocka_unit_test(no_progress),  cmocka_unit_test(freed_is_nan),
-        cmocka_unit_test(guards),
+        cmocka_unit_test(loads_beyond),   cmocka_unit_test(loads_before),
+        cmocka_unit_test(stores_beyond),  cmocka_unit_test(bf16_beyond),
+        cmocka_unit_test(little_scratch), cmocka_unit_test(no_progress),
+        cmocka_unit_test(freed_is_nan),   cmocka_unit_test(guards),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
 }
