@@ -16,46 +16,11 @@
 #include <string.h>
 
 #include "agreement.h"
+#include "bf16_model.h"
 #include "compiled_spec.h"
 #include "op.h"
 #include "small_model.h"
 #include "scratch.h"
-
-enum { VOCAB = 29, CONTEXT = 300 };
-
-/* == Models =============================================================== */
-
-typedef struct Kind {
-    const char *name, *residual, *rest, *attention, *mlp;
-} Kind;
-
-/* No length is a multiple of a vector's, and bfloat16s of a row may be odd in number. */
-static const Kind kinds[] = {
-    { "standard", "standard {}", "norm = rmsnorm { eps = 1e-6 }",
-      "heads = 4, rope = { theta = 10000 }", "hidden = 37, activation = 'swiglu'" },
-    { "attnres", "attnres { full = true, heads = 2 }", "norm = rmsnorm { eps = 1e-6 }",
-      "heads = 4, rope = { theta = 10000 }", "hidden = 37, activation = 'swiglu'" },
-    { "haares", "haares { blocks = 2 }", "norm = rmsnorm { eps = 1e-6 }",
-      "heads = 4, kv_heads = 2, rope = { theta = 10000 }", "hidden = 37, activation = 'gelu'" },
-    { "hyper", "hyper { streams = 3 }", "norm = rmsnorm { eps = 1e-6 }",
-      "heads = 4, rope = { theta = 10000 }", "hidden = 37, activation = 'swiglu'" },
-    { "details", "standard {}",
-      "norm = layernorm { eps = 1e-5 }, embedding = { tied = false, positions = 'learned' }",
-      "heads = 4, kv_heads = 1, qk_norm = true, bias = true",
-      "hidden = 37, activation = 'relu', bias = true" },
-};
-enum { MODELS = sizeof kinds / sizeof *kinds };
-
-static void open_kind(void **state, Built *b, const Kind *k, int layers, int dim,
-                      CodegenOptions o) {
-    char path[SCRATCH_PATH], text[1000];
-    snprintf(text, sizeof text,
-             "return model { name = 'm', vocab = %d, context = %d, dim = %d, %s, residual = %s,\n"
-             "layers = times(%d, layer { attention { %s }, mlp { %s } }) }",
-             VOCAB, CONTEXT, dim, k->rest, k->residual, layers, k->attention, k->mlp);
-    o.cpu = "native";
-    built_open(b, scratch_path(state, "bf16.lua", path), text, &o);
-}
 
 /* == Rounding ============================================================= */
 
@@ -150,16 +115,17 @@ static void models_agree_with_the_interpreter(void **state) {
     for (int i = 0; i < MODELS; i += compiled_every()) {
         Built rounded, plain;
         Score score[2] = { { 0 } };
-        open_kind(state, &rounded, &kinds[i], 2, 24,
+        bf16_open(state, &rounded, &bf16_kinds[i], 2, 24,
                   (CodegenOptions){ .level = i % 2 * 2, .passes.bf16 = true });
-        open_kind(state, &plain, &kinds[i], 2, 24, (CodegenOptions){ .level = 0 });
+        bf16_open(state, &plain, &bf16_kinds[i], 2, 24, (CodegenOptions){ .level = 0 });
         judge_both(&rounded, &plain, score);
-        print_message("%s: %d of %d cases agree, %d nearly; not rounded: %d, %d\n", kinds[i].name,
-                      score[0].exact, score[0].cases, score[0].near, score[1].exact, score[1].near);
+        print_message("%s: %d of %d cases agree, %d nearly; not rounded: %d, %d\n",
+                      bf16_kinds[i].name, score[0].exact, score[0].cases, score[0].near,
+                      score[1].exact, score[1].near);
         if (4 * score[0].exact < 3 * CASES || score[0].near < CASES || score[1].exact > 0)
             fail_msg("%s: expected three cases of four to agree, all nearly, and none that is not "
                      "rounded",
-                     kinds[i].name);
+                     bf16_kinds[i].name);
         built_close(&rounded), built_close(&plain);
     }
 }
@@ -206,16 +172,10 @@ static Results results_of(const Built *b, const Built *forward, int64_t batch, i
 
 static void free_results(Results *r) { free(r->logits), free(r->gradients); }
 
-static void same(const char *what, const float *a, const float *b, int64_t count) {
-    for (int64_t i = 0; i < count; i++)
-        if (memcmp(&a[i], &b[i], sizeof *a) || !isfinite(a[i]))
-            fail_msg("%s %lld: %a and %a", what, (long long)i, a[i], b[i]);
-}
-
 static void expect_same(const Built *b, const Results *x, const Results *y, int64_t tokens) {
-    same("logit", x->logits, y->logits, tokens * VOCAB);
+    same_floats("logit", x->logits, y->logits, tokens * VOCAB);
     if (!x->gradients || !y->gradients) return;
-    same("gradient", x->gradients, y->gradients, gradient_floats(&b->c));
+    same_floats("gradient", x->gradients, y->gradients, gradient_floats(&b->c));
     assert_true(x->loss.loss == y->loss.loss);
 }
 
@@ -230,12 +190,12 @@ enum { EXTENTS = sizeof extents / sizeof *extents };
 static void builds_and_workers_have_the_same_bits(void **state) {
     for (int i = 0; i < MODELS; i += compiled_every()) {
         Built b, checked, forward, forward_checked;
-        open_kind(state, &b, &kinds[i], 2, 24, (CodegenOptions){ .passes.bf16 = true });
-        open_kind(state, &checked, &kinds[i], 2, 24,
+        bf16_open(state, &b, &bf16_kinds[i], 2, 24, (CodegenOptions){ .passes.bf16 = true });
+        bf16_open(state, &checked, &bf16_kinds[i], 2, 24,
                   (CodegenOptions){ .passes.bf16 = true, .passes.check = true });
-        open_kind(state, &forward, &kinds[i], 2, 24,
+        bf16_open(state, &forward, &bf16_kinds[i], 2, 24,
                   (CodegenOptions){ .passes.bf16 = true, .passes.inference = true });
-        open_kind(state, &forward_checked, &kinds[i], 2, 24,
+        bf16_open(state, &forward_checked, &bf16_kinds[i], 2, 24,
                   (CodegenOptions){
                       .passes.bf16 = true, .passes.inference = true, .passes.check = true });
         for (int k = 0; k < EXTENTS; k++) {
@@ -262,7 +222,7 @@ static void a_sequence_is_the_same_in_a_batch(void **state) {
     for (int i = 0; i < MODELS; i += compiled_every()) {
         Built b;
         Instance r;
-        open_kind(state, &b, &kinds[i], 2, 24, (CodegenOptions){ .passes.bf16 = true });
+        bf16_open(state, &b, &bf16_kinds[i], 2, 24, (CodegenOptions){ .passes.bf16 = true });
         for (int k = 0; k < EXTENTS; k++) {
             int64_t batch = extents[k].batch, time = extents[k].time;
             instance_open(&r, &b.c, batch * time, 2);
@@ -271,7 +231,7 @@ static void a_sequence_is_the_same_in_a_batch(void **state) {
             float *all = logits_of(&r, tokens, batch, time);
             for (int64_t n = 0; n < batch; n++) {
                 float *one = logits_of(&r, tokens + n * time, 1, time);
-                same("logit", one, all + n * time * VOCAB, time * VOCAB);
+                same_floats("logit", one, all + n * time * VOCAB, time * VOCAB);
                 free(one);
             }
             free(all), free(tokens);
@@ -306,7 +266,7 @@ static void decoding_is_like_the_full_pass(void **state) {
     for (int i = 0; i < MODELS; i += compiled_every()) {
         Built b;
         Instance r;
-        open_kind(state, &b, &kinds[i], 2, 24,
+        bf16_open(state, &b, &bf16_kinds[i], 2, 24,
                   (CodegenOptions){ .passes.bf16 = true, .passes.inference = i % 2 });
         instance_open(&r, &b.c, SEQUENCES * LENGTH, 1 + i % 2);
         instance_fill(&r, 5);
@@ -316,8 +276,8 @@ static void decoding_is_like_the_full_pass(void **state) {
             float *all = logits_of(&r, tokens + n * LENGTH, 1, LENGTH),
                   *own = at_once + n * LENGTH * VOCAB;
             float *alone = decoded_logits(&r, tokens + n * LENGTH, 1, LENGTH, prompt);
-            same("next logit", alone + FROM, own + FROM, COUNT);
-            expect_close(kinds[i].name, own, all);
+            same_floats("next logit", alone + FROM, own + FROM, COUNT);
+            expect_close(bf16_kinds[i].name, own, all);
             free(all), free(alone);
         }
         free(tokens), free(at_once);
@@ -337,7 +297,7 @@ static void micro_batches_add_up(void **state) {
     enum { TIME = 50 };
     Built b;
     Instance r;
-    open_kind(state, &b, &kinds[2], 2, 24, (CodegenOptions){ .passes.bf16 = true });
+    bf16_open(state, &b, &bf16_kinds[2], 2, 24, (CodegenOptions){ .passes.bf16 = true });
     instance_open(&r, &b.c, 2 * TIME, 2);
     instance_fill(&r, 5);
     int64_t count = gradient_floats(&b.c);
@@ -356,142 +316,6 @@ static void micro_batches_add_up(void **state) {
     free(tokens), free(targets), free(first), free(second), free(sum);
     instance_close(&r);
     built_close(&b);
-}
-
-enum { STEPS = 3, PIECES = 7, MANY = 300 };
-
-static void start(Instance *r, const Built *b, int workers) {
-    instance_open(r, &b->c, MANY, workers);
-    instance_fill(r, 5);
-    memset(r->train.at, 0, r->train.size);
-}
-
-/* AdamW, on all at once or on pieces that end anywhere, the last first. */
-static void update(Instance *r, int64_t step, bool pieces) {
-    int64_t count = gradient_floats(r->c), last = pieces ? PIECES : 1;
-    strata_adamw how = { .struct_size = sizeof how,
-                         .lr = 0.01,
-                         .beta1 = 0.9,
-                         .beta2 = 0.95,
-                         .eps = 1e-8,
-                         .weight_decay = 0.1,
-                         .grad_scale = 0.5,
-                         .step = step };
-    guarded_writable(&r->weights, true);
-    for (int64_t i = last; i-- > 0;) {
-        int64_t from = count * i / last, to = count * (i + 1) / last;
-        good(r, r->c->api.update(r->ctx.at, r->weights.at, r->train.at, from, to - from, &how));
-    }
-    guarded_writable(&r->weights, false);
-}
-
-static double step(Instance *r, const int32_t *tokens, const int32_t *targets, uint32_t flags) {
-    strata_loss loss = { .struct_size = sizeof loss };
-    good(r,
-         r->c->api.forward_backward(r->ctx.at, r->weights.at, r->train.at, r->arena.at, tokens,
-                                    targets, 1, MANY, 1, flags, NULL, NULL, &loss));
-    return loss.loss;
-}
-
-/* The weights that update leaves packed are those that a step would pack, however the update was
-** split. */
-static void weights_are_kept_packed(void **state) {
-    Kind wide = kinds[0], odd = kinds[4];
-    wide.mlp = "hidden = 600, activation = 'swiglu'";
-    for (int i = 0; i < 4; i++) {
-        Built b;
-        Instance plain, kept;
-        open_kind(state, &b, i % 2 ? &odd : &wide, 2, i < 2 ? 40 : 280,
-                  (CodegenOptions){ .passes.bf16 = true });
-        start(&plain, &b, 1), start(&kept, &b, 2);
-        int32_t *tokens = some_ids(&b.c, 6, MANY), *targets = some_ids(&b.c, 7, MANY);
-        for (int k = 0; k < STEPS; k++) {
-            assert_true(step(&plain, tokens, targets, 0)
-                        == step(&kept, tokens, targets, k ? STRATA_PACKED : 0));
-            update(&plain, k + 1, false);
-            update(&kept, k + 1, i % 2 == k % 2);
-            same("weight", kept.weights.at, plain.weights.at, b.c.model->weights_bytes / 4);
-        }
-        assert_true(step(&plain, tokens, targets, 0)
-                    == step(&kept, tokens, targets, STRATA_PACKED));
-        same("gradient", kept.train.at, plain.train.at, gradient_floats(&b.c));
-        free(tokens), free(targets);
-        instance_close(&plain), instance_close(&kept);
-        built_close(&b);
-    }
-}
-
-/* With the flag a step takes what update left: a weight that was changed since counts without it
-** only. */
-static void packed_weights_are_taken(void **state) {
-    Built b;
-    Instance r;
-    open_kind(state, &b, &kinds[0], 2, 40, (CodegenOptions){ .passes.bf16 = true });
-    start(&r, &b, 2);
-    int32_t *tokens = some_ids(&b.c, 6, MANY), *targets = some_ids(&b.c, 7, MANY);
-    step(&r, tokens, targets, 0);
-    update(&r, 1, false);
-    double before = step(&r, tokens, targets, STRATA_PACKED);
-    instance_set(&r, "mlp.up.weight", 0);
-    double packed = step(&r, tokens, targets, STRATA_PACKED),
-           changed = step(&r, tokens, targets, 0);
-    bool keeps = b.c.model->train_bytes > 12 * b.c.model->gradients;
-    print_message("%s\n",
-                  keeps ? "weights are kept packed"
-                        : "this processor multiplies no pairs: nothing is kept packed");
-    assert_true(changed != before && (packed == before) == keeps);
-    free(tokens), free(targets);
-    instance_close(&r);
-    built_close(&b);
-}
-
-static double arena_per_token(const Built *b) {
-    return (double)(b->c.api.arena_bytes(4096, 1) - b->c.api.arena_bytes(2048, 1)) / 2048;
-}
-
-static void activations_take_less_room(void **state) {
-    for (int i = 0; i < MODELS; i += compiled_every()) {
-        Built b, plain;
-        open_kind(state, &b, &kinds[i], 2, 64, (CodegenOptions){ .passes.bf16 = true });
-        open_kind(state, &plain, &kinds[i], 2, 64, (CodegenOptions){ .passes.bf16 = false });
-        double bytes = arena_per_token(&b), more = arena_per_token(&plain);
-        print_message("%s: %.0f bytes per token, float32 %.0f\n", kinds[i].name, bytes, more);
-        assert_true(bytes < more);
-        assert_string_equal(strata_string(b.c.model, b.c.model->precision), "bf16");
-        assert_string_equal(strata_string(plain.c.model, plain.c.model->precision), "f32");
-        built_close(&b), built_close(&plain);
-    }
-}
-
-/* Matrices of products and tables of rows take half the room where nothing is trained; what a row
-** kernel reads, a mixer's queries among it, is float32. */
-static void weights_take_less_room(void **state) {
-    for (int i = 0; i < MODELS; i += compiled_every()) {
-        Built b, forward;
-        open_kind(state, &b, &kinds[i], 2, 64, (CodegenOptions){ .passes.bf16 = true });
-        open_kind(state, &forward, &kinds[i], 2, 64,
-                  (CodegenOptions){ .passes.bf16 = true, .passes.inference = true });
-        const strata_tensor *t = strata_tensors(forward.c.model);
-        int64_t bytes = 0;
-        for (int k = 0; k < forward.c.model->tensors; k++) {
-            const char *name = strata_string(forward.c.model, t[k].name);
-            bool attention = strstr(name, "attn.") && !strstr(name, "norm"),
-                 mlp = strstr(name, "mlp.") && !strstr(name, "norm");
-            bool matrix = t[k].rank == 2
-                && ((strstr(name, "weight") && (attention || mlp)) || !strncmp(name, "embed", 5));
-            if (matrix && !t[k].bf16) fail_msg("%s: expected bfloat16, found float32", name);
-            if (t[k].rank < 2 && t[k].bf16) fail_msg("%s: expected float32, found bfloat16", name);
-            bytes += (t[k].count * (t[k].bf16 ? 2 : 4) + 63) / 64 * 64;
-        }
-        print_message("%s: weights of %lld bytes, to be trained %lld\n", kinds[i].name,
-                      (long long)forward.c.model->weights_bytes,
-                      (long long)b.c.model->weights_bytes);
-        assert_true(bytes == forward.c.model->weights_bytes
-                    && 10 * bytes < 6 * b.c.model->weights_bytes);
-        for (int k = 0; k < b.c.model->tensors; k++)
-            assert_true(!strata_tensors(b.c.model)[k].bf16);
-        built_close(&b), built_close(&forward);
-    }
 }
 
 /* == What is no number ==================================================== */
@@ -529,10 +353,6 @@ int main(void) {
         cmocka_unit_test(a_sequence_is_the_same_in_a_batch),
         cmocka_unit_test(decoding_is_like_the_full_pass),
         cmocka_unit_test(micro_batches_add_up),
-        cmocka_unit_test(weights_are_kept_packed),
-        cmocka_unit_test(packed_weights_are_taken),
-        cmocka_unit_test(activations_take_less_room),
-        cmocka_unit_test(weights_take_less_room),
         cmocka_unit_test(no_number_stays_none),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
