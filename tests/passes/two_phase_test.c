@@ -10,39 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agreement.h"
-#include "compiled_spec.h"
 #include "gradient.h"
 #include "graph_file.h"
+#include "numeric.h"
 #include "plan.h"
 #include "rebuild.h"
 #include "rows.h"
 #include "scratch.h"
+#include "two_phase_model.h"
 
-enum { BATCH = 2, TIME = 19, VOCAB = 20 };
-
-/* Five layers: blocks of 3 and 4 sublayers leave a short last one. */
-static const char *const applies[] = {
-    "attnres { blocks = 3 }",
-    "attnres { block_size = 3 }",
-    "attnres { full = true }",
-    "attnres { block_size = 1 }",
-    "attnres { full = true, window = 5 }",
-    "attnres { block_size = 3, heads = 4 }",
-    "attnres { full = true, kernel = 'sigmoid' }",
-    "attnres { block_size = 3, heads = 2, kernel = 'sigmoid', key_norm = false }",
-    "attnres { full = true, key_gain = false }",
-    "attnres { block_size = 3, query = 'static' }",
-    "attnres { full = true, query = 'static', window = 4 }",
-    "haares { blocks = 3 }",
-    "haares { block_size = 4, heads = 2 }",
-    "haares { blocks = 2, bias = 0.5, rms_match = false }",
-    "haares { block_size = 3, kernel = 'sigmoid' }",
-    "haares { block_size = 3, detail = 'duplicate' }",
-    "denseformer {}",
-    "(require 'pair') {}",
-};
-enum { APPLIES = sizeof applies / sizeof *applies };
+enum { BATCH = 2, TIME = 19 };
 
 /* Weights that depend on activations, sources that nobody shares, or no sum over sources. */
 static const char *const does_not[] = {
@@ -60,57 +37,6 @@ static const char *const does_not[] = {
 };
 enum { DOES_NOT = sizeof does_not / sizeof *does_not };
 
-/* A mixer in no paper: every state so far, weights by the sum of logits along two axes. */
-static const char pair[] =
-    "return mixer {\n"
-    "  options = {},\n"
-    "  open = function(m, e) return { h = e, all = { e } } end,\n"
-    "  read = function(m, s, site)\n"
-    "    local N, D = #s.all, m.dim\n"
-    "    m:sources(N)\n"
-    "    local V = stack(s.all)\n"
-    "    local P = tanh(reshape(V * m:param(site, 'key', { D }, 0.5), { N, 2, D // 2 }))\n"
-    "    local z = sum(sum(P, 3) * m:param(site, 'two', { N, 2 }, 1), 2) + m:param(site, 'old', { "
-    "N }, 0)\n"
-    "    return sum(V * reshape(softmax(z, 1), { N, 1 }), 1)\n"
-    "  end,\n"
-    "  write = function(m, s, site, out)\n"
-    "    local all = table.move(s.all, 1, #s.all, 1, {})\n"
-    "    all[#all + 1] = s.h + out\n"
-    "    return { h = s.h + out, all = all }\n"
-    "  end,\n"
-    "  close = function(m, s) return s.h end,\n"
-    "}\n";
-
-/* == Models =============================================================== */
-
-static const char *spec_text(const char *residual, int layers, int dim, char *text, size_t size) {
-    snprintf(text, size,
-             "return model { name = 'two', vocab = %d, context = 32, dim = %d, norm = rmsnorm {}, "
-             "residual = %s,\n"
-             "  layers = times(%d, layer { attention { heads = 2, rope = {} }, mlp { hidden = 24 } "
-             "}) }\n",
-             VOCAB, dim, residual, layers);
-    return text;
-}
-
-static Model *load(void **state, const char *residual, int layers, int dim) {
-    char path[SCRATCH_PATH], text[1024];
-    Error error;
-    spec_text(residual, layers, dim, text, sizeof text);
-    scratch_write(scratch_path(state, "two.lua", path), text, strlen(text));
-    Model *m = spec_load(path, NULL, &error);
-    if (!m) fail_msg("%s", error.text);
-    return m;
-}
-
-static int setup(void **state) {
-    char path[SCRATCH_PATH];
-    int status = scratch_setup(state);
-    if (!status) scratch_write(scratch_path(state, "pair.lua", path), pair, sizeof pair - 1);
-    return status;
-}
-
 static int count_op(const Graph *g, Op op) {
     int n = 0;
     for (int i = 0; i < g->n; i++)
@@ -122,10 +48,10 @@ static int count_op(const Graph *g, Op op) {
 
 static void it_applies_where_sources_are_shared(void **state) {
     for (int i = 0; i < APPLIES; i++) {
-        Model *m = load(state, applies[i], 5, 16);
+        Model *m = two_phase_load(state, two_phase_applies[i], 5, 16);
         Graph *g = pass_two_phase(graph_copy(m->graph), TWO_PHASE_ON, true);
         graph_verify(g);
-        if (!count_op(g, OP_after)) fail_msg("%s: reads are left apart", applies[i]);
+        if (!count_op(g, OP_after)) fail_msg("%s: reads are left apart", two_phase_applies[i]);
         graph_free(g);
         spec_free(m);
     }
@@ -133,7 +59,7 @@ static void it_applies_where_sources_are_shared(void **state) {
 
 static void it_does_nothing_elsewhere(void **state) {
     for (int i = 0; i < DOES_NOT; i++) {
-        Model *m = load(state, does_not[i], 5, 16);
+        Model *m = two_phase_load(state, does_not[i], 5, 16);
         Graph *on = pass_two_phase(graph_copy(m->graph), TWO_PHASE_ON, true),
               *off = pass_two_phase(graph_copy(m->graph), TWO_PHASE_OFF, true);
         char *a = graph_printed(on, true), *b = graph_printed(off, true);
@@ -198,7 +124,7 @@ static void sources_are_loaded_less(void **state) {
         { "attnres { blocks = 4 }", 0.97 },
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        Model *m = load(state, row[i].residual, 12, 32);
+        Model *m = two_phase_load(state, row[i].residual, 12, 32);
         for (int training = 0; training < 2; training++) {
             int on = moved(m, TWO_PHASE_ON, training), off = moved(m, TWO_PHASE_OFF, training);
             if (on > row[i].share * off)
@@ -222,7 +148,7 @@ static void the_cost_model_decides(void **state) {
         { "haares { blocks = 4 }", 8, 512, true },
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        Model *m = load(state, row[i].residual, row[i].layers, row[i].dim);
+        Model *m = two_phase_load(state, row[i].residual, row[i].layers, row[i].dim);
         Graph *g = pass_two_phase(graph_copy(m->graph), TWO_PHASE_AUTO, true);
         if (!count_op(g, OP_after) == row[i].pays)
             fail_msg("%s, %d wide: decided otherwise", row[i].residual, row[i].dim);
@@ -286,9 +212,9 @@ static double apart_by(const Model *m, Graph *(*change)(Graph *g)) {
 
 static void both_mean_the_same(void **state) {
     for (int i = 0; i < APPLIES; i++) {
-        Model *m = load(state, applies[i], 5, 16);
+        Model *m = two_phase_load(state, two_phase_applies[i], 5, 16);
         double d = apart_by(m, NULL);
-        if (!(d < 1e-9)) fail_msg("%s: %.1e apart", applies[i], d);
+        if (!(d < 1e-9)) fail_msg("%s: %.1e apart", two_phase_applies[i], d);
         spec_free(m);
     }
 }
@@ -317,14 +243,14 @@ static Graph *with_spoiled_partial(Graph *g) { return rebuild(g, spoil_partial, 
 static Graph *without_order(Graph *g) { return rebuild(g, forget_order, NULL); }
 
 static void a_wrong_merge_is_noticed(void **state) {
-    Model *m = load(state, "attnres { block_size = 3 }", 5, 16);
+    Model *m = two_phase_load(state, "attnres { block_size = 3 }", 5, 16);
     assert_true(apart_by(m, with_spoiled_partial) > 1e-6);
     spec_free(m);
 }
 
 /* Any common number does in place of the maximum; order changes no number, but what is loaded. */
 static void only_what_should_matters(void **state) {
-    Model *m = load(state, "attnres { full = true }", 8, 16);
+    Model *m = two_phase_load(state, "attnres { full = true }", 8, 16);
     assert_true(apart_by(m, with_wrong_peak) < 1e-9);
     assert_true(apart_by(m, without_order) < 1e-12);
     Graph *two = without_order(pass_two_phase(graph_copy(m->graph), TWO_PHASE_ON, true));
@@ -337,101 +263,6 @@ static void only_what_should_matters(void **state) {
     spec_free(m);
 }
 
-/* == Compiled ============================================================= */
-
-typedef struct Unit {
-    Graph *g;
-    CodegenOptions options;
-} Unit;
-
-/* The interpreter runs the graph as it is, the compiler puts reads together. */
-static int run_unit(void *arg) {
-    static const Extent extent[] = { { 1, 1 }, { BATCH, TIME }, { 0 } };
-    const Unit *u = arg;
-    char why[700] = "";
-    Answer answer = graph_answer(u->g, 7, &u->options, extent, why, sizeof why);
-    if (answer == AGREES) return 0;
-    fprintf(stderr, "%s\n", why);
-    return 1 + answer;
-}
-
-static int compiled_status(void **state, const char *residual, int dim, CodegenOptions o) {
-    Model *m = load(state, residual, 5, dim);
-    static const char *const outputs[] = { "logits", "nll", "cross_entropy", "loss", NULL };
-    Unit u = { graph_extract(m->graph, outputs), o };
-    int status = apart(run_unit, &u);
-    graph_free(u.g);
-    spec_free(m);
-    return status;
-}
-
-/* Lanes along channels that do and do not fill vectors; every processor in turn; tested
-** accesses. */
-static void compiled_code_agrees(void **state) {
-    const char *const *cpu = compiled_cpus();
-    int cpus = 0;
-    while (cpu[cpus])
-        cpus++;
-    for (int i = 0; i < APPLIES; i += compiled_every()) {
-        CodegenOptions o = { .cpu = cpu[i % cpus],
-                             .level = i % 2,
-                             .passes.check = i % 3 == 2,
-                             .passes.two_phase = TWO_PHASE_ON };
-        int status = compiled_status(state, applies[i], i % 2 ? 40 : 48, o);
-        if (status) fail_msg("%s, %s: status %d", applies[i], o.cpu, status);
-    }
-}
-
-/* Logits and gradients, malloc'ed, with reads together or apart. */
-typedef struct Results {
-    float *logits, *gradients;
-    int64_t floats;
-} Results;
-
-static Results results_of(void **state, const char *residual, TwoPhase how, int workers,
-                          const char *zero) {
-    char path[SCRATCH_PATH], text[1024];
-    Built b;
-    Instance r;
-    Results a;
-    strata_loss loss;
-    int64_t count;
-    built_open(&b, scratch_path(state, "two.lua", path),
-               spec_text(residual, 6, 32, text, sizeof text),
-               &(CodegenOptions){ .cpu = "native", .level = 1, .passes.two_phase = how });
-    instance_open(&r, &b.c, BATCH * TIME, workers);
-    instance_fill(&r, 11);
-    int32_t *ids = some_ids(&b.c, 5, BATCH * TIME + 1);
-    a.floats = gradient_floats(&b.c);
-    a.logits = logits_of(&r, ids, BATCH, TIME);
-    a.gradients = gradients_of(&r, ids, ids + 1, BATCH, TIME, &loss);
-    instance_weight(&r, zero, &count);
-    for (int64_t i = 0; i < count; i++)
-        if (instance_gradient(&r, zero)[i] != 0) fail_msg("%s: %s has a gradient", residual, zero);
-    free(ids);
-    instance_close(&r);
-    built_close(&b);
-    return a;
-}
-
-/* And a read of one source has no gradient for its query, exactly. */
-static void on_and_off_agree(void **state) {
-    static const char *const mixer[] = { "attnres { block_size = 5 }", "attnres { full = true }",
-                                         "haares { blocks = 3 }" };
-    const char *query = "layers.0.attention.residual.query";
-    for (size_t i = 0; i < sizeof mixer / sizeof *mixer; i += (size_t)compiled_every()) {
-        Results on = results_of(state, mixer[i], TWO_PHASE_ON, 1, query),
-                off = results_of(state, mixer[i], TWO_PHASE_OFF, 1, query);
-        Results two = results_of(state, mixer[i], TWO_PHASE_ON, 2, query);
-        assert_int_equal(on.floats, off.floats);
-        assert_true(difference(on.logits, off.logits, BATCH * TIME * VOCAB) < 2e-5);
-        assert_memory_equal(on.logits, two.logits, BATCH * TIME * VOCAB * sizeof *on.logits);
-        assert_memory_equal(on.gradients, two.gradients, (size_t)on.floats * sizeof *on.gradients);
-        free(on.logits), free(off.logits), free(two.logits);
-        free(on.gradients), free(off.gradients), free(two.gradients);
-    }
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_applies_where_sources_are_shared),
@@ -441,8 +272,6 @@ int main(void) {
         cmocka_unit_test(both_mean_the_same),
         cmocka_unit_test(a_wrong_merge_is_noticed),
         cmocka_unit_test(only_what_should_matters),
-        cmocka_unit_test(compiled_code_agrees),
-        cmocka_unit_test(on_and_off_agree),
     };
-    return cmocka_run_group_tests(tests, setup, scratch_teardown);
+    return cmocka_run_group_tests(tests, two_phase_setup, scratch_teardown);
 }
