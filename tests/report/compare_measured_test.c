@@ -1,0 +1,265 @@
+/*
+** strata compare --measure and --train: what steps take and what training comes to, seed by
+** seed, is compared, shown and judged; what is no more than noise is called so; intervals.
+*/
+#include "test.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "small_comparison.h"
+#include "json_get.h"
+#include "page_check.h"
+#include "scratch.h"
+
+/* == Times and training =================================================== */
+
+enum { ROUNDS = 5, SEEDS = 3, STEPS = 40, EVALUATIONS = 4 };
+
+static double *numbers(size_t n) {
+    double *x = calloc(n, sizeof *x);
+    assert_non_null(x);
+    return x;
+}
+
+/* Variant i takes 1 + share * i times the baseline's time, give or take a percent. */
+static void add_times(Comparison *c, double share) {
+    c->rounds = ROUNDS;
+    for (int i = 0; i < c->n; i++) {
+        Timing *t = &c->variant[i].timing;
+        int kernels = c->variant[i].report->nkernel;
+        *t = (Timing){ .seconds = numbers(ROUNDS),
+                       .kernel = numbers((size_t)(ROUNDS * kernels)),
+                       .tokens = 64,
+                       .memory = 1e6,
+                       .peak = 1e11,
+                       .bandwidth = 1e10 };
+        for (int r = 0; r < ROUNDS; r++) {
+            t->seconds[r] = (1 + share * i) * (1 + 0.01 * ((r + i) % 3));
+            for (int k = 0; k < kernels; k++)
+                t->kernel[r * kernels + k] = t->seconds[r] / kernels;
+        }
+        t->slower = stats_ratio(t->seconds, c->variant->timing.seconds, ROUNDS);
+    }
+}
+
+/* Variant i's validation loss is 3, 2.5, 2, 1.5 and lower by 'better' times i; a step takes 1 s. */
+static void add_training(Comparison *c, double better) {
+    static const uint64_t seed[SEEDS] = { 1, 2, 3 };
+    c->text = "text", c->steps = STEPS, c->seeds = SEEDS, c->seed = seed;
+    for (int i = 0; i < c->n; i++) {
+        c->variant[i].run = calloc(SEEDS, sizeof *c->variant[i].run);
+        assert_non_null(c->variant[i].run);
+        for (int s = 0; s < SEEDS; s++) {
+            TrainRun *r = &c->variant[i].run[s];
+            *r = (TrainRun){ .loss = numbers(STEPS),
+                             .seconds = numbers(STEPS),
+                             .value = numbers(EVALUATIONS),
+                             .evaluations = EVALUATIONS };
+            r->step = calloc(EVALUATIONS, sizeof *r->step);
+            assert_non_null(r->step);
+            for (int k = 0; k < STEPS; k++)
+                r->loss[k] = 3 - 0.03 * k + 0.01 * s, r->seconds[k] = k + 1;
+            for (int k = 0; k < EVALUATIONS; k++)
+                r->step[k] = 10 * (k + 1),
+                r->value[k] = 3 - 0.5 * k + 0.1 * s - (better + 0.001 * s) * i;
+        }
+    }
+}
+
+/* The second variant's two routes take 0.2 and 0.6 of the tokens at the end, 0.1 more with each
+** seed. */
+static void add_routes(Comparison *c) {
+    for (int s = 0; s < SEEDS; s++) {
+        TrainRun *r = &c->variant[1].run[s];
+        r->routed = numbers(STEPS), r->route = numbers(2), r->routes = 2;
+        for (int k = 0; k < STEPS; k++)
+            r->routed[k] = (k < 20 ? 0.9 : 0.4) + 0.1 * s;
+        r->route[0] = 0.2 + 0.1 * s, r->route[1] = 0.6 + 0.1 * s;
+    }
+}
+
+static void shares_of_routes_are_counted(void **state) {
+    Comparison c = small_comparison(state, 2, 2);
+    add_training(&c, 0.6);
+    add_routes(&c);
+    TrainingResult base = compare_trained(&c, c.variant), own = compare_trained(&c, &c.variant[1]);
+    assert_true(compare_executed(&c, c.variant) == c.variant->report->work[TRAINING].flops);
+    assert_true(isnan(base.routed.mean) && fabs(own.routed.mean - 0.5) < 1e-9
+                && fabs(own.routed.deviation - 0.1) < 1e-9);
+    Band b;
+    assert_true(band_of(&c, c.variant, SERIES_ROUTED, 4, &b));
+    assert_int_equal(b.bins, 0);
+    band_free(&b);
+    assert_true(band_of(&c, &c.variant[1], SERIES_ROUTED, 4, &b));
+    assert_true(fabs(b.mean[0] - 1) < 1e-9 && fabs(b.low[3] - 0.4) < 1e-9
+                && fabs(b.high[3] - 0.6) < 1e-9);
+    band_free(&b);
+    compare_free(&c);
+}
+
+static void expect_routes_json(const Comparison *c) {
+    size_t n;
+    Json j;
+    Error e = { 0 };
+    char *text = comparison_written(c, compare_json, &n);
+    if (json_parse(&j, "json", text, n, 1000000, &e)) fail_msg("%s", e.text);
+    const JsonNode *first = json_first(&j, json_get(&j, j.node, "variants")),
+                   *second = json_next(&j, first);
+    assert_null(json_member(&j, json_get(&j, first, "trained"), "routed"));
+    assert_true(
+        fabs(json_get_number(&j, json_get(&j, json_get(&j, second, "trained"), "routed"), "mean")
+             - 0.5)
+        < 1e-9);
+    const JsonNode *run = json_first(&j, json_get(&j, json_get(&j, second, "trained"), "runs"));
+    assert_int_equal(json_get(&j, run, "routed")->count, STEPS);
+    assert_int_equal(json_get(&j, run, "routes")->count, 2);
+    json_free(&j);
+    free(text);
+}
+
+static void shares_of_routes_are_shown(void **state) {
+    Comparison c = small_comparison(state, 2, 2);
+    add_training(&c, 0.6);
+    char *page = comparison_written(&c, compare_html, NULL);
+    assert_null(strstr(page, "Tokens that routes take"));
+    free(page);
+    add_routes(&c);
+    char *text = comparison_written(&c, compare_text, NULL);
+    page = comparison_written(&c, compare_html, NULL);
+    page_check_tags(page);
+    assert_null(strstr(page, "nan"));
+    assert_non_null(strstr(page, "Tokens that routes take"));
+    assert_non_null(strstr(page, "<td>50.0 %</td>"));
+    assert_non_null(strstr(text, "its routes took 50.0 % of the tokens at the end"));
+    free(page), free(text);
+    expect_routes_json(&c);
+    Variant swapped = c.variant[0]; /* now the baseline has the routes */
+    c.variant[0] = c.variant[1], c.variant[1] = swapped;
+    text = comparison_written(&c, compare_text, NULL);
+    assert_non_null(strstr(text, "'s took 50.0 %, FLOPs of training with these: "));
+    free(text);
+    compare_free(&c);
+}
+
+static void runs_are_compared_seed_by_seed(void **state) {
+    Comparison c = small_comparison(state, 2, 2);
+    add_training(&c, 0.6);
+    TrainingResult base = compare_trained(&c, c.variant), own = compare_trained(&c, &c.variant[1]);
+    assert_true(fabs(base.best.mean - 1.6) < 1e-9 && fabs(base.best.deviation - 0.1) < 1e-9);
+    assert_true(base.difference.mean == 0 && base.matched == SEEDS && base.seconds.mean == 40);
+    assert_true(fabs(own.difference.mean + 0.601) < 1e-9 && !stats_covers_zero(&own.difference));
+    assert_true(own.matched == SEEDS && own.seconds.mean == 30); /* its third evaluation */
+    Band b;
+    assert_true(band_of(&c, c.variant, SERIES_LOSS, 4, &b));
+    assert_true(fabs(b.mean[0] - (3 - 0.03 * 4.5 + 0.01)) < 1e-9
+                && fabs(b.high[3] - b.low[3] - 0.02) < 1e-9 && b.seconds[3] == STEPS);
+    band_free(&b);
+    for (int s = 0; s < SEEDS; s++)
+        for (int k = 0; k < EVALUATIONS; k++)
+            c.variant[1].run[s].value[k] += 1;
+    own = compare_trained(&c, &c.variant[1]);
+    assert_int_equal(own.matched, 0);
+    char *text = comparison_written(&c, compare_text, NULL);
+    assert_non_null(strstr(text, "which it did not match"));
+    free(text);
+    compare_free(&c);
+}
+
+static void verdict_is(void **state, double slower, double better, const char *time,
+                       const char *loss) {
+    Comparison c = small_comparison(state, 2, 2);
+    add_times(&c, slower);
+    add_training(&c, better);
+    Text t = { 0 };
+    compare_verdict(&c, &t);
+    if (!strstr(t.at, time) || !strstr(t.at, loss))
+        fail_msg("expected %s and %s, found %s", time, loss, t.at);
+    text_free(&t);
+    compare_free(&c);
+}
+
+static void what_is_not_detected_is_said(void **state) {
+    verdict_is(state, 0, 0, "no difference detected in the time of a step",
+               "no difference detected over 3 seeds");
+    verdict_is(state, 0.5, 0.6, "% longer (95 % interval +4",
+               "a difference of -0.6010 over 3 seeds");
+    verdict_is(state, -0.5, -0.6, "% less (95 % interval -",
+               "a difference of +0.5990 over 3 seeds");
+}
+
+static void times_and_curves_are_shown(void **state) {
+    Comparison c = small_comparison(state, SMALL_RESIDUALS, 2);
+    add_times(&c, 0.1);
+    add_training(&c, 0.1);
+    size_t n;
+    Json j;
+    Error e = { 0 };
+    char *page = comparison_written(&c, compare_html, &n),
+         *text = comparison_written(&c, compare_text, NULL);
+    page_check_tags(page);
+    assert_true(n < 2000000);
+    assert_null(strstr(page, "nan"));
+    assert_null(strstr(page, "inf"));
+    assert_non_null(strstr(page, "Loss at equal tokens"));
+    assert_non_null(strstr(page, "Loss at equal time"));
+    assert_non_null(strstr(page, "share of roof"));
+    assert_non_null(strstr(page, "Kernels line by line"));
+    assert_non_null(strstr(page, "GFLOP/s"));
+    assert_non_null(strstr(text, "kernels: time per training step"));
+    free(page), free(text);
+    text = comparison_written(&c, compare_json, &n);
+    if (json_parse(&j, "json", text, n, 1000000, &e)) fail_msg("%s", e.text);
+    const JsonNode *last = json_first(&j, json_get(&j, j.node, "variants"));
+    for (int i = 1; i < SMALL_RESIDUALS; i++)
+        last = json_next(&j, last);
+    const JsonNode *measured = json_get(&j, last, "measured"),
+                   *trained = json_get(&j, last, "trained");
+    assert_int_equal(json_get(&j, measured, "seconds")->count, ROUNDS);
+    assert_true(fabs(json_get_number(&j, json_get(&j, measured, "slower"), "mean") - 0.7) < 0.02);
+    assert_int_equal(json_get(&j, trained, "runs")->count, SEEDS);
+    assert_int_equal(json_get(&j, json_first(&j, json_get(&j, trained, "runs")), "val_loss")->count,
+                     EVALUATIONS);
+    json_free(&j);
+    free(text);
+    compare_free(&c);
+}
+
+/* == Statistics =========================================================== */
+
+static void intervals_are_those_of_student(void **state) {
+    (void)state;
+    static const double x[] = { 4, 5, 6, 7, 8 }, y[] = { 2, 2.5, 3, 3.5, 4 };
+    double many[40];
+    Estimate e = stats_mean(x, 5); /* deviation 1.5811; t(4) = 2.7764 */
+    assert_true(e.known && e.mean == 6 && fabs(e.deviation - 1.58114) < 1e-5);
+    assert_true(fabs(e.low - (6 - 1.96324)) < 1e-4 && fabs(e.high - (6 + 1.96324)) < 1e-4);
+    for (int i = 0; i < 40; i++)
+        many[i] = i % 2 ? 1 : -1;
+    e = stats_mean(many, 40); /* deviation 1.01274; t(39) = 2.02269 */
+    assert_true(fabs(e.high - 2.02269 * 1.012739 / sqrt(40)) < 1e-4 && stats_covers_zero(&e));
+    e = stats_ratio(x, y, 5);
+    assert_true(e.known && fabs(e.mean - 1) < 1e-12 && fabs(e.low - 1) < 1e-9
+                && !stats_covers_zero(&e));
+    e = stats_mean(x, 1);
+    assert_true(!e.known && stats_covers_zero(&e));
+    assert_true(stats_median(x, 5) == 6 && stats_median(x, 4) == 5.5 && isnan(stats_median(x, 0)));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(shares_of_routes_are_counted, scratch_setup,
+                                        scratch_teardown),
+        cmocka_unit_test_setup_teardown(shares_of_routes_are_shown, scratch_setup,
+                                        scratch_teardown),
+        cmocka_unit_test_setup_teardown(runs_are_compared_seed_by_seed, scratch_setup,
+                                        scratch_teardown),
+        cmocka_unit_test_setup_teardown(what_is_not_detected_is_said, scratch_setup,
+                                        scratch_teardown),
+        cmocka_unit_test_setup_teardown(times_and_curves_are_shown, scratch_setup,
+                                        scratch_teardown),
+        cmocka_unit_test(intervals_are_those_of_student),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
