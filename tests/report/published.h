@@ -1,5 +1,5 @@
 /*
-** The table of published numbers that published_test.c writes, and its part on routes.
+** The table of published numbers that published_test.c writes, and its parts.
 */
 #ifndef TEST_PUBLISHED_H
 #define TEST_PUBLISHED_H
@@ -18,7 +18,10 @@ void count(const char *what, int64_t ours, int64_t published, const char *conven
 void differs(const char *what, double ours, double expected, int digits, const char *published,
              const char *because);
 
-/* published_routes.c: DTRNet, Mixture-of-Depths, D-LLM; writes specs into the test's folder */
+/* Parts, each a file of that name, write specs into the test's folder; routes: DTRNet,
+** Mixture-of-Depths, D-LLM. */
+void published_haares(void **folder);
+void published_attnres(void **folder);
 void published_routes(void **folder);
 
 #endif
