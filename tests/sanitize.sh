@@ -36,12 +36,12 @@ else
     setup_build "$folder" "$LLVM" "-DCMAKE_CROSSCOMPILING_EMULATOR=$check"
     # It makes LLVM 50 times slower: fewer models, and none optimised.
     export STRATA_TEST_LEVEL=0 STRATA_TEST_EVERY=7 STRATA_FUZZ_COUNT=3 FUZZ_SECONDS=60
-    # Left out: scripts and training_test, which start programs by themselves; allocations_test,
-    # whose malloc is its own; check_test, check_bits_test and code_size_test, hours of compiling
-    # what others compile too, to see which mistakes are found and how large code is; the AVX2 sets
-    # of three, because to valgrind (3.19) a number "unordered or equal" to NaN is not, nor log(NaN)
-    # NaN.
-    left_out='^(training|allocations|check|check_bits|code_size)_test$'
+    # Left out: scripts, training_test and generation_test, which start programs by themselves;
+    # allocations_test, whose malloc is its own; check_test, check_bits_test and code_size_test,
+    # hours of compiling what others compile too, to see which mistakes are found and how large code
+    # is; the AVX2 sets of three, because to valgrind (3.19) a number "unordered or equal" to NaN is
+    # not, nor log(NaN) NaN.
+    left_out='^(training|generation|allocations|check|check_bits|code_size)_test$'
     set -- -LE script -E "$left_out|^(kernels|vector|vmath)_test_avx2" "$@"
 fi
 ctest --test-dir "$folder" -j 2 --timeout 7200 --output-on-failure "$@" 2>&1 |

@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,10 +81,16 @@ bool folder_has(const Folder *f, const char *name) {
     return access(path, F_OK) == 0;
 }
 
-void folder_shell(const Folder *f, const char *words) {
-    char command[1024];
-    snprintf(command, sizeof command, "cd '%s' && PATH='%s':\"$PATH\" %s >out 2>err </dev/null",
-             f->path, BUILD_DIR, words);
+void folder_shell(const Folder *f, const char *format, ...) {
+    char words[512], command[1024];
+    va_list args;
+    va_start(args, format);
+    must(vsnprintf(words, sizeof words, format, args) < (int)sizeof words, format);
+    va_end(args);
+    int n = snprintf(command, sizeof command,
+                     "cd '%s' && PATH='%s':\"$PATH\" %s >out 2>err </dev/null", f->path, BUILD_DIR,
+                     words);
+    must(n < (int)sizeof command, words);
     int status = system(command);
     if (status == 0) return;
     char *err = folder_read(f, "err", NULL);

@@ -27,9 +27,9 @@ void folder_write(const Folder *f, const char *name, const void *bytes, size_t l
 char *folder_read(const Folder *f, const char *name, size_t *length);
 bool folder_same(const Folder *f, const char *a, const char *b); /* equal contents */
 bool folder_has(const Folder *f, const char *name);
-/* A shell's words, run in the folder, with the build's programs, into its files out and err; they
-** must succeed. */
-void folder_shell(const Folder *f, const char *words);
+/* A shell's words, in printf's, run in the folder, with the build's programs, into its files out
+** and err; they must succeed. */
+__attribute__((format(printf, 2, 3))) void folder_shell(const Folder *f, const char *format, ...);
 
 /* Runs "model WORDS" in the folder; words are separated by blanks, '\1' stands for a blank
 ** in a word.  Standard input is 'input', or empty. */
