@@ -12,10 +12,10 @@
 #include "json.h"
 #include "probe_result.h"
 #include "program_run.h"
-#include "safetensors.h"
+#include "saved_values.h"
 #include "spec.h"
 
-enum { CONTEXT = 16, WIDTH = 32, NODES = 1 << 16 };
+enum { CONTEXT = 16, WIDTH = 32 };
 
 static const char spec[] =
     "return model { name = 'probed', vocab = 256, context = 16, dim = 32, tokenizer = 'bytes', "
@@ -48,32 +48,23 @@ typedef struct Loaded {
     Model *m;
     ProbeGraph p;
     Graph *g;
-    Safetensors file;
-    double *own[NODES];
+    SavedValues saved;
     double *keep, *codes, *direction;
 } Loaded;
 
 static const double *loaded_value(void *user, const Node *p) {
     Loaded *x = user;
-    Error e = { 0 };
     const char *name = p->attr.name;
     int s;
     if (sscanf(name, "probe.keep.%d", &s) == 1) return x->keep + s;
     if (!strcmp(name, "probe.codes.0")) return x->codes;
     if (sscanf(name, "probe.direction.%d", &s) == 1) return x->direction + s * WIDTH;
-    const Tensor *t = safetensors_find(&x->file, name);
-    if (!t) fail_msg("no tensor %s", name);
-    if (!x->own[p->id]) {
-        x->own[p->id] = malloc((size_t)t->count * sizeof(double));
-        assert_int_equal(safetensors_read_f64(&x->file, t, x->own[p->id], &e), 0);
-    }
-    return x->own[p->id];
+    return saved_value(&x->saved, p);
 }
 
 static void loaded_open(Loaded *x, const char *weights) {
     char path[256];
     Error error;
-    Error e = { 0 };
     memset(x, 0, sizeof *x);
     snprintf(path, sizeof path, "%s/probed.lua", folder.path);
     x->m = spec_load(path, NULL, &error);
@@ -81,7 +72,7 @@ static void loaded_open(Loaded *x, const char *weights) {
     x->p = probe_graph(x->m);
     x->g = x->p.graph;
     snprintf(path, sizeof path, "%s/%s", folder.path, weights);
-    assert_int_equal(safetensors_open(&x->file, path, &e), 0);
+    saved_open(&x->saved, path);
     x->keep = malloc((size_t)x->m->nsource * sizeof(double));
     x->codes = calloc(PROBE_CODES * WIDTH, sizeof(double));
     x->direction = calloc((size_t)x->m->nsource * WIDTH, sizeof(double));
@@ -89,16 +80,10 @@ static void loaded_open(Loaded *x, const char *weights) {
         x->keep[s] = 1;
 }
 
-static void loaded_forget(Loaded *x) {
-    for (int i = 0; i < NODES; i++)
-        free(x->own[i]), x->own[i] = NULL;
-}
-
 static void loaded_close(Loaded *x) {
-    loaded_forget(x);
     graph_free(x->g);
     spec_free(x->m);
-    safetensors_close(&x->file);
+    saved_close(&x->saved);
     free(x->keep), free(x->codes), free(x->direction);
 }
 
@@ -106,7 +91,7 @@ static Eval *evaluate(Loaded *x, const Graph *g) {
     static int32_t token[CONTEXT], target[CONTEXT];
     for (int i = 0; i < CONTEXT; i++)
         token[i] = text[i], target[i] = text[i + 1];
-    loaded_forget(x);
+    saved_forget(&x->saved);
     return eval_new(g,
                     &(EvalInput){ .batch = 1,
                                   .time = CONTEXT,
