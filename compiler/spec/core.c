@@ -4,6 +4,7 @@
 ** from a spec.
 */
 #include "bindings.h"
+#include "nearest.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -315,6 +316,12 @@ static int call_limit(lua_State *L) {
     return 0;
 }
 
+/* distance(a, b): letters to change to make one word of the other */
+static int call_distance(lua_State *L) {
+    lua_pushinteger(L, name_distance(luaL_checkstring(L, 1), luaL_checkstring(L, 2)));
+    return 1;
+}
+
 /* The tokenizers: { { name, least }, ... }; least: the smallest vocabulary. */
 static void push_tokenizers(lua_State *L) {
     static const struct {
@@ -339,6 +346,7 @@ static void push_tokenizers(lua_State *L) {
 void core_open(lua_State *L) {
     static const luaL_Reg functions[] = { { "at", spec_call_at },
                                           { "defined", call_defined },
+                                          { "distance", call_distance },
                                           { "files", call_files },
                                           { "finish", call_finish },
                                           { "form", call_form },

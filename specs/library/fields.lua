@@ -78,28 +78,10 @@ function sorted_names(t)
   return names
 end
 
--- How many letters to insert, delete, change or swap with the next.
-local function distance(a, b)
-  local two, one = {}, {}
-  for j = 0, #b do one[j] = j end
-  for i = 1, #a do
-    local row = { [0] = i }
-    for j = 1, #b do
-      local same = a:byte(i) == b:byte(j)
-      row[j] = math.min(one[j] + 1, row[j - 1] + 1, one[j - 1] + (same and 0 or 1))
-      if i > 1 and j > 1 and a:byte(i) == b:byte(j - 1) and a:byte(i - 1) == b:byte(j) then
-        row[j] = math.min(row[j], two[j - 2] + 1)
-      end
-    end
-    two, one = one, row
-  end
-  return one[#b]
-end
-
 local function nearest(name, t)
   local best, least = nil, math.huge
   for _, other in ipairs(sorted_names(t)) do
-    local d = distance(name:sub(1, 40):lower(), other:lower())
+    local d = core.distance(name:sub(1, 40):lower(), other:lower())
     if d < least then best, least = other, d end
   end
   return best, least
