@@ -25,7 +25,7 @@ int64_t params_at(const WeightLayout *l, const char *name) {
 }
 
 bool params_bf16(const WeightLayout *l, const Node *n) {
-    int i = params_number(l, n);
+    int i = l->some_bf16 ? params_number(l, n) : -1;
     return i >= 0 && l->param[i].bf16;
 }
 
@@ -69,6 +69,7 @@ void params_place(Tables *t, const Graph *g, const Plan *training) {
     qsort(l->param, (size_t)l->nparam, sizeof *l->param, by_finality);
     for (int i = 0; i < l->nparam; i++) {
         l->param[i].at = l->weights;
+        l->some_bf16 |= l->param[i].bf16;
         l->weights += round_up(l->param[i].floats, LINE_FLOATS);
         *(Repacked *)list_add(&t->bytes.repacked, sizeof(Repacked)) = (Repacked){ -1, -1 };
     }

@@ -19,6 +19,7 @@ typedef struct ParamPlace {
 
 /* What is where in WEIGHTS and TRAIN, in floats. */
 typedef struct WeightLayout {
+    bool some_bf16;    /* some of the parameters are kept as bfloat16 */
     ParamPlace *param; /* in order */
     int nparam;
     ParamPlace *input; /* of the probe: parameters behind the model's */
