@@ -218,7 +218,7 @@ static void optimise(Emit *e, LLVMTargetMachineRef tm, int level) {
 }
 
 /* The library takes about as long to compile as so many instructions of row kernels. */
-enum { LIBRARY = 42000 };
+enum { LIBRARY = 50000 };
 
 /* A module on its way to an object. */
 typedef struct Module {
