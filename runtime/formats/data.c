@@ -102,7 +102,7 @@ static int encode(Data *d, const DataText *x, const Tokenizer *t, Error *e) {
     size_t bytes = (size_t)ids.room * (size_t)ids.width;
     ids.at = d->memory = malloc(bytes + 1);
     if (!ids.at) return error_memory(e, x->file[0], bytes);
-    int status = kind->encode(t, x->file[0], x->bytes, x->length, &ids, e);
+    int status = token_ids_encode(&ids, t, x->file[0], x->bytes, x->length, e);
     d->width = ids.width;
     d->count = ids.count;
     d->bytes = (int64_t)(x->length - ids.first);

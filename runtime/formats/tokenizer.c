@@ -50,7 +50,7 @@ bool tokenizer_held(const TokenizerKind *kind, const Safetensors *s) {
 }
 
 int tokenizer_save(const Tokenizer *t, TensorList *l, Error *e) {
-    return t->kind->save ? t->kind->save(t, l, e) : STATUS_OK;
+    return t->kind && t->kind->save ? t->kind->save(t, l, e) : STATUS_OK;
 }
 
 void tokenizer_free(Tokenizer *t) {
@@ -62,17 +62,25 @@ void tokenizer_free(Tokenizer *t) {
 
 void token_ids_add(TokenIds *ids, int32_t id) {
     int64_t i = ids->count;
-    if (i == ids->room) return; /* the caller sees a count that is too small */
+    ids->count++;
+    if (i >= ids->room) return; /* token_ids_encode refuses the count */
     if (ids->width == 1) ((uint8_t *)ids->at)[i] = (uint8_t)id;
     else if (ids->width == 2) ((uint16_t *)ids->at)[i] = (uint16_t)id;
     else ((int32_t *)ids->at)[i] = id;
-    ids->count++;
+}
+
+int token_ids_encode(TokenIds *ids, const Tokenizer *t, const char *what, const char *text,
+                     size_t length, Error *e) {
+    int status = t->kind->encode(t, what, text, length, ids, e);
+    if (status || ids->count <= ids->room) return status;
+    return error_set(e, STATUS_INTERNAL, "%s: expected at most %lld tokens, found %lld", what,
+                     (long long)ids->room, (long long)ids->count);
 }
 
 int tokenizer_encode(const Tokenizer *t, const char *what, const char *text, size_t length,
                      int32_t *out, int64_t *count, Error *e) {
     TokenIds ids = { .at = out, .width = 4, .room = (int64_t)length };
-    int status = t->kind->encode(t, what, text, length, &ids, e);
+    int status = token_ids_encode(&ids, t, what, text, length, e);
     *count = ids.count;
     return status;
 }

@@ -33,6 +33,9 @@ typedef struct TokenIds {
 } TokenIds;
 
 void token_ids_add(TokenIds *ids, int32_t id);
+/* Adds what 'text' becomes; an internal error if the room is too small for it. */
+int token_ids_encode(TokenIds *ids, const Tokenizer *t, const char *what, const char *text,
+                     size_t length, Error *e);
 
 enum { TOKEN_BYTES = 4 }; /* of one id's text, at most */
 
