@@ -79,14 +79,25 @@ double k_sum_squares(int64_t n, const float *g) {
     return sum;
 }
 
+/* Columns of a few vectors side by side: rows are gone over once for all of them. */
+static inline void reduce_vectors(int vectors, int64_t rows, const float *part, int64_t ld,
+                                  float *out, int add) {
+    V sum[4];
+    for (int v = 0; v < vectors; v++)
+        sum[v] = add ? v_load(out + v * LANES) : v_zero();
+    for (int64_t r = 0; r < rows; r++)
+        for (int v = 0; v < vectors; v++)
+            sum[v] += v_load(part + r * ld + v * LANES);
+    for (int v = 0; v < vectors; v++)
+        v_store(out + v * LANES, sum[v]);
+}
+
 void k_reduce_rows(int64_t rows, int64_t n, const float *part, int64_t ld, float *out, int add) {
     int64_t i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        V sum = add ? v_load(out + i) : v_zero();
-        for (int64_t r = 0; r < rows; r++)
-            sum += v_load(part + r * ld + i);
-        v_store(out + i, sum);
-    }
+    for (; i + 4 * LANES <= n; i += 4 * LANES)
+        reduce_vectors(4, rows, part + i, ld, out + i, add);
+    for (; i + LANES <= n; i += LANES)
+        reduce_vectors(1, rows, part + i, ld, out + i, add);
     for (; i < n; i++) {
         float sum = add ? out[i] : 0;
         for (int64_t r = 0; r < rows; r++)
