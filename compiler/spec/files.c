@@ -120,8 +120,8 @@ void files_open(lua_State *L, const char *path) {
     Front *f = front(L);
     const char *slash = strrchr(path, '/');
     f->shown = slash ? (size_t)(slash - path) + 1 : 0;
-    char *folder = slash ? strndup(path, f->shown) : strdup(".");
     errno = 0;
+    char *folder = slash ? strndup(path, f->shown) : strdup(".");
     f->folder = folder ? realpath(folder, NULL) : NULL;
     free(folder);
     if (errno == ENOMEM) no_memory(L);
