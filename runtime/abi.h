@@ -35,7 +35,14 @@ extern "C" {
 #define STRATA_ALIGN 64
 #define STRATA_MAGIC UINT64_C(0x31617461727453ff)
 
-/* status */
+/*
+** status.
+** What can be seen to be wrong is refused before anything is done: NULL, regions that are not
+** aligned, numbers and ids out of range, unknown flags, reserved members that are not zero, a
+** control block that another model prepared, a state that was damaged, one state twice in a batch.
+** How large a region is cannot be seen: the caller asks for its size (P_arena_bytes, ..., 0 where
+** the arguments of those are wrong).
+*/
 enum {
     STRATA_OK = 0,
     STRATA_ERROR_ARGUMENT = 1, /* a size, pointer or token id is wrong */
@@ -75,13 +82,13 @@ typedef struct strata_setup {
     strata_profile_fn profile; /* NULL: none */
     void *profile_user;
     int32_t workers; /* at least 1 */
-    uint32_t flags;  /* STRATA_AS_GENERATED */
+    uint32_t flags;  /* STRATA_AS_GENERATED, or 0 */
     /* for measurements: 1 + millionths of tokens that each route takes, evenly spaced; 0: as it
     ** decides */
     int32_t routed;
     /* For measuring beyond the model's context, without states: the longest sequence, with a
     ** control block of strata_ctx_bytes (0: the context); and rotations stretched by YaRN, a factor
-    ** and what multiplies them, 0.1 ln factor + 1 (0: as they are). */
+    ** and what multiplies them, 0.1 ln factor + 1 (factor 0: as they are). */
     int32_t length;
     float yarn, yarn_scale;
     int32_t reserved[2]; /* zero */
@@ -90,19 +97,20 @@ typedef struct strata_setup {
 typedef struct strata_adamw {
     size_t struct_size;
     double lr, beta1, beta2, eps, weight_decay;
-    double grad_scale; /* gradients are multiplied by this first (clipping) */
-    int64_t step;      /* 1-based, for the bias correction */
-    int64_t reserved[4];
+    double grad_scale;   /* gradients are multiplied by this first (clipping) */
+    int64_t step;        /* 1-based, for the bias correction */
+    int64_t reserved[4]; /* zero */
 } strata_adamw;
 
 typedef struct strata_loss {
-    size_t struct_size; /* of another size than this one's, 'draw' and 'routed' are not looked at */
-    double loss;        /* mean over tokens, routing terms included */
+    /* of another size than this one's, 'draw', 'routed' and 'reserved' are not looked at */
+    size_t struct_size;
+    double loss;          /* mean over tokens, routing terms included */
     double cross_entropy; /* mean over tokens, nats */
     uint64_t draw;        /* in, forward_backward: which random numbers it draws; 0: none */
     /* in: NULL, or room for the share of tokens that each route takes [strata_model.routed] */
     double *routed;
-    int64_t reserved[4];
+    int64_t reserved[4]; /* zero */
 } strata_loss;
 
 /* Gradients [first, first + count) are final.  Not 0: stop (STRATA_ERROR_STOPPED). */
@@ -220,7 +228,8 @@ typedef struct strata_api {
     ** arena_bytes(n, workers). */
     int32_t (*prefill)(void *ctx, const void *w, void *state, void *arena, const int32_t *tokens,
                        int64_t n, float *logits);
-    /* Appends one token to each of 'batch' sequences; logits [batch, V]. */
+    /* Appends one token to each of 'batch' sequences, at most strata_model.chunk, a state each;
+    ** logits [batch, V]. */
     int32_t (*decode)(void *ctx, const void *w, void *const *states, int32_t batch, void *arena,
                       const int32_t *tokens, float *logits);
     /* Logits of every position [B,T,V]; arena_bytes(B * T, workers). */
@@ -242,7 +251,8 @@ typedef struct strata_api {
     int32_t (*loss)(void *ctx, const void *w, void *arena, const int32_t *tokens,
                     const int32_t *targets, int64_t B, int64_t T, float *nll /* [B,T] */,
                     strata_loss *out);
-    const char *(*message)(const void *ctx); /* the last error's text */
+    /* the last error's text; "" where ctx is no control block of this model */
+    const char *(*message)(const void *ctx);
     /* Standalone programs only.  Forward, with what 'probe' looks at: results, one
     ** after another, into out.  w: WEIGHTS, the probe's inputs behind them;
     ** arena: probe_arena_bytes(B * T, workers); taken: [strata_model.routed, B, T],

@@ -20,8 +20,8 @@ static int32_t check_ids(Context *c, const char *what, const int32_t *ids, int64
 }
 
 int32_t k_check_call(Context *c, const void *w, const void *arena, const int32_t *tokens, int64_t B,
-                     int64_t T) {
-    if (!c || (uintptr_t)c % STRATA_ALIGN || c->magic != READY) return STRATA_ERROR_ARGUMENT;
+                     int64_t T, int64_t most) {
+    if (!is_prepared(c)) return STRATA_ERROR_ARGUMENT;
     c->message[0] = 0;
     if (!w || !arena || !tokens)
         return fail(c, STRATA_ERROR_ARGUMENT, "a pointer is null: argument ",
@@ -33,10 +33,11 @@ int32_t k_check_call(Context *c, const void *w, const void *arena, const int32_t
         return fail(
             c, STRATA_ERROR_ARGUMENT, "weights and arena must be aligned; the address is off by ",
             (int64_t)(((uintptr_t)w | (uintptr_t)arena) % STRATA_ALIGN), " of ", STRATA_ALIGN);
-    if (B < 1) return fail(c, STRATA_ERROR_ARGUMENT, "the batch is ", B, ", expected at least ", 1);
     if (T < 1 || T > c->length)
         return fail(c, STRATA_ERROR_ARGUMENT, "the sequence length is ", T, ", expected 1 to ",
                     c->length);
+    if (B < 1 || B > most / T)
+        return fail(c, STRATA_ERROR_ARGUMENT, "the batch is ", B, ", expected 1 to ", most / T);
     return check_ids(c, "token", tokens, B, T);
 }
 
@@ -65,6 +66,11 @@ int32_t k_call(Frame *f) {
 
 /* A caller who set the size set what is asked of it too. */
 bool k_says(const strata_loss *out) { return out && out->struct_size == sizeof *out; }
+
+int32_t k_check_loss(Context *c, const strata_loss *out) {
+    if (!k_says(out)) return STRATA_OK;
+    return check_reserved(c, "the loss", out->reserved, sizeof out->reserved);
+}
 
 void k_report(const Frame *f, strata_loss *out) {
     const float *nll = k_resolve(f, &f->program->result, 0, 0);

@@ -38,9 +38,17 @@ static Parts parts_of(bool probe, int64_t tokens) {
     return p;
 }
 
+/* Of the arena; what a probe takes besides is far from the eight times more that there are. */
+static const int64_t BYTES_MOST = INT64_C(1) << 60;
+
+int64_t k_tokens_most(void) {
+    return least(INT64_C(1) << 40, BYTES_MOST / larger(model()->arena_per_token, 1));
+}
+
 size_t k_arena_bytes(bool probe, int64_t tokens, int32_t workers) {
-    if (tokens < 1 || workers < 1 || tokens > INT64_C(1) << 40) return 0;
+    if (tokens < 1 || workers < 1 || tokens > k_tokens_most()) return 0;
     Parts p = parts_of(probe, tokens);
+    if (p.worker > BYTES_MOST / (int64_t)sizeof(float) / workers) return 0;
     return (size_t)(p.local + workers * p.worker) * sizeof(float) + STRATA_ALIGN;
 }
 

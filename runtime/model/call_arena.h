@@ -4,6 +4,8 @@
 
 #include "frame.h"
 
+/* The most tokens of a call: more would need an arena of more bytes than there are addresses. */
+int64_t k_tokens_most(void);
 /* Bytes for any program but the probe, or for the probe; 0: arguments are wrong. */
 size_t k_arena_bytes(bool probe, int64_t tokens, int32_t workers);
 /* A frame of a program (PROGRAM_..) for the tokens [B,T], each at its place in a sequence that

@@ -30,11 +30,17 @@ EXPORT const char *model_strerror(int32_t status) {
     }
 }
 
-EXPORT const char *model_message(const void *ctx) { return ((const Context *)ctx)->message; }
+/* Of a control block that init looked at, on whatever processor. */
+__attribute__((target("no-avx"))) EXPORT const char *model_message(const void *ctx) {
+    const Context *c = ctx;
+    bool is_one = c && (uintptr_t)c % STRATA_ALIGN == 0
+        && (c->stamp == stamp_of(READY) || c->stamp == stamp_of(REFUSED));
+    return is_one ? c->message : "";
+}
 
 EXPORT int32_t model_logits(void *ctx, const void *w, void *arena, const int32_t *tokens, int64_t B,
                             int64_t T, float *out) {
-    int32_t status = k_check_call(ctx, w, arena, tokens, B, T);
+    int32_t status = k_check_call(ctx, w, arena, tokens, B, T, k_tokens_most());
     if (!status) status = check_pointer(ctx, "out", out);
     if (status) return status;
     bool generated = ((Context *)ctx)->setup.flags & STRATA_AS_GENERATED;
@@ -48,8 +54,9 @@ EXPORT int32_t model_logits(void *ctx, const void *w, void *arena, const int32_t
 EXPORT int32_t model_loss(void *ctx, const void *w, void *arena, const int32_t *tokens,
                           const int32_t *targets, int64_t B, int64_t T, float *nll,
                           strata_loss *out) {
-    int32_t status = k_check_call(ctx, w, arena, tokens, B, T);
+    int32_t status = k_check_call(ctx, w, arena, tokens, B, T, k_tokens_most());
     if (!status) status = k_check_targets(ctx, targets, B, T);
+    if (!status) status = k_check_loss(ctx, out);
     if (status) return status;
     bool generated = ((Context *)ctx)->setup.flags & STRATA_AS_GENERATED;
     Frame f = k_frame(ctx, generated ? PROGRAM_SCORE : PROGRAM_LOSS, w, arena, tokens, B, T);
@@ -79,9 +86,10 @@ static void report_taken(const Frame *f, uint8_t *taken) {
 int32_t model_probe(void *ctx, const void *w, void *arena, const int32_t *tokens,
                     const int32_t *targets, int64_t B, int64_t T, float *out, uint8_t *taken,
                     strata_loss *loss) {
-    int32_t status = k_check_call(ctx, w, arena, tokens, B, T);
+    int32_t status = k_check_call(ctx, w, arena, tokens, B, T, k_tokens_most());
     if (!status) status = check_pointer(ctx, "out", out);
     if (!status) status = k_check_targets(ctx, targets, B, T);
+    if (!status) status = k_check_loss(ctx, loss);
     if (status) return status;
     Frame f = k_frame(ctx, PROGRAM_PROBE, w, arena, tokens, B, T);
     f.targets = targets;

@@ -16,7 +16,7 @@ enum { SCRATCH_GUARD = 16 };
 
 /* The control block at the start of CTX; the tables follow, aligned. */
 typedef struct Context {
-    uint64_t magic;
+    uint64_t stamp; /* READY, or REFUSED: init found something to say, in 'message' */
     strata_setup setup;
     char message[256];
     double sums[256]; /* partial results of sum_squares */
@@ -28,15 +28,28 @@ typedef struct Context {
 typedef struct State {
     uint64_t hash;
     int64_t context, length;
-    int64_t rows; /* that caches of routed layers have room for */
-    int64_t reserved[4];
+    int64_t rows;        /* that caches of routed layers have room for */
+    uint64_t seal;       /* of hash, context and rows, which say where everything lies */
+    int64_t mark;        /* while a batch is checked: its place there from 1 on; else 0 */
+    int64_t reserved[2]; /* zero */
 } State;
 
 _Static_assert(sizeof(State) == STATE_HEAD, "caches lie where the descriptor says");
 
-static const uint64_t READY = 0x5354524154413031u;
+static const uint64_t READY = 0x5354524154413031u, REFUSED = 0x5354524154413030u;
 
 static inline const strata_model *model(void) { return (const strata_model *)k_model; }
+
+/* What this model writes into a control block for READY or REFUSED.  Another one that is built from
+** the same spec has its tables elsewhere, and perhaps other ones. */
+static inline uint64_t stamp_of(uint64_t word) {
+    return word ^ model()->spec_hash ^ (uint64_t)(uintptr_t)k_model;
+}
+
+/* Whether it is a control block that this model's init prepared. */
+static inline bool is_prepared(const Context *c) {
+    return c && (uintptr_t)c % STRATA_ALIGN == 0 && c->stamp == stamp_of(READY);
+}
 
 /* One call of a program. */
 typedef struct Frame {

@@ -39,9 +39,13 @@ EXPORT int32_t model_forward_backward(void *ctx, const void *w, void *train, voi
                                       void *user, strata_loss *out) {
     Context *c = ctx;
     if (!model()->training) return STRATA_ERROR_MISSING;
-    int32_t status = k_check_call(c, w, arena, tokens, B, T);
+    int32_t status = k_check_call(c, w, arena, tokens, B, T, k_tokens_most());
     if (!status) status = check_region(c, "train", train);
     if (!status) status = k_check_targets(c, targets, B, T);
+    if (!status && flags & ~(uint32_t)(STRATA_ACCUMULATE | STRATA_PACKED))
+        status = fail(c, STRATA_ERROR_ARGUMENT, "the flags are ", flags, ", expected at most ",
+                      STRATA_ACCUMULATE | STRATA_PACKED);
+    if (!status) status = k_check_loss(c, out);
     if (status) return status;
     Frame f = k_frame(c, PROGRAM_TRAIN, w, arena, tokens, B, T);
     f.targets = targets;

@@ -41,7 +41,7 @@ static int32_t finish(const Frame *f, int32_t status) {
 EXPORT int32_t model_prefill(void *ctx, const void *w, void *state, void *arena,
                              const int32_t *tokens, int64_t n, float *logits) {
     Context *c = ctx;
-    int32_t status = k_check_call(c, w, arena, tokens, 1, n);
+    int32_t status = k_check_call(c, w, arena, tokens, 1, n, k_tokens_most());
     if (!status) status = check_causal(c);
     if (!status) status = k_check_state(c, state, n);
     if (status) return status;
@@ -58,13 +58,10 @@ EXPORT int32_t model_prefill(void *ctx, const void *w, void *state, void *arena,
 EXPORT int32_t model_decode(void *ctx, const void *w, void *const *states, int32_t batch,
                             void *arena, const int32_t *tokens, float *logits) {
     Context *c = ctx;
-    int32_t status = k_check_call(c, w, arena, tokens, batch, 1);
+    int32_t status = k_check_call(c, w, arena, tokens, batch, 1, k_constants.chunk);
     if (!status) status = check_causal(c);
     if (!status) status = check_pointer(c, "states", states);
     if (!status) status = check_pointer(c, "logits", logits);
-    if (!status && batch > k_constants.chunk)
-        status = fail(c, STRATA_ERROR_ARGUMENT, "the batch is ", batch, ", expected at most ",
-                      k_constants.chunk);
     if (!status) status = k_check_batch(c, (State *const *)states, batch);
     if (status) return status;
     Frame f = k_frame(c, PROGRAM_GENERATE, w, arena, tokens, batch, 1);

@@ -28,13 +28,22 @@ static void stretch(int64_t n, const double *from, double factor, double *to) {
     }
 }
 
-static int32_t check_stretch(Context *c) {
-    if (!(c->setup.yarn > 0)) return STRATA_OK;
+/* NaN is neither. */
+static bool is_finite_positive(float x) { return x > 0 && x <= __FLT_MAX__; }
+
+static int32_t check_stretch(Context *c, const strata_setup *u) {
+    if (u->yarn == 0) return STRATA_OK;
+    if (!is_finite_positive(u->yarn) || !is_finite_positive(u->yarn_scale)) {
+        TextBuffer t = message(c);
+        put(&t, is_finite_positive(u->yarn) ? "yarn_scale" : "yarn");
+        put(&t, ": expected a finite number above 0, found another");
+        return STRATA_ERROR_ARGUMENT;
+    }
     for (int32_t i = 0; i < k_constants.waves; i++)
         if (k_waves[i].count > 1 && (k_waves[i].scale != 1 || k_waves[i].count > STRETCHED))
             return fail(c, STRATA_ERROR_ARGUMENT,
                         "rotations are stretched already, or have more frequencies than ",
-                        STRETCHED, "; factor ", (int64_t)c->setup.yarn);
+                        STRETCHED, "; factor ", u->yarn < 1e6f ? (int64_t)u->yarn : 1000000);
     return STRATA_OK;
 }
 
@@ -58,26 +67,46 @@ static void make_tables(Context *c) {
 
 /* == Setup ================================================================ */
 
+/* What this version has no meaning for is refused, so that a later one may give it some. */
+static int32_t check_unused(Context *c, const strata_setup *u) {
+    if (u->flags & ~(uint32_t)STRATA_AS_GENERATED)
+        return fail(c, STRATA_ERROR_ARGUMENT, "the setup's flags are ", u->flags,
+                    ", expected none but ", STRATA_AS_GENERATED);
+    for (size_t i = 0; i < sizeof u->reserved / sizeof *u->reserved; i++)
+        if (u->reserved[i])
+            return fail(c, STRATA_ERROR_ARGUMENT, "a reserved member of the setup is ",
+                        u->reserved[i], ", expected ", 0);
+    return STRATA_OK;
+}
+
+static int32_t check_setup(Context *c, const strata_setup *u) {
+    int32_t status = check_unused(c, u);
+    if (status) return status;
+    if (u->routed < 0 || u->routed > 1000001)
+        return fail(c, STRATA_ERROR_ARGUMENT, "the routed share is ", u->routed, ", expected 0 to ",
+                    1000001);
+    if (u->workers < 1)
+        return fail(c, STRATA_ERROR_ARGUMENT, "workers is ", u->workers, ", expected at least ", 1);
+    if (u->length < 0)
+        return fail(c, STRATA_ERROR_ARGUMENT, "the longest sequence is ", u->length,
+                    ", expected at least ", 0);
+    if (u->length > model()->context && model()->learned_positions)
+        return fail(c, STRATA_ERROR_ARGUMENT, "the longest sequence is ", u->length,
+                    ", and there are no more positions than ", model()->context);
+    return check_stretch(c, u);
+}
+
 /* Apart, as init runs on any processor and this on the model's. */
 static __attribute__((noinline)) int32_t prepare(void *ctx, const strata_setup *setup) {
     Context *c = ctx;
     c->setup = (strata_setup){ .struct_size = sizeof(strata_setup), .workers = 1 };
     if (setup) c->setup = *setup;
-    if (c->setup.routed < 0 || c->setup.routed > 1000001)
-        return fail(c, STRATA_ERROR_ARGUMENT, "the routed share is ", c->setup.routed,
-                    ", expected 0 to ", 1000001);
-    if (c->setup.workers < 1)
-        return fail(c, STRATA_ERROR_ARGUMENT, "workers is ", c->setup.workers,
-                    ", expected at least ", 1);
-    if (!c->setup.par_for) c->setup.workers = 1;
-    if (c->setup.length > model()->context && model()->learned_positions)
-        return fail(c, STRATA_ERROR_ARGUMENT, "the longest sequence is ", c->setup.length,
-                    ", and there are no more positions than ", model()->context);
-    c->length = c->setup.length > model()->context ? c->setup.length : model()->context;
-    int32_t status = check_stretch(c);
+    int32_t status = check_setup(c, &c->setup);
     if (status) return status;
+    if (!c->setup.par_for) c->setup.workers = 1;
+    c->length = c->setup.length > model()->context ? c->setup.length : model()->context;
     make_tables(c);
-    c->magic = READY;
+    c->stamp = stamp_of(READY);
     return STRATA_OK;
 }
 
@@ -87,7 +116,7 @@ __attribute__((target("no-avx"))) EXPORT int32_t model_init(void *ctx, size_t by
     Context *c = ctx;
     if (!c || bytes < (size_t)model()->ctx_bytes || (uintptr_t)ctx % STRATA_ALIGN)
         return STRATA_ERROR_ARGUMENT;
-    c->magic = 0;
+    c->stamp = stamp_of(REFUSED);
     c->message[0] = 0;
     if (setup && setup->struct_size != sizeof *setup) return STRATA_ERROR_ARGUMENT;
     if (setup && setup->length > model()->context

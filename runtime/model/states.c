@@ -44,6 +44,12 @@ static int64_t length_of(State *s, const Cache *c) {
     return rows;
 }
 
+/* Another number for any other context, or rows. */
+static uint64_t seal_of(const State *s) {
+    return (s->hash + (uint64_t)s->context) * UINT64_C(0x9e3779b97f4a7c15)
+        ^ (uint64_t)s->rows * UINT64_C(0xc2b2ae3d27d4eb4f);
+}
+
 EXPORT size_t model_state_bytes_share(int64_t context, int32_t share) {
     if (context < 1 || context > model()->context || share < 1 || share > MILLION) return 0;
     int64_t rows = rows_of_share(context, share);
@@ -56,7 +62,7 @@ EXPORT size_t model_state_bytes(int64_t context) {
 
 EXPORT int32_t model_state_init_share(void *ctx, void *state, int64_t context, int32_t share) {
     Context *c = ctx;
-    if (!c || c->magic != READY) return STRATA_ERROR_ARGUMENT;
+    if (!is_prepared(c)) return STRATA_ERROR_ARGUMENT;
     int32_t status = check_region(c, "the state", state);
     if (status) return status;
     if (context < 1 || context > model()->context)
@@ -69,6 +75,7 @@ EXPORT int32_t model_state_init_share(void *ctx, void *state, int64_t context, i
     *s = (State){ .hash = model()->spec_hash,
                   .context = context,
                   .rows = rows_of_share(context, share) };
+    s->seal = seal_of(s);
     for (int32_t i = 0; i < k_constants.caches; i++)
         if (k_caches[i].list) set_length(s, &k_caches[i], 0);
     return STRATA_OK;
@@ -78,13 +85,26 @@ EXPORT int32_t model_state_init(void *ctx, void *state, int64_t context) {
     return model_state_init_share(ctx, state, context, MILLION);
 }
 
-static bool is_state(const State *s) {
-    return s && (uintptr_t)s % STRATA_ALIGN == 0 && s->hash == model()->spec_hash && s->context >= 1
-        && s->context <= model()->context && s->rows >= 1 && s->rows <= s->context && s->length >= 0
-        && s->length <= s->context;
+/* Routed layers cache at most what there are tokens and rows for. */
+static bool lists_fit(State *s) {
+    for (int32_t i = 0; i < k_constants.caches; i++) {
+        if (!k_caches[i].list) continue;
+        int64_t rows = length_of(s, &k_caches[i]);
+        if (rows < 0 || rows > s->rows || rows > s->length) return false;
+    }
+    return true;
 }
 
-int32_t k_check_state(Context *c, const State *s, int64_t more) {
+/* Whether what it says of itself can be: a state may have come from a file. */
+static inline bool is_state(State *s) {
+    if (!s || (uintptr_t)s % STRATA_ALIGN || s->hash != model()->spec_hash) return false;
+    if (s->seal != seal_of(s) || s->mark | s->reserved[0] | s->reserved[1]) return false;
+    uint64_t context = (uint64_t)s->context; /* below, 0 and what is negative are large numbers */
+    return context - 1 < (uint64_t)model()->context && (uint64_t)s->rows - 1 < context
+        && (uint64_t)s->length <= context && (!k_constants.lists || lists_fit(s));
+}
+
+static inline int32_t check_state(Context *c, State *s, int64_t more) {
     if (!is_state(s)) {
         TextBuffer t = message(c);
         put(&t, "the state is not one of this model");
@@ -96,19 +116,40 @@ int32_t k_check_state(Context *c, const State *s, int64_t more) {
     return STRATA_OK;
 }
 
+int32_t k_check_state(Context *c, State *s, int64_t more) { return check_state(c, s, more); }
+
+static int32_t check_alike(Context *c, const State *s, const State *first) {
+    if (s->context != first->context)
+        return fail(c, STRATA_ERROR_STATE, "states of one batch need one context; found ",
+                    s->context, " and ", first->context);
+    if (s->rows != first->rows)
+        return fail(c, STRATA_ERROR_STATE,
+                    "states of one batch need one share; found room for routed tokens: ", s->rows,
+                    " and ", first->rows);
+    return STRATA_OK;
+}
+
+/* No state is there twice: each bears its place, of two places the later. */
+static int32_t check_apart(Context *c, State *const *states, int32_t batch) {
+    int32_t status = STRATA_OK;
+    for (int32_t b = 0; b < batch; b++)
+        states[b]->mark = b + 1;
+    for (int32_t b = 0; b < batch; b++) {
+        if (states[b]->mark == b + 1) states[b]->mark = 0;
+        else
+            status = fail(c, STRATA_ERROR_ARGUMENT, "sequences of one batch need a state each; ", b,
+                          " has that of ", states[b]->mark - 1);
+    }
+    return status;
+}
+
 int32_t k_check_batch(Context *c, State *const *states, int32_t batch) {
     int32_t status = STRATA_OK;
     for (int32_t b = 0; !status && b < batch; b++) {
-        status = k_check_state(c, states[b], 1);
-        if (!status && states[b]->context != states[0]->context)
-            status = fail(c, STRATA_ERROR_STATE, "states of one batch need one context; found ",
-                          states[b]->context, " and ", states[0]->context);
-        if (!status && states[b]->rows != states[0]->rows)
-            status = fail(c, STRATA_ERROR_STATE,
-                          "states of one batch need one share; found room for routed tokens: ",
-                          states[b]->rows, " and ", states[0]->rows);
+        status = check_state(c, states[b], 1);
+        if (!status && b) status = check_alike(c, states[b], states[0]);
     }
-    return status;
+    return status || batch == 1 ? status : check_apart(c, states, batch);
 }
 
 /* == Appending ============================================================ */
@@ -207,7 +248,7 @@ static int32_t check_room(Context *c, State *to, State *from) {
 
 EXPORT int32_t model_state_copy(void *ctx, void *to, const void *from) {
     Context *c = ctx;
-    if (!c || c->magic != READY) return STRATA_ERROR_ARGUMENT;
+    if (!is_prepared(c)) return STRATA_ERROR_ARGUMENT;
     State *source = (State *)from, *target = to;
     int32_t status = check_room(c, target, source);
     if (status || source == target) return status;

@@ -5,7 +5,7 @@
 #include "frame.h"
 
 /* whether so many tokens more fit */
-int32_t k_check_state(Context *c, const State *s, int64_t more);
+int32_t k_check_state(Context *c, State *s, int64_t more);
 int32_t k_check_batch(Context *c, State *const *states, int32_t batch);
 /* keys and values of this call's tokens become rows; the status says if there is room */
 int32_t k_append(Frame *f, const Action *s, int attention_step, const Attention *a);

@@ -44,6 +44,18 @@ static inline int32_t fail(Context *c, int32_t status, const char *what, int64_t
     return status;
 }
 
+/* Members that have no meaning yet, of 'bytes' together. */
+static inline int32_t check_reserved(Context *c, const char *what, const int64_t *p, size_t bytes) {
+    for (size_t i = 0; i < bytes / sizeof *p; i++) {
+        if (!p[i]) continue;
+        TextBuffer t = message(c);
+        put(&t, "a reserved member of "), put(&t, what), put(&t, " is "), put_number(&t, p[i]),
+            put(&t, ", expected 0");
+        return STRATA_ERROR_ARGUMENT;
+    }
+    return STRATA_OK;
+}
+
 static inline int32_t check_pointer(Context *c, const char *what, const void *p) {
     if (p) return STRATA_OK;
     TextBuffer t = message(c);

@@ -10,7 +10,7 @@ enum { SUM_PIECES = 256, UPDATE_BLOCK = 16384 };
 
 static int32_t check_range(Context *c, const void *train, int64_t first, int64_t count) {
     if (!model()->training) return STRATA_ERROR_MISSING;
-    if (!c || (uintptr_t)c % STRATA_ALIGN || c->magic != READY) return STRATA_ERROR_ARGUMENT;
+    if (!is_prepared(c)) return STRATA_ERROR_ARGUMENT;
     c->message[0] = 0;
     if (first < 0 || first > k_constants.gradients)
         return fail(c, STRATA_ERROR_ARGUMENT, "the range starts at ", first, ", expected 0 to ",
@@ -18,7 +18,7 @@ static int32_t check_range(Context *c, const void *train, int64_t first, int64_t
     if (count < 0 || count > k_constants.gradients - first)
         return fail(c, STRATA_ERROR_ARGUMENT, "the range has ", count, " gradients, expected 0 to ",
                     k_constants.gradients - first);
-    return check_pointer(c, "train", train);
+    return check_region(c, "train", train);
 }
 
 typedef struct Squares {
@@ -133,7 +133,7 @@ static double power(double x, int64_t n) {
 EXPORT int32_t model_update(void *ctx, void *w, void *train, int64_t first, int64_t count,
                             const strata_adamw *how) {
     int32_t status = check_range(ctx, train, first, count);
-    if (!status) status = check_pointer(ctx, "w", w);
+    if (!status) status = check_region(ctx, "w", w);
     if (!status) status = check_pointer(ctx, "the update's settings", how);
     if (!status && how->struct_size != sizeof *how)
         status = fail(ctx, STRATA_ERROR_ARGUMENT, "the size of the update's settings is ",
@@ -141,6 +141,8 @@ EXPORT int32_t model_update(void *ctx, void *w, void *train, int64_t first, int6
     if (!status && how->step < 1)
         status = fail(ctx, STRATA_ERROR_ARGUMENT, "the step is ", how->step, ", expected at least ",
                       1);
+    if (!status)
+        status = check_reserved(ctx, "the update's settings", how->reserved, sizeof how->reserved);
     if (status) return status;
     unsigned mode = enter_mode();
     Update u = { w,

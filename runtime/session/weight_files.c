@@ -12,20 +12,28 @@ static int32_t tell(const Error *e, int status, char *message, size_t size) {
 }
 
 void strata_weights_init(const strata_model *m, uint64_t seed, float *weights) {
-    weights_init(m, seed, weights);
+    if (m && weights) weights_init(m, seed, weights);
+}
+
+static bool is_there(const strata_model *m, const char *file, const float *weights, Error *e) {
+    const char *missing = !m ? "model" : !file ? "file" : !weights ? "weights" : NULL;
+    if (missing) error_set(e, STATUS_USER, "the %s: expected a pointer, found NULL", missing);
+    return !missing;
 }
 
 int32_t strata_weights_read(const strata_model *m, const char *file, float *weights, char *message,
                             size_t size) {
     Error e = { 0 };
-    return tell(&e, weights_load(m, file, weights, &e), message, size);
+    int status = is_there(m, file, weights, &e) ? weights_load(m, file, weights, &e) : e.status;
+    return tell(&e, status, message, size);
 }
 
 int32_t strata_weights_write(const strata_model *m, const char *file, const float *weights,
                              char *message, size_t size) {
     Error e = { 0 };
     TensorList list = { 0 };
-    int status = weights_list(&list, m, "", weights, &e);
+    int status = is_there(m, file, weights, &e) ? weights_list(&list, m, "", weights, &e)
+                                                : e.status;
     if (!status) status = safetensors_write(file, &list, NULL, 0, SAFETENSORS_CHECKSUM, &e);
     tensors_free(&list);
     return tell(&e, status, message, size);

@@ -4,6 +4,7 @@
 */
 #include "test.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,12 +57,32 @@ static void wrong_arguments_of_calls_are_refused(void **state) {
     assert_string_equal(a->message(ctx), "");
 }
 
+static void batches_beyond_all_memory_are_refused(void **state) {
+    (void)state;
+    const strata_api *a = &object.b.c.api;
+    void *ctx = object.r.ctx.at, *arena = object.r.arena.at, *train = object.r.train.at,
+         *w = object.r.weights.at;
+    int32_t *ids = object.tokens;
+    float out[VOCAB];
+    /* B * T is 8 in 64 bits */
+    refused(a->logits(ctx, w, arena, ids, (INT64_C(1) << 61) + 1, 8, out), STRATA_ERROR_ARGUMENT,
+            "batch is 2305843009213693953, expected 1 to ");
+    refused(a->loss(ctx, w, arena, ids, ids, (INT64_C(1) << 61) + 1, 8, out, NULL),
+            STRATA_ERROR_ARGUMENT, "batch is 2305843009213693953");
+    refused(a->forward_backward(ctx, w, train, arena, ids, ids, (INT64_C(1) << 61) + 1, 8, 1, 0,
+                                NULL, NULL, NULL),
+            STRATA_ERROR_ARGUMENT, "batch is 2305843009213693953");
+    refused(a->decode(ctx, w, &train, INT32_MAX, arena, ids, out), STRATA_ERROR_ARGUMENT,
+            "batch is 2147483647, expected 1 to ");
+}
+
 static void wrong_ranges_and_settings_are_refused(void **state) {
     (void)state;
     const strata_api *a = &object.b.c.api;
     void *ctx = object.r.ctx.at, *train = object.r.train.at, *w = object.r.weights.at;
     int64_t n = gradient_floats(&object.b.c);
     double out;
+    strata_loss odd = { .struct_size = sizeof odd, .reserved = { 0, 0, 0, 9 } };
     strata_adamw how = { .struct_size = sizeof how, .lr = 1, .step = 1 }, none = how, old = how;
     none.step = 0, old.struct_size = 8;
     refused(a->sum_squares(ctx, train, -1, 4, &out), STRATA_ERROR_ARGUMENT, "starts at -1");
@@ -75,6 +96,23 @@ static void wrong_ranges_and_settings_are_refused(void **state) {
             "size of the update's settings is 8");
     refused(a->update(ctx, w, train, 0, 4, &none), STRATA_ERROR_ARGUMENT, "step is 0");
     assert_int_equal(a->update(NULL, w, train, 0, 4, &how), STRATA_ERROR_ARGUMENT);
+    refused(a->update(ctx, (char *)w + 4, train, 0, 4, &how), STRATA_ERROR_ARGUMENT,
+            "w must be aligned; the address is off by 4 of 64");
+    refused(a->update(ctx, w, (char *)train + 4, 0, 4, &how), STRATA_ERROR_ARGUMENT, "off by 4");
+    refused(a->sum_squares(ctx, (char *)train + 4, 0, 4, &out), STRATA_ERROR_ARGUMENT, "off by 4");
+    old = how, old.reserved[1] = -5;
+    refused(a->update(ctx, w, train, 0, 4, &old), STRATA_ERROR_ARGUMENT,
+            "reserved member of the update's settings is -5, expected 0");
+    void *arena = object.r.arena.at;
+    int32_t *ids = object.tokens;
+    refused(a->loss(ctx, w, arena, ids, ids, 1, 4, NULL, &odd), STRATA_ERROR_ARGUMENT,
+            "reserved member of the loss is 9");
+    refused(a->forward_backward(ctx, w, train, arena, ids, ids, 1, 4, 1, 0, NULL, NULL, &odd),
+            STRATA_ERROR_ARGUMENT, "reserved member of the loss is 9");
+    refused(a->forward_backward(ctx, w, train, arena, ids, ids, 1, 4, 1, 4, NULL, NULL, NULL),
+            STRATA_ERROR_ARGUMENT, "flags are 4, expected at most 3");
+    odd.struct_size = 0; /* then no more than the two results are looked at */
+    refused(a->loss(ctx, w, arena, ids, ids, 1, 4, NULL, &odd), STRATA_OK, "");
     refused(a->update(ctx, w, train, n, 0, &how), STRATA_OK, "");
 }
 
@@ -85,6 +123,8 @@ static void wrong_sizes_need_nothing(void **state) {
     assert_int_equal(a->state_bytes(CONTEXT + 1), 0);
     assert_int_equal(a->arena_bytes(0, 1), 0);
     assert_int_equal(a->arena_bytes(1, 0), 0);
+    assert_int_equal(a->arena_bytes((INT64_C(1) << 40) + 1, 1), 0);
+    assert_int_equal(a->arena_bytes(INT64_MAX, INT32_MAX), 0);
 }
 
 static void wrong_states_are_refused(void **state) {
@@ -125,6 +165,38 @@ static void wrong_states_are_refused(void **state) {
     guarded_close(&five), guarded_close(&six);
 }
 
+/* The message has two places of one state, and all are as they were. */
+static void a_state_is_once_in_a_batch(void **state) {
+    (void)state;
+    enum { SEQUENCES = 7 };
+    const strata_api *a = &object.b.c.api;
+    void *ctx = object.r.ctx.at, *arena = object.r.arena.at, *w = object.r.weights.at;
+    Guarded g[SEQUENCES];
+    void *at[SEQUENCES];
+    float out[SEQUENCES * VOCAB];
+    for (int i = 0; i < SEQUENCES; i++) {
+        guarded_open(&g[i], a->state_bytes(9));
+        assert_int_equal(a->state_init(ctx, g[i].at, 9), STRATA_OK);
+        at[i] = g[i].at;
+    }
+    refused(a->prefill(ctx, w, at[2], arena, object.tokens, 3, NULL), STRATA_OK, "");
+    char *before = malloc(g[2].size);
+    memcpy(before, g[2].at, g[2].size);
+    at[5] = at[2];
+    refused(a->decode(ctx, w, at, SEQUENCES, arena, object.tokens, out), STRATA_ERROR_ARGUMENT,
+            "sequences of one batch need a state each; 2 has that of 5");
+    assert_memory_equal(before, at[2], g[2].size);
+    at[0] = at[2];
+    refused(a->decode(ctx, w, at, SEQUENCES, arena, object.tokens, out), STRATA_ERROR_ARGUMENT,
+            "state each");
+    assert_memory_equal(before, at[2], g[2].size);
+    at[0] = g[0].at, at[5] = g[5].at;
+    refused(a->decode(ctx, w, at, SEQUENCES, arena, object.tokens, out), STRATA_OK, "");
+    free(before);
+    for (int i = 0; i < SEQUENCES; i++)
+        guarded_close(&g[i]);
+}
+
 static void a_context_must_be_prepared_as_it_says(void **state) {
     (void)state;
     const strata_api *a = &object.b.c.api;
@@ -140,10 +212,79 @@ static void a_context_must_be_prepared_as_it_says(void **state) {
     assert_int_equal(a->init(ctx.at, size, &setup), STRATA_ERROR_ARGUMENT);
     assert_non_null(strstr(a->message(ctx.at), "workers is 0"));
     assert_int_equal(a->init(ctx.at, size, NULL), STRATA_OK);
+    assert_string_equal(a->message(NULL), "");
+    assert_string_equal(a->message((char *)ctx.at + 4), "");
+    assert_string_equal(a->message(object.r.weights.at), ""); /* no control block */
     for (int i = 0; i <= STRATA_ERROR_CHECK; i++)
         assert_true(strlen(a->strerror_(i)) > 3);
     assert_non_null(a->strerror_(99));
     guarded_close(&ctx);
+}
+
+/* What has no meaning here may have one in a later version. */
+static void a_setup_says_what_has_a_meaning(void **state) {
+    (void)state;
+    const strata_setup right = { .struct_size = sizeof right, .workers = 1 };
+    const struct {
+        strata_setup part;
+        const char *why;
+    } cases[] = {
+        { { .flags = 2 }, "the setup's flags are 2, expected none but 1" },
+        { { .flags = 0x80000001 }, "flags are 2147483649" },
+        { { .reserved = { 7, 0 } }, "a reserved member of the setup is 7, expected 0" },
+        { { .reserved = { 0, -1 } }, "a reserved member of the setup is -1" },
+        { { .length = -1 }, "the longest sequence is -1, expected at least 0" },
+        { { .routed = -1 }, "the routed share is -1" },
+        { { .routed = 1000002 }, "the routed share is 1000002" },
+        { { .yarn = NAN, .yarn_scale = 1 }, "yarn: expected a finite number above 0" },
+        { { .yarn = -2, .yarn_scale = 1 }, "yarn: expected a finite number above 0" },
+        { { .yarn = INFINITY, .yarn_scale = 1 }, "yarn: expected" },
+        { { .yarn = 2, .yarn_scale = NAN }, "yarn_scale: expected a finite number above 0" },
+        { { .yarn = 2 }, "yarn_scale: expected" },
+    };
+    const strata_api *a = &object.b.c.api;
+    Guarded ctx;
+    guarded_open(&ctx, (size_t)object.b.c.model->ctx_bytes);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        strata_setup s = cases[i].part;
+        s.struct_size = sizeof s, s.workers = 1;
+        assert_int_equal(a->init(ctx.at, ctx.size, &s), STRATA_ERROR_ARGUMENT);
+        if (!strstr(a->message(ctx.at), cases[i].why))
+            fail_msg("'%s', expected '%s'", a->message(ctx.at), cases[i].why);
+        assert_int_equal(a->state_init(ctx.at, object.r.arena.at, 4), STRATA_ERROR_ARGUMENT);
+    }
+    assert_int_equal(a->init(ctx.at, ctx.size, &right), STRATA_OK);
+    guarded_close(&ctx);
+}
+
+/* Of another spec, and of the same one built otherwise: its tables may lie elsewhere. */
+static void a_context_is_of_one_model(void **state) {
+    static const char lua[] = "return model { name = 'other', vocab = 29, context = 20, dim = 16, "
+                              "norm = rmsnorm {}, layers = times(1, layer { mlp { hidden = 8 } }) "
+                              "}\n";
+    char path[SCRATCH_PATH];
+    const strata_api *a = &object.b.c.api;
+    double sum;
+    for (int same = 0; same < 2; same++) {
+        Built b;
+        built_open(&b, scratch_path(state, "other.lua", path), same ? object_lua : lua,
+                   &(CodegenOptions){ .cpu = "native", .level = 1 });
+        size_t size = (size_t)(a->model()->ctx_bytes > b.c.model->ctx_bytes ? a->model()->ctx_bytes
+                                                                            : b.c.model->ctx_bytes);
+        Guarded ctx;
+        guarded_open(&ctx, size);
+        assert_int_equal(b.c.api.init(ctx.at, size, NULL), STRATA_OK);
+        assert_int_equal(a->logits(ctx.at, object.r.weights.at, object.r.arena.at, object.tokens, 1,
+                                   4, object.r.arena.at),
+                         STRATA_ERROR_ARGUMENT);
+        assert_int_equal(a->sum_squares(ctx.at, object.r.train.at, 0, 4, &sum),
+                         STRATA_ERROR_ARGUMENT);
+        assert_int_equal(a->state_init(ctx.at, object.r.arena.at, 4), STRATA_ERROR_ARGUMENT);
+        assert_int_equal(a->init(ctx.at, size, NULL), STRATA_OK);
+        assert_int_equal(a->sum_squares(ctx.at, object.r.train.at, 0, 4, &sum), STRATA_OK);
+        guarded_close(&ctx);
+        built_close(&b);
+    }
 }
 
 static void inference_objects_miss_training(void **state) {
@@ -208,10 +349,14 @@ static void models_that_see_the_future_do_not_decode(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_arguments_of_calls_are_refused),
+        cmocka_unit_test(batches_beyond_all_memory_are_refused),
         cmocka_unit_test(wrong_ranges_and_settings_are_refused),
         cmocka_unit_test(wrong_sizes_need_nothing),
         cmocka_unit_test(wrong_states_are_refused),
+        cmocka_unit_test(a_state_is_once_in_a_batch),
         cmocka_unit_test(a_context_must_be_prepared_as_it_says),
+        cmocka_unit_test(a_setup_says_what_has_a_meaning),
+        cmocka_unit_test(a_context_is_of_one_model),
         cmocka_unit_test(inference_objects_miss_training),
         cmocka_unit_test(models_that_see_the_future_do_not_decode),
     };

@@ -10,6 +10,7 @@
 #include "little_model.h"
 #include "safetensors.h"
 #include "scratch.h"
+#include "strata.h"
 #include "weights.h"
 
 static void weights_round_trip_and_start_alike(void **state) {
@@ -85,8 +86,30 @@ static void wrong_weights_are_listed(void **state) {
     assert_null(strstr(e.text, "optimizer"));
 }
 
+/* As embedders call it. */
+static void null_pointers_are_refused(void **state) {
+    char path[SCRATCH_PATH], why[80];
+    float w[4] = { 0 };
+    const strata_model *m = little_model();
+    scratch_path(state, "none", path);
+    strata_weights_init(NULL, 1, w), strata_weights_init(m, 1, NULL);
+    for (int write = 0; write < 2; write++) {
+        for (int i = 0; i < 3; i++) {
+            const strata_model *a = i == 0 ? NULL : m;
+            const char *b = i == 1 ? NULL : path;
+            float *c = i == 2 ? NULL : w;
+            int32_t status = write ? strata_weights_write(a, b, c, why, sizeof why)
+                                   : strata_weights_read(a, b, c, why, sizeof why);
+            assert_int_equal(status, STATUS_USER);
+            assert_non_null(strstr(why, "expected a pointer, found NULL"));
+        }
+        assert_int_equal(strata_weights_read(NULL, NULL, NULL, NULL, 0), STATUS_USER);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(null_pointers_are_refused),
         cmocka_unit_test(weights_round_trip_and_start_alike),
         cmocka_unit_test(gradients_are_found_in_their_order),
         cmocka_unit_test(wrong_weights_are_listed),
