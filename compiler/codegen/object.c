@@ -5,9 +5,9 @@
 ** else that anybody calls.
 */
 #include "tables.h"
-#include "abi_rows.h"
 #include "blobs.h"
 #include "emit.h"
+#include "exports.h"
 #include "instrument.h"
 #include "lines.h"
 #include "target.h"
@@ -63,14 +63,8 @@ static void retarget(LLVMContextRef ctx, V fn, const Level *l) {
         LLVMCreateEnumAttribute(ctx, LLVMGetEnumAttributeKindForName("nounwind", 8), 0));
 }
 
-static bool is_export(const char *name) {
-    if (strncmp(name, "model_", 6)) return false;
-    for (int i = 0; i < API_ROWS; i++)
-        if (api_rows[i].need != API_PROGRAM && !strcmp(name + 6, api_rows[i].name)) return true;
-    return false;
-}
-
-/* Exports are renamed, the rest is hidden; without 'main' that goes too. */
+/* A program exports main alone: whatever its model is called, no function of that has the name of
+** one of libstrata or of the C library. Without 'main' that goes too. */
 static void settle_symbols(Emit *e, const CodegenOptions *o, const Level *l, bool side) {
     V used[] = { LLVMGetNamedGlobal(e->mod, "llvm.used"),
                  LLVMGetNamedGlobal(e->mod, "llvm.compiler.used") };
@@ -83,12 +77,7 @@ static void settle_symbols(Emit *e, const CodegenOptions *o, const Level *l, boo
         const char *name = LLVMGetValueName2(f, &n);
         if (LLVMIsDeclaration(f)) continue;
         retarget(e->ctx, f, l);
-        if (is_export(name) && !side) {
-            char full[192];
-            const char *rest = name + 6;
-            snprintf(full, sizeof full, "%s_%s", o->prefix, rest);
-            LLVMSetValueName2(f, full, strlen(full));
-        } else if (strcmp(name, "main")) {
+        if (o->main ? strcmp(name, "main") != 0 : !is_export(name)) {
             LLVMSetVisibility(f, LLVMDefaultVisibility);
             LLVMSetLinkage(f, LLVMInternalLinkage);
         }
@@ -96,6 +85,7 @@ static void settle_symbols(Emit *e, const CodegenOptions *o, const Level *l, boo
     for (V g = LLVMGetFirstGlobal(e->mod); g; g = LLVMGetNextGlobal(g))
         if (!LLVMIsDeclaration(g))
             LLVMSetVisibility(g, LLVMDefaultVisibility), LLVMSetLinkage(g, LLVMInternalLinkage);
+    if (!o->main) name_exports(e->mod, o->prefix);
 }
 
 /* == Tables =============================================================== */

@@ -7,13 +7,13 @@
 #include "build.h"
 #include "command.h"
 #include "link.h"
+#include "prefix.h"
 #include "probe_graph.h"
 #include "process.h"
 #include "publish.h"
 #include "report.h"
 #include "model_info.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -151,13 +151,6 @@ static char *header_name(const char *output) {
 
 /* == Building ============================================================= */
 
-static bool is_identifier(const char *s) {
-    if (!isalpha((unsigned char)*s) && *s != '_') return false;
-    for (; *s; s++)
-        if (!isalnum((unsigned char)*s) && *s != '_') return false;
-    return true;
-}
-
 /* Processor seconds of all children that ended. */
 static double children_seconds(void) {
     struct rusage u;
@@ -197,13 +190,10 @@ static int make(const Model *m, const BuildOptions *o, const char *output, const
 int build_model(const Model *m, BuildOptions *o, Error *e) {
     static const char *const suffix[] = { "", ".o", ".a", ".so", ".ll", ".s" };
     char name[256];
-    if (!o->code.prefix) o->code.prefix = m->name;
-    if (!is_identifier(o->code.prefix) || strlen(o->code.prefix) > 64)
-        return error_set(
-            e, STATUS_USAGE,
-            "strata build: --prefix: expected a C identifier of at most 64 letters, found '%s'",
-            o->code.prefix);
     o->code.main = o->code.emit == EMIT_EXE;
+    int status = prefix_check("build", o->code.prefix, m, !o->code.main, e);
+    if (status) return status;
+    if (!o->code.prefix) o->code.prefix = m->name;
     snprintf(name, sizeof name, "%s%s", m->name, suffix[o->code.emit]);
     const char *output = o->output ? o->output : name;
     bool library = o->code.emit == EMIT_OBJ || o->code.emit == EMIT_STATIC
@@ -212,7 +202,7 @@ int build_model(const Model *m, BuildOptions *o, Error *e) {
     if (library && !header) return error_memory(e, output, strlen(output) + 3);
     sigset_t before;
     if (!o->before) process_hold(&before);
-    int status = publish_check(o->spec, output, header, e);
+    status = publish_check(o->spec, output, header, e);
     if (!status && o->depfile) status = publish_check(o->spec, o->depfile, NULL, e);
     if (!status) status = make(m, o, output, header, o->before ? o->before : &before, e);
     if (!status && o->depfile) status = depfile_write(m, output, o->depfile, e);

@@ -1,5 +1,6 @@
 /* strata inspect: what the compiler makes of a spec, without compiling it. */
 #include "command.h"
+#include "prefix.h"
 #include "console.h"
 #include "publish.h"
 #include "views.h"
@@ -27,13 +28,18 @@ WRITER(json)
 WRITER(graph_text)
 WRITER(graph_svg)
 WRITER(graph_folded)
-WRITER(header)
 WRITER(kernels_text)
 WRITER(memory_text)
 WRITER(memory_svg)
 WRITER(cost_text)
 WRITER(passes_text)
 #undef WRITER
+
+static int write_header(const Report *r, Text *t, Error *e) {
+    int status = prefix_check("inspect", NULL, r->model, true, e);
+    if (!status) report_header(r, t);
+    return status;
+}
 
 enum { UNLISTED = -1 }; /* a view that another one's value asks for */
 

@@ -1,0 +1,39 @@
+/* See exports.h. */
+#include "exports.h"
+
+#include "abi_rows.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool is_export(const char *name) {
+    if (strncmp(name, "model_", 6)) return false;
+    for (int i = 0; i < API_ROWS; i++)
+        if (api_rows[i].need != API_PROGRAM && !strcmp(name + 6, api_rows[i].name)) return true;
+    return false;
+}
+
+/* The model's own kernels and tables have names too: k_model would be one of prefix "k". */
+static void take_name(LLVMModuleRef mod, LLVMValueRef function, const char *name) {
+    LLVMValueRef other = LLVMGetNamedFunction(mod, name);
+    if (!other) other = LLVMGetNamedGlobal(mod, name);
+    if (other) LLVMSetValueName2(other, "hidden", 6); /* LLVM numbers those */
+    LLVMSetValueName2(function, name, strlen(name));
+}
+
+/* First all lose their names, as the new one of a function may be the old one of another: with
+** prefix "model_state" that of model_init is model_state_init. */
+void name_exports(LLVMModuleRef mod, const char *prefix) {
+    LLVMValueRef export[API_ROWS] = { NULL };
+    char name[192];
+    for (int i = 0; i < API_ROWS; i++) {
+        snprintf(name, sizeof name, "model_%s", api_rows[i].name);
+        if (is_export(name)) export[i] = LLVMGetNamedFunction(mod, name);
+    }
+    for (int i = 0; i < API_ROWS; i++)
+        if (export[i]) LLVMSetValueName2(export[i], "", 0);
+    for (int i = 0; i < API_ROWS; i++) {
+        snprintf(name, sizeof name, "%s_%s", prefix, api_rows[i].name);
+        if (export[i]) take_name(mod, export[i], name);
+    }
+}

@@ -1,0 +1,13 @@
+/* What an object shows of a model: the functions of abi.def, by the names that a prefix gives. */
+#ifndef STRATA_EXPORTS_H
+#define STRATA_EXPORTS_H
+
+#include <stdbool.h>
+#include <llvm-c/Core.h>
+
+/* Of a function as the kernel library calls it, model_NAME: whether objects export it. */
+bool is_export(const char *name);
+/* model_NAME becomes PREFIX_NAME; whatever is called that already takes another name. */
+void name_exports(LLVMModuleRef mod, const char *prefix);
+
+#endif
