@@ -1,68 +1,84 @@
 /*
-** strata run: the program of a spec, from a cache.  A program's name there holds all
-** that it depends on: the spec with what it requires, this compiler, the processor.
+** strata run: the program of a spec, from a cache (program_cache.h) or, where that is not to be
+** trusted, from a folder that is gone before it runs.
 */
 #include "build.h"
 #include "command.h"
+#include "program_cache.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-/* Folders on the way to path's last name. */
-static int make_folders(char *path, Error *e) {
-    for (char *s = path + 1; (s = strchr(s, '/')); s++) {
-        *s = 0;
-        int failed = mkdir(path, 0700) && errno != EEXIST ? errno : 0;
-        if (failed) error_errno(e, path, "make a folder", failed);
-        *s = '/';
-        if (failed) return e->status;
-    }
-    return STATUS_OK;
+/* A line about the cache, which is no error. */
+static void tell(const char *place, const char *wanted, const char *found, const char *done) {
+    char line[PATH_MAX + 256];
+    snprintf(line, sizeof line, "%s: expected %s, found %s%s", place, wanted, found, done);
+    show_line(stderr, "strata run: ", line, "");
 }
 
-/* A number that is another for every build of the compiler. */
-static int own_hash(uint64_t *out, Error *e) {
-    struct stat s;
-    if (stat("/proc/self/exe", &s)) return error_errno(e, "/proc/self/exe", "look at", errno);
-    *out = (uint64_t)s.st_mtim.tv_sec * 1000003u ^ (uint64_t)s.st_mtim.tv_nsec
-        ^ (uint64_t)s.st_size << 20 ^ (uint64_t)s.st_ino;
-    return STATUS_OK;
+static int build(const Model *m, const char *output, Error *e) {
+    BuildOptions o = { .spec = m->file, .output = output, .code = { .level = 2, .cpu = "native" } };
+    int status = build_model(m, &o, e);
+    for (int i = 0; !status && i < m->nnote; i++)
+        show_line(stderr, "note: ", m->note[i], "");
+    return status;
 }
 
-static int cache_path(const Model *m, char **path, Error *e) {
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    uint64_t own = 0;
-    const char *cpu = codegen_native();
-    int status = own_hash(&own, e);
+/* Builds it where nobody else looks, and leaves nothing there. */
+static int build_apart(const Model *m, int *program, Error *e) {
+    const char *where = getenv("TMPDIR");
+    char folder[256], path[384];
+    int n = snprintf(folder, sizeof folder, "%s/strata-XXXXXX", where && *where ? where : "/tmp");
+    if (n >= (int)sizeof folder)
+        return error_set(e, STATUS_USER,
+                         "TMPDIR: expected a name of at most 240 bytes, found a longer one");
+    if (!mkdtemp(folder)) return error_errno(e, folder, "make a folder for the program", errno);
+    snprintf(path, sizeof path, "%s/%s", folder, m->name);
+    int status = build(m, path, e);
+    *program = status ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+    if (!status && *program < 0) status = error_errno(e, path, "open it", errno);
+    unlink(path);
+    rmdir(folder);
+    return status;
+}
+
+/* Of processes that all find none, one builds it and the others take that. */
+static int build_cached(const Model *m, ProgramCache *c, int *program, Error *e) {
+    const char *found;
+    cache_lock(c);
+    *program = cache_find(c, &found);
+    if (*program >= 0) return STATUS_OK;
+    if (found) tell(c->path, "the program of this spec", found, ", built anew");
+    int status = build(m, c->fresh, e);
+    if (!status) status = cache_put(c, e);
     if (status) return status;
-    if (!cpu)
-        return error_set(
-            e, STATUS_USER,
-            "strata run: expected a processor with at least SSE4.2, found an older one");
-    bool absolute = cache && *cache == '/';
-    if (!absolute && (!home || *home != '/'))
-        return error_set(
-            e, STATUS_USER,
-            "strata run: expected HOME or XDG_CACHE_HOME to name a folder, found neither");
-    int n = asprintf(path, "%s%s/strata/%016llx-%016llx-%s/%s", absolute ? cache : home,
-                     absolute ? "" : "/.cache", (unsigned long long)m->hash,
-                     (unsigned long long)own, cpu, m->name);
-    return n < 0 ? error_memory(e, m->name, 0) : make_folders(*path, e);
+    *program = cache_find(c, &found);
+    if (*program >= 0) return STATUS_OK;
+    return error_set(e, STATUS_IO, "%s: expected the program that was just built, found %s",
+                     c->path, found ? found : "none");
 }
 
-static int find_program(const char *spec, char **path, Error *e) {
+static int find_program(const char *spec, int *program, char **path, Error *e) {
+    ProgramCache c;
+    const char *found;
     Model *m = spec_load(spec, NULL, e);
     if (!m) return e->status;
-    int status = cache_path(m, path, e);
-    if (!status && access(*path, X_OK)) {
-        BuildOptions o = { .spec = spec, .output = *path, .code = { .level = 2, .cpu = "native" } };
-        status = build_model(m, &o, e);
-        for (int i = 0; !status && i < m->nnote; i++)
-            show_line(stderr, "note: ", m->note[i], "");
+    int status = cache_open(&c, m, e);
+    if (!status && c.folder < 0) {
+        tell(c.wrong_folder, "a folder of your own", c.wrong,
+             "; the program is built without the cache");
+        status = build_apart(m, program, e);
+    } else if (!status) {
+        *program = cache_find(&c, &found);
+        if (*program < 0) status = build_cached(m, &c, program, e);
     }
+    *path = c.path;
+    c.path = NULL;
+    cache_close(&c);
     spec_free(m);
     return status;
 }
@@ -76,12 +92,13 @@ int command_run(const Options *o, Error *e) {
             e, STATUS_USAGE,
             "strata run: expected a command for the program, such as info, found nothing");
     char *path = NULL;
-    int status = find_program(spec, &path, e);
+    int program = -1, status = find_program(spec, &program, &path, e);
     if (!status) {
         o->word[0] = path; /* a NULL ends the words */
-        execv(path, o->word);
+        fexecve(program, o->word, environ);
         status = error_errno(e, path, "run", errno);
     }
+    if (program >= 0) close(program);
     free(path);
     return status;
 }

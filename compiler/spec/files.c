@@ -4,6 +4,8 @@
 */
 #include "front.h"
 
+#include "hash.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -221,24 +223,22 @@ int files_require(lua_State *L) {
 
 /* == What was read ======================================================== */
 
-static uint64_t hash_bytes(uint64_t h, const void *p, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ ((const unsigned char *)p)[i]) * UINT64_C(0x100000001b3);
-    return h;
-}
-
-/* FNV-1a over everything that can change what the spec means. */
-uint64_t files_hash(const Front *f) {
-    uint64_t h = hash_bytes(UINT64_C(0xcbf29ce484222325), STRATA_VERSION, sizeof STRATA_VERSION);
+void files_hash(const Front *f) {
+    Sha256 h;
+    sha256_start(&h);
+    sha256_add(&h, STRATA_VERSION, sizeof STRATA_VERSION);
     for (int i = 0; i < library_count; i++) {
-        h = hash_bytes(h, library_file[i].name, strlen(library_file[i].name) + 1);
-        h = hash_bytes(h, library_file[i].text, library_file[i].size + 1);
+        sha256_add(&h, library_file[i].name, strlen(library_file[i].name) + 1);
+        sha256_add(&h, library_file[i].text, library_file[i].size + 1);
     }
     for (const SourceFile *s = f->source; s; s = s->next) {
-        h = hash_bytes(h, &s->size, sizeof s->size);
-        h = hash_bytes(h, s->text, s->size);
+        sha256_add(&h, &s->size, sizeof s->size);
+        sha256_add(&h, s->text, s->size);
     }
-    return h;
+    sha256_text(&h, f->m->key);
+    char start[17];
+    snprintf(start, sizeof start, "%.16s", f->m->key);
+    f->m->hash = strtoull(start, NULL, 16);
 }
 
 void files_list(Front *f, Graph *g) {

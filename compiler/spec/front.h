@@ -74,8 +74,8 @@ void sandbox_open(lua_State *L); /* pushes a table of Lua's own functions */
 /* files.c: reading sources */
 void files_open(lua_State *L, const char *path);
 void files_spec(lua_State *L, const char *path); /* pushes the chunk */
-int files_require(lua_State *L); /* upvalue 1: the environment, 2: modules by name */
-uint64_t files_hash(const Front *f);
+int files_require(lua_State *L);     /* upvalue 1: the environment, 2: modules by name */
+void files_hash(const Front *f);     /* of what was read, into the model */
 void files_list(Front *f, Graph *g); /* what was read, into the model; g owns the names */
 void files_free(Front *f);
 

@@ -150,7 +150,7 @@ static int finish(Front *f) {
     m->parameters = 0;
     for (int i = 0; i < g->nparam; i++)
         m->parameters += shape_count(&g->param[i].node->shape);
-    m->hash = files_hash(f);
+    files_hash(f);
     files_list(f, g);
     graph_free(f->g);
     f->g = m->graph = g;

@@ -36,7 +36,10 @@ typedef struct Model {
     const char *mixer;     /* the name of its file, without ".lua" */
     int64_t vocab, context, dim, layers, sublayers, parameters;
     Settings train;
-    uint64_t hash;   /* of every file read, the library and the compiler's version */
+    /* SHA-256 of every file read, the library and the compiler's version: in hexadecimal, and its
+    ** first 64 bits */
+    char key[65];
+    uint64_t hash;
     DepthRead *read; /* in order of execution, the final read last */
     int nread;
     /* what mixers were given: the embedding, then each sublayer's output; NULL as above */

@@ -122,6 +122,10 @@ static void test_require(void **state) {
     assert_string_equal(m->read_file[0], m->file);
     assert_non_null(strstr(m->read_file[1], "/parts/width.lua"));
     uint64_t hash = m->hash;
+    char start[17];
+    snprintf(start, sizeof start, "%016llx", (unsigned long long)hash);
+    assert_int_equal(strlen(m->key), 64);
+    assert_memory_equal(m->key, start, 16);
     spec_free(m);
     scratch_write(path, "return 32", 9); /* what is required is part of the hash */
     m = load_spec(scratch_path(state, "uses.lua", folder));
