@@ -43,9 +43,9 @@ typedef enum Op {
 /* clang-format off */
 typedef enum Class {
     SOURCE,
-    POINTWISE, VIEW, REDUCE, SOFTMAX, WAVE,         /* row classes */
-    CONTRACT, GATHER, LOSS,                         /* anchors, token by token */
-    TOKENSUM, OUTER, SCATTER, SEQUENCE, CHOICE,     /* anchors, all tokens */
+    POINTWISE, VIEW, REDUCE, SOFTMAX, ITERATION, WAVE, /* row classes */
+    CONTRACT, GATHER, LOSS,                            /* anchors, token by token */
+    TOKENSUM, OUTER, SCATTER, SEQUENCE, CHOICE,        /* anchors, all tokens */
     SIDE
 } Class;
 /* clang-format on */
@@ -80,8 +80,8 @@ typedef struct Attr {
     const char *name; /* NAME: interned, compare by pointer */
     double value;     /* VALUE; ATTENTION, FREQUENCIES: the scale; SHARE */
     int axis;         /* AXIS, RANGE */
-    /* RANGE; COUNT: count; INDEX: first; ATTENTION: tokens of a chunk if causal, else how many
-    ** pools; 0: neither */
+    /* RANGE; COUNT, ITERATIONS: count; INDEX: first; ATTENTION: tokens of a chunk if causal, else
+    ** how many pools; 0: neither */
     int64_t first, count;
     Shape shape;             /* SHAPE, param: the inner axes; VALUE: all of the shape */
     int perm[MAXRANK];       /* PERM: axis of the operand, per axis */

@@ -5,9 +5,9 @@
 ** a later one or into a sequence kernel (they are stored anyway), and a few
 ** numbers per token that were summed up from many, such as the logits of a depth
 ** read or the size of a norm's input.  Everything else is a row value that is
-** cheap to compute again from those, a chain of operations on a few numbers too
-** (softmax, Sinkhorn's iterations): the backward part gets a twin of it
-** (attr.copy = 1), which the scheduler fuses into the kernel that needs it.
+** cheap to compute again from those, a chain of operations on a few numbers too:
+** the backward part gets a twin of it (attr.copy = 1), which the scheduler fuses
+** into the kernel that needs it.
 **
 ** KEEP_FAST keeps more: what takes longer to compute again than to store and
 ** load.  KEEP_SMALL keeps less: neither those sums, nor what only a sequence

@@ -41,7 +41,8 @@ static Domain domain_of(const Slots *s, const Node *n) {
     case POINTWISE:
     case VIEW:
     case REDUCE:
-    case SOFTMAX: return row_domain(s, n);
+    case SOFTMAX:
+    case ITERATION: return row_domain(s, n);
     case GATHER: return plan_listed(n) ? DOMAIN_NONE : DOMAIN_TOKEN;
     case CONTRACT:
     case LOSS: return DOMAIN_TOKEN;

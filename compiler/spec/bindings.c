@@ -232,6 +232,12 @@ static int call_random(lua_State *L) {
                                               (Attr){ .first = front(L)->streams++, .count = n })));
 }
 
+static int call_sinkhorn(lua_State *L) {
+    Node *x = tensor_get(L, 1, "sinkhorn");
+    Attr attr = { .count = to_integer(L, 2, "sinkhorn", "the number of iterations") };
+    return tensor_push(L, tensor_build(L, OP_sinkhorn, 1, &x, attr));
+}
+
 /* top(x, share) */
 static int call_top(lua_State *L) {
     Node *x = tensor_get(L, 1, "top");
@@ -330,6 +336,7 @@ const Structural ops_structural[] = {
     { OP_sum, "mean", call_mean, "mean(x, axis)", 0 },
     { OP_peak, "peak", call_axis, "peak(x, axis)", 0 },
     { OP_softmax, "softmax", call_axis, "softmax(x, axis)", 0 },
+    { OP_sinkhorn, "sinkhorn", call_sinkhorn, "sinkhorn(x, iterations)", 0 },
     { OP_wave, "wave", call_wave, "wave({frequency, ...}, {sine =, scale =, of =})", 0 },
     { OP_linear, "linear", call_plain, "linear(x, w)", 2 },
     { OP_embed, "embed", call_plain, "embed(w, ids)", 2 },

@@ -11,6 +11,7 @@ static const char *const class_name[] = {
     [VIEW] = "row, view",
     [REDUCE] = "row, reduction",
     [SOFTMAX] = "row, softmax",
+    [ITERATION] = "row, iteration",
     [WAVE] = "row, wave",
     [CONTRACT] = "product",
     [GATHER] = "gather",

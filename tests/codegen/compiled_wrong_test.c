@@ -144,6 +144,7 @@ static int gradients_of_op(Op op) {
     case OP_cross_entropy:
     case OP_token_sum:
     case OP_sum:
+    case OP_sinkhorn:
     case OP_softmax: return 1;
     case OP_concat:
     case OP_stack:

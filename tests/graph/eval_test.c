@@ -108,6 +108,21 @@ static void reductions_add_up(void **state) {
     check(g, op_softmax(iota(g, 2, 1000), 0), (double[]){ 1 / (1 + e), e / (1 + e) }, 2);
 }
 
+/* By hand: [1 3; 2 2] by rows [1/4 3/4; 1/2 1/2], by columns [1/3 3/5; 2/3 2/5]. */
+static void sinkhorn_divides_rows_then_columns(void **state) {
+    (void)state;
+    Graph *g = graph_new();
+    Node *part[] = { op_full(g, &U(1, 1), 1), op_full(g, &U(1, 1), 3), op_full(g, &U(1, 2), 2) };
+    Node *x = op_reshape(op_concat(g, 3, part, 0), &U(2, 2, 2));
+    check(g, build(g, OP_sinkhorn, 1, &x, (Attr){ .count = 1 }),
+          (double[]){ 1.0 / 3, 3.0 / 5, 2.0 / 3, 2.0 / 5 }, 4);
+    g = graph_new();
+    x = iota2(g, 2, 2, 1);
+    double a = sqrt(2 / 3.0), p = a / (1 + a); /* in the end a b / (c d) is what it was: 2 / 3 */
+    check(g, build(g, OP_sinkhorn, 1, &x, (Attr){ .count = 1000 }),
+          (double[]){ p, 1 - p, 1 - p, p }, 4);
+}
+
 static void products_contract(void **state) {
     (void)state;
     Graph *g = graph_new(); /* x = id, w = [[1],[2]] */
@@ -226,11 +241,16 @@ static void decisions_can_be_frozen(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sources_have_their_values), cmocka_unit_test(views_move_elements),
-        cmocka_unit_test(reductions_add_up),         cmocka_unit_test(products_contract),
-        cmocka_unit_test(the_loss_is_log_softmax),   cmocka_unit_test(attention_averages),
-        cmocka_unit_test(attention_follows_scores),  cmocka_unit_test(values_are_kept_where_asked),
+        cmocka_unit_test(sources_have_their_values),
+        cmocka_unit_test(views_move_elements),
+        cmocka_unit_test(reductions_add_up),
+        cmocka_unit_test(products_contract),
+        cmocka_unit_test(the_loss_is_log_softmax),
+        cmocka_unit_test(attention_averages),
+        cmocka_unit_test(attention_follows_scores),
+        cmocka_unit_test(values_are_kept_where_asked),
         cmocka_unit_test(decisions_can_be_frozen),
+        cmocka_unit_test(sinkhorn_divides_rows_then_columns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

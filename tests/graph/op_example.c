@@ -73,6 +73,27 @@ static Node *along_axis(Graph *g, Op op, int variant) {
     return build_of(g, op, 1, &axes[variant].x, (Attr){ .axis = axes[variant].axis });
 }
 
+static const struct {
+    Shape x;
+    int64_t iterations;
+} matrices[] = { { U(2, 3, 3), 2 },       { T(2, 2, 3), 1 }, { T(2, 4, 4), 5 },
+                 { T(4, 2, 1, 3, 2), 3 }, { T(2, 1, 4), 2 }, { U(3, 2, 2, 3), 20 } };
+
+/* Of matrices above 0. */
+static Node *sinkhorn(Graph *g, int variant) {
+    if (variant >= COUNT(matrices)) return NULL;
+    Node *x = op_exp(example_operand(g, matrices[variant].x));
+    return build(g, OP_sinkhorn, 1, &x, (Attr){ .count = matrices[variant].iterations });
+}
+
+/* A gradient has none itself; as a constant it is a value like others. */
+static Node *sinkhorn_grad(Graph *g, int variant) {
+    Node *y = sinkhorn(g, variant);
+    if (!y) return NULL;
+    Node *in[] = { y->in[0], op_tanh(y->in[0]) };
+    return op_stop_gradient(build(g, OP_sinkhorn_grad, 2, in, y->attr));
+}
+
 static Node *reshape(Graph *g, int variant) {
     static const Shape to[][2] = {
         { T(1, 6), U(2, 2, 3) }, { T(2, 2, 3), U(2, 3, 2) },    { U(1, 1), U(0) },
@@ -267,7 +288,6 @@ static Node *cross_entropy(Graph *g, int result, int variant) {
     return op_side(build(g, OP_cross_entropy, 2, in, (Attr){ 0 }), result);
 }
 
-/* A gradient has none itself; as a constant it is a value like others. */
 static Node *attention_grad(Graph *g, int variant) {
     Node *o = attention(g, variant);
     if (!o) return NULL;
@@ -318,6 +338,8 @@ Node *op_example(Graph *g, Op op, int variant) {
     case OP_sum:
     case OP_peak:
     case OP_softmax: return along_axis(g, op, variant);
+    case OP_sinkhorn: return sinkhorn(g, variant);
+    case OP_sinkhorn_grad: return sinkhorn_grad(g, variant);
     case OP_token_sum: return token_sum(g, variant);
     case OP_linear:
     case OP_linear_back: return product(g, op, variant);

@@ -298,6 +298,18 @@ static Node *draw_axis(Fuzz *f, Op op) {
     return op_scale(op_peak(x, axis), 0.9); /* else max(x, peak(x)) is a tie by design */
 }
 
+/* Of a matrix above 0, or of several. */
+static Node *draw_sinkhorn(Fuzz *f, Op op) {
+    Node *x = draw_reshape(f);
+    Shape s = { .rank = 2, .dim = { x->shape.dim[0], x->shape.dim[2] } };
+    const char *error;
+    if (below(f, 4)) x = op_reshape(x, &s);
+    Attr attr = { .count = 1 + below(f, 5) };
+    Node *in[] = { op_exp(op_tanh(x)), x };
+    Node *y = node_new(f->g, op, op_info[op].arity, in, attr, &error);
+    return op == OP_sinkhorn ? y : op_stop_gradient(y);
+}
+
 static Node *draw_view(Fuzz *f, Op op) {
     switch (op) {
     case OP_reshape: return draw_reshape(f);
@@ -328,6 +340,8 @@ static Node *structural(Fuzz *f, Op op) {
     case OP_sum:
     case OP_peak:
     case OP_softmax: return draw_axis(f, op);
+    case OP_sinkhorn:
+    case OP_sinkhorn_grad: return draw_sinkhorn(f, op);
     case OP_token_sum: return draw_token_sum(f);
     case OP_linear:
     case OP_linear_back: return draw_product(f, op);

@@ -152,6 +152,19 @@ static Node *draw_after(Rows *r) {
     return op_after(x, n, y);
 }
 
+/* Of a matrix above 0, or of several, in one stretch or two; sometimes the way back. */
+static Node *draw_sinkhorn(Rows *r) {
+    Node *x = draw_reshape(r);
+    Shape s = { .rank = 2, .dim = { x->shape.dim[0], x->shape.dim[1] } };
+    const char *error;
+    if (below(r, 4)) x = op_reshape(x, &s);
+    bool back = !below(r, 3);
+    Node *in[] = { op_exp(op_tanh(x)), op_tanh(x) };
+    Node *y = node_new(r->p.g, back ? OP_sinkhorn_grad : OP_sinkhorn, 1 + back, in,
+                       (Attr){ .count = below(r, 5) ? 1 + below(r, 6) : 70 }, &error);
+    return back ? op_tanh(op_stop_gradient(y)) : y;
+}
+
 /* A depth read over sources that were made in different places. */
 static Node *draw_stack(Rows *r) {
     Node *part[24] = { any(r) };
@@ -249,10 +262,10 @@ static Node *draw_param(Rows *r) {
 
 typedef Node *(*Draw)(Rows *r);
 static const Draw draws[] = {
-    draw_pointwise, draw_pointwise, draw_pointwise, draw_pointwise, draw_pointwise,
-    safe_reduce,    safe_reduce,    draw_transpose, draw_reshape,   draw_slice,
-    draw_concat,    draw_stack,     draw_linear,    draw_linear,    draw_attention,
-    draw_wave,      draw_mean,      draw_param,     draw_after,     draw_some,
+    draw_pointwise, draw_pointwise, draw_pointwise, draw_pointwise, draw_pointwise, safe_reduce,
+    safe_reduce,    draw_sinkhorn,  draw_transpose, draw_reshape,   draw_slice,     draw_concat,
+    draw_stack,     draw_linear,    draw_linear,    draw_attention, draw_wave,      draw_mean,
+    draw_param,     draw_after,     draw_some,
 };
 
 /* == Graphs =============================================================== */

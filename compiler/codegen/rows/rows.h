@@ -8,6 +8,7 @@
 ** registers.  A group's lanes are channels, for every token of the tile, if its
 ** last axis is long; tokens, if its values are a few numbers each.  What passes
 ** between groups is kept in scratch, which fits the first-level cache.
+** An iteration is a group of its own, with a loop inside (rows_iterate.c).
 */
 #ifndef STRATA_ROWS_H
 #define STRATA_ROWS_H
@@ -31,14 +32,16 @@ typedef struct RowValue {
     bool here;   /* computed by this kernel */
     bool stored; /* a statement of its own, not part of its users' */
     bool memory; /* read again outside its group: kept in scratch */
+    bool walked; /* an iteration reads it, through views or not */
     int uses;
     int operand;           /* where it is read from if not computed here; -1 */
     int out[MAXOUT], nout; /* operands it is written to */
     int64_t scratch;       /* offset in floats, if memory and no out to read */
+    int64_t work;          /* of an iteration: where what it works on begins */
     int statement;
 } RowValue;
 
-typedef enum StatementKind { ELEMENT, REDUCE_LAST, PARTIAL } StatementKind;
+typedef enum StatementKind { ELEMENT, REDUCE_LAST, PARTIAL, ITERATED } StatementKind;
 
 typedef struct Statement {
     StatementKind kind;

@@ -90,6 +90,10 @@ static void place_scratch(Rows *r) {
     for (int i = 0; i < r->nvalue; i++) {
         RowValue *v = &r->value[i];
         if (!v->here || !v->stored) continue;
+        if (class_of(v->n) == ITERATION) {
+            v->work = r->scratch;
+            r->scratch += (rows_iteration_floats(r, v->n) + 15) / 16 * 16;
+        }
         bool flushed = v->nout && rows_small(v->n) && v->n->shape.lead == LEAD_TOKENS;
         if (!v->memory && !flushed) continue;
         /* read back from the result */

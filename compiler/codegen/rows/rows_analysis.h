@@ -16,6 +16,9 @@ bool rows_last_axis(const Node *n); /* a reduction over the last axis longer tha
 /* rows_stored.c: fills value[].uses and .stored, and the users. */
 void rows_find_stored(Rows *r);
 
+/* rows_iterate.c: scratch of an iteration */
+int64_t rows_iteration_floats(const Rows *r, const Node *n);
+
 /* rows_groups.c: a statement for each value that is stored, in groups. */
 void rows_find_statements(Rows *r);
 

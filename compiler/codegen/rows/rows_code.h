@@ -1,6 +1,6 @@
 /*
 ** Code of a row kernel: what its files share.  One reads the next:
-** rows_index.c < rows_memory.c < rows_expr.c < rows_loops.c < rows_kernel.c.
+** rows_index.c < rows_memory.c < rows_expr.c < rows_iterate.c < rows_loops.c < rows_kernel.c.
 **
 ** An expression is evaluated at an index of its own axes (At).  In CHANNELS
 ** and UNIFORM mode lanes run along the last axis; in TOKENS mode every value
@@ -74,6 +74,9 @@ V expr_start(RowCode *c, const Node *n); /* what reduction n starts from */
 V expr_combine(RowCode *c, const Node *n, V sum, const Node *x, At at);
 bool expr_reads_stack(const RowCode *c, const Node *n); /* of rows addressed by pointer */
 V expr_row_pointer(RowCode *c, const Node *piece);
+
+/* rows_iterate.c: a statement of class ITERATION */
+void iterate_emit(RowCode *c, const Statement *s);
 
 /* rows_loops.c */
 void loops_emit(RowCode *c, const StatementGroup *g);

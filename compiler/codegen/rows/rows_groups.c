@@ -68,7 +68,9 @@ static int after_operands(const Rows *r, const Node *n, const Statement *s) {
 static void join_group(Rows *r, Statement *s, int after_group) {
     int g = after_group + 1;
     for (; g < r->ngroup; g++)
-        if (r->group[g].mode == s->mode && rows_same_elements(&r->group[g].base, &s->base)) break;
+        if (r->group[g].mode == s->mode && rows_same_elements(&r->group[g].base, &s->base)
+            && s->kind != ITERATED && r->statement[r->group[g].first].kind != ITERATED)
+            break;
     int id = (int)(s - r->statement);
     s->group = g;
     s->next = -1;
@@ -115,8 +117,11 @@ static void add_statement(Rows *r, RowValue *v) {
         return;
     }
     bool reduce = class_of(n) == REDUCE && rows_last_axis(n) && !rows_small(n->in[0]);
-    Statement *s = new_statement(r, reduce ? REDUCE_LAST : ELEMENT, n, reduce ? n->in[0] : n);
+    bool iterated = v->here && class_of(n) == ITERATION;
+    StatementKind kind = reduce ? REDUCE_LAST : iterated ? ITERATED : ELEMENT;
+    Statement *s = new_statement(r, kind, n, reduce ? n->in[0] : n);
     if (reduce) v->memory = true;
+    if (iterated && s->mode != MODE_UNIFORM) s->mode = MODE_TOKENS;
     int g = v->here ? after_operands(r, n, s) : -1;
     v->statement = (int)(s - r->statement);
     join_group(r, s, g);

@@ -231,6 +231,10 @@ static void fill_tables(RowCode *c) {
 void loops_emit(RowCode *c, const StatementGroup *g) {
     Emit *e = c->e;
     Nest n = { .g = g };
+    if (c->r->statement[g->first].kind == ITERATED) {
+        iterate_emit(c, &c->r->statement[g->first]);
+        return;
+    }
     for (int i = 0; i < g->base.rank; i++)
         if (g->base.dim[i] != 1) n.dim[n.rank++] = g->base.dim[i];
     c->mode = g->mode;

@@ -69,10 +69,11 @@ static void decide(Rows *r, RowValue *v) {
     if (!v->here || v->stored) return;
     if (is_view(n)) {
         v->stored = n->op != OP_reshape
-            && (is_reshaped(r, n) || (n->op == OP_stack && !rows_by_pointer(n)));
+            && (is_reshaped(r, n) || (n->op == OP_stack && (v->walked || !rows_by_pointer(n))));
         return;
     }
-    v->stored = n->op == OP_concat || (c == REDUCE && (rows_last_axis(n) || v->uses != 1))
+    v->stored = v->walked || c == ITERATION || n->op == OP_concat
+        || (c == REDUCE && (rows_last_axis(n) || v->uses != 1))
         || (v->uses > 1 && cost(r, n, CHEAP + 1) > CHEAP) || any_must_store(r, n);
 }
 
@@ -94,6 +95,16 @@ static void list_users(Rows *r, int *fill, bool store) {
     }
 }
 
+/* An iteration reads its operands in an order of its own, so it needs them in memory. */
+static void find_walked(Rows *r) {
+    for (int i = r->nvalue; i-- > 0;) {
+        const RowValue *v = &r->value[i];
+        if (!v->here || !(class_of(v->n) == ITERATION || (v->walked && is_view(v->n)))) continue;
+        for (int k = 0; k < node_reads(v->n); k++)
+            rows_value(r, v->n->in[k])->walked = true;
+    }
+}
+
 void rows_find_stored(Rows *r) {
     size_t n = (size_t)r->nvalue + 2;
     int *fill = graph_alloc(r->p->g, n * sizeof *fill);
@@ -106,6 +117,7 @@ void rows_find_stored(Rows *r) {
     }
     r->user = graph_alloc(r->p->g, ((size_t)r->users[r->nvalue] + 1) * sizeof *r->user);
     list_users(r, fill, true);
+    find_walked(r);
     for (int i = 0; i < r->nvalue; i++)
         decide(r, &r->value[i]);
 }

@@ -1,0 +1,97 @@
+/*
+** Iterations: compiled, against the interpreter, for matrices that lie in lanes or in rows, of
+** tokens or of none, for so many that the way back is taken in stretches.
+*/
+#include "test.h"
+
+#include <stdio.h>
+
+#include "agreement.h"
+#include "small_model.h"
+
+/* == Values and gradients ================================================= */
+
+typedef struct Iterated {
+    Shape x;
+    int64_t iterations;
+    int stored;  /* 0: x is computed where it is read, 1: in memory, 2: of parameters alone */
+    bool listed; /* it is a view of sources that lie apart */
+} Iterated;
+
+#define M(rank_, ...)                         \
+    {                                         \
+        .rank = rank_, .dim = { __VA_ARGS__ } \
+    }
+static const Iterated iterated[] = {
+    { M(2, 4, 4), 20, 0, false },     { M(2, 4, 4), 1, 1, false },
+    { M(2, 4, 4), 1000, 0, false },   { M(2, 3, 5), 64, 2, false },
+    { M(2, 8, 8), 65, 1, false },     { M(2, 2, 2), 4200, 1, false },
+    { M(2, 9, 9), 20, 1, false },     { M(2, 17, 5), 130, 0, false },
+    { M(2, 1, 6), 3, 0, false },      { M(2, 6, 1), 3, 1, false },
+    { M(3, 3, 4, 4), 66, 0, false },  { M(4, 2, 3, 2, 3), 5, 1, false },
+    { M(3, 2, 12, 17), 7, 2, false }, { M(2, 40, 33), 3, 0, false },
+    { M(2, 5, 24), 4, 1, true },      { M(2, 20, 40), 3, 1, true },
+};
+enum { ITERATED_CASES = sizeof iterated / sizeof *iterated };
+
+static Node *sources(Probe *p, const Shape *s) {
+    Node *part[64];
+    Shape row = { .rank = 1, .dim = { s->dim[1] } };
+    for (int i = 0; i < s->dim[0]; i++)
+        part[i] = i % 2 ? probe_rows(p, row) : probe_stored(p, row);
+    return op_stack(p->g, (int)s->dim[0], part);
+}
+
+static Node *operand(Probe *p, const Iterated *c) {
+    Node *x = c->listed  ? sources(p, &c->x)
+        : c->stored == 0 ? probe_rows(p, c->x)
+        : c->stored == 1 ? probe_stored(p, c->x)
+                         : probe_param(p, c->x);
+    return op_exp(op_tanh(x));
+}
+
+static const Extent extents[] = { { 1, 1 }, { 1, 7 }, { 3, 13 }, { 0 } };
+
+typedef struct Trial {
+    const Iterated *c;
+    const char *cpu;
+    bool check;
+} Trial;
+
+static int run_trial(void *arg) {
+    const Trial *t = arg;
+    char why[700] = "";
+    const char *error;
+    Probe p = probe_new(3, 8, 4);
+    Node *x = operand(&p, t->c);
+    Node *y = node_new(p.g, OP_sinkhorn, 1, &x, (Attr){ .count = t->c->iterations }, &error);
+    probe_read(&p, p.x);
+    probe_read(&p, y);
+    probe_read(&p, op_mul(y, op_sigmoid(x)));
+    CodegenOptions o = { .cpu = t->cpu, .passes.check = t->check };
+    if (graph_answer(probe_end(&p, NULL), 7, &o, extents, why, sizeof why) == AGREES) return 0;
+    fprintf(stderr, "case %d, %s%s: %s\n", (int)(t->c - iterated), t->cpu,
+            t->check ? ", checked" : "", why);
+    return 1;
+}
+
+/* Each case for one processor, in turn. */
+static void they_agree(void **state) {
+    (void)state;
+    const char *const *cpu = compiled_cpus();
+    int failures = 0, cpus = 0;
+    while (cpu[cpus])
+        cpus++;
+    for (int i = 0; i < ITERATED_CASES; i += compiled_every()) {
+        Trial t = { &iterated[i], cpu[(cpus - 1 + i) % cpus], i % 4 == 3 };
+        failures += apart(run_trial, &t) != 0;
+    }
+    assert_int_equal(failures, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(they_agree),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
