@@ -1,12 +1,16 @@
 /*
 ** Iterations: compiled, against the interpreter, for matrices that lie in lanes or in rows, of
-** tokens or of none, for so many that the way back is taken in stretches.
+** tokens or of none, for so many that the way back is taken in stretches; and that how many there
+** are changes neither the graph nor the code.
 */
 #include "test.h"
 
 #include <stdio.h>
 
 #include "agreement.h"
+#include "compiled_spec.h"
+#include "pipeline.h"
+#include "scratch_spec.h"
 #include "small_model.h"
 
 /* == Values and gradients ================================================= */
@@ -89,9 +93,48 @@ static void they_agree(void **state) {
     assert_int_equal(failures, 0);
 }
 
+/* == Graph and code ======================================================= */
+
+typedef struct Sizes {
+    int nodes, steps;
+    size_t code;
+} Sizes;
+
+static Sizes sizes_of(void **state, int iterations) {
+    Error why;
+    CompiledModel code;
+    Model *m =
+        scratch_model(state,
+                      "return model { name = 'm', vocab = 20, context = 8, dim = 16,\n"
+                      "  norm = rmsnorm {}, residual = mhc { streams = 3, iterations = %d },\n"
+                      "  layers = times(2, layer { mlp { hidden = 16 } }) }\n",
+                      iterations);
+    ModelInfo info = spec_info(m);
+    CodegenOptions o = { .cpu = "x86-64-v3", .emit = EMIT_OBJ, .prefix = "m" };
+    ModelPlans plans = plans_make(m->graph, NULL, &o.passes);
+    Sizes s = { m->graph->n, plans.plan[PLAN_TRAIN]->nstep, 0 };
+    for (int i = 0; i < PLANS; i++)
+        if (plans.plan[i]) graph_free(plans.plan[i]->g);
+    assert_int_equal(codegen_compile(m->graph, &info, &o, &code, &why), 0);
+    s.code = code.size;
+    codegen_free(&code);
+    spec_free(m);
+    return s;
+}
+
+/* Only loops that end where they begin may fold: one iteration, or one stretch. */
+static void their_number_changes_no_size(void **state) {
+    Sizes few = sizes_of(state, 10), more = sizes_of(state, 60), many = sizes_of(state, 1000);
+    assert_int_equal(few.nodes, many.nodes);
+    assert_int_equal(few.steps, many.steps);
+    assert_true(more.code < few.code + few.code / 50);
+    assert_true(many.code < few.code + few.code / 10);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(they_agree),
+        cmocka_unit_test(their_number_changes_no_size),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
 }

@@ -18,13 +18,8 @@ local function initial_bias(n, s, lite)
   return bias, count
 end
 
-local function sinkhorn(m, R, n)
-  local M = exp(R - reshape(peak(R, 2), { n, 1 }))
-  for _ = 1, m.options.iterations do
-    M = M / reshape(sum(M, 2), { n, 1 })
-    M = M / reshape(sum(M, 1), { 1, n })
-  end
-  return M
+local function balanced(m, R, n)
+  return sinkhorn(exp(R - reshape(peak(R, 2), { n, 1 })), m.options.iterations)
 end
 
 local function weights(m, site, X)
@@ -39,7 +34,7 @@ local function weights(m, site, X)
     return slice(alpha, 1, k, 1) * slice(p, 1, first + 1, size) + slice(bias, 1, first + 1, size)
   end
   local R = part(3, 2 * n, count)
-  local M = lite and permutations.mix(softmax(R, 1), n) or sinkhorn(m, reshape(R, { n, n }), n)
+  local M = lite and permutations.mix(softmax(R, 1), n) or balanced(m, reshape(R, { n, n }), n)
   return sigmoid(part(1, 0, n)), M, 2 * sigmoid(part(2, n, n))
 end
 
