@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAXITERATIONS = 100000 };
+enum { MAXITERATIONS = 100000, MAXMATRIX = 1 << 24 };
 
 static const char *check_matrices(Node *n) {
     const Shape *x = &n->in[0]->shape;
@@ -23,6 +23,9 @@ static const char *check_matrices(Node *n) {
     if (n->attr.count < 1 || n->attr.count > MAXITERATIONS)
         return graph_format(n->g, "there can be from 1 to %d iterations, not %lld", MAXITERATIONS,
                             (long long)n->attr.count);
+    if (x->dim[x->rank - 2] > MAXMATRIX / x->dim[x->rank - 1])
+        return graph_format(n->g, "a matrix can have %d elements, %s has more", MAXMATRIX,
+                            shape_text(n->g, x));
     n->shape = *x;
     return NULL;
 }
