@@ -6,6 +6,7 @@
 #include "test.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "agreement.h"
 #include "compiled_spec.h"
@@ -46,12 +47,13 @@ static Node *sources(Probe *p, const Shape *s) {
     return op_stack(p->g, (int)s->dim[0], part);
 }
 
+/* Of elements so different that it takes many iterations until they move no more. */
 static Node *operand(Probe *p, const Iterated *c) {
     Node *x = c->listed  ? sources(p, &c->x)
         : c->stored == 0 ? probe_rows(p, c->x)
         : c->stored == 1 ? probe_stored(p, c->x)
                          : probe_param(p, c->x);
-    return op_exp(op_tanh(x));
+    return op_exp(op_scale(op_tanh(x), 4));
 }
 
 static const Extent extents[] = { { 1, 1 }, { 1, 7 }, { 3, 13 }, { 0 } };
@@ -91,6 +93,54 @@ static void they_agree(void **state) {
         failures += apart(run_trial, &t) != 0;
     }
     assert_int_equal(failures, 0);
+}
+
+/* == Stretches ============================================================ */
+
+/* Of one operation after another, with so many iterations each, up to 0. */
+static Graph *chained(const Shape *s, const int *iterations) {
+    const char *error;
+    Probe p = probe_new(3, 8, 4);
+    Node *x = op_exp(op_scale(op_tanh(probe_stored(&p, *s)), 4));
+    for (; *iterations; iterations++)
+        x = node_new(p.g, OP_sinkhorn, 1, &x, (Attr){ .count = *iterations }, &error);
+    probe_read(&p, x);
+    return probe_end(&p, NULL);
+}
+
+/* malloc'ed */
+static float *gradients_of_chain(const Shape *s, const int *iterations, int64_t *count) {
+    enum { SEQUENCES = 3, LENGTH = 13 };
+    Compiled c;
+    Instance r;
+    strata_loss loss;
+    Graph *g = chained(s, iterations);
+    ModelInfo info = compiled_info(g, LENGTH);
+    compiled_open(&c, g, &info, &(CodegenOptions){ .cpu = "native" });
+    instance_open(&r, &c, SEQUENCES * LENGTH, 1);
+    Case *values = compiled_case(g, 5, SEQUENCES, LENGTH, c.model->vocab);
+    instance_weights(&r, values);
+    float *gradients = gradients_of(&r, values->tokens, values->targets, SEQUENCES, LENGTH, &loss);
+    *count = c.model->gradients;
+    case_free(values);
+    instance_close(&r);
+    compiled_close(&c);
+    graph_free(g);
+    return gradients;
+}
+
+/* What stretches make again is what was there. */
+static void stretches_give_the_same_bits(void **state) {
+    (void)state;
+    static const Shape shapes[] = { M(2, 3, 3), M(2, 9, 9) };
+    for (int i = 0; i < 2; i++) {
+        int64_t n, m;
+        float *whole = gradients_of_chain(&shapes[i], (const int[]){ 193, 0 }, &n),
+              *parts = gradients_of_chain(&shapes[i], (const int[]){ 60, 50, 64, 19, 0 }, &m);
+        assert_int_equal(n, m);
+        assert_memory_equal(whole, parts, (size_t)n * sizeof *whole);
+        free(whole), free(parts);
+    }
 }
 
 /* == Graph and code ======================================================= */
@@ -134,6 +184,7 @@ static void their_number_changes_no_size(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(they_agree),
+        cmocka_unit_test(stretches_give_the_same_bits),
         cmocka_unit_test(their_number_changes_no_size),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
