@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+#include "gradient_runs.h"
+
 typedef struct Gradient {
     Graph *g;
     const OpInfo *rules;
@@ -17,6 +19,7 @@ typedef struct Gradient {
     Node *(*dy)[MAXRESULT]; /* by node and result; NULL: nothing flows */
     bool *reached;          /* the loss is made of it */
     bool *leads;            /* it is made of a parameter */
+    GradientRuns runs;      /* of long lists */
 } Gradient;
 
 static void mark(Gradient *d, const Node *loss) {
@@ -35,6 +38,12 @@ static void accumulate(Node **slot, Node *dx, const Shape *s) {
     *slot = *slot ? op_add(*slot, dx) : dx;
 }
 
+/* What flows into an operand of the node that is being differentiated, or of a run. */
+static void add_operand(void *user, const Node *operand, Node *dx) {
+    Gradient *d = user;
+    if (d->leads[operand->id]) accumulate(&d->dy[operand->id][0], dx, &operand->shape);
+}
+
 static bool flows(Node *const *dy) {
     for (int r = 0; r < MAXRESULT; r++)
         if (dy[r]) return true;
@@ -50,11 +59,21 @@ static void back(Gradient *d, Node *n, Node **dx) {
         accumulate(&d->dy[n->in[0]->id][n->attr.first], dy[0], &n->shape);
         return;
     }
+    if (gradient_run_long(n)) {
+        gradient_run_add(&d->runs, n, dy[0], add_operand, d);
+        return;
+    }
     memset(dx, 0, (size_t)n->nin * sizeof *dx);
     d->rules[n->op].vjp(n, dy, dx);
     for (int k = 0; k < n->nin; k++)
-        if (dx[k] && d->leads[n->in[k]->id])
-            accumulate(&d->dy[n->in[k]->id][0], dx[k], &n->in[k]->shape);
+        if (dx[k]) add_operand(d, n->in[k], dx[k]);
+}
+
+/* The node's cotangents are there once nothing after it is left. */
+static void visit(Gradient *d, Node *n, Node **dx) {
+    if (!d->reached[n->id] || !d->leads[n->id]) return;
+    gradient_run_due(&d->runs, n, add_operand, d);
+    if (flows(d->dy[n->id])) back(d, n, dx);
 }
 
 static void add_output(Graph *g, const Node *param, Node *dy) {
@@ -77,6 +96,7 @@ void pass_gradient_rules(Graph *g, const OpInfo *rules) {
     d.dy = graph_alloc(g, (size_t)g->n * sizeof *d.dy);
     d.reached = graph_alloc(g, (size_t)g->n * sizeof *d.reached);
     d.leads = graph_alloc(g, (size_t)g->n * sizeof *d.leads);
+    d.runs = gradient_runs(g);
     for (int i = 0; i < g->n; i++)
         most = g->node[i]->nin > most ? g->node[i]->nin : most;
     Node **dx = graph_alloc(g, (size_t)most * sizeof *dx);
@@ -85,7 +105,7 @@ void pass_gradient_rules(Graph *g, const OpInfo *rules) {
     g->backward = true;
     d.dy[loss->id][0] = op_source(g, OP_seed);
     for (int i = loss->id; i >= 0; i--)
-        if (d.reached[i] && d.leads[i] && flows(d.dy[i])) back(&d, g->node[i], dx);
+        visit(&d, g->node[i], dx);
     for (int i = 0; i < g->nparam; i++) {
         Node *p = g->param[i].node;
         if (d.reached[p->id]) add_output(g, p, d.dy[p->id][0]);

@@ -1,0 +1,67 @@
+/* Runs of cotangents: see gradient_runs.h. */
+#include "gradient_runs.h"
+
+#include <string.h>
+
+GradientRuns gradient_runs(Graph *g) {
+    size_t n = (size_t)g->n + 1;
+    GradientRuns r = { graph_alloc(g, n * sizeof *r.run), graph_alloc(g, n * sizeof *r.of) };
+    memset(r.of, -1, n * sizeof *r.of);
+    return r;
+}
+
+bool gradient_run_long(const Node *n) { return n->op == OP_stack && n->nin > RUN_PIECES; }
+
+static void add_piece(const Node *piece, Node *sum, int at, AddCotangent *add, void *user) {
+    add(user, piece, op_reshape(op_slice(sum, 0, at, 1), &piece->shape));
+}
+
+/* Takes the pieces from 'length' on out of the run. */
+static void shorten(GradientRuns *r, GradientRun *run, int length, AddCotangent *add, void *user) {
+    for (int i = length; i < run->length; i++) {
+        r->of[run->stack->in[i]->id] = -1;
+        add_piece(run->stack->in[i], run->sum, i, add, user);
+    }
+    run->length = length;
+}
+
+/* How many operands both begin with; an operand that comes twice ends it. */
+static int common(const GradientRun *run, const Node *stack) {
+    int n = 0;
+    while (n < run->length && n < stack->nin && run->stack->in[n] == stack->in[n])
+        n++;
+    return n;
+}
+
+/* The operands that a new run can have: those in no other, each once. */
+static int claim(GradientRuns *r, const Node *stack) {
+    int first = stack->in[0]->id, n = 0;
+    while (n < stack->nin && r->of[stack->in[n]->id] < 0)
+        r->of[stack->in[n++]->id] = first;
+    return n;
+}
+
+void gradient_run_add(GradientRuns *r, const Node *stack, Node *dy, AddCotangent *add, void *user) {
+    GradientRun *run = &r->run[stack->in[0]->id];
+    int length = run->stack ? common(run, stack) : 0;
+    if (length > RUN_PIECES) {
+        shorten(r, run, length, add, user);
+        run->sum = op_add(op_slice(run->sum, 0, 0, length), op_slice(dy, 0, 0, length));
+    } else {
+        if (run->stack) shorten(r, run, 0, add, user);
+        length = claim(r, stack);
+        *run = (GradientRun){ stack, dy, length };
+    }
+    run->stack = stack;
+    for (int i = length; i < stack->nin; i++)
+        add_piece(stack->in[i], dy, i, add, user);
+}
+
+void gradient_run_due(GradientRuns *r, const Node *n, AddCotangent *add, void *user) {
+    if (r->of[n->id] < 0) return;
+    GradientRun *run = &r->run[r->of[n->id]];
+    int at = run->length;
+    while (at > 0 && run->stack->in[at - 1] != n)
+        at--;
+    if (at) shorten(r, run, at - 1, add, user);
+}
