@@ -216,8 +216,10 @@ static void report_stray(const Frame *f, const Action *s, float *const *p, Slot 
 }
 
 void k_check_row(const Frame *f, const Action *s, int32_t worker, int64_t first, int64_t count) {
-    float *p[3 * MAX_REFS + 1], *scratch = frame_scratch(f, worker);
+    float *few[3 * FEW_REFS + 1], *scratch = frame_scratch(f, worker);
+    float **p = s->refs > FEW_REFS ? (float **)scratch : few;
     Slot slot = { 0, 0 };
+    fill(scratch, k_constants.scratch_bytes / (int64_t)sizeof *scratch, POISON);
     for (int32_t i = 0; i < s->refs; i++) {
         const Ref *r = &k_refs[s->ref + i];
         p[i] = k_resolve(f, r, worker, first);
@@ -225,7 +227,6 @@ void k_check_row(const Frame *f, const Action *s, int32_t worker, int64_t first,
         p[s->refs + 2 * i] = b.lo, p[s->refs + 2 * i + 1] = b.hi;
     }
     p[3 * s->refs] = (float *)&slot;
-    fill(scratch, k_constants.scratch_bytes / (int64_t)sizeof *scratch, POISON);
-    k_row(s->row.kernel, p, first, count, scratch);
+    k_row(s->row.kernel, p, first, count, scratch + pointer_floats(true, s->refs));
     if (slot.code) report_stray(f, s, p, slot, first, count);
 }

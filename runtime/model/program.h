@@ -21,6 +21,7 @@ enum {
     AREA_TOKENS, AREA_TARGETS, AREA_POSITION,       /* int32, one per token */
     AREA_LIST_POSITION, /* int32, of the tokens of list number 'offset' */
     AREA_LOGITS,        /* the caller's [tokens, V] */
+    AREA_NUMBER,        /* no place: a number, 'offset' itself, where a pointer would be */
     AREAS
 };
 /* clang-format on */
@@ -30,8 +31,8 @@ enum {
 ** there are no tokens for. */
 enum { CALL_FLOATS = 8, LIST_HEAD = 16, LIST_WORDS = 7, LIST_BEYOND = 64 };
 
-/* Operands of an action, at most. */
-enum { MAX_REFS = 1024 };
+/* The pointers of so many operands of a row kernel are on the stack, of more in its scratch. */
+enum { FEW_REFS = 512 };
 
 typedef struct Ref {
     int32_t area;

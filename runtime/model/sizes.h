@@ -6,6 +6,8 @@
 #ifndef STRATA_SIZES_H
 #define STRATA_SIZES_H
 
+#include <stdbool.h>
+
 #include "program.h"
 
 /* Of a cache line: tensors, rows of tables and parts of the arena begin on one. */
@@ -61,6 +63,18 @@ static inline int64_t cache_once(const Cache *c) {
 /* All caches of a state. */
 static inline int64_t caches_floats(const Constants *k, int64_t context, int64_t routed) {
     return context * k->state_floats + routed * k->state_some + k->state_fixed;
+}
+
+/* == A worker's scratch =================================================== */
+
+/* What a row kernel gets: its operands' pointers, in --check builds their bounds and a word too. */
+static inline int64_t kernel_pointers(bool check, int64_t refs) {
+    return check ? 3 * refs + 1 : refs;
+}
+
+/* Floats before the kernel's own scratch that hold them, if they are many. */
+static inline int64_t pointer_floats(bool check, int64_t refs) {
+    return refs > FEW_REFS ? round_up(2 * kernel_pointers(check, refs), LINE_FLOATS) : 0;
 }
 
 /* == The arena of a call ================================================== */

@@ -136,6 +136,16 @@ V e_pointer(Emit *e, V table, int64_t index) {
     return LLVMBuildLoad2(e->b, e->ptr, at, "");
 }
 
+V e_pointer_at(Emit *e, V table, V index) {
+    V at = LLVMBuildGEP2(e->b, e->ptr, table, &index, 1, "");
+    V p = LLVMBuildLoad2(e->b, e->ptr, at, "");
+    unsigned kind = LLVMGetMDKindIDInContext(e->ctx, "invariant.load", 14);
+    LLVMSetMetadata(p, kind, LLVMMetadataAsValue(e->ctx, LLVMMDNodeInContext2(e->ctx, NULL, 0)));
+    return p;
+}
+
+V e_number(Emit *e, V pointer) { return LLVMBuildPtrToInt(e->b, pointer, e->i64, ""); }
+
 V e_load(Emit *e, V address, int lanes) {
     LLVMTypeRef type = lanes == 1 ? e->f32 : LLVMVectorType(e->f32, (unsigned)lanes);
     V x = LLVMBuildLoad2(e->b, type, address, "");
@@ -339,12 +349,12 @@ static V call(Emit *e, const char *name, LLVMTypeRef result, V *args, unsigned n
     return LLVMBuildCall2(e->b, type, f, args, n, "");
 }
 
-V e_collect(Emit *e, V row, int64_t stride, V last) {
-    return call(e, "k_collect", a_register(e), (V[]){ row, e_i64(e, stride), last }, 3);
+V e_collect(Emit *e, V row, V stride, V last) {
+    return call(e, "k_collect", a_register(e), (V[]){ row, stride, last }, 3);
 }
 
-void e_spread(Emit *e, V row, int64_t stride, V x) {
-    call(e, "k_spread", e->void_, (V[]){ row, e_i64(e, stride), x }, 3);
+void e_spread(Emit *e, V row, V stride, V x) {
+    call(e, "k_spread", e->void_, (V[]){ row, stride, x }, 3);
 }
 
 /* Mathematics takes one register; wider and narrower values are cut or padded. */

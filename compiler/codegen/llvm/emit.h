@@ -64,6 +64,8 @@ bool e_is_constant(V x, int64_t *value);
 /* Memory; indices count floats; vectors are 4-byte aligned */
 V e_at(Emit *e, V base, V index);
 V e_pointer(Emit *e, V table, int64_t index); /* ((float **)table)[index] */
+V e_pointer_at(Emit *e, V table, V index);    /* the same of a table that stays as it is */
+V e_number(Emit *e, V pointer);               /* the number that stands where a pointer could */
 V e_load(Emit *e, V address, int lanes);      /* lanes 1: a scalar */
 void e_store(Emit *e, V address, V value);
 V e_at_bf16(Emit *e, V base, V index);          /* base + index bfloat16s */
@@ -79,8 +81,8 @@ V e_set_lane(Emit *e, V x, V scalar, int lane);
 V e_sum_lanes(Emit *e, V x); /* fixed order: halves */
 V e_max_lanes(Emit *e, V x);
 /* a register; lane i: row[min(i, last) * stride] */
-V e_collect(Emit *e, V row, int64_t stride, V last);
-void e_spread(Emit *e, V row, int64_t stride, V x); /* row[i * stride] = lane i of a register */
+V e_collect(Emit *e, V row, V stride, V last);
+void e_spread(Emit *e, V row, V stride, V x);       /* row[i * stride] = lane i of a register */
 V e_keep_lanes(Emit *e, V x, V count, V otherwise); /* lanes >= count: otherwise */
 
 /* Floats */

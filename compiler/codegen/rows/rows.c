@@ -25,10 +25,54 @@ RowValue *rows_value(const Rows *r, const Node *n) {
     return s >= 0 && s < r->nvalue && r->value[s].n == n ? &r->value[s] : NULL;
 }
 
+/* What is no row in memory from one token to the next: of a table, by position; bfloat16s. */
+static bool is_elsewhere(const Node *n) {
+    while (op_info[n->op].class == VIEW && n->op != OP_concat && n->op != OP_stack)
+        n = n->in[0];
+    return op_info[n->op].class == WAVE || plan_bf16(n);
+}
+
 bool rows_by_pointer(const Node *n) {
     if (n->op != OP_stack || n->shape.lead != LEAD_TOKENS || rows_small(n->in[0])) return false;
     for (int i = 0; i < n->nin; i++)
         if (n->in[i]->shape.lead != LEAD_TOKENS) return false;
+    for (int i = 0; n->nin > ROWS_UNROLL && i < n->nin; i++)
+        if (is_elsewhere(n->in[i])) return false;
+    return true;
+}
+
+/* Elements before the slice's first one, if its elements lie side by side; -1: they don't. */
+static int64_t slice_offset(const Node *n) {
+    const Shape *x = &n->in[0]->shape;
+    int64_t inner = 1;
+    for (int i = 0; i < n->attr.axis; i++)
+        if (x->dim[i] != 1) return -1;
+    for (int i = n->attr.axis + 1; i < x->rank; i++)
+        inner *= x->dim[i];
+    return n->attr.first * inner;
+}
+
+const RowValue *rows_piece(const Rows *r, const Node *piece, int64_t *offset) {
+    const RowValue *v = rows_value(r, piece);
+    for (*offset = 0; v && v->here && !v->stored; v = rows_value(r, v->n->in[0])) {
+        if (v->n->op == OP_reshape || v->n->op == OP_after) continue;
+        int64_t first = v->n->op == OP_slice ? slice_offset(v->n) : -1;
+        if (first < 0) return NULL;
+        *offset += first;
+    }
+    bool apart = v && v->here && rows_small(v->n); /* a tile's tokens are side by side */
+    return v && !apart && op_info[v->n->op].class != WAVE && !plan_bf16(v->n) ? v : NULL;
+}
+
+bool rows_is_series(const Plan *p, const Node *n) {
+    if (n->op != OP_stack || n->nin <= ROWS_UNROLL || p->buffer[n->id] || !rows_by_pointer(n))
+        return false;
+    const Buffer *first = plan_buffer(p, n->in[0]);
+    for (int i = 0; i < n->nin; i++) {
+        const Buffer *b = plan_buffer(p, n->in[i]);
+        if (!b || b->stride != first->stride || plan_bf16(b->node) || rows_small(b->node))
+            return false;
+    }
     return true;
 }
 

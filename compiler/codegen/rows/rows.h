@@ -15,7 +15,11 @@
 
 #include "places.h"
 
-enum { MAXOUT = 4 };
+enum {
+    MAXOUT = 4,
+    ROWS_UNROLL = 16, /* loops over so many rows of a stack, or fewer, are written out */
+    ROWS_NEAR = 2     /* lists that differ by the newest sources share parts nearly as long */
+};
 
 typedef enum Mode { MODE_UNIFORM, MODE_CHANNELS, MODE_TOKENS } Mode;
 
@@ -23,7 +27,8 @@ typedef enum Mode { MODE_UNIFORM, MODE_CHANNELS, MODE_TOKENS } Mode;
 typedef struct Operand {
     Ref ref;
     const Node *node;
-    bool add; /* written by adding */
+    bool add;   /* written by adding */
+    int stride; /* the operand that holds its stride; -1: ref.stride is meant */
 } Operand;
 
 /* What the kernel knows of a node. */
@@ -33,13 +38,27 @@ typedef struct RowValue {
     bool stored; /* a statement of its own, not part of its users' */
     bool memory; /* read again outside its group: kept in scratch */
     bool walked; /* an iteration reads it, through views or not */
+    bool idle;   /* a view that only later kernels look through */
+    bool parts;  /* read where it lies, and only slices of its first axis */
     int uses;
     int operand;           /* where it is read from if not computed here; -1 */
     int out[MAXOUT], nout; /* operands it is written to */
     int64_t scratch;       /* offset in floats, if memory and no out to read */
     int64_t work;          /* of an iteration: where what it works on begins */
+    int64_t scratch_each;  /* and as many more for each of Rows.count */
     int statement;
+    int first;  /* of a slice: the operand that holds where it begins; -1: the node says it */
+    int series; /* of a stack that is not computed but read: its number; -1 */
 } RowValue;
+
+/* A long stack whose pieces lie in memory as rows of their own: they are found by number, the
+** first one's pointer at p[first]. */
+typedef struct RowSeries {
+    const Node *stack;
+    int first;         /* operand */
+    const Node **late; /* pieces that this kernel computes before it reads the series */
+    int nlate;
+} RowSeries;
 
 typedef enum StatementKind { ELEMENT, REDUCE_LAST, PARTIAL, ITERATED } StatementKind;
 
@@ -71,6 +90,14 @@ typedef struct Rows {
     int nvalue;
     Operand *operand;
     int noperand, operands;
+    int nfixed;    /* operands before those of series */
+    bool iterates; /* an iteration walks over what it reads: no stack is a series */
+    RowSeries *series;
+    int nseries, most_series;
+    /* Pieces of each series, in a kernel for any number of them: every length that is this number
+    ** or near it is meant to be as near to it in each call.  0: a kernel for these very sizes. */
+    int64_t count;
+    int count_at; /* the operand that holds it */
     const Node **user;
     int *users; /* of value i: user[users[i] .. users[i+1]) */
     Statement *statement;
@@ -94,6 +121,20 @@ char *rows_identity(const Rows *r);
 bool rows_same_elements(const Shape *a, const Shape *b); /* equal but for axes of length 1 */
 /* A stack whose pieces are rows in memory, addressed by pointer. */
 bool rows_by_pointer(const Node *n);
+/* A length, and an axis of a shape, that goes with that of the kernel's series; and where a slice
+** begins: cotangents of the newest sources are at the end of their list. */
+bool rows_counts(const Rows *r, int64_t length);
+bool rows_begins(const Rows *r, int64_t first);
+bool rows_counted(const Rows *r, const Shape *s);
+/* It is read by number, not piece by piece. */
+static inline bool rows_by_number(const Node *n) {
+    return n->nin > ROWS_UNROLL && rows_by_pointer(n);
+}
+/* The value in memory of which a piece is a part, '*offset' floats from its row's beginning; NULL:
+** it lies nowhere as a piece of its own. */
+const RowValue *rows_piece(const Rows *r, const Node *piece, int64_t *offset);
+/* A long one whose pieces are stored as they are. */
+bool rows_is_series(const Plan *p, const Node *n);
 
 struct Emit;
 /* Returns how many instructions it took. */

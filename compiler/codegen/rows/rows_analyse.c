@@ -8,21 +8,27 @@
 
 /* == Nodes and operands =================================================== */
 
-static int add_operand(Rows *r, Ref ref, const Node *n, bool add) {
+int rows_add_operand(Rows *r, Ref ref, const Node *n, bool add) {
     if (r->noperand == r->operands) {
         Operand *old = r->operand;
         r->operands = r->operands ? 2 * r->operands : 64;
         r->operand = graph_alloc(r->p->g, (size_t)r->operands * sizeof *old);
         if (old) memcpy(r->operand, old, (size_t)r->noperand * sizeof *old);
     }
-    r->operand[r->noperand] = (Operand){ ref, n, add };
+    r->operand[r->noperand] = (Operand){ ref, n, add, -1 };
     return r->noperand++;
 }
 
 static RowValue *new_value(Rows *r, const Node *n, bool here) {
     r->slot[n->id] = r->nvalue;
     RowValue *v = &r->value[r->nvalue++];
-    *v = (RowValue){ .n = n, .here = here, .operand = -1, .statement = -1, .scratch = -1 };
+    *v = (RowValue){ .n = n,
+                     .here = here,
+                     .operand = -1,
+                     .statement = -1,
+                     .scratch = -1,
+                     .first = -1,
+                     .series = -1 };
     return v;
 }
 
@@ -32,9 +38,28 @@ static bool in_step(const Rows *r, const Node *n) {
     return (d == DOMAIN_ROW || d == DOMAIN_UNIFORM) && r->p->step_of[n->id] == r->index;
 }
 
+static void visit(Rows *r, const Node *n);
+
+/* Of the pieces only those that are computed here come into the kernel by themselves. */
+static void visit_series(Rows *r, const Node *stack) {
+    int late = 0;
+    for (int i = 0; i < stack->nin; i++)
+        late += in_step(r, plan_storage(stack->in[i]));
+    const Node **piece = graph_alloc(r->p->g, ((size_t)late + 1) * sizeof *piece);
+    for (int i = 0, n = 0; n < late; i++)
+        if (in_step(r, plan_storage(stack->in[i])))
+            visit(r, piece[n++] = plan_storage(stack->in[i]));
+    new_value(r, stack, false)->series = r->nseries;
+    *rows_new_series(r) = (RowSeries){ stack, 0, piece, late };
+}
+
 /* Brings a node and what it is computed from into the kernel: operands first. */
 static void visit(Rows *r, const Node *n) {
     if (rows_value(r, n)) return;
+    if (!r->iterates && rows_is_series(r->p, n)) {
+        visit_series(r, n);
+        return;
+    }
     Domain d = r->p->domain[n->id];
     bool source = class_of(n) == SOURCE || plan_listed(n);
     bool row = class_is_row(class_of(n)) && class_of(n) != WAVE;
@@ -49,14 +74,14 @@ static void visit(Rows *r, const Node *n) {
     if (here || n->op == OP_fill) return;
     if (!source && class_of(n) != WAVE && !plan_buffer(r->p, n))
         bug(n, "is read in step %d but not stored", r->index);
-    v->operand = add_operand(r, place_of(r->p, n), n, false);
-    if (class_of(n) == WAVE) add_operand(r, place_of(r->p, n->in[0]), NULL, false);
+    v->operand = rows_add_operand(r, place_of(r->p, n), n, false);
+    if (class_of(n) == WAVE) rows_add_operand(r, place_of(r->p, n->in[0]), NULL, false);
 }
 
 static void add_out(Rows *r, const Node *n, Ref ref, bool add) {
     RowValue *v = rows_value(r, n);
     if (v->nout == MAXOUT) bug(n, "has too many results");
-    v->out[v->nout++] = add_operand(r, ref, n, add);
+    v->out[v->nout++] = rows_add_operand(r, ref, n, add);
 }
 
 /* The step that adds this piece of a gradient: the one that computes it, or the
@@ -86,22 +111,46 @@ static void find_results(Rows *r) {
 
 /* == Scratch ============================================================== */
 
+static bool has_scratch(const Rows *r, const RowValue *v) {
+    if (!v->here || !v->stored) return false;
+    bool flushed = v->nout && rows_small(v->n) && v->n->shape.lead == LEAD_TOKENS;
+    if (!v->memory && !flushed) return false;
+    /* read back from the result */
+    return !v->nout || r->operand[v->out[0]].add || rows_small(v->n);
+}
+
+/* There is room for what is longer than a series, too. */
+static void place_counted(Rows *r, RowValue *v, int64_t *each) {
+    const Shape *s = &v->n->shape;
+    int64_t floats = s->lead == LEAD_NONE ? 1 : r->lanes;
+    for (int i = 0; i < s->rank; i++)
+        if (!rows_counts(r, s->dim[i])) floats *= s->dim[i];
+    floats = (floats + 15) / 16 * 16;
+    v->scratch = r->scratch;
+    v->scratch_each = *each;
+    *each += floats;
+    r->scratch += floats * ROWS_NEAR;
+}
+
+/* First what is always as large. */
 static void place_scratch(Rows *r) {
+    int64_t each = 0;
     for (int i = 0; i < r->nvalue; i++) {
         RowValue *v = &r->value[i];
-        if (!v->here || !v->stored) continue;
-        if (class_of(v->n) == ITERATION) {
+        if (v->here && class_of(v->n) == ITERATION) {
             v->work = r->scratch;
             r->scratch += (rows_iteration_floats(r, v->n) + 15) / 16 * 16;
         }
-        bool flushed = v->nout && rows_small(v->n) && v->n->shape.lead == LEAD_TOKENS;
-        if (!v->memory && !flushed) continue;
-        /* read back from the result */
-        if (v->nout && !r->operand[v->out[0]].add && !rows_small(v->n)) continue;
-        int64_t n = shape_count(&v->n->shape);
+        const Shape *s = &v->n->shape;
+        if (!has_scratch(r, v) || rows_counted(r, s)) continue;
         v->scratch = r->scratch;
-        r->scratch += (n * (v->n->shape.lead == LEAD_NONE ? 1 : r->lanes) + 15) / 16 * 16;
+        int64_t n = shape_count(s) * (s->lead == LEAD_NONE ? 1 : r->lanes);
+        r->scratch += (n + 15) / 16 * 16;
     }
+    for (int i = 0; i < r->nvalue; i++)
+        if (has_scratch(r, &r->value[i]) && rows_counted(r, &r->value[i].n->shape))
+            place_counted(r, &r->value[i], &each);
+    r->scratch += each * r->count;
 }
 
 RowsShared rows_shared(const Plan *p) {
@@ -113,12 +162,14 @@ RowsShared rows_shared(const Plan *p) {
 static void find_operands(Rows *r) {
     const Step *s = r->step;
     for (int i = 0; i < s->n; i++)
+        r->iterates |= class_of(s->node[i]) == ITERATION;
+    for (int i = 0; i < s->n; i++)
         visit(r, class_of(s->node[i]) == TOKENSUM ? s->node[i]->in[0] : s->node[i]);
     find_results(r);
     for (int i = 0; i < s->n; i++) {
         if (class_of(s->node[i]) != TOKENSUM) continue;
         const Buffer *b = r->p->partial[s->node[i]->id];
-        add_operand(r, (Ref){ AREA_GRANULE, (int32_t)b->stride, b->offset }, s->node[i], true);
+        rows_add_operand(r, (Ref){ AREA_GRANULE, (int32_t)b->stride, b->offset }, s->node[i], true);
     }
 }
 
@@ -131,8 +182,11 @@ Rows *rows_analyse(const Plan *p, int step, int lanes, RowsShared shared) {
                  .slot = shared.slot,
                  .value = shared.value };
     find_operands(r);
+    rows_find_count(r);
+    rows_place_series(r);
     rows_find_stored(r);
     rows_find_statements(r);
+    rows_confirm_count(r);
     place_scratch(r);
     return r;
 }

@@ -1,6 +1,6 @@
 /*
-** What the files of a row kernel's analysis share: rows_analyse.c calls rows_stored.c,
-** then rows_groups.c.
+** What the files of a row kernel's analysis share: rows_analyse.c calls rows_series.c,
+** rows_stored.c, then rows_groups.c.
 */
 #ifndef STRATA_ROWS_ANALYSIS_H
 #define STRATA_ROWS_ANALYSIS_H
@@ -12,6 +12,15 @@ static inline Class class_of(const Node *n) { return op_info[n->op].class; }
 /* rows.c */
 bool rows_trivial(const Node *n);   /* a reshape that only adds or drops axes of length 1 */
 bool rows_last_axis(const Node *n); /* a reduction over the last axis longer than 1 */
+
+/* rows_analyse.c */
+int rows_add_operand(Rows *r, Ref ref, const Node *n, bool add);
+
+/* rows_series.c */
+RowSeries *rows_new_series(Rows *r);
+void rows_find_count(Rows *r);    /* whether it is for any length of its series, and which */
+void rows_confirm_count(Rows *r); /* once there are statements: how they run is the same, too */
+void rows_place_series(Rows *r);  /* gives their pieces operands, the last ones */
 
 /* rows_stored.c: fills value[].uses and .stored, and the users. */
 void rows_find_stored(Rows *r);

@@ -20,6 +20,8 @@ typedef struct Fence {
 /* 'floats' floats from 'address' lie where 'operand' may be accessed; operand n is
 ** the scratch.  If they don't, the kernel ends there. */
 void fence_test(Emit *e, const Fence *f, int operand, V address, int64_t floats, bool store);
+/* The same for an operand whose number is known when it runs: a load. */
+void fence_test_piece(Emit *e, const Fence *f, V operand, V address, int64_t floats);
 /* The same for a row of a stack, that begins at 'row' and is 'length' floats long. */
 void fence_test_row(Emit *e, const Fence *f, V row, int64_t length, V address, int64_t floats);
 

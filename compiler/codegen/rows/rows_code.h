@@ -12,8 +12,6 @@
 #include "rows.h"
 #include "rows_check.h"
 
-enum { UNROLL = 16 }; /* loops of up to so many rows of a stack are written out */
-
 typedef struct At {
     V idx[MAXRANK];
     int lane; /* axis along which lanes run; -1: none */
@@ -29,7 +27,9 @@ typedef struct Memo {
 typedef struct RowCode {
     Emit *e;
     const Rows *r;
-    V *p; /* operands' base pointers */
+    V *p;    /* operands' base pointers, but those of series */
+    V table; /* of all of them */
+    V count; /* pieces of a series, if the kernel is for any number of them; else NULL */
     V scratch, first, end;
     V t0, rows; /* tile: first token, tokens in it */
     V t, row;   /* CHANNELS: token, its place in the tile */
@@ -38,8 +38,8 @@ typedef struct RowCode {
     const Node *current; /* the statement's node: computed, not loaded */
     Memo *memo;
     int nmemo, memos;
-    V *table;    /* by value: pointers to a long stack's rows */
-    Fence fence; /* --check builds: tests of what is accessed */
+    V *row_table; /* by value: pointers to a long stack's rows */
+    Fence fence;  /* --check builds: tests of what is accessed */
 } RowCode;
 
 /* rows_index.c */
@@ -48,11 +48,17 @@ int index_last_axis(const Shape *s); /* the last axis longer than 1; -1: none */
 At index_project(RowCode *c, const Shape *from, const Shape *to, At at);
 /* Between shapes that differ by axes of length 1. */
 At index_retrace(RowCode *c, const Shape *from, const Shape *to, At at);
+/* Lengths of axes, and elements of a shape: constants but for those that are counted. */
+V index_length(RowCode *c, int64_t length);
+V index_first(RowCode *c, int64_t first); /* of a slice */
+V index_count(RowCode *c, const Shape *s);
 /* Row-major position; *step is the distance between lanes. */
 V index_position(RowCode *c, const Shape *s, At at, int64_t *step);
 
 /* rows_memory.c: an access is 'in' an operand, by number, or in the scratch, or tested already. */
 enum { TESTED = -1 };
+/* The step of lanes that are tokens, as far apart as a large value is long. */
+enum { APART = -1 };
 int memory_scratch(const RowCode *c);
 void memory_test(RowCode *c, int in, V address, int64_t floats, bool store);
 int64_t memory_span(const RowCode *c, int64_t step); /* floats from the first lane to the last */
@@ -62,6 +68,9 @@ void memory_store(RowCode *c, int in, V address, int64_t step, V x);
 /* Where element 'offset' of a value in scratch lies; *step becomes the scratch's own. */
 V memory_scratch_address(RowCode *c, const RowValue *v, V offset, int64_t *step);
 V memory_read(RowCode *c, const RowValue *v, V offset, int64_t step);
+V memory_stride(RowCode *c, int operand); /* from one token's row to the next */
+/* Element 'offset' of piece j of a series. */
+V memory_piece(RowCode *c, const RowSeries *s, V j, V offset, int64_t step);
 void memory_write_out(RowCode *c, int op, const Node *n, V offset, int64_t step, V x);
 /* Element 'at' of value v is x: to scratch and to its results. */
 void memory_write(RowCode *c, const RowValue *v, At at, V x);
@@ -73,7 +82,6 @@ V expr_remember(RowCode *c, const Node *n, const At *at, V value);
 V expr_start(RowCode *c, const Node *n); /* what reduction n starts from */
 V expr_combine(RowCode *c, const Node *n, V sum, const Node *x, At at);
 bool expr_reads_stack(const RowCode *c, const Node *n); /* of rows addressed by pointer */
-V expr_row_pointer(RowCode *c, const Node *piece);
 
 /* rows_iterate.c: a statement of class ITERATION */
 void iterate_emit(RowCode *c, const Statement *s);

@@ -123,14 +123,15 @@ static V eval_reduce(RowCode *c, const Node *n, At at) {
     const Node *x = n->in[0];
     int64_t count = x->shape.dim[n->attr.axis];
     V sum = expr_start(c, n);
-    if (count <= 4 || (count <= UNROLL && (expr_reads_stack(c, x) || c->mode == MODE_TOKENS))) {
+    bool tokens = c->mode == MODE_TOKENS, stack = expr_reads_stack(c, x);
+    if (count <= 4 || (count <= ROWS_UNROLL && (stack || tokens)) || (stack && tokens)) {
         for (int64_t j = 0; j < count; j++)
             sum = expr_combine(c, n, sum, x, widen(n, at, e_i64(e, j)));
         return sum;
     }
     V var = e_var(e, e_splat(e, sum, c->lanes));
     e_set(e, var, e_splat(e, sum, c->lanes));
-    Loop l = e_loop(e, e_i64(e, 0), e_i64(e, count), 1);
+    Loop l = e_loop(e, e_i64(e, 0), index_length(c, count), 1);
     int mark = c->nmemo;
     e_set(e, var, expr_combine(c, n, e_get(e, var), x, widen(n, at, l.i)));
     c->nmemo = mark;
@@ -138,31 +139,81 @@ static V eval_reduce(RowCode *c, const Node *n, At at) {
     return e_get(e, var);
 }
 
-V expr_row_pointer(RowCode *c, const Node *piece) {
-    const Node *n = plan_storage(piece);
-    const RowValue *v = rows_value(c->r, n);
-    int64_t step = 0;
-    if (v->here && v->scratch >= 0) return memory_scratch_address(c, v, e_i64(c->e, 0), &step);
-    int op = v->here ? v->out[0] : v->operand;
-    return e_at(c->e, c->p[op], e_imul(c->e, c->t, e_i64(c->e, c->r->operand[op].ref.stride)));
+/* The piece's element is at the index of the stack's behind the first axis. */
+static At in_piece(const Node *stack, At at) {
+    At in = { .lane = at.lane > 0 ? at.lane - 1 : -1 };
+    for (int i = 1; i < stack->shape.rank; i++)
+        in.idx[i - 1] = at.idx[i];
+    return in;
 }
 
-static V eval_stack(RowCode *c, const Node *n, At at) {
+/* Through the table that fill_tables made. */
+static V eval_row(RowCode *c, const Node *n, V j, At in) {
     Emit *e = c->e;
-    int64_t j;
-    At in = { .lane = at.lane - 1 };
-    for (int i = 1; i < n->shape.rank; i++)
-        in.idx[i - 1] = at.idx[i];
-    if (at.lane <= 0) in.lane = -1;
-    if (e_is_constant(at.idx[0], &j)) return expr_eval(c, n->in[j], in);
     int id = (int)(rows_value(c->r, n) - c->r->value);
-    if (c->mode != MODE_CHANNELS || !c->table[id]) bug(n, "has no table of rows");
-    V at_row = LLVMBuildGEP2(e->b, e->ptr, c->table[id], &at.idx[0], 1, "");
+    if (c->mode != MODE_CHANNELS || !c->row_table[id]) bug(n, "has no table of rows");
+    V at_row = LLVMBuildGEP2(e->b, e->ptr, c->row_table[id], &j, 1, "");
     V row = LLVMBuildLoad2(e->b, e->ptr, at_row, "");
     int64_t step;
     V address = e_at(e, row, index_position(c, &n->in[0]->shape, in, &step));
     fence_test_row(e, &c->fence, row, shape_count(&n->in[0]->shape), address, memory_span(c, step));
     return memory_load(c, TESTED, address, step);
+}
+
+static V eval_piece(RowCode *c, const Node *n, V j, At in) {
+    int64_t number;
+    const RowValue *v = rows_value(c->r, n);
+    if (v->series >= 0) {
+        int64_t step;
+        V offset = index_position(c, &n->in[0]->shape, in, &step);
+        return memory_piece(c, &c->r->series[v->series], j, offset, step);
+    }
+    return e_is_constant(j, &number) ? expr_eval(c, n->in[number], in) : eval_row(c, n, j, in);
+}
+
+/* Lanes along the pieces take them one by one. */
+static V eval_stack(RowCode *c, const Node *n, At at) {
+    Emit *e = c->e;
+    At in = in_piece(n, at);
+    int lanes = c->lanes;
+    if (at.lane || lanes == 1 || c->mode == MODE_TOKENS) return eval_piece(c, n, at.idx[0], in);
+    V x = LLVMGetUndef(LLVMVectorType(e->f32, (unsigned)lanes));
+    c->lanes = 1;
+    for (int i = 0; i < lanes; i++)
+        x = e_set_lane(e, x, eval_piece(c, n, e_iadd(e, at.idx[0], e_i64(e, i)), in), i);
+    c->lanes = lanes;
+    return x;
+}
+
+static V eval_number(RowCode *c, const RowSeries *s, V position) {
+    V size = e_i64(c->e, shape_count(&s->stack->in[0]->shape));
+    V piece = LLVMBuildUDiv(c->e->b, position, size, ""),
+      offset = LLVMBuildURem(c->e->b, position, size, "");
+    return memory_piece(c, s, piece, offset, 1);
+}
+
+/* A series seen in another shape; where its pieces stay apart, their elements lie side by side. */
+static V eval_reshaped(RowCode *c, const Shape *shape, const RowSeries *s, At at) {
+    Emit *e = c->e;
+    int64_t step;
+    if (shape->dim[0] == s->stack->nin && (at.lane || c->mode == MODE_TOKENS)) {
+        Shape rest = *shape;
+        At in = { .lane = at.lane > 0 ? at.lane - 1 : -1 };
+        rest.rank--;
+        for (int i = 0; i < rest.rank; i++)
+            rest.dim[i] = shape->dim[i + 1], in.idx[i] = at.idx[i + 1];
+        V offset = index_position(c, &rest, in, &step);
+        return memory_piece(c, s, at.idx[0], offset, step);
+    }
+    V position = index_position(c, shape, at, &step);
+    int lanes = c->lanes;
+    if (lanes == 1 || !step || c->mode == MODE_TOKENS) return eval_number(c, s, position);
+    V x = LLVMGetUndef(LLVMVectorType(e->f32, (unsigned)lanes));
+    c->lanes = 1;
+    for (int i = 0; i < lanes; i++)
+        x = e_set_lane(e, x, eval_number(c, s, e_iadd(e, position, e_i64(e, i * step))), i);
+    c->lanes = lanes;
+    return x;
 }
 
 static V eval_view(RowCode *c, const Node *n, At at) {
@@ -174,12 +225,16 @@ static V eval_view(RowCode *c, const Node *n, At at) {
             return expr_eval(c, x, index_retrace(c, &n->shape, &x->shape, at));
         x = plan_storage(n);
         if (x->op == OP_fill) return e_f32(c->e, x->attr.value);
+        const RowValue *v = rows_value(c->r, x);
+        if (v->series >= 0) return eval_reshaped(c, &n->shape, &c->r->series[v->series], at);
         V offset = index_position(c, &n->shape, at, &step);
-        return memory_read(c, rows_value(c->r, x), offset, step);
+        return memory_read(c, v, offset, step);
     }
     if (n->op == OP_after) return expr_eval(c, n->in[0], at);
     if (n->op == OP_slice) {
-        in.idx[n->attr.axis] = e_iadd(c->e, at.idx[n->attr.axis], e_i64(c->e, n->attr.first));
+        const RowValue *v = rows_value(c->r, n);
+        V first = v->first < 0 ? index_first(c, n->attr.first) : e_number(c->e, c->p[v->first]);
+        in.idx[n->attr.axis] = e_iadd(c->e, at.idx[n->attr.axis], first);
         return expr_eval(c, n->in[0], in);
     }
     if (n->op == OP_transpose) {
@@ -213,6 +268,7 @@ V expr_eval(RowCode *c, const Node *n, At at) {
         lines_back(c->e->lines, before);
         return n == c->current ? x : expr_remember(c, n, &at, x);
     }
+    if (v->series >= 0) return expr_remember(c, n, &at, eval_stack(c, n, at));
     int64_t step;
     V offset = index_position(c, &n->shape, at, &step);
     return expr_remember(c, n, &at, memory_read(c, v, offset, step));

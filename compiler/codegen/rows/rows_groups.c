@@ -20,10 +20,21 @@ static bool keeps_element(const Node *n, int i) {
         || (class_of(n) == POINTWISE && rows_same_elements(&n->in[i]->shape, &n->shape));
 }
 
+/* Its pieces are read where the groups that compute them put them. */
+static int after_series(const Rows *r, const RowSeries *s) {
+    int last = -1;
+    for (int i = 0; i < s->nlate; i++) {
+        int group = r->statement[rows_value(r, s->late[i])->statement].group;
+        if (group > last) last = group;
+    }
+    return last;
+}
+
 /* The group after which the statement can run; -1: any.  'same': n is read at
 ** the element that the statement's loops are at. */
 static int after(const Rows *r, const Node *n, const Statement *s, bool same) {
     const RowValue *v = rows_value(r, n);
+    if (v->series >= 0) return after_series(r, &r->series[v->series]);
     if (!v->here) return -1;
     if (v->stored) {
         const Statement *by = &r->statement[v->statement];

@@ -37,15 +37,37 @@ At index_retrace(RowCode *c, const Shape *from, const Shape *to, At at) {
     return out;
 }
 
+static V from_count(RowCode *c, bool counts, int64_t number) {
+    if (!counts) return e_i64(c->e, number);
+    return e_iadd(c->e, c->count, e_i64(c->e, number - c->r->count));
+}
+
+V index_length(RowCode *c, int64_t length) {
+    return from_count(c, rows_counts(c->r, length), length);
+}
+
+V index_first(RowCode *c, int64_t first) { return from_count(c, rows_begins(c->r, first), first); }
+
+V index_count(RowCode *c, const Shape *s) {
+    V n = e_i64(c->e, 1);
+    for (int i = 0; i < s->rank; i++)
+        n = e_imul(c->e, n, index_length(c, s->dim[i]));
+    return n;
+}
+
 /* Row-major position; *step is the distance between lanes. */
 V index_position(RowCode *c, const Shape *s, At at, int64_t *step) {
     V sum = e_i64(c->e, 0);
+    V counted = NULL;
     int64_t stride = 1;
     *step = 0;
     for (int i = s->rank - 1; i >= 0; i--) {
-        if (s->dim[i] != 1) sum = e_iadd(c->e, e_imul(c->e, at.idx[i], e_i64(c->e, stride)), sum);
-        if (at.lane == i) *step = stride;
-        stride *= s->dim[i];
+        V apart = e_i64(c->e, stride);
+        if (counted) apart = e_imul(c->e, apart, counted);
+        if (s->dim[i] != 1) sum = e_iadd(c->e, e_imul(c->e, at.idx[i], apart), sum);
+        if (at.lane == i) *step = counted ? 0 : stride;
+        if (c->count && rows_counts(c->r, s->dim[i])) counted = index_length(c, s->dim[i]);
+        else stride *= s->dim[i];
     }
     return sum;
 }

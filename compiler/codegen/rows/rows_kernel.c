@@ -38,17 +38,17 @@ static void flush_small(RowCode *c) {
 static void clear_partials(RowCode *c) {
     Emit *e = c->e;
     bool any = false;
-    for (int i = 0; i < c->r->noperand; i++)
+    for (int i = 0; i < c->r->nfixed; i++)
         any |= c->r->operand[i].ref.area == AREA_GRANULE;
     if (!any) return;
     V place = LLVMBuildSRem(e->b, c->t0, e_i64(e, GRANULE), "");
     LLVMBasicBlockRef after = e_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, place, e_i64(e, 0), ""));
     V granule = e_idiv(e, c->t0, GRANULE);
-    for (int i = 0; i < c->r->noperand; i++) {
+    for (int i = 0; i < c->r->nfixed; i++) {
         const Operand *o = &c->r->operand[i];
         if (o->ref.area != AREA_GRANULE) continue;
-        V row = e_at(e, c->p[i], e_imul(e, granule, e_i64(e, o->ref.stride)));
-        Loop l = e_loop(e, e_i64(e, 0), e_i64(e, o->ref.stride), 1);
+        V stride = memory_stride(c, i), row = e_at(e, c->p[i], e_imul(e, granule, stride));
+        Loop l = e_loop(e, e_i64(e, 0), stride, 1);
         V at = e_at(e, row, l.i);
         memory_test(c, i, at, 1, true);
         e_store(e, at, e_f32(e, 0));
@@ -88,18 +88,20 @@ int64_t rows_emit(Emit *e, const Rows *r, const char *name) {
     }
     RowCode c = { .e = e, .r = r };
     c.p = checked_new((size_t)r->noperand + 1, sizeof *c.p);
-    c.table = checked_new((size_t)r->nvalue + 1, sizeof *c.table);
+    c.row_table = checked_new((size_t)r->nvalue + 1, sizeof *c.row_table);
     c.first = LLVMGetParam(fn, 1);
     c.end = e_iadd(e, c.first, LLVMGetParam(fn, 2));
     c.scratch = LLVMGetParam(fn, 3);
-    for (int i = 0; i < r->noperand; i++)
-        c.p[i] = e_pointer(e, LLVMGetParam(fn, 0), i);
+    c.table = LLVMGetParam(fn, 0);
+    for (int i = 0; i < r->nfixed; i++)
+        c.p[i] = e_pointer(e, c.table, i);
+    if (r->count) c.count = e_number(e, c.p[r->count_at]);
     c.fence = (Fence){ LLVMGetParam(fn, 0), r->noperand, c.scratch, r->scratch };
     for (int i = 0; i < r->ngroup; i++)
         if (r->group[i].mode == MODE_UNIFORM) loops_emit(&c, &r->group[i]);
     if (r->step->kind == STEP_ROW) emit_tiles(&c);
     e_return(e);
     lines_none(e->lines);
-    free(c.p), free(c.table), free(c.memo);
+    free(c.p), free(c.row_table), free(c.memo);
     return e_size(e);
 }

@@ -11,7 +11,7 @@ enum { FEW = 8, WIDE = 2 };
 /* == Statements =========================================================== */
 
 static int partial_operand(const RowCode *c, const Node *sum) {
-    for (int i = 0; i < c->r->noperand; i++)
+    for (int i = 0; i < c->r->nfixed; i++)
         if (c->r->operand[i].node == sum && c->r->operand[i].ref.area == AREA_GRANULE) return i;
     bug(sum, "has no partial sums");
 }
@@ -24,7 +24,7 @@ static void add_partial_sum(RowCode *c, const Node *sum, At at) {
     V offset = index_position(c, &sum->in[0]->shape, at, &step);
     V row = e_imul(
         e, e_idiv(e, e_isub(e, c->t0, LLVMBuildSRem(e->b, c->t0, e_i64(e, GRANULE), "")), GRANULE),
-        e_i64(e, c->r->operand[op].ref.stride));
+        memory_stride(c, op));
     V address = e_at(e, c->p[op], e_iadd(e, row, offset));
     if (c->mode == MODE_TOKENS) {
         x = e_sum_lanes(e, e_keep_lanes(e, e_splat(e, x, c->lanes), c->rows, e_f32(e, 0)));
@@ -137,6 +137,26 @@ static void write_sums(RowCode *c, Nest *n, V *total) {
     c->lanes = lanes;
 }
 
+/* The last axis is as long as a series: no step is left out, and none is the only one. */
+static void counted_lane_loops(RowCode *c, Nest *n, V *total, const int width[3]) {
+    Emit *e = c->e;
+    V at = e_i64(e, 0), length = index_length(c, n->dim[n->rank - 1]);
+    for (int w = 0; w < 3; w++) {
+        V rest = LLVMBuildURem(e->b, e_isub(e, length, at), e_i64(e, width[w]), "");
+        V to = e_isub(e, length, rest);
+        c->lanes = width[w];
+        start_sums(c, n);
+        Loop l = e_loop(e, at, to, width[w]);
+        n->idx[n->rank - 1] = l.i;
+        int mark = c->nmemo;
+        body(c, n, true);
+        c->nmemo = mark;
+        e_end(e, l);
+        finish_sums(c, n, total);
+        at = to;
+    }
+}
+
 /* The last axis: wide steps, then register steps, then one by one. */
 static void lane_loops(RowCode *c, Nest *n) {
     Emit *e = c->e;
@@ -146,7 +166,9 @@ static void lane_loops(RowCode *c, Nest *n) {
         statements++;
     V *total = checked_new((size_t)statements, sizeof *total);
     n->sum = checked_new((size_t)statements, sizeof *n->sum);
-    for (int w = 0; w < 3; w++) {
+    bool counted = c->count && n->rank && rows_counts(c->r, length);
+    if (counted) counted_lane_loops(c, n, total, width);
+    for (int w = 0; !counted && w < 3; w++) {
         int64_t to = at + (length - at) / width[w] * width[w];
         if (to == at) continue;
         c->lanes = width[w];
@@ -192,14 +214,15 @@ static void outer_loops(RowCode *c, Nest *n, int axis) {
     int64_t count = n->dim[axis], rest = 1;
     for (int i = axis; i < n->rank; i++)
         rest *= n->dim[i];
-    if (scalar ? rest <= FEW : count <= UNROLL && group_reads_stack(c, n->g)) {
+    if (scalar ? rest <= FEW || group_reads_stack(c, n->g)
+               : count <= ROWS_UNROLL && group_reads_stack(c, n->g)) {
         for (int64_t j = 0; j < count; j++) {
             n->idx[axis] = e_i64(e, j);
             outer_loops(c, n, axis + 1);
         }
         return;
     }
-    Loop l = e_loop(e, e_i64(e, 0), e_i64(e, count), 1);
+    Loop l = e_loop(e, e_i64(e, 0), index_length(c, count), 1);
     int mark = c->nmemo;
     n->idx[axis] = l.i;
     outer_loops(c, n, axis + 1);
@@ -207,23 +230,32 @@ static void outer_loops(RowCode *c, Nest *n, int axis) {
     e_end(e, l);
 }
 
+/* The row of a piece at this token, tested. */
+static V piece_row(RowCode *c, const Node *piece) {
+    Emit *e = c->e;
+    int64_t offset, step = 0;
+    const RowValue *v = rows_piece(c->r, piece, &offset);
+    if (!v || (v->here && v->scratch < 0 && !v->nout)) bug(piece, "lies nowhere as a row");
+    int in = v->here ? v->scratch >= 0 ? memory_scratch(c) : v->out[0] : v->operand;
+    V row;
+    if (in == memory_scratch(c)) row = memory_scratch_address(c, v, e_i64(e, offset), &step);
+    else
+        row = e_at(e, c->p[in], e_iadd(e, e_imul(e, c->t, memory_stride(c, in)), e_i64(e, offset)));
+    memory_test(c, in, row, shape_count(&piece->shape), false);
+    return row;
+}
+
 /* Tables of row pointers for stacks too long to unroll, for this token. */
 static void fill_tables(RowCode *c) {
     Emit *e = c->e;
     for (int i = 0; i < c->r->nvalue; i++) {
         const RowValue *v = &c->r->value[i];
-        if (!v->here || v->stored || !rows_by_pointer(v->n) || v->n->nin <= UNROLL) continue;
-        if (!c->table[i])
-            c->table[i] = e_var(e, LLVMGetUndef(LLVMArrayType(e->ptr, (unsigned)v->n->nin)));
+        if (!v->here || v->stored || !rows_by_number(v->n)) continue;
+        if (!c->row_table[i])
+            c->row_table[i] = e_var(e, LLVMGetUndef(LLVMArrayType(e->ptr, (unsigned)v->n->nin)));
         for (int k = 0; k < v->n->nin; k++) {
-            const RowValue *s = rows_value(c->r, plan_storage(v->n->in[k]));
-            if (s->here && s->scratch < 0 && !s->nout) continue;
-            V at = e_i64(e, k), row = expr_row_pointer(c, v->n->in[k]);
-            int in = s->here && s->scratch >= 0 ? memory_scratch(c)
-                : s->here                       ? s->out[0]
-                                                : s->operand;
-            memory_test(c, in, row, shape_count(&v->n->in[k]->shape), false);
-            LLVMBuildStore(e->b, row, LLVMBuildGEP2(e->b, e->ptr, c->table[i], &at, 1, ""));
+            V at = e_i64(e, k), row = piece_row(c, v->n->in[k]);
+            LLVMBuildStore(e->b, row, LLVMBuildGEP2(e->b, e->ptr, c->row_table[i], &at, 1, ""));
         }
     }
 }

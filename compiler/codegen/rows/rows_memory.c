@@ -40,13 +40,18 @@ void memory_store(RowCode *c, int in, V address, int64_t step, V x) {
     }
 }
 
+V memory_stride(RowCode *c, int operand) {
+    const Operand *o = &c->r->operand[operand];
+    return o->stride < 0 ? e_i64(c->e, o->ref.stride) : e_number(c->e, c->p[o->stride]);
+}
+
 /* One lane per token: token rows 'stride' apart, none beyond the last. */
-static V load_tokens(RowCode *c, int operand, V offset, int64_t stride) {
+static V load_tokens(RowCode *c, int operand, V offset, V stride) {
     Emit *e = c->e;
-    V row = e_at(e, c->p[operand], e_iadd(e, e_imul(e, c->t0, e_i64(e, stride)), offset));
+    V row = e_at(e, c->p[operand], e_iadd(e, e_imul(e, c->t0, stride), offset));
     V last = e_isub(e, c->rows, e_i64(e, 1));
     memory_test(c, operand, row, 1, false); /* the others are between */
-    memory_test(c, operand, e_at(e, row, e_imul(e, last, e_i64(e, stride))), 1, false);
+    memory_test(c, operand, e_at(e, row, e_imul(e, last, stride)), 1, false);
     return e_collect(e, row, stride, last);
 }
 
@@ -86,13 +91,29 @@ static V load_bf16(RowCode *c, int operand, V offset, int64_t step) {
 
 static V load_operand(RowCode *c, int operand, const Node *n, V offset, int64_t step) {
     Emit *e = c->e;
-    int64_t stride = c->r->operand[operand].ref.stride;
     V base = c->p[operand];
     if (plan_bf16(n)) return load_bf16(c, operand, offset, step);
     if (n->shape.lead == LEAD_NONE) return memory_load(c, operand, e_at(e, base, offset), step);
+    V stride = memory_stride(c, operand);
     if (c->mode == MODE_TOKENS) return load_tokens(c, operand, offset, stride);
-    return memory_load(c, operand,
-                       e_at(e, base, e_iadd(e, e_imul(e, c->t, e_i64(e, stride)), offset)), step);
+    return memory_load(c, operand, e_at(e, base, e_iadd(e, e_imul(e, c->t, stride), offset)), step);
+}
+
+V memory_piece(RowCode *c, const RowSeries *s, V j, V offset, int64_t step) {
+    Emit *e = c->e;
+    V operand = e_iadd(e, e_i64(e, s->first), j), stride = memory_stride(c, s->first);
+    bool tokens = c->mode == MODE_TOKENS;
+    V at = e_iadd(e, e_imul(e, tokens ? c->t0 : c->t, stride), offset);
+    V address = e_at(e, e_pointer_at(e, c->table, operand), at);
+    if (tokens) {
+        V last = e_isub(e, c->rows, e_i64(e, 1));
+        V end = e_at(e, address, e_imul(e, last, stride));
+        fence_test_piece(e, &c->fence, operand, address, 1);
+        fence_test_piece(e, &c->fence, operand, end, 1);
+        return e_collect(e, address, stride, last);
+    }
+    fence_test_piece(e, &c->fence, operand, address, memory_span(c, step));
+    return memory_load(c, TESTED, address, step);
 }
 
 /* A row of the table at the position of token t; the positions are the next operand. */
@@ -123,6 +144,7 @@ static V load_wave(RowCode *c, int operand, V offset, int64_t step) {
 V memory_scratch_address(RowCode *c, const RowValue *v, V offset, int64_t *step) {
     Emit *e = c->e;
     V base = e_at(e, c->scratch, e_i64(e, v->scratch));
+    if (v->scratch_each) base = e_at(e, base, e_imul(e, e_i64(e, v->scratch_each), c->count));
     if (v->n->shape.lead == LEAD_NONE) return e_at(e, base, offset);
     V lanes = e_i64(e, c->r->lanes);
     if (rows_small(v->n)) {
@@ -131,9 +153,25 @@ V memory_scratch_address(RowCode *c, const RowValue *v, V offset, int64_t *step)
         if (c->mode == MODE_TOKENS) return *step = 1, e_at(e, base, at);
         return e_at(e, base, e_iadd(e, at, c->row));
     }
-    int64_t count = shape_count(&v->n->shape);
-    if (c->mode == MODE_TOKENS) return *step = count, e_at(e, base, offset);
-    return e_at(e, base, e_iadd(e, e_imul(e, c->row, e_i64(e, count)), offset));
+    if (c->mode == MODE_TOKENS) return *step = APART, e_at(e, base, offset);
+    return e_at(e, base, e_iadd(e, e_imul(e, c->row, index_count(c, &v->n->shape)), offset));
+}
+
+/* What is tested has its very sizes. */
+static void test_apart(RowCode *c, V address, const Shape *s, bool store) {
+    memory_test(c, memory_scratch(c), address, memory_span(c, shape_count(s)), store);
+}
+
+/* A lane per token of a large value in scratch. */
+static V load_apart(RowCode *c, V address, const Shape *s) {
+    Emit *e = c->e;
+    V x = LLVMGetUndef(LLVMVectorType(e->f32, (unsigned)c->lanes)), apart = index_count(c, s);
+    test_apart(c, address, s, false);
+    for (int i = 0; i < c->lanes; i++) {
+        V at = e_at(e, address, e_imul(e, apart, e_i64(e, i)));
+        x = e_set_lane(e, x, e_load(e, at, 1), i);
+    }
+    return x;
 }
 
 V memory_read(RowCode *c, const RowValue *v, V offset, int64_t step) {
@@ -143,6 +181,7 @@ V memory_read(RowCode *c, const RowValue *v, V offset, int64_t step) {
     }
     if (v->scratch >= 0) {
         V at = memory_scratch_address(c, v, offset, &step);
+        if (step == APART) return load_apart(c, at, &v->n->shape);
         return memory_load(c, memory_scratch(c), at, step);
     }
     if (!v->nout) bug(v->n, "is read but kept nowhere");
@@ -174,8 +213,7 @@ void memory_write_out(RowCode *c, int op, const Node *n, V offset, int64_t step,
         return;
     }
     V at = offset;
-    if (n->shape.lead == LEAD_TOKENS)
-        at = e_iadd(e, e_imul(e, c->t, e_i64(e, o->ref.stride)), offset);
+    if (n->shape.lead == LEAD_TOKENS) at = e_iadd(e, e_imul(e, c->t, memory_stride(c, op)), offset);
     V address = e_at(e, c->p[op], at);
     if (o->add) x = e_add(e, memory_load(c, op, address, step), x);
     memory_store(c, op, address, step, x);
@@ -188,10 +226,10 @@ void memory_write(RowCode *c, const RowValue *v, At at, V x) {
     if (v->here && v->scratch >= 0) {
         int64_t own = step;
         V address = memory_scratch_address(c, v, offset, &own);
-        if (c->mode == MODE_TOKENS && !rows_small(v->n)) {
+        if (own == APART) {
             x = e_splat(c->e, x, c->lanes);
-            memory_test(c, memory_scratch(c), address, memory_span(c, own), true);
-            e_spread(c->e, address, own, x);
+            test_apart(c, address, &v->n->shape, true);
+            e_spread(c->e, address, index_count(c, &v->n->shape), x);
         } else memory_store(c, memory_scratch(c), address, own, x);
     }
     bool flushed = v->here && rows_small(v->n) && v->n->shape.lead == LEAD_TOKENS;

@@ -62,14 +62,29 @@ static bool any_must_store(const Rows *r, const Node *n) {
     return false;
 }
 
+/* A piece of a stack that is read by number, and no row yet. */
+static bool is_loose_piece(const Rows *r, const Node *n) {
+    int v = r->slot[n->id];
+    int64_t offset;
+    for (int i = r->users[v]; i < r->users[v + 1]; i++)
+        if (rows_by_number(r->user[i])) return !rows_piece(r, n, &offset);
+    return false;
+}
+
+static bool is_stored_view(const Rows *r, const RowValue *v) {
+    const Node *n = v->n;
+    if (is_loose_piece(r, n)) return true;
+    return n->op != OP_reshape
+        && (is_reshaped(r, n) || (n->op == OP_stack && (v->walked || !rows_by_pointer(n))));
+}
+
 static void decide(Rows *r, RowValue *v) {
     const Node *n = v->n;
     Class c = class_of(n);
     if (v->nout) v->stored = true;
     if (!v->here || v->stored) return;
     if (is_view(n)) {
-        v->stored = n->op != OP_reshape
-            && (is_reshaped(r, n) || (n->op == OP_stack && (v->walked || !rows_by_pointer(n))));
+        v->stored = is_stored_view(r, v);
         return;
     }
     v->stored = v->walked || c == ITERATION || n->op == OP_concat
@@ -105,6 +120,23 @@ static void find_walked(Rows *r) {
     }
 }
 
+static bool is_idle(const Rows *r, const RowValue *v) {
+    if (!v->here || v->stored || v->nout || class_of(v->n) != VIEW) return false;
+    int number = (int)(v - r->value);
+    for (int i = r->users[number]; i < r->users[number + 1]; i++) {
+        const RowValue *user = rows_value(r, r->user[i]);
+        if (!user || !user->idle) return false;
+    }
+    return true;
+}
+
+static bool is_in_parts(const Rows *r, const RowValue *v) {
+    int number = (int)(v - r->value);
+    for (int i = r->users[number]; i < r->users[number + 1]; i++)
+        if (r->user[i]->op != OP_slice || r->user[i]->attr.axis) return false;
+    return !v->here && v->n->shape.rank > 1;
+}
+
 void rows_find_stored(Rows *r) {
     size_t n = (size_t)r->nvalue + 2;
     int *fill = graph_alloc(r->p->g, n * sizeof *fill);
@@ -120,4 +152,8 @@ void rows_find_stored(Rows *r) {
     find_walked(r);
     for (int i = 0; i < r->nvalue; i++)
         decide(r, &r->value[i]);
+    for (int i = r->nvalue; i-- > 0;)
+        r->value[i].idle = is_idle(r, &r->value[i]);
+    for (int i = 0; i < r->nvalue; i++)
+        r->value[i].parts = is_in_parts(r, &r->value[i]);
 }

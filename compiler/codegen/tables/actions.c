@@ -157,8 +157,6 @@ static void add_rows(Tables *t, const Step *s, const Rows *rows, Action *a) {
         if (n && params_bf16(&t->layout, n)) bug(n, "is kept as bfloat16");
         add_ref(t, a, rows->operand[i].ref);
     }
-    if (a->refs > MAX_REFS)
-        bug(s->node[0], "makes a kernel of %d operands, more than %d", a->refs, MAX_REFS);
 }
 
 Rows *action_add(Tables *t, const Plan *p, const ProgramKind *kind, int step, RowsShared shared) {

@@ -29,7 +29,7 @@ static StepCost rows_cost(const Rows *r) {
     }
     for (int i = 0; i < r->noperand; i++) {
         const Operand *o = &r->operand[i];
-        if (!o->node) continue;
+        if (!o->node || (i >= r->nfixed && rows_value(r, plan_storage(o->node)))) continue;
         double bytes = (plan_bf16(o->node) ? 2.0 : 4.0) * (double)shape_count(&o->node->shape)
             * (o->add ? 2 : 1);
         if (o->ref.area == AREA_GRANULE) c.bytes_per_token += bytes / GRANULE;

@@ -24,8 +24,15 @@ static char *name_of(const Rows *r, int number) {
     return checked_text(name);
 }
 
+/* The same kernel may need more for more operands. */
+static void need_scratch(Constants *c, const Rows *r) {
+    int64_t floats = r->scratch + pointer_floats(r->p->guarded, r->noperand);
+    c->scratch_bytes = larger(c->scratch_bytes, floats * (int64_t)sizeof(float));
+}
+
 int row_kernel_number(Tables *t, Rows *r, bool plain) {
     List *kernels = &t->sink.row;
+    need_scratch(&t->bytes.constants, r);
     char *identity = rows_identity(r);
     for (int i = 0; i < kernels->n; i++)
         if (!strcmp(LIST(*kernels, RowKernel, i).identity, identity)) return free(identity), i;
@@ -33,7 +40,5 @@ int row_kernel_number(Tables *t, Rows *r, bool plain) {
     k->identity = identity;
     k->name = name_of(r, kernels->n - 1);
     emit_row(&t->sink, r, k->name, plain);
-    int64_t bytes = r->scratch * (int64_t)sizeof(float);
-    if (bytes > t->bytes.constants.scratch_bytes) t->bytes.constants.scratch_bytes = bytes;
     return kernels->n - 1;
 }

@@ -100,6 +100,14 @@ static void add_results(Listing *l, const RowValue *v) {
     }
 }
 
+/* Rows that are found by number. */
+static void add_series(Listing *l, const Node *stack) {
+    text_add(l->t, "%d rows, ", stack->nin);
+    add_origin(l->t, stack->in[0]);
+    text_add(l->t, " to ");
+    add_origin(l->t, stack->in[stack->nin - 1]);
+}
+
 static void add_value(Listing *l, const RowValue *v) {
     size_t from = l->t->length;
     if (v->n->op == OP_fill) return;
@@ -113,6 +121,7 @@ static void add_value(Listing *l, const RowValue *v) {
     }
     end_line(l, from, v->n);
     if (v->here) add_place(l, v->n), add_results(l, v);
+    else if (v->series >= 0) add_series(l, v->n);
     else add_origin(l->t, v->n);
     next_line(l);
 }

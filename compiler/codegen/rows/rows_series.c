@@ -1,0 +1,138 @@
+/*
+** Series: long stacks whose pieces lie in memory.  A kernel does not take them piece by piece but
+** by number, so that it is as short for a thousand of them as for a hundred, and, if nothing in it
+** hangs on how many they are, the same for both: lengths and strides come with its operands then.
+*/
+#include "rows_analysis.h"
+
+#include <string.h>
+
+enum {
+    PARTS = 64
+}; /* so many pieces before the end of a list, and behind it, are found from there */
+
+RowSeries *rows_new_series(Rows *r) {
+    if (r->nseries == r->most_series) {
+        RowSeries *old = r->series;
+        r->most_series = r->most_series ? 2 * r->most_series : 4;
+        r->series = graph_alloc(r->p->g, (size_t)r->most_series * sizeof *old);
+        if (old) memcpy(r->series, old, (size_t)r->nseries * sizeof *old);
+    }
+    return &r->series[r->nseries++];
+}
+
+bool rows_counts(const Rows *r, int64_t length) {
+    return r->count && length >= r->count - ROWS_NEAR && length <= r->count + ROWS_NEAR;
+}
+
+bool rows_begins(const Rows *r, int64_t first) {
+    return r->count && first > ROWS_UNROLL && first >= r->count - PARTS
+        && first <= r->count + PARTS;
+}
+
+static int counted_axes(const Rows *r, const Shape *s) {
+    int n = 0;
+    for (int i = 0; i < s->rank; i++)
+        n += rows_counts(r, s->dim[i]);
+    return n;
+}
+
+bool rows_counted(const Rows *r, const Shape *s) { return counted_axes(r, s) > 0; }
+
+/* Only one axis goes with the series. */
+static bool is_plain(const Rows *r, const Node *n) {
+    int times = counted_axes(r, &n->shape);
+    return times == 0 || (times == 1 && !plan_bf16(n));
+}
+
+static bool reads_counted(const Rows *r, const Node *n) {
+    bool any = rows_counted(r, &n->shape);
+    for (int i = 0; i < node_reads(n); i++)
+        any |= rows_counted(r, &n->in[i]->shape);
+    return any;
+}
+
+/* The code for the value is the same for series of other lengths, if their lengths come with the
+** operands.  Where a piece of a concat goes is written into the code, and so is how far apart
+** lanes are. */
+static bool is_general(const Rows *r, const RowValue *v) {
+    if (!is_plain(r, v->n)) return false;
+    if (!v->here) return true;
+    switch (v->n->op) {
+    case OP_transpose:
+    case OP_concat: return !reads_counted(r, v->n);
+    case OP_stack: return !reads_counted(r, v->n) && v->n->nin <= ROWS_UNROLL;
+    default: return true;
+    }
+}
+
+static bool is_any_length(const Rows *r) {
+    if (!r->nseries) return false;
+    for (int i = 0; i < r->nseries; i++)
+        if (r->series[i].stack->nin != r->series[0].stack->nin) return false;
+    for (int i = 0; i < r->nvalue; i++)
+        if (!is_general(r, &r->value[i])) return false;
+    return true;
+}
+
+/* A row that holds a series, or as many cotangents of a longer one. */
+static bool is_long(const Rows *r, const Operand *o) {
+    const Node *n = o->node;
+    if (!n || (n->shape.lead != LEAD_TOKENS && o->ref.area != AREA_GRANULE)) return false;
+    return rows_counted(r, &n->shape) || (n->shape.rank > 1 && n->shape.dim[0] > ROWS_UNROLL);
+}
+
+static int add_number(Rows *r, int64_t value) {
+    return rows_add_operand(r, (Ref){ AREA_NUMBER, 0, value }, NULL, false);
+}
+
+static void add_strides(Rows *r) {
+    for (int i = 0, n = r->noperand; i < n; i++) {
+        if (!is_long(r, &r->operand[i])) continue;
+        int at = add_number(r, r->operand[i].ref.stride);
+        r->operand[i].stride = at;
+    }
+}
+
+/* Which of a list's cotangents a kernel reads differs from layer to layer. */
+static void add_firsts(Rows *r) {
+    for (int i = 0; i < r->nvalue; i++) {
+        RowValue *v = &r->value[i];
+        if (v->n->op != OP_slice || !v->here || v->n->attr.axis) continue;
+        const RowValue *x = rows_value(r, v->n->in[0]);
+        const Shape *s = &x->n->shape;
+        if (!x->here && s->lead == LEAD_TOKENS && s->rank > 1 && s->dim[0] > ROWS_UNROLL)
+            v->first = add_number(r, v->n->attr.first);
+    }
+}
+
+void rows_find_count(Rows *r) {
+    if (r->p->guarded) return;
+    r->count = r->nseries ? r->series[0].stack->nin : 0;
+    if (!is_any_length(r)) r->count = 0;
+    if (r->count) r->count_at = add_number(r, r->count);
+    add_strides(r);
+    add_firsts(r);
+}
+
+/* A few numbers per token are computed otherwise than many, and a series can be both. */
+void rows_confirm_count(Rows *r) {
+    for (int i = 0; i < r->nvalue && r->count; i++) {
+        const Node *n = r->value[i].n;
+        if (r->value[i].stored && rows_counted(r, &n->shape) && rows_small(n)) r->count = 0;
+    }
+    for (int i = 0; i < r->nstatement && r->count; i++) {
+        const Statement *s = &r->statement[i];
+        if (rows_counted(r, &s->base) && s->mode == MODE_TOKENS) r->count = 0;
+    }
+}
+
+void rows_place_series(Rows *r) {
+    r->nfixed = r->noperand;
+    for (int i = 0; i < r->nseries; i++) {
+        RowSeries *s = &r->series[i];
+        s->first = r->noperand;
+        for (int k = 0; k < s->stack->nin; k++)
+            rows_add_operand(r, place_of(r->p, s->stack->in[k]), s->stack->in[k], false);
+    }
+}
