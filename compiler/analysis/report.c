@@ -129,7 +129,7 @@ static Report *report_loaded(Model *load(const char *, const SpecLimits *, Error
                              const char *spec, const ReportOptions *o, Error *e) {
     Report *r = calloc(1, sizeof *r);
     if (!r) return error_memory(e, "strata inspect", sizeof *r), NULL;
-    r->model = load(spec, NULL, e);
+    r->model = load(spec, o->limits, e);
     if (r->model && !make(r, o, e)) return r;
     report_free(r);
     return NULL;

@@ -99,11 +99,12 @@ typedef struct Report {
 } Report;
 
 typedef struct ReportOptions {
-    const char *cpu;     /* as for build; NULL: native */
-    PassOptions passes;  /* as of build; the report is the observer */
-    const PassId *after; /* keeps the graph after this pass; NULL: none */
-    bool routed;         /* with the dense twin of a model with routes */
-    RoutedOptions asked; /* an error without routes, if there is anything in it */
+    const SpecLimits *limits; /* of reading it; NULL: the defaults */
+    const char *cpu;          /* as for build; NULL: native */
+    PassOptions passes;       /* as of build; the report is the observer */
+    const PassId *after;      /* keeps the graph after this pass; NULL: none */
+    bool routed;              /* with the dense twin of a model with routes */
+    RoutedOptions asked;      /* an error without routes, if there is anything in it */
 } ReportOptions;
 
 /* NULL, and the reason in e. */

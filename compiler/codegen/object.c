@@ -279,6 +279,8 @@ static void *finish_module(void *module) {
 
 /* Both at once where there is a thread to be had. */
 static void finish_both(Module *m, Module *side) {
+    StepNote *step = m->o->passes.step;
+    step_note(step, step ? step->operations : 0, "machine code");
     pthread_t thread;
     bool apart = side->tm && !pthread_create(&thread, NULL, finish_module, side);
     finish_module(m);
@@ -308,6 +310,7 @@ int codegen_plan(const Graph *g, const ModelInfo *info, const CodegenOptions *o,
     out->lanes = l->lanes;
     snprintf(out->code.cpu, sizeof out->code.cpu, "%s", l->name);
     ModelPlans plans = plans_make(g, info->probe ? info->probe->graph : NULL, &o->passes);
+    step_note(o->passes.step, g->n, "listing kernels");
     tables_build(&t, g, &plans, o);
     size_t bytes;
     void *model = tables_descriptor(&t, o, &out->code, g, &bytes);
@@ -345,6 +348,7 @@ int codegen_compile(const Graph *g, const ModelInfo *info, const CodegenOptions 
     t.bytes.constants.cpu[0] = l->bits;
     snprintf(out->cpu, sizeof out->cpu, "%s", l->name);
     ModelPlans plans = plans_make(g, info->probe ? info->probe->graph : NULL, &o->passes);
+    step_note(o->passes.step, g->n, "code generation");
     tables_build(&t, g, &plans, o);
     size_t bytes;
     void *model = tables_descriptor(&t, o, out, g, &bytes);

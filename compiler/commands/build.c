@@ -18,10 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* Files on the way; "" where there is none. */
@@ -64,48 +60,17 @@ static int compile(const Model *m, const BuildOptions *o, const Scratch *s, Erro
     return status;
 }
 
-/* == The child, from outside ============================================== */
+/* What compiling takes, for the child. */
+typedef struct CompileWork {
+    const Model *m;
+    const BuildOptions *o;
+    const Scratch *s;
+} CompileWork;
 
-/* The child ended as fatal.h has it, or LLVM or the system ended it. */
-static int died(const BuildOptions *o, int how, int words, Error *e) {
-    char said[2048];
-    const char *line = process_error(words, said, sizeof said);
-    if (WIFEXITED(how) && *line) return error_set(e, WEXITSTATUS(how), "%s", line);
-    int number = WIFSIGNALED(how) ? WTERMSIG(how) : 0;
-    if (number == SIGKILL || strstr(line, "out of memory") || strstr(line, "bad_alloc"))
-        return error_set(e, STATUS_LIMIT,
-                         "%s: expected memory enough to compile it, found the compiler out of it",
-                         o->spec);
-    error_set(e, STATUS_INTERNAL,
-              "%s: expected code generation to end, found it killed by signal %d", o->spec, number);
-    process_said(words, e);
-    return e->status;
-}
-
-static int in_child(const Model *m, const BuildOptions *o, const Scratch *s, const sigset_t *mask,
-                    Error *e) {
-    Error *told = mmap(NULL, sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-                       0);
-    if (told == MAP_FAILED) return error_memory(e, "strata build", sizeof *told);
-    int words = process_listen(), status, stop;
-    fflush(NULL);
-    pid_t child = fork();
-    if (child == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        process_release(mask);
-        if (words >= 0) dup2(words, STDERR_FILENO);
-        _exit(compile(m, o, s, told));
-    }
-    int how = child < 0 ? 0 : process_wait(child, &stop);
-    if (child < 0)
-        status = error_set(e, STATUS_IO, "strata build: expected to start a process, found: %s",
-                           strerror(errno));
-    else if (stop) status = process_stopped(stop, e);
-    else if (WIFEXITED(how) && WEXITSTATUS(how) == told->status) *e = *told, status = told->status;
-    else status = died(o, how, words, e);
-    if (words >= 0) close(words);
-    munmap(told, sizeof *told);
-    return status;
+/* No handlers of exit: LLVM's take longer than the end of the process. */
+static int compile_work(void *work, Error *e) {
+    const CompileWork *w = work;
+    _exit(compile(w->m, w->o, w->s, e));
 }
 
 /* == Files ================================================================ */
@@ -126,14 +91,6 @@ static int scratch_open(Scratch *s, const char *prefix, bool header, bool linked
     return STATUS_OK;
 }
 
-static void scratch_close(const Scratch *s) {
-    unlink(s->object);
-    unlink(s->side);
-    if (*s->header) unlink(s->header);
-    if (*s->result) unlink(s->result);
-    rmdir(s->folder);
-}
-
 /* FILE.h: FILE without its .o, .a or .so. */
 static char *header_name(const char *output) {
     static const char *const suffix[] = { ".o", ".a", ".so" };
@@ -151,20 +108,14 @@ static char *header_name(const char *output) {
 
 /* == Building ============================================================= */
 
-/* Processor seconds of all children that ended. */
-static double children_seconds(void) {
-    struct rusage u;
-    if (getrusage(RUSAGE_CHILDREN, &u)) return 0;
-    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec)
-        + 1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
-}
-
 static int compile_counted(const Model *m, const BuildOptions *o, const Scratch *s,
                            const sigset_t *mask, Error *e) {
-    double start = children_seconds();
-    int status = in_child(m, o, s, mask, e);
+    CompileWork w = { m, o, s };
+    double start = process_children_seconds();
+    step_note(allowance_step(o->allowance), m->graph->n, "code generation");
+    int status = allowance_run(o->allowance, compile_work, &w, mask, e);
     if (status || !o->facts) return status;
-    o->facts->seconds = children_seconds() - start;
+    o->facts->seconds = process_children_seconds() - start;
     int64_t side = 0;
     status = code_size(s->object, &o->facts->code_bytes, e);
     if (!status && !access(s->side, R_OK)) status = code_size(s->side, &side, e);
@@ -179,11 +130,12 @@ static int make(const Model *m, const BuildOptions *o, const char *output, const
     Scratch s;
     int status = scratch_open(&s, o->code.prefix, header, linked, e);
     if (status) return status;
+    allowance_keep(o->allowance, s.folder);
     status = compile_counted(m, o, &s, mask, e);
     if (!status && linked)
         status = link_output(o, s.object, access(s.side, R_OK) ? NULL : s.side, s.result, mask, e);
     if (!status) status = publish(output, linked ? s.result : s.object, header, s.header, e);
-    scratch_close(&s);
+    allowance_drop(o->allowance, s.folder);
     return status;
 }
 
@@ -191,6 +143,7 @@ int build_model(const Model *m, BuildOptions *o, Error *e) {
     static const char *const suffix[] = { "", ".o", ".a", ".so", ".ll", ".s" };
     char name[256];
     o->code.main = o->code.emit == EMIT_EXE;
+    o->code.passes.step = allowance_step(o->allowance);
     int status = prefix_check("build", o->code.prefix, m, !o->code.main, e);
     if (status) return status;
     if (!o->code.prefix) o->code.prefix = m->name;
@@ -211,15 +164,26 @@ int build_model(const Model *m, BuildOptions *o, Error *e) {
     return status;
 }
 
-int command_build(const Options *o, Error *e) {
+Model *build_load(const char *spec, Allowance *a, Error *e) {
+    SpecLimits limits = allowance_limits(a);
+    allowance_spec(a, spec);
+    return spec_load(spec, &limits, e);
+}
+
+void build_notes(const Model *m, const Allowance *a) {
+    for (int i = 0; i < m->nnote; i++)
+        show_line(a->console, "note: ", m->note[i], "");
+}
+
+int command_build(const Options *o, Allowance *a, Error *e) {
     BuildOptions b;
     int status = build_options(&b, o, e);
     if (status) return status;
-    Model *m = spec_load(b.spec, NULL, e);
+    b.allowance = a;
+    Model *m = build_load(b.spec, a, e);
     if (!m) return e->status;
     status = build_model(m, &b, e);
-    for (int i = 0; !status && i < m->nnote; i++)
-        show_line(stderr, "note: ", m->note[i], "");
+    if (!status) build_notes(m, a);
     spec_free(m);
     return status;
 }

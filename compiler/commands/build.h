@@ -2,6 +2,7 @@
 #ifndef STRATA_BUILD_H
 #define STRATA_BUILD_H
 
+#include "allowance.h"
 #include "codegen.h"
 #include "error.h"
 #include "options.h"
@@ -18,6 +19,7 @@ typedef struct BuildFacts {
 typedef struct BuildOptions {
     const char *spec, *output; /* output NULL: the model's name */
     const char *depfile;       /* NULL: none */
+    Allowance *allowance;
     CodegenOptions code;
     BuildFacts *facts;      /* filled if not NULL; the output is an object or a program */
     const sigset_t *before; /* of process_hold, if the caller holds signals back; NULL: held here */
@@ -26,8 +28,10 @@ typedef struct BuildOptions {
 /* From the command line of strata build. */
 int build_options(BuildOptions *b, const Options *o, Error *e);
 
-/* Builds a loaded spec. */
+/* Loads a spec with what is allowed; builds it; its notes to standard error. */
+Model *build_load(const char *spec, Allowance *a, Error *e);
 int build_model(const Model *m, BuildOptions *o, Error *e);
+void build_notes(const Model *m, const Allowance *a);
 
 /* depfile.c: 'path' becomes a rule for make: 'output' depends on the Lua files that were read. */
 int depfile_write(const Model *m, const char *output, const char *path, Error *e);

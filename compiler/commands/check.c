@@ -1,6 +1,6 @@
 /* strata check: reads a spec and says what it is, or what is wrong with it. */
+#include "build.h"
 #include "command.h"
-#include "spec.h"
 
 #include <stdio.h>
 
@@ -17,11 +17,11 @@ static void print_model(const Model *m) {
         show_line(stdout, "note: ", m->note[i], "");
 }
 
-int command_check(const Options *o, Error *e) {
+int command_check(const Options *o, Allowance *a, Error *e) {
     const char *spec;
     int status = spec_of(o, &spec, e);
     if (status) return status;
-    Model *m = spec_load(spec, NULL, e);
+    Model *m = build_load(spec, a, e);
     if (!m) return e->status;
     print_model(m);
     spec_free(m);

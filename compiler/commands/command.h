@@ -6,6 +6,7 @@
 #ifndef STRATA_COMMAND_H
 #define STRATA_COMMAND_H
 
+#include "allowance.h"
 #include "error.h"
 #include "keep.h"
 #include "pipeline.h"
@@ -13,13 +14,15 @@
 
 #include <stdio.h>
 
-int command_build(const Options *o, Error *e);
-int command_check(const Options *o, Error *e);
 int command_init(const Options *o, Error *e);
 int command_doctor(const Options *o, Error *e);
 int command_run(const Options *o, Error *e);
-int command_inspect(const Options *o, Error *e);
-int command_compare(const Options *o, Error *e);
+
+/* These work in a process of their own (allowance.h). */
+int command_build(const Options *o, Allowance *a, Error *e);
+int command_check(const Options *o, Allowance *a, Error *e);
+int command_inspect(const Options *o, Allowance *a, Error *e);
+int command_compare(const Options *o, Allowance *a, Error *e);
 
 static inline const OptionValue *option_of(const Options *o, int option) {
     return &o->value[option];

@@ -143,9 +143,11 @@ static int check(const CompareOptions *o, Error *e) {
     return status;
 }
 
-static int plan(const CompareOptions *o, Comparison *c, Error *e) {
-    const ReportOptions r = { .cpu = o->cpu };
+static int plan(const CompareOptions *o, Comparison *c, Allowance *a, Error *e) {
+    const SpecLimits limits = allowance_limits(a);
+    const ReportOptions r = { .limits = &limits, .cpu = o->cpu, .passes.step = allowance_step(a) };
     for (; c->n < o->n; c->n++) {
+        allowance_spec(a, o->spec[c->n]);
         c->variant[c->n] = (Variant){ .report = report_new(o->spec[c->n], &r, e),
                                       .code_bytes = NAN,
                                       .compile_seconds = NAN };
@@ -166,9 +168,9 @@ static void ask(const CompareOptions *o, Comparison *c) {
     c->seed = o->seeds ? o->seed : &one;
 }
 
-static int run_programs(const CompareOptions *o, Comparison *c, Error *e) {
+static int run_programs(const CompareOptions *o, Comparison *c, Allowance *a, Error *e) {
     Workshop w;
-    int status = workshop_open(&w, e);
+    int status = workshop_open(&w, a, e);
     if (status) return status;
     for (int i = 0; !status && i < c->n; i++)
         status = workshop_build(&w, c, i, o->cpu, e);
@@ -196,7 +198,7 @@ static int write_table(const CompareOptions *o, const Comparison *c, Error *e) {
     return o->json ? console_text(&t, e) : console_lines(&t, e);
 }
 
-int command_compare(const Options *given, Error *e) {
+int command_compare(const Options *given, Allowance *a, Error *e) {
     CompareOptions o;
     Comparison c = { 0 };
     Text command = { 0 };
@@ -205,8 +207,10 @@ int command_compare(const Options *given, Error *e) {
     if (!status) add_command(&command, given), status = text_status(&command, e);
     c.command = command.at;
     ask(&o, &c);
-    if (!status) status = plan(&o, &c, e);
-    if (!status) status = run_programs(&o, &c, e);
+    if (!status) status = plan(&o, &c, a, e);
+    if (!status) status = run_programs(&o, &c, a, e);
+    allowance_spec(a, "strata compare");
+    step_note(allowance_step(a), 0, "what is shown of it");
     if (!status && o.output) status = write_page(&o, &c, e);
     if (!status) status = write_table(&o, &c, e);
     compare_free(&c);

@@ -5,8 +5,6 @@
 */
 #include "workshop.h"
 
-#include "process.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,7 +118,7 @@ static int run(const Workshop *w, Comparison *c, int variant, int seed, const ch
     if (c->threads) add(&words, "--threads", number[3]);
     workshop_tell(w, "training %s, seed %s, %d of %d", v->label, number[1],
                   seed * c->n + variant + 1, c->seeds * c->n);
-    int status = process_read(words.word, v->label, &w->before, &said, e);
+    int status = workshop_run(w, c, variant, words.word, &said, e);
     if (!status) status = take_log(c, v, &v->run[seed], log, e);
     if (!status && !seed && c->mixing)
         v->trained = mixing_trained(v->report->model, out, val ? val : c->text, val ? 1 : VAL_SHARE,

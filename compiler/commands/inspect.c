@@ -176,15 +176,20 @@ static int check(const InspectOptions *o, Error *e) {
     return o->output ? publish_check(o->spec, o->output, NULL, e) : STATUS_OK;
 }
 
-int command_inspect(const Options *given, Error *e) {
+int command_inspect(const Options *given, Allowance *a, Error *e) {
     InspectOptions o;
     int status = take(&o, given, e);
+    SpecLimits limits = allowance_limits(a);
+    o.report.limits = &limits;
+    o.report.passes.step = allowance_step(a);
+    if (!status) allowance_spec(a, o.spec);
     o.report.routed = o.view == VIEW_COST || (o.json && o.view != VIEW_MATRIX);
     if (o.view == VIEW_AFTER) o.report.after = &o.after;
     if (!status) status = check(&o, e);
     Report *r = status ? NULL : report_new(o.spec, &o.report, e);
     if (!r) return e->status;
     Text t = { 0 };
+    step_note(allowance_step(a), r->model->graph->n, "what is shown of it");
     status = writer_of(&o)(r, &t, e);
     report_free(r);
     if (!status) status = text_status(&t, e);

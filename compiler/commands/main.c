@@ -6,6 +6,7 @@
 #include "command.h"
 #include "console.h"
 #include "escape.h"
+#include "process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -51,31 +52,23 @@ void show_line(FILE *f, const char *before, const char *text, const char *after)
     fprintf(f, "%s%s%s\n", before, shown, after);
 }
 
-static int run(int argc, char **argv, Error *e) {
-    static int (*const command[STRATA_COMMANDS])(const Options *, Error *) = {
-        [STRATA_COMMAND_BUILD] = command_build,
-        [STRATA_COMMAND_CHECK] = command_check,
-        [STRATA_COMMAND_COMPLETION] = command_completion,
-        [STRATA_COMMAND_INSPECT] = command_inspect,
-        [STRATA_COMMAND_COMPARE] = command_compare,
-        [STRATA_COMMAND_INIT] = command_init,
-        [STRATA_COMMAND_DOCTOR] = command_doctor,
-        [STRATA_COMMAND_RUN] = command_run,
-    };
-    Options o;
-    int status = options_parse(&o, &strata_options, argc > 0 ? argc - 1 : 0, argv + (argc > 0), e);
-    if (!status && o.help) status = print_help(&o, e);
-    else if (!status && o.version) printf("strata %s\n", STRATA_VERSION);
-    else if (!status) status = command[o.command](&o, e);
-    options_free(&o);
-    return status;
-}
+typedef int PlainCommand(const Options *o, Error *e);
+typedef int AllowedCommand(const Options *o, Allowance *a, Error *e);
 
-/* Files 0-2 may be closed at start: nothing that is opened later may land there. */
-static void fill_closed_files(void) {
-    for (int fd = 0; fd <= 2; fd++)
-        if (fcntl(fd, F_GETFD) < 0) (void)!open("/dev/null", O_RDONLY);
-}
+/* One of both: those of allowance.h run in a process of their own. */
+static const struct {
+    PlainCommand *plain;
+    AllowedCommand *allowed;
+} command[STRATA_COMMANDS] = {
+    [STRATA_COMMAND_BUILD] = { NULL, command_build },
+    [STRATA_COMMAND_CHECK] = { NULL, command_check },
+    [STRATA_COMMAND_COMPLETION] = { command_completion, NULL },
+    [STRATA_COMMAND_INSPECT] = { NULL, command_inspect },
+    [STRATA_COMMAND_COMPARE] = { NULL, command_compare },
+    [STRATA_COMMAND_INIT] = { command_init, NULL },
+    [STRATA_COMMAND_DOCTOR] = { command_doctor, NULL },
+    [STRATA_COMMAND_RUN] = { command_run, NULL },
+};
 
 /* A reader that went away is no error; a full disk is. */
 static int flush(int status, Error *e) {
@@ -85,6 +78,44 @@ static int flush(int status, Error *e) {
     if (!failed || status || errno == EPIPE) return status;
     return error_set(e, STATUS_IO, "standard output: cannot write: %s",
                      errno ? strerror(errno) : "an earlier write failed");
+}
+
+typedef struct CommandWork {
+    const Options *o;
+    Allowance *a;
+} CommandWork;
+
+static int command_work(void *work, Error *e) {
+    const CommandWork *w = work;
+    return flush(command[w->o->command].allowed(w->o, w->a, e), e);
+}
+
+static int run_allowed(const Options *o, Error *e) {
+    Allowance a;
+    sigset_t before;
+    int status = allowance_open(&a, o, e);
+    process_hold(&before);
+    if (!status) status = allowance_run(&a, command_work, &(CommandWork){ o, &a }, &before, e);
+    process_release(&before);
+    allowance_close(&a);
+    return status;
+}
+
+static int run(int argc, char **argv, Error *e) {
+    Options o;
+    int status = options_parse(&o, &strata_options, argc > 0 ? argc - 1 : 0, argv + (argc > 0), e);
+    if (!status && o.help) status = print_help(&o, e);
+    else if (!status && o.version) printf("strata %s\n", STRATA_VERSION);
+    else if (!status && command[o.command].plain) status = command[o.command].plain(&o, e);
+    else if (!status) status = run_allowed(&o, e);
+    options_free(&o);
+    return status;
+}
+
+/* Files 0-2 may be closed at start: nothing that is opened later may land there. */
+static void fill_closed_files(void) {
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0) (void)!open("/dev/null", O_RDONLY);
 }
 
 int main(int argc, char **argv) {

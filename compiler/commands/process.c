@@ -1,10 +1,13 @@
 /* Child processes; see process.h. */
 #include "process.h"
 
+#include "fatal.h"
+
 #include <errno.h>
 #include <spawn.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -50,11 +53,27 @@ int process_wait(pid_t child, int *stop) {
     }
 }
 
+double process_children_seconds(void) {
+    struct rusage u;
+    if (getrusage(RUSAGE_CHILDREN, &u)) return 0;
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec)
+        + 1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+}
+
 int process_stopped(int stop, Error *e) {
     return error_set(e, 128 + stop, "strata: stopped by signal %d", stop);
 }
 
 int process_listen(void) { return memfd_create("words", MFD_CLOEXEC); }
+
+bool process_lacked_memory(const char *line) {
+    static const char *const ways[] = { "out of memory",     "bad_alloc",
+                                        "not enough memory", "annot allocate memory",
+                                        "memory exhausted",  NO_MEMORY };
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+        if (strstr(line, ways[i])) return true;
+    return false;
+}
 
 void process_said(int words, Error *e) {
     char text[2048];
@@ -103,6 +122,7 @@ int process_run(char *const *argv, const sigset_t *mask, Error *e) {
         status = error_set(e, STATUS_IO, "%s: expected it to link the model, found exit status %d",
                            argv[0], WEXITSTATUS(how));
     if (status && !stop) process_said(words, e);
+    if (status && process_lacked_memory(e->text)) status = e->status = STATUS_LIMIT;
     if (words >= 0) close(words);
     return status;
 }

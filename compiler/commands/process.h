@@ -18,11 +18,15 @@ void process_release(const sigset_t *before);
 /* Waits; the child's wait status, and in *stop the signal that asked to stop, or 0. */
 int process_wait(pid_t child, int *stop);
 int process_stopped(int stop, Error *e); /* 128 + stop */
+/* Processor seconds of all children that ended, with theirs. */
+double process_children_seconds(void);
 
 /* What a child has to say on standard error goes to a file without a name, because an
 ** error's first line is ours; process_said adds its lines to the Error. */
 int process_listen(void); /* a descriptor; -1: none */
 void process_said(int words, Error *e);
+/* Does it say, as the C library, C++'s, LLVM, ld or we do, that there was no memory? */
+bool process_lacked_memory(const char *text);
 /* The first line of it, in 'said', without "error: ". */
 const char *process_error(int words, char *said, size_t size);
 

@@ -1,9 +1,11 @@
 /*
 ** strata run: the program of a spec, from a cache (program_cache.h) or, where that is not to be
-** trusted, from a folder that is gone before it runs.
+** trusted, from a folder that is gone before it runs.  The process that builds it has its
+** limits, and another one waits for it: what that is to run comes to it in memory.
 */
 #include "build.h"
 #include "command.h"
+#include "process.h"
 #include "program_cache.h"
 
 #include <errno.h>
@@ -11,25 +13,31 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* A line about the cache, which is no error. */
-static void tell(const char *place, const char *wanted, const char *found, const char *done) {
+static void tell(const Allowance *a, const char *place, const char *wanted, const char *found,
+                 const char *done) {
     char line[PATH_MAX + 256];
     snprintf(line, sizeof line, "%s: expected %s, found %s%s", place, wanted, found, done);
-    show_line(stderr, "strata run: ", line, "");
+    show_line(a->console, "strata run: ", line, "");
 }
 
-static int build(const Model *m, const char *output, Error *e) {
-    BuildOptions o = { .spec = m->file, .output = output, .code = { .level = 2, .cpu = "native" } };
+static int build(const Model *m, const char *output, Allowance *a, Error *e) {
+    BuildOptions o = {
+        .spec = m->file, .output = output, .allowance = a, .code = { .level = 2, .cpu = "native" }
+    };
     int status = build_model(m, &o, e);
-    for (int i = 0; !status && i < m->nnote; i++)
-        show_line(stderr, "note: ", m->note[i], "");
+    if (!status) build_notes(m, a);
     return status;
 }
 
 /* Builds it where nobody else looks, and leaves nothing there. */
-static int build_apart(const Model *m, int *program, Error *e) {
+static int build_apart(const Model *m, Allowance *a, int *program, Error *e) {
     const char *where = getenv("TMPDIR");
     char folder[256], path[384];
     int n = snprintf(folder, sizeof folder, "%s/strata-XXXXXX", where && *where ? where : "/tmp");
@@ -37,23 +45,25 @@ static int build_apart(const Model *m, int *program, Error *e) {
         return error_set(e, STATUS_USER,
                          "TMPDIR: expected a name of at most 240 bytes, found a longer one");
     if (!mkdtemp(folder)) return error_errno(e, folder, "make a folder for the program", errno);
+    allowance_keep(a, folder);
     snprintf(path, sizeof path, "%s/%s", folder, m->name);
-    int status = build(m, path, e);
+    int status = build(m, path, a, e);
     *program = status ? -1 : open(path, O_RDONLY | O_CLOEXEC);
     if (!status && *program < 0) status = error_errno(e, path, "open it", errno);
     unlink(path);
     rmdir(folder);
+    allowance_drop(a, folder);
     return status;
 }
 
 /* Of processes that all find none, one builds it and the others take that. */
-static int build_cached(const Model *m, ProgramCache *c, int *program, Error *e) {
+static int build_cached(const Model *m, ProgramCache *c, Allowance *a, int *program, Error *e) {
     const char *found;
     cache_lock(c);
     *program = cache_find(c, &found);
     if (*program >= 0) return STATUS_OK;
-    if (found) tell(c->path, "the program of this spec", found, ", built anew");
-    int status = build(m, c->fresh, e);
+    if (found) tell(a, c->path, "the program of this spec", found, ", built anew");
+    int status = build(m, c->fresh, a, e);
     if (!status) status = cache_put(c, e);
     if (status) return status;
     *program = cache_find(c, &found);
@@ -62,24 +72,66 @@ static int build_cached(const Model *m, ProgramCache *c, int *program, Error *e)
                      c->path, found ? found : "none");
 }
 
-static int find_program(const char *spec, int *program, char **path, Error *e) {
+static int find_program(const Model *m, Allowance *a, int *program, char **path, Error *e) {
     ProgramCache c;
     const char *found;
-    Model *m = spec_load(spec, NULL, e);
-    if (!m) return e->status;
     int status = cache_open(&c, m, e);
     if (!status && c.folder < 0) {
-        tell(c.wrong_folder, "a folder of your own", c.wrong,
+        tell(a, c.wrong_folder, "a folder of your own", c.wrong,
              "; the program is built without the cache");
-        status = build_apart(m, program, e);
+        status = build_apart(m, a, program, e);
     } else if (!status) {
         *program = cache_find(&c, &found);
-        if (*program < 0) status = build_cached(m, &c, program, e);
+        if (*program < 0) status = build_cached(m, &c, a, program, e);
     }
     *path = c.path;
     c.path = NULL;
     cache_close(&c);
+    return status;
+}
+
+typedef struct FindWork {
+    const char *spec;
+    Allowance *a;
+    int memory; /* where the program goes */
+} FindWork;
+
+static int copy_program(int from, const FindWork *w, const char *path, Error *e) {
+    struct stat st;
+    bool copied = strlen(path) < sizeof w->a->notes->program && !fstat(from, &st);
+    for (off_t at = 0; copied && at < st.st_size;)
+        copied = sendfile(w->memory, from, &at, (size_t)(st.st_size - at)) > 0;
+    if (!copied) return error_errno(e, path, "load it", errno);
+    strcpy(w->a->notes->program, path);
+    return STATUS_OK;
+}
+
+static int find_work(void *work, Error *e) {
+    const FindWork *w = work;
+    Model *m = build_load(w->spec, w->a, e);
+    if (!m) return e->status;
+    char *path = NULL;
+    int program = -1, status = find_program(m, w->a, &program, &path, e);
+    if (!status) status = copy_program(program, w, path ? path : m->name, e);
+    if (program >= 0) close(program);
+    free(path);
     spec_free(m);
+    return status;
+}
+
+static int run(const Options *o, Allowance *a, const char *spec, Error *e) {
+    FindWork w = { spec, a, memfd_create("program", MFD_CLOEXEC) };
+    if (w.memory < 0) return error_errno(e, spec, "make memory for its program", errno);
+    sigset_t before;
+    process_hold(&before);
+    int status = allowance_run(a, find_work, &w, &before, e);
+    process_release(&before);
+    if (!status) {
+        o->word[0] = a->notes->program; /* a NULL ends the words */
+        fexecve(w.memory, o->word, environ);
+        status = error_errno(e, a->notes->program, "run", errno);
+    }
+    close(w.memory);
     return status;
 }
 
@@ -91,14 +143,9 @@ int command_run(const Options *o, Error *e) {
         return error_set(
             e, STATUS_USAGE,
             "strata run: expected a command for the program, such as info, found nothing");
-    char *path = NULL;
-    int program = -1, status = find_program(spec, &program, &path, e);
-    if (!status) {
-        o->word[0] = path; /* a NULL ends the words */
-        fexecve(program, o->word, environ);
-        status = error_errno(e, path, "run", errno);
-    }
-    if (program >= 0) close(program);
-    free(path);
+    Allowance a;
+    int status = allowance_open(&a, o, e);
+    if (!status) status = run(o, &a, spec, e);
+    allowance_close(&a);
     return status;
 }

@@ -8,6 +8,8 @@ enum {
 #include "strata_options.def"
 };
 
+enum { IN_COMPILING = IN_BUILD | IN_CHECK | IN_INSPECT | IN_COMPARE | IN_RUN };
+
 static const CommandRow command[STRATA_COMMANDS] = {
 #define COMMAND(id, name, arguments, words, summary, more) \
     [STRATA_COMMAND_##id] = { name, arguments, words, summary, more },
@@ -30,12 +32,16 @@ static void limits(Text *t) {
     text_add(t,
              "\nLimits\n  a spec: %zu MB of Lua memory, %lld million instructions, %zu MB of "
              "source, %lld layers\n"
+             "  compiling it: %s of memory (--max-memory), an eighth of it for the model's graph,\n"
+             "  %s s of processor time (--max-seconds)\n"
              "Exit status\n  0 done, 1 the user's mistake, 2 usage, 3 a limit was hit, 4 input or "
              "output failed,\n"
              "  5 internal error, 128+n stopped by signal n\n",
              spec_limits.memory >> 20, (long long)spec_limits.instructions / 1000000,
-             spec_limits.file >> 20, (long long)spec_limits.layers);
+             spec_limits.file >> 20, (long long)spec_limits.layers,
+             option[STRATA_OPTION_MAX_MEMORY].initial, option[STRATA_OPTION_MAX_SECONDS].initial);
 }
+_Static_assert(SPEC_GRAPH_SHARE == 8, "an eighth");
 
 const OptionTable strata_options = {
     .title = "strata",

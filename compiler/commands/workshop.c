@@ -7,37 +7,30 @@
 #include "process.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-int workshop_open(Workshop *w, Error *e) {
+int workshop_open(Workshop *w, Allowance *a, Error *e) {
+    w->allowance = a;
     const char *where = getenv("TMPDIR");
     int n = snprintf(w->folder, sizeof w->folder, "%s/strata-XXXXXX",
                      where && *where ? where : "/tmp");
     if (n >= (int)sizeof w->folder)
         return error_set(e, STATUS_USER,
                          "TMPDIR: expected a name of at most 240 bytes, found a longer one");
-    w->tells = isatty(STDERR_FILENO);
+    w->tells = isatty(fileno(a->console));
     process_hold(&w->before);
-    if (mkdtemp(w->folder)) return STATUS_OK;
+    if (mkdtemp(w->folder)) return allowance_keep(a, w->folder), STATUS_OK;
     error_errno(e, w->folder, "make a folder for temporary files", errno);
     process_release(&w->before);
     return e->status;
 }
 
-static int drop(const char *path, const struct stat *s, int kind, struct FTW *where) {
-    (void)s, (void)where;
-    if (kind == FTW_DP) rmdir(path);
-    else unlink(path);
-    return 0;
-}
-
 /* A signal that came where nothing ran is delivered here, after the cleaning. */
 void workshop_close(Workshop *w) {
-    nftw(w->folder, drop, 16, FTW_DEPTH | FTW_PHYS);
+    allowance_drop(w->allowance, w->folder);
     workshop_tell(w, "%s", "");
     process_release(&w->before);
 }
@@ -55,7 +48,8 @@ void workshop_tell(const Workshop *w, const char *format, ...) {
     print_textv(text, sizeof text, format, arguments);
     va_end(arguments);
     text_escape(shown, sizeof shown, text, strlen(text));
-    fprintf(stderr, "\r\033[K%s", shown);
+    fprintf(w->allowance->console, "\r\033[K%s", shown);
+    fflush(w->allowance->console);
 }
 
 int workshop_build(const Workshop *w, Comparison *c, int variant, const char *cpu, Error *e) {
@@ -68,9 +62,11 @@ int workshop_build(const Workshop *w, Comparison *c, int variant, const char *cp
         .spec = v->report->model->file,
         .output = path,
         .facts = &facts,
+        .allowance = w->allowance,
         .before = &w->before,
         .code = { .level = 2, .cpu = cpu ? cpu : "native", .emit = EMIT_EXE },
     };
+    allowance_spec(w->allowance, o.spec);
     int status = build_model(v->report->model, &o, e);
     v->code_bytes = (double)facts.code_bytes;
     v->compile_seconds = facts.seconds;
@@ -86,13 +82,24 @@ int workshop_assembly(const Workshop *w, Comparison *c, int variant, const char 
     BuildOptions o = {
         .spec = v->report->model->file,
         .output = path,
+        .allowance = w->allowance,
         .before = &w->before,
         .code = { .level = 2, .cpu = cpu ? cpu : "native", .emit = EMIT_ASM },
     };
+    allowance_spec(w->allowance, o.spec);
     int status = build_model(v->report->model, &o, e);
     if (!status) status = workshop_read(path, &text, e);
     if (status) text_free(&text);
     v->assembly = text.at;
+    return status;
+}
+
+int workshop_run(const Workshop *w, const Comparison *c, int variant, char *const *argv, Text *t,
+                 Error *e) {
+    allowance_lift(w->allowance);
+    int status = process_read(argv, c->variant[variant].label, &w->before, t, e);
+    allowance_spec(w->allowance, c->variant[variant].report->model->file);
+    step_note(allowance_step(w->allowance), 0, "what its program told");
     return status;
 }
 

@@ -6,6 +6,7 @@
 #ifndef STRATA_WORKSHOP_H
 #define STRATA_WORKSHOP_H
 
+#include "allowance.h"
 #include "comparison.h"
 
 #include <signal.h>
@@ -13,10 +14,11 @@
 typedef struct Workshop {
     char folder[256];
     sigset_t before;
+    Allowance *allowance;
     bool tells; /* what is being done, on standard error: it is a terminal */
 } Workshop;
 
-int workshop_open(Workshop *w, Error *e);
+int workshop_open(Workshop *w, Allowance *a, Error *e);
 void workshop_close(Workshop *w);
 
 /* FOLDER/model-VARIANT.SUFFIX; SUFFIX "" is the program. */
@@ -30,6 +32,9 @@ int workshop_build(const Workshop *w, Comparison *c, int variant, const char *cp
 
 /* The same code as assembly text, for a page. */
 int workshop_assembly(const Workshop *w, Comparison *c, int variant, const char *cpu, Error *e);
+/* Runs a variant's program with what strata was started with; its output is added to t. */
+int workshop_run(const Workshop *w, const Comparison *c, int variant, char *const *argv, Text *t,
+                 Error *e);
 /* A file that programs of ours wrote, whole, added to t. */
 int workshop_read(const char *path, Text *t, Error *e);
 

@@ -10,7 +10,6 @@
 
 #include "table.h"
 
-#define ARENA_LIMIT ((size_t)4 << 30) /* bytes of one graph */
 #define ARENA_BLOCK ((size_t)1 << 18)
 
 typedef struct ArenaBlock {
@@ -21,7 +20,7 @@ typedef struct ArenaBlock {
 struct Arena {
     ArenaBlock *block;
     char *at; /* free bytes of the first block */
-    size_t left, total;
+    size_t left;
 };
 
 static void arena_grow(struct Arena *mem, size_t size) {
@@ -35,15 +34,12 @@ static void arena_grow(struct Arena *mem, size_t size) {
 
 void *graph_alloc(Graph *g, size_t size) {
     struct Arena *mem = g->mem;
-    if (size > ARENA_LIMIT - mem->total)
-        limit_hit("graph: expected at most %zu MB of nodes, found a larger model",
-                  ARENA_LIMIT >> 20);
+    if (size > PTRDIFF_MAX / 2) checked(NULL);
     size = (size + sizeof(max_align_t) - 1) / sizeof(max_align_t) * sizeof(max_align_t);
     if (size > mem->left) arena_grow(mem, size);
     void *p = mem->at;
     mem->at += size;
     mem->left -= size;
-    mem->total += size < ARENA_LIMIT - mem->total ? size : ARENA_LIMIT - mem->total;
     return p;
 }
 

@@ -65,7 +65,7 @@ _Noreturn void bug(const Node *n, const char *fmt, ...) {
 /* == Memory =============================================================== */
 
 void *checked(void *memory) {
-    if (!memory) limit_hit("memory: expected enough to compile with, found none left");
+    if (!memory) limit_hit("%s", NO_MEMORY);
     return memory;
 }
 

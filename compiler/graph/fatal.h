@@ -1,8 +1,8 @@
 /*
 ** How compiling ends early: one line on standard error and the exit status that it means.
 ** Passes and code generation fail in no other way, and nothing else of the compiler ends a
-** process.  'strata build' compiles in a process of its own, whose line and status become its
-** error (process_ended).
+** process.  The commands compile in processes of their own, whose line and status become their
+** error (allowance.h).
 */
 #ifndef STRATA_FATAL_H
 #define STRATA_FATAL_H
@@ -12,6 +12,8 @@
 
 /* A limit was hit, memory included: exit status 3.  bug() is in graph.h. */
 __attribute__((format(printf, 1, 2))) _Noreturn void limit_hit(const char *fmt, ...);
+
+#define NO_MEMORY "memory: expected enough to compile with, found none left"
 
 /* Memory outside of arenas, or the end by limit_hit: what a call returned, if not NULL; zeroed;
 ** as reallocarray; as strdup. */

@@ -130,6 +130,7 @@ static void run_passes(PassRun *r) {
         PassEvent e = { (PassId)i, r->program, is_off(r->o, (PassId)i), (r->g ? r->g : r->from)->n,
                         0,         NULL };
         double start = seconds();
+        step_note(r->o->step, e.before, "pass %s of %s", pass_info[i].name, plan_name(r->program));
         if (!e.off) run[i](r);
         e.seconds = e.off ? 0 : seconds() - start;
         if (!e.off) graph_verify(r->g);

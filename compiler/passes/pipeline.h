@@ -7,6 +7,7 @@
 
 #include "keep.h"
 #include "plan.h"
+#include "step.h"
 #include "two_phase_how.h"
 
 typedef enum PassId {
@@ -55,6 +56,7 @@ typedef struct PassOptions {
     TwoPhase two_phase;
     unsigned off;                 /* optional passes that do not run: bit 1 << PassId */
     const PassObserver *observer; /* told of every pass that a program has; may be NULL */
+    StepNote *step;               /* what runs is noted there; may be NULL */
 } PassOptions;
 
 /* NULL where there is no such program: PLAN_TRAIN of inference, PLAN_GENERATE and PLAN_SCORE

@@ -18,8 +18,6 @@ enum {
     MAXNAME = 200      /* bytes of a parameter's name */
 };
 
-#define OUT_OF_MEMORY(size) "expected to need at most %" size " bytes of memory, found more"
-
 /* A source file that was read, kept for its error lines. */
 typedef struct SourceFile {
     struct SourceFile *next;
@@ -33,10 +31,10 @@ typedef struct Front {
     Graph *g;
     Model *m;
     SpecLimits limit;
-    size_t used;  /* bytes of Lua's heap */
-    int refused;  /* allocations that did not fit */
-    int64_t left; /* instructions */
-    int hooks;
+    size_t used;         /* bytes of Lua's heap */
+    int refused;         /* allocations that did not fit */
+    bool starved;        /* the system had no memory */
+    int64_t left;        /* instructions */
     bool dense;          /* layers are built without their routes */
     double start;        /* sandbox_seconds() when the run began */
     size_t built;        /* bytes of graph, about */
@@ -62,7 +60,8 @@ _Noreturn void spec_stop(lua_State *L, int status, const char *fmt, ...);
 int spec_call_at(lua_State *L);      /* (file, line, f, ...): f(...), blamed on file:line */
 int spec_handle_error(lua_State *L); /* message handler of the outermost call */
 void spec_relocate(Front *f, const char *text, char *out, size_t size);
-void spec_report(Front *f, int status, Error *e); /* from the error on the stack */
+void spec_out_of_memory(const Front *f, char *out, size_t size); /* that it was, and where */
+void spec_report(Front *f, int status, Error *e);                /* from the error on the stack */
 
 /* sandbox.c: limits, and the part of Lua that a spec may use */
 void *sandbox_alloc(void *front, void *p, size_t old, size_t size);

@@ -235,11 +235,18 @@ void spec_relocate(Front *f, const char *text, char *out, size_t size) {
     lua_pop(f->L, 1);
 }
 
+void spec_out_of_memory(const Front *f, char *out, size_t size) {
+    if (f->starved) snprintf(out, size, "%s: not enough memory to read it with", f->stuck);
+    else
+        snprintf(out, size, "%s: expected to need at most %zu bytes of memory, found more",
+                 f->stuck, f->limit.memory);
+}
+
 void spec_report(Front *f, int status, Error *e) {
     char text[900];
     const char *message = f->L && lua_type(f->L, -1) == LUA_TSTRING ? lua_tostring(f->L, -1) : "";
     if (status == LUA_ERRMEM || !*message) {
-        snprintf(text, sizeof text, "%s: " OUT_OF_MEMORY("zu"), f->stuck, f->limit.memory);
+        spec_out_of_memory(f, text, sizeof text);
         f->status = 3;
     } else {
         snprintf(text, sizeof text, "%s", message);

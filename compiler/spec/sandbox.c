@@ -13,14 +13,14 @@
 #include <string.h>
 #include <time.h>
 
-enum { HOOK_EVERY = 1000, CLOCK_EVERY = 64, MAXREFUSED = 64 };
+enum { HOOK_EVERY = 1000, MAXREFUSED = 64 };
 
 const SpecLimits spec_limits = { .memory = (size_t)64 << 20,
                                  .instructions = 50 * 1000 * 1000,
                                  .file = (size_t)4 << 20,
                                  .layers = 10000,
                                  .graph = (size_t)1 << 30,
-                                 .seconds = 20 };
+                                 .seconds = 600 };
 
 /* == Memory =============================================================== */
 
@@ -55,7 +55,7 @@ void *sandbox_alloc(void *ud, void *p, size_t old, size_t size) {
     }
     void *q = realloc(p, size);
     if (q) f->used += size - held;
-    else remember_place(f);
+    else f->starved = true, remember_place(f);
     return q;
 }
 
@@ -77,9 +77,9 @@ static void hook(lua_State *L, lua_Debug *ar) {
     Front *f = front(L);
     f->left -= HOOK_EVERY;
     if (f->status || f->left < 0) out_of_instructions(L);
-    if (++f->hooks % CLOCK_EVERY) return;
     if (sandbox_seconds() - f->start > f->limit.seconds)
-        spec_stop(L, 3, "expected at most %d seconds, found more", (int)f->limit.seconds);
+        spec_stop(L, 3, "expected at most %d s of processor time, found more",
+                  (int)f->limit.seconds);
 }
 
 void sandbox_hook(lua_State *L) {
@@ -101,8 +101,10 @@ static int call_pcall(lua_State *L) {
     luaL_checkany(L, 1);
     int status = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
     if (status == LUA_ERRMEM) {
+        char text[600];
         f->status = 3;
-        lua_pushfstring(L, "%s: " OUT_OF_MEMORY("I"), f->stuck, (LUAI_UACINT)f->limit.memory);
+        spec_out_of_memory(f, text, sizeof text);
+        lua_pushstring(L, text);
     }
     if (f->status) {
         sandbox_hook(L);

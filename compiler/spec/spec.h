@@ -17,10 +17,13 @@ typedef struct SpecLimits {
     size_t file;          /* bytes of one source file: 4 MB */
     int64_t layers;       /* 10 000 */
     size_t graph;         /* bytes of nodes built, about: 1 GB */
-    double seconds;       /* of processor time: 20, in case instructions are slow ones */
+    double seconds;       /* of processor time: 600, for operations are no instructions */
 } SpecLimits;
 
 extern const SpecLimits spec_limits; /* the defaults */
+
+/* Compiling takes more memory than the graph: it may have one part in so many. */
+enum { SPEC_GRAPH_SHARE = 8 };
 
 /* One depth read: how many sources the sublayer at 'site' chooses from. */
 typedef struct DepthRead {

@@ -73,6 +73,10 @@ static void wanted(char to[192], const OptionTable *t, const OptionRow *r) {
         print_text(to, 192, "a number from %s to %s", print_double(low, r->low),
                    print_double(high, r->high));
         break;
+    case OPTION_IS_SIZE:
+        print_text(to, 192, "a size from %lldM to %lldG, such as 500M", (long long)r->low >> 20,
+                   (long long)r->high >> 30);
+        break;
     case OPTION_IS_SEED:
         print_text(to, 192, "%s from 0 to %llu", t->integer, (unsigned long long)UINT64_MAX);
         break;
@@ -125,6 +129,21 @@ static bool read_choice(const char *list, const char *text, int *choice) {
     }
 }
 
+/* "500M": K, M and G are 2^10, 2^20 and 2^30 bytes. */
+static bool read_size(const OptionRow *r, const char *text, int64_t *bytes) {
+    static const char unit[] = "KMG";
+    char digits[32];
+    size_t n = strlen(text);
+    const char *last = n ? strchr(unit, text[n - 1]) : NULL;
+    if (!last || n > sizeof digits) return false;
+    memcpy(digits, text, n - 1);
+    digits[n - 1] = 0;
+    int shift = 10 * (int)(last - unit + 1);
+    if (!parse_int64(digits, 0, INT64_MAX >> shift, bytes)) return false;
+    *bytes <<= shift;
+    return (double)*bytes >= r->low && (double)*bytes <= r->high;
+}
+
 /* "128,256": every item a count in the row's range. */
 static bool read_counts(OptionValue *v, const OptionRow *r, const char *text) {
     int items = 1;
@@ -151,6 +170,7 @@ static bool set_value(OptionValue *v, const OptionRow *r, const char *text) {
     v->text = text;
     switch (r->kind) {
     case OPTION_IS_COUNT: return parse_int64(text, (int64_t)r->low, (int64_t)r->high, &v->count);
+    case OPTION_IS_SIZE: return read_size(r, text, &v->count);
     case OPTION_IS_SEED: return parse_uint64(text, &v->seed);
     case OPTION_IS_NUMBER: return parse_double(text, r->low, r->high, &v->number);
     case OPTION_IS_CHOICE: return read_choice(option_argument(r), text, &v->choice);
@@ -270,7 +290,7 @@ static int parse_words(Options *o, Error *e) {
     o->word = calloc(1, bytes);
     if (!o->word) return error_memory(e, "arguments", bytes);
     for (int i = 0, used = 1; i < o->argc; i += used, used = 1) {
-        bool option = c->words != ALL_WORDS && is_option(o->argv[i]);
+        bool option = (c->words != ALL_WORDS || !o->words) && is_option(o->argv[i]);
         int status = option ? parse_option(o, i, &used, e) : add_word(o, o->argv[i], e);
         if (status) return status;
     }

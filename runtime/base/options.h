@@ -12,6 +12,7 @@
 typedef enum OptionKind {
     OPTION_IS_FLAG,   /* no value */
     OPTION_IS_COUNT,  /* an integer, low … high */
+    OPTION_IS_SIZE,   /* bytes, as 8G, 500M or 64K: a count */
     OPTION_IS_SEED,   /* an integer of 64 bits */
     OPTION_IS_NUMBER, /* low … high */
     OPTION_IS_TEXT,
@@ -27,7 +28,7 @@ typedef enum CommandWords {
     NO_WORDS,
     ONE_WORD,  /* one, which must be there */
     ANY_WORDS, /* the command looks at their number itself */
-    ALL_WORDS, /* and no option is read among them */
+    ALL_WORDS, /* and options are read before the first only */
     NOT_YET    /* a command that this version does not have */
 } CommandWords;
 

@@ -213,7 +213,7 @@ static int status_of(void (*fn)(Graph *), char *said, size_t size) {
     return WEXITSTATUS(status);
 }
 
-static void ask_for_too_much(Graph *g) { graph_alloc(g, (size_t)1 << 40); }
+static void ask_for_too_much(Graph *g) { graph_alloc(g, (size_t)1 << 62); }
 
 static void spoil_a_shape(Graph *g) {
     g->loc = (Loc){ .file = "specs/a\nb.lua", .line = 8 };
@@ -247,7 +247,7 @@ static void early_ends(void **state) {
         const char *said;
     } c[] = {
         { ask_for_too_much, 3,
-          "error: graph: expected at most 4096 MB of nodes, found a larger model\n" },
+          "error: memory: expected enough to compile with, found none left\n" },
         { spoil_a_shape, 5,
           "error: specs/a\\nb.lua:8: internal error at %1 = neg: has a stale "
           "shape [5], not [4]; please report this\n" },

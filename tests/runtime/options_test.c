@@ -91,6 +91,11 @@ static void strata_values(void **state) {
     assert_int_equal(o.words, 4);
     assert_string_equal(o.word[2], "--steps");
     options_free(&o);
+    assert_int_equal(parse_strata(&o, "run --max-memory 500M a.lua train --max-seconds 3", &e), 0);
+    assert_int_equal(o.words, 4);
+    assert_int_equal(o.value[STRATA_OPTION_MAX_MEMORY].count, 500 << 20);
+    assert_int_equal(o.value[STRATA_OPTION_MAX_SECONDS].count, 600);
+    options_free(&o);
     assert_int_equal(parse_strata(&o, "compare a b --rounds 5", &e), 0);
     assert_int_equal(o.words, 2);
     assert_int_equal(o.value[STRATA_OPTION_ROUNDS].count, 5);
@@ -178,6 +183,12 @@ static void strata_mistakes(void **state) {
         { "inspect --memory=tiny", 2, "--memory: expected small|fast|auto, found 'tiny'" },
         { "inspect --precision bf16", 2, "'strata inspect --help' lists them" },
         { "check --json", 2, "strata check: unknown option '--json'" },
+        { "build --max-memory 100", 2, "expected a size from 1M to 1048576G, such as 500M" },
+        { "build --max-memory 0G", 2, "--max-memory: expected a size from 1M to 1048576G" },
+        { "check --max-memory 9999999999G", 2, ", found '9999999999G'" },
+        { "inspect --max-memory 1e3M", 2, ", found '1e3M'" },
+        { "run --max-seconds 0", 2, "--max-seconds: expected a whole number from 1 to 1000000" },
+        { "run --max-second 1 x y", 2, "'--max-second'; the nearest is '--max-seconds'" },
         { "compare --rounds 0", 2, "--rounds: expected a whole number from 1 to 1000, found '0'" },
     };
     check_mistakes(&strata_options, row, sizeof row / sizeof *row);

@@ -1,0 +1,60 @@
+/*
+** Compiling has an end: it happens in processes that may use so much memory and processor time
+** and no more.  The process that waits for one says what ended it, in one line, and removes the
+** folders that it left behind.
+*/
+#ifndef STRATA_ALLOWANCE_H
+#define STRATA_ALLOWANCE_H
+
+#include "spec.h"
+#include "step.h"
+#include "strata_options.h"
+
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
+
+enum { FOLDERS_AT_ONCE = 4 };
+
+/* Memory that the processes share. */
+typedef struct SharedNotes {
+    char spec[1024]; /* that is being compiled */
+    StepNote step;
+    char folder[FOLDERS_AT_ONCE][256]; /* of temporary files; "": none */
+    char program[PATH_MAX];            /* that strata run is to start */
+} SharedNotes;
+
+typedef struct Allowance {
+    int64_t memory, seconds;                 /* --max-memory, --max-seconds */
+    struct rlimit memory_before, cpu_before; /* of who started strata */
+    double start;                            /* this process's seconds when the spec began */
+    SharedNotes *notes;
+    FILE *console; /* standard error of strata: that of its children goes to who waits for them */
+} Allowance;
+
+typedef int AllowedWork(void *work, Error *e);
+
+/* As the command line has it. */
+int allowance_open(Allowance *a, const Options *o, Error *e);
+void allowance_close(Allowance *a);
+
+/* Runs 'work' in a process of its own, with 'mask' as its signal mask: its status and error, or
+** what ended it.  Signals that stop are held back by the caller (process_hold). */
+int allowance_run(Allowance *a, AllowedWork *work, void *argument, const sigset_t *mask, Error *e);
+
+/* In such a process: a spec begins, with all that is allowed. */
+void allowance_spec(Allowance *a, const char *spec);
+/* What reading it may use, and where steps are noted. */
+SpecLimits allowance_limits(const Allowance *a);
+StepNote *allowance_step(const Allowance *a);
+
+/* Around programs that are not ours to limit: they start with what strata started with. */
+void allowance_lift(const Allowance *a);
+void allowance_lower(const Allowance *a);
+
+/* A folder that is gone when the process ends, however it ends. */
+void allowance_keep(Allowance *a, const char *folder);
+void allowance_drop(Allowance *a, const char *folder);
+
+#endif

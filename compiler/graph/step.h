@@ -1,0 +1,19 @@
+/*
+** What the compiler is at, noted where another process can read it: if a limit ends the compiler
+** there, somebody else has to say so.
+*/
+#ifndef STRATA_STEP_H
+#define STRATA_STEP_H
+
+#include <stdint.h>
+
+typedef struct StepNote {
+    char what[64];      /* "pass memory of training" */
+    int64_t operations; /* of the graph that it works on; 0: of none */
+} StepNote;
+
+/* 'note' may be NULL: nobody asked. */
+__attribute__((format(printf, 3, 4))) void step_note(StepNote *note, int64_t operations,
+                                                     const char *format, ...);
+
+#endif

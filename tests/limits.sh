@@ -1,0 +1,114 @@
+#!/bin/sh
+# What ends compiling, told in one line and leaving nothing:  sh tests/limits.sh STRATA
+# Memory from next to nothing up to enough, wherever it runs out; processor time; signals that
+# others send to the processes that compile.
+set -u
+strata=$(realpath "$1")
+here=$(cd "$(dirname "$0")/.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+mkdir tmp
+export TMPDIR="$work/tmp"
+fail() { echo "limits.sh: $*" >&2; exit 1; }
+
+layers() {  # layers N
+    cat <<END
+return model {
+  name = "deep", vocab = 64, context = 16, dim = 8, norm = rmsnorm {},
+  layers = times($1, layer { attention { heads = 2 }, mlp { hidden = 8, activation = "relu" } }),
+}
+END
+}
+layers 4 >deep.lua
+layers 10000 >deeper.lua
+
+# told PATTERN: status 3 and one line of that pattern, nothing left behind
+told() {
+    [ "$status" = 3 ] || fail "$what: expected status 3, found $status: $(cat err)"
+    [ "$(wc -l <err)" = 1 ] || fail "$what: expected one line, found $(cat err)"
+    grep -qE "$1" err || fail "$what: expected $1, found $(cat err)"
+    clean
+}
+clean() { [ -z "$(ls -A tmp)" ] || fail "$what: left $(ls -A tmp)"; }
+
+more='found more needed by [a-z ]+(, [0-9]+ operations)?$'
+
+# sweep COMMAND STEPS: with more memory each time until it is enough
+sweep() {
+    : >steps
+    size=80
+    while what="$1 --max-memory ${size}M"; do
+        # shellcheck disable=SC2086
+        "$strata" $what >/dev/null 2>err
+        status=$?
+        [ $status != 0 ] || break
+        told "^error: deep.lua: expected at most $size MB of memory \(--max-memory\), $more"
+        sed 's/.*needed by //; s/,.*//' err >>steps
+        size=$((size + 9))
+        [ $size -lt 2000 ] || fail "$1: expected 2 GB to be enough"
+    done
+    clean
+    [ "$(sort -u steps | wc -l)" -ge "$2" ] ||
+        fail "$1: expected memory to run out in $2 steps or more, found $(sort -u steps)"
+}
+if [ -z "${STRATA_SANITIZE:-}" ]; then  # sanitizers reserve address space
+    sweep 'build deep.lua -o deep' 3
+    sweep 'inspect deep.lua' 1
+    sweep 'compare deep.lua deep.lua' 2
+    what='ulimit -v'
+    status=127 size=100
+    while [ $status = 127 ]; do  # the program itself is not loaded yet
+        size=$((size + 10))
+        (ulimit -v $((size * 1024)); "$strata" build deep.lua) >/dev/null 2>err
+        status=$?
+    done
+    told "^error: deep.lua: expected at most $size MB of memory \(ulimit -v\), $more"
+fi
+
+for command in 'build' 'inspect' 'compare deep.lua'; do
+    what="$command --max-seconds 1"
+    # shellcheck disable=SC2086
+    "$strata" $command deeper.lua --max-seconds 1 >/dev/null 2>err
+    status=$?
+    sed -i '/^ *1 | /d; /^ *[0-9]* | /d' err
+    told '^error: deeper.lua:([0-9]+:)? expected at most 1 s of processor time'
+done
+what='ulimit -t'
+(ulimit -t 1; "$strata" inspect deeper.lua) >/dev/null 2>err
+status=$?
+told '^error: deeper.lua:([0-9]+:)? expected at most 1 s of processor time \(ulimit -t\)'
+
+# The first process waits for the second, which waits for the third, which generates code.
+command -v pgrep >/dev/null || { echo "limits.sh: no pgrep, processes are not killed"; exit 0; }
+spec=$here/specs/papers/haares/haares-small-12.lua
+hurt() {  # hurt SIGNAL GENERATION
+    what="signal $1 to process $2"
+    "$strata" build "$spec" -O3 -o hurt >/dev/null 2>err &
+    first=$! third=
+    while [ -z "$third" ]; do
+        kill -0 $first 2>/dev/null || fail "$what: expected it to take longer"
+        second=$(pgrep -P $first)
+        [ -z "$second" ] || third=$(pgrep -P "$second")
+    done
+    eval "kill -$1 \$$2"
+    wait $first
+    status=$?
+}
+for process in second third; do
+    hurt KILL $process
+    told 'found the compiler killed by the system, .* or by somebody'
+    hurt TERM $process
+    [ $status = 143 ] || fail "$what: expected status 143, found $status"
+    clean
+    hurt SEGV $process
+    [ $status = 5 ] || fail "$what: expected status 5, found $status"
+    clean
+done
+hurt KILL first
+for _ in 1 2 3 4 5 6 7 8 9 10; do
+    [ -n "$(ls -A tmp)" ] || break
+    sleep 0.2
+done
+clean
+echo "limits: told, nothing left"
