@@ -35,6 +35,7 @@ typedef struct Front {
     int refused;         /* allocations that did not fit */
     bool starved;        /* the system had no memory */
     int64_t left;        /* instructions */
+    size_t longest;      /* bytes of a string, so far */
     bool dense;          /* layers are built without their routes */
     double start;        /* sandbox_seconds() when the run began */
     size_t built;        /* bytes of graph, about */
@@ -69,6 +70,10 @@ void sandbox_hook(lua_State *L);
 double sandbox_seconds(void); /* of processor time, by this process */
 void sandbox_charge(lua_State *L, int64_t instructions);
 void sandbox_open(lua_State *L); /* pushes a table of Lua's own functions */
+
+/* order.c: tables in an order of their own, whatever way they were filled */
+int order_keys(lua_State *L); /* (what, table): its keys, a list */
+int order_next(lua_State *L); /* (table, key): as next */
 
 /* files.c: reading sources */
 void files_open(lua_State *L, const char *path);

@@ -1,7 +1,9 @@
 /*
-** What a spec may use.  Memory: the allocator refuses beyond the limit.  Time:
-** the count hook and sandbox_charge count instructions; once they are spent
-** the hook fails at every single instruction, so that no pcall survives it.
+** What a spec may use.  Memory: the allocator refuses beyond the limit.  Time: the hook counts
+** instructions; what touches more than an instruction does counts as several: calls and returns
+** by their values, strings by their bytes, blocks that grow by theirs, and sandbox_charge says
+** what else does.  Once they are spent the hook fails at every single instruction, so that no
+** pcall survives it.  None of it looks at a clock: a spec stops where it stops everywhere.
 ** Strings are short (MAXSTRING), so that no instruction costs much.  Of Lua's
 ** library only what cannot see addresses, files or the order of hash tables
 ** is left; base.lua makes the rest of the subset out of it.
@@ -13,7 +15,24 @@
 #include <string.h>
 #include <time.h>
 
-enum { HOOK_EVERY = 1000, MAXREFUSED = 64 };
+enum { HOOK_EVERY = 1000, MAXREFUSED = 64, MAXVALUES = 250 };
+
+/* What counts as an instruction: so many bytes of strings or of other blocks, so many values
+** handed on; and what counts as so many: a call, one of format, one that is protected, an error, a
+** number's digits.  An instruction may compare two of the longest strings that were made: so many
+** bytes of one make every instruction one more. */
+enum {
+    BYTES = 8,
+    BLOCK = 16,
+    VALUES = 4,
+    CALL = 1,
+    FORMAT = 16,
+    PROTECTED = 32,
+    ERROR = 256,
+    DIGITS = 256,
+    COMPARED = 160
+};
+enum { SHORT = 64 }; /* bytes of a string that cost nothing */
 
 const SpecLimits spec_limits = { .memory = (size_t)64 << 20,
                                  .instructions = 50 * 1000 * 1000,
@@ -37,6 +56,14 @@ static void remember_place(Front *f) {
     }
 }
 
+/* New strings are written, blocks that grow are copied. */
+static void charge_bytes(Front *f, const void *p, size_t old, size_t size) {
+    bool string = !p && old == LUA_TSTRING;
+    if (string && size > f->longest) f->longest = size;
+    if (string && size > SHORT) f->left -= (int64_t)size / BYTES;
+    if (!string && size > SHORT) f->left -= (int64_t)(p ? old : size) / BLOCK;
+}
+
 /* Refusing starts a full collection; too many of those are a limit, too. */
 void *sandbox_alloc(void *ud, void *p, size_t old, size_t size) {
     Front *f = ud;
@@ -46,6 +73,7 @@ void *sandbox_alloc(void *ud, void *p, size_t old, size_t size) {
         free(p);
         return NULL;
     }
+    charge_bytes(f, p, old, size);
     bool longer = !p && old == LUA_TSTRING && size > MAXSTRING + 64;
     bool fits = f->used - held <= f->limit.memory && size <= f->limit.memory - (f->used - held);
     if (size > held && (longer || !fits || f->refused > MAXREFUSED)) {
@@ -72,18 +100,37 @@ static _Noreturn void out_of_instructions(lua_State *L) {
               (LUAI_UACINT)front(L)->limit.instructions);
 }
 
+/* Values that a call or a return hands on; long strings among the first, for C functions read
+** all of them. */
+static int64_t cost_of_values(lua_State *L, lua_Debug *ar) {
+    lua_getinfo(L, "r", ar);
+    int64_t cost = ar->ntransfer / VALUES;
+    for (int i = 0; i < 3 && i < ar->ntransfer; i++) {
+        if (!lua_getlocal(L, ar, ar->ftransfer + i)) break;
+        size_t n = lua_type(L, -1) == LUA_TSTRING ? lua_rawlen(L, -1) : 0;
+        if (n > SHORT) cost += (int64_t)n / BYTES;
+        lua_pop(L, 1);
+    }
+    return cost;
+}
+
 static void hook(lua_State *L, lua_Debug *ar) {
-    (void)ar;
     Front *f = front(L);
-    f->left -= HOOK_EVERY;
+    bool counts = ar->event == LUA_HOOKCOUNT, returns = ar->event == LUA_HOOKRET;
+    if (f->status && !counts) return; /* on its way out */
+    if (counts) f->left -= HOOK_EVERY * (1 + (int64_t)f->longest / COMPARED);
+    else f->left -= cost_of_values(L, ar) + (returns ? 0 : CALL);
     if (f->status || f->left < 0) out_of_instructions(L);
-    if (sandbox_seconds() - f->start > f->limit.seconds)
+    if (counts && sandbox_seconds() - f->start > f->limit.seconds)
         spec_stop(L, 3, "expected at most %d s of processor time, found more",
                   (int)f->limit.seconds);
+    if (!counts && !returns && lua_getlocal(L, ar, -MAXVALUES - 1))
+        spec_stop(L, 3, "expected at most %d values for '...', found more", MAXVALUES);
 }
 
 void sandbox_hook(lua_State *L) {
-    lua_sethook(L, hook, LUA_MASKCOUNT, front(L)->status ? 1 : HOOK_EVERY);
+    if (front(L)->status) lua_sethook(L, hook, LUA_MASKCOUNT, 1);
+    else lua_sethook(L, hook, LUA_MASKCOUNT | LUA_MASKCALL | LUA_MASKRET, HOOK_EVERY);
 }
 
 /* For C functions whose time grows with their arguments. */
@@ -99,6 +146,7 @@ void sandbox_charge(lua_State *L, int64_t instructions) {
 static int call_pcall(lua_State *L) {
     Front *f = front(L);
     luaL_checkany(L, 1);
+    sandbox_charge(L, PROTECTED);
     int status = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
     if (status == LUA_ERRMEM) {
         char text[600];
@@ -112,6 +160,7 @@ static int call_pcall(lua_State *L) {
         return lua_error(L);
     }
     f->raised = false;
+    if (status) sandbox_charge(L, ERROR);
     lua_pushboolean(L, status == LUA_OK);
     lua_insert(L, 1);
     return lua_gettop(L);
@@ -138,7 +187,7 @@ static int call_tostring(lua_State *L) {
         return 1;
     }
     switch (lua_type(L, 1)) {
-    case LUA_TNUMBER:
+    case LUA_TNUMBER: sandbox_charge(L, lua_isinteger(L, 1) ? 0 : DIGITS); /* fall through */
     case LUA_TSTRING: lua_tostring(L, 1); break;
     case LUA_TBOOLEAN: lua_pushstring(L, lua_toboolean(L, 1) ? "true" : "false"); break;
     default: lua_pushstring(L, luaL_typename(L, 1));
@@ -150,11 +199,13 @@ static int call_tostring(lua_State *L) {
 static int call_format(lua_State *L) {
     int n = lua_gettop(L);
     const char *fmt = luaL_checkstring(L, 1);
+    sandbox_charge(L, FORMAT);
     for (const char *p = fmt; *p; p++) {
         if (*p != '%') continue;
         p++;
         while (*p && strchr("-+ #0123456789.", *p))
             p++;
+        if (*p && strchr("aAeEfFgG", *p)) sandbox_charge(L, DIGITS);
         if (*p == 'p')
             spec_fail(L,
                       "format: expected one of %%a %%c %%d %%e %%f %%g %%i %%o %%q %%s %%u %%x, "
@@ -205,9 +256,8 @@ static int call_setstringmeta(lua_State *L) {
 
 /* == The table given to base.lua ========================================== */
 
-static const char *const from_base[] = { "getmetatable", "ipairs", "next",   "rawequal",
-                                         "rawget",       "rawlen", "rawset", "select",
-                                         "tonumber",     "type",   NULL };
+static const char *const from_base[] = { "getmetatable", "ipairs", "rawequal", "rawget", "rawlen",
+                                         "rawset",       "select", "tonumber", "type",   NULL };
 static const char *const from_string[] = { "byte",    "char", "len",   "lower", "rep",
                                            "reverse", "sub",  "upper", NULL };
 static const char *const from_table[] = { "unpack", NULL };
@@ -243,6 +293,8 @@ static void copy_library(lua_State *L, int to, const char *name, lua_CFunction o
 
 void sandbox_open(lua_State *L) {
     static const luaL_Reg ours[] = { { "error", call_error },
+                                     { "keys", order_keys },
+                                     { "next", order_next },
                                      { "pcall", call_pcall },
                                      { "setmetatable", call_setmetatable },
                                      { "setstringmeta", call_setstringmeta },

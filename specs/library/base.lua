@@ -4,7 +4,7 @@
 -- false and true, whatever order they were filled in.
 local core = ...
 local lua = core.lua
-local error, type, next, tostring = lua.error, lua.type, lua.next, lua.tostring
+local error, type, tostring = lua.error, lua.type, lua.tostring
 local rawget, rawlen = lua.rawget, lua.rawlen
 local longest = 16384
 
@@ -21,15 +21,6 @@ local function expect_integer(what, n)
 end
 
 -- {== Order =================================================================
-
-local rank = { number = 1, string = 2, boolean = 3 }
-
-local function before(a, b)
-  local i, j = rank[type(a)], rank[type(b)]
-  if i ~= j then return i < j end
-  if i == 3 then return not a and b end
-  return a < b
-end
 
 -- Merges the sorted runs a[i .. m-1] and a[m .. j-1] into b.
 local function merge(a, b, i, m, j, less)
@@ -59,26 +50,8 @@ local function sort(list, less)
   for i = 1, n do list[i] = a[i] end
 end
 
-local function check_key(what, k)
-  if not rank[type(k)] then
-    error(what .. ": expected keys that are numbers, strings or booleans, found a " .. type(k))
-  end
-end
-
-local function keys(what, t)
-  expect_table(what, t)
-  local list, n = {}, 0
-  for k in next, t do
-    check_key(what, k)
-    n = n + 1
-    list[n] = k
-  end
-  sort(list, before)
-  return list
-end
-
 local function pairs(t)
-  local list, i = keys("pairs", t), 0
+  local list, i = lua.keys("pairs", t), 0
   return function()
     local k, v
     repeat
@@ -88,17 +61,6 @@ local function pairs(t)
     until k == nil or v ~= nil
     return k, v
   end
-end
-
-local function ordered_next(t, after)
-  expect_table("next", t)
-  if after ~= nil then check_key("next", after) end
-  local first
-  for k in next, t do
-    check_key("next", k)
-    if (after == nil or before(after, k)) and (first == nil or before(k, first)) then first = k end
-  end
-  return first, rawget(t, first)
 end
 
 -- }{== Lists ================================================================
@@ -169,7 +131,7 @@ end
 -- }{== Strings and errors ===================================================
 
 local text = {}
-for name, f in next, lua.string do text[name] = f end
+for name, f in pairs(lua.string) do text[name] = f end
 
 function text.rep(s, n, separator)
   n, separator = expect_integer("rep", n), separator or ""
@@ -180,6 +142,7 @@ function text.rep(s, n, separator)
   if n > longest or (#s + #separator) * n > longest then
     error("rep: expected a string of at most " .. longest .. " bytes, found more")
   end
+  if #s + #separator == 0 then return "" end -- repeating nothing would cost nothing
   return lua.string.rep(s, n, separator)
 end
 
@@ -194,13 +157,13 @@ end
 
 local env = {
   assert = assert, error = error, getmetatable = lua.getmetatable, ipairs = lua.ipairs,
-  next = ordered_next, pairs = pairs, pcall = lua.pcall,
+  next = lua.next, pairs = pairs, pcall = lua.pcall,
   rawequal = lua.rawequal, rawget = rawget, rawlen = rawlen, rawset = lua.rawset,
   setmetatable = lua.setmetatable, tonumber = lua.tonumber, tostring = tostring, type = type,
   math = lua.math, string = text, table = list,
 }
 -- Lua functions a spec calls are wrapped: a tail call would hide its line.
-for _, name in lua.ipairs { "assert", "next", "pairs" } do env[name] = core.wrap(env[name]) end
+for _, name in lua.ipairs { "assert", "pairs" } do env[name] = core.wrap(env[name]) end
 for _, name in lua.ipairs { "concat", "insert", "move", "pack", "remove", "sort", "unpack" } do
   list[name] = core.wrap(list[name])
 end
