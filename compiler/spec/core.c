@@ -7,6 +7,7 @@
 #include "nearest.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 /* == Names ================================================================ */
@@ -167,6 +168,16 @@ static int call_source(lua_State *L) {
 
 void spec_note(Front *f, const char *text) {
     Model *m = f->m;
+    char line[MAXNOTE + 4];
+    if (m->nnote > MAXNOTES) return;
+    if (m->nnote == MAXNOTES) text = "more notes are left out";
+    if (strlen(text) > MAXNOTE) {
+        size_t n = MAXNOTE;
+        while (n && ((unsigned char)text[n] & 0xc0) == 0x80)
+            n--;
+        snprintf(line, sizeof line, "%.*s...", (int)n, text);
+        text = line;
+    }
     m->note = grown(f->g, m->note, m->nnote, &f->notecap, sizeof *m->note);
     m->note[m->nnote++] = graph_string(f->g, text);
 }

@@ -15,7 +15,9 @@
 enum {
     MAXSTRING = 16384, /* bytes of a Lua string: what one instruction can cost */
     MAXLIST = 65536,   /* elements of a list given to a primitive */
-    MAXNAME = 200      /* bytes of a parameter's name */
+    MAXNAME = 200,     /* bytes of a parameter's name */
+    MAXNOTE = 300,     /* bytes of a note */
+    MAXNOTES = 100     /* of a model; one more says that there are more */
 };
 
 /* A source file that was read, kept for its error lines. */

@@ -39,14 +39,43 @@ int print_text(char *to, size_t size, const char *format, ...) {
 
 /* == Errors =============================================================== */
 
+/* Bytes of a word, and what is left of longer ones: a name of a megabyte says no more. */
+enum { WORD_MOST = 256, WORD_BEGIN = 160, WORD_END = 64 };
+
+static bool within_character(char c) { return ((unsigned char)c & 0xc0) == 0x80; }
+
+/* Words that are too long lose their middle; returns the length. */
+static size_t shorten(char *text) {
+    char *to = text;
+    for (const char *word = text; *word;) {
+        size_t n = strcspn(word, " "), keep = n > WORD_MOST ? WORD_BEGIN : n;
+        const char *end = word + n, *rest = n > WORD_MOST ? end - WORD_END : end;
+        while (keep < n && keep && within_character(word[keep]))
+            keep--;
+        while (rest < end && within_character(*rest))
+            rest++;
+        memmove(to, word, keep), to += keep;
+        if (keep < n) memcpy(to, "...", 3), to += 3;
+        memmove(to, rest, (size_t)(end - rest)), to += end - rest;
+        if (*end) *to++ = ' ', end++;
+        word = end;
+    }
+    *to = 0;
+    return (size_t)(to - text);
+}
+
 int error_setv(Error *e, int status, const char *format, va_list arguments) {
     if (!e) return status;
-    char raw[4096];
+    char raw[4096] = "", *text = raw, *more = NULL;
+    va_list again;
+    va_copy(again, arguments);
     int n = print_textv(raw, sizeof raw, format, arguments);
-    if (n < 0) n = 0;
-    if ((size_t)n >= sizeof raw) n = sizeof raw - 1;
+    if (n >= (int)sizeof raw) more = malloc((size_t)n + 1);
+    if (more && print_textv(more, (size_t)n + 1, format, again) == n) text = more;
+    va_end(again);
     e->status = status;
-    text_escape(e->text, sizeof e->text, raw, (size_t)n);
+    text_escape(e->text, sizeof e->text, text, shorten(text));
+    free(more);
     return status;
 }
 

@@ -30,7 +30,8 @@ typedef struct Error {
     char text[1024]; /* first line: what is wrong and where; then details, one per line */
 } Error;
 
-/* Sets status and first line; returns 'status'.  e may be NULL. */
+/* Sets status and first line, in which words of more than 256 bytes lose their middle; returns
+** 'status'.  e may be NULL. */
 int error_set(Error *e, int status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 int error_setv(Error *e, int status, const char *format, va_list arguments);
 

@@ -1,6 +1,8 @@
 /* See svg.h.  Colours after Okabe and Ito, lighter ones where the page is dark. */
 #include "svg.h"
 
+#include "escape.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -55,13 +57,16 @@ void svg_begin(Text *t, const char *label, double width, double height) {
 }
 
 void svg_escaped(Text *t, const char *text) {
-    for (; *text; text++) {
+    for (size_t used; *text; text += used) {
         unsigned char c = (unsigned char)*text;
+        bool inert;
+        used = text_character(text, strlen(text), &inert);
         if (c == '<') text_add(t, "&lt;");
         else if (c == '>') text_add(t, "&gt;");
         else if (c == '&') text_add(t, "&amp;");
         else if (c == '"') text_add(t, "&quot;");
-        else text_bytes(t, c < 32 ? " " : text, 1);
+        else if (used == 1 && c >= 0x80) text_add(t, "\xef\xbf\xbd"); /* no UTF-8 */
+        else text_bytes(t, c < 32 ? " " : text, used);
     }
 }
 

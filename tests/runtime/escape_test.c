@@ -3,8 +3,10 @@
 
 #include "console.h"
 #include "escape.h"
+#include "svg.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -89,11 +91,50 @@ static void console_escapes(void **state) {
     assert_string_equal(got, "one\n\ttwo \\x1b[2J\n");
 }
 
+/* A word of any length leaves room for what is said about it. */
+static void errors_shorten_words(void **state) {
+    (void)state;
+    enum { LONG = 1 << 20 };
+    char *word = malloc(LONG + 1);
+    Error e = { 0 };
+    assert_non_null(word);
+    for (int size = 250; size <= LONG; size = size < 270 ? size + 1 : size * 2) {
+        memset(word, 'k', (size_t)size);
+        word[size] = 0;
+        memcpy(word + size - 3, "\xe2\x80\xa6", 3);
+        assert_int_equal(error_set(&e, STATUS_USER, "a.st:%s: expected %d, found 'b'", word, 8), 1);
+        const char *end = strstr(e.text, "\xe2\x80\xa6: expected 8, found 'b'");
+        assert_non_null(end);
+        assert_int_equal(strlen(end), strlen("...: expected 8, found 'b'"));
+        assert_true(end - e.text <= 256);
+        assert_int_equal(strstr(e.text, "kk...kk") != NULL, size + 6 > 256);
+    }
+    free(word);
+    for (size_t i = 0; i < 200; i++) {
+        char text[1000] = "";
+        memset(text, 'x', i);
+        for (int k = 0; k < 200; k++)
+            strcat(text, "\xe2\x80\xa6");
+        error_set(&e, STATUS_USER, "%s", text);
+        assert_null(strstr(e.text, "\\x"));
+        assert_true(strlen(e.text) <= 256);
+    }
+}
+
+/* Pages are UTF-8 whatever files are called. */
+static void pages_are_utf8(void **state) {
+    (void)state;
+    Text t = { 0 };
+    svg_escaped(&t, "a\x9b<\xe2\x80\xa6\xe2\x80\x1b\xff");
+    assert_string_equal(t.at, "a\xef\xbf\xbd&lt;\xe2\x80\xa6\xef\xbf\xbd\xef\xbf\xbd \xef\xbf\xbd");
+    text_free(&t);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(escapes),
-        cmocka_unit_test(any_bytes),
-        cmocka_unit_test(console_escapes),
+        cmocka_unit_test(escapes),         cmocka_unit_test(any_bytes),
+        cmocka_unit_test(console_escapes), cmocka_unit_test(errors_shorten_words),
+        cmocka_unit_test(pages_are_utf8),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

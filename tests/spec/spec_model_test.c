@@ -280,6 +280,26 @@ static void test_unused_parameters(void **state) {
     spec_free(m);
 }
 
+/* Notes of a mixer's: what is too long is cut between characters, what is too many is left out. */
+static void test_notes(void **state) {
+    Error error;
+    Model *m = load_spec_text(
+        state, "notes.lua",
+        WRITING("m:note('short') for i = 1, 150 do m:note(i .. ('\\u{20ac}'):rep(1000)) end "
+                "return { h = s.h + out }"),
+        NULL, &error);
+    if (!m) fail_msg("%s", error.text);
+    assert_int_equal(m->nnote, 101);
+    assert_string_equal(m->note[0], "short");
+    for (int i = 1; i < 100; i++) {
+        size_t n = strlen(m->note[i]);
+        assert_true(n > 290 && n <= 303);
+        assert_string_equal(m->note[i] + n - 6, "\xe2\x82\xac...");
+    }
+    assert_string_equal(m->note[100], "more notes are left out");
+    spec_free(m);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parameter_counts),
@@ -288,6 +308,7 @@ int main(void) {
         cmocka_unit_test(test_locations),
         cmocka_unit_test(test_specs),
         cmocka_unit_test(test_unused_parameters),
+        cmocka_unit_test(test_notes),
         cmocka_unit_test(test_library_mixers_are_ordinary),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
