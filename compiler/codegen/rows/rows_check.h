@@ -14,8 +14,12 @@ typedef struct Fence {
     V table;      /* p */
     int operands; /* n */
     V scratch;
-    int64_t floats; /* of the scratch */
+    int64_t floats;         /* of the scratch */
+    LLVMBasicBlockRef left; /* by which a kernel with a stray access is left */
 } Fence;
+
+/* In the kernel that is being emitted. */
+Fence fence_open(Emit *e, V table, int operands, V scratch, int64_t floats);
 
 /* 'floats' floats from 'address' lie where 'operand' may be accessed; operand n is
 ** the scratch.  If they don't, the kernel ends there. */

@@ -82,10 +82,8 @@ int64_t rows_emit(Emit *e, const Rows *r, const char *name) {
     Loc loc = r->step->n ? r->step->node[0]->loc : (Loc){ 0 };
     lines_function(e->lines, name, loc);
     set_attribute(e, fn, "noinline"); /* profiles name it; a call is nothing beside it */
-    if (e->plain) {
-        set_attribute(e, fn, "optnone");
-        LLVMSetSection(fn, ".text.probe");
-    }
+    if (e->plain || e->check) set_attribute(e, fn, "optnone");
+    if (e->plain) LLVMSetSection(fn, ".text.probe");
     RowCode c = { .e = e, .r = r };
     c.p = checked_new((size_t)r->noperand + 1, sizeof *c.p);
     c.row_table = checked_new((size_t)r->nvalue + 1, sizeof *c.row_table);
@@ -96,7 +94,7 @@ int64_t rows_emit(Emit *e, const Rows *r, const char *name) {
     for (int i = 0; i < r->nfixed; i++)
         c.p[i] = e_pointer(e, c.table, i);
     if (r->count) c.count = e_number(e, c.p[r->count_at]);
-    c.fence = (Fence){ LLVMGetParam(fn, 0), r->noperand, c.scratch, r->scratch };
+    c.fence = fence_open(e, c.table, r->noperand, c.scratch, r->scratch);
     for (int i = 0; i < r->ngroup; i++)
         if (r->group[i].mode == MODE_UNIFORM) loops_emit(&c, &r->group[i]);
     if (r->step->kind == STEP_ROW) emit_tiles(&c);
