@@ -108,6 +108,11 @@ static char *header_name(const char *output) {
 
 /* == Building ============================================================= */
 
+/* The second object, NULL if none was made; what cannot be looked at, the linker misses. */
+static const char *side_of(const Scratch *s) {
+    return access(s->side, F_OK) && errno == ENOENT ? NULL : s->side;
+}
+
 static int compile_counted(const Model *m, const BuildOptions *o, const Scratch *s,
                            const sigset_t *mask, Error *e) {
     CompileWork w = { m, o, s };
@@ -118,7 +123,7 @@ static int compile_counted(const Model *m, const BuildOptions *o, const Scratch 
     o->facts->seconds = process_children_seconds() - start;
     int64_t side = 0;
     status = code_size(s->object, &o->facts->code_bytes, e);
-    if (!status && !access(s->side, R_OK)) status = code_size(s->side, &side, e);
+    if (!status && side_of(s)) status = code_size(s->side, &side, e);
     o->facts->code_bytes += side;
     return status;
 }
@@ -132,8 +137,7 @@ static int make(const Model *m, const BuildOptions *o, const char *output, const
     if (status) return status;
     allowance_keep(o->allowance, s.folder);
     status = compile_counted(m, o, &s, mask, e);
-    if (!status && linked)
-        status = link_output(o, s.object, access(s.side, R_OK) ? NULL : s.side, s.result, mask, e);
+    if (!status && linked) status = link_output(o, s.object, side_of(&s), s.result, mask, e);
     if (!status) status = publish(output, linked ? s.result : s.object, header, s.header, e);
     allowance_drop(o->allowance, s.folder);
     return status;

@@ -114,8 +114,12 @@ static void push_chunk(lua_State *L, const SourceFile *s) {
     lua_remove(L, -2);
 }
 
-static _Noreturn void no_memory(lua_State *L) {
-    spec_stop(L, 3, "expected memory enough to find files with, found none left");
+/* Returns where nothing of the name is there. */
+static void check_search(lua_State *L, int error) {
+    if (error == ENOMEM)
+        spec_stop(L, 3, "expected memory enough to find files with, found none left");
+    if (error && !asked_wrongly(error))
+        spec_stop(L, 4, "expected to find files in the spec's folder, found: %s", strerror(error));
 }
 
 void files_open(lua_State *L, const char *path) {
@@ -126,7 +130,7 @@ void files_open(lua_State *L, const char *path) {
     char *folder = slash ? strndup(path, f->shown) : strdup(".");
     f->folder = folder ? realpath(folder, NULL) : NULL;
     free(folder);
-    if (errno == ENOMEM) no_memory(L);
+    check_search(L, f->folder ? 0 : errno);
 }
 
 void files_spec(lua_State *L, const char *path) {
@@ -181,7 +185,7 @@ static void load_module(lua_State *L, const char *name) {
             name);
     errno = 0;
     char *real = find_module(f, file, &outside);
-    if (!real && errno == ENOMEM) no_memory(L);
+    check_search(L, real || outside ? 0 : errno);
     if (!real)
         spec_fail(L,
                   outside ? "require: expected '%s' inside the spec's folder, found a link that "

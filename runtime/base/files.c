@@ -89,10 +89,15 @@ static int regular_or_none(const Output *o, const char *name, const char *suffix
                      o->path, suffix, kind_of(s));
 }
 
+/* Whether the temporary file is that one; errno is 0 if it could be looked at, or is not there. */
 static bool same_file(const Output *o, int fd) {
     struct stat a, b;
-    return !fstat(fd, &a) && !fstatat(o->folder, o->temp, &b, AT_SYMLINK_NOFOLLOW)
-        && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+    errno = 0;
+    if (fstat(fd, &a) || fstatat(o->folder, o->temp, &b, AT_SYMLINK_NOFOLLOW)) {
+        if (errno == ENOENT) errno = 0;
+        return false;
+    }
+    return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
 /* Locks where the file system can; false if another process holds the lock. */
@@ -110,7 +115,7 @@ static int remove_stale(Output *o, Error *e) {
                                : error_errno(e, o->path, "replace its .strata-tmp", errno);
     if (!lock(fd))
         status = error_set(e, STATUS_USER, "%s: another process is writing this file", o->path);
-    else if (same_file(o, fd) && unlinkat(o->folder, o->temp, 0) && errno != ENOENT)
+    else if (same_file(o, fd) ? unlinkat(o->folder, o->temp, 0) && errno != ENOENT : errno)
         status = error_errno(e, o->path, "replace its .strata-tmp", errno);
     close(fd);
     return status;
@@ -122,11 +127,14 @@ static int create_temp(Output *o, Error *e) {
         int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
         int fd = above_standard(openat(o->folder, o->temp, flags, 0666));
         if (fd >= 0) {
-            if (lock(fd) && same_file(o, fd)) {
+            bool locked = lock(fd);
+            if (locked && same_file(o, fd)) {
                 o->fd = fd;
                 return STATUS_OK;
             }
+            int number = locked ? errno : 0;
             close(fd);
+            if (number) return error_errno(e, o->path, "look at its .strata-tmp", number);
         } else if (errno != EEXIST) {
             return error_errno(e, o->path, "create it", errno);
         } else {

@@ -1,38 +1,26 @@
 /*
-** To be preloaded: lets an allocation of one program fail.  It counts from the beginning of main,
-** over all processes that come of it by fork.
-**   ALLOCATION_OF=NAME     the program; others that are started on the way are left alone
-**   ALLOCATION_COUNT=FILE  eight bytes that hold the count
-**   ALLOCATION_FAIL=N      the one that fails; 0: none
+** To be preloaded: lets an allocation of one program fail (preload.h).
 **   ALLOCATION_ALL=1       all after it fail, too
 **   ALLOCATION_OWN=1       those that LLVM and the C++ library make for themselves do not count
 */
-#include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <link.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "preload.h"
+
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *p, size_t size);
 void *__libc_memalign(size_t align, size_t size);
 
-typedef int Main(int argc, char **argv, char **environment);
-
 /* One for the process: what a replaced malloc knows, it can know from nowhere else. */
 static struct {
-    _Atomic uint64_t *count; /* NULL: nothing is counted */
-    uint64_t fail;
     bool all;
-    Main *main;
     struct {
         uintptr_t first, end;
     } foreign[2]; /* where code lies that does not count */
@@ -46,9 +34,9 @@ static bool is_foreign(const void *caller) {
 }
 
 static bool fails(const void *caller) {
-    if (!here.count || is_foreign(caller)) return false;
-    uint64_t n = atomic_fetch_add(here.count, 1) + 1;
-    if (n != here.fail && !(here.all && here.fail && n > here.fail)) return false;
+    if (!preload_counts() || is_foreign(caller)) return false;
+    uint64_t n = preload_next(), fail = preload_fault();
+    if (n != fail && !(here.all && fail && n > fail)) return false;
     errno = ENOMEM;
     return true;
 }
@@ -94,29 +82,7 @@ static int note_foreign(struct dl_phdr_info *file, size_t size, void *unused) {
     return 0;
 }
 
-static void begin(void) {
-    const char *fail = getenv("ALLOCATION_FAIL");
-    int file = open(getenv("ALLOCATION_COUNT"), O_RDWR | O_CLOEXEC);
-    if (file < 0) _exit(125);
-    here.fail = strtoull(fail ? fail : "0", NULL, 10);
+void preload_prepare(void) {
     here.all = getenv("ALLOCATION_ALL") != NULL;
-    void *count = mmap(NULL, sizeof *here.count, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    if (count == MAP_FAILED) _exit(125);
-    close(file);
     if (getenv("ALLOCATION_OWN")) dl_iterate_phdr(note_foreign, NULL);
-    here.count = count;
-}
-
-static int counted_main(int argc, char **argv, char **environment) {
-    const char *name = getenv("ALLOCATION_OF");
-    if (name && !strcmp(program_invocation_short_name, name)) begin();
-    return here.main(argc, argv, environment);
-}
-
-int __libc_start_main(Main *main, int argc, char **argv, Main *init, void (*fini)(void),
-                      void (*end)(void), void *stack) {
-    int (*start)(Main *, int, char **, Main *, void (*)(void), void (*)(void), void *);
-    *(void **)&start = dlsym(RTLD_NEXT, "__libc_start_main");
-    here.main = main;
-    return start(counted_main, argc, argv, init, fini, end, stack);
 }

@@ -1,0 +1,262 @@
+/*
+** Calls of the system that fail: each one that strata and a model's program make fails in turn, by
+** itself or with all later ones of its name, with one of three errors.  Every run must end in one
+** of two ways: with one line and exit status 4 (3 where it is memory, 1 where it is not
+** permitted), or as if nothing had happened.  In both, what it was given is there as it was, every
+** other file is whole, and none is there that a run in which nothing fails does not leave.
+**   FAULTS=N faults_test     so many faults, where otherwise 200 are tried
+**   FAULT_SEED=N             others
+*/
+#include "test.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fault_run.h"
+#include "numeric.h"
+#include "safetensors.h"
+
+enum { KINDS = 6, AT_ONCE = 2, FEW = 200 };
+
+static const char spec[] =
+    "return model { name = 'm', vocab = 256, context = 8, dim = 8, tokenizer = 'bytes',\n"
+    "  norm = rmsnorm { eps = 1e-6 }, residual = require 'mine' {},\n"
+    "  layers = times(1, layer { mlp { hidden = 16, activation = 'relu' } }),\n"
+    "  train = { optimizer = adamw { lr = 1e-3 }, batch = 2 } }\n";
+
+static const char mixer[] =
+    "return mixer {\n"
+    "  open = function(m, e) return { h = e } end,\n"
+    "  read = function(m, state, site) return state.h end,\n"
+    "  write = function(m, state, site, out) return { h = state.h + out } end,\n"
+    "  close = function(m, state, site) return state.h end,\n"
+    "}\n";
+
+static Folder inputs;
+
+/* == What it must have come to ============================================ */
+
+/* One line, then at most the line of the spec. */
+static bool says_one_line(const char *said) {
+    const char *end = strchr(said, '\n');
+    if (!end || strncmp(said, "error: ", 7)) return false;
+    const char *more = end + 1, *last = strchr(more, '\n');
+    return !*more || (*more == ' ' && last && !last[1]);
+}
+
+/* What a file is removed by, or what says whose it is: one may stay. */
+static bool removes(const char *call) {
+    return strstr(call, "unlink") || strstr(call, "rename") || strstr(call, "fstat")
+        || !strcmp(call, "rmdir");
+}
+
+static bool is_right_status(const FaultOutcome *o) {
+    bool denied = strstr(o->said, "Permission denied") || strstr(o->said, "Operation not permitted")
+        || strstr(o->said, "Read-only");
+    return o->status == 4 || o->status == 3 || (o->status == 1 && denied);
+}
+
+/* The contents are those of a file of the folder, whatever its name. */
+static bool is_one_of(const char *bytes, size_t length, const Folder *f) {
+    DIR *d = opendir(f->path);
+    bool found = false;
+    assert_non_null(d);
+    for (struct dirent *e; !found && (e = readdir(d));) {
+        size_t n = 0;
+        char *other = *e->d_name == '.' ? NULL : folder_read(f, e->d_name, &n);
+        found = other && n == length && !memcmp(bytes, other, n);
+        free(other);
+    }
+    closedir(d);
+    return found;
+}
+
+/* A checkpoint, of whatever step, whose checksum is right. */
+static bool is_checkpoint(const Folder *f, const char *name) {
+    Safetensors s;
+    Error e;
+    bool found = false;
+    char path[512];
+    int n = snprintf(path, sizeof path, "%s/%s", f->path, name);
+    if (n >= (int)sizeof path || safetensors_open(&s, path, &e)) return false;
+    bool good = !safetensors_verify(&s, &found, &e) && found;
+    safetensors_close(&s);
+    return good;
+}
+
+/* NULL: a name that a whole run leaves, or is given, with contents of one of them.  A file that
+** could not be removed may have the name of a temporary one. */
+static const char *file_is_wrong(const FaultOutcome *o, const FaultOutcome *whole,
+                                 const char *name) {
+    size_t n;
+    char *bytes = folder_read(&o->work, name, &n);
+    bool known = folder_has(&whole->work, name),
+         left = strstr(name, ".strata-tmp") && removes(o->count->what);
+    const char *wrong = !known && !left ? "left a file" : NULL;
+    if (!left && !is_one_of(bytes, n, &inputs) && !is_one_of(bytes, n, &whole->work)
+        && !is_checkpoint(&o->work, name))
+        wrong = "left a file that is not whole";
+    free(bytes);
+    return wrong;
+}
+
+static const char *files_are_wrong(const FaultOutcome *o, const FaultCommand *c,
+                                   const FaultOutcome *whole) {
+    const char *wrong = NULL;
+    DIR *d = opendir(o->work.path);
+    assert_non_null(d);
+    for (struct dirent *e; !wrong && (e = readdir(d));)
+        if (*e->d_name != '.') wrong = file_is_wrong(o, whole, e->d_name);
+    closedir(d);
+    for (int i = 0; i < FAULT_FILES && c->file[i]; i++)
+        if (!folder_has(&o->work, c->file[i])) wrong = "lost a file";
+    if (folder_entries(&o->temp) && !removes(o->count->what)) wrong = "left a temporary file";
+    return wrong;
+}
+
+static bool is_right(const FaultOutcome *o, const FaultCommand *c, const FaultOutcome *whole,
+                     uint64_t at, int kind) {
+    const char *wrong = files_are_wrong(o, c, whole);
+    if (o->status == 0) {
+        if (strcmp(o->said, whole->said)) wrong = "succeeded with other words";
+        if (!wrong && !removes(o->count->what) && !folders_same(&o->work, &whole->work))
+            wrong = "succeeded with other files";
+    } else {
+        if (!says_one_line(o->said)) wrong = "said something else";
+        if (!is_right_status(o)) wrong = "ended otherwise";
+    }
+    if (wrong)
+        print_error("%s: call %llu, %s, error %d: %s: status %d: %s\n", c->words,
+                    (unsigned long long)at, o->count->what, kind, wrong, o->status, o->said);
+    return !wrong;
+}
+
+/* == Which ones =========================================================== */
+
+static uint64_t setting(const char *name, uint64_t otherwise) {
+    const char *text = getenv(name);
+    return text ? strtoull(text, NULL, 10) : otherwise;
+}
+
+/* A share of the faults of all commands: first every call by itself with its first error, then, as
+** many as are wanted, in every way. */
+static void fail_each(const FaultCommand *c, double share) {
+    static const char *const how[KINDS] = { "CALL_ERROR=0", "CALL_ERROR=1", "CALL_ERROR=2",
+                                            "CALL_ERROR=3", "CALL_ERROR=4", "CALL_ERROR=5" };
+    uint64_t faults = (uint64_t)(share * (double)setting("FAULTS", FEW)), wrong = 0, refused = 0;
+    Random random = { setting("FAULT_SEED", 1) };
+    FaultOutcome whole, run[AT_ONCE];
+    fault_run_whole(&whole, c);
+    uint64_t calls = whole.count->count;
+    for (uint64_t n = 0; n < faults; n += AT_ONCE) {
+        uint64_t at[AT_ONCE];
+        int kind[AT_ONCE];
+        for (int k = 0; k < AT_ONCE; k++) {
+            bool first = n + (uint64_t)k < calls && faults >= calls;
+            at[k] = first ? n + (uint64_t)k + 1 : 1 + (uint64_t)draw_below(&random, (int)calls);
+            kind[k] = first ? 0 : draw_below(&random, KINDS);
+            fault_start(&run[k], c, at[k], how[kind[k]]);
+        }
+        for (int k = 0; k < AT_ONCE; k++) {
+            fault_finish(&run[k]);
+            wrong += !is_right(&run[k], c, &whole, at[k], kind[k]);
+            refused += run[k].status != 0;
+            fault_forget(&run[k]);
+        }
+    }
+    print_message("%s: %llu faults in %llu calls; %llu runs ended\n", c->words,
+                  (unsigned long long)faults, (unsigned long long)calls,
+                  (unsigned long long)refused);
+    fault_forget(&whole);
+    assert_true(refused > 0);
+    assert_true(wrong == 0);
+}
+
+/* == Commands ============================================================= */
+
+#define STRATA BUILD_DIR "/strata"
+#define SPEC { "m.lua", "mine.lua" }
+#define INPUTS \
+    &inputs, FAILING_CALLS, { NULL }
+
+static void the_compiler(void **state) {
+    (void)state;
+    static const FaultCommand command[] = {
+        { "strata", STRATA " check m.lua", SPEC, INPUTS },
+        { "strata", STRATA " inspect m.lua", SPEC, INPUTS },
+        { "strata", STRATA " build m.lua", { "m.lua", "mine.lua", "m" }, INPUTS },
+        { "strata", STRATA " build --emit obj m.lua", SPEC, INPUTS },
+    };
+    fail_each(&command[0], 0.1);
+    fail_each(&command[1], 0.1);
+    fail_each(&command[2], 0.1);
+    fail_each(&command[3], 0.1);
+}
+
+/* From nothing, over another's file, and further. */
+static void training(void **state) {
+    (void)state;
+#define TRAIN "./m train --data m --steps 3 --save-every 1 --threads 2 --out w.safetensors"
+    static const FaultCommand command[] = {
+        { "m", TRAIN, { "m" }, INPUTS },
+        { "m", TRAIN, { "m", "w.safetensors" }, INPUTS },
+        { "m", TRAIN " --resume", { "m", "w.safetensors" }, INPUTS },
+    };
+    fail_each(&command[0], 0.15);
+    fail_each(&command[1], 0.15);
+    fail_each(&command[2], 0.1);
+}
+
+static void computing(void **state) {
+    (void)state;
+    static const FaultCommand command[] = {
+        { "m",
+          "./m logits --weights w.safetensors --tokens tokens --threads 2 --out l.safetensors",
+          { "m", "w.safetensors", "tokens", "l.safetensors" },
+          INPUTS },
+        { "m",
+          "./m eval --weights w.safetensors --data m --length 4",
+          { "m", "w.safetensors" },
+          INPUTS },
+        { "m", "./m info", { "m" }, INPUTS },
+    };
+    fail_each(&command[0], 0.1);
+    fail_each(&command[1], 0.08);
+    fail_each(&command[2], 0.02);
+}
+
+/* == Inputs =============================================================== */
+
+static int prepare(void **state) {
+    (void)state;
+    static const char header[] =
+        "{\"tokens\":{\"dtype\":\"I32\",\"shape\":[1,4],\"data_offsets\":[0,16]}}";
+    char tokens[8 + sizeof header - 1 + 16] = { sizeof header - 1 };
+    memcpy(tokens + 8, header, sizeof header - 1);
+    folder_open(&inputs);
+    folder_write(&inputs, "m.lua", spec, sizeof spec - 1);
+    folder_write(&inputs, "mine.lua", mixer, sizeof mixer - 1);
+    folder_write(&inputs, "tokens", tokens, sizeof tokens);
+    folder_write(&inputs, "l.safetensors", tokens, sizeof tokens);
+    folder_shell(&inputs, "strata build m.lua");
+    folder_shell(&inputs, "./m train --data m --steps 3 --save-every 1 --out w.safetensors");
+    folder_shell(&inputs, "mv w.safetensors.prev w.safetensors"); /* two steps of three */
+    return 0;
+}
+
+static int clean(void **state) {
+    (void)state;
+    folder_close(&inputs);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_compiler),
+        cmocka_unit_test(training),
+        cmocka_unit_test(computing),
+    };
+    return cmocka_run_group_tests(tests, prepare, clean);
+}
