@@ -223,6 +223,27 @@ static void log_is_cut_on_resume(void **state) {
     assert_int_equal(count_lines("notes"), 1);
 }
 
+/* Lines that a power cut left as zeros: the last of them, one in the middle, all of them. */
+static void zeros_end_a_log(void **state) {
+    (void)state;
+    static const int first[] = { 4, 1, 0 };
+    for (int i = 0; i < 3; i++) {
+        size_t n, from = 0;
+        run(model(), 0, "train --data text --steps 5 --out zeros --log zeros.log");
+        char *text = folder_read(&folder, "zeros.log", &n);
+        for (int line = 0; line < first[i]; from++)
+            line += text[from] == '\n';
+        memset(text + from, 0, i == 1 ? 40 : n - from);
+        folder_write(&folder, "zeros.log", text, n);
+        free(text);
+        run(model(), 0, "train --data text --steps 8 --out zeros --log zeros.log --resume");
+        assert_int_equal(count_lines("zeros.log"), first[i] ? first[i] + 3 : 4);
+    }
+    folder_write(&folder, "film", "\0\0\0\030ftyp\n", 9);
+    run(model(), 1, "train --data text --steps 8 --out zeros --log film --resume");
+    says("film:1: expected a log of training");
+}
+
 static void accumulates(void **state) {
     (void)state;
     run(model(), 0,
@@ -352,6 +373,7 @@ int main(void) {
         cmocka_unit_test(signals_save),
         cmocka_unit_test(survives_a_kill),
         cmocka_unit_test(log_is_cut_on_resume),
+        cmocka_unit_test(zeros_end_a_log),
         cmocka_unit_test(accumulates),
         cmocka_unit_test(initial_weights),
         cmocka_unit_test(follows_the_schedule),

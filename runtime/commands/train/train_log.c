@@ -30,6 +30,18 @@ static LineKind read_line(const char *path, const char *text, size_t length, int
     return kind;
 }
 
+/* Zeros are what a power cut leaves of lines that were not on the disk yet.  A first line that has
+** some is a log's only if nothing else says otherwise. */
+static bool is_lost(const char *line, size_t n, int64_t number) {
+    static const char start[] = "{\"strata\"";
+    size_t at = 0;
+    if (!memchr(line, 0, n)) return false;
+    while (at < n && !line[at])
+        at++;
+    return number > 1 || at == n || (at && !strncmp(line + at, "{\"", 2))
+        || (n > sizeof start && !memcmp(line, start, sizeof start - 1));
+}
+
 /* Bytes of f to keep: the run's line and steps up to 'resume' (none if it is negative). */
 static int scan(FILE *f, const char *path, int64_t resume, off_t *keep, Error *e) {
     char *line = NULL;
@@ -40,6 +52,7 @@ static int scan(FILE *f, const char *path, int64_t resume, off_t *keep, Error *e
     for (int64_t number = 1; !status && (n = getline(&line, &room, f)) > 0; number++) {
         int64_t step = 0;
         bool whole = line[n - 1] == '\n';
+        if (is_lost(line, (size_t)n, number)) break;
         LineKind kind = read_line(path, line, (size_t)n, &step);
         if (number == 1 && kind != LINE_RUN && (whole || n > 200))
             status =
