@@ -128,6 +128,15 @@ static const double *expected_gradient(const Expected *e, const Node *param) {
     return expected(e, output);
 }
 
+static double largest_gradient(const Case *c, const Expected *e) {
+    double most = 0;
+    for (int i = 0; i < c->g->nparam; i++) {
+        const Node *p = c->g->param[i].node;
+        most = fmax(most, largest(expected_gradient(e, p), shape_count(&p->shape)));
+    }
+    return most;
+}
+
 static bool gradients_agree(Instance *r, const Case *c, const Expected *e, char *why, size_t size) {
     const strata_api *a = &r->c->api;
     strata_loss loss = { .struct_size = sizeof loss };
@@ -135,11 +144,7 @@ static bool gradients_agree(Instance *r, const Case *c, const Expected *e, char 
                                      c->targets, c->batch, c->time, 1, 0, NULL, NULL, &loss);
     if (status) return snprintf(why, size, "forward_backward: %s", a->message(r->ctx.at)), false;
     if (!loss_agrees("forward_backward", &loss, e, why, size)) return false;
-    double most = 0;
-    for (int i = 0; i < c->g->nparam; i++) {
-        const Node *p = c->g->param[i].node;
-        most = fmax(most, largest(expected_gradient(e, p), shape_count(&p->shape)));
-    }
+    double most = largest_gradient(c, e);
     for (int i = 0; i < c->g->nparam; i++) {
         const Node *p = c->g->param[i].node;
         const double *want = expected_gradient(e, p);
@@ -168,42 +173,58 @@ static double moved(const Expected *a, const Expected *b, const char *output, in
     return most;
 }
 
-static bool gradients_moved(const Case *c, const Expected *a, const Expected *b) {
-    double most = 0;
-    for (int i = 0; i < c->g->nparam; i++) {
-        const Node *p = c->g->param[i].node;
-        most = fmax(most, largest(expected_gradient(a, p), shape_count(&p->shape)));
-    }
+static double gradients_moved(const Case *c, const Expected *a, const Expected *b) {
+    double most = largest_gradient(c, a), share = 0;
     for (int i = 0; i < c->g->nparam; i++) {
         const Node *p = c->g->param[i].node;
         char output[600];
         int64_t count = shape_count(&p->shape);
         snprintf(output, sizeof output, "grad.%s", p->attr.name);
-        double own = largest(expected_gradient(a, p), count);
-        if (moved(a, b, output, count) > 2.5e-4 * fmax(own, 1e-3 * most)) return true;
+        double own = fmax(largest(expected_gradient(a, p), count), 1e-3 * most);
+        if (own > 0) share = fmax(share, moved(a, b, output, count) / own);
     }
-    return false;
+    return share;
 }
 
-bool case_is_shaky(Case *c, const Expected *e) {
+static double values_moved(const Case *c, const Expected *a, const Expected *b) {
     int64_t tokens = c->batch * c->time, logits = tokens * graph_find(c->g, "logits")->shape.dim[0];
-    bool shaky = false;
-    for (int round = 0; round < 3 && !shaky; round++) {
-        Case *near = case_new(c->g, 1, c->batch, c->time, 1, 0, 0);
-        memcpy(near->tokens, c->tokens, (size_t)tokens * sizeof *c->tokens);
-        memcpy(near->targets, c->targets, (size_t)tokens * sizeof *c->targets);
-        for (int i = 0; i < c->g->nparam; i++)
-            for (int64_t k = 0; k < shape_count(&c->g->param[i].node->shape); k++)
-                near->value[i][k] = c->value[i][k] * (1 + draw_uniform(&c->random, -1e-6, 1e-6));
+    const double *nll = expected(a, "nll");
+    double of_logits = moved(a, b, "logits", logits) / largest(expected(a, "logits"), logits),
+           of_nll = moved(a, b, "nll", tokens) / fmax(1, largest(nll, tokens)),
+           of_loss = moved(a, b, "loss", 1) / fmax(1, fabs(*expected(a, "loss")));
+    return fmax(of_logits, fmax(of_nll, of_loss));
+}
+
+/* The case with parameters moved by 'share' of themselves at most. */
+static Case *nearby(Case *c, double share) {
+    Case *near = case_new(c->g, 1, c->batch, c->time, 1, 0, 0);
+    size_t ids = (size_t)(c->batch * c->time) * sizeof *c->tokens;
+    memcpy(near->tokens, c->tokens, ids);
+    memcpy(near->targets, c->targets, ids);
+    for (int i = 0; i < c->g->nparam; i++)
+        for (int64_t k = 0; k < shape_count(&c->g->param[i].node->shape); k++)
+            near->value[i][k] = c->value[i][k] * (1 + draw_uniform(&c->random, -share, share));
+    return near;
+}
+
+Allowed case_moves(Case *c, const Expected *e, double share, bool bf16) {
+    Allowed most = { 0, 0 };
+    for (int round = 0; round < 3; round++) {
+        Case *near = nearby(c, share);
         Expected other;
-        expected_open(&other, near, op_info);
-        shaky = moved(e, &other, "logits", logits) > 1.5e-5 * largest(expected(e, "logits"), logits)
-            || moved(e, &other, "loss", 1) > 1.5e-5 * fmax(1, fabs(*expected(e, "loss")))
-            || gradients_moved(c, e, &other);
+        if (bf16) expected_open_bf16(&other, near);
+        else expected_open(&other, near, op_info);
+        most.value = fmax(most.value, values_moved(c, e, &other));
+        most.gradient = fmax(most.gradient, gradients_moved(c, e, &other));
         expected_close(&other);
         case_free(near);
     }
-    return shaky;
+    return most;
+}
+
+bool case_is_shaky(Case *c, const Expected *e) {
+    Allowed moves = case_moves(c, e, 1e-6, false);
+    return moves.value > 1.5e-5 || moves.gradient > 2.5e-4;
 }
 
 static Answer extent_answer(const Compiled *m, Graph *g, uint64_t seed, Extent x, char *why,

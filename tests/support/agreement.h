@@ -34,6 +34,9 @@ bool compiled_agrees(Instance *r, const Case *c, const Expected *e, char *why, s
 /* True if the interpreter's own results move by what it would not forgive when
 ** parameters move by a millionth: a tie, or a number that is all rounding. */
 bool case_is_shaky(Case *c, const Expected *e);
+/* By how much the interpreter's results move, as shares like those of 'allowed', when parameters
+** move by 'share' of themselves; 'bf16': with products' operands rounded, as in e. */
+Allowed case_moves(Case *c, const Expected *e, double share, bool bf16);
 
 /* All of it for one graph, which it frees, and one (batch, time) after another, up to
 ** batch 0.  AGREES, or another answer with a line in 'why'. */

@@ -1,0 +1,112 @@
+/*
+** Random specs, each in a process of its own, through all that spec_trial.h asks.
+**   spec_campaign lists [COUNT [SEED]]     depth mixers that read long lists
+**   spec_campaign specs [COUNT [SEED]]     every constructor, mixer and route
+**   spec_campaign bf16 [COUNT [SEED]]      both in turn, with --precision bf16
+**   spec_campaign print KIND SEED          the spec itself
+**   spec_campaign file SPEC [SEED]         the same questions about a spec in a file
+** A spec that fails is named by its kind and seed, with what differs.  The last line has the
+** counts; the exit status is 1 if a spec failed, or if few had an answer.  FUZZ_LONGEST: pieces of
+** a list (300).
+*/
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "compiled_spec.h"
+#include "fuzz_lists.h"
+#include "fuzz_spec.h"
+#include "spec_trial.h"
+
+enum { ENDS = TRIAL_REFUSED + 2 }; /* and those by a signal */
+
+static int longest(void) {
+    const char *text = getenv("FUZZ_LONGEST");
+    int n = text ? atoi(text) : 300;
+    return n > 2 ? n : 2;
+}
+
+static char *spec_of(const char *kind, uint64_t seed) {
+    bool lists = !strcmp(kind, "lists") || (!strcmp(kind, "bf16") && seed % 2);
+    return lists ? fuzz_lists(seed, longest()) : fuzz_spec(seed);
+}
+
+static int run_trial(void *trial) {
+    /* a build that asks for more than it may is told so, and not the machine */
+    struct rlimit room = { (rlim_t)6 << 30, (rlim_t)6 << 30 };
+#ifndef __SANITIZE_ADDRESS__
+    setrlimit(RLIMIT_AS, &room);
+#endif
+    return spec_trial(trial);
+}
+
+static int try_one(const char *kind, uint64_t seed, const char *path) {
+    char *text = spec_of(kind, seed);
+    FILE *f = fopen(path, "w");
+    if (!f || fputs(text, f) < 0 || fclose(f)) {
+        perror(path);
+        exit(2);
+    }
+    free(text);
+    SpecTrial t = { path, seed, !strcmp(kind, "bf16") };
+    return apart(run_trial, &t);
+}
+
+static bool failed(int status) { return status != TRIAL_AGREES && status != TRIAL_SHAKY; }
+
+static int campaign(const char *kind, uint64_t count, uint64_t seed, const char *path) {
+    uint64_t ends[ENDS] = { 0 };
+    for (uint64_t i = 0; i < count; i++) {
+        int status = try_one(kind, seed + i, path);
+        ends[status < ENDS - 1 ? status : ENDS - 1]++;
+        if (!failed(status)) continue;
+        if (status >= 128)
+            printf("%s %llu: signal %d\n", kind, (long long unsigned)(seed + i), status - 128);
+        else printf("%s %llu: status %d\n", kind, (long long unsigned)(seed + i), status);
+        fflush(stdout);
+    }
+    printf("%s: %llu specs from seed %llu: %llu agree, %llu shaky, %llu differ, %llu refused, "
+           "%llu ended otherwise\n",
+           kind, (long long unsigned)count, (long long unsigned)seed,
+           (long long unsigned)ends[TRIAL_AGREES], (long long unsigned)ends[TRIAL_SHAKY],
+           (long long unsigned)ends[TRIAL_DIFFERS], (long long unsigned)ends[TRIAL_REFUSED],
+           (long long unsigned)ends[ENDS - 1]);
+    uint64_t good = ends[TRIAL_AGREES] + ends[TRIAL_SHAKY];
+    /* of bfloat16 an answer is often nearly the interpreter's */
+    bool enough = !strcmp(kind, "bf16") || ends[TRIAL_SHAKY] <= 1 + count / 8;
+    return good < count || !enough;
+}
+
+static int ask_file(int count, char **argument) {
+    SpecTrial t = { .path = argument[2], .seed = count > 3 ? strtoull(argument[3], NULL, 10) : 1 };
+    int status = apart(run_trial, &t);
+    printf("%s: status %d\n", t.path, status);
+    return failed(status);
+}
+
+int main(int count, char **argument) {
+    static const char *const kinds[] = { "lists", "specs", "bf16" };
+    bool print = count == 4 && !strcmp(argument[1], "print");
+    const char *kind = count > 1 ? argument[1 + print] : "";
+    bool known = false;
+    if (count > 2 && !strcmp(kind, "file")) return ask_file(count, argument);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        known |= !strcmp(kind, kinds[i]);
+    if (!known) return fprintf(stderr, "expected lists, specs or bf16, found '%s'\n", kind), 2;
+    if (print) {
+        char *text = spec_of(kind, strtoull(argument[3], NULL, 10));
+        fputs(text, stdout);
+        free(text);
+        return 0;
+    }
+    char folder[] = "/tmp/strata-campaign-XXXXXX", path[64];
+    if (!mkdtemp(folder)) return perror(folder), 2;
+    snprintf(path, sizeof path, "%s/spec.lua", folder);
+    int status = campaign(kind, count > 2 ? strtoull(argument[2], NULL, 10) : 10,
+                          count > 3 ? strtoull(argument[3], NULL, 10) : 1, path);
+    unlink(path);
+    rmdir(folder);
+    return status;
+}
