@@ -3,6 +3,8 @@
 **   spec_campaign lists [COUNT [SEED]]     depth mixers that read long lists
 **   spec_campaign specs [COUNT [SEED]]     every constructor, mixer and route
 **   spec_campaign bf16 [COUNT [SEED]]      both in turn, with --precision bf16
+**   spec_campaign hostile [COUNT [SEED]]   both, and specs of the tree with lines of one another,
+**                                          planned, and every third compiled; they are not run
 **   spec_campaign print KIND SEED          the spec itself
 **   spec_campaign file SPEC [SEED]         the same questions about a spec in a file
 ** A spec that fails is named by its kind and seed, with what differs.  The last line has the
@@ -16,6 +18,7 @@
 #include <unistd.h>
 
 #include "compiled_spec.h"
+#include "fuzz.h"
 #include "fuzz_lists.h"
 #include "fuzz_spec.h"
 #include "spec_trial.h"
@@ -28,10 +31,51 @@ static int longest(void) {
     return n > 2 ? n : 2;
 }
 
+/* A spec of the tree, of which some lines and words are another's. */
+static char *mutated(uint64_t seed) {
+    static FuzzInput f;
+    size_t seeds = 0;
+    while (fuzz_seed(seeds, f.bytes))
+        seeds++;
+    f.seed = seed, f.drawn = 0;
+    f.n = fuzz_seed(fuzz_below(&f, seeds), f.bytes);
+    fuzz_repair(&f);
+    char *text = calloc(1, f.n + 1);
+    if (!text) abort();
+    memcpy(text, f.bytes, f.n);
+    return text;
+}
+
 static char *spec_of(const char *kind, uint64_t seed) {
-    bool lists = !strcmp(kind, "lists") || (!strcmp(kind, "bf16") && seed % 2);
+    if (!strcmp(kind, "hostile") && seed % 4 < 2) return mutated(seed);
+    bool lists = !strcmp(kind, "lists") || (strcmp(kind, "specs") && seed % 2);
     return lists ? fuzz_lists(seed, longest()) : fuzz_spec(seed);
 }
+
+/* A spec that is refused has been read as it should. */
+static int build(const SpecTrial *t) {
+    static const SpecLimits limits = { .layers = 60, .instructions = 5000000 };
+    Error e = { 0 };
+    Planned planned;
+    CompiledModel code;
+    Model *m = spec_load(t->path, &limits, &e);
+    if (!m) return e.status < 1 || e.status > 4 ? TRIAL_DIFFERS : TRIAL_SHAKY;
+    ModelInfo info = spec_info(m);
+    CodegenOptions o = { .cpu = "native", .prefix = "m", .emit = EMIT_OBJ };
+    o.passes.bf16 = t->seed % 2;
+    o.passes.check = t->seed % 5 == 0;
+    int status = codegen_plan(m->graph, &info, &o, &planned, &e);
+    if (!status) codegen_plan_free(&planned);
+    if (!status && t->seed % 3 == 0) {
+        status = codegen_compile(m->graph, &info, &o, &code, &e);
+        if (!status) codegen_free(&code);
+    }
+    if (status) fprintf(stderr, "%s\n", e.text);
+    spec_free(m);
+    return !status || status == 3 ? TRIAL_AGREES : TRIAL_DIFFERS;
+}
+
+static int run_build(void *trial) { return build(trial); }
 
 static int run_trial(void *trial) {
     /* a build that asks for more than it may is told so, and not the machine */
@@ -51,7 +95,7 @@ static int try_one(const char *kind, uint64_t seed, const char *path) {
     }
     free(text);
     SpecTrial t = { path, seed, !strcmp(kind, "bf16") };
-    return apart(run_trial, &t);
+    return apart(strcmp(kind, "hostile") ? run_trial : run_build, &t);
 }
 
 static bool failed(int status) { return status != TRIAL_AGREES && status != TRIAL_SHAKY; }
@@ -74,8 +118,9 @@ static int campaign(const char *kind, uint64_t count, uint64_t seed, const char 
            (long long unsigned)ends[TRIAL_DIFFERS], (long long unsigned)ends[TRIAL_REFUSED],
            (long long unsigned)ends[ENDS - 1]);
     uint64_t good = ends[TRIAL_AGREES] + ends[TRIAL_SHAKY];
-    /* of bfloat16 an answer is often nearly the interpreter's */
-    bool enough = !strcmp(kind, "bf16") || ends[TRIAL_SHAKY] <= 1 + count / 8;
+    /* of bfloat16 an answer is often nearly the interpreter's; of the hostile these are refused */
+    bool enough = !strcmp(kind, "bf16") || !strcmp(kind, "hostile")
+        || ends[TRIAL_SHAKY] <= 1 + count / 8;
     return good < count || !enough;
 }
 
@@ -87,14 +132,15 @@ static int ask_file(int count, char **argument) {
 }
 
 int main(int count, char **argument) {
-    static const char *const kinds[] = { "lists", "specs", "bf16" };
+    static const char *const kinds[] = { "lists", "specs", "bf16", "hostile" };
     bool print = count == 4 && !strcmp(argument[1], "print");
     const char *kind = count > 1 ? argument[1 + print] : "";
     bool known = false;
     if (count > 2 && !strcmp(kind, "file")) return ask_file(count, argument);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         known |= !strcmp(kind, kinds[i]);
-    if (!known) return fprintf(stderr, "expected lists, specs or bf16, found '%s'\n", kind), 2;
+    if (!known)
+        return fprintf(stderr, "expected lists, specs, bf16 or hostile, found '%s'\n", kind), 2;
     if (print) {
         char *text = spec_of(kind, strtoull(argument[3], NULL, 10));
         fputs(text, stdout);
