@@ -9,7 +9,7 @@
 typedef struct Spec {
     FILE *f;
     Random random;
-    int dim, layers, sublayers, context;
+    int dim, layers, sublayers, context, mixer;
     bool acausal, causal; /* attention: none is to be causal, some is */
 } Spec;
 
@@ -76,14 +76,20 @@ static void drr(Spec *s) {
     else fprintf(s->f, ", summary_tokens = %d", 1 + below(s, 12));
 }
 
+enum { STANDARD, REZERO, LAYERSCALE, DRR = 10 };
+
+static void choose_mixer(Spec *s) {
+    static const int turn[] = {
+        0, 1, 2, 3, 3, 4, 4, 5, 5, 5, 5, 6, 6, 6, 6, 7, 7, 8, 8, 9, DRR, DRR
+    };
+    s->mixer = turn[below(s, sizeof turn / sizeof *turn)];
+}
+
 static void mixer(Spec *s) {
     static const char *const names[] = { "standard",    "rezero",         "layerscale", "highway",
                                          "denseformer", "attnres",        "haares",     "hyper",
                                          "mhc",         "gated_residual", "drr" };
-    static const int turn[] = {
-        0, 1, 2, 3, 3, 4, 4, 5, 5, 5, 5, 6, 6, 6, 6, 7, 7, 8, 8, 9, 10, 10
-    };
-    int which = turn[below(s, sizeof turn / sizeof *turn)];
+    int which = s->mixer;
     fprintf(s->f, "  residual = %s { ", names[which]);
     if (which == 2 && coin(s)) fprintf(s->f, "init = %g", 0.5);
     if (which == 3) fprintf(s->f, "gate = \"%s\"", coin(s) ? "vector" : "scalar");
@@ -112,7 +118,7 @@ static void attention(Spec *s, const char *name) {
     if (s->dim % heads || s->dim / heads % 2 || coin(s)) fprintf(s->f, ", head_dim = %d", own);
     if (coin(s)) fprintf(s->f, ", bias = true");
     if (coin(s)) fprintf(s->f, ", qk_norm = true");
-    bool causal = !s->acausal && below(s, 4);
+    bool causal = !s->acausal && below(s, 6);
     if (!causal) fprintf(s->f, ", causal = false");
     s->causal |= causal;
     if (below(s, 3)) rope(s);
@@ -122,10 +128,28 @@ static void attention(Spec *s, const char *name) {
 
 static void mlp(Spec *s) {
     static const char *const activations[] = { "swiglu", "gelu", "relu", "silu" };
-    static const int hidden[] = { 4, 17, 32, 40, 100 };
-    fprintf(s->f, "mlp { hidden = %d, activation = \"%s\"", hidden[below(s, 5)],
+    fprintf(s->f, "mlp { hidden = %d, activation = \"%s\"", 1 + below(s, 100),
             activations[below(s, 4)]);
     fprintf(s->f, ", bias = %s }, ", truth(coin(s)));
+}
+
+/* Routes of layers go with one stream; that of attention with any but what is not causal. */
+static void route(Spec *s, bool attends) {
+    static const char *const whole[] = {
+        "mod { capacity = 0.3 }", "mod { capacity = 0.8, gate = \"sigmoid\" }",
+        "dllm { hidden = 5 }", "dllm { hidden = 9, reserve = 1, target = 0.4, weight = 0.3 }"
+    };
+    static const char *const part[] = { "dtr {}", "dtr { bias = false, bypass = \"none\" }",
+                                        "dtr { choice = \"expert\", capacity = 0.4 }",
+                                        "dtr { choice = \"skip\" }" };
+    int which = below(s, 4);
+    if (s->acausal || s->mixer == DRR || below(s, 3)) return;
+    if (attends && coin(s)) {
+        fprintf(s->f, "route = %s ", part[which]);
+        return;
+    }
+    if (which > 1) which = 2 + s->context % 2; /* a model's dllms have one target, or none */
+    if (s->mixer <= LAYERSCALE) fprintf(s->f, "route = %s ", whole[which]);
 }
 
 /* One layer in four is not attention and mlp. */
@@ -135,6 +159,7 @@ static void layer(Spec *s) {
     if (kind != 7) attention(s, NULL);
     if (kind == 5) attention(s, "second");
     if (kind != 6) mlp(s);
+    route(s, kind != 7 && kind != 5);
     s->sublayers += (kind != 7) + (kind == 5) + (kind != 6);
     fprintf(s->f, "},\n");
 }
@@ -143,6 +168,7 @@ static void layer(Spec *s) {
 
 static void model(Spec *s) {
     bool tied = coin(s), positions = !below(s, 3);
+    choose_mixer(s);
     fprintf(s->f, "  embedding = { tied = %s%s },\n", truth(tied),
             positions ? ", positions = \"learned\"" : "");
     fprintf(s->f, "  norm = %s { eps = %s },\n  layers = {\n", coin(s) ? "rmsnorm" : "layernorm",
@@ -159,7 +185,7 @@ char *fuzz_spec(uint64_t seed) {
     size_t size;
     Spec s = { .f = open_memstream(&text, &size), .random = { seed * 104729 } };
     if (!s.f) abort();
-    s.dim = dims[below(&s, 6)];
+    s.dim = below(&s, 3) ? dims[below(&s, 6)] : 1 + below(&s, 100);
     s.layers = 1 + below(&s, 4);
     s.context = 2 + below(&s, 40);
     s.acausal = !below(&s, 4);
