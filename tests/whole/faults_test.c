@@ -227,6 +227,37 @@ static void computing(void **state) {
     fail_each(&command[2], 0.02);
 }
 
+/* With one descriptor more each time, until there are enough. */
+static void few_descriptors(void **state) {
+    (void)state;
+    static const FaultCommand command[] = {
+        { "strata", STRATA " build --emit obj m.lua", SPEC, INPUTS },
+        { "m", TRAIN, { "m", "w.safetensors" }, INPUTS },
+        { "m",
+          "./m logits --weights w.safetensors --tokens tokens --threads 2 --out l.safetensors",
+          { "m", "w.safetensors", "tokens", "l.safetensors" },
+          INPUTS },
+    };
+    for (size_t i = 0; i < sizeof command / sizeof *command; i++) {
+        FaultOutcome whole, o;
+        int refused = 0, most = 3, status = 1;
+        fault_run_whole(&whole, &command[i]);
+        for (; status && most < 40; most++) {
+            char setting[32];
+            snprintf(setting, sizeof setting, "FAULT_FILES=%d", most);
+            fault_start(&o, &command[i], 0, setting);
+            fault_finish(&o);
+            status = o.status;
+            refused += status != 0;
+            assert_true(is_right(&o, &command[i], &whole, (uint64_t)most, -1));
+            fault_forget(&o);
+        }
+        print_message("%s: %d descriptors are enough\n", command[i].words, most - 1);
+        fault_forget(&whole);
+        assert_true(refused > 0 && !status);
+    }
+}
+
 /* == Inputs =============================================================== */
 
 static int prepare(void **state) {
@@ -257,6 +288,7 @@ int main(void) {
         cmocka_unit_test(the_compiler),
         cmocka_unit_test(training),
         cmocka_unit_test(computing),
+        cmocka_unit_test(few_descriptors),
     };
     return cmocka_run_group_tests(tests, prepare, clean);
 }

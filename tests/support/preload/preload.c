@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -35,6 +36,10 @@ static void begin(void) {
                       0);
     syscall(SYS_close, file);
     if (at == -1) _exit(125);
+    const char *files = getenv("FAULT_FILES");
+    rlim_t files_open = files ? strtoull(files, NULL, 10) : 0;
+    struct rlimit most = { files_open, files_open };
+    if (files && setrlimit(RLIMIT_NOFILE, &most)) _exit(125);
     preload_prepare();
     here.fail = strtoull(fail ? fail : "0", NULL, 10);
     here.shared = (void *)at;

@@ -4,6 +4,8 @@
 **   FAULT_OF=NAME     the program; others that are started on the way are left alone
 **   FAULT_COUNT=FILE  holds a FaultCount
 **   FAULT_AT=N        the one that fails; 0: none
+**   FAULT_FILES=N     descriptors that it may have, the standard three included; unset: as many
+**                     as whoever starts it
 */
 #ifndef TESTS_PRELOAD_H
 #define TESTS_PRELOAD_H
