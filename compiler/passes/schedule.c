@@ -14,8 +14,9 @@ typedef struct Builder {
     int *head, *next;         /* nodes by time: a list each */
     int *sum_head, *sum_next; /* token sums by the slot of their partial sums */
     int *uses;
-    int *adds;     /* by node: id of the parameter whose gradient it is a piece of, -1: none */
-    int lists;     /* the largest number of a list of rows */
+    int *reads; /* by node: how many nodes read it, as it is or reshaped, or add it to gradients */
+    int *adds;  /* by node: id of the parameter whose gradient it is a piece of, -1: none */
+    int lists;  /* the largest number of a list of rows */
     bool *in_slot; /* by list: rows of a slot are of it */
     /* by parameter: pieces of its gradient so far in an event; by node: which of them it is */
     int *taken, *round;
@@ -47,6 +48,18 @@ static void split_sum(Builder *b, const Node *n, const Node *param) {
     add_part(b->p, x, param);
 }
 
+/* A sum that is a piece of one gradient and that nobody else reads is added where it arises; any
+** other is kept.  What is needed for pieces only is not counted any more. */
+static void count_reads(Builder *b) {
+    Graph *g = b->g;
+    b->reads = graph_alloc(g, ((size_t)g->n + 1) * sizeof *b->reads);
+    for (int i = 0; i < g->n; i++)
+        for (int k = 0; b->s->needed[i] && k < g->node[i]->nin; k++)
+            if (g->node[i]->op != OP_reshape) b->reads[plan_storage(g->node[i]->in[k])->id]++;
+    for (int i = 0; i < b->p->npart; i++)
+        b->reads[b->p->part[i].node->id]++;
+}
+
 static void find_parts(Builder *b) {
     Graph *g = b->g;
     b->uses = graph_uses(g, b->s->needed);
@@ -57,6 +70,7 @@ static void find_parts(Builder *b) {
         if (!param) bug(g->out[i].node, "is the gradient of no parameter");
         split_sum(b, g->out[i].node, param);
     }
+    count_reads(b);
     b->adds = graph_alloc(g, ((size_t)g->n + 1) * sizeof *b->adds);
     memset(b->adds, -1, ((size_t)g->n + 1) * sizeof *b->adds);
     for (int i = 0; i < b->p->npart; i++)
@@ -139,10 +153,9 @@ static void add_anchor(Builder *b, int id, bool global) {
     b->p->step_of[id] = b->p->nstep - 1;
 }
 
-static bool is_part(const Builder *b, int id) {
-    for (int i = 0; i < b->p->npart; i++)
-        if (b->p->part[i].node->id == id) return true;
-    return false;
+/* A piece of several gradients, or one that is read too: the uniform step adds it. */
+static bool is_kept_part(const Builder *b, int id) {
+    return b->s->domain[id] == DOMAIN_GLOBAL && b->reads[id] > 1 && b->adds[id] >= 0;
 }
 
 /* Uniform nodes of a global phase run after its tasks, as one kernel, which also adds to gradients
@@ -151,7 +164,7 @@ static void add_uniform(Builder *b, int time) {
     int n = 0, shared = 0;
     for (int i = b->head[time]; i >= 0; i = b->next[i]) {
         n += b->s->domain[i] == DOMAIN_UNIFORM;
-        shared += b->s->domain[i] == DOMAIN_GLOBAL && b->uses[i] > 1 && is_part(b, i);
+        shared += is_kept_part(b, i);
     }
     if (!n && !shared) return;
     Step *s = add_step(b, STEP_UNIFORM, true, 0);
@@ -164,16 +177,19 @@ static void add_uniform(Builder *b, int time) {
 }
 
 /* Tasks of a phase run side by side, so what is added to one gradient, that of a
-** parameter used several times, is added in phases one after another: rounds. */
+** parameter used several times, is added in phases one after another: rounds.  The uniform step,
+** which adds what is kept, is one of the last. */
 static int find_rounds(const Builder *b, int first) {
     int rounds = 1;
     for (int i = first; i >= 0; i = b->next[i]) {
-        if (b->adds[i] >= 0 && b->s->domain[i] != DOMAIN_UNIFORM)
+        if (b->adds[i] >= 0 && b->s->domain[i] != DOMAIN_UNIFORM && !is_kept_part(b, i))
             b->round[i] = b->taken[b->adds[i]]++;
         if (b->round[i] >= rounds) rounds = b->round[i] + 1;
     }
-    for (int i = first; i >= 0; i = b->next[i])
+    for (int i = first; i >= 0; i = b->next[i]) {
         if (b->adds[i] >= 0) b->taken[b->adds[i]] = 0;
+        if (is_kept_part(b, i)) b->round[i] = rounds - 1;
+    }
     return rounds;
 }
 
