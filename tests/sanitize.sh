@@ -5,6 +5,8 @@
 #   sh tests/sanitize.sh valgrind [CTEST-ARGUMENT ...]
 #       valgrind: what is read before it has a value, and what compiled models and libraries do,
 #       which are not sanitized
+#   sh tests/sanitize.sh specs [COUNT [SEED]]
+#       the compiler alone, below the first of these, with hostile and random specs (5000)
 # BUILD names the build folder (build-asan, build-valgrind).  The last line is ctest's summary.
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -15,6 +17,10 @@ tool=asan
 if [ "${1:-}" = valgrind ]; then
     tool=valgrind
     shift
+fi
+specs=
+if [ "${1:-}" = specs ]; then
+    specs="${2:-5000} ${3:-1}"
 fi
 folder=${BUILD:-build-$tool}
 setup_llvm
@@ -28,6 +34,12 @@ setup_packages $BUILD_PACKAGES "llvm-$LLVM-dev" "clang-$LLVM" g++ make binutils 
 check="valgrind;-q;--error-exitcode=9;--leak-check=full;--show-leak-kinds=definite"
 check="$check;--errors-for-leak-kinds=definite;--fair-sched=yes"
 
+if [ -n "$specs" ]; then
+    setup_build "$folder" "$LLVM" -DSTRATA_SANITIZE=ON spec_campaign || exit 1
+    export ASAN_OPTIONS=exitcode=99:detect_leaks=1:detect_stack_use_after_return=1
+    # shellcheck disable=SC2086
+    exec "$folder/tests/spec_campaign" hostile $specs
+fi
 if [ $tool = asan ]; then
     echo "Building with sanitizers in $folder"
     setup_build "$folder" "$LLVM" -DSTRATA_SANITIZE=ON

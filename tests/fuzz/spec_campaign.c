@@ -8,9 +8,11 @@
 **   spec_campaign print KIND SEED          the spec itself
 **   spec_campaign file SPEC [SEED]         the same questions about a spec in a file
 ** A spec that fails is named by its kind and seed, with what differs.  The last line has the
-** counts; the exit status is 1 if a spec failed, or if few had an answer.  FUZZ_LONGEST: pieces of
+** counts, so far if SIGTERM or SIGINT ends it; the exit status is 1 if a spec failed, or if few had
+** an answer.  FUZZ_LONGEST: pieces of
 ** a list (300).
 */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,11 +100,21 @@ static int try_one(const char *kind, uint64_t seed, const char *path) {
     return apart(strcmp(kind, "hostile") ? run_trial : run_build, &t);
 }
 
+static volatile sig_atomic_t stopped; /* by a signal: the spec in work is the last */
+
+static void stop(int number) {
+    (void)number;
+    stopped = 1;
+}
+
 static bool failed(int status) { return status != TRIAL_AGREES && status != TRIAL_SHAKY; }
 
 static int campaign(const char *kind, uint64_t count, uint64_t seed, const char *path) {
     uint64_t ends[ENDS] = { 0 };
-    for (uint64_t i = 0; i < count; i++) {
+    uint64_t i = 0;
+    signal(SIGTERM, stop);
+    signal(SIGINT, stop);
+    for (; i < count && !stopped; i++) {
         int status = try_one(kind, seed + i, path);
         ends[status < ENDS - 1 ? status : ENDS - 1]++;
         if (!failed(status)) continue;
@@ -113,15 +125,15 @@ static int campaign(const char *kind, uint64_t count, uint64_t seed, const char 
     }
     printf("%s: %llu specs from seed %llu: %llu agree, %llu shaky, %llu differ, %llu refused, "
            "%llu ended otherwise\n",
-           kind, (long long unsigned)count, (long long unsigned)seed,
+           kind, (long long unsigned)i, (long long unsigned)seed,
            (long long unsigned)ends[TRIAL_AGREES], (long long unsigned)ends[TRIAL_SHAKY],
            (long long unsigned)ends[TRIAL_DIFFERS], (long long unsigned)ends[TRIAL_REFUSED],
            (long long unsigned)ends[ENDS - 1]);
     uint64_t good = ends[TRIAL_AGREES] + ends[TRIAL_SHAKY];
     /* of bfloat16 an answer is often nearly the interpreter's; of the hostile these are refused */
     bool enough = !strcmp(kind, "bf16") || !strcmp(kind, "hostile")
-        || ends[TRIAL_SHAKY] <= 1 + count / 8;
-    return good < count || !enough;
+        || ends[TRIAL_SHAKY] <= 1 + i / 8;
+    return good < i || !enough;
 }
 
 static int ask_file(int count, char **argument) {
