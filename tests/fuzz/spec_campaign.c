@@ -77,14 +77,25 @@ static int build(const SpecTrial *t) {
     return !status || status == 3 ? TRIAL_AGREES : TRIAL_DIFFERS;
 }
 
-static int run_build(void *trial) { return build(trial); }
-
-static int run_trial(void *trial) {
-    /* a build that asks for more than it may is told so, and not the machine */
-    struct rlimit room = { (rlim_t)6 << 30, (rlim_t)6 << 30 };
+/* By processor time, which is the same however busy the machine is; hours are a hang.  A build that
+** asks for more memory than it may is told so, and not the machine. */
+static void limit(void) {
+    const struct rlimit seconds = { 200, 210 };
+    setrlimit(RLIMIT_CPU, &seconds);
+    alarm(7200);
 #ifndef __SANITIZE_ADDRESS__
+    const struct rlimit room = { (rlim_t)6 << 30, (rlim_t)6 << 30 };
     setrlimit(RLIMIT_AS, &room);
 #endif
+}
+
+static int run_build(void *trial) {
+    limit();
+    return build(trial);
+}
+
+static int run_trial(void *trial) {
+    limit();
     return spec_trial(trial);
 }
 
