@@ -232,8 +232,7 @@ static int decoding(Asking *a) {
     instance_weights(&r, a->x);
     double apart = decoded_apart(a, &r, prompt, time, &bits);
     if (!bits) status = differs(a, "decoded alone has other bits than in a batch");
-    else if (!(apart <= 3e-5)) {
-        char why[80];
+    else if (!(apart <= 6e-5)) { /* either may be off by half of that */ char why[80];
         snprintf(why, sizeof why, "decoded logits are %.1e from those of the full pass", apart);
         status = judged(a, why);
     }
