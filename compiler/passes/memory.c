@@ -5,9 +5,10 @@
 ** one chunk long.  In the token area tasks of one phase are at different
 ** steps, so there lifetimes are counted in phases, not steps.
 */
+#include "descent.h"
+#include "packing.h"
 #include "plan.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
@@ -34,22 +35,41 @@ static Buffer *need(Plan *p, const Node *n) {
     return *b;
 }
 
-/* Step 'at' reads x.  Views that are not stored for an anchor or as a result are
-** read through: their operands must be there. */
-static void use(Plan *p, const Node *x, int at, bool through) {
+static bool has_no_place(const Plan *p, const Node *x) {
+    Domain d = p->domain[x->id];
+    return d == DOMAIN_NONE || d == DOMAIN_PARAM || plan_listed(x);
+}
+
+/* Step 'at' reads x. */
+static void use(Plan *p, const Node *x, int at) {
     x = plan_storage(x);
     Domain d = p->domain[x->id];
-    if (d == DOMAIN_NONE || d == DOMAIN_PARAM || plan_listed(x)) return;
-    if (through && op_info[x->op].class == VIEW && x->op != OP_concat && producer(p, x) != at
-        && !p->buffer[x->id]) {
-        for (int i = 0; i < node_reads(x); i++)
-            use(p, x->in[i], at, true);
+    if (has_no_place(p, x) || ((d == DOMAIN_ROW || d == DOMAIN_UNIFORM) && producer(p, x) == at))
         return;
-    }
-    if (d == DOMAIN_ROW && producer(p, x) == at) return;
-    if (d == DOMAIN_UNIFORM && producer(p, x) == at) return;
     Buffer *b = need(p, x);
     if (at > b->last) b->last = at;
+}
+
+/* Of row kernels: views that they still have to look behind, and by id the last step that did,
+** and 1. */
+typedef struct Views {
+    NodeList list;
+    int *seen;
+} Views;
+
+/* Step 'at' reads x.  Views that are not stored for an anchor or as a result are read through:
+** their operands must be there. */
+static void use_through(Plan *p, Views *views, const Node *x, int at) {
+    node_list_push(p->g, &views->list, x);
+    while (views->list.n) {
+        x = plan_storage(views->list.node[--views->list.n]);
+        bool through = op_info[x->op].class == VIEW && x->op != OP_concat && producer(p, x) != at
+            && !p->buffer[x->id] && !has_no_place(p, x);
+        if (!through) use(p, x, at);
+        for (int i = 0; through && views->seen[x->id] != at + 1 && i < node_reads(x); i++)
+            node_list_push(p->g, &views->list, x->in[i]);
+        if (through) views->seen[x->id] = at + 1;
+    }
 }
 
 /* Whether the operand needs a place: what a step only waits for does not if a row kernel computes
@@ -72,17 +92,18 @@ static void need_written(Plan *p) {
 
 /* What must be stored comes first: row kernels then read those views there. */
 static void use_all(Plan *p) {
+    Views views = { .seen = graph_alloc(p->g, ((size_t)p->g->n + 1) * sizeof *views.seen) };
     need_written(p);
     for (int i = 0; i < p->g->nout; i++)
         if (!p->g->out[i].param) need(p, plan_storage(p->g->out[i].node));
     for (int i = 0; i < p->nstep; i++)
         for (int k = 0; p->step[i].kind == STEP_ANCHOR && k < p->step[i].anchor->nin; k++)
-            use(p, p->step[i].anchor->in[k], i, false);
+            use(p, p->step[i].anchor->in[k], i);
     for (int i = 0; i < p->nstep; i++) {
         const Step *s = &p->step[i];
         for (int k = 0; k < s->n; k++)
             for (int j = 0; s->node[k]->op != OP_reshape && j < s->node[k]->nin; j++)
-                if (is_used(p, s->node[k], j)) use(p, s->node[k]->in[j], i, true);
+                if (is_used(p, s->node[k], j)) use_through(p, &views, s->node[k]->in[j], i);
     }
 }
 
@@ -183,36 +204,6 @@ static void share_sums(Plan *p) {
 
 /* == Packing ============================================================== */
 
-typedef struct Item {
-    Buffer *b;
-    int from, to;
-    int64_t size;
-} Item;
-
-static int by_size(const void *x, const void *y) {
-    const Item *a = x, *b = y;
-    if (a->size != b->size) return a->size < b->size ? 1 : -1;
-    if (a->from != b->from) return a->from - b->from;
-    return a->b->node->id - b->b->node->id;
-}
-
-static int by_offset(const void *x, const void *y) {
-    const Item *const *a = x, *const *b = y;
-    return ((*a)->b->offset > (*b)->b->offset) - ((*a)->b->offset < (*b)->b->offset);
-}
-
-/* The lowest offset with room for 'size' beside those placed that live at the same time. */
-static int64_t place(Item **busy, int n, int64_t size) {
-    int64_t at = 0;
-    qsort(busy, (size_t)n, sizeof *busy, by_offset);
-    for (int i = 0; i < n; i++) {
-        if (busy[i]->b->offset - at >= size) break;
-        int64_t end = busy[i]->b->offset + busy[i]->size;
-        if (end > at) at = end;
-    }
-    return at;
-}
-
 /* One float per token is at least a granule of floats; 16 floats are a cache line. */
 int64_t plan_guard(const Plan *p, Space space) {
     if (!p->guarded) return 0;
@@ -220,20 +211,11 @@ int64_t plan_guard(const Plan *p, Space space) {
 }
 
 /* Offsets of items of one space; a guard before each and one after the last. */
-static int64_t pack(Plan *p, Item *item, int n, bool reuse) {
-    int64_t top = 0, guard = n ? plan_guard(p, item->b->space) : 0;
+static int64_t pack(const Plan *p, PackItem *item, int n, bool reuse) {
+    int64_t guard = n ? plan_guard(p, item->b->space) : 0;
     for (int i = 0; i < n; i++)
         item[i].size += guard;
-    Item **busy = graph_alloc(p->g, ((size_t)n + 1) * sizeof *busy);
-    qsort(item, (size_t)n, sizeof *item, by_size);
-    for (int i = 0; i < n; i++) {
-        int k = 0;
-        for (int j = 0; j < i; j++)
-            if (!reuse || (item[j].from <= item[i].to && item[i].from <= item[j].to))
-                busy[k++] = &item[j];
-        item[i].b->offset = place(busy, k, item[i].size);
-        if (item[i].b->offset + item[i].size > top) top = item[i].b->offset + item[i].size;
-    }
+    int64_t top = pack_items(item, n, reuse);
     for (int i = 0; i < n; i++)
         item[i].b->offset += guard;
     return top + guard;
@@ -241,19 +223,19 @@ static int64_t pack(Plan *p, Item *item, int n, bool reuse) {
 
 static int64_t pack_space(Plan *p, Space space, bool reuse) {
     int n = 0;
-    Item *item = graph_alloc(p->g, ((size_t)p->g->n + 1) * sizeof *item);
+    PackItem *item = graph_alloc(p->g, ((size_t)p->g->n + 1) * sizeof *item);
     for (int i = 0; i < p->g->n; i++) {
         Buffer *b = p->buffer[i];
         if (!b || b->into || b->space != space) continue;
         bool steps = space == SPACE_LOCAL;
-        item[n++] = (Item){ b, steps ? b->first : p->step[b->first].phase,
-                            steps ? b->last : p->step[b->last].phase, b->stride };
+        item[n++] = (PackItem){ b, steps ? b->first : p->step[b->first].phase,
+                                steps ? b->last : p->step[b->last].phase, b->stride };
     }
     return pack(p, item, n, reuse);
 }
 
 /* Each token_sum has partial sums, a row per granule, from its row kernel to its end. */
-static void add_partials(Plan *p, Item *item, int *n) {
+static void add_partials(Plan *p, PackItem *item, int *n) {
     for (int i = 0; i < p->nstep; i++)
         for (int k = 0; p->step[i].kind == STEP_ROW && k < p->step[i].n; k++) {
             const Node *s = p->step[i].node[k];
@@ -266,7 +248,7 @@ static void add_partials(Plan *p, Item *item, int *n) {
                            .last = p->step_of[s->id] };
             b->stride = round_up(b->count, 16);
             p->partial[s->id] = b;
-            item[(*n)++] = (Item){ b, p->step[i].phase, p->step[b->last].phase, b->stride };
+            item[(*n)++] = (PackItem){ b, p->step[i].phase, p->step[b->last].phase, b->stride };
         }
 }
 
@@ -280,7 +262,7 @@ void pass_memory(Plan *p, bool reuse) {
     p->token_floats = pack_space(p, SPACE_TOKEN, reuse);
     p->local_floats = pack_space(p, SPACE_LOCAL, reuse);
     p->constant_floats = pack_space(p, SPACE_CONSTANT, reuse);
-    Item *item = graph_alloc(p->g, ((size_t)p->g->n + 1) * sizeof *item);
+    PackItem *item = graph_alloc(p->g, ((size_t)p->g->n + 1) * sizeof *item);
     int n = 0;
     p->partial = graph_alloc(p->g, ((size_t)p->g->n + 1) * sizeof *p->partial);
     add_partials(p, item, &n);
