@@ -11,58 +11,82 @@
 
 #include <string.h>
 
-/* The number a uniform constant has in every element. */
-static bool constant(const Node *n, double *value) {
-    while (op_info[n->op].class == VIEW && n->nin == 1)
-        n = n->in[0];
-    if (n->op == OP_fill) return *value = n->attr.value, true;
-    double a, b;
-    if (n->op == OP_mul && constant(n->in[0], &a) && constant(n->in[1], &b))
-        return *value = a * b, true;
-    if (n->op == OP_add && constant(n->in[0], &a) && constant(n->in[1], &b))
-        return *value = a + b, true;
-    return false;
+/* A node of the new graph: the number it has in every element, if it is a uniform constant. */
+typedef struct Known {
+    bool is;
+    double value;
+} Known;
+
+typedef struct Simplify {
+    Graph *mem;
+    const int *uses; /* by old id */
+    Known *known;    /* by new id, of the first n nodes */
+    int n, cap;
+} Simplify;
+
+static Known known_of(const Simplify *s, const Node *n) {
+    const Known *of = s->known;
+    if (n->op == OP_fill) return (Known){ true, n->attr.value };
+    if (op_info[n->op].class == VIEW && n->nin == 1) return of[n->in[0]->id];
+    if (n->op != OP_mul && n->op != OP_add) return (Known){ false, 0 };
+    Known a = of[n->in[0]->id], b = of[n->in[1]->id];
+    return (Known){ a.is && b.is, n->op == OP_mul ? a.value * b.value : a.value + b.value };
 }
 
-static bool is_constant(const Node *n, double value) {
+/* Finds out each node once, in order, as nodes come to be asked for. */
+static bool constant(Rebuild *r, const Node *n, double *value) {
+    Simplify *s = r->user;
+    if (n->id >= s->cap) {
+        Known *old = s->known;
+        s->cap = 2 * n->id + 256;
+        s->known = graph_alloc(s->mem, (size_t)s->cap * sizeof *s->known);
+        if (s->n) memcpy(s->known, old, (size_t)s->n * sizeof *old);
+    }
+    for (; s->n <= n->id; s->n++)
+        s->known[s->n] = known_of(s, r->to->node[s->n]);
+    *value = s->known[n->id].value;
+    return s->known[n->id].is;
+}
+
+static bool is_constant(Rebuild *r, const Node *n, double value) {
     double v;
-    return constant(n, &v) && v == value;
+    return constant(r, n, &v) && v == value;
 }
 
 static bool fits(const Node *x, const Node *old) { return shape_equal(&x->shape, &old->shape); }
 
 /* x + 0 = x;  0 + x = x;  x + x = 2 x */
-static Node *add_zero(const Node *old, Node **in) {
+static Node *add_zero(Rebuild *r, const Node *old, Node **in) {
     if (old->op != OP_add) return NULL;
-    if (fits(in[0], old) && is_constant(in[1], 0)) return in[0];
-    if (fits(in[1], old) && is_constant(in[0], 0)) return in[1];
+    if (fits(in[0], old) && is_constant(r, in[1], 0)) return in[0];
+    if (fits(in[1], old) && is_constant(r, in[0], 0)) return in[1];
     if (in[0] == in[1]) return op_scale(in[0], 2);
     return NULL;
 }
 
 /* x + after(0, y) = after(x, y) */
-static Node *add_later(const Node *old, Node **in) {
+static Node *add_later(Rebuild *r, const Node *old, Node **in) {
     if (old->op != OP_add) return NULL;
     for (int i = 0; i < 2; i++) {
         Node *zero = in[i], *x = in[1 - i];
-        if (zero->op == OP_after && fits(x, old) && is_constant(zero->in[0], 0))
+        if (zero->op == OP_after && fits(x, old) && is_constant(r, zero->in[0], 0))
             return op_after(x, zero->nin - 1, &zero->in[1]);
     }
     return NULL;
 }
 
 /* x * 1 = x;  1 * x = x */
-static Node *mul_one(const Node *old, Node **in) {
+static Node *mul_one(Rebuild *r, const Node *old, Node **in) {
     if (old->op != OP_mul) return NULL;
-    if (fits(in[0], old) && is_constant(in[1], 1)) return in[0];
-    if (fits(in[1], old) && is_constant(in[0], 1)) return in[1];
+    if (fits(in[0], old) && is_constant(r, in[1], 1)) return in[0];
+    if (fits(in[1], old) && is_constant(r, in[0], 1)) return in[1];
     return NULL;
 }
 
 /* select(a number, a, b) = a or b */
-static Node *select_known(const Node *old, Node **in) {
+static Node *select_known(Rebuild *r, const Node *old, Node **in) {
     double c;
-    if (old->op != OP_select || !constant(in[0], &c)) return NULL;
+    if (old->op != OP_select || !constant(r, in[0], &c)) return NULL;
     Node *x = c > 0 ? in[1] : in[2];
     return fits(x, old) ? x : NULL;
 }
@@ -72,7 +96,7 @@ static Node *select_known(const Node *old, Node **in) {
 static Node *drop_repeat(Rebuild *r, const Node *old, Node **in) {
     if (op_info[old->op].class != POINTWISE) return NULL;
     for (int i = 0; i < old->nin; i++) {
-        if (in[i]->op != OP_mul || !is_constant(in[i]->in[1], 1)) continue;
+        if (in[i]->op != OP_mul || !is_constant(r, in[i]->in[1], 1)) continue;
         Node *keep = in[i];
         const char *error;
         in[i] = keep->in[0];
@@ -94,16 +118,16 @@ static bool same_pieces(const Node *a, const Node *b) {
 
 /* concat(a, 0) + concat(0, b) = concat(a, b): the gradients of the slices of
 ** one value.  Worth it only where every piece of one side is zero. */
-static Node *add_concat(Graph *g, const Node *old, Node **in) {
+static Node *add_concat(Rebuild *r, const Node *old, Node **in) {
     if (old->op != OP_add || !same_pieces(in[0], in[1])) return NULL;
     int n = in[0]->nin;
-    Node **piece = graph_alloc(g, (size_t)n * sizeof *piece);
+    Node **piece = graph_alloc(r->to, (size_t)n * sizeof *piece);
     for (int i = 0; i < n; i++) {
         Node *a = in[0]->in[i], *b = in[1]->in[i];
-        if (!is_constant(a, 0) && !is_constant(b, 0)) return NULL;
-        piece[i] = is_constant(a, 0) ? b : a;
+        if (!is_constant(r, a, 0) && !is_constant(r, b, 0)) return NULL;
+        piece[i] = is_constant(r, a, 0) ? b : a;
     }
-    return op_concat(g, n, piece, in[0]->attr.axis);
+    return op_concat(r->to, n, piece, in[0]->attr.axis);
 }
 
 /* stack(a, b)[1] = b */
@@ -165,7 +189,7 @@ static bool is_product(const Node *n) { return op_info[n->op].class == CONTRACT 
 /* product(a, w) + product(b, u) = product(b, u) onto product(a, w): the sum is
 ** formed in the place of the first, if nobody else reads the second. */
 static Node *add_products(Rebuild *r, const Node *old, Node **in) {
-    const int *uses = r->user;
+    const int *uses = ((const Simplify *)r->user)->uses;
     if (old->op != OP_add || !fits(in[0], old) || !fits(in[1], old)) return NULL;
     if (op_info[in[0]->op].class != CONTRACT) return NULL;
     if (!is_product(in[1]) || uses[old->in[0]->id] > 1 || uses[old->in[1]->id] > 1) return NULL;
@@ -178,13 +202,16 @@ static Node *add_products(Rebuild *r, const Node *old, Node **in) {
 
 static Node *rule(Rebuild *r, const Node *old, Node **in) {
     Node *n;
-    if ((n = add_zero(old, in)) || (n = add_later(old, in)) || (n = mul_one(old, in))
-        || (n = select_known(old, in)) || (n = drop_repeat(r, old, in))
-        || (n = add_concat(r->to, old, in)) || (n = slice_stack(old, in))
+    if ((n = add_zero(r, old, in)) || (n = add_later(r, old, in)) || (n = mul_one(r, old, in))
+        || (n = select_known(r, old, in)) || (n = drop_repeat(r, old, in))
+        || (n = add_concat(r, old, in)) || (n = slice_stack(old, in))
         || (n = reshape_twice(old, in)) || (n = sum_one(old, in)) || (n = sum_factor(old, in))
         || (n = add_products(r, old, in)))
         return n;
     return NULL;
 }
 
-Graph *pass_simplify(Graph *g) { return rebuild(g, rule, graph_uses(g, NULL)); }
+Graph *pass_simplify(Graph *g) {
+    Simplify s = { .mem = g, .uses = graph_uses(g, NULL) };
+    return rebuild(g, rule, &s);
+}
