@@ -15,6 +15,7 @@
 ** keys, what the middle of an MLP is made of); a product's twin is an anchor of
 ** the backward part.
 */
+#include "descent.h"
 #include "plan.h"
 #include "rebuild.h"
 #include "slots.h"
@@ -33,8 +34,12 @@ typedef struct Recompute {
     int last; /* token phase of the forward part: the backward part begins in it */
     bool *kept;
     bool *again; /* products that have twins */
-    int *seen;   /* by id: the last number of again_operations that counted the node */
-    Node **twin; /* by old id */
+    int *seen;   /* by id: the last number of a walk of is_dear that counted the node */
+    int number;
+    double operations; /* counted by that walk */
+    Node **twin;       /* by old id */
+    Rebuild *into;
+    Descent walk;
 } Recompute;
 
 static bool is_row(const Recompute *r, const Node *n) {
@@ -93,14 +98,25 @@ static void find_again(Graph *g, Recompute *r) {
 
 /* == KEEP_FAST: costs ===================================================== */
 
-/* Operations per token to compute n again from what is kept; each node once. */
-static double again_operations(Recompute *r, const Node *n, int number) {
-    if (n->backward || !is_row(r, n) || r->kept[n->id] || r->seen[n->id] == number) return 0;
-    r->seen[n->id] = number;
-    double sum = op_again(n);
-    for (int i = 0; i < n->nin; i++)
-        sum += again_operations(r, n->in[i], number);
-    return sum;
+/* The walk counts every node once. */
+static int again_operands(void *user, const Node *n) {
+    Recompute *r = user;
+    if (n->backward || !is_row(r, n) || r->kept[n->id] || r->seen[n->id] == r->number) return -1;
+    r->seen[n->id] = r->number;
+    r->operations += op_again(n);
+    return n->nin;
+}
+
+/* Whether it takes more operations per token than 'most' to compute n again from what is kept. */
+static bool is_dear(Recompute *r, const Node *n, double most) {
+    r->number++;
+    r->operations = 0;
+    r->walk.operands = again_operands;
+    descent_begin(&r->walk, n);
+    while (r->operations <= most && descent_next(&r->walk))
+        ;
+    r->walk.path.n = 0;
+    return r->operations > most;
 }
 
 /* Storing and loading a number moves 8 bytes. */
@@ -112,30 +128,43 @@ static void keep_dear(Graph *g, Recompute *r) {
     for (int i = 0; i < g->n; i++) {
         const Node *n = g->node[i];
         if (!read[i] || n->backward || !r->slots->needed[i]) continue;
-        if (again_operations(r, n, i + 1) > 8.0 * OPS_PER_BYTE * (double)shape_count(&n->shape))
-            store(r, n);
+        if (is_dear(r, n, 8.0 * OPS_PER_BYTE * (double)shape_count(&n->shape))) store(r, n);
     }
 }
 
 /* == Twins ================================================================ */
 
-static Node *twin(Rebuild *b, const Node *old) {
-    Recompute *r = b->user;
+static int twin_operands(void *user, const Node *old) {
+    const Recompute *r = user;
     bool row = is_row(r, old) && !r->kept[old->id];
-    if (old->backward || !(row || r->again[old->id])) return b->map[old->id];
-    if (r->twin[old->id]) return r->twin[old->id];
-    Node **in = graph_alloc(b->to, ((size_t)old->nin + 1) * sizeof *in);
-    for (int i = 0; i < old->nin; i++)
-        in[i] = twin(b, old->in[i]);
-    Attr attr = old->attr;
-    attr.copy = 1;
-    return r->twin[old->id] = rebuild_copy(b, old, in, attr);
+    return old->backward || !(row || r->again[old->id]) || r->twin[old->id] ? -1 : old->nin;
+}
+
+static Node *twin_or_copy(const Recompute *r, const Node *old) {
+    return r->twin[old->id] ? r->twin[old->id] : r->into->map[old->id];
+}
+
+static Node *twin(Recompute *r, const Node *n) {
+    const Node *old;
+    r->walk.operands = twin_operands;
+    descent_begin(&r->walk, n);
+    while ((old = descent_next(&r->walk))) {
+        Node **in = graph_alloc(r->into->to, ((size_t)old->nin + 1) * sizeof *in);
+        for (int i = 0; i < old->nin; i++)
+            in[i] = twin_or_copy(r, old->in[i]);
+        Attr attr = old->attr;
+        attr.copy = 1;
+        r->twin[old->id] = rebuild_copy(r->into, old, in, attr);
+    }
+    return twin_or_copy(r, n);
 }
 
 static Node *rule(Rebuild *b, const Node *old, Node **in) {
+    Recompute *r = b->user;
+    r->into = b;
     if (!old->backward) return NULL;
     for (int i = 0; i < old->nin; i++)
-        if (!old->in[i]->backward) in[i] = twin(b, old->in[i]);
+        if (!old->in[i]->backward) in[i] = twin(r, old->in[i]);
     return NULL;
 }
 
@@ -146,6 +175,7 @@ Graph *pass_recompute(Graph *g, Keep keep) {
     r.again = graph_alloc(g, n);
     r.seen = graph_alloc(g, n * sizeof *r.seen);
     r.twin = graph_alloc(g, n * sizeof *r.twin);
+    r.walk = (Descent){ .mem = g, .user = &r };
     find_kept(g, &r);
     if (keep == KEEP_SMALL) find_again(g, &r);
     if (keep == KEEP_FAST) keep_dear(g, &r);
