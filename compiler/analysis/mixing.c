@@ -45,9 +45,9 @@ static double *normal_numbers(uint64_t seed, const char *name, int64_t count, do
 }
 
 static const Init *init_of(const Graph *g, const Node *param) {
-    for (int i = 0; i < g->nparam; i++)
-        if (g->param[i].node == param) return &g->param[i].init;
-    bug(param, "has no entry among the parameters");
+    const Param *p = graph_find_param(g, param->attr.name);
+    if (!p) bug(param, "has no entry among the parameters");
+    return &p->init;
 }
 
 static double *param_values(void *user, const Node *p) {

@@ -180,3 +180,8 @@ Node *graph_find(const Graph *g, const char *output) {
     const Name *entry = graph_name_find(g, output);
     return entry && entry->output ? g->out[entry->output - 1].node : NULL;
 }
+
+const Param *graph_find_param(const Graph *g, const char *name) {
+    const Name *entry = graph_name_find(g, name);
+    return entry && entry->param ? &g->param[entry->param - 1] : NULL;
+}

@@ -180,8 +180,9 @@ const char *graph_string(Graph *g, const char *s); /* interned copy */
 Node *node_new(Graph *g, Op op, int nin, Node **in, Attr attr, const char **error);
 /* Adds a param node and its entry; error if the name exists with another shape. */
 Node *graph_param(Graph *g, const char *name, Shape s, Init init, const char **error);
-void graph_output(Graph *g, const char *name, Node *n); /* replaces an equal name */
-Node *graph_find(const Graph *g, const char *output);   /* NULL if absent */
+void graph_output(Graph *g, const char *name, Node *n);          /* replaces an equal name */
+Node *graph_find(const Graph *g, const char *output);            /* NULL if absent */
+const Param *graph_find_param(const Graph *g, const char *name); /* NULL if absent */
 /* A new graph with only what the named outputs (NULL-ended) need.  Parameters
 ** keep their order; those unused are left out. */
 Graph *graph_extract(const Graph *g, const char *const *outputs);

@@ -8,3 +8,8 @@ const Node *plan_storage(const Node *n) {
 }
 
 Buffer *plan_buffer(const Plan *p, const Node *n) { return p->buffer[plan_storage(n)->id]; }
+
+Pieces plan_pieces(const Plan *p, const char *param) {
+    const Param *of = graph_find_param(p->g, param);
+    return of ? p->pieces[of->node->id] : (Pieces){ 0 };
+}

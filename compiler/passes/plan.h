@@ -75,6 +75,12 @@ typedef struct Contribution {
     const Node *param;
 } Contribution;
 
+/* Those of one parameter: part[first] and on. */
+typedef struct Pieces {
+    int first, count;
+    int earliest; /* the first step that adds one; -1: some piece depends on nothing */
+} Pieces;
+
 typedef struct Plan {
     Graph *g;
     Domain *domain;   /* by node id */
@@ -87,6 +93,9 @@ typedef struct Plan {
     int nphase;
     Contribution *part;
     int npart;
+    int *part_of;   /* by node id: the first part that is the node, -1: none is */
+    Pieces *pieces; /* by id of a parameter */
+    int *next_side; /* by id of a node: its first other result, by id of that: the next; -1 */
     /* by node id: offset of a parameter's weights and gradient, or of a table; filled by codegen */
     int64_t *place;
     bool guarded;         /* leave guard words around every place in the arena */
@@ -99,6 +108,8 @@ typedef struct Plan {
 const Node *plan_storage(const Node *n);
 /* The buffer a node's value is in (through reshapes), or NULL. */
 Buffer *plan_buffer(const Plan *p, const Node *n);
+/* Of the parameter of that name; none if it has no gradient. */
+Pieces plan_pieces(const Plan *p, const char *param);
 /* Floats of a guard: per row in SPACE_TOKEN and SPACE_LOCAL, in all elsewhere. */
 int64_t plan_guard(const Plan *p, Space space);
 /* Kept as bfloat16, two to a float: what pass_precision rounds, operands of products and some

@@ -7,9 +7,9 @@
 #include <string.h>
 
 static const Init *init_of(const Graph *g, const Node *param) {
-    for (int i = 0; i < g->nparam; i++)
-        if (g->param[i].node == param) return &g->param[i].init;
-    bug(param, "has no entry among the parameters");
+    const Param *p = graph_find_param(g, param->attr.name);
+    if (!p) bug(param, "has no entry among the parameters");
+    return &p->init;
 }
 
 Node *rebuild_copy(Rebuild *r, const Node *old, Node **in, Attr attr) {

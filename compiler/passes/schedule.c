@@ -2,6 +2,7 @@
 ** The schedule: walks the times of slots.c and makes steps and phases of them.
 ** The graph stays as it is.
 */
+#include "descent.h"
 #include "plan.h"
 #include "slots.h"
 
@@ -15,18 +16,13 @@ typedef struct Builder {
     int *sum_head, *sum_next; /* token sums by the slot of their partial sums */
     int *uses;
     int *reads; /* by node: how many nodes read it, as it is or reshaped, or add it to gradients */
-    int *adds;  /* by node: id of the parameter whose gradient it is a piece of, -1: none */
-    int lists;  /* the largest number of a list of rows */
-    bool *in_slot; /* by list: rows of a slot are of it */
+    NodeList pieces; /* of a sum that is being taken apart */
+    int *adds;       /* by node: id of the parameter whose gradient it is a piece of, -1: none */
+    int lists;       /* the largest number of a list of rows */
+    bool *in_slot;   /* by list: rows of a slot are of it */
     /* by parameter: pieces of its gradient so far in an event; by node: which of them it is */
     int *taken, *round;
 } Builder;
-
-static const Node *param_called(const Graph *g, const char *name) {
-    for (int i = 0; i < g->nparam; i++)
-        if (!strcmp(g->param[i].node->attr.name, name)) return g->param[i].node;
-    return NULL;
-}
 
 static void add_part(Plan *p, const Node *n, const Node *param) {
     if (n->op == OP_fill) return; /* a zero gradient: nothing to add */
@@ -35,17 +31,26 @@ static void add_part(Plan *p, const Node *n, const Node *param) {
 
 /* A gradient that is a sum of pieces nobody else reads is added up in place,
 ** piece by piece. */
-static void split_sum(Builder *b, const Node *n, const Node *param) {
-    const Node *x = plan_storage(n);
-    const int *uses = b->uses;
-    if (x->op == OP_add && uses[x->id] == 1 && shape_equal(&x->in[0]->shape, &x->shape)
-        && shape_equal(&x->in[1]->shape, &x->shape)) {
+static void split_sum(Builder *b, const Node *sum, const Node *param) {
+    NodeList *rest = &b->pieces;
+    node_list_push(b->g, rest, sum);
+    while (rest->n) {
+        const Node *n = rest->node[--rest->n], *x = plan_storage(n);
+        if (x->op != OP_add || b->uses[x->id] != 1 || !shape_equal(&x->in[0]->shape, &x->shape)
+            || !shape_equal(&x->in[1]->shape, &x->shape)) {
+            add_part(b->p, x, param);
+            continue;
+        }
         b->s->needed[n->id] = b->s->needed[x->id] = false;
-        split_sum(b, x->in[0], param);
-        split_sum(b, x->in[1], param);
-        return;
+        node_list_push(b->g, rest, x->in[1]);
+        node_list_push(b->g, rest, x->in[0]);
     }
-    add_part(b->p, x, param);
+}
+
+/* By node id: -1. */
+static int *new_ids(Graph *g) {
+    size_t size = ((size_t)g->n + 1) * sizeof(int);
+    return memset(graph_alloc(g, size), -1, size);
 }
 
 /* A sum that is a piece of one gradient and that nobody else reads is added where it arises; any
@@ -62,19 +67,25 @@ static void count_reads(Builder *b) {
 
 static void find_parts(Builder *b) {
     Graph *g = b->g;
+    b->p->part_of = new_ids(g);
+    b->p->pieces = graph_alloc(g, ((size_t)g->n + 1) * sizeof *b->p->pieces);
     b->uses = graph_uses(g, b->s->needed);
     b->p->part = graph_alloc(g, ((size_t)g->n + 1) * sizeof *b->p->part);
     for (int i = 0; i < g->nout; i++) {
         if (!g->out[i].param) continue;
-        const Node *param = param_called(g, g->out[i].param);
+        const Param *param = graph_find_param(g, g->out[i].param);
         if (!param) bug(g->out[i].node, "is the gradient of no parameter");
-        split_sum(b, g->out[i].node, param);
+        Pieces *of = &b->p->pieces[param->node->id];
+        of->first = b->p->npart;
+        split_sum(b, g->out[i].node, param->node);
+        of->count = b->p->npart - of->first;
     }
     count_reads(b);
-    b->adds = graph_alloc(g, ((size_t)g->n + 1) * sizeof *b->adds);
-    memset(b->adds, -1, ((size_t)g->n + 1) * sizeof *b->adds);
+    b->adds = new_ids(g);
     for (int i = 0; i < b->p->npart; i++)
         b->adds[b->p->part[i].node->id] = b->p->part[i].param->id;
+    for (int i = b->p->npart; i-- > 0;)
+        b->p->part_of[b->p->part[i].node->id] = i;
     b->taken = graph_alloc(g, ((size_t)g->n + 1) * sizeof *b->taken);
     b->round = graph_alloc(g, ((size_t)g->n + 1) * sizeof *b->round);
 }
@@ -263,6 +274,26 @@ static void add_constant_parts(Builder *b) {
         if (is_constant_part(b, &p->part[i])) p->step_of[p->part[i].node->id] = p->nstep - 1;
 }
 
+static void find_earliest(const Plan *p) {
+    for (int i = 0; i < p->g->nparam; i++) {
+        Pieces *of = &p->pieces[p->g->param[i].node->id];
+        for (int k = of->first; k < of->first + of->count; k++) {
+            int step = p->step_of[p->part[k].node->id];
+            if (k == of->first || step < of->earliest) of->earliest = step;
+        }
+    }
+}
+
+static void list_sides(Plan *p) {
+    p->next_side = new_ids(p->g);
+    for (int i = p->g->n; i-- > 0;) {
+        const Node *n = p->g->node[i];
+        if (op_info[n->op].class != SIDE) continue;
+        p->next_side[i] = p->next_side[n->in[0]->id];
+        p->next_side[n->in[0]->id] = i;
+    }
+}
+
 Plan *pass_schedule(Graph *g) {
     size_t n = (size_t)g->n + 1;
     Plan *p = graph_alloc(g, sizeof *p);
@@ -273,12 +304,13 @@ Plan *pass_schedule(Graph *g) {
     p->domain = b.s->domain;
     p->step = graph_alloc(g, 2 * n * sizeof *p->step);
     p->phase = graph_alloc(g, 2 * n * sizeof *p->phase);
-    p->step_of = graph_alloc(g, n * sizeof *p->step_of);
+    p->step_of = new_ids(g);
     p->buffer = graph_alloc(g, n * sizeof *p->buffer);
-    memset(p->step_of, -1, n * sizeof *p->step_of);
     find_parts(&b);
     file_nodes(&b);
     walk(&b);
     add_constant_parts(&b);
+    find_earliest(p);
+    list_sides(p);
     return p;
 }

@@ -38,9 +38,9 @@ Ref place_gradient(const Plan *p, const Node *param) {
 
 /* The parameter whose gradient a node is added to directly. */
 static const Node *gradient_of(const Plan *p, const Node *n) {
-    for (int i = 0; i < p->npart; i++)
-        if (p->part[i].node == n) return p->part[i].param;
-    bug(n, "is no gradient");
+    int part = p->part_of[n->id];
+    if (part < 0) bug(n, "is no gradient");
+    return p->part[part].param;
 }
 
 Ref place_of(const Plan *p, const Node *n) {
@@ -52,10 +52,9 @@ Ref place_of(const Plan *p, const Node *n) {
 }
 
 Ref place_side(const Plan *p, const Node *n, int result) {
-    for (int i = n->id + 1; i < p->g->n; i++) {
+    for (int i = p->next_side[n->id]; i >= 0; i = p->next_side[i]) {
         const Node *s = p->g->node[i];
-        if (s->op == OP_side && s->in[0] == n && s->attr.first == result && p->buffer[s->id])
-            return place_of(p, s);
+        if (s->attr.first == result && p->buffer[i]) return place_of(p, s);
     }
     return (Ref){ AREA_NONE, 0, 0 };
 }

@@ -4,29 +4,32 @@
 ** nothing is lost; reading half the bytes is what decoding gains.
 */
 #include "tables.h"
-
-#include <string.h>
+#include "fatal.h"
 
 static bool takes_bf16(const Node *n, int operand) {
     Class class = op_info[n->op].class;
     return class == CONTRACT ? operand == 1 : class == GATHER && operand == 0;
 }
 
-/* Every use in the graph takes bfloat16; true if there is none. */
-static bool only_matrix(const Graph *g, const char *name) {
-    for (int i = 0; i < g->n; i++)
-        for (int k = 0; k < g->node[i]->nin; k++) {
-            const Node *in = g->node[i]->in[k];
-            if (in->op == OP_param && !strcmp(in->attr.name, name) && !takes_bf16(g->node[i], k))
-                return false;
-        }
-    for (int i = 0; i < g->nout; i++)
-        if (g->out[i].node->op == OP_param && !strcmp(g->out[i].node->attr.name, name))
-            return false;
-    return true;
+static void leave_out(const Graph *g, bool *kept, const Node *param) {
+    const Param *p = param->op == OP_param ? graph_find_param(g, param->attr.name) : NULL;
+    if (p) kept[p - g->param] = false;
 }
 
-bool weight_is_bf16(const Graph *g, const Graph *probe, const Node *param) {
-    return param->shape.rank == 2 && only_matrix(g, param->attr.name)
-        && (!probe || only_matrix(probe, param->attr.name));
+/* Leaves out of g's parameters those that something else in a graph takes. */
+static void leave_out_others(const Graph *g, bool *kept, const Graph *used) {
+    for (int i = 0; i < used->n; i++)
+        for (int k = 0; k < used->node[i]->nin; k++)
+            if (!takes_bf16(used->node[i], k)) leave_out(g, kept, used->node[i]->in[k]);
+    for (int i = 0; i < used->nout; i++)
+        leave_out(g, kept, used->out[i].node);
+}
+
+bool *weights_as_bf16(const Graph *g, const Graph *probe) {
+    bool *kept = checked_new((size_t)g->nparam + 1, sizeof *kept);
+    for (int i = 0; i < g->nparam; i++)
+        kept[i] = g->param[i].node->shape.rank == 2;
+    leave_out_others(g, kept, g);
+    if (probe) leave_out_others(g, kept, probe);
+    return kept;
 }

@@ -9,15 +9,13 @@
 #include <string.h>
 
 static KernelInfo *line_of(Tables *t, const char *name, const char *family, int *index) {
-    for (int i = 0; i < t->costs.kernel.n; i++) {
-        *index = i;
-        if (!strcmp(LIST(t->costs.kernel, KernelInfo, i).name, name))
-            return &LIST(t->costs.kernel, KernelInfo, i);
-    }
+    *index = name_table_find(&t->costs.number, name);
+    if (*index >= 0) return &LIST(t->costs.kernel, KernelInfo, *index);
     *index = t->costs.kernel.n;
     KernelInfo *k = list_add(&t->costs.kernel, sizeof *k);
     k->name = checked_text(name);
     k->family = family;
+    name_table_add(&t->costs.number, k->name, *index);
     return k;
 }
 

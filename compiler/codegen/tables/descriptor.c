@@ -32,14 +32,8 @@ static uint32_t text(Blob *b, const char *s) {
     return at;
 }
 
-static const Param *param_of(const Graph *g, const char *name) {
-    for (int i = 0; i < g->nparam; i++)
-        if (!strcmp(g->param[i].node->attr.name, name)) return &g->param[i];
-    return NULL;
-}
-
 static void add_tensor(Blob *b, uint32_t at, const Tables *t, const Graph *g, int i) {
-    const Param *p = param_of(g, t->layout.param[i].name);
+    const Param *p = graph_find_param(g, t->layout.param[i].name);
     const Shape *s = &p->node->shape;
     strata_tensor x = { .name = text(b, t->layout.param[i].name),
                         .rank = s->rank,
@@ -86,14 +80,14 @@ static void add_probes(Blob *b, strata_model *m, const Tables *t, const Graph *g
                                            8);
     for (int i = 0; i < p->ninput; i++, at += sizeof(ProbeEntry))
         add_probe(b, at, &p->input[i], t->layout.input[i].at,
-                  shape_count(&param_of(p->graph, t->layout.input[i].name)->node->shape));
+                  shape_count(&graph_find_param(p->graph, t->layout.input[i].name)->node->shape));
     for (int i = 0; i < p->nresult; i++, at += sizeof(ProbeEntry)) {
         int64_t count = shape_count(&p->graph->out[i].node->shape);
         add_probe(b, at, &p->result[i], place, count);
         place += count;
     }
     for (int i = 0; i < t->layout.nparam; i++, at += sizeof(int32_t)) {
-        int32_t layer = p->layer[param_of(g, t->layout.param[i].name) - g->param];
+        int32_t layer = p->layer[graph_find_param(g, t->layout.param[i].name) - g->param];
         memcpy(b->data + at, &layer, sizeof layer);
     }
 }
@@ -170,7 +164,7 @@ void *tables_descriptor(const Tables *t, const CodegenOptions *o, const Compiled
     m.kernel_table = reserve(&b, (size_t)t->costs.kernel.n * sizeof(strata_kernel), 8);
     for (int i = 0; i < t->layout.nparam; i++) {
         add_tensor(&b, m.tensor_table, t, g, i);
-        m.parameters += shape_count(&param_of(g, t->layout.param[i].name)->node->shape);
+        m.parameters += shape_count(&graph_find_param(g, t->layout.param[i].name)->node->shape);
     }
     for (int i = 0; i < t->costs.kernel.n; i++)
         add_kernel(&b, m.kernel_table, &LIST(t->costs.kernel, KernelInfo, i), i);

@@ -6,22 +6,16 @@
 #include "fatal.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* == Places =============================================================== */
 
 int params_number(const WeightLayout *l, const Node *n) {
-    for (int i = 0; n->op == OP_param && i < l->nparam; i++)
-        if (!strcmp(l->param[i].name, n->attr.name)) return i;
-    return -1;
+    return n->op == OP_param ? name_table_find(&l->number, n->attr.name) : -1;
 }
 
 int64_t params_at(const WeightLayout *l, const char *name) {
-    for (int i = 0; i < l->nparam; i++)
-        if (!strcmp(l->param[i].name, name)) return l->param[i].at;
-    for (int i = 0; i < l->ninput; i++)
-        if (!strcmp(l->input[i].name, name)) return l->input[i].at;
-    return -1;
+    int param = name_table_find(&l->number, name), input = name_table_find(&l->input_number, name);
+    return param >= 0 ? l->param[param].at : input >= 0 ? l->input[input].at : -1;
 }
 
 bool params_bf16(const WeightLayout *l, const Node *n) {
@@ -31,9 +25,9 @@ bool params_bf16(const WeightLayout *l, const Node *n) {
 
 /* The phase after which nothing is added to a parameter's gradient any more. */
 static int final_phase(const Plan *p, const char *name) {
+    Pieces of = plan_pieces(p, name);
     int last = 0;
-    for (int i = 0; i < p->npart; i++) {
-        if (strcmp(p->part[i].param->attr.name, name)) continue;
+    for (int i = of.first; i < of.first + of.count; i++) {
         int step = p->step_of[p->part[i].node->id];
         int phase = step < 0 ? p->nphase - 1 : p->step[step].phase;
         if (phase > last) last = phase;
@@ -55,20 +49,24 @@ void params_place(Tables *t, const Graph *g, const Plan *training) {
     WeightLayout *l = &t->layout;
     l->param = new_places(g->nparam);
     l->nparam = g->nparam;
+    bool *as_bf16 = t->bytes.constants.bf16 && t->inference
+        ? weights_as_bf16(g, probe ? probe->graph : NULL)
+        : NULL;
     for (int i = 0; i < g->nparam; i++) {
         const Node *n = g->param[i].node;
         int64_t count = shape_count(&n->shape);
-        bool bf16 = t->bytes.constants.bf16 && t->inference
-            && weight_is_bf16(g, probe ? probe->graph : NULL, n);
+        bool bf16 = as_bf16 && as_bf16[i];
         l->param[i] = (ParamPlace){ .name = n->attr.name,
                                     .floats = bf16 ? (count + 1) / 2 : count,
                                     .number = i,
                                     .phase = training ? final_phase(training, n->attr.name) : 0,
                                     .bf16 = bf16 };
     }
+    free(as_bf16);
     qsort(l->param, (size_t)l->nparam, sizeof *l->param, by_finality);
     for (int i = 0; i < l->nparam; i++) {
         l->param[i].at = l->weights;
+        name_table_add(&l->number, l->param[i].name, i);
         l->some_bf16 |= l->param[i].bf16;
         l->weights += round_up(l->param[i].floats, LINE_FLOATS);
         *(Repacked *)list_add(&t->bytes.repacked, sizeof(Repacked)) = (Repacked){ -1, -1 };
@@ -82,6 +80,7 @@ void params_place_inputs(WeightLayout *l, const Graph *probe) {
     for (int i = 0; i < probe->nparam; i++) {
         const Node *n = probe->param[i].node;
         if (params_at(l, n->attr.name) >= 0) continue;
+        name_table_add(&l->input_number, n->attr.name, l->ninput);
         l->input[l->ninput++] = (ParamPlace){ .name = n->attr.name, .at = l->weights_probe };
         l->weights_probe += round_up(shape_count(&n->shape), LINE_FLOATS);
     }
@@ -94,40 +93,40 @@ static int64_t next_at(const WeightLayout *l, int i) {
     return i + 1 < l->nparam ? l->param[i + 1].at : l->weights;
 }
 
+/* The first parameter, in order, whose gradient is final after the phase or a later one. */
+static int first_of_phase(const WeightLayout *l, int phase) {
+    int low = 0, high = l->nparam;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (l->param[middle].phase >= phase) high = middle;
+        else low = middle + 1;
+    }
+    return low;
+}
+
 /* Gradients whose last piece was added in a phase, as a range. */
 void params_final(const WeightLayout *l, int phase, Stage *s) {
-    int64_t first = -1, end = -1;
-    for (int i = 0; i < l->nparam; i++) {
-        if (l->param[i].phase != phase) continue;
-        if (first < 0) first = l->param[i].at;
-        end = next_at(l, i);
-    }
-    if (first < 0) return;
-    s->final_first = first;
-    s->final_count = end - first;
+    int from = first_of_phase(l, phase), to = first_of_phase(l, phase + 1);
+    if (from == to) return;
+    s->final_first = l->param[from].at;
+    s->final_count = next_at(l, to - 1) - s->final_first;
 }
 
 /* Whether a weight gradient is what is added first to a parameter's.  One that two parameters
 ** share is computed elsewhere and added to both. */
 bool params_first(const Plan *p, const Node *n) {
     const Buffer *b = p->buffer[n->id];
-    const char *name = NULL;
-    for (int i = 0; b && b->space == SPACE_GRADIENT && i < p->npart; i++)
-        if (p->part[i].node == n) name = p->part[i].param->attr.name;
-    for (int i = 0; name && i < p->npart; i++)
-        if (!strcmp(p->part[i].param->attr.name, name)
-            && p->step_of[p->part[i].node->id] < p->step_of[n->id])
-            return false;
-    return name != NULL;
+    int part = p->part_of[n->id];
+    return b && b->space == SPACE_GRADIENT && part >= 0
+        && p->pieces[p->part[part].param->id].earliest == p->step_of[n->id];
 }
 
 /* The product that overwrites a parameter's gradient; NULL: there is none. */
 static const Node *overwriter(const Plan *p, const char *name) {
-    for (int i = 0; i < p->npart; i++) {
+    Pieces of = plan_pieces(p, name);
+    for (int i = of.first; i < of.first + of.count; i++) {
         const Node *n = p->part[i].node;
-        if (!strcmp(p->part[i].param->attr.name, name) && n->op == OP_linear_weight
-            && params_first(p, n))
-            return n;
+        if (n->op == OP_linear_weight && params_first(p, n)) return n;
     }
     return NULL;
 }

@@ -157,5 +157,7 @@ void tables_free(Tables *t) {
                       &b->repacked,  &t->sink.row, &t->costs.kernel };
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         free(lists[i]->data);
+    name_table_free(&t->layout.number), name_table_free(&t->layout.input_number);
+    name_table_free(&t->sink.number), name_table_free(&t->costs.number);
     free(t->layout.param), free(t->layout.input);
 }

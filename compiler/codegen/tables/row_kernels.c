@@ -34,8 +34,9 @@ int row_kernel_number(Tables *t, Rows *r, bool plain) {
     List *kernels = &t->sink.row;
     need_scratch(&t->bytes.constants, r);
     char *identity = rows_identity(r);
-    for (int i = 0; i < kernels->n; i++)
-        if (!strcmp(LIST(*kernels, RowKernel, i).identity, identity)) return free(identity), i;
+    int known = name_table_find(&t->sink.number, identity);
+    if (known >= 0) return free(identity), known;
+    name_table_add(&t->sink.number, identity, kernels->n);
     RowKernel *k = list_add(kernels, sizeof *k);
     k->identity = identity;
     k->name = name_of(r, kernels->n - 1);

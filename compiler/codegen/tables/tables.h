@@ -4,6 +4,7 @@
 
 #include "codegen.h"
 #include "list.h"
+#include "name_table.h"
 #include "plan.h"
 #include "program.h"
 #include "rows.h"
@@ -24,6 +25,7 @@ typedef struct WeightLayout {
     int nparam;
     ParamPlace *input; /* of the probe: parameters behind the model's */
     int ninput;
+    NameTable number, input_number; /* places in 'param' and 'input', by name */
     int64_t weights, weights_probe; /* all of them; with the probe's inputs */
 } WeightLayout;
 
@@ -47,11 +49,13 @@ typedef struct KernelSink {
     struct Emit *emit[2]; /* modules that share them evenly; NULL: not there */
     int64_t emitted[2];   /* instructions there */
     List row;             /* by number */
+    NameTable number;     /* by identity */
 } KernelSink;
 
 /* What the model costs. */
 typedef struct KernelCosts {
     List kernel;      /* the kernel table */
+    NameTable number; /* of its lines, by name */
     double flops[2];  /* per token: forward, training */
     Planned *planned; /* keeps the plans and what their steps cost; NULL: nobody does */
 } KernelCosts;
@@ -100,9 +104,9 @@ int64_t wave_add(Tables *t, const Attr *a);
 void regions_add(TableBytes *b, const Plan *p, ModelProgram *out);
 void regions_reach(TableBytes *b, const ModelProgram *out, const Action *a, const Rows *rows);
 
-/* bf16_weights.c: whether a build of bf16 that does not train keeps a parameter as bfloat16;
-** 'probe' may be NULL */
-bool weight_is_bf16(const Graph *g, const Graph *probe, const Node *param);
+/* bf16_weights.c: which of g's parameters, by number, a build of bf16 that does not train keeps as
+** bfloat16; 'probe' may be NULL */
+bool *weights_as_bf16(const Graph *g, const Graph *probe);
 
 /* params.c: WEIGHTS, in the order in which gradients become final; 'training' may be NULL */
 void params_place(Tables *t, const Graph *g, const Plan *training);
