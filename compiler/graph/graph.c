@@ -43,6 +43,7 @@ static Node *append(Graph *g, const Node *key) {
     n->in = graph_alloc(g, (size_t)n->nin * sizeof *n->in);
     if (n->nin) memcpy(n->in, key->in, (size_t)n->nin * sizeof *n->in);
     attr_own(g, n->op, &n->attr);
+    if (n->op == OP_rows) graph_add_list(g, n);
     return g->node[g->n++] = n;
 }
 

@@ -162,6 +162,8 @@ struct Graph {
     int nparam;
     NamedNode *out;
     int nout;
+    Node **list; /* by number: what makes the list of rows, NULL: none does */
+    int lists;   /* the largest number */
     struct Table *interned, *names;
     Loc loc; /* given to the nodes being built */
     const char *site;

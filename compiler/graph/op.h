@@ -53,6 +53,8 @@ const char *node_shape(Node *n);
 Node *op_build(Graph *g, Op op, int nin, Node **in, Attr attr);
 Node *op_build1(Op op, Node *x, Attr attr);
 
+void graph_add_list(Graph *g, Node *rows); /* of a node that was just made */
+
 /* Messages, in the graph's arena. */
 __attribute__((format(printf, 2, 3))) const char *graph_format(Graph *g, const char *fmt, ...);
 /* "NAME must be FORM, not [tokens,8]" unless operand i has this lead, type and rank. */

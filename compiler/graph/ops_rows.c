@@ -13,26 +13,31 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-int graph_lists(const Graph *g) {
-    int most = 0;
-    for (int i = 0; i < g->n; i++)
-        if (g->node[i]->op == OP_rows && g->node[i]->attr.count > most)
-            most = (int)g->node[i]->attr.count;
-    return most;
-}
+int graph_lists(const Graph *g) { return g->lists; }
 
 const Node *graph_list(const Graph *g, int list) {
-    for (int i = 0; i < g->n; i++)
-        if (g->node[i]->op == OP_rows && g->node[i]->attr.count == list) return g->node[i];
-    return NULL;
+    return list > 0 && list <= g->lists ? g->list[list] : NULL;
+}
+
+void graph_add_list(Graph *g, Node *rows) {
+    int64_t list = rows->attr.count;
+    if (!g->list) g->list = graph_alloc(g, (MAXLISTS + 1) * sizeof *g->list);
+    if (list > g->lists) g->lists = (int)list;
+    if (!g->list[list]) g->list[list] = rows;
 }
 
 void graph_number_lists(Graph *g) {
     int32_t to[MAXLISTS + 1] = { 0 }, lists = 0;
+    g->lists = 0;
+    if (g->list) memset(g->list, 0, (MAXLISTS + 1) * sizeof *g->list);
     for (int i = 0; i < g->n; i++) {
         Node *n = g->node[i];
-        if (n->op == OP_rows) n->attr.count = to[n->attr.count] = ++lists;
+        if (n->op == OP_rows) {
+            n->attr.count = to[n->attr.count] = ++lists;
+            graph_add_list(g, n);
+        }
         n->shape.list = to[n->shape.list];
         n->attr.shape.list = to[n->attr.shape.list];
         for (int r = 1; r < MAXRESULT; r++)

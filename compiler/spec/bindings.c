@@ -214,9 +214,8 @@ static Node *rows_like(lua_State *L, int arg, const char *what, Node *all) {
 static int call_rows(lua_State *L) {
     Node *mask = tensor_get(L, 1, "rows");
     Graph *g = mask->g;
-    for (int i = mask->id + 1; i < g->n; i++)
-        if (g->node[i]->op == OP_rows && g->node[i]->in[0] == mask)
-            return tensor_push(L, g->node[i]);
+    for (int i = graph_lists(g); i > 0; i--)
+        if (g->list[i] && g->list[i]->in[0] == mask) return tensor_push(L, g->list[i]);
     return tensor_push(L,
                        tensor_build(L, OP_rows, 1, &mask, (Attr){ .count = graph_lists(g) + 1 }));
 }
