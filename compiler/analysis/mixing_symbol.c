@@ -8,12 +8,13 @@
 #include "mixing.h"
 #include "mixing_graph.h"
 
-enum { LONGEST = 120 };
+enum { LONGEST = 120, DEEPEST = 500 };
 
 typedef struct Formula {
     const MixingGraph *x;
     Text *t;
     size_t from; /* where in t it begins */
+    int depth;   /* nodes from the entry down to where it is */
     bool failed;
 } Formula;
 
@@ -21,11 +22,17 @@ typedef struct Formula {
 ** are meant. */
 static void add(Formula *f, const Node *n, int64_t at);
 
-static bool is_one(const Formula *f, const Node *n) {
+/* A product of ones, as far as 'left' products tell. */
+static bool is_one_within(const Formula *f, const Node *n, int *left) {
     while (n->op == OP_reshape && n != f->x->direction)
         n = n->in[0];
-    if (n->op == OP_mul) return is_one(f, n->in[0]) && is_one(f, n->in[1]);
+    if (n->op == OP_mul)
+        return --*left > 0 && is_one_within(f, n->in[0], left) && is_one_within(f, n->in[1], left);
     return n == f->x->direction || (n->op == OP_fill && n->attr.value == 1);
+}
+
+static bool is_one(const Formula *f, const Node *n) {
+    return is_one_within(f, n, &(int){ DEEPEST });
 }
 
 static void add_param(Formula *f, const Node *n, int64_t at) {
@@ -78,8 +85,9 @@ static void add_call(Formula *f, const Node *n, int64_t at) {
 
 static void add(Formula *f, const Node *n, int64_t at) {
     Class class = op_info[n->op].class;
-    f->failed |= f->t->failed || f->t->length > f->from + LONGEST;
+    f->failed |= f->t->failed || f->t->length > f->from + LONGEST || f->depth == DEEPEST;
     if (f->failed) return;
+    f->depth++;
     if (is_one(f, n)) text_add(f->t, "1");
     else if (n->op == OP_param) add_param(f, n, at);
     else if (n->op == OP_fill) text_json_number(f->t, n->attr.value);
@@ -91,6 +99,7 @@ static void add(Formula *f, const Node *n, int64_t at) {
     else if (n->op == OP_slice) add_slice(f, n, at);
     else if (class == SOFTMAX || (class == POINTWISE && n->nin == 1)) add_call(f, n, at);
     else f->failed = true;
+    f->depth--;
 }
 
 bool mixing_symbol(const MixingGraph *x, int read, int source, Text *t) {

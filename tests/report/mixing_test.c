@@ -217,6 +217,12 @@ static void memories_are_seen(void **state) {
 
 /* == Formulas ============================================================= */
 
+/* A mixer with a read of its own; of these, what is written would be endless. */
+#define READS(read)                                                                      \
+    "mixer { open = function(m, e) return { h = e } end, read = function(m, s) " read    \
+    " end, write = function(m, s, site, o) return { h = s.h + o } end, close = function" \
+    "(m, s) return s.h end } {}"
+
 static void formulas(void **state) {
     static const struct {
         const char *residual;
@@ -237,6 +243,12 @@ static void formulas(void **state) {
           "layers.0.attention.residual.read[0] + layers.0.attention.residual.read[1]" },
         { "hyper { streams = 2, dynamic = false }", 4, 0, NULL },
         { "standard {}", 1, 2, "0" },
+        { READS("local c = reshape(1, { 1 }) for i = 1, 3 do c = c * c end return s.h * c"), 0, 0,
+          "1" },
+        { READS("local c = reshape(1, { 1 }) for i = 1, 60 do c = c * c end return s.h * c"), 0, 0,
+          NULL },
+        { READS("local h = s.h for i = 1, 20000 do h = h * 1 end return h"), 0, 0, NULL },
+        { READS("local h = s.h for i = 1, 5000 do h = h + s.h end return h"), 0, 0, NULL },
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         Model *m = model_of(state, row[i].residual, 2);
