@@ -13,7 +13,7 @@
 ** is a float per token (the area holds one value after another). */
 /* clang-format off */
 enum {
-    AREA_NONE,          /* no operand: a null pointer */
+    AREA_NONE,          /* no place: a number, 'offset' itself; 0 for no operand */
     AREA_WEIGHT, AREA_GRADIENT,
     AREA_TOKEN, AREA_LOCAL, AREA_GRANULE, AREA_CONSTANT,
     AREA_TABLE,         /* in the context: cos and sin, 'stride' a position */
@@ -21,7 +21,6 @@ enum {
     AREA_TOKENS, AREA_TARGETS, AREA_POSITION,       /* int32, one per token */
     AREA_LIST_POSITION, /* int32, of the tokens of list number 'offset' */
     AREA_LOGITS,        /* the caller's [tokens, V] */
-    AREA_NUMBER,        /* no place: a number, 'offset' itself, where a pointer would be */
     AREAS
 };
 /* clang-format on */

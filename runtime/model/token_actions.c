@@ -3,24 +3,18 @@
 #include "guard.h"
 #include "philox.h"
 
-static __attribute__((noinline)) void many_operands(const TaskWork *w, const Action *s) {
-    float *scratch = frame_scratch(w->f, w->worker), **p = (float **)scratch;
-    k_resolve_all(w->f, s, w->worker, w->first, p);
-    k_row(s->row.kernel, p, w->first, w->count, scratch + pointer_floats(false, s->refs));
-}
-
 void k_row_action(const TaskWork *w, const Action *s) {
     if (k_constants.check) {
         k_check_row(w->f, s, w->worker, w->first, w->count);
         return;
     }
-    if (s->refs > FEW_REFS) {
-        many_operands(w, s);
-        return;
+    float *few[FEW_REFS], **p = few, *scratch = frame_scratch(w->f, w->worker);
+    if (__builtin_expect(s->refs > FEW_REFS, 0)) {
+        p = (float **)scratch;
+        scratch += pointer_floats(false, s->refs);
     }
-    float *p[FEW_REFS];
     k_resolve_all(w->f, s, w->worker, w->first, p);
-    k_row(s->row.kernel, p, w->first, w->count, frame_scratch(w->f, w->worker));
+    k_row(s->row.kernel, p, w->first, w->count, scratch);
 }
 
 static const int32_t *ids_of(const TaskWork *w, const Action *s, int i) {

@@ -31,6 +31,14 @@ typedef struct Operand {
     int stride; /* the operand that holds its stride; -1: ref.stride is meant */
 } Operand;
 
+/* What users of a value want of it, those behind views too. */
+typedef struct RowWants {
+    bool memory;       /* where it lies in memory */
+    bool tokens;       /* it for every token */
+    bool any, several; /* there is one; there are two */
+    int64_t widest;    /* elements of the largest pointwise one */
+} RowWants;
+
 /* What the kernel knows of a node. */
 typedef struct RowValue {
     const Node *n;
@@ -39,8 +47,14 @@ typedef struct RowValue {
     bool memory; /* read again outside its group: kept in scratch */
     bool walked; /* an iteration reads it, through views or not */
     bool idle;   /* a view that only later kernels look through */
-    bool parts;  /* read where it lies, and only slices of its first axis */
+    bool used;   /* something that is not idle reads it here */
+    bool whole;  /* read otherwise than by slices of its first axis */
+    bool piece;  /* of a stack that is read by number */
     int uses;
+    RowWants wants;
+    bool reshaped;         /* some user sees it in another shape */
+    int cost, depth;       /* of its expression, as far as that is not stored */
+    bool reads_stack;      /* that reads rows addressed by pointer */
     int operand;           /* where it is read from if not computed here; -1 */
     int out[MAXOUT], nout; /* operands it is written to */
     int64_t scratch;       /* offset in floats, if memory and no out to read */
@@ -80,11 +94,20 @@ typedef struct StatementGroup {
     int first, last; /* statements, linked by next */
 } StatementGroup;
 
+/* Work space for one plan, used by one kernel after another. */
+typedef struct RowsShared {
+    int *slot;
+    RowValue *value;
+    struct Descent *walk;
+    int *first_part, *next_part; /* by phase: the pieces of gradients that its steps compute; -1 */
+} RowsShared;
+
 typedef struct Rows {
     const Plan *p;
     const Step *step;
     int index; /* of the step */
     int lanes;
+    RowsShared shared;
     int *slot; /* by node id: index in value, valid if that value is the node's */
     RowValue *value;
     int nvalue;
@@ -98,8 +121,6 @@ typedef struct Rows {
     ** or near it is meant to be as near to it in each call.  0: a kernel for these very sizes. */
     int64_t count;
     int count_at; /* the operand that holds it */
-    const Node **user;
-    int *users; /* of value i: user[users[i] .. users[i+1]) */
     Statement *statement;
     int nstatement;
     StatementGroup *group;
@@ -107,11 +128,6 @@ typedef struct Rows {
     int64_t scratch; /* floats */
 } Rows;
 
-/* 'shared' is work space for one plan, used by one kernel after another. */
-typedef struct RowsShared {
-    int *slot;
-    RowValue *value;
-} RowsShared;
 RowsShared rows_shared(const Plan *p);
 Rows *rows_analyse(const Plan *p, int step, int lanes, RowsShared shared);
 RowValue *rows_value(const Rows *r, const Node *n); /* NULL if unknown */

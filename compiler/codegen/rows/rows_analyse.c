@@ -2,6 +2,7 @@
 ** Analysis of a row kernel: what it computes, from which operands to which results,
 ** and where its scratch is.  Looks at classes and shapes only.
 */
+#include "descent.h"
 #include "rows_analysis.h"
 
 #include <string.h>
@@ -38,44 +39,62 @@ static bool in_step(const Rows *r, const Node *n) {
     return (d == DOMAIN_ROW || d == DOMAIN_UNIFORM) && r->p->step_of[n->id] == r->index;
 }
 
-static void visit(Rows *r, const Node *n);
-
-/* Of the pieces only those that are computed here come into the kernel by themselves. */
-static void visit_series(Rows *r, const Node *stack) {
-    int late = 0;
-    for (int i = 0; i < stack->nin; i++)
-        late += in_step(r, plan_storage(stack->in[i]));
-    const Node **piece = graph_alloc(r->p->g, ((size_t)late + 1) * sizeof *piece);
-    for (int i = 0, n = 0; n < late; i++)
-        if (in_step(r, plan_storage(stack->in[i])))
-            visit(r, piece[n++] = plan_storage(stack->in[i]));
-    new_value(r, stack, false)->series = r->nseries;
-    *rows_new_series(r) = (RowSeries){ stack, 0, piece, late };
-}
-
-/* Brings a node and what it is computed from into the kernel: operands first. */
-static void visit(Rows *r, const Node *n) {
-    if (rows_value(r, n)) return;
-    if (!r->iterates && rows_is_series(r->p, n)) {
-        visit_series(r, n);
-        return;
-    }
-    Domain d = r->p->domain[n->id];
-    bool source = class_of(n) == SOURCE || plan_listed(n);
+static bool is_here(const Rows *r, const Node *n) {
     bool row = class_is_row(class_of(n)) && class_of(n) != WAVE;
     bool view = row
         && (n->op == OP_reshape
             || (class_of(n) == VIEW && n->op != OP_concat && !r->p->buffer[n->id]));
-    bool here = row && (in_step(r, n) || d == DOMAIN_PARAM || view);
-    if (here)
-        for (int i = 0; i < node_reads(n); i++)
-            visit(r, n->in[i]);
+    return row && (in_step(r, n) || r->p->domain[n->id] == DOMAIN_PARAM || view);
+}
+
+static bool is_series(const Rows *r, const Node *n) {
+    return !r->iterates && rows_is_series(r->p, n);
+}
+
+/* Pieces of a series come into the kernel only if they are computed here, by themselves. */
+static int visit_operands(void *user, const Node *n) {
+    const Rows *r = user;
+    if (rows_value(r, n)) return -1;
+    return is_here(r, n) && !is_series(r, n) ? node_reads(n) : 0;
+}
+
+/* What the step computes has smaller numbers than what reads it, so that it is here already. */
+static void bring_series(Rows *r, const Node *stack) {
+    int late = 0;
+    for (int i = 0; i < stack->nin; i++)
+        late += in_step(r, plan_storage(stack->in[i]));
+    const Node **piece = graph_alloc(r->p->g, ((size_t)late + 1) * sizeof *piece);
+    for (int i = 0, n = 0; n < late; i++) {
+        const Node *x = plan_storage(stack->in[i]);
+        if (!in_step(r, x)) continue;
+        if (!rows_value(r, x)) bug(x, "is computed after what reads it");
+        piece[n++] = x;
+    }
+    new_value(r, stack, false)->series = r->nseries;
+    *rows_new_series(r) = (RowSeries){ stack, 0, piece, late };
+}
+
+static void bring(Rows *r, const Node *n) {
+    if (is_series(r, n)) {
+        bring_series(r, n);
+        return;
+    }
+    bool source = class_of(n) == SOURCE || plan_listed(n), here = is_here(r, n);
     RowValue *v = new_value(r, n, here);
     if (here || n->op == OP_fill) return;
     if (!source && class_of(n) != WAVE && !plan_buffer(r->p, n))
         bug(n, "is read in step %d but not stored", r->index);
     v->operand = rows_add_operand(r, place_of(r->p, n), n, false);
     if (class_of(n) == WAVE) rows_add_operand(r, place_of(r->p, n->in[0]), NULL, false);
+}
+
+/* Brings a node and what it is computed from into the kernel: operands first. */
+static void visit(Rows *r, const Node *n) {
+    Descent *walk = r->shared.walk;
+    walk->user = r;
+    descent_begin(walk, n);
+    while ((n = descent_next(walk)))
+        bring(r, n);
 }
 
 static void add_out(Rows *r, const Node *n, Ref ref, bool add) {
@@ -101,7 +120,7 @@ static void find_results(Rows *r) {
         if (class_of(n) != TOKENSUM && r->p->buffer[n->id]) add_out(r, n, place_of(r->p, n), false);
     }
     if (r->step->kind != STEP_UNIFORM) return;
-    for (int i = 0; i < r->p->npart; i++) {
+    for (int i = r->shared.first_part[r->step->phase]; i >= 0; i = r->shared.next_part[i]) {
         const Contribution *c = &r->p->part[i];
         if (!adds_here(r, c)) continue;
         visit(r, c->node);
@@ -153,10 +172,27 @@ static void place_scratch(Rows *r) {
     r->scratch += each * r->count;
 }
 
+/* Lists the pieces of gradients by the phase that computes them, in order. */
+static void list_parts(RowsShared *s, const Plan *p) {
+    size_t phases = ((size_t)p->nphase + 1) * sizeof *s->first_part;
+    s->first_part = memset(graph_alloc(p->g, phases), -1, phases);
+    s->next_part = graph_alloc(p->g, ((size_t)p->npart + 1) * sizeof *s->next_part);
+    for (int i = p->npart; i-- > 0;) {
+        int step = p->step_of[p->part[i].node->id];
+        if (step < 0) continue;
+        s->next_part[i] = s->first_part[p->step[step].phase];
+        s->first_part[p->step[step].phase] = i;
+    }
+}
+
 RowsShared rows_shared(const Plan *p) {
     size_t n = (size_t)p->g->n + 16;
-    return (RowsShared){ graph_alloc(p->g, n * sizeof(int)),
-                         graph_alloc(p->g, n * sizeof(RowValue)) };
+    RowsShared s = { .slot = graph_alloc(p->g, n * sizeof(int)),
+                     .value = graph_alloc(p->g, n * sizeof(RowValue)) };
+    s.walk = graph_alloc(p->g, sizeof *s.walk);
+    *s.walk = (Descent){ .mem = p->g, .operands = visit_operands };
+    list_parts(&s, p);
+    return s;
 }
 
 static void find_operands(Rows *r) {
@@ -179,6 +215,7 @@ Rows *rows_analyse(const Plan *p, int step, int lanes, RowsShared shared) {
                  .step = &p->step[step],
                  .index = step,
                  .lanes = lanes,
+                 .shared = shared,
                  .slot = shared.slot,
                  .value = shared.value };
     find_operands(r);

@@ -22,7 +22,7 @@ void rows_find_count(Rows *r);    /* whether it is for any length of its series,
 void rows_confirm_count(Rows *r); /* once there are statements: how they run is the same, too */
 void rows_place_series(Rows *r);  /* gives their pieces operands, the last ones */
 
-/* rows_stored.c: fills value[].uses and .stored, and the users. */
+/* rows_stored.c: fills value[].uses, .stored and .reads_stack. */
 void rows_find_stored(Rows *r);
 
 /* rows_iterate.c: scratch of an iteration */

@@ -22,6 +22,8 @@ typedef struct Memo {
     At at;
     int lanes;
     V value;
+    uint64_t hash;
+    int before; /* the one before it in its list; -1 */
 } Memo;
 
 typedef struct RowCode {
@@ -38,6 +40,8 @@ typedef struct RowCode {
     const Node *current; /* the statement's node: computed, not loaded */
     Memo *memo;
     int nmemo, memos;
+    int *last;    /* of the list of memos with such a hash; twice as many as memos */
+    int *wanted;  /* by value: the last group that reads the stack by its table */
     V *row_table; /* by value: pointers to a long stack's rows */
     Fence fence;  /* --check builds: tests of what is accessed */
 } RowCode;
@@ -79,6 +83,7 @@ void memory_write(RowCode *c, const RowValue *v, At at, V x);
 V expr_eval(RowCode *c, const Node *n, At at);
 /* So that the rest of the loop's body need not evaluate n again; returns the value. */
 V expr_remember(RowCode *c, const Node *n, const At *at, V value);
+void expr_forget(RowCode *c, int mark);  /* what was remembered since there were 'mark' memos */
 V expr_start(RowCode *c, const Node *n); /* what reduction n starts from */
 V expr_combine(RowCode *c, const Node *n, V sum, const Node *x, At at);
 bool expr_reads_stack(const RowCode *c, const Node *n); /* of rows addressed by pointer */

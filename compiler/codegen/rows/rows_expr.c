@@ -7,8 +7,10 @@
 #include "lines.h"
 #include "rows_code.h"
 #include "fatal.h"
+#include "table.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* == Memo ================================================================= */
 
@@ -19,21 +21,53 @@ static bool same_at(const At *a, const At *b, int rank) {
     return true;
 }
 
+static uint64_t hash_memo(const RowCode *c, const Node *n, const At *at) {
+    uint64_t h = hash_word(HASH_START, (uint64_t)n->id);
+    h = hash_word(h, (uint64_t)c->lanes << 8 | (uint64_t)(at->lane + 1));
+    for (int i = 0; i < n->shape.rank; i++)
+        h = hash_word(h, (uint64_t)(uintptr_t)at->idx[i]);
+    return h;
+}
+
+static int *list_of(const RowCode *c, uint64_t hash) {
+    return &c->last[hash & (2 * (uint64_t)c->memos - 1)];
+}
+
 static V recall(const RowCode *c, const Node *n, const At *at) {
-    for (int i = c->nmemo; i-- > 0;)
+    uint64_t hash = hash_memo(c, n, at);
+    for (int i = c->nmemo ? *list_of(c, hash) : -1; i >= 0; i = c->memo[i].before)
         if (c->memo[i].n == n && c->memo[i].lanes == c->lanes
             && same_at(&c->memo[i].at, at, n->shape.rank))
             return c->memo[i].value;
     return NULL;
 }
 
-V expr_remember(RowCode *c, const Node *n, const At *at, V value) {
-    if (c->nmemo == c->memos) {
-        c->memos = c->memos ? 2 * c->memos : 256;
-        c->memo = checked_more(c->memo, (size_t)c->memos, sizeof *c->memo);
+static void more_memos(RowCode *c) {
+    c->memos = c->memos ? 2 * c->memos : 256;
+    c->memo = checked_more(c->memo, (size_t)c->memos, sizeof *c->memo);
+    c->last = checked_more(c->last, 2 * (size_t)c->memos, sizeof *c->last);
+    memset(c->last, -1, 2 * (size_t)c->memos * sizeof *c->last);
+    for (int i = 0; i < c->nmemo; i++) {
+        int *last = list_of(c, c->memo[i].hash);
+        c->memo[i].before = *last;
+        *last = i;
     }
-    c->memo[c->nmemo++] = (Memo){ n, *at, c->lanes, value };
+}
+
+V expr_remember(RowCode *c, const Node *n, const At *at, V value) {
+    if (c->nmemo == c->memos) more_memos(c);
+    uint64_t hash = hash_memo(c, n, at);
+    int *last = list_of(c, hash);
+    c->memo[c->nmemo] = (Memo){ n, *at, c->lanes, value, hash, *last };
+    *last = c->nmemo++;
     return value;
+}
+
+void expr_forget(RowCode *c, int mark) {
+    while (c->nmemo > mark) {
+        const Memo *m = &c->memo[--c->nmemo];
+        *list_of(c, m->hash) = m->before;
+    }
 }
 
 /* == Expressions ========================================================== */
@@ -102,11 +136,7 @@ V expr_combine(RowCode *c, const Node *n, V sum, const Node *x, At at) {
 
 bool expr_reads_stack(const RowCode *c, const Node *n) {
     const RowValue *v = rows_value(c->r, n);
-    if (!v || !v->here || (v->stored && n->op != OP_stack)) return false;
-    if (rows_by_pointer(n)) return true;
-    for (int i = 0; i < node_reads(n); i++)
-        if (expr_reads_stack(c, n->in[i])) return true;
-    return false;
+    return v && v->reads_stack;
 }
 
 static At widen(const Node *n, At at, V j) {
@@ -134,7 +164,7 @@ static V eval_reduce(RowCode *c, const Node *n, At at) {
     Loop l = e_loop(e, e_i64(e, 0), index_length(c, count), 1);
     int mark = c->nmemo;
     e_set(e, var, expr_combine(c, n, e_get(e, var), x, widen(n, at, l.i)));
-    c->nmemo = mark;
+    expr_forget(c, mark);
     e_end(e, l);
     return e_get(e, var);
 }

@@ -24,7 +24,7 @@ static void identify_length(const Rows *r, int64_t length, FILE *f) {
 /* How long an operand's first axis is does not matter to who reads some of it. */
 static void identify_shape(const Rows *r, const RowValue *v, FILE *f) {
     const Shape *s = &v->n->shape;
-    bool part = !r->p->guarded && v->parts && s->dim[0] > ROWS_UNROLL;
+    bool part = !r->p->guarded && !v->here && !v->whole && s->rank > 1 && s->dim[0] > ROWS_UNROLL;
     fprintf(f, ":%d %d", s->lead, s->rank);
     for (int i = part; i < s->rank; i++)
         identify_length(r, s->dim[i], f);
@@ -63,7 +63,7 @@ static void identify_value(const Rows *r, const RowValue *v, FILE *f) {
 static void identify_operand(const Operand *o, FILE *f) {
     bool row = o->node && o->node->shape.lead == LEAD_TOKENS;
     int32_t area = o->ref.area;
-    if (area != AREA_TABLE && area != AREA_GRANULE && area != AREA_NUMBER) area = 0;
+    if (area != AREA_TABLE && area != AREA_GRANULE && area != AREA_NONE) area = 0;
     fprintf(f, "%d %d %d %d %d\n", area, row, o->stride < 0 ? o->ref.stride : 0, o->add, o->stride);
 }
 

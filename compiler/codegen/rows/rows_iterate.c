@@ -262,7 +262,7 @@ static void take(const Iteration *it, int operand, V to) {
         for (Turns k = turns(it, it->z.columns); turns_next(it, &k);) {
             V x = expr_eval(c, it->n->in[operand], element_of(it, i.i, k.i));
             store(it, to, place_of_element(it, i.i, k.i), e_splat(c->e, x, c->lanes));
-            c->nmemo = mark;
+            expr_forget(c, mark);
         }
 }
 
@@ -323,7 +323,7 @@ void iterate_emit(RowCode *c, const Statement *s) {
     LLVMMetadataRef before = lines_set(c->e->lines, s->node->loc);
     c->mode = s->mode;
     c->lanes = s->mode == MODE_UNIFORM ? 1 : c->r->lanes;
-    c->nmemo = 0;
+    expr_forget(c, 0);
     each_matrix(&it, 0);
     lines_back(c->e->lines, before);
 }

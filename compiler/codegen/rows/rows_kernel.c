@@ -87,6 +87,7 @@ int64_t rows_emit(Emit *e, const Rows *r, const char *name) {
     RowCode c = { .e = e, .r = r };
     c.p = checked_new((size_t)r->noperand + 1, sizeof *c.p);
     c.row_table = checked_new((size_t)r->nvalue + 1, sizeof *c.row_table);
+    c.wanted = checked_new((size_t)r->nvalue + 1, sizeof *c.wanted);
     c.first = LLVMGetParam(fn, 1);
     c.end = e_iadd(e, c.first, LLVMGetParam(fn, 2));
     c.scratch = LLVMGetParam(fn, 3);
@@ -100,6 +101,6 @@ int64_t rows_emit(Emit *e, const Rows *r, const char *name) {
     if (r->step->kind == STEP_ROW) emit_tiles(&c);
     e_return(e);
     lines_none(e->lines);
-    free(c.p), free(c.row_table), free(c.memo);
+    free(c.p), free(c.row_table), free(c.wanted), free(c.memo), free(c.last);
     return e_size(e);
 }

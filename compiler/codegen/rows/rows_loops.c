@@ -98,7 +98,7 @@ static void body(RowCode *c, Nest *n, bool lanes) {
             e_set(c->e, n->sum[k],
                   expr_combine(c, s->node, e_get(c->e, n->sum[k]), s->node->in[0], at));
     }
-    c->nmemo = mark;
+    expr_forget(c, mark);
 }
 
 static void start_sums(RowCode *c, Nest *n) {
@@ -150,7 +150,7 @@ static void counted_lane_loops(RowCode *c, Nest *n, V *total, const int width[3]
         n->idx[n->rank - 1] = l.i;
         int mark = c->nmemo;
         body(c, n, true);
-        c->nmemo = mark;
+        expr_forget(c, mark);
         e_end(e, l);
         finish_sums(c, n, total);
         at = to;
@@ -226,7 +226,7 @@ static void outer_loops(RowCode *c, Nest *n, int axis) {
     int mark = c->nmemo;
     n->idx[axis] = l.i;
     outer_loops(c, n, axis + 1);
-    c->nmemo = mark;
+    expr_forget(c, mark);
     e_end(e, l);
 }
 
@@ -245,12 +245,36 @@ static V piece_row(RowCode *c, const Node *piece) {
     return row;
 }
 
+static void want_tables(RowCode *c, const Node *n, int group) {
+    const RowValue *v = rows_value(c->r, n);
+    if (!expr_reads_stack(c, n) || v->stored) return;
+    if (rows_by_number(n)) {
+        c->wanted[v - c->r->value] = group;
+        return;
+    }
+    for (int i = 0; i < node_reads(n); i++)
+        want_tables(c, n->in[i], group);
+}
+
+/* Marks the stacks that the group's statements read; returns the mark. */
+static int find_tables(RowCode *c, const StatementGroup *g) {
+    int group = 1 + (int)(g - c->r->group);
+    for (int i = g->first; i >= 0; i = c->r->statement[i].next) {
+        const Statement *s = &c->r->statement[i];
+        if (s->piece) want_tables(c, s->piece, group);
+        for (int k = 0; !s->piece && k < node_reads(s->node); k++)
+            want_tables(c, s->node->in[k], group);
+    }
+    return group;
+}
+
 /* Tables of row pointers for stacks too long to unroll, for this token. */
-static void fill_tables(RowCode *c) {
+static void fill_tables(RowCode *c, const StatementGroup *g) {
     Emit *e = c->e;
+    int group = find_tables(c, g);
     for (int i = 0; i < c->r->nvalue; i++) {
         const RowValue *v = &c->r->value[i];
-        if (!v->here || v->stored || !rows_by_number(v->n)) continue;
+        if (c->wanted[i] != group) continue;
         if (!c->row_table[i])
             c->row_table[i] = e_var(e, LLVMGetUndef(LLVMArrayType(e->ptr, (unsigned)v->n->nin)));
         for (int k = 0; k < v->n->nin; k++) {
@@ -270,12 +294,12 @@ void loops_emit(RowCode *c, const StatementGroup *g) {
     for (int i = 0; i < g->base.rank; i++)
         if (g->base.dim[i] != 1) n.dim[n.rank++] = g->base.dim[i];
     c->mode = g->mode;
-    c->nmemo = 0;
+    expr_forget(c, 0);
     if (g->mode == MODE_CHANNELS) {
         Loop l = e_loop(e, e_i64(e, 0), c->rows, 1);
         c->row = l.i;
         c->t = e_iadd(e, c->t0, l.i);
-        fill_tables(c);
+        fill_tables(c, g);
         outer_loops(c, &n, 0);
         e_end(e, l);
         return;

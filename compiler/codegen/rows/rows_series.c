@@ -83,7 +83,7 @@ static bool is_long(const Rows *r, const Operand *o) {
 }
 
 static int add_number(Rows *r, int64_t value) {
-    return rows_add_operand(r, (Ref){ AREA_NUMBER, 0, value }, NULL, false);
+    return rows_add_operand(r, (Ref){ AREA_NONE, 0, value }, NULL, false);
 }
 
 static void add_strides(Rows *r) {
