@@ -94,11 +94,21 @@ typedef struct StatementGroup {
     int first, last; /* statements, linked by next */
 } StatementGroup;
 
+/* Arrays of a kernel, as long as the longest so far wanted them. */
+typedef struct RowsArrays {
+    Operand *operand;
+    int operands;
+    Statement *statement;
+    StatementGroup *group;
+    size_t statements;
+} RowsArrays;
+
 /* Work space for one plan, used by one kernel after another. */
 typedef struct RowsShared {
     int *slot;
     RowValue *value;
     struct Descent *walk;
+    struct RowsArrays *arrays;
     int *first_part, *next_part; /* by phase: the pieces of gradients that its steps compute; -1 */
 } RowsShared;
 
@@ -112,7 +122,7 @@ typedef struct Rows {
     RowValue *value;
     int nvalue;
     Operand *operand;
-    int noperand, operands;
+    int noperand;
     int nfixed;    /* operands before those of series */
     bool iterates; /* an iteration walks over what it reads: no stack is a series */
     RowSeries *series;

@@ -10,12 +10,13 @@
 /* == Nodes and operands =================================================== */
 
 int rows_add_operand(Rows *r, Ref ref, const Node *n, bool add) {
-    if (r->noperand == r->operands) {
-        Operand *old = r->operand;
-        r->operands = r->operands ? 2 * r->operands : 64;
-        r->operand = graph_alloc(r->p->g, (size_t)r->operands * sizeof *old);
-        if (old) memcpy(r->operand, old, (size_t)r->noperand * sizeof *old);
+    RowsArrays *a = r->shared.arrays;
+    if (r->noperand == a->operands) {
+        a->operands = a->operands ? 2 * a->operands : 64;
+        a->operand = graph_alloc(r->p->g, (size_t)a->operands * sizeof *a->operand);
+        if (r->noperand) memcpy(a->operand, r->operand, (size_t)r->noperand * sizeof *a->operand);
     }
+    r->operand = a->operand;
     r->operand[r->noperand] = (Operand){ ref, n, add, -1 };
     return r->noperand++;
 }
@@ -190,6 +191,7 @@ RowsShared rows_shared(const Plan *p) {
     RowsShared s = { .slot = graph_alloc(p->g, n * sizeof(int)),
                      .value = graph_alloc(p->g, n * sizeof(RowValue)) };
     s.walk = graph_alloc(p->g, sizeof *s.walk);
+    s.arrays = graph_alloc(p->g, sizeof *s.arrays);
     *s.walk = (Descent){ .mem = p->g, .operands = visit_operands };
     list_parts(&s, p);
     return s;

@@ -151,8 +151,14 @@ void rows_find_statements(Rows *r) {
     size_t most = (size_t)s->n + 1;
     for (int i = 0; i < r->nvalue; i++)
         most += (size_t)r->value[i].n->nin + 2;
-    r->statement = graph_alloc(r->p->g, most * sizeof *r->statement);
-    r->group = graph_alloc(r->p->g, most * sizeof *r->group);
+    RowsArrays *a = r->shared.arrays;
+    if (most > a->statements) {
+        a->statements = 2 * most;
+        a->statement = graph_alloc(r->p->g, a->statements * sizeof *a->statement);
+        a->group = graph_alloc(r->p->g, a->statements * sizeof *a->group);
+    }
+    r->statement = a->statement;
+    r->group = a->group;
     for (int i = 0; i < r->nvalue; i++)
         if (r->value[i].stored) add_statement(r, &r->value[i]);
     for (int i = 0; i < s->n; i++)
