@@ -16,7 +16,6 @@
 #include "places.h"
 
 enum {
-    MAXOUT = 4,
     ROWS_UNROLL = 16, /* loops over so many rows of a stack, or fewer, are written out */
     ROWS_NEAR = 2     /* lists that differ by the newest sources share parts nearly as long */
 };
@@ -52,14 +51,14 @@ typedef struct RowValue {
     bool piece;  /* of a stack that is read by number */
     int uses;
     RowWants wants;
-    bool reshaped;         /* some user sees it in another shape */
-    int cost, depth;       /* of its expression, as far as that is not stored */
-    bool reads_stack;      /* that reads rows addressed by pointer */
-    int operand;           /* where it is read from if not computed here; -1 */
-    int out[MAXOUT], nout; /* operands it is written to */
-    int64_t scratch;       /* offset in floats, if memory and no out to read */
-    int64_t work;          /* of an iteration: where what it works on begins */
-    int64_t scratch_each;  /* and as many more for each of Rows.count */
+    bool reshaped;        /* some user sees it in another shape */
+    int cost, depth;      /* of its expression, as far as that is not stored */
+    bool reads_stack;     /* that reads rows addressed by pointer */
+    int operand;          /* where it is read from if not computed here; -1 */
+    int *out, nout, outs; /* operands it is written to; room for so many */
+    int64_t scratch;      /* offset in floats, if memory and no out to read */
+    int64_t work;         /* of an iteration: where what it works on begins */
+    int64_t scratch_each; /* and as many more for each of Rows.count */
     int statement;
     int first;  /* of a slice: the operand that holds where it begins; -1: the node says it */
     int series; /* of a stack that is not computed but read: its number; -1 */
