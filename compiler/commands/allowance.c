@@ -3,9 +3,9 @@
 
 #include "command.h"
 #include "process.h"
+#include "remove.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -95,15 +95,8 @@ void allowance_keep(Allowance *a, const char *folder) {
         }
 }
 
-static int drop(const char *path, const struct stat *s, int kind, struct FTW *where) {
-    (void)s, (void)where;
-    if (kind == FTW_DP) rmdir(path);
-    else unlink(path);
-    return 0;
-}
-
 void allowance_drop(Allowance *a, const char *folder) {
-    nftw(folder, drop, 16, FTW_DEPTH | FTW_PHYS);
+    remove_folder(folder);
     for (int i = 0; i < FOLDERS_AT_ONCE; i++)
         if (!strcmp(a->notes->folder[i], folder)) *a->notes->folder[i] = 0;
 }
