@@ -91,6 +91,14 @@ static int scratch_open(Scratch *s, const char *prefix, bool header, bool linked
     return STATUS_OK;
 }
 
+/* By their names: there may be no descriptor left to list the folder with. */
+static void scratch_close(const Scratch *s, Allowance *a) {
+    const char *file[] = { s->object, s->side, s->header, s->result };
+    for (int i = 0; i < 4; i++)
+        if (*file[i]) unlink(file[i]);
+    allowance_drop(a, s->folder);
+}
+
 /* FILE.h: FILE without its .o, .a or .so. */
 static char *header_name(const char *output) {
     static const char *const suffix[] = { ".o", ".a", ".so" };
@@ -139,7 +147,7 @@ static int make(const Model *m, const BuildOptions *o, const char *output, const
     status = compile_counted(m, o, &s, mask, e);
     if (!status && linked) status = link_output(o, s.object, side_of(&s), s.result, mask, e);
     if (!status) status = publish(output, linked ? s.result : s.object, header, s.header, e);
-    allowance_drop(o->allowance, s.folder);
+    scratch_close(&s, o->allowance);
     return status;
 }
 

@@ -40,8 +40,9 @@ static void empty(int folder, int depth) {
 
 void remove_folder(const char *path) {
     int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (folder < 0) return;
-    empty(folder, 0);
-    close(folder);
+    if (folder >= 0) {
+        empty(folder, 0);
+        close(folder);
+    }
     rmdir(path);
 }
