@@ -148,9 +148,7 @@ static void counted_lane_loops(RowCode *c, Nest *n, V *total, const int width[3]
         start_sums(c, n);
         Loop l = e_loop(e, at, to, width[w]);
         n->idx[n->rank - 1] = l.i;
-        int mark = c->nmemo;
         body(c, n, true);
-        expr_forget(c, mark);
         e_end(e, l);
         finish_sums(c, n, total);
         at = to;

@@ -23,14 +23,14 @@ static bool is_view(const Node *n) { return class_of(n) == VIEW && n->op != OP_c
 
 /* Hands on to an operand of the value what it wants of it: that some user sees it in another shape,
 ** by row-major position, or by pointer, so in memory; or for many elements each. */
-static void want(const RowValue *user, RowValue *x) {
+static void want(const RowValue *user, bool by_pointer, RowValue *x) {
     const Node *n = user->n;
     bool moved = n->op == OP_reshape && !rows_trivial(n);
     x->walked |= class_of(n) == ITERATION || (is_view(n) && user->walked);
-    x->piece |= rows_by_number(n);
+    x->piece |= by_pointer && n->nin > ROWS_UNROLL;
     x->whole |= n->op != OP_slice || n->attr.axis;
     x->reshaped |= moved || (n->op == OP_reshape && user->reshaped);
-    if (moved || rows_by_pointer(n)) {
+    if (moved || by_pointer) {
         x->wants.memory = true;
     } else if (is_view(n)) {
         if (n->op != OP_reshape && user->reshaped) return; /* kept itself */
@@ -50,9 +50,12 @@ static void want(const RowValue *user, RowValue *x) {
 
 /* Users have larger numbers than their operands. */
 static void find_wants(Rows *r) {
-    for (int i = r->nvalue; i-- > 0;)
-        for (int k = 0; r->value[i].here && k < node_reads(r->value[i].n); k++)
-            want(&r->value[i], rows_value(r, r->value[i].n->in[k]));
+    for (int i = r->nvalue; i-- > 0;) {
+        const RowValue *user = &r->value[i];
+        bool by_pointer = user->here && rows_by_pointer(user->n);
+        for (int k = 0; user->here && k < node_reads(user->n); k++)
+            want(user, by_pointer, rows_value(r, user->n->in[k]));
+    }
 }
 
 static bool must_store(const RowValue *v) {
