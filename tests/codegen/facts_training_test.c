@@ -144,14 +144,7 @@ static void an_update_by_ranges_is_the_update(void **s) {
         FactsModel b;
         facts_open(&b, "attnres { blocks = 2 }", rope, "1e-6", 1 + pass, TRAINS);
         n = b.c.model->gradients;
-        strata_adamw how = { .struct_size = sizeof how,
-                             .lr = 1e-2,
-                             .beta1 = 0.9,
-                             .beta2 = 0.95,
-                             .eps = 1e-8,
-                             .weight_decay = 0.1,
-                             .grad_scale = 0.5,
-                             .step = 1 };
+        strata_adamw how = instance_adamw(0.5, 1);
         memset(b.r.train.at, 0, (size_t)(3 * n) * sizeof(float));
         run_gradients(&b, ids, targets, 0);
         guarded_writable(&b.r.weights, true);

@@ -26,14 +26,7 @@ static float *gradients(Instance *r, strata_loss *loss) {
 /* == Same bits ============================================================ */
 
 static void update_all(Instance *r, int64_t step) {
-    strata_adamw how = { .struct_size = sizeof how,
-                         .lr = 1e-2,
-                         .beta1 = 0.9,
-                         .beta2 = 0.95,
-                         .eps = 1e-8,
-                         .weight_decay = 0.1,
-                         .grad_scale = 0.5,
-                         .step = step };
+    strata_adamw how = instance_adamw(0.5, step);
     guarded_writable(&r->weights, true);
     memset((float *)r->train.at + gradient_floats(r->c), 0, r->train.size / 3 * 2);
     assert_int_equal(

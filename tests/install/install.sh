@@ -37,10 +37,14 @@ done
 # Every option of --help has its place in the manual, and the other way round.
 for command in build inspect compare; do "$strata" $command --help; done |
     grep -oE '^  -[A-Za-z-]+' | tr -d ' ' | sed 's/^-O0$/-O/' |
-    grep -vxE -e '--help|--version' | sort -u >help.flags
-sed 's/\\-/-/g' "$(find "$prefix" -name strata.1)" |
-    grep -oE '^\.BI? -[A-Za-z-]+|^\.BR -[A-Za-z-]+' | sed 's/^[^ ]* //' |
-    grep -vx -- --help | sort -u >man.flags
+    grep -vxE -e '--help|--version' | sort >help.flags
+# An option of several commands stands once, in a section that names them.
+sed 's/\\-/-/g' "$(find "$prefix" -name strata.1)" | awk '
+    /^\.SH/ { times = gsub(/BUILD|INSPECT|COMPARE/, "&"); if (!times) times = 1 }
+    /^\.(BI?|BR) -[A-Za-z-]/ {
+        sub(/[^A-Za-z-].*/, "", $2)
+        for (i = 0; i < times; i++) print $2
+    }' | grep -vx -- --help | sort >man.flags
 diff help.flags man.flags || fail "strata --help and the manual page list other options"
 for shell in bash zsh fish; do
     "$strata" completion $shell >completion.$shell || fail "completion $shell"

@@ -200,6 +200,17 @@ float *instance_weight(Instance *r, const char *name, int64_t *count) {
     return (float *)r->weights.at + t->weight;
 }
 
+strata_adamw instance_adamw(double grad_scale, int64_t step) {
+    return (strata_adamw){ .struct_size = sizeof(strata_adamw),
+                           .lr = 1e-2,
+                           .beta1 = 0.9,
+                           .beta2 = 0.95,
+                           .eps = 1e-8,
+                           .weight_decay = 0.1,
+                           .grad_scale = grad_scale,
+                           .step = step };
+}
+
 float *instance_gradient(const Instance *r, const char *name) {
     return (float *)r->train.at + find_tensor(r->c, name)->gradient;
 }

@@ -59,6 +59,8 @@ void instance_weights(Instance *r, const Case *values);
 float *instance_weight(Instance *r, const char *name, int64_t *count);
 /* element k, rounded if it is bfloat16 */
 void instance_put(Instance *r, const strata_tensor *t, int64_t k, float value);
+/* An update as tests make it: all settings but these two are the same everywhere. */
+strata_adamw instance_adamw(double grad_scale, int64_t step);
 float *instance_gradient(const Instance *r, const char *name);
 
 /* fn(arg) in a process of its own; its status, or 128 + the signal that ended it. */

@@ -99,6 +99,32 @@ void fault_run_whole(FaultOutcome *o, const FaultCommand *c) {
     abort();
 }
 
+void fault_inputs(Folder *f, const char *spec) {
+    static const char mixer[] =
+        "return mixer {\n"
+        "  open = function(m, e) return { h = e } end,\n"
+        "  read = function(m, state, site) return state.h end,\n"
+        "  write = function(m, state, site, out) return { h = state.h + out } end,\n"
+        "  close = function(m, state, site) return state.h end,\n"
+        "}\n";
+    static const char header[] =
+        "{\"tokens\":{\"dtype\":\"I32\",\"shape\":[1,4],\"data_offsets\":[0,16]}}";
+    char tokens[8 + sizeof header - 1 + 16] = { sizeof header - 1 };
+    memcpy(tokens + 8, header, sizeof header - 1);
+    folder_open(f);
+    folder_write(f, "m.lua", spec, strlen(spec));
+    folder_write(f, "mine.lua", mixer, sizeof mixer - 1);
+    folder_write(f, "tokens", tokens, sizeof tokens);
+    folder_shell(f, "strata build m.lua");
+}
+
+bool fault_says_one_line(const char *said) {
+    const char *end = strchr(said, '\n');
+    if (!end || strncmp(said, "error: ", 7)) return false;
+    const char *more = end + 1, *last = strchr(more, '\n');
+    return !*more || (*more == ' ' && last && !last[1]);
+}
+
 /* == Folders ============================================================== */
 
 int folder_entries(const Folder *f) {

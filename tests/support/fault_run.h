@@ -36,6 +36,11 @@ void fault_forget(FaultOutcome *o);
 /* A run in which nothing of the kind happens; it must end with status 0. */
 void fault_run_whole(FaultOutcome *o, const FaultCommand *c);
 
+/* Writes m.lua, the mixer that it may require as "mine", and four tokens; builds m. */
+void fault_inputs(Folder *f, const char *spec);
+/* An error's line, then at most the line of the spec. */
+bool fault_says_one_line(const char *said);
+
 int folder_entries(const Folder *f);
 bool folders_share(const Folder *a, const Folder *b, const char *name); /* equal contents */
 bool folders_same(const Folder *a, const Folder *b);

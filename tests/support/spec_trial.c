@@ -249,14 +249,7 @@ static void steps(Instance *r, const Case *x, int from, int to) {
     const strata_api *api = &r->c->api;
     guarded_writable(&r->weights, true);
     for (int i = from; i < to; i++) {
-        strata_adamw how = { .struct_size = sizeof how,
-                             .lr = 1e-2,
-                             .beta1 = 0.9,
-                             .beta2 = 0.95,
-                             .eps = 1e-8,
-                             .weight_decay = 0.1,
-                             .grad_scale = 1,
-                             .step = i + 1 };
+        strata_adamw how = instance_adamw(1, i + 1);
         free(gradients_of(r, x->tokens, x->targets, x->batch, x->time, NULL));
         if (api->update(r->ctx.at, r->weights.at, r->train.at, 0, gradient_floats(r->c), &how))
             abort();

@@ -26,25 +26,9 @@ static const char spec[] =
     "  layers = times(1, layer { mlp { hidden = 16, activation = 'relu' } }),\n"
     "  train = { optimizer = adamw { lr = 1e-3 }, batch = 2 } }\n";
 
-static const char mixer[] =
-    "return mixer {\n"
-    "  open = function(m, e) return { h = e } end,\n"
-    "  read = function(m, state, site) return state.h end,\n"
-    "  write = function(m, state, site, out) return { h = state.h + out } end,\n"
-    "  close = function(m, state, site) return state.h end,\n"
-    "}\n";
-
 static Folder inputs;
 
 /* == What it must have come to ============================================ */
-
-/* One line, then at most the line of the spec. */
-static bool says_one_line(const char *said) {
-    const char *end = strchr(said, '\n');
-    if (!end || strncmp(said, "error: ", 7)) return false;
-    const char *more = end + 1, *last = strchr(more, '\n');
-    return !*more || (*more == ' ' && last && !last[1]);
-}
 
 /* What a file is removed by, or what says whose it is: one may stay. */
 static bool removes(const char *call) {
@@ -124,7 +108,7 @@ static bool is_right(const FaultOutcome *o, const FaultCommand *c, const FaultOu
         if (!wrong && !removes(o->count->what) && !folders_same(&o->work, &whole->work))
             wrong = "succeeded with other files";
     } else {
-        if (!says_one_line(o->said)) wrong = "said something else";
+        if (!fault_says_one_line(o->said)) wrong = "said something else";
         if (!is_right_status(o)) wrong = "ended otherwise";
     }
     if (wrong)
@@ -262,16 +246,8 @@ static void few_descriptors(void **state) {
 
 static int prepare(void **state) {
     (void)state;
-    static const char header[] =
-        "{\"tokens\":{\"dtype\":\"I32\",\"shape\":[1,4],\"data_offsets\":[0,16]}}";
-    char tokens[8 + sizeof header - 1 + 16] = { sizeof header - 1 };
-    memcpy(tokens + 8, header, sizeof header - 1);
-    folder_open(&inputs);
-    folder_write(&inputs, "m.lua", spec, sizeof spec - 1);
-    folder_write(&inputs, "mine.lua", mixer, sizeof mixer - 1);
-    folder_write(&inputs, "tokens", tokens, sizeof tokens);
-    folder_write(&inputs, "l.safetensors", tokens, sizeof tokens);
-    folder_shell(&inputs, "strata build m.lua");
+    fault_inputs(&inputs, spec);
+    folder_shell(&inputs, "cp tokens l.safetensors");
     folder_shell(&inputs, "./m train --data m --steps 3 --save-every 1 --out w.safetensors");
     folder_shell(&inputs, "mv w.safetensors.prev w.safetensors"); /* two steps of three */
     return 0;
