@@ -244,6 +244,7 @@ static void write_code(Module *m) {
                   why);
         return;
     }
+    checked(buffer); /* NULL, and no error, where there is no memory for the copy */
     copy_out(m, LLVMGetBufferStart(buffer), LLVMGetBufferSize(buffer));
     LLVMDisposeMemoryBuffer(buffer);
 }
