@@ -45,7 +45,7 @@ static double *normal_numbers(uint64_t seed, const char *name, int64_t count, do
 }
 
 static const Init *init_of(const Graph *g, const Node *param) {
-    const Param *p = graph_find_param(g, param->attr.name);
+    const Param *p = graph_find_param(g, param->attr->name);
     if (!p) bug(param, "has no entry among the parameters");
     return &p->init;
 }
@@ -57,7 +57,7 @@ static double *param_values(void *user, const Node *p) {
             last = p->shape.rank ? p->shape.dim[p->shape.rank - 1] : 1;
     bool initial = a->weights == WEIGHTS_INITIAL;
     double own = initial ? 0 : 1 / sqrt((double)last);
-    double *v = normal_numbers(initial ? a->m->train.seed : a->seed, p->attr.name, count,
+    double *v = normal_numbers(initial ? a->m->train.seed : a->seed, p->attr->name, count,
                                init->kind == INIT_NORMAL && initial ? init->value : own);
     for (int64_t i = 0; i < count && init->kind != INIT_NORMAL; i++)
         v[i] += init->kind == INIT_LIST ? init->list[i] : init->value;

@@ -63,7 +63,7 @@ static void mark_needed(const Model *m, const int *source, bool *needed) {
 
 static Node *copy_param(Graph *g, const Node *n) {
     const char *error;
-    Node *p = graph_param(g, n->attr.name, n->shape, (Init){ .kind = INIT_CONSTANT }, &error);
+    Node *p = graph_param(g, n->attr->name, n->shape, (Init){ .kind = INIT_CONSTANT }, &error);
     if (!p) bug(n, "depth mixing: %s", error);
     return p;
 }
@@ -73,7 +73,7 @@ static Node *copy_node(MixingGraph *x, const Node *n) {
     Node **in = graph_alloc(x->g, ((size_t)n->nin + 1) * sizeof *in);
     for (int k = 0; k < n->nin; k++)
         in[k] = x->twin[n->in[k]->id];
-    return n->op == OP_param ? copy_param(x->g, n) : build(x->g, n->op, n->nin, in, n->attr);
+    return n->op == OP_param ? copy_param(x->g, n) : build(x->g, n->op, n->nin, in, *n->attr);
 }
 
 /* == Values =============================================================== */

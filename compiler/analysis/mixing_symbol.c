@@ -28,7 +28,7 @@ static bool is_one_within(const Formula *f, const Node *n, int *left) {
         n = n->in[0];
     if (n->op == OP_mul)
         return --*left > 0 && is_one_within(f, n->in[0], left) && is_one_within(f, n->in[1], left);
-    return n == f->x->direction || (n->op == OP_fill && n->attr.value == 1);
+    return n == f->x->direction || (n->op == OP_fill && n->attr->value == 1);
 }
 
 static bool is_one(const Formula *f, const Node *n) {
@@ -36,7 +36,7 @@ static bool is_one(const Formula *f, const Node *n) {
 }
 
 static void add_param(Formula *f, const Node *n, int64_t at) {
-    text_add(f->t, "%s", n->attr.name);
+    text_add(f->t, "%s", n->attr->name);
     if (at >= 0 && n->shape.dim[0] > 1) text_add(f->t, "[%lld]", (long long)at);
 }
 
@@ -70,7 +70,7 @@ static void add_sum(Formula *f, const Node *n, int64_t at, const char *sign) {
 }
 
 static void add_slice(Formula *f, const Node *n, int64_t at) {
-    if (n->attr.axis == 0 && n->attr.count == 1 && at < 0) add(f, n->in[0], n->attr.first);
+    if (n->attr->axis == 0 && n->attr->count == 1 && at < 0) add(f, n->in[0], n->attr->first);
     else f->failed = true;
 }
 
@@ -90,7 +90,7 @@ static void add(Formula *f, const Node *n, int64_t at) {
     f->depth++;
     if (is_one(f, n)) text_add(f->t, "1");
     else if (n->op == OP_param) add_param(f, n, at);
-    else if (n->op == OP_fill) text_json_number(f->t, n->attr.value);
+    else if (n->op == OP_fill) text_json_number(f->t, n->attr->value);
     else if (n->op == OP_reshape && (at < 0 || same_first_axis(&n->shape, &n->in[0]->shape)))
         add(f, n->in[0], at);
     else if (n->op == OP_mul) add_product(f, n, at);

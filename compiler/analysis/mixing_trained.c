@@ -71,12 +71,12 @@ static int take_windows(TrainedModel *x) {
 
 static double *read_param(void *user, const Node *p) {
     TrainedModel *x = user;
-    const Tensor *t = safetensors_find(&x->weights, p->attr.name);
+    const Tensor *t = safetensors_find(&x->weights, p->attr->name);
     int64_t count = shape_count(&p->shape);
     if (!t || t->count != count)
         return error_set(x->e, STATUS_INTERNAL,
                          "%s: expected %s with %lld numbers, found another file", x->weights.path,
-                         p->attr.name, (long long)count),
+                         p->attr->name, (long long)count),
                NULL;
     double *v = malloc(((size_t)count + 1) * sizeof *v);
     if (!v) return error_memory(x->e, x->weights.path, (size_t)count * sizeof *v), NULL;

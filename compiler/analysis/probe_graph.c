@@ -154,7 +154,7 @@ static void follow(ProbeBuilder *p, const Node *n) {
     if (!any) return;
     for (int k = 0; k < n->nin; k++)
         in[k] = tangent_operand(p, n, k);
-    p->tangent[n->id] = rebuild_copy(&p->copy, n, in, n->attr);
+    p->tangent[n->id] = rebuild_copy(&p->copy, n, in);
 }
 
 /* == What is reported ===================================================== */
@@ -229,7 +229,7 @@ static void tell_params(ProbeBuilder *p, const Layer *layer, int n) {
     const Graph *g = p->m->graph;
     p->layer = numbers(p->g, g->nparam);
     for (int i = 0, last = 0; i < g->nparam; i++) {
-        const char *name = g->param[i].node->attr.name;
+        const char *name = g->param[i].node->attr->name;
         int k = last < n && site_within(name, layer[last].name) ? last : 0;
         while (k < n && !site_within(name, layer[k].name))
             k++;
@@ -336,9 +336,9 @@ static void copy_model(ProbeBuilder *p) {
         Node **in = graph_alloc(p->g, ((size_t)n->nin + 1) * sizeof *in);
         for (int k = 0; k < n->nin; k++)
             in[k] = p->copy.map[n->in[k]->id];
-        p->g->loc = graph_loc(p->g, n->loc);
-        p->g->site = graph_string(p->g, n->site);
-        p->copy.map[i] = rebuild_copy(&p->copy, n, in, n->attr);
+        p->g->loc = n->loc;
+        p->g->site = n->site;
+        p->copy.map[i] = rebuild_copy(&p->copy, n, in);
         at_node(p, n, &gates);
     }
 }
@@ -351,7 +351,7 @@ static int64_t code_count(int64_t dim) {
 }
 
 ProbeGraph probe_graph(const Model *m) {
-    Graph *g = graph_new();
+    Graph *g = graph_new_like(m->graph);
     MixingGraph *mixing = m->nsource <= PROBE_SOURCES ? mixing_graph_new(m, 1) : NULL;
     size_t n = (size_t)m->graph->n + 1;
     ProbeBuilder p = {

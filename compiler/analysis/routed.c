@@ -29,7 +29,7 @@ static double share_of_mask(const Graph *g, const Node *rows, bool *needed) {
         if (!needed[i]) continue;
         needed[i] = false, pending--;
         if (isfinite(share) || !same_site(n, rows)) continue;
-        if (n->op == OP_top) share = n->attr.value;
+        if (n->op == OP_top) share = n->attr->value;
         if (n->op == OP_greater && n->in[0] == n->in[1]) share = 0;
         for (int k = 0; class_is_row(op_info[n->op].class) && k < n->nin; k++)
             if (!needed[n->in[k]->id]) needed[n->in[k]->id] = true, pending++;
@@ -45,8 +45,8 @@ static bool find_routes(Report *r) {
     for (int i = 0; needed && r->list && i < g->n; i++) {
         const Node *n = g->node[i];
         if (n->op == OP_rows)
-            r->list[n->attr.count] = (RouteList){ n->site ? n->site : "model",
-                                                  share_of_mask(g, n, needed) };
+            r->list[n->attr->count] = (RouteList){ n->site ? n->site : "model",
+                                                   share_of_mask(g, n, needed) };
     }
     free(needed);
     return needed && r->list;
@@ -112,9 +112,9 @@ static int generating(const Report *r) {
 
 /* Pairs per token of attention, by a convention that sees all of them; of averages fewer. */
 static double pairs_of(const Node *n, int64_t length) {
-    double count = (double)n->attr.count;
-    if (!n->attr.count) return (double)length;
-    return n->attr.causal ? (double)length / count : count;
+    double count = (double)n->attr->count;
+    if (!n->attr->count) return (double)length;
+    return n->attr->causal ? (double)length / count : count;
 }
 
 static double attention_flops(const Report *r, const Node *n, Convention c, int64_t length,
@@ -163,7 +163,7 @@ double routed_cache(const Report *r, int bytes, int64_t length, double share) {
         if (op_info[n->op].class != SEQUENCE) continue;
         const Shape *k = &n->in[1]->shape, *v = &n->in[2]->shape;
         double row = (double)(k->dim[0] * (k->dim[1] + v->dim[1]));
-        sum += row / (double)(n->attr.count ? n->attr.count : 1) * share_of(r, k->list, share);
+        sum += row / (double)(n->attr->count ? n->attr->count : 1) * share_of(r, k->list, share);
     }
     return sum * bytes * (double)length;
 }

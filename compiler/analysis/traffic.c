@@ -17,7 +17,7 @@
 static bool is_mixing_product(const Node *n) {
     if (op_info[n->op].class != CONTRACT) return false;
     const Node *w = plan_storage(n->in[1]);
-    return w->op == OP_param && site_is_mixer(w->attr.name);
+    return w->op == OP_param && site_is_mixer(w->attr->name);
 }
 
 static const char *site_of(const Step *s) {

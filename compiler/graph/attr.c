@@ -2,7 +2,9 @@
 ** Attributes of nodes: what of an Attr is its op's, and when two are equal.
 ** Each function is a loop over the fields of the op's kind (attrs.def).
 */
+#include "arena.h"
 #include "op.h"
+#include "pool.h"
 
 #include <string.h>
 
@@ -15,7 +17,7 @@ static const AttrField field[][MAXFIELDS + 1] = {
 #include "attrs.def"
 };
 
-const AttrField *attr_fields(Op op) { return field[op_info[op].attr]; }
+const AttrField *attr_fields(AttrKind kind) { return field[kind]; }
 
 static const void *member(const Attr *a, const AttrField *f) { return (const char *)a + f->at; }
 
@@ -31,14 +33,14 @@ static Shape shape_canonical(const Shape *s, bool inner) {
     return r;
 }
 
-Attr attr_canonical(Graph *g, Op op, const Attr *a) {
+Attr attr_canonical(Pool *p, AttrKind kind, const Attr *a) {
     Attr r = { .copy = a->copy };
-    for (const AttrField *f = attr_fields(op); f->type; f++) {
+    for (const AttrField *f = attr_fields(kind); f->type; f++) {
         char *to = (char *)&r + f->at;
         memcpy(to, member(a, f), f->size);
         switch (f->type) {
         case FIELD_TEXT:
-            if (*(char **)to) *(const char **)to = graph_string(g, *(char **)to);
+            if (*(char **)to) *(const char **)to = pool_text(p, *(char **)to);
             break;
         case FIELD_SHAPE:
         case FIELD_INNER:
@@ -55,11 +57,11 @@ static size_t list_bytes(const Attr *a, const AttrField *f) {
     return *(double *const *)member(a, f) ? (size_t)a->count * sizeof(double) : 0;
 }
 
-void attr_own(Graph *g, Op op, Attr *a) {
-    for (const AttrField *f = attr_fields(op); f->type; f++) {
+void attr_own(Arena *mem, AttrKind kind, Attr *a) {
+    for (const AttrField *f = attr_fields(kind); f->type; f++) {
         if (f->type != FIELD_LIST || !list_bytes(a, f)) continue;
         double **list = (double **)((char *)a + f->at);
-        double *own = graph_alloc(g, list_bytes(a, f));
+        double *own = arena_take(mem, list_bytes(a, f));
         memcpy(own, *list, list_bytes(a, f));
         *list = own;
     }
@@ -80,9 +82,9 @@ static bool same_field(const Attr *a, const Attr *b, const AttrField *f) {
     }
 }
 
-bool attr_same(Op op, const Attr *a, const Attr *b) {
+bool attr_same(AttrKind kind, const Attr *a, const Attr *b) {
     if (a->copy != b->copy) return false;
-    for (const AttrField *f = attr_fields(op); f->type; f++)
+    for (const AttrField *f = attr_fields(kind); f->type; f++)
         if (!same_field(a, b, f)) return false;
     return true;
 }
@@ -108,9 +110,9 @@ static uint64_t hash_field(uint64_t h, const Attr *a, const AttrField *f) {
     }
 }
 
-uint64_t attr_hash(uint64_t h, Op op, const Attr *a) {
+uint64_t attr_hash(uint64_t h, AttrKind kind, const Attr *a) {
     h = hash_word(h, (uint64_t)a->copy);
-    for (const AttrField *f = attr_fields(op); f->type; f++)
+    for (const AttrField *f = attr_fields(kind); f->type; f++)
         h = hash_field(h, a, f);
     return h;
 }

@@ -63,7 +63,7 @@ static void plan_last_use(Eval *ev) {
 static bool is_side(const Node *n) { return op_info[n->op].class == SIDE; }
 
 static double **results_of(const Eval *ev, const Node *n) {
-    return is_side(n) ? ev->value[n->in[0]->id].result + n->attr.first : ev->value[n->id].result;
+    return is_side(n) ? ev->value[n->in[0]->id].result + n->attr->first : ev->value[n->id].result;
 }
 
 static void drop(Eval *ev, const Node *n, int now) {
@@ -98,7 +98,7 @@ static int list_of(const Node *n) {
 }
 
 static void make_list(Eval *ev, const Node *rows) {
-    TokenList *l = &ev->list[rows->attr.count];
+    TokenList *l = &ev->list[rows->attr->count];
     const double *place = ev->value[rows->id].result[0];
     if (l->token) bug(rows, "makes a list that there is already");
     l->token = take(ev->tokens + 1);

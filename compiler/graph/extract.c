@@ -17,20 +17,13 @@ static void mark(const Graph *g, const char *const *outputs, bool *live) {
 }
 
 static Node *copy(Graph *to, const Node *n, Node *const *twin, Node **in, const Param *p) {
-    const char *error;
     for (int k = 0; k < n->nin; k++)
         in[k] = twin[n->in[k]->id];
-    to->loc = graph_loc(to, n->loc);
-    to->site = graph_string(to, n->site);
-    to->backward = n->backward;
-    Node *t = p ? graph_param(to, n->attr.name, n->shape, p->init, &error)
-                : node_new(to, n->op, n->nin, in, n->attr, &error);
-    if (!t) bug(n, "copying: %s", error);
-    return t;
+    return node_twin(to, n, in, p);
 }
 
 Graph *graph_extract_twins(const Graph *g, const char *const *outputs, Node **twin) {
-    Graph *to = graph_new();
+    Graph *to = graph_new_like(g);
     size_t n = (size_t)g->n;
     bool *live = graph_alloc(to, n * sizeof *live);
     int most = 0, p = 0;
@@ -45,9 +38,6 @@ Graph *graph_extract_twins(const Graph *g, const char *const *outputs, Node **tw
     }
     for (; *outputs; outputs++)
         graph_output(to, *outputs, twin[graph_find(g, *outputs)->id]);
-    to->loc = (Loc){ 0 };
-    to->site = NULL;
-    to->backward = false;
     return to;
 }
 

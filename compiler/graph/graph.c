@@ -7,6 +7,8 @@
 #include "fatal.h"
 #include "op.h"
 
+#include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "table.h"
@@ -16,15 +18,92 @@
 static bool same_node(const void *item, const void *key) {
     const Node *a = item, *b = key;
     return a->op == b->op && a->nin == b->nin
-        && (!a->nin || !memcmp(a->in, b->in, (size_t)a->nin * sizeof *a->in))
-        && attr_same(a->op, &a->attr, &b->attr);
+        && (!a->nin || !memcmp(a->in, b->in, (size_t)a->nin * sizeof *a->in)) && a->attr == b->attr;
 }
 
 static uint64_t hash_node(const Node *n) {
     uint64_t h = hash_word(HASH_START, (uint64_t)n->op);
     for (int i = 0; i < n->nin; i++)
         h = hash_word(h, (uint64_t)n->in[i]->id);
-    return attr_hash(h, n->op, &n->attr);
+    return hash_word(h, (uint64_t)(uintptr_t)n->attr);
+}
+
+/* == Memory =============================================================== */
+
+static Graph *made(Pool *pool) {
+    Graph *g = checked_new(1, sizeof *g);
+    g->pool = pool;
+    g->mem = checked_new(1, sizeof *g->mem);
+    g->interned = checked_new(1, sizeof *g->interned);
+    g->names = checked_new(1, sizeof *g->names);
+    return g;
+}
+
+Graph *graph_new(void) { return made(pool_new()); }
+
+Graph *graph_new_like(const Graph *g) { return made(pool_share(g->pool)); }
+
+void graph_seal(Graph *g) {
+    table_free(g->interned);
+    g->found = 0;
+}
+
+void graph_free(Graph *g) {
+    if (!g) return;
+    pool_leave(g->pool);
+    table_free(g->interned);
+    table_free(g->names);
+    arena_free(g->mem);
+    free(g->interned);
+    free(g->names);
+    free(g->mem);
+    free(g);
+}
+
+void *graph_alloc(Graph *g, size_t size) { return arena_take(g->mem, size); }
+
+/* == Names ================================================================ */
+
+static bool same_name(const void *item, const void *key) {
+    return ((const Name *)item)->text == key;
+}
+
+static uint64_t hash_name(const char *text) {
+    return hash_word(HASH_START, (uint64_t)(uintptr_t)text);
+}
+
+Name *graph_name_find(const Graph *g, const char *s) {
+    const char *text = pool_find(g->pool, s);
+    return text ? table_find(g->names, hash_name(text), same_name, text) : NULL;
+}
+
+Name *graph_name(Graph *g, const char *s) {
+    Name *name = graph_name_find(g, s);
+    if (name) return name;
+    name = graph_alloc(g, sizeof *name);
+    name->text = pool_text(g->pool, s);
+    table_add(g->names, hash_name(name->text), name);
+    return name;
+}
+
+const char *graph_string(Graph *g, const char *s) { return s ? pool_text(g->pool, s) : NULL; }
+
+Loc graph_loc(Graph *g, Loc loc) {
+    loc.file = graph_string(g, loc.file);
+    loc.origin = graph_string(g, loc.origin);
+    return loc;
+}
+
+const char *graph_format(Graph *g, const char *fmt, ...) {
+    va_list ap, again;
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    int length = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    char *s = graph_alloc(g, (size_t)length + 1);
+    vsnprintf(s, (size_t)length + 1, fmt, again);
+    va_end(again);
+    return s;
 }
 
 /* == Nodes ================================================================ */
@@ -42,7 +121,11 @@ static Node *append(Graph *g, const Node *key) {
     n->id = g->n;
     n->in = graph_alloc(g, (size_t)n->nin * sizeof *n->in);
     if (n->nin) memcpy(n->in, key->in, (size_t)n->nin * sizeof *n->in);
-    attr_own(g, n->op, &n->attr);
+    n->side = NULL;
+    if (op_info[n->op].results > 1) {
+        n->side = graph_alloc(g, sizeof *n->side * (size_t)op_info[n->op].results);
+        memcpy(n->side, key->side, sizeof *n->side * (size_t)op_info[n->op].results);
+    }
     if (n->op == OP_rows) graph_add_list(g, n);
     return g->node[g->n++] = n;
 }
@@ -90,27 +173,47 @@ const char *node_shape(Node *n) {
     return NULL;
 }
 
-Node *node_new(Graph *g, Op op, int nin, Node **in, Attr attr, const char **error) {
+void graph_intern(Graph *g) {
+    while (g->found < g->n) {
+        Node *n = g->node[g->found++];
+        table_add(g->interned, hash_node(n), n);
+    }
+}
+
+static Node *intern(Graph *g, Op op, int nin, Node **in, const Attr *attr, const char **error) {
+    Shape side[MAXRESULT] = { { 0 } };
     Node key = { .g = g,
                  .id = g->n,
                  .op = op,
                  .nin = nin,
                  .in = in,
+                 .attr = attr,
+                 .side = side,
                  .loc = g->loc,
                  .site = g->site,
                  .backward = g->backward };
-    if ((unsigned)op >= NOP) bug(NULL, "there is no op %d", (int)op);
-    key.attr = attr_canonical(g, op, &attr);
     *error = check_operands(g, &key);
     if (!*error) *error = node_shape(&key);
     if (!*error) *error = check_results(g, &key);
     if (*error) return NULL;
+    graph_intern(g);
     uint64_t hash = hash_node(&key);
-    void **found = table_find(g->interned, hash, same_node, &key);
-    if (found) return *found;
-    Node *n = append(g, &key);
-    table_add(g, g->interned, hash, n);
+    Node *n = table_find(g->interned, hash, same_node, &key);
+    if (n) return n;
+    n = append(g, &key);
+    table_add(g->interned, hash, n);
+    g->found = g->n;
     return n;
+}
+
+Node *node_new(Graph *g, Op op, int nin, Node **in, Attr attr, const char **error) {
+    if ((unsigned)op >= NOP) bug(NULL, "there is no op %d", (int)op);
+    return intern(g, op, nin, in, pool_attr(g->pool, op, &attr), error);
+}
+
+Node *node_again(Graph *g, const Node *old, Node **in, const char **error) {
+    if (old->g->pool != g->pool) bug(old, "is copied to a graph that shares nothing with its own");
+    return intern(g, old->op, old->nin, in, old->attr, error);
 }
 
 Node *op_build(Graph *g, Op op, int nin, Node **in, Attr attr) {
@@ -146,6 +249,13 @@ static Init init_copy(Graph *g, Init init, int64_t count) {
     return init;
 }
 
+static Node *add_param(Graph *g, Name *entry, Node *n, Init init) {
+    g->param = room(g, g->param, g->nparam, sizeof *g->param);
+    g->param[g->nparam++] = (Param){ n, init_copy(g, init, shape_count(&n->shape)) };
+    entry->param = g->nparam;
+    return n;
+}
+
 Node *graph_param(Graph *g, const char *name, Shape s, Init init, const char **error) {
     Name *entry = graph_name(g, name);
     if (entry->param) {
@@ -159,10 +269,23 @@ Node *graph_param(Graph *g, const char *name, Shape s, Init init, const char **e
     }
     Node *n = node_new(g, OP_param, 0, NULL, (Attr){ .name = name, .shape = s }, error);
     if (!n) return NULL;
-    g->param = room(g, g->param, g->nparam, sizeof *g->param);
-    g->param[g->nparam++] = (Param){ n, init_copy(g, init, shape_count(&n->shape)) };
-    entry->param = g->nparam;
-    return n;
+    return add_param(g, entry, n, init);
+}
+
+Node *node_twin(Graph *g, const Node *old, Node **in, const Param *p) {
+    const char *error;
+    if (g->found) {
+        Node *n = p ? graph_param(g, old->attr->name, old->shape, p->init, &error)
+                    : node_again(g, old, in, &error);
+        if (!n) bug(old, "cannot be copied: %s", error);
+        return n;
+    }
+    if (old->g->pool != g->pool) bug(old, "is copied to a graph that shares nothing with its own");
+    Node key = *old;
+    key.g = g;
+    key.in = in;
+    Node *n = append(g, &key);
+    return p ? add_param(g, graph_name(g, old->attr->name), n, p->init) : n;
 }
 
 void graph_output(Graph *g, const char *name, Node *n) {

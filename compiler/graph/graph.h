@@ -4,7 +4,8 @@
 ** g->node[0..g->n).  Nodes are interned: building the same thing twice gives
 ** the same pointer, which is all the common-subexpression elimination there
 ** is.  All memory of a graph is one arena, freed at once, so that Lua's and
-** C's error jumps leak nothing.
+** C's error jumps leak nothing; texts and attributes are shared by the graphs
+** that are made of one another.
 **
 ** Shapes.  A value is either uniform (lead LEAD_NONE: parameters, losses) or
 ** has one row per token (lead LEAD_TOKENS: activations).  'dim' are the inner
@@ -100,12 +101,12 @@ struct Node {
     Op op;
     int nin;
     Node **in;
-    Attr attr;
-    Shape shape;           /* of result 0 */
-    Shape side[MAXRESULT]; /* of the other results; side[0] unused */
-    Loc loc;               /* the spec's line this came from */
-    const char *site;      /* "layers.3.mlp": where in the model; may be NULL */
-    bool backward;         /* made by the gradient pass */
+    const Attr *attr; /* equal ones are the same */
+    Shape shape;      /* of result 0 */
+    Shape *side;      /* of the other results, from side[1] on; NULL: there are none */
+    Loc loc;          /* the spec's line this came from */
+    const char *site; /* "layers.3.mlp": where in the model; may be NULL */
+    bool backward;    /* made by the gradient pass */
 };
 
 typedef struct OpInfo {
@@ -155,6 +156,7 @@ typedef struct NamedNode {
 } NamedNode;
 
 struct Graph {
+    struct Pool *pool;
     struct Arena *mem;
     Node **node;
     int n, cap;
@@ -165,7 +167,8 @@ struct Graph {
     Node **list; /* by number: what makes the list of rows, NULL: none does */
     int lists;   /* the largest number */
     struct Table *interned, *names;
-    Loc loc; /* given to the nodes being built */
+    int found; /* that many of the nodes are in 'interned' */
+    Loc loc;   /* given to the nodes being built */
     const char *site;
     bool backward;
     bool bf16; /* products round their weights to bfloat16, attention all it multiplies */
@@ -173,13 +176,22 @@ struct Graph {
 
 /* graph.c: memory, nodes */
 Graph *graph_new(void);
+Graph *graph_new_like(const Graph *g); /* shares texts and attributes with g */
+void graph_seal(Graph *g);             /* no more nodes come: frees what finds equal ones */
 void graph_free(Graph *g);
 void *graph_alloc(Graph *g, size_t size); /* zeroed; ends the program if there is no memory */
 Loc graph_loc(Graph *g, Loc loc);         /* its strings kept by g */
-const char *graph_string(Graph *g, const char *s); /* interned copy */
+const char *graph_string(Graph *g, const char *s); /* interned copy; of NULL: NULL */
 /* The only way a node comes to exist: runs the shape rule, returns the equal
 ** node if there is one.  NULL and *error (no location) if operands don't fit. */
 Node *node_new(Graph *g, Op op, int nin, Node **in, Attr attr, const char **error);
+/* The same op with other operands, those of g, which shares texts and attributes with old's. */
+Node *node_again(Graph *g, const Node *old, Node **in, const char **error);
+/* The copy of a node whose operands are copies, too; p: of a parameter.  While a graph has nothing
+** but these, none is looked up: different nodes have different copies.  What breaks that without
+** building a node calls graph_intern. */
+Node *node_twin(Graph *g, const Node *old, Node **in, const Param *p);
+void graph_intern(Graph *g);
 /* Adds a param node and its entry; error if the name exists with another shape. */
 Node *graph_param(Graph *g, const char *name, Shape s, Init init, const char **error);
 void graph_output(Graph *g, const char *name, Node *n);          /* replaces an equal name */

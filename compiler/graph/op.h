@@ -9,7 +9,9 @@
 #ifndef STRATA_GRAPH_OP_H
 #define STRATA_GRAPH_OP_H
 
+#include "arena.h"
 #include "graph.h"
+#include "pool.h"
 
 /* The tokens of a list, in order; NULL: all. */
 typedef struct TokenList {
@@ -88,12 +90,12 @@ typedef struct AttrField {
     const char *text, *otherwise;
 } AttrField;
 
-const AttrField *attr_fields(Op op); /* the last one is FIELD_END */
-/* Only the fields of the op's kind; strings are the graph's, a list is still the caller's. */
-Attr attr_canonical(Graph *g, Op op, const Attr *a);
-void attr_own(Graph *g, Op op, Attr *a); /* lists become the graph's */
-bool attr_same(Op op, const Attr *a, const Attr *b);
-uint64_t attr_hash(uint64_t hash, Op op, const Attr *a);
+const AttrField *attr_fields(AttrKind kind); /* the last one is FIELD_END */
+/* Only the fields of the kind; strings are the pool's, a list is still the caller's. */
+Attr attr_canonical(Pool *p, AttrKind kind, const Attr *a);
+void attr_own(Arena *mem, AttrKind kind, Attr *a); /* lists are copied */
+bool attr_same(AttrKind kind, const Attr *a, const Attr *b);
+uint64_t attr_hash(uint64_t hash, AttrKind kind, const Attr *a);
 
 double round_bf16(double x); /* nearest, ties to even; too large: infinite */
 
@@ -101,12 +103,12 @@ int64_t rows_of(const EvalStep *s, const Shape *shape); /* tokens, or 1 */
 /* Splits a value around an inner axis: outer (rows included) x axis x inner. */
 void shape_around(const EvalStep *s, const Shape *shape, int axis, int64_t *outer, int64_t *inner);
 
-/* Names are interned with what they name, so that finding is one step. */
+/* What of a graph has a name. */
 typedef struct Name {
+    const char *text;  /* the pool's */
     int param, output; /* index + 1; 0: names none */
-    char text[];
 } Name;
 Name *graph_name(Graph *g, const char *s);
-Name *graph_name_find(const Graph *g, const char *s); /* NULL if it was never used */
+Name *graph_name_find(const Graph *g, const char *s); /* NULL if it names nothing */
 
 #endif

@@ -26,7 +26,7 @@ static double elements(const Node *n) { return (double)shape_count(&n->shape); }
 
 double op_flops(const Node *n) {
     double own = elements(n), in = n->nin > 0 ? elements(n->in[0]) : 0,
-           weight = n->nin > 1 ? elements(n->in[1]) : 0, count = (double)n->attr.count;
+           weight = n->nin > 1 ? elements(n->in[1]) : 0, count = (double)n->attr->count;
     switch (n->op) {
 #define OP1(name, ...) \
     case OP_##name: return own;
@@ -43,7 +43,7 @@ double op_flops(const Node *n) {
 
 double op_again(const Node *n) {
     double own = elements(n), in = n->nin > 0 ? elements(n->in[0]) : 0,
-           count = (double)n->attr.count;
+           count = (double)n->attr->count;
     switch (n->op) {
 #define OP1(name, f64, dx, llvm, cost, again, help) \
     case OP_##name: return again * own;

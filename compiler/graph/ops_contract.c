@@ -38,7 +38,7 @@ static void start_from(const EvalStep *s) {
 /* Rounds the result of a product that pass_precision marked. */
 static void round_result(const EvalStep *s) {
     int64_t count = s->tokens * s->n->shape.dim[0];
-    for (int64_t i = 0; s->n->attr.bf16 && i < count; i++)
+    for (int64_t i = 0; s->n->attr->bf16 && i < count; i++)
         s->out[0][i] = round_bf16(s->out[0][i]);
 }
 
@@ -177,7 +177,7 @@ void eval_embed(const EvalStep *s) {
 const char *shape_embed_weight(Node *n) {
     const char *error = operand_is(n, 0, "dy", "[tokens,D]", LEAD_TOKENS, F32, 1);
     if (!error) error = operand_is(n, 1, "ids", "int32[tokens]", LEAD_TOKENS, I32, 0);
-    n->shape = (Shape){ .rank = 2, .dim = { n->attr.count, n->in[0]->shape.dim[0] } };
+    n->shape = (Shape){ .rank = 2, .dim = { n->attr->count, n->in[0]->shape.dim[0] } };
     return error;
 }
 

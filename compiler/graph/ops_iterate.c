@@ -20,9 +20,9 @@ static const char *check_matrices(Node *n) {
     if (error) return error;
     if (x->rank < 2)
         return graph_format(n->g, "%s has no two axes: x must be a matrix", shape_text(n->g, x));
-    if (n->attr.count < 1 || n->attr.count > MAXITERATIONS)
+    if (n->attr->count < 1 || n->attr->count > MAXITERATIONS)
         return graph_format(n->g, "there can be from 1 to %d iterations, not %lld", MAXITERATIONS,
-                            (long long)n->attr.count);
+                            (long long)n->attr->count);
     if (x->dim[x->rank - 2] > MAXMATRIX / x->dim[x->rank - 1])
         return graph_format(n->g, "a matrix can have %d elements, %s has more", MAXMATRIX,
                             shape_text(n->g, x));
@@ -40,7 +40,7 @@ const char *shape_sinkhorn_grad(Node *n) {
 }
 
 void vjp_sinkhorn(Node *n, Node **dy, Node **dx) {
-    dx[0] = op_build(n->g, OP_sinkhorn_grad, 2, (Node *[]){ n->in[0], dy[0] }, n->attr);
+    dx[0] = op_build(n->g, OP_sinkhorn_grad, 2, (Node *[]){ n->in[0], dy[0] }, *n->attr);
 }
 
 void vjp_sinkhorn_grad(Node *n, Node **dy, Node **dx) { (void)n, (void)dy, (void)dx; }
@@ -90,7 +90,7 @@ void eval_sinkhorn(const EvalStep *s) {
     double *sum = checked_new((size_t)size, sizeof *sum);
     memcpy(s->out[0], s->in[0], (size_t)(count * size) * sizeof(double));
     for (int64_t i = 0; i < count; i++)
-        for (int64_t k = 0; k < 2 * s->n->attr.count; k++)
+        for (int64_t k = 0; k < 2 * s->n->attr->count; k++)
             divide(lines_of(x, k % 2), s->out[0] + i * size, sum);
     free(sum);
 }
@@ -98,7 +98,7 @@ void eval_sinkhorn(const EvalStep *s) {
 /* Every half of an iteration leaves its matrix and its sums for the way back. */
 void eval_sinkhorn_grad(const EvalStep *s) {
     const Shape *x = &s->n->shape;
-    int64_t size, count = matrices(s, &size), halves = 2 * s->n->attr.count;
+    int64_t size, count = matrices(s, &size), halves = 2 * s->n->attr->count;
     double *left = checked_new((size_t)(2 * halves * size), sizeof *left);
     memcpy(s->out[0], s->in[1], (size_t)(count * size) * sizeof(double));
     for (int64_t i = 0; i < count; i++) {

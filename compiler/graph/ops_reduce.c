@@ -10,8 +10,8 @@
 static const char *check_axis(Node *n) {
     const Shape *x = &n->in[0]->shape;
     const char *error = operand_is_number(n, 0);
-    if (!error && (n->attr.axis < 0 || n->attr.axis >= x->rank))
-        error = graph_format(n->g, "there is no axis %d in %s", n->attr.axis, shape_text(n->g, x));
+    if (!error && (n->attr->axis < 0 || n->attr->axis >= x->rank))
+        error = graph_format(n->g, "there is no axis %d in %s", n->attr->axis, shape_text(n->g, x));
     return error;
 }
 
@@ -19,7 +19,7 @@ static const char *without_axis(Node *n) {
     const char *error = check_axis(n);
     if (error) return error;
     Shape s = n->in[0]->shape;
-    int axis = n->attr.axis;
+    int axis = n->attr->axis;
     s.rank--;
     for (int i = axis; i < s.rank; i++)
         s.dim[i] = s.dim[i + 1];
@@ -46,15 +46,15 @@ Node *op_peak(Node *x, int axis) { return op_build1(OP_peak, x, (Attr){ .axis = 
 
 void vjp_sum(Node *n, Node **dy, Node **dx) {
     const Shape *x = &n->in[0]->shape;
-    dx[0] = op_broadcast(with_axis(dy[0], x, n->attr.axis), x);
+    dx[0] = op_broadcast(with_axis(dy[0], x, n->attr->axis), x);
 }
 
 void vjp_peak(Node *n, Node **dy, Node **dx) { (void)n, (void)dy, (void)dx; }
 
 void eval_sum(const EvalStep *s) {
     const Shape *x = &s->n->in[0]->shape;
-    int64_t outer, inner, length = x->dim[s->n->attr.axis];
-    shape_around(s, x, s->n->attr.axis, &outer, &inner);
+    int64_t outer, inner, length = x->dim[s->n->attr->axis];
+    shape_around(s, x, s->n->attr->axis, &outer, &inner);
     for (int64_t o = 0; o < outer; o++)
         for (int64_t k = 0; k < length; k++)
             for (int64_t i = 0; i < inner; i++)
@@ -63,8 +63,8 @@ void eval_sum(const EvalStep *s) {
 
 void eval_peak(const EvalStep *s) {
     const Shape *x = &s->n->in[0]->shape;
-    int64_t outer, inner, length = x->dim[s->n->attr.axis];
-    shape_around(s, x, s->n->attr.axis, &outer, &inner);
+    int64_t outer, inner, length = x->dim[s->n->attr->axis];
+    shape_around(s, x, s->n->attr->axis, &outer, &inner);
     for (int64_t o = 0; o < outer; o++)
         for (int64_t i = 0; i < inner; i++) {
             double most = -INFINITY;
@@ -85,7 +85,7 @@ Node *op_softmax(Node *x, int axis) { return op_build1(OP_softmax, x, (Attr){ .a
 
 /* dx = y (dy - sum(dy y)): exactly 0 over an axis of length 1, where y is 1. */
 void vjp_softmax(Node *n, Node **dy, Node **dx) {
-    int axis = n->attr.axis;
+    int axis = n->attr->axis;
     Node *mean = with_axis(op_sum(op_mul(dy[0], n), axis), &n->shape, axis);
     dx[0] = op_mul(n, op_sub(dy[0], mean));
 }
@@ -101,8 +101,8 @@ static void softmax(const double *x, double *y, int64_t length, int64_t stride) 
 }
 
 void eval_softmax(const EvalStep *s) {
-    int64_t outer, inner, length = s->n->shape.dim[s->n->attr.axis];
-    shape_around(s, &s->n->shape, s->n->attr.axis, &outer, &inner);
+    int64_t outer, inner, length = s->n->shape.dim[s->n->attr->axis];
+    shape_around(s, &s->n->shape, s->n->attr->axis, &outer, &inner);
     for (int64_t o = 0; o < outer; o++)
         for (int64_t i = 0; i < inner; i++) {
             int64_t at = o * length * inner + i;

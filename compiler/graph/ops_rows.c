@@ -22,7 +22,7 @@ const Node *graph_list(const Graph *g, int list) {
 }
 
 void graph_add_list(Graph *g, Node *rows) {
-    int64_t list = rows->attr.count;
+    int64_t list = rows->attr->count;
     if (!g->list) g->list = graph_alloc(g, (MAXLISTS + 1) * sizeof *g->list);
     if (list > g->lists) g->lists = (int)list;
     if (!g->list[list]) g->list[list] = rows;
@@ -34,13 +34,18 @@ void graph_number_lists(Graph *g) {
     if (g->list) memset(g->list, 0, (MAXLISTS + 1) * sizeof *g->list);
     for (int i = 0; i < g->n; i++) {
         Node *n = g->node[i];
+        Attr attr = *n->attr;
+        if (attr.shape.list) {
+            attr.shape.list = to[attr.shape.list];
+            n->attr = pool_attr(g->pool, n->op, &attr);
+        }
         if (n->op == OP_rows) {
-            n->attr.count = to[n->attr.count] = ++lists;
+            attr.count = to[attr.count] = ++lists;
+            n->attr = pool_attr(g->pool, n->op, &attr);
             graph_add_list(g, n);
         }
         n->shape.list = to[n->shape.list];
-        n->attr.shape.list = to[n->attr.shape.list];
-        for (int r = 1; r < MAXRESULT; r++)
+        for (int r = 1; r < op_info[n->op].results; r++)
             n->side[r].list = to[n->side[r].list];
     }
 }
@@ -53,7 +58,7 @@ const char *shape_rows(Node *n) {
     if (n->in[0]->shape.list)
         return graph_format(n->g, "mask must be of all tokens, not %s",
                             shape_text(n->g, &n->in[0]->shape));
-    if (n->attr.count < 1 || n->attr.count > MAXLISTS)
+    if (n->attr->count < 1 || n->attr->count > MAXLISTS)
         return graph_format(n->g, "there can be %d lists of rows", MAXLISTS);
     n->shape = (Shape){ .lead = LEAD_TOKENS, .type = I32 };
     return NULL;
@@ -86,7 +91,7 @@ const char *shape_gather(Node *n) {
     if (n->in[0]->shape.type == I32 && n->in[0]->op != OP_position)
         return "x must be numbers, or position()";
     n->shape = n->in[0]->shape;
-    n->shape.list = (int)n->in[1]->attr.count;
+    n->shape.list = (int)n->in[1]->attr->count;
     return NULL;
 }
 
@@ -112,9 +117,9 @@ void eval_gather(const EvalStep *s) { move(s, false); }
 const char *shape_scatter(Node *n) {
     const char *error = check_list(n);
     if (error) return error;
-    if (n->in[0]->shape.list != n->in[1]->attr.count)
+    if (n->in[0]->shape.list != n->in[1]->attr->count)
         return graph_format(n->g, "y must have the rows of list %d, not %s",
-                            (int)n->in[1]->attr.count, shape_text(n->g, &n->in[0]->shape));
+                            (int)n->in[1]->attr->count, shape_text(n->g, &n->in[0]->shape));
     n->shape = n->in[0]->shape;
     n->shape.list = 0;
     return operand_is_number(n, 0);
@@ -136,8 +141,9 @@ const char *shape_top(Node *n) {
     if (n->in[0]->shape.list)
         return graph_format(n->g, "x must have all tokens, not %s",
                             shape_text(n->g, &n->in[0]->shape));
-    if (!(n->attr.value > 0 && n->attr.value <= 1))
-        return graph_format(n->g, "the share must be above 0 and at most 1, not %g", n->attr.value);
+    if (!(n->attr->value > 0 && n->attr->value <= 1))
+        return graph_format(n->g, "the share must be above 0 and at most 1, not %g",
+                            n->attr->value);
     n->shape = (Shape){ .lead = LEAD_TOKENS };
     return NULL;
 }
@@ -150,7 +156,7 @@ static bool before(const double *x, int64_t a, int64_t b) {
 }
 
 void eval_top(const EvalStep *s) {
-    int64_t time = s->input->time, most = (int64_t)floor(s->n->attr.value * (double)time);
+    int64_t time = s->input->time, most = (int64_t)floor(s->n->attr->value * (double)time);
     for (int64_t t = 0; t < s->all; t++) {
         int64_t first = t - t % time, ahead = 0;
         for (int64_t i = first; i < first + time; i++)

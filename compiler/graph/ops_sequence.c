@@ -56,10 +56,10 @@ static const char *check_heads(Node *n) {
         return graph_format(n->g,
                             "q and k have rows of two lists, %s and %s: one must have all tokens",
                             shape_text(n->g, q), shape_text(n->g, k));
-    if (n->attr.count && (q->list || k->list)) return "averages are of all tokens, not of some";
-    if (n->attr.count < 0)
+    if (n->attr->count && (q->list || k->list)) return "averages are of all tokens, not of some";
+    if (n->attr->count < 0)
         return graph_format(n->g, "%s must be positive, not %lld",
-                            n->attr.causal ? "chunk" : "pools", (long long)n->attr.count);
+                            n->attr->causal ? "chunk" : "pools", (long long)n->attr->count);
     return NULL;
 }
 
@@ -76,14 +76,14 @@ static double *numbers(int64_t count) { return checked_new((size_t)count, sizeof
 
 /* Tokens first ... end-1 are averaged to the j-th. */
 static void pool_range(const EvalStep *s, int64_t j, int64_t *first, int64_t *end) {
-    int64_t n = s->n->attr.count, time = s->input->time;
-    *first = s->n->attr.causal ? j * n : j * time / n;
-    *end = s->n->attr.causal ? (j + 1) * n : ((j + 1) * time + n - 1) / n;
+    int64_t n = s->n->attr->count, time = s->input->time;
+    *first = s->n->attr->causal ? j * n : j * time / n;
+    *end = s->n->attr->causal ? (j + 1) * n : ((j + 1) * time + n - 1) / n;
 }
 
 static int64_t pool_count(const EvalStep *s) {
-    int64_t n = s->n->attr.count, time = s->input->time;
-    return !n ? time : s->n->attr.causal ? time / n : n;
+    int64_t n = s->n->attr->count, time = s->input->time;
+    return !n ? time : s->n->attr->causal ? time / n : n;
 }
 
 /* Adds averages of x [tokens][width] to y [averages][width], or y's cotangents to x's. */
@@ -118,7 +118,7 @@ static void memory_free(Memory *m) { free(m->k), free(m->v); }
 
 /* Keys and values as s->in has them, or their averages. */
 static Memory memory_open(const EvalStep *s) {
-    if (!s->n->attr.count)
+    if (!s->n->attr->count)
         return (Memory){ (double *)s->in[1], (double *)s->in[2], s->input->time };
     Memory m = memory_new(s);
     memory_pool(s, &m, (double *)s->in[1], (double *)s->in[2], false);
@@ -142,7 +142,7 @@ static int64_t rows_before(const TokenList *l, int64_t token) {
 
 /* The keys that a token's query sees. */
 static void find_seen(const EvalStep *s, int64_t token, int64_t *first, int64_t *seen) {
-    const Attr *a = &s->n->attr;
+    const Attr *a = s->n->attr;
     const TokenList *keys = list_at(s, 1);
     int64_t time = s->input->time, start = token - token % time, count = pool_count(s);
     if (a->count) {
@@ -171,7 +171,7 @@ void vjp_attention(Node *n, Node **dy, Node **dx) {
     Node *delta = dy[0] ? op_sum(op_mul(d_o, n), 1) : NULL;
     if (dy[1]) delta = delta ? op_sub(delta, dy[1]) : op_neg(dy[1]);
     Node *in[] = { n->in[0], n->in[1], n->in[2], delta, op_side(n, 1), d_o };
-    dx[0] = op_build(n->g, OP_attention_grad, 6, in, n->attr);
+    dx[0] = op_build(n->g, OP_attention_grad, 6, in, *n->attr);
     dx[1] = op_side(dx[0], 1);
     dx[2] = op_side(dx[0], 2);
 }
@@ -197,7 +197,7 @@ static void scores(const EvalStep *s, Heads h, const Memory *m, Query x, double 
     int64_t g = x.head / (h.H / h.G);
     const double *q = s->in[0] + (x.row * h.H + x.head) * h.d;
     for (int64_t j = 0; j < x.seen; j++)
-        p[j] = s->n->attr.value * score(s, q, m->k + ((x.first + j) * h.G + g) * h.d, h.d);
+        p[j] = s->n->attr->value * score(s, q, m->k + ((x.first + j) * h.G + g) * h.d, h.d);
 }
 
 /* Scores become e^(score - the largest), *total their sum; the log of the sum of e^score. */
@@ -236,7 +236,7 @@ static void each_query(const EvalStep *s, AttendFn *fn, Memory *dm) {
             fn(s, heads_of(s->n), &m, dm, (Query){ row, head, first, seen }, p);
     }
     free(p);
-    if (s->n->attr.count) memory_free(&m);
+    if (s->n->attr->count) memory_free(&m);
 }
 
 void eval_attention(const EvalStep *s) { each_query(s, attend, NULL); }
@@ -270,7 +270,7 @@ static void attend_back(const EvalStep *s, Heads h, const Memory *m, Memory *dm,
                         double *p) {
     int64_t g = x.head / (h.H / h.G), at = x.row * h.H + x.head;
     const double *q = s->in[0] + at * h.d, *d_o = s->in[5] + at * h.e;
-    double delta = s->in[3][at], scale = s->n->attr.value;
+    double delta = s->in[3][at], scale = s->n->attr->value;
     scores(s, h, m, x, p);
     for (int64_t j = 0; j < x.seen; j++) {
         int64_t key = (x.first + j) * h.G + g;
@@ -287,9 +287,9 @@ static void attend_back(const EvalStep *s, Heads h, const Memory *m, Memory *dm,
 
 void eval_attention_grad(const EvalStep *s) {
     Memory dm = { s->out[1], s->out[2], s->input->time };
-    if (s->n->attr.count) dm = memory_new(s);
+    if (s->n->attr->count) dm = memory_new(s);
     each_query(s, attend_back, &dm);
-    if (!s->n->attr.count) return;
+    if (!s->n->attr->count) return;
     memory_pool(s, &dm, s->out[1], s->out[2], true);
     memory_free(&dm);
 }

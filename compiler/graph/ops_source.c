@@ -36,8 +36,8 @@ static const char *is(Node *n, Shape s) {
 /* == Parameters and constants ============================================= */
 
 const char *shape_param(Node *n) {
-    n->shape = n->attr.shape;
-    if (!n->attr.name || !*n->attr.name) return "a parameter needs a name";
+    n->shape = n->attr->shape;
+    if (!n->attr->name || !*n->attr->name) return "a parameter needs a name";
     if (n->shape.lead != LEAD_NONE || n->shape.type != F32)
         return "a parameter has numbers and no token axis";
     return NULL;
@@ -45,7 +45,7 @@ const char *shape_param(Node *n) {
 
 void eval_param(const EvalStep *s) {
     const double *value = s->input->param(s->input->user, s->n);
-    if (!value) bug(s->n, "parameter '%s' has no value", s->n->attr.name);
+    if (!value) bug(s->n, "parameter '%s' has no value", s->n->attr->name);
     memcpy(s->out[0], value, (size_t)shape_count(&s->n->shape) * sizeof *value);
 }
 
@@ -56,14 +56,14 @@ Node *op_full(Graph *g, const Shape *shape, double value) {
 }
 
 const char *shape_fill(Node *n) {
-    n->shape = n->attr.shape;
+    n->shape = n->attr->shape;
     return n->shape.type == F32 ? NULL : "a constant is a number, not an id";
 }
 
 void eval_fill(const EvalStep *s) {
     int64_t count = rows_of(s, &s->n->shape) * shape_count(&s->n->shape);
     for (int64_t i = 0; i < count; i++)
-        s->out[0][i] = s->n->attr.value;
+        s->out[0][i] = s->n->attr->value;
 }
 
 /* == What the call brings ================================================= */
@@ -105,18 +105,18 @@ void eval_position(const EvalStep *s) {
 /* == random =============================================================== */
 
 const char *shape_random(Node *n) {
-    n->shape = (Shape){ .lead = LEAD_TOKENS, .rank = 1, .dim = { n->attr.count } };
-    if (n->attr.count < 1 || n->attr.count > INT32_MAX / 2)
+    n->shape = (Shape){ .lead = LEAD_TOKENS, .rank = 1, .dim = { n->attr->count } };
+    if (n->attr->count < 1 || n->attr->count > INT32_MAX / 2)
         return graph_format(n->g, "there can be 1 to %d numbers per token", INT32_MAX / 2);
-    if (n->attr.first < 0 || n->attr.first > UINT32_MAX)
+    if (n->attr->first < 0 || n->attr->first > UINT32_MAX)
         return "there are fewer streams of random numbers";
     return NULL;
 }
 
 void eval_random(const EvalStep *s) {
-    int64_t count = s->n->attr.count;
+    int64_t count = s->n->attr->count;
     for (int64_t i = 0; i < s->all * count; i++)
-        s->out[0][i] = s->input->draw ? philox_uniform(s->input->draw, (uint32_t)s->n->attr.first,
+        s->out[0][i] = s->input->draw ? philox_uniform(s->input->draw, (uint32_t)s->n->attr->first,
                                                        (uint64_t)(i / count), (uint32_t)(i % count))
                                       : 0.5;
 }
@@ -126,13 +126,13 @@ void eval_random(const EvalStep *s) {
 const char *shape_wave(Node *n) {
     const char *error = operand_is(n, 0, "position", "int32[tokens]", LEAD_TOKENS, I32, 0);
     if (error) return error;
-    if (n->attr.count < 1 || !n->attr.frequency) return "needs at least one frequency";
-    n->shape = (Shape){ .lead = LEAD_TOKENS, .rank = 1, .dim = { n->attr.count } };
+    if (n->attr->count < 1 || !n->attr->frequency) return "needs at least one frequency";
+    n->shape = (Shape){ .lead = LEAD_TOKENS, .rank = 1, .dim = { n->attr->count } };
     return NULL;
 }
 
 void eval_wave(const EvalStep *s) {
-    const Attr *a = &s->n->attr;
+    const Attr *a = s->n->attr;
     for (int64_t t = 0; t < s->tokens; t++)
         for (int64_t i = 0; i < a->count; i++) {
             double angle = s->in[0][t] * a->frequency[i];
@@ -148,11 +148,11 @@ Node *op_side(Node *n, int result) {
 
 const char *shape_side(Node *n) {
     const Node *of = n->in[0];
-    if (n->attr.first < 1 || n->attr.first >= op_info[of->op].results)
+    if (n->attr->first < 1 || n->attr->first >= op_info[of->op].results)
         return graph_format(n->g, "%s has %d results, there is no result %lld",
                             op_info[of->op].name, op_info[of->op].results,
-                            (long long)n->attr.first);
-    n->shape = of->side[n->attr.first];
+                            (long long)n->attr->first);
+    n->shape = of->side[n->attr->first];
     return NULL;
 }
 

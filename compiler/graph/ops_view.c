@@ -14,8 +14,8 @@ static int64_t value_count(const EvalStep *s, const Shape *shape) {
 }
 
 static const char *check_axis(Node *n, int rank) {
-    if (n->attr.axis >= 0 && n->attr.axis < rank) return NULL;
-    return graph_format(n->g, "there is no axis %d in %s", n->attr.axis,
+    if (n->attr->axis >= 0 && n->attr->axis < rank) return NULL;
+    return graph_format(n->g, "there is no axis %d in %s", n->attr->axis,
                         shape_text(n->g, &n->in[0]->shape));
 }
 
@@ -23,7 +23,7 @@ static const char *check_axis(Node *n, int rank) {
 
 const char *shape_reshape(Node *n) {
     const Shape *x = &n->in[0]->shape;
-    n->shape = n->attr.shape;
+    n->shape = n->attr->shape;
     n->shape.lead = x->lead;
     const char *error = shape_check(n->g, &n->shape);
     if (!error) error = operand_is_number(n, 0);
@@ -53,12 +53,9 @@ const char *shape_transpose(Node *n) {
     bool seen[MAXRANK] = { false };
     n->shape = *x;
     for (int i = 0; i < MAXRANK; i++) {
-        int axis = n->attr.perm[i];
-        if (i >= x->rank) {
-            n->attr.perm[i] = 0;
-            continue;
-        }
-        if (axis < 0 || axis >= x->rank || seen[axis])
+        int axis = n->attr->perm[i];
+        if (i >= x->rank && !axis) continue;
+        if (i >= x->rank || axis < 0 || axis >= x->rank || seen[axis])
             return graph_format(n->g, "the order must name each of the %d axes of %s once", x->rank,
                                 shape_text(n->g, x));
         seen[axis] = true;
@@ -76,7 +73,7 @@ Node *op_transpose(Node *x, const int *perm) {
 void vjp_transpose(Node *n, Node **dy, Node **dx) {
     int inverse[MAXRANK];
     for (int i = 0; i < n->shape.rank; i++)
-        inverse[n->attr.perm[i]] = i;
+        inverse[n->attr->perm[i]] = i;
     dx[0] = op_transpose(dy[0], inverse);
 }
 
@@ -88,7 +85,7 @@ void eval_transpose(const EvalStep *s) {
     for (int i = 0; i < MAXRANK; i++) { /* missing axes in front, of length 1 */
         int axis = i - (MAXRANK - y->rank);
         dim[i] = axis < 0 ? 1 : y->dim[axis];
-        stride[i] = axis < 0 ? 0 : from[s->n->attr.perm[axis]];
+        stride[i] = axis < 0 ? 0 : from[s->n->attr->perm[axis]];
     }
     double *out = s->out[0];
     for (int64_t row = 0; row < rows_of(s, y); row++)
@@ -104,7 +101,7 @@ void eval_transpose(const EvalStep *s) {
 
 const char *shape_slice(Node *n) {
     const Shape *x = &n->in[0]->shape;
-    const Attr *a = &n->attr;
+    const Attr *a = n->attr;
     const char *error = operand_is_number(n, 0);
     if (!error) error = check_axis(n, x->rank);
     if (error) return error;
@@ -123,11 +120,11 @@ Node *op_slice(Node *x, int axis, int64_t first, int64_t count) {
 }
 
 void vjp_slice(Node *n, Node **dy, Node **dx) {
-    int axis = n->attr.axis, parts = 0;
+    int axis = n->attr->axis, parts = 0;
     Shape before = n->in[0]->shape, after = before;
     Node *part[3];
-    before.dim[axis] = n->attr.first;
-    after.dim[axis] -= n->attr.first + n->attr.count;
+    before.dim[axis] = n->attr->first;
+    after.dim[axis] -= n->attr->first + n->attr->count;
     if (before.dim[axis]) part[parts++] = op_full(n->g, &before, 0);
     part[parts++] = dy[0];
     if (after.dim[axis]) part[parts++] = op_full(n->g, &after, 0);
@@ -135,7 +132,7 @@ void vjp_slice(Node *n, Node **dy, Node **dx) {
 }
 
 void eval_slice(const EvalStep *s) {
-    const Attr *a = &s->n->attr;
+    const Attr *a = s->n->attr;
     const Shape *x = &s->n->in[0]->shape;
     int64_t outer, inner, length = x->dim[a->axis];
     shape_around(s, x, a->axis, &outer, &inner);
@@ -171,7 +168,7 @@ static Lead lead_of_any(const Node *n) {
 }
 
 const char *shape_concat(Node *n) {
-    int axis = n->attr.axis;
+    int axis = n->attr->axis;
     const char *error = check_axis(n, n->in[0]->shape.rank);
     if (!error) error = check_alike(n, axis);
     if (error) return error;
@@ -189,7 +186,7 @@ Node *op_concat(Graph *g, int n, Node **x, int axis) {
 }
 
 void vjp_concat(Node *n, Node **dy, Node **dx) {
-    int axis = n->attr.axis;
+    int axis = n->attr->axis;
     for (int64_t i = 0, first = 0; i < n->nin; i++) {
         int64_t count = n->in[i]->shape.dim[axis];
         dx[i] = op_slice(dy[0], axis, first, count);
@@ -208,7 +205,7 @@ static void place(const EvalStep *s, int i, int64_t length, int64_t first, int64
 }
 
 void eval_concat(const EvalStep *s) {
-    int axis = s->n->attr.axis;
+    int axis = s->n->attr->axis;
     int64_t outer, inner, first = 0;
     shape_around(s, &s->n->shape, axis, &outer, &inner);
     for (int i = 0; i < s->n->nin; i++) {

@@ -64,7 +64,7 @@ static void print_init(FILE *f, const Param *p) {
 }
 
 static void print_field(FILE *f, const Node *n, const AttrField *field, bool flag) {
-    const void *x = (const char *)&n->attr + field->at;
+    const void *x = (const char *)n->attr + field->at;
     bool no = field->type == FIELD_OPTION && !*(const int64_t *)x;
     if (no || field->type == FIELD_SHAPE || field->type == FIELD_INNER) return;
     const char *text = flag ? field->text : field->otherwise;
@@ -81,7 +81,7 @@ static void print_field(FILE *f, const Node *n, const AttrField *field, bool fla
         for (int i = 0; i < n->shape.rank; i++)
             fprintf(f, "%s%d", i ? "," : "", ((const int *)x)[i]);
         break;
-    case FIELD_LIST: print_list(f, *(double *const *)x, n->attr.count); break;
+    case FIELD_LIST: print_list(f, *(double *const *)x, n->attr->count); break;
     default: fprintf(f, "%lld", (long long)*(const int64_t *)x); break;
     }
 }
@@ -89,8 +89,8 @@ static void print_field(FILE *f, const Node *n, const AttrField *field, bool fla
 /* p: of a parameter, what it starts as; NULL leaves that out. */
 static void print_attr(FILE *f, const Node *n, const Param *p) {
     bool flag = false; /* the last one */
-    for (const AttrField *field = attr_fields(n->op); field->type; field++) {
-        if (field->type == FIELD_FLAG) flag = *(const bool *)((const char *)&n->attr + field->at);
+    for (const AttrField *field = attr_fields(op_info[n->op].attr); field->type; field++) {
+        if (field->type == FIELD_FLAG) flag = *(const bool *)((const char *)n->attr + field->at);
         print_field(f, n, field, flag);
     }
     if (p) print_init(f, p);
@@ -119,7 +119,7 @@ static void print_node(FILE *f, const Node *n, const Param *p, bool locations) {
     print_attr(f, n, p);
     fputs(" : ", f);
     print_shape(f, &n->shape);
-    if (n->attr.copy) fprintf(f, " copy=%d", n->attr.copy);
+    if (n->attr->copy) fprintf(f, " copy=%d", n->attr->copy);
     if (n->backward) fputs(" backward", f);
     if (locations && n->loc.file) {
         fputs(" @ ", f), print_quoted(f, n->loc.file);

@@ -230,7 +230,7 @@ static void field(Reader *r, Attr *a, const AttrField *f, bool *flag) {
 static Attr attribute(Reader *r, Op op) {
     Attr a = { 0 };
     bool flag = false;
-    for (const AttrField *f = attr_fields(op); f->type; f++)
+    for (const AttrField *f = attr_fields(op_info[op].attr); f->type; f++)
         field(r, &a, f, &flag);
     return a;
 }

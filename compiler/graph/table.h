@@ -1,24 +1,31 @@
 /*
-** The hash tables of a graph: pointers to interned things, found by hash and
-** a comparison of the owner's.  Never shrinks; lives in the graph's arena.
+** Hash tables of a graph and of what it shares: pointers to interned things, found by hash and a
+** comparison of the owner's.  They never shrink.
 */
 #ifndef STRATA_GRAPH_TABLE_H
 #define STRATA_GRAPH_TABLE_H
 
-#include "graph.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct TableSlot {
+    uint64_t hash;
+    void *item; /* NULL: free */
+} TableSlot;
 
 typedef struct Table {
-    void **item;
-    uint64_t *hash;
-    size_t cap, n; /* cap: 0 or a power of two */
+    TableSlot *slot; /* open addressing, at most half full */
+    size_t cap, n;   /* cap: 0 or a power of two */
 } Table;
 
 typedef bool TableSame(const void *item, const void *key);
 
 #define HASH_START 14695981039346656037u
 
-void **table_find(const Table *t, uint64_t hash, TableSame *same, const void *key);
-void table_add(Graph *g, Table *t, uint64_t hash, void *item);
+void *table_find(const Table *t, uint64_t hash, TableSame *same, const void *key); /* or NULL */
+void table_add(Table *t, uint64_t hash, void *item);
+void table_free(Table *t); /* empties it, too */
 uint64_t hash_bytes(uint64_t hash, const void *data, size_t size);
 uint64_t hash_word(uint64_t hash, uint64_t word);
 

@@ -9,9 +9,10 @@
 
 static void verify_shape(const Node *n) {
     Node again = *n;
+    Shape side[MAXRESULT] = { { 0 } };
     const OpInfo *row = &op_info[n->op];
     memset(&again.shape, 0, sizeof again.shape);
-    memset(again.side, 0, sizeof again.side);
+    again.side = side;
     const char *error = node_shape(&again);
     if (error) bug(n, "%s", error);
     if (!shape_equal(&n->shape, &again.shape))

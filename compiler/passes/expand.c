@@ -37,9 +37,9 @@ static Node *rule(Rebuild *r, const Node *old, Node **in) {
     (void)r;
     for (int i = 0; reads_memory(old) && i < old->nin; i++)
         in[i] = in_memory(in[i]);
-    if (old->op == OP_attention_grad) return with_sides(rebuild_copy(r, old, in, old->attr));
+    if (old->op == OP_attention_grad) return with_sides(rebuild_copy(r, old, in));
     if (op_info[old->op].class != SOFTMAX) return NULL;
-    int axis = old->attr.axis;
+    int axis = old->attr->axis;
     Node *y = op_exp(op_sub(in[0], keep_axis(op_peak(in[0], axis), in[0], axis)));
     return op_div(y, keep_axis(op_sum(y, axis), in[0], axis));
 }

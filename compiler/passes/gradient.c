@@ -56,7 +56,7 @@ static void back(Gradient *d, Node *n, Node **dx) {
     d->g->loc = n->loc; /* a gradient comes from where its op does */
     d->g->site = n->site;
     if (d->rules[n->op].class == SIDE) {
-        accumulate(&d->dy[n->in[0]->id][n->attr.first], dy[0], &n->shape);
+        accumulate(&d->dy[n->in[0]->id][n->attr->first], dy[0], &n->shape);
         return;
     }
     if (gradient_run_long(n)) {
@@ -77,8 +77,8 @@ static void visit(Gradient *d, Node *n, Node **dx) {
 }
 
 static void add_output(Graph *g, const Node *param, Node *dy) {
-    char *name = graph_alloc(g, strlen(param->attr.name) + sizeof GRADIENT);
-    strcat(strcpy(name, GRADIENT), param->attr.name);
+    char *name = graph_alloc(g, strlen(param->attr->name) + sizeof GRADIENT);
+    strcat(strcpy(name, GRADIENT), param->attr->name);
     g->loc = param->loc;
     g->site = param->site;
     graph_output(g, name, dy ? dy : op_full(g, &param->shape, 0));

@@ -158,6 +158,7 @@ static Plan *plan_with(const Graph *g, int program, const char *const *outputs, 
                   .keep = keep,
                   .from = g };
     run_passes(&r);
+    graph_seal(r.g);
     return r.plan;
 }
 

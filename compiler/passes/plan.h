@@ -114,7 +114,7 @@ Pieces plan_pieces(const Plan *p, const char *param);
 int64_t plan_guard(const Plan *p, Space space);
 /* Kept as bfloat16, two to a float: what pass_precision rounds, operands of products and some
 ** results. */
-static inline bool plan_bf16(const Node *n) { return n->op == OP_bf16 || n->attr.bf16; }
+static inline bool plan_bf16(const Node *n) { return n->op == OP_bf16 || n->attr->bf16; }
 /* Read where it lies in the call's lists of rows: those themselves, and the positions of their
 ** tokens. */
 static inline bool plan_listed(const Node *n) {

@@ -54,9 +54,9 @@ static Node *rule(Rebuild *r, const Node *old, Node **in) {
     for (int i = 0; i < 2; i++)
         if (in[i]->shape.lead == LEAD_TOKENS) in[i] = op_bf16(in[i]);
     if (!has_room_to_gain(old) || !bf16[old->id]) return NULL;
-    Attr attr = old->attr;
+    Attr attr = *old->attr;
     attr.bf16 = true;
-    return rebuild_copy(r, old, in, attr);
+    return rebuild_as(r, old, in, attr);
 }
 
 Graph *pass_precision(Graph *g) {

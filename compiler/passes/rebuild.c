@@ -6,19 +6,26 @@
 
 #include <string.h>
 
-static const Init *init_of(const Graph *g, const Node *param) {
-    const Param *p = graph_find_param(g, param->attr.name);
-    if (!p) bug(param, "has no entry among the parameters");
-    return &p->init;
+static const Param *param_of(const Graph *g, const Node *n) {
+    if (n->op != OP_param) return NULL;
+    const Param *p = graph_find_param(g, n->attr->name);
+    if (!p) bug(n, "has no entry among the parameters");
+    return p;
 }
 
-Node *rebuild_copy(Rebuild *r, const Node *old, Node **in, Attr attr) {
+Node *rebuild_copy(Rebuild *r, const Node *old, Node **in) {
     const char *error;
-    if (op_info[old->op].attr == NAME) attr.name = graph_string(r->to, attr.name);
     Node *n = old->op == OP_param && !r->map[old->id]
-        ? graph_param(r->to, attr.name, old->shape, *init_of(r->from, old), &error)
-        : node_new(r->to, old->op, old->nin, in, attr, &error);
+        ? graph_param(r->to, old->attr->name, old->shape, param_of(r->from, old)->init, &error)
+        : node_again(r->to, old, in, &error);
     if (!n) bug(old, "cannot be copied: %s", error);
+    return n;
+}
+
+Node *rebuild_as(Rebuild *r, const Node *old, Node **in, Attr attr) {
+    const char *error;
+    Node *n = node_new(r->to, old->op, old->nin, in, attr, &error);
+    if (!n) bug(old, "cannot be rebuilt: %s", error);
     return n;
 }
 
@@ -26,11 +33,15 @@ static void copy_one(Rebuild *r, RebuildRule rule, const Node *old) {
     Node **in = graph_alloc(r->to, ((size_t)old->nin + 1) * sizeof *in);
     for (int i = 0; i < old->nin; i++)
         in[i] = r->map[old->in[i]->id];
-    r->to->loc = graph_loc(r->to, old->loc);
-    r->to->site = graph_string(r->to, old->site);
+    r->to->loc = old->loc;
+    r->to->site = old->site;
     r->to->backward = old->backward;
     Node *n = rule ? rule(r, old, in) : NULL;
-    r->map[old->id] = n ? n : rebuild_copy(r, old, in, old->attr);
+    bool same = !n;
+    for (int i = 0; same && i < old->nin; i++)
+        same = in[i] == r->map[old->in[i]->id];
+    if (!same) graph_intern(r->to);
+    r->map[old->id] = n ? n : node_twin(r->to, old, in, param_of(r->from, old));
 }
 
 void rebuild_ahead(Rebuild *r, const Node *old) {
@@ -44,7 +55,7 @@ void rebuild_ahead(Rebuild *r, const Node *old) {
 }
 
 Graph *rebuild(Graph *g, RebuildRule rule, void *user) {
-    Rebuild r = { .from = g, .to = graph_new(), .user = user };
+    Rebuild r = { .from = g, .to = graph_new_like(g), .user = user };
     r.to->bf16 = g->bf16;
     r.map = graph_alloc(g, ((size_t)g->n + 1) * sizeof *r.map);
     bool *needed = graph_alloc(g, (size_t)g->n + 1);

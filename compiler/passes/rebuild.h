@@ -19,6 +19,7 @@ typedef Node *(*RebuildRule)(Rebuild *r, const Node *old, Node **in);
 Graph *rebuild(Graph *g, RebuildRule rule, void *user);
 /* For rules: copies a node before its turn; its operands have been copied. */
 void rebuild_ahead(Rebuild *r, const Node *old);
-Node *rebuild_copy(Rebuild *r, const Node *old, Node **in, Attr attr);
+Node *rebuild_copy(Rebuild *r, const Node *old, Node **in);
+Node *rebuild_as(Rebuild *r, const Node *old, Node **in, Attr attr); /* with other attributes */
 
 #endif

@@ -152,9 +152,9 @@ static Node *twin(Recompute *r, const Node *n) {
         Node **in = graph_alloc(r->into->to, ((size_t)old->nin + 1) * sizeof *in);
         for (int i = 0; i < old->nin; i++)
             in[i] = twin_or_copy(r, old->in[i]);
-        Attr attr = old->attr;
+        Attr attr = *old->attr;
         attr.copy = 1;
-        r->twin[old->id] = rebuild_copy(r->into, old, in, attr);
+        r->twin[old->id] = rebuild_as(r->into, old, in, attr);
     }
     return twin_or_copy(r, n);
 }

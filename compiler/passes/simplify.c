@@ -26,7 +26,7 @@ typedef struct Simplify {
 
 static Known known_of(const Simplify *s, const Node *n) {
     const Known *of = s->known;
-    if (n->op == OP_fill) return (Known){ true, n->attr.value };
+    if (n->op == OP_fill) return (Known){ true, n->attr->value };
     if (op_info[n->op].class == VIEW && n->nin == 1) return of[n->in[0]->id];
     if (n->op != OP_mul && n->op != OP_add) return (Known){ false, 0 };
     Known a = of[n->in[0]->id], b = of[n->in[1]->id];
@@ -100,7 +100,7 @@ static Node *drop_repeat(Rebuild *r, const Node *old, Node **in) {
         Node *keep = in[i];
         const char *error;
         in[i] = keep->in[0];
-        Node *n = node_new(r->to, old->op, old->nin, in, old->attr, &error);
+        Node *n = node_new(r->to, old->op, old->nin, in, *old->attr, &error);
         if (n && fits(n, old)) return n;
         in[i] = keep;
     }
@@ -109,10 +109,10 @@ static Node *drop_repeat(Rebuild *r, const Node *old, Node **in) {
 
 static bool same_pieces(const Node *a, const Node *b) {
     if (a->op != OP_concat || b->op != OP_concat || a->nin != b->nin
-        || a->attr.axis != b->attr.axis)
+        || a->attr->axis != b->attr->axis)
         return false;
     for (int i = 0; i < a->nin; i++)
-        if (a->in[i]->shape.dim[a->attr.axis] != b->in[i]->shape.dim[a->attr.axis]) return false;
+        if (a->in[i]->shape.dim[a->attr->axis] != b->in[i]->shape.dim[a->attr->axis]) return false;
     return true;
 }
 
@@ -127,14 +127,15 @@ static Node *add_concat(Rebuild *r, const Node *old, Node **in) {
         if (!is_constant(r, a, 0) && !is_constant(r, b, 0)) return NULL;
         piece[i] = is_constant(r, a, 0) ? b : a;
     }
-    return op_concat(r->to, n, piece, in[0]->attr.axis);
+    return op_concat(r->to, n, piece, in[0]->attr->axis);
 }
 
 /* stack(a, b)[1] = b */
 static Node *slice_stack(const Node *old, Node **in) {
-    if (old->op != OP_slice || in[0]->op != OP_stack || old->attr.axis != 0 || old->attr.count != 1)
+    if (old->op != OP_slice || in[0]->op != OP_stack || old->attr->axis != 0
+        || old->attr->count != 1)
         return NULL;
-    Node *piece = in[0]->in[old->attr.first];
+    Node *piece = in[0]->in[old->attr->first];
     Shape s = old->shape;
     return piece->shape.lead == s.lead ? op_reshape(piece, &s) : NULL;
 }
@@ -150,7 +151,7 @@ static Node *reshape_twice(const Node *old, Node **in) {
 
 /* sum over an axis of length 1 = reshape */
 static Node *sum_one(const Node *old, Node **in) {
-    if (old->op != OP_sum || in[0]->shape.dim[old->attr.axis] != 1) return NULL;
+    if (old->op != OP_sum || in[0]->shape.dim[old->attr->axis] != 1) return NULL;
     Shape s = old->shape;
     return op_reshape(in[0], &s);
 }
@@ -173,7 +174,7 @@ static Node *drop_axis(Node *x, int rank, int axis) {
 /* sum(x * c, axis) = sum(x, axis) * c  if c does not change along the axis */
 static Node *sum_factor(const Node *old, Node **in) {
     if (old->op != OP_sum || in[0]->op != OP_mul) return NULL;
-    int rank = in[0]->shape.rank, axis = old->attr.axis;
+    int rank = in[0]->shape.rank, axis = old->attr->axis;
     for (int i = 0; i < 2; i++) {
         Node *c = in[0]->in[i], *x = in[0]->in[1 - i];
         if (!constant_along(c, rank, axis) || constant_along(x, rank, axis)) continue;

@@ -298,7 +298,7 @@ Slots *slots_find(Graph *g, bool forward) {
     s->stored = graph_alloc(g, n);
     s->list = graph_alloc(g, ((size_t)graph_lists(g) + 1) * sizeof *s->list);
     for (int i = 0; i < g->n; i++)
-        if (g->node[i]->op == OP_rows) s->list[g->node[i]->attr.count] = g->node[i];
+        if (g->node[i]->op == OP_rows) s->list[g->node[i]->attr->count] = g->node[i];
     find_needed(g, s, forward);
     find_twins(g, s);
     find_stored(g, s);

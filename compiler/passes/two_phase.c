@@ -65,12 +65,12 @@ static bool match(const Node *root, int side, StackRead *out, Notes *notes) {
         return split_possible(weights, 0, stack, notes);
     out->softmax = soft;
     out->axis = split_axis(soft, weights, 0);
-    return out->axis >= 0 && out->axis == soft->attr.axis
+    return out->axis >= 0 && out->axis == soft->attr->axis
         && split_possible(soft->in[0], out->axis, stack, notes);
 }
 
 static bool find_read(const Node *n, StackRead *out, Notes *notes) {
-    if (n->op != OP_sum || n->attr.axis != 0 || n->shape.lead != LEAD_TOKENS
+    if (n->op != OP_sum || n->attr->axis != 0 || n->shape.lead != LEAD_TOKENS
         || n->in[0]->op != OP_mul)
         return false;
     return match(n, 0, out, notes) || match(n, 1, out, notes);

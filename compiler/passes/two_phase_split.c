@@ -38,13 +38,13 @@ static int operand_axis(const Node *n, int i, int axis) {
     int own = axis - (n->shape.rank - x->shape.rank);
     switch (op_info[n->op].class) {
     case POINTWISE: return own < 0 || x->shape.dim[own] == 1 ? NO_AXIS : own;
-    case REDUCE: return axis + (n->attr.axis <= axis);
-    case SOFTMAX: return n->attr.axis == axis ? LOST : axis;
+    case REDUCE: return axis + (n->attr->axis <= axis);
+    case SOFTMAX: return n->attr->axis == axis ? LOST : axis;
     default: break;
     }
     if (n->op == OP_reshape) return same_axis(&x->shape, &n->shape, axis);
-    if (n->op == OP_transpose) return n->attr.perm[axis];
-    return n->op == OP_slice && n->attr.axis != axis ? axis : LOST;
+    if (n->op == OP_transpose) return n->attr->perm[axis];
+    return n->op == OP_slice && n->attr->axis != axis ? axis : LOST;
 }
 
 static bool possible(const Node *n, int axis, const Node *stack, Notes *notes, int depth) {
@@ -101,8 +101,8 @@ static Node *split_operands(const Split *s, const Node *n, int axis) {
     Node **in = graph_alloc(s->r->to, ((size_t)n->nin + 1) * sizeof *in);
     for (int i = 0; i < n->nin; i++)
         in[i] = split(s, n->in[i], operand_axis(n, i, axis));
-    s->r->to->loc = graph_loc(s->r->to, n->loc);
-    if (n->op != OP_reshape) return rebuild_copy(s->r, n, in, n->attr);
+    s->r->to->loc = n->loc;
+    if (n->op != OP_reshape) return rebuild_copy(s->r, n, in);
     Shape shape = n->shape;
     shape.dim[axis] = s->count;
     return op_reshape(in[0], &shape);

@@ -90,7 +90,7 @@ static int64_t checked_count(lua_State *L, const char *name, const Shape *s) {
 static _Noreturn void refuse_shape(lua_State *L, const char *name, const Shape *s) {
     Graph *g = front(L)->g;
     int i = 0;
-    while (strcmp(g->param[i].node->attr.name, name))
+    while (strcmp(g->param[i].node->attr->name, name))
         i++;
     const Node *n = g->param[i].node;
     const char *has = lua_pushstring(L, shape_text(g, &n->shape));

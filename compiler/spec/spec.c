@@ -92,7 +92,7 @@ static int refuse_unread(lua_State *L) {
     spec_fail_at(
         L, n->loc,
         "param: expected a parameter that the model depends on, found '%s', which nothing reads",
-        n->attr.name);
+        n->attr->name);
 }
 
 /* What no output needs goes, parameters included: they would never be trained.
@@ -101,8 +101,8 @@ static Node *note_unread(Front *f, const Graph *kept) {
     const Graph *all = f->g;
     char text[300];
     for (int i = 0, k = 0; i < all->nparam; i++) {
-        const char *name = all->param[i].node->attr.name;
-        if (k < kept->nparam && !strcmp(kept->param[k].node->attr.name, name)) k++;
+        const char *name = all->param[i].node->attr->name;
+        if (k < kept->nparam && !strcmp(kept->param[k].node->attr->name, name)) k++;
         else if (f->must_read[i]) return all->param[i].node;
         else {
             snprintf(text, sizeof text,

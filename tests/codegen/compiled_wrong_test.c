@@ -31,8 +31,8 @@ static void spoil_2(Node *n, Node **dy, Node **dx) { spoil(n, dy, dx, 2); }
 static Node *off(Rebuild *r, const Node *old, Node **in) {
     Op wrong = *(const Op *)r->user;
     if (op_info[old->op].class == SIDE && old->in[0]->op == wrong)
-        return op_scale(op_side(in[0]->in[0], (int)old->attr.first), 1.001);
-    return old->op == wrong ? op_scale(rebuild_copy(r, old, in, old->attr), 1.001) : NULL;
+        return op_scale(op_side(in[0]->in[0], (int)old->attr->first), 1.001);
+    return old->op == wrong ? op_scale(rebuild_copy(r, old, in), 1.001) : NULL;
 }
 
 static const char *const outputs[] = { "logits", "nll", "cross_entropy", "loss", NULL };

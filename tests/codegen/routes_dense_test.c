@@ -91,7 +91,7 @@ static int set_up(void **state) {
 
 static int param_index(const Graph *g, const char *name) {
     for (int i = 0; i < g->nparam; i++)
-        if (!strcmp(g->param[i].node->attr.name, name)) return i;
+        if (!strcmp(g->param[i].node->attr->name, name)) return i;
     fail_msg("there is no parameter '%s'", name);
     return -1;
 }
@@ -104,7 +104,7 @@ static Case *case_like(const Case *c, Graph *g) {
     memcpy(d->targets, c->targets, bytes);
     assert_int_equal(g->nparam, c->g->nparam);
     for (int i = 0; i < g->nparam; i++) {
-        int from = param_index(c->g, g->param[i].node->attr.name);
+        int from = param_index(c->g, g->param[i].node->attr->name);
         assert_true(shape_equal(&c->g->param[from].node->shape, &g->param[i].node->shape));
         memcpy(d->value[i], c->value[from],
                (size_t)shape_count(&g->param[i].node->shape) * sizeof(double));
@@ -154,7 +154,7 @@ static double largest_gradient(const Eval *ev, const Graph *g) {
     double most = 0;
     for (int i = 0; i < g->nparam; i++) {
         const Node *p = g->param[i].node;
-        most = fmax(most, largest(gradient_of(ev, g, p->attr.name), shape_count(&p->shape)));
+        most = fmax(most, largest(gradient_of(ev, g, p->attr->name), shape_count(&p->shape)));
     }
     return most;
 }
@@ -180,8 +180,8 @@ static void expect_same_evaluation(const Pair *p, const Case *c, const Eval *a, 
     for (int i = 0; i < routed->nparam; i++) {
         const Node *n = routed->param[i].node;
         int64_t count = shape_count(&n->shape);
-        const double *want = gradient_of(b, dense, n->attr.name);
-        expect_same(p->routed, n->attr.name, gradient_of(a, routed, n->attr.name), want, count,
+        const double *want = gradient_of(b, dense, n->attr->name);
+        expect_same(p->routed, n->attr->name, gradient_of(a, routed, n->attr->name), want, count,
                     1e-9 * fmax(largest(want, count), 1e-3 * most));
     }
 }
@@ -219,12 +219,12 @@ static void expect_drawn(Instance *r, const Pair *p, const Case *c, const Case *
     for (int i = 0; i < c->g->nparam; i++) {
         const Node *n = c->g->param[i].node;
         int64_t count = shape_count(&n->shape);
-        const double *to = gradient_of(want, g, n->attr.name);
-        const float *from = instance_gradient(r, n->attr.name);
+        const double *to = gradient_of(want, g, n->attr->name);
+        const float *from = instance_gradient(r, n->attr->name);
         double *got = calloc((size_t)count, sizeof *got);
         for (int64_t k = 0; k < count; k++)
             got[k] = from[k];
-        expect_same(p->routed, n->attr.name, got, to, count,
+        expect_same(p->routed, n->attr->name, got, to, count,
                     5e-4 * fmax(largest(to, count), 1e-3 * most));
         free(got);
     }
@@ -326,13 +326,13 @@ static void routers_have_the_slopes_of_the_loss(void **state) {
         expect_both(forward, base, c->batch * c->time);
         for (int k = 0; k < m->graph->nparam; k++) {
             const Node *n = m->graph->param[k].node;
-            const double *got = gradient_of(ev, g, n->attr.name);
-            for (int64_t e = 0; decides(n->attr.name) && e < shape_count(&n->shape);
+            const double *got = gradient_of(ev, g, n->attr->name);
+            for (int64_t e = 0; decides(n->attr->name) && e < shape_count(&n->shape);
                  e += 1 + shape_count(&n->shape) / 24) {
                 double want = slope(forward, &in, base, &c->value[k][e]);
                 if (!(fabs(got[e] - want) <= 1e-8))
                     fail_msg("%s: the gradient of %s, element %d, is %.12g, expected %.12g",
-                             p->routed, n->attr.name, (int)e, got[e], want);
+                             p->routed, n->attr->name, (int)e, got[e], want);
                 most = fmax(most, fabs(want));
             }
         }

@@ -59,7 +59,7 @@ static bool ends_so(const char *name, const char *ending) {
 static void set(Case *c, const char *ending, double value, int64_t first, int64_t stride) {
     for (int i = 0; i < c->g->nparam; i++) {
         const Node *p = c->g->param[i].node;
-        for (int64_t k = 0; ends_so(p->attr.name, ending) && k < shape_count(&p->shape); k++)
+        for (int64_t k = 0; ends_so(p->attr->name, ending) && k < shape_count(&p->shape); k++)
             c->value[i][k] = k >= first && (k - first) % stride == 0 ? value : 0;
     }
 }
@@ -68,10 +68,10 @@ static void set(Case *c, const char *ending, double value, int64_t first, int64_
 static void steer(Case *c, double sign) {
     for (int i = 0; i < c->g->nparam; i++) {
         const Node *p = c->g->param[i].node;
-        bool adds = ends_so(p->attr.name, ".o.weight") || ends_so(p->attr.name, ".down.weight");
+        bool adds = ends_so(p->attr->name, ".o.weight") || ends_so(p->attr->name, ".down.weight");
         for (int64_t k = 0; adds && k < p->shape.dim[1]; k++)
             c->value[i][k] = 0;
-        for (int id = 0; !strcmp(p->attr.name, "embed.weight") && id < VOCAB; id++)
+        for (int id = 0; !strcmp(p->attr->name, "embed.weight") && id < VOCAB; id++)
             c->value[i][id * DIM] = id < OUT ? 4 : -4;
     }
     set(c, ".router.hidden.weight", 1, 0, DIM);
@@ -80,7 +80,8 @@ static void steer(Case *c, double sign) {
     set(c, ".router.out.weight", 0, 0, 1);
     for (int i = 0; i < c->g->nparam; i++) {
         const Node *p = c->g->param[i].node;
-        for (int64_t k = 0; ends_so(p->attr.name, ".router.out.weight") && k < p->shape.dim[1]; k++)
+        for (int64_t k = 0; ends_so(p->attr->name, ".router.out.weight") && k < p->shape.dim[1];
+             k++)
             c->value[i][k] = sign;
     }
     set(c, ".router.out.bias", 0, 0, 1);
@@ -288,7 +289,7 @@ static void the_earlier_of_equal_scores_wins(void **state) {
         Case *c = steered(b.m->graph, 1, 3, LONG);
         memcpy(c->tokens, ids, sizeof ids);
         for (int i = 0; i < c->g->nparam; i++)
-            for (int id = 0; !strcmp(c->g->param[i].node->attr.name, "embed.weight") && id < VOCAB;
+            for (int id = 0; !strcmp(c->g->param[i].node->attr->name, "embed.weight") && id < VOCAB;
                  id++)
                 c->value[i][id * DIM] = (equal ? none : scores)[id];
         expect_chosen(c, equal ? none : scores);

@@ -53,7 +53,7 @@ static void lists_are_compared_by_content(void **state) {
     assert_ptr_equal(first, wave(g, 0.5, false));
     assert_ptr_not_equal(first, wave(g, 0.25, false));
     assert_ptr_not_equal(first, wave(g, 0.5, true));
-    assert_true(first->attr.frequency[1] == 0.5); /* a copy of its own */
+    assert_true(first->attr->frequency[1] == 0.5); /* a copy of its own */
     graph_free(g);
 }
 

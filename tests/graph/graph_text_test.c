@@ -43,8 +43,8 @@ static void numbers_and_names_survive(void **state) {
     Graph *r = graph_read(once, error, sizeof error);
     if (!r) fail_msg("%s", error);
     assert_memory_equal(r->param[0].init.list, numbers, sizeof numbers);
-    assert_string_equal(r->param[0].node->attr.name, "a \"quoted\\name\"\n\x01");
-    assert_true(graph_find(r, "tab\there")->attr.value == numbers[1]);
+    assert_string_equal(r->param[0].node->attr->name, "a \"quoted\\name\"\n\x01");
+    assert_true(graph_find(r, "tab\there")->attr->value == numbers[1]);
     char *twice = graph_printed(r, false);
     assert_string_equal(once, twice);
     free(once), free(twice);

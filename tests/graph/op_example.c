@@ -91,7 +91,7 @@ static Node *sinkhorn_grad(Graph *g, int variant) {
     Node *y = sinkhorn(g, variant);
     if (!y) return NULL;
     Node *in[] = { y->in[0], op_tanh(y->in[0]) };
-    return op_stop_gradient(build(g, OP_sinkhorn_grad, 2, in, y->attr));
+    return op_stop_gradient(build(g, OP_sinkhorn_grad, 2, in, *y->attr));
 }
 
 static Node *reshape(Graph *g, int variant) {
@@ -295,7 +295,7 @@ static Node *attention_grad(Graph *g, int variant) {
         o = o->in[0];
     Node *delta = op_sum(op_mul(o, op_tanh(o)), 1);
     Node *in[] = { o->in[0], o->in[1], o->in[2], delta, op_side(o, 1), op_tanh(o) };
-    return op_stop_gradient(op_side(build(g, OP_attention_grad, 6, in, o->attr), variant % 3));
+    return op_stop_gradient(op_side(build(g, OP_attention_grad, 6, in, *o->attr), variant % 3));
 }
 
 static Node *cross_entropy_grad(Graph *g, int variant) {

@@ -23,8 +23,8 @@ static Node *param(Graph *g, const char *name, int64_t count) {
 /* What the graph prints of one output: a tree in prefix form. */
 static void write_tree(FILE *f, const Node *n) {
     fputs(op_info[n->op].name, f);
-    if (n->attr.name) fprintf(f, " %s", n->attr.name);
-    if (n->op == OP_fill) fprintf(f, " %g", n->attr.value);
+    if (n->attr->name) fprintf(f, " %s", n->attr->name);
+    if (n->op == OP_fill) fprintf(f, " %g", n->attr->value);
     if (!n->nin) return;
     for (int k = 0; k < n->nin; k++) {
         fputs(k ? ", " : "(", f);

@@ -240,7 +240,7 @@ static int check_pieces(const char *mixer, const Plan *p) {
             if (added_to(p, &p->step[k]) != param) continue;
             if (p->step[k].phase == p->step[i].phase)
                 fail_msg("%s: steps %d and %d add to the gradient of %s at once", mixer, k, i,
-                         param->attr.name);
+                         param->attr->name);
             pairs++;
         }
     }
@@ -276,9 +276,9 @@ static void cheap_rows_are_computed_again(void **state) {
     int twins = 0;
     for (int i = 0; i < p->g->n; i++) {
         const Node *n = p->g->node[i];
-        twins += n->attr.copy == 1;
-        if (n->attr.copy) assert_true(class_is_row(op_info[n->op].class));
-        assert_false(n->attr.copy && !n->backward);
+        twins += n->attr->copy == 1;
+        if (n->attr->copy) assert_true(class_is_row(op_info[n->op].class));
+        assert_false(n->attr->copy && !n->backward);
     }
     assert_true(twins > 20);
     graph_free(p->g);

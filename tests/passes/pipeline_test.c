@@ -127,7 +127,7 @@ static Numbers numbers_of(const char *path, unsigned off) {
     for (int i = 0; i < b.m->graph->nparam; i++) {
         const Node *p = b.m->graph->param[i].node;
         size_t count = (size_t)shape_count(&p->shape);
-        memcpy(n.gradient + n.ngradient, instance_gradient(&r, p->attr.name),
+        memcpy(n.gradient + n.ngradient, instance_gradient(&r, p->attr->name),
                count * sizeof *n.gradient);
         n.ngradient += (int64_t)count;
     }

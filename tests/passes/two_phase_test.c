@@ -227,7 +227,7 @@ static Node *forget_peak(Rebuild *r, const Node *old, Node **in) {
 }
 
 static Node *spoil_partial(Rebuild *r, const Node *old, Node **in) {
-    return old->op == OP_after ? op_scale(rebuild_copy(r, old, in, old->attr), 1.001) : NULL;
+    return old->op == OP_after ? op_scale(rebuild_copy(r, old, in), 1.001) : NULL;
 }
 
 static Node *forget_order(Rebuild *r, const Node *old, Node **in) {

@@ -73,10 +73,10 @@ static const double *value_of(void *user, const Node *p) {
     if (v->by_id[p->id]) return v->by_id[p->id];
     double *d = v->by_id[p->id] = malloc((size_t)count * sizeof *d);
     float *f = malloc((size_t)count * sizeof *f);
-    random_normal(5, random_stream(p->attr.name), 0, count,
+    random_normal(5, random_stream(p->attr->name), 0, count,
                   p->shape.rank == 2 && p->shape.dim[0] != SAMPLES ? 0.3 : 1, f);
     for (int64_t i = 0; i < count; i++)
-        d[i] = strcmp(p->attr.name, "direction") ? f[i] : 1;
+        d[i] = strcmp(p->attr->name, "direction") ? f[i] : 1;
     free(f);
     return d;
 }
@@ -85,7 +85,7 @@ static Node *named(const MixingGraph *x, int source) {
     char name[32];
     snprintf(name, sizeof name, "source %d", source);
     for (int i = 0; i < x->g->nparam; i++)
-        if (!strcmp(x->g->param[i].node->attr.name, name)) return x->g->param[i].node;
+        if (!strcmp(x->g->param[i].node->attr->name, name)) return x->g->param[i].node;
     return NULL;
 }
 

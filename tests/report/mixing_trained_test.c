@@ -44,7 +44,7 @@ static Weights weights_of(const Model *m, uint64_t seed) {
         int64_t n = shape_count(&p->shape);
         w.value[i] = malloc((size_t)n * sizeof *w.value[i]);
         assert_non_null(w.value[i]);
-        random_normal(seed, random_stream(p->attr.name), 0, n, 0.4, w.value[i]);
+        random_normal(seed, random_stream(p->attr->name), 0, n, 0.4, w.value[i]);
     }
     return w;
 }
@@ -55,7 +55,7 @@ static void write_weights(const Weights *w, int skip, const char *path) {
     for (int i = 0; i < w->g->nparam; i++) {
         const Node *p = w->g->param[i].node;
         if (i != skip)
-            assert_int_equal(tensors_add(&l, "", p->attr.name, DTYPE_F32, p->shape.rank,
+            assert_int_equal(tensors_add(&l, "", p->attr->name, DTYPE_F32, p->shape.rank,
                                          p->shape.dim, w->value[i], &e),
                              0);
     }
@@ -142,7 +142,7 @@ static void entries_times_sources_are_the_reads(void **state) {
 static const Node *reader_of(const Graph *g, const char *param) {
     for (int i = 0; i < g->n; i++)
         for (int k = 0; k < g->node[i]->nin; k++)
-            if (g->node[i]->in[k]->op == OP_param && !strcmp(g->node[i]->in[k]->attr.name, param))
+            if (g->node[i]->in[k]->op == OP_param && !strcmp(g->node[i]->in[k]->attr->name, param))
                 return g->node[i];
     fail_msg("nothing reads %s", param);
     return NULL;
@@ -236,7 +236,7 @@ static void what_does_not_fit_is_an_error(void **state) {
     write_weights(&w, 1, scratch_path(state, "w.safetensors", file));
     scratch_write(scratch_path(state, "text", text), "some text", 9);
     assert_null(mixing_trained(m, file, text, 1, &e));
-    assert_non_null(strstr(e.text, w.g->param[1].node->attr.name));
+    assert_non_null(strstr(e.text, w.g->param[1].node->attr->name));
     write_weights(&w, -1, file);
     scratch_write(text, "a", 1);
     assert_null(mixing_trained(m, file, text, 1, &e));

@@ -37,7 +37,7 @@ typedef struct Values {
 
 static const double *value_of(void *user, const Node *p) {
     Values *v = user;
-    const char *name = p->attr.name;
+    const char *name = p->attr->name;
     int s;
     if (sscanf(name, "probe.keep.%d", &s) == 1) return v->keep + s;
     if (!strcmp(name, "probe.codes.0")) return v->codes;

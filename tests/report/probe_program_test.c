@@ -54,7 +54,7 @@ typedef struct Loaded {
 
 static const double *loaded_value(void *user, const Node *p) {
     Loaded *x = user;
-    const char *name = p->attr.name;
+    const char *name = p->attr->name;
     int s;
     if (sscanf(name, "probe.keep.%d", &s) == 1) return x->keep + s;
     if (!strcmp(name, "probe.codes.0")) return x->codes;

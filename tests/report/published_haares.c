@@ -176,7 +176,7 @@ static const double *value_of(void *user, const Node *p) {
     if (*v) return *v;
     float *f = malloc((size_t)n * sizeof *f);
     *v = malloc((size_t)n * sizeof **v);
-    random_normal(8, random_stream(p->attr.name), 0, n, 0.5, f);
+    random_normal(8, random_stream(p->attr->name), 0, n, 0.5, f);
     for (int64_t i = 0; i < n; i++)
         (*v)[i] = f[i];
     free(f);

@@ -27,7 +27,7 @@ static Model *small(void **state, const char *residual, const char *causal) {
 
 static const Param *find(const Model *m, const char *name) {
     for (int i = 0; i < m->graph->nparam; i++)
-        if (!strcmp(m->graph->param[i].node->attr.name, name)) return &m->graph->param[i];
+        if (!strcmp(m->graph->param[i].node->attr->name, name)) return &m->graph->param[i];
     return NULL;
 }
 
@@ -125,7 +125,7 @@ static double *logits(Model *m, int at, const char *part) {
     if (at >= 0) c->tokens[at] = (c->tokens[at] + 1) % V;
     for (int i = 0; part && i < m->graph->nparam; i++) {
         const Node *n = m->graph->param[i].node;
-        for (int64_t k = 0; strstr(n->attr.name, part) && k < shape_count(&n->shape); k++)
+        for (int64_t k = 0; strstr(n->attr->name, part) && k < shape_count(&n->shape); k++)
             c->value[i][k] += 0.5;
     }
     EvalInput in = case_input(c);

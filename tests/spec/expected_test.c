@@ -32,10 +32,10 @@ typedef struct Result {
 static const double *param_value(void *user, const Node *param) {
     Values *v = user;
     for (int i = 0; i < v->count; i++)
-        if (!strcmp(v->name[i], param->attr.name)) return v->value[i];
+        if (!strcmp(v->name[i], param->attr->name)) return v->value[i];
     int64_t count = shape_count(&param->shape);
     uint64_t x = 1;
-    for (const char *p = param->attr.name; *p; p++)
+    for (const char *p = param->attr->name; *p; p++)
         x = x * 31 + (uint64_t)*p;
     assert_true(v->count < MAXPARAM);
     double *value = v->value[v->count] = malloc((size_t)count * sizeof *value);
@@ -43,7 +43,7 @@ static const double *param_value(void *user, const Node *param) {
         x = x * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
         value[i] = (double)(x >> 33) / 1073741824.0 - 1;
     }
-    v->name[v->count++] = param->attr.name;
+    v->name[v->count++] = param->attr->name;
     return value;
 }
 

@@ -18,7 +18,7 @@
 
 static const Node *find_param(const Graph *g, const char *name) {
     for (int i = 0; i < g->nparam; i++)
-        if (!strcmp(g->param[i].node->attr.name, name)) return g->param[i].node;
+        if (!strcmp(g->param[i].node->attr->name, name)) return g->param[i].node;
     return NULL;
 }
 
@@ -46,10 +46,10 @@ typedef struct Values {
 static const double *param_value(void *user, const Node *param) {
     Values *v = user;
     for (int i = 0; i < v->count; i++)
-        if (!strcmp(v->param[i]->attr.name, param->attr.name)) return v->value[i];
+        if (!strcmp(v->param[i]->attr->name, param->attr->name)) return v->value[i];
     assert_true(v->count < 1024);
     v->param[v->count] = param;
-    return v->value[v->count++] = golden_values(v->c, "", param->attr.name, NULL);
+    return v->value[v->count++] = golden_values(v->c, "", param->attr->name, NULL);
 }
 
 /* == Comparing ============================================================ */
@@ -84,7 +84,7 @@ static double largest_gradient(const Graph *g, const Golden *c) {
     double most = 0;
     for (int i = 0; i < g->nparam; i++) {
         int64_t count;
-        double *want = golden_values(c, "expect.grad.", g->param[i].node->attr.name, &count);
+        double *want = golden_values(c, "expect.grad.", g->param[i].node->attr->name, &count);
         most = fmax(most, largest(want, count));
         free(want);
     }
@@ -97,7 +97,7 @@ static void check_gradients(const Eval *ev, const Graph *g, const Golden *c) {
     for (int i = 0; i < g->nparam; i++) {
         char output[512];
         int64_t count;
-        const char *name = g->param[i].node->attr.name;
+        const char *name = g->param[i].node->attr->name;
         double *want = golden_values(c, "expect.grad.", name, &count);
         snprintf(output, sizeof output, "grad.%s", name);
         const Node *n = graph_find(g, output);

@@ -301,7 +301,7 @@ static double *logits_of(void **state, const char *residual, double eps, const c
     reference_open(state, &r);
     for (int i = 0; i < r.m->graph->nparam; i++) {
         const Node *n = r.m->graph->param[i].node;
-        if (zero && strstr(n->attr.name, zero))
+        if (zero && strstr(n->attr->name, zero))
             memset(r.c->value[i], 0, (size_t)shape_count(&n->shape) * sizeof(double));
     }
     double *logits = reference_logits(&r);

@@ -269,7 +269,7 @@ static void test_unused_parameters(void **state) {
     assert_int_equal(m->nnote, 4);
     assert_non_null(strstr(m->note[0], "'layers.0.mlp.norm.weight' is left out"));
     for (int i = 0; i < m->graph->nparam; i++)
-        assert_null(strstr(m->graph->param[i].node->attr.name, "mlp"));
+        assert_null(strstr(m->graph->param[i].node->attr->name, "mlp"));
     spec_free(m);
     m = load_spec_text(
         state, "fewer.lua",

@@ -38,7 +38,7 @@ static Case *case_of(const Model *m) {
     Case *c = case_new(m->graph, 5, 2, T, V, -1, 1);
     for (int i = 0; i < m->graph->nparam; i++) {
         const Node *n = m->graph->param[i].node;
-        fill(c->value[i], shape_count(&n->shape), n->attr.name);
+        fill(c->value[i], shape_count(&n->shape), n->attr->name);
     }
     return c;
 }
@@ -48,7 +48,7 @@ static double *value(Case *c, const char *name) {
     char full[100];
     snprintf(full, sizeof full, "layers.0.attention.%s", name);
     for (int i = 0; i < c->g->nparam; i++)
-        if (!strcmp(c->g->param[i].node->attr.name, full)) return c->value[i];
+        if (!strcmp(c->g->param[i].node->attr->name, full)) return c->value[i];
     fail_msg("there is no %s", full);
     return NULL;
 }
@@ -123,12 +123,12 @@ static void test_yarn(void **state) {
         const Node *n = m->graph->node[i];
         if (n->op != OP_wave) continue;
         waves++;
-        assert_int_equal(n->attr.count, 4);
-        assert_true(fabs(n->attr.value - (0.1 * log(4) + 1)) < 1e-15);
+        assert_int_equal(n->attr->count, 4);
+        assert_true(fabs(n->attr->value - (0.1 * log(4) + 1)) < 1e-15);
         for (int k = 0; k < 4; k++) {
             double plain = pow(100, -2.0 * k / 8),
                    ramp = fmin(fmax((k - low) / (high - low), 0), 1);
-            assert_true(fabs(n->attr.frequency[k] - (plain / 4 * ramp + plain * (1 - ramp)))
+            assert_true(fabs(n->attr->frequency[k] - (plain / 4 * ramp + plain * (1 - ramp)))
                         < 1e-15);
         }
     }
@@ -154,7 +154,7 @@ static void test_qk_norm(void **state) {
     Model *m = load(state, "heads = 4, kv_heads = 2, qk_norm = true");
     Case *c = case_of(m);
     for (int i = 0; i < m->graph->nparam; i++)
-        if (strstr(m->graph->param[i].node->attr.name, "q_norm"))
+        if (strstr(m->graph->param[i].node->attr->name, "q_norm"))
             assert_int_equal(m->graph->param[i].node->shape.dim[0], 4);
     value(c, "k_norm.weight");
     case_free(c);

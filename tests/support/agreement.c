@@ -124,7 +124,7 @@ static bool losses_agree(Instance *r, const Case *c, const Expected *e, char *wh
 
 static const double *expected_gradient(const Expected *e, const Node *param) {
     char output[600];
-    snprintf(output, sizeof output, "grad.%s", param->attr.name);
+    snprintf(output, sizeof output, "grad.%s", param->attr->name);
     return expected(e, output);
 }
 
@@ -150,9 +150,9 @@ static bool gradients_agree(Instance *r, const Case *c, const Expected *e, char 
         const double *want = expected_gradient(e, p);
         char what[600];
         int64_t count = shape_count(&p->shape);
-        snprintf(what, sizeof what, "gradient of %s", p->attr.name);
+        snprintf(what, sizeof what, "gradient of %s", p->attr->name);
         double allowed = e->allowed.gradient * fmax(largest(want, count), 1e-3 * most);
-        if (!close_to(what, instance_gradient(r, p->attr.name), want, count, allowed, why, size))
+        if (!close_to(what, instance_gradient(r, p->attr->name), want, count, allowed, why, size))
             return false;
     }
     return true;
@@ -179,7 +179,7 @@ static double gradients_moved(const Case *c, const Expected *a, const Expected *
         const Node *p = c->g->param[i].node;
         char output[600];
         int64_t count = shape_count(&p->shape);
-        snprintf(output, sizeof output, "grad.%s", p->attr.name);
+        snprintf(output, sizeof output, "grad.%s", p->attr->name);
         double own = fmax(largest(expected_gradient(a, p), count), 1e-3 * most);
         if (own > 0) share = fmax(share, moved(a, b, output, count) / own);
     }

@@ -225,8 +225,8 @@ void instance_weights(Instance *r, const Case *values) {
     guarded_writable(&r->weights, true);
     for (int i = 0; i < values->g->nparam; i++) {
         const Node *n = values->g->param[i].node;
-        const strata_tensor *t = find_tensor(r->c, n->attr.name);
-        must(t->count == shape_count(&n->shape), n->attr.name, "has another size");
+        const strata_tensor *t = find_tensor(r->c, n->attr->name);
+        must(t->count == shape_count(&n->shape), n->attr->name, "has another size");
         for (int64_t k = 0; k < t->count; k++)
             instance_put(r, t, k, (float)values->value[i][k]);
     }

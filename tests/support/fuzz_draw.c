@@ -237,7 +237,7 @@ static Node *draw_attention_grad(Fuzz *f) {
     const char *error;
     Node *delta = op_sum(op_mul(o, op_tanh(o)), 1);
     Node *in[] = { o->in[0], o->in[1], o->in[2], delta, op_side(o, 1), op_tanh(o) };
-    Node *dq = node_new(f->g, OP_attention_grad, 6, in, o->attr, &error);
+    Node *dq = node_new(f->g, OP_attention_grad, 6, in, *o->attr, &error);
     return op_stop_gradient(op_side(dq, below(f, 3)));
 }
 

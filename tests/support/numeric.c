@@ -65,7 +65,7 @@ void case_free(Case *c) {
 static const double *value_of(void *user, const Node *param) {
     const Case *c = user;
     for (int i = 0; i < c->g->nparam; i++)
-        if (!strcmp(c->g->param[i].node->attr.name, param->attr.name)) return c->value[i];
+        if (!strcmp(c->g->param[i].node->attr->name, param->attr->name)) return c->value[i];
     return NULL;
 }
 
@@ -143,7 +143,7 @@ double case_gradient_error(Case *c, const OpInfo *rules) {
     in.frozen = base;
     double at = eval_value(base, graph_find(forward, "loss"))[0];
     for (int i = 0; i < c->g->nparam; i++) {
-        const char *name = c->g->param[i].node->attr.name;
+        const char *name = c->g->param[i].node->attr->name;
         const char *output = graph_string(both, name);
         for (int k = 0; k < both->nout; k++) {
             if (strncmp(both->out[k].name, "grad.", 5) || strcmp(both->out[k].name + 5, output))

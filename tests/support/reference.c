@@ -24,7 +24,7 @@ const double *P(Reference *r, const char *fmt, ...) {
     vsnprintf(name, sizeof name, fmt, ap);
     va_end(ap);
     for (int i = 0; i < r->m->graph->nparam; i++)
-        if (!strcmp(r->m->graph->param[i].node->attr.name, name)) {
+        if (!strcmp(r->m->graph->param[i].node->attr->name, name)) {
             r->used[i] = true;
             return r->c->value[i];
         }
@@ -118,7 +118,7 @@ static Case *case_of(const Model *m) {
     memcpy(c->targets, next_ids, sizeof next_ids);
     for (int i = 0; i < m->graph->nparam; i++) {
         uint64_t x = 1;
-        for (const char *p = m->graph->param[i].node->attr.name; *p; p++)
+        for (const char *p = m->graph->param[i].node->attr->name; *p; p++)
             x = x * 31 + (uint64_t)*p;
         int64_t count = shape_count(&m->graph->param[i].node->shape);
         for (int64_t k = 0; k < count; k++) {
@@ -178,7 +178,7 @@ void reference_check(void **state, Reference *r, Mix *mix) {
     expect_close(r->residual, got, want, 1e-11);
     for (int i = 0; i < r->m->graph->nparam; i++)
         if (!r->used[i])
-            fail_msg("%s: nothing uses '%s'", r->residual, r->m->graph->param[i].node->attr.name);
+            fail_msg("%s: nothing uses '%s'", r->residual, r->m->graph->param[i].node->attr->name);
     double error = case_gradient_error(r->c, op_info);
     if (!(error <= GRADIENT_TOLERANCE)) fail_msg("%s: gradients are off by %g", r->residual, error);
     free(got);

@@ -17,8 +17,8 @@ void saved_open(SavedValues *v, const char *path) {
 const double *saved_value(void *values, const Node *p) {
     SavedValues *v = values;
     Error e = { 0 };
-    const Tensor *t = safetensors_find(&v->file, p->attr.name);
-    if (!t) fail_msg("no tensor %s", p->attr.name);
+    const Tensor *t = safetensors_find(&v->file, p->attr->name);
+    if (!t) fail_msg("no tensor %s", p->attr->name);
     assert_true(p->id < NODES);
     double **x = &v->by_id[p->id];
     if (!*x) {

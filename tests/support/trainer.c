@@ -57,7 +57,7 @@ static Graph *gradient_graph(Graph *g) {
 
 static void open_weight(Weight *w, const Graph *g, const Node *param) {
     char output[512];
-    *w = (Weight){ .name = param->attr.name,
+    *w = (Weight){ .name = param->attr->name,
                    .rank = param->shape.rank,
                    .count = shape_count(&param->shape) };
     snprintf(output, sizeof output, "grad.%s", w->name);
@@ -102,7 +102,7 @@ void trainer_close(Trainer *t) {
 static const double *value_of(void *user, const Node *param) {
     const Trainer *t = user;
     for (int i = 0; i < t->weights; i++)
-        if (!strcmp(t->weight[i].name, param->attr.name)) return t->weight[i].p;
+        if (!strcmp(t->weight[i].name, param->attr->name)) return t->weight[i].p;
     return NULL;
 }
 

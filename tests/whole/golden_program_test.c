@@ -156,10 +156,10 @@ typedef struct Values {
 static const double *param_value(void *user, const Node *param) {
     Values *v = user;
     for (int i = 0; i < v->count; i++)
-        if (!strcmp(v->name[i], param->attr.name)) return v->value[i];
+        if (!strcmp(v->name[i], param->attr->name)) return v->value[i];
     assert_true(v->count < 256);
-    v->name[v->count] = param->attr.name;
-    return v->value[v->count++] = golden_values(v->g, "", param->attr.name, NULL);
+    v->name[v->count] = param->attr->name;
+    return v->value[v->count++] = golden_values(v->g, "", param->attr->name, NULL);
 }
 
 /* The interpreter's results are the file's, to the rounding of its float32. */
@@ -228,8 +228,8 @@ static void write_values(GoldenOut *out, const Case *c, const Expected *e) {
     for (int i = 0; i < c->g->nparam; i++) {
         const Node *p = c->g->param[i].node;
         char output[500];
-        snprintf(output, sizeof output, "grad.%s", p->attr.name);
-        golden_out_values(out, p->attr.name, p->shape.rank, p->shape.dim, c->value[i]);
+        snprintf(output, sizeof output, "grad.%s", p->attr->name);
+        golden_out_values(out, p->attr->name, p->shape.rank, p->shape.dim, c->value[i]);
         write_output(out, e, output, p->shape.rank, p->shape.dim);
     }
 }

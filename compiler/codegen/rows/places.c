@@ -27,7 +27,7 @@ static Ref place_source(const Plan *p, const Node *n) {
     case OP_targets: return (Ref){ AREA_TARGETS, 1, 0 };
     case OP_position: return (Ref){ AREA_POSITION, 1, 0 };
     case OP_gather: return (Ref){ AREA_LIST_POSITION, 1, n->shape.list };
-    case OP_wave: return (Ref){ AREA_TABLE, (int32_t)wave_stride(n->attr.count), p->place[n->id] };
+    case OP_wave: return (Ref){ AREA_TABLE, (int32_t)wave_stride(n->attr->count), p->place[n->id] };
     default: return (Ref){ AREA_NONE, 0, 0 };
     }
 }
@@ -54,7 +54,7 @@ Ref place_of(const Plan *p, const Node *n) {
 Ref place_side(const Plan *p, const Node *n, int result) {
     for (int i = p->next_side[n->id]; i >= 0; i = p->next_side[i]) {
         const Node *s = p->g->node[i];
-        if (s->attr.first == result && p->buffer[i]) return place_of(p, s);
+        if (s->attr->first == result && p->buffer[i]) return place_of(p, s);
     }
     return (Ref){ AREA_NONE, 0, 0 };
 }

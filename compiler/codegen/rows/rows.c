@@ -45,11 +45,11 @@ bool rows_by_pointer(const Node *n) {
 static int64_t slice_offset(const Node *n) {
     const Shape *x = &n->in[0]->shape;
     int64_t inner = 1;
-    for (int i = 0; i < n->attr.axis; i++)
+    for (int i = 0; i < n->attr->axis; i++)
         if (x->dim[i] != 1) return -1;
-    for (int i = n->attr.axis + 1; i < x->rank; i++)
+    for (int i = n->attr->axis + 1; i < x->rank; i++)
         inner *= x->dim[i];
-    return n->attr.first * inner;
+    return n->attr->first * inner;
 }
 
 const RowValue *rows_piece(const Rows *r, const Node *piece, int64_t *offset) {
@@ -83,7 +83,7 @@ bool rows_trivial(const Node *n) {
 
 bool rows_last_axis(const Node *n) {
     const Shape *s = &n->in[0]->shape;
-    for (int i = n->attr.axis + 1; i < s->rank; i++)
+    for (int i = n->attr->axis + 1; i < s->rank; i++)
         if (s->dim[i] != 1) return false;
     return true;
 }

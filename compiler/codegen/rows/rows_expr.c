@@ -140,7 +140,7 @@ bool expr_reads_stack(const RowCode *c, const Node *n) {
 }
 
 static At widen(const Node *n, At at, V j) {
-    int axis = n->attr.axis;
+    int axis = n->attr->axis;
     At in = { .lane = at.lane < 0 ? -1 : at.lane + (at.lane >= axis) };
     for (int i = 0, k = 0; i < n->in[0]->shape.rank; i++)
         in.idx[i] = i == axis ? j : at.idx[k++];
@@ -151,7 +151,7 @@ static At widen(const Node *n, At at, V j) {
 static V eval_reduce(RowCode *c, const Node *n, At at) {
     Emit *e = c->e;
     const Node *x = n->in[0];
-    int64_t count = x->shape.dim[n->attr.axis];
+    int64_t count = x->shape.dim[n->attr->axis];
     V sum = expr_start(c, n);
     bool tokens = c->mode == MODE_TOKENS, stack = expr_reads_stack(c, x);
     if (count <= 4 || (count <= ROWS_UNROLL && (stack || tokens)) || (stack && tokens)) {
@@ -254,7 +254,7 @@ static V eval_view(RowCode *c, const Node *n, At at) {
         if (rows_same_elements(&n->shape, &x->shape))
             return expr_eval(c, x, index_retrace(c, &n->shape, &x->shape, at));
         x = plan_storage(n);
-        if (x->op == OP_fill) return e_f32(c->e, x->attr.value);
+        if (x->op == OP_fill) return e_f32(c->e, x->attr->value);
         const RowValue *v = rows_value(c->r, x);
         if (v->series >= 0) return eval_reshaped(c, &n->shape, &c->r->series[v->series], at);
         V offset = index_position(c, &n->shape, at, &step);
@@ -263,15 +263,15 @@ static V eval_view(RowCode *c, const Node *n, At at) {
     if (n->op == OP_after) return expr_eval(c, n->in[0], at);
     if (n->op == OP_slice) {
         const RowValue *v = rows_value(c->r, n);
-        V first = v->first < 0 ? index_first(c, n->attr.first) : e_number(c->e, c->p[v->first]);
-        in.idx[n->attr.axis] = e_iadd(c->e, at.idx[n->attr.axis], first);
+        V first = v->first < 0 ? index_first(c, n->attr->first) : e_number(c->e, c->p[v->first]);
+        in.idx[n->attr->axis] = e_iadd(c->e, at.idx[n->attr->axis], first);
         return expr_eval(c, n->in[0], in);
     }
     if (n->op == OP_transpose) {
         in.lane = -1;
         for (int i = 0; i < n->shape.rank; i++) {
-            in.idx[n->attr.perm[i]] = at.idx[i];
-            if (at.lane == i) in.lane = n->attr.perm[i];
+            in.idx[n->attr->perm[i]] = at.idx[i];
+            if (at.lane == i) in.lane = n->attr->perm[i];
         }
         return expr_eval(c, n->in[0], in);
     }
@@ -288,7 +288,7 @@ static V compute(RowCode *c, const Node *n, At at) {
 }
 
 V expr_eval(RowCode *c, const Node *n, At at) {
-    if (n->op == OP_fill) return e_f32(c->e, n->attr.value);
+    if (n->op == OP_fill) return e_f32(c->e, n->attr->value);
     V known = recall(c, n, &at);
     if (known) return known;
     const RowValue *v = rows_value(c->r, n);

@@ -111,9 +111,9 @@ static void add_pieces(Rows *r, RowValue *v) {
         s->mode = mode_of(n->in[i], n->shape.lead == LEAD_NONE);
         if (s->mode == MODE_TOKENS && !rows_small(n)) s->mode = MODE_CHANNELS;
         s->piece = n->in[i];
-        s->axis = stack ? 0 : n->attr.axis;
+        s->axis = stack ? 0 : n->attr->axis;
         s->first = at;
-        at += stack ? 1 : n->in[i]->shape.dim[n->attr.axis];
+        at += stack ? 1 : n->in[i]->shape.dim[n->attr->axis];
         join_group(r, s, after(r, n->in[i], s, true));
         keep_read(r, n->in[i], s, true);
         if (s->group > last) last = s->group, v->statement = (int)(s - r->statement);

@@ -32,7 +32,7 @@ static void identify_shape(const Rows *r, const RowValue *v, FILE *f) {
 
 static void identify_attributes(const Rows *r, const RowValue *v, FILE *f) {
     const Node *n = v->n;
-    const Attr *a = &n->attr;
+    const Attr *a = n->attr;
     fprintf(f, "|%a %d", n->op == OP_fill ? a->value : 0, a->axis);
     if (v->first >= 0) fprintf(f, " @%d", v->first);
     else identify_number(r, rows_begins(r, a->first), a->first, f);

@@ -34,7 +34,7 @@ static IterationSize size_of(const Node *n) {
     IterationSize z = { .rows = s->dim[s->rank - 2], .columns = s->dim[s->rank - 1] };
     z.matrix = z.kept = z.all = z.rows * z.columns;
     z.half = z.matrix + (z.rows > z.columns ? z.rows : z.columns);
-    z.iterations = z.stretch = n->attr.count;
+    z.iterations = z.stretch = n->attr->count;
     if (z.stretch > STRETCH)
         for (z.stretch = STRETCH; z.stretch * z.stretch < z.iterations;)
             z.stretch++;

@@ -98,11 +98,11 @@ static void add_strides(Rows *r) {
 static void add_firsts(Rows *r) {
     for (int i = 0; i < r->nvalue; i++) {
         RowValue *v = &r->value[i];
-        if (v->n->op != OP_slice || !v->here || v->n->attr.axis) continue;
+        if (v->n->op != OP_slice || !v->here || v->n->attr->axis) continue;
         const RowValue *x = rows_value(r, v->n->in[0]);
         const Shape *s = &x->n->shape;
         if (!x->here && s->lead == LEAD_TOKENS && s->rank > 1 && s->dim[0] > ROWS_UNROLL)
-            v->first = add_number(r, v->n->attr.first);
+            v->first = add_number(r, v->n->attr->first);
     }
 }
 

@@ -28,7 +28,7 @@ static void want(const RowValue *user, bool by_pointer, RowValue *x) {
     bool moved = n->op == OP_reshape && !rows_trivial(n);
     x->walked |= class_of(n) == ITERATION || (is_view(n) && user->walked);
     x->piece |= by_pointer && n->nin > ROWS_UNROLL;
-    x->whole |= n->op != OP_slice || n->attr.axis;
+    x->whole |= n->op != OP_slice || n->attr->axis;
     x->reshaped |= moved || (n->op == OP_reshape && user->reshaped);
     if (moved || by_pointer) {
         x->wants.memory = true;

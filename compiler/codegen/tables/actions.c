@@ -73,7 +73,7 @@ static void set_product(Tables *t, const ProgramKind *kind, Action *a, const Nod
     k->packed = -1;
     k->add = n->nin == 3;
     k->bf16 = params_bf16(&t->layout, n->in[1]);
-    k->narrow = n->attr.bf16;
+    k->narrow = n->attr->bf16;
     k->repacked = kind->trains && t->pairs ? repacked_place(t, n->in[1], a) : -1;
 }
 
@@ -82,10 +82,10 @@ static void set_attention(Tables *t, const ProgramKind *kind, Action *a, const N
     AttentionAction *at = &a->attention;
     at->heads = (int32_t)q->dim[0], at->groups = (int32_t)k->dim[0];
     at->dk = (int32_t)q->dim[1], at->dv = (int32_t)v->dim[1];
-    at->pool = (int32_t)n->attr.count;
-    at->causal = n->attr.causal;
+    at->pool = (int32_t)n->attr->count;
+    at->causal = n->attr->causal;
     at->keys = k->list;
-    at->scale = (float)n->attr.value;
+    at->scale = (float)n->attr->value;
     t->bytes.constants.max_head = larger(t->bytes.constants.max_head, larger(at->dk, at->dv));
     if (kind->which == t->generates && a->what == DO_ATTENTION) cache_of(t, at);
 }
@@ -108,13 +108,13 @@ static void set_sizes(Tables *t, const Plan *p, const ProgramKind *kind, Action 
     case DO_SCATTER: a->scatter.columns = x->dim[0], a->scatter.rows = own->dim[0]; break;
     case DO_CROSS_ENTROPY:
     case DO_CROSS_ENTROPY_GRAD: a->loss.vocab = x->dim[0]; break;
-    case DO_RANDOM: a->random.count = n->attr.count, a->random.stream = n->attr.first; break;
-    case DO_TOP: a->top.share = n->attr.value; break;
-    case DO_LIST: a->list = (int32_t)n->attr.count; break;
+    case DO_RANDOM: a->random.count = n->attr->count, a->random.stream = n->attr->first; break;
+    case DO_TOP: a->top.share = n->attr->value; break;
+    case DO_LIST: a->list = (int32_t)n->attr->count; break;
     case DO_GATHER:
     case DO_SCATTER_ROWS:
         a->rows.columns = shape_count(own);
-        a->list = (int32_t)n->in[1]->attr.count;
+        a->list = (int32_t)n->in[1]->attr->count;
         break;
     case DO_ATTENTION:
     case DO_ATTENTION_GRAD: set_attention(t, kind, a, n); break;

@@ -12,7 +12,7 @@ static bool takes_bf16(const Node *n, int operand) {
 }
 
 static void leave_out(const Graph *g, bool *kept, const Node *param) {
-    const Param *p = param->op == OP_param ? graph_find_param(g, param->attr.name) : NULL;
+    const Param *p = param->op == OP_param ? graph_find_param(g, param->attr->name) : NULL;
     if (p) kept[p - g->param] = false;
 }
 

@@ -71,13 +71,13 @@ static StepCost anchor_cost(const Tables *t, const Node *n) {
     for (int i = 0; i < n->nin; i++)
         io += elements(n->in[i]);
     bool gradient = n->nin == 6;
-    double pairs = n->attr.causal ? 1 : 2; /* pairs are counted as if later keys were not seen */
+    double pairs = n->attr->causal ? 1 : 2; /* pairs are counted as if later keys were not seen */
     double pair = heads * 2 * (gradient ? 3 * dk + 2 * dv : dk + dv);
     double bytes = 4 * (io + own + (gradient ? elements(n->in[1]) + elements(n->in[2]) : 0)),
-           count = (double)n->attr.count;
-    if (!n->attr.count) return (StepCost){ 0, bytes, pairs * pair, 0 };
+           count = (double)n->attr->count;
+    if (!n->attr->count) return (StepCost){ 0, bytes, pairs * pair, 0 };
     double averages = elements(n->in[1]) + elements(n->in[2]);
-    if (n->attr.causal) return (StepCost){ averages, bytes, pair / count, 0 };
+    if (n->attr->causal) return (StepCost){ averages, bytes, pair / count, 0 };
     return (StepCost){ averages + pair * count, bytes, 0, 0 };
 }
 

@@ -10,7 +10,7 @@
 /* == Places =============================================================== */
 
 int params_number(const WeightLayout *l, const Node *n) {
-    return n->op == OP_param ? name_table_find(&l->number, n->attr.name) : -1;
+    return n->op == OP_param ? name_table_find(&l->number, n->attr->name) : -1;
 }
 
 int64_t params_at(const WeightLayout *l, const char *name) {
@@ -56,10 +56,10 @@ void params_place(Tables *t, const Graph *g, const Plan *training) {
         const Node *n = g->param[i].node;
         int64_t count = shape_count(&n->shape);
         bool bf16 = as_bf16 && as_bf16[i];
-        l->param[i] = (ParamPlace){ .name = n->attr.name,
+        l->param[i] = (ParamPlace){ .name = n->attr->name,
                                     .floats = bf16 ? (count + 1) / 2 : count,
                                     .number = i,
-                                    .phase = training ? final_phase(training, n->attr.name) : 0,
+                                    .phase = training ? final_phase(training, n->attr->name) : 0,
                                     .bf16 = bf16 };
     }
     free(as_bf16);
@@ -79,9 +79,9 @@ void params_place_inputs(WeightLayout *l, const Graph *probe) {
     l->input = new_places(probe->nparam);
     for (int i = 0; i < probe->nparam; i++) {
         const Node *n = probe->param[i].node;
-        if (params_at(l, n->attr.name) >= 0) continue;
-        name_table_add(&l->input_number, n->attr.name, l->ninput);
-        l->input[l->ninput++] = (ParamPlace){ .name = n->attr.name, .at = l->weights_probe };
+        if (params_at(l, n->attr->name) >= 0) continue;
+        name_table_add(&l->input_number, n->attr->name, l->ninput);
+        l->input[l->ninput++] = (ParamPlace){ .name = n->attr->name, .at = l->weights_probe };
         l->weights_probe += round_up(shape_count(&n->shape), LINE_FLOATS);
     }
 }

@@ -31,10 +31,10 @@ static void place_nodes(Tables *t, Plan *p) {
     for (int i = 0; i < p->g->n; i++) {
         const Node *n = p->g->node[i];
         if (n->op == OP_param) {
-            p->place[i] = params_at(&t->layout, n->attr.name);
+            p->place[i] = params_at(&t->layout, n->attr->name);
             if (p->place[i] < 0) bug(n, "has no place");
         }
-        if (n->op == OP_wave) p->place[i] = wave_add(t, &n->attr);
+        if (n->op == OP_wave) p->place[i] = wave_add(t, n->attr);
     }
 }
 

@@ -34,12 +34,12 @@ static bool same_part(const Fold *f, const Node *a, const Node *b) {
 }
 
 static void add_operand(Fold *f, const Node *n, const Node *user) {
-    int from = n->op == OP_param ? site_layer(n->attr.name) : f->layer[n->id],
+    int from = n->op == OP_param ? site_layer(n->attr->name) : f->layer[n->id],
         to = f->layer[user->id];
-    if (n->op == OP_fill) text_json_number(f->t, n->attr.value);
+    if (n->op == OP_fill) text_json_number(f->t, n->attr->value);
     else if (f->alike && from >= 0 && from != to) text_add(f->t, "earlier");
     else if (n->op == OP_param)
-        text_add(f->t, "%s", from == to ? site_inside(n->attr.name) : n->attr.name);
+        text_add(f->t, "%s", from == to ? site_inside(n->attr->name) : n->attr->name);
     else if (same_part(f, n, user)) text_add(f->t, "%d", f->number[n->id]);
     else if (from < 0) text_add(f->t, "%s.%d", site_of(n), f->number[n->id]);
     else text_add(f->t, "layers.%d.%d", from, f->number[n->id]);

@@ -178,7 +178,7 @@ static void add_weight(const Node *n, Text *line) {
     const Node *w = n->nin > 1 ? plan_storage(n->in[1]) : NULL,
                *first = n->nin ? plan_storage(n->in[0]) : NULL;
     const Node *param = w && w->op == OP_param ? w : first && first->op == OP_param ? first : NULL;
-    if (param) text_add(line, "weights %s", param->attr.name);
+    if (param) text_add(line, "weights %s", param->attr->name);
     else text_add(line, "%s", shape_text(n->g, &n->shape));
 }
 

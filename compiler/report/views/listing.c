@@ -69,7 +69,7 @@ static void next_line(Listing *l) {
 /* Where an operand comes from. */
 static void add_origin(Text *t, const Node *n) {
     const Node *s = plan_storage(n);
-    if (s->op == OP_param) text_add(t, "%s", s->attr.name);
+    if (s->op == OP_param) text_add(t, "%s", s->attr->name);
     else if (op_info[s->op].class == SOURCE || op_info[s->op].class == WAVE)
         text_add(t, "%s", op_info[s->op].name);
     else
@@ -86,7 +86,7 @@ static int value_of(const Listing *l, const Node *n) {
 static void add_operand(Listing *l, const Node *n) {
     const RowValue *v = rows_value(l->rows, n);
     if (!v) text_add(l->t, "?");
-    else if (n->op == OP_fill) text_json_number(l->t, n->attr.value);
+    else if (n->op == OP_fill) text_json_number(l->t, n->attr->value);
     else text_add(l->t, "%c%d", v->here ? 'v' : 'a', l->number[value_of(l, n)]);
 }
 
