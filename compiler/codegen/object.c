@@ -158,7 +158,7 @@ static void define_dispatch(Emit *e, const Tables *t) {
     for (int i = 0; i < 4; i++)
         args[i] = LLVMGetParam(fn, (unsigned)i + 1);
     for (int i = 0; i < t->sink.row.n; i++) {
-        V kernel = find_kernel(e, LIST(t->sink.row, RowKernel, i).name);
+        V kernel = find_kernel(e, LIST(t->sink.row, RowKernel *, i)->name);
         LLVMBasicBlockRef block = LLVMAppendBasicBlockInContext(e->ctx, fn, "");
         LLVMAddCase(which, LLVMConstInt(e->i32, (unsigned long long)i, 0), block);
         LLVMPositionBuilderAtEnd(e->b, block);
@@ -263,7 +263,7 @@ static void *finish_module(void *module) {
     Module *m = module;
     settle_symbols(&m->e, m->o, m->level, m->side);
     for (int i = 0; m->side && i < m->t->sink.row.n; i++) {
-        V kernel = LLVMGetNamedFunction(m->e.mod, LIST(m->t->sink.row, RowKernel, i).name);
+        V kernel = LLVMGetNamedFunction(m->e.mod, LIST(m->t->sink.row, RowKernel *, i)->name);
         if (kernel) share(kernel);
     }
     if (m->o->watch) instrument_inline(&m->e);

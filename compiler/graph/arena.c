@@ -1,24 +1,30 @@
 /* See arena.h. */
 #include "arena.h"
 #include "fatal.h"
+#include "pages.h"
 
 #include <stdint.h>
-#include <stdlib.h>
 
-#define ARENA_BLOCK ((size_t)1 << 18)
+/* Blocks grow with the arena. */
+#define LEAST_BLOCK ((size_t)1 << 18)
+#define MOST_BLOCK ((size_t)1 << 24)
 
 struct ArenaBlock {
     ArenaBlock *next;
+    size_t bytes;
     max_align_t data[];
 };
 
 static void grow(Arena *a, size_t size) {
-    size_t bytes = size > ARENA_BLOCK ? size : ARENA_BLOCK;
-    ArenaBlock *b = checked_new(1, sizeof *b + bytes);
+    size_t bytes = a->block ? 2 * a->block->bytes : LEAST_BLOCK;
+    if (bytes > MOST_BLOCK) bytes = MOST_BLOCK;
+    if (bytes < size + sizeof(ArenaBlock)) bytes = size + sizeof(ArenaBlock);
+    ArenaBlock *b = pages_take(bytes);
+    b->bytes = bytes;
     b->next = a->block;
     a->block = b;
     a->at = (char *)b->data;
-    a->left = bytes;
+    a->left = bytes - sizeof *b;
 }
 
 void *arena_take(Arena *a, size_t size) {
@@ -34,7 +40,7 @@ void *arena_take(Arena *a, size_t size) {
 void arena_free(Arena *a) {
     for (ArenaBlock *b = a->block, *next; b; b = next) {
         next = b->next;
-        free(b);
+        pages_free(b, b->bytes);
     }
     *a = (Arena){ 0 };
 }

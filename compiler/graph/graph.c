@@ -34,6 +34,7 @@ static Graph *made(Pool *pool) {
     Graph *g = checked_new(1, sizeof *g);
     g->pool = pool;
     g->mem = checked_new(1, sizeof *g->mem);
+    g->scratch = checked_new(1, sizeof *g->scratch);
     g->interned = checked_new(1, sizeof *g->interned);
     g->names = checked_new(1, sizeof *g->names);
     return g;
@@ -46,6 +47,7 @@ Graph *graph_new_like(const Graph *g) { return made(pool_share(g->pool)); }
 void graph_seal(Graph *g) {
     table_free(g->interned);
     g->found = 0;
+    arena_free(g->scratch);
 }
 
 void graph_free(Graph *g) {
@@ -54,13 +56,17 @@ void graph_free(Graph *g) {
     table_free(g->interned);
     table_free(g->names);
     arena_free(g->mem);
+    arena_free(g->scratch);
     free(g->interned);
     free(g->names);
     free(g->mem);
+    free(g->scratch);
     free(g);
 }
 
 void *graph_alloc(Graph *g, size_t size) { return arena_take(g->mem, size); }
+
+void *graph_scratch(Graph *g, size_t size) { return arena_take(g->scratch, size); }
 
 /* == Names ================================================================ */
 

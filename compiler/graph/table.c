@@ -1,8 +1,6 @@
 /* See table.h. */
 #include "table.h"
-#include "fatal.h"
-
-#include <stdlib.h>
+#include "pages.h"
 
 void *table_find(const Table *t, uint64_t hash, TableSame *same, const void *key) {
     if (!t->cap) return NULL;
@@ -22,17 +20,17 @@ void table_add(Table *t, uint64_t hash, void *item) {
     if (2 * (t->n + 1) > t->cap) {
         Table old = *t;
         t->cap = old.cap ? 2 * old.cap : 64;
-        t->slot = checked_new(t->cap, sizeof *t->slot);
+        t->slot = pages_take(t->cap * sizeof *t->slot);
         for (size_t i = 0; i < old.cap; i++)
             if (old.slot[i].item) put(t, old.slot[i]);
-        free(old.slot);
+        pages_free(old.slot, old.cap * sizeof *old.slot);
     }
     put(t, (TableSlot){ hash, item });
     t->n++;
 }
 
 void table_free(Table *t) {
-    free(t->slot);
+    pages_free(t->slot, t->cap * sizeof *t->slot);
     *t = (Table){ 0 };
 }
 

@@ -2,7 +2,7 @@
 #include "graph.h"
 
 int *graph_uses(Graph *g, const bool *by) {
-    int *uses = graph_alloc(g, ((size_t)g->n + 1) * sizeof *uses);
+    int *uses = graph_scratch(g, ((size_t)g->n + 1) * sizeof *uses);
     for (int i = 0; i < g->n; i++)
         for (int k = 0; (!by || by[i]) && k < g->node[i]->nin; k++)
             uses[g->node[i]->in[k]->id]++;

@@ -92,7 +92,7 @@ static void need_written(Plan *p) {
 
 /* What must be stored comes first: row kernels then read those views there. */
 static void use_all(Plan *p) {
-    Views views = { .seen = graph_alloc(p->g, ((size_t)p->g->n + 1) * sizeof *views.seen) };
+    Views views = { .seen = graph_scratch(p->g, ((size_t)p->g->n + 1) * sizeof *views.seen) };
     need_written(p);
     for (int i = 0; i < p->g->nout; i++)
         if (!p->g->out[i].param) need(p, plan_storage(p->g->out[i].node));
@@ -223,7 +223,7 @@ static int64_t pack(const Plan *p, PackItem *item, int n, bool reuse) {
 
 static int64_t pack_space(Plan *p, Space space, bool reuse) {
     int n = 0;
-    PackItem *item = graph_alloc(p->g, ((size_t)p->g->n + 1) * sizeof *item);
+    PackItem *item = graph_scratch(p->g, ((size_t)p->g->n + 1) * sizeof *item);
     for (int i = 0; i < p->g->n; i++) {
         Buffer *b = p->buffer[i];
         if (!b || b->into || b->space != space) continue;
@@ -262,7 +262,7 @@ void pass_memory(Plan *p, bool reuse) {
     p->token_floats = pack_space(p, SPACE_TOKEN, reuse);
     p->local_floats = pack_space(p, SPACE_LOCAL, reuse);
     p->constant_floats = pack_space(p, SPACE_CONSTANT, reuse);
-    PackItem *item = graph_alloc(p->g, ((size_t)p->g->n + 1) * sizeof *item);
+    PackItem *item = graph_scratch(p->g, ((size_t)p->g->n + 1) * sizeof *item);
     int n = 0;
     p->partial = graph_alloc(p->g, ((size_t)p->g->n + 1) * sizeof *p->partial);
     add_partials(p, item, &n);

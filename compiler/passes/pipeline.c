@@ -4,6 +4,7 @@
 */
 #include "pipeline.h"
 #include "fatal.h"
+#include "pages.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -203,5 +204,6 @@ ModelPlans plans_make(const Graph *g, const Graph *probe, const PassOptions *o) 
         if (i == PLAN_PROBE && probe) plans.plan[i] = plan_probe(probe, o);
     }
     graph_free(model.g);
+    pages_leave();
     return plans;
 }

@@ -30,7 +30,8 @@ Node *rebuild_as(Rebuild *r, const Node *old, Node **in, Attr attr) {
 }
 
 static void copy_one(Rebuild *r, RebuildRule rule, const Node *old) {
-    Node **in = graph_alloc(r->to, ((size_t)old->nin + 1) * sizeof *in);
+    Node *few[8], **in = few;
+    if (old->nin > 8) in = graph_alloc(r->to, (size_t)old->nin * sizeof *in);
     for (int i = 0; i < old->nin; i++)
         in[i] = r->map[old->in[i]->id];
     r->to->loc = old->loc;

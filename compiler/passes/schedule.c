@@ -57,7 +57,7 @@ static int *new_ids(Graph *g) {
 ** other is kept.  What is needed for pieces only is not counted any more. */
 static void count_reads(Builder *b) {
     Graph *g = b->g;
-    b->reads = graph_alloc(g, ((size_t)g->n + 1) * sizeof *b->reads);
+    b->reads = graph_scratch(g, ((size_t)g->n + 1) * sizeof *b->reads);
     for (int i = 0; i < g->n; i++)
         for (int k = 0; b->s->needed[i] && k < g->node[i]->nin; k++)
             if (g->node[i]->op != OP_reshape) b->reads[plan_storage(g->node[i]->in[k])->id]++;
@@ -81,13 +81,14 @@ static void find_parts(Builder *b) {
         of->count = b->p->npart - of->first;
     }
     count_reads(b);
-    b->adds = new_ids(g);
+    size_t ids = ((size_t)g->n + 1) * sizeof *b->adds;
+    b->adds = memset(graph_scratch(g, ids), -1, ids);
     for (int i = 0; i < b->p->npart; i++)
         b->adds[b->p->part[i].node->id] = b->p->part[i].param->id;
     for (int i = b->p->npart; i-- > 0;)
         b->p->part_of[b->p->part[i].node->id] = i;
-    b->taken = graph_alloc(g, ((size_t)g->n + 1) * sizeof *b->taken);
-    b->round = graph_alloc(g, ((size_t)g->n + 1) * sizeof *b->round);
+    b->taken = graph_scratch(g, ((size_t)g->n + 1) * sizeof *b->taken);
+    b->round = graph_scratch(g, ((size_t)g->n + 1) * sizeof *b->round);
 }
 
 static void file_node(int *head, int *next, int time, int id) {
@@ -97,8 +98,8 @@ static void file_node(int *head, int *next, int time, int id) {
 
 static void new_lists(Builder *b, int **head, int **next) {
     size_t times = (size_t)b->s->times + 2;
-    *head = graph_alloc(b->g, times * sizeof **head);
-    *next = graph_alloc(b->g, ((size_t)b->g->n + 1) * sizeof **next);
+    *head = graph_scratch(b->g, times * sizeof **head);
+    *next = graph_scratch(b->g, ((size_t)b->g->n + 1) * sizeof **next);
     memset(*head, -1, times * sizeof **head);
 }
 
@@ -300,7 +301,7 @@ Plan *pass_schedule(Graph *g) {
     Builder b = { .p = p, .g = g, .s = slots_find(g, false) };
     p->g = g;
     b.lists = graph_lists(g);
-    b.in_slot = graph_alloc(g, (size_t)b.lists + 1);
+    b.in_slot = graph_scratch(g, (size_t)b.lists + 1);
     p->domain = b.s->domain;
     p->step = graph_alloc(g, 2 * n * sizeof *p->step);
     p->phase = graph_alloc(g, 2 * n * sizeof *p->phase);

@@ -98,7 +98,7 @@ static int by_phase(const void *x, const void *y) {
 
 /* Anchors in order get odd times; all of one global phase the same. */
 static void time_anchors(Graph *g, Slots *s) {
-    Event *event = graph_alloc(g, ((size_t)g->n + 1) * sizeof *event);
+    Event *event = graph_scratch(g, ((size_t)g->n + 1) * sizeof *event);
     int n = 0, time = -1, phase = -1, list = 0, start = 0;
     for (int i = 0; i < g->n; i++)
         if (is_anchor(s, g->node[i]))
@@ -149,7 +149,7 @@ static int wanted(const Slots *s, const Node *consumer) {
 static int lower(int a, int b) { return a < b ? a : b; }
 
 static int *new_times(Graph *g) {
-    int *t = graph_alloc(g, ((size_t)g->n + 1) * sizeof *t);
+    int *t = graph_scratch(g, ((size_t)g->n + 1) * sizeof *t);
     memset(t, 0x7f, ((size_t)g->n + 1) * sizeof *t);
     return t;
 }
@@ -208,7 +208,7 @@ static void time_twins(Graph *g, Slots *s, const int *asap) {
 }
 
 static void time_rows(Graph *g, Slots *s) {
-    int *asap = graph_alloc(g, ((size_t)g->n + 1) * sizeof *asap);
+    int *asap = graph_scratch(g, ((size_t)g->n + 1) * sizeof *asap);
     for (int i = 0; i < g->n; i++) {
         const Node *n = g->node[i];
         if (is_row(s, n)) s->time[i] = asap[i] = earliest(s, asap, n);
@@ -257,7 +257,7 @@ static void find_twins(const Graph *g, Slots *s) {
 /* An anchor that repeats the forward part runs in the phase that first wants it, not in the
 ** first in which it could. */
 static void delay_twins(Graph *g, Slots *s) {
-    int *want = graph_alloc(g, ((size_t)g->n + 1) * sizeof *want);
+    int *want = graph_scratch(g, ((size_t)g->n + 1) * sizeof *want);
     memset(want, 0x7f, ((size_t)g->n + 1) * sizeof *want);
     for (int i = g->n; i-- > 0;) {
         const Node *n = g->node[i];
@@ -287,16 +287,16 @@ static void find_stored(const Graph *g, Slots *s) {
 
 Slots *slots_find(Graph *g, bool forward) {
     size_t n = (size_t)g->n + 1;
-    Slots *s = graph_alloc(g, sizeof *s);
-    s->needed = graph_alloc(g, n);
+    Slots *s = graph_scratch(g, sizeof *s);
+    s->needed = graph_scratch(g, n);
     s->domain = graph_alloc(g, n * sizeof *s->domain);
-    s->phase = graph_alloc(g, n * sizeof *s->phase);
-    s->time = graph_alloc(g, n * sizeof *s->time);
-    s->start = graph_alloc(g, n * sizeof *s->start);
-    s->partial = graph_alloc(g, n * sizeof *s->partial);
-    s->twin = graph_alloc(g, n);
-    s->stored = graph_alloc(g, n);
-    s->list = graph_alloc(g, ((size_t)graph_lists(g) + 1) * sizeof *s->list);
+    s->phase = graph_scratch(g, n * sizeof *s->phase);
+    s->time = graph_scratch(g, n * sizeof *s->time);
+    s->start = graph_scratch(g, n * sizeof *s->start);
+    s->partial = graph_scratch(g, n * sizeof *s->partial);
+    s->twin = graph_scratch(g, n);
+    s->stored = graph_scratch(g, n);
+    s->list = graph_scratch(g, ((size_t)graph_lists(g) + 1) * sizeof *s->list);
     for (int i = 0; i < g->n; i++)
         if (g->node[i]->op == OP_rows) s->list[g->node[i]->attr->count] = g->node[i];
     find_needed(g, s, forward);

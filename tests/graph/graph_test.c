@@ -112,6 +112,27 @@ static void where_a_node_came_from_is_the_first_place(void **state) {
     graph_free(g);
 }
 
+static void a_copy_finds_what_it_was_made_of(void **state) {
+    (void)state;
+    Graph *g = graph_new();
+    Node *x = param(g, "x", U(1, 3)), *y = op_scale(x, 2);
+    graph_output(g, "y", op_tanh(y));
+    Graph *copy = graph_copy(g);
+    assert_ptr_equal(copy->node[0]->attr, x->attr);
+    graph_free(g);
+    graph_verify(copy);
+    for (int sealed = 0; sealed < 2; sealed++) {
+        int n = copy->n;
+        assert_ptr_equal(op_tanh(op_scale(graph_find_param(copy, "x")->node, 2)),
+                         graph_find(copy, "y"));
+        assert_int_equal(copy->n, n);
+        op_scale(graph_find(copy, "y"), 4 + sealed);
+        assert_int_equal(copy->n, n + 2);
+        graph_seal(copy);
+    }
+    graph_free(copy);
+}
+
 static void many_nodes_stay_distinct(void **state) {
     (void)state;
     enum { MANY = 60000 };
@@ -277,6 +298,7 @@ int main(void) {
         cmocka_unit_test(a_field_of_its_kind_makes_another_node),
         cmocka_unit_test(operations_are_counted_from_shapes),
         cmocka_unit_test(where_a_node_came_from_is_the_first_place),
+        cmocka_unit_test(a_copy_finds_what_it_was_made_of),
         cmocka_unit_test(many_nodes_stay_distinct),
         cmocka_unit_test(parameters_are_found_by_name),
         cmocka_unit_test(an_equal_output_is_replaced),

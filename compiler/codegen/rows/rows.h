@@ -17,6 +17,7 @@
 
 enum {
     ROWS_UNROLL = 16, /* loops over so many rows of a stack, or fewer, are written out */
+    ROWS_COPIES = 32, /* where that makes so many copies of their bodies, or fewer */
     ROWS_NEAR = 2     /* lists that differ by the newest sources share parts nearly as long */
 };
 
@@ -53,7 +54,9 @@ typedef struct RowValue {
     RowWants wants;
     bool reshaped;        /* some user sees it in another shape */
     int cost, depth;      /* of its expression, as far as that is not stored */
+    int code;             /* of its statement: instructions of that expression, roughly */
     bool reads_stack;     /* that reads rows addressed by pointer */
+    bool reads_pieces;    /* that reads a stack which is nowhere but in its pieces */
     int operand;          /* where it is read from if not computed here; -1 */
     int *out, nout, outs; /* operands it is written to; room for so many */
     int64_t scratch;      /* offset in floats, if memory and no out to read */
@@ -91,6 +94,7 @@ typedef struct StatementGroup {
     Mode mode;
     Shape base;
     int first, last; /* statements, linked by next */
+    int code;        /* instructions of a step, roughly */
 } StatementGroup;
 
 /* Arrays of a kernel, as long as the longest so far wanted them. */
@@ -141,8 +145,14 @@ RowsShared rows_shared(const Plan *p);
 Rows *rows_analyse(const Plan *p, int step, int lanes, RowsShared shared);
 RowValue *rows_value(const Rows *r, const Node *n); /* NULL if unknown */
 bool rows_small(const Node *n);                     /* lanes are tokens */
-/* A text that is equal for kernels that can share code. */
-char *rows_identity(const Rows *r);
+/* What is equal for kernels that can share code; the words are the caller's to free. */
+typedef struct RowsIdentity {
+    int64_t *word;
+    int n, most;
+    uint64_t hash;
+} RowsIdentity;
+RowsIdentity rows_identity(const Rows *r);
+bool rows_same_code(const RowsIdentity *a, const RowsIdentity *b);
 bool rows_same_elements(const Shape *a, const Shape *b); /* equal but for axes of length 1 */
 /* A stack whose pieces are rows in memory, addressed by pointer. */
 bool rows_by_pointer(const Node *n);

@@ -1,10 +1,30 @@
 /*
-** Which row kernels are the same code: all that rows_emit() looks at, as text.
+** Which row kernels are the same code: all that rows_emit() looks at, as words.
 */
 #include "rows_analysis.h"
 #include "fatal.h"
 
-#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "table.h"
+
+/* Before a word that means something else than a number would in its place. */
+enum { IDLE = -1, NEAR_SERIES = -2, OPERAND = -3, SERIES = -4 };
+
+static void add(RowsIdentity *to, int64_t word) {
+    if (to->n == to->most) {
+        to->most = to->most ? 2 * to->most : 256;
+        to->word = checked_more(to->word, (size_t)to->most, sizeof *to->word);
+    }
+    to->word[to->n++] = word;
+}
+
+static void add_double(RowsIdentity *to, double value) {
+    int64_t word;
+    memcpy(&word, &value, sizeof word);
+    add(to, word);
+}
 
 /* Of a value that comes from memory it does not matter what made it, only how it is read. */
 static Op op_read(const RowValue *v) {
@@ -13,74 +33,89 @@ static Op op_read(const RowValue *v) {
 }
 
 /* Those that go with a series are the same wherever they are as near to it. */
-static void identify_number(const Rows *r, bool counts, int64_t length, FILE *f) {
-    fprintf(f, counts ? " n%lld" : " %lld", (long long)(counts ? length - r->count : length));
+static void add_number(RowsIdentity *to, const Rows *r, bool counts, int64_t length) {
+    if (counts) add(to, NEAR_SERIES);
+    add(to, counts ? length - r->count : length);
 }
 
-static void identify_length(const Rows *r, int64_t length, FILE *f) {
-    identify_number(r, rows_counts(r, length), length, f);
+static void add_length(RowsIdentity *to, const Rows *r, int64_t length) {
+    add_number(to, r, rows_counts(r, length), length);
 }
 
 /* How long an operand's first axis is does not matter to who reads some of it. */
-static void identify_shape(const Rows *r, const RowValue *v, FILE *f) {
+static void add_shape(RowsIdentity *to, const Rows *r, const RowValue *v) {
     const Shape *s = &v->n->shape;
     bool part = !r->p->guarded && !v->here && !v->whole && s->rank > 1 && s->dim[0] > ROWS_UNROLL;
-    fprintf(f, ":%d %d", s->lead, s->rank);
+    add(to, s->lead);
+    add(to, s->rank);
     for (int i = part; i < s->rank; i++)
-        identify_length(r, s->dim[i], f);
+        add_length(to, r, s->dim[i]);
 }
 
-static void identify_attributes(const Rows *r, const RowValue *v, FILE *f) {
+static void add_attributes(RowsIdentity *to, const Rows *r, const RowValue *v) {
     const Node *n = v->n;
     const Attr *a = n->attr;
-    fprintf(f, "|%a %d", n->op == OP_fill ? a->value : 0, a->axis);
-    if (v->first >= 0) fprintf(f, " @%d", v->first);
-    else identify_number(r, rows_begins(r, a->first), a->first, f);
-    identify_length(r, a->count, f);
+    add_double(to, n->op == OP_fill ? a->value : 0);
+    add(to, a->axis);
+    if (v->first >= 0) add(to, OPERAND), add(to, v->first);
+    else add_number(to, r, rows_begins(r, a->first), a->first);
+    add_length(to, r, a->count);
     for (int i = 0; op_info[n->op].attr == PERM && i < MAXRANK; i++)
-        fprintf(f, " %d", a->perm[i]);
+        add(to, a->perm[i]);
 }
 
-static void identify_value(const Rows *r, const RowValue *v, FILE *f) {
+static void add_value(RowsIdentity *to, const Rows *r, const RowValue *v) {
     const Node *n = v->n;
     if (v->idle) {
-        fputs("idle\n", f);
+        add(to, IDLE);
         return;
     }
-    fprintf(f, "%d%s", op_read(v), plan_bf16(n) ? "h" : "");
-    identify_shape(r, v, f);
-    if (v->here || n->op == OP_fill) identify_attributes(r, v, f);
+    add(to, 2 * (int64_t)op_read(v) + plan_bf16(n));
+    add_shape(to, r, v);
+    if (v->here || n->op == OP_fill) add_attributes(to, r, v);
+    add(to, v->here ? node_reads(n) : 0);
     for (int i = 0; v->here && i < node_reads(n); i++)
-        fprintf(f, " %%%d", r->slot[n->in[i]->id]);
-    if (v->series >= 0)
-        fprintf(f, " series %d of %lld", v->series, r->count ? -1 : (long long)n->nin);
-    fprintf(f, "|%d", v->operand);
+        add(to, r->slot[n->in[i]->id]);
+    if (v->series >= 0) {
+        add(to, SERIES);
+        add(to, v->series);
+        add(to, r->count ? 0 : n->nin);
+    }
+    add(to, v->operand);
+    add(to, v->nout);
     for (int i = 0; i < v->nout; i++)
-        fprintf(f, " >%d", v->out[i]);
-    fputc('\n', f);
+        add(to, v->out[i]);
 }
 
-static void identify_operand(const Operand *o, FILE *f) {
+static void add_operand(RowsIdentity *to, const Operand *o) {
     bool row = o->node && o->node->shape.lead == LEAD_TOKENS;
     int32_t area = o->ref.area;
     if (area != AREA_TABLE && area != AREA_GRANULE && area != AREA_NONE) area = 0;
-    fprintf(f, "%d %d %d %d %d\n", area, row, o->stride < 0 ? o->ref.stride : 0, o->add, o->stride);
+    add(to, area);
+    add(to, 2 * (int64_t)row + o->add);
+    add(to, o->stride < 0 ? o->ref.stride : 0);
+    add(to, o->stride);
 }
 
-char *rows_identity(const Rows *r) {
-    char *text;
-    size_t size;
-    FILE *f = checked_file(&text, &size);
-    fprintf(f, "%d\n", r->step->kind);
+RowsIdentity rows_identity(const Rows *r) {
+    RowsIdentity id = { 0 };
+    add(&id, r->step->kind);
+    add(&id, r->nvalue);
     for (int i = 0; i < r->nvalue; i++)
-        identify_value(r, &r->value[i], f);
+        add_value(&id, r, &r->value[i]);
+    add(&id, r->nfixed);
     for (int i = 0; i < r->nfixed; i++)
-        identify_operand(&r->operand[i], f);
+        add_operand(&id, &r->operand[i]);
     for (int i = 0; i < r->nseries; i++)
-        identify_operand(&r->operand[r->series[i].first], f);
+        add_operand(&id, &r->operand[r->series[i].first]);
     for (int i = 0; i < r->step->n; i++)
-        if (class_of(r->step->node[i]) == TOKENSUM)
-            fprintf(f, "sum %%%d\n", r->slot[r->step->node[i]->in[0]->id]);
-    checked_written(f, &text);
-    return text;
+        if (class_of(r->step->node[i]) == TOKENSUM) add(&id, r->slot[r->step->node[i]->in[0]->id]);
+    id.hash = HASH_START;
+    for (int i = 0; i < id.n; i++)
+        id.hash = hash_word(id.hash, (uint64_t)id.word[i]);
+    return id;
+}
+
+bool rows_same_code(const RowsIdentity *a, const RowsIdentity *b) {
+    return a->n == b->n && !memcmp(a->word, b->word, (size_t)a->n * sizeof *a->word);
 }

@@ -45,7 +45,7 @@ static void add_step(Tables *t, const Plan *p, const ProgramKind *kind, int step
     if (t->bytes.constants.check) regions_reach(&t->bytes, &t->bytes.program[kind->which], a, rows);
     if (kind->probes) return;
     PlannedStep cost = cost_add(t, p, kind, step,
-                                rows ? &LIST(t->sink.row, RowKernel, a->row.kernel) : NULL, rows);
+                                rows ? LIST(t->sink.row, RowKernel *, a->row.kernel) : NULL, rows);
     a->profile = cost.kernel;
     if (t->costs.planned) t->costs.planned->step[kind->which][step] = cost;
 }
@@ -149,7 +149,7 @@ void tables_build(Tables *t, const Graph *g, const ModelPlans *plans, const Code
 void tables_free(Tables *t) {
     TableBytes *b = &t->bytes;
     for (int i = 0; i < t->sink.row.n; i++)
-        free(LIST(t->sink.row, RowKernel, i).identity), free(LIST(t->sink.row, RowKernel, i).name);
+        free_row_kernel(LIST(t->sink.row, RowKernel *, i));
     for (int i = 0; i < t->costs.kernel.n; i++)
         free((char *)LIST(t->costs.kernel, KernelInfo, i).name);
     List *lists[] = { &b->stage,     &b->action,   &b->ref,         &b->wave,         &b->cache,
@@ -158,6 +158,7 @@ void tables_free(Tables *t) {
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         free(lists[i]->data);
     name_table_free(&t->layout.number), name_table_free(&t->layout.input_number);
-    name_table_free(&t->sink.number), name_table_free(&t->costs.number);
+    name_table_free(&t->costs.number);
+    table_free(&t->sink.known);
     free(t->layout.param), free(t->layout.input);
 }

@@ -30,16 +30,26 @@ static void need_scratch(Constants *c, const Rows *r) {
     c->scratch_bytes = larger(c->scratch_bytes, floats * (int64_t)sizeof(float));
 }
 
+static bool same_code(const void *item, const void *key) {
+    return rows_same_code(&((const RowKernel *)item)->identity, key);
+}
+
+void free_row_kernel(RowKernel *k) {
+    free(k->identity.word);
+    free(k->name);
+    free(k);
+}
+
 int row_kernel_number(Tables *t, Rows *r, bool plain) {
     List *kernels = &t->sink.row;
     need_scratch(&t->bytes.constants, r);
-    char *identity = rows_identity(r);
-    int known = name_table_find(&t->sink.number, identity);
-    if (known >= 0) return free(identity), known;
-    name_table_add(&t->sink.number, identity, kernels->n);
-    RowKernel *k = list_add(kernels, sizeof *k);
-    k->identity = identity;
-    k->name = name_of(r, kernels->n - 1);
+    RowsIdentity identity = rows_identity(r);
+    RowKernel *k = table_find(&t->sink.known, identity.hash, same_code, &identity);
+    if (k) return free(identity.word), k->number;
+    k = checked_new(1, sizeof *k);
+    *k = (RowKernel){ identity, kernels->n, name_of(r, kernels->n) };
+    table_add(&t->sink.known, identity.hash, k);
+    *(RowKernel **)list_add(kernels, sizeof(RowKernel *)) = k;
     emit_row(&t->sink, r, k->name, plain);
-    return kernels->n - 1;
+    return k->number;
 }

@@ -9,6 +9,7 @@
 #include "program.h"
 #include "rows.h"
 #include "sizes.h"
+#include "table.h"
 
 /* A parameter's place in WEIGHTS and among the gradients; of a probe's input in WEIGHTS only. */
 typedef struct ParamPlace {
@@ -41,15 +42,17 @@ typedef struct TableBytes {
 
 /* A row kernel: the first of its kind, which is emitted. */
 typedef struct RowKernel {
-    char *identity, *name;
+    RowsIdentity identity;
+    int number;
+    char *name;
 } RowKernel;
 
 /* Where row kernels are written. */
 typedef struct KernelSink {
     struct Emit *emit[2]; /* modules that share them evenly; NULL: not there */
     int64_t emitted[2];   /* instructions there */
-    List row;             /* by number */
-    NameTable number;     /* by identity */
+    List row;             /* RowKernel *, by number */
+    Table known;          /* those, by identity */
 } KernelSink;
 
 /* What the model costs. */
@@ -95,6 +98,7 @@ Rows *action_add(Tables *t, const Plan *p, const ProgramKind *kind, int step, Ro
 
 /* row_kernels.c; 'plain': compiled fast and not optimised */
 int row_kernel_number(Tables *t, Rows *r, bool plain);
+void free_row_kernel(RowKernel *k);
 
 /* waves.c: where a table begins */
 int64_t wave_add(Tables *t, const Attr *a);

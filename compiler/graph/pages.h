@@ -1,0 +1,15 @@
+/*
+** Large memory, zeroed.  Passes jump about in it, and most of the time that takes is finding pages:
+** where the system has huge ones, it is asked for them.
+*/
+#ifndef STRATA_GRAPH_PAGES_H
+#define STRATA_GRAPH_PAGES_H
+
+#include <stddef.h>
+
+void *pages_take(size_t bytes); /* ends the program if there is no memory */
+void pages_free(void *at, size_t bytes);
+void pages_leave(
+    void); /* gives back to the system what was freed: who needs much now is not a pass */
+
+#endif
