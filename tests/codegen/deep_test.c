@@ -11,7 +11,7 @@
 #include "compiled_spec.h"
 #include "scratch_spec.h"
 
-enum { STACK = 256 << 10, COMPILE_STACK = 1 << 20, DEEP = 12000, COMPILED = 3000 };
+enum { STACK = 256 << 10, COMPILE_STACK = 1 << 20, DEEP = 12000, COMPILED = 5000 };
 
 /* Of a mixer: 'read' makes h of s.h; %d is how many times. */
 static const char *const deep[] = {

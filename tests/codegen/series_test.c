@@ -82,6 +82,17 @@ static Node *heads_read(Probe *p, Node *V) {
                       &channel);
 }
 
+/* Every piece reads all of them. */
+static Node *pairs_read(Probe *p, Node *V) {
+    int64_t n = V->shape.dim[0], D = V->shape.dim[1];
+    Shape channel = probe_shape(1, &D), rows = probe_shape(4, (int64_t[]){ n, 1, 2, D / 2 });
+    Shape columns = probe_shape(4, (int64_t[]){ 1, n, 2, D / 2 });
+    Shape wide = probe_shape(4, (int64_t[]){ n, n, 2, 1 });
+    Node *x = op_mul(V, probe_param(p, channel)), *by = op_reshape(V, &columns);
+    Node *z = op_softmax(op_sum(op_mul(op_reshape(x, &rows), by), 3), 1);
+    return op_reshape(op_sum(op_sum(op_mul(op_reshape(z, &wide), by), 1), 0), &channel);
+}
+
 /* One element of each piece, and all of them in one row. */
 static Node *elements_read(Node *V) {
     int64_t n = V->shape.dim[0], all = n * V->shape.dim[1];
@@ -96,6 +107,7 @@ static void add_reads(Probe *p, Node **source, int n) {
         probe_read(p, softmax_read(p, op_stack(p->g, length, source)));
     Node *V = op_stack(p->g, n, source);
     probe_read(p, heads_read(p, V));
+    if (n <= 33) probe_read(p, pairs_read(p, V));
     probe_read(p, elements_read(V));
     probe_read(p, op_slice(V, 0, n - 1, 1));
 }

@@ -37,6 +37,7 @@ typedef struct RowCode {
     V t, row;   /* CHANNELS: token, its place in the tile */
     Mode mode;
     int lanes;           /* of the loop being emitted; 1: scalars */
+    int64_t copies;      /* of the body being emitted: loops around it were written out */
     const Node *current; /* the statement's node: computed, not loaded */
     Memo *memo;
     int nmemo, memos;
@@ -86,7 +87,8 @@ V expr_remember(RowCode *c, const Node *n, const At *at, V value);
 void expr_forget(RowCode *c, int mark);  /* what was remembered since there were 'mark' memos */
 V expr_start(RowCode *c, const Node *n); /* what reduction n starts from */
 V expr_combine(RowCode *c, const Node *n, V sum, const Node *x, At at);
-bool expr_reads_stack(const RowCode *c, const Node *n); /* of rows addressed by pointer */
+bool expr_reads_stack(const RowCode *c, const Node *n);  /* of rows addressed by pointer */
+bool expr_reads_pieces(const RowCode *c, const Node *n); /* each by a number of its own */
 
 /* rows_iterate.c: a statement of class ITERATION */
 void iterate_emit(RowCode *c, const Statement *s);

@@ -139,6 +139,11 @@ bool expr_reads_stack(const RowCode *c, const Node *n) {
     return v && v->reads_stack;
 }
 
+bool expr_reads_pieces(const RowCode *c, const Node *n) {
+    const RowValue *v = rows_value(c->r, n);
+    return v && v->reads_pieces;
+}
+
 static At widen(const Node *n, At at, V j) {
     int axis = n->attr->axis;
     At in = { .lane = at.lane < 0 ? -1 : at.lane + (at.lane >= axis) };
@@ -154,9 +159,13 @@ static V eval_reduce(RowCode *c, const Node *n, At at) {
     int64_t count = x->shape.dim[n->attr->axis];
     V sum = expr_start(c, n);
     bool tokens = c->mode == MODE_TOKENS, stack = expr_reads_stack(c, x);
-    if (count <= 4 || (count <= ROWS_UNROLL && (stack || tokens)) || (stack && tokens)) {
+    bool wanted = count <= ROWS_UNROLL ? stack || tokens : stack && tokens;
+    bool few = c->copies * count <= ROWS_COPIES || expr_reads_pieces(c, x);
+    if (count <= 4 || (wanted && few)) {
+        c->copies *= count;
         for (int64_t j = 0; j < count; j++)
             sum = expr_combine(c, n, sum, x, widen(n, at, e_i64(e, j)));
+        c->copies /= count;
         return sum;
     }
     V var = e_var(e, e_splat(e, sum, c->lanes));

@@ -76,19 +76,27 @@ static int after_operands(const Rows *r, const Node *n, const Statement *s) {
     return last;
 }
 
+/* LLVM takes time that grows with the square of what a loop's body computes. */
+enum { MOST_CODE = 4096 };
+
+static bool can_join(const Rows *r, const StatementGroup *g, const Statement *s, int code) {
+    return g->mode == s->mode && rows_same_elements(&g->base, &s->base) && s->kind != ITERATED
+        && r->statement[g->first].kind != ITERATED && g->code + code <= MOST_CODE;
+}
+
 static void join_group(Rows *r, Statement *s, int after_group) {
-    int g = after_group + 1;
-    for (; g < r->ngroup; g++)
-        if (r->group[g].mode == s->mode && rows_same_elements(&r->group[g].base, &s->base)
-            && s->kind != ITERATED && r->statement[r->group[g].first].kind != ITERATED)
-            break;
+    const Node *of = s->piece ? s->piece : s->kind == PARTIAL ? s->node->in[0] : s->node;
+    int g = after_group + 1, code = rows_value(r, of)->code;
+    while (g < r->ngroup && !can_join(r, &r->group[g], s, code))
+        g++;
     int id = (int)(s - r->statement);
     s->group = g;
     s->next = -1;
     if (g == r->ngroup) {
-        r->group[r->ngroup++] = (StatementGroup){ s->mode, s->base, id, id };
+        r->group[r->ngroup++] = (StatementGroup){ s->mode, s->base, id, id, code };
         return;
     }
+    r->group[g].code += code;
     r->statement[r->group[g].last].next = id;
     r->group[g].last = id;
 }

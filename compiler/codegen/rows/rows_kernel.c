@@ -84,7 +84,7 @@ int64_t rows_emit(Emit *e, const Rows *r, const char *name) {
     set_attribute(e, fn, "noinline"); /* profiles name it; a call is nothing beside it */
     if (e->plain || e->check) set_attribute(e, fn, "optnone");
     if (e->plain) LLVMSetSection(fn, ".text.probe");
-    RowCode c = { .e = e, .r = r };
+    RowCode c = { .e = e, .r = r, .copies = 1 };
     c.p = checked_new((size_t)r->noperand + 1, sizeof *c.p);
     c.row_table = checked_new((size_t)r->nvalue + 1, sizeof *c.row_table);
     c.wanted = checked_new((size_t)r->nvalue + 1, sizeof *c.wanted);

@@ -189,16 +189,26 @@ static void lane_loops(RowCode *c, Nest *n) {
     free(total), free(n->sum);
 }
 
-static bool group_reads_stack(const RowCode *c, const StatementGroup *g) {
+typedef bool Reads(const RowCode *c, const Node *n);
+
+static bool group_reads(const RowCode *c, const StatementGroup *g, Reads *reads) {
     for (int i = g->first; i >= 0; i = c->r->statement[i].next) {
         const Statement *s = &c->r->statement[i];
         const Node *n = s->piece ? s->piece : s->node;
         if (s->kind == PARTIAL) n = n->in[0];
-        if (s->piece || s->kind == PARTIAL ? expr_reads_stack(c, n) : false) return true;
+        if (s->piece || s->kind == PARTIAL ? reads(c, n) : false) return true;
         for (int k = 0; !s->piece && s->kind != PARTIAL && k < node_reads(n); k++)
-            if (expr_reads_stack(c, n->in[k])) return true;
+            if (reads(c, n->in[k])) return true;
     }
     return false;
+}
+
+/* Steps of a loop are written out where they read pieces, which have numbers of their own, or where
+** that is little code. */
+static bool writes_out(const RowCode *c, const Nest *n, int64_t count, int64_t rest) {
+    bool stack = group_reads(c, n->g, expr_reads_stack);
+    if (c->mode == MODE_TOKENS ? !stack && rest > FEW : !stack || count > ROWS_UNROLL) return false;
+    return c->copies * count <= ROWS_COPIES || group_reads(c, n->g, expr_reads_pieces);
 }
 
 static void outer_loops(RowCode *c, Nest *n, int axis) {
@@ -212,12 +222,13 @@ static void outer_loops(RowCode *c, Nest *n, int axis) {
     int64_t count = n->dim[axis], rest = 1;
     for (int i = axis; i < n->rank; i++)
         rest *= n->dim[i];
-    if (scalar ? rest <= FEW || group_reads_stack(c, n->g)
-               : count <= ROWS_UNROLL && group_reads_stack(c, n->g)) {
+    if (writes_out(c, n, count, rest)) {
+        c->copies *= count;
         for (int64_t j = 0; j < count; j++) {
             n->idx[axis] = e_i64(e, j);
             outer_loops(c, n, axis + 1);
         }
+        c->copies /= count;
         return;
     }
     Loop l = e_loop(e, e_i64(e, 0), index_length(c, count), 1);

@@ -90,11 +90,13 @@ static void sum_up(const Rows *r, RowValue *v) {
     v->cost = own_cost(v->n);
     v->depth = 1;
     v->reads_stack = rows_by_pointer(v->n);
+    v->reads_pieces = v->n->op == OP_stack;
     for (int i = 0; v->here && i < node_reads(v->n); i++) {
         const RowValue *x = rows_value(r, v->n->in[i]);
         v->cost = v->cost + x->cost <= DEAR ? v->cost + x->cost : DEAR + 1;
         if (x->depth >= v->depth) v->depth = x->depth + 1;
         v->reads_stack |= x->reads_stack;
+        v->reads_pieces |= x->reads_pieces;
     }
     if (v->depth > 2 * DEEPEST)
         limit_hit("%s:%d: expected at most %d reshapes one after another, found more",
@@ -104,8 +106,10 @@ static void sum_up(const Rows *r, RowValue *v) {
 static void decide(const Rows *r, RowValue *v) {
     sum_up(r, v);
     v->stored = is_stored(r, v);
+    v->code = v->depth > v->cost ? v->depth : v->cost;
     if (v->here && !v->stored) return;
     v->reads_stack &= v->here && v->n->op == OP_stack;
+    v->reads_pieces = false;
     v->cost = v->n->op != OP_fill;
     v->depth = 0;
 }
