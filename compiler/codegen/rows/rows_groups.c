@@ -76,12 +76,9 @@ static int after_operands(const Rows *r, const Node *n, const Statement *s) {
     return last;
 }
 
-/* LLVM takes time that grows with the square of what a loop's body computes. */
-enum { MOST_CODE = 4096 };
-
 static bool can_join(const Rows *r, const StatementGroup *g, const Statement *s, int code) {
     return g->mode == s->mode && rows_same_elements(&g->base, &s->base) && s->kind != ITERATED
-        && r->statement[g->first].kind != ITERATED && g->code + code <= MOST_CODE;
+        && r->statement[g->first].kind != ITERATED && g->code + code <= ROWS_CODE;
 }
 
 static void join_group(Rows *r, Statement *s, int after_group) {

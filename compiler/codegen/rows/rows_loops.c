@@ -208,7 +208,8 @@ static bool group_reads(const RowCode *c, const StatementGroup *g, Reads *reads)
 static bool writes_out(const RowCode *c, const Nest *n, int64_t count, int64_t rest) {
     bool stack = group_reads(c, n->g, expr_reads_stack);
     if (c->mode == MODE_TOKENS ? !stack && rest > FEW : !stack || count > ROWS_UNROLL) return false;
-    return c->copies * count <= ROWS_COPIES || group_reads(c, n->g, expr_reads_pieces);
+    bool little = c->copies * count <= ROWS_COPIES && c->copies * count * n->g->code <= ROWS_CODE;
+    return little || group_reads(c, n->g, expr_reads_pieces);
 }
 
 static void outer_loops(RowCode *c, Nest *n, int axis) {
