@@ -207,7 +207,8 @@ int output_patch(Output *o, uint64_t at, const void *bytes, size_t n, Error *e) 
 static int rotate(Output *o, const char *previous, Error *e) {
     if (!renameat2(o->folder, o->temp, o->folder, o->name, RENAME_EXCHANGE)) {
         if (!renameat(o->folder, o->temp, o->folder, previous)) return STATUS_OK;
-        return error_errno(e, o->path, "keep the file before as .prev", errno);
+        return error_errno(e, o->path, "keep the file before as .prev (the new one is there)",
+                           errno);
     }
     if (errno != EINVAL && errno != ENOSYS) return error_errno(e, o->path, "replace it", errno);
     if (renameat(o->folder, o->name, o->folder, previous))
@@ -245,7 +246,7 @@ int output_commit(Output *o, bool keep_previous, Error *e) {
         return status;
     }
     if (fsync(o->folder) && errno != EINVAL && errno != EROFS)
-        status = error_errno(e, o->path, "flush its folder", errno);
+        status = error_errno(e, o->path, "flush its folder (the file is there)", errno);
     output_free(o);
     return status;
 }

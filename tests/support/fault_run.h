@@ -12,7 +12,7 @@
 
 enum { FAULT_FILES = 8, FAULT_SETTINGS = 3, FAULT_SAID = 1 << 13 };
 
-/* What is run: a shell's words in a folder with these files of 'from'. */
+/* What is run: words, with spaces between, in a folder with these files of 'from'. */
 typedef struct FaultCommand {
     const char *program, *words, *file[FAULT_FILES];
     const Folder *from;

@@ -242,6 +242,26 @@ static void few_descriptors(void **state) {
     }
 }
 
+/* Training goes on where it cannot tell, and says so in the end. */
+static void full_output(void **state) {
+    (void)state;
+    static const char script[] = "exec " TRAIN " >/dev/full\n";
+    folder_write(&inputs, "t.sh", script, sizeof script - 1);
+    const FaultCommand train = { "m", TRAIN, { "m", "w.safetensors", "t.sh" }, INPUTS };
+    FaultCommand unheard = train;
+    unheard.words = "/bin/sh t.sh";
+    FaultOutcome whole, o;
+    fault_run_whole(&whole, &train);
+    fault_start(&o, &unheard, 0, NULL);
+    fault_finish(&o);
+    assert_int_equal(o.status, 4);
+    assert_true(fault_says_one_line(o.said));
+    assert_non_null(strstr(o.said, "the run is done and w.safetensors is written"));
+    assert_true(folders_same(&o.work, &whole.work));
+    fault_forget(&o);
+    fault_forget(&whole);
+}
+
 /* == Inputs =============================================================== */
 
 static int prepare(void **state) {
@@ -261,10 +281,9 @@ static int clean(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_compiler),
-        cmocka_unit_test(training),
-        cmocka_unit_test(computing),
-        cmocka_unit_test(few_descriptors),
+        cmocka_unit_test(the_compiler), cmocka_unit_test(training),
+        cmocka_unit_test(computing),    cmocka_unit_test(few_descriptors),
+        cmocka_unit_test(full_output),
     };
     return cmocka_run_group_tests(tests, prepare, clean);
 }

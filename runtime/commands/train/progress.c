@@ -16,9 +16,8 @@
 enum { BAR = 24, LINE_MOST = 400 };
 static const double BETWEEN_LINES = 2.0, BETWEEN_FRAMES = 0.1; /* seconds */
 
-static void put(const char *text) {
-    Error ignored = { 0 };
-    console_write(text, strlen(text), NULL, &ignored);
+static void put(Progress *p, const char *text) {
+    if (!p->lost.status) console_write(text, strlen(text), NULL, &p->lost);
 }
 
 void progress_open(Progress *p) {
@@ -59,7 +58,7 @@ static void draw_bar(Progress *p, int64_t step, const char *text) {
     int room = terminal_columns() - BAR - 4;
     print_text(line, sizeof line, "\r\033[K%s[%s]%s %.*s", p->plain ? "" : "\033[36m", bar,
                p->plain ? "" : "\033[0m", room > 0 ? room : 0, text);
-    put(line);
+    put(p, line);
     p->line = true;
 }
 
@@ -82,8 +81,8 @@ void progress_step(Progress *p, int64_t step, double loss) {
     if (p->terminal) {
         draw_bar(p, step, text);
     } else {
-        put(text);
-        put("\n");
+        put(p, text);
+        put(p, "\n");
     }
 }
 
@@ -93,13 +92,13 @@ void progress_note(Progress *p, const char *format, ...) {
     va_start(arguments, format);
     print_textv(text, sizeof text - 1, format, arguments);
     va_end(arguments);
-    put(p->line ? "\r\033[K" : "");
+    put(p, p->line ? "\r\033[K" : "");
     p->line = false;
-    put(text);
-    put("\n");
+    put(p, text);
+    put(p, "\n");
 }
 
 void progress_close(Progress *p) {
-    if (p->line) put("\n");
+    if (p->line) put(p, "\n");
     p->line = false;
 }

@@ -1,12 +1,15 @@
 /*
 ** What training shows while it runs: one line that is rewritten on a terminal, now and
-** then a plain line elsewhere.  Output that cannot be written is no reason to stop.
+** then a plain line elsewhere.  Output that cannot be written is no reason to stop; who trains
+** says so in the end.
 */
 #ifndef STRATA_PROGRESS_H
 #define STRATA_PROGRESS_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "error.h"
 
 typedef struct Progress {
     int64_t steps;        /* of the run */
@@ -16,6 +19,7 @@ typedef struct Progress {
     double seconds;       /* a step, smoothed */
     double shown;         /* when */
     bool line;            /* the terminal's line is not ended */
+    Error lost;           /* why the first text was that could not be written; status 0: none */
 } Progress;
 
 /* tokens, flops and steps are set; finds out about standard output. */

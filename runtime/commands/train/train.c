@@ -269,6 +269,10 @@ static int train(Run *r, Error *e) {
 int command_train(const Program *p, Error *e) {
     Run r = { .p = p, .log.fd = -1, .events.fd = -1 };
     int status = train(&r, e);
+    const Error *lost = &r.progress.lost;
+    if (!status && lost->status)
+        status = error_set(e, lost->status, "%s; the run is done and %s is written", lost->text,
+                           r.out);
     run_close(&r);
     return status;
 }
