@@ -343,7 +343,9 @@ static void hostile_files(void **state) {
             with_files("generate --weights w --prompt ab", 0, "/dev/full", err, sizeof err), 4);
         assert_int_equal(
             with_files("train --data text --steps 2 --out full", 0, "/dev/full", err, sizeof err),
-            0);
+            4);
+        assert_non_null(strstr(err, "the run is done"));
+        assert_true(folder_has(&folder, "full"));
     }
     assert_int_equal(
         with_files("logits --weights w --tokens in --out closed", 7, "/dev/null", err, sizeof err),
