@@ -28,7 +28,7 @@ typedef struct SourceFile {
     size_t size;
 } SourceFile;
 
-typedef struct Front {
+struct Front {
     lua_State *L;
     Graph *g;
     Model *m;
@@ -39,6 +39,7 @@ typedef struct Front {
     int64_t left;        /* instructions */
     size_t longest;      /* bytes of a string, so far */
     bool dense;          /* layers are built without their routes */
+    int opened;          /* Lua's status of the library's start */
     double start;        /* sandbox_seconds() when the run began */
     size_t built;        /* bytes of graph, about */
     int status;          /* 0; else a limit (3) or a file (4) stopped the run for good */
@@ -51,7 +52,7 @@ typedef struct Front {
     int64_t streams;     /* of random numbers, so far */
     bool *must_read;     /* by parameter: it is a mistake if nothing reads it */
     int readcap, notecap, sourcecap, mustcap;
-} Front;
+};
 
 static inline Front *front(lua_State *L) { return *(Front **)lua_getextraspace(L); }
 

@@ -28,12 +28,17 @@ static void open_library(lua_State *L) {
     lua_call(L, 1, 1);
 }
 
-/* (path): everything that can go wrong happens in here */
+/* (NULL): the library, which is the same for all specs */
+static int prepare(lua_State *L) {
+    open_library(L);
+    return 1;
+}
+
+/* (path, library): everything else that can go wrong happens in here */
 static int run(lua_State *L) {
     const char *path = lua_touserdata(L, 1);
+    int library = 2;
     files_open(L, path);
-    open_library(L);
-    int library = lua_gettop(L);
     files_spec(L, path);
     lua_getfield(L, library, "environment");
     lua_setupvalue(L, -2, 1);
@@ -44,8 +49,8 @@ static int run(lua_State *L) {
     return 0;
 }
 
-/* A Front ready to run; NULL if there is no memory for it. */
-static Front *front_new(const char *path, const SpecLimits *limits) {
+/* NULL if there is no memory for it. */
+static Front *front_new(const SpecLimits *limits) {
     Front *f = calloc(1, sizeof *f);
     Model *m = calloc(1, sizeof *m);
     if (!f || !m) {
@@ -58,8 +63,6 @@ static Front *front_new(const char *path, const SpecLimits *limits) {
     f->left = f->limit.instructions;
     f->start = sandbox_seconds();
     f->g = m->graph = graph_new();
-    m->file = graph_string(f->g, path);
-    snprintf(f->stuck, sizeof f->stuck, "%s:1", path);
     f->L = lua_newstate(sandbox_alloc, f);
     if (!f->L) return f;
     *(Front **)lua_getextraspace(f->L) = f;
@@ -75,13 +78,20 @@ static void front_free(Front *f) {
     free(f);
 }
 
-/* Calls f(argument) with nothing that escapes; the error is left on the stack. */
+/* Calls f(argument, ...) with nothing that escapes; what the last call left is what follows, what
+** this one returns is left, or the error. */
 static int call_protected(Front *f, lua_CFunction function, void *argument) {
     if (!f->L) return LUA_ERRMEM;
+    int more = lua_gettop(f->L);
     lua_pushcfunction(f->L, spec_handle_error);
+    lua_insert(f->L, 1);
     lua_pushcfunction(f->L, function);
+    lua_insert(f->L, 2);
     lua_pushlightuserdata(f->L, argument);
-    return lua_pcall(f->L, 1, 0, 1);
+    lua_insert(f->L, 3);
+    int status = lua_pcall(f->L, 1 + more, LUA_MULTRET, 1);
+    lua_remove(f->L, 1);
+    return status;
 }
 
 /* == The finished model =================================================== */
@@ -159,16 +169,25 @@ static int finish(Front *f) {
 
 /* == Entry points ========================================================= */
 
-static Model *load(const char *path, const SpecLimits *limits, bool dense, Error *e) {
+Front *spec_open(const SpecLimits *limits, bool dense) {
+    Front *f = front_new(limits);
+    if (!f) return NULL;
+    f->dense = dense;
+    f->opened = call_protected(f, prepare, NULL);
+    return f;
+}
+
+Model *spec_read(Front *f, const char *path, Error *e) {
     *e = (Error){ 0 };
-    Front *f = front_new(path, limits);
     if (!f) {
         error_set(e, STATUS_LIMIT, "expected memory to read a spec with, found none left");
         return NULL;
     }
     Model *m = f->m;
-    f->dense = dense;
-    int status = call_protected(f, run, (void *)(uintptr_t)path);
+    m->file = graph_string(f->g, path);
+    snprintf(f->stuck, sizeof f->stuck, "%s:1", path);
+    int status = f->opened;
+    if (!status) status = call_protected(f, run, (void *)(uintptr_t)path);
     if (!status) status = finish(f);
     if (status) spec_report(f, status, e);
     front_free(f);
@@ -178,11 +197,11 @@ static Model *load(const char *path, const SpecLimits *limits, bool dense, Error
 }
 
 Model *spec_load(const char *path, const SpecLimits *limits, Error *e) {
-    return load(path, limits, false, e);
+    return spec_read(spec_open(limits, false), path, e);
 }
 
 Model *spec_load_dense(const char *path, const SpecLimits *limits, Error *e) {
-    return load(path, limits, true, e);
+    return spec_read(spec_open(limits, true), path, e);
 }
 
 void spec_free(Model *m) {
@@ -217,7 +236,7 @@ static int list_names(lua_State *L) { return list_strings(L, "names", "  \"%s\",
 
 /* Runs one that only looks at the library; 0, or 1 if it failed. */
 static int ask_library(lua_CFunction question, FILE *file) {
-    Front *f = front_new("spec.lua", NULL);
+    Front *f = front_new(NULL);
     if (!f) return 1;
     Model *m = f->m;
     int status = call_protected(f, question, file);

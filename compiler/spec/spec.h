@@ -63,6 +63,12 @@ typedef struct Model {
 Model *spec_load(const char *path, const SpecLimits *limits, Error *e);
 /* The same with layers that work on all tokens: what its routes are measured against. */
 Model *spec_load_dense(const char *path, const SpecLimits *limits, Error *e);
+
+/* The same in two steps: the library's part, which is most of it, before there is a spec; then one
+** spec, whatever came of the first.  NULL: there is no memory for it, as spec_read will say. */
+typedef struct Front Front;
+Front *spec_open(const SpecLimits *limits, bool dense);
+Model *spec_read(Front *f, const char *path, Error *e);
 void spec_free(Model *m);
 
 /* A file of the embedded library, by the name that lines of it have: "library/norms/rmsnorm.lua";

@@ -6,6 +6,7 @@
 #ifndef TESTS_FUZZ_H
 #define TESTS_FUZZ_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +29,10 @@ extern const char *const fuzz_words[]; /* that decide something; NULL at the end
 extern const int fuzz_bytes; /* mutations of bytes before it is repaired, less than that */
 /* Puts right what nearly every mutation breaks (lengths, checksums), or mutates as no byte does. */
 void fuzz_repair(FuzzInput *f);
+
+/* == What a main function defines ========================================= */
+
+extern const bool fuzz_forks; /* a reader may: nothing is learned from what code inputs reach */
 
 /* == What it has for that ================================================= */
 

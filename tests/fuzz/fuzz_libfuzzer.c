@@ -4,6 +4,8 @@
 
 #include "fuzz.h"
 
+const bool fuzz_forks = false;
+
 size_t LLVMFuzzerMutate(uint8_t *bytes, size_t n, size_t most);
 int LLVMFuzzerInitialize(int *count, char ***argument);
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);

@@ -14,6 +14,8 @@
 
 #include "fuzz.h"
 
+const bool fuzz_forks = true;
+
 static FuzzInput input; /* the signal's handler wants its seed */
 
 static void tell(int number) {

@@ -25,6 +25,8 @@
 #include "fuzz_spec.h"
 #include "spec_trial.h"
 
+const bool fuzz_forks = true;
+
 enum { ENDS = TRIAL_REFUSED + 2 }; /* and those by a signal */
 
 static int longest(void) {
