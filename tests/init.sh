@@ -59,7 +59,7 @@ sed -i 's/dim = 32/dim = 64/' first/model.lua
     fail "expected another program for another spec"
 
 "$strata" doctor >report || fail "expected doctor to be content here"
-for row in strata processor 'builds for' memory cc ar libstrata next; do
+for row in strata processor 'builds for' memory cc ar objcopy libstrata next; do
     grep -q "^$row  *[^ ]" report || fail "expected doctor to say: $row"
 done
 status=0

@@ -81,7 +81,7 @@ told '^error: deeper.lua:([0-9]+:)? expected at most 1 s of processor time \(uli
 
 # The first process waits for the second, which waits for the third, which generates code.
 command -v pgrep >/dev/null || { echo "limits.sh: no pgrep, processes are not killed"; exit 0; }
-spec=$here/specs/papers/haares/haares-small-12.lua
+spec=$here/specs/papers/haares/haares-large-48.lua
 hurt() {  # hurt SIGNAL GENERATION
     what="signal $1 to process $2"
     "$strata" build "$spec" -O3 -o hurt >/dev/null 2>err &

@@ -1,8 +1,8 @@
 /*
 ** From a model's graph to machine code.  The steps: plan each of the model's
 ** programs (pipeline.c), number its row kernels and write the tables that the driver
-** walks, put kernels, tables and the kernel library into one LLVM module, and let
-** LLVM write it (both object.c).
+** walks, put them into an LLVM module, and let LLVM write it (both object.c).  The kernel
+** library is linked to it as an object that was made with the compiler, or is in the module.
 */
 #ifndef STRATA_CODEGEN_H
 #define STRATA_CODEGEN_H
@@ -51,6 +51,7 @@ typedef struct CodegenOptions {
     int chunk;          /* tokens per task, 64, 128, ..; 0: as chunk.c finds */
     bool watch;         /* functions tell what they do: see Watch */
     bool main;          /* with a main() for libstrata */
+    bool link;          /* the kernel library's object will be linked, where there is one */
     EmitKind emit;      /* EMIT_IR, EMIT_ASM or anything else: an object */
     PassOptions passes; /* 'check' also: test every access of row kernels */
 } CodegenOptions;
@@ -75,6 +76,7 @@ typedef struct CompiledModel {
     size_t size;
     void *side; /* a program's second object, to be linked with the first; else NULL */
     size_t side_size;
+    int library;        /* kernel_object() to be linked with it; -1: none */
     strata_model model; /* the descriptor's fixed part */
     KernelInfo *kernel;
     int nkernel;
@@ -118,6 +120,13 @@ void codegen_plan_free(Planned *p);
 int codegen_compile(const Graph *g, const ModelInfo *info, const CodegenOptions *o,
                     CompiledModel *out, Error *e);
 void codegen_free(CompiledModel *c);
+
+/* Levels, of which each has a kernel library; its name, such as "v3". */
+int codegen_libraries(void);
+const char *codegen_library_name(int library);
+/* The library's object, for models compiled with 'link': to be made once, when the compiler is
+** built. */
+int codegen_library(int library, void **data, size_t *size, Error *e);
 
 /* header.c: the model's C header */
 void codegen_header(const CompiledModel *c, const ModelInfo *info, const char *prefix, FILE *f);

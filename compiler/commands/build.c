@@ -6,6 +6,7 @@
 */
 #include "build.h"
 #include "command.h"
+#include "kernel_object.h"
 #include "link.h"
 #include "prefix.h"
 #include "probe_graph.h"
@@ -22,7 +23,7 @@
 
 /* Files on the way; "" where there is none. */
 typedef struct Scratch {
-    char folder[256], object[384], side[384], header[384], result[384];
+    char folder[256], object[384], side[384], library[384], header[384], result[384];
 } Scratch;
 
 /* == Compiling, in the child ============================================== */
@@ -45,6 +46,12 @@ static int write_header(const char *path, const CompiledModel *code, const Model
     return ok ? STATUS_OK : write_failed(path, e);
 }
 
+static int write_library(const char *path, int library, Error *e) {
+    size_t size;
+    const void *data = kernel_object(library, &size);
+    return write_bytes(path, data, size, e);
+}
+
 static int compile(const Model *m, const BuildOptions *o, const Scratch *s, Error *e) {
     ModelInfo info = model_info(m);
     CompiledModel code;
@@ -54,6 +61,7 @@ static int compile(const Model *m, const BuildOptions *o, const Scratch *s, Erro
     if (status) return status;
     status = write_bytes(s->object, code.data, code.size, e);
     if (!status && code.side) status = write_bytes(s->side, code.side, code.side_size, e);
+    if (!status && code.library >= 0) status = write_library(s->library, code.library, e);
     if (!status && *s->header) status = write_header(s->header, &code, &info, o->code.prefix, e);
     codegen_free(&code);
     graph_free(probe.graph);
@@ -75,7 +83,7 @@ static int compile_work(void *work, Error *e) {
 
 /* == Files ================================================================ */
 
-static int scratch_open(Scratch *s, const char *prefix, bool header, bool linked, Error *e) {
+static int scratch_open(Scratch *s, const char *prefix, bool header, Error *e) {
     const char *where = getenv("TMPDIR");
     int n = snprintf(s->folder, sizeof s->folder, "%s/strata-XXXXXX",
                      where && *where ? where : "/tmp");
@@ -86,15 +94,16 @@ static int scratch_open(Scratch *s, const char *prefix, bool header, bool linked
         return error_errno(e, s->folder, "make a folder for temporary files", errno);
     snprintf(s->object, sizeof s->object, "%s/%.64s.o", s->folder, prefix);
     snprintf(s->side, sizeof s->side, "%s/%.64s.side.o", s->folder, prefix);
+    snprintf(s->library, sizeof s->library, "%s/%.64s.library.o", s->folder, prefix);
     snprintf(s->header, sizeof s->header, header ? "%s/model.h" : "", s->folder);
-    snprintf(s->result, sizeof s->result, linked ? "%s/%s" : "", s->folder, "result");
+    snprintf(s->result, sizeof s->result, "%s/result", s->folder);
     return STATUS_OK;
 }
 
 /* By their names: there may be no descriptor left to list the folder with. */
 static void scratch_close(const Scratch *s, Allowance *a) {
-    const char *file[] = { s->object, s->side, s->header, s->result };
-    for (int i = 0; i < 4; i++)
+    const char *file[] = { s->object, s->side, s->library, s->header, s->result };
+    for (int i = 0; i < 5; i++)
         if (*file[i]) unlink(file[i]);
     allowance_drop(a, s->folder);
 }
@@ -116,9 +125,16 @@ static char *header_name(const char *output) {
 
 /* == Building ============================================================= */
 
-/* The second object, NULL if none was made; what cannot be looked at, the linker misses. */
-static const char *side_of(const Scratch *s) {
-    return access(s->side, F_OK) && errno == ENOENT ? NULL : s->side;
+/* An object that may not have been made: NULL; what cannot be looked at, the linker misses. */
+static const char *made(const char *path) {
+    return access(path, F_OK) && errno == ENOENT ? NULL : path;
+}
+
+static int add_code(const char *path, int64_t *bytes, Error *e) {
+    int64_t more = 0;
+    int status = path ? code_size(path, &more, e) : STATUS_OK;
+    *bytes += more;
+    return status;
 }
 
 static int compile_counted(const Model *m, const BuildOptions *o, const Scratch *s,
@@ -128,24 +144,34 @@ static int compile_counted(const Model *m, const BuildOptions *o, const Scratch 
     step_note(allowance_step(o->allowance), m->graph->n, "code generation");
     int status = allowance_run(o->allowance, compile_work, &w, mask, e);
     if (status || !o->facts) return status;
+    int64_t *bytes = &o->facts->code_bytes;
     o->facts->seconds = process_children_seconds() - start;
-    int64_t side = 0;
-    status = code_size(s->object, &o->facts->code_bytes, e);
-    if (!status && side_of(s)) status = code_size(s->side, &side, e);
-    o->facts->code_bytes += side;
+    *bytes = 0;
+    status = add_code(s->object, bytes, e);
+    if (!status) status = add_code(made(s->side), bytes, e);
+    return status ? status : add_code(made(s->library), bytes, e);
+}
+
+/* Own and library to one object, which takes the place of the first. */
+static int join(const Scratch *s, const LinkObjects *objects, const sigset_t *mask, Error *e) {
+    int status = link_object(objects, s->result, mask, e);
+    if (!status && rename(s->result, s->object)) return write_failed(s->object, e);
     return status;
 }
 
 static int make(const Model *m, const BuildOptions *o, const char *output, const char *header,
                 const sigset_t *mask, Error *e) {
-    bool linked = o->code.emit == EMIT_EXE || o->code.emit == EMIT_STATIC
-        || o->code.emit == EMIT_SHARED;
+    EmitKind emit = o->code.emit;
+    bool linked = emit == EMIT_EXE || emit == EMIT_STATIC || emit == EMIT_SHARED;
     Scratch s;
-    int status = scratch_open(&s, o->code.prefix, header, linked, e);
+    int status = scratch_open(&s, o->code.prefix, header, e);
     if (status) return status;
     allowance_keep(o->allowance, s.folder);
     status = compile_counted(m, o, &s, mask, e);
-    if (!status && linked) status = link_output(o, s.object, side_of(&s), s.result, mask, e);
+    LinkObjects objects = { s.object, made(s.side), made(s.library) };
+    if (!status && objects.library && (emit == EMIT_OBJ || emit == EMIT_STATIC))
+        status = join(&s, &objects, mask, e);
+    if (!status && linked) status = link_output(emit, &objects, s.result, mask, e);
     if (!status) status = publish(output, linked ? s.result : s.object, header, s.header, e);
     scratch_close(&s, o->allowance);
     return status;
@@ -155,6 +181,7 @@ int build_model(const Model *m, BuildOptions *o, Error *e) {
     static const char *const suffix[] = { "", ".o", ".a", ".so", ".ll", ".s" };
     char name[256];
     o->code.main = o->code.emit == EMIT_EXE;
+    o->code.link = true;
     o->code.passes.step = allowance_step(o->allowance);
     int status = prefix_check("build", o->code.prefix, m, !o->code.main, e);
     if (status) return status;

@@ -89,7 +89,7 @@ int command_doctor(const Options *o, Error *e) {
                          o->word[0]);
     show_machine();
     int missing = !codegen_native() + show_tool("cc", "gcc libc6-dev") + show_tool("ar", "binutils")
-        + show_library() + show_scratch();
+        + show_tool("objcopy", "binutils") + show_library() + show_scratch();
     if (missing)
         return error_set(e, STATUS_USER,
                          "strata doctor: expected all that a build needs, found %d missing",

@@ -1,7 +1,6 @@
 /*
-** From an object to a program, an archive or a shared library, with the
-** system's cc and ar.  libstrata is found beside this program: in its build
-** tree, or where it was installed.
+** From objects to one, to a program, an archive or a shared library, with the system's cc, ar and
+** objcopy.  libstrata is found beside this program: in its build tree, or where it was installed.
 */
 #include "link.h"
 #include "process.h"
@@ -29,29 +28,61 @@ bool link_library(char *path, size_t size) {
     return false;
 }
 
-static int link_program(const char *object, const char *side, const char *result,
-                        const sigset_t *mask, Error *e) {
+/* A command line that grows. */
+typedef struct CommandLine {
+    char *word[24];
+    int n;
+} CommandLine;
+
+static void add(CommandLine *w, const char *word) {
+    if (word) w->word[w->n++] = (char *)word;
+}
+
+static CommandLine words_of(const char *const *first, const LinkObjects *objects) {
+    CommandLine w = { 0 };
+    for (; *first; first++)
+        add(&w, *first);
+    add(&w, objects->own), add(&w, objects->side), add(&w, objects->library);
+    return w;
+}
+
+static int link_program(const LinkObjects *objects, const char *result, const sigset_t *mask,
+                        Error *e) {
+    static const char *const first[] = { "cc", "-pthread", "-Wl,--gc-sections", NULL };
     char library[PATH_MAX + 64];
     if (!link_library(library, sizeof library))
         return error_set(e, STATUS_IO,
                          "libstrata.a: expected it in runtime/ or " STRATA_LIBRARY_FROM_PROGRAM
                          "/ beside strata, found neither");
-    char *cc[] = { "cc",           "-o",    (char *)result,
-                   (char *)object, library, "-Wl,--gc-sections",
-                   "-pthread",     "-lm",   STRATA_LINK_FLAG,
-                   NULL,           NULL };
-    int n = 0;
-    while (cc[n])
-        n++;
-    cc[n] = (char *)side;
-    return process_run(cc, mask, e);
+    CommandLine cc = words_of(first, objects);
+    add(&cc, library), add(&cc, "-lm"), add(&cc, STRATA_LINK_FLAG);
+    add(&cc, "-o"), add(&cc, result);
+    return process_run(cc.word, mask, e);
 }
 
-int link_output(const BuildOptions *o, const char *object, const char *side, const char *result,
-                const sigset_t *mask, Error *e) {
-    char *ar[] = { "ar", "rcsD", (char *)result, (char *)object, NULL };
-    char *shared[] = { "cc", "-shared", "-nostdlib", "-o", (char *)result, (char *)object, NULL };
-    if (o->code.emit == EMIT_STATIC) return process_run(ar, mask, e);
-    if (o->code.emit == EMIT_SHARED) return process_run(shared, mask, e);
-    return link_program(object, side, result, mask, e);
+static int link_shared(const LinkObjects *objects, const char *result, const sigset_t *mask,
+                       Error *e) {
+    static const char *const first[] = { "cc", "-shared", "-nostdlib", "-Wl,--gc-sections", NULL };
+    CommandLine cc = words_of(first, objects);
+    add(&cc, "-o"), add(&cc, result);
+    return process_run(cc.word, mask, e);
+}
+
+/* Of what is left, only the model's functions can be seen: two models may be in one program. */
+int link_object(const LinkObjects *objects, const char *result, const sigset_t *mask, Error *e) {
+    static const char *const first[] = { "cc", "-r", "-nostdlib",
+                                         "-Wl,--gc-sections,--gc-keep-exported", NULL };
+    char *hide[] = { "objcopy", "--localize-hidden", (char *)result, NULL };
+    CommandLine cc = words_of(first, objects);
+    add(&cc, "-o"), add(&cc, result);
+    int status = process_run(cc.word, mask, e);
+    return status ? status : process_run(hide, mask, e);
+}
+
+int link_output(EmitKind emit, const LinkObjects *objects, const char *result, const sigset_t *mask,
+                Error *e) {
+    char *ar[] = { "ar", "rcsD", (char *)result, (char *)objects->own, NULL };
+    if (emit == EMIT_STATIC) return process_run(ar, mask, e);
+    if (emit == EMIT_SHARED) return link_shared(objects, result, mask, e);
+    return link_program(objects, result, mask, e);
 }

@@ -8,9 +8,16 @@
 /* The path of libstrata.a; false if there is none. */
 bool link_library(char *path, size_t size);
 
-/* Makes a program, archive or shared library of an object, with the system's cc and ar; a
-** program of two objects, if 'side' is not NULL.  'mask' is the signal mask for them. */
-int link_output(const BuildOptions *o, const char *object, const char *side, const char *result,
-                const sigset_t *mask, Error *e);
+/* What is linked: a program's row kernels are in two objects, and the kernel library may be one of
+** its own; NULL: there is none. */
+typedef struct LinkObjects {
+    const char *own, *side, *library;
+} LinkObjects;
+
+/* With the system's cc, ar and objcopy; 'mask' is the signal mask for them.  One object: */
+int link_object(const LinkObjects *objects, const char *result, const sigset_t *mask, Error *e);
+/* A program or a shared library; an archive, of one object. */
+int link_output(EmitKind emit, const LinkObjects *objects, const char *result, const sigset_t *mask,
+                Error *e);
 
 #endif

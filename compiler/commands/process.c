@@ -67,9 +67,15 @@ int process_stopped(int stop, Error *e) {
 int process_listen(void) { return memfd_create("words", MFD_CLOEXEC); }
 
 bool process_lacked_memory(const char *line) {
-    static const char *const ways[] = { "out of memory",     "bad_alloc",
-                                        "not enough memory", "annot allocate memory",
-                                        "memory exhausted",  NO_MEMORY };
+    static const char *const ways[] = {
+        "out of memory",
+        "bad_alloc",
+        "not enough memory",
+        "annot allocate memory",
+        "memory exhausted",
+        "libgcc_s.so.1 must be installed", /* it could not be loaded to unwind */
+        NO_MEMORY
+    };
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
         if (strstr(line, ways[i])) return true;
     return false;

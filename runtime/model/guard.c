@@ -227,6 +227,6 @@ void k_check_row(const Frame *f, const Action *s, int32_t worker, int64_t first,
         p[s->refs + 2 * i] = b.lo, p[s->refs + 2 * i + 1] = b.hi;
     }
     p[3 * s->refs] = (float *)&slot;
-    k_row(s->row.kernel, p, first, count, scratch + pointer_floats(true, s->refs));
+    k_row(p, first, count, scratch + pointer_floats(true, s->refs), s->row.kernel);
     if (slot.code) report_stray(f, s, p, slot, first, count);
 }

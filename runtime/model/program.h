@@ -256,6 +256,6 @@ extern const double k_frequencies[];
 extern const unsigned char k_model[]; /* strata_model and its tables */
 
 /* Generated: row kernel number 'kernel' on tokens [first, first + count). */
-void k_row(int32_t kernel, float *const *p, int64_t first, int64_t count, float *scratch);
+void k_row(float *const *p, int64_t first, int64_t count, float *scratch, int32_t kernel);
 
 #endif

@@ -14,7 +14,7 @@ void k_row_action(const TaskWork *w, const Action *s) {
         scratch += pointer_floats(false, s->refs);
     }
     k_resolve_all(w->f, s, w->worker, w->first, p);
-    k_row(s->row.kernel, p, w->first, w->count, scratch);
+    k_row(p, w->first, w->count, scratch, s->row.kernel);
 }
 
 static const int32_t *ids_of(const TaskWork *w, const Action *s, int i) {

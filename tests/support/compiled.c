@@ -10,6 +10,7 @@
 
 #include "bf16.h"
 #include "compiled.h"
+#include "kernel_object.h"
 #include "levels.h"
 #include "strata.h"
 
@@ -29,24 +30,32 @@ static void must(bool good, const char *what, const char *why) {
 
 /* == Libraries ============================================================ */
 
-static void write_object(const char *path, const CompiledModel *code) {
+static void write_object(const char *path, const void *data, size_t size) {
     FILE *f = fopen(path, "wb");
-    must(f && fwrite(code->data, 1, code->size, f) == code->size && !fclose(f), path,
-         "cannot be written");
+    must(f && fwrite(data, 1, size, f) == size && !fclose(f), path, "cannot be written");
 }
 
+/* The model's object and, if it was made without, the kernel library's. */
 static void *load(const CompiledModel *code) {
-    char folder[256], object[300], library[300], command[1024];
+    char folder[256], object[300], kernels[300] = "", library[300], command[1400];
     const char *base = getenv("TMPDIR");
     snprintf(folder, sizeof folder, "%s/strata-test-XXXXXX", base && *base ? base : "/tmp");
     must(mkdtemp(folder) != NULL, folder, "cannot be made");
     snprintf(object, sizeof object, "%s/m.o", folder);
     snprintf(library, sizeof library, "%s/m.so", folder);
-    write_object(object, code);
-    snprintf(command, sizeof command, "cc -shared -nostdlib -o '%s' '%s'", library, object);
+    write_object(object, code->data, code->size);
+    if (code->library >= 0) {
+        size_t size;
+        const void *data = kernel_object(code->library, &size);
+        snprintf(kernels, sizeof kernels, "%s/kernels.o", folder);
+        write_object(kernels, data, size);
+    }
+    int n = snprintf(command, sizeof command, "cc -shared -nostdlib -o '%s' '%s'", library, object);
+    if (*kernels) snprintf(command + n, sizeof command - (size_t)n, " '%s'", kernels);
     int status = system(command);
     void *handle = status ? NULL : dlopen(library, RTLD_NOW | RTLD_LOCAL);
     must(handle != NULL, "the object does not load", status ? "cc failed" : dlerror());
+    if (*kernels) unlink(kernels);
     unlink(object), unlink(library), rmdir(folder);
     return handle;
 }
@@ -87,6 +96,7 @@ void compiled_open(Compiled *c, const Graph *g, const ModelInfo *info, const Cod
     CompiledModel code;
     options.prefix = "model";
     options.emit = EMIT_OBJ;
+    options.link = true;
     options.level = level_of(o);
     must(!codegen_compile(g, info, &options, &code, &error), "codegen_compile", error.text);
     c->size = code.size;

@@ -339,6 +339,14 @@ V e_select(Emit *e, V c, V a, V b) { return pick(e, LLVMRealOGT, c, e_f32(e, 0),
 
 static LLVMTypeRef a_register(Emit *e) { return LLVMVectorType(e->f32, (unsigned)e->lanes); }
 
+bool e_calls(const char *name) {
+    static const char *const called[] = { "k_collect", "k_spread", "k_exp",    "k_log",
+                                          "k_tanh",    "k_erf",    "k_sigmoid" };
+    for (size_t i = 0; i < sizeof called / sizeof *called; i++)
+        if (!strcmp(name, called[i])) return true;
+    return false;
+}
+
 static V call(Emit *e, const char *name, LLVMTypeRef result, V *args, unsigned n) {
     LLVMTypeRef types[4];
     for (unsigned i = 0; i < n; i++)

@@ -51,6 +51,9 @@ V e_var(Emit *e, V init);
 V e_get(Emit *e, V var);
 void e_set(Emit *e, V var, V value);
 
+/* Is that a function of the kernel library which row kernels call? */
+bool e_calls(const char *name);
+
 /* Integers */
 V e_i64(Emit *e, int64_t x);
 V e_iadd(Emit *e, V a, V b);

@@ -2,6 +2,7 @@
 #include "exports.h"
 
 #include "abi_rows.h"
+#include "graph.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -35,5 +36,46 @@ void name_exports(LLVMModuleRef mod, const char *prefix) {
     for (int i = 0; i < API_ROWS; i++) {
         snprintf(name, sizeof name, "%s_%s", prefix, api_rows[i].name);
         if (export[i]) take_name(mod, export[i], name);
+    }
+}
+
+static void set_attribute(LLVMContextRef ctx, LLVMValueRef fn, const char *key, const char *value) {
+    LLVMAddAttributeAtIndex(
+        fn, LLVMAttributeFunctionIndex,
+        LLVMCreateStringAttribute(ctx, key, (unsigned)strlen(key), value, (unsigned)strlen(value)));
+}
+
+/* A jump: on any processor, as what finds out which one it is may be behind it. */
+static void add_export(LLVMModuleRef mod, LLVMValueRef to, const char *name) {
+    enum { MOST = 32 };
+    LLVMContextRef ctx = LLVMGetModuleContext(mod);
+    LLVMBuilderRef b = LLVMCreateBuilderInContext(ctx);
+    LLVMTypeRef type = LLVMGlobalGetValueType(to);
+    LLVMValueRef fn = LLVMAddFunction(mod, "", type), argument[MOST];
+    unsigned n = LLVMCountParams(fn);
+    if (n > MOST) bug(NULL, "%s has too many parameters", name);
+    take_name(mod, fn, name);
+    set_attribute(ctx, fn, "target-cpu", "x86-64");
+    LLVMGetParams(fn, argument);
+    LLVMPositionBuilderAtEnd(b, LLVMAppendBasicBlockInContext(ctx, fn, ""));
+    LLVMValueRef call = LLVMBuildCall2(b, type, to, argument, n, "");
+    LLVMSetTailCallKind(call, LLVMTailCallKindMustTail);
+    LLVMAddCallSiteAttribute(
+        call, LLVMAttributeFunctionIndex,
+        LLVMCreateEnumAttribute(ctx, LLVMGetEnumAttributeKindForName("noinline", 8), 0));
+    if (LLVMGetTypeKind(LLVMGetReturnType(type)) == LLVMVoidTypeKind) LLVMBuildRetVoid(b);
+    else LLVMBuildRet(b, call);
+    LLVMDisposeBuilder(b);
+}
+
+void add_exports(LLVMModuleRef mod, const char *prefix) {
+    char to[192], name[192];
+    for (int i = 0; i < API_ROWS; i++) {
+        if (api_rows[i].need == API_PROGRAM) continue;
+        snprintf(to, sizeof to, SHARED "model_%s", api_rows[i].name);
+        snprintf(name, sizeof name, "%s_%s", prefix, api_rows[i].name);
+        LLVMValueRef function = LLVMGetNamedFunction(mod, to);
+        if (!function) bug(NULL, "the kernel library lacks %s", to);
+        add_export(mod, function, name);
     }
 }

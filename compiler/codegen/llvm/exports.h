@@ -9,5 +9,10 @@
 bool is_export(const char *name);
 /* model_NAME becomes PREFIX_NAME; whatever is called that already takes another name. */
 void name_exports(LLVMModuleRef mod, const char *prefix);
+/* Of a model whose library is linked: functions PREFIX_NAME that go on in the library's. */
+void add_exports(LLVMModuleRef mod, const char *prefix);
+
+/* Names that objects of one model share begin so, and no name in C does. */
+#define SHARED "strata."
 
 #endif

@@ -125,6 +125,13 @@ const Level *target_level(const char *cpu, bool bf16, Error *e) {
     return NULL;
 }
 
+const Level *target_of_library(int library) {
+    int i = 0;
+    while (levels[i].library != library)
+        i++;
+    return &levels[i];
+}
+
 const char *codegen_native(void) {
     const Level *l = target_level("native", false, NULL);
     return l ? l->name : NULL;

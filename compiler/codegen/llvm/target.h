@@ -22,6 +22,8 @@ typedef struct Level {
 /* "native" or a name; 'bf16': with what it has for products of bfloat16.  NULL and one line in
 ** error if there is none. */
 const Level *target_level(const char *cpu, bool bf16, Error *e);
+/* The level that has a kernel library. */
+const Level *target_of_library(int library);
 /* A machine of its own for each module; NULL and one line in error. */
 LLVMTargetMachineRef target_open(const Level *l, const CodegenOptions *o, Error *e);
 /* What LLVM is told once, before any code is generated. */

@@ -1,0 +1,40 @@
+/*
+** An LLVM module on its way to an object.  A model is one module with the kernel library in it, or
+** it is made without: the library's object, compiled when the compiler was built, is linked to it.
+*/
+#ifndef STRATA_MODULE_H
+#define STRATA_MODULE_H
+
+#include "codegen.h"
+#include "emit.h"
+#include "target.h"
+
+/* clang-format off */
+typedef enum ModulePart {
+    PART_WHOLE,  /* library, row kernels and tables: nothing is linked to it */
+    PART_OWN,    /* row kernels and tables, of the library what is inlined */
+    PART_SIDE,   /* row kernels that another module calls */
+    PART_LIBRARY /* the library */
+} ModulePart;
+/* clang-format on */
+
+typedef struct Module {
+    ModulePart part;
+    Emit e;
+    const Level *level;
+    LLVMTargetMachineRef tm;
+    const CodegenOptions *o;
+    void *data; /* of 'size' bytes, when it is finished */
+    size_t size;
+    Error error; /* the same */
+} Module;
+
+/* 'file': the spec; NULL: there is none.  false, and one line, for an unknown target. */
+bool module_open(Module *m, ModulePart part, const Level *l, const CodegenOptions *o,
+                 const char *file, Error *e);
+/* Makes something known to other objects of the model, and to nobody else. */
+V module_share(V value);
+/* Optimises, writes and closes it. */
+void module_finish(Module *m);
+
+#endif
