@@ -17,9 +17,9 @@
 
 enum {
     ROWS_UNROLL = 16, /* loops over so many rows of a stack, or fewer, are written out */
-    ROWS_COPIES = 32, /* where that makes so many copies of their bodies, or fewer */
-    ROWS_CODE =
-        4096,     /* what a loop's body computes, roughly: LLVM takes the square of it as time */
+    ROWS_COPIES = 16, /* where that makes so many copies of their bodies, or fewer */
+    /* what a loop's body computes, roughly: LLVM takes the square of it as time */
+    ROWS_CODE = 4096,
     ROWS_NEAR = 2 /* lists that differ by the newest sources share parts nearly as long */
 };
 

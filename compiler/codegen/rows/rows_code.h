@@ -94,6 +94,7 @@ bool expr_reads_pieces(const RowCode *c, const Node *n); /* each by a number of 
 void iterate_emit(RowCode *c, const Statement *s);
 
 /* rows_loops.c */
-void loops_emit(RowCode *c, const StatementGroup *g);
+/* Group number 'first', and those behind it that share its loop over tokens; returns the next. */
+int loops_emit(RowCode *c, int first);
 
 #endif

@@ -64,8 +64,8 @@ static void emit_tiles(RowCode *c) {
     c->t0 = tiles.i;
     c->rows = e_imin(e, e_i64(e, step), e_isub(e, c->end, tiles.i));
     clear_partials(c);
-    for (int i = 0; i < c->r->ngroup; i++)
-        if (c->r->group[i].mode != MODE_UNIFORM) loops_emit(c, &c->r->group[i]);
+    for (int i = 0; i < c->r->ngroup;)
+        i = c->r->group[i].mode != MODE_UNIFORM ? loops_emit(c, i) : i + 1;
     flush_small(c);
     e_end(e, tiles);
 }
@@ -97,7 +97,7 @@ int64_t rows_emit(Emit *e, const Rows *r, const char *name) {
     if (r->count) c.count = e_number(e, c.p[r->count_at]);
     c.fence = fence_open(e, c.table, r->noperand, c.scratch, r->scratch);
     for (int i = 0; i < r->ngroup; i++)
-        if (r->group[i].mode == MODE_UNIFORM) loops_emit(&c, &r->group[i]);
+        if (r->group[i].mode == MODE_UNIFORM) loops_emit(&c, i);
     if (r->step->kind == STEP_ROW) emit_tiles(&c);
     e_return(e);
     lines_none(e->lines);

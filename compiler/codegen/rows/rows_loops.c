@@ -155,34 +155,61 @@ static void counted_lane_loops(RowCode *c, Nest *n, V *total, const int width[3]
     }
 }
 
+/* Elements from 'at' to before 'to', in steps of so many. */
+static void steps(RowCode *c, Nest *n, int64_t at, int64_t to, int width, V *total) {
+    Emit *e = c->e;
+    V *axis = n->rank ? &n->idx[n->rank - 1] : NULL;
+    if (to == at) return;
+    c->lanes = width;
+    start_sums(c, n);
+    if (!axis) {
+        body(c, n, false);
+    } else if (to - at == width) {
+        *axis = e_i64(e, at);
+        body(c, n, true);
+    } else {
+        Loop l = e_loop(e, e_i64(e, at), e_i64(e, to), width);
+        *axis = l.i;
+        body(c, n, true);
+        e_end(e, l);
+    }
+    finish_sums(c, n, total);
+}
+
+/* Elements may be written twice: where nothing is that they are made of, in scratch. */
+static bool repeats(const RowCode *c, const StatementGroup *g) {
+    for (int i = g->first; i >= 0; i = c->r->statement[i].next) {
+        const Statement *s = &c->r->statement[i];
+        if (s->kind != ELEMENT || !s->piece || rows_value(c->r, s->node)->nout) return false;
+    }
+    return true;
+}
+
+/* Pieces: there are many, and little is done with each. */
+static void piece_loops(RowCode *c, Nest *n, int64_t length) {
+    int64_t whole = length / c->r->lanes * c->r->lanes;
+    steps(c, n, 0, whole, c->r->lanes, NULL);
+    if (whole && whole < length) steps(c, n, length - c->r->lanes, length, c->r->lanes, NULL);
+    else steps(c, n, whole, length, 1, NULL);
+}
+
 /* The last axis: wide steps, then register steps, then one by one. */
 static void lane_loops(RowCode *c, Nest *n) {
-    Emit *e = c->e;
     int64_t length = n->rank ? n->dim[n->rank - 1] : 1, at = 0;
     int width[] = { WIDE * c->r->lanes, c->r->lanes, 1 }, statements = 0;
+    bool counted = c->count && n->rank && rows_counts(c->r, length);
+    if (n->rank && !counted && repeats(c, n->g)) {
+        piece_loops(c, n, length);
+        return;
+    }
     for (int i = n->g->first; i >= 0; i = c->r->statement[i].next)
         statements++;
     V *total = checked_new((size_t)statements, sizeof *total);
     n->sum = checked_new((size_t)statements, sizeof *n->sum);
-    bool counted = c->count && n->rank && rows_counts(c->r, length);
     if (counted) counted_lane_loops(c, n, total, width);
     for (int w = 0; !counted && w < 3; w++) {
         int64_t to = at + (length - at) / width[w] * width[w];
-        if (to == at) continue;
-        c->lanes = width[w];
-        start_sums(c, n);
-        if (!n->rank) {
-            body(c, n, false);
-        } else if (to - at == width[w]) {
-            n->idx[n->rank - 1] = e_i64(e, at);
-            body(c, n, true);
-        } else {
-            Loop l = e_loop(e, e_i64(e, at), e_i64(e, to), width[w]);
-            n->idx[n->rank - 1] = l.i;
-            body(c, n, true);
-            e_end(e, l);
-        }
-        finish_sums(c, n, total);
+        steps(c, n, at, to, width[w], total);
         at = to;
     }
     write_sums(c, n, total);
@@ -294,26 +321,47 @@ static void fill_tables(RowCode *c, const StatementGroup *g) {
     }
 }
 
-void loops_emit(RowCode *c, const StatementGroup *g) {
-    Emit *e = c->e;
+static Nest nest_of(const StatementGroup *g) {
     Nest n = { .g = g };
-    if (c->r->statement[g->first].kind == ITERATED) {
-        iterate_emit(c, &c->r->statement[g->first]);
-        return;
-    }
     for (int i = 0; i < g->base.rank; i++)
         if (g->base.dim[i] != 1) n.dim[n.rank++] = g->base.dim[i];
+    return n;
+}
+
+static bool by_rows(const RowCode *c, const StatementGroup *g) {
+    return g->mode == MODE_CHANNELS && c->r->statement[g->first].kind != ITERATED;
+}
+
+/* Groups that go through a tile row by row do so together: what one of them reads of a row, the
+** next finds in the cache. */
+static int emit_rows(RowCode *c, int first) {
+    Emit *e = c->e;
+    Loop l = e_loop(e, e_i64(e, 0), c->rows, 1);
+    c->mode = MODE_CHANNELS;
+    c->row = l.i;
+    c->t = e_iadd(e, c->t0, l.i);
+    int i = first;
+    for (; i < c->r->ngroup && by_rows(c, &c->r->group[i]); i++) {
+        Nest n = nest_of(&c->r->group[i]);
+        expr_forget(c, 0);
+        fill_tables(c, n.g);
+        outer_loops(c, &n, 0);
+    }
+    e_end(e, l);
+    return i;
+}
+
+int loops_emit(RowCode *c, int first) {
+    const StatementGroup *g = &c->r->group[first];
+    if (by_rows(c, g)) return emit_rows(c, first);
+    Nest n = nest_of(g);
     c->mode = g->mode;
     expr_forget(c, 0);
-    if (g->mode == MODE_CHANNELS) {
-        Loop l = e_loop(e, e_i64(e, 0), c->rows, 1);
-        c->row = l.i;
-        c->t = e_iadd(e, c->t0, l.i);
-        fill_tables(c, g);
-        outer_loops(c, &n, 0);
-        e_end(e, l);
-        return;
+    if (c->r->statement[g->first].kind == ITERATED) {
+        iterate_emit(c, &c->r->statement[g->first]);
+        return first + 1;
     }
     c->lanes = c->r->lanes;
     outer_loops(c, &n, 0);
+    return first + 1;
 }
