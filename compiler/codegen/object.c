@@ -68,7 +68,10 @@ static V find_kernel(Emit *e, const char *name) {
 /* k_row: from a kernel's number, which comes last so that the others stay where they are, to the
 ** kernel. */
 static void define_dispatch(Emit *e, const Tables *t) {
-    V fn = LLVMGetNamedFunction(e->mod, "k_row"), args[4];
+    static const char name[] = "k_row";
+    LLVMTypeRef types[] = { e->ptr, e->i64, e->i64, e->ptr, e->i32 };
+    V fn = LLVMGetNamedFunction(e->mod, name), args[4];
+    if (!fn) fn = LLVMAddFunction(e->mod, name, LLVMFunctionType(e->void_, types, 5, 0));
     LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(e->ctx, fn, "entry");
     LLVMBasicBlockRef other = LLVMAppendBasicBlockInContext(e->ctx, fn, "");
     LLVMPositionBuilderAtEnd(e->b, other);

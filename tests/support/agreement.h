@@ -31,9 +31,9 @@ void expected_close(Expected *e);
 ** what does not, in one line. */
 bool compiled_agrees(Instance *r, const Case *c, const Expected *e, char *why, size_t size);
 
-/* True if the interpreter's own results move by what it would not forgive when
-** parameters move by a millionth, or by what adding up so many 'terms' may be off: a tie, or a number
-** that is all rounding. */
+/* True if the interpreter's own results move by what it would not forgive when parameters move by
+** a millionth, or by what adding up so many 'terms' may be off: a tie, or a number that is all
+** rounding. */
 bool case_is_shaky(Case *c, const Expected *e, int64_t terms);
 /* By how much the interpreter's results move, as shares like those of 'allowed', when parameters
 ** move by 'share' of themselves; 'bf16': with products' operands rounded, as in e. */

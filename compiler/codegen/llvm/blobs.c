@@ -6,22 +6,40 @@
 
 #include <stdint.h>
 
-#define LEVEL(library, below, name, cpu, more, lanes, cache, needs)                 \
-    __asm__(".section .rodata\n.balign 16\n"                                        \
-            "blob_" #library ": .incbin \"" BLOB_DIR "/kernels_" #library ".bc\"\n" \
-            "blob_" #library "_end: .byte 0\n.previous");                           \
-    extern const char blob_##library[], blob_##library##_end[];
+#define BLOB(name, file)                                            \
+    __asm__(".section .rodata\n.balign 16\n"                        \
+            "blob_" name ": .incbin \"" BLOB_DIR "/" file ".bc\"\n" \
+            "blob_" name "_end: .byte 0\n.previous");
+#define LEVEL(library, below, name, cpu, more, lanes, cache, needs)                      \
+    BLOB(#library, "kernels_" #library)                                                  \
+    BLOB("called_" #library, "called_" #library)                                         \
+    extern const char blob_##library[], blob_##library##_end[], blob_called_##library[], \
+        blob_called_##library##_end[];
 #include "levels.def"
 
+typedef struct Bitcode {
+    const char *first, *end;
+} Bitcode;
+
+static const char *bytes_of(Bitcode b, size_t *size) {
+    *size = (size_t)((uintptr_t)b.end - (uintptr_t)b.first);
+    return b.first;
+}
+
 const char *blob_kernels(int library, size_t *size) {
-    const char *const first[] = {
-#define LEVEL(library, below, name, cpu, more, lanes, cache, needs) blob_##library,
+    const Bitcode blob[] = {
+#define LEVEL(library, below, name, cpu, more, lanes, cache, needs) \
+    { blob_##library, blob_##library##_end },
 #include "levels.def"
     };
-    const char *const end[] = {
-#define LEVEL(library, below, name, cpu, more, lanes, cache, needs) blob_##library##_end,
+    return bytes_of(blob[library], size);
+}
+
+const char *blob_called(int library, size_t *size) {
+    const Bitcode blob[] = {
+#define LEVEL(library, below, name, cpu, more, lanes, cache, needs) \
+    { blob_called_##library, blob_called_##library##_end },
 #include "levels.def"
     };
-    *size = (size_t)((uintptr_t)end[library] - (uintptr_t)first[library]);
-    return first[library];
+    return bytes_of(blob[library], size);
 }

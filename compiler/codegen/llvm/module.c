@@ -20,9 +20,11 @@
 
 /* == The kernel library ==================================================== */
 
-static LLVMModuleRef read_library(LLVMContextRef ctx, int library) {
+static bool is_linked(ModulePart part) { return part == PART_OWN || part == PART_SIDE; }
+
+static LLVMModuleRef read_library(LLVMContextRef ctx, ModulePart part, int library) {
     size_t size;
-    const char *data = blob_kernels(library, &size);
+    const char *data = is_linked(part) ? blob_called(library, &size) : blob_kernels(library, &size);
     LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRange(data, size, "kernels", 0);
     LLVMModuleRef mod;
     if (LLVMParseBitcodeInContext2(ctx, buffer, &mod))
@@ -132,22 +134,6 @@ static void share_own(V value) {
         name_shared(value);
 }
 
-/* main has the addresses of functions of abi.def: with their bodies they would be optimised, and
-** all that they call, to be left out. */
-static void forget_entries(LLVMModuleRef mod) {
-    for (V f = LLVMGetFirstFunction(mod), next; f; f = next) {
-        char name[200];
-        size_t n;
-        next = LLVMGetNextFunction(f);
-        if (LLVMIsDeclaration(f) || !is_entry(f)) continue;
-        snprintf(name, sizeof name, "%s", LLVMGetValueName2(f, &n));
-        V declared = LLVMAddFunction(mod, "", LLVMGlobalGetValueType(f));
-        LLVMReplaceAllUsesWith(f, declared);
-        LLVMDeleteFunction(f);
-        LLVMSetValueName2(declared, name, strlen(name));
-    }
-}
-
 static void hide_function(V f) {
     size_t n;
     if (!is_export(LLVMGetValueName2(f, &n))) hide(f);
@@ -192,7 +178,6 @@ static void settle_symbols(const Module *m) {
         hide_all(m);
         return;
     }
-    if (m->part != PART_LIBRARY) forget_entries(mod);
     each_global(mod, m->part == PART_LIBRARY ? share_library : share_own);
     if (m->part == PART_LIBRARY) each_global(mod, set_section);
     if (m->part == PART_OWN && !m->o->main) add_exports(m->e.mod, m->o->prefix);
@@ -200,11 +185,11 @@ static void settle_symbols(const Module *m) {
 
 /* == From the one to the other ============================================= */
 
-static void open_emit(Emit *e, const Level *l, LLVMTargetMachineRef tm) {
+static void open_emit(Emit *e, ModulePart part, const Level *l, LLVMTargetMachineRef tm) {
     *e = (Emit){
         .ctx = LLVMContextCreate(), .lanes = l->lanes, .fma = l->fma, .narrows = l->narrows
     };
-    e->mod = read_library(e->ctx, l->library);
+    e->mod = read_library(e->ctx, part, l->library);
     e->b = LLVMCreateBuilderInContext(e->ctx);
     e->f32 = LLVMFloatTypeInContext(e->ctx), e->f64 = LLVMDoubleTypeInContext(e->ctx);
     e->i64 = LLVMInt64TypeInContext(e->ctx), e->i32 = LLVMInt32TypeInContext(e->ctx);
@@ -233,7 +218,7 @@ static void optimise(const Module *m) {
                                "early-cse,dce),";
     char passes[256];
     snprintf(passes, sizeof passes, "%s%sglobaldce", m->o->level ? slow : "",
-             m->part == PART_OWN || m->part == PART_SIDE ? "elim-avail-extern," : "");
+             is_linked(m->part) ? "elim-avail-extern," : "");
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
     LLVMErrorRef error = LLVMRunPasses(m->e.mod, passes, m->tm, options);
     LLVMDisposePassBuilderOptions(options);
@@ -270,8 +255,8 @@ bool module_open(Module *m, ModulePart part, const Level *l, const CodegenOption
                  const char *file, Error *e) {
     *m = (Module){ .part = part, .level = l, .o = o, .tm = target_open(l, o, e) };
     if (!m->tm) return false;
-    open_emit(&m->e, l, m->tm);
-    if (part == PART_OWN || part == PART_SIDE) each_global(m->e.mod, lend);
+    open_emit(&m->e, part, l, m->tm);
+    if (is_linked(part)) each_global(m->e.mod, lend);
     m->e.check = o->passes.check;
     if (file) m->e.lines = lines_open(&m->e, file);
     return true;
