@@ -21,22 +21,29 @@ local function detail(m, C, D)
   return D * stop_gradient(min(max(ratio, 1 / o.gamma), o.gamma))
 end
 
--- The sources in order; 'details' leaves the D out for the final read.
-local function read(m, state, site, details)
-  local list, bias = { state.e }, { 0 }
-  for n, block in ipairs(state.blocks) do
-    table.insert(list, block.C)
-    table.insert(bias, 0)
-    if details then
-      local b = m.options.bias
-      if b == "learned" then
-        b = reshape(m:param("blocks." .. n - 1 .. ".residual", "detail_bias", { 1 }, -2), {})
-      end
-      table.insert(list, detail(m, block.C, block.D))
-      table.insert(bias, b)
-    end
+local function bias_of(m, n)
+  local b = m.options.bias
+  if b ~= "learned" then return b end
+  return reshape(m:param("blocks." .. n - 1 .. ".residual", "detail_bias", { 1 }, -2), {})
+end
+
+-- The sources in order: e, then C and D of each block. What blocks offer changes for the last only.
+local function read(m, state, site)
+  local list, bias = state.list, state.bias
+  for n = state.changed, #state.blocks do
+    local block = state.blocks[n]
+    list[2 * n], list[2 * n + 1] = block.C, detail(m, block.C, block.D)
+    bias[2 * n], bias[2 * n + 1] = 0, bias[2 * n + 1] or bias_of(m, n)
   end
-  return sources.read(m, site, list, list[#list], details and #list > 1 and stack(bias) or nil)
+  state.changed = #state.blocks + 1
+  return sources.read(m, site, list, list[#list], #list > 1 and stack(bias) or nil)
+end
+
+-- The final read: no D.
+local function close(m, state, site)
+  local list = { state.list[1] }
+  for n, block in ipairs(state.blocks) do list[n + 1] = block.C end
+  return sources.read(m, site, list, list[#list], nil)
 end
 
 return mixer {
@@ -50,9 +57,10 @@ return mixer {
   },
   open = function(m, e)
     local size = sources.block_size(m, "blocks or block_size")
-    return { e = e, blocks = {}, size = size, signs = signs(m, size) }
+    return { blocks = {}, list = { e }, bias = { 0 }, changed = 1, size = size,
+             signs = signs(m, size) }
   end,
-  read = function(m, state, site) return read(m, state, site, true) end,
+  read = read,
   write = function(m, state, site, out)
     local block, last = state.blocks, state.blocks[#state.blocks]
     if not last or last.count == state.size then
@@ -61,7 +69,8 @@ return mixer {
       last.count = last.count + 1
       last.C, last.D = last.C + out, state.signs[last.count] == 1 and last.D + out or last.D - out
     end
+    state.changed = #block < state.changed and #block or state.changed
     return state
   end,
-  close = function(m, state, site) return read(m, state, site, false) end,
+  close = close,
 }
