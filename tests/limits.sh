@@ -20,7 +20,13 @@ return model {
 }
 END
 }
-layers 4 >deep.lua
+cat >deep.lua <<'END'
+local list = {}  -- layers of as many widths: kernels of their own
+for i = 1, 60 do
+  list[i] = layer { attention { heads = 2 }, mlp { hidden = 8 + i, activation = "relu" } }
+end
+return model { name = "deep", vocab = 64, context = 16, dim = 8, norm = rmsnorm {}, layers = list }
+END
 layers 10000 >deeper.lua
 
 # told PATTERN: status 3 and one line of that pattern, nothing left behind
@@ -43,9 +49,10 @@ sweep() {
         "$strata" $what >/dev/null 2>err
         status=$?
         [ $status != 0 ] || break
-        told "^error: deep.lua: expected at most $size MB of memory \(--max-memory\), $more"
+        who='(deep.lua|strata compare)'
+        told "^error: $who: expected at most $size MB of memory \(--max-memory\), $more"
         sed 's/.*needed by //; s/,.*//' err >>steps
-        size=$((size + 9))
+        size=$((size + 8))
         [ $size -lt 2000 ] || fail "$1: expected 2 GB to be enough"
     done
     clean
