@@ -9,7 +9,7 @@
 
 void *pages_take(size_t bytes); /* ends the program if there is no memory */
 void pages_free(void *at, size_t bytes);
-void pages_leave(
-    void); /* gives back to the system what was freed: who needs much now is not a pass */
+/* Gives back to the system what was freed: who needs much now is not a pass. */
+void pages_leave(void);
 
 #endif

@@ -12,7 +12,6 @@
 
 #include "fuzz.h"
 #include "spec.h"
-#include "spec.h"
 
 const int fuzz_bytes = 2;
 const char *const fuzz_words[] = { "reshape(",

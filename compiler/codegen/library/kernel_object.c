@@ -1,24 +1,17 @@
 /* See kernel_object.h. */
 #include "kernel_object.h"
 
-#include <stdint.h>
+#include "incbin.h"
 
-#define LEVEL(library, below, name, cpu, more, lanes, cache, needs)                           \
-    __asm__(".section .rodata\n.balign 16\n"                                                  \
-            "kernel_object_" #library ": .incbin \"" OBJECT_DIR "/kernels_" #library ".o\"\n" \
-            "kernel_object_" #library "_end: .byte 0\n.previous");                            \
-    extern const char kernel_object_##library[], kernel_object_##library##_end[];
+#define LEVEL(library, below, name, cpu, more, lanes, cache, needs) \
+    INCBIN(kernel_object_##library, OBJECT_DIR "/kernels_" #library ".o")
 #include "levels.def"
 
 const void *kernel_object(int library, size_t *size) {
-    const char *const first[] = {
-#define LEVEL(library, below, name, cpu, more, lanes, cache, needs) kernel_object_##library,
+    static const Incbin object[] = {
+#define LEVEL(library, below, name, cpu, more, lanes, cache, needs) \
+    INCBIN_BYTES(kernel_object_##library),
 #include "levels.def"
     };
-    const char *const end[] = {
-#define LEVEL(library, below, name, cpu, more, lanes, cache, needs) kernel_object_##library##_end,
-#include "levels.def"
-    };
-    *size = (size_t)((uintptr_t)end[library] - (uintptr_t)first[library]);
-    return first[library];
+    return incbin_bytes(object[library], size);
 }

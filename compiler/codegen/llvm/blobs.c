@@ -4,42 +4,26 @@
 */
 #include "blobs.h"
 
-#include <stdint.h>
+#include "incbin.h"
 
-#define BLOB(name, file)                                            \
-    __asm__(".section .rodata\n.balign 16\n"                        \
-            "blob_" name ": .incbin \"" BLOB_DIR "/" file ".bc\"\n" \
-            "blob_" name "_end: .byte 0\n.previous");
-#define LEVEL(library, below, name, cpu, more, lanes, cache, needs)                      \
-    BLOB(#library, "kernels_" #library)                                                  \
-    BLOB("called_" #library, "called_" #library)                                         \
-    extern const char blob_##library[], blob_##library##_end[], blob_called_##library[], \
-        blob_called_##library##_end[];
+#define LEVEL(library, below, name, cpu, more, lanes, cache, needs) \
+    INCBIN(blob_##library, BLOB_DIR "/kernels_" #library ".bc")     \
+    INCBIN(blob_called_##library, BLOB_DIR "/called_" #library ".bc")
 #include "levels.def"
-
-typedef struct Bitcode {
-    const char *first, *end;
-} Bitcode;
-
-static const char *bytes_of(Bitcode b, size_t *size) {
-    *size = (size_t)((uintptr_t)b.end - (uintptr_t)b.first);
-    return b.first;
-}
 
 const char *blob_kernels(int library, size_t *size) {
-    const Bitcode blob[] = {
-#define LEVEL(library, below, name, cpu, more, lanes, cache, needs) \
-    { blob_##library, blob_##library##_end },
+    static const Incbin blob[] = {
+#define LEVEL(library, below, name, cpu, more, lanes, cache, needs) INCBIN_BYTES(blob_##library),
 #include "levels.def"
     };
-    return bytes_of(blob[library], size);
+    return incbin_bytes(blob[library], size);
 }
 
 const char *blob_called(int library, size_t *size) {
-    const Bitcode blob[] = {
+    static const Incbin blob[] = {
 #define LEVEL(library, below, name, cpu, more, lanes, cache, needs) \
-    { blob_called_##library, blob_called_##library##_end },
+    INCBIN_BYTES(blob_called_##library),
 #include "levels.def"
     };
-    return bytes_of(blob[library], size);
+    return incbin_bytes(blob[library], size);
 }

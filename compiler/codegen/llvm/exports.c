@@ -2,6 +2,7 @@
 #include "exports.h"
 
 #include "abi_rows.h"
+#include "attributes.h"
 #include "graph.h"
 
 #include <stdio.h>
@@ -39,12 +40,6 @@ void name_exports(LLVMModuleRef mod, const char *prefix) {
     }
 }
 
-static void set_attribute(LLVMContextRef ctx, LLVMValueRef fn, const char *key, const char *value) {
-    LLVMAddAttributeAtIndex(
-        fn, LLVMAttributeFunctionIndex,
-        LLVMCreateStringAttribute(ctx, key, (unsigned)strlen(key), value, (unsigned)strlen(value)));
-}
-
 /* A jump: on any processor, as what finds out which one it is may be behind it. */
 static void add_export(LLVMModuleRef mod, LLVMValueRef to, const char *name) {
     enum { MOST = 32 };
@@ -55,14 +50,11 @@ static void add_export(LLVMModuleRef mod, LLVMValueRef to, const char *name) {
     unsigned n = LLVMCountParams(fn);
     if (n > MOST) bug(NULL, "%s has too many parameters", name);
     take_name(mod, fn, name);
-    set_attribute(ctx, fn, "target-cpu", "x86-64");
+    attribute_set(fn, "target-cpu", "x86-64");
     LLVMGetParams(fn, argument);
     LLVMPositionBuilderAtEnd(b, LLVMAppendBasicBlockInContext(ctx, fn, ""));
     LLVMValueRef call = LLVMBuildCall2(b, type, to, argument, n, "");
     LLVMSetTailCallKind(call, LLVMTailCallKindMustTail);
-    LLVMAddCallSiteAttribute(
-        call, LLVMAttributeFunctionIndex,
-        LLVMCreateEnumAttribute(ctx, LLVMGetEnumAttributeKindForName("noinline", 8), 0));
     if (LLVMGetTypeKind(LLVMGetReturnType(type)) == LLVMVoidTypeKind) LLVMBuildRetVoid(b);
     else LLVMBuildRet(b, call);
     LLVMDisposeBuilder(b);

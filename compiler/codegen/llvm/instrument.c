@@ -7,6 +7,8 @@
 */
 #include "instrument.h"
 
+#include "attributes.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -141,18 +143,13 @@ static void add_watch(Instrument *x, const char *prefix) {
     LLVMSetInitializer(x->watch, LLVMConstStructInContext(e->ctx, init, MEMBERS, 0));
 }
 
-static unsigned attribute(const char *name) {
-    return LLVMGetEnumAttributeKindForName(name, strlen(name));
-}
-
 void instrument_inline(Emit *e) {
     static const char *const names[] = { "k_collect", "k_spread" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         V f = LLVMGetNamedFunction(e->mod, names[i]);
         if (!f) continue;
-        LLVMRemoveEnumAttributeAtIndex(f, LLVMAttributeFunctionIndex, attribute("noinline"));
-        LLVMAddAttributeAtIndex(f, LLVMAttributeFunctionIndex,
-                                LLVMCreateEnumAttribute(e->ctx, attribute("alwaysinline"), 0));
+        attribute_remove(f, "noinline");
+        attribute_add(f, "alwaysinline");
     }
 }
 

@@ -5,6 +5,7 @@
 */
 #include "module.h"
 
+#include "attributes.h"
 #include "blobs.h"
 #include "exports.h"
 #include "fatal.h"
@@ -33,12 +34,6 @@ static LLVMModuleRef read_library(LLVMContextRef ctx, ModulePart part, int libra
     return mod;
 }
 
-static void set_text(LLVMContextRef ctx, V fn, const char *key, const char *value) {
-    LLVMAddAttributeAtIndex(
-        fn, LLVMAttributeFunctionIndex,
-        LLVMCreateStringAttribute(ctx, key, (unsigned)strlen(key), value, (unsigned)strlen(value)));
-}
-
 /* Functions marked "no AVX" find out what the processor is: they stay plain. */
 static bool is_plain(V fn) {
     LLVMAttributeRef a = LLVMGetStringAttributeAtIndex(fn, LLVMAttributeFunctionIndex,
@@ -48,19 +43,17 @@ static bool is_plain(V fn) {
     return n && memmem(s, n, "-avx,", 5);
 }
 
-static void retarget(LLVMContextRef ctx, V fn, const Level *l) {
+static void retarget(V fn, const Level *l) {
     bool plain = is_plain(fn);
     static const char *const keys[] = { "target-features", "tune-cpu", "target-cpu",
                                         "min-legal-vector-width" };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         LLVMRemoveStringAttributeAtIndex(fn, LLVMAttributeFunctionIndex, keys[i],
                                          (unsigned)strlen(keys[i]));
-    set_text(ctx, fn, "target-cpu", plain ? "x86-64" : l->cpu);
-    if (*l->features && !plain) set_text(ctx, fn, "target-features", l->features);
-    set_text(ctx, fn, "prefer-vector-width", l->lanes == 16 ? "512" : "256");
-    LLVMAddAttributeAtIndex(
-        fn, LLVMAttributeFunctionIndex,
-        LLVMCreateEnumAttribute(ctx, LLVMGetEnumAttributeKindForName("nounwind", 8), 0));
+    attribute_set(fn, "target-cpu", plain ? "x86-64" : l->cpu);
+    if (*l->features && !plain) attribute_set(fn, "target-features", l->features);
+    attribute_set(fn, "prefer-vector-width", l->lanes == 16 ? "512" : "256");
+    attribute_add(fn, "nounwind");
 }
 
 /* == Symbols ============================================================== */
@@ -173,7 +166,7 @@ static void settle_symbols(const Module *m) {
     bool keeps_main = m->o->main && m->part != PART_SIDE;
     if (main && !keeps_main) LLVMDeleteFunction(main);
     for (V f = LLVMGetFirstFunction(mod); f; f = LLVMGetNextFunction(f))
-        if (!LLVMIsDeclaration(f)) retarget(m->e.ctx, f, m->level);
+        if (!LLVMIsDeclaration(f)) retarget(f, m->level);
     if (m->part == PART_WHOLE) {
         hide_all(m);
         return;

@@ -7,6 +7,8 @@
 */
 #include "rows_check.h"
 
+#include "attributes.h"
+
 #include <stddef.h>
 
 static V after(Emit *e, V address, int64_t floats) { return e_at(e, address, e_i64(e, floats)); }
@@ -48,9 +50,7 @@ static V fence_function(Emit *e) {
     LLVMMetadataRef line = LLVMGetCurrentDebugLocation2(e->b);
     fn = LLVMAddFunction(e->mod, "k_fence", LLVMFunctionType(e->i1, args, 7, 0));
     LLVMSetFunctionCallConv(fn, PRESERVE_ALL);
-    unsigned noinline_ = LLVMGetEnumAttributeKindForName("noinline", 8);
-    LLVMAddAttributeAtIndex(fn, LLVMAttributeFunctionIndex,
-                            LLVMCreateEnumAttribute(e->ctx, noinline_, 0));
+    attribute_add(fn, "noinline");
     LLVMSetCurrentDebugLocation2(e->b, NULL);
     define_fence(e, fn);
     LLVMPositionBuilderAtEnd(e->b, here);

@@ -2,6 +2,7 @@
 ** A row kernel as a function: tiles of tokens, the groups of each, and what
 ** is cleared before them and written after them.
 */
+#include "attributes.h"
 #include "lines.h"
 #include "rows_code.h"
 #include "fatal.h"
@@ -70,19 +71,13 @@ static void emit_tiles(RowCode *c) {
     e_end(e, tiles);
 }
 
-static void set_attribute(const Emit *e, V fn, const char *name) {
-    unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
-    LLVMAddAttributeAtIndex(fn, LLVMAttributeFunctionIndex,
-                            LLVMCreateEnumAttribute(e->ctx, kind, 0));
-}
-
 int64_t rows_emit(Emit *e, const Rows *r, const char *name) {
     LLVMTypeRef args[] = { e->ptr, e->i64, e->i64, e->ptr };
     V fn = e_function(e, name, 4, args);
     Loc loc = r->step->n ? r->step->node[0]->loc : (Loc){ 0 };
     lines_function(e->lines, name, loc);
-    set_attribute(e, fn, "noinline"); /* profiles name it; a call is nothing beside it */
-    if (e->plain || e->check) set_attribute(e, fn, "optnone");
+    attribute_add(fn, "noinline"); /* profiles name it; a call is nothing beside it */
+    if (e->plain || e->check) attribute_add(fn, "optnone");
     if (e->plain) LLVMSetSection(fn, ".text.probe");
     RowCode c = { .e = e, .r = r, .copies = 1 };
     c.p = checked_new((size_t)r->noperand + 1, sizeof *c.p);

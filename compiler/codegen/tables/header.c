@@ -4,14 +4,12 @@
 */
 #include "codegen.h"
 #include "abi_rows.h"
+#include "incbin.h"
 
 #include <ctype.h>
 #include <string.h>
 
-/* abi.h's text, put in by the assembler. */
-__asm__(".section .rodata\nabi_text: .incbin \"" STRATA_SOURCE_DIR
-        "/runtime/abi.h\"\nabi_text_end: .byte 0\n.previous");
-extern const char abi_text[], abi_text_end[];
+INCBIN(abi_text, STRATA_SOURCE_DIR "/runtime/abi.h")
 
 static void upper(const char *s, char *to, size_t size) {
     size_t i = 0;
