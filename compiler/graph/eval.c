@@ -123,6 +123,9 @@ static void run(Eval *ev, const Node *n, const double **in) {
         n, &ev->input, ev->list[list_of(n)].count, ev->tokens, ev->list, in, v->result
     };
     op_eval[n->op](&step);
+    for (int r = 0; ev->input.computed && r < op_info[n->op].results; r++)
+        ev->input.computed(ev->input.user, n, v->result[r],
+                           value_count(ev, n, r ? &n->side[r] : &n->shape));
     if (n->op == OP_rows) make_list(ev, n);
 }
 

@@ -32,11 +32,12 @@ void expected_close(Expected *e);
 bool compiled_agrees(Instance *r, const Case *c, const Expected *e, char *why, size_t size);
 
 /* True if the interpreter's own results move by what it would not forgive when parameters move by
-** a millionth, or by what adding up so many 'terms' may be off: a tie, or a number that is all
-** rounding. */
+** a millionth, or by what adding up so many 'terms' may be off, and every result by an ulp of
+** float32: a tie, or a number that is all rounding. */
 bool case_is_shaky(Case *c, const Expected *e, int64_t terms);
 /* By how much the interpreter's results move, as shares like those of 'allowed', when parameters
-** move by 'share' of themselves; 'bf16': with products' operands rounded, as in e. */
+** move by 'share' of themselves, and every result by an ulp of float32; 'bf16': instead of that,
+** products' operands are rounded, as in e. */
 Allowed case_moves(Case *c, const Expected *e, double share, bool bf16);
 
 /* All of it for one graph, which it frees, and one (batch, time) after another, up to
