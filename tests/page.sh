@@ -1,28 +1,33 @@
 #!/bin/sh
-# The page that teaches writing a mixer: its files, as they are written there, build,
-# train and write.  sh tests/page.sh STRATA
+# The pages that teach writing a mixer and a sublayer: their files, as they are written there,
+# build, train and write.  sh tests/page.sh STRATA
 set -eu
 strata=$(realpath "$1")
-page=$(cd "$(dirname "$0")/.." && pwd)/specs/library/mixers.md
+pages=$(cd "$(dirname "$0")/.." && pwd)/specs/library
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
-# a block after a line that is only `NAME.lua`: goes to that file
-awk '/^`[a-z]+\.lua`:$/ { name = substr($0, 2, length($0) - 3); next }
-     /^```lua$/ { inside = name != ""; next }
-     /^```$/ { inside = 0; name = ""; next }
-     inside { print > name }' "$page"
-for name in choice.lua chooser.lua; do
-    [ -s $name ] || { echo "page.sh: expected $name in $page"; exit 1; }
-done
-"$strata" check chooser.lua
-"$strata" build chooser.lua
 yes 'a page that teaches ' | head -c 5000 >text
-./chooser train --data text --steps 12 --order sequential --log log >/dev/null
-awk -F'"loss": ' '/"loss"/ { split($2, a, ","); if (!n++) first = a[1]; last = a[1] }
-                  END { exit !(last < 0.9 * first) }' log ||
-    { echo "page.sh: expected the loss to fall"; cat log; exit 1; }
-./chooser generate --weights chooser.safetensors --prompt 'a ' --max-tokens 5 >/dev/null
+
+# page PAGE PART MODEL: a block after a line that is only `NAME.lua`: goes to that file
+page() {
+    awk '/^`[a-z]+\.lua`:$/ { name = substr($0, 2, length($0) - 3); next }
+         /^```lua$/ { inside = name != ""; next }
+         /^```$/ { inside = 0; name = ""; next }
+         inside { print > name }' "$pages/$1"
+    for name in "$2.lua" "$3.lua"; do
+        [ -s "$name" ] || { echo "page.sh: expected $name in $1"; exit 1; }
+    done
+    "$strata" check "$3.lua"
+    "$strata" build "$3.lua"
+    "./$3" train --data text --steps 12 --order sequential --log "$3.log" >/dev/null
+    awk -F'"loss": ' '/"loss"/ { split($2, a, ","); if (!n++) first = a[1]; last = a[1] }
+                      END { exit !(last < 0.9 * first) }' "$3.log" ||
+        { echo "page.sh: expected the loss of $3 to fall"; cat "$3.log"; exit 1; }
+    "./$3" generate --weights "$3.safetensors" --prompt 'a ' --max-tokens 5 >/dev/null
+}
+page sublayers.md gated gater
+page mixers.md choice chooser
 # it is fused: as many row kernels as the plain residual stream has, forward
 sed 's/require "choice" { keep = 0.9 }/standard {}/; s/"chooser"/"plain"/' chooser.lua >plain.lua
 for name in chooser plain; do "$strata" build $name.lua --inference -o $name; done
@@ -38,4 +43,4 @@ for line in "choice.lua 9" "choice.lua 10" "rmsnorm.lua 7" "mlp.lua 2"; do
     echo "$lines" | grep -qx "$line" ||
         { echo "page.sh: expected machine code of $line, found none"; exit 1; }
 done
-echo "the page's mixer: builds, learns, writes, fused; its lines are known"
+echo "the pages' sublayer and mixer: build, learn, write; the mixer is fused, its lines are known"

@@ -14,10 +14,11 @@ local kinds = {
   schedule = "strata.schedule", model = "strata.model", init = "strata.init",
 }
 
--- What defines a mixer or a route makes its constructor.
+-- What defines a mixer, a sublayer or a route makes its constructor.
 local definitions = {
   ["mixer constructor"] = "fun(options?: table): strata.mixer",
   ["route constructor"] = "fun(options?: table): strata.route",
+  ["sublayer constructor"] = "fun(options?: table): strata.sublayer",
 }
 
 local annotated

@@ -73,6 +73,16 @@ local function parameter(name, shape, init, own)
     .. "found " .. describe(init))
 end
 
+-- Runs f for something the user wrote: errors inside are his line's.
+local function for_line_of(object, f, ...)
+  return core.at(object.file, object.line, f, ...)
+end
+
+-- The model's norm.
+local function normalize(b, prefix, x)
+  return for_line_of(b.norm, b.norm.definition.apply, b.norm_m, prefix, x)
+end
+
 -- 'definition' and 'name': the function that this m is for
 function machine(b, options, definition, name)
   local m = { dim = b.spec.dim, eps = b.eps, layers = #b.spec.layers, sublayers = b.sublayers,
@@ -87,10 +97,16 @@ function machine(b, options, definition, name)
     return parameter(prefix_of(site) .. "." .. name, shape, init, own)
   end
   -- x W^T + b, [tokens, out]
-  function m:linear(site, name, x, out, bias)
+  m.linear = core.wrap(function(self, site, name, x, out, bias)
     local y = linear(x, self:param(site, name .. ".weight", { out, x:shape()[1] }, normal(0.02)))
     return bias and y + self:param(site, name .. ".bias", { out }, 0) or y
-  end
+  end)
+  -- The model's norm with parameters of its own, prefix .. ".weight" and perhaps ".bias".
+  m.norm = core.wrap(function(_, site, x)
+    local form, prefix = core.form(x), prefix_of(site)
+    if not form then error("norm: expected a tensor second, found " .. describe(x)) end
+    return normalize(b, prefix, x)
+  end)
   -- How many sources the read under way chooses from, for reports.
   function m.sources(_, n)
     local count = math.type(n) == "integer" and n or nil
@@ -104,11 +120,6 @@ function machine(b, options, definition, name)
 end
 
 -- }{== Building ==============================================================
-
--- Runs f for something the user wrote: errors inside are his line's.
-local function for_line_of(object, f, ...)
-  return core.at(object.file, object.line, f, ...)
-end
 
 local function complain(f, message)
   local file, line = core.defined(f)
@@ -137,8 +148,8 @@ local function next_state(b, name, state)
 end
 
 local results = { open = "a state", read = "a tensor and perhaps a state",
-                  write = "a state", close = "a tensor" }
-local most = { open = 1, read = 2, write = 1, close = 2 }      -- a read may serve as close
+                  write = "a state", close = "a tensor and perhaps a loss" }
+local most = { open = 1, read = 2, write = 1, close = 2 }
 
 local function mix(b, name, ...)
   local f = b.mixer.definition[name]
@@ -150,15 +161,26 @@ local function mix(b, name, ...)
   return got[1], got[2]
 end
 
-local function normalize(b, prefix, x)
-  return for_line_of(b.norm, b.norm.definition.apply, b.norm_m, prefix, x)
+-- What 'f' of a mixer's or a sublayer's returned as a loss: a number, or one per token.
+local function own_loss(b, f, name, owner, loss)
+  local form = core.form(loss)
+  if loss == nil or b.again then return end
+  if form ~= "[tokens]" and form ~= "[]" then
+    complain(f, owner.name .. ": expected the loss that " .. name .. " returns second to be a number "
+      .. "or [tokens], found " .. (form or describe(loss)))
+  end
+  b.losses[#b.losses + 1] = form == "[]" and loss or token_sum(loss) * per_token()
 end
 
 -- Reads for a site, and notes how many sources there were.
 local function read(b, site, name)
   b.sources = 1
-  local h, state = mix(b, name, b.state, site)
-  if name == "read" and state ~= nil then next_state(b, name, state) end
+  local h, second = mix(b, name, b.state, site)
+  if name == "read" and second ~= nil then next_state(b, name, second) end
+  -- a read may serve as close, and returns its state
+  if name == "close" and (core.form(second) or type(second) ~= "table") then
+    own_loss(b, b.mixer.definition.close, "close", b.mixer, second)
+  end
   expect_stream(b, b.mixer.definition[name], name, h, site.path)
   if not b.again then core.read(site.path, b.sources, h) end
   return h
@@ -172,11 +194,15 @@ end
 
 -- What a sublayer makes of a stream x.  'routed': what its route asks of it, if it has one.
 local function build_sublayer(b, part, site, x, routed)
+  local forward = part.definition.forward
   if b.mixer.definition.prenorm then x = normalize(b, site.path .. ".norm", x) end
   local own = { prefix = site.path, index = site.index, layer = site.layer, name = site.name,
                 routed = routed }
-  local m = machine(b, part.options)
-  return dropped(part.options.dropout, for_line_of(part, part.definition.build, m, own, x))
+  local m = machine(b, part.options, part.definition, "forward")
+  local out, loss = for_line_of(part, forward, m, own, x)
+  expect_stream(b, forward, "forward", out, site.path, part)
+  own_loss(b, forward, "forward", part, loss)
+  return dropped(part.options.dropout, out)
 end
 
 local function run_sublayer(b, part, site, wrap)

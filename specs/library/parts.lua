@@ -44,11 +44,18 @@ publish("route", define("route", {
 }))
 norm = define("norm", { apply = func })
 -- Sublayers have a name of their own, by default their file's.
-sublayer = define("sublayer", { build = func, check = { type = "function" } },
+publish("sublayer", define("sublayer", { forward = func, check = { type = "function" } },
   function(definition, name)
+  for _, field in ipairs { "name", "dropout" } do
+    if definition.options[field] ~= nil then
+      error("sublayer: expected options other than name and dropout, which every sublayer has, "
+        .. "found '" .. field .. "'")
+    end
+  end
   definition.options.name = { type = "string", longest = 64, default = name }
   definition.options.dropout = { type = "number", min = 0, below = 1, default = 0 }
-end)
+end))
+sublayer = public.sublayer
 
 -- {== layer and times ========================================================
 

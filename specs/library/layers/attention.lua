@@ -48,7 +48,7 @@ return sublayer {
     qk_norm = { type = "boolean", default = false },
     rope = { type = "table", fields = rope.fields },
   },
-  build = function(m, site, x)
+  forward = function(m, site, x)
     local o, routed = m.options, site.routed or {}
     local kv, d = sizes(m)
     local list, passes = routed.rows, routed.bypass == "vo"

@@ -15,7 +15,7 @@ return sublayer {
     },
     bias = { type = "boolean", default = false },
   },
-  build = function(m, site, x)
+  forward = function(m, site, x)
     local o, h = m.options, nil
     if o.activation == "swiglu" then
       h = silu(m:linear(site, "gate", x, o.hidden, o.bias))
