@@ -7,8 +7,12 @@ local model_fields = {
   tokenizer = { type = "string" },
   embedding = { type = "table", default = { tied = true }, fields = {
     tied = { type = "boolean", default = true },
+    scale = { type = "number" },
     positions = { type = "string", one_of = { "learned" } } } },
+  logits = { type = "table", default = {}, fields = {
+    scale = { type = "number" }, softcap = { type = "number", above = 0 } } },
   norm = { type = "norm", required = true },
+  final_norm = { any_of = { { type = "norm" }, { type = "boolean" } } },
   residual = { type = "mixer" },
   layers = { type = "any", required = true },
   route_penalty = { type = "number", min = 0, default = 0 },
@@ -78,9 +82,16 @@ local function for_line_of(object, f, ...)
   return core.at(object.file, object.line, f, ...)
 end
 
--- The model's norm.
-local function normalize(b, prefix, x)
-  return for_line_of(b.norm, b.norm.definition.apply, b.norm_m, prefix, x)
+-- The model's norm, or 'which' of it: another one, or false.
+local function normalize(b, prefix, x, which)
+  if which == false then return x end
+  local norm, m = b.norm, b.norm_m
+  if kind_of(which) then
+    norm = inside(which)
+    m = machine(b, norm.options)
+    m.eps = norm.options.eps or m.eps
+  end
+  return for_line_of(norm, norm.definition.apply, m, prefix, x)
 end
 
 -- 'definition' and 'name': the function that this m is for
@@ -177,10 +188,10 @@ local function read(b, site, name)
   b.sources = 1
   local h, second = mix(b, name, b.state, site)
   if name == "read" and second ~= nil then next_state(b, name, second) end
+  local f = b.mixer.definition[name]
   -- a read may serve as close, and returns its state
-  if name == "close" and (core.form(second) or type(second) ~= "table") then
-    own_loss(b, b.mixer.definition.close, "close", b.mixer, second)
-  end
+  local state = f == b.mixer.definition.read or type(second) == "table" and not core.form(second)
+  if name == "close" and not state then own_loss(b, f, name, b.mixer, second) end
   expect_stream(b, b.mixer.definition[name], name, h, site.path)
   if not b.again then core.read(site.path, b.sources, h) end
   return h
@@ -194,21 +205,24 @@ end
 
 -- What a sublayer makes of a stream x.  'routed': what its route asks of it, if it has one.
 local function build_sublayer(b, part, site, x, routed)
-  local forward = part.definition.forward
-  if b.mixer.definition.prenorm then x = normalize(b, site.path .. ".norm", x) end
-  local own = { prefix = site.path, index = site.index, layer = site.layer, name = site.name,
+  local forward, norm = part.definition.forward, part.options.norm or {}
+  local before = norm.before
+  if before == nil then before = b.mixer.definition.prenorm end
+  x = normalize(b, site.weights .. ".norm", x, before)
+  local own = { prefix = site.weights, index = site.index, layer = site.layer, name = site.name,
                 routed = routed }
   local m = machine(b, part.options, part.definition, "forward")
   local out, loss = for_line_of(part, forward, m, own, x)
   expect_stream(b, forward, "forward", out, site.path, part)
   own_loss(b, forward, "forward", part, loss)
+  out = normalize(b, site.weights .. ".after_norm", out, norm.after or false)
   return dropped(part.options.dropout, out)
 end
 
-local function run_sublayer(b, part, site, wrap)
-  core.site(site.path)
-  local x = read(b, site, "read")
+-- x: what the sublayer reads
+local function run_sublayer(b, part, site, wrap, x)
   local out
+  core.site(site.path)
   if wrap then
     out = wrap(site, x, function(routed) return build_sublayer(b, part, site, x, routed) end)
   else
@@ -217,16 +231,34 @@ local function run_sublayer(b, part, site, wrap)
   next_state(b, "write", mix(b, "write", b.state, site, b.again and out or core.source(out)))
 end
 
+-- The sublayers of a layer, where they are; 'weights': what their parameters' names begin with.
+local function sites_of(b, layer, index)
+  local parts, sites = layer.sublayers, {}
+  for i, s in ipairs(parts) do
+    local name = inside(s).options.name
+    local path = "layers." .. index .. "." .. name
+    sites[i] = { index = b.index + i - 1, layer = index, name = name, path = path,
+                 weights = layer.share and "shared." .. layer.share .. "." .. name or path,
+                 first_in_layer = i == 1, last_in_layer = i == #parts,
+                 prefix = path .. ".residual" }
+  end
+  b.index = b.index + #parts
+  return sites
+end
+
+local function read_at(b, site)
+  core.site(site.path)
+  return read(b, site, "read")
+end
+
 -- 'wrapped', 'wrap': the kind of sublayer that a route runs, and how
 local function run_sublayers(b, layer, index, wrapped, wrap)
-  local parts = inside(layer).sublayers
-  for i, s in ipairs(parts) do
-    local part = inside(s)
-    local path = "layers." .. index .. "." .. part.options.name
-    run_sublayer(b, part, { index = b.index, layer = index, name = part.options.name, path = path,
-                            first_in_layer = i == 1, last_in_layer = i == #parts,
-                            prefix = path .. ".residual" }, part.name == wrapped and wrap)
-    b.index = b.index + 1
+  layer = inside(layer)
+  local sites, x = sites_of(b, layer, index), {}
+  for i, site in ipairs(layer.parallel and sites or {}) do x[i] = read_at(b, site) end
+  for i, site in ipairs(sites) do
+    local part = inside(layer.sublayers[i])
+    run_sublayer(b, part, site, part.name == wrapped and wrap, x[i] or read_at(b, site))
   end
 end
 
@@ -344,6 +376,7 @@ local function embedding(b)
   core.site("embed")
   b.table = m:param("embed", "weight", { spec.vocab, spec.dim }, normal(0.02))
   local e = embed(b.table, tokens())
+  if spec.embedding.scale then e = e * spec.embedding.scale end
   if spec.embedding.positions then
     local weight = m:param("positions", "weight", { spec.context, spec.dim }, normal(0.02))
     e = e + embed(weight, position())
@@ -355,7 +388,9 @@ local function outputs(b, x)
   core.site("head")
   local w = b.spec.embedding.tied ~= false and b.table
             or b.m:param("head", "weight", { b.spec.vocab, b.spec.dim }, normal(0.02))
-  local logits = linear(x, w)
+  local logits, how = linear(x, w), b.spec.logits
+  if how.scale then logits = logits * how.scale end
+  if how.softcap then logits = how.softcap * tanh(logits / how.softcap) end
   local nll = cross_entropy(logits, core.targets())
   local mean = token_sum(nll) * per_token()
   local loss = mean
@@ -376,7 +411,7 @@ local function construct(b)
   core.site("readout")
   local site = { index = b.sublayers, layer = #b.spec.layers, name = "readout", path = "readout",
                  first_in_layer = true, last_in_layer = true, prefix = "readout.residual" }
-  outputs(b, normalize(b, "final_norm", read(b, site, "close")))
+  outputs(b, normalize(b, "final_norm", read(b, site, "close"), b.spec.final_norm))
 end
 
 local function settings(b)

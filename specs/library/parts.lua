@@ -43,17 +43,25 @@ publish("route", define("route", {
   forms = { type = "boolean", default = false }, check = { type = "function" },
 }))
 norm = define("norm", { apply = func })
--- Sublayers have a name of their own, by default their file's.
+-- A norm before or after a sublayer: the model's (true), none (false) or another.
+local some_norm = { any_of = { { type = "norm" }, { type = "boolean" } } }
+-- What every sublayer has beside its own options; its name is by default its file's.
+local common = {
+  dropout = { type = "number", min = 0, below = 1, default = 0 },
+  norm = { type = "table", fields = { before = some_norm, after = some_norm } },
+}
+
 publish("sublayer", define("sublayer", { forward = func, check = { type = "function" } },
   function(definition, name)
-  for _, field in ipairs { "name", "dropout" } do
-    if definition.options[field] ~= nil then
-      error("sublayer: expected options other than name and dropout, which every sublayer has, "
-        .. "found '" .. field .. "'")
+  local options = definition.options
+  for _, field in ipairs { "name", "dropout", "norm" } do
+    if options[field] ~= nil then
+      error("sublayer: expected options other than name, dropout and norm, which every sublayer "
+        .. "has, found '" .. field .. "'")
     end
+    options[field] = common[field]
   end
-  definition.options.name = { type = "string", longest = 64, default = name }
-  definition.options.dropout = { type = "number", min = 0, below = 1, default = 0 }
+  options.name = { type = "string", longest = 64, default = name }
 end))
 sublayer = public.sublayer
 
@@ -79,7 +87,11 @@ local function check_sublayers(list)
   if #list == 0 then error("layer: expected at least one sublayer, found none") end
 end
 
-local layer_fields = { route = { type = "route" } }
+local layer_fields = {
+  route = { type = "route" },
+  parallel = { type = "boolean", default = false },    -- all read before any writes
+  share = { type = "string", longest = 64 },           -- parameters, with layers that say the same
+}
 
 publish("layer", constructor("layer", function(given)
   if type(given) ~= "table" or kind_of(given) then
@@ -95,8 +107,9 @@ publish("layer", constructor("layer", function(given)
     end
   end
   check_sublayers(list)
-  local route = check("layer", layer_fields, named).route
-  return object("layer", "layer", { sublayers = list, route = route })
+  local o = check("layer", layer_fields, named)
+  return object("layer", "layer", { sublayers = list, route = o.route, parallel = o.parallel,
+                                    share = o.share })
 end, layer_fields))
 
 -- Appends the layers of a nested list to 'out'.
