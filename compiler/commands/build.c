@@ -125,9 +125,17 @@ static char *header_name(const char *output) {
 
 /* == Building ============================================================= */
 
-/* An object that may not have been made: NULL; what cannot be looked at, the linker misses. */
-static const char *made(const char *path) {
-    return access(path, F_OK) && errno == ENOENT ? NULL : path;
+/* An object that may not have been made: NULL. */
+static int made(const char *path, const char **file, Error *e) {
+    bool there = !access(path, F_OK);
+    *file = there ? path : NULL;
+    return there || errno == ENOENT ? STATUS_OK : error_errno(e, path, "look at", errno);
+}
+
+static int objects_made(const Scratch *s, LinkObjects *objects, Error *e) {
+    objects->own = s->object;
+    int status = made(s->side, &objects->side, e);
+    return status ? status : made(s->library, &objects->library, e);
 }
 
 static int add_code(const char *path, int64_t *bytes, Error *e) {
@@ -138,18 +146,19 @@ static int add_code(const char *path, int64_t *bytes, Error *e) {
 }
 
 static int compile_counted(const Model *m, const BuildOptions *o, const Scratch *s,
-                           const sigset_t *mask, Error *e) {
+                           LinkObjects *objects, const sigset_t *mask, Error *e) {
     CompileWork w = { m, o, s };
     double start = process_children_seconds();
     step_note(allowance_step(o->allowance), m->graph->n, "code generation");
     int status = allowance_run(o->allowance, compile_work, &w, mask, e);
+    if (!status) status = objects_made(s, objects, e);
     if (status || !o->facts) return status;
     int64_t *bytes = &o->facts->code_bytes;
     o->facts->seconds = process_children_seconds() - start;
     *bytes = 0;
-    status = add_code(s->object, bytes, e);
-    if (!status) status = add_code(made(s->side), bytes, e);
-    return status ? status : add_code(made(s->library), bytes, e);
+    status = add_code(objects->own, bytes, e);
+    if (!status) status = add_code(objects->side, bytes, e);
+    return status ? status : add_code(objects->library, bytes, e);
 }
 
 /* Own and library to one object, which takes the place of the first. */
@@ -167,8 +176,8 @@ static int make(const Model *m, const BuildOptions *o, const char *output, const
     int status = scratch_open(&s, o->code.prefix, header, e);
     if (status) return status;
     allowance_keep(o->allowance, s.folder);
-    status = compile_counted(m, o, &s, mask, e);
-    LinkObjects objects = { s.object, made(s.side), made(s.library) };
+    LinkObjects objects = { 0 };
+    status = compile_counted(m, o, &s, &objects, mask, e);
     if (!status && objects.library && (emit == EMIT_OBJ || emit == EMIT_STATIC))
         status = join(&s, &objects, mask, e);
     if (!status && linked) status = link_output(emit, &objects, s.result, mask, e);

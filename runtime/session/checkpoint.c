@@ -113,13 +113,14 @@ int checkpoint_save(const char *path, const strata_model *m, const float *weight
 
 typedef enum Found { USABLE, ABSENT, DAMAGED, REFUSED } Found;
 
-/* Opens one generation.  REFUSED: undamaged, but not ours to fall back from. */
+/* Opens one generation.  REFUSED: not damaged as far as we see, and nothing to fall back from. */
 static Found open_one(CheckpointFile *f, const char *path, Error *e) {
     bool sum;
     struct stat there;
     if (lstat(path, &there)) {
-        error_errno(e, path, "open", ENOENT);
-        return ABSENT;
+        bool absent = errno == ENOENT || errno == ENOTDIR;
+        error_errno(e, path, "open", errno);
+        return absent ? ABSENT : REFUSED;
     }
     int status = safetensors_open(&f->file, path, e);
     if (status) return DAMAGED;

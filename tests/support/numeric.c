@@ -112,7 +112,7 @@ static double slope(Case *c, Graph *forward, const EvalInput *in, int i, const d
 
 static double param_error(Case *c, Graph *forward, const EvalInput *in, int i,
                           const double *gradient, double loss) {
-    static const double step[] = { 1e-3, 1e-4, 1e-5 };
+    static const double step[] = { 1e-3, 1e-4, 1e-5, 1e-6, 1e-7 };
     int64_t count = shape_count(&c->g->param[i].node->shape);
     double *direction = take(count, sizeof *direction), got = 0, size = 0, best = INFINITY;
     for (int64_t k = 0; k < count; k++) {
