@@ -22,6 +22,8 @@
 */
 #include "slots.h"
 
+#include "siblings.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -309,6 +311,7 @@ Slots *slots_find(Graph *g, bool forward) {
     delay_twins(g, s);
     time_anchors(g, s);
     time_rows(g, s);
+    siblings_join(g, s);
     check_order(g, s);
     return s;
 }
