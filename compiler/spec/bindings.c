@@ -376,8 +376,7 @@ static void set_operators(lua_State *L) {
         push_function(L, call_plain, operator[i].op, 2);
         lua_setfield(L, -2, operator[i].event);
     }
-    lua_pushcfunction(L, call_neg);
-    lua_setfield(L, -2, "__unm");
+    luaL_setfuncs(L, (luaL_Reg[]){ { "__unm", call_neg }, { "__pow", values_power }, { 0 } }, 0);
     lua_pop(L, 1);
 }
 

@@ -98,15 +98,21 @@ static _Noreturn void refuse_shape(lua_State *L, const char *name, const Shape *
               n->loc.file, n->loc.line, shape_text(g, s));
 }
 
-/* Remembers whether somebody has to read the newest parameter. */
-static void expect_reader(Front *f, bool expected) {
+/* Of the newest parameter. */
+static void remember_unread(Front *f, Unread unread) {
     int at = f->g->nparam - 1;
-    f->must_read = grown(f->g, f->must_read, at, &f->mustcap, sizeof *f->must_read);
-    f->must_read[at] = expected;
+    f->unread = grown(f->g, f->unread, at, &f->unreadcap, sizeof *f->unread);
+    f->unread[at] = unread;
+}
+
+/* true: of code of the user's; "spare": of what is asked for more than it may be used */
+static Unread to_unread(lua_State *L, int at) {
+    if (lua_type(L, at) == LUA_TSTRING) return UNREAD_SPARE;
+    return lua_toboolean(L, at) ? UNREAD_REFUSED : UNREAD_NOTED;
 }
 
 /* param(name, {sizes}, "constant" | "normal" | "list", value, own): a parameter of
-** that name and shape, the same one if it exists; own: of code of the user's */
+** that name and shape, the same one if it exists; own: see to_unread */
 static int call_param(lua_State *L) {
     Front *f = front(L);
     Shape s;
@@ -119,7 +125,7 @@ static int call_param(lua_State *L) {
     Node *n = graph_param(f->g, name, s, init, &error);
     if (!n) refuse_shape(L, name, &s);
     if (f->g->nparam == before) return tensor_push(L, n);
-    expect_reader(f, lua_toboolean(L, 5));
+    remember_unread(f, to_unread(L, 5));
     if (!checked_size(total + count, 1, &f->m->parameters))
         spec_fail(L, "expected fewer than 2^48 parameters, found more");
     f->built += sizeof *n + sizeof(Param) + (init.list ? (size_t)count * sizeof *init.list : 0);
@@ -355,27 +361,16 @@ static void push_tokenizers(lua_State *L) {
 }
 
 void core_open(lua_State *L) {
-    static const luaL_Reg functions[] = { { "at", spec_call_at },
-                                          { "defined", call_defined },
-                                          { "distance", call_distance },
-                                          { "files", call_files },
-                                          { "finish", call_finish },
-                                          { "form", call_form },
-                                          { "here", call_here },
-                                          { "identifier", call_identifier },
-                                          { "limit", call_limit },
-                                          { "load", call_load },
-                                          { "module", call_module },
-                                          { "note", call_note },
-                                          { "output", call_output },
-                                          { "own", call_own },
-                                          { "param", call_param },
-                                          { "read", call_read },
-                                          { "requirer", call_requirer },
-                                          { "site", call_site },
-                                          { "source", call_source },
-                                          { "wrap", call_wrap },
-                                          { NULL, NULL } };
+    static const luaL_Reg functions[] = {
+        { "at", spec_call_at },  { "defined", call_defined }, { "distance", call_distance },
+        { "files", call_files }, { "fill", values_fill },     { "finish", call_finish },
+        { "form", call_form },   { "here", call_here },       { "identifier", call_identifier },
+        { "limit", call_limit }, { "load", call_load },       { "module", call_module },
+        { "note", call_note },   { "output", call_output },   { "own", call_own },
+        { "param", call_param }, { "read", call_read },       { "requirer", call_requirer },
+        { "site", call_site },   { "source", call_source },   { "wrap", call_wrap },
+        { NULL, NULL }
+    };
     luaL_newlib(L, functions);
     sandbox_open(L);
     lua_setfield(L, -2, "lua");

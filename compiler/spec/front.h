@@ -28,6 +28,9 @@ typedef struct SourceFile {
     size_t size;
 } SourceFile;
 
+/* What it means that nothing reads a parameter: worth a note, a mistake, or nothing. */
+typedef enum Unread { UNREAD_NOTED, UNREAD_REFUSED, UNREAD_SPARE } Unread;
+
 struct Front {
     lua_State *L;
     Graph *g;
@@ -50,8 +53,8 @@ struct Front {
     size_t shown;        /* length of the folder part of the spec's path as typed */
     SourceFile *source;  /* newest first */
     int64_t streams;     /* of random numbers, so far */
-    bool *must_read;     /* by parameter: it is a mistake if nothing reads it */
-    int readcap, notecap, sourcecap, mustcap;
+    Unread *unread;      /* by parameter */
+    int readcap, notecap, sourcecap, unreadcap;
 };
 
 static inline Front *front(lua_State *L) { return *(Front **)lua_getextraspace(L); }
@@ -101,6 +104,10 @@ void ops_open(lua_State *L);    /* pushes a table of the primitives */
 int64_t tensor_list_length(lua_State *L, int arg, const char *what);
 int64_t tensor_list_integer(lua_State *L, int arg, int64_t i, const char *what);
 void tensor_list_shape(lua_State *L, int arg, const char *what, Shape *s);
+
+/* values.c */
+int values_fill(lua_State *L);  /* (number, shape): a constant */
+int values_power(lua_State *L); /* (x, number): x ^ number */
 
 /* causal.c: the first sites where what the model generates with sees later tokens, and where it
 ** chooses among them; NULL: nowhere */

@@ -113,8 +113,8 @@ static Node *note_unread(Front *f, const Graph *kept) {
     for (int i = 0, k = 0; i < all->nparam; i++) {
         const char *name = all->param[i].node->attr->name;
         if (k < kept->nparam && !strcmp(kept->param[k].node->attr->name, name)) k++;
-        else if (f->must_read[i]) return all->param[i].node;
-        else {
+        else if (f->unread[i] == UNREAD_REFUSED) return all->param[i].node;
+        else if (f->unread[i] == UNREAD_NOTED) {
             snprintf(text, sizeof text,
                      "parameter '%s' is left out: nothing the model computes depends on it", name);
             spec_note(f, text);

@@ -20,8 +20,9 @@ function lib.publish(name, value)
   end, lib.fields_of(value))
 end
 
-for _, file in lib.ipairs { "fields.lua", "train.lua", "parts.lua", "model.lua", "later.lua" } do
-  core.load(file, lib)
+for _, file in lib.ipairs { "fields", "functions", "train", "parts", "machine", "sites", "routing",
+                            "model", "later" } do
+  core.load(file .. ".lua", lib)
 end
 
 -- A copy of the public names, where unknown ones are errors.

@@ -42,7 +42,8 @@ publish("route", define("route", {
   run = func, loss = { type = "function" }, sublayer = { type = "string" },
   forms = { type = "boolean", default = false }, check = { type = "function" },
 }))
-norm = define("norm", { apply = func })
+publish("norm", define("norm", { apply = func }))
+norm = public.norm
 -- A norm before or after a sublayer: the model's (true), none (false) or another.
 local some_norm = { any_of = { { type = "norm" }, { type = "boolean" } } }
 -- What every sublayer has beside its own options; its name is by default its file's.
@@ -51,9 +52,28 @@ local common = {
   norm = { type = "table", fields = { before = some_norm, after = some_norm } },
 }
 
-publish("sublayer", define("sublayer", { forward = func, check = { type = "function" } },
+-- The names of what a sublayer reads.
+function check_reads(owner, reads)
+  local seen = {}
+  if type(reads) ~= "table" or kind_of(reads) or #reads == 0 then
+    error(owner .. ": expected reads to be a list of names, found " .. describe(reads))
+  end
+  for _, name in ipairs(reads) do
+    if type(name) ~= "string" or #name == 0 or #name > 64 or seen[name] then
+      error(owner .. ": expected reads to be names, each once, found " .. describe(name))
+    end
+    seen[name] = true
+  end
+  return reads
+end
+
+publish("sublayer", define("sublayer", {
+  forward = func, check = { type = "function" },
+  reads = { type = "any" },
+},
   function(definition, name)
-  local options = definition.options
+  local options, reads = definition.options, definition.reads
+  if reads ~= nil and type(reads) ~= "function" then check_reads("sublayer", reads) end
   for _, field in ipairs { "name", "dropout", "norm" } do
     if options[field] ~= nil then
       error("sublayer: expected options other than name, dropout and norm, which every sublayer "

@@ -384,3 +384,11 @@ V e_log(Emit *e, V x) { return math(e, "k_log", x); }
 V e_tanh(Emit *e, V x) { return math(e, "k_tanh", x); }
 V e_erf(Emit *e, V x) { return math(e, "k_erf", x); }
 V e_sigmoid(Emit *e, V x) { return math(e, "k_sigmoid", x); }
+
+/* log(1 + u) is u log(1 + u) / ((1 + u) - 1): what 1 + u loses of a small u cancels. */
+V e_softplus(Emit *e, V x) {
+    V u = e_exp(e, e_neg(e, e_abs(e, x))), one = e_f32(e, 1);
+    V sum = e_add(e, u, one), rest = e_sub(e, sum, one);
+    V log = e_select(e, rest, e_div(e, e_mul(e, u, e_log(e, sum)), rest), u);
+    return e_add(e, e_relu(e, x), log);
+}

@@ -99,6 +99,7 @@ V e_tanh(Emit *e, V x);
 V e_sigmoid(Emit *e, V x);
 V e_erf(Emit *e, V x);
 V e_relu(Emit *e, V x);
+V e_softplus(Emit *e, V x);
 V e_step(Emit *e, V x);
 V e_abs(Emit *e, V x);
 V e_bf16(Emit *e, V x); /* rounded to bfloat16: nearest, ties to even; NaN stays NaN */

@@ -47,15 +47,20 @@ return sublayer {
     bias = { type = "boolean", default = false },
     qk_norm = { type = "boolean", default = false },
     rope = { type = "table", fields = rope.fields },
+    -- what the mixer is asked for: one stream, or one each for q, k and v
+    reads = { type = "string", one_of = { "one", "each" }, default = "one" },
   },
+  reads = function(o) return o.reads == "each" and { "q", "k", "v" } or nil end,
   forward = function(m, site, x)
     local o, routed = m.options, site.routed or {}
     local kv, d = sizes(m)
     local list, passes = routed.rows, routed.bypass == "vo"
-    local part = list and gather(x, list) or x
-    local q = reshape(m:linear(site, "q", part, o.heads * d, o.bias), { o.heads, d })
-    local k = reshape(m:linear(site, "k", part, kv * d, o.bias), { kv, d })
-    local v = reshape(m:linear(site, "v", passes and x or part, kv * d, o.bias), { kv, d })
+    local function project(name, heads, all)
+      local from = o.reads == "each" and x[name] or x
+      if list and not all then from = gather(from, list) end
+      return reshape(m:linear(site, name, from, heads * d, o.bias), { heads, d })
+    end
+    local q, k, v = project("q", o.heads), project("k", kv), project("v", kv, passes)
     if o.qk_norm then q, k = head_norm(m, site, "q_norm", q), head_norm(m, site, "k_norm", k) end
     if o.rope then q, k = rope.turn(o.rope, q), rope.turn(o.rope, k) end
     local how = { causal = o.causal, scale = d ^ -0.5 }

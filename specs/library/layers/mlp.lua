@@ -1,18 +1,5 @@
 -- swiglu: down(silu(gate x) * up x); the others: down(act(up x))
-local function silu(x) return x * sigmoid(x) end
-
-local activation = {
-  silu = silu,
-  relu = relu,
-  gelu = function(x) return x * 0.5 * (1 + erf(x * 0.5 ^ 0.5)) end,
-  gelu_tanh = function(x)
-    return x * 0.5 * (1 + tanh((2 / math.pi) ^ 0.5 * (x + 0.044715 * x * x * x)))
-  end,
-  relu2 = function(x)
-    local y = relu(x)
-    return y * y
-  end,
-}
+local activation = { silu = silu, relu = relu, gelu = gelu, gelu_tanh = gelu_tanh, relu2 = relu2 }
 
 return sublayer {
   options = {

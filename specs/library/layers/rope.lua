@@ -52,4 +52,14 @@ function rope.turn(o, x)
   return reshape(concat({ a * c - b * s, b * c + a * s }, 3), { heads, d })
 end
 
+-- rope(x, { theta =, style =, yarn = }): x [tokens, heads, d], turned by the places of its tokens.
+publish("rope", core.wrap(function(x, o)
+  local form = core.form(x)
+  if not form or #x:shape() ~= 2 or x:shape()[2] % 2 ~= 0 then
+    error("rope: expected a tensor [tokens, heads, d] with an even d, found "
+      .. (form or describe(x)))
+  end
+  return rope.turn(check("rope", rope.fields, o or {}), x)
+end))
+
 return rope

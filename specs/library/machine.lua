@@ -1,0 +1,102 @@
+-- m: what mixers, sublayers and routes ask of the model.
+
+
+local function prefix_of(site)
+  local prefix = site
+  if type(site) == "table" then prefix = site.prefix end
+  if type(prefix) ~= "string" then
+    error("param: expected a site or a prefix first, found " .. describe(site))
+  end
+  return prefix
+end
+
+-- 'own': of a mixer or route of the user's, where it is a mistake if nothing reads it; "spare":
+-- of a read whose state is not taken, where it is none
+local function parameter(name, shape, init, own)
+  if type(shape) ~= "table" or kind_of(shape) then
+    error("param: expected a shape, a list such as { m.dim }, found " .. describe(shape))
+  end
+  if type(init) == "number" then return core.param(name, shape, "constant", init, own) end
+  if init == "zeros" or init == "ones" then
+    return core.param(name, shape, "constant", init == "ones" and 1 or 0, own)
+  end
+  if kind_of(init) == "init" then
+    return core.param(name, shape, "normal", inside(init).deviation, own)
+  end
+  local is_list = type(init) == "table" and not kind_of(init)
+  if is_list then return core.param(name, shape, "list", init, own) end
+  error("param: expected an initial value, a number, 'zeros', 'ones', normal(0.02) or a list, "
+    .. "found " .. describe(init))
+end
+
+-- Runs f for something the user wrote: errors inside are his line's.
+function for_line_of(object, f, ...)
+  return core.at(object.file, object.line, f, ...)
+end
+
+-- The model's norm, or 'which' of it: another one, or false.
+function normalize(b, prefix, x, which)
+  if which == false then return x end
+  local norm, m = b.norm, b.norm_m
+  if kind_of(which) then
+    norm = inside(which)
+    m = machine(b, norm.options)
+    m.eps = norm.options.eps or m.eps
+  end
+  return for_line_of(norm, norm.definition.apply, m, prefix, x)
+end
+
+-- 'definition' and 'name': the function that this m is for
+function machine(b, options, definition, name)
+  local spec = b.spec
+  local m = { dim = spec.dim, eps = b.eps, layers = #spec.layers, sublayers = b.sublayers,
+              context = spec.context, vocab = spec.vocab, route_penalty = spec.route_penalty,
+              options = options }
+  local own = definition and core.own(definition[name])
+  function m.param(self, site, name, shape, init)
+    if self ~= m then
+      error("param: expected m:param(site, name, shape, init), "
+        .. "found a call that does not begin with m:")
+    end
+    if type(name) ~= "string" then error("param: expected a name, found " .. describe(name)) end
+    local unread = own
+    if b.unread ~= nil then unread = b.unread end
+    return parameter(prefix_of(site) .. "." .. name, shape, init, unread)
+  end
+  -- x W^T + b, [tokens, out]
+  m.linear = core.wrap(function(self, site, name, x, out, bias)
+    local y = linear(x, self:param(site, name .. ".weight", { out, x:shape()[1] }, normal(0.02)))
+    return bias and y + self:param(site, name .. ".bias", { out }, 0) or y
+  end)
+  -- The model's norm with parameters of its own, prefix .. ".weight" and perhaps ".bias".
+  m.norm = core.wrap(function(_, site, x)
+    local form, prefix = core.form(x), prefix_of(site)
+    if not form then error("norm: expected a tensor second, found " .. describe(x)) end
+    return normalize(b, prefix, x)
+  end)
+  -- What is left to later sublayers under a name, and all that earlier ones left, the oldest first.
+  m.keep = core.wrap(function(_, name, x)
+    if type(name) ~= "string" then error("keep: expected a name, found " .. describe(name)) end
+    if not core.form(x) then error("keep: expected a tensor second, found " .. describe(x)) end
+    b.kept[#b.kept + 1] = { name = name, x = x }
+  end)
+  m.kept = core.wrap(function(_, name)
+    local list = {}
+    if type(name) ~= "string" then error("kept: expected a name, found " .. describe(name)) end
+    for _, kept in ipairs(b.kept) do
+      if kept.name == name then list[#list + 1] = kept.x end
+    end
+    return list
+  end)
+  -- How many sources the read under way chooses from, for reports.
+  function m.sources(_, n)
+    local count = math.type(n) == "integer" and n or nil
+    if not count or count < 1 then
+      error("sources: expected how many there are, m:sources(2), found " .. describe(n))
+    end
+    b.sources = count
+  end
+  function m.note(_, text) core.note(text) end
+  return m
+end
+

@@ -1,0 +1,174 @@
+-- Reads, sublayers and writes, one after another: what a layer is.
+
+function complain(f, message)
+  local file, line = core.defined(f)
+  core.at(file, line, error, message)
+end
+
+-- The stream has rows for all tokens or, in a layer that a route gives some only, for those.
+function expect_stream(b, f, name, x, path, owner)
+  local form = "[" .. b.lead .. "," .. b.spec.dim .. "]"
+  if core.form(x) ~= form then
+    complain(f, (owner or b.mixer).name .. ": expected " .. name .. " to return a tensor " .. form
+      .. ", found " .. (core.form(x) or describe(x)) .. " at " .. path)
+  end
+  return x
+end
+
+-- A state is a table; one that began as a tensor may stay one.
+function next_state(b, name, state)
+  local kind = type(state)
+  if state == nil or kind ~= "table" and (type(b.state) == "table" or not core.form(state)) then
+    complain(b.mixer.definition[name], b.mixer.name .. ": expected " .. name
+      .. " to return a state, found "
+      .. (state == nil and "nothing" or describe(state) .. ", no table"))
+  end
+  b.state = state
+end
+
+local results = { open = "a state", read = "a tensor and perhaps a state",
+                  write = "a state", close = "a tensor and perhaps a loss" }
+local most = { open = 1, read = 2, write = 1, close = 2 }
+
+function mix(b, name, ...)
+  local f = b.mixer.definition[name]
+  local got = table.pack(for_line_of(b.mixer, f, b.m, ...))
+  if got.n > most[name] then
+    complain(f, b.mixer.name .. ": expected " .. name .. " to return " .. results[name]
+      .. ", found " .. got.n .. " values")
+  end
+  return got[1], got[2]
+end
+
+-- What 'f' of a mixer's or a sublayer's returned as a loss: a number, or one per token.
+local function own_loss(b, f, name, owner, loss)
+  local form = core.form(loss)
+  if loss == nil or b.again then return end
+  if form ~= "[tokens]" and form ~= "[]" then
+    complain(f, owner.name .. ": expected the loss that " .. name .. " returns second to be a "
+      .. "number or [tokens], found " .. (form or describe(loss)))
+  end
+  b.losses[#b.losses + 1] = form == "[]" and loss or token_sum(loss) * per_token()
+end
+
+-- Reads for a site, and notes how many sources there were.  'spare': the state stays as it is.
+function read(b, site, name, spare)
+  b.sources, b.unread = 1, spare and "spare" or nil
+  local h, second = mix(b, name, b.state, site)
+  b.unread = nil
+  if name == "read" and second ~= nil and not spare then next_state(b, name, second) end
+  local f = b.mixer.definition[name]
+  -- a read may serve as close, and returns its state
+  local state = f == b.mixer.definition.read or type(second) == "table" and not core.form(second)
+  if name == "close" and not state then own_loss(b, f, name, b.mixer, second) end
+  expect_stream(b, f, name, h, site.path)
+  if not b.again then core.read(site.path, b.sources, h) end
+  return h
+end
+
+-- x, a share of whose numbers a training step leaves out; the others make up for them.
+local function dropped(share, x)
+  if share == 0 then return x end
+  return x * select(sampling(), greater(random(x:shape()[1], { of = x }), share) / (1 - share), 1)
+end
+
+-- What a sublayer reads by name; nil: one stream.
+local function names_of(part)
+  local reads = part.definition.reads
+  if type(reads) == "function" then reads = for_line_of(part, reads, part.options) end
+  return reads and for_line_of(part, check_reads, part.name, reads)
+end
+
+-- What 'part' reads at a site: a stream or, by name, several, each with a site of its own.  The
+-- first one's state is that of the write.
+local function read_at(b, site, part)
+  core.site(site.path)
+  local names, x, before, after = names_of(part), {}, b.state, nil
+  if not names then return read(b, site, "read") end
+  for i, name in ipairs(names) do
+    local own = {}
+    for key, value in pairs(site) do own[key] = value end
+    own.read, own.path, own.prefix = name, site.path .. "." .. name, site.prefix .. "." .. name
+    b.state = before
+    x[name] = read(b, own, "read", i > 1)
+    if i == 1 then after = b.state end
+  end
+  b.state = after
+  return x
+end
+
+-- What a sublayer makes of x, a stream or several.  'routed': what its route asks of it.
+local function build_sublayer(b, part, site, x, routed)
+  local forward, norm = part.definition.forward, part.options.norm or {}
+  local before = norm.before
+  if before == nil then before = b.mixer.definition.prenorm end
+  local function normed(suffix, h)
+    return normalize(b, site.weights .. ".norm" .. suffix, h, before)
+  end
+  if core.form(x) then
+    x = normed("", x)
+  else
+    local each = {}
+    for name, h in pairs(x) do each[name] = normed("." .. name, h) end
+    x = each
+  end
+  local own = { prefix = site.weights, index = site.index, layer = site.layer, name = site.name,
+                routed = routed }
+  local m = machine(b, part.options, part.definition, "forward")
+  local out, loss = for_line_of(part, forward, m, own, x)
+  expect_stream(b, forward, "forward", out, site.path, part)
+  own_loss(b, forward, "forward", part, loss)
+  out = normalize(b, site.weights .. ".after_norm", out, norm.after or false)
+  return dropped(part.options.dropout, out)
+end
+
+-- What the last write leaves unread is no mistake: nothing comes after it.
+local function write(b, site, out)
+  if site.index == b.sublayers - 1 then b.unread = false end
+  local state = mix(b, "write", b.state, site, b.again and out or core.source(out))
+  b.unread = nil
+  next_state(b, "write", state)
+end
+
+-- x: what the sublayer reads
+local function run_sublayer(b, part, site, wrap, x)
+  local out
+  core.site(site.path)
+  if wrap then
+    if not core.form(x) then
+      for_line_of(part, error, part.name .. ": expected one read under a route, found several")
+    end
+    out = wrap(site, x, function(routed) return build_sublayer(b, part, site, x, routed) end)
+  else
+    out = build_sublayer(b, part, site, x, b.routed)
+  end
+  write(b, site, out)
+end
+
+-- The sublayers of a layer, where they are; 'weights': what their parameters' names begin with.
+local function sites_of(b, layer, index)
+  local parts, sites = layer.sublayers, {}
+  for i, s in ipairs(parts) do
+    local name = inside(s).options.name
+    local path = "layers." .. index .. "." .. name
+    sites[i] = { index = b.index + i - 1, layer = index, name = name, path = path,
+                 weights = layer.share and "shared." .. layer.share .. "." .. name or path,
+                 first_in_layer = i == 1, last_in_layer = i == #parts,
+                 prefix = path .. ".residual" }
+  end
+  b.index = b.index + #parts
+  return sites
+end
+
+-- 'wrapped', 'wrap': the kind of sublayer that a route runs, and how
+function run_sublayers(b, layer, index, wrapped, wrap)
+  layer = inside(layer)
+  local sites, x = sites_of(b, layer, index), {}
+  local function part_at(i) return inside(layer.sublayers[i]) end
+  for i, site in ipairs(layer.parallel and sites or {}) do x[i] = read_at(b, site, part_at(i)) end
+  for i, site in ipairs(sites) do
+    local part = part_at(i)
+    run_sublayer(b, part, site, part.name == wrapped and wrap, x[i] or read_at(b, site, part))
+  end
+end
+
