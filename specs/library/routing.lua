@@ -5,7 +5,7 @@ local function one_stream(b)
   local state = b.state
   local h = type(state) == "table" and rawget(state, "h")
   if not core.form(h) or #sorted_names(state) ~= 1 then
-    error("route: expected a mixer of one stream (standard, rezero, layerscale or highway), found "
+    error("route: expected a mixer of one stream such as standard, found "
       .. b.mixer.name)
   end
   return h

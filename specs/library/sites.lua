@@ -160,14 +160,36 @@ local function sites_of(b, layer, index)
   return sites
 end
 
+-- What a read of a parallel layer put into the state for its own write: the fields that are new.
+local function changes(before, after)
+  local new = {}
+  if type(before) ~= "table" or type(after) ~= "table" or before == after then return nil end
+  for key, value in pairs(after) do
+    if not rawequal(rawget(before, key), value) then new[key] = value end
+  end
+  return new
+end
+
+local function with_changes(state, new)
+  local both = {}
+  for key, value in pairs(state) do both[key] = value end
+  for key, value in pairs(new) do both[key] = value end
+  return both
+end
+
 -- 'wrapped', 'wrap': the kind of sublayer that a route runs, and how
 function run_sublayers(b, layer, index, wrapped, wrap)
   layer = inside(layer)
-  local sites, x = sites_of(b, layer, index), {}
+  local sites, x, read = sites_of(b, layer, index), {}, {}
   local function part_at(i) return inside(layer.sublayers[i]) end
-  for i, site in ipairs(layer.parallel and sites or {}) do x[i] = read_at(b, site, part_at(i)) end
+  for i, site in ipairs(layer.parallel and sites or {}) do
+    local before = b.state
+    x[i] = read_at(b, site, part_at(i))
+    read[i], b.state = changes(before, b.state), before
+  end
   for i, site in ipairs(sites) do
     local part = part_at(i)
+    if read[i] then b.state = with_changes(b.state, read[i]) end
     run_sublayer(b, part, site, part.name == wrapped and wrap, x[i] or read_at(b, site, part))
   end
 end

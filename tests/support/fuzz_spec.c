@@ -11,6 +11,7 @@ typedef struct Spec {
     Random random;
     int dim, layers, sublayers, context, mixer;
     bool acausal, causal; /* attention: none is to be causal, some is */
+    bool several;         /* a sublayer of the layer at work has several reads */
 } Spec;
 
 static int below(Spec *s, int count) { return draw_below(&s->random, count); }
@@ -79,16 +80,18 @@ static void drr(Spec *s) {
 enum { STANDARD, REZERO, LAYERSCALE, DRR = 10 };
 
 static void choose_mixer(Spec *s) {
-    static const int turn[] = {
-        0, 1, 2, 3, 3, 4, 4, 5, 5, 5, 5, 6, 6, 6, 6, 7, 7, 8, 8, 9, DRR, DRR
-    };
+    static const int turn[] = { 0, 1, 2, 3, 3, 4, 4, 5,   5,   5,  5,  6, 6,
+                                6, 6, 7, 7, 8, 8, 9, DRR, DRR, 11, 12, 13 };
     s->mixer = turn[below(s, sizeof turn / sizeof *turn)];
 }
 
 static void mixer(Spec *s) {
-    static const char *const names[] = { "standard",    "rezero",         "layerscale", "highway",
-                                         "denseformer", "attnres",        "haares",     "hyper",
-                                         "mhc",         "gated_residual", "drr" };
+    static const char *const names[] = {
+        "standard",     "rezero",          "layerscale", "highway",
+        "denseformer",  "attnres",         "haares",     "hyper",
+        "mhc",          "gated_residual",  "drr",        "residual_gate",
+        "depth_scaled", "residual_scaling"
+    };
     int which = s->mixer;
     fprintf(s->f, "  residual = %s { ", names[which]);
     if (which == 2 && coin(s)) fprintf(s->f, "init = %g", 0.5);
@@ -98,6 +101,7 @@ static void mixer(Spec *s) {
     if (which == 6) haares(s);
     if (which > 6 && which < 10) streams(s, which);
     if (which == 10) drr(s);
+    if (which == 11 && coin(s)) fprintf(s->f, "temperature = 0.7, eps = 0.4");
     fprintf(s->f, " },\n");
 }
 
@@ -111,6 +115,15 @@ static void rope(Spec *s) {
     fprintf(s->f, " }");
 }
 
+/* Norms around a sublayer, and what training leaves out. */
+static void around(Spec *s) {
+    static const char *const norms[] = { "before = false, after = true", "after = true",
+                                         "after = layernorm { eps = 1e-3 }",
+                                         "before = rmsnorm { eps = 1e-2 }" };
+    if (!below(s, 4)) fprintf(s->f, ", norm = { %s }", norms[below(s, 4)]);
+    if (!below(s, 8)) fprintf(s->f, ", dropout = 0.2");
+}
+
 static void attention(Spec *s, const char *name) {
     int kv = 1 + below(s, 2), heads = kv * (1 + below(s, 3)), own = 2 * (1 + below(s, 9));
     fprintf(s->f, "attention { heads = %d", heads);
@@ -122,14 +135,21 @@ static void attention(Spec *s, const char *name) {
     if (!causal) fprintf(s->f, ", causal = false");
     s->causal |= causal;
     if (below(s, 3)) rope(s);
+    around(s);
+    if (!below(s, 6)) {
+        s->several = true;
+        fprintf(s->f, ", reads = \"each\"");
+    }
     if (name) fprintf(s->f, ", name = \"%s\"", name);
     fprintf(s->f, " }, ");
 }
 
 static void mlp(Spec *s) {
-    static const char *const activations[] = { "swiglu", "gelu", "relu", "silu" };
+    static const char *const activations[] = { "swiglu", "gelu",      "relu",
+                                               "silu",   "gelu_tanh", "relu2" };
     fprintf(s->f, "mlp { hidden = %d, activation = \"%s\"", 1 + below(s, 100),
-            activations[below(s, 4)]);
+            activations[below(s, 6)]);
+    around(s);
     fprintf(s->f, ", bias = %s }, ", truth(coin(s)));
 }
 
@@ -143,7 +163,7 @@ static void route(Spec *s, bool attends) {
                                         "dtr { choice = \"expert\", capacity = 0.4 }",
                                         "dtr { choice = \"skip\" }" };
     int which = below(s, 4);
-    if (s->acausal || s->mixer == DRR || below(s, 3)) return;
+    if (s->acausal || s->several || s->mixer == DRR || below(s, 3)) return;
     if (attends && coin(s)) {
         fprintf(s->f, "route = %s ", part[which]);
         return;
@@ -155,7 +175,9 @@ static void route(Spec *s, bool attends) {
 /* One layer in four is not attention and mlp. */
 static void layer(Spec *s) {
     int kind = below(s, 8);
+    s->several = false;
     fprintf(s->f, "    layer { ");
+    if (!below(s, 6)) fprintf(s->f, "parallel = true, ");
     if (kind != 7) attention(s, NULL);
     if (kind == 5) attention(s, "second");
     if (kind != 6) mlp(s);
@@ -169,8 +191,10 @@ static void layer(Spec *s) {
 static void model(Spec *s) {
     bool tied = coin(s), positions = !below(s, 3);
     choose_mixer(s);
-    fprintf(s->f, "  embedding = { tied = %s%s },\n", truth(tied),
-            positions ? ", positions = \"learned\"" : "");
+    fprintf(s->f, "  embedding = { tied = %s%s%s },\n", truth(tied),
+            positions ? ", positions = \"learned\"" : "", below(s, 4) ? "" : ", scale = 2.5");
+    if (!below(s, 4)) fprintf(s->f, "  logits = { scale = 0.7, softcap = %d },\n", 1 + below(s, 9));
+    if (!below(s, 6)) fprintf(s->f, "  final_norm = false,\n");
     fprintf(s->f, "  norm = %s { eps = %s },\n  layers = {\n", coin(s) ? "rmsnorm" : "layernorm",
             coin(s) ? "1e-6" : "1e-3");
     for (int i = 0; i < s->layers; i++)

@@ -1,0 +1,17 @@
+-- h <- alpha h + beta f, per channel (the residual gate of Muse Spark, transformers 5.23):
+--   beta = sigmoid(g / t)        alpha = sqrt(max(sigmoid(-g / t) (1 + beta), eps))
+return mixer {
+  options = {
+    temperature = { type = "number", above = 0, default = 0.3 },
+    eps = { type = "number", min = 0, default = 1e-3 },
+  },
+  open = function(m, e) return { h = e } end,
+  read = function(m, state, site) return state.h end,
+  write = function(m, state, site, out)
+    local g = m:param(site, "gate", { m.dim }, normal(0.02)) / m.options.temperature
+    local beta = sigmoid(g)
+    local alpha = sqrt(max(sigmoid(-g) * (1 + beta), m.options.eps))
+    return { h = alpha * state.h + beta * out }
+  end,
+  close = function(m, state, site) return state.h end,
+}
