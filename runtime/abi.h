@@ -9,7 +9,8 @@
 **            threads and instances.  float32; built with --precision bf16 --inference,
 **            those that only products and lookups take are bfloat16, rounded to
 **            nearest, ties to even (strata_tensor.bf16)
-**   STATE    one per sequence: caches of prefill and decode; position
+**   STATE    one per sequence: caches of prefill and decode, and what operations over time
+**            carry of it, whose size does not depend on its length; position
 **            independent (save, restore, fork with memcpy).  A routed layer caches the
 **            tokens that its route takes: a state has room for all, of which only those that come
 **            are written to (memory from mmap is taken page by page), or for a share of them
@@ -196,6 +197,9 @@ typedef struct strata_model {
     int32_t learned_positions; /* 1: there are none beyond the context */
     int32_t reserved32;
     int64_t state_per_routed; /* of state_per_token: what only tokens that routes take need */
+    /* of state_constant: what operations over time carry; every prefill and decode reads and writes
+    ** all of it */
+    int64_t state_carried;
 } strata_model;
 
 enum { STRATA_CTX_HEAD = 4096 }; /* bytes before the tables, which have a row a position */

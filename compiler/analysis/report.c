@@ -92,6 +92,8 @@ static void count_memory(Report *r) {
         .constant = m->arena_constant,
         .control = m->ctx_bytes,
         .state_per_token = m->state_per_token,
+        .state_constant = m->state_constant,
+        .state_carried = m->state_carried,
     };
 }
 

@@ -41,7 +41,9 @@ typedef struct ReportMemory {
     int64_t per_token;            /* of the arena: activations */
     int64_t per_worker, constant; /* of the arena: a thread's, and once */
     int64_t control;              /* tables of positions and the like */
-    int64_t state_per_token;      /* of a sequence that is being decoded */
+    /* of a sequence that is being decoded: each token of its context; once, of which what
+    ** operations over time carry */
+    int64_t state_per_token, state_constant, state_carried;
 } ReportMemory;
 
 /* What the depth reads of the forward program move, in rows of width D a read;

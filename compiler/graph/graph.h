@@ -39,14 +39,15 @@ typedef enum Op {
 ** What fusion, scheduling and lowering know about an op.  Row classes map a
 ** token's values to a token's values and are fused; the others ("anchors")
 ** are kernels of their own: CONTRACT, GATHER and LOSS work token by token,
-** TOKENSUM, OUTER, SCATTER, SEQUENCE and CHOICE need all tokens.
+** TOKENSUM, OUTER, SCATTER, SEQUENCE, HISTORY and CHOICE need all tokens: SEQUENCE is attention,
+** HISTORY what depends on a past of fixed size.
 */
 /* clang-format off */
 typedef enum Class {
     SOURCE,
     POINTWISE, VIEW, REDUCE, SOFTMAX, ITERATION, WAVE, /* row classes */
     CONTRACT, GATHER, LOSS,                            /* anchors, token by token */
-    TOKENSUM, OUTER, SCATTER, SEQUENCE, CHOICE,        /* anchors, all tokens */
+    TOKENSUM, OUTER, SCATTER, SEQUENCE, HISTORY, CHOICE, /* anchors, all tokens */
     SIDE
 } Class;
 /* clang-format on */
@@ -81,12 +82,12 @@ typedef struct Attr {
     const char *name; /* NAME: interned, compare by pointer */
     double value;     /* VALUE; ATTENTION, FREQUENCIES: the scale; SHARE */
     int axis;         /* AXIS, RANGE */
-    /* RANGE; COUNT, ITERATIONS: count; INDEX: first; ATTENTION: tokens of a chunk if causal, else
-    ** how many pools; 0: neither */
+    /* RANGE; COUNT, ITERATIONS: count; INDEX: first; SHIFT: how many tokens; ATTENTION: tokens of a
+    ** chunk if causal, else how many pools; 0: neither */
     int64_t first, count;
     Shape shape;             /* SHAPE, param: the inner axes; VALUE: all of the shape */
     int perm[MAXRANK];       /* PERM: axis of the operand, per axis */
-    bool causal;             /* ATTENTION */
+    bool causal;             /* ATTENTION; SHIFT: to earlier tokens, else to later ones */
     bool sine;               /* FREQUENCIES: sin instead of cos */
     bool bf16;               /* PRODUCT: its result is rounded to bfloat16 */
     const double *frequency; /* FREQUENCIES: 'count' radians per position */
@@ -260,6 +261,8 @@ Node *op_linear_weight(Node *dy, Node *x);
 Node *op_embed(Node *w, Node *ids);
 Node *op_gather(Node *x, const Node *rows);
 Node *op_scatter(Node *y, const Node *rows);
+/* x of the token that is so many before, or later, in its sequence; 0 where there is none */
+Node *op_shift(Node *x, int64_t tokens, bool earlier);
 Node *op_side(Node *n, int result);
 /* Sums x (and over tokens) until it has shape s, which broadcasts to x's. */
 Node *op_fit(Node *x, const Shape *s);

@@ -231,6 +231,18 @@ static int call_random(lua_State *L) {
                                               (Attr){ .first = front(L)->streams++, .count = n })));
 }
 
+/* shift(x, tokens): of earlier tokens only, those that a sequence has when it grows. */
+static int call_shift(lua_State *L) {
+    lua_settop(L, 2);
+    Node *x = tensor_get(L, 1, "shift");
+    int64_t n = to_integer(L, 2, "shift", "the number of tokens");
+    if (n < 0 || n > INT32_MAX)
+        spec_fail(L, "shift: expected a number of tokens from 0 to %d, found %I", INT32_MAX,
+                  (LUAI_UACINT)n);
+    Attr attr = { .count = n, .causal = true };
+    return tensor_push(L, n ? tensor_build(L, OP_shift, 1, &x, attr) : x);
+}
+
 static int call_sinkhorn(lua_State *L) {
     Node *x = tensor_get(L, 1, "sinkhorn");
     Attr attr = { .count = to_integer(L, 2, "sinkhorn", "the number of iterations") };
@@ -342,6 +354,7 @@ const Structural ops_structural[] = {
     { OP_attention, "attention", call_attention,
       "attention(q, k, v, {causal =, scale =, chunk =, pools =})", 0 },
     { OP_attention, "attention_lse", call_attention_lse, "attention_lse(q, k, v, {...})", 0 },
+    { OP_shift, "shift", call_shift, "shift(x, tokens)", 0 },
     { OP_rows, "rows", call_rows, "rows(mask)", 0 },
     { OP_random, "random", call_random, "random(n, {of =})", 0 },
     { OP_top, "top", call_top, "top(x, share)", 0 },

@@ -20,6 +20,7 @@ void causal_sites(const Graph *g, const Node *logits, const char **acausal, cons
         for (int k = 0; k < n->nin; k++)
             needed[n->in[k]->id] |= counts(n, k);
         if (n->op == OP_top) *ahead = n->site ? n->site : "";
-        if (n->op == OP_attention && !n->attr->causal) *acausal = n->site ? n->site : "";
+        if ((n->op == OP_attention || n->op == OP_shift) && !n->attr->causal)
+            *acausal = n->site ? n->site : "";
     }
 }

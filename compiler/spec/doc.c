@@ -20,6 +20,7 @@ static const char *const class_name[] = {
     [OUTER] = "weight gradient",
     [SCATTER] = "scatter",
     [SEQUENCE] = "sequence",
+    [HISTORY] = "history",
     [CHOICE] = "choice",
     [SIDE] = "result",
 };

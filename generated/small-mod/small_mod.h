@@ -10,7 +10,8 @@
 **            threads and instances.  float32; built with --precision bf16 --inference,
 **            those that only products and lookups take are bfloat16, rounded to
 **            nearest, ties to even (strata_tensor.bf16)
-**   STATE    one per sequence: caches of prefill and decode; position
+**   STATE    one per sequence: caches of prefill and decode, and what operations over time
+**            carry of it, whose size does not depend on its length; position
 **            independent (save, restore, fork with memcpy).  A routed layer caches the
 **            tokens that its route takes: a state has room for all, of which only those that come
 **            are written to (memory from mmap is taken page by page), or for a share of them

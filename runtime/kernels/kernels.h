@@ -151,6 +151,24 @@ void k_attention_append(const Attention *a, int64_t b);
 int64_t k_attention_grad_tasks(const Attention *a);
 void k_attention_grad(const Attention *a, int64_t task, float *scratch);
 
+/* history.c: operations whose past is of a fixed size */
+/* Rows x of sequences, and the 'depth' rows before each, which its state carries: oldest first,
+** without gaps; where there are no states, sequences begin and rows before them are 0. */
+typedef struct History {
+    int64_t sequences, time; /* 'time' rows of each, b * time + t */
+    const int64_t *first;    /* if not NULL: those of sequence b are first[b] ... first[b+1]-1 */
+    int64_t columns, depth;
+    const float *x;
+    int64_t ldx;
+    void *const *states; /* NULL: none */
+    int64_t carried;     /* bytes from a state's beginning to its carried rows */
+} History;
+/* y[r] = x of the row that is 'depth' before r in its sequence, or later; rows [r0,r1) */
+void k_shift(const History *h, int earlier, int64_t r0, int64_t r1, float *y, int64_t ldy);
+/* The last 'depth' rows of each sequence become those that its state carries: when nobody reads
+** the old ones any more. */
+void k_carry(const History *h);
+
 /* loss.c: rows are tokens; logits [n,v] */
 void k_cross_entropy(int64_t n, int64_t v, const float *logits, int64_t ld, const int32_t *ids,
                      float *nll, int64_t ldnll, float *lse, int64_t ldlse);

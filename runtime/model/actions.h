@@ -41,5 +41,11 @@ bool k_global_begin(Frame *f, const Action *s, int attention_step);
 int64_t k_global_tasks(const Frame *f, const Action *s, int attention_step);
 void k_global_action(const Frame *f, const Action *s, int64_t task, int32_t worker,
                      int attention_step);
+/* after all tasks of the phase: what states carry to the next call */
+void k_global_end(const Frame *f, const Action *s);
+
+/* history_actions.c: the same for operations over time whose past is of a fixed size */
+int64_t k_history_tasks(const Frame *f, const Action *s);
+void k_history_task(const Frame *f, const Action *s, int64_t task);
 
 #endif

@@ -54,6 +54,7 @@ enum {
     DO_ATTENTION,          /* attention; o, lse, q, k, v */
     DO_ATTENTION_GRAD,     /* attention; dq, dk, dv, q, k, v, delta, lse, do */
     DO_REDUCE,             /* reduce; out, partial */
+    DO_SHIFT,              /* shift; y, x */
     DO_RANDOM,             /* random; y */
     DO_TOP,                /* top; mask, x */
     DO_LIST,               /* -; .., mask: makes the list 'list' */
@@ -105,6 +106,13 @@ typedef struct AttentionAction {
     float scale;
 } AttentionAction;
 
+typedef struct ShiftAction {
+    int64_t columns, tokens; /* floats of a row; by how many rows */
+    int64_t carry;           /* of its last rows, in what a state carries; programs that sequences
+                             ** grow by */
+    int32_t earlier;         /* 1: to rows that came before, 0: that come later */
+} ShiftAction;
+
 typedef struct ReduceAction {
     int64_t count; /* floats of the result */
     int32_t add;   /* 1: onto what it is */
@@ -135,6 +143,7 @@ typedef struct Action {
         OuterAction outer;
         ScatterAction scatter;
         AttentionAction attention;
+        ShiftAction shift;
         ReduceAction reduce;
         RandomAction random;
         TopAction top;
@@ -228,6 +237,7 @@ typedef struct Constants {
     int64_t table_floats; /* of all waves */
     /* of all caches: a position, a routed token, and once */
     int64_t state_floats, state_some, state_fixed;
+    int64_t carried_floats;        /* before the caches: what operations over time carry */
     int64_t scratch_bytes;         /* a worker, row kernels' part */
     int64_t max_head;              /* largest head size */
     int64_t gradients;             /* floats of gradients in TRAIN, and of each moment */

@@ -51,6 +51,7 @@ EXPORT int32_t model_prefill(void *ctx, const void *w, void *state, void *arena,
     for (int64_t i = 0; i < n; i++)
         f.position[i] = (int32_t)(one[0]->length + i);
     if (logits) f.logits = logits - (n - 1) * model()->vocab;
+    k_begin_sequences(&f);
     status = run_last(&f, logits != 0);
     return finish(&f, status);
 }
@@ -71,6 +72,7 @@ EXPORT int32_t model_decode(void *ctx, const void *w, void *const *states, int32
     for (int32_t b = 0; b < batch; b++) {
         f.position[b] = (int32_t)f.states[b]->length;
     }
+    k_begin_sequences(&f);
     status = k_call(&f);
     return finish(&f, status);
 }

@@ -60,9 +60,16 @@ static inline int64_t cache_once(const Cache *c) {
     return cache_head(c) + (c->pool > 1 ? cache_row(c) : 0) + (c->saves ? cache_row(c) : 0);
 }
 
-/* All caches of a state. */
-static inline int64_t caches_floats(const Constants *k, int64_t context, int64_t routed) {
-    return context * k->state_floats + routed * k->state_some + k->state_fixed;
+/* What operations over time carry from one call to the next, of a fixed size for each sequence: it
+** is written during a call, so where a call may find no room for what routes take, a copy of what
+** it was lies behind it. */
+static inline int64_t carried_room(const Constants *k) {
+    return k->carried_floats * (k->lists ? 2 : 1);
+}
+
+/* All of a state but its head: what is carried, then the caches. */
+static inline int64_t held_floats(const Constants *k, int64_t context, int64_t routed) {
+    return carried_room(k) + context * k->state_floats + routed * k->state_some + k->state_fixed;
 }
 
 /* == A worker's scratch =================================================== */

@@ -1,8 +1,9 @@
 /*
-** The states of sequences: where their caches lie, how many rows they have room for,
-** how rows are appended.  A call raises lengths when it has succeeded, so that one that
-** finds no room for a row leaves its states as they were.  Only a cache of averages adds to
-** a row that counts already: that row is saved, and put back.
+** The states of sequences: what operations over time carry, then the caches: where they lie, how
+** many rows they have room for, how rows are appended.  A call raises lengths when it has
+** succeeded, so that one that finds no room for a row leaves its states as they were.  Only a cache
+** of averages adds to a row that counts already, and what is carried is overwritten: those are
+** saved, and put back.
 */
 #include "states.h"
 #include "functions.h"
@@ -18,8 +19,11 @@ static int64_t rows_of_share(int64_t context, int32_t share) {
 }
 
 static float *cache_at(State *s, const Cache *c) {
-    return (float *)(s + 1) + s->context * c->offset + s->rows * c->some_offset + c->fixed;
+    return state_carried(s) + carried_room(&k_constants) + s->context * c->offset
+        + s->rows * c->some_offset + c->fixed;
 }
+
+static size_t carried_bytes(void) { return (size_t)k_constants.carried_floats * sizeof(float); }
 
 static int64_t rows_of(const State *s, const Cache *c) {
     return cache_rows(c, s->context, s->rows);
@@ -53,7 +57,7 @@ static uint64_t seal_of(const State *s) {
 EXPORT size_t model_state_bytes_share(int64_t context, int32_t share) {
     if (context < 1 || context > model()->context || share < 1 || share > MILLION) return 0;
     int64_t rows = rows_of_share(context, share);
-    return STATE_HEAD + (size_t)caches_floats(&k_constants, context, rows) * sizeof(float);
+    return STATE_HEAD + (size_t)held_floats(&k_constants, context, rows) * sizeof(float);
 }
 
 EXPORT size_t model_state_bytes(int64_t context) {
@@ -76,6 +80,7 @@ EXPORT int32_t model_state_init_share(void *ctx, void *state, int64_t context, i
                   .context = context,
                   .rows = rows_of_share(context, share) };
     s->seal = seal_of(s);
+    __builtin_memset(state_carried(s), 0, carried_bytes());
     for (int32_t i = 0; i < k_constants.caches; i++)
         if (k_caches[i].list) set_length(s, &k_caches[i], 0);
     return STRATA_OK;
@@ -206,7 +211,19 @@ int32_t k_append(Frame *f, const Action *s, int attention_step, const Attention 
     return STRATA_OK;
 }
 
+/* Only routes may end a call that has begun. */
+void k_begin_sequences(const Frame *f) {
+    for (int64_t b = 0; k_constants.lists && b < f->B; b++) {
+        float *now = state_carried(f->states[b]);
+        __builtin_memcpy(now + k_constants.carried_floats, now, carried_bytes());
+    }
+}
+
 void k_restore(const Frame *f) {
+    for (int64_t b = 0; k_constants.lists && b < f->B; b++) {
+        float *now = state_carried(f->states[b]);
+        __builtin_memcpy(now, now + k_constants.carried_floats, carried_bytes());
+    }
     for (int32_t i = 0; f->states && i < f->appended; i++)
         for (int64_t b = 0; b < f->B; b++)
             save_unfinished(f->states[b], &k_caches[i], true);
@@ -253,6 +270,7 @@ EXPORT int32_t model_state_copy(void *ctx, void *to, const void *from) {
     int32_t status = check_room(c, target, source);
     if (status || source == target) return status;
     target->length = source->length;
+    __builtin_memcpy(state_carried(target), state_carried(source), carried_bytes());
     for (int32_t i = 0; i < k_constants.caches; i++) {
         const Cache *cache = &k_caches[i];
         int64_t length = length_of(source, cache), rows = (length + cache->pool - 1) / cache->pool;

@@ -17,18 +17,23 @@ enum { CONTEXT = 24, VOCAB = 13, SPEC = 2000, ALL = 1000000 };
 enum { SOME = 160000, ROWS = 4, MOST = 2 * ROWS + 1 }; /* 0.16 of 24, rounded up; tokens that fit */
 
 typedef struct Kind {
-    const char *residual, *attention, *route, *site;
+    const char *residual, *attention, *route, *site, *first;
 } Kind;
 
 /* The third's averages over 4 tokens, one of them unfinished when there is no room, are caches that
-** a call adds to before it finds no room. */
+** a call adds to before it finds no room; the last's layers begin with sublayers that carry a past,
+** two of them routed. */
+#define PAST "past { name = 'past' }, "
+
 static const Kind kinds[] = {
-    { "standard {}", "kv_heads = 2, rope = { theta = 100 }", "dtr {}", "layers.3.attention" },
-    { "haares { block_size = 4 }", "", "dtr { bypass = 'none' }", "layers.3.attention" },
+    { "standard {}", "kv_heads = 2, rope = { theta = 100 }", "dtr {}", "layers.3.attention", "" },
+    { "haares { block_size = 4 }", "", "dtr { bypass = 'none' }", "layers.3.attention", "" },
     { "drr { heads = 4, causal = true, chunk = 4, window = 1, block_layers = 1 }",
-      "rope = { theta = 100 }", "dtr {}", "layers.3.attention" },
-    { "standard {}", "rope = { theta = 100 }", "mod { capacity = 0.4 }", "layers.3" },
-    { "standard {}", "kv_heads = 1", "dllm { hidden = 6, reserve = 0 }", "layers.3" },
+      "rope = { theta = 100 }", "dtr {}", "layers.3.attention", "" },
+    { "standard {}", "rope = { theta = 100 }", "mod { capacity = 0.4 }", "layers.3", "" },
+    { "standard {}", "kv_heads = 1", "dllm { hidden = 6, reserve = 0 }", "layers.3", "" },
+    { "standard {}", "kv_heads = 2", "dtr {}", "layers.3.attention", PAST },
+    { "standard {}", "", "mod { capacity = 0.4 }", "layers.3", PAST },
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
@@ -43,13 +48,17 @@ typedef struct Bench {
 
 static void open_bench(void **state, Bench *x, const Kind *k, bool check) {
     char text[SPEC], path[SCRATCH_PATH];
-    snprintf(text, sizeof text,
-             "local function one(r) return layer { attention { heads = 4, %s }, mlp { hidden = 24 "
-             "}, route = r } end\n"
-             "return model { name = 'm', vocab = %d, context = %d, dim = 16, norm = rmsnorm {}, "
-             "residual = %s,\n"
-             "  layers = { one(), one(), one(), one(%s), one(%s), one() } }\n",
-             k->attention, VOCAB, CONTEXT, k->residual, k->route, k->route);
+    snprintf(
+        text, sizeof text,
+        "local past = sublayer { forward = function(m, site, x)\n"
+        "  return shift(m:linear(site, 'a', x, m.dim), 3) + shift(x, 1)\n"
+        "end }\n"
+        "local function one(r) return layer { %sattention { heads = 4, %s }, mlp { hidden = 24 "
+        "}, route = r } end\n"
+        "return model { name = 'm', vocab = %d, context = %d, dim = 16, norm = rmsnorm {}, "
+        "residual = %s,\n"
+        "  layers = { one(), one(), one(), one(%s), one(%s), one() } }\n",
+        k->first, k->attention, VOCAB, CONTEXT, k->residual, k->route, k->route);
     x->kind = k;
     built_open(
         &x->b, scratch_path(state, "share.lua", path), text,

@@ -282,6 +282,15 @@ static Node *attention(Graph *g, int variant) {
     return round ? merged(o) : o;
 }
 
+/* Of all tokens or some; as far as a sequence reaches and further. */
+static Node *shift(Graph *g, int variant) {
+    static const int tokens[] = { 1, 2, 5, 40 };
+    if (variant >= 4 * COUNT(tokens)) return NULL;
+    Node *x = example_operand(g, variant % 2 ? T(2, 2, 3) : T(1, 4));
+    if (variant % 4 / 2) x = op_gather(x, list(g, 0));
+    return op_shift(x, tokens[variant / 4], variant % 2);
+}
+
 static Node *cross_entropy(Graph *g, int result, int variant) {
     if (variant >= 2) return NULL;
     Node *in[] = { example_operand(g, T(1, VOCAB + variant)), op_source(g, OP_targets) };
@@ -354,6 +363,7 @@ Node *op_example(Graph *g, Op op, int variant) {
     case OP_scatter: return scatter(g, variant);
     case OP_rows: return rows(g, variant);
     case OP_top: return top(g, variant);
+    case OP_shift: return shift(g, variant);
     case OP_attention: return attention(g, variant);
     case OP_attention_grad: return attention_grad(g, variant);
     case OP_cross_entropy: return cross_entropy(g, 0, variant);

@@ -168,8 +168,9 @@ static const JsonNode *member(const Json *j, const JsonNode *in, const char *key
 
 static void json_keeps_to_the_contract(void **state) {
     Report *r = report_written(state, "haares { blocks = 2 }", 2);
-    static const char *const memory[] = { "weights",   "gradients", "optimizer",
-                                          "per_token", "constant",  "state_per_token" };
+    static const char *const memory[] = { "weights",        "gradients",    "optimizer",
+                                          "per_token",      "constant",     "state_per_token",
+                                          "state_constant", "state_carried" };
     static const char *const kernel[] = { "count", "flops", "bytes" };
     Text t = { 0 };
     Json j;
@@ -181,7 +182,7 @@ static void json_keeps_to_the_contract(void **state) {
     assert_true(number_of(&j, flops, "forward") == r->work[FORWARD].flops);
     assert_true(number_of(&j, flops, "training") == r->work[TRAINING].flops);
     assert_true(number_of(&j, root, "bytes_per_token") == r->work[TRAINING].bytes);
-    for (size_t i = 0; i < 6; i++)
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
         number_of(&j, member(&j, root, "memory", JSON_OBJECT, 0), memory[i]);
     const JsonNode *reads = member(&j, root, "reads", JSON_ARRAY, 5);
     for (const JsonNode *n = json_first(&j, reads); n; n = json_next(&j, n))

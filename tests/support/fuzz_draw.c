@@ -215,6 +215,12 @@ static void take_some(Fuzz *f, Node **in) {
     if (which != 0) in[1] = op_gather(in[1], rows), in[2] = op_gather(in[2], rows);
 }
 
+static Node *draw_shift(Fuzz *f) {
+    Node *x = vector(f);
+    if (!below(f, 3)) x = op_gather(x, draw_rows(f));
+    return op_shift(x, 1 + below(f, 4), true);
+}
+
 static Node *draw_attention(Fuzz *f) {
     int64_t G = 1 + below(f, 2), H = G * (1 + below(f, 3)), d = 1 + below(f, 4);
     Node *in[3];
@@ -352,6 +358,7 @@ static Node *structural(Fuzz *f, Op op) {
     case OP_top: return draw_top(f);
     case OP_gather: return draw_gather(f);
     case OP_scatter: return draw_scatter(f);
+    case OP_shift: return draw_shift(f);
     case OP_attention: return draw_attention(f);
     case OP_attention_grad: return draw_attention_grad(f);
     case OP_cross_entropy:

@@ -24,6 +24,7 @@ static const Anchor anchors[] = {
     { OP_embed_weight, DO_SCATTER, 1 },
     { OP_attention, DO_ATTENTION, 2 },
     { OP_attention_grad, DO_ATTENTION_GRAD, 3 },
+    { OP_shift, DO_SHIFT, 1 },
     { OP_random, DO_RANDOM, 1 },
     { OP_top, DO_TOP, 1 },
     { OP_rows, DO_LIST, 1 },
@@ -49,6 +50,15 @@ static void cache_of(Tables *t, AttentionAction *a) {
     *(c.list ? &k->state_some : &k->state_floats) += cache_each(&c);
     k->state_fixed += cache_once(&c);
     *(Cache *)list_add(&t->bytes.cache, sizeof c) = c;
+}
+
+/* Where a state has so many floats that a program which sequences grow by carries from one call to
+** the next, zeros at a sequence's beginning; other programs begin sequences: none. */
+static int64_t carry_of(Tables *t, const ProgramKind *kind, int64_t floats) {
+    int64_t at = t->bytes.constants.carried_floats;
+    if (kind->which != t->generates) return 0;
+    t->bytes.constants.carried_floats += round_up(floats, LINE_FLOATS);
+    return at;
 }
 
 /* Room where the optimizer keeps a product's weights packed; -1: they are no parameter. */
@@ -115,6 +125,10 @@ static void set_sizes(Tables *t, const Plan *p, const ProgramKind *kind, Action 
     case DO_SCATTER_ROWS:
         a->rows.columns = shape_count(own);
         a->list = (int32_t)n->in[1]->attr->count;
+        break;
+    case DO_SHIFT:
+        a->shift = (ShiftAction){ shape_count(own), n->attr->count, 0, n->attr->causal };
+        a->shift.carry = carry_of(t, kind, a->shift.columns * a->shift.tokens);
         break;
     case DO_ATTENTION:
     case DO_ATTENTION_GRAD: set_attention(t, kind, a, n); break;

@@ -63,6 +63,7 @@ static StepCost anchor_cost(const Tables *t, const Node *n) {
     case CHOICE: return (StepCost){ 0, 8, 0, 0 };
     case SCATTER: return (StepCost){ flops, 12.0 * (double)x->dim[0], 0, 0 };
     case LOSS: return (StepCost){ flops, 4.0 * (double)x->dim[0] * (n->nin == 4 ? 2 : 1), 0, 0 };
+    case HISTORY: return (StepCost){ flops, bytes_of(n->in[0]) + 4 * own, 0, 0 };
     case TOKENSUM: return (StepCost){ flops / GRANULE, 4 * own / GRANULE, 0, 8 * own };
     default: break;
     }
@@ -85,7 +86,8 @@ static const char *family_of(const Node *n) {
     switch (op_info[n->op].class) {
     case CONTRACT:
     case OUTER: return "product";
-    case SEQUENCE: return "sequence";
+    case SEQUENCE:
+    case HISTORY: return "sequence";
     case LOSS: return "loss";
     case GATHER: return n->op == OP_embed ? "embedding" : "routing";
     case CHOICE: return "routing";

@@ -113,7 +113,8 @@ static void set_sizes(strata_model *m, const Tables *t) {
     m->arena_constant = 4 * (n.constant + n.packed + lists_floats(c, 0));
     m->state_per_token = 4 * (c->state_floats + c->state_some);
     m->state_per_routed = 4 * c->state_some;
-    m->state_constant = STATE_HEAD + 4 * c->state_fixed;
+    m->state_constant = STATE_HEAD + 4 * (c->state_fixed + carried_room(c));
+    m->state_carried = 4 * c->carried_floats;
 }
 
 static void set_info(strata_model *m, const ModelInfo *f) {

@@ -71,7 +71,9 @@ static void memory(const Report *r, Text *t) {
     integer(t, "per_worker", m->per_worker), comma(t);
     integer(t, "constant", m->constant), comma(t);
     integer(t, "control", m->control), comma(t);
-    integer(t, "state_per_token", m->state_per_token);
+    integer(t, "state_per_token", m->state_per_token), comma(t);
+    integer(t, "state_constant", m->state_constant), comma(t);
+    integer(t, "state_carried", m->state_carried);
     text_add(t, "}");
 }
 

@@ -59,6 +59,8 @@ static void memory(const Report *r, Text *t) {
     memory_line(t, "per thread", m->per_worker, "values that stay in cache");
     memory_line(t, "constant", m->constant + m->control, "sums and tables");
     memory_line(t, "state", m->state_per_token, "keys and values of a token that was generated");
+    memory_line(t, "carried", m->state_carried,
+                "what a sequence that is generated has of its past");
 }
 
 static void reads(const Report *r, Text *t) {

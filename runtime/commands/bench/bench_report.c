@@ -45,15 +45,18 @@ static double floor_of(const Bench *b, Cost c) {
     return compute > move ? compute : move;
 }
 
-/* Bytes of keys and values that a decoded token reads, on average. */
-static double cache_bytes(const Bench *b) {
+/* Bytes of keys and values that a decoded token reads, on average, and of what states carry, which
+** it reads and writes. */
+static double state_bytes(const Bench *b) {
+    const strata_model *m = b->s.m;
     if (b->mode != BENCH_OF_DECODE) return 0;
-    return (double)b->s.m->state_per_token * (double)b->batch
-        * ((double)b->prompt + 0.5 * (double)b->length);
+    double tokens = (double)b->prompt + 0.5 * (double)b->length;
+    return (double)b->batch
+        * ((double)m->state_per_token * tokens + 2.0 * (double)m->state_carried);
 }
 
 static double floor_seconds(const Bench *b) {
-    double sum = floor_of(b, (Cost){ 0, cache_bytes(b) });
+    double sum = floor_of(b, (Cost){ 0, state_bytes(b) });
     for (int32_t i = 0; i < b->s.m->kernels; i++)
         sum += floor_of(b, cost(b, &strata_kernels(b->s.m)[i]));
     return sum;
