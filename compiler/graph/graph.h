@@ -261,6 +261,8 @@ Node *op_linear_weight(Node *dy, Node *x);
 Node *op_embed(Node *w, Node *ids);
 Node *op_gather(Node *x, const Node *rows);
 Node *op_scatter(Node *y, const Node *rows);
+/* Of a convolution or its gradients: how many tokens go into one. */
+int64_t op_taps(const Node *n);
 /* x of the token that is so many before, or later, in its sequence; 0 where there is none */
 Node *op_shift(Node *x, int64_t tokens, bool earlier);
 Node *op_side(Node *n, int result);

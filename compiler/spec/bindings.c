@@ -3,107 +3,15 @@
 ** further ado; the others have a row in 'structural' that says which arguments
 ** Lua code gives.  Axes are counted from 1, or from the end as -1, -2, ...
 */
+#include "arguments.h"
 #include "bindings.h"
 
 #include <math.h>
 #include <string.h>
 
-/* == Arguments ============================================================ */
+/* == Functions ============================================================ */
 
 static Op op_of(lua_State *L) { return (Op)lua_tointeger(L, lua_upvalueindex(1)); }
-
-static int64_t to_integer(lua_State *L, int arg, const char *what, const char *name) {
-    int ok;
-    lua_Integer value = lua_tointegerx(L, arg, &ok);
-    if (!ok || lua_type(L, arg) != LUA_TNUMBER)
-        spec_fail(L, "%s: expected an integer as %s, found %s", what, name,
-                  luaL_tolstring(L, arg, NULL));
-    return value;
-}
-
-/* From 0; absent: the last one. */
-static int to_axis(lua_State *L, int arg, const char *what, int rank) {
-    int64_t axis = lua_isnoneornil(L, arg) ? -1 : to_integer(L, arg, what, "axis");
-    if (axis < 0) axis += rank + 1;
-    if (axis < 1 || axis > rank) {
-        if (!rank) spec_fail(L, "%s: expected a tensor with an axis, found one without", what);
-        spec_fail(L, "%s: expected an axis from 1 to %d or from -%d to -1, found %s", what, rank,
-                  rank, lua_isnoneornil(L, arg) ? "none" : luaL_tolstring(L, arg, NULL));
-    }
-    return (int)axis - 1;
-}
-
-/* The tensors of a list, in an array that belongs to the Lua stack. */
-static Node **to_nodes(lua_State *L, int arg, const char *what, int *count) {
-    int64_t n = tensor_list_length(L, arg, what);
-    if (!n) spec_fail(L, "%s: expected at least one tensor, found an empty list", what);
-    Node **in = lua_newuserdatauv(L, (size_t)n * sizeof *in, 0);
-    for (int64_t i = 0; i < n; i++) {
-        int type = lua_rawgeti(L, arg, i + 1);
-        if (type == LUA_TNIL)
-            spec_fail(L, "%s: expected a tensor at place %d, found %s", what, (int)i + 1,
-                      tensor_nothing(L));
-        if (type != LUA_TNUMBER && !luaL_testudata(L, -1, "tensor"))
-            spec_fail(L, "%s: expected a list of tensors, found a %s at place %d", what,
-                      luaL_typename(L, -1), (int)i + 1);
-        in[i] = tensor_get(L, lua_gettop(L), what);
-        lua_pop(L, 1);
-    }
-    *count = (int)n;
-    return in;
-}
-
-/* An option of the table at 'arg', pushed; false if there is none. */
-static bool option(lua_State *L, int arg, const char *name) {
-    if (!lua_istable(L, arg)) return false;
-    lua_pushstring(L, name);
-    return lua_rawget(L, arg) != LUA_TNIL;
-}
-
-/* 'names': those there are, NULL at the end. */
-static void check_options(lua_State *L, int arg, const char *what, const char *const *names) {
-    if (lua_isnoneornil(L, arg)) return;
-    if (!lua_istable(L, arg))
-        spec_fail(L, "%s: expected a table of options as argument %d, found a %s", what, arg,
-                  luaL_typename(L, arg));
-    int known = 0, n = 0;
-    lua_pushstring(L, "");
-    for (int i = 0; names[i]; i++) {
-        known += option(L, arg, names[i]);
-        lua_pop(L, 1);
-        lua_pushfstring(L, "%s%s%s", lua_tostring(L, -1),
-                        !i ? ""
-                            : names[i + 1] ? ", "
-                                           : " and ",
-                        names[i]);
-        lua_replace(L, -2);
-    }
-    for (lua_pushnil(L); lua_next(L, arg); lua_pop(L, 1))
-        n++;
-    if (n > known)
-        spec_fail(L, "%s: expected the options %s only, found another", what, lua_tostring(L, -1));
-    lua_pop(L, 1);
-}
-
-static double number_option(lua_State *L, int arg, const char *what, const char *name,
-                            double otherwise) {
-    if (!option(L, arg, name)) return otherwise;
-    if (lua_type(L, -1) != LUA_TNUMBER || !isfinite(lua_tonumber(L, -1)))
-        spec_fail(L, "%s: expected %s to be a finite number, found %s", what, name,
-                  luaL_tolstring(L, -1, NULL));
-    return lua_tonumber(L, -1);
-}
-
-static bool boolean_option(lua_State *L, int arg, const char *what, const char *name,
-                           bool otherwise) {
-    if (!option(L, arg, name)) return otherwise;
-    if (!lua_isboolean(L, -1))
-        spec_fail(L, "%s: expected %s to be true or false, found %s", what, name,
-                  luaL_tolstring(L, -1, NULL));
-    return lua_toboolean(L, -1);
-}
-
-/* == Functions ============================================================ */
 
 /* A row without attributes: its operands are all that it takes. */
 static int call_plain(lua_State *L) {
@@ -126,14 +34,15 @@ static int call_neg(lua_State *L) {
 static int call_axis(lua_State *L) {
     const char *what = op_info[op_of(L)].name;
     Node *x = tensor_get(L, 1, what);
-    return tensor_push(
-        L, tensor_build(L, op_of(L), 1, &x, (Attr){ .axis = to_axis(L, 2, what, x->shape.rank) }));
+    return tensor_push(L,
+                       tensor_build(L, op_of(L), 1, &x,
+                                    (Attr){ .axis = argument_axis(L, 2, what, x->shape.rank) }));
 }
 
 /* mean(x, axis) = sum(x, axis) / length */
 static int call_mean(lua_State *L) {
     Node *x = tensor_get(L, 1, "mean");
-    int axis = to_axis(L, 2, "mean", x->shape.rank);
+    int axis = argument_axis(L, 2, "mean", x->shape.rank);
     Node *sum = tensor_build(L, OP_sum, 1, &x, (Attr){ .axis = axis });
     Node *in[] = { sum, op_fill(x->g, 1 / (double)x->shape.dim[axis]) };
     return tensor_push(L, tensor_build(L, OP_mul, 2, in, (Attr){ 0 }));
@@ -168,9 +77,9 @@ static int call_transpose(lua_State *L) {
 
 static int call_slice(lua_State *L) {
     Node *x = tensor_get(L, 1, "slice");
-    int axis = to_axis(L, 2, "slice", x->shape.rank);
-    int64_t first = to_integer(L, 3, "slice", "the first element");
-    int64_t count = to_integer(L, 4, "slice", "the count");
+    int axis = argument_axis(L, 2, "slice", x->shape.rank);
+    int64_t first = argument_integer(L, 3, "slice", "the first element");
+    int64_t count = argument_integer(L, 4, "slice", "the count");
     int64_t length = x->shape.dim[axis];
     if (count < 1 || first < 1 || first > length || count > length - first + 1)
         spec_fail(L, "slice: expected elements from 1 to %I, found %I from %I on",
@@ -184,21 +93,21 @@ static int call_slice(lua_State *L) {
 static int call_concat(lua_State *L) {
     int n;
     lua_settop(L, 2);
-    Node **in = to_nodes(L, 1, "concat", &n);
-    int axis = to_axis(L, 2, "concat", in[0]->shape.rank);
+    Node **in = argument_nodes(L, 1, "concat", &n);
+    int axis = argument_axis(L, 2, "concat", in[0]->shape.rank);
     return tensor_push(L,
                        n == 1 ? in[0] : tensor_build(L, OP_concat, n, in, (Attr){ .axis = axis }));
 }
 
 static int call_stack(lua_State *L) {
     int n;
-    Node **in = to_nodes(L, 1, "stack", &n);
+    Node **in = argument_nodes(L, 1, "stack", &n);
     return tensor_push(L, tensor_build(L, OP_stack, n, in, (Attr){ 0 }));
 }
 
 /* Of a value of all tokens, the rows of those that the option 'of' has rows for. */
 static Node *rows_like(lua_State *L, int arg, const char *what, Node *all) {
-    if (!option(L, arg, "of")) return all;
+    if (!option_find(L, arg, "of")) return all;
     Node **of = luaL_testudata(L, -1, "tensor");
     if (!of || (*of)->op == OP_rows || (*of)->shape.lead != LEAD_TOKENS)
         spec_fail(L, "%s: expected of to be a tensor of tokens, found %s", what,
@@ -223,8 +132,8 @@ static int call_rows(lua_State *L) {
 /* random(n, { of = x }): n numbers for each token that x has a row for; each call has its own. */
 static int call_random(lua_State *L) {
     lua_settop(L, 2);
-    int64_t n = to_integer(L, 1, "random", "how many numbers a token has");
-    check_options(L, 2, "random", (const char *const[]){ "of", NULL });
+    int64_t n = argument_integer(L, 1, "random", "how many numbers a token has");
+    options_check(L, 2, "random", (const char *const[]){ "of", NULL });
     return tensor_push(L,
                        rows_like(L, 2, "random",
                                  tensor_build(L, OP_random, 0, NULL,
@@ -235,7 +144,7 @@ static int call_random(lua_State *L) {
 static int call_shift(lua_State *L) {
     lua_settop(L, 2);
     Node *x = tensor_get(L, 1, "shift");
-    int64_t n = to_integer(L, 2, "shift", "the number of tokens");
+    int64_t n = argument_integer(L, 2, "shift", "the number of tokens");
     if (n < 0 || n > INT32_MAX)
         spec_fail(L, "shift: expected a number of tokens from 0 to %d, found %I", INT32_MAX,
                   (LUAI_UACINT)n);
@@ -245,7 +154,7 @@ static int call_shift(lua_State *L) {
 
 static int call_sinkhorn(lua_State *L) {
     Node *x = tensor_get(L, 1, "sinkhorn");
-    Attr attr = { .count = to_integer(L, 2, "sinkhorn", "the number of iterations") };
+    Attr attr = { .count = argument_integer(L, 2, "sinkhorn", "the number of iterations") };
     return tensor_push(L, tensor_build(L, OP_sinkhorn, 1, &x, attr));
 }
 
@@ -271,10 +180,10 @@ static int call_wave(lua_State *L) {
         frequency[i] = lua_tonumber(L, -1);
         lua_pop(L, 1);
     }
-    check_options(L, 2, "wave", (const char *const[]){ "sine", "scale", "of", NULL });
+    options_check(L, 2, "wave", (const char *const[]){ "sine", "scale", "of", NULL });
     Attr attr = { .count = n, .frequency = frequency };
-    attr.sine = boolean_option(L, 2, "wave", "sine", false);
-    attr.value = number_option(L, 2, "wave", "scale", 1);
+    attr.sine = option_boolean(L, 2, "wave", "sine", false);
+    attr.value = option_number(L, 2, "wave", "scale", 1);
     Node *position = rows_like(L, 2, "wave", op_source(front(L)->g, OP_position));
     return tensor_push(L, tensor_build(L, OP_wave, 1, &position, attr));
 }
@@ -282,11 +191,11 @@ static int call_wave(lua_State *L) {
 /* Tokens of a chunk, or how many pools: which of the two depends on 'causal'. */
 static int64_t averages_option(lua_State *L, const char *what, bool causal) {
     const char *name = causal ? "chunk" : "pools", *other = causal ? "pools" : "chunk";
-    if (option(L, 4, other))
+    if (option_find(L, 4, other))
         spec_fail(L, "%s: expected %s with causal = %s only, found it with causal = %s", what,
                   other, causal ? "false" : "true", causal ? "true" : "false");
-    if (!option(L, 4, name)) return 0;
-    int64_t n = to_integer(L, lua_gettop(L), what, name);
+    if (!option_find(L, 4, name)) return 0;
+    int64_t n = argument_integer(L, lua_gettop(L), what, name);
     if (n < 1 || n > INT32_MAX)
         spec_fail(L, "%s: expected %s from 1 to %d, found %I", what, name, INT32_MAX,
                   (LUAI_UACINT)n);
@@ -299,10 +208,10 @@ static Node *build_attention(lua_State *L, const char *what) {
     lua_settop(L, 4);
     for (int i = 0; i < 3; i++)
         in[i] = tensor_get(L, i + 1, what);
-    check_options(L, 4, what, (const char *const[]){ "causal", "scale", "chunk", "pools", NULL });
+    options_check(L, 4, what, (const char *const[]){ "causal", "scale", "chunk", "pools", NULL });
     int64_t d = in[0]->shape.rank ? in[0]->shape.dim[in[0]->shape.rank - 1] : 1;
-    Attr attr = { .causal = boolean_option(L, 4, what, "causal", true) };
-    attr.value = number_option(L, 4, what, "scale", 1 / sqrt((double)d));
+    Attr attr = { .causal = option_boolean(L, 4, what, "causal", true) };
+    attr.value = option_number(L, 4, what, "scale", 1 / sqrt((double)d));
     attr.count = averages_option(L, what, attr.causal);
     return tensor_build(L, OP_attention, 3, in, attr);
 }
@@ -323,7 +232,7 @@ static int call_select(lua_State *L) {
         lua_pushinteger(L, n - 1);
         return 1;
     }
-    int64_t i = to_integer(L, 1, "select", "argument 1");
+    int64_t i = argument_integer(L, 1, "select", "argument 1");
     if (i < 0) i += n;
     if (i < 1)
         spec_fail(L, "select: expected a place from 1 on, or from -1 back, found %s",
@@ -354,6 +263,7 @@ const Structural ops_structural[] = {
     { OP_attention, "attention", call_attention,
       "attention(q, k, v, {causal =, scale =, chunk =, pools =})", 0 },
     { OP_attention, "attention_lse", call_attention_lse, "attention_lse(q, k, v, {...})", 0 },
+    { OP_conv, "conv", call_plain, "conv(x, w)", 2 },
     { OP_shift, "shift", call_shift, "shift(x, tokens)", 0 },
     { OP_rows, "rows", call_rows, "rows(mask)", 0 },
     { OP_random, "random", call_random, "random(n, {of =})", 0 },

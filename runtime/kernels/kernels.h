@@ -165,6 +165,27 @@ typedef struct History {
 } History;
 /* y[r] = x of the row that is 'depth' before r in its sequence, or later; rows [r0,r1) */
 void k_shift(const History *h, int earlier, int64_t r0, int64_t r1, float *y, int64_t ldy);
+
+/* conv.c: causal convolution over the rows of sequences, a chain of fused multiply-adds in order of
+** rows.  Taps w[groups][taps] are for columns / groups columns each, the last for the row itself;
+** the same for all rows, or each row's own. */
+typedef struct Convolution {
+    History x; /* depth: taps - 1; of k_conv_back its rows are dy's, and nothing is carried */
+    int64_t groups, taps;
+    const float *w;
+    int64_t ldw; /* from one row's taps to the next's; 0: all rows have the same */
+} Convolution;
+/* y[r] = sum over j of w[..][j] x[r - taps + 1 + j], rows [r0,r1) */
+void k_conv(const Convolution *c, int64_t r0, int64_t r1, float *y, int64_t ldy);
+/* dx[r] = sum over j of w[..][j] dy[r + taps - 1 - j], w of the row of dy */
+void k_conv_back(const Convolution *c, int64_t r0, int64_t r1, float *dx, int64_t lddx);
+/* conv_weight.c; w is not looked at.  dw[r] = the taps' gradients of each row. */
+void k_conv_taps(const Convolution *c, const float *dy, int64_t lddy, int64_t r0, int64_t r1,
+                 float *dw, int64_t lddw);
+/* dw[groups][taps] (+)= their sums over all rows, in granules of so many, of groups [g0,g1) */
+void k_conv_weight(const Convolution *c, const float *dy, int64_t lddy, int64_t granule, int64_t g0,
+                   int64_t g1, float *dw, int add);
+
 /* The last 'depth' rows of each sequence become those that its state carries: when nobody reads
 ** the old ones any more. */
 void k_carry(const History *h);

@@ -67,7 +67,11 @@ int64_t k_global_tasks(const Frame *f, const Action *s, int attention_step) {
     case DO_SCATTER: return blocks(s->scatter.columns, SCATTER_COLUMNS);
     case DO_REDUCE:
     case DO_LIST: return 1;
-    case DO_SHIFT: return k_history_tasks(f, s);
+    case DO_SHIFT:
+    case DO_CONV:
+    case DO_CONV_BACK:
+    case DO_CONV_WEIGHT:
+    case DO_CONV_TAPS: return k_history_tasks(f, s);
     case DO_TOP: return f->B;
     case DO_UNIFORM: return 0; /* after all tasks */
     default: __builtin_trap();
@@ -141,7 +145,11 @@ static void do_task(const Frame *f, const Action *s, int64_t task, int32_t worke
                       k_resolve(f, &r[1], 0, 0), r[1].stride, k_resolve(f, &r[0], 0, 0),
                       s->reduce.add);
         break;
-    case DO_SHIFT: k_history_task(f, s, task); break;
+    case DO_SHIFT:
+    case DO_CONV:
+    case DO_CONV_BACK:
+    case DO_CONV_WEIGHT:
+    case DO_CONV_TAPS: k_history_task(f, s, task); break;
     case DO_TOP: top_task(f, s, task); break;
     case DO_LIST:
         k_list_make(f->B, f->T, k_resolve(f, &r[1], 0, 0), r[1].stride, f->position,

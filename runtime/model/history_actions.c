@@ -2,7 +2,7 @@
 #include "actions.h"
 #include "states.h"
 
-enum { HISTORY_ROWS = 128 };
+enum { HISTORY_ROWS = 128, CONV_COLUMNS = 64 };
 
 static History history_of(const Frame *f, const Action *s, int64_t carry, int x) {
     const Ref *r = &k_refs[s->ref + x];
@@ -24,19 +24,65 @@ static History shift_of(const Frame *f, const Action *s) {
     return h;
 }
 
+/* 'x', 'w': which operands; w: -1: there is none */
+static Convolution conv_of(const Frame *f, const Action *s, int x, int w) {
+    const ConvAction *a = &s->conv;
+    const Ref *r = &k_refs[s->ref + w];
+    Convolution c = { history_of(f, s, a->carry, x), a->groups, a->taps, 0, 0 };
+    c.x.columns = a->columns;
+    c.x.depth = a->taps - 1;
+    if (s->what != DO_CONV) c.x.states = 0;
+    if (w >= 0) c.w = k_resolve(f, r, 0, 0), c.ldw = a->by_row ? r->stride : 0;
+    return c;
+}
+
+/* Whole groups of columns, some at a time, of taps that all rows share. */
+static int64_t groups_of_task(const ConvAction *a) {
+    return larger(1, CONV_COLUMNS / (a->columns / a->groups));
+}
+
+static void weight_task(const Frame *f, const Action *s, int64_t task) {
+    Convolution c = conv_of(f, s, 2, -1);
+    const Ref *r = &k_refs[s->ref];
+    int64_t groups = groups_of_task(&s->conv), first = task * groups;
+    k_conv_weight(&c, k_resolve(f, &r[1], 0, 0), r[1].stride, k_constants.granule, first,
+                  least(first + groups, s->conv.groups), k_resolve(f, r, 0, 0),
+                  r->area != AREA_CONSTANT);
+}
+
 int64_t k_history_tasks(const Frame *f, const Action *s) {
+    if (s->what == DO_CONV_WEIGHT) return blocks(s->conv.groups, groups_of_task(&s->conv));
     return blocks(frame_rows(f, s->list), HISTORY_ROWS);
 }
 
 void k_history_task(const Frame *f, const Action *s, int64_t task) {
     const Ref *r = &k_refs[s->ref];
     int64_t first = task * HISTORY_ROWS, end = least(first + HISTORY_ROWS, frame_rows(f, s->list));
-    History h = shift_of(f, s);
-    k_shift(&h, s->shift.earlier, first, end, k_resolve(f, r, 0, 0), r->stride);
+    float *y = k_resolve(f, r, 0, 0);
+    History h;
+    Convolution c;
+    switch (s->what) {
+    case DO_SHIFT:
+        h = shift_of(f, s);
+        k_shift(&h, s->shift.earlier, first, end, y, r->stride);
+        break;
+    case DO_CONV:
+        c = conv_of(f, s, 1, 2);
+        k_conv(&c, first, end, y, r->stride);
+        break;
+    case DO_CONV_BACK:
+        c = conv_of(f, s, 1, 2);
+        k_conv_back(&c, first, end, y, r->stride);
+        break;
+    case DO_CONV_WEIGHT: weight_task(f, s, task); break;
+    default:
+        c = conv_of(f, s, 2, -1);
+        k_conv_taps(&c, k_resolve(f, &r[1], 0, 0), r[1].stride, first, end, y, r->stride);
+    }
 }
 
 void k_global_end(const Frame *f, const Action *s) {
-    if (s->what != DO_SHIFT) return;
-    History h = shift_of(f, s);
+    if (s->what != DO_SHIFT && s->what != DO_CONV) return;
+    History h = s->what == DO_SHIFT ? shift_of(f, s) : conv_of(f, s, 1, 2).x;
     k_carry(&h);
 }

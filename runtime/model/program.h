@@ -55,6 +55,10 @@ enum {
     DO_ATTENTION_GRAD,     /* attention; dq, dk, dv, q, k, v, delta, lse, do */
     DO_REDUCE,             /* reduce; out, partial */
     DO_SHIFT,              /* shift; y, x */
+    DO_CONV,               /* conv; y, x, w */
+    DO_CONV_BACK,          /* conv; dx, dy, w */
+    DO_CONV_WEIGHT,        /* conv; dw, dy, x */
+    DO_CONV_TAPS,          /* conv; dw, dy, x: a row of dw for each of theirs */
     DO_RANDOM,             /* random; y */
     DO_TOP,                /* top; mask, x */
     DO_LIST,               /* -; .., mask: makes the list 'list' */
@@ -113,6 +117,12 @@ typedef struct ShiftAction {
     int32_t earlier;         /* 1: to rows that came before, 0: that come later */
 } ShiftAction;
 
+typedef struct ConvAction {
+    int64_t columns, groups, taps; /* floats of a row; groups of them, and taps of each */
+    int64_t carry;                 /* as in ShiftAction */
+    int32_t by_row;                /* 1: a row of taps for each row of x */
+} ConvAction;
+
 typedef struct ReduceAction {
     int64_t count; /* floats of the result */
     int32_t add;   /* 1: onto what it is */
@@ -144,6 +154,7 @@ typedef struct Action {
         ScatterAction scatter;
         AttentionAction attention;
         ShiftAction shift;
+        ConvAction conv;
         ReduceAction reduce;
         RandomAction random;
         TopAction top;

@@ -52,7 +52,20 @@ typedef struct Right {
 
 static Right right[GRAPHS];
 
-/* Random ones, and one with every pointwise op. */
+/* What random ones have seldom. */
+static void read_seldom(Probe *p, Shape s) {
+    const char *error;
+    Shape two = probe_shape(2, (int64_t[]){ 5, 3 });
+    Node *taps[] = { probe_rows(p, s), probe_param(p, two) },
+         *matrix[] = { op_exp(probe_rows(p, two)), probe_rows(p, two) };
+    probe_read(p, op_tanh(op_shift(taps[0], 2, true)));
+    probe_read(p, node_new(p->g, OP_conv, 2, taps, (Attr){ 0 }, &error));
+    probe_read(p,
+               op_stop_gradient(
+                   node_new(p->g, OP_sinkhorn_grad, 2, matrix, (Attr){ .count = 2 }, &error)));
+}
+
+/* Random ones, and one with every pointwise op and what is drawn seldom. */
 static Graph *make(int number) {
     if (number) return fuzz_rows(100 + (uint64_t)number, OPS);
     Probe p = probe_new(1, 8, 4);
@@ -65,6 +78,7 @@ static Graph *make(int number) {
             in[i] = op_exp(in[i]);
         probe_read(&p, node_new(p.g, (Op)op, op_info[op].arity, in, (Attr){ 0 }, &error));
     }
+    read_seldom(&p, s);
     return probe_end(&p, NULL);
 }
 
@@ -145,9 +159,11 @@ static int gradients_of_op(Op op) {
     case OP_token_sum:
     case OP_sum:
     case OP_sinkhorn:
+    case OP_shift:
     case OP_softmax: return 1;
     case OP_concat:
     case OP_stack:
+    case OP_conv:
     case OP_linear: return 2;
     case OP_attention: return 3;
     default:

@@ -15,7 +15,7 @@
 #include "compiled_spec.h"
 #include "scratch.h"
 
-enum { SEQUENCES = 3, LENGTH = 30, CONTEXT = 32, VOCAB = 13, SPEC = 2000 };
+enum { SEQUENCES = 3, LENGTH = 30, CONTEXT = 200, VOCAB = 13, SPEC = 2000 };
 
 /* What a sublayer computes of x [tokens, 18], y a product of it, and a function p of parameters;
 ** the layer's route; and the floats that a state carries for each of the two sublayers. */
@@ -30,6 +30,16 @@ static const Kind kinds[] = {
     { "shift(y, 1) * reshape(attention(reshape(shift(y, 2), { 2, 9 }), reshape(x, { 2, 9 }),"
       " reshape(shift(x, 5), { 2, 9 })), { 18 })",
       "", 32 + 48 + 96 },
+    { "conv(y, p('w', { 18, 4 }))", "", 64 },
+    { "conv(x, tanh(p('w', { 18, 3 }))) + conv(y, p('v', { 6, 9 }))", "", 48 + 144 },
+    { "conv(y, p('w', { 18, 1 })) + reshape(conv(reshape(y, { 2, 9 }), p('v', { 1, 2 })), { 18 })",
+      "", 0 + 32 },
+    { "conv(y, reshape(m:linear(site, 'w', x, 72), { 18, 4 }))", "", 64 },
+    { "conv(y, reshape(m:linear(site, 'w', x, 10), { 2, 5 }))", "", 80 },
+    { "conv(shift(y, 1), p('w', { 18, 4 })) * conv(y, reshape(x, { 18, 1 }))", "", 32 + 64 },
+    { "conv(y, p('w', { 18, 4 }))", "route = mod { capacity = 0.5 },", 64 },
+    { "conv(y, reshape(m:linear(site, 'w', x, 36), { 18, 2 }))", "route = dllm { hidden = 6 },",
+      32 },
     { "shift(y, 2)", "route = mod { capacity = 0.5 },", 48 },
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
@@ -40,7 +50,7 @@ static void open_kind(void **state, Built *b, const Kind *k, CodegenOptions o) {
         text, sizeof text,
         "local own = sublayer { forward = function(m, site, x)\n"
         "  local y = m:linear(site, 'y', x, m.dim)\n"
-        "  local function p(name, shape) return m:param(site, name, shape, { normal = 1 }) end\n"
+        "  local function p(name, shape) return m:param(site, name, shape, normal(1)) end\n"
         "  return tanh(m:linear(site, 'o', %s, m.dim))\n"
         "end }\n"
         "local function one(n) return layer { own { name = 'a' }, mlp { hidden = 24 }, %s } end\n"
@@ -135,7 +145,7 @@ static void states_are_as_large_as_they_say(void **state) {
         opened(state, &b, &r, i, (CodegenOptions){ .passes.inference = true }, 1);
         const strata_model *m = b.c.model;
         assert_int_equal(m->state_carried, 2 * 4 * kinds[i].carried);
-        for (int64_t context = 1; context <= CONTEXT; context += 31)
+        for (int64_t context = 1; context <= CONTEXT; context += 199)
             assert_int_equal(b.c.api.state_bytes(context),
                              m->state_constant + context * m->state_per_token);
         assert_true(m->state_constant >= m->state_carried * (m->routed ? 2 : 1));
@@ -146,7 +156,8 @@ static void states_are_as_large_as_they_say(void **state) {
 /* == Against the interpreter ============================================== */
 
 static void values_and_gradients_agree(void **state) {
-    static const Extent extent[] = { { 3, LENGTH }, { 2, 1 }, { 5, 2 }, { 9, CONTEXT }, { 0 } };
+    static const Extent extent[] = { { 3, LENGTH }, { 2, 1 },       { 5, 2 },
+                                     { 9, LENGTH }, { 1, CONTEXT }, { 0 } };
     int shaky = 0;
     for (int i = 0; i < KINDS; i++)
         for (uint64_t seed = 1; seed <= 3; seed++) {

@@ -291,6 +291,30 @@ static Node *shift(Graph *g, int variant) {
     return op_shift(x, tokens[variant / 4], variant % 2);
 }
 
+static const struct {
+    int64_t groups, width, taps;
+} taps[] = {
+    { 4, 1, 4 }, { 3, 1, 1 }, { 2, 3, 2 }, { 1, 5, 3 }, { 1, 1, 12 },
+};
+
+/* Taps for all tokens or each its own; rows of all tokens or of some; channels on one axis or
+** two. */
+static Node *conv(Graph *g, Op op, int variant) {
+    int which = variant / 4;
+    if (which >= COUNT(taps)) return NULL;
+    int64_t G = taps[which].groups, C = G * taps[which].width, n = taps[which].taps;
+    Lead lead = variant % 2 ? LEAD_TOKENS : LEAD_NONE;
+    Shape x = which % 2 ? T(2, C, 1) : T(1, C), w = SHAPE_OF(lead, 2, G, n);
+    bool of_taps = op == OP_conv_weight || op == OP_conv_taps;
+    if (of_taps && (op == OP_conv_taps) != (lead == LEAD_TOKENS))
+        return op_example(g, op, variant + 1);
+    Node *in[] = { example_operand(g, x), example_operand(g, of_taps ? x : w) };
+    Node *rows = variant / 2 % 2 ? list(g, 0) : NULL;
+    for (int i = 0; rows && i < 2; i++)
+        if (in[i]->shape.lead == LEAD_TOKENS) in[i] = op_gather(in[i], rows);
+    return build(g, op, 2, in, (Attr){ .shape = U(2, G, n) });
+}
+
 static Node *cross_entropy(Graph *g, int result, int variant) {
     if (variant >= 2) return NULL;
     Node *in[] = { example_operand(g, T(1, VOCAB + variant)), op_source(g, OP_targets) };
@@ -336,6 +360,8 @@ static Node *source(Graph *g, Op op, int variant) {
 Node *op_example(Graph *g, Op op, int variant) {
     if (op_info[op].class == POINTWISE) return pointwise(g, op, variant);
     if (op_info[op].class == SOURCE) return source(g, op, variant);
+    if (op == OP_shift) return shift(g, variant);
+    if (op_info[op].class == HISTORY || op == OP_conv_weight) return conv(g, op, variant);
     switch (op) {
     case OP_wave: return wave(g, variant);
     case OP_reshape: return reshape(g, variant);
@@ -363,7 +389,6 @@ Node *op_example(Graph *g, Op op, int variant) {
     case OP_scatter: return scatter(g, variant);
     case OP_rows: return rows(g, variant);
     case OP_top: return top(g, variant);
-    case OP_shift: return shift(g, variant);
     case OP_attention: return attention(g, variant);
     case OP_attention_grad: return attention_grad(g, variant);
     case OP_cross_entropy: return cross_entropy(g, 0, variant);

@@ -221,6 +221,25 @@ static Node *draw_shift(Fuzz *f) {
     return op_shift(x, 1 + below(f, 4), true);
 }
 
+/* The cotangent of taps for all tokens is a mean, so that it keeps its size. */
+static Node *draw_conv(Fuzz *f, Op op) {
+    int64_t width = 1 + below(f, 2), G = length(f), n = 1 + below(f, 6);
+    Node *x = vector_of(f, G * width), *y = vector_of(f, G * width), *w = NULL;
+    const char *error;
+    if (below(f, 3)) w = fuzz_param(f, matrix(G, n));
+    else w = heads(f, G, n);
+    bool of_taps = op == OP_conv_weight || op == OP_conv_taps;
+    if (!below(f, 3)) {
+        Node *rows = draw_rows(f);
+        x = op_gather(x, rows), y = op_gather(y, rows);
+        if (w->shape.lead == LEAD_TOKENS) w = op_gather(w, rows);
+    }
+    Shape s = matrix(G, n);
+    Node *in[] = { x, of_taps ? y : w },
+         *z = node_new(f->g, op, 2, in, (Attr){ .shape = s }, &error);
+    return op == OP_conv_weight ? op_mul(z, op_source(f->g, OP_per_token)) : z;
+}
+
 static Node *draw_attention(Fuzz *f) {
     int64_t G = 1 + below(f, 2), H = G * (1 + below(f, 3)), d = 1 + below(f, 4);
     Node *in[3];
@@ -330,6 +349,8 @@ static Node *draw_view(Fuzz *f, Op op) {
 
 static Node *structural(Fuzz *f, Op op) {
     if (op_info[op].class == VIEW) return draw_view(f, op);
+    if (op == OP_shift) return draw_shift(f);
+    if (op_info[op].class == HISTORY || op == OP_conv_weight) return draw_conv(f, op);
     switch (op) {
     case OP_param: return fuzz_param(f, random_shape(f));
     case OP_fill: return op_fill(f->g, (float)draw_uniform(&f->random, -1, 1));
@@ -358,7 +379,6 @@ static Node *structural(Fuzz *f, Op op) {
     case OP_top: return draw_top(f);
     case OP_gather: return draw_gather(f);
     case OP_scatter: return draw_scatter(f);
-    case OP_shift: return draw_shift(f);
     case OP_attention: return draw_attention(f);
     case OP_attention_grad: return draw_attention_grad(f);
     case OP_cross_entropy:

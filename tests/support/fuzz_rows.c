@@ -222,6 +222,17 @@ static Node *draw_attention(Rows *r) {
     return below(r, 3) ? o : op_sigmoid(op_side(o, 1));
 }
 
+static Node *draw_conv(Rows *r) {
+    int64_t G = length(r), width = 1 + below(r, 3), n = 1 + below(r, 6);
+    const char *error;
+    Node *x = product(r, any(r), G * width);
+    if (!below(r, 3)) return op_shift(below(r, 2) ? x : op_tanh(x), n, true);
+    Node *in[] = { below(r, 2) ? x : op_tanh(x), below(r, 2) ? heads(r, G, n) : NULL };
+    if (!in[1]) in[1] = probe_param(&r->p, probe_shape(2, (int64_t[]){ G, n }));
+    if (!below(r, 3)) in[1] = op_tanh(in[1]);
+    return op_scale(node_new(r->p.g, OP_conv, 2, in, (Attr){ 0 }, &error), 0.5);
+}
+
 /* Rows of some tokens, and back among all. */
 static Node *draw_some(Rows *r) {
     const char *error;
@@ -265,7 +276,7 @@ static const Draw draws[] = {
     draw_pointwise, draw_pointwise, draw_pointwise, draw_pointwise, draw_pointwise, safe_reduce,
     safe_reduce,    draw_sinkhorn,  draw_transpose, draw_reshape,   draw_slice,     draw_concat,
     draw_stack,     draw_linear,    draw_linear,    draw_attention, draw_wave,      draw_mean,
-    draw_param,     draw_after,     draw_some,
+    draw_param,     draw_after,     draw_some,      draw_conv,
 };
 
 /* == Graphs =============================================================== */

@@ -25,6 +25,10 @@ static const Anchor anchors[] = {
     { OP_attention, DO_ATTENTION, 2 },
     { OP_attention_grad, DO_ATTENTION_GRAD, 3 },
     { OP_shift, DO_SHIFT, 1 },
+    { OP_conv, DO_CONV, 1 },
+    { OP_conv_back, DO_CONV_BACK, 1 },
+    { OP_conv_weight, DO_CONV_WEIGHT, 1 },
+    { OP_conv_taps, DO_CONV_TAPS, 1 },
     { OP_random, DO_RANDOM, 1 },
     { OP_top, DO_TOP, 1 },
     { OP_rows, DO_LIST, 1 },
@@ -100,6 +104,21 @@ static void set_attention(Tables *t, const ProgramKind *kind, Action *a, const N
     if (kind->which == t->generates && a->what == DO_ATTENTION) cache_of(t, at);
 }
 
+/* Forward a state carries the last rows of x that later ones want. */
+static void set_history(Tables *t, const ProgramKind *kind, Action *a, const Node *n) {
+    int64_t columns = shape_count(&n->in[0]->shape), taps = op_taps(n);
+    if (a->what == DO_SHIFT) {
+        int64_t tokens = n->attr->count;
+        a->shift = (ShiftAction){ columns, tokens, carry_of(t, kind, columns * tokens),
+                                  n->attr->causal };
+        return;
+    }
+    const Shape *w = a->what == DO_CONV || a->what == DO_CONV_BACK ? &n->in[1]->shape : &n->shape;
+    a->conv = (ConvAction){ columns, w->dim[0], taps,
+                            a->what == DO_CONV ? carry_of(t, kind, columns * (taps - 1)) : 0,
+                            w->lead == LEAD_TOKENS };
+}
+
 /* What an action needs beyond its references, from the shapes of the anchor and its operands. */
 static void set_sizes(Tables *t, const Plan *p, const ProgramKind *kind, Action *a, const Node *n) {
     const Shape *x = n->nin ? &n->in[0]->shape : &n->shape, *own = &n->shape;
@@ -127,9 +146,10 @@ static void set_sizes(Tables *t, const Plan *p, const ProgramKind *kind, Action 
         a->list = (int32_t)n->in[1]->attr->count;
         break;
     case DO_SHIFT:
-        a->shift = (ShiftAction){ shape_count(own), n->attr->count, 0, n->attr->causal };
-        a->shift.carry = carry_of(t, kind, a->shift.columns * a->shift.tokens);
-        break;
+    case DO_CONV:
+    case DO_CONV_BACK:
+    case DO_CONV_WEIGHT:
+    case DO_CONV_TAPS: set_history(t, kind, a, n); break;
     case DO_ATTENTION:
     case DO_ATTENTION_GRAD: set_attention(t, kind, a, n); break;
     default: bug(n, "is an action that has no numbers");

@@ -51,6 +51,16 @@ static StepCost product_cost(const Tables *t, const Node *n) {
                        weight_bytes(t, n->in[1]) * m * k };
 }
 
+static StepCost history_cost(const Node *n) {
+    StepCost c = { op_flops(n), 0, 0, 0 };
+    for (int i = -1; i < n->nin; i++) {
+        const Node *x = i < 0 ? n : n->in[i];
+        if (x->shape.lead == LEAD_TOKENS) c.bytes_per_token += bytes_of(x);
+        else c.bytes_constant += bytes_of(x) * (i < 0 ? 2 : 1); /* gradients are added up */
+    }
+    return c;
+}
+
 static StepCost anchor_cost(const Tables *t, const Node *n) {
     double own = elements(n), flops = op_flops(n);
     const Shape *x = n->nin ? &n->in[0]->shape : &n->shape;
@@ -61,9 +71,11 @@ static StepCost anchor_cost(const Tables *t, const Node *n) {
         return (StepCost){ 0, (4 + (n->op == OP_embed ? weight_bytes(t, n->in[0]) : 4)) * own, 0,
                            0 };
     case CHOICE: return (StepCost){ 0, 8, 0, 0 };
-    case SCATTER: return (StepCost){ flops, 12.0 * (double)x->dim[0], 0, 0 };
+    case SCATTER:
+        if (n->op == OP_conv_weight) return history_cost(n);
+        return (StepCost){ flops, 12.0 * (double)x->dim[0], 0, 0 };
     case LOSS: return (StepCost){ flops, 4.0 * (double)x->dim[0] * (n->nin == 4 ? 2 : 1), 0, 0 };
-    case HISTORY: return (StepCost){ flops, bytes_of(n->in[0]) + 4 * own, 0, 0 };
+    case HISTORY: return history_cost(n);
     case TOKENSUM: return (StepCost){ flops / GRANULE, 4 * own / GRANULE, 0, 8 * own };
     default: break;
     }
@@ -91,7 +103,7 @@ static const char *family_of(const Node *n) {
     case LOSS: return "loss";
     case GATHER: return n->op == OP_embed ? "embedding" : "routing";
     case CHOICE: return "routing";
-    case SCATTER: return "embedding";
+    case SCATTER: return n->op == OP_conv_weight ? "sequence" : "embedding";
     default: return "row";
     }
 }
@@ -112,6 +124,10 @@ static void anchor_name(const Node *n, char *name, size_t size) {
     case SEQUENCE:
         snprintf(name + at, size - (size_t)at, "_%lldx%lld", (long long)x->dim[0],
                  (long long)x->dim[1]);
+        break;
+    case HISTORY:
+        snprintf(name + at, size - (size_t)at, "_%lldx%lld", (long long)shape_count(x),
+                 (long long)(n->op == OP_shift ? n->attr->count : op_taps(n)));
         break;
     default:
         snprintf(name + at, size - (size_t)at, "_%lld",
