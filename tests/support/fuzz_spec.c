@@ -172,6 +172,22 @@ static void route(Spec *s, bool attends) {
     if (s->mixer <= LAYERSCALE) fprintf(s->f, "route = %s ", whole[which]);
 }
 
+/* A sublayer of its own: a convolution, with a gate or a shift. */
+static void past(Spec *s) {
+    int n = 1 + below(s, 6), groups = 1 + below(s, 4);
+    while (s->dim % groups)
+        groups--;
+    if (coin(s)) groups = s->dim;
+    fprintf(s->f, "sublayer { forward = function(m, site, x)\n      local y = conv(");
+    fprintf(s->f, coin(s) ? "x" : "m:linear(site, \"y\", x, m.dim)");
+    if (coin(s)) fprintf(s->f, ", m:param(site, \"taps\", { %d, %d }, normal(0.3)))\n", groups, n);
+    else
+        fprintf(s->f, ", reshape(m:linear(site, \"taps\", x, %d), { %d, %d }))\n", groups * n,
+                groups, n);
+    if (coin(s)) fprintf(s->f, "      y = y * sigmoid(shift(x, %d))\n", 1 + below(s, 50));
+    fprintf(s->f, "      return m:linear(site, \"o\", y, m.dim) end } { name = \"past\" }, ");
+}
+
 /* One layer in four is not attention and mlp. */
 static void layer(Spec *s) {
     int kind = below(s, 8);
@@ -181,8 +197,10 @@ static void layer(Spec *s) {
     if (kind != 7) attention(s, NULL);
     if (kind == 5) attention(s, "second");
     if (kind != 6) mlp(s);
+    bool more = !below(s, 4);
+    if (more) past(s);
     route(s, kind != 7 && kind != 5);
-    s->sublayers += (kind != 7) + (kind == 5) + (kind != 6);
+    s->sublayers += (kind != 7) + (kind == 5) + (kind != 6) + more;
     fprintf(s->f, "},\n");
 }
 
