@@ -133,9 +133,10 @@ static void run_global(Frame *f, const Stage *phase) {
         attention_step += s->what == DO_ATTENTION;
     }
     k_par_for(f->ctx, tasks, tile_task, &j);
+    bool carries = f->states && k_constants.carried_floats;
     for (int32_t i = 0; i < phase->count; i++) {
         const Action *s = &k_actions[phase->first + i];
-        if (f->states) k_global_end(f, s);
+        if (carries) k_global_end(f, s);
         if (s->what != DO_UNIFORM) continue;
         unsigned mode = enter_mode();
         TaskWork w = { f, 0, 0, 0, 0, -1 };

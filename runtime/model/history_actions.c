@@ -50,12 +50,13 @@ static void weight_task(const Frame *f, const Action *s, int64_t task) {
                   r->area != AREA_CONSTANT);
 }
 
-int64_t k_history_tasks(const Frame *f, const Action *s) {
+/* Out of the way of the actions that every model has. */
+__attribute__((noinline)) int64_t k_history_tasks(const Frame *f, const Action *s) {
     if (s->what == DO_CONV_WEIGHT) return blocks(s->conv.groups, groups_of_task(&s->conv));
     return blocks(frame_rows(f, s->list), HISTORY_ROWS);
 }
 
-void k_history_task(const Frame *f, const Action *s, int64_t task) {
+__attribute__((noinline)) void k_history_task(const Frame *f, const Action *s, int64_t task) {
     const Ref *r = &k_refs[s->ref];
     int64_t first = task * HISTORY_ROWS, end = least(first + HISTORY_ROWS, frame_rows(f, s->list));
     float *y = k_resolve(f, r, 0, 0);
@@ -81,7 +82,7 @@ void k_history_task(const Frame *f, const Action *s, int64_t task) {
     }
 }
 
-void k_global_end(const Frame *f, const Action *s) {
+__attribute__((noinline)) void k_global_end(const Frame *f, const Action *s) {
     if (s->what != DO_SHIFT && s->what != DO_CONV) return;
     History h = s->what == DO_SHIFT ? shift_of(f, s) : conv_of(f, s, 1, 2).x;
     k_carry(&h);
