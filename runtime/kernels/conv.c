@@ -7,6 +7,8 @@
 */
 #include "taps.h"
 
+enum { TOGETHER = 16 };
+
 /* The taps of a result that are multiplied by row 'from'. */
 INLINE const float *taps_at(const Convolution *c, int back, int64_t r, int64_t from) {
     return c->w + (back ? from : r) * c->ldw;
@@ -39,16 +41,18 @@ INLINE void add_some(const Convolution *c, int back, const TapColumns *at, int64
     }
 }
 
+/* A few rows at a time: so many streams of memory a processor follows. */
 INLINE void whole_rows(const Convolution *c, int back, int64_t r0, int64_t r1, float *y,
                        int64_t ldy) {
-    for (int64_t col = 0; r0 < r1 && col < c->x.columns; col += LANES) {
-        TapColumns at = tap_columns(c, col, c->x.columns);
-        int64_t k = 0;
-        for (; k + 4 <= c->taps; k += 4)
-            add_some(c, back, &at, k, 4, r0, r1, y, ldy);
-        for (; k < c->taps; k++)
-            add_some(c, back, &at, k, 1, r0, r1, y, ldy);
-    }
+    for (int64_t r = r0; r < r1; r += TOGETHER)
+        for (int64_t col = 0; col < c->x.columns; col += LANES) {
+            TapColumns at = tap_columns(c, col, c->x.columns);
+            int64_t k = 0, end = r + TOGETHER < r1 ? r + TOGETHER : r1;
+            for (; k + 4 <= c->taps; k += 4)
+                add_some(c, back, &at, k, 4, r, end, y, ldy);
+            for (; k < c->taps; k++)
+                add_some(c, back, &at, k, 1, r, end, y, ldy);
+        }
 }
 
 /* == Rows that have not =================================================== */

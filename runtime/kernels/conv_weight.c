@@ -37,7 +37,9 @@ INLINE void shared_taps(const Convolution *c, RowSpan s, int64_t r, const float 
             const float *x = row_of(&c->x, s, r + 1 - c->taps + j);
             V sum = v_zero();
             for (int64_t i = 0; x && i < width; i += LANES) {
-                TapColumns at = { g * width + i, width - i < LANES ? width - i : LANES, { 0 }, 0 };
+                TapColumns at = {
+                    g * width + i, width - i < LANES ? width - i : LANES, { 0 }, 0, 0
+                };
                 sum = v_fma(load_columns(dy, &at), load_columns(x, &at), sum);
             }
             dw[g * c->taps + j] = v_sum(sum);
@@ -88,7 +90,7 @@ INLINE void add_tile(const Convolution *c, const float *dy, int64_t lddy, int64_
         int64_t end = r + granule < rows ? r + granule : rows;
         s = span_from(&c->x, s.b, r);
         for (int64_t col = c0; col < c1; col += LANES) {
-            TapColumns at = { col, c1 - col < LANES ? c1 - col : LANES, { 0 }, 0 };
+            TapColumns at = { col, c1 - col < LANES ? c1 - col : LANES, { 0 }, 0, 0 };
             add_granule(c, dy, lddy, &at, j, N, r, end, s, total[(col - c0) / LANES]);
         }
     }

@@ -9,12 +9,18 @@ typedef struct TapColumns {
     int64_t first, lanes;
     int64_t offset[LANES]; /* beyond the last column: as its */
     int dense;             /* all lanes are there and have four taps of their own */
+    int shared;            /* all have the same taps */
 } TapColumns;
 
 INLINE TapColumns tap_columns(const Convolution *c, int64_t first, int64_t end) {
     int64_t width = c->x.columns / c->groups, group = first / width, in = first - group * width;
-    TapColumns at = { first, end - first < LANES ? end - first : LANES, { 0 }, 0 };
-    for (int64_t l = 0; l < LANES; l++) {
+    int64_t lanes = end - first < LANES ? end - first : LANES;
+    TapColumns at = { .first = first, .lanes = lanes, .shared = in + lanes <= width };
+    for (int64_t l = 0; at.shared && l < LANES; l++)
+        at.offset[l] = group * c->taps;
+    for (int64_t l = 0; width == 1 && l < LANES; l++)
+        at.offset[l] = (first + (l < lanes ? l : lanes - 1)) * c->taps;
+    for (int64_t l = 0; !at.shared && width > 1 && l < LANES; l++) {
         at.offset[l] = group * c->taps;
         if (l + 1 < at.lanes && ++in == width) in = 0, group++;
     }
@@ -40,7 +46,7 @@ __attribute__((noinline, unused)) static V gather(const float *w, const int64_t 
 }
 
 INLINE V load_tap(const float *w, const TapColumns *at, int64_t j) {
-    return gather(w + j, at->offset);
+    return at->shared ? v_splat(w[at->offset[0] + j]) : gather(w + j, at->offset);
 }
 
 #if LANES == 16
