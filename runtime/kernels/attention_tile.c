@@ -6,14 +6,8 @@
 ** an element's bits don't depend on the tile it was computed in.
 */
 #include "attention_tile.h"
-
-#if LANES == 16
-enum { ROWS = 12 };
-#define ROW_CASES(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12)
-#else
-enum { ROWS = 6 };
-#define ROW_CASES(X) X(1) X(2) X(3) X(4) X(5) X(6)
-#endif
+#include "row_parts.h"
+#include "transpose.h"
 
 /* acc[i][c] += sum over n steps of a[i * row + step k] * b[k * ldb + c * LANES] */
 INLINE void multiply(const int rows, const int columns, int64_t n, const float *a, int64_t row,
@@ -26,11 +20,6 @@ INLINE void multiply(const int rows, const int columns, int64_t n, const float *
             UNROLL for (int c = 0; c < columns; c++) acc[i][c] = v_fma(w, x[c], acc[i][c]);
         }
     }
-}
-
-/* The i-th of 'parts' nearly equal shares of n starts here. */
-INLINE int64_t share(int64_t n, int64_t parts, int64_t i) {
-    return n / parts * i + min64(i, n % parts);
 }
 
 INLINE void score_rows(const int rows, int64_t d, const float *k, int64_t ldk, const float *x,
@@ -86,16 +75,6 @@ void k_tile_mix(int64_t keys, int64_t d, const float *v, int64_t ldv, const floa
     }
 }
 
-/* One vector of y's row of which 'width' floats are left. */
-INLINE V load_left(const float *y, int64_t width) {
-    return width >= LANES ? v_load(y) : v_load_part(y, width);
-}
-
-INLINE void store_left(float *y, int64_t width, V x) {
-    if (width >= LANES) v_store(y, x);
-    else v_store_part(y, x, width);
-}
-
 /* 'part': the last column has fewer than LANES floats, or may have. */
 INLINE void back_rows(const int rows, const int columns, const int part, int64_t from,
                       int64_t panels, const float *p, const float *x, int64_t ldx, float *y,
@@ -148,31 +127,6 @@ void k_tile_mask(int64_t from, int64_t to, const int32_t *seen, float unit, floa
             float *at = s + j * PANEL + c * LANES;
             v_store(at, v_select(sees > (int32_t)j, v_load(at) * unit, v_splat(-__builtin_inff())));
         }
-    }
-}
-
-#if LANES == 16
-#define LOW_HALVES(a, b) \
-    __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
-#define HIGH_HALVES(a, b) \
-    __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
-#elif LANES == 8
-#define LOW_HALVES(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
-#define HIGH_HALVES(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
-#else
-#define LOW_HALVES(a, b) __builtin_shufflevector(a, b, 0, 4, 1, 5)
-#define HIGH_HALVES(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
-#endif
-
-/* A square of LANES vectors, rows become columns: log2(LANES) perfect shuffles. */
-INLINE void transpose(V r[LANES]) {
-    UNROLL for (int round = 1; round < LANES; round *= 2) {
-        V t[LANES];
-        UNROLL for (int i = 0; i < LANES / 2; i++) {
-            t[2 * i] = LOW_HALVES(r[i], r[i + LANES / 2]);
-            t[2 * i + 1] = HIGH_HALVES(r[i], r[i + LANES / 2]);
-        }
-        UNROLL for (int i = 0; i < LANES; i++) r[i] = t[i];
     }
 }
 

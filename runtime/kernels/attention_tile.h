@@ -21,6 +21,7 @@
 
 #include "attention_pairs.h"
 #include "kernels.h"
+#include "scratch.h"
 #include "vmath.h"
 
 enum {
@@ -52,13 +53,6 @@ INLINE int64_t panel_rows(int64_t d) {
 /* Rows of d floats are kept this far apart in scratch, zeros at the end. */
 INLINE int64_t padded(int64_t d) { return (d + LANES - 1) / LANES * LANES; }
 
-/* Takes n floats of scratch, aligned to 64 bytes. */
-INLINE float *take(float **scratch, int64_t n) {
-    float *at = *scratch;
-    *scratch += (n + 15) / 16 * 16;
-    return at;
-}
-
 /* The keys and values of one group of one sequence. */
 typedef struct KeySource {
     const float *k, *v;
@@ -69,9 +63,6 @@ typedef struct KeySource {
     int ready;           /* they are factors already */
     const int32_t *sees; /* Attention.sees, from query 0 on; NULL: query t sees t + 1 */
 } KeySource;
-
-INLINE int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-INLINE int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* Takes room for n bfloat16s. */
 INLINE uint16_t *take_bf16(float **scratch, int64_t n) {

@@ -190,6 +190,38 @@ void k_conv_weight(const Convolution *c, const float *dy, int64_t lddy, int64_t 
 ** the old ones any more. */
 void k_carry(const History *h);
 
+/* recurrence.c: a state S [dk,dv] of each head and sequence; a token's S = e^decay S, S += k u^T,
+** o = S^T q, with u = v or, where there is a beta, u = beta (v - S^T k) */
+typedef struct Recurrence {
+    int64_t sequences, time; /* rows b * time + t */
+    /* if not NULL: rows of sequence b are first[b] ... first[b+1]-1 */
+    const int64_t *first;
+    /* heads of v and o; of q and k: head h uses that of number h / (heads / groups) */
+    int32_t heads, groups, dk, dv;
+    int32_t by_head;        /* one decay for all channels of a head */
+    const float *q, *k, *v; /* [rows][groups * dk] twice, [rows][heads * dv] */
+    /* [rows][heads * dk], by head [rows][heads]; [rows][heads]; NULL: there is none */
+    const float *decay, *beta;
+    int64_t ldq, ldk, ldv, lddecay, ldbeta;
+    float *o; /* [rows][heads * dv] */
+    int64_t ldo;
+    /* if not NULL: sequences go on with their states [heads][dk][dv], so many bytes from what it
+    ** points to on, and leave them there; else they begin with 0 */
+    void *const *states;
+    int64_t carried;
+    /* backward only; gradients are overwritten */
+    const float *dout;
+    float *dq, *dk_, *dvalue, *ddecay, *dbeta;
+    float *room; /* [rows][heads * ceil(dk * dv / 64)] */
+    int64_t lddout, lddq, lddk, lddv, ldddecay, lddbeta, ldroom;
+} Recurrence;
+/* Work space a worker needs, in bytes, for heads up to dk and dv; 'gradient': backward too. */
+int64_t k_recurrence_scratch(int64_t dk, int64_t dv, int gradient);
+int64_t k_recurrence_tasks(const Recurrence *a);
+void k_recurrence(const Recurrence *a, int64_t task, float *scratch);
+int64_t k_recurrence_grad_tasks(const Recurrence *a);
+void k_recurrence_grad(const Recurrence *a, int64_t task, float *scratch);
+
 /* loss.c: rows are tokens; logits [n,v] */
 void k_cross_entropy(int64_t n, int64_t v, const float *logits, int64_t ld, const int32_t *ids,
                      float *nll, int64_t ldnll, float *lse, int64_t ldlse);

@@ -1,0 +1,42 @@
+/* Parts of rows, and squares of LANES by LANES floats whose rows become columns. */
+#ifndef STRATA_TRANSPOSE_H
+#define STRATA_TRANSPOSE_H
+
+#include "vector.h"
+
+/* One vector of y's row of which 'width' floats are left. */
+INLINE V load_left(const float *y, int64_t width) {
+    return width >= LANES ? v_load(y) : v_load_part(y, width);
+}
+
+INLINE void store_left(float *y, int64_t width, V x) {
+    if (width >= LANES) v_store(y, x);
+    else v_store_part(y, x, width);
+}
+
+#if LANES == 16
+#define LOW_HALVES(a, b) \
+    __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define HIGH_HALVES(a, b) \
+    __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+#elif LANES == 8
+#define LOW_HALVES(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
+#define HIGH_HALVES(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
+#else
+#define LOW_HALVES(a, b) __builtin_shufflevector(a, b, 0, 4, 1, 5)
+#define HIGH_HALVES(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
+#endif
+
+/* A square of LANES vectors, rows become columns: log2(LANES) perfect shuffles. */
+INLINE void transpose(V r[LANES]) {
+    UNROLL for (int round = 1; round < LANES; round *= 2) {
+        V t[LANES];
+        UNROLL for (int i = 0; i < LANES / 2; i++) {
+            t[2 * i] = LOW_HALVES(r[i], r[i + LANES / 2]);
+            t[2 * i + 1] = HIGH_HALVES(r[i], r[i + LANES / 2]);
+        }
+        UNROLL for (int i = 0; i < LANES; i++) r[i] = t[i];
+    }
+}
+
+#endif
