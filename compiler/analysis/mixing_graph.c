@@ -119,7 +119,7 @@ static bool is_linear(MixingGraph *x, const Node *n, Node *twin) {
     if (class == CONTRACT && shape_count(&n->shape) == 1) return false;
     if (!values || class == SIDE || n->shape.lead != LEAD_TOKENS || n->shape.type != F32)
         return false;
-    if (class == SEQUENCE) return n->nin == 3 && value[2];
+    if (mixes_values(n)) return value[2];
     Node **dx = pull(x, twin, probe(x, n));
     for (int k = 0; k < n->nin && linear; k++)
         linear = !value[k] || (dx[k] && !mentions(dx[k], twin, value));
@@ -213,7 +213,7 @@ static void push(MixingGraph *x, const Node *n, Node **cotangent) {
         return;
     }
     Node **dx = pull(x, x->twin[n->id], cotangent[n->id]);
-    for (int k = op_info[n->op].class == SEQUENCE ? 2 : 0; k < n->nin; k++) {
+    for (int k = mixes_values(n) ? 2 : 0; k < n->nin; k++) {
         const Node *in = n->in[k];
         if (dx[k] && x->kind[in->id] == NODE_VALUE)
             accumulate(&cotangent[in->id], dx[k], &x->twin[in->id]->shape);

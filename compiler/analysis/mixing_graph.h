@@ -11,6 +11,12 @@
 /* What a node is to the sources. */
 enum { NODE_CONSTANT, NODE_WEIGHT, NODE_VALUE };
 
+/* Attention and recurrences are linear in their values, operand 2; what the others are decides how
+** much of each. */
+static inline bool mixes_values(const Node *n) {
+    return n->op == OP_attention || n->op == OP_recurrence;
+}
+
 typedef struct MixingGraph {
     Graph *g;
     const Model *m;

@@ -140,8 +140,7 @@ static bool adds(const Node *n, int k) {
 
 static Node *tangent_operand(ProbeBuilder *p, const Node *n, int k) {
     const Node *in = n->in[k];
-    if (p->tangent[in->id] && (op_info[n->op].class != SEQUENCE || k == 2))
-        return p->tangent[in->id];
+    if (p->tangent[in->id] && (!mixes_values(n) || k == 2)) return p->tangent[in->id];
     return adds(n, k) ? op_full(p->g, &in->shape, 0) : p->copy.map[in->id];
 }
 

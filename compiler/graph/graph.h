@@ -24,7 +24,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { MAXRANK = 4, MAXRESULT = 3, MAXLISTS = 30000 };
+enum { MAXRANK = 4, MAXRESULT = 6, MAXLISTS = 30000 };
 
 typedef enum Op {
 #define OP1(name, ...) OP_##name,
@@ -88,6 +88,7 @@ typedef struct Attr {
     Shape shape;             /* SHAPE, param: the inner axes; VALUE: all of the shape */
     int perm[MAXRANK];       /* PERM: axis of the operand, per axis */
     bool causal;             /* ATTENTION; SHIFT: to earlier tokens, else to later ones */
+    bool delta;              /* RECURRENCE: by the delta rule */
     bool sine;               /* FREQUENCIES: sin instead of cos */
     bool bf16;               /* PRODUCT: its result is rounded to bfloat16 */
     const double *frequency; /* FREQUENCIES: 'count' radians per position */
@@ -134,6 +135,11 @@ double op_again(const Node *n);
 
 /* Pointwise rows that a spec can call: 'bf16' is what pass_precision makes. */
 static inline bool op_is_function(Op op) { return op_info[op].class == POINTWISE && op != OP_bf16; }
+
+/* Kernels that write every result there is, wanted or not. */
+static inline bool op_writes_all(Op op) {
+    return op == OP_attention_grad || op == OP_recurrence_grad;
+}
 
 /* How a parameter starts.  NORMAL: value is the standard deviation. */
 typedef enum InitKind { INIT_CONSTANT, INIT_NORMAL, INIT_LIST } InitKind;

@@ -2,6 +2,7 @@
 ** The op table, generated from ops.def: the rows' functions are in ops_*.c.
 */
 #include "op.h"
+#include "recurrence.h"
 
 const OpInfo op_info[NOP] = {
 #define POINTWISE_ROW(name, arity, cost, help) \

@@ -3,7 +3,7 @@
 ** passes before this one can see it; row kernels know its parts only:
 ** exp(x - peak) / sum.  Anchors read memory, so numbers and tables of cos and sin,
 ** which row kernels read where they are, are copied to rows for them.
-** Attention's gradient writes all of its results, wanted or not.
+** Gradients of attention and of recurrences write all of their results, wanted or not.
 */
 #include "plan.h"
 #include "rebuild.h"
@@ -29,7 +29,7 @@ static bool reads_memory(const Node *n) {
 
 static Node *with_sides(Node *n) {
     for (int i = 1; i < op_info[n->op].results; i++)
-        op_side(n, i);
+        if (n->side[i].lead == LEAD_TOKENS) op_side(n, i);
     return n;
 }
 
@@ -37,7 +37,7 @@ static Node *rule(Rebuild *r, const Node *old, Node **in) {
     (void)r;
     for (int i = 0; reads_memory(old) && i < old->nin; i++)
         in[i] = in_memory(in[i]);
-    if (old->op == OP_attention_grad) return with_sides(rebuild_copy(r, old, in));
+    if (op_writes_all(old->op)) return with_sides(rebuild_copy(r, old, in));
     if (op_info[old->op].class != SOFTMAX) return NULL;
     int axis = old->attr->axis;
     Node *y = op_exp(op_sub(in[0], keep_axis(op_peak(in[0], axis), in[0], axis)));

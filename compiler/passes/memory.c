@@ -84,7 +84,7 @@ static bool is_used(const Plan *p, const Node *n, int operand) {
 static void need_written(Plan *p) {
     for (int i = 0; i < p->g->n; i++) {
         const Node *n = p->g->node[i], *of = op_info[n->op].class == SIDE ? n->in[0] : n;
-        bool all = of->op == OP_attention_grad
+        bool all = op_writes_all(of->op)
             || (of == n && (op_info[n->op].class == SEQUENCE || op_info[n->op].class == LOSS));
         if (all && p->step_of[of->id] >= 0) need(p, n);
     }

@@ -265,6 +265,7 @@ const Structural ops_structural[] = {
     { OP_attention, "attention_lse", call_attention_lse, "attention_lse(q, k, v, {...})", 0 },
     { OP_conv, "conv", call_plain, "conv(x, w)", 2 },
     { OP_shift, "shift", call_shift, "shift(x, tokens)", 0 },
+    { OP_recurrence, "recurrence", call_recurrence, "recurrence(q, k, v, {decay =, delta =})", 0 },
     { OP_rows, "rows", call_rows, "rows(mask)", 0 },
     { OP_random, "random", call_random, "random(n, {of =})", 0 },
     { OP_top, "top", call_top, "top(x, share)", 0 },

@@ -15,6 +15,9 @@ typedef struct Structural {
 extern const Structural ops_structural[];
 extern const int ops_count;
 
+/* call_recurrence.c */
+int call_recurrence(lua_State *L);
+
 void ops_targets(lua_State *L); /* pushes targets() */
 
 #endif

@@ -18,6 +18,11 @@ static int64_t scratch_floats(void) {
     int64_t product = k_constants.bf16 ? k_gemm_bf16_scratch() : k_gemm_scratch(),
             head = k_attention_scratch(k_constants.max_head);
     int64_t bytes = larger(k_constants.scratch_bytes, larger(product, head));
+    if (k_constants.recurrent_keys)
+        bytes = larger(bytes,
+                       k_recurrence_scratch(k_constants.recurrent_keys,
+                                            k_constants.recurrent_values,
+                                            k_constants.recurrent_back != 0));
     return round_up((bytes + 3) / 4, LINE_FLOATS) + (k_constants.check ? SCRATCH_GUARD : 0);
 }
 

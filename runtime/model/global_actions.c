@@ -1,4 +1,5 @@
-/* Actions over all tokens: attention, weight gradients, sums, choices; each is cut into tasks. */
+/* Actions over all tokens: attention, recurrences, weight gradients, sums, choices; each is cut
+** into tasks. */
 #include "actions.h"
 #include "guard.h"
 #include "states.h"
@@ -62,6 +63,8 @@ int64_t k_global_tasks(const Frame *f, const Action *s, int attention_step) {
     switch (s->what) {
     case DO_ATTENTION: a = forward_of(f, s, attention_step); return k_attention_tasks(&a);
     case DO_ATTENTION_GRAD: a = backward_of(f, s); return k_attention_grad_tasks(&a);
+    case DO_RECURRENCE:
+    case DO_RECURRENCE_GRAD: return k_recurrence_action_tasks(f, s);
     case DO_OUTER:
         return blocks(s->outer.rows, OUTER_ROWS) * blocks(s->outer.columns, OUTER_COLUMNS);
     case DO_SCATTER: return blocks(s->scatter.columns, SCATTER_COLUMNS);
@@ -119,6 +122,12 @@ static void top_task(const Frame *f, const Action *s, int64_t sequence) {
           k_resolve(f, y, 0, 0) + first * y->stride, y->stride);
 }
 
+static void list_task(const Frame *f, const Action *s) {
+    const Ref *mask = &k_refs[s->ref + 1];
+    k_list_make(f->B, f->T, k_resolve(f, mask, 0, 0), mask->stride, f->position,
+                f->ctx->setup.routed, &f->list[s->list]);
+}
+
 static void do_task(const Frame *f, const Action *s, int64_t task, int32_t worker,
                     int attention_step) {
     const Ref *r = &k_refs[s->ref];
@@ -132,6 +141,8 @@ static void do_task(const Frame *f, const Action *s, int64_t task, int32_t worke
         a = backward_of(f, s);
         k_attention_grad(&a, task, frame_scratch(f, worker));
         break;
+    case DO_RECURRENCE:
+    case DO_RECURRENCE_GRAD: k_recurrence_task(f, s, task, worker); break;
     case DO_OUTER: outer_task(f, s, task, worker); break;
     case DO_SCATTER:
         k_embed_weight(frame_rows(f, s->list), task * SCATTER_COLUMNS,
@@ -151,10 +162,7 @@ static void do_task(const Frame *f, const Action *s, int64_t task, int32_t worke
     case DO_CONV_WEIGHT:
     case DO_CONV_TAPS: k_history_task(f, s, task); break;
     case DO_TOP: top_task(f, s, task); break;
-    case DO_LIST:
-        k_list_make(f->B, f->T, k_resolve(f, &r[1], 0, 0), r[1].stride, f->position,
-                    f->ctx->setup.routed, &f->list[s->list]);
-        break;
+    case DO_LIST: list_task(f, s); break;
     default: __builtin_trap();
     }
 }

@@ -53,6 +53,8 @@ enum {
     DO_SCATTER,            /* scatter; dw, dy, ids */
     DO_ATTENTION,          /* attention; o, lse, q, k, v */
     DO_ATTENTION_GRAD,     /* attention; dq, dk, dv, q, k, v, delta, lse, do */
+    DO_RECURRENCE,         /* recurrence; o, q, k, v, decay, beta, as there are */
+    DO_RECURRENCE_GRAD,    /* recurrence; dq, dk, dv, ddecay, dbeta, room, the same, do */
     DO_REDUCE,             /* reduce; out, partial */
     DO_SHIFT,              /* shift; y, x */
     DO_CONV,               /* conv; y, x, w */
@@ -123,6 +125,14 @@ typedef struct ConvAction {
     int32_t by_row;                /* 1: a row of taps for each row of x */
 } ConvAction;
 
+typedef struct RecurrenceAction {
+    int32_t heads, groups; /* of values; of queries and keys */
+    int32_t dk, dv;        /* floats of a key, of a value */
+    int32_t decay, beta;   /* which operand, from 0; 0: there is none */
+    int32_t by_head;       /* one decay for all channels of a head */
+    int64_t carry;         /* its states in what a state carries, as of ShiftAction */
+} RecurrenceAction;
+
 typedef struct ReduceAction {
     int64_t count; /* floats of the result */
     int32_t add;   /* 1: onto what it is */
@@ -155,6 +165,7 @@ typedef struct Action {
         AttentionAction attention;
         ShiftAction shift;
         ConvAction conv;
+        RecurrenceAction recurrence;
         ReduceAction reduce;
         RandomAction random;
         TopAction top;
@@ -248,9 +259,11 @@ typedef struct Constants {
     int64_t table_floats; /* of all waves */
     /* of all caches: a position, a routed token, and once */
     int64_t state_floats, state_some, state_fixed;
-    int64_t carried_floats;        /* before the caches: what operations over time carry */
-    int64_t scratch_bytes;         /* a worker, row kernels' part */
-    int64_t max_head;              /* largest head size */
+    int64_t carried_floats; /* before the caches: what operations over time carry */
+    int64_t scratch_bytes;  /* a worker, row kernels' part */
+    int64_t max_head;       /* largest head size */
+    /* largest key and value of a recurrence, 0: there is none; whether there is one's gradient */
+    int64_t recurrent_keys, recurrent_values, recurrent_back;
     int64_t gradients;             /* floats of gradients in TRAIN, and of each moment */
     int32_t check, caches_at_once; /* attention steps in one phase, at most */
     int32_t probe_results;         /* in k_probe_results */

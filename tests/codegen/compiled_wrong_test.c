@@ -165,6 +165,7 @@ static int gradients_of_op(Op op) {
     case OP_stack:
     case OP_conv:
     case OP_linear: return 2;
+    case OP_recurrence:
     case OP_attention: return 3;
     default:
         return op_info[op].class == POINTWISE || op_info[op].class == VIEW ? op_info[op].arity : 0;

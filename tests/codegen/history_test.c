@@ -41,6 +41,13 @@ static const Kind kinds[] = {
     { "conv(y, reshape(m:linear(site, 'w', x, 36), { 18, 2 }))", "route = dllm { hidden = 6 },",
       32 },
     { "shift(y, 2)", "route = mod { capacity = 0.5 },", 48 },
+    { "reshape(recurrence(reshape(x, { 3, 6 }), reshape(0.3 * tanh(y), { 3, 6 }), reshape(y, { 3, "
+      "6 "
+      "}), { decay = -reshape(y * y, { 3, 6 }), delta = sigmoid(slice(x, 1, 1, 3)) }), { 18 })",
+      "", 112 },
+    { "shift(reshape(recurrence(reshape(slice(x, 1, 1, 4), { 2, 2 }), reshape(slice(y, 1, 1, 4), { "
+      "2, 2 }), reshape(y, { 2, 9 }), { decay = -0.2 }), { 18 }), 1)",
+      "route = mod { capacity = 0.5 },", 48 + 32 },
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 

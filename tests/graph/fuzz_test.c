@@ -94,7 +94,7 @@ static bool has_gradient(Op op, int operand) {
     if (op == OP_gather || op == OP_scatter) return operand == 0;
     if (op == OP_attention_grad || op == OP_cross_entropy_grad || op == OP_sinkhorn_grad)
         return false;
-    if (op == OP_peak) return false;
+    if (op == OP_peak || op == OP_recurrence_grad) return false;
     if (op == OP_step || op == OP_greater || op == OP_bf16 || op == OP_stop_gradient) return false;
     if (op == OP_after || op == OP_embed || op == OP_embed_weight || op == OP_cross_entropy)
         return operand == 0;

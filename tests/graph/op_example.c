@@ -1,6 +1,7 @@
 /* See op_example.h. */
 #include "op_example.h"
 
+#include "history_example.h"
 #include "test.h"
 
 #include <string.h>
@@ -22,7 +23,7 @@ Node *example_operand(Graph *g, Shape s) {
     return s.lead == LEAD_TOKENS ? op_reshape(op_embed(p, op_source(g, OP_tokens)), &s) : p;
 }
 
-static Node *build(Graph *g, Op op, int nin, Node **in, Attr attr) {
+Node *example_build(Graph *g, Op op, int nin, Node **in, Attr attr) {
     const char *error;
     Node *n = node_new(g, op, nin, in, attr, &error);
     if (!n) fail_msg("%s: %s", op_info[op].name, error);
@@ -33,7 +34,7 @@ static Node *build_of(Graph *g, Op op, int nin, const Shape *s, Attr attr) {
     Node *in[4];
     for (int i = 0; i < nin; i++)
         in[i] = example_operand(g, s[i]);
-    return build(g, op, nin, in, attr);
+    return example_build(g, op, nin, in, attr);
 }
 
 /* == Examples of each op ================================================== */
@@ -83,7 +84,7 @@ static const struct {
 static Node *sinkhorn(Graph *g, int variant) {
     if (variant >= COUNT(matrices)) return NULL;
     Node *x = op_exp(example_operand(g, matrices[variant].x));
-    return build(g, OP_sinkhorn, 1, &x, (Attr){ .count = matrices[variant].iterations });
+    return example_build(g, OP_sinkhorn, 1, &x, (Attr){ .count = matrices[variant].iterations });
 }
 
 /* A gradient has none itself; as a constant it is a value like others. */
@@ -91,7 +92,7 @@ static Node *sinkhorn_grad(Graph *g, int variant) {
     Node *y = sinkhorn(g, variant);
     if (!y) return NULL;
     Node *in[] = { y->in[0], op_tanh(y->in[0]) };
-    return op_stop_gradient(build(g, OP_sinkhorn_grad, 2, in, *y->attr));
+    return op_stop_gradient(example_build(g, OP_sinkhorn_grad, 2, in, *y->attr));
 }
 
 static Node *reshape(Graph *g, int variant) {
@@ -201,35 +202,35 @@ static Node *embed(Graph *g, Op op, int variant) {
     int64_t D = variant < 2 ? 3 : 1;
     Shape x = op == OP_embed ? U(2, VOCAB, D) : T(1, D);
     Node *in[] = { example_operand(g, x), op_source(g, variant % 2 ? OP_position : OP_tokens) };
-    return build(g, op, 2, in, (Attr){ .count = VOCAB });
+    return example_build(g, op, 2, in, (Attr){ .count = VOCAB });
 }
 
 /* The tokens with this property of a mask that ids decide; by variant none or all of them. */
-static Node *list(Graph *g, int variant) {
+Node *example_list(Graph *g, int variant) {
     static const double bound[] = { 0, -9, 9 };
     Node *x = op_reshape(op_embed(example_operand(g, U(2, VOCAB, 1)), op_source(g, OP_tokens)),
                          &U(0));
     Node *mask = op_greater(x, op_fill(g, bound[variant % 3]));
-    return build(g, OP_rows, 1, &mask, (Attr){ .count = graph_lists(g) + 1 });
+    return example_build(g, OP_rows, 1, &mask, (Attr){ .count = graph_lists(g) + 1 });
 }
 
 static const Shape moved[] = { T(1, 3), T(0), T(2, 2, 3) };
 
 static Node *gather(Graph *g, int variant) {
     if (variant >= 3 * COUNT(moved)) return NULL;
-    return op_gather(example_operand(g, moved[variant / 3]), list(g, variant));
+    return op_gather(example_operand(g, moved[variant / 3]), example_list(g, variant));
 }
 
 static Node *scatter(Graph *g, int variant) {
     if (variant >= 3 * COUNT(moved)) return NULL;
-    Node *rows = list(g, variant);
+    Node *rows = example_list(g, variant);
     return op_scatter(op_gather(example_operand(g, moved[variant / 3]), rows), rows);
 }
 
 /* Lists and choices have no gradient; what they choose has. */
 static Node *rows(Graph *g, int variant) {
     if (variant >= 3) return NULL;
-    Node *rows = list(g, variant);
+    Node *rows = example_list(g, variant);
     return op_mul(op_gather(example_operand(g, T(1, 2)), rows),
                   op_gather(example_operand(g, T(1, 2)), rows));
 }
@@ -238,7 +239,7 @@ static Node *top(Graph *g, int variant) {
     static const double share[] = { 0.01, 0.5, 1 };
     if (variant >= COUNT(share)) return NULL;
     Node *x = example_operand(g, T(0));
-    return op_mul(x, build(g, OP_top, 1, &x, (Attr){ .value = share[variant] }));
+    return op_mul(x, example_build(g, OP_top, 1, &x, (Attr){ .value = share[variant] }));
 }
 
 static const struct {
@@ -262,10 +263,10 @@ static Node *attention_of_some(Graph *g, int which, bool causal, int who) {
     int64_t H = heads[which].H, G = heads[which].G, d = heads[which].d, e = heads[which].e;
     Node *in[] = { example_operand(g, T(2, H, d)), example_operand(g, T(2, G, d)),
                    example_operand(g, T(2, G, e)) },
-         *rows = list(g, 0);
+         *rows = example_list(g, 0);
     for (int i = 0; i < 3; i++)
         if (i ? who > 0 : who < 2) in[i] = op_gather(in[i], rows);
-    return merged(build(g, OP_attention, 3, in, (Attr){ .value = 0.6, .causal = causal }));
+    return merged(example_build(g, OP_attention, 3, in, (Attr){ .value = 0.6, .causal = causal }));
 }
 
 static Node *attention(Graph *g, int variant) {
@@ -282,43 +283,10 @@ static Node *attention(Graph *g, int variant) {
     return round ? merged(o) : o;
 }
 
-/* Of all tokens or some; as far as a sequence reaches and further. */
-static Node *shift(Graph *g, int variant) {
-    static const int tokens[] = { 1, 2, 5, 40 };
-    if (variant >= 4 * COUNT(tokens)) return NULL;
-    Node *x = example_operand(g, variant % 2 ? T(2, 2, 3) : T(1, 4));
-    if (variant % 4 / 2) x = op_gather(x, list(g, 0));
-    return op_shift(x, tokens[variant / 4], variant % 2);
-}
-
-static const struct {
-    int64_t groups, width, taps;
-} taps[] = {
-    { 4, 1, 4 }, { 3, 1, 1 }, { 2, 3, 2 }, { 1, 5, 3 }, { 1, 1, 12 },
-};
-
-/* Taps for all tokens or each its own; rows of all tokens or of some; channels on one axis or
-** two. */
-static Node *conv(Graph *g, Op op, int variant) {
-    int which = variant / 4;
-    if (which >= COUNT(taps)) return NULL;
-    int64_t G = taps[which].groups, C = G * taps[which].width, n = taps[which].taps;
-    Lead lead = variant % 2 ? LEAD_TOKENS : LEAD_NONE;
-    Shape x = which % 2 ? T(2, C, 1) : T(1, C), w = SHAPE_OF(lead, 2, G, n);
-    bool of_taps = op == OP_conv_weight || op == OP_conv_taps;
-    if (of_taps && (op == OP_conv_taps) != (lead == LEAD_TOKENS))
-        return op_example(g, op, variant + 1);
-    Node *in[] = { example_operand(g, x), example_operand(g, of_taps ? x : w) };
-    Node *rows = variant / 2 % 2 ? list(g, 0) : NULL;
-    for (int i = 0; rows && i < 2; i++)
-        if (in[i]->shape.lead == LEAD_TOKENS) in[i] = op_gather(in[i], rows);
-    return build(g, op, 2, in, (Attr){ .shape = U(2, G, n) });
-}
-
 static Node *cross_entropy(Graph *g, int result, int variant) {
     if (variant >= 2) return NULL;
     Node *in[] = { example_operand(g, T(1, VOCAB + variant)), op_source(g, OP_targets) };
-    return op_side(build(g, OP_cross_entropy, 2, in, (Attr){ 0 }), result);
+    return op_side(example_build(g, OP_cross_entropy, 2, in, (Attr){ 0 }), result);
 }
 
 static Node *attention_grad(Graph *g, int variant) {
@@ -328,22 +296,24 @@ static Node *attention_grad(Graph *g, int variant) {
         o = o->in[0];
     Node *delta = op_sum(op_mul(o, op_tanh(o)), 1);
     Node *in[] = { o->in[0], o->in[1], o->in[2], delta, op_side(o, 1), op_tanh(o) };
-    return op_stop_gradient(op_side(build(g, OP_attention_grad, 6, in, *o->attr), variant % 3));
+    return op_stop_gradient(
+        op_side(example_build(g, OP_attention_grad, 6, in, *o->attr), variant % 3));
 }
 
 static Node *cross_entropy_grad(Graph *g, int variant) {
     Node *nll = cross_entropy(g, 0, variant);
     if (!nll) return NULL;
     Node *in[] = { nll->in[0], op_side(nll, 1), nll->in[1], op_tanh(nll) };
-    return op_stop_gradient(build(g, OP_cross_entropy_grad, 4, in, (Attr){ 0 }));
+    return op_stop_gradient(example_build(g, OP_cross_entropy_grad, 4, in, (Attr){ 0 }));
 }
 
 static Node *wave(Graph *g, int variant) {
     static const double frequency[] = { 1, 0.1, 0.01 };
     Node *position = op_source(g, OP_position);
     if (variant >= 2) return NULL;
-    Node *y = build(g, OP_wave, 1, &position,
-                    (Attr){ .value = 0.5, .sine = variant, .count = 3, .frequency = frequency });
+    Node *y =
+        example_build(g, OP_wave, 1, &position,
+                      (Attr){ .value = 0.5, .sine = variant, .count = 3, .frequency = frequency });
     return op_mul(y, example_operand(g, T(1, 3)));
 }
 
@@ -360,8 +330,8 @@ static Node *source(Graph *g, Op op, int variant) {
 Node *op_example(Graph *g, Op op, int variant) {
     if (op_info[op].class == POINTWISE) return pointwise(g, op, variant);
     if (op_info[op].class == SOURCE) return source(g, op, variant);
-    if (op == OP_shift) return shift(g, variant);
-    if (op_info[op].class == HISTORY || op == OP_conv_weight) return conv(g, op, variant);
+    if (op_info[op].class == HISTORY || op == OP_conv_weight)
+        return history_example(g, op, variant);
     switch (op) {
     case OP_wave: return wave(g, variant);
     case OP_reshape: return reshape(g, variant);
@@ -383,7 +353,7 @@ Node *op_example(Graph *g, Op op, int variant) {
     case OP_embed_weight: return embed(g, op, variant);
     case OP_random:
         return variant ? NULL
-                       : op_mul(build(g, OP_random, 0, NULL, (Attr){ .count = 3 }),
+                       : op_mul(example_build(g, OP_random, 0, NULL, (Attr){ .count = 3 }),
                                 example_operand(g, T(1, 3)));
     case OP_gather: return gather(g, variant);
     case OP_scatter: return scatter(g, variant);

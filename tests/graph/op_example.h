@@ -14,5 +14,9 @@ Node *op_example(Graph *g, Op op, int variant);
 
 /* A value of any shape with a parameter behind every element. */
 Node *example_operand(Graph *g, Shape s);
+/* The list of the tokens with a property that ids decide; by variant some, none or all. */
+Node *example_list(Graph *g, int variant);
+/* node_new that fails the test where operands do not fit. */
+Node *example_build(Graph *g, Op op, int nin, Node **in, Attr attr);
 
 #endif

@@ -20,7 +20,7 @@ static Shape matrix(int64_t rows, int64_t columns) {
     return (Shape){ .rank = 2, .dim = { rows, columns } };
 }
 
-static int64_t length(Fuzz *f) {
+int64_t fuzz_length(Fuzz *f) {
     static const int64_t lengths[] = { 1, 2, 3, 4, 5, 8 };
     return lengths[below(f, 6)];
 }
@@ -28,7 +28,7 @@ static int64_t length(Fuzz *f) {
 static Shape random_shape(Fuzz *f) {
     Shape s = { .rank = below(f, 4) };
     for (int i = 0; i < s.rank; i++)
-        s.dim[i] = i < 2 ? length(f) : 1 + below(f, 2);
+        s.dim[i] = i < 2 ? fuzz_length(f) : 1 + below(f, 2);
     return s;
 }
 
@@ -40,8 +40,7 @@ Node *fuzz_dense(Node *x) {
     return x->shape.list ? op_scatter(x, graph_list(x->g, x->shape.list)) : x;
 }
 
-/* A value that every token has its own of, one axis. */
-static Node *vector(Fuzz *f) {
+Node *fuzz_vector(Fuzz *f) {
     Node *x = fuzz_dense(any(f));
     Shape flat = { .rank = 1, .dim = { shape_count(&x->shape) } };
     x = op_reshape(op_tanh(x), &flat);
@@ -51,14 +50,14 @@ static Node *vector(Fuzz *f) {
     return op_add(x, op_full(f->g, &rows, 0.125));
 }
 
-static Node *vector_of(Fuzz *f, int64_t count) {
-    Node *x = vector(f);
+Node *fuzz_vector_of(Fuzz *f, int64_t count) {
+    Node *x = fuzz_vector(f);
     return op_linear(x, fuzz_param(f, matrix(count, x->shape.dim[0])));
 }
 
-static Node *heads(Fuzz *f, int64_t count, int64_t size) {
+Node *fuzz_heads(Fuzz *f, int64_t count, int64_t size) {
     Shape s = matrix(count, size);
-    return op_reshape(vector_of(f, count * size), &s);
+    return op_reshape(fuzz_vector_of(f, count * size), &s);
 }
 
 static Node *with_axis(Fuzz *f) {
@@ -129,7 +128,7 @@ static Node *draw_concat(Fuzz *f) {
     Node *x = with_axis(f);
     int axis = below(f, x->shape.rank);
     Shape other = x->shape;
-    other.dim[axis] = length(f);
+    other.dim[axis] = fuzz_length(f);
     Node *part[] = { x, op_tanh(x), NULL };
     part[2] = fuzz_param(f, other);
     return op_concat(f->g, 3, part, axis);
@@ -152,13 +151,13 @@ static Node *draw_after(Fuzz *f) {
 }
 
 static Node *draw_product(Fuzz *f, Op op) {
-    Node *x = vector(f);
-    int64_t K = x->shape.dim[0], M = length(f);
+    Node *x = fuzz_vector(f);
+    int64_t K = x->shape.dim[0], M = fuzz_length(f);
     Shape w = op == OP_linear ? matrix(M, K) : matrix(K, M);
     Node *in[3] = { x, fuzz_param(f, w) };
     const char *error;
     bool onto = below(f, 3) == 0;
-    if (onto) in[2] = vector_of(f, M);
+    if (onto) in[2] = fuzz_vector_of(f, M);
     return node_new(f->g, op, 2 + onto, in, (Attr){ 0 }, &error);
 }
 
@@ -168,7 +167,7 @@ static Node *token_number(Fuzz *f) {
 }
 
 /* A list of rows, of all tokens or none now and then. */
-static Node *draw_rows(Fuzz *f) {
+Node *fuzz_list(Fuzz *f) {
     const char *error;
     Node *x = token_number(f),
          *mask = op_greater(x,
@@ -193,60 +192,35 @@ static Node *draw_training(Fuzz *f) {
 
 static Node *draw_random(Fuzz *f) {
     const char *error;
-    return node_new(f->g, OP_random, 0, NULL, (Attr){ .first = below(f, 9), .count = length(f) },
-                    &error);
+    return node_new(f->g, OP_random, 0, NULL,
+                    (Attr){ .first = below(f, 9), .count = fuzz_length(f) }, &error);
 }
 
 static Node *draw_gather(Fuzz *f) {
-    Node *rows = draw_rows(f);
-    return op_gather(vector(f), rows);
+    Node *rows = fuzz_list(f);
+    return op_gather(fuzz_vector(f), rows);
 }
 
 static Node *draw_scatter(Fuzz *f) {
-    Node *rows = draw_rows(f);
-    return op_scatter(op_tanh(op_gather(vector(f), rows)), rows);
+    Node *rows = fuzz_list(f);
+    return op_scatter(op_tanh(op_gather(fuzz_vector(f), rows)), rows);
 }
 
 /* Queries, or keys and values, or both of some tokens. */
 static void take_some(Fuzz *f, Node **in) {
-    Node *rows = draw_rows(f);
+    Node *rows = fuzz_list(f);
     int which = below(f, 3);
     if (which != 1) in[0] = op_gather(in[0], rows);
     if (which != 0) in[1] = op_gather(in[1], rows), in[2] = op_gather(in[2], rows);
-}
-
-static Node *draw_shift(Fuzz *f) {
-    Node *x = vector(f);
-    if (!below(f, 3)) x = op_gather(x, draw_rows(f));
-    return op_shift(x, 1 + below(f, 4), true);
-}
-
-/* The cotangent of taps for all tokens is a mean, so that it keeps its size. */
-static Node *draw_conv(Fuzz *f, Op op) {
-    int64_t width = 1 + below(f, 2), G = length(f), n = 1 + below(f, 6);
-    Node *x = vector_of(f, G * width), *y = vector_of(f, G * width), *w = NULL;
-    const char *error;
-    if (below(f, 3)) w = fuzz_param(f, matrix(G, n));
-    else w = heads(f, G, n);
-    bool of_taps = op == OP_conv_weight || op == OP_conv_taps;
-    if (!below(f, 3)) {
-        Node *rows = draw_rows(f);
-        x = op_gather(x, rows), y = op_gather(y, rows);
-        if (w->shape.lead == LEAD_TOKENS) w = op_gather(w, rows);
-    }
-    Shape s = matrix(G, n);
-    Node *in[] = { x, of_taps ? y : w },
-         *z = node_new(f->g, op, 2, in, (Attr){ .shape = s }, &error);
-    return op == OP_conv_weight ? op_mul(z, op_source(f->g, OP_per_token)) : z;
 }
 
 static Node *draw_attention(Fuzz *f) {
     int64_t G = 1 + below(f, 2), H = G * (1 + below(f, 3)), d = 1 + below(f, 4);
     Node *in[3];
     const char *error;
-    in[0] = heads(f, H, d);
-    in[1] = heads(f, G, d);
-    in[2] = heads(f, G, 1 + below(f, 4));
+    in[0] = fuzz_heads(f, H, d);
+    in[1] = fuzz_heads(f, G, d);
+    in[2] = fuzz_heads(f, G, 1 + below(f, 4));
     Attr attr = { .causal = below(f, 2), .count = below(f, 3) ? 0 : 1 + below(f, 5) };
     attr.value = draw_uniform(&f->random, 0.3, 1);
     if (!attr.count && below(f, 2)) take_some(f, in);
@@ -267,7 +241,7 @@ static Node *draw_attention_grad(Fuzz *f) {
 }
 
 static Node *draw_cross_entropy(Fuzz *f, int result) {
-    Node *in[2] = { vector_of(f, FUZZ_VOCAB) };
+    Node *in[2] = { fuzz_vector_of(f, FUZZ_VOCAB) };
     in[1] = op_source(f->g, OP_targets);
     const char *error;
     return op_side(node_new(f->g, OP_cross_entropy, 2, in, (Attr){ 0 }, &error), result);
@@ -284,8 +258,8 @@ static Node *draw_wave(Fuzz *f) {
     double frequency[8];
     const char *error;
     Node *position = op_source(f->g, OP_position);
-    if (below(f, 2)) position = op_gather(position, draw_rows(f));
-    Attr attr = { .value = 0.75, .count = length(f), .frequency = frequency };
+    if (below(f, 2)) position = op_gather(position, fuzz_list(f));
+    Attr attr = { .value = 0.75, .count = fuzz_length(f), .frequency = frequency };
     attr.sine = below(f, 2);
     for (int i = 0; i < 8; i++)
         frequency[i] = pow(0.3, i);
@@ -293,23 +267,23 @@ static Node *draw_wave(Fuzz *f) {
 }
 
 static Node *draw_token_sum(Fuzz *f) {
-    Node *sum = op_token_sum(vector(f));
+    Node *sum = op_token_sum(fuzz_vector(f));
     return op_mul(sum, op_source(f->g, OP_per_token));
 }
 
 static Node *draw_linear_weight(Fuzz *f) {
-    Node *dy = vector(f), *x = vector_of(f, length(f));
+    Node *dy = fuzz_vector(f), *x = fuzz_vector_of(f, fuzz_length(f));
     Node *sum = op_linear_weight(dy, x);
     return op_mul(sum, op_source(f->g, OP_per_token));
 }
 
 static Node *draw_embed(Fuzz *f) {
-    Node *w = fuzz_param(f, matrix(FUZZ_VOCAB, length(f)));
+    Node *w = fuzz_param(f, matrix(FUZZ_VOCAB, fuzz_length(f)));
     return op_embed(w, ids(f));
 }
 
 static Node *draw_embed_weight(Fuzz *f) {
-    Node *in[2] = { vector(f) };
+    Node *in[2] = { fuzz_vector(f) };
     const char *error;
     in[1] = ids(f);
     return node_new(f->g, OP_embed_weight, 2, in, (Attr){ .count = FUZZ_VOCAB }, &error);
@@ -349,8 +323,7 @@ static Node *draw_view(Fuzz *f, Op op) {
 
 static Node *structural(Fuzz *f, Op op) {
     if (op_info[op].class == VIEW) return draw_view(f, op);
-    if (op == OP_shift) return draw_shift(f);
-    if (op_info[op].class == HISTORY || op == OP_conv_weight) return draw_conv(f, op);
+    if (op_info[op].class == HISTORY || op == OP_conv_weight) return fuzz_history(f, op);
     switch (op) {
     case OP_param: return fuzz_param(f, random_shape(f));
     case OP_fill: return op_fill(f->g, (float)draw_uniform(&f->random, -1, 1));
@@ -375,7 +348,7 @@ static Node *structural(Fuzz *f, Op op) {
     case OP_linear_weight: return draw_linear_weight(f);
     case OP_embed: return draw_embed(f);
     case OP_embed_weight: return draw_embed_weight(f);
-    case OP_rows: return draw_rows(f);
+    case OP_rows: return fuzz_list(f);
     case OP_top: return draw_top(f);
     case OP_gather: return draw_gather(f);
     case OP_scatter: return draw_scatter(f);

@@ -20,5 +20,13 @@ typedef struct Fuzz {
 Node *fuzz_draw(Fuzz *f, Op op);
 Node *fuzz_param(Fuzz *f, Shape s);
 Node *fuzz_dense(Node *x); /* x with rows for all tokens */
+int64_t fuzz_length(Fuzz *f);
+/* A value that every token has its own of: one axis, of any length or this one; two. */
+Node *fuzz_vector(Fuzz *f);
+Node *fuzz_vector_of(Fuzz *f, int64_t count);
+Node *fuzz_heads(Fuzz *f, int64_t count, int64_t size);
+Node *fuzz_list(Fuzz *f); /* what rows() returns */
+/* fuzz_history.c: ops whose past is of a fixed size, and the gradient of taps */
+Node *fuzz_history(Fuzz *f, Op op);
 
 #endif

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "fuzz_graph.h"
+#include "recurrence_draw.h"
 #include "small_model.h"
 
 enum { POOL = 512, MOST = 512 }; /* values; elements per token */
@@ -233,6 +234,14 @@ static Node *draw_conv(Rows *r) {
     return op_scale(node_new(r->p.g, OP_conv, 2, in, (Attr){ 0 }, &error), 0.5);
 }
 
+static Node *draw_recurrence(Rows *r) {
+    static const int64_t sizes[] = { 2, 4, 8, 16, 18 };
+    int64_t G = 1 + below(r, 2), H = G * (1 + below(r, 2)), d = sizes[below(r, 5)];
+    Node *q = heads(r, G, d), *k = heads(r, G, d), *v = heads(r, H, sizes[below(r, 5)]);
+    Node *decay = !below(r, 3) ? NULL : below(r, 2) ? heads(r, H, d) : product(r, any(r), H);
+    return drawn_recurrence(q, k, v, decay, below(r, 2) ? product(r, any(r), H) : NULL);
+}
+
 /* Rows of some tokens, and back among all. */
 static Node *draw_some(Rows *r) {
     const char *error;
@@ -273,10 +282,10 @@ static Node *draw_param(Rows *r) {
 
 typedef Node *(*Draw)(Rows *r);
 static const Draw draws[] = {
-    draw_pointwise, draw_pointwise, draw_pointwise, draw_pointwise, draw_pointwise, safe_reduce,
-    safe_reduce,    draw_sinkhorn,  draw_transpose, draw_reshape,   draw_slice,     draw_concat,
-    draw_stack,     draw_linear,    draw_linear,    draw_attention, draw_wave,      draw_mean,
-    draw_param,     draw_after,     draw_some,      draw_conv,
+    draw_pointwise, draw_pointwise, draw_pointwise, draw_pointwise, draw_pointwise,  safe_reduce,
+    safe_reduce,    draw_sinkhorn,  draw_transpose, draw_reshape,   draw_slice,      draw_concat,
+    draw_stack,     draw_linear,    draw_linear,    draw_attention, draw_wave,       draw_mean,
+    draw_param,     draw_after,     draw_some,      draw_conv,      draw_recurrence,
 };
 
 /* == Graphs =============================================================== */

@@ -2,6 +2,7 @@
 #include "tables.h"
 
 #include "packed.h"
+#include "recurrence.h"
 
 static void add_ref(Tables *t, Action *a, Ref r) {
     *(Ref *)list_add(&t->bytes.ref, sizeof r) = r;
@@ -29,6 +30,8 @@ static const Anchor anchors[] = {
     { OP_conv_back, DO_CONV_BACK, 1 },
     { OP_conv_weight, DO_CONV_WEIGHT, 1 },
     { OP_conv_taps, DO_CONV_TAPS, 1 },
+    { OP_recurrence, DO_RECURRENCE, 1 },
+    { OP_recurrence_grad, DO_RECURRENCE_GRAD, 6 },
     { OP_random, DO_RANDOM, 1 },
     { OP_top, DO_TOP, 1 },
     { OP_rows, DO_LIST, 1 },
@@ -119,6 +122,22 @@ static void set_history(Tables *t, const ProgramKind *kind, Action *a, const Nod
                             w->lead == LEAD_TOKENS };
 }
 
+static void set_recurrence(Tables *t, const ProgramKind *kind, Action *a, const Node *n) {
+    RecurrenceShape r = recurrence_shape(n);
+    Constants *k = &t->bytes.constants;
+    a->recurrence = (RecurrenceAction){ .heads = (int32_t)r.heads,
+                                        .groups = (int32_t)r.groups,
+                                        .dk = (int32_t)r.dk,
+                                        .dv = (int32_t)r.dv,
+                                        .decay = r.decay,
+                                        .beta = r.beta,
+                                        .by_head = r.by_head };
+    k->recurrent_keys = larger(k->recurrent_keys, r.dk);
+    k->recurrent_values = larger(k->recurrent_values, r.dv);
+    k->recurrent_back |= a->what == DO_RECURRENCE_GRAD;
+    if (a->what == DO_RECURRENCE) a->recurrence.carry = carry_of(t, kind, r.heads * r.dk * r.dv);
+}
+
 /* What an action needs beyond its references, from the shapes of the anchor and its operands. */
 static void set_sizes(Tables *t, const Plan *p, const ProgramKind *kind, Action *a, const Node *n) {
     const Shape *x = n->nin ? &n->in[0]->shape : &n->shape, *own = &n->shape;
@@ -150,6 +169,8 @@ static void set_sizes(Tables *t, const Plan *p, const ProgramKind *kind, Action 
     case DO_CONV_BACK:
     case DO_CONV_WEIGHT:
     case DO_CONV_TAPS: set_history(t, kind, a, n); break;
+    case DO_RECURRENCE:
+    case DO_RECURRENCE_GRAD: set_recurrence(t, kind, a, n); break;
     case DO_ATTENTION:
     case DO_ATTENTION_GRAD: set_attention(t, kind, a, n); break;
     default: bug(n, "is an action that has no numbers");

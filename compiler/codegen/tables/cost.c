@@ -58,6 +58,9 @@ static StepCost history_cost(const Node *n) {
         if (x->shape.lead == LEAD_TOKENS) c.bytes_per_token += bytes_of(x);
         else c.bytes_constant += bytes_of(x) * (i < 0 ? 2 : 1); /* gradients are added up */
     }
+    for (int i = 1; i < op_info[n->op].results; i++)
+        if (n->side[i].lead == LEAD_TOKENS)
+            c.bytes_per_token += 4.0 * (double)shape_count(&n->side[i]);
     return c;
 }
 
@@ -108,6 +111,13 @@ static const char *family_of(const Node *n) {
     }
 }
 
+/* Taps, how far a shift reaches, or channels of a recurrence's key. */
+static int64_t past_of(const Node *n) {
+    if (n->op == OP_shift) return n->attr->count;
+    return n->op == OP_recurrence || n->op == OP_recurrence_grad ? n->in[0]->shape.dim[1]
+                                                                 : op_taps(n);
+}
+
 static void anchor_name(const Node *n, char *name, size_t size) {
     const Shape *x = n->nin ? &n->in[0]->shape : &n->shape;
     int at = snprintf(name, size, "%s", op_info[n->op].name);
@@ -127,7 +137,7 @@ static void anchor_name(const Node *n, char *name, size_t size) {
         break;
     case HISTORY:
         snprintf(name + at, size - (size_t)at, "_%lldx%lld", (long long)shape_count(x),
-                 (long long)(n->op == OP_shift ? n->attr->count : op_taps(n)));
+                 (long long)past_of(n));
         break;
     default:
         snprintf(name + at, size - (size_t)at, "_%lld",

@@ -1,0 +1,21 @@
+/* The operands of the ops recurrence and recurrence_grad, as their attributes and shapes say. */
+#ifndef STRATA_RECURRENCE_H
+#define STRATA_RECURRENCE_H
+
+#include "graph.h"
+
+/* Tokens between states that the gradient's kernel keeps; its result that it keeps them in. */
+enum { RECURRENCE_CHUNK = 64, RECURRENCE_ROOM = 5 };
+
+typedef struct RecurrenceShape {
+    int64_t heads, groups; /* of v and o; of q and k */
+    int64_t dk, dv;        /* of a head of q and k; of v */
+    int decay, beta;       /* which operands; 0: there is none */
+    bool by_head;          /* one decay for all channels */
+} RecurrenceShape;
+
+RecurrenceShape recurrence_shape(const Node *n);
+/* Operations per token of the form by chunks, in which a token meets half a chunk on average. */
+double recurrence_flops(const Node *n);
+
+#endif

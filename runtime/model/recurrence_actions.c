@@ -1,0 +1,57 @@
+/* Recurrences over time, and their gradients: a task has some heads of a sequence. */
+#include "actions.h"
+
+enum { GRADIENTS = 6 };
+
+static Recurrence recurrence_of(const Frame *f, const Action *s, int operand) {
+    const RecurrenceAction *t = &s->recurrence;
+    const Ref *r = &k_refs[s->ref + operand];
+    Recurrence a = { .sequences = f->B,
+                     .time = f->T,
+                     .first = s->list ? f->list[s->list].first : 0,
+                     .heads = t->heads,
+                     .groups = t->groups,
+                     .dk = t->dk,
+                     .dv = t->dv,
+                     .by_head = t->by_head };
+    a.q = k_resolve(f, &r[0], 0, 0), a.ldq = r[0].stride;
+    a.k = k_resolve(f, &r[1], 0, 0), a.ldk = r[1].stride;
+    a.v = k_resolve(f, &r[2], 0, 0), a.ldv = r[2].stride;
+    if (t->decay) a.decay = k_resolve(f, &r[t->decay], 0, 0), a.lddecay = r[t->decay].stride;
+    if (t->beta) a.beta = k_resolve(f, &r[t->beta], 0, 0), a.ldbeta = r[t->beta].stride;
+    return a;
+}
+
+static Recurrence forward_of(const Frame *f, const Action *s) {
+    Recurrence a = recurrence_of(f, s, 1);
+    const Ref *r = &k_refs[s->ref];
+    a.o = k_resolve(f, r, 0, 0), a.ldo = r->stride;
+    a.states = (void *const *)f->states;
+    a.carried = (int64_t)sizeof(State) + s->recurrence.carry * (int64_t)sizeof(float);
+    return a;
+}
+
+static Recurrence backward_of(const Frame *f, const Action *s) {
+    Recurrence a = recurrence_of(f, s, GRADIENTS);
+    const Ref *r = &k_refs[s->ref], *dout = r + s->refs - 1;
+    a.dq = k_resolve(f, &r[0], 0, 0), a.lddq = r[0].stride;
+    a.dk_ = k_resolve(f, &r[1], 0, 0), a.lddk = r[1].stride;
+    a.dvalue = k_resolve(f, &r[2], 0, 0), a.lddv = r[2].stride;
+    a.ddecay = k_resolve(f, &r[3], 0, 0), a.ldddecay = r[3].stride;
+    a.dbeta = k_resolve(f, &r[4], 0, 0), a.lddbeta = r[4].stride;
+    a.room = k_resolve(f, &r[5], 0, 0), a.ldroom = r[5].stride;
+    a.dout = k_resolve(f, dout, 0, 0), a.lddout = dout->stride;
+    return a;
+}
+
+int64_t k_recurrence_action_tasks(const Frame *f, const Action *s) {
+    Recurrence a = recurrence_of(f, s, 1);
+    return s->what == DO_RECURRENCE ? k_recurrence_tasks(&a) : k_recurrence_grad_tasks(&a);
+}
+
+void k_recurrence_task(const Frame *f, const Action *s, int64_t task, int32_t worker) {
+    if (!k_constants.recurrent_keys) return;
+    Recurrence a = s->what == DO_RECURRENCE ? forward_of(f, s) : backward_of(f, s);
+    if (s->what == DO_RECURRENCE) k_recurrence(&a, task, frame_scratch(f, worker));
+    else if (k_constants.recurrent_back) k_recurrence_grad(&a, task, frame_scratch(f, worker));
+}
