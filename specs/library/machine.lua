@@ -25,8 +25,26 @@ local function parameter(name, shape, init, own)
   end
   local is_list = type(init) == "table" and not kind_of(init)
   if is_list then return core.param(name, shape, "list", init, own) end
-  error("param: expected an initial value, a number, 'zeros', 'ones', normal(0.02) or a list, "
+  error("param: expected an initial value, a number, 'zeros', 'ones', normal(0.02), "
+    .. "uniform(0, 1) or a list, "
     .. "found " .. describe(init))
+end
+
+local most_drawn = 1 << 20
+
+-- The list that an initial value of random numbers comes to; other ones as they are.
+local function drawn(b, name, shape, init)
+  local draw = kind_of(init) == "init" and inside(init).draw
+  if not draw or type(shape) ~= "table" then return init end
+  local count = 1
+  for _, n in ipairs(shape) do
+    if math.type(n) ~= "integer" or n < 1 then return {} end -- the shape is what is wrong
+    count = count * n
+    if count > most_drawn then
+      error("uniform: expected a parameter of at most " .. most_drawn .. " numbers, found more")
+    end
+  end
+  return draw(b.spec.train.seed, name, count)
 end
 
 -- Runs f for something the user wrote: errors inside are his line's.
@@ -61,7 +79,8 @@ function machine(b, options, definition, name)
     if type(name) ~= "string" then error("param: expected a name, found " .. describe(name)) end
     local unread = own
     if b.unread ~= nil then unread = b.unread end
-    return parameter(prefix_of(site) .. "." .. name, shape, init, unread)
+    name = prefix_of(site) .. "." .. name
+    return parameter(name, shape, drawn(b, name, shape, init), unread)
   end
   -- x W^T + b, [tokens, out]
   m.linear = core.wrap(function(self, site, name, x, out, bias)

@@ -70,6 +70,9 @@ local special = {
             "---@return strata.layer[]", "function times(count, layers) end" },
   normal = { "---@param deviation number",
              "---@return strata.init", "function normal(deviation) end" },
+  uniform = { "---@param low number", "---@param high number",
+              "---@param map? fun(x: number): number",
+              "---@return strata.init", "function uniform(low, high, map) end" },
 }
 
 -- Lines for every public constructor, in the order of their names.

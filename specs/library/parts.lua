@@ -12,6 +12,38 @@ publish("normal", core.wrap(function(deviation)
 end))
 normal = public.normal
 
+-- 'count' numbers from low to high: splitmix64 from a hash of the name and the seed.
+local function draws(seed, name, count, low, high)
+  local state, list = seed, {}
+  for i = 1, #name do state = (state ~ string.byte(name, i)) * 0x100000001b3 end
+  for i = 1, count do
+    state = state + 0x9e3779b97f4a7c15
+    local z = (state ~ (state >> 30)) * 0xbf58476d1ce4e5b9
+    z = (z ~ (z >> 27)) * 0x94d049bb133111eb
+    list[i] = low + (high - low) * ((z ~ (z >> 31)) >> 11) * 2 ^ -53
+  end
+  return list
+end
+
+-- uniform(low, high, map): an initial value for m:param, numbers drawn evenly from low to high, of
+-- each of which map(x), if there is one, is taken.  They depend on the spec's seed and the
+-- parameter's name.
+publish("uniform", core.wrap(function(low, high, map)
+  if type(low) ~= "number" or type(high) ~= "number" or not (low <= high) then
+    error("uniform: expected two numbers, the first not above the second, found "
+      .. describe(low) .. " and " .. describe(high))
+  end
+  if map ~= nil and type(map) ~= "function" then
+    error("uniform: expected a function third, found " .. describe(map))
+  end
+  return object("init", "uniform", { draw = function(seed, name, count)
+    local list = draws(seed, name, count, low, high)
+    for i = 1, map and count or 0 do list[i] = map(list[i]) end
+    return list
+  end })
+end))
+uniform = public.uniform
+
 -- define("mixer", fields): the constructor 'mixer', whose result constructs
 -- mixers with the options its definition names.
 local function define(kind, fields, prepare)
@@ -46,7 +78,8 @@ publish("norm", define("norm", { apply = func }))
 norm = public.norm
 -- A norm before or after a sublayer: the model's (true), none (false) or another.
 local some_norm = { any_of = { { type = "norm" }, { type = "boolean" } } }
--- What every sublayer has beside its own options; its name is by default its file's.
+-- What every sublayer has beside its own options; its name is by default what its definition says,
+-- or its file's.
 local common = {
   dropout = { type = "number", min = 0, below = 1, default = 0 },
   norm = { type = "table", fields = { before = some_norm, after = some_norm } },
@@ -68,7 +101,7 @@ function check_reads(owner, reads)
 end
 
 publish("sublayer", define("sublayer", {
-  forward = func, check = { type = "function" },
+  forward = func, check = { type = "function" }, name = { type = "string", longest = 64 },
   reads = { type = "any" },
 },
   function(definition, name)
@@ -81,7 +114,7 @@ publish("sublayer", define("sublayer", {
     end
     options[field] = common[field]
   end
-  options.name = { type = "string", longest = 64, default = name }
+  options.name = { type = "string", longest = 64, default = definition.name or name }
 end))
 sublayer = public.sublayer
 

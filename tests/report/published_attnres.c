@@ -110,7 +110,7 @@ static void prefill_and_kimi(void **folder) {
     count("sources of the final read", r->model->read[54].sources, 10,
           "9 blocks and the embedding");
     equal("sources, average", r->sources_average, 5.833, 3, "");
-    text_add(&table, "  its 49.1 B parameters: not in this version (kda, mla, moe)\n");
+    text_add(&table, "  its 49.1 B parameters: not in this version (mla, moe)\n");
     report_free(r);
 }
 

@@ -144,6 +144,23 @@ static void attention(Spec *s, const char *name) {
     fprintf(s->f, " }, ");
 }
 
+/* What has a state of fixed size in the place of attention. */
+static void recurrent(Spec *s, const char *name) {
+    static const char *const kinds[] = { "kda", "gated_delta", "linear_attention" };
+    static const char *const decays[] = { "none", "fixed", "head", "channel" };
+    int kind = below(s, 3), heads = 1 + below(s, 3), more = 1 + below(s, 2);
+    fprintf(s->f, "%s { heads = %d, head_dim = %d", kinds[kind], kind == 2 ? heads * more : heads,
+            1 + below(s, 20));
+    if (kind == 1) fprintf(s->f, ", value_heads = %d", heads * more);
+    if (kind == 2) fprintf(s->f, ", kv_heads = %d, decay = \"%s\"", heads, decays[below(s, 4)]);
+    if (kind && coin(s)) fprintf(s->f, ", value_dim = %d", 1 + below(s, 20));
+    if (kind && coin(s)) fprintf(s->f, ", gate = %s", truth(kind == 2));
+    if (kind != 2 && coin(s)) fprintf(s->f, ", conv = %d", below(s, 4));
+    if (!kind && coin(s)) fprintf(s->f, ", gate_rank = %d", 1 + below(s, 6));
+    if (name) fprintf(s->f, ", name = \"%s\"", name);
+    fprintf(s->f, " }, ");
+}
+
 static void mlp(Spec *s) {
     static const char *const activations[] = { "swiglu", "gelu",      "relu",
                                                "silu",   "gelu_tanh", "relu2" };
@@ -188,18 +205,19 @@ static void past(Spec *s) {
     fprintf(s->f, "      return m:linear(site, \"o\", y, m.dim) end } { name = \"past\" }, ");
 }
 
-/* One layer in four is not attention and mlp. */
+/* Three layers in eight are not attention and mlp. */
 static void layer(Spec *s) {
     int kind = below(s, 8);
     s->several = false;
     fprintf(s->f, "    layer { ");
     if (!below(s, 6)) fprintf(s->f, "parallel = true, ");
-    if (kind != 7) attention(s, NULL);
-    if (kind == 5) attention(s, "second");
+    if (kind == 4) recurrent(s, NULL);
+    else if (kind != 7) attention(s, NULL);
+    if (kind == 5) (coin(s) ? attention : recurrent)(s, "second");
     if (kind != 6) mlp(s);
     bool more = !below(s, 4);
     if (more) past(s);
-    route(s, kind != 7 && kind != 5);
+    route(s, kind != 7 && kind != 5 && kind != 4);
     s->sublayers += (kind != 7) + (kind == 5) + (kind != 6) + more;
     fprintf(s->f, "},\n");
 }
