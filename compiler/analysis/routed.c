@@ -112,7 +112,8 @@ static int generating(const Report *r) {
 
 /* Pairs per token of attention, by a convention that sees all of them; of averages fewer. */
 static double pairs_of(const Node *n, int64_t length) {
-    double count = (double)n->attr->count;
+    double count = (double)n->attr->count, window = (double)n->attr->window;
+    if (n->attr->window && window < (double)length) return window;
     if (!n->attr->count) return (double)length;
     return n->attr->causal ? (double)length / count : count;
 }
@@ -120,7 +121,8 @@ static double pairs_of(const Node *n, int64_t length) {
 static double attention_flops(const Report *r, const Node *n, Convention c, int64_t length,
                               double share) {
     const Shape *q = &n->in[0]->shape, *k = &n->in[1]->shape, *v = &n->in[2]->shape;
-    double pair = 2 * (double)q->dim[0] * (double)(k->dim[1] + v->dim[1]);
+    int64_t value = n->attr->values ? n->attr->values : v->dim[1];
+    double pair = 2 * (double)q->dim[0] * (double)(k->dim[1] + value);
     return pair * c.pairs * pairs_of(n, length) * share_of(r, q->list, share)
         * share_of(r, k->list, share);
 }
@@ -163,7 +165,9 @@ double routed_cache(const Report *r, int bytes, int64_t length, double share) {
         const Node *n = g->node[i];
         if (op_info[n->op].class != SEQUENCE) continue;
         const Shape *k = &n->in[1]->shape, *v = &n->in[2]->shape;
-        double row = (double)(k->dim[0] * (k->dim[1] + v->dim[1]));
+        double row = (double)(k->dim[0] * (k->dim[1] + (n->attr->values ? 0 : v->dim[1])));
+        if (n->attr->window && n->attr->window < length)
+            row *= (double)n->attr->window / (double)length;
         sum += row / (double)(n->attr->count ? n->attr->count : 1) * share_of(r, k->list, share);
     }
     return sum * bytes * (double)length;

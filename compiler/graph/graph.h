@@ -85,12 +85,15 @@ typedef struct Attr {
     /* RANGE; COUNT, ITERATIONS: count; INDEX: first; SHIFT: how many tokens; ATTENTION: tokens of a
     ** chunk if causal, else how many pools; 0: neither */
     int64_t first, count;
-    Shape shape;             /* SHAPE, param: the inner axes; VALUE: all of the shape */
-    int perm[MAXRANK];       /* PERM: axis of the operand, per axis */
-    bool causal;             /* ATTENTION; SHIFT: to earlier tokens, else to later ones */
-    bool delta;              /* RECURRENCE: by the delta rule */
-    bool sine;               /* FREQUENCIES: sin instead of cos */
-    bool bf16;               /* PRODUCT: its result is rounded to bfloat16 */
+    int64_t window;    /* ATTENTION: a query sees so many keys, its own the last; 0: all */
+    int64_t values;    /* ATTENTION: values are so many first channels of keys; 0: operands */
+    double softcap;    /* ATTENTION: scores s become softcap tanh(s / softcap); 0: they stay */
+    Shape shape;       /* SHAPE, param: the inner axes; VALUE: all of the shape */
+    int perm[MAXRANK]; /* PERM: axis of the operand, per axis */
+    bool causal;       /* ATTENTION; SHIFT: to earlier tokens, else to later ones */
+    bool delta;        /* RECURRENCE: by the delta rule */
+    bool sine;         /* FREQUENCIES: sin instead of cos */
+    bool bf16;         /* PRODUCT: its result is rounded to bfloat16 */
     const double *frequency; /* FREQUENCIES: 'count' radians per position */
     int copy;                /* recomputed twin of an equal node; 0: none */
 } Attr;
@@ -225,6 +228,8 @@ int *graph_uses(Graph *g, const bool *by);
 void graph_mark_operands(const Graph *g, bool *marked);
 /* How many operands give a node its value; those behind them it only waits for. */
 int node_reads(const Node *n);
+/* Results that a node has: the last one of some ops is of an operand that may be missing. */
+int node_results(const Node *n);
 /* The compiler is wrong: one line, exit status 5.  n may be NULL. */
 __attribute__((format(printf, 2, 3))) _Noreturn void bug(const Node *n, const char *fmt, ...);
 

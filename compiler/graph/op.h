@@ -75,6 +75,7 @@ typedef enum FieldType {
     FIELD_SIZE,        /* int64_t, up to 2^48 */
     FIELD_RESULT,      /* int64_t, below MAXRESULT */
     FIELD_OPTION,      /* a size that is not written where it is 0 */
+    FIELD_AMOUNT,      /* double, the same */
     FIELD_FLAG,        /* bool: its text, or what is written otherwise */
     FIELD_PERMUTATION, /* int, for each axis */
     FIELD_LIST,        /* doubles, as many as 'count' says */
@@ -82,7 +83,7 @@ typedef enum FieldType {
     FIELD_INNER        /* the same, of the inner axes only */
 } FieldType;
 
-enum { MAXFIELDS = 3 };
+enum { MAXFIELDS = 6 };
 
 typedef struct AttrField {
     FieldType type;

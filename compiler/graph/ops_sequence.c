@@ -16,52 +16,20 @@
 **
 ** Queries, and keys with their values, may be rows of a list each: a sequence's
 ** queries see its keys, if causal those of tokens that are not later than theirs.
+**
+** What may come on top, where keys are causal and rows of the queries' tokens:
+**   window w      query i sees keys i - w + 1 ... i
+**   by_distance   a table [H, n] per query: s(i, j) += its [h, i - j] where i - j < n
+** Always: with 'softcap' c scores are c tanh(s / c), before distances are added; with
+** 'values' e the values are the first e channels of keys, which then are both operands.
 */
 #include "fatal.h"
-#include "op.h"
+#include "sequence.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #define NOTHING (-1e30)
-
-typedef struct Heads {
-    int64_t H, G, d, e;
-} Heads; /* d: of q and k, e: of v */
-
-static Heads heads_of(const Node *n) {
-    const Shape *q = &n->in[0]->shape, *v = &n->in[2]->shape;
-    return (Heads){ q->dim[0], v->dim[0], q->dim[1], v->dim[1] };
-}
-
-static const char *check_heads(Node *n) {
-    const char *error = operand_is(n, 0, "q", "[tokens,heads,d]", LEAD_TOKENS, F32, 2);
-    if (!error) error = operand_is(n, 1, "k", "[tokens,heads,d]", LEAD_TOKENS, F32, 2);
-    if (!error) error = operand_is(n, 2, "v", "[tokens,heads,e]", LEAD_TOKENS, F32, 2);
-    if (error) return error;
-    const Shape *q = &n->in[0]->shape, *k = &n->in[1]->shape, *v = &n->in[2]->shape;
-    if (q->dim[1] != k->dim[1])
-        return graph_format(n->g, "head dimensions of q and k differ: %lld and %lld",
-                            (long long)q->dim[1], (long long)k->dim[1]);
-    if (k->dim[0] != v->dim[0])
-        return graph_format(n->g, "k has %lld heads and v %lld", (long long)k->dim[0],
-                            (long long)v->dim[0]);
-    if (q->dim[0] % k->dim[0])
-        return graph_format(n->g, "%lld query heads cannot share %lld key heads evenly",
-                            (long long)q->dim[0], (long long)k->dim[0]);
-    if (k->list != v->list)
-        return graph_format(n->g, "k and v have rows of different tokens: %s and %s",
-                            shape_text(n->g, k), shape_text(n->g, v));
-    if (q->list && k->list && q->list != k->list)
-        return graph_format(n->g,
-                            "q and k have rows of two lists, %s and %s: one must have all tokens",
-                            shape_text(n->g, q), shape_text(n->g, k));
-    if (n->attr->count && (q->list || k->list)) return "averages are of all tokens, not of some";
-    if (n->attr->count < 0)
-        return graph_format(n->g, "%s must be positive, not %lld",
-                            n->attr->causal ? "chunk" : "pools", (long long)n->attr->count);
-    return NULL;
-}
 
 /* == Averages over time =================================================== */
 
@@ -152,28 +120,29 @@ static void find_seen(const EvalStep *s, int64_t token, int64_t *first, int64_t 
     }
     *first = rows_before(keys, start);
     *seen = rows_before(keys, a->causal ? token + 1 : start + time) - *first;
+    if (a->window && *seen > a->window) *first += *seen - a->window, *seen = a->window;
 }
 
 /* == attention ============================================================ */
 
-const char *shape_attention(Node *n) {
-    const char *error = check_heads(n);
-    if (error) return error;
-    Heads h = heads_of(n);
-    int list = n->in[0]->shape.list;
-    n->shape = (Shape){ .lead = LEAD_TOKENS, .list = list, .rank = 2, .dim = { h.H, h.e } };
-    n->side[1] = (Shape){ .lead = LEAD_TOKENS, .list = list, .rank = 1, .dim = { h.H } };
-    return NULL;
+/* The cotangent of all channels that an operand has of which values are the first. */
+static Node *whole_rows(const Node *n, Node *dv) {
+    Shape rest = n->in[2]->shape;
+    rest.dim[1] -= dv->shape.dim[1];
+    if (!rest.dim[1]) return dv;
+    return op_concat(n->g, 2, (Node *[]){ dv, op_full(n->g, &rest, 0) }, 1);
 }
 
 void vjp_attention(Node *n, Node **dy, Node **dx) {
     Node *d_o = dy[0] ? dy[0] : op_full(n->g, &n->shape, 0);
     Node *delta = dy[0] ? op_sum(op_mul(d_o, n), 1) : NULL;
     if (dy[1]) delta = delta ? op_sub(delta, dy[1]) : op_neg(dy[1]);
-    Node *in[] = { n->in[0], n->in[1], n->in[2], delta, op_side(n, 1), d_o };
-    dx[0] = op_build(n->g, OP_attention_grad, 6, in, *n->attr);
+    Node *in[] = { n->in[0], n->in[1], n->in[2], delta, op_side(n, 1), d_o, NULL };
+    if (n->nin > OPERANDS) in[GRAD_OPERANDS] = n->in[OPERANDS];
+    dx[0] = op_build(n->g, OP_attention_grad, n->nin - OPERANDS + GRAD_OPERANDS, in, *n->attr);
     dx[1] = op_side(dx[0], 1);
-    dx[2] = op_side(dx[0], 2);
+    dx[2] = whole_rows(n, op_side(dx[0], 2));
+    if (n->nin > OPERANDS) dx[OPERANDS] = op_side(dx[0], 3);
 }
 
 /* With --precision bf16 both sides of each product are rounded. */
@@ -192,12 +161,25 @@ typedef struct Query {
     int64_t row, head, first, seen;
 } Query;
 
-/* Scores of a query, into p. */
-static void scores(const EvalStep *s, Heads h, const Memory *m, Query x, double *p) {
+/* What stands for the j-th key that a query sees in a table by distances; -1: nothing does. */
+static int64_t distance_at(Heads h, Query x, int64_t j) {
+    int64_t distance = x.seen - 1 - j;
+    return distance < h.distances ? (x.row * h.H + x.head) * h.distances + distance : -1;
+}
+
+/* Scores of a query, into p; 'slope', or NULL: what a cap leaves of their cotangents. */
+static void scores(const EvalStep *s, Heads h, const Memory *m, Query x, double *p, double *slope) {
     int64_t g = x.head / (h.H / h.G);
     const double *q = s->in[0] + (x.row * h.H + x.head) * h.d;
-    for (int64_t j = 0; j < x.seen; j++)
+    const double *table = h.distances ? s->in[operands_of(s->n)] : NULL;
+    double cap = s->n->attr->softcap;
+    for (int64_t j = 0; j < x.seen; j++) {
         p[j] = s->n->attr->value * score(s, q, m->k + ((x.first + j) * h.G + g) * h.d, h.d);
+        double part = cap > 0 ? tanh(p[j] / cap) : 0;
+        if (cap > 0) p[j] = cap * part;
+        if (slope) slope[j] = 1 - part * part;
+        if (table && distance_at(h, x, j) >= 0) p[j] += table[distance_at(h, x, j)];
+    }
 }
 
 /* Scores become e^(score - the largest), *total their sum; the log of the sum of e^score. */
@@ -216,11 +198,11 @@ static void attend(const EvalStep *s, Heads h, const Memory *m, Memory *dm, Quer
     int64_t g = x.head / (h.H / h.G);
     double *out = s->out[0] + (x.row * h.H + x.head) * h.e, total;
     (void)dm;
-    scores(s, h, m, x, p);
+    scores(s, h, m, x, p, NULL);
     s->out[1][x.row * h.H + x.head] = softmax(p, x.seen, &total);
     for (int64_t j = 0; j < x.seen; j++)
         for (int64_t i = 0; i < h.e; i++)
-            out[i] += factor(s, p[j]) * factor(s, m->v[((x.first + j) * h.G + g) * h.e + i])
+            out[i] += factor(s, p[j]) * factor(s, m->v[((x.first + j) * h.G + g) * h.row + i])
                 / total;
 }
 
@@ -228,7 +210,7 @@ typedef void AttendFn(const EvalStep *s, Heads h, const Memory *m, Memory *dm, Q
 
 static void each_query(const EvalStep *s, AttendFn *fn, Memory *dm) {
     Memory m = memory_open(s);
-    double *p = numbers(m.count);
+    double *p = numbers(2 * m.count);
     for (int64_t row = 0; row < s->tokens; row++) {
         int64_t first, seen;
         find_seen(s, token_of(list_at(s, 0), row), &first, &seen);
@@ -241,25 +223,7 @@ static void each_query(const EvalStep *s, AttendFn *fn, Memory *dm) {
 
 void eval_attention(const EvalStep *s) { each_query(s, attend, NULL); }
 
-/* == attention_grad: q k v delta lse do =================================== */
-
-const char *shape_attention_grad(Node *n) {
-    const char *error = check_heads(n);
-    if (error) return error;
-    Heads h = heads_of(n);
-    int list = n->in[0]->shape.list;
-    Shape o = { .lead = LEAD_TOKENS, .list = list, .rank = 2, .dim = { h.H, h.e } };
-    Shape lse = { .lead = LEAD_TOKENS, .list = list, .rank = 1, .dim = { h.H } };
-    const Shape *want[] = { &lse, &lse, &o };
-    for (int i = 3; i < 6; i++)
-        if (!shape_equal(want[i - 3], &n->in[i]->shape))
-            return graph_format(n->g, "operand %d must be %s, not %s", i,
-                                shape_text(n->g, want[i - 3]), shape_text(n->g, &n->in[i]->shape));
-    n->shape = n->in[0]->shape;
-    n->side[1] = n->in[1]->shape;
-    n->side[2] = n->in[2]->shape;
-    return NULL;
-}
+/* == attention_grad: q k v delta lse do, by_distance ====================== */
 
 void vjp_attention_grad(Node *n, Node **dy, Node **dx) {
     (void)dy, (void)dx;
@@ -270,12 +234,14 @@ static void attend_back(const EvalStep *s, Heads h, const Memory *m, Memory *dm,
                         double *p) {
     int64_t g = x.head / (h.H / h.G), at = x.row * h.H + x.head;
     const double *q = s->in[0] + at * h.d, *d_o = s->in[5] + at * h.e;
-    double delta = s->in[3][at], scale = s->n->attr->value;
-    scores(s, h, m, x, p);
+    double delta = s->in[3][at], scale = s->n->attr->value, *slope = p + x.seen;
+    scores(s, h, m, x, p, slope);
     for (int64_t j = 0; j < x.seen; j++) {
         int64_t key = (x.first + j) * h.G + g;
         double pj = exp(p[j] - s->in[4][at]);
-        double ds = factor(s, pj * (score(s, d_o, m->v + key * h.e, h.e) - delta)) * scale;
+        double dp = pj * (score(s, d_o, m->v + key * h.row, h.e) - delta);
+        double ds = factor(s, dp * slope[j]) * scale;
+        if (h.distances && distance_at(h, x, j) >= 0) s->out[3][distance_at(h, x, j)] += dp;
         for (int64_t i = 0; i < h.e; i++)
             dm->v[key * h.e + i] += factor(s, pj) * factor(s, d_o[i]);
         for (int64_t i = 0; i < h.d; i++) {

@@ -148,10 +148,9 @@ Node *op_side(Node *n, int result) {
 
 const char *shape_side(Node *n) {
     const Node *of = n->in[0];
-    if (n->attr->first < 1 || n->attr->first >= op_info[of->op].results)
+    if (n->attr->first < 1 || n->attr->first >= node_results(of))
         return graph_format(n->g, "%s has %d results, there is no result %lld",
-                            op_info[of->op].name, op_info[of->op].results,
-                            (long long)n->attr->first);
+                            op_info[of->op].name, node_results(of), (long long)n->attr->first);
     n->shape = of->side[n->attr->first];
     return NULL;
 }

@@ -65,7 +65,8 @@ static void print_init(FILE *f, const Param *p) {
 
 static void print_field(FILE *f, const Node *n, const AttrField *field, bool flag) {
     const void *x = (const char *)n->attr + field->at;
-    bool no = field->type == FIELD_OPTION && !*(const int64_t *)x;
+    bool no = (field->type == FIELD_OPTION && !*(const int64_t *)x)
+        || (field->type == FIELD_AMOUNT && *(const double *)x == 0);
     if (no || field->type == FIELD_SHAPE || field->type == FIELD_INNER) return;
     const char *text = flag ? field->text : field->otherwise;
     if (field->type == FIELD_FLAG) {
@@ -75,6 +76,7 @@ static void print_field(FILE *f, const Node *n, const AttrField *field, bool fla
     fprintf(f, " %s", field->type == FIELD_OPTION ? text : field->text);
     switch (field->type) {
     case FIELD_TEXT: print_quoted(f, *(char *const *)x); break;
+    case FIELD_AMOUNT:
     case FIELD_NUMBER: print_double(f, *(const double *)x); break;
     case FIELD_AXIS: fprintf(f, "%d", *(const int *)x); break;
     case FIELD_PERMUTATION:

@@ -214,6 +214,10 @@ static void field(Reader *r, Attr *a, const AttrField *f, bool *flag) {
             *(int64_t *)x = integer(r, "a size", largest);
         return;
     }
+    if (f->type == FIELD_AMOUNT) {
+        if (accept(r, f->text)) *(double *)x = real(r);
+        return;
+    }
     expect(r, f->text);
     switch (f->type) {
     case FIELD_TEXT: *(const char **)x = quoted(r); break;

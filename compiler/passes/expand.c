@@ -28,7 +28,7 @@ static bool reads_memory(const Node *n) {
 }
 
 static Node *with_sides(Node *n) {
-    for (int i = 1; i < op_info[n->op].results; i++)
+    for (int i = 1; i < node_results(n); i++)
         if (n->side[i].lead == LEAD_TOKENS) op_side(n, i);
     return n;
 }

@@ -188,42 +188,6 @@ static int call_wave(lua_State *L) {
     return tensor_push(L, tensor_build(L, OP_wave, 1, &position, attr));
 }
 
-/* Tokens of a chunk, or how many pools: which of the two depends on 'causal'. */
-static int64_t averages_option(lua_State *L, const char *what, bool causal) {
-    const char *name = causal ? "chunk" : "pools", *other = causal ? "pools" : "chunk";
-    if (option_find(L, 4, other))
-        spec_fail(L, "%s: expected %s with causal = %s only, found it with causal = %s", what,
-                  other, causal ? "false" : "true", causal ? "true" : "false");
-    if (!option_find(L, 4, name)) return 0;
-    int64_t n = argument_integer(L, lua_gettop(L), what, name);
-    if (n < 1 || n > INT32_MAX)
-        spec_fail(L, "%s: expected %s from 1 to %d, found %I", what, name, INT32_MAX,
-                  (LUAI_UACINT)n);
-    return n;
-}
-
-/* f(q, k, v, { causal = true, scale = d^-0.5, chunk =, pools = }) */
-static Node *build_attention(lua_State *L, const char *what) {
-    Node *in[3];
-    lua_settop(L, 4);
-    for (int i = 0; i < 3; i++)
-        in[i] = tensor_get(L, i + 1, what);
-    options_check(L, 4, what, (const char *const[]){ "causal", "scale", "chunk", "pools", NULL });
-    int64_t d = in[0]->shape.rank ? in[0]->shape.dim[in[0]->shape.rank - 1] : 1;
-    Attr attr = { .causal = option_boolean(L, 4, what, "causal", true) };
-    attr.value = option_number(L, 4, what, "scale", 1 / sqrt((double)d));
-    attr.count = averages_option(L, what, attr.causal);
-    return tensor_build(L, OP_attention, 3, in, attr);
-}
-
-static int call_attention(lua_State *L) { return tensor_push(L, build_attention(L, "attention")); }
-
-/* Nodes are interned: beside the attention of the same operands this costs nothing. */
-static int call_attention_lse(lua_State *L) {
-    Node *n = build_attention(L, "attention_lse");
-    return tensor_push(L, tensor_build(L, OP_side, 1, &n, (Attr){ .first = 1 }));
-}
-
 /* Lua's select(n, ...) too: that one's first argument is never a tensor. */
 static int call_select(lua_State *L) {
     if (luaL_testudata(L, 1, "tensor")) return call_plain(L);
@@ -261,7 +225,9 @@ const Structural ops_structural[] = {
     { OP_linear, "linear", call_plain, "linear(x, w)", 2 },
     { OP_embed, "embed", call_plain, "embed(w, ids)", 2 },
     { OP_attention, "attention", call_attention,
-      "attention(q, k, v, {causal =, scale =, chunk =, pools =})", 0 },
+      "attention(q, k, v, {causal =, scale =, chunk =, pools =, window =, softcap =, by_distance "
+      "=})",
+      0 },
     { OP_attention, "attention_lse", call_attention_lse, "attention_lse(q, k, v, {...})", 0 },
     { OP_conv, "conv", call_plain, "conv(x, w)", 2 },
     { OP_shift, "shift", call_shift, "shift(x, tokens)", 0 },

@@ -18,6 +18,10 @@ extern const int ops_count;
 /* call_recurrence.c */
 int call_recurrence(lua_State *L);
 
+/* call_attention.c */
+int call_attention(lua_State *L);
+int call_attention_lse(lua_State *L);
+
 void ops_targets(lua_State *L); /* pushes targets() */
 
 #endif

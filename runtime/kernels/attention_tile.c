@@ -239,6 +239,28 @@ static int64_t pool_count(const Attention *a, int64_t time) {
     return a->causal ? time / a->pool : a->pool;
 }
 
+/* A cache of keys that values are channels of, or that is a ring. */
+static void shape_source(const Attention *a, int64_t b, int64_t g, KeySource *s) {
+    if (a->share) s->v = s->k, s->ldv = s->ldk;
+    s->ring = a->ring;
+    s->own_k = a->k + key_row(a, b) * a->ldk + g * a->dk;
+    s->own_v = a->v + key_row(a, b) * a->ldv + g * (a->share ? a->dk : a->dv);
+}
+
+void k_shaped_near(const Attention *a, const KeySource *s, int64_t first, int64_t n,
+                   const float **k, int64_t *ldk, const float **v, int64_t *ldv, float *copy_k,
+                   float *copy_v) {
+    KeySource part = *s;
+    int64_t at = slot_of(s, first);
+    if (first >= s->past) {
+        part = (KeySource){ .k = s->own_k, .v = s->own_v, .ready = !a->bf16 };
+        at = first - s->past;
+        *ldk = a->ldk, *ldv = a->ldv;
+    }
+    *k = k_source_near(a, &part, at, n, a->dk, part.k, ldk, copy_k);
+    *v = k_source_near(a, &part, at, n, a->dv, part.v, ldv, copy_v);
+}
+
 KeySource k_attention_source(const Attention *a, int64_t b, int64_t g) {
     if (a->keys) {
         KeySource cached = { a->keys[b] + g * a->context * a->dk,
@@ -249,19 +271,26 @@ KeySource k_attention_source(const Attention *a, int64_t b, int64_t g) {
                              a->past[b] + keys_of(a, b),
                              0,
                              1,
-                             a->sees ? a->sees + query_row(a, b) : 0 };
+                             a->sees ? a->sees + query_row(a, b) : 0,
+                             0,
+                             0,
+                             0 };
+        if (a->shaped) shape_source(a, b, g, &cached);
         if (a->pool) cached.count = pool_count(a, cached.count);
         return cached;
     }
     int64_t row = key_row(a, b);
     KeySource rows = { a->k + row * a->ldk + g * a->dk,
-                       a->v + row * a->ldv + g * a->dv,
+                       a->v + row * a->ldv + g * (a->share ? a->dk : a->dv),
                        a->ldk,
                        a->ldv,
                        0,
                        a->pool ? pool_count(a, a->time) : keys_of(a, b),
                        a->pool != 0,
                        !a->bf16,
-                       a->sees ? a->sees + query_row(a, b) : 0 };
+                       a->sees ? a->sees + query_row(a, b) : 0,
+                       0,
+                       0,
+                       0 };
     return rows;
 }

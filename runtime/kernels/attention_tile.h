@@ -27,9 +27,9 @@
 enum {
     PANEL = 2 * LANES,
     KEYS = 96,
-    BLOCK = 128,   /* queries of a backward block */
-    QUERIES = 256, /* queries of a forward task, at most */
-    FEW = 4        /* queries, at most, that attend one by one (decoding) */
+    BLOCK = 128,        /* queries of a backward block */
+    QUERIES = 256,      /* queries of a forward task, at most */
+    FEW = ATTENTION_FEW /* queries, at most, that attend one by one (decoding) */
 };
 
 /* Whether this problem's products are of pairs; a constant no in most libraries. */
@@ -38,6 +38,12 @@ INLINE int in_pairs(const Attention *a) { return STRATA_PAIRS && a->bf16; }
 /* Whether what is multiplied is rounded here, as it is brought near; pairs are rounded as they are
 ** made. */
 INLINE int rounds(const Attention *a) { return !STRATA_PAIRS && a->bf16; }
+
+INLINE void clear_rows(int64_t n, int64_t d, float *rows, int64_t ld) {
+    for (int64_t t = 0; t < n; t++)
+        for (int64_t e = 0; e < d; e++)
+            rows[t * ld + e] = 0;
+}
 
 /* What turns scores into units of log 2: queries are multiplied by it as they are packed, or, of
 ** pairs, which are rounded unscaled, the scores are. */
@@ -62,6 +68,9 @@ typedef struct KeySource {
     int pooled;          /* keys are averages of the rows, to be computed */
     int ready;           /* they are factors already */
     const int32_t *sees; /* Attention.sees, from query 0 on; NULL: query t sees t + 1 */
+    /* of a ring of so many rows; 0: it is none.  Positions from 'past' on are rows of the call */
+    int64_t ring;
+    const float *own_k, *own_v;
 } KeySource;
 
 /* Takes room for n bfloat16s. */
@@ -93,9 +102,25 @@ INLINE int64_t seen_by(const Attention *a, const KeySource *s, int64_t t) {
     return s->past + (s->sees ? s->sees[t] : t + 1);
 }
 
-/* Whether a query may see nothing. */
+/* Whether a query may see nothing, of a tile at least. */
 INLINE int may_see_none(const Attention *a) {
-    return a->pool || a->sees || (a->first_key && !a->causal);
+    return a->pool || a->sees || a->window || (a->first_key && !a->causal);
+}
+
+/* The first key that query t sees. */
+INLINE int64_t first_seen(const Attention *a, const KeySource *s, int64_t t) {
+    return a->window ? max64(0, s->past + t + 1 - a->window) : 0;
+}
+
+/* Of keys from 'first' on, how many of n lie one after another: all but in a ring, which ends. */
+INLINE int64_t in_a_row(const KeySource *s, int64_t first, int64_t n) {
+    if (!s->ring || first >= s->past) return n;
+    return min64(n, min64(s->past - first, s->ring - first % s->ring));
+}
+
+/* The first of n floats of rows from a position of a ring on, or of a cache. */
+INLINE int64_t slot_of(const KeySource *s, int64_t position) {
+    return s->ring ? position % s->ring : position;
 }
 
 /* How many of the n keys from 'first' on query t sees. */
@@ -128,6 +153,16 @@ void k_tile_back(int64_t keys, int64_t d, int64_t panels, const int64_t *count, 
 ** from..to-1 times 'unit', -inf where a lane does not see them. */
 void k_tile_mask(int64_t from, int64_t to, const int32_t *seen, float unit, float *s);
 
+/* One vector of y's row of which 'width' floats are left. */
+INLINE V load_left(const float *y, int64_t width) {
+    return width >= LANES ? v_load(y) : v_load_part(y, width);
+}
+
+INLINE void store_left(float *y, int64_t width, V x) {
+    if (width >= LANES) v_store(y, x);
+    else v_store_part(y, x, width);
+}
+
 /* x, or what products of bfloat16 leave of it; 'bf16' is a constant where inlined. */
 INLINE V factor(const int bf16, V x) { return bf16 ? v_bf16(x) : x; }
 
@@ -151,6 +186,33 @@ const float *k_source_near(const Attention *a, const KeySource *s, int64_t first
 /* Adds gradients of the averages first..first+n-1, padded(d) apart, to those of rows. */
 void k_pool_back(const Attention *a, int64_t first, int64_t n, int64_t d, const float *average,
                  float *rows, int64_t ld);
+
+/* The same of keys that k_source_near cannot find, some in a ring: sets both and their strides. */
+void k_shaped_near(const Attention *a, const KeySource *s, int64_t first, int64_t n,
+                   const float **k, int64_t *ldk, const float **v, int64_t *ldv, float *copy_k,
+                   float *copy_v);
+
+/* attention_shape.c: a panel of queries, head 'head' of those from t on, against a tile of keys */
+typedef struct Shaped {
+    const Attention *a;
+    const KeySource *source;
+    int64_t row, t, queries, head; /* row: of the sequence's query 0; queries: at most PANEL */
+    int64_t first, n;              /* keys */
+} Shaped;
+/* Products s[n][PANEL] become scores in units of log 2: capped, with what distances add, -inf where
+** a query does not see the key.  'slope' [n][PANEL], or NULL: what the cap leaves of cotangents. */
+void k_shape_scores(const Shaped *x, float *s, float *slope);
+/* The gradient of by_distance from that of scores. */
+void k_shape_distances(const Shaped *x, const float *ds);
+/* Cotangents of scores become those of products, rounded if 'bf16', as the n rows of p are. */
+void k_shape_back(const Shaped *x, int bf16, const float *slope, float *p, float *ds);
+/* s[n] of one query, those of keys from 'first' on: the same, but all are seen. */
+void k_shape_row(const Shaped *x, float *s);
+
+/* attention_shaped.c, attention_few_shaped.c, attention_grad_shaped.c */
+void k_attention_shaped(const Attention *a, int64_t task, float *scratch);
+void k_attention_few_shaped(const Attention *a, int64_t task, float *scratch);
+void k_attention_grad_shaped(const Attention *a, int64_t task, float *scratch);
 
 /* Products of pairs, of a tile of n keys.  s[keys][PANEL] = rows[keys][d] . panel[d][PANEL] */
 INLINE void score_pairs(int64_t keys, int64_t d, const uint16_t *rows, const float *panel, float *s,

@@ -116,6 +116,15 @@ typedef struct Attention {
     /* keys and values are averages over time, of chunks of so many tokens (causal: (j + 1) pool <=
     ** t is seen) or so many a sequence; 0: no */
     int64_t pool;
+    /* 1: any of the next six is set, which functions of their own look at */
+    int32_t shaped;
+    int32_t share;  /* values are the first dv of a key's floats: v is k, caches have keys only */
+    int64_t window; /* causal: a query sees so many keys, its own the last; 0: all */
+    int64_t ring;   /* rows of caches that are rings, position p in row p modulo ring; 0: none is */
+    float softcap;  /* scores s become softcap tanh(s / softcap); 0: they stay */
+    /* [rows][heads * distances]: added to scores of keys so many positions before; NULL: nothing */
+    const float *by_distance;
+    int64_t distances, lddistance;
     int32_t bf16; /* both sides of every product are rounded to bfloat16 first */
     float scale;
     const float *q;     /* [rows][heads * dk] */
@@ -125,7 +134,8 @@ typedef struct Attention {
     /* [rows][heads] natural log of the sum of exp, -1e30 if no key is seen; may be NULL */
     float *lse;
     int64_t ldo, ldlse;
-    /* cached form: sequence b's keys of group g start at keys[b] + g * context * dk,
+    /* cached form (rings of keys hold those of a window, and the call's own if it has few: see
+    ** k_attention_appends_first): sequence b's keys of group g start at keys[b] + g * context * dk,
     ** rows dk apart, values likewise (dv); past[b] positions are there before the
     ** first query, and the queries' own keys follow them.  Averages of chunks are
     ** cached as such, one row a chunk; until its last token a row holds a sum.
@@ -139,14 +149,18 @@ typedef struct Attention {
     const float *dout; /* [rows][heads * dv] */
     int64_t lddout;
     float *dq, *dk_, *dvalue; /* gradients of q, k, v, overwritten */
+    float *ddistance;         /* of by_distance */
     int32_t workers;          /* which share the tasks; bits don't depend on it */
-    int64_t lddq, lddk, lddv;
+    int64_t lddq, lddk, lddv, ldddistance;
 } Attention;
 /* Tasks are independent; results don't depend on who runs them. */
 int64_t k_attention_tasks(const Attention *a);
 void k_attention(const Attention *a, int64_t task, float *scratch);
-/* Copies k, v rows of 'time' new positions into the caches (cached form): call
-** before the tasks above; sequence b. */
+/* Copies k, v rows of 'time' new positions into the caches (cached form) of sequence b: before the
+** tasks above, or, where this says 0, after them: the tasks then still need what new rows replace
+** in a ring.  A ring has room for window - 1 + ATTENTION_FEW rows, at least. */
+enum { ATTENTION_FEW = 4 };
+int k_attention_appends_first(const Attention *a);
 void k_attention_append(const Attention *a, int64_t b);
 int64_t k_attention_grad_tasks(const Attention *a);
 void k_attention_grad(const Attention *a, int64_t task, float *scratch);

@@ -42,6 +42,7 @@ void k_recurrence_task(const Frame *f, const Action *s, int64_t task, int32_t wo
 /* global_actions.c; attention_step: which attention of the phase */
 /* before any task of the phase; false: f->status says why it failed */
 bool k_global_begin(Frame *f, const Action *s, int attention_step);
+void k_attention_end(const Frame *f, const Action *s, int attention_step); /* in decoding */
 int64_t k_global_tasks(const Frame *f, const Action *s, int attention_step);
 void k_global_action(const Frame *f, const Action *s, int64_t task, int32_t worker,
                      int attention_step);

@@ -134,9 +134,12 @@ static void run_global(Frame *f, const Stage *phase) {
     }
     k_par_for(f->ctx, tasks, tile_task, &j);
     bool carries = f->states && k_constants.carried_floats;
+    attention_step = 0;
     for (int32_t i = 0; i < phase->count; i++) {
         const Action *s = &k_actions[phase->first + i];
         if (carries) k_global_end(f, s);
+        if (f->states) k_attention_end(f, s, attention_step);
+        attention_step += s->what == DO_ATTENTION;
         if (s->what != DO_UNIFORM) continue;
         unsigned mode = enter_mode();
         TaskWork w = { f, 0, 0, 0, 0, -1 };

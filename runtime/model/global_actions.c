@@ -19,6 +19,11 @@ static Attention attention_of(const Frame *f, const Action *s, int q, int attent
         .causal = t->causal,
         .scale = t->scale,
         .pool = t->pool,
+        .shaped = t->shaped,
+        .share = t->share,
+        .window = t->window,
+        .softcap = t->softcap,
+        .distances = t->distances,
     };
     if (s->list) a.first = f->list[s->list].first;
     if (t->keys) a.first_key = f->list[t->keys].first;
@@ -33,6 +38,7 @@ static Attention attention_of(const Frame *f, const Action *s, int q, int attent
         a.values = f->values + attention_step * f->B;
         a.past = f->past + attention_step * f->B;
         a.context = cache_rows(&k_caches[t->cache], f->states[0]->context, f->states[0]->rows);
+        a.ring = k_caches[t->cache].ring;
     }
     return a;
 }
@@ -42,18 +48,23 @@ static Attention forward_of(const Frame *f, const Action *s, int attention_step)
     const Ref *r = &k_refs[s->ref];
     a.o = k_resolve(f, &r[0], 0, 0), a.ldo = r[0].stride;
     a.lse = k_resolve(f, &r[1], 0, 0), a.ldlse = r[1].stride;
+    if (a.distances) a.by_distance = k_resolve(f, &r[5], 0, 0), a.lddistance = r[5].stride;
     return a;
 }
 
 static Attention backward_of(const Frame *f, const Action *s) {
-    Attention a = attention_of(f, s, 3, 0);
+    int results = s->attention.distances ? 4 : 3;
+    Attention a = attention_of(f, s, results, 0);
     const Ref *r = &k_refs[s->ref];
     a.dq = k_resolve(f, &r[0], 0, 0), a.lddq = r[0].stride;
     a.dk_ = k_resolve(f, &r[1], 0, 0), a.lddk = r[1].stride;
     a.dvalue = k_resolve(f, &r[2], 0, 0), a.lddv = r[2].stride;
-    a.delta = k_resolve(f, &r[6], 0, 0), a.lddelta = r[6].stride;
-    a.lse = k_resolve(f, &r[7], 0, 0), a.ldlse = r[7].stride;
-    a.dout = k_resolve(f, &r[8], 0, 0), a.lddout = r[8].stride;
+    if (a.distances) a.ddistance = k_resolve(f, &r[3], 0, 0), a.ldddistance = r[3].stride;
+    r += results + 3;
+    a.delta = k_resolve(f, &r[0], 0, 0), a.lddelta = r[0].stride;
+    a.lse = k_resolve(f, &r[1], 0, 0), a.ldlse = r[1].stride;
+    a.dout = k_resolve(f, &r[2], 0, 0), a.lddout = r[2].stride;
+    if (a.distances) a.by_distance = k_resolve(f, &r[3], 0, 0), a.lddistance = r[3].stride;
     a.workers = f->ctx->setup.workers;
     return a;
 }
@@ -181,6 +192,12 @@ static bool append(Frame *f, const Action *s, int attention_step) {
     Attention a = forward_of(f, s, attention_step);
     f->status = k_append(f, s, attention_step, &a);
     return !f->status;
+}
+
+void k_attention_end(const Frame *f, const Action *s, int attention_step) {
+    if (s->what != DO_ATTENTION || !k_caches[s->attention.cache].ring) return;
+    Attention a = forward_of(f, s, attention_step);
+    k_append_later(f, &a);
 }
 
 /* What adds to its result, and is not a gradient, starts from zero. */

@@ -51,8 +51,8 @@ enum {
     DO_CROSS_ENTROPY_GRAD, /* loss; dlogits, logits, lse, ids, dy */
     DO_OUTER,              /* outer; dw, dy, x */
     DO_SCATTER,            /* scatter; dw, dy, ids */
-    DO_ATTENTION,          /* attention; o, lse, q, k, v */
-    DO_ATTENTION_GRAD,     /* attention; dq, dk, dv, q, k, v, delta, lse, do */
+    DO_ATTENTION,          /* attention; o, lse, q, k, v, by_distance if there are distances */
+    DO_ATTENTION_GRAD,     /* attention; dq, dk, dv, its gradient, q, k, v, delta, lse, do, it */
     DO_RECURRENCE,         /* recurrence; o, q, k, v, decay, beta, as there are */
     DO_RECURRENCE_GRAD,    /* recurrence; dq, dk, dv, ddecay, dbeta, room, the same, do */
     DO_REDUCE,             /* reduce; out, partial */
@@ -110,6 +110,10 @@ typedef struct AttentionAction {
     int32_t keys;  /* the list whose rows keys and values have; 0: all tokens */
     int32_t cache; /* in k_caches; programs that sequences grow by */
     float scale;
+    /* as of Attention (kernels.h); 0: there is none */
+    float softcap;
+    int32_t shaped, share;
+    int64_t window, distances;
 } AttentionAction;
 
 typedef struct ShiftAction {
@@ -232,9 +236,12 @@ enum { LENGTH_FLOATS = 16 };
 ** 'some_offset' a routed token, and 'fixed' more. */
 typedef struct Cache {
     int64_t offset, some_offset, fixed;
-    int32_t groups, dk, dv, pool; /* pool: 1, or positions that share a row */
+    int32_t groups, dk, dv, pool; /* dv: 0 where keys hold values; pool: positions of a row */
     int32_t list;  /* whose rows it has, how many is in front, LENGTH_FLOATS; 0: of all tokens */
     int32_t saves; /* 1: behind it is room for a row, should a call find no room elsewhere */
+    /* of a ring, which has so many rows, whatever the context: position p is row p modulo ring;
+    ** 'saves': behind it is room for all of them */
+    int64_t ring;
 } Cache;
 
 /* --check builds: a value's own place in the arena, with a guard on each side. */

@@ -39,6 +39,10 @@ static inline int64_t train_floats(const Constants *k) {
 
 /* == States of sequences ================================================== */
 
+/* A ring has room for the rows of a window and of a call of FEW_QUERIES tokens, which are in it
+** before its queries look (kernels: FEW), in multiples of RING_STEP. */
+enum { FEW_QUERIES = 4, RING_STEP = 4 };
+
 /* Bytes of a state before its caches. */
 enum { STATE_HEAD = 64 };
 
@@ -49,14 +53,18 @@ static inline int64_t cache_head(const Cache *c) { return c->list ? LENGTH_FLOAT
 /* Rows that a cache has room for: 'routed' if a route takes its tokens, else one for every chunk
 ** of positions, a last short chunk too. */
 static inline int64_t cache_rows(const Cache *c, int64_t context, int64_t routed) {
-    return c->list ? routed : (context + c->pool - 1) / c->pool;
+    return c->ring ? c->ring : c->list ? routed : (context + c->pool - 1) / c->pool;
 }
 
 /* What it takes for each position of the context, or for each token that its route may take. */
-static inline int64_t cache_each(const Cache *c) { return (cache_row(c) + c->pool - 1) / c->pool; }
+static inline int64_t cache_each(const Cache *c) {
+    return c->ring ? 0 : (cache_row(c) + c->pool - 1) / c->pool;
+}
 
-/* What it takes besides: its length, the row of a last short chunk, the row that is saved. */
+/* What it takes besides: its length, the row of a last short chunk, the row that is saved; a ring
+** and as many rows that are. */
 static inline int64_t cache_once(const Cache *c) {
+    if (c->ring) return cache_head(c) + c->ring * cache_row(c) * (c->saves ? 2 : 1);
     return cache_head(c) + (c->pool > 1 ? cache_row(c) : 0) + (c->saves ? cache_row(c) : 0);
 }
 

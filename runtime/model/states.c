@@ -95,7 +95,7 @@ static bool lists_fit(State *s) {
     for (int32_t i = 0; i < k_constants.caches; i++) {
         if (!k_caches[i].list) continue;
         int64_t rows = length_of(s, &k_caches[i]);
-        if (rows < 0 || rows > s->rows || rows > s->length) return false;
+        if (rows < 0 || (rows > s->rows && !k_caches[i].ring) || rows > s->length) return false;
     }
     return true;
 }
@@ -159,6 +159,12 @@ int32_t k_check_batch(Context *c, State *const *states, int32_t batch) {
 
 /* == Appending ============================================================ */
 
+/* Rows that this call's tokens are in a cache of sequence b. */
+static int64_t more_rows(const Frame *f, const Cache *c, int64_t b) {
+    const int64_t *first = c->list ? f->list[c->list].first : 0;
+    return first ? first[b + 1] - first[b] : f->T;
+}
+
 static int32_t refuse(Frame *f, const Cache *cache, int32_t sequence, int64_t rows) {
     Context *c = f->ctx;
     const State *state = f->states[sequence];
@@ -178,9 +184,22 @@ static float *unfinished(State *s, const Cache *c, int64_t g, bool value) {
         + (g * rows_of(s, c) + s->length / c->pool) * d;
 }
 
+/* Saves rows of a ring that this call's tokens, 'more' of them, replace, or puts them back; behind
+** the ring they have the places that they have in it. */
+static void save_replaced(State *s, const Cache *c, int64_t more, bool back) {
+    int64_t length = length_of(s, c), n = more < c->ring ? more : c->ring;
+    for (int64_t i = 0; c->saves && i < n; i++)
+        for (int32_t part = 0; part < 2 * c->groups; part++) {
+            int64_t d = part % 2 ? c->dv : c->dk, row = part / 2 * c->ring + (length + i) % c->ring;
+            float *at = (part % 2 ? values_at(s, c) : keys_at(s, c)) + row * d;
+            float *saved = at + c->ring * cache_row(c);
+            __builtin_memcpy(back ? at : saved, back ? saved : at, (size_t)d * sizeof *at);
+        }
+}
+
 /* Saves that row, or puts it back. */
 static void save_unfinished(State *s, const Cache *c, bool back) {
-    if (!c->saves || s->length % c->pool == 0) return;
+    if (!c->saves || c->ring || s->length % c->pool == 0) return;
     float *saved = values_at(s, c) + rows_of(s, c) * c->groups * c->dv;
     for (int32_t i = 0; i < 2 * c->groups; i++) {
         float *row = unfinished(s, c, i / 2, i % 2);
@@ -193,7 +212,7 @@ static void save_unfinished(State *s, const Cache *c, bool back) {
 int32_t k_append(Frame *f, const Action *s, int attention_step, const Attention *a) {
     const Cache *c = &k_caches[s->attention.cache];
     const int64_t *first = c->list ? f->list[c->list].first : 0;
-    for (int32_t b = 0; first && b < f->B; b++) {
+    for (int32_t b = 0; first && !c->ring && b < f->B; b++) {
         int64_t rows = length_of(f->states[b], c) + first[b + 1] - first[b];
         if (rows > f->states[b]->rows) return refuse(f, c, b, rows);
     }
@@ -202,9 +221,10 @@ int32_t k_append(Frame *f, const Action *s, int attention_step, const Attention 
         int64_t at = attention_step * f->B + b;
         State *state = f->states[b];
         f->past[at] = length_of(state, c), f->keys[at] = keys_at(state, c),
-        f->values[at] = values_at(state, c);
+        f->values[at] = c->dv ? values_at(state, c) : keys_at(state, c);
         save_unfinished(state, c, false);
-        k_attention_append(a, b);
+        if (c->ring) save_replaced(state, c, more_rows(f, c, b), false);
+        if (k_attention_appends_first(a)) k_attention_append(a, b);
     }
     leave_mode(mode);
     f->appended = s->attention.cache + 1;
@@ -219,14 +239,25 @@ void k_begin_sequences(const Frame *f) {
     }
 }
 
+void k_append_later(const Frame *f, const Attention *a) {
+    if (k_attention_appends_first(a)) return;
+    unsigned mode = enter_mode();
+    for (int64_t b = 0; b < f->B; b++)
+        k_attention_append(a, b);
+    leave_mode(mode);
+}
+
 void k_restore(const Frame *f) {
     for (int64_t b = 0; k_constants.lists && b < f->B; b++) {
         float *now = state_carried(f->states[b]);
         __builtin_memcpy(now, now + k_constants.carried_floats, carried_bytes());
     }
     for (int32_t i = 0; f->states && i < f->appended; i++)
-        for (int64_t b = 0; b < f->B; b++)
-            save_unfinished(f->states[b], &k_caches[i], true);
+        for (int64_t b = 0; b < f->B; b++) {
+            const Cache *c = &k_caches[i];
+            save_unfinished(f->states[b], c, true);
+            if (c->ring) save_replaced(f->states[b], c, more_rows(f, c, b), true);
+        }
 }
 
 /* Routed layers cache their own number of rows each. */
@@ -235,9 +266,8 @@ void k_advance(const Frame *f) {
         f->states[b]->length += f->T;
     for (int32_t i = 0; i < k_constants.caches; i++) {
         const Cache *c = &k_caches[i];
-        const int64_t *first = c->list ? f->list[c->list].first : 0;
-        for (int64_t b = 0; first && b < f->B; b++)
-            set_length(f->states[b], c, length_of(f->states[b], c) + first[b + 1] - first[b]);
+        for (int64_t b = 0; c->list && b < f->B; b++)
+            set_length(f->states[b], c, length_of(f->states[b], c) + more_rows(f, c, b));
     }
 }
 
@@ -257,7 +287,7 @@ static int32_t check_room(Context *c, State *to, State *from) {
         status = fail(c, STRATA_ERROR_FULL, "the sequence has ", from->length,
                       " tokens, the context to copy it to is ", to->context);
     for (int32_t i = 0; !status && i < k_constants.caches; i++)
-        if (k_caches[i].list && length_of(from, &k_caches[i]) > to->rows)
+        if (k_caches[i].list && !k_caches[i].ring && length_of(from, &k_caches[i]) > to->rows)
             status = fail(c, STRATA_ERROR_FULL, "a route took ", length_of(from, &k_caches[i]),
                           " tokens, the state to copy them to has room for ", to->rows);
     return status;
@@ -275,6 +305,7 @@ EXPORT int32_t model_state_copy(void *ctx, void *to, const void *from) {
         const Cache *cache = &k_caches[i];
         int64_t length = length_of(source, cache), rows = (length + cache->pool - 1) / cache->pool;
         int64_t room = rows_of(source, cache), new_room = rows_of(target, cache);
+        if (cache->ring) rows = least(rows, cache->ring);
         if (cache->list) set_length(target, cache, length);
         copy_rows(cache, rows, cache->dk, keys_at(source, cache), room, keys_at(target, cache),
                   new_room);

@@ -27,6 +27,7 @@ static inline double factor_of(const Attention *a, double x) {
 /* Element e of the query head's j-th key or value, as products take it: from a cache,
 ** which has averages, or from rows. */
 static inline double element(const Attention *a, int64_t b, int64_t j, int head, int e, int value) {
+    value = value && !a->share;
     int64_t g = head / (a->heads / a->groups), d = value ? a->dv : a->dk,
             ld = value ? a->ldv : a->ldk, first, end;
     const float *rows = value ? a->v : a->k;
@@ -45,6 +46,23 @@ static inline int64_t keys_seen(const Attention *a, int64_t b, int64_t t) {
     return a->pool ? a->pool : past + a->time;
 }
 
+static inline int64_t first_key_seen(const Attention *a, int64_t b, int64_t t) {
+    int64_t first = (a->keys ? a->past[b] : 0) + t + 1 - a->window;
+    return a->window && first > 0 ? first : 0;
+}
+
+/* A scaled product becomes a score; *slope: what a cap leaves of its cotangent. */
+static inline double shaped_score(const Attention *a, int64_t b, int64_t t, int head, int64_t j,
+                                  double s, double *slope) {
+    double cap = (double)a->softcap, part = cap > 0 ? tanh(s / cap) : 0;
+    int64_t distance = (a->keys ? a->past[b] : 0) + t - j;
+    *slope = 1 - part * part;
+    if (cap > 0) s = cap * part;
+    if (a->by_distance && distance >= 0 && distance < a->distances)
+        s += a->by_distance[(b * a->time + t) * a->lddistance + head * a->distances + distance];
+    return s;
+}
+
 static inline int64_t most_keys(const Attention *a) {
     int64_t most = a->time;
     for (int64_t b = 0; a->keys && b < a->sequences; b++)
@@ -56,14 +74,15 @@ static inline int64_t most_keys(const Attention *a) {
 ** the sum of e^score; returns how many. */
 static inline int64_t exponentials(const Attention *a, int64_t b, int64_t t, int head, double *p,
                                    double *total, double *lse) {
-    int64_t n = keys_seen(a, b, t);
+    int64_t n = keys_seen(a, b, t), begin = first_key_seen(a, b, t);
     const float *q = a->q + (b * a->time + t) * a->ldq + head * a->dk;
-    double largest = -INFINITY, sum = 0;
+    double largest = -INFINITY, sum = 0, slope;
     for (int64_t j = 0; j < n; j++) {
-        p[j] = 0;
+        p[j] = j < begin ? -INFINITY : 0;
+        if (j < begin) continue;
         for (int e = 0; e < a->dk; e++)
             p[j] += factor_of(a, q[e]) * element(a, b, j, head, e, 0);
-        p[j] *= a->scale;
+        p[j] = shaped_score(a, b, t, head, j, a->scale * p[j], &slope);
         largest = fmax(largest, p[j]);
     }
     for (int64_t j = 0; j < n; j++)
@@ -124,9 +143,19 @@ static inline Distance forward_distance(const Attention *a) {
 
 static inline double forward_error(const Attention *a) { return forward_distance(a).worst; }
 
+/* What the cap leaves of the cotangent of a query's product with its j-th key. */
+static inline double slope_of(const Attention *a, int64_t b, int64_t t, int head, int64_t j) {
+    const float *q = a->q + (b * a->time + t) * a->ldq + head * a->dk;
+    double s = 0, slope;
+    for (int e = 0; e < a->dk; e++)
+        s += factor_of(a, q[e]) * element(a, b, j, head, e, 0);
+    shaped_score(a, b, t, head, j, a->scale * s, &slope);
+    return slope;
+}
+
 typedef struct Gradients {
-    double *q, *k, *v;
-} Gradients; /* [rows][heads or groups * size] */
+    double *q, *k, *v, *by_distance;
+} Gradients; /* [rows][heads or groups * size, or distances] */
 
 /* A key's cotangent goes to all positions that it is the average of. */
 static inline void add_to_rows(const Attention *a, int64_t b, int64_t j, int64_t at, int64_t width,
@@ -153,7 +182,10 @@ static inline void add_gradients(const Problem *problem, int64_t b, int64_t t, i
             dp[j] += factor_of(a, dout[e]) * element(a, b, j, head, e, 1);
     }
     for (int64_t j = 0; j < n; j++) {
-        double ds = a->scale * factor_of(a, p[j] * (dp[j] - delta));
+        double ds = p[j] * (dp[j] - delta);
+        if (a->by_distance && t - j < a->distances)
+            d->by_distance[(row * a->heads + head) * a->distances + t - j] += ds;
+        ds = a->scale * factor_of(a, ds * (a->softcap > 0 ? slope_of(a, b, t, head, j) : 1));
         for (int e = 0; e < a->dv; e++)
             add_to_rows(a, b, j, g * a->dv + e, a->groups * a->dv,
                         factor_of(a, p[j]) * factor_of(a, dout[e]), d->v);
@@ -181,7 +213,8 @@ static inline Distance backward_distance(const Problem *problem) {
     int64_t rows = a->sequences * a->time;
     Gradients d = { calloc((size_t)(rows * a->heads * a->dk), 8),
                     calloc((size_t)(rows * a->groups * a->dk), 8),
-                    calloc((size_t)(rows * a->groups * a->dv), 8) };
+                    calloc((size_t)(rows * a->groups * a->dv), 8),
+                    calloc((size_t)(rows * a->heads * a->distances + 1), 8) };
     double *p = malloc((size_t)most_keys(a) * sizeof *p);
     for (int64_t row = 0; row < rows; row++)
         for (int head = 0; head < a->heads; head++)
@@ -190,7 +223,10 @@ static inline Distance backward_distance(const Problem *problem) {
     add_relative(&far, rows, a->heads * a->dk, d.q, a->dq, a->lddq);
     add_relative(&far, rows, a->groups * a->dk, d.k, a->dk_, a->lddk);
     add_relative(&far, rows, a->groups * a->dv, d.v, a->dvalue, a->lddv);
-    free(d.q), free(d.k), free(d.v), free(p);
+    if (a->by_distance)
+        add_relative(&far, rows, a->heads * a->distances, d.by_distance, a->ddistance,
+                     a->ldddistance);
+    free(d.q), free(d.k), free(d.v), free(d.by_distance), free(p);
     return far;
 }
 

@@ -214,17 +214,30 @@ static void take_some(Fuzz *f, Node **in) {
     if (which != 0) in[1] = op_gather(in[1], rows), in[2] = op_gather(in[2], rows);
 }
 
+/* What may shape scores; how many operands there are then. */
+static int draw_shaping(Fuzz *f, int64_t H, int64_t d, Node **in, Attr *attr) {
+    if (!below(f, 3)) attr->softcap = draw_uniform(&f->random, 0.3, 2);
+    if (!below(f, 3)) attr->values = 1 + below(f, (int)d), in[2] = in[1];
+    if (!attr->causal) return 3;
+    if (!below(f, 2)) attr->window = 1 + below(f, 6);
+    if (below(f, 3)) return 3;
+    in[3] = fuzz_heads(f, H, 1 + below(f, 6));
+    return 4;
+}
+
 static Node *draw_attention(Fuzz *f) {
     int64_t G = 1 + below(f, 2), H = G * (1 + below(f, 3)), d = 1 + below(f, 4);
-    Node *in[3];
+    Node *in[4];
     const char *error;
     in[0] = fuzz_heads(f, H, d);
     in[1] = fuzz_heads(f, G, d);
     in[2] = fuzz_heads(f, G, 1 + below(f, 4));
     Attr attr = { .causal = below(f, 2), .count = below(f, 3) ? 0 : 1 + below(f, 5) };
     attr.value = draw_uniform(&f->random, 0.3, 1);
-    if (!attr.count && below(f, 2)) take_some(f, in);
-    Node *o = node_new(f->g, OP_attention, 3, in, attr, &error);
+    bool some = !attr.count && below(f, 2);
+    int operands = some || attr.count ? 3 : draw_shaping(f, H, d, in, &attr);
+    if (some) take_some(f, in);
+    Node *o = node_new(f->g, OP_attention, operands, in, attr, &error);
     return below(f, 3) ? o : op_sigmoid(op_side(o, 1));
 }
 
@@ -235,9 +248,11 @@ static Node *draw_attention_grad(Fuzz *f) {
         o = o->in[0];
     const char *error;
     Node *delta = op_sum(op_mul(o, op_tanh(o)), 1);
-    Node *in[] = { o->in[0], o->in[1], o->in[2], delta, op_side(o, 1), op_tanh(o) };
-    Node *dq = node_new(f->g, OP_attention_grad, 6, in, *o->attr, &error);
-    return op_stop_gradient(op_side(dq, below(f, 3)));
+    Node *in[] = {
+        o->in[0], o->in[1], o->in[2], delta, op_side(o, 1), op_tanh(o), o->nin > 3 ? o->in[3] : NULL
+    };
+    Node *dq = node_new(f->g, OP_attention_grad, o->nin + 3, in, *o->attr, &error);
+    return op_stop_gradient(op_side(dq, below(f, node_results(dq))));
 }
 
 static Node *draw_cross_entropy(Fuzz *f, int result) {

@@ -211,15 +211,27 @@ static Node *heads(Rows *r, int64_t H, int64_t d) {
     return op_reshape(product(r, any(r), H * d), &s);
 }
 
+/* What may shape scores; how many operands there are then. */
+static int draw_shaping(Rows *r, int64_t H, int64_t d, Node **in, Attr *attr) {
+    if (!below(r, 3)) attr->softcap = draw_uniform(&r->p.random, 0.3, 2);
+    if (!below(r, 3)) attr->values = 1 + below(r, (int)d), in[2] = in[1];
+    if (!attr->causal) return 3;
+    if (!below(r, 2)) attr->window = 1 + below(r, 30);
+    if (below(r, 3)) return 3;
+    in[3] = heads(r, H, 1 + below(r, 20));
+    return 4;
+}
+
 static Node *draw_attention(Rows *r) {
     static const int64_t sizes[] = { 2, 4, 8, 16, 18 };
     int64_t G = 1 + below(r, 2), H = G * (1 + below(r, 2)), d = sizes[below(r, 5)];
     const char *error;
-    Node *in[] = { heads(r, H, d), heads(r, G, d), heads(r, G, sizes[below(r, 5)]) };
+    Node *in[4] = { heads(r, H, d), heads(r, G, d), heads(r, G, sizes[below(r, 5)]) };
     Attr attr = { .causal = below(r, 2),
                   .value = draw_uniform(&r->p.random, 0.3, 1),
                   .count = below(r, 3) ? 0 : 1 + below(r, 20) };
-    Node *o = node_new(r->p.g, OP_attention, 3, in, attr, &error);
+    int operands = attr.count ? 3 : draw_shaping(r, H, d, in, &attr);
+    Node *o = node_new(r->p.g, OP_attention, operands, in, attr, &error);
     return below(r, 3) ? o : op_sigmoid(op_side(o, 1));
 }
 

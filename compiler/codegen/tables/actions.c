@@ -24,7 +24,7 @@ static const Anchor anchors[] = {
     { OP_embed, DO_EMBED, 1 },
     { OP_embed_weight, DO_SCATTER, 1 },
     { OP_attention, DO_ATTENTION, 2 },
-    { OP_attention_grad, DO_ATTENTION_GRAD, 3 },
+    { OP_attention_grad, DO_ATTENTION_GRAD, 4 },
     { OP_shift, DO_SHIFT, 1 },
     { OP_conv, DO_CONV, 1 },
     { OP_conv_back, DO_CONV_BACK, 1 },
@@ -47,13 +47,29 @@ static const Anchor *anchor_of(const Node *n) {
     bug(n, "has no kernel");
 }
 
-/* A row for every position or chunk of them; a last short chunk is among what is fixed. */
+/* Rows of a ring that holds a window; 0: all positions are not more. */
+static int64_t ring_of(const Tables *t, const AttentionAction *a) {
+    int64_t rows = round_up(a->window - 1 + FEW_QUERIES, RING_STEP);
+    return a->window && rows < t->info->context ? rows : 0;
+}
+
+/* A row for every position or chunk of them; a last short chunk, and a ring, are among what is
+** fixed. */
 static void cache_of(Tables *t, AttentionAction *a) {
     Constants *k = &t->bytes.constants;
     int32_t pool = a->causal && a->pool ? a->pool : 1;
+    int64_t ring = ring_of(t, a);
     a->cache = t->bytes.cache.n;
-    Cache c = { k->state_floats, k->state_some, k->state_fixed, a->groups,           a->dk,
-                a->dv,           pool,          a->keys,        pool > 1 && k->lists };
+    Cache c = { .offset = k->state_floats,
+                .some_offset = k->state_some,
+                .fixed = k->state_fixed,
+                .groups = a->groups,
+                .dk = a->dk,
+                .dv = a->share ? 0 : a->dv,
+                .pool = pool,
+                .list = a->keys,
+                .saves = (pool > 1 || ring) && k->lists,
+                .ring = ring };
     *(c.list ? &k->state_some : &k->state_floats) += cache_each(&c);
     k->state_fixed += cache_once(&c);
     *(Cache *)list_add(&t->bytes.cache, sizeof c) = c;
@@ -94,15 +110,24 @@ static void set_product(Tables *t, const ProgramKind *kind, Action *a, const Nod
     k->repacked = kind->trains && t->pairs ? repacked_place(t, n->in[1], a) : -1;
 }
 
+/* Whether its last operand is a table by distances. */
+static bool has_distances(const Node *n) { return n->nin > (n->op == OP_attention ? 3 : 6); }
+
 static void set_attention(Tables *t, const ProgramKind *kind, Action *a, const Node *n) {
     const Shape *q = &n->in[0]->shape, *k = &n->in[1]->shape, *v = &n->in[2]->shape;
     AttentionAction *at = &a->attention;
     at->heads = (int32_t)q->dim[0], at->groups = (int32_t)k->dim[0];
-    at->dk = (int32_t)q->dim[1], at->dv = (int32_t)v->dim[1];
+    at->dk = (int32_t)q->dim[1];
+    at->dv = (int32_t)(n->attr->values ? n->attr->values : v->dim[1]);
     at->pool = (int32_t)n->attr->count;
     at->causal = n->attr->causal;
     at->keys = k->list;
     at->scale = (float)n->attr->value;
+    at->softcap = (float)n->attr->softcap;
+    at->window = n->attr->window;
+    at->share = n->attr->values > 0;
+    at->distances = has_distances(n) ? n->in[n->nin - 1]->shape.dim[1] : 0;
+    at->shaped = at->softcap > 0 || at->window || at->share || at->distances;
     t->bytes.constants.max_head = larger(t->bytes.constants.max_head, larger(at->dk, at->dv));
     if (kind->which == t->generates && a->what == DO_ATTENTION) cache_of(t, at);
 }
@@ -182,7 +207,7 @@ static void add_anchor(Tables *t, const Plan *p, const ProgramKind *kind, Action
     const Anchor *k = anchor_of(n);
     a->what = k->what;
     add_ref(t, a, place_of(p, n));
-    for (int i = 1; i < k->results; i++)
+    for (int i = 1; i < least(k->results, node_results(n)); i++)
         add_ref(t, a, place_side(p, n, i));
     /* of a product's sum so far, and of a list, the action knows */
     int operands = op_info[n->op].class == CONTRACT ? 2

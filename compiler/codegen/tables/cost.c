@@ -64,6 +64,32 @@ static StepCost history_cost(const Node *n) {
     return c;
 }
 
+/* Keys that a query sees through a window, on average over a context. */
+static double windowed_pairs(double window, double context) {
+    return window - window * (window - 1) / (2 * context);
+}
+
+static StepCost sequence_cost(const Tables *t, const Node *n) {
+    const Shape *x = &n->in[0]->shape;
+    double heads = (double)x->dim[0], dk = (double)x->dim[1], dv = (double)n->in[2]->shape.dim[1],
+           io = 0, own = elements(n);
+    if (n->attr->values) dv = (double)n->attr->values;
+    for (int i = 0; i < n->nin; i++)
+        io += elements(n->in[i]);
+    bool gradient = n->op == OP_attention_grad;
+    double pairs = n->attr->causal ? 1 : 2; /* pairs are counted as if later keys were not seen */
+    double pair = heads * 2 * (gradient ? 3 * dk + 2 * dv : dk + dv);
+    double bytes = 4 * (io + own + (gradient ? elements(n->in[1]) + elements(n->in[2]) : 0)),
+           count = (double)n->attr->count, context = (double)t->info->context;
+    if (n->attr->values) bytes -= 4 * elements(n->in[2]); /* those of keys */
+    if (n->attr->window && (double)n->attr->window < context)
+        return (StepCost){ pair * windowed_pairs((double)n->attr->window, context), bytes, 0, 0 };
+    if (!n->attr->count) return (StepCost){ 0, bytes, pairs * pair, 0 };
+    double averages = elements(n->in[1]) + elements(n->in[2]);
+    if (n->attr->causal) return (StepCost){ averages, bytes, pair / count, 0 };
+    return (StepCost){ averages + pair * count, bytes, 0, 0 };
+}
+
 static StepCost anchor_cost(const Tables *t, const Node *n) {
     double own = elements(n), flops = op_flops(n);
     const Shape *x = n->nin ? &n->in[0]->shape : &n->shape;
@@ -80,21 +106,8 @@ static StepCost anchor_cost(const Tables *t, const Node *n) {
     case LOSS: return (StepCost){ flops, 4.0 * (double)x->dim[0] * (n->nin == 4 ? 2 : 1), 0, 0 };
     case HISTORY: return history_cost(n);
     case TOKENSUM: return (StepCost){ flops / GRANULE, 4 * own / GRANULE, 0, 8 * own };
-    default: break;
+    default: return sequence_cost(t, n);
     }
-    double heads = (double)x->dim[0], dk = (double)x->dim[1], dv = (double)n->in[2]->shape.dim[1],
-           io = 0;
-    for (int i = 0; i < n->nin; i++)
-        io += elements(n->in[i]);
-    bool gradient = n->nin == 6;
-    double pairs = n->attr->causal ? 1 : 2; /* pairs are counted as if later keys were not seen */
-    double pair = heads * 2 * (gradient ? 3 * dk + 2 * dv : dk + dv);
-    double bytes = 4 * (io + own + (gradient ? elements(n->in[1]) + elements(n->in[2]) : 0)),
-           count = (double)n->attr->count;
-    if (!n->attr->count) return (StepCost){ 0, bytes, pairs * pair, 0 };
-    double averages = elements(n->in[1]) + elements(n->in[2]);
-    if (n->attr->causal) return (StepCost){ averages, bytes, pair / count, 0 };
-    return (StepCost){ averages + pair * count, bytes, 0, 0 };
 }
 
 static const char *family_of(const Node *n) {

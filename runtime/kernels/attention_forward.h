@@ -1,0 +1,248 @@
+/*
+** Attention, forward: softmax(scale q k^T) v with an online softmax.
+**
+** A task is up to QUERIES queries of one head.  Its queries lie in panels (see
+** attention_tile.h); for each tile of KEYS keys and each panel: scores, the new
+** maximum, probabilities, and the output so far, rescaled, plus their mix of
+** values.  Scores are in units of log 2 (q is multiplied by scale * log2 e when
+** it is packed), so that probabilities are plain powers of two.
+**
+** attention.c and attention_shaped.c include this with SHAPED 0 and 1, so that problems
+** without windows, caps and distances pay nothing for them.
+*/
+#ifndef STRATA_ATTENTION_FORWARD_H
+#define STRATA_ATTENTION_FORWARD_H
+
+#include "attention_tile.h"
+
+typedef struct QueryPanel {
+    float *q, *o;         /* [dk][PANEL] or of pairs, [dv][PANEL] */
+    float *largest, *sum; /* [PANEL] */
+    int64_t t, queries;   /* the first, how many */
+} QueryPanel;
+
+typedef struct Forward {
+    const Attention *a;
+    KeySource source;
+    QueryPanel panel[QUERIES / PANEL];
+    int64_t panels, row;  /* row: of the sequence's query 0 */
+    float *k, *v;         /* copies of a tile's rows */
+    float *score, *alpha; /* [KEYS][PANEL], [PANEL] */
+    /* of pairs: a tile's keys, its values turned, and as they come */
+    uint16_t *keys, *turned, *rows;
+    float *spare;
+} Forward;
+
+/* Fewer queries a task while there are few tasks: results don't depend on it. */
+static int64_t task_queries(const Attention *a) {
+    int64_t size = QUERIES;
+    while (size > PANEL && a->sequences * a->heads * ((a->time + size - 1) / size) < 16)
+        size /= 2;
+    return size;
+}
+
+/* New maxima are in the panel's 'largest'; s becomes 2^(s - largest), 'sum' follows, and
+** 'alpha' is what the outputs so far must be multiplied by. */
+INLINE void softmax(const int bf16, int64_t keys, const float *before, const QueryPanel *panel,
+                    float *alpha, float *s) {
+    V m0 = v_load(panel->largest), m1 = v_load(panel->largest + LANES);
+    V a0 = v_exp2(v_load(before) - m0), a1 = v_exp2(v_load(before + LANES) - m1);
+    V sum0 = v_load(panel->sum) * a0, sum1 = v_load(panel->sum + LANES) * a1;
+    for (int64_t j = 0; j < keys; j++, s += PANEL) {
+        V p0 = v_exp2(v_load(s) - m0), p1 = v_exp2(v_load(s + LANES) - m1);
+        v_store(s, factor(bf16, p0));
+        v_store(s + LANES, factor(bf16, p1));
+        sum0 += p0;
+        sum1 += p1;
+    }
+    v_store(panel->sum, sum0);
+    v_store(panel->sum + LANES, sum1);
+    v_store(alpha, a0);
+    v_store(alpha + LANES, a1);
+}
+
+/* Maxima rise to the scores of rows from..to-1, some of which may be masked. */
+static void raise(int64_t from, int64_t to, const float *s, float *largest) {
+    V m0 = v_load(largest), m1 = v_load(largest + LANES);
+    for (int64_t j = from; j < to; j++) {
+        m0 = v_max(m0, v_load(s + j * PANEL));
+        m1 = v_max(m1, v_load(s + j * PANEL + LANES));
+    }
+    v_store(largest, m0);
+    v_store(largest + LANES, m1);
+}
+
+/* Scores of pairs, n rows, in units of log 2; maxima rise to them. */
+static void scale_and_raise(int64_t n, float unit, float *s, float *largest) {
+    V m0 = v_load(largest), m1 = v_load(largest + LANES);
+    for (int64_t j = 0; j < n; j++, s += PANEL) {
+        V s0 = v_load(s) * unit, s1 = v_load(s + LANES) * unit;
+        m0 = v_max(m0, s0);
+        m1 = v_max(m1, s1);
+        v_store(s, s0);
+        v_store(s + LANES, s1);
+    }
+    v_store(largest, m0);
+    v_store(largest + LANES, m1);
+}
+
+static void multiply_rows(int64_t n, const float *factor, float *s) {
+    V f0 = v_load(factor), f1 = v_load(factor + LANES);
+    for (int64_t j = 0; j < n; j++, s += PANEL) {
+        v_store(s, v_load(s) * f0);
+        v_store(s + LANES, v_load(s + LANES) * f1);
+    }
+}
+
+/* Scores of a tile's keys for the panel; maxima rise to those of the first 'all', which every query
+** sees. */
+static void score(const Forward *f, const QueryPanel *panel, int64_t all, int64_t some,
+                  const float *k, int64_t ldk) {
+    const Attention *a = f->a;
+    if (SHAPED && !in_pairs(a)) {
+        k_tile_score(some, a->dk, k, ldk, panel->q, f->score, NULL);
+        return;
+    }
+    if (in_pairs(a)) {
+        score_pairs(some, a->dk, f->keys, panel->q, f->score, f->spare);
+        if (SHAPED) return;
+        scale_and_raise(all, score_unit(a), f->score, panel->largest);
+        return;
+    }
+    k_tile_score(all, a->dk, k, ldk, panel->q, f->score, panel->largest);
+    k_tile_score(some - all, a->dk, k + all * ldk, ldk, panel->q, f->score + all * PANEL, NULL);
+}
+
+/* The output so far, rescaled, and the values of 'some' keys of the tile's n, by their
+** probabilities. */
+static void mix(const Forward *f, const QueryPanel *panel, int64_t n, int64_t some, const float *v,
+                int64_t ldv) {
+    const Attention *a = f->a;
+    if (!in_pairs(a)) {
+        k_tile_mix(some, a->dv, v, ldv, f->score, f->alpha, panel->o);
+        return;
+    }
+    k_pairs_panel(some, f->score, f->score);
+    multiply_rows(a->dv, f->alpha, panel->o);
+    mix_pairs(n, some, a->dv, f->turned, f->score, panel->o, f->spare);
+}
+
+/* n keys from 'first' on, as rows k and v, against one panel of head 'head'. */
+static void attend(const Forward *f, const QueryPanel *panel, int64_t head, int64_t first,
+                   int64_t n, const float *k, int64_t ldk, const float *v, int64_t ldv) {
+    const Attention *a = f->a;
+    int64_t all = visible(a, &f->source, panel->t, first, n);
+    int64_t some = visible(a, &f->source, panel->t + panel->queries - 1, first, n);
+    float before[PANEL];
+    if (some == 0 || (SHAPED && first_seen(a, &f->source, panel->t) >= first + n)) return;
+    v_store(before, v_load(panel->largest));
+    v_store(before + LANES, v_load(panel->largest + LANES));
+    score(f, panel, all, some, k, ldk);
+    if (SHAPED) {
+        k_shape_scores(
+            &(Shaped){ a, &f->source, f->row, panel->t, panel->queries, head, first, some },
+            f->score, NULL);
+        raise(0, some, f->score, panel->largest);
+    } else if (some > all) { /* on the diagonal */
+        int32_t seen[PANEL];
+        visible_to(a, &f->source, panel->t, first, seen);
+        k_tile_mask(all, some, seen, score_unit(a), f->score);
+        raise(all, some, f->score, panel->largest);
+    }
+    if (rounds(a)) softmax(1, some, before, panel, f->alpha, f->score);
+    else softmax(0, some, before, panel, f->alpha, f->score);
+    mix(f, panel, n, some, v, ldv);
+}
+
+static void open_panels(Forward *f, int64_t row, int64_t head, int64_t t, int64_t end,
+                        float *scratch) {
+    const Attention *a = f->a;
+    for (f->panels = 0; t < end; t += PANEL, f->panels++) {
+        QueryPanel *p = &f->panel[f->panels];
+        p->t = t;
+        p->queries = min64(PANEL, end - t);
+        p->q = take(&scratch, panel_rows(a->dk) * PANEL);
+        p->o = take(&scratch, a->dv * PANEL);
+        p->largest = take(&scratch, PANEL);
+        p->sum = take(&scratch, PANEL);
+        k_panel_load(rounds(a), p->queries, a->dk, a->q + (row + t) * a->ldq + head * a->dk, a->ldq,
+                     query_unit(a), p->q);
+        if (in_pairs(a)) k_pairs_panel(a->dk, p->q, p->q);
+        for (int64_t i = 0; i < a->dv * PANEL; i += LANES)
+            v_store(p->o + i, v_zero());
+        for (int64_t i = 0; i < PANEL; i += LANES) {
+            v_store(p->largest + i, v_splat(may_see_none(a) ? NOTHING : -__builtin_inff()));
+            v_store(p->sum + i, v_zero());
+        }
+    }
+}
+
+static void close_panel(const Attention *a, const KeySource *s, const QueryPanel *p, int64_t row,
+                        int64_t head) {
+    float lse[PANEL], factor[PANEL];
+    for (int64_t i = 0; i < PANEL; i += LANES) {
+        V sum = v_load(p->sum + i);
+        v_store(factor + i, 1.0f / sum);
+        v_store(lse + i, v_fma(v_load(p->largest + i), v_splat(LN_2), v_log(sum)));
+    }
+    for (int64_t i = 0; may_see_none(a) && i < p->queries; i++)
+        if (seen_by(a, s, p->t + i) == 0) factor[i] = 0, lse[i] = NOTHING;
+    row += p->t;
+    k_panel_store(p->queries, a->dv, p->o, factor, a->o + row * a->ldo + head * a->dv, a->ldo);
+    for (int64_t i = 0; a->lse && i < p->queries; i++)
+        a->lse[(row + i) * a->ldlse + head] = lse[i];
+}
+
+static void forward(Forward *f, int64_t head) {
+    const Attention *a = f->a;
+    const KeySource *s = &f->source;
+    const QueryPanel *last = &f->panel[f->panels - 1];
+    int64_t end = visible(a, s, last->t + last->queries - 1, 0, s->count);
+    int64_t n, begin = SHAPED ? first_seen(a, s, f->panel[0].t) / KEYS * KEYS : 0;
+    for (int64_t first = begin; first < end; first += n) {
+        int64_t ldk = s->ldk, ldv = s->ldv;
+        const float *k, *v;
+        n = min64(KEYS, end - first);
+        if (SHAPED && s->ring) {
+            n = in_a_row(s, first, min64(n, KEYS - first % KEYS));
+            k_shaped_near(a, s, first, n, &k, &ldk, &v, &ldv, f->k, f->v);
+        } else {
+            k = k_source_near(a, s, first, n, a->dk, s->k, &ldk, f->k);
+            v = k_source_near(a, s, first, n, a->dv, s->v, &ldv, f->v);
+        }
+        if (in_pairs(a)) {
+            k_pairs_rows(n, a->dk, k, ldk, f->keys);
+            k_pairs_rows(n, a->dv, v, ldv, f->rows);
+            k_pairs_turn(n, a->dv, f->rows, f->turned);
+        }
+        for (int64_t i = 0; i < f->panels; i++)
+            attend(f, &f->panel[i], head, first, n, k, ldk, v, ldv);
+    }
+}
+
+static void attention_task(const Attention *a, int64_t task, float *scratch) {
+    int64_t size = task_queries(a), tiles = (a->time + size - 1) / size;
+    int64_t t = (tiles - 1 - task / (a->sequences * a->heads)) * size; /* the longest first */
+    int64_t b = task / a->heads % a->sequences, head = task % a->heads, row = query_row(a, b),
+            end = min64(t + size, queries_of(a, b));
+    if (t >= end) return;
+    Forward f = { .a = a,
+                  .row = row,
+                  .source = k_attention_source(a, b, head / (a->heads / a->groups)) };
+    f.k = take(&scratch, KEYS * padded(a->dk));
+    f.v = take(&scratch, KEYS * padded(a->dv));
+    f.score = take(&scratch, KEYS * PANEL);
+    f.alpha = take(&scratch, PANEL);
+    if (in_pairs(a)) {
+        f.keys = take_bf16(&scratch, KEYS * whole_steps(a->dk));
+        f.rows = take_bf16(&scratch, KEYS * whole_steps(a->dv));
+        f.turned = take_bf16(&scratch, KEYS * a->dv);
+        f.spare = take(&scratch, k_pairs_spare());
+    }
+    open_panels(&f, row, head, t, end, scratch);
+    forward(&f, head);
+    for (int64_t i = 0; i < f.panels; i++)
+        close_panel(a, &f.source, &f.panel[i], row, head);
+}
+
+#endif

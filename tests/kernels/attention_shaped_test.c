@@ -1,0 +1,154 @@
+/*
+** Attention whose scores are shaped: windows, caps, tables by distance, values that are channels of
+** keys; alone and together, forward and backward, with caches that are rings.
+*/
+#include "kernel_test.h"
+#include "attention_shaped_case.h"
+
+static const Size sizes[] = {
+    { 1, 1, 1, 1, 1, 1, 1, 0 },     { 2, 2, 2, 1, 5, 3, 1, 0 },     { 3, 7, 2, 2, 16, 16, 0, 0 },
+    { 2, 33, 4, 2, 32, 48, 1, 0 },  { 1, 97, 2, 1, 64, 64, 1, 0 },  { 1, 193, 2, 2, 24, 8, 1, 0 },
+    { 1, 300, 1, 1, 40, 36, 1, 0 }, { 2, 130, 8, 1, 7, 9, 1, 0 },   { 1, 260, 1, 1, 33, 65, 0, 0 },
+    { 1, 600, 2, 1, 20, 12, 1, 0 }, { 7, 150, 1, 1, 96, 80, 1, 0 },
+};
+enum { SIZES = sizeof sizes / sizeof *sizes };
+
+static void both_are_right(void **state) {
+    (void)state;
+    double far_forward = 0, far_back = 0;
+    for (int i = 0; i < SIZES * SHAPINGS; i++) {
+        Shaping x = shapings[i % SHAPINGS];
+        ShapedProblem r = shaped_new(shaped_size(sizes[i / SHAPINGS], x), x, 100 + (uint64_t)i,
+                                     i % 2 ? AFTER : BEFORE);
+        run_forward(&r.p.a, r.p.scratch);
+        double forward = forward_error(&r.p.a);
+        run_backward(&r.p);
+        double back = backward_error(&r.p);
+        if (forward > 3e-6 || back > 6e-6)
+            fail_msg("size %d, shaping %d: off by %g, gradients by %g of the largest", i / SHAPINGS,
+                     i % SHAPINGS, forward, back);
+        far_forward = fmax(far_forward, forward), far_back = fmax(far_back, back);
+        shaped_free(&r);
+    }
+    printf("worst distances %.2g, %.2g\n", far_forward, far_back);
+}
+
+/* A sequence has the same bits alone, where gradients come from other tasks. */
+static void batch_does_not_change_bits(void **state) {
+    (void)state;
+    for (int i = 0; i < SHAPINGS; i++) {
+        Size s = shaped_size((Size){ 3, 300, 2, 2, 20, 16, 1, 0 }, shapings[i]), single = s;
+        single.sequences = 1;
+        ShapedProblem all = shaped_new(s, shapings[i], 500, AFTER);
+        run_forward(&all.p.a, all.p.scratch), run_backward(&all.p);
+        for (int64_t b = 0; b < 3; b++) {
+            ShapedProblem one = shaped_new(single, shapings[i], 1, AFTER);
+            alone(&one.p, &all.p, b);
+            Attention *a = &one.p.a, *of = &all.p.a;
+            if (a->distances) a->by_distance = of->by_distance + b * s.time * of->lddistance;
+            run_forward(a, one.p.scratch), run_backward(&one.p);
+            same_sequence(of, b, a);
+            if (a->distances)
+                same_rows(s.time, s.heads * a->distances,
+                          of->ddistance + b * s.time * of->lddistance, of->lddistance, a->ddistance,
+                          a->lddistance);
+            shaped_free(&one);
+        }
+        shaped_free(&all);
+    }
+}
+
+/* Caches of a sequence of 'time' positions; rings where there is a window. */
+typedef struct ShapedCache {
+    Guarded keys, values;
+    float *key, *value;
+    int64_t past;
+} ShapedCache;
+
+static void cache_open(ShapedCache *c, Attention *a, int64_t time) {
+    int64_t ring = a->window - 1 + ATTENTION_FEW;
+    a->ring = a->window && ring < time ? ring : 0;
+    a->context = a->ring ? a->ring : time;
+    int64_t rows = a->groups * a->context;
+    c->keys = guard_bytes(rows * a->dk * 4, AFTER);
+    c->values = a->share ? (Guarded){ 0 } : guard_bytes(rows * a->dv * 4, AFTER);
+    memset(c->keys.at, 0xff, (size_t)(rows * a->dk * 4));
+    if (!a->share) memset(c->values.at, 0xff, (size_t)(rows * a->dv * 4));
+    c->key = c->keys.at, c->value = a->share ? c->keys.at : c->values.at, c->past = 0;
+    a->keys = &c->key, a->values = &c->value, a->past = &c->past;
+}
+
+static void step(Attention *a, const Attention *whole, ShapedCache *c, int64_t count, float *o,
+                 Guarded scratch) {
+    int64_t t = c->past;
+    a->time = count;
+    a->q = whole->q + t * a->ldq, a->k = whole->k + t * a->ldk, a->v = whole->v + t * a->ldv;
+    if (a->by_distance) a->by_distance = whole->by_distance + t * a->lddistance;
+    a->o = o + t * a->ldo;
+    if (k_attention_appends_first(a)) k_attention_append(a, 0);
+    run_forward(a, scratch);
+    if (!k_attention_appends_first(a)) k_attention_append(a, 0);
+    c->past += count;
+}
+
+/* Token by token, in chunks longer than a window and shorter: the full pass to rounding. */
+static void cache_agrees_with_full_pass(void **state) {
+    (void)state;
+    static const int64_t chunk[] = { 40, 1, 1, 3, 1, 154, 5, 1, 2, 4, 6, 97, 1, 1, 0 };
+    for (int i = 0; i < SHAPINGS; i++) {
+        Shaping x = shapings[i];
+        Size s = shaped_size((Size){ 1, 317, 4, i % 3 ? 2 : 1, 24, 40, 1, 0 }, x);
+        ShapedProblem r = shaped_new(s, x, 17, AFTER);
+        run_forward(&r.p.a, r.p.scratch);
+        Attention a = r.p.a;
+        ShapedCache c;
+        Guarded o = nan_matrix(s.time, s.heads * s.dv, AFTER);
+        cache_open(&c, &a, s.time);
+        assert_true(!a.ring == (!x.window || x.window > 300));
+        a.lse = NULL;
+        for (int k = 0; chunk[k]; k++)
+            step(&a, &r.p.a, &c, chunk[k], o.at, r.p.scratch);
+        assert_int_equal(c.past, s.time);
+        for (int64_t t = 0; t < s.time; t++)
+            for (int64_t j = 0; j < s.heads * s.dv; j++)
+                if (!(fabsf(o.at[t * a.ldo + j] - r.p.a.o[t * a.ldo + j]) < 4e-6f))
+                    fail_msg("shaping %d, token %d: %g, in the full pass %g", i, (int)t,
+                             (double)o.at[t * a.ldo + j], (double)r.p.a.o[t * a.ldo + j]);
+        guard_free(o), guard_free(c.keys);
+        if (!x.share) guard_free(c.values);
+        shaped_free(&r);
+    }
+}
+
+/* Many heads of one group are several tasks: a head has the bits that it has alone. */
+static void heads_do_not_change_bits(void **state) {
+    (void)state;
+    Shaping x = { 0, 0, 0, 1 };
+    Size s = { 1, 3, 40, 1, 48, 32, 1, 0 }, few = s;
+    few.heads = 4;
+    ShapedProblem all = shaped_new(s, x, 3, AFTER), some = shaped_new(few, x, 3, AFTER);
+    ShapedCache c, d;
+    cache_open(&c, &all.p.a, 3), cache_open(&d, &some.p.a, 3);
+    some.p.a.k = all.p.a.k, some.p.a.v = all.p.a.v;
+    k_attention_append(&all.p.a, 0), k_attention_append(&some.p.a, 0);
+    run_forward(&all.p.a, all.p.scratch);
+    assert_int_equal(k_attention_tasks(&all.p.a), 8);
+    for (int h = 0; h + 4 <= 40; h += 4) {
+        some.p.a.q = all.p.a.q + h * s.dk, some.p.a.ldq = all.p.a.ldq;
+        run_forward(&some.p.a, some.p.scratch);
+        same_rows(3, 4 * s.dv, all.p.a.o + h * s.dv, all.p.a.ldo, some.p.a.o, some.p.a.ldo);
+    }
+    guard_free(c.keys), guard_free(d.keys);
+    shaped_free(&all), shaped_free(&some);
+}
+
+int main(void) {
+    if (!host_runs_kernels()) return SKIPPED;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(both_are_right),
+        cmocka_unit_test(batch_does_not_change_bits),
+        cmocka_unit_test(cache_agrees_with_full_pass),
+        cmocka_unit_test(heads_do_not_change_bits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
