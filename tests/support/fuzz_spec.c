@@ -12,6 +12,7 @@ typedef struct Spec {
     int dim, layers, sublayers, context, mixer;
     bool acausal, causal; /* attention: none is to be causal, some is */
     bool several;         /* a sublayer of the layer at work has several reads */
+    bool shaped;          /* the layer has attention with a window or sinks, perhaps */
 } Spec;
 
 static int below(Spec *s, int count) { return draw_below(&s->random, count); }
@@ -110,6 +111,7 @@ static void mixer(Spec *s) {
 static void rope(Spec *s) {
     fprintf(s->f, ", rope = { theta = %d, style = \"%s\"", coin(s) ? 10000 : 500,
             coin(s) ? "half" : "interleaved");
+    if (!below(s, 4)) fprintf(s->f, ", dims = 2");
     if (!below(s, 3))
         fprintf(s->f, ", yarn = { factor = %d, original = %d }", 1 + below(s, 8), 4 + below(s, 16));
     fprintf(s->f, " }");
@@ -124,6 +126,14 @@ static void around(Spec *s) {
     if (!below(s, 8)) fprintf(s->f, ", dropout = 0.2");
 }
 
+/* What shapes scores; windows and sinks where no route chooses the keys. */
+static void shaping(Spec *s, bool causal) {
+    if (causal && !below(s, 3)) fprintf(s->f, ", window = %d", 1 + below(s, 12));
+    if (!below(s, 4)) fprintf(s->f, ", sinks = true");
+    if (!below(s, 4)) fprintf(s->f, ", softcap = %d.5", below(s, 3));
+    if (!below(s, 6)) fprintf(s->f, ", scale = 0.3");
+}
+
 static void attention(Spec *s, const char *name) {
     int kv = 1 + below(s, 2), heads = kv * (1 + below(s, 3)), own = 2 * (1 + below(s, 9));
     fprintf(s->f, "attention { heads = %d", heads);
@@ -135,6 +145,9 @@ static void attention(Spec *s, const char *name) {
     if (!causal) fprintf(s->f, ", causal = false");
     s->causal |= causal;
     if (below(s, 3)) rope(s);
+    bool shaped = coin(s);
+    s->shaped |= shaped;
+    if (shaped) shaping(s, causal);
     around(s);
     if (!below(s, 6)) {
         s->several = true;
@@ -185,6 +198,7 @@ static void route(Spec *s, bool attends) {
         fprintf(s->f, "route = %s ", part[which]);
         return;
     }
+    if (which > 1 && s->shaped) which -= 2;    /* dllm chooses the keys */
     if (which > 1) which = 2 + s->context % 2; /* a model's dllms have one target, or none */
     if (s->mixer <= LAYERSCALE) fprintf(s->f, "route = %s ", whole[which]);
 }
@@ -209,6 +223,7 @@ static void past(Spec *s) {
 static void layer(Spec *s) {
     int kind = below(s, 8);
     s->several = false;
+    s->shaped = false;
     fprintf(s->f, "    layer { ");
     if (!below(s, 6)) fprintf(s->f, "parallel = true, ");
     if (kind == 4) recurrent(s, NULL);

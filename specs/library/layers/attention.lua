@@ -2,6 +2,9 @@
 -- A route may have some tokens attend, to each other, only (site.routed): the others pass
 -- their own value through, as if they saw themselves alone, or, with bypass = "none", nothing.
 -- Or it lets all attend to some, and to themselves (keys).
+-- window = n: token i sees tokens i - n + 1 ... i, and caches keep no more.  sinks: a logit of a
+-- head takes its weight of the softmax and gives nothing (arXiv 2309.17453; learned: 2508.10925).
+-- softcap = c: scores s are c tanh(s / c).  scale: of scores, head_dim ^ -0.5 unless given.
 local rope = require "rope"
 local count = { type = "integer", min = 1, max = 1 << 20 }
 
@@ -23,16 +26,26 @@ local function sizes(m)
   if o.heads % kv ~= 0 then
     error("attention: expected kv_heads to divide heads = " .. o.heads .. ", found " .. kv)
   end
-  if o.rope and d % 2 ~= 0 then
-    error("attention: expected an even head_dim with rope, found " .. d)
+  if o.rope then rope.check("attention", o.rope, d) end
+  if o.window and not o.causal then
+    error("attention: expected no window with causal = false, found " .. o.window)
   end
   return kv, d
 end
 
+-- Softmax over the scores and a logit of each head: what it takes is missing from the others.
+-- y [tokens, heads, d], its log-sum-exp [tokens, heads].
+local function with_sinks(m, site, y, lse)
+  local heads = y:shape()[1]
+  local share = sigmoid(lse - m:param(site, "sinks", { heads }, 0))
+  return y * reshape(share, { heads, 1 })
+end
+
 -- What tokens outside of 'keys' see beside those: themselves.  o and lse are of the keys.
-local function with_self(q, k, v, o, lse, mask, scale)
+local function with_self(q, k, v, o, lse, mask, how)
   local kv, d, heads = k:shape()[1], k:shape()[2], q:shape()[1]
-  local own = sum(reshape(q, { kv, heads // kv, d }) * reshape(k, { kv, 1, d }), 3) * scale
+  local own = sum(reshape(q, { kv, heads // kv, d }) * reshape(k, { kv, 1, d }), 3) * how.scale
+  if how.softcap then own = how.softcap * tanh(own / how.softcap) end
   local share = select(reshape(mask, { 1, 1 }), 0, sigmoid(own - reshape(lse, { kv, heads // kv })))
   local y = reshape(o, { kv, heads // kv, d })
   share = reshape(share, { kv, heads // kv, 1 })
@@ -49,6 +62,10 @@ return sublayer {
     rope = { type = "table", fields = rope.fields },
     -- what the mixer is asked for: one stream, or one each for q, k and v
     reads = { type = "string", one_of = { "one", "each" }, default = "one" },
+    window = count,
+    sinks = { type = "boolean", default = false },
+    softcap = { type = "number", above = 0 },
+    scale = { type = "number", above = 0 },
   },
   reads = function(o) return o.reads == "each" and { "q", "k", "v" } or nil end,
   forward = function(m, site, x)
@@ -63,15 +80,22 @@ return sublayer {
     local q, k, v = project("q", o.heads), project("k", kv), project("v", kv, passes)
     if o.qk_norm then q, k = head_norm(m, site, "q_norm", q), head_norm(m, site, "k_norm", k) end
     if o.rope then q, k = rope.turn(o.rope, q), rope.turn(o.rope, k) end
-    local how = { causal = o.causal, scale = d ^ -0.5 }
+    local how = { causal = o.causal, scale = o.scale or d ^ -0.5, window = o.window,
+      softcap = o.softcap }
     local y
     if routed.keys then
+      if o.window or o.sinks then
+        error("attention: expected no window and no sinks where a route chooses the keys, found "
+          .. (o.window and "a window" or "sinks"))
+      end
       local some_k, some_v = gather(k, routed.keys), gather(v, routed.keys)
       local o_some = attention(q, some_k, some_v, how)
       local lse = attention_lse(q, some_k, some_v, how)
-      y = with_self(q, k, v, o_some, lse, routed.mask, how.scale)
+      y = with_self(q, k, v, o_some, lse, routed.mask, how)
     else
-      y = attention(q, k, passes and gather(v, list) or v, how)
+      local values = passes and gather(v, list) or v
+      y = attention(q, k, values, how)
+      if o.sinks then y = with_sinks(m, site, y, attention_lse(q, k, values, how)) end
     end
     if passes then
       local mask = reshape(routed.mask, { 1, 1, 1 })

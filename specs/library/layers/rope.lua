@@ -1,8 +1,10 @@
 -- Rotary positions.  A pair (a, b) of channels turns by position * frequency:
 -- (a cos - b sin, b cos + a sin).  half: pairs (i, i + d/2); interleaved: (2i, 2i+1).
+-- With dims only the first so many channels of a head turn (partial rope); they are d then.
 local rope = {}
 
 rope.fields = {
+  dims = { type = "integer", min = 2, max = 1 << 20 },
   theta = { type = "number", above = 1, default = 10000 },
   style = { type = "string", one_of = { "half", "interleaved" }, default = "half" },
   yarn = { type = "table", fields = {
@@ -38,9 +40,21 @@ function rope.waves(o, d, x)
     wave(frequency, { sine = true, scale = scale, of = x })
 end
 
+-- Refuses what heads of d channels cannot be turned by; 'what' asks.
+function rope.check(what, o, d)
+  local name, n = o.dims and "rope.dims" or "head_dim", o.dims or d
+  if n % 2 ~= 0 then error(what .. ": expected an even " .. name .. " with rope, found " .. n) end
+  if n > d then
+    error(what .. ": expected rope.dims to be at most the head's " .. d .. " channels, found " .. n)
+  end
+end
+
 -- x [tokens, heads, d]
 function rope.turn(o, x)
   local heads, d = x:shape()[1], x:shape()[2]
+  if o.dims and o.dims < d then
+    return concat({ rope.turn(o, slice(x, 2, 1, o.dims)), slice(x, 2, o.dims + 1, d - o.dims) }, 2)
+  end
   local c, s = rope.waves(o, d, x)
   if o.style == "half" then
     local a, b = slice(x, 2, 1, d // 2), slice(x, 2, d // 2 + 1, d // 2)
