@@ -82,8 +82,8 @@ typedef struct Attr {
     const char *name; /* NAME: interned, compare by pointer */
     double value;     /* VALUE; ATTENTION, FREQUENCIES: the scale; SHARE */
     int axis;         /* AXIS, RANGE */
-    /* RANGE; COUNT, ITERATIONS: count; INDEX: first; SHIFT: how many tokens; ATTENTION: tokens of a
-    ** chunk if causal, else how many pools; 0: neither */
+    /* RANGE, EACH; COUNT, ITERATIONS: count; INDEX: first; SHIFT: how many tokens; ATTENTION: tokens
+    ** of a chunk if causal, else how many pools; 0: neither */
     int64_t first, count;
     int64_t window;    /* ATTENTION: a query sees so many keys, its own the last; 0: all */
     int64_t values;    /* ATTENTION: values are so many first channels of keys; 0: operands */
@@ -94,6 +94,7 @@ typedef struct Attr {
     bool delta;        /* RECURRENCE: by the delta rule */
     bool sine;         /* FREQUENCIES: sin instead of cos */
     bool bf16;         /* PRODUCT: its result is rounded to bfloat16 */
+    bool back;         /* EACH */
     const double *frequency; /* FREQUENCIES: 'count' radians per position */
     int copy;                /* recomputed twin of an equal node; 0: none */
 } Attr;
@@ -250,7 +251,7 @@ const char *shape_text(Graph *g, const Shape *s); /* "[tokens,8,64]" */
 Node *op_fill(Graph *g, double value); /* rank 0, uniform */
 Node *op_full(Graph *g, const Shape *s, double value);
 Node *op_broadcast(Node *x, const Shape *s); /* x repeated to the shape: x * op_full(s, 1) */
-/* seed per_token generating training sampling tokens targets position */
+/* seed per_token generating training decoding sampling tokens targets position */
 Node *op_source(Graph *g, Op op);
 Node *op_scale(Node *x, double k); /* x * k */
 Node *op_rsub(double k, Node *x);  /* k - x */
@@ -297,10 +298,10 @@ typedef struct EvalInput {
     const int32_t *tokens, *targets; /* targets may be NULL */
     const double *(*param)(void *user, const Node *param);
     void *user;
-    double seed;                 /* value of 'seed', usually 1 */
-    double generating, training; /* values of these */
-    uint64_t draw;               /* which random numbers; 0: none, 'sampling' is 0 */
-    bool keep;                   /* all values, not only those of outputs */
+    double seed;                           /* value of 'seed', usually 1 */
+    double generating, training, decoding; /* values of these */
+    uint64_t draw;                         /* which random numbers; 0: none, 'sampling' is 0 */
+    bool keep;                             /* all values, not only those of outputs */
     /* NULL, or an evaluation that kept all values: stop_gradient, step,
     ** greater and peak take theirs from it.  For finite differences. */
     const struct Eval *frozen;

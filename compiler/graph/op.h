@@ -98,6 +98,8 @@ void attr_own(Arena *mem, AttrKind kind, Attr *a); /* lists are copied */
 bool attr_same(AttrKind kind, const Attr *a, const Attr *b);
 uint64_t attr_hash(uint64_t hash, AttrKind kind, const Attr *a);
 
+double each_flops(const Node *n); /* of linear_each, per token */
+
 double round_bf16(double x); /* nearest, ties to even; too large: infinite */
 
 int64_t rows_of(const EvalStep *s, const Shape *shape); /* tokens, or 1 */

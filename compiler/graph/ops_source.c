@@ -18,6 +18,7 @@ NO_GRADIENT(seed)
 NO_GRADIENT(per_token)
 NO_GRADIENT(generating)
 NO_GRADIENT(training)
+NO_GRADIENT(decoding)
 NO_GRADIENT(sampling)
 NO_GRADIENT(random)
 NO_GRADIENT(tokens)
@@ -74,6 +75,7 @@ const char *shape_seed(Node *n) { return is(n, number); }
 const char *shape_per_token(Node *n) { return is(n, number); }
 const char *shape_generating(Node *n) { return is(n, number); }
 const char *shape_training(Node *n) { return is(n, number); }
+const char *shape_decoding(Node *n) { return is(n, number); }
 const char *shape_sampling(Node *n) { return is(n, number); }
 const char *shape_tokens(Node *n) { return is(n, ids); }
 const char *shape_targets(Node *n) { return is(n, ids); }
@@ -86,6 +88,8 @@ void eval_per_token(const EvalStep *s) { s->out[0][0] = 1 / (double)s->tokens; }
 void eval_generating(const EvalStep *s) { s->out[0][0] = s->input->generating; }
 
 void eval_training(const EvalStep *s) { s->out[0][0] = s->input->training; }
+
+void eval_decoding(const EvalStep *s) { s->out[0][0] = s->input->decoding; }
 
 void eval_sampling(const EvalStep *s) { s->out[0][0] = s->input->draw != 0; }
 

@@ -69,7 +69,8 @@ static void run_outputs(PassRun *r) { r->g = graph_extract(r->from, r->outputs);
 
 static void run_form(PassRun *r) {
     bool generating = r->program == PLAN_GENERATE || r->program == PLAN_SCORE;
-    r->g = pass_form(r->g, (Form){ generating, r->program == PLAN_TRAIN });
+    r->g = pass_form(r->g,
+                     (Form){ generating, r->program == PLAN_TRAIN, r->program == PLAN_GENERATE });
 }
 
 static void run_gradient(PassRun *r) { pass_gradient(r->g); }
@@ -194,12 +195,12 @@ static Plan *plan_probe(const Graph *probe, const PassOptions *o) {
 ModelPlans plans_make(const Graph *g, const Graph *probe, const PassOptions *o) {
     PassRun model = { .o = o, .program = PLANS, .g = graph_copy(g) };
     run_passes(&model);
-    bool forms = plan_has_forms(model.g);
+    bool forms = plan_has_forms(model.g), decodes = plan_has_decoding(model.g);
     ModelPlans plans = { { NULL } };
     for (int i = 0; i < PLANS; i++) {
         if (i == PLAN_TRAIN && !o->inference) plans.plan[i] = plan_training(model.g, o);
-        if (i == PLAN_LOGITS || i == PLAN_LOSS
-            || (forms && (i == PLAN_GENERATE || i == PLAN_SCORE)))
+        if (i == PLAN_LOGITS || i == PLAN_LOSS || (decodes && i == PLAN_GENERATE)
+            || (forms && i == PLAN_SCORE))
             plans.plan[i] = plan_program(model.g, i, o);
         if (i == PLAN_PROBE && probe) plans.plan[i] = plan_probe(probe, o);
     }

@@ -126,10 +126,11 @@ static inline bool plan_listed(const Node *n) {
 /* two_phase.c: depth reads share a pass over sources; 'training': gradients follow */
 Graph *pass_two_phase(Graph *g, TwoPhase how, bool training);
 typedef struct Form {
-    bool generating, training;
+    bool generating, training, decoding;
 } Form;
 Graph *pass_form(Graph *g, Form form);      /* form.c: as trained, or as it generates */
 bool plan_has_forms(const Graph *g);        /* it generates otherwise than it is trained */
+bool plan_has_decoding(const Graph *g);     /* the program with caches is another */
 Graph *pass_simplify(Graph *g);             /* simplify.c: identities */
 Graph *pass_recompute(Graph *g, Keep keep); /* recompute.c: backward reads what is cheap again */
 Graph *pass_precision(Graph *g);            /* precision.c: products take bfloat16 */

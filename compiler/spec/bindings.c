@@ -188,6 +188,25 @@ static int call_wave(lua_State *L) {
     return tensor_push(L, tensor_build(L, OP_wave, 1, &position, attr));
 }
 
+/* linear_each(x, w, { first = 1, count = all after it, back = false }) */
+static int call_each(lua_State *L) {
+    lua_settop(L, 3);
+    Node *in[] = { tensor_get(L, 1, "linear_each"), tensor_get(L, 2, "linear_each") };
+    binding_options(L, 3, "linear_each", (const char *const[]){ "first", "count", "back", NULL });
+    int64_t rows = in[1]->shape.rank == 3 ? in[1]->shape.dim[1] : 1, first = 1;
+    if (binding_option(L, 3, "first"))
+        first = binding_integer(L, lua_gettop(L), "linear_each", "first");
+    int64_t count = rows - first + 1;
+    if (binding_option(L, 3, "count"))
+        count = binding_integer(L, lua_gettop(L), "linear_each", "count");
+    if (first < 1 || first > rows || count < 1 || count > rows - first + 1)
+        spec_fail(L, "linear_each: expected rows from 1 to %I, found %I from %I on",
+                  (LUAI_UACINT)rows, (LUAI_UACINT)count, (LUAI_UACINT)first);
+    Attr attr = { .first = first - 1, .count = count };
+    attr.back = binding_boolean(L, 3, "linear_each", "back", false);
+    return tensor_push(L, tensor_build(L, OP_linear_each, 2, in, attr));
+}
+
 /* Lua's select(n, ...) too: that one's first argument is never a tensor. */
 static int call_select(lua_State *L) {
     if (luaL_testudata(L, 1, "tensor")) return call_plain(L);
@@ -223,6 +242,8 @@ const Structural ops_structural[] = {
     { OP_sinkhorn, "sinkhorn", call_sinkhorn, "sinkhorn(x, iterations)", 0 },
     { OP_wave, "wave", call_wave, "wave({frequency, ...}, {sine =, scale =, of =})", 0 },
     { OP_linear, "linear", call_plain, "linear(x, w)", 2 },
+    { OP_linear_each, "linear_each", call_each, "linear_each(x, w, {first =, count =, back =})",
+      0 },
     { OP_embed, "embed", call_plain, "embed(w, ids)", 2 },
     { OP_attention, "attention", call_attention,
       "attention(q, k, v, {causal =, scale =, chunk =, pools =, window =, softcap =, by_distance "
@@ -244,6 +265,7 @@ const Structural ops_structural[] = {
     { OP_per_token, "per_token", call_source, "per_token()", 0 },
     { OP_generating, "generating", call_source, "generating()", 0 },
     { OP_training, "training", call_source, "training()", 0 },
+    { OP_decoding, "decoding", call_source, "decoding()", 0 },
     { OP_sampling, "sampling", call_source, "sampling()", 0 },
 };
 const int ops_count = sizeof ops_structural / sizeof *ops_structural;

@@ -1,13 +1,16 @@
 /*
 ** Whether a model can go token by token: not if what it generates with sees later tokens, or
-** chooses among them. A choice by generating() or training() counts with what it takes then.
+** chooses among them. A choice by generating(), decoding() or training() counts with what it takes
+** then.
 */
 #include "front.h"
 
 /* Operands of n that its value depends on while generating. */
 static bool counts(const Node *n, int operand) {
     Op by = n->op == OP_select ? n->in[0]->op : NOP;
-    return by == OP_generating ? operand == 1 : by == OP_training ? operand == 2 : true;
+    return by == OP_generating || by == OP_decoding ? operand == 1
+        : by == OP_training                         ? operand == 2
+                                                    : true;
 }
 
 void causal_sites(const Graph *g, const Node *logits, const char **acausal, const char **ahead) {

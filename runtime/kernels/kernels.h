@@ -95,6 +95,11 @@ void k_linear_few_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k, const uint1
 void k_linear_few_bf16_weights(int64_t n, int64_t m0, int64_t m1, int64_t k, const uint16_t *x,
                                int64_t ldx, const uint16_t *w, int64_t ldw, Result y);
 
+/* gemv_back.c: few rows: dx[n,k] = dy[n,m] w[m,k]; each weight is read from memory once; the bits
+** of a row do not depend on n, but are not those of k_linear_back. */
+void k_linear_back_few(int64_t n, int64_t m, int64_t k, const float *dy, int64_t lddy,
+                       const float *w, int64_t ldw, float *dx, int64_t lddx);
+
 /* Libraries of processors that multiply pairs of bfloat16s. */
 #if defined(__AVX512BF16__) || defined(__AMX_BF16__) || defined(STRATA_TILES_IN_C) \
     || defined(STRATA_PAIRS_IN_C)

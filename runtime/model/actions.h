@@ -30,6 +30,7 @@ void k_row_action(const TaskWork *w, const Action *s);
 
 /* products.c */
 void k_product_action(const TaskWork *w, const Action *s);
+void k_each_action(const TaskWork *w, const Action *s); /* of parts m0 ... m1 - 1 */
 /* Packing of weights before a phase, by blocks of columns.  No tasks: it is no product, or its
 ** weights lie packed already, or each task packs what it needs. */
 int64_t k_pack_tasks(const Frame *f, const Action *s);

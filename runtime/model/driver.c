@@ -88,6 +88,30 @@ static void run_columns(Frame *f, const Stage *phase, const Action *s, int32_t p
         k_check_step(f, s + i, 0), k_check_free(f, s + i, 0);
 }
 
+static void parts_task(void *arg, int64_t task, int32_t worker) {
+    const Job *j = arg;
+    const Action *s = j->product;
+    unsigned mode = enter_mode();
+    TaskWork w = { j->f,
+                   0,
+                   first_row(j->f, j->phase),
+                   rows_left(j->f, j->phase),
+                   task * j->block,
+                   least((task + 1) * j->block, s->each.parts) };
+    frame_profile(j->f, s, 1, worker);
+    k_each_action(&w, s);
+    frame_profile(j->f, s, 0, worker);
+    leave_mode(mode);
+}
+
+/* Products of parts of few rows. */
+static void run_parts(Frame *f, const Stage *phase, const Action *s) {
+    int64_t workers = f->ctx->setup.workers, parts = s->each.parts;
+    Job j = { f, phase, s, blocks(parts, workers > 1 ? FEW_TASKS * workers : 1) };
+    k_par_for(f->ctx, blocks(parts, j.block), parts_task, &j);
+    if (k_constants.check) k_check_step(f, s, 0), k_check_free(f, s, 0);
+}
+
 /* Few rows: each action by itself, products split by columns over all workers. */
 static void run_few(Frame *f, const Stage *phase) {
     for (int32_t i = 0; i < phase->count; i++) {
@@ -96,6 +120,8 @@ static void run_few(Frame *f, const Stage *phase) {
             int32_t products = side_by_side(s, &k_actions[phase->first + phase->count]);
             run_columns(f, phase, s, products);
             i += products - 1;
+        } else if (s->what == DO_LINEAR_EACH) {
+            run_parts(f, phase, s);
         } else {
             unsigned mode = enter_mode();
             TaskWork w = { f, 0, first_row(f, phase), rows_left(f, phase), 0, -1 };

@@ -62,6 +62,25 @@ void k_product_action(const TaskWork *w, const Action *s) {
     else product_f32(w, s, back);
 }
 
+/* Of parts w->m0 ... w->m1 - 1. */
+void k_each_action(const TaskWork *w, const Action *s) {
+    const EachAction *a = &s->each;
+    float *scratch = frame_scratch(w->f, w->worker);
+    const float *m = k_resolve(w->f, &k_refs[s->ref + 2], w->worker, w->first);
+    int64_t ldx = stride_of(s, 1), ldy = stride_of(s, 0), n = w->count, steps = a->steps,
+            in = a->back ? a->count : steps, out = a->back ? steps : a->count;
+    for (int64_t g = w->m0; g < (w->m1 < 0 ? a->parts : w->m1); g++) {
+        const float *x = work_row(w, s, 1) + g * in, *rows = m + (g * a->rows + a->first) * steps;
+        float *y = work_row(w, s, 0) + g * out;
+        if (a->back && w->f->few)
+            k_linear_back_few(n, a->count, steps, x, ldx, rows, steps, y, ldy);
+        else if (a->back)
+            k_linear_back(n, a->count, steps, x, ldx, rows, steps, y, ldy, 0, scratch);
+        else if (w->f->few) k_linear_few(n, 0, a->count, steps, x, ldx, rows, steps, y, ldy, 0);
+        else k_linear(n, a->count, steps, x, ldx, rows, steps, y, ldy, 0, scratch);
+    }
+}
+
 /* == Packing ============================================================== */
 
 int64_t k_pack_tasks(const Frame *f, const Action *s) {

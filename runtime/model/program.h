@@ -65,7 +65,8 @@ enum {
     DO_TOP,                /* top; mask, x */
     DO_LIST,               /* -; .., mask: makes the list 'list' */
     DO_GATHER,             /* rows; y, x: rows of the list 'list' */
-    DO_SCATTER_ROWS        /* rows; y, x: the same, back to all tokens */
+    DO_SCATTER_ROWS,       /* rows; y, x: the same, back to all tokens */
+    DO_LINEAR_EACH         /* each; y, x, w */
 };
 /* clang-format on */
 
@@ -154,6 +155,12 @@ typedef struct RowsAction {
     int64_t columns; /* floats of a row */
 } RowsAction;
 
+/* Products of parts: w has 'rows' rows of 'steps' floats for each; 'count' of them from 'first'. */
+typedef struct EachAction {
+    int64_t parts, rows, steps, first, count;
+    int32_t back; /* 1: x is multiplied by them, not by their transpose */
+} EachAction;
+
 typedef struct Action {
     int32_t what;
     int32_t ref, refs; /* in k_refs */
@@ -174,6 +181,7 @@ typedef struct Action {
         RandomAction random;
         TopAction top;
         RowsAction rows;
+        EachAction each;
     };
 } Action;
 

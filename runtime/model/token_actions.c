@@ -60,6 +60,7 @@ void k_token_action(const TaskWork *w, const Action *s) {
     case DO_ROW: k_row_action(w, s); break;
     case DO_LINEAR:
     case DO_LINEAR_BACK: k_product_action(w, s); break;
+    case DO_LINEAR_EACH: k_each_action(w, s); break;
     case DO_EMBED: embed_action(w, s); break;
     case DO_RANDOM: random_action(w, s); break;
     case DO_GATHER: gather_action(w, s); break;

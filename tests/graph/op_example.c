@@ -1,5 +1,5 @@
 /* See op_example.h. */
-#include "op_example.h"
+#include "op_example_parts.h"
 
 #include "history_example.h"
 #include "test.h"
@@ -7,11 +7,6 @@
 #include <string.h>
 
 /* == Operands ============================================================= */
-
-#define SHAPE_OF(lead_, rank_, ...) \
-    ((Shape){ .lead = lead_, .rank = rank_, .dim = { __VA_ARGS__ } })
-#define U(rank, ...) SHAPE_OF(LEAD_NONE, rank, __VA_ARGS__)
-#define T(rank, ...) SHAPE_OF(LEAD_TOKENS, rank, __VA_ARGS__)
 
 Node *example_operand(Graph *g, Shape s) {
     char name[32];
@@ -30,7 +25,7 @@ Node *example_build(Graph *g, Op op, int nin, Node **in, Attr attr) {
     return n;
 }
 
-static Node *build_of(Graph *g, Op op, int nin, const Shape *s, Attr attr) {
+Node *example_build_of(Graph *g, Op op, int nin, const Shape *s, Attr attr) {
     Node *in[4];
     for (int i = 0; i < nin; i++)
         in[i] = example_operand(g, s[i]);
@@ -52,11 +47,10 @@ static const Shape broadcasts[][3] = {
     { T(4, 2, 1, 3, 1), T(2, 3, 2), U(3, 2, 1, 2) },
     { U(2, 1, 1), T(2, 1, 1), T(1, 1) },
 };
-#define COUNT(a) ((int)(sizeof(a) / sizeof(a)[0]))
 
 static Node *pointwise(Graph *g, Op op, int variant) {
     if (variant >= COUNT(broadcasts)) return NULL;
-    return build_of(g, op, op_info[op].arity, broadcasts[variant], (Attr){ 0 });
+    return example_build_of(g, op, op_info[op].arity, broadcasts[variant], (Attr){ 0 });
 }
 
 typedef struct AxisCase {
@@ -71,7 +65,7 @@ static const AxisCase axes[] = {
 
 static Node *along_axis(Graph *g, Op op, int variant) {
     if (variant >= COUNT(axes)) return NULL;
-    return build_of(g, op, 1, &axes[variant].x, (Attr){ .axis = axes[variant].axis });
+    return example_build_of(g, op, 1, &axes[variant].x, (Attr){ .axis = axes[variant].axis });
 }
 
 static const struct {
@@ -101,7 +95,7 @@ static Node *reshape(Graph *g, int variant) {
         { T(0), U(2, 1, 1) },    { U(2, 4, 2), U(3, 2, 1, 4) },
     };
     if (variant >= COUNT(to)) return NULL;
-    return build_of(g, OP_reshape, 1, &to[variant][0], (Attr){ .shape = to[variant][1] });
+    return example_build_of(g, OP_reshape, 1, &to[variant][0], (Attr){ .shape = to[variant][1] });
 }
 
 static Node *transpose(Graph *g, int variant) {
@@ -118,7 +112,7 @@ static Node *transpose(Graph *g, int variant) {
     if (variant >= COUNT(c)) return NULL;
     Attr attr = { 0 };
     memcpy(attr.perm, c[variant].perm, sizeof attr.perm);
-    return build_of(g, OP_transpose, 1, &c[variant].x, attr);
+    return example_build_of(g, OP_transpose, 1, &c[variant].x, attr);
 }
 
 static Node *slice(Graph *g, int variant) {
@@ -148,7 +142,7 @@ static Node *concat(Graph *g, int variant) {
         { 2, { T(2, 2, 3), U(2, 4, 3) }, 0 },
     };
     if (variant >= COUNT(c)) return NULL;
-    return build_of(g, OP_concat, c[variant].nin, c[variant].x, (Attr){ .axis = c[variant].axis });
+    return example_build_of(g, OP_concat, c[variant].nin, c[variant].x, (Attr){ .axis = c[variant].axis });
 }
 
 static Node *stack(Graph *g, int variant) {
@@ -160,7 +154,7 @@ static Node *stack(Graph *g, int variant) {
         { 2, { T(0), U(0) } }, { 2, { U(3, 2, 1, 2), T(3, 2, 1, 2) } },
     };
     if (variant >= COUNT(c)) return NULL;
-    return build_of(g, OP_stack, c[variant].nin, c[variant].x, (Attr){ 0 });
+    return example_build_of(g, OP_stack, c[variant].nin, c[variant].x, (Attr){ 0 });
 }
 
 static Node *after(Graph *g, int variant) {
@@ -174,12 +168,12 @@ static Node *after(Graph *g, int variant) {
         { 2, { U(1, 3), U(0) } },
     };
     if (variant >= COUNT(c)) return NULL;
-    return build_of(g, OP_after, c[variant].nin, c[variant].x, (Attr){ 0 });
+    return example_build_of(g, OP_after, c[variant].nin, c[variant].x, (Attr){ 0 });
 }
 
 static Node *token_sum(Graph *g, int variant) {
     static const Shape c[] = { T(0), T(1, 3), T(2, 1, 2) };
-    return variant < COUNT(c) ? build_of(g, OP_token_sum, 1, &c[variant], (Attr){ 0 }) : NULL;
+    return variant < COUNT(c) ? example_build_of(g, OP_token_sum, 1, &c[variant], (Attr){ 0 }) : NULL;
 }
 
 /* linear: w [M,K], x [K]; linear_back: x [M]; both with and without a third. */
@@ -189,12 +183,12 @@ static Node *product(Graph *g, Op op, int variant) {
     int64_t M = c[variant / 2][0], K = c[variant / 2][1];
     int64_t from = op == OP_linear ? K : M, to = op == OP_linear ? M : K;
     Shape s[] = { T(1, from), U(2, M, K), T(1, to) };
-    return build_of(g, op, 2 + variant % 2, s, (Attr){ 0 });
+    return example_build_of(g, op, 2 + variant % 2, s, (Attr){ 0 });
 }
 
 static Node *linear_weight(Graph *g, int variant) {
     static const Shape c[][2] = { { T(1, 3), T(1, 4) }, { T(1, 1), T(1, 5) } };
-    return variant < COUNT(c) ? build_of(g, OP_linear_weight, 2, c[variant], (Attr){ 0 }) : NULL;
+    return variant < COUNT(c) ? example_build_of(g, OP_linear_weight, 2, c[variant], (Attr){ 0 }) : NULL;
 }
 
 static Node *embed(Graph *g, Op op, int variant) {
@@ -242,74 +236,6 @@ static Node *top(Graph *g, int variant) {
     return op_mul(x, example_build(g, OP_top, 1, &x, (Attr){ .value = share[variant] }));
 }
 
-static const struct {
-    int64_t H, G, d, e;
-} heads[] = {
-    { 1, 1, 1, 1 },
-    { 2, 2, 3, 3 },
-    { 4, 2, 2, 3 },
-    { 3, 1, 4, 1 },
-};
-
-/* Attention and its log-sum-exp, as merging several by theirs uses them. */
-static Node *merged(Node *o) {
-    Shape s = o->shape;
-    s.dim[1] = 1;
-    return op_mul(o, op_reshape(op_sigmoid(op_side(o, 1)), &s));
-}
-
-/* Queries, keys and values, or all of some tokens only. */
-static Node *attention_of_some(Graph *g, int which, bool causal, int who) {
-    int64_t H = heads[which].H, G = heads[which].G, d = heads[which].d, e = heads[which].e;
-    Node *in[] = { example_operand(g, T(2, H, d)), example_operand(g, T(2, G, d)),
-                   example_operand(g, T(2, G, e)) },
-         *rows = example_list(g, 0);
-    for (int i = 0; i < 3; i++)
-        if (i ? who > 0 : who < 2) in[i] = op_gather(in[i], rows);
-    return merged(example_build(g, OP_attention, 3, in, (Attr){ .value = 0.6, .causal = causal }));
-}
-
-/* What shapes scores, alone and together. */
-static const struct {
-    int64_t window, values, distances;
-    double softcap;
-} shapings[] = {
-    { 2, 0, 0, 0 }, { 0, 0, 0, 0.4 }, { 0, 0, 3, 0 }, { 0, 1, 0, 0 }, { 3, 1, 2, 0.7 }
-};
-
-static Node *shaped_attention(Graph *g, int which, int shaping, bool some) {
-    int64_t H = heads[which].H, G = heads[which].G, d = heads[which].d, e = heads[which].e,
-            values = shapings[shaping].values, distances = shapings[shaping].distances;
-    Node *in[] = { example_operand(g, T(2, H, d)), example_operand(g, T(2, G, d)),
-                   values ? NULL : example_operand(g, T(2, G, e)),
-                   distances ? example_operand(g, T(2, H, distances)) : NULL },
-         *rows = some ? example_list(g, 0) : NULL;
-    for (int i = 0; some && i < 4; i++)
-        if (in[i]) in[i] = op_gather(in[i], rows);
-    if (values) in[2] = in[1];
-    Attr attr = { .value = 0.6,
-                  .causal = true,
-                  .window = shapings[shaping].window,
-                  .values = values,
-                  .softcap = shapings[shaping].softcap };
-    return merged(example_build(g, OP_attention, distances ? 4 : 3, in, attr));
-}
-
-static Node *attention(Graph *g, int variant) {
-    static const int64_t averages[] = { 0, 0, 2, 1, 9 }; /* of keys: pools, or tokens of a chunk */
-    int which = variant / 2 % COUNT(heads), round = variant / 2 / COUNT(heads);
-    if (round >= COUNT(averages))
-        return round < COUNT(averages) + 3
-            ? attention_of_some(g, which, variant % 2, round - COUNT(averages))
-            : round < COUNT(averages) + 3 + COUNT(shapings)
-            ? shaped_attention(g, which, round - COUNT(averages) - 3, variant % 2)
-            : NULL;
-    int64_t H = heads[which].H, G = heads[which].G, d = heads[which].d, e = heads[which].e;
-    Shape s[] = { T(2, H, d), T(2, G, d), T(2, G, e) };
-    Node *o = build_of(g, OP_attention, 3, s,
-                       (Attr){ .value = 0.6, .causal = variant % 2, .count = averages[round] });
-    return round ? merged(o) : o;
-}
 
 static Node *cross_entropy(Graph *g, int result, int variant) {
     if (variant >= 2) return NULL;
@@ -317,24 +243,27 @@ static Node *cross_entropy(Graph *g, int result, int variant) {
     return op_side(example_build(g, OP_cross_entropy, 2, in, (Attr){ 0 }), result);
 }
 
-static Node *attention_grad(Graph *g, int variant) {
-    Node *o = attention(g, variant);
-    if (!o) return NULL;
-    while (o->op != OP_attention)
-        o = o->in[0];
-    Node *delta = op_sum(op_mul(o, op_tanh(o)), 1);
-    Node *in[] = {
-        o->in[0], o->in[1], o->in[2], delta, op_side(o, 1), op_tanh(o), o->nin > 3 ? o->in[3] : NULL
-    };
-    Node *dq = example_build(g, OP_attention_grad, o->nin + 3, in, *o->attr);
-    return op_stop_gradient(op_side(dq, variant % node_results(dq)));
-}
-
 static Node *cross_entropy_grad(Graph *g, int variant) {
     Node *nll = cross_entropy(g, 0, variant);
     if (!nll) return NULL;
     Node *in[] = { nll->in[0], op_side(nll, 1), nll->in[1], op_tanh(nll) };
     return op_stop_gradient(example_build(g, OP_cross_entropy_grad, 4, in, (Attr){ 0 }));
+}
+
+static Node *linear_each(Graph *g, int variant) {
+    static const struct {
+        Shape x, w;
+        int64_t first, count;
+        bool back;
+    } c[] = {
+        { T(2, 1, 3), U(3, 1, 2, 3), 0, 2, false }, { T(2, 3, 2), U(3, 3, 4, 2), 1, 2, false },
+        { T(2, 2, 4), U(3, 2, 5, 4), 3, 2, false }, { T(2, 1, 2), U(3, 1, 2, 3), 0, 2, true },
+        { T(2, 3, 1), U(3, 3, 4, 2), 1, 1, true },  { T(2, 2, 4), U(3, 2, 5, 3), 1, 4, true },
+    };
+    if (variant >= COUNT(c)) return NULL;
+    Shape s[] = { c[variant].x, c[variant].w };
+    Attr attr = { .first = c[variant].first, .count = c[variant].count, .back = c[variant].back };
+    return example_build_of(g, OP_linear_each, 2, s, attr);
 }
 
 static Node *wave(Graph *g, int variant) {
@@ -352,7 +281,7 @@ static Node *source(Graph *g, Op op, int variant) {
     if (op == OP_param) return example_operand(g, U(1, 3));
     if (op == OP_fill) return op_mul(op_full(g, &U(1, 3), 0.5), example_operand(g, T(1, 3)));
     if (op == OP_seed || op == OP_per_token || op == OP_generating || op == OP_training
-        || op == OP_sampling)
+        || op == OP_sampling || op == OP_decoding)
         return op_mul(op_source(g, op), example_operand(g, T(1, 3)));
     return op_embed(example_operand(g, U(2, VOCAB, 2)), op_source(g, op));
 }
@@ -379,6 +308,7 @@ Node *op_example(Graph *g, Op op, int variant) {
     case OP_linear:
     case OP_linear_back: return product(g, op, variant);
     case OP_linear_weight: return linear_weight(g, variant);
+    case OP_linear_each: return linear_each(g, variant);
     case OP_embed:
     case OP_embed_weight: return embed(g, op, variant);
     case OP_random:
@@ -389,8 +319,8 @@ Node *op_example(Graph *g, Op op, int variant) {
     case OP_scatter: return scatter(g, variant);
     case OP_rows: return rows(g, variant);
     case OP_top: return top(g, variant);
-    case OP_attention: return attention(g, variant);
-    case OP_attention_grad: return attention_grad(g, variant);
+    case OP_attention: return example_attention(g, variant);
+    case OP_attention_grad: return example_attention_grad(g, variant);
     case OP_cross_entropy: return cross_entropy(g, 0, variant);
     case OP_cross_entropy_grad: return cross_entropy_grad(g, variant);
     case OP_side: return cross_entropy(g, 1, variant);

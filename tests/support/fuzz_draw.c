@@ -186,9 +186,7 @@ static Node *draw_top(Fuzz *f) {
 }
 
 /* A training step's own, times 0: what it is compared with is computed for all programs at once. */
-static Node *draw_training(Fuzz *f) {
-    return op_mul(op_source(f->g, OP_training), op_fill(f->g, 0));
-}
+static Node *draw_form(Fuzz *f, Op form) { return op_mul(op_source(f->g, form), op_fill(f->g, 0)); }
 
 static Node *draw_random(Fuzz *f) {
     const char *error;
@@ -199,6 +197,16 @@ static Node *draw_random(Fuzz *f) {
 static Node *draw_gather(Fuzz *f) {
     Node *rows = fuzz_list(f);
     return op_gather(fuzz_vector(f), rows);
+}
+
+static Node *draw_linear_each(Fuzz *f) {
+    int64_t parts = 1 + below(f, 3), rows = 1 + below(f, 6), steps = 1 + below(f, 5);
+    Attr attr = { .first = below(f, (int)rows), .back = below(f, 2) };
+    attr.count = 1 + below(f, (int)(rows - attr.first));
+    Node *in[] = { heads(f, parts, attr.back ? attr.count : steps),
+                   fuzz_param(f, (Shape){ .rank = 3, .dim = { parts, rows, steps } }) };
+    const char *error;
+    return node_new(f->g, OP_linear_each, 2, in, attr, &error);
 }
 
 static Node *draw_scatter(Fuzz *f) {
@@ -349,7 +357,8 @@ static Node *structural(Fuzz *f, Op op) {
     case OP_position:
     case OP_generating:
     case OP_sampling: return op_source(f->g, op);
-    case OP_training: return draw_training(f);
+    case OP_training: return draw_form(f, op);
+    case OP_decoding: return draw_form(f, op);
     case OP_random: return draw_random(f);
     case OP_wave: return draw_wave(f);
     case OP_sum:
@@ -361,6 +370,7 @@ static Node *structural(Fuzz *f, Op op) {
     case OP_linear:
     case OP_linear_back: return draw_product(f, op);
     case OP_linear_weight: return draw_linear_weight(f);
+    case OP_linear_each: return draw_linear_each(f);
     case OP_embed: return draw_embed(f);
     case OP_embed_weight: return draw_embed_weight(f);
     case OP_rows: return fuzz_list(f);

@@ -211,6 +211,17 @@ static Node *heads(Rows *r, int64_t H, int64_t d) {
     return op_reshape(product(r, any(r), H * d), &s);
 }
 
+static Node *draw_each(Rows *r) {
+    static const int64_t sizes[] = { 1, 4, 7, 16, 33, 40 };
+    int64_t parts = 1 + below(r, 4), rows = sizes[below(r, 6)], steps = sizes[below(r, 6)];
+    Attr attr = { .first = below(r, (int)rows), .back = below(r, 2) };
+    attr.count = 1 + below(r, (int)(rows - attr.first));
+    const char *error;
+    Node *in[] = { heads(r, parts, attr.back ? attr.count : steps),
+                   probe_param(&r->p, probe_shape(3, (int64_t[]){ parts, rows, steps })) };
+    return node_new(r->p.g, OP_linear_each, 2, in, attr, &error);
+}
+
 /* What may shape scores; how many operands there are then. */
 static int draw_shaping(Rows *r, int64_t H, int64_t d, Node **in, Attr *attr) {
     if (!below(r, 3)) attr->softcap = draw_uniform(&r->p.random, 0.3, 2);
@@ -297,7 +308,7 @@ static const Draw draws[] = {
     draw_pointwise, draw_pointwise, draw_pointwise, draw_pointwise, draw_pointwise,  safe_reduce,
     safe_reduce,    draw_sinkhorn,  draw_transpose, draw_reshape,   draw_slice,      draw_concat,
     draw_stack,     draw_linear,    draw_linear,    draw_attention, draw_wave,       draw_mean,
-    draw_param,     draw_after,     draw_some,      draw_conv,      draw_recurrence,
+    draw_param,     draw_after,     draw_some,      draw_conv,      draw_recurrence, draw_each,
 };
 
 /* == Graphs =============================================================== */

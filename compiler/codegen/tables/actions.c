@@ -21,6 +21,7 @@ static const Anchor anchors[] = {
     { OP_linear, DO_LINEAR, 1 },
     { OP_linear_back, DO_LINEAR_BACK, 1 },
     { OP_linear_weight, DO_OUTER, 1 },
+    { OP_linear_each, DO_LINEAR_EACH, 1 },
     { OP_embed, DO_EMBED, 1 },
     { OP_embed_weight, DO_SCATTER, 1 },
     { OP_attention, DO_ATTENTION, 2 },
@@ -163,6 +164,12 @@ static void set_recurrence(Tables *t, const ProgramKind *kind, Action *a, const 
     if (a->what == DO_RECURRENCE) a->recurrence.carry = carry_of(t, kind, r.heads * r.dk * r.dv);
 }
 
+static EachAction each_action(const Node *n) {
+    const Shape *w = &n->in[1]->shape;
+    return (EachAction){ w->dim[0],      w->dim[1],      w->dim[2],
+                         n->attr->first, n->attr->count, n->attr->back };
+}
+
 /* What an action needs beyond its references, from the shapes of the anchor and its operands. */
 static void set_sizes(Tables *t, const Plan *p, const ProgramKind *kind, Action *a, const Node *n) {
     const Shape *x = n->nin ? &n->in[0]->shape : &n->shape, *own = &n->shape;
@@ -181,6 +188,7 @@ static void set_sizes(Tables *t, const Plan *p, const ProgramKind *kind, Action 
     case DO_SCATTER: a->scatter.columns = x->dim[0], a->scatter.rows = own->dim[0]; break;
     case DO_CROSS_ENTROPY:
     case DO_CROSS_ENTROPY_GRAD: a->loss.vocab = x->dim[0]; break;
+    case DO_LINEAR_EACH: a->each = each_action(n); break;
     case DO_RANDOM: a->random.count = n->attr->count, a->random.stream = n->attr->first; break;
     case DO_TOP: a->top.share = n->attr->value; break;
     case DO_LIST: a->list = (int32_t)n->attr->count; break;

@@ -90,6 +90,12 @@ static StepCost sequence_cost(const Tables *t, const Node *n) {
     return (StepCost){ averages + pair * count, bytes, 0, 0 };
 }
 
+/* Weights that products of parts read. */
+static double each_bytes(const Node *n) {
+    const Shape *w = &n->in[1]->shape;
+    return 4 * (double)w->dim[0] * (double)n->attr->count * (double)w->dim[2];
+}
+
 static StepCost anchor_cost(const Tables *t, const Node *n) {
     double own = elements(n), flops = op_flops(n);
     const Shape *x = n->nin ? &n->in[0]->shape : &n->shape;
@@ -97,6 +103,8 @@ static StepCost anchor_cost(const Tables *t, const Node *n) {
     case CONTRACT: return product_cost(t, n);
     case OUTER: return (StepCost){ flops, bytes_of(n->in[0]) + bytes_of(n->in[1]), 0, 8 * own };
     case GATHER:
+        if (n->op == OP_linear_each)
+            return (StepCost){ flops, 4 * (elements(n->in[0]) + own), 0, each_bytes(n) };
         return (StepCost){ 0, (4 + (n->op == OP_embed ? weight_bytes(t, n->in[0]) : 4)) * own, 0,
                            0 };
     case CHOICE: return (StepCost){ 0, 8, 0, 0 };
@@ -117,7 +125,8 @@ static const char *family_of(const Node *n) {
     case SEQUENCE:
     case HISTORY: return "sequence";
     case LOSS: return "loss";
-    case GATHER: return n->op == OP_embed ? "embedding" : "routing";
+    case GATHER:
+        return n->op == OP_linear_each ? "product" : n->op == OP_embed ? "embedding" : "routing";
     case CHOICE: return "routing";
     case SCATTER: return n->op == OP_conv_weight ? "sequence" : "embedding";
     default: return "row";
@@ -152,6 +161,13 @@ static void anchor_name(const Node *n, char *name, size_t size) {
         snprintf(name + at, size - (size_t)at, "_%lldx%lld", (long long)shape_count(x),
                  (long long)past_of(n));
         break;
+    case GATHER:
+        if (n->op == OP_linear_each) {
+            snprintf(name + at, size - (size_t)at, "_%lldx%lldx%lld", (long long)x->dim[0],
+                     (long long)n->shape.dim[1], (long long)x->dim[1]);
+            break;
+        }
+        /* fall through */
     default:
         snprintf(name + at, size - (size_t)at, "_%lld",
                  (long long)shape_count(x->rank ? x : &n->shape));

@@ -126,7 +126,7 @@ static void set_info(strata_model *m, const ModelInfo *f) {
 }
 
 static void add_routed(Blob *b, strata_model *m, const Tables *t, const Graph *g) {
-    m->forms = t->generates == PROGRAM_GENERATE ? 2 : 1;
+    m->forms = t->forms ? 2 : 1;
     m->routed = t->bytes.constants.lists;
     m->routed_table = reserve(b, (size_t)m->routed * sizeof(uint32_t), 4);
     for (int i = 0; i < m->routed; i++) {

@@ -136,6 +136,7 @@ void tables_build(Tables *t, const Graph *g, const ModelPlans *plans, const Code
     if (plans->plan[PLAN_PROBE]) params_place_inputs(&t->layout, t->info->probe->graph);
     if (training) params_start(t, training);
     t->generates = plans->plan[PLAN_GENERATE] ? PROGRAM_GENERATE : PROGRAM_LOGITS;
+    t->forms = plans->plan[PLAN_SCORE] != NULL;
     c->chunk = o->chunk ? o->chunk : chunk_of(t, training ? training : forward);
     for (int i = 0; i < PROGRAMS; i++) {
         const ProgramKind *k = &kinds[i];

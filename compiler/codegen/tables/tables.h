@@ -70,6 +70,7 @@ typedef struct Tables {
     int64_t cache_bytes; /* second-level cache of a core */
     bool inference;
     int generates; /* the program whose attention has caches */
+    bool forms;    /* the model generates otherwise than it is trained */
     WeightLayout layout;
     TableBytes bytes;
     KernelSink sink;
