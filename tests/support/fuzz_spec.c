@@ -174,6 +174,18 @@ static void recurrent(Spec *s, const char *name) {
     fprintf(s->f, " }, ");
 }
 
+/* Causal always. */
+static void mla(Spec *s) {
+    fprintf(s->f, "mla { heads = %d, nope_dim = %d, rope_dim = %d, value_dim = %d, latent = %d",
+            1 + below(s, 5), 1 + below(s, 20), 2 * (1 + below(s, 6)), 1 + below(s, 20),
+            1 + below(s, 40));
+    if (coin(s)) fprintf(s->f, ", q_latent = %d", 1 + below(s, 20));
+    if (!below(s, 3)) fprintf(s->f, ", window = %d", 1 + below(s, 12));
+    if (coin(s)) rope(s);
+    fprintf(s->f, " }, ");
+    s->causal = s->shaped = true;
+}
+
 static void mlp(Spec *s) {
     static const char *const activations[] = { "swiglu", "gelu",      "relu",
                                                "silu",   "gelu_tanh", "relu2" };
@@ -226,13 +238,15 @@ static void layer(Spec *s) {
     s->shaped = false;
     fprintf(s->f, "    layer { ");
     if (!below(s, 6)) fprintf(s->f, "parallel = true, ");
-    if (kind == 4) recurrent(s, NULL);
+    bool latent = !s->acausal && kind != 7 && kind != 4 && !below(s, 6);
+    if (latent) mla(s);
+    else if (kind == 4) recurrent(s, NULL);
     else if (kind != 7) attention(s, NULL);
     if (kind == 5) (coin(s) ? attention : recurrent)(s, "second");
     if (kind != 6) mlp(s);
     bool more = !below(s, 4);
     if (more) past(s);
-    route(s, kind != 7 && kind != 5 && kind != 4);
+    route(s, kind != 7 && kind != 5 && kind != 4 && !latent);
     s->sublayers += (kind != 7) + (kind == 5) + (kind != 6) + more;
     fprintf(s->f, "},\n");
 }

@@ -42,7 +42,8 @@ end
 
 -- Refuses what heads of d channels cannot be turned by; 'what' asks.
 function rope.check(what, o, d)
-  local name, n = o.dims and "rope.dims" or "head_dim", o.dims or d
+  local name = o.dims and "rope.dims" or what == "mla" and "rope_dim" or "head_dim"
+  local n = o.dims or d
   if n % 2 ~= 0 then error(what .. ": expected an even " .. name .. " with rope, found " .. n) end
   if n > d then
     error(what .. ": expected rope.dims to be at most the head's " .. d .. " channels, found " .. n)

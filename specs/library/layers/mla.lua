@@ -1,0 +1,79 @@
+-- Multi-head latent attention (arXiv 2405.04434).  Keys and values come of one normed latent of a
+-- token, c [latent], and of a part kr [rope_dim] that all heads share and that alone turns:
+--   [kn; v] of a head = kv_up c     score = (qn . kn + qr . kr) (nope_dim + rope_dim) ^ -0.5
+-- A token's cache is [c; kr].  Decoding meets it as it lies: qn kv_up is a query of c, and what
+-- heads sum up of c becomes values by kv_up, exact to rounding.  With q_latent, queries come of a
+-- normed latent too.
+local rope = require "rope"
+local channels = { type = "integer", min = 1, max = 1 << 20 }
+
+-- RMSNorm, whatever the model's norm.
+local function latent_norm(m, site, name, x)
+  local o, d = m.options, x:shape()[1]
+  local r = reshape(rsqrt(mean(x * x, 1) + (o.eps or m.eps)), { 1 })
+  return x * r * m:param(site, name .. ".weight", { d }, 1)
+end
+
+local function queries(m, site, x)
+  local o = m.options
+  local d = o.nope_dim + o.rope_dim
+  if not o.q_latent then return reshape(m:linear(site, "q", x, o.heads * d), { o.heads, d }) end
+  local latent = latent_norm(m, site, "q_norm", m:linear(site, "q_down", x, o.q_latent))
+  return reshape(m:linear(site, "q_up", latent, o.heads * d), { o.heads, d })
+end
+
+-- Each head's own keys and values: [tokens, heads, value_dim].
+local function by_heads(o, w, qn, qr, c, kr, how)
+  local kv = reshape(linear(c, w), { o.heads, o.nope_dim + o.value_dim })
+  local kn, v = slice(kv, 2, 1, o.nope_dim), slice(kv, 2, o.nope_dim + 1, o.value_dim)
+  local same = {}
+  for h = 1, o.heads do same[h] = kr end
+  return attention(concat({ qn, qr }, 2), concat({ kn, concat(same, 1) }, 2), v, how)
+end
+
+-- The same in the space of latents: one head of keys, whose first channels are the values.
+local function by_latents(o, w, qn, qr, c, kr, how)
+  local each = reshape(w, { o.heads, o.nope_dim + o.value_dim, o.latent })
+  local q = linear_each(qn, each, { count = o.nope_dim, back = true })
+  local k = concat({ reshape(c, { 1, o.latent }), kr }, 2)
+  local y = attention(concat({ q, qr }, 2), k, o.latent, how)
+  return linear_each(y, each, { first = o.nope_dim + 1 })
+end
+
+return sublayer {
+  name = "attention",
+  options = {
+    heads = { type = "integer", min = 1, max = 1 << 20, required = true },
+    nope_dim = { type = "integer", min = 1, max = 1 << 20, required = true },
+    rope_dim = { type = "integer", min = 1, max = 1 << 20, required = true },
+    value_dim = { type = "integer", min = 1, max = 1 << 20, required = true },
+    latent = { type = "integer", min = 1, max = 1 << 20, required = true },
+    q_latent = channels,
+    rope = { type = "table", fields = rope.fields },
+    eps = { type = "number", above = 0 },
+    scale = { type = "number", above = 0 },
+    window = channels,
+  },
+  check = function(o)
+    if o.rope then rope.check("mla", o.rope, o.rope_dim) end
+  end,
+  forward = function(m, site, x)
+    local o = m.options
+    if site.routed and site.routed.keys then
+      error("mla: expected no route that chooses the keys, found one")
+    end
+    local q = queries(m, site, x)
+    local qn = slice(q, 2, 1, o.nope_dim)
+    local qr = slice(q, 2, o.nope_dim + 1, o.rope_dim)
+    local down = m:linear(site, "kv_down", x, o.latent + o.rope_dim)
+    local c = latent_norm(m, site, "kv_norm", slice(down, 1, 1, o.latent))
+    local kr = reshape(slice(down, 1, o.latent + 1, o.rope_dim), { 1, o.rope_dim })
+    if o.rope then qr, kr = rope.turn(o.rope, qr), rope.turn(o.rope, kr) end
+    local w = m:param(site, "kv_up.weight",
+      { o.heads * (o.nope_dim + o.value_dim), o.latent }, normal(0.02))
+    local how = { scale = o.scale or (o.nope_dim + o.rope_dim) ^ -0.5, window = o.window }
+    local y = select(decoding(), by_latents(o, w, qn, qr, c, kr, how),
+      by_heads(o, w, qn, qr, c, kr, how))
+    return m:linear(site, "o", reshape(y, { o.heads * o.value_dim }), m.dim)
+  end,
+}
