@@ -24,6 +24,11 @@ typedef struct Kind {
 ** a call adds to before it finds no room; the last's layers begin with sublayers that carry a past,
 ** two of them routed. */
 #define PAST "past { name = 'past' }, "
+/* Rings, rows of which a call replaces before it finds no room; of all tokens, and of routed ones. */
+#define NEAR "attention { name = 'near', heads = 2, window = 3 }, "
+#define NEAR_LATENT                                                                           \
+    "mla { name = 'near', heads = 2, nope_dim = 3, rope_dim = 2, value_dim = 4, latent = 5, " \
+    "window = 2 }, "
 
 static const Kind kinds[] = {
     { "standard {}", "kv_heads = 2, rope = { theta = 100 }", "dtr {}", "layers.3.attention", "" },
@@ -34,6 +39,8 @@ static const Kind kinds[] = {
     { "standard {}", "kv_heads = 1", "dllm { hidden = 6, reserve = 0 }", "layers.3", "" },
     { "standard {}", "kv_heads = 2", "dtr {}", "layers.3.attention", PAST },
     { "standard {}", "", "mod { capacity = 0.4 }", "layers.3", PAST },
+    { "standard {}", "kv_heads = 1", "mod { capacity = 0.4 }", "layers.3", NEAR },
+    { "standard {}", "kv_heads = 2", "dtr {}", "layers.3.attention", NEAR_LATENT },
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 

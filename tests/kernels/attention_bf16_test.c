@@ -6,7 +6,7 @@
 ** that does not round is as far off everywhere as these are at worst.
 */
 #include "kernel_test.h"
-#include "attention_truth.h"
+#include "attention_shaped_case.h"
 
 static const Size sizes[] = {
     { 1, 1, 1, 1, 1, 1, 1, 0 },
@@ -50,6 +50,22 @@ static void both_are_right(void **state) {
     }
 }
 
+/* The same of scores that are shaped: of one tile, and of several. */
+static void shaped_are_right(void **state) {
+    (void)state;
+    static const Size some[] = { { 3, 60, 2, 1, 24, 20, 1, 0 }, { 1, 289, 4, 2, 40, 33, 1, 0 } };
+    for (int i = 0; i < 2 * SHAPINGS; i++) {
+        Shaping x = shapings[i / 2];
+        ShapedProblem r = shaped_new(shaped_size(some[i % 2], x), x, 700 + (uint64_t)i, AFTER);
+        r.p.a.bf16 = 1;
+        run_forward(&r.p.a, r.p.scratch);
+        check("output", i % 2 ? ONE_TILE : 0, forward_distance(&r.p.a));
+        run_backward(&r.p);
+        check("gradients", i % 2 ? ONE_TILE : 0, backward_distance(&r.p));
+        shaped_free(&r);
+    }
+}
+
 /* What rounding does is more than what may be off. */
 static void not_rounding_is_noticed(void **state) {
     (void)state;
@@ -87,6 +103,7 @@ int main(void) {
     if (!host_runs_kernels()) return SKIPPED;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_are_right),
+        cmocka_unit_test(shaped_are_right),
         cmocka_unit_test(not_rounding_is_noticed),
         cmocka_unit_test(batch_does_not_change_bits),
         cmocka_unit_test(later_tokens_do_not_change_bits),
