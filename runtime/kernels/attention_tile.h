@@ -22,6 +22,7 @@
 #include "attention_pairs.h"
 #include "kernels.h"
 #include "scratch.h"
+#include "transpose.h"
 #include "vmath.h"
 
 enum {
@@ -152,16 +153,6 @@ void k_tile_back(int64_t keys, int64_t d, int64_t panels, const int64_t *count, 
 /* On the diagonal, where lane i sees seen[i] of the tile's keys: scores of rows
 ** from..to-1 times 'unit', -inf where a lane does not see them. */
 void k_tile_mask(int64_t from, int64_t to, const int32_t *seen, float unit, float *s);
-
-/* One vector of y's row of which 'width' floats are left. */
-INLINE V load_left(const float *y, int64_t width) {
-    return width >= LANES ? v_load(y) : v_load_part(y, width);
-}
-
-INLINE void store_left(float *y, int64_t width, V x) {
-    if (width >= LANES) v_store(y, x);
-    else v_store_part(y, x, width);
-}
 
 /* x, or what products of bfloat16 leave of it; 'bf16' is a constant where inlined. */
 INLINE V factor(const int bf16, V x) { return bf16 ? v_bf16(x) : x; }
