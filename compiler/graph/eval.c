@@ -87,7 +87,7 @@ static int64_t value_count(const Eval *ev, const Node *n, const Shape *s) {
 /* Ops without a slope, whose value a finite difference must not see move. */
 static bool is_frozen(Op op) {
     return op == OP_stop_gradient || op == OP_step || op == OP_greater || op == OP_peak
-        || op == OP_top;
+        || op == OP_top || op == OP_largest || op == OP_chosen;
 }
 
 /* The list whose rows a node's operands are; its own where it has no such operand. */

@@ -39,7 +39,7 @@ typedef enum Op {
 ** What fusion, scheduling and lowering know about an op.  Row classes map a
 ** token's values to a token's values and are fused; the others ("anchors")
 ** are kernels of their own: CONTRACT, GATHER and LOSS work token by token,
-** TOKENSUM, OUTER, SCATTER, SEQUENCE, HISTORY and CHOICE need all tokens: SEQUENCE is attention,
+** TOKENSUM, OUTER, SCATTER, SEQUENCE, HISTORY, EXPERT and CHOICE need all tokens: SEQUENCE is attention,
 ** HISTORY what depends on a past of fixed size.
 */
 /* clang-format off */
@@ -47,7 +47,7 @@ typedef enum Class {
     SOURCE,
     POINTWISE, VIEW, REDUCE, SOFTMAX, ITERATION, WAVE, /* row classes */
     CONTRACT, GATHER, LOSS,                            /* anchors, token by token */
-    TOKENSUM, OUTER, SCATTER, SEQUENCE, HISTORY, CHOICE, /* anchors, all tokens */
+    TOKENSUM, OUTER, SCATTER, SEQUENCE, HISTORY, EXPERT, CHOICE, /* anchors, all tokens */
     SIDE
 } Class;
 /* clang-format on */

@@ -63,6 +63,7 @@ __attribute__((format(printf, 2, 3))) const char *graph_format(Graph *g, const c
 const char *operand_is(Node *n, int i, const char *name, const char *form, Lead lead, Type type,
                        int rank);
 const char *operand_is_number(Node *n, int i);
+const char *check_chosen(Node *n, int operand);    /* the operand is what 'chosen' makes */
 const char *shape_check(Graph *g, const Shape *s); /* positive axes, no overflow */
 
 /* == Attributes (attr.c) ================================================== */

@@ -27,7 +27,8 @@ static bool reads_bf16(const Node *user, int k, const bool *bf16) {
     case VIEW:
         return (user->op == OP_reshape || user->op == OP_slice || user->op == OP_transpose)
             && bf16[user->id];
-    case CONTRACT: return k == 0;
+    case CONTRACT:
+    case EXPERT: return k == 0;
     case OUTER: return true;
     default: return false;
     }
@@ -50,7 +51,7 @@ static bool *readable_as_bf16(Graph *g) {
 static Node *rule(Rebuild *r, const Node *old, Node **in) {
     const bool *bf16 = r->user;
     Class c = op_info[old->op].class;
-    if (c != CONTRACT && c != OUTER) return NULL;
+    if (c != CONTRACT && c != OUTER && c != EXPERT) return NULL;
     for (int i = 0; i < 2; i++)
         if (in[i]->shape.lead == LEAD_TOKENS) in[i] = op_bf16(in[i]);
     if (!has_room_to_gain(old) || !bf16[old->id]) return NULL;

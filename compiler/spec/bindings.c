@@ -158,15 +158,6 @@ static int call_sinkhorn(lua_State *L) {
     return tensor_push(L, tensor_build(L, OP_sinkhorn, 1, &x, attr));
 }
 
-/* top(x, share) */
-static int call_top(lua_State *L) {
-    Node *x = tensor_get(L, 1, "top");
-    if (lua_type(L, 2) != LUA_TNUMBER)
-        spec_fail(L, "top: expected a share of the tokens, a number, as argument 2, found %s",
-                  luaL_tolstring(L, 2, NULL));
-    return tensor_push(L, tensor_build(L, OP_top, 1, &x, (Attr){ .value = lua_tonumber(L, 2) }));
-}
-
 /* wave({ radians per position, ... }, { sine = , scale = , of = }) */
 static int call_wave(lua_State *L) {
     lua_settop(L, 2);
@@ -255,7 +246,12 @@ const Structural ops_structural[] = {
     { OP_recurrence, "recurrence", call_recurrence, "recurrence(q, k, v, {decay =, delta =})", 0 },
     { OP_rows, "rows", call_rows, "rows(mask)", 0 },
     { OP_random, "random", call_random, "random(n, {of =})", 0 },
-    { OP_top, "top", call_top, "top(x, share)", 0 },
+    { OP_top, "top", choice_call_top, "top(x, share)", 0 },
+    { OP_largest, "largest", choice_call, "largest(x, k)", 0 },
+    { OP_chosen, "chosen", choice_call, "chosen(mask, k)", 0 },
+    { OP_pick, "pick", call_plain, "pick(x, places)", 2 },
+    { OP_place, "place", call_plain, "place(y, places)", 2 },
+    { OP_expert_linear, "expert_linear", choice_call_expert, "expert_linear(x, w, places)", 0 },
     { OP_gather, "gather", call_plain, "gather(x, rows)", 2 },
     { OP_scatter, "scatter", call_plain, "scatter(y, rows)", 2 },
     { OP_cross_entropy, "cross_entropy", call_plain, "cross_entropy(logits, ids)", 2 },

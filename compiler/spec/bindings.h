@@ -22,6 +22,11 @@ int call_recurrence(lua_State *L);
 int call_attention(lua_State *L);
 int call_attention_lse(lua_State *L);
 
+/* bindings_choice.c */
+int choice_call(lua_State *L);        /* largest, chosen: f(x, k) */
+int choice_call_expert(lua_State *L); /* expert_linear(x, w, places) */
+int choice_call_top(lua_State *L);    /* top(x, share) */
+
 void ops_targets(lua_State *L); /* pushes targets() */
 
 #endif

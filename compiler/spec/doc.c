@@ -21,6 +21,7 @@ static const char *const class_name[] = {
     [SCATTER] = "scatter",
     [SEQUENCE] = "sequence",
     [HISTORY] = "history",
+    [EXPERT] = "product",
     [CHOICE] = "choice",
     [SIDE] = "result",
 };

@@ -280,6 +280,67 @@ void k_top(int64_t n, int64_t k, const float *x, int64_t ldx, float *mask, int64
 void k_scatter_rows(int64_t n, int64_t d, const float *x, int64_t ldx, const int32_t *place,
                     float *y, int64_t ldy);
 
+/* largest.c: choices among a token's own numbers */
+/* mask is 1 at the k largest of each of 'rows' rows of n numbers, the first of equal ones, else 0;
+** what is no number comes last; 1 <= k <= n */
+void k_largest(int64_t rows, int64_t n, int64_t k, const float *x, float *mask);
+/* The places of the first k of n numbers that are above 0; -1 where there are fewer */
+void k_chosen(int64_t n, int64_t k, const float *mask, int32_t *place);
+/* y[k]: the numbers of x at the places, 0 at -1 */
+void k_pick(int64_t k, const float *x, const int32_t *place, float *y);
+/* x[n]: y's numbers at the places, but for -1, and 0 elsewhere */
+void k_place(int64_t n, int64_t k, const float *y, const int32_t *place, float *x);
+
+/* experts.c: each token has 'slots' choices of an expert; slot t * slots + i is the i-th of token
+** t. 'order' has all slots by expert, those of expert e from first[e] on, and those that chose
+** nothing from first[experts] on. */
+typedef struct Experts {
+    int64_t tokens, slots, experts;
+    const int32_t *order, *first;
+    int32_t bf16; /* operands by slot are bfloat16, weights are rounded to it */
+} Experts;
+
+/* An operand by slot, counted in its numbers: rows of tokens 'ld' apart, those of a token's slots
+** 'each', 0 if they share one. */
+typedef struct SlotRows {
+    const void *at;
+    int64_t ld, each;
+} SlotRows;
+
+/* y of a slot = x w_e^T, or x w_e if 'back', all of them overwritten; 0 of those that chose
+** nothing. w has a matrix of 'columns' rows and 'steps' columns for each expert, or the other way
+** round if 'back'. */
+typedef struct ExpertProduct {
+    Experts experts;
+    SlotRows x;
+    const float *w;
+    int64_t columns, steps;
+    int32_t back;
+    float *y; /* [tokens][slots * columns] */
+    int64_t ldy;
+} ExpertProduct;
+
+/* dw_e = (add ? dw_e : 0) + the sum of dy^T x over the slots of e, in order */
+typedef struct ExpertOuter {
+    Experts experts;
+    SlotRows dy, x;
+    float *dw; /* [experts][rows][columns] */
+    int64_t rows, columns;
+    int32_t add;
+} ExpertOuter;
+
+int64_t k_expert_scratch(void); /* bytes */
+/* place[t * ld + i]: of slot i of token t, an expert or -1; order [tokens * slots], first [experts
+** + 1] */
+void k_expert_lists(int64_t tokens, int64_t slots, const int32_t *place, int64_t ld,
+                    int64_t experts, int32_t *order, int32_t *first);
+int64_t k_expert_tasks(const Experts *x, int64_t columns);
+void k_expert_product(const ExpertProduct *p, int64_t task, float *scratch);
+/* The same tasks for few tokens (decoding), forward, as k_linear_few. */
+void k_expert_few(const ExpertProduct *p, int64_t task, float *scratch);
+int64_t k_expert_weight_tasks(const ExpertOuter *p);
+void k_expert_weight(const ExpertOuter *p, int64_t task, float *scratch);
+
 /* optimizer.c */
 /* p (1 - lr wd), then AdamW with bias corrections c1 = 1 - beta1^step, c2 = 1 - beta2^step;
 ** g is multiplied by grad_scale as it is read */

@@ -40,6 +40,10 @@ void k_pack_task(const Frame *f, const Action *s, int64_t task, int32_t worker);
 int64_t k_recurrence_action_tasks(const Frame *f, const Action *s);
 void k_recurrence_task(const Frame *f, const Action *s, int64_t task, int32_t worker);
 
+/* expert_actions.c */
+int64_t k_expert_action_tasks(const Frame *f, const Action *s);
+void k_expert_task(const Frame *f, const Action *s, int64_t task, int32_t worker);
+
 /* global_actions.c; attention_step: which attention of the phase */
 /* before any task of the phase; false: f->status says why it failed */
 bool k_global_begin(Frame *f, const Action *s, int attention_step);

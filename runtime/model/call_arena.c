@@ -23,6 +23,7 @@ static int64_t scratch_floats(void) {
                        k_recurrence_scratch(k_constants.recurrent_keys,
                                             k_constants.recurrent_values,
                                             k_constants.recurrent_back != 0));
+    if (k_constants.experts) bytes = larger(bytes, k_expert_scratch());
     return round_up((bytes + 3) / 4, LINE_FLOATS) + (k_constants.check ? SCRATCH_GUARD : 0);
 }
 

@@ -87,6 +87,10 @@ int64_t k_global_tasks(const Frame *f, const Action *s, int attention_step) {
     case DO_CONV_WEIGHT:
     case DO_CONV_TAPS: return k_history_tasks(f, s);
     case DO_TOP: return f->B;
+    case DO_EXPERT_LISTS:
+    case DO_EXPERT_LINEAR:
+    case DO_EXPERT_BACK:
+    case DO_EXPERT_WEIGHT: return k_expert_action_tasks(f, s);
     case DO_UNIFORM: return 0; /* after all tasks */
     default: __builtin_trap();
     }
@@ -173,6 +177,10 @@ static void do_task(const Frame *f, const Action *s, int64_t task, int32_t worke
     case DO_CONV_WEIGHT:
     case DO_CONV_TAPS: k_history_task(f, s, task); break;
     case DO_TOP: top_task(f, s, task); break;
+    case DO_EXPERT_LISTS:
+    case DO_EXPERT_LINEAR:
+    case DO_EXPERT_BACK:
+    case DO_EXPERT_WEIGHT: k_expert_task(f, s, task, worker); break;
     case DO_LIST: list_task(f, s); break;
     default: __builtin_trap();
     }

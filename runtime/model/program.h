@@ -66,7 +66,15 @@ enum {
     DO_LIST,               /* -; .., mask: makes the list 'list' */
     DO_GATHER,             /* rows; y, x: rows of the list 'list' */
     DO_SCATTER_ROWS,       /* rows; y, x: the same, back to all tokens */
-    DO_LINEAR_EACH         /* each; y, x, w */
+    DO_LINEAR_EACH,        /* each; y, x, w */
+    DO_LARGEST,            /* largest; mask, x */
+    DO_CHOSEN,             /* largest; places, mask */
+    DO_PICK,               /* largest; y, x, places */
+    DO_PLACE,              /* largest; x, y, places */
+    DO_EXPERT_LISTS,       /* expert; order, first, places */
+    DO_EXPERT_LINEAR,      /* expert; y, x, w, order, first */
+    DO_EXPERT_BACK,        /* expert; dx, dy, w, order, first */
+    DO_EXPERT_WEIGHT       /* expert; dw, dy, x, order, first */
 };
 /* clang-format on */
 
@@ -161,6 +169,19 @@ typedef struct EachAction {
     int32_t back; /* 1: x is multiplied by them, not by their transpose */
 } EachAction;
 
+/* Choices among a token's own numbers. */
+typedef struct LargestAction {
+    int64_t rows, columns; /* of a token: rows of so many numbers */
+    int64_t count;         /* of a row: how many are chosen */
+} LargestAction;
+
+typedef struct ExpertAction {
+    int64_t rows, columns; /* of an expert's matrix: out, in */
+    int32_t experts, slots;
+    int32_t own[2]; /* 1: operand 0, 1 has a row for each slot; 0: one for all of a token's */
+    int32_t first;  /* of weight gradients, 1: nothing was added to dw before */
+} ExpertAction;
+
 typedef struct Action {
     int32_t what;
     int32_t ref, refs; /* in k_refs */
@@ -182,6 +203,8 @@ typedef struct Action {
         TopAction top;
         RowsAction rows;
         EachAction each;
+        LargestAction largest;
+        ExpertAction expert;
     };
 } Action;
 
@@ -219,7 +242,8 @@ typedef struct ProbeResult {
     int64_t count;
 } ProbeResult;
 
-/* Floats of the gradients in TRAIN that no first DO_OUTER overwrites: zeroed before. */
+/* Floats of the gradients in TRAIN that no first DO_OUTER or DO_EXPERT_WEIGHT overwrites: zeroed
+** before. */
 typedef struct Span {
     int64_t first, count;
 } Span;
@@ -282,7 +306,7 @@ typedef struct Constants {
     int64_t gradients;             /* floats of gradients in TRAIN, and of each moment */
     int32_t check, caches_at_once; /* attention steps in one phase, at most */
     int32_t probe_results;         /* in k_probe_results */
-    int32_t lists, reserved;       /* of rows: the largest number */
+    int32_t lists, experts;        /* of rows: the largest number; 1: some products go by expert */
     int32_t bf16;                  /* products round their weights, tokens' values come rounded */
     int64_t spans;                 /* in k_spans */
     int64_t repacked_floats;       /* of all that is put packed */

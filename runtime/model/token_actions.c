@@ -44,6 +44,21 @@ static void scatter_action(const TaskWork *w, const Action *s) {
                    w->f->list[s->list].place + w->first, work_row(w, s, 0), stride_of(s, 0));
 }
 
+/* Choices among each token's own numbers, and what goes with the places. */
+static void largest_action(const TaskWork *w, const Action *s) {
+    const LargestAction *a = &s->largest;
+    float *y = work_row(w, s, 0), *x = work_row(w, s, 1), *z = s->refs > 2 ? work_row(w, s, 2) : 0;
+    for (int64_t t = 0; t < w->count; t++, y += stride_of(s, 0), x += stride_of(s, 1)) {
+        const int32_t *place = z ? (const int32_t *)(z + t * stride_of(s, 2)) : 0;
+        switch (s->what) {
+        case DO_LARGEST: k_largest(a->rows, a->columns, a->count, x, y); break;
+        case DO_CHOSEN: k_chosen(a->columns, a->count, x, (int32_t *)y); break;
+        case DO_PICK: k_pick(a->count, x, place, y); break;
+        default: k_place(a->columns, a->count, x, place, y);
+        }
+    }
+}
+
 static void random_action(const TaskWork *w, const Action *s) {
     float *y = work_row(w, s, 0);
     for (int64_t t = 0; t < w->count; t++, y += stride_of(s, 0))
@@ -63,6 +78,10 @@ void k_token_action(const TaskWork *w, const Action *s) {
     case DO_LINEAR_EACH: k_each_action(w, s); break;
     case DO_EMBED: embed_action(w, s); break;
     case DO_RANDOM: random_action(w, s); break;
+    case DO_LARGEST:
+    case DO_CHOSEN:
+    case DO_PICK:
+    case DO_PLACE: largest_action(w, s); break;
     case DO_GATHER: gather_action(w, s); break;
     case DO_SCATTER_ROWS: scatter_action(w, s); break;
     case DO_CROSS_ENTROPY:

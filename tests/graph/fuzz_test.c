@@ -91,7 +91,10 @@ static bool has_gradient(Op op, int operand) {
     Class class = op_info[op].class;
     if (class == SOURCE || class == WAVE || class == SIDE) return false;
     if (class == CHOICE || op == OP_random) return false;
-    if (op == OP_gather || op == OP_scatter) return operand == 0;
+    if (op == OP_gather || op == OP_scatter || op == OP_pick || op == OP_place) return operand == 0;
+    if (op == OP_largest || op == OP_chosen) return false;
+    if (op == OP_expert_linear || op == OP_expert_linear_back || op == OP_expert_linear_weight)
+        return operand < 2;
     if (op == OP_attention_grad || op == OP_cross_entropy_grad || op == OP_sinkhorn_grad)
         return false;
     if (op == OP_peak || op == OP_recurrence_grad) return false;

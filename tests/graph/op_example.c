@@ -319,6 +319,14 @@ Node *op_example(Graph *g, Op op, int variant) {
     case OP_scatter: return scatter(g, variant);
     case OP_rows: return rows(g, variant);
     case OP_top: return top(g, variant);
+    case OP_largest:
+    case OP_chosen:
+    case OP_pick:
+    case OP_place:
+    case OP_expert_lists:
+    case OP_expert_linear:
+    case OP_expert_linear_back:
+    case OP_expert_linear_weight: return op_example_choice(g, op, variant);
     case OP_attention: return example_attention(g, variant);
     case OP_attention_grad: return example_attention_grad(g, variant);
     case OP_cross_entropy: return cross_entropy(g, 0, variant);

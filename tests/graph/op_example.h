@@ -12,6 +12,9 @@ enum { VOCAB = 5 };
 /* A value made by the op from parameters; NULL after the last variant. */
 Node *op_example(Graph *g, Op op, int variant);
 
+/* The same of choices among a token's own numbers, and of experts: op_example_choice.c. */
+Node *op_example_choice(Graph *g, Op op, int variant);
+
 /* A value of any shape with a parameter behind every element. */
 Node *example_operand(Graph *g, Shape s);
 /* The list of the tokens with a property that ids decide; by variant some, none or all. */

@@ -375,6 +375,14 @@ static Node *structural(Fuzz *f, Op op) {
     case OP_embed_weight: return draw_embed_weight(f);
     case OP_rows: return fuzz_list(f);
     case OP_top: return draw_top(f);
+    case OP_largest:
+    case OP_chosen:
+    case OP_pick:
+    case OP_place:
+    case OP_expert_lists:
+    case OP_expert_linear:
+    case OP_expert_linear_back:
+    case OP_expert_linear_weight: return fuzz_choice(f, op);
     case OP_gather: return draw_gather(f);
     case OP_scatter: return draw_scatter(f);
     case OP_attention: return draw_attention(f);

@@ -28,5 +28,6 @@ Node *fuzz_heads(Fuzz *f, int64_t count, int64_t size);
 Node *fuzz_list(Fuzz *f); /* what rows() returns */
 /* fuzz_history.c: ops whose past is of a fixed size, and the gradient of taps */
 Node *fuzz_history(Fuzz *f, Op op);
+Node *fuzz_choice(Fuzz *f, Op op); /* fuzz_choice.c */
 
 #endif

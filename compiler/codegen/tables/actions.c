@@ -38,6 +38,14 @@ static const Anchor anchors[] = {
     { OP_rows, DO_LIST, 1 },
     { OP_gather, DO_GATHER, 1 },
     { OP_scatter, DO_SCATTER_ROWS, 1 },
+    { OP_largest, DO_LARGEST, 1 },
+    { OP_chosen, DO_CHOSEN, 1 },
+    { OP_pick, DO_PICK, 1 },
+    { OP_place, DO_PLACE, 1 },
+    { OP_expert_lists, DO_EXPERT_LISTS, 2 },
+    { OP_expert_linear, DO_EXPERT_LINEAR, 1 },
+    { OP_expert_linear_back, DO_EXPERT_BACK, 1 },
+    { OP_expert_linear_weight, DO_EXPERT_WEIGHT, 1 },
     { OP_cross_entropy, DO_CROSS_ENTROPY, 2 },
     { OP_cross_entropy_grad, DO_CROSS_ENTROPY_GRAD, 1 },
 };
@@ -170,6 +178,31 @@ static EachAction each_action(const Node *n) {
                          n->attr->first, n->attr->count, n->attr->back };
 }
 
+static int64_t last_of(const Shape *s) { return s->dim[s->rank - 1]; }
+
+static void set_largest(Action *a, const Node *n) {
+    const Shape *all = a->what == DO_PLACE ? &n->shape : &n->in[0]->shape;
+    a->largest = (LargestAction){ shape_count(all) / last_of(all), last_of(all), n->attr->count };
+    if (n->nin > 1) a->largest.count = n->in[1]->shape.dim[0];
+}
+
+static void set_experts(Tables *t, const Plan *p, Action *a, const Node *n) {
+    ExpertAction *k = &a->expert;
+    bool outer = a->what == DO_EXPERT_WEIGHT;
+    t->bytes.constants.experts = 1;
+    if (a->what == DO_EXPERT_LISTS) {
+        k->slots = (int32_t)n->shape.dim[0];
+        k->experts = (int32_t)n->side[1].dim[0] - 1;
+        return;
+    }
+    const Shape *w = outer ? &n->shape : &n->in[1]->shape;
+    k->experts = (int32_t)w->dim[0], k->rows = w->dim[1], k->columns = w->dim[2];
+    k->slots = (int32_t)n->in[2]->shape.dim[0];
+    for (int i = 0; i < 2; i++)
+        k->own[i] = n->in[i]->shape.rank == 2;
+    k->first = outer && params_first(p, n);
+}
+
 /* What an action needs beyond its references, from the shapes of the anchor and its operands. */
 static void set_sizes(Tables *t, const Plan *p, const ProgramKind *kind, Action *a, const Node *n) {
     const Shape *x = n->nin ? &n->in[0]->shape : &n->shape, *own = &n->shape;
@@ -191,6 +224,14 @@ static void set_sizes(Tables *t, const Plan *p, const ProgramKind *kind, Action 
     case DO_LINEAR_EACH: a->each = each_action(n); break;
     case DO_RANDOM: a->random.count = n->attr->count, a->random.stream = n->attr->first; break;
     case DO_TOP: a->top.share = n->attr->value; break;
+    case DO_LARGEST:
+    case DO_CHOSEN:
+    case DO_PICK:
+    case DO_PLACE: set_largest(a, n); break;
+    case DO_EXPERT_LISTS:
+    case DO_EXPERT_LINEAR:
+    case DO_EXPERT_BACK:
+    case DO_EXPERT_WEIGHT: set_experts(t, p, a, n); break;
     case DO_LIST: a->list = (int32_t)n->attr->count; break;
     case DO_GATHER:
     case DO_SCATTER_ROWS:

@@ -102,6 +102,8 @@ static StepCost anchor_cost(const Tables *t, const Node *n) {
     switch (op_info[n->op].class) {
     case CONTRACT: return product_cost(t, n);
     case OUTER: return (StepCost){ flops, bytes_of(n->in[0]) + bytes_of(n->in[1]), 0, 8 * own };
+    case EXPERT:
+        return (StepCost){ flops, bytes_of(n->in[0]) + 4 * own, 0, 4 * elements(n->in[1]) };
     case GATHER:
         if (n->op == OP_linear_each)
             return (StepCost){ flops, 4 * (elements(n->in[0]) + own), 0, each_bytes(n) };
@@ -121,6 +123,7 @@ static StepCost anchor_cost(const Tables *t, const Node *n) {
 static const char *family_of(const Node *n) {
     switch (op_info[n->op].class) {
     case CONTRACT:
+    case EXPERT:
     case OUTER: return "product";
     case SEQUENCE:
     case HISTORY: return "sequence";
@@ -152,6 +155,11 @@ static void anchor_name(const Node *n, char *name, size_t size) {
     case SCATTER:
         snprintf(name + at, size - (size_t)at, "_%lldx%lld", (long long)n->shape.dim[0],
                  (long long)n->shape.dim[1]);
+        break;
+    case EXPERT:
+        n = n->in[1]; /* experts, rows and columns of each */
+        snprintf(name + at, size - (size_t)at, "_%lldx%lldx%lld", (long long)n->shape.dim[0],
+                 (long long)n->shape.dim[1], (long long)n->shape.dim[2]);
         break;
     case SEQUENCE:
         snprintf(name + at, size - (size_t)at, "_%lldx%lld", (long long)x->dim[0],

@@ -126,7 +126,7 @@ static const Node *overwriter(const Plan *p, const char *name) {
     Pieces of = plan_pieces(p, name);
     for (int i = of.first; i < of.first + of.count; i++) {
         const Node *n = p->part[i].node;
-        if (n->op == OP_linear_weight && params_first(p, n)) return n;
+        if (op_info[n->op].class == OUTER && params_first(p, n)) return n;
     }
     return NULL;
 }

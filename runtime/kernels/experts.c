@@ -1,0 +1,254 @@
+/*
+** Products by experts (kernels.h, Experts): the slots of each expert are brought together, some
+** rows at a time, multiplied by its matrix as any other product, and their results put where they
+** belong. Tasks are (expert, some of its slots, block of columns), of weight gradients (expert,
+** block of rows, block of columns): small experts do not wait for each other. The slots that chose
+** nothing are the last list; their results are zeros.
+*/
+#include "kernels.h"
+#include "packed.h"
+#include "vector.h"
+
+/* Slots of a task, and those that are brought together at once; rows and columns of a task of a
+** weight gradient. */
+enum { SLOTS_MOST = 512, GATHERED = 128, SIDE = BLOCK };
+/* Floats of what is brought together, and of results that go where they belong. */
+enum { SQUARE = BLOCK * STEPS_MAX };
+_Static_assert(GATHERED *STEPS_MAX <= SQUARE && GATHERED * BLOCK <= SQUARE && SIDE <= BLOCK,
+               "there is room");
+
+static int64_t inner_bytes(void) {
+    int64_t floats = k_gemm_scratch(), bf16 = k_gemm_bf16_scratch();
+    return ((floats > bf16 ? floats : bf16) + 63) & ~(int64_t)63;
+}
+
+static int64_t packed_room(void) { return packed_floats(BLOCK, STEPS_MAX, 2 * LANES, 0); }
+
+int64_t k_expert_scratch(void) {
+    return inner_bytes() + (packed_room() + 2 * SQUARE) * (int64_t)sizeof(float);
+}
+
+/* A worker's scratch: for the products themselves, a block of weights, rows, results. */
+typedef struct Room {
+    float *inner, *packed, *rows, *results;
+} Room;
+
+static Room room_of(float *scratch) {
+    float *packed = scratch + inner_bytes() / (int64_t)sizeof(float);
+    float *rows = packed + packed_room();
+    return (Room){ scratch, packed, rows, rows + SQUARE };
+}
+
+/* == Lists ================================================================ */
+
+void k_expert_lists(int64_t tokens, int64_t slots, const int32_t *place, int64_t ld,
+                    int64_t experts, int32_t *order, int32_t *first) {
+    for (int64_t e = 0; e <= experts; e++)
+        first[e] = 0;
+    for (int64_t t = 0; t < tokens; t++)
+        for (int64_t i = 0; i < slots; i++) {
+            int32_t e = place[t * ld + i];
+            first[e < 0 ? experts : e]++;
+        }
+    int32_t at = 0;
+    for (int64_t e = 0; e <= experts; e++) {
+        int32_t count = first[e];
+        first[e] = at;
+        at += count;
+    }
+    for (int64_t t = 0; t < tokens; t++)
+        for (int64_t i = 0; i < slots; i++) {
+            int32_t e = place[t * ld + i];
+            order[first[e < 0 ? experts : e]++] = (int32_t)(t * slots + i);
+        }
+    for (int64_t e = experts; e > 0; e--)
+        first[e] = first[e - 1];
+    first[0] = 0;
+}
+
+/* Where the list behind e ends: that of nothing takes the rest. */
+static int64_t end_of(const Experts *x, int64_t e) {
+    return e < x->experts ? x->first[e + 1] : x->tokens * x->slots;
+}
+
+/* A slot's row of an operand, in its floats or bfloat16s. */
+INLINE int64_t row_at(const Experts *x, SlotRows r, int64_t slot) {
+    return slot / x->slots * r.ld + slot % x->slots * r.each;
+}
+
+INLINE void copy_floats(int64_t n, const float *from, float *to) {
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        v_store(to + i, v_load(from + i));
+    if (i < n) v_store_part(to + i, v_load_part(from + i, n - i), n - i);
+}
+
+/* Numbers [c0, c0 + width) of the rows of 'count' slots, side by side, ld apart. */
+static void gather_slots(const Experts *x, SlotRows r, const int32_t *slot, int64_t count,
+                         int64_t c0, int64_t width, float *to, int64_t ld) {
+    for (int64_t i = 0; i < count; i++) {
+        int64_t at = row_at(x, r, slot[i]) + c0;
+        if (x->bf16)
+            __builtin_memcpy((uint16_t *)to + i * ld, (const uint16_t *)r.at + at,
+                             (size_t)width * sizeof(uint16_t));
+        else copy_floats(width, (const float *)r.at + at, to + i * ld);
+    }
+}
+
+/* == Results by slot ====================================================== */
+
+/* The slots of a task: of a list, a part of it. */
+typedef struct Part {
+    int64_t expert, first, count;
+} Part;
+
+static int64_t parts_in(const Experts *x, int64_t e) {
+    return (end_of(x, e) - x->first[e] + SLOTS_MOST - 1) / SLOTS_MOST;
+}
+
+static int64_t parts_of(const Experts *x) {
+    int64_t n = 0;
+    for (int64_t e = 0; e <= x->experts; e++)
+        n += parts_in(x, e);
+    return n;
+}
+
+static Part part_at(const Experts *x, int64_t number) {
+    int64_t e = 0;
+    for (int64_t n; number >= (n = parts_in(x, e)); e++)
+        number -= n;
+    int64_t first = x->first[e] + number * SLOTS_MOST, left = end_of(x, e) - first;
+    return (Part){ e, first, left < SLOTS_MOST ? left : SLOTS_MOST };
+}
+
+int64_t k_expert_tasks(const Experts *x, int64_t columns) {
+    return parts_of(x) * ((columns + BLOCK - 1) / BLOCK);
+}
+
+static float *result_of(const ExpertProduct *p, int64_t slot, int64_t column) {
+    const Experts *x = &p->experts;
+    return p->y + slot / x->slots * p->ldy + slot % x->slots * p->columns + column;
+}
+
+/* c[count][columns], ld apart, to the slots' results, added to them or not. */
+static void put_results(const ExpertProduct *p, const int32_t *slot, int64_t count, int64_t j,
+                        int64_t columns, const float *c, int64_t ld, int add) {
+    for (int64_t i = 0; i < count; i++, c += ld) {
+        float *y = result_of(p, slot[i], j);
+        int64_t n = 0;
+        for (; n + LANES <= columns; n += LANES)
+            v_store(y + n, add ? v_load(y + n) + v_load(c + n) : v_load(c + n));
+        int64_t left = columns - n;
+        if (left && add) v_store_part(y + n, v_load_part(y + n, left) + v_load(c + n), left);
+        else if (left) v_store_part(y + n, v_load(c + n), left);
+    }
+}
+
+static void put_zeros(const ExpertProduct *p, Part part, int64_t j, int64_t columns) {
+    for (int64_t i = 0; i < part.count; i++)
+        k_zero(columns, result_of(p, p->experts.order[part.first + i], j));
+}
+
+/* Steps [s, s + steps) of the slots' products with the packed block. */
+static void multiply_slots(const ExpertProduct *p, Part part, int64_t j, int64_t columns, int64_t s,
+                           int64_t steps, Room room) {
+    const Experts *x = &p->experts;
+    for (int64_t i = 0; i < part.count; i += GATHERED) {
+        const int32_t *slot = x->order + part.first + i;
+        int64_t count = part.count - i < GATHERED ? part.count - i : GATHERED;
+        gather_slots(x, p->x, slot, count, s, steps, room.rows, STEPS_MAX);
+        if (x->bf16)
+            k_multiply_bf16(count, columns, steps, (const uint16_t *)room.rows, STEPS_MAX,
+                            room.packed, (Result){ room.results, 0, BLOCK, 0 }, room.inner);
+        else
+            k_multiply(count, columns, steps, room.rows, STEPS_MAX, room.packed, room.results,
+                       BLOCK, 0);
+        put_results(p, slot, count, j, columns, room.results, BLOCK, s > 0);
+    }
+}
+
+void k_expert_product(const ExpertProduct *p, int64_t task, float *scratch) {
+    const Experts *x = &p->experts;
+    int64_t parts = parts_of(x), j = task / parts * BLOCK, left = p->columns - j;
+    int64_t columns = left < BLOCK ? left : BLOCK, ld = p->back ? p->columns : p->steps;
+    Part part = part_at(x, task % parts);
+    if (part.expert == x->experts) {
+        put_zeros(p, part, j, columns);
+        return;
+    }
+    Room room = room_of(scratch);
+    int64_t chunk = x->bf16 ? (block_steps(p->steps) + 31) / 32 * 32 : block_steps(p->steps);
+    const float *w = p->w + part.expert * p->columns * p->steps + (p->back ? j : j * ld);
+    for (int64_t s = 0; s < p->steps; s += chunk) {
+        int64_t steps = p->steps - s < chunk ? p->steps - s : chunk;
+        const float *from = w + (p->back ? s * ld : s);
+        if (x->bf16)
+            k_pack_bf16(columns, steps, (Weights){ from, 0, ld }, p->back, 0, room.packed,
+                        room.inner);
+        else k_pack(columns, steps, from, ld, p->back, 0, room.packed);
+        multiply_slots(p, part, j, columns, s, steps, room);
+    }
+}
+
+/* Nothing is packed: each weight is read once for some slots. */
+static void few_slots(const ExpertProduct *p, const int32_t *slot, int64_t count, int64_t j,
+                      int64_t columns, const float *w, Room room) {
+    const Experts *x = &p->experts;
+    float *rows = room.rows;
+    int64_t ld = p->steps, at = row_at(x, p->x, slot[0]);
+    if (count == 1) rows = x->bf16 ? (float *)((uint16_t *)p->x.at + at) : (float *)p->x.at + at;
+    else gather_slots(x, p->x, slot, count, 0, p->steps, rows, ld);
+    if (x->bf16)
+        k_linear_few_bf16(count, 0, columns, p->steps, (const uint16_t *)rows, ld, w, p->steps,
+                          (Result){ room.results, 0, BLOCK, 0 });
+    else k_linear_few(count, 0, columns, p->steps, rows, ld, w, p->steps, room.results, BLOCK, 0);
+    put_results(p, slot, count, j, columns, room.results, BLOCK, 0);
+}
+
+void k_expert_few(const ExpertProduct *p, int64_t task, float *scratch) {
+    enum { TOGETHER = 8 };
+    const Experts *x = &p->experts;
+    int64_t parts = parts_of(x), j = task / parts * BLOCK, left = p->columns - j;
+    int64_t columns = left < BLOCK ? left : BLOCK;
+    Part part = part_at(x, task % parts);
+    if (part.expert == x->experts) {
+        put_zeros(p, part, j, columns);
+        return;
+    }
+    const float *w = p->w + (part.expert * p->columns + j) * p->steps;
+    int64_t once = p->steps * TOGETHER <= SQUARE ? TOGETHER : 1;
+    for (int64_t i = 0; i < part.count; i += once)
+        few_slots(p, x->order + part.first + i, part.count - i < once ? part.count - i : once, j,
+                  columns, w, room_of(scratch));
+}
+
+/* == Weight gradients ===================================================== */
+
+int64_t k_expert_weight_tasks(const ExpertOuter *p) {
+    return p->experts.experts * ((p->rows + SIDE - 1) / SIDE) * ((p->columns + SIDE - 1) / SIDE);
+}
+
+void k_expert_weight(const ExpertOuter *p, int64_t task, float *scratch) {
+    const Experts *x = &p->experts;
+    int64_t down = (p->rows + SIDE - 1) / SIDE, across = (p->columns + SIDE - 1) / SIDE;
+    int64_t e = task / (down * across), m = task / across % down * SIDE, k = task % across * SIDE;
+    int64_t rows = p->rows - m < SIDE ? p->rows - m : SIDE;
+    int64_t columns = p->columns - k < SIDE ? p->columns - k : SIDE, end = end_of(x, e);
+    float *dw = p->dw + (e * p->rows + m) * p->columns + k;
+    Room room = room_of(scratch);
+    for (int64_t i = 0; !p->add && x->first[e] == end && i < rows; i++)
+        k_zero(columns, dw + i * p->columns);
+    for (int64_t i = x->first[e]; i < end; i += STEPS_MAX) {
+        int64_t steps = end - i < STEPS_MAX ? end - i : STEPS_MAX;
+        int add = p->add || i > x->first[e];
+        gather_slots(x, p->dy, x->order + i, steps, m, rows, room.rows, SIDE);
+        gather_slots(x, p->x, x->order + i, steps, k, columns, room.results, SIDE);
+        if (x->bf16)
+            k_linear_weight_bf16(steps, 0, rows, 0, columns, (const uint16_t *)room.rows, SIDE,
+                                 (const uint16_t *)room.results, SIDE, dw, p->columns, add,
+                                 room.inner);
+        else
+            k_linear_weight(steps, 0, rows, 0, columns, room.rows, SIDE, room.results, SIDE, dw,
+                            p->columns, add, room.inner);
+    }
+}

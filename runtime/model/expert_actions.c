@@ -1,0 +1,76 @@
+/* Actions of experts: lists of slots, and products that go through them. */
+#include "actions.h"
+
+/* Operands from 'lists' on are the order and where each list begins. */
+static Experts experts_of(const Frame *f, const Action *s, int lists) {
+    const Ref *r = &k_refs[s->ref + lists];
+    return (Experts){ frame_rows(f, s->list),
+                      s->expert.slots,
+                      s->expert.experts,
+                      (const int32_t *)k_resolve(f, &r[0], 0, 0),
+                      (const int32_t *)k_resolve(f, &r[1], 0, 0),
+                      k_constants.bf16 };
+}
+
+/* Operand i by slot, 'width' numbers each; 'own': a token's slots have rows of their own. */
+static SlotRows rows_of(const Frame *f, const Action *s, int i, int64_t width, int32_t own) {
+    const Ref *r = &k_refs[s->ref + i];
+    return (SlotRows){ k_resolve(f, r, 0, 0), (int64_t)r->stride * (k_constants.bf16 ? 2 : 1),
+                       own ? width : 0 };
+}
+
+static ExpertProduct product_of(const Frame *f, const Action *s) {
+    const Ref *r = &k_refs[s->ref];
+    const ExpertAction *a = &s->expert;
+    int back = s->what == DO_EXPERT_BACK;
+    return (ExpertProduct){
+        experts_of(f, s, 3),         rows_of(f, s, 1, back ? a->rows : a->columns, a->own[0]),
+        k_resolve(f, &r[2], 0, 0),   back ? a->columns : a->rows,
+        back ? a->rows : a->columns, back,
+        k_resolve(f, &r[0], 0, 0),   r[0].stride
+    };
+}
+
+/* Nothing was added to the gradient before, nor is anything to stay. */
+static ExpertOuter outer_of(const Frame *f, const Action *s) {
+    const Ref *r = &k_refs[s->ref];
+    const ExpertAction *a = &s->expert;
+    bool overwrites = r->area == AREA_CONSTANT || (a->first && !f->accumulate);
+    return (ExpertOuter){ experts_of(f, s, 3),
+                          rows_of(f, s, 1, a->rows, a->own[0]),
+                          rows_of(f, s, 2, a->columns, a->own[1]),
+                          k_resolve(f, &r[0], 0, 0),
+                          a->rows,
+                          a->columns,
+                          !overwrites };
+}
+
+int64_t k_expert_action_tasks(const Frame *f, const Action *s) {
+    if (s->what == DO_EXPERT_LISTS) return 1;
+    if (s->what == DO_EXPERT_WEIGHT) {
+        ExpertOuter o = outer_of(f, s);
+        return k_expert_weight_tasks(&o);
+    }
+    ExpertProduct p = product_of(f, s);
+    return k_expert_tasks(&p.experts, p.columns);
+}
+
+static void lists_task(const Frame *f, const Action *s) {
+    const Ref *r = &k_refs[s->ref];
+    k_expert_lists(frame_rows(f, s->list), s->expert.slots,
+                   (const int32_t *)k_resolve(f, &r[2], 0, 0), r[2].stride, s->expert.experts,
+                   (int32_t *)k_resolve(f, &r[0], 0, 0), (int32_t *)k_resolve(f, &r[1], 0, 0));
+}
+
+void k_expert_task(const Frame *f, const Action *s, int64_t task, int32_t worker) {
+    float *scratch = frame_scratch(f, worker);
+    if (s->what == DO_EXPERT_LISTS) lists_task(f, s);
+    else if (s->what == DO_EXPERT_WEIGHT) {
+        ExpertOuter o = outer_of(f, s);
+        k_expert_weight(&o, task, scratch);
+    } else {
+        ExpertProduct p = product_of(f, s);
+        if (f->few && !p.back) k_expert_few(&p, task, scratch);
+        else k_expert_product(&p, task, scratch);
+    }
+}
