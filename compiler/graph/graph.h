@@ -223,6 +223,12 @@ int graph_lists(const Graph *g);
 const Node *graph_list(const Graph *g, int list);
 /* Numbers lists from 1 on, in order, where some were left out. */
 void graph_number_lists(Graph *g);
+/* param_tensors.c: one, or as many as the first axis is long if the name has a '*' where their
+** numbers go; the shape of each, and its name */
+int64_t param_tensors(const Node *param);
+Shape param_tensor_shape(const Node *param);
+void param_tensor_name(const Node *param, int64_t number, char *out, size_t size);
+int64_t graph_tensors(const Graph *g); /* of all parameters */
 /* uses.c, by id: how many outputs the node is, and how many operands of nodes, of those marked in
 ** 'by' (NULL: of all); and marks all that the marked nodes are made of. */
 int *graph_uses(Graph *g, const bool *by);

@@ -4,6 +4,7 @@
 ** from a spec.
 */
 #include "bindings.h"
+#include "file_limits.h"
 #include "nearest.h"
 
 #include <ctype.h>
@@ -23,14 +24,23 @@ static int call_identifier(lua_State *L) {
     return 1;
 }
 
-/* Letters, digits, '_' and dots between them; not what checkpoints add. */
+/* Whether each '*' is all there is between two dots, and there is one at most. */
+static bool stars_fit(const char *s) {
+    const char *star = strchr(s, '*');
+    if (!star) return true;
+    bool before = star > s && star[-1] == '.', after = !star[1] || star[1] == '.';
+    return before && after && !strchr(star + 1, '*');
+}
+
+/* Letters, digits, '_' and dots between them, '*' for numbers; not what checkpoints add. */
 static const char *checked_name(lua_State *L, int arg) {
     static const char *const taken[] = { "optimizer.", "tokenizer." };
     size_t n;
     const char *s = luaL_checklstring(L, arg, &n);
     bool ok = n > 0 && n <= MAXNAME && s[0] != '.' && s[n - 1] != '.' && !strstr(s, "..");
     for (size_t i = 0; i < n; i++)
-        ok &= s[i] == '_' || s[i] == '.' || isalnum((unsigned char)s[i]);
+        ok &= s[i] == '_' || s[i] == '.' || s[i] == '*' || isalnum((unsigned char)s[i]);
+    ok &= stars_fit(s);
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
         ok &= strncmp(s, taken[i], strlen(taken[i])) != 0;
     if (!ok)
@@ -76,6 +86,12 @@ static Init to_init(lua_State *L, int kind, int value, const Shape *s) {
 
 static int64_t checked_count(lua_State *L, const char *name, const Shape *s) {
     int64_t count = 1;
+    bool several = strchr(name, '*');
+    if (several && !s->rank)
+        spec_fail(L, "param: expected a first axis that says how many '%s' are, found none", name);
+    if (several && s->dim[0] > SAFETENSORS_TENSORS)
+        spec_fail(L, "param: expected at most %d tensors '%s', found %I", SAFETENSORS_TENSORS, name,
+                  (LUAI_UACINT)s->dim[0]);
     for (int i = 0; i < s->rank; i++) {
         if (s->dim[i] < 1)
             spec_fail(L, "param: expected sizes of at least 1 for '%s', found %I", name,

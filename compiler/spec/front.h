@@ -109,6 +109,10 @@ void tensor_list_shape(lua_State *L, int arg, const char *what, Shape *s);
 int values_fill(lua_State *L);  /* (number, shape): a constant */
 int values_power(lua_State *L); /* (x, number): x ^ number */
 
+/* tensor_names.c: a parameter that has a tensor whose name another's tensor has too, and the name;
+** NULL: there is none */
+Node *tensor_names_clash(const Graph *g, char *text, size_t size);
+
 /* causal.c: the first sites where what the model generates with sees later tokens, and where it
 ** chooses among them; NULL: nowhere */
 void causal_sites(const Graph *g, const Node *logits, const char **acausal, const char **ahead);

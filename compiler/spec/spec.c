@@ -96,6 +96,11 @@ static int call_protected(Front *f, lua_CFunction function, void *argument) {
 
 /* == The finished model =================================================== */
 
+typedef struct Clash {
+    Node *param;
+    char name[MAXNAME + 24];
+} Clash;
+
 /* (node): a parameter that a mixer of the user's made and nothing reads */
 static int refuse_unread(lua_State *L) {
     const Node *n = lua_touserdata(L, 1);
@@ -123,6 +128,14 @@ static Node *note_unread(Front *f, const Graph *kept) {
     return NULL;
 }
 
+/* (clash): a parameter one of whose tensors has a name that is taken */
+static int refuse_name(lua_State *L) {
+    const Clash *c = lua_touserdata(L, 1);
+    spec_fail_at(L, c->param->loc,
+                 "param: expected names of their own for '%s', found '%s', which is another's too",
+                 c->param->attr->name, c->name);
+}
+
 static void keep_string(Graph *g, const char **s) { *s = graph_string(g, *s); }
 
 /* Moves the model to a graph of its own, with what the outputs need; 0, or the
@@ -137,6 +150,13 @@ static int finish(Front *f) {
     if (unread) {
         graph_free(g);
         return call_protected(f, refuse_unread, unread);
+    }
+    Clash clash;
+    clash.param = tensor_names_clash(g, clash.name, sizeof clash.name);
+    if (clash.param) {
+        int status = call_protected(f, refuse_name, &clash);
+        graph_free(g);
+        return status;
     }
     const DepthRead *read = m->read;
     const char **note = m->note;

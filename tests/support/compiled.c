@@ -195,8 +195,15 @@ void instance_close(Instance *r) {
     if (r->pool) strata_pool_free(r->pool);
 }
 
+/* Of a name with a '*' the first, behind which the others lie. */
 static const strata_tensor *find_tensor(const Compiled *c, const char *name) {
     const strata_tensor *t = strata_tensors(c->model);
+    const char *star = strchr(name, '*');
+    char first[256];
+    if (star) {
+        snprintf(first, sizeof first, "%.*s0%s", (int)(star - name), name, star + 1);
+        name = first;
+    }
     for (int i = 0; i < c->model->tensors; i++)
         if (!strcmp(strata_string(c->model, t[i].name), name)) return &t[i];
     must(false, name, "is not in the object's tensor table");
@@ -236,8 +243,9 @@ void instance_weights(Instance *r, const Case *values) {
     for (int i = 0; i < values->g->nparam; i++) {
         const Node *n = values->g->param[i].node;
         const strata_tensor *t = find_tensor(r->c, n->attr->name);
-        must(t->count == shape_count(&n->shape), n->attr->name, "has another size");
-        for (int64_t k = 0; k < t->count; k++)
+        int64_t count = shape_count(&n->shape);
+        must(t->count * param_tensors(n) == count, n->attr->name, "has another size");
+        for (int64_t k = 0; k < count; k++)
             instance_put(r, t, k, (float)values->value[i][k]);
     }
     guarded_writable(&r->weights, false);

@@ -53,15 +53,37 @@ void golden_close(Golden *c) {
     free(c->targets);
 }
 
-double *golden_values(const Golden *c, const char *prefix, const char *name, int64_t *count) {
-    char full[512];
+/* One tensor's values behind the others. */
+static double *add_values(const Golden *c, const char *name, double *values, int64_t *count) {
     Error e = { 0 };
-    snprintf(full, sizeof full, "%s%s", prefix, name);
-    const Tensor *t = safetensors_find(c->file, full);
-    if (!t) fail_msg("the case has no tensor '%s'", full);
-    double *values = malloc((size_t)t->count * sizeof *values);
-    if (safetensors_read_f64(c->file, t, values, &e)) fail_msg("%s", e.text);
-    if (count) *count = t->count;
+    const Tensor *t = safetensors_find(c->file, name);
+    if (!t) return NULL;
+    values = realloc(values, (size_t)(*count + t->count) * sizeof *values);
+    if (safetensors_read_f64(c->file, t, values + *count, &e)) fail_msg("%s", e.text);
+    *count += t->count;
+    return values;
+}
+
+double *golden_values_if(const Golden *c, const char *prefix, const char *name, int64_t *count) {
+    char full[512];
+    const char *star = strchr(name, '*');
+    int64_t n = 0;
+    double *values = NULL, *more;
+    for (int i = 0;; i++, values = more) {
+        if (star)
+            snprintf(full, sizeof full, "%s%.*s%d%s", prefix, (int)(star - name), name, i,
+                     star + 1);
+        else snprintf(full, sizeof full, "%s%s", prefix, name);
+        if ((star || !i) && (more = add_values(c, full, values, &n))) continue;
+        break;
+    }
+    if (count) *count = n;
+    return values;
+}
+
+double *golden_values(const Golden *c, const char *prefix, const char *name, int64_t *count) {
+    double *values = golden_values_if(c, prefix, name, count);
+    if (!values) fail_msg("the case has no tensor '%s%s'", prefix, name);
     return values;
 }
 

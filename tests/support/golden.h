@@ -22,6 +22,8 @@ void golden_open(Golden *c, const char *path);
 void golden_close(Golden *c);
 /* Asserting reads: a tensor's values, malloc'ed; its name is PREFIX NAME. */
 double *golden_values(const Golden *c, const char *prefix, const char *name, int64_t *count);
+/* The same; NULL: the case has none of that name. */
+double *golden_values_if(const Golden *c, const char *prefix, const char *name, int64_t *count);
 /* Whether it says what gradients are: an evaluation form has none. */
 bool golden_has_gradients(const Golden *c);
 /* The next parameter from *at on, with its rank and shape; NULL at the end. */

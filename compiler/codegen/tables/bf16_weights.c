@@ -28,7 +28,7 @@ static void leave_out_others(const Graph *g, bool *kept, const Graph *used) {
 bool *weights_as_bf16(const Graph *g, const Graph *probe) {
     bool *kept = checked_new((size_t)g->nparam + 1, sizeof *kept);
     for (int i = 0; i < g->nparam; i++)
-        kept[i] = g->param[i].node->shape.rank == 2;
+        kept[i] = g->param[i].node->shape.rank == 2 && param_tensors(g->param[i].node) == 1;
     leave_out_others(g, kept, g);
     if (probe) leave_out_others(g, kept, probe);
     return kept;

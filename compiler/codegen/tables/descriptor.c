@@ -32,26 +32,31 @@ static uint32_t text(Blob *b, const char *s) {
     return at;
 }
 
-static void add_tensor(Blob *b, uint32_t at, const Tables *t, const Graph *g, int i) {
-    const Param *p = graph_find_param(g, t->layout.param[i].name);
-    const Shape *s = &p->node->shape;
-    strata_tensor x = { .name = text(b, t->layout.param[i].name),
-                        .rank = s->rank,
-                        .weight = t->layout.param[i].at,
-                        .gradient = t->layout.param[i].at,
-                        .count = shape_count(s),
-                        .decay = s->rank >= 2,
-                        .init = (int32_t)p->init.kind,
-                        .value = p->init.value,
-                        .bf16 = t->layout.param[i].bf16 };
-    memcpy(x.shape, s->dim, sizeof x.shape);
-    for (int k = s->rank; k < 4; k++)
-        x.shape[k] = 0;
-    if (p->init.kind == INIT_LIST) {
-        x.values = reserve(b, (size_t)x.count * sizeof(double), 8);
-        memcpy(b->data + x.values, p->init.list, (size_t)x.count * sizeof(double));
+/* Those of the parameter at a place, which lie one after another. */
+static void add_tensors(Blob *b, uint32_t at, const Tables *t, const Graph *g, int i) {
+    const ParamPlace *place = &t->layout.param[i];
+    const Param *p = graph_find_param(g, place->name);
+    const Shape s = param_tensor_shape(p->node);
+    int64_t count = shape_count(&s);
+    char name[256];
+    for (int k = 0; k < place->tensors; k++) {
+        param_tensor_name(p->node, k, name, sizeof name);
+        strata_tensor x = { .name = text(b, name),
+                            .rank = s.rank,
+                            .weight = place->at + k * count,
+                            .gradient = place->at + k * count,
+                            .count = count,
+                            .decay = s.rank >= 2,
+                            .init = (int32_t)p->init.kind,
+                            .value = p->init.value,
+                            .bf16 = place->bf16 };
+        memcpy(x.shape, s.dim, (size_t)s.rank * sizeof *s.dim);
+        if (p->init.kind == INIT_LIST) {
+            x.values = reserve(b, (size_t)count * sizeof(double), 8);
+            memcpy(b->data + x.values, p->init.list + k * count, (size_t)count * sizeof(double));
+        }
+        memcpy(b->data + at + (size_t)(place->tensor + k) * sizeof x, &x, sizeof x);
     }
-    memcpy(b->data + at + (size_t)i * sizeof x, &x, sizeof x);
 }
 
 static void add_probe(Blob *b, uint32_t at, const ProbeFact *f, int64_t place, int64_t count) {
@@ -76,7 +81,7 @@ static void add_probes(Blob *b, strata_model *m, const Tables *t, const Graph *g
     m->probe_inputs = p->ninput, m->probe_results = p->nresult;
     uint32_t at = m->probe_table = reserve(b,
                                            (size_t)(p->ninput + p->nresult) * sizeof(ProbeEntry)
-                                               + (size_t)t->layout.nparam * sizeof(int32_t),
+                                               + (size_t)t->layout.tensors * sizeof(int32_t),
                                            8);
     for (int i = 0; i < p->ninput; i++, at += sizeof(ProbeEntry))
         add_probe(b, at, &p->input[i], t->layout.input[i].at,
@@ -86,9 +91,10 @@ static void add_probes(Blob *b, strata_model *m, const Tables *t, const Graph *g
         add_probe(b, at, &p->result[i], place, count);
         place += count;
     }
-    for (int i = 0; i < t->layout.nparam; i++, at += sizeof(int32_t)) {
+    for (int i = 0; i < t->layout.nparam; i++) {
         int32_t layer = p->layer[graph_find_param(g, t->layout.param[i].name) - g->param];
-        memcpy(b->data + at, &layer, sizeof layer);
+        for (int k = 0; k < t->layout.param[i].tensors; k++, at += sizeof layer)
+            memcpy(b->data + at, &layer, sizeof layer);
     }
 }
 
@@ -159,12 +165,13 @@ void *tables_descriptor(const Tables *t, const CodegenOptions *o, const Compiled
     m.spec_file = text(&b, f->file);
     m.mixer = text(&b, f->mixer), m.tokenizer = text(&b, f->tokenizer),
     m.acausal = text(&b, f->acausal), m.ahead = text(&b, f->ahead);
-    m.tensors = t->layout.nparam, m.kernels = t->costs.kernel.n, m.chunk = t->bytes.constants.chunk;
+    m.tensors = t->layout.tensors, m.kernels = t->costs.kernel.n,
+    m.chunk = t->bytes.constants.chunk;
     m.flops_forward = t->costs.flops[0], m.flops_training = t->costs.flops[1];
-    m.tensor_table = reserve(&b, (size_t)t->layout.nparam * sizeof(strata_tensor), 8);
+    m.tensor_table = reserve(&b, (size_t)t->layout.tensors * sizeof(strata_tensor), 8);
     m.kernel_table = reserve(&b, (size_t)t->costs.kernel.n * sizeof(strata_kernel), 8);
     for (int i = 0; i < t->layout.nparam; i++) {
-        add_tensor(&b, m.tensor_table, t, g, i);
+        add_tensors(&b, m.tensor_table, t, g, i);
         m.parameters += shape_count(&graph_find_param(g, t->layout.param[i].name)->node->shape);
     }
     for (int i = 0; i < t->costs.kernel.n; i++)

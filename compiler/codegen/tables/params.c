@@ -59,6 +59,7 @@ void params_place(Tables *t, const Graph *g, const Plan *training) {
         l->param[i] = (ParamPlace){ .name = n->attr->name,
                                     .floats = bf16 ? (count + 1) / 2 : count,
                                     .number = i,
+                                    .tensors = (int)param_tensors(n),
                                     .phase = training ? final_phase(training, n->attr->name) : 0,
                                     .bf16 = bf16 };
     }
@@ -69,7 +70,10 @@ void params_place(Tables *t, const Graph *g, const Plan *training) {
         name_table_add(&l->number, l->param[i].name, i);
         l->some_bf16 |= l->param[i].bf16;
         l->weights += round_up(l->param[i].floats, LINE_FLOATS);
-        *(Repacked *)list_add(&t->bytes.repacked, sizeof(Repacked)) = (Repacked){ -1, -1 };
+        l->param[i].tensor = l->tensors;
+        l->tensors += l->param[i].tensors;
+        for (int k = 0; k < l->param[i].tensors; k++)
+            *(Repacked *)list_add(&t->bytes.repacked, sizeof(Repacked)) = (Repacked){ -1, -1 };
     }
     l->weights_probe = t->bytes.constants.gradients = l->weights;
 }

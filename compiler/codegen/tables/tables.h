@@ -15,16 +15,17 @@
 typedef struct ParamPlace {
     const char *name;
     int64_t at, floats;
-    int number, phase; /* in the graph; after which the gradient is final */
-    bool bf16;         /* kept as bfloat16 */
+    int number, phase;   /* in the graph; after which the gradient is final */
+    int tensor, tensors; /* in the tensor table: the first one, and how many */
+    bool bf16;           /* kept as bfloat16 */
 } ParamPlace;
 
 /* What is where in WEIGHTS and TRAIN, in floats. */
 typedef struct WeightLayout {
-    bool some_bf16;    /* some of the parameters are kept as bfloat16 */
-    ParamPlace *param; /* in order */
-    int nparam;
-    ParamPlace *input; /* of the probe: parameters behind the model's */
+    bool some_bf16;      /* some of the parameters are kept as bfloat16 */
+    ParamPlace *param;   /* in order */
+    int nparam, tensors; /* tensors: of all of them */
+    ParamPlace *input;   /* of the probe: parameters behind the model's */
     int ninput;
     NameTable number, input_number; /* places in 'param' and 'input', by name */
     int64_t weights, weights_probe; /* all of them; with the probe's inputs */
@@ -36,7 +37,7 @@ typedef struct TableBytes {
     ModelProgram program[PROGRAMS];
     List stage, action, ref, wave, cache, frequency, probe_result;
     List span;          /* of gradients that start as zeros */
-    List repacked;      /* by parameter */
+    List repacked;      /* by tensor */
     List region, reach; /* --check builds */
 } TableBytes;
 

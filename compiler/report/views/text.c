@@ -27,7 +27,8 @@ static void shape(const Report *r, Text *t) {
              m->name, m->file, m->layers, m->sublayers, m->dim, m->mixer);
     text_add(t, "             vocabulary %" PRId64 ", context %" PRId64 ", batch %" PRId64 "\n",
              m->vocab, m->context, m->train.batch);
-    text_add(t, "parameters   %s in %d tensors\n", grouped(a, m->parameters), m->graph->nparam);
+    text_add(t, "parameters   %s in %lld tensors\n", grouped(a, m->parameters),
+             (long long)graph_tensors(m->graph));
 }
 
 static void work_line(Text *t, const char *name, const Work *w) {

@@ -1,0 +1,67 @@
+-- Experts: y = sum of w_e Expert_e(x) over the 'top' experts that a token's router chooses, and of
+-- a shared one. Chosen is by scores plus a balance bias, weighted by scores alone; with groups, among
+-- the experts of the 'top_groups' whose two best are best (DeepSeek-V3, arXiv 2412.19437).
+local function silu(x) return x * sigmoid(x) end
+
+-- Only the experts of the best groups stay; a group's score is the sum of its two best.
+local function of_groups(o, s)
+  local size = o.experts // o.groups
+  local by_group = reshape(s, { o.groups, size })
+  local best = sum(largest(by_group, size < 2 and 1 or 2) * by_group, 2)
+  local stays = reshape(largest(best, o.top_groups or o.groups), { o.groups, 1 })
+  return reshape(select(stays, by_group, -1e30), { o.experts })
+end
+
+local function matrices(m, site, name, out, k)
+  return m:param(site, "experts.*." .. name .. ".weight", { m.options.experts, out, k },
+    normal(0.02))
+end
+
+return sublayer {
+  name = "mlp",
+  options = {
+    experts = { type = "integer", min = 1, max = 65536, required = true },
+    top = { type = "integer", min = 1, required = true },
+    hidden = { type = "integer", min = 1, max = (1 << 31) - 1, required = true },
+    shared = { type = "integer", min = 0, max = 1024, default = 0 },
+    score = { type = "string", one_of = { "sigmoid", "softmax" }, default = "sigmoid" },
+    groups = { type = "integer", min = 1, default = 1 },
+    top_groups = { type = "integer", min = 1 },
+    normalize = { type = "boolean", default = true },
+    scale = { type = "number", default = 1 },
+  },
+  check = function(o)
+    local groups, kept = o.groups, o.top_groups or o.groups
+    if o.experts % groups ~= 0 then
+      error("moe: expected groups to divide experts = " .. o.experts .. ", found " .. groups)
+    end
+    if kept > groups then
+      error("moe: expected top_groups to be at most groups = " .. groups .. ", found " .. kept)
+    end
+    local most = o.experts // groups * kept
+    if o.top > most then
+      error("moe: expected top to be at most " .. most .. ", the experts there are to choose from, "
+        .. "found " .. o.top)
+    end
+  end,
+  forward = function(m, site, x)
+    local o, D = m.options, m.dim
+    local z = m:linear(site, "router", x, o.experts)
+    local s = o.score == "softmax" and softmax(z, 1) or sigmoid(z)
+    local biased = s + m:param(site, "router.balance_bias", { o.experts }, 0)
+    if o.groups > 1 then biased = of_groups(o, biased) end
+    local places = chosen(largest(biased, o.top), o.top)
+    local w = pick(s, places)
+    if o.normalize then w = w / (sum(w, 1) + 1e-20) end
+    if o.scale ~= 1 then w = o.scale * w end
+    local h = silu(expert_linear(x, matrices(m, site, "gate", o.hidden, D), places))
+      * expert_linear(x, matrices(m, site, "up", o.hidden, D), places)
+    local y = expert_linear(h * reshape(w, { o.top, 1 }),
+      matrices(m, site, "down", D, o.hidden), places)
+    y = sum(y, 1)
+    if o.shared == 0 then return y end
+    local hidden = o.shared * o.hidden
+    return y + m:linear(site, "shared.down", silu(m:linear(site, "shared.gate", x, hidden))
+      * m:linear(site, "shared.up", x, hidden), D)
+  end,
+}

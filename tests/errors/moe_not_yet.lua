@@ -1,8 +1,0 @@
-return model {
-  name = "m", vocab = 256, context = 64, dim = 32,
-  norm = rmsnorm { eps = 1e-6 },
-  layers = { layer {
-    attention { heads = 4 },
-    moe { experts = 8 }          --> expected a constructor of this version, found 'moe', which is not in this version
-  } },
-}
