@@ -11,7 +11,7 @@
 
 /* Slots of a task, and those that are brought together at once; rows and columns of a task of a
 ** weight gradient. */
-enum { SLOTS_MOST = 512, GATHERED = 128, SIDE = BLOCK };
+enum { SLOTS_MOST = 512, GATHERED = 48, SIDE = BLOCK };
 /* Floats of what is brought together, and of results that go where they belong. */
 enum { SQUARE = BLOCK * STEPS_MAX };
 _Static_assert(GATHERED *STEPS_MAX <= SQUARE && GATHERED * BLOCK <= SQUARE && SIDE <= BLOCK,
@@ -149,6 +149,26 @@ static void put_zeros(const ExpertProduct *p, Part part, int64_t j, int64_t colu
         k_zero(columns, result_of(p, p->experts.order[part.first + i], j));
 }
 
+/* Lines of memory of 'width' numbers that lie at p. */
+INLINE void ask_for(const char *p, int64_t bytes, int write) {
+    for (int64_t i = 0; i < bytes; i += 64)
+        if (write) __builtin_prefetch(p + i, 1, 2);
+        else __builtin_prefetch(p + i, 0, 2);
+}
+
+/* Asks for the results' places and for the rows that the slots after these have. */
+static void ask_for_rows(const ExpertProduct *p, const int32_t *slot, int64_t count, int64_t next,
+                         int64_t j, int64_t columns, int64_t s, int64_t steps) {
+    const Experts *x = &p->experts;
+    int64_t size = x->bf16 ? sizeof(uint16_t) : sizeof(float);
+    for (int64_t i = 0; i < count; i++) {
+        ask_for((const char *)result_of(p, slot[i], j), columns * (int64_t)sizeof(float), 1);
+        if (i < next)
+            ask_for((const char *)p->x.at + (row_at(x, p->x, slot[count + i]) + s) * size,
+                    steps * size, 0);
+    }
+}
+
 /* Steps [s, s + steps) of the slots' products with the packed block. */
 static void multiply_slots(const ExpertProduct *p, Part part, int64_t j, int64_t columns, int64_t s,
                            int64_t steps, Room room) {
@@ -156,7 +176,9 @@ static void multiply_slots(const ExpertProduct *p, Part part, int64_t j, int64_t
     for (int64_t i = 0; i < part.count; i += GATHERED) {
         const int32_t *slot = x->order + part.first + i;
         int64_t count = part.count - i < GATHERED ? part.count - i : GATHERED;
+        int64_t left = part.count - i - count, next = left < count ? left : count;
         gather_slots(x, p->x, slot, count, s, steps, room.rows, STEPS_MAX);
+        ask_for_rows(p, slot, count, next, j, columns, s, steps);
         if (x->bf16)
             k_multiply_bf16(count, columns, steps, (const uint16_t *)room.rows, STEPS_MAX,
                             room.packed, (Result){ room.results, 0, BLOCK, 0 }, room.inner);
