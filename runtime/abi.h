@@ -132,8 +132,10 @@ typedef struct strata_tensor {
     int64_t weight;   /* first element in WEIGHTS, in floats (4 bytes) whatever the type */
     int64_t gradient; /* first element in TRAIN's gradients, and in each moment */
     int64_t count;
-    int32_t decay; /* 1: weight decay applies */
-    int32_t init;  /* 0: all 'value'; 1: normal, deviation 'value'; 2: 'values' */
+    /* 1: weight decay applies; -1: a buffer, which no gradient trains: in the gradients' place is a
+    ** statistic of the step, of which update makes its new value */
+    int32_t decay;
+    int32_t init; /* 0: all 'value'; 1: normal, deviation 'value'; 2: 'values' */
     double value;
     uint32_t values; /* offset of 'count' doubles, if init is 2 */
     uint32_t bf16;   /* type in WEIGHTS: 0 float32, 1 bfloat16 */
@@ -245,10 +247,11 @@ typedef struct strata_api {
                                 const int32_t *tokens, const int32_t *targets, int64_t B, int64_t T,
                                 float scale, uint32_t flags, strata_range_fn final, void *user,
                                 strata_loss *out);
-    /* Sum of squares of gradients [first, first+count), fixed order. */
+    /* Sum of squares of gradients [first, first+count), fixed order; buffers' are none. */
     int32_t (*sum_squares)(void *ctx, const void *train, int64_t first, int64_t count, double *out);
     /* AdamW on parameters [first, first+count) in gradient order. Updates that run at the same time
-    ** must not share a tensor: rows of it are packed together. */
+    ** must not share a tensor: rows of it are packed together. A buffer's rule runs in the update
+    ** that has its first number. */
     int32_t (*update)(void *ctx, void *w, void *train, int64_t first, int64_t count,
                       const strata_adamw *how);
     /* The loss alone, no gradients; arena_bytes(B * T, workers). */

@@ -4,6 +4,7 @@
 ModelInfo model_info(const Model *m) {
     return (ModelInfo){
         .name = m->name,
+        .rules = m->rules,
         .file = m->file,
         .tokenizer = m->tokenizer,
         .mixer = m->mixer,

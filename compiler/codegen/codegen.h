@@ -36,8 +36,11 @@ typedef struct ProbeGraph {
 typedef struct ModelInfo {
     const char *name, *file, *tokenizer, *mixer;
     const ProbeGraph *probe; /* NULL: none */
-    const char *acausal;     /* sublayer that sees later tokens; NULL: none */
-    const char *ahead;       /* route that chooses among them; NULL: none */
+    /* NULL, or what rules make of buffers: outputs are the gradients of those, and what they are
+    ** made of is them and their statistics */
+    const Graph *rules;
+    const char *acausal; /* sublayer that sees later tokens; NULL: none */
+    const char *ahead;   /* route that chooses among them; NULL: none */
     int64_t vocab, context, dim, layers, sublayers;
     uint64_t hash;
     Settings train;

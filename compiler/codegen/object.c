@@ -134,7 +134,8 @@ int codegen_plan(const Graph *g, const ModelInfo *info, const CodegenOptions *o,
                  .cache_bytes = l->cache_bytes };
     out->lanes = l->lanes;
     snprintf(out->code.cpu, sizeof out->code.cpu, "%s", l->name);
-    ModelPlans plans = plans_make(g, info->probe ? info->probe->graph : NULL, &o->passes);
+    ModelPlans plans = plans_make(g, info->probe ? info->probe->graph : NULL, info->rules,
+                                  &o->passes);
     step_note(o->passes.step, g->n, "listing kernels");
     tables_build(&t, g, &plans, o);
     size_t bytes;
@@ -182,7 +183,8 @@ int codegen_compile(const Graph *g, const ModelInfo *info, const CodegenOptions 
     t.bytes.constants.cpu[0] = l->bits;
     snprintf(out->cpu, sizeof out->cpu, "%s", l->name);
     if (m.part == PART_OWN) out->library = l->library;
-    ModelPlans plans = plans_make(g, info->probe ? info->probe->graph : NULL, &o->passes);
+    ModelPlans plans = plans_make(g, info->probe ? info->probe->graph : NULL, info->rules,
+                                  &o->passes);
     step_note(o->passes.step, g->n, "code generation");
     tables_build(&t, g, &plans, o);
     size_t bytes;

@@ -262,27 +262,38 @@ static Node *add_param(Graph *g, Name *entry, Node *n, Init init) {
     return n;
 }
 
-Node *graph_param(Graph *g, const char *name, Shape s, Init init, const char **error) {
+static Node *named(Graph *g, Attr attr, Init init, const char **error) {
+    const char *name = attr.name;
     Name *entry = graph_name(g, name);
+    Shape s = attr.shape;
     if (entry->param) {
         Node *old = g->param[entry->param - 1].node;
         s.lead = LEAD_NONE;
-        *error = shape_equal(&s, &old->shape)
+        *error = attr.buffer != old->attr->buffer
+            ? graph_format(g, "'%s' exists as a %s", name, attr.buffer ? "parameter" : "buffer")
+            : shape_equal(&s, &old->shape)
             ? NULL
             : graph_format(g, "parameter '%s' exists with shape %s, not %s", name,
                            shape_text(g, &old->shape), shape_text(g, &s));
         return *error ? NULL : old;
     }
-    Node *n = node_new(g, OP_param, 0, NULL, (Attr){ .name = name, .shape = s }, error);
+    Node *n = node_new(g, OP_param, 0, NULL, attr, error);
     if (!n) return NULL;
     return add_param(g, entry, n, init);
+}
+
+Node *graph_param(Graph *g, const char *name, Shape s, Init init, const char **error) {
+    return named(g, (Attr){ .name = name, .shape = s }, init, error);
+}
+
+Node *graph_buffer(Graph *g, const char *name, Shape s, Init init, const char **error) {
+    return named(g, (Attr){ .name = name, .shape = s, .buffer = true }, init, error);
 }
 
 Node *node_twin(Graph *g, const Node *old, Node **in, const Param *p) {
     const char *error;
     if (g->found) {
-        Node *n = p ? graph_param(g, old->attr->name, old->shape, p->init, &error)
-                    : node_again(g, old, in, &error);
+        Node *n = p ? named(g, *old->attr, p->init, &error) : node_again(g, old, in, &error);
         if (!n) bug(old, "cannot be copied: %s", error);
         return n;
     }

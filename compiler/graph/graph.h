@@ -90,6 +90,7 @@ typedef struct Attr {
     double softcap;    /* ATTENTION: scores s become softcap tanh(s / softcap); 0: they stay */
     Shape shape;       /* SHAPE, param: the inner axes; VALUE: all of the shape */
     int perm[MAXRANK]; /* PERM: axis of the operand, per axis */
+    bool buffer;       /* NAME: no gradient trains it; its rule does, or nothing */
     bool causal;       /* ATTENTION; SHIFT: to earlier tokens, else to later ones */
     bool delta;        /* RECURRENCE: by the delta rule */
     bool sine;         /* FREQUENCIES: sin instead of cos */
@@ -160,6 +161,9 @@ typedef struct Param {
 
 /* A named result of the graph: "loss", "logits", "grad.<parameter>", ... */
 #define GRADIENT "grad."
+/* "statistic.<buffer>": what of a step the rule of a buffer takes; it lies where a parameter's
+** gradient does, and is added up as gradients are. */
+#define STATISTIC "statistic."
 typedef struct NamedNode {
     const char *name;
     Node *node;
@@ -205,6 +209,8 @@ Node *node_again(Graph *g, const Node *old, Node **in, const char **error);
 ** building a node calls graph_intern. */
 Node *node_twin(Graph *g, const Node *old, Node **in, const Param *p);
 void graph_intern(Graph *g);
+/* The same of a buffer. */
+Node *graph_buffer(Graph *g, const char *name, Shape s, Init init, const char **error);
 /* Adds a param node and its entry; error if the name exists with another shape. */
 Node *graph_param(Graph *g, const char *name, Shape s, Init init, const char **error);
 void graph_output(Graph *g, const char *name, Node *n);          /* replaces an equal name */
@@ -303,6 +309,8 @@ typedef struct EvalInput {
     int64_t batch, time;
     const int32_t *tokens, *targets; /* targets may be NULL */
     const double *(*param)(void *user, const Node *param);
+    /* a statistic's of a buffer's rule; NULL, or returning it: zeros */
+    const double *(*statistic)(void *user, const Node *statistic);
     void *user;
     double seed;                           /* value of 'seed', usually 1 */
     double generating, training, decoding; /* values of these */

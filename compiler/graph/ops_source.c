@@ -13,6 +13,7 @@
     void vjp_##name(Node *n, Node **dy, Node **dx) { (void)n, (void)dy, (void)dx; }
 
 NO_GRADIENT(param)
+NO_GRADIENT(statistic)
 NO_GRADIENT(fill)
 NO_GRADIENT(seed)
 NO_GRADIENT(per_token)
@@ -48,6 +49,14 @@ void eval_param(const EvalStep *s) {
     const double *value = s->input->param(s->input->user, s->n);
     if (!value) bug(s->n, "parameter '%s' has no value", s->n->attr->name);
     memcpy(s->out[0], value, (size_t)shape_count(&s->n->shape) * sizeof *value);
+}
+
+const char *shape_statistic(Node *n) { return shape_param(n); }
+
+void eval_statistic(const EvalStep *s) {
+    const EvalInput *in = s->input;
+    const double *value = in->statistic ? in->statistic(in->user, s->n) : NULL;
+    if (value) memcpy(s->out[0], value, (size_t)shape_count(&s->n->shape) * sizeof *value);
 }
 
 Node *op_fill(Graph *g, double value) { return op_full(g, &number, value); }

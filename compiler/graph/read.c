@@ -287,8 +287,9 @@ static void read_node(Reader *r) {
     const Node *same = op == OP_rows ? graph_list(r->g, (int)a.count) : NULL;
     if (same && (nin != 1 || same->in[0] != in[0]))
         fail(r, "expected another number for a list of rows, found %d again", (int)a.count);
-    Node *n = op == OP_param ? graph_param(r->g, a.name, s, start, &error)
-                             : node_new(r->g, op, nin, in, a, &error);
+    Node *n = op == OP_param
+        ? (a.buffer ? graph_buffer : graph_param)(r->g, a.name, s, start, &error)
+        : node_new(r->g, op, nin, in, a, &error);
     if (!n) fail(r, "%s: %s", op_info[op].name, error);
     if (!shape_equal(&n->shape, &s))
         fail(r, "expected shape %s, found %s", shape_text(r->g, &n->shape), shape_text(r->g, &s));

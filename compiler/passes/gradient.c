@@ -27,7 +27,7 @@ static void mark(Gradient *d, const Node *loss) {
     d->reached[loss->id] = true;
     graph_mark_operands(g, d->reached);
     for (int i = 0; i < d->count; i++) {
-        d->leads[i] = g->node[i]->op == OP_param;
+        d->leads[i] = g->node[i]->op == OP_param && !g->node[i]->attr->buffer;
         for (int k = 0; k < g->node[i]->nin; k++)
             d->leads[i] |= d->leads[g->node[i]->in[k]->id];
     }
@@ -76,6 +76,12 @@ static void visit(Gradient *d, Node *n, Node **dx) {
     if (flows(d->dy[n->id])) back(d, n, dx);
 }
 
+/* What takes the place of a buffer's gradient; NULL: nothing does. */
+static Node *statistic_of(Graph *g, const Node *buffer) {
+    char *name = graph_alloc(g, strlen(buffer->attr->name) + sizeof STATISTIC);
+    return graph_find(g, strcat(strcpy(name, STATISTIC), buffer->attr->name));
+}
+
 static void add_output(Graph *g, const Node *param, Node *dy) {
     char *name = graph_alloc(g, strlen(param->attr->name) + sizeof GRADIENT);
     strcat(strcpy(name, GRADIENT), param->attr->name);
@@ -108,7 +114,8 @@ void pass_gradient_rules(Graph *g, const OpInfo *rules) {
         visit(&d, g->node[i], dx);
     for (int i = 0; i < g->nparam; i++) {
         Node *p = g->param[i].node;
-        if (d.reached[p->id]) add_output(g, p, d.dy[p->id][0]);
+        Node *dy = p->attr->buffer ? statistic_of(g, p) : d.dy[p->id][0];
+        if (d.reached[p->id] && (dy || !p->attr->buffer)) add_output(g, p, dy);
     }
     g->backward = false;
     g->loc = loc;

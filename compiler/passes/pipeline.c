@@ -43,7 +43,7 @@ const char *pass_names(char *to, size_t size, bool optional) {
 
 const char *plan_name(int program) {
     static const char *const name[] = { "logits", "loss",  "training", "generate",
-                                        "score",  "probe", "model" };
+                                        "score",  "probe", "rules",    "model" };
     return name[program];
 }
 
@@ -75,12 +75,17 @@ static void run_form(PassRun *r) {
 
 static void run_gradient(PassRun *r) { pass_gradient(r->g); }
 
+static bool is_statistic(const char *output) {
+    return !strncmp(output, STATISTIC, sizeof STATISTIC - 1);
+}
+
 /* All outputs; a loss that is its cross entropy is computed from 'nll'. */
 static void run_used(PassRun *r) {
     const char **name = graph_alloc(r->g, ((size_t)r->g->nout + 1) * sizeof *name);
     int n = 0;
     for (int i = 0; i < r->g->nout; i++)
-        if (r->terms || strcmp(r->g->out[i].name, "loss")) name[n++] = r->g->out[i].name;
+        if ((r->terms || strcmp(r->g->out[i].name, "loss")) && !is_statistic(r->g->out[i].name))
+            name[n++] = r->g->out[i].name;
     Graph *own = graph_extract(r->g, name);
     graph_free(r->g);
     r->g = own;
@@ -168,6 +173,26 @@ static Plan *plan_program(const Graph *g, int program, const PassOptions *o) {
     return plan_with(g, program, NULL, o->keep, o);
 }
 
+/* Every output of a graph, and NULL. */
+static const char **all_outputs(const Graph *g) {
+    const char **name = checked_new((size_t)g->nout + 1, sizeof *name);
+    for (int i = 0; i < g->nout; i++)
+        name[i] = g->out[i].name;
+    return name;
+}
+
+/* With the statistics that rules of buffers take. */
+static Plan *plan_step(const Graph *g, Keep keep, const PassOptions *o) {
+    const char **name = checked_new((size_t)g->nout + 3, sizeof *name);
+    int n = 0;
+    name[n++] = "nll", name[n++] = "loss";
+    for (int i = 0; i < g->nout; i++)
+        if (is_statistic(g->out[i].name)) name[n++] = g->out[i].name;
+    Plan *p = plan_with(g, PLAN_TRAIN, name, keep, o);
+    free(name);
+    return p;
+}
+
 static double floats_per_token(const Plan *p) {
     return (double)p->token_floats + (double)p->granule_floats / GRANULE;
 }
@@ -175,24 +200,24 @@ static double floats_per_token(const Plan *p) {
 /* What is computed again needs room while it is used: a model of few layers may need less
 ** without. */
 static Plan *plan_training(const Graph *g, const PassOptions *o) {
-    Plan *p = plan_program(g, PLAN_TRAIN, o);
+    Plan *p = plan_step(g, o->keep, o);
     if (o->keep != KEEP_SMALL) return p;
-    Plan *other = plan_with(g, PLAN_TRAIN, NULL, KEEP_AUTO, o);
+    Plan *other = plan_step(g, KEEP_AUTO, o);
     bool smaller = floats_per_token(p) < floats_per_token(other);
     graph_free(smaller ? other->g : p->g);
     return smaller ? p : other;
 }
 
-static Plan *plan_probe(const Graph *probe, const PassOptions *o) {
-    const char **name = checked_new((size_t)probe->nout + 1, sizeof *name);
-    for (int i = 0; i < probe->nout; i++)
-        name[i] = probe->out[i].name;
-    Plan *p = plan_with(probe, PLAN_PROBE, name, o->keep, o);
+/* Of a graph that is the program's own. */
+static Plan *plan_all(const Graph *own, int program, const PassOptions *o) {
+    const char **name = all_outputs(own);
+    Plan *p = plan_with(own, program, name, o->keep, o);
     free(name);
     return p;
 }
 
-ModelPlans plans_make(const Graph *g, const Graph *probe, const PassOptions *o) {
+ModelPlans plans_make(const Graph *g, const Graph *probe, const Graph *rules,
+                      const PassOptions *o) {
     PassRun model = { .o = o, .program = PLANS, .g = graph_copy(g) };
     run_passes(&model);
     bool forms = plan_has_forms(model.g), decodes = plan_has_decoding(model.g);
@@ -202,7 +227,8 @@ ModelPlans plans_make(const Graph *g, const Graph *probe, const PassOptions *o) 
         if (i == PLAN_LOGITS || i == PLAN_LOSS || (decodes && i == PLAN_GENERATE)
             || (forms && i == PLAN_SCORE))
             plans.plan[i] = plan_program(model.g, i, o);
-        if (i == PLAN_PROBE && probe) plans.plan[i] = plan_probe(probe, o);
+        if (i == PLAN_PROBE && probe) plans.plan[i] = plan_all(probe, i, o);
+        if (i == PLAN_RULES && rules && !o->inference) plans.plan[i] = plan_all(rules, i, o);
     }
     graph_free(model.g);
     pages_leave();

@@ -30,8 +30,18 @@ typedef struct PassInfo {
 extern const PassInfo pass_info[PASSES];
 
 /* The programs of a model: its logits, its loss, a training step; logits and loss in the form that
-** generates token by token, if that is another (plan_has_forms); and what 'probe' looks at. */
-enum { PLAN_LOGITS, PLAN_LOSS, PLAN_TRAIN, PLAN_GENERATE, PLAN_SCORE, PLAN_PROBE, PLANS };
+** generates token by token, if that is another (plan_has_forms); what 'probe' looks at; and what
+** rules make of buffers after a step. */
+enum {
+    PLAN_LOGITS,
+    PLAN_LOSS,
+    PLAN_TRAIN,
+    PLAN_GENERATE,
+    PLAN_SCORE,
+    PLAN_PROBE,
+    PLAN_RULES,
+    PLANS
+};
 
 /* What happened to a pass. */
 typedef struct PassEvent {
@@ -60,13 +70,13 @@ typedef struct PassOptions {
 } PassOptions;
 
 /* NULL where there is no such program: PLAN_TRAIN of inference, PLAN_GENERATE and PLAN_SCORE
-** without a second form, PLAN_PROBE without a probe. */
+** without a second form, PLAN_PROBE without a probe, PLAN_RULES of inference and without rules. */
 typedef struct ModelPlans {
     Plan *plan[PLANS];
 } ModelPlans;
 
-/* Each plan is freed by graph_free(plan->g).  'probe' may be NULL. */
-ModelPlans plans_make(const Graph *g, const Graph *probe, const PassOptions *o);
+/* Each plan is freed by graph_free(plan->g).  'probe' and 'rules' may be NULL. */
+ModelPlans plans_make(const Graph *g, const Graph *probe, const Graph *rules, const PassOptions *o);
 
 /* The pass whose name or letter the first n characters of 'word' are; PASSES: there is none. */
 PassId pass_called(const char *word, size_t n);

@@ -98,6 +98,7 @@ typedef struct Plan {
     int *next_side; /* by id of a node: its first other result, by id of that: the next; -1 */
     /* by node id: offset of a parameter's weights and gradient, or of a table; filled by codegen */
     int64_t *place;
+    bool rules;           /* gradients are what rules make of buffers */
     bool guarded;         /* leave guard words around every place in the arena */
     int64_t token_floats; /* arena: floats per token */
     int64_t local_floats; /* a worker's, for one token of its chunk */

@@ -25,7 +25,7 @@ typedef struct Builder {
 } Builder;
 
 static void add_part(Plan *p, const Node *n, const Node *param) {
-    if (n->op == OP_fill) return; /* a zero gradient: nothing to add */
+    if (n->op == OP_fill && !p->rules) return; /* a zero gradient: nothing to add */
     p->part[p->npart++] = (Contribution){ n, param };
 }
 
@@ -77,7 +77,8 @@ static void find_parts(Builder *b) {
         if (!param) bug(g->out[i].node, "is the gradient of no parameter");
         Pieces *of = &b->p->pieces[param->node->id];
         of->first = b->p->npart;
-        split_sum(b, g->out[i].node, param->node);
+        if (b->p->rules) add_part(b->p, plan_storage(g->out[i].node), param->node);
+        else split_sum(b, g->out[i].node, param->node);
         of->count = b->p->npart - of->first;
     }
     count_reads(b);
@@ -262,17 +263,22 @@ static bool is_constant_part(const Builder *b, const Contribution *c) {
     return d == DOMAIN_NONE || d == DOMAIN_PARAM;
 }
 
-/* Gradients that depend on no token have a last phase of their own. */
+static void add_constant_phase(Builder *b) {
+    Plan *p = b->p;
+    p->phase[p->nphase++] = (Phase){ true, 0, p->nstep, 0 };
+    add_step(b, STEP_UNIFORM, true, 0);
+}
+
+/* Gradients that depend on no token have a last phase of their own; each rule has one. */
 static void add_constant_parts(Builder *b) {
     Plan *p = b->p;
     bool any = false;
-    for (int i = 0; i < p->npart; i++)
-        any |= is_constant_part(b, &p->part[i]);
-    if (!any) return;
-    p->phase[p->nphase++] = (Phase){ true, 0, p->nstep, 0 };
-    add_step(b, STEP_UNIFORM, true, 0);
-    for (int i = 0; i < p->npart; i++)
-        if (is_constant_part(b, &p->part[i])) p->step_of[p->part[i].node->id] = p->nstep - 1;
+    for (int i = 0; i < p->npart; i++) {
+        if (!is_constant_part(b, &p->part[i])) continue;
+        if (!any || p->rules) add_constant_phase(b);
+        any = true;
+        p->step_of[p->part[i].node->id] = p->nstep - 1;
+    }
 }
 
 static void find_earliest(const Plan *p) {
@@ -300,6 +306,8 @@ Plan *pass_schedule(Graph *g) {
     Plan *p = graph_alloc(g, sizeof *p);
     Builder b = { .p = p, .g = g, .s = slots_find(g, false) };
     p->g = g;
+    for (int i = 0; i < g->n; i++)
+        p->rules |= g->node[i]->op == OP_statistic;
     b.lists = graph_lists(g);
     b.in_slot = graph_scratch(g, (size_t)b.lists + 1);
     p->domain = b.s->domain;

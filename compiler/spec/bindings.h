@@ -27,6 +27,14 @@ int choice_call(lua_State *L);        /* largest, chosen: f(x, k) */
 int choice_call_expert(lua_State *L); /* expert_linear(x, w, places) */
 int choice_call_top(lua_State *L);    /* top(x, share) */
 
+/* names.c: (s, most); and the name of a parameter at an argument, refused if it cannot be one */
+int names_call_identifier(lua_State *L);
+const char *names_checked(lua_State *L, int arg);
+
+/* rules.c: what a step makes of buffers */
+int rules_call_statistic(lua_State *L); /* (buffer): what a step's statistic came to */
+int rules_call(lua_State *L);           /* (buffer, statistic, new value) */
+
 void ops_targets(lua_State *L); /* pushes targets() */
 
 #endif

@@ -7,48 +7,8 @@
 #include "file_limits.h"
 #include "nearest.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
-
-/* == Names ================================================================ */
-
-/* identifier(s, most): whether s is [A-Za-z_][A-Za-z0-9_]*, at most so long */
-static int call_identifier(lua_State *L) {
-    size_t n;
-    const char *s = luaL_checklstring(L, 1, &n);
-    bool ok = n > 0 && n <= (size_t)luaL_checkinteger(L, 2) && !isdigit((unsigned char)*s);
-    for (size_t i = 0; i < n; i++)
-        ok &= s[i] == '_' || (isalnum((unsigned char)s[i]) && (unsigned char)s[i] < 128);
-    lua_pushboolean(L, ok);
-    return 1;
-}
-
-/* Whether each '*' is all there is between two dots, and there is one at most. */
-static bool stars_fit(const char *s) {
-    const char *star = strchr(s, '*');
-    if (!star) return true;
-    bool before = star > s && star[-1] == '.', after = !star[1] || star[1] == '.';
-    return before && after && !strchr(star + 1, '*');
-}
-
-/* Letters, digits, '_' and dots between them, '*' for numbers; not what checkpoints add. */
-static const char *checked_name(lua_State *L, int arg) {
-    static const char *const taken[] = { "optimizer.", "tokenizer." };
-    size_t n;
-    const char *s = luaL_checklstring(L, arg, &n);
-    bool ok = n > 0 && n <= MAXNAME && s[0] != '.' && s[n - 1] != '.' && !strstr(s, "..");
-    for (size_t i = 0; i < n; i++)
-        ok &= s[i] == '_' || s[i] == '.' || s[i] == '*' || isalnum((unsigned char)s[i]);
-    ok &= stars_fit(s);
-    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
-        ok &= strncmp(s, taken[i], strlen(taken[i])) != 0;
-    if (!ok)
-        spec_fail(
-            L, "expected a parameter's name of at most %d letters, digits, '_' and '.', found '%s'",
-            MAXNAME, s);
-    return s;
-}
 
 /* An array in the graph's memory, grown by doubling; n is what it holds. */
 static void *grown(Graph *g, void *old, int n, int *cap, size_t size) {
@@ -109,6 +69,10 @@ static _Noreturn void refuse_shape(lua_State *L, const char *name, const Shape *
     while (strcmp(g->param[i].node->attr->name, name))
         i++;
     const Node *n = g->param[i].node;
+    if (shape_equal(&n->shape, s))
+        spec_fail(L, "param: expected '%s' to be a %s as at %s:%d, found a %s", name,
+                  n->attr->buffer ? "buffer" : "parameter", n->loc.file, n->loc.line,
+                  n->attr->buffer ? "parameter" : "buffer");
     const char *has = lua_pushstring(L, shape_text(g, &n->shape));
     spec_fail(L, "param: expected '%s' with the shape %s that it got at %s:%d, found %s", name, has,
               n->loc.file, n->loc.line, shape_text(g, s));
@@ -127,18 +91,20 @@ static Unread to_unread(lua_State *L, int at) {
     return lua_toboolean(L, at) ? UNREAD_REFUSED : UNREAD_NOTED;
 }
 
-/* param(name, {sizes}, "constant" | "normal" | "list", value, own): a parameter of
-** that name and shape, the same one if it exists; own: see to_unread */
-static int call_param(lua_State *L) {
+/* A parameter or a buffer of that name and shape, the same one if it exists; the last argument is
+** what to_unread takes. */
+static int named(lua_State *L, bool buffer) {
     Front *f = front(L);
     Shape s;
-    const char *error, *name = checked_name(L, 1);
+    const char *error, *name = names_checked(L, 1);
     tensor_list_shape(L, 2, "param", &s);
     int64_t count = checked_count(L, name, &s), total = f->m->parameters;
+    if (buffer && strchr(name, '*'))
+        spec_fail(L, "buffer: expected a name without '*', found '%s'", name);
     int before = f->g->nparam;
     Init init = to_init(L, 3, 4, &s);
     f->g->loc = spec_here(L);
-    Node *n = graph_param(f->g, name, s, init, &error);
+    Node *n = (buffer ? graph_buffer : graph_param)(f->g, name, s, init, &error);
     if (!n) refuse_shape(L, name, &s);
     if (f->g->nparam == before) return tensor_push(L, n);
     remember_unread(f, to_unread(L, 5));
@@ -147,6 +113,10 @@ static int call_param(lua_State *L) {
     f->built += sizeof *n + sizeof(Param) + (init.list ? (size_t)count * sizeof *init.list : 0);
     return tensor_push(L, n);
 }
+
+/* param(name, {sizes}, "constant" | "normal" | "list", value, own); own: of code of the user's */
+static int call_param(lua_State *L) { return named(L, false); }
+static int call_buffer(lua_State *L) { return named(L, true); }
 
 /* == The graph ============================================================ */
 
@@ -377,16 +347,31 @@ static void push_tokenizers(lua_State *L) {
 }
 
 void core_open(lua_State *L) {
-    static const luaL_Reg functions[] = {
-        { "at", spec_call_at },  { "defined", call_defined }, { "distance", call_distance },
-        { "files", call_files }, { "fill", values_fill },     { "finish", call_finish },
-        { "form", call_form },   { "here", call_here },       { "identifier", call_identifier },
-        { "limit", call_limit }, { "load", call_load },       { "module", call_module },
-        { "note", call_note },   { "output", call_output },   { "own", call_own },
-        { "param", call_param }, { "read", call_read },       { "requirer", call_requirer },
-        { "site", call_site },   { "source", call_source },   { "wrap", call_wrap },
-        { NULL, NULL }
-    };
+    static const luaL_Reg functions[] = { { "at", spec_call_at },
+                                          { "defined", call_defined },
+                                          { "distance", call_distance },
+                                          { "buffer", call_buffer },
+                                          { "files", call_files },
+                                          { "fill", values_fill },
+                                          { "finish", call_finish },
+                                          { "form", call_form },
+                                          { "here", call_here },
+                                          { "identifier", names_call_identifier },
+                                          { "limit", call_limit },
+                                          { "load", call_load },
+                                          { "module", call_module },
+                                          { "note", call_note },
+                                          { "output", call_output },
+                                          { "own", call_own },
+                                          { "param", call_param },
+                                          { "read", call_read },
+                                          { "requirer", call_requirer },
+                                          { "rule", rules_call },
+                                          { "statistic", rules_call_statistic },
+                                          { "site", call_site },
+                                          { "source", call_source },
+                                          { "wrap", call_wrap },
+                                          { NULL, NULL } };
     luaL_newlib(L, functions);
     sandbox_open(L);
     lua_setfield(L, -2, "lua");

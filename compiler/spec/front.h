@@ -113,6 +113,11 @@ int values_power(lua_State *L); /* (x, number): x ^ number */
 ** NULL: there is none */
 Node *tensor_names_clash(const Graph *g, char *text, size_t size);
 
+/* rules.c: the outputs 'always' and statistics, NULL-ended; what rules make of the buffers that
+** a model kept, NULL: there are none */
+const char **rules_outputs(const Graph *g, const char *const *always);
+Graph *rules_graph(const Graph *g, const Graph *kept);
+
 /* causal.c: the first sites where what the model generates with sees later tokens, and where it
 ** chooses among them; NULL: nowhere */
 void causal_sites(const Graph *g, const Node *logits, const char **acausal, const char **ahead);

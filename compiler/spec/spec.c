@@ -144,7 +144,7 @@ static int finish(Front *f) {
     static const char *const outputs[] = { "logits", "nll", "cross_entropy", "loss", NULL };
     Model *m = f->m;
     Node **twin = graph_alloc(f->g, ((size_t)f->g->n + 1) * sizeof *twin), **source = m->source;
-    Graph *g = graph_extract_twins(f->g, outputs, twin);
+    Graph *g = graph_extract_twins(f->g, rules_outputs(f->g, outputs), twin);
     graph_number_lists(g);
     Node *unread = note_unread(f, g);
     if (unread) {
@@ -180,6 +180,7 @@ static int finish(Front *f) {
     m->parameters = 0;
     for (int i = 0; i < g->nparam; i++)
         m->parameters += shape_count(&g->param[i].node->shape);
+    m->rules = rules_graph(f->g, g);
     files_hash(f);
     files_list(f, g);
     graph_free(f->g);
@@ -227,6 +228,7 @@ Model *spec_load_dense(const char *path, const SpecLimits *limits, Error *e) {
 void spec_free(Model *m) {
     if (!m) return;
     graph_free(m->graph);
+    if (m->rules) graph_free(m->rules);
     free(m);
 }
 

@@ -33,7 +33,9 @@ typedef struct DepthRead {
 } DepthRead;
 
 typedef struct Model {
-    Graph *graph; /* outputs "logits", "nll", "cross_entropy", "loss" */
+    /* outputs "logits", "nll", "cross_entropy", "loss", and statistics of buffers */
+    Graph *graph;
+    Graph *rules; /* outputs "grad.<buffer>": its new value; NULL: no buffer has a rule */
     const char *name, *file;
     const char *tokenizer; /* NULL: none */
     const char *mixer;     /* the name of its file, without ".lua" */

@@ -1,4 +1,4 @@
-/* Whether parameters would share a name in files: those with a '*' in theirs are several tensors. */
+/* Whether parameters would share a name in files: those with a '*' in it are several tensors. */
 #include "fatal.h"
 #include "front.h"
 

@@ -22,6 +22,7 @@ static inline float *resolve(const Frame *f, const Ref *r, int32_t worker, int64
     case AREA_POSITION: return (float *)f->position;
     case AREA_LIST_POSITION: return (float *)f->list[r->offset].position;
     case AREA_LOGITS: return f->logits;
+    case AREA_MOMENT: return f->gradients + k_constants.gradients + r->offset;
     default: return (float *)r->offset;
     }
 }

@@ -21,6 +21,7 @@ enum {
     AREA_TOKENS, AREA_TARGETS, AREA_POSITION,       /* int32, one per token */
     AREA_LIST_POSITION, /* int32, of the tokens of list number 'offset' */
     AREA_LOGITS,        /* the caller's [tokens, V] */
+    AREA_MOMENT,        /* in TRAIN: where the first moment of a gradient is */
     AREAS
 };
 /* clang-format on */
@@ -233,6 +234,7 @@ enum {
     PROGRAM_GENERATE,
     PROGRAM_SCORE,
     PROGRAM_PROBE,
+    PROGRAM_RULES, /* a phase for each buffer: adds its new value to its first moment, 0 before */
     PROGRAMS
 };
 
@@ -310,6 +312,8 @@ typedef struct Constants {
     int32_t bf16;                  /* products round their weights, tokens' values come rounded */
     int64_t spans;                 /* in k_spans */
     int64_t repacked_floats;       /* of all that is put packed */
+    int64_t trained;               /* floats of gradients before those of buffers */
+    int64_t rules;                 /* phases of PROGRAM_RULES */
     uint64_t cpu[4];               /* bits of processor features needed, see cpu.c */
 } Constants;
 

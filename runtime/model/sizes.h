@@ -31,10 +31,17 @@ static inline int64_t wave_offset(int64_t offset, int64_t context, int64_t lengt
 
 /* == TRAIN ================================================================ */
 
-/* Gradients, two moments, and the weights that the optimizer keeps packed. */
+/* Gradients, two moments, the weights that the optimizer keeps packed, and room for the rules of
+** buffers to work in. */
 static inline int64_t repacked_from(const Constants *k) { return 3 * k->gradients; }
+static inline int64_t rules_from(const Constants *k) {
+    return repacked_from(k) + round_up(k->repacked_floats, LINE_FLOATS);
+}
+static inline int64_t rules_floats(const Constants *k) {
+    return k->rules ? round_up(blocks(k->scratch_bytes, sizeof(float)), LINE_FLOATS) : 0;
+}
 static inline int64_t train_floats(const Constants *k) {
-    return repacked_from(k) + k->repacked_floats;
+    return k->rules ? rules_from(k) + rules_floats(k) : repacked_from(k) + k->repacked_floats;
 }
 
 /* == States of sequences ================================================== */

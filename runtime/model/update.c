@@ -2,6 +2,7 @@
 ** The optimizer's part of a model's functions (abi.h): sums of squares, and AdamW with
 ** what products want of the new weights.
 */
+#include "actions.h"
 #include "functions.h"
 #include "packed.h"
 #include "text.h"
@@ -41,7 +42,8 @@ EXPORT int32_t model_sum_squares(void *ctx, const void *train, int64_t first, in
     int32_t status = check_range(ctx, train, first, count);
     if (!status) status = check_pointer(ctx, "out", out);
     if (status) return status;
-    Squares s = { ctx, (const float *)train + first, count };
+    int64_t trained = larger(k_constants.trained - first, 0);
+    Squares s = { ctx, (const float *)train + first, least(count, trained) };
     k_par_for(ctx, SUM_PIECES, squares_task, &s);
     unsigned mode = enter_mode();
     *out = 0;
@@ -59,6 +61,7 @@ typedef struct Update {
 } Update;
 
 static void update_piece(const Update *u, const strata_tensor *t, int64_t from, int64_t to) {
+    if (t->decay < 0) return;
     if (from < t->gradient) from = t->gradient;
     if (to > t->gradient + t->count) to = t->gradient + t->count;
     if (from >= to) return;
@@ -130,6 +133,44 @@ static double power(double x, int64_t n) {
     return y;
 }
 
+/* == Buffers ============================================================== */
+
+/* Where the buffer begins that a phase of PROGRAM_RULES makes anew: among the gradients. */
+static int64_t buffer_of(const Action *s) {
+    for (int32_t i = 0; i < s->refs; i++)
+        if (k_refs[s->ref + i].area == AREA_MOMENT) return k_refs[s->ref + i].offset;
+    return -1;
+}
+
+/* A new value arises where the first moment of a gradient would be, and leaves zeros there. */
+static void put_buffer(const Update *u, int64_t at) {
+    const strata_tensor *t = &strata_tensors(model())[tensor_at(strata_tensors(model()), at)];
+    float *value = u->train + k_constants.gradients + at;
+    for (int64_t k = 0; k < t->count; k++)
+        u->w[t->weight + k] = value[k];
+    k_zero(t->count, value);
+}
+
+/* The rules of the buffers that begin in the update's range. */
+static void update_buffers(Context *c, const Update *u) {
+    Frame f = { .ctx = c,
+                .program = &k_programs[PROGRAM_RULES],
+                .weights = u->w,
+                .gradients = u->train,
+                .local = u->train + rules_from(&k_constants) };
+    unsigned mode = enter_mode();
+    for (int32_t i = 0; i < f.program->phases; i++) {
+        const Stage *phase = &k_stages[f.program->phase + i];
+        const Action *s = &k_actions[phase->first];
+        int64_t at = buffer_of(s);
+        TaskWork w = { &f, 0, 0, 0, 0, -1 };
+        if (at < u->first || at >= u->first + u->count) continue;
+        k_row_action(&w, s);
+        put_buffer(u, at);
+    }
+    leave_mode(mode);
+}
+
 EXPORT int32_t model_update(void *ctx, void *w, void *train, int64_t first, int64_t count,
                             const strata_adamw *how) {
     int32_t status = check_range(ctx, train, first, count);
@@ -154,5 +195,6 @@ EXPORT int32_t model_update(void *ctx, void *w, void *train, int64_t first, int6
                  1 - power(how->beta2, how->step) };
     leave_mode(mode);
     k_par_for(ctx, (count + UPDATE_BLOCK - 1) / UPDATE_BLOCK, update_task, &u);
+    if (k_constants.rules) update_buffers(ctx, &u);
     return STRATA_OK;
 }

@@ -194,13 +194,14 @@ int checkpoint_match(const CheckpointFile *f, const Checkpoint *wanted, Error *e
     return differ ? STATUS_USER : STATUS_OK;
 }
 
-/* One moment of every parameter, from names PREFIX parameter. */
+/* One moment of every parameter but for buffers, from names PREFIX parameter. */
 static int read_moment(const CheckpointFile *f, const strata_model *m, const char *prefix,
                        float *third, Error *e) {
     const strata_tensor *t = strata_tensors(m);
     Text name = { 0 };
     int status = STATUS_OK;
     for (int32_t k = 0; !status && k < m->tensors; k++, t++) {
+        if (t->decay < 0) continue;
         text_clear(&name);
         text_add(&name, "%s%s", prefix, strata_string(m, t->name));
         if ((status = text_status(&name, e))) break;

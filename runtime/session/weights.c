@@ -169,8 +169,9 @@ int weights_list_train(TensorList *l, const strata_model *m, const char *prefix,
     const float *third = train + part * m->gradients;
     int status = STATUS_OK;
     for (int32_t k = 0; !status && k < m->tensors; k++, t++)
-        status = tensors_add(l, prefix, strata_string(m, t->name), DTYPE_F32, t->rank, t->shape,
-                             third + t->gradient, e);
+        if (t->decay >= 0)
+            status = tensors_add(l, prefix, strata_string(m, t->name), DTYPE_F32, t->rank, t->shape,
+                                 third + t->gradient, e);
     return status;
 }
 

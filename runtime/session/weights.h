@@ -24,7 +24,7 @@ int weights_load(const strata_model *m, const char *path, float *weights, Error 
 
 /* Adds every parameter to a list as PREFIX NAME, in table order.
 ** weights_list: from WEIGHTS.  weights_list_train: from TRAIN's 'part' (0 gradients,
-** 1 first moment, 2 second moment), whose order is that of finality. */
+** 1 first moment, 2 second moment), whose order is that of finality; buffers have none. */
 int weights_list(TensorList *l, const strata_model *m, const char *prefix, const float *weights,
                  Error *e);
 int weights_list_train(TensorList *l, const strata_model *m, const char *prefix, const float *train,

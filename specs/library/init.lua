@@ -21,7 +21,7 @@ function lib.publish(name, value)
 end
 
 for _, file in lib.ipairs { "fields", "functions", "train", "parts", "machine", "sites", "routing",
-                            "model", "later" } do
+                            "model" } do
   core.load(file .. ".lua", lib)
 end
 

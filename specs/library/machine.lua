@@ -12,19 +12,20 @@ end
 
 -- 'own': of a mixer or route of the user's, where it is a mistake if nothing reads it; "spare":
 -- of a read whose state is not taken, where it is none
-local function parameter(name, shape, init, own)
+local function parameter(name, shape, init, own, make)
+  make = make or core.param
   if type(shape) ~= "table" or kind_of(shape) then
     error("param: expected a shape, a list such as { m.dim }, found " .. describe(shape))
   end
-  if type(init) == "number" then return core.param(name, shape, "constant", init, own) end
+  if type(init) == "number" then return make(name, shape, "constant", init, own) end
   if init == "zeros" or init == "ones" then
-    return core.param(name, shape, "constant", init == "ones" and 1 or 0, own)
+    return make(name, shape, "constant", init == "ones" and 1 or 0, own)
   end
   if kind_of(init) == "init" then
-    return core.param(name, shape, "normal", inside(init).deviation, own)
+    return make(name, shape, "normal", inside(init).deviation, own)
   end
   local is_list = type(init) == "table" and not kind_of(init)
-  if is_list then return core.param(name, shape, "list", init, own) end
+  if is_list then return make(name, shape, "list", init, own) end
   error("param: expected an initial value, a number, 'zeros', 'ones', normal(0.02), "
     .. "uniform(0, 1) or a list, "
     .. "found " .. describe(init))
@@ -82,6 +83,15 @@ function machine(b, options, definition, name)
     name = prefix_of(site) .. "." .. name
     return parameter(name, shape, drawn(b, name, shape, init), unread)
   end
+  -- A parameter that no gradient trains: m:rule says what a step makes of it.
+  m.buffer = core.wrap(function(_, site, name, shape, init)
+    if type(name) ~= "string" then error("buffer: expected a name, found " .. describe(name)) end
+    return parameter(prefix_of(site) .. "." .. name, shape, init, own, core.buffer)
+  end)
+  -- After a training step the buffer is next(buffer, the sum of the statistic over its tokens).
+  m.rule = core.wrap(function(_, buffer, statistic, next)
+    core.rule(buffer, statistic, next(buffer, core.statistic(buffer)))
+  end)
   -- x W^T + b, [tokens, out]
   m.linear = core.wrap(function(self, site, name, x, out, bias)
     local y = linear(x, self:param(site, name .. ".weight", { out, x:shape()[1] }, normal(0.02)))

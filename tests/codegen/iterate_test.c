@@ -161,7 +161,7 @@ static Sizes sizes_of(void **state, int iterations) {
                       iterations);
     ModelInfo info = spec_info(m);
     CodegenOptions o = { .cpu = "x86-64-v3", .emit = EMIT_OBJ, .prefix = "m" };
-    ModelPlans plans = plans_make(m->graph, NULL, &o.passes);
+    ModelPlans plans = plans_make(m->graph, NULL, NULL, &o.passes);
     Sizes s = { m->graph->n, plans.plan[PLAN_TRAIN]->nstep, 0 };
     for (int i = 0; i < PLANS; i++)
         if (plans.plan[i]) graph_free(plans.plan[i]->g);

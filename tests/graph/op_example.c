@@ -279,6 +279,9 @@ static Node *wave(Graph *g, int variant) {
 static Node *source(Graph *g, Op op, int variant) {
     if (variant) return NULL;
     if (op == OP_param) return example_operand(g, U(1, 3));
+    if (op == OP_statistic)
+        return op_mul(build(g, op, 0, NULL, (Attr){ .name = "b", .shape = U(1, 3) }),
+                      example_operand(g, T(1, 3)));
     if (op == OP_fill) return op_mul(op_full(g, &U(1, 3), 0.5), example_operand(g, T(1, 3)));
     if (op == OP_seed || op == OP_per_token || op == OP_generating || op == OP_training
         || op == OP_sampling || op == OP_decoding)

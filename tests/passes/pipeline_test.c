@@ -61,7 +61,7 @@ static Seen seen_of(const Model *m, PassOptions o) {
         s.last[i] = -1;
     verified = 0;
     o.observer = &observer;
-    ModelPlans plans = plans_make(m->graph, NULL, &o);
+    ModelPlans plans = plans_make(m->graph, NULL, NULL, &o);
     for (int i = 0; i < PLANS; i++)
         if (plans.plan[i]) graph_free(plans.plan[i]->g);
     assert_int_equal(verified, s.verified);

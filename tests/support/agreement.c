@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "gradient.h"
@@ -25,8 +26,14 @@ Case *compiled_case(Graph *g, uint64_t seed, int64_t batch, int64_t time, int vo
 }
 
 static Graph *with_gradients(const Graph *g, const OpInfo *rules) {
-    static const char *const outputs[] = { "logits", "nll", "cross_entropy", "loss", NULL };
-    Graph *own = graph_extract(g, outputs);
+    static const char *const outputs[] = { "logits", "nll", "cross_entropy", "loss" };
+    const char **name = calloc((size_t)g->nout + 5, sizeof *name);
+    if (!name) abort();
+    memcpy(name, outputs, sizeof outputs);
+    for (int i = 0, n = 4; i < g->nout; i++)
+        if (!strncmp(g->out[i].name, STATISTIC, strlen(STATISTIC))) name[n++] = g->out[i].name;
+    Graph *own = graph_extract(g, name);
+    free(name);
     pass_gradient_rules(own, rules);
     return own;
 }
@@ -149,6 +156,7 @@ static double largest_gradient(const Case *c, const Expected *e) {
     double most = 0;
     for (int i = 0; i < c->g->nparam; i++) {
         const Node *p = c->g->param[i].node;
+        if (p->attr->buffer) continue; /* what is summed for it is no gradient */
         most = fmax(most, largest(expected_gradient(e, p), shape_count(&p->shape)));
     }
     return most;

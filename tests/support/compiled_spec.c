@@ -23,6 +23,7 @@ static void write_text(const char *path, const char *text) {
 
 ModelInfo spec_info(const Model *m) {
     return (ModelInfo){ .name = m->name,
+                        .rules = m->rules,
                         .file = m->file,
                         .mixer = m->mixer,
                         .acausal = m->acausal,

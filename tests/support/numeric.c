@@ -144,6 +144,7 @@ double case_gradient_error(Case *c, const OpInfo *rules) {
     double at = eval_value(base, graph_find(forward, "loss"))[0];
     for (int i = 0; i < c->g->nparam; i++) {
         const char *name = c->g->param[i].node->attr->name;
+        if (c->g->param[i].node->attr->buffer) continue;
         const char *output = graph_string(both, name);
         for (int k = 0; k < both->nout; k++) {
             if (strncmp(both->out[k].name, "grad.", 5) || strcmp(both->out[k].name + 5, output))

@@ -183,8 +183,9 @@ static void check_interpreter(const Golden *g, const char *spec) {
         const char *name = m->graph->out[i].name;
         int64_t count;
         if (!strcmp(name, "nll")) continue;
-        double *want = golden_values(g, "expect.", name, &count);
+        double *want = golden_values_if(g, "expect.", name, &count);
         const double *got = eval_value(ev, m->graph->out[i].node);
+        if (!want) continue; /* what is summed for a buffer */
         for (int64_t k = 0; k < count; k++)
             assert_true(fabs(got[k] - want[k]) <= 1e-6 * largest(want, count));
         free(want);
@@ -223,12 +224,14 @@ static void write_tensors(GoldenOut *out, const Expected *e, const Node *p, cons
     char name[256], output[500];
     Shape s = param_tensor_shape(p);
     snprintf(output, sizeof output, "grad.%s", p->attr->name);
-    const double *gradient = eval_value(e->ev, graph_find(e->g, output));
+    const Node *n = p->attr->buffer ? NULL : graph_find(e->g, output);
+    const double *gradient = n ? eval_value(e->ev, n) : NULL;
     for (int64_t k = 0; k < param_tensors(p); k++) {
         param_tensor_name(p, k, name, sizeof name);
         snprintf(output, sizeof output, "expect.grad.%s", name);
         golden_out_values(out, name, s.rank, s.dim, value + k * shape_count(&s));
-        golden_out_values(out, output, s.rank, s.dim, gradient + k * shape_count(&s));
+        if (gradient)
+            golden_out_values(out, output, s.rank, s.dim, gradient + k * shape_count(&s));
     }
 }
 

@@ -20,6 +20,7 @@ int32_t place_area(Space s) {
 static Ref place_source(const Plan *p, const Node *n) {
     switch (n->op) {
     case OP_param: return (Ref){ AREA_WEIGHT, 0, p->place[n->id] };
+    case OP_statistic: return (Ref){ AREA_GRADIENT, 0, p->place[n->id] };
     case OP_seed: return (Ref){ AREA_UNIFORM, 0, 0 };
     case OP_per_token: return (Ref){ AREA_UNIFORM, 0, 1 };
     case OP_sampling: return (Ref){ AREA_UNIFORM, 0, 2 };
@@ -33,7 +34,7 @@ static Ref place_source(const Plan *p, const Node *n) {
 }
 
 Ref place_gradient(const Plan *p, const Node *param) {
-    return (Ref){ AREA_GRADIENT, 0, p->place[param->id] };
+    return (Ref){ p->rules ? AREA_MOMENT : AREA_GRADIENT, 0, p->place[param->id] };
 }
 
 /* The parameter whose gradient a node is added to directly. */

@@ -46,7 +46,7 @@ static void add_tensors(Blob *b, uint32_t at, const Tables *t, const Graph *g, i
                             .weight = place->at + k * count,
                             .gradient = place->at + k * count,
                             .count = count,
-                            .decay = s.rank >= 2,
+                            .decay = place->buffer ? -1 : s.rank >= 2,
                             .init = (int32_t)p->init.kind,
                             .value = p->init.value,
                             .bf16 = place->bf16 };

@@ -37,6 +37,7 @@ static int final_phase(const Plan *p, const char *name) {
 
 static int by_finality(const void *x, const void *y) {
     const ParamPlace *a = x, *b = y;
+    if (a->buffer != b->buffer) return a->buffer - b->buffer;
     return a->phase != b->phase ? a->phase - b->phase : a->number - b->number;
 }
 
@@ -60,13 +61,17 @@ void params_place(Tables *t, const Graph *g, const Plan *training) {
                                     .floats = bf16 ? (count + 1) / 2 : count,
                                     .number = i,
                                     .tensors = (int)param_tensors(n),
-                                    .phase = training ? final_phase(training, n->attr->name) : 0,
-                                    .bf16 = bf16 };
+                                    .phase = !training    ? 0
+                                        : n->attr->buffer ? training->nphase - 1
+                                                          : final_phase(training, n->attr->name),
+                                    .bf16 = bf16,
+                                    .buffer = n->attr->buffer };
     }
     free(as_bf16);
     qsort(l->param, (size_t)l->nparam, sizeof *l->param, by_finality);
     for (int i = 0; i < l->nparam; i++) {
         l->param[i].at = l->weights;
+        if (!l->param[i].buffer) t->bytes.constants.trained = l->weights + l->param[i].floats;
         name_table_add(&l->number, l->param[i].name, i);
         l->some_bf16 |= l->param[i].bf16;
         l->weights += round_up(l->param[i].floats, LINE_FLOATS);

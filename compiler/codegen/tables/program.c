@@ -11,7 +11,7 @@ enum { PACKED = 16 << 20 };
 _Static_assert((int)PLAN_LOGITS == PROGRAM_LOGITS && (int)PLAN_LOSS == PROGRAM_LOSS
                    && (int)PLAN_TRAIN == PROGRAM_TRAIN && (int)PLAN_GENERATE == PROGRAM_GENERATE
                    && (int)PLAN_SCORE == PROGRAM_SCORE && (int)PLAN_PROBE == PROGRAM_PROBE
-                   && (int)PLANS == PROGRAMS,
+                   && (int)PLAN_RULES == PROGRAM_RULES && (int)PLANS == PROGRAMS,
                "plans are numbered as programs are");
 
 /* In the order in which they are written. */
@@ -22,6 +22,7 @@ static const ProgramKind kinds[PROGRAMS] = {
     { .which = PROGRAM_SCORE, .instead = PROGRAM_LOSS },
     { .which = PROGRAM_TRAIN, .instead = -1, .trains = true },
     { .which = PROGRAM_PROBE, .instead = -1, .probes = true },
+    { .which = PROGRAM_RULES, .instead = -1, .rules = true },
 };
 
 /* == One program ========================================================== */
@@ -30,7 +31,7 @@ static void place_nodes(Tables *t, Plan *p) {
     p->place = graph_alloc(p->g, ((size_t)p->g->n + 1) * sizeof *p->place);
     for (int i = 0; i < p->g->n; i++) {
         const Node *n = p->g->node[i];
-        if (n->op == OP_param) {
+        if (n->op == OP_param || n->op == OP_statistic) {
             p->place[i] = params_at(&t->layout, n->attr->name);
             if (p->place[i] < 0) bug(n, "has no place");
         }
@@ -43,7 +44,7 @@ static void add_step(Tables *t, const Plan *p, const ProgramKind *kind, int step
     Rows *rows = action_add(t, p, kind, step, shared);
     Action *a = &LIST(t->bytes.action, Action, t->bytes.action.n - 1);
     if (t->bytes.constants.check) regions_reach(&t->bytes, &t->bytes.program[kind->which], a, rows);
-    if (kind->probes) return;
+    if (kind->probes || kind->rules) return;
     PlannedStep cost = cost_add(t, p, kind, step,
                                 rows ? LIST(t->sink.row, RowKernel *, a->row.kernel) : NULL, rows);
     a->profile = cost.kernel;
@@ -107,6 +108,9 @@ static void add_program(Tables *t, Plan *p, const ProgramKind *kind) {
                                                 ((size_t)p->nstep + 1) * sizeof **keeper->step);
     }
     place_nodes(t, p);
+    if (kind->rules && (p->token_floats || p->constant_floats || p->granule_floats))
+        bug(NULL, "rules of buffers need an arena");
+    if (kind->rules) t->bytes.constants.rules = p->nphase;
     RowsShared shared = rows_shared(p);
     *out = (ModelProgram){ .phase = t->bytes.stage.n,
                            .phases = p->nphase,

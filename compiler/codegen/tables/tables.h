@@ -18,6 +18,7 @@ typedef struct ParamPlace {
     int number, phase;   /* in the graph; after which the gradient is final */
     int tensor, tensors; /* in the tensor table: the first one, and how many */
     bool bf16;           /* kept as bfloat16 */
+    bool buffer;         /* no gradient trains it: they lie behind all others */
 } ParamPlace;
 
 /* What is where in WEIGHTS and TRAIN, in floats. */
@@ -85,6 +86,7 @@ typedef struct ProgramKind {
     bool counts; /* its operations are those of a token forward */
     bool trains; /* gradients end with its phases; its products find weights packed */
     bool probes; /* it runs seldom: no part of what the model costs, nor worth compiling well */
+    bool rules;  /* it makes new values of buffers, after a step */
 } ProgramKind;
 
 /* Emits the row kernels of all programs of the model, fills the tables.  The plans are freed, or

@@ -91,6 +91,26 @@ static int diverged(const Run *r, int64_t step, const char *quantity, double val
     return STATUS_DIVERGED;
 }
 
+/* How uneven a statistic is: its largest number over their mean, 1 where all are 0. */
+static double unevenness(const float *x, int64_t count) {
+    double sum = 0, most = 0;
+    for (int64_t i = 0; i < count; i++) {
+        sum += x[i];
+        if (x[i] > most) most = x[i];
+    }
+    return sum > 0 ? most * (double)count / sum : 1;
+}
+
+/* Of each buffer, whose statistic lies among the gradients. */
+static void measure_loads(Run *r, TrainStep *x) {
+    const strata_tensor *t = strata_tensors(r->p->m);
+    x->load = r->load;
+    for (int32_t i = 0; i < r->p->m->tensors; i++)
+        if (t[i].decay < 0)
+            r->load[x->loads++] = unevenness((const float *)r->s.train.at + t[i].gradient,
+                                             t[i].count);
+}
+
 /* All micro-batches of a step: mean loss and gradients. */
 static int gradients(Run *r, TrainStep *x, Error *e) {
     Session *s = &r->s;
@@ -116,6 +136,7 @@ static int gradients(Run *r, TrainStep *x, Error *e) {
         for (int32_t k = 0; k < x->routes; k++)
             r->routed[k] += loss.routed[k] / (double)parts;
     }
+    measure_loads(r, x);
     return STATUS_OK;
 }
 

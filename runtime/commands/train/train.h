@@ -28,6 +28,7 @@ typedef struct Run {
     char *out;
     int32_t *tokens, *targets; /* [batch, context] */
     double *routed;            /* shares of tokens that routes took: of a step, then of one call */
+    double *load;              /* of buffers' statistics: how uneven they are */
     bool resumed;
     TrainLog log;
     EventFile events; /* --tensorboard */

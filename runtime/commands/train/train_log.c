@@ -135,7 +135,12 @@ int train_log_step(TrainLog *l, const TrainStep *s, Error *e) {
         text_add(&l->line, i ? ", " : ", \"routed\": [");
         text_json_number(&l->line, s->routed[i]);
     }
-    text_add(&l->line, s->routes ? "]}\n" : "}\n");
+    text_add(&l->line, s->routes ? "]" : "");
+    for (int32_t i = 0; i < s->loads; i++) {
+        text_add(&l->line, i ? ", " : ", \"load\": [");
+        text_json_number(&l->line, s->load[i]);
+    }
+    text_add(&l->line, s->loads ? "]}\n" : "}\n");
     return train_log_line(l, e);
 }
 

@@ -19,6 +19,8 @@ typedef struct TrainStep {
     double loss, cross_entropy, lr, grad_norm, tokens_per_second, seconds;
     const double *routed; /* share of tokens that each route took */
     int32_t routes;
+    const double *load; /* of each buffer's statistic, the largest over the mean */
+    int32_t loads;
 } TrainStep;
 
 /* path NULL: a log that keeps nothing.  resume >= 0: lines of later steps are cut, the

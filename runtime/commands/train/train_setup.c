@@ -131,9 +131,10 @@ static int open_memory(Run *r, Error *e) {
     if (!status) status = session_train(s, e);
     if (!status) status = session_arena(s, tokens, false, e);
     r->routed = status ? NULL : calloc(2 * (size_t)r->p->m->routed + 1, sizeof *r->routed);
+    r->load = status ? NULL : calloc((size_t)r->p->m->tensors + 1, sizeof *r->load);
     r->tokens = status ? NULL : malloc((size_t)tokens * sizeof *r->tokens);
     r->targets = status ? NULL : malloc((size_t)tokens * sizeof *r->targets);
-    if (!status && (!r->tokens || !r->targets || !r->routed))
+    if (!status && (!r->tokens || !r->targets || !r->routed || !r->load))
         status = error_memory(e, "tokens", (size_t)tokens * sizeof *r->tokens * 2);
     return status;
 }
@@ -231,6 +232,7 @@ void run_close(Run *r) {
     progress_close(&r->progress);
     free(r->tokens);
     free(r->routed);
+    free(r->load);
     free(r->targets);
     free(r->out);
     data_free(&r->text);

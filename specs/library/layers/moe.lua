@@ -1,6 +1,7 @@
 -- Experts: y = sum of w_e Expert_e(x) over the 'top' experts that a token's router chooses, and of
--- a shared one. Chosen is by scores plus a balance bias, weighted by scores alone; with groups, among
--- the experts of the 'top_groups' whose two best are best (DeepSeek-V3, arXiv 2412.19437).
+-- a shared one. Chosen is by scores plus a balance bias, weighted by scores alone; with groups,
+-- among the experts of the 'top_groups' whose two best are best (DeepSeek-V3, arXiv 2412.19437).
+-- After a step the bias of an expert that got more than the mean load moves down by 'balance'.
 local function silu(x) return x * sigmoid(x) end
 
 -- Only the experts of the best groups stay; a group's score is the sum of its two best.
@@ -29,6 +30,7 @@ return sublayer {
     top_groups = { type = "integer", min = 1 },
     normalize = { type = "boolean", default = true },
     scale = { type = "number", default = 1 },
+    balance = { type = "number", min = 0, default = 1e-3 },
   },
   check = function(o)
     local groups, kept = o.groups, o.top_groups or o.groups
@@ -48,9 +50,15 @@ return sublayer {
     local o, D = m.options, m.dim
     local z = m:linear(site, "router", x, o.experts)
     local s = o.score == "softmax" and softmax(z, 1) or sigmoid(z)
-    local biased = s + m:param(site, "router.balance_bias", { o.experts }, 0)
+    local bias = m:buffer(site, "router.balance_bias", { o.experts }, 0)
+    local biased = s + bias
     if o.groups > 1 then biased = of_groups(o, biased) end
-    local places = chosen(largest(biased, o.top), o.top)
+    local mask = largest(biased, o.top)
+    local places = chosen(mask, o.top)
+    m:rule(bias, token_sum(mask), function(b, load)
+      local sign = step(mean(load, 1) - load) - step(load - mean(load, 1))
+      return b + o.balance * (sign - mean(sign, 1))
+    end)
     local w = pick(s, places)
     if o.normalize then w = w / (sum(w, 1) + 1e-20) end
     if o.scale ~= 1 then w = o.scale * w end

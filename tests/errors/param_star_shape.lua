@@ -1,0 +1,13 @@
+local own = mixer {
+  open = function(m, e) return { h = e } end,
+  read = function(m, state, site) return state.h end,
+  write = function(m, state, site, out)
+    out = out * m:param(site, "a.*", {}, 1)  --> param: expected a first axis that says how many 'layers.0.attention.residual.a.*' are, found none
+    return { h = state.h + out }
+  end,
+  close = function(m, state) return state.h end,
+}
+return model {
+  name = "m", vocab = 256, context = 64, dim = 32, norm = rmsnorm { eps = 1e-6 }, residual = own {},
+  layers = times(2, layer { attention { heads = 4 } }),
+}
