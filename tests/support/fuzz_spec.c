@@ -186,11 +186,26 @@ static void mla(Spec *s) {
     s->causal = s->shaped = true;
 }
 
+/* What there is of each follows from the hidden size. */
+static void moe(Spec *s, int hidden) {
+    int groups = 1 + hidden % 3, size = 1 + hidden % 4, kept = 1 + hidden % groups;
+    int most = kept * size, top = 1 + hidden % (most < 4 ? most : 4);
+    fprintf(s->f, "moe { experts = %d, top = %d, hidden = %d, groups = %d, top_groups = %d",
+            groups * size, top, hidden, groups, kept);
+    fprintf(s->f, ", shared = %d, score = \"%s\"", hidden % 2,
+            hidden % 5 < 2 ? "softmax" : "sigmoid");
+    fprintf(s->f, ", normalize = %s, scale = %d }, ", truth(hidden % 7 > 2), 1 + hidden % 3);
+}
+
 static void mlp(Spec *s) {
     static const char *const activations[] = { "swiglu", "gelu",      "relu",
                                                "silu",   "gelu_tanh", "relu2" };
-    fprintf(s->f, "mlp { hidden = %d, activation = \"%s\"", 1 + below(s, 100),
-            activations[below(s, 6)]);
+    int hidden = 1 + below(s, 100);
+    if (hidden % 4 == 1) {
+        moe(s, hidden);
+        return;
+    }
+    fprintf(s->f, "mlp { hidden = %d, activation = \"%s\"", hidden, activations[below(s, 6)]);
     around(s);
     fprintf(s->f, ", bias = %s }, ", truth(coin(s)));
 }
