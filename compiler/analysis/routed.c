@@ -134,7 +134,8 @@ double routed_by_convention(const Report *r, Convention c, int64_t length, doubl
     for (int i = 0; i < g->n; i++) {
         const Node *n = g->node[i];
         if (op_info[n->op].class == SEQUENCE) sum += attention_flops(r, n, c, length, share);
-        if (n->op == OP_recurrence) sum += op_flops(n) * share_of(r, n->shape.list, share);
+        if (n->op == OP_recurrence || op_info[n->op].class == EXPERT)
+            sum += op_flops(n) * share_of(r, n->shape.list, share);
         if (op_info[n->op].class == CONTRACT && (n != head || c.head))
             sum += 2 * (double)shape_count(&n->in[1]->shape) * share_of(r, n->shape.list, share);
     }

@@ -31,9 +31,8 @@ static const CodeLines *listing_of(Base *b, int kernel) {
 
 static bool is_called_at(const Report *r, const ReportKernel *k, const char *site) {
     for (int i = 0; i < PLANS; i++) {
-        const Plan *p = i == PLAN_LOSS || i == PLAN_GENERATE || i == PLAN_SCORE
-            ? NULL
-            : r->planned.plan[i];
+        bool known = i == PLAN_LOSS || i == PLAN_GENERATE || i == PLAN_SCORE || i == PLAN_RULES;
+        const Plan *p = known ? NULL : r->planned.plan[i];
         for (int s = 0; p && s < p->nstep; s++)
             if (r->planned.code.kernel[r->planned.step[i][s].kernel].name == k->name
                 && !strcmp(work_site(&p->step[s]), site))
