@@ -113,6 +113,36 @@ static void flops_of_a_plain_model_are_the_textbook_s(void **state) {
     report_free(r);
 }
 
+/* Operations of products per token, and the number of kernels. */
+static void of_experts(void **state, int experts, double flops[WORKS], int *kernels) {
+    char path[SCRATCH_PATH], text[400];
+    int n = snprintf(text, sizeof text,
+                     "return model { name = 'm', vocab = 64, context = 64, dim = 128, norm = "
+                     "rmsnorm {},\n  layers = times(3, layer { moe { experts = %d, top = 2, hidden "
+                     "= 96 } }) }\n",
+                     experts);
+    scratch_write(scratch_path(state, "experts.lua", path), text, (size_t)n);
+    Report *r = report_how(path, TWO_PHASE_AUTO);
+    for (int i = 0; i < r->nfamily; i++)
+        for (int kind = 0; kind < WORKS && !strcmp(r->family[i].name, "product"); kind++)
+            flops[kind] = r->family[i].work[kind].flops;
+    *kernels = r->nkernel;
+    report_free(r);
+}
+
+/* Two experts of three matrices, the router, and the head; neither operations of experts nor
+** kernels are more where there are more to choose from. */
+static void work_of_experts_is_that_of_the_chosen(void **state) {
+    double some[WORKS], many[WORKS], D = 128, F = 96, V = 64;
+    int kernels, more;
+    of_experts(state, 32, some, &kernels);
+    of_experts(state, 256, many, &more);
+    assert_true(close_to(some[FORWARD], 2 * (3 * (2 * 3 * D * F + 32 * D) + V * D)));
+    assert_true(close_to(many[FORWARD], 2 * (3 * (2 * 3 * D * F + 256 * D) + V * D)));
+    assert_true(close_to(many[TRAINING], 3 * many[FORWARD]));
+    assert_int_equal(kernels, more);
+}
+
 static void source_counts_are_the_papers(void **state) {
     static const struct {
         const char *name;
@@ -213,6 +243,8 @@ int main(void) {
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(parts_add_up, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(flops_of_a_plain_model_are_the_textbook_s, scratch_setup,
+                                        scratch_teardown),
+        cmocka_unit_test_setup_teardown(work_of_experts_is_that_of_the_chosen, scratch_setup,
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(source_counts_are_the_papers, scratch_setup,
                                         scratch_teardown),

@@ -208,6 +208,14 @@ static void add_work(strata_work *w, StepCost c, bool last) {
     if (last) w->last_flops += c.flops_per_token, w->last_bytes += c.bytes_per_token;
 }
 
+/* What one token reads of the weights: those of its experts.  The tokens of a training step are
+** taken to choose them all. */
+static double chosen_share(const Node *n) {
+    if (op_info[n->op].class != EXPERT) return 1;
+    double share = elements(n->in[2]) / (double)n->attr->count;
+    return share < 1 ? share : 1;
+}
+
 PlannedStep cost_add(Tables *t, const Plan *p, const ProgramKind *kind, int step,
                      const RowKernel *kernel, const Rows *rows) {
     const Step *s = &p->step[step];
@@ -220,6 +228,7 @@ PlannedStep cost_add(Tables *t, const Plan *p, const ProgramKind *kind, int step
     } else {
         anchor_name(s->anchor, name, sizeof name - sizeof "_some");
         c = anchor_cost(t, s->anchor);
+        if (!kind->trains) c.bytes_constant *= chosen_share(s->anchor);
     }
     int list = list_of_step(p, s);
     bool some = list != 0;
