@@ -3,6 +3,7 @@
 ** init.lua, which makes the environment, then the spec in that environment,
 ** then 'build' of the library, which turns the model it returned into a graph.
 */
+#include "file_limits.h"
 #include "front.h"
 
 #include <stdlib.h>
@@ -98,6 +99,7 @@ static int call_protected(Front *f, lua_CFunction function, void *argument) {
 
 typedef struct Clash {
     Node *param;
+    int64_t tensors; /* of the model */
     char name[MAXNAME + 24];
 } Clash;
 
@@ -131,9 +133,24 @@ static Node *note_unread(Front *f, const Graph *kept) {
 /* (clash): a parameter one of whose tensors has a name that is taken */
 static int refuse_name(lua_State *L) {
     const Clash *c = lua_touserdata(L, 1);
+    if (!*c->name)
+        spec_fail_at(L, c->param->loc, "param: expected at most %d tensors in all, found %I",
+                     SAFETENSORS_TENSORS, (LUAI_UACINT)c->tensors);
     spec_fail_at(L, c->param->loc,
                  "param: expected names of their own for '%s', found '%s', which is another's too",
                  c->param->attr->name, c->name);
+}
+
+/* More tensors than a file has, or two of one name: the parameter that is to blame. */
+static bool find_clash(const Graph *g, Clash *c) {
+    *c = (Clash){ .tensors = graph_tensors(g) };
+    if (c->tensors <= SAFETENSORS_TENSORS || c->tensors == g->nparam)
+        c->param = tensor_names_clash(g, c->name, sizeof c->name);
+    else
+        for (int i = 0; i < g->nparam; i++)
+            if (!c->param || param_tensors(g->param[i].node) > param_tensors(c->param))
+                c->param = g->param[i].node;
+    return c->param;
 }
 
 static void keep_string(Graph *g, const char **s) { *s = graph_string(g, *s); }
@@ -152,8 +169,7 @@ static int finish(Front *f) {
         return call_protected(f, refuse_unread, unread);
     }
     Clash clash;
-    clash.param = tensor_names_clash(g, clash.name, sizeof clash.name);
-    if (clash.param) {
+    if (find_clash(g, &clash)) {
         int status = call_protected(f, refuse_name, &clash);
         graph_free(g);
         return status;
