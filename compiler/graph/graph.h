@@ -82,8 +82,8 @@ typedef struct Attr {
     const char *name; /* NAME: interned, compare by pointer */
     double value;     /* VALUE; ATTENTION, FREQUENCIES: the scale; SHARE */
     int axis;         /* AXIS, RANGE */
-    /* RANGE, EACH; COUNT, ITERATIONS: count; INDEX: first; SHIFT: how many tokens; ATTENTION: tokens
-    ** of a chunk if causal, else how many pools; 0: neither */
+    /* RANGE, EACH; COUNT, ITERATIONS: count; INDEX: first; SHIFT: how many tokens; ATTENTION:
+    ** tokens of a chunk if causal, else how many pools; 0: neither */
     int64_t first, count;
     int64_t window;    /* ATTENTION: a query sees so many keys, its own the last; 0: all */
     int64_t values;    /* ATTENTION: values are so many first channels of keys; 0: operands */

@@ -1,6 +1,7 @@
 /*
 ** What a model does otherwise where it has caches: latent attention decodes from latents, windows
-** from rings.  The numbers are those of whole sequences; what a sequence takes follows what is kept.
+** from rings.  The numbers are those of whole sequences; what a sequence takes follows what is
+** kept.
 */
 #include "test.h"
 

@@ -24,7 +24,7 @@ typedef struct Kind {
 ** a call adds to before it finds no room; the last's layers begin with sublayers that carry a past,
 ** two of them routed. */
 #define PAST "past { name = 'past' }, "
-/* Rings, rows of which a call replaces before it finds no room; of all tokens, and of routed ones. */
+/* Rings, rows of which a call replaces before it finds no room: of all tokens, of routed ones. */
 #define NEAR "attention { name = 'near', heads = 2, window = 3 }, "
 #define NEAR_LATENT                                                                           \
     "mla { name = 'near', heads = 2, nope_dim = 3, rope_dim = 2, value_dim = 4, latent = 5, " \
