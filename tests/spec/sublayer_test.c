@@ -182,6 +182,48 @@ static void test_biases(void **state) {
     assert_true(compare(state, "heads = 2", "heads = 2, bias = true", NULL) > 1e-3);
 }
 
+/* == What shapes scores =================================================== */
+
+static void low_sinks(Case *a, Case *b) {
+    (void)a;
+    for (int h = 0; h < 2; h++)
+        value(b, "sinks")[h] = -1e4;
+}
+
+/* Without queries and with a window of one, a token's own score is 0 and the only one. */
+static void quarters(Case *a, Case *b) {
+    memset(value(a, "q.weight"), 0, 16 * 16 * sizeof(double));
+    memset(value(b, "q.weight"), 0, 16 * 16 * sizeof(double));
+    for (int i = 0; i < 16 * 16; i++)
+        value(a, "o.weight")[i] /= 4;
+    for (int h = 0; h < 2; h++)
+        value(b, "sinks")[h] = log(3);
+}
+
+static void half_queries(Case *a, Case *b) {
+    for (int i = 0; i < 16 * 16; i++)
+        value(a, "q.weight")[i] = value(b, "q.weight")[i] / 2;
+}
+
+static void test_shapes(void **state) {
+    assert_true(compare(state, "heads = 2", "heads = 2, window = 7", NULL) < 1e-14);
+    assert_true(compare(state, "heads = 2", "heads = 2, window = 6", NULL) > 1e-6);
+    assert_true(compare(state, "heads = 2", "heads = 2, sinks = true", low_sinks) < 1e-12);
+    assert_true(
+        compare(state, "heads = 2, window = 1", "heads = 2, window = 1, sinks = true", quarters)
+        < 1e-12);
+    assert_true(compare(state, "heads = 2", "heads = 2, softcap = 1e7", NULL) < 1e-9);
+    assert_true(compare(state, "heads = 2", "heads = 2, softcap = 0.5", NULL) > 1e-3);
+    assert_true(compare(state, "heads = 4, scale = 1", "heads = 4, scale = 0.5", half_queries)
+                < 1e-12);
+    assert_true(compare(state, "heads = 2, rope = {}", "heads = 2, rope = { dims = 8 }", NULL)
+                < 1e-14);
+    assert_true(compare(state, "heads = 2, rope = {}", "heads = 2, rope = { dims = 4 }", NULL)
+                > 1e-3);
+}
+
+/* == Sizes and routes ===================================================== */
+
 static void test_head_sizes(void **state) {
     Model *m = load(state, "heads = 3, head_dim = 4");
     assert_int_equal(m->parameters, 13 * 16 + 16 * 3 + 4 * 12 * 16 + 3 * 8 * 16);
@@ -230,9 +272,10 @@ static void test_routes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_styles),     cmocka_unit_test(test_yarn),
-        cmocka_unit_test(test_qk_norm),    cmocka_unit_test(test_biases),
-        cmocka_unit_test(test_head_sizes), cmocka_unit_test(test_routes),
+        cmocka_unit_test(test_styles),  cmocka_unit_test(test_yarn),
+        cmocka_unit_test(test_qk_norm), cmocka_unit_test(test_biases),
+        cmocka_unit_test(test_shapes),  cmocka_unit_test(test_head_sizes),
+        cmocka_unit_test(test_routes),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
 }
