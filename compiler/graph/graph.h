@@ -319,7 +319,8 @@ typedef struct EvalInput {
     /* NULL, or an evaluation that kept all values: stop_gradient, step,
     ** greater and peak take theirs from it.  For finite differences. */
     const struct Eval *frozen;
-    /* NULL, or called with every result that is computed, which it may change as rounding does */
+    /* NULL, or called with every result that is computed, which it may change:
+    ** what rounding does. */
     void (*computed)(void *user, const Node *n, double *value, int64_t count);
 } EvalInput;
 typedef struct Eval Eval;

@@ -183,18 +183,18 @@ static int call_wave(lua_State *L) {
 static int call_each(lua_State *L) {
     lua_settop(L, 3);
     Node *in[] = { tensor_get(L, 1, "linear_each"), tensor_get(L, 2, "linear_each") };
-    binding_options(L, 3, "linear_each", (const char *const[]){ "first", "count", "back", NULL });
+    options_check(L, 3, "linear_each", (const char *const[]){ "first", "count", "back", NULL });
     int64_t rows = in[1]->shape.rank == 3 ? in[1]->shape.dim[1] : 1, first = 1;
-    if (binding_option(L, 3, "first"))
-        first = binding_integer(L, lua_gettop(L), "linear_each", "first");
+    if (option_find(L, 3, "first"))
+        first = argument_integer(L, lua_gettop(L), "linear_each", "first");
     int64_t count = rows - first + 1;
-    if (binding_option(L, 3, "count"))
-        count = binding_integer(L, lua_gettop(L), "linear_each", "count");
+    if (option_find(L, 3, "count"))
+        count = argument_integer(L, lua_gettop(L), "linear_each", "count");
     if (first < 1 || first > rows || count < 1 || count > rows - first + 1)
         spec_fail(L, "linear_each: expected rows from 1 to %I, found %I from %I on",
                   (LUAI_UACINT)rows, (LUAI_UACINT)count, (LUAI_UACINT)first);
     Attr attr = { .first = first - 1, .count = count };
-    attr.back = binding_boolean(L, 3, "linear_each", "back", false);
+    attr.back = option_boolean(L, 3, "linear_each", "back", false);
     return tensor_push(L, tensor_build(L, OP_linear_each, 2, in, attr));
 }
 

@@ -124,7 +124,7 @@ static Node *slice(Graph *g, int variant) {
         { T(2, 3, 4), 1, 1, 2 }, { U(2, 3, 4), 1, 0, 4 }, { U(1, 1), 0, 0, 1 },
     };
     if (variant >= COUNT(c)) return NULL;
-    return build_of(
+    return example_build_of(
         g, OP_slice, 1, &c[variant].x,
         (Attr){ .axis = c[variant].axis, .first = c[variant].first, .count = c[variant].count });
 }
@@ -280,7 +280,7 @@ static Node *source(Graph *g, Op op, int variant) {
     if (variant) return NULL;
     if (op == OP_param) return example_operand(g, U(1, 3));
     if (op == OP_statistic)
-        return op_mul(build(g, op, 0, NULL, (Attr){ .name = "b", .shape = U(1, 3) }),
+        return op_mul(example_build(g, op, 0, NULL, (Attr){ .name = "b", .shape = U(1, 3) }),
                       example_operand(g, T(1, 3)));
     if (op == OP_fill) return op_mul(op_full(g, &U(1, 3), 0.5), example_operand(g, T(1, 3)));
     if (op == OP_seed || op == OP_per_token || op == OP_generating || op == OP_training
