@@ -23,7 +23,7 @@ diff -r first before || fail "expected a refused init to change nothing"
 mkdir bare && (cd bare && "$strata" init >/dev/null && "$strata" check model.lua >/dev/null)
 
 for name in model layer times attention mlp rmsnorm layernorm adamw constant cosine wsd \
-    standard haares hyper softmax; do
+    standard haares hyper softmax silu rope norm moe; do
     grep -q "^function $name(" first/.strata/strata.lua || fail "expected annotations of $name"
 done
 grep -q '^---@field kernel? "softmax"|"sigmoid"|"linear"' first/.strata/strata.lua ||

@@ -39,8 +39,8 @@ typedef enum Op {
 ** What fusion, scheduling and lowering know about an op.  Row classes map a
 ** token's values to a token's values and are fused; the others ("anchors")
 ** are kernels of their own: CONTRACT, GATHER and LOSS work token by token,
-** TOKENSUM, OUTER, SCATTER, SEQUENCE, HISTORY, EXPERT and CHOICE need all tokens: SEQUENCE is attention,
-** HISTORY what depends on a past of fixed size.
+** TOKENSUM, OUTER, SCATTER, SEQUENCE, HISTORY, EXPERT and CHOICE need all
+** tokens: SEQUENCE is attention, HISTORY what depends on a past of fixed size.
 */
 /* clang-format off */
 typedef enum Class {

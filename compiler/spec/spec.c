@@ -155,6 +155,22 @@ static bool find_clash(const Graph *g, Clash *c) {
 
 static void keep_string(Graph *g, const char **s) { *s = graph_string(g, *s); }
 
+/* What the model lists, in 'g': 'twin' by the nodes' numbers in the old graph. */
+static void keep_lists(Model *m, Graph *g, Node *const *source, Node *const *twin) {
+    const DepthRead *read = m->read;
+    const char **note = m->note;
+    m->source = graph_alloc(g, (size_t)m->nsource * sizeof *m->source);
+    for (int i = 0; i < m->nsource; i++)
+        m->source[i] = twin[source[i]->id];
+    m->read = graph_alloc(g, (size_t)m->nread * sizeof *m->read);
+    m->note = graph_alloc(g, (size_t)m->nnote * sizeof *m->note);
+    for (int i = 0; i < m->nread; i++)
+        m->read[i] = (DepthRead){ graph_string(g, read[i].site), read[i].sources,
+                                  twin[read[i].result->id] };
+    for (int i = 0; i < m->nnote; i++)
+        m->note[i] = graph_string(g, note[i]);
+}
+
 /* Moves the model to a graph of its own, with what the outputs need; 0, or the
 ** status of call_protected. */
 static int finish(Front *f) {
@@ -174,18 +190,7 @@ static int finish(Front *f) {
         graph_free(g);
         return status;
     }
-    const DepthRead *read = m->read;
-    const char **note = m->note;
-    m->source = graph_alloc(g, (size_t)m->nsource * sizeof *m->source);
-    for (int i = 0; i < m->nsource; i++)
-        m->source[i] = twin[source[i]->id];
-    m->read = graph_alloc(g, (size_t)m->nread * sizeof *m->read);
-    m->note = graph_alloc(g, (size_t)m->nnote * sizeof *m->note);
-    for (int i = 0; i < m->nread; i++)
-        m->read[i] = (DepthRead){ graph_string(g, read[i].site), read[i].sources,
-                                  twin[read[i].result->id] };
-    for (int i = 0; i < m->nnote; i++)
-        m->note[i] = graph_string(g, note[i]);
+    keep_lists(m, g, source, twin);
     keep_string(g, &m->name);
     keep_string(g, &m->file);
     keep_string(g, &m->tokenizer);

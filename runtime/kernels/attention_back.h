@@ -8,16 +8,15 @@
 **   dq = scale ds k     dk = scale ds^T q
 ** The unit of work is a block of BLOCK queries of one head against a range of
 ** keys, tile by tile: dq gathers in panels, dk and dv in the result's own rows.
-** Where (sequence, group) pairs keep the workers busy each is a task.  Elsewhere gradients
-** of keys (a task owns a range of keys) and of queries (a task owns blocks) are
-** separate tasks, at two more products a tile.  Every element is one chain in
-** order of tiles and blocks either way, so both ways give the same bits, and the
-** number of workers may choose.  With
-** averages over time every pair is a task: a tile's gradients are handed on to the
-** positions that were averaged, which the next tile may share.
+** Where (sequence, group) pairs keep the workers busy each is a task.  Elsewhere
+** gradients of keys (a task owns a range of keys) and of queries (a task owns blocks)
+** are separate tasks, at two more products a tile.  Every element is one chain in
+** order of tiles and blocks either way: the bits are the same, and the number of
+** workers may choose.  With averages over time every pair is a task: a tile's gradients
+** are handed on to the positions that were averaged, which the next tile may share.
 **
-** Tasks that own ranges are cut for 'time' queries and keys: of shorter sequences some have nothing
-** to do. For the training form only (keys == NULL): no positions before the first.
+** Tasks that own ranges are cut for 'time' queries and keys: of shorter sequences
+** some have nothing to do. Training form only (keys == NULL): no positions before the first.
 **
 ** attention_grad.c and attention_grad_shaped.c include this with SHAPED 0 and 1.
 */

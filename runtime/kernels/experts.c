@@ -98,9 +98,9 @@ static void gather_slots(const Experts *x, SlotRows r, const int32_t *slot, int6
 /* == Results by slot ====================================================== */
 
 /* The slots of a task: of a list, a part of it. */
-typedef struct Part {
+typedef struct ExpertPart {
     int64_t expert, first, count;
-} Part;
+} ExpertPart;
 
 static int64_t parts_in(const Experts *x, int64_t e) {
     return (end_of(x, e) - x->first[e] + SLOTS_MOST - 1) / SLOTS_MOST;
@@ -113,12 +113,12 @@ static int64_t parts_of(const Experts *x) {
     return n;
 }
 
-static Part part_at(const Experts *x, int64_t number) {
+static ExpertPart part_at(const Experts *x, int64_t number) {
     int64_t e = 0;
     for (int64_t n; number >= (n = parts_in(x, e)); e++)
         number -= n;
     int64_t first = x->first[e] + number * SLOTS_MOST, left = end_of(x, e) - first;
-    return (Part){ e, first, left < SLOTS_MOST ? left : SLOTS_MOST };
+    return (ExpertPart){ e, first, left < SLOTS_MOST ? left : SLOTS_MOST };
 }
 
 int64_t k_expert_tasks(const Experts *x, int64_t columns) {
@@ -144,7 +144,7 @@ static void put_results(const ExpertProduct *p, const int32_t *slot, int64_t cou
     }
 }
 
-static void put_zeros(const ExpertProduct *p, Part part, int64_t j, int64_t columns) {
+static void put_zeros(const ExpertProduct *p, ExpertPart part, int64_t j, int64_t columns) {
     for (int64_t i = 0; i < part.count; i++)
         k_zero(columns, result_of(p, p->experts.order[part.first + i], j));
 }
@@ -170,8 +170,8 @@ static void ask_for_rows(const ExpertProduct *p, const int32_t *slot, int64_t co
 }
 
 /* Steps [s, s + steps) of the slots' products with the packed block. */
-static void multiply_slots(const ExpertProduct *p, Part part, int64_t j, int64_t columns, int64_t s,
-                           int64_t steps, Room room) {
+static void multiply_slots(const ExpertProduct *p, ExpertPart part, int64_t j, int64_t columns,
+                           int64_t s, int64_t steps, Room room) {
     const Experts *x = &p->experts;
     for (int64_t i = 0; i < part.count; i += GATHERED) {
         const int32_t *slot = x->order + part.first + i;
@@ -193,7 +193,7 @@ void k_expert_product(const ExpertProduct *p, int64_t task, float *scratch) {
     const Experts *x = &p->experts;
     int64_t parts = parts_of(x), j = task / parts * BLOCK, left = p->columns - j;
     int64_t columns = left < BLOCK ? left : BLOCK, ld = p->back ? p->columns : p->steps;
-    Part part = part_at(x, task % parts);
+    ExpertPart part = part_at(x, task % parts);
     if (part.expert == x->experts) {
         put_zeros(p, part, j, columns);
         return;
@@ -232,7 +232,7 @@ void k_expert_few(const ExpertProduct *p, int64_t task, float *scratch) {
     const Experts *x = &p->experts;
     int64_t parts = parts_of(x), j = task / parts * BLOCK, left = p->columns - j;
     int64_t columns = left < BLOCK ? left : BLOCK;
-    Part part = part_at(x, task % parts);
+    ExpertPart part = part_at(x, task % parts);
     if (part.expert == x->experts) {
         put_zeros(p, part, j, columns);
         return;

@@ -143,6 +143,16 @@ static void list_task(const Frame *f, const Action *s) {
                 f->ctx->setup.routed, &f->list[s->list]);
 }
 
+/* Columns of one task. */
+static void scatter_task(const Frame *f, const Action *s, int64_t task) {
+    const Ref *r = &k_refs[s->ref];
+    k_embed_weight(frame_rows(f, s->list), task * SCATTER_COLUMNS,
+                   least((task + 1) * SCATTER_COLUMNS, s->scatter.columns),
+                   k_resolve(f, &r[1], 0, 0), r[1].stride,
+                   (const int32_t *)k_resolve(f, &r[2], 0, 0), k_resolve(f, &r[0], 0, 0),
+                   s->scatter.columns);
+}
+
 static void do_task(const Frame *f, const Action *s, int64_t task, int32_t worker,
                     int attention_step) {
     const Ref *r = &k_refs[s->ref];
@@ -159,13 +169,7 @@ static void do_task(const Frame *f, const Action *s, int64_t task, int32_t worke
     case DO_RECURRENCE:
     case DO_RECURRENCE_GRAD: k_recurrence_task(f, s, task, worker); break;
     case DO_OUTER: outer_task(f, s, task, worker); break;
-    case DO_SCATTER:
-        k_embed_weight(frame_rows(f, s->list), task * SCATTER_COLUMNS,
-                       least((task + 1) * SCATTER_COLUMNS, s->scatter.columns),
-                       k_resolve(f, &r[1], 0, 0), r[1].stride,
-                       (const int32_t *)k_resolve(f, &r[2], 0, 0), k_resolve(f, &r[0], 0, 0),
-                       s->scatter.columns);
-        break;
+    case DO_SCATTER: scatter_task(f, s, task); break;
     case DO_REDUCE:
         k_reduce_rows(blocks(frame_rows(f, s->list), k_constants.granule), s->reduce.count,
                       k_resolve(f, &r[1], 0, 0), r[1].stride, k_resolve(f, &r[0], 0, 0),

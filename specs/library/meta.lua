@@ -18,6 +18,7 @@ local kinds = {
 local definitions = {
   ["mixer constructor"] = "fun(options?: table): strata.mixer",
   ["route constructor"] = "fun(options?: table): strata.route",
+  ["norm constructor"] = "fun(options?: table): strata.norm",
   ["sublayer constructor"] = "fun(options?: table): strata.sublayer",
 }
 
@@ -74,6 +75,20 @@ local special = {
               "---@param map? fun(x: number): number",
               "---@return strata.init", "function uniform(low, high, map) end" },
 }
+
+local functions = {
+  silu = { "x", "x sigmoid(x)" }, gelu = { "x", "x times the normal distribution's Phi(x)" },
+  gelu_tanh = { "x", "gelu by tanh, as GPT-2 has it" }, relu2 = { "x", "relu(x) squared" },
+  softcap = { "x, cap", "cap tanh(x / cap)" },
+  cumsum = { "x, axis", "sums over the first i entries of an axis, by default of the last" },
+  fill = { "value, shape", "a constant of a shape" }, zeros = { "shape", "zeros of a shape" },
+  rope = { "x, options", "rotary position embedding of heads [tokens,H,d], with the fields of "
+                           .. "attention's rope" },
+}
+for name, f in pairs(functions) do
+  special[name] = { "---" .. name .. "(" .. f[1] .. "): " .. f[2], "---@return strata.tensor",
+                    "function " .. name .. "(" .. f[1] .. ") end" }
+end
 
 -- Lines for every public constructor, in the order of their names.
 return function()

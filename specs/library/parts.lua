@@ -54,6 +54,9 @@ local function define(kind, fields, prepare)
       error(kind .. ": expected options to be a table of defaults, found "
         .. describe(definition.options))
     end
+    local options = {} -- its own: definitions may share a table, or have the default one
+    for field, default in pairs(definition.options) do options[field] = default end
+    definition.options = options
     if prepare then prepare(definition, name) end
     local file, line = core.here()
     return constructor(kind, function(options)

@@ -60,9 +60,10 @@ static void read_seldom(Probe *p, Shape s) {
          *matrix[] = { op_exp(probe_rows(p, two)), probe_rows(p, two) };
     probe_read(p, op_tanh(op_shift(taps[0], 2, true)));
     probe_read(p, node_new(p->g, OP_conv, 2, taps, (Attr){ 0 }, &error));
+    probe_read(p, node_new(p->g, OP_sinkhorn, 1, matrix, (Attr){ .count = 2 }, &error));
     probe_read(p,
-               op_stop_gradient(
-                   node_new(p->g, OP_sinkhorn_grad, 2, matrix, (Attr){ .count = 2 }, &error)));
+               op_stop_gradient(op_scale(
+                   node_new(p->g, OP_sinkhorn_grad, 2, matrix, (Attr){ .count = 2 }, &error), 10)));
 }
 
 /* Random ones, and one with every pointwise op and what is drawn seldom. */

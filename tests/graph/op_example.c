@@ -142,7 +142,8 @@ static Node *concat(Graph *g, int variant) {
         { 2, { T(2, 2, 3), U(2, 4, 3) }, 0 },
     };
     if (variant >= COUNT(c)) return NULL;
-    return example_build_of(g, OP_concat, c[variant].nin, c[variant].x, (Attr){ .axis = c[variant].axis });
+    Attr attr = { .axis = c[variant].axis };
+    return example_build_of(g, OP_concat, c[variant].nin, c[variant].x, attr);
 }
 
 static Node *stack(Graph *g, int variant) {
@@ -173,7 +174,8 @@ static Node *after(Graph *g, int variant) {
 
 static Node *token_sum(Graph *g, int variant) {
     static const Shape c[] = { T(0), T(1, 3), T(2, 1, 2) };
-    return variant < COUNT(c) ? example_build_of(g, OP_token_sum, 1, &c[variant], (Attr){ 0 }) : NULL;
+    if (variant >= COUNT(c)) return NULL;
+    return example_build_of(g, OP_token_sum, 1, &c[variant], (Attr){ 0 });
 }
 
 /* linear: w [M,K], x [K]; linear_back: x [M]; both with and without a third. */
@@ -188,7 +190,8 @@ static Node *product(Graph *g, Op op, int variant) {
 
 static Node *linear_weight(Graph *g, int variant) {
     static const Shape c[][2] = { { T(1, 3), T(1, 4) }, { T(1, 1), T(1, 5) } };
-    return variant < COUNT(c) ? example_build_of(g, OP_linear_weight, 2, c[variant], (Attr){ 0 }) : NULL;
+    if (variant >= COUNT(c)) return NULL;
+    return example_build_of(g, OP_linear_weight, 2, c[variant], (Attr){ 0 });
 }
 
 static Node *embed(Graph *g, Op op, int variant) {
@@ -236,7 +239,6 @@ static Node *top(Graph *g, int variant) {
     return op_mul(x, example_build(g, OP_top, 1, &x, (Attr){ .value = share[variant] }));
 }
 
-
 static Node *cross_entropy(Graph *g, int result, int variant) {
     if (variant >= 2) return NULL;
     Node *in[] = { example_operand(g, T(1, VOCAB + variant)), op_source(g, OP_targets) };
@@ -274,6 +276,12 @@ static Node *wave(Graph *g, int variant) {
         example_build(g, OP_wave, 1, &position,
                       (Attr){ .value = 0.5, .sine = variant, .count = 3, .frequency = frequency });
     return op_mul(y, example_operand(g, T(1, 3)));
+}
+
+static Node *chance(Graph *g, int variant) {
+    if (variant) return NULL;
+    return op_mul(example_build(g, OP_random, 0, NULL, (Attr){ .count = 3 }),
+                  example_operand(g, T(1, 3)));
 }
 
 static Node *source(Graph *g, Op op, int variant) {
@@ -314,27 +322,16 @@ Node *op_example(Graph *g, Op op, int variant) {
     case OP_linear_each: return linear_each(g, variant);
     case OP_embed:
     case OP_embed_weight: return embed(g, op, variant);
-    case OP_random:
-        return variant ? NULL
-                       : op_mul(example_build(g, OP_random, 0, NULL, (Attr){ .count = 3 }),
-                                example_operand(g, T(1, 3)));
+    case OP_random: return chance(g, variant);
     case OP_gather: return gather(g, variant);
     case OP_scatter: return scatter(g, variant);
     case OP_rows: return rows(g, variant);
     case OP_top: return top(g, variant);
-    case OP_largest:
-    case OP_chosen:
-    case OP_pick:
-    case OP_place:
-    case OP_expert_lists:
-    case OP_expert_linear:
-    case OP_expert_linear_back:
-    case OP_expert_linear_weight: return op_example_choice(g, op, variant);
     case OP_attention: return example_attention(g, variant);
     case OP_attention_grad: return example_attention_grad(g, variant);
     case OP_cross_entropy: return cross_entropy(g, 0, variant);
     case OP_cross_entropy_grad: return cross_entropy_grad(g, variant);
     case OP_side: return cross_entropy(g, 1, variant);
-    default: return NULL;
+    default: return op_example_choice(g, op, variant);
     }
 }

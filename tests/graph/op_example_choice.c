@@ -67,6 +67,9 @@ Node *op_example_choice(Graph *g, Op op, int variant) {
     case OP_pick: return picked(g, OP_pick, variant);
     case OP_place: return picked(g, OP_place, variant);
     case OP_expert_lists: return experts(g, OP_expert_linear, variant);
-    default: return experts(g, op, variant);
+    case OP_expert_linear:
+    case OP_expert_linear_back:
+    case OP_expert_linear_weight: return experts(g, op, variant);
+    default: return NULL;
     }
 }

@@ -246,20 +246,24 @@ static void test_library_mixers_are_ordinary(void **state) {
     }
 }
 
-#define WRITING(statements)                                                                 \
-    "local mine = mixer {\n"                                                                \
-    "  open = function(m, e) return { h = e } end, read = function(m, s) return s.h end,\n" \
-    "  write = function(m, s, site, out) " statements " end,\n"                             \
-    "  close = function(m, s) return s.h end }\n" MODEL(                                    \
-        "residual = mine {}, layers = { layer { mlp { hidden = 8 } } }")
+#define ONE "layer { mlp { hidden = 8 } }"
+#define WRITING(statements) WRITING_IN(ONE, statements)
+#define WRITING_IN(layers, statements)                                                           \
+    "local mine = mixer {\n"                                                                     \
+    "  open = function(m, e) return { h = e } end, read = function(m, s) return s.h end,\n"      \
+    "  write = function(m, s, site, out) " statements " end,\n"                                  \
+    "  close = function(m, s) return s.h end }\n" MODEL("residual = mine {}, layers = { " layers \
+                                                        " }")
 
 /* A mixer that makes a parameter and reads it nowhere is wrong; of a sublayer whose
-** output it does not use the parameters are left out, and said. */
+** output it does not use the parameters are left out, and said; so are those of the last
+** write, which nothing reads after it. */
 static void test_unused_parameters(void **state) {
     Error error;
-    assert_null(load_spec_text(state, "unread.lua",
-                               WRITING("m:param(site, 'idle', { 3 }, 0) return { h = s.h + out }"),
-                               NULL, &error));
+    assert_null(load_spec_text(
+        state, "unread.lua",
+        WRITING_IN(ONE ", " ONE, "m:param(site, 'idle', { 3 }, 0) return { h = s.h + out }"), NULL,
+        &error));
     assert_int_equal(error.status, 1);
     assert_non_null(strstr(error.text,
                            "unread.lua:3: param: expected a parameter that the model depends on, "

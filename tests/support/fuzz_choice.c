@@ -52,19 +52,27 @@ static Node *product(Fuzz *f, Op op, int64_t E, int64_t k, const Node *some) {
     return outer ? op_mul(y, op_source(f->g, OP_per_token)) : y;
 }
 
+static Node *moved(Fuzz *f, Op op, int64_t N, int64_t k, const Node *some) {
+    Node *in[] = { rows(f, op == OP_place ? k : N, some), places(f, N, k, some) };
+    return build(f, op, 2, in, (Attr){ 0 });
+}
+
 Node *fuzz_choice(Fuzz *f, Op op) {
     static const int64_t lengths[] = { 1, 2, 3, 4, 8 };
     int64_t N = lengths[below(f, 5)], k = 1 + below(f, (int)(N < 4 ? N : 4));
     const Node *some = below(f, 3) ? NULL : fuzz_draw(f, OP_rows);
-    if (op == OP_largest) {
+    switch (op) {
+    case OP_largest: {
         Node *x = numbers(f, N);
         return build(f, op, 1, &x, (Attr){ .count = k });
     }
-    if (op == OP_expert_linear_back || op == OP_expert_linear_weight)
-        return product(f, op, N, k, some);
-    if (op == OP_expert_lists || op == OP_expert_linear)
-        return product(f, OP_expert_linear, N, k, some);
-    Op moves = op == OP_place ? OP_place : OP_pick;
-    Node *in[] = { rows(f, moves == OP_place ? k : N, some), places(f, N, k, some) };
-    return build(f, moves, 2, in, (Attr){ 0 });
+    case OP_expert_linear_back:
+    case OP_expert_linear_weight: return product(f, op, N, k, some);
+    case OP_expert_lists:
+    case OP_expert_linear: return product(f, OP_expert_linear, N, k, some);
+    case OP_chosen:
+    case OP_pick: return moved(f, OP_pick, N, k, some);
+    case OP_place: return moved(f, OP_place, N, k, some);
+    default: bug(NULL, "the fuzzer has no draw for '%s'", op_info[op].name);
+    }
 }

@@ -203,7 +203,7 @@ static Node *draw_linear_each(Fuzz *f) {
     int64_t parts = 1 + below(f, 3), rows = 1 + below(f, 6), steps = 1 + below(f, 5);
     Attr attr = { .first = below(f, (int)rows), .back = below(f, 2) };
     attr.count = 1 + below(f, (int)(rows - attr.first));
-    Node *in[] = { heads(f, parts, attr.back ? attr.count : steps),
+    Node *in[] = { fuzz_heads(f, parts, attr.back ? attr.count : steps),
                    fuzz_param(f, (Shape){ .rank = 3, .dim = { parts, rows, steps } }) };
     const char *error;
     return node_new(f->g, OP_linear_each, 2, in, attr, &error);
@@ -346,6 +346,7 @@ static Node *draw_view(Fuzz *f, Op op) {
 
 static Node *structural(Fuzz *f, Op op) {
     if (op_info[op].class == VIEW) return draw_view(f, op);
+    if (op_info[op].class == REDUCE || op_info[op].class == SOFTMAX) return draw_axis(f, op);
     if (op_info[op].class == HISTORY || op == OP_conv_weight) return fuzz_history(f, op);
     switch (op) {
     case OP_param: return fuzz_param(f, random_shape(f));
@@ -357,13 +358,10 @@ static Node *structural(Fuzz *f, Op op) {
     case OP_position:
     case OP_generating:
     case OP_sampling: return op_source(f->g, op);
-    case OP_training: return draw_form(f, op);
+    case OP_training:
     case OP_decoding: return draw_form(f, op);
     case OP_random: return draw_random(f);
     case OP_wave: return draw_wave(f);
-    case OP_sum:
-    case OP_peak:
-    case OP_softmax: return draw_axis(f, op);
     case OP_sinkhorn:
     case OP_sinkhorn_grad: return draw_sinkhorn(f, op);
     case OP_token_sum: return draw_token_sum(f);
@@ -375,14 +373,6 @@ static Node *structural(Fuzz *f, Op op) {
     case OP_embed_weight: return draw_embed_weight(f);
     case OP_rows: return fuzz_list(f);
     case OP_top: return draw_top(f);
-    case OP_largest:
-    case OP_chosen:
-    case OP_pick:
-    case OP_place:
-    case OP_expert_lists:
-    case OP_expert_linear:
-    case OP_expert_linear_back:
-    case OP_expert_linear_weight: return fuzz_choice(f, op);
     case OP_gather: return draw_gather(f);
     case OP_scatter: return draw_scatter(f);
     case OP_attention: return draw_attention(f);
@@ -390,7 +380,7 @@ static Node *structural(Fuzz *f, Op op) {
     case OP_cross_entropy:
     case OP_side: return draw_cross_entropy(f, op == OP_side);
     case OP_cross_entropy_grad: return draw_cross_entropy_grad(f);
-    default: bug(NULL, "the fuzzer has no draw for '%s'", op_info[op].name);
+    default: return fuzz_choice(f, op);
     }
 }
 

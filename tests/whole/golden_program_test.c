@@ -230,8 +230,7 @@ static void write_tensors(GoldenOut *out, const Expected *e, const Node *p, cons
         param_tensor_name(p, k, name, sizeof name);
         snprintf(output, sizeof output, "expect.grad.%s", name);
         golden_out_values(out, name, s.rank, s.dim, value + k * shape_count(&s));
-        if (gradient)
-            golden_out_values(out, output, s.rank, s.dim, gradient + k * shape_count(&s));
+        if (gradient) golden_out_values(out, output, s.rank, s.dim, gradient + k * shape_count(&s));
     }
 }
 

@@ -203,13 +203,10 @@ static void set_experts(Tables *t, const Plan *p, Action *a, const Node *n) {
     k->first = outer && params_first(p, n);
 }
 
-/* What an action needs beyond its references, from the shapes of the anchor and its operands. */
-static void set_sizes(Tables *t, const Plan *p, const ProgramKind *kind, Action *a, const Node *n) {
+/* Of what goes row by row. */
+static void set_row_sizes(const Tables *t, const Plan *p, Action *a, const Node *n) {
     const Shape *x = n->nin ? &n->in[0]->shape : &n->shape, *own = &n->shape;
-    a->list = x->list;
     switch (a->what) {
-    case DO_LINEAR:
-    case DO_LINEAR_BACK: set_product(t, kind, a, n); break;
     case DO_OUTER:
         a->outer.rows = x->dim[0], a->outer.columns = n->in[1]->shape.dim[0];
         a->outer.first = params_first(p, n);
@@ -228,16 +225,26 @@ static void set_sizes(Tables *t, const Plan *p, const ProgramKind *kind, Action 
     case DO_CHOSEN:
     case DO_PICK:
     case DO_PLACE: set_largest(a, n); break;
-    case DO_EXPERT_LISTS:
-    case DO_EXPERT_LINEAR:
-    case DO_EXPERT_BACK:
-    case DO_EXPERT_WEIGHT: set_experts(t, p, a, n); break;
     case DO_LIST: a->list = (int32_t)n->attr->count; break;
     case DO_GATHER:
     case DO_SCATTER_ROWS:
         a->rows.columns = shape_count(own);
         a->list = (int32_t)n->in[1]->attr->count;
         break;
+    default: bug(n, "is an action that has no numbers");
+    }
+}
+
+/* What an action needs beyond its references, from the shapes of the anchor and its operands. */
+static void set_sizes(Tables *t, const Plan *p, const ProgramKind *kind, Action *a, const Node *n) {
+    a->list = n->nin ? n->in[0]->shape.list : n->shape.list;
+    switch (a->what) {
+    case DO_LINEAR:
+    case DO_LINEAR_BACK: set_product(t, kind, a, n); break;
+    case DO_EXPERT_LISTS:
+    case DO_EXPERT_LINEAR:
+    case DO_EXPERT_BACK:
+    case DO_EXPERT_WEIGHT: set_experts(t, p, a, n); break;
     case DO_SHIFT:
     case DO_CONV:
     case DO_CONV_BACK:
@@ -247,7 +254,7 @@ static void set_sizes(Tables *t, const Plan *p, const ProgramKind *kind, Action 
     case DO_RECURRENCE_GRAD: set_recurrence(t, kind, a, n); break;
     case DO_ATTENTION:
     case DO_ATTENTION_GRAD: set_attention(t, kind, a, n); break;
-    default: bug(n, "is an action that has no numbers");
+    default: set_row_sizes(t, p, a, n);
     }
 }
 
