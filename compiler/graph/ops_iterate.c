@@ -3,8 +3,8 @@
 ** node of the graph and one loop of a row kernel (codegen/rows/rows_iterate.c).
 **
 ** sinkhorn: of the matrices along the last two axes first the rows, then the columns, are divided
-** by their sums, attr.count times.  With y = x / s along a line (a row or a column) whose sum s is
-**   dx = dy / s - sum(dy y / s)
+** by their sums and attr.value, attr.count times.  With y = x / s along a line (a row or a column)
+** whose sum and attr.value are s:  dx = dy / s - sum(dy y / s)
 */
 #include "fatal.h"
 #include "op.h"
@@ -23,6 +23,8 @@ static const char *check_matrices(Node *n) {
     if (n->attr->count < 1 || n->attr->count > MAXITERATIONS)
         return graph_format(n->g, "there can be from 1 to %d iterations, not %lld", MAXITERATIONS,
                             (long long)n->attr->count);
+    if (!(n->attr->value >= 0 && n->attr->value <= 1))
+        return graph_format(n->g, "eps can be from 0 to 1, not %g", n->attr->value);
     if (x->dim[x->rank - 2] > MAXMATRIX / x->dim[x->rank - 1])
         return graph_format(n->g, "a matrix can have %d elements, %s has more", MAXMATRIX,
                             shape_text(n->g, x));
@@ -58,9 +60,9 @@ static MatrixLines lines_of(const Shape *s, bool columns) {
     return columns ? (MatrixLines){ m, 1, n, m } : (MatrixLines){ n, m, m, 1 };
 }
 
-static void divide(MatrixLines l, double *y, double *sum) {
+static void divide(MatrixLines l, double eps, double *y, double *sum) {
     for (int64_t i = 0; i < l.count; i++) {
-        sum[i] = 0;
+        sum[i] = eps;
         for (int64_t k = 0; k < l.length; k++)
             sum[i] += y[i * l.apart + k * l.step];
         for (int64_t k = 0; k < l.length; k++)
@@ -91,7 +93,7 @@ void eval_sinkhorn(const EvalStep *s) {
     memcpy(s->out[0], s->in[0], (size_t)(count * size) * sizeof(double));
     for (int64_t i = 0; i < count; i++)
         for (int64_t k = 0; k < 2 * s->n->attr->count; k++)
-            divide(lines_of(x, k % 2), s->out[0] + i * size, sum);
+            divide(lines_of(x, k % 2), s->n->attr->value, s->out[0] + i * size, sum);
     free(sum);
 }
 
@@ -106,7 +108,7 @@ void eval_sinkhorn_grad(const EvalStep *s) {
         for (int64_t k = 0; k < halves; k++) {
             double *y = left + 2 * k * size;
             memcpy(y, from, (size_t)size * sizeof *y);
-            divide(lines_of(x, k % 2), y, y + size);
+            divide(lines_of(x, k % 2), s->n->attr->value, y, y + size);
             from = y;
         }
         for (int64_t k = halves; k-- > 0;) {

@@ -155,6 +155,9 @@ static int call_shift(lua_State *L) {
 static int call_sinkhorn(lua_State *L) {
     Node *x = tensor_get(L, 1, "sinkhorn");
     Attr attr = { .count = argument_integer(L, 2, "sinkhorn", "the number of iterations") };
+    lua_settop(L, 3);
+    options_check(L, 3, "sinkhorn", (const char *const[]){ "eps", NULL });
+    attr.value = option_number(L, 3, "sinkhorn", "eps", 0);
     return tensor_push(L, tensor_build(L, OP_sinkhorn, 1, &x, attr));
 }
 
@@ -230,7 +233,7 @@ const Structural ops_structural[] = {
     { OP_sum, "mean", call_mean, "mean(x, axis)", 0 },
     { OP_peak, "peak", call_axis, "peak(x, axis)", 0 },
     { OP_softmax, "softmax", call_axis, "softmax(x, axis)", 0 },
-    { OP_sinkhorn, "sinkhorn", call_sinkhorn, "sinkhorn(x, iterations)", 0 },
+    { OP_sinkhorn, "sinkhorn", call_sinkhorn, "sinkhorn(x, iterations, {eps =})", 0 },
     { OP_wave, "wave", call_wave, "wave({frequency, ...}, {sine =, scale =, of =})", 0 },
     { OP_linear, "linear", call_plain, "linear(x, w)", 2 },
     { OP_linear_each, "linear_each", call_each, "linear_each(x, w, {first =, count =, back =})",

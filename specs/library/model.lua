@@ -8,6 +8,7 @@ local model_fields = {
   embedding = { type = "table", default = { tied = true }, fields = {
     tied = { type = "boolean", default = true },
     scale = { type = "number" },
+    norm = { any_of = { { type = "norm" }, { type = "boolean" } }, default = false },
     positions = { type = "string", one_of = { "learned" } } } },
   logits = { type = "table", default = {}, fields = {
     scale = { type = "number" }, softcap = { type = "number", above = 0 } } },
@@ -53,6 +54,7 @@ local function embedding(b)
   core.site("embed")
   b.table = m:param("embed", "weight", { spec.vocab, spec.dim }, normal(0.02))
   local e = embed(b.table, tokens())
+  e = normalize(b, "embed.norm", e, spec.embedding.norm or false)
   if spec.embedding.scale then e = e * spec.embedding.scale end
   if spec.embedding.positions then
     local weight = m:param("positions", "weight", { spec.context, spec.dim }, normal(0.02))

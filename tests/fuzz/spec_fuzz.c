@@ -234,7 +234,7 @@ static int read_apart(const SpecLimits *limits, const char *path) {
 
 int fuzz_read(const unsigned char *bytes, size_t n) {
     static const SpecLimits limits = {
-        .memory = 16 << 20, .instructions = 300000, .layers = 200, .graph = 64 << 20, .seconds = 5
+        .memory = 16 << 20, .instructions = 600000, .layers = 200, .graph = 64 << 20, .seconds = 5
     };
     const char *path = fuzz_file(bytes, n);
     return fuzz_forks ? read_apart(&limits, path) : read_one(spec_open(&limits, false), path);

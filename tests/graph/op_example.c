@@ -71,14 +71,17 @@ static Node *along_axis(Graph *g, Op op, int variant) {
 static const struct {
     Shape x;
     int64_t iterations;
-} matrices[] = { { U(2, 3, 3), 2 },       { T(2, 2, 3), 1 }, { T(2, 4, 4), 5 },
-                 { T(4, 2, 1, 3, 2), 3 }, { T(2, 1, 4), 2 }, { U(3, 2, 2, 3), 20 } };
+    double eps;
+} matrices[] = { { U(2, 3, 3), 2, 0 },       { T(2, 2, 3), 1, 0 },   { T(2, 4, 4), 5, 0 },
+                 { T(4, 2, 1, 3, 2), 3, 0 }, { T(2, 1, 4), 2, 0 },   { U(3, 2, 2, 3), 20, 0 },
+                 { T(2, 3, 2), 3, 0.1 },     { U(2, 4, 4), 70, 0.01 } };
 
 /* Of matrices above 0. */
 static Node *sinkhorn(Graph *g, int variant) {
     if (variant >= COUNT(matrices)) return NULL;
     Node *x = op_exp(example_operand(g, matrices[variant].x));
-    return example_build(g, OP_sinkhorn, 1, &x, (Attr){ .count = matrices[variant].iterations });
+    Attr attr = { .count = matrices[variant].iterations, .value = matrices[variant].eps };
+    return example_build(g, OP_sinkhorn, 1, &x, attr);
 }
 
 /* A gradient has none itself; as a constant it is a value like others. */

@@ -25,7 +25,8 @@ typedef struct Row {
     int size, heads, window;
     char kernel; /* 'x' softmax, 's' sigmoid, 'l' linear */
     char query;  /* 'l' learned, 'i' input, 's' static */
-    bool no_norm, no_gain;
+    bool no_norm, no_gain, value_norm;
+    double scale; /* of logits; 0: none */
     bool number, duplicate, unmatched; /* haares */
     double bias, gamma;
     int signs[S];
@@ -65,10 +66,11 @@ static void weigh(Reference *r, const char *prefix, double v[][D], const double 
     int group = q ? D / o->heads : D;
     double sum = 0, most = -INFINITY, phi_q[3], phi[3], u[D];
     for (int j = 0; j < n; j++) {
-        double scale = o->no_norm ? 1 : 1 / rms(v[j], r->eps);
+        double scale = o->no_norm || o->value_norm ? 1 : 1 / rms(v[j], r->eps);
         for (int i = 0; i < D; i++)
             u[i] = v[j][i] * scale;
-        w[j] = (q ? dot(q + d, u + d, group) : P(r, "%s.logits", prefix)[j]) + bias[j];
+        w[j] = q ? dot(q + d, u + d, group) : P(r, "%s.logits", prefix)[j];
+        w[j] = w[j] * (o->scale > 0 ? o->scale : 1) + bias[j];
         if (o->kernel == 'l') {
             feature(r, q, phi_q);
             feature(r, u, phi);
@@ -89,8 +91,17 @@ static void read_sources(Reference *r, int s, double v[][D], const double *bias,
     char prefix[48];
     double q[D], w[MAXSOURCE];
     read_prefix(s, prefix);
-    bool query = find_query(r, prefix, v[n - 1], q);
     memset(h, 0, D * sizeof *h);
+    if (((const Row *)r->options)->value_norm && n == 1) {
+        add_to(h, 1, v[0]);
+        return;
+    }
+    bool query = find_query(r, prefix, v[n - 1], q);
+    for (int j = 0; ((const Row *)r->options)->value_norm && j < n; j++) {
+        double size = rms(v[j], r->eps);
+        for (int d = 0; d < D; d++)
+            v[j][d] /= size;
+    }
     for (int d = 0; d < D; d++) {
         int group = D / ((const Row *)r->options)->heads;
         weigh(r, prefix, v, bias, n, query ? q : NULL, d / group * group, w);
@@ -261,6 +272,11 @@ static const Row row[] = {
     { "attnres { block_size = 3, key_norm = false }", ATTNRES, .size = 3, .no_norm = true },
     { "attnres { block_size = 3, key_gain = false, heads = 2 }", ATTNRES, .size = 3,
       .no_gain = true, .heads = 2 },
+    { "attnres { block_size = 2, key_gain = false, value_norm = true, scale = 0.35 }", ATTNRES,
+      .size = 2, .no_gain = true, .value_norm = true, .scale = 0.35 },
+    { "attnres { full = true, heads = 2, value_norm = true, kernel = 'sigmoid' }", ATTNRES,
+      .size = 1, .heads = 2, .value_norm = true, .kernel = 's' },
+    { "attnres { block_size = 3, scale = 2 }", ATTNRES, .size = 3, .scale = 2 },
     { "attnres { block_size = 3, query = 'static' }", ATTNRES, .size = 3, .query = 's' },
     { "attnres { full = true, query = 'static', heads = 4, kernel = 'sigmoid', window = 3 }",
       ATTNRES, .size = 1, .query = 's', .heads = 4, .kernel = 's', .window = 3 },

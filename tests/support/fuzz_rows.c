@@ -161,8 +161,9 @@ static Node *draw_sinkhorn(Rows *r) {
     if (below(r, 4)) x = op_reshape(x, &s);
     bool back = !below(r, 3);
     Node *in[] = { op_exp(op_tanh(x)), op_tanh(x) };
-    Node *y = node_new(r->p.g, back ? OP_sinkhorn_grad : OP_sinkhorn, 1 + back, in,
-                       (Attr){ .count = below(r, 5) ? 1 + below(r, 6) : 70 }, &error);
+    Attr attr = { .count = below(r, 5) ? 1 + below(r, 6) : 70 };
+    if (attr.count % 3 == 0) attr.value = 0.05;
+    Node *y = node_new(r->p.g, back ? OP_sinkhorn_grad : OP_sinkhorn, 1 + back, in, attr, &error);
     return back ? op_tanh(op_stop_gradient(y)) : y;
 }
 

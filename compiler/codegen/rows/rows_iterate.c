@@ -4,7 +4,7 @@
 ** kernel's scratch, its elements a vector of tokens each: loaded from the operand before the loop,
 ** written to the value after it.  A value of more axes is one matrix after another.
 **
-** sinkhorn: a half of an iteration divides lines, first rows, then columns, by their sums.
+** sinkhorn: a half of an iteration divides lines, first rows, then columns, by their sums and eps.
 ** sinkhorn_grad: goes back over the halves, each of which needs what it made and its sums.  They
 ** are kept for as many iterations as a stretch has; of the stretches before the last only the
 ** matrix they begin with is, from which their halves are made again when their turn comes:
@@ -129,7 +129,7 @@ static V on_line(const Iteration *it, HalfLines l, V line, V k) {
 
 static void divide_line(const Iteration *it, HalfLines l, V line, V from, V to) {
     Emit *e = it->c->e;
-    V sum = e_var(e, zero(it));
+    V eps = e_splat(e, e_f32(e, it->n->attr->value), it->c->lanes), sum = e_var(e, eps);
     for (Turns s = turns(it, l.length); turns_next(it, &s);)
         e_set(e, sum, e_add(e, e_get(e, sum), load(it, from, on_line(it, l, line, s.i))));
     V all = e_get(e, sum);

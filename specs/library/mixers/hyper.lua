@@ -4,7 +4,24 @@
 --   Y = rms(X) * norm
 --   a = a0 + s_r tanh(Y w_a)    A = A0 + s_r tanh(Y W_A)    b = b0 + s_w tanh(Y w_b)
 --   read  h = sum a_i X_i                write  X'_j = sum A_ij X_i + b_j out
+-- mix = false, as Hy-V4 has it: streams do not mix.  With p = vec(X) proj^T / rms(vec(X)),
+--   a = sigmoid(alpha_1 p_a + bias_a) + eps        b = magnitude sigmoid(alpha_2 p_b + bias_b) + eps
+--   read  h = sum a_i X_i        write  X'_i = X_i + b_i out        close  a read of its own
 local streams = require "streams"
+
+local function independent(m, site, X)
+  local o, n = m.options, m.options.streams
+  local first = streams.at(n, site.index, 1, -1)
+  for i = n + 1, 2 * n do first[i] = 0 end
+  local bias = m:param(site, "bias", { 2 * n }, first)
+  local alpha = m:param(site, "alpha", { 2 }, 0.01)
+  local p = streams.project(m, site, X, 2 * n)
+  local function part(k)
+    return sigmoid(slice(alpha, 1, k, 1) * slice(p, 1, (k - 1) * n + 1, n)
+      + slice(bias, 1, (k - 1) * n + 1, n))
+  end
+  return streams.plus(part(1), o.eps), streams.plus(o.magnitude * part(2), o.eps)
+end
 
 local function identity(n)
   local list = {}
@@ -29,14 +46,33 @@ local function weights(m, site, X)
 end
 
 return mixer {
-  options = { streams = streams.option, dynamic = { type = "boolean", default = true } },
+  options = { streams = streams.option, dynamic = { type = "boolean", default = true },
+              mix = { type = "boolean", default = true },
+              magnitude = { type = "number", above = 0, default = 2 },
+              eps = { type = "number", min = 0, max = 1, default = 0 } },
+  check = function(o)
+    if not o.mix and not o.dynamic then
+      error("hyper: expected dynamic = true with mix = false, found false")
+    end
+  end,
   open = streams.open,
   read = function(m, state, site)
+    if not m.options.mix then
+      local a, b = independent(m, site, state.X)
+      return streams.read(m, a, state.X), { X = state.X, b = b }
+    end
     local a, A, b = weights(m, site, state.X)
     return streams.read(m, a, state.X), { X = state.X, mix = transpose(A, { 2, 1 }), b = b }
   end,
   write = function(m, state, site, out)
+    if not m.options.mix then
+      local b = reshape(state.b, { m.options.streams, 1 })
+      return { X = state.X + b * reshape(out, { 1, m.dim }) }
+    end
     return { X = streams.write(m, state.mix, state.b, state.X, out) }
   end,
-  close = function(m, state) return sum(state.X, 1) end,
+  close = function(m, state, site)
+    if not m.options.mix then return streams.collapse(m, site, state.X) end
+    return sum(state.X, 1)
+  end,
 }

@@ -5,6 +5,9 @@
 --   M: exp(m_M), rows and columns divided by their sums in turn
 --   read  h = sum a_i X_i            write  X'_i = sum M_ij X_j + w_i out            close  mean
 -- lite: M = sum over permutations p of softmax(m_M)_p P_p
+-- start = "softmax", as DeepSeek-V4 and GLM have it: M^T is softmax of the rows of m_M, + eps, its
+-- columns divided by their sums, then iterations - 1 times rows and columns; eps is added to all
+-- sums and to a.  head = "learned": the close is a read of its own, sigmoid + eps, not the mean.
 local streams, permutations = require "streams", require "permutations"
 
 local function initial_bias(n, s, lite)
@@ -19,7 +22,14 @@ local function initial_bias(n, s, lite)
 end
 
 local function balanced(m, R, n)
-  return sinkhorn(exp(R - reshape(peak(R, 2), { n, 1 })), m.options.iterations)
+  local o = m.options
+  if o.start == "exp" then
+    return sinkhorn(exp(R - reshape(peak(R, 2), { n, 1 })), o.iterations, { eps = o.eps })
+  end
+  local M = streams.plus(softmax(R, 2), o.eps)
+  M = M / reshape(streams.plus(sum(M, 1), o.eps), { 1, n })
+  if o.iterations > 1 then M = sinkhorn(M, o.iterations - 1, { eps = o.eps }) end
+  return transpose(M, { 2, 1 })
 end
 
 local function weights(m, site, X)
@@ -35,14 +45,20 @@ local function weights(m, site, X)
   end
   local R = part(3, 2 * n, count)
   local M = lite and permutations.mix(softmax(R, 1), n) or balanced(m, reshape(R, { n, n }), n)
-  return sigmoid(part(1, 0, n)), M, 2 * sigmoid(part(2, n, n))
+  return streams.plus(sigmoid(part(1, 0, n)), m.options.eps), M, 2 * sigmoid(part(2, n, n))
 end
 
 return mixer {
   options = { streams = streams.option,
               iterations = { type = "integer", min = 1, max = 1000, default = 20 },
-              lite = { type = "boolean", default = false } },
+              lite = { type = "boolean", default = false },
+              eps = { type = "number", min = 0, max = 1, default = 0 },
+              start = { type = "string", one_of = { "exp", "softmax" }, default = "exp" },
+              head = { type = "string", one_of = { "mean", "learned" }, default = "mean" } },
   check = function(o)
+    if o.lite and o.start ~= "exp" then
+      error("mhc: expected no start with lite, which has no iterations, found '" .. o.start .. "'")
+    end
     if o.lite and o.streams > 5 then
       error("mhc: expected at most 5 streams with lite, which has streams! weights, found "
         .. o.streams)
@@ -56,5 +72,8 @@ return mixer {
   write = function(m, state, site, out)
     return { X = streams.write(m, state.mix, state.w, state.X, out) }
   end,
-  close = function(m, state) return mean(state.X, 1) end,
+  close = function(m, state, site)
+    if m.options.head == "mean" then return mean(state.X, 1) end
+    return streams.collapse(m, site, state.X)
+  end,
 }

@@ -1,5 +1,6 @@
 -- What AttnRes and HAARES share: blocks of sublayers, and a read of sources.
---   z_j = (q * g) . rms(v_j) + b_j      h = sum over j of softmax(z)_j v_j
+--   z_j = scale (q * g) . rms(v_j) + b_j      h = sum over j of softmax(z)_j v_j
+-- value_norm: rms(v_j) in place of v_j too, where there are several (Inkling-2, with scale D^-1/2).
 local features = require "features"
 local sources = {}
 local whole = { type = "integer", min = 1 }
@@ -12,6 +13,7 @@ function sources.options(more)
     kernel = { type = "string", one_of = { "softmax", "sigmoid", "linear" }, default = "softmax" },
     query = { type = "string", one_of = { "learned", "input", "static" }, default = "learned" },
     rank = { type = "integer", min = 1, default = 8 }, key_norm = flag, key_gain = flag,
+    value_norm = { type = "boolean", default = false }, scale = { type = "number", above = 0 },
   }
   for name, field in pairs(more) do o[name] = field end
   return o
@@ -32,6 +34,10 @@ local function check(m, o, ways)
   end
   if o.kernel == "linear" and o.heads > 1 then
     error("residual: expected one head with kernel 'linear', found " .. o.heads)
+  end
+  if o.kernel == "linear" and (o.value_norm or o.scale) then
+    error("residual: expected kernel 'linear' without value_norm and scale, found "
+      .. (o.value_norm and "value_norm" or "a scale"))
   end
   if o.kernel == "linear" and o.query == "static" then
     error("residual: expected a query with kernel 'linear', found static logits")
@@ -65,7 +71,8 @@ local function logits(m, site, V, N, newest)
   if o.query == "static" then return m:param(site, "logits", { N }, 0), 1 end
   local products = V * sources.query(m, site, newest)
   local z = H == 1 and sum(products, 2) or sum(reshape(products, { N, H, m.dim // H }), 3)
-  if not o.key_norm then return z, H end
+  if o.scale then z = z * o.scale end
+  if not o.key_norm or o.value_norm then return z, H end
   local r = rsqrt(mean(V * V, 2) + m.eps)
   return z * (H == 1 and r or reshape(r, { N, 1 })), H
 end
@@ -77,7 +84,9 @@ function sources.read(m, site, list, newest, bias)
   if o.kernel == "linear" then
     return features.read(m, list, sources.query(m, site, newest), bias)
   end
+  if o.value_norm and N == 1 then return list[1] end
   local V = stack(list)
+  if o.value_norm then V = V * reshape(rsqrt(mean(V * V, 2) + m.eps), { N, 1 }) end
   local z, H = logits(m, site, V, N, newest)
   if bias then z = z + (H == 1 and bias or reshape(bias, { N, 1 })) end
   local alpha = o.kernel == "sigmoid" and sigmoid(z) or softmax(z, 1)

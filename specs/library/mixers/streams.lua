@@ -22,6 +22,28 @@ function streams.write(m, mix, weight, X, out)
   return mixed + reshape(weight, { n, 1 }) * reshape(out, { 1, D })
 end
 
+-- vec(X) W^T / rms(vec(X)) of a parameter W [count, n D]; what it is made of comes out as it is
+-- while W is 0.
+function streams.project(m, site, X, count)
+  local size = m.options.streams * m.dim
+  local z = reshape(X, { size })
+  return linear(z, m:param(site, "proj.weight", { count, size }, 0))
+    * rsqrt(mean(z * z, 1) + m.eps)
+end
+
+-- x + eps, with no operation for an eps of 0
+function streams.plus(x, eps) return eps == 0 and x or x + eps end
+
+-- sum of a_i X_i, a = sigmoid(alpha p + bias) + eps: a learned end of the streams, at first nearly
+-- their mean.
+function streams.collapse(m, site, X)
+  local n = m.options.streams
+  local start = n > 1 and -math.log(n - 1) or 4
+  local p = streams.project(m, site, X, n) * m:param(site, "alpha", { 1 }, 0.01)
+  local a = sigmoid(p + m:param(site, "bias", { n }, start))
+  return streams.read(m, streams.plus(a, m.options.eps), X)
+end
+
 -- A list of n numbers, 'other' but for 'one' at place s mod n (from 0).
 function streams.at(n, s, one, other)
   local list = {}

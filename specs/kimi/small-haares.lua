@@ -1,0 +1,1 @@
+return require "shared.small"("kimi_small_haares", haares { block_size = 6 })

@@ -1,0 +1,1 @@
+return require "shared.small"("kimi_small_standard", standard {})
