@@ -80,7 +80,7 @@ typedef struct Shape {
 
 typedef struct Attr {
     const char *name; /* NAME: interned, compare by pointer */
-    double value; /* VALUE; ATTENTION, FREQUENCIES: the scale; SHARE; ITERATIONS: eps of sums */
+    double value;     /* VALUE; ATTENTION, FREQUENCIES: the scale; SHARE; ITERATIONS: eps of sums */
     int axis;         /* AXIS, RANGE */
     /* RANGE, EACH; COUNT, ITERATIONS: count; INDEX: first; SHIFT: how many tokens; ATTENTION:
     ** tokens of a chunk if causal, else how many pools; 0: neither */

@@ -1,4 +1,4 @@
--- A sublayer that is in no paper, shared/cell.lua, between attention and MLP; HAARES reads them all.
+-- A sublayer that is in no paper, shared/cell.lua, between attention and MLP; HAARES reads all.
 return model {
   name = "cells", vocab = 256, context = 512, dim = 128, tokenizer = "bytes",
   norm = rmsnorm { eps = 1e-6 },

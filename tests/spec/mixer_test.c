@@ -26,7 +26,7 @@ typedef struct Row {
     char kernel; /* 'x' softmax, 's' sigmoid, 'l' linear */
     char query;  /* 'l' learned, 'i' input, 's' static */
     bool no_norm, no_gain, value_norm;
-    double scale; /* of logits; 0: none */
+    double scale;                      /* of logits; 0: none */
     bool number, duplicate, unmatched; /* haares */
     double bias, gamma;
     int signs[S];

@@ -270,12 +270,53 @@ static void test_routes(void **state) {
     spec_free(plain), spec_free(same), spec_free(gated);
 }
 
+/* == Values of an earlier layer =========================================== */
+
+static double *mix_of_values(Case *c) {
+    for (int i = 0; i < c->g->nparam; i++)
+        if (!strcmp(c->g->param[i].node->attr->name, "layers.1.attention.value_mix"))
+            return c->value[i];
+    fail_msg("there is no mix of values");
+    return NULL;
+}
+
+static Model *two_layers(void **state, const char *attention) {
+    return scratch_model(state,
+                         "return model { name = 'm', vocab = 13, context = 7, dim = 16, norm = "
+                         "rmsnorm { eps = 0 },\n"
+                         "layers = times(2, layer { attention { heads = 2%s } }) }",
+                         attention);
+}
+
+/* Of its own values alone a layer is as if nothing had been kept; of the first layer's alone its
+** own values have no weight. */
+static void test_value_residual(void **state) {
+    Model *plain = two_layers(state, ""), *mixed = two_layers(state, ", value_residual = true");
+    Case *a = case_of(plain), *b = case_of(mixed), *c = case_of(mixed);
+    double *mix = mix_of_values(b), *other = mix_of_values(c);
+    mix[0] = 0.7, mix[1] = -0.4;
+    assert_true(case_gradient_error(b, op_info) <= GRADIENT_TOLERANCE);
+    assert_true(difference(a, b) > 1e-3);
+    mix[0] = 1, mix[1] = 0;
+    assert_true(difference(a, b) < 1e-12);
+    mix[0] = other[0] = 0, mix[1] = other[1] = 1;
+    for (int i = 0; i < c->g->nparam; i++)
+        if (!strcmp(c->g->param[i].node->attr->name, "layers.1.attention.v.weight"))
+            c->value[i][0] += 1;
+    assert_true(difference(b, c) == 0);
+    case_free(a);
+    case_free(b);
+    case_free(c);
+    spec_free(plain);
+    spec_free(mixed);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_styles),  cmocka_unit_test(test_yarn),
         cmocka_unit_test(test_qk_norm), cmocka_unit_test(test_biases),
         cmocka_unit_test(test_shapes),  cmocka_unit_test(test_head_sizes),
-        cmocka_unit_test(test_routes),
+        cmocka_unit_test(test_routes),  cmocka_unit_test(test_value_residual),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
 }

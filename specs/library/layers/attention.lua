@@ -4,6 +4,8 @@
 -- Or it lets all attend to some, and to themselves (keys).
 -- window = n: token i sees tokens i - n + 1 ... i, and caches keep no more.  sinks: a logit of a
 -- head takes its weight of the softmax and gives nothing (arXiv 2309.17453; learned: 2508.10925).
+-- value_residual: values are a learned mix with those of the first layer that has it
+-- (arXiv 2410.17897).
 -- softcap = c: scores s are c tanh(s / c).  scale: of scores, head_dim ^ -0.5 unless given.
 local rope = require "rope"
 local count = { type = "integer", min = 1, max = 1 << 20 }
@@ -41,6 +43,24 @@ local function with_sinks(m, site, y, lse)
   return y * reshape(share, { heads, 1 })
 end
 
+-- v mixed with the first values that were kept, or kept as these.
+local function with_first(m, site, v, routed)
+  if routed.rows or routed.keys then
+    error("attention: expected no value_residual under a route, found one")
+  end
+  local first = m:kept("values")[1]
+  m:keep("values", v)
+  if not first then return v end
+  local mine, theirs = table.concat(v:shape(), ","), table.concat(first:shape(), ",")
+  if mine ~= theirs then
+    error("attention: expected values as the first layer with value_residual has them, ["
+      .. theirs .. "], found [" .. mine .. "]")
+  end
+  local mix = m:param(site, "value_mix", { 2 }, 0.5)
+  local function share(i) return reshape(slice(mix, 1, i, 1), { 1, 1 }) end
+  return share(1) * v + share(2) * first
+end
+
 -- What tokens outside of 'keys' see beside those: themselves.  o and lse are of the keys.
 local function with_self(q, k, v, o, lse, mask, how)
   local kv, d, heads = k:shape()[1], k:shape()[2], q:shape()[1]
@@ -66,6 +86,7 @@ return sublayer {
     sinks = { type = "boolean", default = false },
     softcap = { type = "number", above = 0 },
     scale = { type = "number", above = 0 },
+    value_residual = { type = "boolean", default = false },
   },
   reads = function(o) return o.reads == "each" and { "q", "k", "v" } or nil end,
   forward = function(m, site, x)
@@ -78,6 +99,7 @@ return sublayer {
       return reshape(m:linear(site, name, from, heads * d, o.bias), { heads, d })
     end
     local q, k, v = project("q", o.heads), project("k", kv), project("v", kv, passes)
+    if o.value_residual then v = with_first(m, site, v, routed) end
     if o.qk_norm then q, k = head_norm(m, site, "q_norm", q), head_norm(m, site, "k_norm", k) end
     if o.rope then q, k = rope.turn(o.rope, q), rope.turn(o.rope, k) end
     local how = { causal = o.causal, scale = o.scale or d ^ -0.5, window = o.window,

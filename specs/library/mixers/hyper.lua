@@ -5,7 +5,7 @@
 --   a = a0 + s_r tanh(Y w_a)    A = A0 + s_r tanh(Y W_A)    b = b0 + s_w tanh(Y w_b)
 --   read  h = sum a_i X_i                write  X'_j = sum A_ij X_i + b_j out
 -- mix = false, as Hy-V4 has it: streams do not mix.  With p = vec(X) proj^T / rms(vec(X)),
---   a = sigmoid(alpha_1 p_a + bias_a) + eps        b = magnitude sigmoid(alpha_2 p_b + bias_b) + eps
+--   a = sigmoid(alpha_1 p_a + bias_a) + eps   b = magnitude sigmoid(alpha_2 p_b + bias_b) + eps
 --   read  h = sum a_i X_i        write  X'_i = X_i + b_i out        close  a read of its own
 local streams = require "streams"
 
