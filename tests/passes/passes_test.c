@@ -289,13 +289,14 @@ static void cheap_rows_are_computed_again(void **state) {
 
 typedef struct Found {
     const char *path, *cpu;
+    Keep keep;
 } Found;
 
 static int run_found(void *arg) {
     const Found *f = arg;
     static const Extent extent[] = { { 1, 3 }, { 5, 14 }, { 0 } };
     char *text, why[700];
-    CodegenOptions o = { .cpu = f->cpu };
+    CodegenOptions o = { .cpu = f->cpu, .passes.keep = f->keep };
     Graph *g = graph_from_file(f->path, &text);
     free(text);
     if (graph_answer(g, 7, &o, extent, why, sizeof why) == AGREES) return 0;
@@ -308,12 +309,13 @@ static void graphs_found_wrong_are_right(void **state) {
     glob_t all;
     int failures = 0;
     assert_int_equal(glob(SOURCE_DIR "/tests/passes/*.graph", 0, NULL, &all), 0);
-    for (size_t i = 0; i < all.gl_pathc; i++) {
-        Found f = { all.gl_pathv[i], compiled_cpus()[0] };
-        int status = apart(run_found, &f);
-        if (status) print_error("%s: status %d\n", f.path, status);
-        failures += status != 0;
-    }
+    for (size_t i = 0; i < all.gl_pathc; i++)
+        for (const char *const *cpu = compiled_cpus(); *cpu; cpu++) {
+            Found f = { all.gl_pathv[i], *cpu, (Keep)((cpu - compiled_cpus()) % 3) };
+            int status = apart(run_found, &f);
+            if (status) print_error("%s, %s, %d: status %d\n", f.path, f.cpu, f.keep, status);
+            failures += status != 0;
+        }
     globfree(&all);
     assert_int_equal(failures, 0);
 }

@@ -199,6 +199,17 @@ static V eval_row(RowCode *c, const Node *n, V j, At in) {
     return memory_load(c, TESTED, address, step);
 }
 
+/* Of few pieces, where a loop goes along them: all, of which one is taken. */
+static V eval_chosen(RowCode *c, const Node *n, V j, At in) {
+    Emit *e = c->e;
+    V x = e_splat(e, expr_eval(c, n->in[n->nin - 1], in), c->lanes);
+    for (int i = n->nin - 1; i-- > 0;) {
+        V before = e_splat(e, expr_eval(c, n->in[i], in), c->lanes);
+        x = LLVMBuildSelect(e->b, e_ilt(e, j, e_i64(e, i + 1)), before, x, "");
+    }
+    return x;
+}
+
 static V eval_piece(RowCode *c, const Node *n, V j, At in) {
     int64_t number;
     const RowValue *v = rows_value(c->r, n);
@@ -207,7 +218,8 @@ static V eval_piece(RowCode *c, const Node *n, V j, At in) {
         V offset = index_position(c, &n->in[0]->shape, in, &step);
         return memory_piece(c, &c->r->series[v->series], j, offset, step);
     }
-    return e_is_constant(j, &number) ? expr_eval(c, n->in[number], in) : eval_row(c, n, j, in);
+    if (e_is_constant(j, &number)) return expr_eval(c, n->in[number], in);
+    return rows_by_number(n) ? eval_row(c, n, j, in) : eval_chosen(c, n, j, in);
 }
 
 /* Lanes along the pieces take them one by one. */
