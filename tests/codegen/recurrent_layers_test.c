@@ -1,5 +1,6 @@
 /*
-** The library's sublayers whose past is a state of fixed size: sequences that grow by prompts and
+** Sublayers whose past is a state of fixed size, the library's and those of specs/hybrids and
+** specs/inkling, which attend too: sequences that grow by prompts and
 ** tokens, some after others, give what the pass over whole ones gives; values and gradients are the
 ** interpreter's; threads change no bit, in bfloat16 builds neither; in layers of some
 ** tokens, and below mixers that read several sources.
@@ -10,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "agreement.h"
 #include "compiled_spec.h"
@@ -35,6 +38,15 @@ static const Layer layers[] = {
       "attnres { blocks = 2 }" },
     { "linear_attention { heads = 2, decay = 'channel', rank = 3, gate = true }",
       "route = mod { capacity = 0.5 },", "standard {}" },
+    { "require 'shared.cell' {}", "", "attnres { blocks = 2 }" },
+    { "require 'shared.attention' { heads = 2, kv_heads = 1, head_dim = 9, window = 7, extent = 7 "
+      "}",
+      "", "hyper { streams = 2, mix = false }" },
+    { "require 'shared.attention' { heads = 4, kv_heads = 2, head_dim = 5, extent = 11, clip = 2,"
+      " relative_dim = 3, relative_clip = 1, floor = 20, growth = 0.5 }",
+      "", "attnres { blocks = 2, key_gain = false, value_norm = true, scale = 0.3 }" },
+    { "require 'shared.experts' { experts = 5, top = 2, hidden = 6, scale = 2 }", "",
+      "mhc { streams = 2, start = 'softmax', eps = 1e-3, head = 'learned' }" },
 };
 enum { LAYERS = sizeof layers / sizeof *layers };
 
@@ -117,11 +129,41 @@ static void threads_change_no_bit(void **state) {
     }
 }
 
+/* What specs of the test's folder require. */
+static const char *const module[][2] = {
+    { "specs/hybrids/shared/cell.lua", "shared/cell.lua" },
+    { "specs/inkling/shared/attention.lua", "shared/attention.lua" },
+    { "specs/inkling/shared/conv.lua", "shared/conv.lua" },
+    { "specs/inkling/shared/experts.lua", "shared/experts.lua" },
+};
+enum { MODULES = sizeof module / sizeof *module };
+
+static int set_up(void **state) {
+    char path[SCRATCH_PATH];
+    if (scratch_setup(state) || mkdir(scratch_path(state, "shared", path), 0700)) return -1;
+    for (int i = 0; i < MODULES; i++) {
+        size_t n;
+        char *text = scratch_read(module[i][0], &n);
+        assert_non_null(text);
+        scratch_write(scratch_path(state, module[i][1], path), text, n);
+        free(text);
+    }
+    return 0;
+}
+
+static int tear_down(void **state) {
+    char path[SCRATCH_PATH];
+    for (int i = 0; i < MODULES; i++)
+        if (unlink(scratch_path(state, module[i][1], path))) return -1;
+    if (rmdir(scratch_path(state, "shared", path))) return -1;
+    return scratch_teardown(state);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(decoding_is_the_full_pass),
         cmocka_unit_test(values_and_gradients_agree),
         cmocka_unit_test(threads_change_no_bit),
     };
-    return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
 }
