@@ -15,6 +15,7 @@
 #include <stdio.h>
 
 int command_init(const Options *o, Error *e);
+int command_import(const Options *o, Error *e);
 int command_doctor(const Options *o, Error *e);
 int command_run(const Options *o, Error *e);
 

@@ -1,8 +1,9 @@
 /*
 ** Sublayers whose past is a state of fixed size, the library's and those of specs/hybrids, and
-** attention beside short convolutions: sequences that grow by prompts and tokens, some after others, give what the pass over whole ones gives; values and gradients are the
-** interpreter's; threads change no bit, in bfloat16 builds neither; in layers of some
-** tokens, and below mixers that read several sources.
+** attention beside short convolutions: sequences that grow by prompts and tokens, some after
+** others, give what the pass over whole ones gives; values and gradients are the interpreter's;
+** threads change no bit, in bfloat16 builds neither; in layers of some tokens, and below mixers
+** that read several sources.
 */
 #include "test.h"
 
