@@ -34,6 +34,21 @@ function recurrent.short_conv(m, site, name, x, taps)
     normal(0.02))))
 end
 
+-- x [tokens, width] and its convolution over time, each channel with 'taps' of its own, scaled so
+-- that the size of x stays (Inkling-2, transformers 5.23).
+function recurrent.residual_conv(m, site, name, x, taps)
+  local w = m:param(site, name .. ".weight", { x:shape()[1], taps }, normal(0.02))
+  return (conv(x, w) + x) * (taps + 1) ^ -0.5
+end
+
+-- The same with taps that each token adds for itself, one set a group of channels; 'from' [D] says
+-- which.
+function recurrent.dynamic_conv(m, site, name, x, taps, groups, from)
+  local w = m:param(site, name .. ".weight", { x:shape()[1], taps }, normal(0.02))
+  local own = reshape(m:linear(site, name .. ".taps", from, groups * taps), { groups, taps })
+  return (conv(x, w) + conv(x, own) + x) * (2 * taps + 1) ^ -0.5
+end
+
 -- PREFIX.name.weight of two products, through 'rank' numbers: [out, rank] and [rank, D].
 function recurrent.through(m, site, name, x, rank, out)
   return m:linear(site, name .. "_up", m:linear(site, name .. "_down", x, rank), out)
