@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "export.h"
+#include "exporter.h"
+#include "publish.h"
 #include "torch_file.h"
 
 /* == A model with code of its own ========================================= */
@@ -87,11 +89,67 @@ static int write_own(const Export *x, const ExportFolder *f, Error *e) {
     return status;
 }
 
+/* == A model that transformers has ======================================== */
+
+static int write_known(const ExportFolder *f, const Exported *made, Error *e) {
+    char *path = export_folder_file(f, "model.safetensors", e);
+    int status = path ? plan_write(&made->plan, path, e) : e->status;
+    if (!status) status = export_folder_text(f, "config.json", &made->config, e);
+    Text t = { 0 };
+    text_add(&t, "{}\n");
+    if (!status) status = export_folder_text(f, "generation_config.json", &t, e);
+    text_free(&t);
+    free(path);
+    return status;
+}
+
+static int copy_tokenizer(const Export *x, const ExportFolder *f, Error *e) {
+    char *from = export_tokenizer(x, e);
+    if (!from) return e->status;
+    size_t n = strlen(from);
+    bool json = n > 5 && !strcmp(from + n - 5, ".json");
+    char *to = export_folder_file(f, json ? "tokenizer.json" : "tokenizer.model", e);
+    int status = to ? publish_copy(from, to, e) : e->status;
+    Text t = { 0 };
+    text_add(&t, "{\n  \"tokenizer_class\": \"%s\"\n}\n",
+             json ? "PreTrainedTokenizerFast" : "LlamaTokenizer");
+    if (!status) status = export_folder_text(f, "tokenizer_config.json", &t, e);
+    text_free(&t);
+    free(from);
+    free(to);
+    return status;
+}
+
+/* == The command ========================================================== */
+
+static int write_all(Export *x, const ExportFolder *f, const Exported *made, Error *e) {
+    bool known = !made->refused[0];
+    int status = known ? write_known(f, made, e) : write_own(x, f, e);
+    if (!status) status = copy_tokenizer(x, f, e);
+    if (!status && x->check) status = export_check(x, f, known, e);
+    return status;
+}
+
+static void tell(const Export *x, const Exported *made) {
+    show_line(stdout, "", x->out, "");
+    if (made->refused[0])
+        show_line(stdout, "with code of its own (trust_remote_code), because of ",
+                  made->refused, "");
+    else printf("architecture %s\n", made->architecture);
+    if (x->check) printf("read back: equal bit for bit\n");
+}
+
 int export_hf(Export *x, Error *e) {
     ExportFolder f;
-    int status = export_folder_open(&f, x->out, x->overwrite, e);
-    if (!status) status = write_own(x, &f, e);
+    ExportRequest r = { .spec = x->spec, .target = "hf", .folder = &x->folder, .keep = true };
+    Exported made;
+    int status = exporter_run(&r, &made, e);
+    if (status) return status;
+    status = export_folder_open(&f, x->out, x->overwrite, e);
+    if (!status) status = write_all(x, &f, &made, e);
     if (!status) status = export_folder_commit(&f, e);
+    if (!status) tell(x, &made);
     export_folder_close(&f);
+    exporter_free(&made);
     return status;
 }

@@ -6,6 +6,7 @@
 #include "command.h"
 #include "files.h"
 #include "importer.h"
+#include "publish.h"
 #include "spec.h"
 
 #include <dirent.h>
@@ -58,27 +59,6 @@ static int find_tokenizer(Import *i, const char *base, Error *e) {
         status = error_memory(e, base, 0);
     free(tiktoken);
     return status;
-}
-
-static int copy_file(const char *from, const char *to, Error *e) {
-    enum { PIECE = 1 << 16 };
-    char piece[PIECE];
-    Input in;
-    Output out;
-    int status = input_open(&in, from, e);
-    if (status) return status;
-    status = output_open(&out, to, e);
-    if (status) return input_close(&in), status;
-    uint64_t size = (uint64_t)in.before.st_size;
-    for (uint64_t at = 0; at < size && !status; at += PIECE) {
-        size_t n = size - at < PIECE ? (size_t)(size - at) : PIECE;
-        status = input_read(&in, at, piece, n, e);
-        if (!status) status = output_write(&out, piece, n, e);
-    }
-    if (!status) status = input_unchanged(&in, e);
-    input_close(&in);
-    if (status) return output_discard(&out), status;
-    return output_commit(&out, false, e);
 }
 
 /* == The spec against the plan ============================================ */
@@ -173,7 +153,7 @@ static int write_all(Import *i, Error *e) {
     for (int32_t k = 0; k < i->made.sames && !status; k++)
         status = plan_compare(i->made.same[k].one, i->made.same[k].other, e);
     if (!status) status = plan_write(&i->made.plan, i->weights, e);
-    if (!status && i->tokenizer) status = copy_file(i->tokenizer_from, i->tokenizer, e);
+    if (!status && i->tokenizer) status = publish_copy(i->tokenizer_from, i->tokenizer, e);
     if (!status) status = write_spec(i, e);
     if (status) return status;
     show_line(stdout, "", i->spec, "");

@@ -102,6 +102,8 @@ extern const Embedded library_file[];
 extern const int library_count;
 extern const Embedded importers_file[]; /* of specs/library/import */
 extern const int importers_count;
+extern const Embedded exporters_file[]; /* of specs/library/export */
+extern const int exporters_count;
 void library_load(lua_State *L, const char *name); /* pushes the chunk */
 
 /* tensor.c, bindings.c: primitives */

@@ -123,13 +123,13 @@ def recurrence(q, k, v, decay=None, beta=None, delta=False):
 
 def largest(x, count):
     """1 at the 'count' largest along the last axis, the earlier of equal ones, else 0."""
-    index = x.argsort(-1, descending=True, stable=True)[..., :count]
+    index = x.argsort(dim=-1, descending=True, stable=True)[..., :count]
     return torch.zeros_like(x).scatter(-1, index, 1.0)
 
 
 def chosen(mask, count):
     """Places of the first 'count' numbers above 0; -1 where there are fewer."""
-    index = (mask > 0).int().argsort(-1, descending=True, stable=True)[..., :count]
+    index = (mask > 0).int().argsort(dim=-1, descending=True, stable=True)[..., :count]
     return torch.where(mask.gather(-1, index) > 0, index, -1)
 
 
