@@ -216,11 +216,11 @@ int command_import(const Options *o, Error *e) {
         return error_set(e, STATUS_USAGE, "strata import: expected a folder, found %s%s%s",
                          o->words ? "'" : "nothing", o->words ? o->word[1] : "",
                          o->words ? "' too" : "");
-    int status = folder_open(&i.folder, o->word[0], e);
+    int status = folder_load(&i.folder, o->word[0], e);
     if (!status) status = import_folder(&i, o, e);
     importer_free(&i.made);
     json_free(&i.config);
-    folder_close(&i.folder);
+    folder_free(&i.folder);
     free(i.spec);
     free(i.weights);
     free(i.tokenizer_from);

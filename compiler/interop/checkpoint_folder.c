@@ -231,7 +231,7 @@ static int open_weights(CheckpointFolder *c, Error *e) {
     return status;
 }
 
-int folder_open(CheckpointFolder *c, const char *path, Error *e) {
+int folder_load(CheckpointFolder *c, const char *path, Error *e) {
     *c = (CheckpointFolder){ .path = strdup(path) };
     if (!c->path) return error_memory(e, path, strlen(path));
     size_t n = strlen(c->path);
@@ -239,11 +239,11 @@ int folder_open(CheckpointFolder *c, const char *path, Error *e) {
         c->path[--n] = 0;
     c->real = realpath(c->path, NULL);
     int status = c->real ? open_weights(c, e) : error_errno(e, path, "open", errno);
-    if (status) folder_close(c);
+    if (status) folder_free(c);
     return status;
 }
 
-void folder_close(CheckpointFolder *c) {
+void folder_free(CheckpointFolder *c) {
     for (int32_t i = 0; i < c->files; i++)
         safetensors_close(&c->file[i]);
     free(c->file);

@@ -3,7 +3,7 @@
 # largest, and its greedy choices, token by token, are those of transformers' generate.
 #   PYTHON tests/interop/import.py STRATA [WORD]      WORD: only cases whose name holds it
 # KEEP=DIR leaves the checkpoints there.  Needs torch, transformers and safetensors.
-import json, os, subprocess, sys, tempfile
+import os, subprocess, sys, tempfile
 import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoConfig, AutoModelForCausalLM, logging
@@ -154,8 +154,8 @@ def check(strata, name, kind, changes, how, work):
     tokens = torch.randint(0, model.config.vocab_size, (3, 100), generator=g)
     with torch.no_grad():
         theirs = model(tokens).logits
-        text = model.generate(tokens[:1, :8], max_new_tokens=64, min_new_tokens=64,
-                              do_sample=False, eos_token_id=None, pad_token_id=0)
+        text = model.generate(tokens[:1, :8], attention_mask=torch.ones(1, 8), max_new_tokens=64,
+                              min_new_tokens=64, do_sample=False, pad_token_id=0)
     ours = logits(work, tokens)
     off = ((ours - theirs).abs().max() / theirs.abs().max()).item()
     chosen = logits(work, text, "--as-generated").argmax(-1)[0, 7:-1]

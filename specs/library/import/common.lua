@@ -11,9 +11,9 @@ common.optional = { type = "integer", min = 1, max = 2 ^ 31 - 1 }
 common.eps = { type = "number", min = 0, required = true }
 common.no = { type = "boolean", default = false }
 common.yes = { type = "boolean", default = true }
-function common.only(value, default)
-  return { one_of = { value }, default = default == nil and value or default }
-end
+common.kv_heads = { type = "integer", min = 1, max = 2 ^ 31 - 1, required = true, nullable = true }
+common.text = { type = "string", required = true }
+common.fraction = { type = "number", above = 0 }
 
 -- {== Positions ==============================================================
 
@@ -102,21 +102,85 @@ function common.rope(c, o)
   return rope
 end
 
+-- }{== Layers ================================================================
+
+-- The fields that say which layers attend to a window.
+common.window_fields = {
+  layer_types = { type = "list", of = { type = "string" } },
+  sliding_window = common.optional, use_sliding_window = common.no,
+}
+
+-- Which layers attend to a window, from 1: a list of booleans.  otherwise: i's, where the
+-- configuration does not list them; window: whether there is one.
+function common.sliding(c, window, otherwise)
+  local list, given = {}, c.layer_types
+  if given and #given ~= c.num_hidden_layers then
+    refuse("layer_types", "num_hidden_layers = " .. c.num_hidden_layers .. " of them",
+      tostring(#given))
+  end
+  for i = 1, c.num_hidden_layers do
+    if given and given[i] ~= "full_attention" and given[i] ~= "sliding_attention" then
+      refuse("layer_types", "full_attention and sliding_attention", "'" .. given[i] .. "'")
+    end
+    if given then list[i] = given[i] == "sliding_attention" else list[i] = otherwise(i) end
+    if list[i] and not window then
+      refuse("layer_types", "full_attention without a sliding_window", "sliding_attention")
+    end
+  end
+  return list
+end
+
+-- A window as attention takes it: none if it reaches over the whole context.
+function common.window(c, window)
+  return window and window < c.max_position_embeddings and window or nil
+end
+
+-- A copy of the options with more.
+function common.with(options, more)
+  local out = {}
+  for name, v in pairs(options) do out[name] = v end
+  for name, v in pairs(more) do out[name] = v end
+  return out
+end
+
 -- }{== Sizes and activations =================================================
 
--- Fields that nearly all have.
+-- Fields that nearly all have; 'more': others, or false for one of these that there is not.
 function common.known(more)
   local known = {
     vocab_size = size(), hidden_size = size(), intermediate_size = size(),
     num_hidden_layers = common.count, num_attention_heads = size(),
     num_key_value_heads = common.optional, head_dim = common.optional,
     max_position_embeddings = size(), rms_norm_eps = common.eps,
-    tie_word_embeddings = common.no, hidden_act = { type = "string", required = true },
+    tie_word_embeddings = common.no, hidden_act = common.text,
     attention_bias = common.no, mlp_bias = common.no,
   }
   for name, field in pairs(common.rope_fields) do known[name] = field end
   for name, field in pairs(more or {}) do known[name] = field or nil end
   return known
+end
+
+-- A model with one norm before every sublayer; 'more': other fields of model.
+function common.model(c, layers, more)
+  return model(common.with({
+    vocab = c.vocab_size, context = c.max_position_embeddings, dim = c.hidden_size,
+    embedding = { tied = c.tie_word_embeddings },
+    norm = rmsnorm { eps = c.rms_norm_eps },
+    layers = layers,
+  }, more or {}))
+end
+
+-- The list of layers that 'make', given the number of one from 1, returns.
+function common.layers(c, make)
+  local list = {}
+  for i = 1, c.num_hidden_layers do list[i] = make(i) end
+  return list
+end
+
+-- The gated MLP that most have.
+function common.mlp(c, more)
+  return mlp(common.with({ hidden = c.intermediate_size, bias = c.mlp_bias,
+    activation = common.activation("hidden_act", c.hidden_act, true) }, more or {}))
 end
 
 -- The head's size, and the options heads, kv_heads, head_dim without what follows from the others.
@@ -147,19 +211,22 @@ end
 
 -- }{== Tensors ===============================================================
 
--- The matrices ours and theirs, with biases where there are any: names of layer i.
+-- The matrix ours, and its bias where there is one, from theirs; of: what is made of each.
 function common.linear(out, tensors, ours, theirs, of)
   of = of or function(x) return x end
   out[ours .. ".weight"] = of(theirs .. ".weight")
   if tensors[theirs .. ".bias"] then out[ours .. ".bias"] = of(theirs .. ".bias") end
 end
 
--- What all decoders with Llama's names have: { names of projections and norms }.
---   post: norms after attention and MLP, ours by theirs, else before.
+-- Tensors of decoders with Llama's names.  o: { mlp = { ours = "theirs" }, norms = { theirs =
+-- "ours" } of a layer, qk_norm =, gain = function of a norm's recipe, final = whether there is a
+-- final norm with a gain }.
 function common.decoder(c, tensors, o)
-  local out = { ["embed.weight"] = "model.embed_tokens.weight",
-                ["final_norm.weight"] = "model.norm.weight" }
   o = o or {}
+  local gain = o.gain or function(x) return x end
+  local out = { ["embed.weight"] = "model.embed_tokens.weight" }
+  if o.final ~= false then out["final_norm.weight"] = gain "model.norm.weight" end
+  local matrices = o.mlp or { gate = "gate_proj", up = "up_proj", down = "down_proj" }
   local norms = o.norms or { input_layernorm = "attention.norm",
                              post_attention_layernorm = "mlp.norm" }
   for i = 0, c.num_hidden_layers - 1 do
@@ -168,33 +235,52 @@ function common.decoder(c, tensors, o)
       common.linear(out, tensors, ours .. "attention." .. name,
         theirs .. "self_attn." .. name .. "_proj")
     end
-    for _, name in ipairs(o.mlp == false and {} or { "gate", "up", "down" }) do
-      common.linear(out, tensors, ours .. "mlp." .. name, theirs .. "mlp." .. name .. "_proj")
+    for name, other in pairs(matrices) do
+      common.linear(out, tensors, ours .. "mlp." .. name, theirs .. "mlp." .. other)
     end
     for name, norm in pairs(norms) do
-      out[ours .. norm .. ".weight"] = theirs .. name .. ".weight"
+      out[ours .. norm .. ".weight"] = gain(theirs .. name .. ".weight")
     end
-    if o.qk_norm then
-      for _, name in ipairs { "q_norm", "k_norm" } do
-        out[ours .. "attention." .. name .. ".weight"] = theirs .. "self_attn." .. name .. ".weight"
-      end
+    for _, name in ipairs(o.qk_norm and { "q_norm", "k_norm" } or {}) do
+      out[ours .. "attention." .. name .. ".weight"] =
+        gain(theirs .. "self_attn." .. name .. ".weight")
     end
-    if o.each then o.each(out, i, ours, theirs) end
   end
   return out
 end
 
--- { spec =, tensors =, ... } with the head; what old files have beside weights is left.
+-- What an importer returns, with the head; what old files have beside weights is left.
 function common.result(c, tensors, out, spec)
   local same = {}
   if not c.tie_word_embeddings then
     out["head.weight"] = "lm_head.weight"
   elseif tensors["lm_head.weight"] then
-    same["lm_head.weight"] = "model.embed_tokens.weight"
+    same["lm_head.weight"] = out["embed.weight"]
   end
   return { spec = spec, tensors = out, same = same,
            ignore = { "model.layers.*.self_attn.rotary_emb.inv_freq",
                       "model.rotary_emb.inv_freq" } }
+end
+
+-- An importer of a decoder with Llama's names whose late layers may attend to a window, as Qwen's
+-- do: the known fields besides Llama's, options of attention by the fields, and of the decoder.
+function common.windowed(known, options, decoder)
+  known.max_window_layers = { type = "integer", min = 0, default = 28 }
+  return function(config, tensors)
+    local c = fields(config, common.known(common.with(common.window_fields, known)))
+    local d, heads = common.heads(c)
+    heads = common.with(heads, options(c))
+    heads.rope = common.rope(c, { head_dim = d })
+    local window = c.use_sliding_window and c.sliding_window or nil
+    local slides = common.sliding(c, window, function(i)
+      return window ~= nil and i > c.max_window_layers
+    end)
+    local full = named("full", layer { attention(heads), common.mlp(c) })
+    heads = common.with(heads, { window = common.window(c, window) })
+    local sliding = named("sliding", layer { attention(heads), common.mlp(c) })
+    local layers = common.layers(c, function(i) return slides[i] and sliding or full end)
+    return common.result(c, tensors, common.decoder(c, tensors, decoder), common.model(c, layers))
+  end
 end
 
 -- }==========================================================================

@@ -51,7 +51,7 @@ end
 -- A field's value: null and nothing are its default.
 local function value_of(where, field, v)
   if v == nil or v == null then
-    if not field.required then return field.default end
+    if not field.required or v == null and field.nullable then return field.default end
     refuse(where, words(field), v == nil and "none" or "null")
   end
   local plain = { type = field.type, min = field.min, max = field.max, above = field.above,
@@ -67,8 +67,8 @@ local function value_of(where, field, v)
 end
 
 -- fields(config, known, without_effect, where): the values of the known fields, each of which is
--- as in options, { type =, min =, max =, one_of =, required =, default = }; a list of names that
--- nothing computes with.  Any other field is refused.  where: of an object inside config.json.
+-- as in options, { type =, min =, max =, one_of =, required =, default = }; nullable: null will do
+-- for one that is required.  without_effect: a list of names that nothing computes with.  Any other field is refused.  where: of an object inside config.json.
 local function fields(given, known, without_effect, where)
   local values, also = {}, {}
   local before = where and where .. "." or ""

@@ -3,7 +3,7 @@
 --   [kn; v] of a head = kv_up c     score = (qn . kn + qr . kr) (nope_dim + rope_dim) ^ -0.5
 -- A token's cache is [c; kr].  Decoding meets it as it lies: qn kv_up is a query of c, and what
 -- heads sum up of c becomes values by kv_up, exact to rounding.  With q_latent, queries come of a
--- normed latent too.  bias: of the projections to latents, and of the output.  sinks, gate: as
+-- normed latent too.  rope_dim may be 0.  bias: of the projections to latents, and of the output.  sinks, gate: as
 -- attention has them.
 local rope, heads = require "rope", require "heads"
 local channels = { type = "integer", min = 1, max = 1 << 20 }
@@ -30,7 +30,8 @@ local function by_heads(o, w, qn, qr, c, kr, how, sinks)
   local kn, v = slice(kv, 2, 1, o.nope_dim), slice(kv, 2, o.nope_dim + 1, o.value_dim)
   local same = {}
   for h = 1, o.heads do same[h] = kr end
-  local q, k = concat({ qn, qr }, 2), concat({ kn, concat(same, 1) }, 2)
+  local q, k = qn, kn
+  if kr then q, k = concat({ qn, qr }, 2), concat({ kn, concat(same, 1) }, 2) end
   local y = attention(q, k, v, how)
   return sinks and heads.with_sinks(y, attention_lse(q, k, v, how), sinks) or y
 end
@@ -39,8 +40,8 @@ end
 local function by_latents(o, w, qn, qr, c, kr, how, sinks)
   local each = reshape(w, { o.heads, o.nope_dim + o.value_dim, o.latent })
   local q = linear_each(qn, each, { count = o.nope_dim, back = true })
-  local k = concat({ reshape(c, { 1, o.latent }), kr }, 2)
-  q = concat({ q, qr }, 2)
+  local k = reshape(c, { 1, o.latent })
+  if kr then q, k = concat({ q, qr }, 2), concat({ k, kr }, 2) end
   local y = attention(q, k, o.latent, how)
   if sinks then y = heads.with_sinks(y, attention_lse(q, k, o.latent, how), sinks) end
   return linear_each(y, each, { first = o.nope_dim + 1 })
@@ -51,7 +52,7 @@ return sublayer {
   options = {
     heads = { type = "integer", min = 1, max = 1 << 20, required = true },
     nope_dim = { type = "integer", min = 1, max = 1 << 20, required = true },
-    rope_dim = { type = "integer", min = 1, max = 1 << 20, required = true },
+    rope_dim = { type = "integer", min = 0, max = 1 << 20, required = true },
     value_dim = { type = "integer", min = 1, max = 1 << 20, required = true },
     latent = { type = "integer", min = 1, max = 1 << 20, required = true },
     q_latent = channels,
@@ -64,6 +65,9 @@ return sublayer {
     gate = heads.gate,
   },
   check = function(o)
+    if o.rope and o.rope_dim == 0 then
+      error("mla: expected no rope with rope_dim = 0, found one")
+    end
     if o.rope then rope.check("mla", o.rope, o.rope_dim) end
   end,
   forward = function(m, site, x)
@@ -72,11 +76,13 @@ return sublayer {
       error("mla: expected no route that chooses the keys, found one")
     end
     local q = queries(m, site, x)
-    local qn = slice(q, 2, 1, o.nope_dim)
-    local qr = slice(q, 2, o.nope_dim + 1, o.rope_dim)
     local down = m:linear(site, "kv_down", x, o.latent + o.rope_dim, o.bias)
     local c = latent_norm(m, site, "kv_norm", slice(down, 1, 1, o.latent))
-    local kr = reshape(slice(down, 1, o.latent + 1, o.rope_dim), { 1, o.rope_dim })
+    local qn, qr, kr = q, nil, nil
+    if o.rope_dim > 0 then
+      qn, qr = slice(q, 2, 1, o.nope_dim), slice(q, 2, o.nope_dim + 1, o.rope_dim)
+      kr = reshape(slice(down, 1, o.latent + 1, o.rope_dim), { 1, o.rope_dim })
+    end
     if o.rope then qr, kr = rope.turn(o.rope, qr), rope.turn(o.rope, kr) end
     local w = m:param(site, "kv_up.weight",
       { o.heads * (o.nope_dim + o.value_dim), o.latent }, normal(0.02))

@@ -3,11 +3,10 @@
 -- among the experts of the 'top_groups' whose two best are best (DeepSeek-V3, arXiv 2412.19437).
 -- After a step the bias of an expert that got more than the mean load moves down by 'balance';
 -- balance_bias = false: there is none, and chosen is by scores alone (Mixtral, arXiv 2401.04088).
--- An expert is down(silu(gate x) * up x).  limit = c: gate x is at most c, up x between -c and c;
--- gate_cap, up_cap = c: the factor gate x of silu, and up x, are c tanh(x / c).  out_conv: as many
--- taps of a short convolution behind the sum.
+-- An expert is down(silu(gate x) * up x).  limit = c: gate x is at most c, up x between -c and c
+-- (shared_limit: of the shared one); gate_cap, up_cap = c: the factor gate x of silu, and up x, are
+-- c tanh(x / c).  out_conv: as many taps of a short convolution behind the sum.
 local recurrent = require "recurrent"
-local function silu(x) return x * sigmoid(x) end
 local count = { type = "integer", min = 1, max = 64 }
 local bound = { type = "number", above = 0 }
 
@@ -69,7 +68,7 @@ return sublayer {
     scale = { type = "number", default = 1 },
     balance = { type = "number", min = 0, default = 1e-3 },
     balance_bias = { type = "boolean", default = true },
-    limit = bound, gate_cap = bound, up_cap = bound, out_conv = count,
+    limit = bound, shared_limit = bound, gate_cap = bound, up_cap = bound, out_conv = count,
   },
   check = function(o)
     local groups, kept = o.groups, o.top_groups or o.groups
@@ -100,8 +99,8 @@ return sublayer {
     y = sum(y, 1)
     if o.shared > 0 then
       local hidden = o.shared * o.hidden
-      y = y + m:linear(site, "shared.down", silu(m:linear(site, "shared.gate", x, hidden))
-        * m:linear(site, "shared.up", x, hidden), D)
+      y = y + m:linear(site, "shared.down", activated({ limit = o.shared_limit },
+        m:linear(site, "shared.gate", x, hidden), m:linear(site, "shared.up", x, hidden)), D)
     end
     return o.out_conv and recurrent.residual_conv(m, site, "out_conv", y, o.out_conv) or y
   end,

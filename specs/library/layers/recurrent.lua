@@ -55,12 +55,14 @@ function recurrent.through(m, site, name, x, rank, out)
 end
 
 -- -e^log softplus(f): the exponent of a decay for f [heads] or [heads, d]; 'log' one number a head,
--- that of something from 1 to 16.
-function recurrent.decay(m, site, f)
+-- that of something from 1 to 16.  With a floor, floor sigmoid(e^log f).
+function recurrent.decay(m, site, f, floor)
   local heads, each = f:shape()[1], f:shape()[2]
   local log_rate = m:param(site, "decay_log", { heads }, uniform(1, 16, math.log))
   local rate = exp(log_rate)
-  return -(each and reshape(rate, { heads, 1 }) or rate) * recurrent.softplus(f)
+  if each then rate = reshape(rate, { heads, 1 }) end
+  if floor then return floor * sigmoid(rate * f) end
+  return -rate * recurrent.softplus(f)
 end
 
 -- What starts decays: softplus of it is from 0.001 to 0.1, evenly in its logarithm.
