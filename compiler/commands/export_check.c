@@ -139,9 +139,9 @@ static int check_own(const Export *x, const CheckpointFolder *c, Error *e) {
 
 int export_check(const Export *x, const ExportFolder *f, bool known, Error *e) {
     CheckpointFolder c;
-    int status = folder_open(&c, f->temp, e);
+    int status = folder_load(&c, f->temp, e);
     if (status) return status;
     status = known ? check_known(x, &c, e) : check_own(x, &c, e);
-    folder_close(&c);
+    folder_free(&c);
     return status;
 }

@@ -44,7 +44,7 @@ def check(strata, spec, work):
     text.write_text("the quick brown fox jumps over the lazy dog. " * 400)
     run(program, "train", "--data", text, "--steps", "3", "--batch", "2", "--out", weights)
     stir(weights, 7)
-    run(strata, "export", spec, "--weights", weights, "--to", "hf", work / f"hf_{spec.stem}", "--overwrite")
+    run(strata, "export", spec, "--weights", weights, "--to", "hf", work / f"hf_{spec.stem}", "--check")
     model = AutoModelForCausalLM.from_pretrained(work / f"hf_{spec.stem}", trust_remote_code=True).eval()
     tokens = np.random.default_rng(1).integers(0, model.config.vocab_size, (2, 33)).astype(np.int32)
     save_file({"tokens": tokens}, work / "tokens")

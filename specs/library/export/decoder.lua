@@ -44,7 +44,7 @@ local function compare(first, other, place)
 end
 
 -- The one kind of layer that a spec has: { attention = options, mlp = options, ropes = by layer
--- (false: none), windows = by layer (false: none) }.
+-- (false: none), windows = by layer (false: none), differs = { attention =, mlp = } }.
 function decoder.layers(spec)
   local out
   for i, layer in ipairs(spec.layers) do
@@ -52,20 +52,21 @@ function decoder.layers(spec)
     check_layer(layer, place)
     local a = plain_sublayer(layer.sublayers[1], place, "attention")
     local m = plain_sublayer(layer.sublayers[2], place, "mlp")
-    out = out or { attention = a, mlp = m, ropes = {}, windows = {} }
+    out = out or { attention = a, mlp = m, ropes = {}, windows = {}, differs_by_layer = {}, differs = {
+      attention = {}, mlp = layer.sublayers[2].differs } }
     compare(out.attention, a, place .. ".attention")
     compare(out.mlp, m, place .. ".mlp")
     out.ropes[i], out.windows[i] = a.rope or false, a.window or false
+    out.differs_by_layer[i] = layer.sublayers[1].differs
+    for name in pairs(layer.sublayers[1].differs) do out.differs.attention[name] = true end
   end
   return out
 end
 
 -- Nothing but what 'allowed' names differs from what options are without being said.
-function decoder.only(options, allowed, place)
-  local without = { causal = true, reads = "one", multiplier = 1, dropout = 0, gain = true }
-  for name, v in pairs(options) do
-    local default = v == without[name] or v == false and without[name] ~= true
-    if not allowed[name] and not default then refuse(place .. ": " .. name) end
+function decoder.only(differs, allowed, place)
+  for name in pairs(differs) do
+    if not allowed[name] then refuse(place .. ": " .. name) end
   end
 end
 
@@ -75,6 +76,7 @@ function decoder.rope(d, may_lack)
   for i, r in ipairs(d.ropes) do
     if not r and not may_lack then refuse("layers." .. i - 1 .. ": attention without rope") end
     if r and rope and not same(r, rope) then refuse("layers." .. i - 1 .. ": another rope") end
+    if r and not rope then d.rope_differs = d.differs_by_layer[i].rope or {} end
     rope = rope or r or nil
   end
   if not rope then refuse("attention without rope") end

@@ -34,12 +34,10 @@ end
 
 local known_rope = { theta = true, yarn = true, llama3 = true, linear = true }
 
-local function check_rope(rope)
-  for name, v in pairs(rope) do
-    if not known_rope[name] and v ~= false and not (name == "layout" and v == "half") then
-      refuse("layers.0.attention: rope." .. name)
-    end
-  end
+-- The rope, where nothing but what is known differs.
+local function checked_rope(d, may_lack)
+  local rope = decoder.rope(d, may_lack)
+  decoder.only(d.rope_differs, known_rope, "rope")
   return rope
 end
 
@@ -77,7 +75,7 @@ end
 
 local function plain_norm(spec, kind)
   if spec.norm.kind ~= kind then refuse("the norm " .. spec.norm.kind) end
-  decoder.only(spec.norm.options, { eps = true, bias = kind == "layernorm" }, "the norm")
+  decoder.only(spec.norm.differs, { eps = true, bias = kind == "layernorm" }, "the norm")
   if spec.final_norm ~= nil and spec.final_norm ~= true then refuse("another final norm") end
 end
 
@@ -91,10 +89,10 @@ local attention_fields = { heads = true, kv_heads = true, head_dim = true, rope 
 local mlp_fields = { hidden = true, activation = true, name = true, bias = true }
 
 local function plain_parts(spec, d)
-  decoder.only(spec.embedding, { tied = true }, "embedding")
-  decoder.only(spec.logits, {}, "logits")
-  decoder.only(d.attention, attention_fields, "layers.0.attention")
-  decoder.only(d.mlp, mlp_fields, "layers.0.mlp")
+  decoder.only(spec.embedding_differs, { tied = true }, "embedding")
+  decoder.only(spec.logits_differs, {}, "logits")
+  decoder.only(d.differs.attention, attention_fields, "layers.0.attention")
+  decoder.only(d.differs.mlp, mlp_fields, "layers.0.mlp")
 end
 
 local function qwen_or_llama(spec, d, rope)
@@ -137,11 +135,11 @@ end
 -- GPT-2: learned positions, layer norms with biases, matrices [in, out], q, k and v as one.
 local function gpt2(spec, d)
   plain_norm(spec, "layernorm")
-  decoder.only(spec.embedding, { tied = true, positions = true }, "embedding")
-  decoder.only(spec.logits, {}, "logits")
-  decoder.only(d.attention, { heads = true, kv_heads = true, head_dim = true, name = true,
+  decoder.only(spec.embedding_differs, { tied = true, positions = true }, "embedding")
+  decoder.only(spec.logits_differs, {}, "logits")
+  decoder.only(d.differs.attention, { heads = true, kv_heads = true, head_dim = true, name = true,
     bias = true }, "layers.0.attention")
-  decoder.only(d.mlp, mlp_fields, "layers.0.mlp")
+  decoder.only(d.differs.mlp, mlp_fields, "layers.0.mlp")
   local a = d.attention
   if decoder.biases(a) ~= "all" or not d.mlp.bias then refuse("matrices without a bias") end
   if (a.kv_heads or a.heads) ~= a.heads then refuse("layers.0.attention: kv_heads") end
@@ -188,5 +186,5 @@ return function(spec)
   if not activations[d.mlp.activation] or d.mlp.activation == "gelu_tanh" then
     refuse("layers.0.mlp: activation " .. d.mlp.activation)
   end
-  return qwen_or_llama(spec, d, check_rope(decoder.rope(d, true)))
+  return qwen_or_llama(spec, d, checked_rope(d, true))
 end

@@ -5,13 +5,30 @@ local request = ...
 
 -- {== The spec as plain tables ================================================
 
-local function sublayer_of(s)
-  return { kind = inside(s).name, options = inside(s).options }
+-- Which options are not what they are without being said: true, or such a table of those inside.
+local function differing(options, known)
+  local out = {}
+  for name, v in pairs(options) do
+    local field = known and known[name] ~= nil and as_field(known[name]) or {}
+    if type(v) == "table" and field.fields then
+      out[name] = differing(v, field.fields)
+    elseif v ~= field.default and not (v == false and field.default == nil) then
+      out[name] = true
+    end
+  end
+  return out
+end
+
+-- What constructors make: { kind =, options =, differs = }
+local function part_of(made)
+  local o = inside(made)
+  return { kind = o.name, options = o.options,
+           differs = differing(o.options, o.definition.options) }
 end
 
 local function layer_of(layer)
   local l, out = inside(layer), { sublayers = {} }
-  for i, s in ipairs(l.sublayers) do out.sublayers[i] = sublayer_of(s) end
+  for i, s in ipairs(l.sublayers) do out.sublayers[i] = part_of(s) end
   out.route = l.route and inside(l.route).name
   out.parallel, out.share = l.parallel, l.share
   return out
@@ -19,7 +36,7 @@ end
 
 local function norm_of(norm)
   if type(norm) == "boolean" or norm == nil then return norm end
-  return { kind = inside(norm).name, options = inside(norm).options }
+  return part_of(norm)
 end
 
 local function described(returned)
@@ -32,6 +49,9 @@ local function described(returned)
                 norm = norm_of(m.norm), final_norm = norm_of(m.final_norm),
                 mixer = { kind = inside(m.residual).name, options = inside(m.residual).options },
                 layers = {} }
+  local known = fields_of(public.model)
+  out.embedding_differs = differing(m.embedding, known.embedding.fields)
+  out.logits_differs = differing(m.logits, known.logits.fields)
   for i, layer in ipairs(m.layers) do out.layers[i] = layer_of(layer) end
   return out
 end
