@@ -297,13 +297,14 @@ static int conclude(Run *r, const TrainStep *x, bool last, Error *e) {
 static int loop(Run *r, int *stop, Error *e) {
     hold_signals();
     *stop = 0;
+    int64_t begun = r->state.step;
     int status = r->state.steps == 0 ? save(r, e) : STATUS_OK;
     while (!status && !*stop && r->state.step < r->state.steps) {
         TrainStep x;
         status = train_step(r, &x, e);
         *stop = stop_signal();
         /* a file of the data failed: the work so far need not be lost */
-        if (status == STATUS_IO || status == STATUS_USER) save(r, NULL);
+        if ((status == STATUS_IO || status == STATUS_USER) && r->state.step > begun) save(r, NULL);
         if (!status) status = conclude(r, &x, *stop || r->state.step == r->state.steps, e);
     }
     progress_close(&r->progress);
