@@ -98,11 +98,13 @@ static int encode(Data *d, const DataText *x, const Tokenizer *t, Error *e) {
     TokenIds ids = { .width = t->ids <= 256 ? 1
                          : t->ids <= 65536  ? 2
                                             : 4,
+                     .grows = true,
                      .room = kind->room ? kind->room(x->bytes, x->length) : (int64_t)x->length };
     size_t bytes = (size_t)ids.room * (size_t)ids.width;
     ids.at = d->memory = malloc(bytes + 1);
     if (!ids.at) return error_memory(e, x->file[0], bytes);
     int status = token_ids_encode(&ids, t, x->file[0], x->bytes, x->length, e);
+    d->memory = ids.at;
     d->width = ids.width;
     d->count = ids.count;
     d->bytes = (int64_t)(x->length - ids.first);
