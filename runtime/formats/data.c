@@ -114,14 +114,15 @@ int data_measure(Data *d, int source, const Tokenizer *t, Error *e) {
     enum { PIECE = 4096 };
     DataSource *s = &d->source[source];
     int32_t ids[PIECE];
-    char text[TOKEN_BYTES];
+    const char *text;
+    Decoder decoder = { 0 };
     if (s->bytes || !t->kind) return STATUS_OK;
     for (int64_t at = 1, now; at < s->count; at += now) {
         now = s->count - at < PIECE ? s->count - at : PIECE;
         int status = data_read(d, source, at, now, ids, e);
         if (status) return status;
         for (int64_t i = 0; i < now; i++) {
-            int bytes = t->kind->decode(t, ids[i], text);
+            int bytes = t->kind->decode(t, ids[i], &decoder, &text);
             s->bytes += bytes > 0 ? bytes : 0;
         }
     }

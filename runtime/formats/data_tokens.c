@@ -15,12 +15,11 @@ typedef struct TokenMaker {
     const Tokenizer *t;
     DataSource *source; /* that is added to */
     TokenIds ids;       /* of a piece */
-    size_t room;        /* bytes of it */
     bool measured;      /* the source's bytes are known so far */
     int64_t first;      /* bytes that its first token stands for */
 } TokenMaker;
 
-static int32_t end_of(const TokenMaker *x) { return x->t->kind ? x->t->kind->end : -1; }
+static int32_t end_of(const TokenMaker *x) { return x->t->kind ? x->t->end : -1; }
 
 /* == Segments ============================================================= */
 
@@ -51,28 +50,13 @@ static int separate(TokenMaker *x, Error *e) {
     if (!x->source->count || end_of(x) < 0) return STATUS_OK;
     x->ids.count = 0;
     token_ids_add(&x->ids, end_of(x));
-    return store_ids(x, e);
+    return x->ids.failed ? error_memory(e, "tokens", 64) : store_ids(x, e);
 }
 
 /* == Texts ================================================================ */
 
-static int make_room(TokenMaker *x, int64_t ids, Error *e) {
-    size_t bytes = (size_t)(ids + 1) * (size_t)x->ids.width;
-    if (bytes > x->room) {
-        void *bigger = realloc(x->ids.at, bytes);
-        if (!bigger) return error_memory(e, "tokens", bytes);
-        x->ids.at = bigger;
-        x->room = bytes;
-    }
-    x->ids.room = ids + 1;
-    return STATUS_OK;
-}
-
 static int add_piece(TokenMaker *x, const char *path, const DocumentPiece *p, Error *e) {
-    const TokenizerKind *kind = x->t->kind;
     int status = p->begins ? separate(x, e) : STATUS_OK;
-    if (!status)
-        status = make_room(x, kind->room ? kind->room(p->text, p->length) : (int64_t)p->length, e);
     if (status) return status;
     bool first = !x->source->count;
     x->ids.count = 0;
@@ -162,12 +146,11 @@ int data_tokens(Data *d, DataFiles *f, const Tokenizer *t, int64_t vocab, bool a
     *d = (Data){ .files = *f, .vocab = vocab, .owner = true };
     *f = (DataFiles){ 0 };
     f = &d->files;
-    TokenMaker x = { .d = d, .f = f, .t = t };
+    TokenMaker x = { .d = d, .f = f, .t = t, .ids.grows = true };
     const TokenizerKind *none;
     int status = t->kind || !data_files_text(f) ? STATUS_OK : tokenizer_kind("", &none, e);
     if (!status) status = open_room(d, f, t, e);
     if (!status) x.ids.width = d->tokens->store[0].width;
-    if (!status) status = make_room(&x, 0, e);
     if (!status && !apart && f->word[0].weight == 0) {
         status = add_source(&x, f->words > 1 ? f->option : f->word[0].name, f->word, f->words, e);
     } else {

@@ -33,7 +33,7 @@ static int read_on(DocumentReader *r, size_t most, bool *more, Error *e) {
     r->from = 0;
     if (now > most - r->have) now = most - r->have;
     if (r->have + now > r->room) {
-        size_t room = r->room ? 2 * r->room : BLOCK;
+        size_t room = 2 * r->room > r->have + now ? 2 * r->room : r->have + now;
         char *bigger = realloc(r->bytes, room);
         if (!bigger) return error_memory(e, r->file->path, room);
         r->bytes = bigger;

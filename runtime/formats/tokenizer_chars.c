@@ -17,13 +17,14 @@ enum { PAD, UNKNOWN, BEGIN, END, FIRST }; /* ids; from FIRST on characters */
 
 typedef struct CharTables {
     int32_t *character; /* code point of id FIRST + i */
+    char (*text)[4];    /* its UTF-8; what is not used is 0 */
     int32_t *page;      /* code point -> id, pages of 256; page[point >> 8] is an offset in 'id' */
     int32_t *id;
 } CharTables;
 
 static void free_tables(Tokenizer *t) {
     CharTables *x = t->tables;
-    if (x) free(x->character), free(x->page), free(x->id);
+    if (x) free(x->character), free(x->text), free(x->page), free(x->id);
     free(x);
 }
 
@@ -32,7 +33,8 @@ static CharTables *new_tables(Tokenizer *t, int32_t count, const char *what, Err
     size_t bytes = ((size_t)count + 1) * sizeof(int32_t);
     CharTables *x = t->tables = calloc(1, sizeof *x);
     if (x) x->character = malloc(bytes);
-    if (x && x->character) return x;
+    if (x) x->text = calloc((size_t)count + 1, sizeof *x->text);
+    if (x && x->character && x->text) return x;
     error_memory(e, what, bytes);
     return NULL;
 }
@@ -41,6 +43,7 @@ static CharTables *new_tables(Tokenizer *t, int32_t count, const char *what, Err
 static int make_pages(Tokenizer *t, int32_t count, int32_t *twice, Error *e) {
     CharTables *x = t->tables;
     t->ids = FIRST + count;
+    t->end = END;
     *twice = -1;
     x->page = calloc(PAGES, sizeof *x->page);
     if (!x->page) return error_memory(e, "tokenizer", PAGES * sizeof *x->page);
@@ -57,6 +60,7 @@ static int make_pages(Tokenizer *t, int32_t count, int32_t *twice, Error *e) {
         int32_t *id = &x->id[x->page[x->character[i] >> 8] + (x->character[i] & 255)];
         if (*id != UNKNOWN) *twice = x->character[i];
         *id = FIRST + i;
+        utf8proc_encode_char(x->character[i], (utf8proc_uint8_t *)x->text[i]);
     }
     return STATUS_OK;
 }
@@ -198,17 +202,19 @@ static int encode(const Tokenizer *t, const char *what, const char *text, size_t
     return STATUS_OK;
 }
 
-static int decode(const Tokenizer *t, int32_t id, char out[TOKEN_BYTES]) {
+static int decode(const Tokenizer *t, int32_t id, Decoder *d, const char **text) {
     const CharTables *x = t->tables;
+    (void)d;
     if (id == PAD || id == BEGIN || id == END) return 0;
     if (id < FIRST || id >= t->ids) return -1;
-    return (int)utf8proc_encode_char(x->character[id - FIRST], (utf8proc_uint8_t *)out);
+    int32_t p = x->character[id - FIRST];
+    *text = x->text[id - FIRST];
+    return p < 0x80 ? 1 : p < 0x800 ? 2 : p < 0x10000 ? 3 : 4;
 }
 
 const TokenizerKind tokenizer_chars = { .name = "chars",
                                         .tensor = "tokenizer.chars",
                                         .utf8 = true,
-                                        .end = END,
                                         .learn = learn,
                                         .load = load,
                                         .save = save,
