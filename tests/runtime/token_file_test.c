@@ -34,49 +34,42 @@ static void the_header_is_that_of_llm_c(void **state) {
     assert_true(h.width == 4 && h.count == many);
 }
 
+enum { NARROW = 20240520, WIDE = 20240801 };
+static const struct BadHeader {
+    uint32_t word[4];
+    size_t n;
+    uint64_t size;
+    const char *says;
+} bad_headers[] = {
+    { { 20240522, 1, 4 }, 1024, 1032, "found 20240522, that of tasks for llm.c's evaluation" },
+    { { 0x88d83401, 1, 4 }, 1024, 1032, "expected a token file's number, 20240520 or" },
+    { { NARROW, 1, 4 }, 1023, 1023, "expected a token file's header of 1024 bytes, found 1023" },
+    { { NARROW, 1, 4 }, 4, 4, "found 4 bytes" },
+    { { NARROW, 7, 4 }, 1024, 1032, "expected a token file of version 1, found version 7" },
+    { { WIDE, 1, 4 }, 1024, 1040, "expected a token file of version 7, found version 1" },
+    { { NARROW, 1, 0 }, 1024, 1024, "expected tokens, found an empty file" },
+    { { NARROW, 1, 4 }, 1024, 1031, "expected the 4 tokens of its header, 2 bytes each, found 7" },
+    { { NARROW, 1, 4 }, 1024, 1034, "found 10 bytes" },
+    { { NARROW, 1, 4 }, 1024, 1033, "found 9 bytes" },
+    { { WIDE, 7, 4 }, 1024, 1032, "expected the 4 tokens of its header, 4 bytes each, found 8" },
+    { { NARROW, 1, 4, 1 }, 1024, 1032, "expected the 4294967300 tokens of its header" },
+    { { NARROW, 1, UINT32_MAX, UINT32_MAX }, 1024, 1032, "18446744073709551615 tokens" },
+    { { NARROW, 1, 0, 0x80000000 }, 1024, 1024, "9223372036854775808 tokens" },
+};
+
 static void bad_headers_are_refused(void **state) {
     (void)state;
-    enum { NARROW = 20240520, WIDE = 20240801 };
-    static const struct {
-        uint32_t word[4];
-        size_t n;
-        uint64_t size;
-        const char *says;
-    } row[] = {
-        { { 20240522, 1, 4 }, 1024, 1032, "found 20240522, that of tasks for llm.c's evaluation" },
-        { { 0x88d83401, 1, 4 }, 1024, 1032, "expected a token file's number, 20240520 or" },
-        { { NARROW, 1, 4 },
-          1023,
-          1023,
-          "expected a token file's header of 1024 bytes, found 1023" },
-        { { NARROW, 1, 4 }, 4, 4, "found 4 bytes" },
-        { { NARROW, 7, 4 }, 1024, 1032, "expected a token file of version 1, found version 7" },
-        { { WIDE, 1, 4 }, 1024, 1040, "expected a token file of version 7, found version 1" },
-        { { NARROW, 1, 0 }, 1024, 1024, "expected tokens, found an empty file" },
-        { { NARROW, 1, 4 },
-          1024,
-          1031,
-          "expected the 4 tokens of its header, 2 bytes each, found 7" },
-        { { NARROW, 1, 4 }, 1024, 1034, "found 10 bytes" },
-        { { NARROW, 1, 4 }, 1024, 1033, "found 9 bytes" },
-        { { WIDE, 7, 4 },
-          1024,
-          1032,
-          "expected the 4 tokens of its header, 4 bytes each, found 8" },
-        { { NARROW, 1, 4, 1 }, 1024, 1032, "expected the 4294967300 tokens of its header" },
-        { { NARROW, 1, UINT32_MAX, UINT32_MAX }, 1024, 1032, "18446744073709551615 tokens" },
-        { { NARROW, 1, 0, 0x80000000 }, 1024, 1024, "9223372036854775808 tokens" },
-    };
-    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+    for (size_t i = 0; i < sizeof bad_headers / sizeof *bad_headers; i++) {
+        const struct BadHeader *b = &bad_headers[i];
         unsigned char head[TOKEN_FILE_HEADER] = { 0 };
         TokenHeader h;
         Error e = { 0 };
         for (int w = 0; w < 4; w++)
             for (int k = 0; k < 4; k++)
-                head[4 * w + k] = (unsigned char)(row[i].word[w] >> 8 * k);
-        assert_true(token_file_begins(head, row[i].n));
-        assert_int_equal(token_file_header(&h, "f", head, row[i].n, row[i].size, &e), STATUS_USER);
-        if (!strstr(e.text, row[i].says)) fail_msg("%s\n  found %s", row[i].says, e.text);
+                head[4 * w + k] = (unsigned char)(b->word[w] >> 8 * k);
+        assert_true(token_file_begins(head, b->n));
+        assert_int_equal(token_file_header(&h, "f", head, b->n, b->size, &e), STATUS_USER);
+        if (!strstr(e.text, b->says)) fail_msg("%s\n  found %s", b->says, e.text);
     }
     assert_false(token_file_begins((const unsigned char *)"text", 4));
     assert_false(token_file_begins((const unsigned char *)"\x88\xd8\x34", 3));
