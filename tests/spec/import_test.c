@@ -124,15 +124,9 @@ static void check_case(void **state, const char *name) {
     }
 }
 
-/* A row an architecture. */
-#define CASES                                                                                    \
-    CASE(llama)                                                                                  \
-    CASE(mistral) CASE(qwen2) CASE(qwen3) CASE(smollm3) CASE(gpt2) CASE(olmo2) CASE(gemma3_text) \
-        CASE(granite) CASE(nanochat)
 #define CASE(name) \
     static void test_##name(void **state) { check_case(state, #name); }
-CASES
-#undef CASE
+#include "import_cases.def"
 
 /* == What is kept ========================================================= */
 
@@ -152,9 +146,8 @@ static void test_types(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
 #define CASE(name) cmocka_unit_test(test_##name),
-        CASES
-#undef CASE
-            cmocka_unit_test(test_types),
+#include "import_cases.def"
+        cmocka_unit_test(test_types),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
 }
