@@ -70,6 +70,14 @@ function decoder.only(differs, allowed, place)
   end
 end
 
+-- A copy of a table with other fields.
+function decoder.with(t, more)
+  local out = {}
+  for k, v in pairs(t) do out[k] = v end
+  for k, v in pairs(more) do out[k] = v end
+  return out
+end
+
 -- The rope of all layers, or of those where it is not left out.
 function decoder.rope(d, may_lack)
   local rope
