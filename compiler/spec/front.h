@@ -26,6 +26,7 @@ typedef struct SourceFile {
     char *path; /* as shown to the user */
     char *text;
     size_t size;
+    int64_t ids; /* of a tokenizer's file; 0: Lua */
 } SourceFile;
 
 /* What it means that nothing reads a parameter: worth a note, a mistake, or nothing. */
@@ -84,10 +85,23 @@ int order_next(lua_State *L); /* (table, key): as next */
 /* files.c: reading sources */
 void files_open(lua_State *L, const char *path);
 void files_spec(lua_State *L, const char *path); /* pushes the chunk */
+/* Reads a regular file of 'most' bytes at most, shown as 'path'.  0, or a status and what was
+** found. */
+int files_read(Front *f, const char *file, const char *path, size_t most, SourceFile **s,
+               char found[256]);
+/* The real path of a file in the spec's folder; NULL: it is not there, or outside. */
+char *files_find(Front *f, const char *file, bool *outside);
+/* Returns where errno says that nothing of the name is there, or nothing at all. */
+void files_check_search(lua_State *L, int error);
 int files_require(lua_State *L);     /* upvalue 1: the environment, 2: modules by name */
 void files_hash(const Front *f);     /* of what was read, into the model */
 void files_list(Front *f, Graph *g); /* what was read, into the model; g owns the names */
 void files_free(Front *f);
+
+/* tokenizer_source.c */
+int tokenizer_call(
+    lua_State *L);              /* (name, vocab): reads and checks a file; false: no file's name */
+void tokenizer_carry(Front *f); /* the file of the finished model, into it */
 
 /* library.c: the Lua files embedded in the compiler */
 extern const Embedded library_file[];

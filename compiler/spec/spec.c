@@ -204,6 +204,7 @@ static int finish(Front *f) {
     m->rules = rules_graph(f->g, g);
     files_hash(f);
     files_list(f, g);
+    tokenizer_carry(f);
     graph_free(f->g);
     f->g = m->graph = g;
     return 0;
@@ -250,6 +251,7 @@ void spec_free(Model *m) {
     if (!m) return;
     graph_free(m->graph);
     if (m->rules) graph_free(m->rules);
+    free(m->tokenizer_file.bytes);
     free(m);
 }
 

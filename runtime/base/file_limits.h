@@ -8,5 +8,6 @@
 #define SAFETENSORS_RANK 8
 #define SAFETENSORS_TENSORS 100000
 #define SAFETENSORS_HEADER 100000000 /* bytes */
+#define TOKENIZER_FILE 100000000     /* bytes */
 
 #endif

@@ -99,6 +99,7 @@ static int encode(Data *d, const DataText *x, const Tokenizer *t, Error *e) {
                          : t->ids <= 65536  ? 2
                                             : 4,
                      .grows = true,
+                     .template = true,
                      .room = kind->room ? kind->room(x->bytes, x->length) : (int64_t)x->length };
     size_t bytes = (size_t)ids.room * (size_t)ids.width;
     ids.at = d->memory = malloc(bytes + 1);

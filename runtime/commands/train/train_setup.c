@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "program_tokenizer.h"
 #include "weights.h"
 
 void run_settings(const Program *p, const Checkpoint *saved, Checkpoint *c) {
@@ -77,10 +78,12 @@ static int name_output(Run *r, Error *e) {
     return check_files(r, e);
 }
 
-/* The tokenizer of a file with weights, if it holds one; else from the training text. */
+/* The tokenizer of a file of its own, or of one with weights, if it holds one; else from the
+** training text. */
 static int make_tokenizer(Run *r, const Safetensors *from, const DataText *text,
                           const TokenizerKind *kind, Error *e) {
     int64_t vocab = r->p->m->vocab;
+    if (r->tokenizer.kind) return STATUS_OK;
     if (from && tokenizer_held(kind, from))
         return tokenizer_load(&r->tokenizer, kind, vocab, from, e);
     return tokenizer_learn(&r->tokenizer, kind, vocab, text->bytes, text->length, e);
@@ -119,7 +122,7 @@ static int read_val(Run *r, const TokenizerKind *kind, Error *e) {
 
 static int read_texts(Run *r, const Safetensors *from, Error *e) {
     const TokenizerKind *kind;
-    int status = tokenizer_kind(model_text(r->p, r->p->m->tokenizer), &kind, e);
+    int status = program_tokenizer_open(r->p, from, &r->tokenizer, &kind, e);
     if (!status) status = read_data(r, from, kind, e);
     return status ? status : read_val(r, kind, e);
 }
