@@ -68,6 +68,7 @@ static const struct {
     [STRATA_COMMAND_TOKENIZER] = { command_tokenizer, NULL },
     [STRATA_COMMAND_INIT] = { command_init, NULL },
     [STRATA_COMMAND_DOCTOR] = { command_doctor, NULL },
+    [STRATA_COMMAND_TOKENS] = { NULL, command_tokens },
     [STRATA_COMMAND_RUN] = { command_run, NULL },
 };
 

@@ -9,7 +9,7 @@
 
 #include "json.h"
 #include "pair_counts.h"
-#include "token_file.h"
+#include "file_tables.h"
 
 enum { NOWHERE = -1, MERGED = -1 };
 

@@ -51,7 +51,7 @@ static int read_prompt(const Program *p, Prompt *q, const Tokenizer *t, Error *e
     if (input) status = read_input(q, p->m->context, e);
     else *q = (Prompt){ .text = (char *)given, .length = strlen(given) };
     if (status) return status;
-    TokenIds ids = { .width = sizeof *q->ids, .grows = true, .template = true };
+    TokenIds ids = { .width = sizeof *q->ids, .grows = true, .template = true, .open = true };
     status = token_ids_encode(&ids, t, input ? "standard input" : "--prompt", q->text, q->length,
                               e);
     q->ids = ids.at;
@@ -188,6 +188,7 @@ int command_generate(const Program *p, Error *e) {
     if (!status) status = options_require(&p->options, OPTION_WEIGHTS, e);
     if (!status) status = program_session(p, &s, e);
     if (!status) status = program_weights(p, &s, &t, e);
+    if (!status) status = program_reads_text(p, e);
     if (!status) status = read_prompt(p, &q, &t, e);
     if (!status) status = count_tokens(p, &q, &count, e);
     if (!status) status = generate(p, &s, &t, &q, count, e);

@@ -47,12 +47,9 @@ static int open_file(const Program *p, Tokenizer *t, Error *e) {
                      t->name, p->m->vocab, t->ids);
 }
 
-int program_tokenizer_open(const Program *p, const Safetensors *weights, Tokenizer *t,
-                           const TokenizerKind **kind, Error *e) {
+int program_tokenizer_open(const Program *p, const Safetensors *weights, Tokenizer *t, Error *e) {
     *t = (Tokenizer){ 0 };
     int status = open_file(p, t, e);
-    *kind = t->kind;
-    if (!status && !t->kind) status = tokenizer_kind(model_text(p, p->m->tokenizer), kind, e);
     if (!status && weights && !option(p, OPTION_TOKENIZER)->given)
         status = tokenizer_expect(weights, t, e);
     if (status) tokenizer_free(t);
@@ -60,8 +57,10 @@ int program_tokenizer_open(const Program *p, const Safetensors *weights, Tokeniz
 }
 
 int program_tokenizer_load(const Program *p, const Safetensors *weights, Tokenizer *t, Error *e) {
+    const char *name = model_text(p, p->m->tokenizer);
     const TokenizerKind *kind;
-    int status = program_tokenizer_open(p, weights, t, &kind, e);
-    if (status || t->kind) return status;
-    return tokenizer_load(t, kind, p->m->vocab, weights, e);
+    int status = program_tokenizer_open(p, weights, t, e);
+    if (status || t->kind || !*name) return status;
+    status = tokenizer_kind(name, &kind, e);
+    return status ? status : tokenizer_load(t, kind, p->m->vocab, weights, e);
 }

@@ -8,13 +8,13 @@
 #include "safetensors.h"
 #include "standalone.h"
 
-/* A tokenizer from a file, of --tokenizer or carried, into 't', which is to be freed; *kind: the
-** tokenizer's.  Where there is no file, 't' stays {0}, to be learnt or loaded as *kind.  Weights
-** (NULL: none) of another tokenizer are refused, unless it is --tokenizer that says so. */
-int program_tokenizer_open(const Program *p, const Safetensors *weights, Tokenizer *t,
-                           const TokenizerKind **kind, Error *e);
+/* A tokenizer from a file, of --tokenizer or carried, into 't', which is to be freed; it stays {0}
+** where there is no file.  Weights (NULL: none) of another tokenizer are refused, unless it is
+** --tokenizer that says so. */
+int program_tokenizer_open(const Program *p, const Safetensors *weights, Tokenizer *t, Error *e);
 
-/* The same for weights that are there: loaded from them where there is no file. */
+/* The same for weights that are there, of which the kind that the spec names is loaded where there
+** is no file; 't' stays {0} where it names none. */
 int program_tokenizer_load(const Program *p, const Safetensors *weights, Tokenizer *t, Error *e);
 
 /* SHA-256 of the file that this program carries, in hexadecimal; NULL: it carries none. */

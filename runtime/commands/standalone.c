@@ -57,13 +57,27 @@ int program_weights(const Program *p, Session *s, Tokenizer *tokenizer, Error *e
     return status;
 }
 
-int program_data(const Program *p, const Tokenizer *tokenizer, Data *d, Error *e) {
-    const OptionValue *data = option(p, OPTION_DATA);
-    DataText text = { 0 };
-    int status = data_text(&text, data->list, data->length, tokenizer->kind->utf8, e);
-    if (!status) status = data_tokens(d, &text, tokenizer, e);
+int program_reads_text(const Program *p, Error *e) {
+    const TokenizerKind *kind;
+    if (option(p, OPTION_TOKENIZER)->given || program_tokenizer_hash()) return STATUS_OK;
+    return tokenizer_kind(model_text(p, p->m->tokenizer), &kind, e);
+}
+
+DataWords program_words(const Program *p, OptionId id) {
+    const OptionValue *given = option(p, id);
+    return (DataWords){ id == OPTION_VAL ? "--val" : "--data", given->list, given->length,
+                        option(p, OPTION_FIELD)->text };
+}
+
+int program_data(const Program *p, const Tokenizer *tokenizer, bool apart, Data *d, Error *e) {
+    const DataWords words = program_words(p, OPTION_DATA);
+    DataFiles f;
+    int status = data_files_open(&f, &words, e);
+    if (status) return status;
+    status = data_files_unweighted(&f, e);
+    if (!status) status = data_tokens(d, &f, tokenizer, p->m->vocab, apart, e);
     if (!status) status = data_enough(d, "--data", 1, e);
-    data_text_free(&text);
+    data_files_free(&f);
     return status;
 }
 
