@@ -22,13 +22,12 @@ static const OptionRow option[OPTIONS] = {
 };
 
 static void limits(Text *t) {
-    text_add(
-        t,
-        "\nLimits\n  sequences up to the model's context; safetensors: header %d bytes, %d "
-        "tensors, rank %d;\n"
-        "  JSON: depth %d; 1024 threads; data: %d files, folders %d deep, JSON lines of %d MB\n",
-        SAFETENSORS_HEADER, SAFETENSORS_TENSORS, SAFETENSORS_RANK, JSON_DEPTH, DATA_FILES_MOST,
-        DATA_FOLDERS_DEEP, DOCUMENT_LINE >> 20);
+    text_add(t,
+             "\nLimits\n  sequences up to the model's context; safetensors: header %d bytes, %d "
+             "tensors, rank %d;\n"
+             "  JSON: depth %d, lines of %d MB; 1024 threads; data: %d files, folders %d deep\n",
+             SAFETENSORS_HEADER, SAFETENSORS_TENSORS, SAFETENSORS_RANK, JSON_DEPTH,
+             JSONL_LINE >> 20, DATA_FILES_MOST, DATA_FOLDERS_DEEP);
     text_add(t,
              "Exit status\n  0 done, 1 the user's mistake, 2 usage, 3 a limit was hit, 4 input or "
              "output failed,\n"

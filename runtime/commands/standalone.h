@@ -31,6 +31,7 @@ int command_logits(const Program *p, Error *e);
 int command_gradients(const Program *p, Error *e);
 int command_bench(const Program *p, Error *e);
 int command_probe(const Program *p, Error *e);
+int command_score(const Program *p, Error *e);
 
 static inline const OptionValue *option(const Program *p, OptionId id) {
     return &p->options.value[id];

@@ -106,12 +106,12 @@ static int whole_line(DocumentReader *r, size_t *length, Error *e) {
                    *end = r->have > seen ? memchr(from + seen, '\n', r->have - seen) : NULL;
         *length = end ? (size_t)(end - from) + 1 : r->have;
         if (end || !more) return STATUS_OK;
-        if (r->have >= DOCUMENT_LINE)
+        if (r->have >= JSONL_LINE)
             return error_set(e, STATUS_LIMIT,
                              "%s:%lld: expected a line of at most %d bytes, found a longer one",
-                             r->file->path, (long long)r->line, DOCUMENT_LINE);
+                             r->file->path, (long long)r->line, JSONL_LINE);
         seen = r->have;
-        int status = read_on(r, DOCUMENT_LINE, &more, e);
+        int status = read_on(r, JSONL_LINE, &more, e);
         if (status) return status;
     }
 }

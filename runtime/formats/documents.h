@@ -9,12 +9,12 @@
 #define STRATA_DOCUMENTS_H
 
 #include "data_files.h"
+#include "file_limits.h"
 #include "files.h"
 #include "json.h"
 
 enum {
     DOCUMENT_PIECE = 4 << 20, /* bytes of a text at once, at most */
-    DOCUMENT_LINE = 64 << 20, /* bytes of a JSON line, at most */
     DOCUMENT_VALUES = 1 << 20 /* in a line */
 };
 

@@ -1,27 +1,18 @@
-/*
-** JSON lines.  What is accepted gives documents that are UTF-8 and not empty, as many as lines at
-** most; the same input read as a text, in pieces, is the input.
-*/
-#include <stdlib.h>
+/* JSON Lines.  What is given is what the lines are one by one, up to the first that is wrong. */
 #include <string.h>
-#include <sys/stat.h>
 
-#include "documents.h"
 #include "fuzz.h"
-#include "utf8.h"
+#include "jsonl.h"
 
 const int fuzz_bytes = 6;
-const char *const fuzz_words[] = {
-    "{\"text\":\"",   "\"}\n",   "\n",      "\r\n",     "\"text\"", "{\"text\":\"a\"}\n",
-    "\\ud83d\\ude00", "\\udc00", "\\u0000", "\xc3\xa9", "\xff",     "null",
-    "[[[[[[[[",       "1e9",     " \t",     NULL
-};
+const char *const fuzz_words[] = { "\n", "\r\n", "\n\n", " ", "\t", "{\"text\": \"a\"}",
+                                   "{",  "}",    "[",    "]", "\"", "\\",
+                                   "7",  "null", NULL };
 
 size_t fuzz_seed(size_t k, unsigned char *to) {
     static const char *const valid[] = {
-        "{\"text\":\"one\"}\n{\"id\":7,\"text\":\"two \\u00e9\\n\"}\n",
-        "{\"text\":\"\"}\n\n  \r\n{\"meta\":{\"text\":[1,null]},\"text\":\"\xf0\x9f\x98\x80\"}",
-        "{\"text\":\"\\ud83d\\ude00\"}",
+        "{\"text\": \"one\"}\n{\"text\": \"two\"}\n",
+        "\n \t\r\n{\"context\": \"a\", \"continuation\": [\"b\", \"c\"]}\r\n7\n[]",
     };
     if (k >= sizeof valid / sizeof *valid) return 0;
     memcpy(to, valid[k], strlen(valid[k]));
@@ -30,54 +21,46 @@ size_t fuzz_seed(size_t k, unsigned char *to) {
 
 void fuzz_repair(FuzzInput *f) { (void)f; }
 
-static void check_utf8(const DocumentPiece *p) {
-    for (size_t i = 0; i < p->length;) {
-        int32_t point;
-        int n = utf8_next(p->text + i, p->length - i, &point);
-        if (!n) fuzz_broken("a document is no UTF-8");
-        i += (size_t)n;
-    }
+/* The first of the n bytes that is no blank, in a line that begins at 'at' and has number *line. */
+static size_t next_line(const unsigned char *bytes, size_t n, size_t at, int64_t *line) {
+    size_t i = at;
+    for (++*line; i < n && memchr(" \t\r\n", bytes[i], 4); i++)
+        if (bytes[i] == '\n') at = i + 1, ++*line;
+    return i < n ? at : n;
 }
 
-static int read_lines(const DataFile *file, size_t lines) {
-    DocumentReader r;
-    DocumentPiece p = { 0 };
+static void check_value(const Jsonl *l, const Json *j, const unsigned char *text, size_t n) {
+    Json alone = { 0 };
     Error e = { 0 };
-    size_t documents = 0;
-    int status = documents_open(&r, file, "text", true, &e);
-    while (!status && !(status = documents_next(&r, &p, &e)) && p.text) {
-        if (!p.begins || !p.ends || !p.length) fuzz_broken("a line is a piece of a document");
-        check_utf8(&p);
-        documents++;
-    }
-    if (status && !strstr(e.text, file->path)) fuzz_broken("an error does not name the file");
-    if (documents > lines) fuzz_broken("there are more documents than lines");
-    documents_close(&r);
-    return !status && documents;
-}
-
-static void read_text(const DataFile *file, const unsigned char *bytes, size_t n) {
-    DocumentReader r;
-    DocumentPiece p = { 0 };
-    size_t at = 0;
-    int status = documents_open(&r, file, "text", false, NULL);
-    while (!status && !(status = documents_next(&r, &p, NULL)) && p.text) {
-        if (at + p.length > n || memcmp(p.text, bytes + at, p.length))
-            fuzz_broken("a text is another");
-        at += p.length;
-    }
-    if (status || at != n) fuzz_broken("a text is not read to its end");
-    documents_close(&r);
+    if (json_parse(&alone, "line", (const char *)text, n, 1 << 20, &e))
+        fuzz_broken("a line is accepted that is no JSON");
+    if (alone.count != j->count || alone.node->type != j->node->type)
+        fuzz_broken("a line is read as something else");
+    if (l->line < 1) fuzz_broken("a value has no line");
+    json_free(&alone);
 }
 
 int fuzz_read(const unsigned char *bytes, size_t n) {
-    if (!n) return 0;
-    DataFile file = { .path = (char *)fuzz_file(bytes, n), .kind = DATA_TEXT };
-    size_t lines = 1;
-    for (size_t i = 0; i < n; i++)
-        lines += bytes[i] == '\n';
-    if (stat(file.path, &file.before)) abort();
-    read_text(&file, bytes, n);
-    file.kind = DATA_JSONL;
-    return read_lines(&file, lines);
+    Jsonl l;
+    Json j = { 0 };
+    Error e = { 0 };
+    bool more = true;
+    size_t at = 0;
+    int64_t line = 0;
+    if (jsonl_open(&l, fuzz_file(bytes, n), &e)) fuzz_broken("a file cannot be opened");
+    int status;
+    while (!(status = jsonl_next(&l, &j, &more, &e))) {
+        at = next_line(bytes, n, at, &line);
+        if (more != (at < n)) fuzz_broken("lines are miscounted");
+        if (!more) break;
+        const unsigned char *end = memchr(bytes + at, '\n', n - at);
+        size_t length = end ? (size_t)(end - bytes) - at : n - at;
+        if (line != l.line) fuzz_broken("a line has another number");
+        check_value(&l, &j, bytes + at, length);
+        at += length + (end != NULL);
+    }
+    if (status && !e.text[0]) fuzz_broken("an error says nothing");
+    json_free(&j);
+    jsonl_close(&l);
+    return !status;
 }

@@ -78,13 +78,13 @@ static void lines_are_documents(void **state) {
 /* Lines longer than what is read at once, and longer than any may be. */
 static void long_lines(void **state) {
     size_t n = (3u << 20) + 17;
-    char *line = malloc((size_t)DOCUMENT_LINE + 4096);
+    char *line = malloc((size_t)JSONL_LINE + 4096);
     DataFiles f;
     DocumentReader r;
     DocumentPiece p;
     Error e = { 0 };
     assert_non_null(line);
-    memset(line, 'x', (size_t)DOCUMENT_LINE + 4096);
+    memset(line, 'x', (size_t)JSONL_LINE + 4096);
     memcpy(line, "{\"text\":\"b\"}\n{\"text\":\"", 22);
     memcpy(line + 22 + n, "\"}\n{\"text\":\"c\"}", 15);
     open_one(state, &f, "long.jsonl", line, 22 + n + 15);
@@ -97,10 +97,10 @@ static void long_lines(void **state) {
     assert_int_equal(documents_next(&r, &p, &e), 0);
     assert_null(p.text);
     documents_close(&r), data_files_free(&f);
-    memset(line, 'x', (size_t)DOCUMENT_LINE + 4096);
+    memset(line, 'x', (size_t)JSONL_LINE + 4096);
     line[1] = '\n';
     line[0] = ' ';
-    open_one(state, &f, "endless.jsonl", line, (size_t)DOCUMENT_LINE + 4096);
+    open_one(state, &f, "endless.jsonl", line, (size_t)JSONL_LINE + 4096);
     assert_int_equal(documents_open(&r, &f.file[0], "text", false, &e), 0);
     assert_int_equal(documents_next(&r, &p, &e), STATUS_LIMIT);
     assert_non_null(strstr(e.text, "endless.jsonl:2: expected a line of at most 67108864 bytes"));
