@@ -37,24 +37,25 @@ struct Front {
     Graph *g;
     Model *m;
     SpecLimits limit;
-    size_t used;         /* bytes of Lua's heap */
-    int refused;         /* allocations that did not fit */
-    bool starved;        /* the system had no memory */
-    int64_t left;        /* instructions */
-    size_t longest;      /* bytes of a string, so far */
-    bool dense;          /* layers are built without their routes */
-    int opened;          /* Lua's status of the library's start */
-    double start;        /* sandbox_seconds() when the run began */
-    size_t built;        /* bytes of graph, about */
-    int status;          /* 0; else a limit (3) or a file (4) stopped the run for good */
-    bool raised;         /* the error under way has its location */
-    char stuck[512];     /* where memory ran out: "file:line" */
-    const char *loading; /* path of the file being parsed */
-    char *folder;        /* the spec's, resolved: where require may look */
-    size_t shown;        /* length of the folder part of the spec's path as typed */
-    SourceFile *source;  /* newest first */
-    int64_t streams;     /* of random numbers, so far */
-    Unread *unread;      /* by parameter */
+    size_t used;                /* bytes of Lua's heap */
+    int refused;                /* allocations that did not fit */
+    bool starved;               /* the system had no memory */
+    int64_t left;               /* instructions */
+    size_t longest;             /* bytes of a string, so far */
+    bool dense;                 /* layers are built without their routes */
+    int opened;                 /* Lua's status of the library's start */
+    double start;               /* sandbox_seconds() when the run began */
+    size_t built;               /* bytes of graph, about */
+    int status;                 /* 0; else a limit (3) or a file (4) stopped the run for good */
+    bool raised;                /* the error under way has its location */
+    char stuck[512];            /* where memory ran out: "file:line" */
+    const char *loading;        /* path of the file being parsed */
+    char *folder;               /* the spec's, resolved: where require may look */
+    const char *tokenizer_from; /* where the tokenizer's file is instead; NULL: in the folder */
+    size_t shown;               /* length of the folder part of the spec's path as typed */
+    SourceFile *source;         /* newest first */
+    int64_t streams;            /* of random numbers, so far */
+    Unread *unread;             /* by parameter */
     int readcap, notecap, sourcecap, unreadcap;
 };
 

@@ -250,9 +250,11 @@ Model *spec_read(Front *f, const char *path, Error *e) {
     return read_source(f, (SpecSource){ .path = path }, e);
 }
 
-Model *spec_load_text(const char *path, const char *text, size_t size, const SpecLimits *limits,
-                      Error *e) {
-    return read_source(spec_open(limits, false), (SpecSource){ path, text, size }, e);
+Model *spec_load_text(const char *path, const char *text, size_t size, const char *tokenizer,
+                      const SpecLimits *limits, Error *e) {
+    Front *f = spec_open(limits, false);
+    if (f) f->tokenizer_from = tokenizer;
+    return read_source(f, (SpecSource){ path, text, size }, e);
 }
 
 Model *spec_load(const char *path, const SpecLimits *limits, Error *e) {

@@ -85,12 +85,13 @@ static SourceFile *read_tokenizer(lua_State *L, const char *name, const char *pa
     SourceFile *s = known(f, path);
     char found[256];
     if (s) return s;
-    int status = files_read(f, find_file(L, name), path, TOKENIZER_FILE, &s, found);
+    const char *file = f->tokenizer_from ? f->tokenizer_from : find_file(L, name);
+    int status = files_read(f, file, path, TOKENIZER_FILE_BYTES, &s, found);
     if (status == 1)
         spec_fail(L, "tokenizer: expected a file that can be read, found '%s': %s", path, found);
     if (status)
         spec_stop(L, status, "tokenizer: expected a file of at most %d bytes, found '%s': %s",
-                  TOKENIZER_FILE, path, found);
+                  TOKENIZER_FILE_BYTES, path, found);
     s->ids = parse(L, s);
     return s;
 }

@@ -33,7 +33,7 @@ static Model *import_case(void **state, const char *folder, bool keep, char path
     read_config(&c, &config);
     const ImportRequest r = { .folder = &c, .config = &config, .name = "m", .keep = keep };
     if (importer_run(&r, &made, &e)) fail_msg("%s", e.text);
-    Model *m = spec_load_text("m.lua", made.spec.at, made.spec.length, NULL, &e);
+    Model *m = spec_load_text("m.lua", made.spec.at, made.spec.length, NULL, NULL, &e);
     if (!m) fail_msg("%s", e.text);
     assert_int_equal(made.plan.count, graph_tensors(m->graph));
     scratch_path(state, "m.safetensors", path);
