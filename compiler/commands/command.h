@@ -15,6 +15,7 @@
 #include <stdio.h>
 
 int command_init(const Options *o, Error *e);
+int command_import(const Options *o, Error *e);
 int command_doctor(const Options *o, Error *e);
 int command_run(const Options *o, Error *e);
 
@@ -22,7 +23,9 @@ int command_run(const Options *o, Error *e);
 int command_build(const Options *o, Allowance *a, Error *e);
 int command_check(const Options *o, Allowance *a, Error *e);
 int command_inspect(const Options *o, Allowance *a, Error *e);
+int command_tokens(const Options *o, Allowance *a, Error *e);
 int command_compare(const Options *o, Allowance *a, Error *e);
+int command_export(const Options *o, Allowance *a, Error *e);
 
 static inline const OptionValue *option_of(const Options *o, int option) {
     return &o->value[option];

@@ -292,15 +292,18 @@ static int call_load(lua_State *L) {
     return lua_gettop(L) - 1;
 }
 
-/* files(): the names of the library's files, in a fixed order */
-static int call_files(lua_State *L) {
-    lua_createtable(L, library_count, 0);
-    for (int i = 0; i < library_count; i++) {
-        lua_pushstring(L, library_file[i].name);
+static int push_names(lua_State *L, const Embedded *file, int count) {
+    lua_createtable(L, count, 0);
+    for (int i = 0; i < count; i++) {
+        lua_pushstring(L, file[i].name);
         lua_rawseti(L, -2, i + 1);
     }
     return 1;
 }
+
+/* files(): the names of the library's files, in a fixed order; importers(): of those of import/ */
+static int call_files(lua_State *L) { return push_names(L, library_file, library_count); }
+static int call_importers(lua_State *L) { return push_names(L, importers_file, importers_count); }
 
 /* requirer(environment): require for the spec's folder */
 static int call_requirer(lua_State *L) {
@@ -356,6 +359,7 @@ void core_open(lua_State *L) {
                                           { "finish", call_finish },
                                           { "form", call_form },
                                           { "here", call_here },
+                                          { "importers", call_importers },
                                           { "identifier", names_call_identifier },
                                           { "limit", call_limit },
                                           { "load", call_load },

@@ -140,6 +140,14 @@ void files_spec(lua_State *L, const char *path) {
     push_chunk(L, s);
 }
 
+void files_text(lua_State *L, const char *path, const char *text, size_t size) {
+    SourceFile *s = remember(front(L), path, size);
+    if (!s) spec_stop(L, 3, "expected memory enough to read the spec with, found none left");
+    memcpy(s->text, text, size);
+    s->text[size] = 0;
+    push_chunk(L, s);
+}
+
 /* == require ============================================================== */
 
 /* "a.b_c" to "a/b_c.lua"; false if it is no such name. */

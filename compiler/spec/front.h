@@ -70,6 +70,12 @@ void spec_relocate(Front *f, const char *text, char *out, size_t size);
 void spec_out_of_memory(const Front *f, char *out, size_t size); /* that it was, and where */
 void spec_report(Front *f, int status, Error *e);                /* from the error on the stack */
 
+/* spec.c: running something in the sandbox, with nothing that escapes */
+Front *front_new(const SpecLimits *limits); /* NULL: there is no memory for it */
+void front_free(Front *f);                  /* but for its model */
+int front_call(Front *f, lua_CFunction function, void *argument);
+void front_library(lua_State *L); /* pushes what init.lua returns */
+
 /* sandbox.c: limits, and the part of Lua that a spec may use */
 void *sandbox_alloc(void *front, void *p, size_t old, size_t size);
 void sandbox_hook(lua_State *L);
@@ -84,6 +90,8 @@ int order_next(lua_State *L); /* (table, key): as next */
 /* files.c: reading sources */
 void files_open(lua_State *L, const char *path);
 void files_spec(lua_State *L, const char *path); /* pushes the chunk */
+/* the same for a text that is in no file yet */
+void files_text(lua_State *L, const char *path, const char *text, size_t size);
 int files_require(lua_State *L);     /* upvalue 1: the environment, 2: modules by name */
 void files_hash(const Front *f);     /* of what was read, into the model */
 void files_list(Front *f, Graph *g); /* what was read, into the model; g owns the names */
@@ -92,6 +100,10 @@ void files_free(Front *f);
 /* library.c: the Lua files embedded in the compiler */
 extern const Embedded library_file[];
 extern const int library_count;
+extern const Embedded importers_file[]; /* of specs/library/import */
+extern const int importers_count;
+extern const Embedded exporters_file[]; /* of specs/library/export */
+extern const int exporters_count;
 void library_load(lua_State *L, const char *name); /* pushes the chunk */
 
 /* tensor.c, bindings.c: primitives */

@@ -1,7 +1,8 @@
 /*
 ** The Lua library in specs/library, embedded in the compiler.  Its chunks are
 ** named "=library/...", a user's "@path": that is how errors tell whose line
-** is to blame.
+** is to blame.  Importers and exporters, in its folders import/ and export/, are tables of
+** their own: no model depends on them.
 */
 #include "front.h"
 
@@ -20,14 +21,18 @@ const char *spec_library_text(const char *chunk, size_t *size) {
     return NULL;
 }
 
+static const Embedded *find(const Embedded *file, int count, const char *name) {
+    for (int i = 0; i < count; i++)
+        if (!strcmp(file[i].name, name)) return &file[i];
+    return NULL;
+}
+
 void library_load(lua_State *L, const char *name) {
-    for (int i = 0; i < library_count; i++) {
-        if (strcmp(library_file[i].name, name)) continue;
-        const char *chunk = lua_pushfstring(L, "=library/%s", name);
-        const Embedded *file = &library_file[i];
-        if (luaL_loadbufferx(L, (const char *)file->text, file->size, chunk, "t")) lua_error(L);
-        lua_remove(L, -2);
-        return;
-    }
-    spec_fail(L, "expected a file of the library, found '%s'", name);
+    const Embedded *file = find(library_file, library_count, name);
+    if (!file) file = find(importers_file, importers_count, name);
+    if (!file) file = find(exporters_file, exporters_count, name);
+    if (!file) spec_fail(L, "expected a file of the library, found '%s'", name);
+    const char *chunk = lua_pushfstring(L, "=library/%s", name);
+    if (luaL_loadbufferx(L, (const char *)file->text, file->size, chunk, "t")) lua_error(L);
+    lua_remove(L, -2);
 }

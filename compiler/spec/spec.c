@@ -21,7 +21,7 @@ static SpecLimits with_defaults(const SpecLimits *given) {
 }
 
 /* Pushes what init.lua returns: { environment, build, reachable, names, meta }. */
-static void open_library(lua_State *L) {
+void front_library(lua_State *L) {
     tensor_open(L);
     core_open(L);
     library_load(L, "init.lua");
@@ -31,16 +31,23 @@ static void open_library(lua_State *L) {
 
 /* (NULL): the library, which is the same for all specs */
 static int prepare(lua_State *L) {
-    open_library(L);
+    front_library(L);
     return 1;
 }
 
-/* (path, library): everything else that can go wrong happens in here */
+/* A spec: in a file, or a text that will be one. */
+typedef struct SpecSource {
+    const char *path, *text;
+    size_t size;
+} SpecSource;
+
+/* (source, library): everything else that can go wrong happens in here */
 static int run(lua_State *L) {
-    const char *path = lua_touserdata(L, 1);
+    const SpecSource *s = lua_touserdata(L, 1);
     int library = 2;
-    files_open(L, path);
-    files_spec(L, path);
+    files_open(L, s->path);
+    if (s->text) files_text(L, s->path, s->text, s->size);
+    else files_spec(L, s->path);
     lua_getfield(L, library, "environment");
     lua_setupvalue(L, -2, 1);
     lua_call(L, 0, 1);
@@ -50,8 +57,7 @@ static int run(lua_State *L) {
     return 0;
 }
 
-/* NULL if there is no memory for it. */
-static Front *front_new(const SpecLimits *limits) {
+Front *front_new(const SpecLimits *limits) {
     Front *f = calloc(1, sizeof *f);
     Model *m = calloc(1, sizeof *m);
     if (!f || !m) {
@@ -71,7 +77,7 @@ static Front *front_new(const SpecLimits *limits) {
     return f;
 }
 
-static void front_free(Front *f) {
+void front_free(Front *f) {
     lua_State *L = f->L;
     f->L = NULL; /* nobody to blame while closing */
     if (L) lua_close(L);
@@ -81,7 +87,7 @@ static void front_free(Front *f) {
 
 /* Calls f(argument, ...) with nothing that escapes; what the last call left is what follows, what
 ** this one returns is left, or the error. */
-static int call_protected(Front *f, lua_CFunction function, void *argument) {
+int front_call(Front *f, lua_CFunction function, void *argument) {
     if (!f->L) return LUA_ERRMEM;
     int more = lua_gettop(f->L);
     lua_pushcfunction(f->L, spec_handle_error);
@@ -172,7 +178,7 @@ static void keep_lists(Model *m, Graph *g, Node *const *source, Node *const *twi
 }
 
 /* Moves the model to a graph of its own, with what the outputs need; 0, or the
-** status of call_protected. */
+** status of front_call. */
 static int finish(Front *f) {
     static const char *const outputs[] = { "logits", "nll", "cross_entropy", "loss", NULL };
     Model *m = f->m;
@@ -182,11 +188,11 @@ static int finish(Front *f) {
     Node *unread = note_unread(f, g);
     if (unread) {
         graph_free(g);
-        return call_protected(f, refuse_unread, unread);
+        return front_call(f, refuse_unread, unread);
     }
     Clash clash;
     if (find_clash(g, &clash)) {
-        int status = call_protected(f, refuse_name, &clash);
+        int status = front_call(f, refuse_name, &clash);
         graph_free(g);
         return status;
     }
@@ -215,11 +221,12 @@ Front *spec_open(const SpecLimits *limits, bool dense) {
     Front *f = front_new(limits);
     if (!f) return NULL;
     f->dense = dense;
-    f->opened = call_protected(f, prepare, NULL);
+    f->opened = front_call(f, prepare, NULL);
     return f;
 }
 
-Model *spec_read(Front *f, const char *path, Error *e) {
+static Model *read_source(Front *f, SpecSource source, Error *e) {
+    const char *path = source.path;
     *e = (Error){ 0 };
     if (!f) {
         error_set(e, STATUS_LIMIT, "expected memory to read a spec with, found none left");
@@ -229,13 +236,22 @@ Model *spec_read(Front *f, const char *path, Error *e) {
     m->file = graph_string(f->g, path);
     snprintf(f->stuck, sizeof f->stuck, "%s:1", path);
     int status = f->opened;
-    if (!status) status = call_protected(f, run, (void *)(uintptr_t)path);
+    if (!status) status = front_call(f, run, &source);
     if (!status) status = finish(f);
     if (status) spec_report(f, status, e);
     front_free(f);
     if (!status) return m;
     spec_free(m);
     return NULL;
+}
+
+Model *spec_read(Front *f, const char *path, Error *e) {
+    return read_source(f, (SpecSource){ .path = path }, e);
+}
+
+Model *spec_load_text(const char *path, const char *text, size_t size, const SpecLimits *limits,
+                      Error *e) {
+    return read_source(spec_open(limits, false), (SpecSource){ path, text, size }, e);
 }
 
 Model *spec_load(const char *path, const SpecLimits *limits, Error *e) {
@@ -255,7 +271,7 @@ void spec_free(Model *m) {
 
 static int list_reachable(lua_State *L) {
     FILE *f = lua_touserdata(L, 1);
-    open_library(L);
+    front_library(L);
     lua_getfield(L, -1, "reachable");
     lua_call(L, 0, 1);
     fputs(lua_tostring(L, -1), f);
@@ -265,7 +281,7 @@ static int list_reachable(lua_State *L) {
 /* Writes the strings that a function of the library returns. */
 static int list_strings(lua_State *L, const char *function, const char *format) {
     FILE *f = lua_touserdata(L, 1);
-    open_library(L);
+    front_library(L);
     lua_getfield(L, -1, function);
     lua_call(L, 0, 1);
     for (lua_Integer i = 1; lua_rawgeti(L, -1, i) == LUA_TSTRING; i++, lua_pop(L, 1))
@@ -282,7 +298,7 @@ static int ask_library(lua_CFunction question, FILE *file) {
     Front *f = front_new(NULL);
     if (!f) return 1;
     Model *m = f->m;
-    int status = call_protected(f, question, file);
+    int status = front_call(f, question, file);
     front_free(f);
     spec_free(m);
     return status != 0;

@@ -66,6 +66,10 @@ Model *spec_load(const char *path, const SpecLimits *limits, Error *e);
 /* The same with layers that work on all tokens: what its routes are measured against. */
 Model *spec_load_dense(const char *path, const SpecLimits *limits, Error *e);
 
+/* The same for a text that will be the file at 'path'. */
+Model *spec_load_text(const char *path, const char *text, size_t size, const SpecLimits *limits,
+                      Error *e);
+
 /* The same in two steps: the library's part, which is most of it, before there is a spec; then one
 ** spec, whatever came of the first.  NULL: there is no memory for it, as spec_read will say. */
 typedef struct Front Front;

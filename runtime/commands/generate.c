@@ -188,6 +188,7 @@ int command_generate(const Program *p, Error *e) {
     if (!status) status = options_require(&p->options, OPTION_WEIGHTS, e);
     if (!status) status = program_session(p, &s, e);
     if (!status) status = program_weights(p, &s, &t, e);
+    if (!status) status = program_reads_text(p, e);
     if (!status) status = read_prompt(p, &q, &t, e);
     if (!status) status = count_tokens(p, &q, &count, e);
     if (!status) status = generate(p, &s, &t, &q, count, e);

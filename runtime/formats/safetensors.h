@@ -108,4 +108,12 @@ enum {
 int safetensors_write(const char *path, const TensorList *l, const Pair *metadata, int32_t pairs,
                       int flags, Error *e);
 
+/* The same for tensors that are never in memory whole: where a tensor's data is NULL, 'produce' is
+** called once, with its index in the list, and hands on all its bytes in order (tensor_put). */
+typedef struct TensorSink TensorSink;
+typedef int TensorProducer(void *user, int32_t index, TensorSink *to, Error *e);
+int tensor_put(TensorSink *to, const void *bytes, size_t n, Error *e);
+int safetensors_write_from(const char *path, const TensorList *l, TensorProducer *produce,
+                           void *user, const Pair *metadata, int32_t pairs, int flags, Error *e);
+
 #endif

@@ -127,13 +127,17 @@ static int make_header(Header *h, const TensorList *l, const Pair *metadata, int
 
 /* == The file ============================================================= */
 
-typedef struct Sink {
+struct TensorSink {
     Output out;
     Xxh64 sum;
-} Sink;
+    const TensorList *list;
+    TensorProducer *produce;
+    void *user;
+    uint64_t left; /* bytes of the tensor under way */
+};
 
 /* In pieces, so that what was just written is still in the cache when it is summed up. */
-static int put(Sink *k, const void *bytes, uint64_t n, Error *e) {
+static int put(TensorSink *k, const void *bytes, uint64_t n, Error *e) {
     const char *p = bytes;
     enum { PIECE = 1 << 18 };
     while (n) {
@@ -147,14 +151,26 @@ static int put(Sink *k, const void *bytes, uint64_t n, Error *e) {
     return STATUS_OK;
 }
 
-static int put_tensor(void *state, const TensorOut *t, Error *e) {
-    return put(state, t->data, bytes_of(t), e);
+int tensor_put(TensorSink *k, const void *bytes, size_t n, Error *e) {
+    if (n > k->left)
+        return error_set(e, STATUS_INTERNAL, "%s: more bytes than its tensor has", k->out.path);
+    k->left -= n;
+    return put(k, bytes, n, e);
 }
 
-int safetensors_write(const char *path, const TensorList *l, const Pair *metadata, int32_t pairs,
-                      int flags, Error *e) {
+static int put_tensor(void *state, const TensorOut *t, Error *e) {
+    TensorSink *k = state;
+    if (t->data || !k->produce) return put(k, t->data, bytes_of(t), e);
+    k->left = bytes_of(t);
+    int status = k->produce(k->user, (int32_t)(t - k->list->item), k, e);
+    if (status || !k->left) return status;
+    return error_set(e, STATUS_INTERNAL, "%s: fewer bytes than '%s' has", k->out.path, t->name);
+}
+
+int safetensors_write_from(const char *path, const TensorList *l, TensorProducer *produce,
+                           void *user, const Pair *metadata, int32_t pairs, int flags, Error *e) {
     Header h;
-    Sink k;
+    TensorSink k = { .list = l, .produce = produce, .user = user };
     bool checksum = flags & SAFETENSORS_CHECKSUM;
     int status = make_header(&h, l, metadata, pairs, checksum, e);
     if (!status) status = output_open(&k.out, path, e);
@@ -174,4 +190,9 @@ int safetensors_write(const char *path, const TensorList *l, const Pair *metadat
     else status = output_commit(&k.out, flags & SAFETENSORS_PREVIOUS, e);
     text_free(&h.text);
     return status;
+}
+
+int safetensors_write(const char *path, const TensorList *l, const Pair *metadata, int32_t pairs,
+                      int flags, Error *e) {
+    return safetensors_write_from(path, l, NULL, NULL, metadata, pairs, flags, e);
 }

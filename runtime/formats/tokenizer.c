@@ -30,12 +30,32 @@ int tokenizer_kind(const char *name, const TokenizerKind **kind, Error *e) {
                      known + strlen(" or "), name);
 }
 
-int tokenizer_learn(Tokenizer *t, const TokenizerKind *kind, int64_t vocab, const char *text,
-                    size_t length, Error *e) {
+int tokenizer_learn_from(Tokenizer *t, const TokenizerKind *kind, int64_t vocab,
+                         const TextSource *from, Error *e) {
     *t = (Tokenizer){ .kind = kind, .end = -1 };
-    int status = kind->learn(t, vocab, text, length, e);
+    int status = kind->learn(t, vocab, from, e);
     if (status) tokenizer_free(t);
     return status;
+}
+
+typedef struct WholeText {
+    const char *text;
+    size_t length;
+} WholeText;
+
+static int next_piece(void *user, const char **text, size_t *length, Error *e) {
+    WholeText *x = user;
+    (void)e;
+    *text = x->text;
+    *length = x->length;
+    x->text = NULL;
+    return STATUS_OK;
+}
+
+int tokenizer_learn(Tokenizer *t, const TokenizerKind *kind, int64_t vocab, const char *text,
+                    size_t length, Error *e) {
+    WholeText x = { text, length };
+    return tokenizer_learn_from(t, kind, vocab, &(TextSource){ next_piece, &x }, e);
 }
 
 int tokenizer_load(Tokenizer *t, const TokenizerKind *kind, int64_t vocab, const Safetensors *s,

@@ -47,6 +47,12 @@ int token_ids_encode(TokenIds *ids, const Tokenizer *t, const char *what, const 
 
 typedef struct Decoder Decoder;
 
+/* Training text in pieces, each of whole characters; *text NULL: there is no more. */
+typedef struct TextSource {
+    int (*next)(void *user, const char **text, size_t *length, Error *e);
+    void *user;
+} TextSource;
+
 struct TokenizerKind {
     const char *name;
     const char *tensor; /* that files of weights hold it in; NULL: there is nothing to hold */
@@ -54,7 +60,7 @@ struct TokenizerKind {
     bool utf8;          /* takes valid UTF-8 only */
     /* An empty 't' gets its ids and tables, from training text or from 'tensor'; checks that
     ** 'vocab' is enough.  After an error tokenizer_free is called. */
-    int (*learn)(Tokenizer *t, int64_t vocab, const char *text, size_t length, Error *e);
+    int (*learn)(Tokenizer *t, int64_t vocab, const TextSource *from, Error *e);
     int (*load)(Tokenizer *t, int64_t vocab, const Safetensors *s, Error *e);
     int (*save)(const Tokenizer *t, TensorList *l, Error *e);
     void (*free)(Tokenizer *t);
@@ -83,6 +89,8 @@ int tokenizer_kind(const char *name, const TokenizerKind **kind, Error *e);
 /* From training text; checks that 'vocab' is enough. */
 int tokenizer_learn(Tokenizer *t, const TokenizerKind *kind, int64_t vocab, const char *text,
                     size_t length, Error *e);
+int tokenizer_learn_from(Tokenizer *t, const TokenizerKind *kind, int64_t vocab,
+                         const TextSource *from, Error *e);
 /* From a file of weights, in which the absence of what the kind needs is an error. */
 int tokenizer_load(Tokenizer *t, const TokenizerKind *kind, int64_t vocab, const Safetensors *s,
                    Error *e);

@@ -9,8 +9,8 @@ static int enough(Tokenizer *t, int64_t vocab, Error *e) {
                      (long long)vocab);
 }
 
-static int learn(Tokenizer *t, int64_t vocab, const char *text, size_t length, Error *e) {
-    (void)text, (void)length;
+static int learn(Tokenizer *t, int64_t vocab, const TextSource *from, Error *e) {
+    (void)from;
     return enough(t, vocab, e);
 }
 

@@ -85,9 +85,7 @@ static int by_count(const void *a, const void *b) {
     return x->point < y->point ? -1 : x->point > y->point;
 }
 
-static int count_characters(Counted *all, const char *text, size_t length, Error *e) {
-    for (int32_t p = 0; p < POINTS; p++)
-        all[p] = (Counted){ 0, p };
+static int count_piece(Counted *all, const char *text, size_t length, Error *e) {
     for (size_t i = 0; i < length;) {
         int32_t point;
         int n = utf8_next(text + i, length - i, &point);
@@ -96,6 +94,18 @@ static int count_characters(Counted *all, const char *text, size_t length, Error
         i += (size_t)n;
     }
     return STATUS_OK;
+}
+
+static int count_characters(Counted *all, const TextSource *from, Error *e) {
+    for (int32_t p = 0; p < POINTS; p++)
+        all[p] = (Counted){ 0, p };
+    for (;;) {
+        const char *text;
+        size_t length;
+        int status = from->next(from->user, &text, &length, e);
+        if (!status && text) status = count_piece(all, text, length, e);
+        if (status || !text) return status;
+    }
 }
 
 /* The most frequent 'most' of all, in order. */
@@ -112,12 +122,12 @@ static int take_characters(Tokenizer *t, Counted *all, int64_t most, Error *e) {
     return make_pages(t, used, &twice, e);
 }
 
-static int learn(Tokenizer *t, int64_t vocab, const char *text, size_t length, Error *e) {
+static int learn(Tokenizer *t, int64_t vocab, const TextSource *from, Error *e) {
     int status = has_room(vocab, 1, e);
     if (status) return status;
     Counted *all = malloc(POINTS * sizeof *all);
     if (!all) return error_memory(e, "tokenizer", POINTS * sizeof *all);
-    status = count_characters(all, text, length, e);
+    status = count_characters(all, from, e);
     if (!status) status = take_characters(t, all, vocab - FIRST, e);
     free(all);
     return status;

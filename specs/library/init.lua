@@ -86,5 +86,5 @@ end
 
 local function names() return lib.sorted_names(env) end
 
-return { environment = env, build = lib.build, reachable = reachable, names = names,
+return { library = lib, environment = env, build = lib.build, reachable = reachable, names = names,
          meta = core.load("meta.lua", lib, env) }

@@ -85,6 +85,7 @@ local some_norm = { any_of = { { type = "norm" }, { type = "boolean" } } }
 -- or its file's.
 local common = {
   dropout = { type = "number", min = 0, below = 1, default = 0 },
+  multiplier = { type = "number", default = 1 },     -- of what it returns
   norm = { type = "table", fields = { before = some_norm, after = some_norm } },
 }
 
@@ -110,10 +111,10 @@ publish("sublayer", define("sublayer", {
   function(definition, name)
   local options, reads = definition.options, definition.reads
   if reads ~= nil and type(reads) ~= "function" then check_reads("sublayer", reads) end
-  for _, field in ipairs { "name", "dropout", "norm" } do
+  for _, field in ipairs { "name", "dropout", "norm", "multiplier" } do
     if options[field] ~= nil then
-      error("sublayer: expected options other than name, dropout and norm, which every sublayer "
-        .. "has, found '" .. field .. "'")
+      error("sublayer: expected options other than name, dropout, norm and multiplier, which every "
+        .. "sublayer has, found '" .. field .. "'")
     end
     options[field] = common[field]
   end

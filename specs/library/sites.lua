@@ -119,6 +119,7 @@ local function build_sublayer(b, part, site, x, routed)
   expect_stream(b, forward, "forward", out, site.path, part)
   own_loss(b, forward, "forward", part, loss)
   out = normalize(b, site.weights .. ".after_norm", out, norm.after or false)
+  if part.options.multiplier ~= 1 then out = out * part.options.multiplier end
   return dropped(part.options.dropout, out)
 end
 

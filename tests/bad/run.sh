@@ -11,7 +11,8 @@ only=${2:-}
 work=$(mktemp -d) || exit 1
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 trap 'exit 1' INT TERM HUP
-export TMPDIR="$work/tmp" LC_ALL=C strata
+checkpoints=$here/../checkpoints
+export TMPDIR="$work/tmp" LC_ALL=C strata checkpoints
 unset NO_COLOR
 chmod 755 "$work"
 
@@ -28,6 +29,15 @@ st() {
     printf "\\$(printf %o $((n % 256)))\\$(printf %o $((n / 256 % 256)))\\0\\0\\0\\0\\0\\0"
     printf '%s' "$header"
     [ $# -lt 2 ] || printf '%b' "$2"
+}
+
+# tf A B C D VERSION COUNT IDS: a token file; its number as octal bytes, ids as printf writes them.
+tf() {
+    # shellcheck disable=SC2059
+    printf "\\$1\\$2\\$3\\$4\\$(printf %o "$5")\\0\\0\\0\\$(printf %o "$6")\\0\\0\\0"
+    head -c 1012 /dev/zero
+    # shellcheck disable=SC2059
+    printf "$7" 0
 }
 
 spec() {    # spec NAME TOKENIZER DIM
@@ -53,6 +63,12 @@ mixer() {
     done
     echo '}' >>mine.lua
     sed 's/  norm.*/&\n  residual = require "mine" {},/' tiny.lua >mixed.lua
+}
+
+# checkpoint NAME [SED]: hf, a folder of tests/checkpoints, its config.json changed
+checkpoint() {
+    cp -r "$checkpoints/$1" hf && chmod -R u+w hf
+    [ $# -lt 2 ] || sed -i "$2" hf/config.json
 }
 
 # residual SPEC MIXER: mixed.lua, a fixture's spec with another mixer, two layers

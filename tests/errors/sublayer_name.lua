@@ -1,4 +1,4 @@
-local mine = sublayer {    --> sublayer: expected options other than name, dropout and norm, which every sublayer has, found 'dropout'
+local mine = sublayer {    --> sublayer: expected options other than name, dropout, norm and multiplier, which every sublayer has, found 'dropout'
   options = { dropout = 0.1 }, forward = function(m, site, x) return x end,
 }
 return model {

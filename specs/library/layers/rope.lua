@@ -1,17 +1,31 @@
 -- Rotary positions.  A pair (a, b) of channels turns by position * frequency:
 -- (a cos - b sin, b cos + a sin).  half: pairs (i, i + d/2); interleaved: (2i, 2i+1).
 -- With dims only the first so many channels of a head turn (partial rope); they are d then.
+-- Longer contexts than those of training: linear = s divides frequencies by s; yarn divides the low
+-- ones (arXiv 2309.00071), and so does llama3, by wavelength (arXiv 2407.21783).
 local rope = {}
+
+local factor = { type = "number", min = 1, required = true }
+local original = { type = "integer", min = 1, required = true } -- tokens of training
+local positive = { type = "number", above = 0, required = true }
 
 rope.fields = {
   dims = { type = "integer", min = 2, max = 1 << 20 },
   theta = { type = "number", above = 1, default = 10000 },
   style = { type = "string", one_of = { "half", "interleaved" }, default = "half" },
+  direction = { type = "string", one_of = { "forward", "backward" }, default = "forward" },
+  linear = { type = "number", above = 0 },
+  -- attention_factor: of cos and sin, 0.1 ln factor + 1 unless given; truncate: whether the ramp
+  -- begins and ends at whole channels
   yarn = { type = "table", fields = {
-    factor = { type = "number", min = 1, required = true },
-    original = { type = "integer", min = 1, required = true },
+    factor = factor, original = original,
     beta_fast = { type = "number", above = 0, default = 32 },
-    beta_slow = { type = "number", above = 0, default = 1 } } },
+    beta_slow = { type = "number", above = 0, default = 1 },
+    attention_factor = { type = "number", above = 0 },
+    truncate = { type = "boolean", default = true } } },
+  -- waves longer than original / low are divided by the factor, shorter than original / high stay
+  llama3 = { type = "table", fields = {
+    factor = positive, original = original, low = positive, high = positive } },
 }
 
 -- Where the frequencies of d channels pass from kept to divided by the factor.
@@ -19,25 +33,42 @@ local function ramp(o, d)
   local function channel(turns)
     return d * math.log(o.yarn.original / (2 * math.pi * turns)) / (2 * math.log(o.theta))
   end
-  local low = math.max(math.floor(channel(o.yarn.beta_fast)), 0)
-  local high = math.min(math.ceil(channel(o.yarn.beta_slow)), d - 1)
+  local low, high = channel(o.yarn.beta_fast), channel(o.yarn.beta_slow)
+  if o.yarn.truncate ~= false then low, high = math.floor(low), math.ceil(high) end
+  low, high = math.max(low, 0), math.min(high, d - 1)
   if low == high then high = high + 0.001 end
   return function(i) return math.min(math.max((i - low) / (high - low), 0), 1) end
 end
 
+local scaled = {}
+
+function scaled.linear(o, f) return f / o.linear end
+
+function scaled.yarn(o, f, r) return f / o.yarn.factor * r + f * (1 - r) end
+
+-- Between the two wavelengths, a mean of both by where it lies.
+function scaled.llama3(o, f)
+  local l = o.llama3
+  local turns = l.original * f / (2 * math.pi)
+  if turns > l.high then return f end
+  if turns < l.low then return f / l.factor end
+  local keep = (turns - l.low) / (l.high - l.low)
+  return (1 - keep) * f / l.factor + keep * f
+end
+
 -- cos and sin of d/2 frequencies at the positions of x's tokens, [tokens, d/2]
 function rope.waves(o, d, x)
-  local frequency, scale = {}, 1
-  for i = 0, d // 2 - 1 do frequency[i + 1] = o.theta ^ (-2 * i / d) end
-  if o.yarn then
-    local r = ramp(o, d)
-    for i, f in ipairs(frequency) do
-      frequency[i] = f / o.yarn.factor * r(i - 1) + f * (1 - r(i - 1))
+  local frequency, scale, r = {}, 1, o.yarn and ramp(o, d)
+  for i = 0, d // 2 - 1 do
+    local f = o.theta ^ (-2 * i / d)
+    for name, scale_of in pairs(scaled) do
+      if o[name] then f = scale_of(o, f, r and r(i)) end
     end
-    scale = 0.1 * math.log(o.yarn.factor) + 1
+    frequency[i + 1] = f
   end
-  return wave(frequency, { scale = scale, of = x }),
-    wave(frequency, { sine = true, scale = scale, of = x })
+  if o.yarn then scale = o.yarn.attention_factor or 0.1 * math.log(o.yarn.factor) + 1 end
+  local s = wave(frequency, { sine = true, scale = scale, of = x })
+  return wave(frequency, { scale = scale, of = x }), o.direction == "backward" and -s or s
 end
 
 -- Refuses what heads of d channels cannot be turned by; 'what' asks.
@@ -47,6 +78,18 @@ function rope.check(what, o, d)
   if n % 2 ~= 0 then error(what .. ": expected an even " .. name .. " with rope, found " .. n) end
   if n > d then
     error(what .. ": expected rope.dims to be at most the head's " .. d .. " channels, found " .. n)
+  end
+  local ways = {}
+  for _, way in ipairs { "linear", "yarn", "llama3" } do
+    if o[way] then ways[#ways + 1] = way end
+  end
+  if #ways > 1 then
+    error(what .. ": expected one of linear, yarn and llama3 in rope, found " .. ways[1] .. " and "
+      .. ways[2])
+  end
+  if o.llama3 and o.llama3.low >= o.llama3.high then
+    error(what .. ": expected rope.llama3.low to be below high = " .. o.llama3.high .. ", found "
+      .. o.llama3.low)
   end
 end
 

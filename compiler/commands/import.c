@@ -1,0 +1,229 @@
+/*
+** strata import: a Hugging Face folder to NAME.lua, NAME.safetensors and a tokenizer's file.
+** Everything is checked before the first of them is written: what the spec asks for against what
+** the importer plans, by name and shape.
+*/
+#include "command.h"
+#include "files.h"
+#include "importer.h"
+#include "publish.h"
+#include "spec.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Whether specs name their tokenizer's file, which this version's programs cannot read yet. */
+static const bool spec_names_tokenizer = false;
+
+typedef struct Import {
+    CheckpointFolder folder;
+    Json config;
+    const char *name;                                  /* without its folder */
+    char *spec, *weights, *tokenizer_from, *tokenizer; /* paths; the last two may be NULL */
+    Imported made;
+} Import;
+
+/* == The tokenizer ======================================================== */
+
+/* The first name that ends in .tiktoken, or NULL. */
+static char *find_tiktoken(const char *folder) {
+    static const char ending[] = ".tiktoken";
+    char *best = NULL;
+    DIR *d = opendir(folder);
+    for (struct dirent *f; d && (f = readdir(d));) {
+        size_t n = strlen(f->d_name), k = sizeof ending - 1;
+        if (n <= k || strcmp(f->d_name + n - k, ending) || (best && strcmp(best, f->d_name) < 0))
+            continue;
+        free(best);
+        best = strdup(f->d_name);
+    }
+    if (d) closedir(d);
+    return best;
+}
+
+/* Which file the tokenizer is in, and what it will be called. */
+static int find_tokenizer(Import *i, const char *base, Error *e) {
+    static const char *const names[] = { "tokenizer.json", "tokenizer.model" };
+    bool there = false;
+    int status = STATUS_OK;
+    for (int k = 0; k < 2 && !there && !status; k++) {
+        status = folder_file(&i->folder, names[k], &i->tokenizer_from, &there, e);
+        if (there && asprintf(&i->tokenizer, "%s.%s", base, names[k]) < 0)
+            return error_memory(e, base, 0);
+    }
+    char *tiktoken = there || status ? NULL : find_tiktoken(i->folder.path);
+    if (!tiktoken) return status;
+    status = folder_file(&i->folder, tiktoken, &i->tokenizer_from, &there, e);
+    if (there && asprintf(&i->tokenizer, "%s.tiktoken", base) < 0)
+        status = error_memory(e, base, 0);
+    free(tiktoken);
+    return status;
+}
+
+/* == The spec against the plan ============================================ */
+
+static int by_name(const void *a, const void *b) {
+    return strcmp((*(const PlannedTensor *const *)a)->name,
+                  (*(const PlannedTensor *const *)b)->name);
+}
+
+/* Where a planned tensor comes from, for messages. */
+static void place_of(const PlannedTensor *t, char place[600]) {
+    const StoredTensor *from = t->piece->from;
+    if (from) print_text(place, 600, "%s:%s", from->file->path, from->tensor->name);
+    else print_text(place, 600, "%s", t->name);
+}
+
+static int check_shape(const PlannedTensor *t, const Shape *s, Error *e) {
+    char expected[200], found[200], place[600];
+    bool same = t->rank == s->rank;
+    for (int d = 0; same && d < t->rank; d++)
+        same = t->shape[d] == s->dim[d];
+    if (same) return STATUS_OK;
+    int64_t dim[SAFETENSORS_RANK];
+    for (int d = 0; d < s->rank; d++)
+        dim[d] = s->dim[d];
+    place_of(t, place);
+    return error_set(e, STATUS_USER, "%s: expected what makes '%s' of shape %s, found %s", place,
+                     t->name, shape_print(expected, s->rank, dim),
+                     shape_print(found, t->rank, t->shape));
+}
+
+/* Every tensor of the model is planned, with its shape, and nothing else is. */
+static int check_tensors(const Import *i, const Graph *g, const PlannedTensor **sorted, Error *e) {
+    char name[256];
+    int32_t count = i->made.plan.count, matched = 0;
+    bool *seen = calloc((size_t)count + 1, sizeof *seen);
+    int status = seen ? STATUS_OK : error_memory(e, i->spec, (size_t)count);
+    for (int k = 0; k < g->nparam && !status; k++) {
+        const Node *param = g->param[k].node;
+        Shape s = param_tensor_shape(param);
+        for (int64_t t = 0; t < param_tensors(param) && !status; t++) {
+            param_tensor_name(param, t, name, sizeof name);
+            const PlannedTensor key = { .name = name }, *wanted = &key;
+            const PlannedTensor **found = bsearch(&wanted, sorted, (size_t)count, sizeof *sorted,
+                                                  by_name);
+            if (!found)
+                status = error_set(e, STATUS_USER,
+                                   "%s: importer: expected a tensor '%s', which the spec has, "
+                                   "found none",
+                                   i->folder.path, name);
+            else status = check_shape(*found, &s, e), seen[found - sorted] = true, matched++;
+        }
+    }
+    for (int32_t k = 0; k < count && matched < count && !status; k++)
+        if (!seen[k])
+            status = error_set(e, STATUS_USER,
+                               "%s: importer: expected tensors that the spec has, found '%s'",
+                               i->folder.path, sorted[k]->name);
+    free(seen);
+    return status;
+}
+
+static int check_spec(const Import *i, Error *e) {
+    const TensorPlan *p = &i->made.plan;
+    Model *m = spec_load_text(i->spec, i->made.spec.at, i->made.spec.length, NULL, e);
+    if (!m) return e->status;
+    const PlannedTensor **sorted = malloc(((size_t)p->count + 1) * sizeof *sorted);
+    int status = sorted ? STATUS_OK : error_memory(e, i->spec, (size_t)p->count * sizeof *sorted);
+    for (int32_t k = 0; k < p->count && !status; k++)
+        sorted[k] = &p->tensor[k];
+    if (!status) {
+        qsort(sorted, (size_t)p->count, sizeof *sorted, by_name);
+        status = check_tensors(i, m->graph, sorted, e);
+    }
+    free(sorted);
+    spec_free(m);
+    return status;
+}
+
+/* == The command ========================================================== */
+
+static int write_spec(const Import *i, Error *e) {
+    Output o;
+    int status = output_open(&o, i->spec, e);
+    if (!status) status = output_write(&o, i->made.spec.at, i->made.spec.length, e);
+    if (status) return output_discard(&o), status;
+    return output_commit(&o, false, e);
+}
+
+static int write_all(Import *i, Error *e) {
+    int status = STATUS_OK;
+    for (int32_t k = 0; k < i->made.sames && !status; k++)
+        status = plan_compare(i->made.same[k].one, i->made.same[k].other, e);
+    if (!status) status = plan_write(&i->made.plan, i->weights, e);
+    if (!status && i->tokenizer) status = publish_copy(i->tokenizer_from, i->tokenizer, e);
+    if (!status) status = write_spec(i, e);
+    if (status) return status;
+    show_line(stdout, "", i->spec, "");
+    show_line(stdout, "", i->weights, "");
+    if (i->tokenizer) show_line(stdout, "", i->tokenizer, "");
+    return STATUS_OK;
+}
+
+static const char *last_part(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Paths of what is written; 'given': -o, or NULL for the folder's name, here. */
+static int name_files(Import *i, const char *given, Error *e) {
+    const char *base = given ? given : last_part(i->folder.real);
+    i->name = last_part(base);
+    if (!*i->name)
+        return error_set(e, STATUS_USAGE, "strata import: -o: expected a name, found '%s'", base);
+    if (asprintf(&i->spec, "%s.lua", base) < 0) i->spec = NULL;
+    if (asprintf(&i->weights, "%s.safetensors", base) < 0) i->weights = NULL;
+    if (!i->spec || !i->weights) return error_memory(e, base, 0);
+    int status = output_check(i->spec, false, e);
+    if (!status) status = output_check(i->weights, false, e);
+    return status ? status : find_tokenizer(i, base, e);
+}
+
+static int read_config(Import *i, Error *e) {
+    bool there;
+    int status = folder_json(&i->folder, "config.json", FOLDER_CONFIG, FOLDER_CONFIG_VALUES,
+                             &i->config, &there, e);
+    if (status) return status;
+    if (!there)
+        return error_set(e, STATUS_USER, "%s: expected a config.json in it, found none",
+                         i->folder.path);
+    if (i->config.node->type != JSON_OBJECT)
+        return error_set(e, STATUS_USER, "%s/config.json: expected an object, found something else",
+                         i->folder.path);
+    return STATUS_OK;
+}
+
+static int import_folder(Import *i, const Options *o, Error *e) {
+    int status = read_config(i, e);
+    if (!status) status = name_files(i, option_of(o, STRATA_OPTION_IMPORT_NAME)->text, e);
+    ImportRequest r = { .folder = &i->folder,
+                        .config = &i->config,
+                        .importer = option_of(o, STRATA_OPTION_IMPORTER)->text,
+                        .name = i->name,
+                        .tokenizer = spec_names_tokenizer && i->tokenizer ? last_part(i->tokenizer)
+                                                                          : NULL,
+                        .keep = option_of(o, STRATA_OPTION_KEEP_TYPE)->text != NULL };
+    if (!status) status = importer_run(&r, &i->made, e);
+    if (!status) status = check_spec(i, e);
+    return status ? status : write_all(i, e);
+}
+
+int command_import(const Options *o, Error *e) {
+    Import i = { 0 };
+    if (o->words != 1)
+        return error_set(e, STATUS_USAGE, "strata import: expected a folder, found %s%s%s",
+                         o->words ? "'" : "nothing", o->words ? o->word[1] : "",
+                         o->words ? "' too" : "");
+    int status = folder_load(&i.folder, o->word[0], e);
+    if (!status) status = import_folder(&i, o, e);
+    importer_free(&i.made);
+    json_free(&i.config);
+    folder_free(&i.folder);
+    free(i.spec);
+    free(i.weights);
+    free(i.tokenizer_from);
+    free(i.tokenizer);
+    return status;
+}

@@ -1,0 +1,77 @@
+/*
+** A plan of tensors: what each tensor of a file to be written is made of, as views of tensors that
+** are stored elsewhere.  A plan is data: importers make it (ours from a checkpoint's), nothing is
+** read before plan_write, which streams: whatever the tensors' sizes, it holds PLAN_BLOCK bytes of
+** output and as many of input.
+**
+** A view is elements of one stored tensor in an order of their own, given by strides: slices,
+** transpositions and most reshapes are views.  A planned tensor is views joined along an axis.
+** Element i of a view is times x + plus of the stored x, in float32.
+**
+** Errors are "FILE:TENSOR: expected ..., found ...".
+*/
+#ifndef STRATA_TENSOR_PLAN_H
+#define STRATA_TENSOR_PLAN_H
+
+#include "checkpoint_folder.h"
+
+enum { PLAN_BLOCK = 8 << 20, PLAN_PIECES = 4096 };
+
+typedef struct TensorView {
+    const StoredTensor *from; /* NULL: a constant, 'plus' everywhere */
+    int rank;
+    int64_t shape[SAFETENSORS_RANK];
+    /* The order: row-major over 'dims' axes; the same as the shape unless 'regrouped', when it is
+    ** the same elements in the same order under another shape. */
+    int dims;
+    int64_t dim[SAFETENSORS_RANK], stride[SAFETENSORS_RANK], offset;
+    bool regrouped;
+    double times, plus;
+} TensorView;
+
+/* The whole tensor; refused unless F32, BF16 or F16. */
+int view_stored(TensorView *v, const StoredTensor *from, Error *e);
+int view_constant(TensorView *v, double value, int rank, const int64_t *shape, Error *e);
+/* Axes count from 0.  Views of regrouped views, but for reshapes, are refused. */
+int view_slice(TensorView *v, int axis, int64_t first, int64_t count, Error *e);
+int view_transpose(TensorView *v, const int *axis, int axes, Error *e);
+int view_reshape(TensorView *v, int rank, const int64_t *shape, Error *e);
+void view_calculate(TensorView *v, double times, double plus);
+
+typedef struct PlannedTensor {
+    char *name;
+    Dtype dtype; /* F32, or what all its views are stored as */
+    int rank;
+    int64_t shape[SAFETENSORS_RANK];
+    int axis; /* along which pieces are joined */
+    TensorView *piece;
+    int pieces;
+} PlannedTensor;
+
+typedef struct TensorPlan {
+    PlannedTensor *tensor;
+    int32_t count, room;
+} TensorPlan;
+
+/* Adds a tensor; views are copied.  keep: in the type of what is stored where that is one type and
+** nothing is calculated, else in float32. */
+int plan_add(TensorPlan *p, const char *name, const TensorView *piece, int pieces, int axis,
+             bool keep, Error *e);
+void plan_free(TensorPlan *p);
+const PlannedTensor *plan_find(const TensorPlan *p, const char *name); /* NULL: none; linear */
+
+/* Writes all tensors, in the plan's order, as a safetensors file with a checksum.  Values that are
+** not finite are refused. */
+int plan_write(const TensorPlan *p, const char *path, Error *e);
+
+/* A tensor's values in float32, block by block, in order. */
+typedef int PlanPut(void *user, const float *x, int64_t n, Error *e);
+int plan_stream(const PlannedTensor *t, PlanPut *put, void *user, Error *e);
+
+/* Fails unless two stored tensors have one shape and equal values. */
+int plan_compare(const StoredTensor *a, const StoredTensor *b, Error *e);
+
+/* "[2,3]", for messages; returns 'to'. */
+char *shape_print(char to[200], int rank, const int64_t *shape);
+
+#endif

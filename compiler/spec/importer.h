@@ -1,0 +1,37 @@
+/*
+** Importers: Lua functions in the sandbox of specs, from a checkpoint's config.json and the list
+** of its tensors to a spec's text and a plan of tensors (specs/library/importers.md).
+*/
+#ifndef STRATA_IMPORTER_H
+#define STRATA_IMPORTER_H
+
+#include "json.h"
+#include "tensor_plan.h"
+
+typedef struct ImportRequest {
+    const CheckpointFolder *folder; /* its tensors are marked as they are used */
+    const Json *config;             /* config.json */
+    const char *importer;           /* path of a Lua file; NULL: the library's, by model_type */
+    const char *name;               /* what is written is NAME.lua and so on, without its folder */
+    const char *tokenizer;          /* what the spec says; NULL: nothing */
+    bool keep;                      /* weights stay in their type */
+} ImportRequest;
+
+/* Two tensors of the folder that have to be equal. */
+typedef struct SamePair {
+    const StoredTensor *one, *other;
+} SamePair;
+
+typedef struct Imported {
+    Text spec;
+    TensorPlan plan;
+    SamePair *same;
+    int32_t sames;
+} Imported;
+
+/* Every tensor of the folder is then used, or one that the importer lists as to be ignored.  On
+** failure nothing stays allocated. */
+int importer_run(const ImportRequest *r, Imported *out, Error *e);
+void importer_free(Imported *out); /* harmless on {0} */
+
+#endif

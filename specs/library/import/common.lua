@@ -1,0 +1,287 @@
+-- What importers of several architectures share.
+local common = {}
+
+local function size(default)
+  return { type = "integer", min = 1, max = (1 << 31) - 1, default = default,
+           required = default == nil }
+end
+common.size = size
+common.count = { type = "integer", min = 1, max = 10000, required = true }  -- of layers
+common.optional = { type = "integer", min = 1, max = (1 << 31) - 1 }
+common.eps = { type = "number", min = 0, required = true }
+common.no = { type = "boolean", default = false }
+common.yes = { type = "boolean", default = true }
+common.kv_heads = { type = "integer", min = 1, max = (1 << 31) - 1, required = true, nullable = true }
+common.text = { type = "string", required = true }
+common.fraction = { type = "number", above = 0 }
+
+-- {== Positions ==============================================================
+
+-- The fields of config.json that say how positions turn, whichever version wrote them.
+common.rope_fields = {
+  rope_theta = { type = "number", above = 1 },
+  rope_scaling = { type = "table" }, rope_parameters = { type = "table" },
+  partial_rotary_factor = { type = "number", above = 0, max = 1 },
+}
+
+local positive = { type = "number", above = 0, required = true }
+local original = { type = "integer", min = 1 }
+-- By type of rope, the fields that it has besides those of all.
+local kinds = {
+  default = {}, linear = { factor = positive }, dynamic = { factor = positive },
+  yarn = { factor = positive, original_max_position_embeddings = original,
+           beta_fast = { type = "number", min = 0 }, beta_slow = { type = "number", min = 0 },
+           attention_factor = { type = "number", above = 0 }, mscale = { type = "number" },
+           mscale_all_dim = { type = "number" }, truncate = { type = "boolean", default = true } },
+  llama3 = { factor = positive, low_freq_factor = positive, high_freq_factor = positive,
+             original_max_position_embeddings = original },
+}
+
+local function some(x) return x and x ~= 0 and x or nil end
+
+local function magnitude(factor, m)
+  return factor > 1 and 0.1 * m * math.log(factor) + 1 or 1
+end
+
+local function yarn(o, context)
+  local scale = o.attention_factor
+  if not scale and some(o.mscale) and some(o.mscale_all_dim) then
+    scale = magnitude(o.factor, o.mscale) / magnitude(o.factor, o.mscale_all_dim)
+  end
+  return { factor = o.factor, original = o.original_max_position_embeddings or context,
+           beta_fast = some(o.beta_fast), beta_slow = some(o.beta_slow),
+           attention_factor = scale, truncate = o.truncate }
+end
+
+local function read_kind(given, where)
+  local kind = given.rope_type
+  if kind == nil or kind == null then kind = given.type end
+  if kind == nil or kind == null then kind = "default" end
+  if not kinds[kind] then
+    refuse(where .. ".rope_type", "default, linear, dynamic, yarn or llama3",
+      type(kind) == "string" and "'" .. kind .. "'" or "a " .. type(kind))
+  end
+  local known = { rope_type = { type = "string" }, type = { type = "string" },
+                  rope_theta = common.rope_fields.rope_theta,
+                  partial_rotary_factor = common.rope_fields.partial_rotary_factor }
+  for name, field in pairs(kinds[kind]) do known[name] = field end
+  return kind, fields(given, known, { "original_max_position_embeddings" }, where)
+end
+
+-- rope(c, { head_dim =, layer_type =, theta =, partial = }): the option rope of attention, from
+-- fields c that have rope_fields and max_position_embeddings.  layer_type: where settings are
+-- nested by it.  theta: of this layer where none is nested.  partial: whether heads may turn in
+-- part; if not, a partial_rotary_factor below 1 is refused.  Dynamic scaling changes nothing up to
+-- the context, beyond which a model does not go.
+function common.rope(c, o)
+  local given, where = c.rope_parameters, "rope_parameters"
+  if c.rope_scaling then
+    if given then refuse("rope_scaling", "one of rope_scaling and rope_parameters", "both") end
+    given, where = c.rope_scaling, "rope_scaling"
+  end
+  given = given or {}
+  if o.layer_type and given[o.layer_type] ~= nil then
+    given, where = given[o.layer_type], where .. "." .. o.layer_type
+    if given == null then given = {} end
+  end
+  local kind, p = read_kind(given, where)
+  local theta = p.rope_theta or o.theta or c.rope_theta
+  if not theta then refuse("rope_theta", "the base of rope's frequencies", "none") end
+  local share = p.partial_rotary_factor or c.partial_rotary_factor or 1
+  if share ~= 1 and not o.partial then
+    refuse("partial_rotary_factor", "1", tostring(share))
+  end
+  local rope = { theta = theta }
+  if share ~= 1 then rope.dims = math.floor(o.head_dim * share) end
+  if kind == "linear" and p.factor ~= 1 then rope.linear = p.factor end
+  if kind == "yarn" then rope.yarn = yarn(p, c.max_position_embeddings) end
+  if kind == "llama3" then
+    rope.llama3 = { factor = p.factor, low = p.low_freq_factor, high = p.high_freq_factor,
+                    original = p.original_max_position_embeddings or c.max_position_embeddings }
+  end
+  return rope
+end
+
+-- }{== Layers ================================================================
+
+-- The fields that say which layers attend to a window.
+common.window_fields = {
+  layer_types = { type = "list", of = { type = "string" } },
+  sliding_window = common.optional, use_sliding_window = common.no,
+}
+
+-- Which layers attend to a window, from 1: a list of booleans.  otherwise: i's, where the
+-- configuration does not list them; window: whether there is one.
+function common.sliding(c, window, otherwise)
+  local list, given = {}, c.layer_types
+  if given and #given ~= c.num_hidden_layers then
+    refuse("layer_types", "num_hidden_layers = " .. c.num_hidden_layers .. " of them",
+      tostring(#given))
+  end
+  for i = 1, c.num_hidden_layers do
+    if given and given[i] ~= "full_attention" and given[i] ~= "sliding_attention" then
+      refuse("layer_types", "full_attention and sliding_attention", "'" .. given[i] .. "'")
+    end
+    if given then list[i] = given[i] == "sliding_attention" else list[i] = otherwise(i) end
+    if list[i] and not window then
+      refuse("layer_types", "full_attention without a sliding_window", "sliding_attention")
+    end
+  end
+  return list
+end
+
+-- A window as attention takes it: none if it reaches over the whole context.
+function common.window(c, window)
+  return window and window < c.max_position_embeddings and window or nil
+end
+
+-- A copy of the options with more.
+function common.with(options, more)
+  local out = {}
+  for name, v in pairs(options) do out[name] = v end
+  for name, v in pairs(more) do out[name] = v end
+  return out
+end
+
+-- }{== Sizes and activations =================================================
+
+-- Fields that nearly all have; 'more': others, or false for one of these that there is not.
+function common.known(more)
+  local known = {
+    vocab_size = size(), hidden_size = size(), intermediate_size = size(),
+    num_hidden_layers = common.count, num_attention_heads = size(),
+    num_key_value_heads = common.optional, head_dim = common.optional,
+    max_position_embeddings = size(), rms_norm_eps = common.eps,
+    tie_word_embeddings = common.no, hidden_act = common.text,
+    attention_bias = common.no, mlp_bias = common.no,
+  }
+  for name, field in pairs(common.rope_fields) do known[name] = field end
+  for name, field in pairs(more or {}) do known[name] = field or nil end
+  return known
+end
+
+-- A model with one norm before every sublayer; 'more': other fields of model.
+function common.model(c, layers, more)
+  return model(common.with({
+    vocab = c.vocab_size, context = c.max_position_embeddings, dim = c.hidden_size,
+    embedding = { tied = c.tie_word_embeddings },
+    norm = rmsnorm { eps = c.rms_norm_eps },
+    layers = layers,
+  }, more or {}))
+end
+
+-- The list of layers that 'make', given the number of one from 1, returns.
+function common.layers(c, make)
+  local list = {}
+  for i = 1, c.num_hidden_layers do list[i] = make(i) end
+  return list
+end
+
+-- The gated MLP that most have.
+function common.mlp(c, more)
+  return mlp(common.with({ hidden = c.intermediate_size, bias = c.mlp_bias,
+    activation = common.activation("hidden_act", c.hidden_act, true) }, more or {}))
+end
+
+-- The head's size, and the options heads, kv_heads, head_dim without what follows from the others.
+function common.heads(c)
+  local heads, kv = c.num_attention_heads, c.num_key_value_heads or c.num_attention_heads
+  local d = c.head_dim or c.hidden_size // heads
+  if not c.head_dim and c.hidden_size % heads ~= 0 then
+    refuse("num_attention_heads", "a divisor of hidden_size = " .. c.hidden_size,
+      tostring(heads))
+  end
+  return d, { heads = heads, kv_heads = kv ~= heads and kv or nil,
+              head_dim = d * heads ~= c.hidden_size and d or nil }
+end
+
+local gated = { silu = "swiglu", swish = "swiglu", gelu = "geglu", gelu_new = "geglu_tanh",
+                gelu_pytorch_tanh = "geglu_tanh", relu = "reglu" }
+local plain = { silu = "silu", swish = "silu", gelu = "gelu", gelu_new = "gelu_tanh",
+                gelu_pytorch_tanh = "gelu_tanh", relu = "relu", relu2 = "relu2" }
+
+-- The activation of an MLP: with gates, or without.
+function common.activation(field, name, has_gate)
+  local known = has_gate and gated or plain
+  if known[name] then return known[name] end
+  local names = {}
+  for other in pairs(known) do names[#names + 1] = other end
+  refuse(field, "one of " .. table.concat(names, ", "), "'" .. name .. "'")
+end
+
+-- }{== Tensors ===============================================================
+
+-- The matrix ours, and its bias where there is one, from theirs; of: what is made of each.
+function common.linear(out, tensors, ours, theirs, of)
+  of = of or function(x) return x end
+  out[ours .. ".weight"] = of(theirs .. ".weight")
+  if tensors[theirs .. ".bias"] then out[ours .. ".bias"] = of(theirs .. ".bias") end
+end
+
+-- Tensors of decoders with Llama's names.  o: { mlp = { ours = "theirs" }, norms = { theirs =
+-- "ours" } of a layer, qk_norm =, gain = function of a norm's recipe, final = whether there is a
+-- final norm with a gain }.
+function common.decoder(c, tensors, o)
+  o = o or {}
+  local gain = o.gain or function(x) return x end
+  local out = { ["embed.weight"] = "model.embed_tokens.weight" }
+  if o.final ~= false then out["final_norm.weight"] = gain "model.norm.weight" end
+  local matrices = o.mlp or { gate = "gate_proj", up = "up_proj", down = "down_proj" }
+  local norms = o.norms or { input_layernorm = "attention.norm",
+                             post_attention_layernorm = "mlp.norm" }
+  for i = 0, c.num_hidden_layers - 1 do
+    local ours, theirs = "layers." .. i .. ".", "model.layers." .. i .. "."
+    for _, name in ipairs { "q", "k", "v", "o" } do
+      common.linear(out, tensors, ours .. "attention." .. name,
+        theirs .. "self_attn." .. name .. "_proj")
+    end
+    for name, other in pairs(matrices) do
+      common.linear(out, tensors, ours .. "mlp." .. name, theirs .. "mlp." .. other)
+    end
+    for name, norm in pairs(norms) do
+      out[ours .. norm .. ".weight"] = gain(theirs .. name .. ".weight")
+    end
+    for _, name in ipairs(o.qk_norm and { "q_norm", "k_norm" } or {}) do
+      out[ours .. "attention." .. name .. ".weight"] =
+        gain(theirs .. "self_attn." .. name .. ".weight")
+    end
+  end
+  return out
+end
+
+-- What an importer returns, with the head; what old files have beside weights is left.
+function common.result(c, tensors, out, spec)
+  local same = {}
+  if not c.tie_word_embeddings then
+    out["head.weight"] = "lm_head.weight"
+  elseif tensors["lm_head.weight"] then
+    same["lm_head.weight"] = out["embed.weight"]
+  end
+  return { spec = spec, tensors = out, same = same,
+           ignore = { "model.layers.*.self_attn.rotary_emb.inv_freq",
+                      "model.rotary_emb.inv_freq" } }
+end
+
+-- An importer of a decoder with Llama's names whose late layers may attend to a window, as Qwen's
+-- do: the known fields besides Llama's, options of attention by the fields, and of the decoder.
+function common.windowed(known, options, decoder)
+  known.max_window_layers = { type = "integer", min = 0, default = 28 }
+  return function(config, tensors)
+    local c = fields(config, common.known(common.with(common.window_fields, known)))
+    local d, heads = common.heads(c)
+    heads = common.with(heads, options(c))
+    heads.rope = common.rope(c, { head_dim = d })
+    local window = c.use_sliding_window and c.sliding_window or nil
+    local slides = common.sliding(c, window, function(i)
+      return window ~= nil and i > c.max_window_layers
+    end)
+    local full = named("full", layer { attention(heads), common.mlp(c) })
+    heads = common.with(heads, { window = common.window(c, window) })
+    local sliding = named("sliding", layer { attention(heads), common.mlp(c) })
+    local layers = common.layers(c, function(i) return slides[i] and sliding or full end)
+    return common.result(c, tensors, common.decoder(c, tensors, decoder), common.model(c, layers))
+  end
+end
+
+-- }==========================================================================
+return common

@@ -1,0 +1,407 @@
+-- What importers are made of: reading config.json, tensors made of stored tensors, and specs as
+-- data that are written as text.  Its environment is the library's; importers see what is in
+-- 'env'.  See ../importers.md.
+--   request: { config =, tensors =, null =, path =, name =, identifier =, tokenizer =, own = }
+--   own: whether the importer is a file of the user's
+local request = ...
+local null = request.null
+
+-- {== config.json ============================================================
+
+-- What every configuration may have and nothing computes with.
+local inert = {}
+for _, name in ipairs {
+  "_attn_implementation", "_name_or_path", "architectures", "attention_dropout", "auto_map",
+  "bos_token_id", "chunk_size_feed_forward", "cls_token_id", "decoder_start_token_id", "dtype",
+  "embd_pdrop", "eos_token_id", "finetuning_task", "gradient_checkpointing", "id2label",
+  "initializer_range", "is_decoder", "is_encoder_decoder", "keys_to_ignore_at_inference",
+  "label2id", "max_length", "mask_token_id", "model_type", "output_attentions",
+  "output_hidden_states", "pad_token_id", "prefix", "pretraining_tp", "problem_type",
+  "resid_pdrop", "return_dict", "sep_token_id", "task_specific_params", "tokenizer_class",
+  "torch_dtype", "transformers.js_config", "transformers_version", "unsloth_fixed",
+  "unsloth_version", "use_cache", "use_return_dict",
+} do inert[name] = true end
+
+local function show(v)
+  if v == null then return "null" end
+  if type(v) == "table" then return #v > 0 and "a list" or "an object" end
+  return describe(v)
+end
+
+-- An error of the folder: no line of an importer is to blame.
+local function refuse(where, expected, found)
+  error(request.path .. "/config.json: " .. where .. ": expected " .. expected .. ", found "
+    .. found, 0)
+end
+
+local function one_of(field, v)
+  for _, other in ipairs(field.one_of or { v }) do
+    if rawequal(v, other) or v == other then return true end
+  end
+  return false
+end
+
+local function words(field)
+  if not field.one_of then return wanted(field) end
+  local out = {}
+  for i, v in ipairs(field.one_of) do out[i] = show(v) end
+  return enumerate(out, "or")
+end
+
+-- A field's value: null and nothing are its default.
+local function value_of(where, field, v)
+  if v == nil or v == null then
+    if not field.required or v == null and field.nullable then return field.default end
+    refuse(where, words(field), v == nil and "none" or "null")
+  end
+  local plain = { type = field.type, min = field.min, max = field.max, above = field.above,
+                  of = field.of, count = field.count }
+  local ok, value = field.type == nil, v
+  if field.type == "table" then
+    ok = type(v) == "table"
+  elseif field.type then
+    ok, value = fits(plain, v, where)
+  end
+  if not ok or not one_of(field, value) then refuse(where, words(field), show(v)) end
+  return value
+end
+
+-- fields(config, known, without_effect, where): the values of the known fields, each of which is
+-- as in options, { type =, min =, max =, one_of =, required =, default = }; nullable: null will do
+-- for one that is required.  without_effect: a list of names that nothing computes with.  Any other
+-- field is refused.  where: of an object inside config.json.
+local function fields(given, known, without_effect, where)
+  local values, also = {}, {}
+  local before = where and where .. "." or ""
+  for _, name in ipairs(without_effect or {}) do also[name] = true end
+  if type(given) ~= "table" or #given > 0 then
+    refuse(where or "it", "an object", show(given))
+  end
+  for name, v in pairs(given) do
+    if not known[name] and not also[name] and (where or not inert[name]) then
+      refuse(before .. name, "only fields that this importer knows", show(v)
+        .. "; one that is without effect may be removed")
+    end
+  end
+  for name, field in pairs(known) do values[name] = value_of(before .. name, field, given[name]) end
+  return values
+end
+
+-- }{== Tensors ===============================================================
+
+local recipes = {}
+
+local function recipe(op)
+  return function(x, a, b, c) return { op = op, x, a, b, c } end
+end
+for _, op in ipairs { "slice", "transpose", "reshape", "plus", "scaled" } do
+  recipes[op] = recipe(op)
+end
+function recipes.concat(list, axis) return { op = "concat", list, axis or 1 } end
+function recipes.constant(value, shape) return { op = "constant", value, shape } end
+
+-- }{== Specs as data =========================================================
+
+local quoted = {}          -- metatable of constructors' calls that are written, not made
+
+local function quote(name)
+  return function(args) return setmetatable({ call = name, args = args or {} }, quoted) end
+end
+
+local function is_quoted(v) return type(v) == "table" and getmetatable(v) == quoted end
+
+-- named("sliding", layer { ... }): what a local of the spec is called, if it is needed.
+local function named(name, node)
+  node.name = node.name or name
+  return node
+end
+
+local order = {}
+for i, name in ipairs {
+  "name", "vocab", "context", "dim", "tokenizer", "embedding", "logits", "norm", "final_norm",
+  "residual", "heads", "kv_heads", "head_dim", "bias", "qk_norm", "scale", "window", "softcap",
+  "rope", "theta", "experts", "top", "hidden", "activation", "layers",
+} do order[name] = i end
+
+local function by_order(a, b)
+  local i, j = order[a] or 1000, order[b] or 1000
+  if i ~= j then return i < j end
+  return a < b
+end
+
+-- What is said though it is the default.
+local said = { theta = true, eps = true, tied = true }
+
+local function number_text(x)
+  local i = math.tointeger(x)
+  if i then return tostring(i) end
+  for digits = 1, 17 do
+    local s = ("%." .. digits .. "g"):format(x)
+    if tonumber(s) == x then
+      local at
+      for k = 1, #s do if s:sub(k, k) == "e" then at = k end end
+      if not at then return s end
+      local sign, rest = s:sub(at + 1, at + 1), s:sub(at + 2)
+      while #rest > 1 and rest:sub(1, 1) == "0" do rest = rest:sub(2) end
+      return s:sub(1, at) .. (sign == "-" and "-" or "") .. rest
+    end
+  end
+end
+
+local function is_list(t)
+  for k in pairs(t) do
+    if math.type(k) ~= "integer" then return false end
+  end
+  return true
+end
+
+local write
+
+-- Entries of a table as text, in order; without what is the default.
+local function entries(t, known, indent)
+  local out, names = {}, {}
+  for i = 1, #t do out[i] = write(t[i], nil, indent) end
+  for k in pairs(t) do
+    if type(k) == "string" then names[#names + 1] = k end
+  end
+  table.sort(names, by_order)
+  for _, name in ipairs(names) do
+    local field = known and known[name] ~= nil and as_field(known[name]) or {}
+    local v = t[name]
+    if field.default == nil or v ~= field.default or said[name] then
+      out[#out + 1] = name .. " = " .. write(v, field.fields, indent)
+    end
+  end
+  return out
+end
+
+local width = 98
+
+local function braces(list, indent, tall)
+  if #list == 0 then return "{}" end
+  local line = "{ " .. table.concat(list, ", ") .. " }"
+  local breaks = tall
+  for i = 1, #line do if line:sub(i, i) == "\n" then breaks = true end end
+  if not breaks and #line + #indent + 14 <= width then return line end
+  local inner, text, at = indent .. "  ", "{\n" .. indent .. "  ", 0
+  for i, s in ipairs(list) do
+    local wrap = tall or at + #s + #inner > width
+    if i > 1 then text = text .. (wrap and ",\n" .. inner or ", ") end
+    at = (wrap and 0 or at) + #s + 2
+    text = text .. s
+  end
+  return text .. ",\n" .. indent .. "}"
+end
+
+-- The text of a value; 'known': fields, whose defaults are left out.
+function write(v, known, indent)
+  if type(v) == "number" then return number_text(v) end
+  if type(v) == "string" then return ("%q"):format(v) end
+  if type(v) == "boolean" then return tostring(v) end
+  if type(v) ~= "table" then error("expected what a spec can say, found " .. describe(v)) end
+  if v.text then return v.text end
+  if not is_quoted(v) then return braces(entries(v, known, indent .. "  "), indent) end
+  if v.reference then return v.reference end
+  local constructor = rawget(public, v.call)
+  local takes = constructor and fields_of(constructor)
+  return v.call .. " "
+    .. braces(entries(v.args, takes, indent .. "  "), indent, v.call == "layer")
+end
+
+-- }{== Layers ================================================================
+
+-- The longest repetition that begins at i: its period and how often.
+local function repetition(keys, i, n)
+  local best, times, covered = 1, 1, 1
+  for p = 1, (n - i + 1) // 2 do
+    local k = i + p
+    while k <= n and keys[k] == keys[k - p] do k = k + 1 end
+    local r = (k - i) // p
+    if r >= 2 and r * p > covered then best, times, covered = p, r, r * p end
+    if covered == n - i + 1 then break end
+  end
+  return best, times
+end
+
+-- Equal layers as times(n, ...), repeated groups of them too; 'text' by key.
+local function compress(keys, first, last, text)
+  local out, i = {}, first
+  while i <= last do
+    local p, r = repetition(keys, i, last)
+    if r == 1 then
+      out[#out + 1] = text[keys[i]]
+    elseif p == 1 then
+      out[#out + 1] = "times(" .. r .. ", " .. text[keys[i]] .. ")"
+    else
+      out[#out + 1] = "times(" .. r .. ", { "
+        .. table.concat(compress(keys, i, i + p - 1, text), ", ") .. " })"
+    end
+    i = i + p * r
+  end
+  return out
+end
+
+-- The distinct layers, by their text, and which is where.
+local function kinds_of(layers)
+  local keys, kinds, seen = {}, {}, {}
+  for i, node in ipairs(layers) do
+    local text = write(node, nil, "")
+    if not seen[text] then
+      kinds[#kinds + 1] = { text = text, name = node.name, node = node }
+      seen[text] = #kinds
+    end
+    keys[i] = seen[text]
+  end
+  return keys, kinds
+end
+
+-- Names of their own for the kinds of layers.
+local function name_kinds(kinds)
+  local taken = {}
+  for i, kind in ipairs(kinds) do
+    local name = kind.name or "layer_" .. i
+    while taken[name] do name = name .. "_" .. i end
+    taken[name], kind.name = true, name
+  end
+end
+
+-- Lines for definitions, and the text of the list of layers.
+local function layers_text(layers)
+  local keys, kinds = kinds_of(layers)
+  if #kinds == 1 then
+    local inner = write(kinds[1].node, nil, "  ")
+    return {}, #layers == 1 and "{ " .. inner .. " }" or "times(" .. #layers .. ", " .. inner .. ")"
+  end
+  name_kinds(kinds)
+  local lines, text = {}, {}
+  for i, kind in ipairs(kinds) do
+    lines[i] = "local " .. kind.name .. " = " .. kind.text
+    text[i] = kind.name
+  end
+  return lines, braces(compress(keys, 1, #keys, text), "  ")
+end
+
+-- }{== The whole =============================================================
+
+-- Parts of a model's fields that go on one line.
+local rows = {
+  { "name" }, { "vocab", "context", "dim" }, { "tokenizer" }, { "embedding" }, { "logits" },
+  { "norm" }, { "final_norm" }, { "residual" },
+}
+
+local function one_line(text)
+  local out = {}
+  for i = 1, math.min(#text, 200) do
+    local c = text:sub(i, i)
+    out[i] = c:byte() < 32 and " " or c
+  end
+  return table.concat(out)
+end
+
+-- A spec's text as lines, from what model { ... } of an importer gave.
+local function spec_lines(node, title)
+  local args, known, lines, done = node.args, fields_of(public.model), {}, { layers = true }
+  local before, layers = layers_text(args.layers)
+  lines[1] = "-- " .. one_line(title) .. "; weights in " .. one_line(request.name)
+    .. ".safetensors."
+  for _, line in ipairs(before) do lines[#lines + 1] = line end
+  if #before > 0 then lines[#lines + 1] = "" end
+  lines[#lines + 1] = "return model {"
+  local function row(names)
+    local some = {}
+    for _, name in ipairs(names) do some[name], done[name] = args[name], true end
+    local list = entries(some, known, "  ")
+    if #list > 0 then lines[#lines + 1] = "  " .. table.concat(list, ", ") .. "," end
+  end
+  for _, names in ipairs(rows) do row(names) end
+  for name in pairs(args) do
+    if not done[name] then row { name } end
+  end
+  lines[#lines + 1] = "  layers = " .. layers .. ","
+  lines[#lines + 1] = "}"
+  return lines
+end
+
+local env = {}
+for name, value in pairs(public) do
+  if core.ops[name] == nil and constructs(value) then env[name] = quote(name) end
+end
+for _, name in ipairs { "assert", "error", "getmetatable", "ipairs", "math", "next", "pairs",
+                        "pcall", "rawequal", "rawget", "rawlen", "rawset", "setmetatable",
+                        "string", "table", "tonumber", "tostring", "type" } do
+  env[name] = public[name]
+end
+for _, name in ipairs { "attention", "recurrence" } do
+  if constructs(public[name]) then env[name] = quote(name) end
+end
+for name, f in pairs(recipes) do env[name] = f end
+env.fields, env.refuse, env.null, env.named, env.quote = fields, refuse, null, named, quote
+-- The model that this becomes: its name, and the file that its tokenizer is in (nil: none).
+env.name, env.tokenizer = request.identifier, request.tokenizer
+
+local loaded = {}
+
+-- builtin "llama": what the library's file import/llama.lua returns.
+function env.builtin(name)
+  if loaded[name] == nil then
+    loaded[name] = core.load("import/" .. name .. ".lua", setmetatable({}, { __index = env }))
+  end
+  return loaded[name]
+end
+env.require = request.own and core.requirer(env) or env.builtin
+setmetatable(env, { __metatable = false, __index = function(_, name)
+  error(unknown("expected a name that is defined", "found '" .. tostring(name) .. "'",
+    tostring(name), env))
+end })
+
+-- The importer for the folder's model_type.
+local function choose()
+  local kind = request.config.model_type
+  local known = {}
+  for _, file in ipairs(core.importers()) do
+    local name = file:sub(#"import/" + 1, -5)
+    if name == kind and name ~= "kit" and name ~= "common" then return env.builtin(name) end
+    if name ~= "kit" and name ~= "common" then known[#known + 1] = name end
+  end
+  refuse("model_type", "one of " .. enumerate(known, "and")
+    .. ", or --importer FILE.lua", show(kind == nil and null or kind))
+end
+
+local function lines_of(result)
+  local spec = result.spec
+  if is_quoted(spec) and spec.call == "model" then
+    spec.args.name = spec.args.name or request.identifier
+    spec.args.tokenizer = spec.args.tokenizer or request.tokenizer
+    local names = request.config.architectures
+    local title = type(names) == "table" and type(names[1]) == "string" and names[1]
+      or tostring(request.config.model_type)
+    return spec_lines(spec, title)
+  end
+  if type(spec) == "string" then return { spec } end
+  if type(spec) == "table" and not is_quoted(spec) then return spec end
+  error("importer: expected spec to be model { ... } or text, found " .. show(spec))
+end
+
+-- { spec = lines, names = list, recipes = list, ignore = list, same = list of pairs }
+local function run(importer)
+  if not request.own then importer = choose() end
+  if type(importer) ~= "function" then
+    error("importer: expected a function of config and tensors, found " .. show(importer))
+  end
+  local result = importer(request.config, request.tensors)
+  if type(result) ~= "table" then
+    error("importer: expected { spec =, tensors = } to be returned, found " .. show(result))
+  end
+  local out = { spec = lines_of(result), names = {}, recipes = {}, ignore = result.ignore or {},
+                same = {} }
+  if type(result.tensors) ~= "table" then
+    error("importer: expected tensors to be a table, found " .. show(result.tensors))
+  end
+  for name, made in pairs(result.tensors) do
+    out.names[#out.names + 1], out.recipes[#out.recipes + 1] = name, made
+  end
+  for name, other in pairs(result.same or {}) do out.same[#out.same + 1] = { name, other } end
+  return out
+end
+
+return { environment = env, run = run }

@@ -1,0 +1,11 @@
+-- LlamaForCausalLM: Llama 1 to 3, SmolLM, TinyLlama and many more.
+local common = builtin "common"
+
+return function(config, tensors)
+  local c = fields(config, common.known())
+  local d, heads = common.heads(c)
+  heads.bias, heads.rope = c.attention_bias, common.rope(c, { head_dim = d })
+  local block = layer { attention(heads), common.mlp(c) }
+  return common.result(c, tensors, common.decoder(c, tensors),
+    common.model(c, common.layers(c, function() return block end)))
+end

@@ -1,0 +1,14 @@
+-- MistralForCausalLM: Llama with a window in every layer, or none.
+local common = builtin "common"
+
+return function(config, tensors)
+  local c = fields(config, common.known {
+    attention_bias = false, mlp_bias = false, num_key_value_heads = common.kv_heads,
+    sliding_window = { type = "integer", min = 1, required = true, nullable = true },
+  })
+  local d, heads = common.heads(c)
+  heads.rope, heads.window = common.rope(c, { head_dim = d }), common.window(c, c.sliding_window)
+  local block = layer { attention(heads), common.mlp(c) }
+  return common.result(c, tensors, common.decoder(c, tensors),
+    common.model(c, common.layers(c, function() return block end)))
+end

@@ -1,0 +1,153 @@
+/*
+** Importers against transformers: of each architecture a tiny checkpoint, as it writes them, and
+** the logits that it computes (tests/interop/fixtures.py).  What an importer makes of one, a spec
+** and weights, computes the same with the float64 interpreter.
+*/
+#include "test.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "importer.h"
+#include "scratch.h"
+#include "spec.h"
+
+/* == Importing ============================================================ */
+
+static void read_config(const CheckpointFolder *c, Json *j) {
+    Error e = { 0 };
+    bool there;
+    if (folder_json(c, "config.json", FOLDER_CONFIG, FOLDER_CONFIG_VALUES, j, &there, &e))
+        fail_msg("%s", e.text);
+    assert_true(there);
+}
+
+/* The spec's model, and the weights in a file of the test's folder. */
+static Model *import_case(void **state, const char *folder, bool keep, char path[SCRATCH_PATH]) {
+    CheckpointFolder c;
+    Json config = { 0 };
+    Imported made;
+    Error e = { 0 };
+    if (folder_load(&c, folder, &e)) fail_msg("%s", e.text);
+    read_config(&c, &config);
+    const ImportRequest r = { .folder = &c, .config = &config, .name = "m", .keep = keep };
+    if (importer_run(&r, &made, &e)) fail_msg("%s", e.text);
+    Model *m = spec_load_text("m.lua", made.spec.at, made.spec.length, NULL, &e);
+    if (!m) fail_msg("%s", e.text);
+    assert_int_equal(made.plan.count, graph_tensors(m->graph));
+    scratch_path(state, "m.safetensors", path);
+    if (plan_write(&made.plan, path, &e)) fail_msg("%s", e.text);
+    importer_free(&made);
+    json_free(&config);
+    folder_free(&c);
+    return m;
+}
+
+/* == Evaluating =========================================================== */
+
+typedef struct Weights {
+    Safetensors file;
+    int count;
+    const Node *param[256];
+    double *value[256];
+} Weights;
+
+/* A parameter's tensors, one behind another. */
+static const double *param_value(void *user, const Node *param) {
+    Weights *w = user;
+    char name[256];
+    Error e = { 0 };
+    for (int i = 0; i < w->count; i++)
+        if (w->param[i] == param) return w->value[i];
+    assert_true(w->count < 256);
+    Shape shape = param_tensor_shape(param);
+    int64_t each = shape_count(&shape), tensors = param_tensors(param);
+    double *value = malloc((size_t)(each * tensors) * sizeof *value);
+    for (int64_t k = 0; k < tensors; k++) {
+        param_tensor_name(param, k, name, sizeof name);
+        const Tensor *t = safetensors_find(&w->file, name);
+        if (!t) fail_msg("there is no tensor '%s'", name);
+        assert_int_equal(t->count, each);
+        assert_int_equal(safetensors_read_f64(&w->file, t, value + k * each, &e), 0);
+    }
+    w->param[w->count] = param;
+    return w->value[w->count++] = value;
+}
+
+static void compare(const double *got, const float *want, int64_t count) {
+    double most = 0;
+    for (int64_t i = 0; i < count; i++)
+        most = fmax(most, fabs(want[i]));
+    for (int64_t i = 0; i < count; i++)
+        if (!(fabs(got[i] - want[i]) <= 1e-5 * most))
+            fail_msg("logit %lld is %.9g, expected %.9g", (long long)i, got[i], want[i]);
+}
+
+static void check_logits(const Model *m, const char *weights, const char *expected) {
+    Weights w = { 0 };
+    Safetensors s;
+    Error e = { 0 };
+    if (safetensors_open(&w.file, weights, &e) || safetensors_open(&s, expected, &e))
+        fail_msg("%s", e.text);
+    const Tensor *tokens = safetensors_find(&s, "tokens"), *logits = safetensors_find(&s, "logits");
+    int32_t *ids = malloc((size_t)tokens->count * sizeof *ids);
+    float *want = malloc((size_t)logits->count * sizeof *want);
+    assert_int_equal(safetensors_read_i32(&s, tokens, ids, &e), 0);
+    assert_int_equal(safetensors_read_f32(&s, logits, want, &e), 0);
+    const EvalInput in = { .batch = tokens->shape[0],
+                           .time = tokens->shape[1],
+                           .tokens = ids,
+                           .param = param_value,
+                           .user = &w,
+                           .seed = 1 };
+    Eval *ev = eval_new(m->graph, &in);
+    compare(eval_value(ev, graph_find(m->graph, "logits")), want, logits->count);
+    eval_free(ev);
+    for (int i = 0; i < w.count; i++)
+        free(w.value[i]);
+    free(ids);
+    free(want);
+    safetensors_close(&s);
+    safetensors_close(&w.file);
+}
+
+/* Weights in float32, and as they are. */
+static void check_case(void **state, const char *name) {
+    char folder[1024], expected[1100], path[SCRATCH_PATH];
+    print_text(folder, sizeof folder, "%s/tests/checkpoints/%s", SOURCE_DIR, name);
+    print_text(expected, sizeof expected, "%s/expected.safetensors", folder);
+    for (int keep = 0; keep < 2; keep++) {
+        Model *m = import_case(state, folder, keep, path);
+        check_logits(m, path, expected);
+        spec_free(m);
+    }
+}
+
+#define CASE(name) \
+    static void test_##name(void **state) { check_case(state, #name); }
+#include "import_cases.def"
+
+/* == What is kept ========================================================= */
+
+static void test_types(void **state) {
+    char path[SCRATCH_PATH];
+    Safetensors s;
+    Error e = { 0 };
+    Model *m = import_case(state, SOURCE_DIR "/tests/checkpoints/gemma3_text", true, path);
+    assert_int_equal(safetensors_open(&s, path, &e), 0);
+    /* what is stored as it was, and 1 + w, which bfloat16 cannot hold */
+    assert_int_equal(safetensors_find(&s, "embed.weight")->dtype, DTYPE_BF16);
+    assert_int_equal(safetensors_find(&s, "final_norm.weight")->dtype, DTYPE_F32);
+    safetensors_close(&s);
+    spec_free(m);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+#define CASE(name) cmocka_unit_test(test_##name),
+#include "import_cases.def"
+        cmocka_unit_test(test_types),
+    };
+    return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
+}
