@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "data.h"
+#include "tokenizer_file.h"
+#include "tokenizer_identity.h"
 
 enum { TOKENS = 64, WINDOW = 32 };
 #define WORK 2e9    /* operations of running the model */
@@ -32,7 +34,14 @@ typedef struct TrainedModel {
 
 static int open_tokenizer(TrainedModel *x) {
     const TokenizerKind *kind;
+    const CarriedFile *f = &x->m->tokenizer_file;
     if (!x->m->tokenizer || !*x->m->tokenizer) return STATUS_OK; /* tokens need none */
+    if (f->bytes) {
+        int status = tokenizer_parse(&x->tokenizer, x->m->tokenizer, f->bytes, f->size, x->e);
+        if (status) return status;
+        tokenizer_called(&x->tokenizer, x->m->tokenizer, f->sha256);
+        return tokenizer_expect(&x->weights, &x->tokenizer, x->e);
+    }
     int status = tokenizer_kind(x->m->tokenizer, &kind, x->e);
     return status ? status : tokenizer_load(&x->tokenizer, kind, x->m->vocab, &x->weights, x->e);
 }
