@@ -1,5 +1,5 @@
 /* Text to ids, of tokenizers of files: what is done before there are words. */
-#include "token_file.h"
+#include "file_tables.h"
 
 #include <stdlib.h>
 #include <string.h>
