@@ -2,14 +2,14 @@
 #ifndef STRATA_TOKEN_JSON_H
 #define STRATA_TOKEN_JSON_H
 
-#include "token_file.h"
+#include "file_tables.h"
 
 typedef struct TokenJson {
     Tokenizer *t;
     TokenFile *f;
     const Json *j;
     const char *what;
-    bool byte_decoder; /* ids' texts are spelled by characters for bytes */
+    Vocabulary renamed; /* added tokens of which normalization leaves another text */
     Error *e;
 } TokenJson;
 
