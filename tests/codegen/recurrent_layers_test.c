@@ -26,7 +26,7 @@ typedef struct Layer {
 
 static const Layer layers[] = {
     { "kda { heads = 2, head_dim = 8, gate_rank = 4 }", "", "standard {}" },
-    { "kda { heads = 3, conv = 2 }", "", "attnres { blocks = 2 }" },
+    { "kda { heads = 3, conv = 2, floor = -3 }", "", "attnres { blocks = 2 }" },
     { "kda { heads = 2, conv = 0 }", "route = mod { capacity = 0.5 },", "standard {}" },
     { "gated_delta { heads = 2, value_heads = 4, head_dim = 5, value_dim = 6 }", "",
       "haares { blocks = 2 }" },

@@ -125,10 +125,13 @@ static void check_case(void **state, const char *name) {
 }
 
 /* A row an architecture. */
-#define CASES                                                                                    \
-    CASE(llama)                                                                                  \
-    CASE(mistral) CASE(qwen2) CASE(qwen3) CASE(smollm3) CASE(gpt2) CASE(olmo2) CASE(gemma3_text) \
-        CASE(granite) CASE(nanochat)
+#define CASES                                                                            \
+    CASE(llama)                                                                          \
+    CASE(mistral)                                                                        \
+    CASE(qwen2)                                                                          \
+    CASE(qwen3) CASE(smollm3) CASE(gpt2) CASE(olmo2) CASE(gemma3_text) CASE(granite)     \
+        CASE(nanochat) CASE(qwen3_moe) CASE(mixtral) CASE(deepseek_v3) CASE(kimi_linear) \
+            CASE(inkling2_text) CASE(beam) CASE(hy_v4) CASE(glm5_next)
 #define CASE(name) \
     static void test_##name(void **state) { check_case(state, #name); }
 CASES
