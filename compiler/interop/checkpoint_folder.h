@@ -34,7 +34,7 @@ typedef struct CheckpointFolder {
 
 /* Opens and checks everything but the values.  On failure nothing stays open or allocated. */
 int folder_load(CheckpointFolder *c, const char *path, Error *e);
-void folder_free(CheckpointFolder *c);                                 /* harmless on {0} */
+void folder_free(CheckpointFolder *c);                                  /* harmless on {0} */
 StoredTensor *folder_find(const CheckpointFolder *c, const char *name); /* NULL: none */
 
 /* The path of a plain file name in the folder, to be freed: checked as above.  *there tells

@@ -22,12 +22,12 @@ typedef struct Mover {
 } Mover;
 
 /* Part of a view: by axis, elements, strides in the file and in the block. */
-typedef struct Box {
+typedef struct ViewBox {
     const TensorView *v;
     int64_t at;
     int dims;
     int64_t n[SAFETENSORS_RANK], from[SAFETENSORS_RANK], to[SAFETENSORS_RANK];
-} Box;
+} ViewBox;
 
 /* == Elements ============================================================= */
 
@@ -91,7 +91,7 @@ static int read_elements(const TensorView *v, int64_t at, int64_t n, void *to, E
 }
 
 /* The axis with the shortest stride of those with more than one element; -1: there is none. */
-static int inner_axis(const Box *b) {
+static int inner_axis(const ViewBox *b) {
     int best = -1;
     for (int d = 0; d < b->dims; d++)
         if (b->n[d] > 1 && (best < 0 || b->from[d] < b->from[best])) best = d;
@@ -99,7 +99,7 @@ static int inner_axis(const Box *b) {
 }
 
 /* Elements of the file between the first and the last of a box, these included. */
-static int64_t span_of(const Box *b, int64_t *count) {
+static int64_t span_of(const ViewBox *b, int64_t *count) {
     int64_t span = 1;
     *count = 1;
     for (int d = 0; d < b->dims; d++) {
@@ -111,7 +111,7 @@ static int64_t span_of(const Box *b, int64_t *count) {
 
 /* Moves a box run by run along one axis.  near: element 'base' of the file and those after it are
 ** in m->read already. */
-static int move_runs(Mover *m, const Box *b, int run, int64_t base, bool near, float *out,
+static int move_runs(Mover *m, const ViewBox *b, int run, int64_t base, bool near, float *out,
                      Error *e) {
     int64_t index[SAFETENSORS_RANK] = { 0 }, size = dtype_size(b->v->from->tensor->dtype);
     int64_t n = run < 0 ? 1 : b->n[run], step = run < 0 ? 1 : b->from[run];
@@ -135,8 +135,8 @@ static int move_runs(Mover *m, const Box *b, int run, int64_t base, bool near, f
 }
 
 /* A box one element of an axis at a time. */
-static int move_slices(Mover *m, const Box *b, int axis, float *out, Error *e) {
-    Box one = *b;
+static int move_slices(Mover *m, const ViewBox *b, int axis, float *out, Error *e) {
+    ViewBox one = *b;
     one.n[axis] = 1;
     int status = STATUS_OK;
     for (int64_t i = 0; i < b->n[axis] && !status; i++) {
@@ -146,7 +146,7 @@ static int move_slices(Mover *m, const Box *b, int axis, float *out, Error *e) {
     return status;
 }
 
-static int move_box(Mover *m, const Box *b, float *out, Error *e) {
+static int move_box(Mover *m, const ViewBox *b, float *out, Error *e) {
     int64_t count, span = span_of(b, &count), size = dtype_size(b->v->from->tensor->dtype);
     int run = inner_axis(b);
     if (span <= 2 * count && span * size <= PLAN_BLOCK) {
@@ -159,7 +159,7 @@ static int move_box(Mover *m, const Box *b, float *out, Error *e) {
     return move_runs(m, b, run, 0, false, out, e);
 }
 
-static int move_constant(const Box *b, float *out) {
+static int move_constant(const ViewBox *b, float *out) {
     int64_t index[SAFETENSORS_RANK] = { 0 };
     for (int d = 0; d >= 0;) {
         int64_t to = 0;
@@ -185,8 +185,8 @@ typedef struct Joined {
 /* What piece v, whose first element along the axis is number 'before', has of a box: *to is where
 ** that begins in the block; false: nothing. */
 static bool part_of(const Joined *j, const TensorView *v, int64_t before, const int64_t *start,
-                    const int64_t *size, Box *b, int64_t *to) {
-    *b = (Box){ .v = v, .at = v->offset, .dims = j->dims };
+                    const int64_t *size, ViewBox *b, int64_t *to) {
+    *b = (ViewBox){ .v = v, .at = v->offset, .dims = j->dims };
     *to = 0;
     int64_t step = 1;
     for (int d = j->dims - 1; d >= 0; d--) {
@@ -211,7 +211,7 @@ static int move_block(Mover *m, const Joined *j, const int64_t *start, const int
     int status = STATUS_OK;
     for (int i = 0; i < j->pieces && !status; i++) {
         const TensorView *v = &j->piece[i];
-        Box b;
+        ViewBox b;
         if (part_of(j, v, before, start, size, &b, &to))
             status = v->from ? move_box(m, &b, m->block + to, e) : move_constant(&b, m->block + to);
         if (j->dims) before += v->dim[j->axis];

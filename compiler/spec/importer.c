@@ -11,7 +11,7 @@
 
 /* A checkpoint may have 100 000 tensors: more than a spec has to say. */
 static const SpecLimits import_limits = { .memory = (size_t)512 << 20,
-                                          .instructions = 1000 * 1000 * 1000 };
+                                          .instructions = 400 * 1000 * 1000 };
 
 typedef struct Importing {
     const ImportRequest *r;
@@ -48,7 +48,8 @@ static void push_json(lua_State *L, const Json *j, const JsonNode *n) {
     case JSON_TRUE: lua_pushboolean(L, 1); break;
     case JSON_NUMBER:
         if (json_int64(n, &whole)) lua_pushinteger(L, whole);
-        else json_double(n, &number), lua_pushnumber(L, number);
+        else if (json_double(n, &number)) lua_pushnumber(L, number);
+        else spec_fail(L, "expected numbers that a double holds, found %s", n->text);
         break;
     case JSON_STRING: lua_pushstring(L, n->text); break;
     default: push_box(L, j, n);

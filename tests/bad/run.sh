@@ -11,7 +11,8 @@ only=${2:-}
 work=$(mktemp -d) || exit 1
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 trap 'exit 1' INT TERM HUP
-export TMPDIR="$work/tmp" LC_ALL=C strata
+checkpoints=$here/../checkpoints
+export TMPDIR="$work/tmp" LC_ALL=C strata checkpoints
 unset NO_COLOR
 chmod 755 "$work"
 
@@ -53,6 +54,12 @@ mixer() {
     done
     echo '}' >>mine.lua
     sed 's/  norm.*/&\n  residual = require "mine" {},/' tiny.lua >mixed.lua
+}
+
+# checkpoint NAME [SED]: hf, a folder of tests/checkpoints, its config.json changed
+checkpoint() {
+    cp -r "$checkpoints/$1" hf && chmod -R u+w hf
+    [ $# -lt 2 ] || sed -i "$2" hf/config.json
 }
 
 # residual SPEC MIXER: mixed.lua, a fixture's spec with another mixer, two layers

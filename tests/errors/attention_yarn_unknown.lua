@@ -3,6 +3,6 @@ return model {
   norm = rmsnorm { eps = 1e-6 },
   layers = { layer {
     attention { heads = 4 },
-    attention { heads = 4, rope = { yarn = { factor = 2, orignal = 64 } }, name = 'b' }          --> attention.rope.yarn: expected fields out of beta_fast, beta_slow, factor and original, found 'orignal'; did you mean 'original'?
+    attention { heads = 4, rope = { yarn = { factor = 2, orignal = 64 } }, name = 'b' }          --> attention.rope.yarn: expected fields out of attention_factor, beta_fast, beta_slow, factor, original and truncate, found 'orignal'; did you mean 'original'?
   } },
 }

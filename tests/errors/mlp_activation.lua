@@ -3,6 +3,6 @@ return model {
   norm = rmsnorm { eps = 1e-6 },
   layers = { layer {
     attention { heads = 4 },
-    mlp { hidden = 8, activation = 'geglu' }          --> mlp: expected activation to be 'swiglu', 'gelu', 'gelu_tanh', 'relu', 'relu2' or 'silu', found the string 'geglu'
+    mlp { hidden = 8, activation = 'maxout' }          --> mlp: expected activation to be 'swiglu', 'geglu', 'geglu_tanh', 'reglu', 'gelu', 'gelu_tanh', 'relu', 'relu2' or 'silu', found the string 'maxout'
   } },
 }

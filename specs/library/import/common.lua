@@ -2,16 +2,16 @@
 local common = {}
 
 local function size(default)
-  return { type = "integer", min = 1, max = 2 ^ 31 - 1, default = default,
+  return { type = "integer", min = 1, max = (1 << 31) - 1, default = default,
            required = default == nil }
 end
 common.size = size
 common.count = { type = "integer", min = 1, max = 10000, required = true }  -- of layers
-common.optional = { type = "integer", min = 1, max = 2 ^ 31 - 1 }
+common.optional = { type = "integer", min = 1, max = (1 << 31) - 1 }
 common.eps = { type = "number", min = 0, required = true }
 common.no = { type = "boolean", default = false }
 common.yes = { type = "boolean", default = true }
-common.kv_heads = { type = "integer", min = 1, max = 2 ^ 31 - 1, required = true, nullable = true }
+common.kv_heads = { type = "integer", min = 1, max = (1 << 31) - 1, required = true, nullable = true }
 common.text = { type = "string", required = true }
 common.fraction = { type = "number", above = 0 }
 

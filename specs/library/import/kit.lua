@@ -68,7 +68,8 @@ end
 
 -- fields(config, known, without_effect, where): the values of the known fields, each of which is
 -- as in options, { type =, min =, max =, one_of =, required =, default = }; nullable: null will do
--- for one that is required.  without_effect: a list of names that nothing computes with.  Any other field is refused.  where: of an object inside config.json.
+-- for one that is required.  without_effect: a list of names that nothing computes with.  Any other
+-- field is refused.  where: of an object inside config.json.
 local function fields(given, known, without_effect, where)
   local values, also = {}, {}
   local before = where and where .. "." or ""
@@ -181,7 +182,7 @@ local function braces(list, indent, tall)
   local line = "{ " .. table.concat(list, ", ") .. " }"
   local breaks = tall
   for i = 1, #line do if line:sub(i, i) == "\n" then breaks = true end end
-  if not breaks and #line + #indent + 20 <= width then return line end
+  if not breaks and #line + #indent + 14 <= width then return line end
   local inner, text, at = indent .. "  ", "{\n" .. indent .. "  ", 0
   for i, s in ipairs(list) do
     local wrap = tall or at + #s + #inner > width
@@ -326,7 +327,8 @@ for name, value in pairs(public) do
   if core.ops[name] == nil and constructs(value) then env[name] = quote(name) end
 end
 for _, name in ipairs { "assert", "error", "getmetatable", "ipairs", "math", "next", "pairs",
-                        "pcall", "rawequal", "rawget", "rawlen", "rawset", "setmetatable", "string", "table", "tonumber", "tostring", "type" } do
+                        "pcall", "rawequal", "rawget", "rawlen", "rawset", "setmetatable",
+                        "string", "table", "tonumber", "tostring", "type" } do
   env[name] = public[name]
 end
 for _, name in ipairs { "attention", "recurrence" } do
@@ -352,14 +354,17 @@ setmetatable(env, { __metatable = false, __index = function(_, name)
     tostring(name), env))
 end })
 
+-- Files of import/ that are no importers.
+local helper = { kit = true, common = true, experts = true }
+
 -- The importer for the folder's model_type.
 local function choose()
   local kind = request.config.model_type
   local known = {}
   for _, file in ipairs(core.importers()) do
     local name = file:sub(#"import/" + 1, -5)
-    if name == kind and name ~= "kit" and name ~= "common" then return env.builtin(name) end
-    if name ~= "kit" and name ~= "common" then known[#known + 1] = name end
+    if name == kind and not helper[name] then return env.builtin(name) end
+    if not helper[name] then known[#known + 1] = name end
   end
   refuse("model_type", "one of " .. enumerate(known, "and")
     .. ", or --importer FILE.lua", show(kind == nil and null or kind))
