@@ -28,6 +28,15 @@ NEXT = dict(EXPERTS, **dict(LATENT, qk_rope_head_dim=0), n_routed_experts=8, ind
             linear_head_dim=12, linear_num_heads=3, hc_mult=3, hc_eps=1e-4,
             mlp_layer_types=["dense"] + ["sparse"] * 3, num_hidden_layers=4,
             layer_types=["linear_attention"] * 3 + ["indexed_attention"])
+GATED = dict(EXPERTS, num_experts=6, shared_expert_intermediate_size=28, head_dim=12,
+             linear_key_head_dim=8, linear_value_head_dim=10, linear_num_key_heads=2,
+             linear_num_value_heads=4, hc_count=3, hc_lowrank=7, indexer_n_heads=2,
+             indexer_kv_heads=1, indexer_head_dim=12, indexer_budget=128,
+             indexer_compress_ratio=4, num_hidden_layers=4,
+             layer_types=["linear_attention", "full_attention"] * 2,
+             rope_parameters=dict(rope_type="default", rope_theta=1000.0,
+                                  partial_rotary_factor=0.5, mrope_section=[1, 1, 1],
+                                  mrope_interleaved=True))
 VISION = dict(depth=1, hidden_size=8, num_heads=2, image_size=4, patch_size=2, intermediate_size=8,
               projection_intermediate_size=8, temporal_patch_size=1, spatial_merge_size=1)
 
@@ -114,6 +123,12 @@ CASES = [
      dict(NEXT, n_group=2, topk_group=1, n_shared_experts=2, rms_norm_eps=1e-3,
           linear_lower_bound=-2.0, hc_sinkhorn_iters=1, attention_bias=True,
           layer_types=["indexed_attention", "linear_attention"] * 2), dict(shard="90KB", **BF16)),
+    ("qwen4_exp-plain", "qwen4_exp_text", GATED, {}),
+    ("qwen4_exp-sigmoid", "qwen4_exp_text",
+     dict(GATED, output_gate_type="sigmoid", norm_topk_prob=False, hc_count=2, rms_norm_eps=1e-3,
+          linear_conv_kernel_dim=3, linear_num_value_heads=2, num_key_value_heads=4,
+          layer_types=["full_attention", "linear_attention"] * 2, tie_word_embeddings=True),
+     dict(shard="90KB", **BF16)),
 ]
 
 SMALL = dict(moe_intermediate_size=8, num_experts_per_tok=2)
@@ -155,4 +170,13 @@ FIXTURES = {
                        swiglu_limit=0.3, linear_head_dim=6, linear_num_heads=2, hc_mult=2,
                        hc_eps=1e-3, hc_sinkhorn_iters=3, mlp_layer_types=["dense", "sparse"],
                        layer_types=["linear_attention", "indexed_attention"]), None),
+    "qwen4_exp_text": ("qwen4_exp_text",
+                       dict(GATED, moe_intermediate_size=8, shared_expert_intermediate_size=6,
+                            num_experts=4, head_dim=6, linear_key_head_dim=4,
+                            linear_value_head_dim=3, hc_count=2, hc_lowrank=3,
+                            indexer_head_dim=4, num_hidden_layers=2, indexer_budget=64,
+                            layer_types=["linear_attention", "full_attention"],
+                            rope_parameters=dict(rope_type="default", rope_theta=1000.0,
+                                                 partial_rotary_factor=0.7,
+                                                 mrope_section=[1, 1, 0])), None),
 }

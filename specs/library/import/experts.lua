@@ -57,8 +57,8 @@ end
 
 -- Tensors of a decoder with Llama's names but for its MLPs.  o: { qk_norm = whether there are norms
 -- of queries and keys, norms = { theirs = "ours" } of a layer, attention = false: without its four
--- matrices, layer = function(out, i, ours, theirs): adds the others of layer i, from 0, prefix = what
--- their names begin with, "model." unless given }
+-- matrices, layer = function(out, i, ours, theirs): adds the others of layer i, from 0, prefix =
+-- what their names begin with, "model." unless given }
 function experts.decoder(c, tensors, o)
   local prefix = o.prefix or "model."
   local out = { ["embed.weight"] = prefix .. "embed_tokens.weight",
