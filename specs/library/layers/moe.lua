@@ -6,7 +6,8 @@
 -- An expert is down(silu(gate x) * up x).  limit = c: gate x is at most c, up x between -c and c
 -- (shared_limit: of the shared one); gate_cap, up_cap = c: the factor gate x of silu, and up x, are
 -- c tanh(x / c).  shared_hidden: the width of the shared expert, shared * hidden unless given;
--- shared_gate: sigmoid of one product of x multiplies it (arXiv 2407.10671).  out_conv: as many taps of a short convolution behind the sum.
+-- shared_gate: sigmoid of one product of x multiplies it (arXiv 2407.10671).  out_conv: as many
+-- taps of a short convolution behind the sum.
 local recurrent = require "recurrent"
 local count = { type = "integer", min = 1, max = 64 }
 local bound = { type = "number", above = 0 }
