@@ -408,7 +408,7 @@ def make_unigram(folder):
 
 
 def make_unigram_bytes(folder):
-    return trained(folder, "unigram_bytes", vocab_size=3000, byte_fallback=True, character_coverage=0.95,
+    return trained(folder, "unigram_bytes", vocab_size=3000, byte_fallback=True, character_coverage=0.98,
                    normalization_rule_name="nfkc_cf", user_defined_symbols=["<x>", "th", "\u2581the"])
 
 
@@ -418,13 +418,13 @@ def make_bpe(folder):
 
 
 def make_bpe_identity(folder):
-    return trained(folder, "bpe_identity", vocab_size=3000, model_type="bpe", byte_fallback=True,
-                   character_coverage=0.95, normalization_rule_name="identity", add_dummy_prefix=False,
+    return trained(folder, "bpe_identity", vocab_size=4000, model_type="bpe", byte_fallback=True,
+                   character_coverage=0.98, normalization_rule_name="identity", add_dummy_prefix=False,
                    remove_extra_whitespaces=False, allow_whitespace_only_pieces=True)
 
 
 def make_bpe_suffix(folder):
-    return trained(folder, "bpe_suffix", vocab_size=2500, model_type="bpe", treat_whitespace_as_suffix=True,
+    return trained(folder, "bpe_suffix", vocab_size=6000, model_type="bpe", treat_whitespace_as_suffix=True,
                    character_coverage=0.99)
 
 

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MATCH_STEPS = 20000000, MATCH_DEPTH = 100000, MATCH_HEAP = 65536 /* KiB */ };
+/* The machine's stack for compiled expressions, and KiB for others, is taken as it is needed. */
+enum { MATCH_STEPS = 50000000, MATCH_HEAP = 262144, JIT_LEAST = 32768, JIT_MOST = 1 << 24 };
 
 static int bad(const char *what, const char *text, int number, size_t at, Error *e) {
     PCRE2_UCHAR said[128];
@@ -54,6 +55,7 @@ void pattern_free(Pattern *p) {
 typedef struct PatternMemory {
     pcre2_match_data *found;
     pcre2_match_context *context;
+    pcre2_jit_stack *stack; /* NULL: what a thread has at least */
 } PatternMemory;
 
 static PatternMemory *new_memory(void) {
@@ -66,8 +68,9 @@ static PatternMemory *new_memory(void) {
         return NULL;
     }
     pcre2_set_match_limit(m->context, MATCH_STEPS);
-    pcre2_set_depth_limit(m->context, MATCH_DEPTH);
     pcre2_set_heap_limit(m->context, MATCH_HEAP);
+    m->stack = pcre2_jit_stack_create(JIT_LEAST, JIT_MOST, NULL);
+    if (m->stack) pcre2_jit_stack_assign(m->context, NULL, m->stack);
     return m;
 }
 
@@ -77,6 +80,9 @@ int pattern_next(const Pattern *p, const char *text, size_t length, size_t at, s
     PatternMemory *m = *memory;
     int n = pcre2_match(p->code, (PCRE2_SPTR)text, length, at, PCRE2_NO_UTF_CHECK, m->found,
                         m->context);
+    if (n == PCRE2_ERROR_JIT_STACKLIMIT)
+        n = pcre2_match(p->code, (PCRE2_SPTR)text, length, at, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT,
+                        m->found, m->context);
     if (n == PCRE2_ERROR_NOMATCH) return 0;
     if (n < 0) return n;
     *from = pcre2_get_ovector_pointer(m->found)[0];
@@ -89,6 +95,7 @@ void pattern_done(void *memory) {
     if (!m) return;
     pcre2_match_data_free(m->found);
     pcre2_match_context_free(m->context);
+    pcre2_jit_stack_free(m->stack);
     free(m);
 }
 

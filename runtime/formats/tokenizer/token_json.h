@@ -9,7 +9,7 @@ typedef struct TokenJson {
     TokenFile *f;
     const Json *j;
     const char *what;
-    bool byte_decoder; /* ids' texts are spelled by characters for bytes */
+    Vocabulary renamed; /* added tokens of which normalization leaves another text */
     Error *e;
 } TokenJson;
 

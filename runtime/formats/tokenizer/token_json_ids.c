@@ -170,7 +170,8 @@ static void replace(Text *out, const char *text, size_t length, const char *from
 /* The text of an id into *v; 'work' are two texts. */
 static int show(TokenJson *r, const DecodePlan *p, Vocabulary *v, int32_t id, Text work[2]) {
     size_t length;
-    const char *text = vocabulary_text(&r->f->pieces, id, &length);
+    bool renamed = vocabulary_has(&r->renamed, id);
+    const char *text = vocabulary_text(renamed ? &r->renamed : &r->f->pieces, id, &length);
     char one;
     for (int i = 0; i < p->count; i++) {
         const DecodeStep *s = &p->step[i];
@@ -216,6 +217,10 @@ int token_json_decoder(TokenJson *r, const JsonNode *part) {
     if (!status && p.bytes && r->f->start != START_AS_IS)
         status = token_json_wrong(r, "decoder", "no Strip beside ByteLevel", part);
     if (!status && p.count) status = show_all(r, &p, &r->f->shown);
+    if (!status && p.bytes) { /* the others are as words have them */
+        r->f->shown = r->renamed;
+        r->renamed = (Vocabulary){ 0 };
+    }
     if (!status && p.mark) status = show_all(r, &p, &r->f->begins);
     return status;
 }

@@ -12,9 +12,9 @@ typedef struct UnigramNode {
 
 enum { UNKNOWN_LESS = 10 }; /* than the least likely piece, in logarithms */
 
-static void offer(UnigramNode *to, double score, int32_t id, size_t begin) {
-    if (to->begin >= 0 && !(score > (double)to->score)) return;
-    *to = (UnigramNode){ (float)score, id, (int64_t)begin };
+static void offer(UnigramNode *to, float score, int32_t id, size_t begin) {
+    if (to->begin >= 0 && !(score > to->score)) return;
+    *to = (UnigramNode){ score, id, (int64_t)begin };
 }
 
 /* Pieces that begin at 'at', where a character of n bytes does. */
@@ -31,11 +31,22 @@ static void extend(const TokenFile *f, UnigramNode *node, const char *text, size
         int32_t id = f->tree.at[place];
         if (id < 0) continue;
         size_t bytes = i + 1 - at;
-        double score = f->flags[id] & TOKEN_USER ? (float)bytes * f->high - 0.1 : f->score[id];
-        offer(&node[i + 1], score + (double)till, id, at);
+        double user = (float)bytes * f->high - 0.1; /* always taken */
+        float score = f->flags[id] & TOKEN_USER ? (float)user : f->score[id];
+        offer(&node[i + 1], score + till, id, at);
         single |= bytes == n;
     }
-    if (!single) offer(&node[at + n], (double)(f->low - UNKNOWN_LESS + till), -1, at);
+    if (!single) offer(&node[at + n], f->low - UNKNOWN_LESS + till, -1, at);
+}
+
+/* Long texts have scores that floats tell apart badly: as the library does, those in reach count
+** from here on once they are that low. */
+static void rebase(const TokenFile *f, UnigramNode *node, size_t length, size_t at) {
+    static const float low = -100000;
+    float till = node[at].score;
+    if (!(till < low)) return;
+    for (size_t i = at; i <= length && i <= at + f->pieces.longest; i++)
+        if (node[i].begin >= 0) node[i].score -= till;
 }
 
 int token_unigram(TokenCall *c, const char *text, size_t length, Error *e) {
@@ -47,6 +58,7 @@ int token_unigram(TokenCall *c, const char *text, size_t length, Error *e) {
     for (size_t at = 0, n; at < length; at += n) {
         n = bytes[(unsigned char)text[at] >> 4];
         if (n > length - at) n = length - at;
+        rebase(c->f, node, length, at);
         extend(c->f, node, text, length, at, n);
     }
     size_t count = 0;
