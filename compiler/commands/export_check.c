@@ -44,7 +44,7 @@ static char *graph_text(const Model *m) {
 }
 
 static int compare_graphs(const Export *x, const Text *spec, Error *e) {
-    Model *m = spec_load_text("imported.lua", spec->at, spec->length, NULL, e);
+    Model *m = spec_load_text("imported.lua", spec->at, spec->length, NULL, NULL, e);
     if (!m) return e->status;
     char *ours = graph_text(x->model), *theirs = graph_text(m);
     bool same = !strcmp(ours, theirs);
@@ -112,7 +112,7 @@ static int check_known(const Export *x, const CheckpointFolder *c, Error *e) {
     ImportRequest r = { .folder = c,
                         .config = &config,
                         .name = x->model->name,
-                        .tokenizer = x->model->tokenizer,
+                        .tokenizer = x->model->tokenizer_file.bytes ? NULL : x->model->tokenizer,
                         .keep = true };
     int status = folder_json(c, "config.json", FOLDER_CONFIG, FOLDER_CONFIG_VALUES, &config, &there,
                              e);

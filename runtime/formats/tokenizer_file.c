@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "files.h"
-#include "token_file.h"
+#include "file_tables.h"
 
 enum { FILE_LONGEST = 1 << 29 };
 

@@ -32,6 +32,8 @@ FIXTURES = {
     "granite": ("granite", dict(embedding_multiplier=6.0, attention_multiplier=0.3,
                                 residual_multiplier=0.4, logits_scaling=3.0), None),
     "nanochat": ("nanochat", {}, None),
+    "phi3": ("phi3", dict(sliding_window=7, rope_parameters=dict(  # specs/library/importers.md
+        rope_type="default", rope_theta=500.0, partial_rotary_factor=0.5)), None),
 }
 
 

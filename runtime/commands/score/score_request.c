@@ -21,16 +21,16 @@ typedef struct Encoded {
 } Encoded;
 
 static int encode(const ScoreReader *r, const char *text, size_t length, Encoded *out, Error *e) {
-    TokenIds ids = { .width = sizeof *out->at, .grows = true };
+    TokenIds ids = { .width = 4, .grows = true };
     *out = (Encoded){ 0 };
     int status = token_ids_encode(&ids, r->tokenizer, r->lines.place, text, length, e);
-    size_t bytes = ((size_t)ids.count + 1) * sizeof *out->at;
-    out->at = status ? ids.at : realloc(ids.at, bytes);
-    if (status) return status;
-    if (!out->at) return free(ids.at), error_memory(e, r->lines.place, bytes);
-    memmove(out->at + 1, out->at, bytes - sizeof *out->at);
-    out->count = ids.count;
-    out->first = ids.first;
+    int32_t *more = status ? NULL : realloc(ids.at, ((size_t)ids.count + 1) * sizeof *more);
+    if (!more) {
+        free(ids.at);
+        return status ? status : error_memory(e, r->lines.place, (size_t)ids.count * sizeof *more);
+    }
+    memmove(more + 1, more, (size_t)ids.count * sizeof *more);
+    *out = (Encoded){ more, ids.count, ids.first };
     return STATUS_OK;
 }
 

@@ -2,7 +2,7 @@
 #ifndef STRATA_TOKEN_JSON_H
 #define STRATA_TOKEN_JSON_H
 
-#include "token_file.h"
+#include "file_tables.h"
 
 typedef struct TokenJson {
     Tokenizer *t;

@@ -2,7 +2,7 @@
 ** SentencePiece's .model: a message of protocol buffers, of which the fields are read that
 ** encoding needs.
 */
-#include "token_file.h"
+#include "file_tables.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 ** .tiktoken files: pieces in base64, each with its rank, which is its id.  Two neighbours
 ** merge if their bytes together are a piece; of all such pairs of pieces a table is made.
 */
-#include "token_file.h"
+#include "file_tables.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SentencePiece's normalizer, character by character of what its map and its pieces leave. */
-#include "token_file.h"
+#include "file_tables.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SentencePiece's unigram model: of all divisions of a text into pieces the most likely. */
-#include "token_file.h"
+#include "file_tables.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 ** Words to ids.  A word is merged from its bytes or characters; what a short one became is kept
 ** for the rest of a long text.
 */
-#include "token_file.h"
+#include "file_tables.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -52,8 +52,8 @@ function decoder.layers(spec)
     check_layer(layer, place)
     local a = plain_sublayer(layer.sublayers[1], place, "attention")
     local m = plain_sublayer(layer.sublayers[2], place, "mlp")
-    out = out or { attention = a, mlp = m, ropes = {}, windows = {}, differs_by_layer = {}, differs = {
-      attention = {}, mlp = layer.sublayers[2].differs } }
+    out = out or { attention = a, mlp = m, ropes = {}, windows = {}, differs_by_layer = {},
+                   differs = { attention = {}, mlp = layer.sublayers[2].differs } }
     compare(out.attention, a, place .. ".attention")
     compare(out.mlp, m, place .. ".mlp")
     out.ropes[i], out.windows[i] = a.rope or false, a.window or false
@@ -68,6 +68,14 @@ function decoder.only(differs, allowed, place)
   for name in pairs(differs) do
     if not allowed[name] then refuse(place .. ": " .. name) end
   end
+end
+
+-- A copy of a table with other fields.
+function decoder.with(t, more)
+  local out = {}
+  for k, v in pairs(t) do out[k] = v end
+  for k, v in pairs(more) do out[k] = v end
+  return out
 end
 
 -- The rope of all layers, or of those where it is not left out.
@@ -107,7 +115,8 @@ function decoder.biases(attention)
 end
 
 -- Parameters of a layer as the target's, names by ours; biases where there are any.
---   prefix(i): of layer i's names; names: { ["attention.q"] = "self_attn.q_proj", ... }, of(recipe, ours): what is made of each
+--   prefix(i): of layer i's names; names: { ["attention.q"] = "self_attn.q_proj", ... };
+--   of(name, ours, part): what is made of a parameter, if not itself
 function decoder.tensors(spec, out, names, prefix, of)
   for i = 0, #spec.layers - 1 do
     for ours, theirs in pairs(names) do

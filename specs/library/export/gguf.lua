@@ -27,7 +27,8 @@ local function llama_tensors(spec, a, kind)
     ["attention.q_norm"] = "attn_q_norm", ["attention.k_norm"] = "attn_k_norm",
     ["mlp.gate"] = "ffn_gate", ["mlp.up"] = "ffn_up", ["mlp.down"] = "ffn_down",
   }
-  local out = { ["token_embd.weight"] = "embed.weight", ["output_norm.weight"] = "final_norm.weight" }
+  local out = { ["token_embd.weight"] = "embed.weight",
+                ["output_norm.weight"] = "final_norm.weight" }
   if not spec.tied then out["output.weight"] = "head.weight" end
   return decoder.tensors(spec, out, names, block, function(name, ours, part)
     if kind ~= "llama" then return name end
@@ -38,7 +39,8 @@ local function llama_tensors(spec, a, kind)
 end
 
 local function gpt2_tensors(spec)
-  local out = { ["token_embd.weight"] = "embed.weight", ["position_embd.weight"] = "positions.weight",
+  local out = { ["token_embd.weight"] = "embed.weight",
+                ["position_embd.weight"] = "positions.weight",
                 ["output_norm.weight"] = "final_norm.weight",
                 ["output_norm.bias"] = "final_norm.bias",
                 ["output.weight"] = spec.tied and "embed.weight" or "head.weight" }

@@ -32,6 +32,9 @@ local function rope_parameters(rope)
   return out
 end
 
+-- Of which configurations have values of their own; generation_config.json has the tokenizer's.
+local no_tokens = { { "bos_token_id", null }, { "eos_token_id", null } }
+
 local known_rope = { theta = true, yarn = true, llama3 = true, linear = true }
 
 -- The rope, where nothing but what is known differs.
@@ -41,8 +44,9 @@ local function checked_rope(d, may_lack)
   return rope
 end
 
--- What all decoders of Llama's family have in common; more: other fields.
-local function llama_like(spec, d, class, kind, rope, more)
+-- What all decoders of Llama's family have in common; more: other fields; norms: theirs by ours, if
+-- not those before sublayers; gain: what is made of norms' weights.
+local function llama_like(spec, d, class, kind, rope, more, norms, gain)
   local a = d.attention
   local config = {
     { "architectures", { class } }, { "model_type", kind },
@@ -57,6 +61,7 @@ local function llama_like(spec, d, class, kind, rope, more)
     { "rope_theta", (rope.theta or 10000) + 0.0 }, { "rope_parameters", rope_parameters(rope) },
   }
   for _, field in ipairs(more or {}) do table.insert(config, field) end
+  for _, field in ipairs(no_tokens) do table.insert(config, field) end
   local names = {}
   for _, name in ipairs { "q", "k", "v", "o" } do
     names["attention." .. name] = "self_attn." .. name .. "_proj"
@@ -64,12 +69,16 @@ local function llama_like(spec, d, class, kind, rope, more)
   for _, name in ipairs { "gate", "up", "down" } do
     names["mlp." .. name] = "mlp." .. name .. "_proj"
   end
-  names["attention.norm"], names["mlp.norm"] = "input_layernorm", "post_attention_layernorm"
-  names["attention.q_norm"], names["attention.k_norm"] = "self_attn.q_norm", "self_attn.k_norm"
+  gain = gain or function(name) return name end
   local out = { ["model.embed_tokens.weight"] = "embed.weight",
-                ["model.norm.weight"] = "final_norm.weight" }
+                ["model.norm.weight"] = gain("final_norm.weight") }
   if not spec.tied then out["lm_head.weight"] = "head.weight" end
-  decoder.tensors(spec, out, names, function(i) return "model.layers." .. i .. "." end)
+  local function prefix(i) return "model.layers." .. i .. "." end
+  decoder.tensors(spec, out, names, prefix)
+  decoder.tensors(spec, out, { ["attention.q_norm"] = "self_attn.q_norm",
+                               ["attention.k_norm"] = "self_attn.k_norm" }, prefix, gain)
+  decoder.tensors(spec, out, norms or { ["attention.norm"] = "input_layernorm",
+                                        ["mlp.norm"] = "post_attention_layernorm" }, prefix, gain)
   return { architecture = kind, config = config, tensors = out }
 end
 
@@ -174,7 +183,56 @@ local function gpt2(spec, d)
     { "activation_function", act },
     { "layer_norm_epsilon", (spec.norm.options.eps or 1e-5) + 0.0 },
     { "attn_pdrop", 0.0 }, { "embd_pdrop", 0.0 }, { "resid_pdrop", 0.0 },
-    { "tie_word_embeddings", spec.tied } } }
+    { "tie_word_embeddings", spec.tied }, no_tokens[1], no_tokens[2] } }
+end
+
+-- OLMo 2: norms after sublayers, and of all of q and k at once.
+local function olmo2(spec, d)
+  local a = d.attention
+  decoder.only(spec.embedding_differs, { tied = true }, "embedding")
+  decoder.only(spec.logits_differs, {}, "logits")
+  decoder.only(d.differs.attention, decoder.with(attention_fields, { norm = true, window = false }),
+    "layers.0.attention")
+  decoder.only(d.differs.mlp, decoder.with(mlp_fields, { norm = true }), "layers.0.mlp")
+  if type(a.qk_norm) ~= "table" or a.qk_norm.over ~= "all" or a.qk_norm.gain == false
+    or a.qk_norm.after then
+    refuse("layers.0.attention: norms after it, beside others of q and k than of all heads at once")
+  end
+  if d.mlp.bias then refuse("layers.0.mlp: bias") end
+  if decoder.biases(a) == "qkv" then refuse("layers.0.attention: biases of q, k and v alone") end
+  return llama_like(spec, d, "Olmo2ForCausalLM", "olmo2", checked_rope(d),
+    { { "attention_bias", decoder.biases(a) == "all" } },
+    { ["attention.after_norm"] = "post_attention_layernorm",
+      ["mlp.after_norm"] = "post_feedforward_layernorm" })
+end
+
+-- Granite: factors of embedding, scores, sublayers and logits.
+local function granite(spec, d)
+  local a = d.attention
+  decoder.only(spec.embedding_differs, { tied = true, scale = true }, "embedding")
+  decoder.only(spec.logits_differs, { scale = true }, "logits")
+  decoder.only(d.differs.attention, decoder.with(attention_fields,
+    { scale = true, multiplier = true, window = false, qk_norm = false }), "layers.0.attention")
+  decoder.only(d.differs.mlp, decoder.with(mlp_fields, { multiplier = true }), "layers.0.mlp")
+  if a.multiplier ~= d.mlp.multiplier then refuse("factors that differ between sublayers") end
+  if decoder.biases(a) == "qkv" then refuse("layers.0.attention: biases of q, k and v alone") end
+  if (spec.logits.scale or 1) <= 0 then refuse("logits.scale") end
+  return llama_like(spec, d, "GraniteForCausalLM", "granite", checked_rope(d), {
+    { "attention_bias", decoder.biases(a) == "all" }, { "mlp_bias", d.mlp.bias or false },
+    { "embedding_multiplier", (spec.embedding.scale or 1) + 0.0 },
+    { "attention_multiplier", (a.scale or decoder.head_dim(spec, a) ^ -0.5) + 0.0 },
+    { "residual_multiplier", (a.multiplier or 1) + 0.0 },
+    { "logits_scaling", 1 / (spec.logits.scale or 1) } })
+end
+
+-- Is a norm before and after every sublayer, only after, or as it is without being said?
+local function norms_of(options)
+  local norm = options.norm
+  if norm == nil or (norm.after == nil or norm.after == false) and norm.before ~= false then
+    return "before"
+  end
+  if norm.after ~= true then refuse("layers.0: a norm of its own kind") end
+  return norm.before == false and "after" or "both"
 end
 
 return function(spec)
@@ -182,9 +240,15 @@ return function(spec)
   local d = decoder.layers(spec)
   if spec.embedding.positions then return gpt2(spec, d) end
   plain_norm(spec, "rmsnorm")
-  plain_parts(spec, d)
   if not activations[d.mlp.activation] or d.mlp.activation == "gelu_tanh" then
     refuse("layers.0.mlp: activation " .. d.mlp.activation)
   end
+  local norms = norms_of(d.attention)
+  if norms ~= norms_of(d.mlp) then refuse("layers.0: norms that differ between sublayers") end
+  if norms == "after" then return olmo2(spec, d) end
+  local factors = spec.embedding.scale or spec.logits.scale or d.attention.scale
+    or (d.attention.multiplier or 1) ~= 1 or (d.mlp.multiplier or 1) ~= 1
+  if norms == "before" and factors then return granite(spec, d) end
+  plain_parts(spec, d)
   return qwen_or_llama(spec, d, checked_rope(d, true))
 end

@@ -3,8 +3,8 @@
 **   added tokens are cut out → what is between them is normalized → taken apart into words →
 **   each word is merged (BPE) or segmented (unigram) → what stands around a text is added
 */
-#ifndef STRATA_TOKEN_FILE_H
-#define STRATA_TOKEN_FILE_H
+#ifndef STRATA_FILE_TABLES_H
+#define STRATA_FILE_TABLES_H
 
 #include "charsmap.h"
 #include "merge.h"

@@ -1,5 +1,5 @@
-/* Tokenizers of files: their tables, and ids to text; see token_file.h. */
-#include "token_file.h"
+/* Tokenizers of files: their tables, and ids to text; see file_tables.h. */
+#include "file_tables.h"
 
 #include <stdlib.h>
 #include <string.h>
