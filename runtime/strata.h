@@ -1,7 +1,7 @@
 /*
 ** libstrata for programs: a thread pool to inject into models (abi.h), their weights
-** in files, tokenizers, and the standalone program around one model.  A pool may serve any number of models
-** and threads of calls; calls that meet take turns.
+** in files, tokenizers, and the standalone program around one model.  A pool may serve any number
+** of models and threads of calls; calls that meet take turns.
 */
 #ifndef STRATA_H
 #define STRATA_H
@@ -63,8 +63,8 @@ enum {
     STRATA_CONTINUES = 8 /* a decoder's ids do not begin a text, whose first space would go */
 };
 
-/* Room for ids or bytes of the caller, and how many there are, which may be more than the room: then
-** the first ones are written and the call can be repeated.  Text is no string: no NUL is added. */
+/* Room for ids or bytes of the caller, and how many there are, which may be more than the room:
+** then the first ones are written and the call can be repeated.  No NUL is added to text. */
 typedef struct strata_ids {
     int32_t *at;
     size_t room, count;
