@@ -49,6 +49,9 @@ static const Layer layers[] = {
       "3, "
       "out_conv = 4 }",
       "", "mhc { streams = 2, start = 'softmax', eps = 1e-3, head = 'learned' }" },
+    { "sublayer { name = 'exits', forward = function(m, site, x) local y = tanh(m:linear(site, 'w',"
+      " x, 18)) return y, 0.3 * m:nll(m:norm(site.prefix .. '.exit', shift(y, 1) + x)) end } {}",
+      "", "attnres { blocks = 2 }" },
 };
 enum { LAYERS = sizeof layers / sizeof *layers };
 

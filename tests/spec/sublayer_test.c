@@ -270,6 +270,42 @@ static void test_routes(void **state) {
     spec_free(plain), spec_free(same), spec_free(gated);
 }
 
+/* == Heads of one's own =================================================== */
+
+static Model *with_exits(void **state, const char *loss) {
+    return scratch_model(
+        state,
+        "local exits = sublayer { name = 'exits', forward = function(m, site, x)\n"
+        "  local y = m:linear(site, 'w', x, m.dim) return y%s end }\n"
+        "local plain = mixer { prenorm = function(m, site) return site.layer > 0 "
+        "end, open = function(m, e) return { h = e } end,\n"
+        "  read = function(m, s) return s.h end, write = function(m, s, site, out) "
+        "return { h = out } end, close = function(m, s) return s.h end }\n"
+        "return model { name = 'm', vocab = 13, context = 7, dim = 16, norm = "
+        "rmsnorm { eps = 1e-3 }, final_norm = false, residual = plain {},\n"
+        "layers = times(2, layer { exits {} }) }",
+        loss);
+}
+
+/* The last layer's output is what the head gets: its own loss is the model's once more. The norm is
+** that of the second site alone. */
+static void test_heads(void **state) {
+    Model *plain = with_exits(state, ""), *twice = with_exits(state, ", site.layer * m:nll(y)"),
+          *later = with_exits(state, ", m:nll(shift(y, 1))");
+    Case *c = case_of(twice), *d = case_of(later);
+    assert_int_equal(plain->parameters, 13 * 16 + 2 * 16 * 16 + 16);
+    assert_int_equal(twice->parameters, plain->parameters);
+    EvalInput in = case_input(c);
+    Eval *ev = eval_new(twice->graph, &in);
+    double once = number(ev, twice->graph, "cross_entropy");
+    assert_true(fabs(number(ev, twice->graph, "loss") - 2 * once) < 1e-12);
+    eval_free(ev);
+    assert_true(case_gradient_error(c, op_info) <= GRADIENT_TOLERANCE);
+    assert_true(case_gradient_error(d, op_info) <= GRADIENT_TOLERANCE);
+    case_free(c), case_free(d);
+    spec_free(plain), spec_free(twice), spec_free(later);
+}
+
 /* == Values of an earlier layer =========================================== */
 
 static double *mix_of_values(Case *c) {
@@ -313,10 +349,11 @@ static void test_value_residual(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_styles),  cmocka_unit_test(test_yarn),
-        cmocka_unit_test(test_qk_norm), cmocka_unit_test(test_biases),
-        cmocka_unit_test(test_shapes),  cmocka_unit_test(test_head_sizes),
-        cmocka_unit_test(test_routes),  cmocka_unit_test(test_value_residual),
+        cmocka_unit_test(test_styles),         cmocka_unit_test(test_yarn),
+        cmocka_unit_test(test_qk_norm),        cmocka_unit_test(test_biases),
+        cmocka_unit_test(test_shapes),         cmocka_unit_test(test_head_sizes),
+        cmocka_unit_test(test_routes),         cmocka_unit_test(test_heads),
+        cmocka_unit_test(test_value_residual),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
 }
