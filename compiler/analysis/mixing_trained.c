@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "data.h"
+#include "tokenizer_file.h"
+#include "tokenizer_identity.h"
 
 enum { TOKENS = 64, WINDOW = 32 };
 #define WORK 2e9    /* operations of running the model */
@@ -32,22 +34,31 @@ typedef struct TrainedModel {
 
 static int open_tokenizer(TrainedModel *x) {
     const TokenizerKind *kind;
+    const CarriedFile *f = &x->m->tokenizer_file;
     if (!x->m->tokenizer || !*x->m->tokenizer) return STATUS_OK; /* tokens need none */
+    if (f->bytes) {
+        int status = tokenizer_parse(&x->tokenizer, x->m->tokenizer, f->bytes, f->size, x->e);
+        if (status) return status;
+        tokenizer_called(&x->tokenizer, x->m->tokenizer, f->sha256);
+        return tokenizer_expect(&x->weights, &x->tokenizer, x->e);
+    }
     int status = tokenizer_kind(x->m->tokenizer, &kind, x->e);
     return status ? status : tokenizer_load(&x->tokenizer, kind, x->m->vocab, &x->weights, x->e);
 }
 
 static int open_text(TrainedModel *x, const MixingText *text) {
     DataFiles f;
-    Data train = { 0 };
+    Data rest = { 0 };
     int status = data_files_open(&f, &text->words, x->e);
     if (status) return status;
     for (int i = 0; i < f.words; i++)
         f.word[i].weight = 0; /* looked at one after another, however often training took which */
     status = data_tokens(&x->all, &f, &x->tokenizer, x->m->vocab, false, x->e);
     data_files_free(&f);
-    if (!status) status = data_split(&x->all, text->share, &train, &x->text, x->e);
-    data_free(&train);
+    if (!status)
+        status = text->share < 1 ? data_split(&x->all, text->share, &rest, &x->text, x->e)
+                                 : data_split(&x->all, 0, &x->text, &rest, x->e);
+    data_free(&rest);
     return status ? status : data_enough(&x->text, text->words.option, 1, x->e);
 }
 

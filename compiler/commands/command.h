@@ -17,6 +17,7 @@
 int command_init(const Options *o, Error *e);
 int command_import(const Options *o, Error *e);
 int command_doctor(const Options *o, Error *e);
+int command_tokenizer(const Options *o, Error *e);
 int command_run(const Options *o, Error *e);
 
 /* These work in a process of their own (allowance.h). */

@@ -7,6 +7,7 @@
 #include "console.h"
 #include "data.h"
 #include "files.h"
+#include "tokenizer_file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -61,16 +62,21 @@ static int of_spec(Tokenizer *t, const TokensOptions *o, Allowance *a, int64_t *
     const TokenizerKind *kind;
     Model *m = build_load(o->spec, a, e);
     if (!m) return e->status;
+    const CarriedFile *f = &m->tokenizer_file;
     *vocab = m->vocab;
-    int status = tokenizer_kind(m->tokenizer ? m->tokenizer : "", &kind, e);
+    int status = f->bytes ? tokenizer_parse(t, m->tokenizer, f->bytes, f->size, e)
+                          : tokenizer_kind(m->tokenizer ? m->tokenizer : "", &kind, e);
+    if (!status && !f->bytes) status = load(t, o, kind, *vocab, e);
     spec_free(m);
-    return status ? status : load(t, o, kind, *vocab, e);
+    return status;
 }
 
+/* Of a kind, else of a file. */
 static int of_name(Tokenizer *t, const TokensOptions *o, int64_t *vocab, Error *e) {
     const TokenizerKind *kind;
-    int status = tokenizer_kind(o->tokenizer, &kind, e);
-    if (!status) status = load(t, o, kind, INT32_MAX, e);
+    int status = tokenizer_kind(o->tokenizer, &kind, NULL);
+    status = status ? tokenizer_open(t, o->tokenizer, NULL, NULL, e)
+                    : load(t, o, kind, INT32_MAX, e);
     *vocab = t->ids;
     return status;
 }

@@ -32,8 +32,10 @@ enum {
     DIGITS = 256,
     COMPARED = 160
 };
-enum { SHORT = 64 };   /* bytes of a string that cost nothing */
-enum { HANDED = 256 }; /* the same where one is handed on: reading them takes no longer than a call */
+enum { SHORT = 64 }; /* bytes of a string that cost nothing */
+enum {
+    HANDED = 256
+}; /* the same where one is handed on: reading them takes no longer than a call */
 
 const SpecLimits spec_limits = { .memory = (size_t)64 << 20,
                                  .instructions = 50 * 1000 * 1000,

@@ -118,6 +118,14 @@ static int refuse_unread(lua_State *L) {
         n->attr->name);
 }
 
+/* (node): an nll that the logits depend on */
+static int refuse_leak(lua_State *L) {
+    const Node *n = lua_touserdata(L, 1);
+    spec_fail_at(
+        L, n->loc,
+        "nll: expected it to be part of a loss alone, found it in what the model predicts");
+}
+
 /* What no output needs goes, parameters included: they would never be trained.
 ** Returns one that its mixer must have meant to read, or NULL. */
 static Node *note_unread(Front *f, const Graph *kept) {
@@ -185,10 +193,12 @@ static int finish(Front *f) {
     Node **twin = graph_alloc(f->g, ((size_t)f->g->n + 1) * sizeof *twin), **source = m->source;
     Graph *g = graph_extract_twins(f->g, rules_outputs(f->g, outputs), twin);
     graph_number_lists(g);
-    Node *unread = note_unread(f, g);
-    if (unread) {
+    Node *unread = note_unread(f, g), *leak = causal_leak(g, graph_find(g, "logits"));
+    if (unread || leak) {
+        int status = unread ? front_call(f, refuse_unread, unread)
+                            : front_call(f, refuse_leak, leak);
         graph_free(g);
-        return front_call(f, refuse_unread, unread);
+        return status;
     }
     Clash clash;
     if (find_clash(g, &clash)) {
@@ -210,6 +220,7 @@ static int finish(Front *f) {
     m->rules = rules_graph(f->g, g);
     files_hash(f);
     files_list(f, g);
+    tokenizer_carry(f);
     graph_free(f->g);
     f->g = m->graph = g;
     return 0;
@@ -249,9 +260,11 @@ Model *spec_read(Front *f, const char *path, Error *e) {
     return read_source(f, (SpecSource){ .path = path }, e);
 }
 
-Model *spec_load_text(const char *path, const char *text, size_t size, const SpecLimits *limits,
-                      Error *e) {
-    return read_source(spec_open(limits, false), (SpecSource){ path, text, size }, e);
+Model *spec_load_text(const char *path, const char *text, size_t size, const char *tokenizer,
+                      const SpecLimits *limits, Error *e) {
+    Front *f = spec_open(limits, false);
+    if (f) f->tokenizer_from = tokenizer;
+    return read_source(f, (SpecSource){ path, text, size }, e);
 }
 
 Model *spec_load(const char *path, const SpecLimits *limits, Error *e) {
@@ -266,6 +279,7 @@ void spec_free(Model *m) {
     if (!m) return;
     graph_free(m->graph);
     if (m->rules) graph_free(m->rules);
+    free(m->tokenizer_file.bytes);
     free(m);
 }
 

@@ -8,6 +8,7 @@
 #define JSONL_LINE 67108864 /* bytes */
 #define SAFETENSORS_RANK 8
 #define SAFETENSORS_TENSORS 100000
-#define SAFETENSORS_HEADER 100000000 /* bytes */
+#define SAFETENSORS_HEADER 100000000   /* bytes */
+#define TOKENIZER_FILE_BYTES 100000000 /* bytes */
 
 #endif

@@ -51,7 +51,7 @@ static int read_prompt(const Program *p, Prompt *q, const Tokenizer *t, Error *e
     if (input) status = read_input(q, p->m->context, e);
     else *q = (Prompt){ .text = (char *)given, .length = strlen(given) };
     if (status) return status;
-    TokenIds ids = { .width = sizeof *q->ids, .grows = true, .template = true };
+    TokenIds ids = { .width = sizeof *q->ids, .grows = true, .template = true, .open = true };
     status = token_ids_encode(&ids, t, input ? "standard input" : "--prompt", q->text, q->length,
                               e);
     q->ids = ids.at;

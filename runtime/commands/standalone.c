@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "program_tokenizer.h"
 #include "weights.h"
 
 /* Present when libstrata_blas is part of the program. */
@@ -38,14 +39,11 @@ int program_session(const Program *p, Session *s, Error *e) {
     return session_open(s, p->api, p->gemm, threads->given ? (int32_t)threads->count : 0, e);
 }
 
-/* Weights, and the tokenizer that was saved with them. */
+/* Weights, and the tokenizer that goes with them. */
 static int read_weights(const Program *p, Session *s, const Safetensors *f, Tokenizer *tokenizer,
                         Error *e) {
     int status = weights_read(p->m, f, session_write_weights(s), e);
-    const TokenizerKind *kind;
-    if (status || !tokenizer || !*model_text(p, p->m->tokenizer)) return status;
-    status = tokenizer_kind(model_text(p, p->m->tokenizer), &kind, e);
-    return status ? status : tokenizer_load(tokenizer, kind, p->m->vocab, f, e);
+    return status || !tokenizer ? status : program_tokenizer_load(p, f, tokenizer, e);
 }
 
 int program_weights(const Program *p, Session *s, Tokenizer *tokenizer, Error *e) {
@@ -61,6 +59,7 @@ int program_weights(const Program *p, Session *s, Tokenizer *tokenizer, Error *e
 
 int program_reads_text(const Program *p, Error *e) {
     const TokenizerKind *kind;
+    if (option(p, OPTION_TOKENIZER)->given || program_tokenizer_hash()) return STATUS_OK;
     return tokenizer_kind(model_text(p, p->m->tokenizer), &kind, e);
 }
 

@@ -61,6 +61,7 @@ static int add_piece(TokenMaker *x, const char *path, const DocumentPiece *p, Er
     bool first = !x->source->count;
     x->ids.count = 0;
     x->ids.first = 0;
+    x->ids.template = p->begins;
     status = token_ids_encode(&x->ids, x->t, path, p->text, p->length, e);
     if (first) x->first = (int64_t)x->ids.first;
     x->source->bytes += (int64_t)p->length;
@@ -146,7 +147,7 @@ int data_tokens(Data *d, DataFiles *f, const Tokenizer *t, int64_t vocab, bool a
     *d = (Data){ .files = *f, .vocab = vocab, .owner = true };
     *f = (DataFiles){ 0 };
     f = &d->files;
-    TokenMaker x = { .d = d, .f = f, .t = t, .ids.grows = true };
+    TokenMaker x = { .d = d, .f = f, .t = t, .ids.grows = true, .ids.open = true };
     const TokenizerKind *none;
     int status = t->kind || !data_files_text(f) ? STATUS_OK : tokenizer_kind("", &none, e);
     if (!status) status = open_room(d, f, t, e);

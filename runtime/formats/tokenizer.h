@@ -20,12 +20,16 @@
 
 typedef struct TokenizerKind TokenizerKind;
 
+enum { TOKENIZER_NAME = 80 }; /* bytes of a file's name that are kept */
+
 typedef struct Tokenizer {
     const TokenizerKind *kind; /* NULL: none */
     int32_t ids;               /* 0 … ids-1 are used; the model's vocabulary may be larger */
     int32_t end;               /* id that ends a text; -1: none */
     bool each_byte;            /* bytes that make no character are a U+FFFD each */
     void *tables;              /* the kind's own */
+    /* of a file that a program reads text with: its name, and SHA-256 of its bytes; else "" */
+    char name[TOKENIZER_NAME], sha256[65];
 } Tokenizer;
 
 /* Ids that text becomes, each of 'width' bytes: 1, 2 or 4. */
@@ -37,6 +41,7 @@ typedef struct TokenIds {
     bool grows;    /* 'at' is NULL or of malloc, and gets the room that is needed */
     bool failed;   /* no memory for it */
     bool template; /* what the tokenizer's file puts around a text (begin, end) is added */
+    bool open;     /* of that, what is in front: the text goes on */
     bool plain;    /* text that spells a special token is text like any other */
 } TokenIds;
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "program_tokenizer.h"
 #include "weights.h"
 
 void run_settings(const Program *p, const Checkpoint *saved, Checkpoint *c) {
@@ -72,13 +73,16 @@ static int name_output(Run *r, Error *e) {
     return check_files(r, e);
 }
 
-/* The tokenizer of a file with weights, if it holds one; else from the training text. */
+/* The tokenizer of a file of its own, or of one with weights, if it holds one; else from the
+** training text. */
 static int make_tokenizer(Run *r, const Safetensors *from, const DataFiles *f, Error *e) {
     int64_t vocab = r->p->m->vocab;
     const char *name = model_text(r->p, r->p->m->tokenizer);
     const TokenizerKind *kind;
+    int status = program_tokenizer_open(r->p, from, &r->tokenizer, e);
+    if (status || r->tokenizer.kind) return status;
     if (!*name && !data_files_text(f)) return STATUS_OK; /* tokens need none */
-    int status = tokenizer_kind(name, &kind, e);
+    status = tokenizer_kind(name, &kind, e);
     if (status) return status;
     return from && tokenizer_held(kind, from) ? tokenizer_load(&r->tokenizer, kind, vocab, from, e)
                                               : data_files_learn(f, &r->tokenizer, kind, vocab, e);

@@ -99,7 +99,7 @@ int token_encode(const Tokenizer *t, const char *what, const char *text, size_t 
     for (int i = 0; i < f->before_count && ids->template; i++)
         token_ids_add(ids, f->before[i]);
     if (!status) status = cut(&c, &f->raw, text, length, true, raw_part, e);
-    for (int i = 0; i < f->after_count && ids->template; i++)
+    for (int i = 0; i < f->after_count && ids->template && !ids->open; i++)
         token_ids_add(ids, f->after[i]);
     if (!status && fresh) ids->first = first_bytes(f, &c, length);
     call_done(&c);
