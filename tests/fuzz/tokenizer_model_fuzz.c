@@ -41,7 +41,7 @@ static unsigned char *piece(unsigned char *to, const char *text, int score, int 
     return field(to, 1, all, (size_t)(end - all));
 }
 
-/* With a map of one text, "A", that becomes "b": units of the root, of A behind it, and its value. */
+/* With a map of "A" to "b": units of the root, of A behind it, and of its value. */
 static unsigned char *normalizer(unsigned char *to, bool spaces, bool map) {
     unsigned char all[128], blob[128] = { 0 }, *end = all;
     uint32_t unit[6] = { 0x44 << 10, 0, 0, 0, 2, 1 << 10 | 1 << 8 | 'A' }, size = sizeof unit;
