@@ -246,8 +246,6 @@ static void for_programs(void **state) {
     assert_int_equal(strata_tokenizer_ids(t), 342);
     assert_int_equal(strata_tokenizer_end(t), 341);
     assert_int_equal(strata_tokenizer_find(t, "<|begin_of_text|>"), 340);
-    assert_int_equal(strata_tokenizer_find(t, "\xc4\xa0the"),
-                     strata_tokenizer_find(t, "\xc4\xa0the"));
     assert_true(strata_tokenizer_find(t, "\xc4\xa0the") > 255);
     assert_int_equal(strata_tokenizer_find(t, "nothing of it"), -1);
     assert_int_equal(

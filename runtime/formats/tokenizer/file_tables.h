@@ -58,7 +58,7 @@ typedef struct TokenFile {
     PairTable pairs;
     uint32_t *rank;       /* by id: words are merged by text; NULL: by pairs */
     float *score;         /* by id: words are segmented by scores; NULL: merged */
-    float low, high;      /* of normal pieces */
+    float low;            /* of normal pieces, the least */
     PrefixTree tree;      /* of pieces, for scores */
     PrefixTree user;      /* user-defined pieces, to ids */
     int32_t byte_id[256]; /* -1: none */

@@ -229,7 +229,6 @@ static int add_piece(ModelReader *r, int32_t id, const ModelPiece *p) {
     if (p->type == CONTROL) f->flags[id] = TOKEN_SPECIAL;
     if (p->type == USER) f->flags[id] = TOKEN_USER;
     if (p->type == NORMAL && p->score < f->low) f->low = p->score;
-    if (p->type == NORMAL && p->score > f->high) f->high = p->score;
     if (!status) status = vocabulary_set(&f->pieces, id, text, n, taken, r->what, r->e);
     if (!status && p->type == USER) status = prefix_add(&f->user, text, n, id, r->what, r->e);
     if (!status && taken && r->type == UNIGRAM)
@@ -302,7 +301,6 @@ int token_model_read(Tokenizer *t, const char *what, const char *bytes, size_t l
     r.f = token_file_new(t, FORMAT_PIECES, what, e);
     if (!r.f) return STATUS_LIMIT;
     r.f->low = 3.402823466e+38f;
-    r.f->high = 1.175494351e-38f; /* what the library begins with */
     int status = read_specs(&r, m);
     if (!status) status = read_pieces(&r, m);
     if (!status && r.type == BPE) status = rank_pieces(&r);

@@ -31,8 +31,7 @@ static void extend(const TokenFile *f, UnigramNode *node, const char *text, size
         int32_t id = f->tree.at[place];
         if (id < 0) continue;
         size_t bytes = i + 1 - at;
-        double user = (float)bytes * f->high - 0.1; /* always taken */
-        float score = f->flags[id] & TOKEN_USER ? (float)user : f->score[id];
+        float score = f->flags[id] & TOKEN_USER ? 0.1f : f->score[id]; /* the former win */
         offer(&node[i + 1], score + till, id, at);
         single |= bytes == n;
     }
