@@ -6,7 +6,7 @@
 #                                  configures and builds; words only if it fails
 
 BUILD_PACKAGES="cmake ninja-build gcc libc6-dev pkg-config"
-BUILD_PACKAGES="$BUILD_PACKAGES liblua5.4-dev libcmocka-dev libutf8proc-dev"
+BUILD_PACKAGES="$BUILD_PACKAGES liblua5.4-dev libcmocka-dev libutf8proc-dev libpcre2-dev"
 
 is_installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
 

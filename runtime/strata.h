@@ -1,7 +1,7 @@
 /*
 ** libstrata for programs: a thread pool to inject into models (abi.h), their weights
-** in files, and the standalone program around one model.  A pool may serve any number of models
-** and threads of calls; calls that meet take turns.
+** in files, tokenizers, and the standalone program around one model.  A pool may serve any number
+** of models and threads of calls; calls that meet take turns.
 */
 #ifndef STRATA_H
 #define STRATA_H
@@ -34,6 +34,62 @@ int32_t strata_weights_read(const strata_model *m, const char *file, float *weig
                             size_t size);
 int32_t strata_weights_write(const strata_model *m, const char *file, const float *weights,
                              char *message, size_t size);
+
+/*
+** Tokenizers in files of other programs: tokenizer.json (byte-level BPE, and BPE of characters with
+** byte fallback), SentencePiece's .model (BPE, unigram), .tiktoken.  What a file asks for and this
+** version does not do is refused by name.  A tokenizer that was read does not change: any number
+** of threads may use it.  Statuses and messages are those of strata_weights_read.
+*/
+typedef struct strata_tokenizer strata_tokenizer;
+
+int32_t strata_tokenizer_read(const char *file, strata_tokenizer **out, char *message, size_t size);
+/* From a file's bytes, which need not live on. */
+int32_t strata_tokenizer_parse(const void *bytes, size_t length, strata_tokenizer **out,
+                               char *message, size_t size);
+void strata_tokenizer_free(strata_tokenizer *t);
+
+/* Ids are 0 … this - 1. */
+int32_t strata_tokenizer_ids(const strata_tokenizer *t);
+/* The id that ends a text; -1: none is known. */
+int32_t strata_tokenizer_end(const strata_tokenizer *t);
+/* The id of a piece as the file spells it, "<|im_end|>"; -1: none. */
+int32_t strata_tokenizer_find(const strata_tokenizer *t, const char *piece);
+
+enum {
+    STRATA_TEMPLATE = 1, /* encoding adds what the file puts around a text */
+    STRATA_PLAIN = 2,    /* text that spells a special token is text like any other */
+    STRATA_SPECIALS = 4, /* decoding shows special tokens, which it leaves out else */
+    STRATA_CONTINUES = 8 /* a decoder's ids do not begin a text, whose first space would go */
+};
+
+/* Room for ids or bytes of the caller, and how many there are, which may be more than the room:
+** then the first ones are written and the call can be repeated.  No NUL is added to text. */
+typedef struct strata_ids {
+    int32_t *at;
+    size_t room, count;
+} strata_ids;
+typedef struct strata_text {
+    char *at;
+    size_t room, length;
+} strata_text;
+
+/* Text that is no UTF-8 is read with U+FFFD for what makes no character. */
+int32_t strata_tokenizer_encode(const strata_tokenizer *t, const char *text, size_t length,
+                                uint32_t flags, strata_ids *ids, char *message, size_t size);
+int32_t strata_tokenizer_decode(const strata_tokenizer *t, const int32_t *ids, size_t count,
+                                uint32_t flags, strata_text *text, char *message, size_t size);
+
+/* A text that comes id by id and never ends within a character; of one thread, and of a tokenizer
+** that lives as long.  NULL: no memory. */
+typedef struct strata_decoder strata_decoder;
+strata_decoder *strata_decoder_new(const strata_tokenizer *t, uint32_t flags);
+void strata_decoder_free(strata_decoder *d);
+/* The text of one more id, "" while a character is incomplete; *length bytes and a NUL, until the
+** next call.  NULL: no memory. */
+const char *strata_decoder_push(strata_decoder *d, int32_t id, size_t *length);
+/* What an incomplete character leaves, U+FFFD or nothing; another text may begin. */
+const char *strata_decoder_end(strata_decoder *d, size_t *length);
 
 /* The standalone program: parses the command line, returns the exit status. */
 int strata_main(int argc, char **argv, const strata_api *api);

@@ -18,6 +18,7 @@
 #ifndef STRATA_MIXING_H
 #define STRATA_MIXING_H
 
+#include "data_files.h"
 #include "error.h"
 #include "spec.h"
 
@@ -52,10 +53,15 @@ typedef struct MixingInput {
 
 Mixing *mixing_measure_input(const Model *m, const MixingInput *in, Error *e);
 
+/* The last 'share' of data, as training evaluates on. */
+typedef struct MixingText {
+    DataWords words;
+    double share; /* 1: all of it */
+} MixingText;
+
 /* mixing_trained.c: with a weight file's parameters, on the sources that some windows of a text
-** give them: of its last 'share', as training evaluates on. */
-Mixing *mixing_trained(const Model *m, const char *weights, const char *text, double share,
-                       Error *e);
+** give them. */
+Mixing *mixing_trained(const Model *m, const char *weights, const MixingText *text, Error *e);
 void mixing_free(Mixing *x);
 MixingKind mixing_kind(const Mixing *initial, const Mixing *random);
 

@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "data.h"
+#include "tokenizer_file.h"
+#include "tokenizer_identity.h"
 
 enum { TOKENS = 64, WINDOW = 32 };
 #define WORK 2e9    /* operations of running the model */
@@ -32,19 +34,32 @@ typedef struct TrainedModel {
 
 static int open_tokenizer(TrainedModel *x) {
     const TokenizerKind *kind;
-    int status = tokenizer_kind(x->m->tokenizer ? x->m->tokenizer : "", &kind, x->e);
+    const CarriedFile *f = &x->m->tokenizer_file;
+    if (!x->m->tokenizer || !*x->m->tokenizer) return STATUS_OK; /* tokens need none */
+    if (f->bytes) {
+        int status = tokenizer_parse(&x->tokenizer, x->m->tokenizer, f->bytes, f->size, x->e);
+        if (status) return status;
+        tokenizer_called(&x->tokenizer, x->m->tokenizer, f->sha256);
+        return tokenizer_expect(&x->weights, &x->tokenizer, x->e);
+    }
+    int status = tokenizer_kind(x->m->tokenizer, &kind, x->e);
     return status ? status : tokenizer_load(&x->tokenizer, kind, x->m->vocab, &x->weights, x->e);
 }
 
-static int open_text(TrainedModel *x, const char *path, double share) {
-    DataText text = { 0 };
-    Data train;
-    int status = data_text(&text, &path, 1, x->tokenizer.kind->utf8, x->e);
-    if (!status) status = data_tokens(&x->all, &text, &x->tokenizer, x->e);
-    data_text_free(&text);
-    x->text = x->all;
-    if (!status && share < 1) status = data_split(&x->all, share, &train, &x->text, x->e);
-    return status ? status : data_enough(&x->text, path, 1, x->e);
+static int open_text(TrainedModel *x, const MixingText *text) {
+    DataFiles f;
+    Data rest = { 0 };
+    int status = data_files_open(&f, &text->words, x->e);
+    if (status) return status;
+    for (int i = 0; i < f.words; i++)
+        f.word[i].weight = 0; /* looked at one after another, however often training took which */
+    status = data_tokens(&x->all, &f, &x->tokenizer, x->m->vocab, false, x->e);
+    data_files_free(&f);
+    if (!status)
+        status = text->share < 1 ? data_split(&x->all, text->share, &rest, &x->text, x->e)
+                                 : data_split(&x->all, 0, &x->text, &rest, x->e);
+    data_free(&rest);
+    return status ? status : data_enough(&x->text, text->words.option, 1, x->e);
 }
 
 static int least(double a, double b) { return (int)(a < b ? a : b); }
@@ -54,17 +69,21 @@ static int take_windows(TrainedModel *x) {
     const Model *m = x->m;
     int tokens = least(
         TOKENS, least(WORK / (2.0 * (double)m->parameters), NUMBERS / ((double)m->dim * m->nread)));
+    int64_t count = data_count(&x->text);
     x->time = least(least(WINDOW, (double)m->context),
-                    least(tokens > 1 ? tokens : 1, (double)(x->text.count - 1)));
-    int64_t windows = (x->text.count - 1) / x->time;
+                    least(tokens > 1 ? tokens : 1, (double)(count - 1)));
+    int64_t windows = (count - 1) / x->time, had;
     x->batch = least(tokens > x->time ? tokens / x->time : 1, (double)windows);
     size_t n = (size_t)x->batch * (size_t)x->time;
     x->token = calloc(n, sizeof *x->token);
     int32_t *target = calloc(n, sizeof *target);
-    for (int b = 0; x->token && target && b < x->batch; b++)
-        data_window(&x->text, x->time, b * windows / x->batch, x->token + b * x->time, target);
+    int status = x->token && target ? STATUS_OK
+                                    : error_memory(x->e, "depth mixing", n * sizeof *target);
+    for (int b = 0; !status && b < x->batch; b++)
+        status = data_window(&x->text, 0, x->time, b * windows / x->batch, x->token + b * x->time,
+                             target, &had, x->e);
     free(target);
-    return x->token && target ? STATUS_OK : error_memory(x->e, "depth mixing", n * sizeof *target);
+    return status;
 }
 
 /* == The run ============================================================== */
@@ -170,19 +189,19 @@ static void end(TrainedModel *x) {
     free(x->value);
     free(x->twin);
     free(x->token);
+    data_free(&x->text);
     data_free(&x->all);
     tokenizer_free(&x->tokenizer);
     safetensors_close(&x->weights);
 }
 
-Mixing *mixing_trained(const Model *m, const char *weights, const char *text, double share,
-                       Error *e) {
+Mixing *mixing_trained(const Model *m, const char *weights, const MixingText *text, Error *e) {
     TrainedModel x = { .m = m, .e = e };
     Mixing *found = NULL;
     int status = safetensors_open(&x.weights, weights, e);
     if (status) return NULL;
     status = open_tokenizer(&x);
-    if (!status) status = open_text(&x, text, share);
+    if (!status) status = open_text(&x, text);
     if (!status) status = take_windows(&x);
     if (!status) status = run(&x);
     const MixingInput in = { .batch = x.batch,

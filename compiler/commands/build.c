@@ -11,6 +11,7 @@
 #include "prefix.h"
 #include "probe_graph.h"
 #include "process.h"
+#include "json.h"
 #include "publish.h"
 #include "report.h"
 #include "model_info.h"
@@ -24,6 +25,7 @@
 /* Files on the way; "" where there is none. */
 typedef struct Scratch {
     char folder[256], object[384], side[384], library[384], header[384], result[384];
+    char carried[384], assembly[384]; /* a file's bytes, and what makes an object of them */
 } Scratch;
 
 /* == Compiling, in the child ============================================== */
@@ -97,13 +99,16 @@ static int scratch_open(Scratch *s, const char *prefix, bool header, Error *e) {
     snprintf(s->library, sizeof s->library, "%s/%.64s.library.o", s->folder, prefix);
     snprintf(s->header, sizeof s->header, header ? "%s/model.h" : "", s->folder);
     snprintf(s->result, sizeof s->result, "%s/result", s->folder);
+    snprintf(s->carried, sizeof s->carried, "%s/carried", s->folder);
+    snprintf(s->assembly, sizeof s->assembly, "%s/carried.s", s->folder);
     return STATUS_OK;
 }
 
 /* By their names: there may be no descriptor left to list the folder with. */
 static void scratch_close(const Scratch *s, Allowance *a) {
-    const char *file[] = { s->object, s->side, s->library, s->header, s->result };
-    for (int i = 0; i < 5; i++)
+    const char *file[] = { s->object, s->side,    s->library, s->header,
+                           s->result, s->carried, s->assembly };
+    for (size_t i = 0; i < sizeof file / sizeof *file; i++)
         if (*file[i]) unlink(file[i]);
     allowance_drop(a, s->folder);
 }
@@ -161,6 +166,26 @@ static int compile_counted(const Model *m, const BuildOptions *o, const Scratch 
     return status ? status : add_code(objects->library, bytes, e);
 }
 
+/* The tokenizer's file as the program finds it (runtime/commands/program_tokenizer.c): its hash in
+** 72 bytes, its size, its bytes. */
+static int carry_file(const CarriedFile *f, const Scratch *s, LinkObjects *objects, Error *e) {
+    Text t = { 0 };
+    text_add(&t,
+             "\t.section .rodata.strata_tokenizer_file,\"a\",@progbits\n"
+             "\t.globl strata_tokenizer_file\n\t.balign 16\nstrata_tokenizer_file:\n"
+             "\t.ascii \"%s\"\n\t.zero 8\n\t.quad %zu\n\t.incbin \"",
+             f->sha256, f->size);
+    for (const char *c = s->carried; *c; c++)
+        text_add(&t, "\\%03o", (unsigned char)*c);
+    text_add(&t, "\"\n\t.section .note.GNU-stack,\"\",@progbits\n");
+    int status = text_status(&t, e);
+    if (!status) status = write_bytes(s->carried, f->bytes, f->size, e);
+    if (!status) status = write_bytes(s->assembly, t.at, t.length, e);
+    text_free(&t);
+    objects->carried = s->assembly;
+    return status;
+}
+
 /* Own and library to one object, which takes the place of the first. */
 static int join(const Scratch *s, const LinkObjects *objects, const sigset_t *mask, Error *e) {
     int status = link_object(objects, s->result, mask, e);
@@ -180,6 +205,8 @@ static int make(const Model *m, const BuildOptions *o, const char *output, const
     status = compile_counted(m, o, &s, &objects, mask, e);
     if (!status && objects.library && (emit == EMIT_OBJ || emit == EMIT_STATIC))
         status = join(&s, &objects, mask, e);
+    if (!status && emit == EMIT_EXE && m->tokenizer_file.bytes)
+        status = carry_file(&m->tokenizer_file, &s, &objects, e);
     if (!status && linked) status = link_output(emit, &objects, s.result, mask, e);
     if (!status) status = publish(output, linked ? s.result : s.object, header, s.header, e);
     scratch_close(&s, o->allowance);

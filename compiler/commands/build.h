@@ -33,7 +33,7 @@ Model *build_load(const char *spec, Allowance *a, Error *e);
 int build_model(const Model *m, BuildOptions *o, Error *e);
 void build_notes(const Model *m, const Allowance *a);
 
-/* depfile.c: 'path' becomes a rule for make: 'output' depends on the Lua files that were read. */
+/* depfile.c: 'path' becomes a rule for make: 'output' depends on the files that were read. */
 int depfile_write(const Model *m, const char *output, const char *path, Error *e);
 
 /* code_size.c: bytes of machine code in an ELF object. */

@@ -16,7 +16,8 @@
 typedef struct CompareOptions {
     const char *spec[COMPARE_MOST];
     int n;
-    const char *output, *cpu, *text, *val;
+    const char *output, *cpu;
+    DataWords data, val; /* without words: not given */
     bool json, measure;
     int64_t rounds, steps, threads; /* steps, threads 0: not given */
     uint64_t seed[COMPARE_SEEDS];
@@ -52,17 +53,17 @@ static int set_seeds(CompareOptions *o, const char *value, Error *e) {
 /* Options that say something about others that are not there. */
 static int check_together(const CompareOptions *o, Error *e) {
     static const char *const needs_train[] = { "--steps", "--seeds", "--val" };
-    const bool given[] = { o->steps > 0, o->seeds > 0, o->val != NULL };
-    if (o->threads && !o->measure && !o->text)
+    const bool given[] = { o->steps > 0, o->seeds > 0, o->val.words > 0 };
+    if (o->threads && !o->measure && !o->data.words)
         return error_set(
             e, STATUS_USAGE,
             "strata compare: --threads: expected --measure or --train with it, found neither");
     for (int i = 0; i < 3; i++)
-        if (given[i] && !o->text)
+        if (given[i] && !o->data.words)
             return error_set(e, STATUS_USAGE,
                              "strata compare: %s: expected --train with it, found none",
                              needs_train[i]);
-    if (o->text && !o->steps)
+    if (o->data.words && !o->steps)
         return error_set(e, STATUS_USAGE,
                          "strata compare: --train: expected --steps with it, found none");
     return STATUS_OK;
@@ -83,13 +84,18 @@ static int take_specs(CompareOptions *to, const Options *o, Error *e) {
     return STATUS_OK;
 }
 
+static DataWords take_words(const Options *o, int option, const char *name) {
+    const OptionValue *v = option_of(o, option);
+    return (DataWords){ name, v->list, v->length, option_of(o, STRATA_OPTION_FIELD)->text };
+}
+
 static int take(CompareOptions *to, const Options *o, Error *e) {
     const char *seeds = option_of(o, STRATA_OPTION_SEEDS)->text;
     *to = (CompareOptions){
         .output = option_of(o, STRATA_OPTION_PAGE)->text,
         .cpu = option_of(o, STRATA_OPTION_OTHER_CPU)->text,
-        .text = option_of(o, STRATA_OPTION_TRAIN)->text,
-        .val = option_of(o, STRATA_OPTION_VAL)->text,
+        .data = take_words(o, STRATA_OPTION_TRAIN, "--train"),
+        .val = take_words(o, STRATA_OPTION_VAL, "--val"),
         .json = option_of(o, STRATA_OPTION_JSON_TABLE)->given,
         .measure = option_of(o, STRATA_OPTION_MEASURE)->given,
         .rounds = option_of(o, STRATA_OPTION_ROUNDS)->count,
@@ -128,16 +134,18 @@ static void add_command(Text *t, const Options *o) {
 /* == The work ============================================================= */
 
 /* What programs would refuse after everything was compiled. */
-static int check_text(const char *path, Error *e) {
-    Input in;
-    int status = path ? input_open(&in, path, e) : STATUS_OK;
-    if (path && !status) input_close(&in);
+static int check_words(const DataWords *w, bool weights, Error *e) {
+    DataFiles f;
+    int status = w->words ? data_files_open(&f, w, e) : STATUS_OK;
+    if (status || !w->words) return status;
+    if (!weights) status = data_files_unweighted(&f, e);
+    data_files_free(&f);
     return status;
 }
 
 static int check(const CompareOptions *o, Error *e) {
-    int status = check_text(o->text, e);
-    if (!status) status = check_text(o->val, e);
+    int status = check_words(&o->data, true, e);
+    if (!status) status = check_words(&o->val, false, e);
     for (int i = 0; !status && o->output && i < o->n; i++)
         status = publish_check(o->spec[i], o->output, NULL, e);
     return status;
@@ -161,10 +169,10 @@ static void ask(const CompareOptions *o, Comparison *c) {
     static const uint64_t one = 1;
     c->rounds = o->measure ? (int)o->rounds : 0;
     c->threads = (int)o->threads;
-    c->text = o->text;
-    c->mixing = o->text && (o->output || o->json);
+    c->text = o->data.words ? o->data.word[0] : NULL;
+    c->mixing = c->text && (o->output || o->json);
     c->steps = (int)o->steps;
-    c->seeds = o->seeds ? o->seeds : o->text ? 1 : 0;
+    c->seeds = o->seeds ? o->seeds : c->text ? 1 : 0;
     c->seed = o->seeds ? o->seed : &one;
 }
 
@@ -177,7 +185,7 @@ static int run_programs(const CompareOptions *o, Comparison *c, Allowance *a, Er
     for (int i = 0; !status && o->output && i < c->n; i++)
         status = workshop_assembly(&w, c, i, o->cpu, e);
     if (!status && o->measure) status = workshop_measure(&w, c, e);
-    if (!status && o->text) status = workshop_train(&w, c, o->val, e);
+    if (!status && c->text) status = workshop_train(&w, c, &o->data, &o->val, e);
     workshop_close(&w);
     return status;
 }

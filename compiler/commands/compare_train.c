@@ -87,21 +87,42 @@ static int take_log(const Comparison *c, const Variant *v, TrainRun *r, const ch
 
 /* == Runs ================================================================= */
 
+/* What is trained on, and evaluated on: without words, the last of the former. */
+typedef struct RunData {
+    const DataWords *data, *val;
+} RunData;
+
 /* Words of a command line; what they point to stays the caller's. */
 typedef struct Words {
-    char *word[32];
+    char **word;
     int n;
 } Words;
+enum { WORDS_MOST = 32 }; /* but for those of data */
 
 static void add(Words *w, const char *name, const char *value) {
     w->word[w->n++] = (char *)name;
     if (value) w->word[w->n++] = (char *)value;
 }
 
-static int run(const Workshop *w, Comparison *c, int variant, int seed, const char *val, Error *e) {
+static void add_data(Words *w, const char *name, const DataWords *d) {
+    add(w, name, NULL);
+    for (int i = 0; i < d->words; i++)
+        add(w, d->word[i], NULL);
+}
+
+static int open_words(Words *w, const RunData *x, Error *e) {
+    size_t room = WORDS_MOST + (size_t)x->data->words + (size_t)x->val->words;
+    *w = (Words){ calloc(room, sizeof *w->word), 0 };
+    return w->word ? STATUS_OK : error_memory(e, "strata compare", room * sizeof *w->word);
+}
+
+static int run(const Workshop *w, Comparison *c, int variant, int seed, const RunData *x,
+               Error *e) {
     Variant *v = &c->variant[variant];
     char path[WORKSHOP_PATH], log[WORKSHOP_PATH], out[WORKSHOP_PATH], number[5][32];
-    Words words = { 0 };
+    Words words;
+    int status = open_words(&words, x, e);
+    if (status) return status;
     Text said = { 0 };
     workshop_path(w, variant, "", path);
     workshop_path(w, variant, "log", log);
@@ -110,20 +131,25 @@ static int run(const Workshop *w, Comparison *c, int variant, int seed, const ch
     print_text(number[1], 32, "%llu", (unsigned long long)c->seed[seed]);
     print_text(number[2], 32, "%d", c->steps > EVALUATIONS ? c->steps / EVALUATIONS : 1);
     print_text(number[3], 32, "%d", c->threads);
-    add(&words, path, "train"), add(&words, "--data", c->text), add(&words, "--steps", number[0]),
-        add(&words, "--seed", number[1]);
+    add(&words, path, "train"), add(&words, "--steps", number[0]), add(&words, "--seed", number[1]),
+        add(&words, "--field", x->data->field);
     add(&words, "--eval-every", number[2]), add(&words, "--save-every", number[0]),
         add(&words, "--log", log), add(&words, "--out", out);
-    add(&words, val ? "--val" : "--val-share", val ? val : print_double(number[4], VAL_SHARE));
+    add_data(&words, "--data", x->data);
+    if (x->val->words) add_data(&words, "--val", x->val);
+    else add(&words, "--val-share", print_double(number[4], VAL_SHARE));
     if (c->threads) add(&words, "--threads", number[3]);
     workshop_tell(w, "training %s, seed %s, %d of %d", v->label, number[1],
                   seed * c->n + variant + 1, c->seeds * c->n);
-    int status = workshop_run(w, c, variant, words.word, &said, e);
+    status = workshop_run(w, c, variant, words.word, &said, e);
     if (!status) status = take_log(c, v, &v->run[seed], log, e);
     if (!status && !seed && c->mixing)
-        v->trained = mixing_trained(v->report->model, out, val ? val : c->text, val ? 1 : VAL_SHARE,
+        v->trained = mixing_trained(v->report->model, out,
+                                    x->val->words ? &(MixingText){ *x->val, 1 }
+                                                  : &(MixingText){ *x->data, VAL_SHARE },
                                     &v->untrained);
     text_free(&said);
+    free(words.word);
     return status;
 }
 
@@ -143,10 +169,12 @@ static int make_room(Comparison *c, Error *e) {
     return STATUS_OK;
 }
 
-int workshop_train(const Workshop *w, Comparison *c, const char *val, Error *e) {
+int workshop_train(const Workshop *w, Comparison *c, const DataWords *data, const DataWords *val,
+                   Error *e) {
+    const RunData x = { data, val };
     int status = make_room(c, e);
     for (int s = 0; !status && s < c->seeds; s++)
         for (int k = 0; !status && k < c->n; k++)
-            status = run(w, c, s % 2 ? c->n - 1 - k : k, s, val, e);
+            status = run(w, c, s % 2 ? c->n - 1 - k : k, s, &x, e);
     return status;
 }

@@ -6,14 +6,13 @@
 #include "command.h"
 #include "files.h"
 #include "importer.h"
+#include "publish.h"
 #include "spec.h"
+#include "tokenizer_file.h"
 
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Whether specs name their tokenizer's file, which this version's programs cannot read yet. */
-static const bool spec_names_tokenizer = false;
 
 typedef struct Import {
     CheckpointFolder folder;
@@ -21,6 +20,7 @@ typedef struct Import {
     const char *name;                                  /* without its folder */
     char *spec, *weights, *tokenizer_from, *tokenizer; /* paths; the last two may be NULL */
     Imported made;
+    Error refused; /* what programs cannot read in the tokenizer's file */
 } Import;
 
 /* == The tokenizer ======================================================== */
@@ -60,25 +60,21 @@ static int find_tokenizer(Import *i, const char *base, Error *e) {
     return status;
 }
 
-static int copy_file(const char *from, const char *to, Error *e) {
-    enum { PIECE = 1 << 16 };
-    char piece[PIECE];
-    Input in;
-    Output out;
-    int status = input_open(&in, from, e);
-    if (status) return status;
-    status = output_open(&out, to, e);
-    if (status) return input_close(&in), status;
-    uint64_t size = (uint64_t)in.before.st_size;
-    for (uint64_t at = 0; at < size && !status; at += PIECE) {
-        size_t n = size - at < PIECE ? (size_t)(size - at) : PIECE;
-        status = input_read(&in, at, piece, n, e);
-        if (!status) status = output_write(&out, piece, n, e);
-    }
-    if (!status) status = input_unchanged(&in, e);
-    input_close(&in);
-    if (status) return output_discard(&out), status;
-    return output_commit(&out, false, e);
+/* Programs carry what they can read; of another tokenizer the file is copied and named by no spec. */
+static int check_tokenizer(Import *i, Error *e) {
+    int64_t vocab = INT32_MAX;
+    Tokenizer t = { 0 };
+    const JsonNode *size = json_member(&i->config, i->config.node, "vocab_size");
+    if (size) json_int64(size, &vocab);
+    if (!i->tokenizer) return STATUS_OK;
+    int status = tokenizer_open(&t, i->tokenizer_from, NULL, NULL, &i->refused);
+    if (status && status != STATUS_USER) return error_set(e, status, "%s", i->refused.text);
+    if (!status && t.ids > vocab)
+        error_set(&i->refused, STATUS_USER,
+                  "%s: expected at most the vocabulary, %lld ids, found %d", i->tokenizer_from,
+                  (long long)vocab, t.ids);
+    tokenizer_free(&t);
+    return STATUS_OK;
 }
 
 /* == The spec against the plan ============================================ */
@@ -143,7 +139,8 @@ static int check_tensors(const Import *i, const Graph *g, const PlannedTensor **
 
 static int check_spec(const Import *i, Error *e) {
     const TensorPlan *p = &i->made.plan;
-    Model *m = spec_load_text(i->spec, i->made.spec.at, i->made.spec.length, NULL, e);
+    Model *m = spec_load_text(i->spec, i->made.spec.at, i->made.spec.length, i->tokenizer_from,
+                              NULL, e);
     if (!m) return e->status;
     const PlannedTensor **sorted = malloc(((size_t)p->count + 1) * sizeof *sorted);
     int status = sorted ? STATUS_OK : error_memory(e, i->spec, (size_t)p->count * sizeof *sorted);
@@ -173,12 +170,15 @@ static int write_all(Import *i, Error *e) {
     for (int32_t k = 0; k < i->made.sames && !status; k++)
         status = plan_compare(i->made.same[k].one, i->made.same[k].other, e);
     if (!status) status = plan_write(&i->made.plan, i->weights, e);
-    if (!status && i->tokenizer) status = copy_file(i->tokenizer_from, i->tokenizer, e);
+    if (!status && i->tokenizer) status = publish_copy(i->tokenizer_from, i->tokenizer, e);
     if (!status) status = write_spec(i, e);
     if (status) return status;
     show_line(stdout, "", i->spec, "");
     show_line(stdout, "", i->weights, "");
     if (i->tokenizer) show_line(stdout, "", i->tokenizer, "");
+    i->refused.text[strcspn(i->refused.text, "\n")] = 0;
+    if (i->refused.status)
+        show_line(stderr, "note: the spec names no tokenizer: ", i->refused.text, "");
     return STATUS_OK;
 }
 
@@ -218,12 +218,13 @@ static int read_config(Import *i, Error *e) {
 static int import_folder(Import *i, const Options *o, Error *e) {
     int status = read_config(i, e);
     if (!status) status = name_files(i, option_of(o, STRATA_OPTION_IMPORT_NAME)->text, e);
+    if (!status) status = check_tokenizer(i, e);
+    bool named = i->tokenizer && !i->refused.status;
     ImportRequest r = { .folder = &i->folder,
                         .config = &i->config,
                         .importer = option_of(o, STRATA_OPTION_IMPORTER)->text,
                         .name = i->name,
-                        .tokenizer = spec_names_tokenizer && i->tokenizer ? last_part(i->tokenizer)
-                                                                          : NULL,
+                        .tokenizer = named ? last_part(i->tokenizer) : NULL,
                         .keep = option_of(o, STRATA_OPTION_KEEP_TYPE)->text != NULL };
     if (!status) status = importer_run(&r, &i->made, e);
     if (!status) status = check_spec(i, e);

@@ -55,7 +55,7 @@ static int link_program(const LinkObjects *objects, const char *result, const si
                          "libstrata.a: expected it in runtime/ or " STRATA_LIBRARY_FROM_PROGRAM
                          "/ beside strata, found neither");
     CommandLine cc = words_of(first, objects);
-    add(&cc, library), add(&cc, "-lm"), add(&cc, STRATA_LINK_FLAG);
+    add(&cc, objects->carried), add(&cc, library), add(&cc, "-lm"), add(&cc, STRATA_LINK_FLAG);
     add(&cc, "-o"), add(&cc, result);
     return process_run(cc.word, mask, e);
 }

@@ -9,9 +9,9 @@
 bool link_library(char *path, size_t size);
 
 /* What is linked: a program's row kernels are in two objects, and the kernel library may be one of
-** its own; NULL: there is none. */
+** its own; a program may carry a file, which is assembled.  NULL: there is none. */
 typedef struct LinkObjects {
-    const char *own, *side, *library;
+    const char *own, *side, *library, *carried;
 } LinkObjects;
 
 /* With the system's cc, ar and objcopy; 'mask' is the signal mask for them.  One object: */

@@ -65,9 +65,12 @@ static const struct {
     [STRATA_COMMAND_COMPLETION] = { command_completion, NULL },
     [STRATA_COMMAND_INSPECT] = { NULL, command_inspect },
     [STRATA_COMMAND_COMPARE] = { NULL, command_compare },
+    [STRATA_COMMAND_TOKENIZER] = { command_tokenizer, NULL },
     [STRATA_COMMAND_IMPORT] = { command_import, NULL },
+    [STRATA_COMMAND_EXPORT] = { NULL, command_export },
     [STRATA_COMMAND_INIT] = { command_init, NULL },
     [STRATA_COMMAND_DOCTOR] = { command_doctor, NULL },
+    [STRATA_COMMAND_TOKENS] = { NULL, command_tokens },
     [STRATA_COMMAND_RUN] = { command_run, NULL },
 };
 

@@ -54,3 +54,24 @@ int publish_text(const char *output, const Text *t, Error *e) {
     output_discard(&out);
     return status;
 }
+
+int publish_copy(const char *from, const char *to, Error *e) {
+    enum { PIECE = 1 << 16 };
+    char piece[PIECE];
+    Input in;
+    Output out;
+    int status = input_open(&in, from, e);
+    if (status) return status;
+    status = output_open(&out, to, e);
+    if (status) return input_close(&in), status;
+    uint64_t size = (uint64_t)in.before.st_size;
+    for (uint64_t at = 0; at < size && !status; at += PIECE) {
+        size_t n = size - at < PIECE ? (size_t)(size - at) : PIECE;
+        status = input_read(&in, at, piece, n, e);
+        if (!status) status = output_write(&out, piece, n, e);
+    }
+    if (!status) status = input_unchanged(&in, e);
+    input_close(&in);
+    if (status) return output_discard(&out), status;
+    return output_commit(&out, false, e);
+}

@@ -15,4 +15,7 @@ int publish(const char *output, const char *from, const char *header, const char
 /* A text as a file. */
 int publish_text(const char *output, const Text *t, Error *e);
 
+/* A copy of a regular file. */
+int publish_copy(const char *from, const char *to, Error *e);
+
 #endif

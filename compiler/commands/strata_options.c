@@ -8,7 +8,9 @@ enum {
 #include "strata_options.def"
 };
 
-enum { IN_COMPILING = IN_BUILD | IN_CHECK | IN_INSPECT | IN_COMPARE | IN_RUN };
+enum {
+    IN_COMPILING = IN_BUILD | IN_CHECK | IN_INSPECT | IN_COMPARE | IN_RUN | IN_TOKENS | IN_EXPORT
+};
 
 static const CommandRow command[STRATA_COMMANDS] = {
 #define COMMAND(id, name, arguments, words, summary, more) \

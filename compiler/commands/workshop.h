@@ -43,6 +43,7 @@ int workshop_measure(const Workshop *w, Comparison *c, Error *e);
 
 /* compare_train.c: every variant from every seed, c->steps steps; val NULL: evaluates on the
 ** last tenth of the text */
-int workshop_train(const Workshop *w, Comparison *c, const char *val, Error *e);
+int workshop_train(const Workshop *w, Comparison *c, const DataWords *data, const DataWords *val,
+                   Error *e);
 
 #endif

@@ -20,6 +20,8 @@ typedef struct Mover {
     unsigned char *read; /* of the input, PLAN_BLOCK bytes */
     TensorSink *to;
     int (*put)(struct Mover *m, int64_t n, Error *e); /* the block's first n */
+    PlanPut *take;                                    /* of put_values */
+    void *user;
 } Mover;
 
 /* Part of a view: by axis, elements, strides in the file and in the block. */
@@ -280,6 +282,20 @@ int plan_write(const TensorPlan *p, const char *path, Error *e) {
     tensors_free(&list);
     free(w.mover.block);
     free(w.mover.read);
+    return status;
+}
+
+static int put_values(Mover *m, int64_t n, Error *e) { return m->take(m->user, m->block, n, e); }
+
+int plan_stream(const PlannedTensor *t, PlanPut *put, void *user, Error *e) {
+    Mover m = { .t = t, .put = put_values, .take = put, .user = user };
+    m.block = malloc(PLAN_BLOCK);
+    m.read = malloc(PLAN_BLOCK);
+    int status = m.block && m.read ? move_tensor(&m, e) : error_memory(e, t->name, 2 * PLAN_BLOCK);
+    for (int i = 0; i < t->pieces && !status; i++)
+        if (t->piece[i].from) status = input_unchanged(&t->piece[i].from->file->in, e);
+    free(m.block);
+    free(m.read);
     return status;
 }
 

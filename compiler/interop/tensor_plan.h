@@ -64,6 +64,10 @@ const PlannedTensor *plan_find(const TensorPlan *p, const char *name); /* NULL: 
 ** not finite are refused. */
 int plan_write(const TensorPlan *p, const char *path, Error *e);
 
+/* A tensor's values in float32, block by block, in order. */
+typedef int PlanPut(void *user, const float *x, int64_t n, Error *e);
+int plan_stream(const PlannedTensor *t, PlanPut *put, void *user, Error *e);
+
 /* Fails unless two stored tensors have one shape and equal values. */
 int plan_compare(const StoredTensor *a, const StoredTensor *b, Error *e);
 

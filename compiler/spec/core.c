@@ -374,6 +374,7 @@ void core_open(lua_State *L) {
                                           { "statistic", rules_call_statistic },
                                           { "site", call_site },
                                           { "source", call_source },
+                                          { "tokenizer_file", tokenizer_call },
                                           { "wrap", call_wrap },
                                           { NULL, NULL } };
     luaL_newlib(L, functions);

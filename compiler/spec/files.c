@@ -52,9 +52,8 @@ static bool asked_wrongly(int error) {
         || error == ENAMETOOLONG;
 }
 
-/* Reads a regular file of bounded size.  Returns 0, or a status and what was found. */
-static int open_source(Front *f, const char *file, const char *path, SourceFile **s,
-                       char found[256]) {
+int files_read(Front *f, const char *file, const char *path, size_t most, SourceFile **s,
+               char found[256]) {
     struct stat st;
     const char *wrong = NULL;
     int status = 4, fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -64,7 +63,7 @@ static int open_source(Front *f, const char *file, const char *path, SourceFile 
     } else if (!S_ISREG(st.st_mode)) {
         status = 1;
         wrong = S_ISDIR(st.st_mode) ? "it is a folder" : "it is no regular file";
-    } else if (st.st_size > (off_t)f->limit.file) {
+    } else if (st.st_size > (off_t)most) {
         status = 3;
         wrong = "it is larger than that";
     } else {
@@ -77,13 +76,13 @@ static int open_source(Front *f, const char *file, const char *path, SourceFile 
     return wrong ? status : 0;
 }
 
-/* As open_source; 'blame' is put before errors. */
+/* Lua source; 'blame' is put before errors. */
 static SourceFile *read_source(lua_State *L, const char *file, const char *path,
                                const char *blame) {
     Front *f = front(L);
     SourceFile *s = NULL;
     char found[256];
-    int status = open_source(f, file, path, &s, found);
+    int status = files_read(f, file, path, f->limit.file, &s, found);
     if (!status) return s;
     f->status = status == 1 ? 0 : status;
     f->raised = true;
@@ -114,8 +113,7 @@ static void push_chunk(lua_State *L, const SourceFile *s) {
     lua_remove(L, -2);
 }
 
-/* Returns where nothing of the name is there. */
-static void check_search(lua_State *L, int error) {
+void files_check_search(lua_State *L, int error) {
     if (error == ENOMEM)
         spec_stop(L, 3, "expected memory enough to find files with, found none left");
     if (error && !asked_wrongly(error))
@@ -130,7 +128,7 @@ void files_open(lua_State *L, const char *path) {
     char *folder = slash ? strndup(path, f->shown) : strdup(".");
     f->folder = folder ? realpath(folder, NULL) : NULL;
     free(folder);
-    check_search(L, f->folder ? 0 : errno);
+    files_check_search(L, f->folder ? 0 : errno);
 }
 
 void files_spec(lua_State *L, const char *path) {
@@ -166,8 +164,7 @@ static bool module_file(const char *name, char *file, size_t size) {
     return !start;
 }
 
-/* The module's real path, inside the folder; NULL if it is not there. */
-static char *find_module(Front *f, const char *file, bool *outside) {
+char *files_find(Front *f, const char *file, bool *outside) {
     char path[PATH_MAX];
     *outside = false;
     if (!f->folder || snprintf(path, sizeof path, "%s/%s", f->folder, file) >= (int)sizeof path)
@@ -192,8 +189,8 @@ static void load_module(lua_State *L, const char *name) {
             "require: expected the name of a file in the spec's folder, without '.lua', found '%s'",
             name);
     errno = 0;
-    char *real = find_module(f, file, &outside);
-    check_search(L, real || outside ? 0 : errno);
+    char *real = files_find(f, file, &outside);
+    files_check_search(L, real || outside ? 0 : errno);
     if (!real)
         spec_fail(L,
                   outside ? "require: expected '%s' inside the spec's folder, found a link that "

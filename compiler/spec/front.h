@@ -26,6 +26,7 @@ typedef struct SourceFile {
     char *path; /* as shown to the user */
     char *text;
     size_t size;
+    int64_t ids; /* of a tokenizer's file; 0: Lua */
 } SourceFile;
 
 /* What it means that nothing reads a parameter: worth a note, a mistake, or nothing. */
@@ -36,24 +37,25 @@ struct Front {
     Graph *g;
     Model *m;
     SpecLimits limit;
-    size_t used;         /* bytes of Lua's heap */
-    int refused;         /* allocations that did not fit */
-    bool starved;        /* the system had no memory */
-    int64_t left;        /* instructions */
-    size_t longest;      /* bytes of a string, so far */
-    bool dense;          /* layers are built without their routes */
-    int opened;          /* Lua's status of the library's start */
-    double start;        /* sandbox_seconds() when the run began */
-    size_t built;        /* bytes of graph, about */
-    int status;          /* 0; else a limit (3) or a file (4) stopped the run for good */
-    bool raised;         /* the error under way has its location */
-    char stuck[512];     /* where memory ran out: "file:line" */
-    const char *loading; /* path of the file being parsed */
-    char *folder;        /* the spec's, resolved: where require may look */
-    size_t shown;        /* length of the folder part of the spec's path as typed */
-    SourceFile *source;  /* newest first */
-    int64_t streams;     /* of random numbers, so far */
-    Unread *unread;      /* by parameter */
+    size_t used;                /* bytes of Lua's heap */
+    int refused;                /* allocations that did not fit */
+    bool starved;               /* the system had no memory */
+    int64_t left;               /* instructions */
+    size_t longest;             /* bytes of a string, so far */
+    bool dense;                 /* layers are built without their routes */
+    int opened;                 /* Lua's status of the library's start */
+    double start;               /* sandbox_seconds() when the run began */
+    size_t built;               /* bytes of graph, about */
+    int status;                 /* 0; else a limit (3) or a file (4) stopped the run for good */
+    bool raised;                /* the error under way has its location */
+    char stuck[512];            /* where memory ran out: "file:line" */
+    const char *loading;        /* path of the file being parsed */
+    char *folder;               /* the spec's, resolved: where require may look */
+    const char *tokenizer_from; /* where the tokenizer's file is instead; NULL: in the folder */
+    size_t shown;               /* length of the folder part of the spec's path as typed */
+    SourceFile *source;         /* newest first */
+    int64_t streams;            /* of random numbers, so far */
+    Unread *unread;             /* by parameter */
     int readcap, notecap, sourcecap, unreadcap;
 };
 
@@ -92,16 +94,31 @@ void files_open(lua_State *L, const char *path);
 void files_spec(lua_State *L, const char *path); /* pushes the chunk */
 /* the same for a text that is in no file yet */
 void files_text(lua_State *L, const char *path, const char *text, size_t size);
+/* Reads a regular file of 'most' bytes at most, shown as 'path'.  0, or a status and what was
+** found. */
+int files_read(Front *f, const char *file, const char *path, size_t most, SourceFile **s,
+               char found[256]);
+/* The real path of a file in the spec's folder; NULL: it is not there, or outside. */
+char *files_find(Front *f, const char *file, bool *outside);
+/* Returns where errno says that nothing of the name is there, or nothing at all. */
+void files_check_search(lua_State *L, int error);
 int files_require(lua_State *L);     /* upvalue 1: the environment, 2: modules by name */
 void files_hash(const Front *f);     /* of what was read, into the model */
 void files_list(Front *f, Graph *g); /* what was read, into the model; g owns the names */
 void files_free(Front *f);
+
+/* tokenizer_source.c */
+int tokenizer_call(
+    lua_State *L);              /* (name, vocab): reads and checks a file; false: no file's name */
+void tokenizer_carry(Front *f); /* the file of the finished model, into it */
 
 /* library.c: the Lua files embedded in the compiler */
 extern const Embedded library_file[];
 extern const int library_count;
 extern const Embedded importers_file[]; /* of specs/library/import */
 extern const int importers_count;
+extern const Embedded exporters_file[]; /* of specs/library/export */
+extern const int exporters_count;
 void library_load(lua_State *L, const char *name); /* pushes the chunk */
 
 /* tensor.c, bindings.c: primitives */

@@ -1,8 +1,8 @@
 /*
 ** The Lua library in specs/library, embedded in the compiler.  Its chunks are
 ** named "=library/...", a user's "@path": that is how errors tell whose line
-** is to blame.  Importers, in its folder import/, are a table of their own: no model
-** depends on them.
+** is to blame.  Importers and exporters, in its folders import/ and export/, are tables of
+** their own: no model depends on them.
 */
 #include "front.h"
 
@@ -30,6 +30,7 @@ static const Embedded *find(const Embedded *file, int count, const char *name) {
 void library_load(lua_State *L, const char *name) {
     const Embedded *file = find(library_file, library_count, name);
     if (!file) file = find(importers_file, importers_count, name);
+    if (!file) file = find(exporters_file, exporters_count, name);
     if (!file) spec_fail(L, "expected a file of the library, found '%s'", name);
     const char *chunk = lua_pushfstring(L, "=library/%s", name);
     if (luaL_loadbufferx(L, (const char *)file->text, file->size, chunk, "t")) lua_error(L);

@@ -27,32 +27,31 @@ static Loc location_given(lua_State *L, lua_Debug *ar) {
     return at;
 }
 
-static Loc user_line(lua_State *L) {
-    lua_Debug ar;
-    for (int level = 0; lua_getstack(L, level, &ar); level++) {
-        lua_getinfo(L, "Sl", &ar);
-        if (*ar.source == '@')
-            return (Loc){ .file = graph_string(front(L)->g, ar.source + 1),
-                          .line = ar.currentline };
-        if (*ar.what != 'C') continue;
-        lua_getinfo(L, "f", &ar);
-        bool given = lua_tocfunction(L, -1) == spec_call_at;
-        lua_pop(L, 1);
-        Loc at = given ? location_given(L, &ar) : (Loc){ 0 };
-        if (at.file) return at;
-    }
-    return (Loc){ .file = graph_string(front(L)->g, front(L)->m->file), .line = 1 };
+/* The line that a frame stands for, if it is one of the user's or carries one. */
+static Loc line_of(lua_State *L, lua_Debug *ar) {
+    if (*ar->source == '@')
+        return (Loc){ .file = graph_string(front(L)->g, ar->source + 1), .line = ar->currentline };
+    if (*ar->what != 'C') return (Loc){ 0 };
+    lua_getinfo(L, "f", ar);
+    bool given = lua_tocfunction(L, -1) == spec_call_at;
+    lua_pop(L, 1);
+    return given ? location_given(L, ar) : (Loc){ 0 };
 }
 
+/* The user's line, and as its origin the innermost line of Lua, which may be the library's. */
 Loc spec_here(lua_State *L) {
-    Loc at = user_line(L);
     lua_Debug ar;
-    for (int level = 0; !at.origin && lua_getstack(L, level, &ar); level++) {
+    Loc at = { 0 }, origin = { 0 };
+    for (int level = 0; !at.file && lua_getstack(L, level, &ar); level++) {
         lua_getinfo(L, "Sl", &ar);
-        if (*ar.what == 'C' || ar.currentline < 1) continue;
-        at.origin = graph_string(front(L)->g, ar.source + 1);
-        at.origin_line = ar.currentline;
+        if (!origin.file && *ar.what != 'C' && ar.currentline >= 1)
+            origin = (Loc){ .file = graph_string(front(L)->g, ar.source + 1),
+                            .line = ar.currentline };
+        at = line_of(L, &ar);
     }
+    if (!at.file) at = (Loc){ .file = graph_string(front(L)->g, front(L)->m->file), .line = 1 };
+    at.origin = origin.file;
+    at.origin_line = origin.line;
     return at;
 }
 

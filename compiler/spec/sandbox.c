@@ -33,6 +33,9 @@ enum {
     COMPARED = 160
 };
 enum { SHORT = 64 }; /* bytes of a string that cost nothing */
+enum {
+    HANDED = 256
+}; /* the same where one is handed on: reading them takes no longer than a call */
 
 const SpecLimits spec_limits = { .memory = (size_t)64 << 20,
                                  .instructions = 50 * 1000 * 1000,
@@ -101,14 +104,15 @@ static _Noreturn void out_of_instructions(lua_State *L) {
 }
 
 /* Values that a call or a return hands on; long strings among the first, for C functions read
-** all of them. */
+** all of them.  Most specs have none. */
 static int64_t cost_of_values(lua_State *L, lua_Debug *ar) {
     lua_getinfo(L, "r", ar);
     int64_t cost = ar->ntransfer / VALUES;
+    if (front(L)->longest <= HANDED) return cost;
     for (int i = 0; i < 3 && i < ar->ntransfer; i++) {
         if (!lua_getlocal(L, ar, ar->ftransfer + i)) break;
         size_t n = lua_type(L, -1) == LUA_TSTRING ? lua_rawlen(L, -1) : 0;
-        if (n > SHORT) cost += (int64_t)n / BYTES;
+        if (n > HANDED) cost += (int64_t)n / BYTES;
         lua_pop(L, 1);
     }
     return cost;

@@ -210,6 +210,7 @@ static int finish(Front *f) {
     m->rules = rules_graph(f->g, g);
     files_hash(f);
     files_list(f, g);
+    tokenizer_carry(f);
     graph_free(f->g);
     f->g = m->graph = g;
     return 0;
@@ -249,9 +250,11 @@ Model *spec_read(Front *f, const char *path, Error *e) {
     return read_source(f, (SpecSource){ .path = path }, e);
 }
 
-Model *spec_load_text(const char *path, const char *text, size_t size, const SpecLimits *limits,
-                      Error *e) {
-    return read_source(spec_open(limits, false), (SpecSource){ path, text, size }, e);
+Model *spec_load_text(const char *path, const char *text, size_t size, const char *tokenizer,
+                      const SpecLimits *limits, Error *e) {
+    Front *f = spec_open(limits, false);
+    if (f) f->tokenizer_from = tokenizer;
+    return read_source(f, (SpecSource){ path, text, size }, e);
 }
 
 Model *spec_load(const char *path, const SpecLimits *limits, Error *e) {
@@ -266,6 +269,7 @@ void spec_free(Model *m) {
     if (!m) return;
     graph_free(m->graph);
     if (m->rules) graph_free(m->rules);
+    free(m->tokenizer_file.bytes);
     free(m);
 }
 

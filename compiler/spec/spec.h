@@ -32,13 +32,21 @@ typedef struct DepthRead {
     Node *result; /* what the mixer returned; NULL: the model does not depend on it */
 } DepthRead;
 
+/* A file whose bytes the model's program carries; bytes NULL: none. */
+typedef struct CarriedFile {
+    char *bytes;
+    size_t size;
+    char sha256[65]; /* in hexadecimal */
+} CarriedFile;
+
 typedef struct Model {
     /* outputs "logits", "nll", "cross_entropy", "loss", and statistics of buffers */
     Graph *graph;
     Graph *rules; /* outputs "grad.<buffer>": its new value; NULL: no buffer has a rule */
     const char *name, *file;
-    const char *tokenizer; /* NULL: none */
-    const char *mixer;     /* the name of its file, without ".lua" */
+    const char *tokenizer; /* "bytes", "chars", or a file's name in the spec's folder; NULL: none */
+    CarriedFile tokenizer_file;
+    const char *mixer; /* the name of its file, without ".lua" */
     int64_t vocab, context, dim, layers, sublayers, parameters;
     Settings train;
     /* SHA-256 of every file read, the library and the compiler's version: in hexadecimal, and its
@@ -54,7 +62,7 @@ typedef struct Model {
     int nnote;
     const char *acausal; /* site of a sublayer that sees the future; NULL: none */
     const char *ahead;   /* site of a route that chooses among later tokens; NULL: none */
-    /* Lua files that were read, as they are shown in messages: the spec first */
+    /* files that were read, as they are shown in messages: the spec first */
     const char **read_file;
     int nread_file;
 } Model;
@@ -66,9 +74,10 @@ Model *spec_load(const char *path, const SpecLimits *limits, Error *e);
 /* The same with layers that work on all tokens: what its routes are measured against. */
 Model *spec_load_dense(const char *path, const SpecLimits *limits, Error *e);
 
-/* The same for a text that will be the file at 'path'. */
-Model *spec_load_text(const char *path, const char *text, size_t size, const SpecLimits *limits,
-                      Error *e);
+/* The same for a text that will be the file at 'path'.  tokenizer: where the tokenizer's file that it
+** names is until then; NULL: beside 'path'. */
+Model *spec_load_text(const char *path, const char *text, size_t size, const char *tokenizer,
+                      const SpecLimits *limits, Error *e);
 
 /* The same in two steps: the library's part, which is most of it, before there is a spec; then one
 ** spec, whatever came of the first.  NULL: there is no memory for it, as spec_read will say. */

@@ -14,30 +14,34 @@ enum { BATCH_TOKENS = 4096 }; /* windows at once, unless told, hold about this m
 
 typedef struct Windows {
     const Data *d;
+    int source;
     int64_t length;
     int32_t *tokens, *targets; /* [batch, length] */
     float *nll;
 } Windows;
 
 /* Windows first … first+count-1, all of one length n; *n. */
-static void gather(Windows *w, int64_t first, int64_t count, int64_t *n) {
-    for (int64_t i = 0; i < count; i++)
-        *n = data_window(w->d, w->length, first + i, w->tokens + i * w->length,
-                         w->targets + i * w->length);
+static int gather(Windows *w, int64_t first, int64_t count, int64_t *n, Error *e) {
+    int status = STATUS_OK;
+    for (int64_t i = 0; !status && i < count; i++)
+        status = data_window(w->d, w->source, w->length, first + i, w->tokens + i * w->length,
+                             w->targets + i * w->length, n, e);
+    return status;
 }
 
 static int run(Session *s, Windows *w, int64_t batch, double *nll, int64_t *tokens, Error *e) {
     *nll = 0, *tokens = 0;
-    int64_t windows = data_windows(w->d, w->length);
+    int64_t windows = data_windows(w->d, w->source, w->length);
     for (int64_t i = 0, b; i < windows; i += b) {
         int64_t full = windows - 1 - i, n = 0; /* the last may be shorter and goes alone */
         b = full == 0 ? 1 : full < batch ? full : batch;
-        gather(w, i, b, &n);
+        int status = gather(w, i, b, &n, e);
+        if (status) return status;
         strata_loss loss = { .struct_size = sizeof loss };
-        int status = session_check(s,
-                                   s->api->loss(s->ctx.at, s->weights.at, s->arena.at, w->tokens,
-                                                w->targets, b, n, w->nll, &loss),
-                                   "loss", e);
+        status = session_check(s,
+                               s->api->loss(s->ctx.at, s->weights.at, s->arena.at, w->tokens,
+                                            w->targets, b, n, w->nll, &loss),
+                               "loss", e);
         if (status) return status;
         for (int64_t t = 0; t < b * n; t++)
             *nll += w->nll[t];
@@ -59,9 +63,10 @@ static int run_forms(Session *s, Windows *w, int64_t batch, Evaluation *out, Err
     return status ? status : in_form(s, w, batch, 0, &out->training_nll, &out->tokens, e);
 }
 
-int evaluate(Session *s, const Data *d, int64_t length, int64_t batch, Evaluation *out, Error *e) {
+int evaluate(Session *s, const Data *d, int source, int64_t length, int64_t batch, Evaluation *out,
+             Error *e) {
     *out = (Evaluation){ 0 };
-    Windows w = { .d = d, .length = length };
+    Windows w = { .d = d, .source = source, .length = length };
     size_t n = (size_t)batch * (size_t)length;
     w.tokens = calloc(n, sizeof *w.tokens);
     w.targets = calloc(n, sizeof *w.targets);
@@ -74,13 +79,40 @@ int evaluate(Session *s, const Data *d, int64_t length, int64_t batch, Evaluatio
     return status;
 }
 
+/* == The command eval ===================================================== */
+
+/* Of a file, or of all. */
+typedef struct LossResult {
+    Evaluation value;
+    double bytes; /* of text; 0: not known */
+} LossResult;
+
 typedef struct LengthResult {
     int64_t length;
-    Evaluation value;
-    double loss, perplexity, bits_per_byte;
+    LossResult all, *file; /* file: of each source */
+    const Data *d;
 } LengthResult;
 
-static int evaluate_length(const Program *p, Session *s, const Data *d, LengthResult *r, Error *e) {
+/* Bits that a byte of text takes; NaN where there is no text. */
+static double bits_per_byte(const LossResult *r) {
+    return r->bytes > 0 ? r->value.nll / log(2) / r->bytes : (double)NAN;
+}
+
+static void add_result(LossResult *all, const LossResult *r, bool first) {
+    all->bytes = r->bytes > 0 && (first || all->bytes > 0) ? all->bytes + r->bytes : 0;
+    all->value.nll += r->value.nll;
+    all->value.training_nll += r->value.training_nll;
+    all->value.tokens += r->value.tokens;
+}
+
+static int check_finite(double loss, Error *e) {
+    if (isfinite(loss)) return STATUS_OK;
+    return error_set(e, STATUS_USER,
+                     "eval: expected a finite loss, found %s; the weights are not usable",
+                     isnan(loss) ? "nan" : "inf");
+}
+
+static int evaluate_length(const Program *p, Session *s, LengthResult *r, Error *e) {
     if (r->length > p->m->context && p->m->learned_positions)
         return error_set(e, STATUS_USER,
                          "eval: --length: expected at most the context, %d tokens, whose positions "
@@ -88,20 +120,18 @@ static int evaluate_length(const Program *p, Session *s, const Data *d, LengthRe
                          p->m->context, (long long)r->length);
     const OptionValue *given = option(p, OPTION_BATCH);
     int64_t batch = given->given ? given->count
-                                 : BATCH_TOKENS / r->length + (r->length > BATCH_TOKENS);
-    int64_t windows = data_windows(d, r->length);
+                                 : BATCH_TOKENS / r->length + (r->length > BATCH_TOKENS),
+            windows = 1;
+    for (int i = 0; i < r->d->sources; i++)
+        if (data_windows(r->d, i, r->length) > windows) windows = data_windows(r->d, i, r->length);
     batch = batch > windows ? windows : batch;
     int status = session_arena(s, batch * r->length, false, e);
-    if (!status) status = evaluate(s, d, r->length, batch, &r->value, e);
-    if (status) return status;
-    r->loss = evaluation_loss(&r->value);
-    if (!isfinite(r->loss))
-        return error_set(e, STATUS_USER,
-                         "eval: expected a finite loss, found %s; the weights are not usable",
-                         isnan(r->loss) ? "nan" : "inf");
-    r->perplexity = exp(r->loss);
-    r->bits_per_byte = r->value.nll / log(2) / (double)d->bytes;
-    return STATUS_OK;
+    for (int i = 0; !status && i < r->d->sources; i++) {
+        r->file[i].bytes = (double)r->d->source[i].bytes;
+        status = evaluate(s, r->d, i, r->length, batch, &r->file[i].value, e);
+        add_result(&r->all, &r->file[i], i == 0);
+    }
+    return status ? status : check_finite(evaluation_loss(&r->all.value), e);
 }
 
 /* Where the model is not causal, so that its loss is no measure of what it could write; NULL: it
@@ -111,43 +141,66 @@ static const char *sees_later(const strata_model *m) {
     return acausal[0] ? acausal : ahead[0] ? ahead : NULL;
 }
 
-static void result_json(Text *t, const LengthResult *r, const strata_model *m) {
+static void loss_json(Text *t, const LossResult *r, const strata_model *m) {
     text_add(t, "\"loss\": ");
-    text_json_number(t, r->loss);
+    text_json_number(t, evaluation_loss(&r->value));
     text_add(t, ", \"perplexity\": ");
-    text_json_number(t, r->perplexity);
+    text_json_number(t, exp(evaluation_loss(&r->value)));
     text_add(t, ", \"bits_per_byte\": ");
-    text_json_number(t, r->bits_per_byte);
-    text_add(t, ", \"tokens\": %lld, \"length\": %lld", (long long)r->value.tokens,
-             (long long)r->length);
-    if (m->forms == 2) {
-        text_add(t, ", \"loss_training_form\": ");
-        text_json_number(t, evaluation_training_loss(&r->value));
-    }
+    text_json_number(t, bits_per_byte(r));
+    text_add(t, ", \"tokens\": %lld", (long long)r->value.tokens);
+    if (m->forms != 2) return;
+    text_add(t, ", \"loss_training_form\": ");
+    text_json_number(t, evaluation_training_loss(&r->value));
+}
+
+static void result_json(Text *t, const LengthResult *r, const strata_model *m) {
+    loss_json(t, &r->all, m);
+    text_add(t, ", \"length\": %lld", (long long)r->length);
     if (sees_later(m)) text_add(t, ", \"causal\": false");
+    for (int i = 0; r->d->sources > 1 && i < r->d->sources; i++) {
+        text_add(t, i ? "}, {\"name\": " : ", \"files\": [{\"name\": ");
+        text_json_string(t, r->d->source[i].name);
+        text_add(t, ", ");
+        loss_json(t, &r->file[i], m);
+    }
+    text_add(t, r->d->sources > 1 ? "}]" : "");
+}
+
+static int print_json(const LengthResult *r, int count, const strata_model *m, Error *e) {
+    Text t = { 0 };
+    text_add(&t, "{");
+    result_json(&t, &r[0], m);
+    for (int i = 0; count > 1 && i < count; i++) {
+        text_add(&t, i ? "}, {" : ", \"lengths\": [{");
+        result_json(&t, &r[i], m);
+    }
+    text_add(&t, count > 1 ? "}]}\n" : "}\n");
+    return console_text(&t, e);
+}
+
+static void print_result(Text *t, const LengthResult *r, const strata_model *m) {
+    const LossResult *all = &r->all;
+    double loss = evaluation_loss(&all->value), bits = bits_per_byte(all);
+    text_add(t, "length         %lld\nloss           %.6f\nperplexity     %.6g\n",
+             (long long)r->length, loss, exp(loss));
+    if (isnan(bits)) text_add(t, "bits_per_byte  not known: there is no text\n");
+    else text_add(t, "bits_per_byte  %.6f\n", bits);
+    text_add(t, "tokens         %lld\n", (long long)all->value.tokens);
+    if (m->forms == 2)
+        text_add(t, "loss_training_form  %.6f\n", evaluation_training_loss(&all->value));
+    for (int i = 0; r->d->sources > 1 && i < r->d->sources; i++)
+        text_add(t, "loss           %.6f  %lld tokens  %s\n", evaluation_loss(&r->file[i].value),
+                 (long long)r->file[i].value.tokens, r->d->source[i].name);
+    if (sees_later(m)) text_add(t, "not causal: %s sees later tokens\n", sees_later(m));
 }
 
 static int print_results(const Program *p, const LengthResult *r, int count, Error *e) {
     Text t = { 0 };
-    if (option(p, OPTION_JSON)->given) {
-        text_add(&t, "{");
-        result_json(&t, &r[0], p->m);
-        for (int i = 0; count > 1 && i < count; i++) {
-            text_add(&t, i ? "}, {" : ", \"lengths\": [{");
-            result_json(&t, &r[i], p->m);
-        }
-        text_add(&t, count > 1 ? "}]}\n" : "}\n");
-        return console_text(&t, e);
-    }
+    if (option(p, OPTION_JSON)->given) return print_json(r, count, p->m, e);
     for (int i = 0; i < count; i++) {
-        text_add(&t,
-                 "%slength         %lld\nloss           %.6f\nperplexity     %.6g\nbits_per_byte  "
-                 "%.6f\ntokens         %lld\n",
-                 i ? "\n" : "", (long long)r[i].length, r[i].loss, r[i].perplexity,
-                 r[i].bits_per_byte, (long long)r[i].value.tokens);
-        if (p->m->forms == 2)
-            text_add(&t, "loss_training_form  %.6f\n", evaluation_training_loss(&r[i].value));
-        if (sees_later(p->m)) text_add(&t, "not causal: %s sees later tokens\n", sees_later(p->m));
+        text_add(&t, i ? "\n" : "");
+        print_result(&t, &r[i], p->m);
     }
     return console_lines(&t, e);
 }
@@ -198,21 +251,27 @@ static int eval_lengths(const Program *p, Session *s, const Data *d, Error *e) {
     const OptionValue *lengths = option(p, OPTION_LENGTH);
     int count = lengths->given ? lengths->length : 1;
     LengthResult *r = calloc((size_t)count, sizeof *r);
-    if (!r) return error_memory(e, "results", (size_t)count * sizeof *r);
-    for (int i = 0; i < count; i++)
+    LossResult *file = calloc((size_t)count * (size_t)d->sources, sizeof *file);
+    int status = r && file ? STATUS_OK : error_memory(e, "results", (size_t)count * sizeof *r);
+    for (int i = 0; !status && i < count; i++) {
         r[i].length = lengths->given ? lengths->counts[i] : p->m->context;
-    int status = prepare_positions(p, s, r, count, e);
-    for (int i = 0; i < count && !status; i++) {
-        status = evaluate_length(p, s, d, &r[i], e);
+        r[i].d = d;
+        r[i].file = file + (size_t)i * (size_t)d->sources;
     }
+    if (!status) status = prepare_positions(p, s, r, count, e);
+    for (int i = 0; i < count && !status; i++)
+        status = evaluate_length(p, s, &r[i], e);
     if (!status) status = print_results(p, r, count, e);
+    free(file);
     free(r);
     return status;
 }
 
 static int eval_data(const Program *p, Session *s, const Tokenizer *tokenizer, Error *e) {
     Data d = { 0 };
-    int status = program_data(p, tokenizer, &d, e);
+    int status = program_data(p, tokenizer, true, &d, e);
+    for (int i = 0; !status && i < d.sources; i++)
+        status = data_measure(&d, i, tokenizer, e);
     if (!status) status = eval_lengths(p, s, &d, e);
     data_free(&d);
     return status;

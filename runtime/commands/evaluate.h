@@ -19,8 +19,9 @@ static inline double evaluation_training_loss(const Evaluation *v) {
     return v->training_nll / (double)v->tokens;
 }
 
-/* In the form that generates, and in the one that is trained if they differ. 'batch' windows of
-** 'length' tokens at once; the arena must hold batch * length. */
-int evaluate(Session *s, const Data *d, int64_t length, int64_t batch, Evaluation *out, Error *e);
+/* Of a source's tokens, in the form that generates, and in the one that is trained if they differ.
+** 'batch' windows of 'length' tokens at once; the arena must hold batch * length. */
+int evaluate(Session *s, const Data *d, int source, int64_t length, int64_t batch, Evaluation *out,
+             Error *e);
 
 #endif

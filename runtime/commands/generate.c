@@ -21,10 +21,10 @@ typedef struct Prompt {
     bool owned; /* text was read, not given */
 } Prompt;
 
-/* All of standard input, up to what could ever fit: 4 bytes are the longest character,
-** and no token of this version's tokenizers is longer. */
+/* All of standard input, up to what could ever fit: few tokens stand for more bytes. */
+enum { LONGEST_TOKEN = 128 };
 static int read_input(Prompt *q, int64_t context, Error *e) {
-    size_t most = (size_t)context * 4 + 1;
+    size_t most = (size_t)context * LONGEST_TOKEN + 1;
     q->owned = true;
     q->text = malloc(most + 1);
     if (!q->text) return error_memory(e, "prompt", most + 1);
@@ -51,10 +51,11 @@ static int read_prompt(const Program *p, Prompt *q, const Tokenizer *t, Error *e
     if (input) status = read_input(q, p->m->context, e);
     else *q = (Prompt){ .text = (char *)given, .length = strlen(given) };
     if (status) return status;
-    q->ids = calloc(q->length + 1, sizeof *q->ids);
-    if (!q->ids) return error_memory(e, "prompt", q->length * sizeof *q->ids);
-    status = tokenizer_encode(t, input ? "standard input" : "--prompt", q->text, q->length, q->ids,
-                              &q->count, e);
+    TokenIds ids = { .width = sizeof *q->ids, .grows = true, .template = true, .open = true };
+    status = token_ids_encode(&ids, t, input ? "standard input" : "--prompt", q->text, q->length,
+                              e);
+    q->ids = ids.at;
+    q->count = ids.count;
     if (!status && q->count == 0)
         return error_set(e, STATUS_USER,
                          "generate: --prompt: expected at least one token, found nothing");
@@ -123,13 +124,12 @@ static int draw(Stream *x, int64_t position, int32_t *id, Error *e) {
 /* Writes 'count' tokens after the n of the prompt. */
 static int write_tokens(Stream *x, int64_t n, int64_t count, Error *e) {
     Session *s = x->s;
-    char text[DECODER_OUT];
     for (int64_t i = 0; i < count && !x->closed; i++) {
         int32_t id;
         int status = draw(x, n + i, &id, e);
-        if (status || id == x->tokenizer->kind->end) return status;
-        int bytes = decoder_push(&x->decoder, x->tokenizer, id, text);
-        status = show(x, text, (size_t)bytes, e);
+        if (status || id == x->tokenizer->end) return status;
+        status = decoder_push(&x->decoder, x->tokenizer, id, e);
+        if (!status) status = show(x, x->decoder.text.at, x->decoder.text.length, e);
         if (!status && i + 1 < count) {
             void *states[1] = { x->state.at };
             status = session_check(
@@ -153,16 +153,15 @@ static int stream(Stream *x, const Prompt *q, int64_t count, Error *e) {
     if (!status) status = show_prompt(q, e);
     if (!status) status = write_tokens(x, q->count, count, e);
     if (status) return status;
-    char text[DECODER_OUT];
-    int bytes = decoder_end(&x->decoder, text);
-    status = show(x, text, (size_t)bytes, e);
+    status = decoder_end(&x->decoder, x->tokenizer, e);
+    if (!status) status = show(x, x->decoder.text.at, x->decoder.text.length, e);
     if (!status && isatty(STDOUT_FILENO)) status = console_write("\n", 1, &x->closed, e);
     return status;
 }
 
 static int generate(const Program *p, Session *s, const Tokenizer *t, const Prompt *q,
                     int64_t count, Error *e) {
-    Stream x = { .s = s, .tokenizer = t };
+    Stream x = { .s = s, .tokenizer = t, .decoder.begun = true }; /* behind the prompt */
     x.sampler.temperature = option(p, OPTION_TEMPERATURE)->number;
     x.sampler.top_k = option(p, OPTION_TOP_K)->count;
     x.sampler.top_p = option(p, OPTION_TOP_P)->number;
@@ -174,6 +173,7 @@ static int generate(const Program *p, Session *s, const Tokenizer *t, const Prom
         status = error_memory(e, "logits", (size_t)p->m->vocab * sizeof *x.logits);
     if (!status) status = stream(&x, q, count, e);
     free(x.logits);
+    decoder_free(&x.decoder);
     sampler_close(&x.sampler);
     region_close(&x.state);
     return status;
@@ -188,6 +188,7 @@ int command_generate(const Program *p, Error *e) {
     if (!status) status = options_require(&p->options, OPTION_WEIGHTS, e);
     if (!status) status = program_session(p, &s, e);
     if (!status) status = program_weights(p, &s, &t, e);
+    if (!status) status = program_reads_text(p, e);
     if (!status) status = read_prompt(p, &q, &t, e);
     if (!status) status = count_tokens(p, &q, &count, e);
     if (!status) status = generate(p, &s, &t, &q, count, e);

@@ -1,7 +1,7 @@
 /*
 ** The command info: what the program is, from the model's descriptor alone.
 */
-#include "standalone.h"
+#include "program_tokenizer.h"
 
 #include <inttypes.h>
 
@@ -40,6 +40,7 @@ static int info_json(const Program *p, Error *e) {
     json_pair(&t, "precision", model_text(p, m->precision));
     json_pair(&t, "residual", model_text(p, m->mixer));
     json_pair(&t, "tokenizer", model_text(p, m->tokenizer));
+    if (program_tokenizer_hash()) json_pair(&t, "tokenizer_sha256", program_tokenizer_hash());
     json_pair(&t, "blas", program_blas(p));
     json_number(&t, "vocab", m->vocab);
     json_number(&t, "context", m->context);
@@ -74,8 +75,10 @@ static int info_text(const Program *p, Error *e) {
              model_text(p, m->spec_file), m->spec_hash);
     text_add(&t, "shape        %d layers, %d sublayers, width %d, residual %s\n", m->layers,
              m->sublayers, m->dim, model_text(p, m->mixer));
-    text_add(&t, "text         vocabulary %d, context %d, tokenizer %s\n", m->vocab, m->context,
+    text_add(&t, "text         vocabulary %d, context %d, tokenizer %s", m->vocab, m->context,
              *tokenizer ? tokenizer : "none");
+    if (program_tokenizer_hash()) text_add(&t, " (%.12s)", program_tokenizer_hash());
+    text_add(&t, "\n");
     text_add(&t, "parameters   %" PRId64 " in %d tensors\n", m->parameters, m->tensors);
     text_add(&t, "built        by strata %s for %s, %s", model_text(p, m->compiler),
              model_text(p, m->cpu), model_text(p, m->precision));

@@ -1,6 +1,7 @@
 /* The table of program_options.def, and what --help of a program ends with. */
 #include "program_options.h"
 
+#include "documents.h"
 #include "file_limits.h"
 
 enum {
@@ -24,8 +25,9 @@ static void limits(Text *t) {
     text_add(t,
              "\nLimits\n  sequences up to the model's context; safetensors: header %d bytes, %d "
              "tensors, rank %d;\n"
-             "  JSON: depth %d; 1024 threads; text and files up to the machine's memory\n",
-             SAFETENSORS_HEADER, SAFETENSORS_TENSORS, SAFETENSORS_RANK, JSON_DEPTH);
+             "  JSON: depth %d, lines of %d MB; 1024 threads; data: %d files, folders %d deep\n",
+             SAFETENSORS_HEADER, SAFETENSORS_TENSORS, SAFETENSORS_RANK, JSON_DEPTH,
+             JSONL_LINE >> 20, DATA_FILES_MOST, DATA_FOLDERS_DEEP);
     text_add(t,
              "Exit status\n  0 done, 1 the user's mistake, 2 usage, 3 a limit was hit, 4 input or "
              "output failed,\n"

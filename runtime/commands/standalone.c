@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "program_tokenizer.h"
 #include "weights.h"
 
 /* Present when libstrata_blas is part of the program. */
@@ -38,14 +39,11 @@ int program_session(const Program *p, Session *s, Error *e) {
     return session_open(s, p->api, p->gemm, threads->given ? (int32_t)threads->count : 0, e);
 }
 
-/* Weights, and the tokenizer that was saved with them. */
+/* Weights, and the tokenizer that goes with them. */
 static int read_weights(const Program *p, Session *s, const Safetensors *f, Tokenizer *tokenizer,
                         Error *e) {
     int status = weights_read(p->m, f, session_write_weights(s), e);
-    const TokenizerKind *kind;
-    if (status || !tokenizer) return status;
-    status = tokenizer_kind(model_text(p, p->m->tokenizer), &kind, e);
-    return status ? status : tokenizer_load(tokenizer, kind, p->m->vocab, f, e);
+    return status || !tokenizer ? status : program_tokenizer_load(p, f, tokenizer, e);
 }
 
 int program_weights(const Program *p, Session *s, Tokenizer *tokenizer, Error *e) {
@@ -59,13 +57,27 @@ int program_weights(const Program *p, Session *s, Tokenizer *tokenizer, Error *e
     return status;
 }
 
-int program_data(const Program *p, const Tokenizer *tokenizer, Data *d, Error *e) {
-    const OptionValue *data = option(p, OPTION_DATA);
-    DataText text = { 0 };
-    int status = data_text(&text, data->list, data->length, tokenizer->kind->utf8, e);
-    if (!status) status = data_tokens(d, &text, tokenizer, e);
+int program_reads_text(const Program *p, Error *e) {
+    const TokenizerKind *kind;
+    if (option(p, OPTION_TOKENIZER)->given || program_tokenizer_hash()) return STATUS_OK;
+    return tokenizer_kind(model_text(p, p->m->tokenizer), &kind, e);
+}
+
+DataWords program_words(const Program *p, OptionId id) {
+    const OptionValue *given = option(p, id);
+    return (DataWords){ id == OPTION_VAL ? "--val" : "--data", given->list, given->length,
+                        option(p, OPTION_FIELD)->text };
+}
+
+int program_data(const Program *p, const Tokenizer *tokenizer, bool apart, Data *d, Error *e) {
+    const DataWords words = program_words(p, OPTION_DATA);
+    DataFiles f;
+    int status = data_files_open(&f, &words, e);
+    if (status) return status;
+    status = data_files_unweighted(&f, e);
+    if (!status) status = data_tokens(d, &f, tokenizer, p->m->vocab, apart, e);
     if (!status) status = data_enough(d, "--data", 1, e);
-    data_text_free(&text);
+    data_files_free(&f);
     return status;
 }
 
@@ -101,15 +113,11 @@ static int print_help(const Program *p, Error *e) {
 
 static int run(Program *p, int argc, char **argv, Error *e) {
     static int (*const command[COMMANDS])(const Program *, Error *) = {
-        [COMMAND_INFO] = command_info,
-        [COMMAND_TRAIN] = command_train,
-        [COMMAND_EVAL] = command_eval,
-        [COMMAND_GENERATE] = command_generate,
-        [COMMAND_LOGITS] = command_logits,
-        [COMMAND_GRADIENTS] = command_gradients,
-        [COMMAND_BENCH] = command_bench,
-        [COMMAND_PROBE] = command_probe,
-        [COMMAND_COMPLETION] = command_completion,
+        [COMMAND_INFO] = command_info,     [COMMAND_TRAIN] = command_train,
+        [COMMAND_EVAL] = command_eval,     [COMMAND_GENERATE] = command_generate,
+        [COMMAND_LOGITS] = command_logits, [COMMAND_GRADIENTS] = command_gradients,
+        [COMMAND_BENCH] = command_bench,   [COMMAND_PROBE] = command_probe,
+        [COMMAND_SCORE] = command_score,   [COMMAND_COMPLETION] = command_completion,
     };
     int status = options_parse(&p->options, &program_options, argc > 0 ? argc - 1 : 0,
                                argv + (argc > 0), e);

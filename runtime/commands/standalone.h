@@ -31,6 +31,7 @@ int command_logits(const Program *p, Error *e);
 int command_gradients(const Program *p, Error *e);
 int command_bench(const Program *p, Error *e);
 int command_probe(const Program *p, Error *e);
+int command_score(const Program *p, Error *e);
 
 static inline const OptionValue *option(const Program *p, OptionId id) {
     return &p->options.value[id];
@@ -44,11 +45,17 @@ static inline const char *model_text(const Program *p, uint32_t at) {
 /* Opens a session for this command, with --threads. */
 int program_session(const Program *p, Session *s, Error *e);
 
-/* --weights of this command into s, and with 'tokenizer' (not NULL) what reads text for it. */
+/* --weights of this command into s, and with 'tokenizer' (not NULL) what reads text for it; it
+** stays empty where the model has none. */
 int program_weights(const Program *p, Session *s, Tokenizer *tokenizer, Error *e);
 
-/* --data of this command as tokens, at least two of them; to be freed with data_free. */
-int program_data(const Program *p, const Tokenizer *tokenizer, Data *d, Error *e);
+/* What --data or --val names. */
+DataWords program_words(const Program *p, OptionId id);
+/* --data of this command as tokens, at least two of each source; to be freed with data_free.
+** apart: each word is a source of its own. */
+int program_data(const Program *p, const Tokenizer *tokenizer, bool apart, Data *d, Error *e);
+/* An error unless the model has a tokenizer. */
+int program_reads_text(const Program *p, Error *e);
 /* An error if the model sees tokens it would have to predict. */
 int program_causal(const Program *p, const char *command, Error *e);
 

@@ -1,196 +1,147 @@
-/*
-** Data: files to bytes to tokens to windows; see data.h.
-*/
+/* Data as tokens: parts, reading, windows of evaluation; see data.h. */
 #include "data.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "files.h"
-#include "hash.h"
-#include "random.h"
-#include "utf8.h"
-
-/* == Files ================================================================ */
-
-/* Sizes only: what the machine cannot hold is refused before a byte is read. */
-static int measure(DataText *x, Input *in, Error *e) {
-    uint64_t total = 0, most = memory_physical() / 2;
-    for (int i = 0; i < x->files; i++) {
-        uint64_t size = (uint64_t)in[i].before.st_size;
-        if (!size)
-            return error_set(e, STATUS_USER, "%s: expected text, found an empty file", x->file[i]);
-        if (size > most || (total += size) > most)
-            return error_set(
-                e, STATUS_LIMIT,
-                "%s: expected at most %llu bytes of data (half of the memory), found more",
-                x->file[i], (unsigned long long)most);
-        x->end[i] = (size_t)total;
-    }
-    x->length = (size_t)total;
-    return STATUS_OK;
-}
-
-static int check_utf8(const char *file, const char *text, size_t length, Error *e) {
-    for (size_t i = 0; i < length;) {
-        int32_t point;
-        int n = utf8_next(text + i, length - i, &point);
-        if (!n)
-            return error_set(e, STATUS_USER, "%s:byte %zu: expected UTF-8, found byte 0x%02x", file,
-                             i, (unsigned char)text[i]);
-        i += (size_t)n;
-    }
-    return STATUS_OK;
-}
-
-static int read_all(DataText *x, Input *in, bool utf8, Error *e) {
-    int status = measure(x, in, e);
-    if (status) return status;
-    x->bytes = malloc(x->length);
-    if (!x->bytes) return error_memory(e, x->file[0], x->length);
-    Sha256 sha;
-    sha256_start(&sha);
-    for (int i = 0; !status && i < x->files; i++) {
-        size_t from = i ? x->end[i - 1] : 0, size = x->end[i] - from;
-        status = input_read(&in[i], 0, x->bytes + from, size, e);
-        if (!status) status = input_unchanged(&in[i], e);
-        if (!status && utf8) status = check_utf8(x->file[i], x->bytes + from, size, e);
-        if (!status) sha256_add(&sha, x->bytes + from, size);
-    }
-    if (!status) sha256_text(&sha, x->sha256);
-    return status;
-}
-
-int data_text(DataText *x, const char *const *file, int files, bool utf8, Error *e) {
-    *x = (DataText){ .file = file, .files = files };
-    if (files < 1) return error_set(e, STATUS_USAGE, "--data: expected a file");
-    Input *in = malloc((size_t)files * sizeof *in);
-    x->end = calloc((size_t)files, sizeof *x->end);
-    int status = in && x->end ? STATUS_OK : error_memory(e, file[0], (size_t)files * sizeof *in),
-        opened = 0;
-    while (!status && opened < files)
-        if (!(status = input_open(&in[opened], file[opened], e))) opened++;
-    if (!status) status = read_all(x, in, utf8, e);
-    while (opened)
-        input_close(&in[--opened]);
-    free(in);
-    if (status) data_text_free(x);
-    return status;
-}
-
-void data_text_free(DataText *x) {
-    free(x->bytes);
-    free(x->end);
-    *x = (DataText){ 0 };
-}
-
-/* == Tokens =============================================================== */
-
-static int32_t token_at(const Data *d, int64_t i) {
-    if (d->width == 1) return ((const uint8_t *)d->token)[i];
-    if (d->width == 2) return ((const uint16_t *)d->token)[i];
-    return ((const int32_t *)d->token)[i];
-}
-
-static int encode(Data *d, const DataText *x, const Tokenizer *t, Error *e) {
-    const TokenizerKind *kind = t->kind;
-    TokenIds ids = { .width = t->ids <= 256 ? 1
-                         : t->ids <= 65536  ? 2
-                                            : 4,
-                     .room = kind->room ? kind->room(x->bytes, x->length) : (int64_t)x->length };
-    size_t bytes = (size_t)ids.room * (size_t)ids.width;
-    ids.at = d->memory = malloc(bytes + 1);
-    if (!ids.at) return error_memory(e, x->file[0], bytes);
-    int status = token_ids_encode(&ids, t, x->file[0], x->bytes, x->length, e);
-    d->width = ids.width;
-    d->count = ids.count;
-    d->bytes = (int64_t)(x->length - ids.first);
-    return status;
-}
-
-int data_tokens(Data *d, DataText *x, const Tokenizer *t, Error *e) {
-    *d = (Data){ .width = 1 };
-    memcpy(d->sha256, x->sha256, sizeof d->sha256);
-    int status = STATUS_OK;
-    if (t->kind->text_is_ids) {
-        d->memory = x->bytes;
-        d->count = (int64_t)x->length;
-        d->bytes = d->count - 1;
-        x->bytes = NULL;
-        x->length = 0;
-    } else {
-        status = encode(d, x, t, e);
-    }
-    d->token = d->memory;
-    if (status) data_free(d);
-    return status;
-}
-
 void data_free(Data *d) {
-    free(d->memory);
-    *d = (Data){ .width = 1 };
+    DataTokens *t = d->tokens;
+    for (int i = 0; d->owner && t && i < t->stores; i++)
+        token_store_free(&t->store[i]);
+    if (d->owner && t) free(t->store), free(t->segment), free(t);
+    data_files_free(&d->files);
+    free(d->source);
+    *d = (Data){ 0 };
+}
+
+int64_t data_count(const Data *d) {
+    int64_t count = 0;
+    for (int i = 0; i < d->sources; i++)
+        count += d->source[i].count;
+    return count;
+}
+
+/* == Parts ================================================================ */
+
+static int part(const Data *d, Data *x, Error *e) {
+    size_t bytes = (size_t)d->sources * sizeof *d->source;
+    *x = (Data){ .sources = d->sources, .tokens = d->tokens, .vocab = d->vocab };
+    x->source = malloc(bytes);
+    if (!x->source) return error_memory(e, "data", bytes);
+    memcpy(x->source, d->source, bytes);
+    return STATUS_OK;
+}
+
+static void divide(DataSource *train, DataSource *val, double share) {
+    int64_t last = (int64_t)floor(share * (double)train->count), first = train->count - last;
+    train->count = first;
+    val->count = last;
+    val->first += first;
+    if (last) train->bytes = 0;
+    val->bytes = 0;
 }
 
 int data_split(const Data *d, double share, Data *train, Data *val, Error *e) {
+    *train = *val = (Data){ 0 };
     if (!(share >= 0 && share < 1)) {
         char number[32];
         return error_set(e, STATUS_USER,
                          "--val-share: expected a share from 0 to less than 1, found %s",
                          print_double(number, share));
     }
-    int64_t last = (int64_t)floor(share * (double)d->count), first = d->count - last;
-    *train = *val = *d;
-    train->memory = val->memory = NULL;
-    train->count = first;
-    val->count = last;
-    val->token = (const char *)d->token + first * d->width;
-    if (last) train->bytes = 0;
-    val->bytes = 0;
-    return STATUS_OK;
+    int status = part(d, train, e);
+    if (!status) status = part(d, val, e);
+    for (int i = 0; !status && i < d->sources; i++)
+        divide(&train->source[i], &val->source[i], share);
+    if (status) data_free(train), data_free(val);
+    return status;
 }
 
 int data_enough(const Data *d, const char *what, int64_t length, Error *e) {
-    if (d->count > length) return STATUS_OK;
-    return error_set(e, STATUS_USER,
-                     "%s: expected at least %lld tokens (a window and its last target), found %lld",
-                     what, (long long)length + 1, (long long)d->count);
-}
-
-/* == Windows ============================================================== */
-
-int64_t data_start(const Data *d, const DataOrder *o, int64_t step, int64_t row) {
-    if (o->random)
-        return (int64_t)random_below(o->seed, (uint64_t)step, (uint32_t)row,
-                                     (uint64_t)(d->count - o->context));
-    int64_t windows = (d->count - 1) / o->context;
-    /* (step * rows + row) mod windows, without the product's overflow */
-    int64_t start =
-        (int64_t)((unsigned __int128)(uint64_t)step * (uint64_t)o->rows % (uint64_t)windows);
-    return (start + row % windows) % windows * o->context;
-}
-
-static void copy_window(const Data *d, int64_t start, int64_t n, int32_t *tokens,
-                        int32_t *targets) {
-    for (int64_t i = 0; i < n; i++) {
-        tokens[i] = token_at(d, start + i);
-        targets[i] = token_at(d, start + i + 1);
+    for (int i = 0; i < d->sources; i++) {
+        const DataSource *s = &d->source[i];
+        if (s->count > length) continue;
+        return error_set(e, STATUS_USER,
+                         "%s%s%s: expected at least %lld tokens (a window and its last target), "
+                         "found %lld",
+                         what, d->sources > 1 ? ": " : "", d->sources > 1 ? s->name : "",
+                         (long long)length + 1, (long long)s->count);
     }
+    return STATUS_OK;
 }
 
-void data_rows(const Data *d, const DataOrder *o, int64_t step, int64_t first, int64_t count,
-               int32_t *tokens, int32_t *targets) {
-    for (int64_t r = 0; r < count; r++)
-        copy_window(d, data_start(d, o, step, first + r), o->context, tokens + r * o->context,
-                    targets + r * o->context);
+/* == Reading ============================================================== */
+
+/* The segment with token 'at' of the source. */
+static const DataSegment *find(const Data *d, const DataSource *s, int64_t at) {
+    const DataSegment *segment = d->tokens->segment + s->segment;
+    int low = 0, high = s->segments;
+    while (high - low > 1) {
+        int middle = low + (high - low) / 2;
+        if (segment[middle].begin <= at) low = middle;
+        else high = middle;
+    }
+    return &segment[low];
 }
 
-int64_t data_windows(const Data *d, int64_t length) {
-    return d->count < 2 ? 0 : (d->count - 2) / length + 1;
+/* A file that is opened may close the one that was opened DATA_OPEN files before. */
+static void note_open(DataTokens *t, int store, bool was_open) {
+    if (was_open || !token_store_is_open(&t->store[store])) return;
+    int *place = &t->open[t->turn++ % DATA_OPEN];
+    if (*place && *place != store) token_store_rest(&t->store[*place]);
+    *place = store;
 }
 
-int64_t data_window(const Data *d, int64_t length, int64_t i, int32_t *tokens, int32_t *targets) {
-    int64_t start = i * length, left = d->count - 1 - start, n = left < length ? left : length;
-    copy_window(d, start, n, tokens, targets);
-    return n;
+int data_read(const Data *d, int source, int64_t first, int64_t n, int32_t *out, Error *e) {
+    const DataSource *s = &d->source[source];
+    DataTokens *t = d->tokens;
+    const DataSegment *end = t->segment + s->segment + s->segments;
+    int status = STATUS_OK;
+    for (int64_t now; !status && n > 0; first += now, out += now, n -= now) {
+        int64_t at = s->first + first;
+        const DataSegment *g = find(d, s, at);
+        now = g + 1 < end && g[1].begin - at < n ? g[1].begin - at : n;
+        bool was_open = token_store_is_open(&t->store[g->store]);
+        status = token_store_read(&t->store[g->store], g->at + at - g->begin, now, d->vocab, out,
+                                  e);
+        note_open(t, g->store, was_open);
+    }
+    return status;
+}
+
+int data_measure(Data *d, int source, const Tokenizer *t, Error *e) {
+    enum { PIECE = 4096 };
+    DataSource *s = &d->source[source];
+    int32_t ids[PIECE];
+    const char *text;
+    Decoder decoder = { 0 };
+    if (s->bytes || !t->kind) return STATUS_OK;
+    for (int64_t at = 1, now; at < s->count; at += now) {
+        now = s->count - at < PIECE ? s->count - at : PIECE;
+        int status = data_read(d, source, at, now, ids, e);
+        if (status) return status;
+        for (int64_t i = 0; i < now; i++) {
+            int bytes = t->kind->decode(t, ids[i], &decoder, &text);
+            s->bytes += bytes > 0 ? bytes : 0;
+        }
+    }
+    return STATUS_OK;
+}
+
+/* == Evaluation =========================================================== */
+
+int64_t data_windows(const Data *d, int source, int64_t length) {
+    int64_t count = d->source[source].count;
+    return count < 2 ? 0 : (count - 2) / length + 1;
+}
+
+int data_window(const Data *d, int source, int64_t length, int64_t i, int32_t *tokens,
+                int32_t *targets, int64_t *n, Error *e) {
+    int64_t start = i * length, left = d->source[source].count - 1 - start;
+    *n = left < length ? left : length;
+    int status = data_read(d, source, start, *n, tokens, e);
+    if (status) return status;
+    memcpy(targets, tokens + 1, (size_t)(*n - 1) * sizeof *targets);
+    return data_read(d, source, start + *n, 1, targets + *n - 1, e);
 }

@@ -1,67 +1,78 @@
 /*
-** Training and evaluation text as tokens.
-** Files are concatenated in order.  Which tokens a batch has is a pure function of
-** (step, row): nothing to save, nothing that depends on threads or on resuming.
-**   sequential   windows of context + 1 tokens from offset 0, stride context; the
-**                incomplete tail is dropped, then from 0 again
-**   random       start = uniform in [0, N - context - 1] by Philox(data seed, step, row)
+** Training and evaluation data as tokens.
+**   data_files.h   words to files: folders, weights, what a file is
+**   documents.h    texts and JSON lines to documents
+**   data.h         documents to tokens, which lie where there is room (token_store.h)
+**   data_order.h   which tokens a batch has
+** The files of a source follow each other as if they were one; where the tokenizer has an end, it
+** stands between any two documents, and between any two files.  Without weights all words are one
+** source; with them, or apart, each is its own.
 */
 #ifndef STRATA_DATA_H
 #define STRATA_DATA_H
 
-#include "error.h"
-#include "tokenizer.h"
+#include "data_files.h"
+#include "token_store.h"
 
-typedef struct DataText { /* the files' bytes, concatenated */
-    char *bytes;
-    size_t length;
-    char sha256[65];         /* of the concatenation */
-    const char *const *file; /* the caller's names, in order */
-    size_t *end;             /* where each file ends */
-    int files;
-} DataText;
+enum { DATA_OPEN = 64 }; /* the user's files that are open at once */
 
-/* Reads and checks regular files: empty, unreadable, too large for the machine's memory,
-** changed while being read are errors.  With 'utf8' (chars) every file must be UTF-8. */
-int data_text(DataText *x, const char *const *file, int files, bool utf8, Error *e);
-void data_text_free(DataText *x);
+typedef struct DataSegment { /* tokens that lie together */
+    int store;
+    int64_t at;    /* the first of them in the store */
+    int64_t begin; /* and in its source */
+} DataSegment;
+
+/* What the sources' tokens are; data_tokens.c makes it. */
+typedef struct DataTokens {
+    TokenStore *store; /* [0]: what was made of texts; others are files */
+    int stores;
+    DataSegment *segment;
+    int segments;
+    int open[DATA_OPEN], turn; /* stores that hold a file open, a ring; 0: none */
+} DataTokens;
+
+typedef struct DataSource {
+    const char *name; /* a word of the data's files; of several that are one, the option */
+    double weight;    /* 0: there are no weights */
+    int segment, segments;
+    int64_t first, count; /* which of the segments' tokens they are */
+    int64_t bytes;        /* of the text that all but the first stand for; 0: not known */
+} DataSource;
 
 typedef struct Data {
-    const void *token; /* ids of 'width' bytes: 1, 2 or 4, as the largest needs */
-    int width;
-    int64_t count;
-    int64_t bytes; /* of the text that tokens 1 … count-1 stand for; 0 in a share */
-    char sha256[65];
-    void *memory; /* owned, or NULL in a share of another Data */
+    DataFiles files;    /* that it was made of; none in a part */
+    DataSource *source; /* owned */
+    int sources;
+    DataTokens *tokens; /* shared with the parts of data_split */
+    int64_t vocab;      /* ids are below it */
+    bool owner;         /* of the tokens */
 } Data;
 
-/* Tokenises.  Takes x's bytes over where it can (bytes), and leaves x free to be freed. */
-int data_tokens(Data *d, DataText *x, const Tokenizer *t, Error *e);
+/* Makes tokens of files, takes these over, and leaves f free to be freed.  't' without a kind does
+** for token files. */
+int data_tokens(Data *d, DataFiles *f, const Tokenizer *t, int64_t vocab, bool apart, Error *e);
 void data_free(Data *d);
 
-/* The last floor(share * count) tokens are val, the rest train; both are views of d. */
+int64_t data_count(const Data *d); /* tokens of all sources */
+
+/* The last floor(share * count) tokens of each source are val, the rest train; both are freed, and
+** use d's tokens. */
 int data_split(const Data *d, double share, Data *train, Data *val, Error *e);
 
-/* An error that names 'what' ("--data", "--val") if there is not one window of length + 1. */
+/* An error that names 'what' ("--data", "--val") if a source has not one window of length + 1. */
 int data_enough(const Data *d, const char *what, int64_t length, Error *e);
 
-typedef struct DataOrder {
-    bool random;
-    uint64_t seed;   /* the data seed */
-    int64_t context; /* tokens per row */
-    int64_t rows;    /* a step, all micro-batches together */
-} DataOrder;
+/* Tokens first … first+n-1 of a source, which exist.  STATUS_IO: a file changed. */
+int data_read(const Data *d, int source, int64_t first, int64_t n, int32_t *out, Error *e);
 
-/* First token of row 'row' (0 … rows-1) of step 'step' (from 0). */
-int64_t data_start(const Data *d, const DataOrder *o, int64_t step, int64_t row);
-/* Rows first … first+count-1 of a step: tokens and targets [count, context]. */
-void data_rows(const Data *d, const DataOrder *o, int64_t step, int64_t first, int64_t count,
-               int32_t *tokens, int32_t *targets);
+/* The text of a source's tokens in bytes, if it is not known: decodes them all. */
+int data_measure(Data *d, int source, const Tokenizer *t, Error *e);
 
-/* Evaluation: sequential windows of 'length' predictions and a shorter last one; every
-** token but the first is predicted exactly once.  All windows but the last are full. */
-int64_t data_windows(const Data *d, int64_t length);
-/* Window i into tokens and targets [length]; returns how many, 1 … length. */
-int64_t data_window(const Data *d, int64_t length, int64_t i, int32_t *tokens, int32_t *targets);
+/* Evaluation: windows of 'length' predictions one after another and a shorter last one; every
+** token of a source but the first is predicted exactly once.  All windows but the last are full. */
+int64_t data_windows(const Data *d, int source, int64_t length);
+/* Window i into tokens and targets [length]; *n: how many, 1 … length. */
+int data_window(const Data *d, int source, int64_t length, int64_t i, int32_t *tokens,
+                int32_t *targets, int64_t *n, Error *e);
 
 #endif

@@ -1,6 +1,7 @@
 /* Tokenizers, whatever their kind; see tokenizer.h. */
 #include "tokenizer.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "utf8.h"
@@ -29,17 +30,37 @@ int tokenizer_kind(const char *name, const TokenizerKind **kind, Error *e) {
                      known + strlen(" or "), name);
 }
 
-int tokenizer_learn(Tokenizer *t, const TokenizerKind *kind, int64_t vocab, const char *text,
-                    size_t length, Error *e) {
-    *t = (Tokenizer){ .kind = kind };
-    int status = kind->learn(t, vocab, text, length, e);
+int tokenizer_learn_from(Tokenizer *t, const TokenizerKind *kind, int64_t vocab,
+                         const TextSource *from, Error *e) {
+    *t = (Tokenizer){ .kind = kind, .end = -1 };
+    int status = kind->learn(t, vocab, from, e);
     if (status) tokenizer_free(t);
     return status;
 }
 
+typedef struct WholeText {
+    const char *text;
+    size_t length;
+} WholeText;
+
+static int next_piece(void *user, const char **text, size_t *length, Error *e) {
+    WholeText *x = user;
+    (void)e;
+    *text = x->text;
+    *length = x->length;
+    x->text = NULL;
+    return STATUS_OK;
+}
+
+int tokenizer_learn(Tokenizer *t, const TokenizerKind *kind, int64_t vocab, const char *text,
+                    size_t length, Error *e) {
+    WholeText x = { text, length };
+    return tokenizer_learn_from(t, kind, vocab, &(TextSource){ next_piece, &x }, e);
+}
+
 int tokenizer_load(Tokenizer *t, const TokenizerKind *kind, int64_t vocab, const Safetensors *s,
                    Error *e) {
-    *t = (Tokenizer){ .kind = kind };
+    *t = (Tokenizer){ .kind = kind, .end = -1 };
     int status = kind->load(t, vocab, s, e);
     if (status) tokenizer_free(t);
     return status;
@@ -53,6 +74,10 @@ int tokenizer_save(const Tokenizer *t, TensorList *l, Error *e) {
     return t->kind && t->kind->save ? t->kind->save(t, l, e) : STATUS_OK;
 }
 
+int32_t tokenizer_find(const Tokenizer *t, const char *piece) {
+    return t->kind && t->kind->find ? t->kind->find(t, piece, strlen(piece)) : -1;
+}
+
 void tokenizer_free(Tokenizer *t) {
     if (t->kind && t->kind->free) t->kind->free(t);
     *t = (Tokenizer){ 0 };
@@ -60,10 +85,20 @@ void tokenizer_free(Tokenizer *t) {
 
 /* == Encoding ============================================================= */
 
+static bool grow(TokenIds *ids) {
+    int64_t room = ids->room + ids->room / 2 + 64;
+    void *bigger = ids->failed ? NULL : realloc(ids->at, (size_t)room * (size_t)ids->width);
+    ids->failed = !bigger;
+    if (!bigger) return false;
+    ids->at = bigger;
+    ids->room = room;
+    return true;
+}
+
 void token_ids_add(TokenIds *ids, int32_t id) {
     int64_t i = ids->count;
     ids->count++;
-    if (i >= ids->room) return; /* token_ids_encode refuses the count */
+    if (i >= ids->room && !(ids->grows && grow(ids))) return; /* token_ids_encode says so */
     if (ids->width == 1) ((uint8_t *)ids->at)[i] = (uint8_t)id;
     else if (ids->width == 2) ((uint16_t *)ids->at)[i] = (uint16_t)id;
     else ((int32_t *)ids->at)[i] = id;
@@ -72,6 +107,8 @@ void token_ids_add(TokenIds *ids, int32_t id) {
 int token_ids_encode(TokenIds *ids, const Tokenizer *t, const char *what, const char *text,
                      size_t length, Error *e) {
     int status = t->kind->encode(t, what, text, length, ids, e);
+    if (!status && ids->failed)
+        status = error_memory(e, what, (size_t)ids->count * (size_t)ids->width);
     if (status || ids->count <= ids->room) return status;
     return error_set(e, STATUS_INTERNAL, "%s: expected at most %lld tokens, found %lld", what,
                      (long long)ids->room, (long long)ids->count);
@@ -89,41 +126,100 @@ int tokenizer_encode(const Tokenizer *t, const char *what, const char *text, siz
 
 #define REPLACEMENT "\xef\xbf\xbd"
 
-static int append(char *out, int at, const void *bytes, int n) {
-    memcpy(out + at, bytes, (size_t)n);
-    out[at + n] = 0;
-    return at + n;
+static void replace(Decoder *d, const Tokenizer *t) {
+    for (int n = t->each_byte ? d->count : 1; n > 0; n--)
+        text_bytes(&d->text, REPLACEMENT, 3);
+    d->count = 0;
 }
 
-/* What cannot be completed becomes one U+FFFD, and the byte that broke it starts anew. */
-static int push_byte(Decoder *d, unsigned char byte, char *out, int at) {
+/* What cannot be completed becomes U+FFFD, and the byte that broke it starts anew. */
+static void push_byte(Decoder *d, const Tokenizer *t, unsigned char byte) {
     d->pending[d->count++] = byte;
     int begins = utf8_begins(d->pending, d->count);
     if (begins < 0 && d->count > 1) {
-        at = append(out, at, REPLACEMENT, 3);
-        d->pending[0] = byte;
-        d->count = 1;
+        d->count--;
+        replace(d, t);
+        d->pending[d->count++] = byte;
         begins = utf8_begins(d->pending, 1);
     }
-    if (begins > 0) at = append(out, at, d->pending, d->count);
-    if (begins < 0) at = append(out, at, REPLACEMENT, 3);
+    if (begins > 0) text_bytes(&d->text, (char *)d->pending, (size_t)d->count);
+    if (begins < 0) replace(d, t);
     if (begins) d->count = 0;
-    return at;
 }
 
-int decoder_push(Decoder *d, const Tokenizer *t, int32_t id, char out[DECODER_OUT]) {
-    char text[TOKEN_BYTES];
-    int at = 0, bytes = t->kind->decode(t, id, text);
-    out[0] = 0;
-    if (bytes < 0) return append(out, decoder_end(d, out), REPLACEMENT, 3);
-    for (int i = 0; i < bytes; i++)
-        at = push_byte(d, (unsigned char)text[i], out, at);
-    return at;
+static void push_text(Decoder *d, const Tokenizer *t, const char *text, size_t length) {
+    size_t i = 0;
+    while (i < length) {
+        size_t from = i;
+        while (i < length && !d->count && !(text[i] & 0x80))
+            i++;
+        text_bytes(&d->text, text + from, i - from);
+        if (i < length) push_byte(d, t, (unsigned char)text[i++]);
+    }
 }
 
-int decoder_end(Decoder *d, char out[DECODER_OUT]) {
-    out[0] = 0;
-    if (!d->count) return 0;
-    d->count = 0;
-    return append(out, 0, REPLACEMENT, 3);
+static void push_id(Decoder *d, const Tokenizer *t, int32_t id) {
+    const char *text = "";
+    int bytes = t->kind->decode(t, id, d, &text);
+    if (bytes >= 0) {
+        push_text(d, t, text, (size_t)bytes);
+        return;
+    }
+    if (d->count) replace(d, t);
+    text_bytes(&d->text, REPLACEMENT, 3);
+}
+
+int decoder_push(Decoder *d, const Tokenizer *t, int32_t id, Error *e) {
+    text_clear(&d->text);
+    text_bytes(&d->text, "", 0);
+    push_id(d, t, id);
+    return text_status(&d->text, e);
+}
+
+int decoder_end(Decoder *d, const Tokenizer *t, Error *e) {
+    text_clear(&d->text);
+    text_bytes(&d->text, "", 0);
+    if (d->count) replace(d, t);
+    d->begun = d->seen = false;
+    return text_status(&d->text, e);
+}
+
+void decoder_free(Decoder *d) {
+    text_free(&d->text);
+    *d = (Decoder){ 0 };
+}
+
+/* How many ids from the first on are bytes'; *valid: they make characters. */
+static int64_t byte_run(const Tokenizer *t, const int32_t *ids, int64_t count, bool *valid) {
+    unsigned char pending[4];
+    int held = 0, byte;
+    int64_t n = 0;
+    *valid = true;
+    for (; n < count && (byte = t->kind->byte(t, ids[n])) >= 0; n++) {
+        if (!*valid) continue;
+        pending[held++] = (unsigned char)byte;
+        int begins = utf8_begins(pending, held);
+        if (begins) held = 0;
+        if (begins < 0) *valid = false;
+    }
+    if (held) *valid = false;
+    return n;
+}
+
+int tokenizer_decode(const Tokenizer *t, const int32_t *ids, int64_t count, bool specials,
+                     Text *text, Error *e) {
+    Decoder d = { .specials = specials, .text = *text };
+    text_bytes(&d.text, "", 0);
+    for (int64_t i = 0; i < count;) {
+        bool valid = true;
+        int64_t run = t->kind->byte ? byte_run(t, ids + i, count - i, &valid) : 0;
+        if (!run) run = 1;
+        for (int64_t k = 0; k < run; k++)
+            push_id(&d, t, valid ? ids[i + k] : -1);
+        i += run;
+        if (!valid) d.begun = true;
+    }
+    if (d.count) replace(&d, t);
+    *text = d.text;
+    return text_status(text, e);
 }

@@ -5,6 +5,7 @@
 **           training text by falling count, ties by code point, vocab - 4 at most
 ** Nothing is inserted: text of n bytes (characters) is n ids.  chars takes valid UTF-8
 ** only; anything else is an error with the byte's position.
+** Other kinds are read from files (tokenizer_file.h).
 ** Decoding gives whole UTF-8 sequences: bytes wait until their character is complete,
 ** and what can be none becomes U+FFFD, as do 'unknown' and ids beyond the tokenizer's;
 ** pad, begin and end are nothing.
@@ -14,14 +15,21 @@
 #define STRATA_TOKENIZER_H
 
 #include "error.h"
+#include "json.h"
 #include "safetensors.h"
 
 typedef struct TokenizerKind TokenizerKind;
 
+enum { TOKENIZER_NAME = 80 }; /* bytes of a file's name that are kept */
+
 typedef struct Tokenizer {
     const TokenizerKind *kind; /* NULL: none */
     int32_t ids;               /* 0 … ids-1 are used; the model's vocabulary may be larger */
+    int32_t end;               /* id that ends a text; -1: none */
+    bool each_byte;            /* bytes that make no character are a U+FFFD each */
     void *tables;              /* the kind's own */
+    /* of a file that a program reads text with: its name, and SHA-256 of its bytes; else "" */
+    char name[TOKENIZER_NAME], sha256[65];
 } Tokenizer;
 
 /* Ids that text becomes, each of 'width' bytes: 1, 2 or 4. */
@@ -29,34 +37,50 @@ typedef struct TokenIds {
     void *at;
     int width;
     int64_t count, room;
-    size_t first; /* bytes of text that the first id stands for */
+    size_t first;  /* bytes of text that the first id stands for */
+    bool grows;    /* 'at' is NULL or of malloc, and gets the room that is needed */
+    bool failed;   /* no memory for it */
+    bool template; /* what the tokenizer's file puts around a text (begin, end) is added */
+    bool open;     /* of that, what is in front: the text goes on */
+    bool plain;    /* text that spells a special token is text like any other */
 } TokenIds;
 
 void token_ids_add(TokenIds *ids, int32_t id);
-/* Adds what 'text' becomes; an internal error if the room is too small for it. */
+/* Adds what 'text' becomes; an internal error if the room is too small for it and cannot grow. */
 int token_ids_encode(TokenIds *ids, const Tokenizer *t, const char *what, const char *text,
                      size_t length, Error *e);
 
-enum { TOKEN_BYTES = 4 }; /* of one id's text, at most */
+typedef struct Decoder Decoder;
+
+/* Training text in pieces, each of whole characters; *text NULL: there is no more. */
+typedef struct TextSource {
+    int (*next)(void *user, const char **text, size_t *length, Error *e);
+    void *user;
+} TextSource;
 
 struct TokenizerKind {
     const char *name;
     const char *tensor; /* that files of weights hold it in; NULL: there is nothing to hold */
     bool text_is_ids;   /* ids are the text's bytes */
     bool utf8;          /* takes valid UTF-8 only */
-    int32_t end;        /* id that ends a text; -1: none */
     /* An empty 't' gets its ids and tables, from training text or from 'tensor'; checks that
     ** 'vocab' is enough.  After an error tokenizer_free is called. */
-    int (*learn)(Tokenizer *t, int64_t vocab, const char *text, size_t length, Error *e);
+    int (*learn)(Tokenizer *t, int64_t vocab, const TextSource *from, Error *e);
     int (*load)(Tokenizer *t, int64_t vocab, const Safetensors *s, Error *e);
     int (*save)(const Tokenizer *t, TensorList *l, Error *e);
     void (*free)(Tokenizer *t);
-    /* how many ids 'text' can become, at most */
+    /* how many ids 'text' becomes, about; NULL: a byte each */
     int64_t (*room)(const char *text, size_t length);
     int (*encode)(const Tokenizer *t, const char *what, const char *text, size_t length,
                   TokenIds *ids, Error *e);
-    /* bytes of an id's text, which need not be whole characters; -1: it has none */
-    int (*decode)(const Tokenizer *t, int32_t id, char out[TOKEN_BYTES]);
+    /* Bytes of an id's text, *text, which need not be whole characters and are the tokenizer's;
+    ** -1: it has none.  What is at a text's beginning may depend on d. */
+    int (*decode)(const Tokenizer *t, int32_t id, Decoder *d, const char **text);
+    /* The byte that a byte's id stands for, -1 for other ids; NULL: bytes need no other treatment.
+    ** A run of such ids that is no UTF-8 is a U+FFFD for each when it is decoded as a whole. */
+    int (*byte)(const Tokenizer *t, int32_t id);
+    /* The id of a piece as the file spells it; -1: none.  NULL: pieces have no names. */
+    int32_t (*find)(const Tokenizer *t, const char *piece, size_t length);
 };
 
 #define TOKENIZER(name, least) extern const TokenizerKind tokenizer_##name;
@@ -70,6 +94,8 @@ int tokenizer_kind(const char *name, const TokenizerKind **kind, Error *e);
 /* From training text; checks that 'vocab' is enough. */
 int tokenizer_learn(Tokenizer *t, const TokenizerKind *kind, int64_t vocab, const char *text,
                     size_t length, Error *e);
+int tokenizer_learn_from(Tokenizer *t, const TokenizerKind *kind, int64_t vocab,
+                         const TextSource *from, Error *e);
 /* From a file of weights, in which the absence of what the kind needs is an error. */
 int tokenizer_load(Tokenizer *t, const TokenizerKind *kind, int64_t vocab, const Safetensors *s,
                    Error *e);
@@ -79,19 +105,33 @@ bool tokenizer_held(const TokenizerKind *kind, const Safetensors *s);
 int tokenizer_save(const Tokenizer *t, TensorList *l, Error *e);
 void tokenizer_free(Tokenizer *t);
 
-/* ids of 'text' into out, which has room for 'length' ids; *count of them.
-** 'what' names the text in messages: "WHAT:byte N: expected UTF-8 …". */
+/* ids of 'text' into out, which has room for 'length' ids; *count of them: for the kinds
+** of tokenizers.def, of which none makes more.  'what' names the text in messages:
+** "WHAT:byte N: expected UTF-8 …". */
 int tokenizer_encode(const Tokenizer *t, const char *what, const char *text, size_t length,
                      int32_t *out, int64_t *count, Error *e);
 
-typedef struct Decoder {
+/* The id of a piece as the tokenizer's file spells it ("<|im_end|>"); -1: none. */
+int32_t tokenizer_find(const Tokenizer *t, const char *piece);
+
+/* A text that comes id by id; starts as {0}, or with 'specials' set. */
+struct Decoder {
     unsigned char pending[4];
     int count;
-} Decoder; /* starts as {0} */
-enum { DECODER_OUT = 24 };
-/* Text of one more id: 0 … DECODER_OUT - 1 bytes and a NUL in out; returns the bytes. */
-int decoder_push(Decoder *d, const Tokenizer *t, int32_t id, char out[DECODER_OUT]);
-/* what an incomplete character leaves: U+FFFD or nothing */
-int decoder_end(Decoder *d, char out[DECODER_OUT]);
+    bool specials; /* special tokens are shown as their file spells them, not left out */
+    bool begun;    /* the kind's: the text's beginning is behind */
+    bool seen;     /* the kind's */
+    Text text;     /* whole characters that the last call gave; "" and 0 if none */
+};
+/* The text of one more id, in d->text; an error: no memory. */
+int decoder_push(Decoder *d, const Tokenizer *t, int32_t id, Error *e);
+/* What an incomplete character leaves, U+FFFD or nothing; d begins again. */
+int decoder_end(Decoder *d, const Tokenizer *t, Error *e);
+void decoder_free(Decoder *d);
+
+/* The text of ids as a whole, added to 'text'.  It is what a Decoder gives, but for runs of bytes
+** that are no characters where the kind has 'byte'. */
+int tokenizer_decode(const Tokenizer *t, const int32_t *ids, int64_t count, bool specials,
+                     Text *text, Error *e);
 
 #endif

@@ -17,13 +17,14 @@ enum { PAD, UNKNOWN, BEGIN, END, FIRST }; /* ids; from FIRST on characters */
 
 typedef struct CharTables {
     int32_t *character; /* code point of id FIRST + i */
+    char (*text)[4];    /* its UTF-8; what is not used is 0 */
     int32_t *page;      /* code point -> id, pages of 256; page[point >> 8] is an offset in 'id' */
     int32_t *id;
 } CharTables;
 
 static void free_tables(Tokenizer *t) {
     CharTables *x = t->tables;
-    if (x) free(x->character), free(x->page), free(x->id);
+    if (x) free(x->character), free(x->text), free(x->page), free(x->id);
     free(x);
 }
 
@@ -32,7 +33,8 @@ static CharTables *new_tables(Tokenizer *t, int32_t count, const char *what, Err
     size_t bytes = ((size_t)count + 1) * sizeof(int32_t);
     CharTables *x = t->tables = calloc(1, sizeof *x);
     if (x) x->character = malloc(bytes);
-    if (x && x->character) return x;
+    if (x) x->text = calloc((size_t)count + 1, sizeof *x->text);
+    if (x && x->character && x->text) return x;
     error_memory(e, what, bytes);
     return NULL;
 }
@@ -41,6 +43,7 @@ static CharTables *new_tables(Tokenizer *t, int32_t count, const char *what, Err
 static int make_pages(Tokenizer *t, int32_t count, int32_t *twice, Error *e) {
     CharTables *x = t->tables;
     t->ids = FIRST + count;
+    t->end = END;
     *twice = -1;
     x->page = calloc(PAGES, sizeof *x->page);
     if (!x->page) return error_memory(e, "tokenizer", PAGES * sizeof *x->page);
@@ -57,6 +60,7 @@ static int make_pages(Tokenizer *t, int32_t count, int32_t *twice, Error *e) {
         int32_t *id = &x->id[x->page[x->character[i] >> 8] + (x->character[i] & 255)];
         if (*id != UNKNOWN) *twice = x->character[i];
         *id = FIRST + i;
+        utf8proc_encode_char(x->character[i], (utf8proc_uint8_t *)x->text[i]);
     }
     return STATUS_OK;
 }
@@ -81,9 +85,7 @@ static int by_count(const void *a, const void *b) {
     return x->point < y->point ? -1 : x->point > y->point;
 }
 
-static int count_characters(Counted *all, const char *text, size_t length, Error *e) {
-    for (int32_t p = 0; p < POINTS; p++)
-        all[p] = (Counted){ 0, p };
+static int count_piece(Counted *all, const char *text, size_t length, Error *e) {
     for (size_t i = 0; i < length;) {
         int32_t point;
         int n = utf8_next(text + i, length - i, &point);
@@ -92,6 +94,18 @@ static int count_characters(Counted *all, const char *text, size_t length, Error
         i += (size_t)n;
     }
     return STATUS_OK;
+}
+
+static int count_characters(Counted *all, const TextSource *from, Error *e) {
+    for (int32_t p = 0; p < POINTS; p++)
+        all[p] = (Counted){ 0, p };
+    for (;;) {
+        const char *text;
+        size_t length;
+        int status = from->next(from->user, &text, &length, e);
+        if (!status && text) status = count_piece(all, text, length, e);
+        if (status || !text) return status;
+    }
 }
 
 /* The most frequent 'most' of all, in order. */
@@ -108,12 +122,12 @@ static int take_characters(Tokenizer *t, Counted *all, int64_t most, Error *e) {
     return make_pages(t, used, &twice, e);
 }
 
-static int learn(Tokenizer *t, int64_t vocab, const char *text, size_t length, Error *e) {
+static int learn(Tokenizer *t, int64_t vocab, const TextSource *from, Error *e) {
     int status = has_room(vocab, 1, e);
     if (status) return status;
     Counted *all = malloc(POINTS * sizeof *all);
     if (!all) return error_memory(e, "tokenizer", POINTS * sizeof *all);
-    status = count_characters(all, text, length, e);
+    status = count_characters(all, from, e);
     if (!status) status = take_characters(t, all, vocab - FIRST, e);
     free(all);
     return status;
@@ -188,17 +202,19 @@ static int encode(const Tokenizer *t, const char *what, const char *text, size_t
     return STATUS_OK;
 }
 
-static int decode(const Tokenizer *t, int32_t id, char out[TOKEN_BYTES]) {
+static int decode(const Tokenizer *t, int32_t id, Decoder *d, const char **text) {
     const CharTables *x = t->tables;
+    (void)d;
     if (id == PAD || id == BEGIN || id == END) return 0;
     if (id < FIRST || id >= t->ids) return -1;
-    return (int)utf8proc_encode_char(x->character[id - FIRST], (utf8proc_uint8_t *)out);
+    int32_t p = x->character[id - FIRST];
+    *text = x->text[id - FIRST];
+    return p < 0x80 ? 1 : p < 0x800 ? 2 : p < 0x10000 ? 3 : 4;
 }
 
 const TokenizerKind tokenizer_chars = { .name = "chars",
                                         .tensor = "tokenizer.chars",
                                         .utf8 = true,
-                                        .end = END,
                                         .learn = learn,
                                         .load = load,
                                         .save = save,

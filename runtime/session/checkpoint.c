@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tokenizer_identity.h"
 #include "weights.h"
 
 #define FORMAT "strata checkpoint"
@@ -85,16 +86,18 @@ void checkpoint_progress(Checkpoint *c, const Checkpoint *saved) {
 
 /* == Saving =============================================================== */
 
-static int write_list(const char *path, const TensorList *l, const Checkpoint *c, Error *e) {
+static int write_list(const char *path, const TensorList *l, const Tokenizer *t,
+                      const Checkpoint *c, Error *e) {
     char version[16], value[FIELDS][VALUE];
-    Pair pair[FIELDS + 2] = { { "format", FORMAT }, { "version", version } };
+    Pair pair[FIELDS + 4] = { { "format", FORMAT }, { "version", version } };
+    int pairs = FIELDS + 2;
     print_text(version, sizeof version, "%d", CHECKPOINT_VERSION);
     for (int i = 0; i < FIELDS; i++) {
         print_field(&fields[i], c, value[i]);
         pair[i + 2] = (Pair){ fields[i].key, value[i] };
     }
-    return safetensors_write(path, l, pair, FIELDS + 2, SAFETENSORS_CHECKSUM | SAFETENSORS_PREVIOUS,
-                             e);
+    if (t) pairs += tokenizer_metadata(t, pair + pairs);
+    return safetensors_write(path, l, pair, pairs, SAFETENSORS_CHECKSUM | SAFETENSORS_PREVIOUS, e);
 }
 
 int checkpoint_save(const char *path, const strata_model *m, const float *weights,
@@ -104,7 +107,7 @@ int checkpoint_save(const char *path, const strata_model *m, const float *weight
     if (!status) status = weights_list_train(&l, m, "optimizer.m.", train, 1, e);
     if (!status) status = weights_list_train(&l, m, "optimizer.v.", train, 2, e);
     if (!status && tokenizer) status = tokenizer_save(tokenizer, &l, e);
-    if (!status) status = write_list(path, &l, c, e);
+    if (!status) status = write_list(path, &l, tokenizer, c, e);
     tensors_free(&l);
     return status;
 }

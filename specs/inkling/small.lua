@@ -1,13 +1,12 @@
 -- A small Inkling-2 (transformers' inkling2_text): Block AttnRes whose sources are normed as keys
 -- and as values, five windows to one layer that sees everything, experts, and no rotary positions.
-local attends, experts = require "shared.attention", require "shared.experts"
 local D = 128
 
 local function one(window)
   return layer {
-    attends { heads = 4, kv_heads = 2, head_dim = 32, window = window, extent = window or 128,
-              name = "attention" },
-    experts { experts = 8, top = 2, hidden = 128, name = "mlp" },
+    relative_attention { heads = 4, kv_heads = 2, head_dim = 32, window = window,
+                         extent = window or 128 },
+    moe { experts = 8, top = 2, hidden = 128, scale = 8, gate_cap = 4, up_cap = 25, out_conv = 4 },
   }
 end
 

@@ -33,8 +33,9 @@ local function check_tokenizer(name, vocab)
     end
     known[i] = "'" .. tokenizer.name .. "'"
   end
-  error("model: expected tokenizer to be " .. table.concat(known, " or ") .. ", found "
-    .. describe(name) .. "; tokenizers in files are not in this version")
+  if core.tokenizer_file(name, vocab) then return end
+  error("model: expected tokenizer to be " .. table.concat(known, ", ")
+    .. " or a file '*.json', '*.model' or '*.tiktoken', found " .. describe(name))
 end
 
 publish("model", constructor("model", function(given)

@@ -31,6 +31,15 @@ st() {
     [ $# -lt 2 ] || printf '%b' "$2"
 }
 
+# tf A B C D VERSION COUNT IDS: a token file; its number as octal bytes, ids as printf writes them.
+tf() {
+    # shellcheck disable=SC2059
+    printf "\\$1\\$2\\$3\\$4\\$(printf %o "$5")\\0\\0\\0\\$(printf %o "$6")\\0\\0\\0"
+    head -c 1012 /dev/zero
+    # shellcheck disable=SC2059
+    printf "$7" 0
+}
+
 spec() {    # spec NAME TOKENIZER DIM
     cat <<END
 return model {

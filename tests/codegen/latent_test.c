@@ -37,7 +37,7 @@ static Eval *evaluated(const Graph *g, const Case *c, double decoding) {
 /* Both ways of the graph are the same, in float64: to its rounding. */
 static void both_ways_are_one(void **state) {
     Built b;
-    build(state, &b, latent, ", q_latent = 7");
+    build(state, &b, latent, ", q_latent = 7, bias = true, sinks = true, gate = { bias = true }");
     Case *c = compiled_case(b.m->graph, 5, 2, TIME, (int)b.m->vocab);
     Eval *whole = evaluated(b.m->graph, c, 0), *steps = evaluated(b.m->graph, c, 1);
     const Node *logits = graph_find(b.m->graph, "logits");
@@ -81,6 +81,7 @@ static void decoding_agrees(void **state, const char *lua, const char *more) {
 static void latents_agree(void **state) {
     decoding_agrees(state, latent, "");
     decoding_agrees(state, latent, ", q_latent = 7, window = 11");
+    decoding_agrees(state, latent, ", q_latent = 5, bias = true, sinks = true, gate = {}");
 }
 
 static void rings_agree(void **state) {
@@ -88,7 +89,9 @@ static void rings_agree(void **state) {
         "return model { name = 'm', vocab = 50, context = 90, dim = 24, norm = rmsnorm {},\n"
         "  layers = { layer { attention { heads = 4, kv_heads = 2, head_dim = 10, window = 12,\n"
         "    sinks = true, rope = { dims = 4 } }, mlp { hidden = 30 } }, layer { attention {\n"
-        "    heads = 3, head_dim = 8, softcap = 2, scale = 0.4, window = 1 } } } %s }\n";
+        "    heads = 3, head_dim = 8, softcap = 2, scale = 0.4, window = 1, gate = { bias = true "
+        "},\n"
+        "    growth = { from = 20, power = 0.5 } } } } %s }\n";
     decoding_agrees(state, lua, "");
 }
 

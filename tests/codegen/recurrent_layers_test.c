@@ -1,9 +1,9 @@
 /*
-** Sublayers whose past is a state of fixed size, the library's and those of specs/hybrids and
-** specs/inkling, which attend too: sequences that grow by prompts and
-** tokens, some after others, give what the pass over whole ones gives; values and gradients are the
-** interpreter's; threads change no bit, in bfloat16 builds neither; in layers of some
-** tokens, and below mixers that read several sources.
+** Sublayers whose past is a state of fixed size, the library's and those of specs/hybrids, and
+** attention beside short convolutions: sequences that grow by prompts and tokens, some after
+** others, give what the pass over whole ones gives; values and gradients are the interpreter's;
+** threads change no bit, in bfloat16 builds neither; in layers of some tokens, and below mixers
+** that read several sources.
 */
 #include "test.h"
 
@@ -39,14 +39,16 @@ static const Layer layers[] = {
     { "linear_attention { heads = 2, decay = 'channel', rank = 3, gate = true }",
       "route = mod { capacity = 0.5 },", "standard {}" },
     { "require 'shared.cell' {}", "", "attnres { blocks = 2 }" },
-    { "require 'shared.attention' { heads = 2, kv_heads = 1, head_dim = 9, window = 7, extent = 7 "
+    { "relative_attention { heads = 2, kv_heads = 1, head_dim = 9, window = 7, extent = 7 "
       "}",
       "", "hyper { streams = 2, mix = false }" },
-    { "require 'shared.attention' { heads = 4, kv_heads = 2, head_dim = 5, extent = 11, clip = 2,"
+    { "relative_attention { heads = 4, kv_heads = 2, head_dim = 5, extent = 11, clip = 2,"
       " relative_dim = 3, relative_clip = 1, floor = 20, growth = 0.5 }",
       "", "attnres { blocks = 2, key_gain = false, value_norm = true, scale = 0.3 }" },
-    { "require 'shared.experts' { experts = 5, top = 2, hidden = 6, scale = 2 }", "",
-      "mhc { streams = 2, start = 'softmax', eps = 1e-3, head = 'learned' }" },
+    { "moe { name = 'first', experts = 5, top = 2, hidden = 6, scale = 2, gate_cap = 2, up_cap = "
+      "3, "
+      "out_conv = 4 }",
+      "", "mhc { streams = 2, start = 'softmax', eps = 1e-3, head = 'learned' }" },
 };
 enum { LAYERS = sizeof layers / sizeof *layers };
 
@@ -132,9 +134,6 @@ static void threads_change_no_bit(void **state) {
 /* What specs of the test's folder require. */
 static const char *const module[][2] = {
     { "specs/hybrids/shared/cell.lua", "shared/cell.lua" },
-    { "specs/inkling/shared/attention.lua", "shared/attention.lua" },
-    { "specs/inkling/shared/conv.lua", "shared/conv.lua" },
-    { "specs/inkling/shared/experts.lua", "shared/experts.lua" },
 };
 enum { MODULES = sizeof module / sizeof *module };
 

@@ -253,7 +253,7 @@ static void other_precision(Checkpoint *c) { strcpy(c->precision, "bf16"); }
 static void other_data(Checkpoint *c) { c->data_sha256[0] = 'b'; }
 static void other_batch(Checkpoint *c) { c->batch = 8; }
 static void other_accumulate(Checkpoint *c) { c->accumulate = 2; }
-static void other_order(Checkpoint *c) { c->random = false; }
+static void other_order(Checkpoint *c) { strcpy(c->order, "shuffled"); }
 static void other_seed(Checkpoint *c) { c->data_seed++; }
 static void other_share(Checkpoint *c) { c->val_share = 0.1; }
 static void more_steps(Checkpoint *c) { c->steps = 2000; }
@@ -269,7 +269,7 @@ static void another_run_is_refused_by_name(void **state) {
         { other_data, "expected data_sha256 ba" },
         { other_batch, "expected batch 8, found 2" },
         { other_accumulate, "expected accumulate 2, found 1" },
-        { other_order, "expected random false, found true" },
+        { other_order, "expected order shuffled, found random" },
         { other_seed, "expected data_seed 8, found 7" },
         { other_share, "expected val_share 0.1, found 0" },
     };

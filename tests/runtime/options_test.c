@@ -141,7 +141,7 @@ static void mistakes(void **state) {
         { "train --lr 0x1p3", 2, "expected a number" },
         { "train --lr 1,5", 2, "expected a number" },
         { "train --seed -1", 2, "18446744073709551615" },
-        { "train --order up", 2, "expected random|sequential, found 'up'" },
+        { "train --order up", 2, "expected random|sequential|shuffled, found 'up'" },
         { "train --val-share 1", 2, "--val-share: expected a number" },
         { "train --resume=yes", 2, "expected no value, found 'yes'" },
         { "train --out=", 2, "expected a file's name, found nothing" },

@@ -36,7 +36,7 @@ static Model *import_case(void **state, const char *folder, const char *importer
         .folder = &c, .config = &config, .importer = importer, .name = "m", .keep = keep
     };
     if (importer_run(&r, &made, &e)) fail_msg("%s", e.text);
-    Model *m = spec_load_text("m.lua", made.spec.at, made.spec.length, NULL, &e);
+    Model *m = spec_load_text("m.lua", made.spec.at, made.spec.length, NULL, NULL, &e);
     if (!m) fail_msg("%s", e.text);
     assert_int_equal(made.plan.count, graph_tensors(m->graph));
     scratch_path(state, "m.safetensors", path);

@@ -18,24 +18,43 @@ typedef struct Kind {
     int experts, top, hidden, shared, groups, top_groups;
     bool softmax, plain;
     double scale;
+    bool unbiased;                  /* no balance bias */
+    double limit, gate_cap, up_cap; /* 0: none */
+    int taps;                       /* of the convolution at the end */
 } Kind;
 
 static const Kind kinds[] = {
-    { 4, 2, 5, 0, 1, 1, false, false, 1 }, { 8, 3, 4, 1, 4, 2, false, false, 2.5 },
-    { 12, 4, 3, 2, 3, 2, true, false, 1 }, { 6, 1, 5, 0, 6, 4, false, true, 0.5 },
-    { 5, 5, 4, 0, 1, 1, true, true, 1 },   { 8, 2, 4, 3, 2, 1, true, true, 3 },
+    { 4, 2, 5, 0, 1, 1, false, false, .scale = 1 },
+    { 8, 3, 4, 1, 4, 2, false, false, .scale = 2.5 },
+    { 12, 4, 3, 2, 3, 2, true, false, .scale = 1 },
+    { 6, 1, 5, 0, 6, 4, false, true, .scale = 0.5 },
+    { 5, 5, 4, 0, 1, 1, true, true, .scale = 1 },
+    { 8, 2, 4, 3, 2, 1, true, true, .scale = 3 },
+    { 6, 2, 4, 1, 2, 1, true, false, .scale = 1, .unbiased = true },
+    { 4, 2, 5, 1, 1, 1, false, false, .scale = 2, .limit = 0.7 },
+    { 4, 2, 5, 0, 1, 1, false, false, .scale = 2, .gate_cap = 0.5, .up_cap = 1.5, .taps = 3 },
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
+/* An option's text, or nothing for 0. */
+static const char *bound(char to[32], const char *name, double value) {
+    snprintf(to, 32, value ? ", %s = %.9g" : "", name, value);
+    return to;
+}
+
 static Model *load(void **state, const Kind *k) {
+    char limit[32], gate[32], up[32], taps[32];
     return scratch_model(
         state,
         "return model { name = 'm', vocab = %d, context = %d, dim = %d, norm = rmsnorm { eps = "
         "1e-6 },\n"
         "layers = { layer { moe { experts = %d, top = %d, hidden = %d, shared = %d, groups = %d, "
-        "top_groups = %d, score = '%s', normalize = %s, scale = %.9g } } } }",
+        "top_groups = %d, score = '%s', normalize = %s, scale = %.9g%s%s%s%s%s } } } }",
         V, T, D, k->experts, k->top, k->hidden, k->shared, k->groups, k->top_groups,
-        k->softmax ? "softmax" : "sigmoid", k->plain ? "false" : "true", k->scale);
+        k->softmax ? "softmax" : "sigmoid", k->plain ? "false" : "true", k->scale,
+        k->unbiased ? ", balance_bias = false" : "", bound(limit, "limit", k->limit),
+        bound(gate, "gate_cap", k->gate_cap), bound(up, "up_cap", k->up_cap),
+        bound(taps, "out_conv", k->taps));
 }
 
 static double *value(const Case *c, const char *name) {
@@ -55,16 +74,29 @@ static void rms(const double *x, const double *w, double *y) {
         y[i] = w[i] * x[i] / sqrt(sum / D + 1e-6);
 }
 
-/* y += weight * down(silu(gate x) * up x) */
-static void add_mlp(const double *gate, const double *up, const double *down, int hidden,
-                    const double *x, double weight, double *y) {
-    for (int f = 0; f < hidden; f++) {
+static double capped(double x, double cap) { return cap ? cap * tanh(x / cap) : x; }
+
+/* silu(a) b, bounded as the kind says; NULL: not at all. */
+static double activated(const Kind *k, double a, double b) {
+    if (!k) return a / (1 + exp(-a)) * b;
+    if (k->limit) a = fmin(a, k->limit), b = fmax(fmin(b, k->limit), -k->limit);
+    return capped(a, k->gate_cap) / (1 + exp(-a)) * capped(b, k->up_cap);
+}
+
+typedef struct Mlp {
+    const double *gate, *up, *down;
+    int hidden;
+} Mlp;
+
+/* y += weight * down(activated(gate x, up x)) */
+static void add_mlp(const Kind *k, Mlp m, const double *x, double weight, double *y) {
+    for (int f = 0; f < m.hidden; f++) {
         double a = 0, b = 0;
         for (int i = 0; i < D; i++)
-            a += gate[f * D + i] * x[i], b += up[f * D + i] * x[i];
-        double h = a / (1 + exp(-a)) * b;
+            a += m.gate[f * D + i] * x[i], b += m.up[f * D + i] * x[i];
+        double h = activated(k, a, b);
         for (int i = 0; i < D; i++)
-            y[i] += weight * down[i * hidden + f] * h;
+            y[i] += weight * m.down[i * m.hidden + f] * h;
     }
 }
 
@@ -109,14 +141,14 @@ static void scores(const Kind *k, const double *router, const double *x, double 
 static void moe(const Kind *k, const Case *c, const double *x, double *y, double *load) {
     double s[MOST], biased[MOST], sum = 0;
     bool taken[MOST] = { false };
-    const double *bias = value(c, "layers.0.mlp.router.balance_bias");
+    const double *bias = k->unbiased ? NULL : value(c, "layers.0.mlp.router.balance_bias");
     const double *gate = value(c, "layers.0.mlp.experts.*.gate.weight"),
                  *up = value(c, "layers.0.mlp.experts.*.up.weight"),
                  *down = value(c, "layers.0.mlp.experts.*.down.weight");
     int size = k->hidden * D;
     scores(k, value(c, "layers.0.mlp.router.weight"), x, s);
     for (int e = 0; e < k->experts; e++)
-        biased[e] = s[e] + bias[e];
+        biased[e] = s[e] + (bias ? bias[e] : 0);
     if (k->groups > 1) drop_groups(k, biased);
     for (int i = 0; i < k->top; i++)
         taken[best_of(biased, k->experts, taken)] = true;
@@ -124,20 +156,40 @@ static void moe(const Kind *k, const Case *c, const double *x, double *y, double
         if (taken[e]) sum += s[e], load[e]++;
     for (int e = 0; e < k->experts; e++)
         if (taken[e])
-            add_mlp(gate + e * size, up + e * size, down + e * size, k->hidden, x,
+            add_mlp(k, (Mlp){ gate + e * size, up + e * size, down + e * size, k->hidden }, x,
                     k->scale * s[e] / (k->plain ? 1 : sum + 1e-20), y);
     if (k->shared)
-        add_mlp(value(c, "layers.0.mlp.shared.gate.weight"),
-                value(c, "layers.0.mlp.shared.up.weight"),
-                value(c, "layers.0.mlp.shared.down.weight"), k->shared * k->hidden, x, 1, y);
+        add_mlp(NULL,
+                (Mlp){ value(c, "layers.0.mlp.shared.gate.weight"),
+                       value(c, "layers.0.mlp.shared.up.weight"),
+                       value(c, "layers.0.mlp.shared.down.weight"), k->shared * k->hidden },
+                x, 1, y);
+}
+
+/* What the sublayer makes of token t of all; taps reach back in its sequence. */
+static void sublayer(const Kind *k, const Case *c, int t, double *out, double *load) {
+    const double *embed = value(c, "embed.weight");
+    double ignored[MOST] = { 0 };
+    memset(out, 0, D * sizeof *out);
+    for (int back = k->taps ? k->taps - 1 : 0; back >= 0; back--) {
+        double x[D], y[D] = { 0 };
+        if (t % T < back) continue;
+        rms(embed + c->tokens[t - back] * D, value(c, "layers.0.mlp.norm.weight"), x);
+        moe(k, c, x, y, back ? ignored : load);
+        for (int i = 0; i < D; i++) {
+            const double *w = k->taps ? value(c, "layers.0.mlp.out_conv.weight") : NULL;
+            out[i] += w ? w[i * k->taps + k->taps - 1 - back] * y[i] : y[i];
+            if (w && !back) out[i] = (out[i] + y[i]) / sqrt(k->taps + 1);
+        }
+    }
 }
 
 static void logits_by_definition(const Kind *k, const Case *c, int t, double *out, double *load) {
     const double *embed = value(c, "embed.weight"), *e = embed + c->tokens[t] * D;
-    double x[D], h[D], y[D];
-    rms(e, value(c, "layers.0.mlp.norm.weight"), x);
-    memcpy(h, e, sizeof h);
-    moe(k, c, x, h, load);
+    double h[D], y[D];
+    sublayer(k, c, t, h, load);
+    for (int i = 0; i < D; i++)
+        h[i] += e[i];
     rms(h, value(c, "final_norm.weight"), y);
     for (int v = 0; v < V; v++) {
         out[v] = 0;
@@ -153,8 +205,9 @@ static void every_option_is_its_definition(void **state) {
         EvalInput in = case_input(c);
         Eval *ev = eval_new(m->graph, &in);
         const double *got = eval_value(ev, graph_find(m->graph, "logits"));
-        const double *counted =
-            eval_value(ev, graph_find(m->graph, "statistic.layers.0.mlp.router.balance_bias"));
+        const Node *statistic = graph_find(m->graph, "statistic.layers.0.mlp.router.balance_bias");
+        const double *counted = statistic ? eval_value(ev, statistic) : NULL;
+        assert_true(!counted == kinds[i].unbiased);
         double load[MOST] = { 0 };
         for (int t = 0; t < 2 * T; t++) {
             double want[V];
@@ -164,7 +217,7 @@ static void every_option_is_its_definition(void **state) {
                     fail_msg("kind %d, token %d: logit %d is %.12g, expected %.12g", i, t, v,
                              got[t * V + v], want[v]);
         }
-        for (int e = 0; e < kinds[i].experts; e++)
+        for (int e = 0; counted && e < kinds[i].experts; e++)
             assert_true(counted[e] == load[e]);
         eval_free(ev);
         case_free(c);

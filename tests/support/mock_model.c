@@ -65,6 +65,14 @@ static int32_t mock_state_init(void *ctx, void *state, int64_t context) {
     return STRATA_OK;
 }
 
+static int32_t mock_state_copy(void *ctx, void *to, const void *from) {
+    (void)ctx;
+    int64_t context = ((State *)to)->context;
+    *(State *)to = *(const State *)from;
+    ((State *)to)->context = context;
+    return STRATA_OK;
+}
+
 /* One pass over some tokens: before[i] is the id before tokens[i], or -1. */
 typedef struct Pass {
     Ctx *ctx;
@@ -363,6 +371,7 @@ const strata_api *mock_api(const MockOptions *o) {
         .state_bytes = mock_state_bytes,
         .arena_bytes = mock_arena_bytes,
         .state_init = mock_state_init,
+        .state_copy = mock_state_copy,
         .prefill = mock_prefill,
         .decode = mock_decode,
         .logits = mock_logits,

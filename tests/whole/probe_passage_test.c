@@ -56,7 +56,8 @@ static void a_page_shows_the_passage(void **state) {
     }
 }
 
-static int fails; /* which allocation of a text from now on does; 0: none */
+static int fails;           /* which allocation of a text from now on does; 0: none */
+static int fail_of_passage; /* which one of the shown passage does */
 
 void *__real_realloc(void *at, size_t size);
 void *__wrap_realloc(void *at, size_t size);
@@ -87,6 +88,7 @@ static char *shown(const int32_t *ids, int count, uint8_t *taken,
     for (int i = 0; i < 2; i++)
         s.route[i] = (uint32_t)(offsetof(Shown, site) + (size_t)i * sizeof s.site[0]);
     assert_int_equal(probe_passage(&p, &bytes, 100, &e), 0);
+    fails = fail_of_passage;
     show(&x, &t);
     free(p.piece);
     if (t.failed) text_free(&t);
@@ -141,10 +143,10 @@ static void memory_that_runs_out_is_told(void **state) {
     char *whole = shown(ids, 100, taken, in_colours);
     int n = 1;
     for (bool failed = true; failed; n++) {
-        fails = n;
+        fail_of_passage = n;
         char *part = shown(ids, 100, taken, in_colours);
         failed = !fails;
-        fails = 0;
+        fails = fail_of_passage = 0;
         if (failed) assert_null(part);
         else assert_string_equal(part, whole);
         free(part);

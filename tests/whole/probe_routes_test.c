@@ -209,7 +209,7 @@ static void check_averages(const Loaded *x, const Json *j) {
 }
 
 static void check_text(const Json *j) {
-    char all[CONTEXT * DECODER_OUT] = "";
+    char all[CONTEXT * 24] = "";
     const JsonNode *tokens = json_member(j, j->node, "routed_tokens");
     for (int t = 0; t < CONTEXT; t++) {
         expect(item(j, json_member(j, tokens, "tokens"), t), (unsigned char)routed_text[t], "token",

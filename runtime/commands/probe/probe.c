@@ -18,18 +18,18 @@ enum { PASSAGE = 512 }; /* tokens that are shown one by one, of a window */
 
 /* Windows of a text, evenly spaced over it; a short text is one window. */
 static int take_windows(ProbeText *x, const Data *d, int64_t length, int64_t tokens, Error *e) {
-    int64_t full = (d->count - 1) / length;
-    x->length = full ? length : d->count - 1;
+    int64_t count = data_count(d), full = (count - 1) / length, n;
+    x->length = full ? length : count - 1;
     x->count = tokens < x->length ? 1 : tokens / x->length;
     x->count = full && x->count < full ? x->count : full ? full : 1;
-    size_t n = (size_t)x->count * (size_t)x->length;
-    x->tokens = calloc(n, sizeof *x->tokens);
-    x->targets = calloc(n, sizeof *x->targets);
-    if (!x->tokens || !x->targets) return error_memory(e, "windows", n * 8);
-    for (int64_t i = 0; i < x->count; i++)
-        data_window(d, x->length, full ? i * full / x->count : 0, x->tokens + i * x->length,
-                    x->targets + i * x->length);
-    return STATUS_OK;
+    size_t room = (size_t)x->count * (size_t)x->length;
+    x->tokens = calloc(room, sizeof *x->tokens);
+    x->targets = calloc(room, sizeof *x->targets);
+    int status = x->tokens && x->targets ? STATUS_OK : error_memory(e, "windows", room * 8);
+    for (int64_t i = 0; !status && i < x->count; i++)
+        status = data_window(d, 0, x->length, full ? i * full / x->count : 0,
+                             x->tokens + i * x->length, x->targets + i * x->length, &n, e);
+    return status;
 }
 
 static int read_text(const Program *p, const Tokenizer *tokenizer, ProbeText *x, Error *e) {
@@ -40,7 +40,7 @@ static int read_text(const Program *p, const Tokenizer *tokenizer, ProbeText *x,
         return error_set(e, STATUS_USER,
                          "probe: --length: expected at most the context, %d tokens, found %lld",
                          p->m->context, (long long)window);
-    int status = program_data(p, tokenizer, &d, e);
+    int status = program_data(p, tokenizer, false, &d, e);
     if (!status) status = take_windows(x, &d, window, option(p, OPTION_PROBE_TOKENS)->count, e);
     if (!status && p->m->routed) status = probe_passage(x, tokenizer, PASSAGE, e);
     data_free(&d);

@@ -21,7 +21,7 @@ typedef struct ProbeText {
     int64_t count, length;
     int shown; /* tokens of the passage, with which the first window begins */
     /* their texts; "": a character goes on in the next token, or there is no text */
-    char (*piece)[DECODER_OUT];
+    char **piece; /* one block */
 } ProbeText;
 
 typedef struct Probe {

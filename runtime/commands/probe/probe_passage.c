@@ -23,23 +23,42 @@ enum { COLUMNS = 72 };
 /* == Pieces =============================================================== */
 
 /* Byte 0 would end the piece: its sign stands there instead. */
-static void show_zeros(char piece[DECODER_OUT], int n) {
-    for (int i = 0; i < n; i++)
-        if (!piece[i] && n + 2 < DECODER_OUT) {
-            memmove(piece + i + 3, piece + i + 1, (size_t)(n - i));
-            memcpy(piece + i, ZERO, 3);
-            n += 2;
-        }
+static void add_piece(Text *all, const Text *piece) {
+    for (size_t i = 0; i < piece->length; i++)
+        text_bytes(all, piece->at[i] ? piece->at + i : ZERO, piece->at[i] ? 1 : 3);
+    text_bytes(all, "", 1);
+}
+
+/* Pointers to the pieces of 'all', and it, in one block. */
+static char **piece_list(const Text *all, int count, Error *e) {
+    size_t pointers = (size_t)count * sizeof(char *);
+    char **list = malloc(pointers + all->length + 1);
+    if (!list) {
+        error_memory(e, "the passage", pointers + all->length);
+        return NULL;
+    }
+    char *at = (char *)(list + count);
+    memcpy(at, all->at ? all->at : "", all->at ? all->length : 1);
+    for (int i = 0; i < count; i++, at += strlen(at) + 1)
+        list[i] = at;
+    return list;
 }
 
 int probe_passage(ProbeText *x, const Tokenizer *tokenizer, int64_t most, Error *e) {
     Decoder d = { 0 };
+    Text all = { 0 };
+    int status = STATUS_OK;
     x->shown = (int)(x->length < most ? x->length : most);
-    x->piece = calloc((size_t)x->shown + 1, sizeof *x->piece);
-    if (!x->piece) return error_memory(e, "the passage", (size_t)x->shown * sizeof *x->piece);
-    for (int i = 0; i < x->shown; i++)
-        show_zeros(x->piece[i], decoder_push(&d, tokenizer, x->tokens[i], x->piece[i]));
-    return STATUS_OK;
+    for (int i = 0; i < x->shown && !status; i++) {
+        status = decoder_push(&d, tokenizer, x->tokens[i], e);
+        if (!status) add_piece(&all, &d.text);
+    }
+    if (!status) status = text_status(&all, e);
+    x->piece = status ? NULL : piece_list(&all, x->shown, e);
+    if (!status && !x->piece) status = STATUS_LIMIT;
+    decoder_free(&d);
+    text_free(&all);
+    return status;
 }
 
 static int width_of(const char *s) {

@@ -40,13 +40,14 @@ static void time_left(char to[32], double seconds) {
 }
 
 static void describe(const Progress *p, int64_t step, double loss, char *to, size_t size) {
-    char rate[32], left[32], share[32] = "";
+    char rate[32], left[32], share[32] = "", epoch[32] = "";
     human_count(rate, p->tokens / p->seconds);
     time_left(left, p->seconds * (double)(p->steps - step));
     if (p->peak > 0)
         print_text(share, sizeof share, "  %.0f%% of peak", 100 * p->flops / p->seconds / p->peak);
-    print_text(to, size, "step %lld/%lld  loss %.4f  %s tokens/s%s  %s left", (long long)step,
-               (long long)p->steps, loss, rate, share, left);
+    if (p->epoch > 0) print_text(epoch, sizeof epoch, "  epoch %.2f", p->epoch);
+    print_text(to, size, "step %lld/%lld  loss %.4f%s  %s tokens/s%s  %s left", (long long)step,
+               (long long)p->steps, loss, epoch, rate, share, left);
 }
 
 static void draw_bar(Progress *p, int64_t step, const char *text) {

@@ -16,6 +16,7 @@ typedef struct Progress {
     double tokens, flops; /* a step */
     double peak;          /* FLOP/s; 0: unknown */
     bool terminal, plain; /* plain: no colours */
+    double epoch;         /* how often the data was gone through; 0: not told */
     double seconds;       /* a step, smoothed */
     double shown;         /* when */
     bool line;            /* the terminal's line is not ended */

@@ -124,12 +124,14 @@ static int gradients(Run *r, TrainStep *x, Error *e) {
         strata_loss loss = { .struct_size = sizeof loss,
                              .draw = random_draw(c->seed, (uint64_t)c->step, (uint32_t)i),
                              .routed = x->routes ? r->routed + x->routes : NULL };
-        data_rows(&r->data, &r->order, c->step, i * c->batch, c->batch, r->tokens, r->targets);
+        int status = data_rows(&r->data, &r->order, c->step, i * c->batch, c->batch, r->tokens,
+                               r->targets, e);
+        if (status) return status;
         int32_t code = s->api->forward_backward(
             s->ctx.at, s->weights.at, s->train.at, s->arena.at, r->tokens, r->targets, c->batch,
             c->context, (float)(1.0 / (double)parts), s->packed | (i > 0 ? STRATA_ACCUMULATE : 0),
             NULL, NULL, &loss);
-        int status = session_check(s, code, "forward_backward", e);
+        status = session_check(s, code, "forward_backward", e);
         if (status) return status;
         x->loss += loss.loss / (double)parts;
         x->cross_entropy += loss.cross_entropy / (double)parts;
@@ -167,13 +169,50 @@ static int train_step(Run *r, TrainStep *x, Error *e) {
         r->state.step = x->step;
         r->state.position += tokens;
     }
+    x->epoch = r->epochs;
+    x->sources = r->data.sources;
+    for (int i = 0; i < x->sources; i++)
+        r->epochs[i] = data_epochs(&r->data, &r->order, i, r->state.step);
+    return status;
+}
+
+/* Each source of --val, and all their tokens together. */
+static int evaluate_sources(Run *r, Evaluation *all, Error *e) {
+    const Checkpoint *c = &r->state;
+    int status = STATUS_OK;
+    *all = (Evaluation){ 0 };
+    for (int i = 0; !status && i < r->val.sources; i++) {
+        Evaluation v;
+        status = evaluate(&r->s, &r->val, i, c->context, c->batch, &v, e);
+        r->val_loss[i] = evaluation_loss(&v);
+        all->nll += v.nll;
+        all->training_nll += v.training_nll;
+        all->tokens += v.tokens;
+    }
+    return status;
+}
+
+/* A scalar for each, if they are several. */
+static int event_losses(Run *r, double all, Error *e) {
+    const Data *d = &r->val;
+    int status = event_file_add(&r->events, r->state.step, &(EventScalar){ "loss/validation", all },
+                                1, e);
+    for (int i = 0; !status && d->sources > 1 && i < d->sources; i++) {
+        Text tag = { 0 };
+        text_add(&tag, "loss/validation/%s", d->source[i].name);
+        status = text_status(&tag, e);
+        if (!status)
+            status = event_file_add(&r->events, r->state.step,
+                                    &(EventScalar){ tag.at, r->val_loss[i] }, 1, e);
+        text_free(&tag);
+    }
     return status;
 }
 
 static int evaluation(Run *r, Error *e) {
     Evaluation v;
     Checkpoint *c = &r->state;
-    int status = evaluate(&r->s, &r->val, c->context, c->batch, &v, e);
+    int status = evaluate_sources(r, &v, e);
     if (status) return status;
     double loss = evaluation_loss(&v);
     if (!isfinite(loss)) return diverged(r, c->step, "validation loss", loss, e);
@@ -185,12 +224,15 @@ static int evaluation(Run *r, Error *e) {
     progress_note(&r->progress, "step %lld/%lld  validation loss %.4f  (best %.4f at step %lld)",
                   (long long)c->step, (long long)c->steps, loss, c->best_val_loss,
                   (long long)c->best_step);
+    for (int i = 0; r->val.sources > 1 && i < r->val.sources; i++)
+        progress_note(&r->progress, "  %.4f  %s", r->val_loss[i], r->val.source[i].name);
     double training = evaluation_training_loss(&v);
-    status = train_log_evaluation(&r->log, c->step, loss, r->s.m->forms == 2 ? &training : NULL,
-                                  c->best_step, c->best_val_loss, e);
-    return status
-        ? status
-        : event_file_add(&r->events, c->step, &(EventScalar){ "loss/validation", loss }, 1, e);
+    TrainEvaluation x = {
+        c->step, loss,       r->s.m->forms == 2 ? &training : NULL, c->best_step, c->best_val_loss,
+        &r->val, r->val_loss
+    };
+    status = train_log_evaluation(&r->log, &x, e);
+    return status ? status : event_losses(r, loss, e);
 }
 
 /* A state that is not finite must never replace one that is. */
@@ -225,11 +267,20 @@ static void note_time(Run *r, double seconds) {
     g->peak = again > rate ? again : rate;
 }
 
+/* Of the source that came round most often. */
+static double most_epochs(const TrainStep *x) {
+    double most = 0;
+    for (int i = 0; i < x->sources; i++)
+        most = x->epoch[i] > most ? x->epoch[i] : most;
+    return most;
+}
+
 /* After a step: log, evaluation, checkpoint (always after the last). */
 static int conclude(Run *r, const TrainStep *x, bool last, Error *e) {
     const Checkpoint *c = &r->state;
     int status = log_step(r, x, e);
     note_time(r, x->seconds);
+    r->progress.epoch = most_epochs(x);
     progress_step(&r->progress, x->step, x->loss);
     bool due = r->evaluates && (c->step % c->eval_every == 0 || c->step == c->steps);
     if (!status && due) status = evaluation(r, e);
@@ -246,11 +297,14 @@ static int conclude(Run *r, const TrainStep *x, bool last, Error *e) {
 static int loop(Run *r, int *stop, Error *e) {
     hold_signals();
     *stop = 0;
+    int64_t begun = r->state.step;
     int status = r->state.steps == 0 ? save(r, e) : STATUS_OK;
     while (!status && !*stop && r->state.step < r->state.steps) {
         TrainStep x;
         status = train_step(r, &x, e);
         *stop = stop_signal();
+        /* a file of the data failed: the work so far need not be lost */
+        if ((status == STATUS_IO || status == STATUS_USER) && r->state.step > begun) save(r, NULL);
         if (!status) status = conclude(r, &x, *stop || r->state.step == r->state.steps, e);
     }
     progress_close(&r->progress);
@@ -267,7 +321,7 @@ static void announce(Run *r) {
     g->peak = c->steps > c->step ? machine_peak(r->s.pool, strata_string(m, m->cpu)) : 0;
     progress_note(
         g, "%s: %lld parameters; %lld tokens of text; %lld windows of %lld per step; %d threads",
-        strata_string(m, m->name), (long long)m->parameters, (long long)r->data.count,
+        strata_string(m, m->name), (long long)m->parameters, (long long)data_count(&r->data),
         (long long)r->order.rows, (long long)c->context, r->s.workers);
     if (r->resumed) progress_note(g, "%s: goes on after step %lld", r->out, (long long)c->step);
 }

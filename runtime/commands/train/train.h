@@ -8,7 +8,7 @@
 #define STRATA_TRAIN_H
 
 #include "checkpoint.h"
-#include "data.h"
+#include "data_order.h"
 #include "event_file.h"
 #include "standalone.h"
 #include "progress.h"
@@ -19,9 +19,10 @@ typedef struct Run {
     const Program *p;
     Session s;
     Tokenizer tokenizer;
-    Data text, other; /* of --data and --val; owned */
-    Data data, val;   /* what is trained and evaluated on: views */
+    Data text;      /* of --data */
+    Data data, val; /* what is trained and evaluated on: parts of it, or of --val */
     bool evaluates;
+    double *val_loss; /* of each source of val */
     DataOrder order;
     Checkpoint state; /* step, seeds, best …: what a checkpoint will say */
     int64_t save_every;
@@ -29,6 +30,7 @@ typedef struct Run {
     int32_t *tokens, *targets; /* [batch, context] */
     double *routed;            /* shares of tokens that routes took: of a step, then of one call */
     double *load;              /* of buffers' statistics: how uneven they are */
+    double *epochs;            /* of each source of data */
     bool resumed;
     TrainLog log;
     EventFile events; /* --tensorboard */

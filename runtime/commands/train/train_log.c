@@ -140,17 +140,27 @@ int train_log_step(TrainLog *l, const TrainStep *s, Error *e) {
         text_add(&l->line, i ? ", " : ", \"load\": [");
         text_json_number(&l->line, s->load[i]);
     }
-    text_add(&l->line, s->loads ? "]}\n" : "}\n");
+    text_add(&l->line, s->loads ? "]" : "");
+    for (int32_t i = 0; i < s->sources; i++) {
+        text_add(&l->line, i ? ", " : s->sources > 1 ? ", \"epochs\": [" : ", \"epoch\": ");
+        text_json_number(&l->line, s->epoch[i]);
+    }
+    text_add(&l->line, s->sources > 1 ? "]}\n" : "}\n");
     return train_log_line(l, e);
 }
 
-int train_log_evaluation(TrainLog *l, int64_t step, double loss, const double *training_form,
-                         int64_t best_step, double best, Error *e) {
-    text_add(&l->line, "{\"step\": %lld", (long long)step);
-    number(&l->line, "val_loss", loss);
-    if (training_form) number(&l->line, "loss_training_form", *training_form);
-    number(&l->line, "best_val_loss", best);
-    text_add(&l->line, ", \"best_step\": %lld}\n", (long long)best_step);
+int train_log_evaluation(TrainLog *l, const TrainEvaluation *x, Error *e) {
+    text_add(&l->line, "{\"step\": %lld", (long long)x->step);
+    number(&l->line, "val_loss", x->loss);
+    if (x->training_form) number(&l->line, "loss_training_form", *x->training_form);
+    number(&l->line, "best_val_loss", x->best);
+    text_add(&l->line, ", \"best_step\": %lld", (long long)x->best_step);
+    for (int i = 0; x->val->sources > 1 && i < x->val->sources; i++) {
+        text_add(&l->line, i ? "}, {\"name\": " : ", \"val_files\": [{\"name\": ");
+        text_json_string(&l->line, x->val->source[i].name);
+        number(&l->line, "loss", x->val_loss[i]);
+    }
+    text_add(&l->line, x->val->sources > 1 ? "}]}\n" : "}\n");
     return train_log_line(l, e);
 }
 

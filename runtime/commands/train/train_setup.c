@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "program_tokenizer.h"
 #include "weights.h"
 
 void run_settings(const Program *p, const Checkpoint *saved, Checkpoint *c) {
@@ -16,13 +17,14 @@ void run_settings(const Program *p, const Checkpoint *saved, Checkpoint *c) {
     base = saved ? *saved : *c;
     if (!saved) {
         base.accumulate = v[OPTION_ACCUMULATE].count;
-        base.random = v[OPTION_ORDER].choice == 0;
+        print_text(base.order, sizeof base.order, "%s", order_names[v[OPTION_ORDER].choice]);
         base.steps = v[OPTION_STEPS].count;
         base.eval_every = v[OPTION_EVAL_EVERY].count;
     }
     c->batch = v[OPTION_BATCH].given ? v[OPTION_BATCH].count : base.batch;
     c->accumulate = v[OPTION_ACCUMULATE].given ? v[OPTION_ACCUMULATE].count : base.accumulate;
-    c->random = v[OPTION_ORDER].given ? v[OPTION_ORDER].choice == 0 : base.random;
+    print_text(c->order, sizeof c->order, "%s",
+               v[OPTION_ORDER].given ? order_names[v[OPTION_ORDER].choice] : base.order);
     c->lr = v[OPTION_LR].given ? v[OPTION_LR].number : base.lr;
     c->seed = v[OPTION_SEED].given ? v[OPTION_SEED].seed : base.seed;
     c->data_seed = v[OPTION_DATA_SEED].given ? v[OPTION_DATA_SEED].seed
@@ -54,17 +56,11 @@ static int check_options(const Program *p, Error *e) {
 static int check_files(const Run *r, Error *e) {
     const Program *p = r->p;
     const char *log = option(p, OPTION_LOG)->text;
-    const OptionValue *in[2] = { option(p, OPTION_DATA), option(p, OPTION_VAL) };
     int status = log && strcmp(log, r->out) == 0
         ? error_set(e, STATUS_USER, "%s: expected different files for --out and --log, found one",
                     log)
         : program_distinct(r->out, log, e);
     if (!status) status = program_distinct(log, option(p, OPTION_INIT)->text, e);
-    for (int k = 0; k < 2; k++)
-        for (int i = 0; i < in[k]->length && !status; i++) {
-            status = program_distinct(r->out, in[k]->list[i], e);
-            if (!status) status = program_distinct(log, in[k]->list[i], e);
-        }
     return status ? status : output_check(r->out, true, e);
 }
 
@@ -77,51 +73,74 @@ static int name_output(Run *r, Error *e) {
     return check_files(r, e);
 }
 
-/* The tokenizer of a file with weights, if it holds one; else from the training text. */
-static int make_tokenizer(Run *r, const Safetensors *from, const DataText *text,
-                          const TokenizerKind *kind, Error *e) {
+/* The tokenizer of a file of its own, or of one with weights, if it holds one; else from the
+** training text. */
+static int make_tokenizer(Run *r, const Safetensors *from, const DataFiles *f, Error *e) {
     int64_t vocab = r->p->m->vocab;
-    if (from && tokenizer_held(kind, from))
-        return tokenizer_load(&r->tokenizer, kind, vocab, from, e);
-    return tokenizer_learn(&r->tokenizer, kind, vocab, text->bytes, text->length, e);
+    const char *name = model_text(r->p, r->p->m->tokenizer);
+    const TokenizerKind *kind;
+    int status = program_tokenizer_open(r->p, from, &r->tokenizer, e);
+    if (status || r->tokenizer.kind) return status;
+    if (!*name && !data_files_text(f)) return STATUS_OK; /* tokens need none */
+    status = tokenizer_kind(name, &kind, e);
+    if (status) return status;
+    return from && tokenizer_held(kind, from) ? tokenizer_load(&r->tokenizer, kind, vocab, from, e)
+                                              : data_files_learn(f, &r->tokenizer, kind, vocab, e);
 }
 
-static int read_data(Run *r, const Safetensors *from, const TokenizerKind *kind, Error *e) {
-    const OptionValue *given = option(r->p, OPTION_DATA);
-    DataText text = { 0 };
-    int status = data_text(&text, given->list, given->length, kind->utf8, e);
-    if (!status) status = make_tokenizer(r, from, &text, kind, e);
-    if (!status) status = data_tokens(&r->text, &text, &r->tokenizer, e);
-    data_text_free(&text);
-    if (status) return status;
-    memcpy(r->state.data_sha256, r->text.sha256, sizeof r->state.data_sha256);
-    r->data = r->text;
-    if (r->state.val_share > 0) {
-        status = data_split(&r->text, r->state.val_share, &r->data, &r->val, e);
-        r->evaluates = true;
+/* No output may land on what is read. */
+static int check_inputs(const Run *r, const DataFiles *f, Error *e) {
+    int status = STATUS_OK;
+    for (int i = 0; !status && i < f->files; i++) {
+        status = program_distinct(r->out, f->file[i].path, e);
+        if (!status) status = program_distinct(option(r->p, OPTION_LOG)->text, f->file[i].path, e);
     }
+    return status;
+}
+
+static int open_files(const Run *r, OptionId id, DataFiles *f, Error *e) {
+    const DataWords words = program_words(r->p, id);
+    int status = data_files_open(f, &words, e);
+    if (status) return status;
+    status = check_inputs(r, f, e);
+    if (!status) status = data_files_identify(f, e);
+    if (status) data_files_free(f);
+    return status;
+}
+
+static int read_data(Run *r, const Safetensors *from, Error *e) {
+    DataFiles f;
+    int status = open_files(r, OPTION_DATA, &f, e);
+    if (status) return status;
+    status = make_tokenizer(r, from, &f, e);
+    if (!status) status = data_tokens(&r->text, &f, &r->tokenizer, r->p->m->vocab, false, e);
+    data_files_free(&f);
+    if (status) return status;
+    memcpy(r->state.data_sha256, r->text.files.sha256, sizeof r->state.data_sha256);
+    r->evaluates = r->state.val_share > 0;
+    status = data_split(&r->text, r->state.val_share, &r->data, &r->val, e);
     return status ? status : data_enough(&r->data, "--data", r->p->m->context, e);
 }
 
-static int read_val(Run *r, const TokenizerKind *kind, Error *e) {
+static int read_val(Run *r, Error *e) {
     const OptionValue *given = option(r->p, OPTION_VAL);
     if (!given->given) return r->evaluates ? data_enough(&r->val, "--val-share", 1, e) : STATUS_OK;
-    DataText text = { 0 };
-    int status = data_text(&text, given->list, given->length, kind->utf8, e);
-    if (!status) status = data_tokens(&r->other, &text, &r->tokenizer, e);
-    data_text_free(&text);
+    DataFiles f;
+    int status = open_files(r, OPTION_VAL, &f, e);
     if (status) return status;
-    memcpy(r->state.val_sha256, r->other.sha256, sizeof r->state.val_sha256);
-    r->val = r->other;
+    data_free(&r->val);
+    status = data_files_unweighted(&f, e);
+    if (!status) status = data_tokens(&r->val, &f, &r->tokenizer, r->p->m->vocab, true, e);
+    data_files_free(&f);
+    if (status) return status;
+    memcpy(r->state.val_sha256, r->val.files.sha256, sizeof r->state.val_sha256);
     r->evaluates = true;
     return data_enough(&r->val, "--val", 1, e);
 }
 
 static int read_texts(Run *r, const Safetensors *from, Error *e) {
-    const TokenizerKind *kind;
-    int status = tokenizer_kind(model_text(r->p, r->p->m->tokenizer), &kind, e);
-    if (!status) status = read_data(r, from, kind, e);
-    return status ? status : read_val(r, kind, e);
+    int status = read_data(r, from, e);
+    return status ? status : read_val(r, e);
 }
 
 static int open_memory(Run *r, Error *e) {
@@ -132,9 +151,12 @@ static int open_memory(Run *r, Error *e) {
     if (!status) status = session_arena(s, tokens, false, e);
     r->routed = status ? NULL : calloc(2 * (size_t)r->p->m->routed + 1, sizeof *r->routed);
     r->load = status ? NULL : calloc((size_t)r->p->m->tensors + 1, sizeof *r->load);
+    r->val_loss = status ? NULL : calloc((size_t)r->val.sources + 1, sizeof *r->val_loss);
+    r->epochs = status ? NULL : calloc((size_t)r->data.sources, sizeof *r->epochs);
     r->tokens = status ? NULL : malloc((size_t)tokens * sizeof *r->tokens);
     r->targets = status ? NULL : malloc((size_t)tokens * sizeof *r->targets);
-    if (!status && (!r->tokens || !r->targets || !r->routed || !r->load))
+    bool rows = r->tokens && r->targets && r->routed && r->load && r->val_loss && r->epochs;
+    if (!status && !rows)
         status = error_memory(e, "tokens", (size_t)tokens * sizeof *r->tokens * 2);
     return status;
 }
@@ -191,7 +213,7 @@ static int log_run(Run *r, Error *e) {
     text_json_string(t, strata_string(m, m->precision));
     text_add(t, ", \"seed\": %llu, \"data_seed\": %llu, \"order\": \"%s\"",
              (unsigned long long)r->state.seed, (unsigned long long)r->state.data_seed,
-             r->state.random ? "random" : "sequential");
+             r->state.order);
     text_add(t, ", \"batch\": %lld, \"accumulate\": %lld, \"context\": %lld, \"steps\": %lld",
              (long long)r->state.batch, (long long)r->state.accumulate, (long long)r->state.context,
              (long long)r->state.steps);
@@ -222,7 +244,8 @@ int run_open(Run *r, Error *e) {
                                  r->resumed ? r->state.step : 0, e);
     const Checkpoint *c = &r->state;
     r->save_every = option(r->p, OPTION_SAVE_EVERY)->count;
-    r->order = (DataOrder){ c->random, c->data_seed, c->context, c->batch * c->accumulate };
+    r->order = (DataOrder){ order_called(c->order), c->data_seed, c->context,
+                            c->batch * c->accumulate };
     return status;
 }
 
@@ -235,8 +258,11 @@ void run_close(Run *r) {
     free(r->load);
     free(r->targets);
     free(r->out);
+    free(r->val_loss);
+    free(r->epochs);
+    data_free(&r->data);
+    data_free(&r->val);
     data_free(&r->text);
-    data_free(&r->other);
     tokenizer_free(&r->tokenizer);
     session_close(&r->s);
 }

@@ -9,7 +9,9 @@
 -- bias: of all four projections, or of those that a list names, { "q", "k", "v" }.
 -- qk_norm: RMSNorm of queries and keys, with the fields of 'normed' below.
 -- softcap = c: scores s are c tanh(s / c).  scale: of scores, head_dim ^ -0.5 unless given.
-local rope = require "rope"
+-- gate = {}: sigmoid of a projection of x multiplies what heads give, channel by channel
+-- (arXiv 2505.06708).  growth = { from = n, power = p }: scores grow with the token's place.
+local rope, heads = require "rope", require "heads"
 local count = { type = "integer", min = 1, max = 1 << 20 }
 
 -- over: one head at a time, or all that a projection gives; after_rope: behind the rotation
@@ -71,14 +73,6 @@ local function sizes(m)
   return kv, d
 end
 
--- Softmax over the scores and a logit of each head: what it takes is missing from the others.
--- y [tokens, heads, d], its log-sum-exp [tokens, heads].
-local function with_sinks(m, site, y, lse)
-  local heads = y:shape()[1]
-  local share = sigmoid(lse - m:param(site, "sinks", { heads }, 0))
-  return y * reshape(share, { heads, 1 })
-end
-
 -- v mixed with the first values that were kept, or kept as these.
 local function with_first(m, site, v, routed)
   if routed.rows or routed.keys then
@@ -108,6 +102,26 @@ local function with_self(q, k, v, o, lse, mask, how)
   return reshape(y + share * (reshape(v, { kv, 1, d }) - y), { heads, d })
 end
 
+-- y [tokens,H,d], of the keys that a route chooses, if it does
+local function attended(m, site, q, k, v, how)
+  local o, routed = m.options, site.routed or {}
+  if routed.keys then
+    if o.window or o.sinks then
+      error("attention: expected no window and no sinks where a route chooses the keys, found "
+        .. (o.window and "a window" or "sinks"))
+    end
+    local some_k, some_v = gather(k, routed.keys), gather(v, routed.keys)
+    local o_some = attention(q, some_k, some_v, how)
+    local lse = attention_lse(q, some_k, some_v, how)
+    return with_self(q, k, v, o_some, lse, routed.mask, how)
+  end
+  local values = routed.bypass == "vo" and gather(v, routed.rows) or v
+  local y = attention(q, k, values, how)
+  if not o.sinks then return y end
+  return heads.with_sinks(y, attention_lse(q, k, values, how),
+    m:param(site, "sinks", { o.heads }, 0))
+end
+
 return sublayer {
   options = {
     heads = { type = "integer", min = 1, max = 1 << 20, required = true },
@@ -126,43 +140,34 @@ return sublayer {
     softcap = { type = "number", above = 0 },
     scale = { type = "number", above = 0 },
     value_residual = { type = "boolean", default = false },
+    gate = heads.gate, growth = heads.growth,
   },
   reads = function(o) return o.reads == "each" and { "q", "k", "v" } or nil end,
   forward = function(m, site, x)
     local o, routed = m.options, site.routed or {}
     local kv, d = sizes(m)
     local list, passes = routed.rows, routed.bypass == "vo"
-    local function project(name, heads, all)
+    local function input(name, all)
       local from = o.reads == "each" and x[name] or x
-      if list and not all then from = gather(from, list) end
-      return reshape(m:linear(site, name, from, heads * d, has_bias(o.bias, name)),
-        { heads, d })
+      return list and not all and gather(from, list) or from
+    end
+    local function project(name, count, all)
+      return reshape(m:linear(site, name, input(name, all), count * d, has_bias(o.bias, name)),
+        { count, d })
     end
     local q, k, v = project("q", o.heads), project("k", kv), project("v", kv, passes)
     if o.value_residual then v = with_first(m, site, v, routed) end
     q, k = placed(m, site, q, k)
+    if o.growth then q = heads.grown(o.growth, q) end
     local how = { causal = o.causal, scale = o.scale or d ^ -0.5, window = o.window,
       softcap = o.softcap }
-    local y
-    if routed.keys then
-      if o.window or o.sinks then
-        error("attention: expected no window and no sinks where a route chooses the keys, found "
-          .. (o.window and "a window" or "sinks"))
-      end
-      local some_k, some_v = gather(k, routed.keys), gather(v, routed.keys)
-      local o_some = attention(q, some_k, some_v, how)
-      local lse = attention_lse(q, some_k, some_v, how)
-      y = with_self(q, k, v, o_some, lse, routed.mask, how)
-    else
-      local values = passes and gather(v, list) or v
-      y = attention(q, k, values, how)
-      if o.sinks then y = with_sinks(m, site, y, attention_lse(q, k, values, how)) end
-    end
+    local y = attended(m, site, q, k, v, how)
     if passes then
       local mask = reshape(routed.mask, { 1, 1, 1 })
       y = reshape(scatter(y, list), { kv, o.heads // kv, d })
       y = select(mask, y, reshape(v, { kv, 1, d }))
     end
+    if o.gate then y = heads.gated(m, site, o.gate, y, input("q", passes)) end
     local out = m:linear(site, "o", reshape(y, { o.heads * d }), m.dim, has_bias(o.bias, "o"))
     return list and not passes and scatter(out, list) or out
   end,

@@ -1,5 +1,6 @@
 -- Kimi Delta Attention (arXiv 2510.26692): a state [d, d] a head, whose channels decay each at its
--- own rate and which is corrected towards v rather than added to; no positions.
+-- own rate and which is corrected towards v rather than added to; no positions.  floor = n, below
+-- 0: logarithms of decays are n sigmoid(e^decay_log f), not -e^decay_log softplus(f).
 local recurrent = require "recurrent"
 local count = recurrent.count
 
@@ -9,6 +10,7 @@ return sublayer {
     heads = { type = "integer", min = 1, max = 1 << 20, required = true },
     head_dim = count, gate_rank = count,
     conv = { type = "integer", min = 0, max = 64, default = 4 },
+    floor = { type = "number", below = 0 },
   },
   forward = function(m, site, all)
     local o = m.options
@@ -26,7 +28,7 @@ return sublayer {
       local q, k = recurrent.unit(stream "q") * d ^ -0.5, recurrent.unit(stream "k")
       local f = recurrent.through(m, site, "decay", x, rank, P) + recurrent.decay_bias(m, site, P)
       local y = recurrence(q, k, stream "v", {
-        decay = recurrent.decay(m, site, reshape(f, { H, d })),
+        decay = recurrent.decay(m, site, reshape(f, { H, d }), o.floor),
         delta = sigmoid(m:linear(site, "beta", x, H)),
       })
       local gate = sigmoid(recurrent.through(m, site, "gate", x, rank, P))

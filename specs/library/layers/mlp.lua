@@ -1,5 +1,6 @@
 -- Gated, arXiv 2002.05202: down(act(gate x) * up x), swiglu with silu, geglu with gelu, geglu_tanh
--- with gelu_tanh, reglu with relu; the others: down(act(up x)).
+-- with gelu_tanh, reglu with relu; the others: down(act(up x)).  limit = c, of gated ones: gate x is
+-- at most c, up x between -c and c.
 local activation = { silu = silu, relu = relu, gelu = gelu, gelu_tanh = gelu_tanh, relu2 = relu2 }
 local gated = { swiglu = silu, geglu = gelu, geglu_tanh = gelu_tanh, reglu = relu }
 
@@ -12,13 +13,21 @@ return sublayer {
         "silu" },
     },
     bias = { type = "boolean", default = false },
+    limit = { type = "number", above = 0 },
   },
+  check = function(o)
+    if o.limit and not gated[o.activation] then
+      error("mlp: expected a limit with a gated activation only, found '" .. o.activation .. "'")
+    end
+  end,
   forward = function(m, site, x)
     local o, h = m.options, nil
     local gate = gated[o.activation]
     if gate then
-      h = gate(m:linear(site, "gate", x, o.hidden, o.bias))
-        * m:linear(site, "up", x, o.hidden, o.bias)
+      h = m:linear(site, "gate", x, o.hidden, o.bias)
+      h = gate(o.limit and min(h, o.limit) or h)
+      local up = m:linear(site, "up", x, o.hidden, o.bias)
+      h = h * (o.limit and min(max(up, -o.limit), o.limit) or up)
     else
       h = activation[o.activation](m:linear(site, "up", x, o.hidden, o.bias))
     end

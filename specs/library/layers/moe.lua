@@ -1,8 +1,14 @@
 -- Experts: y = sum of w_e Expert_e(x) over the 'top' experts that a token's router chooses, and of
 -- a shared one. Chosen is by scores plus a balance bias, weighted by scores alone; with groups,
 -- among the experts of the 'top_groups' whose two best are best (DeepSeek-V3, arXiv 2412.19437).
--- After a step the bias of an expert that got more than the mean load moves down by 'balance'.
-local function silu(x) return x * sigmoid(x) end
+-- After a step the bias of an expert that got more than the mean load moves down by 'balance';
+-- balance_bias = false: there is none, and chosen is by scores alone (Mixtral, arXiv 2401.04088).
+-- An expert is down(silu(gate x) * up x).  limit = c: gate x is at most c, up x between -c and c
+-- (shared_limit: of the shared one); gate_cap, up_cap = c: the factor gate x of silu, and up x, are
+-- c tanh(x / c).  out_conv: as many taps of a short convolution behind the sum.
+local recurrent = require "recurrent"
+local count = { type = "integer", min = 1, max = 64 }
+local bound = { type = "number", above = 0 }
 
 -- Only the experts of the best groups stay; a group's score is the sum of its two best.
 local function of_groups(o, s)
@@ -18,6 +24,36 @@ local function matrices(m, site, name, out, k)
     normal(0.02))
 end
 
+-- Marks the experts of a token by their scores; a bias learns to spread the load.
+local function choice(m, site, s)
+  local o, bias = m.options, nil
+  if o.balance_bias then
+    bias = m:buffer(site, "router.balance_bias", { o.experts }, 0)
+    s = s + bias
+  end
+  if o.groups > 1 then s = of_groups(o, s) end
+  local mask = largest(s, o.top)
+  if bias then
+    m:rule(bias, token_sum(mask), function(b, load)
+      local sign = step(mean(load, 1) - load) - step(load - mean(load, 1))
+      return b + o.balance * (sign - mean(sign, 1))
+    end)
+  end
+  return chosen(mask, o.top)
+end
+
+-- silu(gate) * up, with what the options bound
+local function activated(o, gate, up)
+  local factor = gate
+  if o.limit then
+    gate, up = min(gate, o.limit), min(max(up, -o.limit), o.limit)
+    factor = gate
+  end
+  if o.gate_cap then factor = softcap(gate, o.gate_cap) end
+  if o.up_cap then up = softcap(up, o.up_cap) end
+  return factor * sigmoid(gate) * up
+end
+
 return sublayer {
   name = "mlp",
   options = {
@@ -31,6 +67,8 @@ return sublayer {
     normalize = { type = "boolean", default = true },
     scale = { type = "number", default = 1 },
     balance = { type = "number", min = 0, default = 1e-3 },
+    balance_bias = { type = "boolean", default = true },
+    limit = bound, shared_limit = bound, gate_cap = bound, up_cap = bound, out_conv = count,
   },
   check = function(o)
     local groups, kept = o.groups, o.top_groups or o.groups
@@ -50,26 +88,20 @@ return sublayer {
     local o, D = m.options, m.dim
     local z = m:linear(site, "router", x, o.experts)
     local s = o.score == "softmax" and softmax(z, 1) or sigmoid(z)
-    local bias = m:buffer(site, "router.balance_bias", { o.experts }, 0)
-    local biased = s + bias
-    if o.groups > 1 then biased = of_groups(o, biased) end
-    local mask = largest(biased, o.top)
-    local places = chosen(mask, o.top)
-    m:rule(bias, token_sum(mask), function(b, load)
-      local sign = step(mean(load, 1) - load) - step(load - mean(load, 1))
-      return b + o.balance * (sign - mean(sign, 1))
-    end)
+    local places = choice(m, site, s)
     local w = pick(s, places)
     if o.normalize then w = w / (sum(w, 1) + 1e-20) end
     if o.scale ~= 1 then w = o.scale * w end
-    local h = silu(expert_linear(x, matrices(m, site, "gate", o.hidden, D), places))
-      * expert_linear(x, matrices(m, site, "up", o.hidden, D), places)
+    local h = activated(o, expert_linear(x, matrices(m, site, "gate", o.hidden, D), places),
+      expert_linear(x, matrices(m, site, "up", o.hidden, D), places))
     local y = expert_linear(h * reshape(w, { o.top, 1 }),
       matrices(m, site, "down", D, o.hidden), places)
     y = sum(y, 1)
-    if o.shared == 0 then return y end
-    local hidden = o.shared * o.hidden
-    return y + m:linear(site, "shared.down", silu(m:linear(site, "shared.gate", x, hidden))
-      * m:linear(site, "shared.up", x, hidden), D)
+    if o.shared > 0 then
+      local hidden = o.shared * o.hidden
+      y = y + m:linear(site, "shared.down", activated({ limit = o.shared_limit },
+        m:linear(site, "shared.gate", x, hidden), m:linear(site, "shared.up", x, hidden)), D)
+    end
+    return o.out_conv and recurrent.residual_conv(m, site, "out_conv", y, o.out_conv) or y
   end,
 }

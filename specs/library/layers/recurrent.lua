@@ -34,18 +34,35 @@ function recurrent.short_conv(m, site, name, x, taps)
     normal(0.02))))
 end
 
+-- x [tokens, width] and its convolution over time, each channel with 'taps' of its own, scaled so
+-- that the size of x stays (Inkling-2, transformers 5.23).
+function recurrent.residual_conv(m, site, name, x, taps)
+  local w = m:param(site, name .. ".weight", { x:shape()[1], taps }, normal(0.02))
+  return (conv(x, w) + x) * (taps + 1) ^ -0.5
+end
+
+-- The same with taps that each token adds for itself, one set a group of channels; 'from' [D] says
+-- which.
+function recurrent.dynamic_conv(m, site, name, x, taps, groups, from)
+  local w = m:param(site, name .. ".weight", { x:shape()[1], taps }, normal(0.02))
+  local own = reshape(m:linear(site, name .. ".taps", from, groups * taps), { groups, taps })
+  return (conv(x, w) + conv(x, own) + x) * (2 * taps + 1) ^ -0.5
+end
+
 -- PREFIX.name.weight of two products, through 'rank' numbers: [out, rank] and [rank, D].
 function recurrent.through(m, site, name, x, rank, out)
   return m:linear(site, name .. "_up", m:linear(site, name .. "_down", x, rank), out)
 end
 
 -- -e^log softplus(f): the exponent of a decay for f [heads] or [heads, d]; 'log' one number a head,
--- that of something from 1 to 16.
-function recurrent.decay(m, site, f)
+-- that of something from 1 to 16.  With a floor, floor sigmoid(e^log f).
+function recurrent.decay(m, site, f, floor)
   local heads, each = f:shape()[1], f:shape()[2]
   local log_rate = m:param(site, "decay_log", { heads }, uniform(1, 16, math.log))
   local rate = exp(log_rate)
-  return -(each and reshape(rate, { heads, 1 }) or rate) * recurrent.softplus(f)
+  if each then rate = reshape(rate, { heads, 1 }) end
+  if floor then return floor * sigmoid(rate * f) end
+  return -rate * recurrent.softplus(f)
 end
 
 -- What starts decays: softplus of it is from 0.001 to 0.1, evenly in its logarithm.

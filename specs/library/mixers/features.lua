@@ -18,7 +18,7 @@ end
 -- phi(rms(v)), [rank]; F is linear, so the scale can come after it
 local function of_source(m, v)
   local x = linear(v, matrix(m))
-  return phi(m.options.key_norm and x * rsqrt(mean(v * v, 1) + m.eps) or x)
+  return phi(m.options.key_norm and x * rsqrt(mean(v * v, 1) + (m.options.eps or m.eps)) or x)
 end
 
 -- A bias on the logit is a factor exp(bias) on the weight.

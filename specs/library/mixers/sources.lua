@@ -1,6 +1,7 @@
 -- What AttnRes and HAARES share: blocks of sublayers, and a read of sources.
 --   z_j = scale (q * g) . rms(v_j) + b_j      h = sum over j of softmax(z)_j v_j
 -- value_norm: rms(v_j) in place of v_j too, where there are several (Inkling-2, with scale D^-1/2).
+-- eps: of these norms, the model's unless given.
 local features = require "features"
 local sources = {}
 local whole = { type = "integer", min = 1 }
@@ -14,6 +15,7 @@ function sources.options(more)
     query = { type = "string", one_of = { "learned", "input", "static" }, default = "learned" },
     rank = { type = "integer", min = 1, default = 8 }, key_norm = flag, key_gain = flag,
     value_norm = { type = "boolean", default = false }, scale = { type = "number", above = 0 },
+    eps = { type = "number", min = 0, max = 1 },
   }
   for name, field in pairs(more) do o[name] = field end
   return o
@@ -73,7 +75,7 @@ local function logits(m, site, V, N, newest)
   local z = H == 1 and sum(products, 2) or sum(reshape(products, { N, H, m.dim // H }), 3)
   if o.scale then z = z * o.scale end
   if not o.key_norm or o.value_norm then return z, H end
-  local r = rsqrt(mean(V * V, 2) + m.eps)
+  local r = rsqrt(mean(V * V, 2) + (o.eps or m.eps))
   return z * (H == 1 and r or reshape(r, { N, 1 })), H
 end
 
@@ -86,7 +88,7 @@ function sources.read(m, site, list, newest, bias)
   end
   if o.value_norm and N == 1 then return list[1] end
   local V = stack(list)
-  if o.value_norm then V = V * reshape(rsqrt(mean(V * V, 2) + m.eps), { N, 1 }) end
+  if o.value_norm then V = V * reshape(rsqrt(mean(V * V, 2) + (o.eps or m.eps)), { N, 1 }) end
   local z, H = logits(m, site, V, N, newest)
   if bias then z = z + (H == 1 and bias or reshape(bias, { N, 1 })) end
   local alpha = o.kernel == "sigmoid" and sigmoid(z) or softmax(z, 1)

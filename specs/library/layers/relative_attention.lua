@@ -1,8 +1,11 @@
--- Attention of Inkling-2: no rotary positions, but a bias for each distance up to an extent, which
--- a token mixes out of learned profiles; keys and values go through short convolutions; heads of
--- queries and keys are no longer than a threshold; a sink and a gate that the token itself chooses.
--- Layers that see everything (no window) read q, k and v each on their own.
-local convs = require "shared.conv"
+-- Attention without rotary positions, as Inkling-2 has it (transformers 5.23): a bias for each
+-- distance up to an extent, which a token mixes out of learned profiles; keys and values go through
+-- short convolutions; heads of queries and keys are no longer than a threshold, values have none of
+-- their own length; a sink and a gate that the token itself chooses, and a convolution at the end.
+-- Layers that see everything (no window) read q, k and v each on their own, add taps of each
+-- token's own to the convolutions of keys and values, and scale scores by 1 + growth log(place /
+-- floor) from the place 'floor' on.
+local recurrent = require "recurrent"
 
 -- Heads [tokens,H,d] cut down to a length.
 local function clip(x, threshold)
@@ -20,6 +23,7 @@ local function unit(m, x)
   return x * reshape(rsqrt(mean(x * x, 2) + m.eps), { x:shape()[1], 1 })
 end
 
+-- [tokens,H,extent]: profiles [extent,r] of distances, mixed by a token's states [tokens,H,r]
 local function position_bias(m, site, states, extent)
   local shape = states:shape()
   local profiles = m:param(site, "distance.weight", { extent, shape[2] }, normal(0.02))
@@ -27,45 +31,58 @@ local function position_bias(m, site, states, extent)
     * reshape(profiles, { 1, extent, shape[2] }), 3)
 end
 
-local count = { type = "integer", min = 1, required = true }
+-- q and the relative states [tokens,H,...], longer the later the token.
+local function grown(o, q, relative)
+  if o.window or o.growth == 0 then return q, relative end
+  local at = public.position { number = true, of = q }
+  local tau = reshape(1 + o.growth * log(max((at + 1) / o.floor, 1)), { 1, 1 })
+  return q * tau, relative * tau
+end
+
+local count = { type = "integer", min = 1, max = 1 << 20, required = true }
 
 return sublayer {
+  name = "attention",
   options = {
     heads = count, kv_heads = count, head_dim = count,
-    window = { type = "integer", min = 1 },
+    window = { type = "integer", min = 1, max = 1 << 20 },
     extent = count,                                                    -- of the bias, in tokens
-    relative_dim = { type = "integer", min = 1, default = 16 },        -- profiles a head mixes
+    relative_dim = { type = "integer", min = 1, max = 1 << 20, default = 16 },  -- profiles
+    conv = { type = "integer", min = 1, max = 64, default = 4 },       -- taps
     clip = { type = "number", above = 0, default = 512 ^ 0.5 },
     relative_clip = { type = "number", above = 0, default = 8 },
-    floor = { type = "integer", min = 1, default = 128000 },           -- scores grow from here on
+    floor = { type = "integer", min = 1, default = 128000 },
     growth = { type = "number", min = 0, default = 0.1 },
   },
+  check = function(o)
+    if o.heads % o.kv_heads ~= 0 then
+      error("relative_attention: expected kv_heads to divide heads = " .. o.heads .. ", found "
+        .. o.kv_heads)
+    end
+  end,
   reads = function(o) return not o.window and { "q", "k", "v" } or nil end,
   forward = function(m, site, x)
     local o = m.options
     local H, G, d = o.heads, o.kv_heads, o.head_dim
+    if site.routed then error("relative_attention: expected no route, found one") end
     local from = o.window and { q = x, k = x, v = x } or x
     local function past(name)
-      local y = m:linear(site, name, from[name], G * d)
-      if o.window then y = convs.static(m, site, name .. "_conv", y)
-      else y = convs.dynamic(m, site, name .. "_conv", y, G, from[name]) end
+      local y, conv_name = m:linear(site, name, from[name], G * d), name .. "_conv"
+      if o.window then y = recurrent.residual_conv(m, site, conv_name, y, o.conv)
+      else y = recurrent.dynamic_conv(m, site, conv_name, y, o.conv, G, from[name]) end
       return reshape(y, { G, d })
     end
     local function of_query(name, size) return m:linear(site, name, from.q, size) end
     local q = scaled_clip(m, site, "q_clip", reshape(of_query("q", H * d), { H, d }), o.clip)
     local relative = reshape(of_query("relative", H * o.relative_dim), { H, o.relative_dim })
     relative = scaled_clip(m, site, "relative_clip", relative, o.relative_clip)
-    if not o.window and o.growth > 0 then
-      local at = position { number = true, of = q }
-      local tau = 1 + o.growth * log(max((at + 1) / o.floor, 1))
-      q, relative = q * reshape(tau, { 1, 1 }), relative * reshape(tau, { 1, 1 })
-    end
+    q, relative = grown(o, q, relative)
     local k, v = clip(past "k", o.clip), unit(m, past "v")
     local how = { causal = true, scale = d ^ -0.5, window = o.window,
                   by_distance = position_bias(m, site, relative, o.extent) }
     local y = attention(q, k, v, how)
     local share = sigmoid(attention_lse(q, k, v, how) - of_query("sink", H))
     y = reshape(y * reshape(share, { H, 1 }), { H * d }) * sigmoid(of_query("gate", H * d))
-    return convs.static(m, site, "out_conv", m:linear(site, "o", y, m.dim))
+    return recurrent.residual_conv(m, site, "out_conv", m:linear(site, "o", y, m.dim), o.conv)
   end,
 }

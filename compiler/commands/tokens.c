@@ -1,0 +1,164 @@
+/*
+** strata tokens: texts to a token file, which training reads as it reads the texts themselves.
+** Tokens are made by what programs use (data.h), so that both are the same.
+*/
+#include "build.h"
+#include "command.h"
+#include "console.h"
+#include "data.h"
+#include "files.h"
+#include "tokenizer_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What makes tokens. */
+typedef struct TokensOptions {
+    const char *output, *spec, *tokenizer, *weights;
+    DataWords words;
+} TokensOptions;
+
+static int take(TokensOptions *to, const Options *o, Error *e) {
+    *to = (TokensOptions){
+        .output = option_of(o, STRATA_OPTION_TOKEN_FILE)->text,
+        .spec = option_of(o, STRATA_OPTION_TOKENS_SPEC)->text,
+        .tokenizer = option_of(o, STRATA_OPTION_TOKENIZER)->text,
+        .weights = option_of(o, STRATA_OPTION_TOKENIZER_WEIGHTS)->text,
+        .words = { "strata tokens", (const char *const *)o->word, o->words,
+                   option_of(o, STRATA_OPTION_FIELD)->text },
+    };
+    if (!o->words)
+        return error_set(e, STATUS_USAGE,
+                         "strata tokens: expected texts, JSON lines, token files or folders, found "
+                         "none");
+    if (!to->output)
+        return error_set(e, STATUS_USAGE, "strata tokens: expected -o FILE, found none");
+    if (!to->spec == !to->tokenizer)
+        return error_set(e, STATUS_USAGE, "strata tokens: expected --spec or --tokenizer, found %s",
+                         to->spec ? "both" : "neither");
+    return STATUS_OK;
+}
+
+/* == The tokenizer ======================================================== */
+
+/* A tokenizer that is learnt from training text is in the weights that were trained on it. */
+static int load(Tokenizer *t, const TokensOptions *o, const TokenizerKind *kind, int64_t vocab,
+                Error *e) {
+    Safetensors s = { 0 };
+    if (kind->tensor && !o->weights)
+        return error_set(e, STATUS_USAGE,
+                         "strata tokens: expected --weights W, trained with the tokenizer \"%s\", "
+                         "which is learnt from the training text, found none",
+                         kind->name);
+    if (!o->weights) return tokenizer_learn(t, kind, vocab, "", 0, e);
+    int status = safetensors_open(&s, o->weights, e);
+    if (!status) status = safetensors_verify(&s, NULL, e);
+    if (!status) status = tokenizer_load(t, kind, vocab, &s, e);
+    safetensors_close(&s);
+    return status;
+}
+
+static int of_spec(Tokenizer *t, const TokensOptions *o, Allowance *a, int64_t *vocab, Error *e) {
+    const TokenizerKind *kind;
+    Model *m = build_load(o->spec, a, e);
+    if (!m) return e->status;
+    const CarriedFile *f = &m->tokenizer_file;
+    *vocab = m->vocab;
+    int status = f->bytes ? tokenizer_parse(t, m->tokenizer, f->bytes, f->size, e)
+                          : tokenizer_kind(m->tokenizer ? m->tokenizer : "", &kind, e);
+    if (!status && !f->bytes) status = load(t, o, kind, *vocab, e);
+    spec_free(m);
+    return status;
+}
+
+/* Of a kind, else of a file. */
+static int of_name(Tokenizer *t, const TokensOptions *o, int64_t *vocab, Error *e) {
+    const TokenizerKind *kind;
+    int status = tokenizer_kind(o->tokenizer, &kind, NULL);
+    status = status ? tokenizer_open(t, o->tokenizer, NULL, NULL, e)
+                    : load(t, o, kind, INT32_MAX, e);
+    *vocab = t->ids;
+    return status;
+}
+
+/* == The file ============================================================= */
+
+static int check_output(const TokensOptions *o, const DataFiles *f, Error *e) {
+    struct stat out;
+    int status = output_check(o->output, false, e);
+    if (status || stat(o->output, &out)) return status;
+    for (int i = 0; !status && i < f->files; i++)
+        if (f->file[i].before.st_dev == out.st_dev && f->file[i].before.st_ino == out.st_ino)
+            status = error_set(e, STATUS_USER,
+                               "%s: expected a file to write, found one that is read (%s)",
+                               o->output, f->file[i].path);
+    return status;
+}
+
+/* Ids of 2 or 4 bytes, little-endian. */
+static void narrow(const int32_t *ids, int64_t n, int width, unsigned char *to) {
+    for (int64_t i = 0; i < n; i++)
+        for (int k = 0; k < width; k++)
+            *to++ = (unsigned char)((uint32_t)ids[i] >> 8 * k);
+}
+
+static int write_ids(Output *out, const Data *d, const TokenHeader *h, Error *e) {
+    enum { PIECE = 1 << 13 };
+    int32_t ids[PIECE];
+    unsigned char bytes[PIECE * sizeof *ids];
+    int status = STATUS_OK;
+    for (int64_t at = 0, n; !status && at < h->count; at += n) {
+        n = h->count - at < PIECE ? h->count - at : PIECE;
+        status = data_read(d, 0, at, n, ids, e);
+        if (status) break;
+        narrow(ids, n, h->width, bytes);
+        status = output_write(out, bytes, (size_t)n * (size_t)h->width, e);
+    }
+    return status;
+}
+
+static int write_tokens(const char *path, const Data *d, const TokenHeader *h, Error *e) {
+    Output out;
+    unsigned char head[TOKEN_FILE_HEADER];
+    int status = output_open(&out, path, e);
+    if (status) return status;
+    token_file_print(h, head);
+    status = output_write(&out, head, sizeof head, e);
+    if (!status) status = write_ids(&out, d, h, e);
+    if (!status) return output_commit(&out, false, e);
+    output_discard(&out);
+    return status;
+}
+
+static int make(const TokensOptions *o, const Tokenizer *t, int64_t vocab, Error *e) {
+    DataFiles f;
+    Data d = { 0 };
+    int status = data_files_open(&f, &o->words, e);
+    if (status) return status;
+    status = data_files_unweighted(&f, e);
+    if (!status) status = check_output(o, &f, e);
+    if (!status) status = data_tokens(&d, &f, t, vocab, false, e);
+    data_files_free(&f);
+    TokenHeader h = { t->ids <= 65536 ? 2 : 4, data_count(&d) };
+    if (!status) status = data_enough(&d, o->words.option, 0, e);
+    if (!status) status = write_tokens(o->output, &d, &h, e);
+    if (!status) {
+        Text line = { 0 };
+        text_add(&line, "%s: %lld tokens of %d bits\n", o->output, (long long)h.count, 8 * h.width);
+        status = console_lines(&line, e);
+    }
+    data_free(&d);
+    return status;
+}
+
+int command_tokens(const Options *given, Allowance *a, Error *e) {
+    TokensOptions o;
+    Tokenizer t = { 0 };
+    int64_t vocab = 0;
+    int status = take(&o, given, e);
+    if (!status) status = o.spec ? of_spec(&t, &o, a, &vocab, e) : of_name(&t, &o, &vocab, e);
+    allowance_lift(a); /* for compiling: texts may take as long as they do */
+    if (!status) status = make(&o, &t, vocab, e);
+    tokenizer_free(&t);
+    return status;
+}

@@ -1,0 +1,258 @@
+/* Tokenizers to GGUF; see gguf_tokenizer.h. */
+#include "gguf_tokenizer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "files.h"
+
+enum { TYPE_NORMAL = 1, TYPE_CONTROL = 3, TYPE_USER = 4, TYPE_UNUSED = 5 };
+
+typedef struct TokenList {
+    const char **text; /* by id; NULL: none */
+    int32_t *type;
+    int64_t count;
+} TokenList;
+
+/* == The file ============================================================= */
+
+static int read_json(const char *file, Json *j, Error *e) {
+    Input in;
+    int status = input_open(&in, file, e);
+    if (status) return status;
+    uint64_t size = (uint64_t)in.before.st_size;
+    char *text = size <= TOKENIZER_FILE ? malloc(size + 1) : NULL;
+    if (size > TOKENIZER_FILE)
+        status = error_set(e, STATUS_LIMIT, "%s: expected at most %d bytes, found more", file,
+                           TOKENIZER_FILE);
+    else if (!text) status = error_memory(e, file, size);
+    if (!status) status = input_read(&in, 0, text, size, e);
+    if (!status) status = input_unchanged(&in, e);
+    if (!status) status = json_parse(j, file, text, size, TOKENIZER_VALUES, e);
+    free(text);
+    input_close(&in);
+    return status;
+}
+
+static const JsonNode *member(const Json *j, const JsonNode *n, const char *key, JsonType type) {
+    const JsonNode *m = n && n->type == JSON_OBJECT ? json_member(j, n, key) : NULL;
+    return m && m->type == type ? m : NULL;
+}
+
+static const char *string(const Json *j, const JsonNode *n, const char *key) {
+    const JsonNode *m = member(j, n, key, JSON_STRING);
+    return m ? m->text : "";
+}
+
+/* == How text is cut before merges ======================================== */
+
+/* What llama.cpp calls it, by the expression that the file has. */
+static const struct {
+    const char *expression, *name;
+} splits[] = {
+    { "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| "
+      "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+      "llama-bpe" },
+    { "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| "
+      "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+      "qwen2" },
+};
+
+/* Of one step: "" where it is none that is known. */
+static const char *step_name(const Json *j, const JsonNode *step) {
+    const char *type = string(j, step, "type");
+    if (!strcmp(type, "ByteLevel"))
+        return member(j, step, "use_regex", JSON_FALSE) ? "bytes" : "gpt-2";
+    if (!strcmp(type, "Digits"))
+        return member(j, step, "individual_digits", JSON_TRUE) ? "digits" : "";
+    const char *expression = string(j, member(j, step, "pattern", JSON_OBJECT), "Regex");
+    for (size_t i = 0; !strcmp(type, "Split") && i < sizeof splits / sizeof *splits; i++)
+        if (!strcmp(expression, splits[i].expression)) return splits[i].name;
+    return "";
+}
+
+static const char *split_name(const Json *j) {
+    const JsonNode *p = member(j, j->node, "pre_tokenizer", JSON_OBJECT);
+    if (!p) return NULL;
+    const JsonNode *list = member(j, p, "pretokenizers", JSON_ARRAY);
+    if (!list) return !strcmp(step_name(j, p), "gpt-2") ? "gpt-2" : NULL;
+    const JsonNode *one = json_first(j, list), *two = one ? json_next(j, one) : NULL;
+    if (!two || json_next(j, two)) return NULL;
+    const char *first = step_name(j, one), *second = step_name(j, two);
+    if (!strcmp(first, "digits") && !strcmp(second, "gpt-2")) return "smollm";
+    bool split = !strcmp(first, "llama-bpe") || !strcmp(first, "qwen2");
+    return split && !strcmp(second, "bytes") ? first : NULL;
+}
+
+/* == Tokens =============================================================== */
+
+static int set_token(TokenList *t, const char *file, const char *text, const JsonNode *id,
+                     int32_t type, Error *e) {
+    int64_t i;
+    if (!id || !json_int64(id, &i) || i < 0 || i >= t->count)
+        return error_set(e, STATUS_USER, "%s: expected ids from 0 to %lld, found '%s' of '%s'",
+                         file, (long long)t->count - 1, id ? id->text ? id->text : "" : "none",
+                         text);
+    if (t->text[i] && (type == TYPE_NORMAL || strcmp(t->text[i], text)))
+        return error_set(e, STATUS_USER, "%s: expected each id once, found %lld twice", file,
+                         (long long)i);
+    t->text[i] = text;
+    t->type[i] = type;
+    return STATUS_OK;
+}
+
+static int read_tokens(const Json *j, const char *file, TokenList *t, Error *e) {
+    const JsonNode *model = member(j, j->node, "model", JSON_OBJECT);
+    const JsonNode *vocab = member(j, model, "vocab", JSON_OBJECT);
+    const JsonNode *added = member(j, j->node, "added_tokens", JSON_ARRAY);
+    if (!vocab) return error_set(e, STATUS_USER, "%s: expected model.vocab, found none", file);
+    int status = STATUS_OK;
+    for (const JsonNode *n = json_first(j, vocab); n && !status; n = json_next(j, n))
+        status = set_token(t, file, n->key, n, TYPE_NORMAL, e);
+    for (const JsonNode *n = added ? json_first(j, added) : NULL; n && !status;
+         n = json_next(j, n)) {
+        const JsonNode *id = member(j, n, "id", JSON_NUMBER);
+        bool special = member(j, n, "special", JSON_TRUE) != NULL;
+        status = set_token(t, file, string(j, n, "content"), id, special ? TYPE_CONTROL : TYPE_USER,
+                           e);
+    }
+    return status;
+}
+
+static void add_tokens(Gguf *g, TokenList *t) {
+    gguf_strings(g, "tokenizer.ggml.tokens", (uint64_t)t->count);
+    for (int64_t i = 0; i < t->count; i++) {
+        char unused[32];
+        print_text(unused, sizeof unused, "[PAD%lld]", (long long)i);
+        if (!t->text[i]) t->type[i] = TYPE_UNUSED;
+        const char *text = t->text[i] ? t->text[i] : unused;
+        gguf_item(g, text, strlen(text));
+    }
+    gguf_i32s(g, "tokenizer.ggml.token_type", t->type, (uint64_t)t->count);
+}
+
+/* "a b" or ["a", "b"] */
+static int add_merges(const Json *j, const char *file, Gguf *g, Error *e) {
+    const JsonNode *list = member(j, member(j, j->node, "model", JSON_OBJECT), "merges",
+                                  JSON_ARRAY);
+    if (!list) return error_set(e, STATUS_USER, "%s: expected model.merges, found none", file);
+    gguf_strings(g, "tokenizer.ggml.merges", list->count);
+    for (const JsonNode *n = json_first(j, list); n; n = json_next(j, n)) {
+        Text pair = { 0 };
+        const JsonNode *one = n->type == JSON_ARRAY ? json_first(j, n) : NULL;
+        const JsonNode *two = one ? json_next(j, one) : NULL;
+        bool list_of_two = two && one->type == JSON_STRING && two->type == JSON_STRING;
+        if (n->type != JSON_STRING && !list_of_two)
+            return error_set(e, STATUS_USER, "%s: expected merges as pairs, found another value",
+                             file);
+        if (list_of_two) text_add(&pair, "%s %s", one->text, two->text);
+        else text_add(&pair, "%s", n->text);
+        if (pair.at) gguf_item(g, pair.at, pair.length);
+        int status = text_status(&pair, e);
+        text_free(&pair);
+        if (status) return status;
+    }
+    return STATUS_OK;
+}
+
+static const char *const beginning[] = { "<|begin_of_text|>", "<s>", "<|endoftext|>", NULL };
+static const char *const ending[] = { "<|im_end|>",    "<|eot_id|>", "<|end_of_text|>",
+                                      "<|endoftext|>", "</s>",       NULL };
+
+/* The id of the first of these texts that is an added token; -1: none is. */
+static int64_t added_id(const Json *j, const char *const *names) {
+    const JsonNode *added = member(j, j->node, "added_tokens", JSON_ARRAY);
+    int64_t id;
+    for (; added && *names; names++)
+        for (const JsonNode *n = json_first(j, added); n; n = json_next(j, n)) {
+            const JsonNode *at = member(j, n, "id", JSON_NUMBER);
+            if (!strcmp(string(j, n, "content"), *names) && at && json_int64(at, &id)) return id;
+        }
+    return -1;
+}
+
+int tokenizer_ends(const char *file, int64_t *begin, int64_t *end, Error *e) {
+    Json j = { 0 };
+    int status = read_json(file, &j, e);
+    *begin = status ? -1 : added_id(&j, beginning);
+    *end = status ? -1 : added_id(&j, ending);
+    json_free(&j);
+    return status;
+}
+
+static void add_specials(Gguf *g, const Json *j) {
+    int64_t begin = added_id(j, beginning), end = added_id(j, ending);
+    if (begin >= 0) gguf_u32(g, "tokenizer.ggml.bos_token_id", (uint32_t)begin);
+    if (end >= 0) gguf_u32(g, "tokenizer.ggml.eos_token_id", (uint32_t)end);
+    gguf_bool(g, "tokenizer.ggml.add_bos_token", false);
+}
+
+static int new_tokens(TokenList *t, int64_t count, Error *e) {
+    t->count = count;
+    t->text = calloc((size_t)count, sizeof *t->text);
+    t->type = calloc((size_t)count, sizeof *t->type);
+    if (t->text && t->type) return STATUS_OK;
+    return error_memory(e, "tokenizer", (size_t)count * (sizeof *t->text + sizeof *t->type));
+}
+
+static int add_bpe(Gguf *g, const Json *j, const char *file, TokenList *t, Error *e) {
+    const JsonNode *model = member(j, j->node, "model", JSON_OBJECT);
+    const char *split = split_name(j);
+    if (strcmp(string(j, model, "type"), "BPE") != 0)
+        return error_set(e, STATUS_USER, "%s: expected a model of type BPE, found '%s'", file,
+                         string(j, model, "type"));
+    if (!split)
+        return error_set(e, STATUS_USER,
+                         "%s: expected a pre_tokenizer as of GPT-2, Llama 3, Qwen2 or SmolLM, "
+                         "which llama.cpp knows, found another",
+                         file);
+    int status = read_tokens(j, file, t, e);
+    if (status) return status;
+    gguf_string(g, "tokenizer.ggml.model", "gpt2");
+    gguf_string(g, "tokenizer.ggml.pre", split);
+    add_tokens(g, t);
+    add_specials(g, j);
+    return add_merges(j, file, g, e);
+}
+
+int gguf_tokenizer(Gguf *g, const char *file, int64_t vocab, Error *e) {
+    Json j = { 0 };
+    TokenList t = { 0 };
+    int status = read_json(file, &j, e);
+    if (!status) status = new_tokens(&t, vocab, e);
+    if (!status) status = add_bpe(g, &j, file, &t, e);
+    free(t.text);
+    free(t.type);
+    json_free(&j);
+    return status;
+}
+
+/* == Bytes ================================================================ */
+
+/* GPT-2's character for a byte, as UTF-8: printable ones are themselves, the others from 256 on. */
+static int byte_character(int byte, char to[3]) {
+    int others = 0, point = byte;
+    for (int b = 0; b <= byte; b++) {
+        bool itself = (b >= 33 && b <= 126) || (b >= 161 && b <= 172) || b >= 174;
+        if (b == byte && !itself) point = 256 + others;
+        others += !itself;
+    }
+    if (point < 128) return to[0] = (char)point, 1;
+    to[0] = (char)(0xc0 | point >> 6);
+    to[1] = (char)(0x80 | (point & 63));
+    return 2;
+}
+
+void gguf_tokenizer_bytes(Gguf *g, int64_t vocab) {
+    gguf_string(g, "tokenizer.ggml.model", "gpt2");
+    gguf_string(g, "tokenizer.ggml.pre", "gpt-2");
+    gguf_strings(g, "tokenizer.ggml.tokens", (uint64_t)vocab);
+    for (int64_t i = 0; i < vocab; i++) {
+        char text[32];
+        int n = i < 256 ? byte_character((int)i, text)
+                        : print_text(text, sizeof text, "[PAD%lld]", (long long)i);
+        gguf_item(g, text, (size_t)n);
+    }
+    gguf_strings(g, "tokenizer.ggml.merges", 0);
+    gguf_bool(g, "tokenizer.ggml.add_bos_token", false);
+}

@@ -1,0 +1,4 @@
+/* The exporters in specs/library/export, embedded in the compiler; library.c loads them. */
+#include "front.h"
+
+#include "exporters.inc"

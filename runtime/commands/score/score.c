@@ -1,0 +1,225 @@
+/*
+** The command score; see score.h. The file is read twice: what is wrong with a line is said before
+** anything is computed.
+*/
+#include "score.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { BLOCK = 256 }; /* requests that are computed before their results are written */
+
+typedef struct ScoreTotal {
+    int64_t requests, spans, tokens, bytes, greedy;
+    double nll;
+} ScoreTotal;
+
+typedef struct Scoring {
+    ScoreReader reader;
+    ScoreRun *run;
+    Session *s;
+    bool json, closed;
+    ScoreTotal texts, continuations;
+    ScoreRequest block[BLOCK];
+    int32_t requests; /* in the block */
+} Scoring;
+
+/* == Results ============================================================== */
+
+typedef enum ScoreField { LIKELIHOOD, GREEDY, COUNT, BYTES } ScoreField;
+static const char *const field_name[] = { "loglikelihood", "is_greedy", "tokens", "bytes" };
+
+static void add_field(Text *t, const ScoreSpan *x, ScoreField field) {
+    if (field == LIKELIHOOD) text_json_number(t, -x->nll);
+    else if (field == GREEDY) text_add(t, "%s", x->greedy ? "true" : "false");
+    else text_add(t, "%lld", (long long)(field == COUNT ? x->count : x->bytes));
+}
+
+/* A list where the request has one. */
+static void result_json(Text *t, const ScoreRequest *q) {
+    text_add(t, "{\"line\": %lld", (long long)q->line);
+    for (ScoreField f = LIKELIHOOD; f <= BYTES; f++) {
+        if (f == GREEDY && q->kind == SCORE_TEXT) continue;
+        text_add(t, ", \"%s\": %s", field_name[f], q->kind == SCORE_LIST ? "[" : "");
+        for (int32_t i = 0; i < q->spans; i++) {
+            text_add(t, "%s", i ? ", " : "");
+            add_field(t, &q->span[i], f);
+        }
+        text_add(t, "%s", q->kind == SCORE_LIST ? "]" : "");
+    }
+    int64_t dropped = 0;
+    for (int32_t i = 0; i < q->spans; i++)
+        dropped = q->span[i].dropped > dropped ? q->span[i].dropped : dropped;
+    if (dropped) text_add(t, ", \"dropped\": %lld", (long long)dropped);
+    text_add(t, "}\n");
+}
+
+static void result_lines(Text *t, const ScoreRequest *q) {
+    for (int32_t i = 0; i < q->spans; i++) {
+        const ScoreSpan *x = &q->span[i];
+        text_add(t, "%7lld  %14.6f  %7lld  %s\n", (long long)q->line, -x->nll, (long long)x->count,
+                 q->kind == SCORE_TEXT ? "text"
+                     : x->greedy       ? "greedy"
+                                       : "");
+    }
+}
+
+static void add_total(ScoreTotal *sum, const ScoreRequest *q) {
+    sum->requests++;
+    for (int32_t i = 0; i < q->spans; i++) {
+        const ScoreSpan *x = &q->span[i];
+        sum->spans++;
+        sum->tokens += x->count;
+        sum->bytes += x->bytes;
+        sum->greedy += x->greedy;
+        sum->nll += x->nll;
+    }
+}
+
+/* Per byte, so that models of different vocabularies compare. */
+static double bits_per_byte(const ScoreTotal *x) { return x->nll / log(2) / (double)x->bytes; }
+
+static void total_json(Text *t, const char *name, const ScoreTotal *x, bool greedy) {
+    text_add(t, "\"%s\": {\"requests\": %lld, \"scored\": %lld, \"tokens\": %lld, \"bytes\": %lld",
+             name, (long long)x->requests, (long long)x->spans, (long long)x->tokens,
+             (long long)x->bytes);
+    double value[] = { -x->nll, x->nll / (double)x->tokens, exp(x->nll / (double)x->tokens),
+                       bits_per_byte(x), exp(x->nll / (double)x->bytes) };
+    static const char *const key[] = { "loglikelihood", "loss", "perplexity", "bits_per_byte",
+                                       "byte_perplexity" };
+    for (int i = 0; x->spans && i < 5; i++) {
+        text_add(t, ", \"%s\": ", key[i]);
+        text_json_number(t, value[i]);
+    }
+    if (greedy) text_add(t, ", \"greedy\": %lld", (long long)x->greedy);
+    text_add(t, "}");
+}
+
+static void total_lines(Text *t, const char *name, const ScoreTotal *x) {
+    if (!x->spans) return;
+    text_add(t,
+             "\n%s  %lld, %lld tokens, %lld bytes\nloss           %.6f\nperplexity     %.6g\n"
+             "bits_per_byte  %.6f\n",
+             name, (long long)x->spans, (long long)x->tokens, (long long)x->bytes,
+             x->nll / (double)x->tokens, exp(x->nll / (double)x->tokens), bits_per_byte(x));
+}
+
+static int write_summary(Scoring *c, Error *e) {
+    Text t = { 0 };
+    if (c->json) {
+        text_add(&t, "{\"summary\": {");
+        total_json(&t, "continuations", &c->continuations, true);
+        text_add(&t, ", ");
+        total_json(&t, "texts", &c->texts, false);
+        text_add(&t, "}}\n");
+        return console_text(&t, e);
+    }
+    total_lines(&t, "continuations", &c->continuations);
+    if (c->continuations.spans)
+        text_add(&t, "greedy         %lld of %lld\n", (long long)c->continuations.greedy,
+                 (long long)c->continuations.spans);
+    total_lines(&t, "texts        ", &c->texts);
+    return console_lines(&t, e);
+}
+
+/* == Blocks =============================================================== */
+
+static int write_block(Scoring *c, Error *e) {
+    Text t = { 0 };
+    for (int32_t i = 0; i < c->requests; i++) {
+        const ScoreRequest *q = &c->block[i];
+        if (c->json) result_json(&t, q);
+        else result_lines(&t, q);
+        add_total(q->kind == SCORE_TEXT ? &c->texts : &c->continuations, q);
+    }
+    return console_text(&t, e);
+}
+
+static int compute_block(Scoring *c, Error *e) {
+    int status = c->run ? score_continuations(c->run, c->block, c->requests, e) : STATUS_OK;
+    if (!status) status = score_texts(c->s, c->block, c->requests, e);
+    if (!status) status = write_block(c, e);
+    for (int32_t i = 0; i < c->requests; i++)
+        score_request_free(&c->block[i]);
+    c->requests = 0;
+    return status;
+}
+
+/* The whole file: checked only, or computed. */
+static int read_file(Scoring *c, bool compute, Error *e) {
+    int status = jsonl_open(&c->reader.lines, c->reader.p->options.word[0], e);
+    bool more = true;
+    while (!status && more) {
+        ScoreRequest *q = &c->block[c->requests];
+        status = score_next(&c->reader, q, &more, e);
+        if (status || !more) break;
+        if (!compute) score_request_free(q);
+        else if (++c->requests == BLOCK) status = compute_block(c, e);
+    }
+    if (!status && compute) status = compute_block(c, e);
+    for (int32_t i = 0; i < c->requests; i++)
+        score_request_free(&c->block[i]);
+    c->requests = 0;
+    json_free(&c->reader.json);
+    jsonl_close(&c->reader.lines);
+    return status;
+}
+
+static int score_file(Scoring *c, Error *e) {
+    int status = read_file(c, false, e);
+    if (!status && c->reader.longest) {
+        c->run = score_run_open(c->s, c->reader.longest, e);
+        if (!c->run) status = e->status;
+    }
+    if (!status && !c->json)
+        status = console_write("   line   loglikelihood   tokens\n", 33, NULL, e);
+    if (!status) status = read_file(c, true, e);
+    if (!status) status = write_summary(c, e);
+    score_run_close(c->run);
+    return status;
+}
+
+/* == The command ========================================================== */
+
+/* An id, or a piece as the tokenizer's file spells it. */
+static int read_prefix(const Program *p, const Tokenizer *t, int32_t *prefix, Error *e) {
+    const OptionValue *given = option(p, OPTION_PREFIX);
+    int64_t id = -1;
+    *prefix = -1;
+    if (!given->given) return STATUS_OK;
+    if (!parse_int64(given->text, 0, p->m->vocab - 1, &id)) id = tokenizer_find(t, given->text);
+    *prefix = (int32_t)id;
+    if (id >= 0 && id < p->m->vocab) return STATUS_OK;
+    return error_set(e, STATUS_USER,
+                     "score: --prefix: expected an id from 0 to %d or a token of the tokenizer's "
+                     "file, found '%s'",
+                     p->m->vocab - 1, given->text);
+}
+
+static int score(const Program *p, Session *s, const Tokenizer *tokenizer, Error *e) {
+    Scoring *c = calloc(1, sizeof *c);
+    if (!c) return error_memory(e, "score", sizeof *c);
+    c->reader = (ScoreReader){ .p = p, .tokenizer = tokenizer };
+    c->s = s;
+    c->json = option(p, OPTION_JSON)->given;
+    int status = read_prefix(p, tokenizer, &c->reader.prefix, e);
+    s->setup.flags = p->m->forms < 2 ? 0 : STRATA_AS_GENERATED;
+    if (!status && s->setup.flags) status = session_setup(s, e);
+    if (!status) status = score_file(c, e);
+    free(c);
+    return status;
+}
+
+int command_score(const Program *p, Error *e) {
+    Session s = { 0 };
+    Tokenizer tokenizer = { 0 };
+    int status = program_causal(p, "score", e);
+    if (!status) status = program_reads_text(p, e);
+    if (!status) status = options_require(&p->options, OPTION_WEIGHTS, e);
+    if (!status) status = program_session(p, &s, e);
+    if (!status) status = program_weights(p, &s, &tokenizer, e);
+    if (!status) status = score(p, &s, &tokenizer, e);
+    tokenizer_free(&tokenizer);
+    session_close(&s);
+    return status;
+}

@@ -1,0 +1,61 @@
+/*
+** The command score: log-likelihoods of continuations and of whole texts, as evaluation harnesses
+** ask for them.
+** A line of the file is {"context": C, "continuation": X}, X a text or a list of texts, or
+** {"text": T}; other keys are not looked at.
+**   continuation   Blanks that end C belong to X.  Its tokens are those of C + X after as many as C
+**                  alone has; of what is longer than the model's context the first tokens are
+**                  dropped.
+**   text           Windows as of eval, one after another, of the context's length; every token is
+**                  predicted once, the first only after --prefix.
+*/
+#ifndef STRATA_SCORE_H
+#define STRATA_SCORE_H
+
+#include "jsonl.h"
+#include "standalone.h"
+
+/* Tokens to be predicted, and those before them. */
+typedef struct ScoreSpan {
+    int32_t *ids;           /* [context + count] */
+    int64_t context, count; /* at least 1 each */
+    int64_t bytes;          /* of the text that 'count' tokens stand for */
+    int64_t dropped;        /* tokens of the context that the model has no room for */
+    double nll;             /* sum over 'count' tokens, nats */
+    bool greedy;            /* each of them is the likeliest; of texts false */
+} ScoreSpan;
+
+typedef enum ScoreKind { SCORE_TEXT, SCORE_ONE, SCORE_LIST } ScoreKind;
+
+typedef struct ScoreRequest {
+    int64_t line;
+    ScoreKind kind;
+    ScoreSpan *span; /* a text: one */
+    int32_t spans;
+} ScoreRequest;
+
+typedef struct ScoreReader {
+    const Program *p;
+    const Tokenizer *tokenizer;
+    int32_t prefix;  /* id in front of texts and in the place of empty contexts; -1: none */
+    int64_t longest; /* tokens that a sequence of continuations has at most, of all read so far */
+    Jsonl lines;
+    Json json;
+} ScoreReader;
+
+/* The next request; *more is false at the end. Errors begin with FILE:LINE. */
+int score_next(ScoreReader *r, ScoreRequest *q, bool *more, Error *e);
+void score_request_free(ScoreRequest *q);
+
+/* Continuations that are computed at once, each with a state of its own. */
+typedef struct ScoreRun ScoreRun;
+/* 'longest': tokens of a sequence at most. NULL after an error. */
+ScoreRun *score_run_open(Session *s, int64_t longest, Error *e);
+void score_run_close(ScoreRun *run);
+/* nll and greedy of all spans of all requests that are no texts. Consecutive ones with the same
+** context share its computation. */
+int score_continuations(ScoreRun *run, ScoreRequest *q, int32_t requests, Error *e);
+/* nll of those that are. */
+int score_texts(Session *s, ScoreRequest *q, int32_t requests, Error *e);
+
+#endif

@@ -1,0 +1,207 @@
+/* Words to files; see data_files.h. */
+#include "data_files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "files.h"
+
+/* == A file =============================================================== */
+
+int data_file_open(const DataFile *f, Input *in, Error *e) {
+    int status = input_open(in, f->path, e);
+    if (status) return status;
+    in->before = f->before;
+    status = input_unchanged(in, e);
+    if (status) input_close(in);
+    return status;
+}
+
+static bool ends_with(const char *name, const char *end) {
+    size_t n = strlen(name), m = strlen(end);
+    return n > m && !strcmp(name + n - m, end);
+}
+
+static int look_at(DataFile *f, Error *e) {
+    Input in;
+    unsigned char head[TOKEN_FILE_HEADER];
+    int status = input_open(&in, f->path, e);
+    if (status) return status;
+    f->before = in.before;
+    uint64_t size = (uint64_t)in.before.st_size;
+    size_t n = size < sizeof head ? (size_t)size : sizeof head;
+    if (!size)
+        status = error_set(e, STATUS_USER, "%s: expected text, found an empty file", f->path);
+    if (!status) status = input_read(&in, 0, head, n, e);
+    input_close(&in);
+    f->kind = ends_with(f->path, ".jsonl") || ends_with(f->path, ".ndjson") ? DATA_JSONL
+                                                                            : DATA_TEXT;
+    if (status || !token_file_begins(head, n)) return status;
+    f->kind = DATA_TOKENS;
+    return token_file_header(&f->tokens, f->path, head, n, size, e);
+}
+
+/* Takes the path over. */
+static int add_file(DataFiles *f, char *path, Error *e) {
+    if (f->files == DATA_FILES_MOST) {
+        int status = error_set(e, STATUS_LIMIT, "%s: expected at most %d files, found more",
+                               f->option, DATA_FILES_MOST);
+        free(path);
+        return status;
+    }
+    if (f->files == f->room) {
+        int room = f->room ? 2 * f->room : 16;
+        DataFile *bigger = realloc(f->file, (size_t)room * sizeof *bigger);
+        if (!bigger) return free(path), error_memory(e, f->option, (size_t)room * sizeof *bigger);
+        f->file = bigger;
+        f->room = room;
+    }
+    f->file[f->files] = (DataFile){ .path = path };
+    return look_at(&f->file[f->files++], e);
+}
+
+/* == A folder ============================================================= */
+
+static char *joined(const char *folder, const char *name) {
+    size_t n = strlen(folder), m = strlen(name);
+    char *path = malloc(n + m + 2);
+    if (!path) return NULL;
+    memcpy(path, folder, n);
+    if (n && folder[n - 1] != '/') path[n++] = '/';
+    memcpy(path + n, name, m + 1);
+    return path;
+}
+
+static int visible(const struct dirent *d) { return d->d_name[0] != '.'; }
+
+static int by_bytes(const struct dirent **a, const struct dirent **b) {
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int add_folder(DataFiles *f, const char *folder, int depth, Error *e);
+
+/* Takes the path over. */
+static int add_entry(DataFiles *f, char *path, int depth, Error *e) {
+    struct stat own, behind;
+    int status = STATUS_OK;
+    if (lstat(path, &own)) {
+        status = error_errno(e, path, "look at it", errno);
+    } else if (S_ISDIR(own.st_mode)) {
+        status = add_folder(f, path, depth + 1, e);
+    } else if (!S_ISLNK(own.st_mode) || stat(path, &behind) || !S_ISDIR(behind.st_mode)) {
+        return add_file(f, path, e);
+    }
+    free(path);
+    return status;
+}
+
+static int add_folder(DataFiles *f, const char *folder, int depth, Error *e) {
+    struct dirent **entry;
+    if (depth > DATA_FOLDERS_DEEP)
+        return error_set(e, STATUS_LIMIT, "%s: expected folders at most %d deep, found more",
+                         folder, DATA_FOLDERS_DEEP);
+    int n = scandir(folder, &entry, visible, by_bytes), status = STATUS_OK;
+    if (n < 0) return error_errno(e, folder, "read the folder", errno);
+    for (int i = 0; i < n; i++) {
+        char *path = status ? NULL : joined(folder, entry[i]->d_name);
+        if (!status && !path) status = error_memory(e, folder, strlen(folder));
+        if (!status) status = add_entry(f, path, depth, e);
+        free(entry[i]);
+    }
+    free(entry);
+    return status;
+}
+
+/* == A word =============================================================== */
+
+/* Cuts ":0.3" off a name that no file has. */
+static int take_weight(DataWord *w, Error *e) {
+    struct stat there;
+    char *colon = strrchr(w->name, ':');
+    if (!colon || colon == w->name || !lstat(w->name, &there)) return STATUS_OK;
+    char digit = colon[1];
+    if ((digit < '0' || digit > '9') && digit != '.' && digit != '-' && digit != '+') {
+        return STATUS_OK;
+    }
+    if (!parse_double(colon + 1, 0, 1e9, &w->weight) || w->weight <= 0)
+        return error_set(e, STATUS_USER,
+                         "%s: expected a weight above 0 and at most 1e9 behind the ':', found %s",
+                         w->name, colon + 1);
+    *colon = 0;
+    return STATUS_OK;
+}
+
+static int add_word(DataFiles *f, DataWord *w, const char *text, Error *e) {
+    struct stat there;
+    w->name = strdup(text);
+    w->first = f->files;
+    if (!w->name) return error_memory(e, f->option, strlen(text));
+    int status = take_weight(w, e);
+    if (status) return status;
+    if (!stat(w->name, &there) && S_ISDIR(there.st_mode)) {
+        status = add_folder(f, w->name, 1, e);
+        if (!status && f->files == w->first)
+            status = error_set(e, STATUS_USER, "%s: expected a folder with files, found none",
+                               w->name);
+    } else {
+        char *path = strdup(w->name);
+        status = path ? add_file(f, path, e) : error_memory(e, f->option, strlen(text));
+    }
+    w->files = f->files - w->first;
+    return status;
+}
+
+/* Each word has a weight, or none has. */
+static int check_weights(const DataFiles *f, Error *e) {
+    for (int i = 1; i < f->words; i++)
+        if ((f->word[i].weight > 0) != (f->word[0].weight > 0))
+            return error_set(e, STATUS_USER,
+                             "%s: expected a weight for each of its %d words or for none, found %s "
+                             "without one",
+                             f->option, f->words, f->word[f->word[0].weight > 0 ? i : 0].name);
+    return STATUS_OK;
+}
+
+int data_files_open(DataFiles *f, const DataWords *w, Error *e) {
+    *f = (DataFiles){ .option = w->option, .field = w->field };
+    if (w->words < 1) return error_set(e, STATUS_USAGE, "%s: expected a file", w->option);
+    size_t bytes = (size_t)w->words * sizeof *f->word;
+    f->word = calloc(1, bytes);
+    int status = f->word ? STATUS_OK : error_memory(e, w->option, bytes);
+    while (!status && f->words < w->words) {
+        status = add_word(f, &f->word[f->words], w->word[f->words], e);
+        f->words++;
+    }
+    if (!status) status = check_weights(f, e);
+    if (status) data_files_free(f);
+    return status;
+}
+
+void data_files_free(DataFiles *f) {
+    for (int i = 0; i < f->words; i++)
+        free(f->word[i].name);
+    for (int i = 0; i < f->files; i++)
+        free(f->file[i].path);
+    free(f->word);
+    free(f->file);
+    *f = (DataFiles){ 0 };
+}
+
+bool data_files_text(const DataFiles *f) {
+    for (int i = 0; i < f->files; i++)
+        if (f->file[i].kind != DATA_TOKENS) return true;
+    return false;
+}
+
+int data_files_unweighted(const DataFiles *f, Error *e) {
+    for (int i = 0; i < f->words; i++)
+        if (f->word[i].weight > 0)
+            return error_set(e, STATUS_USER,
+                             "%s: expected files without weights, which are for training, found "
+                             "%s with one",
+                             f->option, f->word[i].name);
+    return STATUS_OK;
+}

@@ -1,0 +1,87 @@
+/* What data is known by; see data_files.h. */
+#include "data_files.h"
+
+#include <string.h>
+
+#include "files.h"
+#include "hash.h"
+#include "json.h"
+
+enum { PIECE = 1 << 16, SAMPLE = 4096, SAMPLES = 64 };
+
+static int add_bytes(Sha256 *sha, const Input *in, uint64_t at, uint64_t end, Error *e) {
+    unsigned char bytes[PIECE];
+    int status = STATUS_OK;
+    for (uint64_t n; !status && at < end; at += n) {
+        n = end - at < PIECE ? end - at : PIECE;
+        status = input_read(in, at, bytes, (size_t)n, e);
+        if (!status) sha256_add(sha, bytes, (size_t)n);
+    }
+    return status;
+}
+
+/* The first bytes, the last, and as many between at equal distances. */
+static int add_samples(Sha256 *sha, const Input *in, uint64_t size, Error *e) {
+    int status = STATUS_OK;
+    if (size <= (SAMPLES + 1) * SAMPLE) return add_bytes(sha, in, 0, size, e);
+    uint64_t step = (size - SAMPLE) / SAMPLES;
+    for (int i = 0; !status && i <= SAMPLES; i++) {
+        uint64_t at = i < SAMPLES ? step * (uint64_t)i : size - SAMPLE;
+        status = add_bytes(sha, in, at, at + SAMPLE, e);
+    }
+    return status;
+}
+
+static int add_file(Sha256 *sha, const DataFile *f, bool whole, Error *e) {
+    Input in;
+    uint64_t size = (uint64_t)f->before.st_size;
+    int status = data_file_open(f, &in, e);
+    if (status) return status;
+    status = whole ? add_bytes(sha, &in, 0, size, e) : add_samples(sha, &in, size, e);
+    if (!status) status = input_unchanged(&in, e);
+    input_close(&in);
+    return status;
+}
+
+/* Text files joined are what their bytes are; of others more counts. */
+static void describe(const DataFiles *f, bool sampled, Text *t) {
+    bool plain = !sampled;
+    for (int i = 0; i < f->files; i++)
+        plain = plain && f->file[i].kind == DATA_TEXT;
+    for (int i = 0; i < f->words; i++)
+        plain = plain && f->word[i].weight == 0;
+    if (plain) return;
+    text_add(t, "%s\nfield %s\n", sampled ? "sampled" : "whole", f->field ? f->field : "");
+    for (int i = 0; i < f->words; i++) {
+        char weight[32];
+        text_add(t, "files %d weight %s\n", f->word[i].files,
+                 print_double(weight, f->word[i].weight));
+    }
+    for (int i = 0; i < f->files; i++)
+        text_add(t, "kind %d bytes %llu\n", (int)f->file[i].kind,
+                 (unsigned long long)f->file[i].before.st_size);
+}
+
+int data_files_identify(DataFiles *f, Error *e) {
+    Sha256 sha;
+    Text t = { 0 };
+    uint64_t total = 0;
+    int status = STATUS_OK;
+    for (int i = 0; i < f->files; i++)
+        total += (uint64_t)f->file[i].before.st_size;
+    bool whole = total <= DATA_WHOLE;
+    sha256_start(&sha);
+    for (int i = 0; !status && i < f->files; i++)
+        status = add_file(&sha, &f->file[i], whole, e);
+    sha256_text(&sha, f->sha256);
+    describe(f, !whole, &t);
+    if (!status) status = text_status(&t, e);
+    if (!status && t.length) {
+        sha256_start(&sha);
+        sha256_add(&sha, f->sha256, strlen(f->sha256));
+        sha256_add(&sha, t.at, t.length);
+        sha256_text(&sha, f->sha256);
+    }
+    text_free(&t);
+    return status;
+}

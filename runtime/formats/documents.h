@@ -1,0 +1,47 @@
+/*
+** The documents of a file, in pieces that are never the whole file.
+** A text is one document; pieces end at whole characters and, where there are any, before a line
+** break that a letter is in front of: what tokenizers join does not reach over it.  A JSON line is
+** an object, one of whose members, a string, is the document, and one piece; lines of blanks are
+** nothing.
+*/
+#ifndef STRATA_DOCUMENTS_H
+#define STRATA_DOCUMENTS_H
+
+#include "data_files.h"
+#include "file_limits.h"
+#include "files.h"
+#include "json.h"
+
+enum {
+    DOCUMENT_PIECE = 4 << 20, /* bytes of a text at once, at most */
+    DOCUMENT_VALUES = 1 << 20 /* in a line */
+};
+
+typedef struct DocumentPiece {
+    const char *text; /* until the next; NULL: there are no more */
+    size_t length;
+    bool begins; /* a document */
+    bool ends;   /* it */
+} DocumentPiece;
+
+typedef struct DocumentReader {
+    const DataFile *file;
+    const char *field;
+    bool utf8; /* texts must be UTF-8 */
+    Input in;
+    uint64_t at;    /* bytes of the file that were read */
+    uint64_t taken; /* bytes of it that were given out */
+    char *bytes;    /* read and not given out: from 'from', 'have' of them */
+    size_t from, have, room;
+    int64_t line;
+    Json json;
+} DocumentReader;
+
+/* 'file' and 'field' outlive it. */
+int documents_open(DocumentReader *r, const DataFile *file, const char *field, bool utf8, Error *e);
+/* Messages say FILE:byte N of texts, FILE:LINE of JSON lines. */
+int documents_next(DocumentReader *r, DocumentPiece *p, Error *e);
+void documents_close(DocumentReader *r);
+
+#endif

@@ -1,0 +1,305 @@
+/* tokenizer.json: the file as a whole, its model and its added tokens. */
+#include "token_json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "characters.h"
+
+enum { JSON_VALUES = 1 << 24 };
+
+/* == Pieces =============================================================== */
+
+/* What words have of a piece; *found: words can. */
+static void as_in_words(const TokenJson *r, Text *out, const char *spelled, bool *found) {
+    text_clear(out);
+    text_bytes(out, "", 0);
+    *found = true;
+    if (r->f->bytes && token_json_bytes(out, spelled)) return;
+    text_clear(out);
+    *found = !r->f->bytes;
+    text_bytes(out, spelled, strlen(spelled));
+}
+
+static int id_of(const TokenJson *r, const char *where, const JsonNode *n, int32_t *out) {
+    int64_t id;
+    if (!n || !json_int64(n, &id) || id < 0) return token_json_wrong(r, where, "an id", n);
+    if (id >= VOCABULARY_IDS)
+        return error_set(r->e, STATUS_LIMIT, "%s:%s: expected ids below %d, found %lld", r->what,
+                         where, VOCABULARY_IDS, (long long)id);
+    *out = (int32_t)id;
+    return STATUS_OK;
+}
+
+/* One more than the largest id of the vocabulary and of the added tokens. */
+static int count_ids(const TokenJson *r, const JsonNode *vocab, const JsonNode *added,
+                     int32_t *count) {
+    int32_t id;
+    int status = STATUS_OK;
+    *count = 0;
+    for (const JsonNode *c = json_first(r->j, vocab); c && !status; c = json_next(r->j, c)) {
+        status = id_of(r, "vocab", c, &id);
+        if (!status && id >= *count) *count = id + 1;
+    }
+    const JsonNode *c = added ? json_first(r->j, added) : NULL;
+    for (; c && !status; c = json_next(r->j, c)) {
+        status = id_of(r, "added_tokens", json_member(r->j, c, "id"), &id);
+        if (!status && id >= *count) *count = id + 1;
+    }
+    if (!status && !*count) status = token_json_wrong(r, "vocab", "pieces", vocab);
+    return status;
+}
+
+static int add_pieces(const TokenJson *r, const JsonNode *vocab) {
+    Text piece = { 0 };
+    int status = STATUS_OK;
+    for (const JsonNode *c = json_first(r->j, vocab); c && !status; c = json_next(r->j, c)) {
+        int32_t id;
+        bool found;
+        status = id_of(r, "vocab", c, &id);
+        as_in_words(r, &piece, c->key, &found);
+        if (!status) status = text_status(&piece, r->e);
+        if (!status)
+            status = vocabulary_set(&r->f->pieces, id, piece.at, piece.length,
+                                    found && piece.length, r->what, r->e);
+    }
+    text_free(&piece);
+    return status;
+}
+
+/* == Merges =============================================================== */
+
+/* The two strings of a merge, "a b" or ["a", "b"]; the first is copied to 'a'. */
+static bool sides(const TokenJson *r, const JsonNode *n, Text *a, const char **b) {
+    text_clear(a);
+    if (n->type == JSON_STRING) {
+        const char *space = strchr(n->text, ' ');
+        if (!space || strchr(space + 1, ' ')) return false;
+        text_bytes(a, n->text, (size_t)(space - n->text));
+        *b = space + 1;
+        return true;
+    }
+    const JsonNode *first = n->type == JSON_ARRAY && n->count == 2 ? json_first(r->j, n) : NULL,
+                   *second = first ? json_next(r->j, first) : NULL;
+    if (!second || first->type != JSON_STRING || second->type != JSON_STRING) return false;
+    text_bytes(a, first->text, strlen(first->text));
+    *b = second->text;
+    return true;
+}
+
+static int add_merge(const TokenJson *r, const JsonNode *n, uint32_t rank, Text text[3]) {
+    const Vocabulary *v = &r->f->pieces;
+    const char *b;
+    bool found[2];
+    int32_t id[3];
+    if (!sides(r, n, &text[2], &b)) return token_json_wrong(r, "merges", "two pieces", n);
+    if (text[2].failed) return text_status(&text[2], r->e);
+    as_in_words(r, &text[0], text[2].at, &found[0]);
+    as_in_words(r, &text[1], b, &found[1]);
+    if (!found[0] || !found[1]) return STATUS_OK; /* no byte-level word has such characters */
+    for (int i = 0; i < 3; i++) {
+        if (i == 2) {
+            text_clear(&text[2]);
+            text_bytes(&text[2], text[0].at, text[0].length);
+            text_bytes(&text[2], text[1].at, text[1].length);
+        }
+        if (text[i].failed) return text_status(&text[i], r->e);
+        id[i] = vocabulary_find(v, text[i].at, text[i].length);
+        if (id[i] < 0)
+            return error_set(r->e, STATUS_USER,
+                             "%s:merges[%u]: expected pieces of the vocabulary, found none \"%s\"",
+                             r->what, rank, text[i].at);
+    }
+    return pairs_set(&r->f->pairs, pair_key(id[0], id[1]), rank, id[2], r->what, r->e);
+}
+
+static int add_merges(const TokenJson *r, const JsonNode *model) {
+    const JsonNode *merges = NULL;
+    Text text[3] = { 0 };
+    uint32_t rank = 0;
+    int status = token_json_list(r, model, "merges", &merges);
+    const JsonNode *c = status ? NULL : json_first(r->j, merges);
+    for (; c && !status; c = json_next(r->j, c))
+        status = add_merge(r, c, rank++, text);
+    for (int i = 0; i < 3; i++)
+        text_free(&text[i]);
+    return status;
+}
+
+/* == The model ============================================================ */
+
+static int empty_string(const TokenJson *r, const JsonNode *model, const char *key) {
+    const char *text;
+    int status = token_json_string(r, model, key, TOKEN_JSON_STRING, &text);
+    if (status || !text || !*text) return status;
+    return token_json_wrong(r, key, "none", json_member(r->j, model, key));
+}
+
+static int read_unknown(const TokenJson *r, const JsonNode *model) {
+    const char *unknown;
+    Text piece = { 0 };
+    bool found;
+    int status = token_json_string(r, model, "unk_token", TOKEN_JSON_STRING, &unknown);
+    if (status || !unknown) return status;
+    as_in_words(r, &piece, unknown, &found);
+    r->f->unknown = piece.at && found ? vocabulary_find(&r->f->pieces, piece.at, piece.length) : -1;
+    text_free(&piece);
+    if (r->f->unknown >= 0) return STATUS_OK;
+    return token_json_wrong(r, "unk_token", "a piece of the vocabulary",
+                            json_member(r->j, model, "unk_token"));
+}
+
+static int read_flags(const TokenJson *r, const JsonNode *model) {
+    TokenFile *f = r->f;
+    double dropout = 0;
+    const JsonNode *n = json_member(r->j, model, "dropout");
+    int status = token_json_only(r, "model", model,
+                                 "type dropout unk_token continuing_subword_prefix "
+                                 "end_of_word_suffix fuse_unk byte_fallback ignore_merges vocab "
+                                 "merges");
+    if (!status && n && n->type != JSON_NULL && (!json_double(n, &dropout) || dropout != 0))
+        status = token_json_wrong(r, "dropout", "none", n);
+    if (!status) status = empty_string(r, model, "continuing_subword_prefix");
+    if (!status) status = empty_string(r, model, "end_of_word_suffix");
+    if (!status) status = token_json_bool(r, model, "fuse_unk", &f->fuse_unknown);
+    if (!status) status = token_json_bool(r, model, "byte_fallback", &f->byte_fallback);
+    if (!status) status = token_json_bool(r, model, "ignore_merges", &f->ignore_merges);
+    if (!status && f->byte_fallback && f->bytes)
+        status = token_json_wrong(r, "byte_fallback", "false of a byte-level vocabulary",
+                                  json_member(r->j, model, "byte_fallback"));
+    return status;
+}
+
+static void find_bytes(TokenFile *f) {
+    for (int i = 0; i < 256; i++) {
+        char one = (char)i, spelled[8];
+        int n = print_text(spelled, sizeof spelled, "<0x%02X>", (unsigned)i);
+        if (f->bytes) f->byte_id[i] = vocabulary_find(&f->pieces, &one, 1);
+        else if (f->byte_fallback) f->byte_id[i] = vocabulary_find(&f->pieces, spelled, (size_t)n);
+    }
+}
+
+static int read_model(const TokenJson *r, const JsonNode *model, const JsonNode *added) {
+    const JsonNode *type = model ? json_member(r->j, model, "type") : NULL,
+                   *vocab = model ? json_member(r->j, model, "vocab") : NULL;
+    int32_t ids = 0;
+    if (!model || model->type != JSON_OBJECT)
+        return token_json_wrong(r, "model", "an object", model);
+    if (type && !token_json_is(r, model, "BPE")) return token_json_unknown(r, "model", model);
+    if (!vocab || vocab->type != JSON_OBJECT) return token_json_wrong(r, "vocab", "pieces", vocab);
+    int status = read_flags(r, model);
+    if (!status) status = count_ids(r, vocab, added, &ids);
+    if (!status) status = token_file_ids(r->t, ids, r->what, r->e);
+    if (!status) status = add_pieces(r, vocab);
+    if (!status) status = add_merges(r, model);
+    if (!status) status = read_unknown(r, model);
+    if (!status) find_bytes(r->f);
+    return status;
+}
+
+/* == Added tokens ========================================================= */
+
+/* Its piece: new, or that of the vocabulary. */
+static int added_piece(const TokenJson *r, int32_t id, const char *content) {
+    Vocabulary *v = &r->f->pieces;
+    Text piece = { 0 };
+    bool found;
+    as_in_words(r, &piece, content, &found);
+    int status = text_status(&piece, r->e);
+    if (!status && !vocabulary_has(v, id)) {
+        status = vocabulary_set(v, id, piece.at, piece.length, false, r->what, r->e);
+    } else if (!status) {
+        size_t n;
+        const char *there = vocabulary_text(v, id, &n);
+        if (n != piece.length || memcmp(there, piece.at, n) != 0)
+            status = error_set(r->e, STATUS_USER,
+                               "%s:added_tokens: expected \"%s\" as the piece of id %d, found "
+                               "another in the vocabulary",
+                               r->what, content, id);
+    }
+    text_free(&piece);
+    return status;
+}
+
+/* The library calls a token by its normalized text when it decodes. */
+static int rename_token(TokenJson *r, int32_t id, const char *content) {
+    Text piece = { 0 };
+    bool found;
+    int status = STATUS_OK;
+    if (!r->renamed.ids) status = vocabulary_open(&r->renamed, r->f->pieces.ids, r->what, r->e);
+    as_in_words(r, &piece, content, &found);
+    if (!status) status = text_status(&piece, r->e);
+    if (!status)
+        status = vocabulary_set(&r->renamed, id, piece.at, piece.length, false, r->what, r->e);
+    text_free(&piece);
+    return status;
+}
+
+static int add_token(TokenJson *r, const JsonNode *n) {
+    AddedToken token = { 0 };
+    NormalizeWork work = { 0 };
+    bool normalized = false;
+    const char *content = NULL;
+    if (n->type != JSON_OBJECT) return token_json_wrong(r, "added_tokens", "objects", n);
+    int status = id_of(r, "added_tokens", json_member(r->j, n, "id"), &token.id);
+    if (!status) status = token_json_string(r, n, "content", PREFIX_LONGEST, &content);
+    if (!status && !content) status = token_json_wrong(r, "content", "a string", NULL);
+    if (!status) status = token_json_bool(r, n, "single_word", &token.single_word);
+    if (!status) status = token_json_bool(r, n, "lstrip", &token.lstrip);
+    if (!status) status = token_json_bool(r, n, "rstrip", &token.rstrip);
+    if (!status) status = token_json_bool(r, n, "special", &token.special);
+    if (!status) normalized = !token.special;
+    if (!status) status = token_json_bool(r, n, "normalized", &normalized);
+    if (status || !*content) return status;
+    status = added_piece(r, token.id, content);
+    if (!status && token.special) r->f->flags[token.id] |= TOKEN_SPECIAL;
+    size_t length = strlen(content);
+    if (!status && normalized)
+        status = normalize(&r->f->normalizer, &work, r->what, &content, &length, r->e);
+    if (!status && normalized && r->f->normalizer.count)
+        status = rename_token(r, token.id, content);
+    if (!status && length)
+        status = added_add(normalized ? &r->f->normalized : &r->f->raw, &token, content, length,
+                           r->what, r->e);
+    normalize_done(&work);
+    return status;
+}
+
+static int read_added(TokenJson *r, const JsonNode *added) {
+    int status = STATUS_OK;
+    if (!added || added->type == JSON_NULL) return STATUS_OK;
+    for (const JsonNode *c = json_first(r->j, added); c && !status; c = json_next(r->j, c))
+        status = add_token(r, c);
+    return status;
+}
+
+/* == The file ============================================================= */
+
+static int read_parts(TokenJson *r) {
+    const JsonNode *root = r->j->node, *added = json_member(r->j, root, "added_tokens");
+    if (root->type != JSON_OBJECT) return token_json_wrong(r, "tokenizer", "an object", root);
+    if (added && added->type != JSON_ARRAY && added->type != JSON_NULL)
+        return token_json_wrong(r, "added_tokens", "a list", added);
+    int status = token_json_normalizer(r, json_member(r->j, root, "normalizer"));
+    if (!status) status = token_json_splitter(r, json_member(r->j, root, "pre_tokenizer"));
+    if (!status) status = read_model(r, json_member(r->j, root, "model"), added);
+    if (!status) status = read_added(r, added);
+    if (!status) status = token_json_template(r, json_member(r->j, root, "post_processor"));
+    if (!status) status = token_json_decoder(r, json_member(r->j, root, "decoder"));
+    return status;
+}
+
+int token_json_read(Tokenizer *t, const char *what, const char *bytes, size_t length, Error *e) {
+    Json j;
+    TokenJson r = { .t = t, .j = &j, .what = what, .e = e };
+    int status = json_parse(&j, what, bytes, length, JSON_VALUES, e);
+    if (status) return status;
+    r.f = token_file_new(t, FORMAT_JSON, what, e);
+    status = r.f ? read_parts(&r) : STATUS_LIMIT;
+    json_free(&j);
+    vocabulary_free(&r.renamed);
+    if (status) return status;
+    r.f->described = r.f->bytes ? "tokenizer.json, byte-level BPE"
+                                : "tokenizer.json, BPE of characters";
+    return STATUS_OK;
+}

@@ -1,0 +1,49 @@
+/* Reading tokenizer.json: what its parts share. */
+#ifndef STRATA_TOKEN_JSON_H
+#define STRATA_TOKEN_JSON_H
+
+#include "file_tables.h"
+
+typedef struct TokenJson {
+    Tokenizer *t;
+    TokenFile *f;
+    const Json *j;
+    const char *what;
+    Vocabulary renamed; /* added tokens of which normalization leaves another text */
+    Error *e;
+} TokenJson;
+
+/* "WHAT:WHERE: expected EXPECTED, found …" */
+int token_json_wrong(const TokenJson *r, const char *where, const char *expected,
+                     const JsonNode *found);
+/* A type that this version does not do. */
+int token_json_unknown(const TokenJson *r, const char *where, const JsonNode *object);
+/* Does the object have this "type"? */
+bool token_json_is(const TokenJson *r, const JsonNode *object, const char *type);
+/* An error if it has members that are not among 'known', words with blanks between. */
+int token_json_only(const TokenJson *r, const char *where, const JsonNode *object,
+                    const char *known);
+/* A member that is true or false; absent or null: *out stays. */
+int token_json_bool(const TokenJson *r, const JsonNode *object, const char *key, bool *out);
+/* A string of at most 'most' bytes; absent or null: NULL. */
+int token_json_string(const TokenJson *r, const JsonNode *object, const char *key, size_t most,
+                      const char **out);
+/* The members of an object's list; an error if it has none. */
+int token_json_list(const TokenJson *r, const JsonNode *object, const char *key,
+                    const JsonNode **out);
+/* A pattern, {"String": …} or {"Regex": …}. */
+int token_json_pattern(const TokenJson *r, const JsonNode *object, const char *where,
+                       const char **string, const char **regex);
+
+/* token_json_text.c, token_json_ids.c; the part may be NULL or null */
+int token_json_normalizer(TokenJson *r, const JsonNode *part);
+int token_json_splitter(TokenJson *r, const JsonNode *part);
+int token_json_template(TokenJson *r, const JsonNode *part);
+/* Once all pieces are there: what they are in decoded text. */
+int token_json_decoder(TokenJson *r, const JsonNode *part);
+/* The bytes that a byte-level file spells; false: some characters stand for none. */
+bool token_json_bytes(Text *out, const char *spelled);
+
+enum { TOKEN_JSON_STRING = 256 };
+
+#endif

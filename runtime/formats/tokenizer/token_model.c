@@ -1,0 +1,317 @@
+/*
+** SentencePiece's .model: a message of protocol buffers, of which the fields are read that
+** encoding needs.
+*/
+#include "file_tables.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "characters.h"
+#include "tokenizer_file.h"
+
+/* == Protocol buffers ===================================================== */
+
+typedef struct Message {
+    const char *at, *end;
+} Message;
+
+typedef struct Field {
+    uint64_t number, value; /* of varints and fixed sizes */
+    Message inside;         /* of what has a length */
+    int wire;
+} Field;
+
+static bool varint(Message *m, uint64_t *out) {
+    *out = 0;
+    for (int shift = 0; shift < 64 && m->at < m->end; shift += 7) {
+        unsigned char c = (unsigned char)*m->at++;
+        *out |= (uint64_t)(c & 127) << shift;
+        if (c < 128) return true;
+    }
+    return false;
+}
+
+/* 1: a field, 0: the end, -1: there is none where one should be */
+static int next_field(Message *m, Field *f) {
+    uint64_t key, size;
+    if (m->at == m->end) return 0;
+    if (!varint(m, &key)) return -1;
+    *f = (Field){ .number = key >> 3, .wire = (int)(key & 7) };
+    if (!f->number) return -1;
+    if (f->wire == 0) return varint(m, &f->value) ? 1 : -1;
+    if (f->wire == 2) {
+        if (!varint(m, &size) || size > (uint64_t)(m->end - m->at)) return -1;
+        f->inside = (Message){ m->at, m->at + size };
+        m->at += size;
+        return 1;
+    }
+    size_t bytes = f->wire == 5 ? 4 : f->wire == 1 ? 8 : 0;
+    if (!bytes || (size_t)(m->end - m->at) < bytes) return -1;
+    for (size_t i = 0; i < bytes; i++)
+        f->value |= (uint64_t)(unsigned char)m->at[i] << 8 * i;
+    m->at += bytes;
+    return 1;
+}
+
+static size_t size_of(Message m) { return (size_t)(m.end - m.at); }
+
+/* == The model ============================================================ */
+
+enum { NORMAL = 1, UNKNOWN = 2, CONTROL = 3, USER = 4, UNUSED = 5, BYTE = 6 };
+enum { UNIGRAM = 1, BPE = 2 };
+enum { PIECE_LONGEST = 8000 };
+
+typedef struct ModelReader {
+    Tokenizer *t;
+    TokenFile *f;
+    const char *what;
+    uint64_t type;
+    Message end, surface, charsmap; /* names of the trainer; the normalizer's map */
+    int32_t count;
+    Error *e;
+} ModelReader;
+
+static int wrong(ModelReader *r, const char *where, const char *expected, const char *found) {
+    return error_set(r->e, STATUS_USER, "%s:%s: expected %s, found %s", r->what, where, expected,
+                     found);
+}
+
+static int broken(ModelReader *r, const char *where, const Message *m, Message whole) {
+    return error_set(r->e, STATUS_USER,
+                     "%s:%s: expected a field of a SentencePiece model, found something else "
+                     "before byte %zu of it",
+                     r->what, where, (size_t)(m->at - whole.at));
+}
+
+static int read_trainer(ModelReader *r, Message m) {
+    Message whole = m;
+    Field x;
+    int more;
+    while ((more = next_field(&m, &x)) > 0) {
+        if (x.number == 3 && !x.wire) r->type = x.value;
+        if (x.number == 24 && !x.wire) r->f->charsmap.suffix = x.value != 0;
+        if (x.number == 35 && !x.wire) r->f->byte_fallback = x.value != 0;
+        if (x.number == 44 && x.wire == 2) r->surface = x.inside;
+        if (x.number == 47 && x.wire == 2) r->end = x.inside;
+    }
+    if (more < 0) return broken(r, "trainer", &m, whole);
+    if (r->type == UNIGRAM || r->type == BPE) return STATUS_OK;
+    return wrong(r, "model_type", "BPE or unigram",
+                 r->type == 3       ? "WORD: not in this version"
+                     : r->type == 4 ? "CHAR: not in this version"
+                                    : "another");
+}
+
+static int read_normalizer(ModelReader *r, Message m, bool back) {
+    Message whole = m;
+    Charsmap *c = &r->f->charsmap;
+    Field x;
+    int more;
+    while ((more = next_field(&m, &x)) > 0) {
+        if (x.number == 2 && x.wire == 2 && back && size_of(x.inside))
+            return wrong(r, "denormalizer", "none", "one: not in this version");
+        if (back) continue;
+        if (x.number == 2 && x.wire == 2) r->charsmap = x.inside;
+        if (x.number == 3 && !x.wire) c->dummy_prefix = x.value != 0;
+        if (x.number == 4 && !x.wire) c->squeeze = x.value != 0;
+        if (x.number == 5 && !x.wire) c->escape = x.value != 0;
+    }
+    return more < 0 ? broken(r, "normalizer", &m, whole) : STATUS_OK;
+}
+
+/* Everything but the pieces, which are counted. */
+static int read_specs(ModelReader *r, Message m) {
+    Message whole = m;
+    Field x;
+    int more, status = STATUS_OK;
+    r->f->charsmap.dummy_prefix = r->f->charsmap.squeeze = r->f->charsmap.escape = true;
+    while (!status && (more = next_field(&m, &x)) > 0) {
+        if (x.wire != 2) continue;
+        if (x.number == 1 && r->count++ == VOCABULARY_IDS)
+            return error_set(r->e, STATUS_LIMIT, "%s:pieces: expected at most %d, found more",
+                             r->what, VOCABULARY_IDS);
+        if (x.number == 2) status = read_trainer(r, x.inside);
+        if (x.number == 3) status = read_normalizer(r, x.inside, false);
+        if (x.number == 5) status = read_normalizer(r, x.inside, true);
+    }
+    if (status) return status;
+    if (more < 0) return broken(r, "model", &m, whole);
+    if (!r->count) return wrong(r, "pieces", "some", "none");
+    return charsmap_read(&r->f->charsmap, r->charsmap.at, size_of(r->charsmap), r->what, r->e);
+}
+
+/* == Pieces =============================================================== */
+
+typedef struct ModelPiece {
+    Message text;
+    float score;
+    uint64_t type;
+} ModelPiece;
+
+static int read_piece(ModelReader *r, Message m, ModelPiece *p) {
+    Message whole = m;
+    Field x;
+    int more;
+    Text mended = { 0 };
+    *p = (ModelPiece){ .type = NORMAL };
+    while ((more = next_field(&m, &x)) > 0) {
+        uint32_t bits = (uint32_t)x.value;
+        if (x.number == 1 && x.wire == 2) p->text = x.inside;
+        if (x.number == 2 && x.wire == 5) memcpy(&p->score, &bits, sizeof bits);
+        if (x.number == 3 && !x.wire) p->type = x.value;
+    }
+    size_t n = size_of(p->text);
+    if (more < 0) return broken(r, "piece", &m, whole);
+    if (!n || n > PIECE_LONGEST || memchr(p->text.at, 0, n))
+        return wrong(r, "piece", "1 to 8000 bytes without NUL",
+                     !n ? "nothing"
+                         : n > PIECE_LONGEST ? "more"
+                                             : "a NUL");
+    bool bad = characters_mend(&mended, p->text.at, n);
+    text_free(&mended);
+    if (bad) return wrong(r, "piece", "UTF-8", "something else");
+    if (!(p->score - p->score == 0)) return wrong(r, "score", "a finite number", "another");
+    return STATUS_OK;
+}
+
+/* Text that an id becomes: marks are spaces. */
+static int show(ModelReader *r, int32_t id, const ModelPiece *p, int byte) {
+    char one = (char)byte;
+    Text shown = { 0 };
+    const char *at = p->text.at, *found;
+    if (byte >= 0) return vocabulary_set(&r->f->shown, id, &one, 1, false, r->what, r->e);
+    if (p->type == UNKNOWN)
+        return vocabulary_set(&r->f->shown, id, r->surface.at, size_of(r->surface), false, r->what,
+                              r->e);
+    if (p->type == CONTROL) return STATUS_OK;
+    while ((found = memmem(at, (size_t)(p->text.end - at), MARK, MARK_BYTES))) {
+        text_bytes(&shown, at, (size_t)(found - at));
+        text_bytes(&shown, " ", 1);
+        at = found + MARK_BYTES;
+    }
+    text_bytes(&shown, at, (size_t)(p->text.end - at));
+    int status = text_status(&shown, r->e);
+    if (!status)
+        status = vocabulary_set(&r->f->shown, id, shown.at, shown.length, false, r->what, r->e);
+    text_free(&shown);
+    return status;
+}
+
+static int add_byte(ModelReader *r, int32_t id, int byte) {
+    if (byte < 0 || !r->f->byte_fallback)
+        return wrong(r, "piece", "a byte's piece of a model with byte_fallback", "another");
+    if (r->f->byte_id[byte] >= 0) return wrong(r, "piece", "each byte once", "one twice");
+    r->f->byte_id[byte] = id;
+    r->f->flags[id] = TOKEN_BYTE;
+    return STATUS_OK;
+}
+
+static int add_unknown(ModelReader *r, int32_t id) {
+    if (r->f->unknown >= 0) return wrong(r, "piece", "one unknown piece", "two");
+    r->f->unknown = id;
+    r->f->flags[id] = TOKEN_UNKNOWN;
+    return STATUS_OK;
+}
+
+static int add_piece(ModelReader *r, int32_t id, const ModelPiece *p) {
+    TokenFile *f = r->f;
+    const char *text = p->text.at;
+    size_t n = size_of(p->text);
+    bool taken = p->type == NORMAL || p->type == USER, known = p->type <= BYTE && p->type;
+    int byte = p->type == BYTE ? byte_of_piece(text, n) : -1, status = STATUS_OK;
+    if (!known) return wrong(r, "piece", "a type from 1 to 6", "another");
+    if (p->type == UNUSED && r->type == BPE)
+        return wrong(r, "piece", "pieces in use", "an unused one: not in this version");
+    f->score[id] = p->score;
+    if (p->type == BYTE) status = add_byte(r, id, byte);
+    if (p->type == UNKNOWN) status = add_unknown(r, id);
+    if (p->type == CONTROL) f->flags[id] = TOKEN_SPECIAL;
+    if (p->type == USER) f->flags[id] = TOKEN_USER;
+    if (p->type == NORMAL && p->score < f->low) f->low = p->score;
+    if (p->type == NORMAL && p->score > f->high) f->high = p->score;
+    if (!status) status = vocabulary_set(&f->pieces, id, text, n, taken, r->what, r->e);
+    if (!status && p->type == USER) status = prefix_add(&f->user, text, n, id, r->what, r->e);
+    if (!status && taken && r->type == UNIGRAM)
+        status = prefix_add(&f->tree, text, n, id, r->what, r->e);
+    return status ? status : show(r, id, p, byte);
+}
+
+static int read_pieces(ModelReader *r, Message m) {
+    Field x;
+    ModelPiece p;
+    int32_t id = 0;
+    int status = token_file_ids(r->t, r->count, r->what, r->e);
+    if (!status) status = vocabulary_open(&r->f->shown, r->count, r->what, r->e);
+    r->f->score = status ? NULL : calloc((size_t)r->count, sizeof *r->f->score);
+    if (!status && !r->f->score) status = error_memory(r->e, r->what, (size_t)r->count);
+    while (!status && next_field(&m, &x) > 0) {
+        if (x.number != 1 || x.wire != 2) continue;
+        status = read_piece(r, x.inside, &p);
+        if (!status) status = add_piece(r, id++, &p);
+    }
+    if (status) return status;
+    if (r->f->unknown < 0) return wrong(r, "pieces", "an unknown piece", "none");
+    for (int i = 0; i < 256 && r->f->byte_fallback; i++)
+        if (r->f->byte_id[i] < 0) return wrong(r, "pieces", "one for each byte", "fewer");
+    return STATUS_OK;
+}
+
+/* == Ranks ================================================================ */
+
+typedef struct Scored {
+    float score;
+    int32_t id;
+} Scored;
+
+static int by_score(const void *a, const void *b) {
+    const Scored *x = a, *y = b;
+    return x->score > y->score ? -1 : x->score < y->score;
+}
+
+/* The highest score merges first; equal ones have the same rank, by which the left one does. */
+static int rank_pieces(ModelReader *r) {
+    TokenFile *f = r->f;
+    size_t n = (size_t)r->count;
+    Scored *all = malloc(n * sizeof *all);
+    f->rank = malloc(n * sizeof *f->rank);
+    if (!all || !f->rank) {
+        free(all);
+        return error_memory(r->e, r->what, n * sizeof *all);
+    }
+    for (size_t i = 0; i < n; i++)
+        all[i] = (Scored){ f->score[i], (int32_t)i };
+    qsort(all, n, sizeof *all, by_score);
+    uint32_t rank = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (i && all[i].score < all[i - 1].score) rank++;
+        f->rank[all[i].id] = rank;
+    }
+    free(all);
+    free(f->score);
+    f->score = NULL;
+    return STATUS_OK;
+}
+
+int token_model_read(Tokenizer *t, const char *what, const char *bytes, size_t length, Error *e) {
+    static const char surface[] = " \xe2\x81\x87 ", end[] = "</s>";
+    ModelReader r = { .t = t, .what = what, .type = UNIGRAM, .e = e };
+    Message m = { bytes, bytes + length };
+    r.surface = (Message){ surface, surface + sizeof surface - 1 };
+    r.end = (Message){ end, end + sizeof end - 1 };
+    r.f = token_file_new(t, FORMAT_PIECES, what, e);
+    if (!r.f) return STATUS_LIMIT;
+    r.f->low = 3.402823466e+38f;
+    r.f->high = 1.175494351e-38f; /* what the library begins with */
+    int status = read_specs(&r, m);
+    if (!status) status = read_pieces(&r, m);
+    if (!status && r.type == BPE) status = rank_pieces(&r);
+    if (status) return status;
+    t->each_byte = true;
+    t->end = t->kind->find(t, r.end.at, size_of(r.end));
+    r.f->described = r.type == BPE ? "SentencePiece, BPE" : "SentencePiece, unigram";
+    r.f->start = r.f->charsmap.squeeze ? START_ALL_PIECES
+        : r.f->charsmap.dummy_prefix   ? START_PIECES
+                                       : START_AS_IS;
+    return STATUS_OK;
+}

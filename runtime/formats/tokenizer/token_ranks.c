@@ -1,0 +1,227 @@
+/*
+** .tiktoken files: pieces in base64, each with its rank, which is its id.  Two neighbours
+** merge if their bytes together are a piece; of all such pairs of pieces a table is made.
+*/
+#include "file_tables.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "scanner.h"
+#include "tokenizer_file.h"
+
+typedef struct TiktokenKnown {
+    const char *name, *pattern;
+    int32_t ranks;
+    struct {
+        int32_t id;
+        const char *text;
+    } special[8]; /* until a text is NULL */
+} TiktokenKnown;
+
+#define SPECIAL(id, text) { id, text },
+#define TIKTOKEN(name, ranks, pattern, specials) { #name, pattern, ranks, { specials } },
+static const TiktokenKnown known[] = {
+#include "tiktoken_known.def"
+};
+#undef TIKTOKEN
+
+typedef struct RankReader {
+    Tokenizer *t;
+    TokenFile *f;
+    const char *what;
+    Error *e;
+} RankReader;
+
+/* == Lines ================================================================ */
+
+enum { LINE_PIECE = 512 }; /* bytes of a piece: all its divisions are looked at */
+
+typedef struct RankLine {
+    char piece[LINE_PIECE + 3];
+    size_t length;
+    int64_t rank;
+} RankLine;
+
+static int digit_of(char c) {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const char *at = c ? strchr(digits, c) : NULL;
+    return at ? (int)(at - digits) : -1;
+}
+
+/* Base64 with its padding. */
+static bool decode_piece(RankLine *l, const char *text, size_t length) {
+    l->length = 0;
+    if (!length || length % 4 || length / 4 * 3 > LINE_PIECE) return false;
+    for (size_t i = 0; i < length; i += 4) {
+        int last = i + 4 == length, pad = last && text[i + 3] == '=' ? 1 + (text[i + 2] == '=') : 0;
+        uint32_t bits = 0;
+        for (int k = 0; k < 4; k++) {
+            int digit = k >= 4 - pad ? 0 : digit_of(text[i + (size_t)k]);
+            if (digit < 0) return false;
+            bits = bits << 6 | (uint32_t)digit;
+        }
+        if (pad && bits & ((1u << 8 * pad) - 1)) return false;
+        for (int k = 0; k < 3 - pad; k++)
+            l->piece[l->length++] = (char)(bits >> (16 - 8 * k));
+    }
+    return true;
+}
+
+static bool read_line(RankLine *l, const char *text, size_t length) {
+    const char *space = memchr(text, ' ', length);
+    if (!space || !decode_piece(l, text, (size_t)(space - text))) return false;
+    size_t digits = length - (size_t)(space + 1 - text);
+    l->rank = 0;
+    if (!digits || digits > 9) return false;
+    for (size_t i = 1; i <= digits; i++) {
+        if (space[i] < '0' || space[i] > '9') return false;
+        l->rank = 10 * l->rank + space[i] - '0';
+    }
+    return true;
+}
+
+typedef int LineFn(RankReader *r, const RankLine *l, void *user);
+
+static int each_line(RankReader *r, const char *bytes, size_t length, LineFn *fn, void *user) {
+    const char *end = bytes + length;
+    int status = STATUS_OK;
+    RankLine l;
+    for (int64_t line = 1; bytes < end && !status; line++) {
+        const char *stop = memchr(bytes, '\n', (size_t)(end - bytes));
+        if (!stop) stop = end;
+        size_t n = (size_t)(stop - bytes);
+        if (n && bytes[n - 1] == '\r') n--;
+        if (n && !read_line(&l, bytes, n))
+            return error_set(r->e, STATUS_USER,
+                             "%s:line %lld: expected a piece of at most %d bytes in base64, a "
+                             "space and its rank, found something else",
+                             r->what, (long long)line, LINE_PIECE);
+        if (n) status = fn(r, &l, user);
+        bytes = stop < end ? stop + 1 : end;
+    }
+    return status;
+}
+
+/* == Pieces =============================================================== */
+
+typedef struct RankCount {
+    int64_t lines, most;
+} RankCount;
+
+static int count_line(RankReader *r, const RankLine *l, void *user) {
+    RankCount *c = user;
+    (void)r;
+    c->lines++;
+    if (l->rank > c->most) c->most = l->rank;
+    return STATUS_OK;
+}
+
+static int set_line(RankReader *r, const RankLine *l, void *user) {
+    (void)user;
+    if (l->length == 1) r->f->byte_id[(unsigned char)*l->piece] = (int32_t)l->rank;
+    return vocabulary_set(&r->f->pieces, (int32_t)l->rank, l->piece, l->length, true, r->what,
+                          r->e);
+}
+
+/* Every pair of pieces that makes this one. */
+static int pair_line(RankReader *r, const RankLine *l, void *user) {
+    const Vocabulary *v = &r->f->pieces;
+    int status = STATUS_OK;
+    (void)user;
+    for (size_t i = 1; i < l->length && !status; i++) {
+        int32_t a = vocabulary_find(v, l->piece, i),
+                b = a < 0 ? -1 : vocabulary_find(v, l->piece + i, l->length - i);
+        if (b < 0) continue;
+        status = pairs_set(&r->f->pairs, pair_key(a, b), (uint32_t)l->rank, (int32_t)l->rank,
+                           r->what, r->e);
+    }
+    return status;
+}
+
+static int add_special(RankReader *r, int32_t id, const char *text) {
+    AddedToken token = { .id = id, .special = true };
+    int status = vocabulary_set(&r->f->pieces, id, text, strlen(text), false, r->what, r->e);
+    if (status) return status;
+    r->f->flags[id] = TOKEN_SPECIAL;
+    return added_add(&r->f->raw, &token, text, strlen(text), r->what, r->e);
+}
+
+static int add_specials(RankReader *r, const TiktokenKnown *k, const TiktokenExtra *x,
+                        int64_t first) {
+    int status = STATUS_OK;
+    for (int i = 0; x && x->specials && i < x->count && !status; i++)
+        status = add_special(r, (int32_t)first + i, x->specials[i]);
+    if (x && x->specials) return status;
+    for (int i = 0; k && i < 8 && k->special[i].text && !status; i++)
+        status = add_special(r, k->special[i].id, k->special[i].text);
+    return status;
+}
+
+/* == The pattern ========================================================== */
+
+static int set_pattern(RankReader *r, const TiktokenKnown *k, const TiktokenExtra *x) {
+    const char *pattern = x && x->pattern ? x->pattern : k->pattern;
+    SplitStep *s = &r->f->splitter.step[r->f->splitter.count++];
+    *s = (SplitStep){ .kind = SPLIT_SCANNED, .behavior = SPLIT_ISOLATED };
+    s->scanner = scanner_find(pattern);
+    if (s->scanner >= 0) return STATUS_OK;
+    s->kind = SPLIT_PATTERN;
+    s->behavior = SPLIT_REMOVED; /* what is between matches is no text of a word */
+    s->invert = true;
+    return pattern_open(&s->pattern, pattern, PATTERN_RUST, r->what, r->e);
+}
+
+static int unknown_size(RankReader *r, int64_t lines) {
+    Text names = { 0 };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        text_add(&names, "%s%d (%s)", i ? ", " : "", known[i].ranks, known[i].name);
+    int status = text_status(&names, r->e);
+    if (!status)
+        status =
+            error_set(r->e, STATUS_USER,
+                      "%s: expected as many ranks as a known vocabulary has, %s, or a pattern, "
+                      "found %lld",
+                      r->what, names.at, (long long)lines);
+    text_free(&names);
+    return status;
+}
+
+static int read_all(RankReader *r, const char *bytes, size_t length, const TiktokenExtra *x) {
+    RankCount c = { 0, -1 };
+    const TiktokenKnown *k = NULL;
+    int status = each_line(r, bytes, length, count_line, &c);
+    if (status) return status;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].ranks == c.lines) k = &known[i];
+    if (!k && !(x && x->pattern)) return unknown_size(r, c.lines);
+    int64_t ids = c.most + 1;
+    for (int i = 0; k && i < 8 && k->special[i].text && !(x && x->specials); i++)
+        if (k->special[i].id >= ids) ids = k->special[i].id + 1;
+    if (x && x->specials) ids += x->count;
+    if (ids > VOCABULARY_IDS)
+        return error_set(r->e, STATUS_LIMIT, "%s: expected ranks below %d, found %lld", r->what,
+                         VOCABULARY_IDS, (long long)c.most);
+    status = token_file_ids(r->t, (int32_t)ids, r->what, r->e);
+    if (!status) status = each_line(r, bytes, length, set_line, NULL);
+    if (!status) status = each_line(r, bytes, length, pair_line, NULL);
+    if (!status) status = add_specials(r, k, x, c.most + 1);
+    return status ? status : set_pattern(r, k, x);
+}
+
+int tokenizer_parse_tiktoken(Tokenizer *t, const char *what, const char *bytes, size_t length,
+                             const TiktokenExtra *extra, Error *e) {
+    RankReader r = { .t = t, .what = what, .e = e };
+    r.f = token_file_new(t, FORMAT_RANKS, what, e);
+    if (!r.f) return STATUS_LIMIT;
+    r.f->bytes = r.f->ignore_merges = true;
+    r.f->described = "tiktoken, byte-level BPE";
+    int status = read_all(&r, bytes, length, extra);
+    for (int i = 0; i < 256 && !status; i++)
+        if (r.f->byte_id[i] < 0)
+            status = error_set(e, STATUS_USER, "%s: expected each byte as a piece, found no %d",
+                               what, i);
+    if (status) tokenizer_free(t);
+    else token_file_done(t);
+    return status;
+}

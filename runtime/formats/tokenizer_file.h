@@ -1,0 +1,40 @@
+/*
+** Tokenizers in files of other programs.  Which of them a file is, its content says:
+**   tokenizer.json   byte-level BPE (GPT-2, Llama 3, Qwen) and BPE of characters with byte
+**                    fallback (Llama 2), as the package 'tokenizers' writes them
+**   *.model          SentencePiece: BPE and unigram
+**   *.tiktoken       lines of base64, a space and a rank; what is not in such a file, the pattern
+**                    and the special tokens, follows from the number of its ranks (see
+**                    tiktoken_known) or is told
+** What a file asks for and this version does not do is refused by name.  Text that is no
+** UTF-8 is read with U+FFFD for each part that makes no character, SentencePiece's with one for
+** each byte, as those libraries do.  Text has no limit; encoding takes O(n log n).
+** A Tokenizer that was read does not change any more: any number of threads may use it.
+*/
+#ifndef STRATA_TOKENIZER_FILE_H
+#define STRATA_TOKENIZER_FILE_H
+
+#include "tokenizer.h"
+
+/* From the bytes of a file, which need not live on; 'what' names it in messages.  t->end is what
+** the file says (SentencePiece), or the first that is there of the names of tokenizer_ends. */
+int tokenizer_parse(Tokenizer *t, const char *what, const char *bytes, size_t length, Error *e);
+/* The same of a file's path; *bytes, if not NULL, gets the content, of malloc. */
+int tokenizer_open(Tokenizer *t, const char *path, char **bytes, size_t *length, Error *e);
+
+/* What is not in a .tiktoken file. */
+typedef struct TiktokenExtra {
+    const char *pattern;         /* which parts of text are merged apart; NULL: by the ranks */
+    const char *const *specials; /* texts of the ids from the last rank on; NULL: by the ranks */
+    int count;
+} TiktokenExtra;
+int tokenizer_parse_tiktoken(Tokenizer *t, const char *what, const char *bytes, size_t length,
+                             const TiktokenExtra *extra, Error *e);
+
+/* Names of tokens that end a text, in the order in which they are looked for; NULL ends them. */
+extern const char *const tokenizer_ends[];
+
+/* For 'info' and the like: the format and the algorithm, "tokenizer.json, byte-level BPE". */
+const char *tokenizer_described(const Tokenizer *t);
+
+#endif

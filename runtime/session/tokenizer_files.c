@@ -1,0 +1,137 @@
+/*
+** Tokenizers for programs that embed models (strata.h): those of files, with one line of text
+** for an error.
+*/
+#include "strata.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tokenizer_file.h"
+
+struct strata_tokenizer {
+    Tokenizer t;
+};
+
+struct strata_decoder {
+    const Tokenizer *t;
+    Decoder d;
+};
+
+static int32_t tell(const Error *e, int status, char *message, size_t size) {
+    if (message && size) print_text(message, size, "%s", status ? e->text : "");
+    return status;
+}
+
+static int missing(const char *what, Error *e) {
+    return error_set(e, STATUS_USER, "the %s: expected a pointer, found NULL", what);
+}
+
+static strata_tokenizer *new_tokenizer(Error *e) {
+    strata_tokenizer *x = calloc(1, sizeof *x);
+    if (!x) error_memory(e, "tokenizer", sizeof *x);
+    return x;
+}
+
+/* *out gets what was read, or NULL. */
+static int hand_over(strata_tokenizer *x, int status, strata_tokenizer **out) {
+    if (status) free(x);
+    *out = status ? NULL : x;
+    return status;
+}
+
+int32_t strata_tokenizer_read(const char *file, strata_tokenizer **out, char *message,
+                              size_t size) {
+    Error e = { 0 };
+    if (!file || !out) return tell(&e, missing(file ? "tokenizer" : "file", &e), message, size);
+    strata_tokenizer *x = new_tokenizer(&e);
+    int status = x ? tokenizer_open(&x->t, file, NULL, NULL, &e) : e.status;
+    return tell(&e, hand_over(x, status, out), message, size);
+}
+
+int32_t strata_tokenizer_parse(const void *bytes, size_t length, strata_tokenizer **out,
+                               char *message, size_t size) {
+    Error e = { 0 };
+    if (!bytes || !out) return tell(&e, missing(bytes ? "tokenizer" : "bytes", &e), message, size);
+    strata_tokenizer *x = new_tokenizer(&e);
+    int status = x ? tokenizer_parse(&x->t, "tokenizer", bytes, length, &e) : e.status;
+    return tell(&e, hand_over(x, status, out), message, size);
+}
+
+void strata_tokenizer_free(strata_tokenizer *t) {
+    if (t) tokenizer_free(&t->t);
+    free(t);
+}
+
+int32_t strata_tokenizer_ids(const strata_tokenizer *t) { return t ? t->t.ids : 0; }
+int32_t strata_tokenizer_end(const strata_tokenizer *t) { return t ? t->t.end : -1; }
+
+int32_t strata_tokenizer_find(const strata_tokenizer *t, const char *piece) {
+    return t && piece ? tokenizer_find(&t->t, piece) : -1;
+}
+
+int32_t strata_tokenizer_encode(const strata_tokenizer *t, const char *text, size_t length,
+                                uint32_t flags, strata_ids *ids, char *message, size_t size) {
+    Error e = { 0 };
+    TokenIds found = { .width = sizeof(int32_t),
+                       .grows = true,
+                       .template = flags & STRATA_TEMPLATE,
+                       .plain = flags & STRATA_PLAIN };
+    int status = STATUS_OK;
+    if (!t || !ids) status = missing(t ? "ids" : "tokenizer", &e);
+    else if ((!text && length) || (!ids->at && ids->room))
+        status = missing(text ? "ids" : "text", &e);
+    if (!status) status = token_ids_encode(&found, &t->t, "text", text ? text : "", length, &e);
+    if (ids) ids->count = status ? 0 : (size_t)found.count;
+    size_t most = !status && ids->count < ids->room ? ids->count : status ? 0 : ids->room;
+    if (most) memcpy(ids->at, found.at, most * sizeof *ids->at);
+    free(found.at);
+    return tell(&e, status, message, size);
+}
+
+int32_t strata_tokenizer_decode(const strata_tokenizer *t, const int32_t *ids, size_t count,
+                                uint32_t flags, strata_text *text, char *message, size_t size) {
+    Error e = { 0 };
+    Text all = { 0 };
+    int status = STATUS_OK;
+    if (!t || !text) status = missing(t ? "text" : "tokenizer", &e);
+    else if ((!ids && count) || (!text->at && text->room))
+        status = missing(ids ? "text" : "ids", &e);
+    if (!status)
+        status = tokenizer_decode(&t->t, ids, (int64_t)count, flags & STRATA_SPECIALS, &all, &e);
+    if (text) text->length = status ? 0 : all.length;
+    size_t most = !status && text->length < text->room ? text->length : status ? 0 : text->room;
+    if (most) memcpy(text->at, all.at, most);
+    text_free(&all);
+    return tell(&e, status, message, size);
+}
+
+/* == Id by id ============================================================= */
+
+strata_decoder *strata_decoder_new(const strata_tokenizer *t, uint32_t flags) {
+    strata_decoder *x = t ? calloc(1, sizeof *x) : NULL;
+    if (!x) return NULL;
+    x->t = &t->t;
+    x->d.specials = flags & STRATA_SPECIALS;
+    x->d.begun = flags & STRATA_CONTINUES;
+    return x;
+}
+
+void strata_decoder_free(strata_decoder *d) {
+    if (d) decoder_free(&d->d);
+    free(d);
+}
+
+/* A decoder without memory gives no text, and goes on when there is some. */
+static const char *text_of(strata_decoder *d, int status, size_t *length) {
+    if (length) *length = status ? 0 : d->d.text.length;
+    return status ? NULL : d->d.text.at;
+}
+
+const char *strata_decoder_push(strata_decoder *d, int32_t id, size_t *length) {
+    return d ? text_of(d, decoder_push(&d->d, d->t, id, NULL), length) : NULL;
+}
+
+const char *strata_decoder_end(strata_decoder *d, size_t *length) {
+    return d ? text_of(d, decoder_end(&d->d, d->t, NULL), length) : NULL;
+}

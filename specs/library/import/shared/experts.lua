@@ -1,0 +1,200 @@
+-- What importers of models with experts and with latent attention share.
+local common = builtin "common"
+local experts = {}
+
+-- A field that may say one thing only; 'required' where it must.
+function experts.only(value, required)
+  return { one_of = { value }, default = not required and value or nil, required = required }
+end
+
+-- What fields of auxiliary losses and of routers in training are called: no effect on inference.
+experts.without_effect = {
+  "output_router_logits", "router_aux_loss_coef", "router_jitter_noise", "ep_size",
+  "aux_loss_alpha", "seq_aux",
+}
+
+-- Both names of a field: the first that is there.
+function experts.either(c, first, second, default)
+  if c[first] ~= nil then return c[first] end
+  if c[second] ~= nil then return c[second] end
+  if default == nil then refuse(first, "a positive integer", "none") end
+  return default
+end
+
+-- A field that is a list of one of some words for each layer; nil: there is none.
+function experts.by_layer(c, name, words)
+  local list = c[name]
+  if not list then return nil end
+  if #list ~= c.num_hidden_layers then
+    refuse(name, "one entry for each of num_hidden_layers = " .. c.num_hidden_layers,
+      tostring(#list))
+  end
+  for _, found in ipairs(list) do
+    local known = false
+    for _, word in ipairs(words) do known = known or word == found end
+    if not known then
+      refuse(name, "'" .. table.concat(words, "' or '") .. "'",
+        type(found) == "string" and "'" .. found .. "'" or "a " .. type(found))
+    end
+  end
+  return list
+end
+
+-- Experts are gated by silu.
+function experts.check_activation(c)
+  if common.activation("hidden_act", c.hidden_act, true) ~= "swiglu" then
+    refuse("hidden_act", "'silu'", "'" .. c.hidden_act .. "'")
+  end
+end
+
+-- gate, up and down of one MLP; names: theirs, { "gate_proj", "up_proj", "down_proj" } by default.
+function experts.gated(out, ours, theirs, names)
+  names = names or { "gate_proj", "up_proj", "down_proj" }
+  for i, name in ipairs { "gate", "up", "down" } do
+    out[ours .. "." .. name .. ".weight"] = theirs .. "." .. names[i] .. ".weight"
+  end
+end
+
+-- Tensors of a decoder with Llama's names but for its MLPs.  o: { qk_norm = whether there are norms
+-- of queries and keys, norms = { theirs = "ours" } of a layer, attention = false: without its four
+-- matrices, layer = function(out, i, ours, theirs): adds the others of layer i, from 0 }
+function experts.decoder(c, tensors, o)
+  local out = { ["embed.weight"] = "model.embed_tokens.weight",
+                ["final_norm.weight"] = "model.norm.weight" }
+  local norms = o.norms or { input_layernorm = "attention.norm",
+                             post_attention_layernorm = "mlp.norm" }
+  for i = 0, c.num_hidden_layers - 1 do
+    local ours, theirs = "layers." .. i .. ".", "model.layers." .. i .. "."
+    for _, name in ipairs(o.attention == false and {} or { "q", "k", "v", "o" }) do
+      common.linear(out, tensors, ours .. "attention." .. name,
+        theirs .. "self_attn." .. name .. "_proj")
+    end
+    for name, norm in pairs(norms) do
+      out[ours .. norm .. ".weight"] = theirs .. name .. ".weight"
+    end
+    for _, name in ipairs(o.qk_norm and { "q_norm", "k_norm" } or {}) do
+      out[ours .. "attention." .. name .. ".weight"] = theirs .. "self_attn." .. name .. ".weight"
+    end
+    o.layer(out, i, ours, theirs)
+  end
+  return out
+end
+
+-- A model with one norm before every sublayer; 'more': other fields of model.
+function experts.model(c, layers, more)
+  local o = {
+    vocab = c.vocab_size, context = c.max_position_embeddings, dim = c.hidden_size,
+    embedding = { tied = c.tie_word_embeddings }, norm = rmsnorm { eps = c.rms_norm_eps },
+    layers = layers,
+  }
+  for name, value in pairs(more or {}) do o[name] = value end
+  return model(o)
+end
+
+-- A router and E experts, a tensor of the file each or all of a kind in one: gate_up_proj
+-- [E, 2F, D], down_proj [E, D, F].
+--   o: { experts = E, hidden = F, dim = D, bias = whether there is one, names = }
+function experts.all(out, tensors, ours, theirs, o)
+  out[ours .. ".router.weight"] = theirs .. ".gate.weight"
+  if o.bias then
+    out[ours .. ".router.balance_bias"] = theirs .. ".gate.e_score_correction_bias"
+  end
+  local fused = theirs .. ".experts.gate_up_proj"
+  for e = 0, o.experts - 1 do
+    local mine = ours .. ".experts." .. e
+    if tensors[fused] then
+      local both = reshape(slice(fused, 1, e + 1, 1), { 2 * o.hidden, o.dim })
+      out[mine .. ".gate.weight"] = slice(both, 1, 1, o.hidden)
+      out[mine .. ".up.weight"] = slice(both, 1, o.hidden + 1, o.hidden)
+      out[mine .. ".down.weight"] = reshape(slice(theirs .. ".experts.down_proj", 1, e + 1, 1),
+        { o.dim, o.hidden })
+    else
+      experts.gated(out, mine, theirs .. ".experts." .. e, o.names)
+    end
+  end
+end
+
+-- Fields of a router that takes the best of sigmoid scores, in groups (DeepSeek-V3's).
+function experts.router_fields(more)
+  local known = {
+    moe_intermediate_size = common.size(), num_experts_per_tok = common.size(),
+    n_group = common.size(1), topk_group = common.size(1), norm_topk_prob = common.yes,
+    routed_scaling_factor = { type = "number", above = 0, default = 1 },
+    moe_layer_freq = experts.only(1),
+  }
+  for name, field in pairs(more or {}) do known[name] = field end
+  return known
+end
+
+-- The sublayer of such a router: E experts, 'shared' of which all tokens take.
+function experts.grouped(c, count, shared, more)
+  if count % c.n_group ~= 0 or count // c.n_group < 2 then
+    refuse("n_group", "a number of groups, each of two experts at least, of " .. count,
+      tostring(c.n_group))
+  end
+  local o = { experts = count, top = c.num_experts_per_tok, hidden = c.moe_intermediate_size,
+              shared = shared, groups = c.n_group, normalize = c.norm_topk_prob,
+              top_groups = c.n_group > 1 and c.topk_group or nil,
+              scale = c.routed_scaling_factor }
+  for name, value in pairs(more or {}) do o[name] = value end
+  return moe(o)
+end
+
+-- {== Latent attention =======================================================
+
+function experts.latent_fields(more)
+  local dim = { type = "integer", min = 1, max = 1 << 20, required = true }
+  local known = {
+    q_lora_rank = common.optional, kv_lora_rank = dim, qk_nope_head_dim = dim,
+    qk_rope_head_dim = dim, v_head_dim = dim,
+  }
+  for name, field in pairs(more or {}) do known[name] = field end
+  return known
+end
+
+-- What follows from the others, and what old files say beside them.
+experts.latent_without_effect = { "qk_head_dim", "head_dim", "num_key_value_heads" }
+
+-- Scores grow with yarn's factor where the configuration says so (mscale_all_dim).
+local function score_scale(c)
+  local p, d = c.rope_parameters or c.rope_scaling, c.qk_nope_head_dim + c.qk_rope_head_dim
+  local m = p and p.mscale_all_dim
+  if not p or (p.rope_type or p.type or "default") == "default" or not m or m == null or m == 0 then
+    return nil
+  end
+  local factor = p.factor > 1 and 0.1 * m * math.log(p.factor) + 1 or 1
+  return d ^ -0.5 * factor * factor
+end
+
+-- The sublayer mla of a layer; 'rope' may be nil.  The norms of latents have an eps of their own,
+-- whatever rms_norm_eps says.
+function experts.latent(c, rope, more)
+  local o = { heads = c.num_attention_heads, nope_dim = c.qk_nope_head_dim,
+              rope_dim = c.qk_rope_head_dim, value_dim = c.v_head_dim, latent = c.kv_lora_rank,
+              q_latent = c.q_lora_rank, rope = rope, scale = rope and score_scale(c),
+              bias = c.attention_bias, eps = 1e-6 }
+  for name, value in pairs(more or {}) do o[name] = value end
+  return mla(o)
+end
+
+-- Its tensors.
+function experts.latent_tensors(c, out, ours, theirs)
+  local function matrix(mine, name, bias)
+    out[ours .. "." .. mine .. ".weight"] = theirs .. "." .. name .. ".weight"
+    if bias then out[ours .. "." .. mine .. ".bias"] = theirs .. "." .. name .. ".bias" end
+  end
+  if c.q_lora_rank then
+    matrix("q_down", "q_a_proj", c.attention_bias)
+    matrix("q_norm", "q_a_layernorm")
+    matrix("q_up", "q_b_proj")
+  else
+    matrix("q", "q_proj")
+  end
+  matrix("kv_down", "kv_a_proj_with_mqa", c.attention_bias)
+  matrix("kv_norm", "kv_a_layernorm")
+  matrix("kv_up", "kv_b_proj")
+  matrix("o", "o_proj", c.attention_bias)
+end
+
+-- }==========================================================================
+return experts
