@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "bf16.h"
+#include "f16.h"
 #include "tensor_plan.h"
 
 enum { ROOM = PLAN_BLOCK / sizeof(float), NEAR = 16 };
@@ -32,25 +33,6 @@ typedef struct ViewBox {
 } ViewBox;
 
 /* == Elements ============================================================= */
-
-/* The same value: every float16 is a float. */
-static float f16_value(uint16_t h) {
-    uint32_t sign = (uint32_t)(h & 0x8000) << 16, e = h >> 10 & 31, m = h & 1023, bits;
-    float x;
-    if (!e) return (sign ? -1.0f : 1.0f) * (float)m * 0x1p-24f;
-    bits = sign | (e == 31 ? 255u : e + 112) << 23 | m << 13;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-/* Of a float that is a float16. */
-static uint16_t f16_of(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    uint32_t sign = bits >> 16 & 0x8000, e = bits >> 23 & 255, m = bits >> 13 & 1023;
-    if (e >= 113) return (uint16_t)(sign | (e - 112) << 10 | m);
-    return (uint16_t)(sign | (uint32_t)(fabsf(x) * 0x1p24f));
-}
 
 static float element(Dtype d, const unsigned char *raw, int64_t i) {
     uint16_t h;
@@ -265,7 +247,7 @@ static int put_file(Mover *m, int64_t n, Error *e) {
     uint16_t *narrow = (uint16_t *)m->read;
     if (m->t->dtype == DTYPE_F32) return tensor_put(m->to, m->block, (size_t)n * sizeof(float), e);
     for (int64_t i = 0; i < n; i++)
-        narrow[i] = m->t->dtype == DTYPE_BF16 ? bf16_of(m->block[i]) : f16_of(m->block[i]);
+        narrow[i] = m->t->dtype == DTYPE_BF16 ? bf16_of(m->block[i]) : f16_exactly(m->block[i]);
     return tensor_put(m->to, narrow, (size_t)n * sizeof *narrow, e);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bf16.h"
+#include "f16.h"
 #include "safetensors.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
@@ -14,19 +15,13 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 
 enum { PIECE = 32768 }; /* bytes, a multiple of every element's size */
 
-static double from_f16(uint16_t h) {
-    int e = h >> 10 & 31, m = h & 1023;
-    double v = e == 31 ? (m ? NAN : INFINITY) : e ? ldexp(1024 + m, e - 25) : ldexp(m, -24);
-    return h & 0x8000 ? -v : v;
-}
-
 /* Element i of a piece.  Every float type fits a double exactly. */
 static double element(Dtype d, const unsigned char *raw, size_t i) {
     uint16_t h;
     float f;
     double v;
     switch (d) {
-    case DTYPE_F16: memcpy(&h, raw + 2 * i, 2); return from_f16(h);
+    case DTYPE_F16: memcpy(&h, raw + 2 * i, 2); return (double)f16_value(h);
     case DTYPE_BF16: memcpy(&h, raw + 2 * i, 2); return bf16_value(h);
     case DTYPE_F32: memcpy(&f, raw + 4 * i, 4); return f;
     default: memcpy(&v, raw + 8 * i, 8); return v;

@@ -140,7 +140,7 @@ static int import(const CheckpointFolder *c, const Json *config, Error *e) {
     int status = importer_run(&r, &made, e);
     if (status) return status;
     check_plan(c, &made.plan);
-    Model *m = spec_load_text("m.lua", made.spec.at, made.spec.length, NULL, e);
+    Model *m = spec_load_text("m.lua", made.spec.at, made.spec.length, NULL, NULL, e);
     status = m ? 0 : e->status;
     spec_free(m);
     importer_free(&made);

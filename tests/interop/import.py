@@ -3,7 +3,7 @@
 # largest, and its greedy choices, token by token, are those of transformers' generate.
 #   PYTHON tests/interop/import.py STRATA [WORD]      WORD: only cases whose name holds it
 # KEEP=DIR leaves the checkpoints there.  Needs torch, transformers and safetensors.
-import os, subprocess, sys, tempfile
+import json, os, subprocess, sys, tempfile
 import torch
 import mixtures
 from safetensors.torch import load_file, save_file
@@ -52,6 +52,9 @@ CASES = [
     ("llama-bf16-kept", "llama", dict(tie_word_embeddings=True),
      dict(dtype=torch.bfloat16, keep=True)),
     ("llama-f16-kept-shards", "llama", {}, dict(dtype=torch.float16, keep=True, shard="30KB")),
+    ("llama-old-fields", "llama", dict(rope_parameters=LLAMA3), dict(old=True)),
+    ("llama-old-linear", "llama", dict(rope_parameters=dict(rope_type="linear", rope_theta=800.0,
+                                                            factor=2.5)), dict(old=True)),
     ("mistral-window", "mistral", dict(sliding_window=16), {}),
     ("mistral-no-window", "mistral", dict(sliding_window=None, head_dim=16), {}),
     ("qwen2-plain", "qwen2", {}, {}),
@@ -70,6 +73,10 @@ CASES = [
                                        mlp_bias=True, tie_word_embeddings=False), {}),
     ("smollm3-windows", "smollm3", dict(num_hidden_layers=5, use_sliding_window=True,
                                         sliding_window=10, no_rope_layer_interval=2), {}),
+    ("smollm3-types", "smollm3", dict(
+        num_hidden_layers=4, use_sliding_window=True, sliding_window=8, no_rope_layers=[1, 0, 1, 1],
+        layer_types=["sliding_attention", "full_attention", "full_attention",
+                     "sliding_attention"]), {}),
     ("gpt2-plain", "gpt2", {}, {}),
     ("gpt2-inner-relu", "gpt2", dict(n_inner=100, activation_function="relu",
                                      layer_norm_epsilon=1e-3), {}),
@@ -94,6 +101,10 @@ CASES = [
                                                    rope_theta=100000.0),
                                sliding_attention=dict(rope_type="default", rope_theta=300.0))),
      dict(dtype=torch.bfloat16, keep=True)),
+    ("gemma3-old-fields", "gemma3_text", dict(num_hidden_layers=7, sliding_window=16, head_dim=16,
+                                              rope_parameters=dict(
+        full_attention=dict(rope_type="linear", factor=2.0, rope_theta=5000.0),
+        sliding_attention=dict(rope_type="default", rope_theta=70.0))), dict(old=True)),
     ("granite-plain", "granite", dict(embedding_multiplier=6.0, attention_multiplier=0.2,
                                       residual_multiplier=0.35, logits_scaling=4.0), {}),
     ("granite-ones", "granite", dict(attention_bias=True, mlp_bias=True, tie_word_embeddings=True,
@@ -136,6 +147,22 @@ def make(kind, changes, how, folder):
     return mixtures.load(kind, folder)
 
 
+# config.json as versions before 5 wrote it.
+def make_old(folder):
+    path = f"{folder}/config.json"
+    config = json.load(open(path))
+    given = config.pop("rope_parameters")
+    config["torch_dtype"] = config.pop("dtype")
+    if "full_attention" in given:
+        config["rope_local_base_freq"] = given["sliding_attention"]["rope_theta"]
+        given = given["full_attention"]
+        config.pop("layer_types")
+        config["sliding_window_pattern"] = config.pop("_sliding_window_pattern")
+    config["rope_theta"] = given.pop("rope_theta")
+    config["rope_scaling"] = given
+    json.dump(config, open(path, "w"))
+
+
 def run(*command, cwd):
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
     if done.returncode:
@@ -151,6 +178,8 @@ def logits(work, tokens, *more):
 
 def check(strata, name, kind, changes, how, work):
     model = make(kind, changes, how, f"{work}/hf")
+    if how.get("old"):
+        make_old(f"{work}/hf")
     run(strata, "import", "hf", "-o", "m", *(["--keep", "bf16"] if how.get("keep") else []),
         cwd=work)
     run(strata, "build", "m.lua", "--inference", "-o", "m", cwd=work)

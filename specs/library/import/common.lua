@@ -11,7 +11,9 @@ common.optional = { type = "integer", min = 1, max = (1 << 31) - 1 }
 common.eps = { type = "number", min = 0, required = true }
 common.no = { type = "boolean", default = false }
 common.yes = { type = "boolean", default = true }
-common.kv_heads = { type = "integer", min = 1, max = (1 << 31) - 1, required = true, nullable = true }
+common.never = { type = "boolean", one_of = { false }, default = false }
+common.kv_heads = { type = "integer", min = 1, max = (1 << 31) - 1, required = true,
+                    nullable = true }
 common.text = { type = "string", required = true }
 common.fraction = { type = "number", above = 0 }
 
@@ -195,10 +197,12 @@ function common.heads(c)
               head_dim = d * heads ~= c.hidden_size and d or nil }
 end
 
-local gated = { silu = "swiglu", swish = "swiglu", gelu = "geglu", gelu_new = "geglu_tanh",
-                gelu_pytorch_tanh = "geglu_tanh", relu = "reglu" }
-local plain = { silu = "silu", swish = "silu", gelu = "gelu", gelu_new = "gelu_tanh",
-                gelu_pytorch_tanh = "gelu_tanh", relu = "relu", relu2 = "relu2" }
+local gated, plain = { relu = "reglu" }, { relu = "relu", relu2 = "relu2" }
+for _, name in ipairs { "silu", "swish" } do gated[name], plain[name] = "swiglu", "silu" end
+for _, name in ipairs { "gelu", "gelu_python" } do gated[name], plain[name] = "geglu", "gelu" end
+for _, name in ipairs { "gelu_new", "gelu_pytorch_tanh", "gelu_fast", "gelu_accurate" } do
+  gated[name], plain[name] = "geglu_tanh", "gelu_tanh"
+end
 
 -- The activation of an MLP: with gates, or without.
 function common.activation(field, name, has_gate)
@@ -266,6 +270,7 @@ end
 -- do: the known fields besides Llama's, options of attention by the fields, and of the decoder.
 function common.windowed(known, options, decoder)
   known.max_window_layers = { type = "integer", min = 0, default = 28 }
+  known.use_mrope = common.never
   return function(config, tensors)
     local c = fields(config, common.known(common.with(common.window_fields, known)))
     local d, heads = common.heads(c)

@@ -23,7 +23,7 @@ local function read(config)
     _sliding_window_pattern = common.optional,
     query_pre_attn_scalar = { type = "number", above = 0, required = true },
     final_logit_softcapping = common.fraction,
-    use_bidirectional_attention = { type = "boolean", one_of = { false }, default = false },
+    use_bidirectional_attention = common.never,
     rope_local_base_freq = common.rope_fields.rope_theta,
   }, { "attn_logit_softcapping" }) -- which nothing reads, here as there
 end

@@ -8,7 +8,7 @@ local function read(config)
     n_layer = common.count, n_head = common.size(), n_inner = common.optional,
     activation_function = common.text, layer_norm_epsilon = common.eps,
     scale_attn_weights = common.yes, scale_attn_by_inverse_layer_idx = common.no,
-    add_cross_attention = { type = "boolean", one_of = { false }, default = false },
+    add_cross_attention = common.never,
     tie_word_embeddings = common.yes,
   }, { "attn_pdrop", "n_ctx", "reorder_and_upcast_attn", "summary_activation",
        "summary_first_dropout", "summary_proj_to_labels", "summary_type", "summary_use_proj" })

@@ -11,8 +11,9 @@ local null = request.null
 -- What every configuration may have and nothing computes with.
 local inert = {}
 for _, name in ipairs {
-  "_attn_implementation", "_name_or_path", "architectures", "attention_dropout", "auto_map",
-  "bos_token_id", "chunk_size_feed_forward", "cls_token_id", "decoder_start_token_id", "dtype",
+  "_attn_implementation", "_name_or_path", "_num_labels", "architectures", "attention_dropout",
+  "auto_map", "bos_token_id", "cache_implementation", "chunk_size_feed_forward", "cls_token_id",
+  "decoder_start_token_id", "dtype",
   "embd_pdrop", "eos_token_id", "finetuning_task", "gradient_checkpointing", "id2label",
   "initializer_range", "is_decoder", "is_encoder_decoder", "keys_to_ignore_at_inference",
   "label2id", "max_length", "mask_token_id", "model_type", "output_attentions",
@@ -119,8 +120,8 @@ end
 local order = {}
 for i, name in ipairs {
   "name", "vocab", "context", "dim", "tokenizer", "embedding", "logits", "norm", "final_norm",
-  "residual", "heads", "kv_heads", "head_dim", "bias", "qk_norm", "scale", "window", "softcap",
-  "rope", "theta", "experts", "top", "hidden", "activation", "layers",
+  "residual", "hidden", "activation", "heads", "kv_heads", "head_dim", "tied", "bias", "qk_norm",
+  "scale", "window", "softcap", "rope", "theta", "experts", "top", "layers",
 } do order[name] = i end
 
 local function by_order(a, b)

@@ -2,7 +2,8 @@
 local common = builtin "common"
 
 return function(config, tensors)
-  local c = fields(config, common.known())
+  local c = fields(config, common.known { rope_interleaved = common.never },
+    { "is_llama_config" })
   local d, heads = common.heads(c)
   heads.bias, heads.rope = c.attention_bias, common.rope(c, { head_dim = d })
   local block = layer { attention(heads), common.mlp(c) }

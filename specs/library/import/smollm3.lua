@@ -19,7 +19,7 @@ return function(config, tensors)
     tie_word_embeddings = common.yes, num_key_value_heads = common.kv_heads,
     no_rope_layers = { type = "list", of = { type = "integer", min = 0, max = 1 } },
     no_rope_layer_interval = common.size(4),
-  })))
+  })), { "max_window_layers" })
   local d, heads = common.heads(c)
   heads.bias = c.attention_bias
   local rope, turns = common.rope(c, { head_dim = d }), turning(c)

@@ -1,0 +1,27 @@
+/* float16 (IEEE binary16): every one of them is a float32. */
+#ifndef STRATA_F16_H
+#define STRATA_F16_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+static inline float f16_value(uint16_t f16) {
+    uint32_t sign = (uint32_t)(f16 & 0x8000) << 16, e = f16 >> 10 & 31, m = f16 & 1023, bits;
+    float x;
+    if (!e) return (sign ? -1.0f : 1.0f) * (float)m * 0x1p-24f;
+    bits = sign | (e == 31 ? 255u : e + 112) << 23 | m << 13;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* Of a float32 that is a finite float16. */
+static inline uint16_t f16_exactly(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    uint32_t sign = bits >> 16 & 0x8000, e = bits >> 23 & 255, m = bits >> 13 & 1023;
+    if (e >= 113) return (uint16_t)(sign | (e - 112) << 10 | m);
+    return (uint16_t)(sign | (uint32_t)(fabsf(x) * 0x1p24f));
+}
+
+#endif
