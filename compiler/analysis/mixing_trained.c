@@ -48,15 +48,17 @@ static int open_tokenizer(TrainedModel *x) {
 
 static int open_text(TrainedModel *x, const MixingText *text) {
     DataFiles f;
-    Data train = { 0 };
+    Data rest = { 0 };
     int status = data_files_open(&f, &text->words, x->e);
     if (status) return status;
     for (int i = 0; i < f.words; i++)
         f.word[i].weight = 0; /* looked at one after another, however often training took which */
     status = data_tokens(&x->all, &f, &x->tokenizer, x->m->vocab, false, x->e);
     data_files_free(&f);
-    if (!status) status = data_split(&x->all, text->share, &train, &x->text, x->e);
-    data_free(&train);
+    if (!status)
+        status = text->share < 1 ? data_split(&x->all, text->share, &rest, &x->text, x->e)
+                                 : data_split(&x->all, 0, &x->text, &rest, x->e);
+    data_free(&rest);
     return status ? status : data_enough(&x->text, text->words.option, 1, x->e);
 }
 

@@ -4,6 +4,7 @@
 
 #include "export.h"
 #include "exporter.h"
+#include "gguf_tokenizer.h"
 #include "publish.h"
 #include "torch_file.h"
 
@@ -77,9 +78,6 @@ static int write_own(const Export *x, const ExportFolder *f, Error *e) {
     own_config(x, &t);
     int status = write_code(x, f, e);
     if (!status) status = export_folder_text(f, "config.json", &t, e);
-    text_clear(&t);
-    text_add(&t, "{\n  \"use_cache\": false\n}\n");
-    if (!status) status = export_folder_text(f, "generation_config.json", &t, e);
     if (!status) status = plan_parameters(x, &plan, e);
     char *path = status ? NULL : export_folder_file(f, "model.safetensors", e);
     if (!status) status = path ? plan_write(&plan, path, e) : e->status;
@@ -95,19 +93,17 @@ static int write_known(const ExportFolder *f, const Exported *made, Error *e) {
     char *path = export_folder_file(f, "model.safetensors", e);
     int status = path ? plan_write(&made->plan, path, e) : e->status;
     if (!status) status = export_folder_text(f, "config.json", &made->config, e);
-    Text t = { 0 };
-    text_add(&t, "{}\n");
-    if (!status) status = export_folder_text(f, "generation_config.json", &t, e);
-    text_free(&t);
     free(path);
     return status;
 }
 
-static int copy_tokenizer(const Export *x, const ExportFolder *f, Error *e) {
-    char *from = export_tokenizer(x, e);
-    if (!from) return e->status;
-    size_t n = strlen(from);
-    bool json = n > 5 && !strcmp(from + n - 5, ".json");
+static bool is_json(const char *path) {
+    size_t n = strlen(path);
+    return n > 5 && !strcmp(path + n - 5, ".json");
+}
+
+static int copy_tokenizer(const char *from, const ExportFolder *f, Error *e) {
+    bool json = is_json(from);
     char *to = export_folder_file(f, json ? "tokenizer.json" : "tokenizer.model", e);
     int status = to ? publish_copy(from, to, e) : e->status;
     Text t = { 0 };
@@ -115,8 +111,21 @@ static int copy_tokenizer(const Export *x, const ExportFolder *f, Error *e) {
              json ? "PreTrainedTokenizerFast" : "LlamaTokenizer");
     if (!status) status = export_folder_text(f, "tokenizer_config.json", &t, e);
     text_free(&t);
-    free(from);
     free(to);
+    return status;
+}
+
+/* With the ids that begin and end a text, where the tokenizer names them. */
+static int write_generation(const char *tokenizer, bool cache, const ExportFolder *f, Error *e) {
+    int64_t begin = -1, end = -1;
+    Text t = { 0 };
+    int status = tokenizer && is_json(tokenizer) ? tokenizer_text_ends(tokenizer, &begin, &end, e) : 0;
+    text_add(&t, "{\n");
+    if (begin >= 0) text_add(&t, "  \"bos_token_id\": %lld,\n", (long long)begin);
+    if (end >= 0) text_add(&t, "  \"eos_token_id\": %lld,\n", (long long)end);
+    text_add(&t, "  \"use_cache\": %s\n}\n", cache ? "true" : "false");
+    if (!status) status = export_folder_text(f, "generation_config.json", &t, e);
+    text_free(&t);
     return status;
 }
 
@@ -125,7 +134,11 @@ static int copy_tokenizer(const Export *x, const ExportFolder *f, Error *e) {
 static int write_all(Export *x, const ExportFolder *f, const Exported *made, Error *e) {
     bool known = !made->refused[0];
     int status = known ? write_known(f, made, e) : write_own(x, f, e);
-    if (!status) status = copy_tokenizer(x, f, e);
+    char *tokenizer = status ? NULL : export_tokenizer(x, e);
+    if (!status) status = e->status;
+    if (!status) status = write_generation(tokenizer, known, f, e);
+    if (!status && tokenizer) status = copy_tokenizer(tokenizer, f, e);
+    free(tokenizer);
     if (!status && x->check) status = export_check(x, f, known, e);
     return status;
 }
@@ -133,8 +146,8 @@ static int write_all(Export *x, const ExportFolder *f, const Exported *made, Err
 static void tell(const Export *x, const Exported *made) {
     show_line(stdout, "", x->out, "");
     if (made->refused[0])
-        show_line(stdout, "with code of its own (trust_remote_code), because of ",
-                  made->refused, "");
+        show_line(stdout, "with code of its own (trust_remote_code), because of ", made->refused,
+                  "");
     else printf("architecture %s\n", made->architecture);
     if (x->check) printf("read back: equal bit for bit\n");
 }

@@ -28,7 +28,7 @@ void gguf_i32s(Gguf *g, const char *key, const int32_t *value, uint64_t count);
 /* Writes the planned tensors: those with two axes or more as 'type', rounded to nearest, ties to
 ** even (q8_0: in blocks of 32 that share a factor; rows that are no multiple of 32 as float16),
 ** the others as float32. A value that is too large for its type is an error that names the
-** tensor. The file appears whole, by rename; it replaces one that is there only with 'overwrite'. */
+** tensor. The file appears whole, by rename, and replaces another only with 'overwrite'. */
 int gguf_write(const Gguf *g, const TensorPlan *plan, GgufType type, const char *path,
                bool overwrite, Error *e);
 /* Reads such a file back: tensors must be those of the plan, to the precision of their types. */

@@ -155,22 +155,35 @@ static int add_merges(const Json *j, const char *file, Gguf *g, Error *e) {
     return STATUS_OK;
 }
 
-/* The first of these texts that is a token of its own. */
-static void add_special(Gguf *g, const TokenList *t, const char *key, const char *const *names) {
-    for (; *names; names++)
-        for (int64_t i = 0; i < t->count; i++)
-            if (t->type[i] != TYPE_NORMAL && t->text[i] && !strcmp(t->text[i], *names)) {
-                gguf_u32(g, key, (uint32_t)i);
-                return;
-            }
+static const char *const beginning[] = { "<|begin_of_text|>", "<s>", "<|endoftext|>", NULL };
+static const char *const ending[] = { "<|im_end|>",    "<|eot_id|>", "<|end_of_text|>",
+                                      "<|endoftext|>", "</s>",       NULL };
+
+/* The id of the first of these texts that is an added token; -1: none is. */
+static int64_t added_id(const Json *j, const char *const *names) {
+    const JsonNode *added = member(j, j->node, "added_tokens", JSON_ARRAY);
+    int64_t id;
+    for (; added && *names; names++)
+        for (const JsonNode *n = json_first(j, added); n; n = json_next(j, n)) {
+            const JsonNode *at = member(j, n, "id", JSON_NUMBER);
+            if (!strcmp(string(j, n, "content"), *names) && at && json_int64(at, &id)) return id;
+        }
+    return -1;
 }
 
-static void add_specials(Gguf *g, const TokenList *t) {
-    static const char *const begin[] = { "<|begin_of_text|>", "<s>", "<|endoftext|>", NULL };
-    static const char *const end[] = { "<|im_end|>",    "<|eot_id|>", "<|end_of_text|>",
-                                       "<|endoftext|>", "</s>",       NULL };
-    add_special(g, t, "tokenizer.ggml.bos_token_id", begin);
-    add_special(g, t, "tokenizer.ggml.eos_token_id", end);
+int tokenizer_text_ends(const char *file, int64_t *begin, int64_t *end, Error *e) {
+    Json j = { 0 };
+    int status = read_json(file, &j, e);
+    *begin = status ? -1 : added_id(&j, beginning);
+    *end = status ? -1 : added_id(&j, ending);
+    json_free(&j);
+    return status;
+}
+
+static void add_specials(Gguf *g, const Json *j) {
+    int64_t begin = added_id(j, beginning), end = added_id(j, ending);
+    if (begin >= 0) gguf_u32(g, "tokenizer.ggml.bos_token_id", (uint32_t)begin);
+    if (end >= 0) gguf_u32(g, "tokenizer.ggml.eos_token_id", (uint32_t)end);
     gguf_bool(g, "tokenizer.ggml.add_bos_token", false);
 }
 
@@ -198,7 +211,7 @@ static int add_bpe(Gguf *g, const Json *j, const char *file, TokenList *t, Error
     gguf_string(g, "tokenizer.ggml.model", "gpt2");
     gguf_string(g, "tokenizer.ggml.pre", split);
     add_tokens(g, t);
-    add_specials(g, t);
+    add_specials(g, j);
     return add_merges(j, file, g, e);
 }
 

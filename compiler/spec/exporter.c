@@ -1,4 +1,4 @@
-/* Running an exporter; see exporter.h. specs/library/export/kit.lua is what it is called through. */
+/* Running an exporter; see exporter.h. It is called through specs/library/export/kit.lua. */
 #include "exporter.h"
 
 #include <stdlib.h>

@@ -19,6 +19,11 @@ static const char latent[] =
     "  layers = times(2, layer { mla { heads = 18, nope_dim = 5, rope_dim = 6, value_dim = 9,\n"
     "    latent = 20, rope = {} %s }, mlp { hidden = 30 } }) }\n";
 
+static const char unturned[] =
+    "return model { name = 'm', vocab = 50, context = 90, dim = 24, norm = rmsnorm {},\n"
+    "  layers = times(2, layer { mla { heads = 3, nope_dim = 5, rope_dim = 0, value_dim = 9,\n"
+    "    latent = 20 %s }, mlp { hidden = 30, limit = 0.5 } }) }\n";
+
 static void build(void **state, Built *b, const char *lua, const char *more) {
     char path[SCRATCH_PATH], text[2000];
     CodegenOptions o = { .cpu = "native" };
@@ -81,6 +86,7 @@ static void decoding_agrees(void **state, const char *lua, const char *more) {
 static void latents_agree(void **state) {
     decoding_agrees(state, latent, "");
     decoding_agrees(state, latent, ", q_latent = 7, window = 11");
+    decoding_agrees(state, unturned, ", window = 11, sinks = true");
     decoding_agrees(state, latent, ", q_latent = 5, bias = true, sinks = true, gate = {}");
 }
 

@@ -26,10 +26,10 @@ typedef struct Layer {
 
 static const Layer layers[] = {
     { "kda { heads = 2, head_dim = 8, gate_rank = 4 }", "", "standard {}" },
-    { "kda { heads = 3, conv = 2 }", "", "attnres { blocks = 2 }" },
+    { "kda { heads = 3, conv = 2, floor = -3 }", "", "attnres { blocks = 2 }" },
     { "kda { heads = 2, conv = 0 }", "route = mod { capacity = 0.5 },", "standard {}" },
-    { "gated_delta { heads = 2, value_heads = 4, head_dim = 5, value_dim = 6 }", "",
-      "haares { blocks = 2 }" },
+    { "gated_delta { heads = 2, value_heads = 4, head_dim = 5, value_dim = 6, gate = 'sigmoid' }",
+      "", "haares { blocks = 2 }" },
     { "gated_delta { heads = 1, head_dim = 20, conv = 0, gate = false }", "", "standard {}" },
     { "linear_attention { heads = 2 }", "", "standard {}" },
     { "linear_attention { heads = 4, head_dim = 6, kv_heads = 2, decay = 'fixed', gate = true }",

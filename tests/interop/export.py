@@ -4,8 +4,10 @@
     python3 tests/interop/export.py STRATA SPEC.lua ...
 
 Each spec is built, trained some steps, exported, loaded by transformers and compared: logits with
-those of the program, and what generate() writes without a cache with its greedy continuation.
-Needs torch, transformers and safetensors; no test of the suite runs it.
+those of the program, and what generate() writes with its greedy continuation. What llama.cpp runs
+is exported in every type, too, and loaded by llama_cpp; bounds are those of its float16 caches.
+Needs torch, transformers and safetensors, for the second part llama-cpp-python; no test of the
+suite runs it. Specs have 256 ids, which are bytes.
 """
 import pathlib
 import subprocess
@@ -18,6 +20,7 @@ from safetensors.numpy import load_file, save_file
 from transformers import AutoModelForCausalLM
 
 TOLERANCE = 2e-4
+GGUF_TOLERANCE = {"f32": 2e-3, "f16": 4e-3, "bf16": 2e-2, "q8_0": 6e-2}
 
 
 def run(*words, **more):
@@ -63,7 +66,31 @@ def check(strata, spec, work):
     same = ours == theirs
     print(f"{spec}: {type(model).__name__}, logits {worst:.2g}, "
           f"generate {'agrees' if same else repr((ours, theirs))}", flush=True)
-    return worst < TOLERANCE
+    return worst < TOLERANCE and same
+
+
+def check_gguf(strata, spec, work):
+    """With the weights that check() left."""
+    import llama_cpp
+
+    good = True
+    tokens = load_file(work / "tokens")["tokens"][0]
+    ours = load_file(work / "out")["logits"][0]
+    for kind, bound in GGUF_TOLERANCE.items():
+        file = work / f"{kind}.gguf"
+        done = subprocess.run([strata, "export", spec, "--weights", work / "w.safetensors", "--to",
+                               "gguf", file, "--type", kind, "--check"], capture_output=True,
+                              text=True)
+        if done.returncode:
+            print("   gguf:", done.stderr.strip())
+            return True
+        model = llama_cpp.Llama(str(file), n_ctx=64, logits_all=True, verbose=False)
+        model.eval(tokens.tolist())
+        theirs = np.array(model.scores[: len(tokens)])
+        worst = np.abs(ours - theirs).max() / np.abs(ours).max()
+        print(f"   gguf {kind}: logits {worst:.2g}", flush=True)
+        good &= bool(worst < bound)
+    return good
 
 
 def main():
@@ -72,7 +99,8 @@ def main():
     for spec in sys.argv[2:]:
         with tempfile.TemporaryDirectory() as folder:
             try:
-                wrong += not check(strata, pathlib.Path(spec).resolve(), pathlib.Path(folder))
+                place = pathlib.Path(spec).resolve(), pathlib.Path(folder)
+                wrong += not (check(strata, *place) and check_gguf(strata, *place))
             except (SystemExit, Exception) as error:
                 print(f"{spec}: {error}")
                 wrong += 1

@@ -3,8 +3,9 @@
 #   PYTHON tests/interop/fixtures.py tests/checkpoints [NAME...]
 import os, shutil, sys
 import torch
+import mixtures
 from safetensors.torch import save_file
-from transformers import AutoConfig, AutoModelForCausalLM, logging
+from transformers import logging
 from importlib import import_module
 
 cases = import_module("import")
@@ -32,6 +33,9 @@ FIXTURES = {
     "granite": ("granite", dict(embedding_multiplier=6.0, attention_multiplier=0.3,
                                 residual_multiplier=0.4, logits_scaling=3.0), None),
     "nanochat": ("nanochat", {}, None),
+    "phi3": ("phi3", dict(sliding_window=7, rope_parameters=dict(  # specs/library/importers.md
+        rope_type="default", rope_theta=500.0, partial_rotary_factor=0.5)), None),
+    **mixtures.FIXTURES,
 }
 
 
@@ -42,15 +46,12 @@ def main():
         folder = os.path.join(root, name)
         shutil.rmtree(folder, ignore_errors=True)
         none = dict(pad_token_id=None, bos_token_id=None, eos_token_id=None)
-        config = AutoConfig.for_model(kind, **{**(GPT2 if kind == "gpt2" else TINY), **none,
-                                               **changes})
         torch.manual_seed(1)
-        model = AutoModelForCausalLM.from_config(config, attn_implementation="eager")
+        model = mixtures.model_of(kind, {**(GPT2 if kind == "gpt2" else TINY), **none, **changes})
         cases.stir(model)
         model.to(torch.bfloat16).save_pretrained(folder, max_shard_size=shard or "5GB")
         os.remove(os.path.join(folder, "generation_config.json"))
-        model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32,
-                                                     attn_implementation="eager").eval()
+        model = mixtures.load(kind, folder)
         tokens = torch.randint(0, 29, (2, 12), generator=torch.Generator().manual_seed(5))
         with torch.no_grad():
             logits = model(tokens).logits

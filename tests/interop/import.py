@@ -5,8 +5,9 @@
 # KEEP=DIR leaves the checkpoints there.  Needs torch, transformers and safetensors.
 import os, subprocess, sys, tempfile
 import torch
+import mixtures
 from safetensors.torch import load_file, save_file
-from transformers import AutoConfig, AutoModelForCausalLM, logging
+from transformers import logging
 
 logging.set_verbosity_error()
 logging.disable_progress_bar()
@@ -105,6 +106,8 @@ CASES = [
                                          final_logit_softcapping=None), {}),
 ]
 
+CASES += mixtures.CASES
+
 
 # No gain is 1, no bias 0, and values are large enough for every part to count.
 def stir(model):
@@ -112,10 +115,13 @@ def stir(model):
     with torch.no_grad():
         for name, p in model.named_parameters():
             noise = torch.randn(p.shape, generator=g)
-            if p.dim() == 1:
+            if p.dim() == 1 or "A_log" in name:
                 p.add_(0.3 * noise)
             else:
                 p.copy_(noise * (0.9 / p.shape[-1] ** 0.5 if "embed" not in name else 0.6))
+        for name, p in model.named_buffers():
+            if "bias" in name:                                # of routers
+                p.copy_(0.2 * torch.randn(p.shape, generator=g))
 
 
 def make(kind, changes, how, folder):
@@ -123,13 +129,11 @@ def make(kind, changes, how, folder):
     if kind == "olmo2" and "rms_norm_eps" not in base:
         base["rms_norm_eps"] = 1e-5
     torch.manual_seed(1)
-    model = AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **base),
-                                             attn_implementation="eager")
+    model = mixtures.model_of(kind, base)
     stir(model)
     model = model.to(how.get("dtype", torch.float32)).eval()
     model.save_pretrained(folder, max_shard_size=how.get("shard", "5GB"))
-    return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32,
-                                                attn_implementation="eager").eval()
+    return mixtures.load(kind, folder)
 
 
 def run(*command, cwd):
@@ -151,7 +155,9 @@ def check(strata, name, kind, changes, how, work):
         cwd=work)
     run(strata, "build", "m.lua", "--inference", "-o", "m", cwd=work)
     g = torch.Generator().manual_seed(11)
-    tokens = torch.randint(0, model.config.vocab_size, (3, 100), generator=g)
+    config = model.config.get_text_config()
+    vocab = getattr(config, "unpadded_vocab_size", config.vocab_size)
+    tokens = torch.randint(0, vocab, (3, 100), generator=g)
     with torch.no_grad():
         theirs = model(tokens).logits
         text = model.generate(tokens[:1, :8], attention_mask=torch.ones(1, 8), max_new_tokens=64,

@@ -91,6 +91,13 @@ static const double *double_of(void *user, const Node *p) {
     return v;
 }
 
+static Mixing *mixing_of_text(const Model *m, const char *weights, const char *text, double share,
+                              Error *e) {
+    const MixingText what = { { .option = "--train", .word = &text, .words = 1, .field = "text" },
+                              share };
+    return mixing_trained(m, weights, &what, e);
+}
+
 /* One token is looked at, and every channel of a source has the same weight: then the entries
 ** times the sources are the read. */
 static void check_reads(void **state, const char *residual) {
@@ -101,7 +108,7 @@ static void check_reads(void **state, const char *residual) {
     Error e = { 0 };
     write_weights(&w, -1, scratch_path(state, "w.safetensors", file));
     scratch_write(scratch_path(state, "text", text), "ab", 2);
-    Mixing *x = mixing_trained(m, file, text, 1, &e);
+    Mixing *x = mixing_of_text(m, file, text, 1, &e);
     if (!x) fail_msg("%s: %s", residual, e.text);
     assert_int_equal(x->samples, 1);
     const int32_t token = 'a';
@@ -157,7 +164,7 @@ static void sources_are_where_their_tokens_are(void **state) {
     Error e = { 0 };
     write_weights(&w, -1, scratch_path(state, "w.safetensors", file));
     scratch_write(scratch_path(state, "text", text), "abc", 3);
-    Mixing *x = mixing_trained(m, file, text, 1, &e);
+    Mixing *x = mixing_of_text(m, file, text, 1, &e);
     if (!x) fail_msg("%s", e.text);
     assert_int_equal(x->samples, 2);
     const int32_t token[] = { 'a', 'b' };
@@ -190,7 +197,7 @@ static void sources_are_where_their_tokens_are(void **state) {
 
 static Mixing *measured(const Model *m, const char *weights, const char *text, double share) {
     Error e = { 0 };
-    Mixing *x = mixing_trained(m, weights, text, share, &e);
+    Mixing *x = mixing_of_text(m, weights, text, share, &e);
     if (!x) fail_msg("%s", e.text);
     return x;
 }
@@ -235,13 +242,13 @@ static void what_does_not_fit_is_an_error(void **state) {
     Error e = { 0 };
     write_weights(&w, 1, scratch_path(state, "w.safetensors", file));
     scratch_write(scratch_path(state, "text", text), "some text", 9);
-    assert_null(mixing_trained(m, file, text, 1, &e));
+    assert_null(mixing_of_text(m, file, text, 1, &e));
     assert_non_null(strstr(e.text, w.g->param[1].node->attr->name));
     write_weights(&w, -1, file);
     scratch_write(text, "a", 1);
-    assert_null(mixing_trained(m, file, text, 1, &e));
+    assert_null(mixing_of_text(m, file, text, 1, &e));
     assert_non_null(strstr(e.text, "at least 2 tokens"));
-    assert_null(mixing_trained(m, scratch_path(state, "none", file), text, 1, &e));
+    assert_null(mixing_of_text(m, scratch_path(state, "none", file), text, 1, &e));
     assert_int_equal(e.status, STATUS_USER);
     free_weights(&w);
     spec_free(m);

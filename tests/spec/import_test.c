@@ -23,15 +23,18 @@ static void read_config(const CheckpointFolder *c, Json *j) {
     assert_true(there);
 }
 
-/* The spec's model, and the weights in a file of the test's folder. */
-static Model *import_case(void **state, const char *folder, bool keep, char path[SCRATCH_PATH]) {
+/* The spec's model, and the weights in a file of the test's folder; importer: NULL, or a file. */
+static Model *import_case(void **state, const char *folder, const char *importer, bool keep,
+                          char path[SCRATCH_PATH]) {
     CheckpointFolder c;
     Json config = { 0 };
     Imported made;
     Error e = { 0 };
     if (folder_load(&c, folder, &e)) fail_msg("%s", e.text);
     read_config(&c, &config);
-    const ImportRequest r = { .folder = &c, .config = &config, .name = "m", .keep = keep };
+    const ImportRequest r = {
+        .folder = &c, .config = &config, .importer = importer, .name = "m", .keep = keep
+    };
     if (importer_run(&r, &made, &e)) fail_msg("%s", e.text);
     Model *m = spec_load_text("m.lua", made.spec.at, made.spec.length, NULL, NULL, &e);
     if (!m) fail_msg("%s", e.text);
@@ -113,20 +116,36 @@ static void check_logits(const Model *m, const char *weights, const char *expect
 }
 
 /* Weights in float32, and as they are. */
-static void check_case(void **state, const char *name) {
+static void check_case(void **state, const char *name, const char *importer) {
     char folder[1024], expected[1100], path[SCRATCH_PATH];
     print_text(folder, sizeof folder, "%s/tests/checkpoints/%s", SOURCE_DIR, name);
     print_text(expected, sizeof expected, "%s/expected.safetensors", folder);
     for (int keep = 0; keep < 2; keep++) {
-        Model *m = import_case(state, folder, keep, path);
+        Model *m = import_case(state, folder, importer, keep, path);
         check_logits(m, path, expected);
         spec_free(m);
     }
 }
 
 #define CASE(name) \
-    static void test_##name(void **state) { check_case(state, #name); }
+    static void test_##name(void **state) { check_case(state, #name, NULL); }
 #include "import_cases.def"
+
+/* == The page that teaches importers ====================================== */
+
+/* Its last file, as it is written there. */
+static void test_page(void **state) {
+    char path[SCRATCH_PATH];
+    char *page = scratch_read(SOURCE_DIR "/specs/library/importers.md", &(size_t){ 0 });
+    assert_non_null(page);
+    static const char head[] = "`phi.lua`:\n\n```lua\n";
+    const char *text = strstr(page, head), *end = text ? strstr(text, "\n```\n") : NULL;
+    assert_non_null(end);
+    text += sizeof head - 1;
+    scratch_write(scratch_path(state, "phi.lua", path), text, (size_t)(end + 1 - text));
+    check_case(state, "phi3", path);
+    free(page);
+}
 
 /* == What is kept ========================================================= */
 
@@ -134,7 +153,7 @@ static void test_types(void **state) {
     char path[SCRATCH_PATH];
     Safetensors s;
     Error e = { 0 };
-    Model *m = import_case(state, SOURCE_DIR "/tests/checkpoints/gemma3_text", true, path);
+    Model *m = import_case(state, SOURCE_DIR "/tests/checkpoints/gemma3_text", NULL, true, path);
     assert_int_equal(safetensors_open(&s, path, &e), 0);
     /* what is stored as it was, and 1 + w, which bfloat16 cannot hold */
     assert_int_equal(safetensors_find(&s, "embed.weight")->dtype, DTYPE_BF16);
@@ -147,6 +166,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
 #define CASE(name) cmocka_unit_test(test_##name),
 #include "import_cases.def"
+        cmocka_unit_test(test_page),
         cmocka_unit_test(test_types),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);

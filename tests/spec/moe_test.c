@@ -21,6 +21,7 @@ typedef struct Kind {
     bool unbiased;                  /* no balance bias */
     double limit, gate_cap, up_cap; /* 0: none */
     int taps;                       /* of the convolution at the end */
+    int width;                      /* of the shared expert, which has a gate; 0: shared * hidden */
 } Kind;
 
 static const Kind kinds[] = {
@@ -33,6 +34,7 @@ static const Kind kinds[] = {
     { 6, 2, 4, 1, 2, 1, true, false, .scale = 1, .unbiased = true },
     { 4, 2, 5, 1, 1, 1, false, false, .scale = 2, .limit = 0.7 },
     { 4, 2, 5, 0, 1, 1, false, false, .scale = 2, .gate_cap = 0.5, .up_cap = 1.5, .taps = 3 },
+    { 4, 1, 5, 0, 1, 1, true, false, .scale = 1, .width = 7 },
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
@@ -43,18 +45,19 @@ static const char *bound(char to[32], const char *name, double value) {
 }
 
 static Model *load(void **state, const Kind *k) {
-    char limit[32], gate[32], up[32], taps[32];
+    char limit[32], gate[32], up[32], taps[32], width[32];
     return scratch_model(
         state,
         "return model { name = 'm', vocab = %d, context = %d, dim = %d, norm = rmsnorm { eps = "
         "1e-6 },\n"
         "layers = { layer { moe { experts = %d, top = %d, hidden = %d, shared = %d, groups = %d, "
-        "top_groups = %d, score = '%s', normalize = %s, scale = %.9g%s%s%s%s%s } } } }",
+        "top_groups = %d, score = '%s', normalize = %s, scale = %.9g%s%s%s%s%s%s%s } } } }",
         V, T, D, k->experts, k->top, k->hidden, k->shared, k->groups, k->top_groups,
         k->softmax ? "softmax" : "sigmoid", k->plain ? "false" : "true", k->scale,
         k->unbiased ? ", balance_bias = false" : "", bound(limit, "limit", k->limit),
         bound(gate, "gate_cap", k->gate_cap), bound(up, "up_cap", k->up_cap),
-        bound(taps, "out_conv", k->taps));
+        bound(taps, "out_conv", k->taps), bound(width, "shared_hidden", k->width),
+        k->width ? ", shared_gate = true" : "");
 }
 
 static double *value(const Case *c, const char *name) {
@@ -138,6 +141,18 @@ static void scores(const Kind *k, const double *router, const double *x, double 
         s[e] /= total;
 }
 
+static void add_shared(const Kind *k, const Case *c, const double *x, double *y) {
+    double z = 0;
+    for (int i = 0; k->width && i < D; i++)
+        z += value(c, "layers.0.mlp.shared.share.weight")[i] * x[i];
+    add_mlp(NULL,
+            (Mlp){ value(c, "layers.0.mlp.shared.gate.weight"),
+                   value(c, "layers.0.mlp.shared.up.weight"),
+                   value(c, "layers.0.mlp.shared.down.weight"),
+                   k->width ? k->width : k->shared * k->hidden },
+            x, k->width ? 1 / (1 + exp(-z)) : 1, y);
+}
+
 static void moe(const Kind *k, const Case *c, const double *x, double *y, double *load) {
     double s[MOST], biased[MOST], sum = 0;
     bool taken[MOST] = { false };
@@ -158,12 +173,7 @@ static void moe(const Kind *k, const Case *c, const double *x, double *y, double
         if (taken[e])
             add_mlp(k, (Mlp){ gate + e * size, up + e * size, down + e * size, k->hidden }, x,
                     k->scale * s[e] / (k->plain ? 1 : sum + 1e-20), y);
-    if (k->shared)
-        add_mlp(NULL,
-                (Mlp){ value(c, "layers.0.mlp.shared.gate.weight"),
-                       value(c, "layers.0.mlp.shared.up.weight"),
-                       value(c, "layers.0.mlp.shared.down.weight"), k->shared * k->hidden },
-                x, 1, y);
+    if (k->shared || k->width) add_shared(k, c, x, y);
 }
 
 /* What the sublayer makes of token t of all; taps reach back in its sequence. */

@@ -15,12 +15,14 @@ static bool is_among(const char *list, const char *word) {
     return false;
 }
 
-/* What may not be the name of a value: Python's words and what the file defines itself. */
+static const char keywords[] =
+    " False None True and as assert async await break class continue def del elif else except "
+    "finally for from global if import in is lambda nonlocal not or pass raise return try while "
+    "with yield ";
+/* What else may not be the name of a value: what the file has itself. */
 static const char reserved[] =
-    " and as assert async await break class continue def del elif else except False finally for "
-    "from global if import in is lambda None nonlocal not or pass raise return True try while "
-    "with yield sum range min max math torch nn F self ids p layer wave shaped stacked sinkhorn "
-    "shift convolution above attend recurrence largest chosen pick put experts ";
+    " sum range min max math torch nn F self ids p layer wave shaped stacked sinkhorn shift "
+    "convolution above attend recurrence largest chosen pick put experts ";
 
 static void identifier(const char *wish, char out[48]) {
     size_t n = 0;
@@ -34,7 +36,8 @@ char *torch_name(Text *taken, const char *wish) {
     char base[48], name[64];
     identifier(wish, base);
     snprintf(name, sizeof name, "%s", base);
-    for (int i = 2; is_among(reserved, name) || is_among(taken->at, name); i++)
+    for (int i = 2;
+         is_among(keywords, name) || is_among(reserved, name) || is_among(taken->at, name); i++)
         snprintf(name, sizeof name, "%s%d", base, i);
     text_add(taken, taken->length ? "%s " : " %s ", name);
     return strdup(name);

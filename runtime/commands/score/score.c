@@ -181,12 +181,19 @@ static int score_file(Scoring *c, Error *e) {
 
 /* == The command ========================================================== */
 
-static int read_prefix(const Program *p, int32_t *prefix, Error *e) {
+/* An id, or a piece as the tokenizer's file spells it. */
+static int read_prefix(const Program *p, const Tokenizer *t, int32_t *prefix, Error *e) {
     const OptionValue *given = option(p, OPTION_PREFIX);
-    *prefix = given->given ? (int32_t)given->count : -1;
-    if (*prefix < p->m->vocab) return STATUS_OK;
-    return error_set(e, STATUS_USER, "score: --prefix: expected an id from 0 to %d, found %d",
-                     p->m->vocab - 1, *prefix);
+    int64_t id = -1;
+    *prefix = -1;
+    if (!given->given) return STATUS_OK;
+    if (!parse_int64(given->text, 0, p->m->vocab - 1, &id)) id = tokenizer_find(t, given->text);
+    *prefix = (int32_t)id;
+    if (id >= 0 && id < p->m->vocab) return STATUS_OK;
+    return error_set(e, STATUS_USER,
+                     "score: --prefix: expected an id from 0 to %d or a token of the tokenizer's "
+                     "file, found '%s'",
+                     p->m->vocab - 1, given->text);
 }
 
 static int score(const Program *p, Session *s, const Tokenizer *tokenizer, Error *e) {
@@ -195,7 +202,7 @@ static int score(const Program *p, Session *s, const Tokenizer *tokenizer, Error
     c->reader = (ScoreReader){ .p = p, .tokenizer = tokenizer };
     c->s = s;
     c->json = option(p, OPTION_JSON)->given;
-    int status = read_prefix(p, &c->reader.prefix, e);
+    int status = read_prefix(p, tokenizer, &c->reader.prefix, e);
     s->setup.flags = p->m->forms < 2 ? 0 : STRATA_AS_GENERATED;
     if (!status && s->setup.flags) status = session_setup(s, e);
     if (!status) status = score_file(c, e);
@@ -207,9 +214,11 @@ int command_score(const Program *p, Error *e) {
     Session s = { 0 };
     Tokenizer tokenizer = { 0 };
     int status = program_causal(p, "score", e);
+    if (!status) status = program_reads_text(p, e);
     if (!status) status = options_require(&p->options, OPTION_WEIGHTS, e);
     if (!status) status = program_session(p, &s, e);
     if (!status) status = program_weights(p, &s, &tokenizer, e);
+    if (!status) status = program_reads_text(p, e);
     if (!status) status = score(p, &s, &tokenizer, e);
     tokenizer_free(&tokenizer);
     session_close(&s);

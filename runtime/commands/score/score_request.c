@@ -21,16 +21,17 @@ typedef struct Encoded {
 } Encoded;
 
 static int encode(const ScoreReader *r, const char *text, size_t length, Encoded *out, Error *e) {
-    const TokenizerKind *kind = r->tokenizer->kind;
+    TokenIds ids = { .width = 4, .grows = true };
     *out = (Encoded){ 0 };
-    TokenIds ids = { .width = 4, .room = kind->room ? kind->room(text, length) : (int64_t)length };
-    out->at = malloc(((size_t)ids.room + 1) * sizeof *out->at);
-    if (!out->at) return error_memory(e, r->lines.place, (size_t)ids.room * sizeof *out->at);
-    ids.at = out->at + 1;
     int status = token_ids_encode(&ids, r->tokenizer, r->lines.place, text, length, e);
-    out->count = ids.count;
-    out->first = ids.first;
-    return status;
+    int32_t *more = status ? NULL : realloc(ids.at, ((size_t)ids.count + 1) * sizeof *more);
+    if (!more) {
+        free(ids.at);
+        return status ? status : error_memory(e, r->lines.place, (size_t)ids.count * sizeof *more);
+    }
+    memmove(more + 1, more, (size_t)ids.count * sizeof *more);
+    *out = (Encoded){ more, ids.count, ids.first };
+    return STATUS_OK;
 }
 
 /* == Requests ============================================================= */

@@ -89,7 +89,9 @@ local function quoted(s)
 end
 
 -- JSON of a value; objects are lists of { name, value }, so that they have an order.
+local null = {}
 local function json(v, indent)
+  if rawequal(v, null) then return "null" end
   if type(v) == "number" then return number_text(v) end
   if type(v) == "boolean" then return tostring(v) end
   if type(v) == "string" then return quoted(v) end
@@ -111,6 +113,7 @@ end
 for _, op in ipairs { "slice", "transpose", "reshape", "plus", "scaled" } do
   recipes[op] = recipe(op)
 end
+function recipes.constant(value, shape) return { op = "constant", value, shape } end
 function recipes.concat(list, axis) return { op = "concat", list, axis or 1 } end
 
 -- }{== Running one ===========================================================
@@ -121,7 +124,7 @@ for _, name in ipairs { "assert", "error", "ipairs", "math", "pairs", "pcall", "
   env[name] = public[name]
 end
 for name, f in pairs(recipes) do env[name] = f end
-env.refuse, env.tensors = refuse, request.tensors
+env.refuse, env.tensors, env.null = refuse, request.tensors, null
 
 local loaded = {}
 function env.require(name)

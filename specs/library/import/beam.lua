@@ -1,7 +1,7 @@
 -- BeamForCausalLM: a residual stream whose sums keep their size, norms around every sublayer, gated
 -- attention with windows and positions in most layers and neither in the others, whose scores grow
 -- with the place.
-local common, experts = builtin "common", builtin "shared/experts"
+local common, experts = builtin "common", builtin "experts"
 
 local function known()
   return common.known(experts.router_fields {

@@ -1,6 +1,6 @@
 -- DeepseekV3ForCausalLM: latent attention, and experts in groups but for the first layers.  Modules
 -- that predict further tokens (num_nextn_predict_layers) are left out.
-local common, experts = builtin "common", builtin "shared/experts"
+local common, experts = builtin "common", builtin "experts"
 
 local function known()
   return common.known(experts.latent_fields(experts.router_fields {
@@ -12,18 +12,6 @@ local function known()
     num_nextn_predict_layers = { type = "integer", min = 0, max = 64, default = 0 },
     scoring_func = experts.only "sigmoid", topk_method = experts.only "noaux_tc",
   }))
-end
-
--- Names of what only further tokens need: those of layers past the last.
-local function unused(c, tensors)
-  local list, first = {}, "model.layers." .. c.num_hidden_layers .. "."
-  for k = 0, c.num_nextn_predict_layers - 1 do
-    first = "model.layers." .. c.num_hidden_layers + k .. "."
-    for name in pairs(tensors) do
-      if name:sub(1, #first) == first then list[#list + 1] = name end
-    end
-  end
-  return list
 end
 
 return function(config, tensors)
@@ -51,6 +39,8 @@ return function(config, tensors)
       end
     end })
   local result = common.result(c, tensors, out, experts.model(c, layers))
-  for _, name in ipairs(unused(c, tensors)) do result.ignore[#result.ignore + 1] = name end
+  for k = 0, c.num_nextn_predict_layers - 1 do
+    experts.leave(result, "model.layers." .. c.num_hidden_layers + k .. ".")
+  end
   return result
 end

@@ -1,7 +1,7 @@
 -- HYV4ForCausalLM: hyper-connections that do not mix, latent attention with sinks and a gate.  Its
 -- indexers choose index_topk keys of each token's past: up to so many tokens that is all of them,
 -- and the context of what this becomes goes no further.
-local common, experts = builtin "common", builtin "shared/experts"
+local common, experts = builtin "common", builtin "experts"
 local positive = { type = "number", above = 0, required = true }
 
 local function known()
@@ -69,9 +69,6 @@ return function(config, tensors)
     residual = hyper { streams = c.hc_mult, mix = false, magnitude = c.hc_magnitude,
                        eps = c.hc_eps },
   }))
-  for _, name in ipairs { "k_norm.weight", "k_norm.bias", "weights_proj.weight", "wk.weight",
-                          "wq_b.weight" } do
-    table.insert(result.ignore, "model.layers.*.self_attn.indexer." .. name)
-  end
+  experts.leave(result, "model.layers.*.self_attn.indexer.")
   return result
 end

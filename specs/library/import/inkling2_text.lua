@@ -1,7 +1,7 @@
 -- Inkling2ForCausalLM, the text model: Block Attention Residuals, windows and full attention that
 -- reads three times, biases by distance, experts.  Rows of the vocabulary beyond
 -- unpadded_vocab_size, which no text has, are left out.
-local common, experts = builtin "common", builtin "shared/experts"
+local common, experts = builtin "common", builtin "experts"
 local size, positive = common.size, { type = "number", above = 0, required = true }
 
 local known = {

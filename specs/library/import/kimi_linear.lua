@@ -1,6 +1,6 @@
 -- KimiLinearForCausalLM: Kimi Delta Attention, latent attention without positions in some layers,
 -- experts but for the first layers.  Its files have two generations of names for many fields.
-local common, experts = builtin "common", builtin "shared/experts"
+local common, experts = builtin "common", builtin "experts"
 local optional, flag = common.optional, { type = "boolean" }
 local list = { type = "table" }
 local groups = { type = "integer", min = 1, max = 65536 }
@@ -68,23 +68,6 @@ local function attention_of(c)
   }
 end
 
-local matrices = {
-  q = "q_proj", k = "k_proj", v = "v_proj", o = "o_proj", beta = "b_proj", out_norm = "o_norm",
-  decay_down = "f_a_proj", decay_up = "f_b_proj", gate_down = "g_a_proj", gate_up = "g_b_proj",
-}
-
-local function delta_tensors(out, o, ours, theirs)
-  for mine, name in pairs(matrices) do
-    out[ours .. "." .. mine .. ".weight"] = theirs .. "." .. name .. ".weight"
-  end
-  for _, name in ipairs { "q", "k", "v" } do
-    out[ours .. "." .. name .. "_conv.weight"] = reshape(theirs .. "." .. name .. "_conv1d.weight",
-      { o.heads * o.head_dim, o.conv })
-  end
-  out[ours .. ".decay_bias"] = theirs .. ".dt_bias"
-  out[ours .. ".decay_log"] = reshape(theirs .. ".A_log", { o.heads })
-end
-
 local function mlp_tensors(c, tensors, out, ours, theirs, sparse)
   local kind = tensors[theirs .. "mlp.gate_proj.weight"] and "mlp" or "block_sparse_moe"
   if not sparse then return experts.gated(out, ours .. "mlp", theirs .. kind) end
@@ -119,7 +102,7 @@ return function(config, tensors)
       if latent[i] then
         experts.latent_tensors(c, out, ours .. "attention", theirs .. "self_attn")
       else
-        delta_tensors(out, o, ours .. "attention", theirs .. "self_attn")
+        experts.delta_tensors(out, o, ours .. "attention", theirs .. "self_attn")
       end
       mlp_tensors(c, tensors, out, ours, theirs, sparse[i])
     end })

@@ -354,14 +354,17 @@ setmetatable(env, { __metatable = false, __index = function(_, name)
     tostring(name), env))
 end })
 
+-- Files of import/ that are no importers.
+local helper = { kit = true, common = true, experts = true }
+
 -- The importer for the folder's model_type.
 local function choose()
   local kind = request.config.model_type
   local known = {}
   for _, file in ipairs(core.importers()) do
     local name = file:sub(#"import/" + 1, -5)
-    if name == kind and name ~= "kit" and name ~= "common" then return env.builtin(name) end
-    if name ~= "kit" and name ~= "common" then known[#known + 1] = name end
+    if name == kind and not helper[name] then return env.builtin(name) end
+    if not helper[name] then known[#known + 1] = name end
   end
   refuse("model_type", "one of " .. enumerate(known, "and")
     .. ", or --importer FILE.lua", show(kind == nil and null or kind))

@@ -1,5 +1,5 @@
 -- MixtralForCausalLM: experts in every layer, weighted by a softmax over the chosen.
-local common, experts = builtin "common", builtin "shared/experts"
+local common, experts = builtin "common", builtin "experts"
 
 return function(config, tensors)
   local c = fields(config, common.known {

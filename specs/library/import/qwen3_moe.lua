@@ -1,5 +1,5 @@
 -- Qwen3MoeForCausalLM: Qwen3 with experts in most layers, chosen by a softmax over all of them.
-local common, experts = builtin "common", builtin "shared/experts"
+local common, experts = builtin "common", builtin "experts"
 
 local function known()
   return common.known {

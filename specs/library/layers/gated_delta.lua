@@ -1,6 +1,6 @@
 -- Gated DeltaNet (arXiv 2412.06464): a state [head_dim, value_dim] a head, which decays as a whole
 -- and is corrected towards v.  With value_heads, several heads of values share one of queries and
--- keys.  No positions.
+-- keys.  No positions.  gate: what silu, or sigmoid, of a projection multiplies; true: silu.
 local recurrent = require "recurrent"
 local count = recurrent.count
 
@@ -24,7 +24,8 @@ return sublayer {
     heads = { type = "integer", min = 1, max = 1 << 20, required = true },
     value_heads = count, head_dim = count, value_dim = count,
     conv = { type = "integer", min = 0, max = 64, default = 4 },
-    gate = { type = "boolean", default = true },
+    gate = { any_of = { { type = "boolean" },
+      { type = "string", one_of = { "silu", "sigmoid" } } }, default = true },
   },
   forward = function(m, site, all)
     local o = m.options
@@ -41,7 +42,8 @@ return sublayer {
         decay = recurrent.decay(m, site, f), delta = sigmoid(m:linear(site, "beta", x, H)),
       })
       y = reshape(recurrent.head_norm(m, site, "out_norm", y), { H * e })
-      if o.gate then y = y * recurrent.silu(m:linear(site, "gate", x, H * e)) end
+      local act = o.gate == "sigmoid" and sigmoid or recurrent.silu
+      if o.gate then y = y * act(m:linear(site, "gate", x, H * e)) end
       return m:linear(site, "o", y, m.dim)
     end)
   end,

@@ -3,8 +3,8 @@
 --   [kn; v] of a head = kv_up c     score = (qn . kn + qr . kr) (nope_dim + rope_dim) ^ -0.5
 -- A token's cache is [c; kr].  Decoding meets it as it lies: qn kv_up is a query of c, and what
 -- heads sum up of c becomes values by kv_up, exact to rounding.  With q_latent, queries come of a
--- normed latent too.  rope_dim may be 0.  bias: of the projections to latents, and of the output.  sinks, gate: as
--- attention has them.
+-- normed latent too; rope_dim may be 0.  bias: of the projections to latents, and of the output.
+-- sinks, gate: as attention has them.
 local rope, heads = require "rope", require "heads"
 local channels = { type = "integer", min = 1, max = 1 << 20 }
 

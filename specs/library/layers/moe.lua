@@ -5,7 +5,9 @@
 -- balance_bias = false: there is none, and chosen is by scores alone (Mixtral, arXiv 2401.04088).
 -- An expert is down(silu(gate x) * up x).  limit = c: gate x is at most c, up x between -c and c
 -- (shared_limit: of the shared one); gate_cap, up_cap = c: the factor gate x of silu, and up x, are
--- c tanh(x / c).  out_conv: as many taps of a short convolution behind the sum.
+-- c tanh(x / c).  shared_hidden: the width of the shared expert, shared * hidden unless given;
+-- shared_gate: sigmoid of one product of x multiplies it (arXiv 2407.10671).  out_conv: as many
+-- taps of a short convolution behind the sum.
 local recurrent = require "recurrent"
 local count = { type = "integer", min = 1, max = 64 }
 local bound = { type = "number", above = 0 }
@@ -61,6 +63,8 @@ return sublayer {
     top = { type = "integer", min = 1, required = true },
     hidden = { type = "integer", min = 1, max = (1 << 31) - 1, required = true },
     shared = { type = "integer", min = 0, max = 1024, default = 0 },
+    shared_hidden = { type = "integer", min = 1, max = (1 << 31) - 1 },
+    shared_gate = { type = "boolean", default = false },
     score = { type = "string", one_of = { "sigmoid", "softmax" }, default = "sigmoid" },
     groups = { type = "integer", min = 1, default = 1 },
     top_groups = { type = "integer", min = 1 },
@@ -71,6 +75,9 @@ return sublayer {
     limit = bound, shared_limit = bound, gate_cap = bound, up_cap = bound, out_conv = count,
   },
   check = function(o)
+    if o.shared_gate and o.shared == 0 and not o.shared_hidden then
+      error("moe: expected a shared expert with shared_gate, found none")
+    end
     local groups, kept = o.groups, o.top_groups or o.groups
     if o.experts % groups ~= 0 then
       error("moe: expected groups to divide experts = " .. o.experts .. ", found " .. groups)
@@ -97,10 +104,12 @@ return sublayer {
     local y = expert_linear(h * reshape(w, { o.top, 1 }),
       matrices(m, site, "down", D, o.hidden), places)
     y = sum(y, 1)
-    if o.shared > 0 then
-      local hidden = o.shared * o.hidden
-      y = y + m:linear(site, "shared.down", activated({ limit = o.shared_limit },
+    local hidden = o.shared_hidden or o.shared * o.hidden
+    if hidden > 0 then
+      local all = m:linear(site, "shared.down", activated({ limit = o.shared_limit },
         m:linear(site, "shared.gate", x, hidden), m:linear(site, "shared.up", x, hidden)), D)
+      if o.shared_gate then all = all * sigmoid(m:linear(site, "shared.share", x, 1)) end
+      y = y + all
     end
     return o.out_conv and recurrent.residual_conv(m, site, "out_conv", y, o.out_conv) or y
   end,

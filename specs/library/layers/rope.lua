@@ -67,8 +67,9 @@ function rope.waves(o, d, x)
     frequency[i + 1] = f
   end
   if o.yarn then scale = o.yarn.attention_factor or 0.1 * math.log(o.yarn.factor) + 1 end
+  local c = wave(frequency, { scale = scale, of = x })
   local s = wave(frequency, { sine = true, scale = scale, of = x })
-  return wave(frequency, { scale = scale, of = x }), o.direction == "backward" and -s or s
+  return c, o.direction == "backward" and -s or s
 end
 
 -- Refuses what heads of d channels cannot be turned by; 'what' asks.

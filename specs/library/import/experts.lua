@@ -57,14 +57,16 @@ end
 
 -- Tensors of a decoder with Llama's names but for its MLPs.  o: { qk_norm = whether there are norms
 -- of queries and keys, norms = { theirs = "ours" } of a layer, attention = false: without its four
--- matrices, layer = function(out, i, ours, theirs): adds the others of layer i, from 0 }
+-- matrices, layer = function(out, i, ours, theirs): adds the others of layer i, from 0, prefix =
+-- what their names begin with, "model." unless given }
 function experts.decoder(c, tensors, o)
-  local out = { ["embed.weight"] = "model.embed_tokens.weight",
-                ["final_norm.weight"] = "model.norm.weight" }
+  local prefix = o.prefix or "model."
+  local out = { ["embed.weight"] = prefix .. "embed_tokens.weight",
+                ["final_norm.weight"] = prefix .. "norm.weight" }
   local norms = o.norms or { input_layernorm = "attention.norm",
                              post_attention_layernorm = "mlp.norm" }
   for i = 0, c.num_hidden_layers - 1 do
-    local ours, theirs = "layers." .. i .. ".", "model.layers." .. i .. "."
+    local ours, theirs = "layers." .. i .. ".", prefix .. "layers." .. i .. "."
     for _, name in ipairs(o.attention == false and {} or { "q", "k", "v", "o" }) do
       common.linear(out, tensors, ours .. "attention." .. name,
         theirs .. "self_attn." .. name .. "_proj")
@@ -78,6 +80,15 @@ function experts.decoder(c, tensors, o)
     o.layer(out, i, ours, theirs)
   end
   return out
+end
+
+-- Tensors whose names begin so are left out; '*' stands for what is between two dots.
+function experts.leave(result, prefix)
+  local rest = "*"
+  for _ = 1, 7 do
+    table.insert(result.ignore, prefix .. rest)
+    rest = rest .. ".*"
+  end
 end
 
 -- A model with one norm before every sublayer; 'more': other fields of model.
@@ -194,6 +205,26 @@ function experts.latent_tensors(c, out, ours, theirs)
   matrix("kv_norm", "kv_a_layernorm")
   matrix("kv_up", "kv_b_proj")
   matrix("o", "o_proj", c.attention_bias)
+end
+
+-- }{== Delta attention ========================================================
+
+local delta = {
+  q = "q_proj", k = "k_proj", v = "v_proj", o = "o_proj", beta = "b_proj", out_norm = "o_norm",
+  decay_down = "f_a_proj", decay_up = "f_b_proj", gate_down = "g_a_proj", gate_up = "g_b_proj",
+}
+
+-- Tensors of Kimi Delta Attention; o: the options heads, head_dim and conv of kda.
+function experts.delta_tensors(out, o, ours, theirs)
+  for mine, name in pairs(delta) do
+    out[ours .. "." .. mine .. ".weight"] = theirs .. "." .. name .. ".weight"
+  end
+  for _, name in ipairs { "q", "k", "v" } do
+    out[ours .. "." .. name .. "_conv.weight"] = reshape(theirs .. "." .. name .. "_conv1d.weight",
+      { o.heads * o.head_dim, o.conv })
+  end
+  out[ours .. ".decay_bias"] = theirs .. ".dt_bias"
+  out[ours .. ".decay_log"] = reshape(theirs .. ".A_log", { o.heads })
 end
 
 -- }==========================================================================

@@ -1,0 +1,166 @@
+/*
+** GGUF: numbers of its types against values worked out by hand, a small file byte by byte, and
+** tokenizers as metadata.
+*/
+#include "test.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gguf_block.h"
+#include "gguf_tokenizer.h"
+#include "scratch.h"
+
+static uint16_t one_of(GgufType type, float x) {
+    uint16_t half = 0;
+    assert_int_equal(gguf_block_pack(type, &x, 1, (unsigned char *)&half), -1);
+    return half;
+}
+
+/* Nearest, ties to even. */
+static void halves_are_rounded(void **state) {
+    (void)state;
+    assert_int_equal(one_of(GGUF_F16, 1.0f), 0x3c00);
+    assert_int_equal(one_of(GGUF_F16, -2.5f), 0xc100);
+    assert_int_equal(one_of(GGUF_F16, 1.0f + 0x1p-11f), 0x3c00);
+    assert_int_equal(one_of(GGUF_F16, 1.0f + 3 * 0x1p-11f), 0x3c02);
+    assert_int_equal(one_of(GGUF_F16, 65504.0f), 0x7bff);
+    assert_int_equal(one_of(GGUF_F16, 0x1p-24f), 0x0001);
+    assert_int_equal(one_of(GGUF_F16, 0x1p-25f), 0x0000);
+    assert_int_equal(one_of(GGUF_F16, 0x1.ff8p-15f), 0x03ff);
+    assert_int_equal(one_of(GGUF_F16, 0x1.fffp-15f), 0x0400);
+    assert_int_equal(one_of(GGUF_BF16, 1.0f + 0x1p-8f), 0x3f80);
+    assert_int_equal(one_of(GGUF_BF16, 1.0f + 3 * 0x1p-8f), 0x3f82);
+    float large = 65520.0f;
+    uint16_t half;
+    assert_int_equal(gguf_block_pack(GGUF_F16, &large, 1, (unsigned char *)&half), 0);
+}
+
+static void blocks_share_a_factor(void **state) {
+    (void)state;
+    float x[GGUF_BLOCK] = { 0 };
+    unsigned char bytes[34];
+    x[0] = 127, x[1] = -127, x[2] = 1, x[3] = -0.5f, x[4] = 0.4f;
+    assert_int_equal(gguf_block_pack(GGUF_Q8_0, x, GGUF_BLOCK, bytes), -1);
+    static const unsigned char expected[] = { 0, 0x3c, 127, 0x81, 1, 0xff, 0, 0 };
+    assert_memory_equal(bytes, expected, sizeof expected);
+    assert_int_equal(gguf_block_differs(GGUF_Q8_0, x, GGUF_BLOCK, bytes), -1);
+    bytes[4]++;
+    assert_int_equal(gguf_block_differs(GGUF_Q8_0, x, GGUF_BLOCK, bytes), 2);
+    memset(x, 0, sizeof x);
+    assert_int_equal(gguf_block_pack(GGUF_Q8_0, x, GGUF_BLOCK, bytes), -1);
+    assert_int_equal(bytes[0] | bytes[1] | bytes[2] | bytes[33], 0);
+    for (GgufType t = GGUF_F32; t <= GGUF_Q8_0; t++) {
+        unsigned char all[4 * GGUF_BLOCK];
+        for (int i = 0; i < GGUF_BLOCK; i++)
+            x[i] = sinf((float)i) * 0.1f;
+        assert_int_equal(gguf_block_pack(t, x, GGUF_BLOCK, all), -1);
+        assert_int_equal(gguf_block_differs(t, x, GGUF_BLOCK, all), -1);
+        x[7] += 0.01f;
+        assert_int_equal(gguf_block_differs(t, x, GGUF_BLOCK, all), 7);
+    }
+}
+
+/* A plan of one matrix [2,3] and one vector [2]. */
+static void plan_two(void **state, Safetensors *s, StoredTensor stored[2], TensorPlan *plan) {
+    static const float matrix[] = { 1, 2, 3, 4, 5, 6 }, vector[] = { 7, 8 };
+    char path[SCRATCH_PATH];
+    TensorList l = { 0 };
+    Error e = { 0 };
+    scratch_path(state, "weights", path);
+    assert_int_equal(tensors_add(&l, "", "m", DTYPE_F32, 2, (int64_t[]){ 2, 3 }, matrix, &e), 0);
+    assert_int_equal(tensors_add(&l, "", "v", DTYPE_F32, 1, (int64_t[]){ 2 }, vector, &e), 0);
+    assert_int_equal(safetensors_write(path, &l, NULL, 0, 0, &e), 0);
+    tensors_free(&l);
+    assert_int_equal(safetensors_open(s, path, &e), 0);
+    for (int i = 0; i < 2; i++) {
+        TensorView v;
+        stored[i] = (StoredTensor){ &s->tensor[i], s, false };
+        assert_int_equal(view_stored(&v, &stored[i], &e), 0);
+        assert_int_equal(plan_add(plan, s->tensor[i].name, &v, 1, 0, true, &e), 0);
+    }
+}
+
+static void a_file_is_as_the_format_says(void **state) {
+    static const unsigned char expected[] =
+        "GGUF\3\0\0\0\2\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0" /* version, tensors, pairs */
+        "\1\0\0\0\0\0\0\0k\4\0\0\0\5\0\0\0"            /* k: uint32 5 */
+        "\1\0\0\0\0\0\0\0m\2\0\0\0\3\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\0\0\0\0"
+        "\1\0\0\0\0\0\0\0v\1\0\0\0\2\0\0\0\0\0\0\0\0\0\0\0\40\0\0\0\0\0\0\0";
+    static const unsigned char data[] = "\0\x3c\0\x40\0\x42\0\x44\0\x45\0\x46";
+    char path[SCRATCH_PATH];
+    Safetensors s;
+    StoredTensor stored[2];
+    TensorPlan plan = { 0 };
+    Gguf g = { 0 };
+    Error e = { 0 };
+    size_t n;
+    plan_two(state, &s, stored, &plan);
+    gguf_u32(&g, "k", 5);
+    scratch_path(state, "file", path);
+    assert_int_equal(gguf_write(&g, &plan, GGUF_F16, path, false, &e), 0);
+    assert_int_equal(gguf_compare(&g, &plan, path, &e), 0);
+    assert_int_equal(gguf_write(&g, &plan, GGUF_F16, path, false, &e), STATUS_USER);
+    char *found = scratch_read(path, &n);
+    size_t head = (sizeof expected - 1 + 31) / 32 * 32;
+    assert_int_equal(n, head + 32 + 32);
+    assert_memory_equal(found, expected, sizeof expected - 1);
+    assert_memory_equal(found + head, data, sizeof data - 1);
+    found[head + 2]++;
+    scratch_write(path, found, n);
+    assert_int_equal(gguf_compare(&g, &plan, path, &e), STATUS_INTERNAL);
+    free(found);
+    text_free(&g.pairs);
+    plan_free(&plan);
+    safetensors_close(&s);
+}
+
+static bool holds(const Gguf *g, const char *bytes, size_t n) {
+    return memmem(g->pairs.at, g->pairs.length, bytes, n) != NULL;
+}
+
+#define HOLDS(g, text) assert_true(holds(g, text, sizeof text - 1))
+
+static const char tokenizer[] =
+    "{\"added_tokens\": [{\"id\": 4, \"content\": \"<|endoftext|>\", \"special\": true}],"
+    " \"pre_tokenizer\": {\"type\": \"ByteLevel\"},"
+    " \"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 1, \"ab\": 2},"
+    " \"merges\": [[\"a\", \"b\"], \"b a\"]}}";
+
+static void tokenizers_are_metadata(void **state) {
+    char path[SCRATCH_PATH];
+    Gguf g = { 0 };
+    Error e = { 0 };
+    int64_t begin, end;
+    scratch_path(state, "tokenizer.json", path);
+    scratch_write(path, tokenizer, sizeof tokenizer - 1);
+    assert_int_equal(gguf_tokenizer(&g, path, 6, &e), 0);
+    HOLDS(&g, "tokenizer.ggml.pre\10\0\0\0\5\0\0\0\0\0\0\0gpt-2");
+    HOLDS(&g, "\2\0\0\0\0\0\0\0ab\6\0\0\0\0\0\0\0[PAD3]\15\0\0\0\0\0\0\0<|endoftext|>");
+    HOLDS(&g, "\6\0\0\0\0\0\0\0\1\0\0\0\1\0\0\0\1\0\0\0\5\0\0\0\3\0\0\0\5\0\0\0"); /* types */
+    HOLDS(&g, "\3\0\0\0\0\0\0\0a b\3\0\0\0\0\0\0\0b a");
+    HOLDS(&g, "tokenizer.ggml.eos_token_id\4\0\0\0\4\0\0\0");
+    assert_int_equal(tokenizer_ends(path, &begin, &end, &e), 0);
+    assert_true(begin == 4 && end == 4);
+    text_free(&g.pairs);
+    g = (Gguf){ 0 };
+    assert_int_equal(gguf_tokenizer(&g, path, 4, &e), STATUS_USER); /* an id beyond them */
+    assert_non_null(strstr(e.text, "expected ids from 0 to 3, found '4'"));
+    text_free(&g.pairs);
+    g = (Gguf){ 0 };
+    gguf_tokenizer_bytes(&g, 257);
+    HOLDS(&g, "\2\0\0\0\0\0\0\0\xc4\x80\2\0\0\0\0\0\0\0\xc4\x81"); /* bytes 0 and 1 */
+    HOLDS(&g, "\2\0\0\0\0\0\0\0\xc3\xbf\10\0\0\0\0\0\0\0[PAD256]");
+    text_free(&g.pairs);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(halves_are_rounded),
+        cmocka_unit_test(blocks_share_a_factor),
+        cmocka_unit_test(a_file_is_as_the_format_says),
+        cmocka_unit_test(tokenizers_are_metadata),
+    };
+    return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
+}
