@@ -60,7 +60,8 @@ static int find_tokenizer(Import *i, const char *base, Error *e) {
     return status;
 }
 
-/* Programs carry what they can read; of another tokenizer the file is copied and named by no spec. */
+/* Programs carry what they can read; of another tokenizer the file is copied, and no spec names
+** it. */
 static int check_tokenizer(Import *i, Error *e) {
     int64_t vocab = INT32_MAX;
     Tokenizer t = { 0 };

@@ -165,7 +165,6 @@ static void strata_mistakes(void **state) {
         { "bild", 2, "strata: expected a command, found 'bild'; the nearest is 'build'" },
         { "--verson", 2, "strata: expected a command, found '--verson'; 'strata --help'" },
         { "--cpu x", 2, "expected a command before '--cpu'" },
-        { "export x", 1, "strata export: not in this version" },
         { "build --emmit exe", 2, "strata build: unknown option '--emmit'; the nearest is" },
         { "build -x", 2, "unknown option '-x'; the nearest is '-o'" },
         { "build -o=x", 2, "unknown option '-o'" },
