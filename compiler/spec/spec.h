@@ -74,8 +74,8 @@ Model *spec_load(const char *path, const SpecLimits *limits, Error *e);
 /* The same with layers that work on all tokens: what its routes are measured against. */
 Model *spec_load_dense(const char *path, const SpecLimits *limits, Error *e);
 
-/* The same for a text that will be the file at 'path'.  tokenizer: where the tokenizer's file that it
-** names is until then; NULL: beside 'path'. */
+/* The same for a text that will be the file at 'path'.  tokenizer: where the tokenizer's file that
+** it names is until then; NULL: beside 'path'. */
 Model *spec_load_text(const char *path, const char *text, size_t size, const char *tokenizer,
                       const SpecLimits *limits, Error *e);
 

@@ -38,10 +38,9 @@ int32_t byte_character(int byte) {
 
 int byte_of_character(int32_t c) {
     if (c < 256) return c >= 0 && printable(c) ? c : -1;
-    int32_t others = c - 256;
-    for (int byte = 0; byte < 256; byte++)
-        if (!printable(byte) && !others--) return byte;
-    return -1;
+    int32_t others = c - 256; /* 0-32, 127-160, 173 */
+    if (others < 33) return others;
+    return others < 67 ? 127 + others - 33 : others == 67 ? 173 : -1;
 }
 
 int byte_of_piece(const char *text, size_t length) {

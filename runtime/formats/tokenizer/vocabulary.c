@@ -44,17 +44,32 @@ static bool same(const Vocabulary *v, int32_t id, const char *text, size_t lengt
     return s->length == length && !memcmp(v->bytes.at + s->at, text, length);
 }
 
+/* What a slot holds: the id + 1, and above it bits of the hash, so that others are seldom looked
+** at. */
+enum { SLOT_ID_BITS = 23, SLOT_ID = (1 << SLOT_ID_BITS) - 1 };
+_Static_assert((int)VOCABULARY_IDS < (int)SLOT_ID, "an id has room");
+
+static uint32_t slot_of(int32_t id, uint64_t hash) {
+    return (uint32_t)(hash >> 32) << SLOT_ID_BITS | (uint32_t)(id + 1);
+}
+
+static int32_t slot_id(uint32_t slot) { return (int32_t)(slot & SLOT_ID) - 1; }
+
+static bool may_be(uint32_t slot, uint64_t hash) {
+    return !((slot ^ (uint32_t)(hash >> 32) << SLOT_ID_BITS) >> SLOT_ID_BITS);
+}
+
 static int make_found(Vocabulary *v, int32_t id, const char *text, size_t length, const char *what,
                       Error *e) {
-    uint64_t h = vocabulary_hash(text, length);
+    uint64_t hash = vocabulary_hash(text, length), h = hash;
     for (int probes = 0; probes < VOCABULARY_PROBES; probes++, h++) {
         uint32_t *slot = &v->slot[h & v->mask];
-        if (*slot && same(v, (int32_t)*slot - 1, text, length))
+        if (*slot && may_be(*slot, hash) && same(v, slot_id(*slot), text, length))
             return error_set(e, STATUS_USER,
                              "%s: expected each piece once, found ids %d and %d of one piece", what,
-                             (int)*slot - 1, id);
+                             slot_id(*slot), id);
         if (*slot) continue;
-        *slot = (uint32_t)id + 1;
+        *slot = slot_of(id, hash);
         if (length > v->longest) v->longest = (uint32_t)length;
         return STATUS_OK;
     }
@@ -86,10 +101,11 @@ const char *vocabulary_text(const Vocabulary *v, int32_t id, size_t *length) {
 
 int32_t vocabulary_find(const Vocabulary *v, const char *text, size_t length) {
     if (length > v->longest) return -1;
-    for (uint64_t h = vocabulary_hash(text, length);; h++) {
+    uint64_t hash = vocabulary_hash(text, length);
+    for (uint64_t h = hash;; h++) {
         uint32_t slot = v->slot[h & v->mask];
         if (!slot) return -1;
-        if (same(v, (int32_t)slot - 1, text, length)) return (int32_t)slot - 1;
+        if (may_be(slot, hash) && same(v, slot_id(slot), text, length)) return slot_id(slot);
     }
 }
 

@@ -20,7 +20,7 @@ typedef struct Vocabulary {
     uint32_t longest; /* bytes of the longest piece that is found */
     VocabularySpan *span;
     Text bytes;
-    uint32_t *slot; /* id + 1, 0: free; 'mask' + 1 of them */
+    uint32_t *slot; /* of an id, 0: free; 'mask' + 1 of them */
     uint32_t mask;
 } Vocabulary;
 
