@@ -3,6 +3,6 @@ return model {
   norm = rmsnorm { eps = 1e-6 },
   layers = { layer {
     attention { heads = 4 },
-    mlp { 64 }          --> mlp: expected named fields (activation, bias, dropout, hidden, multiplier, name and norm), found the number 64 without a name
+    mlp { 64 }          --> mlp: expected named fields (activation, bias, dropout, hidden, limit, multiplier, name and norm), found the number 64 without a name
   } },
 }
