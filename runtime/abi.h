@@ -135,9 +135,9 @@ typedef struct strata_tensor {
     /* 1: weight decay applies; -1: a buffer, which no gradient trains: in the gradients' place is a
     ** statistic of the step, of which update makes its new value */
     int32_t decay;
-    int32_t init; /* 0: all 'value'; 1: normal, deviation 'value'; 2: 'values' */
+    int32_t init; /* 0: all 'value'; 1: normal, deviation 'value'; 2: 'values'; 3: even on a line */
     double value;
-    uint32_t values; /* offset of 'count' doubles, if init is 2 */
+    uint32_t values; /* offset of 'count' doubles, if init is 2; of a line's, 'value', if it is 3 */
     uint32_t bf16;   /* type in WEIGHTS: 0 float32, 1 bfloat16 */
 } strata_tensor;
 

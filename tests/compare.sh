@@ -62,8 +62,12 @@ grep -q 'FLOPs of training with these: -' out || fail "expected less work than w
 grep -q 'Tokens that routes take' page.html || fail "expected a picture of the shares"
 clean
 
-# The same spec twice: equal in all that does not hang on time, and the same losses to the last bit.
-"$strata" compare plain.lua plain.lua --train text --steps 5 >out 2>err || fail "exit status $?"
+# The same spec twice: equal in all that does not hang on time, and the same losses to the last
+# bit, on files with weights and evaluated on two.
+printf '{"body":"%s"}\n' "$(seq 500 | tr '\n' ' ')" >lines.jsonl
+"$strata" tokens text -o text.bin --spec plain.lua >/dev/null || fail "expected a token file"
+"$strata" compare plain.lua plain.lua --train text.bin:2 lines.jsonl:1 --val text lines.jsonl \
+    --field body --steps 5 >out 2>err || fail "exit status $?"
 grep -q 'equal, FLOPs of training equal, bytes moved equal, memory per token equal' out ||
     fail "expected the same spec to be equal to itself"
 grep -q '+0.0000 (one seed' out || fail "expected the same losses"

@@ -44,6 +44,16 @@ static double *normal_numbers(uint64_t seed, const char *name, int64_t count, do
     return d;
 }
 
+static void add_uniform(const Numbers *a, const Init *init, const char *name, int64_t count,
+                        double *v) {
+    float *f = checked_new((size_t)count, sizeof *f);
+    random_even(a->m->train.seed, random_stream(name), (Evenly){ init->list, init->points }, 0,
+                count, f);
+    for (int64_t i = 0; i < count; i++)
+        v[i] += f[i];
+    free(f);
+}
+
 static const Init *init_of(const Graph *g, const Node *param) {
     const Param *p = graph_find_param(g, param->attr->name);
     if (!p) bug(param, "has no entry among the parameters");
@@ -59,7 +69,8 @@ static double *param_values(void *user, const Node *p) {
     double own = initial ? 0 : 1 / sqrt((double)last);
     double *v = normal_numbers(initial ? a->m->train.seed : a->seed, p->attr->name, count,
                                init->kind == INIT_NORMAL && initial ? init->value : own);
-    for (int64_t i = 0; i < count && init->kind != INIT_NORMAL; i++)
+    if (init->kind == INIT_UNIFORM) add_uniform(a, init, p->attr->name, count, v);
+    for (int64_t i = 0; i < count && init->kind != INIT_NORMAL && init->kind != INIT_UNIFORM; i++)
         v[i] += init->kind == INIT_LIST ? init->list[i] : init->value;
     return v;
 }

@@ -37,7 +37,7 @@ static const char *const kind_name[PROBE_KINDS] = {
     [INPUT_DIRECTION] = "direction", [RESULT_SOURCE] = "source",
     [RESULT_READ] = "read",          [RESULT_GATE] = "gate",
     [RESULT_LAYER] = "layer",        [RESULT_SIMILARITY] = "similarity",
-    [RESULT_ROUTE] = "route",
+    [RESULT_ROUTE] = "route",        [RESULT_LOAD] = "load",
 };
 
 static void add_fact(ProbeBuilder *p, Facts *f, ProbeFact x) {
@@ -99,15 +99,19 @@ static Node *mean_product(Node *x, Node *y) {
     return as_vector(op_scale(op_sum(op_mul(a, b), 0), 1.0 / (double)shape_count(&a->shape)));
 }
 
-/* Sums of x, and how many tokens they are over: those of its list, if it has one. */
-static void report(ProbeBuilder *p, ProbeKind kind, int index, const char *site, Node *x) {
+static void report_sums(ProbeBuilder *p, ProbeKind kind, int index, const char *site, Node *sums) {
     char name[320];
-    Node *part[] = { on_rows(x, 0), ones(p, x->shape.list) };
     int n = snprintf(name, sizeof name, "%s:%d:", kind_name[kind], index);
     snprintf(name + n, sizeof name - (size_t)n, "%.200s", site);
     const char *kept = graph_string(p->g, name);
     add_fact(p, &p->result, (ProbeFact){ kind, index, -1, kept + n });
-    graph_output(p->g, kept, op_token_sum(op_concat(p->g, 2, part, 0)));
+    graph_output(p->g, kept, sums);
+}
+
+/* Sums of x, and how many tokens they are over: those of its list, if it has one. */
+static void report(ProbeBuilder *p, ProbeKind kind, int index, const char *site, Node *x) {
+    Node *part[] = { on_rows(x, 0), ones(p, x->shape.list) };
+    report_sums(p, kind, index, site, op_token_sum(op_concat(p->g, 2, part, 0)));
 }
 
 static int *numbers(Graph *g, int n) {
@@ -302,6 +306,18 @@ static void at_route(ProbeBuilder *p, int list) {
     report(p, RESULT_ROUTE, list - 1, site, x ? op_concat(p->g, 3, part, 0) : taken);
 }
 
+/* What the rules of buffers get. */
+static void at_loads(ProbeBuilder *p) {
+    const Graph *g = p->m->graph;
+    int loads = 0;
+    for (int i = 0; i < g->nout; i++) {
+        const char *name = g->out[i].name;
+        if (strncmp(name, STATISTIC, strlen(STATISTIC)) != 0) continue;
+        Node *part[] = { as_vector(p->copy.map[g->out[i].node->id]), op_token_sum(ones(p, 0)) };
+        report_sums(p, RESULT_LOAD, loads++, name + strlen(STATISTIC), op_concat(p->g, 2, part, 0));
+    }
+}
+
 /* == All of it ============================================================ */
 
 /* A node may be several sources and reads: a sublayer that hands on what it got. */
@@ -367,6 +383,7 @@ ProbeGraph probe_graph(const Model *m) {
     at_layers(&p);
     for (int list = 1; list <= graph_lists(m->graph); list++)
         at_route(&p, list);
+    at_loads(&p);
     graph_output(g, "nll", p.copy.map[graph_find(m->graph, "nll")->id]);
     mixing_graph_free(mixing);
     return (ProbeGraph){ g, p.input.at, p.result.at, p.input.n, p.result.n, p.layer };

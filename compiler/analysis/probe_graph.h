@@ -17,6 +17,8 @@
 **                    route
 **                                       at SITE decides about, at those and at the others ([1]:
 **                                       there are none)
+**   load             [numbers of a buffer] what a step sums up for its rule: of moe's, 1 at the
+**                    experts that a token takes; SITE: the buffer
 ** Last in each is how many tokens it is over: what has rows for some tokens only is summed over
 ** those. A read along code c, when source s is given direction c and nothing else is, gives the
 ** weight with which it takes s, token by token: what depends on data (attention over depth, gates)

@@ -244,7 +244,8 @@ static void *room(Graph *g, void *array, int n, size_t size) {
 }
 
 static Init init_copy(Graph *g, Init init, int64_t count) {
-    if (init.kind != INIT_LIST) {
+    if (init.kind == INIT_UNIFORM) count = init.points;
+    else if (init.kind != INIT_LIST) {
         init.list = NULL;
         return init;
     }

@@ -146,12 +146,14 @@ static inline bool op_writes_all(Op op) {
     return op == OP_attention_grad || op == OP_recurrence_grad;
 }
 
-/* How a parameter starts.  NORMAL: value is the standard deviation. */
-typedef enum InitKind { INIT_CONSTANT, INIT_NORMAL, INIT_LIST } InitKind;
+/* How a parameter starts.  NORMAL: value is the standard deviation.  UNIFORM: each element is
+** where a random place falls on a line through 'points' numbers, evenly far from each other. */
+typedef enum InitKind { INIT_CONSTANT, INIT_NORMAL, INIT_LIST, INIT_UNIFORM } InitKind;
 typedef struct Init {
     InitKind kind;
     double value;
-    const double *list; /* INIT_LIST: as many as the shape has elements */
+    const double *list; /* INIT_LIST: as many as the shape has elements; INIT_UNIFORM: the points */
+    int64_t points;     /* at least 2 */
 } Init;
 
 typedef struct Param {

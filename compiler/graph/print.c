@@ -60,6 +60,10 @@ static void print_init(FILE *f, const Param *p) {
         fputs(" list ", f);
         print_list(f, p->init.list, shape_count(&p->node->shape));
         break;
+    case INIT_UNIFORM:
+        fputs(" uniform ", f);
+        print_list(f, p->init.list, p->init.points);
+        break;
     }
 }
 

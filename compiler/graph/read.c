@@ -187,6 +187,10 @@ static Init init(Reader *r, int64_t *count) {
     if (accept(r, "list")) {
         i.kind = INIT_LIST;
         i.list = reals(r, count);
+    } else if (accept(r, "uniform")) {
+        i.kind = INIT_UNIFORM;
+        i.list = reals(r, &i.points);
+        if (i.points < 2) fail(r, "expected two numbers or more of a line");
     } else {
         i.kind = accept(r, "normal") ? INIT_NORMAL : INIT_CONSTANT;
         if (i.kind == INIT_CONSTANT) expect(r, "constant");

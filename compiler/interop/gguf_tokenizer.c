@@ -171,7 +171,7 @@ static int64_t added_id(const Json *j, const char *const *names) {
     return -1;
 }
 
-int tokenizer_ends(const char *file, int64_t *begin, int64_t *end, Error *e) {
+int tokenizer_text_ends(const char *file, int64_t *begin, int64_t *end, Error *e) {
     Json j = { 0 };
     int status = read_json(file, &j, e);
     *begin = status ? -1 : added_id(&j, beginning);

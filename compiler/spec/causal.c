@@ -1,5 +1,6 @@
 /*
-** Whether a model can go token by token: not if what it generates with sees later tokens, or
+** What a model may look at: what it predicts is for losses alone.  And whether it can go token by
+** token: not if what it generates with sees later tokens, or
 ** chooses among them. A choice by generating(), decoding() or training() counts with what it takes
 ** then.
 */
@@ -11,6 +12,18 @@ static bool counts(const Node *n, int operand) {
     return by == OP_generating || by == OP_decoding ? operand == 1
         : by == OP_training                         ? operand == 2
                                                     : true;
+}
+
+Node *causal_leak(const Graph *g, const Node *logits) {
+    bool *needed = graph_alloc((Graph *)g, (size_t)g->n + 1);
+    needed[logits->id] = true;
+    for (int i = logits->id; i >= 0; i--)
+        for (int k = 0; needed[i] && k < g->node[i]->nin; k++) {
+            const Node *in = g->node[i]->in[k];
+            if (in->op == OP_targets) return g->node[i];
+            needed[in->id] = true;
+        }
+    return NULL;
 }
 
 void causal_sites(const Graph *g, const Node *logits, const char **acausal, const char **ahead) {

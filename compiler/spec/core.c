@@ -22,14 +22,15 @@ static void *grown(Graph *g, void *old, int n, int *cap, size_t size) {
 /* == Parameters =========================================================== */
 
 static Init to_init(lua_State *L, int kind, int value, const Shape *s) {
-    static const char *const kinds[] = { "constant", "normal", "list", NULL };
+    static const char *const kinds[] = { "constant", "normal", "list", "uniform", NULL };
     Init init = { .kind = (InitKind)luaL_checkoption(L, kind, NULL, kinds) };
-    if (init.kind != INIT_LIST) {
+    if (init.kind == INIT_CONSTANT || init.kind == INIT_NORMAL) {
         init.value = luaL_checknumber(L, value);
         return init;
     }
     int64_t n = tensor_list_length(L, value, "param"), count = shape_count(s);
-    if (n != count)
+    init.points = n;
+    if (n != count && init.kind == INIT_LIST)
         spec_fail(L, "param: expected as many initial values as elements, %I, found %I",
                   (LUAI_UACINT)count, (LUAI_UACINT)n);
     double *list = lua_newuserdatauv(L, (size_t)n * sizeof *list, 0);
@@ -110,11 +111,13 @@ static int named(lua_State *L, bool buffer) {
     remember_unread(f, to_unread(L, 5));
     if (!checked_size(total + count, 1, &f->m->parameters))
         spec_fail(L, "expected fewer than 2^48 parameters, found more");
-    f->built += sizeof *n + sizeof(Param) + (init.list ? (size_t)count * sizeof *init.list : 0);
+    f->built += sizeof *n + sizeof(Param)
+        + (init.list ? (size_t)init.points * sizeof *init.list : 0);
     return tensor_push(L, n);
 }
 
-/* param(name, {sizes}, "constant" | "normal" | "list", value, own); own: of code of the user's */
+/* param(name, {sizes}, "constant" | "normal" | "list" | "uniform", value, own); own: of code of the
+** user's */
 static int call_param(lua_State *L) { return named(L, false); }
 static int call_buffer(lua_State *L) { return named(L, true); }
 

@@ -147,6 +147,8 @@ Graph *rules_graph(const Graph *g, const Graph *kept);
 
 /* causal.c: the first sites where what the model generates with sees later tokens, and where it
 ** chooses among them; NULL: nowhere */
+/* What of the logits takes the ids to predict; NULL: nothing. */
+Node *causal_leak(const Graph *g, const Node *logits);
 void causal_sites(const Graph *g, const Node *logits, const char **acausal, const char **ahead);
 
 /* core.c: what the library's Lua files ask of C */

@@ -104,7 +104,8 @@ static const struct {
     { "attempt to call a ", "expected a function to call, found a %s" },
     { "attempt to index a ", "expected a table or tensor to index, found a %s" },
     { "attempt to perform arithmetic on a tensor value",
-      "expected +, -, *, / or ^ with tensors, found another operator%s" },
+      "expected +, -, *, / or ^ with tensors, found another operator; what comes again every n "
+      "tokens is made of wave({ 2 * math.pi / n })%s" },
     { "attempt to perform arithmetic on a ",
       "expected a number or tensor to calculate with, found a %s" },
     { "attempt to concatenate a ", "expected a string or number to join with '..', found a %s" },

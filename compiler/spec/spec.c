@@ -118,6 +118,14 @@ static int refuse_unread(lua_State *L) {
         n->attr->name);
 }
 
+/* (node): an nll that the logits depend on */
+static int refuse_leak(lua_State *L) {
+    const Node *n = lua_touserdata(L, 1);
+    spec_fail_at(
+        L, n->loc,
+        "nll: expected it to be part of a loss alone, found it in what the model predicts");
+}
+
 /* What no output needs goes, parameters included: they would never be trained.
 ** Returns one that its mixer must have meant to read, or NULL. */
 static Node *note_unread(Front *f, const Graph *kept) {
@@ -185,10 +193,12 @@ static int finish(Front *f) {
     Node **twin = graph_alloc(f->g, ((size_t)f->g->n + 1) * sizeof *twin), **source = m->source;
     Graph *g = graph_extract_twins(f->g, rules_outputs(f->g, outputs), twin);
     graph_number_lists(g);
-    Node *unread = note_unread(f, g);
-    if (unread) {
+    Node *unread = note_unread(f, g), *leak = causal_leak(g, graph_find(g, "logits"));
+    if (unread || leak) {
+        int status = unread ? front_call(f, refuse_unread, unread)
+                            : front_call(f, refuse_leak, leak);
         graph_free(g);
-        return front_call(f, refuse_unread, unread);
+        return status;
     }
     Clash clash;
     if (find_clash(g, &clash)) {

@@ -100,3 +100,16 @@ void random_normal(uint64_t seed, uint64_t stream, int64_t first, int64_t count,
         out[i] = (float)(deviation * four[at % 4]);
     }
 }
+
+/* == Even deviates ======================================================== */
+
+void random_even(uint64_t seed, uint64_t stream, Evenly line, int64_t first, int64_t count,
+                 float *out) {
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t x[4];
+        draw(seed, (uint64_t)(first + i), (uint32_t)stream, (uint32_t)(stream >> 32), x);
+        double place = (double)(pair(x) >> 11) * 0x1p-53 * (double)(line.count - 1);
+        int64_t at = (int64_t)place;
+        out[i] = (float)(line.at[at] + (place - (double)at) * (line.at[at + 1] - line.at[at]));
+    }
+}

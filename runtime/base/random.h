@@ -23,6 +23,16 @@ uint64_t random_draw(uint64_t seed, uint64_t step, uint32_t part);
 void random_normal(uint64_t seed, uint64_t stream, int64_t first, int64_t count, double deviation,
                    float *out);
 
+/* A line through 'count' >= 2 numbers, evenly far from each other. */
+typedef struct Evenly {
+    const double *at;
+    int64_t count;
+} Evenly;
+
+/* out[i]: what a uniformly distributed place on the line has, by (seed, stream, first + i). */
+void random_even(uint64_t seed, uint64_t stream, Evenly line, int64_t first, int64_t count,
+                 float *out);
+
 /* The stream of a parameter: a hash of its name. */
 uint64_t random_stream(const char *name);
 

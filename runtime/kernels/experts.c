@@ -11,7 +11,7 @@
 
 /* Slots of a task, and those that are brought together at once; rows and columns of a task of a
 ** weight gradient. */
-enum { SLOTS_MOST = 512, GATHERED = 48, SIDE = BLOCK };
+enum { SLOTS_MOST = 516, GATHERED = 48, SIDE = BLOCK };
 /* Floats of what is brought together, and of results that go where they belong. */
 enum { SQUARE = BLOCK * STEPS_MAX };
 _Static_assert(GATHERED *STEPS_MAX <= SQUARE && GATHERED * BLOCK <= SQUARE && SIDE <= BLOCK,
@@ -95,6 +95,24 @@ static void gather_slots(const Experts *x, SlotRows r, const int32_t *slot, int6
     }
 }
 
+/* == Tasks ================================================================
+
+** Experts with long lists come first, so that no worker begins a long task when the others are
+** done: by eighths of what twice the mean list has. Whole tiles of rows are a task's but the last.
+*/
+enum { LENGTHS = 8, TILE_ROWS = 12 };
+
+/* Whether the list of e is of length 'c' of LENGTHS. */
+INLINE int has_length(const Experts *x, int64_t e, int64_t c, int64_t unit) {
+    int64_t n = end_of(x, e) - x->first[e];
+    return n >= c * unit && (c == LENGTHS - 1 || n < (c + 1) * unit);
+}
+
+INLINE int64_t length_unit(const Experts *x) {
+    int64_t unit = 2 * x->tokens * x->slots / (x->experts * LENGTHS);
+    return unit > 0 ? unit : 1;
+}
+
 /* == Results by slot ====================================================== */
 
 /* The slots of a task: of a list, a part of it. */
@@ -113,12 +131,23 @@ static int64_t parts_of(const Experts *x) {
     return n;
 }
 
+/* Part i of those that the list of e has. */
+static ExpertPart part_of(const Experts *x, int64_t e, int64_t i) {
+    int64_t all = end_of(x, e) - x->first[e], parts = parts_in(x, e),
+            size = ((all + parts - 1) / parts + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS;
+    int64_t left = all - i * size;
+    return (ExpertPart){ e, x->first[e] + i * size, left < size ? left : size };
+}
+
 static ExpertPart part_at(const Experts *x, int64_t number) {
-    int64_t e = 0;
-    for (int64_t n; number >= (n = parts_in(x, e)); e++)
-        number -= n;
-    int64_t first = x->first[e] + number * SLOTS_MOST, left = end_of(x, e) - first;
-    return (ExpertPart){ e, first, left < SLOTS_MOST ? left : SLOTS_MOST };
+    int64_t unit = length_unit(x), n;
+    for (int64_t c = LENGTHS; c-- > 0;)
+        for (int64_t e = 0; e < x->experts; e++) {
+            if (!has_length(x, e, c, unit)) continue;
+            if (number < (n = parts_in(x, e))) return part_of(x, e, number);
+            number -= n;
+        }
+    return part_of(x, x->experts, number);
 }
 
 int64_t k_expert_tasks(const Experts *x, int64_t columns) {
@@ -169,9 +198,9 @@ static void ask_for_rows(const ExpertProduct *p, const int32_t *slot, int64_t co
     }
 }
 
-/* Steps [s, s + steps) of the slots' products with the packed block. */
-static void multiply_slots(const ExpertProduct *p, ExpertPart part, int64_t j, int64_t columns,
-                           int64_t s, int64_t steps, Room room) {
+/* Steps [s, s + steps) of the slots' products with the packed block: brought together. */
+static void multiply_slots_bf16(const ExpertProduct *p, ExpertPart part, int64_t j, int64_t columns,
+                                int64_t s, int64_t steps, Room room) {
     const Experts *x = &p->experts;
     for (int64_t i = 0; i < part.count; i += GATHERED) {
         const int32_t *slot = x->order + part.first + i;
@@ -179,14 +208,42 @@ static void multiply_slots(const ExpertProduct *p, ExpertPart part, int64_t j, i
         int64_t left = part.count - i - count, next = left < count ? left : count;
         gather_slots(x, p->x, slot, count, s, steps, room.rows, STEPS_MAX);
         ask_for_rows(p, slot, count, next, j, columns, s, steps);
-        if (x->bf16)
-            k_multiply_bf16(count, columns, steps, (const uint16_t *)room.rows, STEPS_MAX,
-                            room.packed, (Result){ room.results, 0, BLOCK, 0 }, room.inner);
-        else
-            k_multiply(count, columns, steps, room.rows, STEPS_MAX, room.packed, room.results,
-                       BLOCK, 0);
+        k_multiply_bf16(count, columns, steps, (const uint16_t *)room.rows, STEPS_MAX, room.packed,
+                        (Result){ room.results, 0, BLOCK, 0 }, room.inner);
         put_results(p, slot, count, j, columns, room.results, BLOCK, s > 0);
     }
+}
+
+/* Where numbers from c0 on of the slots' rows lie; of those after the last too, which are asked
+** for: there it is that of the last. */
+static void rows_at(const Experts *x, SlotRows r, const int32_t *slot, int64_t count, int64_t c0,
+                    const float **row) {
+    for (int64_t i = 0; i < count; i++)
+        row[i] = (const float *)r.at + row_at(x, r, slot[i]) + c0;
+    for (int64_t i = 0; i < ROWS_AHEAD; i++)
+        row[count + i] = row[count - 1];
+}
+
+/* The same of float32, as the rows lie. */
+static void multiply_slots(const ExpertProduct *p, ExpertPart part, int64_t j, int64_t columns,
+                           int64_t s, int64_t steps, Room room) {
+    const Experts *x = &p->experts;
+    const int32_t *slot = x->order + part.first;
+    const float *row[SLOTS_MOST + ROWS_AHEAD];
+    float *result[SLOTS_MOST];
+    if (x->bf16) {
+        multiply_slots_bf16(p, part, j, columns, s, steps, room);
+        return;
+    }
+    rows_at(x, p->x, slot, part.count, s, row);
+    for (int64_t i = 0; i < part.count; i++)
+        result[i] = result_of(p, slot[i], j);
+    k_multiply_at(part.count, columns, steps, row, room.packed, result, s > 0);
+}
+
+/* Number 'from' of all experts' weights, and on. */
+static Weights weights_from(const ExpertProduct *p, int64_t from, int64_t ld) {
+    return (Weights){ p->w.floats ? p->w.floats + from : 0, p->w.bf16 ? p->w.bf16 + from : 0, ld };
 }
 
 void k_expert_product(const ExpertProduct *p, int64_t task, float *scratch) {
@@ -200,30 +257,35 @@ void k_expert_product(const ExpertProduct *p, int64_t task, float *scratch) {
     }
     Room room = room_of(scratch);
     int64_t chunk = x->bf16 ? (block_steps(p->steps) + 31) / 32 * 32 : block_steps(p->steps);
-    const float *w = p->w + part.expert * p->columns * p->steps + (p->back ? j : j * ld);
+    int64_t w = part.expert * p->columns * p->steps + (p->back ? j : j * ld);
     for (int64_t s = 0; s < p->steps; s += chunk) {
         int64_t steps = p->steps - s < chunk ? p->steps - s : chunk;
-        const float *from = w + (p->back ? s * ld : s);
+        int64_t from = w + (p->back ? s * ld : s);
         if (x->bf16)
-            k_pack_bf16(columns, steps, (Weights){ from, 0, ld }, p->back, 0, room.packed,
+            k_pack_bf16(columns, steps, weights_from(p, from, ld), p->back, 0, room.packed,
                         room.inner);
-        else k_pack(columns, steps, from, ld, p->back, 0, room.packed);
+        else k_pack(columns, steps, p->w.floats + from, ld, p->back, 0, room.packed);
         multiply_slots(p, part, j, columns, s, steps, room);
     }
 }
 
 /* Nothing is packed: each weight is read once for some slots. */
 static void few_slots(const ExpertProduct *p, const int32_t *slot, int64_t count, int64_t j,
-                      int64_t columns, const float *w, Room room) {
+                      int64_t columns, Weights w, Room room) {
     const Experts *x = &p->experts;
     float *rows = room.rows;
     int64_t ld = p->steps, at = row_at(x, p->x, slot[0]);
     if (count == 1) rows = x->bf16 ? (float *)((uint16_t *)p->x.at + at) : (float *)p->x.at + at;
     else gather_slots(x, p->x, slot, count, 0, p->steps, rows, ld);
-    if (x->bf16)
-        k_linear_few_bf16(count, 0, columns, p->steps, (const uint16_t *)rows, ld, w, p->steps,
-                          (Result){ room.results, 0, BLOCK, 0 });
-    else k_linear_few(count, 0, columns, p->steps, rows, ld, w, p->steps, room.results, BLOCK, 0);
+    Result results = { room.results, 0, BLOCK, 0 };
+    if (w.bf16)
+        k_linear_few_bf16_weights(count, 0, columns, p->steps, (const uint16_t *)rows, ld, w.bf16,
+                                  w.ld, results);
+    else if (x->bf16)
+        k_linear_few_bf16(count, 0, columns, p->steps, (const uint16_t *)rows, ld, w.floats, w.ld,
+                          results);
+    else
+        k_linear_few(count, 0, columns, p->steps, rows, ld, w.floats, w.ld, room.results, BLOCK, 0);
     put_results(p, slot, count, j, columns, room.results, BLOCK, 0);
 }
 
@@ -237,7 +299,7 @@ void k_expert_few(const ExpertProduct *p, int64_t task, float *scratch) {
         put_zeros(p, part, j, columns);
         return;
     }
-    const float *w = p->w + (part.expert * p->columns + j) * p->steps;
+    Weights w = weights_from(p, (part.expert * p->columns + j) * p->steps, p->steps);
     int64_t once = p->steps * TOGETHER <= SQUARE ? TOGETHER : 1;
     for (int64_t i = 0; i < part.count; i += once)
         few_slots(p, x->order + part.first + i, part.count - i < once ? part.count - i : once, j,
@@ -250,27 +312,50 @@ int64_t k_expert_weight_tasks(const ExpertOuter *p) {
     return p->experts.experts * ((p->rows + SIDE - 1) / SIDE) * ((p->columns + SIDE - 1) / SIDE);
 }
 
+/* The expert of place 'number' in the order of tasks. */
+static int64_t expert_at(const Experts *x, int64_t number) {
+    int64_t unit = length_unit(x);
+    for (int64_t c = LENGTHS; c-- > 0;)
+        for (int64_t e = 0; e < x->experts; e++)
+            if (has_length(x, e, c, unit) && number-- == 0) return e;
+    return 0;
+}
+
+/* Rows and columns of a matrix that a task adds to. */
+typedef struct MatrixPart {
+    int64_t m, rows, k, columns;
+} MatrixPart;
+
+static void weight_steps(const ExpertOuter *p, const int32_t *slot, int64_t steps, MatrixPart b,
+                         float *dw, int add, Room room) {
+    const Experts *x = &p->experts;
+    const float *dy_row[STEPS_MAX + ROWS_AHEAD], *x_row[STEPS_MAX + ROWS_AHEAD];
+    if (!x->bf16) {
+        rows_at(x, p->dy, slot, steps, b.m, dy_row);
+        rows_at(x, p->x, slot, steps, b.k, x_row);
+        k_linear_weight_at(steps, b.rows, b.columns, dy_row, x_row, dw, p->columns, add,
+                           room.inner);
+        return;
+    }
+    gather_slots(x, p->dy, slot, steps, b.m, b.rows, room.rows, SIDE);
+    gather_slots(x, p->x, slot, steps, b.k, b.columns, room.results, SIDE);
+    k_linear_weight_bf16(steps, 0, b.rows, 0, b.columns, (const uint16_t *)room.rows, SIDE,
+                         (const uint16_t *)room.results, SIDE, dw, p->columns, add, room.inner);
+}
+
 void k_expert_weight(const ExpertOuter *p, int64_t task, float *scratch) {
     const Experts *x = &p->experts;
     int64_t down = (p->rows + SIDE - 1) / SIDE, across = (p->columns + SIDE - 1) / SIDE;
-    int64_t e = task / (down * across), m = task / across % down * SIDE, k = task % across * SIDE;
+    int64_t e = expert_at(x, task / (down * across)), m = task / across % down * SIDE,
+            k = task % across * SIDE;
     int64_t rows = p->rows - m < SIDE ? p->rows - m : SIDE;
     int64_t columns = p->columns - k < SIDE ? p->columns - k : SIDE, end = end_of(x, e);
     float *dw = p->dw + (e * p->rows + m) * p->columns + k;
-    Room room = room_of(scratch);
     for (int64_t i = 0; !p->add && x->first[e] == end && i < rows; i++)
         k_zero(columns, dw + i * p->columns);
     for (int64_t i = x->first[e]; i < end; i += STEPS_MAX) {
         int64_t steps = end - i < STEPS_MAX ? end - i : STEPS_MAX;
-        int add = p->add || i > x->first[e];
-        gather_slots(x, p->dy, x->order + i, steps, m, rows, room.rows, SIDE);
-        gather_slots(x, p->x, x->order + i, steps, k, columns, room.results, SIDE);
-        if (x->bf16)
-            k_linear_weight_bf16(steps, 0, rows, 0, columns, (const uint16_t *)room.rows, SIDE,
-                                 (const uint16_t *)room.results, SIDE, dw, p->columns, add,
-                                 room.inner);
-        else
-            k_linear_weight(steps, 0, rows, 0, columns, room.rows, SIDE, room.results, SIDE, dw,
-                            p->columns, add, room.inner);
+        weight_steps(p, x->order + i, steps, (MatrixPart){ m, rows, k, columns }, dw,
+                     p->add || i > x->first[e], room_of(scratch));
     }
 }

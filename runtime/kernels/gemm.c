@@ -87,12 +87,26 @@ void k_multiply(int64_t n, int64_t columns, int64_t steps, const float *x, int64
     }
 }
 
-/* The transpose of a[steps, rows], in groups of MR rows: step after step. */
-INLINE void pack_left(int64_t rows, int64_t steps, const float *a, int64_t lda, float *out) {
+NOINLINE void multiply_scattered(int64_t rows, int64_t steps, Scattered x, const float *packed,
+                                 int64_t columns, int add) {
+    multiply_at(rows, steps, x, packed, columns, add);
+}
+
+void k_multiply_at(int64_t n, int64_t columns, int64_t steps, const float *const *x,
+                   const float *packed, float *const *y, int add) {
+    multiply_scattered(n, steps, (Scattered){ x, y }, packed, columns, add);
+}
+
+/* == Weight gradients ===================================================== */
+
+/* The transpose of columns [first, first + rows) of the steps' rows, in groups of MR of them: step
+** after step. */
+INLINE void pack_left(int64_t rows, int64_t steps, StepRows from, int64_t first, float *out) {
     int64_t whole = rows / MR, part = rows % MR;
-    for (int64_t s = 0; s < steps; s++, a += lda, out += MR) {
+    for (int64_t s = 0; s < steps; s++, out += MR) {
+        const float *a = step_row(from, s) + first, *soon = step_row(from, s + LEFT_AHEAD) + first;
         for (int64_t r = 0; r < rows; r += 16) /* pieces of rows too short to be foreseen */
-            __builtin_prefetch(a + LEFT_AHEAD * lda + r);
+            __builtin_prefetch(soon + r);
         for (int64_t g = 0; g < whole; g++)
             __builtin_memcpy(out + g * MR * steps, a + g * MR, MR * sizeof(float));
         for (int64_t r = 0; r < part; r++)
@@ -100,22 +114,34 @@ INLINE void pack_left(int64_t rows, int64_t steps, const float *a, int64_t lda, 
     }
 }
 
+/* dw[rows, columns] (+)= dy^T x over steps of one block; 'scratch' has x packed, and has room. */
+INLINE void weight_block(int64_t steps, StepRows dy, int64_t rows, int64_t columns, float *dw,
+                         int64_t lddw, int add, float *scratch) {
+    float *group = scratch + BLOCK_FLOATS;
+    for (int64_t i = 0; i < rows; i += GROUP) {
+        int64_t here = rows - i < GROUP ? rows - i : GROUP;
+        pack_left(here, steps, dy, i, group);
+        multiply_packed(here, steps, group, scratch, dw + i * lddw, lddw, columns, add);
+    }
+}
+
 void k_linear_weight(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t k1, const float *dy,
                      int64_t lddy, const float *x, int64_t ldx, float *dw, int64_t lddw, int add,
                      float *scratch) {
-    float *group = scratch + BLOCK_FLOATS;
     int64_t chunk = block_steps(n);
     for (int64_t j = k0; j < k1; j += BLOCK) {
         int64_t columns = k1 - j < BLOCK ? k1 - j : BLOCK;
         for (int64_t s = 0; s < n || s == 0; s += chunk) {
             int64_t steps = n - s < chunk ? n - s : chunk;
             pack_rows(columns, steps, x + s * ldx + j, ldx, scratch, 0);
-            for (int64_t i = m0; i < m1; i += GROUP) {
-                int64_t rows = m1 - i < GROUP ? m1 - i : GROUP;
-                pack_left(rows, steps, dy + s * lddy + i, lddy, group);
-                multiply_packed(rows, steps, group, scratch, dw + i * lddw + j, lddw, columns,
-                                add || s > 0);
-            }
+            weight_block(steps, (StepRows){ dy + s * lddy + m0, lddy, 0 }, m1 - m0, columns,
+                         dw + m0 * lddw + j, lddw, add || s > 0, scratch);
         }
     }
+}
+
+void k_linear_weight_at(int64_t steps, int64_t rows, int64_t columns, const float *const *dy,
+                        const float *const *x, float *dw, int64_t lddw, int add, float *scratch) {
+    pack_steps(columns, steps, (StepRows){ 0, 0, x }, scratch, 0);
+    weight_block(steps, (StepRows){ 0, 0, dy }, rows, columns, dw, lddw, add, scratch);
 }

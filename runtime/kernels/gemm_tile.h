@@ -18,6 +18,12 @@ typedef struct Left {
     int64_t row, step, next;
 } Left;
 
+/* Rows of A and of C that lie anywhere. */
+typedef struct Scattered {
+    const float *const *a;
+    float *const *c;
+} Scattered;
+
 /* c[rows, columns] (+)= sum, columns < PANEL: the right edge. */
 NOINLINE void store_edge(int64_t rows, int64_t columns, const float *sum, float *c, int64_t ldc,
                          int add) {
@@ -74,6 +80,29 @@ INLINE void tile(int rows, int64_t steps, Left a, const float *panel, float *c, 
     store_tile(rows, sum, c, ldc, columns, add);
 }
 
+/* The same of columns [j, j + columns) of scattered rows, a chain of the same operations. */
+INLINE void tile_at(int rows, int64_t steps, Scattered x, const float *panel, int64_t j,
+                    int64_t columns, int add) {
+    V sum[MR][PANEL_VECTORS];
+    const float *a[MR];
+    UNROLL for (int r = 0; r < rows; r++) {
+        a[r] = x.a[r];
+        start_tile(1, sum + r, x.c[r] + j, 0);
+    }
+#pragma clang loop unroll_count(4)
+    for (int64_t s = 0; s < steps; s++, panel += PANEL) {
+        V b[PANEL_VECTORS];
+        for (int v = 0; v < PANEL_VECTORS; v++)
+            b[v] = v_load(panel + v * LANES);
+        UNROLL for (int r = 0; r < rows; r++) {
+            V value = v_splat(a[r][s]);
+            for (int v = 0; v < PANEL_VECTORS; v++)
+                sum[r][v] = v_fma(value, b[v], sum[r][v]);
+        }
+    }
+    UNROLL for (int r = 0; r < rows; r++) store_tile(1, sum + r, x.c[r] + j, 0, columns, add);
+}
+
 /* Where a block's product goes: c, added to it or not; 'bf16' if that is the last part of a
 ** result that becomes bfloat16: c has what its other parts added up to then. */
 typedef struct BlockTarget {
@@ -115,6 +144,25 @@ INLINE void multiply(int64_t rows, int64_t steps, Left a, const float *block, fl
         sweep(part, steps, a, block, c, ldc, columns, add);
         a.at += part * a.row;
         c += part * ldc;
+    }
+}
+
+/* Scattered rows; those of A are known MR further than there are rows, to be asked for. */
+INLINE void sweep_at(int rows, int64_t steps, Scattered x, const float *block, int64_t columns,
+                     int add) {
+    for (int64_t j = 0; j < columns; j += PANEL, block += panel_stride(steps)) {
+        if (j < steps) UNROLL for (int r = 0; r < rows; r++) __builtin_prefetch(x.a[rows + r] + j);
+        tile_at(rows, steps, x, block, j, columns - j, add);
+    }
+}
+
+INLINE void multiply_at(int64_t rows, int64_t steps, Scattered x, const float *block,
+                        int64_t columns, int add) {
+    for (; rows >= MR; rows -= MR, x.a += MR, x.c += MR)
+        sweep_at(MR, steps, x, block, columns, add);
+    UNROLL for (int part = 8; part > 0; part /= 2) if (part < MR && rows & part) {
+        sweep_at(part, steps, x, block, columns, add);
+        x.a += part, x.c += part;
     }
 }
 

@@ -46,6 +46,14 @@ void k_multiply(int64_t n, int64_t columns, int64_t steps, const float *x, int64
 void k_linear_weight(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t k1, const float *dy,
                      int64_t lddy, const float *x, int64_t ldx, float *dw, int64_t lddw, int add,
                      float *scratch);
+/* The same of rows that lie anywhere: of x and y, one block of columns and of steps (packed.h), and
+** of dy and x, at most STEPS_MAX of them and BLOCK columns.  What is read, x and dy, is known
+** ROWS_AHEAD rows further than there are: they are asked for. */
+enum { ROWS_AHEAD = 12 };
+void k_multiply_at(int64_t n, int64_t columns, int64_t steps, const float *const *x,
+                   const float *packed, float *const *y, int add);
+void k_linear_weight_at(int64_t steps, int64_t rows, int64_t columns, const float *const *dy,
+                        const float *const *x, float *dw, int64_t lddw, int add, float *scratch);
 /* Weights of a product of bfloat16: float32, to be rounded, or bfloat16; the other is NULL. */
 typedef struct Weights {
     const float *floats;
@@ -313,7 +321,7 @@ typedef struct SlotRows {
 typedef struct ExpertProduct {
     Experts experts;
     SlotRows x;
-    const float *w;
+    Weights w; /* 'ld' is not looked at */
     int64_t columns, steps;
     int32_t back;
     float *y; /* [tokens][slots * columns] */

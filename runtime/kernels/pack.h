@@ -16,7 +16,7 @@
 #include "vector.h"
 
 enum { PANEL_VECTORS = 2, PANEL = PANEL_VECTORS * LANES };
-/* Rows that pack_rows asks for in advance: its pieces of rows are too short to be foreseen. */
+/* Rows that pack_steps asks for in advance: its pieces of rows are too short to be foreseen. */
 enum { AHEAD = 4 };
 
 /* bfloat16 as float32 */
@@ -131,20 +131,37 @@ INLINE void copy_part(const float *from, int64_t n, float *to, int bf16) {
     }
 }
 
-/* The block whose columns are the first 'columns' columns of w[kc, ..]. */
-INLINE void pack_rows(int64_t columns, int64_t kc, const float *w, int64_t ldw, float *out,
-                      int bf16) {
+/* Where the rows of steps begin: 'ld' apart, or each where 'row' says, which then is known as many
+** rows further as any function asks for in advance. */
+typedef struct StepRows {
+    const float *at;
+    int64_t ld;
+    const float *const *row;
+} StepRows;
+
+INLINE const float *step_row(StepRows r, int64_t step) {
+    return r.row ? r.row[step] : r.at + step * r.ld;
+}
+
+/* The block whose columns are the first 'columns' columns of the rows of kc steps. */
+INLINE void pack_steps(int64_t columns, int64_t kc, StepRows rows, float *out, int bf16) {
     int64_t whole = columns / PANEL, part = columns % PANEL;
     for (int64_t step = 0; step < kc; step++) {
-        const float *from = w + step * ldw;
+        const float *from = step_row(rows, step), *soon = step_row(rows, step + AHEAD);
         float *to = out + step * PANEL;
         for (int64_t j = 0; j < whole; j++, from += PANEL, to += panel_stride(kc)) {
-            __builtin_prefetch(from + AHEAD * ldw);
+            __builtin_prefetch(soon + j * PANEL);
             for (int v = 0; v < PANEL_VECTORS; v++)
                 pack_store(to + v * LANES, v_load(from + v * LANES), bf16);
         }
         if (part) copy_part(from, part, to, bf16);
     }
+}
+
+/* The same of w[kc, ..]. */
+INLINE void pack_rows(int64_t columns, int64_t kc, const float *w, int64_t ldw, float *out,
+                      int bf16) {
+    pack_steps(columns, kc, (StepRows){ w, ldw, 0 }, out, bf16);
 }
 
 #endif

@@ -19,16 +19,22 @@ static SlotRows rows_of(const Frame *f, const Action *s, int i, int64_t width, i
                        own ? width : 0 };
 }
 
+static Weights weights_of(const ExpertAction *a, const float *w) {
+    return a->bf16 ? (Weights){ 0, (const uint16_t *)w, 0 } : (Weights){ w, 0, 0 };
+}
+
 static ExpertProduct product_of(const Frame *f, const Action *s) {
     const Ref *r = &k_refs[s->ref];
     const ExpertAction *a = &s->expert;
     int back = s->what == DO_EXPERT_BACK;
-    return (ExpertProduct){
-        experts_of(f, s, 3),         rows_of(f, s, 1, back ? a->rows : a->columns, a->own[0]),
-        k_resolve(f, &r[2], 0, 0),   back ? a->columns : a->rows,
-        back ? a->rows : a->columns, back,
-        k_resolve(f, &r[0], 0, 0),   r[0].stride
-    };
+    return (ExpertProduct){ experts_of(f, s, 3),
+                            rows_of(f, s, 1, back ? a->rows : a->columns, a->own[0]),
+                            weights_of(a, k_resolve(f, &r[2], 0, 0)),
+                            back ? a->columns : a->rows,
+                            back ? a->rows : a->columns,
+                            back,
+                            k_resolve(f, &r[0], 0, 0),
+                            r[0].stride };
 }
 
 /* Nothing was added to the gradient before, nor is anything to stay. */

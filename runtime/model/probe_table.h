@@ -19,6 +19,7 @@ typedef enum ProbeKind {
     RESULT_LAYER,
     RESULT_SIMILARITY,
     RESULT_ROUTE,
+    RESULT_LOAD,
     PROBE_KINDS
 } ProbeKind;
 

@@ -181,6 +181,7 @@ typedef struct ExpertAction {
     int32_t experts, slots;
     int32_t own[2]; /* 1: operand 0, 1 has a row for each slot; 0: one for all of a token's */
     int32_t first;  /* of weight gradients, 1: nothing was added to dw before */
+    int32_t bf16;   /* 1: the matrices are bfloat16 */
 } ExpertAction;
 
 typedef struct Action {

@@ -19,6 +19,11 @@ static void initial(const strata_model *m, const strata_tensor *t, uint64_t seed
         random_normal(seed, random_stream(strata_string(m, t->name)), first, count, t->value, w);
         return;
     }
+    if (t->init == 3) {
+        Evenly line = { (const double *)(const void *)values, (int64_t)t->value };
+        random_even(seed, random_stream(strata_string(m, t->name)), line, first, count, w);
+        return;
+    }
     for (int64_t i = 0; i < count; i++) {
         double v = t->value;
         if (t->init == 2) memcpy(&v, values + (first + i) * (int64_t)sizeof v, sizeof v);

@@ -22,6 +22,8 @@ local function parameter(name, shape, init, own, make)
     return make(name, shape, "constant", init == "ones" and 1 or 0, own)
   end
   if kind_of(init) == "init" then
+    local points = inside(init).points
+    if points then return make(name, shape, "uniform", points, own) end
     return make(name, shape, "normal", inside(init).deviation, own)
   end
   local is_list = type(init) == "table" and not kind_of(init)
@@ -29,23 +31,6 @@ local function parameter(name, shape, init, own, make)
   error("param: expected an initial value, a number, 'zeros', 'ones', normal(0.02), "
     .. "uniform(0, 1) or a list, "
     .. "found " .. describe(init))
-end
-
-local most_drawn = 1 << 20
-
--- The list that an initial value of random numbers comes to; other ones as they are.
-local function drawn(b, name, shape, init)
-  local draw = kind_of(init) == "init" and inside(init).draw
-  if not draw or type(shape) ~= "table" then return init end
-  local count = 1
-  for _, n in ipairs(shape) do
-    if math.type(n) ~= "integer" or n < 1 then return {} end -- the shape is what is wrong
-    count = count * n
-    if count > most_drawn then
-      error("uniform: expected a parameter of at most " .. most_drawn .. " numbers, found more")
-    end
-  end
-  return draw(b.spec.train.seed, name, count)
 end
 
 -- Runs f for something the user wrote: errors inside are his line's.
@@ -81,7 +66,7 @@ function machine(b, options, definition, name)
     local unread = own
     if b.unread ~= nil then unread = b.unread end
     name = prefix_of(site) .. "." .. name
-    return parameter(name, shape, drawn(b, name, shape, init), unread)
+    return parameter(name, shape, init, unread)
   end
   -- A parameter that no gradient trains: m:rule says what a step makes of it.
   m.buffer = core.wrap(function(_, site, name, shape, init)
@@ -102,6 +87,14 @@ function machine(b, options, definition, name)
     local form, prefix = core.form(x), prefix_of(site)
     if not form then error("norm: expected a tensor second, found " .. describe(x)) end
     return normalize(b, prefix, x)
+  end)
+  -- [tokens]: the cross entropy of what the model's head makes of x, for losses.
+  m.nll = core.wrap(function(_, x)
+    local wanted = "[tokens," .. spec.dim .. "]"
+    if core.form(x) ~= wanted then
+      error("nll: expected a tensor " .. wanted .. ", found " .. (core.form(x) or describe(x)))
+    end
+    return cross_entropy(head(b, x), core.targets())
   end)
   -- What is left to later sublayers under a name, and all that earlier ones left, the oldest first.
   m.keep = core.wrap(function(_, name, x)

@@ -64,13 +64,18 @@ local function embedding(b)
   return e
 end
 
-local function outputs(b, x)
-  core.site("head")
+-- What the model's head makes of x [tokens, dim].
+function head(b, x)
   local w = b.spec.embedding.tied ~= false and b.table
             or b.m:param("head", "weight", { b.spec.vocab, b.spec.dim }, normal(0.02))
   local logits, how = linear(x, w), b.spec.logits
   if how.scale then logits = logits * how.scale end
-  if how.softcap then logits = softcap(logits, how.softcap) end
+  return how.softcap and softcap(logits, how.softcap) or logits
+end
+
+local function outputs(b, x)
+  core.site("head")
+  local logits = head(b, x)
   local nll = cross_entropy(logits, core.targets())
   local mean = token_sum(nll) * per_token()
   local loss = mean

@@ -12,35 +12,37 @@ publish("normal", core.wrap(function(deviation)
 end))
 normal = public.normal
 
--- 'count' numbers from low to high: splitmix64 from a hash of the name and the seed.
-local function draws(seed, name, count, low, high)
-  local state, list = seed, {}
-  for i = 1, #name do state = (state ~ string.byte(name, i)) * 0x100000001b3 end
-  for i = 1, count do
-    state = state + 0x9e3779b97f4a7c15
-    local z = (state ~ (state >> 30)) * 0xbf58476d1ce4e5b9
-    z = (z ~ (z >> 27)) * 0x94d049bb133111eb
-    list[i] = low + (high - low) * ((z ~ (z >> 31)) >> 11) * 2 ^ -53
+-- Places of a line at which a map is asked.
+local places = 257
+
+-- What a line from low to high becomes by 'map': two numbers without one.
+local function line(low, high, map)
+  if not map then return { low, high } end
+  local list = {}
+  for i = 1, places do
+    local x = low + (high - low) * ((i - 1) / (places - 1))
+    local y = map(x)
+    if type(y) ~= "number" or y ~= y or math.abs(y) == math.huge then
+      error("uniform: expected a function to finite numbers, found " .. describe(y) .. " at " .. x)
+    end
+    list[i] = y
   end
   return list
 end
 
 -- uniform(low, high, map): an initial value for m:param, numbers drawn evenly from low to high, of
--- each of which map(x), if there is one, is taken.  They depend on the spec's seed and the
--- parameter's name.
+-- each of which map(x), if there is one, is taken, which is a line between 257 places.  They depend
+-- on the seed and the parameter's name.
 publish("uniform", core.wrap(function(low, high, map)
-  if type(low) ~= "number" or type(high) ~= "number" or not (low <= high) then
+  local function finite(x) return type(x) == "number" and math.abs(x) < math.huge end
+  if not finite(low) or not finite(high) or low > high then
     error("uniform: expected two numbers, the first not above the second, found "
       .. describe(low) .. " and " .. describe(high))
   end
   if map ~= nil and type(map) ~= "function" then
     error("uniform: expected a function third, found " .. describe(map))
   end
-  return object("init", "uniform", { draw = function(seed, name, count)
-    local list = draws(seed, name, count, low, high)
-    for i = 1, map and count or 0 do list[i] = map(list[i]) end
-    return list
-  end })
+  return object("init", "uniform", { points = line(low, high, map) })
 end))
 uniform = public.uniform
 
@@ -71,7 +73,8 @@ end
 
 publish("mixer", define("mixer", {
   open = func, read = func, write = func, close = func,
-  prenorm = { type = "boolean", default = true }, check = { type = "function" },
+  prenorm = { any_of = { { type = "boolean" }, { type = "function" } }, default = true },
+  check = { type = "function" },
 }))
 publish("route", define("route", {
   run = func, loss = { type = "function" }, sublayer = { type = "string" },

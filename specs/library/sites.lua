@@ -97,12 +97,24 @@ local function read_at(b, site, part)
   return x
 end
 
+-- Whether the mixer wants what is read at a site normed.
+local function prenorm(b, site)
+  local says = b.mixer.definition.prenorm
+  if type(says) ~= "function" then return says end
+  local answer = for_line_of(b.mixer, says, b.m, site)
+  if type(answer) ~= "boolean" then
+    complain(says, b.mixer.name .. ": expected prenorm to return true or false, found "
+      .. describe(answer) .. " at " .. site.path)
+  end
+  return answer
+end
+
 -- What a sublayer makes of x, a stream or several.  'routed': what its route asks of it.
 local function build_sublayer(b, part, site, x, routed)
   local forward, norm = part.definition.forward, part.options.norm or {}
-  local before = norm.before
-  if before == nil then before = b.mixer.definition.prenorm end
   local function normed(suffix, h)
+    local before = norm.before
+    if before == nil then before = prenorm(b, site) end
     return normalize(b, site.weights .. ".norm" .. suffix, h, before)
   end
   if core.form(x) then

@@ -110,6 +110,38 @@ static void rounded_products_agree(void **state) {
     assert_true(2 * exact >= cases);
 }
 
+/* What is not to be trained keeps the experts' matrices as bfloat16, in half the bytes: the same
+** numbers but for roundings, of whole sequences and token by token. */
+static void matrices_are_kept_rounded(void **state) {
+    static const int prompt[SEQUENCES] = { 1, 5, 9 };
+    for (int i = 0; i < KINDS - 1; i++) {
+        Built b[2];
+        Instance r[2];
+        float *whole[2];
+        for (int k = 0; k < 2; k++) {
+            open_kind(state, &b[k], &kinds[i],
+                      (CodegenOptions){ .passes = { .bf16 = true, .inference = k == 1 } });
+            instance_open(&r[k], &b[k].c, SEQUENCES * TIME, 2);
+            instance_fill(&r[k], 3);
+        }
+        const strata_model *m = b[1].c.model;
+        for (int t = 0; t < m->tensors; t++) {
+            const char *name = strata_string(m, strata_tensors(m)[t].name);
+            if (strstr(name, ".experts.")) assert_int_equal(strata_tensors(m)[t].bf16, 1);
+        }
+        int32_t *ids = some_ids(&b[0].c, 3, SEQUENCES * TIME);
+        for (int k = 0; k < 2; k++)
+            whole[k] = logits_of(&r[k], ids, SEQUENCES, TIME);
+        float *steps = decoded_logits(&r[1], ids, SEQUENCES, TIME, prompt);
+        double apart[] = { difference(whole[0], whole[1], SEQUENCES * TIME * VOCAB),
+                           difference(steps, whole[1], TIME * VOCAB) };
+        assert_true(apart[0] < 0.03 && apart[1] < 0.03);
+        free(whole[0]), free(whole[1]), free(steps), free(ids);
+        for (int k = 0; k < 2; k++)
+            instance_close(&r[k]), built_close(&b[k]);
+    }
+}
+
 /* == Buffers ============================================================== */
 
 static const char *const buffer = "layers.1.mlp.router.balance_bias";
@@ -215,6 +247,7 @@ int main(void) {
         cmocka_unit_test(decoding_is_the_full_pass),
         cmocka_unit_test(experts_agree_with_the_interpreter),
         cmocka_unit_test(rounded_products_agree),
+        cmocka_unit_test(matrices_are_kept_rounded),
         cmocka_unit_test(threads_change_no_bit),
         cmocka_unit_test(an_update_follows_the_rule),
     };

@@ -35,6 +35,7 @@ static const Kind kinds[] = {
     { "standard {}", "rope = { theta = 100 }", "", "dllm { hidden = 6 }" },
     { "layerscale {}", "kv_heads = 2, rope = { theta = 100 }, bias = true", "",
       "dllm { hidden = 6, reserve = 0, target = 0.4, weight = 0.3 }" },
+    { "standard {}", "rope = { theta = 100 }", "", "stochastic_depth { keep = 0.5 }" },
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
@@ -148,8 +149,9 @@ static void draws_depend_on_their_seed_alone(void **state) {
         { "standard {}", "dropout = 0.3", "dropout = 0.5", "dtr {}" },
         { "standard {}", "", "dropout = 0.5", "mod { capacity = 0.5 }" },
         { "standard {}", "", "", "dllm { hidden = 6, reserve = 1, target = 0.5, weight = 1 }" },
+        { "standard {}", "", "", "stochastic_depth { keep = 0.1 }" },
     };
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         Built b;
         Instance one, three;
         open_kind(state, &b, &noisy[i], (CodegenOptions){ .passes.check = i % 2 });
@@ -169,6 +171,33 @@ static void draws_depend_on_their_seed_alone(void **state) {
         instance_close(&one), instance_close(&three);
         built_close(&b);
     }
+}
+
+/* Whole sequences skip a layer, as often as they should: of four layers the third keeps 0.55. */
+static void sequences_skip_layers(void **state) {
+    enum { DRAWS = 200 };
+    Built b;
+    Instance r;
+    int taken = 0, odd = 0;
+    open_kind(state, &b, &(Kind){ "standard {}", "", "", "stochastic_depth { keep = 0.4 }" },
+              (CodegenOptions){ 0 });
+    instance_open(&r, &b.c, SEQUENCES * TIME, 1);
+    instance_fill(&r, 2);
+    int32_t *ids = some_ids(&b.c, 3, SEQUENCES * TIME);
+    for (uint64_t draw = 0; draw <= DRAWS; draw++) {
+        double routed[2];
+        strata_loss loss = { .struct_size = sizeof loss, .draw = draw, .routed = routed };
+        free(gradients_of(&r, ids, ids, SEQUENCES, TIME, &loss));
+        double sequences = routed[1] * SEQUENCES;
+        assert_true(fabs(sequences - round(sequences)) < 1e-6);
+        if (!draw) assert_true(sequences > SEQUENCES - 1e-6);
+        else taken += (int)round(sequences), odd += routed[0] != routed[1];
+    }
+    double share = (double)taken / (DRAWS * SEQUENCES);
+    if (!(share > 0.47 && share < 0.63 && odd > 50)) fail_msg("took %g, %d differ", share, odd);
+    free(ids);
+    instance_close(&r);
+    built_close(&b);
 }
 
 /* The straight-through gradient reaches the router; decisions that are fixed give it none. */
@@ -238,6 +267,7 @@ int main(void) {
         cmocka_unit_test(choosing_among_later_tokens_is_refused),
         cmocka_unit_test(routes_agree_with_the_interpreter),
         cmocka_unit_test(draws_depend_on_their_seed_alone),
+        cmocka_unit_test(sequences_skip_layers),
         cmocka_unit_test(gumbel_trains_the_router),
         cmocka_unit_test(shares_are_reported_and_forced),
     };

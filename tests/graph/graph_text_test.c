@@ -38,11 +38,14 @@ static void numbers_and_names_survive(void **state) {
     Graph *g = graph_new();
     Shape s = { .rank = 1, .dim = { 6 } };
     graph_param(g, "a \"quoted\\name\"\n\x01", s, (Init){ INIT_LIST, 0, numbers }, &unused);
+    graph_param(g, "line", s, (Init){ INIT_UNIFORM, 0, numbers, 3 }, &unused);
     graph_output(g, "tab\there", op_fill(g, numbers[1]));
     char *once = graph_printed(g, false);
     Graph *r = graph_read(once, error, sizeof error);
     if (!r) fail_msg("%s", error);
     assert_memory_equal(r->param[0].init.list, numbers, sizeof numbers);
+    assert_int_equal(r->param[1].init.points, 3);
+    assert_memory_equal(r->param[1].init.list, numbers, 3 * sizeof *numbers);
     assert_string_equal(r->param[0].node->attr->name, "a \"quoted\\name\"\n\x01");
     assert_true(graph_find(r, "tab\there")->attr->value == numbers[1]);
     char *twice = graph_printed(r, false);
@@ -72,7 +75,8 @@ static void bad_text_is_refused(void **state) {
         { "%0 = param \"w : [2]", "line 1: expected '\"', found the end of the line" },
         { "%0 = param \"\\xg0\" constant 0 : [2]",
           "line 1: expected two hexadecimal digits after \\x" },
-        { "%0 = param \"w\" uniform 1 : [2]", "line 1: expected 'constant', found 'uniform'" },
+        { "%0 = param \"w\" even 1 : [2]", "line 1: expected 'constant', found 'even'" },
+        { "%0 = param \"w\" uniform 1 : [2]", "line 1: expected two numbers or more of a line" },
         { "%0 = param \"w\" list 1,2,3 : [2]", "line 1: expected 2 initial values, found 3" },
         { "%0 = param \"w\" list 1 : [281474976710656,281474976710656]",
           "line 1: [281474976710656,281474976710656] has too many elements" },

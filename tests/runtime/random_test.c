@@ -84,6 +84,33 @@ static void uniform_mean_and_range(void **state) {
     assert_true(random_uniform(9, 1, 0) != random_uniform(9, 2, 0));
 }
 
+/* A third of the places is between any two points; another name or seed, other places. */
+static void even_on_a_line(void **state) {
+    (void)state;
+    enum { N = 30000 };
+    static const double points[] = { -1, 0, 10, 4 };
+    static float x[N], part[10];
+    int place[3] = { 0 };
+    double low = 0;
+    random_even(5, random_stream("w"), (Evenly){ points, 4 }, 0, N, x);
+    for (int i = 0; i < N; i++) {
+        assert_true(x[i] >= -1 && x[i] <= 10);
+        if (x[i] < 0) place[0]++, low += x[i];
+        else if (x[i] < 4) place[1]++;
+    }
+    assert_in_range(place[0], N / 3 - 400, N / 3 + 400);
+    assert_in_range(place[1], N * 2 / 15 - 300, N * 2 / 15 + 300);
+    assert_true(fabs(low / place[0] + 0.5) < 0.02);
+    random_even(5, random_stream("w"), (Evenly){ points, 4 }, 77, 10, part);
+    assert_memory_equal(part, x + 77, sizeof part);
+    random_even(6, random_stream("w"), (Evenly){ points, 4 }, 77, 10, part);
+    assert_true(part[0] != x[77] && part[1] != x[78]);
+    random_even(5, random_stream("v"), (Evenly){ points, 4 }, 77, 10, part);
+    assert_true(part[0] != x[77] && part[1] != x[78]);
+    random_even(5, random_stream("w"), (Evenly){ points + 1, 2 }, 0, 10, part);
+    assert_true(part[0] >= 0 && part[0] < 10);
+}
+
 static void normal_moments(void **state) {
     (void)state;
     enum { N = 200000 };
@@ -292,6 +319,7 @@ int main(void) {
         cmocka_unit_test(below_has_no_bias),
         cmocka_unit_test(below_depends_on_everything),
         cmocka_unit_test(uniform_mean_and_range),
+        cmocka_unit_test(even_on_a_line),
         cmocka_unit_test(normal_moments),
         cmocka_unit_test(normal_is_box_muller),
         cmocka_unit_test(normal_is_frozen_and_divisible),

@@ -24,17 +24,18 @@ static Model *small(void **state) {
     return m;
 }
 
-/* Rates from 1 to 16, steps from 0.001 to 0.1, no two alike. */
+/* Rates from 1 to 16, steps from 0.001 to 0.1, evenly in their logarithms: a program draws them. */
 static void decays_start_where_they_should(void **state) {
     Model *m = small(state);
     const Param *rate = param_of(m, "layers.0.attention.decay_log"),
                 *bias = param_of(m, "layers.0.attention.decay_bias");
-    for (int i = 0; i < 2; i++)
-        assert_true(rate->init.list[i] >= 0 && rate->init.list[i] <= log(16));
-    for (int i = 0; i < 8; i++) {
-        double step = log1p(exp(bias->init.list[i]));
-        assert_true(step > 0.00099 && step < 0.101);
-        assert_true(!i || bias->init.list[i] != bias->init.list[0]);
+    assert_true(rate->init.kind == INIT_UNIFORM && bias->init.kind == INIT_UNIFORM);
+    int64_t n = rate->init.points;
+    assert_true(n > 100 && bias->init.points == n);
+    for (int64_t i = 0; i < n; i++) {
+        double share = (double)i / (double)(n - 1), step = log1p(exp(bias->init.list[i]));
+        assert_true(fabs(rate->init.list[i] - log(1 + 15 * share)) < 1e-12);
+        assert_true(fabs(step / (0.001 * pow(100, share)) - 1) < 1e-9);
     }
     assert_true(param_of(m, "layers.0.attention.k_conv.weight")->init.kind == INIT_NORMAL);
     spec_free(m);

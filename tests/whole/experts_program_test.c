@@ -132,6 +132,34 @@ static void loads_are_logged(void **state) {
     free(log);
 }
 
+/* Each token takes two of six; the log has the same of a step's tokens, as one number a layer. */
+static void loads_are_probed(void **state) {
+    (void)state;
+    size_t length;
+    folder_shell(&folder,
+                 "./experts probe --weights one --data text --json > probed && "
+                 "./experts probe --weights one --data text -o page.html > shown && "
+                 "grep -q 'layers.1.mlp.router.balance_bias  *6  ' shown && "
+                 "grep -q '<h2>Loads' page.html");
+    char *text = folder_read(&folder, "probed", &length), *at = strstr(text, "\"loads\": [");
+    assert_non_null(at);
+    for (int layer = 0; layer < 2; layer++) {
+        double sum = 0;
+        char name[64];
+        snprintf(name, sizeof name, "{\"buffer\": \"%s\", \"per_token\": [", bias[layer]);
+        at = strstr(at, name);
+        assert_non_null(at);
+        at += strlen(name);
+        for (int i = 0; i < 6; i++, at++) {
+            double share = strtod(at, &at);
+            assert_true(share >= 0 && share <= 1);
+            sum += share;
+        }
+        assert_true(sum > 2 - 1e-9 && sum < 2 + 1e-9);
+    }
+    free(text);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_and_pauses_change_no_byte),
@@ -139,6 +167,7 @@ int main(void) {
         cmocka_unit_test(batches_add_up),
         cmocka_unit_test(no_moments),
         cmocka_unit_test(loads_are_logged),
+        cmocka_unit_test(loads_are_probed),
     };
     return cmocka_run_group_tests(tests, open_folder, close_folder);
 }

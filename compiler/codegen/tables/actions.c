@@ -201,6 +201,7 @@ static void set_experts(Tables *t, const Plan *p, Action *a, const Node *n) {
     for (int i = 0; i < 2; i++)
         k->own[i] = n->in[i]->shape.rank == 2;
     k->first = outer && params_first(p, n);
+    k->bf16 = !outer && params_bf16(&t->layout, n->in[1]);
 }
 
 /* Of what goes row by row. */

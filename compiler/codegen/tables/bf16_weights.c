@@ -8,7 +8,15 @@
 
 static bool takes_bf16(const Node *n, int operand) {
     Class class = op_info[n->op].class;
-    return class == CONTRACT ? operand == 1 : class == GATHER && operand == 0;
+    if (class == CONTRACT || class == EXPERT) return operand == 1;
+    return class == GATHER && operand == 0;
+}
+
+/* A matrix, or one for each of several experts, whose tensors each begin on a whole float. */
+static bool is_matrices(const Node *param) {
+    const Shape *s = &param->shape;
+    int64_t n = param_tensors(param);
+    return (s->rank == 2 && n == 1) || (s->rank == 3 && (n == 1 || shape_count(s) / n % 2 == 0));
 }
 
 static void leave_out(const Graph *g, bool *kept, const Node *param) {
@@ -28,7 +36,7 @@ static void leave_out_others(const Graph *g, bool *kept, const Graph *used) {
 bool *weights_as_bf16(const Graph *g, const Graph *probe) {
     bool *kept = checked_new((size_t)g->nparam + 1, sizeof *kept);
     for (int i = 0; i < g->nparam; i++)
-        kept[i] = g->param[i].node->shape.rank == 2 && param_tensors(g->param[i].node) == 1;
+        kept[i] = is_matrices(g->param[i].node);
     leave_out_others(g, kept, g);
     if (probe) leave_out_others(g, kept, probe);
     return kept;

@@ -32,6 +32,12 @@ static uint32_t text(Blob *b, const char *s) {
     return at;
 }
 
+static uint32_t numbers(Blob *b, const double *x, int64_t count) {
+    uint32_t at = reserve(b, (size_t)count * sizeof *x, 8);
+    memcpy(b->data + at, x, (size_t)count * sizeof *x);
+    return at;
+}
+
 /* Those of the parameter at a place, which lie one after another. */
 static void add_tensors(Blob *b, uint32_t at, const Tables *t, const Graph *g, int i) {
     const ParamPlace *place = &t->layout.param[i];
@@ -43,7 +49,7 @@ static void add_tensors(Blob *b, uint32_t at, const Tables *t, const Graph *g, i
         param_tensor_name(p->node, k, name, sizeof name);
         strata_tensor x = { .name = text(b, name),
                             .rank = s.rank,
-                            .weight = place->at + k * count,
+                            .weight = place->at + k * (place->bf16 ? (count + 1) / 2 : count),
                             .gradient = place->at + k * count,
                             .count = count,
                             .decay = place->buffer ? -1 : s.rank >= 2,
@@ -51,9 +57,10 @@ static void add_tensors(Blob *b, uint32_t at, const Tables *t, const Graph *g, i
                             .value = p->init.value,
                             .bf16 = place->bf16 };
         memcpy(x.shape, s.dim, (size_t)s.rank * sizeof *s.dim);
-        if (p->init.kind == INIT_LIST) {
-            x.values = reserve(b, (size_t)count * sizeof(double), 8);
-            memcpy(b->data + x.values, p->init.list + k * count, (size_t)count * sizeof(double));
+        if (p->init.kind == INIT_LIST) x.values = numbers(b, p->init.list + k * count, count);
+        if (p->init.kind == INIT_UNIFORM) {
+            x.values = numbers(b, p->init.list, p->init.points);
+            x.value = (double)p->init.points;
         }
         memcpy(b->data + at + (size_t)(place->tensor + k) * sizeof x, &x, sizeof x);
     }

@@ -24,6 +24,13 @@ typedef struct ProbeText {
     char **piece; /* one block */
 } ProbeText;
 
+/* What the rule of a buffer gets, per token: of experts, the share of tokens that each takes. */
+typedef struct ProbeLoad {
+    const char *buffer;
+    int64_t count;
+    double *mean; /* [count] */
+} ProbeLoad;
+
 typedef struct Probe {
     const strata_model *m;
     const ProbeText *text;
@@ -45,6 +52,8 @@ typedef struct Probe {
     double *taken_rms, *other_rms;
     uint8_t *taken;        /* [routes, passage]: 1 if the route takes the token */
     double *loss_increase; /* [layers], nats per token, the layer's outputs being 0 */
+    int loads;
+    ProbeLoad *load;
 } Probe;
 
 /* Probes the weights that are in s (session_weights). 'tells': shows progress on standard error. */
@@ -94,6 +103,17 @@ void probe_piece(const Probe *x, int token, char to[PROBE_PIECE]);
 void probe_sign(const Probe *x, int token, char to[PROBE_PIECE]);
 /* probe_passage_page.c: what each route takes, as text, picture and table. */
 void probe_page_passage(const Probe *x, const char *title, Text *t);
+
+/* probe_loads.c: of how many numbers, the largest and the smallest over their mean, how many are 0.
+*/
+typedef struct ProbeSpread {
+    double largest, smallest;
+    int64_t zeros;
+} ProbeSpread;
+ProbeSpread probe_spread(const ProbeLoad *x);
+void probe_loads_free(Probe *x);
+void probe_print_loads(const Probe *x, Text *t);
+void probe_json_loads(const Probe *x, Text *t); /* "loads": by buffer */
 
 /* probe_text.c: for the terminal, and as JSON; 'before' may be NULL. */
 void probe_print(const Probe *x, const Probe *before, bool colours, Text *t);

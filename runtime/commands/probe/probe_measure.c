@@ -90,9 +90,24 @@ void probe_free(Probe *x) {
                                x->loss_increase };
     for (size_t i = 0; i < sizeof number / sizeof *number; i++)
         free(number[i]);
+    probe_loads_free(x);
     free(x->taken), free(x->source_site), free(x->read_site), free(x->layer_name),
         free(x->gate_site), free(x->read_for);
     *x = (Probe){ 0 };
+}
+
+/* Room for what each buffer's rule gets. */
+static bool open_loads(Measure *a) {
+    Probe *x = a->x;
+    int n = a->entries.kind[RESULT_LOAD].count;
+    x->load = calloc((size_t)n + 1, sizeof *x->load);
+    for (; x->load && x->loads < n; x->loads++) {
+        const ProbeEntry *t = entry(a, RESULT_LOAD, x->loads);
+        ProbeLoad *l = &x->load[x->loads];
+        *l = (ProbeLoad){ strata_string(x->m, t->site), t->count - 1, numbers(t->count) };
+        if (!l->mean) return false;
+    }
+    return x->load != NULL;
 }
 
 /* == Inputs =============================================================== */
@@ -205,6 +220,9 @@ static void take_magnitudes(Measure *a) {
     Probe *x = a->x;
     x->loss = a->loss;
     take_routes(a);
+    for (int i = 0; i < x->loads; i++)
+        for (int64_t k = 0; k < x->load[i].count; k++)
+            x->load[i].mean[k] = mean(a, entry(a, RESULT_LOAD, i), k);
     for (int i = 0; i < x->sources; i++)
         x->source_rms[i] = sqrt(mean(a, entry(a, RESULT_SOURCE, i), 0));
     for (int i = 0; i < x->reads; i++)
@@ -335,7 +353,7 @@ int probe_measure(Probe *x, Session *s, const ProbeText *text, bool tells, Error
     *x = (Probe){ .m = s->m, .text = text, .tokens = text->count * text->length };
     Measure a = { .x = x, .s = s, .text = text, .tells = tells };
     a.batch = text->length < CALL_TOKENS ? CALL_TOKENS / text->length : 1;
-    int status = open_tables(&a) && open_probe(&a)
+    int status = open_tables(&a) && open_probe(&a) && open_loads(&a)
         ? run(&a, e)
         : error_memory(e, "probe", (size_t)a.entries.floats * sizeof *a.sum);
     entries_close(&a.entries);

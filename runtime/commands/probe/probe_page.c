@@ -264,6 +264,36 @@ static void add_routes(const Page *p) {
                        p->t);
 }
 
+/* == Loads ================================================================ */
+
+static void add_spread(const Page *p, const ProbeLoad *x) {
+    ProbeSpread s = probe_spread(x);
+    cell(p, "%.3f", s.largest), cell(p, "%.3f", s.smallest);
+    text_add(p->t, "<td>%lld</td>", (long long)s.zeros);
+}
+
+static void add_loads(const Page *p) {
+    const Probe *x = p->x, *b = p->before;
+    if (!x->loads) return;
+    page_heading(p->t, "Loads",
+                 "What the rules of buffers get: of experts, how many tokens each takes. The "
+                 "largest and the smallest over their mean, 1 where all are alike, and how many "
+                 "get nothing.");
+    table(p, "loads",
+          b ? "<th>buffer</th><th>numbers</th><th>largest, after</th><th>smallest</th><th>zeros"
+              "</th><th>largest, before</th><th>smallest</th><th>zeros</th>"
+            : "<th>buffer</th><th>numbers</th><th>largest</th><th>smallest</th><th>zeros</th>");
+    for (int i = 0; i < x->loads; i++) {
+        text_add(p->t, "<tr><th scope=\"row\">");
+        svg_escaped(p->t, x->load[i].buffer);
+        text_add(p->t, "</th><td>%lld</td>", (long long)x->load[i].count);
+        add_spread(p, &x->load[i]);
+        if (b) add_spread(p, &b->load[i]);
+        text_add(p->t, "</tr>\n");
+    }
+    page_table_end(p->t);
+}
+
 /* == All of it ============================================================ */
 
 static void add_summary(const Page *p, const char *weights, const char *weights_before) {
@@ -296,5 +326,6 @@ void probe_page(const Probe *x, const Probe *before, const char *weights,
     add_similarities(&p);
     add_gates(&p);
     add_routes(&p);
+    add_loads(&p);
     page_close(t);
 }

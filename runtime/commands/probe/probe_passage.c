@@ -50,7 +50,7 @@ int probe_passage(ProbeText *x, const Tokenizer *tokenizer, int64_t most, Error 
     int status = STATUS_OK;
     x->shown = (int)(x->length < most ? x->length : most);
     for (int i = 0; i < x->shown && !status; i++) {
-        status = decoder_push(&d, tokenizer, x->tokens[i], e);
+        if (tokenizer->kind) status = decoder_push(&d, tokenizer, x->tokens[i], e);
         if (!status) add_piece(&all, &d.text);
     }
     if (!status) status = text_status(&all, e);

@@ -88,6 +88,7 @@ static void add_probe(const Probe *x, bool colours, Text *t) {
     add_sinks(x, t);
     add_gates(x, t);
     add_routes(x, colours, t);
+    probe_print_loads(x, t);
 }
 
 void probe_print(const Probe *x, const Probe *before, bool colours, Text *t) {
@@ -202,6 +203,7 @@ static void json_probe(Text *t, const Probe *x) {
     json_list(t, "bypassed_output_norm", x->other_rms, x->routes);
     if (x->routes) probe_json_passage(x, t);
     json_gates(t, x);
+    probe_json_loads(x, t);
     json_summary(t, x);
 }
 

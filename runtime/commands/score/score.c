@@ -218,6 +218,7 @@ int command_score(const Program *p, Error *e) {
     if (!status) status = options_require(&p->options, OPTION_WEIGHTS, e);
     if (!status) status = program_session(p, &s, e);
     if (!status) status = program_weights(p, &s, &tokenizer, e);
+    if (!status) status = program_reads_text(p, e);
     if (!status) status = score(p, &s, &tokenizer, e);
     tokenizer_free(&tokenizer);
     session_close(&s);

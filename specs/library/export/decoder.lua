@@ -78,25 +78,36 @@ function decoder.with(t, more)
   return out
 end
 
--- The rope of all layers, or of those where it is not left out.
-function decoder.rope(d, may_lack)
+-- The one rope of all layers, or of those that 'among' picks by number; lacks: some may have none.
+function decoder.rope(d, lacks, among)
   local rope
   for i, r in ipairs(d.ropes) do
-    if not r and not may_lack then refuse("layers." .. i - 1 .. ": attention without rope") end
-    if r and rope and not same(r, rope) then refuse("layers." .. i - 1 .. ": another rope") end
-    if r and not rope then d.rope_differs = d.differs_by_layer[i].rope or {} end
-    rope = rope or r or nil
+    local counts = not among or among(i)
+    if counts and not r and not lacks then
+      refuse("layers." .. i - 1 .. ": attention without rope")
+    end
+    if counts and r and rope and not same(r, rope) then
+      refuse("layers." .. i - 1 .. ": another rope")
+    end
+    if counts and r then rope = r end
   end
   if not rope then refuse("attention without rope") end
+  for i, differs in ipairs(d.differs_by_layer) do
+    if d.ropes[i] then d.rope_differs = decoder.with(d.rope_differs or {}, differs.rope or {}) end
+  end
   return rope
 end
 
--- The window of all layers, nil if none has one.
-function decoder.window(d)
+-- The window of layers that have one, nil if none has; whether all have; the kind of each, as
+-- transformers calls it.
+function decoder.windows(d)
+  local window, all, kinds = nil, true, {}
   for i, w in ipairs(d.windows) do
-    if w ~= d.windows[1] then refuse("layers." .. i - 1 .. ": another window") end
+    if w and window and w ~= window then refuse("layers." .. i - 1 .. ": another window") end
+    window, all = w or window, all and w
+    kinds[i] = w and "sliding_attention" or "full_attention"
   end
-  return d.windows[1] or nil
+  return window, all, kinds
 end
 
 function decoder.head_dim(spec, attention)

@@ -17,9 +17,22 @@ local function interleaved(name, heads, part)
   return reshape(transpose(reshape(name, shape), order), back)
 end
 
+-- What llama.cpp divides each frequency by, as Llama 3 scales them: long waves by the factor, short
+-- ones not, those between in between.
+local function llama3_factors(rope, head)
+  local l, out = rope.llama3, {}
+  for i = 0, head // 2 - 1 do
+    local turns = l.original * (rope.theta or 10000) ^ (-2 * i / head) / (2 * math.pi)
+    local short = math.max(0, math.min(1, (turns - l.low) / (l.high - l.low)))
+    out[i + 1] = constant(1 / ((1 - short) / l.factor + short), { 1 })
+  end
+  return concat(out, 1)
+end
+
 local function block(i) return "blk." .. i .. "." end
 
-local function llama_tensors(spec, a, kind)
+local function llama_tensors(spec, d, kind)
+  local a = d.attention
   local names = {
     ["attention.norm"] = "attn_norm", ["mlp.norm"] = "ffn_norm",
     ["attention.q"] = "attn_q", ["attention.k"] = "attn_k", ["attention.v"] = "attn_v",
@@ -30,6 +43,10 @@ local function llama_tensors(spec, a, kind)
   local out = { ["token_embd.weight"] = "embed.weight",
                 ["output_norm.weight"] = "final_norm.weight" }
   if not spec.tied then out["output.weight"] = "head.weight" end
+  local rope = decoder.rope(d)
+  if rope.llama3 then
+    out["rope_freqs.weight"] = llama3_factors(rope, decoder.head_dim(spec, a))
+  end
   return decoder.tensors(spec, out, names, block, function(name, ours, part)
     if kind ~= "llama" then return name end
     if ours == "attention.q" then return interleaved(name, a.heads, part) end
@@ -87,9 +104,7 @@ local function metadata(spec, d, kind)
     add("string", kind .. ".rope.scaling.type", "linear")
     add("f32", kind .. ".rope.scaling.factor", rope.linear)
   end
-  if rope.yarn or rope.llama3 then
-    refuse("layers.0.attention: rope." .. (rope.yarn and "yarn" or "llama3"))
-  end
+  if rope.yarn then refuse("layers.0.attention: rope.yarn") end
   return out
 end
 
@@ -98,6 +113,7 @@ return function(spec)
   local kind = kinds[made.architecture]
   if not kind then refuse("the architecture " .. made.architecture) end
   local d = decoder.layers(spec)
+  if decoder.windows(d) then refuse("layers.0.attention: window") end
   if d.mlp.activation ~= (kind == "gpt2" and "gelu_tanh" or "swiglu") then
     refuse("layers.0.mlp: activation " .. d.mlp.activation)
   end
@@ -106,5 +122,5 @@ return function(spec)
   end
   return { architecture = kind, metadata = metadata(spec, d, kind),
            tensors = kind == "gpt2" and gpt2_tensors(spec)
-             or llama_tensors(spec, d.attention, kind) }
+             or llama_tensors(spec, d, kind) }
 end

@@ -38,8 +38,8 @@ local no_tokens = { { "bos_token_id", null }, { "eos_token_id", null } }
 local known_rope = { theta = true, yarn = true, llama3 = true, linear = true }
 
 -- The rope, where nothing but what is known differs.
-local function checked_rope(d, may_lack)
-  local rope = decoder.rope(d, may_lack)
+local function checked_rope(d, lacks, among)
+  local rope = decoder.rope(d, lacks, among)
   decoder.only(d.rope_differs, known_rope, "rope")
   return rope
 end
@@ -104,38 +104,53 @@ local function plain_parts(spec, d)
   decoder.only(d.differs.mlp, mlp_fields, "layers.0.mlp")
 end
 
+-- Fields of architectures in which some layers may have a window.
+local function window_fields(d)
+  local window, _, kinds = decoder.windows(d)
+  if not window then return { { "use_sliding_window", false } } end
+  return { { "use_sliding_window", true }, { "sliding_window", window },
+           { "max_window_layers", 0 }, { "layer_types", kinds } }
+end
+
+local function also(fields, more)
+  for _, field in ipairs(more) do table.insert(fields, field) end
+  return fields
+end
+
+local function qwen3(spec, d, rope, bias)
+  if type(d.attention.qk_norm) == "table" then
+    refuse("layers.0.attention: qk_norm of its own kind")
+  end
+  if bias == "qkv" then refuse("layers.0.attention: biases of q, k and v beside qk_norm") end
+  return llama_like(spec, d, "Qwen3ForCausalLM", "qwen3", rope,
+    also({ { "attention_bias", bias == "all" } }, window_fields(d)))
+end
+
+local function smollm3(spec, d, rope, bias)
+  local layers = {}
+  for i, r in ipairs(d.ropes) do layers[i] = r and 1 or 0 end
+  return llama_like(spec, d, "SmolLM3ForCausalLM", "smollm3", rope,
+    also({ { "attention_bias", bias == "all" }, { "mlp_bias", d.mlp.bias or false },
+           { "no_rope_layers", layers }, { "pad_token_id", 0 } }, window_fields(d)))
+end
+
 local function qwen_or_llama(spec, d, rope)
-  local a, bias, window = d.attention, decoder.biases(d.attention), decoder.window(d)
+  local a, bias = d.attention, decoder.biases(d.attention)
+  local window, all = decoder.windows(d)
   local lacks = false
   for _, r in ipairs(d.ropes) do lacks = lacks or not r end
-  if a.qk_norm then
-    if type(a.qk_norm) == "table" then refuse("layers.0.attention: qk_norm of its own kind") end
-    if lacks then refuse("layers without rope beside qk_norm") end
-    if d.mlp.bias then refuse("layers.0.mlp: bias") end
-    if bias == "qkv" then refuse("layers.0.attention: biases of q, k and v beside qk_norm") end
-    if window then refuse("layers.0.attention: window beside qk_norm") end
-    return llama_like(spec, d, "Qwen3ForCausalLM", "qwen3", rope,
-      { { "attention_bias", bias == "all" }, { "use_sliding_window", false } })
-  end
+  if (a.qk_norm or bias == "qkv") and d.mlp.bias then refuse("layers.0.mlp: bias") end
+  if (a.qk_norm or bias == "qkv") and lacks then refuse("layers without rope") end
+  if a.qk_norm then return qwen3(spec, d, rope, bias) end
   if bias == "qkv" then
-    if d.mlp.bias then refuse("layers.0.mlp: bias") end
-    if lacks then refuse("layers without rope beside biases") end
-    if window then refuse("layers.0.attention: window beside biases") end
-    return llama_like(spec, d, "Qwen2ForCausalLM", "qwen2", rope,
-      { { "use_sliding_window", false } })
+    return llama_like(spec, d, "Qwen2ForCausalLM", "qwen2", rope, window_fields(d))
   end
+  if lacks then return smollm3(spec, d, rope, bias) end
   if window then
     if bias ~= "none" or d.mlp.bias then refuse("biases beside a window") end
-    if lacks then refuse("layers without rope beside a window") end
+    if not all then refuse("a window in some layers") end
     return llama_like(spec, d, "MistralForCausalLM", "mistral", rope,
       { { "sliding_window", window } })
-  end
-  if lacks then
-    local layers = {}
-    for i, r in ipairs(d.ropes) do layers[i] = r and 1 or 0 end
-    return llama_like(spec, d, "SmolLM3ForCausalLM", "smollm3", rope,
-      { { "attention_bias", bias == "all" }, { "mlp_bias", d.mlp.bias or false },
-        { "no_rope_layers", layers }, { "use_sliding_window", false }, { "pad_token_id", 0 } })
   end
   return llama_like(spec, d, "LlamaForCausalLM", "llama", rope,
     { { "attention_bias", bias == "all" }, { "mlp_bias", d.mlp.bias or false } })
@@ -225,6 +240,55 @@ local function granite(spec, d)
     { "logits_scaling", 1 / (spec.logits.scale or 1) } })
 end
 
+-- A number that is x, or as near as rounding leaves it, as an integer.
+local function whole(x)
+  local n = math.floor(x + 0.5)
+  return math.abs(x - n) <= 1e-9 * n and n or x + 0.0
+end
+
+-- Gemma 3: norms before and after sublayers, gains 1 + w, layers with a window and a rope of their
+-- own.
+local function gemma3(spec, d)
+  local a = d.attention
+  decoder.only(spec.embedding_differs, { tied = true, scale = true }, "embedding")
+  decoder.only(spec.logits_differs, { softcap = true }, "logits")
+  decoder.only(d.differs.attention, decoder.with(attention_fields, { norm = true, scale = true }),
+    "layers.0.attention")
+  decoder.only(d.differs.mlp, decoder.with(mlp_fields, { norm = true }), "layers.0.mlp")
+  local width = spec.dim ^ 0.5
+  if math.abs((spec.embedding.scale or 1) - width) > 1e-9 * width then
+    refuse("norms before and after sublayers, beside an embedding that is not times sqrt(dim)")
+  end
+  if a.qk_norm ~= true then refuse("norms before and after sublayers without qk_norm") end
+  if d.mlp.bias or decoder.biases(a) == "qkv" then refuse("biases") end
+  local window, all, kinds = decoder.windows(d)
+  local far = not all and checked_rope(d, false, function(i) return not d.windows[i] end)
+  local near = window and checked_rope(d, false, function(i) return d.windows[i] end)
+  if near and (near.yarn or near.linear or near.llama3) then refuse("a scaled rope of windows") end
+  local act = activations[d.mlp.activation]
+  local made = llama_like(spec, d, "Gemma3ForCausalLM", "gemma3_text", far or near, {
+    { "attention_bias", decoder.biases(a) == "all" }, { "hidden_activation", act },
+    { "query_pre_attn_scalar", whole(a.scale and a.scale ^ -2 or decoder.head_dim(spec, a)) },
+    { "sliding_window", window or spec.context }, { "layer_types", kinds },
+    { "final_logit_softcapping", spec.logits.softcap and spec.logits.softcap + 0.0 or null },
+    { "attn_logit_softcapping", null }, { "pad_token_id", 0 },
+  }, { ["attention.norm"] = "input_layernorm",
+       ["attention.after_norm"] = "post_attention_layernorm",
+       ["mlp.norm"] = "pre_feedforward_layernorm",
+       ["mlp.after_norm"] = "post_feedforward_layernorm" },
+    function(name) return plus(name, -1) end)
+  local ropes = { { "full_attention", rope_parameters(far or near) },
+                  { "sliding_attention", rope_parameters(near or far) } }
+  local config = {}
+  for _, field in ipairs(made.config) do
+    local name = field[1]
+    if name == "rope_parameters" then field = { name, ropes } end
+    if name ~= "rope_theta" and name ~= "hidden_act" then table.insert(config, field) end
+  end
+  made.config = config
+  return made
+end
+
 -- Is a norm before and after every sublayer, only after, or as it is without being said?
 local function norms_of(options)
   local norm = options.norm
@@ -246,6 +310,7 @@ return function(spec)
   local norms = norms_of(d.attention)
   if norms ~= norms_of(d.mlp) then refuse("layers.0: norms that differ between sublayers") end
   if norms == "after" then return olmo2(spec, d) end
+  if norms == "both" then return gemma3(spec, d) end
   local factors = spec.embedding.scale or spec.logits.scale or d.attention.scale
     or (d.attention.multiplier or 1) ~= 1 or (d.mlp.multiplier or 1) ~= 1
   if norms == "before" and factors then return granite(spec, d) end

@@ -113,6 +113,7 @@ end
 for _, op in ipairs { "slice", "transpose", "reshape", "plus", "scaled" } do
   recipes[op] = recipe(op)
 end
+function recipes.constant(value, shape) return { op = "constant", value, shape } end
 function recipes.concat(list, axis) return { op = "concat", list, axis or 1 } end
 
 -- }{== Running one ===========================================================
