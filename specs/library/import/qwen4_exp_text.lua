@@ -21,10 +21,10 @@ local function known()
 end
 
 local without = {
-  "ple_embed_dim", "ple_conv_kernel_size", "ngram_size", "heads_per_ngram",
+  "intermediate_size", "ple_embed_dim", "ple_conv_kernel_size", "ngram_size", "heads_per_ngram",
   "ngram_vocab_size_base", "make_ngram_vocab_size_divisible_by", "seed", "split_ngram_parts",
   "indexer_n_heads", "indexer_kv_heads", "indexer_head_dim", "indexer_compress_ratio",
-  "intermediate_size", "number_of_conv_states", "full_attention_interval", table.unpack(experts.without_effect),
+  "number_of_conv_states", "full_attention_interval", table.unpack(experts.without_effect),
 }
 
 -- Places of pictures do not matter to text: its three are one.
