@@ -141,7 +141,7 @@ static void tokenizers_are_metadata(void **state) {
     HOLDS(&g, "\6\0\0\0\0\0\0\0\1\0\0\0\1\0\0\0\1\0\0\0\5\0\0\0\3\0\0\0\5\0\0\0"); /* types */
     HOLDS(&g, "\3\0\0\0\0\0\0\0a b\3\0\0\0\0\0\0\0b a");
     HOLDS(&g, "tokenizer.ggml.eos_token_id\4\0\0\0\4\0\0\0");
-    assert_int_equal(tokenizer_ends(path, &begin, &end, &e), 0);
+    assert_int_equal(tokenizer_text_ends(path, &begin, &end, &e), 0);
     assert_true(begin == 4 && end == 4);
     text_free(&g.pairs);
     g = (Gguf){ 0 };
