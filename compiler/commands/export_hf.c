@@ -119,7 +119,8 @@ static int copy_tokenizer(const char *from, const ExportFolder *f, Error *e) {
 static int write_generation(const char *tokenizer, bool cache, const ExportFolder *f, Error *e) {
     int64_t begin = -1, end = -1;
     Text t = { 0 };
-    int status = tokenizer && is_json(tokenizer) ? tokenizer_text_ends(tokenizer, &begin, &end, e) : 0;
+    int status = tokenizer && is_json(tokenizer) ? tokenizer_text_ends(tokenizer, &begin, &end, e)
+                                                 : 0;
     text_add(&t, "{\n");
     if (begin >= 0) text_add(&t, "  \"bos_token_id\": %lld,\n", (long long)begin);
     if (end >= 0) text_add(&t, "  \"eos_token_id\": %lld,\n", (long long)end);
