@@ -16,7 +16,9 @@
 **            are written to (memory from mmap is taken page by page), or for a share of them
 **   ARENA    scratch, one per concurrent call; contents are not kept
 **   TRAIN    gradients, then the two moments of AdamW, in the order of
-**            finality: 3 * P_GRADIENTS floats (tensors start on cache lines);
+**            finality: 3 * P_GRADIENTS floats (tensors start on cache lines); of models that
+**            Muon trains too, its momentum lies where the first moment would, and there are
+**            strata_model.second_moments floats of second moments; nothing of frozen tensors;
 **            then, of builds with --precision bf16, the weights as products
 **            want them, packed by P_update and by nobody else: no need to save them.
 **            P_TRAIN_BYTES says how large it is
@@ -95,12 +97,22 @@ typedef struct strata_setup {
     int32_t reserved[2]; /* zero */
 } strata_setup;
 
+/* strata_adamw.muon: what is made orthogonal is the gradient moved on by the momentum, not the
+** momentum; a matrix's rate is that of the update times 0.2 sqrt(its longer side), so that its
+** steps are as large as AdamW's, not times sqrt(rows / columns) if that is more than 1. */
+enum { STRATA_NESTEROV = 1, STRATA_MATCH_RMS = 2 };
+
 typedef struct strata_adamw {
     size_t struct_size;
     double lr, beta1, beta2, eps, weight_decay;
-    double grad_scale;   /* gradients are multiplied by this first (clipping) */
-    int64_t step;        /* 1-based, for the bias correction */
-    int64_t reserved[4]; /* zero */
+    double grad_scale; /* gradients are multiplied by this first (clipping) */
+    int64_t step;      /* 1-based, for the bias correction */
+    /* of models that Muon trains too (strata_model.muon_tensors): momentum, below 1; how often its
+    ** update is brought nearer to an orthogonal one, 1 to 100; STRATA_NESTEROV, STRATA_MATCH_RMS */
+    double momentum;
+    int32_t newton_schulz;
+    uint32_t muon;
+    int64_t reserved[2]; /* zero */
 } strata_adamw;
 
 typedef struct strata_loss {
@@ -129,8 +141,10 @@ typedef struct strata_tensor {
     uint32_t name; /* offset of a NUL-terminated string */
     int32_t rank;
     int64_t shape[4];
-    int64_t weight;   /* first element in WEIGHTS, in floats (4 bytes) whatever the type */
-    int64_t gradient; /* first element in TRAIN's gradients, and in each moment */
+    int64_t weight; /* first element in WEIGHTS, in floats (4 bytes) whatever the type */
+    /* first element in TRAIN's gradients, and in each moment (strata_tuning.second); of frozen
+    ** tensors, which have none and are the last ones in the table, the end of all gradients */
+    int64_t gradient;
     int64_t count;
     /* 1: weight decay applies; -1: a buffer, which no gradient trains: in the gradients' place is a
     ** statistic of the step, of which update makes its new value */
@@ -140,6 +154,18 @@ typedef struct strata_tensor {
     uint32_t values; /* offset of 'count' doubles, if init is 2; of a line's, 'value', if it is 3 */
     uint32_t bf16;   /* type in WEIGHTS: 0 float32, 1 bfloat16 */
 } strata_tensor;
+
+/* What an update does with a tensor: AdamW, Muon (a matrix), nothing. */
+enum { STRATA_ADAMW = 0, STRATA_MUON = 1, STRATA_FROZEN = 2 };
+
+/* How a tensor is trained; a table beside the tensors'. */
+typedef struct strata_tuning {
+    int32_t by; /* STRATA_ADAMW, ... */
+    int32_t reserved;
+    int64_t second;      /* first element among second moments; -1: it has none */
+    double rate;         /* its rate is the update's times this */
+    double weight_decay; /* instead of the update's; -1: the update's */
+} strata_tuning;
 
 /* strata_kernel.used: in a training step; in prefill and decode; on the tokens that a route takes,
 ** so that its work is of their share (pairs: of its square) */
@@ -202,6 +228,14 @@ typedef struct strata_model {
     /* of state_constant: what operations over time carry; every prefill and decode reads and writes
     ** all of it */
     int64_t state_carried;
+    double momentum; /* the spec's settings of Muon, as in strata_adamw */
+    int32_t newton_schulz;
+    uint32_t muon;
+    int32_t muon_tensors;   /* that Muon trains */
+    int32_t frozen;         /* of the tensors, the last so many */
+    uint32_t tuning_table;  /* offset: a strata_tuning by tensor; 0: AdamW trains all alike */
+    int64_t second_moments; /* floats of them in TRAIN, padding included */
+    int64_t muon_bytes;     /* of TRAIN: what Muon works in */
 } strata_model;
 
 enum { STRATA_CTX_HEAD = 4096 }; /* bytes before the tables, which have a row a position */
@@ -213,6 +247,7 @@ static inline int64_t strata_ctx_bytes(const strata_model *m, int64_t length) {
 #define strata_routed(m, i) \
     strata_string(m, ((const uint32_t *)((const char *)(m) + (m)->routed_table))[i])
 #define strata_tensors(m) ((const strata_tensor *)((const char *)(m) + (m)->tensor_table))
+#define strata_tunings(m) ((const strata_tuning *)((const char *)(m) + (m)->tuning_table))
 #define strata_kernels(m) ((const strata_kernel *)((const char *)(m) + (m)->kernel_table))
 
 /*
@@ -251,7 +286,8 @@ typedef struct strata_api {
     int32_t (*sum_squares)(void *ctx, const void *train, int64_t first, int64_t count, double *out);
     /* AdamW on parameters [first, first+count) in gradient order. Updates that run at the same time
     ** must not share a tensor: rows of it are packed together. A buffer's rule runs in the update
-    ** that has its first number. */
+    ** that has its first number, and so does all of what Muon does with a tensor; such updates must
+    ** not run at the same time. */
     int32_t (*update)(void *ctx, void *w, void *train, int64_t first, int64_t count,
                       const strata_adamw *how);
     /* The loss alone, no gradients; arena_bytes(B * T, workers). */

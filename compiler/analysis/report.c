@@ -86,7 +86,7 @@ static void count_memory(Report *r) {
     r->memory = (ReportMemory){
         .weights = m->weights_bytes,
         .gradients = 4 * m->gradients,
-        .optimizer = 8 * m->gradients,
+        .optimizer = 4 * (m->gradients + m->second_moments) + m->muon_bytes,
         .per_token = m->arena_per_token,
         .per_worker = m->arena_per_worker,
         .constant = m->arena_constant,
@@ -95,6 +95,16 @@ static void count_memory(Report *r) {
         .state_constant = m->state_constant,
         .state_carried = m->state_carried,
     };
+}
+
+/* Neither frozen nor buffers. */
+static void count_trained(Report *r) {
+    const Graph *g = r->model->graph;
+    for (int i = 0; i < g->nparam; i++) {
+        const Param *p = &g->param[i];
+        if (p->tuning.frozen) r->frozen += param_tensors(p->node);
+        else if (!p->node->attr->buffer) r->trained += shape_count(&p->node->shape);
+    }
 }
 
 static void count_reads(Report *r) {
@@ -122,6 +132,7 @@ static int make(Report *r, const ReportOptions *o, Error *e) {
         return error_memory(e, "strata inspect",
                             (size_t)r->planned.code.nkernel * sizeof *r->kernel);
     count_memory(r);
+    count_trained(r);
     count_reads(r);
     r->traffic = report_traffic(r);
     return STATUS_OK;

@@ -83,7 +83,8 @@ typedef struct Report {
     bool training;
     Work work[WORKS];
     ReportMemory memory;
-    double sources_average; /* of the reads before sublayers */
+    int64_t trained, frozen; /* parameters that gradients train; tensors that are frozen */
+    double sources_average;  /* of the reads before sublayers */
     int64_t sources_most;
     ReportTraffic traffic;
     ReportKernel *kernel; /* in the kernel table's order, those without calls left out */

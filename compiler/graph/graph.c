@@ -258,7 +258,8 @@ static Init init_copy(Graph *g, Init init, int64_t count) {
 
 static Node *add_param(Graph *g, Name *entry, Node *n, Init init) {
     g->param = room(g, g->param, g->nparam, sizeof *g->param);
-    g->param[g->nparam++] = (Param){ n, init_copy(g, init, shape_count(&n->shape)) };
+    g->param[g->nparam++] = (Param){ .node = n,
+                                     .init = init_copy(g, init, shape_count(&n->shape)) };
     entry->param = g->nparam;
     return n;
 }
@@ -283,6 +284,12 @@ static Node *named(Graph *g, Attr attr, Init init, const char **error) {
     return add_param(g, entry, n, init);
 }
 
+void graph_tune(Graph *g, const char *param, Tuning t) {
+    Name *entry = graph_name(g, param);
+    if (!entry->param) bug(NULL, "there is no parameter '%s'", param);
+    g->param[entry->param - 1].tuning = t;
+}
+
 Node *graph_param(Graph *g, const char *name, Shape s, Init init, const char **error) {
     return named(g, (Attr){ .name = name, .shape = s }, init, error);
 }
@@ -296,6 +303,7 @@ Node *node_twin(Graph *g, const Node *old, Node **in, const Param *p) {
     if (g->found) {
         Node *n = p ? named(g, *old->attr, p->init, &error) : node_again(g, old, in, &error);
         if (!n) bug(old, "cannot be copied: %s", error);
+        if (p) graph_tune(g, old->attr->name, p->tuning);
         return n;
     }
     if (old->g->pool != g->pool) bug(old, "is copied to a graph that shares nothing with its own");
@@ -303,7 +311,10 @@ Node *node_twin(Graph *g, const Node *old, Node **in, const Param *p) {
     key.g = g;
     key.in = in;
     Node *n = append(g, &key);
-    return p ? add_param(g, graph_name(g, old->attr->name), n, p->init) : n;
+    if (!p) return n;
+    add_param(g, graph_name(g, old->attr->name), n, p->init);
+    g->param[g->nparam - 1].tuning = p->tuning;
+    return n;
 }
 
 void graph_output(Graph *g, const char *name, Node *n) {

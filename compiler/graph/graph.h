@@ -156,9 +156,20 @@ typedef struct Init {
     int64_t points;     /* at least 2 */
 } Init;
 
+/* How a parameter is trained; all zeros: by AdamW, as the model's settings say. */
+typedef struct Tuning {
+    bool frozen; /* not at all: no gradient is computed */
+    bool muon;   /* by Muon */
+    /* its rate is 'rate' times the model's, its weight decay 'weight_decay' instead of the model's;
+    ** else both numbers are 0 */
+    bool own_rate, own_decay;
+    double rate, weight_decay;
+} Tuning;
+
 typedef struct Param {
     Node *node; /* op param; name and shape are there */
     Init init;
+    Tuning tuning;
 } Param;
 
 /* A named result of the graph: "loss", "logits", "grad.<parameter>", ... */
@@ -215,6 +226,7 @@ void graph_intern(Graph *g);
 Node *graph_buffer(Graph *g, const char *name, Shape s, Init init, const char **error);
 /* Adds a param node and its entry; error if the name exists with another shape. */
 Node *graph_param(Graph *g, const char *name, Shape s, Init init, const char **error);
+void graph_tune(Graph *g, const char *param, Tuning t);          /* of a parameter that is there */
 void graph_output(Graph *g, const char *name, Node *n);          /* replaces an equal name */
 Node *graph_find(const Graph *g, const char *output);            /* NULL if absent */
 const Param *graph_find_param(const Graph *g, const char *name); /* NULL if absent */

@@ -67,6 +67,13 @@ static void print_init(FILE *f, const Param *p) {
     }
 }
 
+static void print_tuning(FILE *f, const Tuning *t) {
+    if (t->frozen) fputs(" frozen", f);
+    if (t->muon) fputs(" muon", f);
+    if (t->own_rate) fputs(" rate ", f), print_double(f, t->rate);
+    if (t->own_decay) fputs(" weight_decay ", f), print_double(f, t->weight_decay);
+}
+
 static void print_field(FILE *f, const Node *n, const AttrField *field, bool flag) {
     const void *x = (const char *)n->attr + field->at;
     bool no = (field->type == FIELD_OPTION && !*(const int64_t *)x)
@@ -99,7 +106,7 @@ static void print_attr(FILE *f, const Node *n, const Param *p) {
         if (field->type == FIELD_FLAG) flag = *(const bool *)((const char *)n->attr + field->at);
         print_field(f, n, field, flag);
     }
-    if (p) print_init(f, p);
+    if (p) print_init(f, p), print_tuning(f, &p->tuning);
 }
 
 static void print_shape(FILE *f, const Shape *s) {

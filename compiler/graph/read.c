@@ -199,6 +199,16 @@ static Init init(Reader *r, int64_t *count) {
     return i;
 }
 
+static Tuning tuning(Reader *r) {
+    Tuning t = { .frozen = accept(r, "frozen") };
+    t.muon = accept(r, "muon");
+    t.own_rate = accept(r, "rate");
+    if (t.own_rate) t.rate = real(r);
+    t.own_decay = accept(r, "weight_decay");
+    if (t.own_decay) t.weight_decay = real(r);
+    return t;
+}
+
 static void permutation(Reader *r, int *perm) {
     blanks(r);
     for (int i = 0; i < MAXRANK && *r->at >= '0' && *r->at <= '9'; i++, accept(r, ","))
@@ -274,12 +284,13 @@ static void read_node(Reader *r) {
     int nin;
     int64_t listed = -1;
     Init start = { 0 };
+    Tuning how = { 0 };
     if (integer(r, "a node's number", INT_MAX) != r->n) fail(r, "expected node %%%d next", r->n);
     expect(r, "=");
     Op op = op_named(r);
     Node **in = operands(r, &nin);
     Attr a = attribute(r, op);
-    if (op == OP_param) start = init(r, &listed);
+    if (op == OP_param) start = init(r, &listed), how = tuning(r);
     expect(r, ":");
     Shape s = shape(r);
     a.shape = s;
@@ -295,6 +306,7 @@ static void read_node(Reader *r) {
         ? (a.buffer ? graph_buffer : graph_param)(r->g, a.name, s, start, &error)
         : node_new(r->g, op, nin, in, a, &error);
     if (!n) fail(r, "%s: %s", op_info[op].name, error);
+    if (op == OP_param) graph_tune(r->g, a.name, how);
     if (!shape_equal(&n->shape, &s))
         fail(r, "expected shape %s, found %s", shape_text(r->g, &n->shape), shape_text(r->g, &s));
     number(r, n);

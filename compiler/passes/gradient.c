@@ -1,5 +1,5 @@
 /*
-** Reverse-mode differentiation: walks the nodes that lead from a parameter to
+** Reverse-mode differentiation: walks the nodes that lead from a trained parameter to
 ** the loss backwards once, adding each row's vjp to the cotangents of its
 ** operands, always in this order, so that the sums have one meaning.
 **
@@ -18,7 +18,7 @@ typedef struct Gradient {
     int count;              /* nodes before the pass */
     Node *(*dy)[MAXRESULT]; /* by node and result; NULL: nothing flows */
     bool *reached;          /* the loss is made of it */
-    bool *leads;            /* it is made of a parameter */
+    bool *leads;            /* it is made of a parameter that is trained */
     GradientRuns runs;      /* of long lists */
 } Gradient;
 
@@ -26,11 +26,12 @@ static void mark(Gradient *d, const Node *loss) {
     const Graph *g = d->g;
     d->reached[loss->id] = true;
     graph_mark_operands(g, d->reached);
-    for (int i = 0; i < d->count; i++) {
-        d->leads[i] = g->node[i]->op == OP_param && !g->node[i]->attr->buffer;
+    for (int i = 0; i < g->nparam; i++)
+        d->leads[g->param[i].node->id] = !g->param[i].node->attr->buffer
+            && !g->param[i].tuning.frozen;
+    for (int i = 0; i < d->count; i++)
         for (int k = 0; k < g->node[i]->nin; k++)
             d->leads[i] |= d->leads[g->node[i]->in[k]->id];
-    }
 }
 
 static void accumulate(Node **slot, Node *dx, const Shape *s) {
@@ -115,6 +116,7 @@ void pass_gradient_rules(Graph *g, const OpInfo *rules) {
     for (int i = 0; i < g->nparam; i++) {
         Node *p = g->param[i].node;
         Node *dy = p->attr->buffer ? statistic_of(g, p) : d.dy[p->id][0];
+        if (g->param[i].tuning.frozen) continue;
         if (d.reached[p->id] && (dy || !p->attr->buffer)) add_output(g, p, dy);
     }
     g->backward = false;

@@ -6,8 +6,8 @@
 
 #include "graph.h"
 
-/* Adds an output "grad.NAME" for each parameter that "loss" is made of; zeros
-** where nothing flows back.  Nodes that turn out to be useless stay behind:
+/* Adds an output "grad.NAME" for each parameter that "loss" is made of, but for those that are
+** frozen; zeros where nothing flows back.  Nodes that turn out to be useless stay behind:
 ** graph_extract drops them. */
 void pass_gradient(Graph *g);
 

@@ -15,10 +15,11 @@ static const Param *param_of(const Graph *g, const Node *n) {
 
 Node *rebuild_copy(Rebuild *r, const Node *old, Node **in) {
     const char *error;
-    Node *n = old->op == OP_param && !r->map[old->id]
-        ? graph_param(r->to, old->attr->name, old->shape, param_of(r->from, old)->init, &error)
-        : node_again(r->to, old, in, &error);
+    const Param *first = r->map[old->id] ? NULL : param_of(r->from, old);
+    Node *n = first ? graph_param(r->to, old->attr->name, old->shape, first->init, &error)
+                    : node_again(r->to, old, in, &error);
     if (!n) bug(old, "cannot be copied: %s", error);
+    if (first) graph_tune(r->to, old->attr->name, first->tuning);
     return n;
 }
 

@@ -35,6 +35,12 @@ const char *names_checked(lua_State *L, int arg);
 int rules_call_statistic(lua_State *L); /* (buffer): what a step's statistic came to */
 int rules_call(lua_State *L);           /* (buffer, statistic, new value) */
 
+/* tune.c: how parameters are trained */
+int tune_call_matches(lua_State *L);    /* (pattern, name): whether it does */
+int tune_call_matching(lua_State *L);   /* (pattern): numbers of the parameters it matches */
+int tune_call_parameters(lua_State *L); /* (): { { name, rank, buffer }, ... } */
+int tune_call(lua_State *L);            /* (number, frozen, muon, rate or nil, decay or nil) */
+
 void ops_targets(lua_State *L); /* pushes targets() */
 
 #endif

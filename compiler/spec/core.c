@@ -216,6 +216,7 @@ static int call_finish(lua_State *L) {
     m->dim = integer_field(L, "dim");
     m->layers = integer_field(L, "layers");
     m->sublayers = integer_field(L, "sublayers");
+    m->adapter_scale = number_field(L, "adapter_scale");
 #define SETTING(type, name, from) m->train.name = (type)from##_field(L, #name);
 #include "settings.def"
     return 0;
@@ -352,34 +353,39 @@ static void push_tokenizers(lua_State *L) {
     }
 }
 
+static const luaL_Reg functions[] = { { "at", spec_call_at },
+                                      { "defined", call_defined },
+                                      { "distance", call_distance },
+                                      { "buffer", call_buffer },
+                                      { "files", call_files },
+                                      { "fill", values_fill },
+                                      { "finish", call_finish },
+                                      { "form", call_form },
+                                      { "here", call_here },
+                                      { "importers", call_importers },
+                                      { "identifier", names_call_identifier },
+                                      { "limit", call_limit },
+                                      { "load", call_load },
+                                      { "matches", tune_call_matches },
+                                      { "matching", tune_call_matching },
+                                      { "module", call_module },
+                                      { "note", call_note },
+                                      { "output", call_output },
+                                      { "own", call_own },
+                                      { "param", call_param },
+                                      { "parameters", tune_call_parameters },
+                                      { "read", call_read },
+                                      { "requirer", call_requirer },
+                                      { "rule", rules_call },
+                                      { "statistic", rules_call_statistic },
+                                      { "site", call_site },
+                                      { "source", call_source },
+                                      { "tokenizer_file", tokenizer_call },
+                                      { "tune", tune_call },
+                                      { "wrap", call_wrap },
+                                      { NULL, NULL } };
+
 void core_open(lua_State *L) {
-    static const luaL_Reg functions[] = { { "at", spec_call_at },
-                                          { "defined", call_defined },
-                                          { "distance", call_distance },
-                                          { "buffer", call_buffer },
-                                          { "files", call_files },
-                                          { "fill", values_fill },
-                                          { "finish", call_finish },
-                                          { "form", call_form },
-                                          { "here", call_here },
-                                          { "importers", call_importers },
-                                          { "identifier", names_call_identifier },
-                                          { "limit", call_limit },
-                                          { "load", call_load },
-                                          { "module", call_module },
-                                          { "note", call_note },
-                                          { "output", call_output },
-                                          { "own", call_own },
-                                          { "param", call_param },
-                                          { "read", call_read },
-                                          { "requirer", call_requirer },
-                                          { "rule", rules_call },
-                                          { "statistic", rules_call_statistic },
-                                          { "site", call_site },
-                                          { "source", call_source },
-                                          { "tokenizer_file", tokenizer_call },
-                                          { "wrap", call_wrap },
-                                          { NULL, NULL } };
     luaL_newlib(L, functions);
     sandbox_open(L);
     lua_setfield(L, -2, "lua");

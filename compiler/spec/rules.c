@@ -73,13 +73,21 @@ int rules_call(lua_State *L) {
 
 static bool starts(const char *s, const char *with) { return !strncmp(s, with, strlen(with)); }
 
+/* A buffer that is frozen stays as it is. */
+static bool is_frozen(const Graph *g, const char *buffer) {
+    const Param *p = graph_find_param(g, buffer);
+    return p && p->tuning.frozen;
+}
+
 const char **rules_outputs(const Graph *g, const char *const *always) {
     const char **name = graph_alloc((Graph *)g, ((size_t)g->nout + 1) * sizeof *name);
     int n = 0;
     for (; always[n]; n++)
         name[n] = always[n];
     for (int i = 0; i < g->nout; i++)
-        if (starts(g->out[i].name, STATISTIC)) name[n++] = g->out[i].name;
+        if (starts(g->out[i].name, STATISTIC)
+            && !is_frozen(g, g->out[i].name + sizeof STATISTIC - 1))
+            name[n++] = g->out[i].name;
     return name;
 }
 
@@ -87,7 +95,9 @@ Graph *rules_graph(const Graph *g, const Graph *kept) {
     const char **name = checked_new((size_t)g->nout + 1, sizeof *name);
     int n = 0;
     for (int i = 0; i < g->nout; i++)
-        if (g->out[i].param && graph_find_param(kept, g->out[i].param)) name[n++] = g->out[i].name;
+        if (g->out[i].param && graph_find_param(kept, g->out[i].param)
+            && !is_frozen(g, g->out[i].param))
+            name[n++] = g->out[i].name;
     Graph *rules = n ? graph_extract(g, name) : NULL;
     free(name);
     return rules;

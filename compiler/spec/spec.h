@@ -49,6 +49,7 @@ typedef struct Model {
     const char *mixer; /* the name of its file, without ".lua" */
     int64_t vocab, context, dim, layers, sublayers, parameters;
     Settings train;
+    double adapter_scale; /* of lora { }: alpha / rank; 0: there are no adapters */
     /* SHA-256 of every file read, the library and the compiler's version: in hexadecimal, and its
     ** first 64 bits */
     char key[65];

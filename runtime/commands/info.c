@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "settings.h"
+#include "tuning.h"
 
 static const char *const schedule_name[] = {
 #define KIND(name, text) [SCHEDULE_##name] = text,
@@ -48,7 +49,11 @@ static int info_json(const Program *p, Error *e) {
     json_number(&t, "layers", m->layers);
     json_number(&t, "sublayers", m->sublayers);
     json_number(&t, "parameters", (double)m->parameters);
+    json_number(&t, "parameters_trained", m->training ? (double)strata_trained(m) : 0);
     json_number(&t, "tensors", m->tensors);
+    json_number(&t, "tensors_frozen", m->frozen);
+    json_number(&t, "gradient_bytes", (double)m->gradients * sizeof(float));
+    json_number(&t, "optimizer_bytes", m->training ? (double)strata_optimizer_bytes(m) : 0);
     json_number(&t, "kernels", m->kernels);
     json_number(&t, "flops_forward", m->flops_forward);
     json_number(&t, "flops_training", m->flops_training);
@@ -57,13 +62,31 @@ static int info_json(const Program *p, Error *e) {
     return console_text(&t, e);
 }
 
-static void training_lines(Text *t, const strata_model *m) {
+static void optimizer_line(Text *t, const strata_model *m) {
     char a[32], b[32], c[32], d[32];
-    text_add(t, "training     adamw, lr %s, betas %s %s, weight decay %s", print_double(a, m->lr),
-             print_double(b, m->beta1), print_double(c, m->beta2),
-             print_double(d, m->weight_decay));
+    if (m->muon_tensors)
+        text_add(t, "training     muon, lr %s, momentum %s%s, %d steps, weight decay %s",
+                 print_double(a, m->lr), print_double(b, m->momentum),
+                 m->muon & STRATA_NESTEROV ? " (nesterov)" : "", m->newton_schulz,
+                 print_double(c, m->weight_decay));
+    else
+        text_add(t, "training     adamw, lr %s, betas %s %s, weight decay %s",
+                 print_double(a, m->lr), print_double(b, m->beta1), print_double(c, m->beta2),
+                 print_double(d, m->weight_decay));
+}
+
+static void training_lines(Text *t, const strata_model *m) {
+    char a[32], b[32];
+    optimizer_line(t, m);
     text_add(t, ", clip %s; schedule %s; batch %d; seed %" PRIu64 "\n", print_double(a, m->clip),
              schedule_name[m->schedule], m->batch, m->seed);
+    tuning_lines(t, m);
+    if (!m->frozen) return;
+    text_add(t, "trained      %" PRId64 " of the parameters, %d tensors are frozen",
+             strata_trained(m), m->frozen);
+    text_add(t, "; gradients %s, optimizer %s\n",
+             human_bytes(a, (double)m->gradients * sizeof(float)),
+             human_bytes(b, (double)strata_optimizer_bytes(m)));
 }
 
 static int info_text(const Program *p, Error *e) {

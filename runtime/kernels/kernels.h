@@ -360,6 +360,18 @@ double k_sum_squares(int64_t n, const float *g);
 void k_reduce_rows(int64_t rows, int64_t n, const float *part, int64_t ld, float *out, int add);
 void k_zero(int64_t n, float *p);
 
+/* muon.c */
+/* m += (1 - momentum) (grad_scale g - m); direction: m, or if 'nesterov' grad_scale g moved to it
+** by 'momentum' of the way */
+void k_muon_momentum(int64_t n, const float *g, float grad_scale, float momentum, int nesterov,
+                     float *m, float *direction);
+void k_muon_mix(int64_t n, float a, const float *x, float b, float *y); /* y = a x + b y */
+/* p = keep p - rate x */
+void k_muon_step(int64_t n, float *p, const float *x, float keep, float rate);
+/* y[columns, rows] = the transpose of x[rows, columns]: rows first ... first + count - 1 of y */
+void k_transpose(int64_t first, int64_t count, int64_t rows, int64_t columns, const float *x,
+                 float *y);
+
 /* rope_tables.c: table[position * ld + i] = scale * cos or sin(position * frequency[i]),
 ** computed in double: no libm */
 void k_wave(int64_t first, int64_t positions, int64_t n, const double *frequency, double scale,

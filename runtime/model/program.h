@@ -306,7 +306,9 @@ typedef struct Constants {
     int64_t max_head;       /* largest head size */
     /* largest key and value of a recurrence, 0: there is none; whether there is one's gradient */
     int64_t recurrent_keys, recurrent_values, recurrent_back;
-    int64_t gradients;             /* floats of gradients in TRAIN, and of each moment */
+    int64_t gradients;             /* floats of gradients in TRAIN, and of first moments */
+    int64_t second_moments;        /* the same of those */
+    int64_t muon_floats;           /* what Muon works in; 0: it trains nothing */
     int32_t check, caches_at_once; /* attention steps in one phase, at most */
     int32_t probe_results;         /* in k_probe_results */
     int32_t lists, experts;        /* of rows: the largest number; 1: some products go by expert */

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 
+#include "packed.h"
 #include "program.h"
 
 /* Of a cache line: tensors, rows of tables and parts of the arena begin on one. */
@@ -32,16 +33,41 @@ static inline int64_t wave_offset(int64_t offset, int64_t context, int64_t lengt
 /* == TRAIN ================================================================ */
 
 /* Gradients, two moments, the weights that the optimizer keeps packed, and room for the rules of
-** buffers to work in. */
-static inline int64_t repacked_from(const Constants *k) { return 3 * k->gradients; }
+** buffers to work in, and for Muon. */
+static inline int64_t repacked_from(const Constants *k) {
+    return 2 * k->gradients + k->second_moments;
+}
 static inline int64_t rules_from(const Constants *k) {
     return repacked_from(k) + round_up(k->repacked_floats, LINE_FLOATS);
 }
 static inline int64_t rules_floats(const Constants *k) {
     return k->rules ? round_up(blocks(k->scratch_bytes, sizeof(float)), LINE_FLOATS) : 0;
 }
+static inline int64_t muon_from(const Constants *k) { return rules_from(k) + rules_floats(k); }
 static inline int64_t train_floats(const Constants *k) {
-    return k->rules ? rules_from(k) + rules_floats(k) : repacked_from(k) + k->repacked_floats;
+    return k->rules || k->muon_floats ? muon_from(k) + k->muon_floats
+                                      : repacked_from(k) + k->repacked_floats;
+}
+
+/* What Muon works in, behind muon_from: two matrices of the tensor's size, two squares of its
+** shorter side, and the right side of a product, packed in panels of so many columns; in floats. */
+typedef struct MuonRoom {
+    int64_t rows, columns; /* the shorter side, the longer side */
+    int64_t other, square, product, packed, floats;
+} MuonRoom;
+
+static inline MuonRoom muon_room(int64_t rows, int64_t columns, int64_t panel) {
+    MuonRoom m = { least(rows, columns), larger(rows, columns), 0, 0, 0, 0, 0 };
+    int64_t matrix = round_up(rows * columns, LINE_FLOATS),
+            square = round_up(m.rows * m.rows, LINE_FLOATS),
+            wide = larger(packed_floats(m.rows, m.columns, panel, 0),
+                          packed_floats(m.columns, m.rows, panel, 0));
+    m.other = matrix;
+    m.square = m.other + matrix;
+    m.product = m.square + square;
+    m.packed = m.product + square;
+    m.floats = m.packed + larger(wide, packed_floats(m.rows, m.rows, panel, 0));
+    return m;
 }
 
 /* == States of sequences ================================================== */

@@ -1,9 +1,10 @@
 /*
 ** The optimizer's part of a model's functions (abi.h): sums of squares, and AdamW with
-** what products want of the new weights.
+** what products want of the new weights; Muon is in muon_update.c.
 */
 #include "actions.h"
 #include "functions.h"
+#include "muon_update.h"
 #include "packed.h"
 #include "text.h"
 
@@ -60,17 +61,32 @@ typedef struct Update {
     double c1, c2;
 } Update;
 
-static void update_piece(const Update *u, const strata_tensor *t, int64_t from, int64_t to) {
+/* How a tensor is trained that a gradient trains. */
+static strata_tuning tuning_of(const Update *u, int32_t tensor) {
+    const strata_model *m = model();
+    const strata_tensor *t = &strata_tensors(m)[tensor];
+    strata_tuning x = { STRATA_ADAMW, 0, t->gradient, 1, u->how->weight_decay };
+    if (m->tuning_table) {
+        x = strata_tunings(m)[tensor];
+        if (x.weight_decay < 0) x.weight_decay = u->how->weight_decay;
+    }
+    if (!t->decay) x.weight_decay = 0;
+    return x;
+}
+
+static void update_piece(const Update *u, int32_t tensor, int64_t from, int64_t to) {
+    const strata_tensor *t = &strata_tensors(model())[tensor];
     if (t->decay < 0) return;
     if (from < t->gradient) from = t->gradient;
     if (to > t->gradient + t->count) to = t->gradient + t->count;
     if (from >= to) return;
-    int64_t third = k_constants.gradients;
-    k_adamw(to - from, u->w + t->weight + (from - t->gradient), u->train + from,
-            u->train + third + from, u->train + 2 * third + from, (float)u->how->lr,
-            (float)u->how->beta1, (float)u->how->beta2, (float)u->how->eps,
-            t->decay ? (float)u->how->weight_decay : 0.0f, (float)u->c1, (float)u->c2,
-            (float)u->how->grad_scale);
+    const strata_tuning x = tuning_of(u, tensor);
+    if (x.by != STRATA_ADAMW) return;
+    float *first = u->train + k_constants.gradients, *second = first + k_constants.gradients;
+    k_adamw(to - from, u->w + t->weight + (from - t->gradient), u->train + from, first + from,
+            second + x.second + (from - t->gradient), (float)(u->how->lr * x.rate),
+            (float)u->how->beta1, (float)u->how->beta2, (float)u->how->eps, (float)x.weight_decay,
+            (float)u->c1, (float)u->c2, (float)u->how->grad_scale);
 }
 
 static bool is_kept(int32_t tensor) {
@@ -96,14 +112,17 @@ static void update_rows(const Update *u, int32_t tensor, int64_t from, int64_t t
     int64_t some = PACK_ROWS * t->shape[1], end = u->first + u->count, at = t->gradient;
     if (from > at) at += from > u->first ? round_up(from - at, some) : (from - at) / some * some;
     for (; at < to && at < t->gradient + t->count; at += some) {
-        update_piece(u, t, at < u->first ? u->first : at, at + some < end ? at + some : end);
+        update_piece(u, tensor, at < u->first ? u->first : at, at + some < end ? at + some : end);
         pack_rows(u, tensor, (at - t->gradient) / t->shape[1]);
     }
 }
 
+/* Tensors that have a place among the gradients: the first ones. */
+static int32_t tensors_trained(void) { return model()->tensors - model()->frozen; }
+
 /* The last tensor that begins at 'at' or before: they lie in the order of their gradients. */
 static int32_t tensor_at(const strata_tensor *t, int64_t at) {
-    int32_t low = 0, high = model()->tensors;
+    int32_t low = 0, high = tensors_trained();
     while (high - low > 1) {
         int32_t middle = low + (high - low) / 2;
         if (t[middle].gradient <= at) low = middle;
@@ -119,11 +138,40 @@ static void update_task(void *arg, int64_t task, int32_t worker) {
     if (to > u->first + u->count) to = u->first + u->count;
     const strata_tensor *t = strata_tensors(model());
     unsigned mode = enter_mode();
-    for (int32_t i = tensor_at(t, from); i < model()->tensors && t[i].gradient < to; i++) {
+    for (int32_t i = tensor_at(t, from); i < tensors_trained() && t[i].gradient < to; i++) {
+        if (tuning_of(u, i).by == STRATA_MUON) continue;
         if (is_kept(i)) update_rows(u, i, from, to);
-        else update_piece(u, &t[i], from, to);
+        else update_piece(u, i, from, to);
     }
     leave_mode(mode);
+}
+
+/* == Muon ================================================================= */
+
+typedef struct Repacking {
+    const Update *u;
+    int32_t tensor;
+} Repacking;
+
+static void repack_task(void *arg, int64_t task, int32_t worker) {
+    (void)worker;
+    const Repacking *r = arg;
+    unsigned mode = enter_mode();
+    pack_rows(r->u, r->tensor, task * PACK_ROWS);
+    leave_mode(mode);
+}
+
+/* The matrices of Muon's that begin in the update's range, one after another. */
+static void update_matrices(Context *c, const Update *u) {
+    const strata_tensor *t = strata_tensors(model());
+    for (int32_t i = 0; i < tensors_trained(); i++) {
+        Repacking r = { u, i };
+        if (strata_tunings(model())[i].by != STRATA_MUON || t[i].gradient < u->first
+            || t[i].gradient >= u->first + u->count)
+            continue;
+        k_muon_update(c, u->w, u->train, i, u->how);
+        if (is_kept(i)) k_par_for(c, blocks(t[i].shape[0], PACK_ROWS), repack_task, &r);
+    }
 }
 
 static double power(double x, int64_t n) {
@@ -171,19 +219,24 @@ static void update_buffers(Context *c, const Update *u) {
     leave_mode(mode);
 }
 
+static int32_t check_settings(Context *c, const strata_adamw *how) {
+    int32_t status = check_pointer(c, "the update's settings", how);
+    if (status) return status;
+    if (how->struct_size != sizeof *how)
+        return fail(c, STRATA_ERROR_ARGUMENT, "the size of the update's settings is ",
+                    (int64_t)how->struct_size, ", expected ", sizeof *how);
+    if (how->step < 1)
+        return fail(c, STRATA_ERROR_ARGUMENT, "the step is ", how->step, ", expected at least ", 1);
+    if (model()->muon_tensors) status = k_muon_check(c, how);
+    return status ? status
+                  : check_reserved(c, "the update's settings", how->reserved, sizeof how->reserved);
+}
+
 EXPORT int32_t model_update(void *ctx, void *w, void *train, int64_t first, int64_t count,
                             const strata_adamw *how) {
     int32_t status = check_range(ctx, train, first, count);
     if (!status) status = check_region(ctx, "w", w);
-    if (!status) status = check_pointer(ctx, "the update's settings", how);
-    if (!status && how->struct_size != sizeof *how)
-        status = fail(ctx, STRATA_ERROR_ARGUMENT, "the size of the update's settings is ",
-                      (int64_t)how->struct_size, ", expected ", sizeof *how);
-    if (!status && how->step < 1)
-        status = fail(ctx, STRATA_ERROR_ARGUMENT, "the step is ", how->step, ", expected at least ",
-                      1);
-    if (!status)
-        status = check_reserved(ctx, "the update's settings", how->reserved, sizeof how->reserved);
+    if (!status) status = check_settings(ctx, how);
     if (status) return status;
     unsigned mode = enter_mode();
     Update u = { w,
@@ -195,6 +248,7 @@ EXPORT int32_t model_update(void *ctx, void *w, void *train, int64_t first, int6
                  1 - power(how->beta2, how->step) };
     leave_mode(mode);
     k_par_for(ctx, (count + UPDATE_BLOCK - 1) / UPDATE_BLOCK, update_task, &u);
+    if (model()->muon_tensors) update_matrices(ctx, &u);
     if (k_constants.rules) update_buffers(ctx, &u);
     return STRATA_OK;
 }

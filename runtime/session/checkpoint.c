@@ -197,14 +197,16 @@ int checkpoint_match(const CheckpointFile *f, const Checkpoint *wanted, Error *e
     return differ ? STATUS_USER : STATUS_OK;
 }
 
-/* One moment of every parameter but for buffers, from names PREFIX parameter. */
-static int read_moment(const CheckpointFile *f, const strata_model *m, const char *prefix,
-                       float *third, Error *e) {
+/* The first or second moment (part 1, 2) of every parameter that has it, from names PREFIX
+** parameter. */
+static int read_moment(const CheckpointFile *f, const strata_model *m, const char *prefix, int part,
+                       float *train, Error *e) {
     const strata_tensor *t = strata_tensors(m);
     Text name = { 0 };
     int status = STATUS_OK;
     for (int32_t k = 0; !status && k < m->tensors; k++, t++) {
-        if (t->decay < 0) continue;
+        int64_t at = weights_train_at(m, k, part);
+        if (at < 0) continue;
         text_clear(&name);
         text_add(&name, "%s%s", prefix, strata_string(m, t->name));
         if ((status = text_status(&name, e))) break;
@@ -213,7 +215,7 @@ static int read_moment(const CheckpointFile *f, const strata_model *m, const cha
             status = error_set(e, STATUS_USER, "%s:%s: expected %lld values, found %lld",
                                f->file.path, name.at, (long long)t->count,
                                (long long)(g ? g->count : 0));
-        else status = safetensors_read_f32(&f->file, g, third + t->gradient, e);
+        else status = safetensors_read_f32(&f->file, g, train + at, e);
     }
     text_free(&name);
     return status;
@@ -222,7 +224,7 @@ static int read_moment(const CheckpointFile *f, const strata_model *m, const cha
 int checkpoint_read(const CheckpointFile *f, const strata_model *m, float *weights, float *train,
                     Error *e) {
     int status = weights_read(m, &f->file, weights, e);
-    if (!status) status = read_moment(f, m, "optimizer.m.", train + m->gradients, e);
-    if (!status) status = read_moment(f, m, "optimizer.v.", train + 2 * m->gradients, e);
+    if (!status) status = read_moment(f, m, "optimizer.m.", 1, train, e);
+    if (!status) status = read_moment(f, m, "optimizer.v.", 2, train, e);
     return status;
 }

@@ -37,7 +37,8 @@ int session_profile(const Session *s, Region *ctx, strata_profile_fn profile, vo
 
 int session_weights(Session *s, Error *e);
 int session_train(Session *s, Error *e);
-/* AdamW on all parameters, as the spec's settings say; 'ctx' is the session's or a second one. */
+/* AdamW and Muon on all parameters, as the spec's settings say; 'ctx' is the session's or a second
+** one. */
 int session_update(Session *s, void *ctx, double lr, double grad_scale, int64_t step, Error *e);
 /* Grows the arena for calls of up to 'tokens' tokens (decode: sequences). */
 int session_arena(Session *s, int64_t tokens, bool decode, Error *e);
@@ -49,9 +50,23 @@ bool session_arena_bytes(const Session *s, int64_t tokens, size_t *bytes);
 /* What a call of the model returned, as a status. */
 int session_check(const Session *s, int32_t code, const char *doing, Error *e);
 
+/* Bytes of the optimizer in TRAIN: moments, and what Muon works in. */
+static inline int64_t strata_optimizer_bytes(const strata_model *m) {
+    int64_t second = m->tuning_table ? m->second_moments : m->gradients;
+    return (int64_t)sizeof(float) * (m->gradients + second) + m->muon_bytes;
+}
+
 /* Of TRAIN, what update leaves packed behind gradients and moments. */
 static inline int64_t strata_packed_bytes(const strata_model *m) {
-    return m->train_bytes - 3 * (int64_t)sizeof(float) * m->gradients;
+    return m->train_bytes - (int64_t)sizeof(float) * m->gradients - strata_optimizer_bytes(m);
+}
+
+/* Parameters that are trained: neither frozen nor buffers. */
+static inline int64_t strata_trained(const strata_model *m) {
+    int64_t sum = 0;
+    for (int32_t i = 0; i < m->tensors - m->frozen; i++)
+        if (strata_tensors(m)[i].decay >= 0) sum += strata_tensors(m)[i].count;
+    return sum;
 }
 
 /* The weights, to be read. */

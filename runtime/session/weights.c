@@ -9,7 +9,7 @@
 #include "bf16.h"
 #include "random.h"
 
-enum { LISTED = 8 }; /* names told of each kind of mistake */
+enum { LISTED = 8, TOLD = 200 }; /* names told of each kind of mistake; bytes of them in a note */
 
 /* Initial values [first, first + count) of a parameter. */
 static void initial(const strata_model *m, const strata_tensor *t, uint64_t seed, int64_t first,
@@ -114,8 +114,16 @@ static bool allowed_beside(const char *name) {
     return !strncmp(name, "optimizer.", 10) || !strncmp(name, "tokenizer.", 10);
 }
 
-/* All names and shapes, before a value is read. */
-static int check_names(const strata_model *m, const Safetensors *s, Error *e) {
+static void take_name(NameList *l, const char *name) {
+    text_add(&l->text, l->count++ ? ", " : "");
+    text_json_string(&l->text, name);
+    if (l->told + 1 == l->count && (l->text.length <= TOLD || !l->told))
+        l->few = l->text.length, l->told = l->count;
+}
+
+/* All names and shapes, before a value is read.  taken: what is missing or unknown goes there, and
+** is no mistake; NULL: it is. */
+static int check_names(const strata_model *m, const Safetensors *s, WeightsTaken *taken, Error *e) {
     Mistakes w = { 0 };
     bool *seen = calloc((size_t)s->count + 1, sizeof *seen);
     if (!seen) return error_memory(e, s->path, (size_t)s->count + 1);
@@ -123,27 +131,59 @@ static int check_names(const strata_model *m, const Safetensors *s, Error *e) {
     for (int32_t k = 0; k < m->tensors; k++, t++) {
         const char *name = strata_string(m, t->name);
         const Tensor *f = safetensors_find(s, name);
-        if (!f) add_name(&w.missing, &w.missings, name);
-        else if (!fits(t, f)) add_mismatch(&w, name, t, f);
         if (f) seen[f - s->tensor] = true;
+        if (!f && taken) take_name(&taken->fresh, name);
+        else if (!f) add_name(&w.missing, &w.missings, name);
+        else if (!fits(t, f)) add_mismatch(&w, name, t, f);
     }
-    for (int32_t i = 0; i < s->count; i++)
-        if (!seen[i] && !allowed_beside(s->tensor[i].name))
-            add_name(&w.unknown, &w.unknowns, s->tensor[i].name);
+    for (int32_t i = 0; i < s->count; i++) {
+        const char *name = s->tensor[i].name;
+        if (seen[i] || allowed_beside(name)) continue;
+        if (taken) take_name(&taken->left, name);
+        else add_name(&w.unknown, &w.unknowns, name);
+    }
     free(seen);
     return tell_mistakes(m, s, &w, e);
 }
 
-int weights_read(const strata_model *m, const Safetensors *s, float *weights, Error *e) {
-    int status = check_names(m, s, e);
+/* Every parameter that the file has. */
+static int read_values(const strata_model *m, const Safetensors *s, float *weights, Error *e) {
     const strata_tensor *t = strata_tensors(m);
+    int status = STATUS_OK;
     for (int32_t k = 0; !status && k < m->tensors; k++, t++) {
         const Tensor *from = safetensors_find(s, strata_string(m, t->name));
         float *w = weights + t->weight;
+        if (!from) continue;
         status = t->bf16 ? safetensors_read_bf16(s, from, (uint16_t *)w, e)
                          : safetensors_read_f32(s, from, w, e);
     }
     return status;
+}
+
+int weights_read(const strata_model *m, const Safetensors *s, float *weights, Error *e) {
+    int status = check_names(m, s, NULL, e);
+    return status ? status : read_values(m, s, weights, e);
+}
+
+int weights_take(const strata_model *m, const Safetensors *s, uint64_t seed, float *weights,
+                 WeightsTaken *t, Error *e) {
+    *t = (WeightsTaken){ 0 };
+    int status = check_names(m, s, t, e);
+    t->taken = m->tensors - t->fresh.count;
+    if (!status && !t->taken)
+        status = error_set(e, STATUS_USER,
+                           "%s: expected some of the %d parameters of %s, found none of them",
+                           s->path, (int)m->tensors, strata_string(m, m->name));
+    if (!status) status = text_status(&t->fresh.text, e);
+    if (!status) status = text_status(&t->left.text, e);
+    if (!status && t->fresh.count) weights_init(m, seed, weights);
+    return status ? status : read_values(m, s, weights, e);
+}
+
+void weights_taken_free(WeightsTaken *t) {
+    text_free(&t->fresh.text);
+    text_free(&t->left.text);
+    *t = (WeightsTaken){ 0 };
 }
 
 int weights_load(const strata_model *m, const char *path, float *weights, Error *e) {
@@ -168,21 +208,29 @@ int weights_list(TensorList *l, const strata_model *m, const char *prefix, const
     return status;
 }
 
+int64_t weights_train_at(const strata_model *m, int32_t tensor, int part) {
+    const strata_tensor *t = &strata_tensors(m)[tensor];
+    int64_t second = m->tuning_table ? strata_tunings(m)[tensor].second : t->gradient;
+    if (t->decay < 0 || tensor >= m->tensors - m->frozen || (part == 2 && second < 0)) return -1;
+    return part * m->gradients + (part == 2 ? second : t->gradient);
+}
+
 int weights_list_train(TensorList *l, const strata_model *m, const char *prefix, const float *train,
                        int part, Error *e) {
     const strata_tensor *t = strata_tensors(m);
-    const float *third = train + part * m->gradients;
     int status = STATUS_OK;
-    for (int32_t k = 0; !status && k < m->tensors; k++, t++)
-        if (t->decay >= 0)
+    for (int32_t k = 0; !status && k < m->tensors; k++, t++) {
+        int64_t at = weights_train_at(m, k, part);
+        if (at >= 0)
             status = tensors_add(l, prefix, strata_string(m, t->name), DTYPE_F32, t->rank, t->shape,
-                                 third + t->gradient, e);
+                                 train + at, e);
+    }
     return status;
 }
 
 const strata_tensor *weights_at_gradient(const strata_model *m, int64_t i, int64_t *index) {
     const strata_tensor *t = strata_tensors(m);
-    for (int32_t k = 0; k < m->tensors; k++, t++)
+    for (int32_t k = 0; k < m->tensors - m->frozen; k++, t++)
         if (i >= t->gradient && i - t->gradient < t->count) {
             *index = i - t->gradient;
             return t;

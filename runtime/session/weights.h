@@ -9,6 +9,7 @@
 
 #include "abi.h"
 #include "error.h"
+#include "json.h"
 #include "safetensors.h"
 
 /* Initial values: a function of (seed, parameter's name, index) alone, so that models
@@ -22,9 +23,34 @@ int weights_read(const strata_model *m, const Safetensors *s, float *weights, Er
 /* Opens, verifies the checksum if there is one, reads, closes. */
 int weights_load(const strata_model *m, const char *path, float *weights, Error *e);
 
+/* Names, as JSON strings with commas between; the first 'few' bytes are the first ones. */
+typedef struct NameList {
+    int32_t count;
+    Text text;
+    size_t few;
+    int32_t told; /* how many those are */
+} NameList;
+
+/* What weights_take found: how many parameters it read, those that the file lacks, and tensors
+** that the model lacks. */
+typedef struct WeightsTaken {
+    int32_t taken;
+    NameList fresh, left;
+} WeightsTaken;
+
+/* The weights of this or another model: reads the parameters that are in the file with their shape,
+** gives the others their initial values. A tensor of a parameter's name and another shape is an
+** error that lists them, so is a file without any parameter of the model. */
+int weights_take(const strata_model *m, const Safetensors *s, uint64_t seed, float *weights,
+                 WeightsTaken *t, Error *e);
+void weights_taken_free(WeightsTaken *t);
+
+/* Where a tensor's gradient (part 0), first or second moment (1, 2) is in TRAIN, in floats; -1: it
+** has none, as of buffers and what is frozen. */
+int64_t weights_train_at(const strata_model *m, int32_t tensor, int part);
+
 /* Adds every parameter to a list as PREFIX NAME, in table order.
-** weights_list: from WEIGHTS.  weights_list_train: from TRAIN's 'part' (0 gradients,
-** 1 first moment, 2 second moment), whose order is that of finality; buffers have none. */
+** weights_list: from WEIGHTS.  weights_list_train: from TRAIN's 'part', of those that have it. */
 int weights_list(TensorList *l, const strata_model *m, const char *prefix, const float *weights,
                  Error *e);
 int weights_list_train(TensorList *l, const strata_model *m, const char *prefix, const float *train,

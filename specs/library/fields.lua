@@ -47,6 +47,7 @@ local example = {
   norm = "rmsnorm {}", mixer = "standard {}", sublayer = "mlp { hidden = 256 }",
   layer = "layer { ... }",
   optimizer = "adamw { lr = 3e-4 }", schedule = "constant {}", route = "a route of your own",
+  lora = "lora { rank = 8, targets = { '*.attention.q' } }",
   init = "normal(0.02)",
 }
 

@@ -11,7 +11,7 @@ end
 local kinds = {
   norm = "strata.norm", mixer = "strata.mixer", sublayer = "strata.sublayer",
   layer = "strata.layer", route = "strata.route", optimizer = "strata.optimizer",
-  schedule = "strata.schedule", model = "strata.model", init = "strata.init",
+  schedule = "strata.schedule", model = "strata.model", init = "strata.init", lora = "strata.lora",
 }
 
 -- What defines a mixer, a sublayer or a route makes its constructor.

@@ -17,10 +17,8 @@ local model_fields = {
   residual = { type = "mixer" },
   layers = { type = "any", required = true },
   route_penalty = { type = "number", min = 0, default = 0 },
-  train = { type = "table", default = {}, fields = {
-    optimizer = { type = "optimizer" }, schedule = { type = "schedule" },
-    batch = { type = "integer", min = 1, max = (1 << 31) - 1, default = 8 },
-    seed = { type = "integer", min = 0, default = 0 } } },
+  train = { type = "table", default = {}, fields = train_fields },
+  lora = lora_field,
 }
 
 local function check_tokenizer(name, vocab)
@@ -46,6 +44,7 @@ publish("model", constructor("model", function(given)
   spec.residual = spec.residual or public.standard {}
   spec.train.optimizer = spec.train.optimizer or public.adamw {}
   spec.train.schedule = spec.train.schedule or public.constant {}
+  complete_optimizer(spec.train.optimizer)
   spec.train.batch, spec.train.seed = spec.train.batch or 8, spec.train.seed or 0
   return object("model", spec.name, spec)
 end, model_fields))
@@ -69,6 +68,11 @@ function head(b, x)
   local w = b.spec.embedding.tied ~= false and b.table
             or b.m:param("head", "weight", { b.spec.vocab, b.spec.dim }, normal(0.02))
   local logits, how = linear(x, w), b.spec.logits
+  if w ~= b.table then
+    logits = with_adapters(b.lora, "head", x, logits, function(name, shape, init)
+      return b.m:param("head", name, shape, init)
+    end)
+  end
   if how.scale then logits = logits * how.scale end
   return how.softcap and softcap(logits, how.softcap) or logits
 end
@@ -101,13 +105,15 @@ end
 
 local function settings(b)
   local s, train = b.spec, b.spec.train
-  local o, schedule = inside(train.optimizer), inside(train.schedule)
+  local o, schedule = optimizer_settings(train), inside(train.schedule)
   core.finish {
     name = s.name, tokenizer = s.tokenizer, mixer = b.mixer.name, vocab = s.vocab,
     context = s.context, dim = s.dim, layers = #s.layers, sublayers = b.sublayers,
-    batch = train.batch, seed = train.seed, lr = o.lr, beta1 = o.betas[1], beta2 = o.betas[2],
-    eps = o.eps, weight_decay = o.weight_decay, clip = o.clip, schedule = schedule.schedule,
+    batch = train.batch, seed = train.seed, lr = o.lr, beta1 = o.beta1, beta2 = o.beta2,
+    eps = o.eps, weight_decay = o.weight_decay, clip = o.clip, momentum = o.momentum,
+    newton_schulz = o.newton_schulz, muon = o.muon, schedule = schedule.schedule,
     warmup = schedule.warmup, decay = schedule.decay, min_lr = schedule.min_lr,
+    adapter_scale = b.lora and b.lora.scale or 0,
   }
 end
 
@@ -132,13 +138,15 @@ function build(returned)
   end
   local spec = inside(returned)
   local b = { spec = spec, mixer = inside(spec.residual), norm = inside(spec.norm), sublayers = 0,
-    index = 0, losses = {}, routes = {}, kept = {}, lead = "tokens" }
+    index = 0, losses = {}, routes = {}, kept = {}, lead = "tokens", lora = lora_of(spec.lora) }
   for _, layer in ipairs(spec.layers) do b.sublayers = b.sublayers + #inside(layer).sublayers end
   b.eps = b.norm.options.eps or 1e-6
   b.m = machine(b, b.mixer.options, b.mixer.definition, "read")
   b.norm_m = machine(b, b.norm.options)
   for_line_of(b.mixer, check_causal, b)
   core.at(spec.file, spec.line, construct, b)
+  core.at(spec.file, spec.line, check_targets, b.lora)
+  core.at(spec.file, spec.line, tune, b)
   settings(b)
 end
 

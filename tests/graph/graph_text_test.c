@@ -54,6 +54,26 @@ static void numbers_and_names_survive(void **state) {
     graph_free(g), graph_free(r);
 }
 
+/* Through text, and through what passes make of a graph. */
+static void how_parameters_are_trained_survives(void **state) {
+    (void)state;
+    char error[200] = "";
+    const char *text = "%0 = param \"a\" normal 0.5 frozen : [2]\n"
+                       "%1 = param \"b\" constant 1 muon rate 0.1 weight_decay 0 : [2]\n"
+                       "%2 = param \"c\" list 1,2 rate 2 : [2]\n"
+                       "%3 = add %0, %1 : [2]\n%4 = add %3, %2 : [2]\noutput \"y\" %4\n";
+    Graph *g = graph_read(text, error, sizeof error);
+    if (!g) fail_msg("%s", error);
+    const Tuning *b = &graph_find_param(g, "b")->tuning;
+    assert_true(g->param[0].tuning.frozen && b->muon && b->own_rate && b->own_decay);
+    assert_true(b->rate == 0.1 && b->weight_decay == 0 && !g->param[2].tuning.own_decay);
+    Graph *copy = graph_copy(g);
+    char *again = graph_printed(copy, false);
+    assert_string_equal(again, text);
+    free(again);
+    graph_free(g), graph_free(copy);
+}
+
 static void bad_text_is_refused(void **state) {
     (void)state;
     static const struct {
@@ -117,6 +137,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(graphs_of_files_print_as_they_are),
         cmocka_unit_test(numbers_and_names_survive),
+        cmocka_unit_test(how_parameters_are_trained_survives),
         cmocka_unit_test(bad_text_is_refused),
         cmocka_unit_test(spoiled_text_is_survived),
     };

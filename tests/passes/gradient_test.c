@@ -45,6 +45,34 @@ static void expect_tree(const Graph *g, const char *output, const char *want) {
     free(text);
 }
 
+/* No gradient of its own, nor what only that needs; what lies behind it has one. */
+static void frozen_parameters_have_none(void **state) {
+    (void)state;
+    const char *error;
+    Shape matrix = { .rank = 2, .dim = { 3, 2 } };
+    Graph *g = graph_new();
+    Node *v = param(g, "v", 2), *w = graph_param(g, "w", matrix, (Init){ 0 }, &error);
+    Shape row = { .rank = 2, .dim = { 1, 2 } };
+    Node *x = op_mul(w, op_reshape(v, &row));
+    graph_output(g, "loss", op_sum(op_sum(x, 0), 0));
+    graph_tune(g, "w", (Tuning){ .frozen = true });
+    int before = g->n;
+    pass_gradient(g);
+    graph_verify(g);
+    assert_null(graph_find(g, "grad.w"));
+    expect_tree(g, "grad.v",
+                "reshape(reshape(sum(mul(mul(reshape(mul(reshape(seed), fill 1)), fill 1), "
+                "param w))))");
+    assert_true(g->n > before);
+    graph_free(g);
+    g = graph_new();
+    graph_output(g, "loss", op_sum(param(g, "v", 2), 0));
+    graph_tune(g, "v", (Tuning){ .frozen = true });
+    pass_gradient(g);
+    assert_int_equal(g->nout, 1);
+    graph_free(g);
+}
+
 static void cotangents_add_up_in_reverse_order(void **state) {
     (void)state;
     Graph *g = graph_new();
@@ -174,6 +202,7 @@ static void models_have_the_right_gradients(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(frozen_parameters_have_none),
         cmocka_unit_test(cotangents_add_up_in_reverse_order),
         cmocka_unit_test(what_does_not_flow_is_zero_or_absent),
         cmocka_unit_test(nothing_is_built_without_parameters),

@@ -4,6 +4,7 @@
 **   p <- p (1 - lr wd)  where p decays
 **   m <- b1 m + (1 - b1) g,  v <- b2 v + (1 - b2) g^2
 **   p <- p - lr (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)
+** or, of a matrix that Muon trains, as muon_reference.h says.
 */
 #include "trainer.h"
 
@@ -15,14 +16,15 @@
 #include <string.h>
 
 #include "gradient.h"
+#include "muon_reference.h"
 #include "spec.h"
 
 /* A parameter with its gradient and moments, 'count' elements each. */
 typedef struct Weight {
     const char *name;
     int rank;
-    int64_t count;
-    const Node *gradient; /* output of the graph */
+    int64_t count, rows;
+    const Node *gradient; /* output of the graph; NULL: frozen */
     double *p, *g, *m, *v;
 } Weight;
 
@@ -49,7 +51,6 @@ static Graph *gradient_graph(Graph *g) {
     name[n++] = "loss", name[n++] = "cross_entropy";
     for (int i = 0; i < g->nout; i++)
         if (!strncmp(g->out[i].name, "grad.", 5)) name[n++] = g->out[i].name;
-    assert_int_equal(n, g->nparam + 2);
     Graph *gradients = graph_extract(g, name);
     free(name);
     return gradients;
@@ -59,10 +60,11 @@ static void open_weight(Weight *w, const Graph *g, const Node *param) {
     char output[512];
     *w = (Weight){ .name = param->attr->name,
                    .rank = param->shape.rank,
+                   .rows = param->shape.rank ? param->shape.dim[0] : 1,
                    .count = shape_count(&param->shape) };
     snprintf(output, sizeof output, "grad.%s", w->name);
     w->gradient = graph_find(g, output);
-    assert_non_null(w->gradient);
+    if (!graph_find_param(g, w->name)->tuning.frozen) assert_non_null(w->gradient);
     w->g = take(w->count, sizeof *w->g), w->m = take(w->count, sizeof *w->m),
     w->v = take(w->count, sizeof *w->v);
 }
@@ -74,6 +76,8 @@ Trainer *trainer_open(const char *spec,
     if (!(t->model = spec_load(spec, NULL, &wrong))) fail_msg("%s", wrong.text);
     const Graph *g = t->model->graph;
     t->graph = gradient_graph(t->model->graph);
+    for (int i = 0; i < g->nparam; i++) /* those that are frozen and read are there, too */
+        assert_non_null(graph_find_param(t->graph, g->param[i].node->attr->name));
     t->weights = g->nparam;
     t->weight = take(t->weights, sizeof *t->weight);
     for (int i = 0; i < t->weights; i++) {
@@ -136,8 +140,8 @@ static void add_micro_batch(Trainer *t, const Recipe *r, const int32_t *tokens,
     s->cross_entropy += share * *eval_value(ev, graph_find(t->graph, "cross_entropy"));
     for (int i = 0; i < t->weights; i++) {
         const Weight *w = &t->weight[i];
-        const double *g = eval_value(ev, w->gradient);
-        for (int64_t k = 0; k < w->count; k++)
+        const double *g = w->gradient ? eval_value(ev, w->gradient) : NULL;
+        for (int64_t k = 0; g && k < w->count; k++)
             w->g[k] += share * g[k];
     }
     eval_free(ev);
@@ -197,8 +201,32 @@ static double norm(const Trainer *t) {
     return sqrt(squares);
 }
 
+static void update_muon(Weight *w, const Recipe *r, double lr, double keep, double scale) {
+    int64_t rows = w->rows, columns = w->count / rows;
+    double *x = take(w->count, sizeof *x), part = 1 - r->momentum;
+    for (int64_t k = 0; k < w->count; k++) {
+        double g = scale * w->g[k];
+        w->m[k] += part * (g - w->m[k]);
+        x[k] = r->nesterov ? part * g + r->momentum * w->m[k] : w->m[k];
+    }
+    reference_orthogonal(rows, columns, r->newton_schulz, x);
+    double more = r->match_rms ? 0.2 * sqrt(fmax((double)rows, (double)columns))
+                               : sqrt(fmax(1, (double)rows / (double)columns));
+    for (int64_t k = 0; k < w->count; k++)
+        w->p[k] = keep * w->p[k] - lr * more * x[k];
+    free(x);
+}
+
 static void update(Weight *w, const Recipe *r, int64_t step, double lr, double scale) {
-    double keep = w->rank >= r->decay_rank ? 1 - lr * r->weight_decay : 1;
+    OwnRecipe own = { false, 1, r->weight_decay };
+    if (r->own) r->own(w->name, &own);
+    lr *= own.rate;
+    double keep = w->rank >= r->decay_rank ? 1 - lr * own.weight_decay : 1;
+    if (!w->gradient) return;
+    if (own.muon) {
+        update_muon(w, r, lr, keep, scale);
+        return;
+    }
     double first = r->correct_bias ? 1 - pow(r->beta1, (double)step) : 1;
     double second = r->correct_bias ? 1 - pow(r->beta2, (double)step) : 1;
     for (int64_t k = 0; k < w->count; k++) {

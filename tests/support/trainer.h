@@ -10,6 +10,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* How one parameter is trained. */
+typedef struct OwnRecipe {
+    bool muon;
+    double rate, weight_decay; /* times the recipe's; instead of the recipe's */
+} OwnRecipe;
+
 typedef struct Recipe Recipe;
 struct Recipe {
     double lr, beta1, beta2, eps, weight_decay, clip;
@@ -17,6 +23,11 @@ struct Recipe {
     int64_t steps, batch, accumulate;
     int decay_rank; /* weights of at least so many dimensions decay */
     bool correct_bias;
+    /* of Muon */
+    double momentum;
+    int newton_schulz;
+    bool nesterov, match_rms;
+    void (*own)(const char *name, OwnRecipe *own); /* NULL: all are trained alike */
     double (*rate)(const Recipe *r, int64_t step); /* steps count from 1 */
     /* First token of window 'window' (from 0, over the whole run) in a text of 'count' tokens. */
     int64_t (*start)(const Recipe *r, int64_t count, int64_t context, int64_t window);
@@ -33,7 +44,8 @@ typedef struct TrainerStep {
 
 typedef struct Trainer Trainer;
 /* A spec, and what it starts from: 'weight' gives the elements of a parameter and how many
-** they are, malloc'ed, and is called once for each.  Asserts. */
+** they are, malloc'ed, and is called once for each.  What the spec freezes stays as it is.
+** Asserts. */
 Trainer *trainer_open(const char *spec,
                       double *(*weight)(void *user, const char *name, int64_t *count), void *user);
 void trainer_close(Trainer *t);

@@ -11,10 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "json.h"
-#include "learners.h"
-#include "safetensors.h"
-#include "trainer.h"
+#include "learner_run.h"
 
 enum { STEPS = 60 };
 
@@ -104,34 +101,8 @@ static int close_folder(void **state) {
 
 /* == The program's run ==================================================== */
 
-static double key(const Json *j, const char *name) {
-    const JsonNode *n = json_member(j, j->node, name);
-    double value = NAN;
-    if (!n || !json_double(n, &value)) fail_msg("expected a number '%s' in %s", name, j->text);
-    return value;
-}
-
-/* A line a step, after one about the run. */
 static void read_log(const char *name, TrainerStep step[STEPS]) {
-    size_t length;
-    char *log = folder_read(&folder, name, &length), *line = log;
-    assert_non_null(log);
-    for (int at = 0; at <= STEPS; at++) {
-        char *end = strchr(line, '\n');
-        Json j = { 0 };
-        Error e = { 0 };
-        if (!end || json_parse(&j, name, line, (size_t)(end - line), 1000, &e))
-            fail_msg("%s:%d: %s", name, at + 1, e.text);
-        if (at > 0) {
-            assert_true(key(&j, "step") == at);
-            step[at - 1] = (TrainerStep){ key(&j, "loss"), key(&j, "cross_entropy"),
-                                          key(&j, "grad_norm"), key(&j, "lr") };
-        }
-        json_free(&j);
-        line = end + 1;
-    }
-    assert_true(line == log + length);
-    free(log);
+    learner_log(&folder, name, step, STEPS);
 }
 
 /* == Agreement ============================================================ */
@@ -155,29 +126,11 @@ static bool agrees(const Gap *g) {
     return g->loss <= loss_allowed && g->norm <= norm_allowed && g->lr <= 1e-12;
 }
 
-static double *first_weight(void *user, const char *name, int64_t *count) {
-    const Safetensors *file = user;
-    const Tensor *t = safetensors_find(file, name);
-    Error e = { 0 };
-    if (!t) fail_msg("%s: expected '%s'", file->path, name);
-    double *x = malloc((size_t)t->count * sizeof *x);
-    assert_non_null(x);
-    if (safetensors_read_f64(file, t, x, &e)) fail_msg("%s", e.text);
-    *count = t->count;
-    return x;
-}
-
 /* A trainer that starts where the program starts. */
 static Trainer *beginner(const Program *p) {
-    Safetensors file = { 0 };
-    Error e = { 0 };
-    char weights[256], spec[256];
-    snprintf(weights, sizeof weights, "%s/%s.first", folder.path, p->learner->name);
-    snprintf(spec, sizeof spec, "%s/%s.lua", folder.path, p->learner->name);
-    if (safetensors_open(&file, weights, &e)) fail_msg("%s", e.text);
-    Trainer *t = trainer_open(spec, first_weight, &file);
-    safetensors_close(&file);
-    return t;
+    char weights[256];
+    snprintf(weights, sizeof weights, "%s.first", p->learner->name);
+    return learner_trainer(&folder, p->learner, weights);
 }
 
 static void check(const Program *p, int64_t accumulate, const char *log) {

@@ -93,10 +93,11 @@ static int64_t carry_of(Tables *t, const ProgramKind *kind, int64_t floats) {
     return at;
 }
 
-/* Room where the optimizer keeps a product's weights packed; -1: they are no parameter. */
+/* Room where the optimizer keeps a product's weights packed; -1: they are no parameter that it
+** changes. */
 static int64_t repacked_place(Tables *t, const Node *weights, const Action *a) {
     int i = params_number(&t->layout, weights);
-    if (i < 0 || t->layout.param[i].tensors != 1) return -1;
+    if (i < 0 || t->layout.param[i].tensors != 1 || t->layout.param[i].frozen) return -1;
     Repacked *places = &LIST(t->bytes.repacked, Repacked, t->layout.param[i].tensor);
     int64_t *at = a->what == DO_LINEAR_BACK ? &places->back : &places->forward;
     if (*at < 0) {

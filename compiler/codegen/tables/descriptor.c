@@ -50,9 +50,10 @@ static void add_tensors(Blob *b, uint32_t at, const Tables *t, const Graph *g, i
         strata_tensor x = { .name = text(b, name),
                             .rank = s.rank,
                             .weight = place->at + k * (place->bf16 ? (count + 1) / 2 : count),
-                            .gradient = place->at + k * count,
+                            .gradient = place->frozen ? t->bytes.constants.gradients
+                                                      : place->at + k * count,
                             .count = count,
-                            .decay = place->buffer ? -1 : s.rank >= 2,
+                            .decay = place->buffer && !place->frozen ? -1 : s.rank >= 2,
                             .init = (int32_t)p->init.kind,
                             .value = p->init.value,
                             .bf16 = place->bf16 };
@@ -63,6 +64,37 @@ static void add_tensors(Blob *b, uint32_t at, const Tables *t, const Graph *g, i
             x.value = (double)p->init.points;
         }
         memcpy(b->data + at + (size_t)(place->tensor + k) * sizeof x, &x, sizeof x);
+    }
+}
+
+static bool is_tuned(const Tuning *t) {
+    return t->frozen || t->muon || t->own_rate || t->own_decay;
+}
+
+/* How tensors are trained, a line each; nothing if all are trained alike. */
+static void add_tunings(Blob *b, strata_model *m, const Tables *t, const Graph *g) {
+    bool some = false;
+    for (int i = 0; i < g->nparam; i++)
+        some |= is_tuned(&g->param[i].tuning);
+    if (!some) return;
+    m->tuning_table = reserve(b, (size_t)t->layout.tensors * sizeof(strata_tuning), 8);
+    for (int i = 0; i < t->layout.nparam; i++) {
+        const ParamPlace *place = &t->layout.param[i];
+        const Param *p = &g->param[place->number];
+        const Shape s = param_tensor_shape(p->node);
+        m->frozen += place->frozen ? place->tensors : 0;
+        m->muon_tensors += p->tuning.muon && !place->frozen ? place->tensors : 0;
+        for (int k = 0; k < place->tensors; k++) {
+            strata_tuning x = { .by = place->frozen  ? STRATA_FROZEN
+                                    : p->tuning.muon ? STRATA_MUON
+                                                     : STRATA_ADAMW,
+                                .second = place->second < 0 ? -1
+                                                            : place->second + k * shape_count(&s),
+                                .rate = p->tuning.own_rate ? p->tuning.rate : 1,
+                                .weight_decay = p->tuning.own_decay ? p->tuning.weight_decay : -1 };
+            memcpy(b->data + m->tuning_table + (size_t)(place->tensor + k) * sizeof x, &x,
+                   sizeof x);
+        }
     }
 }
 
@@ -120,6 +152,8 @@ static void set_sizes(strata_model *m, const Tables *t) {
     m->probe_weights_bytes = 4 * t->layout.weights_probe;
     m->gradients = m->training ? c->gradients : 0;
     m->train_bytes = m->training ? 4 * train_floats(c) : 0;
+    m->second_moments = m->training ? c->second_moments : 0;
+    m->muon_bytes = m->training ? 4 * c->muon_floats : 0;
     m->ctx_bytes = STRATA_CTX_HEAD + 4 * c->table_floats;
     m->arena_per_token = 4 * (arena_token(c, &n) + LIST_WORDS * c->lists + n.granule / c->granule);
     m->arena_per_worker = 4 * n.local * c->chunk + c->scratch_bytes;
@@ -181,6 +215,7 @@ void *tables_descriptor(const Tables *t, const CodegenOptions *o, const Compiled
         add_tensors(&b, m.tensor_table, t, g, i);
         m.parameters += shape_count(&graph_find_param(g, t->layout.param[i].name)->node->shape);
     }
+    add_tunings(&b, &m, t, g);
     for (int i = 0; i < t->costs.kernel.n; i++)
         add_kernel(&b, m.kernel_table, &LIST(t->costs.kernel, KernelInfo, i), i);
     add_probes(&b, &m, t, g);

@@ -37,11 +37,62 @@ static int final_phase(const Plan *p, const char *name) {
 
 static int by_finality(const void *x, const void *y) {
     const ParamPlace *a = x, *b = y;
+    if (a->frozen != b->frozen) return a->frozen - b->frozen;
     if (a->buffer != b->buffer) return a->buffer - b->buffer;
     return a->phase != b->phase ? a->phase - b->phase : a->number - b->number;
 }
 
 static ParamPlace *new_places(int n) { return checked_new((size_t)n + 1, sizeof(ParamPlace)); }
+
+/* Phases after which a gradient is final; of what is frozen, after the last one. */
+static int place_phase(const Plan *training, const Param *p) {
+    if (!training) return 0;
+    if (p->tuning.frozen) return training->nphase;
+    return p->node->attr->buffer ? training->nphase - 1
+                                 : final_phase(training, p->node->attr->name);
+}
+
+static ParamPlace place_new(const Graph *g, int i, const Plan *training, bool bf16) {
+    const Param *p = &g->param[i];
+    int64_t count = shape_count(&p->node->shape);
+    return (ParamPlace){ .name = p->node->attr->name,
+                         .floats = bf16 ? (count + 1) / 2 : count,
+                         .number = i,
+                         .tensors = (int)param_tensors(p->node),
+                         .phase = place_phase(training, p),
+                         .bf16 = bf16,
+                         .buffer = p->node->attr->buffer,
+                         .frozen = p->tuning.frozen };
+}
+
+/* What Muon needs to work on a matrix of a parameter. */
+static int64_t muon_floats(const Tables *t, const Graph *g, const ParamPlace *p) {
+    const Node *n = g->param[p->number].node;
+    const Shape s = param_tensor_shape(n);
+    if (s.rank != 2) bug(n, "is trained by Muon and no matrix");
+    return muon_room(s.dim[0], s.dim[1], 2 * t->lanes).floats;
+}
+
+/* The next place in WEIGHTS, among gradients and moments. */
+static void place_next(Tables *t, ParamPlace *p, const Graph *g) {
+    const Tuning *how = &g->param[p->number].tuning;
+    WeightLayout *l = &t->layout;
+    Constants *c = &t->bytes.constants;
+    int64_t room = round_up(p->floats, LINE_FLOATS);
+    p->at = l->weights;
+    l->weights += room;
+    l->some_bf16 |= p->bf16;
+    p->tensor = l->tensors;
+    l->tensors += p->tensors;
+    for (int k = 0; k < p->tensors; k++)
+        *(Repacked *)list_add(&t->bytes.repacked, sizeof(Repacked)) = (Repacked){ -1, -1 };
+    p->second = p->frozen || how->muon ? -1 : c->second_moments;
+    if (p->second >= 0) c->second_moments += room;
+    if (p->frozen) return;
+    if (how->muon && !t->inference) c->muon_floats = larger(c->muon_floats, muon_floats(t, g, p));
+    c->gradients = l->weights;
+    if (!p->buffer) c->trained = p->at + p->floats;
+}
 
 /* Weights lie in the order in which their gradients become final, each tensor
 ** on a cache line. */
@@ -53,34 +104,15 @@ void params_place(Tables *t, const Graph *g, const Plan *training) {
     bool *as_bf16 = t->bytes.constants.bf16 && t->inference
         ? weights_as_bf16(g, probe ? probe->graph : NULL)
         : NULL;
-    for (int i = 0; i < g->nparam; i++) {
-        const Node *n = g->param[i].node;
-        int64_t count = shape_count(&n->shape);
-        bool bf16 = as_bf16 && as_bf16[i];
-        l->param[i] = (ParamPlace){ .name = n->attr->name,
-                                    .floats = bf16 ? (count + 1) / 2 : count,
-                                    .number = i,
-                                    .tensors = (int)param_tensors(n),
-                                    .phase = !training    ? 0
-                                        : n->attr->buffer ? training->nphase - 1
-                                                          : final_phase(training, n->attr->name),
-                                    .bf16 = bf16,
-                                    .buffer = n->attr->buffer };
-    }
+    for (int i = 0; i < g->nparam; i++)
+        l->param[i] = place_new(g, i, training, as_bf16 && as_bf16[i]);
     free(as_bf16);
     qsort(l->param, (size_t)l->nparam, sizeof *l->param, by_finality);
     for (int i = 0; i < l->nparam; i++) {
-        l->param[i].at = l->weights;
-        if (!l->param[i].buffer) t->bytes.constants.trained = l->weights + l->param[i].floats;
         name_table_add(&l->number, l->param[i].name, i);
-        l->some_bf16 |= l->param[i].bf16;
-        l->weights += round_up(l->param[i].floats, LINE_FLOATS);
-        l->param[i].tensor = l->tensors;
-        l->tensors += l->param[i].tensors;
-        for (int k = 0; k < l->param[i].tensors; k++)
-            *(Repacked *)list_add(&t->bytes.repacked, sizeof(Repacked)) = (Repacked){ -1, -1 };
+        place_next(t, &l->param[i], g);
     }
-    l->weights_probe = t->bytes.constants.gradients = l->weights;
+    l->weights_probe = l->weights;
 }
 
 /* The probe's inputs lie behind the model's weights. */
@@ -151,7 +183,7 @@ static void add_span(List *spans, int64_t first, int64_t end) {
 ** too. */
 void params_start(Tables *t, const Plan *training) {
     const WeightLayout *l = &t->layout;
-    for (int i = 0; i < l->nparam; i++) {
+    for (int i = 0; i < l->nparam && !l->param[i].frozen; i++) {
         const Node *n = overwriter(training, l->param[i].name);
         add_span(&t->bytes.span, l->param[i].at + (n ? shape_count(&n->shape) : 0), next_at(l, i));
     }

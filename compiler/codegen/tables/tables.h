@@ -18,7 +18,9 @@ typedef struct ParamPlace {
     int number, phase;   /* in the graph; after which the gradient is final */
     int tensor, tensors; /* in the tensor table: the first one, and how many */
     bool bf16;           /* kept as bfloat16 */
-    bool buffer;         /* no gradient trains it: they lie behind all others */
+    bool buffer;         /* no gradient trains it: they lie behind those that one trains */
+    bool frozen;         /* it has no gradient: they lie behind all others */
+    int64_t second;      /* among second moments; -1: it has none */
 } ParamPlace;
 
 /* What is where in WEIGHTS and TRAIN, in floats. */

@@ -40,7 +40,8 @@ static void facts(const Report *r, Text *t) {
     integer(t, "layers", m->layers), comma(t);
     integer(t, "sublayers", m->sublayers), comma(t);
     integer(t, "batch", m->train.batch), comma(t);
-    integer(t, "parameters", m->parameters);
+    integer(t, "parameters", m->parameters), comma(t);
+    integer(t, "parameters_trained", r->trained);
 }
 
 static void pair(const Report *r, Text *t, const char *name, double forward, double training) {

@@ -103,11 +103,24 @@ static void add_summary(const Report *r, const Plan *p, const MemoryItem *item, 
     }
 }
 
+/* What lies outside the arena, where not all is trained alike. */
+static void add_training(const Report *r, Text *t) {
+    char a[32], b[32];
+    if (!r->training || !r->planned.code.model.tuning_table) return;
+    text_add(t,
+             "gradients %s, optimizer %s; %" PRId64 " of %" PRId64
+             " parameters are trained, %" PRId64 " tensors are frozen\n",
+             human_bytes(a, (double)r->memory.gradients),
+             human_bytes(b, (double)r->memory.optimizer), r->trained, r->model->parameters,
+             r->frozen);
+}
+
 void report_memory_text(const Report *r, Text *t) {
     const Plan *p = memory_plan(r);
     int n;
     const MemoryItem *item = memory_items(p, &n);
     add_summary(r, p, item, n, t);
+    add_training(r, t);
     text_add(t, "\n%-9s%10s%9s%14s  %s\n", "space", "offset", "bytes", "steps", "value");
     for (int i = 0; i < n; i++) {
         const Buffer *b = item[i].b;

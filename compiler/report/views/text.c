@@ -29,6 +29,9 @@ static void shape(const Report *r, Text *t) {
              m->vocab, m->context, m->train.batch);
     text_add(t, "parameters   %s in %lld tensors\n", grouped(a, m->parameters),
              (long long)graph_tensors(m->graph));
+    if (r->frozen)
+        text_add(t, "             %s of them trained, %" PRId64 " tensors frozen\n",
+                 grouped(a, r->trained), r->frozen);
 }
 
 static void work_line(Text *t, const char *name, const Work *w) {
@@ -54,7 +57,9 @@ static void memory(const Report *r, Text *t) {
     text_add(t, "memory\n");
     memory_line(t, "weights", m->weights, "");
     memory_line(t, "gradients", m->gradients, "");
-    memory_line(t, "optimizer", m->optimizer, "two moments");
+    memory_line(t, "optimizer", m->optimizer,
+                r->planned.code.model.muon_tensors ? "moments, and what Muon works in"
+                                                   : "two moments");
     memory_line(t, "per token", m->per_token,
                 r->training ? "activations of a training step" : "activations");
     memory_line(t, "per thread", m->per_worker, "values that stay in cache");

@@ -296,7 +296,7 @@ static void take_gradients(Measure *a) {
     const int32_t *layer = probe_tensor_layers(m);
     for (int i = 0; i < a->x->layers; i++) {
         double sum = 0;
-        for (int k = 0; k < m->tensors; k++)
+        for (int k = 0; k < m->tensors - m->frozen; k++)
             if (layer[k] == i)
                 sum += squares((const float *)a->s->train.at + t[k].gradient, t[k].count);
         a->x->gradient_norm[i] = sqrt(sum);

@@ -11,7 +11,6 @@
 #include <signal.h>
 #include <string.h>
 
-#include "kernel_cost.h"
 #include "evaluate.h"
 #include "random.h"
 #include "machine.h"
@@ -64,8 +63,11 @@ static bool find_not_finite(const Run *r, const char **name, const char **what, 
         *name = strata_string(m, t->name);
         *what = "";
         for (int part = 0; *index < 0 && part < 3; part++) {
+            int64_t at = part                ? weights_train_at(m, i, part)
+                : i < m->tensors - m->frozen ? t->gradient
+                                             : -1;
             *what = thirds[part];
-            *index = not_finite(train + part * m->gradients + t->gradient, t->count);
+            if (at >= 0) *index = not_finite(train + at, t->count);
         }
         if (*index >= 0) return true;
     }
@@ -311,21 +313,6 @@ static int loop(Run *r, int *stop, Error *e) {
     return status;
 }
 
-static void announce(Run *r) {
-    const strata_model *m = r->p->m;
-    const Checkpoint *c = &r->state;
-    Progress *g = &r->progress;
-    g->steps = c->steps;
-    g->tokens = (double)(r->order.rows * r->order.context);
-    g->flops = training_flops(m, (double)r->order.rows, (double)c->context);
-    g->peak = c->steps > c->step ? machine_peak(r->s.pool, strata_string(m, m->cpu)) : 0;
-    progress_note(
-        g, "%s: %lld parameters; %lld tokens of text; %lld windows of %lld per step; %d threads",
-        strata_string(m, m->name), (long long)m->parameters, (long long)data_count(&r->data),
-        (long long)r->order.rows, (long long)c->context, r->s.workers);
-    if (r->resumed) progress_note(g, "%s: goes on after step %lld", r->out, (long long)c->step);
-}
-
 static int train(Run *r, Error *e) {
     int status = run_open(r, e);
     if (status) return status;
@@ -333,7 +320,7 @@ static int train(Run *r, Error *e) {
         run_settings(r->p, NULL, &r->state);
         return run_memory(r->p, &r->s, &r->state, e);
     }
-    announce(r);
+    run_announce(r);
     int stop;
     status = loop(r, &stop, e);
     if (status) return status;

@@ -2,6 +2,7 @@
 ** One run of training: everything that the command train holds while it runs.
 **   train_setup.c    opens it: options, text, weights or checkpoint
 **   train.c          the loop
+**   train_start.c    what it says before
 **   train_memory.c   --dry-run
 */
 #ifndef STRATA_TRAIN_H
@@ -14,6 +15,7 @@
 #include "progress.h"
 #include "schedule.h"
 #include "train_log.h"
+#include "weights.h"
 
 typedef struct Run {
     const Program *p;
@@ -32,6 +34,7 @@ typedef struct Run {
     double *load;              /* of buffers' statistics: how uneven they are */
     double *epochs;            /* of each source of data */
     bool resumed;
+    WeightsTaken init; /* --init: what became of it */
     TrainLog log;
     EventFile events; /* --tensorboard */
     Progress progress;
@@ -43,6 +46,11 @@ void run_close(Run *r);
 
 /* The settings: as given, else as in 'saved' (NULL: none), else the spec's. */
 void run_settings(const Program *p, const Checkpoint *saved, Checkpoint *c);
+
+/* The first line of the log. */
+int run_log(Run *r, Error *e);
+/* What is trained, how, and from which weights, on standard output. */
+void run_announce(Run *r);
 
 /* What the run would need. */
 int run_memory(const Program *p, Session *s, const Checkpoint *c, Error *e);

@@ -27,7 +27,7 @@ int run_memory(const Program *p, Session *s, const Checkpoint *c, Error *e) {
              (long long)c->context, s->workers);
     row(&t, "weights", (double)m->weights_bytes);
     row(&t, "gradients", gradients);
-    row(&t, "optimizer", 2 * gradients);
+    row(&t, "optimizer", (double)strata_optimizer_bytes(m));
     if (packed > 0) row(&t, "packed weights", packed);
     row(&t, "activations", (double)arena);
     row(&t, "  per token", (double)m->arena_per_token);

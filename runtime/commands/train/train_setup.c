@@ -169,8 +169,9 @@ static int start_fresh(Run *r, Error *e) {
     if (!status && init) status = safetensors_verify(&f, NULL, e);
     if (!status) status = read_texts(r, init ? &f : NULL, e);
     if (!status) status = open_memory(r, e);
-    if (!status && init) status = weights_read(r->p->m, &f, session_write_weights(&r->s), e);
-    else if (!status) weights_init(r->p->m, r->state.seed, session_write_weights(&r->s));
+    float *w = status ? NULL : session_write_weights(&r->s);
+    if (!status && init) status = weights_take(r->p->m, &f, r->state.seed, w, &r->init, e);
+    else if (!status) weights_init(r->p->m, r->state.seed, w);
     safetensors_close(&f);
     return status;
 }
@@ -202,33 +203,11 @@ static int resume(Run *r, Error *e) {
     return status;
 }
 
-static int log_run(Run *r, Error *e) {
-    const strata_model *m = r->p->m;
-    Text *t = &r->log.line;
-    text_add(t, "{\"strata\": \"%s\", \"spec\": ", STRATA_VERSION);
-    text_json_string(t, strata_string(m, m->name));
-    text_add(t, ", \"spec_hash\": \"%016llx\", \"cpu\": ", (unsigned long long)m->spec_hash);
-    text_json_string(t, strata_string(m, m->cpu));
-    text_add(t, ", \"precision\": ");
-    text_json_string(t, strata_string(m, m->precision));
-    text_add(t, ", \"seed\": %llu, \"data_seed\": %llu, \"order\": \"%s\"",
-             (unsigned long long)r->state.seed, (unsigned long long)r->state.data_seed,
-             r->state.order);
-    text_add(t, ", \"batch\": %lld, \"accumulate\": %lld, \"context\": %lld, \"steps\": %lld",
-             (long long)r->state.batch, (long long)r->state.accumulate, (long long)r->state.context,
-             (long long)r->state.steps);
-    text_add(t, ", \"parameters\": %lld, \"threads\": %d, \"data_sha256\": \"%s\", \"blas\": ",
-             (long long)m->parameters, r->s.workers, r->state.data_sha256);
-    text_json_string(t, program_blas(r->p));
-    text_add(t, "}\n");
-    return train_log_line(&r->log, e);
-}
-
 static int open_log(Run *r, Error *e) {
     bool fresh = true;
     int status = train_log_open(&r->log, option(r->p, OPTION_LOG)->text,
                                 r->resumed ? r->state.step : -1, &fresh, e);
-    return status || !fresh ? status : log_run(r, e);
+    return status || !fresh ? status : run_log(r, e);
 }
 
 int run_open(Run *r, Error *e) {
@@ -263,6 +242,7 @@ void run_close(Run *r) {
     data_free(&r->data);
     data_free(&r->val);
     data_free(&r->text);
+    weights_taken_free(&r->init);
     tokenizer_free(&r->tokenizer);
     session_close(&r->s);
 }

@@ -1,0 +1,29 @@
+/* strata weights: what its commands share. */
+#ifndef STRATA_WEIGHT_TOOLS_H
+#define STRATA_WEIGHT_TOOLS_H
+
+#include "allowance.h"
+#include "safetensors.h"
+
+/* A file being written, with the memory that its tensors lie in. */
+typedef struct WeightOutput {
+    TensorList list;
+    void **memory;
+    int blocks, room;
+} WeightOutput;
+
+void weight_output_free(WeightOutput *o);
+/* Memory that lasts as long as the output; NULL: there is none, as e says. */
+void *weight_output_room(WeightOutput *o, const char *what, size_t bytes, Error *e);
+/* Adds a tensor as it is in a file. */
+int weight_output_copy(WeightOutput *o, const Safetensors *s, const Tensor *t, Error *e);
+/* Writes what was added. */
+int weight_output_write(const WeightOutput *o, const char *path, Error *e);
+
+/* A file whose checksum, if it has one, is right. */
+int weight_file_open(Safetensors *s, const char *path, Error *e);
+
+/* weight_merge.c: folds the adapters of a spec with lora { } into the weights they adapt */
+int weights_merge(const char *spec, const char *from, const char *to, Allowance *a, Error *e);
+
+#endif

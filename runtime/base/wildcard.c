@@ -1,0 +1,24 @@
+/* Matching goes back to the last '*' only: what earlier ones matched can stay as it is. */
+#include "wildcard.h"
+
+#include <stddef.h>
+
+bool wildcard_matches(const char *pattern, const char *name) {
+    const char *star = NULL, *after = NULL; /* the last '*', and the name behind what it matches */
+    while (*name) {
+        if (*pattern == '*') {
+            star = pattern++;
+            after = name;
+        } else if (*pattern == '?' || *pattern == *name) {
+            pattern++, name++;
+        } else if (star) {
+            pattern = star + 1;
+            name = ++after;
+        } else {
+            return false;
+        }
+    }
+    while (*pattern == '*')
+        pattern++;
+    return !*pattern;
+}

@@ -1,0 +1,114 @@
+/*
+** What a run says before its first step: on standard output in some lines, in the log's first one.
+*/
+#include "train.h"
+
+#include "kernel_cost.h"
+#include "machine.h"
+#include "tuning.h"
+
+/* A name may be longer than a line. */
+static void tell_names(Run *r, const char *what, const NameList *l) {
+    size_t most = 300;
+    int n = (int)(l->few < most ? l->few : most);
+    if (l->count > l->told)
+        progress_note(&r->progress, "  %s: %.*s and %d more", what, n, l->text.at,
+                      l->count - l->told);
+    else if (l->count) progress_note(&r->progress, "  %s: %.*s", what, n, l->text.at);
+}
+
+static void announce_init(Run *r) {
+    const WeightsTaken *t = &r->init;
+    if (!t->taken) return;
+    progress_note(&r->progress, "%s: %d tensors taken, %d new, %d left over",
+                  option(r->p, OPTION_INIT)->text, t->taken, t->fresh.count, t->left.count);
+    tell_names(r, "new, with initial values", &t->fresh);
+    tell_names(r, "left over, not taken", &t->left);
+}
+
+static void announce_tuning(Run *r) {
+    TuningGroup g[TUNING_GROUPS];
+    char lr[32], decay[32];
+    int n = tuning_groups(r->p->m, r->state.lr, g);
+    for (int i = 0; n > 1 && i < n; i++) {
+        if (g[i].by == STRATA_FROZEN)
+            progress_note(&r->progress, "  frozen: %lld parameters in %d tensors",
+                          (long long)g[i].parameters, g[i].tensors);
+        else
+            progress_note(&r->progress,
+                          "  %s: %lld parameters in %d tensors, lr %s, weight decay %s",
+                          tuning_by(g[i].by), (long long)g[i].parameters, g[i].tensors,
+                          print_double(lr, g[i].lr), print_double(decay, g[i].weight_decay));
+    }
+}
+
+void run_announce(Run *r) {
+    const strata_model *m = r->p->m;
+    const Checkpoint *c = &r->state;
+    Progress *g = &r->progress;
+    g->steps = c->steps;
+    g->tokens = (double)(r->order.rows * r->order.context);
+    g->flops = training_flops(m, (double)r->order.rows, (double)c->context);
+    g->peak = c->steps > c->step ? machine_peak(r->s.pool, strata_string(m, m->cpu)) : 0;
+    progress_note(
+        g, "%s: %lld parameters; %lld tokens of text; %lld windows of %lld per step; %d threads",
+        strata_string(m, m->name), (long long)m->parameters, (long long)data_count(&r->data),
+        (long long)r->order.rows, (long long)c->context, r->s.workers);
+    announce_tuning(r);
+    announce_init(r);
+    if (r->resumed) progress_note(g, "%s: goes on after step %lld", r->out, (long long)c->step);
+}
+
+/* == The log ============================================================== */
+
+static void log_init(Run *r, Text *t) {
+    const WeightsTaken *x = &r->init;
+    if (!x->taken) return;
+    text_add(t, ", \"init\": {\"file\": ");
+    text_json_string(t, option(r->p, OPTION_INIT)->text);
+    text_add(t, ", \"taken\": %d, \"new\": [%s], \"left_over\": [%s]}", x->taken,
+             x->fresh.count ? x->fresh.text.at : "", x->left.count ? x->left.text.at : "");
+}
+
+static void log_tuning(const Run *r, Text *t) {
+    TuningGroup g[TUNING_GROUPS];
+    int n = tuning_groups(r->p->m, r->state.lr, g);
+    text_add(t, ", \"parameters_trained\": %lld", (long long)strata_trained(r->p->m));
+    for (int i = 0; i < n; i++) {
+        text_add(t, "%s{\"by\": \"%s\", \"tensors\": %d, \"parameters\": %lld",
+                 i ? ", " : ", \"groups\": [", tuning_by(g[i].by), g[i].tensors,
+                 (long long)g[i].parameters);
+        if (g[i].by != STRATA_FROZEN) {
+            text_add(t, ", \"lr\": ");
+            text_json_number(t, g[i].lr);
+            text_add(t, ", \"weight_decay\": ");
+            text_json_number(t, g[i].weight_decay);
+        }
+        text_add(t, "}");
+    }
+    text_add(t, n ? "]" : "");
+}
+
+int run_log(Run *r, Error *e) {
+    const strata_model *m = r->p->m;
+    Text *t = &r->log.line;
+    text_add(t, "{\"strata\": \"%s\", \"spec\": ", STRATA_VERSION);
+    text_json_string(t, strata_string(m, m->name));
+    text_add(t, ", \"spec_hash\": \"%016llx\", \"cpu\": ", (unsigned long long)m->spec_hash);
+    text_json_string(t, strata_string(m, m->cpu));
+    text_add(t, ", \"precision\": ");
+    text_json_string(t, strata_string(m, m->precision));
+    text_add(t, ", \"seed\": %llu, \"data_seed\": %llu, \"order\": \"%s\"",
+             (unsigned long long)r->state.seed, (unsigned long long)r->state.data_seed,
+             r->state.order);
+    text_add(t, ", \"batch\": %lld, \"accumulate\": %lld, \"context\": %lld, \"steps\": %lld",
+             (long long)r->state.batch, (long long)r->state.accumulate, (long long)r->state.context,
+             (long long)r->state.steps);
+    text_add(t, ", \"parameters\": %lld, \"threads\": %d, \"data_sha256\": \"%s\", \"blas\": ",
+             (long long)m->parameters, r->s.workers, r->state.data_sha256);
+    text_json_string(t, program_blas(r->p));
+    log_tuning(r, t);
+    log_init(r, t);
+    text_add(t, "}\n");
+    return train_log_line(&r->log, e);
+}
