@@ -17,7 +17,7 @@
 
 static Node *param(Graph *g, const char *name, Shape s) {
     const char *error;
-    Node *n = graph_param(g, name, s, (Init){ INIT_NORMAL, 0.02, NULL }, &error);
+    Node *n = graph_param(g, name, s, (Init){ .kind = INIT_NORMAL, .value = 0.02 }, &error);
     if (!n) fail_msg("%s", error);
     return n;
 }
@@ -185,7 +185,7 @@ static void extraction_keeps_what_is_needed(void **state) {
     Graph *g = graph_new();
     g->loc = (Loc){ .file = graph_string(g, "spec.lua"), .line = 4 };
     Node *unused = param(g, "unused", U(1, 2)), *a = param(g, "a", U(1, 2));
-    Node *b = graph_param(g, "b", U(1, 2), (Init){ INIT_LIST, 0, list }, &error);
+    Node *b = graph_param(g, "b", U(1, 2), (Init){ .kind = INIT_LIST, .list = list }, &error);
     graph_output(g, "other", op_exp(unused));
     Node *product = op_mul(a, b), *sum = op_add(product, wave(g, 0.5, true));
     graph_output(g, "y", sum);

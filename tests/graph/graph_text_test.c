@@ -37,7 +37,8 @@ static void numbers_and_names_survive(void **state) {
     const char *unused;
     Graph *g = graph_new();
     Shape s = { .rank = 1, .dim = { 6 } };
-    graph_param(g, "a \"quoted\\name\"\n\x01", s, (Init){ INIT_LIST, 0, numbers }, &unused);
+    graph_param(g, "a \"quoted\\name\"\n\x01", s, (Init){ .kind = INIT_LIST, .list = numbers },
+                &unused);
     graph_param(g, "line", s, (Init){ INIT_UNIFORM, 0, numbers, 3 }, &unused);
     graph_output(g, "tab\there", op_fill(g, numbers[1]));
     char *once = graph_printed(g, false);

@@ -14,7 +14,7 @@
 
 static Node *param(Graph *g, const char *name, Shape s) {
     const char *error;
-    Node *n = graph_param(g, name, s, (Init){ INIT_NORMAL, 0.02, NULL }, &error);
+    Node *n = graph_param(g, name, s, (Init){ .kind = INIT_NORMAL, .value = 0.02 }, &error);
     if (!n) fail_msg("%s", error);
     return n;
 }

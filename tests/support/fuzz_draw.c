@@ -13,7 +13,7 @@ Node *fuzz_param(Fuzz *f, Shape s) {
     const char *error;
     snprintf(name, sizeof name, "p%d", f->params++);
     s.lead = LEAD_NONE;
-    return graph_param(f->g, name, s, (Init){ INIT_NORMAL, 0.5, NULL }, &error);
+    return graph_param(f->g, name, s, (Init){ .kind = INIT_NORMAL, .value = 0.5 }, &error);
 }
 
 static Shape matrix(int64_t rows, int64_t columns) {

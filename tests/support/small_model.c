@@ -24,7 +24,7 @@ Node *probe_param(Probe *p, Shape s) {
     const char *error;
     snprintf(name, sizeof name, "p%d", p->params++);
     s.lead = LEAD_NONE;
-    return graph_param(p->g, name, s, (Init){ INIT_NORMAL, 0.5, NULL }, &error);
+    return graph_param(p->g, name, s, (Init){ .kind = INIT_NORMAL, .value = 0.5 }, &error);
 }
 
 Node *probe_stored(Probe *p, Shape s) {
