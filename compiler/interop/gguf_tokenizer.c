@@ -8,11 +8,11 @@
 
 enum { TYPE_NORMAL = 1, TYPE_CONTROL = 3, TYPE_USER = 4, TYPE_UNUSED = 5 };
 
-typedef struct TokenList {
+typedef struct VocabularyTexts {
     const char **text; /* by id; NULL: none */
     int32_t *type;
     int64_t count;
-} TokenList;
+} VocabularyTexts;
 
 /* == The file ============================================================= */
 
@@ -86,7 +86,7 @@ static const char *split_name(const Json *j) {
 
 /* == Tokens =============================================================== */
 
-static int set_token(TokenList *t, const char *file, const char *text, const JsonNode *id,
+static int set_token(VocabularyTexts *t, const char *file, const char *text, const JsonNode *id,
                      int32_t type, Error *e) {
     int64_t i;
     if (!id || !json_int64(id, &i) || i < 0 || i >= t->count)
@@ -101,7 +101,7 @@ static int set_token(TokenList *t, const char *file, const char *text, const Jso
     return STATUS_OK;
 }
 
-static int read_tokens(const Json *j, const char *file, TokenList *t, Error *e) {
+static int read_tokens(const Json *j, const char *file, VocabularyTexts *t, Error *e) {
     const JsonNode *model = member(j, j->node, "model", JSON_OBJECT);
     const JsonNode *vocab = member(j, model, "vocab", JSON_OBJECT);
     const JsonNode *added = member(j, j->node, "added_tokens", JSON_ARRAY);
@@ -119,7 +119,7 @@ static int read_tokens(const Json *j, const char *file, TokenList *t, Error *e) 
     return status;
 }
 
-static void add_tokens(Gguf *g, TokenList *t) {
+static void add_tokens(Gguf *g, VocabularyTexts *t) {
     gguf_strings(g, "tokenizer.ggml.tokens", (uint64_t)t->count);
     for (int64_t i = 0; i < t->count; i++) {
         char unused[32];
@@ -187,7 +187,7 @@ static void add_specials(Gguf *g, const Json *j) {
     gguf_bool(g, "tokenizer.ggml.add_bos_token", false);
 }
 
-static int new_tokens(TokenList *t, int64_t count, Error *e) {
+static int new_tokens(VocabularyTexts *t, int64_t count, Error *e) {
     t->count = count;
     t->text = calloc((size_t)count, sizeof *t->text);
     t->type = calloc((size_t)count, sizeof *t->type);
@@ -195,7 +195,7 @@ static int new_tokens(TokenList *t, int64_t count, Error *e) {
     return error_memory(e, "tokenizer", (size_t)count * (sizeof *t->text + sizeof *t->type));
 }
 
-static int add_bpe(Gguf *g, const Json *j, const char *file, TokenList *t, Error *e) {
+static int add_bpe(Gguf *g, const Json *j, const char *file, VocabularyTexts *t, Error *e) {
     const JsonNode *model = member(j, j->node, "model", JSON_OBJECT);
     const char *split = split_name(j);
     if (strcmp(string(j, model, "type"), "BPE") != 0)
@@ -217,7 +217,7 @@ static int add_bpe(Gguf *g, const Json *j, const char *file, TokenList *t, Error
 
 int gguf_tokenizer(Gguf *g, const char *file, int64_t vocab, Error *e) {
     Json j = { 0 };
-    TokenList t = { 0 };
+    VocabularyTexts t = { 0 };
     int status = read_json(file, &j, e);
     if (!status) status = new_tokens(&t, vocab, e);
     if (!status) status = add_bpe(g, &j, file, &t, e);
