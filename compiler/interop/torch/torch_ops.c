@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "recurrence.h"
-
 /* == Operands ============================================================= */
 
 static const Node *mask_of(const Node *n, int list) { return graph_list(n->g, list)->in[0]; }
@@ -51,7 +49,7 @@ bool torch_literal(const Node *n, int i) {
     return any && shape_equal(&all, &n->shape);
 }
 
-static void number(Text *t, double value) {
+void torch_number(Text *t, double value) {
     char text[32];
     if (value > 1e300) text_add(t, "math.inf");
     else if (value < -1e300) text_add(t, "-math.inf");
@@ -59,7 +57,7 @@ static void number(Text *t, double value) {
 }
 
 /* Axes of length 1 that a value of fewer axes needs in front of its own, behind the tokens'. */
-static void add_axes(Text *t, const Node *x, int rank) {
+void torch_add_axes(Text *t, const Node *x, int rank) {
     int missing = rank - x->shape.rank;
     if (x->shape.lead == LEAD_NONE || missing <= 0) return;
     text_add(t, "[%s", x->shape.rank ? ":, :" : "...");
@@ -69,7 +67,7 @@ static void add_axes(Text *t, const Node *x, int rank) {
 }
 
 /* Operand i as a part of something that holds together as tightly as 'level'. */
-static void operand(TorchPrinter *p, const Node *n, int i, Text *t, TorchLevel level) {
+void torch_add_operand(TorchPrinter *p, const Node *n, int i, Text *t, TorchLevel level) {
     const Node *x = torch_operand(n, i);
     bool literal = torch_literal(n, i);
     TorchLevel own = literal ? x->attr->value < 0 ? LEVEL_UNARY : LEVEL_WHOLE : p->at[x->id].level;
@@ -77,16 +75,16 @@ static void operand(TorchPrinter *p, const Node *n, int i, Text *t, TorchLevel l
         && n->shape.rank > x->shape.rank;
     bool around = own < (axes ? LEVEL_WHOLE : level);
     text_add(t, "%s", around ? "(" : "");
-    if (literal) number(t, x->attr->value);
+    if (literal) torch_number(t, x->attr->value);
     else text_add(t, "%s", p->at[x->id].text ? p->at[x->id].text : "?");
     text_add(t, "%s", around ? ")" : "");
-    if (axes) add_axes(t, x, n->shape.rank);
+    if (axes) torch_add_axes(t, x, n->shape.rank);
 }
 
-static void arguments(TorchPrinter *p, const Node *n, int first, int end, Text *t) {
+void torch_add_operands(TorchPrinter *p, const Node *n, int first, int end, Text *t) {
     for (int i = first; i < end; i++) {
         text_add(t, "%s", i > first ? ", " : "");
-        operand(p, n, i, t, LEVEL_SUM);
+        torch_add_operand(p, n, i, t, LEVEL_SUM);
     }
 }
 
@@ -113,9 +111,9 @@ static const struct {
 static void two_sided(TorchPrinter *p, const Node *n, Text *t, TorchLevel *level) {
     *level = infix[n->op].level;
     bool again = n->op == OP_sub || n->op == OP_div;
-    operand(p, n, 0, t, *level);
+    torch_add_operand(p, n, 0, t, *level);
     text_add(t, "%s", infix[n->op].sign);
-    operand(p, n, 1, t, again ? *level + 1 : *level);
+    torch_add_operand(p, n, 1, t, again ? *level + 1 : *level);
 }
 
 /* The larger or the smaller, of which one may be a number. */
@@ -123,20 +121,20 @@ static void bound(TorchPrinter *p, const Node *n, Text *t) {
     int literal = torch_literal(n, 0) ? 0 : torch_literal(n, 1) ? 1 : -1;
     if (literal < 0) {
         text_add(t, "%s(", function[n->op]);
-        arguments(p, n, 0, 2, t);
+        torch_add_operands(p, n, 0, 2, t);
     } else {
-        operand(p, n, 1 - literal, t, LEVEL_WHOLE);
+        torch_add_operand(p, n, 1 - literal, t, LEVEL_WHOLE);
         text_add(t, ".clamp(%s=", n->op == OP_max ? "min" : "max");
-        operand(p, n, literal, t, LEVEL_SUM);
+        torch_add_operand(p, n, literal, t, LEVEL_SUM);
     }
     text_add(t, ")");
 }
 
 static void select_one(TorchPrinter *p, const Node *n, Text *t) {
     text_add(t, "torch.where(");
-    operand(p, n, 0, t, LEVEL_SUM);
+    torch_add_operand(p, n, 0, t, LEVEL_SUM);
     text_add(t, " > 0, ");
-    arguments(p, n, 1, 3, t);
+    torch_add_operands(p, n, 1, 3, t);
     text_add(t, ")");
 }
 
@@ -147,17 +145,17 @@ static void pointwise(TorchPrinter *p, const Node *n, Text *t, TorchLevel *level
     else if (n->op == OP_neg) {
         *level = LEVEL_UNARY;
         text_add(t, "-");
-        operand(p, n, 0, t, LEVEL_UNARY);
+        torch_add_operand(p, n, 0, t, LEVEL_UNARY);
     } else if (n->op == OP_step) {
         text_add(t, "above(");
-        operand(p, n, 0, t, LEVEL_SUM);
+        torch_add_operand(p, n, 0, t, LEVEL_SUM);
         text_add(t, ", 0)");
     } else if (n->op == OP_stop_gradient || n->op == OP_bf16) {
-        operand(p, n, 0, t, LEVEL_WHOLE);
+        torch_add_operand(p, n, 0, t, LEVEL_WHOLE);
         text_add(t, "%s", n->op == OP_bf16 ? ".bfloat16().float()" : ".detach()");
     } else {
         text_add(t, "%s(", function[n->op]);
-        arguments(p, n, 0, n->nin, t);
+        torch_add_operands(p, n, 0, n->nin, t);
         text_add(t, ")");
     }
 }
@@ -184,7 +182,7 @@ static void reshape(TorchPrinter *p, const Node *n, Text *t) {
     bool tokens = n->shape.lead == LEAD_TOKENS;
     int added = added_axes(n);
     if (added > 0) {
-        operand(p, n, 0, t, LEVEL_WHOLE);
+        torch_add_operand(p, n, 0, t, LEVEL_WHOLE);
         text_add(t, "[...");
         while (added-- > 0)
             text_add(t, ", None");
@@ -192,7 +190,7 @@ static void reshape(TorchPrinter *p, const Node *n, Text *t) {
         return;
     }
     if (tokens) text_add(t, "shaped(");
-    operand(p, n, 0, t, tokens ? LEVEL_SUM : LEVEL_WHOLE);
+    torch_add_operand(p, n, 0, t, tokens ? LEVEL_SUM : LEVEL_WHOLE);
     text_add(t, "%s", !tokens ? ".reshape(" : n->shape.rank ? ", " : "");
     if (!tokens && !n->shape.rank) text_add(t, "()");
     dims(t, &n->shape);
@@ -201,7 +199,7 @@ static void reshape(TorchPrinter *p, const Node *n, Text *t) {
 
 static void transpose(TorchPrinter *p, const Node *n, Text *t) {
     int lead = n->shape.lead == LEAD_TOKENS ? 2 : 0;
-    operand(p, n, 0, t, LEVEL_WHOLE);
+    torch_add_operand(p, n, 0, t, LEVEL_WHOLE);
     text_add(t, ".permute(%s", lead ? "0, 1, " : "");
     for (int i = 0; i < n->shape.rank; i++)
         text_add(t, "%s%d", i ? ", " : "", n->attr->perm[i] + lead);
@@ -210,7 +208,7 @@ static void transpose(TorchPrinter *p, const Node *n, Text *t) {
 
 static void slice(TorchPrinter *p, const Node *n, Text *t) {
     const Attr *a = n->attr;
-    operand(p, n, 0, t, LEVEL_WHOLE);
+    torch_add_operand(p, n, 0, t, LEVEL_WHOLE);
     if (from_end(n, a->axis) == -1)
         text_add(t, "[..., %lld:%lld]", (long long)a->first, (long long)(a->first + a->count));
     else
@@ -221,7 +219,7 @@ static void slice(TorchPrinter *p, const Node *n, Text *t) {
 /* A value without tokens beside values with some: repeated for them. */
 static void repeated(TorchPrinter *p, const Node *n, int i, const char *tokens, Text *t) {
     bool list = *tokens == '*';
-    operand(p, n, i, t, LEVEL_WHOLE);
+    torch_add_operand(p, n, i, t, LEVEL_WHOLE);
     text_add(t, ".expand(*%s%s.shape[:2]", tokens + list, list ? "[0]" : "");
     for (int k = 0; k < torch_operand(n, i)->shape.rank; k++)
         text_add(t, ", -1");
@@ -244,7 +242,7 @@ static void join(TorchPrinter *p, const Node *n, Text *t) {
         lists = lists || (text && *text == '*');
         text_add(&all, "%s", items++ ? ", " : "");
         if (tokens && x->shape.lead == LEAD_NONE) repeated(p, n, i, tokens, &all);
-        else operand(p, n, i, &all, LEVEL_SUM);
+        else torch_add_operand(p, n, i, &all, LEVEL_SUM);
     }
     text_add(t, n->op == OP_stack ? "torch.stack(" : "torch.cat(");
     if (items == 1 && lists) text_add(t, "%s, ", all.at + 1);
@@ -254,7 +252,7 @@ static void join(TorchPrinter *p, const Node *n, Text *t) {
 }
 
 static void reduce(TorchPrinter *p, const Node *n, Text *t) {
-    operand(p, n, 0, t, LEVEL_WHOLE);
+    torch_add_operand(p, n, 0, t, LEVEL_WHOLE);
     text_add(t, ".%s(%d)",
              n->op == OP_sum        ? "sum"
                  : n->op == OP_peak ? "amax"
@@ -262,149 +260,7 @@ static void reduce(TorchPrinter *p, const Node *n, Text *t) {
              from_end(torch_operand(n, 0), n->attr->axis));
 }
 
-/* == Anchors ============================================================== */
-
-static void wave(TorchPrinter *p, const Node *n, Text *t) {
-    text_add(t, "wave(");
-    operand(p, n, 0, t, LEVEL_SUM);
-    text_add(t, ", (");
-    for (int64_t i = 0; i < n->attr->count; i++) {
-        text_add(t, "%s", i ? ", " : "");
-        number(t, n->attr->frequency[i]);
-    }
-    text_add(t, "%s), ", n->attr->count == 1 ? "," : "");
-    number(t, n->attr->value);
-    text_add(t, ", torch.%s, self.dtype)", n->attr->sine ? "sin" : "cos");
-}
-
-static void attention(TorchPrinter *p, const Node *n, Text *t) {
-    const Attr *a = n->attr;
-    text_add(t, "attend(");
-    arguments(p, n, 0, 3, t);
-    if (a->values) text_add(t, "[..., :%lld]", (long long)a->values);
-    text_add(t, ", ");
-    number(t, a->value);
-    if (!a->causal) text_add(t, ", causal=False");
-    if (a->window) text_add(t, ", window=%lld", (long long)a->window);
-    if (a->softcap > 0) text_add(t, ", softcap="), number(t, a->softcap);
-    if (a->count) text_add(t, ", chunk=%lld", (long long)a->count);
-    if (n->nin > 3) text_add(t, ", by_distance="), operand(p, n, 3, t, LEVEL_SUM);
-    if (key_list(n)) text_add(t, ", keys="), operand(p, n, n->nin, t, LEVEL_SUM);
-    text_add(t, ")");
-}
-
-static void recurrence(TorchPrinter *p, const Node *n, Text *t) {
-    RecurrenceShape r = recurrence_shape(n);
-    text_add(t, "recurrence(");
-    arguments(p, n, 0, 3, t);
-    if (r.decay) text_add(t, ", decay="), operand(p, n, r.decay, t, LEVEL_SUM);
-    if (r.beta) text_add(t, ", beta="), operand(p, n, r.beta, t, LEVEL_SUM);
-    text_add(t, "%s)", n->attr->delta ? ", delta=True" : "");
-}
-
-static void linear_each(TorchPrinter *p, const Node *n, Text *t) {
-    const Attr *a = n->attr;
-    text_add(t, "torch.einsum(\"%s\", ", a->back ? "btgm,gmk->btgk" : "btgk,gmk->btgm");
-    arguments(p, n, 0, 1, t);
-    text_add(t, ", ");
-    operand(p, n, 1, t, LEVEL_WHOLE);
-    text_add(t, "[:, %lld:%lld])", (long long)a->first, (long long)(a->first + a->count));
-}
-
-static void linear(TorchPrinter *p, const Node *n, Text *t, TorchLevel *level) {
-    text_add(t, "F.linear(");
-    arguments(p, n, 0, 2, t);
-    text_add(t, ")");
-    if (n->nin < 3) return;
-    *level = LEVEL_SUM;
-    text_add(t, " + ");
-    operand(p, n, 2, t, LEVEL_SUM);
-}
-
-static void scatter(TorchPrinter *p, const Node *n, Text *t) {
-    const Node *mask = torch_operand(n, 1);
-    text_add(t, "torch.where(");
-    bool around = n->shape.rank && p->at[mask->id].level < LEVEL_WHOLE;
-    text_add(t, "%s%s%s", around ? "(" : "", p->at[mask->id].text, around ? ")" : "");
-    add_axes(t, mask, n->shape.rank);
-    text_add(t, " > 0, ");
-    operand(p, n, 0, t, LEVEL_SUM);
-    text_add(t, ", 0.0)");
-}
-
-/* A helper's call with the operands, then a number. */
-static void helper(TorchPrinter *p, const Node *n, Text *t, const char *name, int64_t count) {
-    text_add(t, "%s(", name);
-    arguments(p, n, 0, torch_operands(n), t);
-    if (count >= 0) text_add(t, ", %lld", (long long)count);
-    text_add(t, ")");
-}
-
-static void iterate(TorchPrinter *p, const Node *n, Text *t) {
-    text_add(t, "sinkhorn(");
-    arguments(p, n, 0, 1, t);
-    text_add(t, ", %lld, ", (long long)n->attr->count);
-    number(t, n->attr->value);
-    text_add(t, ")");
-}
-
-static void full(const Node *n, Text *t) {
-    text_add(t, "torch.full((%s", n->shape.lead == LEAD_TOKENS ? "*ids.shape, " : "");
-    for (int i = 0; i < n->shape.rank; i++)
-        text_add(t, "%lld, ", (long long)n->shape.dim[i]);
-    text_add(t, "), ");
-    number(t, n->op == OP_fill ? n->attr->value : n->op == OP_random ? 0.5 : 0);
-    text_add(t, ", dtype=self.dtype, device=ids.device)");
-}
-
-static bool refuse(TorchPrinter *p, const Node *n) {
-    error_set(p->e, STATUS_USER, "%s: expected operations that transformers can run, found '%s'%s",
-              n->site ? n->site : "model", op_info[n->op].name,
-              n->shape.list ? " of a route's tokens" : "");
-    return false;
-}
-
-static bool anchor(TorchPrinter *p, const Node *n, Text *t, TorchLevel *level) {
-    bool listed = n->nin && n->in[0]->shape.list && op_info[n->op].class == HISTORY;
-    if (listed || (n->op == OP_attention && n->attr->count && !n->attr->causal))
-        return refuse(p, n);
-    switch (n->op) {
-    case OP_tokens: text_add(t, "ids"); break;
-    case OP_position:
-        text_add(t, "torch.arange(ids.shape[1], device=ids.device).expand(ids.shape)");
-        break;
-    case OP_wave: wave(p, n, t); break;
-    case OP_fill:
-    case OP_generating:
-    case OP_training:
-    case OP_decoding:
-    case OP_sampling:
-    case OP_random: full(n, t); break;
-    case OP_linear: linear(p, n, t, level); break;
-    case OP_linear_each: linear_each(p, n, t); break;
-    case OP_embed:
-        text_add(t, "F.embedding(");
-        operand(p, n, 1, t, LEVEL_SUM);
-        text_add(t, ", ");
-        operand(p, n, 0, t, LEVEL_SUM);
-        text_add(t, ")");
-        break;
-    case OP_attention: attention(p, n, t); break;
-    case OP_shift:
-        helper(p, n, t, "shift", n->attr->causal ? n->attr->count : -n->attr->count);
-        break;
-    case OP_conv: helper(p, n, t, "convolution", -1); break;
-    case OP_recurrence: recurrence(p, n, t); break;
-    case OP_scatter: scatter(p, n, t); break;
-    case OP_largest: helper(p, n, t, "largest", n->attr->count); break;
-    case OP_chosen: helper(p, n, t, "chosen", n->attr->count); break;
-    case OP_pick: helper(p, n, t, "pick", -1); break;
-    case OP_place: helper(p, n, t, "put", n->shape.dim[0]); break;
-    case OP_expert_linear: helper(p, n, t, "experts", -1); break;
-    default: return refuse(p, n);
-    }
-    return true;
-}
+/* == All ================================================================== */
 
 bool torch_operation(TorchPrinter *p, const Node *n, Text *out, TorchLevel *level) {
     *level = LEVEL_WHOLE;
@@ -412,9 +268,8 @@ bool torch_operation(TorchPrinter *p, const Node *n, Text *out, TorchLevel *leve
     case POINTWISE: pointwise(p, n, out, level); return true;
     case REDUCE:
     case SOFTMAX: reduce(p, n, out); return true;
-    case ITERATION: return n->op == OP_sinkhorn ? (iterate(p, n, out), true) : refuse(p, n);
     case VIEW: break;
-    default: return anchor(p, n, out, level);
+    default: return torch_anchor(p, n, out, level);
     }
     if (n->op == OP_reshape) reshape(p, n, out);
     else if (n->op == OP_transpose) transpose(p, n, out);

@@ -61,6 +61,14 @@ bool torch_is_alias(const Node *n);
 
 /* The value of n, of its operands' texts; false: there is none for it (an error is set). */
 bool torch_operation(TorchPrinter *p, const Node *n, Text *out, TorchLevel *level);
+/* torch_anchors.c: the same, of those with a kernel of their own. */
+bool torch_anchor(TorchPrinter *p, const Node *n, Text *out, TorchLevel *level);
+/* What both add to a text: an operand's expression, in parentheses where it binds less than
+** 'least'; those from 'first' to 'end'; a number; indexing that gives x as many axes as 'rank'. */
+void torch_add_operand(TorchPrinter *p, const Node *n, int i, Text *t, TorchLevel least);
+void torch_add_operands(TorchPrinter *p, const Node *n, int first, int end, Text *t);
+void torch_number(Text *t, double value);
+void torch_add_axes(Text *t, const Node *x, int rank);
 /* Is this operand of n written as a number? */
 bool torch_literal(const Node *n, int i);
 /* Short enough, and clear enough, to stand where it is used. */
