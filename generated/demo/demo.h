@@ -17,7 +17,9 @@
 **            are written to (memory from mmap is taken page by page), or for a share of them
 **   ARENA    scratch, one per concurrent call; contents are not kept
 **   TRAIN    gradients, then the two moments of AdamW, in the order of
-**            finality: 3 * P_GRADIENTS floats (tensors start on cache lines);
+**            finality: 3 * P_GRADIENTS floats (tensors start on cache lines); of models that
+**            Muon trains too, its momentum lies where the first moment would, and there are
+**            strata_model.second_moments floats of second moments; nothing of frozen tensors;
 **            then, of builds with --precision bf16, the weights as products
 **            want them, packed by P_update and by nobody else: no need to save them.
 **            P_TRAIN_BYTES says how large it is
