@@ -35,12 +35,18 @@ for folder in "$source" "$build"; do
 done
 
 # Every option of --help has its place in the manual, and the other way round.
-for command in build inspect compare; do "$strata" $command --help; done |
+for command in build inspect compare import export tokens tokenizer weights; do
+    "$strata" $command --help
+done |
     grep -oE '^  -[A-Za-z-]+' | tr -d ' ' | sed 's/^-O0$/-O/' |
     grep -vxE -e '--help|--version' | sort >help.flags
 # An option of several commands stands once, in a section that names them.
 sed 's/\\-/-/g' "$(find "$prefix" -name strata.1)" | awk '
-    /^\.SH/ { times = gsub(/BUILD|INSPECT|COMPARE/, "&"); if (!times) times = 1 }
+    /^\.SH/ {
+        times = 0
+        if (/OPTIONS/)
+            times = gsub(/BUILD|INSPECT|COMPARE|IMPORT|EXPORT|TOKENS|TOKENIZER|WEIGHTS/, "&")
+    }
     /^\.(BI?|BR) -[A-Za-z-]/ {
         sub(/[^A-Za-z-].*/, "", $2)
         for (i = 0; i < times; i++) print $2
