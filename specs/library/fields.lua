@@ -212,14 +212,13 @@ end
 
 local function check_names(what, fields, given)
   for name in pairs(given) do
-    local known = enumerate(sorted_names(fields), "and")
     if type(name) ~= "string" then
-      error(what .. ": expected named fields (" .. known .. "), found " .. describe(given[name])
-        .. " without a name")
+      error(what .. ": expected named fields (" .. enumerate(sorted_names(fields), "and")
+        .. "), found " .. describe(given[name]) .. " without a name")
     end
     if not fields[name] then
-      error(unknown(what .. ": expected fields out of " .. known, "found '" .. name .. "'", name,
-        fields))
+      error(unknown(what .. ": expected fields out of " .. enumerate(sorted_names(fields), "and"),
+        "found '" .. name .. "'", name, fields))
     end
   end
 end

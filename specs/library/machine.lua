@@ -80,9 +80,11 @@ function machine(b, options, definition, name)
   -- x W^T + b, [tokens, out]
   m.linear = core.wrap(function(self, site, name, x, out, bias)
     local y = linear(x, self:param(site, name .. ".weight", { out, x:shape()[1] }, normal(0.02)))
-    y = with_adapters(b.lora, prefix_of(site) .. "." .. name, x, y, function(part, shape, init)
-      return self:param(site, name .. "." .. part, shape, init)
-    end)
+    if b.lora then
+      y = with_adapters(b.lora, prefix_of(site) .. "." .. name, x, y, function(part, shape, init)
+        return self:param(site, name .. "." .. part, shape, init)
+      end)
+    end
     return bias and y + self:param(site, name .. ".bias", { out }, 0) or y
   end)
   -- The model's norm with parameters of its own, prefix .. ".weight" and perhaps ".bias".

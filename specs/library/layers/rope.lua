@@ -59,12 +59,11 @@ end
 -- cos and sin of d/2 frequencies at the positions of x's tokens, [tokens, d/2]
 function rope.waves(o, d, x)
   local frequency, scale, r = {}, 1, o.yarn and ramp(o, d)
+  local scale_of = o.linear and scaled.linear or o.yarn and scaled.yarn
+    or o.llama3 and scaled.llama3
   for i = 0, d // 2 - 1 do
     local f = o.theta ^ (-2 * i / d)
-    for name, scale_of in pairs(scaled) do
-      if o[name] then f = scale_of(o, f, r and r(i)) end
-    end
-    frequency[i + 1] = f
+    frequency[i + 1] = scale_of and scale_of(o, f, r and r(i)) or f
   end
   if o.yarn then scale = o.yarn.attention_factor or 0.1 * math.log(o.yarn.factor) + 1 end
   local c = wave(frequency, { scale = scale, of = x })
