@@ -113,7 +113,8 @@ static void push_chunk(lua_State *L, const SourceFile *s) {
     lua_remove(L, -2);
 }
 
-void files_check_search(lua_State *L, int error) {
+/* Returns where errno says that nothing of the name is there, or nothing at all. */
+static void check_search(lua_State *L, int error) {
     if (error == ENOMEM)
         spec_stop(L, 3, "expected memory enough to find files with, found none left");
     if (error && !asked_wrongly(error))
@@ -128,7 +129,7 @@ void files_open(lua_State *L, const char *path) {
     char *folder = slash ? strndup(path, f->shown) : strdup(".");
     f->folder = folder ? realpath(folder, NULL) : NULL;
     free(folder);
-    files_check_search(L, f->folder ? 0 : errno);
+    check_search(L, f->folder ? 0 : errno);
 }
 
 void files_spec(lua_State *L, const char *path) {
@@ -164,7 +165,8 @@ static bool module_file(const char *name, char *file, size_t size) {
     return !start;
 }
 
-char *files_find(Front *f, const char *file, bool *outside) {
+/* The real path of a file in the spec's folder; NULL: it is not there, or outside. */
+static char *find(Front *f, const char *file, bool *outside) {
     char path[PATH_MAX];
     *outside = false;
     if (!f->folder || snprintf(path, sizeof path, "%s/%s", f->folder, file) >= (int)sizeof path)
@@ -179,26 +181,31 @@ char *files_find(Front *f, const char *file, bool *outside) {
     return real;
 }
 
+const char *files_real(lua_State *L, const char *what, const char *file) {
+    bool outside;
+    errno = 0;
+    char *real = find(front(L), file, &outside);
+    check_search(L, real || outside ? 0 : errno);
+    if (!real)
+        spec_fail(L,
+                  outside ? "%s: expected '%s' inside the spec's folder, found a link that leads "
+                            "out of it"
+                          : "%s: expected a file '%s' in the spec's folder, found none",
+                  what, file);
+    lua_pushstring(L, real);
+    free(real);
+    return lua_tostring(L, -1);
+}
+
 static void load_module(lua_State *L, const char *name) {
     Front *f = front(L);
     char file[256];
-    bool outside;
     if (!module_file(name, file, sizeof file))
         spec_fail(
             L,
             "require: expected the name of a file in the spec's folder, without '.lua', found '%s'",
             name);
-    errno = 0;
-    char *real = files_find(f, file, &outside);
-    files_check_search(L, real || outside ? 0 : errno);
-    if (!real)
-        spec_fail(L,
-                  outside ? "require: expected '%s' inside the spec's folder, found a link that "
-                            "leads out of it"
-                          : "require: expected a file '%s' in the spec's folder, found none",
-                  file);
-    lua_pushstring(L, real);
-    free(real);
+    files_real(L, "require", file);
     lua_pushlstring(L, f->m->file, f->shown);
     lua_pushstring(L, file);
     lua_concat(L, 2);

@@ -98,10 +98,9 @@ void files_text(lua_State *L, const char *path, const char *text, size_t size);
 ** found. */
 int files_read(Front *f, const char *file, const char *path, size_t most, SourceFile **s,
                char found[256]);
-/* The real path of a file in the spec's folder; NULL: it is not there, or outside. */
-char *files_find(Front *f, const char *file, bool *outside);
-/* Returns where errno says that nothing of the name is there, or nothing at all. */
-void files_check_search(lua_State *L, int error);
+/* Pushes the real path of a file in the spec's folder; what is not there, or outside, fails: 'what'
+** asked for it. */
+const char *files_real(lua_State *L, const char *what, const char *file);
 int files_require(lua_State *L);     /* upvalue 1: the environment, 2: modules by name */
 void files_hash(const Front *f);     /* of what was read, into the model */
 void files_list(Front *f, Graph *g); /* what was read, into the model; g owns the names */

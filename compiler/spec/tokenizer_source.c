@@ -7,8 +7,6 @@
 #include "hash.h"
 #include "tokenizer_file.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { BYTES_PER_INSTRUCTION = 16 }; /* of a file that is read, for the spec's limit */
@@ -49,23 +47,6 @@ static const char *shown_path(lua_State *L, const char *name) {
     return lua_tostring(L, -1);
 }
 
-/* Leaves the real path on the stack. */
-static const char *find_file(lua_State *L, const char *name) {
-    bool outside;
-    errno = 0;
-    char *real = files_find(front(L), name, &outside);
-    files_check_search(L, real || outside ? 0 : errno);
-    if (!real)
-        spec_fail(L,
-                  outside ? "tokenizer: expected '%s' inside the spec's folder, found a link that "
-                            "leads out of it"
-                          : "tokenizer: expected a file '%s' in the spec's folder, found none",
-                  name);
-    lua_pushstring(L, real);
-    free(real);
-    return lua_tostring(L, -1);
-}
-
 /* How many ids it has. */
 static int64_t parse(lua_State *L, const SourceFile *s) {
     Tokenizer t = { 0 };
@@ -85,7 +66,7 @@ static SourceFile *read_tokenizer(lua_State *L, const char *name, const char *pa
     SourceFile *s = known(f, path);
     char found[256];
     if (s) return s;
-    const char *file = f->tokenizer_from ? f->tokenizer_from : find_file(L, name);
+    const char *file = f->tokenizer_from ? f->tokenizer_from : files_real(L, "tokenizer", name);
     int status = files_read(f, file, path, TOKENIZER_FILE_BYTES, &s, found);
     if (status == 1)
         spec_fail(L, "tokenizer: expected a file that can be read, found '%s': %s", path, found);
