@@ -104,18 +104,6 @@ local function json(v, indent)
   return "{\n" .. inner .. table.concat(out, ",\n" .. inner) .. "\n" .. indent .. "}"
 end
 
--- }{== Tensors ===============================================================
-
-local recipes = {}
-local function recipe(op)
-  return function(x, a, b, c) return { op = op, x, a, b, c } end
-end
-for _, op in ipairs { "slice", "transpose", "reshape", "plus", "scaled" } do
-  recipes[op] = recipe(op)
-end
-function recipes.constant(value, shape) return { op = "constant", value, shape } end
-function recipes.concat(list, axis) return { op = "concat", list, axis or 1 } end
-
 -- }{== Running one ===========================================================
 
 local env = {}
@@ -123,7 +111,7 @@ for _, name in ipairs { "assert", "error", "ipairs", "math", "pairs", "pcall", "
                         "string", "table", "tostring", "type" } do
   env[name] = public[name]
 end
-for name, f in pairs(recipes) do env[name] = f end
+for name, f in pairs(core.load("recipes.lua", public)) do env[name] = f end
 env.refuse, env.tensors, env.null = refuse, request.tensors, null
 
 local loaded = {}

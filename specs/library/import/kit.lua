@@ -88,19 +88,6 @@ local function fields(given, known, without_effect, where)
   return values
 end
 
--- }{== Tensors ===============================================================
-
-local recipes = {}
-
-local function recipe(op)
-  return function(x, a, b, c) return { op = op, x, a, b, c } end
-end
-for _, op in ipairs { "slice", "transpose", "reshape", "plus", "scaled" } do
-  recipes[op] = recipe(op)
-end
-function recipes.concat(list, axis) return { op = "concat", list, axis or 1 } end
-function recipes.constant(value, shape) return { op = "constant", value, shape } end
-
 -- }{== Specs as data =========================================================
 
 local quoted = {}          -- metatable of constructors' calls that are written, not made
@@ -335,7 +322,7 @@ end
 for _, name in ipairs { "attention", "recurrence" } do
   if constructs(public[name]) then env[name] = quote(name) end
 end
-for name, f in pairs(recipes) do env[name] = f end
+for name, f in pairs(core.load("recipes.lua", public)) do env[name] = f end
 env.fields, env.refuse, env.null, env.named, env.quote = fields, refuse, null, named, quote
 -- The model that this becomes: its name, and the file that its tokenizer is in (nil: none).
 env.name, env.tokenizer = request.identifier, request.tokenizer

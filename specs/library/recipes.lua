@@ -1,0 +1,14 @@
+-- Tensors made of others, as tables that compiler/spec/importer_plan.c reads: what importers and
+-- exporters call.
+local recipes = {}
+
+local function recipe(op)
+  return function(x, a, b, c) return { op = op, x, a, b, c } end
+end
+for _, op in ipairs { "slice", "transpose", "reshape", "plus", "scaled" } do
+  recipes[op] = recipe(op)
+end
+function recipes.concat(list, axis) return { op = "concat", list, axis or 1 } end
+function recipes.constant(value, shape) return { op = "constant", value, shape } end
+
+return recipes
