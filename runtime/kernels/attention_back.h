@@ -30,7 +30,8 @@ enum {
     WHOLE_PRODUCTS = 5,   /* of a tile, where one task computes all gradients of a pair */
     SPLIT_PRODUCTS = 7,   /* of a tile, where two do */
     KEY_RANGE = 2 * KEYS, /* keys of a task that owns keys */
-    QUERY_RANGE = 2 * BLOCK
+    QUERY_RANGE = 2 * BLOCK,
+    FAR_BYTES = 1 << 20
 };
 
 typedef struct QueryBlock {
@@ -48,6 +49,8 @@ typedef struct QueryBlock {
     float *q_rows, *dout_rows;    /* [BLOCK][padded(d)] */
     float *lse, *delta;           /* [BLOCK], lse in units of log 2 */
     float *ones;                  /* [PANEL] */
+    RowsAhead ahead;
+    int far; /* a pair's keys, values and their gradients are more than a cache keeps */
     int64_t b, group, head, t, n; /* queries t .. t + n - 1 */
 } QueryBlock;
 
@@ -148,19 +151,39 @@ INLINE void differentiate(const int bf16, float unit, int64_t keys, const float 
     }
 }
 
-/* The same of panel i and the tile's keys; the mask scaled those from 'all' on. */
-static void probabilities(const QueryBlock *x, int64_t i, int64_t all, int64_t some, float *s,
-                          float *ds) {
-    const Attention *a = x->a;
+/* Probabilities of panel i's queries and what its scores' cotangents are, of pairs: columns of the
+** tile's rows p and ds, zeros behind 'some' of n, and 'ds' becomes a panel of pairs.  Scores of the
+** first 'all' keys are in units of their own. */
+static void differentiate_pairs(const QueryBlock *x, int64_t i, int64_t all, int64_t some,
+                                int64_t n, const float *s, float *ds) {
     const float *lse = x->lse + i * PANEL, *delta = x->delta + i * PANEL;
-    if (in_pairs(a)) {
-        differentiate(0, score_unit(a), all, lse, delta, s, ds);
-        differentiate(0, 1.0f, some - all, lse, delta, s + all * PANEL, ds + all * PANEL);
-    } else if (rounds(a)) {
-        differentiate(1, 1.0f, some, lse, delta, s, ds);
-    } else {
-        differentiate(0, 1.0f, some, lse, delta, s, ds);
+    uint16_t *p_row = x->p_rows + i * PANEL, *ds_row = x->ds_rows + i * PANEL;
+    V lse0 = v_load(lse), lse1 = v_load(lse + LANES), delta0 = v_load(delta),
+      delta1 = v_load(delta + LANES), d[2][2];
+    int64_t end = x->keys ? n : some;
+    for (int64_t j = 0; j < (end + 1) / 2 * 2; j++, p_row += BLOCK, ds_row += BLOCK) {
+        V *now = d[j % 2], p0 = v_zero(), p1 = v_zero();
+        float unit = j < all ? score_unit(x->a) : 1.0f;
+        now[0] = now[1] = v_zero();
+        if (j < some) {
+            const float *at = s + j * PANEL, *dp = ds + j * PANEL;
+            p0 = v_exp2(v_load(at) * unit - lse0), p1 = v_exp2(v_load(at + LANES) * unit - lse1);
+            now[0] = p0 * (v_load(dp) - delta0), now[1] = p1 * (v_load(dp + LANES) - delta1);
+        }
+        if (x->keys && j < n) {
+            v_store_bf16(p_row, p0), v_store_bf16(p_row + LANES, p1);
+            v_store_bf16(ds_row, now[0]), v_store_bf16(ds_row + LANES, now[1]);
+        }
+        if (j % 2 && x->queries) store_pairs(ds, j - 1, d[0][0], d[0][1], d[1][0], d[1][1]);
     }
+    if (x->queries) close_pairs(ds, end);
+}
+
+/* The same of float32. */
+static void probabilities(const QueryBlock *x, int64_t i, int64_t some, float *s, float *ds) {
+    const float *lse = x->lse + i * PANEL, *delta = x->delta + i * PANEL;
+    if (rounds(x->a)) differentiate(1, 1.0f, some, lse, delta, s, ds);
+    else differentiate(0, 1.0f, some, lse, delta, s, ds);
 }
 
 /* A tile of n keys becomes left operands. */
@@ -173,7 +196,7 @@ static void open_tile(QueryBlock *x, int64_t n, const float *k, int64_t ldk, con
 }
 
 /* Panel i's columns of rows[n][BLOCK] = s[some][PANEL], zeros after them. */
-static void set_columns(int64_t i, int64_t some, int64_t n, const float *s, uint16_t *rows) {
+INLINE void set_columns(int64_t i, int64_t some, int64_t n, const float *s, uint16_t *rows) {
     rows += i * PANEL;
     for (int64_t j = 0; j < n; j++, rows += BLOCK, s += PANEL)
         for (int c = 0; c < PANEL; c += LANES)
@@ -228,14 +251,12 @@ static void hand_on(QueryBlock *x, int64_t i, int64_t some, int64_t n, const flo
         if (x->queries) k_tile_mix(some, a->dk, k, ldk, ds, x->ones, dq);
         return;
     }
-    if (x->keys) {
+    if (SHAPED && x->keys) {
         set_columns(i, some, n, p, x->p_rows);
         set_columns(i, some, n, ds, x->ds_rows);
     }
-    if (x->queries) {
-        k_pairs_panel(some, ds, ds);
-        mix_pairs(n, some, a->dk, x->turned, ds, dq, x->spare);
-    }
+    if (SHAPED && x->queries) k_pairs_panel(some, ds, ds);
+    if (x->queries) mix_pairs(n, some, a->dk, x->turned, ds, dq, x->spare);
 }
 
 /* p and ds of panel i against the tile's n keys from 'first' on; returns how many
@@ -247,7 +268,8 @@ static int64_t tile_panel(QueryBlock *x, int64_t i, int64_t first, int64_t n, co
     int64_t t = x->t + i * PANEL, last = min64(t + PANEL, queries_of(a, x->b)) - 1;
     int64_t all = visible(a, &x->source, t, first, n),
             some = visible(a, &x->source, last, first, n);
-    float *p = x->p + i * KEYS * PANEL, *ds = x->ds + i * KEYS * PANEL;
+    int64_t place = in_pairs(a) ? 0 : i; /* of pairs, what is left of them are rows */
+    float *p = x->p + place * KEYS * PANEL, *ds = x->ds + place * KEYS * PANEL;
     if (SHAPED && first_seen(a, &x->source, t) >= first + n) some = 0;
     if (some > 0) scores(x, i, some, k, ldk, v, ldv, p, ds);
     if (!SHAPED && some > all) {
@@ -255,7 +277,8 @@ static int64_t tile_panel(QueryBlock *x, int64_t i, int64_t first, int64_t n, co
         visible_to(a, &x->source, t, first, seen);
         k_tile_mask(all, some, seen, score_unit(a), p);
     }
-    if (!SHAPED) probabilities(x, i, all, some, p, ds);
+    if (!SHAPED && in_pairs(a)) differentiate_pairs(x, i, all, some, n, p, ds);
+    else if (!SHAPED) probabilities(x, i, some, p, ds);
     else if (some > 0) shaped_probabilities(x, i, first, some, p, ds);
     if (some > 0 || in_pairs(a)) hand_on(x, i, some, n, k, ldk, p, ds);
     return some;
@@ -295,13 +318,19 @@ static void tile(QueryBlock *x, int64_t first, int64_t n) {
     const float *v = k_source_near(a, &x->source, first, n, a->dv, x->source.v, &ldv, x->v);
     float *dk = a->dk_ + (key_row(a, x->b) + first) * a->lddk + x->group * a->dk;
     float *dv = a->dvalue + (key_row(a, x->b) + first) * a->lddv + x->group * a->dv;
-    if (x->keys && !a->pool) {
-        k_rows_soon(n, a->dk, dk, a->lddk);
-        k_rows_soon(n, a->dv, dv, a->lddv);
+    /* Blocks before this one have seen the others. */
+    int fresh = x->t == 0 || first + 2 * n > x->t || x->far;
+    ahead_clear(&x->ahead);
+    if (fresh) source_ahead(a, &x->source, first + n, KEYS, &x->ahead);
+    if (fresh && x->keys && !a->pool) {
+        ahead_add(&x->ahead, n, a->dk, dk, a->lddk);
+        ahead_add(&x->ahead, n, a->dv, dv, a->lddv);
     }
     if (in_pairs(a)) open_tile(x, n, k, ldk, v, ldv);
-    for (int64_t i = 0; i < panels; i++)
+    for (int64_t i = 0; i < panels; i++) {
+        ahead_ask(&x->ahead, panels - i);
         count[i] = tile_panel(x, i, first, n, k, ldk, v, ldv);
+    }
     /* Later panels may be past their windows. */
     while (SHAPED && a->window && panels > 0 && !count[panels - 1])
         panels--;
@@ -359,6 +388,7 @@ static void own_keys(QueryBlock *x, int64_t k0, int64_t k1, int queries) {
     clear_rows(rows, a->dv, a->dvalue + row * a->lddv + x->group * a->dv, a->lddv);
     x->keys = 1;
     x->queries = queries;
+    x->far = (k1 - k0) * (a->dk + a->dv) * 8 > FAR_BYTES;
     int64_t t0 = a->causal && !a->sees ? k0 / BLOCK * BLOCK : 0, t1 = queries_of(a, x->b);
     if (SHAPED && a->window) t1 = min64(t1, k1 - 1 + a->window);
     blocks(x, x->group * shared, (x->group + 1) * shared, t0, t1, k0, k1);
@@ -374,7 +404,7 @@ static int whole_groups(const Attention *a) {
     return a->pool || most * workers * WHOLE_PRODUCTS <= pairs * SPLIT_PRODUCTS;
 }
 
-static void grad_task(const Attention *a, int64_t task, float *scratch) {
+static void grad_part(const Attention *a, int64_t task, float *scratch) {
     int64_t pairs = a->sequences * a->groups;
     if (whole_groups(a)) {
         QueryBlock x = open_space(a, task / a->groups, task % a->groups, scratch);
@@ -393,8 +423,14 @@ static void grad_task(const Attention *a, int64_t task, float *scratch) {
     int64_t head = task % a->heads, b = task / a->heads % a->sequences;
     int64_t t = (ranges - 1 - task / a->heads / a->sequences) * QUERY_RANGE; /* the longest first */
     QueryBlock x = open_space(a, b, head / (a->heads / a->groups), scratch);
-    x.queries = 1;
+    x.queries = x.far = 1;
     blocks(&x, head, head + 1, t, min64(t + QUERY_RANGE, queries_of(a, b)), 0, x.source.count);
+}
+
+static void grad_task(const Attention *a, int64_t task, float *scratch) {
+    if (in_pairs(a)) k_pairs_begin();
+    grad_part(a, task, scratch);
+    if (in_pairs(a)) k_pairs_end();
 }
 
 #endif

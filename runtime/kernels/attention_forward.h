@@ -31,6 +31,7 @@ typedef struct Forward {
     /* of pairs: a tile's keys, its values turned, and as they come */
     uint16_t *keys, *turned, *rows;
     float *spare;
+    RowsAhead ahead;
 } Forward;
 
 /* Fewer queries a task while there are few tasks: results don't depend on it. */
@@ -72,22 +73,45 @@ static void raise(int64_t from, int64_t to, const float *s, float *largest) {
     v_store(largest + LANES, m1);
 }
 
-/* Scores of pairs, n rows, in units of log 2; maxima rise to them. */
-static void scale_and_raise(int64_t n, float unit, float *s, float *largest) {
+/* Maxima rise to 'unit' times the scores of n rows. */
+static void raise_scaled(int64_t n, float unit, const float *s, float *largest) {
     V m0 = v_load(largest), m1 = v_load(largest + LANES);
     for (int64_t j = 0; j < n; j++, s += PANEL) {
-        V s0 = v_load(s) * unit, s1 = v_load(s + LANES) * unit;
-        m0 = v_max(m0, s0);
-        m1 = v_max(m1, s1);
-        v_store(s, s0);
-        v_store(s + LANES, s1);
+        m0 = v_max(m0, v_load(s) * unit);
+        m1 = v_max(m1, v_load(s + LANES) * unit);
     }
     v_store(largest, m0);
     v_store(largest + LANES, m1);
 }
 
+/* What softmax does, of scores of pairs, those of the first 'all' keys times 'unit': s becomes a
+** panel of pairs. */
+static void softmax_pairs(int64_t all, int64_t keys, float unit, const float *before,
+                          const QueryPanel *panel, float *alpha, float *s) {
+    V m0 = v_load(panel->largest), m1 = v_load(panel->largest + LANES);
+    V a0 = v_exp2(v_load(before) - m0), a1 = v_exp2(v_load(before + LANES) - m1);
+    V sum0 = v_load(panel->sum) * a0, sum1 = v_load(panel->sum + LANES) * a1;
+    for (int64_t j = 0; j < keys; j += 2) {
+        const float *at = s + j * PANEL, *next = at + PANEL;
+        float u0 = j < all ? unit : 1.0f, u1 = j + 1 < all ? unit : 1.0f;
+        V even0 = v_exp2(v_load(at) * u0 - m0), even1 = v_exp2(v_load(at + LANES) * u0 - m1),
+          odd0 = v_zero(), odd1 = v_zero();
+        if (j + 1 < keys)
+            odd0 = v_exp2(v_load(next) * u1 - m0), odd1 = v_exp2(v_load(next + LANES) * u1 - m1);
+        sum0 = sum0 + even0 + odd0;
+        sum1 = sum1 + even1 + odd1;
+        store_pairs(s, j, even0, even1, odd0, odd1);
+    }
+    close_pairs(s, keys);
+    v_store(panel->sum, sum0);
+    v_store(panel->sum + LANES, sum1);
+    v_store(alpha, a0);
+    v_store(alpha + LANES, a1);
+}
+
 static void multiply_rows(int64_t n, const float *factor, float *s) {
     V f0 = v_load(factor), f1 = v_load(factor + LANES);
+    if (__builtin_reduce_and((f0 == 1.0f) & (f1 == 1.0f))) return; /* no maximum rose */
     for (int64_t j = 0; j < n; j++, s += PANEL) {
         v_store(s, v_load(s) * f0);
         v_store(s + LANES, v_load(s + LANES) * f1);
@@ -106,7 +130,7 @@ static void score(const Forward *f, const QueryPanel *panel, int64_t all, int64_
     if (in_pairs(a)) {
         score_pairs(some, a->dk, f->keys, panel->q, f->score, f->spare);
         if (SHAPED) return;
-        scale_and_raise(all, score_unit(a), f->score, panel->largest);
+        raise_scaled(all, score_unit(a), f->score, panel->largest);
         return;
     }
     k_tile_score(all, a->dk, k, ldk, panel->q, f->score, panel->largest);
@@ -122,7 +146,6 @@ static void mix(const Forward *f, const QueryPanel *panel, int64_t n, int64_t so
         k_tile_mix(some, a->dv, v, ldv, f->score, f->alpha, panel->o);
         return;
     }
-    k_pairs_panel(some, f->score, f->score);
     multiply_rows(a->dv, f->alpha, panel->o);
     mix_pairs(n, some, a->dv, f->turned, f->score, panel->o, f->spare);
 }
@@ -149,7 +172,9 @@ static void attend(const Forward *f, const QueryPanel *panel, int64_t head, int6
         k_tile_mask(all, some, seen, score_unit(a), f->score);
         raise(all, some, f->score, panel->largest);
     }
-    if (rounds(a)) softmax(1, some, before, panel, f->alpha, f->score);
+    if (in_pairs(a))
+        softmax_pairs(SHAPED ? 0 : all, some, score_unit(a), before, panel, f->alpha, f->score);
+    else if (rounds(a)) softmax(1, some, before, panel, f->alpha, f->score);
     else softmax(0, some, before, panel, f->alpha, f->score);
     mix(f, panel, n, some, v, ldv);
 }
@@ -193,6 +218,14 @@ static void close_panel(const Attention *a, const KeySource *s, const QueryPanel
         a->lse[(row + i) * a->ldlse + head] = lse[i];
 }
 
+/* What becomes the results of all panels. */
+static void results_ahead(Forward *f, int64_t head) {
+    const Attention *a = f->a;
+    const QueryPanel *first = f->panel, *last = &f->panel[f->panels - 1];
+    ahead_add(&f->ahead, last->t + last->queries - first->t, a->dv,
+              a->o + (f->row + first->t) * a->ldo + head * a->dv, a->ldo);
+}
+
 static void forward(Forward *f, int64_t head) {
     const Attention *a = f->a;
     const KeySource *s = &f->source;
@@ -215,8 +248,13 @@ static void forward(Forward *f, int64_t head) {
             k_pairs_rows(n, a->dv, v, ldv, f->rows);
             k_pairs_turn(n, a->dv, f->rows, f->turned);
         }
-        for (int64_t i = 0; i < f->panels; i++)
+        ahead_clear(&f->ahead);
+        source_ahead(a, s, first + n, min64(KEYS, end - first - n), &f->ahead);
+        if (first == begin) results_ahead(f, head);
+        for (int64_t i = 0; i < f->panels; i++) {
+            ahead_ask(&f->ahead, f->panels - i);
             attend(f, &f->panel[i], head, first, n, k, ldk, v, ldv);
+        }
     }
 }
 
@@ -240,7 +278,9 @@ static void attention_task(const Attention *a, int64_t task, float *scratch) {
         f.spare = take(&scratch, k_pairs_spare());
     }
     open_panels(&f, row, head, t, end, scratch);
+    if (in_pairs(a)) k_pairs_begin();
     forward(&f, head);
+    if (in_pairs(a)) k_pairs_end();
     for (int64_t i = 0; i < f.panels; i++)
         close_panel(a, &f.source, &f.panel[i], row, head);
 }

@@ -9,7 +9,8 @@
 
 #include <stdint.h>
 
-enum { PAIR_STEPS = 32, PAIR_COLUMNS = 32 };
+/* Products of whole PAIR_ROWS rows cost less than of some of them. */
+enum { PAIR_STEPS = 32, PAIR_COLUMNS = 32, PAIR_ROWS = 32 };
 
 /* out[n][d up to a multiple of PAIR_STEPS] = rows[n][d], rounded */
 void k_pairs_rows(int64_t n, int64_t d, const float *rows, int64_t ld, uint16_t *out);
@@ -20,7 +21,11 @@ void k_pairs_panel(int64_t steps, const float *panel, float *out);
 /* A block from w[steps][columns], in so many floats. */
 void k_pairs_block(int64_t columns, int64_t steps, const float *w, int64_t ldw, float *out);
 int64_t k_pairs_block_floats(int64_t columns, int64_t steps);
-/* c[rows, columns] (+)= a[rows, steps] block; 'spare': k_pairs_spare() floats */
+/* What multiplies is the thread's own between them. */
+void k_pairs_begin(void);
+void k_pairs_end(void);
+/* c[rows, columns] (+)= a[rows, steps] block, steps a multiple of PAIR_STEPS; 'spare':
+** k_pairs_spare() floats */
 void k_pairs_multiply(int64_t rows, int64_t steps, const uint16_t *a, int64_t lda,
                       const float *block, float *c, int64_t ldc, int64_t columns, int add,
                       float *spare);

@@ -19,6 +19,7 @@
 #ifndef STRATA_ATTENTION_TILE_H
 #define STRATA_ATTENTION_TILE_H
 
+#include "attention_ahead.h"
 #include "attention_pairs.h"
 #include "kernels.h"
 #include "scratch.h"
@@ -170,13 +171,21 @@ void k_rows_load(int bf16, int64_t n, int64_t d, const float *rows, int64_t ld, 
 /* Asks for rows that will be needed some thousand cycles later; any address will do. */
 void k_rows_soon(int64_t n, int64_t d, const float *rows, int64_t ld);
 /* Keys (or values) first..first+n-1 of a source, as they are multiplied or made pairs: its rows, as
-** they are if nothing lies between them, else their copy, or their averages; sets *ld. If rows lie
-** apart, the n after them are asked for. */
+** they are if nothing lies between them, else their copy, or their averages; sets *ld. */
 const float *k_source_near(const Attention *a, const KeySource *s, int64_t first, int64_t n,
                            int64_t d, const float *rows, int64_t *ld, float *copy);
 /* Adds gradients of the averages first..first+n-1, padded(d) apart, to those of rows. */
 void k_pool_back(const Attention *a, int64_t first, int64_t n, int64_t d, const float *average,
                  float *rows, int64_t ld);
+
+/* Of rows of a source that lie apart, keys and values first..first+n-1 are needed soon. */
+INLINE void source_ahead(const Attention *a, const KeySource *s, int64_t first, int64_t n,
+                         RowsAhead *x) {
+    n = min64(n, s->count - first);
+    if (s->pooled || s->ring) return;
+    if (s->ldk != a->dk) ahead_add(x, n, a->dk, s->k + first * s->ldk, s->ldk);
+    if (s->ldv != a->dv) ahead_add(x, n, a->dv, s->v + first * s->ldv, s->ldv);
+}
 
 /* The same of keys that k_source_near cannot find, some in a ring: sets both and their strides. */
 void k_shaped_near(const Attention *a, const KeySource *s, int64_t first, int64_t n,
@@ -205,16 +214,31 @@ void k_attention_shaped(const Attention *a, int64_t task, float *scratch);
 void k_attention_few_shaped(const Attention *a, int64_t task, float *scratch);
 void k_attention_grad_shaped(const Attention *a, int64_t task, float *scratch);
 
-/* Products of pairs, of a tile of n keys.  s[keys][PANEL] = rows[keys][d] . panel[d][PANEL] */
+/* Products of pairs, of a tile of KEYS keys.  s[keys][PANEL] = rows[keys][d] . panel[d][PANEL], and
+** some keys more, of which nothing is known, up to whole PAIR_ROWS. */
 INLINE void score_pairs(int64_t keys, int64_t d, const uint16_t *rows, const float *panel, float *s,
                         float *spare) {
-    k_pairs_multiply(keys, whole_steps(d), rows, whole_steps(d), panel, s, PANEL, PANEL, 0, spare);
+    int64_t whole = (keys + PAIR_ROWS - 1) / PAIR_ROWS * PAIR_ROWS;
+    k_pairs_multiply(whole, whole_steps(d), rows, whole_steps(d), panel, s, PANEL, PANEL, 0, spare);
 }
+_Static_assert(KEYS % PAIR_ROWS == 0, "there is room for them");
 
 /* y[d][PANEL] += turned[d][some of n keys] . p[some][PANEL], a panel of pairs */
 INLINE void mix_pairs(int64_t n, int64_t some, int64_t d, const uint16_t *turned, const float *p,
                       float *y, float *spare) {
     k_pairs_multiply(d, whole_steps(some), turned, whole_steps(n), p, y, PANEL, PANEL, 1, spare);
+}
+
+/* Rows j and j + 1 of a panel that becomes one of pairs. */
+INLINE void store_pairs(float *panel, int64_t j, V even0, V even1, V odd0, V odd1) {
+    v_store(panel + j / 2 * PANEL, v_pairs(even0, odd0));
+    v_store(panel + j / 2 * PANEL + LANES, v_pairs(even1, odd1));
+}
+
+/* Zeros behind n rows of a panel of pairs, up to PAIR_STEPS. */
+INLINE void close_pairs(float *panel, int64_t n) {
+    for (int64_t i = (n + 1) / 2 * PANEL; i < whole_steps(n) / 2 * PANEL; i += LANES)
+        v_store(panel + i, v_zero());
 }
 
 /* attention_few.c: 'time' <= FEW with caches */

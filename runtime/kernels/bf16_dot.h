@@ -14,15 +14,27 @@
 #endif
 _Static_assert(LANES == 16, "pairs need vectors of 16 floats");
 
+/* STEPS_PART: steps of a block, at most.  GROUP: rows of a transposed left operand packed at once,
+** GROUP_MOST steps of each, a multiple of GROUP_STEPS. */
 #ifdef STRATA_TILES
-enum { STEPS_UNIT = 32, ROWS_UNIT = 32 };
+enum { STEPS_UNIT = 32, ROWS_UNIT = 32, STEPS_PART = 512, SUM_ONCE = 256 };
+enum { GROUP = 512, GROUP_STEPS = 32, GROUP_MOST = STEPS_PART };
 #else
-enum { STEPS_UNIT = 2, ROWS_UNIT = MR };
+enum { STEPS_UNIT = 2, ROWS_UNIT = MR, STEPS_PART = STEPS_MAX, SUM_ONCE = 2 * MR };
+enum { GROUP = 96, GROUP_STEPS = 32, GROUP_MOST = STEPS_MAX };
 #endif
-/* Rows of a transposed left operand packed at once, and their steps. */
-enum { GROUP = 96, GROUP_STEPS = 32 };
-enum { SPARE_ROOM = ROWS_UNIT * STEPS_MAX / 2, EDGE_ROOM = ROWS_UNIT * PANEL };
-enum { LEFT_ROOM = GROUP * STEPS_MAX / 2 + SPARE_ROOM + EDGE_ROOM };
+/* What multiplying needs: room for rows filled up with zeros, and for two blocks of sums.  Then the
+** transposed operand, with a cache line between its rows, so that those side by side do not meet
+** in one cache set. */
+enum {
+    SPARE_APART = 32,
+    SPARE_ROOM = ROWS_UNIT * (STEPS_PART + SPARE_APART) / 2,
+    EDGE_ROOM = 2 * ROWS_UNIT * PANEL,
+    MULTIPLY_ROOM = SPARE_ROOM + EDGE_ROOM,
+    GROUP_APART = 32,
+    GROUP_ROOM = GROUP * (GROUP_MOST + GROUP_APART) / 2
+};
+enum { LEFT_ROOM = MULTIPLY_ROOM + GROUP_ROOM };
 enum { PAIRS_AHEAD = 8 }; /* rows that packing asks for in advance */
 
 INLINE int64_t round_steps(int64_t steps, int64_t unit) { return (steps + unit - 1) / unit * unit; }
@@ -35,17 +47,24 @@ INLINE void zero_pairs(int64_t steps, float *out) {
         v_store(out + p * PANEL, v_zero());
 }
 
+/* 'past' is a constant where inlined: past the caches, to where nobody reads soon; 'out' is then
+** on a cache line. */
+INLINE void put_pairs(float *out, V x, const int past) {
+    if (past) __builtin_nontemporal_store(x, (V *)out);
+    else v_store(out, x);
+}
+
 /* LANES columns of one panel from as many rows of w. */
 INLINE void pack_row_pairs(const float *w, int64_t ldw, int64_t first, int64_t last, int64_t steps,
-                           float *out) {
+                           float *out, const int past) {
     const float *row[LANES];
     V t[4];
     rows_of(w, ldw, first, last, row);
     int64_t s = 0;
     for (; s + 4 <= steps; s += 4) {
         transpose_four(row, s, t);
-        v_store(out + s / 2 * PANEL, v_pairs(t[0], t[1]));
-        v_store(out + (s / 2 + 1) * PANEL, v_pairs(t[2], t[3]));
+        put_pairs(out + s / 2 * PANEL, v_pairs(t[0], t[1]), past);
+        put_pairs(out + (s / 2 + 1) * PANEL, v_pairs(t[2], t[3]), past);
     }
     for (; s < steps; s += 2)
         v_store(out + s / 2 * PANEL,
@@ -54,11 +73,16 @@ INLINE void pack_row_pairs(const float *w, int64_t ldw, int64_t first, int64_t l
 }
 
 /* The block whose columns are the first 'columns' rows of w[.., steps]. */
-NOINLINE void pack_weight_columns(int64_t columns, int64_t steps, const float *w, int64_t ldw,
-                                  float *out) {
+INLINE void weight_columns(int64_t columns, int64_t steps, const float *w, int64_t ldw, float *out,
+                           const int past) {
     for (int64_t j = 0; j < columns; j += PANEL, out += panel_room(steps))
         for (int v = 0; v < PANEL_VECTORS; v++)
-            pack_row_pairs(w, ldw, j + v * LANES, columns - 1, steps, out + v * LANES);
+            pack_row_pairs(w, ldw, j + v * LANES, columns - 1, steps, out + v * LANES, past);
+}
+
+NOINLINE void pack_weight_columns(int64_t columns, int64_t steps, const float *w, int64_t ldw,
+                                  float *out) {
+    weight_columns(columns, steps, w, ldw, out, 0);
 }
 
 /* 'left' numbers or a vector of them; none: zeros. */
@@ -72,43 +96,52 @@ INLINE V load_bf16_upto(const uint16_t *p, int64_t left) {
 
 /* Steps [from, to) of the block whose columns are the first 'columns' columns of a matrix; w: row
 ** 'from'. 'from' is even, and so is 'to' or it is 'steps'. */
-NOINLINE void pack_some_rows(int64_t columns, int64_t steps, int64_t from, int64_t to,
-                             const float *w, int64_t ldw, float *out) {
+INLINE void pack_some_rows(int64_t columns, int64_t steps, int64_t from, int64_t to, const float *w,
+                           int64_t ldw, float *out, const int past) {
     for (int64_t j = 0; j < columns; j += PANEL, out += panel_room(steps))
         for (int v = 0; v < PANEL_VECTORS; v++) {
             int64_t at = j + v * LANES;
             const float *row = w + at;
             for (int64_t s = from; s < to; s += 2, row += 2 * ldw) {
                 V odd = s + 1 < to ? load_upto(row + ldw, columns - at) : v_zero();
-                v_store(out + s / 2 * PANEL + v * LANES,
-                        v_pairs(load_upto(row, columns - at), odd));
+                put_pairs(out + s / 2 * PANEL + v * LANES,
+                          v_pairs(load_upto(row, columns - at), odd), past);
             }
             if (to == steps) zero_pairs(steps, out + v * LANES);
         }
 }
 
 /* All of them. */
-INLINE void pack_weight_rows(int64_t columns, int64_t steps, const float *w, int64_t ldw,
-                             float *out) {
-    pack_some_rows(columns, steps, 0, steps, w, ldw, out);
+NOINLINE void pack_weight_rows(int64_t columns, int64_t steps, const float *w, int64_t ldw,
+                               float *out) {
+    pack_some_rows(columns, steps, 0, steps, w, ldw, out, 0);
 }
 
 /* Pairs of bfloat16s as they are in two rows. */
 INLINE V pair_bf16(V even, V odd) { return (V)((VU)even >> 16 | (VU)odd); }
 
+/* LANES columns, or 'left' if they are fewer, of rows 'even' and, if it is there, 'odd'. */
+INLINE V pair_rows(const uint16_t *even, const uint16_t *odd, int64_t left) {
+    if (odd && left >= LANES) return pair_bf16(v_load_bf16(even), v_load_bf16(odd));
+    return pair_bf16(load_bf16_upto(even, left), odd ? load_bf16_upto(odd, left) : v_zero());
+}
+
 /* The block whose columns are the first 'columns' of x[steps, ..]. */
 NOINLINE void pack_tokens(int64_t columns, int64_t steps, const uint16_t *x, int64_t ldx,
                           float *out) {
-    for (int64_t s = 0; s < steps; s += 2)
-        for (int64_t j = 0; j < columns; j += LANES) {
-            const uint16_t *even = x + s * ldx + j;
-            V odd = s + 1 < steps ? load_bf16_upto(even + ldx, columns - j) : v_zero();
-            __builtin_prefetch(even + PAIRS_AHEAD * ldx);
-            v_store(out + j / PANEL * panel_room(steps) + s / 2 * PANEL + j % PANEL,
-                    pair_bf16(load_bf16_upto(even, columns - j), odd));
+    int64_t room = panel_room(steps);
+    for (int64_t s = 0; s < steps; s += 2, x += 2 * ldx) {
+        const uint16_t *odd = s + 1 < steps ? x + ldx : 0;
+        float *to = out + s / 2 * PANEL;
+        for (int64_t j = 0; j < columns; j += PANEL, to += room) {
+            __builtin_prefetch(x + PAIRS_AHEAD * ldx + j);
+            __builtin_prefetch(x + (PAIRS_AHEAD + 1) * ldx + j);
+            for (int64_t v = 0; v < PANEL && j + v < columns; v += LANES)
+                v_store(to + v, pair_rows(x + j + v, odd ? odd + j + v : 0, columns - j - v));
         }
+    }
     for (int64_t j = 0; j < columns; j += LANES)
-        zero_pairs(steps, out + j / PANEL * panel_room(steps) + j % PANEL);
+        zero_pairs(steps, out + j / PANEL * room + j % PANEL);
 }
 
 /* The lanes of a and b whose place has bit 'd' trade places. */
@@ -136,113 +169,106 @@ INLINE void transpose_all(V *t) {
     ROUND_(t, 1);
 }
 
-/* The transpose of dy[steps, rows]: a row of steps, filled up with zeros to GROUP_STEPS, for each
-** of its columns. */
-INLINE void transpose_left(int64_t rows, int64_t steps, const uint16_t *dy, int64_t lddy,
-                           float *out) {
-    int64_t ld = round_steps(steps, GROUP_STEPS) / 2;
+/* LANES columns of a panel from as many rows of bfloat16s, or 'rows' of them if those are fewer. */
+INLINE void pack_pairs_rows(int64_t rows, int64_t steps, const uint16_t *w, int64_t ldw,
+                            float *out) {
+    for (int64_t s = 0; s < steps; s += 2 * LANES) {
+        uint16_t part[LANES][2 * LANES];
+        int64_t some = steps - s < 2 * LANES ? steps - s : 2 * LANES;
+        V t[LANES];
+        if (some < 2 * LANES) __builtin_memset(part, 0, sizeof part);
+        UNROLL for (int i = 0; i < LANES; i++) {
+            const uint16_t *row = w + (i < rows ? i : 0) * ldw + s;
+            if (some < 2 * LANES) row = __builtin_memcpy(part[i], row, (size_t)some * sizeof *row);
+            t[i] = v_load_pairs(row);
+        }
+        transpose_all(t);
+        for (int i = 0; i < LANES && s + 2 * i < round_steps(steps, STEPS_UNIT); i++)
+            v_store(out + (s / 2 + i) * PANEL, t[i]);
+    }
+}
+
+/* 32 bfloat16s as they lie, in groups of eight. */
+typedef uint16_t Words __attribute__((vector_size(64)));
+typedef uint16_t Eight __attribute__((vector_size(16)));
+typedef uint16_t EightMem __attribute__((vector_size(16), aligned(2), may_alias));
+typedef uint16_t WordsMem __attribute__((vector_size(64), aligned(2), may_alias));
+
+/* Eight columns of rows 0, 8, 16 and 24, a group each. */
+INLINE Words four_rows(const uint16_t *x, int64_t ld) {
+    Eight a = *(const EightMem *)x, b = *(const EightMem *)(x + 8 * ld);
+    Eight c = *(const EightMem *)(x + 16 * ld), d = *(const EightMem *)(x + 24 * ld);
+    typedef uint16_t Sixteen __attribute__((vector_size(32)));
+    Sixteen low =
+        __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    Sixteen high =
+        __builtin_shufflevector(c, d, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
+                                   16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31);
+}
+
+/* In each group the first halves of a and b, or the second ones, in turns of 'n' bfloat16s. */
+#define GROUPS_(f, b) f(b), f(b + 8), f(b + 16), f(b + 24)
+#define ONES_(b) b, b + 32, b + 1, b + 33, b + 2, b + 34, b + 3, b + 35
+#define TWOS_(b) b, b + 1, b + 32, b + 33, b + 2, b + 3, b + 34, b + 35
+#define FOURS16_(b) b, b + 1, b + 2, b + 3, b + 32, b + 33, b + 34, b + 35
+#define TURNS_(f, x, i, j)                                           \
+    do {                                                             \
+        Words low_ = __builtin_shufflevector(x[i], x[j], GROUPS_(f, 0)); \
+        x[j] = __builtin_shufflevector(x[i], x[j], GROUPS_(f, 4));   \
+        x[i] = low_;                                                 \
+    } while (0)
+
+/* Columns of x[32, 8] as rows of 32, at row k: turned[row_of(k)]. */
+INLINE void transpose_words(Words *x) {
+    UNROLL for (int i = 0; i < 8; i += 2) TURNS_(ONES_, x, i, i + 1);
+    UNROLL for (int i = 0; i < 8; i += 4) {
+        TURNS_(TWOS_, x, i, i + 2);
+        TURNS_(TWOS_, x, i + 1, i + 3);
+    }
+    UNROLL for (int i = 0; i < 4; i++) TURNS_(FOURS16_, x, i, i + 4);
+}
+
+/* Where transpose_words leaves column k. */
+INLINE int column_at(int k) { return (k & 1) << 2 | (k & 2) | (k & 4) >> 2; }
+
+/* Eight columns of 32 rows of dy as rows of 'out'. */
+INLINE void transpose_eight(int64_t columns, const uint16_t *dy, int64_t lddy, uint16_t *out,
+                            int64_t ld) {
+    Words x[8];
+    UNROLL for (int i = 0; i < 8; i++) x[i] = four_rows(dy + i * lddy, lddy);
+    transpose_words(x);
+    UNROLL for (int k = 0; k < 8; k++) if (k < columns) *(WordsMem *)(out + k * ld) =
+        x[column_at(k)];
+}
+
+/* The transpose of dy[steps, rows]: a row of steps, 'ld' bfloat16s apart, filled up with zeros to
+** GROUP_STEPS, for each of its columns. */
+NOINLINE void transpose_left(int64_t rows, int64_t steps, const uint16_t *dy, int64_t lddy,
+                             uint16_t *out, int64_t ld) {
+    uint16_t part[GROUP_STEPS * 8];
     for (int64_t s = 0; s < steps; s += GROUP_STEPS)
-        for (int64_t r = 0; r < rows; r += LANES) {
-            V t[LANES];
-            UNROLL for (int p = 0; p < LANES; p++) {
-                int64_t at = s + 2 * p;
-                const uint16_t *even = dy + at * lddy + r;
-                t[p] = pair_bf16(at < steps ? load_bf16_upto(even, rows - r) : v_zero(),
-                                 at + 1 < steps ? load_bf16_upto(even + lddy, rows - r) : v_zero());
+        for (int64_t r = 0; r < rows; r += 8) {
+            const uint16_t *from = dy + s * lddy + r;
+            int64_t some = steps - s < GROUP_STEPS ? steps - s : GROUP_STEPS, apart = lddy,
+                    columns = rows - r < 8 ? rows - r : 8;
+            for (int i = 0; i < 8; i++) /* a quarter of the next rows' lines */
+                __builtin_prefetch(dy + (s + GROUP_STEPS + r % 32 + i) * lddy + r / 32 * 32, 0, 2);
+            if (some < GROUP_STEPS || columns < 8) {
+                __builtin_memset(part, 0, sizeof part);
+                for (int64_t i = 0; i < some; i++)
+                    for (int64_t k = 0; k < columns; k++)
+                        part[i * 8 + k] = from[i * lddy + k];
+                from = part, apart = 8;
             }
-            transpose_all(t);
-            for (int p = 0; p < LANES && r + p < rows; p++)
-                v_store(out + (r + p) * ld + s / 2, t[p]);
+            transpose_eight(columns, from, apart, out + r * ld + s, ld);
         }
 }
 
 /* == Multiplying ========================================================== */
 
 #ifdef STRATA_TILES
-
-/* c[32, 32] (+)= a[32, steps] panel: four tiles of c, two of each operand. */
-INLINE void four_tiles(int64_t steps, const uint16_t *a, int64_t lda, const float *panel, float *c,
-                       int64_t ldc, int add) {
-    int64_t row = lda * (int64_t)sizeof *a, out = ldc * (int64_t)sizeof *c;
-    float *below = c + TILE * ldc;
-    TILES_HERE;
-    if (add) {
-        t_load(0, c, out);
-        t_load(1, c + TILE, out);
-        t_load(2, below, out);
-        t_load(3, below + TILE, out);
-    } else {
-        t_zero(0);
-        t_zero(1);
-        t_zero(2);
-        t_zero(3);
-    }
-    for (int64_t s = 0; s < steps; s += TILE_STEPS, a += TILE_STEPS, panel += TILE * PANEL) {
-        t_load(4, a, row);
-        t_load(6, panel, PANEL * 4);
-        t_load(5, a + TILE * lda, row);
-        t_load(7, panel + TILE, PANEL * 4);
-        t_dot(0, 4, 6);
-        t_dot(1, 4, 7);
-        t_dot(2, 5, 6);
-        t_dot(3, 5, 7);
-    }
-    t_store(0, c, out);
-    t_store(1, c + TILE, out);
-    t_store(2, below, out);
-    t_store(3, below + TILE, out);
-}
-
-/* 'rows' of 'columns' numbers of bytes. */
-INLINE void copy_rows(int64_t rows, int64_t bytes, const void *from, int64_t from_step, void *to,
-                      int64_t to_step) {
-    for (int64_t r = 0; r < rows; r++)
-        __builtin_memcpy((char *)to + r * to_step, (const char *)from + r * from_step,
-                         (size_t)bytes);
-}
-
-/* The same where c has fewer rows or columns: in 'edge', which starts as c so that no sum is
-** rounded otherwise than in the middle. */
-INLINE void edge_tiles(int64_t rows, int64_t columns, int64_t steps, const uint16_t *a, int64_t lda,
-                       const float *panel, float *c, int64_t ldc, int add, float *edge) {
-    int64_t bytes = columns * (int64_t)sizeof *c, out = ldc * (int64_t)sizeof *c;
-    if (add) copy_rows(rows, bytes, c, out, edge, PANEL * 4);
-    four_tiles(steps, a, lda, panel, edge, PANEL, add);
-    copy_rows(rows, bytes, edge, PANEL * 4, c, out);
-}
-
-/* 32 rows or fewer against all panels; 'spare': room for rows filled up with zeros. */
-INLINE void tile_rows(int64_t rows, int64_t steps, const uint16_t *a, int64_t lda,
-                      const float *block, float *c, int64_t ldc, int64_t columns, int add,
-                      float *spare, float *edge) {
-    int64_t whole = round_steps(steps, STEPS_UNIT);
-    if (rows < ROWS_UNIT || whole > steps) {
-        __builtin_memset(spare, 0, (size_t)(ROWS_UNIT * whole) * sizeof *a);
-        copy_rows(rows, steps * (int64_t)sizeof *a, a, lda * (int64_t)sizeof *a, spare,
-                  whole * (int64_t)sizeof *a);
-        a = (const uint16_t *)spare;
-        lda = whole;
-    }
-    for (int64_t j = 0; j < columns; j += PANEL, block += panel_room(steps)) {
-        int64_t here = columns - j < PANEL ? columns - j : PANEL;
-        if (rows < ROWS_UNIT || here < PANEL)
-            edge_tiles(rows, here, whole, a, lda, block, c + j, ldc, add, edge);
-        else four_tiles(whole, a, lda, block, c + j, ldc, add);
-    }
-}
-
-/* y[rows, columns] (+)= a[rows, steps] block */
-NOINLINE void multiply_tokens(int64_t rows, int64_t steps, const uint16_t *a, int64_t lda,
-                              const float *block, BlockTarget y, int64_t columns, float *left) {
-    float *spare = left + GROUP * STEPS_MAX / 2, *edge = spare + SPARE_ROOM;
-    TILES_BEGIN;
-    for (int64_t i = 0; i < rows; i += ROWS_UNIT)
-        tile_rows(rows - i < ROWS_UNIT ? rows - i : ROWS_UNIT, steps, a + i * lda, lda, block,
-                  y.c + i * y.ldc, y.ldc, columns, y.add, spare, edge);
-    TILES_END;
-    if (y.bf16) narrow_rows(rows, columns, y.c, y.ldc, y.bf16, y.ldbf16);
-}
-
+#include "bf16_tiles.h"
 #else
 
 /* The last part of a tile, as bfloat16s. */
@@ -299,8 +325,8 @@ INLINE void pair_sweep(int rows, int64_t steps, const uint16_t *a, int64_t lda, 
 }
 
 NOINLINE void multiply_tokens(int64_t rows, int64_t steps, const uint16_t *a, int64_t lda,
-                              const float *block, BlockTarget y, int64_t columns, float *left) {
-    (void)left;
+                              const float *block, BlockTarget y, int64_t columns, float *spare) {
+    (void)spare;
     for (; rows >= MR; rows -= MR, a += MR * lda, y = target_at(y, MR, 0))
         pair_sweep(MR, steps, a, lda, block, y, columns);
     UNROLL for (int part = 8; part > 0; part /= 2) if (rows & part) {
@@ -310,14 +336,15 @@ NOINLINE void multiply_tokens(int64_t rows, int64_t steps, const uint16_t *a, in
     }
 }
 
-#endif
-
-/* y[rows, columns] (+)= dy[steps, rows]^T block, rows <= GROUP */
+/* y[rows, columns] (+)= dy[steps, rows]^T block, rows <= GROUP, steps <= GROUP_MOST */
 NOINLINE void multiply_transposed(int64_t rows, int64_t steps, const uint16_t *dy, int64_t lddy,
                                   const float *block, BlockTarget y, int64_t columns, float *left) {
-    transpose_left(rows, steps, dy, lddy, left);
-    multiply_tokens(rows, steps, (const uint16_t *)left, round_steps(steps, GROUP_STEPS), block, y,
-                    columns, left);
+    uint16_t *turned = (uint16_t *)(left + MULTIPLY_ROOM);
+    int64_t ld = round_steps(steps, GROUP_STEPS);
+    transpose_left(rows, steps, dy, lddy, turned, ld);
+    multiply_tokens(rows, steps, turned, ld, block, y, columns, left);
 }
+
+#endif
 
 #endif

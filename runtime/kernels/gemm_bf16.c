@@ -16,13 +16,10 @@
 #endif
 
 /* Results that become bfloat16 add up in float32 first: SUM_ROWS of them where each block of steps
-** is packed when its turn comes, a few that the first-level cache holds where all are there. */
-enum {
-    BLOCK_ROOM = BLOCK / PANEL * (STEPS_MAX * PANEL + 16),
-    SUM_ROWS = 256,
-    SUM_FEW = 2 * ROWS_UNIT
-};
+** is packed when its turn comes, SUM_ONCE where all are there. */
+enum { BLOCK_ROOM = BLOCK / PANEL * (STEPS_MAX * PANEL + 16), SUM_ROWS = 256 };
 enum { SUM_ROOM = SUM_ROWS * BLOCK };
+_Static_assert(SUM_ONCE <= SUM_ROWS, "there is room for them");
 
 int64_t k_gemm_bf16_scratch(void) {
     return (BLOCK_ROOM + LEFT_ROOM + SUM_ROOM) * (int64_t)sizeof(float);
@@ -30,7 +27,7 @@ int64_t k_gemm_bf16_scratch(void) {
 
 /* Steps of each block but the last: whole tiles. */
 INLINE int64_t whole_steps(int64_t steps) {
-    return (block_steps(steps) + STEPS_UNIT - 1) / STEPS_UNIT * STEPS_UNIT;
+    return (equal_steps(steps, STEPS_PART) + STEPS_UNIT - 1) / STEPS_UNIT * STEPS_UNIT;
 }
 
 /* From one packed block of columns to the next. */
@@ -39,6 +36,16 @@ INLINE int64_t block_floats(int64_t steps) {
                         : packed_block(BLOCK, steps, PANEL);
 }
 
+#if STRATA_PAIRS
+/* The block whose columns are the first 'columns' rows of w[.., steps]. */
+static void pack_bf16_columns(int64_t columns, int64_t steps, const uint16_t *w, int64_t ldw,
+                              float *out, float *spare) {
+    (void)spare;
+    for (int64_t j = 0; j < columns; j += PANEL, out += panel_room(steps))
+        for (int64_t v = 0; v < PANEL && j + v < columns; v += LANES)
+            pack_pairs_rows(columns - j - v, steps, w + (j + v) * ldw, ldw, out + v);
+}
+#else
 _Static_assert(LEFT_ROOM >= PANEL * STEPS_MAX, "there is room for the columns of a panel");
 
 /* The block whose columns are the first 'columns' rows of w[.., steps]; 'spare': LEFT_ROOM. */
@@ -51,6 +58,7 @@ NOINLINE void pack_bf16_columns(int64_t columns, int64_t steps, const uint16_t *
         pack_weight_columns(here, steps, spare, STEPS_MAX, out);
     }
 }
+#endif
 
 /* The block of w that starts at column j and step s: of x w^T, of dy w if 'back'. */
 INLINE void pack_block(int64_t columns, int64_t steps, Weights w, int back, int64_t j, int64_t s,
@@ -111,29 +119,114 @@ void k_pack_bf16(int64_t columns, int64_t steps, Weights w, int back, int64_t bl
     }
 }
 
-/* At most BLOCK columns, whose steps are packed one block after another. */
-static void multiply_block(int64_t n, int64_t columns, int64_t steps, const uint16_t *x,
-                           int64_t ldx, const float *block, BlockTarget y, float *left) {
+#ifdef STRATA_TILES
+/* What is packed after the block, so many floats, is needed next: asked for meanwhile, if there are
+** rows enough. */
+static void multiply_then(int64_t n, int64_t steps, const uint16_t *x, int64_t ldx,
+                          const float *block, BlockTarget y, int64_t columns, float *left,
+                          int64_t floats) {
+    Ahead ahead = { (const char *)(block + floats), 0, n >= 4 * ROWS_UNIT, 0, floats / 16, 0 };
+    multiply_ahead(n, steps, x, ldx, block, y, columns, left, FAR_LEFT, ahead);
+}
+#else
+static void multiply_then(int64_t n, int64_t steps, const uint16_t *x, int64_t ldx,
+                          const float *block, BlockTarget y, int64_t columns, float *left,
+                          int64_t floats) {
+    (void)floats;
+    multiply_tokens(n, steps, x, ldx, block, y, columns, left);
+}
+#endif
+
+/* All columns of one block of steps after another: these steps of x then stay in cache. */
+static void multiply_by_steps(int64_t n, int64_t columns, int64_t steps, const uint16_t *x,
+                              int64_t ldx, const float *packed, Result y, float *left) {
     int64_t chunk = whole_steps(steps);
-    for (int64_t s = 0; s < steps || s == 0; s += chunk) {
-        int64_t part = steps - s < chunk ? steps - s : chunk;
-        multiply_tokens(n, part, x + s, ldx, block, part_of(y, s, s + part < steps), columns, left);
-        block += (columns + PANEL - 1) / PANEL * panel_room(part);
-    }
+    for (int64_t s = 0; s < steps || s == 0; s += chunk)
+        for (int64_t j = 0; j < columns; j += BLOCK) {
+            int64_t part = steps - s < chunk ? steps - s : chunk,
+                    here = columns - j < BLOCK ? columns - j : BLOCK,
+                    panels = (here + PANEL - 1) / PANEL;
+            const float *block = packed + j / BLOCK * block_floats(steps)
+                + s / chunk * panels * panel_room(chunk);
+            multiply_then(n, part, x + s, ldx, block,
+                          part_of(target(y, 0, j, left), s, s + part < steps), here, left,
+                          panels * panel_room(part));
+        }
+}
+
+/* All steps of one block of columns after another, for 'once' rows: they add up in 'sum'. */
+static void multiply_by_columns(int64_t n, int64_t once, int64_t columns, int64_t steps,
+                                const uint16_t *x, int64_t ldx, const float *packed, Result y,
+                                float *left, float *sum) {
+    int64_t chunk = whole_steps(steps);
+    for (int64_t j = 0; j < columns; j += BLOCK)
+        for (int64_t i = 0; i < n; i += once) {
+            int64_t here = columns - j < BLOCK ? columns - j : BLOCK,
+                    rows = n - i < once ? n - i : once;
+            const float *block = packed + j / BLOCK * block_floats(steps);
+            for (int64_t s = 0, part; s < steps || s == 0; s += chunk) {
+                part = steps - s < chunk ? steps - s : chunk;
+                int64_t floats = (here + PANEL - 1) / PANEL * panel_room(part);
+                multiply_then(rows, part, x + i * ldx + s, ldx, block,
+                              part_of(target(y, i, j, sum), s, s + part < steps), here, left,
+                              floats);
+                block += floats;
+            }
+        }
 }
 
 void k_multiply_bf16(int64_t n, int64_t columns, int64_t steps, const uint16_t *x, int64_t ldx,
                      const float *packed, Result y, float *scratch) {
-    int64_t once = y.floats ? n : SUM_FEW;
-    for (int64_t j = 0; j < columns; j += BLOCK) {
-        int64_t here = columns - j < BLOCK ? columns - j : BLOCK;
-        const float *block = packed + j / BLOCK * block_floats(steps);
-        for (int64_t i = 0; i < n; i += once)
-            multiply_block(n - i < once ? n - i : once, here, steps, x + i * ldx, ldx, block,
-                           target(y, i, j, scratch + LEFT_ROOM), scratch);
+    if (y.floats) multiply_by_steps(n, columns, steps, x, ldx, packed, y, scratch);
+    else
+        multiply_by_columns(n, STRATA_PAIRS && steps <= whole_steps(steps) ? n : SUM_ONCE, columns,
+                            steps, x, ldx, packed, y, scratch, scratch + LEFT_ROOM);
+}
+
+#ifdef STRATA_TILES
+enum { WEIGHT_COLUMNS = 8 * PANEL };
+
+/* Rows of bfloat16s that are packed next. */
+static Ahead tokens_ahead(int64_t rows, int64_t columns, const uint16_t *x, int64_t ldx) {
+    return (Ahead){ (const char *)x, 2 * ldx, rows, 0, (2 * columns + 63) / 64, 0 };
+}
+
+/* Rows of dw, at most GROUP, and what GROUP_MOST tokens or fewer add to them: dy is transposed once.
+** While a block of columns is multiplied, the tokens of the next one arrive, at last 'then'. */
+static void weight_group(int64_t n, int64_t rows, int64_t columns, const uint16_t *dy, int64_t lddy,
+                         const uint16_t *x, int64_t ldx, float *dw, int64_t lddw, int add,
+                         float *scratch, Ahead then) {
+    float *spare = scratch + BLOCK_ROOM;
+    uint16_t *turned = (uint16_t *)(spare + MULTIPLY_ROOM);
+    int64_t ld = round_steps(n, GROUP_STEPS) + GROUP_APART;
+    transpose_left(rows, n, dy, lddy, turned, ld);
+    for (int64_t j = 0; j < columns; j += WEIGHT_COLUMNS) {
+        int64_t left = columns - j, here = left < WEIGHT_COLUMNS ? left : WEIGHT_COLUMNS;
+        left -= here;
+        pack_tokens(here, n, x + j, ldx, scratch);
+        multiply_ahead(rows, n, turned, ld, scratch, (BlockTarget){ dw + j, lddw, add, 0, 0 }, here,
+                       spare, FAR_RESULT,
+                       left ? tokens_ahead(n, left < WEIGHT_COLUMNS ? left : WEIGHT_COLUMNS,
+                                           x + j + WEIGHT_COLUMNS, ldx)
+                            : then);
     }
 }
 
+void k_linear_weight_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t k1,
+                          const uint16_t *dy, int64_t lddy, const uint16_t *x, int64_t ldx,
+                          float *dw, int64_t lddw, int add, float *scratch) {
+    for (int64_t i = m0; i < m1; i += GROUP)
+        for (int64_t s = 0; s < n || s == 0; s += GROUP_MOST) {
+            int64_t rows = m1 - i < GROUP ? m1 - i : GROUP, left = n - s,
+                    some = left < GROUP_MOST ? left : GROUP_MOST;
+            left -= some;
+            weight_group(some, rows, k1 - k0, dy + s * lddy + i, lddy, x + s * ldx + k0, ldx,
+                         dw + i * lddw + k0, lddw, add || s > 0, scratch,
+                         tokens_ahead(left < GROUP_MOST ? left : GROUP_MOST, rows,
+                                      dy + (s + GROUP_MOST) * lddy + i, lddy));
+        }
+}
+#else
 void k_linear_weight_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t k1,
                           const uint16_t *dy, int64_t lddy, const uint16_t *x, int64_t ldx,
                           float *dw, int64_t lddw, int add, float *scratch) {
@@ -154,11 +247,27 @@ void k_linear_weight_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t
     }
 }
 
+#endif
+
 /* == What the optimizer keeps packed ====================================== */
 
 #if STRATA_PAIRS
 _Static_assert(PACK_ROWS % PANEL == 0 && PACK_ROWS % STEPS_UNIT == 0,
                "rows are whole panels and whole tiles of steps");
+
+static int is_on_line(const float *p) { return (uintptr_t)p % 64 == 0; }
+
+/* The next step reads them, from memory: they go there past the caches. */
+static void past_columns(int64_t columns, int64_t steps, const float *w, int64_t ldw, float *out) {
+    if (is_on_line(out)) weight_columns(columns, steps, w, ldw, out, 1);
+    else weight_columns(columns, steps, w, ldw, out, 0);
+}
+
+static void past_rows(int64_t columns, int64_t steps, int64_t from, int64_t to, const float *w,
+                      int64_t ldw, float *out) {
+    if (is_on_line(out)) pack_some_rows(columns, steps, from, to, w, ldw, out, 1);
+    else pack_some_rows(columns, steps, from, to, w, ldw, out, 0);
+}
 
 /* Rows [m0, m1) as columns of x w^T. */
 static void pack_forward(int64_t K, int64_t m0, int64_t m1, int64_t M, const float *w,
@@ -168,8 +277,8 @@ static void pack_forward(int64_t K, int64_t m0, int64_t m1, int64_t M, const flo
     packed += m0 / BLOCK * block_floats(K);
     for (int64_t s = 0; s < K || s == 0; s += chunk) {
         int64_t part = K - s < chunk ? K - s : chunk;
-        pack_weight_columns(m1 - m0, part, w + m0 * K + s, K,
-                            packed + m0 % BLOCK / PANEL * panel_room(part));
+        past_columns(m1 - m0, part, w + m0 * K + s, K,
+                     packed + m0 % BLOCK / PANEL * panel_room(part));
         packed += (here + PANEL - 1) / PANEL * panel_room(part);
     }
 }
@@ -179,8 +288,8 @@ static void pack_back(int64_t K, int64_t m0, int64_t m1, int64_t M, const float 
     int64_t chunk = whole_steps(M), s = m0 / chunk * chunk, part = M - s < chunk ? M - s : chunk;
     for (int64_t j = 0; j < K; j += BLOCK, packed += block_floats(M)) {
         int64_t here = K - j < BLOCK ? K - j : BLOCK;
-        pack_some_rows(here, part, m0 - s, m1 - s, w + m0 * K + j, K,
-                       packed + s / chunk * ((here + PANEL - 1) / PANEL) * panel_room(chunk));
+        past_rows(here, part, m0 - s, m1 - s, w + m0 * K + j, K,
+                  packed + s / chunk * ((here + PANEL - 1) / PANEL) * panel_room(chunk));
     }
 }
 
@@ -192,6 +301,7 @@ void k_pack_rows_bf16(int64_t M, int64_t K, int64_t m0, int64_t m1, const float 
         end = (m / chunk + 1) * chunk < m1 ? (m / chunk + 1) * chunk : m1;
         pack_back(K, m, end, M, w, back);
     }
+    __builtin_ia32_sfence(); /* others may read them after this */
 }
 #else
 /* Without pairs nothing is kept packed: it would be as large as the weights. */
@@ -207,7 +317,7 @@ void k_pack_rows_bf16(int64_t M, int64_t K, int64_t m0, int64_t m1, const float 
 _Static_assert(PAIR_STEPS % STEPS_UNIT == 0 && PAIR_COLUMNS == PANEL,
                "attention fills up to what is multiplied");
 
-int64_t k_pairs_spare(void) { return LEFT_ROOM; }
+int64_t k_pairs_spare(void) { return MULTIPLY_ROOM; }
 int64_t k_pairs_block_floats(int64_t columns, int64_t steps) {
     return (columns + PANEL - 1) / PANEL * panel_room(steps);
 }
@@ -220,7 +330,7 @@ void k_pairs_rows(int64_t n, int64_t d, const float *rows, int64_t ld, uint16_t 
 }
 
 void k_pairs_turn(int64_t n, int64_t d, const uint16_t *rows, uint16_t *out) {
-    transpose_left(d, n, rows, round_steps(d, PAIR_STEPS), (float *)out);
+    transpose_left(d, n, rows, round_steps(d, PAIR_STEPS), out, round_steps(n, GROUP_STEPS));
 }
 
 void k_pairs_panel(int64_t steps, const float *panel, float *out) {
@@ -239,9 +349,26 @@ void k_pairs_block(int64_t columns, int64_t steps, const float *w, int64_t ldw, 
     pack_weight_rows(columns, steps, w, ldw, out);
 }
 
+#ifdef STRATA_TILES
+void k_pairs_begin(void) { TILES_BEGIN; }
+void k_pairs_end(void) { TILES_END; }
+
+void k_pairs_multiply(int64_t rows, int64_t steps, const uint16_t *a, int64_t lda,
+                      const float *block, float *c, int64_t ldc, int64_t columns, int add,
+                      float *spare) {
+    Soon none = { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 } };
+    for (int64_t i = 0; i < rows; i += ROWS_UNIT)
+        tile_rows(rows - i < ROWS_UNIT ? rows - i : ROWS_UNIT, steps, a + i * lda, lda, block,
+                  (BlockTarget){ c + i * ldc, ldc, add, 0, 0 }, columns, 0, spare, &none);
+}
+#else
+void k_pairs_begin(void) {}
+void k_pairs_end(void) {}
+
 void k_pairs_multiply(int64_t rows, int64_t steps, const uint16_t *a, int64_t lda,
                       const float *block, float *c, int64_t ldc, int64_t columns, int add,
                       float *spare) {
     multiply_tokens(rows, steps, a, lda, block, (BlockTarget){ c, ldc, add, 0, 0 }, columns, spare);
 }
+#endif
 #endif

@@ -14,12 +14,14 @@ enum { STEPS_MAX = 256, BLOCK = 256 };
 ** steps. */
 enum { PACK_ROWS = 32 };
 
-/* Steps of each block but the last: about equal, a multiple of four, not 0. */
-static inline int64_t block_steps(int64_t steps) {
-    int64_t blocks = steps > 0 ? (steps + STEPS_MAX - 1) / STEPS_MAX : 1;
+/* Steps of each block but the last, at most 'most': about equal, a multiple of four, not 0. */
+static inline int64_t equal_steps(int64_t steps, int64_t most) {
+    int64_t blocks = steps > 0 ? (steps + most - 1) / most : 1;
     int64_t each = ((steps + blocks - 1) / blocks + 3) & ~(int64_t)3;
     return each > 0 ? each : 4;
 }
+
+static inline int64_t block_steps(int64_t steps) { return equal_steps(steps, STEPS_MAX); }
 
 /* Floats between panels of kc steps: a cache line more than they need, so that
 ** writing all panels at one step does not meet in one cache set. */
@@ -33,8 +35,8 @@ static inline int64_t packed_block(int64_t columns, int64_t steps, int64_t panel
     return (columns + panel - 1) / panel * sum;
 }
 
-/* The same of pairs of bfloat16 (pairs.h), two steps in a float: blocks of steps, no more of them,
-** end on whole tiles of 32 steps where there are tiles. */
+/* The same of pairs of bfloat16 (bf16_dot.h), two steps in a float: blocks of steps, no more of
+** them, end on whole tiles of 32 steps where there are tiles. */
 static inline int64_t packed_pairs_block(int64_t columns, int64_t steps, int64_t panel) {
     int64_t blocks = steps > 0 ? (steps + STEPS_MAX - 1) / STEPS_MAX : 1,
             whole = steps > 0 ? (steps + 31) / 32 * 32 : 32;

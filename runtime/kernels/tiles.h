@@ -40,6 +40,7 @@ INLINE void tile_dot(Tile *c, const Tile *a, const Tile *b) {
 #define TILES_HERE Tiles tiles
 #define t_zero(i) __builtin_memset(&tiles.t[i], 0, sizeof(Tile))
 #define t_load(i, from, step) tile_copy(&tiles.t[i], from, 64, step)
+#define t_stream t_load
 #define t_store(i, to, step) tile_copy(to, &tiles.t[i], step, 64)
 #define t_dot(c, a, b) tile_dot(&tiles.t[c], &tiles.t[a], &tiles.t[b])
 #else
@@ -62,6 +63,12 @@ _Static_assert(sizeof tile_shape == 64, "the processor's format");
 #define TILES_HERE /* where tiles are used: they are the thread's */
 #define t_zero(i) _tile_zero(i)
 #define t_load(i, from, step) _tile_loadd(i, from, step)
+/* The same, of what leaves the first-level cache to others. */
+#ifdef NOSTREAM
+#define t_stream(i, from, step) _tile_loadd(i, from, step)
+#else
+#define t_stream(i, from, step) _tile_stream_loadd(i, from, step)
+#endif
 #define t_store(i, to, step) _tile_stored(i, to, step)
 #define t_dot(c, a, b) _tile_dpbf16ps(c, a, b)
 #endif

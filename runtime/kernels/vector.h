@@ -212,7 +212,6 @@ INLINE V v_exp(V x) {
     const V magic = v_splat(12582912.0f); /* 1.5 * 2^23: adding it rounds to an integer */
     V shifted = v_fma(x, v_splat(1.44269504f), magic);
     V n = shifted - magic;
-    VI whole = (VI)shifted - 0x4b400000;
     V r = v_fma(n, v_splat(-0.693359375f), x);
     r = v_fma(n, v_splat(2.12194440e-4f), r);
     V p = v_splat(1.9875691500e-4f);
@@ -222,9 +221,13 @@ INLINE V v_exp(V x) {
     p = v_fma(p, r, v_splat(1.6666665459e-1f));
     p = v_fma(p, r, v_splat(5.0000001201e-1f));
     p = v_fma(p, r * r, r) + 1.0f;
-    VI half = whole >> 1;
+#if LANES == 16 && defined(__AVX512F__)
+    return (V)_mm512_scalef_ps((__m512)p, (__m512)n); /* the same, rounded once too */
+#else
+    VI whole = (VI)shifted - 0x4b400000, half = whole >> 1;
     V low = (V)((half + 127) << 23), high = (V)((whole - half + 127) << 23);
     return p * low * high;
+#endif
 }
 
 /* Natural log within 1 ulp: of 0 -inf, of negatives NaN, of inf and NaN themselves.

@@ -8,8 +8,9 @@
 
 #include "gemm_tile.h"
 
-/* Rows of a transposed left operand packed at once; floats of one. */
-enum { STEPS_UNIT = 4, ROWS_UNIT = MR, GROUP = 8 * MR, LEFT_ROOM = GROUP * STEPS_MAX };
+/* Steps of a block at most. Rows of a transposed left operand packed at once; floats of one. */
+enum { STEPS_UNIT = 4, ROWS_UNIT = MR, STEPS_PART = STEPS_MAX, SUM_ONCE = 2 * MR };
+enum { GROUP = 8 * MR, LEFT_ROOM = GROUP * STEPS_MAX };
 enum { WIDEN_AHEAD = 8 }; /* rows that packing asks for in advance */
 
 INLINE int64_t panel_room(int64_t steps) { return panel_stride(steps); }

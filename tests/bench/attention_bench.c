@@ -134,6 +134,7 @@ static void measure_decode(int64_t past, int heads, int groups, int d) {
 }
 
 int main(int argc, char **argv) {
+    if (!bench_begin()) return 77;
     double top = peak_rate(now);
     printf("peak of one core, %d lanes: %.1f GFLOP/s\n", LANES, top);
     if (argc == 5) {

@@ -6,6 +6,22 @@
 #define BENCH_PEAK_H
 
 #include "vector.h"
+#ifdef __AMX_BF16__
+#include "tiles.h"
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+/* Before kernels run: the system's leave to use tiles, where they are compiled for them; whether it
+** gave it. */
+static inline int bench_begin(void) {
+#ifdef __AMX_BF16__
+    enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
+    return !syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA);
+#else
+    return 1;
+#endif
+}
 
 /* The best of some short runs; 'now' gives seconds. */
 static inline double peak_rate(double (*now)(void)) {
@@ -25,6 +41,50 @@ static inline double peak_rate(double (*now)(void)) {
         best = rate > best ? rate : best;
     }
     return best;
+}
+
+/* The same of what multiplies bfloat16s: tiles, pairs, or float32 where there is neither. */
+static inline double peak_pairs(double (*now)(void)) {
+#ifdef __AMX_BF16__
+    enum { CHAINS = 4, ROUNDS = 20000, RUNS = 30 };
+    double best = 0, products = 16 * 16 * 32;
+    static uint16_t zeros[16][32];
+    TILES_BEGIN;
+    _tile_loadd(4, zeros, 64);
+    _tile_loadd(6, zeros, 64);
+#elif defined(__AVX512BF16__)
+    enum { CHAINS = 12, ROUNDS = 50000, RUNS = 60 };
+    double best = 0, products = 2 * LANES;
+    V sum[CHAINS];
+    for (int c = 0; c < CHAINS; c++)
+        sum[c] = v_splat((float)c);
+#else
+    return peak_rate(now);
+#endif
+#if defined(__AMX_BF16__) || defined(__AVX512BF16__)
+    for (int run = 0; run < RUNS; run++) {
+        double start = now();
+        for (int i = 0; i < ROUNDS; i++) {
+#ifdef __AMX_BF16__
+            _tile_dpbf16ps(0, 4, 6);
+            _tile_dpbf16ps(1, 4, 6);
+            _tile_dpbf16ps(2, 4, 6);
+            _tile_dpbf16ps(3, 4, 6);
+#else
+            UNROLL for (int c = 0; c < CHAINS; c++) {
+                sum[c] = v_dot(sum[c], v_splat(0.999f), v_splat(1e-3f));
+                __asm__ volatile("" : "+x"(sum[c]));
+            }
+#endif
+        }
+        double rate = 2e-9 * CHAINS * products * ROUNDS / (now() - start);
+        best = rate > best ? rate : best;
+    }
+#ifdef __AMX_BF16__
+    TILES_END;
+#endif
+    return best;
+#endif
 }
 
 #endif
