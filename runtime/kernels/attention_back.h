@@ -91,18 +91,7 @@ static QueryBlock open_space(const Attention *a, int64_t b, int64_t group, float
 
 static int64_t block_steps(const QueryBlock *x) { return (x->n + PANEL - 1) / PANEL * PANEL; }
 
-static void open_pairs(QueryBlock *x) {
-    const Attention *a = x->a;
-    for (int64_t i = 0; i * PANEL < x->n; i++) {
-        float *q = x->q + i * PANEL * panel_rows(a->dk),
-              *dout = x->dout + i * PANEL * panel_rows(a->dv);
-        k_pairs_panel(a->dk, q, q);
-        k_pairs_panel(a->dv, dout, dout);
-    }
-    if (!x->keys) return;
-    k_pairs_block(a->dk, block_steps(x), x->q_rows, padded(a->dk), x->q_block);
-    k_pairs_block(a->dv, block_steps(x), x->dout_rows, padded(a->dv), x->dout_block);
-}
+#include "attention_back_pairs.h"
 
 /* Packs queries t .. t + n - 1 of the head.  Lanes without a query hold zeros
 ** everywhere: they add exactly zero to every gradient. */
@@ -151,56 +140,11 @@ INLINE void differentiate(const int bf16, float unit, int64_t keys, const float 
     }
 }
 
-/* Probabilities of panel i's queries and what its scores' cotangents are, of pairs: columns of the
-** tile's rows p and ds, zeros behind 'some' of n, and 'ds' becomes a panel of pairs.  Scores of the
-** first 'all' keys are in units of their own. */
-static void differentiate_pairs(const QueryBlock *x, int64_t i, int64_t all, int64_t some,
-                                int64_t n, const float *s, float *ds) {
-    const float *lse = x->lse + i * PANEL, *delta = x->delta + i * PANEL;
-    uint16_t *p_row = x->p_rows + i * PANEL, *ds_row = x->ds_rows + i * PANEL;
-    V lse0 = v_load(lse), lse1 = v_load(lse + LANES), delta0 = v_load(delta),
-      delta1 = v_load(delta + LANES), d[2][2];
-    int64_t end = x->keys ? n : some;
-    for (int64_t j = 0; j < (end + 1) / 2 * 2; j++, p_row += BLOCK, ds_row += BLOCK) {
-        V *now = d[j % 2], p0 = v_zero(), p1 = v_zero();
-        float unit = j < all ? score_unit(x->a) : 1.0f;
-        now[0] = now[1] = v_zero();
-        if (j < some) {
-            const float *at = s + j * PANEL, *dp = ds + j * PANEL;
-            p0 = v_exp2(v_load(at) * unit - lse0), p1 = v_exp2(v_load(at + LANES) * unit - lse1);
-            now[0] = p0 * (v_load(dp) - delta0), now[1] = p1 * (v_load(dp + LANES) - delta1);
-        }
-        if (x->keys && j < n) {
-            v_store_bf16(p_row, p0), v_store_bf16(p_row + LANES, p1);
-            v_store_bf16(ds_row, now[0]), v_store_bf16(ds_row + LANES, now[1]);
-        }
-        if (j % 2 && x->queries) store_pairs(ds, j - 1, d[0][0], d[0][1], d[1][0], d[1][1]);
-    }
-    if (x->queries) close_pairs(ds, end);
-}
-
 /* The same of float32. */
 static void probabilities(const QueryBlock *x, int64_t i, int64_t some, float *s, float *ds) {
     const float *lse = x->lse + i * PANEL, *delta = x->delta + i * PANEL;
     if (rounds(x->a)) differentiate(1, 1.0f, some, lse, delta, s, ds);
     else differentiate(0, 1.0f, some, lse, delta, s, ds);
-}
-
-/* A tile of n keys becomes left operands. */
-static void open_tile(QueryBlock *x, int64_t n, const float *k, int64_t ldk, const float *v,
-                      int64_t ldv) {
-    const Attention *a = x->a;
-    k_pairs_rows(n, a->dk, k, ldk, x->key_rows);
-    k_pairs_rows(n, a->dv, v, ldv, x->value_rows);
-    if (x->queries) k_pairs_turn(n, a->dk, x->key_rows, x->turned);
-}
-
-/* Panel i's columns of rows[n][BLOCK] = s[some][PANEL], zeros after them. */
-INLINE void set_columns(int64_t i, int64_t some, int64_t n, const float *s, uint16_t *rows) {
-    rows += i * PANEL;
-    for (int64_t j = 0; j < n; j++, rows += BLOCK, s += PANEL)
-        for (int c = 0; c < PANEL; c += LANES)
-            v_store_bf16(rows + c, j < some ? v_load(s + c) : v_zero());
 }
 
 /* The same of problems that are shaped, whose scores have their units; panel i against keys from
@@ -277,8 +221,7 @@ static int64_t tile_panel(QueryBlock *x, int64_t i, int64_t first, int64_t n, co
         visible_to(a, &x->source, t, first, seen);
         k_tile_mask(all, some, seen, score_unit(a), p);
     }
-    if (!SHAPED && in_pairs(a)) differentiate_pairs(x, i, all, some, n, p, ds);
-    else if (!SHAPED) probabilities(x, i, some, p, ds);
+    if (!SHAPED) probabilities(x, i, some, p, ds);
     else if (some > 0) shaped_probabilities(x, i, first, some, p, ds);
     if (some > 0 || in_pairs(a)) hand_on(x, i, some, n, k, ldk, p, ds);
     return some;
@@ -329,7 +272,8 @@ static void tile(QueryBlock *x, int64_t first, int64_t n) {
     if (in_pairs(a)) open_tile(x, n, k, ldk, v, ldv);
     for (int64_t i = 0; i < panels; i++) {
         ahead_ask(&x->ahead, panels - i);
-        count[i] = tile_panel(x, i, first, n, k, ldk, v, ldv);
+        if (!SHAPED && in_pairs(a)) panel_of_pairs(x, i, first, n);
+        else count[i] = tile_panel(x, i, first, n, k, ldk, v, ldv);
     }
     /* Later panels may be past their windows. */
     while (SHAPED && a->window && panels > 0 && !count[panels - 1])

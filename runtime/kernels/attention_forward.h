@@ -73,42 +73,6 @@ static void raise(int64_t from, int64_t to, const float *s, float *largest) {
     v_store(largest + LANES, m1);
 }
 
-/* Maxima rise to 'unit' times the scores of n rows. */
-static void raise_scaled(int64_t n, float unit, const float *s, float *largest) {
-    V m0 = v_load(largest), m1 = v_load(largest + LANES);
-    for (int64_t j = 0; j < n; j++, s += PANEL) {
-        m0 = v_max(m0, v_load(s) * unit);
-        m1 = v_max(m1, v_load(s + LANES) * unit);
-    }
-    v_store(largest, m0);
-    v_store(largest + LANES, m1);
-}
-
-/* What softmax does, of scores of pairs, those of the first 'all' keys times 'unit': s becomes a
-** panel of pairs. */
-static void softmax_pairs(int64_t all, int64_t keys, float unit, const float *before,
-                          const QueryPanel *panel, float *alpha, float *s) {
-    V m0 = v_load(panel->largest), m1 = v_load(panel->largest + LANES);
-    V a0 = v_exp2(v_load(before) - m0), a1 = v_exp2(v_load(before + LANES) - m1);
-    V sum0 = v_load(panel->sum) * a0, sum1 = v_load(panel->sum + LANES) * a1;
-    for (int64_t j = 0; j < keys; j += 2) {
-        const float *at = s + j * PANEL, *next = at + PANEL;
-        float u0 = j < all ? unit : 1.0f, u1 = j + 1 < all ? unit : 1.0f;
-        V even0 = v_exp2(v_load(at) * u0 - m0), even1 = v_exp2(v_load(at + LANES) * u0 - m1),
-          odd0 = v_zero(), odd1 = v_zero();
-        if (j + 1 < keys)
-            odd0 = v_exp2(v_load(next) * u1 - m0), odd1 = v_exp2(v_load(next + LANES) * u1 - m1);
-        sum0 = sum0 + even0 + odd0;
-        sum1 = sum1 + even1 + odd1;
-        store_pairs(s, j, even0, even1, odd0, odd1);
-    }
-    close_pairs(s, keys);
-    v_store(panel->sum, sum0);
-    v_store(panel->sum + LANES, sum1);
-    v_store(alpha, a0);
-    v_store(alpha + LANES, a1);
-}
-
 static void multiply_rows(int64_t n, const float *factor, float *s) {
     V f0 = v_load(factor), f1 = v_load(factor + LANES);
     if (__builtin_reduce_and((f0 == 1.0f) & (f1 == 1.0f))) return; /* no maximum rose */
@@ -129,8 +93,6 @@ static void score(const Forward *f, const QueryPanel *panel, int64_t all, int64_
     }
     if (in_pairs(a)) {
         score_pairs(some, a->dk, f->keys, panel->q, f->score, f->spare);
-        if (SHAPED) return;
-        raise_scaled(all, score_unit(a), f->score, panel->largest);
         return;
     }
     k_tile_score(all, a->dk, k, ldk, panel->q, f->score, panel->largest);
@@ -146,9 +108,18 @@ static void mix(const Forward *f, const QueryPanel *panel, int64_t n, int64_t so
         k_tile_mix(some, a->dv, v, ldv, f->score, f->alpha, panel->o);
         return;
     }
+    k_pairs_panel(some, f->score, f->score);
     multiply_rows(a->dv, f->alpha, panel->o);
     mix_pairs(n, some, a->dv, f->turned, f->score, panel->o, f->spare);
 }
+
+#if !SHAPED
+#include "attention_forward_pairs.h"
+#else
+static void attend_pairs(Forward *f, int64_t i, int64_t first, int64_t n) {
+    (void)f, (void)i, (void)first, (void)n;
+}
+#endif
 
 /* n keys from 'first' on, as rows k and v, against one panel of head 'head'. */
 static void attend(const Forward *f, const QueryPanel *panel, int64_t head, int64_t first,
@@ -172,17 +143,25 @@ static void attend(const Forward *f, const QueryPanel *panel, int64_t head, int6
         k_tile_mask(all, some, seen, score_unit(a), f->score);
         raise(all, some, f->score, panel->largest);
     }
-    if (in_pairs(a))
-        softmax_pairs(SHAPED ? 0 : all, some, score_unit(a), before, panel, f->alpha, f->score);
-    else if (rounds(a)) softmax(1, some, before, panel, f->alpha, f->score);
+    if (rounds(a)) softmax(1, some, before, panel, f->alpha, f->score);
     else softmax(0, some, before, panel, f->alpha, f->score);
     mix(f, panel, n, some, v, ldv);
+}
+
+enum { PANELS_AHEAD = 2 }; /* whose queries are asked for */
+
+static void queries_ahead(const Attention *a, int64_t row, int64_t head, int64_t t, int64_t n) {
+    if (n > 0) k_rows_soon(min64(PANEL, n), a->dk, a->q + (row + t) * a->ldq + head * a->dk, a->ldq);
 }
 
 static void open_panels(Forward *f, int64_t row, int64_t head, int64_t t, int64_t end,
                         float *scratch) {
     const Attention *a = f->a;
+    for (int64_t i = 0; i < PANELS_AHEAD; i++)
+        queries_ahead(a, row, head, t + i * PANEL, end - t - i * PANEL);
     for (f->panels = 0; t < end; t += PANEL, f->panels++) {
+        int64_t ahead = t + PANELS_AHEAD * PANEL;
+        queries_ahead(a, row, head, ahead, end - ahead);
         QueryPanel *p = &f->panel[f->panels];
         p->t = t;
         p->queries = min64(PANEL, end - t);
@@ -253,7 +232,8 @@ static void forward(Forward *f, int64_t head) {
         if (first == begin) results_ahead(f, head);
         for (int64_t i = 0; i < f->panels; i++) {
             ahead_ask(&f->ahead, f->panels - i);
-            attend(f, &f->panel[i], head, first, n, k, ldk, v, ldv);
+            if (!SHAPED && in_pairs(a)) attend_pairs(f, i, first, n);
+            else attend(f, &f->panel[i], head, first, n, k, ldk, v, ldv);
         }
     }
 }

@@ -9,8 +9,10 @@
 
 #include <stdint.h>
 
-/* Products of whole PAIR_ROWS rows cost less than of some of them. */
-enum { PAIR_STEPS = 32, PAIR_COLUMNS = 32, PAIR_ROWS = 32 };
+enum { PAIR_STEPS = 32, PAIR_COLUMNS = 32 };
+
+/* Whole PAIR_ROWS rows cost no more than some of them. */
+enum { PAIR_ROWS = STRATA_TILES ? 16 : 12 };
 
 /* out[n][d up to a multiple of PAIR_STEPS] = rows[n][d], rounded */
 void k_pairs_rows(int64_t n, int64_t d, const float *rows, int64_t ld, uint16_t *out);

@@ -20,17 +20,17 @@
 #define STRATA_ATTENTION_TILE_H
 
 #include "attention_ahead.h"
-#include "attention_pairs.h"
 #include "kernels.h"
+#include "attention_pairs.h"
 #include "scratch.h"
 #include "transpose.h"
 #include "vmath.h"
 
 enum {
     PANEL = 2 * LANES,
-    KEYS = 96,
+    KEYS = STRATA_TILES ? 64 : 96,
     BLOCK = 128,        /* queries of a backward block */
-    QUERIES = 256,      /* queries of a forward task, at most */
+    QUERIES = STRATA_TILES ? 512 : 256, /* queries of a forward task, at most */
     FEW = ATTENTION_FEW /* queries, at most, that attend one by one (decoding) */
 };
 
@@ -221,7 +221,6 @@ INLINE void score_pairs(int64_t keys, int64_t d, const uint16_t *rows, const flo
     int64_t whole = (keys + PAIR_ROWS - 1) / PAIR_ROWS * PAIR_ROWS;
     k_pairs_multiply(whole, whole_steps(d), rows, whole_steps(d), panel, s, PANEL, PANEL, 0, spare);
 }
-_Static_assert(KEYS % PAIR_ROWS == 0, "there is room for them");
 
 /* y[d][PANEL] += turned[d][some of n keys] . p[some][PANEL], a panel of pairs */
 INLINE void mix_pairs(int64_t n, int64_t some, int64_t d, const uint16_t *turned, const float *p,

@@ -8,15 +8,14 @@
 #define STRATA_PAIRS_H
 
 #include "gemm_tile.h"
-#if defined(__AMX_BF16__) || defined(STRATA_TILES_IN_C)
-#define STRATA_TILES
+#if STRATA_TILES
 #include "tiles.h"
 #endif
 _Static_assert(LANES == 16, "pairs need vectors of 16 floats");
 
 /* STEPS_PART: steps of a block, at most.  GROUP: rows of a transposed left operand packed at once,
 ** GROUP_MOST steps of each, a multiple of GROUP_STEPS. */
-#ifdef STRATA_TILES
+#if STRATA_TILES
 enum { STEPS_UNIT = 32, ROWS_UNIT = 32, STEPS_PART = 512, SUM_ONCE = 256 };
 enum { GROUP = 512, GROUP_STEPS = 32, GROUP_MOST = STEPS_PART };
 #else
@@ -267,8 +266,9 @@ NOINLINE void transpose_left(int64_t rows, int64_t steps, const uint16_t *dy, in
 
 /* == Multiplying ========================================================== */
 
-#ifdef STRATA_TILES
+#if STRATA_TILES
 #include "bf16_tiles.h"
+#include "bf16_tiles_few.h"
 #else
 
 /* The last part of a tile, as bfloat16s. */

@@ -119,7 +119,7 @@ void k_pack_bf16(int64_t columns, int64_t steps, Weights w, int back, int64_t bl
     }
 }
 
-#ifdef STRATA_TILES
+#if STRATA_TILES
 /* What is packed after the block, so many floats, is needed next: asked for meanwhile, if there are
 ** rows enough. */
 static void multiply_then(int64_t n, int64_t steps, const uint16_t *x, int64_t ldx,
@@ -183,7 +183,7 @@ void k_multiply_bf16(int64_t n, int64_t columns, int64_t steps, const uint16_t *
                             steps, x, ldx, packed, y, scratch, scratch + LEFT_ROOM);
 }
 
-#ifdef STRATA_TILES
+#if STRATA_TILES
 enum { WEIGHT_COLUMNS = 8 * PANEL };
 
 /* Rows of bfloat16s that are packed next. */
@@ -349,17 +349,32 @@ void k_pairs_block(int64_t columns, int64_t steps, const float *w, int64_t ldw, 
     pack_weight_rows(columns, steps, w, ldw, out);
 }
 
-#ifdef STRATA_TILES
+#if STRATA_TILES
 void k_pairs_begin(void) { TILES_BEGIN; }
 void k_pairs_end(void) { TILES_END; }
 
-void k_pairs_multiply(int64_t rows, int64_t steps, const uint16_t *a, int64_t lda,
-                      const float *block, float *c, int64_t ldc, int64_t columns, int add,
-                      float *spare) {
+/* Rows and columns that fill no tiles. */
+static void pairs_edge(int64_t rows, int64_t steps, const uint16_t *a, int64_t lda,
+                       const float *block, float *c, int64_t ldc, int64_t columns, int add,
+                       float *spare) {
     Soon none = { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 } };
     for (int64_t i = 0; i < rows; i += ROWS_UNIT)
         tile_rows(rows - i < ROWS_UNIT ? rows - i : ROWS_UNIT, steps, a + i * lda, lda, block,
                   (BlockTarget){ c + i * ldc, ldc, add, 0, 0 }, columns, 0, spare, &none);
+}
+
+void k_pairs_multiply(int64_t rows, int64_t steps, const uint16_t *a, int64_t lda,
+                      const float *block, float *c, int64_t ldc, int64_t columns, int add,
+                      float *spare) {
+    int64_t whole = rows / TILE * TILE;
+    for (int64_t j = 0; j < columns; j += PANEL, block += panel_room(steps)) {
+        int64_t here = columns - j < PANEL ? columns - j : PANEL, from = here < PANEL ? 0 : whole;
+        if (from && add) few_tiles(whole, steps, a, lda, block, c + j, ldc, 1);
+        else if (from) few_tiles(whole, steps, a, lda, block, c + j, ldc, 0);
+        if (from < rows)
+            pairs_edge(rows - from, steps, a + from * lda, lda, block, c + from * ldc + j, ldc,
+                       here, add, spare);
+    }
 }
 #else
 void k_pairs_begin(void) {}

@@ -116,6 +116,13 @@ void k_linear_back_few(int64_t n, int64_t m, int64_t k, const float *dy, int64_t
 #define STRATA_PAIRS 0
 #endif
 
+/* Of them, those that multiply in tiles. */
+#if defined(__AMX_BF16__) || defined(STRATA_TILES_IN_C)
+#define STRATA_TILES 1
+#else
+#define STRATA_TILES 0
+#endif
+
 /* attention.c: softmax(scale q k^T) v, query head h uses key group h / (heads / groups) */
 typedef struct Attention {
     int64_t sequences, time; /* queries: 'time' of each sequence, rows b * time + t */
