@@ -53,7 +53,7 @@ INLINE PanelRow panel_row(const QueryBlock *x, const PanelTurn *t, int64_t j) {
     float unit = j < t->all ? score_unit(x->a) : 1.0f;
     if (j < t->some) UNROLL for (int c = 0; c < 2; c++) {
             int64_t at = j * PANEL + c * LANES;
-            r.p[c] = v_exp2(v_load(t->s + at) * unit - v_load(lse + c * LANES));
+            r.p[c] = v_exp2(v_fma(v_load(t->s + at), v_splat(unit), -v_load(lse + c * LANES)));
             r.ds[c] = r.p[c] * (v_load(t->ds + at) - v_load(delta + c * LANES));
         }
     return r;

@@ -37,6 +37,10 @@ static void rescale_sum(const float *before, const QueryPanel *panel, float *alp
     }
 }
 
+INLINE V probability(const float *score, float unit, V largest) {
+    return v_exp2(v_fma(v_load(score), v_splat(unit), -largest));
+}
+
 /* Scores of keys [from, to), those of the first 'all' times 'unit', become probabilities, in pairs;
 ** 'from' is even. */
 static void softmax_pairs(int64_t from, int64_t to, int64_t all, float unit,
@@ -46,10 +50,10 @@ static void softmax_pairs(int64_t from, int64_t to, int64_t all, float unit,
     for (int64_t j = from; j < to; j += 2) {
         const float *at = s + j * PANEL, *next = at + PANEL;
         float u0 = j < all ? unit : 1.0f, u1 = j + 1 < all ? unit : 1.0f;
-        V even0 = v_exp2(v_load(at) * u0 - m0), even1 = v_exp2(v_load(at + LANES) * u0 - m1),
+        V even0 = probability(at, u0, m0), even1 = probability(at + LANES, u0, m1),
           odd0 = v_zero(), odd1 = v_zero();
         if (j + 1 < to)
-            odd0 = v_exp2(v_load(next) * u1 - m0), odd1 = v_exp2(v_load(next + LANES) * u1 - m1);
+            odd0 = probability(next, u1, m0), odd1 = probability(next + LANES, u1, m1);
         sum0 = sum0 + even0 + odd0;
         sum1 = sum1 + even1 + odd1;
         store_pairs(s, j, even0, even1, odd0, odd1);
