@@ -17,7 +17,7 @@ _Static_assert(LANES == 16, "pairs need vectors of 16 floats");
 ** GROUP_MOST steps of each, a multiple of GROUP_STEPS. */
 #if STRATA_TILES
 enum { STEPS_UNIT = 32, ROWS_UNIT = 32, STEPS_PART = 512, SUM_ONCE = 256 };
-enum { GROUP = 512, GROUP_STEPS = 32, GROUP_MOST = STEPS_PART };
+enum { GROUP = 512, GROUP_STEPS = 32, GROUP_MOST = 1024 };
 #else
 enum { STEPS_UNIT = 2, ROWS_UNIT = MR, STEPS_PART = STEPS_MAX, SUM_ONCE = 2 * MR };
 enum { GROUP = 96, GROUP_STEPS = 32, GROUP_MOST = STEPS_MAX };

@@ -18,7 +18,7 @@
 /* Results that become bfloat16 add up in float32 first: SUM_ROWS of them where each block of steps
 ** is packed when its turn comes, SUM_ONCE where all are there. */
 enum { BLOCK_ROOM = BLOCK / PANEL * (STEPS_MAX * PANEL + 16), SUM_ROWS = 256 };
-enum { SUM_ROOM = SUM_ROWS * BLOCK };
+enum { SUM_ROOM = SUM_ROWS * (BLOCK + 32) };
 _Static_assert(SUM_ONCE <= SUM_ROWS, "there is room for them");
 
 int64_t k_gemm_bf16_scratch(void) {
@@ -184,31 +184,68 @@ void k_multiply_bf16(int64_t n, int64_t columns, int64_t steps, const uint16_t *
 }
 
 #if STRATA_TILES
-enum { WEIGHT_COLUMNS = 8 * PANEL };
+/* Columns of dw at once, and a cache line between rows of their sums. */
+enum { WEIGHT_COLUMNS = 4 * PANEL, WEIGHT_LD = WEIGHT_COLUMNS + 16 };
+_Static_assert(GROUP * WEIGHT_LD <= SUM_ROOM, "there is room for them");
 
 /* Rows of bfloat16s that are packed next. */
 static Ahead tokens_ahead(int64_t rows, int64_t columns, const uint16_t *x, int64_t ldx) {
     return (Ahead){ (const char *)x, 2 * ldx, rows, 0, (2 * columns + 63) / 64, 0 };
 }
 
-/* Rows of dw, at most GROUP, and what GROUP_MOST tokens or fewer add to them: dy is transposed once.
-** While a block of columns is multiplied, the tokens of the next one arrive, at last 'then'. */
+/* What some tokens give dw, whose rows are far apart: a few cache sets for all of them, so that
+** sums are not added up there. */
+static void put_weights(int64_t rows, int64_t columns, const float *sum, float *dw, int64_t lddw,
+                        int add) {
+    for (int64_t r = 0; r < rows; r++, sum += WEIGHT_LD, dw += lddw) {
+        int past = !add && (uintptr_t)dw % 64 == 0;
+        int64_t j = 0;
+        for (; past && j + LANES <= columns; j += LANES)
+            __builtin_nontemporal_store(v_load(sum + j), (V *)(dw + j));
+        for (; j + LANES <= columns; j += LANES)
+            v_store(dw + j, add ? v_load(dw + j) + v_load(sum + j) : v_load(sum + j));
+        for (; j < columns; j++)
+            dw[j] = add ? dw[j] + sum[j] : sum[j];
+    }
+}
+
+/* A product of tokens [0, n) for a block of columns; 'turned' is dy's transpose. */
+typedef struct WeightBlock {
+    const uint16_t *turned, *x;
+    int64_t ld, ldx, rows, columns;
+} WeightBlock;
+
+/* sum = turned x.  While one block of tokens is multiplied, the next one arrives, at last 'then'. */
+static void weight_block(int64_t n, WeightBlock w, float *sum, float *scratch, Ahead then) {
+    int64_t chunk = whole_steps(n);
+    for (int64_t s = 0, part; s < n || s == 0; s += chunk) {
+        part = n - s < chunk ? n - s : chunk;
+        int64_t left = n - s - part < chunk ? n - s - part : chunk;
+        pack_tokens(w.columns, part, w.x + s * w.ldx, w.ldx, scratch);
+        multiply_ahead(
+            w.rows, part, w.turned + s, w.ld, scratch, (BlockTarget){ sum, WEIGHT_LD, s > 0, 0, 0 },
+            w.columns, scratch + BLOCK_ROOM, FAR_NOTHING,
+            left ? tokens_ahead(left, w.columns, w.x + (s + part) * w.ldx, w.ldx) : then);
+    }
+}
+
+/* Rows of dw, at most GROUP, and what GROUP_MOST tokens or fewer give them. */
 static void weight_group(int64_t n, int64_t rows, int64_t columns, const uint16_t *dy, int64_t lddy,
                          const uint16_t *x, int64_t ldx, float *dw, int64_t lddw, int add,
                          float *scratch, Ahead then) {
-    float *spare = scratch + BLOCK_ROOM;
-    uint16_t *turned = (uint16_t *)(spare + MULTIPLY_ROOM);
+    float *sum = scratch + BLOCK_ROOM + LEFT_ROOM;
+    uint16_t *turned = (uint16_t *)(scratch + BLOCK_ROOM + MULTIPLY_ROOM);
     int64_t ld = round_steps(n, GROUP_STEPS) + GROUP_APART;
     transpose_left(rows, n, dy, lddy, turned, ld);
     for (int64_t j = 0; j < columns; j += WEIGHT_COLUMNS) {
         int64_t left = columns - j, here = left < WEIGHT_COLUMNS ? left : WEIGHT_COLUMNS;
         left -= here;
-        pack_tokens(here, n, x + j, ldx, scratch);
-        multiply_ahead(rows, n, turned, ld, scratch, (BlockTarget){ dw + j, lddw, add, 0, 0 }, here,
-                       spare, FAR_RESULT,
-                       left ? tokens_ahead(n, left < WEIGHT_COLUMNS ? left : WEIGHT_COLUMNS,
-                                           x + j + WEIGHT_COLUMNS, ldx)
-                            : then);
+        weight_block(n, (WeightBlock){ turned, x + j, ld, ldx, rows, here }, sum, scratch,
+                     left ? tokens_ahead(n < STEPS_PART ? n : STEPS_PART,
+                                         left < WEIGHT_COLUMNS ? left : WEIGHT_COLUMNS,
+                                         x + j + here, ldx)
+                          : then);
+        put_weights(rows, here, sum, dw + j, lddw, add);
     }
 }
 
@@ -225,6 +262,7 @@ void k_linear_weight_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t
                          tokens_ahead(left < GROUP_MOST ? left : GROUP_MOST, rows,
                                       dy + (s + GROUP_MOST) * lddy + i, lddy));
         }
+    __builtin_ia32_sfence(); /* others may read them after this */
 }
 #else
 void k_linear_weight_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t k1,
