@@ -79,7 +79,7 @@ foreach(SET ${KERNEL_SETS} ${BF16_SETS})
   set(SOURCES ${KERNEL_SOURCES})
   if(SET IN_LIST BF16_SETS)
     list(FILTER SOURCES INCLUDE REGEX
-      "/(gemm|gemm_bf16|gemv|attention[a-z_]*)\\.c$")
+      "/(gemm[a-z0-9_]*|gemv|attention[a-z_]*)\\.c$")
   endif()
   foreach(SOURCE ${SOURCES})
     kernel_object(OBJECT ${SOURCE} ${SET} -ffreestanding ${KERNEL_TRAPS})

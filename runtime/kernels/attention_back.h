@@ -45,10 +45,10 @@ typedef struct QueryBlock {
     ** below */
     uint16_t *key_rows, *value_rows, *turned, *p_rows, *ds_rows;
     float *q_block, *dout_block, *spare;
-    float *q, *dout, *dq;         /* panels: [PANELS][d][PANEL] */
-    float *q_rows, *dout_rows;    /* [BLOCK][padded(d)] */
-    float *lse, *delta;           /* [BLOCK], lse in units of log 2 */
-    float *ones;                  /* [PANEL] */
+    float *q, *dout, *dq;      /* panels: [PANELS][d][PANEL] */
+    float *q_rows, *dout_rows; /* [BLOCK][padded(d)] */
+    float *lse, *delta;        /* [BLOCK], lse in units of log 2 */
+    float *ones;               /* [PANEL] */
     RowsAhead ahead;
     int far; /* a pair's keys, values and their gradients are more than a cache keeps */
     int64_t b, group, head, t, n; /* queries t .. t + n - 1 */

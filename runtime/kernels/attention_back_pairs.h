@@ -38,7 +38,7 @@ INLINE void set_columns(int64_t i, int64_t some, int64_t n, const float *s, uint
 /* Panel i of queries against a tile of keys. */
 typedef struct PanelTurn {
     int64_t i, all, some; /* keys that all of its queries see, that any of them sees */
-    float *s, *ds;        /* scores [KEYS][PANEL]; gradients of probabilities, then of scores, pairs */
+    float *s, *ds; /* scores [KEYS][PANEL]; gradients of probabilities, then of scores, pairs */
 } PanelTurn;
 
 /* Row j of a panel's probabilities and its scores' cotangents; those of the first 'all' keys are in

@@ -151,7 +151,8 @@ static void attend(const Forward *f, const QueryPanel *panel, int64_t head, int6
 enum { PANELS_AHEAD = 2 }; /* whose queries are asked for */
 
 static void queries_ahead(const Attention *a, int64_t row, int64_t head, int64_t t, int64_t n) {
-    if (n > 0) k_rows_soon(min64(PANEL, n), a->dk, a->q + (row + t) * a->ldq + head * a->dk, a->ldq);
+    if (n > 0)
+        k_rows_soon(min64(PANEL, n), a->dk, a->q + (row + t) * a->ldq + head * a->dk, a->ldq);
 }
 
 static void open_panels(Forward *f, int64_t row, int64_t head, int64_t t, int64_t end,

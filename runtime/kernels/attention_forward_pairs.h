@@ -15,15 +15,15 @@ typedef struct PanelTurn {
 /* Maxima rise to 'unit' times the scores of n rows: in turns, as one maximum waits for another. */
 static void raise_scaled(int64_t n, float unit, const float *s, float *largest) {
     V m[4][2];
-    UNROLL for (int i = 0; i < 4; i++) UNROLL for (int c = 0; c < 2; c++) m[i][c] =
-        v_load(largest + c * LANES);
+    UNROLL for (int i = 0; i < 4; i++) UNROLL for (int c = 0; c < 2; c++)
+        m[i][c] = v_load(largest + c * LANES);
     int64_t j = 0;
     for (; j + 4 <= n; j += 4)
-        UNROLL for (int i = 0; i < 4; i++) UNROLL for (int c = 0; c < 2; c++) m[i][c] =
-            v_max(m[i][c], v_load(s + (j + i) * PANEL + c * LANES) * unit);
+        UNROLL for (int i = 0; i < 4; i++) UNROLL for (int c = 0; c < 2; c++)
+            m[i][c] = v_max(m[i][c], v_load(s + (j + i) * PANEL + c * LANES) * unit);
     for (; j < n; j++)
-        UNROLL for (int c = 0; c < 2; c++) m[0][c] =
-            v_max(m[0][c], v_load(s + j * PANEL + c * LANES) * unit);
+        UNROLL for (int c = 0; c < 2; c++)
+            m[0][c] = v_max(m[0][c], v_load(s + j * PANEL + c * LANES) * unit);
     UNROLL for (int c = 0; c < 2; c++)
         v_store(largest + c * LANES, v_max(v_max(m[0][c], m[1][c]), v_max(m[2][c], m[3][c])));
 }
@@ -50,10 +50,9 @@ static void softmax_pairs(int64_t from, int64_t to, int64_t all, float unit,
     for (int64_t j = from; j < to; j += 2) {
         const float *at = s + j * PANEL, *next = at + PANEL;
         float u0 = j < all ? unit : 1.0f, u1 = j + 1 < all ? unit : 1.0f;
-        V even0 = probability(at, u0, m0), even1 = probability(at + LANES, u0, m1),
-          odd0 = v_zero(), odd1 = v_zero();
-        if (j + 1 < to)
-            odd0 = probability(next, u1, m0), odd1 = probability(next + LANES, u1, m1);
+        V even0 = probability(at, u0, m0), even1 = probability(at + LANES, u0, m1), odd0 = v_zero(),
+          odd1 = v_zero();
+        if (j + 1 < to) odd0 = probability(next, u1, m0), odd1 = probability(next + LANES, u1, m1);
         sum0 = sum0 + even0 + odd0;
         sum1 = sum1 + even1 + odd1;
         store_pairs(s, j, even0, even1, odd0, odd1);

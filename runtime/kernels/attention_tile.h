@@ -29,9 +29,9 @@
 enum {
     PANEL = 2 * LANES,
     KEYS = STRATA_TILES ? 64 : 96,
-    BLOCK = 128,        /* queries of a backward block */
+    BLOCK = 128,                        /* queries of a backward block */
     QUERIES = STRATA_TILES ? 512 : 256, /* queries of a forward task, at most */
-    FEW = ATTENTION_FEW /* queries, at most, that attend one by one (decoding) */
+    FEW = ATTENTION_FEW                 /* queries, at most, that attend one by one (decoding) */
 };
 
 /* Whether this problem's products are of pairs; a constant no in most libraries. */

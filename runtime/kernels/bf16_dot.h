@@ -198,10 +198,10 @@ INLINE Words four_rows(const uint16_t *x, int64_t ld) {
     Eight a = *(const EightMem *)x, b = *(const EightMem *)(x + 8 * ld);
     Eight c = *(const EightMem *)(x + 16 * ld), d = *(const EightMem *)(x + 24 * ld);
     typedef uint16_t Sixteen __attribute__((vector_size(32)));
-    Sixteen low =
-        __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    Sixteen high =
-        __builtin_shufflevector(c, d, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    Sixteen low = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,
+                                          15);
+    Sixteen high = __builtin_shufflevector(c, d, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,
+                                           15);
     return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
                                    16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31);
 }
@@ -211,11 +211,11 @@ INLINE Words four_rows(const uint16_t *x, int64_t ld) {
 #define ONES_(b) b, b + 32, b + 1, b + 33, b + 2, b + 34, b + 3, b + 35
 #define TWOS_(b) b, b + 1, b + 32, b + 33, b + 2, b + 3, b + 34, b + 35
 #define FOURS16_(b) b, b + 1, b + 2, b + 3, b + 32, b + 33, b + 34, b + 35
-#define TURNS_(f, x, i, j)                                           \
-    do {                                                             \
+#define TURNS_(f, x, i, j)                                               \
+    do {                                                                 \
         Words low_ = __builtin_shufflevector(x[i], x[j], GROUPS_(f, 0)); \
-        x[j] = __builtin_shufflevector(x[i], x[j], GROUPS_(f, 4));   \
-        x[i] = low_;                                                 \
+        x[j] = __builtin_shufflevector(x[i], x[j], GROUPS_(f, 4));       \
+        x[i] = low_;                                                     \
     } while (0)
 
 /* Columns of x[32, 8] as rows of 32, at row k: turned[row_of(k)]. */
@@ -237,8 +237,8 @@ INLINE void transpose_eight(int64_t columns, const uint16_t *dy, int64_t lddy, u
     Words x[8];
     UNROLL for (int i = 0; i < 8; i++) x[i] = four_rows(dy + i * lddy, lddy);
     transpose_words(x);
-    UNROLL for (int k = 0; k < 8; k++) if (k < columns) *(WordsMem *)(out + k * ld) =
-        x[column_at(k)];
+    UNROLL for (int k = 0; k < 8; k++) if (k < columns)
+        * (WordsMem *)(out + k * ld) = x[column_at(k)];
 }
 
 /* The transpose of dy[steps, rows]: a row of steps, 'ld' bfloat16s apart, filled up with zeros to

@@ -182,12 +182,14 @@ INLINE void multiply_tiles(int64_t rows, int64_t steps, const uint16_t *a, int64
     Soon soon = { then, { 0, 0, 0, 0, 0, 0 } };
     spread(&soon.then, (rows + ROWS_UNIT - 1) / ROWS_UNIT * panels * lines);
     for (int64_t i = 0; i < rows; i += ROWS_UNIT) {
-        int64_t next = i + ROWS_UNIT, left = rows - next, some = left < ROWS_UNIT ? left : ROWS_UNIT;
+        int64_t next = i + ROWS_UNIT, left = rows - next,
+                some = left < ROWS_UNIT ? left : ROWS_UNIT;
         if (far == FAR_LEFT)
             soon.left = (Ahead){ (const char *)(a + next * lda), 2 * lda, some, 0, lines, 0 };
         if (far == FAR_RESULT)
-            soon.left = (Ahead){ (const char *)(y.c + next * y.ldc), 4 * y.ldc, some, 0,
-                                 (columns + 15) / 16, 0 };
+            soon.left = (Ahead){
+                (const char *)(y.c + next * y.ldc), 4 * y.ldc, some, 0, (columns + 15) / 16, 0
+            };
         spread(&soon.left, panels * lines);
         tile_rows(left < 0 ? left + ROWS_UNIT : ROWS_UNIT, steps, a + i * lda, lda, block,
                   target_at(y, i, 0), columns, copied, spare, &soon);
@@ -200,11 +202,6 @@ NOINLINE void multiply_ahead(int64_t rows, int64_t steps, const uint16_t *a, int
     TILES_BEGIN;
     multiply_tiles(rows, steps, a, lda, block, y, columns, spare, far, then);
     TILES_END;
-}
-
-static void multiply_tokens(int64_t rows, int64_t steps, const uint16_t *a, int64_t lda,
-                            const float *block, BlockTarget y, int64_t columns, float *spare) {
-    multiply_ahead(rows, steps, a, lda, block, y, columns, spare, FAR_NOTHING, (Ahead){ 0, 0, 0, 0, 0, 0 });
 }
 
 #endif

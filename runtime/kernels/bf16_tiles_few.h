@@ -12,25 +12,25 @@
 /* The panel's columns from 'column' on, of the 32 steps that start at tile row 'part'. */
 #define PANEL_TILE_(tile, part, column) \
     t_load(tile, panel + (part) * TILE * PANEL + (column), PANEL * 4)
-#define START_(at)                     \
-    do {                               \
-        if (add) t_load(0, at, out);   \
-        else t_zero(0);                \
+#define START_(at)                   \
+    do {                             \
+        if (add) t_load(0, at, out); \
+        else t_zero(0);              \
     } while (0)
 
 /* c[16, 32] (+)= a[16, 32 or 64] panel, which is in tiles 4 to 7. */
-#define ROWS_OF_TWO_(two)                                   \
-    do {                                                    \
-        t_load(2, a, row);                                  \
-        if (two) t_load(3, a + TILE_STEPS, row);            \
-        START_(c);                                          \
-        t_dot(0, 2, 4);                                     \
-        if (two) t_dot(0, 3, 6);                            \
-        t_store(0, c, out);                                 \
-        START_(c + TILE);                                   \
-        t_dot(0, 2, 5);                                     \
-        if (two) t_dot(0, 3, 7);                            \
-        t_store(0, c + TILE, out);                          \
+#define ROWS_OF_TWO_(two)                        \
+    do {                                         \
+        t_load(2, a, row);                       \
+        if (two) t_load(3, a + TILE_STEPS, row); \
+        START_(c);                               \
+        t_dot(0, 2, 4);                          \
+        if (two) t_dot(0, 3, 6);                 \
+        t_store(0, c, out);                      \
+        START_(c + TILE);                        \
+        t_dot(0, 2, 5);                          \
+        if (two) t_dot(0, 3, 7);                 \
+        t_store(0, c + TILE, out);               \
     } while (0)
 
 INLINE void few_steps(const int two, int64_t rows, const uint16_t *a, int64_t lda,
@@ -46,16 +46,16 @@ INLINE void few_steps(const int two, int64_t rows, const uint16_t *a, int64_t ld
 }
 
 /* c[16, 16] (+)= a[16, 96] three tiles */
-#define THREE_(x, y, z, at)                       \
-    do {                                          \
-        START_(at);                               \
-        t_load(1, a, row);                        \
-        t_dot(0, 1, x);                           \
-        t_load(1, a + TILE_STEPS, row);           \
-        t_dot(0, 1, y);                           \
-        t_load(1, a + 2 * TILE_STEPS, row);       \
-        t_dot(0, 1, z);                           \
-        t_store(0, at, out);                      \
+#define THREE_(x, y, z, at)                 \
+    do {                                    \
+        START_(at);                         \
+        t_load(1, a, row);                  \
+        t_dot(0, 1, x);                     \
+        t_load(1, a + TILE_STEPS, row);     \
+        t_dot(0, 1, y);                     \
+        t_load(1, a + 2 * TILE_STEPS, row); \
+        t_dot(0, 1, z);                     \
+        t_store(0, at, out);                \
     } while (0)
 
 INLINE void three_steps(int64_t rows, const uint16_t *a, int64_t lda, const float *panel, float *c,

@@ -6,34 +6,10 @@
 **   widen.h   the float32 micro-kernel on numbers made float32 again, everywhere else
 ** With the second the bits are those of gemm.c's products of the rounded numbers.
 */
-#include "kernels.h"
-#include "gemm_tile.h"
-#if STRATA_PAIRS
-#include "attention_pairs.h"
-#include "bf16_dot.h"
-#else
-#include "widen.h"
-#endif
-
-/* Results that become bfloat16 add up in float32 first: SUM_ROWS of them where each block of steps
-** is packed when its turn comes, SUM_ONCE where all are there. */
-enum { BLOCK_ROOM = BLOCK / PANEL * (STEPS_MAX * PANEL + 16), SUM_ROWS = 256 };
-enum { SUM_ROOM = SUM_ROWS * (BLOCK + 32) };
-_Static_assert(SUM_ONCE <= SUM_ROWS, "there is room for them");
+#include "gemm_bf16.h"
 
 int64_t k_gemm_bf16_scratch(void) {
     return (BLOCK_ROOM + LEFT_ROOM + SUM_ROOM) * (int64_t)sizeof(float);
-}
-
-/* Steps of each block but the last: whole tiles. */
-INLINE int64_t whole_steps(int64_t steps) {
-    return (equal_steps(steps, STEPS_PART) + STEPS_UNIT - 1) / STEPS_UNIT * STEPS_UNIT;
-}
-
-/* From one packed block of columns to the next. */
-INLINE int64_t block_floats(int64_t steps) {
-    return STRATA_PAIRS ? packed_pairs_block(BLOCK, steps, PANEL)
-                        : packed_block(BLOCK, steps, PANEL);
 }
 
 #if STRATA_PAIRS
@@ -77,12 +53,45 @@ static BlockTarget target(Result y, int64_t i, int64_t j, float *sum) {
                     : (BlockTarget){ sum, BLOCK, 0, y.bf16, y.ld };
 }
 
-/* The same for steps from s on, 'more' of which follow. */
-static BlockTarget part_of(BlockTarget y, int64_t s, int more) {
-    y.add |= s > 0;
-    if (more) y.bf16 = 0;
-    return y;
+#if STRATA_TILES
+/* Of bfloat16s, rows that are packed next, if these are not the last steps. */
+static Ahead rows_of_weights(int64_t columns, int64_t steps, Weights w, int back, int64_t j,
+                             int64_t s) {
+    if (!w.bf16 || back) return (Ahead){ 0, 0, 0, 0, 0, 0 };
+    return (Ahead){ (const char *)(w.bf16 + j * w.ld + s), 2 * w.ld, columns, 0, steps / 32, 0 };
 }
+
+/* Packed floats, for enough rows. */
+static Ahead packed_after(int64_t n, const float *packed, int64_t floats) {
+    return (Ahead){ (const char *)packed, 0, n >= 4 * ROWS_UNIT, 0, floats / 16, 0 };
+}
+
+static void multiply_packed(int64_t n, int64_t steps, const uint16_t *x, int64_t ldx,
+                            const float *block, BlockTarget y, int64_t columns, float *left,
+                            Ahead then) {
+    multiply_ahead(n, steps, x, ldx, block, y, columns, left, FAR_LEFT, then);
+}
+#else
+typedef int Ahead; /* nothing is asked for */
+
+static Ahead rows_of_weights(int64_t columns, int64_t steps, Weights w, int back, int64_t j,
+                             int64_t s) {
+    (void)columns, (void)steps, (void)w, (void)back, (void)j, (void)s;
+    return 0;
+}
+
+static Ahead packed_after(int64_t n, const float *packed, int64_t floats) {
+    (void)n, (void)packed, (void)floats;
+    return 0;
+}
+
+static void multiply_packed(int64_t n, int64_t steps, const uint16_t *x, int64_t ldx,
+                            const float *block, BlockTarget y, int64_t columns, float *left,
+                            Ahead then) {
+    (void)then;
+    multiply_tokens(n, steps, x, ldx, block, y, columns, left);
+}
+#endif
 
 /* At most BLOCK columns from j on, which are packed by steps. */
 static void linear_block(int64_t n, int64_t columns, int64_t steps, const uint16_t *x, int64_t ldx,
@@ -91,8 +100,8 @@ static void linear_block(int64_t n, int64_t columns, int64_t steps, const uint16
     for (int64_t s = 0; s < steps || s == 0; s += chunk) {
         int64_t part = steps - s < chunk ? steps - s : chunk;
         pack_block(columns, part, w, back, j, s, scratch, scratch + BLOCK_ROOM);
-        multiply_tokens(n, part, x + s, ldx, scratch, part_of(y, s, s + part < steps), columns,
-                        scratch + BLOCK_ROOM);
+        multiply_packed(n, part, x + s, ldx, scratch, part_of(y, s, s + part < steps), columns,
+                        scratch + BLOCK_ROOM, rows_of_weights(columns, part, w, back, j, s + part));
     }
 }
 
@@ -119,23 +128,14 @@ void k_pack_bf16(int64_t columns, int64_t steps, Weights w, int back, int64_t bl
     }
 }
 
-#if STRATA_TILES
 /* What is packed after the block, so many floats, is needed next: asked for meanwhile, if there are
 ** rows enough. */
 static void multiply_then(int64_t n, int64_t steps, const uint16_t *x, int64_t ldx,
                           const float *block, BlockTarget y, int64_t columns, float *left,
                           int64_t floats) {
-    Ahead ahead = { (const char *)(block + floats), 0, n >= 4 * ROWS_UNIT, 0, floats / 16, 0 };
-    multiply_ahead(n, steps, x, ldx, block, y, columns, left, FAR_LEFT, ahead);
+    multiply_packed(n, steps, x, ldx, block, y, columns, left,
+                    packed_after(n, block + floats, floats));
 }
-#else
-static void multiply_then(int64_t n, int64_t steps, const uint16_t *x, int64_t ldx,
-                          const float *block, BlockTarget y, int64_t columns, float *left,
-                          int64_t floats) {
-    (void)floats;
-    multiply_tokens(n, steps, x, ldx, block, y, columns, left);
-}
-#endif
 
 /* All columns of one block of steps after another: these steps of x then stay in cache. */
 static void multiply_by_steps(int64_t n, int64_t columns, int64_t steps, const uint16_t *x,
@@ -182,110 +182,6 @@ void k_multiply_bf16(int64_t n, int64_t columns, int64_t steps, const uint16_t *
         multiply_by_columns(n, STRATA_PAIRS && steps <= whole_steps(steps) ? n : SUM_ONCE, columns,
                             steps, x, ldx, packed, y, scratch, scratch + LEFT_ROOM);
 }
-
-#if STRATA_TILES
-/* Columns of dw at once, and a cache line between rows of their sums. */
-enum { WEIGHT_COLUMNS = 4 * PANEL, WEIGHT_LD = WEIGHT_COLUMNS + 16 };
-_Static_assert(GROUP * WEIGHT_LD <= SUM_ROOM, "there is room for them");
-
-/* Rows of bfloat16s that are packed next. */
-static Ahead tokens_ahead(int64_t rows, int64_t columns, const uint16_t *x, int64_t ldx) {
-    return (Ahead){ (const char *)x, 2 * ldx, rows, 0, (2 * columns + 63) / 64, 0 };
-}
-
-/* What some tokens give dw, whose rows are far apart: a few cache sets for all of them, so that
-** sums are not added up there. */
-static void put_weights(int64_t rows, int64_t columns, const float *sum, float *dw, int64_t lddw,
-                        int add) {
-    for (int64_t r = 0; r < rows; r++, sum += WEIGHT_LD, dw += lddw) {
-        int past = !add && (uintptr_t)dw % 64 == 0;
-        int64_t j = 0;
-        for (; past && j + LANES <= columns; j += LANES)
-            __builtin_nontemporal_store(v_load(sum + j), (V *)(dw + j));
-        for (; j + LANES <= columns; j += LANES)
-            v_store(dw + j, add ? v_load(dw + j) + v_load(sum + j) : v_load(sum + j));
-        for (; j < columns; j++)
-            dw[j] = add ? dw[j] + sum[j] : sum[j];
-    }
-}
-
-/* A product of tokens [0, n) for a block of columns; 'turned' is dy's transpose. */
-typedef struct WeightBlock {
-    const uint16_t *turned, *x;
-    int64_t ld, ldx, rows, columns;
-} WeightBlock;
-
-/* sum = turned x.  While one block of tokens is multiplied, the next one arrives, at last 'then'. */
-static void weight_block(int64_t n, WeightBlock w, float *sum, float *scratch, Ahead then) {
-    int64_t chunk = whole_steps(n);
-    for (int64_t s = 0, part; s < n || s == 0; s += chunk) {
-        part = n - s < chunk ? n - s : chunk;
-        int64_t left = n - s - part < chunk ? n - s - part : chunk;
-        pack_tokens(w.columns, part, w.x + s * w.ldx, w.ldx, scratch);
-        multiply_ahead(
-            w.rows, part, w.turned + s, w.ld, scratch, (BlockTarget){ sum, WEIGHT_LD, s > 0, 0, 0 },
-            w.columns, scratch + BLOCK_ROOM, FAR_NOTHING,
-            left ? tokens_ahead(left, w.columns, w.x + (s + part) * w.ldx, w.ldx) : then);
-    }
-}
-
-/* Rows of dw, at most GROUP, and what GROUP_MOST tokens or fewer give them. */
-static void weight_group(int64_t n, int64_t rows, int64_t columns, const uint16_t *dy, int64_t lddy,
-                         const uint16_t *x, int64_t ldx, float *dw, int64_t lddw, int add,
-                         float *scratch, Ahead then) {
-    float *sum = scratch + BLOCK_ROOM + LEFT_ROOM;
-    uint16_t *turned = (uint16_t *)(scratch + BLOCK_ROOM + MULTIPLY_ROOM);
-    int64_t ld = round_steps(n, GROUP_STEPS) + GROUP_APART;
-    transpose_left(rows, n, dy, lddy, turned, ld);
-    for (int64_t j = 0; j < columns; j += WEIGHT_COLUMNS) {
-        int64_t left = columns - j, here = left < WEIGHT_COLUMNS ? left : WEIGHT_COLUMNS;
-        left -= here;
-        weight_block(n, (WeightBlock){ turned, x + j, ld, ldx, rows, here }, sum, scratch,
-                     left ? tokens_ahead(n < STEPS_PART ? n : STEPS_PART,
-                                         left < WEIGHT_COLUMNS ? left : WEIGHT_COLUMNS,
-                                         x + j + here, ldx)
-                          : then);
-        put_weights(rows, here, sum, dw + j, lddw, add);
-    }
-}
-
-void k_linear_weight_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t k1,
-                          const uint16_t *dy, int64_t lddy, const uint16_t *x, int64_t ldx,
-                          float *dw, int64_t lddw, int add, float *scratch) {
-    for (int64_t i = m0; i < m1; i += GROUP)
-        for (int64_t s = 0; s < n || s == 0; s += GROUP_MOST) {
-            int64_t rows = m1 - i < GROUP ? m1 - i : GROUP, left = n - s,
-                    some = left < GROUP_MOST ? left : GROUP_MOST;
-            left -= some;
-            weight_group(some, rows, k1 - k0, dy + s * lddy + i, lddy, x + s * ldx + k0, ldx,
-                         dw + i * lddw + k0, lddw, add || s > 0, scratch,
-                         tokens_ahead(left < GROUP_MOST ? left : GROUP_MOST, rows,
-                                      dy + (s + GROUP_MOST) * lddy + i, lddy));
-        }
-    __builtin_ia32_sfence(); /* others may read them after this */
-}
-#else
-void k_linear_weight_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t k1,
-                          const uint16_t *dy, int64_t lddy, const uint16_t *x, int64_t ldx,
-                          float *dw, int64_t lddw, int add, float *scratch) {
-    float *left = scratch + BLOCK_ROOM;
-    int64_t chunk = whole_steps(n);
-    for (int64_t j = k0; j < k1; j += BLOCK) {
-        int64_t columns = k1 - j < BLOCK ? k1 - j : BLOCK;
-        for (int64_t s = 0; s < n || s == 0; s += chunk) {
-            int64_t steps = n - s < chunk ? n - s : chunk;
-            pack_tokens(columns, steps, x + s * ldx + j, ldx, scratch);
-            for (int64_t i = m0; i < m1; i += GROUP) {
-                int64_t rows = m1 - i < GROUP ? m1 - i : GROUP;
-                multiply_transposed(rows, steps, dy + s * lddy + i, lddy, scratch,
-                                    (BlockTarget){ dw + i * lddw + j, lddw, add || s > 0, 0, 0 },
-                                    columns, left);
-            }
-        }
-    }
-}
-
-#endif
 
 /* == What the optimizer keeps packed ====================================== */
 
@@ -347,81 +243,4 @@ void k_pack_rows_bf16(int64_t M, int64_t K, int64_t m0, int64_t m1, const float 
                       float *back) {
     (void)M, (void)K, (void)m0, (void)m1, (void)w, (void)forward, (void)back;
 }
-#endif
-
-#if STRATA_PAIRS
-/* == For attention ======================================================== */
-
-_Static_assert(PAIR_STEPS % STEPS_UNIT == 0 && PAIR_COLUMNS == PANEL,
-               "attention fills up to what is multiplied");
-
-int64_t k_pairs_spare(void) { return MULTIPLY_ROOM; }
-int64_t k_pairs_block_floats(int64_t columns, int64_t steps) {
-    return (columns + PANEL - 1) / PANEL * panel_room(steps);
-}
-
-void k_pairs_rows(int64_t n, int64_t d, const float *rows, int64_t ld, uint16_t *out) {
-    int64_t whole = round_steps(d, PAIR_STEPS);
-    for (int64_t t = 0; t < n; t++)
-        for (int64_t e = 0; e < whole; e += LANES)
-            v_store_bf16(out + t * whole + e, load_upto(rows + t * ld + e, d - e));
-}
-
-void k_pairs_turn(int64_t n, int64_t d, const uint16_t *rows, uint16_t *out) {
-    transpose_left(d, n, rows, round_steps(d, PAIR_STEPS), out, round_steps(n, GROUP_STEPS));
-}
-
-void k_pairs_panel(int64_t steps, const float *panel, float *out) {
-    for (int64_t s = 0; s < steps; s += 2)
-        for (int v = 0; v < PANEL_VECTORS; v++) {
-            const float *even = panel + s * PANEL + v * LANES;
-            V odd = s + 1 < steps ? v_load(even + PANEL) : v_zero();
-            v_store(out + s / 2 * PANEL + v * LANES, v_pairs(v_load(even), odd));
-        }
-    for (int64_t p = (steps + 1) / 2 * PANEL; p < round_steps(steps, PAIR_STEPS) / 2 * PANEL;
-         p += LANES)
-        v_store(out + p, v_zero());
-}
-
-void k_pairs_block(int64_t columns, int64_t steps, const float *w, int64_t ldw, float *out) {
-    pack_weight_rows(columns, steps, w, ldw, out);
-}
-
-#if STRATA_TILES
-void k_pairs_begin(void) { TILES_BEGIN; }
-void k_pairs_end(void) { TILES_END; }
-
-/* Rows and columns that fill no tiles. */
-static void pairs_edge(int64_t rows, int64_t steps, const uint16_t *a, int64_t lda,
-                       const float *block, float *c, int64_t ldc, int64_t columns, int add,
-                       float *spare) {
-    Soon none = { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 } };
-    for (int64_t i = 0; i < rows; i += ROWS_UNIT)
-        tile_rows(rows - i < ROWS_UNIT ? rows - i : ROWS_UNIT, steps, a + i * lda, lda, block,
-                  (BlockTarget){ c + i * ldc, ldc, add, 0, 0 }, columns, 0, spare, &none);
-}
-
-void k_pairs_multiply(int64_t rows, int64_t steps, const uint16_t *a, int64_t lda,
-                      const float *block, float *c, int64_t ldc, int64_t columns, int add,
-                      float *spare) {
-    int64_t whole = rows / TILE * TILE;
-    for (int64_t j = 0; j < columns; j += PANEL, block += panel_room(steps)) {
-        int64_t here = columns - j < PANEL ? columns - j : PANEL, from = here < PANEL ? 0 : whole;
-        if (from && add) few_tiles(whole, steps, a, lda, block, c + j, ldc, 1);
-        else if (from) few_tiles(whole, steps, a, lda, block, c + j, ldc, 0);
-        if (from < rows)
-            pairs_edge(rows - from, steps, a + from * lda, lda, block, c + from * ldc + j, ldc,
-                       here, add, spare);
-    }
-}
-#else
-void k_pairs_begin(void) {}
-void k_pairs_end(void) {}
-
-void k_pairs_multiply(int64_t rows, int64_t steps, const uint16_t *a, int64_t lda,
-                      const float *block, float *c, int64_t ldc, int64_t columns, int add,
-                      float *spare) {
-    multiply_tokens(rows, steps, a, lda, block, (BlockTarget){ c, ldc, add, 0, 0 }, columns, spare);
-}
-#endif
 #endif

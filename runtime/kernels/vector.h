@@ -27,7 +27,7 @@ typedef float VMem __attribute__((vector_size(LANES * 4), aligned(4), may_alias)
 typedef int32_t VIMem __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
 
 #define INLINE static inline __attribute__((always_inline, unused))
-#define NOINLINE static __attribute__((noinline))
+#define NOINLINE static __attribute__((noinline, unused))
 /* Before a loop of constant length over an array of vectors: the array becomes registers. */
 #define UNROLL _Pragma("clang loop unroll(full)")
 

@@ -6,10 +6,19 @@ static bool takes_repacked(const Frame *f, const ProductAction *a) {
     return f->repacked && a->repacked >= 0;
 }
 
+/* Whether each task packs what it needs: of bfloat16s, which are turned around faster than they come
+** from memory, where a worker has one task and nobody would read them twice. */
+static bool packs_itself(const Frame *f, const Action *s) {
+    int64_t chunks = blocks(frame_rows(f, s->list), k_constants.chunk);
+    return s->product.bf16 && chunks <= f->ctx->setup.workers;
+}
+
 /* Where a product's weights were packed; NULL: they were not. */
-static const float *packed_of(const Frame *f, const ProductAction *a) {
+static const float *packed_of(const Frame *f, const Action *s) {
+    const ProductAction *a = &s->product;
     if (takes_repacked(f, a)) return f->repacked + a->repacked;
-    return f->packed && !f->few && a->packed >= 0 ? f->packed + a->packed : 0;
+    if (!f->packed || f->few || a->packed < 0 || packs_itself(f, s)) return 0;
+    return f->packed + a->packed;
 }
 
 /* A product's weights that lie at w, in rows of ld floats. */
@@ -25,7 +34,7 @@ static int64_t weights_row(const ProductAction *a, int back) {
 static void product_bf16(const TaskWork *w, const Action *s, int back) {
     const ProductAction *a = &s->product;
     const uint16_t *x = (const uint16_t *)work_row(w, s, 1);
-    const float *packed = packed_of(w->f, a);
+    const float *packed = packed_of(w->f, s);
     float *scratch = frame_scratch(w->f, w->worker), *at = work_row(w, s, 0);
     Weights m = weights_of(a, k_resolve(w->f, &k_refs[s->ref + 2], w->worker, w->first),
                            weights_row(a, back));
@@ -44,7 +53,7 @@ static void product_bf16(const TaskWork *w, const Action *s, int back) {
 static void product_f32(const TaskWork *w, const Action *s, int back) {
     const ProductAction *a = &s->product;
     float *y = work_row(w, s, 0), *x = work_row(w, s, 1), *scratch = frame_scratch(w->f, w->worker);
-    const float *packed = packed_of(w->f, a);
+    const float *packed = packed_of(w->f, s);
     const float *m = k_resolve(w->f, &k_refs[s->ref + 2], w->worker, w->first);
     int64_t columns = a->columns, steps = a->steps, ldx = stride_of(s, 1), ldy = stride_of(s, 0);
     int64_t m1 = w->m1 < 0 ? columns : w->m1;
@@ -86,7 +95,7 @@ void k_each_action(const TaskWork *w, const Action *s) {
 int64_t k_pack_tasks(const Frame *f, const Action *s) {
     const ProductAction *a = &s->product;
     if (s->what != DO_LINEAR && s->what != DO_LINEAR_BACK) return 0;
-    return packed_of(f, a) && !takes_repacked(f, a) ? blocks(a->columns, BLOCK) : 0;
+    return packed_of(f, s) && !takes_repacked(f, a) ? blocks(a->columns, BLOCK) : 0;
 }
 
 void k_pack_task(const Frame *f, const Action *s, int64_t task, int32_t worker) {

@@ -115,16 +115,17 @@ static double seconds(Work *work, const Layer *l) {
 
 int main(void) {
     static const int64_t shapes[][2] = {
-        { 128, 128 },   { 1024, 128 }, { 128, 1024 }, { 512, 512 },  { 2048, 512 },
-        { 512, 2048 },  { 768, 768 },  { 2048, 768 }, { 768, 2048 }, { 960, 960 },
-        { 2560, 960 },  { 960, 2560 }
+        { 128, 128 }, { 1024, 128 }, { 128, 1024 }, { 512, 512 }, { 2048, 512 }, { 512, 2048 },
+        { 768, 768 }, { 2048, 768 }, { 768, 2048 }, { 960, 960 }, { 2560, 960 }, { 960, 2560 }
     };
     static const struct {
         const char *name;
         Work *work;
         int64_t tokens;
-    } works[] = { { "linear", linear, TOKENS },      { "its bf16", linear_narrow, TOKENS },
-                  { "back", back, TOKENS },          { "its bf16", back_narrow, TOKENS },
+    } works[] = { { "linear", linear, TOKENS },
+                  { "its bf16", linear_narrow, TOKENS },
+                  { "back", back, TOKENS },
+                  { "its bf16", back_narrow, TOKENS },
                   { "weight", weight, ALL } };
     if (!bench_begin()) return 77;
     double top = peak_pairs(now);
