@@ -13,9 +13,9 @@
 
 static int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
-/* Rows of 16 floats or more start on a cache line, and not a multiple of 1024 bytes apart: a product
-** reads some rows side by side, a head of attention some columns of all rows, and these would want
-** a few sets of the caches only. */
+/* Rows of 16 floats or more start on a cache line, and not a multiple of 1024 bytes apart:
+** a product reads some rows side by side, a head of attention some columns of all rows, and these
+** would want a few sets of the caches only. */
 static int64_t row_stride(int64_t count) {
     int64_t stride = count < 16 ? count : round_up(count, 16);
     return stride && stride % 256 == 0 ? stride + 16 : stride;

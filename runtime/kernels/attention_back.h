@@ -261,17 +261,15 @@ static void tile(QueryBlock *x, int64_t first, int64_t n) {
     const float *v = k_source_near(a, &x->source, first, n, a->dv, x->source.v, &ldv, x->v);
     float *dk = a->dk_ + (key_row(a, x->b) + first) * a->lddk + x->group * a->dk;
     float *dv = a->dvalue + (key_row(a, x->b) + first) * a->lddv + x->group * a->dv;
-    /* Blocks before this one have seen the others. */
-    int fresh = x->t == 0 || first + 2 * n > x->t || x->far;
-    ahead_clear(&x->ahead);
-    if (fresh) source_ahead(a, &x->source, first + n, KEYS, &x->ahead);
-    if (fresh && x->keys && !a->pool) {
-        ahead_add(&x->ahead, n, a->dk, dk, a->lddk);
-        ahead_add(&x->ahead, n, a->dv, dv, a->lddv);
+    if (in_pairs(a)) {
+        ask_for_tile(x, first, n, dk, dv);
+    } else if (x->keys && !a->pool) {
+        k_rows_soon(n, a->dk, dk, a->lddk);
+        k_rows_soon(n, a->dv, dv, a->lddv);
     }
     if (in_pairs(a)) open_tile(x, n, k, ldk, v, ldv);
     for (int64_t i = 0; i < panels; i++) {
-        ahead_ask(&x->ahead, panels - i);
+        if (in_pairs(a)) ahead_ask(&x->ahead, panels - i);
         if (!SHAPED && in_pairs(a)) panel_of_pairs(x, i, first, n);
         else count[i] = tile_panel(x, i, first, n, k, ldk, v, ldv);
     }

@@ -18,6 +18,19 @@ static void open_pairs(QueryBlock *x) {
     k_pairs_block(a->dv, block_steps(x), x->dout_rows, padded(a->dv), x->dout_block);
 }
 
+/* The tile's gradients dk and dv, and the next tile: blocks before this one have seen the
+** others. */
+static void ask_for_tile(QueryBlock *x, int64_t first, int64_t n, const float *dk,
+                         const float *dv) {
+    const Attention *a = x->a;
+    ahead_clear(&x->ahead);
+    if (x->t > 0 && first + 2 * n <= x->t && !x->far) return;
+    source_ahead(a, &x->source, first + n, KEYS, &x->ahead);
+    if (!x->keys || a->pool) return;
+    ahead_add(&x->ahead, n, a->dk, dk, a->lddk);
+    ahead_add(&x->ahead, n, a->dv, dv, a->lddv);
+}
+
 /* A tile of n keys becomes left operands. */
 static void open_tile(QueryBlock *x, int64_t n, const float *k, int64_t ldk, const float *v,
                       int64_t ldv) {

@@ -228,11 +228,13 @@ static void forward(Forward *f, int64_t head) {
             k_pairs_rows(n, a->dv, v, ldv, f->rows);
             k_pairs_turn(n, a->dv, f->rows, f->turned);
         }
-        ahead_clear(&f->ahead);
-        source_ahead(a, s, first + n, min64(KEYS, end - first - n), &f->ahead);
-        if (first == begin) results_ahead(f, head);
+        if (in_pairs(a)) {
+            ahead_clear(&f->ahead);
+            source_ahead(a, s, first + n, min64(KEYS, end - first - n), &f->ahead);
+            if (first == begin) results_ahead(f, head);
+        }
         for (int64_t i = 0; i < f->panels; i++) {
-            ahead_ask(&f->ahead, f->panels - i);
+            if (in_pairs(a)) ahead_ask(&f->ahead, f->panels - i);
             if (!SHAPED && in_pairs(a)) attend_pairs(f, i, first, n);
             else attend(f, &f->panel[i], head, first, n, k, ldk, v, ldv);
         }

@@ -190,6 +190,7 @@ static const float *rows_near(const Attention *a, const KeySource *s, int64_t n,
                               const float *rows, int64_t *ld, float *copy) {
     if (*ld == d && s->ready) return rows;
     if (in_pairs(a)) return rows;
+    k_rows_soon(n, d, rows + n * *ld, *ld);
     k_rows_load(rounds(a), n, d, rows, *ld, 1.0f, copy);
     *ld = padded(d);
     return copy;

@@ -171,7 +171,8 @@ void k_rows_load(int bf16, int64_t n, int64_t d, const float *rows, int64_t ld, 
 /* Asks for rows that will be needed some thousand cycles later; any address will do. */
 void k_rows_soon(int64_t n, int64_t d, const float *rows, int64_t ld);
 /* Keys (or values) first..first+n-1 of a source, as they are multiplied or made pairs: its rows, as
-** they are if nothing lies between them, else their copy, or their averages; sets *ld. */
+** they are if nothing lies between them, else their copy, or their averages; sets *ld. If rows lie
+** apart, the n after them are asked for, but for pairs: these say themselves what comes next. */
 const float *k_source_near(const Attention *a, const KeySource *s, int64_t first, int64_t n,
                            int64_t d, const float *rows, int64_t *ld, float *copy);
 /* Adds gradients of the averages first..first+n-1, padded(d) apart, to those of rows. */

@@ -37,7 +37,7 @@ typedef struct WeightBlock {
     int64_t ld, ldx, rows, columns;
 } WeightBlock;
 
-/* y (+)= turned x.  While one block of tokens is multiplied, the next one arrives, at last 'then'. */
+/* y (+)= turned x.  While one block of tokens is multiplied, the next arrives, at last 'then'. */
 static void weight_block(int64_t n, WeightBlock w, BlockTarget y, float *scratch, Ahead then) {
     int64_t chunk = whole_steps(n);
     for (int64_t s = 0, part; s < n || s == 0; s += chunk) {

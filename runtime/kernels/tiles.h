@@ -64,11 +64,7 @@ _Static_assert(sizeof tile_shape == 64, "the processor's format");
 #define t_zero(i) _tile_zero(i)
 #define t_load(i, from, step) _tile_loadd(i, from, step)
 /* The same, of what leaves the first-level cache to others. */
-#ifdef NOSTREAM
-#define t_stream(i, from, step) _tile_loadd(i, from, step)
-#else
 #define t_stream(i, from, step) _tile_stream_loadd(i, from, step)
-#endif
 #define t_store(i, to, step) _tile_stored(i, to, step)
 #define t_dot(c, a, b) _tile_dpbf16ps(c, a, b)
 #endif

@@ -68,8 +68,8 @@ INLINE V v_erf(V x) {
     return v_select(size < 0.93f, near, v_with_sign(far, x));
 }
 
-/* a / b for b of 1 to 2, within 1 unit in the last place: a vector of 16 is divided in as many cycles
-** as seven such steps take three times over. */
+/* a / b for b of 1 to 2, within 1 unit in the last place: 4 cycles a vector of 16, where dividing
+** takes 16. */
 INLINE V v_divide_near(V a, V b) {
 #if LANES == 16 && defined(__AVX512F__)
     V y = (V)_mm512_rcp14_ps((__m512)b);
