@@ -49,10 +49,10 @@ INLINE void set_columns(int64_t i, int64_t some, int64_t n, const float *s, uint
 }
 
 /* Panel i of queries against a tile of keys. */
-typedef struct PanelTurn {
+typedef struct BackTurn {
     int64_t i, all, some; /* keys that all of its queries see, that any of them sees */
     float *s, *ds; /* scores [KEYS][PANEL]; gradients of probabilities, then of scores, pairs */
-} PanelTurn;
+} BackTurn;
 
 /* Row j of a panel's probabilities and its scores' cotangents; those of the first 'all' keys are in
 ** units of their own, from 'some' on there are none. */
@@ -60,7 +60,7 @@ typedef struct PanelRow {
     V p[2], ds[2];
 } PanelRow;
 
-INLINE PanelRow panel_row(const QueryBlock *x, const PanelTurn *t, int64_t j) {
+INLINE PanelRow panel_row(const QueryBlock *x, const BackTurn *t, int64_t j) {
     const float *lse = x->lse + t->i * PANEL, *delta = x->delta + t->i * PANEL;
     PanelRow r = { { v_zero(), v_zero() }, { v_zero(), v_zero() } };
     float unit = j < t->all ? score_unit(x->a) : 1.0f;
@@ -73,7 +73,7 @@ INLINE PanelRow panel_row(const QueryBlock *x, const PanelTurn *t, int64_t j) {
 }
 
 /* As columns of the tile's rows p and ds. */
-INLINE void put_row(const QueryBlock *x, const PanelTurn *t, int64_t j, const PanelRow *r) {
+INLINE void put_row(const QueryBlock *x, const BackTurn *t, int64_t j, const PanelRow *r) {
     int64_t at = j * BLOCK + t->i * PANEL;
     UNROLL for (int c = 0; c < 2; c++) {
         v_store_bf16(x->p_rows + at + c * LANES, r->p[c]);
@@ -82,7 +82,7 @@ INLINE void put_row(const QueryBlock *x, const PanelTurn *t, int64_t j, const Pa
 }
 
 /* Keys [from, to) of the tile; both are even, or 'to' is the last of them. */
-static void differentiate_pairs(const QueryBlock *x, const PanelTurn *t, int64_t from, int64_t to) {
+static void differentiate_pairs(const QueryBlock *x, const BackTurn *t, int64_t from, int64_t to) {
     for (int64_t j = from; j < to; j += 2) {
         PanelRow even = panel_row(x, t, j), odd = panel_row(x, t, j + 1);
         if (x->keys) put_row(x, t, j, &even);
@@ -91,13 +91,13 @@ static void differentiate_pairs(const QueryBlock *x, const PanelTurn *t, int64_t
     }
 }
 
-static PanelTurn open_turn(const QueryBlock *x, int64_t i, int64_t first, int64_t n) {
+static BackTurn open_turn(const QueryBlock *x, int64_t i, int64_t first, int64_t n) {
     int64_t t = x->t + i * PANEL, last = min64(t + PANEL, queries_of(x->a, x->b)) - 1;
-    return (PanelTurn){ i, visible(x->a, &x->source, t, first, n),
-                        visible(x->a, &x->source, last, first, n), x->p, x->ds };
+    return (BackTurn){ i, visible(x->a, &x->source, t, first, n),
+                       visible(x->a, &x->source, last, first, n), x->p, x->ds };
 }
 
-static void mask_turn(const QueryBlock *x, const PanelTurn *t, int64_t first) {
+static void mask_turn(const QueryBlock *x, const BackTurn *t, int64_t first) {
     int32_t seen[PANEL];
     if (t->some == t->all) return;
     visible_to(x->a, &x->source, x->t + t->i * PANEL, first, seen);
@@ -107,7 +107,7 @@ static void mask_turn(const QueryBlock *x, const PanelTurn *t, int64_t first) {
 /* Panel i of the block against the tile's n keys from 'first' on. */
 static void panel_of_pairs(QueryBlock *x, int64_t i, int64_t first, int64_t n) {
     const Attention *a = x->a;
-    PanelTurn t = open_turn(x, i, first, n);
+    BackTurn t = open_turn(x, i, first, n);
     const float *q = x->q + i * PANEL * panel_rows(a->dk),
                 *dout = x->dout + i * PANEL * panel_rows(a->dv);
     if (t.some > 0) {

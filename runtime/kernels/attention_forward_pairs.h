@@ -6,11 +6,11 @@
 #define STRATA_ATTENTION_FORWARD_PAIRS_H
 
 /* One panel against a tile of keys; s: scores [KEYS][PANEL], then probabilities, pairs. */
-typedef struct PanelTurn {
+typedef struct ForwardTurn {
     const QueryPanel *panel;
     int64_t all, some; /* keys that all of its queries see, that any of them sees */
     float *s, alpha[PANEL];
-} PanelTurn;
+} ForwardTurn;
 
 /* Maxima rise to 'unit' times the scores of n rows: in turns, as one maximum waits for another. */
 static void raise_scaled(int64_t n, float unit, const float *s, float *largest) {
@@ -61,16 +61,16 @@ static void softmax_pairs(int64_t from, int64_t to, int64_t all, float unit,
     v_store(panel->sum + LANES, sum1);
 }
 
-static PanelTurn open_turn(const Forward *f, int64_t i, int64_t first, int64_t n) {
+static ForwardTurn open_turn(const Forward *f, int64_t i, int64_t first, int64_t n) {
     const QueryPanel *p = &f->panel[i];
-    return (PanelTurn){ .panel = p,
-                        .all = visible(f->a, &f->source, p->t, first, n),
-                        .some = visible(f->a, &f->source, p->t + p->queries - 1, first, n),
-                        .s = f->score };
+    return (ForwardTurn){ .panel = p,
+                          .all = visible(f->a, &f->source, p->t, first, n),
+                          .some = visible(f->a, &f->source, p->t + p->queries - 1, first, n),
+                          .s = f->score };
 }
 
 /* All scores of the panel are there: maxima rise to them. */
-static void raise_turn(const Forward *f, PanelTurn *x, int64_t first) {
+static void raise_turn(const Forward *f, ForwardTurn *x, int64_t first) {
     float before[PANEL], *largest = x->panel->largest;
     v_store(before, v_load(largest));
     v_store(before + LANES, v_load(largest + LANES));
@@ -87,7 +87,7 @@ static void raise_turn(const Forward *f, PanelTurn *x, int64_t first) {
 /* n keys from 'first' on against panel i, of whose queries some see none of them. */
 static void attend_pairs(Forward *f, int64_t i, int64_t first, int64_t n) {
     const Attention *a = f->a;
-    PanelTurn x = open_turn(f, i, first, n);
+    ForwardTurn x = open_turn(f, i, first, n);
     if (x.some == 0) return;
     score_pairs(x.some, a->dk, f->keys, x.panel->q, x.s, f->spare);
     raise_turn(f, &x, first);
