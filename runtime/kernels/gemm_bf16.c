@@ -1,10 +1,10 @@
 /*
 ** Matrix products of bfloat16, added up in float32: --precision bf16. Tokens' values come as
 ** bfloat16 in memory; weights are float32 and rounded while they are packed, or are bfloat16 too;
-** results are float32. The blocks are those of gemm.c; what multiplies a block is
-**   pairs.h   tiles (AMX) or dot products of pairs (AVX512_BF16), two steps at once
-**   widen.h   the float32 micro-kernel on numbers made float32 again, everywhere else
-** With the second the bits are those of gemm.c's products of the rounded numbers.
+** results are float32, or rounded to bfloat16 once they are added up. What multiplies a block is
+**   bf16_dot.h   dot products of pairs of steps (AVX512_BF16), or tiles (AMX: bf16_tiles.h)
+**   widen.h      the float32 micro-kernel on numbers made float32 again, everywhere else
+** With the second the blocks and bits are those of gemm.c's products of the rounded numbers.
 */
 #include "gemm_bf16.h"
 

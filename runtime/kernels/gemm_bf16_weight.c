@@ -1,7 +1,7 @@
 /*
-** Gradients of weights, products of bfloat16: dy's transpose times x, added up over tokens.  A part
-** of gemm_bf16.c's products, with its blocks; the left operand's rows are columns of dy and are
-** transposed as they are multiplied, or, for tiles, before.
+** Gradients of weights, products of bfloat16: dw (+)= dy^T x, added up over tokens.  dy's columns
+** are the left operand's rows: they are transposed with each block of columns of x, or for tiles,
+** which are faster than that, once for all of them.
 */
 #include "gemm_bf16.h"
 

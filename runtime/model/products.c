@@ -9,8 +9,8 @@ static bool takes_repacked(const Frame *f, const ProductAction *a) {
 /* Whether each task packs what it needs: of bfloat16s, which are turned around faster than they
 ** come from memory, where a worker has one task and would not read them twice. */
 static bool packs_itself(const Frame *f, const Action *s) {
-    int64_t chunks = blocks(frame_rows(f, s->list), k_constants.chunk);
-    return s->product.bf16 && chunks <= f->ctx->setup.workers;
+    if (!s->product.bf16) return false;
+    return frame_rows(f, s->list) <= (int64_t)f->ctx->setup.workers * k_constants.chunk;
 }
 
 /* Where a product's weights were packed; NULL: they were not. */
