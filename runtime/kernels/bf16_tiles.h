@@ -171,7 +171,7 @@ INLINE void tile_rows(int64_t rows, int64_t steps, const uint16_t *a, int64_t ld
 }
 
 /* What of the next 32 rows may lie beyond the second-level cache, and is asked for. */
-typedef enum Far { FAR_NOTHING, FAR_LEFT, FAR_RESULT } Far;
+typedef enum Far { FAR_NOTHING, FAR_LEFT } Far;
 
 /* y[rows, columns] (+)= a[rows, steps] block; between TILES_BEGIN and TILES_END */
 INLINE void multiply_tiles(int64_t rows, int64_t steps, const uint16_t *a, int64_t lda,
@@ -186,10 +186,6 @@ INLINE void multiply_tiles(int64_t rows, int64_t steps, const uint16_t *a, int64
                 some = left < ROWS_UNIT ? left : ROWS_UNIT;
         if (far == FAR_LEFT)
             soon.left = (Ahead){ (const char *)(a + next * lda), 2 * lda, some, 0, lines, 0 };
-        if (far == FAR_RESULT)
-            soon.left = (Ahead){
-                (const char *)(y.c + next * y.ldc), 4 * y.ldc, some, 0, (columns + 15) / 16, 0
-            };
         spread(&soon.left, panels * lines);
         tile_rows(left < 0 ? left + ROWS_UNIT : ROWS_UNIT, steps, a + i * lda, lda, block,
                   target_at(y, i, 0), columns, copied, spare, &soon);

@@ -54,7 +54,7 @@ static BlockTarget target(Result y, int64_t i, int64_t j, float *sum) {
 }
 
 #if STRATA_TILES
-/* Of bfloat16s, rows that are packed next, if these are not the last steps. */
+/* Of bfloat16s, rows that are packed next; after the last steps, the beginnings of later ones. */
 static Ahead rows_of_weights(int64_t columns, int64_t steps, Weights w, int back, int64_t j,
                              int64_t s) {
     if (!w.bf16 || back) return (Ahead){ 0, 0, 0, 0, 0, 0 };
@@ -128,16 +128,8 @@ void k_pack_bf16(int64_t columns, int64_t steps, Weights w, int back, int64_t bl
     }
 }
 
-/* What is packed after the block, so many floats, is needed next: asked for meanwhile, if there are
-** rows enough. */
-static void multiply_then(int64_t n, int64_t steps, const uint16_t *x, int64_t ldx,
-                          const float *block, BlockTarget y, int64_t columns, float *left,
-                          int64_t floats) {
-    multiply_packed(n, steps, x, ldx, block, y, columns, left,
-                    packed_after(n, block + floats, floats));
-}
-
-/* All columns of one block of steps after another: these steps of x then stay in cache. */
+/* All columns of one block of steps after another: these steps of x then stay in cache. The block
+** that is needed next arrives meanwhile. */
 static void multiply_by_steps(int64_t n, int64_t columns, int64_t steps, const uint16_t *x,
                               int64_t ldx, const float *packed, Result y, float *left) {
     int64_t chunk = whole_steps(steps);
@@ -148,9 +140,10 @@ static void multiply_by_steps(int64_t n, int64_t columns, int64_t steps, const u
                     panels = (here + PANEL - 1) / PANEL;
             const float *block = packed + j / BLOCK * block_floats(steps)
                 + s / chunk * panels * panel_room(chunk);
-            multiply_then(n, part, x + s, ldx, block,
-                          part_of(target(y, 0, j, left), s, s + part < steps), here, left,
-                          panels * panel_room(part));
+            multiply_packed(
+                n, part, x + s, ldx, block, part_of(target(y, 0, j, left), s, s + part < steps),
+                here, left,
+                packed_after(n, block + block_floats(steps), panels * panel_room(part)));
         }
 }
 
@@ -167,9 +160,9 @@ static void multiply_by_columns(int64_t n, int64_t once, int64_t columns, int64_
             for (int64_t s = 0, part; s < steps || s == 0; s += chunk) {
                 part = steps - s < chunk ? steps - s : chunk;
                 int64_t floats = (here + PANEL - 1) / PANEL * panel_room(part);
-                multiply_then(rows, part, x + i * ldx + s, ldx, block,
-                              part_of(target(y, i, j, sum), s, s + part < steps), here, left,
-                              floats);
+                multiply_packed(rows, part, x + i * ldx + s, ldx, block,
+                                part_of(target(y, i, j, sum), s, s + part < steps), here, left,
+                                packed_after(rows, block + floats, floats));
                 block += floats;
             }
         }
@@ -179,7 +172,7 @@ void k_multiply_bf16(int64_t n, int64_t columns, int64_t steps, const uint16_t *
                      const float *packed, Result y, float *scratch) {
     if (y.floats) multiply_by_steps(n, columns, steps, x, ldx, packed, y, scratch);
     else
-        multiply_by_columns(n, STRATA_PAIRS && steps <= whole_steps(steps) ? n : SUM_ONCE, columns,
+        multiply_by_columns(n, STRATA_TILES && steps <= whole_steps(steps) ? n : SUM_ONCE, columns,
                             steps, x, ldx, packed, y, scratch, scratch + LEFT_ROOM);
 }
 

@@ -18,6 +18,11 @@
 enum { BLOCK_ROOM = BLOCK / PANEL * (STEPS_MAX * PANEL + 16), SUM_ROWS = 256 };
 enum { SUM_ROOM = SUM_ROWS * (BLOCK + 32) };
 _Static_assert(SUM_ONCE <= SUM_ROWS, "there is room for them");
+#if STRATA_PAIRS
+_Static_assert(BLOCK_ROOM >= BLOCK / PANEL * (STEPS_PART / 2 * PANEL + 16), "and for a block");
+_Static_assert(STEPS_PART % STEPS_UNIT == 0 && GROUP_MOST % GROUP_STEPS == 0,
+               "parts are whole units: rooms are counted by them");
+#endif
 
 /* Steps of each block but the last: whole tiles. */
 INLINE int64_t whole_steps(int64_t steps) {

@@ -31,6 +31,8 @@ static const Size sizes[] = {
     { 1, 260, 1, 1, 33, 65, 0, 0 },
     { 1, 289, 4, 4, 31, 17, 1, 0 },
     { 1, 450, 3, 1, 16, 24, 1, 3 },
+    { 1, 70, 1, 1, 200, 150, 1, 0 },
+    { 8, 515, 2, 1, 8, 8, 1, 0 }, /* a forward task has many panels */
 };
 enum { SIZES = sizeof sizes / sizeof *sizes, ONE_TILE = 11 };
 

@@ -319,6 +319,25 @@ static void rows_may_be_packed_alone(void **state) {
     }
 }
 
+/* Several blocks of steps, and of tokens that gradients of weights take at once. */
+static void long_sums_are_right(void **state) {
+    (void)state;
+    Draw d = { 14 };
+    for (int round = 0; round < 2 * KINDS; round++) {
+        Kind kind = (Kind)(round / 2);
+        Product p = product_new(kind, kind == FEW ? 3 : 37, 290, round % 2 ? 2100 : 1057, 1,
+                                round % 2, AFTER, &d, REAL);
+        float *before = c_copy(&p), *parts = c_copy(&p);
+        run_all(&p, p.c.at);
+        check_product(&p, before, numbers.units);
+        run_part(&p, 0, p.rows, 0, 130, parts);
+        run_part(&p, 0, p.rows, 130, p.columns, parts);
+        assert_same_bits(&p, p.c.at, parts);
+        free(before), free(parts);
+        product_free(&p);
+    }
+}
+
 /* The awkward numbers are: some round up, some down, some to even both ways, some to infinity. */
 static void awkward_numbers_are(void **state) {
     (void)state;
@@ -356,6 +375,7 @@ int main(void) {
         cmocka_unit_test(weights_are_rounded),
         cmocka_unit_test(packed_weights_are_rounded),
         cmocka_unit_test(rows_may_be_packed_alone),
+        cmocka_unit_test(long_sums_are_right),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
