@@ -4,7 +4,7 @@
 
 /* Left operands of a tile of pairs, and what their products need. */
 static int64_t pair_floats(int64_t d) {
-    return STRATA_PAIRS ? 2 * KEYS * whole_steps(d) + KEYS * d + k_pairs_spare() + 96 : 0;
+    return STRATA_PAIRS ? 2 * KEYS * whole_steps(d) + KEYS * d + k_pairs_spare() + 80 : 0;
 }
 
 static int64_t forward_floats(int64_t d) {

@@ -31,7 +31,7 @@ enum {
     SPLIT_PRODUCTS = 7,   /* of a tile, where two do */
     KEY_RANGE = 2 * KEYS, /* keys of a task that owns keys */
     QUERY_RANGE = 2 * BLOCK,
-    FAR_BYTES = 1 << 20
+    FAR_BYTES = 1 << 20 /* of what a pair's blocks share: a second-level cache keeps less */
 };
 
 typedef struct QueryBlock {
@@ -127,12 +127,12 @@ static void open_block(QueryBlock *x, int64_t head, int64_t t) {
 }
 
 /* s[key][PANEL] times 'unit' become probabilities, ds[key][PANEL] (dp until now) p (dp - delta). */
-INLINE void differentiate(const int bf16, float unit, int64_t keys, const float *lse,
-                          const float *delta, float *s, float *ds) {
+INLINE void differentiate(const int bf16, int64_t keys, const float *lse, const float *delta,
+                          float *s, float *ds) {
     V lse0 = v_load(lse), lse1 = v_load(lse + LANES), delta0 = v_load(delta),
       delta1 = v_load(delta + LANES);
     for (int64_t j = 0; j < keys; j++, s += PANEL, ds += PANEL) {
-        V p0 = v_exp2(v_load(s) * unit - lse0), p1 = v_exp2(v_load(s + LANES) * unit - lse1);
+        V p0 = v_exp2(v_load(s) - lse0), p1 = v_exp2(v_load(s + LANES) - lse1);
         v_store(s, factor(bf16, p0));
         v_store(s + LANES, factor(bf16, p1));
         v_store(ds, factor(bf16, p0 * (v_load(ds) - delta0)));
@@ -143,8 +143,8 @@ INLINE void differentiate(const int bf16, float unit, int64_t keys, const float 
 /* The same of float32. */
 static void probabilities(const QueryBlock *x, int64_t i, int64_t some, float *s, float *ds) {
     const float *lse = x->lse + i * PANEL, *delta = x->delta + i * PANEL;
-    if (rounds(x->a)) differentiate(1, 1.0f, some, lse, delta, s, ds);
-    else differentiate(0, 1.0f, some, lse, delta, s, ds);
+    if (rounds(x->a)) differentiate(1, some, lse, delta, s, ds);
+    else differentiate(0, some, lse, delta, s, ds);
 }
 
 /* The same of problems that are shaped, whose scores have their units; panel i against keys from
@@ -162,7 +162,7 @@ static void shaped_probabilities(const QueryBlock *x, int64_t i, int64_t first, 
                       first,
                       some };
     k_shape_scores(&shaped, s, slope);
-    differentiate(0, 1.0f, some, x->lse + i * PANEL, x->delta + i * PANEL, s, ds);
+    differentiate(0, some, x->lse + i * PANEL, x->delta + i * PANEL, s, ds);
     if (x->queries && a->ddistance) k_shape_distances(&shaped, ds);
     k_shape_back(&shaped, rounds(a), slope, s, ds);
 }
@@ -195,12 +195,14 @@ static void hand_on(QueryBlock *x, int64_t i, int64_t some, int64_t n, const flo
         if (x->queries) k_tile_mix(some, a->dk, k, ldk, ds, x->ones, dq);
         return;
     }
-    if (SHAPED && x->keys) {
+    if (x->keys) {
         set_columns(i, some, n, p, x->p_rows);
         set_columns(i, some, n, ds, x->ds_rows);
     }
-    if (SHAPED && x->queries) k_pairs_panel(some, ds, ds);
-    if (x->queries) mix_pairs(n, some, a->dk, x->turned, ds, dq, x->spare);
+    if (x->queries) {
+        pair_panel(some, ds);
+        mix_pairs(n, some, a->dk, x->turned, ds, dq, x->spare);
+    }
 }
 
 /* p and ds of panel i against the tile's n keys from 'first' on; returns how many

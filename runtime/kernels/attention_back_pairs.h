@@ -10,8 +10,8 @@ static void open_pairs(QueryBlock *x) {
     for (int64_t i = 0; i * PANEL < x->n; i++) {
         float *q = x->q + i * PANEL * panel_rows(a->dk),
               *dout = x->dout + i * PANEL * panel_rows(a->dv);
-        k_pairs_panel(a->dk, q, q);
-        k_pairs_panel(a->dv, dout, dout);
+        pair_panel(a->dk, q);
+        pair_panel(a->dv, dout);
     }
     if (!x->keys) return;
     k_pairs_block(a->dk, block_steps(x), x->q_rows, padded(a->dk), x->q_block);

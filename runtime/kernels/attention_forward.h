@@ -108,7 +108,7 @@ static void mix(const Forward *f, const QueryPanel *panel, int64_t n, int64_t so
         k_tile_mix(some, a->dv, v, ldv, f->score, f->alpha, panel->o);
         return;
     }
-    k_pairs_panel(some, f->score, f->score);
+    pair_panel(some, f->score);
     multiply_rows(a->dv, f->alpha, panel->o);
     mix_pairs(n, some, a->dv, f->turned, f->score, panel->o, f->spare);
 }
@@ -172,7 +172,7 @@ static void open_panels(Forward *f, int64_t row, int64_t head, int64_t t, int64_
         p->sum = take(&scratch, PANEL);
         k_panel_load(rounds(a), p->queries, a->dk, a->q + (row + t) * a->ldq + head * a->dk, a->ldq,
                      query_unit(a), p->q);
-        if (in_pairs(a)) k_pairs_panel(a->dk, p->q, p->q);
+        if (in_pairs(a)) pair_panel(a->dk, p->q);
         for (int64_t i = 0; i < a->dv * PANEL; i += LANES)
             v_store(p->o + i, v_zero());
         for (int64_t i = 0; i < PANEL; i += LANES) {

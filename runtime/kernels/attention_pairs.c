@@ -22,18 +22,6 @@ void k_pairs_turn(int64_t n, int64_t d, const uint16_t *rows, uint16_t *out) {
     transpose_left(d, n, rows, round_steps(d, PAIR_STEPS), out, round_steps(n, GROUP_STEPS));
 }
 
-void k_pairs_panel(int64_t steps, const float *panel, float *out) {
-    for (int64_t s = 0; s < steps; s += 2)
-        for (int v = 0; v < PANEL_VECTORS; v++) {
-            const float *even = panel + s * PANEL + v * LANES;
-            V odd = s + 1 < steps ? v_load(even + PANEL) : v_zero();
-            v_store(out + s / 2 * PANEL + v * LANES, v_pairs(v_load(even), odd));
-        }
-    for (int64_t p = (steps + 1) / 2 * PANEL; p < round_steps(steps, PAIR_STEPS) / 2 * PANEL;
-         p += LANES)
-        v_store(out + p, v_zero());
-}
-
 void k_pairs_block(int64_t columns, int64_t steps, const float *w, int64_t ldw, float *out) {
     pack_weight_rows(columns, steps, w, ldw, out);
 }

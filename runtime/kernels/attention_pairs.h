@@ -18,8 +18,6 @@ enum { PAIR_ROWS = STRATA_TILES ? 16 : 12 };
 void k_pairs_rows(int64_t n, int64_t d, const float *rows, int64_t ld, uint16_t *out);
 /* out[d][n up to a multiple] = the transpose of what k_pairs_rows made */
 void k_pairs_turn(int64_t n, int64_t d, const uint16_t *rows, uint16_t *out);
-/* A panel from panel[steps][PAIR_COLUMNS]; 'out' may be the same memory. */
-void k_pairs_panel(int64_t steps, const float *panel, float *out);
 /* A block from w[steps][columns], in so many floats. */
 void k_pairs_block(int64_t columns, int64_t steps, const float *w, int64_t ldw, float *out);
 int64_t k_pairs_block_floats(int64_t columns, int64_t steps);

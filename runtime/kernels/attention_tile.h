@@ -241,6 +241,17 @@ INLINE void close_pairs(float *panel, int64_t n) {
         v_store(panel + i, v_zero());
 }
 
+/* A panel of n rows becomes one of pairs. */
+INLINE void pair_panel(int64_t n, float *panel) {
+    for (int64_t j = 0; j < n; j += 2) {
+        const float *even = panel + j * PANEL, *odd = even + PANEL;
+        int both = j + 1 < n;
+        store_pairs(panel, j, v_load(even), v_load(even + LANES), both ? v_load(odd) : v_zero(),
+                    both ? v_load(odd + LANES) : v_zero());
+    }
+    close_pairs(panel, n);
+}
+
 /* attention_few.c: 'time' <= FEW with caches */
 int64_t k_attention_few_tasks(const Attention *a);
 void k_attention_few(const Attention *a, int64_t task, float *scratch);

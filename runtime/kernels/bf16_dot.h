@@ -206,7 +206,8 @@ INLINE Words four_rows(const uint16_t *x, int64_t ld) {
                                    16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31);
 }
 
-/* In each group the first halves of a and b, or the second ones, in turns of 'n' bfloat16s. */
+/* In each group the first halves of a and b, or the second ones, in turns of one,
+** two or four bfloat16s ('f'). */
 #define GROUPS_(f, b) f(b), f(b + 8), f(b + 16), f(b + 24)
 #define ONES_(b) b, b + 32, b + 1, b + 33, b + 2, b + 34, b + 3, b + 35
 #define TWOS_(b) b, b + 1, b + 32, b + 33, b + 2, b + 3, b + 34, b + 35
@@ -218,7 +219,7 @@ INLINE Words four_rows(const uint16_t *x, int64_t ld) {
         x[i] = low_;                                                     \
     } while (0)
 
-/* Columns of x[32, 8] as rows of 32, at row k: turned[row_of(k)]. */
+/* Columns of x[32, 8] as rows of 32, column k at x[column_at(k)]. */
 INLINE void transpose_words(Words *x) {
     UNROLL for (int i = 0; i < 8; i += 2) TURNS_(ONES_, x, i, i + 1);
     UNROLL for (int i = 0; i < 8; i += 4) {

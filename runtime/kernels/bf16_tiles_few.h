@@ -4,7 +4,7 @@
 ** there; sums of 16 x 16 end one after another, so that storing one goes on beside the next one's
 ** products (side by side, four of them wait for each other: 179 cycles for 128 of products).
 **
-** Part of bf16_dot.h and of attention_tile.h, which say what PANEL is: the columns of a panel.
+** Part of bf16_dot.h.
 */
 #ifndef STRATA_BF16_TILES_FEW_H
 #define STRATA_BF16_TILES_FEW_H

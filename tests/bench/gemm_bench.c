@@ -30,32 +30,38 @@ typedef struct Layer {
     float *x, *w, *y, *dw, *scratch;
 } Layer;
 
-typedef void Work(const Layer *l);
+typedef void Work(const void *layer);
 
-static void linear(const Layer *l) {
+static void linear(const void *of) {
+    const Layer *l = of;
     k_linear(TOKENS, l->m, l->k, l->x, l->k, l->w, l->k, l->y, l->m, 0, l->scratch);
 }
-static void back(const Layer *l) {
+static void back(const void *of) {
+    const Layer *l = of;
     k_linear_back(TOKENS, l->m, l->k, l->y, l->m, l->w, l->k, l->x, l->k, 0, l->scratch);
 }
-static void weight(const Layer *l) {
+static void weight(const void *of) {
+    const Layer *l = of;
     k_linear_weight(TOKENS, 0, l->m, 0, l->k, l->y, l->m, l->x, l->k, l->dw, l->k, 1, l->scratch);
 }
 
 #ifdef HAVE_OPENBLAS
-static void blas_linear(const Layer *l) {
+static void blas_linear(const void *of) {
+    const Layer *l = of;
     int m = (int)l->m, k = (int)l->k;
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, TOKENS, m, k, 1, l->x, k, l->w, k, 0, l->y,
                 m);
 }
 
-static void blas_back(const Layer *l) {
+static void blas_back(const void *of) {
+    const Layer *l = of;
     int m = (int)l->m, k = (int)l->k;
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, TOKENS, k, m, 1, l->y, m, l->w, k, 0,
                 l->x, k);
 }
 
-static void blas_weight(const Layer *l) {
+static void blas_weight(const void *of) {
+    const Layer *l = of;
     int m = (int)l->m, k = (int)l->k;
     cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, m, k, TOKENS, 1, l->y, m, l->x, k, 1,
                 l->dw, k);
@@ -89,18 +95,6 @@ static void layer_free(Layer *l) {
     free(l->scratch);
 }
 
-/* Seconds of one call, best of RUNS. */
-static double seconds(Work *work, const Layer *l) {
-    double best = 1e9;
-    for (int run = 0; run < RUNS; run++) {
-        double start = now();
-        work(l);
-        double took = now() - start;
-        best = took < best ? took : best;
-    }
-    return best;
-}
-
 static void products(double top) {
     static const int64_t shapes[][2] = { { 128, 128 }, { 1024, 128 }, { 128, 1024 },
                                          { 512, 512 }, { 2048, 512 }, { 512, 2048 },
@@ -116,7 +110,7 @@ static void products(double top) {
         printf("%7ld %6ld |", (long)shapes[i][0], (long)shapes[i][1]);
         for (size_t w = 0; w < sizeof works / sizeof works[0]; w++) {
             Layer l = layer_new(shapes[i][0], shapes[i][1]);
-            double rate = 2e-9 * TOKENS * (double)(l.m * l.k) / seconds(works[w], &l);
+            double rate = 2e-9 * TOKENS * (double)(l.m * l.k) / shortest(RUNS, now, works[w], &l);
             printf("%s %6.1f (%3.0f%%)", w == 3 ? " |" : "", rate, 100 * rate / top);
             layer_free(&l);
         }

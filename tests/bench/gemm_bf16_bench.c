@@ -26,25 +26,30 @@ typedef struct Layer {
     float *w, *sum, *dw, *forward, *back, *scratch;
 } Layer;
 
-typedef void Work(const Layer *l);
+typedef void Work(const void *layer);
 
-static void linear(const Layer *l) {
+static void linear(const void *of) {
+    const Layer *l = of;
     k_multiply_bf16(TOKENS, l->m, l->k, l->x, l->ldx, l->forward, (Result){ l->sum, 0, l->ldy, 0 },
                     l->scratch);
 }
-static void linear_narrow(const Layer *l) {
+static void linear_narrow(const void *of) {
+    const Layer *l = of;
     k_multiply_bf16(TOKENS, l->m, l->k, l->x, l->ldx, l->forward, (Result){ 0, l->y, l->ldy, 0 },
                     l->scratch);
 }
-static void back(const Layer *l) {
+static void back(const void *of) {
+    const Layer *l = of;
     k_multiply_bf16(TOKENS, l->k, l->m, l->y, l->ldy, l->back, (Result){ l->sum, 0, l->ldx, 0 },
                     l->scratch);
 }
-static void back_narrow(const Layer *l) {
+static void back_narrow(const void *of) {
+    const Layer *l = of;
     k_multiply_bf16(TOKENS, l->k, l->m, l->y, l->ldy, l->back, (Result){ 0, l->x, l->ldx, 0 },
                     l->scratch);
 }
-static void weight(const Layer *l) {
+static void weight(const void *of) {
+    const Layer *l = of;
     enum { ROWS = 512, COLUMNS = 1024 }; /* of a task */
     for (int64_t m = 0; m < l->m; m += ROWS)
         for (int64_t k = 0; k < l->k; k += COLUMNS)
@@ -52,7 +57,8 @@ static void weight(const Layer *l) {
                                  k + COLUMNS < l->k ? k + COLUMNS : l->k, l->y, l->ldy, l->x,
                                  l->ldx, l->dw, l->k, 0, l->scratch);
 }
-static void pack(const Layer *l) {
+static void pack(const void *of) {
+    const Layer *l = of;
     for (int64_t m = 0; m < l->m; m += PACK_ROWS)
         k_pack_rows_bf16(l->m, l->k, m, m + PACK_ROWS < l->m ? m + PACK_ROWS : l->m, l->w,
                          l->forward, l->back);
@@ -101,18 +107,6 @@ static void layer_free(Layer *l) {
     free(l->forward), free(l->back), free(l->scratch);
 }
 
-/* Seconds of one call, best of RUNS. */
-static double seconds(Work *work, const Layer *l) {
-    double best = 1e9;
-    for (int run = 0; run < RUNS; run++) {
-        double start = now();
-        work(l);
-        double took = now() - start;
-        best = took < best ? took : best;
-    }
-    return best;
-}
-
 int main(void) {
     static const int64_t shapes[][2] = {
         { 128, 128 }, { 1024, 128 }, { 128, 1024 }, { 512, 512 }, { 2048, 512 }, { 512, 2048 },
@@ -138,10 +132,11 @@ int main(void) {
         double products = 2e-9 * (double)(l.m * l.k);
         printf("%7lld %6lld |", (long long)l.m, (long long)l.k);
         for (size_t w = 0; w < sizeof works / sizeof works[0]; w++) {
-            double rate = products * (double)works[w].tokens / seconds(works[w].work, &l);
+            double rate = products * (double)works[w].tokens
+                / shortest(RUNS, now, works[w].work, &l);
             printf(" %7.1f (%3.0f%%)", rate, 100 * rate / top);
         }
-        printf(" | %5.1f\n", 8e-9 * (double)(l.m * l.k) / seconds(pack, &l));
+        printf(" | %5.1f\n", 8e-9 * (double)(l.m * l.k) / shortest(RUNS, now, pack, &l));
         layer_free(&l);
     }
     return 0;

@@ -23,67 +23,73 @@ static inline int bench_begin(void) {
 #endif
 }
 
-/* The best of some short runs; 'now' gives seconds. */
-static inline double peak_rate(double (*now)(void)) {
-    enum { CHAINS = 12, ROUNDS = 50000, RUNS = 60 };
-    V sum[CHAINS];
-    for (int c = 0; c < CHAINS; c++)
-        sum[c] = v_splat((float)c);
-    double best = 0;
-    for (int run = 0; run < RUNS; run++) {
+/* Seconds of work(of), the shortest of some runs: what else the machine does can only add to
+** them. */
+static inline double shortest(int runs, double (*now)(void), void (*work)(const void *),
+                              const void *of) {
+    double best = 1e9;
+    for (int run = 0; run < runs; run++) {
         double start = now();
-        for (int i = 0; i < ROUNDS; i++)
-            UNROLL for (int c = 0; c < CHAINS; c++) {
-                sum[c] = v_fma(sum[c], v_splat(0.999f), v_splat(1e-3f));
-                __asm__ volatile("" : "+x"(sum[c]));
-            }
-        double rate = 2e-9 * CHAINS * LANES * ROUNDS / (now() - start);
-        best = rate > best ? rate : best;
+        work(of);
+        double took = now() - start;
+        best = took < best ? took : best;
     }
     return best;
 }
 
+enum { PEAK_RUNS = 60, PEAK_CHAINS = 12, PEAK_ROUNDS = 50000 };
+
+/* PEAK_CHAINS sums, each of which waits for itself only. */
+#define PEAK_CHAINS_(step)                             \
+    V sum[PEAK_CHAINS];                                \
+    for (int c = 0; c < PEAK_CHAINS; c++)              \
+        sum[c] = v_splat((float)c);                    \
+    for (int i = 0; i < PEAK_ROUNDS; i++)              \
+        UNROLL for (int c = 0; c < PEAK_CHAINS; c++) { \
+            sum[c] = step;                             \
+            __asm__ volatile("" : "+x"(sum[c]));       \
+        }
+
+static inline void peak_fma(const void *none) {
+    (void)none;
+    PEAK_CHAINS_(v_fma(sum[c], v_splat(0.999f), v_splat(1e-3f)))
+}
+
+/* 'now' gives seconds. */
+static inline double peak_rate(double (*now)(void)) {
+    return 2e-9 * PEAK_CHAINS * LANES * PEAK_ROUNDS / shortest(PEAK_RUNS, now, peak_fma, 0);
+}
+
 /* The same of what multiplies bfloat16s: tiles, pairs, or float32 where there is neither. */
 #ifdef __AMX_BF16__
+static inline void peak_tiles(const void *none) {
+    (void)none;
+    for (int i = 0; i < PEAK_ROUNDS; i++) {
+        _tile_dpbf16ps(0, 4, 6);
+        _tile_dpbf16ps(1, 4, 6);
+        _tile_dpbf16ps(2, 4, 6);
+        _tile_dpbf16ps(3, 4, 6);
+    }
+}
+
 static inline double peak_pairs(double (*now)(void)) {
-    enum { CHAINS = 4, ROUNDS = 20000, RUNS = 30, PRODUCTS = 16 * 16 * 32 };
+    enum { PRODUCTS = 4 * 16 * 16 * 32 };
     static const uint16_t zeros[16][32];
-    double best = 0;
     TILES_BEGIN;
     _tile_loadd(4, zeros, 64);
     _tile_loadd(6, zeros, 64);
-    for (int run = 0; run < RUNS; run++) {
-        double start = now();
-        for (int i = 0; i < ROUNDS; i++) {
-            _tile_dpbf16ps(0, 4, 6);
-            _tile_dpbf16ps(1, 4, 6);
-            _tile_dpbf16ps(2, 4, 6);
-            _tile_dpbf16ps(3, 4, 6);
-        }
-        double rate = 2e-9 * CHAINS * PRODUCTS * ROUNDS / (now() - start);
-        best = rate > best ? rate : best;
-    }
+    double best = shortest(PEAK_RUNS, now, peak_tiles, 0);
     TILES_END;
-    return best;
+    return 2e-9 * PRODUCTS * PEAK_ROUNDS / best;
 }
 #elif defined(__AVX512BF16__)
+static inline void peak_dot(const void *none) {
+    (void)none;
+    PEAK_CHAINS_(v_dot(sum[c], v_splat(0.999f), v_splat(1e-3f)))
+}
+
 static inline double peak_pairs(double (*now)(void)) {
-    enum { CHAINS = 12, ROUNDS = 50000, RUNS = 60 };
-    double best = 0;
-    V sum[CHAINS];
-    for (int c = 0; c < CHAINS; c++)
-        sum[c] = v_splat((float)c);
-    for (int run = 0; run < RUNS; run++) {
-        double start = now();
-        for (int i = 0; i < ROUNDS; i++)
-            UNROLL for (int c = 0; c < CHAINS; c++) {
-                sum[c] = v_dot(sum[c], v_splat(0.999f), v_splat(1e-3f));
-                __asm__ volatile("" : "+x"(sum[c]));
-            }
-        double rate = 4e-9 * CHAINS * LANES * ROUNDS / (now() - start);
-        best = rate > best ? rate : best;
-    }
-    return best;
+    return 4e-9 * PEAK_CHAINS * LANES * PEAK_ROUNDS / shortest(PEAK_RUNS, now, peak_dot, 0);
 }
 #else
 static inline double peak_pairs(double (*now)(void)) { return peak_rate(now); }
