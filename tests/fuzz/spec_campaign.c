@@ -9,8 +9,7 @@
 **   spec_campaign file SPEC [SEED]         the same questions about a spec in a file
 ** A spec that fails is named by its kind and seed, with what differs.  The last line has the
 ** counts, so far if SIGTERM or SIGINT ends it; the exit status is 1 if a spec failed, or if few had
-** an answer.  FUZZ_LONGEST: pieces of
-** a list (300).
+** an answer.  FUZZ_SHORTEST and FUZZ_LONGEST: pieces of a list (2, 300).
 */
 #include <signal.h>
 #include <stdio.h>
@@ -29,9 +28,9 @@ const bool fuzz_forks = true;
 
 enum { ENDS = TRIAL_REFUSED + 2 }; /* and those by a signal */
 
-static int longest(void) {
-    const char *text = getenv("FUZZ_LONGEST");
-    int n = text ? atoi(text) : 300;
+static int pieces(const char *name, int usual) {
+    const char *text = getenv(name);
+    int n = text ? atoi(text) : usual;
     return n > 2 ? n : 2;
 }
 
@@ -53,7 +52,8 @@ static char *mutated(uint64_t seed) {
 static char *spec_of(const char *kind, uint64_t seed) {
     if (!strcmp(kind, "hostile") && seed % 4 < 2) return mutated(seed);
     bool lists = !strcmp(kind, "lists") || (strcmp(kind, "specs") && seed % 2);
-    return lists ? fuzz_lists(seed, longest()) : fuzz_spec(seed);
+    return lists ? fuzz_lists(seed, pieces("FUZZ_SHORTEST", 2), pieces("FUZZ_LONGEST", 300))
+                 : fuzz_spec(seed);
 }
 
 /* A spec that is refused has been read as it should. */

@@ -13,7 +13,7 @@
 typedef struct Lists {
     FILE *f;
     Random random;
-    int dim, streams, longest, pieces, names;
+    int dim, streams, shortest, longest, pieces, names;
     bool outputs; /* the state has every output so far */
 } Lists;
 
@@ -231,6 +231,7 @@ static void list_of(Lists *s) {
     static const int lengths[] = { 2, 3, 5, 8, 15, 16, 17, 18, 24, 31, 32, 33, 48, 64, 65 };
     int n = below(s, 3) ? lengths[below(s, 15)] : 2 + below(s, s->longest - 1);
     if (n > s->longest) n = s->longest;
+    if (n < s->shortest) n = s->shortest;
     say(s, "    p = {}\n");
     for (s->pieces = 0; s->pieces < n;)
         add_run(s, n - s->pieces);
@@ -337,12 +338,13 @@ static void layers(Lists *s) {
     say(s, "}),\n");
 }
 
-char *fuzz_lists(uint64_t seed, int longest) {
+char *fuzz_lists(uint64_t seed, int shortest, int longest) {
     static const int dims[] = { 1, 2, 3, 4, 5, 7, 8, 12, 15, 16, 17, 24, 31, 32, 33, 48, 64, 100 };
     char *text = NULL;
     size_t size;
     Lists s = { .f = open_memstream(&text, &size), .random = { seed * 15485863 + 7 } };
     if (!s.f) abort();
+    s.shortest = shortest;
     s.longest = longest;
     s.dim = dims[below(&s, sizeof dims / sizeof *dims)];
     s.streams = below(&s, 3) ? 0 : 1 + below(&s, 4);

@@ -8,7 +8,8 @@
 
 #include <stdint.h>
 
-/* Lua, malloc'ed; the same seed, the same text.  'longest': pieces of a list, at least 2. */
-char *fuzz_lists(uint64_t seed, int longest);
+/* Lua, malloc'ed; the same seed, the same text.  Lists have 'shortest' to 'longest' pieces, at
+** least 2. */
+char *fuzz_lists(uint64_t seed, int shortest, int longest);
 
 #endif
