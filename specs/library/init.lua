@@ -7,6 +7,7 @@ local public = {}
 for name, value in lib.pairs(lib) do public[name] = value end
 
 lib.core, lib.public, lib.ops = core, public, core.ops
+core.load("hidden.lua", lib)
 for name, op in lib.pairs(core.ops) do
   lib[name], public[name] = lib[name] or op, op
 end

@@ -12,7 +12,7 @@ typedef struct Spec {
     int dim, layers, sublayers, context, mixer;
     bool acausal, causal; /* attention: none is to be causal, some is */
     bool several;         /* a sublayer of the layer at work has several reads */
-    bool shaped;          /* the layer has attention with a window or sinks, perhaps */
+    bool shaped;          /* what is in the layer may not heed keys that a route chooses */
 } Spec;
 
 static int below(Spec *s, int count) { return draw_below(&s->random, count); }
@@ -162,6 +162,7 @@ static void recurrent(Spec *s, const char *name) {
     static const char *const kinds[] = { "kda", "gated_delta", "linear_attention" };
     static const char *const decays[] = { "none", "fixed", "head", "channel" };
     int kind = below(s, 3), heads = 1 + below(s, 3), more = 1 + below(s, 2);
+    s->shaped = true;
     fprintf(s->f, "%s { heads = %d, head_dim = %d", kinds[kind], kind == 2 ? heads * more : heads,
             1 + below(s, 20));
     if (kind == 1) fprintf(s->f, ", value_heads = %d", heads * more);
@@ -232,6 +233,7 @@ static void route(Spec *s, bool attends) {
 
 /* A sublayer of its own: a convolution, with a gate or a shift. */
 static void past(Spec *s) {
+    s->shaped = true;
     int n = 1 + below(s, 6), groups = 1 + below(s, 4);
     while (s->dim % groups)
         groups--;
