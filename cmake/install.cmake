@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # What an installation holds: the compiler, libstrata with its headers, and what
 # pkg-config and CMake need to find them.  Everything is found relative to its own
 # place, so a DESTDIR or a moved folder works as it is.
@@ -6,7 +7,9 @@ set(PACKAGE_FOLDER ${CMAKE_INSTALL_LIBDIR}/cmake/strata)
 
 install(TARGETS strata strata_runtime EXPORT StrataTargets)
 install(FILES runtime/abi.h runtime/strata.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/strata)
-install(FILES cmake/strata.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+configure_file(cmake/strata.1 strata.1 @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/strata.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY specs DESTINATION ${CMAKE_INSTALL_DATADIR}/strata FILES_MATCHING PATTERN "*.lua"
   PATTERN library EXCLUDE PATTERN examples EXCLUDE)
 

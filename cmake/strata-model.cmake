@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # strata_add_model(TARGET SPEC [INFERENCE] [CPU NAME] [PREFIX NAME] [OPTIONS ...] [DEPENDS ...])
 #   A static library TARGET: the spec compiled to an object when the library is built,
 #   with its header TARGET.h in the include directories of what links to TARGET.

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The interface of a compiled model: every generated header contains this
 ** text, once however many models a program includes.  Needs nothing but the
 ** C library's stddef.h and stdint.h; C99 and C++.

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** libstrata for programs: a thread pool to inject into models (abi.h), their weights
 ** in files, tokenizers, and the standalone program around one model.  A pool may serve any number
 ** of models and threads of calls; calls that meet take turns.

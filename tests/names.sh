@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Models whose names others bear too: functions of libstrata and of the C library, the compiler's
 # own, words of C and C++.
 #   sh tests/names.sh STRATA SOURCE LIBSTRATA

@@ -1,10 +1,11 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # The code is as .clang-format writes it and at most 100 columns wide, as Lua, CMake and scripts
 # are; rows of tables between "clang-format off" and "on", those of .def files and the Lua inputs of
 # tests may be wider.  Functions have at most 40 lines, files 400, and functions of the compiler and
 # of the runtime at most 8 parameters, but for kernels, which take operands, and the model's own
-# functions (abi.def).  No file of the compiler has the name of another one there, none of the
-# runtime that of another one there, no type of either that of another type:
+# functions (abi.def).  Each file says its licence.  No file of the compiler has the name of another
+# one there, none of the runtime that of another one there, no type of either that of another type:
 #   sh tests/style.sh
 # 77, "skipped": there is no clang-format 22 (other versions write other things).
 set -eu

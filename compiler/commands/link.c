@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** From objects to one, to a program, an archive or a shared library, with the system's cc, ar and
 ** objcopy.  libstrata is found beside this program: in its build tree, or where it was installed.
 */

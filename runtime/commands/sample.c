@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Sampling: tokens by falling logit (ties by id), cut by top-k, softmax in double
 ** at the temperature, cut by top-p, one uniform number by (seed, position).
 */

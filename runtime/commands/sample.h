@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Choosing the next token from logits.
 */
 #ifndef STRATA_SAMPLE_H

@@ -1,4 +1,5 @@
-/* What calls have in common: their arguments are checked, a program's phases run, a loss is
+/* SPDX-License-Identifier: MIT
+** What calls have in common: their arguments are checked, a program's phases run, a loss is
 ** reported. */
 #include "call.h"
 #include "driver.h"

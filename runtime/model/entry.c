@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The functions of a compiled model (abi.h) that describe it, and those that run one program
 ** from a call's beginning to its end: logits, loss, probe. The others: setup.c, states.c,
 ** sequences.c, gradients.c, update.c. Each is called model_NAME here; the compiler renames them to

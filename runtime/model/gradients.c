@@ -1,4 +1,5 @@
-/* forward_backward: gradients start at zero or where they are, ranges are told as they end. */
+/* SPDX-License-Identifier: MIT
+** forward_backward: gradients start at zero or where they are, ranges are told as they end. */
 #include "call_arena.h"
 #include "call.h"
 #include "functions.h"

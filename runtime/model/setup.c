@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** init: does the processor fit, is the setup in order; the tables of rotations, stretched if
 ** the setup asks for it.
 */

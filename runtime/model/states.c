@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The states of sequences: what operations over time carry, then the caches: where they lie, how
 ** many rows they have room for, how rows are appended.  A call raises lengths when it has
 ** succeeded, so that one that finds no room for a row leaves its states as they were.  Only a cache

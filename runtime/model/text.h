@@ -1,4 +1,5 @@
-/* A call's message in its context, text and numbers without a C library, and the status that goes
+/* SPDX-License-Identifier: MIT
+** A call's message in its context, text and numbers without a C library, and the status that goes
 ** with it. */
 #ifndef STRATA_TEXT_H
 #define STRATA_TEXT_H

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The optimizer's part of a model's functions (abi.h): sums of squares, and AdamW with
 ** what products want of the new weights; Muon is in muon_update.c.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Tokenizers for programs that embed models (strata.h): those of files, with one line of text
 ** for an error.
 */

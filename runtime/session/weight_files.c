@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Weights for programs that embed models (strata.h): what the standalone program
 ** uses inside, with one line of text for an error.
 */

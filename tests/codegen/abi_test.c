@@ -1,4 +1,5 @@
-/* The functions of a model are the rows of abi.def, wherever they are written: in an object's
+/* SPDX-License-Identifier: MIT
+** The functions of a model are the rows of abi.def, wherever they are written: in an object's
 ** symbols, in a model's header, in the table of a standalone program. */
 #include "test.h"
 

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Every function of an object with every argument damaged, one and two at a time: what comes back
 ** is a status, never a signal; what is surely wrong is refused, and named where a control block
 ** can hold the words. Functions and their parameters are read from abi.def, so that a new one is

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # An installation, as its users find it: installs into a DESTDIR, builds the example
 # with two models through pkg-config and through CMake, and looks at what a compiled
 # model exports, needs and holds.

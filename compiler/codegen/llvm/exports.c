@@ -1,4 +1,5 @@
-/* See exports.h. */
+/* SPDX-License-Identifier: MIT
+** See exports.h. */
 #include "exports.h"
 
 #include "abi_rows.h"

@@ -1,4 +1,5 @@
-/* What an object shows of a model: the functions of abi.def, by the names that a prefix gives. */
+/* SPDX-License-Identifier: MIT
+** What an object shows of a model: the functions of abi.def, by the names that a prefix gives. */
 #ifndef STRATA_EXPORTS_H
 #define STRATA_EXPORTS_H
 

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** A module: the kernel library and what is generated beside it, and how it becomes an object.
 ** What both sides of a link share has a name that no model, C library or program of a user has:
 ** "strata." before that in C.
