@@ -30,7 +30,7 @@ while read -r path; do
 done <"$work/paths"
 
 version=$("$strata" --version | sed 's/^strata //')
-grep -q "^## $version" CHANGELOG.md || fail "expected a section $version in CHANGELOG.md, found none"
+grep -q "^## $version" CHANGELOG.md || fail "expected a section $version in CHANGELOG.md"
 grep -q '^MIT License' LICENSE || fail "expected the MIT licence in LICENSE, found another text"
 
 "$strata" --help | awk '/^  [a-z]+ / { print $1 }' | sort -u >"$work/commands"

@@ -22,6 +22,23 @@ wide=$(printf '%s\n' "$files" "$scripts" | tr '\n' '\0' | xargs -0 awk '
     }')
 [ -z "$wide" ] || { printf '%s\n' "$wide"; exit 1; }
 
+# Whose licence it is, in the first lines of everything but inputs of tests and what strata init
+# writes, which is its user's.
+all=$(find . \( -name .git -o -name 'build*' -o -name .venv \) -prune -o -type f \
+    \( -name '*.[ch]' -o -name '*.cpp' -o -name '*.def' -o -name '*.lua' -o -name '*.sh' -o \
+    -name '*.awk' -o -name '*.py' -o -name '*.cmake' -o -name '*.in' -o -name CMakeLists.txt -o \
+    -name Makefile -o -name Dockerfile -o -name '*.toml' -o -name '*.yml' -o -name '*.map' -o \
+    -name '*.[1-8]' \) -print |
+    grep -vE '^\./(specs/sample/|tests/(errors|golden|specs|bad|routes)/.*lua$)')
+unsaid=$(printf '%s\n' "$all" | tr '\n' '\0' | xargs -0 awk '
+    FNR == 1 { if (file && !said) print file; file = FILENAME; said = 0 }
+    FNR <= 3 && /SPDX-License-Identifier: MIT/ { said = 1 }
+    END { if (file && !said) print file }')
+[ -z "$unsaid" ] || {
+    printf '%s\n' "$unsaid" | sed 's/$/: expected SPDX-License-Identifier: MIT in its first lines/'
+    exit 1
+}
+
 long=$(printf '%s\n' "$files" | xargs awk '
     function end_file() {
         if (file && lines > 400)

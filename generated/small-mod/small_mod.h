@@ -63,6 +63,8 @@ int32_t small_mod_state_init(void *ctx, void *state, int64_t context);
 size_t  small_mod_state_bytes_share(int64_t context, int32_t share);
 int32_t small_mod_state_init_share(void *ctx, void *state, int64_t context, int32_t share);
 int32_t small_mod_state_copy(void *ctx, void *to, const void *from);
+int64_t small_mod_state_length(const void *state);
+int32_t small_mod_state_truncate(void *ctx, void *state, int64_t length);
 int32_t small_mod_prefill(void *ctx, const void *w, void *state, void *arena, const int32_t *tokens, int64_t n, float *logits);
 int32_t small_mod_decode(void *ctx, const void *w, void *const *states, int32_t batch, void *arena, const int32_t *tokens, float *logits);
 int32_t small_mod_logits(void *ctx, const void *w, void *arena, const int32_t *tokens, int64_t B, int64_t T, float *out);
@@ -93,6 +95,8 @@ static inline strata_api small_mod_api(void) {
     a.state_bytes_share = small_mod_state_bytes_share;
     a.state_init_share = small_mod_state_init_share;
     a.state_copy = small_mod_state_copy;
+    a.state_length = small_mod_state_length;
+    a.state_truncate = small_mod_state_truncate;
     a.probe_arena_bytes = NULL;
     a.probe = NULL;
     for (size_t i = 0; i < sizeof a.reserved / sizeof a.reserved[0]; i++) a.reserved[i] = NULL;

@@ -25,6 +25,7 @@ EXPORT const char *model_strerror(int32_t status) {
         return "the sequence would be longer than its context, or than its state has room for";
     case STRATA_ERROR_MISSING: return "the model was built without this function";
     case STRATA_ERROR_STOPPED: return "stopped by the caller";
+    case STRATA_ERROR_PAST: return "the state does not keep what going back so far needs";
     case STRATA_ERROR_CHECK: return "a stray access was found";
     default: return "unknown status";
     }

@@ -45,6 +45,22 @@ static inline int32_t fail(Context *c, int32_t status, const char *what, int64_t
     return status;
 }
 
+/* Whether it is a control block that init prepared; its message is this call's from now on. */
+static inline bool begin_call(Context *c) {
+    if (!is_prepared(c)) return false;
+    c->message[0] = 0;
+    return true;
+}
+
+/* What a function of training answers in a build without: whatever it is called with. */
+static inline int32_t lacks_training(Context *c) {
+    if (begin_call(c)) {
+        TextBuffer t = message(c);
+        put(&t, "the model was built with --inference: it has nothing to train with");
+    }
+    return STRATA_ERROR_MISSING;
+}
+
 /* Members that have no meaning yet, of 'bytes' together. */
 static inline int32_t check_reserved(Context *c, const char *what, const int64_t *p, size_t bytes) {
     for (size_t i = 0; i < bytes / sizeof *p; i++) {

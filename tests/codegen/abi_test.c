@@ -156,7 +156,8 @@ static void members_are_in_their_places(void **state) {
         for (int k = 0; k < i; k++)
             assert_ptr_not_equal(api_member[i], api_member[k]);
     }
-    assert_int_equal(sizeof(strata_api), sizeof(size_t) + (API_ROWS + 3) * sizeof(void *));
+    /* rows take the place of reserved members: programs that were built before keep their size */
+    assert_int_equal(sizeof(strata_api), sizeof(size_t) + 22 * sizeof(void *));
 }
 
 int main(void) {
