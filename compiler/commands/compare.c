@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** strata compare: variants side by side, the first one is the baseline.  Plans and
 ** compiles every spec, times and trains the programs if asked to; what the numbers are and
 ** how they are shown is in report/.

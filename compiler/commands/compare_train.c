@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Training runs of a comparison: every variant from every seed.  A seed gives the
 ** initial weights and the order of the data, so that variants with the same context
 ** and batch read the same windows.  What a run did is taken from its log.

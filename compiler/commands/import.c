@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** strata import: a Hugging Face folder to NAME.lua, NAME.safetensors and a tokenizer's file.
 ** Everything is checked before the first of them is written: what the spec asks for against what
 ** the importer plans, by name and shape.

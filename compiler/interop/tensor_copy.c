@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Plans carried out: blocks of an output tensor, in order, each gathered from its views.  A block
 ** is a box of the tensor that is contiguous in the file.  What a box takes of a view is read at
 ** once where it lies close together, else run by run: a transposed matrix is read in runs as long

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Plans as data; see tensor_plan.h.  plan_write is in tensor_copy.c.
 */
 #include "tensor_plan.h"

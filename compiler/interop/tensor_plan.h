@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** A plan of tensors: what each tensor of a file to be written is made of, as views of tensors that
 ** are stored elsewhere.  A plan is data: importers make it (ours from a checkpoint's), nothing is
 ** read before plan_write, which streams: whatever the tensors' sizes, it holds PLAN_BLOCK bytes of

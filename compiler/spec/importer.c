@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Running an importer; see importer.h.  specs/library/import/kit.lua is the part of it that is
 ** written in Lua.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Importers: Lua functions in the sandbox of specs, from a checkpoint's config.json and the list
 ** of its tensors to a spec's text and a plan of tensors (specs/library/importers.md).
 */

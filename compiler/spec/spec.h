@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The front end: a spec, a Lua program, becomes a graph.  Every mistake a
 ** user can make is reported here, with the line of the spec it was made on;
 ** no later part of the compiler can fail on what this accepts.

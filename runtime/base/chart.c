@@ -1,4 +1,5 @@
-/* Heat maps and line charts.  Cells of a row that share a shade are one rectangle. */
+/* SPDX-License-Identifier: MIT
+** Heat maps and line charts.  Cells of a row that share a shade are one rectangle. */
 #include "chart.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* Pictures of numbers, for pages that svg_page_style is part of. */
+/* SPDX-License-Identifier: MIT
+** Pictures of numbers, for pages that svg_page_style is part of. */
 #ifndef STRATA_CHART_H
 #define STRATA_CHART_H
 

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Command lines from tables: the compiler has one, the programs that it builds have
 ** another.  Parsing, messages, --help and completions read the table; it says all that
 ** differs between the two.

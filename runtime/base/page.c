@@ -1,4 +1,5 @@
-/* See page.h. */
+/* SPDX-License-Identifier: MIT
+** See page.h. */
 #include "page.h"
 
 #include "svg.h"

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Philox4x32-10 (Salmon et al., 2011) and what is drawn from it.
 ** The counter's four words keep the uses apart: data has a small attempt number in the
 ** last word, sampling and training tags, initial values a 64-bit hash of the name in the last two.

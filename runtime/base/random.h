@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Random numbers by counting: Philox4x32-10.  There is no state to save or to
 ** share: a number is a function of its key and counter, the same on every machine,
 ** in any order, on any thread.  Normal deviates use additions, products, divisions

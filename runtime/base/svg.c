@@ -1,4 +1,5 @@
-/* See svg.h.  Colours after Okabe and Ito, lighter ones where the page is dark. */
+/* SPDX-License-Identifier: MIT
+** See svg.h.  Colours after Okabe and Ito, lighter ones where the page is dark. */
 #include "svg.h"
 
 #include "escape.h"

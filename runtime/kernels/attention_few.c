@@ -1,4 +1,5 @@
-/* Attention of a few queries to a cache: its scratch, its tasks, and those that nothing shapes. */
+/* SPDX-License-Identifier: MIT
+** Attention of a few queries to a cache: its scratch, its tasks, and those that nothing shapes. */
 #define SHAPED 0
 #include "attention_few.h"
 

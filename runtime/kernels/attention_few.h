@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Attention of a few new queries to a cache: decoding, at the speed of memory.
 **
 ** A task is one group of one sequence, or of many heads a share of them: its keys

@@ -1,4 +1,5 @@
-/* Attention of a few queries to a cache, of problems whose scores are shaped. */
+/* SPDX-License-Identifier: MIT
+** Attention of a few queries to a cache, of problems whose scores are shaped. */
 #define SHAPED 1
 #include "attention_few.h"
 

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The elementary functions as functions with names, for generated row kernels:
 ** they call these on <LANES x float> values, and LLVM inlines them.
 */

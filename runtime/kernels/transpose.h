@@ -1,4 +1,5 @@
-/* Parts of rows, and squares of LANES by LANES floats whose rows become columns. */
+/* SPDX-License-Identifier: MIT
+** Parts of rows, and squares of LANES by LANES floats whose rows become columns. */
 #ifndef STRATA_TRANSPOSE_H
 #define STRATA_TRANSPOSE_H
 

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Parameters between memory and files; see weights.h.
 */
 #include "weights.h"

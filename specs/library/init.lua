@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Makes the environment that specs run in, and 'build', which turns the model
 -- a spec returned into a graph.  Library files see 'lib'; specs, mixers and
 -- routes see copies of 'public', so that nothing one does changes another's.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- m: what mixers, sublayers and routes ask of the model.
 
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Layers of which some tokens take a part only.
 
 -- The stream of a mixer that has one, and a state made of another stream.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Reads, sublayers and writes, one after another: what a layer is.
 
 function complain(f, message)

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Bad input: runs every row of table.txt and compares exit status and first line
 # of standard error; then looks whether the row left, changed or removed a file.
 #   sh tests/bad/run.sh STRATA [WORD]     WORD: only rows whose command holds it

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Speed of the attention kernels on one core: GFLOP/s of forward and backward
 ** over useful work (causal pairs only), and their share of the processor's
 ** multiply-add peak, which is measured first; in libraries of processors that

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Routes against their dense forms: tests/routes/ writes each out for all tokens, with masks
 ** and no lists of rows.  Loss and the gradient of every parameter agree, of the interpreter to
 ** the rounding of float64, of a compiled model as any agrees with the interpreter.  And against

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Encodes and decodes random strings by libstrata and by the libraries whose files it reads:
 
     compare_tokenizers.py TOKENIZER_IDS FOLDER COUNT [SEED [NAME ...]]

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Attention whose scores are shaped: windows, caps, tables by distance, values that are channels of
 ** keys; alone and together, forward and backward, with caches that are rings.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Recurrences, forward and backward, by chunks and token by token, at sizes that are no multiple
 ** of anything, with decays from none to e^-20 a token.
 */

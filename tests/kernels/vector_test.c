@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** vector.h: exp and log against double over the whole range of floats, parts
 ** of vectors between guard pages, and the order of sums.
 */

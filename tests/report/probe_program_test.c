@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** A program's 'probe' says the same of its weights as the float64 interpreter.
 */
 #include "test.h"

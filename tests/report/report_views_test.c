@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The views of inspect: listings that a diff can read, a memory plan in which no
 ** two values share a byte at one time, pictures that are well-formed.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** See agreement.h.  Tolerances of float32: a logit may be off by 3e-5 of the largest; a gradient
 ** by 5e-4 of its own largest entry or of a thousandth of the case's largest, whichever is more.
 */

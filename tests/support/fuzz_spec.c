@@ -1,4 +1,5 @@
-/* See fuzz_spec.h. */
+/* SPDX-License-Identifier: MIT
+** See fuzz_spec.h. */
 #include "fuzz_spec.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Before every load and store of floats a call that tells its address; at the end of every
 ** basic block one that tells how many operations it did.  A call of a function of the vector
 ** library is one operation a lane, as in cost.c; what that function does inside is told under

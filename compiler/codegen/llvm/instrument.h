@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** A watched build: functions tell, while they run, which floats they read and write and
 ** how many operations on floats they do.  For tests of what the compiler says of its
 ** kernels; it is made of the code that is written otherwise, after all optimisations.

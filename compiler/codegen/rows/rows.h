@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Row kernels: analysis (rows_analyse.c) and code (rows_kernel.c).
 **
 ** A kernel computes a set of row nodes for tokens [first, first + count).

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Analysis of a row kernel: what it computes, from which operands to which results,
 ** and where its scratch is.  Looks at classes and shapes only.
 */

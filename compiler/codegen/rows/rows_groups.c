@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Statements of a row kernel, and which of them share a loop nest.
 */
 #include "rows_analysis.h"

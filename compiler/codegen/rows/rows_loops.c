@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The loops of a group, and the statements in them.
 */
 #include "rows_code.h"

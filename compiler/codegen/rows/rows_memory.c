@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What a row kernel loads and stores: operands, results and scratch.
 */
 #include "rows_code.h"

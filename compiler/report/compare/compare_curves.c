@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Curves of training runs: loss at equal tokens and at equal time, on one scale, and the share
 ** of the tokens that routes take.  A line is the mean over seeds in equal parts of the run, the
 ** band around it reaches from the lowest seed to the highest, dots are validation losses.

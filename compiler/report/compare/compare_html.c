@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** A comparison as one HTML file (page.h): head, verdict, numbers, then the sections that
 ** other files of this folder add.
 */

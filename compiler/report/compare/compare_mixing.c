@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Depth-mixing matrices of all variants on one colour scale: at initial weights, and where
 ** they depend on weights or data at trained ones too, or, where nothing was trained, at
 ** random ones; mixing.h says what they are.

@@ -1,4 +1,5 @@
-/* The numbers of a comparison, and what they come to in a sentence; see comparison.h. */
+/* SPDX-License-Identifier: MIT
+** The numbers of a comparison, and what they come to in a sentence; see comparison.h. */
 #include "comparison.h"
 
 #include "console.h"

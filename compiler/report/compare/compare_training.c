@@ -1,4 +1,5 @@
-/* What training runs came to, over seeds; see comparison.h. */
+/* SPDX-License-Identifier: MIT
+** What training runs came to, over seeds; see comparison.h. */
 #include "comparison.h"
 #include "routed.h"
 

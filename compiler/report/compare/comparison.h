@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Variants side by side: the first is the baseline, all others are told as
 ** differences from it.  'strata compare' fills a Comparison; here it becomes a
 ** table, JSON and an HTML page.

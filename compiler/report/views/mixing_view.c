@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The depth-mixing matrix as text, JSON and picture, at initial weights and at
 ** random ones, with the rank of its blocks; mixing.h says what all of it is.
 */

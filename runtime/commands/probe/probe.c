@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The command probe: weights, text, passes of the model's probe, and what came out on
 ** the terminal, as JSON, and as a page.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What a trained model does inside, averaged over tokens of a text.  The model's probe
 ** (compiler/analysis/probe_graph.h) gives sums over tokens; here they become weights of
 ** reads, magnitudes and gradients by layer, and what leaving a layer out costs.  Averages of

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** A probe as one HTML file (page.h).
 */
 #include "probe.h"

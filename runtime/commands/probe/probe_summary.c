@@ -1,4 +1,5 @@
-/* What weights of reads come to: shares by kind of sublayer, and sinks. */
+/* SPDX-License-Identifier: MIT
+** What weights of reads come to: shares by kind of sublayer, and sinks. */
 #include "probe.h"
 
 #include <math.h>

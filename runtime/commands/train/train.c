@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The training loop.  A step is: micro-batches forward and backward, the norm of all
 ** gradients, AdamW; then the log, an evaluation if it is due, a checkpoint if it is due.
 ** Everything that a step does is a function of the checkpoint before it, so a run that

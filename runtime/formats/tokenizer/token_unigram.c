@@ -1,4 +1,5 @@
-/* SentencePiece's unigram model: of all divisions of a text into pieces the most likely. */
+/* SPDX-License-Identifier: MIT
+** SentencePiece's unigram model: of all divisions of a text into pieces the most likely. */
 #include "file_tables.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- What importers are made of: reading config.json, tensors made of stored tensors, and specs as
 -- data that are written as text.  Its environment is the library's; importers see what is in
 -- 'env'.  See ../importers.md.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Multi-head attention over time; query head h uses key head h // (heads / kv_heads).
 -- A route may have some tokens attend, to each other, only (site.routed): the others pass
 -- their own value through, as if they saw themselves alone, or, with bypass = "none", nothing.

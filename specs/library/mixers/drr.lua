@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Depth Routing Residuals (the published listing): a layer starts from the stream x and from
 -- what x attends to in two memories of the outputs X of earlier layers.
 --   h = g_0 x + g_1 short + g_2 long        g = softmax(W2 gelu(W1 layernorm(x)))

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- The four-stream residual of recent Qwen models: every stream is normalised,
 -- gated channel by channel, and what a sublayer puts out is added to each
 -- stream with a factor of its own.  The sublayers have no norms of their own.

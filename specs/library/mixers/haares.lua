@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- HAARES (arXiv 2606.06564): AttnRes blocks that offer two sources each, the
 -- sum C of their outputs and a detail D, the sum with signs, scaled to C's size.
 local sources = require "sources"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- (1 - g) h + g out, g = sigmoid(W h + b), one gate per channel or one for all
 return mixer {
   options = { gate = { type = "string", one_of = { "vector", "scalar" }, default = "vector" } },

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- h + scale * out, one number a channel, small where the model is deep
 return mixer {
   options = { init = { type = "number" } },

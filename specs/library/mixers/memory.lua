@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- What a mixer that attends over time reads with.
 local memory = {}
 

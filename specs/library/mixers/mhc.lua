@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Manifold-constrained hyper-connections (arXiv 2512.24880; lite: 2601.05732):
 -- n streams whose mixing matrix M is doubly stochastic, so that their mean is kept.
 --   m = r (vec(X) proj^T), r = rsqrt(mean(vec(X)^2) + eps); every part is alpha * m + bias

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- h <- alpha h + beta f, per channel (the residual gate of Muse Spark, transformers 5.23):
 --   beta = sigmoid(g / t)        alpha = sqrt(max(sigmoid(-g / t) (1 + beta), eps))
 return mixer {

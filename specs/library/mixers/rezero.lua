@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- h + a out, one number a sublayer, from 0
 return mixer {
   open = function(m, e) return { h = e } end,

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- What AttnRes and HAARES share: blocks of sublayers, and a read of sources.
 --   z_j = scale (q * g) . rms(v_j) + b_j      h = sum over j of softmax(z)_j v_j
 -- value_norm: rms(v_j) in place of v_j too, where there are several (Inkling-2, with scale D^-1/2).

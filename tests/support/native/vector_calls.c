@@ -1,4 +1,5 @@
-/* vector.h's functions as plain ones, for vector_test.c. */
+/* SPDX-License-Identifier: MIT
+** vector.h's functions as plain ones, for vector_test.c. */
 #include "vector.h"
 #include "vector_calls.h"
 

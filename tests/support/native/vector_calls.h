@@ -1,4 +1,5 @@
-/* vector.h's functions, for compilers that have not its vectors. */
+/* SPDX-License-Identifier: MIT
+** vector.h's functions, for compilers that have not its vectors. */
 #ifndef TESTS_VECTOR_CALLS_H
 #define TESTS_VECTOR_CALLS_H
 
