@@ -47,6 +47,8 @@ static const Pair pairs[] = {
       "dense_dllm", "theta = 100, hidden = 6, target = 0.4, weight = 0.3" },
     { "standard {}", "kv_heads = 2, bias = true", "dllm { hidden = 6, reserve = 0 }", "dense_dllm",
       "kv_heads = 2, projections = true, hidden = 6, reserve = 0" },
+    { "standard {}", "kv_heads = 2, gate = { bias = true }", "dtr {}", "dense_dtr",
+      "kv_heads = 2, gated = true" },
 };
 enum { PAIRS = sizeof pairs / sizeof *pairs };
 

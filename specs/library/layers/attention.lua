@@ -166,7 +166,7 @@ return sublayer {
     if passes then
       local mask = reshape(routed.mask, { 1, 1, 1 })
       y = reshape(scatter(y, list), { kv, o.heads // kv, d })
-      y = select(mask, y, reshape(v, { kv, 1, d }))
+      y = reshape(select(mask, y, reshape(v, { kv, 1, d })), { o.heads, d })
     end
     if o.gate then y = heads.gated(m, site, o.gate, y, input("q", passes)) end
     local out = m:linear(site, "o", reshape(y, { o.heads * d }), m.dim, has_bias(o.bias, "o"))
