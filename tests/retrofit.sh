@@ -49,9 +49,9 @@ yes 'a little text' | head -c 4000 >text
 cat >tiny.lua <<'END'
 return model { name = "tiny", vocab = 256, context = 16, dim = 16, tokenizer = "bytes",
   norm = rmsnorm {}, residual = residual, train = { batch = 2 },
-with() {
-    sed -e "s/residual = residual/residual = $2/" -e "s/\"tiny\"/\"$1\"/" tiny.lua >"$1.lua"
-}
+  layers = times(2, layer {
+    attention { heads = 2, rope = { theta = 10000 } }, mlp { hidden = 16 },
+  }) }
 END
 with() {
     sed -e "s/residual = residual/residual = $2/" -e "s/\"tiny\"/\"$1\"/" tiny.lua >"$1.lua"
