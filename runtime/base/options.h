@@ -48,7 +48,7 @@ typedef struct OptionRow {
     const char *help;
 } OptionRow;
 
-enum { OPTIONS_MOST = 64, COMMANDS_MOST = 32 };
+enum { OPTIONS_MOST = 80, COMMANDS_MOST = 32 };
 
 typedef struct OptionTable {
     const char *title;   /* in front of messages; "": nothing */

@@ -113,3 +113,19 @@ void random_even(uint64_t seed, uint64_t stream, Evenly line, int64_t first, int
         out[i] = (float)(line.at[at] + (place - (double)at) * (line.at[at + 1] - line.at[at]));
     }
 }
+
+/* == Parameters =========================================================== */
+
+void random_initial(const InitialValues *x, uint64_t seed, const char *name, int64_t first,
+                    int64_t count, float *out) {
+    if (x->kind == 1) {
+        random_normal(seed, random_stream(name), first, count, x->value, out);
+        return;
+    }
+    if (x->kind == 3) {
+        random_even(seed, random_stream(name), (Evenly){ x->list, x->points }, first, count, out);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++)
+        out[i] = (float)(x->kind == 2 ? x->list[first + i] : x->value);
+}

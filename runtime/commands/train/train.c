@@ -301,6 +301,8 @@ static int loop(Run *r, int *stop, Error *e) {
     *stop = 0;
     int64_t begun = r->state.step;
     int status = r->state.steps == 0 ? save(r, e) : STATUS_OK;
+    /* what weights that were taken are worth, before the first step */
+    if (!status && !begun && r->evaluates && r->init.taken) status = evaluation(r, e);
     while (!status && !*stop && r->state.step < r->state.steps) {
         TrainStep x;
         status = train_step(r, &x, e);
