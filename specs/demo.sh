@@ -50,19 +50,14 @@ sample() {
 echo "== before training it continues 'The ' with"
 sample before.safetensors
 
-# As many steps as this machine takes in two minutes, by the speed of a few: the
-# schedule needs to know the end.
-speed=$(./demo bench --train --steps 10 --json | grep -o '"seconds": *[0-9.e-]*' | head -n 1 |
-    sed 's/.*: *//')
-steps=$(awk -v s="$speed" 'BEGIN { n = int(115 / s); print n < 20 ? 20 : n }')
-echo "== training, $steps steps, about two minutes"
-./demo train --data text.txt --val-share 0.05 --steps "$steps" --eval-every $((steps / 5)) \
+echo "== training, two minutes"
+./demo train --data text.txt --val-share 0.05 --minutes 2 --eval-every 100 \
     --out after.safetensors --log log.jsonl
 
 echo "== evaluation on the last twentieth, which it was not trained on"
 tail -c $(($(wc -c <text.txt) / 20)) text.txt >held.txt
-./demo eval --weights after.safetensors --data held.txt
+./demo eval --weights after.safetensors.best --data held.txt
 echo "== after training it continues 'The ' with"
-sample after.safetensors
+sample after.safetensors.best
 echo "== the program, its weights and its log are in $work; for more:"
-echo "   cd $work && ./demo generate --weights after.safetensors --prompt 'The '"
+echo "   cd $work && ./demo generate --weights after.safetensors.best --prompt 'The '"

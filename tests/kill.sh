@@ -44,7 +44,7 @@ now() { date +%s%N; }
 steps=240 duration=0
 while [ $duration -lt 400 ]; do
     start=$(now)
-    train whole.safetensors || fail "the run that is not stopped: $(cat err)"
+    train whole.safetensors --overwrite || fail "the run that is not stopped: $(cat err)"
     duration=$((($(now) - start) / 1000000))
     [ $duration -ge 400 ] || steps=$((steps * 3))
 done

@@ -40,15 +40,17 @@ same() {
 "$strata" tokens one two set -o raw.bin --tokenizer bytes >said
 grep -q '^raw.bin: [0-9]* tokens of 16 bits$' said || fail "expected a count, found $(cat said)"
 for order in random sequential shuffled; do
-    ./raw train --data one two set --steps 8 --order $order --log texts.log --out w >/dev/null
-    ./raw train --data raw.bin --steps 8 --order $order --log file.log --out v >/dev/null
+    ./raw train --data one two set --steps 8 --order $order --log texts.log --out w \
+        --overwrite >/dev/null
+    ./raw train --data raw.bin --steps 8 --order $order --log file.log --out v \
+        --overwrite >/dev/null
     same texts.log file.log $order
 done
 ./signs train --data one two set --steps 8 --log texts.log --out signs.safetensors >/dev/null
 cp signs.safetensors w
 "$strata" tokens one two set -o signs.bin --spec signs.lua --weights w >/dev/null
-./signs train --data signs.bin --steps 8 --log file.log --out v --init w >/dev/null
-./signs train --data one two set --steps 8 --log texts.log --out v --init w >/dev/null
+./signs train --data signs.bin --steps 8 --log file.log --out v --overwrite --init w >/dev/null
+./signs train --data one two set --steps 8 --log texts.log --out v --overwrite --init w >/dev/null
 same texts.log file.log "characters, with ends between documents"
 "$strata" tokens set -o set.bin --spec signs.lua --weights v >/dev/null
 ./signs eval --weights v --data set --json >a
@@ -70,7 +72,8 @@ if truncate -s $((1024 + 2 * 10000000000)) huge.bin 2>/dev/null; then
     for order in random shuffled; do
         (
             [ -n "${STRATA_SANITIZE:-}" ] || ulimit -v 1000000
-            ./raw train --data huge.bin --steps 4 --order $order --log huge.log --out h --threads 2
+            ./raw train --data huge.bin --steps 4 --order $order --log huge.log --out h \
+                --overwrite --threads 2
         ) >said || fail "expected training on 20 GB, found $(cat said)"
         grep -q '10000000000 tokens' said || fail "expected 10000000000 tokens, found $(cat said)"
     done

@@ -8,6 +8,7 @@
 #include "console.h"
 #include "files.h"
 #include "publish.h"
+#include "shell.h"
 #include "workshop.h"
 
 #include <math.h>
@@ -111,25 +112,10 @@ static int take(CompareOptions *to, const Options *o, Error *e) {
     return status ? status : check_together(to, e);
 }
 
-/* A word as a shell takes it. */
-static void add_word(Text *t, const char *word) {
-    size_t plain =
-        strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=./,:@%");
-    if (*word && !word[plain]) {
-        text_add(t, " %s", word);
-        return;
-    }
-    text_add(t, " '");
-    for (; *word; word++)
-        if (*word == '\'') text_add(t, "'\\''");
-        else text_bytes(t, word, 1);
-    text_add(t, "'");
-}
-
 static void add_command(Text *t, const Options *o) {
     text_add(t, "strata compare");
     for (int i = 0; i < o->argc; i++)
-        add_word(t, o->argv[i]);
+        text_add(t, " "), text_shell_word(t, o->argv[i]);
 }
 
 /* == The work ============================================================= */

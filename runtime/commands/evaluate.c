@@ -167,7 +167,8 @@ static void result_json(Text *t, const LengthResult *r, const strata_model *m) {
     text_add(t, r->d->sources > 1 ? "}]" : "");
 }
 
-static int print_json(const LengthResult *r, int count, const strata_model *m, Error *e) {
+static int print_json(const LengthResult *r, int count, const strata_model *m, const char *about,
+                      Error *e) {
     Text t = { 0 };
     text_add(&t, "{");
     result_json(&t, &r[0], m);
@@ -175,7 +176,9 @@ static int print_json(const LengthResult *r, int count, const strata_model *m, E
         text_add(&t, i ? "}, {" : ", \"lengths\": [{");
         result_json(&t, &r[i], m);
     }
-    text_add(&t, count > 1 ? "}]}\n" : "}\n");
+    text_add(&t, count > 1 ? "}]" : "");
+    if (*about) text_add(&t, ", \"weights\": "), text_json_string(&t, about);
+    text_add(&t, "}\n");
     return console_text(&t, e);
 }
 
@@ -195,9 +198,12 @@ static void print_result(Text *t, const LengthResult *r, const strata_model *m) 
     if (sees_later(m)) text_add(t, "not causal: %s sees later tokens\n", sees_later(m));
 }
 
-static int print_results(const Program *p, const LengthResult *r, int count, Error *e) {
+/* about: which weights they are of. */
+static int print_results(const Program *p, const LengthResult *r, int count, const char *about,
+                         Error *e) {
     Text t = { 0 };
-    if (option(p, OPTION_JSON)->given) return print_json(r, count, p->m, e);
+    if (option(p, OPTION_JSON)->given) return print_json(r, count, p->m, about, e);
+    if (*about) text_add(&t, "weights        %s\n", about);
     for (int i = 0; i < count; i++) {
         text_add(&t, i ? "\n" : "");
         print_result(&t, &r[i], p->m);
@@ -247,7 +253,7 @@ static int prepare_positions(const Program *p, Session *s, const LengthResult *r
         : status;
 }
 
-static int eval_lengths(const Program *p, Session *s, const Data *d, Error *e) {
+static int eval_lengths(const Program *p, Session *s, const Data *d, const char *about, Error *e) {
     const OptionValue *lengths = option(p, OPTION_LENGTH);
     int count = lengths->given ? lengths->length : 1;
     LengthResult *r = calloc((size_t)count, sizeof *r);
@@ -261,18 +267,19 @@ static int eval_lengths(const Program *p, Session *s, const Data *d, Error *e) {
     if (!status) status = prepare_positions(p, s, r, count, e);
     for (int i = 0; i < count && !status; i++)
         status = evaluate_length(p, s, &r[i], e);
-    if (!status) status = print_results(p, r, count, e);
+    if (!status) status = print_results(p, r, count, about, e);
     free(file);
     free(r);
     return status;
 }
 
-static int eval_data(const Program *p, Session *s, const Tokenizer *tokenizer, Error *e) {
+static int eval_data(const Program *p, Session *s, const Tokenizer *tokenizer, const char *about,
+                     Error *e) {
     Data d = { 0 };
     int status = program_data(p, tokenizer, true, &d, e);
     for (int i = 0; !status && i < d.sources; i++)
         status = data_measure(&d, i, tokenizer, e);
-    if (!status) status = eval_lengths(p, s, &d, e);
+    if (!status) status = eval_lengths(p, s, &d, about, e);
     data_free(&d);
     return status;
 }
@@ -280,11 +287,12 @@ static int eval_data(const Program *p, Session *s, const Tokenizer *tokenizer, E
 int command_eval(const Program *p, Error *e) {
     Session s = { 0 };
     Tokenizer tokenizer = { 0 };
+    char about[ABOUT_WEIGHTS];
     int status = options_require(&p->options, OPTION_WEIGHTS, e);
     if (!status) status = options_require(&p->options, OPTION_DATA, e);
     if (!status) status = program_session(p, &s, e);
-    if (!status) status = program_weights(p, &s, &tokenizer, e);
-    if (!status) status = eval_data(p, &s, &tokenizer, e);
+    if (!status) status = program_weights_about(p, &s, &tokenizer, about, e);
+    if (!status) status = eval_data(p, &s, &tokenizer, about, e);
     tokenizer_free(&tokenizer);
     session_close(&s);
     return status;

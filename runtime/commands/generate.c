@@ -179,15 +179,26 @@ static int generate(const Program *p, Session *s, const Tokenizer *t, const Prom
     return status;
 }
 
+/* Beside a text that somebody watches. */
+static void tell_weights(const char *about) {
+    if (*about && isatty(STDOUT_FILENO) && isatty(STDERR_FILENO)) {
+        char line[ABOUT_WEIGHTS + 16];
+        int n = print_text(line, sizeof line, "weights: %s\n", about);
+        (void)!write(STDERR_FILENO, line, (size_t)n);
+    }
+}
+
 int command_generate(const Program *p, Error *e) {
     Session s = { 0 };
+    char about[ABOUT_WEIGHTS];
     Tokenizer t = { 0 };
     Prompt q = { 0 };
     int64_t count = 0;
     int status = program_causal(p, "generate", e);
     if (!status) status = options_require(&p->options, OPTION_WEIGHTS, e);
     if (!status) status = program_session(p, &s, e);
-    if (!status) status = program_weights(p, &s, &t, e);
+    if (!status) status = program_weights_about(p, &s, &t, about, e);
+    if (!status) tell_weights(about);
     if (!status) status = program_reads_text(p, e);
     if (!status) status = read_prompt(p, &q, &t, e);
     if (!status) status = count_tokens(p, &q, &count, e);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "checkpoint.h"
 #include "program_tokenizer.h"
 #include "weights.h"
 
@@ -46,13 +47,36 @@ static int read_weights(const Program *p, Session *s, const Safetensors *f, Toke
     return status || !tokenizer ? status : program_tokenizer_load(p, f, tokenizer, e);
 }
 
+/* The newest names the best, which lies beside it. */
+static void tell_about(const char *path, const Safetensors *f, char about[ABOUT_WEIGHTS]) {
+    Checkpoint c;
+    if (!checkpoint_about(f, &c) || c.step == 0) return;
+    int n = print_text(about, ABOUT_WEIGHTS, "step %lld", (long long)c.step);
+    char *to = about + n;
+    size_t room = ABOUT_WEIGHTS - (size_t)n;
+    if (!c.has_best) return;
+    if (c.best_step == c.step)
+        print_text(to, room, ", the best by validation (%.4f)", c.best_val_loss);
+    else
+        print_text(to, room, "; the best by validation is step %lld (%.4f), in %s.best",
+                   (long long)c.best_step, c.best_val_loss, path);
+}
+
 int program_weights(const Program *p, Session *s, Tokenizer *tokenizer, Error *e) {
+    char about[ABOUT_WEIGHTS];
+    return program_weights_about(p, s, tokenizer, about, e);
+}
+
+int program_weights_about(const Program *p, Session *s, Tokenizer *tokenizer,
+                          char about[ABOUT_WEIGHTS], Error *e) {
     Safetensors f = { 0 };
+    about[0] = 0;
     int status = session_weights(s, e);
     if (!status) status = safetensors_open(&f, option(p, OPTION_WEIGHTS)->text, e);
     if (status) return status;
     status = safetensors_verify(&f, NULL, e);
     if (!status) status = read_weights(p, s, &f, tokenizer, e);
+    if (!status) tell_about(f.path, &f, about);
     safetensors_close(&f);
     return status;
 }
@@ -145,9 +169,10 @@ int strata_main_with(int argc, char **argv, const strata_api *api, strata_gemm_f
     fill_closed_files();
     signal(SIGPIPE, SIG_IGN); /* a closed pipe and a size limit are errors of write, */
     signal(SIGXFSZ, SIG_IGN); /* not ends of the process */
-    Program p = { .api = api, .m = api->model(), .gemm = gemm, .file = "model" };
+    Program p = { .api = api, .m = api->model(), .gemm = gemm, .path = "model", .file = "model" };
     if (argc > 0 && argv[0] && *argv[0]) {
         const char *slash = strrchr(argv[0], '/');
+        p.path = argv[0];
         p.file = slash && slash[1] ? slash + 1 : argv[0];
     }
     Error e = { 0 };

@@ -19,7 +19,8 @@ typedef struct Program {
     const strata_api *api;
     const strata_model *m;
     strata_gemm_fn gemm; /* NULL: none */
-    const char *file;    /* argv[0] without its folders */
+    const char *path;    /* argv[0] */
+    const char *file;    /* the same without its folders */
     Options options;
 } Program;
 
@@ -48,6 +49,10 @@ int program_session(const Program *p, Session *s, Error *e);
 /* --weights of this command into s, and with 'tokenizer' (not NULL) what reads text for it; it
 ** stays empty where the model has none. */
 int program_weights(const Program *p, Session *s, Tokenizer *tokenizer, Error *e);
+/* The same, and in 'about' which step of a run they are, "" where they do not say so. */
+enum { ABOUT_WEIGHTS = 512 };
+int program_weights_about(const Program *p, Session *s, Tokenizer *tokenizer,
+                          char about[ABOUT_WEIGHTS], Error *e);
 
 /* What --data or --val names. */
 DataWords program_words(const Program *p, OptionId id);

@@ -7,13 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hash.h"
 #include "tokenizer_identity.h"
 #include "weights.h"
 
 #define FORMAT "strata checkpoint"
+#define WEIGHTS_FORMAT "strata weights"
 
 typedef enum FieldKind { COUNT, HASH, REAL, FLAG, STRING } FieldKind;
-typedef enum Compared { RECORDED, PROGRESS, MUST_EQUAL, UNLESS_CONSTANT } Compared;
+typedef enum Compared { RECORDED, PROGRESS, MUST_EQUAL } Compared;
 
 #define KIND_OF(member) \
     _Generic(member, int64_t: COUNT, uint64_t: HASH, double: REAL, bool: FLAG, char *: STRING)
@@ -23,11 +25,19 @@ static const struct Field {
     FieldKind kind;
     Compared compared;
     size_t at, size; /* in Checkpoint */
+    bool later;
 } fields[] = {
-#define FIELD(type, name, compared, start)                                           \
-    { #name, KIND_OF(((Checkpoint *)0)->name), compared, offsetof(Checkpoint, name), \
-      sizeof((Checkpoint *)0)->name },
-#define TEXT(name, size, compared, start) FIELD(char *, name, compared, start)
+#define ROW(name, compared, later)      \
+    { #name,                            \
+      KIND_OF(((Checkpoint *)0)->name), \
+      compared,                         \
+      offsetof(Checkpoint, name),       \
+      sizeof((Checkpoint *)0)->name,    \
+      later },
+#define FIELD(type, name, compared, start) ROW(name, compared, false)
+#define TEXT(name, size, compared, start) ROW(name, compared, false)
+#define LATER(type, name, compared, start) ROW(name, compared, true)
+#define LATER_TEXT(name, size, compared, start) ROW(name, compared, true)
 #include "checkpoint.def"
 };
 enum { FIELDS = sizeof fields / sizeof *fields, VALUE = 96 };
@@ -64,10 +74,12 @@ static int read_fields(const Safetensors *s, Checkpoint *c, Error *e) {
     *c = (Checkpoint){ 0 };
     for (int i = 0; i < FIELDS; i++) {
         const char *text = safetensors_metadata(s, fields[i].key);
+        if (!text && fields[i].later) continue;
         if (!text || !parse_field(&fields[i], text, c))
             return error_set(e, STATUS_USER, "%s: expected a checkpoint's metadata %s, found %s",
                              s->path, fields[i].key, text ? text : "none");
     }
+    c->words = safetensors_metadata(s, "words");
     return STATUS_OK;
 }
 
@@ -84,20 +96,52 @@ void checkpoint_progress(Checkpoint *c, const Checkpoint *saved) {
             memcpy((char *)c + fields[i].at, (const char *)saved + fields[i].at, fields[i].size);
 }
 
+static uint64_t hash_weights(const strata_model *m, const float *weights) {
+    const strata_tensor *t = strata_tensors(m);
+    Xxh64 x;
+    xxh64_start(&x, 0);
+    for (int32_t i = 0; i < m->tensors; i++, t++)
+        xxh64_add(&x, weights + t->weight,
+                  (size_t)t->count * (t->bf16 ? sizeof(uint16_t) : sizeof(float)));
+    return xxh64_end(&x);
+}
+
+void checkpoint_run(Checkpoint *c, const strata_model *m, const float *weights) {
+    uint64_t first = hash_weights(m, weights);
+    char value[VALUE], sum[65];
+    Sha256 s;
+    sha256_start(&s);
+    for (int i = 0; i < FIELDS; i++) {
+        if (fields[i].compared != MUST_EQUAL) continue;
+        print_field(&fields[i], c, value);
+        sha256_add(&s, value, strlen(value) + 1);
+    }
+    print_text(value, sizeof value, "%llu", (unsigned long long)first);
+    sha256_add(&s, value, strlen(value) + 1);
+    sha256_text(&s, sum);
+    print_text(c->run, sizeof c->run, "%.16s", sum);
+}
+
+bool checkpoint_done(const Checkpoint *c) {
+    return c->minutes > 0 ? c->elapsed >= 60 * c->minutes : c->step >= c->steps;
+}
+
 /* == Saving =============================================================== */
 
 static int write_list(const char *path, const TensorList *l, const Tokenizer *t,
-                      const Checkpoint *c, Error *e) {
+                      const Checkpoint *c, bool whole, int flags, Error *e) {
     char version[16], value[FIELDS][VALUE];
-    Pair pair[FIELDS + 4] = { { "format", FORMAT }, { "version", version } };
+    Pair pair[FIELDS + 5] = { { "format", whole ? FORMAT : WEIGHTS_FORMAT },
+                              { "version", version } };
     int pairs = FIELDS + 2;
     print_text(version, sizeof version, "%d", CHECKPOINT_VERSION);
     for (int i = 0; i < FIELDS; i++) {
         print_field(&fields[i], c, value[i]);
         pair[i + 2] = (Pair){ fields[i].key, value[i] };
     }
+    if (whole && c->words) pair[pairs++] = (Pair){ "words", c->words };
     if (t) pairs += tokenizer_metadata(t, pair + pairs);
-    return safetensors_write(path, l, pair, pairs, SAFETENSORS_CHECKSUM | SAFETENSORS_PREVIOUS, e);
+    return safetensors_write(path, l, pair, pairs, SAFETENSORS_CHECKSUM | flags, e);
 }
 
 int checkpoint_save(const char *path, const strata_model *m, const float *weights,
@@ -107,12 +151,29 @@ int checkpoint_save(const char *path, const strata_model *m, const float *weight
     if (!status) status = weights_list_train(&l, m, "optimizer.m.", train, 1, e);
     if (!status) status = weights_list_train(&l, m, "optimizer.v.", train, 2, e);
     if (!status && tokenizer) status = tokenizer_save(tokenizer, &l, e);
-    if (!status) status = write_list(path, &l, tokenizer, c, e);
+    if (!status) status = write_list(path, &l, tokenizer, c, true, SAFETENSORS_PREVIOUS, e);
+    tensors_free(&l);
+    return status;
+}
+
+int checkpoint_save_weights(const char *path, const strata_model *m, const float *weights,
+                            const Tokenizer *tokenizer, const Checkpoint *c, bool keep, Error *e) {
+    TensorList l = { 0 };
+    int status = weights_list(&l, m, "", weights, e), flags = keep ? SAFETENSORS_PREVIOUS : 0;
+    if (!status && tokenizer) status = tokenizer_save(tokenizer, &l, e);
+    if (!status) status = write_list(path, &l, tokenizer, c, false, flags, e);
     tensors_free(&l);
     return status;
 }
 
 /* == Opening ============================================================== */
+
+bool checkpoint_about(const Safetensors *s, Checkpoint *c) {
+    const char *format = safetensors_metadata(s, "format");
+    Error ignored = { 0 };
+    return format && (!strcmp(format, FORMAT) || !strcmp(format, WEIGHTS_FORMAT))
+        && !read_fields(s, c, &ignored);
+}
 
 typedef enum Found { USABLE, ABSENT, DAMAGED, REFUSED } Found;
 
@@ -134,6 +195,12 @@ static Found open_one(CheckpointFile *f, const char *path, Error *e) {
     status = safetensors_verify(&f->file, &sum, e);
     if (status) {
         found = DAMAGED;
+    } else if (format && !strcmp(format, WEIGHTS_FORMAT)) {
+        error_set(e, STATUS_USER,
+                  "%s: expected a checkpoint, found weights without the optimizer's state, which "
+                  "--init begins with and --resume cannot go on from",
+                  path);
+        found = REFUSED;
     } else if (!sum || !format || strcmp(format, FORMAT)) {
         error_set(e, STATUS_USER,
                   "%s: expected a checkpoint, found a file without a checkpoint's metadata", path);
@@ -183,9 +250,7 @@ int checkpoint_match(const CheckpointFile *f, const Checkpoint *wanted, Error *e
     for (int i = 0; i < FIELDS; i++) {
         char saved[VALUE], asked[VALUE];
         Compared how = fields[i].compared;
-        if (how == RECORDED || how == PROGRESS
-            || (how == UNLESS_CONSTANT && !f->state.schedule && !wanted->schedule))
-            continue;
+        if (how != MUST_EQUAL) continue;
         print_field(&fields[i], &f->state, saved);
         print_field(&fields[i], wanted, asked);
         if (!strcmp(saved, asked)) continue;

@@ -4,6 +4,7 @@
 ** that decides the next bit.  Equal states are equal files: no dates, fixed order.
 ** FILE is replaced atomically and the one before is FILE.prev; a process killed at any
 ** moment leaves at least one of them valid.  The whole file has a checksum.
+** A file of weights has the same metadata and no moments: no run goes on from it.
 */
 #ifndef STRATA_CHECKPOINT_H
 #define STRATA_CHECKPOINT_H
@@ -19,6 +20,9 @@ typedef struct Checkpoint {
 #define FIELD(type, name, compared, start) type name;
 #define TEXT(name, size, compared, start) char name[size];
 #include "checkpoint.def"
+    /* JSON, what was typed: {"data": […], "val": […], "field": ""}; its text is the caller's or
+    ** the file's; NULL: not told */
+    const char *words;
 } Checkpoint;
 
 /* What follows from the model, and the beginning of a run. */
@@ -26,10 +30,24 @@ void checkpoint_defaults(Checkpoint *c, const strata_model *m);
 /* Takes up where a saved run stands. */
 void checkpoint_progress(Checkpoint *c, const Checkpoint *saved);
 
+/* Sets c->run: the same for runs whose every state is the same, as they agree in what --resume
+** compares and in the weights that they begin with. */
+void checkpoint_run(Checkpoint *c, const strata_model *m, const float *weights);
+/* Were all of its steps made? */
+bool checkpoint_done(const Checkpoint *c);
+
 /* Saves; what was at 'path' becomes path.prev.  train: the TRAIN region (gradients are not saved).
 ** tokenizer may be NULL. */
 int checkpoint_save(const char *path, const strata_model *m, const float *weights,
                     const float *train, const Tokenizer *tokenizer, const Checkpoint *c, Error *e);
+
+/* Saves the weights alone. keep: what was at 'path' becomes path.prev; else it is gone. */
+int checkpoint_save_weights(const char *path, const strata_model *m, const float *weights,
+                            const Tokenizer *tokenizer, const Checkpoint *c, bool keep, Error *e);
+
+/* What a file says of the run that made it, whether it has moments or not; false: nothing.  Its
+** words are the file's. */
+bool checkpoint_about(const Safetensors *s, Checkpoint *c);
 
 typedef struct CheckpointFile {
     Safetensors file; /* open and verified */

@@ -256,7 +256,6 @@ static void other_accumulate(Checkpoint *c) { c->accumulate = 2; }
 static void other_order(Checkpoint *c) { strcpy(c->order, "shuffled"); }
 static void other_seed(Checkpoint *c) { c->data_seed++; }
 static void other_share(Checkpoint *c) { c->val_share = 0.1; }
-static void more_steps(Checkpoint *c) { c->steps = 2000; }
 
 static void another_run_is_refused_by_name(void **state) {
     static const struct {
@@ -294,23 +293,31 @@ static void another_run_is_refused_by_name(void **state) {
     checkpoint_close(&f);
 }
 
-static void more_steps_need_a_constant_schedule(void **state) {
-    char path[SCRATCH_PATH];
-    CheckpointFile f;
-    Error e = { 0 };
-    Run r;
-    for (int schedule = 0; schedule <= 2; schedule++) {
-        run_at(&r, 3);
-        r.c.schedule = schedule;
-        assert_int_equal(checkpoint_save(scratch_path(state, "s", path), little_model(), r.weights,
-                                         r.train, NULL, &r.c, &e),
-                         0);
-        assert_int_equal(checkpoint_open(&f, path, &e), 0);
-        more_steps(&r.c);
-        assert_int_equal(checkpoint_match(&f, &r.c, &e), schedule ? STATUS_USER : STATUS_OK);
-        if (schedule) assert_non_null(strstr(e.text, "expected steps 2000, found 1000"));
-        checkpoint_close(&f);
+/* Two runs have one name if all their states are the same, however long they are. */
+static void runs_have_names(void **state) {
+    (void)state;
+    static void (*const change[])(Checkpoint *) = { other_lr,    other_spec,  other_precision,
+                                                    other_data,  other_batch, other_accumulate,
+                                                    other_order, other_seed,  other_share };
+    const strata_model *m = little_model();
+    Run r, x;
+    run_at(&r, 3);
+    checkpoint_run(&r.c, m, r.weights);
+    assert_int_equal(strlen(r.c.run), 16);
+    run_at(&x, 3);
+    x.c.steps = 2000, x.c.minutes = 2, x.c.step = 7, x.c.elapsed = 1;
+    checkpoint_run(&x.c, m, x.weights);
+    assert_string_equal(x.c.run, r.c.run);
+    for (size_t i = 0; i < sizeof change / sizeof *change; i++) {
+        run_at(&x, 3);
+        change[i](&x.c);
+        checkpoint_run(&x.c, m, x.weights);
+        assert_string_not_equal(x.c.run, r.c.run);
     }
+    run_at(&x, 3);
+    x.weights[1] += 1; /* --init */
+    checkpoint_run(&x.c, m, x.weights);
+    assert_string_not_equal(x.c.run, r.c.run);
 }
 
 /* == Killed =============================================================== */
@@ -358,7 +365,7 @@ int main(void) {
         cmocka_unit_test(what_is_no_checkpoint_is_refused),
         cmocka_unit_test(targets_that_are_no_files_are_refused),
         cmocka_unit_test(another_run_is_refused_by_name),
-        cmocka_unit_test(more_steps_need_a_constant_schedule),
+        cmocka_unit_test(runs_have_names),
         cmocka_unit_test(killed_at_any_moment),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);

@@ -3,6 +3,8 @@
 #include "test.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "progress.h"
 
@@ -35,10 +37,39 @@ static void a_peak_below_the_rate_is_noticed(void **state) {
     assert_false(progress_beats_peak(&p));
 }
 
+/* What matters most stays: the bar shrinks, then the least important goes, then the bar. */
+static void narrow_terminals(void **state) {
+    (void)state;
+    static const struct {
+        int columns;
+        const char *line;
+    } row[] = {
+        { 200,
+          "[#######.................] step 129/400  loss 2.2532  41s left  3097 tokens/s  "
+          "epoch 0.52  29% of peak" },
+        { 100,
+          "[######...............] step 129/400  loss 2.2532  41s left  3097 tokens/s  epoch "
+          "0.52  29% of peak" },
+        { 80, "[####..........] step 129/400  loss 2.2532  41s left  3097 tokens/s  epoch 0.52" },
+        { 66, "[###.........] step 129/400  loss 2.2532  41s left  3097 tokens/s" },
+        { 40, "step 129/400  loss 2.2532  41s left" },
+        { 20, "step 129/400  loss 2.2532  41s left" },
+    };
+    Progress p = { .steps = 400, .plain = true, .epoch = 0.52, .seconds = 0.15, .peak = 100 };
+    p.tokens = 3097 * p.seconds, p.flops = 29 * p.seconds;
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Text t = { 0 };
+        progress_line(&p, 129, 2.2532, row[i].columns, &t);
+        assert_string_equal(t.at, row[i].line);
+        text_free(&t);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(times_are_smoothed),
         cmocka_unit_test(a_peak_below_the_rate_is_noticed),
+        cmocka_unit_test(narrow_terminals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,7 +71,7 @@ static void train(const Program *p, int64_t accumulate, const char *log) {
     const char *name = p->learner->name;
     folder_shell(&folder,
                  "./%s train --data text --steps %d --order sequential --init %s.first --log %s"
-                 " --out %s.last --seed 5 --threads 2 --accumulate %lld",
+                 " --out %s.last --overwrite --seed 5 --threads 2 --accumulate %lld",
                  name, STEPS, name, log, name, (long long)accumulate);
 }
 

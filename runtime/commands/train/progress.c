@@ -13,7 +13,7 @@
 #include "machine.h"
 #include "standalone.h"
 
-enum { BAR = 24, LINE_MOST = 400 };
+enum { LINE_MOST = 2000 };
 static const double BETWEEN_LINES = 2.0, BETWEEN_FRAMES = 0.1; /* seconds */
 
 static void put(Progress *p, const char *text) {
@@ -39,28 +39,84 @@ static void time_left(char to[32], double seconds) {
     else print_text(to, 32, "%llds", s);
 }
 
-static void describe(const Progress *p, int64_t step, double loss, char *to, size_t size) {
-    char rate[32], left[32], share[32] = "", epoch[32] = "";
-    human_count(rate, p->tokens / p->seconds);
-    time_left(left, p->seconds * (double)(p->steps - step));
-    if (p->peak > 0)
-        print_text(share, sizeof share, "  %.0f%% of peak", 100 * p->flops / p->seconds / p->peak);
-    if (p->epoch > 0) print_text(epoch, sizeof epoch, "  epoch %.2f", p->epoch);
-    print_text(to, size, "step %lld/%lld  loss %.4f%s  %s tokens/s%s  %s left", (long long)step,
-               (long long)p->steps, loss, epoch, rate, share, left);
+/* Seconds until it is done. */
+static double seconds_left(const Progress *p, int64_t step) {
+    if (p->end == 0) return p->seconds * (double)(p->steps - step);
+    double left = p->end - machine_now();
+    return left > 0 ? left : 0;
 }
 
-static void draw_bar(Progress *p, int64_t step, const char *text) {
-    char line[LINE_MOST], bar[BAR + 1];
-    int full = p->steps > 0 ? (int)(BAR * (double)step / (double)p->steps) : BAR;
-    for (int i = 0; i < BAR; i++)
-        bar[i] = i < full ? '#' : '.';
-    bar[BAR] = 0;
-    int room = terminal_columns() - BAR - 4;
-    print_text(line, sizeof line, "\r\033[K%s[%s]%s %.*s", p->plain ? "" : "\033[36m", bar,
-               p->plain ? "" : "\033[0m", room > 0 ? room : 0, text);
-    put(p, line);
+static double share_done(const Progress *p, int64_t step) {
+    if (p->end == 0) return p->steps > 0 ? (double)step / (double)p->steps : 1;
+    return 1 - seconds_left(p, step) / (p->end - p->begun);
+}
+
+char *progress_steps(const Progress *p, int64_t step, char to[64]) {
+    if (p->steps > 0) print_text(to, 64, "%lld/%lld", (long long)step, (long long)p->steps);
+    else print_text(to, 64, "%lld", (long long)step);
+    return to;
+}
+
+/* What a line tells, what matters most first. */
+enum { PARTS = 6, NEEDED = 3, PART = 96 };
+
+static void describe(const Progress *p, int64_t step, double loss, char part[PARTS][PART]) {
+    char number[64];
+    memset(part, 0, PARTS * PART);
+    print_text(part[0], PART, "step %s", progress_steps(p, step, number));
+    print_text(part[1], PART, "  loss %.4f", loss);
+    time_left(number, seconds_left(p, step));
+    print_text(part[2], PART, "  %s left", number);
+    print_text(part[3], PART, "  %s tokens/s", human_count(number, p->tokens / p->seconds));
+    if (p->epoch > 0) print_text(part[4], PART, "  epoch %.2f", p->epoch);
+    if (p->peak > 0)
+        print_text(part[5], PART, "  %.0f%% of peak", 100 * p->flops / p->seconds / p->peak);
+}
+
+static int length(char part[PARTS][PART], int parts) {
+    int n = 0;
+    for (int i = 0; i < parts; i++)
+        n += (int)strlen(part[i]);
+    return n;
+}
+
+static void draw_bar(const Progress *p, int64_t step, int cells, Text *t) {
+    int full = (int)((double)cells * share_done(p, step));
+    text_add(t, "%s[", p->plain ? "" : "\033[36m");
+    for (int i = 0; i < cells; i++)
+        text_add(t, i < full ? "#" : ".");
+    text_add(t, "]%s ", p->plain ? "" : "\033[0m");
+}
+
+/* A line that does not fit gets a smaller bar, then says less, then has no bar. */
+void progress_line(const Progress *p, int64_t step, double loss, int columns, Text *t) {
+    enum { BAR = 24, LEAST = 8, AROUND = 4 };
+    char part[PARTS][PART];
+    int parts = PARTS;
+    describe(p, step, loss, part);
+    while (parts > NEEDED && length(part, parts) + LEAST + AROUND > columns)
+        parts--;
+    int room = columns - AROUND - length(part, parts);
+    if (room >= LEAST) draw_bar(p, step, room < BAR ? room : BAR, t);
+    for (int i = 0; i < parts; i++)
+        text_add(t, "%s", part[i]);
+}
+
+static void rewrite_line(Progress *p, int64_t step, double loss) {
+    Text t = { 0 };
+    text_add(&t, "\r\033[K");
+    progress_line(p, step, loss, terminal_columns(), &t);
+    if (!t.failed) put(p, t.at);
+    text_free(&t);
     p->line = true;
+}
+
+static void add_line(Progress *p, int64_t step, double loss) {
+    char part[PARTS][PART];
+    describe(p, step, loss, part);
+    for (int i = 0; i < PARTS; i++)
+        put(p, part[i]);
+    put(p, "\n");
 }
 
 void progress_time(Progress *p, double seconds) {
@@ -74,17 +130,11 @@ bool progress_beats_peak(const Progress *p) {
 
 void progress_step(Progress *p, int64_t step, double loss) {
     double now = machine_now();
-    bool edge = p->shown == 0 || step == p->steps;
+    bool edge = p->shown == 0 || step == p->steps || (p->end > 0 && now >= p->end);
     if (!edge && now - p->shown < (p->terminal ? BETWEEN_FRAMES : BETWEEN_LINES)) return;
     p->shown = now;
-    char text[LINE_MOST / 2];
-    describe(p, step, loss, text, sizeof text);
-    if (p->terminal) {
-        draw_bar(p, step, text);
-    } else {
-        put(p, text);
-        put(p, "\n");
-    }
+    if (p->terminal) rewrite_line(p, step, loss);
+    else add_line(p, step, loss);
 }
 
 void progress_note(Progress *p, const char *format, ...) {

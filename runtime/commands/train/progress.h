@@ -10,9 +10,11 @@
 #include <stdint.h>
 
 #include "error.h"
+#include "json.h"
 
 typedef struct Progress {
-    int64_t steps;        /* of the run */
+    int64_t steps;        /* of the run; 0: time decides, */
+    double begun, end;    /* from when to when, by machine_now; 0: steps do */
     double tokens, flops; /* a step */
     double peak;          /* FLOP/s; 0: unknown */
     bool terminal, plain; /* plain: no colours */
@@ -29,6 +31,10 @@ void progress_time(Progress *p, double seconds); /* that a step took */
 /* Steps are faster than the peak: something else ran when that was measured. */
 bool progress_beats_peak(const Progress *p);
 void progress_step(Progress *p, int64_t step, double loss);
+/* "3/400", or "3" where time decides. */
+char *progress_steps(const Progress *p, int64_t step, char to[64]);
+/* What is shown on a terminal of so many columns. */
+void progress_line(const Progress *p, int64_t step, double loss, int columns, Text *t);
 /* A line of its own; format as printf. */
 void progress_note(Progress *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void progress_close(Progress *p);

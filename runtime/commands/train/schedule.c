@@ -10,16 +10,23 @@
 
 static double line(double from, double to, double share) { return from + (to - from) * share; }
 
-double schedule_rate(const Checkpoint *run, int64_t step) {
-    if (run->schedule == SCHEDULE_CONSTANT) return run->lr;
+/* At 'at' of 'all', both in steps or in shares of the run, of which warm-up and decay take some. */
+static double rate(const Checkpoint *run, double at, double all, double warm, double decay) {
     const double pi = 3.14159265358979323846;
-    double steps = (double)run->steps, at = (double)step;
-    double warm = floor(run->warmup * steps + 0.5);
     if (at <= warm) return run->lr * at / warm;
     if (run->schedule == SCHEDULE_COSINE)
-        return line(run->min_lr, run->lr, 0.5 * (1 + cos(pi * (at - warm) / (steps - warm))));
-    double decay = floor(run->decay * steps + 0.5);
-    if (decay > steps - warm) decay = steps - warm;
-    return at <= steps - decay ? run->lr
-                               : line(run->lr, run->min_lr, (at - (steps - decay)) / decay);
+        return line(run->min_lr, run->lr, 0.5 * (1 + cos(pi * (at - warm) / (all - warm))));
+    if (decay > all - warm) decay = all - warm;
+    return at <= all - decay ? run->lr : line(run->lr, run->min_lr, (at - (all - decay)) / decay);
+}
+
+double schedule_rate(const Checkpoint *run, int64_t step) {
+    if (run->schedule == SCHEDULE_CONSTANT) return run->lr;
+    double steps = (double)(run->steps - run->begun), at = (double)(step - run->begun);
+    return rate(run, at, steps, floor(run->warmup * steps + 0.5), floor(run->decay * steps + 0.5));
+}
+
+double schedule_rate_by_time(const Checkpoint *run, double share) {
+    if (run->schedule == SCHEDULE_CONSTANT) return run->lr;
+    return rate(run, share, 1, run->warmup, run->decay);
 }

@@ -12,9 +12,8 @@
 #include <string.h>
 
 #include "evaluate.h"
-#include "random.h"
 #include "machine.h"
-#include "weights.h"
+#include "random.h"
 
 static const int stops[] = { SIGINT, SIGTERM, SIGHUP };
 
@@ -40,57 +39,6 @@ static int stop_signal(void) {
         if (sigismember(&pending, stops[i]) == 1 && !(stops[i] == SIGHUP && survives_hangup()))
             return stops[i];
     return 0;
-}
-
-/* Index of the first value that is not finite, or -1. */
-static int64_t not_finite(const float *x, int64_t count) {
-    for (int64_t i = 0; i < count; i++) {
-        uint32_t bits;
-        memcpy(&bits, &x[i], sizeof bits);
-        if ((bits & 0x7f800000u) == 0x7f800000u) return i;
-    }
-    return -1;
-}
-
-/* Names the first tensor of weights, or of gradients and moments, that is not finite. */
-static bool find_not_finite(const Run *r, const char **name, const char **what, int64_t *index) {
-    static const char *const thirds[] = { "gradient of ", "first moment of ", "second moment of " };
-    const strata_model *m = r->p->m;
-    const float *w = r->s.weights.at, *train = r->s.train.at;
-    for (int32_t i = 0; i < m->tensors; i++) {
-        const strata_tensor *t = &strata_tensors(m)[i];
-        *index = not_finite(w + t->weight, t->count);
-        *name = strata_string(m, t->name);
-        *what = "";
-        for (int part = 0; *index < 0 && part < 3; part++) {
-            int64_t at = part                ? weights_train_at(m, i, part)
-                : i < m->tensors - m->frozen ? t->gradient
-                                             : -1;
-            *what = thirds[part];
-            if (at >= 0) *index = not_finite(train + at, t->count);
-        }
-        if (*index >= 0) return true;
-    }
-    return false;
-}
-
-static int diverged(const Run *r, int64_t step, const char *quantity, double value, Error *e) {
-    const char *name = "", *what = "";
-    int64_t index = 0;
-    const char *found = isnan(value) ? "nan" : "inf";
-    if (find_not_finite(r, &name, &what, &index))
-        error_set(e, STATUS_DIVERGED,
-                  "train: step %lld: expected a finite %s, found %s; the first tensor that is not "
-                  "finite: %s%s[%lld]",
-                  (long long)step, quantity, found, what, name, (long long)index);
-    else
-        error_set(e, STATUS_DIVERGED,
-                  "train: step %lld: expected a finite %s, found %s; weights and gradients are "
-                  "finite",
-                  (long long)step, quantity, found);
-    error_line(e,
-               "the last checkpoint stays as it is; a smaller --lr or --clip in the spec may help");
-    return STATUS_DIVERGED;
 }
 
 /* How uneven a statistic is: its largest number over their mean, 1 where all are 0. */
@@ -150,18 +98,35 @@ static int update(Run *r, const TrainStep *x, Error *e) {
     return session_update(s, s->ctx.at, x->lr, scale, x->step, e);
 }
 
+/* With minutes, by when the step will end, as far as steps before it tell; the last one leaves time
+** for the evaluation after it. */
+static double rate(Run *r, int64_t step) {
+    const Checkpoint *c = &r->state;
+    if (c->minutes == 0) return schedule_rate(c, step);
+    double end = machine_now() - r->start + r->progress.seconds + r->evaluating;
+    r->share = fmin(1, end / (60 * c->minutes));
+    return schedule_rate_by_time(c, r->share);
+}
+
+/* The minutes that went by, and all of them with the last step. */
+static void note_minutes(Run *r) {
+    Checkpoint *c = &r->state;
+    double all = 60 * c->minutes, now = machine_now() - r->start;
+    if (c->minutes > 0) c->elapsed = r->share < 1 && now < all ? now : all;
+}
+
 static int train_step(Run *r, TrainStep *x, Error *e) {
     Session *s = &r->s;
     double start = machine_now(), squares = 0;
     *x = (TrainStep){ .step = r->state.step + 1 };
-    x->lr = schedule_rate(&r->state, x->step);
+    x->lr = rate(r, x->step);
     int status = gradients(r, x, e);
-    if (!status && !isfinite(x->loss)) return diverged(r, x->step, "loss", x->loss, e);
+    if (!status && !isfinite(x->loss)) return run_diverged(r, x->step, "loss", x->loss, e);
     if (!status)
         status = session_check(
             s, s->api->sum_squares(s->ctx.at, s->train.at, 0, s->m->gradients, &squares),
             "sum_squares", e);
-    if (!status && !isfinite(squares)) return diverged(r, x->step, "gradient", squares, e);
+    if (!status && !isfinite(squares)) return run_diverged(r, x->step, "gradient", squares, e);
     x->grad_norm = sqrt(squares);
     if (!status) status = update(r, x, e);
     int64_t tokens = r->order.rows * r->order.context;
@@ -170,6 +135,7 @@ static int train_step(Run *r, TrainStep *x, Error *e) {
     if (!status) {
         r->state.step = x->step;
         r->state.position += tokens;
+        note_minutes(r);
     }
     x->epoch = r->epochs;
     x->sources = r->data.sources;
@@ -214,17 +180,21 @@ static int event_losses(Run *r, double all, Error *e) {
 static int evaluation(Run *r, Error *e) {
     Evaluation v;
     Checkpoint *c = &r->state;
+    char at[64];
+    double start = machine_now();
     int status = evaluate_sources(r, &v, e);
+    r->evaluating = fmax(r->evaluating, machine_now() - start);
     if (status) return status;
     double loss = evaluation_loss(&v);
-    if (!isfinite(loss)) return diverged(r, c->step, "validation loss", loss, e);
-    if (!c->has_best || loss < c->best_val_loss) {
+    if (!isfinite(loss)) return run_diverged(r, c->step, "validation loss", loss, e);
+    bool best = !c->has_best || loss < c->best_val_loss;
+    if (best) {
         c->has_best = true;
         c->best_val_loss = loss;
         c->best_step = c->step;
     }
-    progress_note(&r->progress, "step %lld/%lld  validation loss %.4f  (best %.4f at step %lld)",
-                  (long long)c->step, (long long)c->steps, loss, c->best_val_loss,
+    progress_note(&r->progress, "step %s  validation loss %.4f  (best %.4f at step %lld)",
+                  progress_steps(&r->progress, c->step, at), loss, c->best_val_loss,
                   (long long)c->best_step);
     for (int i = 0; r->val.sources > 1 && i < r->val.sources; i++)
         progress_note(&r->progress, "  %.4f  %s", r->val_loss[i], r->val.source[i].name);
@@ -233,18 +203,9 @@ static int evaluation(Run *r, Error *e) {
         c->step, loss,       r->s.m->forms == 2 ? &training : NULL, c->best_step, c->best_val_loss,
         &r->val, r->val_loss
     };
-    status = train_log_evaluation(&r->log, &x, e);
+    if (best) status = run_save_best(r, e);
+    if (!status) status = train_log_evaluation(&r->log, &x, e);
     return status ? status : event_losses(r, loss, e);
-}
-
-/* A state that is not finite must never replace one that is. */
-static int save(Run *r, Error *e) {
-    const char *name, *what;
-    int64_t index;
-    if (find_not_finite(r, &name, &what, &index))
-        return diverged(r, r->state.step, "state", (double)NAN, e);
-    return checkpoint_save(r->out, r->p->m, session_w(&r->s), r->s.train.at, &r->tokenizer,
-                           &r->state, e);
 }
 
 static int log_step(Run *r, const TrainStep *x, Error *e) {
@@ -284,14 +245,14 @@ static int conclude(Run *r, const TrainStep *x, bool last, Error *e) {
     note_time(r, x->seconds);
     r->progress.epoch = most_epochs(x);
     progress_step(&r->progress, x->step, x->loss);
-    bool due = r->evaluates && (c->step % c->eval_every == 0 || c->step == c->steps);
+    bool due = r->evaluates && (c->step % c->eval_every == 0 || checkpoint_done(c));
     if (!status && due) status = evaluation(r, e);
     /* the log failed: the work so far need not be lost */
     if (status && status != STATUS_DIVERGED) {
-        save(r, NULL);
+        run_save(r, NULL);
         return status;
     }
-    if (!status && (c->step % r->save_every == 0 || last)) status = save(r, e);
+    if (!status && (c->step % r->save_every == 0 || last)) status = run_save(r, e);
     return status;
 }
 
@@ -300,16 +261,17 @@ static int loop(Run *r, int *stop, Error *e) {
     hold_signals();
     *stop = 0;
     int64_t begun = r->state.step;
-    int status = r->state.steps == 0 ? save(r, e) : STATUS_OK;
+    int status = r->state.step == 0 && checkpoint_done(&r->state) ? run_save(r, e) : STATUS_OK;
     /* what weights that were taken are worth, before the first step */
     if (!status && !begun && r->evaluates && r->init.taken) status = evaluation(r, e);
-    while (!status && !*stop && r->state.step < r->state.steps) {
+    while (!status && !*stop && !checkpoint_done(&r->state)) {
         TrainStep x;
         status = train_step(r, &x, e);
         *stop = stop_signal();
         /* a file of the data failed: the work so far need not be lost */
-        if ((status == STATUS_IO || status == STATUS_USER) && r->state.step > begun) save(r, NULL);
-        if (!status) status = conclude(r, &x, *stop || r->state.step == r->state.steps, e);
+        if ((status == STATUS_IO || status == STATUS_USER) && r->state.step > begun)
+            run_save(r, NULL);
+        if (!status) status = conclude(r, &x, *stop || checkpoint_done(&r->state), e);
     }
     progress_close(&r->progress);
     return status;
@@ -323,10 +285,14 @@ static int train(Run *r, Error *e) {
         return run_memory(r->p, &r->s, &r->state, e);
     }
     run_announce(r);
+    r->start = machine_now() - r->state.elapsed;
+    r->progress.begun = r->start;
+    r->progress.end = r->state.minutes > 0 ? r->start + 60 * r->state.minutes : 0;
     int stop;
+    int64_t begun = r->state.step;
     status = loop(r, &stop, e);
     if (status) return status;
-    progress_note(&r->progress, "%s: step %lld", r->out, (long long)r->state.step);
+    run_end(r, r->state.step > begun);
     return stop ? 128 + stop : STATUS_OK;
 }
 

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT
 ** One run of training: everything that the command train holds while it runs.
-**   train_setup.c    opens it: options, text, weights or checkpoint
+**   train_setup.c    opens it: options, text, weights
+**   train_words.c    where its data is
+**   train_resume.c   checkpoints: the one it goes on from, those that it leaves alone
 **   train.c          the loop
+**   train_state.c    what is kept of it
 **   train_start.c    what it says before
 **   train_memory.c   --dry-run
 */
@@ -17,6 +20,15 @@
 #include "train_log.h"
 #include "weights.h"
 
+/* What names the data, and how a checkpoint says it. */
+typedef struct RunWords {
+    DataWords data, val;
+    Json saved;           /* of the checkpoint: strings of the words */
+    const char **list[2]; /* of data, of val, that were not typed */
+    bool remembered[2];
+    Text text;
+} RunWords;
+
 typedef struct Run {
     const Program *p;
     Session s;
@@ -28,7 +40,11 @@ typedef struct Run {
     DataOrder order;
     Checkpoint state; /* step, seeds, best …: what a checkpoint will say */
     int64_t save_every;
-    char *out;
+    char *out, *best; /* --out, and the best by validation beside it */
+    RunWords words;
+    double start;              /* of the minutes, by machine_now */
+    double evaluating;         /* seconds of the slowest evaluation */
+    double share;              /* of the minutes, when the step is over that is made */
     int32_t *tokens, *targets; /* [batch, context] */
     double *routed;            /* shares of tokens that routes took: of a step, then of one call */
     double *load;              /* of buffers' statistics: how uneven they are */
@@ -46,6 +62,31 @@ void run_close(Run *r);
 
 /* The settings: as given, else as in 'saved' (NULL: none), else the spec's. */
 void run_settings(const Program *p, const Checkpoint *saved, Checkpoint *c);
+
+/* Reads --data and --val with the tokenizer of 'from' (NULL: none). */
+int run_texts(Run *r, const Safetensors *from, Error *e);
+int run_open_memory(Run *r, Error *e);
+/* PATH SUFFIX, to be freed; NULL: no memory. */
+char *run_beside(const char *path, const char *suffix, Error *e);
+/* "--steps 100", "--minutes 2" */
+char *run_length(const Checkpoint *c, char to[48]);
+
+/* What is typed, else what is saved ("words" of a checkpoint, NULL: nothing). */
+int run_words(Run *r, const char *saved, Error *e);
+/* Data could not be opened: says so if it was not typed. */
+int run_words_lost(const Run *r, OptionId id, int status, Error *e);
+void run_words_free(RunWords *w);
+
+/* Names the first tensor that is not finite: STATUS_DIVERGED. */
+int run_diverged(const Run *r, int64_t step, const char *quantity, double value, Error *e);
+int run_save(Run *r, Error *e);
+int run_save_best(Run *r, Error *e);
+/* What it came to, and how to go on. worked: a step was made. */
+void run_end(Run *r, bool worked);
+
+int run_resume(Run *r, Error *e);
+/* An error where the run would replace what another one made. */
+int run_keeps(Run *r, Error *e);
 
 /* The first line of the log. */
 int run_log(Run *r, Error *e);

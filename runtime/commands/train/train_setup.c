@@ -31,14 +31,21 @@ void run_settings(const Program *p, const Checkpoint *saved, Checkpoint *c) {
         : saved                              ? base.data_seed
                                              : c->seed;
     c->val_share = v[OPTION_VAL_SHARE].given ? v[OPTION_VAL_SHARE].number : base.val_share;
-    c->steps = v[OPTION_STEPS].given ? v[OPTION_STEPS].count : base.steps;
+    c->steps = v[OPTION_MINUTES].given ? 0
+        : v[OPTION_STEPS].given        ? v[OPTION_STEPS].count
+                                       : base.steps;
+    c->minutes = v[OPTION_MINUTES].given ? v[OPTION_MINUTES].number
+        : v[OPTION_STEPS].given          ? 0
+                                         : base.minutes;
     c->eval_every = v[OPTION_EVAL_EVERY].given ? v[OPTION_EVAL_EVERY].count : base.eval_every;
 }
 
 static int check_options(const Program *p, Error *e) {
     static const OptionId pair[][2] = { { OPTION_VAL, OPTION_VAL_SHARE },
-                                        { OPTION_INIT, OPTION_RESUME } };
-    for (int i = 0; i < 2; i++)
+                                        { OPTION_INIT, OPTION_RESUME },
+                                        { OPTION_STEPS, OPTION_MINUTES },
+                                        { OPTION_OVERWRITE, OPTION_RESUME } };
+    for (size_t i = 0; i < sizeof pair / sizeof *pair; i++)
         if (option(p, pair[i][0])->given && option(p, pair[i][1])->given)
             return error_set(e, STATUS_USAGE, "train: expected --%s or --%s, found both",
                              program_options.option[pair[i][0]].name,
@@ -48,8 +55,8 @@ static int check_options(const Program *p, Error *e) {
                          "train: %s was built with --inference: expected a training build",
                          model_text(p, p->m->name));
     if (program_causal(p, "train", e)) return STATUS_USER;
-    return option(p, OPTION_DRY_RUN)->given ? STATUS_OK
-                                            : options_require(&p->options, OPTION_DATA, e);
+    bool known = option(p, OPTION_DRY_RUN)->given || option(p, OPTION_RESUME)->given;
+    return known ? STATUS_OK : options_require(&p->options, OPTION_DATA, e);
 }
 
 /* No output may land on another file of the run. */
@@ -61,16 +68,23 @@ static int check_files(const Run *r, Error *e) {
                     log)
         : program_distinct(r->out, log, e);
     if (!status) status = program_distinct(log, option(p, OPTION_INIT)->text, e);
-    return status ? status : output_check(r->out, true, e);
+    if (!status) status = output_check(r->out, true, e);
+    return status ? status : output_check(r->best, false, e);
+}
+
+char *run_beside(const char *path, const char *suffix, Error *e) {
+    size_t size = strlen(path) + strlen(suffix) + 1;
+    char *name = malloc(size);
+    if (!name) return error_memory(e, "--out", size), NULL;
+    print_text(name, size, "%s%s", path, suffix);
+    return name;
 }
 
 static int name_output(Run *r, Error *e) {
     const char *given = option(r->p, OPTION_OUT)->text, *name = model_text(r->p, r->p->m->name);
-    size_t size = (given ? strlen(given) : strlen(name)) + sizeof ".safetensors";
-    r->out = malloc(size);
-    if (!r->out) return error_memory(e, "--out", size);
-    print_text(r->out, size, "%s%s", given ? given : name, given ? "" : ".safetensors");
-    return check_files(r, e);
+    r->out = run_beside(given ? given : name, given ? "" : ".safetensors", e);
+    r->best = r->out ? run_beside(r->out, ".best", e) : NULL;
+    return r->best ? check_files(r, e) : e->status;
 }
 
 /* The tokenizer of a file of its own, or of one with weights, if it holds one; else from the
@@ -99,9 +113,9 @@ static int check_inputs(const Run *r, const DataFiles *f, Error *e) {
 }
 
 static int open_files(const Run *r, OptionId id, DataFiles *f, Error *e) {
-    const DataWords words = program_words(r->p, id);
-    int status = data_files_open(f, &words, e);
-    if (status) return status;
+    const DataWords *words = id == OPTION_VAL ? &r->words.val : &r->words.data;
+    int status = data_files_open(f, words, e);
+    if (status) return run_words_lost(r, id, status, e);
     status = check_inputs(r, f, e);
     if (!status) status = data_files_identify(f, e);
     if (status) data_files_free(f);
@@ -123,8 +137,8 @@ static int read_data(Run *r, const Safetensors *from, Error *e) {
 }
 
 static int read_val(Run *r, Error *e) {
-    const OptionValue *given = option(r->p, OPTION_VAL);
-    if (!given->given) return r->evaluates ? data_enough(&r->val, "--val-share", 1, e) : STATUS_OK;
+    if (!r->words.val.words)
+        return r->evaluates ? data_enough(&r->val, "--val-share", 1, e) : STATUS_OK;
     DataFiles f;
     int status = open_files(r, OPTION_VAL, &f, e);
     if (status) return status;
@@ -138,12 +152,12 @@ static int read_val(Run *r, Error *e) {
     return data_enough(&r->val, "--val", 1, e);
 }
 
-static int read_texts(Run *r, const Safetensors *from, Error *e) {
+int run_texts(Run *r, const Safetensors *from, Error *e) {
     int status = read_data(r, from, e);
     return status ? status : read_val(r, e);
 }
 
-static int open_memory(Run *r, Error *e) {
+int run_open_memory(Run *r, Error *e) {
     Session *s = &r->s;
     int64_t tokens = r->state.batch * r->state.context;
     int status = session_weights(s, e);
@@ -167,40 +181,16 @@ static int start_fresh(Run *r, Error *e) {
     run_settings(r->p, NULL, &r->state);
     int status = init ? safetensors_open(&f, init, e) : STATUS_OK;
     if (!status && init) status = safetensors_verify(&f, NULL, e);
-    if (!status) status = read_texts(r, init ? &f : NULL, e);
-    if (!status) status = open_memory(r, e);
+    if (!status) status = run_words(r, NULL, e);
+    if (!status) status = run_texts(r, init ? &f : NULL, e);
+    if (!status) status = run_open_memory(r, e);
     float *w = status ? NULL : session_write_weights(&r->s);
     if (!status && init) status = weights_take(r->p->m, &f, r->state.seed, w, &r->init, e);
     else if (!status) weights_init(r->p->m, r->state.seed, w);
     safetensors_close(&f);
-    return status;
-}
-
-static int take_up(Run *r, const CheckpointFile *f, Error *e) {
-    const Checkpoint *saved = &f->state;
-    run_settings(r->p, saved, &r->state);
-    int status = read_texts(r, &f->file, e);
-    if (!status) status = checkpoint_match(f, &r->state, e);
-    if (!status && saved->step > r->state.steps)
-        status = error_set(e, STATUS_USER,
-                           "%s: expected --steps of at least the %lld done, found %lld", r->out,
-                           (long long)saved->step, (long long)r->state.steps);
-    if (!status) status = open_memory(r, e);
-    if (!status)
-        status = checkpoint_read(f, r->p->m, session_write_weights(&r->s), r->s.train.at, e);
-    checkpoint_progress(&r->state, saved);
-    return status;
-}
-
-static int resume(Run *r, Error *e) {
-    CheckpointFile f = { 0 };
-    int status = checkpoint_open(&f, r->out, e);
     if (status) return status;
-    r->resumed = true;
-    if (f.note[0]) progress_note(&r->progress, "%s", f.note);
-    status = take_up(r, &f, e);
-    checkpoint_close(&f);
-    return status;
+    checkpoint_run(&r->state, r->p->m, w);
+    return option(r->p, OPTION_OVERWRITE)->given ? STATUS_OK : run_keeps(r, e);
 }
 
 static int open_log(Run *r, Error *e) {
@@ -216,7 +206,7 @@ int run_open(Run *r, Error *e) {
     if (!status && option(r->p, OPTION_DRY_RUN)->given) return STATUS_OK;
     progress_open(&r->progress);
     if (!status) status = name_output(r, e);
-    if (!status) status = option(r->p, OPTION_RESUME)->given ? resume(r, e) : start_fresh(r, e);
+    if (!status) status = option(r->p, OPTION_RESUME)->given ? run_resume(r, e) : start_fresh(r, e);
     if (!status) status = open_log(r, e);
     if (!status)
         status = event_file_open(&r->events, option(r->p, OPTION_TENSORBOARD)->text,
@@ -237,6 +227,8 @@ void run_close(Run *r) {
     free(r->load);
     free(r->targets);
     free(r->out);
+    free(r->best);
+    run_words_free(&r->words);
     free(r->val_loss);
     free(r->epochs);
     data_free(&r->data);

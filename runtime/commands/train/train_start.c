@@ -49,7 +49,7 @@ void run_announce(Run *r) {
     g->steps = c->steps;
     g->tokens = (double)(r->order.rows * r->order.context);
     g->flops = training_flops(m, (double)r->order.rows, (double)c->context);
-    g->peak = c->steps > c->step ? machine_peak(r->s.pool, strata_string(m, m->cpu)) : 0;
+    g->peak = !checkpoint_done(c) ? machine_peak(r->s.pool, strata_string(m, m->cpu)) : 0;
     progress_note(
         g, "%s: %lld parameters; %lld tokens of text; %lld windows of %lld per step; %d threads",
         strata_string(m, m->name), (long long)m->parameters, (long long)data_count(&r->data),
@@ -101,9 +101,11 @@ int run_log(Run *r, Error *e) {
     text_add(t, ", \"seed\": %llu, \"data_seed\": %llu, \"order\": \"%s\"",
              (unsigned long long)r->state.seed, (unsigned long long)r->state.data_seed,
              r->state.order);
-    text_add(t, ", \"batch\": %lld, \"accumulate\": %lld, \"context\": %lld, \"steps\": %lld",
-             (long long)r->state.batch, (long long)r->state.accumulate, (long long)r->state.context,
-             (long long)r->state.steps);
+    text_add(t, ", \"run\": \"%s\", \"batch\": %lld, \"accumulate\": %lld, \"context\": %lld",
+             r->state.run, (long long)r->state.batch, (long long)r->state.accumulate,
+             (long long)r->state.context);
+    text_add(t, r->state.minutes > 0 ? ", \"minutes\": " : ", \"steps\": ");
+    text_json_number(t, r->state.minutes > 0 ? r->state.minutes : (double)r->state.steps);
     text_add(t, ", \"parameters\": %lld, \"threads\": %d, \"data_sha256\": \"%s\", \"blas\": ",
              (long long)m->parameters, r->s.workers, r->state.data_sha256);
     text_json_string(t, program_blas(r->p));

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT
+** A run and the files that are there already: --resume goes on from one, everything else keeps
+** away from what another run made.
+*/
+#include "train.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* == Going on ============================================================= */
+
+/* How long it is: as it was, unless the schedule does not care, or all of it is done, after which a
+** new one begins. */
+static int check_length(Run *r, const Checkpoint *saved, Error *e) {
+    Checkpoint *c = &r->state;
+    char was[48], is[48];
+    if (c->minutes == 0 && saved->step > c->steps)
+        return error_set(e, STATUS_USER,
+                         "%s: expected --steps of at least the %lld done, found %lld", r->out,
+                         (long long)saved->step, (long long)c->steps);
+    bool done = checkpoint_done(saved), constant = c->schedule == SCHEDULE_CONSTANT,
+         more = done && option(r->p, OPTION_MINUTES)->given;
+    if (c->steps == saved->steps && c->minutes == saved->minutes && !more) return STATUS_OK;
+    if (!done && !constant)
+        return error_set(e, STATUS_USER,
+                         "%s: expected %s, which its schedule is for, until they are done (step "
+                         "%lld is), found %s",
+                         r->out, run_length(saved, was), (long long)saved->step, run_length(c, is));
+    if (!constant) c->begun = saved->step;
+    c->elapsed = 0;
+    return STATUS_OK;
+}
+
+static int take_up(Run *r, const CheckpointFile *f, Error *e) {
+    const Checkpoint *saved = &f->state;
+    run_settings(r->p, saved, &r->state);
+    int status = run_words(r, saved->words, e);
+    if (!status) status = run_texts(r, &f->file, e);
+    if (!status) status = checkpoint_match(f, &r->state, e);
+    checkpoint_progress(&r->state, saved);
+    if (!status) status = check_length(r, saved, e);
+    if (!status) status = run_open_memory(r, e);
+    return status ? status
+                  : checkpoint_read(f, r->p->m, session_write_weights(&r->s), r->s.train.at, e);
+}
+
+int run_resume(Run *r, Error *e) {
+    CheckpointFile f = { 0 };
+    int status = checkpoint_open(&f, r->out, e);
+    if (status) return status;
+    r->resumed = true;
+    if (f.note[0]) progress_note(&r->progress, "%s", f.note);
+    status = take_up(r, &f, e);
+    checkpoint_close(&f);
+    return status;
+}
+
+/* == Keeping what is there ================================================ */
+
+#define HOW "expected --resume, another --out, or --overwrite"
+
+/* May this file be replaced?  beside: it is no checkpoint of the run, but its best. */
+static int check_run(const Run *r, const char *path, const Checkpoint *there, bool beside,
+                     Error *e) {
+    const Checkpoint *c = &r->state;
+    bool same = there->run[0] && !strcmp(there->run, c->run);
+    if (there->step == 0 || (same && beside)) return STATUS_OK;
+    if (same && checkpoint_done(there) && there->steps == c->steps && !there->minutes
+        && !c->minutes)
+        return STATUS_OK; /* which ends with the same bits */
+    return error_set(e, STATUS_USER, "%s holds step %lld of %s: " HOW, path, (long long)there->step,
+                     same ? "this run" : "another run");
+}
+
+static int check_replaced(const Run *r, const char *path, bool beside, Error *e) {
+    struct stat is;
+    Safetensors f = { 0 };
+    Checkpoint there;
+    Error unread = { 0 };
+    if (stat(path, &is) || !is.st_size) return STATUS_OK;
+    if (safetensors_open(&f, path, &unread))
+        return error_set(e, STATUS_USER,
+                         "%s holds something else than weights: expected another --out, or "
+                         "--overwrite",
+                         path);
+    int status = checkpoint_about(&f, &there)
+        ? check_run(r, path, &there, beside, e)
+        : error_set(e, STATUS_USER,
+                    "%s holds weights that do not say of which run: expected another --out, or "
+                    "--overwrite",
+                    path);
+    safetensors_close(&f);
+    return status;
+}
+
+int run_keeps(Run *r, Error *e) {
+    char *before = run_beside(r->out, ".prev", e);
+    if (!before) return e->status;
+    struct stat is;
+    bool newest = !stat(r->out, &is);
+    int status = check_replaced(r, newest ? r->out : before, false, e);
+    if (!status && r->evaluates) status = check_replaced(r, r->best, true, e);
+    free(before);
+    return status;
+}
