@@ -19,6 +19,14 @@ install(FILES README.md LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR}
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN how-it-works.md EXCLUDE)
 install(DIRECTORY specs DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN demo.sh EXCLUDE)
 
+# libstrata contains these; on Debian their licences are beside them.
+foreach(PART utf8proc pcre2)
+  install(FILES /usr/share/doc/lib${PART}-dev/copyright OPTIONAL
+    DESTINATION ${CMAKE_INSTALL_DOCDIR}/third-party RENAME ${PART})
+endforeach()
+install(FILES python/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/python)
+install(DIRECTORY python/examples DESTINATION ${CMAKE_INSTALL_DOCDIR}/python)
+
 # From lib/pkgconfig and the like back to the prefix.
 file(RELATIVE_PATH PREFIX_FROM_PKGCONFIG
   ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})

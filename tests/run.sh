@@ -12,10 +12,12 @@ folder=${BUILD:-build}
 
 setup_llvm
 # clang-format: style; g++: headers are compiled as C++; lua-check: what strata init writes;
-# valgrind: counts; zsh, fish: their completion scripts; the rest: scripts of tests/
+# valgrind: counts; zsh, fish: their completion scripts; python3-...: the Python package; mandoc:
+# manual pages; lintian, dpkg-dev: the package; the rest: scripts of tests/
 # shellcheck disable=SC2086
 setup_packages $BUILD_PACKAGES "llvm-$LLVM-dev" "clang-$LLVM" g++ make binutils util-linux \
-    lua-check valgrind zsh fish
+    lua-check valgrind zsh fish mandoc lintian dpkg-dev \
+    python3-numpy python3-pytest python3-venv python3-hatchling
 # Only version 22 formats as the code is; an archive without it leaves the check out.
 if has_dpkg && apt-cache show clang-format-22 >/dev/null 2>&1; then
     setup_packages clang-format-22

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT
+"""The compiler, called as a program."""
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from .library import Error
+from .model import Model
+
+# Libraries that were built without a name of their own, kept while the process runs: a folder each,
+# as the system knows a library by its path.
+_folders = []
+
+
+def program(name=None):
+    """The compiler's path: as named, the variable STRATA, or strata in PATH."""
+    wanted = name or os.environ.get("STRATA", "strata")
+    found = shutil.which(wanted)
+    if not found:
+        raise FileNotFoundError(f"{wanted}: expected the compiler strata, found no such program; "
+                                "the variable STRATA names it")
+    return found
+
+
+def compile(spec, output=None, *, inference=False, cpu=None, options=(), strata=None):
+    """Builds a shared library of a spec, a file or Lua text; its path."""
+    folder = tempfile.TemporaryDirectory(prefix="strata-python-")
+    if not isinstance(spec, os.PathLike) and ("\n" in spec or spec.lstrip().startswith("return")):
+        text, spec = spec, Path(folder.name, "spec.lua")
+        spec.write_text(text, "utf-8")
+    if output is None:
+        output = Path(folder.name, "model.so")
+        _folders.append(folder)
+    command = [program(strata), "build", os.fspath(spec), "--emit", "shared", "-o",
+               os.fspath(output), *options]
+    command += ["--inference"] if inference else []
+    command += ["--cpu", cpu] if cpu else []
+    ran = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    if ran.returncode:
+        raise Error(ran.stderr.strip().removeprefix("error: ")
+                    or f"strata build: ended with status {ran.returncode}", ran.returncode)
+    return os.fspath(output)
+
+
+def build(spec, output=None, *, threads=None, as_generated=False, **how):
+    """compile, then Model."""
+    return Model(compile(spec, output, **how), threads=threads, as_generated=as_generated)

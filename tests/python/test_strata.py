@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: MIT
+"""The Python package against standalone programs of the same specs, and against itself."""
+import ctypes
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import types
+from unittest import mock
+
+import numpy as np
+import pytest
+
+import strata
+from strata import safetensors
+from strata.abi import ABI
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+SPEC = """return model {
+  name = "small", vocab = %d, context = 24, dim = 32, tokenizer = "%s", norm = rmsnorm {},
+  residual = haares { blocks = 2 },
+  layers = times(2, layer { attention { heads = 2, %s }, mlp { hidden = 48, activation = "swiglu" } }),
+  train = { optimizer = adamw { lr = 2e-3, clip = 1 }, batch = 4, seed = 7 },
+}
+"""
+TEXT = "the cat sat on the mat and the dog sat on the log. "
+
+
+def spec(vocab=256, tokenizer="bytes", attention="rope = { theta = 100 }"):
+    return SPEC % (vocab, tokenizer, attention)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return strata.build(spec())
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("program")
+    (folder / "small.lua").write_text(spec())
+    subprocess.run([os.environ["STRATA"], "build", "small.lua"], cwd=folder, check=True)
+    return folder / "small"
+
+
+def pairs(model, size=4, seed=1):
+    ids = np.frombuffer(TEXT.encode() * 20, np.uint8)
+    first = np.random.default_rng(seed).integers(0, len(ids) - model.context - 1, size)
+    windows = ids[first[:, None] + np.arange(model.context + 1)]
+    return windows[:, :-1], windows[:, 1:]
+
+
+# == The interface ==
+
+def test_structures_are_those_of_c(tmp_path):
+    """Sizes and places, by a C compiler that reads the same headers."""
+    names = [n for n, x in vars(ABI).items()
+             if isinstance(x, type) and issubclass(x, ctypes.Structure)]
+    assert {"strata_model", "strata_api", "strata_setup", "strata_adamw", "strata_loss",
+            "strata_tensor", "strata_sampling", "strata_ids", "strata_text"} <= set(names)
+    lines, want = [], []
+    for name in names:
+        structure = getattr(ABI, name)
+        lines.append(f'printf("%zu\\n", sizeof({name}));')
+        want.append(ctypes.sizeof(structure))
+        for field, *_ in structure._fields_:
+            lines.append(f'printf("%zu %zu\\n", offsetof({name}, {field}), '
+                         f'sizeof((({name} *)0)->{field}));')
+            want.append(f"{getattr(structure, field).offset} {getattr(structure, field).size}")
+    code = tmp_path / "sizes.c"
+    code.write_text('#include "strata.h"\n#include <stdio.h>\nint main(void) {\n'
+                    + "\n".join(lines) + "\nreturn 0; }\n")
+    subprocess.run([os.environ.get("CC", "cc"), f"-I{SOURCE / 'runtime'}", code, "-o",
+                    tmp_path / "sizes"], check=True)
+    found = subprocess.run([tmp_path / "sizes"], check=True, capture_output=True, text=True)
+    assert found.stdout.split("\n")[:-1] == [str(x) for x in want]
+
+
+def test_every_function_of_the_header_is_there():
+    shown = subprocess.run(["nm", "-D", "--defined-only", "--format=posix",
+                            os.environ["STRATA_LIBRARY"]], check=True, capture_output=True,
+                           text=True).stdout
+    names = {line.split()[0] for line in shown.splitlines()}
+    assert names == {n for n in ABI.functions if not n.startswith("strata_blas_")}
+
+
+# == Numbers ==
+
+def test_logits_and_weights_are_the_programs(model, program, tmp_path):
+    model.init()
+    model.save(tmp_path / "w.safetensors")
+    tokens, _ = pairs(model)
+    safetensors.write(tmp_path / "in.safetensors", {"tokens": tokens.astype(np.int32)})
+    subprocess.run([program, "logits", "--weights", "w.safetensors", "--tokens", "in.safetensors",
+                    "--out", "out.safetensors"], cwd=tmp_path, check=True)
+    theirs, _ = safetensors.read(tmp_path / "out.safetensors")
+    assert (model.logits(tokens) == theirs["logits"]).all()
+    # and back: weights that the program trained
+    (tmp_path / "text").write_text(TEXT * 100)
+    subprocess.run([program, "train", "--data", "text", "--steps", "5", "--out", "t.safetensors"],
+                   cwd=tmp_path, check=True, capture_output=True)
+    before = model.logits(tokens)
+    model.load(tmp_path / "t.safetensors")
+    assert (model.logits(tokens) != before).any()
+
+
+def test_steps_are_the_programs(model, program, tmp_path):
+    """Windows in their order, the program's batch: the same losses, the same weights."""
+    (tmp_path / "text").write_text(TEXT * 100)
+    subprocess.run([program, "train", "--data", "text", "--steps", "6", "--out", "t.safetensors",
+                    "--order", "sequential", "--log", "log"],
+                   cwd=tmp_path, check=True, capture_output=True)
+    log = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    theirs = [line["loss"] for line in log if "loss" in line]
+    again = strata.load(strata.compile(spec()), threads=1)
+    again.init()
+    ids, n, T = np.frombuffer(TEXT.encode() * 100, np.uint8), 4, 24
+    ours = []
+    for i in range(6):
+        first = (np.arange(n) + i * n) * T
+        windows = ids[first[:, None] + np.arange(T + 1)]
+        ours.append(again.step(windows[:, :-1], windows[:, 1:]).loss)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+    trained, _ = safetensors.read(tmp_path / "t.safetensors")
+    for name, x in again.weights.items():
+        np.testing.assert_allclose(x, trained[name], rtol=1e-5, atol=1e-7, err_msg=name)
+
+
+def test_training_learns_and_gradients_are_the_losses(model):
+    model.init(3)
+    batch = pairs(model, 8)
+    first = model.loss(*batch)
+    assert first.nll.shape == batch[0].shape
+    assert first.nll.mean() == pytest.approx(first.cross_entropy, rel=1e-5)
+    for _ in range(30):
+        last = model.step(*batch, lr=5e-3)
+    assert last.loss < 0.7 * first.loss
+    found = model.forward_backward(*batch)
+    name = max(model.gradients, key=lambda n: np.abs(model.gradients[n]).max())
+    slope, at = model.gradients[name], np.unravel_index(
+        np.abs(model.gradients[name]).argmax(), model.gradients[name].shape)
+    step, before = 1e-2 / np.abs(slope[at]) ** 0.5 * 0.1, model.weights[name][at]
+    model.weights[name][at] = before + step
+    up = model.loss(*batch).loss
+    model.weights[name][at] = before - step
+    down = model.loss(*batch).loss
+    model.weights[name][at] = before
+    assert (up - down) / (2 * step) == pytest.approx(slope[at], rel=0.05)
+    once = slope.copy()
+    model.forward_backward(*batch, accumulate=True)
+    np.testing.assert_allclose(model.gradients[name], 2 * once, rtol=1e-5, atol=1e-6)
+    assert float(found) == found.loss
+
+
+def test_threads_change_nothing():
+    file = strata.compile(spec())
+    one, two = strata.load(file, threads=1), strata.load(file, threads=2)
+    assert (one.workers, two.workers) == (1, 2)
+    one.init(1), two.init(1)
+    batch = pairs(one)
+    assert (one.logits(batch[0]) == two.logits(batch[0])).all()
+    assert one.step(*batch) == two.step(*batch)
+
+
+def test_bfloat16_weights(tmp_path):
+    whole = strata.build(spec())
+    half = strata.build(spec(), inference=True, options=["--precision", "bf16"])
+    whole.init(2)
+    whole.save(tmp_path / "w.safetensors")
+    half.load(tmp_path / "w.safetensors")
+    assert half.weights.bf16
+    name = sorted(half.weights.bf16)[0]
+    np.testing.assert_allclose(safetensors.from_bf16(half.weights[name]), whole.weights[name],
+                               rtol=2 ** -8)
+    half.save(tmp_path / "h.safetensors")
+    kept, _ = safetensors.read(tmp_path / "h.safetensors")
+    assert (kept[name] == safetensors.from_bf16(half.weights[name])).all()
+    with pytest.raises(strata.Error, match="inference"):
+        half.forward_backward(*pairs(half))
+
+
+# == Sequences and text ==
+
+def test_sequences(model):
+    model.init(1)
+    tokens, _ = pairs(model, 1)
+    row, whole = tokens[0], model.logits(tokens)[0]
+    s = model.sequence()
+    np.testing.assert_allclose(s.prefill(row[:10]), whole[9], atol=1e-4)
+    assert len(s) == 10
+    other = s.copy()
+    np.testing.assert_allclose(s.decode(row[10]), whole[10], atol=1e-4)
+    s.truncate(4)
+    np.testing.assert_allclose(s.decode(row[4]), whole[4], atol=1e-4)
+    both = model.decode([s, other], [row[5], row[10]])
+    np.testing.assert_allclose(both, whole[[5, 10]], atol=1e-4)
+    assert (len(s), len(other)) == (6, 11)
+
+
+def test_generated_text_is_the_programs(model, program, tmp_path):
+    model.init(1)
+    model.save(tmp_path / "w.safetensors")
+    ran = subprocess.run([program, "generate", "--weights", "w.safetensors", "--prompt", "the ",
+                          "--max-tokens", "12", "--temperature", "0.9", "--top-k", "40", "--seed",
+                          "5"], cwd=tmp_path, check=True, capture_output=True)
+    text = model.tokenizer()
+    ids = model.generate(text.encode("the "), 12, temperature=0.9, top_k=40, seed=5)
+    assert "".join(text.stream(ids)) == ran.stdout.decode("utf-8", "replace")
+
+
+def test_characters_come_with_weights(tmp_path):
+    (tmp_path / "m.lua").write_text(spec(40, "chars"))
+    (tmp_path / "text").write_text(TEXT * 100)
+    subprocess.run([os.environ["STRATA"], "run", "m.lua", "train", "--data", "text", "--steps", "2",
+                    "--out", "w.safetensors"], cwd=tmp_path, check=True, capture_output=True)
+    model = strata.build(tmp_path / "m.lua")
+    text = model.tokenizer(tmp_path / "w.safetensors")
+    assert text.decode(text.encode("the mat")) == "the mat"
+    assert "".join(text.stream(text.encode("the mat on it"), stop=["on", "x"])) == "the mat "
+    with pytest.raises(strata.Error, match="weights"):
+        model.tokenizer()
+
+
+def test_a_file_of_a_tokenizer():
+    text = strata.Tokenizer(SOURCE / "tests/runtime/tokenizers/llama3.json")
+    assert (text.ids, text.end, text.find("<|begin_of_text|>"), text.find("no")) == (
+        342, 341, 340, None)
+    assert text.encode("the cat", template=True)[0] == 340
+    assert text.decode(text.encode("the café €")) == "the café €"
+    assert "".join(text.stream(text.encode("a\0b €"), continues=False)) == "a\0b €"
+
+
+# == What is refused ==
+
+def test_models_say_what_is_wrong(model):
+    tokens, targets = pairs(model)
+    with pytest.raises(strata.Error, match=r"token \[0,0\] is 300, expected 0 to 255") as caught:
+        model.logits([[300]])
+    assert caught.value.status == ABI.STRATA_ERROR_ARGUMENT
+    with pytest.raises(strata.Error, match="24"):
+        model.sequence().prefill([1] * 25)
+    with pytest.raises(strata.Error, match="length is 25"):
+        model.loss(np.ones((1, 25), int), np.ones((1, 25), int))
+    with pytest.raises(strata.Error, match="need a state each"):
+        model.decode([model.sequence()] * 2, [1, 2])
+    with pytest.raises(ValueError, match="targets"):
+        model.loss(tokens, targets[:2])
+    with pytest.raises(ValueError, match="batch"):
+        model.logits([1, 2])
+    with pytest.raises(ValueError, match="float64"):
+        model.logits([[0.5]])
+    with pytest.raises(KeyError, match="no tensor"):
+        model.weights["nothing"]
+    with pytest.raises(TypeError, match="speed"):
+        model.update(1, speed=2)
+    near = strata.build(spec(attention="window = 2"))
+    s = near.sequence()
+    s.prefill(list(range(20)))
+    with pytest.raises(strata.Error, match="a window keeps") as caught:
+        s.truncate(3)
+    assert caught.value.status == ABI.STRATA_ERROR_PAST
+
+
+def test_compiling_says_what_is_wrong(tmp_path):
+    with pytest.raises(strata.Error, match="nonsense") as caught:
+        strata.build("return model { nonsense = 1 }\n")
+    assert caught.value.status == 1
+    with pytest.raises(strata.Error, match="none.lua"):
+        strata.build(tmp_path / "none.lua")
+    with pytest.raises(FileNotFoundError, match="no such program"):
+        strata.build(spec(), strata=str(tmp_path / "strata"))
+    with pytest.raises(strata.Error, match="--emit shared"):
+        strata.load(os.environ["STRATA_LIBRARY"])
+    with pytest.raises(strata.Error, match="top_p"):
+        strata.Sampler(10, top_p=2)
+
+
+@pytest.mark.parametrize("content, word", [
+    (b"", "safetensors"), (b"\xff" * 16, "safetensors"), (b"\2" + b"\0" * 7 + b"[]", "JSON"),
+    (b"\5" + b"\0" * 7 + b'{"a":', "JSON"),
+    ((lambda h: len(h).to_bytes(8, "little") + h)(
+        b'{"a":{"dtype":"F32","shape":[9],"data_offsets":[0,36]}}'), "a: expected bytes"),
+    ((lambda h: len(h).to_bytes(8, "little") + h)(b'{"a":{"dtype":"X","shape":[]}}'), "a: expected"),
+])
+def test_damaged_weights(model, tmp_path, content, word):
+    (tmp_path / "w.safetensors").write_bytes(content)
+    with pytest.raises(ValueError, match=word):
+        model.load(tmp_path / "w.safetensors")
+
+
+def test_weights_of_another_model(model, tmp_path):
+    other = strata.build(spec(vocab=300))
+    other.save(tmp_path / "w.safetensors")
+    before = model.logits([[1, 2]])
+    with pytest.raises(strata.Error, match=r"expected shape \[256, 32\], found \[300, 32\]"):
+        model.load(tmp_path / "w.safetensors")
+    safetensors.write(tmp_path / "w.safetensors", {"x": np.zeros(3, np.float32)})
+    with pytest.raises(strata.Error, match="parameters of small"):
+        model.load(tmp_path / "w.safetensors")
+    assert (model.logits([[1, 2]]) == before).all()
+
+
+def test_without_libstrata(tmp_path):
+    """A model runs; what libstrata is needed for says so."""
+    code = ("import sys, strata\nm = strata.load(sys.argv[1])\nassert m.workers == 1\n"
+            "print(m.logits([[1, 2]]).shape)\n"
+            "try: m.init()\nexcept ImportError as e: print(str(e)[:13])\n")
+    ran = subprocess.run([sys.executable, "-c", code, strata.compile(spec())], capture_output=True,
+                         text=True, env={**os.environ, "STRATA_LIBRARY": str(tmp_path / "none.so")})
+    assert ran.stdout == "(1, 2, 256)\nlibstrata.so:\n", ran.stderr
+
+
+# == The notebook ==
+
+def test_the_notebook_runs_and_has_no_outputs(tmp_path, monkeypatch):
+    notebook = json.loads((SOURCE / "python/examples/train.ipynb").read_text("utf-8"))
+    cells = [c for c in notebook["cells"] if c["cell_type"] == "code"]
+    assert all(not c["outputs"] and c["execution_count"] is None for c in cells)
+    try:
+        import matplotlib
+        matplotlib.use("Agg")
+    except ImportError:
+        plot = mock.MagicMock()
+        plot.subplots.return_value = (mock.MagicMock(), [mock.MagicMock(), mock.MagicMock()])
+        package = types.ModuleType("matplotlib")
+        package.pyplot = plot
+        monkeypatch.setitem(sys.modules, "matplotlib", package)
+        monkeypatch.setitem(sys.modules, "matplotlib.pyplot", plot)
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for cell in cells:
+        exec(compile("".join(cell["source"]), "train.ipynb", "exec"), names)
+    assert names["losses"][-1] < 0.5 * names["losses"][0]
+    assert not list(tmp_path.iterdir())
