@@ -77,10 +77,10 @@ yes text | head -c 300000 >more
 ./long train --data more --steps 0 --out long.safetensors >/dev/null 2>&1
 # bytes have no end token: only an interrupt ends an answer of 200000 of them
 env --default-signal=INT ./long chat --weights long.safetensors --threads 1 --template mistral \
-    <typed >found 2>said &
+    <typed >found 2>greeting &
 child=$!
 exec 3>typed
-until grep -q template said; do kill -0 $child || fail "expected it to begin"; sleep 0.05; done
+until grep -qs template greeting; do kill -0 $child || fail "expected it to begin"; sleep 0.05; done
 printf 'a line that is nev' >&3
 sleep 0.1
 kill -INT $child
