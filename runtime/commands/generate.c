@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: MIT
 ** The command generate: a prompt is read in one call, then token after token is drawn,
-** written and fed back.  Standard output gets the continuation only; on a terminal the
+** written and fed back (writing.h).  Standard output gets the continuation only; on a terminal the
 ** prompt is shown before it.  A reader that goes away ends it quietly.
 */
 #include "escape.h"
-#include "standalone.h"
+#include "writing.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "sample.h"
 
 typedef struct Prompt {
     char *text;
@@ -21,8 +19,7 @@ typedef struct Prompt {
     bool owned; /* text was read, not given */
 } Prompt;
 
-/* All of standard input, up to what could ever fit: few tokens stand for more bytes. */
-enum { LONGEST_TOKEN = 128 };
+/* All of standard input, up to what could ever fit. */
 static int read_input(Prompt *q, int64_t context, Error *e) {
     size_t most = (size_t)context * LONGEST_TOKEN + 1;
     q->owned = true;
@@ -82,16 +79,6 @@ static int count_tokens(const Program *p, const Prompt *q, int64_t *count, Error
     return STATUS_OK;
 }
 
-typedef struct Stream {
-    Session *s;
-    Region state;
-    Sampler sampler;
-    const Tokenizer *tokenizer;
-    Decoder decoder;
-    float *logits; /* [V] */
-    bool closed;   /* nobody reads any more */
-} Stream;
-
 static int show_prompt(const Prompt *q, Error *e) {
     if (!isatty(STDOUT_FILENO)) return STATUS_OK;
     bool plain = getenv("NO_COLOR") && *getenv("NO_COLOR");
@@ -106,76 +93,15 @@ static int show_prompt(const Prompt *q, Error *e) {
     return console_text(&t, e);
 }
 
-/* As it is for a program that reads it; a terminal is not driven by it. */
-static int show(Stream *x, const char *text, size_t length, Error *e) {
-    return isatty(STDOUT_FILENO) ? console_shown(text, length, &x->closed, e)
-                                 : console_write(text, length, &x->closed, e);
-}
-
-static int draw(Stream *x, int64_t position, int32_t *id, Error *e) {
-    *id = sampler_next(&x->sampler, x->logits, position);
-    if (*id < 0)
-        return error_set(e, STATUS_USER,
-                         "generate: token %lld: expected finite logits; the weights are not usable",
-                         (long long)position);
-    return STATUS_OK;
-}
-
-/* Writes 'count' tokens after the n of the prompt. */
-static int write_tokens(Stream *x, int64_t n, int64_t count, Error *e) {
-    Session *s = x->s;
-    for (int64_t i = 0; i < count && !x->closed; i++) {
-        int32_t id;
-        int status = draw(x, n + i, &id, e);
-        if (status || id == x->tokenizer->end) return status;
-        status = decoder_push(&x->decoder, x->tokenizer, id, e);
-        if (!status) status = show(x, x->decoder.text.at, x->decoder.text.length, e);
-        if (!status && i + 1 < count) {
-            void *states[1] = { x->state.at };
-            status = session_check(
-                s, s->api->decode(s->ctx.at, s->weights.at, states, 1, s->arena.at, &id, x->logits),
-                "decode", e);
-        }
-        if (status) return status;
-    }
-    return STATUS_OK;
-}
-
-static int stream(Stream *x, const Prompt *q, int64_t count, Error *e) {
-    Session *s = x->s;
-    int status = session_state(s, &x->state, s->m->context, e);
-    if (!status) status = session_arena(s, q->count, true, e);
-    if (!status)
-        status = session_check(s,
-                               s->api->prefill(s->ctx.at, s->weights.at, x->state.at, s->arena.at,
-                                               q->ids, q->count, x->logits),
-                               "prefill", e);
-    if (!status) status = show_prompt(q, e);
-    if (!status) status = write_tokens(x, q->count, count, e);
-    if (status) return status;
-    status = decoder_end(&x->decoder, x->tokenizer, e);
-    if (!status) status = show(x, x->decoder.text.at, x->decoder.text.length, e);
-    if (!status && isatty(STDOUT_FILENO)) status = console_write("\n", 1, &x->closed, e);
-    return status;
-}
-
 static int generate(const Program *p, Session *s, const Tokenizer *t, const Prompt *q,
                     int64_t count, Error *e) {
-    Stream x = { .s = s, .tokenizer = t, .decoder.begun = true }; /* behind the prompt */
-    x.sampler.temperature = option(p, OPTION_TEMPERATURE)->number;
-    x.sampler.top_k = option(p, OPTION_TOP_K)->count;
-    x.sampler.top_p = option(p, OPTION_TOP_P)->number;
-    x.sampler.seed = option(p, OPTION_DRAW)->seed;
-    int32_t ids = t->ids < p->m->vocab ? t->ids : p->m->vocab;
-    int status = sampler_open(&x.sampler, ids, e);
-    x.logits = calloc((size_t)p->m->vocab, sizeof *x.logits);
-    if (!status && !x.logits)
-        status = error_memory(e, "logits", (size_t)p->m->vocab * sizeof *x.logits);
-    if (!status) status = stream(&x, q, count, e);
-    free(x.logits);
-    decoder_free(&x.decoder);
-    sampler_close(&x.sampler);
-    region_close(&x.state);
+    TokenWriter x = { 0 };
+    int status = writing_open(&x, p, s, t, "generate", e);
+    if (!status) status = writing_read(&x, q->ids, q->count, e);
+    if (!status) status = show_prompt(q, e);
+    if (!status) status = writing_answer(&x, count, e);
+    if (!status) status = writing_end(&x, e);
+    writing_close(&x);
     return status;
 }
 

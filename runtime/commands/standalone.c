@@ -137,11 +137,17 @@ static int print_help(const Program *p, Error *e) {
 
 static int run(Program *p, int argc, char **argv, Error *e) {
     static int (*const command[COMMANDS])(const Program *, Error *) = {
-        [COMMAND_INFO] = command_info,     [COMMAND_TRAIN] = command_train,
-        [COMMAND_EVAL] = command_eval,     [COMMAND_GENERATE] = command_generate,
-        [COMMAND_LOGITS] = command_logits, [COMMAND_GRADIENTS] = command_gradients,
-        [COMMAND_BENCH] = command_bench,   [COMMAND_PROBE] = command_probe,
-        [COMMAND_SCORE] = command_score,   [COMMAND_COMPLETION] = command_completion,
+        [COMMAND_INFO] = command_info,
+        [COMMAND_TRAIN] = command_train,
+        [COMMAND_EVAL] = command_eval,
+        [COMMAND_GENERATE] = command_generate,
+        [COMMAND_CHAT] = command_chat,
+        [COMMAND_LOGITS] = command_logits,
+        [COMMAND_GRADIENTS] = command_gradients,
+        [COMMAND_BENCH] = command_bench,
+        [COMMAND_PROBE] = command_probe,
+        [COMMAND_SCORE] = command_score,
+        [COMMAND_COMPLETION] = command_completion,
     };
     int status = options_parse(&p->options, &program_options, argc > 0 ? argc - 1 : 0,
                                argv + (argc > 0), e);

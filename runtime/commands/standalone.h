@@ -28,6 +28,7 @@ int command_info(const Program *p, Error *e);
 int command_train(const Program *p, Error *e);
 int command_eval(const Program *p, Error *e);
 int command_generate(const Program *p, Error *e);
+int command_chat(const Program *p, Error *e);
 int command_logits(const Program *p, Error *e);
 int command_gradients(const Program *p, Error *e);
 int command_bench(const Program *p, Error *e);

@@ -12,12 +12,17 @@ enum { BLOCK = 1 << 20 }; /* bytes read at once */
 int documents_open(DocumentReader *r, const DataFile *file, const char *field, bool utf8,
                    Error *e) {
     *r = (DocumentReader){ .file = file, .field = field, .utf8 = utf8, .in.fd = -1 };
-    return data_file_open(file, &r->in, e);
+    int status = data_file_open(file, &r->in, e);
+    if (status || file->kind != DATA_JSONL) return status;
+    const Input in = r->in;
+    r->in.fd = -1;
+    return jsonl_start(&r->lines, &in, e);
 }
 
 void documents_close(DocumentReader *r) {
-    if (r->file) input_close(&r->in);
+    if (r->file && r->in.fd >= 0) input_close(&r->in);
     free(r->bytes);
+    jsonl_close(&r->lines);
     json_free(&r->json);
     *r = (DocumentReader){ 0 };
 }
@@ -99,43 +104,15 @@ static int next_text(DocumentReader *r, DocumentPiece *p, Error *e) {
 
 /* == JSON lines =========================================================== */
 
-static int whole_line(DocumentReader *r, size_t *length, Error *e) {
-    bool more = true;
-    size_t seen = 0;
-    for (;;) {
-        const char *from = r->have ? r->bytes + r->from : NULL,
-                   *end = r->have > seen ? memchr(from + seen, '\n', r->have - seen) : NULL;
-        *length = end ? (size_t)(end - from) + 1 : r->have;
-        if (end || !more) return STATUS_OK;
-        if (r->have >= JSONL_LINE)
-            return error_set(e, STATUS_LIMIT,
-                             "%s:%lld: expected a line of at most %d bytes, found a longer one",
-                             r->file->path, (long long)r->line, JSONL_LINE);
-        seen = r->have;
-        int status = read_on(r, JSONL_LINE, &more, e);
-        if (status) return status;
-    }
-}
-
-static bool is_blank(const char *text, size_t n) {
-    while (n && strchr(" \t\r\n", text[n - 1]) && text[n - 1])
-        n--;
-    return !n;
-}
-
 static const char *kind_of(const JsonNode *n) {
     static const char *const name[] = { "null",     "false",    "true",     "a number",
                                         "a string", "an array", "an object" };
     return name[n->type];
 }
 
-/* The document of a line, which begins at 'text'. */
-static int take_field(DocumentReader *r, const char *text, size_t n, DocumentPiece *p, Error *e) {
-    char place[512];
-    print_text(place, sizeof place, "%s:%lld", r->file->path, (long long)r->line);
-    json_free(&r->json);
-    int status = json_parse(&r->json, place, text, n, DOCUMENT_VALUES, e);
-    if (status) return status;
+/* The document of the line that was read last. */
+static int take_field(DocumentReader *r, DocumentPiece *p, Error *e) {
+    const char *place = r->lines.place;
     const JsonNode *root = r->json.node, *field = json_member(&r->json, root, r->field);
     if (root->type != JSON_OBJECT)
         return error_set(e, STATUS_USER, "%s: expected an object, found %s", place, kind_of(root));
@@ -151,18 +128,13 @@ static int take_field(DocumentReader *r, const char *text, size_t n, DocumentPie
 
 /* Documents without text are none. */
 static int next_line(DocumentReader *r, DocumentPiece *p, Error *e) {
-    while (!p->length) {
-        size_t n;
-        r->line++;
-        int status = whole_line(r, &n, e);
-        if (status || !n) return status;
-        const char *text = r->bytes + r->from;
-        *p = (DocumentPiece){ 0 };
-        if (!is_blank(text, n)) status = take_field(r, text, n, p, e);
-        give(r, n);
-        if (status) return status;
+    bool more = true;
+    int status = STATUS_OK;
+    while (!status && more && !p->length) {
+        status = jsonl_next(&r->lines, &r->json, &more, e);
+        if (!status && more) status = take_field(r, p, e);
     }
-    return STATUS_OK;
+    return status;
 }
 
 int documents_next(DocumentReader *r, DocumentPiece *p, Error *e) {

@@ -10,12 +10,10 @@
 
 #include "data_files.h"
 #include "file_limits.h"
-#include "files.h"
-#include "json.h"
+#include "jsonl.h"
 
 enum {
-    DOCUMENT_PIECE = 4 << 20, /* bytes of a text at once, at most */
-    DOCUMENT_VALUES = 1 << 20 /* in a line */
+    DOCUMENT_PIECE = 4 << 20 /* bytes of a text at once, at most */
 };
 
 typedef struct DocumentPiece {
@@ -28,14 +26,14 @@ typedef struct DocumentPiece {
 typedef struct DocumentReader {
     const DataFile *file;
     const char *field;
-    bool utf8; /* texts must be UTF-8 */
+    bool utf8;   /* texts must be UTF-8 */
+    Jsonl lines; /* of JSON lines; what follows is a text's */
+    Json json;
     Input in;
     uint64_t at;    /* bytes of the file that were read */
     uint64_t taken; /* bytes of it that were given out */
     char *bytes;    /* read and not given out: from 'from', 'have' of them */
     size_t from, have, room;
-    int64_t line;
-    Json json;
 } DocumentReader;
 
 /* 'file' and 'field' outlive it. */

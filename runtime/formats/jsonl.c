@@ -5,18 +5,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEP = 1 << 16, VALUES = 1 << 20 };
+enum { STEP = 1 << 16 };
 
 int jsonl_open(Jsonl *l, const char *path, Error *e) {
+    Input in;
     *l = (Jsonl){ .in.fd = -1 };
+    int status = input_open(&in, path, e);
+    return status ? status : jsonl_start(l, &in, e);
+}
+
+int jsonl_start(Jsonl *l, const Input *in, Error *e) {
+    const char *path = in->path;
     size_t place = strlen(path) + 24;
-    int status = input_open(&l->in, path, e);
-    if (status) return status;
+    *l = (Jsonl){ .in = *in };
     l->place = malloc(place);
     l->buffer = malloc(l->room = STEP);
     if (l->place && l->buffer) return STATUS_OK;
-    jsonl_close(l);
-    return error_memory(e, path, place + STEP);
+    int status = error_memory(e, path, place + STEP);
+    input_close(&l->in);
+    free(l->place);
+    free(l->buffer);
+    *l = (Jsonl){ .in.fd = -1 };
+    return status;
 }
 
 void jsonl_close(Jsonl *l) {
@@ -36,10 +46,10 @@ static int make_room(Jsonl *l, Error *e) {
     memmove(l->buffer, l->buffer + l->start, held);
     l->start = 0;
     l->end = held;
-    if (l->room - held >= STEP) return STATUS_OK;
     if (held >= JSONL_LINE)
         return error_set(e, STATUS_LIMIT, "%s: expected a line of at most %d bytes, found more",
                          l->place, JSONL_LINE);
+    if (l->room - held >= STEP) return STATUS_OK;
     char *bigger = realloc(l->buffer, 2 * l->room);
     if (!bigger) return error_memory(e, l->place, 2 * l->room);
     l->buffer = bigger;
@@ -53,6 +63,8 @@ static int fill(Jsonl *l, size_t *got, Error *e) {
     *got = left < STEP ? (size_t)left : STEP;
     if (!*got) return input_unchanged(&l->in, e);
     int status = make_room(l, e);
+    size_t most = JSONL_LINE - (l->end - l->start);
+    if (!status && *got > most) *got = most;
     if (!status) status = input_read(&l->in, l->at, l->buffer + l->end, *got, e);
     if (status) return status;
     l->at += *got;
@@ -93,6 +105,6 @@ int jsonl_next(Jsonl *l, Json *j, bool *more, Error *e) {
         if (status || !*more) return status;
         const char *text = l->buffer + l->start;
         l->start += length + (l->start + length < l->end);
-        if (!blank(text, length)) return json_parse(j, l->place, text, length, VALUES, e);
+        if (!blank(text, length)) return json_parse(j, l->place, text, length, JSONL_VALUES, e);
     }
 }

@@ -17,8 +17,12 @@ typedef struct Jsonl {
     char *place;  /* "FILE:LINE" of it, for messages */
 } Jsonl;
 
+enum { JSONL_VALUES = 1 << 20 }; /* in a line */
+
 /* On failure nothing stays open. */
 int jsonl_open(Jsonl *l, const char *path, Error *e);
+/* The same of a file that is open, which becomes the reader's. */
+int jsonl_start(Jsonl *l, const Input *in, Error *e);
 void jsonl_close(Jsonl *l); /* harmless on {0} */
 
 /* The next value into j, which is freed before; *more is false at the end of the file, where the

@@ -76,7 +76,7 @@ int tokenizer_save(const Tokenizer *t, TensorList *l, Error *e) {
 }
 
 int32_t tokenizer_find(const Tokenizer *t, const char *piece) {
-    return t->kind && t->kind->find ? t->kind->find(t, piece, strlen(piece)) : -1;
+    return t->kind && t->kind->find && *piece ? t->kind->find(t, piece, strlen(piece)) : -1;
 }
 
 void tokenizer_free(Tokenizer *t) {

@@ -49,6 +49,25 @@ static void check_text(const Tokenizer *t, const char *text, size_t n, bool temp
     free(a.at), free(b.at);
 }
 
+/* More than the room that a call begins with. */
+static void check_long(const Tokenizer *t) {
+    enum { LONG = 6000 };
+    char *text = malloc(LONG);
+    if (!text) abort();
+    for (int i = 0; i < LONG; i++)
+        text[i] = "ab  ac\xc3\xa9"[(i * i / 3) % 8];
+    check_text(t, text, LONG, false);
+    free(text);
+}
+
+/* One tokenizer in 16, for long texts take as long as all else. */
+static bool chosen(const char *bytes, size_t length) {
+    unsigned sum = 0;
+    for (size_t i = 0; i < length; i++)
+        sum += (unsigned char)bytes[i];
+    return sum % 16 == 0;
+}
+
 int tokenizer_promises(const char *bytes, size_t length, const char *pattern) {
     static const char *const text[] = { "", "  ab A\xc3\xa9<s> 12\n\n a <n>  <x>aab",
                                         "\xff\xe2\x96", "\xe2\x96\x81\xe2\x96\x81 a\xe4\xb8\x96" };
@@ -59,15 +78,11 @@ int tokenizer_promises(const char *bytes, size_t length, const char *pattern) {
                          : tokenizer_parse(&t, "file", bytes, length, &e);
     if (status && (!e.text[0] || e.status != status)) fuzz_broken("an error says nothing");
     if (status) return 0;
+    const bool long_too = chosen(bytes, length);
     for (size_t i = 0; i < sizeof text / sizeof *text; i++)
         check_text(&t, text[i], strlen(text[i]), i & 1);
-    char *long_one = malloc(6000);
-    if (!long_one) abort();
-    for (int i = 0; i < 6000; i++)
-        long_one[i] = "ab  ac\xc3\xa9"[(i * i / 3) % 8];
-    check_text(&t, long_one, 6000, false);
-    free(long_one);
-    if (length < 3000) check_text(&t, bytes, length, false);
+    if (long_too) check_long(&t);
+    if (length < 300 || (length < 3000 && long_too)) check_text(&t, bytes, length, false);
     tokenizer_free(&t);
     return 1;
 }

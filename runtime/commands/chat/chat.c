@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT
+** The command chat: a line of standard input is a message, the answer comes token by token, and so
+** on until the input ends.  The sequence is kept between messages: what was said is never read
+** again.  An interrupt ends an answer, or drops the line that is being typed, and not the program.
+*/
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "chat_template.h"
+#include "escape.h"
+#include "writing.h"
+
+static volatile int interrupted; /* set by the signal's handler */
+
+static void interrupt(int number) {
+    (void)number;
+    interrupted = 1;
+}
+
+typedef struct Chat {
+    const Program *p;
+    const ChatTemplate *template;
+    TokenWriter writing;
+    bool terminal; /* somebody types */
+    bool answered; /* there is an answer whose end is not in the sequence yet */
+    char *line;    /* bytes of the input that were read */
+    size_t length, room;
+    bool ended;   /* the input has */
+    int64_t most; /* tokens of an answer */
+} Chat;
+
+/* == Lines ================================================================ */
+
+/* Moves what follows n bytes to the front. */
+static void drop(Chat *c, size_t n) {
+    c->length -= n;
+    memmove(c->line, c->line + n, c->length);
+}
+
+static void tell(const char *text) { (void)!write(STDERR_FILENO, text, strlen(text)); }
+
+/* More of the input; an interrupt drops the line, as terminals do. */
+static int read_more(Chat *c, Error *e) {
+    if (c->length == c->room)
+        return error_set(e, STATUS_LIMIT,
+                         "chat: expected a message of at most %zu bytes, found a longer one",
+                         c->room);
+    ssize_t n = read(STDIN_FILENO, c->line + c->length, c->room - c->length);
+    if (n < 0 && errno == EINTR) {
+        if (interrupted && c->terminal) tell("\n(Ctrl-D or /quit ends)\n> ");
+        if (interrupted) c->length = 0;
+        interrupted = 0;
+        return STATUS_OK;
+    }
+    if (n < 0) return error_set(e, STATUS_IO, "standard input: cannot read: %s", strerror(errno));
+    if (n == 0) c->ended = true;
+    c->length += n > 0 ? (size_t)n : 0;
+    return STATUS_OK;
+}
+
+/* The next line, *n bytes at c->line without its end; 'taken' bytes of it are to be dropped. */
+static int next_line(Chat *c, size_t *n, size_t *taken, Error *e) {
+    if (c->terminal) tell("> ");
+    for (;;) {
+        char *end = memchr(c->line, '\n', c->length);
+        *n = end ? (size_t)(end - c->line) : c->length;
+        *taken = *n + (end != NULL);
+        if (end || c->ended) return STATUS_OK;
+        int status = read_more(c, e);
+        if (status) return status;
+    }
+}
+
+static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+
+/* == Messages ============================================================= */
+
+/* The end of the last answer, and what follows it. */
+static int add_end(const Chat *c, TokenIds *ids, Error *e) {
+    const ChatTemplate *t = c->template;
+    int32_t end = c->writing.stop >= 0 ? c->writing.stop : c->writing.tokenizer->end;
+    if (!c->answered) return STATUS_OK;
+    if (!t->end_byte && end >= 0) token_ids_add(ids, end);
+    return chat_template_write(c->writing.tokenizer, t->after, "", 0, ids, e);
+}
+
+/* What the conversation begins with. */
+static int add_begin(const Chat *c, TokenIds *ids, Error *e) {
+    const Tokenizer *t = c->writing.tokenizer;
+    const char *system = option(c->p, OPTION_SYSTEM)->text;
+    TokenIds own = { .width = 4, .grows = true, .template = true, .open = true };
+    int status = token_ids_encode(&own, t, "begin", "", 0, e);
+    const int32_t *id = own.at;
+    for (int64_t i = 0; i < own.count; i++)
+        token_ids_add(ids, id[i]);
+    int32_t first = own.count ? -1 : tokenizer_find(t, c->template->begin);
+    if (!status && first >= 0) token_ids_add(ids, first);
+    free(own.at);
+    if (status || !system) return status;
+    return chat_template_write(t, c->template->system, system, strlen(system), ids, e);
+}
+
+static int full(const Chat *c, int64_t count, Error *e) {
+    return error_set(e, STATUS_USER,
+                     "chat: expected a conversation of at most the context, %d tokens, found %lld; "
+                     "/reset begins another",
+                     c->p->m->context, (long long)(c->writing.position + count));
+}
+
+/* A note in the place of an error that ends nothing. */
+static void note(const Error *e) {
+    Text t = { 0 };
+    char shown[sizeof e->text * 2];
+    text_escape_lines(shown, sizeof shown, e->text, strlen(e->text));
+    text_add(&t, "note: %s\n", shown);
+    if (t.at) tell(t.at);
+    text_free(&t);
+}
+
+static int answer(Chat *c, const TokenIds *ids, Error *e) {
+    TokenWriter *x = &c->writing;
+    int64_t left = c->p->m->context - x->position - (x->unread >= 0) - ids->count;
+    int status = writing_read(x, ids->at, ids->count, e);
+    c->answered = true;
+    if (!status) status = writing_answer(x, c->most < left ? c->most : left, e);
+    if (!status) status = writing_end(x, e);
+    if (!status && !isatty(STDOUT_FILENO) && !c->template->end_byte)
+        status = console_write("\n", 1, &x->closed, e);
+    if (!status && c->most >= left && x->unread >= 0 && x->position + 1 >= c->p->m->context)
+        tell("note: the context is full; /reset begins another conversation\n");
+    interrupted = 0;
+    return status;
+}
+
+/* One message and its answer; what cannot be read leaves the conversation as it was. */
+static int message(Chat *c, const char *text, size_t length, Error *e) {
+    TokenIds ids = { .width = 4, .grows = true };
+    const TokenWriter *x = &c->writing;
+    int status = x->position ? add_end(c, &ids, e) : add_begin(c, &ids, e);
+    if (!status)
+        status = chat_template_write(x->tokenizer, c->template->user, text, length, &ids, e);
+    if (!status && x->position + (x->unread >= 0) + ids.count >= c->p->m->context)
+        status = full(c, ids.count, e);
+    else if (!status) {
+        status = answer(c, &ids, e);
+        free(ids.at);
+        return status;
+    }
+    if (status == STATUS_USER && c->terminal) { /* who types can go on */
+        note(e);
+        *e = (Error){ 0 };
+        status = STATUS_OK;
+    }
+    free(ids.at);
+    return status;
+}
+
+/* A line that begins with a slash; *quit: it ends the program. */
+static int command(Chat *c, const char *word, bool *quit, Error *e) {
+    *quit = !strcmp(word, "/quit");
+    if (*quit) return STATUS_OK;
+    if (!strcmp(word, "/reset")) {
+        c->answered = false;
+        return writing_reset(&c->writing, e);
+    }
+    if (strcmp(word, "/help") != 0) tell("note: expected /reset, /quit or /help, found another\n");
+    tell("/reset   begins another conversation\n/quit    ends, as does Ctrl-D\n"
+         "Ctrl-C   ends an answer\n");
+    return STATUS_OK;
+}
+
+static int converse(Chat *c, Error *e) {
+    bool quit = false;
+    int status = STATUS_OK;
+    while (!status && !quit && !c->writing.closed) {
+        size_t n, taken, from = 0;
+        status = next_line(c, &n, &taken, e);
+        if (status || (!taken && c->ended)) break;
+        while (n > from && is_blank(c->line[n - 1]))
+            n--;
+        while (from < n && is_blank(c->line[from]))
+            from++;
+        if (from < n && c->line[from] == '/') {
+            c->line[n] = 0;
+            status = command(c, c->line + from, &quit, e);
+        } else if (from < n) {
+            status = message(c, c->line + from, n - from, e);
+        }
+        drop(c, taken);
+    }
+    if (c->terminal && c->ended) tell("\n");
+    return status;
+}
+
+/* == The command ========================================================== */
+
+static int check_system(const Chat *c, Error *e) {
+    if (!option(c->p, OPTION_SYSTEM)->given || *c->template->system) return STATUS_OK;
+    return error_set(e, STATUS_USER,
+                     "chat: --system: expected a template that has a system message, found %s",
+                     c->template->name);
+}
+
+static int open_chat(Chat *c, Session *s, const Tokenizer *t, Error *e) {
+    const OptionValue *most = option(c->p, OPTION_MAX_TOKENS);
+    int status = chat_template_find(option(c->p, OPTION_TEMPLATE)->text, t, &c->template, e);
+    if (!status) status = check_system(c, e);
+    if (!status) status = writing_open(&c->writing, c->p, s, t, "chat", e);
+    if (status) return status;
+    c->most = most->given ? most->count : c->p->m->context;
+    c->writing.interrupted = &interrupted;
+    c->writing.stop = tokenizer_find(t, c->template->end);
+    c->writing.stop_byte = c->template->end_byte;
+    c->terminal = isatty(STDIN_FILENO);
+    c->room = (size_t)c->p->m->context * LONGEST_TOKEN;
+    c->line = malloc(c->room + 1);
+    return c->line ? STATUS_OK : error_memory(e, "chat", c->room);
+}
+
+static void hold_interrupts(void) {
+    struct sigaction how = { .sa_handler = interrupt }; /* reads are interrupted */
+    sigemptyset(&how.sa_mask);
+    sigaction(SIGINT, &how, NULL);
+}
+
+static void greet(const Chat *c) {
+    Text t = { 0 };
+    text_add(&t, "template: %s%s\n", c->template->name,
+             c->terminal ? "; /reset begins again, /quit ends" : "");
+    if (t.at) tell(t.at);
+    text_free(&t);
+}
+
+int command_chat(const Program *p, Error *e) {
+    Session s = { 0 };
+    Tokenizer t = { 0 };
+    Chat c = { .p = p };
+    int status = program_causal(p, "chat", e);
+    if (!status) status = options_require(&p->options, OPTION_WEIGHTS, e);
+    if (!status) status = program_session(p, &s, e);
+    if (!status) status = program_weights(p, &s, &t, e);
+    if (!status) status = program_reads_text(p, e);
+    if (!status) status = open_chat(&c, &s, &t, e);
+    if (!status) hold_interrupts(), greet(&c);
+    if (!status) status = converse(&c, e);
+    free(c.line);
+    writing_close(&c.writing);
+    tokenizer_free(&t);
+    session_close(&s);
+    return status;
+}

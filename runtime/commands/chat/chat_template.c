@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT
+** See chat_template.h. */
+#include "chat_template.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const ChatTemplate templates[] = {
+#define TEMPLATE(name, needs, or, strict, begin, system, user, end, end_byte, after) \
+    { #name, { needs, or }, strict, begin, system, user, end, end_byte, after },
+#include "chat_templates.def"
+};
+enum { TEMPLATES = sizeof templates / sizeof *templates };
+
+/* The first token that the tokenizer lacks, or NULL. */
+static const char *lacks(const ChatTemplate *x, const Tokenizer *t) {
+    for (int i = 0; i < 2; i++)
+        if (*x->needs[i] && tokenizer_find(t, x->needs[i]) < 0) return x->needs[i];
+    return NULL;
+}
+
+static int unknown(const char *name, Error *e) {
+    Text names = { 0 };
+    for (int i = 0; i < TEMPLATES; i++)
+        text_add(&names, i ? ", %s" : "%s", templates[i].name);
+    int status = text_status(&names, e);
+    if (!status)
+        status = error_set(e, STATUS_USAGE, "chat: --template: expected one of %s, found '%s'",
+                           names.at, name);
+    text_free(&names);
+    return status;
+}
+
+int chat_template_find(const char *name, const Tokenizer *t, const ChatTemplate **found, Error *e) {
+    const ChatTemplate *x = templates;
+    for (; x < templates + TEMPLATES; x++)
+        if (name ? !strcmp(name, x->name) : !lacks(x, t)) break;
+    if (x == templates + TEMPLATES) return unknown(name, e);
+    *found = x;
+    if (!x->strict || !lacks(x, t)) return STATUS_OK;
+    return error_set(e, STATUS_USER,
+                     "chat: --template: expected a tokenizer with the token '%s', which %s is "
+                     "written with, found none",
+                     lacks(x, t), x->name);
+}
+
+static int encode(const Tokenizer *t, const char *text, size_t length, TokenIds *ids, Error *e) {
+    return length ? token_ids_encode(ids, t, "message", text, length, e) : STATUS_OK;
+}
+
+/* Whether the message is other ids when special tokens count as text. */
+static int spells_special(const Tokenizer *t, const char *message, size_t length, bool *spells,
+                          Error *e) {
+    TokenIds with = { .width = 4, .grows = true }, without = with;
+    without.plain = true;
+    int status = encode(t, message, length, &with, e);
+    if (!status) status = encode(t, message, length, &without, e);
+    *spells = !status
+        && (with.count != without.count
+            || (with.count && memcmp(with.at, without.at, (size_t)with.count * 4) != 0));
+    free(with.at);
+    free(without.at);
+    return status;
+}
+
+/* The parts one by one, the message as text. */
+static int write_apart(const Tokenizer *t, const char *form, const char *place, const char *message,
+                       size_t length, TokenIds *ids, Error *e) {
+    int status = encode(t, form, (size_t)(place - form), ids, e);
+    bool plain = ids->plain, template = ids->template;
+    ids->plain = true, ids->template = template && !ids->count;
+    if (!status) status = encode(t, message, length, ids, e);
+    ids->plain = plain, ids->template = false;
+    if (!status) status = encode(t, place + 2, strlen(place + 2), ids, e);
+    ids->template = template;
+    return status;
+}
+
+int chat_template_write(const Tokenizer *t, const char *form, const char *message, size_t length,
+                        TokenIds *ids, Error *e) {
+    const char *place = strstr(form, "%s");
+    bool spells = false;
+    if (!place) return encode(t, form, strlen(form), ids, e);
+    int status = spells_special(t, message, length, &spells, e);
+    if (status || spells)
+        return status ? status : write_apart(t, form, place, message, length, ids, e);
+    Text all = { 0 };
+    text_bytes(&all, form, (size_t)(place - form));
+    text_bytes(&all, message, length);
+    text_bytes(&all, place + 2, strlen(place + 2));
+    status = text_status(&all, e);
+    if (!status) status = encode(t, all.at, all.length, ids, e);
+    text_free(&all);
+    return status;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT
+** See writing.h. */
+#include "writing.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int writing_open(TokenWriter *x, const Program *p, Session *s, const Tokenizer *t,
+                 const char *command, Error *e) {
+    *x = (TokenWriter){ .s = s, .tokenizer = t, .command = command, .unread = -1, .stop = -1 };
+    x->decoder.begun = true; /* behind the prompt */
+    x->sampler.temperature = option(p, OPTION_TEMPERATURE)->number;
+    x->sampler.top_k = option(p, OPTION_TOP_K)->count;
+    x->sampler.top_p = option(p, OPTION_TOP_P)->number;
+    x->sampler.seed = option(p, OPTION_DRAW)->seed;
+    int32_t ids = t->ids < p->m->vocab ? t->ids : p->m->vocab;
+    int status = sampler_open(&x->sampler, ids, e);
+    x->logits = calloc((size_t)p->m->vocab, sizeof *x->logits);
+    if (!status && !x->logits)
+        status = error_memory(e, "logits", (size_t)p->m->vocab * sizeof *x->logits);
+    return status ? status : session_state(s, &x->state, p->m->context, e);
+}
+
+void writing_close(TokenWriter *x) {
+    free(x->logits);
+    decoder_free(&x->decoder);
+    sampler_close(&x->sampler);
+    region_close(&x->state);
+}
+
+int writing_reset(TokenWriter *x, Error *e) {
+    x->position = 0;
+    x->unread = -1;
+    return session_check(x->s, x->s->api->state_init(x->s->ctx.at, x->state.at, x->s->m->context),
+                         "state_init", e);
+}
+
+static int decode(TokenWriter *x, int32_t id, Error *e) {
+    Session *s = x->s;
+    void *states[1] = { x->state.at };
+    x->position++;
+    return session_check(
+        s, s->api->decode(s->ctx.at, s->weights.at, states, 1, s->arena.at, &id, x->logits),
+        "decode", e);
+}
+
+int writing_read(TokenWriter *x, const int32_t *ids, int64_t count, Error *e) {
+    Session *s = x->s;
+    int status = session_arena(s, count, true, e);
+    if (!status && x->unread >= 0) status = decode(x, x->unread, e);
+    x->unread = -1;
+    if (status) return status;
+    x->position += count;
+    return session_check(
+        s,
+        s->api->prefill(s->ctx.at, s->weights.at, x->state.at, s->arena.at, ids, count, x->logits),
+        "prefill", e);
+}
+
+/* As it is for a program that reads it; a terminal is not driven by it. */
+static int show(TokenWriter *x, const char *text, size_t length, Error *e) {
+    return isatty(STDOUT_FILENO) ? console_shown(text, length, &x->closed, e)
+                                 : console_write(text, length, &x->closed, e);
+}
+
+static int draw(TokenWriter *x, int32_t *id, Error *e) {
+    *id = sampler_next(&x->sampler, x->logits, x->position);
+    if (*id < 0)
+        return error_set(e, STATUS_USER,
+                         "%s: token %lld: expected finite logits; the weights are not usable",
+                         x->command, (long long)x->position);
+    return STATUS_OK;
+}
+
+/* Whether the text that a token gave ends the answer. */
+static bool ends(const TokenWriter *x) {
+    return x->stop_byte && memchr(x->decoder.text.at, x->stop_byte, x->decoder.text.length);
+}
+
+int writing_answer(TokenWriter *x, int64_t count, Error *e) {
+    for (int64_t i = 0; i < count && !x->closed && !(x->interrupted && *x->interrupted); i++) {
+        int32_t id;
+        int status = x->unread >= 0 ? decode(x, x->unread, e) : STATUS_OK;
+        x->unread = -1;
+        if (!status) status = draw(x, &id, e);
+        if (status || id == x->tokenizer->end || id == x->stop) return status;
+        x->unread = id;
+        status = decoder_push(&x->decoder, x->tokenizer, id, e);
+        if (!status) status = show(x, x->decoder.text.at, x->decoder.text.length, e);
+        if (status || ends(x)) return status;
+    }
+    return STATUS_OK;
+}
+
+int writing_end(TokenWriter *x, Error *e) {
+    int status = decoder_end(&x->decoder, x->tokenizer, e);
+    if (!status) status = show(x, x->decoder.text.at, x->decoder.text.length, e);
+    if (!status && isatty(STDOUT_FILENO)) status = console_write("\n", 1, &x->closed, e);
+    x->decoder.begun = true;
+    return status;
+}

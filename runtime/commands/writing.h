@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+** Text written token by token: what generate and chat share.  A sequence grows by what it is given
+** to read and by what is drawn; nothing is read twice.
+*/
+#ifndef STRATA_WRITING_H
+#define STRATA_WRITING_H
+
+#include "sample.h"
+#include "standalone.h"
+
+enum { LONGEST_TOKEN = 128 }; /* bytes: few tokens stand for more */
+
+typedef struct TokenWriter {
+    Session *s;
+    const char *command; /* for messages */
+    const Tokenizer *tokenizer;
+    Region state;
+    Sampler sampler;
+    Decoder decoder;
+    float *logits;    /* [V], of the token behind the sequence */
+    int64_t position; /* tokens of the sequence */
+    int32_t unread;   /* a token that was drawn and is not part of it yet; -1: none */
+    bool closed;      /* nobody reads what is written */
+    /* what ends an answer beside the tokenizer's end: an id (-1: none), a byte in the text (0:
+    ** none), and a flag that is looked at between tokens (NULL: none) */
+    int32_t stop;
+    char stop_byte;
+    const volatile int *interrupted;
+} TokenWriter;
+
+/* The options of the command line, and an empty sequence; p->m->context tokens at most. */
+int writing_open(TokenWriter *x, const Program *p, Session *s, const Tokenizer *t,
+                 const char *command, Error *e);
+void writing_close(TokenWriter *x);          /* harmless on {0} */
+int writing_reset(TokenWriter *x, Error *e); /* the sequence is empty again */
+
+/* Reads ids, behind what was drawn last.  The caller has looked that they fit. */
+int writing_read(TokenWriter *x, const int32_t *ids, int64_t count, Error *e);
+/* Draws and shows 'count' tokens at most. */
+int writing_answer(TokenWriter *x, int64_t count, Error *e);
+/* Shows what an incomplete character leaves; on a terminal, ends the line. */
+int writing_end(TokenWriter *x, Error *e);
+
+#endif

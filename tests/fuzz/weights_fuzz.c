@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT
+** strata weights: list, strip, diff and merge of any file.  What is written is a file of weights
+** and has each tensor that was kept with its bytes; what is told has nothing that drives a
+** terminal.
+*/
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "escape.h"
+#include "fuzz.h"
+#include "safetensors.h"
+#include "weight_tools.h"
+
+const int fuzz_bytes = 5;
+const char *const fuzz_words[] = { "-1",
+                                   "0",
+                                   "4294967296",
+                                   "9223372036854775807",
+                                   "[",
+                                   "]",
+                                   "{",
+                                   "}",
+                                   "\"",
+                                   "null",
+                                   ",",
+                                   "\"F64\"",
+                                   "\"BF16\"",
+                                   "1",
+                                   "\x1b[",
+                                   "\\u001b",
+                                   "optimizer.",
+                                   ".lora_a.weight",
+                                   "\"shape\":[0]",
+                                   "\xff",
+                                   NULL };
+
+/* == What commands ask of strata's main program =========================== */
+
+static const char spec[] =
+    "return model { name = 'm', vocab = 4, context = 4, dim = 2, norm = rmsnorm {},\n"
+    "layers = { layer { mlp { hidden = 3, activation = 'relu' } } },\n"
+    "lora = { rank = 1, targets = { '*.up' } } }";
+
+Model *build_load(const char *path, Allowance *a, Error *e) {
+    (void)a;
+    return spec_load_text(path, spec, sizeof spec - 1, NULL, NULL, e);
+}
+
+void show_line(FILE *f, const char *before, const char *text, const char *after) {
+    char shown[4096];
+    (void)f;
+    text_escape(shown, sizeof shown, text, strlen(text));
+    const char *const parts[] = { before, shown, after };
+    for (int i = 0; i < 3; i++)
+        for (const char *c = parts[i]; *c; c++)
+            if ((unsigned char)*c < 32 || *c == 127) fuzz_broken("a control character is shown");
+}
+
+/* == Inputs =============================================================== */
+
+void fuzz_repair(FuzzInput *f) {
+    const unsigned char *end = f->n > 8 ? memchr(f->bytes + 8, '\n', f->n - 8) : NULL;
+    if (!end || !fuzz_below(f, 3)) return;
+    uint64_t n = (uint64_t)(end - f->bytes) - 7;
+    for (int i = 0; i < 8; i++)
+        f->bytes[i] = (unsigned char)(n >> 8 * i);
+}
+
+size_t fuzz_seed(size_t k, unsigned char *to) {
+    static const struct {
+        const char *header;
+        size_t data;
+    } valid[] = {
+        { "{\"layers.0.mlp.up.weight\":{\"dtype\":\"F32\",\"shape\":[3,2],\"data_offsets\":[0,24]},"
+          "\"layers.0.mlp.up.lora_a.weight\":{\"dtype\":\"F32\",\"shape\":[1,2],"
+          "\"data_offsets\":[24,32]},"
+          "\"layers.0.mlp.up.lora_b.weight\":{\"dtype\":\"BF16\",\"shape\":[3,1],"
+          "\"data_offsets\":[32,38]},"
+          "\"optimizer.m.x\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[38,42]}}\n",
+          42 },
+        { "{\"a\":{\"dtype\":\"F64\",\"shape\":[],\"data_offsets\":[0,8]},"
+          "\"b\":{\"dtype\":\"I64\",\"shape\":[1,2],\"data_offsets\":[8,24]},"
+          "\"c\":{\"dtype\":\"F16\",\"shape\":[0,2],\"data_offsets\":[24,24]}}\n",
+          24 },
+    };
+    if (k >= sizeof valid / sizeof *valid) return 0;
+    size_t n = strlen(valid[k].header), all = 8 + n + valid[k].data;
+    memset(to, 0, all);
+    to[0] = (unsigned char)n, to[1] = (unsigned char)(n >> 8);
+    memcpy(to + 8, valid[k].header, n);
+    for (size_t i = 8 + n; i < all; i++)
+        to[i] = (unsigned char)(i % 3 ? 0 : i);
+    return all;
+}
+
+/* == Commands ============================================================= */
+
+/* Quietly: counts that are printed go nowhere. */
+static int run(int words, const char *const *word) {
+    static int nowhere = -1;
+    char *argv[8] = { "weights" };
+    Options o;
+    Error e = { 0 };
+    if (nowhere < 0) nowhere = open("/dev/null", O_WRONLY);
+    fflush(stdout);
+    int out = dup(STDOUT_FILENO);
+    dup2(nowhere, STDOUT_FILENO);
+    for (int i = 0; i < words; i++)
+        argv[1 + i] = (char *)(size_t)word[i];
+    int status = options_parse(&o, &strata_options, 1 + words, argv, &e);
+    if (status) fuzz_broken(e.text);
+    status = command_weights(&o, NULL, &e);
+    if (status && (!e.text[0] || e.status != status)) fuzz_broken("an error says nothing");
+    options_free(&o);
+    fflush(stdout);
+    dup2(out, STDOUT_FILENO);
+    close(out);
+    return status;
+}
+
+/* Of every tensor of 'made' that 'from' has too; all: the others are missing by right. */
+static void check_copy(const char *from, const char *made, bool merged) {
+    static char bytes[2][FUZZ_ROOM];
+    Safetensors a, b;
+    if (weight_file_open(&a, from, NULL)) fuzz_broken("a file was read that cannot be");
+    if (weight_file_open(&b, made, NULL)) fuzz_broken("what is written cannot be read");
+    for (int32_t i = 0; i < b.count; i++) {
+        const Tensor *y = &b.tensor[i], *x = safetensors_find(&a, y->name);
+        if (!x) fuzz_broken("a tensor is new");
+        if (merged && x->dtype != y->dtype) continue;
+        if (x->bytes != y->bytes) fuzz_broken("a tensor has another size");
+        if (input_read(&a.in, x->at, bytes[0], x->bytes, NULL)
+            || input_read(&b.in, y->at, bytes[1], y->bytes, NULL))
+            fuzz_broken("a tensor cannot be read");
+        if (!merged && memcmp(bytes[0], bytes[1], x->bytes)) fuzz_broken("a tensor has changed");
+    }
+    safetensors_close(&a);
+    safetensors_close(&b);
+}
+
+int fuzz_read(const unsigned char *bytes, size_t n) {
+    static char out[64];
+    const char *path = fuzz_file(bytes, n);
+    if (!*out) snprintf(out, sizeof out, "/tmp/weights_fuzz.%ld", (long)getpid());
+    int listed = run(2, (const char *[]){ "list", path });
+    if (!run(3, (const char *[]){ "diff", path, path }) != !listed)
+        fuzz_broken("a file can be listed or compared, not both");
+    int stripped = run(6, (const char *[]){ "strip", path, "-o", out, "--match", "b*,*.q" });
+    if (!stripped) check_copy(path, out, false);
+    if (n % 8 == 0 && !run(5, (const char *[]){ "merge", "spec", path, "-o", out }))
+        check_copy(path, out, true);
+    unlink(out);
+    return !listed;
+}
