@@ -1,14 +1,23 @@
+# SPDX-License-Identifier: MIT
 # What an installation holds: the compiler, libstrata with its headers, and what
 # pkg-config and CMake need to find them.  Everything is found relative to its own
 # place, so a DESTDIR or a moved folder works as it is.
 include(CMakePackageConfigHelpers)
 set(PACKAGE_FOLDER ${CMAKE_INSTALL_LIBDIR}/cmake/strata)
 
-install(TARGETS strata strata_runtime EXPORT StrataTargets)
+install(TARGETS strata strata_runtime strata_shared EXPORT StrataTargets)
 install(FILES runtime/abi.h runtime/strata.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/strata)
-install(FILES cmake/strata.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-install(DIRECTORY specs DESTINATION ${CMAKE_INSTALL_DATADIR}/strata FILES_MATCHING PATTERN "*.lua"
-  PATTERN library EXCLUDE PATTERN examples EXCLUDE)
+foreach(PAGE strata.1 strata.h.3)
+  configure_file(cmake/${PAGE} ${PAGE} @ONLY)
+  string(REGEX REPLACE ".*\\." "" SECTION ${PAGE})
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${PAGE}
+    DESTINATION ${CMAKE_INSTALL_MANDIR}/man${SECTION})
+endforeach()
+
+# The guides, specs and the example, in the folders that they name each other in.
+install(FILES README.md LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN how-it-works.md EXCLUDE)
+install(DIRECTORY specs DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN demo.sh EXCLUDE)
 
 # From lib/pkgconfig and the like back to the prefix.
 file(RELATIVE_PATH PREFIX_FROM_PKGCONFIG

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # What a Debian 12 needs, or a newer one, to build Strata; read by tests/run.sh and specs/demo.sh.
 #   setup_packages PACKAGE ...     installs what is missing (root or sudo), or says how and exits
 #   setup_llvm                     sets LLVM to the newest of 22 to 19 that is installed, else to

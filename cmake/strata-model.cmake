@@ -1,6 +1,10 @@
-# strata_add_model(TARGET SPEC [INFERENCE] [CPU NAME] [PREFIX NAME] [OPTIONS ...] [DEPENDS ...])
+# SPDX-License-Identifier: MIT
+# strata_add_model(TARGET SPEC [SHARED] [INFERENCE] [CPU NAME] [PREFIX NAME] [OPTIONS ...]
+#                  [DEPENDS ...])
 #   A static library TARGET: the spec compiled to an object when the library is built,
 #   with its header TARGET.h in the include directories of what links to TARGET.
+#   SHARED     a shared library, libTARGET.so in the build folder, which exports
+#              strata_model_api too; as it is imported, install($<TARGET_FILE:TARGET>) does it
 #   INFERENCE  leaves training out
 #   CPU        of the machine it will run on (native: the one it is built on)
 #   PREFIX     of the header's names (the model's name in the spec)
@@ -25,11 +29,20 @@ function(strata_language TARGET)
     "found languages ${LANGUAGES}")
 endfunction()
 
+# What is built is a file: an imported library, whose users wait for it.
+function(strata_shared_model TARGET FILE FOLDER)
+  add_custom_target(${TARGET}_model ALL DEPENDS "${FILE}")
+  add_library(${TARGET} SHARED IMPORTED GLOBAL)
+  set_target_properties(${TARGET} PROPERTIES IMPORTED_LOCATION "${FILE}" IMPORTED_NO_SONAME ON
+    INTERFACE_INCLUDE_DIRECTORIES "${FOLDER}")
+  add_dependencies(${TARGET} ${TARGET}_model)
+endfunction()
+
 function(strata_add_model TARGET SPEC)
-  cmake_parse_arguments(PARSE_ARGV 2 MODEL "INFERENCE" "CPU;PREFIX" "OPTIONS;DEPENDS")
+  cmake_parse_arguments(PARSE_ARGV 2 MODEL "SHARED;INFERENCE" "CPU;PREFIX" "OPTIONS;DEPENDS")
   if(MODEL_UNPARSED_ARGUMENTS OR MODEL_KEYWORDS_MISSING_VALUES)
-    message(FATAL_ERROR "strata_add_model(${TARGET}): expected SPEC [INFERENCE] [CPU NAME] "
-      "[PREFIX NAME] [OPTIONS ...] [DEPENDS ...], "
+    message(FATAL_ERROR "strata_add_model(${TARGET}): expected SPEC [SHARED] [INFERENCE] "
+      "[CPU NAME] [PREFIX NAME] [OPTIONS ...] [DEPENDS ...], "
       "found '${MODEL_UNPARSED_ARGUMENTS}${MODEL_KEYWORDS_MISSING_VALUES}'")
   endif()
   get_filename_component(SPEC "${SPEC}" ABSOLUTE)
@@ -40,7 +53,14 @@ function(strata_add_model TARGET SPEC)
   set(FOLDER "${CMAKE_CURRENT_BINARY_DIR}/${TARGET}.model")
   file(MAKE_DIRECTORY "${FOLDER}")
   set(OBJECT "${FOLDER}/${TARGET}.o")
-  set(COMMAND Strata::strata_compiler build "${SPEC}" --emit obj -o "${OBJECT}"
+  set(HEADER "${FOLDER}/${TARGET}.h")
+  set(EMIT obj)
+  if(MODEL_SHARED)
+    set(OBJECT "${FOLDER}/lib${TARGET}.so")
+    set(HEADER "${FOLDER}/lib${TARGET}.h")
+    set(EMIT shared)
+  endif()
+  set(COMMAND Strata::strata_compiler build "${SPEC}" --emit ${EMIT} -o "${OBJECT}"
     --depfile "${OBJECT}.d")
   if(MODEL_INFERENCE)
     list(APPEND COMMAND --inference)
@@ -51,10 +71,15 @@ function(strata_add_model TARGET SPEC)
       list(APPEND COMMAND --${OPTION} "${MODEL_${NAME}}")
     endif()
   endforeach()
-  add_custom_command(OUTPUT "${OBJECT}" BYPRODUCTS "${FOLDER}/${TARGET}.h" DEPFILE "${OBJECT}.d"
+  add_custom_command(OUTPUT "${OBJECT}" BYPRODUCTS "${HEADER}" DEPFILE "${OBJECT}.d"
     COMMAND ${COMMAND} ${MODEL_OPTIONS}
     DEPENDS "${SPEC}" ${MODEL_DEPENDS} $<TARGET_FILE:Strata::strata_compiler>
     COMMENT "Compiling the model ${TARGET}" VERBATIM)
+  if(MODEL_SHARED)
+    file(WRITE "${FOLDER}/${TARGET}.h" "#include \"lib${TARGET}.h\"\n")
+    strata_shared_model(${TARGET} "${OBJECT}" "${FOLDER}")
+    return()
+  endif()
   set_source_files_properties("${OBJECT}" PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
   add_library(${TARGET} STATIC "${OBJECT}")
   target_include_directories(${TARGET} INTERFACE "${FOLDER}")

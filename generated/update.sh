@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # What the compiler makes of the specs in specs/, as text:
 #   sh generated/update.sh STRATA [FOLDER]      FOLDER: generated/, this one
 # For x86-64-v3, so that any machine writes the same bytes; tests compare it.

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The interface of a compiled model: every generated header contains this
 ** text, once however many models a program includes.  Needs nothing but the
 ** C library's stddef.h and stdint.h; C99 and C++.
@@ -56,7 +56,8 @@ enum {
     STRATA_ERROR_FULL = 4,
     STRATA_ERROR_MISSING = 5, /* built without this function (--inference) */
     STRATA_ERROR_STOPPED = 6, /* the 'final' callback asked to stop */
-    STRATA_ERROR_CHECK = 7    /* a --check build found a stray access */
+    STRATA_ERROR_CHECK = 7,   /* a --check build found a stray access */
+    STRATA_ERROR_PAST = 8     /* a state does not keep what going back so far needs */
 };
 
 /* fn(arg, task, worker) for task = 0 .. tasks-1, on any threads, in any order;
@@ -75,6 +76,8 @@ typedef void (*strata_profile_fn)(void *user, int32_t index, int32_t begin, int3
 /* logits and loss take the form that generates, where routes choose otherwise while they are
 ** trained */
 enum { STRATA_AS_GENERATED = 1 };
+
+enum { STRATA_BACK = 4 }; /* tokens that any window lets a state go back by (state_truncate) */
 
 typedef struct strata_setup {
     size_t struct_size;        /* sizeof(strata_setup) */
@@ -252,8 +255,11 @@ static inline int64_t strata_ctx_bytes(const strata_model *m, int64_t length) {
 
 /*
 ** The functions of a model, as a table for programs that handle several.
-** tokens, targets: int32 [B,T] row-major.  ctx is prepared by init and must
-** not be used by two calls at once; weights may.
+** tokens, targets: int32 [B,T] row-major.
+** Threads: no function has memory of its own.  Calls at the same time need a ctx, an arena and
+** states each (and a TRAIN, which sum_squares only reads); weights may be shared, unless one of
+** the calls is an update.  A ctx belongs to no thread, nor does an arena, whose contents do not
+** outlive a call, nor a state: each may be used by one thread now and by another later.
 */
 typedef struct strata_api {
     size_t struct_size;
@@ -269,8 +275,9 @@ typedef struct strata_api {
     ** arena_bytes(n, workers). */
     int32_t (*prefill)(void *ctx, const void *w, void *state, void *arena, const int32_t *tokens,
                        int64_t n, float *logits);
-    /* Appends one token to each of 'batch' sequences, at most strata_model.chunk, a state each;
-    ** logits [batch, V]. */
+    /* Appends one token to each of 'batch' sequences, at most strata_model.chunk; logits
+    ** [batch, V]. arena_bytes(batch, workers). States are distinct (one that is there twice is
+    ** refused) and of one context and share; their lengths may differ. */
     int32_t (*decode)(void *ctx, const void *w, void *const *states, int32_t batch, void *arena,
                       const int32_t *tokens, float *logits);
     /* Logits of every position [B,T,V]; arena_bytes(B * T, workers). */
@@ -294,7 +301,8 @@ typedef struct strata_api {
     int32_t (*loss)(void *ctx, const void *w, void *arena, const int32_t *tokens,
                     const int32_t *targets, int64_t B, int64_t T, float *nll /* [B,T] */,
                     strata_loss *out);
-    /* the last error's text; "" where ctx is no control block of this model */
+    /* Why the last call with this ctx failed, "" if it did not; "" where ctx is no control block of
+    ** this model, which a call that is given one cannot write to. */
     const char *(*message)(const void *ctx);
     /* Standalone programs only.  Forward, with what 'probe' looks at: results, one
     ** after another, into out.  w: WEIGHTS, the probe's inputs behind them;
@@ -314,8 +322,27 @@ typedef struct strata_api {
     /* Makes 'to', a state that was made empty, the same sequence as 'from'; their contexts and
     ** shares may differ. */
     int32_t (*state_copy)(void *ctx, void *to, const void *from);
-    void *reserved[3];
+    /* Tokens of a state's sequence; -1: it is no state of this model. */
+    int64_t (*state_length)(const void *state);
+    /* Takes the last tokens of a sequence away: 'length' are left, and what comes next is as if the
+    ** others had never been. To none, and to all, every state goes. Else, if the model has
+    **   operations that carry a past (convolutions, recurrences, shifts)   not at all
+    **   a window     by STRATA_BACK tokens, or while the sequence is not longer than the window
+    **   averages over chunks of tokens   to whole chunks
+    **   a route      if it took all tokens of the sequence, or none
+    ** else it is STRATA_ERROR_PAST, and the state is as it was. Where it may be needed, keep a copy
+    ** (memcpy, state_copy). */
+    int32_t (*state_truncate)(void *ctx, void *state, int64_t length);
+    void *reserved[1];
 } strata_api;
+
+/*
+** What a shared library (--emit shared) exports besides, as "strata_model_api": the table, for
+** programs that load a library and do not know the model's name. struct_size of *api is its size;
+** a table of another size is STRATA_ERROR_ARGUMENT. Members of functions that it lacks are NULL.
+** Every library has it by this name: in a process with several, ask dlsym by the library's handle.
+*/
+typedef int32_t (*strata_model_api_fn)(strata_api *api);
 
 #ifdef __cplusplus
 }

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Symbols that an archive defines and that do not begin with strata_ are called strata__NAME, in all
 # of its objects; no prefix of a model begins so (compiler/commands/prefix.c):
 #   sh runtime/rename.sh NM OBJCOPY ARCHIVE

@@ -1,4 +1,5 @@
-/* The training settings of a spec, by the rows of settings.def. */
+/* SPDX-License-Identifier: MIT
+** The training settings of a spec, by the rows of settings.def. */
 #ifndef STRATA_SETTINGS_H
 #define STRATA_SETTINGS_H
 

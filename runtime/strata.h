@@ -1,7 +1,7 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** libstrata for programs: a thread pool to inject into models (abi.h), their weights
-** in files, tokenizers, and the standalone program around one model.  A pool may serve any number
-** of models and threads of calls; calls that meet take turns.
+** in files, tokenizers, sampling, and the standalone program around one model.  POSIX systems only.
+** A pool may serve any number of models and threads of calls; calls that meet take turns.
 */
 #ifndef STRATA_H
 #define STRATA_H
@@ -35,6 +35,27 @@ int32_t strata_weights_read(const strata_model *m, const char *file, float *weig
 int32_t strata_weights_write(const strata_model *m, const char *file, const float *weights,
                              char *message, size_t size);
 
+/* Choosing the next token from the logits of prefill and decode. */
+typedef struct strata_sampling {
+    size_t struct_size; /* sizeof(strata_sampling) */
+    double temperature; /* 0: the likeliest id, of equals the smallest */
+    double top_p;       /* the likeliest ids that make up this share; 1: all; one always stays */
+    double min_p;       /* ids at least so many times as likely as the likeliest; 0: all */
+    int64_t top_k;      /* so many of the likeliest ids; 0: all */
+    uint64_t seed;
+    int32_t ids;      /* 0 … this - 1 can be chosen: the vocabulary, or fewer */
+    int32_t reserved; /* zero */
+} strata_sampling;
+
+/* A sampler is one thread's at a time. */
+typedef struct strata_sampler strata_sampler;
+int32_t strata_sampler_new(const strata_sampling *how, strata_sampler **out, char *message,
+                           size_t size);
+void strata_sampler_free(strata_sampler *s);
+/* The token for a position of a sequence: the same for the same logits, settings and position.
+** -1: a logit is not finite. */
+int32_t strata_sampler_next(strata_sampler *s, const float *logits, int64_t position);
+
 /*
 ** Tokenizers in files of other programs: tokenizer.json (byte-level BPE, and BPE of characters with
 ** byte fallback), SentencePiece's .model (BPE, unigram), .tiktoken.  What a file asks for and this
@@ -47,7 +68,14 @@ int32_t strata_tokenizer_read(const char *file, strata_tokenizer **out, char *me
 /* From a file's bytes, which need not live on. */
 int32_t strata_tokenizer_parse(const void *bytes, size_t length, strata_tokenizer **out,
                                char *message, size_t size);
+/* Of a model without such a file: "bytes", "chars", whose characters a file of weights has
+** ('weights' may be NULL for "bytes").  If the model's spec names a file, the message does too. */
+int32_t strata_tokenizer_of_model(const strata_model *m, const char *weights,
+                                  strata_tokenizer **out, char *message, size_t size);
 void strata_tokenizer_free(strata_tokenizer *t);
+/* strata_weights_write, and what the tokenizer keeps there (chars: its characters). */
+int32_t strata_weights_write_with(const strata_model *m, const char *file, const float *weights,
+                                  const strata_tokenizer *t, char *message, size_t size);
 
 /* Ids are 0 … this - 1. */
 int32_t strata_tokenizer_ids(const strata_tokenizer *t);
@@ -85,10 +113,16 @@ int32_t strata_tokenizer_decode(const strata_tokenizer *t, const int32_t *ids, s
 typedef struct strata_decoder strata_decoder;
 strata_decoder *strata_decoder_new(const strata_tokenizer *t, uint32_t flags);
 void strata_decoder_free(strata_decoder *d);
+/* The text ends where 'stop' begins, whichever of several comes first, and however many ids it
+** takes: what may be the beginning of one is held back.  Not 0: no memory, or no text. */
+int32_t strata_decoder_stop(strata_decoder *d, const char *stop);
+/* 1: it has come, until strata_decoder_end; push gives nothing any more. */
+int32_t strata_decoder_stopped(const strata_decoder *d);
 /* The text of one more id, "" while a character is incomplete; *length bytes and a NUL, until the
 ** next call.  NULL: no memory. */
 const char *strata_decoder_push(strata_decoder *d, int32_t id, size_t *length);
-/* What an incomplete character leaves, U+FFFD or nothing; another text may begin. */
+/* What was held back, and what an incomplete character leaves, U+FFFD or nothing; another text may
+** begin, with the same ends. */
 const char *strata_decoder_end(strata_decoder *d, size_t *length);
 
 /* The standalone program: parses the command line, returns the exit status. */

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- A small HAARES model that learns to write in minutes on two cores.
 return model {
   name = "demo",

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # From a spec to a model that speaks:
 #   sh specs/demo.sh [TEXT...]
 # Installs what is missing, builds Strata, compiles specs/demo.lua, trains the program

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- A model with a mixer of its own: sample/echo.lua, which is in no paper.
 local echo = require "sample.echo"
 

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # The tables of bench/speed.sh and bench/routes.sh from measurements that are given: medians,
 # ratios and verdicts come out as counted by hand.  Nothing is timed.
 set -eu

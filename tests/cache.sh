@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # The cache of strata run:  sh tests/cache.sh STRATA
 # Processes that find nothing there at once all run; what is damaged is built again, and said to
 # be; what somebody else may have put there is not run.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # strata compare with programs that run: what is measured and trained is told, a program's
 # failure becomes compare's, and nothing is left behind, however it ends.
 #   sh tests/compare.sh STRATA

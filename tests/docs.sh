@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # README and docs/: the picture is what this compiler draws, files that are named exist, commands
 # are those that --help lists.  sh tests/docs.sh STRATA
 set -eu
@@ -27,6 +28,10 @@ while read -r path; do
     # shellcheck disable=SC2086
     ls -d $path >/dev/null 2>&1 || fail "README names $path, which is not there"
 done <"$work/paths"
+
+version=$("$strata" --version | sed 's/^strata //')
+grep -q "^## $version" CHANGELOG.md || fail "expected a section $version in CHANGELOG.md"
+grep -q '^MIT License' LICENSE || fail "expected the MIT licence in LICENSE, found another text"
 
 "$strata" --help | awk '/^  [a-z]+ / { print $1 }' | sort -u >"$work/commands"
 grep -oE '^    strata [a-z]+' README.md | awk '{ print $2 }' | sort -u >"$work/named"

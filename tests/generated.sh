@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # generated/ is what this compiler makes of specs/, and small:  sh tests/generated.sh STRATA
 set -eu
 strata=$(realpath "$1")

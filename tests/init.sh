@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # strata init, doctor and run, as a user meets them:  sh tests/init.sh STRATA
 # What init writes builds and trains, replaces nothing, is clean for luacheck, and its
 # annotations are a Lua file that knows every constructor.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Compares what reads and writes other programs' files with those programs, in a Python environment
 # that is made in FOLDER (/tmp/strata-interop) unless it is there; not run by ctest:
 #   sh tests/interop.sh BUILD                                     all, of demo.lua the export

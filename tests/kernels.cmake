@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The kernel library as native code, for tests and benches: one static library
 # for each width and instruction set a model may be compiled for, and 16 lanes
 # on AVX2 too, so that their logic is tested on processors without AVX-512.

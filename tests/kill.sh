@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Training that is killed at random moments loses nothing: every time the newest
 # checkpoint loads, and the resumed run ends with the same file, bit for bit, as the
 # one that was never stopped.  Also SIGINT and SIGTERM: saved, exit status 130, 143.

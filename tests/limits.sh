@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # What ends compiling, told in one line and leaving nothing:  sh tests/limits.sh STRATA
 # Memory from next to nothing up to enough, wherever it runs out; processor time; signals that
 # others send to the processes that compile.

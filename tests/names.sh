@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Models whose names others bear too: functions of libstrata and of the C library, the compiler's
 # own, words of C and C++.
 #   sh tests/names.sh STRATA SOURCE LIBSTRATA
@@ -114,6 +115,27 @@ END
 run ${CC:-cc} $flags two.c libone.a libtwo.so libthree.so "$library" -pthread -lm \
     -Wl,-rpath,"$work" -o two
 ./two || fail "two models in libraries: status $?"
+
+# Two of one prefix, which a program loads one after the other, for all to see: each has its own
+# functions in its table.
+run "$strata" build session.lua --emit shared --inference --prefix model -o libfour.so
+cat >load.c <<'END'
+#include "strata.h"
+#include <dlfcn.h>
+#include <stdio.h>
+static int dim(const char *file) {
+    void *library = dlopen(file, RTLD_NOW | RTLD_GLOBAL);
+    strata_api api = { .struct_size = sizeof api };
+    if (!library) return printf("%s\n", dlerror()), 0;
+    strata_model_api_fn table = (strata_model_api_fn)dlsym(library, "strata_model_api");
+    return table && !table(&api) ? api.model()->dim : 0;
+}
+int main(void) { return printf("%d %d\n", dim("./libthree.so"), dim("./libfour.so")) < 0; }
+END
+run ${CC:-cc} -I"$include" load.c -o load -ldl
+./load >out || fail "two libraries that are loaded: status $?"
+[ "$(cat out)" = "$(awk -F 'dim = ' '/dim/ { print $2 + 0 }' weights.lua session.lua | xargs)" ] ||
+    fail "two libraries of one prefix: found $(cat out)"
 
 # == What is exported ==========================================================
 nm -g --defined-only --format=posix "$library" | awk 'NF > 1 && $1 !~ /^strata_/' >log

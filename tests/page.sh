@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # The pages that teach writing a mixer and a sublayer: their files, as they are written there,
 # build, train and write.  sh tests/page.sh STRATA
 set -eu

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Several reads of one sublayer, q, k and v each with weights of its own, go over the sources once:
 # a training step moves at most a tenth more than where the three share one read.
 #   sh tests/reads.sh STRATA

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Installs what is missing, builds, runs every test; the last line is ctest's summary.
 #   sh tests/run.sh               everything, with LLVM 22, and what depends on LLVM with 19 too
 #   sh tests/run.sh -R NAME ...   arguments go to ctest; LLVM 19 is left out

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Every test below a checker, which finds what a test cannot see.
 #   sh tests/sanitize.sh [CTEST-ARGUMENT ...]
 #       address, leak and undefined-behaviour sanitizers

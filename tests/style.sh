@@ -1,10 +1,11 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # The code is as .clang-format writes it and at most 100 columns wide, as Lua, CMake and scripts
 # are; rows of tables between "clang-format off" and "on", those of .def files and the Lua inputs of
 # tests may be wider.  Functions have at most 40 lines, files 400, and functions of the compiler and
 # of the runtime at most 8 parameters, but for kernels, which take operands, and the model's own
-# functions (abi.def).  No file of the compiler has the name of another one there, none of the
-# runtime that of another one there, no type of either that of another type:
+# functions (abi.def).  Each file says its licence.  No file of the compiler has the name of another
+# one there, none of the runtime that of another one there, no type of either that of another type:
 #   sh tests/style.sh
 # 77, "skipped": there is no clang-format 22 (other versions write other things).
 set -eu
@@ -20,6 +21,23 @@ wide=$(printf '%s\n' "$files" "$scripts" | tr '\n' '\0' | xargs -0 awk '
         print FILENAME ":" FNR ": expected at most 100 columns, found " length($0)
     }')
 [ -z "$wide" ] || { printf '%s\n' "$wide"; exit 1; }
+
+# Whose licence it is, in the first lines of everything but inputs of tests and what strata init
+# writes, which is its user's.
+all=$(find . \( -name .git -o -name 'build*' -o -name .venv \) -prune -o -type f \
+    \( -name '*.[ch]' -o -name '*.cpp' -o -name '*.def' -o -name '*.lua' -o -name '*.sh' -o \
+    -name '*.awk' -o -name '*.py' -o -name '*.cmake' -o -name '*.in' -o -name CMakeLists.txt -o \
+    -name Makefile -o -name Dockerfile -o -name '*.toml' -o -name '*.yml' -o -name '*.map' -o \
+    -name '*.[1-8]' \) -print |
+    grep -vE '^\./(specs/sample/|tests/(errors|golden|specs|bad|routes)/.*lua$)')
+unsaid=$(printf '%s\n' "$all" | tr '\n' '\0' | xargs -0 awk '
+    FNR == 1 { if (file && !said) print file; file = FILENAME; said = 0 }
+    FNR <= 3 && /SPDX-License-Identifier: MIT/ { said = 1 }
+    END { if (file && !said) print file }')
+[ -z "$unsaid" ] || {
+    printf '%s\n' "$unsaid" | sed 's/$/: expected SPDX-License-Identifier: MIT in its first lines/'
+    exit 1
+}
 
 long=$(printf '%s\n' "$files" | xargs awk '
     function end_file() {

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Tokenizers in files:  sh tests/tokenizer.sh STRATA SOURCE
 # Training, encode, decode, info; specs that name a file, the programs that carry it, the weights
 # that remember it, and what depends on it: dependency files, the cache of strata run.

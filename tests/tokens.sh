@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # strata tokens and programs: a token file is its texts, bit for bit, in the layout of llm.c; one
 # of 20 GB, nearly all holes, trains in the address space of a small one.
 #   sh tests/tokens.sh STRATA

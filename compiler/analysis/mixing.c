@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Measures depth-mixing matrices with the float64 interpreter: one token per sample, all
 ** reads in turn.  Reads are taken in batches, so that the graph stays small: walking
 ** back from every read makes far more nodes than the reads themselves have.

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The depth-mixing matrix of a model, whatever its mixer: entry (r, s) is the
 ** weight with which read r takes source s.  Sources are the embedding and every
 ** sublayer's output; reads are those before the sublayers and the final one, so

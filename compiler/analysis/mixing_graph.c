@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Copies what reads need of the model's graph, with the sources cut off, finds out
 ** which nodes are values, and walks back from a read through values only.
 **

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The graph of a model's depth reads alone, and of the weights with which they take
 ** their sources; see mixing.h for what both are.
 */

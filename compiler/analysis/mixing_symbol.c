@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Depth mixing in symbols, where no entry depends on the data: the walk back from a
 ** read is then a graph of parameters and numbers, and an entry a formula such as
 **     layers.0.mlp.residual.alpha         1 - 0.5 layers.1.residual.alpha[0]

@@ -1,4 +1,5 @@
-/* See model_info.h. */
+/* SPDX-License-Identifier: MIT
+** See model_info.h. */
 #include "model_info.h"
 
 ModelInfo model_info(const Model *m) {

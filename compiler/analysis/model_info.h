@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What code generation is told of a model, from its spec.
 */
 #ifndef STRATA_MODEL_INFO_H

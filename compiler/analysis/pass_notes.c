@@ -1,4 +1,5 @@
-/* Notes on the passes, for a Report. */
+/* SPDX-License-Identifier: MIT
+** Notes on the passes, for a Report. */
 #include "pass_notes.h"
 #include "fatal.h"
 

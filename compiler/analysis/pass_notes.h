@@ -1,4 +1,5 @@
-/* What a Report remembers of the passes while its programs are planned. */
+/* SPDX-License-Identifier: MIT
+** What a Report remembers of the passes while its programs are planned. */
 #ifndef STRATA_PASS_NOTES_H
 #define STRATA_PASS_NOTES_H
 

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Builds the probe's graph; see probe_graph.h.  The model is copied node by node.  A
 ** value that is linear in the sources (mixing_graph.h) has a twin, its tangent: the same
 ** operation on its operands' tangents, with what it depends on otherwise as it is.

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The graph of a standalone program's probe: the model's forward pass, with what it
 ** reports on the way.  Its inputs are parameters of their own:
 **   probe.codes.0        [codes, dim]   directions; weights are measured along them

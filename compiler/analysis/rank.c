@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Numerical rank.  Entries of a depth-mixing matrix may differ by many orders of
 ** magnitude (a gate's product over fifty layers), so rows and columns are scaled to
 ** size 1 first; then Gaussian elimination with full pivoting.

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** From a spec to its Report: loads it, plans its programs, adds up what their
 ** steps cost.  No code is generated, so this is fast for any depth.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What the compiler made of a spec, as numbers: the model, the plans of its
 ** programs, and what their steps compute and move.  'strata inspect' prints it,
 ** 'strata compare' sets several side by side.  Nothing here names a mixer.

@@ -1,4 +1,5 @@
-/* See routed.h. */
+/* SPDX-License-Identifier: MIT
+** See routed.h. */
 #include "routed.h"
 
 #include <math.h>

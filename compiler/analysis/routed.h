@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What routes leave of a model's work and of its cache, for a sequence of some length,
 ** against its dense twin: the same spec without its routes.  What works on the rows of a
 ** list is counted with the list's share of all tokens, pairs of tokens with the shares of

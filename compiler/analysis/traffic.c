@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What depth reads cost in memory traffic, counted from the forward plan.
 **
 ** A sublayer's read is all that happens between two sublayers: the write of the

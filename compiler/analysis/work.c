@@ -1,4 +1,5 @@
-/* See work.h. */
+/* SPDX-License-Identifier: MIT
+** See work.h. */
 #include "work.h"
 
 const Node *work_owner(const Node *n) { return op_info[n->op].class == SIDE ? n->in[0] : n; }

@@ -1,4 +1,5 @@
-/* What the views of a plan share: its steps as places in the model. */
+/* SPDX-License-Identifier: MIT
+** What the views of a plan share: its steps as places in the model. */
 #ifndef STRATA_REPORT_WORK_H
 #define STRATA_REPORT_WORK_H
 

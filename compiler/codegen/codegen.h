@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** From a model's graph to machine code.  The steps: plan each of the model's
 ** programs (pipeline.c), number its row kernels and write the tables that the driver
 ** walks, put them into an LLVM module, and let LLVM write it (both object.c).  The kernel

@@ -1,4 +1,5 @@
-/* Files that are inside the compiler. */
+/* SPDX-License-Identifier: MIT
+** Files that are inside the compiler. */
 #ifndef STRATA_INCBIN_H
 #define STRATA_INCBIN_H
 

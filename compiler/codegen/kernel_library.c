@@ -1,4 +1,5 @@
-/* The kernel library as an object, which models are linked with; see codegen.h. */
+/* SPDX-License-Identifier: MIT
+** The kernel library as an object, which models are linked with; see codegen.h. */
 #include "levels.h"
 #include "module.h"
 

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** A model as LLVM modules: row kernels and tables, and the kernel library unless its object is
 ** linked.  A program's row kernels are shared out over two modules, which two threads make objects
 ** of at once; the second has nothing else that anybody calls.

@@ -1,4 +1,5 @@
-/* Processes that may use so much; see allowance.h. */
+/* SPDX-License-Identifier: MIT
+** Processes that may use so much; see allowance.h. */
 #include "allowance.h"
 
 #include "command.h"

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Compiling has an end: it happens in processes that may use so much memory and processor time
 ** and no more.  The process that waits for one says what ended it, in one line, and removes the
 ** folders that it left behind.

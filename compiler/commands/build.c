@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** strata build: spec to program.  Everything that runs inside LLVM happens in
 ** a forked child, because running out of memory there ends the process.  All is
 ** made in a folder of its own for temporary files; what the user asked for

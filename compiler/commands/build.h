@@ -1,4 +1,5 @@
-/* strata build: its options, and the build itself as other commands use it. */
+/* SPDX-License-Identifier: MIT
+** strata build: its options, and the build itself as other commands use it. */
 #ifndef STRATA_BUILD_H
 #define STRATA_BUILD_H
 

@@ -1,4 +1,5 @@
-/* The command line of strata build. */
+/* SPDX-License-Identifier: MIT
+** The command line of strata build. */
 #include "build.h"
 #include "command.h"
 

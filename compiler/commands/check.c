@@ -1,4 +1,5 @@
-/* strata check: reads a spec and says what it is, or what is wrong with it. */
+/* SPDX-License-Identifier: MIT
+** strata check: reads a spec and says what it is, or what is wrong with it. */
 #include "build.h"
 #include "command.h"
 

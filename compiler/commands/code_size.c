@@ -1,4 +1,5 @@
-/* How much machine code an object holds: its executable sections but that of the probe,
+/* SPDX-License-Identifier: MIT
+** How much machine code an object holds: its executable sections but that of the probe,
 ** which no training or generating program runs. */
 #include "build.h"
 

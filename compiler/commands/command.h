@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The commands of the strata program.  Their options are in strata_options.def.  A command
 ** returns a status and describes a failure in the Error; main.c alone prints errors and
 ** exits.

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** strata compare: variants side by side, the first one is the baseline.  Plans and
 ** compiles every spec, times and trains the programs if asked to; what the numbers are and
 ** how they are shown is in report/.
@@ -17,8 +17,8 @@
 typedef struct CompareOptions {
     const char *spec[COMPARE_MOST];
     int n;
-    const char *output, *cpu;
-    DataWords data, val; /* without words: not given */
+    const char *output, *cpu, *init; /* or NULL */
+    DataWords data, val;             /* without words: not given */
     bool json, measure;
     int64_t rounds, steps, threads; /* steps, threads 0: not given */
     uint64_t seed[COMPARE_SEEDS];
@@ -53,13 +53,13 @@ static int set_seeds(CompareOptions *o, const char *value, Error *e) {
 
 /* Options that say something about others that are not there. */
 static int check_together(const CompareOptions *o, Error *e) {
-    static const char *const needs_train[] = { "--steps", "--seeds", "--val" };
-    const bool given[] = { o->steps > 0, o->seeds > 0, o->val.words > 0 };
+    static const char *const needs_train[] = { "--steps", "--seeds", "--val", "--init" };
+    const bool given[] = { o->steps > 0, o->seeds > 0, o->val.words > 0, o->init != NULL };
     if (o->threads && !o->measure && !o->data.words)
         return error_set(
             e, STATUS_USAGE,
             "strata compare: --threads: expected --measure or --train with it, found neither");
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         if (given[i] && !o->data.words)
             return error_set(e, STATUS_USAGE,
                              "strata compare: %s: expected --train with it, found none",
@@ -95,6 +95,7 @@ static int take(CompareOptions *to, const Options *o, Error *e) {
     *to = (CompareOptions){
         .output = option_of(o, STRATA_OPTION_PAGE)->text,
         .cpu = option_of(o, STRATA_OPTION_OTHER_CPU)->text,
+        .init = option_of(o, STRATA_OPTION_INIT_WEIGHTS)->text,
         .data = take_words(o, STRATA_OPTION_TRAIN, "--train"),
         .val = take_words(o, STRATA_OPTION_VAL, "--val"),
         .json = option_of(o, STRATA_OPTION_JSON_TABLE)->given,
@@ -156,6 +157,7 @@ static void ask(const CompareOptions *o, Comparison *c) {
     c->rounds = o->measure ? (int)o->rounds : 0;
     c->threads = (int)o->threads;
     c->text = o->data.words ? o->data.word[0] : NULL;
+    c->init = o->init;
     c->mixing = c->text && (o->output || o->json);
     c->steps = (int)o->steps;
     c->seeds = o->seeds ? o->seeds : c->text ? 1 : 0;

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Times of the variants' programs: rounds in which every variant runs once, so that
 ** what disturbs the machine disturbs all of them; the order turns round every time.
 */

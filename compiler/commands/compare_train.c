@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Training runs of a comparison: every variant from every seed.  A seed gives the
 ** initial weights and the order of the data, so that variants with the same context
 ** and batch read the same windows.  What a run did is taken from its log.
@@ -58,8 +58,12 @@ static int take_line(const Comparison *c, TrainRun *r, const Json *j, Error *e) 
                    *value = json_member(j, j->node, "val_loss"),
                    *own = json_member(j, j->node, "cross_entropy"),
                    *time = json_member(j, j->node, "seconds");
-    if (!n || !json_double(n, &step) || step < 1 || step > c->steps) return STATUS_OK;
-    if (value && json_double(value, &loss)) return add_evaluation(r, step, loss, e);
+    if (!n || !json_double(n, &step) || step < 0 || step > c->steps) return STATUS_OK;
+    if (value && json_double(value, &loss)) {
+        if (step >= 1) return add_evaluation(r, step, loss, e);
+        r->first = loss, r->has_first = true;
+    }
+    if (step < 1) return STATUS_OK;
     if (!own || !time || !json_double(own, &loss) || !json_double(time, &seconds)) return STATUS_OK;
     int i = (int)step - 1;
     r->loss[i] = loss;
@@ -139,6 +143,7 @@ static int run(const Workshop *w, Comparison *c, int variant, int seed, const Ru
     if (x->val->words) add_data(&words, "--val", x->val);
     else add(&words, "--val-share", print_double(number[4], VAL_SHARE));
     if (c->threads) add(&words, "--threads", number[3]);
+    if (c->init) add(&words, "--init", c->init);
     workshop_tell(w, "training %s, seed %s, %d of %d", v->label, number[1],
                   seed * c->n + variant + 1, c->seeds * c->n);
     status = workshop_run(w, c, variant, words.word, &said, e);

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Dependency files, as C compilers write them:  OUTPUT: SPEC MODULE ...
 ** Names are those of the command line, so that make finds them from where
 ** strata ran.

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** strata doctor: what a build needs and whether it is there, what this machine is,
 ** and the command to go on with.
 */

@@ -1,4 +1,5 @@
-/* strata export: a model and its weights for other programs. */
+/* SPDX-License-Identifier: MIT
+** strata export: a model and its weights for other programs. */
 #include "export.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* What the parts of strata export share. */
+/* SPDX-License-Identifier: MIT
+** What the parts of strata export share. */
 #ifndef STRATA_EXPORT_H
 #define STRATA_EXPORT_H
 

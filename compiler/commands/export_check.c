@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** An exported folder, read back. With an architecture that an importer knows, it is imported: the
 ** spec must have the graph of the one that was exported, and its tensors the bits of the weights.
 ** With code of its own its tensors are the weights by name.

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** A folder that appears whole: it is written beside its place, under a name of its own, and
 ** renamed. One that is there is replaced only if it is asked for, and has nothing in it but what
 ** exports write.

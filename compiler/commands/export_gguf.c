@@ -1,4 +1,5 @@
-/* strata export --to gguf: a file that llama.cpp opens. */
+/* SPDX-License-Identifier: MIT
+** strata export --to gguf: a file that llama.cpp opens. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* strata export --to hf: a folder that transformers loads. */
+/* SPDX-License-Identifier: MIT
+** strata export --to hf: a folder that transformers loads. */
 #include <stdlib.h>
 #include <string.h>
 

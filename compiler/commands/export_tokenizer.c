@@ -1,4 +1,5 @@
-/* The tokenizer's file of a spec: what it names, or what import wrote beside it. */
+/* SPDX-License-Identifier: MIT
+** The tokenizer's file of a spec: what it names, or what import wrote beside it. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

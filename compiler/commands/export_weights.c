@@ -1,4 +1,5 @@
-/* The weights of an export: a file of the model's parameters, as a checkpoint of one file. */
+/* SPDX-License-Identifier: MIT
+** The weights of an export: a file of the model's parameters, as a checkpoint of one file. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,27 +1,17 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** strata import: a Hugging Face folder to NAME.lua, NAME.safetensors and a tokenizer's file.
 ** Everything is checked before the first of them is written: what the spec asks for against what
 ** the importer plans, by name and shape.
 */
 #include "command.h"
 #include "files.h"
-#include "importer.h"
+#include "import.h"
 #include "publish.h"
-#include "spec.h"
 #include "tokenizer_file.h"
 
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct Import {
-    CheckpointFolder folder;
-    Json config;
-    const char *name;                                  /* without its folder */
-    char *spec, *weights, *tokenizer_from, *tokenizer; /* paths; the last two may be NULL */
-    Imported made;
-    Error refused; /* what programs cannot read in the tokenizer's file */
-} Import;
 
 /* == The tokenizer ======================================================== */
 
@@ -77,84 +67,6 @@ static int check_tokenizer(Import *i, Error *e) {
     return STATUS_OK;
 }
 
-/* == The spec against the plan ============================================ */
-
-static int by_name(const void *a, const void *b) {
-    return strcmp((*(const PlannedTensor *const *)a)->name,
-                  (*(const PlannedTensor *const *)b)->name);
-}
-
-/* Where a planned tensor comes from, for messages. */
-static void place_of(const PlannedTensor *t, char place[600]) {
-    const StoredTensor *from = t->piece->from;
-    if (from) print_text(place, 600, "%s:%s", from->file->path, from->tensor->name);
-    else print_text(place, 600, "%s", t->name);
-}
-
-static int check_shape(const PlannedTensor *t, const Shape *s, Error *e) {
-    char expected[200], found[200], place[600];
-    bool same = t->rank == s->rank;
-    for (int d = 0; same && d < t->rank; d++)
-        same = t->shape[d] == s->dim[d];
-    if (same) return STATUS_OK;
-    int64_t dim[SAFETENSORS_RANK];
-    for (int d = 0; d < s->rank; d++)
-        dim[d] = s->dim[d];
-    place_of(t, place);
-    return error_set(e, STATUS_USER, "%s: expected what makes '%s' of shape %s, found %s", place,
-                     t->name, shape_print(expected, s->rank, dim),
-                     shape_print(found, t->rank, t->shape));
-}
-
-/* Every tensor of the model is planned, with its shape, and nothing else is. */
-static int check_tensors(const Import *i, const Graph *g, const PlannedTensor **sorted, Error *e) {
-    char name[256];
-    int32_t count = i->made.plan.count, matched = 0;
-    bool *seen = calloc((size_t)count + 1, sizeof *seen);
-    int status = seen ? STATUS_OK : error_memory(e, i->spec, (size_t)count);
-    for (int k = 0; k < g->nparam && !status; k++) {
-        const Node *param = g->param[k].node;
-        Shape s = param_tensor_shape(param);
-        for (int64_t t = 0; t < param_tensors(param) && !status; t++) {
-            param_tensor_name(param, t, name, sizeof name);
-            const PlannedTensor key = { .name = name }, *wanted = &key;
-            const PlannedTensor **found = bsearch(&wanted, sorted, (size_t)count, sizeof *sorted,
-                                                  by_name);
-            if (!found)
-                status = error_set(e, STATUS_USER,
-                                   "%s: importer: expected a tensor '%s', which the spec has, "
-                                   "found none",
-                                   i->folder.path, name);
-            else status = check_shape(*found, &s, e), seen[found - sorted] = true, matched++;
-        }
-    }
-    for (int32_t k = 0; k < count && matched < count && !status; k++)
-        if (!seen[k])
-            status = error_set(e, STATUS_USER,
-                               "%s: importer: expected tensors that the spec has, found '%s'",
-                               i->folder.path, sorted[k]->name);
-    free(seen);
-    return status;
-}
-
-static int check_spec(const Import *i, Error *e) {
-    const TensorPlan *p = &i->made.plan;
-    Model *m = spec_load_text(i->spec, i->made.spec.at, i->made.spec.length, i->tokenizer_from,
-                              NULL, e);
-    if (!m) return e->status;
-    const PlannedTensor **sorted = malloc(((size_t)p->count + 1) * sizeof *sorted);
-    int status = sorted ? STATUS_OK : error_memory(e, i->spec, (size_t)p->count * sizeof *sorted);
-    for (int32_t k = 0; k < p->count && !status; k++)
-        sorted[k] = &p->tensor[k];
-    if (!status) {
-        qsort(sorted, (size_t)p->count, sizeof *sorted, by_name);
-        status = check_tensors(i, m->graph, sorted, e);
-    }
-    free(sorted);
-    spec_free(m);
-    return status;
-}
-
 /* == The command ========================================================== */
 
 static int write_spec(const Import *i, Error *e) {
@@ -176,6 +88,7 @@ static int write_all(Import *i, Error *e) {
     show_line(stdout, "", i->spec, "");
     show_line(stdout, "", i->weights, "");
     if (i->tokenizer) show_line(stdout, "", i->tokenizer, "");
+    import_tell(i);
     i->refused.text[strcspn(i->refused.text, "\n")] = 0;
     if (i->refused.status)
         show_line(stderr, "note: the spec names no tokenizer: ", i->refused.text, "");
@@ -215,9 +128,22 @@ static int read_config(Import *i, Error *e) {
     return STATUS_OK;
 }
 
+/* The mixer and the route that the command line asks for, each on its own. */
+static int check_change(const Import *i, Error *e) {
+    const SpecValue given[] = { { "--residual", i->residual, "mixer", i->spec },
+                                { "--route", i->route, "route", i->spec } };
+    int status = STATUS_OK;
+    for (int k = 0; k < 2 && !status; k++)
+        if (given[k].text) status = spec_check_value(&given[k], e);
+    return status;
+}
+
 static int import_folder(Import *i, const Options *o, Error *e) {
+    i->residual = option_of(o, STRATA_OPTION_RESIDUAL)->text;
+    i->route = option_of(o, STRATA_OPTION_ROUTE)->text;
     int status = read_config(i, e);
     if (!status) status = name_files(i, option_of(o, STRATA_OPTION_IMPORT_NAME)->text, e);
+    if (!status) status = check_change(i, e);
     if (!status) status = check_tokenizer(i, e);
     bool named = i->tokenizer && !i->refused.status;
     ImportRequest r = { .folder = &i->folder,
@@ -225,9 +151,11 @@ static int import_folder(Import *i, const Options *o, Error *e) {
                         .importer = option_of(o, STRATA_OPTION_IMPORTER)->text,
                         .name = i->name,
                         .tokenizer = named ? last_part(i->tokenizer) : NULL,
-                        .keep = option_of(o, STRATA_OPTION_KEEP_TYPE)->text != NULL };
+                        .keep = option_of(o, STRATA_OPTION_KEEP_TYPE)->text != NULL,
+                        .residual = i->residual,
+                        .route = i->route };
     if (!status) status = importer_run(&r, &i->made, e);
-    if (!status) status = check_spec(i, e);
+    if (!status) status = import_check(i, e);
     return status ? status : write_all(i, e);
 }
 
@@ -246,5 +174,10 @@ int command_import(const Options *o, Error *e) {
     free(i.weights);
     free(i.tokenizer_from);
     free(i.tokenizer);
+    for (int64_t k = 0; k < i.fresh_count; k++)
+        free(i.fresh[k].name);
+    free(i.fresh);
+    text_free(&i.left);
+    spec_free(i.model);
     return status;
 }

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** strata init: a folder to begin in.  The sample specs are specs/sample/; the
 ** annotations for editors and luacheck's settings are generated, so that they say
 ** what this version's constructors take.

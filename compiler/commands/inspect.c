@@ -1,4 +1,5 @@
-/* strata inspect: what the compiler makes of a spec, without compiling it. */
+/* SPDX-License-Identifier: MIT
+** strata inspect: what the compiler makes of a spec, without compiling it. */
 #include "command.h"
 #include "prefix.h"
 #include "console.h"

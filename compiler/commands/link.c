@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** From objects to one, to a program, an archive or a shared library, with the system's cc, ar and
 ** objcopy.  libstrata is found beside this program: in its build tree, or where it was installed.
 */
@@ -60,9 +60,11 @@ static int link_program(const LinkObjects *objects, const char *result, const si
     return process_run(cc.word, mask, e);
 }
 
+/* A library's table has its own functions, whatever another one of that name has. */
 static int link_shared(const LinkObjects *objects, const char *result, const sigset_t *mask,
                        Error *e) {
-    static const char *const first[] = { "cc", "-shared", "-nostdlib", "-Wl,--gc-sections", NULL };
+    static const char *const first[] = { "cc", "-shared", "-nostdlib",
+                                         "-Wl,--gc-sections,-Bsymbolic", NULL };
     CommandLine cc = words_of(first, objects);
     add(&cc, "-o"), add(&cc, result);
     return process_run(cc.word, mask, e);

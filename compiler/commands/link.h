@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef STRATA_LINK_H
 #define STRATA_LINK_H
 

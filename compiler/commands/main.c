@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** strata: from a spec to a program.
 **
 **   spec.lua -> spec/ -> graph/ -> passes/ -> codegen/ -> object -> cc -> program

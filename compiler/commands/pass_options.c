@@ -1,4 +1,5 @@
-/* Passes on the command line: --no-pass of build and inspect, --graph=after: of inspect. */
+/* SPDX-License-Identifier: MIT
+** Passes on the command line: --no-pass of build and inspect, --graph=after: of inspect. */
 #include "command.h"
 #include "pipeline.h"
 

@@ -1,4 +1,5 @@
-/* See prefix.h. */
+/* SPDX-License-Identifier: MIT
+** See prefix.h. */
 #include "prefix.h"
 
 #include <ctype.h>

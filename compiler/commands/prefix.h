@@ -1,4 +1,5 @@
-/* What the names of an object's functions begin with: --prefix, or the model's name. */
+/* SPDX-License-Identifier: MIT
+** What the names of an object's functions begin with: --prefix, or the model's name. */
 #ifndef STRATA_PREFIX_H
 #define STRATA_PREFIX_H
 

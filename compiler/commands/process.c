@@ -1,4 +1,5 @@
-/* Child processes; see process.h. */
+/* SPDX-License-Identifier: MIT
+** Child processes; see process.h. */
 #include "process.h"
 
 #include "fatal.h"

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Child processes that cannot outlive a stop: SIGINT, SIGTERM and SIGHUP are held
 ** back while one runs, end the child, and are told to the caller, who cleans up.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** See program_cache.h.  The folder is opened once: what is looked at, replaced and run are names
 ** in it, wherever its path leads meanwhile.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The programs of specs that were run before, each in a folder of its own that is named after a
 ** hash of all that made it: sources, compiler, processor.  Only what this user put there is run:
 ** folders and programs that belong to another user, or that others may write to, are not, and a

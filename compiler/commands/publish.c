@@ -1,4 +1,5 @@
-/* Finished files to their places; see publish.h. */
+/* SPDX-License-Identifier: MIT
+** Finished files to their places; see publish.h. */
 #include "publish.h"
 
 #include "files.h"

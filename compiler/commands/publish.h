@@ -1,4 +1,5 @@
-/* Finished files to their places: whole, by rename, or not at all. */
+/* SPDX-License-Identifier: MIT
+** Finished files to their places: whole, by rename, or not at all. */
 #ifndef STRATA_PUBLISH_H
 #define STRATA_PUBLISH_H
 

@@ -1,4 +1,5 @@
-/* opendir and nftw take memory; the system's own list of a folder does not. */
+/* SPDX-License-Identifier: MIT
+** opendir and nftw take memory; the system's own list of a folder does not. */
 #include "remove.h"
 
 #include <dirent.h>

@@ -1,4 +1,5 @@
-/* Folders of temporary files. */
+/* SPDX-License-Identifier: MIT
+** Folders of temporary files. */
 #ifndef STRATA_REMOVE_H
 #define STRATA_REMOVE_H
 

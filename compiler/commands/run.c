@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** strata run: the program of a spec, from a cache (program_cache.h) or, where that is not to be
 ** trusted, from a folder that is gone before it runs.  The process that builds it has its
 ** limits, and another one waits for it: what that is to run comes to it in memory.

@@ -1,4 +1,5 @@
-/* The table of strata_options.def, and what --help of strata ends with. */
+/* SPDX-License-Identifier: MIT
+** The table of strata_options.def, and what --help of strata ends with. */
 #include "strata_options.h"
 
 #include "spec.h"

@@ -1,4 +1,5 @@
-/* The command line of strata: the table's names. */
+/* SPDX-License-Identifier: MIT
+** The command line of strata: the table's names. */
 #ifndef STRATA_STRATA_OPTIONS_H
 #define STRATA_STRATA_OPTIONS_H
 

@@ -1,4 +1,5 @@
-/* See tokenizer_command.h. */
+/* SPDX-License-Identifier: MIT
+** See tokenizer_command.h. */
 #include "tokenizer_command.h"
 
 #include "nearest.h"

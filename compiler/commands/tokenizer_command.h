@@ -1,4 +1,5 @@
-/* strata tokenizer: its four commands, each of a word behind it. */
+/* SPDX-License-Identifier: MIT
+** strata tokenizer: its four commands, each of a word behind it. */
 #ifndef STRATA_TOKENIZER_COMMAND_H
 #define STRATA_TOKENIZER_COMMAND_H
 

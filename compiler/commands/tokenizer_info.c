@@ -1,4 +1,5 @@
-/* strata tokenizer info: what a tokenizer's file is. */
+/* SPDX-License-Identifier: MIT
+** strata tokenizer info: what a tokenizer's file is. */
 #include "console.h"
 #include "escape.h"
 #include "hash.h"

@@ -1,4 +1,5 @@
-/* strata tokenizer train: from texts to a tokenizer.json. */
+/* SPDX-License-Identifier: MIT
+** strata tokenizer train: from texts to a tokenizer.json. */
 #include "bpe_file.h"
 #include "console.h"
 #include "files.h"

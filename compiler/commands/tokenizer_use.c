@@ -1,4 +1,5 @@
-/* strata tokenizer encode and decode: texts to ids and back, as words or on standard input. */
+/* SPDX-License-Identifier: MIT
+** strata tokenizer encode and decode: texts to ids and back, as words or on standard input. */
 #include "console.h"
 #include "files.h"
 #include "tokenizer_command.h"

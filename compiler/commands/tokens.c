@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** strata tokens: texts to a token file, which training reads as it reads the texts themselves.
 ** Tokens are made by what programs use (data.h), so that both are the same.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** strata weights merge: W + alpha / rank B A takes the place of W, computed in double precision and
 ** rounded once, to float32.  The spec says alpha and which adapters there are; a file that lacks
 ** one of them, or has one of another shape, is refused.

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** strata weights: looks at files of weights and makes other ones of them.  Tensors are copied as
 ** they are; what a run needs to go on, optimizer.* and the metadata, is left out.
 */

@@ -1,4 +1,5 @@
-/* strata weights: what its commands share. */
+/* SPDX-License-Identifier: MIT
+** strata weights: what its commands share. */
 #ifndef STRATA_WEIGHT_TOOLS_H
 #define STRATA_WEIGHT_TOOLS_H
 

@@ -1,4 +1,5 @@
-/* Programs of a comparison, in a folder that does not outlive them; see workshop.h. */
+/* SPDX-License-Identifier: MIT
+** Programs of a comparison, in a folder that does not outlive them; see workshop.h. */
 #include "escape.h"
 #include "workshop.h"
 

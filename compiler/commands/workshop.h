@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** A folder for the programs of a comparison and what they write, gone with all that
 ** is in it whatever happens: while it is open, signals that stop are held back as in
 ** process.h, end the program that runs, and come to the caller as an error.

@@ -1,4 +1,5 @@
-/* See arena.h. */
+/* SPDX-License-Identifier: MIT
+** See arena.h. */
 #include "arena.h"
 #include "fatal.h"
 #include "pages.h"

@@ -1,4 +1,5 @@
-/* Memory that is freed together.  What is taken is zeroed. */
+/* SPDX-License-Identifier: MIT
+** Memory that is freed together.  What is taken is zeroed. */
 #ifndef STRATA_GRAPH_ARENA_H
 #define STRATA_GRAPH_ARENA_H
 

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Attributes of nodes: what of an Attr is its op's, and when two are equal.
 ** Each function is a loop over the fields of the op's kind (attrs.def).
 */

@@ -1,4 +1,5 @@
-/* See descent.h. */
+/* SPDX-License-Identifier: MIT
+** See descent.h. */
 #include "descent.h"
 
 #include <string.h>

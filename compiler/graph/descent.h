@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** From a node down to what it is made of, operands first: the order of a recursion, but with a
 ** list in place of the stack, because a spec's graph may be deeper than any stack.
 */

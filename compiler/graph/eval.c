@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The float64 interpreter: the definition of what is correct.  Runs the
 ** nodes in order, each with its row's eval function; a value is freed after
 ** its last use unless it was asked for.

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** A graph with only what some outputs need: how nodes that became useless
 ** are dropped.  Everything is copied, so the old graph may be freed.
 */

@@ -1,4 +1,5 @@
-/* How compiling ends early, in one place; see fatal.h. */
+/* SPDX-License-Identifier: MIT
+** How compiling ends early, in one place; see fatal.h. */
 #include "fatal.h"
 
 #include "error.h"

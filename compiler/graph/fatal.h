@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** How compiling ends early: one line on standard error and the exit status that it means.
 ** Passes and code generation fail in no other way, and nothing else of the compiler ends a
 ** process.  The commands compile in processes of their own, whose line and status become their

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Nodes, parameters and outputs.  node_new is the only place where a node
 ** comes to exist: it runs the row's shape rule, so that no node of a graph
 ** has a shape its operands do not give it, and returns the equal node if

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The graph: an append-only list of nodes in topological order.  A node's
 ** operands always have smaller ids, so every pass is one loop over
 ** g->node[0..g->n).  Nodes are interned: building the same thing twice gives

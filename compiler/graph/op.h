@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Shared by the files of this folder only: what every row of ops.def must
 ** define (a missing piece does not link), and what those definitions are
 ** written with.

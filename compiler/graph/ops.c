@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The op table, generated from ops.def: the rows' functions are in ops_*.c.
 */
 #include "op.h"

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Matrix products of tokens with a weight and their two gradients, rows of a
 ** table picked by ids, and the loss.  Weights are [out, in].
 */

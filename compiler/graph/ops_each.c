@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Products of each of several parts of a token, such as heads, with a matrix of its own: some rows
 ** of one, as two of them may be one parameter.
 */

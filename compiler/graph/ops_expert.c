@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Products by experts: each token's numbers go through the matrices of the experts that were
 ** chosen for it, w [E,M,K].  A slot is one of a token's choices: slot t * k + i is choice i of
 ** token t.  'expert_lists' puts slots in the order of their experts, tokens in order, and those

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Operations over time whose past is of a fixed size: what a token gets of the few tokens before
 ** it.  A sequence begins with zeros: tokens before its first one are 0.  Of values that have rows
 ** for some tokens, those of a list, the rows of the same sequence that come before in the list are

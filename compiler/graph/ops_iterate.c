@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Operations that go over a small matrix again and again.  However often they do, they are one
 ** node of the graph and one loop of a row kernel (codegen/rows/rows_iterate.c).
 **

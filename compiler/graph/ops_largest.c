@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Choices among a token's own numbers.  'largest' marks the k largest along the last axis,
 ** 'chosen' turns a mask into the places of what it marks, 'pick' takes a value's numbers from
 ** those places and 'place' puts numbers there: each is the other's gradient.  The choice itself

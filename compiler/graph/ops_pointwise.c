@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What the pointwise rows of ops.def expand to: builder, gradient and
 ** reference.  The reference walks the broadcast result with one stride for
 ** each operand (0 where it is repeated), after merging axes that every

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** A recurrence over time, and its gradient.  Per head and sequence a state S [dk,dv] starts at 0; a
 ** token of q, k [dk], v [dv] does
 **

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Reductions over an inner axis or over tokens, and op_fit, which undoes
 ** broadcasting with them.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Which tokens a value has rows for.  'rows' makes a list of the tokens whose
 ** mask is above 0, in order; 'gather' keeps those rows of a value, 'scatter' puts
 ** them back among all tokens, zeros elsewhere: each is the other's gradient.  A

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Attention over time, and its gradient.  H query heads share G key heads,
 ** H / G each.  Each sequence of the batch is on its own; with 'causal' token
 ** t sees tokens 0 ... t of its sequence.

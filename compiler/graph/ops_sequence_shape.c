@@ -1,4 +1,5 @@
-/* What operands attention and its gradient take, and the shapes of their results. */
+/* SPDX-License-Identifier: MIT
+** What operands attention and its gradient take, and the shapes of their results. */
 #include "sequence.h"
 
 #include <math.h>

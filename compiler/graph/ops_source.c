@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Values that come from outside the graph, waves of positions, and picking
 ** one of several results.  None has a gradient of its own.
 */

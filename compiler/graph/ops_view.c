@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The same elements under other indices: reshape, transpose, slice, concat
 ** and stack; at another time: after.  Each gradient is the inverse view; slice's
 ** pads with zeros.

@@ -1,4 +1,5 @@
-/* See pages.h. */
+/* SPDX-License-Identifier: MIT
+** See pages.h. */
 #include "pages.h"
 #include "fatal.h"
 

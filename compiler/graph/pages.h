@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Large memory, zeroed.  Passes jump about in it, and most of the time that takes is finding pages:
 ** where the system has huge ones, it is asked for them.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Tensors of parameters.  What a parameter is in files and to the optimizer is one tensor; if a
 ** part of its name between dots is '*', it is as many as its first axis is long, one after
 ** another in memory, whose names have their numbers there, from 0 on.

@@ -1,4 +1,5 @@
-/* See pool.h. */
+/* SPDX-License-Identifier: MIT
+** See pool.h. */
 #include "pool.h"
 #include "arena.h"
 #include "fatal.h"

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What graphs made of one another share: texts and attributes, each once.  Equal ones are the same
 ** pointer, so that a pass copies and compares them as such.
 */

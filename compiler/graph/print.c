@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The text form of a graph: one line per node, then one per output.
 **
 **   %0 = param "w" normal 0.02 : [4,3]

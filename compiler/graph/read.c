@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Reads what print.c writes.  The text may come from anyone: every mistake is
 ** a message with its line.  A line equal to an earlier one is that node; the
 ** lines after it still count it, so that hand-written graphs may repeat

@@ -1,4 +1,5 @@
-/* The operands of the ops recurrence and recurrence_grad, as their attributes and shapes say. */
+/* SPDX-License-Identifier: MIT
+** The operands of the ops recurrence and recurrence_grad, as their attributes and shapes say. */
 #ifndef STRATA_RECURRENCE_H
 #define STRATA_RECURRENCE_H
 

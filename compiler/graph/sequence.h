@@ -1,4 +1,5 @@
-/* What the shape rules, the reference and the gradient of attention share. */
+/* SPDX-License-Identifier: MIT
+** What the shape rules, the reference and the gradient of attention share. */
 #ifndef STRATA_SEQUENCE_H
 #define STRATA_SEQUENCE_H
 

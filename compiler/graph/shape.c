@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Shapes: sizes that cannot overflow, broadcasting, text, and the checks
 ** that shape rules share.
 */

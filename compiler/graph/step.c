@@ -1,4 +1,5 @@
-/* What the compiler is at; see step.h. */
+/* SPDX-License-Identifier: MIT
+** What the compiler is at; see step.h. */
 #include "step.h"
 
 #include <stdarg.h>

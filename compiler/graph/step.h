@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What the compiler is at, noted where another process can read it: if a limit ends the compiler
 ** there, somebody else has to say so.
 */

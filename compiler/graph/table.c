@@ -1,4 +1,5 @@
-/* See table.h. */
+/* SPDX-License-Identifier: MIT
+** See table.h. */
 #include "table.h"
 #include "pages.h"
 

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Hash tables of a graph and of what it shares: pointers to interned things, found by hash and a
 ** comparison of the owner's.  They never shrink.
 */

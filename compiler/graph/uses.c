@@ -1,4 +1,5 @@
-/* Who reads a node, and what a node is made of. */
+/* SPDX-License-Identifier: MIT
+** Who reads a node, and what a node is made of. */
 #include "graph.h"
 
 int *graph_uses(Graph *g, const bool *by) {

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What holds for every graph between passes: operands come before their
 ** users, every row's shape rule gives the shape that is there, parameters and
 ** outputs name nodes of this graph.  Anything else is the compiler's mistake.

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Opening a folder of weights; see checkpoint_folder.h.
 */
 #include "checkpoint_folder.h"

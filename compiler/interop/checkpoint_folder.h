@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The tensors of a folder of safetensors files, as Hugging Face's tools write it:
 ** model.safetensors, or model.safetensors.index.json and the files that it names.
 ** The folder is untrusted: the index is checked against the files, every file is a plain name in

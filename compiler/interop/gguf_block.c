@@ -1,4 +1,5 @@
-/* Rounding to the types of GGUF; see gguf_block.h. */
+/* SPDX-License-Identifier: MIT
+** Rounding to the types of GGUF; see gguf_block.h. */
 #include "gguf_block.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* Numbers as GGUF's tensors have them. */
+/* SPDX-License-Identifier: MIT
+** Numbers as GGUF's tensors have them. */
 #ifndef STRATA_GGUF_BLOCK_H
 #define STRATA_GGUF_BLOCK_H
 

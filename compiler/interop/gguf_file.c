@@ -1,4 +1,5 @@
-/* GGUF files; see gguf_file.h. */
+/* SPDX-License-Identifier: MIT
+** GGUF files; see gguf_file.h. */
 #include "gguf_file.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** GGUF, version 3, the files of llama.cpp: metadata, descriptions of tensors, tensors that begin
 ** at multiples of 32 bytes. Everything is little-endian.
 */

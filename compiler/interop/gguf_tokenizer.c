@@ -1,4 +1,5 @@
-/* Tokenizers to GGUF; see gguf_tokenizer.h. */
+/* SPDX-License-Identifier: MIT
+** Tokenizers to GGUF; see gguf_tokenizer.h. */
 #include "gguf_tokenizer.h"
 
 #include <stdlib.h>

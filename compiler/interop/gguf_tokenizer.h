@@ -1,4 +1,5 @@
-/* Tokenizers as GGUF's metadata has them. */
+/* SPDX-License-Identifier: MIT
+** Tokenizers as GGUF's metadata has them. */
 #ifndef STRATA_GGUF_TOKENIZER_H
 #define STRATA_GGUF_TOKENIZER_H
 

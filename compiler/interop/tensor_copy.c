@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Plans carried out: blocks of an output tensor, in order, each gathered from its views.  A block
 ** is a box of the tensor that is contiguous in the file.  What a box takes of a view is read at
 ** once where it lies close together, else run by run: a transposed matrix is read in runs as long
@@ -197,7 +197,9 @@ static int move_block(Mover *m, const Joined *j, const int64_t *start, const int
         const TensorView *v = &j->piece[i];
         ViewBox b;
         if (part_of(j, v, before, start, size, &b, &to))
-            status = v->from ? move_box(m, &b, m->block + to, e) : move_constant(&b, m->block + to);
+            status = v->from ? move_box(m, &b, m->block + to, e)
+                : v->fill    ? (v->fill(v->user, b.at, count, m->block), STATUS_OK)
+                             : move_constant(&b, m->block + to);
         if (j->dims) before += v->dim[j->axis];
     }
     return status ? status : m->put(m, count, e);

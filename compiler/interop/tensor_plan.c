@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Plans as data; see tensor_plan.h.  plan_write is in tensor_copy.c.
 */
 #include "tensor_plan.h"
@@ -38,7 +38,7 @@ static void set_dense(TensorView *v) {
     v->dims = v->rank;
     for (int d = v->rank - 1; d >= 0; d--) {
         v->dim[d] = v->shape[d];
-        v->stride[d] = v->from ? stride : 0;
+        v->stride[d] = v->from || v->fill ? stride : 0;
         stride *= v->shape[d];
     }
 }
@@ -71,6 +71,16 @@ int view_constant(TensorView *v, double value, int rank, const int64_t *shape, E
     if (rank > SAFETENSORS_RANK) rank = SAFETENSORS_RANK;
     set_shape(v, rank, shape);
     if (!count_of(rank, shape, &count) || count > 1 << 24) return wrong(v, "1 to 2^24 elements", e);
+    set_dense(v);
+    return STATUS_OK;
+}
+
+int view_filled(TensorView *v, PlanFill *fill, const void *user, int rank, const int64_t *shape,
+                Error *e) {
+    int64_t count;
+    *v = (TensorView){ .fill = fill, .user = user, .times = 1 };
+    set_shape(v, rank, shape);
+    if (!count_of(rank, shape, &count)) return wrong(v, "at least one element", e);
     set_dense(v);
     return STATUS_OK;
 }
@@ -217,13 +227,24 @@ int plan_add(TensorPlan *p, const char *name, const TensorView *piece, int piece
     return STATUS_OK;
 }
 
+static void free_tensor(PlannedTensor *t) {
+    free(t->name);
+    free(t->piece);
+}
+
 void plan_free(TensorPlan *p) {
-    for (int32_t i = 0; i < p->count; i++) {
-        free(p->tensor[i].name);
-        free(p->tensor[i].piece);
-    }
+    for (int32_t i = 0; i < p->count; i++)
+        free_tensor(&p->tensor[i]);
     free(p->tensor);
     *p = (TensorPlan){ 0 };
+}
+
+void plan_remove(TensorPlan *p, const bool *gone) {
+    int32_t count = 0;
+    for (int32_t i = 0; i < p->count; i++)
+        if (gone[i]) free_tensor(&p->tensor[i]);
+        else p->tensor[count++] = p->tensor[i];
+    p->count = count;
 }
 
 const PlannedTensor *plan_find(const TensorPlan *p, const char *name) {

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** A plan of tensors: what each tensor of a file to be written is made of, as views of tensors that
 ** are stored elsewhere.  A plan is data: importers make it (ours from a checkpoint's), nothing is
 ** read before plan_write, which streams: whatever the tensors' sizes, it holds PLAN_BLOCK bytes of
@@ -17,8 +17,13 @@
 
 enum { PLAN_BLOCK = 8 << 20, PLAN_PIECES = 4096 };
 
+/* Values of what is stored nowhere: n of them, from element 'first' on. */
+typedef void PlanFill(const void *user, int64_t first, int64_t n, float *out);
+
 typedef struct TensorView {
-    const StoredTensor *from; /* NULL: a constant, 'plus' everywhere */
+    const StoredTensor *from; /* NULL: made by 'fill', or a constant, 'plus' everywhere */
+    PlanFill *fill;
+    const void *user; /* of fill */
     int rank;
     int64_t shape[SAFETENSORS_RANK];
     /* The order: row-major over 'dims' axes; the same as the shape unless 'regrouped', when it is
@@ -32,6 +37,9 @@ typedef struct TensorView {
 /* The whole tensor; refused unless F32, BF16 or F16. */
 int view_stored(TensorView *v, const StoredTensor *from, Error *e);
 int view_constant(TensorView *v, double value, int rank, const int64_t *shape, Error *e);
+/* A whole tensor, which is not changed and not joined with others. */
+int view_filled(TensorView *v, PlanFill *fill, const void *user, int rank, const int64_t *shape,
+                Error *e);
 /* Axes count from 0.  Views of regrouped views, but for reshapes, are refused. */
 int view_slice(TensorView *v, int axis, int64_t first, int64_t count, Error *e);
 int view_transpose(TensorView *v, const int *axis, int axes, Error *e);
@@ -58,6 +66,7 @@ typedef struct TensorPlan {
 int plan_add(TensorPlan *p, const char *name, const TensorView *piece, int pieces, int axis,
              bool keep, Error *e);
 void plan_free(TensorPlan *p);
+void plan_remove(TensorPlan *p, const bool *gone);                     /* [count] */
 const PlannedTensor *plan_find(const TensorPlan *p, const char *name); /* NULL: none; linear */
 
 /* Writes all tensors, in the plan's order, as a safetensors file with a checksum.  Values that are

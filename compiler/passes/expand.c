@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Last changes before the schedule.  Softmax stays one node until here, so that
 ** passes before this one can see it; row kernels know its parts only:
 ** exp(x - peak) / sum.  Anchors read memory, so numbers and tables of cos and sin,

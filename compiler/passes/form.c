@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Chooses the form of a program: of a model as it is trained or as it generates token by token,
 ** of a training step or of the others.  A spec tells them apart with generating() and training(),
 ** such as a route that can choose among all tokens of a sequence only while it is trained; here

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Reverse-mode differentiation: walks the nodes that lead from a trained parameter to
 ** the loss backwards once, adding each row's vjp to the cotangents of its
 ** operands, always in this order, so that the sums have one meaning.

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Reverse-mode differentiation of the output "loss".
 */
 #ifndef STRATA_GRADIENT_H

@@ -1,4 +1,5 @@
-/* Runs of cotangents: see gradient_runs.h. */
+/* SPDX-License-Identifier: MIT
+** Runs of cotangents: see gradient_runs.h. */
 #include "gradient_runs.h"
 
 #include <string.h>

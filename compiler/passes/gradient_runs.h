@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Cotangents of long lists.  Depth reads go through lists that begin alike: a layer's sources,
 ** and those that came since.  Piece by piece a model of N reads has N * N / 2 cotangents to add
 ** up; as a run, all pieces that two lists begin with in one addition, it has N.

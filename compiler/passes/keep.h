@@ -1,4 +1,5 @@
-/* What a training step keeps of the forward part for the backward part: --memory. */
+/* SPDX-License-Identifier: MIT
+** What a training step keeps of the forward part for the backward part: --memory. */
 #ifndef STRATA_KEEP_H
 #define STRATA_KEEP_H
 

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The memory plan: which values are stored, where, and who shares with whom.
 ** A size is linear in tokens, granules or workers, so one plan serves every
 ** batch.  Values that live within one token phase lie in a worker's own area,

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** First fit in two dimensions, time and memory, for tens of thousands of values that all live in
 ** the middle of a training step.  A tree over time has a span of it at each node, and with every
 ** node what memory is taken during its span, as ranges: 'whole' by values that live through all of

@@ -1,4 +1,5 @@
-/* Offsets for values of one space, so that those that live at the same time lie apart. */
+/* SPDX-License-Identifier: MIT
+** Offsets for values of one space, so that those that live at the same time lie apart. */
 #ifndef STRATA_PACKING_H
 #define STRATA_PACKING_H
 

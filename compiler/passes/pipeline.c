@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Runs the passes.  Those of the model make one graph, from which every program's own passes
 ** start.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** From a model's graph to the plans of its programs: the passes of passes.def, one after
 ** another.  The graph is verified after every one of them.
 */

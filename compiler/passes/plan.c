@@ -1,4 +1,5 @@
-/* Where the values of a plan lie, for all that read a plan. */
+/* SPDX-License-Identifier: MIT
+** Where the values of a plan lie, for all that read a plan. */
 #include "plan.h"
 
 const Node *plan_storage(const Node *n) {

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What the passes make of a graph: an ordered list of steps in phases, and a
 ** place in memory for every value that passes between steps.
 **

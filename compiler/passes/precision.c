@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** --precision bf16: what tokens bring to a product is rounded to bfloat16 first,
 ** in the row kernel that computes it; the weights are rounded where they are
 ** packed.  Products of such numbers are exact in float32, and so are their

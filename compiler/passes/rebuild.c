@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Copying with rewriting.  Locations, sites and the backward mark of the old
 ** node are given to whatever its rule builds.
 */

@@ -1,4 +1,5 @@
-/* Copies a graph node by node; how a pass rewrites what is append-only. */
+/* SPDX-License-Identifier: MIT
+** Copies a graph node by node; how a pass rewrites what is append-only. */
 #ifndef STRATA_REBUILD_H
 #define STRATA_REBUILD_H
 

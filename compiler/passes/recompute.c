@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Recomputation: what the backward part reads of the forward part.
 **
 ** Kept for it are outputs of anchors, values that pass from one row kernel to

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The schedule: walks the times of slots.c and makes steps and phases of them.
 ** The graph stays as it is.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** See siblings.h.  A region is what hangs together in a slot.  It moves as a whole, so that nothing
 ** new is stored, and where that saves more reading than it keeps alive for longer.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Algebra.  Each rule is a function that looks at one node whose operands are
 ** already simple, with the identity in a comment; the first that applies wins.
 **

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** When each node runs.  Phases follow from what needs all tokens; within a phase anchors keep the
 ** order in which they were built.  Row nodes of the forward part run as late as they can, so that
 ** a whole depth read is one kernel; those of the backward part run as early as they can, so that

@@ -1,4 +1,5 @@
-/* When each node runs: the order that recompute.c and schedule.c agree on. */
+/* SPDX-License-Identifier: MIT
+** When each node runs: the order that recompute.c and schedule.c agree on. */
 #ifndef STRATA_SLOTS_H
 #define STRATA_SLOTS_H
 

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Two-phase depth reads: reads whose weights depend on no activation but their
 ** sources are computed together over the sources that they share, and each is
 ** merged with the rest of its sources by an online softmax.

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Two-phase depth reads: what the files two_phase*.c agree on.
 **
 ** A read is  h = sum over j of w_j v_j,  the v_j activations in a stack, the

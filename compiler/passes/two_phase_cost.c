@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Which reads are computed together: the cut of all reads into groups that moves
 ** least.  Counted are rows, a token's vector of D floats read or written, over
 ** the forward and the backward part, all of them in memory: reads whose shared

@@ -1,4 +1,5 @@
-/* Which depth reads share a pass over their sources: what --two-phase chooses. */
+/* SPDX-License-Identifier: MIT
+** Which depth reads share a pass over their sources: what --two-phase chooses. */
 #ifndef STRATA_TWO_PHASE_HOW_H
 #define STRATA_TWO_PHASE_HOW_H
 

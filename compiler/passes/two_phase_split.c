@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** An expression over all sources, cut to some of them.  The sources' axis is
 ** followed from the result down to the stack: what does not have it is the same
 ** for every source, parameters that have it are sliced, and the stack is one of

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What editors know of a spec's primitives: LuaCATS annotations from the op table.
 ** The constructors' follow from their tables of fields (specs/library/meta.lua).
 */

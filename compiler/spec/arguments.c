@@ -1,4 +1,5 @@
-/* What Lua code gives a primitive: numbers, axes, lists, tables of options; or what is wrong with
+/* SPDX-License-Identifier: MIT
+** What Lua code gives a primitive: numbers, axes, lists, tables of options; or what is wrong with
 ** it, in a line. */
 #include "arguments.h"
 

@@ -1,4 +1,5 @@
-/* Arguments of primitives, checked: 'what' is the primitive's name in errors. */
+/* SPDX-License-Identifier: MIT
+** Arguments of primitives, checked: 'what' is the primitive's name in errors. */
 #ifndef STRATA_ARGUMENTS_H
 #define STRATA_ARGUMENTS_H
 

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The primitives.  A pointwise row of the op table is a Lua function without
 ** further ado; the others have a row in 'structural' that says which arguments
 ** Lua code gives.  Axes are counted from 1, or from the end as -1, -2, ...

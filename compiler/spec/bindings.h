@@ -1,4 +1,5 @@
-/* The Lua functions of the structural rows of the op table. */
+/* SPDX-License-Identifier: MIT
+** The Lua functions of the structural rows of the op table. */
 #ifndef STRATA_SPEC_BINDINGS_H
 #define STRATA_SPEC_BINDINGS_H
 

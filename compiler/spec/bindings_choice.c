@@ -1,4 +1,5 @@
-/* Primitives that choose among a token's own numbers, and what experts make of the choice. */
+/* SPDX-License-Identifier: MIT
+** Primitives that choose among a token's own numbers, and what experts make of the choice. */
 #include "arguments.h"
 #include "bindings.h"
 

@@ -1,4 +1,5 @@
-/* attention and attention_lse of Lua: operands and options. */
+/* SPDX-License-Identifier: MIT
+** attention and attention_lse of Lua: operands and options. */
 #include "arguments.h"
 #include "bindings.h"
 

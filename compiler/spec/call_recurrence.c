@@ -1,4 +1,5 @@
-/* recurrence of Lua: operands and options. */
+/* SPDX-License-Identifier: MIT
+** recurrence of Lua: operands and options. */
 #include "arguments.h"
 #include "bindings.h"
 

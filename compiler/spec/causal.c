@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What a model may look at: what it predicts is for losses alone.  And whether it can go token by
 ** token: not if what it generates with sees later tokens, or
 ** chooses among them. A choice by generating(), decoding() or training() counts with what it takes

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What the library's Lua files ask of C: parameters and outputs of the graph,
 ** the facts of the model, and where the user is.  None of it can be reached
 ** from a spec.

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** specs/library/ops.md: the primitives as a spec sees them, from the op table.
 */
 #include "bindings.h"

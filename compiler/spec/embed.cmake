@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Writes files as C, a table NAME_file of Embedded (embedded.h) and NAME_count:
 #   cmake -DNAME=library -DROOT=folder -DFILES="a.lua;b.lua" -DOUT=library.inc -P embed.cmake
 set(TEXT "")

@@ -1,4 +1,5 @@
-/* Files that are part of the program (embed.cmake). */
+/* SPDX-License-Identifier: MIT
+** Files that are part of the program (embed.cmake). */
 #ifndef STRATA_EMBEDDED_H
 #define STRATA_EMBEDDED_H
 

@@ -1,4 +1,5 @@
-/* Running an exporter; see exporter.h. It is called through specs/library/export/kit.lua. */
+/* SPDX-License-Identifier: MIT
+** Running an exporter; see exporter.h. It is called through specs/library/export/kit.lua. */
 #include "exporter.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Exporters: Lua functions in the sandbox of specs, from what a spec says to another program's
 ** configuration and a plan of its tensors (specs/library/export/).
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Reading source files.  The spec's own folder is all there is: require takes
 ** plain names joined by dots, and what they resolve to must lie inside.
 */

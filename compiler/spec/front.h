@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What the files of the front end share: the state of one run, and how they
 ** fail.  Everything built belongs to the graph's arena or to the Lua state,
 ** so that Lua's error jumps leak nothing.

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Running an importer; see importer.h.  specs/library/import/kit.lua is the part of it that is
 ** written in Lua.
 */
@@ -104,6 +104,8 @@ static void push_request(lua_State *L, const ImportRequest *r) {
     set_string(L, "path", r->folder->path);
     set_string(L, "name", r->name);
     set_string(L, "tokenizer", r->tokenizer);
+    set_string(L, "residual", r->residual);
+    set_string(L, "route", r->route);
 }
 
 /* == What they return ===================================================== */

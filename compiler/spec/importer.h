@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Importers: Lua functions in the sandbox of specs, from a checkpoint's config.json and the list
 ** of its tensors to a spec's text and a plan of tensors (specs/library/importers.md).
 */
@@ -15,6 +15,7 @@ typedef struct ImportRequest {
     const char *name;               /* what is written is NAME.lua and so on, without its folder */
     const char *tokenizer;          /* what the spec says; NULL: nothing */
     bool keep;                      /* weights stay in their type */
+    const char *residual, *route;   /* Lua text that the spec has in place of its own; NULL: none */
 } ImportRequest;
 
 /* Two tensors of the folder that have to be equal. */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Recipes of importers as views of stored tensors.  A recipe is a stored tensor's name or a table
 ** { op = NAME, recipe, ... } that a function of import/kit.lua made; tables of a user's own making
 ** are checked as those are.

@@ -1,4 +1,5 @@
-/* From what an importer returned to a plan of tensors; see importer.c. */
+/* SPDX-License-Identifier: MIT
+** From what an importer returned to a plan of tensors; see importer.c. */
 #ifndef STRATA_IMPORTER_PLAN_H
 #define STRATA_IMPORTER_PLAN_H
 

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The Lua library in specs/library, embedded in the compiler.  Its chunks are
 ** named "=library/...", a user's "@path": that is how errors tell whose line
 ** is to blame.  Importers and exporters, in its folders import/ and export/, are tables of

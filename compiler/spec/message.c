@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Errors.  The line to blame is the innermost one of the user's: chunks of the
 ** library are skipped, and while the library works for something the user
 ** wrote further up (a sublayer, say), spec_call_at says where that was.  Lua's own

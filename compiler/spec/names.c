@@ -1,4 +1,5 @@
-/* What identifiers and names of parameters may be. */
+/* SPDX-License-Identifier: MIT
+** What identifiers and names of parameters may be. */
 #include "bindings.h"
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The order of a table's keys: numbers first, then strings by their bytes, then false and true.  It
 ** is made here, not in Lua, so that it costs the same instructions in whatever order Lua's hash
 ** tables, which are seeded by chance, have them.

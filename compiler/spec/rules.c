@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Rules of buffers: a training step makes of a buffer's value, and of a statistic that it summed
 ** over its tokens, a new value.  The statistic is an output of the model's graph, the new value an
 ** output of f->g that becomes a graph of its own (rules_graph).

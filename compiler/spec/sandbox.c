@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What a spec may use.  Memory: the allocator refuses beyond the limit.  Time: the hook counts
 ** instructions; what touches more than an instruction does counts as several: calls and returns
 ** by their values, strings by their bytes, blocks that grow by theirs, and sandbox_charge says

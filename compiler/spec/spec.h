@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The front end: a spec, a Lua program, becomes a graph.  Every mistake a
 ** user can make is reported here, with the line of the spec it was made on;
 ** no later part of the compiler can fail on what this accepts.
@@ -79,6 +79,13 @@ Model *spec_load_dense(const char *path, const SpecLimits *limits, Error *e);
 ** it names is until then; NULL: beside 'path'. */
 Model *spec_load_text(const char *path, const char *text, size_t size, const char *tokenizer,
                       const SpecLimits *limits, Error *e);
+
+/* What a command line says of a spec: the text of one expression that makes an object of 'kind',
+** "mixer" or "route", where the spec at 'path' is; 'option' is blamed. */
+typedef struct SpecValue {
+    const char *option, *text, *kind, *path;
+} SpecValue;
+int spec_check_value(const SpecValue *v, Error *e);
 
 /* The same in two steps: the library's part, which is most of it, before there is a spec; then one
 ** spec, whatever came of the first.  NULL: there is no memory for it, as spec_read will say. */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Tensors as Lua sees them: userdata that hold a node.  Everything a primitive
 ** needs to check its arguments is here; a shape rule that says no becomes an
 ** error naming the operands and the lines that made them.

@@ -1,4 +1,5 @@
-/* Whether parameters would share a name in files: those with a '*' in it are several tensors. */
+/* SPDX-License-Identifier: MIT
+** Whether parameters would share a name in files: those with a '*' in it are several tensors. */
 #include "fatal.h"
 #include "front.h"
 

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Tokenizers in files: a spec names one beside it, the program carries its bytes.  As require
 ** does, it stays in the spec's folder.
 */

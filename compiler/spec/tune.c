@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** How parameters are trained: what the library's train.lua asks about their names, and what it
 ** decides.
 */

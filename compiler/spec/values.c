@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Constants, and powers of tensors: what is made of primitives where Lua has a sign for it.
 */
 #include <math.h>

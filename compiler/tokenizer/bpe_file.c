@@ -1,4 +1,5 @@
-/* See bpe_file.h. */
+/* SPDX-License-Identifier: MIT
+** See bpe_file.h. */
 #include "bpe_file.h"
 
 #define CONTRACTIONS "(?i:'s|'t|'re|'ve|'m|'ll|'d)|"

@@ -1,4 +1,5 @@
-/* tokenizer.json of a vocabulary, as the packages 'tokenizers' and 'transformers' read it. */
+/* SPDX-License-Identifier: MIT
+** tokenizer.json of a vocabulary, as the packages 'tokenizers' and 'transformers' read it. */
 #ifndef STRATA_BPE_FILE_H
 #define STRATA_BPE_FILE_H
 

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** See bpe_trainer.h.  All words lie in one array of symbols, linked within a word; a pair knows
 ** its places in it, so that a merge costs what it changes.
 */

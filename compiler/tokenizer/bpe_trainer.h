@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Training of byte-level BPE (arXiv 1508.07909, of bytes): from counted words to a vocabulary.
 ** Ids: the special tokens in their order, the 256 bytes in the order of the characters that stand
 ** for them, then merges.  A merge takes the pair of neighbouring tokens that the text has most

@@ -1,4 +1,5 @@
-/* See pair_counts.h.  Queued counts are corrected when they come to the top. */
+/* SPDX-License-Identifier: MIT
+** See pair_counts.h.  Queued counts are corrected when they come to the top. */
 #include "pair_counts.h"
 
 #include <stdlib.h>

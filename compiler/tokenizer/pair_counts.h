@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Pairs of neighbouring tokens: how often each occurs, where, and which is the next to be merged:
 ** the most frequent one, among equals the one whose left token has the smaller id, then the
 ** right one's.

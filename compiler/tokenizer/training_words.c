@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** See training_words.h.  A piece ends before a letter that begins a line, behind a line that ends
 ** with something to see: there every pattern ends and begins a word, whether the text goes on or
 ** not.

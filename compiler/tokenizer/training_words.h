@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The words of training texts: what a pattern cuts them into, special tokens left out.  Texts are
 ** read piece by piece; only distinct words stay in memory.
 */

@@ -1,4 +1,5 @@
-/* See word_counts.h.  Open addressing, at most half full. */
+/* SPDX-License-Identifier: MIT
+** See word_counts.h.  Open addressing, at most half full. */
 #include "word_counts.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Distinct strings in the order in which they came, each with how often it was added: the words of
 ** a text, the tokens of a vocabulary.
 */

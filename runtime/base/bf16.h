@@ -1,4 +1,5 @@
-/* bfloat16: the upper half of a float32. */
+/* SPDX-License-Identifier: MIT
+** bfloat16: the upper half of a float32. */
 #ifndef STRATA_BF16_H
 #define STRATA_BF16_H
 

@@ -1,8 +1,10 @@
-/* Heat maps and line charts.  Cells of a row that share a shade are one rectangle. */
+/* SPDX-License-Identifier: MIT
+** Heat maps and line charts.  Cells of a row that share a shade are one rectangle. */
 #include "chart.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     LEVELS = 24,
@@ -43,40 +45,153 @@ static void draw_shade(const HeatMap *m, int level, Text *t) {
     if (open) text_add(t, "\"/>\n");
 }
 
-static void draw_numbers(const HeatMap *m, double cell, double bottom, Text *t) {
-    int across = (int)fmax(svg_tick(m->columns, 8, false), 1),
-        down = (int)fmax(svg_tick(m->rows, 8, false), 1);
-    char text[16];
-    for (int i = 0; i < m->columns; i += across) {
-        print_text(text, sizeof text, "%d", i);
-        svg_text(t, LEFT + (i + 0.5) * cell, bottom + 16, "soft", "middle", 8, text);
-    }
-    for (int i = 0; i < m->rows; i += down) {
-        print_text(text, sizeof text, "%d", i);
-        svg_text(t, LEFT - 6, TOP + (i + 0.5) * cell + 4, "soft", "end", 8, text);
-    }
-    svg_text(t, LEFT + m->columns * cell / 2, bottom + 36, "soft", "middle", 60, m->across);
-    svg_vertical(t, 14, TOP + m->rows * cell / 2, m->down);
+/* == The sentence below the pointer ======================================= */
+
+/* More cells than these, and a row has one sentence instead of one for each of its cells. */
+enum { CELLS_SAID = 1200, SHARES_SAID = 12 };
+
+static double value_at(const HeatMap *m, int r, int c) {
+    return m->value[(int64_t)r * m->columns + c];
 }
 
-void chart_heat_map(const HeatMap *m, Text *t) {
-    double cell = (double)EDGE / (m->columns > m->rows ? m->columns : m->rows),
-           bottom = TOP + m->rows * cell;
-    svg_begin(t, m->label, CHART_WIDTH, bottom + BELOW);
+static bool there(const HeatMap *m, int r, int c) {
+    return (!m->lower || c <= r) && isfinite(value_at(m, r, c));
+}
+
+static void add_name(const char *const *said, int i, Text *t) {
+    if (said) svg_escaped(t, said[i]);
+    else text_add(t, "%d", i);
+}
+
+static void say_cell(const HeatMap *m, int r, int c, Text *t) {
+    text_add(t, "<rect x=\"%d\" y=\"%d\"><title>", c, r);
+    add_name(m->row_said, r, t);
+    text_add(t, " %s ", m->verb);
+    add_name(m->column_said, c, t);
+    text_add(t, ": %.3g</title></rect>\n", value_at(m, r, c));
+}
+
+/* The column of the largest value that is smaller than 'below', or as large and further right;
+** -1: none. */
+static int next_largest(const HeatMap *m, int r, int last) {
+    double below = last < 0 ? INFINITY : fabs(value_at(m, r, last));
+    int best = -1;
+    for (int c = 0; c < m->columns; c++) {
+        double x = fabs(value_at(m, r, c));
+        if (!there(m, r, c) || !(x > 0) || x > below || (x == below && c <= last)) continue;
+        if (best < 0 || x > fabs(value_at(m, r, best))) best = c;
+    }
+    return best;
+}
+
+static void say_row(const HeatMap *m, int r, Text *t) {
+    text_add(t, "<path d=\"M0 %dh%dv1h-%dz\"><title>", r, m->columns, m->columns);
+    add_name(m->row_said, r, t);
+    text_add(t, " %s", m->verb);
+    for (int i = 0, c = next_largest(m, r, -1); c >= 0; c = next_largest(m, r, c), i++) {
+        text_add(t, i ? ", " : " ");
+        if (i == SHARES_SAID) {
+            text_add(t, "less of others");
+            break;
+        }
+        add_name(m->column, c, t);
+        text_add(t, " %.3g", value_at(m, r, c));
+    }
+    text_add(t, "</title></path>\n");
+}
+
+static void say(const HeatMap *m, Text *t) {
+    int cells = m->rows * m->columns / (m->lower ? 2 : 1);
+    for (int r = 0; m->verb && r < m->rows; r++)
+        if (cells > CELLS_SAID) say_row(m, r, t);
+        else
+            for (int c = 0; c < m->columns; c++)
+                if (there(m, r, c)) say_cell(m, r, c, t);
+}
+
+/* == Axes ================================================================= */
+
+static double cell_of(const HeatMap *m) {
+    return (double)EDGE / (m->columns > m->rows ? m->columns : m->rows);
+}
+
+static int longest(const char *const *name, int n) {
+    size_t most = 2;
+    for (int i = 0; name && i < n; i++)
+        most = strlen(name[i]) > most ? strlen(name[i]) : most;
+    return (int)most;
+}
+
+/* How many rows or columns there are from one name to the next, so that each has 'room'. */
+static int names_apart(const HeatMap *m, double room) {
+    static const int times[] = { 1, 2, 4, 5, 8, 10, 16, 20, 40, 50, 100, 200 };
+    int period = m->period > 1 ? m->period : 1, step = 1;
+    for (size_t i = 0; i < sizeof times / sizeof *times && step * cell_of(m) < room; i++)
+        step = times[i] * period;
+    return step;
+}
+
+static void draw_name(const char *const *name, int i, double x, double y, const char *anchor,
+                      Text *t) {
+    char number[16];
+    print_text(number, sizeof number, "%d", i);
+    svg_text(t, x, y, "soft", anchor, 8, name ? name[i] : number);
+}
+
+static void draw_names(const HeatMap *m, double bottom, Text *t) {
+    double cell = cell_of(m);
+    int across = names_apart(m, 7.2 * longest(m->column, m->columns) + 3),
+        down = names_apart(m, 12);
+    for (int i = 0; i < m->columns; i++) {
+        bool near = i && i <= m->lead && cell < 15; /* to the first */
+        if (!i || (!near && i >= m->lead && (i - m->lead) % across == 0))
+            draw_name(m->column, i, LEFT + (i + 0.5) * cell, bottom + 16, "middle", t);
+    }
+    int last = m->rows - 1;
+    for (int i = 0; i < m->rows; i++) {
+        bool end = i == last && m->lead > 0, near = m->lead > 0 && (last - i) * cell < 12;
+        if (end || (i % down == 0 && !near))
+            draw_name(m->row, i, LEFT - 6, TOP + (i + 0.5) * cell + 4, "end", t);
+    }
+    svg_text(t, LEFT + m->columns * cell / 2, bottom + 36, "soft", "middle", 70, m->across);
+    svg_vertical(t, 12, TOP + m->rows * cell / 2, m->down);
+}
+
+static void draw_boundaries(const HeatMap *m, Text *t) {
+    double cell = cell_of(m);
+    for (int i = 1; m->boundary && i < m->columns; i++)
+        if (m->boundary[i])
+            svg_line(t, LEFT + i * cell, TOP + (m->lower ? i - 1 : 0) * cell, LEFT + i * cell,
+                     TOP + m->rows * cell, "edge");
+}
+
+double chart_heat_height(const HeatMap *m) { return TOP + m->rows * cell_of(m) + BELOW; }
+
+void chart_heat_cells(const HeatMap *m, Text *t) {
+    double cell = cell_of(m), bottom = TOP + m->rows * cell;
     text_add(t, "<g shape-rendering=\"crispEdges\" transform=\"translate(%d %d)scale(%.5f)\">\n",
              LEFT, TOP, cell);
     for (int level = -LEVELS; level <= LEVELS; level++)
         if (level) draw_shade(m, level, t);
-    text_add(t, "</g>\n<path class=\"line\" d=\"M%d %dv%.1fh%.1f\"/>\n", LEFT, TOP, m->rows * cell,
+    text_add(t, "</g>\n");
+    draw_boundaries(m, t);
+    text_add(t, "<path class=\"line\" d=\"M%d %dv%.1fh%.1f\"/>\n", LEFT, TOP, m->rows * cell,
              m->columns * cell);
-    draw_numbers(m, cell, bottom, t);
+    draw_names(m, bottom, t);
+    text_add(t, "<g class=\"said\" transform=\"translate(%d %d)scale(%.5f)\">\n", LEFT, TOP, cell);
+    say(m, t);
+    text_add(t, "</g>\n");
+}
+
+void chart_heat_map(const HeatMap *m, Text *t) {
+    svg_begin(t, m->label, CHART_WIDTH, chart_heat_height(m));
+    chart_heat_cells(m, t);
     text_add(t, "</svg>\n");
 }
 
-void chart_scale(double scale, bool root, Text *t) {
+void chart_scale_bar(double scale, bool root, Text *t) {
     double width = (double)EDGE / (2 * LEVELS + 1);
     char number[32];
-    svg_begin(t, "colour scale", CHART_WIDTH, 36);
     for (int i = -LEVELS; i <= LEVELS; i++)
         text_add(t,
                  "<rect x=\"%.2f\" y=\"2\" width=\"%.2f\" height=\"12\" class=\"c%d\" "
@@ -88,6 +203,11 @@ void chart_scale(double scale, bool root, Text *t) {
         svg_text(t, LEFT + width * (LEVELS + 0.5 + i * LEVELS / 2.0), 30, "soft", "middle", 20,
                  number);
     }
+}
+
+void chart_scale(double scale, bool root, Text *t) {
+    svg_begin(t, "colour scale", CHART_WIDTH, 36);
+    chart_scale_bar(scale, root, t);
     text_add(t, "</svg>\n");
 }
 
@@ -105,9 +225,9 @@ static AxisRange range_of(const LineChart *c) {
             if (isfinite(y)) r.low = fmin(r.low, y), r.high = fmax(r.high, y);
         }
     if (!(r.low <= r.high)) r = (AxisRange){ 0, 1 };
-    if (c->zero) r.low = fmin(r.low, 0);
+    if (c->zero || c->bars) r.low = fmin(r.low, 0), r.high = fmax(r.high, 0);
     double margin = fmax(0.05 * (r.high - r.low), 1e-9 + 1e-3 * fabs(r.high));
-    if (!c->zero || r.low < 0) r.low -= margin;
+    if ((!c->zero && !c->bars) || r.low < 0) r.low -= margin;
     r.high += margin;
     return r;
 }
@@ -121,7 +241,9 @@ static double height(AxisRange r, double y) { return TOP + TALL * (r.high - y) /
 static void draw_axes(const LineChart *c, AxisRange r, Text *t) {
     double up = svg_tick(r.high - r.low, 6, false);
     int across = (int)fmax(svg_tick(c->count, 8, false), 1);
+    double room = (double)(RIGHT - LEFT) / c->count;
     char text[32];
+    if (c->item) across = (int)ceil((7 * longest(c->item, c->count) + 4) / room);
     for (double y = up * ceil(r.low / up); y <= r.high; y += up) {
         print_text(text, sizeof text, "%.4g", fabs(y) < up * 1e-6 ? 0 : y);
         svg_line(t, LEFT, height(r, y), RIGHT, height(r, y), "line");
@@ -129,18 +251,42 @@ static void draw_axes(const LineChart *c, AxisRange r, Text *t) {
     }
     for (int i = 0; i < c->count; i += across) {
         print_text(text, sizeof text, "%d", i);
+        if (c->item) print_text(text, sizeof text, "%.31s", c->item[i]);
         svg_line(t, place(c, i), TOP + TALL, place(c, i), TOP + TALL + 5, "flow");
-        svg_text(t, place(c, i), TOP + TALL + 19, "soft", "middle", 12, text);
+        svg_text(t, place(c, i), TOP + TALL + 19, "soft", "middle", 24, text);
     }
     svg_line(t, LEFT, TOP + TALL, RIGHT, TOP + TALL, "flow");
     svg_text(t, (LEFT + RIGHT) / 2.0, TOP + TALL + 38, "soft", "middle", 60, c->across);
     svg_vertical(t, 14, TOP + TALL / 2.0, c->up);
 }
 
+static void say_item(const LineChart *c, int s, int i, Text *t) {
+    text_add(t, "<title>");
+    if (c->nseries > 1) svg_escaped(t, c->name[s]), text_add(t, ", ");
+    if (c->item) svg_escaped(t, c->item[i]);
+    else text_add(t, "%d", i);
+    text_add(t, ": %.5g</title>", c->series[s][i]);
+}
+
+static const int series_colour[] = { 5, 0, 2, 3 };
+
+/* Series side by side, four fifths of an item's room together. */
+static void draw_bars(const LineChart *c, int s, AxisRange r, Text *t) {
+    double room = (double)(RIGHT - LEFT) / c->count, width = 0.8 * room / c->nseries;
+    for (int i = 0; i < c->count; i++) {
+        double y = c->series[s][i], x = place(c, i) - 0.4 * room + s * width;
+        if (!isfinite(y)) continue;
+        text_add(t, "<rect class=\"c%d\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\">",
+                 series_colour[s % 4], x, height(r, fmax(y, 0)), fmax(0.92 * width, 0.5),
+                 fabs(height(r, y) - height(r, 0)));
+        say_item(c, s, i, t);
+        text_add(t, "</rect>\n");
+    }
+}
+
 static void draw_series(const LineChart *c, int s, AxisRange r, Text *t) {
-    static const int colour[] = { 5, 0, 2, 3 };
     const double *y = c->series[s];
-    int class = colour[s % 4];
+    int class = series_colour[s % 4];
     text_add(t, "<path fill=\"none\" style=\"stroke:var(--c%d);stroke-width:1.8\"%s d=\"", class,
              s ? " stroke-dasharray=\"6 3\"" : "");
     for (int i = 0; i < c->count; i++)
@@ -149,19 +295,19 @@ static void draw_series(const LineChart *c, int s, AxisRange r, Text *t) {
                      height(r, y[i]));
     text_add(t, "\"/>\n");
     for (int i = 0; i < c->count; i++)
-        if (isfinite(y[i]))
-            text_add(t,
-                     "<circle class=\"c%d\" r=\"2.6\" cx=\"%.1f\" cy=\"%.1f\"><title>%d: "
-                     "%.5g</title></circle>\n",
-                     class, place(c, i), height(r, y[i]), i, y[i]);
+        if (isfinite(y[i])) {
+            text_add(t, "<circle class=\"c%d\" r=\"2.6\" cx=\"%.1f\" cy=\"%.1f\">", class,
+                     place(c, i), height(r, y[i]));
+            say_item(c, s, i, t);
+            text_add(t, "</circle>\n");
+        }
 }
 
 /* Names stand below, each with a piece of its line. */
-static void draw_names(const LineChart *c, Text *t) {
-    static const int colour[] = { 5, 0, 2, 3 };
+static void draw_keys(const LineChart *c, Text *t) {
     double x = LEFT;
     for (int s = 0; c->nseries > 1 && s < c->nseries; s++)
-        x = svg_key(t, x, TOP + TALL + BELOW + 14, colour[s % 4], c->name[s]);
+        x = svg_key(t, x, TOP + TALL + BELOW + 14, series_colour[s % 4], c->name[s]);
 }
 
 void chart_lines(const LineChart *c, Text *t) {
@@ -169,7 +315,9 @@ void chart_lines(const LineChart *c, Text *t) {
     svg_begin(t, c->label, CHART_WIDTH, TOP + TALL + BELOW + (c->nseries > 1 ? 24 : 0));
     draw_axes(c, r, t);
     for (int s = c->nseries; s-- > 0;)
-        draw_series(c, s, r, t);
-    draw_names(c, t);
+        if (c->bars) draw_bars(c, s, r, t);
+        else draw_series(c, s, r, t);
+    if (r.low < 0) svg_line(t, LEFT, height(r, 0), RIGHT, height(r, 0), "flow");
+    draw_keys(c, t);
     text_add(t, "</svg>\n");
 }

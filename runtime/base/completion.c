@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Completion scripts for bash, zsh and fish, from a table: commands, their options,
 ** and the words of choices; files where an option takes one.
 */

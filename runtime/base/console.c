@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Results for people and for programs that read standard output; see console.h.
 */
 #include "console.h"

@@ -1,4 +1,5 @@
-/* Standard output, and numbers as people read them. */
+/* SPDX-License-Identifier: MIT
+** Standard output, and numbers as people read them. */
 #ifndef STRATA_CONSOLE_H
 #define STRATA_CONSOLE_H
 

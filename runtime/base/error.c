@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Errors and numbers as text; see error.h.
 ** The C locale is asked for around every conversion, so that a program that has
 ** called setlocale still reads and writes decimal points.

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Errors and numbers as text.
 ** One style for everything in the runtime that can fail: it returns a status
 ** (0, or the exit status that the failure means) and describes the failure in

@@ -1,4 +1,5 @@
-/* What may go to a terminal, and how the rest is written; see escape.h. */
+/* SPDX-License-Identifier: MIT
+** What may go to a terminal, and how the rest is written; see escape.h. */
 #include "escape.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Text that others wrote, on its way to a terminal or a log: what could drive a terminal or
 ** hide what is there is made visible.  That is control characters (DEL and C1 included), marks
 ** of format and direction, separators of lines, and bytes that are no UTF-8.

@@ -1,4 +1,5 @@
-/* float16 (IEEE binary16): every one of them is a float32. */
+/* SPDX-License-Identifier: MIT
+** float16 (IEEE binary16): every one of them is a float32. */
 #ifndef STRATA_F16_H
 #define STRATA_F16_H
 

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Limits of the readers of files, in one place because --help names them all.
 */
 #ifndef STRATA_FILE_LIMITS_H

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Atomic output and checked input; see files.h.
 ** Everything about an output happens relative to its folder, opened once, so that
 ** neither chdir nor a folder that is renamed meanwhile sends it elsewhere.

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Input and output files.
 ** Output appears whole or not at all: it is written to PATH.strata-tmp (created
 ** new, locked while a process writes it; one left by a killed process is replaced),

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** SHA-256 (FIPS 180-4) and XXH64.
 */
 #include "hash.h"

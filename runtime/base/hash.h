@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Two hashes: SHA-256 identifies data (FIPS 180-4), XXH64 guards checkpoints
 ** against damage at memory speed.  Both take their input in pieces of any size.
 */

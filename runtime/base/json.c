@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The strict JSON reader of json.h: a recursive descent that decodes in place.
 ** A decoded string is never longer than its text, and its NUL goes where the closing
 ** quote was; a number moves one byte to the left, over the sign or blank before it that

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** JSON, strictly: a reader for untrusted text and a writer.
 ** The reader accepts RFC 8259 and nothing else: UTF-8 checked, depth at most
 ** JSON_DEPTH, no key twice in an object at any level, no NUL in strings, at most

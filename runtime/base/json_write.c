@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** A text that grows, and JSON written into it; see json.h.
 ** The first failed allocation empties the text and makes every later addition nothing.
 */

@@ -1,4 +1,5 @@
-/* Distances of words, and the nearest of several. */
+/* SPDX-License-Identifier: MIT
+** Distances of words, and the nearest of several. */
 #include "nearest.h"
 
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* Names that somebody may have meant. */
+/* SPDX-License-Identifier: MIT
+** Names that somebody may have meant. */
 #ifndef STRATA_NEAREST_H
 #define STRATA_NEAREST_H
 

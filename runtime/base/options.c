@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Parsing of a command line by a table.  Strict: numbers are whole words in their
 ** range, an unknown option is an error that names the nearest known one.
 **   --name VALUE, --name=VALUE; -n VALUE; FILES takes all words up to the next option

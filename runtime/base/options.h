@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Command lines from tables: the compiler has one, the programs that it builds have
 ** another.  Parsing, messages, --help and completions read the table; it says all that
 ** differs between the two.
@@ -48,7 +48,7 @@ typedef struct OptionRow {
     const char *help;
 } OptionRow;
 
-enum { OPTIONS_MOST = 64, COMMANDS_MOST = 32 };
+enum { OPTIONS_MOST = 80, COMMANDS_MOST = 32 };
 
 typedef struct OptionTable {
     const char *title;   /* in front of messages; "": nothing */

@@ -1,4 +1,5 @@
-/* --help, from a table. */
+/* SPDX-License-Identifier: MIT
+** --help, from a table. */
 #include "options.h"
 
 /* Columns of UTF-8 text, one a character: enough for these tables. */

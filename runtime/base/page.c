@@ -1,4 +1,5 @@
-/* See page.h. */
+/* SPDX-License-Identifier: MIT
+** See page.h. */
 #include "page.h"
 
 #include "svg.h"
@@ -18,6 +19,7 @@ static const char common[] =
     ".figures{display:grid;gap:24px;"
     "grid-template-columns:repeat(auto-fill,minmax(min(100%,400px),1fr))}"
     "figure{margin:0;min-width:0;max-width:640px}figcaption{font-weight:600;overflow-wrap:anywhere}"
+    ".scale{max-width:430px;margin:.6em 0}"
     "figcaption span{display:block;font-weight:400;font-size:.85em}summary{cursor:pointer}";
 
 void page_open(Text *t) {

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** HTML pages that need nothing else: style and pictures inside, no script, no network, light and
 ** dark. Their width follows the window; tables scroll in a box of their own. What comes from specs
 ** or the command line goes through svg_escaped (svg.h).

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Philox4x32-10 (Salmon et al., 2011): four random words of a counter and a key.  A header of its
 ** own, for models as well as the programs around them.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Philox4x32-10 (Salmon et al., 2011) and what is drawn from it.
 ** The counter's four words keep the uses apart: data has a small attempt number in the
 ** last word, sampling and training tags, initial values a 64-bit hash of the name in the last two.
@@ -112,4 +112,20 @@ void random_even(uint64_t seed, uint64_t stream, Evenly line, int64_t first, int
         int64_t at = (int64_t)place;
         out[i] = (float)(line.at[at] + (place - (double)at) * (line.at[at + 1] - line.at[at]));
     }
+}
+
+/* == Parameters =========================================================== */
+
+void random_initial(const InitialValues *x, uint64_t seed, const char *name, int64_t first,
+                    int64_t count, float *out) {
+    if (x->kind == 1) {
+        random_normal(seed, random_stream(name), first, count, x->value, out);
+        return;
+    }
+    if (x->kind == 3) {
+        random_even(seed, random_stream(name), (Evenly){ x->list, x->points }, first, count, out);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++)
+        out[i] = (float)(x->kind == 2 ? x->list[first + i] : x->value);
 }

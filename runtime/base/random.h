@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Random numbers by counting: Philox4x32-10.  There is no state to save or to
 ** share: a number is a function of its key and counter, the same on every machine,
 ** in any order, on any thread.  Normal deviates use additions, products, divisions
@@ -35,5 +35,18 @@ void random_even(uint64_t seed, uint64_t stream, Evenly line, int64_t first, int
 
 /* The stream of a parameter: a hash of its name. */
 uint64_t random_stream(const char *name);
+
+/* How a parameter begins.  kind 0: all 'value'; 1: normal, deviation 'value'; 2: 'list', a value
+** each; 3: where random places fall on the line through the first 'points' of 'list'. */
+typedef struct InitialValues {
+    int32_t kind;
+    double value;
+    const double *list;
+    int64_t points;
+} InitialValues;
+
+/* Values [first, first + count) of a parameter of that name. */
+void random_initial(const InitialValues *x, uint64_t seed, const char *name, int64_t first,
+                    int64_t count, float *out);
 
 #endif

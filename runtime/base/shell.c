@@ -1,4 +1,5 @@
-/* See shell.h. */
+/* SPDX-License-Identifier: MIT
+** See shell.h. */
 #include "shell.h"
 
 #include <string.h>

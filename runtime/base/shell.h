@@ -1,4 +1,5 @@
-/* Words of a command line that people copy into a shell. */
+/* SPDX-License-Identifier: MIT
+** Words of a command line that people copy into a shell. */
 #ifndef STRATA_SHELL_H
 #define STRATA_SHELL_H
 

@@ -1,4 +1,5 @@
-/* See svg.h.  Colours after Okabe and Ito, lighter ones where the page is dark. */
+/* SPDX-License-Identifier: MIT
+** See svg.h.  Colours after Okabe and Ito, lighter ones where the page is dark. */
 #include "svg.h"
 
 #include "escape.h"
@@ -19,21 +20,25 @@
 #define COLOURS(page, ink, soft, line, box, c0, c1, c2, c3, c4, c5)                                \
     "svg{background:" page "}.page{fill:" page "}.ink,.title,.name{fill:" ink                      \
     "}.soft,.mono,.tip{fill:" soft "}"                                                             \
-    ".line,.group{stroke:" line "}.flow{stroke:" soft "}.box{fill:" box ";stroke:" line            \
+    ".line,.group{stroke:" line "}.flow,.edge{stroke:" soft "}.box{fill:" box ";stroke:" line      \
     "}.tall{stroke:" page "}"                                                                      \
     ".c0{fill:" c0 "}.c1{fill:" c1 "}.c2{fill:" c2 "}.c3{fill:" c3 "}.c4{fill:" c4 "}.c5{fill:" c5 \
     "}"                                                                                            \
     ".s0{stroke:" c0 "}.s1{stroke:" c1 "}.s2{stroke:" c2 "}.s3{stroke:" c3 "}.s4{stroke:" c4       \
     "}.s5{stroke:" c5 "}.plain{stroke:" soft "}"
-#define SHAPES                                                                                \
-    ".soft{font-size:12px}.title{font-weight:600;font-size:16px}.mono{font:12px "             \
-    "ui-monospace,monospace}.name{font-weight:600}"                                           \
-    ".line,.flow,.group{fill:none}.flow{stroke-width:1.2}.curve{fill:none;stroke-width:1.8}." \
-    "group{stroke-dasharray:4 3}.tall{stroke-width:.3}" WITH(                                 \
+#define SHAPES                                                                    \
+    ".soft{font-size:12px}.title{font-weight:600;font-size:16px}.mono{font:12px " \
+    "ui-monospace,monospace}.name{font-weight:600}"                               \
+    ".line,.flow,.group,.edge{fill:none}.flow{stroke-width:1.2}"                  \
+    ".edge{stroke-dasharray:3 2}.curve{fill:none;stroke-width:1.8}"               \
+    ".said *{fill-opacity:0}.said rect{width:1px;height:1px}"                     \
+    ".group{stroke-dasharray:4 3}.tall{stroke-width:.3}" WITH(                    \
         COLOURS, LIGHT) "@media(prefers-color-scheme:dark){" WITH(COLOURS, DARK) "}"
 
-static const char style[] = "svg{width:100%;max-width:1100px;height:auto;display:block;margin:auto;"
-                            "color-scheme:light dark;font:14px system-ui,sans-serif}" SHAPES;
+/* Narrower windows scroll: smaller letters cannot be read. */
+static const char style[] =
+    "svg{width:100%;min-width:600px;max-width:1100px;height:auto;display:block;margin:auto;"
+    "color-scheme:light dark;font:14px system-ui,sans-serif}" SHAPES;
 
 /* A page is for browsers: what is no picture takes its colours from these. */
 #define VARIABLES(page, ink, soft, line, box, c0, c1, c2, c3, c4, c5)                            \

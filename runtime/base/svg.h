@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Pictures: self-contained SVG, 640 units wide, readable from 400 pixels on, light
 ** and dark by prefers-color-scheme.  Colours are classes: c0 ... c5 for kinds of
 ** things (told apart by the colour-blind too), ink, soft, line and box for the rest; curves

@@ -1,4 +1,5 @@
-/* Matching goes back to the last '*' only: what earlier ones matched can stay as it is. */
+/* SPDX-License-Identifier: MIT
+** Matching goes back to the last '*' only: what earlier ones matched can stay as it is. */
 #include "wildcard.h"
 
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Patterns of names: '*' matches any bytes, dots included, or none; '?' one byte; everything else
 ** itself.
 */

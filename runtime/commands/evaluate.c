@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Evaluation of a data set, and the command eval.  The sum runs over tokens in
 ** their order, in double: it depends on neither threads nor batch.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Mean loss over a text: sequential windows, every token but the first predicted once.
 */
 #ifndef STRATA_EVALUATE_H

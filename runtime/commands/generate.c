@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The command generate: a prompt is read in one call, then token after token is drawn,
 ** written and fed back.  Standard output gets the continuation only; on a terminal the
 ** prompt is shown before it.  A reader that goes away ends it quietly.

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The command info: what the program is, from the model's descriptor alone.
 */
 #include "program_tokenizer.h"

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The commands logits and gradients: tokens from a file, results to a file.
 ** logits works on groups of sequences, so that the scratch memory does not grow with
 ** the file; a sequence's bits do not depend on its group.

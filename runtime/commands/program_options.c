@@ -1,4 +1,5 @@
-/* The table of program_options.def, and what --help of a program ends with. */
+/* SPDX-License-Identifier: MIT
+** The table of program_options.def, and what --help of a program ends with. */
 #include "program_options.h"
 
 #include "documents.h"

@@ -1,4 +1,5 @@
-/* The command line of the programs that strata builds: the table's names. */
+/* SPDX-License-Identifier: MIT
+** The command line of the programs that strata builds: the table's names. */
 #ifndef STRATA_PROGRAM_OPTIONS_H
 #define STRATA_PROGRAM_OPTIONS_H
 

@@ -1,4 +1,5 @@
-/* See program_tokenizer.h. */
+/* SPDX-License-Identifier: MIT
+** See program_tokenizer.h. */
 #include "program_tokenizer.h"
 
 #include <stdlib.h>

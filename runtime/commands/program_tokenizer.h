@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What a program reads text with: the file of --tokenizer, else the file that its spec names, which
 ** it carries, else the kind that the spec names.
 */

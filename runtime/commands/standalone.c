@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** strata_main: finds the command, runs it, turns its status into an exit status and
 ** its error into lines on standard error.  Nothing else exits or prints errors.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The standalone program around one compiled model: what its commands share.
 ** Each command is a function of its own file; it returns a status and describes a
 ** failure in the Error, and prints results only.

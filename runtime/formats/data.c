@@ -1,4 +1,5 @@
-/* Data as tokens: parts, reading, windows of evaluation; see data.h. */
+/* SPDX-License-Identifier: MIT
+** Data as tokens: parts, reading, windows of evaluation; see data.h. */
 #include "data.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Training and evaluation data as tokens.
 **   data_files.h   words to files: folders, weights, what a file is
 **   documents.h    texts and JSON lines to documents

@@ -1,4 +1,5 @@
-/* Words to files; see data_files.h. */
+/* SPDX-License-Identifier: MIT
+** Words to files; see data_files.h. */
 #include "data_files.h"
 
 #include <dirent.h>

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The files that --data, --val and the words of strata tokens name: what is looked at before a
 ** token is made of them.
 **   A word is a file, or a folder: all files below it, in the order of their names (bytes are

@@ -1,4 +1,5 @@
-/* What data is known by; see data_files.h. */
+/* SPDX-License-Identifier: MIT
+** What data is known by; see data_files.h. */
 #include "data_files.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* See data_order.h. */
+/* SPDX-License-Identifier: MIT
+** See data_order.h. */
 #include "data_order.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Which tokens a batch has: a pure function of (step, row), so that there is nothing to save, and
 ** nothing that depends on threads or on resuming.
 **   random       a window from a token that is drawn uniformly, by Philox(data seed, step, row)

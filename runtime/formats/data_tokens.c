@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Files to tokens.  What is made of texts goes to one store, in memory while it is little; token
 ** files, and texts whose bytes are their ids, stay where they are once they are more than that.
 */

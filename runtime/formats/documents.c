@@ -1,4 +1,5 @@
-/* See documents.h. */
+/* SPDX-License-Identifier: MIT
+** See documents.h. */
 #include "documents.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The documents of a file, in pieces that are never the whole file.
 ** A text is one document; pieces end at whole characters and, where there are any, before a line
 ** break that a letter is in front of: what tokenizers join does not reach over it.  A JSON line is

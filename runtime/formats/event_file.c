@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The format: records of length, its checksum, bytes, their checksum (masked CRC-32C,
 ** little endian); the bytes are Event messages of TensorFlow's event.proto.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Event files for TensorBoard: scalars by step.  A run that is resumed writes a file
 ** of its own into the same folder; its first event says at which step it goes on, so
 ** that the reader leaves out what an earlier file has beyond.

@@ -1,4 +1,5 @@
-/* JSON Lines; see jsonl.h. */
+/* SPDX-License-Identifier: MIT
+** JSON Lines; see jsonl.h. */
 #include "jsonl.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** JSON Lines: a JSON value a line, read one after another, never the file at once.
 ** Lines that hold nothing but blanks are passed over; they count as lines.
 */

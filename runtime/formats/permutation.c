@@ -1,4 +1,5 @@
-/* See permutation.h. */
+/* SPDX-License-Identifier: MIT
+** See permutation.h. */
 #include "permutation.h"
 
 #include "philox.h"

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** A permutation of 0 … n-1 that is computed and not stored: a Feistel network of twelve rounds
 ** (with six, those of few numbers are uneven) on the even number of bits that n - 1 fits in, its
 ** round function Philox; what falls beyond n goes through it again until it does not (cycle

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The safetensors reader: opening and checking.  The checks, in order:
 **   S1  the file holds 8 bytes of length, and the header that they announce
 **   S2  the header is at most SAFETENSORS_HEADER bytes and begins with '{'

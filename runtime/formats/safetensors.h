@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** safetensors: 8 bytes of header length, a JSON header, tensor data.
 ** The reader trusts nothing: everything in the header is checked before anything is
 ** allocated by it, on a private copy; data is read with pread, so a file that shrinks

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** How the header of a file with a checksum begins; shared by reader and writer.
 ** The checksum is the XXH64 of the whole file with zeros in place of its digits.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Tensor data, converted while it is read, a piece at a time.
 ** Files are little-endian, and so is every machine that this is built for.
 */

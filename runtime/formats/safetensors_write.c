@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The safetensors writer: equal lists give equal bytes.
 ** The data starts on a multiple of 64 bytes, and wider elements come first, so that a
 ** reader may map the file and use it in place.

@@ -1,4 +1,5 @@
-/* The header of token files; see token_file.h. */
+/* SPDX-License-Identifier: MIT
+** The header of token files; see token_file.h. */
 #include "token_file.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Token files: the ids of a text behind a header of 256 int32, as llm.c has them, so that both read
 ** each other's.  All numbers are little-endian.
 **   [0] magic, [1] version   20240520 and 1: ids of 16 bits; 20240801 and 7: ids of 32 bits

@@ -1,4 +1,5 @@
-/* See token_store.h. */
+/* SPDX-License-Identifier: MIT
+** See token_store.h. */
 #include "token_store.h"
 
 #include <errno.h>

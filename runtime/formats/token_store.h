@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Ids of tokens that are too many for memory: a store is read in pieces, anywhere.
 ** Its ids lie in memory while they are few, then in a temporary file without a name (in $TMPDIR,
 ** else /var/tmp), which is gone when the process is; or they are those of a user's file, read where

@@ -1,4 +1,5 @@
-/* Tokenizers, whatever their kind; see tokenizer.h. */
+/* SPDX-License-Identifier: MIT
+** Tokenizers, whatever their kind; see tokenizer.h. */
 #include "tokenizer.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Text to token ids and back.
 **   bytes   256 ids, one per byte
 **   chars   0 pad, 1 unknown, 2 begin, 3 end, then the characters (code points) of the

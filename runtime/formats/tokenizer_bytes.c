@@ -1,4 +1,5 @@
-/* The tokenizer 'bytes': an id is a byte. */
+/* SPDX-License-Identifier: MIT
+** The tokenizer 'bytes': an id is a byte. */
 #include "tokenizer.h"
 
 static int enough(Tokenizer *t, int64_t vocab, Error *e) {

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The tokenizer 'chars': an id is a character, a code point.
 ** It finds an id by two small tables: pages of 256 code points, of which only those
 ** with a known character exist; page 0 of 'id' is the one where all are unknown.

@@ -1,4 +1,5 @@
-/* Which of the formats a file is; see tokenizer_file.h. */
+/* SPDX-License-Identifier: MIT
+** Which of the formats a file is; see tokenizer_file.h. */
 #include "tokenizer_file.h"
 
 #include <stdlib.h>

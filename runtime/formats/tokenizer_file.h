@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Tokenizers in files of other programs.  Which of them a file is, its content says:
 **   tokenizer.json   byte-level BPE (GPT-2, Llama 3, Qwen) and BPE of characters with byte
 **                    fallback (Llama 2), as the package 'tokenizers' writes them

@@ -1,4 +1,5 @@
-/* See tokenizer_identity.h. */
+/* SPDX-License-Identifier: MIT
+** See tokenizer_identity.h. */
 #include "tokenizer_identity.h"
 
 #include <string.h>

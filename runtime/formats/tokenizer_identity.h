@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Which tokenizer's file it is: weights that were trained with one say so in their metadata, as
 ** "tokenizer", its name, and "tokenizer_sha256".
 */

@@ -1,4 +1,5 @@
-/* UTF-8, one sequence at a time: utf8proc's reading, and what its table says of a beginning. */
+/* SPDX-License-Identifier: MIT
+** UTF-8, one sequence at a time: utf8proc's reading, and what its table says of a beginning. */
 #include "utf8.h"
 
 #include <utf8proc.h>

@@ -1,4 +1,5 @@
-/* UTF-8, one sequence at a time. */
+/* SPDX-License-Identifier: MIT
+** UTF-8, one sequence at a time. */
 #ifndef STRATA_UTF8_H
 #define STRATA_UTF8_H
 

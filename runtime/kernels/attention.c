@@ -1,4 +1,5 @@
-/* Forward attention: its scratch, its tasks, and those of problems that nothing shapes. */
+/* SPDX-License-Identifier: MIT
+** Forward attention: its scratch, its tasks, and those of problems that nothing shapes. */
 #define SHAPED 0
 #include "attention_forward.h"
 

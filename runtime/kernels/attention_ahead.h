@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Rows that attention needs soon, asked for little by little between its products: all at once they
 ** would wait for each other, and what is at hand would wait for them.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Attention, backward: probabilities are recomputed tile by tile from the
 ** log-sum-exp that the forward pass kept; no buffer grows with time squared.
 **

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Backward attention with products of pairs: what attention_back.h does for a block of queries and
 ** a tile of keys.  Scores become rows and pairs at once, so that a panel's are the only ones near.
 */

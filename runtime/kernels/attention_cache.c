@@ -1,4 +1,5 @@
-/* Rows of new keys and values become rows of caches. */
+/* SPDX-License-Identifier: MIT
+** Rows of new keys and values become rows of caches. */
 #include "attention_tile.h"
 
 /* What a cache keeps of a finished row. */

@@ -1,6 +1,231 @@
-/* Attention of a few queries to a cache, of problems whose scores are shaped. */
-#define SHAPED 1
+/* SPDX-License-Identifier: MIT
+** Attention of a few queries to a cache, of problems whose scores are shaped.
+**
+** Heads of a group, of latents all there are, see the same keys: what they multiply are matrices.
+** A tile of keys stays in the second-level cache while it meets all rows of the task, some of its
+** keys at a time in the first-level cache, ROWS_TOGETHER rows at a time in registers; then its
+** values do, some columns at a time.  The next tile's keys are asked for meanwhile.
+*/
 #include "attention_few.h"
+#include "row_parts.h"
+
+/* KEYS_ONCE keys, or VECTORS_ONCE vectors of values, meet ROWS_TOGETHER rows in registers; floats
+** of keys that stay in the first-level cache, and in the second. */
+#if LANES == 16
+enum { ROWS_TOGETHER = 4 };
+#define TOGETHER_CASES(X) X(1) X(2) X(3) X(4)
+#else
+enum { ROWS_TOGETHER = 3 };
+#define TOGETHER_CASES(X) X(1) X(2) X(3)
+#endif
+enum { KEYS_ONCE = 4, VECTORS_ONCE = 4 };
+enum { NEAR_FLOATS = 4608, TILE_FLOATS = 36864 };
+
+/* The next tile, asked for evenly while this one works: a line, or two, and 'pace' floats further
+** for each step. */
+typedef struct Soon {
+    const float *at;
+    int64_t pace;
+} Soon;
+
+enum { LINES_ONCE = 3 };
+
+INLINE void ask(Soon *x) {
+    UNROLL for (int i = 0; i < LINES_ONCE; i++) if (x->pace > i * LINE_FLOATS)
+        __builtin_prefetch(x->at + i * LINE_FLOATS, 0, 2);
+    x->at += x->pace;
+}
+
+/* Rows of one token, which see keys from..from+n-1 of the tile at work. */
+typedef struct Group {
+    Row *row;
+    float *s; /* [count][TILE] */
+    int64_t count, from, n;
+} Group;
+
+typedef struct FewTask {
+    const Attention *a;
+    const KeySource *source;
+    int64_t query; /* row of the sequence's query 0 */
+    Group group[ROWS_ONCE];
+    int64_t groups;
+    Soon soon;
+} FewTask;
+
+/* Numbers of keys in whole KEYS_ONCE of which this many floats, at most, are a cache's. */
+INLINE int64_t keys_in(int64_t floats, int64_t d, int64_t most) {
+    return max64(KEYS_ONCE, min64(most, floats / d / KEYS_ONCE * KEYS_ONCE));
+}
+
+/* Floats e ... of 'count' rows and 'keys' keys, both constants where inlined, join their chains;
+** 'part': the keys have 'width' < LANES of them. */
+INLINE void multiply_step(const int count, const int keys, const int part, const Row *row,
+                          const float *k, int64_t d, int64_t e, V acc[][KEYS_ONCE]) {
+    V q[ROWS_TOGETHER];
+    UNROLL for (int r = 0; r < count; r++) q[r] = v_load(row[r].q + e);
+    UNROLL for (int i = 0; i < keys; i++) {
+        const float *at = k + i * d + e;
+        V key = part ? v_load_part(at, d - e) : v_load(at);
+        UNROLL for (int r = 0; r < count; r++) acc[r][i] = v_fma(q[r], key, acc[r][i]);
+    }
+}
+
+/* s[row][key] = row . key: a vector of chains, whose lanes are added in one order. */
+INLINE void scores_of(const int count, const int keys, int64_t d, const Row *row, const float *k,
+                      float *s, Soon *soon) {
+    enum { ROWS_SUMMED = LANES / KEYS_ONCE };
+    V acc[ROWS_TOGETHER][KEYS_ONCE];
+    int64_t e = 0;
+    UNROLL for (int r = 0; r < ROWS_TOGETHER; r++) UNROLL for (int i = 0; i < KEYS_ONCE; i++)
+        acc[r][i] = v_zero();
+    for (; e + LANES <= d; e += LANES) {
+        ask(soon);
+        multiply_step(count, keys, 0, row, k, d, e, acc);
+    }
+    if (e < d) multiply_step(count, keys, 1, row, k, d, e, acc);
+    UNROLL for (int first = 0; first < count; first += ROWS_SUMMED) {
+        V x[LANES];
+        float sum[LANES];
+        UNROLL for (int i = 0; i < LANES; i++) {
+            int r = first + i / KEYS_ONCE;
+            x[i] = r < count ? acc[r][i % KEYS_ONCE] : v_zero();
+        }
+        v_store(sum, sums_of(x));
+        UNROLL for (int i = 0; i < LANES; i++) {
+            int r = first + i / KEYS_ONCE;
+            if (r < count && i % KEYS_ONCE < keys) s[r * TILE + i % KEYS_ONCE] = sum[i];
+        }
+    }
+}
+
+INLINE void scores_of_rows(const int count, int64_t n, int64_t d, const Row *row, const float *k,
+                           float *s, Soon *soon) {
+    int64_t j = 0;
+    Soon x = *soon;
+    for (; j + KEYS_ONCE <= n; j += KEYS_ONCE)
+        scores_of(count, KEYS_ONCE, d, row, k + j * d, s + j, &x);
+    for (; j < n; j++)
+        scores_of(count, 1, d, row, k + j * d, s + j, &x);
+    *soon = x;
+}
+
+/* VECTORS_ONCE vectors of o = o * alpha + sum over n keys of s[j] v[j], of each row. */
+INLINE void mix_of_rows(const int count, int64_t n, const float *s, const float *v, int64_t ldv,
+                        const Row *row, int64_t e, Soon *soon) {
+    Soon x = *soon;
+    V acc[ROWS_TOGETHER][VECTORS_ONCE];
+    UNROLL for (int r = 0; r < count; r++) UNROLL for (int c = 0; c < VECTORS_ONCE; c++)
+        acc[r][c] = v_load(row[r].o + e + c * LANES) * row[r].alpha;
+    for (int64_t j = 0; j < n; j++) {
+        ask(&x);
+        UNROLL for (int c = 0; c < VECTORS_ONCE; c++) {
+            V value = v_load(v + j * ldv + e + c * LANES);
+            UNROLL for (int r = 0; r < count; r++)
+                acc[r][c] = v_fma(v_splat(s[r * TILE + j]), value, acc[r][c]);
+        }
+    }
+    *soon = x;
+    UNROLL for (int r = 0; r < count; r++) UNROLL for (int c = 0; c < VECTORS_ONCE; c++)
+        v_store(row[r].o + e + c * LANES, acc[r][c]);
+}
+
+/* Scores of keys j..j+n-1 of the tile, as far as the group sees them. */
+static void score_group(FewTask *f, const Group *g, int64_t j, int64_t n, const float *k) {
+    int64_t d = f->a->dk, first = max64(j, g->from), end = min64(j + n, g->from + g->n);
+    const float *at = k + first * d;
+    float *s = g->s + first - g->from;
+    switch (g->count) {
+#define SCORE_CASE(r) \
+    case r: scores_of_rows(r, end - first, d, g->row, at, s, &f->soon); break;
+        TOGETHER_CASES(SCORE_CASE)
+    }
+}
+
+/* Columns e ... of the group's outputs, VECTORS_ONCE vectors or what there is left. */
+static void mix_group(FewTask *f, const Group *g, int64_t e, const float *v) {
+    int64_t ldv = f->source->ldv, left = f->a->dv - e;
+    v += g->from * ldv;
+    for (int64_t r = 0; left < VECTORS_ONCE * LANES && r < g->count; r++)
+        few_mix(g->n, left, g->s + r * TILE, v + e, ldv, g->row[r].alpha, g->row[r].o + e);
+    if (left < VECTORS_ONCE * LANES) return;
+    switch (g->count) {
+#define MIX_CASE(r) \
+    case r: mix_of_rows(r, g->n, g->s, v, ldv, g->row, e, &f->soon); break;
+        TOGETHER_CASES(MIX_CASE)
+    }
+}
+
+static void soften_group(const FewTask *f, const Group *g, int64_t first) {
+    for (int64_t r = 0; r < g->count; r++) {
+        Row *row = g->row + r;
+        Shaped x = { f->a, f->source, f->query, row->t, 1, row->head, first + g->from, g->n };
+        k_shape_row(&x, g->s + r * TILE);
+        row->alpha = few_softmax(f->a, g->n, row, g->s + r * TILE);
+        row->keys += g->n;
+    }
+}
+
+/* n keys from 'first' on, a tile, against all rows. */
+static void few_tile(FewTask *f, int64_t first, int64_t n) {
+    const Attention *a = f->a;
+    const KeySource *source = f->source;
+    int64_t at = slot_of(source, first), near = keys_in(NEAR_FLOATS, a->dk, TILE);
+    const float *k = source->k + at * a->dk, *v = source->v + at * source->ldv;
+    for (Group *g = f->group; g < f->group + f->groups; g++) {
+        g->from = max64(0, first_seen(a, source, g->row->t) - first);
+        g->n = max64(0, visible(a, source, g->row->t, first, n) - g->from);
+    }
+    for (int64_t j = 0; j < n; j += near)
+        for (const Group *g = f->group; g < f->group + f->groups; g++)
+            score_group(f, g, j, near, k);
+    for (const Group *g = f->group; g < f->group + f->groups; g++)
+        if (g->n) soften_group(f, g, first);
+    for (int64_t e = 0; e < a->dv; e += VECTORS_ONCE * LANES)
+        for (const Group *g = f->group; g < f->group + f->groups; g++)
+            if (g->n) mix_group(f, g, e, v);
+}
+
+/* What follows the tile of n keys from 'first' on, and how many steps that one works. */
+static void expect(FewTask *f, int64_t first, int64_t n, int64_t most) {
+    const Attention *a = f->a;
+    const KeySource *s = f->source;
+    int64_t next = min64(most, s->count - first - n), columns = VECTORS_ONCE * LANES,
+            steps = n / KEYS_ONCE * ((a->dk + LANES - 1) / LANES) + n * (a->dv / columns);
+    f->soon = (Soon){ .at = s->k + (first + n) * a->dk };
+    if (s->ring || next <= 0) return;
+    f->soon.pace = min64(LINES_ONCE * LINE_FLOATS, next * a->dk / (steps * f->groups + 1) + 1);
+}
+
+/* Rows of one token, heads, lie together. */
+static void group_rows(FewTask *f, Row *row, int64_t rows, float *s) {
+    for (int64_t first = 0, end; first < rows; first = end) {
+        for (end = first + 1; end < rows && row[end].t == row[first].t;)
+            end++;
+        int64_t parts = (end - first + ROWS_TOGETHER - 1) / ROWS_TOGETHER;
+        for (int64_t i = 0; i < parts; i++) {
+            int64_t at = first + share(end - first, parts, i),
+                    next = first + share(end - first, parts, i + 1);
+            f->group[f->groups++] = (Group){ row + at, s + at * TILE, next - at, 0, 0 };
+        }
+    }
+}
+
+/* From the first key on that any row sees.  Tiles begin at multiples of a number and where a ring
+** does: they depend on no row. */
+static void attend_rows(const Attention *a, const KeySource *source, int64_t b, Row *row,
+                        int64_t rows, float *s) {
+    FewTask f = { .a = a, .source = source, .query = query_row(a, b) };
+    int64_t n, begin = source->count, most = keys_in(TILE_FLOATS, max64(a->dk, a->dv), TILE);
+    group_rows(&f, row, rows, s);
+    for (int64_t i = 0; i < rows; i++)
+        begin = min64(begin, first_seen(a, source, row[i].t));
+    for (int64_t first = begin / most * most; first < source->count; first += n) {
+        n = min64(most - first % most, source->count - first);
+        if (source->ring) n = min64(n, source->ring - slot_of(source, first));
+        expect(&f, first, n, most);
+        few_tile(&f, first, n);
+    }
+}
 
 void k_attention_few_shaped(const Attention *a, int64_t task, float *scratch) {
     few_task(a, task, scratch);

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Attention, forward: softmax(scale q k^T) v with an online softmax.
 **
 ** A task is up to QUERIES queries of one head.  Its queries lie in panels (see

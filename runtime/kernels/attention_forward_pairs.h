@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Forward attention with products of pairs: what attention_forward.h does for a panel and a tile of
 ** keys.  Scores stay as they are multiplied, and become probabilities and pairs of them at once.
 */

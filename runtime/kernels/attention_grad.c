@@ -1,4 +1,5 @@
-/* Backward attention: its tasks, and those of problems that nothing shapes. */
+/* SPDX-License-Identifier: MIT
+** Backward attention: its tasks, and those of problems that nothing shapes. */
 #define SHAPED 0
 #include "attention_back.h"
 

@@ -1,4 +1,5 @@
-/* Backward attention of problems whose scores are shaped. */
+/* SPDX-License-Identifier: MIT
+** Backward attention of problems whose scores are shaped. */
 #define SHAPED 1
 #include "attention_back.h"
 

@@ -1,4 +1,5 @@
-/* What attention multiplies in pairs of bfloat16s, with what multiplies gemm_bf16.c's blocks. */
+/* SPDX-License-Identifier: MIT
+** What attention multiplies in pairs of bfloat16s, with what multiplies gemm_bf16.c's blocks. */
 #include "gemm_bf16.h"
 #if STRATA_PAIRS
 #include "attention_pairs.h"

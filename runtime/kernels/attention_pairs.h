@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What attention multiplies with where the processor multiplies pairs of bfloat16s
 ** (gemm_bf16.c).  A left operand has rows of steps, bfloat16, filled up with zeros to a
 ** multiple of PAIR_STEPS; a right one is a panel of PAIR_COLUMNS columns, each float a

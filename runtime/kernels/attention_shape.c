@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What scores are besides products: capped, more or less by distance, hidden by a window; and what
 ** that makes of their gradients.
 **

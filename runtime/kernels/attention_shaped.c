@@ -1,4 +1,5 @@
-/* Forward attention of problems whose scores are shaped. */
+/* SPDX-License-Identifier: MIT
+** Forward attention of problems whose scores are shaped. */
 #define SHAPED 1
 #include "attention_forward.h"
 

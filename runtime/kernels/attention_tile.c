@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The micro-kernels of attention and the moves between rows and panels.
 **
 ** multiply() is the one inner loop: ROWS x 2 accumulators, each a single chain

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What forward and backward attention share: a tile of KEYS keys against a
 ** panel of PANEL queries.
 **

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Blocks of bfloat16 products two steps at once: the right operand is packed in panels of
 ** PANEL columns, each float of which is a pair of steps, both bfloat16, of one column; the
 ** left operand's rows are read as they lie.  Either dot products of pairs (AVX512_BF16) or

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Products of few steps in tiles, as attention has them: operands are in the first-level cache, and
 ** what starts and ends a sum counts as much as its steps.  The panel stays in tiles if it has room
 ** there; sums of 16 x 16 end one after another, so that storing one goes on beside the next one's

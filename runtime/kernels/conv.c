@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Causal convolution over the rows of sequences.  Columns are lanes; a vector's columns go through
 ** all rows of a task with their taps in registers, four at a time.  Rows whose past, or, backward,
 ** whose future, is not in the same sequence of this call go one by one.  Either way a result is one

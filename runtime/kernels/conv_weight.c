@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Gradients of a convolution's taps: of each row its own, or summed over all rows: per column sums
 ** of a granule's rows, added up granule by granule, then the columns that share taps in order.
 */

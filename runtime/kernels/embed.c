@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Rows of a table by id, and the gradient of the table.  In the gradient a task
 ** owns columns, not tokens, so tokens that share an id are added in order.
 */

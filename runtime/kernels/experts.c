@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Products by experts (kernels.h, Experts): the slots of each expert are brought together, some
 ** rows at a time, multiplied by its matrix as any other product, and their results put where they
 ** belong. Tasks are (expert, some of its slots, block of columns), of weight gradients (expert,

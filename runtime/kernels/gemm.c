@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Matrix products: y = x w^T, dx = dy w and dw += dy^T x.
 **
 ** All three are C[rows, columns] (+)= A B in blocks of STEPS_MAX steps of the

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Matrix products of bfloat16, added up in float32: --precision bf16. Tokens' values come as
 ** bfloat16 in memory; weights are float32 and rounded while they are packed, or are bfloat16 too;
 ** results are float32, or rounded to bfloat16 once they are added up. What multiplies a block is

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What products of bfloat16 share: the blocks that operands are cut into, room for
 ** them in a worker's scratch, and what multiplies them (gemm_bf16.c says which).
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Gradients of weights, products of bfloat16: dw (+)= dy^T x, added up over tokens.  dy's columns
 ** are the left operand's rows: they are transposed with each block of columns of x, or for tiles,
 ** which are faster than that, once for all of them.

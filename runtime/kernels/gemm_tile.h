@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The micro-kernel of float32 products: MR rows of the left operand against one
 ** packed block of the right one (pack.h), and the loops around it.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** y = x w^T for few rows of x (decoding): nothing is packed.  Some rows of w
 ** meet all rows of x before the next ones do, ROWS rows of x at a time, so that
 ** each weight is read from memory once, then from the caches.

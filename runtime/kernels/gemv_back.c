@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** dx = dy w for few rows (decoding): rows of w as they lie, WEIGHTS at a time, each added to the
 ** results, which stay in the first-level cache.  An element is one chain of multiply-adds in order
 ** of the rows of w, in whole vectors and at the end of a row alike.

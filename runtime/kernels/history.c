@@ -1,4 +1,5 @@
-/* Rows of a sequence moved in time, and what a state keeps of the last ones. */
+/* SPDX-License-Identifier: MIT
+** Rows of a sequence moved in time, and what a state keeps of the last ones. */
 #include "history.h"
 
 /* Of no row: zeros. */

@@ -1,4 +1,5 @@
-/* Where the rows of a sequence and of its past lie (kernels.h, History). */
+/* SPDX-License-Identifier: MIT
+** Where the rows of a sequence and of its past lie (kernels.h, History). */
 #ifndef STRATA_HISTORY_H
 #define STRATA_HISTORY_H
 

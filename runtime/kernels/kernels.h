@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The kernel library: the contraction, sequence, loss and optimizer kernels
 ** that compiled models call.  Written in C with clang's vector extensions,
 ** compiled to LLVM bitcode when Strata is built, once for each vector width

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Tokens' values that lie a row apart, a lane each, for generated row kernels.  They
 ** are functions because a kernel asks for many: in place they were a third of the
 ** code of a backward kernel, and of the time to compile it.

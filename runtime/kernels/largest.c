@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Choices among a token's own numbers. The k-th largest is found bit by bit: a bit of its rank is
 ** set if at least k numbers rank as high.
 */

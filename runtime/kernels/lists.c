@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Lists of rows: which tokens of a call a layer works on (kernels.h, RowList), and
 ** the tokens with the largest numbers of a sequence.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Cross entropy over rows of logits.  Rows are read once, block by block: a
 ** block's largest value first, then its exponentials while it is in the
 ** first-level cache; what was added up so far is rescaled when the largest

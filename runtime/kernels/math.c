@@ -1,10 +1,12 @@
-/*
-** The elementary functions as functions with names, for generated row kernels:
-** they call these on <LANES x float> values, and LLVM inlines them.
+/* SPDX-License-Identifier: MIT
+** The elementary functions as functions with names, for generated row kernels: they call these on
+** <LANES x float> values, and LLVM inlines them all.  A call would cost more than the function: no
+** vector register outlives it, so that what a kernel holds in registers is stored and loaded
+** again, and constants are loaded for each vector.
 */
 #include "vmath.h"
 
-#define EXPORTED __attribute__((used, visibility("hidden")))
+#define EXPORTED __attribute__((used, visibility("hidden"), always_inline))
 
 EXPORTED V k_exp(V x);
 EXPORTED V k_log(V x);

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What Muon does with the numbers of a matrix besides products: momentum, sums of two matrices,
 ** a transpose, the step.  All but the transpose are elementwise: a range may be split anywhere, the
 ** bits are the same.

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** AdamW, sums of squares and other passes over long ranges of parameters.
 ** AdamW is purely elementwise: a range may be split anywhere, the bits are the
 ** same.  k_sum_squares adds blocks of a fixed size, each in double precision in

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Packing for products.  The right operand of a product, a block of kc steps by
 ** nc columns, is laid out in panels of PANEL columns: panel j holds, step after
 ** step, the PANEL floats of its columns.  The micro-kernel then reads one

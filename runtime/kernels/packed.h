@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** How a product's right operand lies when it is packed whole, before the tasks that multiply by it
 ** or by the optimizer: blocks of columns one after another, in each its blocks of steps. The
 ** compiler plans the room with the same numbers that gemm.c works with.

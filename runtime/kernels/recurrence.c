@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** A recurrence over time, forward.  A task is one head of one sequence: chunks of 64 tokens one
 ** after another, the state in between.  With u of every token of a chunk (recurrence_chunk.c)
 **   o = ql S + P u        S = e^G S + kr^T u

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What forward and backward recurrences share: a chunk of 64 tokens of one head, as matrices of
 ** rows that are whole vectors, and products of these.
 **

@@ -1,4 +1,5 @@
-/* Gradients of a chunk's queries, keys and decays: see recurrence_grad.c. */
+/* SPDX-License-Identifier: MIT
+** Gradients of a chunk's queries, keys and decays: see recurrence_grad.c. */
 #include "recurrence_back.h"
 #include "transpose.h"
 

@@ -1,4 +1,5 @@
-/* A chunk of a recurrence on its way back: see recurrence_grad.c. */
+/* SPDX-License-Identifier: MIT
+** A chunk of a recurrence on its way back: see recurrence_grad.c. */
 #ifndef STRATA_RECURRENCE_BACK_H
 #define STRATA_RECURRENCE_BACK_H
 

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** A chunk of a head: what its tokens bring, what decays between them come to, how they meet each
 ** other and the state (recurrence.h).
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** A recurrence over time, backward.  A task is the heads of one sequence that share q and k.
 ** Chunks are gone over twice: forward for the state before each and the error e of every token,
 ** u = beta e, which lie in the room for states and where gradients of v will be; then from the

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Products of a chunk's matrices, which lie in a worker's scratch.  A sum is one chain of
 ** multiply-adds in order of its steps, in accumulators; a panel of two vectors of b's columns stays
 ** in the first-level cache while all rows of a meet it.

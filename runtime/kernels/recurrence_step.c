@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** A few tokens of a head that has a state: decoding.  A token goes over the state twice, by rows:
 ** first it decays, and what it already gives for k is added up; then u is put there, and what it
 ** gives for q is added up.

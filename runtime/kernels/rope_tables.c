@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Tables of waves for rotary positions: cosines and sines in double precision,
 ** without libm.  The angle is brought to [-pi/4, pi/4] by subtracting n pi/2 in
 ** three parts of 33, 33 and 53 bits: the products of the first two with n are

@@ -1,4 +1,5 @@
-/* How products cut their rows: as many accumulators of two vectors each as registers hold. */
+/* SPDX-License-Identifier: MIT
+** How products cut their rows: as many accumulators of two vectors each as registers hold. */
 #ifndef STRATA_ROW_PARTS_H
 #define STRATA_ROW_PARTS_H
 

@@ -1,4 +1,5 @@
-/* A worker's scratch, and numbers of what lies there. */
+/* SPDX-License-Identifier: MIT
+** A worker's scratch, and numbers of what lies there. */
 #ifndef STRATA_SCRATCH_H
 #define STRATA_SCRATCH_H
 

@@ -1,4 +1,5 @@
-/* The taps of a vector of columns (kernels.h, Convolution): those of a column lie side by side. */
+/* SPDX-License-Identifier: MIT
+** The taps of a vector of columns (kernels.h, Convolution): those of a column lie side by side. */
 #ifndef STRATA_TAPS_H
 #define STRATA_TAPS_H
 

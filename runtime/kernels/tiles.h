@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The tile registers of AMX (Intel, Sapphire Rapids and later): eight of 16 rows of 64 bytes.
 ** t_dot adds to each of 16 x 16 floats the products of 32 steps: a tile of the left operand has
 ** a row of C's 32 steps in each row, one of the right operand a pair of steps of 16 columns.

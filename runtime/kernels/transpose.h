@@ -1,4 +1,5 @@
-/* Parts of rows, and squares of LANES by LANES floats whose rows become columns. */
+/* SPDX-License-Identifier: MIT
+** Parts of rows, and squares of LANES by LANES floats whose rows become columns, or sums. */
 #ifndef STRATA_TRANSPOSE_H
 #define STRATA_TRANSPOSE_H
 
@@ -37,6 +38,13 @@ INLINE void transpose(V r[LANES]) {
         }
         UNROLL for (int i = 0; i < LANES; i++) r[i] = t[i];
     }
+}
+
+/* v_sum of each of LANES vectors, the same bits. */
+INLINE V sums_of(V r[LANES]) {
+    UNROLL for (int n = LANES / 2; n > 0; n /= 2) UNROLL for (int i = 0; i < n; i++)
+        r[i] = LOW_HALVES(r[i], r[i + n]) + HIGH_HALVES(r[i], r[i + n]);
+    return r[0];
 }
 
 #endif

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Vectors of LANES floats for the kernel library: loads and stores at any
 ** float address, parts of a vector at the end of a row (nothing past the end
 ** is touched), sums in one fixed order, and exp and log.

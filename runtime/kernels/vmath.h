@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Elementary functions of vectors beyond those of vector.h: tanh, erf, sigmoid
 ** and a cheap power of two, all in plain vector arithmetic, no tables.
 **

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Blocks of bfloat16 products where the processor has no instruction for them: packed
 ** weights are float32 that were rounded, tokens' values are widened, MR rows at a time,
 ** to where the first-level cache keeps them.

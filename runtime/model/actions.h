@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What the driver does for one action: in a token phase for some rows of it, in a global phase one
 ** of its tasks.
 */

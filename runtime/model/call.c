@@ -1,4 +1,5 @@
-/* What calls have in common: their arguments are checked, a program's phases run, a loss is
+/* SPDX-License-Identifier: MIT
+** What calls have in common: their arguments are checked, a program's phases run, a loss is
 ** reported. */
 #include "call.h"
 #include "driver.h"
@@ -21,8 +22,7 @@ static int32_t check_ids(Context *c, const char *what, const int32_t *ids, int64
 
 int32_t k_check_call(Context *c, const void *w, const void *arena, const int32_t *tokens, int64_t B,
                      int64_t T, int64_t most) {
-    if (!is_prepared(c)) return STRATA_ERROR_ARGUMENT;
-    c->message[0] = 0;
+    if (!begin_call(c)) return STRATA_ERROR_ARGUMENT;
     if (!w || !arena || !tokens)
         return fail(c, STRATA_ERROR_ARGUMENT, "a pointer is null: argument ",
                     !w ? 2

@@ -1,4 +1,5 @@
-/* The steps of a call, from its arguments to its loss. */
+/* SPDX-License-Identifier: MIT
+** The steps of a call, from its arguments to its loss. */
 #ifndef STRATA_CALL_H
 #define STRATA_CALL_H
 

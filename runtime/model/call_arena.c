@@ -1,4 +1,5 @@
-/* Where the values of a call lie: how large an arena is, and how a call divides it. */
+/* SPDX-License-Identifier: MIT
+** Where the values of a call lie: how large an arena is, and how a call divides it. */
 #include "call_arena.h"
 #include "guard.h"
 

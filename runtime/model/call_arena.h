@@ -1,4 +1,5 @@
-/* The arena of a call. */
+/* SPDX-License-Identifier: MIT
+** The arena of a call. */
 #ifndef STRATA_CALL_ARENA_H
 #define STRATA_CALL_ARENA_H
 

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Does this processor have what the model was compiled for?  Compiled for
 ** the plainest x86-64, so that it runs where the rest would not.
 */

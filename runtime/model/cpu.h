@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef STRATA_CPU_H
 #define STRATA_CPU_H
 

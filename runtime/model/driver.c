@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Walks the tables of a compiled model (program.h): phases, actions, tasks.
 **
 ** In a token phase a task takes one chunk of tokens through every action.  In a

@@ -1,4 +1,5 @@
-/* Runs the phases of a program. */
+/* SPDX-License-Identifier: MIT
+** Runs the phases of a program. */
 #ifndef STRATA_DRIVER_H
 #define STRATA_DRIVER_H
 

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The functions of a compiled model (abi.h) that describe it, and those that run one program
 ** from a call's beginning to its end: logits, loss, probe. The others: setup.c, states.c,
 ** sequences.c, gradients.c, update.c. Each is called model_NAME here; the compiler renames them to
@@ -25,6 +25,7 @@ EXPORT const char *model_strerror(int32_t status) {
         return "the sequence would be longer than its context, or than its state has room for";
     case STRATA_ERROR_MISSING: return "the model was built without this function";
     case STRATA_ERROR_STOPPED: return "stopped by the caller";
+    case STRATA_ERROR_PAST: return "the state does not keep what going back so far needs";
     case STRATA_ERROR_CHECK: return "a stray access was found";
     default: return "unknown status";
     }

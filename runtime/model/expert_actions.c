@@ -1,4 +1,5 @@
-/* Actions of experts: lists of slots, and products that go through them. */
+/* SPDX-License-Identifier: MIT
+** Actions of experts: lists of slots, and products that go through them. */
 #include "actions.h"
 
 /* Operands from 'lists' on are the order and where each list begins. */

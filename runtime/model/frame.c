@@ -1,4 +1,5 @@
-/* What is found in a call's frame: where operands lie, and the workers. */
+/* SPDX-License-Identifier: MIT
+** What is found in a call's frame: where operands lie, and the workers. */
 #include "frame.h"
 
 static float *table_at(Context *c, int64_t offset) {

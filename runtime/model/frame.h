@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What a model's functions share: the control block, a sequence's state, and the frame of one call
 ** of a program, with what is found in it: where operands lie, a worker's scratch, the workers.
 */

@@ -1,4 +1,5 @@
-/* The model's functions, by the rows of abi.def, each of which agrees with abi.h in place and
+/* SPDX-License-Identifier: MIT
+** The model's functions, by the rows of abi.def, each of which agrees with abi.h in place and
 ** type; PREFIX_name is model_name here. */
 #ifndef STRATA_FUNCTIONS_H
 #define STRATA_FUNCTIONS_H

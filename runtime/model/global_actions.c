@@ -1,4 +1,5 @@
-/* Actions over all tokens: attention, recurrences, weight gradients, sums, choices; each is cut
+/* SPDX-License-Identifier: MIT
+** Actions over all tokens: attention, recurrences, weight gradients, sums, choices; each is cut
 ** into tasks. */
 #include "actions.h"
 #include "guard.h"

@@ -1,4 +1,5 @@
-/* forward_backward: gradients start at zero or where they are, ranges are told as they end. */
+/* SPDX-License-Identifier: MIT
+** forward_backward: gradients start at zero or where they are, ranges are told as they end. */
 #include "call_arena.h"
 #include "call.h"
 #include "functions.h"
@@ -38,7 +39,7 @@ EXPORT int32_t model_forward_backward(void *ctx, const void *w, void *train, voi
                                       int64_t T, float scale, uint32_t flags, strata_range_fn final,
                                       void *user, strata_loss *out) {
     Context *c = ctx;
-    if (!model()->training) return STRATA_ERROR_MISSING;
+    if (!model()->training) return lacks_training(c);
     int32_t status = k_check_call(c, w, arena, tokens, B, T, k_tokens_most());
     if (!status) status = check_region(c, "train", train);
     if (!status) status = k_check_targets(c, targets, B, T);
@@ -62,7 +63,8 @@ EXPORT int32_t model_forward_backward(void *ctx, const void *w, void *train, voi
         status = k_call_phase(&f, i);
         if (status) return status;
         if (final && p->final_count && final(user, p->final_first, p->final_count))
-            return STRATA_ERROR_STOPPED;
+            return fail(c, STRATA_ERROR_STOPPED, "'final' asked to stop; gradients are final from ",
+                        p->final_first, ", as many as ", p->final_count);
     }
     k_report(&f, out);
     return STRATA_OK;

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The driver's part of a --check build.  Every region of the arena starts as
 ** signalling NaNs, and becomes that again when its value was used for the last
 ** time.  Guard words lie between regions, behind each worker's scratch, and in

@@ -1,4 +1,5 @@
-/* A --check build's part of a call; called only if k_constants.check. */
+/* SPDX-License-Identifier: MIT
+** A --check build's part of a call; called only if k_constants.check. */
 #ifndef STRATA_GUARD_H
 #define STRATA_GUARD_H
 

@@ -1,4 +1,5 @@
-/* Actions over time whose past is of a fixed size: a task has some rows. */
+/* SPDX-License-Identifier: MIT
+** Actions over time whose past is of a fixed size: a task has some rows. */
 #include "actions.h"
 #include "states.h"
 

@@ -1,4 +1,5 @@
-/* The rows of levels.def as numbers. */
+/* SPDX-License-Identifier: MIT
+** The rows of levels.def as numbers. */
 #ifndef STRATA_LEVELS_H
 #define STRATA_LEVELS_H
 

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Muon (Keller Jordan 2024, as torch.optim.Muon defines it): a matrix moves against an orthogonal
 ** one near its momentum, which Newton-Schulz steps make of it:
 **   X = M / |M|     X = a X + (b A + c A A) X, A = X X^T, 'newton_schulz' times

@@ -1,4 +1,5 @@
-/* Muon on whole tensors. */
+/* SPDX-License-Identifier: MIT
+** Muon on whole tensors. */
 #ifndef STRATA_MUON_UPDATE_H
 #define STRATA_MUON_UPDATE_H
 

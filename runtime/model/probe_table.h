@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What a program's probe takes and gives: at strata_model.probe_table inputs, then results, then
 ** by the model's tensors the layer, as results number them, that each is of (-1: none).
 ** Written by the compiler (codegen/tables/descriptor.c), read by the command probe.

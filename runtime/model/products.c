@@ -1,4 +1,5 @@
-/* Products: by row, with weights as they are or packed before, and the packing. */
+/* SPDX-License-Identifier: MIT
+** Products: by row, with weights as they are or packed before, and the packing. */
 #include "actions.h"
 #include "packed.h"
 

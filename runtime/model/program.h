@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The tables a compiled model is made of: written by the compiler as constants
 ** (compiler/codegen/tables), walked by driver.c, which is linked into the model.
 ** Indices and offsets only, no pointers: the object needs no relocations in

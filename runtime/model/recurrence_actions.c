@@ -1,4 +1,5 @@
-/* Recurrences over time, and their gradients: a task has some heads of a sequence. */
+/* SPDX-License-Identifier: MIT
+** Recurrences over time, and their gradients: a task has some heads of a sequence. */
 #include "actions.h"
 
 enum { GRADIENTS = 6 };

@@ -1,4 +1,5 @@
-/* Sequences that grow: prefill and decode. */
+/* SPDX-License-Identifier: MIT
+** Sequences that grow: prefill and decode. */
 #include "call_arena.h"
 #include "call.h"
 #include "functions.h"

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** init: does the processor fit, is the setup in order; the tables of rotations, stretched if
 ** the setup asks for it.
 */
@@ -110,6 +110,18 @@ static __attribute__((noinline)) int32_t prepare(void *ctx, const strata_setup *
     return STRATA_OK;
 }
 
+/* The message, by the plainest instructions: 'volatile' keeps memcpy and the like away. */
+__attribute__((target("no-avx"))) static int32_t refuse(Context *c, int32_t status,
+                                                        const char *what, const char *which) {
+    volatile char *to = c->message;
+    for (const char *s = what; *s; s++)
+        *to++ = *s;
+    for (const char *s = which; *s; s++)
+        *to++ = *s;
+    *to = 0;
+    return status;
+}
+
 /* Compiled for the plainest processor: it finds out what this one has. */
 __attribute__((target("no-avx"))) EXPORT int32_t model_init(void *ctx, size_t bytes,
                                                             const strata_setup *setup) {
@@ -118,19 +130,14 @@ __attribute__((target("no-avx"))) EXPORT int32_t model_init(void *ctx, size_t by
         return STRATA_ERROR_ARGUMENT;
     c->stamp = stamp_of(REFUSED);
     c->message[0] = 0;
-    if (setup && setup->struct_size != sizeof *setup) return STRATA_ERROR_ARGUMENT;
+    if (setup && setup->struct_size != sizeof *setup)
+        return refuse(c, STRATA_ERROR_ARGUMENT, "the setup has another struct_size",
+                      " than sizeof(strata_setup)");
     if (setup && setup->length > model()->context
         && bytes < (size_t)strata_ctx_bytes(model(), setup->length))
-        return STRATA_ERROR_ARGUMENT;
+        return refuse(c, STRATA_ERROR_ARGUMENT, "the control block is smaller",
+                      " than strata_ctx_bytes of the setup's length");
     const char *missing = k_cpu_missing();
-    if (missing) {
-        volatile char *to = c->message;
-        for (const char *s = "the processor lacks "; *s; s++)
-            *to++ = *s;
-        for (const char *s = missing; *s; s++)
-            *to++ = *s;
-        *to = 0;
-        return STRATA_ERROR_CPU;
-    }
-    return prepare(ctx, setup);
+    return missing ? refuse(c, STRATA_ERROR_CPU, "the processor lacks ", missing)
+                   : prepare(ctx, setup);
 }

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** How much room the parts of a model take and where they begin, in floats: the compiler says so in
 ** the descriptor, and lays out tables; the driver divides regions of memory.  What either knows
 ** of it is here.

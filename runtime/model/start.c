@@ -1,4 +1,5 @@
-/* The main() of a standalone program; the rest of it is libstrata. */
+/* SPDX-License-Identifier: MIT
+** The main() of a standalone program; the rest of it is libstrata. */
 #include "functions.h"
 
 int strata_main_with(int argc, char **argv, const strata_api *api, strata_gemm_fn gemm);

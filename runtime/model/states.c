@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The states of sequences: what operations over time carry, then the caches: where they lie, how
 ** many rows they have room for, how rows are appended.  A call raises lengths when it has
 ** succeeded, so that one that finds no room for a row leaves its states as they were.  Only a cache
@@ -66,7 +66,7 @@ EXPORT size_t model_state_bytes(int64_t context) {
 
 EXPORT int32_t model_state_init_share(void *ctx, void *state, int64_t context, int32_t share) {
     Context *c = ctx;
-    if (!is_prepared(c)) return STRATA_ERROR_ARGUMENT;
+    if (!begin_call(c)) return STRATA_ERROR_ARGUMENT;
     int32_t status = check_region(c, "the state", state);
     if (status) return status;
     if (context < 1 || context > model()->context)
@@ -295,7 +295,7 @@ static int32_t check_room(Context *c, State *to, State *from) {
 
 EXPORT int32_t model_state_copy(void *ctx, void *to, const void *from) {
     Context *c = ctx;
-    if (!is_prepared(c)) return STRATA_ERROR_ARGUMENT;
+    if (!begin_call(c)) return STRATA_ERROR_ARGUMENT;
     State *source = (State *)from, *target = to;
     int32_t status = check_room(c, target, source);
     if (status || source == target) return status;
@@ -312,5 +312,54 @@ EXPORT int32_t model_state_copy(void *ctx, void *to, const void *from) {
         copy_rows(cache, rows, cache->dv, values_at(source, cache), room, values_at(target, cache),
                   new_room);
     }
+    return STRATA_OK;
+}
+
+/* == Going back =========================================================== */
+
+EXPORT int64_t model_state_length(const void *state) {
+    return is_state((State *)state) ? ((const State *)state)->length : -1;
+}
+
+/* Why a sequence cannot go back to some of its tokens as far as a cache says; NULL: it can. */
+static const char *kept_too_little(State *s, const Cache *c, int64_t length) {
+    int64_t rows = length_of(s, c);
+    if (rows == 0) return 0;
+    if (rows < s->length) return "a route took some of the tokens only";
+    if (c->ring && rows > c->ring && rows - length > FEW_QUERIES)
+        return "a window keeps the newest tokens only";
+    if (length % c->pool) return "averages are kept, not the tokens that they are of";
+    return 0;
+}
+
+static int32_t check_back(Context *c, State *s, int64_t length) {
+    const char *why = k_constants.carried_floats ? "operations over time keep their last past only"
+                                                 : 0;
+    for (int32_t i = 0; !why && i < k_constants.caches; i++)
+        why = kept_too_little(s, &k_caches[i], length);
+    if (!why) return STRATA_OK;
+    TextBuffer t = message(c);
+    put(&t, why), put(&t, ": the sequence cannot go back from "), put_number(&t, s->length),
+        put(&t, " tokens to "), put_number(&t, length);
+    return STRATA_ERROR_PAST;
+}
+
+/* A ring's older rows, an average's sum: what comes next overwrites them, or does not look. */
+EXPORT int32_t model_state_truncate(void *ctx, void *state, int64_t length) {
+    Context *c = ctx;
+    State *s = state;
+    if (!begin_call(c)) return STRATA_ERROR_ARGUMENT;
+    int32_t status = k_check_state(c, s, 0);
+    if (status) return status;
+    if (length < 0 || length > s->length)
+        return fail(c, STRATA_ERROR_ARGUMENT, "the length to go back to is ", length,
+                    ", expected 0 to ", s->length);
+    if (length && length < s->length) status = check_back(c, s, length);
+    if (status || length == s->length) return status;
+    for (int32_t i = 0; i < k_constants.caches; i++)
+        if (k_caches[i].list)
+            set_length(s, &k_caches[i], least(length, length_of(s, &k_caches[i])));
+    if (!length) __builtin_memset(state_carried(s), 0, carried_bytes());
+    s->length = length;
     return STRATA_OK;
 }

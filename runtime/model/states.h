@@ -1,4 +1,5 @@
-/* The caches of sequences during a call. */
+/* SPDX-License-Identifier: MIT
+** The caches of sequences during a call. */
 #ifndef STRATA_STATES_H
 #define STRATA_STATES_H
 

@@ -1,4 +1,5 @@
-/* A call's message in its context, text and numbers without a C library, and the status that goes
+/* SPDX-License-Identifier: MIT
+** A call's message in its context, text and numbers without a C library, and the status that goes
 ** with it. */
 #ifndef STRATA_TEXT_H
 #define STRATA_TEXT_H
@@ -42,6 +43,22 @@ static inline int32_t fail(Context *c, int32_t status, const char *what, int64_t
     put(&t, expected);
     put_number(&t, limit);
     return status;
+}
+
+/* Whether it is a control block that init prepared; its message is this call's from now on. */
+static inline bool begin_call(Context *c) {
+    if (!is_prepared(c)) return false;
+    c->message[0] = 0;
+    return true;
+}
+
+/* What a function of training answers in a build without: whatever it is called with. */
+static inline int32_t lacks_training(Context *c) {
+    if (begin_call(c)) {
+        TextBuffer t = message(c);
+        put(&t, "the model was built with --inference: it has nothing to train with");
+    }
+    return STRATA_ERROR_MISSING;
 }
 
 /* Members that have no meaning yet, of 'bytes' together. */

@@ -1,4 +1,5 @@
-/* Actions of token phases, for the rows of one task. */
+/* SPDX-License-Identifier: MIT
+** Actions of token phases, for the rows of one task. */
 #include "actions.h"
 #include "guard.h"
 #include "philox.h"

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The optimizer's part of a model's functions (abi.h): sums of squares, and AdamW with
 ** what products want of the new weights; Muon is in muon_update.c.
 */
@@ -11,9 +11,8 @@
 enum { SUM_PIECES = 256, UPDATE_BLOCK = 16384 };
 
 static int32_t check_range(Context *c, const void *train, int64_t first, int64_t count) {
-    if (!model()->training) return STRATA_ERROR_MISSING;
-    if (!is_prepared(c)) return STRATA_ERROR_ARGUMENT;
-    c->message[0] = 0;
+    if (!model()->training) return lacks_training(c);
+    if (!begin_call(c)) return STRATA_ERROR_ARGUMENT;
     if (first < 0 || first > k_constants.gradients)
         return fail(c, STRATA_ERROR_ARGUMENT, "the range starts at ", first, ", expected 0 to ",
                     k_constants.gradients);

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Weight gradients through OpenBLAS.  The only file that names it, in an archive
 ** of its own: a program that does not call strata_blas_gemm needs no BLAS.
 ** There is one pool of threads, ours: OpenBLAS runs single-threaded in our tasks.

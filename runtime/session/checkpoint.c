@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Checkpoints; see checkpoint.h, and checkpoint.def for what is in one.
 */
 #include "checkpoint.h"

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Checkpoints of training: one safetensors file with the parameters under their own
 ** names, optimizer.m.* and optimizer.v.*, the tokenizer, and in the metadata everything
 ** that decides the next bit.  Equal states are equal files: no dates, fixed order.

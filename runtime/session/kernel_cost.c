@@ -1,4 +1,5 @@
-/* Costs are linear in tokens and in (query, key) pairs. */
+/* SPDX-License-Identifier: MIT
+** Costs are linear in tokens and in (query, key) pairs. */
 #include "kernel_cost.h"
 
 Cost work_cost(const strata_work *w, double sequences, double length) {

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Work of a model's kernels, from its kernel table.
 */
 #ifndef STRATA_KERNEL_COST_H

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Peak of multiply-adds and bandwidth of memory, measured in short rounds of which
 ** the best counts: a round that was interrupted says nothing about the machine.
 ** Every product loop has twelve independent chains of fused multiply-adds (four of

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What the machine can do, measured on the threads that will work.
 */
 #ifndef STRATA_MACHINE_H

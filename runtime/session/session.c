@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Regions and calls of one model: memory from mmap, checked sizes, status codes
 ** turned into errors.
 */

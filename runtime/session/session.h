@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The regions of one model and the threads that work on them (abi.h): allocated
 ** once, page aligned, in huge pages where the system has them.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The thread pool.  One job at a time: 'remaining' counts tasks that nobody has
 ** claimed, 'done' those that have run.  A successful decrement of 'remaining' is
 ** the only thing that gives a right to read the job, and the job cannot end before

@@ -1,27 +1,14 @@
-/*
-** Tokenizers for programs that embed models (strata.h): those of files, with one line of text
-** for an error.
+/* SPDX-License-Identifier: MIT
+** Tokenizers for programs that embed models (strata.h): those of files and of models, with one
+** line of text for an error.
 */
 #include "strata.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "library.h"
 #include "tokenizer_file.h"
-
-struct strata_tokenizer {
-    Tokenizer t;
-};
-
-struct strata_decoder {
-    const Tokenizer *t;
-    Decoder d;
-};
-
-static int32_t tell(const Error *e, int status, char *message, size_t size) {
-    if (message && size) print_text(message, size, "%s", status ? e->text : "");
-    return status;
-}
 
 static int missing(const char *what, Error *e) {
     return error_set(e, STATUS_USER, "the %s: expected a pointer, found NULL", what);
@@ -55,6 +42,40 @@ int32_t strata_tokenizer_parse(const void *bytes, size_t length, strata_tokenize
     if (!bytes || !out) return tell(&e, missing(bytes ? "tokenizer" : "bytes", &e), message, size);
     strata_tokenizer *x = new_tokenizer(&e);
     int status = x ? tokenizer_parse(&x->t, "tokenizer", bytes, length, &e) : e.status;
+    return tell(&e, hand_over(x, status, out), message, size);
+}
+
+/* Of a kind that weights keep something of, or nothing. */
+static int load_kind(Tokenizer *t, const TokenizerKind *kind, const strata_model *m,
+                     const char *weights, Error *e) {
+    Safetensors s = { 0 };
+    int status = STATUS_OK;
+    if (kind->tensor && !weights) return missing("weights", e);
+    if (kind->tensor) status = safetensors_open(&s, weights, e);
+    if (!status) status = tokenizer_load(t, kind, m->vocab, &s, e);
+    safetensors_close(&s);
+    return status;
+}
+
+static int load_named(Tokenizer *t, const strata_model *m, const char *weights, Error *e) {
+    const char *name = strata_string(m, m->tokenizer);
+    const TokenizerKind *kind;
+    if (!*name)
+        return error_set(e, STATUS_USER, "the model: expected one with a tokenizer, found none");
+    if (tokenizer_kind(name, &kind, NULL))
+        return error_set(
+            e, STATUS_USER,
+            "the model: its tokenizer is the file %s, which strata_tokenizer_read reads", name);
+    return load_kind(t, kind, m, weights, e);
+}
+
+int32_t strata_tokenizer_of_model(const strata_model *m, const char *weights,
+                                  strata_tokenizer **out, char *message, size_t size) {
+    Error e = { 0 };
+    if (!m || !out) return tell(&e, missing(m ? "tokenizer" : "model", &e), message, size);
+    strata_tokenizer *x = new_tokenizer(&e);
+    int status = x ? load_named(&x->t, m, weights, &e) : e.status;
+    if (status && x) tokenizer_free(&x->t);
     return tell(&e, hand_over(x, status, out), message, size);
 }
 
@@ -104,34 +125,4 @@ int32_t strata_tokenizer_decode(const strata_tokenizer *t, const int32_t *ids, s
     if (most) memcpy(text->at, all.at, most);
     text_free(&all);
     return tell(&e, status, message, size);
-}
-
-/* == Id by id ============================================================= */
-
-strata_decoder *strata_decoder_new(const strata_tokenizer *t, uint32_t flags) {
-    strata_decoder *x = t ? calloc(1, sizeof *x) : NULL;
-    if (!x) return NULL;
-    x->t = &t->t;
-    x->d.specials = flags & STRATA_SPECIALS;
-    x->d.begun = flags & STRATA_CONTINUES;
-    return x;
-}
-
-void strata_decoder_free(strata_decoder *d) {
-    if (d) decoder_free(&d->d);
-    free(d);
-}
-
-/* A decoder without memory gives no text, and goes on when there is some. */
-static const char *text_of(strata_decoder *d, int status, size_t *length) {
-    if (length) *length = status ? 0 : d->d.text.length;
-    return status ? NULL : d->d.text.at;
-}
-
-const char *strata_decoder_push(strata_decoder *d, int32_t id, size_t *length) {
-    return d ? text_of(d, decoder_push(&d->d, d->t, id, NULL), length) : NULL;
-}
-
-const char *strata_decoder_end(strata_decoder *d, size_t *length) {
-    return d ? text_of(d, decoder_end(&d->d, d->t, NULL), length) : NULL;
 }

@@ -1,4 +1,5 @@
-/* Groups of tensors; see tuning.h. */
+/* SPDX-License-Identifier: MIT
+** Groups of tensors; see tuning.h. */
 #include "tuning.h"
 
 const char *tuning_by(int32_t by) {

@@ -1,4 +1,5 @@
-/* How a model's tensors are trained, in groups of those that are trained alike. */
+/* SPDX-License-Identifier: MIT
+** How a model's tensors are trained, in groups of those that are trained alike. */
 #ifndef STRATA_TUNING_H
 #define STRATA_TUNING_H
 

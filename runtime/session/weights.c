@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Parameters between memory and files; see weights.h.
 */
 #include "weights.h"
@@ -11,24 +11,11 @@
 
 enum { LISTED = 8, TOLD = 200 }; /* names told of each kind of mistake; bytes of them in a note */
 
-/* Initial values [first, first + count) of a parameter. */
 static void initial(const strata_model *m, const strata_tensor *t, uint64_t seed, int64_t first,
                     int64_t count, float *w) {
-    const char *values = (const char *)m + t->values;
-    if (t->init == 1) {
-        random_normal(seed, random_stream(strata_string(m, t->name)), first, count, t->value, w);
-        return;
-    }
-    if (t->init == 3) {
-        Evenly line = { (const double *)(const void *)values, (int64_t)t->value };
-        random_even(seed, random_stream(strata_string(m, t->name)), line, first, count, w);
-        return;
-    }
-    for (int64_t i = 0; i < count; i++) {
-        double v = t->value;
-        if (t->init == 2) memcpy(&v, values + (first + i) * (int64_t)sizeof v, sizeof v);
-        w[i] = (float)v;
-    }
+    const void *values = (const char *)m + t->values;
+    const InitialValues x = { t->init, t->value, values, (int64_t)t->value };
+    random_initial(&x, seed, strata_string(m, t->name), first, count, w);
 }
 
 void weights_init(const strata_model *m, uint64_t seed, float *weights) {

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The parameters of a model between its WEIGHTS and TRAIN regions and files.
 ** The descriptor's tensor table (abi.h) is the only source of names, places and types:
 ** what it keeps as bfloat16 is rounded (nearest, ties to even) when it is set or read,

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- A sublayer that is in no paper, shared/cell.lua, between attention and MLP; HAARES reads all.
 return model {
   name = "cells", vocab = 256, context = 512, dim = 128, tokenizer = "bytes",

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- A looped transformer (arXiv 1807.03819, 2311.12424): two layers of their own around a pair whose
 -- weights four rounds share; every round reads all that came before it.
 local function one(name)

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Three layers with a window to one that sees everything, as Gemma 3 and Qwen have it in other
 -- proportions: time and the cache of the three do not grow with the text.
 local function attends(window)

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- A small Inkling-2 (transformers' inkling2_text): Block AttnRes whose sources are normed as keys
 -- and as values, five windows to one layer that sees everything, experts, and no rotary positions.
 local D = 128

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Kimi Linear 48B-A3B as the Attention Residuals report trains it: 49.1 B parameters, blocks of six
 -- sublayers.
 return require "shared.family" {

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- The subset of Lua's own library that specs have.  What is written here in
 -- Lua is so to be counted by the instruction limit, or to be in a defined
 -- order: tables are visited numbers first, then strings by their bytes, then

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Checking what a spec gives.  A table of fields says, name by name, the type
 -- of each, its range, its default or that it is required:
 --   { type = "integer", min = 1, default = 4 }

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Functions of tensors that are made of primitives.  Those of one tensor go by elements.
 
 local function tensor(name, x)

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Makes the environment that specs run in, and 'build', which turns the model
 -- a spec returned into a graph.  Library files see 'lib'; specs, mixers and
 -- routes see copies of 'public', so that nothing one does changes another's.
@@ -7,6 +8,7 @@ local public = {}
 for name, value in lib.pairs(lib) do public[name] = value end
 
 lib.core, lib.public, lib.ops = core, public, core.ops
+core.load("hidden.lua", lib)
 for name, op in lib.pairs(core.ops) do
   lib[name], public[name] = lib[name] or op, op
 end

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Low-rank adapters (arXiv 2106.09685): a product W x of m:linear that is a target becomes
 --   W x + alpha / rank B A x      A [rank, in] normal, B [out, rank] zeros
 -- The first step computes what the base does.  Adapters of NAME.weight are NAME.lora_a.weight and

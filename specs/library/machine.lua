@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- m: what mixers, sublayers and routes ask of the model.
 
 
@@ -77,9 +78,10 @@ function machine(b, options, definition, name)
   m.rule = core.wrap(function(_, buffer, statistic, next)
     core.rule(buffer, statistic, next(buffer, core.statistic(buffer)))
   end)
-  -- x W^T + b, [tokens, out]
-  m.linear = core.wrap(function(self, site, name, x, out, bias)
-    local y = linear(x, self:param(site, name .. ".weight", { out, x:shape()[1] }, normal(0.02)))
+  -- x W^T + b, [tokens, out]; init: of W
+  m.linear = core.wrap(function(self, site, name, x, out, bias, init)
+    local shape = { out, x:shape()[1] }
+    local y = linear(x, self:param(site, name .. ".weight", shape, init or normal(0.02)))
     if b.lora then
       y = with_adapters(b.lora, prefix_of(site) .. "." .. name, x, y, function(part, shape, init)
         return self:param(site, name .. "." .. part, shape, init)

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Annotations of the constructors for editors (LuaCATS), from the tables of
 -- fields that check what a spec gives, so that both always say the same.
 local env = ...

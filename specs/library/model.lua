@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- model { ... }, and how one becomes a graph.
 local size = { type = "integer", min = 1, max = (1 << 31) - 1, required = true }
 

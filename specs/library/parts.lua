@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- What models are put together from: layers, and the definitions of norms,
 -- sublayers, mixers and routes.  A definition makes a constructor; a mixer's
 -- name is that of the file that defines it.

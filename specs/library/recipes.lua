@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Tensors made of others, as tables that compiler/spec/importer_plan.c reads: what importers and
 -- exporters call.
 local recipes = {}

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Layers of which some tokens take a part only.
 
 -- The stream of a mixer that has one, and a state made of another stream.
@@ -96,7 +97,9 @@ function run_route(b, layer, index)
     path = "layers." .. index }
   core.site(site.path)
   local run = route.definition.sublayer and run_sublayer_route or run_layer_route
+  b.route = route
   run(b, route, layer, index, site)
+  b.route = nil
 end
 
 -- Losses that are made of all layers with a route.

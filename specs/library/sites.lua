@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Reads, sublayers and writes, one after another: what a layer is.
 
 function complain(f, message)
@@ -127,7 +128,8 @@ local function build_sublayer(b, part, site, x, routed)
   local own = { prefix = site.weights, index = site.index, layer = site.layer, name = site.name,
                 routed = routed }
   local m = machine(b, part.options, part.definition, "forward")
-  local out, loss = for_line_of(part, forward, m, own, x)
+  local hides = routed and routed.keys and b.route.name
+  local out, loss = hidden_by(hides, for_line_of, part, forward, m, own, x)
   expect_stream(b, forward, "forward", out, site.path, part)
   own_loss(b, forward, "forward", part, loss)
   out = normalize(b, site.weights .. ".after_norm", out, norm.after or false)

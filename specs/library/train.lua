@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Optimizers and schedules.  'schedule' is the number of the kind in the
 -- descriptor of a compiled model.
 local share = { type = "number", min = 0, max = 1, default = 0 }

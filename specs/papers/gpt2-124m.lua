@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- The shape of GPT-2's smallest model: 124 439 808 parameters.
 return model {
   name = "gpt2_124m",

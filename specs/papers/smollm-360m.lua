@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- The shape of SmolLM 360M: 361 821 120 parameters.
 return model {
   name = "smollm_360m",

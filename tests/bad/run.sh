@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Bad input: runs every row of table.txt and compares exit status and first line
 # of standard error; then looks whether the row left, changed or removed a file.
 #   sh tests/bad/run.sh STRATA [WORD]     WORD: only rows whose command holds it
@@ -73,6 +74,13 @@ checkpoint() {
 
 # residual SPEC MIXER: mixed.lua, a fixture's spec with another mixer, two layers
 residual() { sed "s/  norm.*/&\\n  residual = $2,/; s/times(1/times(2/" "$1" >mixed.lua; }
+
+# cell SED: celled.lua, of tiny.lua, and the sublayer that it requires, the LSTM-like cell of
+# specs/hybrids, changed
+cell() {
+    sed "$1" "$here/../../specs/hybrids/shared/cell.lua" >cell.lua
+    sed 's/layer {/& require "cell" {},/' tiny.lua >celled.lua
+}
 
 # A model of each kind, weights for them, text, and a folder for what rows prepare.
 fixtures() {

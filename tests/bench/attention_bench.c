@@ -1,20 +1,23 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Speed of the attention kernels on one core: GFLOP/s of forward and backward
 ** over useful work (causal pairs only), and their share of the processor's
 ** multiply-add peak, which is measured first; in libraries of processors that
 ** multiply pairs of bfloat16s, of float32 and of bfloat16, both beside that peak.
 **   attention_bench [SEQUENCES TIME HEADS SIZE]
+**   attention_bench latent [HEADS PAST]    decoding of latents alone: one row of keys for all heads
 */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include "kernels.h"
 #include "peak.h"
 
+/* Time of the processor: others that it works for in between do not count. */
 static double now(void) {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
@@ -133,10 +136,61 @@ static void measure_decode(int64_t past, int heads, int groups, int d) {
     free(q), free(o), free(keys), free(values), free(scratch);
 }
 
+/* Latents of r + dr floats, whose first r are the values: of so many caches that they come from
+** memory. */
+enum { LATENT = 512, TURNED = 64, LATENT_CACHES = 64 << 20 };
+
+/* The sum of what all caches hold: what memory gives one core. */
+static void sum_caches(const Attention *a, float *scratch) {
+    V sum[4] = { v_zero(), v_zero(), v_zero(), v_zero() };
+    for (int64_t b = 0; b < a->sequences; b++)
+        for (int64_t i = 0; i + 4 * LANES <= (a->past[b] + 1) * a->dk; i += 4 * LANES)
+            for (int c = 0; c < 4; c++)
+                sum[c] += v_load(a->keys[b] + i + c * LANES);
+    v_store(scratch, sum[0] + sum[1] + sum[2] + sum[3]);
+}
+
+static void print_latent(const Attention *a, float *scratch, double top) {
+    double rows = (double)a->sequences * (double)(a->past[0] + 1), bytes = 4 * rows * a->dk,
+           work = 2 * rows * a->heads * (a->dk + a->dv), least = seconds(forward, a, scratch),
+           memory = seconds(sum_caches, a, scratch), floor = fmax(memory, 1e-9 * work / top);
+    printf("latent  past %-6lld heads %-3d %6.1f GB/s of %.1f, %6.1f GFLOP/s of %.1f: %.2f of the "
+           "larger share's time\n",
+           (long long)a->past[0], a->heads, 1e-9 * bytes / least, 1e-9 * bytes / memory,
+           1e-9 * work / least, top, least / floor);
+}
+
+static void measure_latent(int64_t past, int heads, double top) {
+    int64_t row = LATENT + TURNED, n = LATENT_CACHES / (row * (past + 1)) / 4 + 1;
+    float *q = numbers(n * heads * row), *o = numbers(n * heads * LATENT),
+          *scratch = aligned_alloc(64, (size_t)k_attention_scratch(row)), *keys[n];
+    int64_t pasts[n];
+    for (int64_t b = 0; b < n; b++)
+        keys[b] = numbers((past + 1) * row), pasts[b] = past;
+    Attention a = { .sequences = n, .time = 1, .heads = heads, .groups = 1, .dk = (int)row };
+    a.dv = LATENT, a.causal = a.shaped = a.share = 1, a.scale = 1.0f / sqrtf((float)row);
+    a.q = q, a.ldq = heads * row, a.o = o, a.ldo = heads * LATENT;
+    a.keys = keys, a.values = keys, a.past = pasts, a.context = past + 1;
+    print_latent(&a, scratch, top);
+    for (int64_t b = 0; b < n; b++)
+        free(keys[b]);
+    free(q), free(o), free(scratch);
+}
+
+static void measure_latents(double top) {
+    for (int heads = 2; heads <= 32; heads *= 2)
+        measure_latent(2047, heads, top);
+}
+
 int main(int argc, char **argv) {
     if (!bench_begin()) return 77;
     double top = peak_rate(now);
     printf("peak of one core, %d lanes: %.1f GFLOP/s\n", LANES, top);
+    if (argc > 1 && !strcmp(argv[1], "latent")) {
+        if (argc == 4) measure_latent(atoll(argv[3]), atoi(argv[2]), top);
+        else measure_latents(top);
+        return 0;
+    }
     if (argc == 5) {
         measure(atoll(argv[1]), atoll(argv[2]), atoi(argv[3]), atoi(argv[4]), top);
         return 0;
@@ -150,5 +204,6 @@ int main(int argc, char **argv) {
     measure_decode(512, 8, 8, 64);
     measure_decode(8192, 8, 8, 64);
     measure_decode(8192, 8, 2, 64);
+    measure_latents(top);
     return 0;
 }

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Speed of the products on one core: GFLOP/s and the share of the measured
 ** multiply-add peak, packing included, for the layer shapes of three model
 ** sizes and 256 tokens; OpenBLAS beside them where it was found.  Then the

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Speed of the products of bfloat16 on one core: GFLOP/s and the share of the measured peak of what
 ** multiplies (tiles, pairs or float32), for the layer shapes of four model sizes. Weights are
 ** packed before, as the optimizer leaves them; "bf16" are results that become bfloat16. Rows and

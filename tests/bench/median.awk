@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # middle(v, n): the median of v[1], .. v[n], "" of none; v is sorted.
 function sort(v, n,    i, j, x) {
     for (i = 2; i <= n; i++) {

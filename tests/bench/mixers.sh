@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # What three depth mixers learn from one text: 24 layers of the small family
 # (D 128, hidden 1024, 8 heads), 4 windows of 256 bytes a step, the same initial
 # weights and the same order of data for all three, a tenth of the text kept for

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The multiply-add peak of one core in GFLOP/s: independent chains of v_fma,
 ** all in registers.  For benches, which are compiled as the kernels are.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Speed of the recurrence kernels on one core: the time of a token, GFLOP/s of forward and
 ** backward over the operations that the form by chunks needs, and their share of the processor's
 ** multiply-add peak, which is measured first.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Sourced: makes $folder, for what a script measures: what it names, else one that goes when the
 # script ends.
 if [ -z "$folder" ]; then

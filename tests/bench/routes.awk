@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The tables of routes.sh, from what it measured; see there.
 # What is counted of a kernel: "pairs", "rows" (products and row operations of the routed alone),
 # "all" (those that value and output take for every token, in routed layers), "lists", "router".

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Does work follow the tokens that routes take?  A model of 32 layers, two of three routed, and the
 # same without routes, in interleaved rounds; shares of the tokens are forced (bench
 # --routed-share).

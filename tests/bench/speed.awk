@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The table of speed.sh: its rows on input, one line for each thing that must hold; folder/NAME has
 # the row's measurements, a line a round: round, ours, floor, bytes, eager, its MiB, compiled, its
 # MiB; "-" for none.  Speeds are tokens per second, medians of rounds.  Ratios are medians of the

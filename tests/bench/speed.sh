@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Speed and memory beside PyTorch, in interleaved rounds on this machine, as one table:
 #   sh tests/bench/speed.sh STRATA [ROUNDS]         STRATA is the compiler; ROUNDS (3) of every row
 # By environment:

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # What sublayers cost, each as a ratio of runs that take turns:
 #   sh tests/bench/sublayers.sh STRATA [ROUNDS]
 #   growth     a training step and prefill of kda layers, per token, at 16384 tokens over 2048

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** How fast a tokenizer encodes a text, and reads its file:
 **   tokenizer_speed FILE TEXT [TIMES]
 */

@@ -1,4 +1,5 @@
-/* The functions of a model are the rows of abi.def, wherever they are written: in an object's
+/* SPDX-License-Identifier: MIT
+** The functions of a model are the rows of abi.def, wherever they are written: in an object's
 ** symbols, in a model's header, in the table of a standalone program. */
 #include "test.h"
 
@@ -155,7 +156,8 @@ static void members_are_in_their_places(void **state) {
         for (int k = 0; k < i; k++)
             assert_ptr_not_equal(api_member[i], api_member[k]);
     }
-    assert_int_equal(sizeof(strata_api), sizeof(size_t) + (API_ROWS + 3) * sizeof(void *));
+    /* rows take the place of reserved members: programs that were built before keep their size */
+    assert_int_equal(sizeof(strata_api), sizeof(size_t) + 22 * sizeof(void *));
 }
 
 int main(void) {

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What models built with --precision bf16 keep: the weights that an update packs for the next
 ** step, and activations and weights as bfloat16, which take less room.
 */

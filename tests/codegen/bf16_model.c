@@ -1,4 +1,5 @@
-/* See bf16_model.h. */
+/* SPDX-License-Identifier: MIT
+** See bf16_model.h. */
 #include "bf16_model.h"
 
 #include "test.h"

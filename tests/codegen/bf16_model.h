@@ -1,4 +1,5 @@
-/* The models of tests of --precision bf16. */
+/* SPDX-License-Identifier: MIT
+** The models of tests of --precision bf16. */
 #ifndef TESTS_BF16_MODEL_H
 #define TESTS_BF16_MODEL_H
 

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Models built with --precision bf16: what the interpreter computes where products'
 ** operands are rounded to bfloat16, and what must be so of every build: the same bits for
 ** any number of workers, in any batch and with --check, decoding like the full pass.

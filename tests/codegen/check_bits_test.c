@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Builds with --check compute the same bits as builds without, which also says that sharing
 ** memory between values changes nothing.
 */

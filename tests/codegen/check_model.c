@@ -1,4 +1,5 @@
-/* See check_model.h. */
+/* SPDX-License-Identifier: MIT
+** See check_model.h. */
 #include "check_model.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* The models of tests of --check: any residual around one kind of layer. */
+/* SPDX-License-Identifier: MIT
+** The models of tests of --check: any residual around one kind of layer. */
 #ifndef TESTS_CHECK_MODEL_H
 #define TESTS_CHECK_MODEL_H
 

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Builds with --check find what is put wrong here on purpose, between the compiler's
 ** stages: row kernels with a wrong stride or too little scratch, values whose memory
 ** is given up too early, and writes over the guard words from callbacks.

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Tokens of a task: programs whose tasks take other numbers of them give the same bits, and the
 ** number that is found for a model follows from its sizes.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Depth lengthens the list of calls, not the code: with twice the layers, and as many
 ** blocks, a model's object holds machine code of the same size, and longer tables.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Random graphs and random models, compiled, against the interpreter.
 ** STRATA_FUZZ_SEED and STRATA_FUZZ_COUNT run others; a failure prints the seed
 ** and the smallest graph, or the spec, that still fails.

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Compiled code of every op against the interpreter: each row of the op table
 ** in small models around it, in shapes that take every path of the row
 ** kernels: lanes along channels and along tokens, last axes that are short,

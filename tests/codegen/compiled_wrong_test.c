@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Whether the comparison of compiled code with the interpreter would notice:
 ** a gradient rule that is wrong, a kernel that is wrong, put in on purpose on
 ** either side, for every op.

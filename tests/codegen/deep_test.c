@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Specs whose graphs are deeper than a stack, or have more paths than could be walked: they are
 ** planned and compiled by a thread whose stack is a fraction of what a recursion over their nodes
 ** would take, and none of the steps runs for ever.

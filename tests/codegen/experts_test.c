@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Experts, compiled: values and gradients as the interpreter has them, token by token as the pass
 ** over whole sequences, the same bits for any number of threads; and buffers: what a step sums for
 ** them, over several batches too, and what an update makes of that.

@@ -1,4 +1,5 @@
-/* See facts_model.h. */
+/* SPDX-License-Identifier: MIT
+** See facts_model.h. */
 #include "facts_model.h"
 
 #include "test.h"

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Models of every residual, built and run, for what must be so of all of them.  Everything
 ** asserts.
 */

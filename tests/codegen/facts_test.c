@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What must be so of every compiled model, whatever its numbers: the same bits in any batch,
 ** decoding like the full pass, identities between mixers; and what it tells and refuses.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What must be so of gradients and updates of every compiled model, whatever its numbers: the
 ** same bits for any number of workers, sums over sequences and calls, an update by ranges.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Operations over time whose past is of a fixed size: sequences that grow by a prompt and token by
 ** token, some after others, give what the pass over whole sequences gives; a prompt in pieces
 ** gives the bits of the prompt; values and gradients are the interpreter's, the same bits for any

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Iterations: compiled, against the interpreter, for matrices that lie in lanes or in rows, of
 ** tokens or of none, for so many that the way back is taken in stretches; and that how many there
 ** are changes neither the graph nor the code.

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What a model does otherwise where it has caches: latent attention decodes from latents, windows
 ** from rings.  The numbers are those of whole sequences; what a sequence takes follows what is
 ** kept.

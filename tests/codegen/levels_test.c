@@ -1,4 +1,5 @@
-/* Every level of levels.def has its kernel library in the compiler, and code is made for it. */
+/* SPDX-License-Identifier: MIT
+** Every level of levels.def has its kernel library in the compiler, and code is made for it. */
 #include "test.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Every function of an object with every argument damaged, one and two at a time: what comes back
 ** is a status, never a signal; what is surely wrong is refused, and named where a control block
 ** can hold the words. Functions and their parameters are read from abi.def, so that a new one is
@@ -125,6 +125,7 @@ static Parameter known(const char *name, bool of_loss) {
         { "batch", NUMBER32, BATCH, false },
         { "share", NUMBER32, 1000000, false },
         { "workers", NUMBER32, 1, true },
+        { "length", NUMBER, 0, true },
         { "status", NUMBER32, 0, true },
         { "flags", NUMBER32, 0, true },
         { "scale", SCALE, 0, true },
@@ -232,13 +233,15 @@ typedef struct Attempt {
 static Attempt *attempt;
 
 static void judge(const Function *f, int64_t result, bool wrong, const char *text) {
-    bool status = !strcmp(f->row->type, "int32_t"), size = !strcmp(f->row->type, "size_t");
+    bool status = !strcmp(f->row->type, "int32_t"), size = !strcmp(f->row->type, "size_t"),
+         length = !strcmp(f->row->type, "int64_t");
     int32_t code = (int32_t)result;
-    const char *why = status && (code < STRATA_OK || code > STRATA_ERROR_CHECK) ? "no status"
-        : status && wrong && code == STRATA_OK                                  ? "accepted"
-        : size && wrong && result                                               ? "a size"
-        : !status && !size && !result                                           ? "NULL"
-                                                                                : NULL;
+    const char *why = status && (code < STRATA_OK || code > STRATA_ERROR_PAST) ? "no status"
+        : status && wrong && code == STRATA_OK                                 ? "accepted"
+        : size && wrong && result                                              ? "a size"
+        : length && wrong && result >= 0                                       ? "a length"
+        : !status && !size && !length && !result                               ? "NULL"
+                                                                               : NULL;
     if (!why) return;
     fprintf(stderr, "%s: %s\n", text, why);
     abort();

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What an object's functions say to whatever is wrong with a call: a status, and
 ** a message that names what was found and what was expected; never a crash.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** A compiled model as an object that programs call: same bits for any number
 ** of workers and neighbours, gradients that add up and say when they are
 ** final, updates of ranges, and a status with a message for whatever is wrong.

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Compiled recurrences against the interpreter, values and gradients: every option, heads that
 ** share q and k, sizes beyond a vector, chunks and more; of some tokens; in --check builds; the
 ** same bits for any number of workers.

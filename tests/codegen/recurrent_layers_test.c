@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Sublayers whose past is a state of fixed size, the library's and those of specs/hybrids, and
 ** attention beside short convolutions: sequences that grow by prompts and tokens, some after
 ** others, give what the pass over whole ones gives; values and gradients are the interpreter's;

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Routes against their dense forms: tests/routes/ writes each out for all tokens, with masks
 ** and no lists of rows.  Loss and the gradient of every parameter agree, of the interpreter to
 ** the rounding of float64, of a compiled model as any agrees with the interpreter.  And against
@@ -47,6 +47,8 @@ static const Pair pairs[] = {
       "dense_dllm", "theta = 100, hidden = 6, target = 0.4, weight = 0.3" },
     { "standard {}", "kv_heads = 2, bias = true", "dllm { hidden = 6, reserve = 0 }", "dense_dllm",
       "kv_heads = 2, projections = true, hidden = 6, reserve = 0" },
+    { "standard {}", "kv_heads = 2, gate = { bias = true }", "dtr {}", "dense_dtr",
+      "kv_heads = 2, gated = true" },
 };
 enum { PAIRS = sizeof pairs / sizeof *pairs };
 

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Routes where lists are short and scores are equal.  Tokens of two kinds are steered into the
 ** routed layers and past them: none of a call, all, none of one sequence beside many of another,
 ** sequences of one token; in training, in the full pass and token by token, with --check and

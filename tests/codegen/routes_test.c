@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Routes, compiled: what each computes token by token is what the pass over whole
 ** sequences computes; work on some tokens has the gradients of the same work on all;
 ** none routed, all routed, sequences of one token; random numbers that depend on no

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Long lists of sources against the interpreter, values and gradients: pieces that lie in memory,
 ** that the kernel computes, that are slices, transposed or the same again; lists that begin alike;
 ** read as a whole, by heads, and element by element.

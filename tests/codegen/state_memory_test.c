@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What a sequence of 20 000 tokens takes: the memory of a standalone program's state is that of the
 ** rows there are, keys and values of all tokens in dense layers and of the routed ones in the
 ** others (tests/published.txt, 17, with values of 4 bytes), and less than a tenth more.

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** States with room for a share of what routes may take: the same bits as states with room for all
 ** until there is no room, then an error that says where, and states as they were, whatever caches
 ** the call had written to before; alone, in a prompt, one of a batch. Every second token is

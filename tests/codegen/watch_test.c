@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** inspect tells the truth: a watched build of a model takes a training step, and for its row
 ** kernels the places that are really read and written, each once a call, and the operations
 ** that are really done are what inspect counts, within 15 percent: of eight kernels one by one

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Runs a compiled model for callgrind, on one thread: a training step, the norm, the optimizer, and
 ** a few decoded tokens. callgrind writes down what it counted whenever count_edge is called; the
 ** n-th line printed says what the n-th of those counts was of, "-" for what is not looked at.

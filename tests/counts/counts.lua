@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- A small model with every main kernel in it: what counts.sh counts the instructions of.
 return model {
   name = "counts",

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Instructions that the main kernels take, as compiled for x86-64-v3, beside those in counts.txt,
 # which has a column for each LLVM.  callgrind counts them: the same ones on every processor and in
 # every run.

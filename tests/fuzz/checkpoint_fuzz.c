@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Checkpoints: the file, its checksum, what it says of the run, and the tensors of a model.  What
 ** is accepted is a checkpoint that can be saved and opened again.
 */

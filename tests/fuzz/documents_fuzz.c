@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** JSON lines.  What is accepted gives documents that are UTF-8 and not empty, as many as lines at
 ** most; the same input read as a text, in pieces, is the input.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** A reader below a fuzzer.  NAME_fuzz.c says how inputs are read and what must hold of any; the
 ** mutations, the counting and the main function are fuzz_main.c's, or libFuzzer's
 ** (fuzz_libfuzzer.c), whose words the first part has, too.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # libFuzzer on every reader of files and on the compiler's front end, below the address and the
 # undefined-behaviour sanitizers: ten minutes each, or SECONDS.
 #   sh tests/fuzz/fuzz.sh [SECONDS [NAME ...]]      NAME: safetensors, spec, ...

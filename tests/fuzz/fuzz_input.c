@@ -1,4 +1,5 @@
-/* See fuzz.h. */
+/* SPDX-License-Identifier: MIT
+** See fuzz.h. */
 #include "fuzz.h"
 
 #include <stdio.h>

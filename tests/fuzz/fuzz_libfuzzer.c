@@ -1,4 +1,5 @@
-/* The same readers below libFuzzer.  FUZZ_SEEDS=FOLDER: writes the valid inputs there first. */
+/* SPDX-License-Identifier: MIT
+** The same readers below libFuzzer.  FUZZ_SEEDS=FOLDER: writes the valid inputs there first. */
 #include <stdlib.h>
 #include <string.h>
 

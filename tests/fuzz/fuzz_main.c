@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** A fuzzer for any compiler: valid inputs are mutated (bits, bytes, numbers, words, stretches
 ** copied, cut and doubled) and read.  Nothing is asserted but what must hold of any input;
 ** sanitizers see the rest.

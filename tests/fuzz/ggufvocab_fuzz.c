@@ -1,4 +1,5 @@
-/* tokenizer.json for GGUF.  What is accepted has a token and a type for each id. */
+/* SPDX-License-Identifier: MIT
+** tokenizer.json for GGUF.  What is accepted has a token and a type for each id. */
 #include <stdlib.h>
 #include <string.h>
 

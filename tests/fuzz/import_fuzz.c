@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Folders of other programs: config.json and model.safetensors.index.json, beside weights that are
 ** right, through the importer that the config asks for.  An input is a byte that picks the weights,
 ** the config, a NUL, the index.  What is accepted is a spec and a plan of the folder's tensors.

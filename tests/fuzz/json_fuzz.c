@@ -1,4 +1,5 @@
-/* JSON.  A document that is accepted is a tree: its nodes are reached once, in order. */
+/* SPDX-License-Identifier: MIT
+** JSON.  A document that is accepted is a tree: its nodes are reached once, in order. */
 #include <string.h>
 
 #include "fuzz.h"

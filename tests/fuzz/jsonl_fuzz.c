@@ -1,4 +1,5 @@
-/* JSON Lines.  What is given is what the lines are one by one, up to the first that is wrong. */
+/* SPDX-License-Identifier: MIT
+** JSON Lines.  What is given is what the lines are one by one, up to the first that is wrong. */
 #include <string.h>
 
 #include "fuzz.h"

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Training logs, which a run that goes on cuts where it was.  The first byte says at which step.
 ** What is refused is left as it was, and so is what comes before the cut.
 */

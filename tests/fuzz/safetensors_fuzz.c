@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Files of weights, and tokenizers in them.  What is accepted keeps the reader's promises: sizes
 ** add up, and no two tensors share a byte.
 */

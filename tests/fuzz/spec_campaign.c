@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Random specs, each in a process of its own, through all that spec_trial.h asks.
 **   spec_campaign lists [COUNT [SEED]]     depth mixers that read long lists
 **   spec_campaign specs [COUNT [SEED]]     every constructor, mixer and route

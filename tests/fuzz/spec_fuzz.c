@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Specs: Lua in its sandbox, up to the graph.  Seeds are the specs of the tree, good and bad; lines
 ** and words go from one to another.  An error is a line about the spec, with nothing in it that a
 ** terminal would obey; a graph that is accepted is a graph.

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Token files.  One that is accepted has the tokens that its size says, none of them given out
 ** beyond the vocabulary, and each the same in whatever pieces they are read; one that is cut
 ** afterwards gives an error.

@@ -1,4 +1,5 @@
-/* tokenizer.json. What is accepted keeps the promises of tokenizer_promises.h. */
+/* SPDX-License-Identifier: MIT
+** tokenizer.json. What is accepted keeps the promises of tokenizer_promises.h. */
 #include <string.h>
 
 #include "fuzz.h"

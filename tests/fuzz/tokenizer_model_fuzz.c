@@ -1,4 +1,5 @@
-/* SentencePiece's models. What is accepted keeps the promises of tokenizer_promises.h. */
+/* SPDX-License-Identifier: MIT
+** SentencePiece's models. What is accepted keeps the promises of tokenizer_promises.h. */
 #include <string.h>
 
 #include "fuzz.h"

@@ -1,4 +1,5 @@
-/* Texts through a tokenizer of unknown origin; see tokenizer_promises.h. */
+/* SPDX-License-Identifier: MIT
+** Texts through a tokenizer of unknown origin; see tokenizer_promises.h. */
 #include "tokenizer_promises.h"
 
 #include <stdlib.h>

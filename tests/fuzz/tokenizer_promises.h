@@ -1,4 +1,5 @@
-/* What must hold of any tokenizer's file, whatever is in it. */
+/* SPDX-License-Identifier: MIT
+** What must hold of any tokenizer's file, whatever is in it. */
 #ifndef TESTS_TOKENIZER_PROMISES_H
 #define TESTS_TOKENIZER_PROMISES_H
 

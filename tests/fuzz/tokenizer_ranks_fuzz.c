@@ -1,4 +1,5 @@
-/* .tiktoken files, of a pattern that is told. What is accepted keeps the promises. */
+/* SPDX-License-Identifier: MIT
+** .tiktoken files, of a pattern that is told. What is accepted keeps the promises. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Tokenizers: learnt from a part of the input, given another.  The first byte says how much.  Ids
 ** are the tokenizer's, and what has no unknown character comes back as it was.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The float64 interpreter: values that are known without it, and which of
 ** them it keeps.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Random graphs: are their gradients right, do they survive being printed and
 ** read, is a wrong rule noticed.  STRATA_FUZZ_SEED and STRATA_FUZZ_COUNT run
 ** others; a failure prints the seed and the graph.

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The graph itself: interning, parameters, outputs, extraction, and how the
 ** compiler ends early.
 */

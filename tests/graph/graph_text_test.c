@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The text form: what is printed reads back as the same graph, and what is
 ** no graph is refused with its line.
 */

@@ -1,4 +1,5 @@
-/* See history_example.h. */
+/* SPDX-License-Identifier: MIT
+** See history_example.h. */
 #include "history_example.h"
 
 #include "op_example.h"

@@ -1,4 +1,5 @@
-/* Examples of operations over time whose past is of a fixed size, as op_example asks for them. */
+/* SPDX-License-Identifier: MIT
+** Examples of operations over time whose past is of a fixed size, as op_example asks for them. */
 #ifndef TESTS_HISTORY_EXAMPLE_H
 #define TESTS_HISTORY_EXAMPLE_H
 

@@ -1,4 +1,5 @@
-/* See op_example.h. */
+/* SPDX-License-Identifier: MIT
+** See op_example.h. */
 #include "op_example_parts.h"
 
 #include "history_example.h"

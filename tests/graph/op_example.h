@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Examples of every row of ops.def on shapes of every kind, for questions that all of them are
 ** asked.  Everything asserts.
 */

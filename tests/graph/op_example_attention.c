@@ -1,4 +1,5 @@
-/* Examples of attention and of its gradient: see op_example.h. */
+/* SPDX-License-Identifier: MIT
+** Examples of attention and of its gradient: see op_example.h. */
 #include "op_example_parts.h"
 
 static const struct {

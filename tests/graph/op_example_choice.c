@@ -1,4 +1,5 @@
-/* See op_example.h: choices among a token's own numbers, and products by the experts chosen. */
+/* SPDX-License-Identifier: MIT
+** See op_example.h: choices among a token's own numbers, and products by the experts chosen. */
 #include "op_example.h"
 
 #include "test.h"

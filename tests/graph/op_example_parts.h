@@ -1,4 +1,5 @@
-/* What examples of ops are made of. */
+/* SPDX-License-Identifier: MIT
+** What examples of ops are made of. */
 #ifndef TESTS_OP_EXAMPLE_PARTS_H
 #define TESTS_OP_EXAMPLE_PARTS_H
 

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Every row of ops.def, the moment it exists: its gradient against finite
 ** differences, on shapes of every kind, and whether a wrong rule would show.
 */

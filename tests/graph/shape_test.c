@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Shapes: sizes, broadcasting, and what every shape rule says about operands
 ** that do not fit.
 */

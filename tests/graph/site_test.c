@@ -1,4 +1,5 @@
-/* Names of places, taken apart. */
+/* SPDX-License-Identifier: MIT
+** Names of places, taken apart. */
 #include "test.h"
 
 #include "site.h"

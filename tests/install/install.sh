@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # An installation, as its users find it: installs into a DESTDIR, builds the example
 # with two models through pkg-config and through CMake, and looks at what a compiled
 # model exports, needs and holds.
@@ -58,9 +59,29 @@ for shell in bash zsh fish; do
     ! command -v $shell >/dev/null || run $shell -n completion.$shell
 done
 
+# Guides that name each other are there; those for whoever changes Strata are not.
+docs=$(dirname "$(find "$prefix" -name CHANGELOG.md)")
+for page in $(cd "$docs" && find . -name '*.md'); do
+    grep -oE '\]\([^)#:]+\)' "$docs/$page" | sed 's/^](//; s/)$//' |
+        grep -v 'tests/\|how-it-works' | while read -r file; do
+            [ -e "$docs/$(dirname "$page")/$file" ] || { echo "$page names $file"; exit 1; }
+        done || fail "a guide names what is not installed"
+done
+[ -e "$docs/specs/examples/two-models/Makefile" ] || fail "the example is not installed"
+cmp "$source/LICENSE" "$docs/LICENSE" || fail "no licence in $docs"
+[ -n "$(find "$prefix" -path '*man3/strata.h.3')" ] || fail "no manual page of strata.h"
+# The shared library shows what the header declares, but what needs OpenBLAS.
+sed -n 's/^[a-z].*[ *]\(strata_[a-z_]*\)(.*/\1/p' "$source/runtime/strata.h" | sort -u >declared
+library=$(find "$prefix" -name 'libstrata.so')
+nm -D --defined-only --format=posix "$library" | cut -d' ' -f1 | sort >shown
+grep -v '^strata_blas_' declared | diff - shown || fail "libstrata.so has other functions"
+readelf -d "$library" | grep -q 'SONAME.*\[libstrata\.so\.[0-9]*\.[0-9]*\]' || fail "no SONAME"
+readelf -d "$library" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -vxE 'lib[cm]\.so\.6' >log &&
+    fail "libstrata.so needs $(cat log)"
+
 # == The example, twice ========================================================
-cp -r "$source/specs/examples/two-models" made
-cp -r "$source/specs/examples/two-models" cmade
+cp -r "$docs/specs/examples/two-models" made
+cp -r "$docs/specs/examples/two-models" cmade
 cat "$source"/specs/library/*.lua "$source"/specs/library/*/*.lua | head -c 60000 >text
 run make -C made CFLAGS='-O2 -Wall -Wextra -Werror' two-models writer
 run "$cmake" -G 'Unix Makefiles' -S cmade -B cmade/build -DCMAKE_PREFIX_PATH="$prefix" \
@@ -99,6 +120,9 @@ consume() {
         cp -p $object before.o
         run "$cmake" --build project/build
         project/build/consumer >"$1" || fail "the consumer: $(cat "$1")"
+        project/build/loader project/build/echoed.model/libechoed.so >loaded ||
+            fail "the loader: $(cat loaded)"
+        [ "$(cat loaded)" = "echoing, 1 processors" ] || fail "loaded: $(cat loaded)"
     }
     run "$cmake" --build project/build
     rebuild first

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Encodes and decodes random strings by libstrata and by the libraries whose files it reads:
 
     compare_tokenizers.py TOKENIZER_IDS FOLDER COUNT [SEED [NAME ...]]
@@ -410,6 +411,36 @@ def make_unigram(folder):
 def make_unigram_bytes(folder):
     return trained(folder, "unigram_bytes", vocab_size=3000, byte_fallback=True, character_coverage=0.98,
                    normalization_rule_name="nfkc_cf", user_defined_symbols=["<x>", "th", "\u2581the"])
+
+
+def field(number, data):
+    return bytes([number << 3 | 2, len(data)]) + data
+
+
+class Ties(SentencePiece):
+    """Unigram models whose pieces have few scores, so that many divisions are as likely."""
+
+    def __init__(self, path, letters, digits, r):
+        pieces = {"<unk>": (0, 2), "<s>": (0, 3), "</s>": (0, 3)}
+        for c in letters[:3]:
+            pieces[c] = (-r.randint(1, 4 * digits) / digits, 1)
+        for _ in range(r.randint(3, 16)):
+            p = "".join(r.choice(letters) for _ in range(r.randint(2, 5)))
+            pieces.setdefault(p, (-r.randint(1, 4 * digits) / digits, r.choice([1, 1, 4])))
+        model = b"".join(field(1, field(1, p.encode()) + b"\x15" + struct.pack("<f", s) + bytes([3 << 3, t]))
+                         for p, (s, t) in pieces.items())
+        with open(path, "wb") as f:
+            f.write(model + field(2, b"\x18\x01") + field(3, field(1, b"identity") + b"\x18\0\x20\0\x28\0"))
+        super().__init__(path)
+        self.added = list(letters) + [p for p in pieces if len(p) > 1]
+
+
+def make_ties(folder):
+    return Ties(folder + "/ties.model", "abcd", 1, random.Random(1))
+
+
+def make_ties_fractions(folder):
+    return Ties(folder + "/ties_fractions.model", "a\u00e9\u65e5b", 10, random.Random(9))
 
 
 def make_bpe(folder):

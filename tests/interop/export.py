@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """What strata export writes, loaded by the libraries that it is for.
 
     python3 tests/interop/export.py STRATA SPEC.lua ...

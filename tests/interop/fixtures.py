@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Writes tests/checkpoints: a tiny checkpoint of each architecture, as transformers saves it, with
 # the logits that it computes for some tokens (expected.safetensors), for tests without Python.
 #   PYTHON tests/interop/fixtures.py tests/checkpoints [NAME...]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Imports of checkpoints that transformers made: small, random, of every architecture and several
 # configurations each.  The imported program's logits are those of transformers to 2e-4 of the
 # largest, and its greedy choices, token by token, are those of transformers' generate.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Cases of import.py, and fixtures, of models beyond plain dense transformers: experts, latent
 # attention, recurrences, other residual streams.
 import torch

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Plans of tensors against the plain way: chains of slices, transpositions and reshapes drawn by
 ** chance, made of arrays in memory one after another; tensors of more than a block; what is kept
 ** in its type; what is refused.

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** A tokenizer's file by libstrata, for programs that compare it with others:
 **   tokenizer_ids FILE <TEXTS >RESULTS
 ** TEXTS: of each a length and its bytes.  RESULTS: of each the number of its ids, the ids, the

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Writes small vocabularies and what the libraries make of some texts by them:
 
     tokenizer_vectors.py FOLDER      tests/runtime/tokenizers is what it wrote

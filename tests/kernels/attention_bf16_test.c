@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Attention whose products take bfloat16.  Beside plain loops that round where it says
 ** it does: a number that lies, to float32's rounding, between two bfloat16s may become
 ** the other one, and with more keys than a tile has, probabilities are rounded relative

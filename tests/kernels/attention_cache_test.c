@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Attention of new queries to caches: many at once (prefill), a few (decoding),
 ** after any number of positions.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Problems for tests of attention; attention_truth.h says what is right.  Matrices lie between
 ** guard pages, operands cannot be written, results and scratch are full of NaN before every task.
 */

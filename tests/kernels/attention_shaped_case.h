@@ -1,4 +1,5 @@
-/* Problems of attention_case.h with windows, caps, distances, values that are channels of keys. */
+/* SPDX-License-Identifier: MIT
+** Problems of attention_case.h with windows, caps, distances, values that are channels of keys. */
 #ifndef TESTS_ATTENTION_SHAPED_CASE_H
 #define TESTS_ATTENTION_SHAPED_CASE_H
 

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Attention whose scores are shaped: windows, caps, tables by distance, values that are channels of
 ** keys; alone and together, forward and backward, with caches that are rings.
 */
@@ -120,26 +120,42 @@ static void cache_agrees_with_full_pass(void **state) {
     }
 }
 
-/* Many heads of one group are several tasks: a head has the bits that it has alone. */
+/* The last STEP tokens of 'whole', with what came before in a cache, of heads h..h+count-1 alone. */
+enum { PAST = 131, STEP = 3 };
+
+static void last_of_heads(const Attention *whole, int h, int count, float *o, Guarded scratch) {
+    Attention a = *whole, part;
+    ShapedCache c;
+    a.heads = count, a.q += h * a.dk, part = a;
+    cache_open(&c, &a, PAST + STEP);
+    step(&a, &part, &c, PAST, o, scratch);
+    step(&a, &part, &c, STEP, o, scratch);
+    guard_free(c.keys);
+}
+
+/* Many heads of one group are several tasks, and some at a time: a head has the bits that it has
+** alone, or beside any number of others. */
 static void heads_do_not_change_bits(void **state) {
     (void)state;
+    enum { HEADS = 40 };
     Shaping x = { 0, 0, 0, 1 };
-    Size s = { 1, 3, 40, 1, 48, 32, 1, 0 }, few = s;
-    few.heads = 4;
-    ShapedProblem all = shaped_new(s, x, 3, AFTER), some = shaped_new(few, x, 3, AFTER);
-    ShapedCache c, d;
-    cache_open(&c, &all.p.a, 3), cache_open(&d, &some.p.a, 3);
-    some.p.a.k = all.p.a.k, some.p.a.v = all.p.a.v;
-    k_attention_append(&all.p.a, 0), k_attention_append(&some.p.a, 0);
-    run_forward(&all.p.a, all.p.scratch);
-    assert_int_equal(k_attention_tasks(&all.p.a), 8);
-    for (int h = 0; h + 4 <= 40; h += 4) {
-        some.p.a.q = all.p.a.q + h * s.dk, some.p.a.ldq = all.p.a.ldq;
-        run_forward(&some.p.a, some.p.scratch);
-        same_rows(3, 4 * s.dv, all.p.a.o + h * s.dv, all.p.a.ldo, some.p.a.o, some.p.a.ldo);
+    Size s = { 1, PAST + STEP, HEADS, 1, 150, 140, 1, 0 };
+    ShapedProblem r = shaped_new(s, x, 3, AFTER);
+    Attention a = r.p.a;
+    Guarded all = nan_matrix(s.time, s.heads * s.dv, AFTER),
+            some = nan_matrix(s.time, s.heads * s.dv, AFTER);
+    a.lse = NULL;
+    last_of_heads(&a, 0, HEADS, all.at, r.p.scratch);
+    a.time = STEP, a.heads = HEADS, a.keys = &r.p.a.dq;
+    assert_int_equal(k_attention_tasks(&a), 8);
+    a = r.p.a, a.lse = NULL;
+    for (int h = 0, count = 1; h + count <= HEADS; h += count++) {
+        last_of_heads(&a, h, count, some.at, r.p.scratch);
+        same_rows(STEP, count * s.dv, all.at + PAST * a.ldo + h * s.dv, a.ldo,
+                  some.at + PAST * a.ldo, a.ldo);
     }
-    guard_free(c.keys), guard_free(d.keys);
-    shaped_free(&all), shaped_free(&some);
+    guard_free(all), guard_free(some);
+    shaped_free(&r);
 }
 
 int main(void) {

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Attention over whole sequences, forward and backward, at sizes that are no
 ** multiple of anything; and the promise that a row's bits depend on nothing but
 ** the row and what it attends to.

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What is right for a problem of attention_case.h, plain loops in double, and how far from it
 ** the kernels' results are.
 */

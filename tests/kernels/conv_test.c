@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Shifts, convolutions and their gradients against plain loops in double: sequences of one length
 ** and of their own, none too, pasts that states carry; channels and taps of any number, shared or
 ** not, all rows' or each row's own, between guard pages; and that neither the split into tasks nor

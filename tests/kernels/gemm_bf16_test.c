@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Products of bfloat16 against plain loops: what product_test.h asks of all, and how
 ** weights are rounded.  Nothing is asked of the order of a block's steps: there are
 ** kernels that add two products at once.

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Products of float32 against plain loops: what product_test.h asks of all, and in
 ** which order terms are added up.
 */

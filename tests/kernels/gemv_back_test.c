@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** dx = dy w for few rows, at sizes that are no multiple of anything: right, nothing past the ends,
 ** and a row's bits are its own.
 */

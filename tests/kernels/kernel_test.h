@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What tests of kernels share: memory between guard pages, repeatable random
 ** numbers, and the question whether this processor runs the tested set.
 **

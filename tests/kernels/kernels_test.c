@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Loss, embedding, optimizer and wave tables against plain loops in double, at
 ** sizes from one element on, between guard pages; and that splitting a range
 ** anywhere changes no bit.

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Tests of matrix products, for any kind of numbers that they take: right for odd
 ** sizes and leading dimensions, nothing read or written outside the matrices, and a
 ** row's bits the same wherever the row lies, whatever its neighbours and however the

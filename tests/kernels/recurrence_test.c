@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Recurrences, forward and backward, by chunks and token by token, at sizes that are no multiple
 ** of anything, with decays from none to e^-20 a token.
 */
@@ -64,25 +64,6 @@ static void backward_is_right(void **state) {
         printf("%s: worst relative distance %.2g\n", name[k], worst[k]);
 }
 
-/* Channels that never decay beside some that do by e^-20 at every token. */
-static void decays_of_every_size_over_many_tokens(void **state) {
-    (void)state;
-    RecurrenceSize s = { 1, 8192, 1, 1, 16, 16, BY_CHANNEL, 1, -1 };
-    RecurrenceProblem p = recurrence_new(s, 300, AFTER);
-    guard_writable(p.at[G]);
-    for (int64_t t = 0; t < s.time; t++)
-        for (int c = 0; c < s.dk; c++)
-            p.at[G].at[t * p.a.lddecay + c] *= c == 0 ? 0 : c < 6 ? 1e-3f : c < 11 ? 1 : 20;
-    recurrence_forward(&p);
-    recurrence_backward(&p);
-    RecurrenceTruth t = recurrence_truth(&p, 1);
-    for (int k = O; k <= DB; k++)
-        if (!(truth_distance(&t, k) < 1e-4))
-            fail_msg("matrix %d is off by %g", k, truth_distance(&t, k));
-    truth_free(&t);
-    recurrence_free(&p);
-}
-
 /* Rows first ... first + count - 1 of the only sequence, from and to the state. */
 static void run_part(const RecurrenceProblem *p, int64_t first, int64_t count, float *state) {
     RecurrenceProblem part = *p;
@@ -92,6 +73,34 @@ static void run_part(const RecurrenceProblem *p, int64_t first, int64_t count, f
     a->time = count;
     a->states = (void *const[]){ state };
     recurrence_forward(&part);
+}
+
+static void all_are_right(const RecurrenceTruth *t, int last, const char *how) {
+    for (int k = O; k <= last; k++)
+        if (!(truth_distance(t, k) < 1e-4))
+            fail_msg("%s: matrix %d is off by %g", how, k, truth_distance(t, k));
+}
+
+/* Channels that never decay beside some that do by e^-20 at every token: by chunks and token by
+** token. */
+static void decays_of_every_size_over_many_tokens(void **state) {
+    (void)state;
+    RecurrenceSize s = { 1, 8192, 1, 1, 16, 16, BY_CHANNEL, 1, -1 };
+    RecurrenceProblem p = recurrence_new(s, 300, AFTER);
+    float S[16 * 16] = { 0 };
+    guard_writable(p.at[G]);
+    for (int64_t t = 0; t < s.time; t++)
+        for (int c = 0; c < s.dk; c++)
+            p.at[G].at[t * p.a.lddecay + c] *= c == 0 ? 0 : c < 6 ? 1e-3f : c < 11 ? 1 : 20;
+    recurrence_forward(&p);
+    recurrence_backward(&p);
+    RecurrenceTruth t = recurrence_truth(&p, 1);
+    all_are_right(&t, DB, "by chunks");
+    for (int64_t i = 0; i < s.time; i++)
+        run_part(&p, i, 1, S);
+    all_are_right(&t, O, "token by token");
+    truth_free(&t);
+    recurrence_free(&p);
 }
 
 static void parts_equal_the_whole(void **state) {

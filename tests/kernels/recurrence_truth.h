@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Problems for tests of recurrences, and what is right for them: token by token, in double.
 ** Matrices lie between guard pages, operands cannot be written, results and scratch are full of
 ** NaN before every task.

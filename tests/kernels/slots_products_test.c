@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Choices among a token's own numbers, and products by experts, against plain loops in double: ties
 ** and what is no number, lists with nothing in them, more slots than a task has, more steps and
 ** columns than a block; a slot's bits are those of its row in a product of any other rows.

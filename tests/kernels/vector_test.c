@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** vector.h: exp and log against double over the whole range of floats, parts
 ** of vectors between guard pages, and the order of sums.
 */
@@ -102,6 +102,18 @@ static void sums_have_one_order(void **state) {
     }
 }
 
+/* Of as many vectors at once as they have lanes: each is the one it is alone. */
+static void sums_at_once_are_those(void **state) {
+    (void)state;
+    Draw d = { 3 };
+    float x[LANES * LANES], y[LANES];
+    for (int i = 0; i < LANES * LANES; i++)
+        x[i] = draw_real(&d);
+    call_sums(x, y);
+    for (int i = 0; i < LANES; i++)
+        assert_true(y[i] == call_sum(x + i * LANES));
+}
+
 static void fma_is_the_same_in_vectors_and_alone(void **state) {
     (void)state;
     Draw d = { 2 };
@@ -144,6 +156,7 @@ int main(void) {
         cmocka_unit_test(log_is_right),
         cmocka_unit_test(parts_touch_nothing_else),
         cmocka_unit_test(sums_have_one_order),
+        cmocka_unit_test(sums_at_once_are_those),
         cmocka_unit_test(fma_is_the_same_in_vectors_and_alone),
         cmocka_unit_test(order_of_nan),
     };

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The elementary functions of compiled models against libm in double: a walk
 ** over all floats, the ranges where they bend, and the ends.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The gradient pass: which outputs it adds, what it does not build, and that
 ** whole small models get the right gradients.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What a training step keeps of its forward part (--memory) changes memory and time, and gradients
 ** by rounding only (a product and a sum become one operation in one kernel and not in another): the
 ** same model three times, for mixers of every kind and both norms.  Threads change no bit.

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Places of values: what the tree of packing.c finds is what a search through all values placed
 ** before finds, and values that live at the same time lie apart.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The passes: what simplification leaves, what the backward part computes
 ** again, that a forward pass is one row kernel between two anchors that reads
 ** every source once, for every mixer; and graphs that once came out wrong.

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The pipeline: the graph is verified after every pass, each is seen in the order of passes.def,
 ** and programs without an optional pass compute the numbers of programs with all.
 */

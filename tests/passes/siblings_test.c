@@ -1,4 +1,5 @@
-/* Which row nodes run in one kernel: siblings.h. */
+/* SPDX-License-Identifier: MIT
+** Which row nodes run in one kernel: siblings.h. */
 #include "test.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* The example that compiler/passes/slots.c begins with: its table is what comes out. */
+/* SPDX-License-Identifier: MIT
+** The example that compiler/passes/slots.c begins with: its table is what comes out. */
 #include "test.h"
 
 #include <stdio.h>

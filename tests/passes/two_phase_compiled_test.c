@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Compiled two-phase depth reads: the numbers of the interpreter, which reads one by one, and
 ** those of code that does too.
 */

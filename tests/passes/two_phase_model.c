@@ -1,4 +1,5 @@
-/* See two_phase_model.h. */
+/* SPDX-License-Identifier: MIT
+** See two_phase_model.h. */
 #include "two_phase_model.h"
 
 #include "test.h"

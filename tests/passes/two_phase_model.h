@@ -1,4 +1,5 @@
-/* The models of tests of two-phase depth reads. */
+/* SPDX-License-Identifier: MIT
+** The models of tests of two-phase depth reads. */
 #ifndef TESTS_TWO_PHASE_MODEL_H
 #define TESTS_TWO_PHASE_MODEL_H
 

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Two-phase depth reads: the same numbers as reads one by one, for every mixer
 ** that they apply to, with fewer loads of sources; nothing where queries depend on
 ** activations; and whether a wrong one would be noticed.

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Kernels line by line: shapes leave out what only renumbers, alignments are the longest
 ** there are, kernels that differ are found and set beside those that do the same job, and
 ** the page with the assembly of eight variants is well-formed and small.

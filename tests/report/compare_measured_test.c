@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** strata compare --measure and --train: what steps take and what training comes to, seed by
 ** seed, is compared, shown and judged; what is no more than noise is called so; intervals.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** strata compare: numbers and differences, kernels matched by role, JSON that reads
 ** back, a page that is well-formed, safe against what specs say, and small.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Depth-mixing matrices: weights times sources are the read, whatever the mixer, and
 ** the ranks of blocks on random weights are those that theory gives.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Depth mixing of trained weights on a text: the entries are the weights with which the
 ** model's reads really take its sources there, and what cannot be read is an error.
 */

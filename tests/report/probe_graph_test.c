@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The probe's graph gives what the model's own reads and sources are.
 */
 #include "test.h"

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** A program's 'probe' says the same of its weights as the float64 interpreter.
 */
 #include "test.h"
@@ -210,6 +210,11 @@ static void a_program_says_what_the_interpreter_does(void **state) {
     assert_true(number(&j, j.node, "tokens", -1, -1) == CONTEXT);
     assert_non_null(strstr(page, "</html>"));
     assert_null(strstr(page, "<script"));
+    assert_non_null(strstr(page, " matters most: "));
+    assert_non_null(strstr(page, " tokens of text."));
+    assert_non_null(strstr(page, " takes the embedding: "));
+    assert_non_null(strstr(page, ">Change<"));
+    assert_null(strstr(page, "<tbody>\n</tbody>")); /* no empty table */
     assert_null(strstr(page, "http"));
     json_free(&j);
     free(out), free(page);

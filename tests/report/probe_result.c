@@ -1,4 +1,5 @@
-/* See probe_result.h. */
+/* SPDX-License-Identifier: MIT
+** See probe_result.h. */
 #include "probe_result.h"
 
 #include "test.h"

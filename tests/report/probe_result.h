@@ -1,4 +1,5 @@
-/* What tests of the probe ask of its graph. */
+/* SPDX-License-Identifier: MIT
+** What tests of the probe ask of its graph. */
 #ifndef TEST_PROBE_RESULT_H
 #define TEST_PROBE_RESULT_H
 

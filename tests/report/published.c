@@ -1,4 +1,5 @@
-/* See published.h. */
+/* SPDX-License-Identifier: MIT
+** See published.h. */
 #include "published.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The table of published numbers that published_test.c writes, and its parts.
 */
 #ifndef TEST_PUBLISHED_H

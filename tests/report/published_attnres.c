@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The numbers of the paper on Attention Residuals (arXiv 2603.15031): traffic, the merge of two
 ** phases, blocks between ranks of a pipeline and in prefill.
 */

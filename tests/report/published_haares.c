@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The HAARES paper's numbers (arXiv 2606.06564): sources, parameters and work, and the residuals
 ** that it is the same as.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The papers' numbers on routes (DTRNet, arXiv 2509.00925; Mixture-of-Depths, 2404.02258; D-LLM),
 ** from the layouts in specs/papers/routes and by what 'strata inspect --cost' prints.
 */

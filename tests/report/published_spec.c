@@ -1,4 +1,5 @@
-/* See published_spec.h. */
+/* SPDX-License-Identifier: MIT
+** See published_spec.h. */
 #include "published_spec.h"
 
 #include "test.h"

@@ -1,4 +1,5 @@
-/* Models of the sizes that papers have, with the residual that is asked for. */
+/* SPDX-License-Identifier: MIT
+** Models of the sizes that papers have, with the residual that is asked for. */
 #ifndef TEST_PUBLISHED_SPEC_H
 #define TEST_PUBLISHED_SPEC_H
 

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The papers' numbers beside ours: every analytic figure that concerns what this
 ** version has, from the compiler (strata inspect) or computed here by the convention
 ** that is printed.  tests/published.txt is the output; STRATA_UPDATE=1 writes it anew.

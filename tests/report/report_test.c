@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The numbers that inspect prints: they are those of the compiled model, they add
 ** up, the papers' source counts come out, and as JSON they keep to the contract.
 */

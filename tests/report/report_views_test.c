@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The views of inspect: listings that a diff can read, a memory plan in which no
 ** two values share a byte at one time, pictures that are well-formed.
 */
@@ -191,8 +191,30 @@ static void the_matrix_in_all_forms(void **state) {
                     == (strstr(text.at, "In symbols") != NULL));
         assert_true(check_xml(picture.at) > 20);
         assert_null(strstr(picture.at, "nan"));
+        assert_non_null(strstr(picture.at, "layers.3.mlp takes layers.1.attention: "));
         json_free(&j);
         text_free(&text), text_free(&json), text_free(&picture);
+        report_free(r);
+    }
+}
+
+/* However deep a model is, a line of its matrix can be read on a screen. */
+static void the_matrix_is_narrow_at_any_depth(void **state) {
+    static const int layers[] = { 2, 6, 7, 24 };
+    for (int i = 0; i < 4; i++) {
+        Report *r = report_written(state, "denseformer {}", layers[i], true);
+        Text t = { 0 };
+        Error e = { 0 };
+        assert_int_equal(report_matrix_text(r, &t, &e), 0);
+        const char *from = strstr(t.at, "At initial weights"), *to = strstr(from, "\n\n");
+        for (const char *line = from, *end; line < to; line = end + 1) {
+            end = strchr(line, '\n');
+            if (end - line > 120) fail_msg("a line of %d: %.200s", (int)(end - line), line);
+        }
+        assert_true((strstr(t.at, "largest entries") != NULL) == (layers[i] > 6));
+        assert_non_null(strstr(from, "\n1m "));
+        assert_non_null(strstr(from, "\nout "));
+        text_free(&t);
         report_free(r);
     }
 }
@@ -267,6 +289,8 @@ int main(void) {
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(pictures_are_well_formed, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(the_matrix_in_all_forms, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(the_matrix_is_narrow_at_any_depth, scratch_setup,
+                                        scratch_teardown),
         cmocka_unit_test_setup_teardown(what_routes_leave_is_drawn, scratch_setup,
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(equal_layers_are_drawn_once, scratch_setup,

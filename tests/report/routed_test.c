@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What routes leave of work and cache: by a convention, derived by hand; as executed, the
 ** numbers that the kernels' costs make; each route's own share; the twin without routes.
 */

@@ -1,4 +1,5 @@
-/* See small_comparison.h. */
+/* SPDX-License-Identifier: MIT
+** See small_comparison.h. */
 #include "small_comparison.h"
 
 #include "test.h"

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What tests of strata compare share: small models that differ in their residual, compared.
 ** Specs are written into the test's folder (scratch.h); everything asserts.
 */

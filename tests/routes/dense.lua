@@ -54,7 +54,7 @@ local function for_heads(x, heads)
 end
 
 -- Attention on the normed x where token i sees j, not later than i: 'both': if i = j or both are in
--- the mask; else if i = j or j is.  o: heads, kv_heads, theta, projections (biases), qk_norm.
+-- the mask; else if i = j or j is.  o: heads, kv_heads, theta, projections (biases), qk_norm, gated.
 function dense.attention(r, site, x, o, mask, both)
   local heads, kv, d, n = o.heads, o.kv_heads or o.heads, r.dim // o.heads, r.context
   local scale = 1 / math.sqrt(d)
@@ -69,6 +69,10 @@ function dense.attention(r, site, x, o, mask, both)
   q = concat({ q, for_heads(out * 0 + 1, heads), for_heads(out * at * raised, heads) }, 2)
   k = concat({ k, for_heads(out * (-FAR / scale), kv), for_heads(at, kv) }, 2)
   local y = attention(q, k, v, { causal = true, scale = scale })
+  if o.gated then
+    local gate = reshape(r:linear(site, "attention.gate", x, heads * d), { heads, d })
+    y = y * sigmoid(gate + reshape(r:param(site, "attention.gate.bias", { heads }, 0), { heads, 1 }))
+  end
   return r:linear(site, "attention.o", reshape(y, { heads * d }), r.dim, o.projections)
 end
 
@@ -83,6 +87,7 @@ end
 dense.options = {
   heads = { type = "integer", required = true }, kv_heads = { type = "integer" }, theta = { type = "number" },
   projections = { type = "boolean", default = false }, qk_norm = { type = "boolean", default = false },
+  gated = { type = "boolean", default = false },
   wide = { type = "integer", default = 24 },
 }
 

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What files say of the run that made them: those without moments, and those of before.
 */
 #include "test.h"

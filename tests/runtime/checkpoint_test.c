@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Checkpoints: round trip to the bit, equal states are equal files, rotation, damage,
 ** refusals, and processes killed while they save.
 */

@@ -1,4 +1,5 @@
-/* Words to files: folders, weights, what is refused, and what data is known by. */
+/* SPDX-License-Identifier: MIT
+** Words to files: folders, weights, what is refused, and what data is known by. */
 #include "test.h"
 
 #include <fcntl.h>

@@ -1,4 +1,5 @@
-/* Which tokens a batch has: orders, permutations, shares of sources. */
+/* SPDX-License-Identifier: MIT
+** Which tokens a batch has: orders, permutations, shares of sources. */
 #include "test.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* Data as tokens: how files follow each other, that evaluation predicts each token once. */
+/* SPDX-License-Identifier: MIT
+** Data as tokens: how files follow each other, that evaluation predicts each token once. */
 #include "test.h"
 
 #include <math.h>

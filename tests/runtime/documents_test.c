@@ -1,4 +1,5 @@
-/* Documents: pieces of texts, JSON lines, and what is wrong with them, by line. */
+/* SPDX-License-Identifier: MIT
+** Documents: pieces of texts, JSON lines, and what is wrong with them, by line. */
 #include "test.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* What may go to a terminal stays, all else is made visible, of whatever bytes. */
+/* SPDX-License-Identifier: MIT
+** What may go to a terminal stays, all else is made visible, of whatever bytes. */
 #include "test.h"
 
 #include "console.h"

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Event files as a reader sees them: framing and checksums, then the messages' fields,
 ** decoded here by their wire types.
 */

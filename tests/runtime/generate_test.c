@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What the command generate does besides drawing, and what it and others say of text that the
 ** vocabulary has no characters for.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What the command train keeps: another run's weights, the best beside the newest, the way on
 ** after its last step or a signal, and where its data is.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Command lines: the tables of programs and of the compiler, strict values, messages,
 ** help and completions.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The commands of a standalone program on the mock model: what they print and write,
 ** and the status and first line of everything that a user can get wrong.
 */

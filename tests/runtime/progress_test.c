@@ -1,4 +1,5 @@
-/* What training's progress knows of speed; how it looks is in tests of programs. */
+/* SPDX-License-Identifier: MIT
+** What training's progress knows of speed; how it looks is in tests of programs. */
 #include "test.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* Random numbers, hashes, numbers as text: known answers and the properties that others rely on. */
+/* SPDX-License-Identifier: MIT
+** Random numbers, hashes, numbers as text: known answers and the properties that others rely on. */
 #include "test.h"
 
 #include <locale.h>

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** safetensors: what numbers of every type are read as, and which are refused.
 */
 #include "test.h"

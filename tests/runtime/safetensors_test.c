@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** safetensors: what must be refused, with which status and words.  The table of malformed
 ** files is the contract of the reader.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** safetensors: what is written comes back, a file is written whole or not at all, and what
 ** is no file is not written to.
 */

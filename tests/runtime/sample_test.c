@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Sampling, and the schedules of the learning rate.
 */
 #include "test.h"

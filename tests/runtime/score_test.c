@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** score on the mock model, whose logits are a table's: likelihoods are those that its tensors
 ** give, whatever is computed at once; contexts end where harnesses say.
 */

@@ -1,4 +1,5 @@
-/* Weights that update left packed are taken for as long as they are what was packed. */
+/* SPDX-License-Identifier: MIT
+** Weights that update left packed are taken for as long as they are what was packed. */
 #include "test.h"
 
 #include "mock_model.h"

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The thread pool: every task once, one task a worker at a time, jobs from several
 ** threads, sleeping and crowded pools, signals kept away from the workers.
 */

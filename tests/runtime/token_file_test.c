@@ -1,4 +1,5 @@
-/* Token files: llm.c's header, hostile ones, files that change, and how little memory one takes. */
+/* SPDX-License-Identifier: MIT
+** Token files: llm.c's header, hostile ones, files that change, and how little memory one takes. */
 #include "test.h"
 
 #include <fcntl.h>

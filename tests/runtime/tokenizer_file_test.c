@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Tokenizers of files: what the libraries make of the same files and texts (tokenizers/, written
 ** by interop/tokenizer_vectors.py), what is refused, and the functions of strata.h.
 */

@@ -1,4 +1,5 @@
-/* Weights that remember which tokenizer's file they were trained with. */
+/* SPDX-License-Identifier: MIT
+** Weights that remember which tokenizer's file they were trained with. */
 #include "test.h"
 
 #include <string.h>

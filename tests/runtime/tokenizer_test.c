@@ -1,4 +1,5 @@
-/* Tokenizers: the vocabulary's order, round trips, streaming, what is refused. */
+/* SPDX-License-Identifier: MIT
+** Tokenizers: the vocabulary's order, round trips, streaming, what is refused. */
 #include "test.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The command train on the mock model, with data that is more than a text: several files to
 ** evaluate on, token files, JSON lines, folders and weights; stopped and resumed they end in the
 ** same bits.

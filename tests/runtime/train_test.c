@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The command train on the mock model: it learns, every way of stopping and resuming
 ** ends in the same bits, its log has the keys it promises, its failures their statuses.
 */

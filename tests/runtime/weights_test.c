@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** A model's parameters as tensors of a file: they come back, gradients are found by their
 ** place, and a file of another model's is refused in words that list what differs.
 */

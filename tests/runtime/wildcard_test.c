@@ -1,4 +1,5 @@
-/* Patterns of names. */
+/* SPDX-License-Identifier: MIT
+** Patterns of names. */
 #include "test.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What a spec's instructions may cost: library calls, values, strings and blocks count by what they
 ** touch, not by the instructions that ask for them, and the same spec stops where it did before.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Depth Routing Residuals against their definition, as published and causal: memories
 ** laid out one after another in time, every position's attention to them by the
 ** formula.  reference.h does the rest.

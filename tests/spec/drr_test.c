@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Depth Routing Residuals beyond what the golden cases say: which parameters
 ** there are, the published sizes, who sees whom.  In the interpreter.
 */

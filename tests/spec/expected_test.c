@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The project's own expected results, for checkouts without the golden cases:
 ** tests/specs/NAME.lua by the interpreter, at a time when it agreed with those.
 ** Each line of tests/specs/expected.txt has the loss, and the sizes of logits

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** GGUF: numbers of its types against values worked out by hand, a small file byte by byte, and
 ** tokenizers as metadata.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The Lua library against the golden cases: the spec a case describes must
 ** have exactly its parameters, and the float64 interpreter must compute its
 ** logits, losses and gradients, to the rounding of the file's float32.

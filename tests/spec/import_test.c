@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Importers against transformers: of each architecture a tiny checkpoint, as it writes them, and
 ** the logits that it computes (tests/interop/fixtures.py).  What an importer makes of one, a spec
 ** and weights, computes the same with the float64 interpreter.

@@ -1,4 +1,5 @@
-/* See load_spec.h. */
+/* SPDX-License-Identifier: MIT
+** See load_spec.h. */
 #include "load_spec.h"
 
 #include "test.h"

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What tests of the front end share: specs loaded from a file or from text.
 */
 #ifndef TEST_LOAD_SPEC_H

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Every option of the mixers that the golden cases leave out, against a second
 ** implementation of the definitions: here each read is computed from the
 ** outputs of all sublayers so far, by the formulas, without running state.

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The library's moe against its definition written once more, plainly: scores, groups, weights,
 ** experts and the shared one, of every option; and the rule of the balance bias.
 */

@@ -1,4 +1,5 @@
-/* The library's recurrent sublayers: where decays start, and softplus at its ends. */
+/* SPDX-License-Identifier: MIT
+** The library's recurrent sublayers: where decays start, and softplus at its ends. */
 #include "test.h"
 
 #include <math.h>

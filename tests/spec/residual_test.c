@@ -1,4 +1,5 @@
-/* Mixers of one stream that is scaled as it grows, against their formulas. */
+/* SPDX-License-Identifier: MIT
+** Mixers of one stream that is scaled as it grows, against their formulas. */
 #include "test.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The front end: what specs come out as, those of this project among them: parameters, sources,
 ** settings, the lines of nodes, and the same graph every time.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The front end: what is refused and whose line is blamed, what a spec can reach, its limits.
 */
 #include "test.h"

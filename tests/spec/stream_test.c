@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Mixers of several streams against their definitions (hyper-connections, mHC and
 ** its lite form, gated residual), at every number of streams that differs in kind:
 ** one, two, an odd one, more than the width's divisors.  Here the definitions are

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What models in production make of mixers of several streams, against their definitions:
 ** mHC whose Sinkhorn iterations begin with a softmax and add eps (DeepSeek-V4, GLM), and
 ** hyper-connections whose streams do not mix (Hy-V4); both can end in a read of their own.

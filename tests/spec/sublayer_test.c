@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Options of attention that the golden cases leave out, as facts: what must
 ** be equal, what must differ, and YaRN's frequencies by their formula.
 */

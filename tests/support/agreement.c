@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** See agreement.h.  Tolerances of float32: a logit may be off by 3e-5 of the largest; a gradient
 ** by 5e-4 of its own largest entry or of a thousandth of the case's largest, whichever is more.
 */
@@ -38,18 +38,29 @@ static Graph *with_gradients(const Graph *g, const OpInfo *rules) {
     return own;
 }
 
+/* Whether its results are operands or whole numbers, which float32 does not round: a mask of ones
+** that were nearly ones would be another mask where it is subtracted from one. */
+static bool is_exact(Op op) {
+    switch (op_info[op].class) {
+    case SOURCE:
+    case VIEW:
+    case GATHER:
+    case CHOICE: return true; /* moved, not computed */
+    default: break;
+    }
+    static const Op exact[] = { OP_neg, OP_relu,    OP_step,   OP_abs,          OP_max,
+                                OP_min, OP_greater, OP_select, OP_stop_gradient };
+    for (size_t i = 0; i < sizeof exact / sizeof *exact; i++)
+        if (op == exact[i]) return true;
+    return false;
+}
+
 /* As float32 may round what an operation computes, one way or the other, its functions with an
 ** error of an ulp. */
 static void round_computed(void *user, const Node *n, double *value, int64_t count) {
     const double ulp = 0x1p-23;
     Case *c = user;
-    switch (op_info[n->op].class) {
-    case SOURCE:
-    case VIEW:
-    case GATHER:
-    case CHOICE: return; /* moved, not computed */
-    default: break;
-    }
+    if (is_exact(n->op)) return;
     for (int64_t i = 0; i < count; i++)
         value[i] *= 1 + draw_uniform(&c->random, -ulp, ulp);
 }

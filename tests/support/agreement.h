@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Whether a compiled graph (compiled.h) computes what the float64 interpreter says that it must.
 */
 #ifndef TESTS_AGREEMENT_H

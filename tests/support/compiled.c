@@ -1,4 +1,5 @@
-/* See compiled.h. */
+/* SPDX-License-Identifier: MIT
+** See compiled.h. */
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** A graph as a loaded library.  The five regions end right before a page that
 ** nobody may touch, the arena starts as NaNs, and the weights are read-only but
 ** for an update: a stray access is a signal, a value read before it is written

@@ -1,4 +1,5 @@
-/* See compiled_spec.h. */
+/* SPDX-License-Identifier: MIT
+** See compiled_spec.h. */
 #include "compiled_spec.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* Specs as loaded libraries, for tests that ask questions of whole models. */
+/* SPDX-License-Identifier: MIT
+** Specs as loaded libraries, for tests that ask questions of whole models. */
 #ifndef TESTS_COMPILED_SPEC_H
 #define TESTS_COMPILED_SPEC_H
 

@@ -1,4 +1,5 @@
-/* See data_words.h. */
+/* SPDX-License-Identifier: MIT
+** See data_words.h. */
 #include "test.h"
 
 #include "data_words.h"

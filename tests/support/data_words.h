@@ -1,4 +1,5 @@
-/* Data of files of a test. */
+/* SPDX-License-Identifier: MIT
+** Data of files of a test. */
 #ifndef TEST_DATA_WORDS_H
 #define TEST_DATA_WORDS_H
 

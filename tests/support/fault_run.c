@@ -1,4 +1,5 @@
-/* See fault_run.h; anything unexpected aborts. */
+/* SPDX-License-Identifier: MIT
+** See fault_run.h; anything unexpected aborts. */
 #include "fault_run.h"
 
 #include <dirent.h>

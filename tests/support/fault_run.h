@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Programs that something fails in (preload/): a command in a folder of its own, with copies of
 ** some files, what it came to, and what it left behind.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** See fuzz_draw.h: choices among a token's own numbers, and products by the experts chosen.  What
 ** is chosen depends on ids alone, so that no rounding makes another choice.
 */

@@ -1,4 +1,5 @@
-/* See fuzz_draw.h. */
+/* SPDX-License-Identifier: MIT
+** See fuzz_draw.h. */
 #include "fuzz_draw.h"
 
 #include <math.h>

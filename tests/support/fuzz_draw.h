@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What random graphs (fuzz_graph.h) are made of: a draw is an op with operands drawn from the
 ** pool of values so far and bent into the shape and the range that the op needs.
 */

@@ -1,4 +1,5 @@
-/* See fuzz_graph.h: a pool of values grows by ops drawn uniformly from the table (fuzz_draw.h). */
+/* SPDX-License-Identifier: MIT
+** See fuzz_graph.h: a pool of values grows by ops drawn uniformly from the table (fuzz_draw.h). */
 #include <stdlib.h>
 
 #include "fuzz_draw.h"

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Random graphs, every op of the table among them: for asking whether their
 ** gradients are right and whether compiled code agrees with the reference.
 */

@@ -1,4 +1,5 @@
-/* Draws of operations over time whose past is of a fixed size. */
+/* SPDX-License-Identifier: MIT
+** Draws of operations over time whose past is of a fixed size. */
 #include "fuzz_draw.h"
 #include "recurrence_draw.h"
 

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** See fuzz_lists.h.  A read writes its pieces, vectors of the model's width, into the Lua list p,
 ** run by run: pieces of a run are of one kind.  Then they become a matrix [n, D], and what is made
 ** of that is a vector again.  Values stay between -1 and 1 or so.

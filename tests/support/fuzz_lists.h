@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Random specs with a depth mixer of their own whose reads take long lists: stacks and
 ** concatenations of 2 to 300 pieces that are computed, sliced, reshaped, rolled, shared, repeated,
 ** stacked themselves, parameters or stored, read once or several times.

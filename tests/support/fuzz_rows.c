@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** A pool of values grows by draws; operands come from its newer end mostly, so
 ** that chains get long.  Every value is kept between -1 and 1 or so.
 */

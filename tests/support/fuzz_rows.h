@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Random models of rows: what fuzz_graph.h is for gradients this is for
 ** compiled code, with axes from one element to a hundred, lists of sources,
 ** products and attention in between, sums over tokens that come back.

@@ -1,4 +1,5 @@
-/* Random specs: every mixer and sublayer with options drawn at random, small. */
+/* SPDX-License-Identifier: MIT
+** Random specs: every mixer and sublayer with options drawn at random, small. */
 #ifndef TESTS_FUZZ_SPEC_H
 #define TESTS_FUZZ_SPEC_H
 

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Reading golden cases, and writing their configuration as a Lua spec: every
 ** JSON object becomes a table, { "kind": "mlp", ... } a call of mlp.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Golden cases: small models with their parameters, input, and what an
 ** independent float64 implementation computes from them.  They lie beside the
 ** project (or where STRATA_GOLDEN says); a checkout without them skips.

@@ -1,4 +1,5 @@
-/* See golden_write.h.  Apart from what reads graphs: two of the headers share a name. */
+/* SPDX-License-Identifier: MIT
+** See golden_write.h.  Apart from what reads graphs: two of the headers share a name. */
 #include "golden_write.h"
 
 #include <stdio.h>

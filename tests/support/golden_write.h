@@ -1,4 +1,5 @@
-/* Writing a golden case (golden.h reads it).  Aborts if it cannot. */
+/* SPDX-License-Identifier: MIT
+** Writing a golden case (golden.h reads it).  Aborts if it cannot. */
 #ifndef TESTS_GOLDEN_WRITE_H
 #define TESTS_GOLDEN_WRITE_H
 

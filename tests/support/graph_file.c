@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Graphs as text: a test that cannot have its graph has nothing to report.
 */
 #include "graph_file.h"

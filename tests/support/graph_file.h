@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Graphs as text, for tests.
 */
 #ifndef TESTS_GRAPH_FILE_H

@@ -1,4 +1,5 @@
-/* See json_get.h. */
+/* SPDX-License-Identifier: MIT
+** See json_get.h. */
 #include "json_get.h"
 
 #include "test.h"

@@ -1,4 +1,5 @@
-/* Members that an object of JSON must have; a test fails where one is missing. */
+/* SPDX-License-Identifier: MIT
+** Members that an object of JSON must have; a test fails where one is missing. */
 #ifndef TEST_JSON_GET_H
 #define TEST_JSON_GET_H
 

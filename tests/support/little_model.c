@@ -1,4 +1,5 @@
-/* See little_model.h. */
+/* SPDX-License-Identifier: MIT
+** See little_model.h. */
 #include "little_model.h"
 
 #define NAMES "little\0f32\0\0embedding.weight\0layers.0.norm.weight\0query\0gate"

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** A descriptor made by hand: what the runtime reads of a compiled model, without one.
 ** Four parameters whose order in TRAIN is the reverse of that in WEIGHTS.
 */

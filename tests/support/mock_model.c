@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The mock model; see mock_model.h.  Its only state is the image of its descriptor.
 */
 #include "mock_model.h"

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** A model written by hand behind the interface of compiled models (abi.h), small enough
 ** to be obviously right: the logits of a token depend on it and on the one before,
 **   logits[t] = bias + table[x[t]] + previous[x[t-1]]

@@ -1,4 +1,5 @@
-/* See muon_reference.h. */
+/* SPDX-License-Identifier: MIT
+** See muon_reference.h. */
 #include "muon_reference.h"
 
 #include "test.h"

@@ -1,4 +1,5 @@
-/* Muon's direction in float64, written down from its definition. */
+/* SPDX-License-Identifier: MIT
+** Muon's direction in float64, written down from its definition. */
 #ifndef TESTS_MUON_REFERENCE_H
 #define TESTS_MUON_REFERENCE_H
 

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Finite differences of fourth order at three step sizes: a step that crosses
 ** a kink (relu at 0) disagrees at that size only, a wrong gradient at all.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What numeric tests share: repeatable random numbers, inputs for a graph,
 ** and the question whether its gradients are right, asked in float64.
 */

@@ -1,4 +1,5 @@
-/* See object.h. */
+/* SPDX-License-Identifier: MIT
+** See object.h. */
 #include "object.h"
 
 #include <stdlib.h>

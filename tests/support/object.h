@@ -1,4 +1,5 @@
-/* One compiled model, an instance of it and tokens, for tests of the object's functions. */
+/* SPDX-License-Identifier: MIT
+** One compiled model, an instance of it and tokens, for tests of the object's functions. */
 #ifndef TESTS_OBJECT_H
 #define TESTS_OBJECT_H
 

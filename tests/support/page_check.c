@@ -1,4 +1,5 @@
-/* See page_check.h. */
+/* SPDX-License-Identifier: MIT
+** See page_check.h. */
 #include "test.h"
 
 #include <stdbool.h>

@@ -1,4 +1,5 @@
-/* Is an HTML page well-formed?  Everything asserts. */
+/* SPDX-License-Identifier: MIT
+** Is an HTML page well-formed?  Everything asserts. */
 #ifndef TEST_PAGE_CHECK_H
 #define TEST_PAGE_CHECK_H
 

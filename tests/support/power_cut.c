@@ -1,4 +1,5 @@
-/* See power_cut.h; anything unexpected aborts. */
+/* SPDX-License-Identifier: MIT
+** See power_cut.h; anything unexpected aborts. */
 #include "power_cut.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What a power cut may leave of a folder, from a record of what a program did to it (record.h):
 ** at any moment, of what was not flushed any part may be lost.  Of a file's writes each by itself
 ** may be, or its second half, so that zeros are where the file is longer; of creating, renaming,

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Processes and folders for tests of whole programs; anything unexpected aborts.
 */
 #include "program_run.h"

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Runs a standalone program in a process and a folder of its own, for tests.
 */
 #ifndef PROGRAM_RUN_H

@@ -1,4 +1,5 @@
-/* See recurrence_draw.h. */
+/* SPDX-License-Identifier: MIT
+** See recurrence_draw.h. */
 #include "recurrence_draw.h"
 
 #include <math.h>

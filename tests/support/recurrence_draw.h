@@ -1,4 +1,5 @@
-/* Recurrences for random graphs: values that stay small, decays and betas that make sense. */
+/* SPDX-License-Identifier: MIT
+** Recurrences for random graphs: values that stay small, decays and betas that make sense. */
 #ifndef TESTS_RECURRENCE_DRAW_H
 #define TESTS_RECURRENCE_DRAW_H
 

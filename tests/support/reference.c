@@ -1,4 +1,5 @@
-/* See reference.h. */
+/* SPDX-License-Identifier: MIT
+** See reference.h. */
 #include "test.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** A second implementation of small models, for mixers to be checked against: the
 ** embedding, norms, MLPs and the head by the formulas, in float64.  A test says how
 ** its mixer goes from embeddings to what the final norm reads.  Models have only

@@ -1,4 +1,5 @@
-/* See saved_values.h. */
+/* SPDX-License-Identifier: MIT
+** See saved_values.h. */
 #include "saved_values.h"
 
 #include "test.h"

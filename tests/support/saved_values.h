@@ -1,4 +1,5 @@
-/* A graph's parameters, read by name from a file of weights for the interpreter; all asserts. */
+/* SPDX-License-Identifier: MIT
+** A graph's parameters, read by name from a file of weights for the interpreter; all asserts. */
 #ifndef TEST_SAVED_VALUES_H
 #define TEST_SAVED_VALUES_H
 

@@ -1,4 +1,5 @@
-/* See scratch.h. */
+/* SPDX-License-Identifier: MIT
+** See scratch.h. */
 #include "scratch.h"
 
 #include "test.h"

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** A folder of its own for a test's files, and small files in it.
 ** Everything asserts: a test that cannot write its input has failed.
 */

@@ -1,4 +1,5 @@
-/* See scratch_spec.h. */
+/* SPDX-License-Identifier: MIT
+** See scratch_spec.h. */
 #include "scratch_spec.h"
 
 #include "test.h"

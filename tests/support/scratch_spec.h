@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Specs that tests write: FILE (of a model: model.lua) in the test's folder (scratch.h) has the
 ** text, in printf's words, and what it makes is loaded; a spec that is wrong fails the test.
 */

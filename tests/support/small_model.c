@@ -1,4 +1,5 @@
-/* See small_model.h. */
+/* SPDX-License-Identifier: MIT
+** See small_model.h. */
 #include "small_model.h"
 
 #include <stdio.h>

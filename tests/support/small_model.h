@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Small models around something to be tested: an embedding, values of any
 ** shape made from it, and a head that every element of every value given to
 ** probe_read matters to, forward and backward.

@@ -1,4 +1,5 @@
-/* See spec_trial.h. */
+/* SPDX-License-Identifier: MIT
+** See spec_trial.h. */
 #include "spec_trial.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Everything that is asked of one spec: whether what the compiler makes of it is what the float64
 ** interpreter says, and the same numbers whatever the build, the workers and the batch.
 **   the interpreter   logits, losses and gradients; of --precision bf16: of rounded operands

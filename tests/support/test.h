@@ -1,4 +1,5 @@
-/* What every test program begins with: cmocka and the headers that it wants before itself. */
+/* SPDX-License-Identifier: MIT
+** What every test program begins with: cmocka and the headers that it wants before itself. */
 #ifndef TESTS_TEST_H
 #define TESTS_TEST_H
 

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** A step, with g the mean over micro-batches of the gradient of the loss:
 **   g <- g min(1, clip / (|g| + 1e-6)),  |g| over all parameters together
 **   p <- p (1 - lr wd)  where p decays

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** An independent trainer in float64: the interpreter's gradients, and from there its own
 ** windows, mean over micro-batches, clipping, schedule and AdamW, each written down from
 ** its definition.  It shares no code with the runtime's training or a compiled update, and

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Training of byte-level BPE: the merges that the package 'tokenizers' 0.23.3 makes of text.txt
 ** (merges.json), those of the definition on random words, ids, ties.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Memory that is not there: each allocation of strata and of a model's program fails in turn, by
 ** itself or with all after it.  Every run must end in one of two ways: with one line about memory,
 ** exit status 3 and no file, or as if nothing had happened, down to the last byte (Lua, for one,

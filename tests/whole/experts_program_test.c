@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** A program with experts: any number of threads and a run that stopped and went on leave the same
 ** bytes, balance biases and all; they have no moments and no gradients; a log has each step's
 ** loads; accumulated batches move the biases as one batch of all of them does.

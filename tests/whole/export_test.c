@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** strata export on models with drawn weights: which architectures they become, that what was
 ** written reads back as the weights (--check imports it), what is refused, and that nothing is
 ** replaced unasked.

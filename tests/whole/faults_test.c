@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Calls of the system that fail: each one that strata and a model's program make fails in turn, by
 ** itself or with all later ones of its name, with one of three errors.  Every run must end in one
 ** of two ways: with one line and exit status 4 (3 where it is memory, 1 where it is not

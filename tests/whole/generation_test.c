@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Whole programs, from a spec on: what a trained program writes is what its own logits say,
 ** those of a whole pass and those of the tokens one by one.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Compiled programs against expected results in files: the golden cases, where
 ** they are (golden.h), and a small set of the project's own in tests/golden,
 ** which the interpreter wrote after it agreed with the golden cases; so the

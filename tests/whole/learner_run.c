@@ -1,4 +1,5 @@
-/* See learner_run.h. */
+/* SPDX-License-Identifier: MIT
+** See learner_run.h. */
 #include "learner_run.h"
 
 #include "test.h"

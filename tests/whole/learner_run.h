@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What a learner's program did, and the independent trainer that does the same.
 */
 #ifndef TEST_LEARNER_RUN_H

@@ -1,4 +1,5 @@
-/* See learners.h. */
+/* SPDX-License-Identifier: MIT
+** See learners.h. */
 #include "learners.h"
 
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Two small models, a text that they can learn, and a folder in which their programs are built.
 */
 #ifndef TEST_LEARNERS_H

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Power that goes away while checkpoints are saved: what training does to its folder is recorded,
 ** and of every moment, what a power cut may leave then is made and resumed from (power_cut.h).
 ** There is always a checkpoint, whole, that is not older than the last one that was flushed, and

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Programs of both precisions: each says which it is, refuses to go on with the other's
 ** checkpoint, reads the other's weights, and trains as well.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** How a passage with the routes that its tokens take is shown, whatever the text is: in a terminal,
 ** plain or in colours, and on a page; whole, or not at all where memory runs out.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What a program's 'probe' says of routes is what the model's graph says in the float64
 ** interpreter: which tokens each takes, none and all among them, and how large the outputs
 ** of layers are at those; as JSON and on the page.

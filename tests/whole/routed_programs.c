@@ -1,4 +1,5 @@
-/* See routed_programs.h. */
+/* SPDX-License-Identifier: MIT
+** See routed_programs.h. */
 #include "routed_programs.h"
 
 #include "test.h"

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Small models with routes of every kind, a text, and a folder in which their programs are built.
 */
 #ifndef TEST_ROUTED_PROGRAMS_H

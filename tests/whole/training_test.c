@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Whole programs, from a spec on: 60 steps of training, told step by step in the log, are
 ** those of an independent trainer (trainer.h) from the same weights in the same order.
 ** That the comparison would notice is tested too: a trainer with one mistake in it must

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Muon, frozen tensors, groups with rates of their own, and adapters: 50 steps of programs are
 ** those of the independent trainer, whatever the threads; what was stopped goes on bit for bit.
 */

@@ -1,4 +1,5 @@
-/* See kernel_object.h. */
+/* SPDX-License-Identifier: MIT
+** See kernel_object.h. */
 #include "kernel_object.h"
 
 #include "incbin.h"

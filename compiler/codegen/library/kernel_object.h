@@ -1,4 +1,5 @@
-/* The kernel library's objects, inside the compiler. */
+/* SPDX-License-Identifier: MIT
+** The kernel library's objects, inside the compiler. */
 #ifndef STRATA_KERNEL_OBJECT_H
 #define STRATA_KERNEL_OBJECT_H
 

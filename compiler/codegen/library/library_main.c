@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Part of building the compiler: writes the kernel library of a level as an object.
 **   strata-library LEVEL FILE
 */

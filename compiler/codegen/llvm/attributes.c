@@ -1,4 +1,5 @@
-/* See attributes.h. */
+/* SPDX-License-Identifier: MIT
+** See attributes.h. */
 #include "attributes.h"
 
 #include <string.h>

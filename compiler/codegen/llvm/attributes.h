@@ -1,4 +1,5 @@
-/* Attributes of functions by their names, as those of LLVM's text. */
+/* SPDX-License-Identifier: MIT
+** Attributes of functions by their names, as those of LLVM's text. */
 #ifndef STRATA_ATTRIBUTES_H
 #define STRATA_ATTRIBUTES_H
 

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The kernel library as LLVM bitcode, one for each level of levels.def,
 ** inside the compiler.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef STRATA_BLOBS_H
 #define STRATA_BLOBS_H
 

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The LLVM builder behind emit.h.  No operation carries fast-math flags: every
 ** sum is in the order written, multiply-add is fused only where e_fma says so.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The vocabulary that kernels are written in: what uses this header reads as the loop nest
 ** it generates.  Code generation calls the LLVM API, nothing else does.  Values are float
 ** scalars or vectors of any number of lanes; an operation on a scalar and a vector repeats

@@ -1,4 +1,5 @@
-/* What an object shows of a model: the functions of abi.def, by the names that a prefix gives. */
+/* SPDX-License-Identifier: MIT
+** What an object shows of a model: the functions of abi.def, by the names that a prefix gives. */
 #ifndef STRATA_EXPORTS_H
 #define STRATA_EXPORTS_H
 
@@ -11,6 +12,10 @@ bool is_export(const char *name);
 void name_exports(LLVMModuleRef mod, const char *prefix);
 /* Of a model whose library is linked: functions PREFIX_NAME that go on in the library's. */
 void add_exports(LLVMModuleRef mod, const char *prefix);
+
+/* Of a shared library: strata_model_api, which fills a strata_api with the functions PREFIX_NAME,
+** for programs that load a library without knowing the model's name. */
+void add_api_symbol(LLVMModuleRef mod, const char *prefix);
 
 /* Names that objects of one model share begin so, and no name in C does. */
 #define SHARED "strata."

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Before every load and store of floats a call that tells its address; at the end of every
 ** basic block one that tells how many operations it did.  A call of a function of the vector
 ** library is one operation a lane, as in cost.c; what that function does inside is told under
@@ -144,12 +144,13 @@ static void add_watch(Instrument *x, const char *prefix) {
 }
 
 void instrument_inline(Emit *e) {
-    static const char *const names[] = { "k_collect", "k_spread" };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        V f = LLVMGetNamedFunction(e->mod, names[i]);
-        if (!f) continue;
-        attribute_remove(f, "noinline");
-        attribute_add(f, "alwaysinline");
+    for (V f = LLVMGetFirstFunction(e->mod); f; f = LLVMGetNextFunction(f)) {
+        size_t n;
+        const char *name = LLVMGetValueName2(f, &n);
+        if (!e_calls(name)) continue;
+        bool moves = !strcmp(name, "k_collect") || !strcmp(name, "k_spread");
+        attribute_remove(f, moves ? "noinline" : "alwaysinline");
+        attribute_add(f, moves ? "alwaysinline" : "noinline");
     }
 }
 

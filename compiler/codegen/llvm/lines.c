@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** DWARF through LLVM's DIBuilder: line tables only, no types and no variables.
 ** A kernel is a subprogram of the file its first line is in; lines of other files
 ** are in lexical blocks of it, as inlined macros would be.

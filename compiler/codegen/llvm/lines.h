@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Where machine code comes from: a spec's or a mixer's Lua line for every instruction
 ** of a row kernel, as DWARF line tables, so that perf annotate and gdb show it.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** A module: the kernel library and what is generated beside it, and how it becomes an object.
 ** What both sides of a link share has a name that no model, C library or program of a user has:
 ** "strata." before that in C.
@@ -167,13 +167,16 @@ static void settle_symbols(const Module *m) {
     if (main && !keeps_main) LLVMDeleteFunction(main);
     for (V f = LLVMGetFirstFunction(mod); f; f = LLVMGetNextFunction(f))
         if (!LLVMIsDeclaration(f)) retarget(f, m->level);
+    bool shared = m->o->emit == EMIT_SHARED && m->part != PART_LIBRARY;
     if (m->part == PART_WHOLE) {
         hide_all(m);
+        if (shared) add_api_symbol(m->e.mod, m->o->prefix);
         return;
     }
     each_global(mod, m->part == PART_LIBRARY ? share_library : share_own);
     if (m->part == PART_LIBRARY) each_global(mod, set_section);
     if (m->part == PART_OWN && !m->o->main) add_exports(m->e.mod, m->o->prefix);
+    if (shared) add_api_symbol(m->e.mod, m->o->prefix);
 }
 
 /* == From the one to the other ============================================= */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** An LLVM module on its way to an object.  A model is one module with the kernel library in it, or
 ** it is made without: the library's object, compiled when the compiler was built, is linked to it.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The processor code is generated for: one of the x86-64 levels, found by features,
 ** never by a processor's name, which can be wrong where the features are right.
 */

@@ -1,4 +1,5 @@
-/* Processors and LLVM's target machines. */
+/* SPDX-License-Identifier: MIT
+** Processors and LLVM's target machines. */
 #ifndef STRATA_TARGET_H
 #define STRATA_TARGET_H
 

@@ -1,4 +1,5 @@
-/* Where a plan's values lie, as references of the driver's tables (program.h). */
+/* SPDX-License-Identifier: MIT
+** Where a plan's values lie, as references of the driver's tables (program.h). */
 #include "places.h"
 
 #include "sizes.h"

@@ -1,4 +1,5 @@
-/* Where a plan's values lie, as the driver's tables say it. */
+/* SPDX-License-Identifier: MIT
+** Where a plan's values lie, as the driver's tables say it. */
 #ifndef STRATA_PLACES_H
 #define STRATA_PLACES_H
 

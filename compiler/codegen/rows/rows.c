@@ -1,4 +1,5 @@
-/* What every file of row kernels asks of a node. */
+/* SPDX-License-Identifier: MIT
+** What every file of row kernels asks of a node. */
 #include "rows_analysis.h"
 
 enum { LONG_AXIS = 16, FEW_ELEMENTS = 64 };

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What the files of a row kernel's analysis share: rows_analyse.c calls rows_series.c,
 ** rows_stored.c, then rows_groups.c.
 */

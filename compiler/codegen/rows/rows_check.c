@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Tests of a row kernel's accesses.  A stray access is written down and the
 ** kernel left: nothing is read or written out of place, nothing traps, and the
 ** driver says what it was (runtime/model/guard.c).  A test is a call that changes no register

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The accesses of a row kernel, tested (builds with e->check; without, no code
 ** comes of it).  The kernel's table of pointers is then longer: p[0 .. n) the
 ** operands, p[n + 2i] and p[n + 2i + 1] where operand i may be accessed, from and

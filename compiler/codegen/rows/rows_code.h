@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Code of a row kernel: what its files share.  One reads the next:
 ** rows_index.c < rows_memory.c < rows_expr.c < rows_iterate.c < rows_loops.c < rows_kernel.c.
 **

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Expressions of a row kernel.
 **
 ** What was evaluated at the same index in the same loop body is not evaluated

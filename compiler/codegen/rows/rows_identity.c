@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Which row kernels are the same code: all that rows_emit() looks at, as words.
 */
 #include "rows_analysis.h"

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Indices: where the element of an operand lies that an element of the result needs.
 */
 #include "rows_code.h"

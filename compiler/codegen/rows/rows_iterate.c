@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Iterations: statements that go over a small matrix again and again, as a loop whose body is
 ** emitted once.  Every token of a tile has a lane.  The matrix being worked on lies in the
 ** kernel's scratch, its elements a vector of tokens each: loaded from the operand before the loop,

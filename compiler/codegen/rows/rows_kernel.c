@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** A row kernel as a function: tiles of tokens, the groups of each, and what
 ** is cleared before them and written after them.
 */

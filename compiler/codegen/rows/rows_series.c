@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Series: long stacks whose pieces lie in memory.  A kernel does not take them piece by piece but
 ** by number, so that it is as short for a thousand of them as for a hundred, and, if nothing in it
 ** hangs on how many they are, the same for both: lengths and strides come with its operands then.

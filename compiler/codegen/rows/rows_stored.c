@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What a row kernel stores: values that a statement computes once, because they are
 ** needed in memory or cost too much to compute again for each user.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "abi_rows.h"
 
 enum {

@@ -1,4 +1,5 @@
-/* The functions of a compiled model, the rows of runtime/abi.def as data. */
+/* SPDX-License-Identifier: MIT
+** The functions of a compiled model, the rows of runtime/abi.def as data. */
 #ifndef STRATA_ABI_ROWS_H
 #define STRATA_ABI_ROWS_H
 

@@ -1,4 +1,5 @@
-/* A step of a plan as what the driver does: its kind, its numbers, its references. */
+/* SPDX-License-Identifier: MIT
+** A step of a plan as what the driver does: its kind, its numbers, its references. */
 #include "tables.h"
 
 #include "packed.h"

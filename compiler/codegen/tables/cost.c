@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What each step computes and moves: the kernel table.  A multiply-add is two
 ** operations; bytes are those of operands and results, each counted once.
 */

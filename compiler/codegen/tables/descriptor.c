@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The model's descriptor (abi.h): one block of bytes, offsets inside it.
 */
 #include "tables.h"

@@ -1,4 +1,5 @@
-/* Arrays that grow: the tables in the making. */
+/* SPDX-License-Identifier: MIT
+** Arrays that grow: the tables in the making. */
 #ifndef STRATA_LIST_H
 #define STRATA_LIST_H
 

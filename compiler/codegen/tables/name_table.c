@@ -1,4 +1,5 @@
-/* See name_table.h. */
+/* SPDX-License-Identifier: MIT
+** See name_table.h. */
 #include "name_table.h"
 #include "fatal.h"
 #include "table.h"

@@ -1,4 +1,5 @@
-/* Numbers by text: names of parameters and kernels, identities of row kernels. */
+/* SPDX-License-Identifier: MIT
+** Numbers by text: names of parameters and kernels, identities of row kernels. */
 #ifndef STRATA_NAME_TABLE_H
 #define STRATA_NAME_TABLE_H
 

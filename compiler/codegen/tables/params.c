@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Where parameters lie, in WEIGHTS and among the gradients in TRAIN, and what becomes of their
 ** gradients: after which phase they are final, and which of them start as zeros.
 */

@@ -1,4 +1,5 @@
-/* Programs of a model (logits, loss, training) written down as the tables that driver.c walks. */
+/* SPDX-License-Identifier: MIT
+** Programs of a model (logits, loss, training) written down as the tables that driver.c walks. */
 #include "tables.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What a --check build knows of its arena: the region of every value, with the
 ** steps that write it first and read it last, and for every reference of an
 ** action how far it goes.  Memory is not shared in such a build, so a region is

@@ -1,4 +1,5 @@
-/* Row kernels get numbers: those that can share code the same one, which is emitted once. */
+/* SPDX-License-Identifier: MIT
+** Row kernels get numbers: those that can share code the same one, which is emitted once. */
 #include "tables.h"
 #include "fatal.h"
 

@@ -1,4 +1,5 @@
-/* The tables of a model in the making: program.c fills them, object.c emits them. */
+/* SPDX-License-Identifier: MIT
+** The tables of a model in the making: program.c fills them, object.c emits them. */
 #ifndef STRATA_TABLES_H
 #define STRATA_TABLES_H
 

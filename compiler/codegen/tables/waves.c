@@ -1,4 +1,5 @@
-/* Tables of cos and sin: each is there once, whichever programs read it. */
+/* SPDX-License-Identifier: MIT
+** Tables of cos and sin: each is there once, whichever programs read it. */
 #include "tables.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The parts that modelling files are made of: strata export takes what a model needs, in this order,
 # and puts its own lines where a comment says '--'.  A block begins with an unindented line.
 import math

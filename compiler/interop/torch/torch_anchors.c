@@ -1,4 +1,5 @@
-/* Operations that have a kernel of their own: the PyTorch expression of one. */
+/* SPDX-License-Identifier: MIT
+** Operations that have a kernel of their own: the PyTorch expression of one. */
 #include "torch_print.h"
 
 #include "recurrence.h"

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The calls of all parts, in order. Where a run of calls repeats, with the parameters of the next
 ** layer and what the run before gave, it is written once, in a loop.
 */

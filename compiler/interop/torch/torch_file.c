@@ -1,4 +1,5 @@
-/* A modelling file of its parts: see torch_file.h. */
+/* SPDX-License-Identifier: MIT
+** A modelling file of its parts: see torch_file.h. */
 #include "torch_print.h"
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** A modelling file for 'transformers': the graph of a model's logits as PyTorch operations. No
 ** mixer, sublayer or route is known by name; what is printed is the operations that they are made
 ** of. Sites with equal operations share a function, and runs of them that only hand their results

@@ -1,4 +1,5 @@
-/* Identifiers and parameters as Python writes them. */
+/* SPDX-License-Identifier: MIT
+** Identifiers and parameters as Python writes them. */
 #include "torch_print.h"
 
 #include <ctype.h>

@@ -1,4 +1,5 @@
-/* Operations: the PyTorch expression of a node, of those of its operands. */
+/* SPDX-License-Identifier: MIT
+** Operations: the PyTorch expression of a node, of those of its operands. */
 #include "torch_print.h"
 
 #include <string.h>

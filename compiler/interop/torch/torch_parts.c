@@ -1,4 +1,5 @@
-/* A part's statements, with names of their own, so that equal parts have equal ones. */
+/* SPDX-License-Identifier: MIT
+** A part's statements, with names of their own, so that equal parts have equal ones. */
 #include "torch_print.h"
 
 #include <stdlib.h>

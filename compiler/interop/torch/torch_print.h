@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What the parts of the printer share. A part is a run of nodes of one site, and becomes a call of
 ** a function; nodes that depend on positions only are no part's, they come first.
 */

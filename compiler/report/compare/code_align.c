@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The longest common subsequence of two lists of shapes, by dynamic programming: lengths
 ** of all pairs of tails, 16 bits each, after equal beginnings and ends are taken off.
 ** With CODE_LINES lines the table has 33 MB.

@@ -1,4 +1,5 @@
-/* Lines of code and their shapes; see code_lines.h. */
+/* SPDX-License-Identifier: MIT
+** Lines of code and their shapes; see code_lines.h. */
 #include "code_lines.h"
 #include "views.h"
 

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Code as lines that can be set side by side: the kernel listing's, or the assembly's of
 ** one function.  Every line knows the Lua line it came from, and has a shape: a hash of it
 ** without what merely renumbers.  Two lines are the same to a reader when their shapes are:

@@ -1,4 +1,5 @@
-/* Which kernels are set side by side; see compare_code.h. */
+/* SPDX-License-Identifier: MIT
+** Which kernels are set side by side; see compare_code.h. */
 #include "compare_code.h"
 
 #include <stdlib.h>

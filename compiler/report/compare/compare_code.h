@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Row kernels of a variant beside the baseline's that do the same job: what a comparison
 ** shows line by line.  Kernels of the library, products and attention, are the same code in
 ** every model and are left out.

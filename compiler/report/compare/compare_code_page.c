@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Listing and assembly of matched kernels in two columns, the baseline's at the left, the
 ** Lua line beside each.  Lines that only one side has are marked; stretches that both have
 ** fold away.  On a narrow page the columns go below each other.  A page's code has

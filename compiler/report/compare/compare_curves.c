@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Curves of training runs: loss at equal tokens and at equal time, on one scale, and the share
 ** of the tokens that routes take.  A line is the mean over seeds in equal parts of the run, the
 ** band around it reaches from the lowest seed to the highest, dots are validation losses.
@@ -56,6 +56,8 @@ static double step_at(const Plot *p, int variant, int step) {
 }
 
 static void reach_evaluations(Plot *p, const Variant *v) {
+    double first = compare_trained(p->c, v).first.mean;
+    p->low = fmin(p->low, first), p->high = fmax(p->high, first);
     for (int s = 0; s < p->c->seeds; s++)
         for (int k = 0; k < v->run[s].evaluations; k++)
             p->low = fmin(p->low, v->run[s].value[k]), p->high = fmax(p->high, v->run[s].value[k]);
@@ -118,15 +120,21 @@ static void draw_line(const Plot *p, int i) {
     text_add(p->t, "\"/>\n");
 }
 
+static void draw_dot(const Plot *p, int i, double x, double loss) {
+    text_add(p->t, "<circle class=\"c%d\" r=\"3\" cx=\"%.1f\" cy=\"%.1f\"/>\n", i % SVG_COLOURS,
+             place(p, x), height(p, loss));
+}
+
 /* All seeds evaluate at the same steps. */
 static void draw_evaluations(const Plot *p, int i) {
     const Variant *v = &p->c->variant[i];
+    double first = compare_trained(p->c, v).first.mean;
+    if (isfinite(first)) draw_dot(p, i, 0, first);
     for (int k = 0; k < v->run->evaluations; k++) {
         double sum = 0;
         for (int s = 0; s < p->c->seeds; s++)
             sum += v->run[s].value[k < v->run[s].evaluations ? k : v->run[s].evaluations - 1];
-        text_add(p->t, "<circle class=\"c%d\" r=\"3\" cx=\"%.1f\" cy=\"%.1f\"/>\n", i % SVG_COLOURS,
-                 place(p, step_at(p, i, v->run->step[k])), height(p, sum / p->c->seeds));
+        draw_dot(p, i, step_at(p, i, v->run->step[k]), sum / p->c->seeds);
     }
 }
 

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** A comparison as one HTML file (page.h): head, verdict, numbers, then the sections that
 ** other files of this folder add.
 */
@@ -19,6 +19,9 @@ static const char style[] =
     ".figures{grid-template-columns:repeat(auto-fill,minmax(min(100%,330px),1fr))}"
     ".wide{display:grid;gap:24px;grid-template-columns:repeat(auto-fit,minmax(min(100%,430px),1fr))"
     "}"
+    ".trio{display:grid;gap:12px 24px;align-items:end;"
+    "grid-template-columns:repeat(auto-fill,minmax(min(100%,280px),1fr))}"
+    ".trio figure{max-width:440px}"
     ".figures figure{max-width:480px}.wide figure{max-width:820px}"
     ".keys{list-style:none;padding:0;margin:.6em 0;display:flex;flex-wrap:wrap;gap:4px 20px}"
     ".keys svg{width:28px;display:inline-block;margin-right:6px}"

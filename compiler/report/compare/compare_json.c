@@ -1,4 +1,5 @@
-/* A comparison for programs.  The keys are a contract: more may be added, none changed. */
+/* SPDX-License-Identifier: MIT
+** A comparison for programs.  The keys are a contract: more may be added, none changed. */
 #include "comparison.h"
 #include "views.h"
 

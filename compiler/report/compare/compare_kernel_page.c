@@ -1,4 +1,5 @@
-/* The kernel table of a comparison's page: one group of rows per role, one row per variant; roles
+/* SPDX-License-Identifier: MIT
+** The kernel table of a comparison's page: one group of rows per role, one row per variant; roles
 ** that do the same work everywhere are folded away. */
 #include "compare_page.h"
 #include "svg.h"

@@ -1,4 +1,5 @@
-/* Kernels of all variants, matched by role; see comparison.h. */
+/* SPDX-License-Identifier: MIT
+** Kernels of all variants, matched by role; see comparison.h. */
 #include "comparison.h"
 
 #include <ctype.h>

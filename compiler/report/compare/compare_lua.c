@@ -1,4 +1,5 @@
-/* Text of Lua lines; see compare_code.h.  What cannot be read is left out, never an error. */
+/* SPDX-License-Identifier: MIT
+** Text of Lua lines; see compare_code.h.  What cannot be read is left out, never an error. */
 #include "escape.h"
 #include "compare_code.h"
 

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Memory over a training step, all variants on one scale: bytes of activations per token
 ** that are alive at each step of the program, and the place that the plan gives them.
 */

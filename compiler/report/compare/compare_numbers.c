@@ -1,4 +1,5 @@
-/* The numbers of a comparison, and what they come to in a sentence; see comparison.h. */
+/* SPDX-License-Identifier: MIT
+** The numbers of a comparison, and what they come to in a sentence; see comparison.h. */
 #include "comparison.h"
 
 #include "console.h"
@@ -32,6 +33,7 @@ METRIC(compile_seconds, v->compile_seconds)
 METRIC(step_seconds, c->rounds ? stats_median(v->timing.seconds, c->rounds) : NAN)
 METRIC(tokens_per_second, c->rounds ? v->timing.tokens / step_seconds(c, v) : NAN)
 METRIC(memory_peak, c->rounds ? v->timing.memory : NAN)
+METRIC(first_loss, c->text ? compare_trained(c, v).first.mean : NAN)
 METRIC(best_loss, c->text ? compare_trained(c, v).best.mean : NAN)
 METRIC(best_deviation, c->text && c->seeds > 1 ? compare_trained(c, v).best.deviation : NAN)
 METRIC(match_seconds, c->text ? compare_trained(c, v).seconds.mean : NAN)
@@ -54,6 +56,7 @@ const Metric compare_metrics[] = {
     { "step_seconds", "training step", UNIT_SECONDS, step_seconds },
     { "tokens_per_second", "tokens per second, training", UNIT_COUNT, tokens_per_second },
     { "memory_peak", "peak memory, measured", UNIT_BYTES, memory_peak },
+    { "validation_loss_before", "validation loss before training", UNIT_LOSS, first_loss },
     { "best_validation_loss", "best validation loss", UNIT_LOSS, best_loss },
     { "best_validation_loss_deviation", "its deviation over seeds", UNIT_LOSS, best_deviation },
     { "seconds_to_match", "time to the baseline's best", UNIT_SECONDS, match_seconds },

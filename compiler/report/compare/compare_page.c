@@ -1,4 +1,5 @@
-/* Variants of a comparison in plots; see compare_page.h. */
+/* SPDX-License-Identifier: MIT
+** Variants of a comparison in plots; see compare_page.h. */
 #include "compare_page.h"
 
 #include "svg.h"

@@ -1,4 +1,5 @@
-/* Parts of the page of a comparison: each adds a section of HTML. */
+/* SPDX-License-Identifier: MIT
+** Parts of the page of a comparison: each adds a section of HTML. */
 #ifndef STRATA_COMPARE_PAGE_H
 #define STRATA_COMPARE_PAGE_H
 

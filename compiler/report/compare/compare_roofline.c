@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Roofline: what kernels of a training step reach, against what the machine could do.
 ** To the right FLOPs a byte moved, upwards GFLOP/s, both logarithmic; the roof is memory
 ** bandwidth times FLOPs a byte up to the machine's peak.  A dot is a kind of kernel of a

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Statistics of few values: medians, means with 95 % intervals, paired ratios.
 ** Intervals are Student's t, which supposes no more than that means of rounds are
 ** near normal; with one value there is none.

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** A comparison for a terminal: the variants, the table, kernels that differ, and the
 ** verdict.  Variants are columns, a few at a time so that lines stay readable.
 */

@@ -1,4 +1,5 @@
-/* What training runs came to, over seeds; see comparison.h. */
+/* SPDX-License-Identifier: MIT
+** What training runs came to, over seeds; see comparison.h. */
 #include "comparison.h"
 #include "routed.h"
 
@@ -30,7 +31,7 @@ static double seconds_to(const TrainRun *r, double loss) {
 
 TrainingResult compare_trained(const Comparison *c, const Variant *v) {
     double best[COMPARE_SEEDS], difference[COMPARE_SEEDS], seconds[COMPARE_SEEDS],
-        routed[COMPARE_SEEDS];
+        routed[COMPARE_SEEDS], first[COMPARE_SEEDS];
     TrainingResult x = { 0 };
     int n = c->seeds;
     for (int s = 0; s < n; s++) {
@@ -38,9 +39,11 @@ TrainingResult compare_trained(const Comparison *c, const Variant *v) {
         best[s] = best_of(&v->run[s]);
         difference[s] = best[s] - base;
         routed[s] = routed_of(&v->run[s]);
+        first[s] = v->run[s].has_first ? v->run[s].first : NAN;
         if (isfinite(time)) seconds[x.matched++] = time;
     }
     x.best = stats_mean(best, n);
+    x.first = stats_mean(first, n);
     x.difference = stats_mean(difference, n);
     x.seconds = stats_mean(seconds, x.matched);
     x.routed = stats_mean(routed, n);
@@ -63,6 +66,9 @@ double compare_executed(const Comparison *c, const Variant *v) {
 
 void compare_trained_words(const Comparison *c, const Variant *v, Text *t) {
     TrainingResult x = compare_trained(c, v), base = compare_trained(c, c->variant);
+    if (isfinite(x.first.mean))
+        text_add(t, "validation loss before training %.4f against %.4f, ", x.first.mean,
+                 base.first.mean);
     text_add(t, "best validation loss %.4f against %.4f", x.best.mean, base.best.mean);
     if (!x.difference.known) text_add(t, ", %+.4f (one seed tells nothing)", x.difference.mean);
     else if (stats_covers_zero(&x.difference))

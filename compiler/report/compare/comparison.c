@@ -1,4 +1,5 @@
-/* A comparison's variants and how their numbers are written; see comparison.h. */
+/* SPDX-License-Identifier: MIT
+** A comparison's variants and how their numbers are written; see comparison.h. */
 #include "escape.h"
 #include "comparison.h"
 

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Variants side by side: the first is the baseline, all others are told as
 ** differences from it.  'strata compare' fills a Comparison; here it becomes a
 ** table, JSON and an HTML page.
@@ -36,6 +36,8 @@ typedef struct TrainRun {
     int *step;              /* [evaluations] */
     double *value;          /* [evaluations]: validation loss */
     int evaluations, room;
+    double first; /* validation loss before the first step, of weights that were given */
+    bool has_first;
     /* [steps]: share of the tokens that its routes take, their mean; NULL: it has none */
     double *routed;
     double *route; /* [routes]: of each, over the last tenth of the run */
@@ -59,6 +61,7 @@ typedef struct Comparison {
     int rounds;       /* 0: not measured */
     int threads;      /* 0: as many as the process may use */
     const char *text; /* what was trained on; NULL: not trained */
+    const char *init; /* weights that all begin with; NULL: each with its own */
     int steps, seeds;
     bool mixing; /* of trained weights is measured too */
     const uint64_t *seed;
@@ -127,6 +130,7 @@ bool stats_covers_zero(const Estimate *e);
 /* Over seeds; a seed's best is its lowest validation loss. */
 typedef struct TrainingResult {
     Estimate best;       /* mean and deviation */
+    Estimate first;      /* validation loss before the first step; NAN: not known */
     Estimate difference; /* against the baseline's of the same seed */
     Estimate seconds; /* until its loss is the baseline's best or lower, of seeds that got there */
     int matched;      /* how many did */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The primitive graph with equal layers folded: one line an operation, numbered anew
 ** in every layer.  A layer whose lines are those of the layer before it is only counted;
 ** which earlier layers it reads from may differ.

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The graph: as text all primitive operations of the model, as a picture the
 ** kernels that a forward pass calls, in order, with what flows between them.
 ** A run of layers that call the same kinds of kernels is drawn once: the last of

@@ -1,4 +1,5 @@
-/* The C header of the model's object, as build --emit obj writes it. */
+/* SPDX-License-Identifier: MIT
+** The C header of the model's object, as build --emit obj writes it. */
 #include "model_info.h"
 #include "fatal.h"
 #include "views.h"

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** A Report as JSON.  The keys are a contract: more may be added, none changed.
 */
 #include "views.h"

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The kernel listing: what each kernel computes, one line an operation.
 **
 **   rows3_mlp: row, 48 calls, 2.1k FLOPs and 6.0 KiB per token

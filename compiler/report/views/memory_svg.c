@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The memory plan as a picture: steps from left to right, a panel a space with
 ** offsets upwards; a rectangle is a value's place for the time it is taken.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The memory plan as a table: every value that passes between kernels, where it
 ** lies and from which step to which.
 */

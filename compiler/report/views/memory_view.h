@@ -1,4 +1,5 @@
-/* The memory plan's values in order, for its table and its picture. */
+/* SPDX-License-Identifier: MIT
+** The memory plan's values in order, for its table and its picture. */
 #ifndef STRATA_MEMORY_VIEW_H
 #define STRATA_MEMORY_VIEW_H
 

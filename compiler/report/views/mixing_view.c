@@ -1,11 +1,11 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The depth-mixing matrix as text, JSON and picture, at initial weights and at
 ** random ones, with the rank of its blocks; mixing.h says what all of it is.
 */
 #include "mixing.h"
 #include "mixing_graph.h"
 #include "views.h"
-#include "svg.h"
+#include "depth_map.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,10 +16,15 @@ typedef struct Matrices {
     const Report *r;
     Mixing *initial, *random;
     MixingKind kind;
-    int *rank;       /* by block, on random weights */
-    int most, dense; /* the largest rank, and what it could be */
-    double scale;    /* the largest initial entry */
+    int *rank;                /* by block, on random weights */
+    int most, dense;          /* the largest rank, and what it could be */
+    double scale;             /* the largest initial entry */
+    const char **site;        /* of reads */
+    char (*name)[DEPTH_NAME]; /* short ones */
+    bool *boundary;           /* of blocks, at random weights, which are double precision */
 } Matrices;
+
+#define ALIKE 1e-6
 
 static int open_matrices(Matrices *x, const Report *r, Error *e) {
     *x = (Matrices){ .r = r, .scale = 1e-9 };
@@ -27,7 +32,11 @@ static int open_matrices(Matrices *x, const Report *r, Error *e) {
     x->random = x->initial ? mixing_measure(r->model, WEIGHTS_RANDOM, MIXING_SEED, e) : NULL;
     x->rank = x->random ? calloc((size_t)x->random->size + 1, sizeof *x->rank) : NULL;
     if (!x->random) return e->status;
-    if (!x->rank) return error_memory(e, "depth mixing", (size_t)x->random->size * sizeof *x->rank);
+    x->site = calloc((size_t)r->model->nread + 1, sizeof *x->site);
+    x->boundary = calloc((size_t)r->model->nread + 1, sizeof *x->boundary);
+    x->name = calloc((size_t)r->model->nread + 1, sizeof *x->name);
+    if (!x->rank || !x->site || !x->name || !x->boundary)
+        return error_memory(e, "depth mixing", (size_t)x->random->size * sizeof *x->rank);
     x->kind = mixing_kind(x->initial, x->random);
     for (int k = 0; k < x->random->size; k++) {
         x->rank[k] = mixing_rank(x->random, k);
@@ -35,6 +44,10 @@ static int open_matrices(Matrices *x, const Report *r, Error *e) {
         x->dense = mixing_dense(x->random->size, k) > x->dense ? mixing_dense(x->random->size, k)
                                                                : x->dense;
     }
+    for (int i = 0; i < r->model->nread; i++)
+        x->site[i] = r->model->read[i].site;
+    depth_names(x->site, r->model->nread, x->name);
+    depth_blocks(x->random->mean, x->random->size, ALIKE, x->boundary);
     for (int i = 0; i < x->initial->size * x->initial->size; i++)
         x->scale = fmax(x->scale, fabs(x->initial->mean[i]));
     return STATUS_OK;
@@ -43,7 +56,7 @@ static int open_matrices(Matrices *x, const Report *r, Error *e) {
 static void close_matrices(Matrices *x) {
     mixing_free(x->initial);
     mixing_free(x->random);
-    free(x->rank);
+    free(x->rank), free(x->site), free(x->name), free(x->boundary);
 }
 
 static const char *const depends[] = { "nothing", "parameters", "data" };
@@ -76,18 +89,52 @@ static void rank_text(const Matrices *x, Text *t) {
 
 /* == Text ================================================================= */
 
-static void add_matrix(const Matrices *x, const Mixing *m, Text *t) {
-    text_add(t, "%-22s%8s", "read", "e");
-    for (int s = 1; s < m->size; s++)
-        text_add(t, "%8d", s - 1);
-    text_add(t, "     sum\n");
+/* A line may have so many characters; of a read of a larger matrix the largest entries are told. */
+enum { LINE = 120, READ = 6, ENTRY = 8, LARGEST = 10 };
+
+static const char *source_name(const Matrices *x, int s) { return s ? x->name[s - 1] : "e"; }
+
+static void add_all(const Matrices *x, const Mixing *m, Text *t) {
+    text_add(t, "%-*s", READ, "read");
+    for (int s = 0; s < m->size; s++)
+        text_add(t, "%*s", ENTRY, source_name(x, s));
+    text_add(t, "%*s\n", ENTRY, "sum");
     for (int r = 0; r < m->size; r++) {
-        text_add(t, "%-22.22s", x->r->model->read[r].site);
+        text_add(t, "%-*s", READ, x->name[r]);
         for (int s = 0; s < m->size; s++)
-            if (s <= r) text_add(t, " %7.3g", m->mean[r * m->size + s]);
-            else text_add(t, "%8s", ".");
-        text_add(t, " %7.3g\n", row_sum(m, r));
+            if (s <= r) text_add(t, " %*.3g", ENTRY - 1, m->mean[r * m->size + s]);
+            else text_add(t, "%*s", ENTRY, ".");
+        text_add(t, " %*.3g\n", ENTRY - 1, row_sum(m, r));
     }
+}
+
+/* The source of the largest entry that is smaller than source 'last's, or as large and newer; -1:
+** none. */
+static int next_largest(const double *row, int n, int last) {
+    int best = -1;
+    for (int s = 0; s < n; s++) {
+        double own = fabs(row[s]), most = last < 0 ? INFINITY : fabs(row[last]);
+        if (!(own > 0) || own > most || (own == most && s >= last)) continue;
+        if (best < 0 || own >= fabs(row[best])) best = s;
+    }
+    return best;
+}
+
+static void add_largest(const Matrices *x, const Mixing *m, Text *t) {
+    text_add(t, "%-*s%*s  the %d largest entries; --json has all, -o FILE.svg draws them\n", READ,
+             "read", ENTRY, "sum", LARGEST);
+    for (int r = 0; r < m->size; r++) {
+        const double *row = m->mean + (int64_t)r * m->size;
+        text_add(t, "%-*s %*.3g", READ, x->name[r], ENTRY - 1, row_sum(m, r));
+        for (int i = 0, s = -1; i < LARGEST && (s = next_largest(row, r + 1, s)) >= 0; i++)
+            text_add(t, "  %s %.2g", source_name(x, s), row[s]);
+        text_add(t, "\n");
+    }
+}
+
+static void add_matrix(const Matrices *x, const Mixing *m, Text *t) {
+    if (READ + ENTRY * (m->size + 1) <= LINE) add_all(x, m, t);
+    else add_largest(x, m, t);
 }
 
 static void add_ranks(const Matrices *x, Text *t) {
@@ -104,12 +151,12 @@ static void add_ranks(const Matrices *x, Text *t) {
 }
 
 /* Formulas of a read's entries, where there are any. */
-static void add_formulas(const Model *m, MixingGraph *graph, int r, Text *t) {
+static void add_formulas(const Matrices *x, MixingGraph *graph, int r, Text *t) {
+    const Model *m = x->r->model;
     mixing_graph_read(graph, r);
     text_add(t, "%s\n", m->read[r].site);
     for (int s = 0; s <= r; s++) {
-        if (s) text_add(t, "  %-4d", s - 1);
-        else text_add(t, "  %-4s", "e");
+        text_add(t, "  %-4s", source_name(x, s));
         if (!mixing_symbol(graph, r, s, t)) text_add(t, "a longer function of parameters");
         text_add(t, "\n");
     }
@@ -122,7 +169,7 @@ static void add_symbols(const Matrices *x, Text *t) {
     int reads = x->initial->size < SYMBOLIC ? x->initial->size : SYMBOLIC;
     text_add(t, "\nIn symbols%s\n", reads < x->initial->size ? ", the first reads" : "");
     for (int r = 0; r < reads; r++)
-        add_formulas(m, graph, r, t);
+        add_formulas(x, graph, r, t);
     mixing_graph_free(graph);
 }
 
@@ -209,91 +256,61 @@ int report_matrix_json(const Report *r, Text *t, Error *e) {
 
 /* == Picture ============================================================== */
 
-enum { LEFT = 96, EDGE = 500, LEVELS = 24, TOP = 130, BELOW = 74 };
+enum { EDGE = 500, TOP = 96, TITLE = 30, GAP = 12 };
+static const double zoom = (double)EDGE / CHART_WIDTH;
 
-static int level_of(double value, double scale) {
-    double part = fabs(value) / scale;
-    return (int)lround(LEVELS * fmin(part, 1));
+/* Moved and enlarged from CHART_WIDTH. */
+static void open_part(double top, Text *t) {
+    text_add(t, "<g transform=\"translate(%d %.1f)scale(%.4f)\">\n", (SVG_WIDTH - EDGE) / 2, top,
+             zoom);
 }
 
-/* All cells of one sign and shade are one path. */
-static void draw_shade(const Mixing *m, double scale, double top, int level, bool negative,
-                       Text *t) {
-    double cell = (double)EDGE / m->size;
-    bool open = false;
-    for (int r = 0; r < m->size; r++)
-        for (int s = 0; s <= r; s++) {
-            double v = m->mean[r * m->size + s];
-            if (level_of(v, scale) != level || (v < 0) != negative) continue;
-            if (!open)
-                text_add(t, "<path class=\"c%d\" fill-opacity=\"%.3f\" d=\"", negative ? 0 : 5,
-                         (double)level / LEVELS);
-            open = true;
-            text_add(t, "M%.1f %.1fh%.1fv%.1fh-%.1fz", LEFT + s * cell, top + r * cell, cell, cell,
-                     cell);
-        }
-    if (open) text_add(t, "\"/>\n");
+/* Returns how high it is. */
+static double draw_map(const Matrices *x, const Mixing *m, const char *title, double top, Text *t) {
+    const DepthMap map = { .weight = m->mean,
+                           .size = m->size,
+                           .read = x->site,
+                           .scale = x->scale,
+                           .boundary = x->boundary };
+    svg_text(t, (SVG_WIDTH - EDGE) / 2.0 + 52 * zoom, top + 18, "name", "start", 60, title);
+    open_part(top + TITLE, t);
+    double height = depth_map_inside(&map, t);
+    text_add(t, "</g>\n");
+    return TITLE + zoom * height + GAP;
 }
 
-static void draw_axes(const Matrices *x, double top, Text *t) {
-    int size = x->initial->size, step = (int)fmax(svg_tick(size, 8, false), 1);
-    double cell = (double)EDGE / size;
-    text_add(t, "<path class=\"line\" d=\"M%d %.1fv%dh%d\"/>\n", LEFT, top, EDGE, EDGE);
-    for (int i = 0; i < size; i += step) {
-        char name[16];
-        print_text(name, sizeof name, "%d", i);
-        svg_text(t, LEFT - 8, top + (i + 0.5) * cell + 4, "soft", "end", 8, name);
-        svg_text(t, LEFT + (i + 0.5) * cell, top + EDGE + 16, "soft", "middle", 8, i ? name : "e");
-    }
-    svg_text(t, LEFT + EDGE / 2.0, top + EDGE + 36, "soft", "middle", 80,
-             "source: the embedding e, then output i of the sublayers, from 1");
-    svg_vertical(t, 40, top + EDGE / 2.0,
-                 "read: before sublayer i + 1; the last is the final read");
-}
-
-static void draw_map(const Matrices *x, const Mixing *m, const char *title, double top, Text *t) {
-    svg_text(t, LEFT, top - 12, "name", "start", 60, title);
-    for (int level = 1; level <= LEVELS; level++)
-        for (int negative = 0; negative < 2; negative++)
-            draw_shade(m, x->scale, top, level, negative, t);
-    draw_axes(x, top, t);
-}
-
-/* The colours and what they stand for. */
-static void draw_scale(const Matrices *x, Text *t) {
-    char text[64], number[32];
-    for (int i = -LEVELS; i <= LEVELS; i++)
-        text_add(t,
-                 "<rect x=\"%.1f\" y=\"70\" width=\"4.1\" height=\"12\" class=\"c%d\" "
-                 "fill-opacity=\"%.3f\"/>\n",
-                 LEFT + 60 + 4.0 * (i + LEVELS), i < 0 ? 0 : 5, fabs((double)i) / LEVELS);
-    print_text(number, sizeof number, "%.3g", x->scale);
-    print_text(text, sizeof text, "\xe2\x88\x92%s", number);
-    svg_text(t, LEFT + 54, 81, "soft", "end", 20, text);
-    print_text(text, sizeof text, "%s and more: weight of a source in a read", number);
-    svg_text(t, LEFT + 60 + 4.0 * (2 * LEVELS + 1) + 8, 81, "soft", "start", 60, text);
+static void draw_heads(const Matrices *x, Text *t) {
+    Text ranks = { 0 };
+    char words[160];
+    rank_text(x, &ranks);
+    print_text(words, sizeof words, "entries are %s", kind_text(x->kind));
+    svg_text(t, 16, 46, "soft", "start", 100, words);
+    svg_text(t, 16, 62, "soft", "start", 100, ranks.at ? ranks.at : "");
+    open_part(TOP - 22, t);
+    chart_scale_bar(x->scale, true, t);
+    text_add(t, "</g>\n");
+    text_free(&ranks);
 }
 
 int report_matrix_svg(const Report *r, Text *t, Error *e) {
     Matrices x;
     char title[160];
-    Text ranks = { 0 };
+    Text maps = { 0 };
     int status = open_matrices(&x, r, e);
     if (!status) {
-        bool two = x.kind != MIXING_FIXED;
+        double y = TOP + 36;
+        y += draw_map(&x, x.initial,
+                      x.kind == MIXING_FIXED ? "at any weights" : "at initial weights", y, &maps);
+        if (x.kind != MIXING_FIXED) y += draw_map(&x, x.random, "at random weights", y, &maps);
         print_text(title, sizeof title, "%.64s: depth mixing of %.32s", r->model->name,
                    r->model->mixer);
-        svg_open(t, title, TOP + (two ? 2 : 1) * (EDGE + BELOW));
-        rank_text(&x, &ranks);
-        print_text(title, sizeof title, "entries are %s", kind_text(x.kind));
-        svg_text(t, 16, 46, "soft", "start", 100, title);
-        svg_text(t, 16, 62, "soft", "start", 100, ranks.at ? ranks.at : "");
-        draw_scale(&x, t);
-        draw_map(&x, x.initial, "at initial weights", TOP, t);
-        if (two) draw_map(&x, x.random, "at random weights", TOP + EDGE + BELOW, t);
+        svg_open(t, title, y);
+        draw_heads(&x, t);
+        text_bytes(t, maps.at ? maps.at : "", maps.length);
+        if (maps.failed) t->failed = true;
         svg_close(t);
     }
-    text_free(&ranks);
+    text_free(&maps);
     close_matrices(&x);
     return status;
 }

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The passes that made a model's programs: their times and what they did to the number of nodes,
 ** and the graph after one of them.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What routes leave, as a picture of two panels: work relative to the dense twin over length on
 ** a logarithmic axis, and the bytes of a sequence's keys and values over length.  A colour a
 ** share; how it was counted shows in the dashes.

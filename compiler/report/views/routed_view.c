@@ -1,4 +1,5 @@
-/* What routes leave of a model's work and of its cache, by length: a table, and JSON. */
+/* SPDX-License-Identifier: MIT
+** What routes leave of a model's work and of its cache, by length: a table, and JSON. */
 #include "routed.h"
 #include "views.h"
 

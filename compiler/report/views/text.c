@@ -1,4 +1,5 @@
-/* A Report for people: the summary, and the costs by family. */
+/* SPDX-License-Identifier: MIT
+** A Report for people: the summary, and the costs by family. */
 #include "views.h"
 
 #include <inttypes.h>

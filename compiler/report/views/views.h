@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What 'strata inspect' prints of a Report: a file of this folder for each view.
 */
 #ifndef STRATA_VIEWS_H

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** A measurement of the command bench.
 **   bench_run.c       what is run
 **   bench_report.c    what is printed

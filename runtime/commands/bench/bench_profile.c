@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Every worker writes its own row; a kernel's time is the mean over workers of what
 ** they spent in it, so that all kernels together are the time that the threads worked.
 */

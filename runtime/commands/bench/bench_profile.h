@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Times of a model's kernels, from the profile hook (abi.h).
 */
 #ifndef STRATA_BENCH_PROFILE_H

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What bench prints: a table for people, or one JSON object.  The floor is the time
 ** that the measured peak and bandwidth would allow for the work in the kernel table.
 */

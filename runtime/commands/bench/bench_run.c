@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The command bench: random weights and tokens through one of three loops.  Steps are
 ** timed without the profile hook first, then a few with it.  The median step counts,
 ** and so does the median of how fast memory was read between the steps, as what

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The command probe: weights, text, passes of the model's probe, and what came out on
 ** the terminal, as JSON, and as a page.
 */
@@ -40,6 +40,7 @@ static int read_text(const Program *p, const Tokenizer *tokenizer, ProbeText *x,
         return error_set(e, STATUS_USER,
                          "probe: --length: expected at most the context, %d tokens, found %lld",
                          p->m->context, (long long)window);
+    x->name = option(p, OPTION_DATA)->list, x->names = option(p, OPTION_DATA)->length;
     int status = program_data(p, tokenizer, false, &d, e);
     if (!status) status = take_windows(x, &d, window, option(p, OPTION_PROBE_TOKENS)->count, e);
     if (!status && p->m->routed) status = probe_passage(x, tokenizer, PASSAGE, e);

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What a trained model does inside, averaged over tokens of a text.  The model's probe
 ** (compiler/analysis/probe_graph.h) gives sums over tokens; here they become weights of
 ** reads, magnitudes and gradients by layer, and what leaving a layer out costs.  Averages of
@@ -19,7 +19,9 @@
 typedef struct ProbeText {
     int32_t *tokens, *targets;
     int64_t count, length;
-    int shown; /* tokens of the passage, with which the first window begins */
+    int shown;               /* tokens of the passage, with which the first window begins */
+    const char *const *name; /* of the text: files, or folders */
+    int names;
     /* their texts; "": a character goes on in the next token, or there is no text */
     char **piece; /* one block */
 } ProbeText;
@@ -118,6 +120,11 @@ void probe_json_loads(const Probe *x, Text *t); /* "loads": by buffer */
 /* probe_text.c: for the terminal, and as JSON; 'before' may be NULL. */
 void probe_print(const Probe *x, const Probe *before, bool colours, Text *t);
 void probe_json(const Probe *x, const Probe *before, Text *t);
+/* probe_summary.c: what there is to know first, in a sentence without its full stop. */
+void probe_headline(const Probe *x, Text *t);
+
+/* probe_mixing_page.c: pictures of depth mixing, shares, sinks. */
+void probe_page_mixing(const Probe *x, const Probe *before, Text *t);
 /* probe_page.c: one HTML file. */
 void probe_page(const Probe *x, const Probe *before, const char *weights,
                 const char *weights_before, Text *t);

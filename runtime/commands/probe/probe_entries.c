@@ -1,4 +1,5 @@
-/* See probe_entries.h. */
+/* SPDX-License-Identifier: MIT
+** See probe_entries.h. */
 #include "probe_entries.h"
 
 #include <stdlib.h>

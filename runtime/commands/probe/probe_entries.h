@@ -1,4 +1,5 @@
-/* A model's probe table by what its entries are. */
+/* SPDX-License-Identifier: MIT
+** A model's probe table by what its entries are. */
 #ifndef STRATA_PROBE_ENTRIES_H
 #define STRATA_PROBE_ENTRIES_H
 

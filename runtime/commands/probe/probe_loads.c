@@ -1,4 +1,5 @@
-/* Loads of a probe: how evenly what buffers' rules get is spread, for the terminal and as JSON. */
+/* SPDX-License-Identifier: MIT
+** Loads of a probe: how evenly what buffers' rules get is spread, for the terminal and as JSON. */
 #include "probe.h"
 
 #include <stdlib.h>

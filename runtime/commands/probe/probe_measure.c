@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Passes of the model's probe.  Weights of reads: sources are given codes, rows of a
 ** Hadamard matrix times random signs, as many at once as there are codes; what comes out
 ** along a code is the weight of its source.  Rows are orthogonal over any run of channels

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** A probe as one HTML file (page.h).
 */
 #include "probe.h"
@@ -6,14 +6,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "chart.h"
+#include "depth_map.h"
 #include "page.h"
-
-enum { KINDS = 8, SINKS = 16 };
 
 /* Beside the style of all pages (page.h). */
 static const char style[] =
-    "th,td{white-space:nowrap}thead th{white-space:normal}figure.wide{max-width:960px;margin:1em 0}"
+    ".first{font-size:1.15em}th,td{white-space:nowrap}thead "
+    "th{white-space:normal}figure.wide{max-width:960px;margin:1em 0}"
     ".passage{font:14px/1.7 ui-monospace,monospace;white-space:pre-wrap;margin:.6em 0}"
     ".key{padding:0 .5em}.t0{background:none}.t1{background:rgba(213,94,0,.15)}"
     ".t2{background:rgba(213,94,0,.3)}.t3{background:rgba(213,94,0,.45)}"
@@ -35,121 +34,92 @@ static void cell(const Page *p, const char *format, double value) {
     text_add(p->t, "<td>%s</td>", text);
 }
 
-/* == Depth mixing ========================================================= */
-
-static double largest(const Probe *x) {
-    double most = 0;
-    for (int64_t i = 0; x && x->weight && i < (int64_t)x->reads * x->sources; i++)
-        most = fmax(most, fabs(x->weight[i]));
-    return most;
-}
-
-static void add_mixing(const Page *p, const Probe *x, double scale, const char *title) {
-    if (!x || !x->weight) return;
-    figure(p, title, "mean weight over tokens");
-    chart_heat_map(&(HeatMap){ x->weight, x->reads, x->sources, scale, true, "depth-mixing matrix",
-                               "source: embedding 0, output of sublayer i",
-                               "read, the last one is the final read" },
-                   p->t);
-    text_add(p->t, "</figure>\n");
-}
-
-static void add_mixings(const Page *p) {
-    double scale = fmax(largest(p->x), largest(p->before));
-    page_heading(p->t, "Depth mixing",
-                 "With which weight each read takes the embedding and each sublayer\xe2\x80\x99s "
-                 "output, a mean over channels and tokens; "
-                 "shaded by the square root.");
-    if (!(scale > 0)) {
-        text_add(p->t,
-                 "<p>Not measured: the model has too many sublayers, or its reads take no sources "
-                 "linearly.</p>\n");
-        return;
-    }
-    text_add(p->t, "<figure>");
-    chart_scale(scale, true, p->t);
-    text_add(p->t, "</figure>\n<div class=\"figures\">\n");
-    add_mixing(p, p->before, scale, "Before");
-    add_mixing(p, p->x, scale, p->before ? "After" : "Weights");
-    if (p->x->deviation) {
-        figure(p, "Deviation over tokens", "0: the weight is the same whatever the input");
-        chart_heat_map(&(HeatMap){ p->x->deviation, p->x->reads, p->x->sources, scale, true,
-                                   "deviation of weights", "source", "read" },
-                       p->t);
-        text_add(p->t, "</figure>\n");
-    }
-    text_add(p->t, "</div>\n");
-}
-
-static void add_share_rows(const Page *p, const Probe *x, const char *when) {
-    ProbeShare share[KINDS];
-    int n = x ? probe_shares(x, share, KINDS) : 0;
-    for (int i = 0; i < n; i++) {
-        text_add(p->t, "<tr><th scope=\"row\">");
-        svg_escaped(p->t, share[i].kind);
-        text_add(p->t, "%s</th><td>%d</td><td>%.1f</td><td>%.1f</td><td>%.1f</td></tr>\n", when,
-                 share[i].reads, 100 * share[i].embedding, 100 * share[i].diagonal,
-                 100 * share[i].far);
-    }
-}
-
-static void add_sink_rows(const Page *p, const Probe *x, const char *when) {
-    ProbeSink sink[SINKS];
-    int n = x ? probe_sinks(x, sink, SINKS) : 0;
-    for (int i = 0; i < n; i++) {
-        text_add(p->t, "<tr><th scope=\"row\">");
-        svg_escaped(p->t, x->source_site[sink[i].source]);
-        text_add(p->t, "%s</th><td>%.1f</td><td>%.1f</td><td>%.0f</td></tr>\n", when,
-                 100 * sink[i].share, 100 * sink[i].even, 100 * sink[i].variation);
-    }
-    if (x && !n)
-        text_add(p->t, "<tr><th scope=\"row\">none%s</th><td></td><td></td><td></td></tr>\n", when);
-}
-
 static void table(const Page *p, const char *label, const char *head) {
     page_table(p->t, label);
     text_add(p->t, "<thead><tr>%s</tr></thead><tbody>\n", head);
 }
 
-static void add_tables(const Page *p) {
-    const char *before = p->before ? ", before" : "", *after = p->before ? ", after" : "";
-    if (!p->x->weight) return;
-    page_heading(p->t, "Where reads take their weight from",
-                 "Shares of absolute weight in percent, by the kind of sublayer that reads: the "
-                 "embedding, the newest "
-                 "source (the diagonal of the matrix), and all between.");
-    table(p, "shares of weight",
-          "<th>read by</th><th>reads</th><th>embedding, %</th><th>newest source, "
-          "%</th><th>between, %</th>");
-    add_share_rows(p, p->before, before);
-    add_share_rows(p, p->x, after);
-    page_table_end(p->t);
-    page_heading(
-        p->t, "Sinks",
-        "Sources that take at least twice an even share of later reads\xe2\x80\x99 weight, "
-        "whatever the input: it varies by less than half over tokens.");
-    table(
-        p, "sinks",
-        "<th>source</th><th>share, %</th><th>even share, %</th><th>variation over tokens, %</th>");
-    add_sink_rows(p, p->before, before);
-    add_sink_rows(p, p->x, after);
-    page_table_end(p->t);
-}
-
 /* == Layers =============================================================== */
 
-static void add_lines(const Page *p, const char *title, const char *note, const char *across,
-                      const char *up, const double *after, const double *before, int count) {
+/* A picture of numbers by layer, source, read or route; 'item': their names, NULL: numbers. */
+typedef struct NumberChart {
+    const char *title, *note, *across, *up;
+    const double *after, *before;
+    int count;
+    const char *const *item;
+    bool bars;
+} NumberChart;
+
+static void add_numbers(const Page *p, const NumberChart *n) {
     static const char *const name[] = { "after", "before" };
-    const double *series[] = { after, before };
-    if (!after || count < 1) return;
-    figure(p, title, note);
-    chart_lines(&(LineChart){ series, name, before ? 2 : 1, count, title, across, up, true }, p->t);
+    const double *series[] = { n->after, n->before };
+    if (!n->after || n->count < 1) return;
+    figure(p, n->title, n->note);
+    chart_lines(&(LineChart){ .series = series,
+                              .name = name,
+                              .nseries = n->before ? 2 : 1,
+                              .count = n->count,
+                              .label = n->title,
+                              .across = n->across,
+                              .up = n->up,
+                              .zero = true,
+                              .bars = n->bars,
+                              .item = n->item },
+                p->t);
     text_add(p->t, "</figure>\n");
 }
 
-static void add_dynamics(const Page *p) {
+/* Short names of sources and reads, as pictures of depth mixing have them. */
+typedef struct ShortNames {
+    char (*name)[DEPTH_NAME];
+    const char **source, **read;
+} ShortNames;
+
+static bool open_names(const Probe *x, ShortNames *n) {
+    size_t most = (size_t)(x->reads > x->sources ? x->reads : x->sources) + 1;
+    *n = (ShortNames){ calloc(most, sizeof *n->name), calloc(most, sizeof *n->source),
+                       calloc(most, sizeof *n->read) };
+    if (!n->name || !n->source || !n->read) return false;
+    depth_names(x->read_site, x->reads, n->name);
+    for (int i = 0; i < x->reads; i++)
+        n->read[i] = n->name[i];
+    for (int i = 0; i < x->sources; i++)
+        n->source[i] = i ? n->name[i - 1] : "e";
+    return true;
+}
+
+static void close_names(ShortNames *n) { free(n->name), free(n->source), free(n->read); }
+
+static void add_sublayers(const Page *p, const ShortNames *n) {
     const Probe *x = p->x, *b = p->before;
+    add_numbers(p,
+                &(NumberChart){ "Output of a sublayer", "source e is the embedding", "source",
+                                "root mean square", x->source_rms, b ? b->source_rms : NULL,
+                                x->sources, n->source, true });
+    add_numbers(p,
+                &(NumberChart){ "What sublayers read", "before their norm; out is the final read",
+                                "read by", "root mean square", x->read_rms, b ? b->read_rms : NULL,
+                                x->reads, n->read, false });
+}
+
+static void add_layers(const Page *p) {
+    const Probe *x = p->x, *b = p->before;
+    add_numbers(p,
+                &(NumberChart){ "Loss without a layer", "increase when its outputs are 0", "layer",
+                                "nats per token", x->loss_increase, b ? b->loss_increase : NULL,
+                                x->layers, NULL, true });
+    add_numbers(p,
+                &(NumberChart){ "Output of a layer", "what its sublayers add", "layer",
+                                "root mean square", x->layer_rms, b ? b->layer_rms : NULL,
+                                x->layers, NULL, true });
+    add_numbers(p,
+                &(NumberChart){ "Gradients", "of a layer\xe2\x80\x99s parameters", "layer", "norm",
+                                x->gradient_norm, b ? b->gradient_norm : NULL, x->layers, NULL,
+                                true });
+}
+
+static void add_dynamics(const Page *p) {
+    ShortNames names;
     page_heading(
         p->t, "Layers",
         "Root mean squares over channels and tokens: of a layer that a route gives some tokens "
@@ -157,26 +127,26 @@ static void add_dynamics(const Page *p) {
         "with it what they must "
         "add to be heard; mixers over depth bound it.");
     text_add(p->t, "<div class=\"figures\">\n");
-    add_lines(p, "Output of a layer", "what its sublayers add", "layer", "root mean square",
-              x->layer_rms, b ? b->layer_rms : NULL, x->layers);
-    add_lines(p, "Output of a sublayer", "source 0 is the embedding", "source", "root mean square",
-              x->source_rms, b ? b->source_rms : NULL, x->sources);
-    add_lines(p, "What sublayers read", "before their norm; the last is the final read", "read",
-              "root mean square", x->read_rms, b ? b->read_rms : NULL, x->reads);
-    add_lines(p, "Gradients", "of a layer\xe2\x80\x99s parameters", "layer", "norm",
-              x->gradient_norm, b ? b->gradient_norm : NULL, x->layers);
-    add_lines(p, "Loss without a layer", "increase when its outputs are 0", "layer",
-              "nats per token", x->loss_increase, b ? b->loss_increase : NULL, x->layers);
+    add_layers(p);
+    if (!open_names(p->x, &names)) p->t->failed = true;
+    else add_sublayers(p, &names);
+    close_names(&names);
     text_add(p->t, "</div>\n");
 }
 
 static void add_similarity(const Page *p, const Probe *x, const char *title) {
     if (!x || !x->similarity) return;
-    figure(p, title,
-           "from \xe2\x88\x92"
-           "1, blue, to 1, orange");
-    chart_heat_map(&(HeatMap){ x->similarity, x->layers, x->layers, 1, false, "cosines of layers",
-                               "layer", "layer" },
+    figure(p, title, "a mean over tokens");
+    chart_heat_map(&(HeatMap){ .value = x->similarity,
+                               .rows = x->layers,
+                               .columns = x->layers,
+                               .scale = 1,
+                               .label = "cosines of layers",
+                               .across = "layer",
+                               .down = "layer",
+                               .row_said = x->layer_name,
+                               .column_said = x->layer_name,
+                               .verb = "and" },
                    p->t);
     text_add(p->t, "</figure>\n");
 }
@@ -186,7 +156,9 @@ static void add_similarities(const Page *p) {
     page_heading(
         p->t, "Similarity of layers",
         "Cosine of two layers\xe2\x80\x99 outputs, a mean over the tokens that both work on.");
-    text_add(p->t, "<div class=\"figures\">\n");
+    text_add(p->t, "<figure class=\"scale\">");
+    chart_scale(1, false, p->t);
+    text_add(p->t, "</figure>\n<div class=\"figures\">\n");
     add_similarity(p, p->before, "Before");
     add_similarity(p, p->x, p->before ? "After" : "Cosine");
     text_add(p->t, "</div>\n");
@@ -238,6 +210,23 @@ static void add_route_rows(const Page *p) {
     }
 }
 
+/* Few routes have their whole names below their bars, as in the table. */
+static void add_route_picture(const Page *p) {
+    const Probe *x = p->x, *b = p->before;
+    enum { WHOLE = 4 };
+    const char **name = calloc((size_t)x->routes, sizeof *name);
+    if (!name) p->t->failed = true;
+    for (int i = 0; name && i < x->routes; i++)
+        name[i] = x->routes > WHOLE ? probe_route(x, i) : strata_routed(x->m, i);
+    text_add(p->t, "<div class=\"figures\">\n");
+    add_numbers(p,
+                &(NumberChart){ "Tokens that routes take", "over the whole text that was looked at",
+                                x->routes > WHOLE ? "route, by its layer" : "route", "share",
+                                x->routed, b ? b->routed : NULL, x->routes, name, true });
+    text_add(p->t, "</div>\n");
+    free(name);
+}
+
 static void add_routes(const Page *p) {
     const Probe *x = p->x, *b = p->before;
     if (!x->routes) return;
@@ -253,10 +242,7 @@ static void add_routes(const Page *p) {
             : "<th>route</th><th>tokens, %</th><th>output, taken</th><th>output, others</th>");
     add_route_rows(p);
     page_table_end(p->t);
-    text_add(p->t, "<div class=\"figures\">\n");
-    add_lines(p, "Tokens that routes take", "over the whole text that was looked at", "route",
-              "share", x->routed, b ? b->routed : NULL, x->routes);
-    text_add(p->t, "</div>\n");
+    add_route_picture(p);
     if (b) probe_page_passage(b, "Tokens by the number of routes that take them, before", p->t);
     probe_page_passage(x,
                        b ? "Tokens by the number of routes that take them, after"
@@ -296,11 +282,33 @@ static void add_loads(const Page *p) {
 
 /* == All of it ============================================================ */
 
+static void add_texts(const ProbeText *x, Text *t) {
+    if (!x->names) return;
+    text_add(t, " of ");
+    svg_escaped(t, x->name[0]);
+    if (x->names > 1) text_add(t, " and %d more", x->names - 1);
+}
+
+static void add_headline(const Page *p) {
+    Text words = { 0 };
+    probe_headline(p->x, &words);
+    if (words.failed) p->t->failed = true;
+    if (words.length) {
+        text_add(p->t, "<p class=\"first\">");
+        svg_escaped(p->t, words.at);
+        text_add(p->t, ".</p>\n");
+    }
+    text_free(&words);
+}
+
 static void add_summary(const Page *p, const char *weights, const char *weights_before) {
+    add_headline(p);
     text_add(p->t, "<p>Weights ");
     svg_escaped(p->t, weights);
-    text_add(p->t, ": loss %.4f nats per token, over %lld tokens.", p->x->loss,
+    text_add(p->t, ": loss %.4f nats per token, over %lld tokens", p->x->loss,
              (long long)p->x->tokens);
+    add_texts(p->x->text, p->t);
+    text_add(p->t, ".");
     if (p->before) {
         text_add(p->t, " Before, ");
         svg_escaped(p->t, weights_before);
@@ -320,8 +328,7 @@ void probe_page(const Probe *x, const Probe *before, const char *weights,
     svg_escaped(t, name);
     text_add(t, ": what it does inside</h1>\n");
     add_summary(&p, weights, weights_before);
-    add_mixings(&p);
-    add_tables(&p);
+    probe_page_mixing(x, before, t);
     add_dynamics(&p);
     add_similarities(&p);
     add_gates(&p);

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The passage: tokens of the probed text one by one, and how many routes take each, for
 ** the terminal and as JSON.  On a terminal with colours, from pale to strong; elsewhere the
 ** number stands below the token.

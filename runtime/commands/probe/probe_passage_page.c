@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The passage on the page: its text in shades, a picture of token by layer, and the same as
 ** a table, which needs no colours and no pointer.
 */

@@ -1,8 +1,11 @@
-/* What weights of reads come to: shares by kind of sublayer, and sinks. */
+/* SPDX-License-Identifier: MIT
+** What weights of reads come to: shares by kind of sublayer, and sinks; the first sentence. */
 #include "probe.h"
 
 #include <math.h>
 #include <string.h>
+
+#include "site.h"
 
 static double weight(const Probe *x, int r, int s) {
     return fabs(x->weight[(int64_t)r * x->sources + s]);
@@ -75,4 +78,66 @@ int probe_sinks(const Probe *x, ProbeSink *sink, int most) {
         if (k.share >= 2 * k.even && k.variation < 0.5 && k.share > 0) sink[n++] = k;
     }
     return n;
+}
+
+/* == The first sentence =================================================== */
+
+static void add_layer(const Probe *x, Text *t) {
+    int best = 0;
+    for (int i = 1; i < x->layers; i++)
+        if (x->loss_increase[i] > x->loss_increase[best]) best = i;
+    if (x->layers < 2 || !(x->loss_increase[best] > 0)) return;
+    text_add(t, "%s matters most: %+.3g nats per token without it", x->layer_name[best],
+             x->loss_increase[best]);
+}
+
+static void add_sinks(const Probe *x, Text *t) {
+    ProbeSink sink[16];
+    int n = probe_sinks(x, sink, 16), most = 0;
+    if (!x->weight) return;
+    for (int i = 1; i < n; i++)
+        if (sink[i].share > sink[most].share) most = i;
+    text_add(t, t->length ? "; " : "");
+    if (!n) text_add(t, "no sinks");
+    else
+        text_add(t, "%d sink%s, %s takes %.0f %% of later reads\xe2\x80\x99 weight", n,
+                 n == 1 ? "" : "s", x->source_site[sink[most].source], 100 * sink[most].share);
+}
+
+/* Of reads that have a source between the embedding and the newest one. */
+static void add_between(const Probe *x, Text *t) {
+    double least = INFINITY, most = -INFINITY;
+    int first = -1, last = -1;
+    for (int r = 2; x->weight && r < x->reads && r < x->sources; r++) {
+        double sum = sum_of(x, r);
+        if (!(sum > 0) || site_layer(x->read_site[r]) < 0) continue;
+        double far = 1 - (weight(x, r, 0) + weight(x, r, r)) / sum;
+        least = fmin(least, far), most = fmax(most, far);
+        last = site_layer(x->read_site[r]), first = first < 0 ? last : first;
+    }
+    if (first < 0) return;
+    if (first == last) text_add(t, "; layer %d reads ", first);
+    else text_add(t, "; layers %d\xe2\x80\x93%d read ", first, last);
+    if (round(100 * least) == round(100 * most)) text_add(t, "%.0f %%", 100 * most);
+    else text_add(t, "%.0f\xe2\x80\x93%.0f %%", 100 * least, 100 * most);
+    text_add(t, " from between the embedding and the newest source");
+}
+
+static void add_routed(const Probe *x, Text *t) {
+    double least = INFINITY, most = -INFINITY;
+    for (int i = 0; i < x->routes; i++)
+        least = fmin(least, x->routed[i]), most = fmax(most, x->routed[i]);
+    if (!x->routes) return;
+    text_add(t, "%s%d route%s take%s ", t->length ? "; " : "", x->routes, x->routes == 1 ? "" : "s",
+             x->routes == 1 ? "s" : "");
+    if (round(100 * least) == round(100 * most)) text_add(t, "%.0f %%", 100 * most);
+    else text_add(t, "%.0f\xe2\x80\x93%.0f %%", 100 * least, 100 * most);
+    text_add(t, " of the tokens");
+}
+
+void probe_headline(const Probe *x, Text *t) {
+    add_layer(x, t);
+    add_sinks(x, t);
+    add_between(x, t);
+    add_routed(x, t);
 }

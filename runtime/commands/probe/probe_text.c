@@ -1,4 +1,5 @@
-/* A probe's findings for the terminal, and as JSON. */
+/* SPDX-License-Identifier: MIT
+** A probe's findings for the terminal, and as JSON. */
 #include "probe.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The command score; see score.h. The file is read twice: what is wrong with a line is said before
 ** anything is computed.
 */

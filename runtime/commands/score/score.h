@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The command score: log-likelihoods of continuations and of whole texts, as evaluation harnesses
 ** ask for them.
 ** A line of the file is {"context": C, "continuation": X}, X a text or a list of texts, or

@@ -1,4 +1,5 @@
-/* Lines of a file to tokens to score; see score.h. */
+/* SPDX-License-Identifier: MIT
+** Lines of a file to tokens to score; see score.h. */
 #include <stdlib.h>
 #include <string.h>
 

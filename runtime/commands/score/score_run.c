@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Continuations: a context is read once into a state, each of its continuations goes on in a copy
 ** of that, token by token, as many at once as there are copies.
 */

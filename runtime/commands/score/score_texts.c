@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Whole texts: windows one after another, as eval has them, several at once. Shorter ones are
 ** filled up behind their end, which no token before it sees.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The progress of training.  The rate is smoothed over about ten steps; the time left
 ** is what that rate needs for the rest of the run.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What training shows while it runs: one line that is rewritten on a terminal, now and
 ** then a plain line elsewhere.  Output that cannot be written is no reason to stop; who trains
 ** says so in the end.

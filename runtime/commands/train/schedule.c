@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** constant   lr
 ** cosine     linear warm-up over the first warmup * steps, then half a cosine to min_lr
 ** wsd        linear warm-up, lr, then linear decay to min_lr over the last decay * steps

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Learning rates over a run.
 */
 #ifndef STRATA_SCHEDULE_H

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The training loop.  A step is: micro-batches forward and backward, the norm of all
 ** gradients, AdamW; then the log, an evaluation if it is due, a checkpoint if it is due.
 ** Everything that a step does is a function of the checkpoint before it, so a run that
@@ -262,6 +262,8 @@ static int loop(Run *r, int *stop, Error *e) {
     *stop = 0;
     int64_t begun = r->state.step;
     int status = r->state.step == 0 && checkpoint_done(&r->state) ? run_save(r, e) : STATUS_OK;
+    /* what weights that were taken are worth, before the first step */
+    if (!status && !begun && r->evaluates && r->init.taken) status = evaluation(r, e);
     while (!status && !*stop && !checkpoint_done(&r->state)) {
         TrainStep x;
         status = train_step(r, &x, e);

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** One run of training: everything that the command train holds while it runs.
 **   train_setup.c    opens it: options, text, weights
 **   train_words.c    where its data is

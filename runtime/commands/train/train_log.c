@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Writing the log, and finding where a resumed run goes on in it.
 */
 #include "train_log.h"

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The log of a training run: JSON lines, the run's first, then one per step or evaluation.
 ** Every line is one write: a killed process leaves at most its last line incomplete.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** train --dry-run: memory by purpose, against what is free.
 */
 #include "machine.h"

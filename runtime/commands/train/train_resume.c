@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** A run and the files that are there already: --resume goes on from one, everything else keeps
 ** away from what another run made.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What a run says before its first step: on standard output in some lines, in the log's first one.
 */
 #include "train.h"

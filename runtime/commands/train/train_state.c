@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The state of a run: whether it is finite, and where it is kept.
 */
 #include "train.h"

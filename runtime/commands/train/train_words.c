@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Where the data of a run is: what is typed, else what the checkpoint remembers of what was.  A
 ** checkpoint has it as a JSON object, with names as they were typed.
 */

@@ -1,4 +1,5 @@
-/* Classes of characters by utf8proc's categories; see characters.h. */
+/* SPDX-License-Identifier: MIT
+** Classes of characters by utf8proc's categories; see characters.h. */
 #include "characters.h"
 
 #include <utf8proc.h>

@@ -1,4 +1,5 @@
-/* Classes of characters, as the libraries take them whose files are read here. */
+/* SPDX-License-Identifier: MIT
+** Classes of characters, as the libraries take them whose files are read here. */
 #ifndef STRATA_CHARACTERS_H
 #define STRATA_CHARACTERS_H
 

@@ -1,4 +1,5 @@
-/* SentencePiece's normalization; see charsmap.h. */
+/* SPDX-License-Identifier: MIT
+** SentencePiece's normalization; see charsmap.h. */
 #include "charsmap.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** SentencePiece's normalization as its models hold it: a double array of the texts that are
 ** replaced (as the library Darts lays it out), and what replaces them.
 */

@@ -1,4 +1,5 @@
-/* Tokenizers of files: their tables, and ids to text; see file_tables.h. */
+/* SPDX-License-Identifier: MIT
+** Tokenizers of files: their tables, and ids to text; see file_tables.h. */
 #include "file_tables.h"
 
 #include <stdlib.h>

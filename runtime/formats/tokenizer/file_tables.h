@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** A tokenizer that was read from a file: the tables of all formats, and how text goes through them.
 **   added tokens are cut out → what is between them is normalized → taken apart into words →
 **   each word is merged (BPE) or segmented (unigram) → what stands around a text is added

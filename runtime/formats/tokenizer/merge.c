@@ -1,4 +1,5 @@
-/* Merging: few symbols by looking at all of them, many by a heap; see merge.h. */
+/* SPDX-License-Identifier: MIT
+** Merging: few symbols by looking at all of them, many by a heap; see merge.h. */
 #include "merge.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Byte pair encoding of one word: of all neighbours that make a piece the ones of the lowest
 ** rank, from the left, become it, until none do.  O(n log n) for n symbols.
 */

@@ -1,4 +1,5 @@
-/* Normalizers; Unicode's forms by utf8proc, run by run of characters beyond ASCII. */
+/* SPDX-License-Identifier: MIT
+** Normalizers; Unicode's forms by utf8proc, run by run of characters beyond ASCII. */
 #include "normalize.h"
 
 #include <stdlib.h>

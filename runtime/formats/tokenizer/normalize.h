@@ -1,4 +1,5 @@
-/* Normalizers of tokenizer.json: texts that become others before they are taken apart. */
+/* SPDX-License-Identifier: MIT
+** Normalizers of tokenizer.json: texts that become others before they are taken apart. */
 #ifndef STRATA_NORMALIZE_H
 #define STRATA_NORMALIZE_H
 

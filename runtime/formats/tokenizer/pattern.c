@@ -1,4 +1,5 @@
-/* Matching by PCRE2, compiled to machine code where the system allows that; see pattern.h. */
+/* SPDX-License-Identifier: MIT
+** Matching by PCRE2, compiled to machine code where the system allows that; see pattern.h. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "pattern.h"
 

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Regular expressions of tokenizers' files, matched by PCRE2.
 ** They are written for other libraries: Oniguruma (tokenizer.json) and Rust's regex (tiktoken).
 ** What means something else to PCRE2 is rewritten, what has no counterpart is refused by name.

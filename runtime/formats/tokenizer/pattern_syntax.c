@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Oniguruma's and Rust's regular expressions as PCRE2 reads them:
 **   \s \d \w     by the properties of Unicode that those libraries take
 **   \p{Han}      scripts: PCRE2's "sc:", without characters that scripts share

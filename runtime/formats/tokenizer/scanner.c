@@ -1,4 +1,5 @@
-/* Scanners; see scanner.h.  What a match is, the comments say in the expressions' own words. */
+/* SPDX-License-Identifier: MIT
+** Scanners; see scanner.h.  What a match is, the comments say in the expressions' own words. */
 #include "scanner.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The regular expressions of well-known vocabularies, by hand: several times as fast as
 ** any library.  Each takes every text apart without gaps.
 */

@@ -1,4 +1,5 @@
-/* Pre-tokenizers, each giving its parts to the next; see split.h. */
+/* SPDX-License-Identifier: MIT
+** Pre-tokenizers, each giving its parts to the next; see split.h. */
 #include "split.h"
 
 #include <stdlib.h>

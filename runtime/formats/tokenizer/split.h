@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Pre-tokenizers of tokenizer.json: where a text is taken apart before words are merged.
 ** Steps follow each other; each gives the parts that it makes to the next.
 */

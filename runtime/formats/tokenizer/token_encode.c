@@ -1,4 +1,5 @@
-/* Text to ids, of tokenizers of files: what is done before there are words. */
+/* SPDX-License-Identifier: MIT
+** Text to ids, of tokenizers of files: what is done before there are words. */
 #include "file_tables.h"
 
 #include <stdlib.h>

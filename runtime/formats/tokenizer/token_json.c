@@ -1,4 +1,5 @@
-/* tokenizer.json: the file as a whole, its model and its added tokens. */
+/* SPDX-License-Identifier: MIT
+** tokenizer.json: the file as a whole, its model and its added tokens. */
 #include "token_json.h"
 
 #include <stdlib.h>

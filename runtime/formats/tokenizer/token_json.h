@@ -1,4 +1,5 @@
-/* Reading tokenizer.json: what its parts share. */
+/* SPDX-License-Identifier: MIT
+** Reading tokenizer.json: what its parts share. */
 #ifndef STRATA_TOKEN_JSON_H
 #define STRATA_TOKEN_JSON_H
 

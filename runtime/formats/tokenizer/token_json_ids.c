@@ -1,4 +1,5 @@
-/* tokenizer.json: post-processors and decoders, the parts that deal with ids. */
+/* SPDX-License-Identifier: MIT
+** tokenizer.json: post-processors and decoders, the parts that deal with ids. */
 #include "token_json.h"
 
 #include <stdlib.h>

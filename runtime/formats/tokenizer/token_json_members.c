@@ -1,4 +1,5 @@
-/* tokenizer.json: members of its objects, and what is said of wrong ones. */
+/* SPDX-License-Identifier: MIT
+** tokenizer.json: members of its objects, and what is said of wrong ones. */
 #include "token_json.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* tokenizer.json: normalizers and pre-tokenizers, the parts that text goes through first. */
+/* SPDX-License-Identifier: MIT
+** tokenizer.json: normalizers and pre-tokenizers, the parts that text goes through first. */
 #include "token_json.h"
 
 #include <stdlib.h>

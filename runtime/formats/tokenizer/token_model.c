@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** SentencePiece's .model: a message of protocol buffers, of which the fields are read that
 ** encoding needs.
 */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** .tiktoken files: pieces in base64, each with its rank, which is its id.  Two neighbours
 ** merge if their bytes together are a piece; of all such pairs of pieces a table is made.
 */

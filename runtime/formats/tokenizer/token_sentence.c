@@ -1,4 +1,5 @@
-/* SentencePiece's normalizer, character by character of what its map and its pieces leave. */
+/* SPDX-License-Identifier: MIT
+** SentencePiece's normalizer, character by character of what its map and its pieces leave. */
 #include "file_tables.h"
 
 #include <string.h>

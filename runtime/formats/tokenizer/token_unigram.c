@@ -1,4 +1,5 @@
-/* SentencePiece's unigram model: of all divisions of a text into pieces the most likely. */
+/* SPDX-License-Identifier: MIT
+** SentencePiece's unigram model: of all divisions of a text into pieces the most likely. */
 #include "file_tables.h"
 
 #include <stdlib.h>
@@ -31,7 +32,8 @@ static void extend(const TokenFile *f, UnigramNode *node, const char *text, size
         int32_t id = f->tree.at[place];
         if (id < 0) continue;
         size_t bytes = i + 1 - at;
-        float score = f->flags[id] & TOKEN_USER ? 0.1f : f->score[id]; /* the former win */
+        /* the former win by their length, as the library has it to the last bit */
+        float score = f->flags[id] & TOKEN_USER ? (float)(0.1 * (double)(bytes - 1)) : f->score[id];
         offer(&node[i + 1], score + till, id, at);
         single |= bytes == n;
     }

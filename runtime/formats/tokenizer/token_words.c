@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Words to ids.  A word is merged from its bytes or characters; what a short one became is kept
 ** for the rest of a long text.
 */

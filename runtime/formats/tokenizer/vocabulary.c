@@ -1,4 +1,5 @@
-/* Vocabularies, pairs and prefixes; see vocabulary.h. */
+/* SPDX-License-Identifier: MIT
+** Vocabularies, pairs and prefixes; see vocabulary.h. */
 #include "vocabulary.h"
 
 #include <stdlib.h>

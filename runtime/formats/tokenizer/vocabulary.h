@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** The pieces of a vocabulary by id, and ids by piece.
 ** Tables are those of untrusted files: keys that were made to collide are refused, not
 ** searched for long.

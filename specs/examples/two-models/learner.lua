@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- The model that two-models trains: small, so that a hundred steps take seconds.
 return model {
   name = "learner",

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Two compiled models in one program: 'learner' is trained on a text, on the threads
 ** of a pool; 'writer' continues a prompt, on the calling thread alone.  The models
 ** allocate nothing and share nothing: every region is ours.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- The model that two-models generates from: another shape, another depth mixer.
 return model {
   name = "writer",

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- A recurrent cell with the gates of an LSTM, which here do not see the cell's last output, so that
 -- all tokens are computed at once:
 --   f, i, o = sigmoid(W x + b)   c_t = f c_(t-1) + i tanh(W_z x)   out = W_o (o c)

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Kimi Linear (arXiv 2510.26692), the model of the Attention Residuals report (arXiv 2603.15031):
 -- one layer in four attends with multi-head latent attention and no positions, the others with
 -- Kimi Delta Attention; the first layer has a plain MLP, the others experts.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- A Kimi Linear with 37 M parameters, 10 M of them per token, that trains on bytes, with any mixer.
 return function(name, residual)
   return require "shared.family" {

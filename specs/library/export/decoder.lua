@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Specs that are plain decoders: attention, then an MLP, in every layer, in a residual stream.
 local decoder = {}
 

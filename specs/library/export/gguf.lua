@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- A spec as an architecture of llama.cpp: GGUF's metadata, and its tensors by the names there.
 local decoder = require "decoder"
 local hf = require "hf"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- A spec as an architecture of transformers: its config.json, and its tensors by the names there.
 local decoder = require "decoder"
 

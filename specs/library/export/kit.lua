@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- What exporters are made of: a description of a spec, tensors made of its parameters, and
 -- configurations as text.  Its environment is the library's.
 --   request: { spec = what the spec returned, target = "hf" or "gguf", tensors = }

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- BeamForCausalLM: a residual stream whose sums keep their size, norms around every sublayer, gated
 -- attention with windows and positions in most layers and neither in the others, whose scores grow
 -- with the place.

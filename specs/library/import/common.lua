@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- What importers of several architectures share.
 local common = {}
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- DeepseekV3ForCausalLM: latent attention, and experts in groups but for the first layers.  Modules
 -- that predict further tokens (num_nextn_predict_layers) are left out.
 local common, experts = builtin "common", builtin "experts"

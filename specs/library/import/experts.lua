@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- What importers of models with experts and with latent attention share.
 local common = builtin "common"
 local experts = {}

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Gemma3ForCausalLM: norms before and after sublayers with gains 1 + w, an embedding times
 -- sqrt(D), layers with a window that turn by a theta of their own.
 local common = builtin "common"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Glm5NextForConditionalGeneration, its text model: manifold-constrained hyper-connections, Kimi
 -- Delta Attention with a floor of decays, latent attention without positions.  Indexers choose
 -- index_topk keys of each token's past: up to so many tokens that is all of them, and the context

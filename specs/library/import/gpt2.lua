@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- GPT2LMHeadModel: LayerNorm, learned positions, one matrix for q, k and v; matrices are stored
 -- [in, out].
 local common = builtin "common"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- GraniteForCausalLM: Llama with multipliers of embedding, scores, sublayers and logits.
 local common = builtin "common"
 

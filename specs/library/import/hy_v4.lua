@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- HYV4ForCausalLM: hyper-connections that do not mix, latent attention with sinks and a gate.  Its
 -- indexers choose index_topk keys of each token's past: up to so many tokens that is all of them,
 -- and the context of what this becomes goes no further.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Inkling2ForCausalLM, the text model: Block Attention Residuals, windows and full attention that
 -- reads three times, biases by distance, experts.  Rows of the vocabulary beyond
 -- unpadded_vocab_size, which no text has, are left out.

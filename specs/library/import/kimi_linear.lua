@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- KimiLinearForCausalLM: Kimi Delta Attention, latent attention without positions in some layers,
 -- experts but for the first layers.  Its files have two generations of names for many fields.
 local common, experts = builtin "common", builtin "experts"

@@ -1,8 +1,10 @@
+-- SPDX-License-Identifier: MIT
 -- What importers are made of: reading config.json, tensors made of stored tensors, and specs as
 -- data that are written as text.  Its environment is the library's; importers see what is in
 -- 'env'.  See ../importers.md.
 --   request: { config =, tensors =, null =, path =, name =, identifier =, tokenizer =, own = }
 --   own: whether the importer is a file of the user's
+--   residual, route: Lua text for these fields of the model and of each layer, or nil
 local request = ...
 local null = request.null
 
@@ -358,15 +360,28 @@ local function choose()
     .. ", or --importer FILE.lua", show(kind == nil and null or kind))
 end
 
+-- Another mixer or route, as the command line says it.
+local function retrofit(spec)
+  if request.residual then spec.args.residual = { text = request.residual } end
+  for _, layer in ipairs(request.route and spec.args.layers or {}) do
+    layer.args.route = { text = request.route }
+  end
+end
+
 local function lines_of(result)
   local spec = result.spec
   if is_quoted(spec) and spec.call == "model" then
     spec.args.name = spec.args.name or request.identifier
     spec.args.tokenizer = spec.args.tokenizer or request.tokenizer
+    retrofit(spec)
     local names = request.config.architectures
     local title = type(names) == "table" and type(names[1]) == "string" and names[1]
       or tostring(request.config.model_type)
     return spec_lines(spec, title)
+  end
+  if request.residual or request.route then
+    error("importer: expected spec to be model { ... } where " .. (request.residual and "--residual"
+      or "--route") .. " changes it, found " .. show(spec))
   end
   if type(spec) == "string" then return { spec } end
   if type(spec) == "table" and not is_quoted(spec) then return spec end

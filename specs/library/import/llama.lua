@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- LlamaForCausalLM: Llama 1 to 3, SmolLM, TinyLlama and many more.
 local common = builtin "common"
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- MistralForCausalLM: Llama with a window in every layer, or none.
 local common = builtin "common"
 

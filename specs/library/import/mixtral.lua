@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- MixtralForCausalLM: experts in every layer, weighted by a softmax over the chosen.
 local common, experts = builtin "common", builtin "experts"
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- NanoChatForCausalLM: norms without gains, of the embedding too, and of queries and keys behind a
 -- rotation by the negative angle; an MLP without gates; capped logits.
 local common = builtin "common"

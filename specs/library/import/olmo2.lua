@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Olmo2ForCausalLM: norms after sublayers instead of before, and of all queries and keys at once.
 local common = builtin "common"
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Qwen2ForCausalLM: biases of q, k and v, which no field announces; windows in late layers.
 local common = builtin "common"
 

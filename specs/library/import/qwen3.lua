@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Qwen3ForCausalLM: a norm of each head's queries and keys; windows in late layers.
 local common = builtin "common"
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Qwen3MoeForCausalLM: Qwen3 with experts in most layers, chosen by a softmax over all of them.
 local common, experts = builtin "common", builtin "experts"
 

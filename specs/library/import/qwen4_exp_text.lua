@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Qwen4ExpForCausalLM, the text model: the gated residual of several streams, gated delta nets,
 -- gated attention, experts beside a gated shared one.  Indexers choose indexer_budget keys of each
 -- token's past: up to so many tokens that is all of them, and the context of what this becomes goes

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- SmolLM3ForCausalLM: Llama, some layers of which do not turn by position (arXiv 2501.18795).
 local common = builtin "common"
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Multi-head attention over time; query head h uses key head h // (heads / kv_heads).
 -- A route may have some tokens attend, to each other, only (site.routed): the others pass
 -- their own value through, as if they saw themselves alone, or, with bypass = "none", nothing.
@@ -165,7 +166,7 @@ return sublayer {
     if passes then
       local mask = reshape(routed.mask, { 1, 1, 1 })
       y = reshape(scatter(y, list), { kv, o.heads // kv, d })
-      y = select(mask, y, reshape(v, { kv, 1, d }))
+      y = reshape(select(mask, y, reshape(v, { kv, 1, d })), { o.heads, d })
     end
     if o.gate then y = heads.gated(m, site, o.gate, y, input("q", passes)) end
     local out = m:linear(site, "o", reshape(y, { o.heads * d }), m.dim, has_bias(o.bias, "o"))

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Gated DeltaNet (arXiv 2412.06464): a state [head_dim, value_dim] a head, which decays as a whole
 -- and is corrected towards v.  With value_heads, several heads of values share one of queries and
 -- keys.  No positions.  gate: what silu, or sigmoid, of a projection multiplies; true: silu.

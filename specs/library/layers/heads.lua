@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- What sublayers that attend share: sinks, gates, and scores that grow with the place.
 local heads = {}
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Attention without a softmax: a state [head_dim, value_dim] a head, the sum of k v^T.  'decay'
 -- says how it forgets:
 --   none      not at all (arXiv 2006.16236)

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Multi-head latent attention (arXiv 2405.04434).  Keys and values come of one normed latent of a
 -- token, c [latent], and of a part kr [rope_dim] that all heads share and that alone turns:
 --   [kn; v] of a head = kv_up c     score = (qn . kn + qr . kr) (nope_dim + rope_dim) ^ -0.5

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Gated, arXiv 2002.05202: down(act(gate x) * up x), swiglu with silu, geglu with gelu, geglu_tanh
 -- with gelu_tanh, reglu with relu; the others: down(act(up x)).  limit = c, of gated ones: gate x
 -- is at most c, up x between -c and c.

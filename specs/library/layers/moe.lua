@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Experts: y = sum of w_e Expert_e(x) over the 'top' experts that a token's router chooses, and of
 -- a shared one. Chosen is by scores plus a balance bias, weighted by scores alone; with groups,
 -- among the experts of the 'top_groups' whose two best are best (DeepSeek-V3, arXiv 2412.19437).

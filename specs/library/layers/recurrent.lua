@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- What sublayers share whose past is one state a head: see recurrence in ops.md.
 local recurrent = {}
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Attention without rotary positions, as Inkling-2 has it (transformers 5.23): a bias for each
 -- distance up to an extent, which a token mixes out of learned profiles; keys and values go through
 -- short convolutions; heads of queries and keys are no longer than a threshold, values have none of

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Rotary positions.  A pair (a, b) of channels turns by position * frequency:
 -- (a cos - b sin, b cos + a sin).  half: pairs (i, i + d/2); interleaved: (2i, 2i+1).
 -- With dims only the first so many channels of a head turn (partial rope); they are d then.

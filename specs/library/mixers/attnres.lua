@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Attention Residuals (arXiv 2603.15031).  Sources: the embedding, the sums of
 -- the outputs of completed blocks, and the partial sum of the current block.
 local sources, features = require "sources", require "features"

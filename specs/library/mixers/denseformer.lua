@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- DenseFormer (arXiv 2402.02622): after a layer the stream becomes a weighted
 -- sum of the embedding and all layers' results, taken before they were summed.
 --   X_i: result of layer i, X_0 = e      h = sum of alpha_j X_j, j = i, i - dilation, ...

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- h <- sqrt((n - 1) / n) h + sqrt(1 / n) f, where n counts what has been added, the embedding
 -- first (Beam, transformers 5.23): of terms of one size, every sum has that size.
 return mixer {

@@ -1,7 +1,9 @@
+-- SPDX-License-Identifier: MIT
 -- Depth Routing Residuals (the published listing): a layer starts from the stream x and from
 -- what x attends to in two memories of the outputs X of earlier layers.
 --   h = g_0 x + g_1 short + g_2 long        g = softmax(W2 gelu(W1 layernorm(x)))
 --   short: positions of the last 'window' X
+-- init = "residual": h = x + g_1 short + g_2 long, whose output matrices are 0 at first.
 --   long: summaries of completed blocks of layers, averages over time of proj(layernorm(X));
 --         keys of averages are averages of keys.  Not causal unless asked for.
 local memory = require "memory"
@@ -28,6 +30,7 @@ return mixer {
     window = whole(4), summary_tokens = whole(8), block_layers = whole(4), hidden_mult = whole(1),
     causal = { type = "boolean", default = false }, chunk = whole(),
     query = { type = "string", one_of = { "input", "learned" }, default = "input" },
+    init = { type = "string", one_of = { "residual" } },
   },
   check = function(o)
     if o.causal ~= (o.chunk == nil) then return end
@@ -52,7 +55,7 @@ return mixer {
     local function part(i, y) return slice(g, 1, i, 1) * y end
     local pools = not o.causal and o.summary_tokens or nil
     local near, far = { causal = o.causal }, { causal = o.causal, chunk = o.chunk, pools = pools }
-    local h = part(1, x)
+    local h = o.init == "residual" and x or part(1, x)
     if #short > 0 then h = h + part(2, memory.attend(m, prefix .. "short", x, short, near)) end
     if #long > 0 then h = h + part(3, memory.attend(m, prefix .. "long", x, long, far)) end
     m:sources(1 + #short + #long)

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Reads with the kernel 'linear': h = sum w_j v_j / sum w_j, where
 -- w_j = phi(q * g) . phi(rms(v_j)) and phi(u) = elu(F u) + 1, one F [rank, D] a model.
 local features = {}

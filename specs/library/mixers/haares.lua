@@ -1,5 +1,7 @@
+-- SPDX-License-Identifier: MIT
 -- HAARES (arXiv 2606.06564): AttnRes blocks that offer two sources each, the
 -- sum C of their outputs and a detail D, the sum with signs, scaled to C's size.
+-- init = "residual": a detail's weight is multiplied by a number of its block's, 0 at first.
 local sources = require "sources"
 
 -- +1 for the first half of the block's m places, -1 for the rest
@@ -27,16 +29,23 @@ local function bias_of(m, n)
   return reshape(m:param("blocks." .. n - 1 .. ".residual", "detail_bias", { 1 }, -2), {})
 end
 
+local function gain_of(m, n)
+  return reshape(m:param("blocks." .. n - 1 .. ".residual", "detail_gain", { 1 }, 0), {})
+end
+
 -- The sources in order: e, then C and D of each block. What blocks offer changes for the last only.
 local function read(m, state, site)
-  local list, bias = state.list, state.bias
+  local list, bias, gain = state.list, state.bias, state.gain
   for n = state.changed, #state.blocks do
     local block = state.blocks[n]
     list[2 * n], list[2 * n + 1] = block.C, detail(m, block.C, block.D)
     bias[2 * n], bias[2 * n + 1] = 0, bias[2 * n + 1] or bias_of(m, n)
+    if gain then gain[2 * n], gain[2 * n + 1] = 1, gain[2 * n + 1] or gain_of(m, n) end
   end
   state.changed = #state.blocks + 1
-  return sources.read(m, site, list, list[#list], #list > 1 and stack(bias) or nil)
+  local several = #list > 1
+  return sources.read(m, site, list, list[#list], several and stack(bias) or nil,
+    several and gain and stack(gain) or nil)
 end
 
 -- The final read: no D.
@@ -54,11 +63,19 @@ return mixer {
     bias = { any_of = { { type = "number" }, { type = "string", one_of = { "learned" } } },
       default = "learned" },
     gamma = { type = "number", min = 1, default = 4 },
+    init = { type = "string", one_of = { "residual" } },
   },
+  check = function(o)
+    if o.init and (o.kernel == "linear" or o.value_norm) then
+      error("haares: expected init = 'residual' without "
+        .. (o.value_norm and "value_norm, which norms" or "kernel 'linear', which weighs")
+        .. " sources one by one, found both")
+    end
+  end,
   open = function(m, e)
     local size = sources.block_size(m, "blocks or block_size")
     return { blocks = {}, list = { e }, bias = { 0 }, changed = 1, size = size,
-             signs = signs(m, size) }
+             signs = signs(m, size), gain = m.options.init and { 1 } or nil }
   end,
   read = read,
   write = function(m, state, site, out)

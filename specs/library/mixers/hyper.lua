@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Hyper-Connections (arXiv 2409.19606): n streams; a sublayer reads a weighted
 -- sum, and writes to all while they mix.  With dynamic = true the weights also
 -- depend on the streams:

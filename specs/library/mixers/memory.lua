@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- What a mixer that attends over time reads with.
 local memory = {}
 
@@ -19,6 +20,7 @@ end
 
 -- One attention of x [D] over all positions of all tensors [D] in a list: one attention each, which
 -- their log-sum-exps z merge to  sum of softmax(z)_i y_i.  'how' is said of each, as for attention.
+-- What it returns is 0 at first where the stream begins as a residual one.
 function memory.attend(m, prefix, x, list, how)
   local H, d, y, z = m.options.heads, m.dim // m.options.heads, {}, {}
   local function heads(name, v) return reshape(m:linear(prefix, name, v, m.dim), { H, d }) end
@@ -30,7 +32,8 @@ function memory.attend(m, prefix, x, list, how)
     y[i], z[i] = attention(q, k, v, how), attention_lse(q, k, v, how)
   end
   local merged = sum(reshape(softmax(stack(z), 1), { #y, H, 1 }) * stack(y), 1)
-  return m:linear(prefix, "o", reshape(merged, { m.dim }), m.dim)
+  local init = m.options.init == "residual" and 0 or nil
+  return m:linear(prefix, "o", reshape(merged, { m.dim }), m.dim, false, init)
 end
 
 return memory

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Manifold-constrained hyper-connections (arXiv 2512.24880; lite: 2601.05732):
 -- n streams whose mixing matrix M is doubly stochastic, so that their mean is kept.
 --   m = r (vec(X) proj^T), r = rsqrt(mean(vec(X)^2) + eps); every part is alpha * m + bias
@@ -8,10 +9,11 @@
 -- start = "softmax", as DeepSeek-V4 and GLM have it: M^T is softmax of the rows of m_M, + eps, its
 -- columns divided by their sums, then iterations - 1 times rows and columns; eps is added to all
 -- sums and to a.  head = "learned": the close is a read of its own, sigmoid + eps, not the mean.
+-- init = "residual": at first all streams are written to alike, so that each is a residual stream.
 local streams, permutations = require "streams", require "permutations"
 
-local function initial_bias(n, s, lite)
-  local bias, a = streams.at(n, s, 1, -1), streams.at(n, s, 1, -1)
+local function initial_bias(n, s, lite, alike)
+  local bias, a = streams.at(n, s, 1, -1), streams.at(n, s, alike and 0 or 1, alike and 0 or -1)
   for i = 1, n do bias[n + i] = a[i] end
   local count = lite and permutations.count(n) or n * n
   for k = 0, count - 1 do
@@ -34,7 +36,7 @@ end
 
 local function weights(m, site, X)
   local n, lite = m.options.streams, m.options.lite
-  local init, count = initial_bias(n, site.index, lite)
+  local init, count = initial_bias(n, site.index, lite, m.options.init == "residual")
   local z = reshape(X, { n * m.dim })
   local proj = m:param(site, "proj.weight", { 2 * n + count, n * m.dim }, 0)
   local p = linear(z, proj) * rsqrt(mean(z * z, 1) + m.eps)
@@ -54,7 +56,8 @@ return mixer {
               lite = { type = "boolean", default = false },
               eps = { type = "number", min = 0, max = 1, default = 0 },
               start = { type = "string", one_of = { "exp", "softmax" }, default = "exp" },
-              head = { type = "string", one_of = { "mean", "learned" }, default = "mean" } },
+              head = { type = "string", one_of = { "mean", "learned" }, default = "mean" },
+              init = { type = "string", one_of = { "residual" } } },
   check = function(o)
     if o.lite and o.start ~= "exp" then
       error("mhc: expected no start with lite, which has no iterations, found '" .. o.start .. "'")

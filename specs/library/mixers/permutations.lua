@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- The permutations of n things in lexicographic order, and matrices that are sums of them.
 local permutations = {}
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- h <- (h + b1) s1 + (f + b2) s2, per channel (ZAYA1, transformers 5.23)
 return mixer {
   open = function(m, e) return { h = e } end,

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- What AttnRes and HAARES share: blocks of sublayers, and a read of sources.
 --   z_j = scale (q * g) . rms(v_j) + b_j      h = sum over j of softmax(z)_j v_j
 -- value_norm: rms(v_j) in place of v_j too, where there are several (Inkling-2, with scale D^-1/2).
@@ -79,8 +80,9 @@ local function logits(m, site, V, N, newest)
   return z * (H == 1 and r or reshape(r, { N, 1 })), H
 end
 
--- h from a list of tensors [D]; bias [N] is added to the logits if given
-function sources.read(m, site, list, newest, bias)
+-- h from a list of tensors [D]; if given, bias [N] is added to the logits, and gain [N] multiplies
+-- the weights
+function sources.read(m, site, list, newest, bias, gain)
   local o, N, D = m.options, #list, m.dim
   m:sources(N)
   if o.kernel == "linear" then
@@ -92,6 +94,7 @@ function sources.read(m, site, list, newest, bias)
   local z, H = logits(m, site, V, N, newest)
   if bias then z = z + (H == 1 and bias or reshape(bias, { N, 1 })) end
   local alpha = o.kernel == "sigmoid" and sigmoid(z) or softmax(z, 1)
+  if gain then alpha = alpha * (H == 1 and gain or reshape(gain, { N, 1 })) end
   if H == 1 then return sum(reshape(alpha, { N, 1 }) * V, 1) end
   return reshape(sum(reshape(alpha, { N, H, 1 }) * reshape(V, { N, H, D // H }), 1), { D })
 end

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- h + out: the residual stream of PreNorm transformers
 return mixer {
   open = function(m, e) return { h = e } end,

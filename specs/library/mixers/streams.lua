@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- What mixers of several streams share.  The state is { X = [n, D] }: the streams.
 local streams = {}
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- (x - mean(x)) / sqrt(variance(x) + eps), times a gain, plus a bias
 return norm {
   options = { eps = { type = "number", min = 0, default = 1e-5 } },

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- x / sqrt(mean(x^2) + eps), times a gain unless gain = false
 return norm {
   options = { eps = { type = "number", min = 0, default = 1e-6 }, gain = true },

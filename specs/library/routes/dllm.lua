@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- D-LLM (NeurIPS 2024): a router decides token by token whether a layer executes.
 --   z = W2 silu(rmsnorm(W1 x + b1)) + b2    a token executes if softmax(z)_2 >= 1/2, or is
 --   one of the first 'reserve' of its sequence    out = w layer(x) + (1 - w) x

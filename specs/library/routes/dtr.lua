@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- DTRNet (arXiv 2509.00925): a router lets some tokens of a layer attend, to each other; the
 -- others pass their value on.  x is what the attention reads, before its norm:
 --   z = W2 silu(W1 x + b1) + b2    p = softmax(z)    a token attends if p_1 > p_2

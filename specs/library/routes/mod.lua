@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Mixture-of-Depths (arXiv 2404.02258): the share 'capacity' of each sequence's tokens with the
 -- largest s = w x goes through the layer, seeing each other only:
 --   out = x + g (layer(x) - x), g = s or sigmoid(s); the others pass unchanged

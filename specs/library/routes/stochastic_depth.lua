@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Stochastic depth (arXiv 1603.09382): in a training step each sequence takes a layer with
 -- probability p, and the layer's work is that of the sequences that take it; elsewhere all do.
 --   out = x + (layer(x) - x) / p where the sequence takes it, x where not

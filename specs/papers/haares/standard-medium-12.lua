@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 return require "shared.paper" {
   name = "standard_medium_12", size = "medium", layers = 12,
   residual = standard {},

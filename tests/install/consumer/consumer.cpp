@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Prints logits of the embedded model at weights that are all 1/8: another mixer,
 // another number.  No library but the model's object.
 #include "echoing.h"

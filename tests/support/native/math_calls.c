@@ -1,4 +1,5 @@
-/* The elementary functions over arrays, for vmath_test.c. */
+/* SPDX-License-Identifier: MIT
+** The elementary functions over arrays, for vmath_test.c. */
 #include "vmath.h"
 #include "math_calls.h"
 

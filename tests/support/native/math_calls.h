@@ -1,4 +1,5 @@
-/* vmath.h's functions, as math.c exports them, for compilers that have not its
+/* SPDX-License-Identifier: MIT
+** vmath.h's functions, as math.c exports them, for compilers that have not its
 ** vectors; and exp2, which only the kernels use. */
 #ifndef TESTS_MATH_CALLS_H
 #define TESTS_MATH_CALLS_H

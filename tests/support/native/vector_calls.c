@@ -1,5 +1,6 @@
-/* vector.h's functions as plain ones, for vector_test.c. */
-#include "vector.h"
+/* SPDX-License-Identifier: MIT
+** vector.h's functions as plain ones, for vector_test.c. */
+#include "transpose.h"
 #include "vector_calls.h"
 
 #define EACH(name, f)                                          \
@@ -19,6 +20,13 @@ void call_fma(const float *a, const float *b, const float *c, float *lanes, floa
 }
 
 float call_sum(const float *x) { return v_sum(v_load(x)); }
+void call_sums(const float *x, float *y) {
+    V rows[LANES];
+    for (int i = 0; i < LANES; i++)
+        rows[i] = v_load(x + i * LANES);
+    v_store(y, sums_of(rows));
+}
+
 float call_largest(const float *x) { return v_largest(v_load(x)); }
 void call_load_part(const float *x, int64_t n, float *y) { v_store(y, v_load_part(x, n)); }
 void call_store_part(const float *x, int64_t n, float *y) { v_store_part(y, v_load(x), n); }

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** To be preloaded: lets a call of the system fail (preload.h), of those that a program makes
 ** itself: what libc does inside of others is not seen.  What is written to standard error is left
 ** alone, for it is what is looked at.

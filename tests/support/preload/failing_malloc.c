@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** To be preloaded: lets an allocation of one program fail (preload.h).
 **   ALLOCATION_ALL=1       all after it fail, too
 **   ALLOCATION_OWN=1       those that LLVM and the C++ library make for themselves do not count

@@ -1,4 +1,5 @@
-/* See preload.h. */
+/* SPDX-License-Identifier: MIT
+** See preload.h. */
 #include "preload.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** What libraries to be preloaded share: each counts something that one program does, from the
 ** beginning of main, over all processes that come of it by fork, and lets it fail once.
 **   FAULT_OF=NAME     the program; others that are started on the way are left alone

@@ -1,4 +1,5 @@
-/* What recorded_calls.c writes of a program's files, one record after another. */
+/* SPDX-License-Identifier: MIT
+** What recorded_calls.c writes of a program's files, one record after another. */
 #ifndef TESTS_RECORD_H
 #define TESTS_RECORD_H
 

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** To be preloaded: writes down what files are in the folder that a program is started in, then what
 ** it does to them (record.h).  Nothing fails, but for an exchange of names, if that is asked for.
 **   RECORD=FILE           where it is written to

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- The three sizes of the HAARES paper (arXiv 2606.06564), for any mixer:
 --   family {
 --     name = "haares_small_12", size = "small", layers = 12,

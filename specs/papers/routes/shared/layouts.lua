@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Which layers of L are routed (0-based), as in DTRNet (arXiv 2509.00925) and Mixture-of-Depths.
 -- The papers do not agree on the last layer: 'dense_last' keeps it dense.
 local names = { "dense", "bilayer", "trilayer", "later_half", "six", "after_two" }

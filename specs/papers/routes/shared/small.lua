@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- A small family that trains in minutes, the same but for its routes, with the recipe of DTRNet.
 --   small { name = "small_bilayer", layout = "bilayer", route = dtr {}, penalty = 8e-4 }
 local layouts = require "shared.layouts"

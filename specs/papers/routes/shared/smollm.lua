@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- SmolLM 360M and the 1.3B shape of DTRNet (arXiv 2509.00925), with its recipe (micro-batches add
 -- up with train --accumulate):
 --   smollm { name = "m360_bilayer", size = "360M", layout = "bilayer", route = dtr {} }

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- A model with a mixer from a file beside it.
 return model {
   name = "echoing", vocab = 17, context = 8, dim = 16,

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- The residual stream, outputs weighed by a number.
 return mixer {
   options = { share = 0.5 },

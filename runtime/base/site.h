@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Names of places in a model, "layers.3.mlp", as the library's Lua composes them and
 ** parameters have them in front: the one place that takes them apart.
 */

@@ -1,6 +1,6 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Sampling: tokens by falling logit (ties by id), cut by top-k, softmax in double
-** at the temperature, cut by top-p, one uniform number by (seed, position).
+** at the temperature, cut by top-p and by min-p, one uniform number by (seed, position).
 */
 #include "sample.h"
 
@@ -58,6 +58,19 @@ static int32_t pop(int32_t *order, int32_t n, const float *logits) {
     return top;
 }
 
+/* The first n are those that min-p leaves, of which 'total' is the mass: the likeliest weighs 1. */
+static int32_t likely_enough(const Sampler *s, int32_t n, double *total) {
+    double mass = 0;
+    for (int32_t i = 0; i < n; i++) {
+        if (i > 0 && s->weight[i] < s->min_p) {
+            *total = mass;
+            return i;
+        }
+        mass += s->weight[i];
+    }
+    return n;
+}
+
 /*
 ** weight[i] = probability (not normalised) of the i-th likeliest, which is at
 ** order[ids-1-i]; returns how many can be drawn.  Sorts no more than it needs.
@@ -97,6 +110,7 @@ int32_t sampler_next(Sampler *s, const float *logits, int64_t position) {
     if (best < 0 || s->temperature == 0 || s->top_k == 1) return best;
     double total;
     int32_t n = candidates(s, logits, &total);
+    if (s->min_p > 0) n = likely_enough(s, n, &total);
     double at = random_uniform(s->seed, 0, (uint64_t)position) * total;
     int32_t i = 0;
     for (; i < n - 1 && at >= s->weight[i]; i++)

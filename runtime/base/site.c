@@ -1,4 +1,5 @@
-/* See site.h. */
+/* SPDX-License-Identifier: MIT
+** See site.h. */
 #include "site.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT
 ** Choosing the next token from logits.
 */
 #ifndef STRATA_SAMPLE_H
@@ -10,6 +10,7 @@ typedef struct Sampler {
     double temperature; /* 0: the likeliest token, of equals the smallest id */
     int64_t top_k;      /* 0: all */
     double top_p;       /* 1: all; the likeliest token always stays */
+    double min_p;       /* of the likeliest one's probability, what others need; 0: nothing */
     uint64_t seed;
     int32_t ids;    /* only 0 … ids-1 are chosen */
     int32_t *order; /* [ids] scratch */

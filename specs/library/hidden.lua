@@ -1,0 +1,30 @@
+-- A route that computes all tokens where it is trained, but hides some of them from the others
+-- (keys), says so while its layer is built.  What looks at other tokens must heed it: attention
+-- does by keys that are gathered.  Nothing else can, and training would see what generating does
+-- not.
+
+-- The operand of which other tokens see rows.
+local looks = { attention = 2, attention_lse = 2, conv = 1, recurrence = 2, shift = 1 }
+local hiding
+
+local function seen(name, place, op)
+  return core.wrap(function(...)
+    local form = hiding and core.form((core.lua.select(place, ...)))
+    if form and form:sub(1, 7) == "[tokens" then
+      error(name .. ": expected no route that hides tokens from others, found " .. hiding
+        .. ": only attention can leave tokens out")
+    end
+    return op(...)
+  end)
+end
+
+for name, place in pairs(looks) do core.ops[name] = seen(name, place, core.ops[name]) end
+
+-- Calls build(...), which has two results, while 'route', a name or nil, hides tokens.
+function hidden_by(route, build, ...)
+  local outer = hiding
+  hiding = route
+  local first, second = build(...)
+  hiding = outer
+  return first, second
+end
