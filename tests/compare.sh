@@ -50,6 +50,18 @@ for tag in details figure pre svg table div; do
         fail "expected every <$tag> to be closed"
 done
 
+# Memory is the program's, whatever was there before it began.
+"$strata" build plain.lua -o plain >/dev/null || fail "build"
+peak() {
+    ./plain bench --train --steps 1 --json |
+        tr ',{' '\n\n' | sed -n 's/.*"peak_memory_bytes": //p'
+}
+alone=$(peak)
+# shellcheck disable=SC2034
+beside=$(ballast=$(head -c 60000000 /dev/zero | tr '\0' x); peak)
+awk -v a="$alone" -v b="$beside" 'BEGIN { exit !(a > 1e6 && b < a + 3e7) }' ||
+    fail "expected a peak of $alone bytes from a large shell too, found $beside"
+
 # A model with a route: the share of the tokens that it takes, which its log has.
 routed='activation = "swiglu" }, route = mod { capacity = 0.25 } }'
 sed -e 's/"plain"/"routed"/' -e "s/activation = \"swiglu\" } }/$routed/" plain.lua >routed.lua

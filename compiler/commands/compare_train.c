@@ -138,7 +138,7 @@ static int run(const Workshop *w, Comparison *c, int variant, int seed, const Ru
     add(&words, path, "train"), add(&words, "--steps", number[0]), add(&words, "--seed", number[1]),
         add(&words, "--field", x->data->field);
     add(&words, "--eval-every", number[2]), add(&words, "--save-every", number[0]),
-        add(&words, "--log", log), add(&words, "--out", out);
+        add(&words, "--log", log), add(&words, "--out", out), add(&words, "--overwrite", NULL);
     add_data(&words, "--data", x->data);
     if (x->val->words) add_data(&words, "--val", x->val);
     else add(&words, "--val-share", print_double(number[4], VAL_SHARE));

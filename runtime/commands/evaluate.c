@@ -93,6 +93,12 @@ typedef struct LengthResult {
     const Data *d;
 } LengthResult;
 
+/* Which weights they are, and what of the text is no token of its own; "" where there is nothing to
+** say. */
+typedef struct EvalNotes {
+    char weights[ABOUT_WEIGHTS], unknown[UNKNOWN_WORDS];
+} EvalNotes;
+
 /* Bits that a byte of text takes; NaN where there is no text. */
 static double bits_per_byte(const LossResult *r) {
     return r->bytes > 0 ? r->value.nll / log(2) / r->bytes : (double)NAN;
@@ -167,8 +173,8 @@ static void result_json(Text *t, const LengthResult *r, const strata_model *m) {
     text_add(t, r->d->sources > 1 ? "}]" : "");
 }
 
-static int print_json(const LengthResult *r, int count, const strata_model *m, const char *about,
-                      Error *e) {
+static int print_json(const LengthResult *r, int count, const strata_model *m,
+                      const EvalNotes *notes, Error *e) {
     Text t = { 0 };
     text_add(&t, "{");
     result_json(&t, &r[0], m);
@@ -177,7 +183,8 @@ static int print_json(const LengthResult *r, int count, const strata_model *m, c
         result_json(&t, &r[i], m);
     }
     text_add(&t, count > 1 ? "}]" : "");
-    if (*about) text_add(&t, ", \"weights\": "), text_json_string(&t, about);
+    if (*notes->weights) text_add(&t, ", \"weights\": "), text_json_string(&t, notes->weights);
+    if (*notes->unknown) text_add(&t, ", \"unknown_characters\": %lld", (long long)r->d->unknown);
     text_add(&t, "}\n");
     return console_text(&t, e);
 }
@@ -198,12 +205,12 @@ static void print_result(Text *t, const LengthResult *r, const strata_model *m) 
     if (sees_later(m)) text_add(t, "not causal: %s sees later tokens\n", sees_later(m));
 }
 
-/* about: which weights they are of. */
-static int print_results(const Program *p, const LengthResult *r, int count, const char *about,
+static int print_results(const Program *p, const LengthResult *r, int count, const EvalNotes *notes,
                          Error *e) {
     Text t = { 0 };
-    if (option(p, OPTION_JSON)->given) return print_json(r, count, p->m, about, e);
-    if (*about) text_add(&t, "weights        %s\n", about);
+    if (option(p, OPTION_JSON)->given) return print_json(r, count, p->m, notes, e);
+    if (*notes->weights) text_add(&t, "weights        %s\n", notes->weights);
+    if (*notes->unknown) text_add(&t, "%s\n", notes->unknown);
     for (int i = 0; i < count; i++) {
         text_add(&t, i ? "\n" : "");
         print_result(&t, &r[i], p->m);
@@ -253,7 +260,8 @@ static int prepare_positions(const Program *p, Session *s, const LengthResult *r
         : status;
 }
 
-static int eval_lengths(const Program *p, Session *s, const Data *d, const char *about, Error *e) {
+static int eval_lengths(const Program *p, Session *s, const Data *d, const EvalNotes *notes,
+                        Error *e) {
     const OptionValue *lengths = option(p, OPTION_LENGTH);
     int count = lengths->given ? lengths->length : 1;
     LengthResult *r = calloc((size_t)count, sizeof *r);
@@ -267,19 +275,20 @@ static int eval_lengths(const Program *p, Session *s, const Data *d, const char 
     if (!status) status = prepare_positions(p, s, r, count, e);
     for (int i = 0; i < count && !status; i++)
         status = evaluate_length(p, s, &r[i], e);
-    if (!status) status = print_results(p, r, count, about, e);
+    if (!status) status = print_results(p, r, count, notes, e);
     free(file);
     free(r);
     return status;
 }
 
-static int eval_data(const Program *p, Session *s, const Tokenizer *tokenizer, const char *about,
+static int eval_data(const Program *p, Session *s, const Tokenizer *tokenizer, EvalNotes *notes,
                      Error *e) {
     Data d = { 0 };
     int status = program_data(p, tokenizer, true, &d, e);
     for (int i = 0; !status && i < d.sources; i++)
         status = data_measure(&d, i, tokenizer, e);
-    if (!status) status = eval_lengths(p, s, &d, about, e);
+    tokenizer_unknown(notes->unknown, tokenizer, "the text", d.unknown, d.encoded);
+    if (!status) status = eval_lengths(p, s, &d, notes, e);
     data_free(&d);
     return status;
 }
@@ -287,12 +296,12 @@ static int eval_data(const Program *p, Session *s, const Tokenizer *tokenizer, c
 int command_eval(const Program *p, Error *e) {
     Session s = { 0 };
     Tokenizer tokenizer = { 0 };
-    char about[ABOUT_WEIGHTS];
+    EvalNotes notes = { 0 };
     int status = options_require(&p->options, OPTION_WEIGHTS, e);
     if (!status) status = options_require(&p->options, OPTION_DATA, e);
     if (!status) status = program_session(p, &s, e);
-    if (!status) status = program_weights_about(p, &s, &tokenizer, about, e);
-    if (!status) status = eval_data(p, &s, &tokenizer, about, e);
+    if (!status) status = program_weights_about(p, &s, &tokenizer, notes.weights, e);
+    if (!status) status = eval_data(p, &s, &tokenizer, &notes, e);
     tokenizer_free(&tokenizer);
     session_close(&s);
     return status;

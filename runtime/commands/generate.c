@@ -15,7 +15,7 @@ typedef struct Prompt {
     char *text;
     size_t length;
     int32_t *ids;
-    int64_t count;
+    int64_t count, unknown;
     bool owned; /* text was read, not given */
 } Prompt;
 
@@ -53,6 +53,7 @@ static int read_prompt(const Program *p, Prompt *q, const Tokenizer *t, Error *e
                               e);
     q->ids = ids.at;
     q->count = ids.count;
+    q->unknown = ids.unknown;
     if (!status && q->count == 0)
         return error_set(e, STATUS_USER,
                          "generate: --prompt: expected at least one token, found nothing");
@@ -105,13 +106,21 @@ static int generate(const Program *p, Session *s, const Tokenizer *t, const Prom
     return status;
 }
 
-/* Beside a text that somebody watches. */
+/* Beside the text, on standard error. */
+static void note(const char *what, const char *words) {
+    char line[ABOUT_WEIGHTS + 16];
+    int n = print_text(line, sizeof line, "%s: %s\n", what, words);
+    if (*words) (void)!write(STDERR_FILENO, line, (size_t)n);
+}
+
+/* Which weights they are is told to somebody who watches. */
 static void tell_weights(const char *about) {
-    if (*about && isatty(STDOUT_FILENO) && isatty(STDERR_FILENO)) {
-        char line[ABOUT_WEIGHTS + 16];
-        int n = print_text(line, sizeof line, "weights: %s\n", about);
-        (void)!write(STDERR_FILENO, line, (size_t)n);
-    }
+    if (isatty(STDOUT_FILENO) && isatty(STDERR_FILENO)) note("weights", about);
+}
+
+static void tell_unknown(const Tokenizer *t, const Prompt *q) {
+    char words[UNKNOWN_WORDS];
+    note("note", tokenizer_unknown(words, t, "the prompt", q->unknown, q->count));
 }
 
 int command_generate(const Program *p, Error *e) {
@@ -127,6 +136,7 @@ int command_generate(const Program *p, Error *e) {
     if (!status) tell_weights(about);
     if (!status) status = program_reads_text(p, e);
     if (!status) status = read_prompt(p, &q, &t, e);
+    if (!status) tell_unknown(&t, &q);
     if (!status) status = count_tokens(p, &q, &count, e);
     if (!status) status = generate(p, &s, &t, &q, count, e);
     if (q.owned) free(q.text);

@@ -43,9 +43,10 @@ typedef struct Data {
     DataFiles files;    /* that it was made of; none in a part */
     DataSource *source; /* owned */
     int sources;
-    DataTokens *tokens; /* shared with the parts of data_split */
-    int64_t vocab;      /* ids are below it */
-    bool owner;         /* of the tokens */
+    DataTokens *tokens;       /* shared with the parts of data_split */
+    int64_t vocab;            /* ids are below it */
+    bool owner;               /* of the tokens */
+    int64_t encoded, unknown; /* ids made of texts; of them, unknown characters */
 } Data;
 
 /* Makes tokens of files, takes these over, and leaves f free to be freed.  't' without a kind does

@@ -65,6 +65,8 @@ static int add_piece(TokenMaker *x, const char *path, const DocumentPiece *p, Er
     status = token_ids_encode(&x->ids, x->t, path, p->text, p->length, e);
     if (first) x->first = (int64_t)x->ids.first;
     x->source->bytes += (int64_t)p->length;
+    x->d->encoded += x->ids.count;
+    x->d->unknown = x->ids.unknown;
     return status ? status : store_ids(x, e);
 }
 

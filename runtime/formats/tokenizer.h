@@ -37,12 +37,13 @@ typedef struct TokenIds {
     void *at;
     int width;
     int64_t count, room;
-    size_t first;  /* bytes of text that the first id stands for */
-    bool grows;    /* 'at' is NULL or of malloc, and gets the room that is needed */
-    bool failed;   /* no memory for it */
-    bool template; /* what the tokenizer's file puts around a text (begin, end) is added */
-    bool open;     /* of that, what is in front: the text goes on */
-    bool plain;    /* text that spells a special token is text like any other */
+    size_t first;    /* bytes of text that the first id stands for */
+    int64_t unknown; /* how many stand for what the tokenizer does not know; 'chars' counts them */
+    bool grows;      /* 'at' is NULL or of malloc, and gets the room that is needed */
+    bool failed;     /* no memory for it */
+    bool template;   /* what the tokenizer's file puts around a text (begin, end) is added */
+    bool open;       /* of that, what is in front: the text goes on */
+    bool plain;      /* text that spells a special token is text like any other */
 } TokenIds;
 
 void token_ids_add(TokenIds *ids, int32_t id);
@@ -110,6 +111,11 @@ void tokenizer_free(Tokenizer *t);
 ** "WHAT:byte N: expected UTF-8 …". */
 int tokenizer_encode(const Tokenizer *t, const char *what, const char *text, size_t length,
                      int32_t *out, int64_t *count, Error *e);
+
+/* "44 characters of WHAT, 7 %, are not ..."; "" where none is unknown. all: of the text. */
+enum { UNKNOWN_WORDS = 200 };
+char *tokenizer_unknown(char to[UNKNOWN_WORDS], const Tokenizer *t, const char *what,
+                        int64_t unknown, int64_t all);
 
 /* The id of a piece as the tokenizer's file spells it ("<|im_end|>"); -1: none. */
 int32_t tokenizer_find(const Tokenizer *t, const char *piece);

@@ -196,7 +196,9 @@ static int encode(const Tokenizer *t, const char *what, const char *text, size_t
         int n = utf8_next(text + i, length - i, &point);
         if (!n) return utf8_bad(what, text, i, e);
         if (!i) ids->first = (size_t)n;
-        token_ids_add(ids, x->id[x->page[point >> 8] + (point & 255)]);
+        int32_t id = x->id[x->page[point >> 8] + (point & 255)];
+        ids->unknown += id == UNKNOWN;
+        token_ids_add(ids, id);
         i += (size_t)n;
     }
     return STATUS_OK;

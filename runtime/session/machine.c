@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -244,17 +243,18 @@ void machine_stream_close(MachineStream *s) {
     *s = (MachineStream){ 0 };
 }
 
-double machine_memory_peak(void) {
-    struct rusage u;
-    return getrusage(RUSAGE_SELF, &u) ? 0 : (double)u.ru_maxrss * 1024;
-}
-
-double machine_memory_free(void) {
-    FILE *f = fopen("/proc/meminfo", "re");
+/* Bytes that a line of a file under /proc tells in kB; 0: none does. */
+static double proc_bytes(const char *path, const char *format) {
+    FILE *f = fopen(path, "re");
     char line[128];
     unsigned long long kib = 0;
     while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, "MemAvailable: %llu", &kib) == 1) break;
+        if (sscanf(line, format, &kib) == 1) break;
     if (f) fclose(f);
     return (double)kib * 1024;
 }
+
+/* Not getrusage's, which begins with what the process was before exec. */
+double machine_memory_peak(void) { return proc_bytes("/proc/self/status", "VmHWM: %llu"); }
+
+double machine_memory_free(void) { return proc_bytes("/proc/meminfo", "MemAvailable: %llu"); }

@@ -120,6 +120,10 @@ static void another_run_is_left_alone(void **state) {
         says(row[i].says, ran.err);
         assert_true(folder_same(&folder, "kept", "mock.safetensors"));
     }
+}
+
+static void the_same_run_and_what_is_asked_for(void **state) {
+    (void)state;
     run(0, 0, "train --data text --steps 30"); /* the same, from the beginning */
     assert_true(folder_same(&folder, "kept", "mock.safetensors"));
     run(0, 2, "train --data text --overwrite --resume");
@@ -297,6 +301,7 @@ static void minutes(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(another_run_is_left_alone),
+        cmocka_unit_test(the_same_run_and_what_is_asked_for),
         cmocka_unit_test(the_best_is_kept),
         cmocka_unit_test(weights_only),
         cmocka_unit_test(a_stopped_run_says_how_to_go_on),

@@ -185,7 +185,7 @@ static void training(void **state) {
 #define TRAIN "./m train --data m --steps 3 --save-every 1 --threads 2 --out w.safetensors"
     static const FaultCommand command[] = {
         { "m", TRAIN, { "m" }, INPUTS },
-        { "m", TRAIN, { "m", "w.safetensors" }, INPUTS },
+        { "m", TRAIN " --overwrite", { "m", "w.safetensors" }, INPUTS },
         { "m", TRAIN " --resume", { "m", "w.safetensors" }, INPUTS },
     };
     fail_each(&command[0], 0.16);
@@ -216,7 +216,7 @@ static void few_descriptors(void **state) {
     (void)state;
     static const FaultCommand command[] = {
         { "strata", STRATA " build --emit obj m.lua", SPEC, INPUTS },
-        { "m", TRAIN, { "m", "w.safetensors" }, INPUTS },
+        { "m", TRAIN " --overwrite", { "m", "w.safetensors" }, INPUTS },
         { "m",
           "./m logits --weights w.safetensors --tokens tokens --threads 2 --out l.safetensors",
           { "m", "w.safetensors", "tokens", "l.safetensors" },
@@ -245,9 +245,11 @@ static void few_descriptors(void **state) {
 /* Training goes on where it cannot tell, and says so in the end. */
 static void full_output(void **state) {
     (void)state;
-    static const char script[] = "exec " TRAIN " >/dev/full\n";
+    static const char script[] = "exec " TRAIN " --overwrite >/dev/full\n";
     folder_write(&inputs, "t.sh", script, sizeof script - 1);
-    const FaultCommand train = { "m", TRAIN, { "m", "w.safetensors", "t.sh" }, INPUTS };
+    const FaultCommand train = {
+        "m", TRAIN " --overwrite", { "m", "w.safetensors", "t.sh" }, INPUTS
+    };
     FaultCommand unheard = train;
     unheard.words = "/bin/sh t.sh";
     FaultOutcome whole, o;

@@ -4,6 +4,7 @@
 */
 #include "train.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,13 +78,16 @@ static int check_replaced(const Run *r, const char *path, bool beside, Error *e)
     Safetensors f = { 0 };
     Checkpoint there;
     Error unread = { 0 };
-    if (stat(path, &is) || !is.st_size) return STATUS_OK;
-    if (safetensors_open(&f, path, &unread))
+    if (stat(path, &is)) return errno == ENOENT ? STATUS_OK : error_errno(e, path, "open", errno);
+    if (!is.st_size) return STATUS_OK;
+    int status = safetensors_open(&f, path, &unread);
+    if (status && status != STATUS_USER) return error_set(e, status, "%s", unread.text);
+    if (status)
         return error_set(e, STATUS_USER,
                          "%s holds something else than weights: expected another --out, or "
                          "--overwrite",
                          path);
-    int status = checkpoint_about(&f, &there)
+    status = checkpoint_about(&f, &there)
         ? check_run(r, path, &there, beside, e)
         : error_set(e, STATUS_USER,
                     "%s holds weights that do not say of which run: expected another --out, or "

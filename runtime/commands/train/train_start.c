@@ -42,6 +42,17 @@ static void announce_tuning(Run *r) {
     }
 }
 
+static void announce_unknown(Run *r) {
+    char words[UNKNOWN_WORDS];
+    const Data *d[] = { &r->text, &r->val };
+    const char *name[] = { "the text", "--val" };
+    for (int i = 0; i < 2; i++)
+        if (d[i]->unknown && d[i]->owner)
+            progress_note(
+                &r->progress, "  %s",
+                tokenizer_unknown(words, &r->tokenizer, name[i], d[i]->unknown, d[i]->encoded));
+}
+
 void run_announce(Run *r) {
     const strata_model *m = r->p->m;
     const Checkpoint *c = &r->state;
@@ -54,6 +65,7 @@ void run_announce(Run *r) {
         g, "%s: %lld parameters; %lld tokens of text; %lld windows of %lld per step; %d threads",
         strata_string(m, m->name), (long long)m->parameters, (long long)data_count(&r->data),
         (long long)r->order.rows, (long long)c->context, r->s.workers);
+    announce_unknown(r);
     announce_tuning(r);
     announce_init(r);
     if (r->resumed) progress_note(g, "%s: goes on after step %lld", r->out, (long long)c->step);

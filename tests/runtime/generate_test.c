@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT
+** What the command generate does besides drawing, and what it and others say of text that the
+** vocabulary has no characters for.
+*/
+#include "test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mock_model.h"
+#include "program_run.h"
+
+static Folder folder;
+static Ran ran;
+
+static const strata_api *model(int32_t vocab) {
+    MockOptions o = { .tokenizer = "chars", .vocab = vocab, .context = 16, .batch = 2 };
+    return mock_api(&o);
+}
+
+static void run(int32_t vocab, int status, const char *words) {
+    program_run(&ran, model(vocab), &folder, NULL, words);
+    if (ran.status != status)
+        fail_msg("'%s': status %d, expected %d\n%s%s", words, ran.status, status, ran.out, ran.err);
+}
+
+static void says(const char *text, const char *in) {
+    if (!strstr(in, text)) fail_msg("expected '%s' in '%s'", text, in);
+}
+
+static int open_folder(void **state) {
+    (void)state;
+    char text[1201];
+    for (int i = 0; i < 1200; i++)
+        text[i] = "abcdefgh "[i % 9];
+    text[1200] = '\n';
+    folder_open(&folder);
+    folder_write(&folder, "text", text, sizeof text);
+    folder_write(&folder, "japanese", "\xe6\x97\xa5\xe6\x9c\xac a", 8);
+    return 0;
+}
+
+static int close_folder(void **state) {
+    (void)state;
+    folder_close(&folder);
+    return 0;
+}
+
+/* B9: a vocabulary that has no room for all of them, a prompt and a text of others. */
+static void unknown_characters_are_told(void **state) {
+    (void)state;
+    run(8, 0, "train --data text --steps 2 --val japanese --out few");
+    says("666 characters of the text, 55 %, are not among the 4 of the vocabulary", ran.out);
+    says("2 characters of --val, 50 %, are not", ran.out);
+    run(8, 0,
+        "generate --weights few --prompt \xc3\xa9"
+        "a --max-tokens 1");
+    says("note: 1 characters of the prompt, 50 %, are not among the 4 of the vocabulary", ran.err);
+    run(8, 0, "eval --weights few --data japanese");
+    says("2 characters of the text, 50 %, are not among the 4", ran.out);
+    run(8, 0, "eval --weights few --data japanese --json");
+    says("\"unknown_characters\": 2", ran.out);
+    run(24, 0, "train --data text --steps 2 --out all");
+    assert_null(strstr(ran.out, "characters of"));
+    run(24, 0, "generate --weights all --prompt a --max-tokens 1");
+    assert_string_equal(ran.err, "");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(unknown_characters_are_told),
+    };
+    return cmocka_run_group_tests(tests, open_folder, close_folder);
+}
