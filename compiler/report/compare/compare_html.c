@@ -11,7 +11,10 @@
 
 /* Beside the style of all pages (page.h). */
 static const char style[] =
-    "p{overflow-wrap:normal}.verdict p{font-size:1.05em;overflow-wrap:anywhere}"
+    "p{overflow-wrap:normal}.verdict p{font-size:1.05em;margin:.7em 0;overflow-wrap:anywhere}"
+    ".verdict span,.noise{color:var(--soft)}"
+    ".warning{border-left:4px solid var(--c1);background:var(--box);padding:.4em .8em}"
+    "@media(max-width:1100px){.rate{display:none}}"
     "thead th{overflow-wrap:anywhere;min-width:6em}"
     "th[scope=row],th.word,td.word{text-align:left}th[scope=row]{min-width:8em}"
     "th[scope=rowgroup]{text-align:left;background:var(--box)}"
@@ -57,19 +60,24 @@ static void add_names(const Comparison *c, Text *t) {
     svg_escaped(t, c->variant->label);
 }
 
+/* The answer, then what else there is to know. */
 static void add_verdict(const Comparison *c, Text *t) {
-    Text verdict = { 0 };
-    compare_verdict(c, &verdict);
-    if (verdict.failed) t->failed = true;
+    char warning[160];
     text_add(t, "<div class=\"verdict\">\n");
-    for (char *at = verdict.at, *line; at && (line = strsep(&at, "\n"));) {
-        if (!*line) continue;
-        text_add(t, "<p>");
-        svg_escaped(t, line);
-        text_add(t, "</p>\n");
+    for (int i = 1; i < c->n; i++) {
+        Text first = { 0 }, rest = { 0 };
+        compare_answer(c, &c->variant[i], &first, &rest);
+        if (first.failed || rest.failed) t->failed = true;
+        text_add(t, "<p><strong>");
+        svg_escaped(t, first.at ? first.at : "");
+        text_add(t, "</strong> <span>");
+        svg_escaped(t, rest.at ? rest.at : "");
+        text_add(t, "</span></p>\n");
+        text_free(&first), text_free(&rest);
     }
+    compare_load_warning(c, warning);
+    if (*warning) text_add(t, "<p class=\"warning\">%s.</p>\n", warning);
     text_add(t, "</div>\n");
-    text_free(&verdict);
 }
 
 /* == Numbers ============================================================== */
@@ -99,14 +107,16 @@ static void add_heads(const Comparison *c, Text *t) {
 }
 
 static void add_metric(const Comparison *c, const Metric *m, Text *t) {
-    double base = m->value(c, c->variant);
-    if (!isfinite(base)) return;
+    if (!isfinite(compare_told(c, m, c->variant))) return;
     text_add(t, "<tr><th scope=\"row\">%s</th>", m->name);
     for (int i = 0; i < c->n; i++) {
         char number[32], difference[32];
-        double value = m->value(c, &c->variant[i]);
-        text_add(t, "<td>%s", compare_number(number, m->unit, value));
-        if (i) text_add(t, " <small>%s</small>", compare_difference(difference, value, base));
+        const Variant *v = &c->variant[i];
+        text_add(t, "<td>%s", compare_number(number, m->unit, compare_told(c, m, v)));
+        compare_told_difference(difference, c, m, v);
+        if (*difference == '~')
+            text_add(t, " <small title=\"no difference detected\">\xe2\x89\x88</small>");
+        else if (i) text_add(t, " <small>%s</small>", difference);
         text_add(t, "</td>");
     }
     text_add(t, "</tr>\n");
@@ -119,7 +129,8 @@ static void add_numbers(const Comparison *c, Text *t) {
         "Per token at full context; a multiply-add is two operations. Bytes are those of all "
         "operands and results of every kernel. "
         "Compile time is processor time, without linking; code size is the machine code of "
-        "the model's object. %s",
+        "the model's object.%s %s",
+        c->rounds || c->text ? " \xe2\x89\x88: no difference was detected." : "",
         compare_routes_note(c));
     page_heading(t, "Numbers", note);
     page_table(t, "Numbers");

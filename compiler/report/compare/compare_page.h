@@ -15,8 +15,11 @@ void page_memory(const Comparison *c, Text *t);
 void page_kernels(const Comparison *c, Text *t);
 void page_code(const Comparison *c, Text *t);
 
-/* Nothing where nothing was measured or trained: compare_roofline.c, compare_curves.c */
+/* Nothing where nothing was measured or trained: compare_roofline.c, compare_curves.c, and with a
+** table compare_training_page.c */
 void page_roofline(const Comparison *c, Text *t);
+void page_curves(const Comparison *c, Text *t);
+bool compare_any_routes(const Comparison *c);
 void page_training(const Comparison *c, Text *t);
 
 #endif
