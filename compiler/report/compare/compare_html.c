@@ -5,7 +5,6 @@
 #include "compare_page.h"
 #include "svg.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -17,15 +16,16 @@ static const char style[] =
     "@media(max-width:1100px){.rate{display:none}}"
     "thead th{overflow-wrap:anywhere;min-width:6em}"
     "th[scope=row],th.word,td.word{text-align:left}th[scope=row]{min-width:8em}"
-    "th[scope=rowgroup]{text-align:left;background:var(--box)}"
+    "th[scope=rowgroup]{text-align:left;padding-top:14px}"
     "td small{display:inline-block;min-width:5.5em}"
     ".figures{grid-template-columns:repeat(auto-fill,minmax(min(100%,330px),1fr))}"
-    ".wide{display:grid;gap:24px;grid-template-columns:repeat(auto-fit,minmax(min(100%,430px),1fr))"
+    ".wide{display:grid;gap:24px;align-items:end;grid-template-columns:repeat(auto-fit,minmax(min("
+    "100%,430px),1fr))"
     "}"
     ".trio{display:grid;gap:12px 24px;align-items:end;"
     "grid-template-columns:repeat(auto-fill,minmax(min(100%,280px),1fr))}"
-    ".trio figure{max-width:440px}"
-    ".figures figure{max-width:480px}.wide figure{max-width:820px}"
+    ".trio figure{max-width:440px}.trio .soft{font-size:14px}"
+    ".figures figure{max-width:480px}.wide figure{max-width:560px}"
     ".keys{list-style:none;padding:0;margin:.6em 0;display:flex;flex-wrap:wrap;gap:4px 20px}"
     ".keys svg{width:28px;display:inline-block;margin-right:6px}"
     "pre{overflow-x:auto;background:var(--box);padding:10px;font:13px/1.5 ui-monospace,monospace}"
@@ -140,31 +140,6 @@ static void add_numbers(const Comparison *c, Text *t) {
     page_table_end(t);
 }
 
-/* == How to reproduce it ================================================== */
-
-static void add_reproduction(const Comparison *c, Text *t) {
-    page_heading(t, "How to reproduce it",
-                 "The same specs have the same hashes; all but times and compile times then come "
-                 "out the same.");
-    text_add(t, "<pre>");
-    svg_escaped(t, c->command);
-    text_add(t, "</pre>\n<p>strata %s, kernels for %s</p>\n", STRATA_VERSION,
-             c->variant->report->planned.code.cpu);
-    page_table(t, "Specs");
-    text_add(t,
-             "<thead><tr><th class=\"word\">variant</th><th class=\"word\">spec</th><th "
-             "class=\"word\">hash</th></tr></thead><tbody>\n");
-    for (int i = 0; i < c->n; i++) {
-        const Model *m = c->variant[i].report->model;
-        text_add(t, "<tr><th scope=\"row\">");
-        svg_escaped(t, c->variant[i].label);
-        text_add(t, "</th><td class=\"word\">");
-        svg_escaped(t, m->file);
-        text_add(t, "</td><td class=\"word\">%016" PRIx64 "</td></tr>\n", m->hash);
-    }
-    page_table_end(t);
-}
-
 void compare_html(const Comparison *c, Text *t) {
     page_open(t);
     add_names(c, t);
@@ -179,6 +154,6 @@ void compare_html(const Comparison *c, Text *t) {
     page_kernels(c, t);
     page_roofline(c, t);
     page_code(c, t);
-    add_reproduction(c, t);
+    page_made(c, t);
     page_close(t);
 }

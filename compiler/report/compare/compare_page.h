@@ -15,6 +15,9 @@ void page_memory(const Comparison *c, Text *t);
 void page_kernels(const Comparison *c, Text *t);
 void page_code(const Comparison *c, Text *t);
 
+/* compare_made_page.c: how to make it again, what it was made of, and all numbers for programs. */
+void page_made(const Comparison *c, Text *t);
+
 /* Nothing where nothing was measured or trained: compare_roofline.c, compare_curves.c, and with a
 ** table compare_training_page.c */
 void page_roofline(const Comparison *c, Text *t);
