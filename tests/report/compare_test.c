@@ -147,7 +147,7 @@ static void the_page_needs_nothing_else(void **state) {
     compare_free(&c);
 }
 
-/* The element's text is JSON, the same as of --json; the specs and the library's mixers are there. */
+/* The data is JSON, the same as of --json; the specs and the library's mixers are there. */
 static void the_page_has_what_it_was_made_of(void **state) {
     Comparison c = small_comparison(state, 2, 2);
     Json j;

@@ -232,7 +232,6 @@ static void what_routes_leave_is_drawn(void **state) {
     };
     ReportOptions o = { .routed = true, .asked = { .shares = 2, .share = { 0, 0.5 } } };
     for (int i = 0; i < 3; i++) {
-        Error e = { 0 };
         Text t = { 0 };
         o.passes.inference = row[i].inference;
         Report *r = scratch_report(
@@ -241,7 +240,7 @@ static void what_routes_leave_is_drawn(void **state) {
             "  layers = times(2, layer { attention { heads = 3, rope = {} }, mlp { hidden = 96 }, "
             "route = %s }) }\n",
             row[i].route);
-        assert_int_equal(report_routed_svg(r, &t, &e), 0);
+        report_cost_svg(r, &t);
         assert_true(check_xml(t.at) > 20);
         assert_null(strstr(t.at, "nan"));
         /* without routes, the line at 1, the ways of counting */
@@ -251,9 +250,13 @@ static void what_routes_leave_is_drawn(void **state) {
         report_free(r);
     }
     Report *plain = report_written(state, "standard {}", 2, true);
-    Error e = { 0 };
-    Text t = { 0 };
-    assert_int_equal(report_routed_svg(plain, &t, &e), STATUS_USER);
+    char *cost = text_of(plain, report_cost_svg); /* without routes: its bars alone */
+    assert_true(check_xml(cost) > 20);
+    assert_int_equal(count(cost, "class=\"curve "), 0);
+    assert_non_null(strstr(cost, ">product</text>"));
+    assert_non_null(strstr(cost, "Forward: "));
+    assert_null(strstr(cost, "A training step: "));
+    free(cost);
     report_free(plain);
 }
 

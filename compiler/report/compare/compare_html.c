@@ -13,7 +13,7 @@ static const char style[] =
     "p{overflow-wrap:normal}.verdict p{font-size:1.05em;margin:.7em 0;overflow-wrap:anywhere}"
     ".verdict span,.noise{color:var(--soft)}"
     ".warning{border-left:4px solid var(--c1);background:var(--box);padding:.4em .8em}"
-    "@media(max-width:1100px){.rate{display:none}}"
+
     "thead th{overflow-wrap:anywhere;min-width:6em}"
     "th[scope=row],th.word,td.word{text-align:left}th[scope=row]{min-width:8em}"
     "th[scope=rowgroup]{text-align:left;padding-top:14px}"
@@ -28,6 +28,8 @@ static const char style[] =
     ".figures figure{max-width:480px}.wide figure{max-width:560px}"
     ".keys{list-style:none;padding:0;margin:.6em 0;display:flex;flex-wrap:wrap;gap:4px 20px}"
     ".keys svg{width:28px;display:inline-block;margin-right:6px}"
+    "@media(max-width:1100px){.rate{display:none}th,td{padding:5px 7px}"
+    "thead th{min-width:4em}th[scope=row]{min-width:6em}}"
     "pre{overflow-x:auto;background:var(--box);padding:10px;font:13px/1.5 ui-monospace,monospace}"
     "h3{font-size:1em;margin:1.4em 0 .2em}"
     ".kernel{border-top:1px solid var(--line);padding:.35em 0}"

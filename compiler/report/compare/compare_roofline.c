@@ -86,11 +86,11 @@ static void draw_roof(const Roof *f) {
              upwards(f, f->peak), RIGHT);
 }
 
-/* What the roof is, below it at the right, in front of dots. */
+/* What the roof is: above it no dots are, or few, and the label is in front of them. */
 static void draw_label(const Roof *f) {
     char text[64];
     print_text(text, sizeof text, "%.3g GFLOP/s, %.3g GB/s", f->peak, f->bandwidth);
-    svg_text(f->t, RIGHT - 6, upwards(f, f->peak) + 16, "soft halo", "end", 60, text);
+    svg_text(f->t, RIGHT - 6, upwards(f, f->peak) - 6, "soft halo", "end", 60, text);
 }
 
 static void draw_dot(const Roof *f, const Role *r, int variant, double whole) {
