@@ -165,6 +165,9 @@ static void pictures_are_well_formed(void **state) {
         memory_items(memory_plan(r), &n);
         assert_true(check_xml(memory) > n && check_xml(graph) > 20);
         assert_int_equal(count(memory, "<title>"), n);
+        assert_non_null(strstr(memory, "<title>attention: "));
+        assert_non_null(strstr(memory, "<title>depth mixing: "));
+        assert_non_null(strstr(memory, ">mlp</text>"));
         assert_null(strstr(memory, "nan"));
         assert_null(strstr(graph, "nan"));
         assert_non_null(strstr(graph, "prefers-color-scheme"));
@@ -264,7 +267,10 @@ static void equal_layers_are_drawn_once(void **state) {
     Report *r = report_written(state, "attnres { blocks = 3 }", 9, false);
     char *graph = text_of(r, report_graph_svg);
     assert_int_equal(count(graph, "weights layers."), 7);
-    assert_non_null(strstr(graph, "layers 0 to 8, alike"));
+    assert_non_null(strstr(graph, "layers 0 to 8, the same kernels of other sizes"));
+    assert_non_null(strstr(graph, ">from embed, "));
+    assert_non_null(strstr(graph, " per token</text>"));
+    assert_non_null(strstr(graph, "FLOPs, "));
     free(graph);
     report_free(r);
 }
