@@ -81,7 +81,7 @@ printf '{"body":"%s"}\n' "$(seq 500 | tr '\n' ' ')" >lines.jsonl
 "$strata" tokens text -o text.bin --spec plain.lua >/dev/null || fail "expected a token file"
 "$strata" compare plain.lua plain.lua --train text.bin:2 lines.jsonl:1 --val text lines.jsonl \
     --field body --steps 5 >out 2>err || fail "exit status $?"
-grep -q 'equal, FLOPs of training equal, bytes moved equal, memory per token equal' out ||
+grep -q 'same memory traffic, same memory. Parameters equal, FLOPs of training equal' out ||
     fail "expected the same spec to be equal to itself"
 grep -q '+0.0000 (one seed' out || fail "expected the same losses"
 clean

@@ -27,6 +27,10 @@ static Work work_of(const Model *m, const StepCost *c) {
                    c->bytes_per_token + c->bytes_constant / tokens };
 }
 
+Work report_step_work(const Report *r, int plan, int step) {
+    return work_of(r->model, &r->planned.step[plan][step].cost);
+}
+
 static void count_program(Report *r, int plan, int kind) {
     const Plan *p = r->planned.plan[plan];
     for (int i = 0; i < p->nstep; i++) {

@@ -110,6 +110,9 @@ typedef struct ReportOptions {
     RoutedOptions asked;      /* an error without routes, if there is anything in it */
 } ReportOptions;
 
+/* One call's work per token, of a step of a plan. */
+Work report_step_work(const Report *r, int plan, int step);
+
 /* NULL, and the reason in e. */
 Report *report_new(const char *spec, const ReportOptions *o, Error *e);
 void report_free(Report *r);

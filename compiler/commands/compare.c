@@ -203,6 +203,7 @@ int command_compare(const Options *given, Allowance *a, Error *e) {
     if (!status) add_command(&command, given), status = text_status(&command, e);
     c.command = command.at;
     ask(&o, &c);
+    if (!status) compare_look_around(&c, &o.data, &o.val);
     if (!status) status = plan(&o, &c, a, e);
     if (!status) status = run_programs(&o, &c, a, e);
     allowance_spec(a, "strata compare");

@@ -178,6 +178,7 @@ int workshop_train(const Workshop *w, Comparison *c, const DataWords *data, cons
                    Error *e) {
     const RunData x = { data, val };
     int status = make_room(c, e);
+    c->val_share = val->words ? 0 : VAL_SHARE;
     for (int s = 0; !status && s < c->seeds; s++)
         for (int k = 0; !status && k < c->n; k++)
             status = run(w, c, s % 2 ? c->n - 1 - k : k, s, &x, e);

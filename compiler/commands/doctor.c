@@ -18,20 +18,6 @@ static void row(const char *name, const char *text) {
     show_line(stdout, "", text, "");
 }
 
-/* The processor's name, as the system tells it. */
-static void processor_name(char *out, size_t size) {
-    char line[512];
-    FILE *f = fopen("/proc/cpuinfo", "r");
-    snprintf(out, size, "unknown");
-    while (f && fgets(line, sizeof line, f)) {
-        const char *colon = strchr(line, ':');
-        if (strncmp(line, "model name", 10) || !colon) continue;
-        snprintf(out, size, "%.*s", (int)strcspn(colon + 2, "\n"), colon + 2);
-        break;
-    }
-    if (f) fclose(f);
-}
-
 static void show_machine(void) {
     char name[256], text[512], llvm[64];
     processor_name(name, sizeof name);

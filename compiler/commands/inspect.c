@@ -7,6 +7,7 @@
 #include "views.h"
 
 #include <string.h>
+#include <strings.h>
 
 typedef struct InspectOptions {
     const char *spec, *output;
@@ -33,6 +34,7 @@ WRITER(kernels_text)
 WRITER(memory_text)
 WRITER(memory_svg)
 WRITER(cost_text)
+WRITER(cost_svg)
 WRITER(passes_text)
 #undef WRITER
 
@@ -57,7 +59,7 @@ static const struct {
     { "--kernels", STRATA_OPTION_KERNELS, VIEW_KERNELS, write_kernels_text, write_json, NULL },
     { "--memory", STRATA_OPTION_MEMORY, VIEW_MEMORY, write_memory_text, write_json,
       write_memory_svg },
-    { "--cost", STRATA_OPTION_COST, VIEW_COST, write_cost_text, write_json, report_routed_svg },
+    { "--cost", STRATA_OPTION_COST, VIEW_COST, write_cost_text, write_json, write_cost_svg },
     { "--matrix", STRATA_OPTION_MATRIX, VIEW_MATRIX, report_matrix_text, report_matrix_json,
       report_matrix_svg },
     { "--passes", STRATA_OPTION_PASSES, VIEW_PASSES, write_passes_text, write_json, NULL },
@@ -151,6 +153,16 @@ static bool is_picture(const InspectOptions *o) {
     return n > 4 && !strcmp(o->output + n - 4, ".svg");
 }
 
+/* Of formats of pictures that others draw: a text with such a name would not be what it says. */
+static const char *other_picture(const InspectOptions *o) {
+    static const char *const other[] = { ".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf", ".ps",
+                                         ".eps", ".bmp", ".tiff", ".tif", ".dot",  ".avif" };
+    const char *dot = o->output ? strrchr(o->output, '.') : NULL;
+    for (size_t i = 0; dot && i < sizeof other / sizeof *other; i++)
+        if (!strcasecmp(dot, other[i])) return dot;
+    return NULL;
+}
+
 /* What writes the view that was asked for; NULL if there is no picture of it. */
 static Writer *writer_of(const InspectOptions *o) {
     int i = 0;
@@ -167,6 +179,10 @@ static int check(const InspectOptions *o, Error *e) {
                          "strata inspect: %s: expected --cost, or --json alone, with it, found %s",
                          asked->shares ? "--routed-share" : "--length",
                          o->flag ? o->flag : "neither");
+    if (other_picture(o))
+        return error_set(e, STATUS_USAGE,
+                         "strata inspect: -o: expected .svg, the one format of pictures, found %s",
+                         other_picture(o));
     if (!writer_of(o))
         return error_set(e, STATUS_USAGE,
                          "strata inspect: -o: expected --graph, --memory, --cost or --matrix with "

@@ -6,6 +6,7 @@
 #include "escape.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -59,11 +60,29 @@ char *human_bytes(char to[32], double bytes) {
     return to;
 }
 
-char *human_count(char to[32], double count) {
+/* Below 10000 as it is, else three digits: 3.07 and M, 45.6 and k; returns the unit's letter. */
+static const char *count_digits(char to[32], double count) {
     static const char *const unit[] = { "", "k", "M", "G", "T", "P" };
     int i = 0;
-    for (; count >= 10000 && i < 5; i++)
-        count /= 1000;
-    print_text(to, 32, i || count < 100 ? "%.1f%s" : "%.0f%s", count, unit[i]);
+    if (fabs(count) >= 9999.5)
+        for (; fabs(count) >= 999.5 && i < 5; i++)
+            count /= 1000;
+    int digits = i ? fabs(count) < 9.995 ? 2 : fabs(count) < 99.95
+                   : count != 0 && fabs(count) < 99.95;
+    print_text(to, 32, "%.*f", digits, count);
+    return unit[i];
+}
+
+char *human_count(char to[32], double count) {
+    char number[32];
+    const char *unit = count_digits(number, count);
+    print_text(to, 32, "%.20s%s", number, unit);
+    return to;
+}
+
+char *human_flops(char to[32], double flops) {
+    char number[32];
+    const char *unit = count_digits(number, flops);
+    print_text(to, 32, "%.16s %sFLOPs", number, unit);
     return to;
 }

@@ -15,8 +15,9 @@ int console_text(Text *t, Error *e); /* writes t and frees it */
 int console_shown(const char *bytes, size_t length, bool *closed, Error *e);
 int console_lines(Text *t, Error *e);
 
-/* "12.3 MiB", "45.6k": for people. */
+/* "12.3 MiB", "45.6k", "3.07M": for people. */
 char *human_bytes(char to[32], double bytes);
 char *human_count(char to[32], double count);
+char *human_flops(char to[32], double flops); /* "3.07 MFLOPs" */
 
 #endif

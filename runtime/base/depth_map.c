@@ -38,7 +38,7 @@ void depth_names(const char *const *site, int n, char (*to)[DEPTH_NAME]) {
             print_text(to[i], DEPTH_NAME, "%d%.*s", site_layer(site[i]), letters,
                        site_inside(site[i]));
         else if (i == n - 1) print_text(to[i], DEPTH_NAME, "out");
-        else print_text(to[i], DEPTH_NAME, "%.4s", site_last(site[i]));
+        else print_text(to[i], DEPTH_NAME, "%.5s", site_last(site[i]));
 }
 
 /* Sublayers of the first layer. */

@@ -47,5 +47,7 @@ void input_close(Input *in);
 
 /* Physical memory in bytes; what is read whole is refused beyond a share of it. */
 uint64_t memory_physical(void);
+/* The processor's name, as the system tells it; "unknown". */
+void processor_name(char *out, size_t size);
 
 #endif

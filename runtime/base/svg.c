@@ -31,6 +31,7 @@
     "ui-monospace,monospace}.name{font-weight:600}"                               \
     ".line,.flow,.group,.edge{fill:none}.flow{stroke-width:1.2}"                  \
     ".edge{stroke-dasharray:3 2}.curve{fill:none;stroke-width:1.8}"               \
+    ".halo{stroke-width:4;stroke-linejoin:round;paint-order:stroke}"              \
     ".said *{fill-opacity:0}.said rect{width:1px;height:1px}"                     \
     ".group{stroke-dasharray:4 3}.tall{stroke-width:.3}" WITH(                    \
         COLOURS, LIGHT) "@media(prefers-color-scheme:dark){" WITH(COLOURS, DARK) "}"

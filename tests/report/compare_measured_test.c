@@ -181,12 +181,90 @@ static void verdict_is(void **state, double slower, double better, const char *t
 }
 
 static void what_is_not_detected_is_said(void **state) {
-    verdict_is(state, 0, 0, "no difference detected in the time of a step",
-               "no difference detected over 3 seeds");
-    verdict_is(state, 0.5, 0.6, "% longer (95 % interval +4",
-               "a difference of -0.6010 over 3 seeds");
-    verdict_is(state, -0.5, -0.6, "% less (95 % interval -",
-               "a difference of +0.5990 over 3 seeds");
+    verdict_is(state, 0, 0, "; as fast per step (could be -1.2 % to +",
+               ": loss not distinguishable from m ");
+    verdict_is(
+        state, 0.5, 0.6, "; a step takes 51 % longer (+4",
+        "'s by 0.6 (0.6 to 0.6 with 3 seeds), whose best it reached after 30 s of training, ");
+    verdict_is(state, -0.5, -0.6, "; a step takes 50 % less time (-",
+               "'s by 0.6 (0.6 to 0.6 with 3 seeds), which it did not match; ");
+}
+
+/* Where no loss differs, neither a percentage of it nor a time until it is told. */
+static void what_is_not_detected_has_no_number(void **state) {
+    for (int better = 0; better < 2; better++) {
+        Comparison c = small_comparison(state, 2, 2);
+        add_times(&c, 0.5 * better);
+        add_training(&c, 0.6 * better);
+        char *text = comparison_written(&c, compare_text, NULL),
+             *page = comparison_written(&c, compare_html, NULL);
+        assert_int_equal(strstr(text, "time to the baseline's best") != NULL, better);
+        assert_int_equal(strstr(page, "not reached") != NULL, false);
+        for (int i = 0; i < compare_nmetric; i++) {
+            char to[32];
+            const Metric *m = &compare_metrics[i];
+            compare_told_difference(to, &c, m, &c.variant[1]);
+            if (m->sampled == SAMPLED_SPREAD) assert_string_equal(to, "");
+            else if (m->sampled == SAMPLED_NOT) assert_string_not_equal(to, "~");
+            else if (better) assert_non_null(strchr(to, '%'));
+            else assert_null(strchr(to, '%'));
+        }
+        assert_int_equal(strstr(page, "<small title=\"no difference detected\">") != NULL, !better);
+        free(text), free(page);
+        compare_free(&c);
+    }
+}
+
+static void a_busy_machine_is_told(void **state) {
+    Comparison c = small_comparison(state, 2, 2);
+    add_times(&c, 0);
+    for (int busy = 0; busy < 2; busy++) {
+        c.made.processors = 2, c.made.load = busy ? 12 : 0.1;
+        char *text = comparison_written(&c, compare_text, NULL),
+             *page = comparison_written(&c, compare_html, NULL);
+        assert_int_equal(strstr(text, "load 12 on 2 processors") != NULL, busy);
+        assert_int_equal(strstr(page, "class=\"warning\">load 12 on 2 processors") != NULL, busy);
+        free(text), free(page);
+    }
+    compare_free(&c);
+}
+
+/* 1e11 FLOP/s and 1e10 bytes/s of the machine: a kernel that takes no time is above both. */
+static void nothing_is_over_a_hundred_percent_of_a_roof(void **state) {
+    Comparison c = small_comparison(state, 2, 2);
+    add_times(&c, 0);
+    for (int fast = 0; fast < 2; fast++) {
+        for (int i = 0; i < c.n; i++)
+            for (int k = 0; fast && k < ROUNDS * c.variant[i].report->nkernel; k++)
+                c.variant[i].timing.kernel[k] = 2e-6;
+        char *page = comparison_written(&c, compare_html, NULL);
+        assert_int_equal(page_count(page, "<td>in cache</td>") > 0, fast);
+        for (const char *at = page; (at = strstr(at, " %</td>")); at++) {
+            const char *from = at;
+            while (from[-1] >= '0' && from[-1] <= '9')
+                from--;
+            if (from[-1] == '>' && from < at) assert_true(atoi(from) <= 100);
+        }
+        free(page);
+    }
+    compare_free(&c);
+}
+
+/* One value of 100 at the beginning does not press the others together, and is told. */
+static void what_is_far_off_is_marked(void **state) {
+    Comparison c = small_comparison(state, 2, 2);
+    add_training(&c, 0.1);
+    for (int far = 0; far < 2; far++) {
+        if (far) c.variant[1].run[0].loss[0] = 100;
+        char *page = comparison_written(&c, compare_html, NULL);
+        const char *plot = strstr(page, "Loss at equal tokens");
+        assert_int_equal(strstr(plot, "above the picture: ") != NULL, far);
+        assert_int_equal(strstr(plot, " up to 100</span>") != NULL, far);
+        assert_int_equal(strstr(plot, ": up to 100</title>") != NULL, far);
+        assert_null(strstr(plot, ">80</text>"));
+        free(page);
+    }
+    compare_free(&c);
 }
 
 static void times_and_curves_are_shown(void **state) {
@@ -204,6 +282,7 @@ static void times_and_curves_are_shown(void **state) {
     assert_null(strstr(page, "inf"));
     assert_non_null(strstr(page, "Loss at equal tokens"));
     assert_non_null(strstr(page, "Loss at equal time"));
+    assert_non_null(strstr(page, "Validation loss less m "));
     assert_non_null(strstr(page, "share of roof"));
     assert_non_null(strstr(page, "Kernels line by line"));
     assert_non_null(strstr(page, "GFLOP/s"));
@@ -257,6 +336,12 @@ int main(void) {
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(what_is_not_detected_is_said, scratch_setup,
                                         scratch_teardown),
+        cmocka_unit_test_setup_teardown(what_is_not_detected_has_no_number, scratch_setup,
+                                        scratch_teardown),
+        cmocka_unit_test_setup_teardown(a_busy_machine_is_told, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(nothing_is_over_a_hundred_percent_of_a_roof, scratch_setup,
+                                        scratch_teardown),
+        cmocka_unit_test_setup_teardown(what_is_far_off_is_marked, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(times_and_curves_are_shown, scratch_setup,
                                         scratch_teardown),
         cmocka_unit_test(intervals_are_those_of_student),

@@ -165,6 +165,9 @@ static void pictures_are_well_formed(void **state) {
         memory_items(memory_plan(r), &n);
         assert_true(check_xml(memory) > n && check_xml(graph) > 20);
         assert_int_equal(count(memory, "<title>"), n);
+        assert_non_null(strstr(memory, "<title>attention: "));
+        assert_non_null(strstr(memory, "<title>depth mixing: "));
+        assert_non_null(strstr(memory, ">mlp</text>"));
         assert_null(strstr(memory, "nan"));
         assert_null(strstr(graph, "nan"));
         assert_non_null(strstr(graph, "prefers-color-scheme"));
@@ -232,7 +235,6 @@ static void what_routes_leave_is_drawn(void **state) {
     };
     ReportOptions o = { .routed = true, .asked = { .shares = 2, .share = { 0, 0.5 } } };
     for (int i = 0; i < 3; i++) {
-        Error e = { 0 };
         Text t = { 0 };
         o.passes.inference = row[i].inference;
         Report *r = scratch_report(
@@ -241,7 +243,7 @@ static void what_routes_leave_is_drawn(void **state) {
             "  layers = times(2, layer { attention { heads = 3, rope = {} }, mlp { hidden = 96 }, "
             "route = %s }) }\n",
             row[i].route);
-        assert_int_equal(report_routed_svg(r, &t, &e), 0);
+        report_cost_svg(r, &t);
         assert_true(check_xml(t.at) > 20);
         assert_null(strstr(t.at, "nan"));
         /* without routes, the line at 1, the ways of counting */
@@ -251,9 +253,13 @@ static void what_routes_leave_is_drawn(void **state) {
         report_free(r);
     }
     Report *plain = report_written(state, "standard {}", 2, true);
-    Error e = { 0 };
-    Text t = { 0 };
-    assert_int_equal(report_routed_svg(plain, &t, &e), STATUS_USER);
+    char *cost = text_of(plain, report_cost_svg); /* without routes: its bars alone */
+    assert_true(check_xml(cost) > 20);
+    assert_int_equal(count(cost, "class=\"curve "), 0);
+    assert_non_null(strstr(cost, ">product</text>"));
+    assert_non_null(strstr(cost, "Forward: "));
+    assert_null(strstr(cost, "A training step: "));
+    free(cost);
     report_free(plain);
 }
 
@@ -261,7 +267,10 @@ static void equal_layers_are_drawn_once(void **state) {
     Report *r = report_written(state, "attnres { blocks = 3 }", 9, false);
     char *graph = text_of(r, report_graph_svg);
     assert_int_equal(count(graph, "weights layers."), 7);
-    assert_non_null(strstr(graph, "layers 0 to 8, alike"));
+    assert_non_null(strstr(graph, "layers 0 to 8, the same kernels of other sizes"));
+    assert_non_null(strstr(graph, ">from embed, "));
+    assert_non_null(strstr(graph, " per token</text>"));
+    assert_non_null(strstr(graph, "FLOPs, "));
     free(graph);
     report_free(r);
 }

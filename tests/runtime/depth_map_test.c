@@ -34,7 +34,7 @@ static void names_tell_sublayers_apart(void **state) {
     assert_string_equal(name[0], "10mla");
     assert_string_equal(name[1], "10mlp");
     assert_string_equal(name[2], "11moe");
-    assert_string_equal(name[3], "prel");
+    assert_string_equal(name[3], "prelu");
 }
 
 static void blocks_are_what_the_final_read_takes_alike(void **state) {

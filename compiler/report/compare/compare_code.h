@@ -46,6 +46,8 @@ typedef struct LuaFiles {
 
 /* Of "FILE:LINE", without its indentation; false: there is no such line to be read. */
 bool lua_line(LuaFiles *x, const char *place, char to[LUA_LINE]);
+/* A whole file; NULL: there is none, or there are too many. */
+const LuaFile *lua_file(LuaFiles *x, const char *name);
 void lua_free(LuaFiles *x);
 
 #endif

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
-** Curves of training runs: loss at equal tokens and at equal time, on one scale, and the share
-** of the tokens that routes take.  A line is the mean over seeds in equal parts of the run, the
-** band around it reaches from the lowest seed to the highest, dots are validation losses.
+** Curves of training runs: loss at equal tokens and at equal time, on one scale, the difference of
+** validation losses to the baseline's, and the share of the tokens that routes take.  A line is the
+** mean over seeds in equal parts of the run, the band around it reaches from the lowest seed to the
+** highest, dots are validation losses.  The scale leaves out what few values reach, as the first
+** steps do; what is off the picture is marked at its edge and told.
 */
 #include "compare_page.h"
 #include "console.h"
@@ -12,21 +14,27 @@
 
 enum {
     WIDTH = 480,
-    LEFT = 54,
-    RIGHT = 470,
+    LEFT = 64,
+    RIGHT = 458,
     TOP = 12,
     TALL = 300,
     HEIGHT = TOP + TALL + 44,
-    BINS = 100
+    BINS = 100,
+    DOTS = 8
 };
+
+/* Of all values so many are in the picture, unless those left out are near. */
+#define SHOWN 0.9
 
 typedef struct Plot {
     const Comparison *c;
     Band band[COMPARE_MOST];
     Series series;
+    bool difference;  /* of validation losses, the bands being these */
     double low, high; /* of it */
-    double most;      /* at the right */
-    bool time;        /* seconds to the right; else tokens */
+    double top[COMPARE_MOST], bottom[COMPARE_MOST]; /* the most and least of each variant */
+    double most;                                    /* at the right */
+    bool time;                                      /* seconds to the right; else tokens */
     Text *t;
 } Plot;
 
@@ -39,13 +47,6 @@ static double height(const Plot *p, double loss) {
     return TOP + TALL * (p->high - loss) / (p->high - p->low);
 }
 
-/* Where part i ends. */
-static double bin_at(const Plot *p, int variant, int i) {
-    const Band *b = &p->band[variant];
-    if (p->time) return b->seconds[i];
-    return tokens_of(&p->c->variant[variant]) * (double)((int64_t)(i + 1) * p->c->steps / b->bins);
-}
-
 static double step_at(const Plot *p, int variant, int step) {
     double sum = 0;
     const Variant *v = &p->c->variant[variant];
@@ -55,32 +56,84 @@ static double step_at(const Plot *p, int variant, int step) {
     return sum / p->c->seeds;
 }
 
-static void reach_evaluations(Plot *p, const Variant *v) {
-    double first = compare_trained(p->c, v).first.mean;
-    p->low = fmin(p->low, first), p->high = fmax(p->high, first);
-    for (int s = 0; s < p->c->seeds; s++)
-        for (int k = 0; k < v->run[s].evaluations; k++)
-            p->low = fmin(p->low, v->run[s].value[k]), p->high = fmax(p->high, v->run[s].value[k]);
+/* Where part i ends. */
+static double bin_at(const Plot *p, int variant, int i) {
+    const Band *b = &p->band[variant];
+    if (p->time) return b->seconds[i];
+    if (p->difference) return step_at(p, variant, p->c->variant[variant].run->step[i]);
+    return tokens_of(&p->c->variant[variant]) * (double)((int64_t)(i + 1) * p->c->steps / b->bins);
 }
 
-static void scale(Plot *p) {
-    p->low = p->series == SERIES_LOSS ? INFINITY : 0, p->high = -INFINITY, p->most = 1e-9;
-    for (int i = 0; i < p->c->n; i++) {
-        const Band *b = &p->band[i];
-        for (int k = 0; k < b->bins; k++)
-            p->low = fmin(p->low, b->low[k]), p->high = fmax(p->high, b->high[k]);
-        if (p->series == SERIES_LOSS) reach_evaluations(p, &p->c->variant[i]);
-        if (b->bins) p->most = fmax(p->most, bin_at(p, i, b->bins - 1));
+/* == The scale ============================================================ */
+
+/* All values of bands and dots. */
+typedef struct Values {
+    double *at;
+    int n;
+} Values;
+
+static void gather(Plot *p, int i, Values *v) {
+    const Variant *own = &p->c->variant[i];
+    int from = v->n;
+    for (int k = 0; k < p->band[i].bins; k++)
+        v->at[v->n++] = p->band[i].low[k], v->at[v->n++] = p->band[i].high[k];
+    for (int s = 0; p->series == SERIES_LOSS && !p->difference && s < p->c->seeds; s++) {
+        if (own->run[s].has_first) v->at[v->n++] = own->run[s].first;
+        for (int k = 0; k < own->run[s].evaluations; k++)
+            v->at[v->n++] = own->run[s].value[k];
     }
+    p->top[i] = -INFINITY, p->bottom[i] = INFINITY;
+    for (int k = from; k < v->n; k++)
+        p->top[i] = fmax(p->top[i], v->at[k]), p->bottom[i] = fmin(p->bottom[i], v->at[k]);
+}
+
+static int values_of(const Plot *p) {
+    int n = 0;
+    for (int i = 0; i < p->c->n; i++) {
+        n += 2 * p->band[i].bins;
+        for (int s = 0; s < p->c->seeds; s++)
+            n += 1 + p->c->variant[i].run[s].evaluations;
+    }
+    return n;
+}
+
+/* An end of the scale: the last value, or, where that is far off, what SHOWN of them reach. */
+static double end_of(const Values *v, double share, double last, double span) {
+    double edge = stats_quantile(v->at, v->n, share);
+    return fabs(last - edge) > 0.35 * span ? edge : last;
+}
+
+static void scale_values(Plot *p, const Values *v) {
+    double least = stats_quantile(v->at, v->n, 0), most = stats_quantile(v->at, v->n, 1),
+           span = stats_quantile(v->at, v->n, SHOWN) - least;
+    p->high = end_of(v, SHOWN, most, span);
+    p->low = p->difference ? end_of(v, 1 - SHOWN, least, most - least) : least;
+    if (p->series == SERIES_ROUTED) p->low = 0, p->high = most;
+    if (p->difference) p->low = fmin(p->low, 0), p->high = fmax(p->high, 0);
     double margin = fmax(0.04 * (p->high - p->low), 1e-6);
     p->low -= margin, p->high += margin;
 }
+
+static void scale(Plot *p) {
+    Values v = { malloc(((size_t)values_of(p) + 1) * sizeof *v.at), 0 };
+    p->most = 1e-9;
+    p->low = 0, p->high = 1;
+    if (!v.at) p->t->failed = true;
+    for (int i = 0; v.at && i < p->c->n; i++) {
+        gather(p, i, &v);
+        if (p->band[i].bins) p->most = fmax(p->most, bin_at(p, i, p->band[i].bins - 1));
+    }
+    if (v.n) scale_values(p, &v);
+    free(v.at);
+}
+
+/* == The picture ========================================================== */
 
 static void draw_axes(const Plot *p) {
     double tick = svg_tick(p->high - p->low, 6, false), across = svg_tick(p->most, 5, false);
     char text[32];
     for (double y = tick * ceil(p->low / tick); y <= p->high; y += tick) {
-        print_text(text, sizeof text, "%.4g", y + 0.0); /* no -0 */
+        print_text(text, sizeof text, "%.4g", fabs(y) < 1e-6 * tick ? 0 : y);
         svg_line(p->t, LEFT, height(p, y), RIGHT, height(p, y), "line");
         svg_text(p->t, LEFT - 8, height(p, y) + 4, "soft", "end", 12, text);
     }
@@ -94,7 +147,9 @@ static void draw_axes(const Plot *p) {
     svg_text(p->t, (LEFT + RIGHT) / 2.0, TOP + TALL + 38, "soft", "middle", 60,
              p->time ? "seconds of training" : "tokens");
     svg_vertical(p->t, 14, TOP + TALL / 2.0,
-                 p->series == SERIES_LOSS ? "loss, nats per token" : "share of the tokens");
+                 p->series == SERIES_ROUTED ? "share of the tokens"
+                     : p->difference        ? "difference, nats per token"
+                                            : "loss, nats per token");
 }
 
 static void draw_band(const Plot *p, int i) {
@@ -120,17 +175,13 @@ static void draw_line(const Plot *p, int i) {
     text_add(p->t, "\"/>\n");
 }
 
-static void draw_dot(const Plot *p, int i, double x, double loss) {
-    text_add(p->t, "<circle class=\"c%d\" r=\"3\" cx=\"%.1f\" cy=\"%.1f\"/>\n", i % SVG_COLOURS,
-             place(p, x), height(p, loss));
-}
-
-/* All seeds evaluate at the same steps. */
+/* All seeds evaluate at the same steps; the last is drawn, and some before. */
 static void draw_evaluations(const Plot *p, int i) {
     const Variant *v = &p->c->variant[i];
     double first = compare_trained(p->c, v).first.mean;
+    int last = v->run->evaluations - 1, every = last / DOTS + 1;
     if (isfinite(first)) draw_dot(p, i, 0, first);
-    for (int k = 0; k < v->run->evaluations; k++) {
+    for (int k = last % every; k <= last; k += every) {
         double sum = 0;
         for (int s = 0; s < p->c->seeds; s++)
             sum += v->run[s].value[k < v->run[s].evaluations ? k : v->run[s].evaluations - 1];
@@ -138,60 +189,89 @@ static void draw_evaluations(const Plot *p, int i) {
     }
 }
 
-static void add_plot(Plot *p, const char *title) {
-    scale(p);
-    text_add(p->t, "<figure><figcaption>%s</figcaption>\n", title);
-    svg_begin(p->t, title, WIDTH, HEIGHT);
-    draw_axes(p);
+/* A tip at the edge where a variant's values leave the picture. */
+static void draw_tips(const Plot *p, int i) {
+    const Band *b = &p->band[i];
+    for (int k = 0; k < b->bins; k++) {
+        double y = b->mean[k], x = place(p, bin_at(p, i, k));
+        bool before = k && b->mean[k - 1] > p->high;
+        if (!(y > p->high) || before) continue;
+        text_add(p->t, "<path class=\"c%d\" d=\"M%.1f %dl5 8h-10z\"><title>", i % SVG_COLOURS, x,
+                 TOP - 10);
+        svg_escaped(p->t, p->c->variant[i].label);
+        text_add(p->t, ": up to %.4g</title></path>\n", p->top[i]);
+    }
+}
+
+/* "Above the picture: plain up to 8.12" */
+static void add_off(const Plot *p) {
+    const char *between = "<span>above the picture: ";
+    int off = 0;
+    for (int i = 0; i < p->c->n; i++) {
+        if (!(p->top[i] > p->high)) continue;
+        text_add(p->t, "%s", between);
+        svg_escaped(p->t, p->c->variant[i].label);
+        text_add(p->t, " up to %.3g", p->top[i]);
+        between = ", ", off++;
+    }
+    if (off) text_add(p->t, "</span>");
+}
+
+/* The plot's own, of all on the page. */
+static int clip_of(const Plot *p) {
+    return p->series == SERIES_ROUTED ? 3 : p->difference ? 2 : p->time;
+}
+
+static void draw_curves(const Plot *p) {
+    text_add(p->t,
+             "<clipPath id=\"clip%d\"><rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>"
+             "</clipPath>\n<g clip-path=\"url(#clip%d)\">\n",
+             clip_of(p), LEFT, TOP, RIGHT + 6 - LEFT, TALL, clip_of(p));
     for (int i = 0; i < p->c->n; i++)
         if (p->band[i].bins) draw_band(p, i);
     for (int i = 0; i < p->c->n; i++) {
         if (p->band[i].bins) draw_line(p, i);
-        if (p->series == SERIES_LOSS) draw_evaluations(p, i);
+        if (p->series == SERIES_LOSS && !p->difference) draw_evaluations(p, i);
     }
+    text_add(p->t, "</g>\n");
+    for (int i = 0; i < p->c->n; i++)
+        draw_tips(p, i);
+}
+
+static void add_plot(Plot *p, const char *title) {
+    scale(p);
+    text_add(p->t, "<figure><figcaption>");
+    svg_escaped(p->t, title);
+    add_off(p);
+    text_add(p->t, "</figcaption>\n");
+    svg_begin(p->t, title, WIDTH, HEIGHT);
+    draw_axes(p);
+    if (p->difference) svg_line(p->t, LEFT, height(p, 0), RIGHT, height(p, 0), "flow");
+    draw_curves(p);
     text_add(p->t, "</svg></figure>\n");
 }
 
-/* == The table ============================================================ */
+/* == Differences ========================================================== */
 
-static bool any_routes(const Comparison *c) {
-    for (int i = 0; i < c->n; i++)
-        if (c->variant[i].run->routed) return true;
-    return false;
-}
-
-static void add_result(const Comparison *c, int i, Text *t) {
-    TrainingResult x = compare_trained(c, &c->variant[i]);
-    text_add(t, "<tr><th scope=\"row\">");
-    svg_escaped(t, c->variant[i].label);
-    text_add(t, "</th><td>%.4f</td>", x.best.mean);
-    text_add(t, x.best.known ? "<td>%.4f</td>" : "<td>-</td>", x.best.deviation);
-    if (!i) text_add(t, "<td>baseline</td>");
-    else if (!x.difference.known) text_add(t, "<td>%+.4f</td>", x.difference.mean);
-    else
-        text_add(t, "<td>%+.4f <small>%+.4f to %+.4f%s</small></td>", x.difference.mean,
-                 x.difference.low, x.difference.high,
-                 stats_covers_zero(&x.difference) ? ": no difference detected" : "");
-    if (x.matched)
-        text_add(t, "<td>%.3g s <small>%d of %d seeds</small></td>", x.seconds.mean, x.matched,
-                 c->seeds);
-    else text_add(t, "<td>not reached</td>");
-    if (isfinite(x.routed.mean)) text_add(t, "<td>%.1f %%</td>", 100 * x.routed.mean);
-    else if (any_routes(c)) text_add(t, "<td>-</td>");
-    text_add(t, "</tr>\n");
-}
-
-static void add_results(const Comparison *c, Text *t) {
-    page_table(t, "Training");
-    text_add(t,
-             "<thead><tr><th scope=\"col\"></th><th scope=\"col\">best validation loss</th><th "
-             "scope=\"col\">deviation over seeds</th>"
-             "<th scope=\"col\">paired difference, 95 %% interval</th><th scope=\"col\">time to "
-             "the baseline's best</th>%s</tr></thead><tbody>\n",
-             any_routes(c) ? "<th scope=\"col\">tokens that routes take at the end</th>" : "");
-    for (int i = 0; i < c->n; i++)
-        add_result(c, i, t);
-    page_table_end(t);
+/* At every evaluation, over seeds; the baseline has no band. false: no memory. */
+static bool open_differences(Plot *p) {
+    for (int i = 1; i < p->c->n; i++) {
+        const TrainRun *own = p->c->variant[i].run, *base = p->c->variant->run;
+        int n = own->evaluations < base->evaluations ? own->evaluations : base->evaluations;
+        double *all = calloc(3 * (size_t)n + 1, sizeof *all);
+        if (!all) return false;
+        p->band[i] = (Band){ all, all + n, all + 2 * n, NULL, n };
+        for (int k = 0; k < n; k++) {
+            Band *b = &p->band[i];
+            b->low[k] = INFINITY, b->high[k] = -INFINITY;
+            for (int s = 0; s < p->c->seeds; s++) {
+                double d = own[s].value[k] - base[s].value[k];
+                b->mean[k] += d / p->c->seeds;
+                b->low[k] = fmin(b->low[k], d), b->high[k] = fmax(b->high[k], d);
+            }
+        }
+    }
+    return true;
 }
 
 static bool open_bands(Plot *p) {
@@ -207,6 +287,16 @@ static void close_bands(Plot *p) {
         band_free(&p->band[i]);
 }
 
+static void add_difference(const Comparison *c, Text *t) {
+    Plot p = { .c = c, .t = t, .difference = true };
+    Text title = { 0 };
+    text_add(&title, "Validation loss less %s's", c->variant->label);
+    if (title.failed || !open_differences(&p)) t->failed = true;
+    else add_plot(&p, title.at);
+    close_bands(&p);
+    text_free(&title);
+}
+
 static void add_routed(const Comparison *c, Text *t) {
     Plot p = { .c = c, .t = t, .series = SERIES_ROUTED };
     if (!open_bands(&p)) t->failed = true;
@@ -214,20 +304,17 @@ static void add_routed(const Comparison *c, Text *t) {
     close_bands(&p);
 }
 
-void page_training(const Comparison *c, Text *t) {
+void page_curves(const Comparison *c, Text *t) {
     Plot p = { .c = c, .t = t };
-    if (!c->text) return;
-    page_heading(t, "Training",
-                 "Lines: training loss, a mean over seeds, with a band from the lowest seed to the "
-                 "highest. Dots: validation loss. "
-                 "A seed gives initial weights and order of the data, the same for all variants; "
-                 "evaluations take no time here.");
     page_variant_keys(c, t);
     text_add(t, "<div class=\"wide\">\n");
     if (!open_bands(&p)) t->failed = true;
-    else add_plot(&p, "Loss at equal tokens"), p.time = true, add_plot(&p, "Loss at equal time");
-    if (any_routes(c)) add_routed(c, t);
+    else {
+        add_plot(&p, "Loss at equal tokens");
+        add_difference(c, t);
+        p.time = true, add_plot(&p, "Loss at equal time");
+    }
+    if (compare_any_routes(c)) add_routed(c, t);
     text_add(t, "</div>\n");
     close_bands(&p);
-    add_results(c, t);
 }

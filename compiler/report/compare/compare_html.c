@@ -5,26 +5,31 @@
 #include "compare_page.h"
 #include "svg.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 /* Beside the style of all pages (page.h). */
 static const char style[] =
-    "p{overflow-wrap:normal}.verdict p{font-size:1.05em;overflow-wrap:anywhere}"
+    "p{overflow-wrap:normal}.verdict p{font-size:1.05em;margin:.7em 0;overflow-wrap:anywhere}"
+    ".verdict span,.noise{color:var(--soft)}"
+    ".warning{border-left:4px solid var(--c1);background:var(--box);padding:.4em .8em}"
+
     "thead th{overflow-wrap:anywhere;min-width:6em}"
     "th[scope=row],th.word,td.word{text-align:left}th[scope=row]{min-width:8em}"
-    "th[scope=rowgroup]{text-align:left;background:var(--box)}"
+    "th[scope=rowgroup]{text-align:left;padding-top:14px}"
     "td small{display:inline-block;min-width:5.5em}"
     ".figures{grid-template-columns:repeat(auto-fill,minmax(min(100%,330px),1fr))}"
-    ".wide{display:grid;gap:24px;grid-template-columns:repeat(auto-fit,minmax(min(100%,430px),1fr))"
+    ".wide{display:grid;gap:24px;align-items:end;grid-template-columns:repeat(auto-fit,minmax(min("
+    "100%,430px),1fr))"
     "}"
     ".trio{display:grid;gap:12px 24px;align-items:end;"
     "grid-template-columns:repeat(auto-fill,minmax(min(100%,280px),1fr))}"
-    ".trio figure{max-width:440px}"
-    ".figures figure{max-width:480px}.wide figure{max-width:820px}"
+    ".trio figure{max-width:440px}.trio .soft{font-size:14px}"
+    ".figures figure{max-width:480px}.wide figure{max-width:560px}"
     ".keys{list-style:none;padding:0;margin:.6em 0;display:flex;flex-wrap:wrap;gap:4px 20px}"
     ".keys svg{width:28px;display:inline-block;margin-right:6px}"
+    "@media(max-width:1100px){.rate{display:none}th,td{padding:5px 7px}"
+    "thead th{min-width:4em}th[scope=row]{min-width:6em}}"
     "pre{overflow-x:auto;background:var(--box);padding:10px;font:13px/1.5 ui-monospace,monospace}"
     "h3{font-size:1em;margin:1.4em 0 .2em}"
     ".kernel{border-top:1px solid var(--line);padding:.35em 0}"
@@ -57,19 +62,24 @@ static void add_names(const Comparison *c, Text *t) {
     svg_escaped(t, c->variant->label);
 }
 
+/* The answer, then what else there is to know. */
 static void add_verdict(const Comparison *c, Text *t) {
-    Text verdict = { 0 };
-    compare_verdict(c, &verdict);
-    if (verdict.failed) t->failed = true;
+    char warning[160];
     text_add(t, "<div class=\"verdict\">\n");
-    for (char *at = verdict.at, *line; at && (line = strsep(&at, "\n"));) {
-        if (!*line) continue;
-        text_add(t, "<p>");
-        svg_escaped(t, line);
-        text_add(t, "</p>\n");
+    for (int i = 1; i < c->n; i++) {
+        Text first = { 0 }, rest = { 0 };
+        compare_answer(c, &c->variant[i], &first, &rest);
+        if (first.failed || rest.failed) t->failed = true;
+        text_add(t, "<p><strong>");
+        svg_escaped(t, first.at ? first.at : "");
+        text_add(t, "</strong> <span>");
+        svg_escaped(t, rest.at ? rest.at : "");
+        text_add(t, "</span></p>\n");
+        text_free(&first), text_free(&rest);
     }
+    compare_load_warning(c, warning);
+    if (*warning) text_add(t, "<p class=\"warning\">%s.</p>\n", warning);
     text_add(t, "</div>\n");
-    text_free(&verdict);
 }
 
 /* == Numbers ============================================================== */
@@ -99,14 +109,16 @@ static void add_heads(const Comparison *c, Text *t) {
 }
 
 static void add_metric(const Comparison *c, const Metric *m, Text *t) {
-    double base = m->value(c, c->variant);
-    if (!isfinite(base)) return;
+    if (!isfinite(compare_told(c, m, c->variant))) return;
     text_add(t, "<tr><th scope=\"row\">%s</th>", m->name);
     for (int i = 0; i < c->n; i++) {
         char number[32], difference[32];
-        double value = m->value(c, &c->variant[i]);
-        text_add(t, "<td>%s", compare_number(number, m->unit, value));
-        if (i) text_add(t, " <small>%s</small>", compare_difference(difference, value, base));
+        const Variant *v = &c->variant[i];
+        text_add(t, "<td>%s", compare_number(number, m->unit, compare_told(c, m, v)));
+        compare_told_difference(difference, c, m, v);
+        if (*difference == '~')
+            text_add(t, " <small title=\"no difference detected\">\xe2\x89\x88</small>");
+        else if (i) text_add(t, " <small>%s</small>", difference);
         text_add(t, "</td>");
     }
     text_add(t, "</tr>\n");
@@ -119,38 +131,14 @@ static void add_numbers(const Comparison *c, Text *t) {
         "Per token at full context; a multiply-add is two operations. Bytes are those of all "
         "operands and results of every kernel. "
         "Compile time is processor time, without linking; code size is the machine code of "
-        "the model's object. %s",
+        "the model's object.%s %s",
+        c->rounds || c->text ? " \xe2\x89\x88: no difference was detected." : "",
         compare_routes_note(c));
     page_heading(t, "Numbers", note);
     page_table(t, "Numbers");
     add_heads(c, t);
     for (int i = 0; i < compare_nmetric; i++)
         add_metric(c, &compare_metrics[i], t);
-    page_table_end(t);
-}
-
-/* == How to reproduce it ================================================== */
-
-static void add_reproduction(const Comparison *c, Text *t) {
-    page_heading(t, "How to reproduce it",
-                 "The same specs have the same hashes; all but times and compile times then come "
-                 "out the same.");
-    text_add(t, "<pre>");
-    svg_escaped(t, c->command);
-    text_add(t, "</pre>\n<p>strata %s, kernels for %s</p>\n", STRATA_VERSION,
-             c->variant->report->planned.code.cpu);
-    page_table(t, "Specs");
-    text_add(t,
-             "<thead><tr><th class=\"word\">variant</th><th class=\"word\">spec</th><th "
-             "class=\"word\">hash</th></tr></thead><tbody>\n");
-    for (int i = 0; i < c->n; i++) {
-        const Model *m = c->variant[i].report->model;
-        text_add(t, "<tr><th scope=\"row\">");
-        svg_escaped(t, c->variant[i].label);
-        text_add(t, "</th><td class=\"word\">");
-        svg_escaped(t, m->file);
-        text_add(t, "</td><td class=\"word\">%016" PRIx64 "</td></tr>\n", m->hash);
-    }
     page_table_end(t);
 }
 
@@ -168,6 +156,6 @@ void compare_html(const Comparison *c, Text *t) {
     page_kernels(c, t);
     page_roofline(c, t);
     page_code(c, t);
-    add_reproduction(c, t);
+    page_made(c, t);
     page_close(t);
 }

@@ -137,7 +137,11 @@ static void add_role_work(const RoleWork *w, Text *t) {
     add_number(t, "flops", w->work[TRAINING].flops);
     text_add(t, ", ");
     add_number(t, "bytes", w->work[TRAINING].bytes);
-    if (isfinite(w->seconds)) text_add(t, ", "), add_number(t, "seconds", w->seconds);
+    if (isfinite(w->seconds)) {
+        text_add(t, ", "), add_number(t, "seconds", w->seconds);
+        text_add(t, ", "), add_number(t, "spread", w->spread);
+    }
+    if (isfinite(w->slower.mean)) text_add(t, ", "), add_estimate(t, "slower", &w->slower);
     text_add(t, "}");
 }
 
@@ -164,6 +168,26 @@ static void add_roles(const Comparison *c, Text *t) {
     free(role);
 }
 
+/* null: not known */
+static void add_circumstances(const Comparison *c, Text *t) {
+    const Circumstances *made = &c->made;
+    text_add(t, "\"made\": {");
+    add_string(t, "date", made->date), text_add(t, ", ");
+    add_string(t, "processor", made->processor);
+    text_add(t, ", \"processors\": %d, \"threads\": %d, ", made->processors, c->threads);
+    add_number(t, "load", made->processors ? made->load : NAN), text_add(t, ", ");
+    add_number(t, "validation_share", c->val_share), text_add(t, ", \"files\": [");
+    for (int i = 0; i < made->files; i++) {
+        text_add(t, i ? ",\n  {" : "\n  {");
+        add_string(t, "name", made->file[i].name);
+        text_add(t, ", \"bytes\": %" PRId64 ", \"validation\": %s, ", made->file[i].bytes,
+                 made->file[i].validation ? "true" : "false");
+        add_string(t, "sha256", made->file[i].sha256);
+        text_add(t, "}");
+    }
+    text_add(t, "]}");
+}
+
 void compare_json(const Comparison *c, Text *t) {
     Text verdict = { 0 };
     compare_verdict(c, &verdict);
@@ -175,6 +199,8 @@ void compare_json(const Comparison *c, Text *t) {
     add_string(t, "baseline", c->variant->label);
     text_add(t, ",\n ");
     add_string(t, "command", c->command);
+    text_add(t, ",\n ");
+    add_circumstances(c, t);
     text_add(t, ",\n ");
     add_string(t, "verdict", verdict.at ? verdict.at : "");
     text_add(t, ",\n \"variants\": [\n");

@@ -25,18 +25,41 @@ static double machine(const Comparison *c, bool peak) {
     return sum / c->n;
 }
 
-static void add_times(const Comparison *c, const RoleWork *w, const RoleWork *base, int variant,
-                      Text *t) {
+/* Faster than memory: its operands lie in cache.  Faster than the arithmetic that was measured:
+** something else ran meanwhile. */
+static void add_roof(double arithmetic, double traffic, Text *t) {
+    if (!isfinite(arithmetic) || !isfinite(traffic)) text_add(t, "<td>-</td>");
+    else if (arithmetic > 1) text_add(t, "<td>above peak</td>");
+    else if (traffic > 1) text_add(t, "<td>in cache</td>");
+    else text_add(t, "<td>%.0f %%</td>", 100 * fmax(arithmetic, traffic));
+}
+
+static void add_slower(const RoleWork *w, Text *t) {
+    char difference[32];
+    role_slower(difference, w);
+    if (*difference == '~')
+        text_add(t,
+                 "<td class=\"noise\" title=\"no difference detected: %+.0f to %+.0f %%\">"
+                 "\xe2\x89\x88</td>",
+                 100 * w->slower.low, 100 * w->slower.high);
+    else text_add(t, "<td><small>%s</small></td>", difference);
+}
+
+static void add_times(const Comparison *c, const RoleWork *w, int variant, Text *t) {
     double tokens = c->variant[variant].timing.tokens,
-           flops = tokens * w->work[TRAINING].flops / w->seconds;
-    double bytes = tokens * w->work[TRAINING].bytes / w->seconds,
-           roof = fmax(flops / machine(c, true), bytes / machine(c, false));
-    add_cell(t, UNIT_SECONDS, w->seconds);
-    add_difference(t, variant ? w->seconds : NAN, base->seconds);
-    add_cell(t, UNIT_COUNT, 1e-9 * flops);
-    add_cell(t, UNIT_COUNT, 1e-9 * bytes);
-    if (isfinite(roof)) text_add(t, "<td>%.0f %%</td>", 100 * roof);
-    else text_add(t, "<td>-</td>");
+           flops = tokens * w->work[TRAINING].flops / w->seconds,
+           bytes = tokens * w->work[TRAINING].bytes / w->seconds;
+    char number[32];
+    bool noise = variant && isfinite(w->slower.mean) && stats_covers_zero(&w->slower);
+    text_add(t, "<td%s>%s", noise ? " class=\"noise\"" : "",
+             compare_number(number, UNIT_SECONDS, w->seconds));
+    if (c->rounds > 1 && isfinite(w->spread))
+        text_add(t, " <small>\xc2\xb1%.0f %%</small>", 100 * w->spread);
+    text_add(t, "</td>");
+    add_slower(w, t);
+    text_add(t, "<td class=\"rate\">%s</td>", compare_number(number, UNIT_COUNT, 1e-9 * flops));
+    text_add(t, "<td class=\"rate\">%s</td>", compare_number(number, UNIT_COUNT, 1e-9 * bytes));
+    add_roof(flops / machine(c, true), bytes / machine(c, false), t);
 }
 
 static void add_row(const Comparison *c, const Role *r, int variant, Text *t) {
@@ -54,7 +77,7 @@ static void add_row(const Comparison *c, const Role *r, int variant, Text *t) {
     add_cell(t, UNIT_COUNT, own->flops);
     add_cell(t, UNIT_BYTES, own->bytes);
     add_difference(t, variant && base->kernels ? own->bytes : NAN, base->work[TRAINING].bytes);
-    if (c->rounds) add_times(c, w, base, variant, t);
+    if (c->rounds) add_times(c, w, variant, t);
     text_add(t, "</tr>\n");
 }
 
@@ -71,12 +94,13 @@ static void add_table(const Comparison *c, const Role *role, int n, bool differs
     page_table(t, label);
     text_add(t,
              "<thead><tr><th scope=\"col\"></th><th scope=\"col\">kernels</th><th "
-             "scope=\"col\">calls</th><th scope=\"col\">FLOPs</th>"
-             "<th scope=\"col\">bytes</th><th scope=\"col\">difference</th>");
+             "scope=\"col\">calls</th><th scope=\"col\">FLOPs per token</th>"
+             "<th scope=\"col\">bytes per token</th><th scope=\"col\">difference</th>");
     if (c->rounds)
         text_add(t,
                  "<th scope=\"col\">time per step</th><th scope=\"col\">difference</th><th "
-                 "scope=\"col\">GFLOP/s</th><th scope=\"col\">GB/s</th>"
+                 "class=\"rate\" scope=\"col\">GFLOP/s</th><th class=\"rate\" "
+                 "scope=\"col\">GB/s</th>"
                  "<th scope=\"col\">share of roof</th>");
     text_add(t, "</tr></thead>\n<tbody>");
     for (int i = 0, groups = 0; i < n; i++) {
@@ -87,13 +111,23 @@ static void add_table(const Comparison *c, const Role *role, int n, bool differs
     page_table_end(t);
 }
 
+static const char *kernels_note(const Comparison *c) {
+    return c->rounds
+        ? "A token of a training step, all calls together. Row kernels are gathered by where in "
+          "the model they work. Times are medians of rounds, \xc2\xb1 half of what lies between "
+          "the "
+          "least and the most; grey and \xe2\x89\x88: no difference to the baseline was detected. "
+          "In "
+          "cache: faster than memory, of which it needs none."
+        : "A token of a training step, all calls together. Row kernels are gathered by where in "
+          "the model they work.";
+}
+
 void page_kernels(const Comparison *c, Text *t) {
     int n, differ = 0;
     Role *role = compare_roles(c, &n);
     if (!role) t->failed = true;
-    page_heading(t, "Kernels",
-                 "A token of a training step, all calls together. Row kernels are gathered by "
-                 "where in the model they work.");
+    page_heading(t, "Kernels", kernels_note(c));
     for (int i = 0; role && i < n; i++)
         differ += role_differs(c, &role[i]);
     if (role && differ) add_table(c, role, n, true, "Kernels that differ", t);

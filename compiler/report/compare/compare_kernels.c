@@ -25,32 +25,75 @@ static Role *role_of(Role *role, int *n, const ReportKernel *k) {
     print_text(r->name, sizeof r->name, "%s", name);
     r->family = k->family;
     for (int i = 0; i < COMPARE_MOST; i++)
-        r->of[i].seconds = NAN;
+        r->of[i].seconds = r->of[i].spread = r->of[i].slower.mean = NAN;
     return r;
 }
 
-/* The kernel's median over rounds. */
-static double kernel_seconds(const Comparison *c, const Variant *v, int kernel) {
-    double *x = malloc((size_t)c->rounds * sizeof *x), middle = NAN;
-    for (int i = 0; x && i < c->rounds; i++)
-        x[i] = v->timing.kernel[(size_t)i * (size_t)v->report->nkernel + (size_t)kernel];
-    if (x) middle = stats_median(x, c->rounds);
-    free(x);
-    return middle;
-}
-
 static void add_kernel(const Comparison *c, int variant, int kernel, RoleWork *w) {
-    const Variant *v = &c->variant[variant];
-    const ReportKernel *k = &v->report->kernel[kernel];
+    const ReportKernel *k = &c->variant[variant].report->kernel[kernel];
     for (int i = 0; i < WORKS; i++) {
         w->work[i].calls += k->work[i].calls;
         w->work[i].flops += k->work[i].flops;
         w->work[i].bytes += k->work[i].bytes;
     }
-    if (c->rounds && k->work[TRAINING].calls)
-        w->seconds = (w->seconds == w->seconds ? w->seconds : 0) + kernel_seconds(c, v, kernel);
     w->kernels++;
 }
+
+/* == Times ================================================================ */
+
+/* Seconds of a round in all kernels of the role; the result: does the role work in training? */
+static bool role_rounds(const Comparison *c, const Role *r, int variant, double *seconds) {
+    const Variant *v = &c->variant[variant];
+    bool works = false;
+    for (int i = 0; i < c->rounds; i++)
+        seconds[i] = 0;
+    for (int k = 0; k < v->report->nkernel; k++) {
+        char name[ROLE_NAME];
+        compare_role_name(v->report->kernel[k].name, name);
+        if (strcmp(name, r->name) || !v->report->kernel[k].work[TRAINING].calls) continue;
+        works = true;
+        for (int i = 0; i < c->rounds; i++)
+            seconds[i] += v->timing.kernel[(size_t)i * (size_t)v->report->nkernel + (size_t)k];
+    }
+    return works;
+}
+
+static double spread_of(const double *x, int n, double middle) {
+    double least = x[0], most = x[0];
+    for (int i = 1; i < n; i++)
+        least = fmin(least, x[i]), most = fmax(most, x[i]);
+    return middle > 0 ? (most - least) / 2 / middle : NAN;
+}
+
+static void time_role(const Comparison *c, Role *r, double *base, double *own) {
+    bool both = role_rounds(c, r, 0, base);
+    for (int i = 0; i < c->n; i++) {
+        RoleWork *w = &r->of[i];
+        if (!role_rounds(c, r, i, own)) continue;
+        w->seconds = stats_median(own, c->rounds);
+        w->spread = spread_of(own, c->rounds, w->seconds);
+        if (i && both) w->slower = stats_ratio(own, base, c->rounds);
+    }
+}
+
+/* false: no memory */
+static bool time_roles(const Comparison *c, Role *role, int n) {
+    double *x = calloc(2 * (size_t)c->rounds + 1, sizeof *x);
+    for (int i = 0; x && i < n; i++)
+        time_role(c, &role[i], x, x + c->rounds);
+    free(x);
+    return x != NULL;
+}
+
+char *role_slower(char to[32], const RoleWork *w) {
+    *to = 0;
+    if (!isfinite(w->slower.mean) || !isfinite(w->seconds)) return to;
+    if (stats_covers_zero(&w->slower)) print_text(to, 32, "~");
+    else compare_difference(to, 1 + w->slower.mean, 1);
+    return to;
+}
+
+/* == Roles ================================================================ */
 
 Role *compare_roles(const Comparison *c, int *n) {
     size_t most = 1;
@@ -61,6 +104,7 @@ Role *compare_roles(const Comparison *c, int *n) {
     for (int i = 0; role && i < c->n; i++)
         for (int k = 0; k < c->variant[i].report->nkernel; k++)
             add_kernel(c, i, k, &role_of(role, n, &c->variant[i].report->kernel[k])->of[i]);
+    if (role && c->rounds && !time_roles(c, role, *n)) free(role), role = NULL;
     return role;
 }
 

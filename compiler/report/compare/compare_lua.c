@@ -38,6 +38,11 @@ static const LuaFile *file_of(LuaFiles *x, const char *name, size_t n) {
     return f;
 }
 
+const LuaFile *lua_file(LuaFiles *x, const char *name) {
+    const LuaFile *f = file_of(x, name, strlen(name));
+    return f && f->text ? f : NULL;
+}
+
 bool lua_line(LuaFiles *x, const char *place, char to[LUA_LINE]) {
     const char *colon = strrchr(place, ':');
     const LuaFile *f = colon ? file_of(x, place, (size_t)(colon - place)) : NULL;

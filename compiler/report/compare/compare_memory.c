@@ -12,11 +12,11 @@
 #include <stdlib.h>
 
 enum {
-    WIDTH = 360,
-    LEFT = 88,
-    RIGHT = 350,
+    WIDTH = 440,
+    LEFT = 84,
+    RIGHT = 428,
     TOP = 22,
-    TALL = 190,
+    TALL = 220,
     HEIGHT = TOP + TALL + 44,
     COLUMNS = 280,
     TOKEN = 0
@@ -25,6 +25,7 @@ enum {
 typedef struct VariantPanel {
     const Plan *p;
     double most; /* bytes at the top */
+    int variant; /* whose colour it has */
     Text *t;
 } VariantPanel;
 
@@ -41,7 +42,8 @@ static void draw_alive(const VariantPanel *a) {
     const MemoryItem *item = memory_items(a->p, &n);
     int64_t *alive = memory_alive(a->p, item, n, TOKEN);
     if (!alive) a->t->failed = true;
-    text_add(a->t, "<path class=\"c4\" d=\"M%d %d", LEFT, TOP + TALL);
+    text_add(a->t, "<path class=\"c%d\" fill-opacity=\".75\" d=\"M%d %d", a->variant % SVG_COLOURS,
+             LEFT, TOP + TALL);
     for (int i = 0; alive && i < columns; i++) {
         int from = (int)((int64_t)i * a->p->nstep / columns),
             to = (int)((int64_t)(i + 1) * a->p->nstep / columns);
@@ -74,9 +76,10 @@ static void draw_axes(const VariantPanel *a) {
     svg_vertical(a->t, 12, TOP + TALL / 2.0, "bytes per token");
 }
 
-static void add_figure(const Variant *v, double most, Text *t) {
+static void add_figure(const Comparison *c, int variant, double most, Text *t) {
+    const Variant *v = &c->variant[variant];
     char size[32];
-    VariantPanel a = { memory_plan(v->report), most, t };
+    VariantPanel a = { memory_plan(v->report), most, variant, t };
     double place = (double)memory_size(a.p, TOKEN);
     text_add(t, "<figure><figcaption>");
     svg_escaped(t, v->label);
@@ -100,6 +103,6 @@ void page_memory(const Comparison *c, Text *t) {
                  "that the plan takes for them.");
     text_add(t, "<div class=\"figures\">\n");
     for (int i = 0; i < c->n; i++)
-        add_figure(&c->variant[i], most, t);
+        add_figure(c, i, most, t);
     text_add(t, "</div>\n");
 }

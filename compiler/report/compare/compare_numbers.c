@@ -40,40 +40,62 @@ METRIC(match_seconds, c->text ? compare_trained(c, v).seconds.mean : NAN)
 #undef METRIC
 
 const Metric compare_metrics[] = {
-    { "parameters", "parameters", UNIT_COUNT, parameters },
-    { "flops_per_token_forward", "FLOPs per token, forward", UNIT_COUNT, flops_forward },
-    { "flops_per_token_training", "FLOPs per token, training", UNIT_COUNT, flops_training },
-    { "bytes_per_token_forward", "bytes moved per token, forward", UNIT_BYTES, bytes_forward },
-    { "bytes_per_token_training", "bytes moved per token, training", UNIT_BYTES, bytes_training },
-    { "memory_per_token", "memory per token, training", UNIT_BYTES, memory_per_token },
-    { "memory_constant", "memory, constant", UNIT_BYTES, memory_constant },
-    { "state_per_token", "state per token, generating", UNIT_BYTES, state_per_token },
-    { "sources_average", "sources per depth read", UNIT_COUNT, sources },
-    { "kernels", "kernels", UNIT_COUNT, kernels },
-    { "calls", "calls per training step", UNIT_COUNT, calls },
-    { "code_bytes", "code size", UNIT_BYTES, code_bytes },
-    { "compile_seconds", "compile time", UNIT_SECONDS, compile_seconds },
-    { "step_seconds", "training step", UNIT_SECONDS, step_seconds },
-    { "tokens_per_second", "tokens per second, training", UNIT_COUNT, tokens_per_second },
-    { "memory_peak", "peak memory, measured", UNIT_BYTES, memory_peak },
-    { "validation_loss_before", "validation loss before training", UNIT_LOSS, first_loss },
-    { "best_validation_loss", "best validation loss", UNIT_LOSS, best_loss },
-    { "best_validation_loss_deviation", "its deviation over seeds", UNIT_LOSS, best_deviation },
-    { "seconds_to_match", "time to the baseline's best", UNIT_SECONDS, match_seconds },
+    { "parameters", "parameters", UNIT_COUNT, SAMPLED_NOT, parameters },
+    { "flops_per_token_forward", "FLOPs per token, forward", UNIT_COUNT, SAMPLED_NOT,
+      flops_forward },
+    { "flops_per_token_training", "FLOPs per token, training", UNIT_COUNT, SAMPLED_NOT,
+      flops_training },
+    { "bytes_per_token_forward", "bytes moved per token, forward", UNIT_BYTES, SAMPLED_NOT,
+      bytes_forward },
+    { "bytes_per_token_training", "bytes moved per token, training", UNIT_BYTES, SAMPLED_NOT,
+      bytes_training },
+    { "memory_per_token", "memory per token, training", UNIT_BYTES, SAMPLED_NOT, memory_per_token },
+    { "memory_constant", "memory, constant", UNIT_BYTES, SAMPLED_NOT, memory_constant },
+    { "state_per_token", "state per token, generating", UNIT_BYTES, SAMPLED_NOT, state_per_token },
+    { "sources_average", "sources per depth read", UNIT_COUNT, SAMPLED_NOT, sources },
+    { "kernels", "kernels", UNIT_COUNT, SAMPLED_NOT, kernels },
+    { "calls", "calls per training step", UNIT_COUNT, SAMPLED_NOT, calls },
+    { "code_bytes", "code size", UNIT_BYTES, SAMPLED_NOT, code_bytes },
+    { "compile_seconds", "compile time", UNIT_SECONDS, SAMPLED_NOT, compile_seconds },
+    { "step_seconds", "training step", UNIT_SECONDS, SAMPLED_TIME, step_seconds },
+    { "tokens_per_second", "tokens per second, training", UNIT_COUNT, SAMPLED_TIME,
+      tokens_per_second },
+    { "memory_peak", "peak memory, measured", UNIT_BYTES, SAMPLED_NOT, memory_peak },
+    { "validation_loss_before", "validation loss before training", UNIT_LOSS, SAMPLED_NOT,
+      first_loss },
+    { "best_validation_loss", "best validation loss", UNIT_LOSS, SAMPLED_LOSS, best_loss },
+    { "best_validation_loss_deviation", "its deviation over seeds", UNIT_LOSS, SAMPLED_SPREAD,
+      best_deviation },
+    { "seconds_to_match", "time to the baseline's best", UNIT_SECONDS, SAMPLED_LOSS,
+      match_seconds },
 };
 const int compare_nmetric = sizeof compare_metrics / sizeof *compare_metrics;
 
-/* == Verdict ============================================================== */
+/* == What is told ========================================================= */
 
-static const struct {
-    const char *key, *words;
-} told[] = {
-    { "parameters", "parameters" },
-    { "flops_per_token_training", "FLOPs of training" },
-    { "bytes_per_token_training", "bytes moved" },
-    { "memory_per_token", "memory per token" },
-};
-enum { TOLD = sizeof told / sizeof *told };
+static bool differs(const Comparison *c, const Variant *v, Sampled by) {
+    if (by == SAMPLED_TIME) return !stats_covers_zero(&v->timing.slower);
+    return by == SAMPLED_NOT || compare_loss_differs(c, v);
+}
+
+double compare_told(const Comparison *c, const Metric *m, const Variant *v) {
+    bool until = m->value == match_seconds && c->text;
+    return until && !compare_loss_differs(c, v) ? NAN : m->value(c, v);
+}
+
+char *compare_told_difference(char to[32], const Comparison *c, const Metric *m, const Variant *v) {
+    double own = compare_told(c, m, v), base = compare_told(c, m, c->variant);
+    *to = 0;
+    if (v == c->variant || m->sampled == SAMPLED_SPREAD || !isfinite(own) || !isfinite(base))
+        return to;
+    if (!differs(c, v, m->sampled)) return print_text(to, 32, "~"), to;
+    return compare_difference(to, own, base);
+}
+
+/* == The answer =========================================================== */
+
+/* What more than this could be is not "as fast". */
+#define AS_FAST 0.1
 
 static const Metric *metric_of(const char *key) {
     int i = 0;
@@ -82,40 +104,71 @@ static const Metric *metric_of(const char *key) {
     return &compare_metrics[i];
 }
 
-static void add_numbers(const Comparison *c, const Variant *v, Text *t) {
-    for (int i = 0; i < TOLD; i++) {
-        const Metric *m = metric_of(told[i].key);
-        char words[32];
-        double own = m->value(c, v), base = m->value(c, c->variant);
-        text_add(t, "%s %s %s", i ? "," : "", told[i].words,
-                 own == base ? "equal" : compare_difference(words, own, base));
-    }
+/* "+31 %": no more digits than a reader keeps. */
+static void add_percent(Text *t, double part) {
+    double percent = 100 * part;
+    text_add(t, fabs(percent) < 9.95 ? "%+.1f %%" : "%+.0f %%", percent);
+}
+
+static void add_cost(const Comparison *c, const Variant *v, const char *key, const char *words,
+                     Text *t) {
+    const Metric *m = metric_of(key);
+    double own = m->value(c, v), base = m->value(c, c->variant);
+    if (own == base) text_add(t, "same %s", words);
+    else add_percent(t, own / base - 1), text_add(t, " %s", words);
 }
 
 static void add_speed(const Comparison *c, const Variant *v, Text *t) {
     const Estimate *e = &v->timing.slower;
     if (!c->rounds) return;
-    if (stats_covers_zero(e)) text_add(t, "; no difference detected in the time of a step");
-    else
-        text_add(t, "; a step takes %.1f %% %s", 100 * fabs(e->mean),
-                 e->mean > 0 ? "longer" : "less");
-    if (e->known) text_add(t, " (95 %% interval %+.1f to %+.1f %%)", 100 * e->low, 100 * e->high);
-    else text_add(t, " (one round tells nothing)");
+    if (!e->known) {
+        text_add(t, "time per step "), add_percent(t, e->mean);
+        text_add(t, " (one round tells nothing); ");
+        return;
+    }
+    bool close = fmax(fabs(e->low), fabs(e->high)) <= AS_FAST;
+    if (!stats_covers_zero(e))
+        text_add(t, "a step takes %.*f %% %s", fabs(e->mean) < 0.0995, 100 * fabs(e->mean),
+                 e->mean > 0 ? "longer" : "less time");
+    else text_add(t, close ? "as fast per step" : "time per step not distinguishable");
+    text_add(t, stats_covers_zero(e) ? " (could be " : " (");
+    add_percent(t, e->low), text_add(t, " to "), add_percent(t, e->high);
+    text_add(t, " with %d rounds); ", c->rounds);
 }
 
-static void add_training(const Comparison *c, const Variant *v, Text *t) {
-    if (!c->text) return;
-    text_add(t, "; ");
-    compare_trained_words(c, v, t);
+static void add_rest(const Comparison *c, const Variant *v, Text *t) {
+    static const char *const told[][2] = { { "parameters", "Parameters" },
+                                           { "flops_per_token_training", "FLOPs of training" } };
+    for (int i = 0; i < 2; i++) {
+        const Metric *m = metric_of(told[i][0]);
+        char words[32];
+        double own = m->value(c, v), base = m->value(c, c->variant);
+        text_add(t, "%s%s %s", i ? ", " : "", told[i][1],
+                 own == base ? "equal" : compare_difference(words, own, base));
+    }
+    text_add(t, ".");
+    if (c->text) compare_routed_words(c, v, t);
+}
+
+void compare_answer(const Comparison *c, const Variant *v, Text *first, Text *rest) {
+    text_add(first, "%s: ", v->label);
+    if (c->text) compare_trained_words(c, v, first), text_add(first, "; ");
+    add_speed(c, v, first);
+    add_cost(c, v, "bytes_per_token_training", "memory traffic", first);
+    text_add(first, ", ");
+    add_cost(c, v, "memory_per_token", "memory", first);
+    text_add(first, ".");
+    add_rest(c, v, rest);
 }
 
 void compare_verdict(const Comparison *c, Text *t) {
     for (int i = 1; i < c->n; i++) {
-        const Variant *v = &c->variant[i];
-        text_add(t, "%s against %s:", v->label, c->variant->label);
-        add_numbers(c, v, t);
-        add_speed(c, v, t);
-        add_training(c, v, t);
-        text_add(t, ".\n");
+        Text rest = { 0 };
+        compare_answer(c, &c->variant[i], t, &rest);
+        text_add(t, " ");
+        text_bytes(t, rest.at ? rest.at : "", rest.length);
+        text_add(t, "\n");
+        if (rest.failed) t->failed = true;
+        text_free(&rest);
     }
 }

@@ -16,8 +16,14 @@ void page_memory(const Comparison *c, Text *t);
 void page_kernels(const Comparison *c, Text *t);
 void page_code(const Comparison *c, Text *t);
 
-/* Nothing where nothing was measured or trained: compare_roofline.c, compare_curves.c */
+/* compare_made_page.c: how to make it again, what it was made of, and all numbers for programs. */
+void page_made(const Comparison *c, Text *t);
+
+/* Nothing where nothing was measured or trained: compare_roofline.c, compare_curves.c, and with a
+** table compare_training_page.c */
 void page_roofline(const Comparison *c, Text *t);
+void page_curves(const Comparison *c, Text *t);
+bool compare_any_routes(const Comparison *c);
 void page_training(const Comparison *c, Text *t);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
 ** Roofline: what kernels of a training step reach, against what the machine could do.
-** To the right FLOPs a byte moved, upwards GFLOP/s, both logarithmic; the roof is memory
-** bandwidth times FLOPs a byte up to the machine's peak.  A dot is a kind of kernel of a
+** To the right FLOPs per byte moved, upwards GFLOP/s, both logarithmic; the roof is memory
+** bandwidth times FLOPs per byte up to the machine's peak.  A dot is a kind of kernel of a
 ** variant, as large as its share of the time.
 */
 #include "compare_page.h"
@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { WIDTH = 480, LEFT = 54, RIGHT = 470, TOP = 16, TALL = 320, HEIGHT = TOP + TALL + 44 };
+enum { WIDTH = 480, LEFT = 62, RIGHT = 468, TOP = 16, TALL = 320, HEIGHT = TOP + TALL + 44 };
 
 typedef struct Roof {
     const Comparison *c;
@@ -68,10 +68,10 @@ static void draw_axes(const Roof *f) {
         double x = across(f, pow(10, p));
         print_text(text, sizeof text, "%g", pow(10, p));
         svg_line(f->t, x, TOP, x, TOP + TALL, "line");
-        svg_text(f->t, x, TOP + TALL + 17, "soft", "middle", 12, text);
+        svg_text(f->t, x, TOP + TALL + 17, "soft", p == f->right ? "end" : "middle", 12, text);
     }
     svg_text(f->t, (LEFT + RIGHT) / 2.0, TOP + TALL + 38, "soft", "middle", 60,
-             "FLOPs a byte of operands and results");
+             "FLOPs per byte of operands and results");
     svg_vertical(f->t, 14, TOP + TALL / 2.0, "GFLOP/s");
 }
 
@@ -79,14 +79,18 @@ static void draw_axes(const Roof *f) {
 static void draw_roof(const Roof *f) {
     double ridge = f->peak / f->bandwidth,
            from = fmax(pow(10, f->left), pow(10, f->low) / f->bandwidth);
-    char text[64];
     text_add(f->t,
              "<path fill=\"none\" style=\"stroke:var(--ink);stroke-width:1.6\" d=\"M%.1f %.1fL%.1f "
              "%.1fH%d\"/>\n",
              across(f, from), upwards(f, from * f->bandwidth), across(f, ridge),
              upwards(f, f->peak), RIGHT);
-    print_text(text, sizeof text, "%.0f GFLOP/s, %.0f GB/s", f->peak, f->bandwidth);
-    svg_text(f->t, RIGHT - 6, upwards(f, f->peak) - 6, "soft", "end", 60, text);
+}
+
+/* What the roof is: above it no dots are, or few, and the label is in front of them. */
+static void draw_label(const Roof *f) {
+    char text[64];
+    print_text(text, sizeof text, "%.3g GFLOP/s, %.3g GB/s", f->peak, f->bandwidth);
+    svg_text(f->t, RIGHT - 6, upwards(f, f->peak) - 6, "soft halo", "end", 60, text);
 }
 
 static void draw_dot(const Roof *f, const Role *r, int variant, double whole) {
@@ -100,7 +104,7 @@ static void draw_dot(const Roof *f, const Role *r, int variant, double whole) {
     svg_escaped(f->t, r->name);
     text_add(f->t, " of ");
     svg_escaped(f->t, f->c->variant[variant].label);
-    text_add(f->t, ": %.4g GFLOP/s, %.3g FLOPs a byte</title></circle>\n", d.rate, d.intensity);
+    text_add(f->t, ": %.4g GFLOP/s, %.3g FLOPs per byte</title></circle>\n", d.rate, d.intensity);
 }
 
 static void draw_dots(const Roof *f, const Role *role, int n) {
@@ -127,12 +131,13 @@ void page_roofline(const Comparison *c, Text *t) {
                      "line is what this machine could do, as bench "
                      "measured it; kernels whose operands lie in cache may be above its slope.");
         page_variant_keys(c, t);
-        text_add(t, "<figure style=\"max-width:820px\">");
+        text_add(t, "<figure style=\"max-width:560px\">");
         scale(&f, role, n);
         svg_begin(t, "roofline", WIDTH, HEIGHT);
         draw_axes(&f);
         draw_roof(&f);
         draw_dots(&f, role, n);
+        draw_label(&f);
         text_add(t, "</svg></figure>\n");
     }
     free(role);

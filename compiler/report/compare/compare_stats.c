@@ -13,16 +13,20 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-double stats_median(const double *x, int n) {
+double stats_quantile(const double *x, int n, double share) {
     double *copy = n > 0 ? malloc((size_t)n * sizeof *copy) : NULL;
     if (!copy) return NAN;
     for (int i = 0; i < n; i++)
         copy[i] = x[i];
     qsort(copy, (size_t)n, sizeof *copy, ascending);
-    double middle = n % 2 ? copy[n / 2] : (copy[n / 2 - 1] + copy[n / 2]) / 2;
+    double at = share * (n - 1), from = floor(at);
+    int i = (int)from, next = i + 1 < n ? i + 1 : i;
+    double value = copy[i] + (at - from) * (copy[next] - copy[i]);
     free(copy);
-    return middle;
+    return value;
 }
+
+double stats_median(const double *x, int n) { return stats_quantile(x, n, 0.5); }
 
 /* The 97.5 % quantile of Student's t; beyond the table the first terms of its
 ** expansion in 1 / degrees, right to 1e-4 there. */

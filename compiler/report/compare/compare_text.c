@@ -40,18 +40,27 @@ static void add_heads(const ColumnBlock *b, const char *title) {
     text_add(b->t, "\n");
 }
 
-static void add_cell(const ColumnBlock *b, int i, Unit unit, double value, double base) {
-    char number[32], difference[32];
+static void add_pair(const ColumnBlock *b, int i, Unit unit, double value, const char *difference) {
+    char number[32];
     text_add(b->t, "%*s", NUMBER, compare_number(number, unit, value));
-    if (i) text_add(b->t, "%*s", DIFFERENCE, compare_difference(difference, value, base));
+    if (i) text_add(b->t, "%*s", DIFFERENCE, difference);
+}
+
+static void add_cell(const ColumnBlock *b, int i, Unit unit, double value, double base) {
+    char difference[32];
+    add_pair(b, i, unit, value, compare_difference(difference, value, base));
 }
 
 static void add_metric(const ColumnBlock *b, const Metric *m) {
     const Comparison *c = b->c;
-    if (!isfinite(m->value(c, c->variant))) return;
+    if (!isfinite(compare_told(c, m, c->variant))) return;
     text_add(b->t, "%-*s", LABEL, m->name);
-    for (int i = b->from; i < b->to; i++)
-        add_cell(b, i, m->unit, m->value(c, &c->variant[i]), m->value(c, c->variant));
+    for (int i = b->from; i < b->to; i++) {
+        char difference[32];
+        const Variant *v = &c->variant[i];
+        add_pair(b, i, m->unit, compare_told(c, m, v),
+                 compare_told_difference(difference, c, m, v));
+    }
     text_add(b->t, "\n");
 }
 
@@ -77,8 +86,11 @@ static void add_times(const ColumnBlock *b, const Role *role, int n) {
     add_heads(b, "kernels: time per training step");
     for (int k = 0; k < n; k++) {
         text_add(b->t, "%-*.*s", LABEL, LABEL - 1, role[k].name);
-        for (int i = b->from; i < b->to; i++)
-            add_cell(b, i, UNIT_SECONDS, role[k].of[i].seconds, role[k].of[0].seconds);
+        for (int i = b->from; i < b->to; i++) {
+            const RoleWork *w = &role[k].of[i];
+            char difference[32];
+            add_pair(b, i, UNIT_SECONDS, w->seconds, role_slower(difference, w));
+        }
         text_add(b->t, "\n");
     }
 }
@@ -86,6 +98,8 @@ static void add_times(const ColumnBlock *b, const Role *role, int n) {
 void compare_text(const Comparison *c, Text *t) {
     int n;
     Role *role = compare_roles(c, &n);
+    char warning[160];
+    compare_load_warning(c, warning);
     if (!role) t->failed = true;
     add_variants(c, t);
     for (int from = 0; role && from < c->n; from += COLUMNS) {
@@ -96,6 +110,8 @@ void compare_text(const Comparison *c, Text *t) {
         if (c->rounds) add_times(&b, role, n);
         add_roles(&b, role, n);
     }
+    if (c->rounds || c->text) text_add(t, "\n~ no difference detected\n");
+    if (*warning) text_add(t, "%s\n", warning);
     text_add(t, "\n");
     if (*compare_routes_note(c)) text_add(t, "%s\n\n", compare_routes_note(c));
     compare_verdict(c, t);

@@ -50,6 +50,16 @@ TrainingResult compare_trained(const Comparison *c, const Variant *v) {
     return x;
 }
 
+bool compare_loss_differs(const Comparison *c, const Variant *v) {
+    bool any = false;
+    for (int i = 1; i < c->n; i++) {
+        if (v != c->variant && v != &c->variant[i]) continue;
+        Estimate e = compare_trained(c, &c->variant[i]).difference;
+        any = any || !stats_covers_zero(&e);
+    }
+    return any;
+}
+
 double compare_executed(const Comparison *c, const Variant *v) {
     Report r = *v->report; /* whose routes' shares are those of the runs */
     int64_t length = r.model->context;
@@ -64,30 +74,53 @@ double compare_executed(const Comparison *c, const Variant *v) {
     return flops;
 }
 
+static void add_match(const Comparison *c, const TrainingResult *x, const TrainingResult *base,
+                      Text *t) {
+    if (!x->matched) {
+        text_add(t, ", which it did not match");
+        return;
+    }
+    text_add(t, ", whose best it reached after %.3g s of training, %s after %.3g s",
+             x->seconds.mean, c->variant->label, base->seconds.mean);
+    if (x->matched < c->seeds) text_add(t, " (%d of %d seeds)", x->matched, c->seeds);
+}
+
 void compare_trained_words(const Comparison *c, const Variant *v, Text *t) {
     TrainingResult x = compare_trained(c, v), base = compare_trained(c, c->variant);
+    const Estimate *d = &x.difference;
+    const char *name = c->variant->label;
     if (isfinite(x.first.mean))
-        text_add(t, "validation loss before training %.4f against %.4f, ", x.first.mean,
+        text_add(t, "validation loss before training %.4f against %.4f; ", x.first.mean,
                  base.first.mean);
-    text_add(t, "best validation loss %.4f against %.4f", x.best.mean, base.best.mean);
-    if (!x.difference.known) text_add(t, ", %+.4f (one seed tells nothing)", x.difference.mean);
-    else if (stats_covers_zero(&x.difference))
-        text_add(t, ", no difference detected over %d seeds", c->seeds);
-    else text_add(t, ", a difference of %+.4f over %d seeds", x.difference.mean, c->seeds);
-    if (x.difference.known)
-        text_add(t, " (95 %% interval %+.4f to %+.4f)", x.difference.low, x.difference.high);
-    if (!x.matched) text_add(t, ", which it did not match");
-    else
-        text_add(t, ", matched after %.3g s; the baseline took %.3g s", x.seconds.mean,
-                 base.seconds.mean);
-    if (x.matched && x.matched < c->seeds) text_add(t, " (%d of %d seeds)", x.matched, c->seeds);
+    if (!d->known) {
+        text_add(t, "loss %.4f against %s's %.4f, %+.4f (one seed tells nothing)", x.best.mean,
+                 name, base.best.mean, d->mean);
+        return;
+    }
+    if (stats_covers_zero(d)) {
+        text_add(t,
+                 "loss not distinguishable from %s (%+.2g, could be %+.2g to %+.2g with %d seeds)",
+                 name, d->mean, d->low, d->high, c->seeds);
+        return;
+    }
+    text_add(t, "loss %s than %s's by %.2g (%.2g to %.2g with %d seeds)",
+             d->mean < 0 ? "lower" : "higher", name, fabs(d->mean),
+             fmin(fabs(d->low), fabs(d->high)), fmax(fabs(d->low), fabs(d->high)), c->seeds);
+    add_match(c, &x, &base, t);
+}
+
+void compare_routed_words(const Comparison *c, const Variant *v, Text *t) {
+    TrainingResult x = compare_trained(c, v), base = compare_trained(c, c->variant);
     bool own = isfinite(x.routed.mean), other = isfinite(base.routed.mean);
-    if (own) text_add(t, "; its routes took %.1f %% of the tokens at the end", 100 * x.routed.mean);
-    if (other) text_add(t, "; %s's took %.1f %%", c->variant->label, 100 * base.routed.mean);
     if (!own && !other) return;
+    text_add(t, " In training ");
+    if (own) text_add(t, "its routes took %.1f %% of the tokens at the end", 100 * x.routed.mean);
+    if (other)
+        text_add(t, "%s%s's took %.1f %%", own ? "; " : "", c->variant->label,
+                 100 * base.routed.mean);
     char difference[32];
     compare_difference(difference, compare_executed(c, v), compare_executed(c, c->variant));
-    text_add(t, ", FLOPs of training with these: %s", difference);
+    text_add(t, ", FLOPs of training with these: %s.", difference);
 }
 
 /* == Curves =============================================================== */

@@ -65,6 +65,7 @@ static void free_run(TrainRun *r) {
 }
 
 void compare_free(Comparison *c) {
+    free(c->made.file);
     for (int i = 0; i < c->n; i++) {
         Variant *v = &c->variant[i];
         report_free(v->report);

@@ -55,6 +55,22 @@ typedef struct Variant {
     char *assembly;  /* of the program, LLVM's text; NULL: not asked for */
 } Variant;
 
+/* A file that was trained or evaluated on. */
+typedef struct TextFile {
+    char name[256], sha256[65]; /* "": could not be read again */
+    int64_t bytes;
+    bool validation;
+} TextFile;
+
+/* What a page needs to be read or made again years later; zeros and "": not known. */
+typedef struct Circumstances {
+    char date[32], processor[128];
+    int processors;
+    double load; /* of the minute before */
+    TextFile *file;
+    int files, more; /* more: that are not listed */
+} Circumstances;
+
 typedef struct Comparison {
     Variant variant[COMPARE_MOST];
     int n;
@@ -65,7 +81,9 @@ typedef struct Comparison {
     int steps, seeds;
     bool mixing; /* of trained weights is measured too */
     const uint64_t *seed;
+    double val_share;    /* of the text, its end: what is evaluated on; 0: other files are */
     const char *command; /* that made this, as a shell takes it */
+    Circumstances made;
 } Comparison;
 
 void compare_free(Comparison *c);
@@ -76,9 +94,14 @@ void compare_name(Comparison *c);
 
 typedef enum Unit { UNIT_COUNT, UNIT_BYTES, UNIT_SECONDS, UNIT_LOSS } Unit;
 
+/* What a difference has to exceed to be told: nothing, the noise of times, that of seeds; or it is
+** no difference that anybody asks for. */
+typedef enum Sampled { SAMPLED_NOT, SAMPLED_TIME, SAMPLED_LOSS, SAMPLED_SPREAD } Sampled;
+
 typedef struct Metric {
     const char *key, *name;
     Unit unit;
+    Sampled sampled;
     double (*value)(const Comparison *c, const Variant *v);
 } Metric;
 
@@ -89,9 +112,17 @@ extern const int compare_nmetric;
 char *compare_number(char to[32], Unit unit, double value);
 /* "+12.3 %", "=", or "" where there is nothing to compare. */
 char *compare_difference(char to[32], double value, double base);
+/* A metric's value where it is worth telling, else NAN: times to a loss where no loss differs are
+** not. */
+double compare_told(const Comparison *c, const Metric *m, const Variant *v);
+/* Its difference to the baseline's; "~" where none was detected. */
+char *compare_told_difference(char to[32], const Comparison *c, const Metric *m, const Variant *v);
 /* What to know of the numbers if a variant has routes; "" if none has. */
 const char *compare_routes_note(const Comparison *c);
-/* A sentence for each variant but the first, a line each. */
+/* What a variant comes to against the baseline: 'first' is the answer, a sentence with its name;
+** 'rest' what else there is to know. */
+void compare_answer(const Comparison *c, const Variant *v, Text *first, Text *rest);
+/* Both of each variant but the first, a line each. */
 void compare_verdict(const Comparison *c, Text *t);
 
 /* == compare_kernels.c: kernels by role =================================== */
@@ -99,7 +130,9 @@ void compare_verdict(const Comparison *c, Text *t);
 typedef struct RoleWork {
     int kernels; /* 0: the variant has none */
     Work work[WORKS];
-    double seconds; /* a training step, median of rounds; NAN: not measured */
+    double seconds;  /* a training step, median of rounds; NAN: not measured */
+    double spread;   /* half of what lies between the least and the most round, of that */
+    Estimate slower; /* than the baseline's, paired by rounds: ratio - 1; where both have it */
 } RoleWork;
 
 enum { ROLE_NAME = 96 };
@@ -113,12 +146,16 @@ typedef struct Role {
 void compare_role_name(const char *kernel, char to[ROLE_NAME]);
 /* In the order of their first use; to be freed; NULL: no memory. */
 Role *compare_roles(const Comparison *c, int *n);
+/* "+12.3 %", "~" where no difference was detected, "" where there is nothing to compare. */
+char *role_slower(char to[32], const RoleWork *w);
 /* Is there a variant that does other work in it than the baseline? */
 bool role_differs(const Comparison *c, const Role *r);
 
 /* == compare_stats.c ====================================================== */
 
 double stats_median(const double *x, int n); /* NAN: none */
+/* What a share of the values is at most, 0 to 1; NAN: none. */
+double stats_quantile(const double *x, int n, double share);
 Estimate stats_mean(const double *x, int n); /* Student's t */
 /* x[i] against base[i]: the mean of log ratios, given back as ratio - 1. */
 Estimate stats_ratio(const double *x, const double *base, int n);
@@ -139,8 +176,12 @@ typedef struct TrainingResult {
 } TrainingResult;
 
 TrainingResult compare_trained(const Comparison *c, const Variant *v);
-/* "-0.0123", "95 % interval" and all: a line's worth. */
+/* Is a difference of its loss detected? Of the baseline: is one of any variant's? */
+bool compare_loss_differs(const Comparison *c, const Variant *v);
+/* How the loss compares, in a clause; where routes were trained, a sentence on what they took. */
 void compare_trained_words(const Comparison *c, const Variant *v, Text *t);
+
+void compare_routed_words(const Comparison *c, const Variant *v, Text *t);
 
 /* FLOPs per token of a training step, with the final shares of the routes; NAN: no memory. */
 double compare_executed(const Comparison *c, const Variant *v);
@@ -158,6 +199,14 @@ typedef struct Band {
 /* false: no memory */
 bool band_of(const Comparison *c, const Variant *v, Series which, int bins, Band *b);
 void band_free(Band *b);
+
+/* == compare_made.c: circumstances ======================================== */
+
+/* Before anything is measured: what it finds, its own work has no part in. 'val' without words: the
+** end of 'data'. */
+void compare_look_around(Comparison *c, const DataWords *data, const DataWords *val);
+/* "load 12 on 2 processors, ...", or "" if times are as good as they can be. */
+void compare_load_warning(const Comparison *c, char to[160]);
 
 /* == Outputs ============================================================== */
 

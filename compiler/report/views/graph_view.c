@@ -4,13 +4,13 @@
 ** A run of layers that call the same kinds of kernels is drawn once: the last of
 ** them, with numbers from the least to the most of all.
 */
-#include "views.h"
+#include "graph_drawing.h"
 #include "fatal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "rows.h"
+#include "console.h"
 #include "site.h"
 #include "svg.h"
 #include "work.h"
@@ -27,34 +27,14 @@ void report_graph_text(const Report *r, Text *t) {
 
 /* == What is drawn ======================================================== */
 
-typedef struct Spread {
-    int least, most;
-} Spread;
-
-/* A kernel call, or those at the same place of several layers. */
-typedef struct Box {
-    int step;                          /* of the last layer */
-    Spread operations, reads, earlier; /* earlier: rows from before its layer */
-} Box;
-
-typedef struct LayerRun {
-    int first, last; /* layers; -1: what is around them */
-    int from, steps; /* of the last layer */
-    Box *box;
-} LayerRun;
-
-typedef struct Drawing {
-    const Report *r;
-    const Plan *p;
-    RowsShared shared;
-    LayerRun *group;
-    int ngroup;
-    Text *t;
-} Drawing;
-
 static void widen(Spread *r, int n, bool first) {
     if (first || n < r->least) r->least = n;
     if (first || n > r->most) r->most = n;
+}
+
+static void stretch(Range *r, double x, bool first) {
+    if (first || x < r->least) r->least = x;
+    if (first || x > r->most) r->most = x;
 }
 
 /* The kind of a call: the kernel of an anchor, a row kernel's place in its layer. */
@@ -77,9 +57,7 @@ static int layer_of(const Drawing *d, int step) { return site_layer(work_site(&d
 
 /* == Counting ============================================================= */
 
-/* Calls f for every value that a step reads from memory. */
-static void for_reads(const Drawing *d, int step, void (*f)(void *user, const Node *n),
-                      void *user) {
+void graph_for_reads(const Drawing *d, int step, void (*f)(void *user, const Node *n), void *user) {
     const Step *s = &d->p->step[step];
     if (s->kind == STEP_ANCHOR || s->kind == STEP_REDUCE) {
         for (int i = 0; i < s->anchor->nin; i++)
@@ -113,10 +91,13 @@ static int operations(const Step *s) {
 
 static void count_box(const Drawing *d, Box *b, int step, int first_step, bool first) {
     Reads reads = { d->p, first_step, 0, 0 };
-    for_reads(d, step, count_read, &reads);
+    graph_for_reads(d, step, count_read, &reads);
     widen(&b->operations, operations(&d->p->step[step]), first);
     widen(&b->reads, reads.reads, first);
     widen(&b->earlier, reads.earlier, first);
+    Work w = report_step_work(d->r, PLAN_LOGITS, step);
+    stretch(&b->flops, w.flops, first);
+    stretch(&b->bytes, w.bytes, first);
     b->step = step;
 }
 
@@ -154,7 +135,7 @@ static void find_groups(Drawing *d) {
 enum {
     BOX_X = 120,
     BOX_WIDTH = 400,
-    BOX_HEIGHT = 64,
+    BOX_HEIGHT = 82,
     BOX_GAP = 22,
     HEAD = 36,
     FOOT = 20,
@@ -166,6 +147,25 @@ enum {
 static void add_range(Text *t, Spread r, const char *what) {
     if (r.least == r.most) text_add(t, "%d %s%s", r.most, what, r.most == 1 ? "" : "s");
     else text_add(t, "%d\xe2\x80\x93%d %ss", r.least, r.most, what);
+}
+
+static bool same(Range r) { return r.most - r.least <= 1e-6 * r.most; }
+
+static void add_numbers(Text *t, Range r, char *(*number)(char to[32], double x)) {
+    char a[32], b[32];
+    if (!same(r)) text_add(t, "%s\xe2\x80\x93", number(a, r.least));
+    text_add(t, "%s", number(b, r.most));
+}
+
+static bool alike(const LayerRun *g) {
+    for (int i = 0; i < g->steps; i++) {
+        const Box *b = &g->box[i];
+        const Spread all[] = { b->operations, b->reads, b->earlier };
+        for (int k = 0; k < 3; k++)
+            if (all[k].least != all[k].most) return false;
+        if (!same(b->flops) || !same(b->bytes)) return false;
+    }
+    return true;
 }
 
 static void draw_text(const Drawing *d, double x, double y, const char *class, int most,
@@ -208,15 +208,18 @@ static void draw_box(const Drawing *d, const LayerRun *g, int i, double y) {
     text_add(d->t, "<rect x=\"%d\" y=\"%.1f\" width=\"6\" height=\"%d\" class=\"c%d\"/>\n", BOX_X,
              y, BOX_HEIGHT, rows ? 1 : 0);
     text_add(&line, rows ? "row kernel, %s" : "%s", kind_of(d, b->step));
-    draw_text(d, BOX_X + 18, y + 20, "name", 46, &line);
-    add_range(&line, b->operations, "operation");
-    text_add(&line, ", reads ");
-    add_range(&line, b->reads, "value");
+    draw_text(d, BOX_X + 18, y + 19, "name", 46, &line);
+    add_numbers(&line, b->flops, human_flops);
+    text_add(&line, ", ");
+    add_numbers(&line, b->bytes, human_bytes);
     text_add(&line, " per token");
-    draw_text(d, BOX_X + 18, y + 38, "soft", 60, &line);
+    draw_text(d, BOX_X + 18, y + 36, "soft", 60, &line);
+    add_range(&line, b->operations, "operation");
+    text_add(&line, ": ");
     if (rows) add_operations(s, &line);
     else add_weight(s->anchor, &line);
-    draw_text(d, BOX_X + 18, y + 55, "mono", 50, &line);
+    draw_text(d, BOX_X + 18, y + 53, "mono", 49, &line);
+    graph_draw_places(d, g, i, BOX_X + 18, y + 71);
     text_free(&line);
 }
 
@@ -266,7 +269,7 @@ static void draw_flows(const Drawing *d, const LayerRun *g, double top) {
     for (int b = 0; from && b < g->steps; b++) {
         Sources s = { d->p, g, from };
         memset(from, 0, (size_t)g->steps * sizeof *from);
-        for_reads(d, g->from + b, mark_source, &s);
+        graph_for_reads(d, g->from + b, mark_source, &s);
         for (int a = 0; a < b; a++)
             if (from[a]) draw_flow(d, top, a, b, lane);
     }
@@ -297,11 +300,15 @@ static void draw_group(const Drawing *d, const LayerRun *g, double top) {
     Text title = { 0 };
     if (g->first < 0) text_add(&title, "%s", work_site(&d->p->step[g->from]));
     else if (g->first == g->last) text_add(&title, "layer %d", g->first);
-    else text_add(&title, "layers %d to %d, alike; drawn: layer %d", g->first, g->last, g->last);
+    else
+        text_add(&title,
+                 alike(g) ? "layers %d to %d, alike; drawn: layer %d"
+                          : "layers %d to %d, the same kernels of other sizes; drawn: layer %d",
+                 g->first, g->last, g->last);
     text_add(d->t,
              "<rect x=\"12\" y=\"%.1f\" width=\"%d\" height=\"%.1f\" rx=\"8\" class=\"group\"/>\n",
              top, SVG_WIDTH - 24, group_height(g));
-    draw_text(d, 24, top + 22, "name", 60, &title);
+    draw_text(d, 24, top + 22, "name", 76, &title);
     text_free(&title);
     draw_earlier(d, g, top);
     draw_flows(d, g, top);

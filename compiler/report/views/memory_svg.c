@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
 ** The memory plan as a picture: steps from left to right, a panel a space with
-** offsets upwards; a rectangle is a value's place for the time it is taken.
+** offsets upwards; a rectangle is a value's place for the time it is taken, coloured by what the
+** value belongs to.
 */
 #include "console.h"
 #include "views.h"
@@ -9,15 +10,70 @@
 #include "work.h"
 
 #include <math.h>
+#include <string.h>
 
-enum { LEFT = 94, RIGHT = 624, TOP = 76, GAP = 46, TALL = 230, LOW = 90 };
+enum { LEFT = 94, RIGHT = 624, TOP = 100, GAP = 46, TALL = 230, LOW = 90 };
+
+/* Kinds of values, those that take most first: bytes times steps.  The last of the colours is that
+** of all others. */
+enum { KINDS_MOST = 64 };
+typedef struct MemoryKinds {
+    const Model *m;
+    const char *name[KINDS_MOST];
+    double taken[KINDS_MOST];
+    int n;
+} MemoryKinds;
 
 typedef struct SpacePanel {
     const Plan *p;
+    const MemoryKinds *kinds;
     int space;
     double top, height, most; /* most: bytes */
     Text *t;
 } SpacePanel;
+
+/* == Kinds ================================================================ */
+
+static void add_kind(MemoryKinds *k, const MemoryItem *item) {
+    const char *name = memory_kind(k->m, item->b);
+    int i = 0;
+    while (i < k->n && strcmp(k->name[i], name))
+        i++;
+    if (i == KINDS_MOST) i--;
+    if (i == k->n) k->name[k->n++] = name;
+    k->taken[i] += (double)item->b->stride * (item->to - item->from);
+}
+
+static void find_kinds(MemoryKinds *k, const MemoryItem *item, int n) {
+    for (int i = 0; i < n; i++)
+        add_kind(k, &item[i]);
+    for (int i = 1; i < k->n; i++)
+        for (int j = i; j > 0 && k->taken[j] > k->taken[j - 1]; j--) {
+            double taken = k->taken[j];
+            const char *name = k->name[j];
+            k->taken[j] = k->taken[j - 1], k->name[j] = k->name[j - 1];
+            k->taken[j - 1] = taken, k->name[j - 1] = name;
+        }
+}
+
+/* SVG_COLOURS: that of all others. */
+static int colour_of(const MemoryKinds *k, const char *name) {
+    int i = 0;
+    while (i < k->n && strcmp(k->name[i], name))
+        i++;
+    return i < SVG_COLOURS ? i : SVG_COLOURS;
+}
+
+static void draw_keys(const MemoryKinds *k, Text *t) {
+    double x = 16;
+    for (int i = 0; i < k->n && i < SVG_COLOURS; i++)
+        x = svg_key(t, x, 50, i, k->name[i]);
+    if (k->n <= SVG_COLOURS) return;
+    text_add(t, "<rect x=\"%.1f\" y=\"40\" width=\"11\" height=\"11\" class=\"soft\"/>\n", x);
+    svg_text(t, x + 16, 50, "soft", "start", 20, "others");
+}
+
+/* == Panels =============================================================== */
 
 static double at_step(const Plan *p, double step) {
     return LEFT + (RIGHT - LEFT) * step / (p->nstep ? p->nstep : 1);
@@ -33,8 +89,15 @@ static void draw_value(const SpacePanel *a, const MemoryItem *item) {
     Text name = { 0 };
     memory_name(item->b, &name);
     double height = a->height * bytes / a->most;
-    text_add(a->t, "<rect x=\"%.1f\" y=\"%.2f\" width=\"%.1f\" height=\"%.2f\"%s><title>", x,
-             at_byte(a, from + bytes), width, height, height > 2 ? " class=\"tall\"" : "");
+    const char *kind = memory_kind(a->kinds->m, item->b);
+    int colour = colour_of(a->kinds, kind);
+    char class[16];
+    print_text(class, sizeof class, colour < SVG_COLOURS ? "c%d" : "soft", colour);
+    text_add(a->t,
+             "<rect x=\"%.1f\" y=\"%.2f\" width=\"%.1f\" height=\"%.2f\" class=\"%s%s\"><title>", x,
+             at_byte(a, from + bytes), width, height, class, height > 2 ? " tall" : "");
+    svg_escaped(a->t, kind);
+    text_add(a->t, ": ");
     svg_escaped(a->t, name.at ? name.at : "");
     text_add(a->t, ", %.0f bytes, steps %d-%d</title></rect>\n", bytes, item->from, item->to - 1);
     text_free(&name);
@@ -54,12 +117,10 @@ static void draw_panel(const SpacePanel *a, const MemoryItem *item, int n) {
     char size[32], title[160];
     print_text(title, sizeof title, "%s: %s, %s in all", s->name, s->unit,
                human_bytes(size, a->most));
-    svg_key(a->t, LEFT, a->top - 10, a->space, title);
+    svg_text(a->t, LEFT, a->top - 10, "soft", "start", 90, title);
     draw_scale(a);
-    text_add(a->t, "<g class=\"c%d\">\n", a->space);
     for (int i = 0; i < n; i++)
         if (item[i].space == a->space) draw_value(a, &item[i]);
-    text_add(a->t, "</g>\n");
     double x = at_step(a->p, work_backward(a->p));
     svg_line(a->t, x, a->top, x, a->top + a->height, "flow");
     svg_vertical(a->t, 14, a->top + a->height / 2, a->space < 2 ? "bytes per token" : "bytes");
@@ -89,19 +150,22 @@ void report_memory_svg(const Report *r, Text *t) {
     const Plan *p = memory_plan(r);
     int n;
     MemoryItem *item = memory_items(p, &n);
+    MemoryKinds kinds = { .m = r->model };
+    find_kinds(&kinds, item, n);
     SpacePanel panel[MEMORY_SPACES];
     int panels = 0;
     double y = TOP;
     for (int s = 0; s < MEMORY_SPACES; s++) {
         if (!memory_size(p, s)) continue;
         double height = s < 2 ? TALL : LOW;
-        panel[panels++] = (SpacePanel){ p, s, y, height, (double)memory_size(p, s), t };
+        panel[panels++] = (SpacePanel){ p, &kinds, s, y, height, (double)memory_size(p, s), t };
         y += height + GAP;
     }
     char title[160];
     print_text(title, sizeof title, "%.64s: memory plan of %s", r->model->name,
                r->training ? "a training step" : "reading");
     svg_open(t, title, y - GAP + 52);
+    draw_keys(&kinds, t);
     for (int i = 0; i < panels; i++)
         draw_panel(&panel[i], item, n);
     draw_steps(p, y - GAP, t);

@@ -10,7 +10,24 @@
 #include <string.h>
 
 #include "console.h"
+#include "site.h"
 #include "work.h"
+
+/* The folder of the library whose line computes a value tells what it is for; what the spec's own
+** mixer computes, its file's name. */
+const char *memory_kind(const Model *m, const Buffer *b) {
+    static const char *const folder[][2] = { { "mixers/", "depth mixing" },
+                                             { "norms/", "norm" },
+                                             { "routes/", "route" } };
+    const Node *n = work_owner(b->node);
+    const char *origin = n->loc.origin ? n->loc.origin : "", *slash = strrchr(origin, '/');
+    const char *file = slash ? slash + 1 : origin;
+    size_t length = strlen(m->mixer);
+    for (int i = 0; i < 3; i++)
+        if (strstr(origin, folder[i][0])) return folder[i][1];
+    if (!strncmp(file, m->mixer, length) && !strcmp(file + length, ".lua")) return folder[0][1];
+    return n->site ? site_last(n->site) : "model";
+}
 
 static const MemorySpace spaces[] = {
     { SPACE_TOKEN, "token", "bytes per token", "the arena, one row per token" },

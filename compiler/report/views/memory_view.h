@@ -26,6 +26,8 @@ const Plan *memory_plan(const Report *r);
 MemoryItem *memory_items(const Plan *p, int *n); /* by space, then time; in the graph's memory */
 /* Bytes taken at every step, to be freed; NULL: no memory. */
 int64_t *memory_alive(const Plan *p, const MemoryItem *item, int n, int space);
+/* What a value belongs to: "depth mixing", "norm", "route", or the kind of its sublayer. */
+const char *memory_kind(const Model *m, const Buffer *b);
 void memory_name(const Buffer *b, Text *t); /* "linear [tokens,512] of layers.0.mlp" */
 
 #endif

@@ -179,31 +179,38 @@ static double most_work(const Report *r) {
     return 1.04 * most;
 }
 
-int report_routed_svg(const Report *r, Text *t, Error *e) {
-    if (!r->dense)
-        return error_set(
-            e, STATUS_USER,
-            "strata inspect: --cost: expected a model with routes to draw, found none in %s",
-            r->model->name);
+/* Panels of work and of caches, as far as there are any. */
+typedef struct RoutedPanels {
+    SharePanel work, held;
+    bool caches;
+} RoutedPanels;
+
+static RoutedPanels panels_of(const Report *r, Text *t) {
     double from = shortest(&r->asked), to = longest(&r->asked);
     if (from == to) from = fmax(to / 16, 1), to = fmax(to, 2);
-    SharePanel work = { r, TOP, most_work(r), from, to, true, relative_work, t };
-    SharePanel held = { r, TOP + TALL + BETWEEN, 0, from, to, false, cache, t };
-    held.most = 1.04 * cache(r->dense, COUNT_EXECUTED, (int64_t)to, NAN);
-    bool caches = isfinite(cache(r, COUNT_EXECUTED, 1, NAN)) && held.most > 0;
-    char title[120];
-    print_text(title, sizeof title, "%.64s: what its routes leave", r->model->name);
-    svg_open(t, title, (caches ? held.top : work.top) + TALL + BELOW);
+    RoutedPanels p = { { r, TOP, most_work(r), from, to, true, relative_work, t },
+                       { r, TOP + TALL + BETWEEN, 0, from, to, false, cache, t },
+                       false };
+    p.held.most = 1.04 * cache(r->dense, COUNT_EXECUTED, (int64_t)to, NAN);
+    p.caches = isfinite(cache(r, COUNT_EXECUTED, 1, NAN)) && p.held.most > 0;
+    return p;
+}
+
+double report_routed_height(const Report *r) {
+    RoutedPanels p = panels_of(r, NULL);
+    return (p.caches ? p.held.top : p.work.top) + TALL + BELOW;
+}
+
+void report_routed_picture(const Report *r, Text *t) {
+    RoutedPanels p = panels_of(r, t);
+    svg_text(t, 16, 26, "title", "start", 70, "What routes leave");
     draw_keys(r, t);
-    draw_axes(&work, "FLOPs", "share of the model's without routes");
-    svg_line(t, LEFT, up(&work, 1), RIGHT, up(&work, 1), "curve plain");
-    draw_curves(&work);
-    if (caches) {
-        draw_axes(&held, "Keys and values of a sequence", "MB");
-        for (int i = 0; i < COUNT_TRAINING; i++)
-            draw_curve(&held, r->dense, "plain", i, NAN);
-        draw_curves(&held);
-    }
-    svg_close(t);
-    return STATUS_OK;
+    draw_axes(&p.work, "FLOPs", "share of the model's without routes");
+    svg_line(t, LEFT, up(&p.work, 1), RIGHT, up(&p.work, 1), "curve plain");
+    draw_curves(&p.work);
+    if (!p.caches) return;
+    draw_axes(&p.held, "Keys and values of a sequence", "MB");
+    for (int i = 0; i < COUNT_TRAINING; i++)
+        draw_curve(&p.held, r->dense, "plain", i, NAN);
+    draw_curves(&p.held);
 }

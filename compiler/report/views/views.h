@@ -26,11 +26,15 @@ void report_json(const Report *r, Text *t);
 void report_text(const Report *r, Text *t);
 void report_cost_text(const Report *r, Text *t);
 
-/* routed_view.c: what routes leave of work and cache, by length; the picture fails without
-** routes */
+/* cost_svg.c */
+void report_cost_svg(const Report *r, Text *t);
+
+/* routed_view.c: what routes leave of work and cache, by length; routed_svg.c: a part of a
+** picture, of a report with its dense twin, and how high it is */
 void report_routed_text(const Report *r, Text *t);
 void report_routed_json(const Report *r, Text *t);
-int report_routed_svg(const Report *r, Text *t, Error *e);
+double report_routed_height(const Report *r);
+void report_routed_picture(const Report *r, Text *t);
 
 /* listing.c: kernels operation by operation */
 void report_kernels_text(const Report *r, Text *t);

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT
+** How a comparison came about: date, machine, its load, the files that were trained and evaluated
+** on; see comparison.h.  What cannot be found out is left out, never an error.
+*/
+#include "comparison.h"
+
+#include "escape.h"
+#include "files.h"
+#include "hash.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { FILES_SHOWN = 32, PIECE = 1 << 16 };
+
+/* Of a file's bytes; "": it cannot be read. */
+static void hash_file(const DataFile *f, char to[65]) {
+    static unsigned char piece[PIECE];
+    Input in;
+    Sha256 s;
+    if (data_file_open(f, &in, NULL)) return;
+    sha256_start(&s);
+    uint64_t at = 0, end = (uint64_t)f->before.st_size;
+    for (size_t n; at < end; at += n) {
+        n = end - at < PIECE ? (size_t)(end - at) : PIECE;
+        if (input_read(&in, at, piece, n, NULL)) break;
+        sha256_add(&s, piece, n);
+    }
+    if (at == end) sha256_text(&s, to);
+    input_close(&in);
+}
+
+static void add_files(Circumstances *made, const DataWords *words, bool validation) {
+    DataFiles f;
+    Error e = { 0 };
+    if (!words->words || data_files_open(&f, words, &e)) return;
+    for (int i = 0; i < f.files; i++) {
+        if (made->files == FILES_SHOWN) {
+            made->more++;
+            continue;
+        }
+        TextFile *to = &made->file[made->files++];
+        *to = (TextFile){ .bytes = (int64_t)f.file[i].before.st_size, .validation = validation };
+        text_escape(to->name, sizeof to->name, f.file[i].path, strlen(f.file[i].path));
+        if (to->bytes <= DATA_WHOLE) hash_file(&f.file[i], to->sha256);
+    }
+    data_files_free(&f);
+}
+
+void compare_look_around(Comparison *c, const DataWords *data, const DataWords *val) {
+    Circumstances *made = &c->made;
+    time_t now = time(NULL);
+    struct tm utc;
+    if (gmtime_r(&now, &utc)) strftime(made->date, sizeof made->date, "%Y-%m-%d %H:%M UTC", &utc);
+    processor_name(made->processor, sizeof made->processor);
+    made->processors = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    if (getloadavg(&made->load, 1) != 1) made->load = NAN;
+    made->file = calloc(FILES_SHOWN, sizeof *made->file);
+    if (!made->file) return;
+    add_files(made, data, false);
+    add_files(made, val, true);
+}
+
+/* What a machine without other work has: half a process, and a little for each processor. */
+static double quiet(int processors) { return 0.5 + 0.05 * processors; }
+
+void compare_load_warning(const Comparison *c, char to[160]) {
+    const Circumstances *made = &c->made;
+    *to = 0;
+    if (!(c->rounds || c->text) || !made->processors || !(made->load > quiet(made->processors)))
+        return;
+    print_text(to, 160, "load %.2g on %d processor%s before it began: times are not to be trusted",
+               made->load, made->processors, made->processors == 1 ? "" : "s");
+}
