@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- A route that computes all tokens where it is trained, but hides some of them from the others
 -- (keys), says so while its layer is built.  What looks at other tokens must heed it: attention
 -- does by keys that are gathered.  Nothing else can, and training would see what generating does

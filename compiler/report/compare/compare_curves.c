@@ -175,6 +175,11 @@ static void draw_line(const Plot *p, int i) {
     text_add(p->t, "\"/>\n");
 }
 
+static void draw_dot(const Plot *p, int i, double x, double loss) {
+    text_add(p->t, "<circle class=\"c%d\" r=\"3\" cx=\"%.1f\" cy=\"%.1f\"/>\n", i % SVG_COLOURS,
+             place(p, x), height(p, loss));
+}
+
 /* All seeds evaluate at the same steps; the last is drawn, and some before. */
 static void draw_evaluations(const Plot *p, int i) {
     const Variant *v = &p->c->variant[i];
