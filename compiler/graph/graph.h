@@ -333,9 +333,10 @@ typedef struct EvalInput {
     /* NULL, or an evaluation that kept all values: stop_gradient, step,
     ** greater and peak take theirs from it.  For finite differences. */
     const struct Eval *frozen;
-    /* NULL, or called with every result that is computed, which it may change:
-    ** what rounding does. */
-    void (*computed)(void *user, const Node *n, double *value, int64_t count);
+    /* NULL, or called with every result that is computed, which it may change: what rounding does.
+    ** 'size', where the op adds up products of its operands: by element, the sum of their absolute
+    ** values, which is what is rounded on the way; else NULL. */
+    void (*computed)(void *user, const Node *n, double *value, const double *size, int64_t count);
 } EvalInput;
 typedef struct Eval Eval;
 Eval *eval_new(const Graph *g, const EvalInput *in); /* runs all that the outputs need */
