@@ -188,6 +188,7 @@ struct Graph {
     struct Arena *mem, *scratch;
     Node **node;
     int n, cap;
+    int expected; /* about as many nodes will come, of a graph that is made of another; or 0 */
     Param *param; /* in order of creation */
     int nparam;
     NamedNode *out;
@@ -230,6 +231,7 @@ void graph_tune(Graph *g, const char *param, Tuning t);          /* of a paramet
 void graph_output(Graph *g, const char *name, Node *n);          /* replaces an equal name */
 Node *graph_find(const Graph *g, const char *output);            /* NULL if absent */
 const Param *graph_find_param(const Graph *g, const char *name); /* NULL if absent */
+const Param *graph_param_of(const Node *param);                  /* its entry in its graph */
 /* A new graph with only what the named outputs (NULL-ended) need.  Parameters
 ** keep their order; those unused are left out. */
 Graph *graph_extract(const Graph *g, const char *const *outputs);
