@@ -5,6 +5,7 @@
 #include "pages.h"
 
 #include <stdint.h>
+#include <string.h>
 
 /* Blocks grow with the arena. */
 #define LEAST_BLOCK ((size_t)1 << 18)
@@ -20,7 +21,7 @@ static void grow(Arena *a, size_t size) {
     size_t bytes = a->block ? 2 * a->block->bytes : LEAST_BLOCK;
     if (bytes > MOST_BLOCK) bytes = MOST_BLOCK;
     if (bytes < size + sizeof(ArenaBlock)) bytes = size + sizeof(ArenaBlock);
-    ArenaBlock *b = pages_take(bytes);
+    ArenaBlock *b = pages_take_used(bytes, &a->used);
     b->bytes = bytes;
     b->next = a->block;
     a->block = b;
@@ -35,7 +36,7 @@ void *arena_take(Arena *a, size_t size) {
     void *p = a->at;
     a->at += size;
     a->left -= size;
-    return p;
+    return a->used ? memset(p, 0, size) : p;
 }
 
 void arena_free(Arena *a) {

@@ -6,6 +6,7 @@
 #include "fatal.h"
 #include "op.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 typedef struct EvalValue {
@@ -106,6 +107,62 @@ static void make_list(Eval *ev, const Node *rows) {
         if (place[t] >= 0) l->token[l->count++] = t;
 }
 
+/* == What is computed, shown ============================================== */
+
+/* Ops whose result 0 is a sum of products of operands. */
+static bool adds_products(const Node *n) {
+    switch (op_info[n->op].class) {
+    case CONTRACT:
+    case OUTER:
+    case TOKENSUM:
+    case EXPERT: return true;
+    case REDUCE: return n->op != OP_peak;
+    default:
+        return n->op == OP_linear_each || n->op == OP_embed_weight || n->op == OP_conv
+            || n->op == OP_conv_back || n->op == OP_conv_weight || n->op == OP_conv_taps;
+    }
+}
+
+/* Of an operand that such products are made of; NULL: it says which. */
+static double *absolute(const Eval *ev, const Node *n, int k, const double *x) {
+    const Node *operand = n->in[k];
+    if (operand->shape.type != F32 || (k > 1 && op_info[n->op].class != CONTRACT)) return NULL;
+    int64_t count = value_count(ev, operand, &operand->shape);
+    double *y = take(count);
+    for (int64_t i = 0; i < count; i++)
+        y[i] = fabs(x[i]);
+    return y;
+}
+
+/* What the op makes of its operands' absolute values. */
+static double *term_sizes(const Eval *ev, const EvalStep *step, int64_t count) {
+    const Node *n = step->n;
+    const double *in[4];
+    double *own[4], *out[MAXRESULT] = { take(count) };
+    EvalStep again = *step;
+    again.in = in, again.out = out;
+    for (int k = 0; k < n->nin; k++) {
+        own[k] = absolute(ev, n, k, step->in[k]);
+        in[k] = own[k] ? own[k] : step->in[k];
+    }
+    op_eval[n->op](&again);
+    for (int k = 0; k < n->nin; k++)
+        free(own[k]);
+    return out[0];
+}
+
+static void show(const Eval *ev, const EvalStep *step) {
+    const Node *n = step->n;
+    for (int r = 0; r < op_info[n->op].results; r++) {
+        int64_t count = value_count(ev, n, r ? &n->side[r] : &n->shape);
+        double *size = !r && adds_products(n) ? term_sizes(ev, step, count) : NULL;
+        ev->input.computed(ev->input.user, n, step->out[r], size, count);
+        free(size);
+    }
+}
+
+/* == Nodes in order ======================================================= */
+
 static void run(Eval *ev, const Node *n, const double **in) {
     EvalValue *v = &ev->value[n->id];
     for (int k = 0; k < n->nin; k++)
@@ -123,9 +180,7 @@ static void run(Eval *ev, const Node *n, const double **in) {
         n, &ev->input, ev->list[list_of(n)].count, ev->tokens, ev->list, in, v->result
     };
     op_eval[n->op](&step);
-    for (int r = 0; ev->input.computed && r < op_info[n->op].results; r++)
-        ev->input.computed(ev->input.user, n, v->result[r],
-                           value_count(ev, n, r ? &n->side[r] : &n->shape));
+    if (ev->input.computed) show(ev, &step);
     if (n->op == OP_rows) make_list(ev, n);
 }
 

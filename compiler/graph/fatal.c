@@ -5,6 +5,7 @@
 #include "error.h"
 #include "escape.h"
 #include "op.h"
+#include "pages.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -70,7 +71,11 @@ void *checked(void *memory) {
     return memory;
 }
 
-void *checked_new(size_t count, size_t size) { return checked(calloc(count ? count : 1, size)); }
+void *checked_new(size_t count, size_t size) {
+    void *memory = calloc(count ? count : 1, size);
+    if (!memory && pages_leave()) memory = calloc(count ? count : 1, size);
+    return checked(memory);
+}
 
 void *checked_more(void *p, size_t count, size_t size) {
     return checked(reallocarray(p, count, size));

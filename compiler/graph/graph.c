@@ -42,7 +42,11 @@ static Graph *made(Pool *pool) {
 
 Graph *graph_new(void) { return made(pool_new()); }
 
-Graph *graph_new_like(const Graph *g) { return made(pool_share(g->pool)); }
+Graph *graph_new_like(const Graph *g) {
+    Graph *own = made(pool_share(g->pool));
+    own->expected = g->n;
+    return own;
+}
 
 void graph_seal(Graph *g) {
     table_free(g->interned);
@@ -78,19 +82,26 @@ static uint64_t hash_name(const char *text) {
     return hash_word(HASH_START, (uint64_t)(uintptr_t)text);
 }
 
-Name *graph_name_find(const Graph *g, const char *s) {
-    const char *text = pool_find(g->pool, s);
-    return text ? table_find(g->names, hash_name(text), same_name, text) : NULL;
+/* Of a text that the pool has. */
+static Name *find_interned(const Graph *g, const char *text) {
+    return table_find(g->names, hash_name(text), same_name, text);
 }
 
-Name *graph_name(Graph *g, const char *s) {
-    Name *name = graph_name_find(g, s);
+static Name *name_interned(Graph *g, const char *text) {
+    Name *name = find_interned(g, text);
     if (name) return name;
     name = graph_alloc(g, sizeof *name);
-    name->text = pool_text(g->pool, s);
-    table_add(g->names, hash_name(name->text), name);
+    name->text = text;
+    table_add(g->names, hash_name(text), name);
     return name;
 }
+
+Name *graph_name_find(const Graph *g, const char *s) {
+    const char *text = pool_find(g->pool, s);
+    return text ? find_interned(g, text) : NULL;
+}
+
+Name *graph_name(Graph *g, const char *s) { return name_interned(g, pool_text(g->pool, s)); }
 
 const char *graph_string(Graph *g, const char *s) { return s ? pool_text(g->pool, s) : NULL; }
 
@@ -114,11 +125,13 @@ const char *graph_format(Graph *g, const char *fmt, ...) {
 
 /* == Nodes ================================================================ */
 
+enum { LEAST_NODES = 256 };
+
 static Node *append(Graph *g, const Node *key) {
     if (g->n == INT32_MAX / 2) limit_hit("graph: expected at most %d nodes, found more", g->n);
     if (g->n == g->cap) {
         Node **old = g->node;
-        g->cap = g->cap ? 2 * g->cap : 256;
+        g->cap = g->cap ? 2 * g->cap : g->expected > LEAST_NODES ? g->expected : LEAST_NODES;
         g->node = graph_alloc(g, (size_t)g->cap * sizeof *g->node);
         if (old) memcpy(g->node, old, (size_t)g->n * sizeof *old);
     }
@@ -180,6 +193,8 @@ const char *node_shape(Node *n) {
 }
 
 void graph_intern(Graph *g) {
+    if (!g->found && g->n)
+        table_reserve(g->interned, (size_t)(g->n > g->expected ? g->n : g->expected));
     while (g->found < g->n) {
         Node *n = g->node[g->found++];
         table_add(g->interned, hash_node(n), n);
@@ -312,7 +327,7 @@ Node *node_twin(Graph *g, const Node *old, Node **in, const Param *p) {
     key.in = in;
     Node *n = append(g, &key);
     if (!p) return n;
-    add_param(g, graph_name(g, old->attr->name), n, p->init);
+    add_param(g, name_interned(g, old->attr->name), n, p->init);
     g->param[g->nparam - 1].tuning = p->tuning;
     return n;
 }
@@ -337,4 +352,10 @@ Node *graph_find(const Graph *g, const char *output) {
 const Param *graph_find_param(const Graph *g, const char *name) {
     const Name *entry = graph_name_find(g, name);
     return entry && entry->param ? &g->param[entry->param - 1] : NULL;
+}
+
+const Param *graph_param_of(const Node *param) {
+    const Name *entry = find_interned(param->g, param->attr->name);
+    if (!entry || !entry->param) bug(param, "has no entry among the parameters");
+    return &param->g->param[entry->param - 1];
 }

@@ -188,6 +188,7 @@ struct Graph {
     struct Arena *mem, *scratch;
     Node **node;
     int n, cap;
+    int expected; /* about as many nodes will come, of a graph that is made of another; or 0 */
     Param *param; /* in order of creation */
     int nparam;
     NamedNode *out;
@@ -230,6 +231,7 @@ void graph_tune(Graph *g, const char *param, Tuning t);          /* of a paramet
 void graph_output(Graph *g, const char *name, Node *n);          /* replaces an equal name */
 Node *graph_find(const Graph *g, const char *output);            /* NULL if absent */
 const Param *graph_find_param(const Graph *g, const char *name); /* NULL if absent */
+const Param *graph_param_of(const Node *param);                  /* its entry in its graph */
 /* A new graph with only what the named outputs (NULL-ended) need.  Parameters
 ** keep their order; those unused are left out. */
 Graph *graph_extract(const Graph *g, const char *const *outputs);
@@ -333,9 +335,10 @@ typedef struct EvalInput {
     /* NULL, or an evaluation that kept all values: stop_gradient, step,
     ** greater and peak take theirs from it.  For finite differences. */
     const struct Eval *frozen;
-    /* NULL, or called with every result that is computed, which it may change:
-    ** what rounding does. */
-    void (*computed)(void *user, const Node *n, double *value, int64_t count);
+    /* NULL, or called with every result that is computed, which it may change: what rounding does.
+    ** 'size', where the op adds up products of its operands: by element, the sum of their absolute
+    ** values, which is what is rounded on the way; else NULL. */
+    void (*computed)(void *user, const Node *n, double *value, const double *size, int64_t count);
 } EvalInput;
 typedef struct Eval Eval;
 Eval *eval_new(const Graph *g, const EvalInput *in); /* runs all that the outputs need */

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { HUGE = 2 << 20, KEPT = 24 };
+enum { HUGE = 2 << 20, KEPT = 512 };
 
 /* What was freed last, to be taken again: a page that the system gives must be found and cleared
 ** there first, which takes several times as long as clearing it here.  One pass frees what the next
@@ -23,19 +23,32 @@ static void *take_kept(size_t bytes) {
         if (kept[i].bytes != bytes) continue;
         void *at = kept[i].at;
         kept[i] = kept[--nkept];
-        return memset(at, 0, bytes);
+        return at;
     }
     return NULL;
 }
 
-void *pages_take(size_t bytes) {
+static void *map(size_t bytes) {
+    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return at == MAP_FAILED ? NULL : at;
+}
+
+void *pages_take_used(size_t bytes, bool *used) {
+    *used = false;
     if (bytes < HUGE) return checked_new(1, bytes);
     void *at = take_kept(bytes);
-    if (at) return at;
-    at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (at == MAP_FAILED) checked(NULL);
+    if (at) return *used = true, at;
+    at = map(bytes);
+    if (!at && pages_leave()) at = map(bytes);
+    checked(at);
     madvise(at, bytes, MADV_HUGEPAGE); /* without, it is only slower */
     return at;
+}
+
+void *pages_take(size_t bytes) {
+    bool used;
+    void *at = pages_take_used(bytes, &used);
+    return used ? memset(at, 0, bytes) : at;
 }
 
 void pages_free(void *at, size_t bytes) {
@@ -51,9 +64,11 @@ void pages_free(void *at, size_t bytes) {
     kept[nkept++].bytes = bytes;
 }
 
-void pages_leave(void) {
+bool pages_leave(void) {
+    bool any = nkept;
     while (nkept) {
         nkept--;
         munmap(kept[nkept].at, kept[nkept].bytes);
     }
+    return any;
 }

@@ -6,16 +6,11 @@
 
 #include <string.h>
 
-static const Param *param_of(const Graph *g, const Node *n) {
-    if (n->op != OP_param) return NULL;
-    const Param *p = graph_find_param(g, n->attr->name);
-    if (!p) bug(n, "has no entry among the parameters");
-    return p;
-}
+static const Param *param_of(const Node *n) { return n->op == OP_param ? graph_param_of(n) : NULL; }
 
 Node *rebuild_copy(Rebuild *r, const Node *old, Node **in) {
     const char *error;
-    const Param *first = r->map[old->id] ? NULL : param_of(r->from, old);
+    const Param *first = r->map[old->id] ? NULL : param_of(old);
     Node *n = first ? graph_param(r->to, old->attr->name, old->shape, first->init, &error)
                     : node_again(r->to, old, in, &error);
     if (!n) bug(old, "cannot be copied: %s", error);
@@ -43,7 +38,7 @@ static void copy_one(Rebuild *r, RebuildRule rule, const Node *old) {
     for (int i = 0; same && i < old->nin; i++)
         same = in[i] == r->map[old->in[i]->id];
     if (!same) graph_intern(r->to);
-    r->map[old->id] = n ? n : node_twin(r->to, old, in, param_of(r->from, old));
+    r->map[old->id] = n ? n : node_twin(r->to, old, in, param_of(old));
 }
 
 void rebuild_ahead(Rebuild *r, const Node *old) {

@@ -17,12 +17,13 @@ typedef struct SlotRegion {
 typedef struct Siblings {
     Graph *g;
     Slots *s;
-    bool backward;      /* regions of the backward part move now, or of the forward part */
-    bool later;         /* to later slots, or to earlier ones */
-    int slot;           /* that is looked at */
-    int *head;          /* by slot: its first node */
-    int *next;          /* by node: the next one of its slot */
-    int *root;          /* by node: one node for all that hang together */
+    bool backward; /* regions of the backward part move now, or of the forward part */
+    bool later;    /* to later slots, or to earlier ones */
+    int slot;      /* that is looked at */
+    int *head;     /* by slot: its first node */
+    int *next;     /* by node: the next one of its slot */
+    int *at;       /* by node: the slot of a row node, and of a token_sum's partial sums; NEVER */
+    int *root;     /* by node: one node for all that hang together */
     SlotRegion *region; /* by root */
     int *near;          /* by node: the nearest slot so far that has or reads its value; NEVER */
     int *seen;          /* by node: root of the region that counted it last */
@@ -34,7 +35,6 @@ typedef struct Siblings {
 
 static bool is_sum(const Node *n) { return op_info[n->op].class == TOKENSUM; }
 
-/* The slot of a row node, and of the partial sums of a token_sum; NEVER: it has none. */
 static int slot_of(const Siblings *b, const Node *n) {
     if (!b->s->needed[n->id]) return NEVER;
     if (is_sum(n)) return b->s->partial[n->id];
@@ -56,7 +56,7 @@ static int64_t floats(const Siblings *b, const Node *n) {
 
 /* By when a consumer wants its operand. */
 static int wanted(const Siblings *b, const Node *consumer) {
-    int slot = slot_of(b, consumer);
+    int slot = b->at[consumer->id];
     return slot == NEVER ? b->s->time[consumer->id] - 1 : slot;
 }
 
@@ -82,7 +82,7 @@ static int root_of(const Siblings *b, int id) {
 }
 
 static bool is_inside(const Siblings *b, const Node *n, int root) {
-    return slot_of(b, n) == b->slot && root_of(b, n->id) == root;
+    return b->at[n->id] == b->slot && root_of(b, n->id) == root;
 }
 
 static void connect(Siblings *b) {
@@ -93,7 +93,7 @@ static void connect(Siblings *b) {
     for (int i = b->head[b->slot]; i >= 0; i = b->next[i]) {
         const Node *n = b->g->node[i];
         for (int k = 0; k < n->nin; k++)
-            if (!is_sum(n->in[k]) && slot_of(b, n->in[k]) == b->slot)
+            if (b->at[n->in[k]->id] == b->slot && !is_sum(n->in[k]))
                 b->root[root_of(b, n->in[k]->id)] = root_of(b, i);
     }
 }
@@ -159,7 +159,7 @@ static void weigh_results(Siblings *b) {
 /* == The walk ============================================================= */
 
 static void pass(Siblings *b, const Node *n) {
-    int slot = slot_of(b, n);
+    int slot = b->at[n->id];
     b->near[n->id] = is_sum(n) ? NEVER : nearer(b, b->near[n->id], slot);
     for (int k = 0; k < n->nin; k++)
         b->near[n->in[k]->id] = slot;
@@ -170,6 +170,7 @@ static void move(Siblings *b, const Node *n) {
     if (r->to == NEVER || 2 * r->saved < r->kept) return;
     if (is_sum(n)) b->s->partial[n->id] = r->to;
     else b->s->time[n->id] = r->to;
+    b->at[n->id] = r->to;
 }
 
 static void join_slot(Siblings *b, int slot) {
@@ -191,7 +192,7 @@ static void file(Siblings *b) {
     memset(b->near, -1, ((size_t)b->g->n + 1) * sizeof *b->near);
     memset(b->seen, -1, ((size_t)b->g->n + 1) * sizeof *b->seen);
     for (int i = b->g->n; i-- > 0;) {
-        int slot = slot_of(b, b->g->node[i]);
+        int slot = b->at[i] = slot_of(b, b->g->node[i]);
         if (slot == NEVER) continue;
         b->next[i] = b->head[slot];
         b->head[slot] = i;
@@ -241,6 +242,7 @@ void siblings_join(Graph *g, Slots *s) {
     b.head = graph_scratch(g, times * sizeof *b.head);
     b.barriers = graph_scratch(g, times * sizeof *b.barriers);
     b.next = graph_scratch(g, n * sizeof *b.next);
+    b.at = graph_scratch(g, n * sizeof *b.at);
     b.root = graph_scratch(g, n * sizeof *b.root);
     b.near = graph_scratch(g, n * sizeof *b.near);
     b.seen = graph_scratch(g, n * sizeof *b.seen);

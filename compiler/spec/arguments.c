@@ -36,7 +36,7 @@ Node **argument_nodes(lua_State *L, int arg, const char *what, int *count) {
         if (type == LUA_TNIL)
             spec_fail(L, "%s: expected a tensor at place %d, found %s", what, (int)i + 1,
                       tensor_nothing(L));
-        if (type != LUA_TNUMBER && !luaL_testudata(L, -1, "tensor"))
+        if (type != LUA_TNUMBER && !tensor_at(L, -1))
             spec_fail(L, "%s: expected a list of tensors, found a %s at place %d", what,
                       luaL_typename(L, -1), (int)i + 1);
         in[i] = tensor_get(L, lua_gettop(L), what);
@@ -53,6 +53,17 @@ bool option_find(lua_State *L, int arg, const char *name) {
     return lua_rawget(L, arg) != LUA_TNIL;
 }
 
+static _Noreturn void refuse_option(lua_State *L, const char *what, const char *const *names) {
+    lua_pushstring(L, "");
+    for (int i = 0; names[i]; i++)
+        lua_pushfstring(L, "%s%s%s", lua_tostring(L, -1),
+                        !i ? ""
+                            : names[i + 1] ? ", "
+                                           : " and ",
+                        names[i]);
+    spec_fail(L, "%s: expected the options %s only, found another", what, lua_tostring(L, -1));
+}
+
 /* 'names': those there are, NULL at the end. */
 void options_check(lua_State *L, int arg, const char *what, const char *const *names) {
     if (lua_isnoneornil(L, arg)) return;
@@ -60,22 +71,11 @@ void options_check(lua_State *L, int arg, const char *what, const char *const *n
         spec_fail(L, "%s: expected a table of options as argument %d, found a %s", what, arg,
                   luaL_typename(L, arg));
     int known = 0, n = 0;
-    lua_pushstring(L, "");
-    for (int i = 0; names[i]; i++) {
+    for (int i = 0; names[i]; i++, lua_pop(L, 1))
         known += option_find(L, arg, names[i]);
-        lua_pop(L, 1);
-        lua_pushfstring(L, "%s%s%s", lua_tostring(L, -1),
-                        !i ? ""
-                            : names[i + 1] ? ", "
-                                           : " and ",
-                        names[i]);
-        lua_replace(L, -2);
-    }
     for (lua_pushnil(L); lua_next(L, arg); lua_pop(L, 1))
         n++;
-    if (n > known)
-        spec_fail(L, "%s: expected the options %s only, found another", what, lua_tostring(L, -1));
-    lua_pop(L, 1);
+    if (n > known) refuse_option(L, what, names);
 }
 
 double option_number(lua_State *L, int arg, const char *what, const char *name, double otherwise) {

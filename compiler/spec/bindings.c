@@ -108,7 +108,7 @@ static int call_stack(lua_State *L) {
 /* Of a value of all tokens, the rows of those that the option 'of' has rows for. */
 static Node *rows_like(lua_State *L, int arg, const char *what, Node *all) {
     if (!option_find(L, arg, "of")) return all;
-    Node **of = luaL_testudata(L, -1, "tensor");
+    Node **of = tensor_at(L, -1);
     if (!of || (*of)->op == OP_rows || (*of)->shape.lead != LEAD_TOKENS)
         spec_fail(L, "%s: expected of to be a tensor of tokens, found %s", what,
                   !of ? lua_pushfstring(L, "a %s", luaL_typename(L, -1))
@@ -203,7 +203,7 @@ static int call_each(lua_State *L) {
 
 /* Lua's select(n, ...) too: that one's first argument is never a tensor. */
 static int call_select(lua_State *L) {
-    if (luaL_testudata(L, 1, "tensor")) return call_plain(L);
+    if (tensor_at(L, 1)) return call_plain(L);
     int n = lua_gettop(L);
     if (lua_type(L, 1) == LUA_TSTRING && !strcmp(lua_tostring(L, 1), "#")) {
         lua_pushinteger(L, n - 1);

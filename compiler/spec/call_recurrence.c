@@ -25,7 +25,7 @@ static Node *by_heads(lua_State *L, Node *x, const Node *v, int64_t dk) {
 /* The option of the table at 4, a tensor or a number; NULL: there is none. */
 static Node *factor(lua_State *L, const char *name, const Node *v, int64_t dk) {
     if (!option_find(L, 4, name)) return NULL;
-    Node **p = luaL_testudata(L, -1, "tensor");
+    Node **p = tensor_at(L, -1);
     if (!p && lua_type(L, -1) != LUA_TNUMBER)
         spec_fail(L, "recurrence: expected %s to be a tensor or a number, found a %s", name,
                   luaL_typename(L, -1));

@@ -135,7 +135,7 @@ static int call_site(lua_State *L) {
 
 /* form(x): "[tokens,8]" of a tensor, nil of anything else */
 static int call_form(lua_State *L) {
-    Node **p = luaL_testudata(L, 1, "tensor");
+    Node **p = tensor_at(L, 1);
     if (!p) return 0;
     lua_pushstring(L, shape_text((*p)->g, &(*p)->shape));
     return 1;

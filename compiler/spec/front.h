@@ -7,6 +7,7 @@
 #define STRATA_FRONT_H
 
 #include "embedded.h"
+#include "heap.h"
 #include "spec.h"
 
 #include <lauxlib.h>
@@ -37,7 +38,10 @@ struct Front {
     Graph *g;
     Model *m;
     SpecLimits limit;
-    size_t used;                /* bytes of Lua's heap */
+    Heap heap;                  /* Lua's */
+    size_t used;                /* bytes of it */
+    const void *tensors;        /* the metatable of tensors */
+    const char *files[2];       /* of the last places that the user was at: interned */
     int refused;                /* allocations that did not fit */
     bool starved;               /* the system had no memory */
     int64_t left;               /* instructions */
@@ -122,6 +126,7 @@ void library_load(lua_State *L, const char *name); /* pushes the chunk */
 
 /* tensor.c, bindings.c: primitives */
 const char *tensor_nothing(lua_State *L); /* "nothing"; while layers are built, what there is */
+Node **tensor_at(lua_State *L, int arg);  /* NULL: it is none */
 Node *tensor_get(lua_State *L, int arg, const char *what); /* numbers become fills */
 int tensor_push(lua_State *L, Node *n);
 Node *tensor_build(lua_State *L, Op op, int nin, Node **in, Attr attr);

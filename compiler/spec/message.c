@@ -14,6 +14,15 @@
 
 /* == Where ================================================================ */
 
+/* A file's name, kept by the graph.  Most are one of the two that the last ones were. */
+static const char *kept_file(Front *f, const char *name) {
+    const char **last = f->files;
+    for (int i = 0; i < 2; i++)
+        if (last[i] && !strcmp(last[i], name)) return last[i];
+    last[1] = last[0];
+    return last[0] = graph_string(f->g, name);
+}
+
 /* The location that a frame of spec_call_at carries, in its first two arguments. */
 static Loc location_given(lua_State *L, lua_Debug *ar) {
     Loc at = { 0 };
@@ -21,16 +30,17 @@ static Loc location_given(lua_State *L, lua_Debug *ar) {
     const char *file = lua_tostring(L, -1);
     lua_pop(L, 1);
     if (!lua_getlocal(L, ar, 2)) return at;
-    if (file)
-        at = (Loc){ .file = graph_string(front(L)->g, file), .line = (int)lua_tointeger(L, -1) };
+    if (file) at = (Loc){ .file = kept_file(front(L), file), .line = (int)lua_tointeger(L, -1) };
     lua_pop(L, 1);
     return at;
 }
 
 /* The line that a frame stands for, if it is one of the user's or carries one. */
 static Loc line_of(lua_State *L, lua_Debug *ar) {
-    if (*ar->source == '@')
-        return (Loc){ .file = graph_string(front(L)->g, ar->source + 1), .line = ar->currentline };
+    if (*ar->source == '@') {
+        lua_getinfo(L, "l", ar);
+        return (Loc){ .file = kept_file(front(L), ar->source + 1), .line = ar->currentline };
+    }
     if (*ar->what != 'C') return (Loc){ 0 };
     lua_getinfo(L, "f", ar);
     bool given = lua_tocfunction(L, -1) == spec_call_at;
@@ -43,10 +53,10 @@ Loc spec_here(lua_State *L) {
     lua_Debug ar;
     Loc at = { 0 }, origin = { 0 };
     for (int level = 0; !at.file && lua_getstack(L, level, &ar); level++) {
-        lua_getinfo(L, "Sl", &ar);
-        if (!origin.file && *ar.what != 'C' && ar.currentline >= 1)
-            origin = (Loc){ .file = graph_string(front(L)->g, ar.source + 1),
-                            .line = ar.currentline };
+        bool first = !origin.file;
+        lua_getinfo(L, first ? "Sl" : "S", &ar);
+        if (first && *ar.what != 'C' && ar.currentline >= 1)
+            origin = (Loc){ .file = kept_file(front(L), ar.source + 1), .line = ar.currentline };
         at = line_of(L, &ar);
     }
     if (!at.file) at = (Loc){ .file = graph_string(front(L)->g, front(L)->m->file), .line = 1 };

@@ -10,7 +10,7 @@
 #include <string.h>
 
 static Node *get_buffer(lua_State *L, int arg) {
-    Node **p = luaL_testudata(L, arg, "tensor");
+    Node **p = tensor_at(L, arg);
     if (!p || (*p)->op != OP_param || !(*p)->attr->buffer)
         spec_fail(L, "rule: expected a buffer, what m:buffer() returned, as its first argument");
     return *p;

@@ -73,7 +73,7 @@ void *sandbox_alloc(void *ud, void *p, size_t old, size_t size) {
     size_t held = p ? old : 0;
     if (!size) {
         f->used -= held;
-        free(p);
+        heap_give(&f->heap, p, old);
         return NULL;
     }
     charge_bytes(f, p, old, size);
@@ -84,7 +84,7 @@ void *sandbox_alloc(void *ud, void *p, size_t old, size_t size) {
         remember_place(f);
         return NULL;
     }
-    void *q = realloc(p, size);
+    void *q = heap_resize(&f->heap, p, old, size);
     if (q) f->used += size - held;
     else f->starved = true, remember_place(f);
     return q;
@@ -106,6 +106,7 @@ static _Noreturn void out_of_instructions(lua_State *L) {
 /* Values that a call or a return hands on; long strings among the first, for C functions read
 ** all of them.  Most specs have none. */
 static int64_t cost_of_values(lua_State *L, lua_Debug *ar) {
+    if (lua_gettop(L) < VALUES && front(L)->longest <= HANDED) return 0; /* the frame has no more */
     lua_getinfo(L, "r", ar);
     int64_t cost = ar->ntransfer / VALUES;
     if (front(L)->longest <= HANDED) return cost;

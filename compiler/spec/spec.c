@@ -81,6 +81,7 @@ void front_free(Front *f) {
     lua_State *L = f->L;
     f->L = NULL; /* nobody to blame while closing */
     if (L) lua_close(L);
+    heap_close(&f->heap);
     files_free(f);
     free(f);
 }

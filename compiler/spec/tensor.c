@@ -21,10 +21,22 @@ static const char *describe(lua_State *L, const Node *n) {
 
 /* == Lua to C ============================================================= */
 
+/* Its address finds the metatable in the registry without hashing a name. */
+static const char key_of_tensors;
+
 int tensor_push(lua_State *L, Node *n) {
     *(Node **)lua_newuserdatauv(L, sizeof n, 0) = n;
-    luaL_setmetatable(L, TENSOR);
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &key_of_tensors);
+    lua_setmetatable(L, -2);
     return 1;
+}
+
+Node **tensor_at(lua_State *L, int arg) {
+    void *p = lua_touserdata(L, arg);
+    if (!p || !lua_getmetatable(L, arg)) return NULL;
+    bool is_tensor = lua_topointer(L, -1) == front(L)->tensors;
+    lua_pop(L, 1);
+    return is_tensor ? p : NULL;
 }
 
 const char *tensor_nothing(lua_State *L) {
@@ -34,7 +46,7 @@ const char *tensor_nothing(lua_State *L) {
 }
 
 Node *tensor_get(lua_State *L, int arg, const char *what) {
-    Node **p = luaL_testudata(L, arg, TENSOR);
+    Node **p = tensor_at(L, arg);
     if (p) return *p;
     if (lua_type(L, arg) != LUA_TNUMBER)
         spec_fail(L, "%s: expected a tensor or a number as argument %d, found %s", what, arg,
@@ -108,7 +120,7 @@ Node *tensor_build(lua_State *L, Op op, int nin, Node **in, Attr attr) {
 /* == Methods ============================================================== */
 
 static Node *self(lua_State *L) {
-    Node **p = luaL_testudata(L, 1, TENSOR);
+    Node **p = tensor_at(L, 1);
     if (!p) spec_fail(L, "expected a tensor before ':', found a %s", luaL_typename(L, 1));
     return *p;
 }
@@ -141,7 +153,7 @@ static int meta_tostring(lua_State *L) {
 
 /* Nodes are interned: equal tensors are the same node. */
 static int meta_eq(lua_State *L) {
-    Node **a = luaL_testudata(L, 1, TENSOR), **b = luaL_testudata(L, 2, TENSOR);
+    Node **a = tensor_at(L, 1), **b = tensor_at(L, 2);
     lua_pushboolean(L, a && b && *a == *b);
     return 1;
 }
@@ -155,5 +167,6 @@ void tensor_open(lua_State *L) {
     luaL_setfuncs(L, meta, 0);
     lua_pushboolean(L, 0);
     lua_setfield(L, -2, "__metatable");
-    lua_pop(L, 1);
+    front(L)->tensors = lua_topointer(L, -1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &key_of_tensors);
 }

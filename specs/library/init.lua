@@ -79,7 +79,7 @@ local function reachable()
     for k, v in lib.pairs(value) do walk(path .. "." .. lib.tostring(k), v) end
   end
   for _, name in lib.ipairs(lib.sorted_names(env)) do walk(name, env[name]) end
-  walk("m", lib.machine({ spec = { layers = {} } }, {}))
+  walk("m", lib.machine({ spec = { layers = {} }, methods = {} }, {}))
   for _, value in lib.ipairs { env, "", lib.ops.tokens(), env.standard {} } do
     walk("getmetatable(" .. lib.type(value) .. ")", lib.getmetatable(value))
   end

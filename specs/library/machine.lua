@@ -51,15 +51,14 @@ function normalize(b, prefix, x, which)
   return for_line_of(norm, norm.definition.apply, m, prefix, x)
 end
 
--- 'definition' and 'name': the function that this m is for
-function machine(b, options, definition, name)
-  local spec = b.spec
-  local m = { dim = spec.dim, eps = b.eps, layers = #spec.layers, sublayers = b.sublayers,
-              context = spec.context, vocab = spec.vocab, route_penalty = spec.route_penalty,
-              options = options }
-  local own = definition and core.own(definition[name])
-  function m.param(self, site, name, shape, init)
-    if self ~= m then
+-- What every weight of m:linear starts as.
+local usual = normal(0.02)
+
+-- The functions of all machines of b whose function 'own' says the user wrote.
+local function methods(b, own)
+  local spec, f = b.spec, {}
+  function f.param(self, site, name, shape, init)
+    if type(self) ~= "table" or rawget(self, "param") ~= f.param then
       error("param: expected m:param(site, name, shape, init), "
         .. "found a call that does not begin with m:")
     end
@@ -70,18 +69,18 @@ function machine(b, options, definition, name)
     return parameter(name, shape, init, unread)
   end
   -- A parameter that no gradient trains: m:rule says what a step makes of it.
-  m.buffer = core.wrap(function(_, site, name, shape, init)
+  f.buffer = core.wrap(function(_, site, name, shape, init)
     if type(name) ~= "string" then error("buffer: expected a name, found " .. describe(name)) end
     return parameter(prefix_of(site) .. "." .. name, shape, init, own, core.buffer)
   end)
   -- After a training step the buffer is next(buffer, the sum of the statistic over its tokens).
-  m.rule = core.wrap(function(_, buffer, statistic, next)
+  f.rule = core.wrap(function(_, buffer, statistic, next)
     core.rule(buffer, statistic, next(buffer, core.statistic(buffer)))
   end)
   -- x W^T + b, [tokens, out]; init: of W
-  m.linear = core.wrap(function(self, site, name, x, out, bias, init)
+  f.linear = core.wrap(function(self, site, name, x, out, bias, init)
     local shape = { out, x:shape()[1] }
-    local y = linear(x, self:param(site, name .. ".weight", shape, init or normal(0.02)))
+    local y = linear(x, self:param(site, name .. ".weight", shape, init or usual))
     if b.lora then
       y = with_adapters(b.lora, prefix_of(site) .. "." .. name, x, y, function(part, shape, init)
         return self:param(site, name .. "." .. part, shape, init)
@@ -90,13 +89,13 @@ function machine(b, options, definition, name)
     return bias and y + self:param(site, name .. ".bias", { out }, 0) or y
   end)
   -- The model's norm with parameters of its own, prefix .. ".weight" and perhaps ".bias".
-  m.norm = core.wrap(function(_, site, x)
+  f.norm = core.wrap(function(_, site, x)
     local form, prefix = core.form(x), prefix_of(site)
     if not form then error("norm: expected a tensor second, found " .. describe(x)) end
     return normalize(b, prefix, x)
   end)
   -- [tokens]: the cross entropy of what the model's head makes of x, for losses.
-  m.nll = core.wrap(function(_, x)
+  f.nll = core.wrap(function(_, x)
     local wanted = "[tokens," .. spec.dim .. "]"
     if core.form(x) ~= wanted then
       error("nll: expected a tensor " .. wanted .. ", found " .. (core.form(x) or describe(x)))
@@ -104,12 +103,12 @@ function machine(b, options, definition, name)
     return cross_entropy(head(b, x), core.targets())
   end)
   -- What is left to later sublayers under a name, and all that earlier ones left, the oldest first.
-  m.keep = core.wrap(function(_, name, x)
+  f.keep = core.wrap(function(_, name, x)
     if type(name) ~= "string" then error("keep: expected a name, found " .. describe(name)) end
     if not core.form(x) then error("keep: expected a tensor second, found " .. describe(x)) end
     b.kept[#b.kept + 1] = { name = name, x = x }
   end)
-  m.kept = core.wrap(function(_, name)
+  f.kept = core.wrap(function(_, name)
     local list = {}
     if type(name) ~= "string" then error("kept: expected a name, found " .. describe(name)) end
     for _, kept in ipairs(b.kept) do
@@ -118,14 +117,29 @@ function machine(b, options, definition, name)
     return list
   end)
   -- How many sources the read under way chooses from, for reports.
-  function m.sources(_, n)
+  function f.sources(_, n)
     local count = math.type(n) == "integer" and n or nil
     if not count or count < 1 then
       error("sources: expected how many there are, m:sources(2), found " .. describe(n))
     end
     b.sources = count
   end
-  function m.note(_, text) core.note(text) end
-  return m
+  function f.note(_, text) core.note(text) end
+  return f
+end
+
+-- 'definition' and 'name': the function that this m is for
+function machine(b, options, definition, name)
+  local own = definition and core.own(definition[name])
+  local spec, f = b.spec, b.methods[own or false]
+  if not f then
+    f = methods(b, own)
+    b.methods[own or false] = f
+  end
+  return { dim = spec.dim, eps = b.eps, layers = #spec.layers, sublayers = b.sublayers,
+           context = spec.context, vocab = spec.vocab, route_penalty = spec.route_penalty,
+           options = options, param = f.param, buffer = f.buffer, rule = f.rule,
+           linear = f.linear, norm = f.norm, nll = f.nll, keep = f.keep, kept = f.kept,
+           sources = f.sources, note = f.note }
 end
 

@@ -139,7 +139,8 @@ function build(returned)
   end
   local spec = inside(returned)
   local b = { spec = spec, mixer = inside(spec.residual), norm = inside(spec.norm), sublayers = 0,
-    index = 0, losses = {}, routes = {}, kept = {}, lead = "tokens", lora = lora_of(spec.lora) }
+    index = 0, losses = {}, routes = {}, kept = {}, lead = "tokens", methods = {},
+    lora = lora_of(spec.lora) }
   for _, layer in ipairs(spec.layers) do b.sublayers = b.sublayers + #inside(layer).sublayers end
   b.eps = b.norm.options.eps or 1e-6
   b.m = machine(b, b.mixer.options, b.mixer.definition, "read")

@@ -56,13 +56,14 @@ static bool is_exact(Op op) {
 }
 
 /* As float32 may round what an operation computes, one way or the other, its functions with an
-** error of an ulp. */
-static void round_computed(void *user, const Node *n, double *value, int64_t count) {
+** error of an ulp; a sum is off by its terms' ulps, however little of them it leaves. */
+static void round_computed(void *user, const Node *n, double *value, const double *size,
+                           int64_t count) {
     const double ulp = 0x1p-23;
     Case *c = user;
     if (is_exact(n->op)) return;
     for (int64_t i = 0; i < count; i++)
-        value[i] *= 1 + draw_uniform(&c->random, -ulp, ulp);
+        value[i] += (size ? size[i] : value[i]) * draw_uniform(&c->random, -ulp, ulp);
 }
 
 static void evaluate(Expected *e, const Case *c, Graph *g, bool rounded) {
