@@ -4,8 +4,8 @@
 #   growth     a training step and prefill of kda layers, per token, at 16384 tokens over 2048
 #   window     the same of attention with a window of 256, and without
 #   experts    products of 16 experts, 2 for each token, over those of one MLP as wide as the two
-#   latent     decoding of mla layers after 2048 tokens, over the time in which this machine moves their
-#              bytes and multiplies their numbers, as 'bench' says it
+#   latent     decoding of mla layers after 2048 tokens, over the time in which this machine moves
+#              the bytes and multiplies the numbers, as 'bench' says it
 #   mixers     a training step of the small Kimi Linear, AttnRes and HAARES over standard
 # Medians of ROUNDS (5).  Nothing else may run meanwhile.
 set -eu

@@ -120,9 +120,9 @@ static void cache_agrees_with_full_pass(void **state) {
     }
 }
 
-/* The last STEP tokens of 'whole', with what came before in a cache, of heads h..h+count-1 alone. */
 enum { PAST = 131, STEP = 3 };
 
+/* The last STEP tokens of 'whole', with what came before in a cache, of 'count' heads from h on. */
 static void last_of_heads(const Attention *whole, int h, int count, float *o, Guarded scratch) {
     Attention a = *whole, part;
     ShapedCache c;
