@@ -13,7 +13,7 @@
 
 #include "attention_tile.h"
 
-enum { ROWS_ONCE = 16, ROWS_LEAST = 8, TASKS_LEAST = 4, TILE = 64 };
+enum { ROWS_ONCE = 16, ROWS_LEAST = 4, TILE = 64 };
 typedef struct Row {
     float *q, *o;              /* padded(dk), scaled; padded(dv) */
     float largest, sum, alpha; /* alpha: what the last tile leaves of o */
@@ -21,12 +21,12 @@ typedef struct Row {
 } Row;
 
 /* Queries of a group that a task takes: of shaped problems, which may have one group for all heads,
-** fewer while there are few tasks.  Each share of them reads the group's keys, from memory where
+** fewer while a worker has no task.  Each share of them reads the group's keys, from memory where
 ** they are many: so not too few. */
 INLINE int64_t few_once(const Attention *a) {
     int64_t once = ROWS_ONCE, all = a->heads / a->groups * a->time;
     while (a->shaped && once > ROWS_LEAST
-           && a->sequences * a->groups * ((all + once - 1) / once) < TASKS_LEAST)
+           && a->sequences * a->groups * ((all + once - 1) / once) < a->workers)
         once /= 2;
     return once;
 }

@@ -21,38 +21,38 @@ enum { ROWS_TOGETHER = 3 };
 enum { KEYS_ONCE = 4, VECTORS_ONCE = 4 };
 enum { NEAR_FLOATS = 4608, TILE_FLOATS = 36864 };
 
-/* The next tile, asked for evenly while this one works: a line, or two, and 'pace' floats further
-** for each step. */
-typedef struct Soon {
+/* The next tile, asked for evenly while this one works: for each step the lines that lie less than
+** 'pace' floats ahead, LINES_ONCE at most, and on by so many floats. */
+typedef struct NextTile {
     const float *at;
     int64_t pace;
-} Soon;
+} NextTile;
 
 enum { LINES_ONCE = 3 };
 
-INLINE void ask(Soon *x) {
+INLINE void ask(NextTile *x) {
     UNROLL for (int i = 0; i < LINES_ONCE; i++) if (x->pace > i * LINE_FLOATS)
         __builtin_prefetch(x->at + i * LINE_FLOATS, 0, 2);
     x->at += x->pace;
 }
 
-/* Rows of one token, which see keys from..from+n-1 of the tile at work. */
-typedef struct Group {
+/* Rows of one token, which see n keys of the tile at work from its key 'from' on. */
+typedef struct RowGroup {
     Row *row;
     float *s; /* [count][TILE] */
     int64_t count, from, n;
-} Group;
+} RowGroup;
 
 typedef struct FewTask {
     const Attention *a;
     const KeySource *source;
     int64_t query; /* row of the sequence's query 0 */
-    Group group[ROWS_ONCE];
+    RowGroup group[ROWS_ONCE];
     int64_t groups;
-    Soon soon;
+    NextTile soon;
 } FewTask;
 
-/* Numbers of keys in whole KEYS_ONCE of which this many floats, at most, are a cache's. */
+/* As many keys of d floats as 'floats' have room for, in whole KEYS_ONCE, 'most' at most. */
 INLINE int64_t keys_in(int64_t floats, int64_t d, int64_t most) {
     return max64(KEYS_ONCE, min64(most, floats / d / KEYS_ONCE * KEYS_ONCE));
 }
@@ -72,7 +72,7 @@ INLINE void multiply_step(const int count, const int keys, const int part, const
 
 /* s[row][key] = row . key: a vector of chains, whose lanes are added in one order. */
 INLINE void scores_of(const int count, const int keys, int64_t d, const Row *row, const float *k,
-                      float *s, Soon *soon) {
+                      float *s, NextTile *soon) {
     enum { ROWS_SUMMED = LANES / KEYS_ONCE };
     V acc[ROWS_TOGETHER][KEYS_ONCE];
     int64_t e = 0;
@@ -99,9 +99,9 @@ INLINE void scores_of(const int count, const int keys, int64_t d, const Row *row
 }
 
 INLINE void scores_of_rows(const int count, int64_t n, int64_t d, const Row *row, const float *k,
-                           float *s, Soon *soon) {
+                           float *s, NextTile *soon) {
     int64_t j = 0;
-    Soon x = *soon;
+    NextTile x = *soon;
     for (; j + KEYS_ONCE <= n; j += KEYS_ONCE)
         scores_of(count, KEYS_ONCE, d, row, k + j * d, s + j, &x);
     for (; j < n; j++)
@@ -111,8 +111,8 @@ INLINE void scores_of_rows(const int count, int64_t n, int64_t d, const Row *row
 
 /* VECTORS_ONCE vectors of o = o * alpha + sum over n keys of s[j] v[j], of each row. */
 INLINE void mix_of_rows(const int count, int64_t n, const float *s, const float *v, int64_t ldv,
-                        const Row *row, int64_t e, Soon *soon) {
-    Soon x = *soon;
+                        const Row *row, int64_t e, NextTile *soon) {
+    NextTile x = *soon;
     V acc[ROWS_TOGETHER][VECTORS_ONCE];
     UNROLL for (int r = 0; r < count; r++) UNROLL for (int c = 0; c < VECTORS_ONCE; c++)
         acc[r][c] = v_load(row[r].o + e + c * LANES) * row[r].alpha;
@@ -130,7 +130,7 @@ INLINE void mix_of_rows(const int count, int64_t n, const float *s, const float 
 }
 
 /* Scores of keys j..j+n-1 of the tile, as far as the group sees them. */
-static void score_group(FewTask *f, const Group *g, int64_t j, int64_t n, const float *k) {
+static void score_group(FewTask *f, const RowGroup *g, int64_t j, int64_t n, const float *k) {
     int64_t d = f->a->dk, first = max64(j, g->from), end = min64(j + n, g->from + g->n);
     const float *at = k + first * d;
     float *s = g->s + first - g->from;
@@ -142,7 +142,7 @@ static void score_group(FewTask *f, const Group *g, int64_t j, int64_t n, const 
 }
 
 /* Columns e ... of the group's outputs, VECTORS_ONCE vectors or what there is left. */
-static void mix_group(FewTask *f, const Group *g, int64_t e, const float *v) {
+static void mix_group(FewTask *f, const RowGroup *g, int64_t e, const float *v) {
     int64_t ldv = f->source->ldv, left = f->a->dv - e;
     v += g->from * ldv;
     for (int64_t r = 0; left < VECTORS_ONCE * LANES && r < g->count; r++)
@@ -155,7 +155,7 @@ static void mix_group(FewTask *f, const Group *g, int64_t e, const float *v) {
     }
 }
 
-static void soften_group(const FewTask *f, const Group *g, int64_t first) {
+static void soften_group(const FewTask *f, const RowGroup *g, int64_t first) {
     for (int64_t r = 0; r < g->count; r++) {
         Row *row = g->row + r;
         Shaped x = { f->a, f->source, f->query, row->t, 1, row->head, first + g->from, g->n };
@@ -171,17 +171,17 @@ static void few_tile(FewTask *f, int64_t first, int64_t n) {
     const KeySource *source = f->source;
     int64_t at = slot_of(source, first), near = keys_in(NEAR_FLOATS, a->dk, TILE);
     const float *k = source->k + at * a->dk, *v = source->v + at * source->ldv;
-    for (Group *g = f->group; g < f->group + f->groups; g++) {
+    for (RowGroup *g = f->group; g < f->group + f->groups; g++) {
         g->from = max64(0, first_seen(a, source, g->row->t) - first);
         g->n = max64(0, visible(a, source, g->row->t, first, n) - g->from);
     }
     for (int64_t j = 0; j < n; j += near)
-        for (const Group *g = f->group; g < f->group + f->groups; g++)
+        for (const RowGroup *g = f->group; g < f->group + f->groups; g++)
             score_group(f, g, j, near, k);
-    for (const Group *g = f->group; g < f->group + f->groups; g++)
+    for (const RowGroup *g = f->group; g < f->group + f->groups; g++)
         if (g->n) soften_group(f, g, first);
     for (int64_t e = 0; e < a->dv; e += VECTORS_ONCE * LANES)
-        for (const Group *g = f->group; g < f->group + f->groups; g++)
+        for (const RowGroup *g = f->group; g < f->group + f->groups; g++)
             if (g->n) mix_group(f, g, e, v);
 }
 
@@ -191,7 +191,7 @@ static void expect(FewTask *f, int64_t first, int64_t n, int64_t most) {
     const KeySource *s = f->source;
     int64_t next = min64(most, s->count - first - n), columns = VECTORS_ONCE * LANES,
             steps = n / KEYS_ONCE * ((a->dk + LANES - 1) / LANES) + n * (a->dv / columns);
-    f->soon = (Soon){ .at = s->k + (first + n) * a->dk };
+    f->soon = (NextTile){ .at = s->k + (first + n) * a->dk };
     if (s->ring || next <= 0) return;
     f->soon.pace = min64(LINES_ONCE * LINE_FLOATS, next * a->dk / (steps * f->groups + 1) + 1);
 }
@@ -205,7 +205,7 @@ static void group_rows(FewTask *f, Row *row, int64_t rows, float *s) {
         for (int64_t i = 0; i < parts; i++) {
             int64_t at = first + share(end - first, parts, i),
                     next = first + share(end - first, parts, i + 1);
-            f->group[f->groups++] = (Group){ row + at, s + at * TILE, next - at, 0, 0 };
+            f->group[f->groups++] = (RowGroup){ row + at, s + at * TILE, next - at, 0, 0 };
         }
     }
 }

@@ -163,6 +163,7 @@ typedef struct Attention {
     float *const *keys, *const *values;
     const int64_t *past;
     int64_t context; /* rows of a cache */
+    int32_t workers; /* which share the tasks, backward and of caches; bits don't depend on it */
     /* backward only */
     const float *delta; /* [rows][heads] sum of dout * o, less the gradient of lse */
     int64_t lddelta;
@@ -170,7 +171,6 @@ typedef struct Attention {
     int64_t lddout;
     float *dq, *dk_, *dvalue; /* gradients of q, k, v, overwritten */
     float *ddistance;         /* of by_distance */
-    int32_t workers;          /* which share the tasks; bits don't depend on it */
     int64_t lddq, lddk, lddv, ldddistance;
 } Attention;
 /* Tasks are independent; results don't depend on who runs them. */

@@ -30,6 +30,7 @@ static Attention attention_of(const Frame *f, const Action *s, int q, int attent
     if (t->keys) a.first_key = f->list[t->keys].first;
     if (s->list && t->keys) a.time = f->list[s->list].longest;
     if (s->list != t->keys) a.sees = t->keys ? f->list[t->keys].before : f->list[s->list].order;
+    a.workers = f->ctx->setup.workers;
     const Ref *r = &k_refs[s->ref];
     a.q = k_resolve(f, &r[q], 0, 0), a.ldq = r[q].stride;
     a.k = k_resolve(f, &r[q + 1], 0, 0), a.ldk = r[q + 1].stride;
@@ -66,7 +67,6 @@ static Attention backward_of(const Frame *f, const Action *s) {
     a.lse = k_resolve(f, &r[1], 0, 0), a.ldlse = r[1].stride;
     a.dout = k_resolve(f, &r[2], 0, 0), a.lddout = r[2].stride;
     if (a.distances) a.by_distance = k_resolve(f, &r[3], 0, 0), a.lddistance = r[3].stride;
-    a.workers = f->ctx->setup.workers;
     return a;
 }
 

@@ -5,6 +5,8 @@
 #   growth     a training step and prefill of kda layers, per token, at 16384 tokens over 2048
 #   window     the same of attention with a window of 256, and without
 #   experts    products of 16 experts, 2 for each token, over those of one MLP as wide as the two
+#   latent     decoding of mla layers after 2048 tokens, over the time in which this machine moves
+#              the bytes and multiplies the numbers, as 'bench' says it
 #   mixers     a training step of the small Kimi Linear, AttnRes and HAARES over standard
 # Medians of ROUNDS (5).  Nothing else may run meanwhile.
 set -eu
@@ -38,6 +40,12 @@ products() {
         awk '$1 ~ /^expert_linear|^linear.*_(512x256|256x512)$/ { sum += $4 } END { print sum }'
 }
 
+# token PROGRAM: seconds of a decoded token, and of one at the speed of memory and arithmetic
+token() {
+    "$folder/$1" bench --decode 64 --prompt 2048 --threads "$2" |
+        awk '$1 == "tokens_per_second" { print 1 / $2, 1 / $4 }'
+}
+
 # ratio NAME SCALE A B: medians over rounds of scale times what command A prints over that of B
 ratio() {
     round=0
@@ -57,6 +65,10 @@ spec window 16384 'attention { heads = 4, window = 256 }'
 spec whole 16384 'attention { heads = 4 }'
 spec experts 1024 'moe { experts = 16, top = 2, hidden = 256 }'
 spec dense 1024 'mlp { hidden = 512 }'
+for heads in 2 4 8 16 32; do
+    spec latent$heads 4096 "mla { heads = $heads, nope_dim = 16, rope_dim = 64, value_dim = 16,
+        latent = 512 }"
+done
 for mixer in standard attnres haares; do
     "$strata" build "$here/../../specs/kimi/small-$mixer.lua" -o "$folder/$mixer"
 done
@@ -69,6 +81,11 @@ for model in kda window whole; do
         "seconds $model --prefill 2048"
 done
 ratio 'products of experts over dense' 1 'products experts' 'products dense'
+for heads in 2 4 8 16 32; do
+    for threads in 1 2; do
+        ratio "mla: decoding, $heads heads, $threads threads" 1 "token latent$heads $threads" true
+    done
+done
 for mixer in attnres haares; do
     ratio "small Kimi Linear, $mixer" 1 "seconds $mixer --train --batch 2" \
         'seconds standard --train --batch 2'
