@@ -59,6 +59,15 @@ char *human_bytes(char to[32], double bytes) {
     return to;
 }
 
+char *human_flops(char to[32], double flops) {
+    static const char *const unit[] = { "", "k", "M", "G", "T", "P" };
+    int i = 0;
+    for (; flops >= 999.5 && i < 5; i++)
+        flops /= 1000;
+    print_text(to, 32, "%.3g %sFLOPs", flops, unit[i]);
+    return to;
+}
+
 char *human_count(char to[32], double count) {
     static const char *const unit[] = { "", "k", "M", "G", "T", "P" };
     int i = 0;

@@ -17,5 +17,6 @@ int console_lines(Text *t, Error *e);
 /* "12.3 MiB", "45.6k": for people. */
 char *human_bytes(char to[32], double bytes);
 char *human_count(char to[32], double count);
+char *human_flops(char to[32], double flops); /* "3.07 MFLOPs" */
 
 #endif

@@ -17,6 +17,8 @@
 METRIC(parameters, v->report->model->parameters)
 METRIC(flops_forward, v->report->work[FORWARD].flops)
 METRIC(flops_training, v->report->work[TRAINING].flops)
+METRIC(row_arithmetic, 2 * v->report->work[TRAINING].operations)
+METRIC(predicted_seconds, v->report->seconds[TRAINING])
 METRIC(bytes_forward, v->report->work[FORWARD].bytes)
 METRIC(bytes_training, v->report->work[TRAINING].bytes)
 METRIC(memory_per_token, v->report->memory.per_token)
@@ -41,6 +43,9 @@ const Metric compare_metrics[] = {
     { "parameters", "parameters", UNIT_COUNT, parameters },
     { "flops_per_token_forward", "FLOPs per token, forward", UNIT_COUNT, flops_forward },
     { "flops_per_token_training", "FLOPs per token, training", UNIT_COUNT, flops_training },
+    { "row_arithmetic_per_token_training", "arithmetic of row kernels, as FLOPs, training",
+      UNIT_COUNT, row_arithmetic },
+    { "predicted_step_seconds", "training step, predicted", UNIT_SECONDS, predicted_seconds },
     { "bytes_per_token_forward", "bytes moved per token, forward", UNIT_BYTES, bytes_forward },
     { "bytes_per_token_training", "bytes moved per token, training", UNIT_BYTES, bytes_training },
     { "memory_per_token", "memory per token, training", UNIT_BYTES, memory_per_token },
