@@ -182,6 +182,8 @@ typedef struct strata_work {
     double bytes_constant;
     /* of those per token: what prefill does for a prompt's last token only */
     double last_flops, last_bytes;
+    /* row kernels: what a vector unit does, in multiply-adds that take as long */
+    double operations_per_token;
 } strata_work;
 
 typedef struct strata_kernel {

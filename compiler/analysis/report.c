@@ -18,13 +18,16 @@ static void add(Work *w, Work more) {
     w->calls += more.calls;
     w->flops += more.flops;
     w->bytes += more.bytes;
+    w->operations += more.operations;
 }
 
+double report_tokens(const Model *m) { return (double)m->train.batch * (double)m->context; }
+
 /* One call's work, per token. */
-static Work work_of(const Model *m, const StepCost *c) {
-    double tokens = (double)m->train.batch * (double)m->context;
+static Work work_of(const Model *m, const PlannedStep *s) {
+    const StepCost *c = &s->cost;
     return (Work){ 1, c->flops_per_token + c->flops_per_pair * (double)(m->context + 1) / 2,
-                   c->bytes_per_token + c->bytes_constant / tokens };
+                   c->bytes_per_token + c->bytes_constant / report_tokens(m), s->operations };
 }
 
 Work report_step_work(const Report *r, int plan, int step) {
@@ -35,7 +38,7 @@ static void count_program(Report *r, int plan, int kind) {
     const Plan *p = r->planned.plan[plan];
     for (int i = 0; i < p->nstep; i++) {
         const PlannedStep *s = &r->planned.step[plan][i];
-        Work w = work_of(r->model, &s->cost);
+        Work w = work_of(r->model, s);
         ReportKernel *k = &r->kernel[s->kernel];
         if (!k->work[FORWARD].calls && !k->work[TRAINING].calls) k->plan = plan, k->step = i;
         add(&k->work[kind], w);
@@ -81,6 +84,32 @@ static bool count_work(Report *r) {
     drop_uncalled(r);
     count_families(r);
     return true;
+}
+
+/* == Time ================================================================= */
+
+/* An optimizer's step reads and writes weights, gradients and moments once. */
+static double update_bytes(const Report *r) {
+    const ReportMemory *m = &r->memory;
+    return 2.0 * (double)(m->weights + m->gradients + m->optimizer);
+}
+
+static void predict(Report *r, const Rates *given) {
+    Rates fallback = rates_default(r->planned.lanes, given ? given->threads : 1);
+    r->rates = given && given->measured && !strcmp(r->planned.code.cpu, codegen_native())
+        ? *given
+        : fallback;
+    double tokens = report_tokens(r->model);
+    for (int k = 0; k < WORKS; k++) {
+        for (int i = 0; i < r->nkernel; i++) {
+            const Work *w = &r->kernel[i].work[k];
+            RateWork all = { tokens * w->flops, tokens * w->operations, tokens * w->bytes };
+            r->seconds[k] += rates_seconds(&r->rates, r->kernel[i].family, all);
+        }
+    }
+    if (r->training)
+        r->seconds[TRAINING] += rates_seconds(&r->rates, "row",
+                                              (RateWork){ 0, 0, update_bytes(r) });
 }
 
 /* == Memory and reads ===================================================== */
@@ -136,6 +165,7 @@ static int make(Report *r, const ReportOptions *o, Error *e) {
         return error_memory(e, "strata inspect",
                             (size_t)r->planned.code.nkernel * sizeof *r->kernel);
     count_memory(r);
+    predict(r, o->rates);
     count_trained(r);
     count_reads(r);
     r->traffic = report_traffic(r);

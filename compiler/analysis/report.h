@@ -14,6 +14,7 @@
 #include "codegen.h"
 #include "error.h"
 #include "json.h"
+#include "rates.h"
 #include "spec.h"
 
 enum { FORWARD, TRAINING, WORKS }; /* reading without a loss; forward and backward */
@@ -21,6 +22,7 @@ enum { FORWARD, TRAINING, WORKS }; /* reading without a loss; forward and backwa
 typedef struct Work {
     int calls;
     double flops, bytes;
+    double operations; /* of row kernels: strata_work */
 } Work;
 
 typedef struct ReportKernel {
@@ -82,6 +84,8 @@ typedef struct Report {
     Planned planned;
     bool training;
     Work work[WORKS];
+    Rates rates;
+    double seconds[WORKS]; /* that the rates allow a step, or a pass, of all the spec's tokens */
     ReportMemory memory;
     int64_t trained, frozen; /* parameters that gradients train; tensors that are frozen */
     double sources_average;  /* of the reads before sublayers */
@@ -106,6 +110,7 @@ typedef struct ReportOptions {
     const char *cpu;          /* as for build; NULL: native */
     PassOptions passes;       /* as of build; the report is the observer */
     const PassId *after;      /* keeps the graph after this pass; NULL: none */
+    const Rates *rates;       /* of this machine; NULL, or not measured: the defaults */
     bool routed;              /* with the dense twin of a model with routes */
     RoutedOptions asked;      /* an error without routes, if there is anything in it */
 } ReportOptions;
@@ -113,6 +118,7 @@ typedef struct ReportOptions {
 /* One call's work per token, of a step of a plan. */
 Work report_step_work(const Report *r, int plan, int step);
 
+double report_tokens(const Model *m); /* of a training step */
 /* NULL, and the reason in e. */
 Report *report_new(const char *spec, const ReportOptions *o, Error *e);
 void report_free(Report *r);

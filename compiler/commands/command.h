@@ -16,7 +16,6 @@
 
 int command_init(const Options *o, Error *e);
 int command_import(const Options *o, Error *e);
-int command_doctor(const Options *o, Error *e);
 int command_tokenizer(const Options *o, Error *e);
 int command_run(const Options *o, Error *e);
 
@@ -28,6 +27,7 @@ int command_tokens(const Options *o, Allowance *a, Error *e);
 int command_compare(const Options *o, Allowance *a, Error *e);
 int command_weights(const Options *o, Allowance *a, Error *e);
 int command_export(const Options *o, Allowance *a, Error *e);
+int command_doctor(const Options *o, Allowance *a, Error *e);
 
 static inline const OptionValue *option_of(const Options *o, int option) {
     return &o->value[option];

@@ -7,6 +7,7 @@
 #include "comparison.h"
 #include "console.h"
 #include "files.h"
+#include "machine_rates.h"
 #include "publish.h"
 #include "shell.h"
 #include "workshop.h"
@@ -140,7 +141,10 @@ static int check(const CompareOptions *o, Error *e) {
 
 static int plan(const CompareOptions *o, Comparison *c, Allowance *a, Error *e) {
     const SpecLimits limits = allowance_limits(a);
-    const ReportOptions r = { .limits = &limits, .cpu = o->cpu, .passes.step = allowance_step(a) };
+    const Rates rates = machine_rates();
+    const ReportOptions r = {
+        .limits = &limits, .cpu = o->cpu, .passes.step = allowance_step(a), .rates = &rates
+    };
     for (; c->n < o->n; c->n++) {
         allowance_spec(a, o->spec[c->n]);
         c->variant[c->n] = (Variant){ .report = report_new(o->spec[c->n], &r, e),

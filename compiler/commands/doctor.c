@@ -6,6 +6,7 @@
 #include "command.h"
 #include "files.h"
 #include "link.h"
+#include "machine_rates.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -69,7 +70,29 @@ static int show_scratch(void) {
     return !usable;
 }
 
-int command_doctor(const Options *o, Error *e) {
+static int measure(Allowance *a, Error *e) {
+    char path[PATH_MAX], text[PATH_MAX + 128];
+    Rates r;
+    allowance_spec(a, "strata doctor");
+    int status = machine_rates_measure(a, &r, path, sizeof path, e);
+    if (status) return status;
+    snprintf(text, sizeof text,
+             "%d threads: products %.1f GFLOP/s, attention %.1f, row kernels %.1f G operations/s "
+             "and %.1f GB/s",
+             r.threads, 1e-9 * r.products, 1e-9 * r.sequences, 1e-9 * r.rows, 1e-9 * r.memory);
+    row("rates", text);
+    row("kept in", path);
+    return STATUS_OK;
+}
+
+static void show_rates(void) {
+    row("rates",
+        machine_rates().measured
+            ? "measured: what inspect and compare predict times by"
+            : "not measured: strata doctor --measure does, on a machine that does nothing else");
+}
+
+int command_doctor(const Options *o, Allowance *a, Error *e) {
     if (o->words)
         return error_set(e, STATUS_USAGE, "strata doctor: expected no arguments, found '%s'",
                          o->word[0]);
@@ -80,6 +103,10 @@ int command_doctor(const Options *o, Error *e) {
         return error_set(e, STATUS_USER,
                          "strata doctor: expected all that a build needs, found %d missing",
                          missing);
+    if (option_of(o, STRATA_OPTION_MEASURE)->given) {
+        int status = measure(a, e);
+        if (status) return status;
+    } else show_rates();
     row("next", "strata init first && strata build first/model.lua");
     return STATUS_OK;
 }

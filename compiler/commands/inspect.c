@@ -3,6 +3,7 @@
 #include "command.h"
 #include "prefix.h"
 #include "console.h"
+#include "machine_rates.h"
 #include "publish.h"
 #include "views.h"
 
@@ -199,6 +200,8 @@ int command_inspect(const Options *given, Allowance *a, Error *e) {
     SpecLimits limits = allowance_limits(a);
     o.report.limits = &limits;
     o.report.passes.step = allowance_step(a);
+    Rates rates = machine_rates();
+    o.report.rates = &rates;
     if (!status) allowance_spec(a, o.spec);
     o.report.routed = o.view == VIEW_COST || (o.json && o.view != VIEW_MATRIX);
     if (o.view == VIEW_AFTER) o.report.after = &o.after;

@@ -70,7 +70,7 @@ static const struct {
     [STRATA_COMMAND_IMPORT] = { command_import, NULL },
     [STRATA_COMMAND_EXPORT] = { NULL, command_export },
     [STRATA_COMMAND_INIT] = { command_init, NULL },
-    [STRATA_COMMAND_DOCTOR] = { command_doctor, NULL },
+    [STRATA_COMMAND_DOCTOR] = { NULL, command_doctor },
     [STRATA_COMMAND_TOKENS] = { NULL, command_tokens },
     [STRATA_COMMAND_RUN] = { command_run, NULL },
 };

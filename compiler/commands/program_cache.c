@@ -53,7 +53,7 @@ static int key_of(const Model *m, char key[65], Error *e) {
 /* == Folders ============================================================== */
 
 /* A folder, with those on the way to it. */
-static int make_folders(const char *path, Error *e) {
+int cache_make_folders(const char *path, Error *e) {
     char *part = strdup(path);
     int failed = part ? 0 : ENOMEM;
     for (char *s = part; s && !failed;) {
@@ -97,7 +97,7 @@ static int open_own(ProgramCache *c, int at, const char *name, int flags, const 
 static int open_folders(ProgramCache *c, const char *outer, const char *key, Error *e) {
     int fd;
     char *inner = NULL;
-    int status = make_folders(outer, e);
+    int status = cache_make_folders(outer, e);
     if (!status) status = open_own(c, AT_FDCWD, outer, 0, outer, &fd, e);
     if (status || fd < 0) return status;
     if (asprintf(&inner, "%s/%s", outer, key) < 0) inner = NULL;

@@ -19,6 +19,9 @@ typedef struct ProgramCache {
     const char *wrong;
 } ProgramCache;
 
+/* A folder of the cache, with those on the way to it. */
+int cache_make_folders(const char *path, Error *e);
+
 int cache_open(ProgramCache *c, const Model *m, Error *e);
 void cache_close(ProgramCache *c);
 

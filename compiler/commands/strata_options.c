@@ -10,8 +10,8 @@ enum {
 };
 
 enum {
-    IN_COMPILING = IN_BUILD | IN_CHECK | IN_INSPECT | IN_COMPARE | IN_RUN | IN_TOKENS | IN_EXPORT
-        | IN_WEIGHTS
+    IN_COMPILING = IN_BUILD | IN_CHECK | IN_INSPECT | IN_COMPARE | IN_DOCTOR | IN_RUN | IN_TOKENS
+        | IN_EXPORT | IN_WEIGHTS
 };
 
 static const CommandRow command[STRATA_COMMANDS] = {

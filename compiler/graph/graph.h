@@ -135,8 +135,11 @@ extern const OpInfo op_info[NOP];
 
 /* Operations per token, a multiply-add is two; 0 for attention, whose go by pairs of tokens. */
 double op_flops(const Node *n);
-/* Operations of a vector unit per token to compute a row value again. */
+/* Operations of a vector unit per token to compute a row value again; what is never computed again
+** has none. */
 double op_again(const Node *n);
+/* The same of every row value. */
+double op_operations(const Node *n);
 
 /* Pointwise rows that a spec can call: 'bf16' is what pass_precision makes. */
 static inline bool op_is_function(Op op) { return op_info[op].class == POINTWISE && op != OP_bf16; }

@@ -59,3 +59,8 @@ double op_again(const Node *n) {
     default: bug(n, "there is no op %d", (int)n->op);
     }
 }
+
+double op_operations(const Node *n) {
+    double again = op_again(n);
+    return again > 0 ? again : op_flops(n);
+}

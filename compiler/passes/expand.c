@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
 ** Last changes before the schedule.  Softmax stays one node until here, so that
 ** passes before this one can see it; row kernels know its parts only:
-** exp(x - peak) / sum.  Anchors read memory, so numbers and tables of cos and sin,
+** exp(x - peak) * (1 / sum).  Anchors read memory, so numbers and tables of cos and sin,
 ** which row kernels read where they are, are copied to rows for them.
 ** Gradients of attention and of recurrences write all of their results, wanted or not.
 */
@@ -41,7 +41,9 @@ static Node *rule(Rebuild *r, const Node *old, Node **in) {
     if (op_info[old->op].class != SOFTMAX) return NULL;
     int axis = old->attr->axis;
     Node *y = op_exp(op_sub(in[0], keep_axis(op_peak(in[0], axis), in[0], axis)));
-    return op_div(y, keep_axis(op_sum(y, axis), in[0], axis));
+    Node *share = op_div(op_fill(in[0]->g, 1),
+                         op_sum(y, axis)); /* a product each, not a division */
+    return op_mul(y, keep_axis(share, in[0], axis));
 }
 
 Graph *pass_expand(Graph *g) { return rebuild(g, rule, NULL); }

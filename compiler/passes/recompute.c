@@ -4,12 +4,13 @@
 ** Kept for it are outputs of anchors, values that pass from one row kernel to
 ** a later one or into a sequence kernel (they are stored anyway), and a few
 ** numbers per token that were summed up from many, such as the logits of a depth
-** read or the size of a norm's input.  Everything else is a row value that is
-** cheap to compute again from those, a chain of operations on a few numbers too:
-** the backward part gets a twin of it (attr.copy = 1), which the scheduler fuses
-** into the kernel that needs it.
+** read or the size of a norm's input, and what takes many times longer to compute
+** again than to store and load, such as a sum of softmaxes over many sources for
+** every channel.  Everything else is a row value that is cheap to compute again
+** from those, a chain of operations on a few numbers too: the backward part gets a
+** twin of it (attr.copy = 1), which the scheduler fuses into the kernel that needs it.
 **
-** KEEP_FAST keeps more: what takes longer to compute again than to store and
+** KEEP_FAST keeps more: all that takes longer to compute again than to store and
 ** load.  KEEP_SMALL keeps less: neither those sums, nor what only a sequence
 ** kernel reads, nor outputs of products that are used up at once (queries and
 ** keys, what the middle of an MLP is made of); a product's twin is an anchor of
@@ -21,8 +22,9 @@
 #include "slots.h"
 
 enum {
-    SMALL = 64,      /* numbers per token */
-    OPS_PER_BYTE = 3 /* a vector unit does about so many while a byte is loaded or stored */
+    SMALL = 64,       /* numbers per token */
+    OPS_PER_BYTE = 3, /* a vector unit does about so many while a byte is loaded or stored */
+    MANY = 3          /* times longer, for KEEP_AUTO, as memory counts too */
 };
 
 /* A few numbers per token. */
@@ -96,7 +98,7 @@ static void find_again(Graph *g, Recompute *r) {
         r->again[i] = r->again[i] && reader[i] >= 0 && s->phase[i] < r->last;
 }
 
-/* == KEEP_FAST: costs ===================================================== */
+/* == Costs ================================================================ */
 
 /* The walk counts every node once. */
 static int again_operands(void *user, const Node *n) {
@@ -121,6 +123,7 @@ static bool is_dear(Recompute *r, const Node *n, double most) {
 
 /* Storing and loading a number moves 8 bytes. */
 static void keep_dear(Graph *g, Recompute *r) {
+    double most = 8.0 * OPS_PER_BYTE * (r->keep == KEEP_FAST ? 1 : MANY);
     bool *read = graph_alloc(g, (size_t)g->n + 1);
     for (int i = 0; i < g->n; i++)
         for (int k = 0; g->node[i]->backward && k < g->node[i]->nin; k++)
@@ -128,7 +131,7 @@ static void keep_dear(Graph *g, Recompute *r) {
     for (int i = 0; i < g->n; i++) {
         const Node *n = g->node[i];
         if (!read[i] || n->backward || !r->slots->needed[i]) continue;
-        if (is_dear(r, n, 8.0 * OPS_PER_BYTE * (double)shape_count(&n->shape))) store(r, n);
+        if (is_dear(r, n, most * (double)shape_count(&n->shape))) store(r, n);
     }
 }
 
@@ -178,6 +181,6 @@ Graph *pass_recompute(Graph *g, Keep keep) {
     r.walk = (Descent){ .mem = g, .user = &r };
     find_kept(g, &r);
     if (keep == KEEP_SMALL) find_again(g, &r);
-    if (keep == KEEP_FAST) keep_dear(g, &r);
+    else keep_dear(g, &r);
     return rebuild(g, rule, &r);
 }

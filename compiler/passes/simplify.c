@@ -185,6 +185,19 @@ static Node *sum_factor(const Node *old, Node **in) {
     return NULL;
 }
 
+/* sum((c * y) * z, axis) = sum(z * y, axis) * c  if c does not change along the axis: what the
+** gradient of a softmax and of the sum that it weighs have in common */
+static Node *sum_inner_factor(const Node *old, Node **in) {
+    if (old->op != OP_sum || in[0]->op != OP_mul || in[0]->in[0]->op != OP_mul) return NULL;
+    int rank = in[0]->shape.rank, axis = old->attr->axis;
+    Node *inner = in[0]->in[0], *c = inner->in[0], *y = inner->in[1], *z = in[0]->in[1];
+    if (!constant_along(c, rank, axis) || constant_along(y, rank, axis)) return NULL;
+    Node *x = op_mul(z, y);
+    if (!fits(x, in[0])) return NULL;
+    Node *sum = op_mul(op_sum(x, axis), drop_axis(c, rank, axis));
+    return fits(sum, old) ? sum : NULL;
+}
+
 static bool is_product(const Node *n) { return op_info[n->op].class == CONTRACT && n->nin == 2; }
 
 /* product(a, w) + product(b, u) = product(b, u) onto product(a, w): the sum is
@@ -207,7 +220,7 @@ static Node *rule(Rebuild *r, const Node *old, Node **in) {
         || (n = select_known(r, old, in)) || (n = drop_repeat(r, old, in))
         || (n = add_concat(r, old, in)) || (n = slice_stack(old, in))
         || (n = reshape_twice(old, in)) || (n = sum_one(old, in)) || (n = sum_factor(old, in))
-        || (n = add_products(r, old, in)))
+        || (n = sum_inner_factor(old, in)) || (n = add_products(r, old, in)))
         return n;
     return NULL;
 }

@@ -72,9 +72,7 @@ INLINE V v_erf(V x) {
 ** takes 16. */
 INLINE V v_divide_near(V a, V b) {
 #if LANES == 16 && defined(__AVX512F__)
-    V y = (V)_mm512_rcp14_ps((__m512)b);
-    y = v_fma(y, v_fma(-b, y, v_splat(1.0f)), y);
-    V q = a * y;
+    V y = (V)_mm512_rcp14_ps((__m512)b), q = a * y; /* to 14 bits; 28 with what q b lacks of a */
     return v_fma(v_fma(-q, b, a), y, q);
 #else
     return a / b;

@@ -37,6 +37,15 @@ static StepCost rows_cost(const Rows *r) {
     return c;
 }
 
+static double rows_operations(const Rows *r) {
+    double sum = 0;
+    for (int i = 0; i < r->nvalue; i++) {
+        const RowValue *v = &r->value[i];
+        if (v->here && v->n->shape.lead != LEAD_NONE) sum += op_operations(v->n);
+    }
+    return sum;
+}
+
 static double elements(const Node *n) { return (double)shape_count(&n->shape); }
 static double bytes_of(const Node *n) { return (plan_bf16(n) ? 2 : 4) * elements(n); }
 
@@ -199,12 +208,14 @@ static bool is_last(const Plan *p, const Step *s) {
     return s->phase == p->nphase - 1 && !p->phase[s->phase].global;
 }
 
-static void add_work(strata_work *w, StepCost c, bool last) {
+static void add_work(strata_work *w, const PlannedStep *s, bool last) {
+    StepCost c = s->cost;
     w->calls++;
     w->flops_per_token += c.flops_per_token;
     w->bytes_per_token += c.bytes_per_token;
     w->flops_per_pair += c.flops_per_pair;
     w->bytes_constant += c.bytes_constant;
+    w->operations_per_token += s->operations;
     if (last) w->last_flops += c.flops_per_token, w->last_bytes += c.bytes_per_token;
 }
 
@@ -237,15 +248,16 @@ PlannedStep cost_add(Tables *t, const Plan *p, const ProgramKind *kind, int step
     const Node *n = rows ? (s->n ? s->node[s->n - 1] : NULL) : s->anchor;
     double flops = c.flops_per_token + c.flops_per_pair * (double)(t->info->context + 1) / 2;
     if (some) k->used |= STRATA_SOME;
+    PlannedStep planned = { index, c, list, list_of_keys(s), rows ? rows_operations(rows) : 0 };
     if (kind->counts) t->costs.flops[0] += flops;
     if (kind->which == t->generates) {
         k->used |= STRATA_DECODE;
-        add_work(&k->forward, c, is_last(p, s));
+        add_work(&k->forward, &planned, is_last(p, s));
     }
     if (kind->trains) {
         t->costs.flops[1] += flops;
         k->used |= n && n->backward ? STRATA_BACKWARD : STRATA_FORWARD;
-        add_work(&k->training, c, false);
+        add_work(&k->training, &planned, false);
     }
-    return (PlannedStep){ index, c, list, list_of_keys(s) };
+    return planned;
 }

@@ -18,6 +18,8 @@
 METRIC(parameters, v->report->model->parameters)
 METRIC(flops_forward, v->report->work[FORWARD].flops)
 METRIC(flops_training, v->report->work[TRAINING].flops)
+METRIC(row_arithmetic, 2 * v->report->work[TRAINING].operations)
+METRIC(predicted_seconds, v->report->seconds[TRAINING])
 METRIC(bytes_forward, v->report->work[FORWARD].bytes)
 METRIC(bytes_training, v->report->work[TRAINING].bytes)
 METRIC(memory_per_token, v->report->memory.per_token)
@@ -45,6 +47,10 @@ const Metric compare_metrics[] = {
       flops_forward },
     { "flops_per_token_training", "FLOPs per token, training", UNIT_COUNT, SAMPLED_NOT,
       flops_training },
+    { "row_arithmetic_per_token_training", "arithmetic of row kernels, as FLOPs, training",
+      UNIT_COUNT, SAMPLED_NOT, row_arithmetic },
+    { "predicted_step_seconds", "training step, predicted", UNIT_SECONDS, SAMPLED_NOT,
+      predicted_seconds },
     { "bytes_per_token_forward", "bytes moved per token, forward", UNIT_BYTES, SAMPLED_NOT,
       bytes_forward },
     { "bytes_per_token_training", "bytes moved per token, training", UNIT_BYTES, SAMPLED_NOT,

@@ -59,7 +59,23 @@ static void work(const Report *r, Text *t) {
     text_add(t, ",\n \"bytes_per_token\": ");
     text_json_number(t, r->training ? b->bytes : f->bytes);
     comma(t);
-    pair(r, t, "bytes_per_token_of", f->bytes, b->bytes);
+    pair(r, t, "bytes_per_token_of", f->bytes, b->bytes), comma(t);
+    pair(r, t, "row_operations_per_token", f->operations, b->operations);
+}
+
+/* Of all the spec's tokens. */
+static void predicted(const Report *r, Text *t) {
+    int kind = r->training ? TRAINING : FORWARD;
+    text_add(t, "\"predicted\": {");
+    pair(r, t, "seconds", r->seconds[FORWARD], r->seconds[TRAINING]), comma(t);
+    number(t, "tokens_per_second", report_tokens(r->model) / r->seconds[kind]), comma(t);
+    integer(t, "threads", r->rates.threads), comma(t);
+    text_add(t, "\"measured\": %s, ", r->rates.measured ? "true" : "false");
+    number(t, "products_per_second", r->rates.products), comma(t);
+    number(t, "sequences_per_second", r->rates.sequences), comma(t);
+    number(t, "row_operations_per_second", r->rates.rows), comma(t);
+    number(t, "bytes_per_second", r->rates.memory);
+    text_add(t, "}");
 }
 
 static void memory(const Report *r, Text *t) {
@@ -99,6 +115,7 @@ static void kernel(const Report *r, const ReportKernel *k, Text *t) {
     integer(t, "count", own->calls), comma(t);
     number(t, "flops", own->flops), comma(t);
     number(t, "bytes", own->bytes), comma(t);
+    number(t, "operations", own->operations), comma(t);
     integer(t, "forward_count", k->work[FORWARD].calls), comma(t);
     number(t, "forward_flops", k->work[FORWARD].flops), comma(t);
     number(t, "forward_bytes", k->work[FORWARD].bytes);
@@ -142,8 +159,8 @@ static void notes(const Report *r, Text *t) {
 }
 
 void report_json(const Report *r, Text *t) {
-    static void (*const part[])(const Report *, Text *) = { facts,   work,     memory, reads,
-                                                            kernels, families, notes };
+    static void (*const part[])(const Report *, Text *) = { facts, work,    predicted, memory,
+                                                            reads, kernels, families,  notes };
     text_add(t, "{");
     for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
         if (i) text_add(t, ",\n ");

@@ -37,8 +37,24 @@ static void shape(const Report *r, Text *t) {
 
 static void work_line(Text *t, const char *name, const Work *w) {
     char a[32], b[32];
-    text_add(t, "  %-11s%9s FLOPs %12s  %6d calls\n", name, human_count(a, w->flops),
+    text_add(t, "  %-11s%14s %12s  %6d calls\n", name, human_flops(a, w->flops),
              human_bytes(b, w->bytes), w->calls);
+}
+
+/* What functions, divisions and the rest of row kernels take, and the time of it all. */
+static void time(const Report *r, Text *t) {
+    int kind = r->training ? TRAINING : FORWARD;
+    const Rates *rates = &r->rates;
+    char a[32];
+    double tokens = report_tokens(r->model);
+    text_add(t, "  %-11s%14s of products would take as long as the arithmetic of row kernels\n",
+             "row kernels", human_flops(a, 2 * r->work[kind].operations));
+    text_add(t, "predicted    %.4g ms a %s of %.0f tokens, %.0f tokens/s, on %d thread%s",
+             1e3 * r->seconds[kind], r->training ? "step" : "pass", tokens,
+             tokens / r->seconds[kind], rates->threads, rates->threads == 1 ? "" : "s");
+    text_add(t,
+             rates->measured ? ", by this machine's rates\n"
+                             : ", by rates of its kind: strata doctor --measure finds its own\n");
 }
 
 static void work(const Report *r, Text *t) {
@@ -46,6 +62,7 @@ static void work(const Report *r, Text *t) {
              r->model->context);
     work_line(t, "forward", &r->work[FORWARD]);
     if (r->training) work_line(t, "training", &r->work[TRAINING]);
+    time(r, t);
 }
 
 static void memory_line(Text *t, const char *name, int64_t bytes, const char *what) {
@@ -93,8 +110,8 @@ static void kernels(const Report *r, Text *t) {
     for (int i = 0; i < r->nfamily; i++) {
         const ReportFamily *f = &r->family[i];
         char a[32], b[32];
-        text_add(t, "  %-11s%9s FLOPs %12s  %6d calls of %d\n", f->name,
-                 human_count(a, f->work[kind].flops), human_bytes(b, f->work[kind].bytes),
+        text_add(t, "  %-11s%14s %12s  %6d calls of %d\n", f->name,
+                 human_flops(a, f->work[kind].flops), human_bytes(b, f->work[kind].bytes),
                  f->work[kind].calls, f->kernels);
     }
 }

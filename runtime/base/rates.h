@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+** How fast a machine does what kernels are made of, and the time that a kernel so takes: the one
+** model of inspect, compare and bench.
+*/
+#ifndef STRATA_RATES_H
+#define STRATA_RATES_H
+
+#include <stdbool.h>
+
+/* A second of all threads together. */
+typedef struct Rates {
+    double products;  /* FLOPs of matrix products */
+    double sequences; /* of attention, recurrences and the loss */
+    double rows;      /* operations of row kernels: strata_work */
+    double memory;    /* bytes that kernels read and write */
+    int threads;
+    bool measured; /* on this machine; else what most with such a processor do */
+} Rates;
+
+/* What a kernel does in a call, or in many. */
+typedef struct RateWork {
+    double flops, operations, bytes;
+} RateWork;
+
+/* The longer of arithmetic and of what it reads and writes; 'family' is the kernel table's.  A rate
+** of 0 costs nothing. */
+double rates_seconds(const Rates *r, const char *family, RateWork w);
+
+/* Of a processor with so many floats in a vector, without a look at it. */
+Rates rates_default(int lanes, int threads);
+
+#endif
