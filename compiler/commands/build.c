@@ -259,6 +259,10 @@ int command_build(const Options *o, Allowance *a, Error *e) {
     if (!m) return e->status;
     status = build_model(m, &b, e);
     if (!status) build_notes(m, a);
+    if (!status && build_is_foreign(&b.code))
+        show_line(a->console, "note: --target ", b.code.triple,
+                  ": nothing was linked, and libstrata (threads, weights, tokenizers) is POSIX: it "
+                  "was built for Linux");
     spec_free(m);
     return status;
 }

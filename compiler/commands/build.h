@@ -28,6 +28,8 @@ typedef struct BuildOptions {
 
 /* From the command line of strata build. */
 int build_options(BuildOptions *b, const Options *o, Error *e);
+/* Whether it is for another system than Linux: nothing is linked, and there is no libstrata. */
+bool build_is_foreign(const CodegenOptions *o);
 
 /* Loads a spec with what is allowed; builds it; its notes to standard error. */
 Model *build_load(const char *spec, Allowance *a, Error *e);

@@ -10,6 +10,22 @@ Keep keep_called(const char *name) {
     return !strcmp(name, "small") ? KEEP_SMALL : !strcmp(name, "fast") ? KEEP_FAST : KEEP_AUTO;
 }
 
+/* An x86_64 triple of another system; what else there is LLVM's target refuses. */
+bool build_is_foreign(const CodegenOptions *o) {
+    return o->triple && !strncmp(o->triple, "x86_64", 6) && !strstr(o->triple, "linux");
+}
+
+/* Programs and shared libraries are linked here, for Linux. */
+static int check_foreign(const CodegenOptions *o, Error *e) {
+    bool links = o->emit == EMIT_EXE || o->emit == EMIT_SHARED;
+    if (!links || !build_is_foreign(o)) return STATUS_OK;
+    return error_set(
+        e, STATUS_USER,
+        "--target: expected a triple of Linux, where the model is linked, found %.80s; "
+        "--emit obj, static, ir and asm are not linked",
+        o->triple);
+}
+
 int build_options(BuildOptions *b, const Options *o, Error *e) {
     const OptionValue *v = o->value;
     *b = (BuildOptions){
@@ -31,5 +47,6 @@ int build_options(BuildOptions *b, const Options *o, Error *e) {
     };
     const char *off = v[STRATA_OPTION_NO_PASS].text;
     int status = off ? no_pass_parse("build", off, &b->code.passes.off, e) : STATUS_OK;
+    if (!status) status = check_foreign(&b->code, e);
     return status ? status : spec_of(o, &b->spec, e);
 }

@@ -1,0 +1,35 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Objects for other systems than Linux: their formats, and one line that says what they are without.
+#   sh tests/target.sh STRATA
+set -eu
+strata=$(realpath "$1")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+fail() { echo "target.sh: $*"; exit 1; }
+printf '%s\n' 'return model { name = "tiny", vocab = 9, context = 8, dim = 8, norm = rmsnorm {},' \
+    '  layers = times(1, layer { mlp { hidden = 8 } }) }' >tiny.lua
+
+# builds TRIPLE EMIT FILE NOTES
+builds() {
+    "$strata" build tiny.lua --emit "$2" --target "$1" -o "$3" 2>err >out || fail "$1: $(cat err)"
+    [ "$(grep -c "^note: --target $1: nothing was linked, and libstrata" err)" = "$4" ] ||
+        fail "$1: expected $4 notes, found $(cat err)"
+    [ "$(wc -l <err)" = "$4" ] && [ ! -s out ] || fail "$1: says $(cat err out)"
+}
+magic() { od -An -tx1 -N4 "$1" | tr -d ' '; }
+builds x86_64-unknown-linux-gnu obj linux.o 0
+builds x86_64-apple-darwin obj darwin.o 1
+builds x86_64-pc-windows-msvc obj windows.o 1
+builds x86_64-apple-darwin static darwin.a 1
+builds x86_64-pc-windows-msvc asm windows.s 1
+builds x86_64-apple-darwin ir darwin.ll 1
+[ "$(magic linux.o)" = 7f454c46 ] || fail "no ELF object: $(magic linux.o)"
+[ "$(magic darwin.o)" = cffaedfe ] || fail "no Mach-O object: $(magic darwin.o)"
+case $(magic windows.o) in 6486*) ;; *) fail "no COFF object: $(magic windows.o)" ;; esac
+for object in darwin windows; do
+    grep -q tiny_decode $object.h || fail "$object.h: no header"
+done
+grep -q 'target triple = "x86_64-apple-' darwin.ll || fail "$(grep triple darwin.ll)"
+echo "target: objects for three systems"
