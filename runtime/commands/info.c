@@ -107,8 +107,8 @@ static int info_text(const Program *p, Error *e) {
              model_text(p, m->cpu), model_text(p, m->precision));
     text_add(&t, "%s; BLAS kernels: %s\n", m->training ? "" : ", inference only", program_blas(p));
     if (m->training) training_lines(&t, m);
-    text_add(&t, "work         %s FLOPs per token forward", human_count(a, m->flops_forward));
-    if (m->training) text_add(&t, ", %s training", human_count(a, m->flops_training));
+    text_add(&t, "work         %s per token forward", human_flops(a, m->flops_forward));
+    if (m->training) text_add(&t, ", %s training", human_flops(a, m->flops_training));
     text_add(&t, "; %d kernels\n", m->kernels);
     double packed = (double)strata_packed_bytes(m);
     text_add(&t, "memory       weights %s, gradients and optimizer %s, activations %s per token",

@@ -189,7 +189,7 @@ void report_kernels_text(const Report *r, Text *t) {
             text_add(t, "%d calls a training step, %d reading", k->work[TRAINING].calls,
                      k->work[FORWARD].calls);
         else text_add(t, "%d calls", k->work[FORWARD].calls);
-        text_add(t, "; per call: %s FLOPs and %s per token\n", human_count(a, w->flops / w->calls),
+        text_add(t, "; per call: %s and %s per token\n", human_flops(a, w->flops / w->calls),
                  human_bytes(b, w->bytes / w->calls));
         report_kernel_lines(r, k, t, NULL);
     }
