@@ -68,7 +68,7 @@ static const char *count_digits(char to[32], double count) {
         for (; fabs(count) >= 999.5 && i < 5; i++)
             count /= 1000;
     int digits = i ? fabs(count) < 9.995 ? 2 : fabs(count) < 99.95
-                   : count != 0 && fabs(count) < 99.95;
+                   : count != floor(count) && fabs(count) < 99.95;
     print_text(to, 32, "%.*f", digits, count);
     return unit[i];
 }

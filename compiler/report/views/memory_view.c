@@ -33,7 +33,7 @@ static const MemorySpace spaces[] = {
     { SPACE_TOKEN, "token", "bytes per token", "the arena, one row per token" },
     { SPACE_LOCAL, "local", "bytes per token of a thread's chunk",
       "a thread's own, reused chunk by chunk" },
-    { SPACE_GRANULE, "granule", "bytes a granule of 64 tokens", "sums over 64 tokens" },
+    { SPACE_GRANULE, "granule", "bytes per granule of 64 tokens", "sums over 64 tokens" },
     { SPACE_CONSTANT, "constant", "bytes", "once" },
 };
 _Static_assert(sizeof spaces / sizeof *spaces == MEMORY_SPACES && GRANULE == 64,

@@ -143,7 +143,7 @@ static void cost_line(const Report *r, Text *t, const char *name, const Work wor
 }
 
 void report_cost_text(const Report *r, Text *t) {
-    text_add(t, "A token at %" PRId64 " tokens of context, batch %" PRId64 ", on %s\n\n",
+    text_add(t, "Per token, at %" PRId64 " tokens of context, batch %" PRId64 ", on %s\n\n",
              r->model->context, r->model->train.batch, r->planned.code.cpu);
     text_add(t, "%-12s%6s %9s %7s %11s %7s", "forward", "calls", "FLOPs", "", "bytes", "");
     text_add(t, r->training ? "  %6s %9s %7s %11s %7s  (training)\n" : "\n", "calls", "FLOPs", "",
@@ -151,7 +151,8 @@ void report_cost_text(const Report *r, Text *t) {
     for (int i = 0; i < r->nfamily; i++)
         cost_line(r, t, r->family[i].name, r->family[i].work);
     cost_line(r, t, "all", r->work);
-    text_add(t, "\nDepth reads, forward, in rows of width %" PRId64 " read or written a sublayer\n",
+    text_add(t,
+             "\nDepth reads, forward, in rows of width %" PRId64 " read or written per sublayer\n",
              r->model->dim);
     text_add(t,
              "  %5.2f  as executed: previous output, mixing and next norm in one count; 4 in a "
