@@ -95,6 +95,7 @@ void codegen_llvm(char *out, size_t size);
 typedef struct StepCost {
     double flops_per_token, bytes_per_token, flops_per_pair, bytes_constant;
 } StepCost;
+
 /* A step of a plan: its line in the kernel table, and its cost.  'list': whose rows it works on,
 ** 'keys': whose rows the other side of its pairs is; 0: those of all tokens; 'operations': per
 ** token, as in strata_work. */
