@@ -8,7 +8,8 @@
 **   WEIGHTS  parameters, canonical layout; written by P_update only, shared by
 **            threads and instances.  float32; built with --precision bf16 --inference,
 **            those that only products and lookups take are bfloat16, rounded to
-**            nearest, ties to even (strata_tensor.bf16)
+**            nearest, ties to even; with --weights they are packed as 8 or 4 bits each
+**            (strata_tensor.type)
 **   STATE    one per sequence: caches of prefill and decode, and what operations over time
 **            carry of it, whose size does not depend on its length; position
 **            independent (save, restore, fork with memcpy).  A routed layer caches the
@@ -140,6 +141,10 @@ enum { STRATA_ACCUMULATE = 1, STRATA_PACKED = 2 };
 /*
 ** The descriptor: position independent, offsets are bytes from its start.
 */
+/* strata_tensor.type; matrices of small weights are packed, which nobody needs to know who lets
+** strata_weights_read fill WEIGHTS */
+enum { STRATA_F32 = 0, STRATA_BF16 = 1, STRATA_Q8 = 2, STRATA_Q4 = 3 };
+
 typedef struct strata_tensor {
     uint32_t name; /* offset of a NUL-terminated string */
     int32_t rank;
@@ -155,7 +160,7 @@ typedef struct strata_tensor {
     int32_t init; /* 0: all 'value'; 1: normal, deviation 'value'; 2: 'values'; 3: even on a line */
     double value;
     uint32_t values; /* offset of 'count' doubles, if init is 2; of a line's, 'value', if it is 3 */
-    uint32_t bf16;   /* type in WEIGHTS: 0 float32, 1 bfloat16 */
+    uint32_t type;   /* in WEIGHTS: STRATA_F32, ... */
 } strata_tensor;
 
 /* What an update does with a tensor: AdamW, Muon (a matrix), nothing. */
@@ -228,8 +233,8 @@ typedef struct strata_model {
     ** decoding */
     uint32_t ahead;
     int32_t learned_positions; /* 1: there are none beyond the context */
-    int32_t reserved32;
-    int64_t state_per_routed; /* of state_per_token: what only tokens that routes take need */
+    int32_t small;             /* STRATA_Q8 or STRATA_Q4: built with --weights; else 0 */
+    int64_t state_per_routed;  /* of state_per_token: what only tokens that routes take need */
     /* of state_constant: what operations over time carry; every prefill and decode reads and writes
     ** all of it */
     int64_t state_carried;

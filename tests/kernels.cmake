@@ -3,7 +3,7 @@
 # for each width and instruction set a model may be compiled for, and 16 lanes
 # on AVX2 too, so that their logic is tested on processors without AVX-512.
 #   strata_kernels_<set>    the kernels (and tests/support/native's calls into vector.h)
-#   KERNEL_SETS             their names; BF16_SETS: of tests with bf16 in their name
+#   KERNEL_SETS             their names; BF16_SETS: of tests with bf16 or small in their name
 #   kernel_test(NAME FILE)  a cmocka program for each set
 #   kernel_options(<set>)   sets KERNEL_LANES, KERNEL_LEVEL (of x86-64), KERNEL_PAIRS (it
 #                           multiplies pairs of bfloat16s) and KERNEL_FLAGS
@@ -80,7 +80,7 @@ foreach(SET ${KERNEL_SETS} ${BF16_SETS})
   set(SOURCES ${KERNEL_SOURCES})
   if(SET IN_LIST BF16_SETS)
     list(FILTER SOURCES INCLUDE REGEX
-      "/(gemm[a-z0-9_]*|gemv|attention[a-z_]*)\\.c$")
+      "/(gemm[a-z0-9_]*|gemv|attention[a-z_]*|small_product)\\.c$")
   endif()
   foreach(SOURCE ${SOURCES})
     kernel_object(OBJECT ${SOURCE} ${SET} -ffreestanding ${KERNEL_TRAPS})
@@ -94,7 +94,7 @@ endforeach()
 # set; it exits with 77, "skipped", where the processor lacks the instructions.
 function(kernel_test NAME SOURCE)
   set(SETS ${KERNEL_SETS})
-  if(NAME MATCHES bf16)
+  if(NAME MATCHES "bf16|small")
     list(APPEND SETS ${BF16_SETS})
   endif()
   foreach(SET ${SETS})
@@ -104,6 +104,7 @@ function(kernel_test NAME SOURCE)
       KERNEL_LEVEL=${KERNEL_LEVEL} KERNEL_PAIRS=${KERNEL_PAIRS}
       KERNEL_CPU="x86-64-v${KERNEL_LEVEL}" KERNEL_SET_${SET})
     target_include_directories(${NAME}_${SET} PRIVATE ${KERNEL_FOLDER}
+      ${PROJECT_SOURCE_DIR}/runtime/base
       ${CMAKE_CURRENT_SOURCE_DIR}/support ${CMAKE_CURRENT_SOURCE_DIR}/support/native)
     target_link_libraries(${NAME}_${SET} PRIVATE strata_kernels_${SET} PkgConfig::CMOCKA m)
     add_test(NAME ${NAME}_${SET} COMMAND ${NAME}_${SET})

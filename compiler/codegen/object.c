@@ -125,12 +125,12 @@ static void keep_kernels(CompiledModel *out, const Tables *t) {
 int codegen_plan(const Graph *g, const ModelInfo *info, const CodegenOptions *o, Planned *out,
                  Error *e) {
     *out = (Planned){ 0 };
-    const Level *l = target_level(o->cpu ? o->cpu : "native", o->passes.bf16, e);
+    const Level *l = target_level(o->cpu ? o->cpu : "native", o->passes.bf16 || o->passes.small, e);
     if (!l) return STATUS_USER;
     Tables t = { .info = info,
                  .costs.planned = out,
                  .lanes = l->lanes,
-                 .pairs = l->pairs,
+                 .pairs = l->pairs && o->passes.bf16,
                  .cache_bytes = l->cache_bytes };
     out->lanes = l->lanes;
     snprintf(out->code.cpu, sizeof out->code.cpu, "%s", l->name);
@@ -172,13 +172,13 @@ static bool open_modules(Module *m, Module *side, const Level *l, const CodegenO
 int codegen_compile(const Graph *g, const ModelInfo *info, const CodegenOptions *o,
                     CompiledModel *out, Error *e) {
     *out = (CompiledModel){ .library = -1 };
-    const Level *l = target_level(o->cpu ? o->cpu : "native", o->passes.bf16, e);
+    const Level *l = target_level(o->cpu ? o->cpu : "native", o->passes.bf16 || o->passes.small, e);
     Module m, side;
     if (!l || !open_modules(&m, &side, l, o, info, e)) return STATUS_USER;
     Tables t = { .info = info,
                  .sink.emit = { &m.e, side.tm ? &side.e : NULL },
                  .lanes = l->lanes,
-                 .pairs = l->pairs,
+                 .pairs = l->pairs && o->passes.bf16,
                  .cache_bytes = l->cache_bytes };
     t.bytes.constants.cpu[0] = l->bits;
     snprintf(out->cpu, sizeof out->cpu, "%s", l->name);

@@ -39,12 +39,19 @@ int build_options(BuildOptions *b, const Options *o, Error *e) {
             .passes.inference = v[STRATA_OPTION_NO_TRAINING].given,
             .passes.check = v[STRATA_OPTION_CHECK].given,
             .passes.bf16 = !strcmp(v[STRATA_OPTION_PRECISION].text, "bf16"),
+            .passes.small = (Small)v[STRATA_OPTION_WEIGHTS_TYPE].choice, /* in the order of its list */
             .passes.keep = keep_called(v[STRATA_OPTION_KEEP].text),
             .passes.two_phase = two_phase_named(v[STRATA_OPTION_TWO_PHASE].text),
             .chunk = atoi(v[STRATA_OPTION_CHUNK].text), /* auto: 0 */
             .level = v[STRATA_OPTION_LEVEL].choice,
         },
     };
+    if (b->code.passes.small && !b->code.passes.inference)
+        return error_set(
+            e, STATUS_USAGE,
+            "strata build: --weights %s: expected --inference too, as small weights are not "
+            "trained; found none",
+            v[STRATA_OPTION_WEIGHTS_TYPE].text);
     const char *off = v[STRATA_OPTION_NO_PASS].text;
     int status = off ? no_pass_parse("build", off, &b->code.passes.off, e) : STATUS_OK;
     if (!status) status = check_foreign(&b->code, e);

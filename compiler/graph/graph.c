@@ -313,6 +313,16 @@ Node *graph_buffer(Graph *g, const char *name, Shape s, Init init, const char **
     return named(g, (Attr){ .name = name, .shape = s, .buffer = true }, init, error);
 }
 
+Node *graph_small(Graph *g, const Param *p, int bits) {
+    const char *error;
+    Attr attr = *p->node->attr;
+    attr.bits = bits;
+    Node *n = named(g, attr, p->init, &error);
+    if (!n) bug(p->node, "cannot be made small weights: %s", error);
+    graph_tune(g, attr.name, p->tuning);
+    return n;
+}
+
 Node *node_twin(Graph *g, const Node *old, Node **in, const Param *p) {
     const char *error;
     if (g->found) {

@@ -87,6 +87,7 @@ typedef struct Attr {
     int64_t first, count;
     int64_t window;    /* ATTENTION: a query sees so many keys, its own the last; 0: all */
     int64_t values;    /* ATTENTION: values are so many first channels of keys; 0: operands */
+    int64_t bits;      /* NAME: a matrix of small weights, 8 or 4 bits each; 0: it is none */
     double softcap;    /* ATTENTION: scores s become softcap tanh(s / softcap); 0: they stay */
     Shape shape;       /* SHAPE, param: the inner axes; VALUE: all of the shape */
     int perm[MAXRANK]; /* PERM: axis of the operand, per axis */
@@ -230,6 +231,8 @@ void graph_intern(Graph *g);
 Node *graph_buffer(Graph *g, const char *name, Shape s, Init init, const char **error);
 /* Adds a param node and its entry; error if the name exists with another shape. */
 Node *graph_param(Graph *g, const char *name, Shape s, Init init, const char **error);
+/* A parameter of a graph that shares texts with g, made a matrix of small weights. */
+Node *graph_small(Graph *g, const Param *p, int bits);
 void graph_tune(Graph *g, const char *param, Tuning t);          /* of a parameter that is there */
 void graph_output(Graph *g, const char *name, Node *n);          /* replaces an equal name */
 Node *graph_find(const Graph *g, const char *output);            /* NULL if absent */

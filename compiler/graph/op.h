@@ -103,6 +103,15 @@ double each_flops(const Node *n); /* of linear_each, per token */
 
 double round_bf16(double x); /* nearest, ties to even; too large: infinite */
 
+/* ops_small.c: the bits of a product's weights, or of a table; 0: they are no small ones.  'count'
+** rows of so many steps become what small weights, and what products with them take, are. */
+int op_small(const Node *weights);
+void small_round_weights(int bits, int64_t count, int64_t steps, double *w);
+void small_round_rows(int64_t count, int64_t steps, double *x);
+/* A copy of an operand, to be freed: rounded as a product rounds its weights, or its rows. */
+double *small_weights_of(const EvalStep *s, int operand);
+double *small_rows_of(const EvalStep *s, int operand);
+
 int64_t rows_of(const EvalStep *s, const Shape *shape); /* tokens, or 1 */
 /* Splits a value around an inner axis: outer (rows included) x axis x inner. */
 void shape_around(const EvalStep *s, const Shape *shape, int axis, int64_t *outer, int64_t *inner);

@@ -68,8 +68,8 @@ static double dot(const double *a, const double *b, int64_t count) {
 /* The weights as products of the graph's precision take them; 'own' is to be freed. */
 static const double *weights(const EvalStep *s, double **own) {
     int64_t count = shape_count(&s->n->in[1]->shape);
-    *own = NULL;
-    if (!s->n->g->bf16) return s->in[1];
+    *own = op_small(s->n->in[1]) ? small_weights_of(s, 1) : NULL;
+    if (*own || !s->n->g->bf16) return *own ? *own : s->in[1];
     *own = checked_new((size_t)count, sizeof **own);
     for (int64_t i = 0; i < count; i++)
         (*own)[i] = round_bf16(s->in[1][i]);
@@ -79,14 +79,14 @@ static const double *weights(const EvalStep *s, double **own) {
 void eval_linear(const EvalStep *s) {
     const Shape *shape = &s->n->in[1]->shape;
     int64_t M = shape->dim[0], K = shape->dim[1];
-    double *own;
-    const double *w = weights(s, &own);
+    double *own, *rows = op_small(s->n->in[1]) ? small_rows_of(s, 0) : NULL;
+    const double *w = weights(s, &own), *x = rows ? rows : s->in[0];
     start_from(s);
     for (int64_t t = 0; t < s->tokens; t++)
         for (int64_t m = 0; m < M; m++)
-            s->out[0][t * M + m] += dot(s->in[0] + t * K, w + m * K, K);
+            s->out[0][t * M + m] += dot(x + t * K, w + m * K, K);
     round_result(s);
-    free(own);
+    free(own), free(rows);
 }
 
 const char *shape_linear_back(Node *n) { return shape_product(n, "dy", "[tokens,M]", 0); }
@@ -170,8 +170,11 @@ void vjp_embed(Node *n, Node **dy, Node **dx) {
 
 void eval_embed(const EvalStep *s) {
     int64_t V = s->n->in[0]->shape.dim[0], D = s->n->shape.dim[0];
+    double *own = op_small(s->n->in[0]) ? small_weights_of(s, 0) : NULL;
+    const double *w = own ? own : s->in[0];
     for (int64_t t = 0; t < s->tokens; t++)
-        memcpy(s->out[0] + t * D, s->in[0] + id_at(s, 1, t, V) * D, (size_t)D * sizeof(double));
+        memcpy(s->out[0] + t * D, w + id_at(s, 1, t, V) * D, (size_t)D * sizeof(double));
+    free(own);
 }
 
 const char *shape_embed_weight(Node *n) {

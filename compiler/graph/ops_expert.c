@@ -124,34 +124,39 @@ void vjp_expert_linear_weight(Node *n, Node **dy, Node **dx) {
 /* Weights as products of the graph's precision take them; to be freed. */
 static double *weights(const EvalStep *s) {
     int64_t count = shape_count(&s->n->in[1]->shape);
+    if (op_small(s->n->in[1])) return small_weights_of(s, 1);
     double *w = checked_new((size_t)count, sizeof *w);
     for (int64_t i = 0; i < count; i++)
         w[i] = s->n->g->bf16 ? round_bf16(s->in[1][i]) : s->in[1][i];
     return w;
 }
 
-/* An operand's row for a slot. */
-static const double *row_of(const EvalStep *s, int operand, int64_t slot) {
+/* An operand's row for a slot, of its values 'x'. */
+static const double *row_in(const EvalStep *s, const double *x, int operand, int64_t slot) {
     bool each = s->n->in[operand]->shape.rank == 2;
-    return s->in[operand] + (each ? slot : slot / slots_of(s->n)) * width_of(s->n, operand);
+    return x + (each ? slot : slot / slots_of(s->n)) * width_of(s->n, operand);
+}
+
+static const double *row_of(const EvalStep *s, int operand, int64_t slot) {
+    return row_in(s, s->in[operand], operand, slot);
 }
 
 /* y = w x of each slot, or w^T x if 'back'. */
 static void product(const EvalStep *s, bool back) {
     const Shape *shape = &s->n->in[1]->shape;
     int64_t M = shape->dim[1], K = shape->dim[2], to = back ? K : M;
-    double *all = weights(s);
+    double *all = weights(s), *own = op_small(s->n->in[1]) ? small_rows_of(s, 0) : NULL;
     for (int64_t e = 0; e < shape->dim[0]; e++)
         for (int64_t i = (int64_t)s->in[3][e]; i < (int64_t)s->in[3][e + 1]; i++) {
             int64_t slot = (int64_t)s->in[2][i];
-            const double *x = row_of(s, 0, slot), *w = all + e * M * K;
+            const double *x = row_in(s, own ? own : s->in[0], 0, slot), *w = all + e * M * K;
             double *y = s->out[0] + slot * to;
             for (int64_t m = 0; m < M; m++)
                 for (int64_t k = 0; k < K; k++)
                     if (back) y[k] += w[m * K + k] * x[m];
                     else y[m] += w[m * K + k] * x[k];
         }
-    free(all);
+    free(all), free(own);
 }
 
 void eval_expert_linear(const EvalStep *s) { product(s, false); }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bf16.h"
+#include "f16.h"
 
 enum { Q8_BYTES = 2 + GGUF_BLOCK };
 
@@ -25,25 +26,6 @@ uint64_t gguf_block_bytes(GgufType type, int64_t count) {
     return (uint64_t)count / (uint64_t)types[type].values * (uint64_t)types[type].bytes;
 }
 
-/* Nearest, ties to even; what is too large becomes infinite. */
-static uint16_t f16_round(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    uint32_t sign = bits >> 16 & 0x8000;
-    float size = fabsf(x);
-    if (size >= 65520.0f) return (uint16_t)(sign | 0x7c00);
-    if (size < 0x1p-14f) /* subnormal: multiples of 2^-24 */
-        return (uint16_t)(sign | (uint32_t)rintf(size * 0x1p24f));
-    uint32_t m = (bits & 0x7fffffff) - (112u << 23);
-    return (uint16_t)(sign | (m + 0xfff + (m >> 13 & 1)) >> 13);
-}
-
-static float f16_value(uint16_t h) {
-    int e = h >> 10 & 31, m = h & 1023;
-    float size = e ? ldexpf((float)(m + 1024), e - 25) : (float)m * 0x1p-24f;
-    return h & 0x8000 ? -size : size;
-}
-
 static void put16(unsigned char *to, uint16_t value) { memcpy(to, &value, sizeof value); }
 
 static uint16_t get16(const unsigned char *from) {
@@ -58,7 +40,7 @@ static bool pack_q8(const float *x, unsigned char *to) {
     for (int i = 0; i < GGUF_BLOCK; i++)
         most = fmaxf(most, fabsf(x[i]));
     float factor = most / 127, inverse = factor > 0 ? 1 / factor : 0;
-    uint16_t half = f16_round(factor);
+    uint16_t half = f16_of(factor);
     if ((half & 0x7fff) >= 0x7c00) return false;
     put16(to, half);
     for (int i = 0; i < GGUF_BLOCK; i++)
@@ -74,7 +56,7 @@ int64_t gguf_block_pack(GgufType type, const float *x, int64_t n, unsigned char 
     for (int64_t i = 0; type == GGUF_Q8_0 && i < n; i += GGUF_BLOCK)
         if (!pack_q8(x + i, to + i / GGUF_BLOCK * Q8_BYTES)) return i;
     for (int64_t i = 0; type != GGUF_Q8_0 && i < n; i++) {
-        uint16_t half = type == GGUF_F16 ? f16_round(x[i]) : bf16_of(x[i]);
+        uint16_t half = type == GGUF_F16 ? f16_of(x[i]) : bf16_of(x[i]);
         if (type == GGUF_F16 ? (half & 0x7fff) >= 0x7c00 : (half & 0x7fff) >= 0x7f80) return i;
         put16(to + 2 * i, half);
     }

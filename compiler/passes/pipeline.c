@@ -93,6 +93,7 @@ static void run_used(PassRun *r) {
 
 static void run_simplify(PassRun *r) { r->g = pass_simplify(r->g); }
 static void run_precision(PassRun *r) { r->g = pass_precision(r->g); }
+static void run_small(PassRun *r) { r->g = pass_small(r->g, r->o->of, r->o->bits); }
 static void run_recompute(PassRun *r) { r->g = pass_recompute(r->g, r->keep); }
 static void run_expand(PassRun *r) { r->g = pass_expand(r->g); }
 static void run_schedule(PassRun *r) { r->plan = pass_schedule(r->g); }
@@ -115,6 +116,7 @@ static bool applies(const PassRun *r, PassId pass) {
     case PASS_MODEL: return r->program == PLANS;
     case PASS_TRAINING: return r->program == PLAN_TRAIN;
     case PASS_BF16: return r->program != PLANS && r->o->bf16;
+    case PASS_SMALL: return r->program != PLANS && r->o->small != SMALL_NONE;
     default: return r->program != PLANS;
     }
 }
@@ -218,6 +220,9 @@ static Plan *plan_all(const Graph *own, int program, const PassOptions *o) {
 
 ModelPlans plans_make(const Graph *g, const Graph *probe, const Graph *rules,
                       const PassOptions *o) {
+    PassOptions own = *o;
+    own.of = g, own.bits = o->small ? small_bits(g, probe, o->small) : NULL;
+    o = &own;
     PassRun model = { .o = o, .program = PLANS, .g = graph_copy(g) };
     run_passes(&model);
     bool forms = plan_has_forms(model.g), decodes = plan_has_decoding(model.g);
@@ -231,6 +236,7 @@ ModelPlans plans_make(const Graph *g, const Graph *probe, const Graph *rules,
         if (i == PLAN_RULES && rules && !o->inference) plans.plan[i] = plan_all(rules, i, o);
     }
     graph_free(model.g);
+    free((int *)own.bits);
     pages_leave();
     return plans;
 }

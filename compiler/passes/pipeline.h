@@ -7,6 +7,7 @@
 
 #include "keep.h"
 #include "plan.h"
+#include "small_matrices.h"
 #include "step.h"
 #include "two_phase_how.h"
 
@@ -17,7 +18,7 @@ typedef enum PassId {
     PASSES
 } PassId;
 
-typedef enum PassWhen { PASS_MODEL, PASS_PROGRAM, PASS_TRAINING, PASS_BF16 } PassWhen;
+typedef enum PassWhen { PASS_MODEL, PASS_PROGRAM, PASS_TRAINING, PASS_BF16, PASS_SMALL } PassWhen;
 
 typedef struct PassInfo {
     char letter;
@@ -61,12 +62,15 @@ typedef struct PassObserver {
 typedef struct PassOptions {
     bool inference; /* no training step */
     bool bf16;      /* products take bfloat16 */
+    Small small;    /* matrices of products become small weights; of inference only */
     bool check;     /* no reuse of memory, guards around values */
     Keep keep;
     TwoPhase two_phase;
     unsigned off;                 /* optional passes that do not run: bit 1 << PassId */
     const PassObserver *observer; /* told of every pass that a program has; may be NULL */
     StepNote *step;               /* what runs is noted there; may be NULL */
+    const Graph *of;              /* plans_make's own: the model, and its small weights */
+    const int *bits;
 } PassOptions;
 
 /* NULL where there is no such program: PLAN_TRAIN of inference, PLAN_GENERATE and PLAN_SCORE

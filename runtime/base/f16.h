@@ -16,6 +16,19 @@ static inline float f16_value(uint16_t f16) {
     return x;
 }
 
+/* Nearest, ties to even; what is too large becomes infinite. */
+static inline uint16_t f16_of(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    uint32_t sign = bits >> 16 & 0x8000;
+    float size = fabsf(x);
+    if (size >= 65520.0f) return (uint16_t)(sign | 0x7c00);
+    if (size < 0x1p-14f) /* subnormal: multiples of 2^-24 */
+        return (uint16_t)(sign | (uint32_t)rintf(size * 0x1p24f));
+    uint32_t m = (bits & 0x7fffffff) - (112u << 23);
+    return (uint16_t)(sign | (m + 0xfff + (m >> 13 & 1)) >> 13);
+}
+
 /* Of a float32 that is a finite float16. */
 static inline uint16_t f16_exactly(float x) {
     uint32_t bits;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "standalone.h"
+#include "weights_small.h"
 
 enum { BATCH_TOKENS = 4096 }; /* windows at once, unless told, hold about this many */
 
@@ -163,6 +164,7 @@ static void loss_json(Text *t, const LossResult *r, const strata_model *m) {
 static void result_json(Text *t, const LengthResult *r, const strata_model *m) {
     loss_json(t, &r->all, m);
     text_add(t, ", \"length\": %lld", (long long)r->length);
+    if (weights_small_name(m)) text_add(t, ", \"weights\": \"%s\"", weights_small_name(m));
     if (sees_later(m)) text_add(t, ", \"causal\": false");
     for (int i = 0; r->d->sources > 1 && i < r->d->sources; i++) {
         text_add(t, i ? "}, {\"name\": " : ", \"files\": [{\"name\": ");
@@ -194,6 +196,7 @@ static void print_result(Text *t, const LengthResult *r, const strata_model *m) 
     double loss = evaluation_loss(&all->value), bits = bits_per_byte(all);
     text_add(t, "length         %lld\nloss           %.6f\nperplexity     %.6g\n",
              (long long)r->length, loss, exp(loss));
+    if (weights_small_name(m)) text_add(t, "weights        %s\n", weights_small_name(m));
     if (isnan(bits)) text_add(t, "bits_per_byte  not known: there is no text\n");
     else text_add(t, "bits_per_byte  %.6f\n", bits);
     text_add(t, "tokens         %lld\n", (long long)all->value.tokens);

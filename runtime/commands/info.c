@@ -7,6 +7,7 @@
 
 #include "settings.h"
 #include "tuning.h"
+#include "weights_small.h"
 
 static const char *const schedule_name[] = {
 #define KIND(name, text) [SCHEDULE_##name] = text,
@@ -39,6 +40,7 @@ static int info_json(const Program *p, Error *e) {
     json_pair(&t, "cpu", model_text(p, m->cpu));
     json_pair(&t, "features", model_text(p, m->features));
     json_pair(&t, "precision", model_text(p, m->precision));
+    if (weights_small_name(m)) json_pair(&t, "weights", weights_small_name(m));
     json_pair(&t, "residual", model_text(p, m->mixer));
     json_pair(&t, "tokenizer", model_text(p, m->tokenizer));
     if (program_tokenizer_hash()) json_pair(&t, "tokenizer_sha256", program_tokenizer_hash());
@@ -105,6 +107,7 @@ static int info_text(const Program *p, Error *e) {
     text_add(&t, "parameters   %" PRId64 " in %d tensors\n", m->parameters, m->tensors);
     text_add(&t, "built        by strata %s for %s, %s", model_text(p, m->compiler),
              model_text(p, m->cpu), model_text(p, m->precision));
+    if (weights_small_name(m)) text_add(&t, ", weights %s", weights_small_name(m));
     text_add(&t, "%s; BLAS kernels: %s\n", m->training ? "" : ", inference only", program_blas(p));
     if (m->training) training_lines(&t, m);
     text_add(&t, "work         %s per token forward", human_flops(a, m->flops_forward));

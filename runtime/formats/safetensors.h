@@ -63,6 +63,9 @@ const char *safetensors_metadata(const Safetensors *s, const char *key); /* NULL
 ** (out of range: an error).  Other types are errors.  'out' has t->count elements. */
 int safetensors_read_f32(const Safetensors *s, const Tensor *t, float *out, Error *e);
 int safetensors_read_f64(const Safetensors *s, const Tensor *t, double *out, Error *e);
+/* 'count' of its elements from 'first' on. */
+int safetensors_read_some_f32(const Safetensors *s, const Tensor *t, int64_t first, int64_t count,
+                              float *out, Error *e);
 /* Rounded to bfloat16: nearest, ties to even; what that makes infinite is an error. */
 int safetensors_read_bf16(const Safetensors *s, const Tensor *t, uint16_t *out, Error *e);
 int safetensors_read_i32(const Safetensors *s, const Tensor *t, int32_t *out, Error *e);

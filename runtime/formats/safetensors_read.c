@@ -77,11 +77,11 @@ static int wrong_type(const Safetensors *s, const Tensor *t, const char *expecte
                      dtype_name(t->dtype));
 }
 
-/* Element 'from' of the tensor and those after it, at most PIECE bytes; how many in *n. */
-static int next_piece(const Safetensors *s, const Tensor *t, int64_t from, unsigned char raw[PIECE],
-                      int64_t *n, Error *e) {
+/* Elements of the tensor from 'from' on, before 'end', at most PIECE bytes; how many in *n. */
+static int next_piece(const Safetensors *s, const Tensor *t, int64_t from, int64_t end,
+                      unsigned char raw[PIECE], int64_t *n, Error *e) {
     int64_t size = dtype_size(t->dtype), most = PIECE / size;
-    *n = t->count - from < most ? t->count - from : most;
+    *n = end - from < most ? end - from : most;
     return input_read(&s->in, t->at + (uint64_t)(from * size), raw, (size_t)(*n * size), e);
 }
 
@@ -97,19 +97,30 @@ static void put_f64(void *out, int64_t i, double v) { ((double *)out)[i] = v; }
 static void put_f32(void *out, int64_t i, double v) { ((float *)out)[i] = (float)v; }
 static void put_bf16(void *out, int64_t i, double v) { ((uint16_t *)out)[i] = bf16_of((float)v); }
 
-static int read_floats(const Safetensors *s, const Tensor *t, Conversion to, void *out, Error *e) {
+/* 'count' elements from 'first' on. */
+static int read_some(const Safetensors *s, const Tensor *t, Conversion to, int64_t first,
+                     int64_t count, void *out, Error *e) {
     unsigned char raw[PIECE];
     if (!is_float(t->dtype)) return wrong_type(s, t, "F32, F64, F16 or BF16", e);
-    for (int64_t done = 0, n; done < t->count; done += n) {
-        int status = next_piece(s, t, done, raw, &n, e);
+    for (int64_t done = first, n; done < first + count; done += n) {
+        int status = next_piece(s, t, done, first + count, raw, &n, e);
         if (status) return status;
         for (int64_t i = 0; i < n; i++) {
             double v = element(t->dtype, raw, (size_t)i);
             if (!(fabs(v) <= to.most)) return bad_float(s, t, done + i, v, to.name, e);
-            to.put(out, done + i, v);
+            to.put(out, done - first + i, v);
         }
     }
     return STATUS_OK;
+}
+
+static int read_floats(const Safetensors *s, const Tensor *t, Conversion to, void *out, Error *e) {
+    return read_some(s, t, to, 0, t->count, out, e);
+}
+
+int safetensors_read_some_f32(const Safetensors *s, const Tensor *t, int64_t first, int64_t count,
+                              float *out, Error *e) {
+    return read_some(s, t, (Conversion){ "float32", FLT_MAX, put_f32 }, first, count, out, e);
 }
 
 int safetensors_read_f64(const Safetensors *s, const Tensor *t, double *out, Error *e) {
@@ -137,7 +148,7 @@ int safetensors_read_i32(const Safetensors *s, const Tensor *t, int32_t *out, Er
     unsigned char raw[PIECE];
     if (t->dtype != DTYPE_I32 && t->dtype != DTYPE_I64) return wrong_type(s, t, "I32 or I64", e);
     for (int64_t done = 0, n; done < t->count; done += n) {
-        int status = next_piece(s, t, done, raw, &n, e);
+        int status = next_piece(s, t, done, t->count, raw, &n, e);
         if (status) return status;
         for (int64_t i = 0; i < n; i++) {
             int64_t v = integer(t->dtype, raw, (size_t)i);

@@ -7,6 +7,7 @@
 */
 #include "kernels.h"
 #include "packed.h"
+#include "small_product.h"
 #include "vector.h"
 
 /* Slots of a task, and those that are brought together at once; rows and columns of a task of a
@@ -269,16 +270,31 @@ void k_expert_product(const ExpertProduct *p, int64_t task, float *scratch) {
     }
 }
 
+/* Their scratch is behind that of the other products. */
+static void few_slots_small(const ExpertProduct *p, int64_t expert, const float *rows,
+                            int64_t count, int64_t j, int64_t columns, Room room) {
+    SmallWeights w = { p->small + expert * small_bytes(p->columns, p->steps, p->bits)
+                           + j / PANEL_COLUMNS * small_panel(p->steps, p->bits),
+                       columns, p->steps, p->bits };
+    SmallRows x = { rows, 0, p->steps };
+    if (p->experts.bf16) x = (SmallRows){ 0, (const uint16_t *)rows, p->steps };
+    k_linear_small(count, 0, columns, x, &w, (Result){ room.results, 0, BLOCK, 0 },
+                   room.inner + k_expert_scratch() / (int64_t)sizeof(float));
+}
+
 /* Nothing is packed: each weight is read once for some slots. */
-static void few_slots(const ExpertProduct *p, const int32_t *slot, int64_t count, int64_t j,
-                      int64_t columns, Weights w, Room room) {
+static void few_slots(const ExpertProduct *p, ExpertPart part, int64_t j, int64_t columns,
+                      Weights w, Room room) {
     const Experts *x = &p->experts;
+    const int32_t *slot = x->order + part.first;
+    int64_t count = part.count;
     float *rows = room.rows;
     int64_t ld = p->steps, at = row_at(x, p->x, slot[0]);
     if (count == 1) rows = x->bf16 ? (float *)((uint16_t *)p->x.at + at) : (float *)p->x.at + at;
     else gather_slots(x, p->x, slot, count, 0, p->steps, rows, ld);
     Result results = { room.results, 0, BLOCK, 0 };
-    if (w.bf16)
+    if (p->small) few_slots_small(p, part.expert, rows, count, j, columns, room);
+    else if (w.bf16)
         k_linear_few_bf16_weights(count, 0, columns, p->steps, (const uint16_t *)rows, ld, w.bf16,
                                   w.ld, results);
     else if (x->bf16)
@@ -300,10 +316,13 @@ void k_expert_few(const ExpertProduct *p, int64_t task, float *scratch) {
         return;
     }
     Weights w = weights_from(p, (part.expert * p->columns + j) * p->steps, p->steps);
-    int64_t once = p->steps * TOGETHER <= SQUARE ? TOGETHER : 1;
-    for (int64_t i = 0; i < part.count; i += once)
-        few_slots(p, x->order + part.first + i, part.count - i < once ? part.count - i : once, j,
+    int64_t most = p->small ? SQUARE / (p->steps < BLOCK ? BLOCK : p->steps) : TOGETHER;
+    int64_t once = most > 0 && p->steps * most <= SQUARE ? most : 1;
+    for (int64_t i = 0; i < part.count; i += once) {
+        int64_t left = part.count - i;
+        few_slots(p, (ExpertPart){ part.expert, part.first + i, left < once ? left : once }, j,
                   columns, w, room_of(scratch));
+    }
 }
 
 /* == Weight gradients ===================================================== */

@@ -333,6 +333,9 @@ typedef struct ExpertProduct {
     int32_t back;
     float *y; /* [tokens][slots * columns] */
     int64_t ldy;
+    const uint8_t
+        *small; /* small weights (small_product.h), of 'bits' each, instead of w; NULL: none */
+    int bits;
 } ExpertProduct;
 
 /* dw_e = (add ? dw_e : 0) + the sum of dy^T x over the slots of e, in order */

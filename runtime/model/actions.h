@@ -13,6 +13,7 @@ typedef struct TaskWork {
     int32_t worker;
     int64_t first, count;
     int64_t m0, m1; /* few rows: columns of a product; m1 < 0: all */
+    int32_t runs;   /* the worker that runs it, in whose scratch it works */
 } TaskWork;
 
 /* Operand i of an action, at the task's first row; NULL if there is none. */

@@ -2,6 +2,7 @@
 ** Where the values of a call lie: how large an arena is, and how a call divides it. */
 #include "call_arena.h"
 #include "guard.h"
+#include "small_product.h"
 
 /* Attention looks at whole panels of queries, beyond a list's tokens. */
 _Static_assert(sizeof(RowList) == LIST_HEAD * sizeof(float) && sizeof(RowList) % STRATA_ALIGN == 0,
@@ -24,7 +25,12 @@ static int64_t scratch_floats(void) {
                        k_recurrence_scratch(k_constants.recurrent_keys,
                                             k_constants.recurrent_values,
                                             k_constants.recurrent_back != 0));
-    if (k_constants.experts) bytes = larger(bytes, k_expert_scratch());
+    if (k_constants.small_steps) bytes = larger(bytes, k_small_scratch(k_constants.small_steps));
+    if (k_constants.experts)
+        bytes =
+            larger(bytes,
+                   k_expert_scratch()
+                       + (k_constants.small_steps ? k_small_scratch(k_constants.small_steps) : 0));
     return round_up((bytes + 3) / 4, LINE_FLOATS) + (k_constants.check ? SCRATCH_GUARD : 0);
 }
 

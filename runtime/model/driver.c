@@ -36,7 +36,8 @@ static void chunk_task(void *arg, int64_t task, int32_t worker) {
                    first_row(j->f, j->phase) + done,
                    least(k_constants.chunk, rows_left(j->f, j->phase) - done),
                    0,
-                   -1 };
+                   -1,
+                   worker };
     for (int32_t i = 0; i < j->phase->count; i++)
         k_token_action(&w, &k_actions[j->phase->first + i]);
     leave_mode(mode);
@@ -53,7 +54,8 @@ static void columns_task(void *arg, int64_t task, int32_t worker) {
                    first_row(j->f, j->phase),
                    rows_left(j->f, j->phase),
                    task * j->block,
-                   least((task + 1) * j->block, s->product.columns) };
+                   least((task + 1) * j->block, s->product.columns),
+                   worker };
     frame_profile(j->f, s, 1, worker);
     k_product_action(&w, s);
     frame_profile(j->f, s, 0, worker);
@@ -97,7 +99,8 @@ static void parts_task(void *arg, int64_t task, int32_t worker) {
                    first_row(j->f, j->phase),
                    rows_left(j->f, j->phase),
                    task * j->block,
-                   least((task + 1) * j->block, s->each.parts) };
+                   least((task + 1) * j->block, s->each.parts),
+                   worker };
     frame_profile(j->f, s, 1, worker);
     k_each_action(&w, s);
     frame_profile(j->f, s, 0, worker);
@@ -124,7 +127,7 @@ static void run_few(Frame *f, const Stage *phase) {
             run_parts(f, phase, s);
         } else {
             unsigned mode = enter_mode();
-            TaskWork w = { f, 0, first_row(f, phase), rows_left(f, phase), 0, -1 };
+            TaskWork w = { f, 0, first_row(f, phase), rows_left(f, phase), 0, -1, 0 };
             k_token_action(&w, s);
             leave_mode(mode);
         }
@@ -168,7 +171,7 @@ static void run_global(Frame *f, const Stage *phase) {
         attention_step += s->what == DO_ATTENTION;
         if (s->what != DO_UNIFORM) continue;
         unsigned mode = enter_mode();
-        TaskWork w = { f, 0, 0, 0, 0, -1 };
+        TaskWork w = { f, 0, 0, 0, 0, -1, 0 };
         frame_profile(f, s, 1, 0);
         k_row_action(&w, s);
         frame_profile(f, s, 0, 0);

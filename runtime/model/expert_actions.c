@@ -21,6 +21,7 @@ static SlotRows rows_of(const Frame *f, const Action *s, int i, int64_t width, i
 }
 
 static Weights weights_of(const ExpertAction *a, const float *w) {
+    if (a->small) return (Weights){ 0, 0, 0 };
     return a->bf16 ? (Weights){ 0, (const uint16_t *)w, 0 } : (Weights){ w, 0, 0 };
 }
 
@@ -35,7 +36,9 @@ static ExpertProduct product_of(const Frame *f, const Action *s) {
                             back ? a->rows : a->columns,
                             back,
                             k_resolve(f, &r[0], 0, 0),
-                            r[0].stride };
+                            r[0].stride,
+                            a->small ? (const uint8_t *)k_resolve(f, &r[2], 0, 0) : 0,
+                            a->small };
 }
 
 /* Nothing was added to the gradient before, nor is anything to stay. */
@@ -77,7 +80,7 @@ void k_expert_task(const Frame *f, const Action *s, int64_t task, int32_t worker
         k_expert_weight(&o, task, scratch);
     } else {
         ExpertProduct p = product_of(f, s);
-        if (f->few && !p.back) k_expert_few(&p, task, scratch);
+        if ((f->few || p.small) && !p.back) k_expert_few(&p, task, scratch);
         else k_expert_product(&p, task, scratch);
     }
 }

@@ -2,6 +2,7 @@
 ** Products: by row, with weights as they are or packed before, and the packing. */
 #include "actions.h"
 #include "packed.h"
+#include "small_product.h"
 
 static bool takes_repacked(const Frame *f, const ProductAction *a) {
     return f->repacked && a->repacked >= 0;
@@ -66,9 +67,23 @@ static void product_f32(const TaskWork *w, const Action *s, int back) {
     else k_linear(w->count, columns, steps, x, ldx, m, steps, y, ldy, a->add, scratch);
 }
 
+static void product_small(const TaskWork *w, const Action *s) {
+    const ProductAction *a = &s->product;
+    float *at = work_row(w, s, 0), *x = work_row(w, s, 1);
+    int64_t ldx = stride_of(s, 1), ldy = stride_of(s, 0), m1 = w->m1 < 0 ? a->columns : w->m1;
+    SmallRows rows = { x, 0, ldx };
+    if (k_constants.bf16) rows = (SmallRows){ 0, (const uint16_t *)x, 2 * ldx };
+    Result y = { at, 0, ldy, a->add };
+    if (a->narrow) y = (Result){ 0, (uint16_t *)at, 2 * ldy, 0 };
+    SmallWeights m = { (const uint8_t *)k_resolve(w->f, &k_refs[s->ref + 2], w->worker, w->first),
+                       a->columns, a->steps, a->small };
+    k_linear_small(w->count, w->m0, m1, rows, &m, y, frame_scratch(w->f, w->runs));
+}
+
 void k_product_action(const TaskWork *w, const Action *s) {
     int back = s->what == DO_LINEAR_BACK;
-    if (k_constants.bf16) product_bf16(w, s, back);
+    if (s->product.small) product_small(w, s);
+    else if (k_constants.bf16) product_bf16(w, s, back);
     else product_f32(w, s, back);
 }
 

@@ -91,12 +91,14 @@ typedef struct ProductAction {
         repacked;   /* where the optimizer packs w, in floats from repacked_from; -1: it does not */
     int32_t add;    /* 1: onto what the result is */
     int32_t bf16;   /* 1: w is bfloat16 */
+    int32_t small;  /* w is small weights of so many bits; 0: it is not */
     int32_t narrow; /* 1: the result is bfloat16 */
 } ProductAction;
 
 typedef struct EmbedAction {
     int64_t columns; /* floats of a row of w */
     int32_t bf16;    /* 1: w is bfloat16 */
+    int32_t small;   /* bits of small weights; 0: w is none */
 } EmbedAction;
 
 typedef struct LossAction {
@@ -182,6 +184,7 @@ typedef struct ExpertAction {
     int32_t own[2]; /* 1: operand 0, 1 has a row for each slot; 0: one for all of a token's */
     int32_t first;  /* of weight gradients, 1: nothing was added to dw before */
     int32_t bf16;   /* 1: the matrices are bfloat16 */
+    int32_t small;  /* bits of small weights; 0: they are none */
 } ExpertAction;
 
 typedef struct Action {
@@ -313,6 +316,7 @@ typedef struct Constants {
     int32_t probe_results;         /* in k_probe_results */
     int32_t lists, experts;        /* of rows: the largest number; 1: some products go by expert */
     int32_t bf16;                  /* products round their weights, tokens' values come rounded */
+    int64_t small_steps;           /* of products with small weights, at most; 0: there are none */
     int64_t spans;                 /* in k_spans */
     int64_t repacked_floats;       /* of all that is put packed */
     int64_t trained;               /* floats of gradients before those of buffers */

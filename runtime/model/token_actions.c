@@ -3,6 +3,7 @@
 #include "actions.h"
 #include "guard.h"
 #include "philox.h"
+#include "small_product.h"
 
 void k_row_action(const TaskWork *w, const Action *s) {
     if (k_constants.check) {
@@ -25,7 +26,10 @@ static const int32_t *ids_of(const TaskWork *w, const Action *s, int i) {
 static void embed_action(const TaskWork *w, const Action *s) {
     const float *table = k_resolve(w->f, &k_refs[s->ref + 1], w->worker, w->first);
     int64_t columns = s->embed.columns;
-    if (k_constants.bf16 && s->embed.bf16)
+    if (s->embed.small) {
+        SmallWeights m = { (const uint8_t *)table, 0, columns, s->embed.small };
+        k_embed_small(w->count, &m, ids_of(w, s, 2), work_row(w, s, 0), stride_of(s, 0));
+    } else if (k_constants.bf16 && s->embed.bf16)
         k_embed_bf16(w->count, columns, (const uint16_t *)table, columns, ids_of(w, s, 2),
                      work_row(w, s, 0), stride_of(s, 0));
     else

@@ -210,7 +210,7 @@ static void update_buffers(Context *c, const Update *u) {
         const Stage *phase = &k_stages[f.program->phase + i];
         const Action *s = &k_actions[phase->first];
         int64_t at = buffer_of(s);
-        TaskWork w = { &f, 0, 0, 0, 0, -1 };
+        TaskWork w = { &f, 0, 0, 0, 0, -1, 0 };
         if (at < u->first || at >= u->first + u->count) continue;
         k_row_action(&w, s);
         put_buffer(u, at);

@@ -8,11 +8,13 @@
 
 #include "bf16.h"
 #include "random.h"
+#include "weights_small.h"
 
 enum { LISTED = 8, TOLD = 200 }; /* names told of each kind of mistake; bytes of them in a note */
 
-static void initial(const strata_model *m, const strata_tensor *t, uint64_t seed, int64_t first,
-                    int64_t count, float *w) {
+/* Initial values [first, first + count) of a parameter. */
+void weights_initial(const strata_model *m, const strata_tensor *t, uint64_t seed, int64_t first,
+                     int64_t count, float *w) {
     const void *values = (const char *)m + t->values;
     const InitialValues x = { t->init, t->value, values, (int64_t)t->value };
     random_initial(&x, seed, strata_string(m, t->name), first, count, w);
@@ -24,10 +26,11 @@ void weights_init(const strata_model *m, uint64_t seed, float *weights) {
     for (int32_t k = 0; k < m->tensors; k++, t++) {
         uint16_t *bf16 = (uint16_t *)(weights + t->weight);
         float piece[PIECE];
-        if (!t->bf16) initial(m, t, seed, 0, t->count, weights + t->weight);
-        for (int64_t at = 0; t->bf16 && at < t->count; at += PIECE) {
+        if (t->type == STRATA_F32) weights_initial(m, t, seed, 0, t->count, weights + t->weight);
+        if (weights_small_bits(t)) weights_small_init(m, t, seed, weights + t->weight);
+        for (int64_t at = 0; t->type == STRATA_BF16 && at < t->count; at += PIECE) {
             int64_t count = t->count - at < PIECE ? t->count - at : PIECE;
-            initial(m, t, seed, at, count, piece);
+            weights_initial(m, t, seed, at, count, piece);
             for (int64_t i = 0; i < count; i++)
                 bf16[at + i] = bf16_of(piece[i]);
         }
@@ -141,8 +144,9 @@ static int read_values(const strata_model *m, const Safetensors *s, float *weigh
         const Tensor *from = safetensors_find(s, strata_string(m, t->name));
         float *w = weights + t->weight;
         if (!from) continue;
-        status = t->bf16 ? safetensors_read_bf16(s, from, (uint16_t *)w, e)
-                         : safetensors_read_f32(s, from, w, e);
+        status = weights_small_bits(t) ? weights_small_read(t, s, from, w, e)
+            : t->type == STRATA_BF16   ? safetensors_read_bf16(s, from, (uint16_t *)w, e)
+                                       : safetensors_read_f32(s, from, w, e);
     }
     return status;
 }
@@ -189,9 +193,14 @@ int weights_list(TensorList *l, const strata_model *m, const char *prefix, const
                  Error *e) {
     const strata_tensor *t = strata_tensors(m);
     int status = STATUS_OK;
+    if (m->small)
+        return error_set(e, STATUS_USER,
+                         "%s: expected weights that are written as they are, found small ones (%s)",
+                         strata_string(m, m->name), weights_small_name(m));
     for (int32_t k = 0; !status && k < m->tensors; k++, t++)
-        status = tensors_add(l, prefix, strata_string(m, t->name), t->bf16 ? DTYPE_BF16 : DTYPE_F32,
-                             t->rank, t->shape, weights + t->weight, e);
+        status = tensors_add(l, prefix, strata_string(m, t->name),
+                             t->type == STRATA_BF16 ? DTYPE_BF16 : DTYPE_F32, t->rank, t->shape,
+                             weights + t->weight, e);
     return status;
 }
 

@@ -16,6 +16,10 @@
 ** that share a parameter start alike. */
 void weights_init(const strata_model *m, uint64_t seed, float *weights);
 
+/* Those of a tensor, from number 'first' on. */
+void weights_initial(const strata_model *m, const strata_tensor *t, uint64_t seed, int64_t first,
+                     int64_t count, float *w);
+
 /* Reads every parameter.  Unknown tensors (other than optimizer.* and tokenizer.*),
 ** missing ones and wrong shapes or types are one error that lists them; then come values
 ** that are not finite. */

@@ -139,9 +139,9 @@ static void weights_take_less_room(void **state) {
                  mlp = strstr(name, "mlp.") && !strstr(name, "norm");
             bool matrix = t[k].rank == 2
                 && ((strstr(name, "weight") && (attention || mlp)) || !strncmp(name, "embed", 5));
-            if (matrix && !t[k].bf16) fail_msg("%s: expected bfloat16, found float32", name);
-            if (t[k].rank < 2 && t[k].bf16) fail_msg("%s: expected float32, found bfloat16", name);
-            bytes += (t[k].count * (t[k].bf16 ? 2 : 4) + 63) / 64 * 64;
+            if (matrix && !t[k].type) fail_msg("%s: expected bfloat16, found float32", name);
+            if (t[k].rank < 2 && t[k].type) fail_msg("%s: expected float32, found bfloat16", name);
+            bytes += (t[k].count * (t[k].type ? 2 : 4) + 63) / 64 * 64;
         }
         print_message("%s: weights of %lld bytes, to be trained %lld\n", bf16_kinds[i].name,
                       (long long)forward.c.model->weights_bytes,
@@ -149,7 +149,7 @@ static void weights_take_less_room(void **state) {
         assert_true(bytes == forward.c.model->weights_bytes
                     && 10 * bytes < 6 * b.c.model->weights_bytes);
         for (int k = 0; k < b.c.model->tensors; k++)
-            assert_true(!strata_tensors(b.c.model)[k].bf16);
+            assert_true(!strata_tensors(b.c.model)[k].type);
         built_close(&b), built_close(&forward);
     }
 }

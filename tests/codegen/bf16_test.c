@@ -144,7 +144,7 @@ static void round_weights(Instance *r, const Built *other) {
     for (int i = 0; i < r->c->model->tensors; i++)
         for (int k = 0; k < other->c.model->tensors; k++) {
             const char *name = strata_string(r->c->model, t[i].name);
-            if (!kept[k].bf16 || t[i].bf16
+            if (!kept[k].type || t[i].type
                 || strcmp(name, strata_string(other->c.model, kept[k].name)))
                 continue;
             float *w = instance_weight(r, name, NULL);

@@ -127,7 +127,7 @@ static void matrices_are_kept_rounded(void **state) {
         const strata_model *m = b[1].c.model;
         for (int t = 0; t < m->tensors; t++) {
             const char *name = strata_string(m, strata_tensors(m)[t].name);
-            if (strstr(name, ".experts.")) assert_int_equal(strata_tensors(m)[t].bf16, 1);
+            if (strstr(name, ".experts.")) assert_int_equal((int)strata_tensors(m)[t].type, 1);
         }
         int32_t *ids = some_ids(&b[0].c, 3, SEQUENCES * TIME);
         for (int k = 0; k < 2; k++)

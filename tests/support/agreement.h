@@ -5,6 +5,7 @@
 #define TESTS_AGREEMENT_H
 
 #include "compiled.h"
+#include "small_matrices.h"
 
 /* A case for a graph of a model: matrices are scaled so that values keep their size. */
 Case *compiled_case(Graph *g, uint64_t seed, int64_t batch, int64_t time, int vocab);
@@ -25,9 +26,10 @@ typedef struct Expected {
 } Expected;
 void expected_open(Expected *e, const Case *c, const OpInfo *rules);
 void expected_open_bf16(Expected *e, const Case *c); /* of a model built with --precision bf16 */
+void expected_open_small(Expected *e, const Case *c, Small small); /* built with --weights */
 void expected_close(Expected *e);
 
-/* Runs logits, loss and forward_backward on the case.  True if all agree; else
+/* Runs logits, loss and, of what trains, forward_backward on the case.  True if all agree; else
 ** what does not, in one line. */
 bool compiled_agrees(Instance *r, const Case *c, const Expected *e, char *why, size_t size);
 

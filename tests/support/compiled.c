@@ -13,6 +13,7 @@
 #include "compiled.h"
 #include "kernel_object.h"
 #include "levels.h"
+#include "small_round.h"
 #include "strata.h"
 
 #if __has_include(<valgrind/memcheck.h>)
@@ -214,7 +215,7 @@ static const strata_tensor *find_tensor(const Compiled *c, const char *name) {
 float *instance_weight(Instance *r, const char *name, int64_t *count) {
     const strata_tensor *t = find_tensor(r->c, name);
     if (count) *count = t->count;
-    must(!t->bf16, name, "is bfloat16");
+    must(!t->type, name, "is not float32");
     return (float *)r->weights.at + t->weight;
 }
 
@@ -233,9 +234,26 @@ float *instance_gradient(const Instance *r, const char *name) {
     return (float *)r->train.at + find_tensor(r->c, name)->gradient;
 }
 
+/* Numbers come in order: the last one of a row rounds it. */
+static void put_small(const strata_tensor *t, uint8_t *to, int64_t k, float value) {
+    static float row[4096];
+    int bits = t->type == STRATA_Q8 ? 8 : 4;
+    int64_t steps = t->shape[t->rank - 1], columns = t->shape[t->rank - 2], number = k / steps,
+            column = number % columns;
+    must(steps <= 4096, "put_small", "rows are longer than its room");
+    row[k % steps] = value;
+    if (k % steps < steps - 1) return;
+    uint8_t *panel = to + number / columns * small_bytes(columns, steps, bits)
+        + column / PANEL_COLUMNS * small_panel(steps, bits);
+    if (column % PANEL_COLUMNS == 0) memset(panel, 0, (size_t)small_panel(steps, bits));
+    must(small_put_column(panel, steps, column % PANEL_COLUMNS, bits, row), "put_small",
+         "has a scale that is no float16");
+}
+
 void instance_put(Instance *r, const strata_tensor *t, int64_t k, float value) {
     float *to = (float *)r->weights.at + t->weight;
-    if (t->bf16) ((uint16_t *)(void *)to)[k] = bf16_of(value);
+    if (t->type == STRATA_Q8 || t->type == STRATA_Q4) put_small(t, (uint8_t *)to, k, value);
+    else if (t->type) ((uint16_t *)(void *)to)[k] = bf16_of(value);
     else to[k] = value;
 }
 

@@ -58,6 +58,7 @@ void instance_weights(Instance *r, const Case *values);
 /* aborts if there is none, or it is bfloat16 */
 float *instance_weight(Instance *r, const char *name, int64_t *count);
 /* element k, rounded if it is bfloat16 */
+/* Of small weights all numbers of a tensor come in order. */
 void instance_put(Instance *r, const strata_tensor *t, int64_t k, float value);
 /* An update as tests make it: all settings but these two are the same everywhere. */
 strata_adamw instance_adamw(double grad_scale, int64_t step);

@@ -183,9 +183,9 @@ static void expect_rounded(const float *w, const float *serving) {
         for (int k = 0; k < other->tensors; k++) {
             const strata_tensor *t = &strata_tensors(m)[i], *s = &strata_tensors(other)[k];
             if (strcmp(strata_string(m, t->name), strata_string(other, s->name))) continue;
-            rounded += s->bf16 != 0;
+            rounded += s->type != 0;
             for (int64_t n = 0; n < t->count; n++)
-                if (s->bf16)
+                if (s->type)
                     assert_int_equal(((const uint16_t *)(const void *)(serving + s->weight))[n],
                                      bf16_of(w[t->weight + n]));
                 else assert_true(serving[s->weight + n] == w[t->weight + n]);

@@ -109,6 +109,14 @@ static int64_t repacked_place(Tables *t, const Node *weights, const Action *a) {
     return *at;
 }
 
+/* Bits of a product's weights that are small, and room to work in. */
+static int small_of(Tables *t, const Node *weights) {
+    int64_t *most = &t->bytes.constants.small_steps;
+    int bits = params_small(&t->layout, weights);
+    if (bits) *most = larger(*most, weights->shape.dim[weights->shape.rank - 1]);
+    return bits;
+}
+
 static void set_product(Tables *t, const ProgramKind *kind, Action *a, const Node *n) {
     const Shape *w = &n->in[1]->shape;
     ProductAction *k = &a->product;
@@ -117,6 +125,7 @@ static void set_product(Tables *t, const ProgramKind *kind, Action *a, const Nod
     k->packed = -1;
     k->add = n->nin == 3;
     k->bf16 = params_bf16(&t->layout, n->in[1]);
+    k->small = small_of(t, n->in[1]);
     k->narrow = n->attr->bf16;
     k->repacked = kind->trains && t->pairs ? repacked_place(t, n->in[1], a) : -1;
 }
@@ -204,6 +213,7 @@ static void set_experts(Tables *t, const Plan *p, Action *a, const Node *n) {
         k->own[i] = n->in[i]->shape.rank == 2;
     k->first = outer && params_first(p, n);
     k->bf16 = !outer && params_bf16(&t->layout, n->in[1]);
+    k->small = outer ? 0 : small_of(t, n->in[1]);
 }
 
 /* Of what goes row by row. */
@@ -217,6 +227,7 @@ static void set_row_sizes(const Tables *t, const Plan *p, Action *a, const Node 
     case DO_EMBED:
         a->embed.columns = own->dim[0];
         a->embed.bf16 = params_bf16(&t->layout, n->in[0]);
+        a->embed.small = params_small(&t->layout, n->in[0]);
         break;
     case DO_SCATTER: a->scatter.columns = x->dim[0], a->scatter.rows = own->dim[0]; break;
     case DO_CROSS_ENTROPY:
@@ -293,7 +304,8 @@ static void add_rows(Tables *t, const Step *s, const Rows *rows, Action *a) {
     a->what = s->kind == STEP_ROW ? DO_ROW : DO_UNIFORM;
     for (int i = 0; i < rows->noperand; i++) {
         const Node *n = rows->operand[i].node;
-        if (n && params_bf16(&t->layout, n)) bug(n, "is kept as bfloat16");
+        if (n && (params_bf16(&t->layout, n) || params_small(&t->layout, n)))
+            bug(n, "is not kept as float32");
         add_ref(t, a, rows->operand[i].ref);
     }
 }

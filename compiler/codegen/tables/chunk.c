@@ -40,14 +40,19 @@ static void add_values(const Plan *p, Traffic *x, double *more) {
     }
 }
 
+/* As they are packed. */
+static double weight_bytes(const Tables *t, const Node *w) {
+    int bits = params_small(&t->layout, w);
+    return bits ? bits / 8.0 : t->bytes.constants.bf16 ? 2 : 4;
+}
+
 static void add_steps(const Tables *t, const Plan *p, Traffic *x, const double *more) {
     double live = 0;
     for (int s = 0; s < p->nstep; s++) {
         Traffic *own = &x[p->step[s].phase];
         const Node *n = p->step[s].kind == STEP_ANCHOR ? p->step[s].anchor : NULL;
         if (n && op_info[n->op].class == CONTRACT)
-            own->weights += (t->bytes.constants.bf16 ? 2.0 : 4.0)
-                * (double)shape_count(&n->in[1]->shape);
+            own->weights += weight_bytes(t, n->in[1]) * (double)shape_count(&n->in[1]->shape);
         live += more[s];
         if (live > own->live) own->live = live;
     }

@@ -4,6 +4,7 @@
 */
 #include "tables.h"
 #include "fatal.h"
+#include "small_weights.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +50,10 @@ static double rows_operations(const Rows *r) {
 static double elements(const Node *n) { return (double)shape_count(&n->shape); }
 static double bytes_of(const Node *n) { return (plan_bf16(n) ? 2 : 4) * elements(n); }
 
+/* Of a number; of small weights with their scales. */
 static double weight_bytes(const Tables *t, const Node *w) {
+    int bits = params_small(&t->layout, w);
+    if (bits) return (double)(small_codes(bits) + small_scales(bits)) / (GROUP * PANEL_COLUMNS);
     return params_bf16(&t->layout, w) ? 2 : 4;
 }
 
@@ -112,7 +116,8 @@ static StepCost anchor_cost(const Tables *t, const Node *n) {
     case CONTRACT: return product_cost(t, n);
     case OUTER: return (StepCost){ flops, bytes_of(n->in[0]) + bytes_of(n->in[1]), 0, 8 * own };
     case EXPERT:
-        return (StepCost){ flops, bytes_of(n->in[0]) + 4 * own, 0, 4 * elements(n->in[1]) };
+        return (StepCost){ flops, bytes_of(n->in[0]) + 4 * own, 0,
+                           weight_bytes(t, n->in[1]) * elements(n->in[1]) };
     case GATHER:
         if (n->op == OP_linear_each)
             return (StepCost){ flops, 4 * (elements(n->in[0]) + own), 0, each_bytes(n) };

@@ -38,6 +38,10 @@ static uint32_t numbers(Blob *b, const double *x, int64_t count) {
     return at;
 }
 
+static uint32_t type_of(const ParamPlace *p) {
+    return p->bits == 8 ? STRATA_Q8 : p->bits == 4 ? STRATA_Q4 : p->bf16 ? STRATA_BF16 : STRATA_F32;
+}
+
 /* Those of the parameter at a place, which lie one after another. */
 static void add_tensors(Blob *b, uint32_t at, const Tables *t, const Graph *g, int i) {
     const ParamPlace *place = &t->layout.param[i];
@@ -49,14 +53,14 @@ static void add_tensors(Blob *b, uint32_t at, const Tables *t, const Graph *g, i
         param_tensor_name(p->node, k, name, sizeof name);
         strata_tensor x = { .name = text(b, name),
                             .rank = s.rank,
-                            .weight = place->at + k * (place->bf16 ? (count + 1) / 2 : count),
+                            .weight = place->at + k * (place->floats / place->tensors),
                             .gradient = place->frozen ? t->bytes.constants.gradients
                                                       : place->at + k * count,
                             .count = count,
                             .decay = place->buffer && !place->frozen ? -1 : s.rank >= 2,
                             .init = (int32_t)p->init.kind,
                             .value = p->init.value,
-                            .bf16 = place->bf16 };
+                            .type = type_of(place) };
         memcpy(x.shape, s.dim, (size_t)s.rank * sizeof *s.dim);
         if (p->init.kind == INIT_LIST) x.values = numbers(b, p->init.list + k * count, count);
         if (p->init.kind == INIT_UNIFORM) {
@@ -201,6 +205,7 @@ void *tables_descriptor(const Tables *t, const CodegenOptions *o, const Compiled
     reserve(&b, sizeof m, 64);
     set_info(&m, f);
     m.training = !o->passes.inference;
+    m.small = t->small == SMALL_Q4 ? STRATA_Q4 : t->small ? STRATA_Q8 : 0;
     m.name = text(&b, f->name), m.compiler = text(&b, STRATA_VERSION), m.cpu = text(&b, code->cpu);
     m.features = text(&b, code->features), m.precision = text(&b, o->passes.bf16 ? "bf16" : "f32"),
     m.spec_file = text(&b, f->file);

@@ -4,6 +4,7 @@
 */
 #include "tables.h"
 #include "fatal.h"
+#include "small_weights.h"
 
 #include <stdlib.h>
 
@@ -21,6 +22,11 @@ int64_t params_at(const WeightLayout *l, const char *name) {
 bool params_bf16(const WeightLayout *l, const Node *n) {
     int i = l->some_bf16 ? params_number(l, n) : -1;
     return i >= 0 && l->param[i].bf16;
+}
+
+int params_small(const WeightLayout *l, const Node *n) {
+    int i = params_number(l, n);
+    return i >= 0 ? l->param[i].bits : 0;
 }
 
 /* The phase after which nothing is added to a parameter's gradient any more. */
@@ -52,11 +58,21 @@ static int place_phase(const Plan *training, const Param *p) {
                                  : final_phase(training, p->node->attr->name);
 }
 
-static ParamPlace place_new(const Graph *g, int i, const Plan *training, bool bf16) {
+/* What a parameter takes, in floats; of small weights each matrix begins on a line. */
+static int64_t floats_of(const Shape *s, bool bf16, int bits) {
+    int64_t count = shape_count(s);
+    if (!bits) return bf16 ? (count + 1) / 2 : count;
+    const int64_t *matrix = s->dim + s->rank - 2;
+    return count / (matrix[0] * matrix[1]) * small_bytes(matrix[0], matrix[1], bits)
+        / (int64_t)sizeof(float);
+}
+
+static ParamPlace place_new(const Graph *g, int i, const Plan *training, bool bf16, int bits) {
     const Param *p = &g->param[i];
-    int64_t count = shape_count(&p->node->shape);
+    bf16 &= !bits;
     return (ParamPlace){ .name = p->node->attr->name,
-                         .floats = bf16 ? (count + 1) / 2 : count,
+                         .floats = floats_of(&p->node->shape, bf16, bits),
+                         .bits = bits,
                          .number = i,
                          .tensors = (int)param_tensors(p->node),
                          .phase = place_phase(training, p),
@@ -104,9 +120,10 @@ void params_place(Tables *t, const Graph *g, const Plan *training) {
     bool *as_bf16 = t->bytes.constants.bf16 && t->inference
         ? weights_as_bf16(g, probe ? probe->graph : NULL)
         : NULL;
+    int *bits = t->small ? small_bits(g, probe ? probe->graph : NULL, t->small) : NULL;
     for (int i = 0; i < g->nparam; i++)
-        l->param[i] = place_new(g, i, training, as_bf16 && as_bf16[i]);
-    free(as_bf16);
+        l->param[i] = place_new(g, i, training, as_bf16 && as_bf16[i], bits ? bits[i] : 0);
+    free(as_bf16), free(bits);
     qsort(l->param, (size_t)l->nparam, sizeof *l->param, by_finality);
     for (int i = 0; i < l->nparam; i++) {
         name_table_add(&l->number, l->param[i].name, i);

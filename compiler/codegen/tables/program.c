@@ -58,7 +58,7 @@ static int64_t place_packed(Tables *t, const Stage *s) {
     int64_t room = 0;
     for (int i = 0; !s->global && i < s->count; i++) {
         Action *a = &LIST(t->bytes.action, Action, s->first + i);
-        if (a->what != DO_LINEAR && a->what != DO_LINEAR_BACK) continue;
+        if ((a->what != DO_LINEAR && a->what != DO_LINEAR_BACK) || a->product.small) continue;
         int64_t floats = packed_floats(a->product.columns, a->product.steps, 2 * t->lanes,
                                        t->pairs);
         if (room + floats > PACKED) continue;
@@ -132,6 +132,7 @@ void tables_build(Tables *t, const Graph *g, const ModelPlans *plans, const Code
     const Plan *training = plans->plan[PLAN_TRAIN], *forward = plans->plan[PLAN_LOGITS];
     Constants *c = &t->bytes.constants;
     t->inference = o->passes.inference;
+    t->small = o->passes.small;
     c->granule = GRANULE;
     c->check = o->passes.check;
     c->bf16 = o->passes.bf16;

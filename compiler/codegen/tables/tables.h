@@ -9,6 +9,7 @@
 #include "plan.h"
 #include "program.h"
 #include "rows.h"
+#include "small_matrices.h"
 #include "sizes.h"
 #include "table.h"
 
@@ -19,6 +20,7 @@ typedef struct ParamPlace {
     int number, phase;   /* in the graph; after which the gradient is final */
     int tensor, tensors; /* in the tensor table: the first one, and how many */
     bool bf16;           /* kept as bfloat16 */
+    int bits;            /* of small weights; 0: it is none */
     bool buffer;         /* no gradient trains it: they lie behind those that one trains */
     bool frozen;         /* it has no gradient: they lie behind all others */
     int64_t second;      /* among second moments; -1: it has none */
@@ -74,6 +76,7 @@ typedef struct Tables {
     bool pairs;          /* products take pairs of bfloat16 */
     int64_t cache_bytes; /* second-level cache of a core */
     bool inference;
+    Small small;   /* which weights are small */
     int generates; /* the program whose attention has caches */
     bool forms;    /* the model generates otherwise than it is trained */
     WeightLayout layout;
@@ -125,6 +128,7 @@ void params_place_inputs(WeightLayout *l, const Graph *probe); /* behind them */
 int64_t params_at(const WeightLayout *l, const char *name);    /* floats; -1: there is none */
 int params_number(const WeightLayout *l, const Node *n);       /* of a parameter; -1: it is none */
 bool params_bf16(const WeightLayout *l, const Node *n);        /* kept as bfloat16 */
+int params_small(const WeightLayout *l, const Node *n);        /* bits of small weights, or 0 */
 /* a product that is what is added first to a gradient */
 bool params_first(const Plan *p, const Node *n);
 void params_start(Tables *t, const Plan *training); /* fills t->bytes.span */

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+** See small_round.h. */
+#include "small_round.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "f16.h"
+
+static bool is_finite_f16(uint16_t h) { return (h & 0x7c00) != 0x7c00; }
+
+static double ratio(double x, double scale, double low, double high) {
+    if (scale == 0) return low < 0 ? 0 : low;
+    double code = rint(x / scale);
+    return code < low ? low : code > high ? high : code;
+}
+
+static void round_q8(const float *x, int64_t n, SmallGroup *g) {
+    double most = 0;
+    for (int64_t i = 0; i < n; i++)
+        most = fmax(most, fabs((double)x[i]));
+    g->scale = f16_of((float)(most / 127));
+    g->least = 0;
+    for (int64_t i = 0; i < n; i++)
+        g->code[i] =
+            (uint8_t)(CODE_OF_ZERO + (int)ratio(x[i], (double)f16_value(g->scale), -127, 127));
+}
+
+static void round_q4(const float *x, int64_t n, SmallGroup *g) {
+    float low = x[0], high = x[0];
+    for (int64_t i = 1; i < n; i++) {
+        low = fminf(low, x[i]);
+        high = fmaxf(high, x[i]);
+    }
+    g->least = f16_of(low);
+    double least = (double)f16_value(g->least), width = (double)high - least;
+    g->scale = f16_of((float)(width < 0 ? 0 : width / 15));
+    for (int64_t i = 0; i < n; i++)
+        g->code[i] = (uint8_t)ratio((double)x[i] - least, (double)f16_value(g->scale), 0, 15);
+}
+
+bool small_round(const float *x, int64_t n, int bits, SmallGroup *g) {
+    memset(g->code, bits == 8 ? CODE_OF_ZERO : 0, sizeof g->code);
+    (bits == 8 ? round_q8 : round_q4)(x, n, g);
+    return is_finite_f16(g->scale) && is_finite_f16(g->least);
+}
+
+void small_put(uint8_t *panel, int64_t steps, int64_t column, int64_t group, int bits,
+               const SmallGroup *g) {
+    uint8_t *scale = panel + small_scale_at(steps, group, column, bits);
+    for (int i = 0; i < GROUP; i++) {
+        int upper;
+        uint8_t *at = panel + small_code_at(group * GROUP + i, column, bits, &upper);
+        *at = bits == 8 ? g->code[i] : (uint8_t)(*at | g->code[i] << (upper ? 4 : 0));
+    }
+    memcpy(scale, &g->scale, sizeof g->scale);
+    if (bits == 4) memcpy(scale + 2 * PANEL_COLUMNS, &g->least, sizeof g->least);
+}
+
+SmallGroup small_get(const uint8_t *panel, int64_t steps, int64_t column, int64_t group, int bits) {
+    SmallGroup g = { 0 };
+    const uint8_t *scale = panel + small_scale_at(steps, group, column, bits);
+    for (int i = 0; i < GROUP; i++) {
+        int upper;
+        uint8_t at = panel[small_code_at(group * GROUP + i, column, bits, &upper)];
+        g.code[i] = bits == 8 ? at : upper ? at >> 4 : at & 15;
+    }
+    memcpy(&g.scale, scale, sizeof g.scale);
+    if (bits == 4) memcpy(&g.least, scale + 2 * PANEL_COLUMNS, sizeof g.least);
+    return g;
+}
+
+bool small_put_column(uint8_t *panel, int64_t steps, int64_t column, int bits, const float *x) {
+    SmallGroup g;
+    bool fits = true;
+    for (int64_t s = 0; s < steps; s += GROUP) {
+        fits &= small_round(x + s, steps - s < GROUP ? steps - s : GROUP, bits, &g);
+        small_put(panel, steps, column, s / GROUP, bits, &g);
+    }
+    return fits;
+}

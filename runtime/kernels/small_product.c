@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT
+** Products with small weights (small_weights.h), for few rows and for many: x is rounded to 8 bits
+** in groups of as many steps as the weights', a row's groups each with a scale of its own, and
+** codes are multiplied as integers, exactly.
+**
+** An element is one chain of fused multiply-adds over the groups, in order: the sum of a group's
+** products times both scales, and for q4 the group's smallest weight times the sum of its x. Rows
+** and columns that are taken together change the loads, never that chain, so a row has the same
+** bits wherever it lies, in decoding and in prefill, and for any width of vectors that can fuse.
+**
+** Lanes are columns. Codes of weights are 0 and more, those of x have signs; q8's are 128 too
+** large, which a group's sum starts from: minus 128 times the sum of x's codes. Where the
+** processor has no dot product of bytes, codes of x are kept as 16 bits, those of even steps apart
+** from those of odd ones, and pairs of them are multiplied: nothing saturates.
+*/
+#include "small_product.h"
+#include "vector.h"
+
+#include <emmintrin.h>
+
+#if LANES == 16 && defined(__AVX512VNNI__)
+#define DOTS_OF_BYTES 1
+#else
+#define DOTS_OF_BYTES 0
+#endif
+
+/* Words of codes for LINE_STEPS steps of x; vectors of a panel's columns; rows at a time. */
+enum { WORDS = DOTS_OF_BYTES ? 1 : 2, PARTS = PANEL_COLUMNS / LANES, ROWS = LANES == 16 ? 12 : 4 };
+enum { GROUP_WORDS = GROUP / LINE_STEPS * WORDS };
+/* Bytes of rounded rows that stay in a core's second-level cache. */
+enum { ROUNDED_ROOM = 1 << 18 };
+
+/* A group of a row of x, rounded. */
+typedef struct RoundedGroup {
+    int32_t code[GROUP_WORDS];
+    float scale; /* x = scale * code */
+    union {
+        int32_t start; /* q8: -128 times the sum of codes */
+        float sum;     /* q4: the sum of x */
+    };
+} RoundedGroup;
+
+static int64_t rows_at_once(int64_t steps) {
+    int64_t rows = ROUNDED_ROOM / (small_groups(steps) * (int64_t)sizeof(RoundedGroup));
+    return rows < ROWS ? ROWS : rows / ROWS * ROWS;
+}
+
+int64_t k_small_scratch(int64_t steps) {
+    return rows_at_once(steps) * small_groups(steps) * (int64_t)sizeof(RoundedGroup);
+}
+
+/* == Rounding x =========================================================== */
+
+/* The largest magnitude; NaN if there is one, whose bits are larger than any other's. */
+INLINE float largest_of(const float *x) {
+    VI most = { 0 };
+    UNROLL for (int i = 0; i < GROUP; i += LANES) {
+        VI bits = (VI)v_abs(v_load(x + i)), larger = bits > most;
+        most = (bits & larger) | (most & ~larger);
+    }
+    int32_t bits = 0;
+    UNROLL for (int l = 0; l < LANES; l++) bits = most[l] > bits ? most[l] : bits;
+    return v_from_bits(vi_splat(bits))[0];
+}
+
+/* Codes to words: bytes in the order of steps, or of each four the even ones and the odd ones. */
+INLINE void put_codes(const int8_t *code, int32_t *word) {
+#if DOTS_OF_BYTES
+    __builtin_memcpy(word, code, GROUP);
+#else
+    for (int i = 0; i < GROUP; i += 2) {
+        int32_t even = code[i / 4 * 4 + i % 4 / 2], odd = code[i / 4 * 4 + i % 4 / 2 + 2];
+        word[i / 2] = (int32_t)((uint32_t)even & 0xffff) | (int32_t)((uint32_t)odd << 16);
+    }
+#endif
+}
+
+/* What is not above this becomes zeros: 127 / x must be finite. */
+static const float LEAST = 1e-30f;
+
+INLINE void round_group(const float *x, int bits, RoundedGroup *g) {
+    /* adding it rounds to an integer, ties to even, in the lowest bits */
+    const V magic = v_splat(12582912.0f);
+    float most = largest_of(x), inverse = most <= LEAST ? 0 : 127.0f / most;
+    int8_t code[GROUP];
+    VI sums = { 0 };
+    UNROLL for (int i = 0; i < GROUP; i += LANES) {
+        VI value = (VI)(v_load(x + i) * v_splat(inverse) + magic) - 0x4b400000;
+        sums += value;
+        UNROLL for (int l = 0; l < LANES; l++) code[i + l] = (int8_t)value[l];
+    }
+    int32_t sum = 0;
+    UNROLL for (int l = 0; l < LANES; l++) sum += sums[l];
+    put_codes(code, g->code);
+    g->scale = most <= LEAST ? 0 : most / 127.0f;
+    if (bits == 8) g->start = -CODE_OF_ZERO * sum;
+    else g->sum = g->scale * (float)sum;
+}
+
+/* A group's floats; of its last steps, zeros behind them. */
+INLINE const float *load_group(SmallRows x, int64_t row, int64_t step, int64_t steps, float *own) {
+    int64_t left = steps - step < GROUP ? steps - step : GROUP;
+    if (!x.bf16 && left == GROUP) return x.floats + row * x.ld + step;
+    for (int64_t i = 0; i < GROUP; i += LANES) {
+        int64_t n = left - i < 0 ? 0 : left - i;
+        const uint16_t *from = x.bf16 + row * x.ld + step + i;
+        if (x.bf16) v_store(own + i, n >= LANES ? v_load_bf16(from) : v_load_bf16_part(from, n));
+        else
+            v_store(own + i,
+                    n >= LANES ? v_load(x.floats + row * x.ld + step + i)
+                               : v_load_part(x.floats + row * x.ld + step + i, n));
+    }
+    return own;
+}
+
+static void round_row(SmallRows x, int64_t row, int64_t steps, int bits, RoundedGroup *to) {
+    float own[GROUP];
+    for (int64_t s = 0; s < steps; s += GROUP)
+        round_group(load_group(x, row, s, steps, own), bits, to++);
+}
+
+/* == Products ============================================================= */
+
+/* float16s as floats: finite ones. */
+INLINE V load_half(const uint8_t *p) {
+#if LANES == 16 && defined(__AVX512F__)
+    return (V)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p));
+#elif LANES == 8 && defined(__F16C__)
+    return (V)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p));
+#else
+    VU bits = __builtin_convertvector(*(const VHMem *)p, VU);
+    V size = (V)((bits & 0x7fff) << 13) * 0x1p112f;
+    return (V)((VU)size | (bits & 0x8000) << 16);
+#endif
+}
+
+/* One of them. */
+INLINE float half_value(const uint8_t *p) {
+    uint32_t bits = p[0] | (uint32_t)p[1] << 8, size = (bits & 0x7fff) << 13;
+    float x;
+    __builtin_memcpy(&x, &size, sizeof x);
+    return bits & 0x8000 ? x * -0x1p112f : x * 0x1p112f;
+}
+
+#if !DOTS_OF_BYTES
+/* Of pairs of 16 bits, the sum of both products. */
+INLINE VI multiply_pairs(VI a, VI b) {
+#if LANES == 16 && defined(__AVX512BW__)
+    return (VI)_mm512_madd_epi16((__m512i)a, (__m512i)b);
+#elif LANES == 16 && defined(__AVX2__)
+    typedef int32_t Half __attribute__((vector_size(32)));
+    Half low = (Half)_mm256_madd_epi16(
+             (__m256i)__builtin_shufflevector(a, a, 0, 1, 2, 3, 4, 5, 6, 7),
+             (__m256i)__builtin_shufflevector(b, b, 0, 1, 2, 3, 4, 5, 6, 7)),
+         high = (Half)_mm256_madd_epi16(
+             (__m256i)__builtin_shufflevector(a, a, 8, 9, 10, 11, 12, 13, 14, 15),
+             (__m256i)__builtin_shufflevector(b, b, 8, 9, 10, 11, 12, 13, 14, 15));
+    return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+#elif LANES == 8 && defined(__AVX2__)
+    return (VI)_mm256_madd_epi16((__m256i)a, (__m256i)b);
+#else
+    return (VI)_mm_madd_epi16((__m128i)a, (__m128i)b);
+#endif
+}
+#endif
+
+/* sum + the products of four steps of each column; w: a byte each. */
+INLINE VI add_dots(VI sum, VI w, const int32_t *code) {
+#if DOTS_OF_BYTES
+    return (VI)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)w, (__m512i)vi_splat(*code));
+#else
+    VI even = w & 0x00ff00ff, odd = (VI)((VU)w >> 8) & 0x00ff00ff;
+    return sum + multiply_pairs(even, vi_splat(code[0])) + multiply_pairs(odd, vi_splat(code[1]));
+#endif
+}
+
+INLINE VI load_line(const uint8_t *p) { return vi_load((const int32_t *)(const void *)p); }
+
+/* A panel from one of its columns on. */
+typedef struct Panel {
+    const uint8_t *code, *scale;
+    int64_t groups;
+} Panel;
+
+/* One group of LANES columns by 'rows' rows, each 'groups' further on. */
+INLINE void add_group(int rows, int bits, Panel b, const RoundedGroup *x, V *sum) {
+    enum { LINES = GROUP / LINE_STEPS };
+    VI dots[ROWS];
+    UNROLL for (int r = 0; r < rows; r++) dots[r] = vi_splat(bits == 8 ? x[r * b.groups].start : 0);
+    UNROLL for (int i = 0; i < LINES; i++) {
+        VI w = load_line(b.code + (bits == 8 ? i : i % (LINES / 2)) * CODE_LINE);
+        if (bits == 4) w = (i < LINES / 2 ? w : (VI)((VU)w >> 4)) & 0x0f0f0f0f;
+        UNROLL for (int r = 0; r < rows; r++)
+            dots[r] = add_dots(dots[r], w, x[r * b.groups].code + i * WORDS);
+    }
+    V scale = load_half(b.scale);
+    UNROLL for (int r = 0; r < rows; r++)
+        sum[r] = v_fma(v_to_float(dots[r]), scale * v_splat(x[r * b.groups].scale), sum[r]);
+    if (bits == 8) return;
+    V least = load_half(b.scale + PANEL_COLUMNS * 2);
+    UNROLL for (int r = 0; r < rows; r++)
+        sum[r] = v_fma(least, v_splat(x[r * b.groups].sum), sum[r]);
+}
+
+/* 'left' columns of a row of the result. */
+INLINE void put_columns(Result y, int64_t row, int64_t column, int64_t left, V x) {
+    int64_t at = row * y.ld + column;
+    if (y.bf16) {
+        VH narrow = v_narrow(x);
+        for (int l = 0; l < LANES && l < left; l++)
+            y.bf16[at + l] = narrow[l];
+    } else if (left >= LANES) v_store(y.floats + at, y.add ? v_load(y.floats + at) + x : x);
+    else v_store_part(y.floats + at, y.add ? v_load_part(y.floats + at, left) + x : x, left);
+}
+
+/* 'parts' vectors of columns, of which 'left' are wanted, by 'rows' rows. */
+INLINE void tile(int rows, int parts, int bits, Panel b, const RoundedGroup *x, Result y,
+                 int64_t left) {
+    V sum[PARTS][ROWS];
+    UNROLL for (int p = 0; p < parts; p++) UNROLL for (int r = 0; r < rows; r++)
+        sum[p][r] = v_zero();
+    for (int64_t g = 0; g < b.groups; g++) {
+        UNROLL for (int p = 0; p < parts; p++) {
+            Panel part = { b.code + g * small_codes(bits) + p * LANES * LINE_STEPS,
+                           b.scale + g * small_scales(bits) + p * LANES * 2, b.groups };
+            add_group(rows, bits, part, x + g, sum[p]);
+        }
+    }
+    UNROLL for (int p = 0; p < parts; p++)
+        UNROLL for (int r = 0; r < rows; r++) if (left > p * LANES)
+            put_columns(y, r, p * LANES, left - p * LANES, sum[p][r]);
+}
+
+/* So many rows, if n has that bit. */
+#define TILE(rows)                          \
+    if (n & (rows)) {                       \
+        tile(rows, 1, bits, b, x, y, left); \
+        x += (rows) * b.groups;             \
+        y = result_at(y, rows, 0);          \
+    }
+
+/* LANES columns by n rows; the panel comes from memory once, then from the caches. */
+INLINE void all_rows(int64_t n, int bits, Panel b, const RoundedGroup *x, Result y, int64_t left) {
+    for (; n >= ROWS; n -= ROWS, x += ROWS * b.groups, y = result_at(y, ROWS, 0))
+        tile(ROWS, 1, bits, b, x, y, left);
+#if LANES == 16
+    TILE(8)
+    TILE(4)
+#endif
+    TILE(2)
+    TILE(1)
+}
+#undef TILE
+
+/* Columns [m0,m1) by n rows; by one row all of a panel's columns together, in the order of
+** memory. */
+INLINE void all_columns(int64_t n, int64_t m0, int64_t m1, int bits, const SmallWeights *w,
+                        const RoundedGroup *x, Result y) {
+    int64_t groups = small_groups(w->steps), size = small_panel(w->steps, bits);
+    for (int64_t m = m0, c; m < m1; m += n == 1 ? PANEL_COLUMNS : LANES) {
+        const uint8_t *panel = w->at + m / PANEL_COLUMNS * size;
+        c = m % PANEL_COLUMNS;
+        Panel b = { panel + c * LINE_STEPS, panel + groups * small_codes(bits) + c * 2, groups };
+        if (n == 1) tile(1, PARTS, bits, b, x, result_at(y, 0, m), m1 - m);
+        else all_rows(n, bits, b, x, result_at(y, 0, m), m1 - m);
+    }
+}
+
+NOINLINE void one_row_q8(int64_t m0, int64_t m1, const SmallWeights *w, const RoundedGroup *x,
+                         Result y) {
+    all_columns(1, m0, m1, 8, w, x, y);
+}
+
+NOINLINE void one_row_q4(int64_t m0, int64_t m1, const SmallWeights *w, const RoundedGroup *x,
+                         Result y) {
+    all_columns(1, m0, m1, 4, w, x, y);
+}
+
+void k_linear_small(int64_t n, int64_t m0, int64_t m1, SmallRows x, const SmallWeights *w, Result y,
+                    float *scratch) {
+    RoundedGroup *rounded = (RoundedGroup *)(void *)scratch;
+    int64_t groups = small_groups(w->steps), once = rows_at_once(w->steps);
+    for (int64_t i = 0; i < n; i += once, y = result_at(y, once, 0)) {
+        int64_t rows = n - i < once ? n - i : once;
+        for (int64_t r = 0; r < rows; r++)
+            round_row(x, i + r, w->steps, w->bits, rounded + r * groups);
+        if (rows == 1) (w->bits == 8 ? one_row_q8 : one_row_q4)(m0, m1, w, rounded, y);
+        else if (w->bits == 8) all_columns(rows, m0, m1, 8, w, rounded, y);
+        else all_columns(rows, m0, m1, 4, w, rounded, y);
+    }
+}
+
+/* == Rows of a table ====================================================== */
+
+/* The first d of a row's values; lanes are what lies side by side for no column, so one by one. */
+static void read_row(int64_t d, int64_t row, const SmallWeights *w, float *y) {
+    const uint8_t *panel = w->at + row / PANEL_COLUMNS * small_panel(w->steps, w->bits);
+    int64_t column = row % PANEL_COLUMNS;
+    for (int64_t s = 0; s < d; s++) {
+        int upper;
+        int64_t code = small_code_at(s, column, w->bits, &upper),
+                at = small_scale_at(w->steps, s / GROUP, column, w->bits);
+        int32_t byte = panel[code], q = upper ? byte >> 4 : byte & 15;
+        float scale = half_value(panel + at);
+        if (w->bits == 8) y[s] = scale * (float)(byte - CODE_OF_ZERO);
+        else y[s] = s_fma(scale, (float)q, half_value(panel + at + 2 * PANEL_COLUMNS));
+    }
+}
+
+void k_embed_small(int64_t n, const SmallWeights *w, const int32_t *ids, float *y, int64_t ldy) {
+    for (int64_t t = 0; t < n; t++)
+        read_row(w->steps, ids[t], w, y + t * ldy);
+}
