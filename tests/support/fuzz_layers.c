@@ -169,7 +169,7 @@ static void mlp(Spec *s) {
     fprintf(s->f, ", bias = %s }, ", truth(coin(s)));
 }
 
-/* Routes of layers go with one stream; that of attention with any but what is not causal. */
+/* Routes of layers go with mixers of one stream; that of attention with any but what is not causal. */
 static void route(Spec *s, bool attends) {
     static const char *const whole[] = {
         "mod { capacity = 0.3 }", "mod { capacity = 0.8, gate = \"sigmoid\" }",
@@ -178,19 +178,17 @@ static void route(Spec *s, bool attends) {
     static const char *const part[] = { "dtr {}", "dtr { bias = false, bypass = \"none\" }",
                                         "dtr { choice = \"expert\", capacity = 0.4 }",
                                         "dtr { choice = \"skip\" }" };
+    bool one = s->mixer <= HIGHWAY || (s->mixer > DRR && s->mixer < OWN_MIXER);
     int which = below(s, 4);
-    if (s->acausal || s->unrouted || s->mixer == DRR || below(s, 3)) return;
-    if (s->mixer <= LAYERSCALE && !below(s, 4)) {
+    if (s->acausal || s->unrouted || s->mixer == DRR || coin(s)) return;
+    if (attends && (!one || !below(s, 3))) fprintf(s->f, "route = %s ", part[which]);
+    else if (one && !below(s, 3))
         fprintf(s->f, "route = stochastic_depth { keep = 0.%d } ", 2 + below(s, 8));
-        return;
+    else if (one) {
+        if (which > 1 && s->shaped) which -= 2;    /* dllm chooses the keys */
+        if (which > 1) which = 2 + s->context % 2; /* a model's dllms have one target, or none */
+        fprintf(s->f, "route = %s ", whole[which]);
     }
-    if (attends && coin(s)) {
-        fprintf(s->f, "route = %s ", part[which]);
-        return;
-    }
-    if (which > 1 && s->shaped) which -= 2;    /* dllm chooses the keys */
-    if (which > 1) which = 2 + s->context % 2; /* a model's dllms have one target, or none */
-    if (s->mixer <= LAYERSCALE) fprintf(s->f, "route = %s ", whole[which]);
 }
 
 /* Layers that share weights come twice; three in eight are not attention and mlp. */

@@ -23,7 +23,7 @@ static inline int below(Spec *s, int count) { return draw_below(&s->random, coun
 static inline bool coin(Spec *s) { return below(s, 2); }
 static inline const char *truth(bool yes) { return yes ? "true" : "false"; }
 
-enum { STANDARD, REZERO, LAYERSCALE, DRR = 10, OWN_MIXER = 14 };
+enum { HIGHWAY = 3, DRR = 10, OWN_MIXER = 14 }; /* those up to HIGHWAY have one stream */
 
 void fuzz_layer(Spec *s);                 /* fuzz_layers.c */
 void fuzz_own(Spec *s, const char *name); /* fuzz_own.c: a sublayer of its own, of that name */
