@@ -248,6 +248,7 @@ static void for_programs(void **state) {
     assert_int_equal(strata_tokenizer_find(t, "<|begin_of_text|>"), 340);
     assert_true(strata_tokenizer_find(t, "\xc4\xa0the") > 255);
     assert_int_equal(strata_tokenizer_find(t, "nothing of it"), -1);
+    assert_int_equal(strata_tokenizer_find(t, ""), -1);
     assert_int_equal(
         strata_tokenizer_encode(t, "the cat", 7, STRATA_TEMPLATE, &ids, message, sizeof message),
         0);
