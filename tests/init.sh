@@ -63,6 +63,16 @@ sed -i 's/dim = 32/dim = 64/' first/model.lua
 for row in strata processor 'builds for' memory cc ar objcopy libstrata next; do
     grep -q "^$row  *[^ ]" report || fail "expected doctor to say: $row"
 done
+grep -q '^rates  *not measured' report || fail "expected doctor to say that rates are not measured"
+"$strata" inspect first/model.lua | grep -q 'rates of its kind: strata doctor --measure' ||
+    fail "expected inspect to say whose rates it predicts by"
+"$strata" doctor --measure >report || fail "expected doctor to measure"
+grep -q '^rates  *[0-9]* threads: products [0-9.]* GFLOP/s' report || fail "expected rates"
+"$strata" doctor | grep -q '^rates  *measured' || fail "expected the rates to be kept"
+"$strata" inspect first/model.lua | grep -q "by this machine's rates" ||
+    fail "expected inspect to predict by the rates that were kept"
+echo '{"products_per_second": 0}' >"$(ls cache/strata/rates-*.json)"
+"$strata" doctor | grep -q '^rates  *not measured' || fail "expected no other rates to be taken"
 status=0
 PATH=/none "$strata" doctor >report 2>error || status=$?
 [ $status = 1 ] || fail "expected doctor to miss cc, found exit status $status"

@@ -107,27 +107,59 @@ static Node *drop_repeat(Rebuild *r, const Node *old, Node **in) {
     return NULL;
 }
 
-static bool same_pieces(const Node *a, const Node *b) {
-    if (a->op != OP_concat || b->op != OP_concat || a->nin != b->nin
-        || a->attr->axis != b->attr->axis)
-        return false;
-    for (int i = 0; i < a->nin; i++)
-        if (a->in[i]->shape.dim[a->attr->axis] != b->in[i]->shape.dim[a->attr->axis]) return false;
+/* Two values cut into pieces along the same axis, and the parts between the cuts of either. */
+typedef struct Cuts {
+    Node *x[2];
+    int piece[2];     /* of each, in which the part is */
+    int64_t first[2]; /* where in it the part begins */
+    int64_t count;    /* of the part */
+} Cuts;
+
+static int64_t piece_length(const Node *x, int piece) {
+    return x->in[piece]->shape.dim[x->attr->axis];
+}
+
+/* The next part, the first one at first; false: there is none. */
+static bool next_part(Cuts *c) {
+    for (int k = 0; k < 2; k++) {
+        c->first[k] += c->count;
+        if (c->first[k] == piece_length(c->x[k], c->piece[k])) c->piece[k]++, c->first[k] = 0;
+        if (c->piece[k] == c->x[k]->nin) return false;
+    }
+    int64_t a = piece_length(c->x[0], c->piece[0]) - c->first[0],
+            b = piece_length(c->x[1], c->piece[1]) - c->first[1];
+    c->count = a < b ? a : b;
     return true;
 }
 
-/* concat(a, 0) + concat(0, b) = concat(a, b): the gradients of the slices of
-** one value.  Worth it only where every piece of one side is zero. */
+static Node *part_of(const Cuts *c, int k) {
+    Node *piece = c->x[k]->in[c->piece[k]];
+    int axis = c->x[k]->attr->axis;
+    return c->count == piece->shape.dim[axis] ? piece
+                                              : op_slice(piece, axis, c->first[k], c->count);
+}
+
+static bool is_zero_part(Rebuild *r, const Cuts *c, int k) {
+    return is_constant(r, c->x[k]->in[c->piece[k]], 0);
+}
+
+/* concat(a, 0) + concat(0, b) = concat(a, b): the gradients of slices of one value, wherever they
+** were cut.  Worth it only where at least half of it is no sum. */
 static Node *add_concat(Rebuild *r, const Node *old, Node **in) {
-    if (old->op != OP_add || !same_pieces(in[0], in[1])) return NULL;
-    int n = in[0]->nin;
-    Node **piece = graph_alloc(r->to, (size_t)n * sizeof *piece);
-    for (int i = 0; i < n; i++) {
-        Node *a = in[0]->in[i], *b = in[1]->in[i];
-        if (!is_constant(r, a, 0) && !is_constant(r, b, 0)) return NULL;
-        piece[i] = is_constant(r, a, 0) ? b : a;
+    if (old->op != OP_add || in[0]->op != OP_concat || in[1]->op != OP_concat
+        || in[0]->attr->axis != in[1]->attr->axis || !fits(in[0], old) || !fits(in[1], old))
+        return NULL;
+    int axis = in[0]->attr->axis, n = 0;
+    int64_t sums = 0;
+    for (Cuts c = { .x = { in[0], in[1] } }; next_part(&c);)
+        if (!is_zero_part(r, &c, 0) && !is_zero_part(r, &c, 1)) sums += c.count;
+    if (2 * sums > old->shape.dim[axis]) return NULL;
+    Node **piece = graph_alloc(r->to, (size_t)(in[0]->nin + in[1]->nin) * sizeof *piece);
+    for (Cuts c = { .x = { in[0], in[1] } }; next_part(&c);) {
+        Node *a = part_of(&c, 0), *b = part_of(&c, 1);
+        piece[n++] = is_zero_part(r, &c, 0) ? b : is_zero_part(r, &c, 1) ? a : op_add(a, b);
     }
-    return op_concat(r->to, n, piece, in[0]->attr->axis);
+    return op_concat(r->to, n, piece, axis);
 }
 
 /* stack(a, b)[1] = b */

@@ -39,6 +39,12 @@ static const Rule rules[] = {
         "\"y\" %3\n",
       X "%1 = param \"c\" normal 0.5 : []\n%2 = sum %0 axis=0 : []\n%3 = mul %2, %1 : []\noutput "
         "\"y\" %3\n" },
+    { X
+      "%1 = param \"c\" normal 0.5 : []\n%2 = mul %1, %0 : [4]\n%3 = param \"z\" normal 0.5 : [4]\n"
+      "%4 = mul %2, %3 : [4]\n%5 = sum %4 axis=0 : []\noutput \"y\" %5\n",
+      X
+      "%1 = param \"c\" normal 0.5 : []\n%2 = param \"z\" normal 0.5 : [4]\n%3 = mul %2, %0 : [4]\n"
+      "%4 = sum %3 axis=0 : []\n%5 = mul %4, %1 : []\noutput \"y\" %5\n" },
     { X "%1 = fill 0 : [4]\n%2 = param \"c\" normal 0.5 : []\n%3 = after %1, %2 : [4]\n%4 = add "
         "%3, %0 : [4]\noutput \"y\" %4\n",
       X "%1 = param \"c\" normal 0.5 : []\n%2 = after %0, %1 : [4]\noutput \"y\" %2\n" },
