@@ -14,7 +14,7 @@ static const char style[] =
     ".verdict span,.noise{color:var(--soft)}"
     ".warning{border-left:4px solid var(--c1);background:var(--box);padding:.4em .8em}"
 
-    "thead th{overflow-wrap:anywhere;min-width:6em}"
+    "thead th{overflow-wrap:break-word;min-width:6em}"
     "th[scope=row],th.word,td.word{text-align:left}th[scope=row]{min-width:8em}"
     "th[scope=rowgroup]{text-align:left;padding-top:14px}"
     "td small{display:inline-block;min-width:5.5em}"

@@ -11,7 +11,8 @@
 
 /* Beside the style of all pages (page.h). */
 static const char style[] =
-    ".first{font-size:1.15em}th,td{white-space:nowrap}thead "
+    ".first{font-size:1.15em}.grid{min-width:620px}.grid "
+    "svg{background:none}th,td{white-space:nowrap}thead "
     "th{white-space:normal}figure.wide{max-width:960px;margin:1em 0}"
     ".passage{font:14px/1.7 ui-monospace,monospace;white-space:pre-wrap;margin:.6em 0}"
     ".key{padding:0 .5em}.t0{background:none}.t1{background:rgba(213,94,0,.15)}"

@@ -96,12 +96,15 @@ static void add_grid(const Probe *x, Text *t) {
     Grid g = { x, (double)(SVG_WIDTH - LEFT - 8) / PANEL, row > 12 ? 12 : row < 1 ? 1 : row, t };
     double panel = TOP + x->routes * g.row + GAP;
     int panels = (x->text->shown + PANEL - 1) / PANEL;
+    text_add(t,
+             "<div class=\"scroll\" role=\"region\" aria-label=\"tokens that each route takes\" "
+             "tabindex=\"0\"><div class=\"grid\">\n");
     svg_begin(t, "tokens that each route takes", SVG_WIDTH, panels * panel);
     for (int i = 0; i < panels; i++) {
         int first = i * PANEL, rest = x->text->shown - first;
         draw_panel(&g, first, rest < PANEL ? rest : PANEL, i * panel + TOP);
     }
-    text_add(t, "</svg>\n");
+    text_add(t, "</svg></div></div>\n");
 }
 
 /* == Table ================================================================ */
