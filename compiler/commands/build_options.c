@@ -39,7 +39,7 @@ int build_options(BuildOptions *b, const Options *o, Error *e) {
             .passes.inference = v[STRATA_OPTION_NO_TRAINING].given,
             .passes.check = v[STRATA_OPTION_CHECK].given,
             .passes.bf16 = !strcmp(v[STRATA_OPTION_PRECISION].text, "bf16"),
-            .passes.small = (Small)v[STRATA_OPTION_WEIGHTS_TYPE].choice, /* in the order of its list */
+            .passes.small = (Small)v[STRATA_OPTION_WEIGHTS_TYPE].choice, /* the same */
             .passes.keep = keep_called(v[STRATA_OPTION_KEEP].text),
             .passes.two_phase = two_phase_named(v[STRATA_OPTION_TWO_PHASE].text),
             .chunk = atoi(v[STRATA_OPTION_CHUNK].text), /* auto: 0 */

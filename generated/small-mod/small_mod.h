@@ -10,7 +10,8 @@
 **   WEIGHTS  parameters, canonical layout; written by P_update only, shared by
 **            threads and instances.  float32; built with --precision bf16 --inference,
 **            those that only products and lookups take are bfloat16, rounded to
-**            nearest, ties to even (strata_tensor.bf16)
+**            nearest, ties to even; with --weights they are packed as 8 or 4 bits each
+**            (strata_tensor.type)
 **   STATE    one per sequence: caches of prefill and decode, and what operations over time
 **            carry of it, whose size does not depend on its length; position
 **            independent (save, restore, fork with memcpy).  A routed layer caches the

@@ -182,10 +182,20 @@ typedef struct Panel {
     int64_t groups;
 } Panel;
 
+/* Asks for the same lines of the next panel: few rows wait for memory, and processors do not look
+** ahead as far as that. */
+INLINE void ask_for_next(int bits, Panel b) {
+    int64_t next = b.groups * (small_codes(bits) + small_scales(bits));
+    UNROLL for (int i = 0; i < GROUP / LINE_STEPS * bits / 8; i++)
+        __builtin_prefetch(b.code + next + i * CODE_LINE, 0, 2);
+    __builtin_prefetch(b.scale + next, 0, 2);
+}
+
 /* One group of LANES columns by 'rows' rows, each 'groups' further on. */
 INLINE void add_group(int rows, int bits, Panel b, const RoundedGroup *x, V *sum) {
     enum { LINES = GROUP / LINE_STEPS };
     VI dots[ROWS];
+    if (rows < ROWS) ask_for_next(bits, b);
     UNROLL for (int r = 0; r < rows; r++) dots[r] = vi_splat(bits == 8 ? x[r * b.groups].start : 0);
     UNROLL for (int i = 0; i < LINES; i++) {
         VI w = load_line(b.code + (bits == 8 ? i : i % (LINES / 2)) * CODE_LINE);

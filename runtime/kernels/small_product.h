@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Products with small weights and rows of small tables (small_product.c).  A matrix has 'bits' 8 or 4 and
-** lies on lines of 64 bytes, as small_weights.h says.  Rules as of kernels.h.
+** Products with small weights and rows of small tables (small_product.c).  A matrix has 'bits' 8
+** or 4 and lies on lines of 64 bytes, as small_weights.h says.  Rules as of kernels.h.
 */
 #ifndef STRATA_SMALL_PRODUCT_H
 #define STRATA_SMALL_PRODUCT_H

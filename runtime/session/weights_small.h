@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Matrices of small weights in WEIGHTS: their values are rounded (small_round.h) when they are set or
-** read, a panel at a time.
+** Matrices of small weights in WEIGHTS: their values are rounded (small_round.h) when they are set
+** or read, a panel at a time.
 */
 #ifndef STRATA_WEIGHTS_SMALL_H
 #define STRATA_WEIGHTS_SMALL_H

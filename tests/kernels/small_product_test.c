@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
 ** Products with small weights, of 8 and of 4 bits: each element is, bit for bit, the chain that
-** small_product.c says, computed here from the codes one by one; nothing is read or written past the ends;
-** a row's bits are its own, whatever rows and columns it is computed with.
+** small_product.c says, computed here from the codes one by one; nothing is read or written past
+** the ends; a row's bits are its own, whatever rows and columns it is computed with.
 */
 #include "kernel_test.h"
 

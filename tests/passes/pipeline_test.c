@@ -73,7 +73,7 @@ static void every_pass_is_verified_and_seen(void **state) {
     Error error;
     Model *m = spec_load(SOURCE_DIR "/tests/specs/attnres-full.lua", NULL, &error);
     if (!m) fail_msg("%s", error.text);
-    Seen all = seen_of(m, (PassOptions){ .bf16 = true });
+    Seen all = seen_of(m, (PassOptions){ .bf16 = true, .small = SMALL_Q8 });
     for (int i = 0; i < PASSES; i++) {
         PassWhen when = pass_info[i].when;
         int programs = when == PASS_MODEL || when == PASS_TRAINING ? 1 : 3;
@@ -81,7 +81,7 @@ static void every_pass_is_verified_and_seen(void **state) {
             fail_msg("%s: %d times, %d off", pass_info[i].name, all.ran[i], all.off[i]);
     }
     for (int i = 0; i < PASSES; i++) {
-        Seen less = seen_of(m, (PassOptions){ .bf16 = true, .off = 1u << i });
+        Seen less = seen_of(m, (PassOptions){ .bf16 = true, .small = SMALL_Q8, .off = 1u << i });
         bool off = pass_info[i].optional;
         assert_int_equal(less.off[i], off ? all.ran[i] : 0);
         assert_int_equal(less.ran[i], off ? 0 : all.ran[i]);
