@@ -31,7 +31,7 @@ static Work work_of(const Model *m, const PlannedStep *s) {
 }
 
 Work report_step_work(const Report *r, int plan, int step) {
-    return work_of(r->model, &r->planned.step[plan][step].cost);
+    return work_of(r->model, &r->planned.step[plan][step]);
 }
 
 static void count_program(Report *r, int plan, int kind) {

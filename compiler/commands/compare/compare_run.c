@@ -14,8 +14,8 @@
 
 enum { EVALUATIONS = 20, SAVES = 10 };
 
-/* Of what was trained on since the last evaluation the next one takes a part: as a forward pass costs
-** a third of a step, all of them take a twentieth of the training. */
+/* Of what was trained on since the last evaluation the next one takes a part: as a forward pass
+** costs a third of a step, all of them take a twentieth of the training. */
 enum { VAL_PART = 8 };
 
 static int64_t eval_every(const Comparison *c) {
