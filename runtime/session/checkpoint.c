@@ -102,7 +102,7 @@ static uint64_t hash_weights(const strata_model *m, const float *weights) {
     xxh64_start(&x, 0);
     for (int32_t i = 0; i < m->tensors; i++, t++)
         xxh64_add(&x, weights + t->weight,
-                  (size_t)t->count * (t->bf16 ? sizeof(uint16_t) : sizeof(float)));
+                  (size_t)t->count * (t->type == STRATA_BF16 ? sizeof(uint16_t) : sizeof(float)));
     return xxh64_end(&x);
 }
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Curves of retrofit.sh as a picture: a panel a mixer, validation loss by step, of the plain stream
 # (grey), of the mixer as published (red) and with the start that computes the same (blue).
 #   awk -v folder=FOLDER -f retrofit.awk <NAMES

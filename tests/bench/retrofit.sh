@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Mixers under weights that were trained with a plain residual stream: what they compute before the
 # first step, and what training recovers.  The table and the picture of docs/retrofit.md:
 #   sh tests/bench/retrofit.sh STRATA SPEC WEIGHTS TEXT VAL [NAME ...]
