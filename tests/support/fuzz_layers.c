@@ -164,7 +164,8 @@ static void mlp(Spec *s) {
     fprintf(s->f, ", bias = %s }, ", truth(coin(s)));
 }
 
-/* Routes of layers go with mixers of one stream; that of attention with any but what is not causal. */
+/* Routes of layers go with mixers of one stream; that of attention with any but what is not
+** causal. */
 static void route(Spec *s, bool attends) {
     static const char *const whole[] = {
         "mod { capacity = 0.3 }", "mod { capacity = 0.8, gate = \"sigmoid\" }",
