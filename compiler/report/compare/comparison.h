@@ -84,10 +84,10 @@ typedef struct Comparison {
     int steps, seeds;
     bool mixing; /* of trained weights is measured too */
     const uint64_t *seed;
-    double val_share;    /* of the text, its end: what is evaluated on; 0: other files are */
+    double val_share;           /* of the text, its end: what is evaluated on; 0: other files are */
     double rate[COMPARE_RATES]; /* learning rates that each variant chooses from */
     int rates;                  /* 0: each has its spec's */
-    const char *command; /* that made this, as a shell takes it */
+    const char *command;        /* that made this, as a shell takes it */
     Circumstances made;
 } Comparison;
 
