@@ -238,7 +238,7 @@ int allowance_run(Allowance *a, AllowedWork *work, void *argument, const sigset_
         begin(a, mask, x.words, used);
         exit(work(argument, told));
     }
-    if (child > 0) x.how = process_wait(child, &stop);
+    if (child > 0) x.how = process_wait(child, NULL, &stop);
     x.seconds += process_children_seconds();
     if (child < 0)
         status = error_set(e, errno == ENOMEM ? STATUS_LIMIT : STATUS_IO,

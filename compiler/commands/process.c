@@ -37,7 +37,8 @@ static bool is_ignored(int number) {
     return !sigaction(number, NULL, &how) && how.sa_handler == SIG_IGN;
 }
 
-int process_wait(pid_t child, int *stop) {
+int process_wait(pid_t child, const ProcessTick *tick, int *stop) {
+    static const struct timespec between = { .tv_nsec = 500000000 };
     sigset_t set;
     int how;
     stops(&set);
@@ -47,7 +48,8 @@ int process_wait(pid_t child, int *stop) {
         pid_t ended = waitpid(child, &how, WNOHANG);
         if (ended == child) return how;
         if (ended < 0 && errno != EINTR) return -1;
-        int number = sigwaitinfo(&set, NULL);
+        int number = tick ? sigtimedwait(&set, NULL, &between) : sigwaitinfo(&set, NULL);
+        if (number < 0 && tick) tick->call(tick->user);
         if (number <= 0 || number == SIGCHLD || is_ignored(number)) continue;
         *stop = number;
         kill(child, SIGTERM);
@@ -119,7 +121,7 @@ int process_run(char *const *argv, const sigset_t *mask, Error *e) {
                          "%s: expected a program of this name in PATH to link with, found: %s",
                          argv[0], strerror(number));
     }
-    int stop, how = process_wait(child, &stop);
+    int stop, how = process_wait(child, NULL, &stop);
     if (stop) status = process_stopped(stop, e);
     else if (how > 0 && WIFSIGNALED(how))
         status = error_set(e, STATUS_IO,
@@ -160,13 +162,13 @@ static int take_output(int out, Text *t, Error *e) {
     return n < 0 ? error_errno(e, "a program's output", "read", errno) : text_status(t, e);
 }
 
-int process_read(char *const *argv, const char *name, const sigset_t *mask, Text *output,
-                 Error *e) {
+int process_read(char *const *argv, const char *name, const sigset_t *mask, const ProcessTick *tick,
+                 Text *output, Error *e) {
     pid_t child;
     int out = process_listen(), words = process_listen(), stop, status = STATUS_OK;
     int number = out < 0 || words < 0 ? errno : start(&child, argv, mask, out, words);
     if (number) status = error_errno(e, argv[0], "run", number);
-    int how = number ? 0 : process_wait(child, &stop);
+    int how = number ? 0 : process_wait(child, tick, &stop);
     if (!number && stop) status = process_stopped(stop, e);
     else if (how) status = failed(name, how, words, e);
     else if (!number) status = take_output(out, output, e);

@@ -15,8 +15,15 @@
 void process_hold(sigset_t *before);
 void process_release(const sigset_t *before);
 
-/* Waits; the child's wait status, and in *stop the signal that asked to stop, or 0. */
-int process_wait(pid_t child, int *stop);
+/* What is done now and then while a child runs. */
+typedef struct ProcessTick {
+    void (*call)(void *user);
+    void *user;
+} ProcessTick;
+
+/* Waits; the child's wait status, and in *stop the signal that asked to stop, or 0.  tick is called
+** about twice a second; NULL: nothing is. */
+int process_wait(pid_t child, const ProcessTick *tick, int *stop);
 int process_stopped(int stop, Error *e); /* 128 + stop */
 /* Processor seconds of all children that ended, with theirs. */
 double process_children_seconds(void);
@@ -35,6 +42,7 @@ int process_run(char *const *argv, const sigset_t *mask, Error *e);
 
 /* Runs a program that we built and adds what it writes to 'output'.  If it fails, its exit
 ** status and first line of error become ours, with 'name' in front; 128+n if stopped. */
-int process_read(char *const *argv, const char *name, const sigset_t *mask, Text *output, Error *e);
+int process_read(char *const *argv, const char *name, const sigset_t *mask, const ProcessTick *tick,
+                 Text *output, Error *e);
 
 #endif

@@ -16,24 +16,29 @@ typedef struct Windows {
     const Data *d;
     int source;
     int64_t length;
+    int64_t all, taken;        /* windows that there are; of them, at equal distances */
     int32_t *tokens, *targets; /* [batch, length] */
     float *nll;
 } Windows;
+
+/* Which of all windows the i-th is that is taken. */
+static int64_t place(const Windows *w, int64_t i) {
+    return w->taken == w->all ? i : (int64_t)((double)i * (double)w->all / (double)w->taken);
+}
 
 /* Windows first … first+count-1, all of one length n; *n. */
 static int gather(Windows *w, int64_t first, int64_t count, int64_t *n, Error *e) {
     int status = STATUS_OK;
     for (int64_t i = 0; !status && i < count; i++)
-        status = data_window(w->d, w->source, w->length, first + i, w->tokens + i * w->length,
-                             w->targets + i * w->length, n, e);
+        status = data_window(w->d, w->source, w->length, place(w, first + i),
+                             w->tokens + i * w->length, w->targets + i * w->length, n, e);
     return status;
 }
 
 static int run(Session *s, Windows *w, int64_t batch, double *nll, int64_t *tokens, Error *e) {
     *nll = 0, *tokens = 0;
-    int64_t windows = data_windows(w->d, w->source, w->length);
-    for (int64_t i = 0, b; i < windows; i += b) {
-        int64_t full = windows - 1 - i, n = 0; /* the last may be shorter and goes alone */
+    for (int64_t i = 0, b; i < w->taken; i += b) {
+        int64_t full = w->taken - 1 - i, n = 0; /* the last may be shorter and goes alone */
         b = full == 0 ? 1 : full < batch ? full : batch;
         int status = gather(w, i, b, &n, e);
         if (status) return status;
@@ -63,10 +68,13 @@ static int run_forms(Session *s, Windows *w, int64_t batch, Evaluation *out, Err
     return status ? status : in_form(s, w, batch, 0, &out->training_nll, &out->tokens, e);
 }
 
-int evaluate(Session *s, const Data *d, int source, int64_t length, int64_t batch, Evaluation *out,
-             Error *e) {
+int evaluate(Session *s, const Data *d, int source, int64_t length, int64_t batch, int64_t most,
+             Evaluation *out, Error *e) {
     *out = (Evaluation){ 0 };
     Windows w = { .d = d, .source = source, .length = length };
+    w.all = data_windows(d, source, length);
+    w.taken = most ? most / length > 1 ? most / length : 1 : w.all;
+    if (w.taken > w.all) w.taken = w.all;
     size_t n = (size_t)batch * (size_t)length;
     w.tokens = calloc(n, sizeof *w.tokens);
     w.targets = calloc(n, sizeof *w.targets);
@@ -134,7 +142,7 @@ static int evaluate_length(const Program *p, Session *s, LengthResult *r, Error 
     int status = session_arena(s, batch * r->length, false, e);
     for (int i = 0; !status && i < r->d->sources; i++) {
         r->file[i].bytes = (double)r->d->source[i].bytes;
-        status = evaluate(s, r->d, i, r->length, batch, &r->file[i].value, e);
+        status = evaluate(s, r->d, i, r->length, batch, 0, &r->file[i].value, e);
         add_result(&r->all, &r->file[i], i == 0);
     }
     return status ? status : check_finite(evaluation_loss(&r->all.value), e);

@@ -20,8 +20,9 @@ static inline double evaluation_training_loss(const Evaluation *v) {
 }
 
 /* Of a source's tokens, in the form that generates, and in the one that is trained if they differ.
-** 'batch' windows of 'length' tokens at once; the arena must hold batch * length. */
-int evaluate(Session *s, const Data *d, int source, int64_t length, int64_t batch, Evaluation *out,
-             Error *e);
+** 'batch' windows of 'length' tokens at once; the arena must hold batch * length.  most > 0: of
+** windows spread evenly, a window or more, that have so many tokens; 0: of all. */
+int evaluate(Session *s, const Data *d, int source, int64_t length, int64_t batch, int64_t most,
+             Evaluation *out, Error *e);
 
 #endif

@@ -47,6 +47,11 @@ static int read_weights(const Program *p, Session *s, const Safetensors *f, Toke
     return status || !tokenizer ? status : program_tokenizer_load(p, f, tokenizer, e);
 }
 
+static bool is_beside(const char *path) {
+    char best[4096];
+    return print_text(best, sizeof best, "%s.best", path) < (int)sizeof best && !access(best, F_OK);
+}
+
 /* The newest names the best, which lies beside it. */
 static void tell_about(const char *path, const Safetensors *f, char about[ABOUT_WEIGHTS]) {
     Checkpoint c;
@@ -57,7 +62,7 @@ static void tell_about(const char *path, const Safetensors *f, char about[ABOUT_
     if (!c.has_best) return;
     if (c.best_step == c.step)
         print_text(to, room, ", the best by validation (%.4f)", c.best_val_loss);
-    else
+    else if (is_beside(path))
         print_text(to, room, "; the best by validation is step %lld (%.4f), in %s.best",
                    (long long)c.best_step, c.best_val_loss, path);
 }

@@ -94,12 +94,25 @@ static void add_run(const Comparison *c, const TrainRun *r, uint64_t seed, Text 
     text_add(t, "}");
 }
 
+/* The validation loss of each rate, and which is taken. */
+static void add_sweep(const Comparison *c, const Variant *v, Text *t) {
+    for (int i = 0; i < c->rates; i++) {
+        text_add(t, i ? "}, {" : "\"sweep\": [{");
+        add_number(t, "lr", c->rate[i]), text_add(t, ", ");
+        add_number(t, "val_loss", v->swept[i]);
+    }
+    if (c->rates) text_add(t, "}], "), add_number(t, "lr", v->lr), text_add(t, ", ");
+}
+
 static void add_training(const Comparison *c, const Variant *v, Text *t) {
     if (!c->text) return;
     TrainingResult x = compare_trained(c, v);
     text_add(t, ",\n   \"trained\": {");
     add_estimate(t, "best_validation_loss", &x.best), text_add(t, ", ");
     add_estimate(t, "difference", &x.difference), text_add(t, ", ");
+    add_number(t, "seeds_that_would_show_it", x.needed ? x.needed : NAN), text_add(t, ", ");
+    add_number(t, "difference_that_seeds_can_show", x.shown), text_add(t, ", ");
+    add_sweep(c, v, t);
     add_estimate(t, "seconds_to_match", &x.seconds);
     if (isfinite(x.routed.mean))
         text_add(t, ", "), add_estimate(t, "routed", &x.routed), text_add(t, ", "),
@@ -177,6 +190,7 @@ void compare_json(const Comparison *c, Text *t) {
     add_string(t, "command", c->command);
     text_add(t, ",\n ");
     add_string(t, "verdict", verdict.at ? verdict.at : "");
+    if (c->source.date[0]) text_add(t, ",\n \"provenance\": "), provenance_json(&c->source, t);
     text_add(t, ",\n \"variants\": [\n");
     for (int i = 0; i < c->n; i++) {
         if (i) text_add(t, ",\n");

@@ -56,4 +56,25 @@ Estimate stats_ratio(const double *x, const double *base, int n) {
     return (Estimate){ expm1(e.mean), e.deviation, expm1(e.low), expm1(e.high), e.known };
 }
 
+/* Quantile of Student's t at 0.975, and about that of the normal distribution at 0.8: a difference
+** of so many standard errors is detected in four of five times. */
+static double errors_needed(int n) { return quantile(n - 1) + 0.8416; }
+
+double stats_shown(const Estimate *e, int n) {
+    return e->known && n > 1 ? errors_needed(n) * e->deviation / sqrt(n) : NAN;
+}
+
+int stats_needed(const Estimate *e) {
+    enum { MOST = 1000000 };
+    if (!e->known || e->mean == 0) return 0;
+    int low = 1, high = MOST; /* too few; enough */
+    if (stats_shown(e, high) > fabs(e->mean)) return 0;
+    while (high - low > 1) {
+        int middle = (low + high) / 2;
+        if (stats_shown(e, middle) > fabs(e->mean)) low = middle;
+        else high = middle;
+    }
+    return high;
+}
+
 bool stats_covers_zero(const Estimate *e) { return !e->known || (e->low <= 0 && e->high >= 0); }

@@ -16,15 +16,22 @@ static double routed_of(const TrainRun *r) {
 }
 
 static double best_of(const TrainRun *r) {
-    double best = INFINITY;
-    for (int i = 0; i < r->evaluations; i++)
-        best = fmin(best, r->value[i]);
-    return best;
+    return r->evaluations ? r->value[r->evaluations - 1] : (double)INFINITY;
+}
+
+/* Evaluations of a part of the text: all but the last. */
+static int parts_of(const TrainRun *r) { return r->evaluations > 1 ? r->evaluations - 1 : 1; }
+
+static double lowest_part(const TrainRun *r) {
+    double lowest = INFINITY;
+    for (int i = 0; i < parts_of(r); i++)
+        lowest = fmin(lowest, r->value[i]);
+    return lowest;
 }
 
 /* Seconds of training until the first evaluation at 'loss' or below; NAN: never. */
 static double seconds_to(const TrainRun *r, double loss) {
-    for (int i = 0; i < r->evaluations; i++)
+    for (int i = 0; i < parts_of(r); i++)
         if (r->value[i] <= loss) return r->seconds[r->step[i] - 1];
     return NAN;
 }
@@ -35,7 +42,8 @@ TrainingResult compare_trained(const Comparison *c, const Variant *v) {
     TrainingResult x = { 0 };
     int n = c->seeds;
     for (int s = 0; s < n; s++) {
-        double base = best_of(&c->variant->run[s]), time = seconds_to(&v->run[s], base);
+        const TrainRun *other = &c->variant->run[s];
+        double base = best_of(other), time = seconds_to(&v->run[s], lowest_part(other));
         best[s] = best_of(&v->run[s]);
         difference[s] = best[s] - base;
         routed[s] = routed_of(&v->run[s]);
@@ -45,6 +53,8 @@ TrainingResult compare_trained(const Comparison *c, const Variant *v) {
     x.best = stats_mean(best, n);
     x.first = stats_mean(first, n);
     x.difference = stats_mean(difference, n);
+    x.needed = stats_needed(&x.difference);
+    x.shown = stats_shown(&x.difference, n);
     x.seconds = stats_mean(seconds, x.matched);
     x.routed = stats_mean(routed, n);
     return x;

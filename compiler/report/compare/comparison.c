@@ -55,13 +55,14 @@ void compare_name(Comparison *c) {
     }
 }
 
-static void free_run(TrainRun *r) {
+void run_free(TrainRun *r) {
     free(r->loss);
     free(r->routed);
     free(r->route);
     free(r->seconds);
     free(r->step);
     free(r->value);
+    *r = (TrainRun){ 0 };
 }
 
 void compare_free(Comparison *c) {
@@ -71,11 +72,12 @@ void compare_free(Comparison *c) {
         free(v->timing.seconds);
         free(v->timing.kernel);
         for (int s = 0; v->run && s < c->seeds; s++)
-            free_run(&v->run[s]);
+            run_free(&v->run[s]);
         free(v->run);
         mixing_free(v->trained);
         free(v->assembly);
     }
+    provenance_free(&c->source);
 }
 
 const char *compare_routes_note(const Comparison *c) {

@@ -11,9 +11,10 @@
 #define STRATA_COMPARISON_H
 
 #include "mixing.h"
+#include "provenance.h"
 #include "report.h"
 
-enum { COMPARE_MOST = 16, COMPARE_SEEDS = 64 };
+enum { COMPARE_MOST = 16, COMPARE_SEEDS = 64, COMPARE_RATES = 16 };
 
 /* A mean with its 95 % interval; known: two values or more were there. */
 typedef struct Estimate {
@@ -49,7 +50,10 @@ typedef struct Variant {
     Report *report;
     double code_bytes, compile_seconds;
     Timing timing;
-    TrainRun *run;   /* [seeds] */
+    TrainRun *run; /* [seeds] */
+    double lr;     /* that it was trained with: the best of the rates; NAN: its spec's */
+    double swept[COMPARE_RATES]; /* [rates]: loss at the end from the first seed; INFINITY: none */
+    double best;                 /* the lowest of these */
     Mixing *trained; /* depth mixing after the first seed's run; NULL: not asked for, or: */
     Error untrained; /* why there is none */
     char *assembly;  /* of the program, LLVM's text; NULL: not asked for */
@@ -65,10 +69,14 @@ typedef struct Comparison {
     int steps, seeds;
     bool mixing; /* of trained weights is measured too */
     const uint64_t *seed;
+    double rate[COMPARE_RATES]; /* learning rates that each variant chooses from */
+    int rates;                  /* 0: each has its spec's */
+    Provenance source;
     const char *command; /* that made this, as a shell takes it */
 } Comparison;
 
 void compare_free(Comparison *c);
+void run_free(TrainRun *r);
 /* Labels, once all reports are there. */
 void compare_name(Comparison *c);
 
@@ -122,18 +130,28 @@ double stats_median(const double *x, int n); /* NAN: none */
 Estimate stats_mean(const double *x, int n); /* Student's t */
 /* x[i] against base[i]: the mean of log ratios, given back as ratio - 1. */
 Estimate stats_ratio(const double *x, const double *base, int n);
+/* How many values would show a difference as large as this one, in four of five times, if they
+** deviate as these do; 0: not known, or more than a million. */
+int stats_needed(const Estimate *e);
+/* The least difference that n values of this deviation would show in four of five times; NAN: not
+** known. */
+double stats_shown(const Estimate *e, int n);
 /* Does the interval hold 0? */
 bool stats_covers_zero(const Estimate *e);
 
 /* == compare_training.c: what runs came to ================================ */
 
-/* Over seeds; a seed's best is its lowest validation loss. */
+/* Over seeds; a seed's best is its validation loss after the last step, of all of that text: before
+** it a part is evaluated only. */
 typedef struct TrainingResult {
     Estimate best;       /* mean and deviation */
     Estimate first;      /* validation loss before the first step; NAN: not known */
     Estimate difference; /* against the baseline's of the same seed */
-    Estimate seconds; /* until its loss is the baseline's best or lower, of seeds that got there */
-    int matched;      /* how many did */
+    int needed;          /* seeds that would show it, of stats_needed */
+    double shown;        /* the least difference that these seeds can show */
+    /* until its loss on that part is the baseline's lowest or lower, of seeds that got there */
+    Estimate seconds;
+    int matched; /* how many did */
     /* share of the tokens that its routes take at the end, their mean; NAN: none */
     Estimate routed;
 } TrainingResult;

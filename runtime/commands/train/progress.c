@@ -17,7 +17,7 @@ enum { LINE_MOST = 2000 };
 static const double BETWEEN_LINES = 2.0, BETWEEN_FRAMES = 0.1; /* seconds */
 
 static void put(Progress *p, const char *text) {
-    if (!p->lost.status) console_write(text, strlen(text), NULL, &p->lost);
+    if (!p->lost.status && !p->quiet) console_write(text, strlen(text), NULL, &p->lost);
 }
 
 void progress_open(Progress *p) {

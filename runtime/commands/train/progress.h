@@ -18,6 +18,7 @@ typedef struct Progress {
     double tokens, flops; /* a step */
     double peak;          /* FLOP/s; 0: unknown */
     bool terminal, plain; /* plain: no colours */
+    bool quiet;           /* says nothing */
     double epoch;         /* how often the data was gone through; 0: not told */
     double seconds;       /* a step, smoothed */
     double shown;         /* when */

@@ -144,14 +144,27 @@ static int train_step(Run *r, TrainStep *x, Error *e) {
     return status;
 }
 
+/* How many tokens an evaluation takes at most; 0: all. With --val-tokens the first and the last
+** one, which are compared, take all, but no more than the run trains on. */
+static int64_t val_tokens(const Run *r) {
+    const Checkpoint *c = &r->state;
+    int64_t most = option(r->p, OPTION_VAL_TOKENS)->count,
+            run = r->order.rows * r->order.context * (c->minutes > 0 ? c->step : c->steps);
+    if (!most || (c->step > 0 && !checkpoint_done(c))) return most;
+    return run > most ? run : most;
+}
+
 /* Each source of --val, and all their tokens together. */
 static int evaluate_sources(Run *r, Evaluation *all, Error *e) {
     const Checkpoint *c = &r->state;
     int status = STATUS_OK;
+    int64_t most = val_tokens(r);
+    double share = (double)most / (double)data_count(&r->val);
     *all = (Evaluation){ 0 };
     for (int i = 0; !status && i < r->val.sources; i++) {
         Evaluation v;
-        status = evaluate(&r->s, &r->val, i, c->context, c->batch, &v, e);
+        int64_t part = most ? 1 + (int64_t)(share * (double)r->val.source[i].count) : 0;
+        status = evaluate(&r->s, &r->val, i, c->context, c->batch, part, &v, e);
         r->val_loss[i] = evaluation_loss(&v);
         all->nll += v.nll;
         all->training_nll += v.training_nll;
@@ -203,7 +216,7 @@ static int evaluation(Run *r, Error *e) {
         c->step, loss,       r->s.m->forms == 2 ? &training : NULL, c->best_step, c->best_val_loss,
         &r->val, r->val_loss
     };
-    if (best) status = run_save_best(r, e);
+    if (best && !option(r->p, OPTION_NO_BEST)->given) status = run_save_best(r, e);
     if (!status) status = train_log_evaluation(&r->log, &x, e);
     return status ? status : event_losses(r, loss, e);
 }

@@ -205,6 +205,7 @@ int run_open(Run *r, Error *e) {
     if (!status) status = program_session(r->p, &r->s, e);
     if (!status && option(r->p, OPTION_DRY_RUN)->given) return STATUS_OK;
     progress_open(&r->progress);
+    r->progress.quiet = option(r->p, OPTION_QUIET)->given;
     if (!status) status = name_output(r, e);
     if (!status) status = option(r->p, OPTION_RESUME)->given ? run_resume(r, e) : start_fresh(r, e);
     if (!status) status = open_log(r, e);

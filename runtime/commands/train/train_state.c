@@ -98,7 +98,8 @@ char *run_length(const Checkpoint *c, char to[48]) {
 /* The command that goes on: what no checkpoint remembers is said again. */
 static void add_command(const Run *r, Text *t) {
     static const OptionId again[] = { OPTION_OUT,        OPTION_LOG,     OPTION_TENSORBOARD,
-                                      OPTION_SAVE_EVERY, OPTION_THREADS, OPTION_TOKENIZER };
+                                      OPTION_SAVE_EVERY, OPTION_THREADS, OPTION_TOKENIZER,
+                                      OPTION_VAL_TOKENS };
     text_shell_word(t, r->p->path);
     text_add(t, " train --resume");
     for (size_t i = 0; i < sizeof again / sizeof *again; i++) {
@@ -108,7 +109,10 @@ static void add_command(const Run *r, Text *t) {
         if (v->text) text_shell_word(t, v->text);
         else text_add(t, "%lld", (long long)v->count);
     }
-    if (option(r->p, OPTION_WEIGHTS_ONLY)->given) text_add(t, " --weights-only");
+    static const OptionId flags[] = { OPTION_WEIGHTS_ONLY, OPTION_NO_BEST };
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (option(r->p, flags[i])->given)
+            text_add(t, " --%s", program_options.option[flags[i]].name);
 }
 
 void run_end(Run *r, bool worked) {
@@ -124,7 +128,7 @@ void run_end(Run *r, bool worked) {
         progress_note(&r->progress, "%s: step %s, the last of the run; to go on: %s --steps N",
                       r->out, steps, t.at);
     else progress_note(&r->progress, "%s: step %lld", r->out, (long long)c->step);
-    if (c->has_best && c->best_step < c->step)
+    if (c->has_best && c->best_step < c->step && !option(r->p, OPTION_NO_BEST)->given)
         progress_note(&r->progress, "%s: step %lld, the best by validation (%.4f)", r->best,
                       (long long)c->best_step, c->best_val_loss);
     text_free(&t);

@@ -4,6 +4,7 @@
 ** how they are shown is in report/.
 */
 #include "command.h"
+#include "compare_source.h"
 #include "comparison.h"
 #include "console.h"
 #include "files.h"
@@ -11,14 +12,19 @@
 #include "shell.h"
 #include "workshop.h"
 
+#include <errno.h>
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 typedef struct CompareOptions {
     const char *spec[COMPARE_MOST];
     int n;
-    const char *output, *cpu, *init; /* or NULL */
-    DataWords data, val;             /* without words: not given */
+    const char *output, *cpu, *init, *keep; /* or NULL */
+    double rate[COMPARE_RATES];
+    int rates;
+    DataWords data, val; /* without words: not given */
     bool json, measure;
     int64_t rounds, steps, threads; /* steps, threads 0: not given */
     uint64_t seed[COMPARE_SEEDS];
@@ -51,15 +57,43 @@ static int set_seeds(CompareOptions *o, const char *value, Error *e) {
     return STATUS_OK;
 }
 
+static int bad_rates(const char *value, Error *e) {
+    return error_set(
+        e, STATUS_USAGE,
+        "strata compare: --sweep: expected lr=X,..., two to %d different numbers above "
+        "0, found '%s'",
+        COMPARE_RATES, value);
+}
+
+/* "lr=1e-3,2e-3" */
+static int set_rates(CompareOptions *o, const char *value, Error *e) {
+    if (strncmp(value, "lr=", 3) != 0) return bad_rates(value, e);
+    for (const char *at = value + 3; at; at = strchr(at, ','), at = at ? at + 1 : NULL) {
+        char word[32];
+        double rate;
+        size_t n = strcspn(at, ",");
+        print_text(word, sizeof word, "%.*s", (int)(n < sizeof word ? n : sizeof word - 1), at);
+        bool good = n < sizeof word && parse_double(word, 1e-30, 1e6, &rate)
+            && o->rates < COMPARE_RATES;
+        for (int i = 0; good && i < o->rates; i++)
+            good = o->rate[i] != rate;
+        if (!good) return bad_rates(value, e);
+        o->rate[o->rates++] = rate;
+    }
+    return o->rates < 2 ? bad_rates(value, e) : STATUS_OK;
+}
+
 /* Options that say something about others that are not there. */
 static int check_together(const CompareOptions *o, Error *e) {
-    static const char *const needs_train[] = { "--steps", "--seeds", "--val", "--init" };
-    const bool given[] = { o->steps > 0, o->seeds > 0, o->val.words > 0, o->init != NULL };
+    static const char *const needs_train[] = { "--steps", "--seeds", "--val",
+                                               "--init",  "--keep",  "--sweep" };
+    const bool given[] = { o->steps > 0,    o->seeds > 0,    o->val.words > 0,
+                           o->init != NULL, o->keep != NULL, o->rates > 0 };
     if (o->threads && !o->measure && !o->data.words)
         return error_set(
             e, STATUS_USAGE,
             "strata compare: --threads: expected --measure or --train with it, found neither");
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 6; i++)
         if (given[i] && !o->data.words)
             return error_set(e, STATUS_USAGE,
                              "strata compare: %s: expected --train with it, found none",
@@ -96,6 +130,7 @@ static int take(CompareOptions *to, const Options *o, Error *e) {
         .output = option_of(o, STRATA_OPTION_PAGE)->text,
         .cpu = option_of(o, STRATA_OPTION_OTHER_CPU)->text,
         .init = option_of(o, STRATA_OPTION_INIT_WEIGHTS)->text,
+        .keep = option_of(o, STRATA_OPTION_KEEP_RUNS)->text,
         .data = take_words(o, STRATA_OPTION_TRAIN, "--train"),
         .val = take_words(o, STRATA_OPTION_VAL, "--val"),
         .json = option_of(o, STRATA_OPTION_JSON_TABLE)->given,
@@ -104,7 +139,9 @@ static int take(CompareOptions *to, const Options *o, Error *e) {
         .steps = option_of(o, STRATA_OPTION_STEPS)->count,
         .threads = option_of(o, STRATA_OPTION_THREADS)->count,
     };
+    const char *sweep = option_of(o, STRATA_OPTION_SWEEP)->text;
     int status = seeds ? set_seeds(to, seeds, e) : STATUS_OK;
+    if (!status && sweep) status = set_rates(to, sweep, e);
     if (!status) status = take_specs(to, o, e);
     if (!status && option_of(o, STRATA_OPTION_ROUNDS)->given && !to->measure)
         return error_set(e, STATUS_USAGE,
@@ -130,8 +167,14 @@ static int check_words(const DataWords *w, bool weights, Error *e) {
     return status;
 }
 
+static int make_folder(const char *path, Error *e) {
+    if (!mkdir(path, 0777) || (errno == EEXIST && !access(path, W_OK))) return STATUS_OK;
+    return error_errno(e, path, "make a folder", errno);
+}
+
 static int check(const CompareOptions *o, Error *e) {
     int status = check_words(&o->data, true, e);
+    if (!status && o->keep) status = make_folder(o->keep, e);
     if (!status) status = check_words(&o->val, false, e);
     for (int i = 0; !status && o->output && i < o->n; i++)
         status = publish_check(o->spec[i], o->output, NULL, e);
@@ -158,6 +201,8 @@ static void ask(const CompareOptions *o, Comparison *c) {
     c->threads = (int)o->threads;
     c->text = o->data.words ? o->data.word[0] : NULL;
     c->init = o->init;
+    c->rates = o->rates;
+    memcpy(c->rate, o->rate, sizeof c->rate);
     c->mixing = c->text && (o->output || o->json);
     c->steps = (int)o->steps;
     c->seeds = o->seeds ? o->seeds : c->text ? 1 : 0;
@@ -173,7 +218,9 @@ static int run_programs(const CompareOptions *o, Comparison *c, Allowance *a, Er
     for (int i = 0; !status && o->output && i < c->n; i++)
         status = workshop_assembly(&w, c, i, o->cpu, e);
     if (!status && o->measure) status = workshop_measure(&w, c, e);
-    if (!status && c->text) status = workshop_train(&w, c, &o->data, &o->val, e);
+    const TrainAsked asked = { &o->data, &o->val, o->keep, o->cpu };
+    if (!status && c->text) status = workshop_train(&w, c, &asked, e);
+    source_end(c);
     workshop_close(&w);
     return status;
 }
@@ -204,6 +251,7 @@ int command_compare(const Options *given, Allowance *a, Error *e) {
     c.command = command.at;
     ask(&o, &c);
     if (!status) status = plan(&o, &c, a, e);
+    if (!status) status = source_note(&c, &o.data, &o.val, e);
     if (!status) status = run_programs(&o, &c, a, e);
     allowance_spec(a, "strata compare");
     step_note(allowance_step(a), 0, "what is shown of it");

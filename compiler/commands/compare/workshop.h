@@ -8,6 +8,7 @@
 
 #include "allowance.h"
 #include "comparison.h"
+#include "process.h"
 
 #include <signal.h>
 
@@ -26,6 +27,8 @@ enum { WORKSHOP_PATH = 384 };
 void workshop_path(const Workshop *w, int variant, const char *suffix, char path[WORKSHOP_PATH]);
 void workshop_tell(const Workshop *w, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* The same; where standard error is no terminal, a line. */
+void workshop_say(const Workshop *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Compiles a variant's program and notes what that took. */
 int workshop_build(const Workshop *w, Comparison *c, int variant, const char *cpu, Error *e);
@@ -33,17 +36,23 @@ int workshop_build(const Workshop *w, Comparison *c, int variant, const char *cp
 /* The same code as assembly text, for a page. */
 int workshop_assembly(const Workshop *w, Comparison *c, int variant, const char *cpu, Error *e);
 /* Runs a variant's program with what strata was started with; its output is added to t. */
-int workshop_run(const Workshop *w, const Comparison *c, int variant, char *const *argv, Text *t,
-                 Error *e);
+int workshop_run(const Workshop *w, const Comparison *c, int variant, char *const *argv,
+                 const ProcessTick *tick, Text *t, Error *e);
 /* A file that programs of ours wrote, whole, added to t. */
 int workshop_read(const char *path, Text *t, Error *e);
 
 /* compare_measure.c: 'bench --train' of all variants in turns, c->rounds times */
 int workshop_measure(const Workshop *w, Comparison *c, Error *e);
 
-/* compare_train.c: every variant from every seed, c->steps steps; val NULL: evaluates on the
-** last tenth of the text */
-int workshop_train(const Workshop *w, Comparison *c, const DataWords *data, const DataWords *val,
-                   Error *e);
+/* What is trained on and evaluated on; without words of val, on the last tenth of the text. */
+typedef struct TrainAsked {
+    const DataWords *data, *val;
+    const char *keep; /* a folder for finished runs, which are not made again; NULL: none */
+    const char *cpu;  /* as the programs were compiled for it; NULL: this one */
+} TrainAsked;
+#define TRAIN_VAL_SHARE 0.1
+
+/* compare_train.c: every variant from every seed, c->steps steps */
+int workshop_train(const Workshop *w, Comparison *c, const TrainAsked *asked, Error *e);
 
 #endif

@@ -41,16 +41,26 @@ void workshop_path(const Workshop *w, int variant, const char *suffix, char path
              suffix);
 }
 
-void workshop_tell(const Workshop *w, const char *format, ...) {
-    char text[256], shown[1024];
-    va_list arguments;
-    if (!w->tells) return;
-    va_start(arguments, format);
+static void show(const Workshop *w, const char *format, va_list arguments) {
+    char text[512], shown[2048];
     print_textv(text, sizeof text, format, arguments);
-    va_end(arguments);
     text_escape(shown, sizeof shown, text, strlen(text));
-    fprintf(w->allowance->console, "\r\033[K%s", shown);
+    fprintf(w->allowance->console, w->tells ? "\r\033[K%s" : "%s\n", shown);
     fflush(w->allowance->console);
+}
+
+void workshop_tell(const Workshop *w, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    if (w->tells) show(w, format, arguments);
+    va_end(arguments);
+}
+
+void workshop_say(const Workshop *w, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    show(w, format, arguments);
+    va_end(arguments);
 }
 
 int workshop_build(const Workshop *w, Comparison *c, int variant, const char *cpu, Error *e) {
@@ -95,10 +105,10 @@ int workshop_assembly(const Workshop *w, Comparison *c, int variant, const char 
     return status;
 }
 
-int workshop_run(const Workshop *w, const Comparison *c, int variant, char *const *argv, Text *t,
-                 Error *e) {
+int workshop_run(const Workshop *w, const Comparison *c, int variant, char *const *argv,
+                 const ProcessTick *tick, Text *t, Error *e) {
     allowance_lift(w->allowance);
-    int status = process_read(argv, c->variant[variant].label, &w->before, t, e);
+    int status = process_read(argv, c->variant[variant].label, &w->before, tick, t, e);
     allowance_spec(w->allowance, c->variant[variant].report->model->file);
     step_note(allowance_step(w->allowance), 0, "what its program told");
     return status;
