@@ -70,7 +70,8 @@ static int count_tokens(const Program *p, const Prompt *q, int64_t *count, Error
     if (q->count > context)
         return error_set(
             e, STATUS_USER,
-            "generate: --prompt: expected at most the context, %lld tokens, found %lld",
+            "generate: --prompt: expected at most the context, %lld tokens, found %lld; the last "
+            "part of it can be given, or a model be built with a larger context",
             (long long)context, (long long)q->count);
     *count = most->given ? most->count : context - q->count;
     if (q->count + *count > context)
@@ -90,7 +91,13 @@ typedef struct Stream {
     const Tokenizer *tokenizer;
     Decoder decoder;
     float *logits; /* [V] */
-    bool closed;   /* nobody reads any more */
+    double penalty;
+    bool *seen;              /* [V]: in prompt or text; NULL: there is no penalty */
+    const OptionValue *stop; /* texts that end it */
+    bool stopped;            /* one came */
+    Text held;               /* what may be the beginning of one */
+    char last;               /* byte that was written */
+    bool closed;             /* nobody reads any more */
 } Stream;
 
 static int show_prompt(const Prompt *q, Error *e) {
@@ -113,8 +120,18 @@ static int show(Stream *x, const char *text, size_t length, Error *e) {
                                  : console_write(text, length, &x->closed, e);
 }
 
+/* What was there already becomes less likely. */
+static void punish(const Stream *x) {
+    for (int32_t i = 0; x->seen && i < x->sampler.ids; i++)
+        if (x->seen[i])
+            x->logits[i] = (float)(x->logits[i] > 0 ? x->logits[i] / x->penalty
+                                                    : x->logits[i] * x->penalty);
+}
+
 static int draw(Stream *x, int64_t position, int32_t *id, Error *e) {
+    punish(x);
     *id = sampler_next(&x->sampler, x->logits, position);
+    if (*id >= 0 && x->seen) x->seen[*id] = true;
     if (*id < 0)
         return error_set(e, STATUS_USER,
                          "generate: token %lld: expected finite logits; the weights are not usable",
@@ -122,16 +139,47 @@ static int draw(Stream *x, int64_t position, int32_t *id, Error *e) {
     return STATUS_OK;
 }
 
+/* Writes the first 'length' bytes of what is held. */
+static int release(Stream *x, size_t length, Error *e) {
+    Text *t = &x->held;
+    if (!length) return STATUS_OK;
+    x->last = t->at[length - 1];
+    int status = show(x, t->at, length, e);
+    memmove(t->at, t->at + length, t->length - length + 1);
+    t->length -= length;
+    return status;
+}
+
+/* More of the text: what no stop can begin with any more is written. */
+static int add_text(Stream *x, Error *e) {
+    Text *t = &x->held;
+    size_t first = SIZE_MAX, longest = 1;
+    text_bytes(t, x->decoder.text.at ? x->decoder.text.at : "", x->decoder.text.length);
+    int status = text_status(t, e);
+    if (status) return status;
+    for (int i = 0; i < x->stop->length; i++) {
+        const char *stop = x->stop->list[i], *at = memmem(t->at, t->length, stop, strlen(stop));
+        if (at && (size_t)(at - t->at) < first) first = (size_t)(at - t->at);
+        if (strlen(stop) > longest) longest = strlen(stop);
+    }
+    x->stopped = first != SIZE_MAX;
+    if (x->stopped) return release(x, first, e);
+    size_t length = t->length >= longest ? t->length - longest + 1 : 0;
+    while (length > 0 && length < t->length && ((unsigned char)t->at[length] & 0xc0) == 0x80)
+        length--; /* whole characters */
+    return release(x, length, e);
+}
+
 /* Writes 'count' tokens after the n of the prompt. */
 static int write_tokens(Stream *x, int64_t n, int64_t count, Error *e) {
     Session *s = x->s;
-    for (int64_t i = 0; i < count && !x->closed; i++) {
+    for (int64_t i = 0; i < count && !x->closed && !x->stopped; i++) {
         int32_t id;
         int status = draw(x, n + i, &id, e);
         if (status || id == x->tokenizer->end) return status;
         status = decoder_push(&x->decoder, x->tokenizer, id, e);
-        if (!status) status = show(x, x->decoder.text.at, x->decoder.text.length, e);
-        if (!status && i + 1 < count) {
+        if (!status) status = add_text(x, e);
+        if (!status && i + 1 < count && !x->stopped) {
             void *states[1] = { x->state.at };
             status = session_check(
                 s, s->api->decode(s->ctx.at, s->weights.at, states, 1, s->arena.at, &id, x->logits),
@@ -155,25 +203,48 @@ static int stream(Stream *x, const Prompt *q, int64_t count, Error *e) {
     if (!status) status = write_tokens(x, q->count, count, e);
     if (status) return status;
     status = decoder_end(&x->decoder, x->tokenizer, e);
-    if (!status) status = show(x, x->decoder.text.at, x->decoder.text.length, e);
-    if (!status && isatty(STDOUT_FILENO)) status = console_write("\n", 1, &x->closed, e);
+    if (!status && !x->stopped) status = add_text(x, e);
+    if (!status && !x->stopped) status = release(x, x->held.length, e);
+    bool ends = isatty(STDOUT_FILENO) || (x->last && x->last != '\n');
+    if (!status && ends) status = console_write("\n", 1, &x->closed, e);
+    return status;
+}
+
+/* The next one of several, from the prompt on. */
+static int sample(Stream *x, const Prompt *q, int64_t count, int64_t number, Error *e) {
+    int status = number ? console_write("---\n", 4, &x->closed, e) : STATUS_OK;
+    if (x->seen) memset(x->seen, 0, (size_t)x->s->m->vocab * sizeof *x->seen);
+    for (int64_t i = 0; x->seen && i < q->count; i++)
+        x->seen[q->ids[i]] = true;
+    x->stopped = false, x->last = 0;
+    text_clear(&x->held);
+    x->decoder.begun = true; /* behind the prompt */
+    if (!status) status = stream(x, q, count, e);
+    region_close(&x->state);
+    x->sampler.seed++;
     return status;
 }
 
 static int generate(const Program *p, Session *s, const Tokenizer *t, const Prompt *q,
                     int64_t count, Error *e) {
-    Stream x = { .s = s, .tokenizer = t, .decoder.begun = true }; /* behind the prompt */
+    Stream x = { .s = s, .tokenizer = t, .stop = option(p, OPTION_STOP) };
     x.sampler.temperature = option(p, OPTION_TEMPERATURE)->number;
     x.sampler.top_k = option(p, OPTION_TOP_K)->count;
     x.sampler.top_p = option(p, OPTION_TOP_P)->number;
+    x.sampler.min_p = option(p, OPTION_MIN_P)->number;
     x.sampler.seed = option(p, OPTION_DRAW)->seed;
+    x.penalty = option(p, OPTION_REPEAT)->number;
     int32_t ids = t->ids < p->m->vocab ? t->ids : p->m->vocab;
     int status = sampler_open(&x.sampler, ids, e);
     x.logits = calloc((size_t)p->m->vocab, sizeof *x.logits);
-    if (!status && !x.logits)
+    if (x.penalty > 1) x.seen = calloc((size_t)p->m->vocab, sizeof *x.seen);
+    if (!status && (!x.logits || (x.penalty > 1 && !x.seen)))
         status = error_memory(e, "logits", (size_t)p->m->vocab * sizeof *x.logits);
-    if (!status) status = stream(&x, q, count, e);
+    for (int64_t i = 0; !status && !x.closed && i < option(p, OPTION_SAMPLES)->count; i++)
+        status = sample(&x, q, count, i, e);
     free(x.logits);
+    free(x.seen);
+    text_free(&x.held);
     decoder_free(&x.decoder);
     sampler_close(&x.sampler);
     region_close(&x.state);
