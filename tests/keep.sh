@@ -39,8 +39,7 @@ compare --steps 30 --seeds 4,5 --keep kept >out 2>err || fail "with --keep: $(ca
 [ "$(find kept -type f | wc -l)" = 8 ] || fail "expected nothing else, found $(ls kept)"
 stat -c '%n %Y %Z %s' kept/* >before
 compare --steps 30 --seeds 4,5,6 --keep kept >out 2>err || fail "with another seed: $(cat err)"
-[ "$(stat -c '%n %Y %Z %s' kept/* | grep -cxFf before)" = 8 ] ||
-    fail "a finished run was made again"
+[ "$(stat -c '%n %Y %Z %s' kept/* | grep -cxFf before)" = 8 ] || fail "a run was made again"
 [ "$(find kept -name '*.jsonl' | wc -l)" = 6 ] || fail "expected two runs more, found $(ls kept)"
 # another text, length, spec, or rate is another run
 compare --steps 29 --seeds 4 --keep kept >out 2>err || fail "other steps"
@@ -85,8 +84,8 @@ compare --steps $steps --seeds 4 --keep half >out 2>err || fail "cannot go on: $
     fail "expected it to go on after step $step, found it begun anew"
 
 # == Rates =====================================================================
-"$strata" compare plain.lua blocks.lua --train text --steps 12 --seeds 7,8 --threads 1 \
-    --keep rates --sweep lr=1e-9,1e-2,1e6 --json >out 2>err || fail "--sweep: $(cat err)"
+compare --steps 12 --seeds 7,8 --keep rates \
+    --sweep lr=1e-9,1e-2,1e6 --json >out 2>err || fail "--sweep: $(cat err)"
 [ "$(grep -c '"sweep": \[{"lr": 1e-09' out)" = 2 ] || fail "expected what each rate came to"
 [ "$(grep -o '"lr": 0.01, "seconds_to_match"' out | wc -l)" = 2 ] ||
     fail "expected the rate that learns to be taken"

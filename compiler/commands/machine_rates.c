@@ -158,7 +158,7 @@ static int time_program(const char *program, Rates *r, Error *e) {
     Json j = { 0 };
     sigset_t before;
     process_hold(&before);
-    int status = process_read(argv, "timed", &before, &out, e);
+    int status = process_read(argv, "timed", &before, NULL, &out, e);
     process_release(&before);
     if (!status)
         status = json_parse(&j, "timed", out.at ? out.at : "", out.length, RATES_VALUES, e);

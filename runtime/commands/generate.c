@@ -67,7 +67,8 @@ static int count_tokens(const Program *p, const Prompt *q, int64_t *count, Error
     if (q->count > context)
         return error_set(
             e, STATUS_USER,
-            "generate: --prompt: expected at most the context, %lld tokens, found %lld",
+            "generate: --prompt: expected at most the context, %lld tokens, found %lld; the last "
+            "part of it can be given, or a model be built with a larger context",
             (long long)context, (long long)q->count);
     *count = most->given ? most->count : context - q->count;
     if (q->count + *count > context)
@@ -94,14 +95,26 @@ static int show_prompt(const Prompt *q, Error *e) {
     return console_text(&t, e);
 }
 
+/* One of several texts, from the prompt on. */
+static int sample(TokenWriter *x, const Prompt *q, int64_t count, Error *e) {
+    int status = writing_read(x, q->ids, q->count, e);
+    if (!status) status = show_prompt(q, e);
+    if (!status) status = writing_answer(x, count, e);
+    return status ? status : writing_end(x, e);
+}
+
 static int generate(const Program *p, Session *s, const Tokenizer *t, const Prompt *q,
                     int64_t count, Error *e) {
     TokenWriter x = { 0 };
+    int64_t samples = option(p, OPTION_SAMPLES)->count;
     int status = writing_open(&x, p, s, t, "generate", e);
-    if (!status) status = writing_read(&x, q->ids, q->count, e);
-    if (!status) status = show_prompt(q, e);
-    if (!status) status = writing_answer(&x, count, e);
-    if (!status) status = writing_end(&x, e);
+    if (!status) status = sample(&x, q, count, e);
+    for (int64_t i = 1; i < samples && !status && !x.closed; i++) {
+        x.sampler.seed++;
+        status = console_write("---\n", 4, &x.closed, e);
+        if (!status) status = writing_reset(&x, e);
+        if (!status) status = sample(&x, q, count, e);
+    }
     writing_close(&x);
     return status;
 }

@@ -13,17 +13,24 @@ int writing_open(TokenWriter *x, const Program *p, Session *s, const Tokenizer *
     x->sampler.temperature = option(p, OPTION_TEMPERATURE)->number;
     x->sampler.top_k = option(p, OPTION_TOP_K)->count;
     x->sampler.top_p = option(p, OPTION_TOP_P)->number;
+    x->sampler.min_p = option(p, OPTION_MIN_P)->number;
     x->sampler.seed = option(p, OPTION_DRAW)->seed;
+    x->penalty = option(p, OPTION_REPEAT)->number;
+    x->stops.stop = option(p, OPTION_STOP)->list;
+    x->stops.stops = (size_t)option(p, OPTION_STOP)->length;
     int32_t ids = t->ids < p->m->vocab ? t->ids : p->m->vocab;
     int status = sampler_open(&x->sampler, ids, e);
     x->logits = calloc((size_t)p->m->vocab, sizeof *x->logits);
-    if (!status && !x->logits)
+    if (x->penalty > 1) x->seen = calloc((size_t)p->m->vocab, sizeof *x->seen);
+    if (!status && (!x->logits || (x->penalty > 1 && !x->seen)))
         status = error_memory(e, "logits", (size_t)p->m->vocab * sizeof *x->logits);
     return status ? status : session_state(s, &x->state, p->m->context, e);
 }
 
 void writing_close(TokenWriter *x) {
     free(x->logits);
+    free(x->seen);
+    text_stops_free(&x->stops);
     decoder_free(&x->decoder);
     sampler_close(&x->sampler);
     region_close(&x->state);
@@ -32,6 +39,7 @@ void writing_close(TokenWriter *x) {
 int writing_reset(TokenWriter *x, Error *e) {
     x->position = 0;
     x->unread = -1;
+    if (x->seen) memset(x->seen, 0, (size_t)x->s->m->vocab * sizeof *x->seen);
     return session_check(x->s, x->s->api->state_init(x->s->ctx.at, x->state.at, x->s->m->context),
                          "state_init", e);
 }
@@ -51,7 +59,11 @@ int writing_read(TokenWriter *x, const int32_t *ids, int64_t count, Error *e) {
     if (!status && x->unread >= 0) status = decode(x, x->unread, e);
     x->unread = -1;
     if (status) return status;
+    for (int64_t i = 0; x->seen && i < count; i++)
+        x->seen[ids[i]] = true;
     x->position += count;
+    x->last = 0;
+    text_stops_reset(&x->stops);
     return session_check(
         s,
         s->api->prefill(s->ctx.at, s->weights.at, x->state.at, s->arena.at, ids, count, x->logits),
@@ -64,8 +76,18 @@ static int show(TokenWriter *x, const char *text, size_t length, Error *e) {
                                  : console_write(text, length, &x->closed, e);
 }
 
+/* What was there already becomes less likely. */
+static void punish(const TokenWriter *x) {
+    for (int32_t i = 0; x->seen && i < x->sampler.ids; i++)
+        if (x->seen[i])
+            x->logits[i] = (float)(x->logits[i] > 0 ? x->logits[i] / x->penalty
+                                                    : x->logits[i] * x->penalty);
+}
+
 static int draw(TokenWriter *x, int32_t *id, Error *e) {
+    punish(x);
     *id = sampler_next(&x->sampler, x->logits, x->position);
+    if (*id >= 0 && x->seen) x->seen[*id] = true;
     if (*id < 0)
         return error_set(e, STATUS_USER,
                          "%s: token %lld: expected finite logits; the weights are not usable",
@@ -73,9 +95,25 @@ static int draw(TokenWriter *x, int32_t *id, Error *e) {
     return STATUS_OK;
 }
 
+/* Shows what the decoder gave, as far as no stop can begin in it; 'end': all of it. */
+static int give(TokenWriter *x, bool end, Error *e) {
+    const Text *t = &x->decoder.text;
+    if (x->stops.stops) {
+        text_stops_take(&x->stops, t->at, t->length, end);
+        t = &x->stops.out;
+        int status = text_status(&x->stops.held, e);
+        if (!status) status = text_status(t, e);
+        if (status) return status;
+    }
+    if (!t->length) return STATUS_OK;
+    x->last = t->at[t->length - 1];
+    return show(x, t->at, t->length, e);
+}
+
 /* Whether the text that a token gave ends the answer. */
 static bool ends(const TokenWriter *x) {
-    return x->stop_byte && memchr(x->decoder.text.at, x->stop_byte, x->decoder.text.length);
+    return x->stops.stopped
+        || (x->stop_byte && memchr(x->decoder.text.at, x->stop_byte, x->decoder.text.length));
 }
 
 int writing_answer(TokenWriter *x, int64_t count, Error *e) {
@@ -87,7 +125,7 @@ int writing_answer(TokenWriter *x, int64_t count, Error *e) {
         if (status || id == x->tokenizer->end || id == x->stop) return status;
         x->unread = id;
         status = decoder_push(&x->decoder, x->tokenizer, id, e);
-        if (!status) status = show(x, x->decoder.text.at, x->decoder.text.length, e);
+        if (!status) status = give(x, false, e);
         if (status || ends(x)) return status;
     }
     return STATUS_OK;
@@ -95,8 +133,10 @@ int writing_answer(TokenWriter *x, int64_t count, Error *e) {
 
 int writing_end(TokenWriter *x, Error *e) {
     int status = decoder_end(&x->decoder, x->tokenizer, e);
-    if (!status) status = show(x, x->decoder.text.at, x->decoder.text.length, e);
-    if (!status && isatty(STDOUT_FILENO)) status = console_write("\n", 1, &x->closed, e);
+    bool stopped = x->stops.stopped;
+    if (!status && !stopped) status = give(x, true, e);
+    bool open = isatty(STDOUT_FILENO) || (x->last && x->last != '\n');
+    if (!status && open) status = console_write("\n", 1, &x->closed, e);
     x->decoder.begun = true;
     return status;
 }

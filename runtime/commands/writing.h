@@ -7,6 +7,7 @@
 
 #include "sample.h"
 #include "standalone.h"
+#include "text_stops.h"
 
 enum { LONGEST_TOKEN = 128 }; /* bytes: few tokens stand for more */
 
@@ -17,12 +18,17 @@ typedef struct TokenWriter {
     Region state;
     Sampler sampler;
     Decoder decoder;
+    double penalty;   /* of what was there already */
+    bool *seen;       /* [V]: in the sequence; NULL: there is no penalty */
     float *logits;    /* [V], of the token behind the sequence */
     int64_t position; /* tokens of the sequence */
     int32_t unread;   /* a token that was drawn and is not part of it yet; -1: none */
+    char last;        /* byte of the answer that was written; 0: none */
     bool closed;      /* nobody reads what is written */
-    /* what ends an answer beside the tokenizer's end: an id (-1: none), a byte in the text (0:
-    ** none), and a flag that is looked at between tokens (NULL: none) */
+    /* what ends an answer beside the tokenizer's end: texts, which are not written, an id (-1:
+    ** none), a byte in the text (0: none), and a flag that is looked at between tokens (NULL:
+    ** none) */
+    TextStops stops;
     int32_t stop;
     char stop_byte;
     const volatile int *interrupted;
@@ -38,7 +44,8 @@ int writing_reset(TokenWriter *x, Error *e); /* the sequence is empty again */
 int writing_read(TokenWriter *x, const int32_t *ids, int64_t count, Error *e);
 /* Draws and shows 'count' tokens at most. */
 int writing_answer(TokenWriter *x, int64_t count, Error *e);
-/* Shows what an incomplete character leaves; on a terminal, ends the line. */
+/* Shows what an incomplete character leaves, and ends the line: on a terminal always, else of an
+** answer that did not. */
 int writing_end(TokenWriter *x, Error *e);
 
 #endif

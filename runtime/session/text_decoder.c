@@ -8,14 +8,13 @@
 #include <string.h>
 
 #include "library.h"
+#include "text_stops.h"
 
 struct strata_decoder {
     const Tokenizer *t;
     Decoder d;
-    char **stop;
-    size_t stops;
-    bool stopped;
-    Text held, out; /* may be a stop's beginning; what the last call gave, where there are stops */
+    char **stop; /* copies, stops.stop's */
+    TextStops stops;
 };
 
 strata_decoder *strata_decoder_new(const strata_tokenizer *t, uint32_t flags) {
@@ -29,11 +28,10 @@ strata_decoder *strata_decoder_new(const strata_tokenizer *t, uint32_t flags) {
 
 void strata_decoder_free(strata_decoder *d) {
     if (!d) return;
-    for (size_t i = 0; i < d->stops; i++)
+    for (size_t i = 0; i < d->stops.stops; i++)
         free(d->stop[i]);
     free(d->stop);
-    text_free(&d->held);
-    text_free(&d->out);
+    text_stops_free(&d->stops);
     decoder_free(&d->d);
     free(d);
 }
@@ -42,58 +40,26 @@ void strata_decoder_free(strata_decoder *d) {
 
 int32_t strata_decoder_stop(strata_decoder *d, const char *stop) {
     char *copy = d && stop && *stop ? strdup(stop) : NULL;
-    char **more = copy ? realloc(d->stop, (d->stops + 1) * sizeof *more) : NULL;
+    char **more = copy ? realloc(d->stop, (d->stops.stops + 1) * sizeof *more) : NULL;
     if (!more) {
         free(copy);
         return STATUS_USER;
     }
     d->stop = more;
-    d->stop[d->stops++] = copy;
+    d->stop[d->stops.stops++] = copy;
+    d->stops.stop = (const char *const *)more;
     return STATUS_OK;
 }
 
-int32_t strata_decoder_stopped(const strata_decoder *d) { return d && d->stopped; }
-
-/* Bytes of the text before the first stop; all of them if there is none. */
-static size_t before_stops(const strata_decoder *d, const char *text, size_t length) {
-    size_t first = length;
-    for (size_t i = 0; i < d->stops; i++) {
-        const char *at = memmem(text, length, d->stop[i], strlen(d->stop[i]));
-        if (at && (size_t)(at - text) < first) first = (size_t)(at - text);
-    }
-    return first;
-}
-
-/* Bytes at the text's end that are the beginning of a stop. */
-static size_t may_stop(const strata_decoder *d, const char *text, size_t length) {
-    size_t most = 0;
-    for (size_t i = 0; i < d->stops; i++)
-        for (size_t n = strlen(d->stop[i]) - 1; n > most; n--)
-            if (n <= length && !memcmp(text + length - n, d->stop[i], n)) most = n;
-    return most;
-}
-
-/* Puts into 'out' what of the text held is sure to be before a stop; at its end, all of it. */
-static void let_go(strata_decoder *d, bool end) {
-    Text *h = &d->held;
-    size_t n = before_stops(d, h->at, h->length);
-    d->stopped = n < h->length;
-    if (!d->stopped && !end) n -= may_stop(d, h->at, h->length);
-    text_bytes(&d->out, h->at, n);
-    h->length = d->stopped ? 0 : h->length - n;
-    memmove(h->at, h->at + n, h->length);
-}
+int32_t strata_decoder_stopped(const strata_decoder *d) { return d && d->stops.stopped; }
 
 /* A decoder without memory gives no text, and goes on when there is some. */
 static const char *text_of(strata_decoder *d, int status, bool end, size_t *length) {
     const Text *now = &d->d.text;
-    if (!status && d->stops) {
-        d->out.length = 0;
-        text_bytes(&d->out, "", 0);
-        text_bytes(&d->held, now->at, now->length);
-        now = &d->out;
-        if (!d->held.failed && !d->stopped) let_go(d, end);
-        status = text_status(&d->held, NULL) || text_status(&d->out, NULL);
+    if (!status && d->stops.stops) {
+        text_stops_take(&d->stops, now->at, now->length, end);
+        now = &d->stops.out;
+        status = text_status(&d->stops.held, NULL) || text_status(now, NULL);
     }
     if (length) *length = status ? 0 : now->length;
     return status ? NULL : now->at;
@@ -108,7 +74,7 @@ const char *strata_decoder_push(strata_decoder *d, int32_t id, size_t *length) {
 const char *strata_decoder_end(strata_decoder *d, size_t *length) {
     if (!d) return NULL;
     const char *text = text_of(d, decoder_end(&d->d, d->t, NULL), true, length);
-    d->stopped = false;
-    d->held.length = 0;
+    d->stops.stopped = false;
+    d->stops.held.length = 0;
     return text;
 }

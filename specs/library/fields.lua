@@ -89,9 +89,11 @@ local function nearest(name, t)
   return best, least
 end
 
--- "expected ..., found ...; did you mean '...'?"
-function unknown(expected, found, name, t)
+-- "expected ..., found ...; did you mean '...'?"; what has little of the name is not offered, unless
+-- far: the reader cannot know the names.
+function unknown(expected, found, name, t, far)
   local best, d = nearest(name, t)
+  if best and not far and 3 * d >= 2 * #name then best = nil end
   local near = best and d <= math.max(1, #name // 3)
   if near then return expected .. ", " .. found .. "; did you mean '" .. best .. "'?" end
   return expected .. ", " .. found .. (best and "; the nearest is '" .. best .. "'" or "")

@@ -62,7 +62,7 @@ function check_targets(lora)
   for i, pattern in ipairs(lora.targets) do
     if not lora.used[i] then
       error(unknown("lora: expected targets that match a product of m:linear", "found '" .. pattern
-        .. "', which matches none", pattern, lora.seen))
+        .. "', which matches none", pattern, lora.seen, true))
     end
   end
 end

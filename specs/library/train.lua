@@ -78,7 +78,7 @@ local function named_by(what, pattern)
   local names = {}
   for i, p in ipairs(core.parameters()) do names[p.name] = i end
   error(unknown(what .. ": expected patterns that match a parameter's name", "found '" .. pattern
-    .. "', which matches none", pattern, names))
+    .. "', which matches none", pattern, names, true))
 end
 
 local function mark(what, list, set)

@@ -148,9 +148,9 @@ static void runs_are_compared_seed_by_seed(void **state) {
     add_training(&c, 0.6);
     TrainingResult base = compare_trained(&c, c.variant), own = compare_trained(&c, &c.variant[1]);
     assert_true(fabs(base.best.mean - 1.6) < 1e-9 && fabs(base.best.deviation - 0.1) < 1e-9);
-    assert_true(base.difference.mean == 0 && base.matched == SEEDS && base.seconds.mean == 40);
+    assert_true(base.difference.mean == 0 && base.matched == SEEDS && base.seconds.mean == 30);
     assert_true(fabs(own.difference.mean + 0.601) < 1e-9 && !stats_covers_zero(&own.difference));
-    assert_true(own.matched == SEEDS && own.seconds.mean == 30); /* its third evaluation */
+    assert_true(own.matched == SEEDS && own.seconds.mean == 20); /* its second evaluation */
     Band b;
     assert_true(band_of(&c, c.variant, SERIES_LOSS, 4, &b));
     assert_true(fabs(b.mean[0] - (3 - 0.03 * 4.5 + 0.01)) < 1e-9
@@ -165,6 +165,22 @@ static void runs_are_compared_seed_by_seed(void **state) {
     assert_non_null(strstr(text, "which it did not match"));
     free(text);
     compare_free(&c);
+}
+
+/* As many values as a paired t test needs for four of five: of one deviation 10 or so, of half of
+** one 34, and never fewer than two. */
+static void seeds_that_would_show_it(void **state) {
+    (void)state;
+    Estimate e = { .mean = 1, .deviation = 1, .known = true };
+    assert_in_range(stats_needed(&e), 9, 11);
+    e.mean = -0.5;
+    assert_in_range(stats_needed(&e), 33, 35);
+    e.mean = 1000;
+    assert_int_equal(stats_needed(&e), 2);
+    assert_true(stats_shown(&e, 10) > 0.9 && stats_shown(&e, 10) < 1.1);
+    assert_true(isnan(stats_shown(&e, 1)));
+    e.known = false;
+    assert_int_equal(stats_needed(&e), 0);
 }
 
 static void verdict_is(void **state, double slower, double better, const char *time,
@@ -345,6 +361,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(times_and_curves_are_shown, scratch_setup,
                                         scratch_teardown),
         cmocka_unit_test(intervals_are_those_of_student),
+        cmocka_unit_test(seeds_that_would_show_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

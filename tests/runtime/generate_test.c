@@ -67,9 +67,44 @@ static void unknown_characters_are_told(void **state) {
     assert_string_equal(ran.err, "");
 }
 
+/* Text up to a stop, several texts, tokens that do not come again, a line's end at the end. */
+static void stops_samples_and_penalties(void **state) {
+    (void)state;
+    run(24, 0, "train --data text --steps 300 --lr 0.1 --out w");
+    run(24, 0, "generate --weights w --prompt ab --temperature 0 --max-tokens 8");
+    assert_string_equal(ran.out, "cdefgh a\n");
+    run(24, 0, "generate --weights w --prompt ab --temperature 0 --max-tokens 8 --stop xyz gh f");
+    assert_string_equal(ran.out, "cde\n");
+    run(24, 0, "generate --weights w --prompt ab --temperature 0 --max-tokens 8 --stop ghx h\1ab");
+    assert_string_equal(ran.out, "cdefgh a\n"); /* begun, but not there */
+    run(24, 0, "generate --weights w --prompt ab --temperature 0 --max-tokens 8 --stop c");
+    assert_string_equal(ran.out, "");
+    run(24, 0, "generate --weights w --prompt ab --temperature 0 --max-tokens 2 --samples 3");
+    assert_string_equal(ran.out, "cd\n---\ncd\n---\ncd\n");
+    char plain[256]; /* where nothing is sure, another text */
+    run(24, 0, "train --data text --steps 3 --out raw");
+    run(24, 0, "generate --weights raw --prompt abcd --max-tokens 12 --seed 1");
+    snprintf(plain, sizeof plain, "%.200s", ran.out);
+    run(24, 0, "generate --weights raw --prompt abcd --max-tokens 12 --seed 1 --repeat-penalty 1");
+    assert_string_equal(ran.out, plain);
+    run(24, 0, "generate --weights raw --prompt abcd --max-tokens 12 --seed 1 --repeat-penalty 50");
+    assert_string_not_equal(ran.out, plain);
+    run(24, 0, "generate --weights w --prompt ab --temperature 9 --max-tokens 8 --min-p 0.9");
+    assert_string_equal(ran.out, "cdefgh a\n");
+    char one[256];
+    run(24, 0, "generate --weights w --prompt ab --temperature 9 --max-tokens 5 --seed 6");
+    snprintf(one, sizeof one, "%.200s", ran.out);
+    run(24, 0,
+        "generate --weights w --prompt ab --temperature 9 --max-tokens 5 --seed 5 --samples 2");
+    const char *second = strstr(ran.out, "\n---\n");
+    assert_non_null(second);
+    assert_string_equal(second + 5, one); /* the second is that of the next seed */
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unknown_characters_are_told),
+        cmocka_unit_test(stops_samples_and_penalties),
     };
     return cmocka_run_group_tests(tests, open_folder, close_folder);
 }

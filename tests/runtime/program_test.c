@@ -147,9 +147,9 @@ static void generates(void **state) {
     /* 14: what is left of the context */
     assert_string_equal(ran.out,
                         "cd\xc3\xa9"
-                        "efg hiabcd\xc3\xa9");
+                        "efg hiabcd\xc3\xa9\n");
     run(model_of("chars", 0), 0, "ab", "generate --weights w --temperature 0 --max-tokens 3");
-    assert_string_equal(ran.out, "cd\xc3\xa9");
+    assert_string_equal(ran.out, "cd\xc3\xa9\n");
     run(model_of("chars", 0), 0, "ab", "generate --weights w --prompt - --max-tokens 0");
     assert_string_equal(ran.out, "");
     ok("generate --weights w --prompt a\1b --temperature 3 --seed 5");

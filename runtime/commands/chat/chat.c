@@ -127,7 +127,7 @@ static int answer(Chat *c, const TokenIds *ids, Error *e) {
     c->answered = true;
     if (!status) status = writing_answer(x, c->most < left ? c->most : left, e);
     if (!status) status = writing_end(x, e);
-    if (!status && !isatty(STDOUT_FILENO) && !c->template->end_byte)
+    if (!status && !isatty(STDOUT_FILENO) && !c->template->end_byte && !x->last)
         status = console_write("\n", 1, &x->closed, e);
     if (!status && c->most >= left && x->unread >= 0 && x->position + 1 >= c->p->m->context)
         tell("note: the context is full; /reset begins another conversation\n");
