@@ -97,8 +97,8 @@ typedef struct StepCost {
 } StepCost;
 
 /* A step of a plan: its line in the kernel table, and its cost.  'list': whose rows it works on,
-** 'keys': whose rows the other side of its pairs is; 0: those of all tokens; 'operations': per token,
-** as in strata_work. */
+** 'keys': whose rows the other side of its pairs is; 0: those of all tokens; 'operations': per
+** token, as in strata_work. */
 typedef struct PlannedStep {
     int kernel;
     StepCost cost;
