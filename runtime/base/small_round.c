@@ -9,16 +9,18 @@
 
 static bool is_finite_f16(uint16_t h) { return (h & 0x7c00) != 0x7c00; }
 
+/* x / scale, no less than low and no more than high, as the nearest integer, ties to even. */
 static double ratio(double x, double scale, double low, double high) {
-    if (scale == 0) return low < 0 ? 0 : low;
-    double code = rint(x / scale);
-    return code < low ? low : code > high ? high : code;
+    const double magic = 0x1.8p52; /* adding it rounds to an integer */
+    double code = scale == 0 ? 0 : x / scale;
+    code = code < low ? low : code > high ? high : code;
+    return code + magic - magic;
 }
 
 static void round_q8(const float *x, int64_t n, SmallGroup *g) {
     double most = 0;
     for (int64_t i = 0; i < n; i++)
-        most = fmax(most, fabs((double)x[i]));
+        most = fabs((double)x[i]) > most ? fabs((double)x[i]) : most;
     g->scale = f16_of((float)(most / 127));
     g->least = 0;
     for (int64_t i = 0; i < n; i++)
@@ -29,8 +31,8 @@ static void round_q8(const float *x, int64_t n, SmallGroup *g) {
 static void round_q4(const float *x, int64_t n, SmallGroup *g) {
     float low = x[0], high = x[0];
     for (int64_t i = 1; i < n; i++) {
-        low = fminf(low, x[i]);
-        high = fmaxf(high, x[i]);
+        low = x[i] < low ? x[i] : low;
+        high = x[i] > high ? x[i] : high;
     }
     g->least = f16_of(low);
     double least = (double)f16_value(g->least), width = (double)high - least;
@@ -48,11 +50,12 @@ bool small_round(const float *x, int64_t n, int bits, SmallGroup *g) {
 void small_put(uint8_t *panel, int64_t steps, int64_t column, int64_t group, int bits,
                const SmallGroup *g) {
     uint8_t *scale = panel + small_scale_at(steps, group, column, bits);
-    for (int i = 0; i < GROUP; i++) {
-        int upper;
-        uint8_t *at = panel + small_code_at(group * GROUP + i, column, bits, &upper);
-        *at = bits == 8 ? g->code[i] : (uint8_t)(*at | g->code[i] << (upper ? 4 : 0));
-    }
+    uint8_t *line = panel + group * small_codes(bits) + column * LINE_STEPS;
+    int lines = (int)(small_codes(bits) / CODE_LINE);
+    for (int i = 0; i < lines; i++, line += CODE_LINE)
+        for (int k = i * LINE_STEPS; k < (i + 1) * LINE_STEPS; k++)
+            line[k % LINE_STEPS] = bits == 8 ? g->code[k]
+                                             : (uint8_t)(g->code[k] | g->code[k + GROUP / 2] << 4);
     memcpy(scale, &g->scale, sizeof g->scale);
     if (bits == 4) memcpy(scale + 2 * PANEL_COLUMNS, &g->least, sizeof g->least);
 }
