@@ -89,8 +89,8 @@ local function nearest(name, t)
   return best, least
 end
 
--- "expected ..., found ...; did you mean '...'?"; what has little of the name is not offered, unless
--- far: the reader cannot know the names.
+-- "expected ..., found ...; did you mean '...'?"; what has little of the name is not offered,
+-- unless far: the reader cannot know the names.
 function unknown(expected, found, name, t, far)
   local best, d = nearest(name, t)
   if best and not far and 3 * d >= 2 * #name then best = nil end

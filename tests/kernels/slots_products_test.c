@@ -140,10 +140,16 @@ static void lists_are_sorted(void **state) {
 
 static ExpertProduct forward(const Bench *b) {
     const Size *z = &b->size;
-    return (ExpertProduct){ b->experts,        { b->x.at, b->ldx, z->own ? z->columns : 0 },
-                            { b->w.at, 0, 0 }, z->rows,
-                            z->columns,        0,
-                            b->y.at,           b->ldy };
+    return (ExpertProduct){ b->experts,
+                            { b->x.at, b->ldx, z->own ? z->columns : 0 },
+                            { b->w.at, 0, 0 },
+                            z->rows,
+                            z->columns,
+                            0,
+                            b->y.at,
+                            b->ldy,
+                            NULL,
+                            0 };
 }
 
 static void check_forward(const Bench *b) {

@@ -11,7 +11,6 @@
 #define STRATA_COMPARISON_H
 
 #include "mixing.h"
-#include "provenance.h"
 #include "report.h"
 
 enum { COMPARE_MOST = 16, COMPARE_SEEDS = 64, COMPARE_RATES = 16 };
