@@ -38,7 +38,7 @@ static const Kind kinds[] = {
     { "conv(y, reshape(m:linear(site, 'w', x, 10), { 2, 5 }))", "", 80 },
     { "conv(shift(y, 1), p('w', { 18, 4 })) * conv(y, reshape(x, { 18, 1 }))", "", 32 + 64 },
     { "conv(y, p('w', { 18, 4 }))", "route = mod { capacity = 0.5 },", 64 },
-    { "conv(y, reshape(m:linear(site, 'w', x, 36), { 18, 2 }))", "route = dllm { hidden = 6 },",
+    { "conv(y, reshape(m:linear(site, 'w', x, 36), { 18, 2 }))", "route = mod { capacity = 0.7 },",
       32 },
     { "shift(y, 2)", "route = mod { capacity = 0.5 },", 48 },
     { "reshape(recurrence(reshape(x, { 3, 6 }), reshape(0.3 * tanh(y), { 3, 6 }), reshape(y, { 3, "
