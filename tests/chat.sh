@@ -37,7 +37,8 @@ for line in one 'red blue' 'sun and one'; do
 "
     # shellcheck disable=SC2086
     answer=$(./m generate $weights --max-tokens 5 --prompt "$history"; printf x)
-    answer=${answer%x}
+    answer=${answer%
+x} # it ends the line
     printf '%s\n' "$answer"
     history="$history$answer<|im_end|>
 "

@@ -199,6 +199,9 @@ class Model:
     def load(self, file):
         """Weights from safetensors, every one of them and no other; what train keeps besides (the
         optimizer's, a tokenizer's) is left alone."""
+        if len(self.weights) < self._m.tensors:
+            raise Error(f"{self.name}: expected weights of float32 or bfloat16, found small ones "
+                        "(strata build --weights)")
         found, _ = safetensors.read(file)
         missing = [n for n in self.weights if n not in found]
         if missing:

@@ -52,10 +52,12 @@ def weights_of(model, memory):
     views, bf16 = {}, set()
     for t in table(model, ABI.strata_tensor, model.tensor_table, model.tensors):
         name, shape = text_at(model, t.name), tuple(t.shape[:t.rank])
-        kind = numpy.dtype(numpy.uint16 if t.bf16 else numpy.float32)
+        if t.type not in (ABI.STRATA_F32, ABI.STRATA_BF16):
+            continue  # small weights, packed: no array has their values
+        kind = numpy.dtype(numpy.uint16 if t.type == ABI.STRATA_BF16 else numpy.float32)
         at = 4 * t.weight
         views[name] = memory[at:at + t.count * kind.itemsize].view(kind).reshape(shape)
-        if t.bf16:
+        if t.type == ABI.STRATA_BF16:
             bf16.add(name)
     return Tensors(views, frozenset(bf16))
 

@@ -201,7 +201,7 @@ static void what_is_not_detected_is_said(void **state) {
                ": loss not distinguishable from m ");
     verdict_is(
         state, 0.5, 0.6, "; a step takes 51 % longer (+4",
-        "'s by 0.6 (0.6 to 0.6 with 3 seeds), whose best it reached after 30 s of training, ");
+        "'s by 0.6 (0.6 to 0.6 with 3 seeds), whose best it reached after 20 s of training, ");
     verdict_is(state, -0.5, -0.6, "; a step takes 50 % less time (-",
                "'s by 0.6 (0.6 to 0.6 with 3 seeds), which it did not match; ");
 }

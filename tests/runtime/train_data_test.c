@@ -136,9 +136,10 @@ static void evaluates_files_by_name(void **state) {
     assert_non_null(strstr(ran.out, "  l.jsonl\n"));
     for (int k = 0; k < 3; k++) { /* each as if alone */
         char words[256];
-        snprintf(words, sizeof words,
-                 "train --data text --steps 6 --eval-every 3 --val %s --log o.log --out o",
-                 name[k]);
+        snprintf(
+            words, sizeof words,
+            "train --data text --steps 6 --eval-every 3 --val %s --log o.log --out o --overwrite",
+            name[k]);
         run(model(), 0, words);
         assert_true(logged("o.log", "val_loss", 3) == loss[k]);
         char *log = folder_read(&folder, "o.log", NULL);
@@ -165,18 +166,18 @@ static void resumes_bit_for_bit(void **state) {
         "--data sub l.jsonl other --order shuffled",
         "--data ids wide --init v --order shuffled",
     };
-    run(model(), 0, "train --data text --steps 0 --out v");
+    run(model(), 0, "train --data text --steps 0 --out v --overwrite");
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         char words[512], data[256];
         snprintf(words, sizeof words,
-                 "train %s --val other sub --eval-every 2 --steps 6 --out whole "
+                 "train %s --val other sub --eval-every 2 --steps 6 --out whole --overwrite "
                  "--log whole.log --accumulate 2",
                  row[i]);
         run(model(), 0, words);
         for (int stop = 2; stop < 6; stop += 2) {
             snprintf(words, sizeof words,
                      "train %s --val other sub --eval-every 2 --steps %d "
-                     "--out part --log part.log --accumulate 2",
+                     "--out part --overwrite --log part.log --accumulate 2",
                      row[i], stop);
             run(model(), 0, words);
             snprintf(data, sizeof data, "%.*s", (int)strcspn(row[i] + 7, "-"), row[i] + 7);
@@ -215,13 +216,14 @@ static void epochs_are_told(void **state) {
     free(text);
     assert_true(fabs(logged("e.log", "epoch", 20) - 20 * 4 / windows) < 1e-12);
     assert_non_null(strstr(ran.out, "  epoch 1.4"));
-    run(model(), 0, "train --data other:3 sub:1 --steps 20 --out e --log e.log");
+    run(model(), 0, "train --data other:3 sub:1 --steps 20 --out e --overwrite --log e.log");
     Json j;
     take_line(&j, "e.log", "epochs", 20);
     assert_int_equal(json_get(&j, j.node, "epochs")->count, 2);
     json_free(&j);
     /* another order, the same windows at the end of an epoch; another seed, another order */
-    run(model(), 0, "train --data other --steps 20 --order sequential --out e --log f.log");
+    run(model(), 0,
+        "train --data other --steps 20 --order sequential --out e --overwrite --log f.log");
     assert_true(logged("e.log", "loss", 1) != logged("f.log", "loss", 1));
     run(model(), 0, "train --data other --steps 3 --order shuffled --out a --log a.log");
     run(model(), 0,
