@@ -100,7 +100,7 @@ for signal in INT TERM; do
     env --default-signal=INT "$strata" compare plain.lua blocks.lua --train text \
         --steps 1000000 -o late.html >out 2>err &
     child=$!
-    until ls tmp/*/model-1.log >/dev/null 2>&1; do
+    until ls tmp/*/*.jsonl >/dev/null 2>&1; do
         kill -0 $child 2>/dev/null || break
         sleep 0.05
     done
