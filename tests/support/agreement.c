@@ -266,8 +266,10 @@ Allowed case_moves(Case *c, const Expected *e, double share, bool bf16) {
 }
 
 /* Equal terms, added one after another, are rounded the same way each time. */
+double case_rounding(int64_t terms) { return fmax(1e-6, 3e-8 * (double)terms); }
+
 bool case_is_shaky(Case *c, const Expected *e, int64_t terms) {
-    Allowed moves = case_moves(c, e, fmax(1e-6, 3e-8 * (double)terms), false);
+    Allowed moves = case_moves(c, e, case_rounding(terms), false);
     return moves.value > 1.5e-5 || moves.gradient > 2.5e-4;
 }
 

@@ -33,9 +33,12 @@ void expected_close(Expected *e);
 ** what does not, in one line. */
 bool compiled_agrees(Instance *r, const Case *c, const Expected *e, char *why, size_t size);
 
+/* By what share of themselves float32 may move parameters: a millionth, or what adding up so many
+** 'terms' may be off. */
+double case_rounding(int64_t terms);
+
 /* True if the interpreter's own results move by what it would not forgive when parameters move by
-** a millionth, or by what adding up so many 'terms' may be off, and every result by an ulp of
-** float32: a tie, or a number that is all rounding. */
+** their rounding, and every result by an ulp of float32: a tie, or a number that is all rounding. */
 bool case_is_shaky(Case *c, const Expected *e, int64_t terms);
 /* By how much the interpreter's results move, as shares like those of 'allowed', when parameters
 ** move by 'share' of themselves, and every result by an ulp of float32; 'bf16': instead of that,

@@ -69,26 +69,34 @@ static void close_case(Asking *a) {
     case_free(a->x);
 }
 
-/* What differs is judged by how far the interpreter's own results move where parameters move by
-** float32's rounding. */
-static int judged(Asking *a, const char *why) {
+static int64_t most_sources(const Asking *a) {
     int64_t sources = 1;
     for (int i = 0; i < a->m->nread; i++)
         if (a->m->read[i].sources > sources) sources = a->m->read[i].sources;
-    return case_is_shaky(a->x, &a->e, sources) ? TRIAL_SHAKY : differs(a, "%s", why);
+    return sources;
 }
 
-/* Of bfloat16, an operand that lies between two of them may be rounded the other way than in the
-** interpreter: a difference is not larger than what a few of those make. */
-static int judged_bf16(Asking *a, Instance *r, const char *why) {
+/* What differs is judged by how far the interpreter's own results move where parameters move by
+** float32's rounding. */
+static int judged(Asking *a, const char *why) {
+    return case_is_shaky(a->x, &a->e, most_sources(a)) ? TRIAL_SHAKY : differs(a, "%s", why);
+}
+
+/* Of results that move too little for that, a difference is not larger than a few times what they
+** move.  Of bfloat16, an operand that lies between two of them may be rounded the other way than in
+** the interpreter. */
+static int judged_near(Asking *a, Instance *r, const char *why) {
     char again[512];
-    Allowed own = a->e.allowed, moves = case_moves(a->x, &a->e, 2e-5, true);
-    a->e.allowed = (Allowed){ own.value + 4 * moves.value, own.gradient + 4 * moves.gradient };
+    bool bf16 = a->t->bf16;
+    double few = bf16 ? 4 : 2;
+    Allowed own = a->e.allowed,
+            moves = case_moves(a->x, &a->e, bf16 ? 2e-5 : case_rounding(most_sources(a)), bf16);
+    a->e.allowed = (Allowed){ own.value + few * moves.value, own.gradient + few * moves.gradient };
     bool near = compiled_agrees(r, a->x, &a->e, again, sizeof again);
     a->e.allowed = own;
-    return near
-        ? TRIAL_SHAKY
-        : differs(a, "%s, where rounding moves %.1e and %.1e", why, moves.value, moves.gradient);
+    if (near) return TRIAL_SHAKY;
+    if (!bf16) return judged(a, why);
+    return differs(a, "%s, where rounding moves %.1e and %.1e", why, moves.value, moves.gradient);
 }
 
 static int agrees(Asking *a, const Compiled *c, int64_t batch, int64_t time, int workers) {
@@ -101,7 +109,7 @@ static int agrees(Asking *a, const Compiled *c, int64_t batch, int64_t time, int
     if (!compiled_agrees(&r, a->x, &a->e, inner, sizeof inner)) {
         snprintf(why, sizeof why, "batch %d, time %d, %s, level %d: %s", (int)batch, (int)time,
                  a->options.cpu, a->options.level, inner);
-        status = a->t->bf16 ? judged_bf16(a, &r, why) : judged(a, why);
+        status = judged_near(a, &r, why);
     }
     instance_close(&r);
     close_case(a);

@@ -26,7 +26,7 @@ return route {
   end,
   run = function(r, site, x, body)
     local o = r.options
-    local h = r:linear(site, "router.hidden", x, r.dim // 2, o.bias)
+    local h = r:linear(site, "router.hidden", x, math.max(r.dim // 2, 1), o.bias)
     local z = r:linear(site, "router.out", h * sigmoid(h), 2, o.bias)
     local p = softmax(z)
     local attend, pass = number(slice(p, 1, 1, 1)), number(slice(p, 1, 2, 1))
