@@ -47,6 +47,7 @@ typedef struct RowValue {
     bool here;   /* computed by this kernel */
     bool stored; /* a statement of its own, not part of its users' */
     bool memory; /* read again outside its group: kept in scratch */
+    bool apart;  /* and outside the loop over tokens that it is computed in: a tile's rows are */
     bool walked; /* an iteration reads it, through views or not */
     bool idle;   /* a view that only later kernels look through */
     bool used;   /* something that is not idle reads it here */
@@ -158,6 +159,8 @@ bool rows_same_code(const RowsIdentity *a, const RowsIdentity *b);
 bool rows_same_elements(const Shape *a, const Shape *b); /* equal but for axes of length 1 */
 /* A stack whose pieces are rows in memory, addressed by pointer. */
 bool rows_by_pointer(const Node *n);
+/* A group that goes through a tile's tokens one by one; those side by side do so together. */
+bool rows_by_row(const Rows *r, const StatementGroup *g);
 /* A length, and an axis of a shape, that goes with that of the kernel's series; and where a slice
 ** begins: cotangents of the newest sources are at the end of their list. */
 bool rows_counts(const Rows *r, int64_t length);

@@ -144,10 +144,16 @@ static bool has_scratch(const Rows *r, const RowValue *v) {
     return !v->nout || r->operand[v->out[0]].add || rows_small(v->n);
 }
 
+/* Tokens whose rows of a value are kept at once. */
+static int64_t kept_tokens(const Rows *r, const RowValue *v) {
+    bool one = v->n->shape.lead == LEAD_NONE || !(v->apart || rows_small(v->n));
+    return one ? 1 : r->lanes;
+}
+
 /* There is room for what is longer than a series, too. */
 static void place_counted(Rows *r, RowValue *v, int64_t *each) {
     const Shape *s = &v->n->shape;
-    int64_t floats = s->lead == LEAD_NONE ? 1 : r->lanes;
+    int64_t floats = kept_tokens(r, v);
     for (int i = 0; i < s->rank; i++)
         if (!rows_counts(r, s->dim[i])) floats *= s->dim[i];
     floats = (floats + 15) / 16 * 16;
@@ -169,7 +175,7 @@ static void place_scratch(Rows *r) {
         const Shape *s = &v->n->shape;
         if (!has_scratch(r, v) || rows_counted(r, s)) continue;
         v->scratch = r->scratch;
-        int64_t n = shape_count(s) * (s->lead == LEAD_NONE ? 1 : r->lanes);
+        int64_t n = shape_count(s) * kept_tokens(r, v);
         r->scratch += (n + 15) / 16 * 16;
     }
     for (int i = 0; i < r->nvalue; i++)

@@ -49,13 +49,32 @@ static int after(const Rows *r, const Node *n, const Statement *s, bool same) {
     return last;
 }
 
+bool rows_by_row(const Rows *r, const StatementGroup *g) {
+    return g->mode == MODE_CHANNELS && r->statement[g->first].kind != ITERATED;
+}
+
+/* The first of the groups that go through a tile's tokens together with this one; -1: it goes
+** through them otherwise. */
+static int token_loop(const Rows *r, int group) {
+    int first = -1;
+    for (int i = group; i >= 0 && rows_by_row(r, &r->group[i]); i--)
+        first = i;
+    return first;
+}
+
+static bool is_apart(const Rows *r, int group, int other) {
+    int loop = token_loop(r, group);
+    return loop < 0 || loop != token_loop(r, other);
+}
+
 /* Once its group is known: what it reads from other groups is kept in memory. */
 static void keep_read(Rows *r, const Node *n, const Statement *s, bool same) {
     RowValue *v = rows_value(r, n);
     if (!v->here) return;
     if (v->stored) {
-        if (!can_share(r, v, s, same) || r->statement[v->statement].group != s->group)
-            v->memory = true;
+        int by = r->statement[v->statement].group;
+        if (!can_share(r, v, s, same) || by != s->group) v->memory = true;
+        v->apart |= is_apart(r, by, s->group);
         return;
     }
     for (int i = 0; i < node_reads(n); i++)
@@ -121,6 +140,7 @@ static void add_pieces(Rows *r, RowValue *v) {
         at += stack ? 1 : n->in[i]->shape.dim[n->attr->axis];
         join_group(r, s, after(r, n->in[i], s, true));
         keep_read(r, n->in[i], s, true);
+        v->apart |= is_apart(r, s->group, last < 0 ? s->group : last);
         if (s->group > last) last = s->group, v->statement = (int)(s - r->statement);
     }
     v->memory = true;

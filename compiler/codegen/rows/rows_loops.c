@@ -328,10 +328,6 @@ static Nest nest_of(const StatementGroup *g) {
     return n;
 }
 
-static bool by_rows(const RowCode *c, const StatementGroup *g) {
-    return g->mode == MODE_CHANNELS && c->r->statement[g->first].kind != ITERATED;
-}
-
 /* Groups that go through a tile row by row do so together: what one of them reads of a row, the
 ** next finds in the cache. */
 static int emit_rows(RowCode *c, int first) {
@@ -341,7 +337,7 @@ static int emit_rows(RowCode *c, int first) {
     c->row = l.i;
     c->t = e_iadd(e, c->t0, l.i);
     int i = first;
-    for (; i < c->r->ngroup && by_rows(c, &c->r->group[i]); i++) {
+    for (; i < c->r->ngroup && rows_by_row(c->r, &c->r->group[i]); i++) {
         Nest n = nest_of(&c->r->group[i]);
         expr_forget(c, 0);
         fill_tables(c, n.g);
@@ -353,7 +349,7 @@ static int emit_rows(RowCode *c, int first) {
 
 int loops_emit(RowCode *c, int first) {
     const StatementGroup *g = &c->r->group[first];
-    if (by_rows(c, g)) return emit_rows(c, first);
+    if (rows_by_row(c->r, g)) return emit_rows(c, first);
     Nest n = nest_of(g);
     c->mode = g->mode;
     expr_forget(c, 0);

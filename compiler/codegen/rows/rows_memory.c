@@ -139,8 +139,9 @@ static V load_wave(RowCode *c, int operand, V offset, int64_t step) {
     return x;
 }
 
-/* Where element 'offset' of a value in scratch lies.  Small values have a
-** tile's tokens side by side; large ones are a row per token. */
+/* Where element 'offset' of a value in scratch lies.  Small values have a tile's tokens side by
+** side; large ones are a row per token, or one row where the loop over tokens that writes it is
+** the one that reads it. */
 V memory_scratch_address(RowCode *c, const RowValue *v, V offset, int64_t *step) {
     Emit *e = c->e;
     V base = e_at(e, c->scratch, e_i64(e, v->scratch));
@@ -153,6 +154,7 @@ V memory_scratch_address(RowCode *c, const RowValue *v, V offset, int64_t *step)
         if (c->mode == MODE_TOKENS) return *step = 1, e_at(e, base, at);
         return e_at(e, base, e_iadd(e, at, c->row));
     }
+    if (!v->apart) return e_at(e, base, offset);
     if (c->mode == MODE_TOKENS) return *step = APART, e_at(e, base, offset);
     return e_at(e, base, e_iadd(e, e_imul(e, c->row, index_count(c, &v->n->shape)), offset));
 }
