@@ -74,6 +74,38 @@ if [ -z "${STRATA_SANITIZE:-}" ]; then  # sanitizers reserve address space
     told "^error: deep.lua: expected at most $size MB of memory \(ulimit -v\), $more"
 fi
 
+# Operations one after another: more than a kernel has, of every token or of parameters alone.
+chain() {  # chain START STEP RESULT
+    cat <<END
+local chain = mixer {
+  open = function(m, e) return { h = e } end,
+  read = function(m, s, site)
+    local h = $1
+    for i = 1, 40000 do h = $2 end
+    return $3
+  end,
+  write = function(m, s, site, out) return { h = s.h + out } end,
+  close = function(m, s) return s.h end,
+}
+return model { name = "chain", vocab = 256, context = 8, dim = 4, norm = rmsnorm {},
+  residual = chain {}, layers = { layer { mlp { hidden = 4 } } } }
+END
+}
+chain s.h 'h * 1.0001' h >mul.lua
+chain s.h 'exp(h)' h >exp.lua
+chain 'm:param(site, "q", { 4 }, 1)' 'h * 1.0001' 's.h * h' >par.lua
+for spec in mul exp par; do
+    for command in 'build' 'inspect' 'compare deep.lua'; do
+        what="$command $spec.lua"
+        # shellcheck disable=SC2086
+        "$strata" $command $spec.lua >/dev/null 2>err
+        status=$?
+        sed -i '/^ *[0-9]* | /d' err
+        told "^error: $spec.lua:5: expected at most 32768 instructions between one product and the \
+next, found more from operation '[a-z]+' of layers.0.mlp on, number [0-9]+ of [0-9]+$"
+    done
+done
+
 for command in 'build' 'inspect' 'compare deep.lua'; do
     what="$command --max-seconds 1"
     # shellcheck disable=SC2086

@@ -14,6 +14,10 @@
 #include "probe_table.h"
 #include "settings.h"
 
+/* A row kernel has at most so many, each operation counted for one element: more than any read of
+** a depth mixer has, less than what LLVM takes long for. */
+enum { KERNEL_INSTRUCTIONS = 32768 };
+
 typedef enum EmitKind { EMIT_EXE, EMIT_OBJ, EMIT_STATIC, EMIT_SHARED, EMIT_IR, EMIT_ASM } EmitKind;
 
 /* What an input or result of a probe is; see ProbeEntry. */

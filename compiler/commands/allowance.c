@@ -6,6 +6,7 @@
 #include "process.h"
 #include "remove.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -170,6 +171,12 @@ static int killed(const Allowance *a, const Ended *x, int number, const char *li
     return e->status;
 }
 
+/* A line of a file is named: "spec.lua:7: expected ...". */
+static bool names_line(const char *line) {
+    const char *expected = strstr(line, ": expected ");
+    return expected && expected > line && isdigit((unsigned char)expected[-1]);
+}
+
 /* It told no error: it ended as fatal.h has it, or LLVM or the system ended it. */
 static int died(const Allowance *a, const Ended *x, Error *e) {
     char said[2048], at[160];
@@ -177,9 +184,10 @@ static int died(const Allowance *a, const Ended *x, Error *e) {
     if (!WIFEXITED(x->how)) return killed(a, x, WTERMSIG(x->how), line, e);
     int status = WEXITSTATUS(x->how);
     if (process_lacked_memory(line)) return over_memory(a, e);
-    if (*line && status == STATUS_LIMIT)
+    if (*line && status == STATUS_LIMIT && !names_line(line))
         return error_set(e, status, "%s: %s: %s", a->notes->spec, line, step_text(a, at));
-    if (*line && status == STATUS_INTERNAL) return error_set(e, status, "%s", line);
+    if (*line && (status == STATUS_INTERNAL || status == STATUS_LIMIT))
+        return error_set(e, status, "%s", line);
     error_set(e, STATUS_INTERNAL, "%s: internal error: exit status %d: %s", a->notes->spec, status,
               step_text(a, at));
     process_said(x->words, e);

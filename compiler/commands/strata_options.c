@@ -2,6 +2,7 @@
 ** The table of strata_options.def, and what --help of strata ends with. */
 #include "strata_options.h"
 
+#include "codegen.h"
 #include "spec.h"
 
 enum {
@@ -37,13 +38,14 @@ static void limits(Text *t) {
              "\nLimits\n  a spec: %zu MB of Lua memory, %lld million instructions, %zu MB of "
              "source, %lld layers\n"
              "  compiling it: %s of memory (--max-memory), an eighth of it for the model's graph,\n"
-             "  %s s of processor time (--max-seconds)\n"
+             "  %s s of processor time (--max-seconds), %d instructions between two products\n"
              "Exit status\n  0 done, 1 the user's mistake, 2 usage, 3 a limit was hit, 4 input or "
              "output failed,\n"
              "  5 internal error, 128+n stopped by signal n\n",
              spec_limits.memory >> 20, (long long)spec_limits.instructions / 1000000,
              spec_limits.file >> 20, (long long)spec_limits.layers,
-             option[STRATA_OPTION_MAX_MEMORY].initial, option[STRATA_OPTION_MAX_SECONDS].initial);
+             option[STRATA_OPTION_MAX_MEMORY].initial, option[STRATA_OPTION_MAX_SECONDS].initial,
+             KERNEL_INSTRUCTIONS);
 }
 _Static_assert(SPEC_GRAPH_SHARE == 8, "an eighth");
 

@@ -44,13 +44,26 @@ _Noreturn void limit_hit(const char *fmt, ...) {
     end(STATUS_LIMIT, "\n");
 }
 
+static void show_place(const Node *n) {
+    if (!n || !n->loc.file) return;
+    show(n->loc.file);
+    fprintf(stderr, ":%d: ", n->loc.line);
+}
+
+_Noreturn void limit_at(const Node *n, const char *fmt, ...) {
+    va_list ap;
+    fputs("error: ", stderr);
+    show_place(n);
+    va_start(ap, fmt);
+    say(fmt, ap);
+    va_end(ap);
+    end(STATUS_LIMIT, "\n");
+}
+
 _Noreturn void bug(const Node *n, const char *fmt, ...) {
     va_list ap;
     fputs("error: ", stderr);
-    if (n && n->loc.file) {
-        show(n->loc.file);
-        fprintf(stderr, ":%d: ", n->loc.line);
-    }
+    show_place(n);
     fputs("internal error", stderr);
     if (n) fprintf(stderr, " at %%%d = %s", n->id, op_info[n->op].name);
     if (n && n->site) {

@@ -12,6 +12,10 @@
 
 /* A limit was hit, memory included: exit status 3.  bug() is in graph.h. */
 __attribute__((format(printf, 1, 2))) _Noreturn void limit_hit(const char *fmt, ...);
+/* The same of what a line of the spec asks for: the message begins with that line. */
+struct Node;
+__attribute__((format(printf, 2, 3))) _Noreturn void limit_at(const struct Node *n, const char *fmt,
+                                                              ...);
 
 #define NO_MEMORY "memory: expected enough to compile with, found none left"
 

@@ -2,12 +2,14 @@
 ** What a row kernel stores: values that a statement computes once, because they are
 ** needed in memory or cost too much to compute again for each user.
 */
+#include "codegen.h"
 #include "rows_analysis.h"
 #include "fatal.h"
 
-/* An expression is evaluated by recursion: one that would be deeper than DEEPEST is cut in two by a
-** value that is stored; and so is one that views hand to several users, each of whom would compute
-** it at other elements, where that takes more than DEAR instructions. */
+/* An expression is evaluated by recursion, and LLVM takes the square of a loop's body as time: one
+** that would be DEEPEST instructions deep or more is cut in two by a value that is stored; and so
+** is one that views hand to several users, each of whom would compute it at other elements, where
+** that takes more than DEAR instructions. */
 enum { CHEAP = 4, DEAR = 256, DEEPEST = 600 };
 
 static int own_cost(const Node *n) {
@@ -17,6 +19,11 @@ static int own_cost(const Node *n) {
     case REDUCE: return 100;
     default: return 1;
     }
+}
+
+/* Instructions for an element, functions' too; views and reductions take a call. */
+static int own_length(const Node *n) {
+    return class_of(n) == POINTWISE ? (int)(op_again(n) / (double)shape_count(&n->shape)) : 1;
 }
 
 static bool is_view(const Node *n) { return class_of(n) == VIEW && n->op != OP_concat; }
@@ -88,19 +95,19 @@ static bool is_stored(const Rows *r, const RowValue *v) {
 ** reads rows by pointer. */
 static void sum_up(const Rows *r, RowValue *v) {
     v->cost = own_cost(v->n);
-    v->depth = 1;
+    int own = own_length(v->n);
+    v->depth = own;
     v->reads_stack = rows_by_pointer(v->n);
     v->reads_pieces = v->n->op == OP_stack;
     for (int i = 0; v->here && i < node_reads(v->n); i++) {
         const RowValue *x = rows_value(r, v->n->in[i]);
         v->cost = v->cost + x->cost <= DEAR ? v->cost + x->cost : DEAR + 1;
-        if (x->depth >= v->depth) v->depth = x->depth + 1;
+        if (x->depth + own > v->depth) v->depth = x->depth + own;
         v->reads_stack |= x->reads_stack;
         v->reads_pieces |= x->reads_pieces;
     }
     if (v->depth > 2 * DEEPEST)
-        limit_hit("%s:%d: expected at most %d reshapes one after another, found more",
-                  v->n->loc.file ? v->n->loc.file : "graph", v->n->loc.line, DEEPEST);
+        limit_at(v->n, "expected at most %d reshapes one after another, found more", DEEPEST);
 }
 
 static void decide(const Rows *r, RowValue *v) {
@@ -123,7 +130,23 @@ static void find_idle(Rows *r) {
     }
 }
 
+/* LLVM takes its time with a function of many instructions: a kernel has a limit. */
+static void count_instructions(const Rows *r) {
+    int64_t sum = 0;
+    for (int i = 0; i < r->nvalue; i++) {
+        const Node *n = r->value[i].n;
+        sum += r->value[i].here && !is_view(n) ? own_length(n) : 0;
+        if (sum > KERNEL_INSTRUCTIONS)
+            limit_at(n,
+                     "expected at most %d instructions between one product and the next, found "
+                     "more from operation '%s' of %s on, number %d of %d",
+                     KERNEL_INSTRUCTIONS, op_info[n->op].name, n->site ? n->site : "the model",
+                     i + 1, r->nvalue);
+    }
+}
+
 void rows_find_stored(Rows *r) {
+    count_instructions(r);
     for (int i = 0; i < r->nvalue; i++)
         for (int k = 0; r->value[i].here && k < node_reads(r->value[i].n); k++)
             rows_value(r, r->value[i].n->in[k])->uses++;
