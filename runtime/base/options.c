@@ -181,7 +181,13 @@ static bool set_value(OptionValue *v, const OptionRow *r, const char *text) {
     }
 }
 
-static int add_file(OptionValue *v, const char *text, Error *e) {
+/* "width=64" */
+static bool is_pair(const char *text) {
+    const char *mark = strchr(text, '=');
+    return mark && mark > text && strlen(text) <= OPTION_PAIR;
+}
+
+static int add_word_to(OptionValue *v, const char *text, Error *e) {
     const char **more = realloc(v->list, (size_t)(v->length + 1) * sizeof *more);
     if (!more) return error_memory(e, "arguments", (size_t)(v->length + 1) * sizeof *more);
     v->list = more;
@@ -192,9 +198,11 @@ static int add_file(OptionValue *v, const char *text, Error *e) {
 static int take(Options *o, int option, const char *text, Error *e) {
     const OptionRow *r = &o->table->option[option];
     OptionValue *v = &o->value[option];
-    if (r->kind == OPTION_IS_FILES && *text) return add_file(v, text, e);
-    return r->kind != OPTION_IS_FILES && set_value(v, r, text) ? STATUS_OK
-                                                               : bad_value(o, r, text, e);
+    bool list = r->kind == OPTION_IS_FILES || r->kind == OPTION_IS_PAIR;
+    if (list
+        && (r->kind == OPTION_IS_PAIR ? is_pair(text) && v->length < OPTION_PAIRS : *text != 0))
+        return add_word_to(v, text, e);
+    return !list && set_value(v, r, text) ? STATUS_OK : bad_value(o, r, text, e);
 }
 
 /* == Words ================================================================ */
@@ -215,7 +223,7 @@ static bool is_row(const OptionRow *r, const char *word, const char **value) {
     const char *rest = word + dashes + n;
     *value = NULL;
     if (!*rest) return true;
-    if (n == 1) *value = r->kind == OPTION_IS_CHOICE ? rest : NULL;
+    if (n == 1) *value = r->kind == OPTION_IS_CHOICE || r->kind == OPTION_IS_PAIR ? rest : NULL;
     else *value = *rest == '=' ? rest + 1 : NULL;
     return *value != NULL;
 }
@@ -319,13 +327,12 @@ int options_parse(Options *o, const OptionTable *table, int argc, char **argv, E
         if (strcmp(word, table->command[i].name) == 0) o->command = i;
     bool none = o->command == table->commands;
     if (none && word && word[0] != '-') return unknown_command(table, word, e);
+    if (!none) o->argc = argc - first - 1, o->argv = argv + first + 1;
     if (o->help || o->version) return STATUS_OK;
     if (none && word && is_known(table, word))
         return error_set(e, STATUS_USAGE, "%s%sexpected a command before '%s'; --help lists them",
                          table->title, *table->title ? ": " : "", word);
     if (none) return unknown_command(table, word, e);
-    o->argc = argc - 1;
-    o->argv = argv + 1;
     return parse_words(o, e);
 }
 

@@ -10,6 +10,9 @@ enum {
 #include "program_options.def"
 };
 
+/* What has the model to do with. */
+enum { IN_ALL = ((1 << COMMANDS) - 1) & ~IN_COMPLETION };
+
 static const CommandRow command[COMMANDS] = {
 #define COMMAND(id, name, arguments, words, summary) \
     [COMMAND_##id] = { name, arguments, words, summary, "" },

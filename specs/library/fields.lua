@@ -113,12 +113,11 @@ end
 
 local function range(what, field)
   if field.min and field.max then return what .. " from " .. field.min .. " to " .. field.max end
-  if field.min then
-    return what .. " of at least " .. field.min
-      .. (field.below and " and below " .. field.below or "")
-  end
-  if field.above then return what .. " greater than " .. field.above end
-  return what
+  local low = field.min and " of at least " .. field.min
+              or field.above and " greater than " .. field.above or ""
+  local high = field.max and (low == "" and " of at most " or " at most ") .. field.max
+               or field.below and " below " .. field.below or ""
+  return what .. low .. (low ~= "" and high ~= "" and " and" or "") .. high
 end
 
 function wanted(field)
@@ -207,6 +206,15 @@ end
 
 -- }{== Tables of fields =====================================================
 
+-- An error about a field, "model.dim", of the table that a constructor was given: blamed on the
+-- field's own line where that can be found.
+function blame(field, message)
+  local file = core.here()
+  local line = core.field_line(field)
+  if line then core.at(file, line, error, message) end
+  error(message)
+end
+
 -- What a field of an option table means if it is a plain default.
 function as_field(value)
   if type(value) == "table" and type(value.type or value.any_of) ~= "nil" then return value end
@@ -220,8 +228,8 @@ local function check_names(what, fields, given)
         .. "), found " .. describe(given[name]) .. " without a name")
     end
     if not fields[name] then
-      error(unknown(what .. ": expected fields out of " .. enumerate(sorted_names(fields), "and"),
-        "found '" .. name .. "'", name, fields))
+      blame(what .. "." .. name, unknown(what .. ": expected fields out of "
+        .. enumerate(sorted_names(fields), "and"), "found '" .. name .. "'", name, fields))
     end
   end
 end
@@ -242,8 +250,8 @@ function check(what, fields, given)
     if value ~= nil then
       local ok, fitting = fits(field, value, what .. "." .. name)
       if not ok then
-        error(what .. ": expected " .. name .. " to be " .. wanted(field) .. ", found "
-          .. describe(value))
+        blame(what .. "." .. name, what .. ": expected " .. name .. " to be " .. wanted(field)
+          .. ", found " .. describe(value))
       end
       values[name] = fitting
     else

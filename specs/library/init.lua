@@ -22,8 +22,8 @@ function lib.publish(name, value)
   end, lib.fields_of(value))
 end
 
-for _, file in lib.ipairs { "fields", "functions", "train", "parts", "lora", "machine", "sites",
-                            "routing", "model" } do
+for _, file in lib.ipairs { "fields", "functions", "options", "print", "train", "parts", "lora",
+                            "machine", "sites", "routing", "model" } do
   core.load(file .. ".lua", lib)
 end
 

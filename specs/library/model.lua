@@ -134,6 +134,7 @@ end
 
 -- The graph of what a spec returned.
 function build(returned)
+  core.option_undeclared()
   if kind_of(returned) ~= "model" then
     error("expected the spec to return model { ... }, found " .. describe(returned))
   end
