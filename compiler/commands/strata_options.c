@@ -50,7 +50,6 @@ _Static_assert(SPEC_GRAPH_SHARE == 8, "an eighth");
 
 const OptionTable strata_options = {
     .title = "strata",
-    .integer = "a whole number",
     .command = command,
     .option = option,
     .commands = STRATA_COMMANDS,

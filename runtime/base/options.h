@@ -57,8 +57,7 @@ enum {
 };
 
 typedef struct OptionTable {
-    const char *title;   /* in front of messages; "": nothing */
-    const char *integer; /* what messages call one: "an integer" */
+    const char *title; /* in front of messages; "": nothing */
     const CommandRow *command;
     const OptionRow *option;
     int commands, options;

@@ -40,7 +40,6 @@ static void limits(Text *t) {
 
 const OptionTable program_options = {
     .title = "",
-    .integer = "an integer",
     .command = command,
     .option = option,
     .commands = COMMANDS,

@@ -16,10 +16,13 @@ local function opaque()
 end
 local locked = { __metatable = false, __index = opaque, __newindex = opaque,
                  __tostring = function(o) return private[o].kind .. " " .. private[o].name end,
-                 __call = function(o)
+                 -- a C function: where it is called last, the caller's line is not lost
+                 __call = core.wrap(function(o)
+                   local used = kind_of(o) == "norm" and "m:norm(site, x) norms in a mixer"
+                                or "leave its { ... } out"
                    error("expected a constructor before { ... }, found " .. describe(o)
-                     .. " that is made already; leave its { ... } out")
-                 end }
+                     .. " that is made already; " .. used)
+                 end) }
 
 -- Remembers the user's line as file and line.
 function object(kind, name, fields)
@@ -89,13 +92,19 @@ local function nearest(name, t)
   return best, least
 end
 
--- "expected ..., found ...; did you mean '...'?"; what has little of the name is not offered,
--- unless far: the reader cannot know the names.
+-- Is one of the words the other's beginning, and says something?
+local function begins(a, b)
+  local n = math.min(#a, #b)
+  return n >= 3 and a:sub(1, n) == b:sub(1, n)
+end
+
+-- "expected ..., found ...; did you mean '...'?"; what is not near is not offered, unless far: the
+-- reader cannot know the names.
 function unknown(expected, found, name, t, far)
   local best, d = nearest(name, t)
-  if best and not far and 3 * d >= 2 * #name then best = nil end
   local near = best and d <= math.max(1, #name // 3)
   if near then return expected .. ", " .. found .. "; did you mean '" .. best .. "'?" end
+  if best and not far and not begins(name, best) then best = nil end
   return expected .. ", " .. found .. (best and "; the nearest is '" .. best .. "'" or "")
 end
 
