@@ -246,6 +246,9 @@ typedef struct strata_model {
     uint32_t tuning_table;  /* offset: a strata_tuning by tensor; 0: AdamW trains all alike */
     int64_t second_moments; /* floats of them in TRAIN, padding included */
     int64_t muon_bytes;     /* of TRAIN: what Muon works in */
+    /* string: the values of what the spec declares with option { }, JSON: {"width": 64}; "{}":
+    ** nothing */
+    uint32_t options;
 } strata_model;
 
 enum { STRATA_CTX_HEAD = 4096 }; /* bytes before the tables, which have a row a position */

@@ -42,7 +42,7 @@ fi
 export XDG_CACHE_HOME="$work/cache"
 yes 'a little text ' | head -c 20000 >text
 sed -i -e 's/times(6/times(1/' -e 's/attnres { blocks = 4/attnres { blocks = 2/' \
-    -e 's/context = 256, dim = 128/context = 32, dim = 32/' first/model.lua
+    -e 's/context = 256/context = 32/; s/default = 128/default = 32/' first/model.lua
 "$strata" run first/model.lua info >info || fail "expected run to build and run"
 grep -q first info || fail "expected info to name the model"
 program=$(find cache -type f -name first)
@@ -54,8 +54,7 @@ touch -d '2 days ago' "$program"
 status=0
 "$strata" run first/model.lua nonsense 2>/dev/null || status=$?
 [ $status = 2 ] || fail "expected the program's exit status 2, found $status"
-sed -i 's/dim = 32/dim = 64/' first/model.lua
-"$strata" run first/model.lua info >/dev/null
+"$strata" run -D width=64 first/model.lua info >/dev/null
 [ "$(find cache -type f -name first | wc -l)" = 2 ] ||
     fail "expected another program for another spec"
 

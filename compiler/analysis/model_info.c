@@ -9,6 +9,7 @@ ModelInfo model_info(const Model *m) {
         .file = m->file,
         .tokenizer = m->tokenizer,
         .mixer = m->mixer,
+        .options = m->options,
         .acausal = m->acausal,
         .ahead = m->ahead,
         .vocab = m->vocab,

@@ -201,7 +201,11 @@ static int add_dense(Report *r, const char *spec, const ReportOptions *o, Error 
                              "learns its positions; found %lld",
                              (long long)r->model->context, r->model->name,
                              (long long)r->asked.length[i]);
-    r->dense = report_loaded(spec_load_dense, spec, o, e);
+    SpecLimits again = o->limits ? *o->limits : spec_limits;
+    ReportOptions twin = *o;
+    again.console = NULL; /* what it prints was printed */
+    twin.limits = &again;
+    r->dense = report_loaded(spec_load_dense, spec, &twin, e);
     if (!r->dense) return e->status;
     if (graph_lists(r->dense->model->graph) == graph_lists(r->model->graph)) {
         report_free(r->dense);

@@ -39,6 +39,7 @@ typedef struct ProbeGraph {
 /* What the front end knows of a model and the object's descriptor says. */
 typedef struct ModelInfo {
     const char *name, *file, *tokenizer, *mixer;
+    const char *options;     /* what the spec's options were, JSON; NULL: it has none */
     const ProbeGraph *probe; /* NULL: none */
     /* NULL, or what rules make of buffers: outputs are the gradients of those, and what they are
     ** made of is them and their statistics */

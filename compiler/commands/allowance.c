@@ -37,6 +37,8 @@ static double own_seconds(void) {
 int allowance_open(Allowance *a, const Options *o, Error *e) {
     *a = (Allowance){ .memory = option_of(o, STRATA_OPTION_MAX_MEMORY)->count,
                       .seconds = option_of(o, STRATA_OPTION_MAX_SECONDS)->count,
+                      .chosen = { .word = option_of(o, STRATA_OPTION_DEFINE)->list,
+                                  .n = option_of(o, STRATA_OPTION_DEFINE)->length },
                       .console = stderr,
                       .start = own_seconds() };
     getrlimit(RLIMIT_AS, &a->memory_before);
@@ -54,7 +56,15 @@ void allowance_close(Allowance *a) {
 
 SpecLimits allowance_limits(const Allowance *a) {
     return (SpecLimits){ .graph = (size_t)a->memory / SPEC_GRAPH_SHARE,
-                         .seconds = (double)a->seconds };
+                         .seconds = (double)a->seconds,
+                         .chosen = a->chosen,
+                         .console = a->console };
+}
+
+int allowance_unchosen(const Allowance *a, Error *e) {
+    if (!a->chosen.n) return STATUS_OK;
+    return error_set(e, STATUS_USAGE, "-D %s: expected a spec that declares it, found no spec",
+                     a->chosen.word[0]);
 }
 
 StepNote *allowance_step(const Allowance *a) { return &a->notes->step; }

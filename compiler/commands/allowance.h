@@ -28,12 +28,16 @@ typedef struct SharedNotes {
 typedef struct Allowance {
     int64_t memory, seconds;                 /* --max-memory, --max-seconds */
     struct rlimit memory_before, cpu_before; /* of who started strata */
+    SpecChoices chosen;                      /* -D */
     double start;                            /* this process's seconds when the spec began */
     SharedNotes *notes;
     FILE *console; /* standard error of strata: that of its children goes to who waits for them */
 } Allowance;
 
 typedef int AllowedWork(void *work, Error *e);
+
+/* Usage: -D without a spec. */
+int allowance_unchosen(const Allowance *a, Error *e);
 
 /* As the command line has it. */
 int allowance_open(Allowance *a, const Options *o, Error *e);

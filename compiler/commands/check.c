@@ -3,7 +3,18 @@
 #include "build.h"
 #include "command.h"
 
+#include "console.h"
+
 #include <stdio.h>
+
+static void print_options(const Model *m) {
+    Text t = { 0 };
+    Error e = { 0 };
+    spec_options_text(m, &t);
+    printf("options\n");
+    fflush(stdout);
+    console_lines(&t, &e);
+}
 
 static void print_model(const Model *m) {
     char text[1024];
@@ -14,6 +25,7 @@ static void print_model(const Model *m) {
         (long long)m->context, (long long)m->vocab, m->mixer);
     show_line(stdout, "", text, "");
     printf("%lld parameters\n", (long long)m->parameters);
+    if (m->noption) print_options(m);
     for (int i = 0; i < m->nnote; i++)
         show_line(stdout, "note: ", m->note[i], "");
 }

@@ -151,8 +151,9 @@ static int match(Matching *x, Error *e) {
 
 int import_check(Import *i, Error *e) {
     size_t count = (size_t)i->made.plan.count + 1;
+    const SpecLimits limits = { .console = stderr };
     i->model = spec_load_text(i->spec, i->made.spec.at, i->made.spec.length, i->tokenizer_from,
-                              NULL, e);
+                              &limits, e);
     if (!i->model) return e->status;
     Matching x = { .i = i, .changed = i->residual || i->route };
     x.sorted = malloc(count * sizeof *x.sorted);

@@ -46,6 +46,40 @@ static int print_help(const Options *o, Error *e) {
     return console_text(&t, e);
 }
 
+static bool is_spec(const char *word) {
+    size_t n = strlen(word);
+    return n > 4 && word[0] != '-' && !strcmp(word + n - 4, ".lua");
+}
+
+/* Does the command read specs, and are there some among its words? */
+static bool names_specs(const Options *o) {
+    if (!option_is_in(&o->table->option[STRATA_OPTION_DEFINE], o->command)) return false;
+    for (int i = 0; i < o->argc; i++)
+        if (is_spec(o->argv[i])) return true;
+    return false;
+}
+
+/* What the specs among the words declare; what they print themselves is left out. */
+static int print_choices(const Options *o, Allowance *a, Error *e) {
+    Text t = { 0 };
+    int status = STATUS_OK;
+    for (int i = 0; !status && i < o->argc; i++) {
+        if (!is_spec(o->argv[i])) continue;
+        SpecLimits limits = allowance_limits(a);
+        limits.console = NULL;
+        limits.chosen = (SpecChoices){ 0 };
+        allowance_spec(a, o->argv[i]);
+        Model *m = spec_load(o->argv[i], &limits, e);
+        if (!m) status = e->status;
+        else text_add(&t, "\nOptions of %s%s\n", m->file, m->noption ? "" : ": none");
+        if (m) spec_options_text(m, &t);
+        spec_free(m);
+    }
+    if (t.length && !status) return console_lines(&t, e);
+    text_free(&t);
+    return status;
+}
+
 void show_line(FILE *f, const char *before, const char *text, const char *after) {
     char shown[4096];
     text_escape(shown, sizeof shown, text, strlen(text));
@@ -92,7 +126,8 @@ typedef struct CommandWork {
 
 static int command_work(void *work, Error *e) {
     const CommandWork *w = work;
-    return flush(command[w->o->command].allowed(w->o, w->a, e), e);
+    AllowedCommand *run = w->o->help ? print_choices : command[w->o->command].allowed;
+    return flush(run(w->o, w->a, e), e);
 }
 
 static int run_allowed(const Options *o, Error *e) {
@@ -106,13 +141,19 @@ static int run_allowed(const Options *o, Error *e) {
     return status;
 }
 
+static int run_parsed(const Options *o, Error *e) {
+    if (o->help) {
+        int status = print_help(o, e);
+        return !status && names_specs(o) ? run_allowed(o, e) : status;
+    }
+    if (o->version) return printf("strata %s\n", STRATA_VERSION), STATUS_OK;
+    return command[o->command].plain ? command[o->command].plain(o, e) : run_allowed(o, e);
+}
+
 static int run(int argc, char **argv, Error *e) {
     Options o;
     int status = options_parse(&o, &strata_options, argc > 0 ? argc - 1 : 0, argv + (argc > 0), e);
-    if (!status && o.help) status = print_help(&o, e);
-    else if (!status && o.version) printf("strata %s\n", STRATA_VERSION);
-    else if (!status && command[o.command].plain) status = command[o.command].plain(&o, e);
-    else if (!status) status = run_allowed(&o, e);
+    if (!status) status = run_parsed(&o, e);
     options_free(&o);
     return status;
 }

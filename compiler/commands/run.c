@@ -135,16 +135,38 @@ static int run(const Options *o, Allowance *a, const char *spec, Error *e) {
     return status;
 }
 
+static bool is_choice(const Options *o, int i) {
+    return i + 1 < o->words && !strcmp(o->word[i], "-D") && strchr(o->word[i + 1], '=');
+}
+
+/* Behind the spec -D is typed too. In front of the program's command it is not the program's; what
+** stands behind is, which was built with it then.  Returns the words that are left. */
+static int take_choices(const Options *o, SpecChoices *c, const char *word[OPTION_PAIRS]) {
+    const OptionValue *given = option_of(o, STRATA_OPTION_DEFINE);
+    int n = given->length, own = 1;
+    for (int i = 0; i < n; i++)
+        word[i] = given->list[i];
+    while (is_choice(o, own))
+        own += 2;
+    for (int i = 1; i < o->words && n < OPTION_PAIRS; i++)
+        if (is_choice(o, i)) word[n++] = o->word[++i];
+    memmove(o->word + 1, o->word + own, (size_t)(o->words + 1 - own) * sizeof *o->word);
+    *c = (SpecChoices){ .word = word, .n = n };
+    return o->words + 1 - own;
+}
+
 int command_run(const Options *o, Error *e) {
-    const char *spec = o->words ? o->word[0] : "nothing";
+    const char *spec = o->words ? o->word[0] : "nothing", *word[OPTION_PAIRS];
+    SpecChoices chosen;
     if (!o->words || (spec[0] == '-' && spec[1]))
         return error_set(e, STATUS_USAGE, "strata run: expected a spec, found %s", spec);
-    if (o->words < 2)
+    if (take_choices(o, &chosen, word) < 2)
         return error_set(
             e, STATUS_USAGE,
             "strata run: expected a command for the program, such as info, found nothing");
     Allowance a;
     int status = allowance_open(&a, o, e);
+    a.chosen = chosen;
     if (!status) status = run(o, &a, spec, e);
     allowance_close(&a);
     return status;

@@ -11,8 +11,9 @@ enum {
 };
 
 enum {
-    IN_COMPILING = IN_BUILD | IN_CHECK | IN_INSPECT | IN_COMPARE | IN_DOCTOR | IN_RUN | IN_TOKENS
-        | IN_EXPORT | IN_WEIGHTS
+    IN_SPECS = IN_BUILD | IN_CHECK | IN_INSPECT | IN_COMPARE | IN_RUN | IN_TOKENS | IN_EXPORT
+        | IN_WEIGHTS,
+    IN_COMPILING = IN_SPECS | IN_DOCTOR
 };
 
 static const CommandRow command[STRATA_COMMANDS] = {
@@ -51,7 +52,6 @@ _Static_assert(SPEC_GRAPH_SHARE == 8, "an eighth");
 
 const OptionTable strata_options = {
     .title = "strata",
-    .integer = "a whole number",
     .command = command,
     .option = option,
     .commands = STRATA_COMMANDS,

@@ -156,6 +156,7 @@ int command_tokens(const Options *given, Allowance *a, Error *e) {
     Tokenizer t = { 0 };
     int64_t vocab = 0;
     int status = take(&o, given, e);
+    if (!status && !o.spec) status = allowance_unchosen(a, e);
     if (!status) status = o.spec ? of_spec(&t, &o, a, &vocab, e) : of_name(&t, &o, &vocab, e);
     allowance_lift(a); /* for compiling: texts may take as long as they do */
     if (!status) status = make(&o, &t, vocab, e);

@@ -219,6 +219,7 @@ int command_weights(const Options *o, Allowance *a, Error *e) {
     const char *out = option_of(o, STRATA_OPTION_NEW_WEIGHTS)->text,
                *patterns = option_of(o, STRATA_OPTION_MATCH)->text;
     int which, status = check_words(o, &which, e);
+    if (!status && which != MERGE) status = allowance_unchosen(a, e);
     if (status) return status;
     switch (which) {
     case LIST: return list(o->word[1], e);

@@ -70,6 +70,14 @@ void graph_free(Graph *g) {
 
 void *graph_alloc(Graph *g, size_t size) { return arena_take(g->mem, size); }
 
+void *graph_grown(Graph *g, void *old, int n, int *cap, size_t size) {
+    if (n < *cap) return old;
+    *cap = n ? 2 * n : 16;
+    void *array = graph_alloc(g, (size_t)*cap * size);
+    if (n) memcpy(array, old, (size_t)n * size);
+    return array;
+}
+
 void *graph_scratch(Graph *g, size_t size) { return arena_take(g->scratch, size); }
 
 /* == Names ================================================================ */

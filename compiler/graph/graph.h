@@ -213,9 +213,11 @@ Graph *graph_new_like(const Graph *g); /* shares texts and attributes with g */
 /* No more passes: frees what finds equal nodes, and the scratch. */
 void graph_seal(Graph *g);
 void graph_free(Graph *g);
-void *graph_alloc(Graph *g, size_t size);   /* zeroed; ends the program if there is no memory */
-void *graph_scratch(Graph *g, size_t size); /* the same, until the graph is sealed */
-Loc graph_loc(Graph *g, Loc loc);           /* its strings kept by g */
+void *graph_alloc(Graph *g, size_t size); /* zeroed; ends the program if there is no memory */
+/* An array of n items with room for one more, by doubling. */
+void *graph_grown(Graph *g, void *old, int n, int *cap, size_t size);
+void *graph_scratch(Graph *g, size_t size);        /* the same, until the graph is sealed */
+Loc graph_loc(Graph *g, Loc loc);                  /* its strings kept by g */
 const char *graph_string(Graph *g, const char *s); /* interned copy; of NULL: NULL */
 /* The only way a node comes to exist: runs the shape rule, returns the equal
 ** node if there is one.  NULL and *error (no location) if operands don't fit. */

@@ -10,15 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* An array in the graph's memory, grown by doubling; n is what it holds. */
-static void *grown(Graph *g, void *old, int n, int *cap, size_t size) {
-    if (n < *cap) return old;
-    *cap = n ? 2 * n : 16;
-    void *array = graph_alloc(g, (size_t)*cap * size);
-    if (n) memcpy(array, old, (size_t)n * size);
-    return array;
-}
-
 /* == Parameters =========================================================== */
 
 static Init to_init(lua_State *L, int kind, int value, const Shape *s) {
@@ -82,7 +73,7 @@ static _Noreturn void refuse_shape(lua_State *L, const char *name, const Shape *
 /* Of the newest parameter. */
 static void remember_unread(Front *f, Unread unread) {
     int at = f->g->nparam - 1;
-    f->unread = grown(f->g, f->unread, at, &f->unreadcap, sizeof *f->unread);
+    f->unread = graph_grown(f->g, f->unread, at, &f->unreadcap, sizeof *f->unread);
     f->unread[at] = unread;
 }
 
@@ -141,11 +132,19 @@ static int call_form(lua_State *L) {
     return 1;
 }
 
+/* operation(x): "mul" of a tensor, a parameter's name, nil of anything else */
+static int call_operation(lua_State *L) {
+    Node **p = tensor_at(L, 1);
+    if (!p) return 0;
+    lua_pushstring(L, (*p)->op == OP_param ? (*p)->attr->name : op_info[(*p)->op].name);
+    return 1;
+}
+
 /* read(site, sources, result) */
 static int call_read(lua_State *L) {
     Front *f = front(L);
     Model *m = f->m;
-    m->read = grown(f->g, m->read, m->nread, &f->readcap, sizeof *m->read);
+    m->read = graph_grown(f->g, m->read, m->nread, &f->readcap, sizeof *m->read);
     m->read[m->nread++] = (DepthRead){ graph_string(f->g, luaL_checkstring(L, 1)),
                                        luaL_checkinteger(L, 2), tensor_get(L, 3, "read") };
     return 0;
@@ -155,31 +154,10 @@ static int call_read(lua_State *L) {
 static int call_source(lua_State *L) {
     Front *f = front(L);
     Model *m = f->m;
-    m->source = grown(f->g, m->source, m->nsource, &f->sourcecap, sizeof *m->source);
+    m->source = graph_grown(f->g, m->source, m->nsource, &f->sourcecap, sizeof *m->source);
     m->source[m->nsource++] = tensor_get(L, 1, "source");
     lua_settop(L, 1);
     return 1;
-}
-
-void spec_note(Front *f, const char *text) {
-    Model *m = f->m;
-    char line[MAXNOTE + 4];
-    if (m->nnote > MAXNOTES) return;
-    if (m->nnote == MAXNOTES) text = "more notes are left out";
-    if (strlen(text) > MAXNOTE) {
-        size_t n = MAXNOTE;
-        while (n && ((unsigned char)text[n] & 0xc0) == 0x80)
-            n--;
-        snprintf(line, sizeof line, "%.*s...", (int)n, text);
-        text = line;
-    }
-    m->note = grown(f->g, m->note, m->nnote, &f->notecap, sizeof *m->note);
-    m->note[m->nnote++] = graph_string(f->g, text);
-}
-
-static int call_note(lua_State *L) {
-    spec_note(front(L), luaL_checkstring(L, 1));
-    return 0;
 }
 
 /* == The facts of the model =============================================== */
@@ -357,6 +335,7 @@ static const luaL_Reg functions[] = { { "at", spec_call_at },
                                       { "defined", call_defined },
                                       { "distance", call_distance },
                                       { "buffer", call_buffer },
+                                      { "field_line", places_call_field },
                                       { "files", call_files },
                                       { "fill", values_fill },
                                       { "finish", call_finish },
@@ -369,11 +348,15 @@ static const luaL_Reg functions[] = { { "at", spec_call_at },
                                       { "matches", tune_call_matches },
                                       { "matching", tune_call_matching },
                                       { "module", call_module },
-                                      { "note", call_note },
+                                      { "note", notes_call },
+                                      { "operation", call_operation },
+                                      { "option", options_call_declare },
+                                      { "option_undeclared", options_call_undeclared },
                                       { "output", call_output },
                                       { "own", call_own },
                                       { "param", call_param },
                                       { "parameters", tune_call_parameters },
+                                      { "print", notes_call_print },
                                       { "read", call_read },
                                       { "requirer", call_requirer },
                                       { "rule", rules_call },
@@ -395,6 +378,8 @@ void core_open(lua_State *L) {
     lua_setfield(L, -2, "targets");
     push_tokenizers(L);
     lua_setfield(L, -2, "tokenizers");
+    options_push(L);
+    lua_setfield(L, -2, "chosen");
     lua_pushboolean(L, front(L)->dense);
     lua_setfield(L, -2, "dense");
 }

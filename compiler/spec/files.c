@@ -4,8 +4,6 @@
 */
 #include "front.h"
 
-#include "hash.h"
-
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -251,6 +249,7 @@ void files_hash(const Front *f) {
         sha256_add(&h, &s->size, sizeof s->size);
         sha256_add(&h, s->text, s->size);
     }
+    options_hash(f->m, &h);
     sha256_text(&h, f->m->key);
     char start[17];
     snprintf(start, sizeof start, "%.16s", f->m->key);

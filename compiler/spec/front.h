@@ -7,6 +7,7 @@
 #define STRATA_FRONT_H
 
 #include "embedded.h"
+#include "hash.h"
 #include "heap.h"
 #include "spec.h"
 
@@ -59,8 +60,9 @@ struct Front {
     size_t shown;               /* length of the folder part of the spec's path as typed */
     SourceFile *source;         /* newest first */
     int64_t streams;            /* of random numbers, so far */
+    int prints;                 /* lines that it printed */
     Unread *unread;             /* by parameter */
-    int readcap, notecap, sourcecap, unreadcap;
+    int readcap, notecap, sourcecap, unreadcap, optioncap;
 };
 
 static inline Front *front(lua_State *L) { return *(Front **)lua_getextraspace(L); }
@@ -136,6 +138,15 @@ int64_t tensor_list_length(lua_State *L, int arg, const char *what);
 int64_t tensor_list_integer(lua_State *L, int arg, int64_t i, const char *what);
 void tensor_list_shape(lua_State *L, int arg, const char *what, Shape *s);
 
+/* spec_options.c: what the library's options.lua asks; into the key of the model */
+void options_push(lua_State *L); /* pushes { { name, text }, ... }, as typed */
+int options_call_declare(lua_State *L);
+int options_call_undeclared(lua_State *L);
+void options_keep(Model *m, Graph *g); /* strings and all, in g */
+void options_hash(const Model *m, Sha256 *h);
+
+int places_call_field(lua_State *L); /* field_places.c */
+
 /* values.c */
 int values_fill(lua_State *L);  /* (number, shape): a constant */
 int values_power(lua_State *L); /* (x, number): x ^ number */
@@ -155,8 +166,12 @@ Graph *rules_graph(const Graph *g, const Graph *kept);
 Node *causal_leak(const Graph *g, const Node *logits);
 void causal_sites(const Graph *g, const Node *logits, const char **acausal, const char **ahead);
 
-/* core.c: what the library's Lua files ask of C */
+/* notes.c */
 void spec_note(Front *f, const char *text); /* adds to the model's notes */
-void core_open(lua_State *L);               /* pushes the table 'core' */
+int notes_call(lua_State *L);               /* (text): the same */
+int notes_call_print(lua_State *L);         /* (text): a line on the console of the limits */
+
+/* core.c: what the library's Lua files ask of C */
+void core_open(lua_State *L); /* pushes the table 'core' */
 
 #endif

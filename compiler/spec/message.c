@@ -107,6 +107,8 @@ void spec_stop(lua_State *L, int status, const char *fmt, ...) {
 
 /* == Lua's own messages =================================================== */
 
+#define TENSORS "; of those max(a, b), min(a, b) and greater(a, b) are tensors"
+
 /* How Lua begins a message, and what to say instead.  %s is the rest. */
 static const struct {
     const char *lua, *ours;
@@ -119,6 +121,11 @@ static const struct {
     { "attempt to perform arithmetic on a ",
       "expected a number or tensor to calculate with, found a %s" },
     { "attempt to concatenate a ", "expected a string or number to join with '..', found a %s" },
+    { "attempt to compare tensor ", "expected numbers to compare, found a tensor %s" TENSORS },
+    { "attempt to compare number with tensor",
+      "expected numbers to compare, found a tensor%s" TENSORS },
+    { "attempt to compare two tensor values",
+      "expected numbers to compare, found tensors%s" TENSORS },
     { "attempt to compare ", "expected two numbers or two strings to compare, found %s" },
     { "attempt to get length of a ",
       "expected a table or string to take the length of, found a %s" },
@@ -128,6 +135,13 @@ static const struct {
     { "error in error handling",
       "expected calls nested less deeply, found an error in an error%s" },
 };
+
+/* Is there an operation on tensors of this name? */
+static bool op_called(const char *name) {
+    for (int op = 0; op < NOP; op++)
+        if (!strcmp(op_info[op].name, name)) return true;
+    return false;
+}
 
 /* "bad argument #2 to 'floor' (number expected, got nil)" */
 static bool push_argument(lua_State *L, const char *text) {
@@ -139,7 +153,10 @@ static bool push_argument(lua_State *L, const char *text) {
         return false;
     char *tail = strstr(wanted, " expected");
     if (tail) *tail = 0;
-    lua_pushfstring(L, "%s: argument %d: expected %s, found %s", name, n, wanted, got);
+    bool tensor = !strcmp(got, "tensor") && op_called(name);
+    lua_pushfstring(L, "%s: argument %d: expected %s, found %s%s%s%s", name, n, wanted, got,
+                    tensor ? "; that of tensors is " : "", tensor ? name : "",
+                    tensor ? ", without 'math.'" : "");
     return true;
 }
 

@@ -208,6 +208,7 @@ static int finish(Front *f) {
         return status;
     }
     keep_lists(m, g, source, twin);
+    options_keep(m, g);
     keep_string(g, &m->name);
     keep_string(g, &m->file);
     keep_string(g, &m->tokenizer);

@@ -8,9 +8,20 @@
 
 #include "error.h"
 #include "graph.h"
+#include "json.h"
 #include "settings.h"
 
-/* What a spec may use; 0 in a field means the default. */
+#include <stdio.h>
+
+/* What a command line chooses of the options that specs declare: "NAME=VALUE", n times. */
+typedef struct SpecChoices {
+    const char *const *word;
+    int n;
+    bool
+        *used; /* [n]: true of those that a spec declares; NULL: one that it does not is an error */
+} SpecChoices;
+
+/* What a spec may use, where 0 in a field means the default, and what it is given. */
 typedef struct SpecLimits {
     size_t memory;        /* bytes of Lua's heap: 64 MB */
     int64_t instructions; /* of Lua's machine, the library's included: 50 million */
@@ -18,6 +29,8 @@ typedef struct SpecLimits {
     int64_t layers;       /* 10 000 */
     size_t graph;         /* bytes of nodes built, about: 1 GB */
     double seconds;       /* of processor time: 600, for operations are no instructions */
+    SpecChoices chosen;
+    FILE *console; /* where 'print' of specs writes; NULL: nowhere */
 } SpecLimits;
 
 extern const SpecLimits spec_limits; /* the defaults */
@@ -31,6 +44,15 @@ typedef struct DepthRead {
     int64_t sources;
     Node *result; /* what the mixer returned; NULL: the model does not depend on it */
 } DepthRead;
+
+/* What a spec declares with option { }, all as text.  wanted: "an integer of at least 1". */
+typedef struct SpecOption {
+    const char *name, *value, *initial; /* as -D takes them; NULL: none */
+    const char *json;                   /* the value; "null": none */
+    const char *wanted, *help;          /* help "": none is given */
+    Loc at;
+    bool chosen; /* on the command line */
+} SpecOption;
 
 /* A file whose bytes the model's program carries; bytes NULL: none. */
 typedef struct CarriedFile {
@@ -61,6 +83,9 @@ typedef struct Model {
     int nsource;
     const char **note; /* to print: what is legal but perhaps not meant */
     int nnote;
+    SpecOption *option; /* in the order of their names in each option { } */
+    int noption;
+    const char *options; /* their values, JSON: {"width": 64, "mixer": "haares"} */
     const char *acausal; /* site of a sublayer that sees the future; NULL: none */
     const char *ahead;   /* site of a route that chooses among later tokens; NULL: none */
     /* files that were read, as they are shown in messages: the spec first */
@@ -93,6 +118,11 @@ typedef struct Front Front;
 Front *spec_open(const SpecLimits *limits, bool dense);
 Model *spec_read(Front *f, const char *path, Error *e);
 void spec_free(Model *m);
+
+/* A model's options, a line each, for people: how to type it, what it may be, what it is for. */
+void spec_options_text(const Model *m, Text *t);
+/* An error where words were used by none of n specs: it names what they declare. */
+int spec_options_unused(const SpecChoices *c, const Model *const *m, int n, Error *e);
 
 /* A file of the embedded library, by the name that lines of it have: "library/norms/rmsnorm.lua";
 ** NULL: there is none. */

@@ -208,7 +208,7 @@ static void zsh_option(Text *t, const OptionRow *r) {
         }
         text_add(t, "}'[");
     } else {
-        text_add(t, "'%s", r->kind == OPTION_IS_FILES ? "*" : "");
+        text_add(t, "'%s", r->kind == OPTION_IS_FILES || r->kind == OPTION_IS_PAIR ? "*" : "");
         described(t, option_name(name, r));
         text_add(t, "%s[", optional ? "=-" : flag || !r->name[1] ? "" : "=");
     }

@@ -65,25 +65,46 @@ static int unknown_option(const Options *o, const char *word, Error *e) {
                      in);
 }
 
-/* What an option takes, as messages say it. */
-static void wanted(char to[192], const OptionTable *t, const OptionRow *r) {
+/* "a whole number", of what the option's name says if that is a plural: "of steps". */
+static int whole_number(char to[192], const OptionRow *r) {
+    const char *dash = strrchr(r->name, '-'), *noun = dash ? dash + 1 : r->name;
+    size_t n = strlen(noun);
+    bool plural = n > 1 && noun[n - 1] == 's';
+    return print_text(to, 192, "a whole number%s%s", plural ? " of " : "", plural ? noun : "");
+}
+
+static bool is_whole(const char *text) {
+    return *text && !text[strspn(text + (*text == '-'), "0123456789") + (*text == '-')];
+}
+
+/* What an option takes, as messages say it: the range where 'text' is outside of it. */
+static void wanted(char to[192], const OptionRow *r, const char *text) {
     char low[32], high[32];
+    double any;
+    int n;
     switch (r->kind) {
     case OPTION_IS_NUMBER:
-        print_text(to, 192, "a number from %s to %s", print_double(low, r->low),
-                   print_double(high, r->high));
+        n = print_text(to, 192, "a number");
+        if (parse_double(text, -__builtin_inf(), __builtin_inf(), &any))
+            print_text(to + n, 192 - (size_t)n, " from %s to %s", print_double(low, r->low),
+                       print_double(high, r->high));
         break;
     case OPTION_IS_SIZE:
         print_text(to, 192, "a size from %lldM to %lldG, such as 500M", (long long)r->low >> 20,
                    (long long)r->high >> 30);
         break;
     case OPTION_IS_SEED:
-        print_text(to, 192, "%s from 0 to %llu", t->integer, (unsigned long long)UINT64_MAX);
-        break;
     case OPTION_IS_COUNT:
+        n = whole_number(to, r);
+        if (!is_whole(text)) break;
+        if (r->kind == OPTION_IS_SEED)
+            print_text(to + n, 192 - (size_t)n, " from 0 to %llu", (unsigned long long)UINT64_MAX);
+        else
+            print_text(to + n, 192 - (size_t)n, " from %lld to %lld", (long long)r->low,
+                       (long long)r->high);
+        break;
     case OPTION_IS_COUNTS:
-        print_text(to, 192, "%s from %lld to %lld",
-                   r->kind == OPTION_IS_COUNT ? t->integer : "integers separated by commas,",
+        print_text(to, 192, "whole numbers separated by commas, from %lld to %lld",
                    (long long)r->low, (long long)r->high);
         break;
     case OPTION_IS_FILE:
@@ -94,7 +115,7 @@ static void wanted(char to[192], const OptionTable *t, const OptionRow *r) {
 
 static int bad_value(const Options *o, const OptionRow *r, const char *text, Error *e) {
     char in[64], name[32], what[192];
-    wanted(what, o->table, r);
+    wanted(what, r, text);
     bool file = r->kind == OPTION_IS_FILE || r->kind == OPTION_IS_FILES;
     place(in, o->table, o->command);
     option_name(name, r);
@@ -181,7 +202,13 @@ static bool set_value(OptionValue *v, const OptionRow *r, const char *text) {
     }
 }
 
-static int add_file(OptionValue *v, const char *text, Error *e) {
+/* "width=64" */
+static bool is_pair(const char *text) {
+    const char *mark = strchr(text, '=');
+    return mark && mark > text && strlen(text) <= OPTION_PAIR;
+}
+
+static int add_word_to(OptionValue *v, const char *text, Error *e) {
     const char **more = realloc(v->list, (size_t)(v->length + 1) * sizeof *more);
     if (!more) return error_memory(e, "arguments", (size_t)(v->length + 1) * sizeof *more);
     v->list = more;
@@ -192,9 +219,11 @@ static int add_file(OptionValue *v, const char *text, Error *e) {
 static int take(Options *o, int option, const char *text, Error *e) {
     const OptionRow *r = &o->table->option[option];
     OptionValue *v = &o->value[option];
-    if (r->kind == OPTION_IS_FILES && *text) return add_file(v, text, e);
-    return r->kind != OPTION_IS_FILES && set_value(v, r, text) ? STATUS_OK
-                                                               : bad_value(o, r, text, e);
+    bool list = r->kind == OPTION_IS_FILES || r->kind == OPTION_IS_PAIR;
+    if (list
+        && (r->kind == OPTION_IS_PAIR ? is_pair(text) && v->length < OPTION_PAIRS : *text != 0))
+        return add_word_to(v, text, e);
+    return !list && set_value(v, r, text) ? STATUS_OK : bad_value(o, r, text, e);
 }
 
 /* == Words ================================================================ */
@@ -215,7 +244,7 @@ static bool is_row(const OptionRow *r, const char *word, const char **value) {
     const char *rest = word + dashes + n;
     *value = NULL;
     if (!*rest) return true;
-    if (n == 1) *value = r->kind == OPTION_IS_CHOICE ? rest : NULL;
+    if (n == 1) *value = r->kind == OPTION_IS_CHOICE || r->kind == OPTION_IS_PAIR ? rest : NULL;
     else *value = *rest == '=' ? rest + 1 : NULL;
     return *value != NULL;
 }
@@ -319,13 +348,12 @@ int options_parse(Options *o, const OptionTable *table, int argc, char **argv, E
         if (strcmp(word, table->command[i].name) == 0) o->command = i;
     bool none = o->command == table->commands;
     if (none && word && word[0] != '-') return unknown_command(table, word, e);
+    if (!none) o->argc = argc - first - 1, o->argv = argv + first + 1;
     if (o->help || o->version) return STATUS_OK;
     if (none && word && is_known(table, word))
         return error_set(e, STATUS_USAGE, "%s%sexpected a command before '%s'; --help lists them",
                          table->title, *table->title ? ": " : "", word);
     if (none) return unknown_command(table, word, e);
-    o->argc = argc - 1;
-    o->argv = argv + 1;
     return parse_words(o, e);
 }
 

@@ -19,6 +19,7 @@ typedef enum OptionKind {
     OPTION_IS_WORD, /* a text that is not empty */
     OPTION_IS_FILE,
     OPTION_IS_FILES,  /* all words up to the next option */
+    OPTION_IS_PAIR,   /* NAME=VALUE, as often as it is typed: a list */
     OPTION_IS_CHOICE, /* one of those that the argument lists */
     OPTION_IS_COUNTS  /* integers with commas, low … high */
 } OptionKind;
@@ -48,11 +49,15 @@ typedef struct OptionRow {
     const char *help;
 } OptionRow;
 
-enum { OPTIONS_MOST = 80, COMMANDS_MOST = 32 };
+enum {
+    OPTIONS_MOST = 80,
+    COMMANDS_MOST = 32,
+    OPTION_PAIR = 4096 /* bytes of a PAIR */,
+    OPTION_PAIRS = 256
+};
 
 typedef struct OptionTable {
-    const char *title;   /* in front of messages; "": nothing */
-    const char *integer; /* what messages call one: "an integer" */
+    const char *title; /* in front of messages; "": nothing */
     const CommandRow *command;
     const OptionRow *option;
     int commands, options;
@@ -69,7 +74,7 @@ typedef struct OptionValue {
     double number;
     int choice;        /* index in the row's list */
     const char *text;  /* TEXT, WORD, FILE, CHOICE; NULL: none */
-    const char **list; /* FILES */
+    const char **list; /* FILES, PAIR */
     int64_t *counts;   /* COUNTS */
     int length;        /* of list or counts */
 } OptionValue;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
 ** The command info: what the program is, from the model's descriptor alone.
 */
+#include "choices.h"
 #include "program_tokenizer.h"
 
 #include <inttypes.h>
@@ -36,6 +37,7 @@ static int info_json(const Program *p, Error *e) {
     json_pair(&t, "spec", model_text(p, m->name));
     json_pair(&t, "spec_file", model_text(p, m->spec_file));
     json_pair(&t, "spec_hash", hash);
+    text_add(&t, "\"options\": %s, ", model_text(p, m->options));
     json_pair(&t, "compiler", model_text(p, m->compiler));
     json_pair(&t, "cpu", model_text(p, m->cpu));
     json_pair(&t, "features", model_text(p, m->features));
@@ -98,6 +100,7 @@ static int info_text(const Program *p, Error *e) {
     const char *tokenizer = model_text(p, m->tokenizer);
     text_add(&t, "model        %s, from %s (%016" PRIx64 ")\n", model_text(p, m->name),
              model_text(p, m->spec_file), m->spec_hash);
+    choices_line(p, &t);
     text_add(&t, "shape        %d layers, %d sublayers, width %d, residual %s\n", m->layers,
              m->sublayers, m->dim, model_text(p, m->mixer));
     text_add(&t, "text         vocabulary %d, context %d, tokenizer %s", m->vocab, m->context,

@@ -10,6 +10,9 @@ enum {
 #include "program_options.def"
 };
 
+/* What has the model to do with. */
+enum { IN_ALL = ((1 << COMMANDS) - 1) & ~IN_COMPLETION };
+
 static const CommandRow command[COMMANDS] = {
 #define COMMAND(id, name, arguments, words, summary) \
     [COMMAND_##id] = { name, arguments, words, summary, "" },
@@ -37,7 +40,6 @@ static void limits(Text *t) {
 
 const OptionTable program_options = {
     .title = "",
-    .integer = "an integer",
     .command = command,
     .option = option,
     .commands = COMMANDS,

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "checkpoint.h"
+#include "choices.h"
 #include "program_tokenizer.h"
 #include "weights.h"
 
@@ -158,7 +159,9 @@ static int run(Program *p, int argc, char **argv, Error *e) {
                                argv + (argc > 0), e);
     if (status) return status;
     if (p->options.version) return print_version(p, e);
-    return p->options.help ? print_help(p, e) : command[p->options.command](p, e);
+    if (p->options.help) return print_help(p, e);
+    status = choices_check(p, e);
+    return status ? status : command[p->options.command](p, e);
 }
 
 /* Files 0-2 may be closed at start: nothing that is opened later may land there.

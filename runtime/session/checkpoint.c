@@ -80,6 +80,7 @@ static int read_fields(const Safetensors *s, Checkpoint *c, Error *e) {
                              s->path, fields[i].key, text ? text : "none");
     }
     c->words = safetensors_metadata(s, "words");
+    c->options = safetensors_metadata(s, "options");
     return STATUS_OK;
 }
 
@@ -88,6 +89,8 @@ void checkpoint_defaults(Checkpoint *c, const strata_model *m) {
 #define FIELD(type, name, compared, start) c->name = start;
 #define TEXT(name, size, compared, start) print_text(c->name, size, "%s", start);
 #include "checkpoint.def"
+    const char *options = strata_string(m, m->options);
+    c->options = m->options && strcmp(options, "{}") != 0 ? options : NULL;
 }
 
 void checkpoint_progress(Checkpoint *c, const Checkpoint *saved) {
@@ -131,7 +134,7 @@ bool checkpoint_done(const Checkpoint *c) {
 static int write_list(const char *path, const TensorList *l, const Tokenizer *t,
                       const Checkpoint *c, bool whole, int flags, Error *e) {
     char version[16], value[FIELDS][VALUE];
-    Pair pair[FIELDS + 5] = { { "format", whole ? FORMAT : WEIGHTS_FORMAT },
+    Pair pair[FIELDS + 6] = { { "format", whole ? FORMAT : WEIGHTS_FORMAT },
                               { "version", version } };
     int pairs = FIELDS + 2;
     print_text(version, sizeof version, "%d", CHECKPOINT_VERSION);
@@ -140,6 +143,7 @@ static int write_list(const char *path, const TensorList *l, const Tokenizer *t,
         pair[i + 2] = (Pair){ fields[i].key, value[i] };
     }
     if (whole && c->words) pair[pairs++] = (Pair){ "words", c->words };
+    if (c->options) pair[pairs++] = (Pair){ "options", c->options };
     if (t) pairs += tokenizer_metadata(t, pair + pairs);
     return safetensors_write(path, l, pair, pairs, SAFETENSORS_CHECKSUM | flags, e);
 }

@@ -23,6 +23,7 @@ typedef struct Checkpoint {
     /* JSON, what was typed: {"data": […], "val": […], "field": ""}; its text is the caller's or
     ** the file's; NULL: not told */
     const char *words;
+    const char *options; /* the spec's, JSON; NULL: it has none */
 } Checkpoint;
 
 /* What follows from the model, and the beginning of a run. */

@@ -16,10 +16,13 @@ local function opaque()
 end
 local locked = { __metatable = false, __index = opaque, __newindex = opaque,
                  __tostring = function(o) return private[o].kind .. " " .. private[o].name end,
-                 __call = function(o)
+                 -- a C function: where it is called last, the caller's line is not lost
+                 __call = core.wrap(function(o)
+                   local used = kind_of(o) == "norm" and "m:norm(site, x) norms in a mixer"
+                                or "leave its { ... } out"
                    error("expected a constructor before { ... }, found " .. describe(o)
-                     .. " that is made already; leave its { ... } out")
-                 end }
+                     .. " that is made already; " .. used)
+                 end) }
 
 -- Remembers the user's line as file and line.
 function object(kind, name, fields)
@@ -89,13 +92,19 @@ local function nearest(name, t)
   return best, least
 end
 
--- "expected ..., found ...; did you mean '...'?"; what has little of the name is not offered,
--- unless far: the reader cannot know the names.
+-- Is one of the words the other's beginning, and says something?
+local function begins(a, b)
+  local n = math.min(#a, #b)
+  return n >= 3 and a:sub(1, n) == b:sub(1, n)
+end
+
+-- "expected ..., found ...; did you mean '...'?"; what is not near is not offered, unless far: the
+-- reader cannot know the names.
 function unknown(expected, found, name, t, far)
   local best, d = nearest(name, t)
-  if best and not far and 3 * d >= 2 * #name then best = nil end
   local near = best and d <= math.max(1, #name // 3)
   if near then return expected .. ", " .. found .. "; did you mean '" .. best .. "'?" end
+  if best and not far and not begins(name, best) then best = nil end
   return expected .. ", " .. found .. (best and "; the nearest is '" .. best .. "'" or "")
 end
 
@@ -113,12 +122,11 @@ end
 
 local function range(what, field)
   if field.min and field.max then return what .. " from " .. field.min .. " to " .. field.max end
-  if field.min then
-    return what .. " of at least " .. field.min
-      .. (field.below and " and below " .. field.below or "")
-  end
-  if field.above then return what .. " greater than " .. field.above end
-  return what
+  local low = field.min and " of at least " .. field.min
+              or field.above and " greater than " .. field.above or ""
+  local high = field.max and (low == "" and " of at most " or " at most ") .. field.max
+               or field.below and " below " .. field.below or ""
+  return what .. low .. (low ~= "" and high ~= "" and " and" or "") .. high
 end
 
 function wanted(field)
@@ -207,6 +215,15 @@ end
 
 -- }{== Tables of fields =====================================================
 
+-- An error about a field, "model.dim", of the table that a constructor was given: blamed on the
+-- field's own line where that can be found.
+function blame(field, message)
+  local file = core.here()
+  local line = core.field_line(field)
+  if line then core.at(file, line, error, message) end
+  error(message)
+end
+
 -- What a field of an option table means if it is a plain default.
 function as_field(value)
   if type(value) == "table" and type(value.type or value.any_of) ~= "nil" then return value end
@@ -220,8 +237,8 @@ local function check_names(what, fields, given)
         .. "), found " .. describe(given[name]) .. " without a name")
     end
     if not fields[name] then
-      error(unknown(what .. ": expected fields out of " .. enumerate(sorted_names(fields), "and"),
-        "found '" .. name .. "'", name, fields))
+      blame(what .. "." .. name, unknown(what .. ": expected fields out of "
+        .. enumerate(sorted_names(fields), "and"), "found '" .. name .. "'", name, fields))
     end
   end
 end
@@ -242,8 +259,8 @@ function check(what, fields, given)
     if value ~= nil then
       local ok, fitting = fits(field, value, what .. "." .. name)
       if not ok then
-        error(what .. ": expected " .. name .. " to be " .. wanted(field) .. ", found "
-          .. describe(value))
+        blame(what .. "." .. name, what .. ": expected " .. name .. " to be " .. wanted(field)
+          .. ", found " .. describe(value))
       end
       values[name] = fitting
     else

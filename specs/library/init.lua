@@ -22,8 +22,8 @@ function lib.publish(name, value)
   end, lib.fields_of(value))
 end
 
-for _, file in lib.ipairs { "fields", "functions", "train", "parts", "lora", "machine", "sites",
-                            "routing", "model" } do
+for _, file in lib.ipairs { "fields", "elsewhere", "functions", "options", "print", "train",
+                            "parts", "lora", "machine", "sites", "routing", "model" } do
   core.load(file .. ".lua", lib)
 end
 
@@ -39,8 +39,9 @@ local function environment()
   end
   return lib.setmetatable(env, { __metatable = false, __index = function(_, name)
     if lib.type(name) ~= "string" then return nil end
-    lib.error(lib.unknown("expected a name that is defined", "found '" .. name .. "'", name,
-      public))
+    local found, here = "found '" .. name .. "'", lib.elsewhere[name]
+    if here then lib.error("expected a name that is defined, " .. found .. ": it is " .. here) end
+    lib.error(lib.unknown("expected a name that is defined", found, name, public))
   end })
 end
 

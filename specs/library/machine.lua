@@ -128,6 +128,13 @@ local function methods(b, own)
   return f
 end
 
+-- What is asked of m that it does not have is a mistake.
+local strict = { __metatable = false, __index = function(m, name)
+  if type(name) ~= "string" then return nil end
+  error(unknown("m: expected one of " .. enumerate(sorted_names(m), "and"),
+    "found '" .. name .. "'", name, m))
+end }
+
 -- 'definition' and 'name': the function that this m is for
 function machine(b, options, definition, name)
   local own = definition and core.own(definition[name])
@@ -136,10 +143,10 @@ function machine(b, options, definition, name)
     f = methods(b, own)
     b.methods[own or false] = f
   end
-  return { dim = spec.dim, eps = b.eps, layers = #spec.layers, sublayers = b.sublayers,
+  return setmetatable({ dim = spec.dim, eps = b.eps, layers = #spec.layers, sublayers = b.sublayers,
            context = spec.context, vocab = spec.vocab, route_penalty = spec.route_penalty,
            options = options, param = f.param, buffer = f.buffer, rule = f.rule,
            linear = f.linear, norm = f.norm, nll = f.nll, keep = f.keep, kept = f.kept,
-           sources = f.sources, note = f.note }
+           sources = f.sources, note = f.note }, strict)
 end
 

@@ -40,7 +40,7 @@ end
 publish("model", constructor("model", function(given)
   local spec = check("model", model_fields, given)
   if spec.tokenizer then check_tokenizer(spec.tokenizer, spec.vocab) end
-  spec.layers = flatten("model", spec.layers, {})
+  spec.layers = flatten("model", spec.layers, {}, {})
   if #spec.layers == 0 then error("model: expected at least one layer, found none") end
   spec.residual = spec.residual or public.standard {}
   spec.train.optimizer = spec.train.optimizer or public.adamw {}
@@ -134,6 +134,7 @@ end
 
 -- The graph of what a spec returned.
 function build(returned)
+  core.option_undeclared()
   if kind_of(returned) ~= "model" then
     error("expected the spec to return model { ... }, found " .. describe(returned))
   end

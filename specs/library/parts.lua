@@ -173,9 +173,25 @@ publish("layer", constructor("layer", function(given)
                                     share = o.share })
 end, layer_fields))
 
--- Appends the layers of a nested list to 'out'.
-function flatten(what, list, out)
+-- Lists that 'times' made.
+local repeated = {}
+
+-- A layer that is written twice is two layers, which some do not expect.
+local function note_twice(seen, layer, place)
+  if not seen then return end
+  if seen[layer] and not inside(layer).share then
+    core.note("layers " .. seen[layer] .. " and " .. place .. " are the same layer { ... }, with "
+      .. "parameters of their own each: share = 'name' in it shares them, times(n, layer) says "
+      .. "that they are meant to be alike")
+    inside(layer).noted = true
+  end
+  seen[layer] = seen[layer] or place
+end
+
+-- Appends the layers of a nested list to 'out'.  'seen': places of those that are not of 'times'.
+function flatten(what, list, out, seen)
   if kind_of(list) == "layer" then
+    if not inside(list).noted then note_twice(seen, list, #out) end
     table.insert(out, list)
     core.limit(what, #out)
   elseif type(list) == "table" and not kind_of(list) then
@@ -183,7 +199,7 @@ function flatten(what, list, out)
       if math.type(k) ~= "integer" then
         error(what .. ": expected a list of layers, found the field '" .. tostring(k) .. "'")
       end
-      flatten(what, v, out)
+      flatten(what, v, out, not repeated[list] and seen or nil)
     end
   else
     error(what .. ": expected layer { ... } or a list of those, found " .. describe(list))
@@ -202,6 +218,7 @@ publish("times", core.wrap(function(n, layers)
   for _ = 1, count do
     for _, layer in ipairs(one) do out[#out + 1] = layer end
   end
+  repeated[out] = true
   return out
 end))
 

@@ -1,1 +1,1 @@
-local r = mod {}    --> mod: expected the field 'capacity', a number greater than 0, found none
+local r = mod {}    --> mod: expected the field 'capacity', a number greater than 0 and at most 1, found none

@@ -1,3 +1,3 @@
-return model {          --> model: expected fields out of context, dim, embedding, final_norm, layers, logits, lora, name, norm, residual, route_penalty, tokenizer, train and vocab, found 'vocabulary'; the nearest is 'vocab'
-  name = "m", vocab = 256, context = 64, dim = 32, norm = rmsnorm {}, layers = { layer { mlp { hidden = 8 } } }, vocabulary = 3,
+return model {
+  name = "m", vocab = 256, context = 64, dim = 32, norm = rmsnorm {}, layers = { layer { mlp { hidden = 8 } } }, vocabulary = 3,    --> model: expected fields out of context, dim, embedding, final_norm, layers, logits, lora, name, norm, residual, route_penalty, tokenizer, train and vocab, found 'vocabulary'; the nearest is 'vocab'
 }

@@ -1,3 +1,3 @@
-return model {          --> model: expected vocab to be an integer from 1 to 2147483647, found the number 256.5
-  name = "m", vocab = 256.5, context = 64, dim = 32, norm = rmsnorm {}, layers = { layer { mlp { hidden = 8 } } }
+return model {
+  name = "m", vocab = 256.5, context = 64, dim = 32, norm = rmsnorm {}, layers = { layer { mlp { hidden = 8 } } }    --> model: expected vocab to be an integer from 1 to 2147483647, found the number 256.5
 }

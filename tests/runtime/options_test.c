@@ -132,7 +132,7 @@ static void mistakes(void **state) {
         { "train x", 2, "expected an option, found 'x'" },
         { "train --steps", 2, "--steps: expected N, found nothing" },
         { "train --steps --resume", 2, "found --resume" },
-        { "train --steps 1e3", 2, "expected an integer from 0 to 1000000000000, found '1e3'" },
+        { "train --steps 1e3", 2, "expected a whole number of steps, found '1e3'" },
         { "train --steps -1", 2, "found '-1'" },
         { "train --steps 3x", 2, "found '3x'" },
         { "train --batch 0", 2, "from 1 to 1048576, found '0'" },
@@ -145,10 +145,10 @@ static void mistakes(void **state) {
         { "train --val-share 1", 2, "--val-share: expected a number" },
         { "train --resume=yes", 2, "expected no value, found 'yes'" },
         { "train --out=", 2, "expected a file's name, found nothing" },
-        { "eval --length 1,,2", 2, "integers separated by commas" },
-        { "eval --length 0", 2, "integers separated by commas" },
+        { "eval --length 1,,2", 2, "whole numbers separated by commas" },
+        { "eval --length 0", 2, "whole numbers separated by commas" },
         { "eval --length 11111111111111111111111111111111111111", 2,
-          "integers separated by commas" },
+          "whole numbers separated by commas" },
         { "generate --prompt --seed", 2, "write --prompt=TEXT" },
         { "generate --top-p 1.5", 2, "from 0 to 1, found '1.5'" },
         { "completion", 2, "expected bash|zsh|fish, found nothing" },
@@ -186,9 +186,9 @@ static void strata_mistakes(void **state) {
         { "build --max-memory 0G", 2, "--max-memory: expected a size from 1M to 1048576G" },
         { "check --max-memory 9999999999G", 2, ", found '9999999999G'" },
         { "inspect --max-memory 1e3M", 2, ", found '1e3M'" },
-        { "run --max-seconds 0", 2, "--max-seconds: expected a whole number from 1 to 1000000" },
+        { "run --max-seconds 0", 2, "expected a whole number of seconds from 1 to 1000000" },
         { "run --max-second 1 x y", 2, "'--max-second'; the nearest is '--max-seconds'" },
-        { "compare --rounds 0", 2, "--rounds: expected a whole number from 1 to 1000, found '0'" },
+        { "compare --rounds 0", 2, "expected a whole number of rounds from 1 to 1000, found '0'" },
     };
     check_mistakes(&strata_options, row, sizeof row / sizeof *row);
 }
@@ -224,7 +224,6 @@ static const OptionRow odd_option[] = {
 static void no_limits(Text *t) { text_add(t, "\nnone\n"); }
 static const OptionTable odd_options = {
     .title = "odd",
-    .integer = "an integer",
     .command = odd_command,
     .option = odd_option,
     .commands = sizeof odd_command / sizeof *odd_command,

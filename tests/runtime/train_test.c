@@ -99,10 +99,10 @@ static void learns(void **state) {
                 && logged("log", "parameters", 0) == 2 * 24 * 24 + 24);
     char *text = folder_read(&folder, "log", NULL);
     assert_memory_equal(text, "{\"strata\": \"", 12);
-    assert_non_null(
-        strstr(text,
-               "\"spec\": \"mock\", \"spec_hash\": \"0000000000001234\", \"cpu\": \"any\", "
-               "\"precision\": \"f32\""));
+    assert_non_null(strstr(text,
+                           "\"spec\": \"mock\", \"spec_hash\": \"0000000000001234\", \"cpu\": "
+                           "\"any\", \"options\": {}, "
+                           "\"precision\": \"f32\""));
     free(text);
     assert_non_null(strstr(ran.out, "step 60/60  loss"));
 }

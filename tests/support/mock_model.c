@@ -322,7 +322,7 @@ static void describe_texts(strata_model *m, const MockOptions *o) {
     m->spec_file = text("mock.lua");
     m->mixer = text("standard");
     m->tokenizer = text(o->tokenizer);
-    m->acausal = text(""), m->ahead = text("");
+    m->acausal = text(""), m->ahead = text(""), m->options = text("{}");
 }
 
 static void describe(const MockOptions *o) {

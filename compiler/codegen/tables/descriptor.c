@@ -211,6 +211,7 @@ void *tables_descriptor(const Tables *t, const CodegenOptions *o, const Compiled
     m.spec_file = text(&b, f->file);
     m.mixer = text(&b, f->mixer), m.tokenizer = text(&b, f->tokenizer),
     m.acausal = text(&b, f->acausal), m.ahead = text(&b, f->ahead);
+    m.options = text(&b, f->options ? f->options : "{}");
     m.tensors = t->layout.tensors, m.kernels = t->costs.kernel.n,
     m.chunk = t->bytes.constants.chunk;
     m.flops_forward = t->costs.flops[0], m.flops_training = t->costs.flops[1];

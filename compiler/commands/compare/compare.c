@@ -182,7 +182,10 @@ static int check(const CompareOptions *o, Error *e) {
 }
 
 static int plan(const CompareOptions *o, Comparison *c, Allowance *a, Error *e) {
-    const SpecLimits limits = allowance_limits(a);
+    SpecLimits limits = allowance_limits(a);
+    bool used[OPTION_PAIRS] = { false };
+    const Model *model[COMPARE_MOST];
+    limits.chosen.used = used;
     const Rates rates = machine_rates();
     const ReportOptions r = {
         .limits = &limits, .cpu = o->cpu, .passes.step = allowance_step(a), .rates = &rates
@@ -193,9 +196,10 @@ static int plan(const CompareOptions *o, Comparison *c, Allowance *a, Error *e) 
                                       .code_bytes = NAN,
                                       .compile_seconds = NAN };
         if (!c->variant[c->n].report) return e->status;
+        model[c->n] = c->variant[c->n].report->model;
     }
     compare_name(c);
-    return STATUS_OK;
+    return spec_options_unused(&limits.chosen, model, c->n, e);
 }
 
 static void ask(const CompareOptions *o, Comparison *c) {

@@ -89,18 +89,31 @@ static void add_texts(const Comparison *c, Text *t) {
     if (made->more) text_add(t, "<p>and %d files more</p>\n", made->more);
 }
 
+/* What -D chose, and what was left at its default. */
+static void add_options(const Model *m, Text *t) {
+    for (int i = 0; i < m->noption; i++) {
+        if (!m->option[i].value) continue;
+        svg_escaped(t, i ? " " : "");
+        svg_escaped(t, m->option[i].name);
+        text_add(t, "=");
+        svg_escaped(t, m->option[i].value);
+    }
+}
+
 static void add_specs(const Comparison *c, Text *t) {
     page_table(t, "Specs");
     text_add(t,
              "<thead><tr><th class=\"word\">variant</th><th class=\"word\">spec</th><th "
-             "class=\"word\">hash</th></tr></thead><tbody>\n");
+             "class=\"word\">hash</th><th class=\"word\">options</th></tr></thead><tbody>\n");
     for (int i = 0; i < c->n; i++) {
         const Model *m = c->variant[i].report->model;
         text_add(t, "<tr><th scope=\"row\">");
         svg_escaped(t, c->variant[i].label);
         text_add(t, "</th><td class=\"word\">");
         svg_escaped(t, m->file);
-        text_add(t, "</td><td class=\"word\">%016" PRIx64 "</td></tr>\n", m->hash);
+        text_add(t, "</td><td class=\"word\">%016" PRIx64 "</td><td class=\"word\">", m->hash);
+        add_options(m, t);
+        text_add(t, "</td></tr>\n");
     }
     page_table_end(t);
 }

@@ -32,6 +32,7 @@ static void facts(const Report *r, Text *t) {
     string(t, "spec_file", m->file), comma(t);
     print_text(hash, sizeof hash, "%016" PRIx64, m->hash);
     string(t, "spec_hash", hash), comma(t);
+    text_add(t, "\"options\": %s, ", m->options);
     string(t, "cpu", r->planned.code.cpu), comma(t);
     string(t, "residual", m->mixer), comma(t);
     integer(t, "vocab", m->vocab), comma(t);

@@ -28,6 +28,10 @@ static void shape(const Report *r, Text *t) {
              m->name, m->file, m->layers, m->sublayers, m->dim, m->mixer);
     text_add(t, "             vocabulary %" PRId64 ", context %" PRId64 ", batch %" PRId64 "\n",
              m->vocab, m->context, m->train.batch);
+    if (m->noption) {
+        text_add(t, "options\n");
+        spec_options_text(m, t);
+    }
     text_add(t, "parameters   %s in %lld tensors\n", grouped(a, m->parameters),
              (long long)graph_tensors(m->graph));
     if (r->frozen)

@@ -109,7 +109,7 @@ int run_log(Run *r, Error *e) {
     text_json_string(t, strata_string(m, m->name));
     text_add(t, ", \"spec_hash\": \"%016llx\", \"cpu\": ", (unsigned long long)m->spec_hash);
     text_json_string(t, strata_string(m, m->cpu));
-    text_add(t, ", \"precision\": ");
+    text_add(t, ", \"options\": %s, \"precision\": ", strata_string(m, m->options));
     text_json_string(t, strata_string(m, m->precision));
     text_add(t, ", \"seed\": %llu, \"data_seed\": %llu, \"order\": \"%s\"",
              (unsigned long long)r->state.seed, (unsigned long long)r->state.data_seed,

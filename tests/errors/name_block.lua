@@ -1,0 +1,1 @@
+local y = blocks { 1 }    --> expected a name that is defined, found 'blocks'

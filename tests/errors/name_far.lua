@@ -1,0 +1,1 @@
+local y = transmogrify    --> expected a name that is defined, found 'transmogrify'

@@ -1,1 +1,0 @@
-local x = print    --> expected a name that is defined, found 'print'
