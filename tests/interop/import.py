@@ -3,12 +3,12 @@
 # configurations each.  The imported program's logits are those of transformers to 2e-4 of the
 # largest, and its greedy choices, token by token, are those of transformers' generate.
 #   PYTHON tests/interop/import.py STRATA [WORD]      WORD: only cases whose name holds it
-# KEEP=DIR leaves the checkpoints there.  Needs torch, transformers and safetensors.
-import json, os, subprocess, sys, tempfile
+# KEEP=DIR leaves the checkpoints there; AGAIN=1 exports what was imported and compares that too.  Needs torch, transformers and safetensors.
+import json, os, re, subprocess, sys, tempfile
 import torch
 import mixtures
 from safetensors.torch import load_file, save_file
-from transformers import logging
+from transformers import AutoModelForCausalLM, logging
 
 logging.set_verbosity_error()
 logging.disable_progress_bar()
@@ -23,11 +23,17 @@ LLAMA3 = dict(rope_type="llama3", rope_theta=1000.0, factor=8.0, low_freq_factor
 YARN = dict(rope_type="yarn", rope_theta=1000.0, factor=4.0, original_max_position_embeddings=32)
 
 
+LONGROPE = dict(rope_type="longrope", rope_theta=1000.0, original_max_position_embeddings=112,
+                short_factor=[1.0, 1.1, 1.25, 1.5, 2.0, 2.5], long_factor=[1.0, 1.5, 2, 3.5, 6, 9])
+
+
 def rope(theta, **more):
     return dict(rope_parameters=dict(rope_type="default", rope_theta=theta, **more))
 
 
-# name, model_type, what differs from BASE, how it is saved
+# name, model_type, what differs from BASE, how it is saved.  context: what the spec's is made;
+# one beyond that of training changes what longrope turns by, there for sequences beyond it, so
+# that token by token there is nothing to compare.
 CASES = [
     ("llama-plain", "llama", {}, {}),
     ("llama-mha-tied", "llama", dict(num_key_value_heads=4, tie_word_embeddings=True), {}),
@@ -44,6 +50,14 @@ CASES = [
      dict(rope_parameters=dict(rope_type="linear", rope_theta=500.0, factor=4.0)), {}),
     ("llama-dynamic", "llama",
      dict(rope_parameters=dict(rope_type="dynamic", rope_theta=500.0, factor=4.0)), {}),
+    ("llama-longrope", "llama", dict(rope_parameters=LONGROPE), {}),
+    ("llama-longrope-factor", "llama", dict(rope_parameters=dict(LONGROPE, factor=6.0)), {}),
+    ("llama-longrope-given", "llama", dict(rope_parameters=dict(LONGROPE, attention_factor=1.3)),
+     dict(old=True)),
+    ("llama-longrope-short-only", "llama", dict(rope_parameters=dict(
+        LONGROPE, original_max_position_embeddings=128)), {}),
+    ("llama-longrope-long", "llama", dict(rope_parameters=dict(
+        LONGROPE, original_max_position_embeddings=32)), dict(context=128)),
     ("llama-wide-heads", "llama", dict(head_dim=20), {}),
     ("llama-gelu", "llama", dict(hidden_act="gelu"), {}),
     ("llama-one-layer", "llama", dict(num_hidden_layers=1, num_attention_heads=3,
@@ -164,6 +178,11 @@ def make_old(folder):
     json.dump(config, open(path, "w"))
 
 
+def set_context(spec, tokens):
+    text = open(spec).read()
+    open(spec, "w").write(re.sub(r"context = \d+", f"context = {tokens}", text, count=1))
+
+
 def run(*command, cwd):
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
     if done.returncode:
@@ -177,12 +196,25 @@ def logits(work, tokens, *more):
     return load_file(f"{work}/out.safetensors")["logits"]
 
 
+# The logits of what is exported again, as transformers computes them, beside those of 'theirs'.
+def off_again(strata, tokens, theirs, work):
+    run(strata, "export", "m.lua", "--weights", "m.safetensors", "--to", "hf", "again", "--overwrite",
+        cwd=work)
+    model = AutoModelForCausalLM.from_pretrained(f"{work}/again", dtype=torch.float32,
+                                                 trust_remote_code=True).eval()
+    with torch.no_grad():
+        ours = model(tokens).logits
+    return ((ours - theirs).abs().max() / theirs.abs().max()).item()
+
+
 def check(strata, name, kind, changes, how, work):
     model = make(kind, changes, how, f"{work}/hf")
     if how.get("old"):
         make_old(f"{work}/hf")
     run(strata, "import", "hf", "-o", "m", *(["--keep", "bf16"] if how.get("keep") else []),
         cwd=work)
+    if "context" in how:
+        set_context(f"{work}/m.lua", how["context"])
     run(strata, "build", "m.lua", "--inference", "-o", "m", cwd=work)
     g = torch.Generator().manual_seed(11)
     config = model.config.get_text_config()
@@ -194,6 +226,10 @@ def check(strata, name, kind, changes, how, work):
                               min_new_tokens=64, do_sample=False, pad_token_id=0)
     ours = logits(work, tokens)
     off = ((ours - theirs).abs().max() / theirs.abs().max()).item()
+    if os.environ.get("AGAIN"):
+        off = max(off, off_again(strata, tokens, theirs, work))
+    if "context" in how:
+        return off, 64
     chosen = logits(work, text, "--as-generated").argmax(-1)[0, 7:-1]
     equal = (chosen == text[0, 8:]).sum().item()
     return off, equal

@@ -137,6 +137,36 @@ static void test_yarn(void **state) {
     spec_free(m);
 }
 
+/* Frequencies divided one by one, out of the list that the context chooses, hd = 8, theta = 100;
+** cos and sin times sqrt(1 + ln s / ln L0), s what is given or context / L0, or 1 below that. */
+static void check_longrope(void **state, const char *more, const double *divisor, double scale) {
+    char options[256];
+    (void)snprintf(options, sizeof options,
+                   "heads = 2, rope = { theta = 100, longrope = { short = { 1, 2, 3, 4 }, "
+                   "long = { 5, 6, 7, 8 }, %s } }",
+                   more);
+    Model *m = load(state, options);
+    int seen = 0;
+    for (int i = 0; i < m->graph->n; i++) {
+        const Node *n = m->graph->node[i];
+        if (n->op != OP_wave) continue;
+        seen++;
+        assert_true(fabs(n->attr->value - scale) < 1e-15);
+        for (int k = 0; k < 4; k++)
+            assert_true(fabs(n->attr->frequency[k] - pow(100, -2.0 * k / 8) / divisor[k]) < 1e-15);
+    }
+    assert_int_equal(seen, 2);
+    spec_free(m);
+}
+
+static void test_longrope(void **state) {
+    static const double near[] = { 1, 2, 3, 4 }, far[] = { 5, 6, 7, 8 };
+    check_longrope(state, "original = 16", near, 1);
+    check_longrope(state, "original = 16, factor = 4", near, sqrt(1 + log(4) / log(16)));
+    check_longrope(state, "original = 16, attention_factor = 0.5", near, 0.5);
+    check_longrope(state, "original = 4", far, sqrt(1 + log(T / 4.0) / log(4)));
+}
+
 /* == Norms, biases, masks ================================================= */
 
 static void scale_queries(Case *a, Case *b) {
@@ -349,11 +379,11 @@ static void test_value_residual(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_styles),         cmocka_unit_test(test_yarn),
-        cmocka_unit_test(test_qk_norm),        cmocka_unit_test(test_biases),
-        cmocka_unit_test(test_shapes),         cmocka_unit_test(test_head_sizes),
-        cmocka_unit_test(test_routes),         cmocka_unit_test(test_heads),
-        cmocka_unit_test(test_value_residual),
+        cmocka_unit_test(test_styles),     cmocka_unit_test(test_yarn),
+        cmocka_unit_test(test_longrope),   cmocka_unit_test(test_qk_norm),
+        cmocka_unit_test(test_biases),     cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_head_sizes), cmocka_unit_test(test_routes),
+        cmocka_unit_test(test_heads),      cmocka_unit_test(test_value_residual),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
 }

@@ -7,7 +7,7 @@ static void rope(Spec *s) {
             coin(s) ? "half" : "interleaved");
     if (!below(s, 4)) fprintf(s->f, ", dims = 2");
     if (!below(s, 4)) fprintf(s->f, ", direction = \"backward\"");
-    int way = below(s, 8), factor = 1 + below(s, 8), original = 4 + below(s, 16);
+    int way = below(s, 9), factor = 1 + below(s, 8), original = 4 + below(s, 16);
     if (way == 0) fprintf(s->f, ", linear = 2.5");
     if (way == 1)
         fprintf(s->f, ", llama3 = { factor = %d, original = %d, low = 1, high = 4 }", factor,
@@ -15,6 +15,9 @@ static void rope(Spec *s) {
     if (way == 2 || way == 3)
         fprintf(s->f, ", yarn = { factor = %d, original = %d%s }", factor, original,
                 way == 2 ? ", truncate = false, attention_factor = 0.9" : "");
+    if (way == 8)
+        fprintf(s->f, ", dims = 2, longrope = { short = { 1.5 }, long = { 3 }, original = %d }",
+                original);
     fprintf(s->f, " }");
 }
 

@@ -152,6 +152,13 @@ static const struct {
             LAYERS("attention { heads = 4, bias = true }",
                    "mlp { hidden = 64, bias = true, activation = 'gelu_tanh' }")),
       true },
+    { "llama",
+      MODEL(RMS, "",
+            LAYERS("attention { heads = 4, rope = { longrope = { short = { 1, 2, 3, 4 }, long = { "
+                   "3, 4, 5, 6 }, "
+                   "original = 32, factor = 4 } } }",
+                   MLP)),
+      false },
 };
 
 static void architectures_read_back(void **state) {

@@ -105,7 +105,9 @@ local function metadata(spec, d, kind)
     add("string", kind .. ".rope.scaling.type", "linear")
     add("f32", kind .. ".rope.scaling.factor", rope.linear)
   end
-  if rope.yarn then refuse("layers.0.attention: rope.yarn") end
+  for _, way in ipairs { "yarn", "longrope" } do
+    if rope[way] then refuse("layers.0.attention: rope." .. way) end
+  end
   return out
 end
 

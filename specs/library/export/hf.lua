@@ -5,9 +5,15 @@ local decoder = require "decoder"
 local activations = { swiglu = "silu", geglu = "gelu", geglu_tanh = "gelu_pytorch_tanh",
                       reglu = "relu", gelu_tanh = "gelu_new" }
 
-local function rope_parameters(rope)
+local function decimals(list)
+  local out = {}
+  for i, x in ipairs(list) do out[i] = x + 0.0 end
+  return out
+end
+
+local function rope_parameters(rope, context)
   local out = { { "rope_theta", (rope.theta or 10000) + 0.0 } }
-  local y, l = rope.yarn, rope.llama3
+  local y, l, g = rope.yarn, rope.llama3, rope.longrope
   if l then
     table.insert(out, { "rope_type", "llama3" })
     table.insert(out, { "factor", l.factor + 0.0 })
@@ -24,6 +30,16 @@ local function rope_parameters(rope)
       table.insert(out, { "attention_factor", y.attention_factor + 0.0 })
     end
     if y.truncate == false then table.insert(out, { "truncate", false }) end
+  elseif g then
+    table.insert(out, { "rope_type", "longrope" })
+    for _, name in ipairs { "short", "long" } do
+      table.insert(out, { name .. "_factor", decimals(g[name]) })
+    end
+    table.insert(out, { "original_max_position_embeddings", g.original })
+    table.insert(out, { "factor", (g.factor or context / g.original) + 0.0 })
+    if g.attention_factor then
+      table.insert(out, { "attention_factor", g.attention_factor + 0.0 })
+    end
   elseif rope.linear then
     table.insert(out, { "rope_type", "linear" })
     table.insert(out, { "factor", rope.linear + 0.0 })
@@ -36,12 +52,16 @@ end
 -- Of which configurations have values of their own; generation_config.json has the tokenizer's.
 local no_tokens = { { "bos_token_id", null }, { "eos_token_id", null } }
 
-local known_rope = { theta = true, yarn = true, llama3 = true, linear = true }
+local known_rope = { theta = true, yarn = true, llama3 = true, linear = true, longrope = true }
 
--- The rope, where nothing but what is known differs.
-local function checked_rope(d, lacks, among)
+-- The rope, where nothing but what is known differs.  Of longrope's two lists there the sequence
+-- chooses, here the model's context does.
+local function checked_rope(spec, d, lacks, among)
   local rope = decoder.rope(d, lacks, among)
   decoder.only(d.rope_differs, known_rope, "rope")
+  if rope.longrope and spec.context > rope.longrope.original then
+    refuse("rope.longrope, in a context beyond its original " .. rope.longrope.original)
+  end
   return rope
 end
 
@@ -59,7 +79,8 @@ local function llama_like(spec, d, class, kind, rope, more, norms, gain)
     { "max_position_embeddings", spec.context },
     { "rms_norm_eps", (spec.norm.options.eps or 1e-6) + 0.0 },
     { "tie_word_embeddings", spec.tied },
-    { "rope_theta", (rope.theta or 10000) + 0.0 }, { "rope_parameters", rope_parameters(rope) },
+    { "rope_theta", (rope.theta or 10000) + 0.0 },
+    { "rope_parameters", rope_parameters(rope, spec.context) },
   }
   for _, field in ipairs(more or {}) do table.insert(config, field) end
   for _, field in ipairs(no_tokens) do table.insert(config, field) end
@@ -216,7 +237,7 @@ local function olmo2(spec, d)
   end
   if d.mlp.bias then refuse("layers.0.mlp: bias") end
   if decoder.biases(a) == "qkv" then refuse("layers.0.attention: biases of q, k and v alone") end
-  return llama_like(spec, d, "Olmo2ForCausalLM", "olmo2", checked_rope(d),
+  return llama_like(spec, d, "Olmo2ForCausalLM", "olmo2", checked_rope(spec, d),
     { { "attention_bias", decoder.biases(a) == "all" } },
     { ["attention.after_norm"] = "post_attention_layernorm",
       ["mlp.after_norm"] = "post_feedforward_layernorm" })
@@ -233,7 +254,7 @@ local function granite(spec, d)
   if a.multiplier ~= d.mlp.multiplier then refuse("factors that differ between sublayers") end
   if decoder.biases(a) == "qkv" then refuse("layers.0.attention: biases of q, k and v alone") end
   if (spec.logits.scale or 1) <= 0 then refuse("logits.scale") end
-  return llama_like(spec, d, "GraniteForCausalLM", "granite", checked_rope(d), {
+  return llama_like(spec, d, "GraniteForCausalLM", "granite", checked_rope(spec, d), {
     { "attention_bias", decoder.biases(a) == "all" }, { "mlp_bias", d.mlp.bias or false },
     { "embedding_multiplier", (spec.embedding.scale or 1) + 0.0 },
     { "attention_multiplier", (a.scale or decoder.head_dim(spec, a) ^ -0.5) + 0.0 },
@@ -263,9 +284,9 @@ local function gemma3(spec, d)
   if a.qk_norm ~= true then refuse("norms before and after sublayers without qk_norm") end
   if d.mlp.bias or decoder.biases(a) == "qkv" then refuse("biases") end
   local window, all, kinds = decoder.windows(d)
-  local far = not all and checked_rope(d, false, function(i) return not d.windows[i] end)
-  local near = window and checked_rope(d, false, function(i) return d.windows[i] end)
-  if near and (near.yarn or near.linear or near.llama3) then refuse("a scaled rope of windows") end
+  local far = not all and checked_rope(spec, d, false, function(i) return not d.windows[i] end)
+  local near = window and checked_rope(spec, d, false, function(i) return d.windows[i] end)
+  if near and (near.yarn or near.linear or near.llama3 or near.longrope) then refuse("a scaled rope of windows") end
   local act = activations[d.mlp.activation]
   local made = llama_like(spec, d, "Gemma3ForCausalLM", "gemma3_text", far or near, {
     { "attention_bias", decoder.biases(a) == "all" }, { "hidden_activation", act },
@@ -278,8 +299,8 @@ local function gemma3(spec, d)
        ["mlp.norm"] = "pre_feedforward_layernorm",
        ["mlp.after_norm"] = "post_feedforward_layernorm" },
     function(name) return plus(name, -1) end)
-  local ropes = { { "full_attention", rope_parameters(far or near) },
-                  { "sliding_attention", rope_parameters(near or far) } }
+  local ropes = { { "full_attention", rope_parameters(far or near, spec.context) },
+                  { "sliding_attention", rope_parameters(near or far, spec.context) } }
   local config = {}
   for _, field in ipairs(made.config) do
     local name = field[1]
@@ -316,5 +337,5 @@ return function(spec)
     or (d.attention.multiplier or 1) ~= 1 or (d.mlp.multiplier or 1) ~= 1
   if norms == "before" and factors then return granite(spec, d) end
   plain_parts(spec, d)
-  return qwen_or_llama(spec, d, checked_rope(d, true))
+  return qwen_or_llama(spec, d, checked_rope(spec, d, true))
 end

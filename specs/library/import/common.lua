@@ -25,10 +25,12 @@ common.rope_fields = {
   rope_theta = { type = "number", above = 1 },
   rope_scaling = { type = "table" }, rope_parameters = { type = "table" },
   partial_rotary_factor = { type = "number", above = 0, max = 1 },
+  original_max_position_embeddings = common.optional,
 }
 
 local positive = { type = "number", above = 0, required = true }
 local original = { type = "integer", min = 1 }
+local divisors = { type = "list", of = { type = "number", above = 0 }, required = true }
 -- By type of rope, the fields that it has besides those of all.
 local kinds = {
   default = {}, linear = { factor = positive }, dynamic = { factor = positive },
@@ -36,6 +38,10 @@ local kinds = {
            beta_fast = { type = "number", min = 0 }, beta_slow = { type = "number", min = 0 },
            attention_factor = { type = "number", above = 0 }, mscale = { type = "number" },
            mscale_all_dim = { type = "number" }, truncate = { type = "boolean", default = true } },
+  longrope = { short_factor = divisors, long_factor = divisors,
+               original_max_position_embeddings = original,
+               factor = { type = "number", above = 0 },
+               attention_factor = { type = "number", above = 0 } },
   llama3 = { factor = positive, low_freq_factor = positive, high_freq_factor = positive,
              original_max_position_embeddings = original },
 }
@@ -46,14 +52,13 @@ local function magnitude(factor, m)
   return factor > 1 and 0.1 * m * math.log(factor) + 1 or 1
 end
 
-local function yarn(o, context)
+local function yarn(o, original)
   local scale = o.attention_factor
   if not scale and some(o.mscale) and some(o.mscale_all_dim) then
     scale = magnitude(o.factor, o.mscale) / magnitude(o.factor, o.mscale_all_dim)
   end
-  return { factor = o.factor, original = o.original_max_position_embeddings or context,
-           beta_fast = some(o.beta_fast), beta_slow = some(o.beta_slow),
-           attention_factor = scale, truncate = o.truncate }
+  return { factor = o.factor, original = original, beta_fast = some(o.beta_fast),
+           beta_slow = some(o.beta_slow), attention_factor = scale, truncate = o.truncate }
 end
 
 local function read_kind(given, where)
@@ -61,7 +66,7 @@ local function read_kind(given, where)
   if kind == nil or kind == null then kind = given.type end
   if kind == nil or kind == null then kind = "default" end
   if not kinds[kind] then
-    refuse(where .. ".rope_type", "default, linear, dynamic, yarn or llama3",
+    refuse(where .. ".rope_type", "default, linear, dynamic, yarn, longrope or llama3",
       type(kind) == "string" and "'" .. kind .. "'" or "a " .. type(kind))
   end
   local known = { rope_type = { type = "string" }, type = { type = "string" },
@@ -71,23 +76,46 @@ local function read_kind(given, where)
   return kind, fields(given, known, { "original_max_position_embeddings" }, where)
 end
 
+-- What a configuration says of ropes, and where.
+local function rope_of(c)
+  if not c.rope_scaling then return c.rope_parameters or {}, "rope_parameters" end
+  if c.rope_parameters then
+    refuse("rope_scaling", "one of rope_scaling and rope_parameters", "both")
+  end
+  return c.rope_scaling, "rope_scaling"
+end
+
+-- The context of the model that this becomes: longrope turns by other numbers in longer sequences
+-- than those of training, and a model by one of its two lists.
+function common.context(c)
+  local context, given = c.max_position_embeddings, rope_of(c)
+  local outer = c.original_max_position_embeddings
+  local function limit(p, first)
+    if p.rope_type ~= "longrope" and p.type ~= "longrope" then return end
+    local n = first or p.original_max_position_embeddings
+    if math.type(n) == "integer" then context = math.min(context, n) end
+  end
+  limit(given, outer)
+  for _, p in pairs(given) do
+    if type(p) == "table" then limit(p) end
+  end
+  return context
+end
+
 -- rope(c, { head_dim =, layer_type =, theta =, partial = }): the option rope of attention, from
 -- fields c that have rope_fields and max_position_embeddings.  layer_type: where settings are
 -- nested by it.  theta: of this layer where none is nested.  partial: whether heads may turn in
 -- part; if not, a partial_rotary_factor below 1 is refused.  Dynamic scaling changes nothing up to
--- the context, beyond which a model does not go.
+-- the context, beyond which a model does not go; common.context is longrope's.
 function common.rope(c, o)
-  local given, where = c.rope_parameters, "rope_parameters"
-  if c.rope_scaling then
-    if given then refuse("rope_scaling", "one of rope_scaling and rope_parameters", "both") end
-    given, where = c.rope_scaling, "rope_scaling"
-  end
-  given = given or {}
+  local given, where = rope_of(c)
+  local outer = c.original_max_position_embeddings
   if o.layer_type and given[o.layer_type] ~= nil then
-    given, where = given[o.layer_type], where .. "." .. o.layer_type
+    given, where, outer = given[o.layer_type], where .. "." .. o.layer_type, nil
     if given == null then given = {} end
   end
   local kind, p = read_kind(given, where)
+  local trained = outer or p.original_max_position_embeddings or c.max_position_embeddings
   local theta = p.rope_theta or o.theta or c.rope_theta
   if not theta then refuse("rope_theta", "the base of rope's frequencies", "none") end
   local share = p.partial_rotary_factor or c.partial_rotary_factor or 1
@@ -97,10 +125,15 @@ function common.rope(c, o)
   local rope = { theta = theta }
   if share ~= 1 then rope.dims = math.floor(o.head_dim * share) end
   if kind == "linear" and p.factor ~= 1 then rope.linear = p.factor end
-  if kind == "yarn" then rope.yarn = yarn(p, c.max_position_embeddings) end
+  if kind == "yarn" then rope.yarn = yarn(p, trained) end
   if kind == "llama3" then
     rope.llama3 = { factor = p.factor, low = p.low_freq_factor, high = p.high_freq_factor,
-                    original = p.original_max_position_embeddings or c.max_position_embeddings }
+                    original = trained }
+  end
+  if kind == "longrope" then
+    rope.longrope = { short = p.short_factor, long = p.long_factor, original = trained,
+                      factor = p.factor or c.max_position_embeddings / trained,
+                      attention_factor = p.attention_factor }
   end
   return rope
 end
@@ -166,7 +199,7 @@ end
 -- A model with one norm before every sublayer; 'more': other fields of model.
 function common.model(c, layers, more)
   return model(common.with({
-    vocab = c.vocab_size, context = c.max_position_embeddings, dim = c.hidden_size,
+    vocab = c.vocab_size, context = common.context(c), dim = c.hidden_size,
     embedding = { tied = c.tie_word_embeddings },
     norm = rmsnorm { eps = c.rms_norm_eps },
     layers = layers,

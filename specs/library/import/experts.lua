@@ -95,7 +95,7 @@ end
 -- A model with one norm before every sublayer; 'more': other fields of model.
 function experts.model(c, layers, more)
   local o = {
-    vocab = c.vocab_size, context = c.max_position_embeddings, dim = c.hidden_size,
+    vocab = c.vocab_size, context = common.context(c), dim = c.hidden_size,
     embedding = { tied = c.tie_word_embeddings }, norm = rmsnorm { eps = c.rms_norm_eps },
     layers = layers,
   }

@@ -42,7 +42,9 @@ local function placed(m, site, q, k)
     k = head_norm(m, site, "k_norm", k, how)
   end
   if how and not how.after_rope then norms() end
-  if o.rope then q, k = rope.turn(o.rope, q), rope.turn(o.rope, k) end
+  if o.rope then
+    q, k = rope.turn(o.rope, q, m.context), rope.turn(o.rope, k, m.context)
+  end
   if how and how.after_rope then norms() end
   return q, k
 end

@@ -84,7 +84,9 @@ return sublayer {
       qn, qr = slice(q, 2, 1, o.nope_dim), slice(q, 2, o.nope_dim + 1, o.rope_dim)
       kr = reshape(slice(down, 1, o.latent + 1, o.rope_dim), { 1, o.rope_dim })
     end
-    if o.rope then qr, kr = rope.turn(o.rope, qr), rope.turn(o.rope, kr) end
+    if o.rope then
+      qr, kr = rope.turn(o.rope, qr, m.context), rope.turn(o.rope, kr, m.context)
+    end
     local w = m:param(site, "kv_up.weight",
       { o.heads * (o.nope_dim + o.value_dim), o.latent }, normal(0.02))
     local how = { scale = o.scale or (o.nope_dim + o.rope_dim) ^ -0.5, window = o.window }

@@ -3,12 +3,15 @@
 -- (a cos - b sin, b cos + a sin).  half: pairs (i, i + d/2); interleaved: (2i, 2i+1).
 -- With dims only the first so many channels of a head turn (partial rope); they are d then.
 -- Longer contexts than those of training: linear = s divides frequencies by s; yarn divides the low
--- ones (arXiv 2309.00071), and so does llama3, by wavelength (arXiv 2407.21783).
+-- ones (arXiv 2309.00071), and so does llama3, by wavelength (arXiv 2407.21783); longrope divides
+-- each by a number of its own, out of one list for contexts up to that of training and another for
+-- longer ones (arXiv 2402.13753).
 local rope = {}
 
 local factor = { type = "number", min = 1, required = true }
 local original = { type = "integer", min = 1, required = true } -- tokens of training
 local positive = { type = "number", above = 0, required = true }
+local divisors = { type = "list", of = { type = "number", above = 0 }, required = true }
 
 rope.fields = {
   dims = { type = "integer", min = 2, max = 1 << 20 },
@@ -27,9 +30,16 @@ rope.fields = {
   -- waves longer than original / low are divided by the factor, shorter than original / high stay
   llama3 = { type = "table", fields = {
     factor = positive, original = original, low = positive, high = positive } },
+  -- factor: how much longer contexts may get, the model's context / original unless given;
+  -- attention_factor: of cos and sin, sqrt(1 + ln factor / ln original) unless given
+  longrope = { type = "table", fields = {
+    short = divisors, long = divisors,
+    original = { type = "integer", min = 2, required = true },
+    factor = { type = "number", above = 0 },
+    attention_factor = { type = "number", above = 0 } } },
 }
 
--- Where the frequencies of d channels pass from kept to divided by the factor.
+-- How far the frequencies of d channels have passed from kept, 0, to divided by the factor, 1.
 local function ramp(o, d)
   local function channel(turns)
     return d * math.log(o.yarn.original / (2 * math.pi * turns)) / (2 * math.log(o.theta))
@@ -38,7 +48,11 @@ local function ramp(o, d)
   if o.yarn.truncate ~= false then low, high = math.floor(low), math.ceil(high) end
   low, high = math.max(low, 0), math.min(high, d - 1)
   if low == high then high = high + 0.001 end
-  return function(i) return math.min(math.max((i - low) / (high - low), 0), 1) end
+  local share = {}
+  for i = 0, d // 2 - 1 do
+    share[i + 1] = math.min(math.max((i - low) / (high - low), 0), 1)
+  end
+  return share
 end
 
 local scaled = {}
@@ -46,6 +60,8 @@ local scaled = {}
 function scaled.linear(o, f) return f / o.linear end
 
 function scaled.yarn(o, f, r) return f / o.yarn.factor * r + f * (1 - r) end
+
+function scaled.longrope(_, f, divisor) return f / divisor end
 
 -- Between the two wavelengths, a mean of both by where it lies.
 function scaled.llama3(o, f)
@@ -57,16 +73,31 @@ function scaled.llama3(o, f)
   return (1 - keep) * f / l.factor + keep * f
 end
 
--- cos and sin of d/2 frequencies at the positions of x's tokens, [tokens, d/2]
-function rope.waves(o, d, x)
-  local frequency, scale, r = {}, 1, o.yarn and ramp(o, d)
-  local scale_of = o.linear and scaled.linear or o.yarn and scaled.yarn
-    or o.llama3 and scaled.llama3
+-- The ways to longer contexts, and what cos and sin are multiplied by.
+local ways = { "linear", "yarn", "llama3", "longrope" }
+local scales = {}
+
+function scales.yarn(y) return y.attention_factor or 0.1 * math.log(y.factor) + 1 end
+
+function scales.longrope(l, context)
+  local s = l.factor or context / l.original
+  return l.attention_factor or s > 1 and (1 + math.log(s) / math.log(l.original)) ^ 0.5 or 1
+end
+
+-- cos and sin of d/2 frequencies at the positions of x's tokens, [tokens, d/2], in a model of so
+-- long a context
+local function waves(o, d, x, context)
+  local frequency, scale, list, scale_of = {}, 1, nil, nil
+  for _, way in ipairs(ways) do
+    if o[way] then scale_of = scaled[way] end
+    if o[way] and scales[way] then scale = scales[way](o[way], context) end
+  end
+  if o.yarn then list = ramp(o, d) end
+  if o.longrope then list = o.longrope[context > o.longrope.original and "long" or "short"] end
   for i = 0, d // 2 - 1 do
     local f = o.theta ^ (-2 * i / d)
-    frequency[i + 1] = scale_of and scale_of(o, f, r and r(i)) or f
+    frequency[i + 1] = scale_of and scale_of(o, f, list and list[i + 1]) or f
   end
-  if o.yarn then scale = o.yarn.attention_factor or 0.1 * math.log(o.yarn.factor) + 1 end
   local c = wave(frequency, { scale = scale, of = x })
   local s = wave(frequency, { sine = true, scale = scale, of = x })
   return c, o.direction == "backward" and -s or s
@@ -80,13 +111,19 @@ function rope.check(what, o, d)
   if n > d then
     error(what .. ": expected rope.dims to be at most the head's " .. d .. " channels, found " .. n)
   end
-  local ways = {}
-  for _, way in ipairs { "linear", "yarn", "llama3" } do
-    if o[way] then ways[#ways + 1] = way end
+  local taken = {}
+  for _, way in ipairs(ways) do
+    if o[way] then taken[#taken + 1] = way end
   end
-  if #ways > 1 then
-    error(what .. ": expected one of linear, yarn and llama3 in rope, found " .. ways[1] .. " and "
-      .. ways[2])
+  if #taken > 1 then
+    error(what .. ": expected one of " .. enumerate(ways, "and") .. " in rope, found " .. taken[1]
+      .. " and " .. taken[2])
+  end
+  for _, name in ipairs(o.longrope and { "short", "long" } or {}) do
+    if #o.longrope[name] ~= n // 2 then
+      error(what .. ": expected rope.longrope." .. name .. " to be " .. n // 2
+        .. " numbers, one for each two channels that turn, found " .. #o.longrope[name])
+    end
   end
   if o.llama3 and o.llama3.low >= o.llama3.high then
     error(what .. ": expected rope.llama3.low to be below high = " .. o.llama3.high .. ", found "
@@ -94,13 +131,14 @@ function rope.check(what, o, d)
   end
 end
 
--- x [tokens, heads, d]
-function rope.turn(o, x)
+-- x [tokens, heads, d], in a model of so long a context
+function rope.turn(o, x, context)
   local heads, d = x:shape()[1], x:shape()[2]
   if o.dims and o.dims < d then
-    return concat({ rope.turn(o, slice(x, 2, 1, o.dims)), slice(x, 2, o.dims + 1, d - o.dims) }, 2)
+    return concat({ rope.turn(o, slice(x, 2, 1, o.dims), context),
+                    slice(x, 2, o.dims + 1, d - o.dims) }, 2)
   end
-  local c, s = rope.waves(o, d, x)
+  local c, s = waves(o, d, x, context)
   if o.style == "half" then
     local a, b = slice(x, 2, 1, d // 2), slice(x, 2, d // 2 + 1, d // 2)
     return concat({ a * c - b * s, b * c + a * s }, 2)
@@ -112,13 +150,20 @@ function rope.turn(o, x)
 end
 
 -- rope(x, { theta =, style =, yarn = }): x [tokens, heads, d], turned by the places of its tokens.
+-- What depends on a model's context has none here.
+local fields_of_x = {}
+for name, field in pairs(rope.fields) do
+  if name ~= "longrope" then fields_of_x[name] = field end
+end
 publish("rope", core.wrap(function(x, o)
   local form = core.form(x)
   if not form or #x:shape() ~= 2 or x:shape()[2] % 2 ~= 0 then
     error("rope: expected a tensor [tokens, heads, d] with an even d, found "
       .. (form or describe(x)))
   end
-  return rope.turn(check("rope", rope.fields, o or {}), x)
+  o = check("rope", fields_of_x, o or {})
+  rope.check("rope", o, x:shape()[2])
+  return rope.turn(o, x)
 end))
 
 return rope
