@@ -90,6 +90,8 @@ Rates machine_rates(void) {
     return r;
 }
 
+ProductRatios machine_products(void) { return (ProductRatios){ 0 }; }
+
 static int keep(const Rates *r, const char *path, Error *e) {
     Text t = { 0 };
     Rates copy = *r;

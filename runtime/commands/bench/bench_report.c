@@ -197,8 +197,8 @@ static int report_text(const Bench *b, Error *e) {
     Text t = { 0 };
     char memory[32];
     double flops = step_flops(b) / b->median;
-    text_add(&t, "%s, %s, for %s; BLAS kernels: %s\n", strata_string(m, m->name),
-             strata_string(m, m->precision), strata_string(m, m->cpu), program_blas(b->p));
+    text_add(&t, "%s, %s, for %s; products: %s\n", strata_string(m, m->name),
+             strata_string(m, m->precision), strata_string(m, m->cpu), program_products(b->p));
     text_add(&t, "%s: batch %lld, %lld tokens, %d threads, median of %lld\n", mode_name(b->mode),
              (long long)b->batch, (long long)b->length, b->s.workers, (long long)b->steps);
     text_add(&t, "tokens_per_second  %.1f", bench_tokens(b) / b->median);
