@@ -59,9 +59,10 @@ static bool ask_cc(const char *name, char path[PATH_MAX]) {
     process_release(&before);
     int n = status || !out.at ? 0 : (int)strcspn(out.at, "\n");
     bool found = n > 0 && out.at[0] == '/' && n < PATH_MAX;
-    if (found) print_text(path, PATH_MAX, "%.*s", n, out.at);
+    if (found) out.at[n] = 0;
+    found = found && realpath(out.at, path) && !access(path, R_OK);
     text_free(&out);
-    return found && !access(path, R_OK);
+    return found;
 }
 
 void blas_find(BlasLibrary *out) {
@@ -76,20 +77,6 @@ void blas_find(BlasLibrary *out) {
     }
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (ask_cc(names[i], path) && take(out, path)) return;
-}
-
-const char *blas_environment(char *to, size_t size) {
-    static const char *const name[] = { "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE",
-                                        "OPENBLAS_BLOCK_FACTOR" };
-    size_t used = 0;
-    *to = 0;
-    for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
-        const char *value = getenv(name[i]);
-        if (value && *value && used < size)
-            used += (size_t)print_text(to + used, size - used, "%s%s=%s", used ? ", " : "", name[i],
-                                       value);
-    }
-    return to;
 }
 
 /* == Choosing ============================================================= */

@@ -19,11 +19,11 @@ typedef struct BlasLibrary {
 /* What cc finds, or $STRATA_OPENBLAS names. */
 void blas_find(BlasLibrary *out);
 
+/* For which processor its kernels are here, in a program that is linked with it: "Haswell"; with
+** what the environment says of that, or without. False: it could not be asked. */
+bool blas_core(const BlasLibrary *l, bool environment, char *core, size_t size);
+
 /* What code.products of a build is to be; 'library' is filled where it will be linked. */
 int blas_choose(BuildOptions *o, ProductRatios *ratios, BlasLibrary *library, Error *e);
-
-/* Variables of the environment that make OpenBLAS another one than it would be: "NAME=value, ...";
-** "" if there are none. */
-const char *blas_environment(char *to, size_t size);
 
 #endif

@@ -66,8 +66,8 @@ static void product_f32(const TaskWork *w, const Action *s, int back) {
     int64_t columns = a->columns, steps = a->steps, ldx = stride_of(s, 1), ldy = stride_of(s, 0);
     int64_t m1 = w->m1 < 0 ? columns : w->m1;
     if (is_blas(w->f, a))
-        k_sgemm(w->count, columns, steps, x, ldx, m, weights_row(a, back), y, ldy,
-                (back ? 0 : RIGHT_TRANSPOSED) | (a->add ? ADDED : 0));
+        k_sgemm(&(BlasProduct){ w->count, columns, steps, x, ldx, m, weights_row(a, back), y, ldy,
+                                (back ? 0 : RIGHT_TRANSPOSED) | (a->add ? ADDED : 0) });
     else if (packed) k_multiply(w->count, columns, steps, x, ldx, packed, y, ldy, a->add);
     else if (w->f->few && !back)
         k_linear_few(w->count, w->m0, m1, steps, x, ldx, m, steps, y, ldy, a->add);

@@ -348,12 +348,21 @@ extern const unsigned char k_model[]; /* strata_model and its tables */
 /* Generated: row kernel number 'kernel' on tokens [first, first + count). */
 void k_row(float *const *p, int64_t first, int64_t count, float *scratch, int32_t kernel);
 
-/* Generated: OpenBLAS's product, C[rows, columns] (+)= A[rows, steps] B[steps, columns], row-major;
-** 'how': which of these lie transposed, and whether C is added to.
-** Only where k_constants.blas is set. */
+/* C[rows, columns] (+)= A[rows, steps] B[steps, columns], row-major; 'how': which of these lie
+** transposed, and whether C is added to. */
 enum { LEFT_TRANSPOSED = 1, RIGHT_TRANSPOSED = 2, ADDED = 4 };
-void k_sgemm(int64_t rows, int64_t columns, int64_t steps, const float *a, int64_t lda,
-             const float *b, int64_t ldb, float *c, int64_t ldc, int32_t how);
+typedef struct BlasProduct {
+    int64_t rows, columns, steps;
+    const float *a;
+    int64_t lda;
+    const float *b;
+    int64_t ldb;
+    float *c;
+    int64_t ldc, how;
+} BlasProduct;
+
+/* Generated: OpenBLAS does it.  Only where k_constants.blas is set. */
+void k_sgemm(const BlasProduct *p);
 /* Generated: OpenBLAS works in the threads that call it from here on; 0: they must not be
 ** several. */
 int32_t k_blas_open(void);

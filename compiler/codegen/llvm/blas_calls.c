@@ -38,16 +38,24 @@ static V layout(Emit *e, V how, int bit) {
     return LLVMBuildSelect(e->b, is_set(e, how, bit), number(e, TRANSPOSED), number(e, PLAIN), "");
 }
 
-/* Of k_sgemm: rows, columns, steps, a, lda, b, ldb, c, ldc, how. */
-static void call_sgemm(Emit *e, V fn) {
+/* Members of BlasProduct: rows, columns, steps, a, lda, b, ldb, c, ldc, how. */
+enum { MEMBERS = sizeof(BlasProduct) / sizeof(int64_t) };
+
+static V member(Emit *e, V product, int i) {
+    bool pointer = i == 3 || i == 5 || i == 7;
+    V index = LLVMConstInt(e->i64, (unsigned)i, 0);
+    V at = LLVMBuildGEP2(e->b, e->i64, product, &index, 1, "");
+    V x = LLVMBuildLoad2(e->b, pointer ? e->ptr : e->i64, at, "");
+    return pointer ? x : LLVMBuildTrunc(e->b, x, e->i32, "");
+}
+
+static void call_sgemm(Emit *e, V product) {
     enum { WORDS = 14 };
-    V from[10], how;
+    V from[MEMBERS];
     LLVMTypeRef types[WORDS];
-    for (int i = 0; i < 10; i++) {
-        from[i] = LLVMGetParam(fn, (unsigned)i);
-        if (LLVMTypeOf(from[i]) == e->i64) from[i] = LLVMBuildTrunc(e->b, from[i], e->i32, "");
-    }
-    how = from[9];
+    for (int i = 0; i < MEMBERS; i++)
+        from[i] = member(e, product, i);
+    V how = from[MEMBERS - 1];
     V one = LLVMConstReal(e->f32, 1), zero = LLVMConstReal(e->f32, 0);
     V beta = LLVMBuildSelect(e->b, is_set(e, how, ADDED), one, zero, "");
     V words[WORDS] = { number(e, ROW_MAJOR),
@@ -70,10 +78,8 @@ static void call_sgemm(Emit *e, V fn) {
 }
 
 static void define_product(Emit *e, bool calls) {
-    LLVMTypeRef types[] = { e->i64, e->i64, e->i64, e->ptr, e->i64,
-                            e->ptr, e->i64, e->ptr, e->i64, e->i32 };
-    V fn = begin_function(e, "k_sgemm", LLVMFunctionType(e->void_, types, 10, 0));
-    if (calls) call_sgemm(e, fn);
+    V fn = begin_function(e, "k_sgemm", LLVMFunctionType(e->void_, &e->ptr, 1, 0));
+    if (calls) call_sgemm(e, LLVMGetParam(fn, 0));
     LLVMBuildRetVoid(e->b);
 }
 
