@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # The compiler in a container:
 #   docker build -t strata . && docker run --rm -v "$PWD:/work" strata build model.lua
-# Programs that it makes need libc and nothing else: they run outside, too.
+# Programs that it makes need libc and nothing else: they run outside, too; with --blas openblas they
+# hold OpenBLAS.
 FROM debian:bookworm-slim AS build
 WORKDIR /src
 COPY . .
@@ -13,7 +14,8 @@ RUN top=/src && . cmake/setup.sh && setup_llvm && \
 FROM debian:bookworm-slim
 COPY --from=build /build/strata_*_amd64.deb /tmp/
 RUN apt-get update && \
-    apt-get install -y --no-install-recommends /tmp/strata_*_amd64.deb && \
+    apt-get install -y --no-install-recommends /tmp/strata_*_amd64.deb \
+        libopenblas-pthread-dev && \
     rm -rf /var/lib/apt/lists/* /tmp/strata_*_amd64.deb
 WORKDIR /work
 ENTRYPOINT ["strata"]

@@ -19,6 +19,7 @@ set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 # Libraries by what the files need; cc, ar and objcopy link what is compiled.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "gcc | clang, libc6-dev, binutils")
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libopenblas-pthread-dev") # build --blas openblas
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "python3-numpy, cmake, pkgconf")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/cmake/debian/triggers
   ${CMAKE_CURRENT_BINARY_DIR}/debian/shlibs)

@@ -8,6 +8,8 @@
 
 BUILD_PACKAGES="cmake ninja-build gcc libc6-dev pkg-config"
 BUILD_PACKAGES="$BUILD_PACKAGES liblua5.4-dev libcmocka-dev libutf8proc-dev libpcre2-dev"
+# what programs with --blas openblas are linked with; the serial build is not one for threads
+BUILD_PACKAGES="$BUILD_PACKAGES libopenblas-pthread-dev"
 
 is_installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# strata_add_model(TARGET SPEC [SHARED] [INFERENCE] [CPU NAME] [PREFIX NAME] [OPTIONS ...]
-#                  [DEPENDS ...])
+# strata_add_model(TARGET SPEC [SHARED] [INFERENCE] [CPU NAME] [PREFIX NAME] [BLAS NAME]
+#                  [OPTIONS ...] [DEPENDS ...])
 #   A static library TARGET: the spec compiled to an object when the library is built,
 #   with its header TARGET.h in the include directories of what links to TARGET.
 #   SHARED     a shared library, libTARGET.so in the build folder, which exports
@@ -8,11 +8,12 @@
 #   INFERENCE  leaves training out
 #   CPU        of the machine it will run on (native: the one it is built on)
 #   PREFIX     of the header's names (the model's name in the spec)
+#   BLAS       who multiplies: openblas, which TARGET is linked with then, auto or generated
 #   OPTIONS    more options of 'strata build'
 #   DEPENDS    more files or targets to wait for and to build anew after
 # The library is built anew when the spec, a file that it requires, the options or the
-# compiler change.  The object needs memcpy, memmove and memset and nothing else;
-# link Strata::strata for threads and weight files.
+# compiler change.  The object needs memcpy, memmove and memset and nothing else, but for
+# BLAS; link Strata::strata for threads and weight files.
 cmake_policy(PUSH)
 cmake_policy(VERSION 3.20...3.25) # CMP0116: ninja, too, reads the names in depfiles as they are
 
@@ -38,11 +39,21 @@ function(strata_shared_model TARGET FILE FOLDER)
   add_dependencies(${TARGET} ${TARGET}_model)
 endfunction()
 
+# Whoever links TARGET links OpenBLAS, a build of it that several threads may call.
+function(strata_link_openblas TARGET)
+  find_library(STRATA_OPENBLAS openblas PATH_SUFFIXES openblas-pthread)
+  if(NOT STRATA_OPENBLAS)
+    message(FATAL_ERROR "strata_add_model(${TARGET}): BLAS: expected OpenBLAS "
+      "(libopenblas-pthread-dev), found none")
+  endif()
+  target_link_libraries(${TARGET} INTERFACE ${STRATA_OPENBLAS})
+endfunction()
+
 function(strata_add_model TARGET SPEC)
-  cmake_parse_arguments(PARSE_ARGV 2 MODEL "SHARED;INFERENCE" "CPU;PREFIX" "OPTIONS;DEPENDS")
+  cmake_parse_arguments(PARSE_ARGV 2 MODEL "SHARED;INFERENCE" "CPU;PREFIX;BLAS" "OPTIONS;DEPENDS")
   if(MODEL_UNPARSED_ARGUMENTS OR MODEL_KEYWORDS_MISSING_VALUES)
     message(FATAL_ERROR "strata_add_model(${TARGET}): expected SPEC [SHARED] [INFERENCE] "
-      "[CPU NAME] [PREFIX NAME] [OPTIONS ...] [DEPENDS ...], "
+      "[CPU NAME] [PREFIX NAME] [BLAS NAME] [OPTIONS ...] [DEPENDS ...], "
       "found '${MODEL_UNPARSED_ARGUMENTS}${MODEL_KEYWORDS_MISSING_VALUES}'")
   endif()
   get_filename_component(SPEC "${SPEC}" ABSOLUTE)
@@ -65,7 +76,7 @@ function(strata_add_model TARGET SPEC)
   if(MODEL_INFERENCE)
     list(APPEND COMMAND --inference)
   endif()
-  foreach(NAME CPU PREFIX)
+  foreach(NAME CPU PREFIX BLAS)
     if(MODEL_${NAME})
       string(TOLOWER ${NAME} OPTION)
       list(APPEND COMMAND --${OPTION} "${MODEL_${NAME}}")
@@ -84,6 +95,9 @@ function(strata_add_model TARGET SPEC)
   add_library(${TARGET} STATIC "${OBJECT}")
   target_include_directories(${TARGET} INTERFACE "${FOLDER}")
   strata_language(${TARGET})
+  if(MODEL_BLAS MATCHES "^(openblas|auto)$")
+    strata_link_openblas(${TARGET})
+  endif()
 endfunction()
 
 cmake_policy(POP)

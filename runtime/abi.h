@@ -67,7 +67,7 @@ enum {
 typedef void (*strata_task_fn)(void *arg, int64_t task, int32_t worker);
 typedef void (*strata_par_for_fn)(void *pool, int64_t tasks, strata_task_fn fn, void *arg);
 
-/* C[m,n] += A^T[m,k] B[k,n], row-major, A stored [k,m]: weight gradients. NULL: generated. */
+/* C[m,n] += A^T[m,k] B[k,n], row-major, A stored [k,m]: weight gradients. NULL: the model's own. */
 typedef void (*strata_gemm_fn)(void *user, int64_t m, int64_t n, int64_t k, const float *a,
                                int64_t lda, const float *b, int64_t ldb, float *c, int64_t ldc);
 
@@ -78,18 +78,22 @@ typedef void (*strata_profile_fn)(void *user, int32_t index, int32_t begin, int3
 ** trained */
 enum { STRATA_AS_GENERATED = 1 };
 
+/* For measurements, of models that call OpenBLAS: none of the products does, or all that could do;
+** no effect on other models. */
+enum { STRATA_NO_BLAS = 2, STRATA_ALL_BLAS = 4 };
+
 enum { STRATA_BACK = 4 }; /* tokens that any window lets a state go back by (state_truncate) */
 
 typedef struct strata_setup {
     size_t struct_size;        /* sizeof(strata_setup) */
     strata_par_for_fn par_for; /* NULL: serial */
     void *pool;
-    strata_gemm_fn gemm; /* NULL: generated products */
+    strata_gemm_fn gemm; /* NULL: the model's own products */
     void *gemm_user;
     strata_profile_fn profile; /* NULL: none */
     void *profile_user;
     int32_t workers; /* at least 1 */
-    uint32_t flags;  /* STRATA_AS_GENERATED, or 0 */
+    uint32_t flags;  /* STRATA_AS_GENERATED, STRATA_NO_BLAS, ..., or 0 */
     /* for measurements: 1 + millionths of tokens that each route takes, evenly spaced; 0: as it
     ** decides */
     int32_t routed;
@@ -178,6 +182,8 @@ typedef struct strata_tuning {
 /* strata_kernel.used: in a training step; in prefill and decode; on the tokens that a route takes,
 ** so that its work is of their share (pairs: of its square) */
 enum { STRATA_FORWARD = 1, STRATA_BACKWARD = 2, STRATA_DECODE = 4, STRATA_SOME = 8 };
+/* strata_kernel.blas: a product that OpenBLAS could do, that it does (but of few rows) */
+enum { STRATA_BLAS_CAN = 1, STRATA_BLAS_DOES = 2 };
 
 /* What all of a kernel's calls in one call of the model compute and move. */
 typedef struct strata_work {
@@ -193,7 +199,7 @@ typedef struct strata_work {
 
 typedef struct strata_kernel {
     uint32_t name, family; /* offsets of strings; family: row, product, sequence, loss, ... */
-    int32_t used, zero;
+    int32_t used, blas;
     strata_work training, forward; /* of a forward_backward; of prefill and decode */
 } strata_kernel;
 
@@ -249,6 +255,9 @@ typedef struct strata_model {
     /* string: the values of what the spec declares with option { }, JSON: {"width": 64}; "{}":
     ** nothing */
     uint32_t options;
+    /* string: who multiplies matrices, "generated" kernels, "openblas", or "auto": both; but for
+    ** the first, cblas_sgemm is called, from the threads that call the model and run its tasks */
+    uint32_t blas;
 } strata_model;
 
 enum { STRATA_CTX_HEAD = 4096 }; /* bytes before the tables, which have a row a position */

@@ -129,10 +129,6 @@ const char *strata_decoder_end(strata_decoder *d, size_t *length);
 int strata_main(int argc, char **argv, const strata_api *api);
 int strata_main_with(int argc, char **argv, const strata_api *api, strata_gemm_fn gemm);
 
-/* In libstrata_blas: weight gradients through OpenBLAS, single-threaded inside tasks. */
-strata_gemm_fn strata_blas_gemm(void);
-const char *strata_blas_name(void); /* the kernels that it runs on this processor */
-
 #ifdef __cplusplus
 }
 #endif

@@ -51,14 +51,35 @@ typedef struct ModelInfo {
     Settings train;
 } ModelInfo;
 
+/* Who multiplies float32 matrices, but few rows of them: generated kernels, OpenBLAS, or for each
+** product the one that takes less time by what was measured of this machine. */
+typedef enum Products { PRODUCTS_GENERATED, PRODUCTS_OPENBLAS, PRODUCTS_AUTO } Products;
+
+/* The products of a weight matrix w[m,k]: y = x w^T, dx = dy w, dw = dy^T x. */
+typedef enum Orientation {
+    PRODUCT_FORWARD,
+    PRODUCT_BACK,
+    PRODUCT_WEIGHT,
+    ORIENTATIONS
+} Orientation;
+
+/* OpenBLAS's time over that of the generated one, at [m][k]: PRODUCT_SMALLEST, twice that, ... */
+enum { PRODUCT_SMALLEST = 128, PRODUCT_SIZES = 5 };
+typedef struct ProductRatios {
+    double of[ORIENTATIONS][PRODUCT_SIZES][PRODUCT_SIZES];
+    bool measured;
+} ProductRatios;
+
 typedef struct CodegenOptions {
-    const char *prefix; /* of exported symbols */
-    const char *cpu;    /* "native" or a name LLVM knows */
-    const char *triple; /* NULL: the host's */
-    int level;          /* 0 to 3 */
-    int chunk;          /* tokens per task, 64, 128, ..; 0: as chunk.c finds */
-    bool watch;         /* functions tell what they do: see Watch */
-    bool main;          /* with a main() for libstrata */
+    const char *prefix;          /* of exported symbols */
+    const char *cpu;             /* "native" or a name LLVM knows */
+    const char *triple;          /* NULL: the host's */
+    int level;                   /* 0 to 3 */
+    Products products;           /* of float32; others are generated */
+    const ProductRatios *ratios; /* PRODUCTS_AUTO's */
+    int chunk;                   /* tokens per task, 64, 128, ..; 0: as chunk.c finds */
+    bool watch;                  /* functions tell what they do: see Watch */
+    bool main;                   /* with a main() for libstrata */
     bool link;          /* the kernel library's object will be linked, where there is one */
     EmitKind emit;      /* EMIT_IR, EMIT_ASM or anything else: an object */
     PassOptions passes; /* 'check' also: test every access of row kernels */
@@ -74,7 +95,7 @@ typedef struct Watch {
 /* One line of the kernel table. */
 typedef struct KernelInfo {
     const char *name, *family;
-    int used;
+    int used, blas; /* as of strata_kernel */
     strata_work training, forward;
 } KernelInfo;
 
@@ -86,6 +107,7 @@ typedef struct CompiledModel {
     size_t side_size;
     int library;        /* kernel_object() to be linked with it; -1: none */
     strata_model model; /* the descriptor's fixed part */
+    const char *blas;   /* its string */
     KernelInfo *kernel;
     int nkernel;
     char cpu[64], features[4096];

@@ -4,6 +4,7 @@
 ** of at once; the second has nothing else that anybody calls.
 */
 #include "tables.h"
+#include "blas_calls.h"
 #include "lines.h"
 #include "module.h"
 #include "fatal.h"
@@ -141,6 +142,7 @@ int codegen_plan(const Graph *g, const ModelInfo *info, const CodegenOptions *o,
     size_t bytes;
     void *model = tables_descriptor(&t, o, &out->code, g, &bytes);
     memcpy(&out->code.model, model, sizeof out->code.model);
+    out->code.blas = products_of(&t);
     keep_kernels(&out->code, &t);
     free(model);
     tables_free(&t);
@@ -190,10 +192,12 @@ int codegen_compile(const Graph *g, const ModelInfo *info, const CodegenOptions 
     size_t bytes;
     void *model = tables_descriptor(&t, o, out, g, &bytes);
     memcpy(&out->model, model, sizeof out->model);
+    out->blas = products_of(&t);
     keep_kernels(out, &t);
     lines_close(m.e.lines);
     if (side.tm) lines_close(side.e.lines);
     define_dispatch(&m.e, &t);
+    define_blas(&m.e, t.bytes.constants.blas, o->main);
     define_tables(&m.e, &t.bytes, model, bytes);
     finish_both(&m, &side, &t, o->passes.step);
     free(model);

@@ -5,6 +5,7 @@
 ** appears whole, by rename, or not at all.
 */
 #include "build.h"
+#include "blas_library.h"
 #include "command.h"
 #include "kernel_object.h"
 #include "link.h"
@@ -201,7 +202,7 @@ static int make(const Model *m, const BuildOptions *o, const char *output, const
     int status = scratch_open(&s, o->code.prefix, header, e);
     if (status) return status;
     allowance_keep(o->allowance, s.folder);
-    LinkObjects objects = { 0 };
+    LinkObjects objects = { .blas = o->blas };
     status = compile_counted(m, o, &s, &objects, mask, e);
     if (!status && objects.library && (emit == EMIT_OBJ || emit == EMIT_STATIC))
         status = join(&s, &objects, mask, e);
@@ -211,6 +212,28 @@ static int make(const Model *m, const BuildOptions *o, const char *output, const
     if (!status) status = publish(output, linked ? s.result : s.object, header, s.header, e);
     scratch_close(&s, o->allowance);
     return status;
+}
+
+static int make_held(const Model *m, const BuildOptions *o, const char *output, const char *header,
+                     Error *e) {
+    sigset_t before;
+    if (!o->before) process_hold(&before);
+    int status = publish_check(o->spec, output, header, e);
+    if (!status && o->depfile) status = publish_check(o->spec, o->depfile, NULL, e);
+    if (!status) status = make(m, o, output, header, o->before ? o->before : &before, e);
+    if (!status && o->depfile) status = depfile_write(m, output, o->depfile, e);
+    if (!o->before) process_release(&before);
+    return status;
+}
+
+static int make_chosen(const Model *m, const BuildOptions *asked, const char *output,
+                       const char *header, Error *e) {
+    BuildOptions o = *asked;
+    ProductRatios ratios;
+    BlasLibrary library;
+    int status = blas_choose(&o, &ratios, &library, e);
+    if (*library.path) o.blas = library.path;
+    return status ? status : make_held(m, &o, output, header, e);
 }
 
 int build_model(const Model *m, BuildOptions *o, Error *e) {
@@ -228,13 +251,7 @@ int build_model(const Model *m, BuildOptions *o, Error *e) {
         || o->code.emit == EMIT_SHARED;
     char *header = library ? header_name(output) : NULL;
     if (library && !header) return error_memory(e, output, strlen(output) + 3);
-    sigset_t before;
-    if (!o->before) process_hold(&before);
-    status = publish_check(o->spec, output, header, e);
-    if (!status && o->depfile) status = publish_check(o->spec, o->depfile, NULL, e);
-    if (!status) status = make(m, o, output, header, o->before ? o->before : &before, e);
-    if (!status && o->depfile) status = depfile_write(m, output, o->depfile, e);
-    if (!o->before) process_release(&before);
+    status = make_chosen(m, o, output, header, e);
     free(header);
     return status;
 }

@@ -17,11 +17,22 @@ typedef struct BuildFacts {
     double seconds;     /* processor time of compiling, without linking */
 } BuildFacts;
 
+/* Who multiplies matrices of float32; the default is 'auto' for what is linked here, 'generated'
+** for objects.  Without a measurement of this machine, 'auto' is 'generated'. */
+typedef enum Multiply {
+    MULTIPLY_DEFAULT,
+    MULTIPLY_AUTO,
+    MULTIPLY_GENERATED,
+    MULTIPLY_OPENBLAS
+} Multiply;
+
 typedef struct BuildOptions {
     const char *spec, *output; /* output NULL: the model's name */
     const char *depfile;       /* NULL: none */
     Allowance *allowance;
-    CodegenOptions code;
+    CodegenOptions code; /* 'products' and 'ratios' are found by: */
+    Multiply multiply;
+    const char *blas;       /* the OpenBLAS that it is linked with, found too; NULL: none */
     BuildFacts *facts;      /* filled if not NULL; the output is an object or a program */
     const sigset_t *before; /* of process_hold, if the caller holds signals back; NULL: held here */
 } BuildOptions;

@@ -26,11 +26,17 @@ static int check_foreign(const CodegenOptions *o, Error *e) {
         o->triple);
 }
 
+static Multiply multiply_asked(const Options *o) {
+    const OptionValue *blas = option_of(o, STRATA_OPTION_BLAS);
+    return !blas->text ? MULTIPLY_DEFAULT : (Multiply)(MULTIPLY_AUTO + blas->choice);
+}
+
 int build_options(BuildOptions *b, const Options *o, Error *e) {
     const OptionValue *v = o->value;
     *b = (BuildOptions){
         .output = v[STRATA_OPTION_OUTPUT].text,
         .depfile = v[STRATA_OPTION_DEPFILE].text,
+        .multiply = multiply_asked(o),
         .code = {
             .emit = (EmitKind)v[STRATA_OPTION_EMIT].choice, /* in the order of its list */
             .cpu = v[STRATA_OPTION_CPU].text,

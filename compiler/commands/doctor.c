@@ -2,6 +2,8 @@
 ** strata doctor: what a build needs and whether it is there, what this machine is,
 ** and the command to go on with.
 */
+#include "blas_environment.h"
+#include "blas_library.h"
 #include "codegen.h"
 #include "command.h"
 #include "files.h"
@@ -31,7 +33,6 @@ static void show_machine(void) {
     row("builds for", native ? native : "nothing: SSE4.2 is missing");
     snprintf(text, sizeof text, "%.1f GiB", (double)memory_physical() / (1 << 30));
     row("memory", text);
-    row("products", "generated; no BLAS is linked");
 }
 
 /* Where PATH has an executable of this name; false: nowhere. */
@@ -70,17 +71,26 @@ static int show_scratch(void) {
     return !usable;
 }
 
+static void show_products(const ProductRatios *r) {
+    char text[256];
+    if (!r->measured) return;
+    products_tell(text, sizeof text, r);
+    row("products", text);
+}
+
 static int measure(Allowance *a, Error *e) {
     char path[PATH_MAX], text[PATH_MAX + 128];
     Rates r;
+    ProductRatios products;
     allowance_spec(a, "strata doctor");
-    int status = machine_rates_measure(a, &r, path, sizeof path, e);
+    int status = machine_rates_measure(a, &r, &products, path, sizeof path, e);
     if (status) return status;
     snprintf(text, sizeof text,
              "%d threads: products %.1f GFLOP/s, attention %.1f, row kernels %.1f G operations/s "
              "and %.1f GB/s",
              r.threads, 1e-9 * r.products, 1e-9 * r.sequences, 1e-9 * r.rows, 1e-9 * r.memory);
     row("rates", text);
+    show_products(&products);
     row("kept in", path);
     return STATUS_OK;
 }
@@ -90,6 +100,32 @@ static void show_rates(void) {
         machine_rates().measured
             ? "measured: what inspect and compare predict times by"
             : "not measured: strata doctor --measure does, on a machine that does nothing else");
+    ProductRatios products = machine_products();
+    show_products(&products);
+}
+
+/* Not needed for a build: generated kernels multiply too. */
+static void show_blas(void) {
+    BlasLibrary l;
+    char core[64], plain[64], set[256], text[PATH_MAX + 256];
+    blas_find(&l);
+    if (!*l.path) {
+        snprintf(text, sizeof text,
+                 "none for --blas openblas%s%s%s: apt-get install "
+                 "libopenblas-pthread-dev",
+                 *l.serial ? ", but " : "", l.serial,
+                 *l.serial ? ", which several threads may not call" : "");
+        row("openblas", text);
+        return;
+    }
+    bool asked = blas_core(&l, true, core, sizeof core);
+    snprintf(text, sizeof text, "%s kernels, for --blas openblas: %s", asked ? core : "unknown",
+             l.path);
+    row("openblas", text);
+    if (!*blas_environment(set, sizeof set) || !blas_core(&l, false, plain, sizeof plain)) return;
+    snprintf(text, sizeof text, "%s makes OpenBLAS another one than it would be: %s kernels", set,
+             plain);
+    row("", text);
 }
 
 int command_doctor(const Options *o, Allowance *a, Error *e) {
@@ -103,6 +139,7 @@ int command_doctor(const Options *o, Allowance *a, Error *e) {
         return error_set(e, STATUS_USER,
                          "strata doctor: expected all that a build needs, found %d missing",
                          missing);
+    show_blas();
     if (option_of(o, STRATA_OPTION_MEASURE)->given) {
         int status = measure(a, e);
         if (status) return status;

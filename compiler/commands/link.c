@@ -46,6 +46,11 @@ static CommandLine words_of(const char *const *first, const LinkObjects *objects
     return w;
 }
 
+/* Of a shared one only what is called, as of an archive. */
+static void add_blas(CommandLine *w, const LinkObjects *objects) {
+    if (objects->blas) add(w, "-Wl,--as-needed"), add(w, objects->blas);
+}
+
 static int link_program(const LinkObjects *objects, const char *result, const sigset_t *mask,
                         Error *e) {
     static const char *const first[] = { "cc", "-pthread", "-Wl,--gc-sections", NULL };
@@ -55,17 +60,21 @@ static int link_program(const LinkObjects *objects, const char *result, const si
                          "libstrata.a: expected it in runtime/ or " STRATA_LIBRARY_FROM_PROGRAM
                          "/ beside strata, found neither");
     CommandLine cc = words_of(first, objects);
-    add(&cc, objects->carried), add(&cc, library), add(&cc, "-lm"), add(&cc, STRATA_LINK_FLAG);
+    add(&cc, objects->carried), add(&cc, library), add_blas(&cc, objects), add(&cc, "-lm");
+    add(&cc, STRATA_LINK_FLAG);
     add(&cc, "-o"), add(&cc, result);
     return process_run(cc.word, mask, e);
 }
 
-/* A library's table has its own functions, whatever another one of that name has. */
+/* A library's table has its own functions, whatever another one of that name has; an OpenBLAS in
+** it is nobody else's. */
 static int link_shared(const LinkObjects *objects, const char *result, const sigset_t *mask,
                        Error *e) {
-    static const char *const first[] = { "cc", "-shared", "-nostdlib",
-                                         "-Wl,--gc-sections,-Bsymbolic", NULL };
+    static const char *const first[] = { "cc", "-shared", "-Wl,--gc-sections,-Bsymbolic", NULL };
     CommandLine cc = words_of(first, objects);
+    add_blas(&cc, objects);
+    if (objects->blas) add(&cc, "-Wl,--exclude-libs,ALL"), add(&cc, "-lm"), add(&cc, "-pthread");
+    else add(&cc, "-nostdlib");
     add(&cc, "-o"), add(&cc, result);
     return process_run(cc.word, mask, e);
 }

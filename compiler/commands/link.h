@@ -13,6 +13,7 @@ bool link_library(char *path, size_t size);
 ** its own; a program may carry a file, which is assembled.  NULL: there is none. */
 typedef struct LinkObjects {
     const char *own, *side, *library, *carried;
+    const char *blas; /* OpenBLAS, an archive or not; it is left out where nothing calls it */
 } LinkObjects;
 
 /* With the system's cc, ar and objcopy; 'mask' is the signal mask for them.  One object: */

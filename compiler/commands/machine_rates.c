@@ -5,6 +5,7 @@
 */
 #include "machine_rates.h"
 
+#include "blas_library.h"
 #include "build.h"
 #include "codegen.h"
 #include "files.h"
@@ -72,25 +73,39 @@ static bool take_rates(const Json *j, Rates *to) {
     return true;
 }
 
-Rates machine_rates(void) {
-    char path[PATH_MAX], text[4096];
-    Rates r = { .threads = processors() };
+/* What is kept; false: nothing that is JSON. */
+static bool read_kept(Json *j) {
+    char path[PATH_MAX], text[1 << 14];
     Error ignored = { 0 };
     Input in;
-    Json j = { 0 };
+    *j = (Json){ 0 };
     if (rates_path(path, sizeof path, &ignored) || access(path, R_OK)
         || input_open(&in, path, &ignored))
-        return r;
+        return false;
     size_t n = in.before.st_size < (off_t)sizeof text ? (size_t)in.before.st_size : 0;
-    if (n && !input_read(&in, 0, text, n, &ignored)
-        && !json_parse(&j, path, text, n, RATES_VALUES, &ignored))
-        take_rates(&j, &r);
-    json_free(&j);
+    bool good = n && !input_read(&in, 0, text, n, &ignored)
+        && !json_parse(j, path, text, n, RATES_VALUES, &ignored);
     input_close(&in);
+    return good;
+}
+
+Rates machine_rates(void) {
+    Rates r = { .threads = processors() };
+    Json j;
+    if (read_kept(&j)) take_rates(&j, &r);
+    json_free(&j);
     return r;
 }
 
-static int keep(const Rates *r, const char *path, Error *e) {
+ProductRatios machine_products(void) {
+    ProductRatios r = { 0 };
+    Json j;
+    if (read_kept(&j)) r = products_read(&j);
+    json_free(&j);
+    return r;
+}
+
+static int keep(const Rates *r, const ProductRatios *products, const char *path, Error *e) {
     Text t = { 0 };
     Rates copy = *r;
     text_add(&t, "{\"threads\": %d", r->threads);
@@ -98,6 +113,7 @@ static int keep(const Rates *r, const char *path, Error *e) {
         text_add(&t, ", \"%s\": ", member[i].key);
         text_json_number(&t, *rate(&copy, i));
     }
+    products_write(&t, products);
     text_add(&t, "}\n");
     char folder[PATH_MAX];
     print_text(folder, sizeof folder, "%.*s", (int)(strrchr(path, '/') - path), path);
@@ -179,9 +195,11 @@ static int measure_in(const char *folder, Allowance *a, Rates *r, Error *e) {
     text_free(&t);
     Model *m = status ? NULL : build_load(spec, a, e);
     if (!m) return e->status;
-    BuildOptions o = {
-        .spec = spec, .output = program, .allowance = a, .code = { .level = 2, .cpu = "native" }
-    };
+    BuildOptions o = { .spec = spec,
+                       .output = program,
+                       .allowance = a,
+                       .multiply = MULTIPLY_GENERATED,
+                       .code = { .level = 2, .cpu = "native" } };
     status = build_model(m, &o, e);
     spec_free(m);
     allowance_lift(a);
@@ -193,7 +211,19 @@ static int measure_in(const char *folder, Allowance *a, Rates *r, Error *e) {
     return status;
 }
 
-int machine_rates_measure(Allowance *a, Rates *out, char *path, size_t size, Error *e) {
+/* Products only where there is an OpenBLAS to compare with. */
+static int measure_all(const char *folder, Allowance *a, Rates *out, ProductRatios *products,
+                       Error *e) {
+    BlasLibrary library;
+    int status = measure_in(folder, a, out, e);
+    *products = (ProductRatios){ 0 };
+    blas_find(&library);
+    if (status || !*library.path) return status;
+    return machine_products_measure(a, folder, products, e);
+}
+
+int machine_rates_measure(Allowance *a, Rates *out, ProductRatios *products, char *path,
+                          size_t size, Error *e) {
     const char *where = getenv("TMPDIR");
     char folder[256];
     int status = rates_path(path, size, e);
@@ -204,8 +234,8 @@ int machine_rates_measure(Allowance *a, Rates *out, char *path, size_t size, Err
                          "TMPDIR: expected a name of at most 240 bytes, found a longer one");
     if (!mkdtemp(folder)) return error_errno(e, folder, "make a folder for the program", errno);
     allowance_keep(a, folder);
-    status = measure_in(folder, a, out, e);
+    status = measure_all(folder, a, out, products, e);
     rmdir(folder);
     allowance_drop(a, folder);
-    return status ? status : keep(out, path, e);
+    return status ? status : keep(out, products, path, e);
 }

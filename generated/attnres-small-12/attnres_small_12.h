@@ -49,6 +49,7 @@
 #define ATTNRES_SMALL_12_TENSORS INT64_C(160)  /* lines of the tensor table */
 #define ATTNRES_SMALL_12_KERNELS INT64_C(54)  /* lines of the kernel table */
 #define ATTNRES_SMALL_12_TRAINING INT64_C(1)  /* 0: built with --inference */
+#define ATTNRES_SMALL_12_BLAS INT64_C(0)  /* 1: it calls OpenBLAS, one that several threads may call: -lopenblas */
 
 #ifdef __cplusplus
 extern "C" {

@@ -49,6 +49,7 @@
 #define DEMO_TENSORS INT64_C(86)  /* lines of the tensor table */
 #define DEMO_KERNELS INT64_C(72)  /* lines of the kernel table */
 #define DEMO_TRAINING INT64_C(1)  /* 0: built with --inference */
+#define DEMO_BLAS INT64_C(0)  /* 1: it calls OpenBLAS, one that several threads may call: -lopenblas */
 
 #ifdef __cplusplus
 extern "C" {

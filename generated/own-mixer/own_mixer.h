@@ -49,6 +49,7 @@
 #define OWN_MIXER_TENSORS INT64_C(93)  /* lines of the tensor table */
 #define OWN_MIXER_KERNELS INT64_C(40)  /* lines of the kernel table */
 #define OWN_MIXER_TRAINING INT64_C(1)  /* 0: built with --inference */
+#define OWN_MIXER_BLAS INT64_C(0)  /* 1: it calls OpenBLAS, one that several threads may call: -lopenblas */
 
 #ifdef __cplusplus
 extern "C" {

@@ -49,6 +49,7 @@
 #define SMALL_MOD_TENSORS INT64_C(65)  /* lines of the tensor table */
 #define SMALL_MOD_KERNELS INT64_C(83)  /* lines of the kernel table */
 #define SMALL_MOD_TRAINING INT64_C(1)  /* 0: built with --inference */
+#define SMALL_MOD_BLAS INT64_C(0)  /* 1: it calls OpenBLAS, one that several threads may call: -lopenblas */
 
 #ifdef __cplusplus
 extern "C" {

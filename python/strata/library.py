@@ -48,10 +48,9 @@ class Library:
         self.path = there[0]
         library = ctypes.CDLL(self.path)
         for name, (result, arguments) in ABI.functions.items():
-            if hasattr(library, name):  # OpenBLAS' are in a library of their own
-                function = getattr(library, name)
-                function.restype, function.argtypes = result, arguments
-                setattr(self, name[len("strata_"):], function)
+            function = getattr(library, name)
+            function.restype, function.argtypes = result, arguments
+            setattr(self, name[len("strata_"):], function)
         for function in (self.decoder_push, self.decoder_end):  # texts may have a NUL within
             function.restype = ctypes.c_void_p
         self.par_for_address = ctypes.cast(self.par_for, ctypes.c_void_p).value

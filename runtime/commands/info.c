@@ -47,6 +47,7 @@ static int info_json(const Program *p, Error *e) {
     json_pair(&t, "tokenizer", model_text(p, m->tokenizer));
     if (program_tokenizer_hash()) json_pair(&t, "tokenizer_sha256", program_tokenizer_hash());
     json_pair(&t, "blas", program_blas(p));
+    json_pair(&t, "products", model_text(p, m->blas));
     json_number(&t, "vocab", m->vocab);
     json_number(&t, "context", m->context);
     json_number(&t, "dim", m->dim);
@@ -111,7 +112,7 @@ static int info_text(const Program *p, Error *e) {
     text_add(&t, "built        by strata %s for %s, %s", model_text(p, m->compiler),
              model_text(p, m->cpu), model_text(p, m->precision));
     if (weights_small_name(m)) text_add(&t, ", weights %s", weights_small_name(m));
-    text_add(&t, "%s; BLAS kernels: %s\n", m->training ? "" : ", inference only", program_blas(p));
+    text_add(&t, "%s; products: %s\n", m->training ? "" : ", inference only", program_products(p));
     if (m->training) training_lines(&t, m);
     text_add(&t, "work         %s per token forward", human_flops(a, m->flops_forward));
     if (m->training) text_add(&t, ", %s training", human_flops(a, m->flops_training));

@@ -14,8 +14,9 @@
 #include "program_tokenizer.h"
 #include "weights.h"
 
-/* Present when libstrata_blas is part of the program. */
-extern const char *strata_blas_name(void) __attribute__((weak));
+/* In programs that call OpenBLAS (compiler/codegen/llvm/blas_calls.c). */
+extern const char *strata_openblas_config(void) __attribute__((weak));
+extern const char *strata_openblas_core(void) __attribute__((weak));
 
 int program_causal(const Program *p, const char *command, Error *e) {
     const char *site = model_text(p, p->m->acausal), *ahead = model_text(p, p->m->ahead);
@@ -32,8 +33,29 @@ int program_causal(const Program *p, const char *command, Error *e) {
                                     command, site);
 }
 
+bool program_calls_blas(const Program *p) {
+    return strata_openblas_core && strcmp(model_text(p, p->m->blas), "generated") != 0;
+}
+
+/* Of its configuration, "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH ...", the version. */
 const char *program_blas(const Program *p) {
-    return p->gemm && strata_blas_name ? strata_blas_name() : "none";
+    static char text[128];
+    if (!program_calls_blas(p)) return "none";
+    const char *version = strata_openblas_config();
+    version += strcspn(version, " ");
+    version += strspn(version, " ");
+    print_text(text, sizeof text, "OpenBLAS %.*s, %s", (int)strcspn(version, " "), version,
+               strata_openblas_core());
+    return text;
+}
+
+const char *program_products(const Program *p) {
+    static char text[160];
+    bool some = !strcmp(model_text(p, p->m->blas), "auto");
+    if (!program_calls_blas(p)) return "generated";
+    print_text(text, sizeof text, "%s%s", some ? "generated, and where it is faster " : "",
+               program_blas(p));
+    return text;
 }
 
 int program_session(const Program *p, Session *s, Error *e) {

@@ -65,8 +65,12 @@ int program_reads_text(const Program *p, Error *e);
 /* An error if the model sees tokens it would have to predict. */
 int program_causal(const Program *p, const char *command, Error *e);
 
-/* Kernels of the BLAS that is linked in, or "none". */
+/* Whether some products are OpenBLAS's; which one that is, and for which processor its kernels are:
+** "OpenBLAS 0.3.21, SkylakeX", or "none". */
+bool program_calls_blas(const Program *p);
 const char *program_blas(const Program *p);
+/* Who multiplies matrices, for people. */
+const char *program_products(const Program *p);
 
 /* An error if both names are one existing file: output must not replace input. */
 int program_distinct(const char *out, const char *in, Error *e);

@@ -110,6 +110,13 @@ static inline float *frame_scratch(const Frame *f, int32_t worker) {
     return f->local + worker * f->local_floats + f->scratch;
 }
 
+/* Whether OpenBLAS multiplies here: 'blas' is an action's. */
+static inline bool frame_blas(const Frame *f, int32_t blas) {
+    uint32_t flags = f->ctx->setup.flags;
+    if (!k_constants.blas || flags & STRATA_NO_BLAS) return false;
+    return flags & STRATA_ALL_BLAS ? blas != BLAS_CANNOT : blas == BLAS_DOES;
+}
+
 /* Rows of a list, or tokens. */
 static inline int64_t frame_rows(const Frame *f, int32_t list) {
     return list ? f->list[list].count : f->N;

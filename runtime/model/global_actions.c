@@ -122,6 +122,9 @@ static void outer_task(const Frame *f, const Action *s, int64_t task, int32_t wo
         k_linear_weight_bf16(rows, m0, m1, k0, k1, (const uint16_t *)dy, 2 * r[1].stride,
                              (const uint16_t *)x, 2 * r[2].stride, dw, K, add,
                              frame_scratch(f, worker));
+    else if (frame_blas(f, s->outer.blas))
+        k_sgemm(&(BlasProduct){ m1 - m0, k1 - k0, rows, dy + m0, r[1].stride, x + k0, r[2].stride,
+                                dw + m0 * K + k0, K, LEFT_TRANSPOSED | (add ? ADDED : 0) });
     else if (u->gemm)
         u->gemm(u->gemm_user, m1 - m0, k1 - k0, rows, dy + m0, r[1].stride, x + k0, r[2].stride,
                 dw + m0 * K + k0, K);

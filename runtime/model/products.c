@@ -15,9 +15,15 @@ static bool packs_itself(const Frame *f, const Action *s) {
     return frame_rows(f, s->list) <= (int64_t)f->ctx->setup.workers * k_constants.chunk;
 }
 
+/* Of plain rows of floats; few of them are read at memory speed, which OpenBLAS does not do. */
+static bool is_blas(const Frame *f, const ProductAction *a) {
+    return !f->few && frame_blas(f, a->blas);
+}
+
 /* Where a product's weights were packed; NULL: they were not. */
 static const float *packed_of(const Frame *f, const Action *s) {
     const ProductAction *a = &s->product;
+    if (is_blas(f, a)) return 0;
     if (takes_repacked(f, a)) return f->repacked + a->repacked;
     if (!f->packed || f->few || a->packed < 0 || packs_itself(f, s)) return 0;
     return f->packed + a->packed;
@@ -59,7 +65,10 @@ static void product_f32(const TaskWork *w, const Action *s, int back) {
     const float *m = k_resolve(w->f, &k_refs[s->ref + 2], w->worker, w->first);
     int64_t columns = a->columns, steps = a->steps, ldx = stride_of(s, 1), ldy = stride_of(s, 0);
     int64_t m1 = w->m1 < 0 ? columns : w->m1;
-    if (packed) k_multiply(w->count, columns, steps, x, ldx, packed, y, ldy, a->add);
+    if (is_blas(w->f, a))
+        k_sgemm(&(BlasProduct){ w->count, columns, steps, x, ldx, m, weights_row(a, back), y, ldy,
+                                (back ? 0 : RIGHT_TRANSPOSED) | (a->add ? ADDED : 0) });
+    else if (packed) k_multiply(w->count, columns, steps, x, ldx, packed, y, ldy, a->add);
     else if (w->f->few && !back)
         k_linear_few(w->count, w->m0, m1, steps, x, ldx, m, steps, y, ldy, a->add);
     else if (back)

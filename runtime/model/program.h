@@ -79,6 +79,9 @@ enum {
 };
 /* clang-format on */
 
+/* Whether OpenBLAS multiplies: it cannot, it does if asked by the setup's flags, it does. */
+enum { BLAS_CANNOT, BLAS_CAN, BLAS_DOES };
+
 typedef struct RowAction {
     int32_t kernel; /* its number in k_row */
 } RowAction;
@@ -93,6 +96,7 @@ typedef struct ProductAction {
     int32_t bf16;   /* 1: w is bfloat16 */
     int32_t small;  /* w is small weights of so many bits; 0: it is not */
     int32_t narrow; /* 1: the result is bfloat16 */
+    int32_t blas;   /* BLAS_..; few rows are never OpenBLAS's */
 } ProductAction;
 
 typedef struct EmbedAction {
@@ -108,6 +112,7 @@ typedef struct LossAction {
 typedef struct OuterAction {
     int64_t rows, columns; /* floats of a row of dy, and of x */
     int32_t first;         /* 1: nothing was added to dw before */
+    int32_t blas;          /* BLAS_.. */
 } OuterAction;
 
 typedef struct ScatterAction {
@@ -321,6 +326,7 @@ typedef struct Constants {
     int64_t repacked_floats;       /* of all that is put packed */
     int64_t trained;               /* floats of gradients before those of buffers */
     int64_t rules;                 /* phases of PROGRAM_RULES */
+    int64_t blas;                  /* 1: OpenBLAS does some products */
     uint64_t cpu[4];               /* bits of processor features needed, see cpu.c */
 } Constants;
 
@@ -341,5 +347,24 @@ extern const unsigned char k_model[]; /* strata_model and its tables */
 
 /* Generated: row kernel number 'kernel' on tokens [first, first + count). */
 void k_row(float *const *p, int64_t first, int64_t count, float *scratch, int32_t kernel);
+
+/* C[rows, columns] (+)= A[rows, steps] B[steps, columns], row-major; 'how': which of these lie
+** transposed, and whether C is added to. */
+enum { LEFT_TRANSPOSED = 1, RIGHT_TRANSPOSED = 2, ADDED = 4 };
+typedef struct BlasProduct {
+    int64_t rows, columns, steps;
+    const float *a;
+    int64_t lda;
+    const float *b;
+    int64_t ldb;
+    float *c;
+    int64_t ldc, how;
+} BlasProduct;
+
+/* Generated: OpenBLAS does it.  Only where k_constants.blas is set. */
+void k_sgemm(const BlasProduct *p);
+/* Generated: OpenBLAS works in the threads that call it from here on; 0: they must not be
+** several. */
+int32_t k_blas_open(void);
 
 #endif

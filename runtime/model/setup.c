@@ -69,9 +69,10 @@ static void make_tables(Context *c) {
 
 /* What this version has no meaning for is refused, so that a later one may give it some. */
 static int32_t check_unused(Context *c, const strata_setup *u) {
-    if (u->flags & ~(uint32_t)STRATA_AS_GENERATED)
+    enum { FLAGS = STRATA_AS_GENERATED | STRATA_NO_BLAS | STRATA_ALL_BLAS };
+    if (u->flags & ~(uint32_t)FLAGS)
         return fail(c, STRATA_ERROR_ARGUMENT, "the setup's flags are ", u->flags,
-                    ", expected none but ", STRATA_AS_GENERATED);
+                    ", expected at most ", FLAGS);
     for (size_t i = 0; i < sizeof u->reserved / sizeof *u->reserved; i++)
         if (u->reserved[i])
             return fail(c, STRATA_ERROR_ARGUMENT, "a reserved member of the setup is ",
@@ -104,6 +105,12 @@ static __attribute__((noinline)) int32_t prepare(void *ctx, const strata_setup *
     int32_t status = check_setup(c, &c->setup);
     if (status) return status;
     if (!c->setup.par_for) c->setup.workers = 1;
+    if (k_constants.blas && !k_blas_open() && c->setup.workers > 1)
+        return fail(
+            c, STRATA_ERROR_ARGUMENT,
+            "OpenBLAS was not built to be called from several threads (libopenblas0-pthread "
+            "is); workers is ",
+            c->setup.workers, ", expected ", 1);
     c->length = c->setup.length > model()->context ? c->setup.length : model()->context;
     make_tables(c);
     c->stamp = stamp_of(READY);

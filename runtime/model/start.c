@@ -2,10 +2,7 @@
 ** The main() of a standalone program; the rest of it is libstrata. */
 #include "functions.h"
 
-int strata_main_with(int argc, char **argv, const strata_api *api, strata_gemm_fn gemm);
-
-/* Set by the linker line when OpenBLAS is linked: see compiler/commands/link.c. */
-__attribute__((weak, visibility("default"))) strata_gemm_fn strata_blas_gemm(void);
+int strata_main(int argc, char **argv, const strata_api *api);
 
 /* Plain, as model_init is: a processor that lacks something is told about, not tried. */
 __attribute__((visibility("default"), target("no-avx"))) int main(int argc, char **argv) {
@@ -14,5 +11,5 @@ __attribute__((visibility("default"), target("no-avx"))) int main(int argc, char
 #define API(slot, name, member, type, parameters, need) .member = model_##name,
 #include "abi.def"
     };
-    return strata_main_with(argc, argv, &api, strata_blas_gemm ? strata_blas_gemm() : 0);
+    return strata_main(argc, argv, &api);
 }

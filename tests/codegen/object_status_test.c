@@ -229,7 +229,7 @@ static void a_setup_says_what_has_a_meaning(void **state) {
         strata_setup part;
         const char *why;
     } cases[] = {
-        { { .flags = 2 }, "the setup's flags are 2, expected none but 1" },
+        { { .flags = 8 }, "the setup's flags are 8, expected at most 7" },
         { { .flags = 0x80000001 }, "flags are 2147483649" },
         { { .reserved = { 7, 0 } }, "a reserved member of the setup is 7, expected 0" },
         { { .reserved = { 0, -1 } }, "a reserved member of the setup is -1" },

@@ -348,10 +348,10 @@ static void bash_completes(void **state) {
     assert_string_equal(line[2], "sequential\n");
     assert_string_equal(line[3], "zsh\n");
     ask_bash(&strata_options,
-             ASK("ins", 1) ASK("build --no", 2) ASK("build --emit sh", 3) ASK("build -O", 2), 4,
+             ASK("ins", 1) ASK("build --pre", 2) ASK("build --emit sh", 3) ASK("build -O", 2), 4,
              line);
     assert_string_equal(line[0], "inspect\n");
-    assert_string_equal(line[1], "--no-blas --no-pass\n");
+    assert_string_equal(line[1], "--precision --prefix\n");
     assert_string_equal(line[2], "shared\n");
     assert_string_equal(line[3], "-O0 -O1 -O2 -O3\n");
     ask_bash(&odd_options,

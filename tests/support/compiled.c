@@ -37,8 +37,13 @@ static void write_object(const char *path, const void *data, size_t size) {
     must(f && fwrite(data, 1, size, f) == size && !fclose(f), path, "cannot be written");
 }
 
+const char *compiled_openblas(void) {
+    if (!*TEST_OPENBLAS) fprintf(stderr, "no OpenBLAS that several threads may call: skipped\n");
+    return *TEST_OPENBLAS ? TEST_OPENBLAS : NULL;
+}
+
 /* The model's object and, if it was made without, the kernel library's. */
-static void *load(const CompiledModel *code) {
+static void *load(const CompiledModel *code, bool blas) {
     char folder[256], object[300], kernels[300] = "", library[300], command[1400];
     const char *base = getenv("TMPDIR");
     snprintf(folder, sizeof folder, "%s/strata-test-XXXXXX", base && *base ? base : "/tmp");
@@ -53,7 +58,8 @@ static void *load(const CompiledModel *code) {
         write_object(kernels, data, size);
     }
     int n = snprintf(command, sizeof command, "cc -shared -nostdlib -o '%s' '%s'", library, object);
-    if (*kernels) snprintf(command + n, sizeof command - (size_t)n, " '%s'", kernels);
+    if (*kernels) n += snprintf(command + n, sizeof command - (size_t)n, " '%s'", kernels);
+    if (blas) snprintf(command + n, sizeof command - (size_t)n, " '%s'", TEST_OPENBLAS);
     int status = system(command);
     void *handle = status ? NULL : dlopen(library, RTLD_NOW | RTLD_LOCAL);
     must(handle != NULL, "the object does not load", status ? "cc failed" : dlerror());
@@ -102,7 +108,7 @@ void compiled_open(Compiled *c, const Graph *g, const ModelInfo *info, const Cod
     options.level = level_of(o);
     must(!codegen_compile(g, info, &options, &code, &error), "codegen_compile", error.text);
     c->size = code.size;
-    c->library = load(&code);
+    c->library = load(&code, o->products != PRODUCTS_GENERATED);
     codegen_free(&code);
     c->api = find_api(c->library);
     c->model = c->api.model();

@@ -25,6 +25,10 @@ void compiled_close(Compiled *c);
 /* What the descriptor says of a graph that no spec made. */
 ModelInfo compiled_info(const Graph *g, int64_t context);
 
+/* The OpenBLAS that models with other than generated products are linked with; NULL: tests of them
+** are skipped. */
+const char *compiled_openblas(void);
+
 /* Processors that this machine can run code for: "x86-64-v2", ..., NULL. */
 const char *const *compiled_cpus(void);
 /* STRATA_TEST_EVERY=n: of many models every n-th, for slow checkers; 1 without. */

@@ -112,16 +112,22 @@ static void check_gradients(Instance *r, const Golden *g) {
 }
 
 /* 'lua' NULL: the spec is at 'spec'. */
-static void check_program(const Golden *g, const char *spec, const char *lua) {
+static void check_products(const Golden *g, const char *spec, const char *lua, Products by) {
     Built b;
     Instance r;
-    built_open(&b, spec, lua, &(CodegenOptions){ .cpu = "native", .level = 2 });
+    CodegenOptions o = { .cpu = "native", .level = by ? 0 : 2, .products = by };
+    built_open(&b, spec, lua, &o);
     instance_open(&r, &b.c, g->batch * g->time, 1);
     set_weights(&r, g);
     check_logits(&r, g);
     check_gradients(&r, g);
     instance_close(&r);
     built_close(&b);
+}
+
+static void check_program(const Golden *g, const char *spec, const char *lua) {
+    check_products(g, spec, lua, PRODUCTS_GENERATED);
+    if (compiled_openblas()) check_products(g, spec, lua, PRODUCTS_OPENBLAS);
 }
 
 /* == Golden cases ========================================================= */

@@ -128,7 +128,7 @@ static void programs_say_their_precision(void **state) {
     (void)state;
     for (int i = 0; i < PRECISIONS; i++) {
         char *log, line[32];
-        snprintf(line, sizeof line, ", %s; BLAS", names[i]);
+        snprintf(line, sizeof line, ", %s; products", names[i]);
         run(i, 0, "info");
         if (!strstr(ran.out, line)) fail_msg("expected '%s' in\n%s", line, ran.out);
         run(i, 0, "info --json");

@@ -6,6 +6,7 @@
 #include "module.h"
 
 #include "attributes.h"
+#include "blas_calls.h"
 #include "blobs.h"
 #include "exports.h"
 #include "fatal.h"
@@ -136,8 +137,9 @@ static void hide_function(V f) {
 ** one of libstrata or of the C library. */
 static void hide_all(const Module *m) {
     for (V f = LLVMGetFirstFunction(m->e.mod); f; f = LLVMGetNextFunction(f)) {
+        size_t n;
         if (!m->o->main) hide_function(f);
-        else if (!is_named(f, "main")) hide(f);
+        else if (!is_named(f, "main") && !is_blas_name(LLVMGetValueName2(f, &n))) hide(f);
     }
     for (V g = LLVMGetFirstGlobal(m->e.mod); g; g = LLVMGetNextGlobal(g))
         hide(g);

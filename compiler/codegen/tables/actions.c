@@ -127,6 +127,8 @@ static void set_product(Tables *t, const ProgramKind *kind, Action *a, const Nod
     k->bf16 = params_bf16(&t->layout, n->in[1]);
     k->small = small_of(t, n->in[1]);
     k->narrow = n->attr->bf16;
+    k->blas = product_choice(t, back ? PRODUCT_BACK : PRODUCT_FORWARD, w->dim[0], w->dim[1],
+                             !t->bytes.constants.bf16 && !k->small);
     k->repacked = kind->trains && t->pairs ? repacked_place(t, n->in[1], a) : -1;
 }
 
@@ -217,12 +219,14 @@ static void set_experts(Tables *t, const Plan *p, Action *a, const Node *n) {
 }
 
 /* Of what goes row by row. */
-static void set_row_sizes(const Tables *t, const Plan *p, Action *a, const Node *n) {
+static void set_row_sizes(Tables *t, const Plan *p, Action *a, const Node *n) {
     const Shape *x = n->nin ? &n->in[0]->shape : &n->shape, *own = &n->shape;
     switch (a->what) {
     case DO_OUTER:
         a->outer.rows = x->dim[0], a->outer.columns = n->in[1]->shape.dim[0];
         a->outer.first = params_first(p, n);
+        a->outer.blas = product_choice(t, PRODUCT_WEIGHT, a->outer.rows, a->outer.columns,
+                                       !t->bytes.constants.bf16);
         break;
     case DO_EMBED:
         a->embed.columns = own->dim[0];

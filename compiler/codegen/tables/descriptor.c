@@ -142,7 +142,8 @@ static void add_probes(Blob *b, strata_model *m, const Tables *t, const Graph *g
 }
 
 static void add_kernel(Blob *b, uint32_t at, const KernelInfo *k, int i) {
-    strata_kernel x = { text(b, k->name), text(b, k->family), k->used, 0, k->training, k->forward };
+    strata_kernel x = { text(b, k->name), text(b, k->family), k->used,
+                        k->blas,          k->training,        k->forward };
     memcpy(b->data + at + (size_t)i * sizeof x, &x, sizeof x);
 }
 
@@ -205,6 +206,7 @@ void *tables_descriptor(const Tables *t, const CodegenOptions *o, const Compiled
     reserve(&b, sizeof m, 64);
     set_info(&m, f);
     m.training = !o->passes.inference;
+    m.blas = text(&b, products_of(t));
     m.small = t->small == SMALL_Q4 ? STRATA_Q4 : t->small ? STRATA_Q8 : 0;
     m.name = text(&b, f->name), m.compiler = text(&b, STRATA_VERSION), m.cpu = text(&b, code->cpu);
     m.features = text(&b, code->features), m.precision = text(&b, o->passes.bf16 ? "bf16" : "f32"),

@@ -41,6 +41,8 @@ static void macros(const CompiledModel *c, const char *P, FILE *f) {
         { "TENSORS", m->tensors, "lines of the tensor table" },
         { "KERNELS", m->kernels, "lines of the kernel table" },
         { "TRAINING", m->training, "0: built with --inference" },
+        { "BLAS", strcmp(c->blas, "generated") != 0,
+          "1: it calls OpenBLAS, one that several threads may call: -lopenblas" },
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
         fprintf(f, "#define %s_%s INT64_C(%lld)  /* %s */\n", P, row[i].name,

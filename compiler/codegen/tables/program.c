@@ -49,6 +49,7 @@ static void add_step(Tables *t, const Plan *p, const ProgramKind *kind, int step
     PlannedStep cost = cost_add(t, p, kind, step,
                                 rows ? LIST(t->sink.row, RowKernel *, a->row.kernel) : NULL, rows);
     a->profile = cost.kernel;
+    LIST(t->costs.kernel, KernelInfo, cost.kernel).blas |= product_chosen(a);
     if (t->costs.planned) t->costs.planned->step[kind->which][step] = cost;
 }
 
@@ -133,6 +134,8 @@ void tables_build(Tables *t, const Graph *g, const ModelPlans *plans, const Code
     Constants *c = &t->bytes.constants;
     t->inference = o->passes.inference;
     t->small = o->passes.small;
+    t->products = o->products;
+    t->ratios = o->ratios;
     c->granule = GRANULE;
     c->check = o->passes.check;
     c->bf16 = o->passes.bf16;

@@ -76,6 +76,8 @@ typedef struct Tables {
     bool pairs;          /* products take pairs of bfloat16 */
     int64_t cache_bytes; /* second-level cache of a core */
     bool inference;
+    Products products;
+    const ProductRatios *ratios;
     Small small;   /* which weights are small */
     int generates; /* the program whose attention has caches */
     bool forms;    /* the model generates otherwise than it is trained */
@@ -134,6 +136,12 @@ bool params_first(const Plan *p, const Node *n);
 void params_start(Tables *t, const Plan *training); /* fills t->bytes.span */
 /* gradients to which the phase was the last to add */
 void params_final(const WeightLayout *l, int phase, Stage *s);
+
+/* product_choice.c: BLAS_.. of a product with w[m,k], float32 or not; and of an action, which is
+** any */
+int32_t product_choice(Tables *t, Orientation o, int64_t m, int64_t k, bool floats);
+int32_t product_chosen(const Action *a);
+const char *products_of(const Tables *t); /* as strata_model.blas says it */
 
 /* chunk.c: how many tokens a task takes through the steps of a phase */
 int chunk_of(const Tables *t, const Plan *p);

@@ -7,7 +7,6 @@
 
 #include <stdlib.h>
 
-#include "kernel_cost.h"
 #include "rates.h"
 
 static const char *mode_name(BenchMode mode) {
@@ -19,7 +18,7 @@ static const strata_work *work_of(const Bench *b, const strata_kernel *k) {
     return b->mode == BENCH_OF_TRAIN ? &k->training : &k->forward;
 }
 
-static Cost cost(const Bench *b, const strata_kernel *k) {
+Cost bench_cost(const Bench *b, const strata_kernel *k) {
     strata_work w = *work_of(b, k);
     double batch = (double)b->batch, length = (double)b->length;
     if (k->used & STRATA_SOME) {
@@ -39,7 +38,7 @@ static Cost cost(const Bench *b, const strata_kernel *k) {
 static double step_flops(const Bench *b) {
     double sum = 0;
     for (int32_t i = 0; i < b->s.m->kernels; i++)
-        sum += cost(b, &strata_kernels(b->s.m)[i]).flops;
+        sum += bench_cost(b, &strata_kernels(b->s.m)[i]).flops;
     return sum;
 }
 
@@ -71,7 +70,7 @@ static double limit_seconds(const Bench *b) {
     double sum = limit_of(b, "row", (Cost){ 0, state_bytes(b) }, 0);
     for (int32_t i = 0; i < b->s.m->kernels; i++) {
         const strata_kernel *k = &strata_kernels(b->s.m)[i];
-        sum += limit_of(b, strata_string(b->s.m, k->family), cost(b, k), operations(b, k));
+        sum += limit_of(b, strata_string(b->s.m, k->family), bench_cost(b, k), operations(b, k));
     }
     return sum;
 }
@@ -92,7 +91,7 @@ static KernelLine kernel_line(const Bench *b, int32_t i) {
                      0 };
     l.seconds = profile_seconds(&b->profile, i) / (double)b->profiled;
     if (l.seconds > 0) {
-        Cost c = cost(b, k);
+        Cost c = bench_cost(b, k);
         l.gflops = 1e-9 * c.flops / l.seconds;
         l.gbytes = 1e-9 * c.bytes / l.seconds;
     }
@@ -118,6 +117,7 @@ static void json_kernels(Text *t, const Bench *b) {
         number(t, "seconds", l.seconds);
         number(t, "gflops", l.gflops);
         number(t, "gbytes_per_second", l.gbytes);
+        bench_ways_kernel(b, i, t);
         text_add(t, "}");
         between = ", ";
     }
@@ -151,6 +151,7 @@ static int report_json(const Bench *b, Error *e) {
     number(&t, "floor_tokens_per_second", limit_rate(b));
     number(&t, "peak_gflops", 1e-9 * b->peak);
     number(&t, "bandwidth_gbytes_per_second", 1e-9 * b->bandwidth);
+    bench_ways_json(b, &t);
     json_kernels(&t, b);
     text_add(&t, "}\n");
     return console_text(&t, e);
@@ -197,8 +198,8 @@ static int report_text(const Bench *b, Error *e) {
     Text t = { 0 };
     char memory[32];
     double flops = step_flops(b) / b->median;
-    text_add(&t, "%s, %s, for %s; BLAS kernels: %s\n", strata_string(m, m->name),
-             strata_string(m, m->precision), strata_string(m, m->cpu), program_blas(b->p));
+    text_add(&t, "%s, %s, for %s; products: %s\n", strata_string(m, m->name),
+             strata_string(m, m->precision), strata_string(m, m->cpu), program_products(b->p));
     text_add(&t, "%s: batch %lld, %lld tokens, %d threads, median of %lld\n", mode_name(b->mode),
              (long long)b->batch, (long long)b->length, b->s.workers, (long long)b->steps);
     text_add(&t, "tokens_per_second  %.1f", bench_tokens(b) / b->median);
@@ -214,6 +215,7 @@ static int report_text(const Bench *b, Error *e) {
         text_add(&t, "routed             %.1f%% of the tokens%s\n", 100 * b->share,
                  option(b->p, OPTION_ROUTED_SHARE)->given ? ", as asked" : "");
     int status = print_kernels(&t, b, e);
+    bench_ways_text(b, &t);
     if (!status) return console_lines(&t, e);
     text_free(&t);
     return status;

@@ -15,7 +15,7 @@
 
 /* Steps; memory is looked at before the first of EVERY, READS times, so that few steps find colder
 ** caches. */
-enum { WARM_UP = 1, PROFILED = 2, EVERY = 8, READS = 3 };
+enum { WARM_UP = 1, EVERY = 8, READS = 3 };
 
 static void look_at_memory(Bench *b, int64_t step) {
     if (step % EVERY) return;
@@ -74,7 +74,7 @@ static int decode(Bench *b, void *ctx, Error *e) {
     return status;
 }
 
-static int one_step(Bench *b, void *ctx, int64_t step, double *seconds, Error *e) {
+int bench_step(Bench *b, void *ctx, int64_t step, double *seconds, Error *e) {
     double start = machine_now();
     int status = b->mode == BENCH_OF_TRAIN ? train_step(b, ctx, step, e)
                                            : prefill(b, ctx, b->length, e);
@@ -88,7 +88,7 @@ static int measure(Bench *b, Error *e) {
     int status = STATUS_OK;
     for (int64_t i = 0; i < WARM_UP + b->steps && !status; i++) {
         look_at_memory(b, i);
-        status = one_step(b, ctx, i + 1, i < WARM_UP ? NULL : &b->seconds[i - WARM_UP], e);
+        status = bench_step(b, ctx, i + 1, i < WARM_UP ? NULL : &b->seconds[i - WARM_UP], e);
     }
     return status;
 }
@@ -110,9 +110,9 @@ static int measure_kernels(Bench *b, Error *e) {
                                    "decode", e);
         b->profiled = length;
     } else if (!status) {
-        for (int64_t i = 0; i < PROFILED && !status; i++)
-            status = one_step(b, ctx.at, WARM_UP + b->steps + i + 1, NULL, e);
-        b->profiled = PROFILED;
+        for (int64_t i = 0; i < BENCH_PROFILED && !status; i++)
+            status = bench_step(b, ctx.at, WARM_UP + b->steps + i + 1, NULL, e);
+        b->profiled = BENCH_PROFILED;
     }
     region_close(&ctx);
     return status;
@@ -123,7 +123,7 @@ static int compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static double median(double *x, int64_t n) {
+double bench_median(double *x, int64_t n) {
     qsort(x, (size_t)n, sizeof *x, compare);
     return n % 2 ? x[n / 2] : 0.5 * (x[n / 2 - 1] + x[n / 2]);
 }
@@ -263,6 +263,7 @@ static void close_bench(Bench *b) {
     free(b->reads);
     machine_stream_close(&b->stream);
     profile_close(&b->profile);
+    bench_ways_close(b);
     session_close(&b->s);
 }
 
@@ -279,8 +280,8 @@ static int measure_beside_memory(Bench *b, Error *e) {
     int status = measure(b, e);
     if (status) return status;
     look_at_memory(b, 0);
-    b->median = median(b->seconds, b->steps);
-    b->bandwidth = median(b->reads, b->looks);
+    b->median = bench_median(b->seconds, b->steps);
+    b->bandwidth = bench_median(b->reads, b->looks);
     b->memory = fmax(before, machine_memory_peak() - (double)b->stream.bytes);
     return STATUS_OK;
 }
@@ -296,6 +297,7 @@ static int bench(Bench *b, Error *e) {
     status = find_share(b, e);
     if (!status) status = measure_beside_memory(b, e);
     if (!status) status = measure_kernels(b, e);
+    if (!status) status = bench_ways(b, e);
     if (status) return status;
     look_at_peak(b);
     return bench_report(b, e);

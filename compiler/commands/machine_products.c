@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT
+** See machine_products.h.  A product is timed where it stands in a training step, between row
+** kernels and beside other threads: models of MLPs have one of each size.
+*/
+#include "machine_products.h"
+
+#include "build.h"
+#include "process.h"
+#include "publish.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PRODUCT_VALUES = 1 << 16, PRODUCT_ROUNDS = 2 };
+
+/* Members of the file, and how kernels are called. */
+static const struct {
+    const char *key, *kernel;
+} orientation[ORIENTATIONS] = {
+    [PRODUCT_FORWARD] = { "forward", "linear_" },
+    [PRODUCT_BACK] = { "back", "linear_back_" },
+    [PRODUCT_WEIGHT] = { "weight", "linear_weight_" },
+};
+
+/* Numbers of all orientations and sizes, one after another. */
+enum { ALL_PRODUCTS = ORIENTATIONS * PRODUCT_SIZES * PRODUCT_SIZES };
+typedef double ProductTable[ORIENTATIONS][PRODUCT_SIZES][PRODUCT_SIZES];
+
+static double *entry(ProductTable t, int i) {
+    return &t[i / PRODUCT_SIZES / PRODUCT_SIZES][i / PRODUCT_SIZES % PRODUCT_SIZES]
+             [i % PRODUCT_SIZES];
+}
+
+/* == Kept ================================================================= */
+
+void products_write(Text *t, const ProductRatios *r) {
+    if (!r->measured) return;
+    text_add(t, ", \"openblas_time\": {");
+    for (int o = 0; o < ORIENTATIONS; o++) {
+        text_add(t, "%s\"%s\": [", o ? ", " : "", orientation[o].key);
+        for (int i = 0; i < PRODUCT_SIZES * PRODUCT_SIZES; i++) {
+            if (i) text_add(t, ", ");
+            text_json_number(t, r->of[o][i / PRODUCT_SIZES][i % PRODUCT_SIZES]);
+        }
+        text_add(t, "]");
+    }
+    text_add(t, "}");
+}
+
+static bool read_orientation(const Json *j, const JsonNode *list, ProductTable to, int first) {
+    if (!list || list->type != JSON_ARRAY || list->count != PRODUCT_SIZES * PRODUCT_SIZES)
+        return false;
+    for (const JsonNode *n = json_first(j, list); n; n = json_next(j, n), first++)
+        if (!json_double(n, entry(to, first)) || !(*entry(to, first) > 0)) return false;
+    return true;
+}
+
+ProductRatios products_read(const Json *j) {
+    ProductRatios r = { 0 };
+    const JsonNode *all = json_member(j, j->node, "openblas_time");
+    r.measured = all != NULL;
+    for (int o = 0; o < ORIENTATIONS && r.measured; o++)
+        r.measured = read_orientation(j, json_member(j, all, orientation[o].key), r.of,
+                                      o * PRODUCT_SIZES * PRODUCT_SIZES);
+    return r;
+}
+
+void products_tell(char *to, size_t size, const ProductRatios *r) {
+    ProductRatios all = *r;
+    int faster = 0;
+    double least = 0, most = 0;
+    for (int i = 0; i < ALL_PRODUCTS; i++) {
+        double ratio = *entry(all.of, i);
+        faster += ratio < 1;
+        if (!i || ratio < least) least = ratio;
+        if (!i || ratio > most) most = ratio;
+    }
+    print_text(to, size,
+               "OpenBLAS is faster in %d of %d; it takes %.2f to %.2f of generated ones' time",
+               faster, (int)ALL_PRODUCTS, least, most);
+}
+
+/* == Measuring ============================================================ */
+
+/* Seconds of each, the least so far; 0: none yet. */
+typedef struct ProductTimes {
+    ProductTable generated, openblas;
+} ProductTimes;
+
+static int size_of(long long n) {
+    for (int i = 0; i < PRODUCT_SIZES; i++)
+        if (n == (long long)PRODUCT_SMALLEST << i) return i;
+    return -1;
+}
+
+static void keep_least(double *to, const Json *j, const JsonNode *kernel, const char *key) {
+    const JsonNode *n = json_member(j, kernel, key);
+    double seconds;
+    if (n && json_double(n, &seconds) && seconds > 0 && !(*to > 0 && *to <= seconds)) *to = seconds;
+}
+
+/* "linear_back_512x128" and the like; the head's has a size of its own. */
+static void take_kernel(ProductTimes *t, const Json *j, const JsonNode *kernel) {
+    const JsonNode *name = json_member(j, kernel, "name");
+    for (int o = 0; name && name->type == JSON_STRING && o < ORIENTATIONS; o++) {
+        long long rows, columns;
+        size_t n = strlen(orientation[o].kernel);
+        char after;
+        if (strncmp(name->text, orientation[o].kernel, n)
+            || sscanf(name->text + n, "%lldx%lld%c", &rows, &columns, &after) != 2)
+            continue;
+        int i = size_of(rows), k = size_of(columns);
+        if (i < 0 || k < 0) continue;
+        keep_least(&t->generated[o][i][k], j, kernel, "seconds_generated");
+        keep_least(&t->openblas[o][i][k], j, kernel, "seconds_openblas");
+    }
+}
+
+static int time_products(const char *program, ProductTimes *t, Error *e) {
+    char *argv[] = { (char *)program, "bench", "--train", "--json", "--steps", "1", NULL };
+    Text out = { 0 };
+    Json j = { 0 };
+    sigset_t before;
+    process_hold(&before);
+    int status = process_read(argv, "timed", &before, NULL, &out, e);
+    process_release(&before);
+    if (!status)
+        status = json_parse(&j, "timed", out.at ? out.at : "", out.length, PRODUCT_VALUES, e);
+    const JsonNode *list = status ? NULL : json_member(&j, j.node, "kernels");
+    for (const JsonNode *n = list ? json_first(&j, list) : NULL; n; n = json_next(&j, n))
+        take_kernel(t, &j, n);
+    json_free(&j);
+    text_free(&out);
+    return status;
+}
+
+/* Tokens for all threads: a few tasks each.  A model of this width, with an MLP of each hidden size that is not less: with all of them, every
+** pair of sizes is there both ways round. The head's size is none of them. */
+static void write_spec(Text *t, int width) {
+    long threads = sysconf(_SC_NPROCESSORS_ONLN);
+    text_add(t,
+             "return model { name = \"timed\", vocab = 100, context = 512, dim = %d,\n"
+             "  norm = rmsnorm {}, layers = {\n",
+             PRODUCT_SMALLEST << width);
+    for (int hidden = width; hidden < PRODUCT_SIZES; hidden++)
+        text_add(t, "    layer { mlp { hidden = %d, activation = \"relu\" } },\n",
+                 PRODUCT_SMALLEST << hidden);
+    text_add(t, "  }, train = { optimizer = adamw { lr = 1e-3 }, batch = %ld, seed = 1 } }\n",
+             threads > 2 ? threads : 2);
+}
+
+static int build_timed(Allowance *a, const char *spec, const char *program, Error *e) {
+    Model *m = build_load(spec, a, e);
+    if (!m) return e->status;
+    BuildOptions o = { .spec = spec,
+                       .output = program,
+                       .allowance = a,
+                       .multiply = MULTIPLY_OPENBLAS,
+                       .code = { .level = 2, .cpu = "native" } };
+    int status = build_model(m, &o, e);
+    spec_free(m);
+    return status;
+}
+
+static int time_width(Allowance *a, const char *folder, int width, ProductTimes *t, Error *e) {
+    char spec[PATH_MAX], program[PATH_MAX];
+    Text text = { 0 };
+    print_text(spec, sizeof spec, "%s/products.lua", folder);
+    print_text(program, sizeof program, "%s/products", folder);
+    write_spec(&text, width);
+    int status = text_status(&text, e);
+    if (!status) status = publish_text(spec, &text, e);
+    text_free(&text);
+    if (!status) status = build_timed(a, spec, program, e);
+    allowance_lift(a);
+    for (int round = 0; !status && round < PRODUCT_ROUNDS; round++)
+        status = time_products(program, t, e);
+    allowance_spec(a, "strata doctor");
+    unlink(program);
+    unlink(spec);
+    return status;
+}
+
+int machine_products_measure(Allowance *a, const char *folder, ProductRatios *out, Error *e) {
+    ProductTimes t = { 0 };
+    int status = STATUS_OK;
+    for (int width = 0; !status && width < PRODUCT_SIZES; width++)
+        status = time_width(a, folder, width, &t, e);
+    *out = (ProductRatios){ .measured = !status };
+    for (int i = 0; !status && i < ALL_PRODUCTS; i++) {
+        double generated = *entry(t.generated, i), openblas = *entry(t.openblas, i);
+        if (!(generated > 0 && openblas > 0))
+            return error_set(
+                e, STATUS_INTERNAL,
+                "strata doctor: expected bench --json to tell times of products of all "
+                "sizes, found none of some");
+        *entry(out->of, i) = openblas / generated;
+    }
+    return status;
+}
