@@ -38,7 +38,7 @@ bool compiled_agrees(Instance *r, const Case *c, const Expected *e, char *why, s
 double case_rounding(int64_t terms);
 
 /* True if the interpreter's own results move by what it would not forgive when parameters move by
-** their rounding, and every result by an ulp of float32: a tie, or a number that is all rounding. */
+** their rounding, every result by an ulp of float32: a tie, or a number that is all rounding. */
 bool case_is_shaky(Case *c, const Expected *e, int64_t terms);
 /* By how much the interpreter's results move, as shares like those of 'allowed', when parameters
 ** move by 'share' of themselves, and every result by an ulp of float32; 'bf16': instead of that,
