@@ -13,7 +13,8 @@ enum {
 enum {
     IN_SPECS = IN_BUILD | IN_CHECK | IN_INSPECT | IN_COMPARE | IN_RUN | IN_TOKENS | IN_EXPORT
         | IN_WEIGHTS,
-    IN_COMPILING = IN_SPECS | IN_DOCTOR
+    IN_COMPILING = IN_SPECS | IN_DOCTOR,
+    IN_STATUS = IN_COMPILING | IN_IMPORT | IN_TOKENIZER
 };
 
 static const CommandRow command[STRATA_COMMANDS] = {
@@ -34,19 +35,25 @@ static const OptionRow option[STRATA_OPTIONS] = {
 #include "strata_options.def"
 };
 
-static void limits(Text *t) {
-    text_add(t,
-             "\nLimits\n  a spec: %zu MB of Lua memory, %lld million instructions, %zu MB of "
-             "source, %lld layers\n"
-             "  compiling it: %s of memory (--max-memory), an eighth of it for the model's graph,\n"
-             "  %s s of processor time (--max-seconds), %d instructions between two products\n"
-             "Exit status\n  0 done, 1 the user's mistake, 2 usage, 3 a limit was hit, 4 input or "
-             "output failed,\n"
-             "  5 internal error, 128+n stopped by signal n\n",
-             spec_limits.memory >> 20, (long long)spec_limits.instructions / 1000000,
-             spec_limits.file >> 20, (long long)spec_limits.layers,
-             option[STRATA_OPTION_MAX_MEMORY].initial, option[STRATA_OPTION_MAX_SECONDS].initial,
-             KERNEL_INSTRUCTIONS);
+/* Of commands that read specs; the others are done at once and fail as all programs do. */
+static void limits(Text *t, int command) {
+    bool all = command == STRATA_COMMANDS;
+    if (all || IN_COMPILING >> command & 1)
+        text_add(t,
+                 "\nLimits\n  a spec: %zu MB of Lua memory, %lld million instructions, %zu MB of "
+                 "source, %lld layers\n"
+                 "  compiling it: %s of memory (--max-memory), an eighth of it for the model's "
+                 "graph,\n"
+                 "  %s s of processor time (--max-seconds)\n",
+                 spec_limits.memory >> 20, (long long)spec_limits.instructions / 1000000,
+                 spec_limits.file >> 20, (long long)spec_limits.layers,
+                 option[STRATA_OPTION_MAX_MEMORY].initial,
+                 option[STRATA_OPTION_MAX_SECONDS].initial, KERNEL_INSTRUCTIONS);
+    if (all || IN_STATUS >> command & 1)
+        text_add(t,
+                 "\nExit status\n  0 done, 1 the user's mistake, 2 usage, 3 a limit was hit, 4 "
+                 "input or output failed,\n  5 internal error, %s128+n stopped by signal n\n",
+                 all || command == STRATA_COMMAND_COMPARE ? "6 training diverged, " : "");
 }
 _Static_assert(SPEC_GRAPH_SHARE == 8, "an eighth");
 

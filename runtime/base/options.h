@@ -63,8 +63,9 @@ typedef struct OptionTable {
     int commands, options;
     const char *letter; /* "o": -o stands for the option 'letter_of'; NULL: none does */
     int letter_of;
-    const char *closing;     /* of the program's --help */
-    void (*limits)(Text *t); /* what every --help ends with */
+    const char *closing; /* of the program's --help */
+    /* what --help of a command, or of the program (table->commands), ends with */
+    void (*limits)(Text *t, int command);
 } OptionTable;
 
 typedef struct OptionValue {

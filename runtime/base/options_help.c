@@ -74,5 +74,5 @@ void options_help(Text *t, const OptionTable *table, const char *program, int co
                  "  --help                    this text\n"
                  "  --version                 what this program is\n");
     }
-    table->limits(t);
+    table->limits(t, command);
 }

@@ -3,6 +3,7 @@
 ** their order, in double: it depends on neither threads nor batch.
 */
 #include "evaluate.h"
+#include "evaluate_watch.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@ typedef struct Windows {
     int64_t all, taken;        /* windows that there are; of them, at equal distances */
     int32_t *tokens, *targets; /* [batch, length] */
     float *nll;
+    const EvaluationPlan *plan;
 } Windows;
 
 /* Which of all windows the i-th is that is taken. */
@@ -36,7 +38,8 @@ static int gather(Windows *w, int64_t first, int64_t count, int64_t *n, Error *e
     return status;
 }
 
-static int run(Session *s, Windows *w, int64_t batch, double *nll, int64_t *tokens, Error *e) {
+static int run(Session *s, Windows *w, double *nll, int64_t *tokens, Error *e) {
+    int64_t batch = w->plan->batch;
     *nll = 0, *tokens = 0;
     for (int64_t i = 0, b; i < w->taken; i += b) {
         int64_t full = w->taken - 1 - i, n = 0; /* the last may be shorter and goes alone */
@@ -52,35 +55,35 @@ static int run(Session *s, Windows *w, int64_t batch, double *nll, int64_t *toke
         for (int64_t t = 0; t < b * n; t++)
             *nll += w->nll[t];
         *tokens += b * n;
+        if (w->plan->watch) w->plan->watch(w->plan->user, b, *nll, *tokens);
     }
     return STATUS_OK;
 }
 
-static int in_form(Session *s, Windows *w, int64_t batch, uint32_t flags, double *nll,
-                   int64_t *tokens, Error *e) {
+static int in_form(Session *s, Windows *w, uint32_t flags, double *nll, int64_t *tokens, Error *e) {
     s->setup.flags = flags;
     int status = session_setup(s, e);
-    return status ? status : run(s, w, batch, nll, tokens, e);
+    return status ? status : run(s, w, nll, tokens, e);
 }
 
-static int run_forms(Session *s, Windows *w, int64_t batch, Evaluation *out, Error *e) {
-    if (s->m->forms < 2) return run(s, w, batch, &out->nll, &out->tokens, e);
-    int status = in_form(s, w, batch, STRATA_AS_GENERATED, &out->nll, &out->tokens, e);
-    return status ? status : in_form(s, w, batch, 0, &out->training_nll, &out->tokens, e);
+static int run_forms(Session *s, Windows *w, Evaluation *out, Error *e) {
+    if (s->m->forms < 2) return run(s, w, &out->nll, &out->tokens, e);
+    int status = in_form(s, w, STRATA_AS_GENERATED, &out->nll, &out->tokens, e);
+    return status ? status : in_form(s, w, 0, &out->training_nll, &out->tokens, e);
 }
 
-int evaluate(Session *s, const Data *d, int source, int64_t length, int64_t batch, int64_t most,
-             Evaluation *out, Error *e) {
+int evaluate(Session *s, const Data *d, const EvaluationPlan *plan, Evaluation *out, Error *e) {
+    int64_t length = plan->length, most = plan->most;
     *out = (Evaluation){ 0 };
-    Windows w = { .d = d, .source = source, .length = length };
-    w.all = data_windows(d, source, length);
+    Windows w = { .d = d, .source = plan->source, .length = length, .plan = plan };
+    w.all = data_windows(d, plan->source, length);
     w.taken = most ? most / length > 1 ? most / length : 1 : w.all;
     if (w.taken > w.all) w.taken = w.all;
-    size_t n = (size_t)batch * (size_t)length;
+    size_t n = (size_t)plan->batch * (size_t)length;
     w.tokens = calloc(n, sizeof *w.tokens);
     w.targets = calloc(n, sizeof *w.targets);
     w.nll = calloc(n, sizeof *w.nll);
-    int status = w.tokens && w.targets && w.nll ? run_forms(s, &w, batch, out, e)
+    int status = w.tokens && w.targets && w.nll ? run_forms(s, &w, out, e)
                                                 : error_memory(e, "windows", n * 12);
     free(w.tokens);
     free(w.targets);
@@ -141,11 +144,15 @@ static int evaluate_length(const Program *p, Session *s, LengthResult *r, Error 
         if (data_windows(r->d, i, r->length) > windows) windows = data_windows(r->d, i, r->length);
     batch = batch > windows ? windows : batch;
     int status = session_arena(s, batch * r->length, false, e);
+    EvalWatch watch;
+    eval_watch_open(&watch, r->d, r->length, p->m->forms);
     for (int i = 0; !status && i < r->d->sources; i++) {
+        const EvaluationPlan plan = { i, r->length, batch, 0, eval_watch, &watch };
         r->file[i].bytes = (double)r->d->source[i].bytes;
-        status = evaluate(s, r->d, i, r->length, batch, 0, &r->file[i].value, e);
+        status = evaluate(s, r->d, &plan, &r->file[i].value, e);
         add_result(&r->all, &r->file[i], i == 0);
     }
+    eval_watch_close(&watch);
     return status ? status : check_finite(evaluation_loss(&r->all.value), e);
 }
 

@@ -19,10 +19,18 @@ static inline double evaluation_training_loss(const Evaluation *v) {
     return v->training_nll / (double)v->tokens;
 }
 
-/* Of a source's tokens, in the form that generates, and in the one that is trained if they differ.
-** 'batch' windows of 'length' tokens at once; the arena must hold batch * length.  most > 0: of
-** windows spread evenly, a window or more, that have so many tokens; 0: of all. */
-int evaluate(Session *s, const Data *d, int source, int64_t length, int64_t batch, int64_t most,
-             Evaluation *out, Error *e);
+/* What is evaluated of a source: 'batch' windows of 'length' tokens at once; the arena must hold
+** batch * length. */
+typedef struct EvaluationPlan {
+    int source;
+    int64_t length, batch;
+    int64_t most; /* > 0: of windows spread evenly, one or more, that have so many tokens; 0: all */
+    /* told of windows that were done, and of their loss; NULL: nobody is */
+    void (*watch)(void *user, int64_t windows, double nll, int64_t tokens);
+    void *user;
+} EvaluationPlan;
+
+/* In the form that generates, and in the one that is trained if they differ. */
+int evaluate(Session *s, const Data *d, const EvaluationPlan *plan, Evaluation *out, Error *e);
 
 #endif

@@ -112,9 +112,9 @@ static inline float *frame_scratch(const Frame *f, int32_t worker) {
 
 /* Whether OpenBLAS multiplies here: 'blas' is an action's. */
 static inline bool frame_blas(const Frame *f, int32_t blas) {
+    if (blas == BLAS_CANNOT || !k_constants.blas) return false;
     uint32_t flags = f->ctx->setup.flags;
-    if (!k_constants.blas || flags & STRATA_NO_BLAS) return false;
-    return flags & STRATA_ALL_BLAS ? blas != BLAS_CANNOT : blas == BLAS_DOES;
+    return !(flags & STRATA_NO_BLAS) && (blas == BLAS_DOES || flags & STRATA_ALL_BLAS);
 }
 
 /* Rows of a list, or tokens. */

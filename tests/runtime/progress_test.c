@@ -3,9 +3,12 @@
 #include "test.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "evaluate_watch.h"
 #include "progress.h"
 
 /* About ten steps, beginning with the first. */
@@ -65,11 +68,51 @@ static void narrow_terminals(void **state) {
     }
 }
 
+/* What eval tells of so many windows, 'seconds' after it last told something. */
+static void watched(EvalWatch *x, double seconds, int64_t windows, const char *told) {
+    char text[512] = "";
+    FILE *f = tmpfile();
+    int before = dup(STDERR_FILENO);
+    assert_non_null(f);
+    fflush(stderr);
+    dup2(fileno(f), STDERR_FILENO);
+    x->told -= seconds;
+    x->begun = x->told;
+    eval_watch(x, windows, 50, 25);
+    dup2(before, STDERR_FILENO);
+    close(before);
+    assert_true(lseek(fileno(f), 0, SEEK_SET) == 0);
+    ssize_t n = read(fileno(f), text, sizeof text - 1);
+    fclose(f);
+    if (*told) assert_non_null(strstr(text, told));
+    else assert_int_equal(n, 0);
+}
+
+/* Windows of all sources in both forms; nothing soon after it began. */
+static void eval_tells(void **state) {
+    (void)state;
+    DataSource source[2] = { { .count = 161 }, { .count = 81 } };
+    Data d = { .source = source, .sources = 2 };
+    EvalWatch x;
+    eval_watch_open(&x, &d, 16, 2);
+    assert_int_equal(x.progress.steps, 2 * (10 + 5));
+    x.progress.terminal = false;
+    watched(&x, 0, 4, "");
+    watched(&x, 10, 6, "window 10/30  loss 2.0000  ");
+    watched(&x, 0, 4, "");
+    x.progress.terminal = true;
+    watched(&x, 1, 1, "\r\033[K");
+    x.progress.plain = true;
+    watched(&x, 1, 1, "] window 16/30  loss 2.0000  ");
+    eval_watch_close(&x);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(times_are_smoothed),
         cmocka_unit_test(a_peak_below_the_rate_is_noticed),
         cmocka_unit_test(narrow_terminals),
+        cmocka_unit_test(eval_tells),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,15 +20,20 @@ static void put(Progress *p, const char *text) {
     if (!p->lost.status && !p->quiet) console_write(text, strlen(text), NULL, &p->lost);
 }
 
+bool progress_rewrites(int file) {
+    const char *term = getenv("TERM");
+    return isatty(file) && term && strcmp(term, "dumb") != 0;
+}
+
 void progress_open(Progress *p) {
-    const char *term = getenv("TERM"), *colour = getenv("NO_COLOR");
-    p->terminal = isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") != 0;
+    const char *colour = getenv("NO_COLOR");
+    p->terminal = progress_rewrites(STDOUT_FILENO);
     p->plain = colour && *colour;
 }
 
-static int terminal_columns(void) {
+int progress_columns(int file) {
     struct winsize w;
-    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 20 ? w.ws_col : 80;
+    return ioctl(file, TIOCGWINSZ, &w) == 0 && w.ws_col > 20 ? w.ws_col : 80;
 }
 
 /* "2h03m", "4m10s", "12s" */
@@ -63,7 +68,7 @@ enum { PARTS = 6, NEEDED = 3, PART = 96 };
 static void describe(const Progress *p, int64_t step, double loss, char part[PARTS][PART]) {
     char number[64];
     memset(part, 0, PARTS * PART);
-    print_text(part[0], PART, "step %s", progress_steps(p, step, number));
+    print_text(part[0], PART, "%s %s", p->unit ? p->unit : "step", progress_steps(p, step, number));
     print_text(part[1], PART, "  loss %.4f", loss);
     time_left(number, seconds_left(p, step));
     print_text(part[2], PART, "  %s left", number);
@@ -105,18 +110,25 @@ void progress_line(const Progress *p, int64_t step, double loss, int columns, Te
 static void rewrite_line(Progress *p, int64_t step, double loss) {
     Text t = { 0 };
     text_add(&t, "\r\033[K");
-    progress_line(p, step, loss, terminal_columns(), &t);
+    progress_line(p, step, loss, progress_columns(STDOUT_FILENO), &t);
     if (!t.failed) put(p, t.at);
     text_free(&t);
     p->line = true;
 }
 
-static void add_line(Progress *p, int64_t step, double loss) {
+void progress_words(const Progress *p, int64_t step, double loss, Text *t) {
     char part[PARTS][PART];
     describe(p, step, loss, part);
     for (int i = 0; i < PARTS; i++)
-        put(p, part[i]);
-    put(p, "\n");
+        text_add(t, "%s", part[i]);
+    text_add(t, "\n");
+}
+
+static void add_line(Progress *p, int64_t step, double loss) {
+    Text t = { 0 };
+    progress_words(p, step, loss, &t);
+    if (!t.failed) put(p, t.at);
+    text_free(&t);
 }
 
 void progress_time(Progress *p, double seconds) {

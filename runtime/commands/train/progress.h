@@ -17,6 +17,7 @@ typedef struct Progress {
     double begun, end;    /* from when to when, by machine_now; 0: steps do */
     double tokens, flops; /* a step */
     double peak;          /* FLOP/s; 0: unknown */
+    const char *unit;     /* "window"; NULL: "step" */
     bool terminal, plain; /* plain: no colours */
     bool quiet;           /* says nothing */
     double epoch;         /* how often the data was gone through; 0: not told */
@@ -26,6 +27,9 @@ typedef struct Progress {
     Error lost;           /* why the first text was that could not be written; status 0: none */
 } Progress;
 
+/* Is the file a terminal whose lines can be rewritten, and how wide is it? */
+bool progress_rewrites(int file);
+int progress_columns(int file);
 /* tokens, flops and steps are set; finds out about standard output. */
 void progress_open(Progress *p);
 void progress_time(Progress *p, double seconds); /* that a step took */
@@ -36,6 +40,8 @@ void progress_step(Progress *p, int64_t step, double loss);
 char *progress_steps(const Progress *p, int64_t step, char to[64]);
 /* What is shown on a terminal of so many columns. */
 void progress_line(const Progress *p, int64_t step, double loss, int columns, Text *t);
+/* The same without a bar, and all of it. */
+void progress_words(const Progress *p, int64_t step, double loss, Text *t);
 /* A line of its own; format as printf. */
 void progress_note(Progress *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void progress_close(Progress *p);

@@ -164,7 +164,10 @@ static int evaluate_sources(Run *r, Evaluation *all, Error *e) {
     for (int i = 0; !status && i < r->val.sources; i++) {
         Evaluation v;
         int64_t part = most ? 1 + (int64_t)(share * (double)r->val.source[i].count) : 0;
-        status = evaluate(&r->s, &r->val, i, c->context, c->batch, part, &v, e);
+        const EvaluationPlan plan = {
+            .source = i, .length = c->context, .batch = c->batch, .most = part
+        };
+        status = evaluate(&r->s, &r->val, &plan, &v, e);
         r->val_loss[i] = evaluation_loss(&v);
         all->nll += v.nll;
         all->training_nll += v.training_nll;

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+** What eval tells on standard error while it runs: on a terminal one line that is rewritten and
+** then gone, elsewhere a line now and then.
+*/
+#ifndef STRATA_EVALUATE_WATCH_H
+#define STRATA_EVALUATE_WATCH_H
+
+#include "data.h"
+#include "train/progress.h"
+
+typedef struct EvalWatch {
+    Progress progress;
+    int64_t done; /* windows */
+    double begun, told;
+} EvalWatch;
+
+/* Of all sources' windows, in as many forms as the model has. */
+void eval_watch_open(EvalWatch *x, const Data *d, int64_t length, int forms);
+void eval_watch(void *watch, int64_t windows, double nll, int64_t tokens);
+void eval_watch_close(EvalWatch *x);
+
+#endif
