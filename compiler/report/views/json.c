@@ -33,6 +33,7 @@ static void facts(const Report *r, Text *t) {
     print_text(hash, sizeof hash, "%016" PRIx64, m->hash);
     string(t, "spec_hash", hash), comma(t);
     string(t, "cpu", r->planned.code.cpu), comma(t);
+    string(t, "products", r->planned.code.blas), comma(t);
     string(t, "residual", m->mixer), comma(t);
     integer(t, "vocab", m->vocab), comma(t);
     integer(t, "context", m->context), comma(t);
@@ -112,6 +113,7 @@ static void kernel(const Report *r, const ReportKernel *k, Text *t) {
     const Work *own = &k->work[r->training ? TRAINING : FORWARD];
     string(t, "name", k->name), comma(t);
     string(t, "family", k->family), comma(t);
+    if (k->openblas) text_add(t, "\"openblas\": true, ");
     integer(t, "count", own->calls), comma(t);
     number(t, "flops", own->flops), comma(t);
     number(t, "bytes", own->bytes), comma(t);
