@@ -77,8 +77,12 @@ static bool count_work(Report *r) {
     r->kernel = calloc((size_t)c->nkernel + 1, sizeof *r->kernel);
     r->family = calloc((size_t)c->nkernel + 1, sizeof *r->family);
     if (!r->kernel || !r->family) return false;
-    for (int i = 0; i < c->nkernel; i++)
-        r->kernel[i].name = c->kernel[i].name, r->kernel[i].family = c->kernel[i].family;
+    for (int i = 0; i < c->nkernel; i++) {
+        const KernelInfo *k = &c->kernel[i];
+        r->kernel[i] = (ReportKernel){ .name = k->name,
+                                       .family = k->family,
+                                       .openblas = k->blas & STRATA_BLAS_DOES };
+    }
     if (r->training) count_program(r, PLAN_TRAIN, TRAINING);
     count_program(r, PLAN_LOGITS, FORWARD);
     drop_uncalled(r);
@@ -157,7 +161,11 @@ static int make(Report *r, const ReportOptions *o, Error *e) {
     PassObserver observer = { pass_notes_see, r };
     r->training = !o->passes.inference;
     r->wanted = o->after;
-    CodegenOptions options = { .cpu = o->cpu, .passes = o->passes, .prefix = r->model->name };
+    CodegenOptions options = { .cpu = o->cpu,
+                               .passes = o->passes,
+                               .products = o->products,
+                               .ratios = o->ratios,
+                               .prefix = r->model->name };
     options.passes.observer = &observer;
     int status = codegen_plan(r->model->graph, &info, &options, &r->planned, e);
     if (status) return status;

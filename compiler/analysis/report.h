@@ -27,6 +27,7 @@ typedef struct Work {
 
 typedef struct ReportKernel {
     const char *name, *family;
+    bool openblas;    /* it is OpenBLAS's, but of few rows */
     Work work[WORKS]; /* all calls together */
     int plan, step;   /* its first call */
 } ReportKernel;
@@ -109,10 +110,12 @@ typedef struct ReportOptions {
     const SpecLimits *limits; /* of reading it; NULL: the defaults */
     const char *cpu;          /* as for build; NULL: native */
     PassOptions passes;       /* as of build; the report is the observer */
-    const PassId *after;      /* keeps the graph after this pass; NULL: none */
-    const Rates *rates;       /* of this machine; NULL, or not measured: the defaults */
-    bool routed;              /* with the dense twin of a model with routes */
-    RoutedOptions asked;      /* an error without routes, if there is anything in it */
+    Products products;        /* as of build */
+    const ProductRatios *ratios;
+    const PassId *after; /* keeps the graph after this pass; NULL: none */
+    const Rates *rates;  /* of this machine; NULL, or not measured: the defaults */
+    bool routed;         /* with the dense twin of a model with routes */
+    RoutedOptions asked; /* an error without routes, if there is anything in it */
 } ReportOptions;
 
 /* One call's work per token, of a step of a plan. */

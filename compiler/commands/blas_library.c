@@ -86,8 +86,7 @@ static bool is_linked(const CodegenOptions *o) {
 }
 
 static int refuse(Error *e, const char *expected, const char *found) {
-    return error_set(e, STATUS_USER, "strata build: --blas openblas: expected %s, found %.200s",
-                     expected, found);
+    return error_set(e, STATUS_USER, "--blas openblas: expected %s, found %.200s", expected, found);
 }
 
 static int check_openblas(const BuildOptions *o, BlasLibrary *library, Error *e) {

@@ -26,6 +26,10 @@ typedef enum Multiply {
     MULTIPLY_OPENBLAS
 } Multiply;
 
+/* As --blas names it; NULL: the default.  Nobody is called otherwise: MULTIPLIERS. */
+enum { MULTIPLIERS = MULTIPLY_OPENBLAS + 1 };
+Multiply multiply_named(const char *name);
+
 typedef struct BuildOptions {
     const char *spec, *output; /* output NULL: the model's name */
     const char *depfile;       /* NULL: none */

@@ -26,9 +26,13 @@ static int check_foreign(const CodegenOptions *o, Error *e) {
         o->triple);
 }
 
-static Multiply multiply_asked(const Options *o) {
-    const OptionValue *blas = option_of(o, STRATA_OPTION_BLAS);
-    return !blas->text ? MULTIPLY_DEFAULT : (Multiply)(MULTIPLY_AUTO + blas->choice);
+Multiply multiply_named(const char *name) {
+    static const char *const names[MULTIPLIERS] = { "", "auto", "generated", "openblas" };
+    int i = MULTIPLY_DEFAULT;
+    if (name)
+        for (i = MULTIPLY_AUTO; i < MULTIPLIERS && strcmp(names[i], name); i++)
+            ;
+    return (Multiply)i;
 }
 
 int build_options(BuildOptions *b, const Options *o, Error *e) {
@@ -36,7 +40,7 @@ int build_options(BuildOptions *b, const Options *o, Error *e) {
     *b = (BuildOptions){
         .output = v[STRATA_OPTION_OUTPUT].text,
         .depfile = v[STRATA_OPTION_DEPFILE].text,
-        .multiply = multiply_asked(o),
+        .multiply = multiply_named(v[STRATA_OPTION_BLAS].text),
         .code = {
             .emit = (EmitKind)v[STRATA_OPTION_EMIT].choice, /* in the order of its list */
             .cpu = v[STRATA_OPTION_CPU].text,

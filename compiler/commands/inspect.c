@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
 ** strata inspect: what the compiler makes of a spec, without compiling it. */
+#include "blas_library.h"
 #include "command.h"
 #include "prefix.h"
 #include "console.h"
@@ -16,6 +17,7 @@ typedef struct InspectOptions {
     View view;
     PassId after;     /* whose graph VIEW_AFTER shows */
     const char *flag; /* that asked for the view; NULL: none did */
+    const char *blas; /* as build --blas takes it; NULL: its default */
     bool json;
 } InspectOptions;
 
@@ -133,6 +135,7 @@ static int take(InspectOptions *to, const Options *o, Error *e) {
     *to = (InspectOptions){
         .json = option_of(o, STRATA_OPTION_JSON_VIEW)->given,
         .output = option_of(o, STRATA_OPTION_VIEW_FILE)->text,
+        .blas = option_of(o, STRATA_OPTION_BLAS)->text,
         .report = {
             .cpu = option_of(o, STRATA_OPTION_OTHER_CPU)->text,
             .passes = {
@@ -194,6 +197,18 @@ static int check(const InspectOptions *o, Error *e) {
     return o->output ? publish_check(o->spec, o->output, NULL, e) : STATUS_OK;
 }
 
+/* As a build would choose: of a program, or of an object, whose header is asked for. */
+static int choose_products(InspectOptions *o, ProductRatios *ratios, Error *e) {
+    BlasLibrary library;
+    BuildOptions b = { .multiply = multiply_named(o->blas),
+                       .code = { .cpu = o->report.cpu,
+                                 .emit = o->view == VIEW_HEADER ? EMIT_OBJ : EMIT_EXE } };
+    int status = blas_choose(&b, ratios, &library, e);
+    o->report.products = b.code.products;
+    o->report.ratios = b.code.ratios;
+    return status;
+}
+
 int command_inspect(const Options *given, Allowance *a, Error *e) {
     InspectOptions o;
     int status = take(&o, given, e);
@@ -205,7 +220,9 @@ int command_inspect(const Options *given, Allowance *a, Error *e) {
     if (!status) allowance_spec(a, o.spec);
     o.report.routed = o.view == VIEW_COST || (o.json && o.view != VIEW_MATRIX);
     if (o.view == VIEW_AFTER) o.report.after = &o.after;
+    ProductRatios ratios;
     if (!status) status = check(&o, e);
+    if (!status) status = choose_products(&o, &ratios, e);
     Report *r = status ? NULL : report_new(o.spec, &o.report, e);
     if (!r) return e->status;
     Text t = { 0 };

@@ -137,8 +137,9 @@ static int time_products(const char *program, ProductTimes *t, Error *e) {
     return status;
 }
 
-/* Tokens for all threads: a few tasks each.  A model of this width, with an MLP of each hidden size that is not less: with all of them, every
-** pair of sizes is there both ways round. The head's size is none of them. */
+/* A model of this width, with an MLP of each hidden size that is not less: with all of them, every
+** pair of sizes is there both ways round. The head's size is none of them; all threads have a few
+** tasks. */
 static void write_spec(Text *t, int width) {
     long threads = sysconf(_SC_NPROCESSORS_ONLN);
     text_add(t,

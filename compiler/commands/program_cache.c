@@ -4,9 +4,11 @@
 */
 #include "program_cache.h"
 
+#include "blas_library.h"
 #include "codegen.h"
 #include "hash.h"
 #include "link.h"
+#include "machine_rates.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,6 +32,16 @@ static int add_file(Sha256 *h, const char *path, Error *e) {
     return STATUS_OK;
 }
 
+/* Who multiplies in it. */
+static int add_products(Sha256 *h, Error *e) {
+    ProductRatios ratios = machine_products();
+    BlasLibrary library = { 0 };
+    if (!ratios.measured) return STATUS_OK;
+    blas_find(&library);
+    sha256_add(h, ratios.of, sizeof ratios.of);
+    return *library.path ? add_file(h, library.path, e) : STATUS_OK;
+}
+
 /* Of the spec as it was named, which its program shows, of all that was read for it, of this
 ** compiler and what it links, of the processor that it compiles for. */
 static int key_of(const Model *m, char key[65], Error *e) {
@@ -46,6 +58,7 @@ static int key_of(const Model *m, char key[65], Error *e) {
     sha256_add(&h, cpu, strlen(cpu) + 1);
     int status = add_file(&h, "/proc/self/exe", e);
     if (!status && link_library(library, sizeof library)) status = add_file(&h, library, e);
+    if (!status) status = add_products(&h, e);
     sha256_text(&h, key);
     return status;
 }

@@ -44,7 +44,8 @@ static void limits(Text *t, int command) {
                  "source, %lld layers\n"
                  "  compiling it: %s of memory (--max-memory), an eighth of it for the model's "
                  "graph,\n"
-                 "  %s s of processor time (--max-seconds)\n",
+                 "  %s s of processor time (--max-seconds), %d instructions between two "
+                 "products\n",
                  spec_limits.memory >> 20, (long long)spec_limits.instructions / 1000000,
                  spec_limits.file >> 20, (long long)spec_limits.layers,
                  option[STRATA_OPTION_MAX_MEMORY].initial,

@@ -6,7 +6,8 @@
 
 #include "strata.h"
 
-double machine_now(void); /* seconds, monotonic */
+double machine_now(void);        /* seconds, monotonic */
+double machine_thread_now(void); /* that this thread ran */
 
 /* Multiply-adds as FLOP/s of all workers together; about 0.2 s.  'cpu', the descriptor's, says what
 ** products take: float32, or bfloat16 if it ends with +avx512bf16 or +amx-bf16. */

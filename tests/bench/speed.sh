@@ -141,7 +141,7 @@ build() {
         rm -f "$at"
         write_spec "$3" "$4" > "$at.lua"
         # shellcheck disable=SC2086
-        "$strata" build "$at.lua" --precision "$5" $kind -o "$at" 2> "$at.error" ||
+        "$strata" build "$at.lua" --precision "$5" --blas generated $kind -o "$at" 2> "$at.error" ||
             echo "$1 is skipped: $(head -n 1 "$at.error")" >&2
     fi
     newer "$folder/rows/$1" "$at" || rm -f "$folder/rows/$1"

@@ -3,6 +3,7 @@
 ** compiles every spec, times and trains the programs if asked to; what the numbers are and
 ** how they are shown is in report/.
 */
+#include "build.h"
 #include "command.h"
 #include "comparison.h"
 #include "console.h"
@@ -19,7 +20,7 @@
 #include <unistd.h>
 
 typedef struct CompareOptions {
-    const char *spec[COMPARE_MOST];
+    const char *spec[COMPARE_MOST], *blas[COMPARE_MOST]; /* a variant each; blas: or NULL */
     int n;
     const char *output, *cpu, *init, *keep; /* or NULL */
     double rate[COMPARE_RATES];
@@ -104,18 +105,48 @@ static int check_together(const CompareOptions *o, Error *e) {
     return STATUS_OK;
 }
 
+/* "generated,openblas"; without the option one way, NULL. */
+static int take_ways(const Options *o, const char **way, int *ways, Error *e) {
+    static const char *const names[] = { "auto", "generated", "openblas" };
+    enum { NAMES = sizeof names / sizeof *names };
+    const char *value = option_of(o, STRATA_OPTION_BLAS_WAYS)->text;
+    if (!value) return STATUS_OK;
+    *ways = 0;
+    for (const char *at = value; at; at = strchr(at, ','), at = at ? at + 1 : NULL) {
+        size_t n = strcspn(at, ",");
+        int k = 0;
+        while (k < NAMES && (strlen(names[k]) != n || strncmp(names[k], at, n)))
+            k++;
+        for (int i = 0; k < NAMES && i < *ways; i++)
+            if (way[i] == names[k]) k = NAMES;
+        if (k == NAMES)
+            return error_set(e, STATUS_USAGE,
+                             "strata compare: --blas: expected some of auto, generated and "
+                             "openblas, with commas, found '%s'",
+                             value);
+        way[(*ways)++] = names[k];
+    }
+    return STATUS_OK;
+}
+
 static int take_specs(CompareOptions *to, const Options *o, Error *e) {
-    if (o->words > COMPARE_MOST)
+    const char *way[MULTIPLIERS] = { NULL };
+    int ways = 1, status = take_ways(o, way, &ways, e);
+    int most = COMPARE_MOST / ways;
+    if (status) return status;
+    if (o->words > most)
         return error_set(e, STATUS_USAGE,
-                         "strata compare: expected %d specs at most, found '%s' too", COMPARE_MOST,
-                         o->word[COMPARE_MOST]);
-    if (o->words < 2)
+                         "strata compare: expected %d specs at most, found '%s' too", most,
+                         o->word[most]);
+    if (o->words * ways < 2)
         return error_set(
             e, STATUS_USAGE,
             "strata compare: expected two specs or more, the first as baseline, found %s",
             o->words ? "one" : "none");
-    for (; to->n < o->words; to->n++)
-        to->spec[to->n] = o->word[to->n];
+    for (; to->n < o->words * ways; to->n++) {
+        to->spec[to->n] = o->word[to->n / ways];
+        to->blas[to->n] = way[to->n % ways];
+    }
     return STATUS_OK;
 }
 
@@ -193,6 +224,7 @@ static int plan(const CompareOptions *o, Comparison *c, Allowance *a, Error *e) 
     for (; c->n < o->n; c->n++) {
         allowance_spec(a, o->spec[c->n]);
         c->variant[c->n] = (Variant){ .report = report_new(o->spec[c->n], &r, e),
+                                      .blas = o->blas[c->n],
                                       .code_bytes = NAN,
                                       .compile_seconds = NAN };
         if (!c->variant[c->n].report) return e->status;

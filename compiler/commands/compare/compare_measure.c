@@ -58,8 +58,10 @@ static int bench(const Workshop *w, Comparison *c, int variant, int round, Error
     char path[WORKSHOP_PATH], threads[16];
     workshop_path(w, variant, "", path);
     print_text(threads, sizeof threads, "%d", c->threads);
-    char *argv[] = { path,    "bench", "--train", "--json", c->threads ? "--threads" : NULL,
-                     threads, NULL };
+    char *argv[] = {
+        path,    "bench", "--train", "--json", "--blas", "built", c->threads ? "--threads" : NULL,
+        threads, NULL
+    };
     Text out = { 0 };
     Json j = { 0 };
     workshop_tell(w, "measuring %s, round %d of %d", v->label, round + 1, c->rounds);

@@ -33,9 +33,11 @@ static void hash_run(const Trainer *t, const RunPlan *p, char key[65]) {
     const Model *m = t->c->variant[p->variant].report->model;
     char text[512], lr[32];
     Sha256 s;
-    int n = print_text(text, sizeof text, "%s %s %s %s %d %llu %s %lld %s", m->key, t->data, t->val,
-                       t->init, t->c->steps, (unsigned long long)p->seed, print_double(lr, p->lr),
-                       (long long)val_tokens(t->c, m), t->asked->cpu ? t->asked->cpu : "");
+    const char *blas = t->c->variant[p->variant].blas;
+    int n = print_text(text, sizeof text, "%s %s %s %s %d %llu %s %lld %s%s%s", m->key, t->data,
+                       t->val, t->init, t->c->steps, (unsigned long long)p->seed,
+                       print_double(lr, p->lr), (long long)val_tokens(t->c, m),
+                       t->asked->cpu ? t->asked->cpu : "", blas ? " " : "", blas ? blas : "");
     sha256_start(&s);
     sha256_add(&s, text, (size_t)n);
     sha256_text(&s, key);

@@ -75,6 +75,7 @@ int workshop_build(const Workshop *w, Comparison *c, int variant, const char *cp
         .facts = &facts,
         .allowance = w->allowance,
         .before = &w->before,
+        .multiply = multiply_named(v->blas),
         .code = { .level = 2, .cpu = cpu ? cpu : "native", .emit = EMIT_EXE },
     };
     allowance_spec(w->allowance, o.spec);
@@ -95,6 +96,7 @@ int workshop_assembly(const Workshop *w, Comparison *c, int variant, const char 
         .output = path,
         .allowance = w->allowance,
         .before = &w->before,
+        .multiply = multiply_named(v->blas),
         .code = { .level = 2, .cpu = cpu ? cpu : "native", .emit = EMIT_ASM },
     };
     allowance_spec(w->allowance, o.spec);

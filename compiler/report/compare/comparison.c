@@ -37,10 +37,14 @@ char *compare_difference(char to[32], double value, double base) {
     return to;
 }
 
+/* Another spec whose model has the same name. */
 static bool has_twin(const Comparison *c, int i) {
-    for (int k = 0; k < c->n; k++)
-        if (k != i && !strcmp(c->variant[k].report->model->name, c->variant[i].report->model->name))
-            return true;
+    const Model *m = c->variant[i].report->model;
+    for (int k = 0; k < c->n; k++) {
+        const Model *other = c->variant[k].report->model;
+        bool same = c->variant[k].blas && !strcmp(other->file, m->file);
+        if (k != i && !strcmp(other->name, m->name) && !same) return true;
+    }
     return false;
 }
 
@@ -50,8 +54,10 @@ void compare_name(Comparison *c) {
         const Model *m = v->report->model;
         char file[96];
         text_escape(file, sizeof file, m->file, strlen(m->file));
-        if (has_twin(c, i)) print_text(v->label, sizeof v->label, "%s (%s)", m->name, file);
-        else print_text(v->label, sizeof v->label, "%s", m->name);
+        const char *between = v->blas ? ", " : "", *blas = v->blas ? v->blas : "";
+        if (has_twin(c, i))
+            print_text(v->label, sizeof v->label, "%s (%s)%s%s", m->name, file, between, blas);
+        else print_text(v->label, sizeof v->label, "%s%s%s", m->name, between, blas);
     }
 }
 

@@ -45,7 +45,8 @@ typedef struct TrainRun {
 } TrainRun;
 
 typedef struct Variant {
-    char label[192]; /* the model's name, with its file where two have the same */
+    char label[192];  /* the model's name, with its file where two have the same */
+    const char *blas; /* who multiplies, as build --blas takes it; NULL: nobody asked */
     Report *report;
     double code_bytes, compile_seconds;
     Timing timing;

@@ -34,6 +34,7 @@ static void facts(const Report *r, Text *t) {
     string(t, "spec_hash", hash), comma(t);
     text_add(t, "\"options\": %s, ", m->options);
     string(t, "cpu", r->planned.code.cpu), comma(t);
+    string(t, "products", r->planned.code.blas), comma(t);
     string(t, "residual", m->mixer), comma(t);
     integer(t, "vocab", m->vocab), comma(t);
     integer(t, "context", m->context), comma(t);
@@ -113,6 +114,7 @@ static void kernel(const Report *r, const ReportKernel *k, Text *t) {
     const Work *own = &k->work[r->training ? TRAINING : FORWARD];
     string(t, "name", k->name), comma(t);
     string(t, "family", k->family), comma(t);
+    if (k->openblas) text_add(t, "\"openblas\": true, ");
     integer(t, "count", own->calls), comma(t);
     number(t, "flops", own->flops), comma(t);
     number(t, "bytes", own->bytes), comma(t);

@@ -107,6 +107,18 @@ static void reads(const Report *r, Text *t) {
     text_add(t, "\n");
 }
 
+/* Who multiplies, where it is not generated kernels alone. */
+static void products(const Report *r, Text *t) {
+    int openblas = 0, all = 0;
+    for (int i = 0; i < r->nkernel; i++) {
+        openblas += r->kernel[i].openblas;
+        all += !strcmp(r->kernel[i].family, "product");
+    }
+    if (openblas)
+        text_add(t, "  %-11s%d of %d kernels of products, but for few rows\n", "OpenBLAS", openblas,
+                 all);
+}
+
 static void kernels(const Report *r, Text *t) {
     int kind = r->training ? TRAINING : FORWARD;
     text_add(t, "kernels      %d, called %d times %s\n", r->nkernel, r->work[kind].calls,
@@ -118,6 +130,7 @@ static void kernels(const Report *r, Text *t) {
                  human_flops(a, f->work[kind].flops), human_bytes(b, f->work[kind].bytes),
                  f->work[kind].calls, f->kernels);
     }
+    products(r, t);
 }
 
 void report_text(const Report *r, Text *t) {

@@ -31,8 +31,9 @@ void profile_hook(void *user, int32_t index, int32_t begin, int32_t worker) {
     Profile *p = user;
     if (index < 0 || index >= p->kernels || worker < 0 || worker >= p->workers) return;
     size_t at = (size_t)worker * (size_t)p->stride + (size_t)index;
-    if (begin) p->begun[at] = machine_now();
-    else p->seconds[at] += machine_now() - p->begun[at];
+    double now = p->processor ? machine_thread_now() : machine_now();
+    if (begin) p->begun[at] = now;
+    else p->seconds[at] += now - p->begun[at];
 }
 
 double profile_seconds(const Profile *p, int32_t index) {

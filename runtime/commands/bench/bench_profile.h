@@ -9,6 +9,7 @@
 
 typedef struct Profile {
     int32_t kernels, workers, stride;
+    bool processor; /* a thread's own time counts: what else runs on the machine does not */
     double *begun, *seconds; /* [workers][stride], so that workers share no cache line */
 } Profile;
 
