@@ -148,6 +148,8 @@ def stir(model):
         for name, p in model.named_buffers():
             if "bias" in name:                                # of routers
                 p.copy_(0.2 * torch.randn(p.shape, generator=g))
+            if "balancing_biases" in name:      # transformers 5.23 makes it -1 whenever it loads
+                p[-1] = -1.0
 
 
 def make(kind, changes, how, folder):
