@@ -5,6 +5,7 @@
 #   sh tests/interop.sh BUILD                                     all, of demo.lua the export
 #   sh tests/interop.sh BUILD tokenizers [COUNT [SEED [NAME ...]]]   COUNT strings of each (1000)
 #   sh tests/interop.sh BUILD import [WORD]                       cases whose name holds WORD
+#   sh tests/interop.sh BUILD import --sweep COUNT [SEED [KIND ...]]   random configurations
 #   sh tests/interop.sh BUILD export SPEC ...                     llama.cpp too, if it is there
 # BUILD is a build folder, PYTHON an environment that has the packages.
 set -eu

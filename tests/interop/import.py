@@ -3,10 +3,13 @@
 # configurations each.  The imported program's logits are those of transformers to 2e-4 of the
 # largest, and its greedy choices, token by token, are those of transformers' generate.
 #   PYTHON tests/interop/import.py STRATA [WORD]      WORD: only cases whose name holds it
+#   PYTHON tests/interop/import.py STRATA --sweep COUNT [SEED [KIND ...]]   sweep.py: COUNT random
+#       configurations of each architecture, which agree, are refused by name, or differ
 # KEEP=DIR leaves the checkpoints there; AGAIN=1 exports what was imported and compares that too.  Needs torch, transformers and safetensors.
 import json, os, re, subprocess, sys, tempfile
 import torch
 import mixtures
+import sweep
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, logging
 
@@ -148,14 +151,21 @@ def stir(model):
         for name, p in model.named_buffers():
             if "bias" in name:                                # of routers
                 p.copy_(0.2 * torch.randn(p.shape, generator=g))
+            if "balancing_biases" in name:      # transformers 5.23 makes it -1 whenever it loads
+                p[-1] = -1.0
 
 
 def make(kind, changes, how, folder):
     base = dict(GPT2 if kind == "gpt2" else BASE, **changes)
     if kind == "olmo2" and "rms_norm_eps" not in base:
         base["rms_norm_eps"] = 1e-5
+    return saved(kind, base, how, folder)
+
+
+# A random model of so many fields, as a folder has it.
+def saved(kind, fields, how, folder):
     torch.manual_seed(1)
-    model = mixtures.model_of(kind, base)
+    model = mixtures.model_of(kind, fields)
     stir(model)
     model = model.to(how.get("dtype", torch.float32)).eval()
     model.save_pretrained(folder, max_shard_size=how.get("shard", "5GB"))
@@ -238,6 +248,9 @@ def check(strata, name, kind, changes, how, work):
 def main():
     strata = os.path.realpath(sys.argv[1])
     word = sys.argv[2] if len(sys.argv) > 2 else ""
+    if word == "--sweep":
+        count, seed = int(sys.argv[3]), int(sys.argv[4]) if len(sys.argv) > 4 else 1
+        return sweep.sweep(sys.modules[__name__], strata, count, seed, sys.argv[5:])
     keep, bad, count = os.environ.get("KEEP"), 0, 0
     for name, kind, changes, how in CASES:
         if word not in name:

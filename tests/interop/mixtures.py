@@ -38,6 +38,14 @@ GATED = dict(EXPERTS, num_experts=6, shared_expert_intermediate_size=28, head_di
              rope_parameters=dict(rope_type="default", rope_theta=1000.0,
                                   partial_rotary_factor=0.5, mrope_section=[1, 1, 1],
                                   mrope_interleaved=True))
+MUSE = dict(EXPERTS, head_dim=12, num_local_experts=6, moe_hidden_size=20, sliding_window=16,
+            num_hidden_layers=4, mlp_layer_types=["dense"] + ["sparse"] * 3, output_multiplier=0.4)
+ZAYA = dict(head_dim=12, moe_intermediate_size=24, num_experts=5, router_hidden_size=20,
+            sliding_window=16, num_hidden_layers=4, layer_types=["hybrid", "hybrid_sliding"] * 2)
+SIGHT = dict(patch_size=2, pos_emb_height=2, pos_emb_width=2, num_attention_heads=2,
+             num_hidden_layers=1, hidden_size=8, intermediate_size=8)
+SOUND = dict(patch_sizes=(2, 2), hidden_sizes=(4, 8), depths=(1, 1), num_hidden_layers=2,
+             mlp_ratio=1.0)
 VISION = dict(depth=1, hidden_size=8, num_heads=2, image_size=4, patch_size=2, intermediate_size=8,
               projection_intermediate_size=8, temporal_patch_size=1, spatial_merge_size=1)
 
@@ -49,12 +57,19 @@ def model_of(kind, fields):
         auto = AutoModelForImageTextToText
         fields = dict(text_config=fields, vision_config=dict(VISION,
                                                              out_hidden_size=fields["hidden_size"]))
+    if kind == "muse_spark":
+        auto = AutoModelForImageTextToText
+        fields = dict(text_config=fields, vision_config=SIGHT, out_hidden_size=8,
+                      audio_config=dict(SOUND, out_hidden_size=fields["hidden_size"]),
+                      projector_hidden_size=8, image_token_id=1000, video_token_id=1001,
+                      audio_token_id=1002)
     return auto.from_config(AutoConfig.for_model(kind, **fields), attn_implementation="eager")
 
 
 # What a folder has, in float32.
 def load(kind, folder):
-    auto = AutoModelForImageTextToText if kind == "glm5_next" else AutoModelForCausalLM
+    wide = kind in ("glm5_next", "muse_spark")
+    auto = AutoModelForImageTextToText if wide else AutoModelForCausalLM
     return auto.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
 
 
@@ -130,6 +145,24 @@ CASES = [
           linear_conv_kernel_dim=3, linear_num_value_heads=2, num_key_value_heads=4,
           layer_types=["full_attention", "linear_attention"] * 2, tie_word_embeddings=True),
      dict(shard="90KB", **BF16)),
+    ("zaya-plain", "zaya", ZAYA, {}),
+    ("zaya-biases", "zaya",
+     dict(ZAYA, attention_bias=True, num_key_value_heads=1, cca_time0=3, cca_time1=4,
+          tie_word_embeddings=False, rms_norm_eps=1e-3), dict(shard="90KB", **BF16)),
+    ("zaya-ropes", "zaya",
+     dict(ZAYA, num_key_value_heads=4, head_dim=8, cca_time0=1, cca_time1=1, num_experts=2,
+          layer_types=["hybrid_sliding", "hybrid"] * 2, rope_parameters=dict(
+              hybrid=YARN, hybrid_sliding=dict(rope_type="default", rope_theta=300.0,
+                                               partial_rotary_factor=0.25))), KEPT),
+    ("muse_spark-plain", "muse_spark", MUSE, {}),
+    ("muse_spark-biases", "muse_spark",
+     dict(MUSE, attention_bias=True, num_key_value_heads=1, routed_scaling_factor=1.7,
+          residual_gate_temperature=0.9, post_norm_eps=1e-3, qk_scale_factor=2.0,
+          final_logit_softcapping=6.0, layer_rope_theta=[0, 1e4, 0, 1e4],
+          layer_types=["full_attention", "sliding_attention"] * 2,
+          mlp_layer_types=["sparse"] * 4), dict(shard="90KB", **BF16)),
+    ("muse_spark-yarn", "muse_spark",
+     dict(MUSE, rope_parameters=YARN, mlp_layer_types=["dense"] * 4, num_key_value_heads=4), KEPT),
 ]
 
 SMALL = dict(moe_intermediate_size=8, num_experts_per_tok=2)
@@ -171,6 +204,13 @@ FIXTURES = {
                        swiglu_limit=0.3, linear_head_dim=6, linear_num_heads=2, hc_mult=2,
                        hc_eps=1e-3, hc_sinkhorn_iters=3, mlp_layer_types=["dense", "sparse"],
                        layer_types=["linear_attention", "indexed_attention"]), None),
+    "muse_spark": ("muse_spark",
+                   dict(MUSE, moe_intermediate_size=8, num_local_experts=4, moe_hidden_size=8,
+                        head_dim=6, sliding_window=5, num_hidden_layers=3, post_norm_eps=1e-4,
+                        mlp_layer_types=["dense", "sparse", "sparse"]), None),
+    "zaya": ("zaya", dict(ZAYA, head_dim=8, moe_intermediate_size=8, num_experts=3,
+                          router_hidden_size=5, sliding_window=5, num_hidden_layers=2, cca_time1=3,
+                          attention_bias=True, layer_types=["hybrid", "hybrid_sliding"]), None),
     "qwen4_exp_text": ("qwen4_exp_text",
                        dict(GATED, moe_intermediate_size=8, shared_expert_intermediate_size=6,
                             num_experts=4, head_dim=6, linear_key_head_dim=4,

@@ -25,8 +25,9 @@ static void rope(Spec *s) {
 static void around(Spec *s) {
     static const char *const norms[] = { "before = false, after = true", "after = true",
                                          "after = layernorm { eps = 1e-3 }",
-                                         "before = rmsnorm { eps = 1e-2 }" };
-    if (!below(s, 4)) fprintf(s->f, ", norm = { %s }", norms[below(s, 4)]);
+                                         "before = rmsnorm { eps = 1e-2 }",
+                                         "after = rmsnorm { gain = \"before\" }" };
+    if (!below(s, 4)) fprintf(s->f, ", norm = { %s }", norms[below(s, 5)]);
     if (!below(s, 8)) fprintf(s->f, ", dropout = 0.2");
     if (!below(s, 8)) fprintf(s->f, ", multiplier = 0.6");
 }
@@ -71,6 +72,7 @@ static void attention(Spec *s, const char *name) {
     s->shaped |= shaped;
     if (shaped) shaping(s, causal);
     gate(s);
+    if (!below(s, 6)) fprintf(s->f, ", out_norm = %s", coin(s) ? "true" : "{ gain = false }");
     if (!below(s, 8)) fprintf(s->f, ", growth = { from = %d, power = 0.5 }", 2 + below(s, 9));
     around(s);
     if (!below(s, 6)) {
@@ -134,6 +136,19 @@ static void relative(Spec *s) {
     s->causal = s->unrouted = true;
 }
 
+/* Convolutions over time and across heads' channels, values of two tokens. */
+static void convolved(Spec *s) {
+    int kv = 1 + below(s, 3);
+    fprintf(s->f, "conv_attention { heads = %d, kv_heads = %d, head_dim = %d",
+            kv * (1 + below(s, 2)), kv, 2 * (1 + below(s, 7)));
+    fprintf(s->f, ", channel_taps = %d, head_taps = %d, bias = %s", 1 + below(s, 4),
+            1 + below(s, 4), truth(coin(s)));
+    if (coin(s)) fprintf(s->f, ", window = %d", 1 + below(s, 12));
+    if (coin(s)) rope(s);
+    fprintf(s->f, " }, ");
+    s->causal = s->unrouted = true;
+}
+
 /* What there is of each follows from the hidden size. */
 static void moe(Spec *s, int hidden) {
     static const char *const more[] = { "",
@@ -142,6 +157,8 @@ static void moe(Spec *s, int hidden) {
                                         ", gate_cap = 0.8, up_cap = 0.6",
                                         ", out_conv = 3",
                                         ", balance_bias = false",
+                                        ", latent = 6, expert_norm = { eps = 1e-4 }",
+                                        ", router = { hidden = 5 }, router_scale = 0.7",
                                         ", balance = 0" };
     enum { OUT_CONV = 4 };
     int groups = 1 + hidden % 3, size = 1 + hidden % 4, kept = 1 + hidden % groups;
@@ -150,7 +167,7 @@ static void moe(Spec *s, int hidden) {
             groups * size, top, hidden, groups, kept);
     fprintf(s->f, ", shared = %d, score = \"%s\"", hidden % 2,
             hidden % 5 < 2 ? "softmax" : "sigmoid");
-    int which = below(s, 7);
+    int which = below(s, 9);
     s->shaped |= which == OUT_CONV;
     fprintf(s->f, ", normalize = %s, scale = %d%s }, ", truth(hidden % 7 > 2), 1 + hidden % 3,
             more[which]);
@@ -204,7 +221,7 @@ void fuzz_layer(Spec *s) {
     bool causal = !s->acausal && kind != 7 && kind != 4, latent = causal && !below(s, 5),
          biased = causal && !latent && !below(s, 9);
     if (latent) mla(s);
-    else if (biased) relative(s);
+    else if (biased) (coin(s) ? relative : convolved)(s);
     else if (kind == 4) recurrent(s, NULL);
     else if (kind != 7) attention(s, NULL);
     if (kind == 5) (coin(s) ? attention : recurrent)(s, "second");

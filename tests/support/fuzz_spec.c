@@ -104,6 +104,7 @@ static void mixer(Spec *s) {
     if (which == 2 && coin(s)) fprintf(s->f, "init = %g", 0.5);
     if (which == 3) fprintf(s->f, "gate = \"%s\"", coin(s) ? "vector" : "scalar");
     if (which == 4) fprintf(s->f, "dilation = %d, period = %d", 1 + below(s, 3), 1 + below(s, 3));
+    if (which == 13 && coin(s)) fprintf(s->f, "embedding = true");
     if (which == 5) attnres(s);
     if (which == 6) haares(s);
     if (which > 6 && which < 10) streams(s, which);

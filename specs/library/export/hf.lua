@@ -286,7 +286,9 @@ local function gemma3(spec, d)
   local window, all, kinds = decoder.windows(d)
   local far = not all and checked_rope(spec, d, false, function(i) return not d.windows[i] end)
   local near = window and checked_rope(spec, d, false, function(i) return d.windows[i] end)
-  if near and (near.yarn or near.linear or near.llama3 or near.longrope) then refuse("a scaled rope of windows") end
+  for _, way in ipairs(near and { "yarn", "linear", "llama3", "longrope" } or {}) do
+    if near[way] then refuse("a scaled rope of windows") end
+  end
   local act = activations[d.mlp.activation]
   local made = llama_like(spec, d, "Gemma3ForCausalLM", "gemma3_text", far or near, {
     { "attention_bias", decoder.biases(a) == "all" }, { "hidden_activation", act },

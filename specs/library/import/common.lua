@@ -123,7 +123,13 @@ function common.rope(c, o)
     refuse("partial_rotary_factor", "1", tostring(share))
   end
   local rope = { theta = theta }
-  if share ~= 1 then rope.dims = math.floor(o.head_dim * share) end
+  if share ~= 1 then
+    rope.dims = math.floor(o.head_dim * share)
+    if rope.dims < 2 or rope.dims % 2 ~= 0 then
+      refuse("partial_rotary_factor", "one by which an even number of " .. o.head_dim
+        .. " channels turn", share .. ", that is " .. rope.dims)
+    end
+  end
   if kind == "linear" and p.factor ~= 1 then rope.linear = p.factor end
   if kind == "yarn" then rope.yarn = yarn(p, trained) end
   if kind == "llama3" then

@@ -9,6 +9,7 @@
 -- (arXiv 2410.17897).
 -- bias: of all four projections, or of those that a list names, { "q", "k", "v" }.
 -- qk_norm: RMSNorm of queries and keys, with the fields of 'normed' below.
+-- out_norm: the same of what heads give, before the gate.
 -- softcap = c: scores s are c tanh(s / c).  scale: of scores, head_dim ^ -0.5 unless given.
 -- gate = {}: sigmoid of a projection of x multiplies what heads give, channel by channel
 -- (arXiv 2505.06708).  growth = { from = n, power = p }: scores grow with the token's place.
@@ -143,6 +144,8 @@ return sublayer {
     softcap = { type = "number", above = 0 },
     scale = { type = "number", above = 0 },
     value_residual = { type = "boolean", default = false },
+    out_norm = { any_of = { { type = "boolean" },
+      { type = "table", fields = { over = normed.over, gain = normed.gain } } }, default = false },
     gate = heads.gate, growth = heads.growth,
   },
   reads = function(o) return o.reads == "each" and { "q", "k", "v" } or nil end,
@@ -169,6 +172,9 @@ return sublayer {
       local mask = reshape(routed.mask, { 1, 1, 1 })
       y = reshape(scatter(y, list), { kv, o.heads // kv, d })
       y = reshape(select(mask, y, reshape(v, { kv, 1, d })), { o.heads, d })
+    end
+    if o.out_norm then
+      y = head_norm(m, site, "out_norm", y, o.out_norm == true and {} or o.out_norm)
     end
     if o.gate then y = heads.gated(m, site, o.gate, y, input("q", passes)) end
     local out = m:linear(site, "o", reshape(y, { o.heads * d }), m.dim, has_bias(o.bias, "o"))

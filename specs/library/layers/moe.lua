@@ -8,7 +8,12 @@
 -- (shared_limit: of the shared one); gate_cap, up_cap = c: the factor gate x of silu, and up x, are
 -- c tanh(x / c).  shared_hidden: the width of the shared expert, shared * hidden unless given;
 -- shared_gate: sigmoid of one product of x multiplies it (arXiv 2407.10671).  out_conv: as many
--- taps of a short convolution behind the sum.
+-- taps of a short convolution behind the sum.  latent = n: experts work on n numbers, a normed
+-- product of x, and a product behind their sum has its width again; expert_norm = {}: what one of
+-- them gives is multiplied by a gain that all share and normed.  router_scale: of the products that
+-- scores are made of.
+-- router = { hidden = n }: an MLP of n numbers gives the scores; carry: to what it works on it adds
+-- that of the layer with experts before.  skip: one more may be chosen, which gives nothing.
 local recurrent = require "recurrent"
 local count = { type = "integer", min = 1, max = 64 }
 local bound = { type = "number", above = 0 }
@@ -27,11 +32,29 @@ local function matrices(m, site, name, out, k)
     normal(0.02))
 end
 
+-- What a router gives scores of: one product, or an MLP.
+local function products(m, site, x, count)
+  local o = m.options
+  if not o.router then return m:linear(site, "router", x, count) end
+  local n = o.router.hidden
+  local r = m:linear(site, "router.down", x, n, true)
+  if o.router.carry then
+    local earlier = m:kept("router")
+    if #earlier > 0 then r = r + earlier[#earlier] * m:param(site, "router.carry", { n }, 1) end
+    m:keep("router", r)
+  end
+  local h = m:norm(site.prefix .. ".router.norm", r)
+  for _, name in ipairs { "router.first", "router.second" } do
+    h = gelu(m:linear(site, name, h, n, true))
+  end
+  return m:linear(site, "router.out", h, count)
+end
+
 -- Marks the experts of a token by their scores; a bias learns to spread the load.
 local function choice(m, site, s)
   local o, bias = m.options, nil
   if o.balance_bias then
-    bias = m:buffer(site, "router.balance_bias", { o.experts }, 0)
+    bias = m:buffer(site, "router.balance_bias", { s:shape()[1] }, 0)
     s = s + bias
   end
   if o.groups > 1 then s = of_groups(o, s) end
@@ -42,7 +65,7 @@ local function choice(m, site, s)
       return b + o.balance * (sign - mean(sign, 1))
     end)
   end
-  return chosen(mask, o.top)
+  return chosen(o.skip and slice(mask, 1, 1, o.experts) or mask, o.top)
 end
 
 -- silu(gate) * up, with what the options bound
@@ -55,6 +78,20 @@ local function activated(o, gate, up)
   if o.gate_cap then factor = softcap(gate, o.gate_cap) end
   if o.up_cap then up = softcap(up, o.up_cap) end
   return factor * sigmoid(gate) * up
+end
+
+-- What the chosen experts make of x [width], weighted by w [top] and added up.
+local function worked(m, site, x, places, w, width)
+  local o = m.options
+  local h = activated(o, expert_linear(x, matrices(m, site, "gate", o.hidden, width), places),
+    expert_linear(x, matrices(m, site, "up", o.hidden, width), places))
+  local weight = reshape(w, { o.top, 1 })
+  if not o.expert_norm then h = h * weight end
+  local y = expert_linear(h, matrices(m, site, "down", width, o.hidden), places)
+  if not o.expert_norm then return sum(y, 1) end
+  y = y * m:param(site, "expert_norm.weight", { width }, 1)
+  local r = rsqrt(mean(y * y, 2) + (o.expert_norm.eps or m.eps))
+  return sum(y * (reshape(r, { o.top, 1 }) * weight), 1)
 end
 
 return sublayer {
@@ -73,6 +110,13 @@ return sublayer {
     scale = { type = "number", default = 1 },
     balance = { type = "number", min = 0, default = 1e-3 },
     balance_bias = { type = "boolean", default = true },
+    router = { type = "table", fields = {
+      hidden = { type = "integer", min = 1, max = 1 << 20, required = true },
+      carry = { type = "boolean", default = false } } },
+    skip = { type = "boolean", default = false },
+    router_scale = { type = "number", above = 0, default = 1 },
+    latent = { type = "integer", min = 1, max = (1 << 31) - 1 },
+    expert_norm = { type = "table", fields = { eps = { type = "number", min = 0 } } },
     limit = bound, shared_limit = bound, gate_cap = bound, up_cap = bound, out_conv = count,
   },
   check = function(o)
@@ -80,6 +124,7 @@ return sublayer {
       error("moe: expected a shared expert with shared_gate, found none")
     end
     local groups, kept = o.groups, o.top_groups or o.groups
+    if o.skip and groups > 1 then error("moe: expected no skip with groups, found it") end
     if o.experts % groups ~= 0 then
       error("moe: expected groups to divide experts = " .. o.experts .. ", found " .. groups)
     end
@@ -93,22 +138,24 @@ return sublayer {
     end
   end,
   forward = function(m, site, x)
-    local o, D = m.options, m.dim
-    local z = m:linear(site, "router", x, o.experts)
+    local o, D = m.options, m.options.latent or m.dim
+    local z = products(m, site, x, o.experts + (o.skip and 1 or 0))
+    if o.router_scale ~= 1 then z = o.router_scale * z end
     local s = o.score == "softmax" and softmax(z, 1) or sigmoid(z)
     local places = choice(m, site, s)
-    local w = pick(s, places)
+    local w = pick(o.skip and slice(s, 1, 1, o.experts) or s, places)
     if o.normalize then w = w / (sum(w, 1) + 1e-20) end
     if o.scale ~= 1 then w = o.scale * w end
-    local h = activated(o, expert_linear(x, matrices(m, site, "gate", o.hidden, D), places),
-      expert_linear(x, matrices(m, site, "up", o.hidden, D), places))
-    local y = expert_linear(h * reshape(w, { o.top, 1 }),
-      matrices(m, site, "down", D, o.hidden), places)
-    y = sum(y, 1)
+    local from = x
+    if o.latent then
+      from = m:norm(site.prefix .. ".latent_norm", m:linear(site, "latent_down", x, D))
+    end
+    local y = worked(m, site, from, places, w, D)
+    if o.latent then y = m:linear(site, "latent_up", y, m.dim) end
     local hidden = o.shared_hidden or o.shared * o.hidden
     if hidden > 0 then
       local all = m:linear(site, "shared.down", activated({ limit = o.shared_limit },
-        m:linear(site, "shared.gate", x, hidden), m:linear(site, "shared.up", x, hidden)), D)
+        m:linear(site, "shared.gate", x, hidden), m:linear(site, "shared.up", x, hidden)), m.dim)
       if o.shared_gate then all = all * sigmoid(m:linear(site, "shared.share", x, 1)) end
       y = y + all
     end
