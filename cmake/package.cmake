@@ -2,8 +2,7 @@
 # A package for Debian of what an installation holds:  cpack -G DEB, in the build folder.
 set(CPACK_PACKAGE_NAME strata)
 set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
-set(CPACK_PACKAGE_CONTACT "The Strata authors <strata@users.example.org>" CACHE STRING
-  "Who makes the package: a name and an address for mail")
+set(CPACK_PACKAGE_CONTACT "${STRATA_CONTACT}")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "compiler from transformers described in Lua to machine code")
 set(CPACK_PACKAGE_DESCRIPTION "Strata compiles transformers, written as short Lua programs, to
 standalone programs that train, evaluate and generate, or to objects and
@@ -19,9 +18,12 @@ set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 # Libraries by what the files need; cc, ar and objcopy link what is compiled.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "gcc | clang, libc6-dev, binutils")
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libopenblas-pthread-dev") # build --blas openblas
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS "python3-numpy, cmake, pkgconf")
+# The Python package is part of it, and needs a Python with numpy to be used; build --blas openblas
+# links the library.
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libopenblas-pthread-dev, python3, python3-numpy")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "cmake, pkgconf")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/cmake/debian/triggers
+  ${PROJECT_SOURCE_DIR}/cmake/debian/postinst ${PROJECT_SOURCE_DIR}/cmake/debian/prerm
   ${CMAKE_CURRENT_BINARY_DIR}/debian/shlibs)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 # What only a package has, and how Debian wants files.
@@ -30,6 +32,8 @@ configure_file(cmake/debian/changelog debian/changelog @ONLY)
 configure_file(cmake/debian/shlibs debian/shlibs @ONLY)
 set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/debian/prepare.cmake)
 set(CPACK_STRATA_DEBIAN ${PROJECT_SOURCE_DIR}/cmake/debian)
+set(CPACK_STRATA_PYTHON ${PROJECT_SOURCE_DIR}/python/strata)
+set(CPACK_STRATA_VERSION ${PROJECT_VERSION})
 set(CPACK_STRATA_CHANGELOG ${CMAKE_CURRENT_BINARY_DIR}/debian/changelog)
 set(CPACK_STRATA_OBJCOPY ${CMAKE_OBJCOPY})
 include(CPack)

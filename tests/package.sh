@@ -32,5 +32,20 @@ root/usr/bin/strata build tiny.lua || fail "strata of the package"
 ./tiny info >info
 grep -q '^model  *tiny' info || fail "its program: $(cat info)"
 root/usr/bin/strata build tiny.lua --emit shared -o tiny.so || fail "shared libraries"
+# Python as the package has it, if this one has numpy
+python=python3
+$python -c 'import numpy' 2>/dev/null || python=/usr/bin/python3
+modules=$PWD/root/usr/lib/python3/dist-packages
+[ -f "$modules/strata/abi.h" ] || fail "no Python package in it: $(ls "$modules")"
+if $python -c 'import numpy' 2>/dev/null; then
+    PYTHONPATH=$modules PYTHONDONTWRITEBYTECODE=1 STRATA=$PWD/root/usr/bin/strata $python -c '
+import importlib.metadata, numpy, strata
+model = strata.build("tiny.lua")
+model.init(seed=1)
+assert model.logits(numpy.zeros((1, 4), numpy.int32)).shape == (1, 4, 9)
+print("python", importlib.metadata.version("strata"))' >out || fail "its Python package"
+    [ "$(cat out)" = "python $(root/usr/bin/strata --version | cut -d" " -f2)" ] ||
+        fail "its Python package is of another version: $(cat out)"
+fi
 gzip -dc root/usr/share/man/man3/strata.h.3.gz | grep -q 'TH STRATA' || fail "the manual"
 echo "package: $(basename "$package"), $(stat -c %s "$package") bytes"

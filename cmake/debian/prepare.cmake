@@ -18,6 +18,17 @@ file(COPY ${CPACK_STRATA_DEBIAN}/copyright DESTINATION ${DOC})
 file(MAKE_DIRECTORY ${ROOT}/share/lintian/overrides)
 configure_file(${CPACK_STRATA_DEBIAN}/lintian-overrides ${ROOT}/share/lintian/overrides/strata
   COPYONLY)
+# The Python package, where Debian's Python finds it; the headers that it reads are installed.
+set(PYTHON ${ROOT}/lib/python3/dist-packages)
+file(GLOB MODULES ${CPACK_STRATA_PYTHON}/*.py)
+file(COPY ${MODULES} DESTINATION ${PYTHON}/strata)
+foreach(HEADER abi.h strata.h)
+  file(CREATE_LINK ../../../../include/strata/${HEADER} ${PYTHON}/strata/${HEADER} SYMBOLIC)
+endforeach()
+file(WRITE ${PYTHON}/strata-${CPACK_STRATA_VERSION}.dist-info/METADATA
+  "Metadata-Version: 2.1\nName: strata\nVersion: ${CPACK_STRATA_VERSION}\n"
+  "Summary: Models that Strata compiled, with numpy\nLicense: MIT\nRequires-Dist: numpy\n")
+file(WRITE ${PYTHON}/strata-${CPACK_STRATA_VERSION}.dist-info/INSTALLER "debian\n")
 # cpack strips what is linked; an archive keeps the names that programs are linked by.
 file(GLOB ARCHIVES ${ROOT}/lib/*.a)
 foreach(ARCHIVE ${ARCHIVES})

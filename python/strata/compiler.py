@@ -24,8 +24,14 @@ def program(name=None):
     return found
 
 
-def compile(spec, output=None, *, inference=False, cpu=None, options=(), strata=None):
-    """Builds a shared library of a spec, a file or Lua text; its path."""
+def _choice(name, value):
+    """As -D takes it."""
+    return f"{name}={str(value).lower() if isinstance(value, bool) else value}"
+
+
+def compile(spec, output=None, *, inference=False, cpu=None, choices=None, options=(), strata=None):
+    """Builds a shared library of a spec, a file or Lua text; its path. choices: of what the spec
+    declares with option { }, by name."""
     folder = tempfile.TemporaryDirectory(prefix="strata-python-")
     if not isinstance(spec, os.PathLike) and ("\n" in spec or spec.lstrip().startswith("return")):
         text, spec = spec, Path(folder.name, "spec.lua")
@@ -35,6 +41,8 @@ def compile(spec, output=None, *, inference=False, cpu=None, options=(), strata=
         _folders.append(folder)
     command = [program(strata), "build", os.fspath(spec), "--emit", "shared", "-o",
                os.fspath(output), *options]
+    for name, value in (choices or {}).items():
+        command += ["-D", _choice(name, value)]
     command += ["--inference"] if inference else []
     command += ["--cpu", cpu] if cpu else []
     ran = subprocess.run(command, capture_output=True, text=True, errors="replace")

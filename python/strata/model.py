@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A model of a shared library, and sequences that it goes on with."""
 import ctypes
+import json
 import os
 import threading
 from dataclasses import dataclass
@@ -57,6 +58,7 @@ class Model:
         self.name, self.vocab, self.context, self.dim = text_at(m, m.name), m.vocab, m.context, m.dim
         self.layers, self.parameters, self.training = m.layers, m.parameters, bool(m.training)
         self.settings = {name: getattr(m, name) for name in (*_RATES, "clip", "batch", "seed")}
+        self.options = json.loads(text_at(m, m.options))  # what the spec's options were
         self.steps = 0
         self._lock = threading.RLock()
         self._prepare(threads, as_generated)

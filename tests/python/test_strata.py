@@ -264,6 +264,17 @@ def test_models_say_what_is_wrong(model):
     assert caught.value.status == ABI.STRATA_ERROR_PAST
 
 
+def test_options_of_a_spec(tmp_path):
+    spec = """local o = option { width = { type = "integer", min = 8, default = 8 }, tied = true }
+    return model { name = "m", vocab = 9, context = 8, dim = o.width, norm = rmsnorm {},
+      embedding = { tied = o.tied }, layers = { layer { mlp { hidden = 8 } } } }"""
+    assert strata.build(spec).options == {"width": 8, "tied": True}
+    model = strata.build(spec, choices={"width": 16, "tied": False})
+    assert model.dim == 16 and model.options == {"width": 16, "tied": False}
+    with pytest.raises(strata.Error, match="expected an integer of at least 8, found '7'"):
+        strata.build(spec, choices={"width": 7})
+
+
 def test_compiling_says_what_is_wrong(tmp_path):
     with pytest.raises(strata.Error, match="nonsense") as caught:
         strata.build("return model { nonsense = 1 }\n")

@@ -5,6 +5,7 @@
 #include "test.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "scratch_spec.h"
 
@@ -48,4 +49,53 @@ char *comparison_written(const Comparison *c, void (*write)(const Comparison *, 
     assert_non_null(t.at);
     if (n) *n = t.length;
     return t.at;
+}
+
+double *numbers(size_t n) {
+    double *x = calloc(n, sizeof *x);
+    assert_non_null(x);
+    return x;
+}
+
+void add_times(Comparison *c, double share) {
+    c->rounds = ROUNDS;
+    for (int i = 0; i < c->n; i++) {
+        Timing *t = &c->variant[i].timing;
+        int kernels = c->variant[i].report->nkernel;
+        *t = (Timing){ .seconds = numbers(ROUNDS),
+                       .kernel = numbers((size_t)(ROUNDS * kernels)),
+                       .tokens = 64,
+                       .memory = 1e6,
+                       .peak = 1e11,
+                       .bandwidth = 1e10 };
+        for (int r = 0; r < ROUNDS; r++) {
+            t->seconds[r] = (1 + share * i) * (1 + 0.01 * ((r + i) % 3));
+            for (int k = 0; k < kernels; k++)
+                t->kernel[r * kernels + k] = t->seconds[r] / kernels;
+        }
+        t->slower = stats_ratio(t->seconds, c->variant->timing.seconds, ROUNDS);
+    }
+}
+
+void add_training(Comparison *c, double better) {
+    static const uint64_t seed[SEEDS] = { 1, 2, 3 };
+    c->text = "text", c->steps = STEPS, c->seeds = SEEDS, c->seed = seed;
+    for (int i = 0; i < c->n; i++) {
+        c->variant[i].run = calloc(SEEDS, sizeof *c->variant[i].run);
+        assert_non_null(c->variant[i].run);
+        for (int s = 0; s < SEEDS; s++) {
+            TrainRun *r = &c->variant[i].run[s];
+            *r = (TrainRun){ .loss = numbers(STEPS),
+                             .seconds = numbers(STEPS),
+                             .value = numbers(EVALUATIONS),
+                             .evaluations = EVALUATIONS };
+            r->step = calloc(EVALUATIONS, sizeof *r->step);
+            assert_non_null(r->step);
+            for (int k = 0; k < STEPS; k++)
+                r->loss[k] = 3 - 0.03 * k + 0.01 * s, r->seconds[k] = k + 1;
+            for (int k = 0; k < EVALUATIONS; k++)
+                r->step[k] = 10 * (k + 1),
+                r->value[k] = 3 - 0.5 * k + 0.1 * s - (better + 0.001 * s) * i;
+        }
+    }
 }

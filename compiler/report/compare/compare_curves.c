@@ -319,6 +319,7 @@ void page_curves(const Comparison *c, Text *t) {
         add_difference(c, t);
         p.time = true, add_plot(&p, "Loss at equal time");
     }
+    page_sweep(c, t);
     if (compare_any_routes(c)) add_routed(c, t);
     text_add(t, "</div>\n");
     close_bands(&p);

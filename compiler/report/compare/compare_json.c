@@ -108,7 +108,8 @@ static void add_training(const Comparison *c, const Variant *v, Text *t) {
     if (!c->text) return;
     TrainingResult x = compare_trained(c, v);
     text_add(t, ",\n   \"trained\": {");
-    add_estimate(t, "best_validation_loss", &x.best), text_add(t, ", ");
+    add_estimate(t, "validation_loss", &x.end), text_add(t, ", ");
+    add_estimate(t, "best_validation_loss", &x.end), text_add(t, ", "); /* its former name */
     add_estimate(t, "difference", &x.difference), text_add(t, ", ");
     add_number(t, "seeds_that_would_show_it", x.needed ? x.needed : NAN), text_add(t, ", ");
     add_number(t, "difference_that_seeds_can_show", x.shown), text_add(t, ", ");

@@ -113,20 +113,20 @@ static void add_table(const Comparison *c, const Role *role, int n, bool differs
 
 static const char *kernels_note(const Comparison *c) {
     return c->rounds
-        ? "A token of a training step, all calls together. Row kernels are gathered by where in "
-          "the model they work. Times are medians of rounds, \xc2\xb1 half of what lies between "
-          "the "
-          "least and the most; grey and \xe2\x89\x88: no difference to the baseline was detected. "
-          "In "
-          "cache: faster than memory, of which it needs none."
-        : "A token of a training step, all calls together. Row kernels are gathered by where in "
-          "the model they work.";
+        ? "A token of a training step, all calls together, what takes most of the time first. Row "
+          "kernels are gathered by where in the model they work. Times are medians of rounds, "
+          "\xc2\xb1 half of what lies between the least and the most; grey and "
+          "\xe2\x89\x88: no difference to the baseline was detected. In cache: faster than "
+          "memory, of which it needs none."
+        : "A token of a training step, all calls together, what should take most of the time "
+          "first. Row kernels are gathered by where in the model they work.";
 }
 
 void page_kernels(const Comparison *c, Text *t) {
     int n, differ = 0;
     Role *role = compare_roles(c, &n);
     if (!role) t->failed = true;
+    else compare_roles_sort(c, role, n);
     page_heading(t, "Kernels", kernels_note(c));
     for (int i = 0; role && i < n; i++)
         differ += role_differs(c, &role[i]);

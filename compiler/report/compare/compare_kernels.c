@@ -35,6 +35,7 @@ static void add_kernel(const Comparison *c, int variant, int kernel, RoleWork *w
         w->work[i].calls += k->work[i].calls;
         w->work[i].flops += k->work[i].flops;
         w->work[i].bytes += k->work[i].bytes;
+        w->work[i].operations += k->work[i].operations;
     }
     w->kernels++;
 }
@@ -106,6 +107,34 @@ Role *compare_roles(const Comparison *c, int *n) {
             add_kernel(c, i, k, &role_of(role, n, &c->variant[i].report->kernel[k])->of[i]);
     if (role && c->rounds && !time_roles(c, role, *n)) free(role), role = NULL;
     return role;
+}
+
+/* Of the variant that spends the most in it: measured, else as the rates predict. */
+static double role_seconds(const Comparison *c, const Role *r) {
+    double most = 0;
+    for (int i = 0; i < c->n; i++) {
+        const RoleWork *w = &r->of[i];
+        const Report *report = c->variant[i].report;
+        double tokens = report_tokens(report->model);
+        const Work *own = &w->work[TRAINING];
+        RateWork all = { tokens * own->flops, tokens * own->operations, tokens * own->bytes };
+        double seconds = isfinite(w->seconds) ? w->seconds
+            : c->rounds || !w->kernels        ? 0
+                                              : rates_seconds(&report->rates, r->family, all);
+        most = fmax(most, seconds);
+    }
+    return most;
+}
+
+static int by_seconds(const void *a, const void *b) {
+    const Role *x = a, *y = b;
+    return x->seconds < y->seconds ? 1 : x->seconds > y->seconds ? -1 : strcmp(x->name, y->name);
+}
+
+void compare_roles_sort(const Comparison *c, Role *role, int n) {
+    for (int i = 0; i < n; i++)
+        role[i].seconds = role_seconds(c, &role[i]);
+    qsort(role, (size_t)n, sizeof *role, by_seconds);
 }
 
 static bool same_work(const RoleWork *a, const RoleWork *b) {

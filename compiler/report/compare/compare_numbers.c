@@ -36,8 +36,8 @@ METRIC(step_seconds, c->rounds ? stats_median(v->timing.seconds, c->rounds) : NA
 METRIC(tokens_per_second, c->rounds ? v->timing.tokens / step_seconds(c, v) : NAN)
 METRIC(memory_peak, c->rounds ? v->timing.memory : NAN)
 METRIC(first_loss, c->text ? compare_trained(c, v).first.mean : NAN)
-METRIC(best_loss, c->text ? compare_trained(c, v).best.mean : NAN)
-METRIC(best_deviation, c->text && c->seeds > 1 ? compare_trained(c, v).best.deviation : NAN)
+METRIC(end_loss, c->text ? compare_trained(c, v).end.mean : NAN)
+METRIC(end_deviation, c->text && c->seeds > 1 ? compare_trained(c, v).end.deviation : NAN)
 METRIC(match_seconds, c->text ? compare_trained(c, v).seconds.mean : NAN)
 #undef METRIC
 
@@ -69,10 +69,10 @@ const Metric compare_metrics[] = {
     { "memory_peak", "peak memory, measured", UNIT_BYTES, SAMPLED_NOT, memory_peak },
     { "validation_loss_before", "validation loss before training", UNIT_LOSS, SAMPLED_NOT,
       first_loss },
-    { "best_validation_loss", "best validation loss", UNIT_LOSS, SAMPLED_LOSS, best_loss },
+    { "best_validation_loss", "validation loss at the end", UNIT_LOSS, SAMPLED_LOSS, end_loss },
     { "best_validation_loss_deviation", "its deviation over seeds", UNIT_LOSS, SAMPLED_SPREAD,
-      best_deviation },
-    { "seconds_to_match", "time to the baseline's best", UNIT_SECONDS, SAMPLED_LOSS,
+      end_deviation },
+    { "seconds_to_match", "time to the baseline's lowest", UNIT_SECONDS, SAMPLED_LOSS,
       match_seconds },
 };
 const int compare_nmetric = sizeof compare_metrics / sizeof *compare_metrics;

@@ -23,6 +23,8 @@ void page_made(const Comparison *c, Text *t);
 ** table compare_training_page.c */
 void page_roofline(const Comparison *c, Text *t);
 void page_curves(const Comparison *c, Text *t);
+/* compare_sweep.c: a figure; nothing without a sweep */
+void page_sweep(const Comparison *c, Text *t);
 bool compare_any_routes(const Comparison *c);
 void page_training(const Comparison *c, Text *t);
 

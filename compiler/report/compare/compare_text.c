@@ -101,6 +101,7 @@ void compare_text(const Comparison *c, Text *t) {
     char warning[160];
     compare_load_warning(c, warning);
     if (!role) t->failed = true;
+    else compare_roles_sort(c, role, n);
     add_variants(c, t);
     for (int from = 0; role && from < c->n; from += COLUMNS) {
         ColumnBlock b = { c, from, from + COLUMNS < c->n ? from + COLUMNS : c->n, t };

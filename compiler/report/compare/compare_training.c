@@ -15,7 +15,7 @@ static double routed_of(const TrainRun *r) {
     return r->routes ? sum / r->routes : NAN;
 }
 
-static double best_of(const TrainRun *r) {
+static double end_of(const TrainRun *r) {
     return r->evaluations ? r->value[r->evaluations - 1] : (double)INFINITY;
 }
 
@@ -37,20 +37,20 @@ static double seconds_to(const TrainRun *r, double loss) {
 }
 
 TrainingResult compare_trained(const Comparison *c, const Variant *v) {
-    double best[COMPARE_SEEDS], difference[COMPARE_SEEDS], seconds[COMPARE_SEEDS],
+    double end[COMPARE_SEEDS], difference[COMPARE_SEEDS], seconds[COMPARE_SEEDS],
         routed[COMPARE_SEEDS], first[COMPARE_SEEDS];
     TrainingResult x = { 0 };
     int n = c->seeds;
     for (int s = 0; s < n; s++) {
         const TrainRun *other = &c->variant->run[s];
-        double base = best_of(other), time = seconds_to(&v->run[s], lowest_part(other));
-        best[s] = best_of(&v->run[s]);
-        difference[s] = best[s] - base;
+        double base = end_of(other), time = seconds_to(&v->run[s], lowest_part(other));
+        end[s] = end_of(&v->run[s]);
+        difference[s] = end[s] - base;
         routed[s] = routed_of(&v->run[s]);
         first[s] = v->run[s].has_first ? v->run[s].first : NAN;
         if (isfinite(time)) seconds[x.matched++] = time;
     }
-    x.best = stats_mean(best, n);
+    x.end = stats_mean(end, n);
     x.first = stats_mean(first, n);
     x.difference = stats_mean(difference, n);
     x.needed = stats_needed(&x.difference);
@@ -90,7 +90,7 @@ static void add_match(const Comparison *c, const TrainingResult *x, const Traini
         text_add(t, ", which it did not match");
         return;
     }
-    text_add(t, ", whose best it reached after %.3g s of training, %s after %.3g s",
+    text_add(t, ", whose lowest it reached after %.3g s of training, %s after %.3g s",
              x->seconds.mean, c->variant->label, base->seconds.mean);
     if (x->matched < c->seeds) text_add(t, " (%d of %d seeds)", x->matched, c->seeds);
 }
@@ -103,8 +103,8 @@ void compare_trained_words(const Comparison *c, const Variant *v, Text *t) {
         text_add(t, "validation loss before training %.4f against %.4f; ", x.first.mean,
                  base.first.mean);
     if (!d->known) {
-        text_add(t, "loss %.4f against %s's %.4f, %+.4f (one seed tells nothing)", x.best.mean,
-                 name, base.best.mean, d->mean);
+        text_add(t, "loss %.4f against %s's %.4f, %+.4f (one seed tells nothing)", x.end.mean, name,
+                 base.end.mean, d->mean);
         return;
     }
     if (stats_covers_zero(d)) {

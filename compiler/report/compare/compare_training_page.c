@@ -15,8 +15,8 @@ static void add_result(const Comparison *c, int i, Text *t) {
     TrainingResult x = compare_trained(c, &c->variant[i]);
     text_add(t, "<tr><th scope=\"row\">");
     svg_escaped(t, c->variant[i].label);
-    text_add(t, "</th><td>%.4f</td>", x.best.mean);
-    text_add(t, x.best.known ? "<td>%.4f</td>" : "<td>-</td>", x.best.deviation);
+    text_add(t, "</th><td>%.4f</td>", x.end.mean);
+    text_add(t, x.end.known ? "<td>%.4f</td>" : "<td>-</td>", x.end.deviation);
     if (!i) text_add(t, "<td>baseline</td>");
     else if (!x.difference.known) text_add(t, "<td>%+.4f</td>", x.difference.mean);
     else
@@ -35,13 +35,13 @@ static void add_result(const Comparison *c, int i, Text *t) {
 
 static void add_results(const Comparison *c, Text *t) {
     page_table(t, "Training");
-    text_add(t,
-             "<thead><tr><th scope=\"col\"></th><th scope=\"col\">best validation loss</th><th "
-             "scope=\"col\">deviation over seeds</th>"
-             "<th scope=\"col\">paired difference, 95 %% interval</th><th scope=\"col\">time to "
-             "the baseline's best</th>%s</tr></thead><tbody>\n",
-             compare_any_routes(c) ? "<th scope=\"col\">tokens that routes take at the end</th>"
-                                   : "");
+    text_add(
+        t,
+        "<thead><tr><th scope=\"col\"></th><th scope=\"col\">validation loss at the end</th><th "
+        "scope=\"col\">deviation over seeds</th>"
+        "<th scope=\"col\">paired difference, 95 %% interval</th><th scope=\"col\">time to "
+        "the baseline's lowest</th>%s</tr></thead><tbody>\n",
+        compare_any_routes(c) ? "<th scope=\"col\">tokens that routes take at the end</th>" : "");
     for (int i = 0; i < c->n; i++)
         add_result(c, i, t);
     page_table_end(t);

@@ -148,11 +148,14 @@ typedef struct Role {
     char name[ROLE_NAME];
     const char *family;
     RoleWork of[COMPARE_MOST];
+    double seconds; /* of compare_roles_sort */
 } Role;
 
 void compare_role_name(const char *kernel, char to[ROLE_NAME]);
 /* In the order of their first use; to be freed; NULL: no memory. */
 Role *compare_roles(const Comparison *c, int *n);
+/* Those that take the most time, in any variant, come first. */
+void compare_roles_sort(const Comparison *c, Role *role, int n);
 /* "+12.3 %", "~" where no difference was detected, "" where there is nothing to compare. */
 char *role_slower(char to[32], const RoleWork *w);
 /* Is there a variant that does other work in it than the baseline? */
@@ -177,10 +180,11 @@ bool stats_covers_zero(const Estimate *e);
 
 /* == compare_training.c: what runs came to ================================ */
 
-/* Over seeds; a seed's best is its validation loss after the last step, of all of that text: before
-** it a part is evaluated only. */
+/* Over seeds. */
 typedef struct TrainingResult {
-    Estimate best;       /* mean and deviation */
+    /* mean and deviation of the validation loss after the last step, of all of that text: before
+    ** it a part is evaluated only */
+    Estimate end;
     Estimate first;      /* validation loss before the first step; NAN: not known */
     Estimate difference; /* against the baseline's of the same seed */
     int needed;          /* seeds that would show it, of stats_needed */
