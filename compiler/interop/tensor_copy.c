@@ -34,6 +34,15 @@ typedef struct ViewBox {
 
 /* == Elements ============================================================= */
 
+/* An integer as a float; one that no float is: not a number. */
+static float integer(Dtype d, const unsigned char *raw, int64_t i) {
+    int32_t small;
+    int64_t x;
+    if (d == DTYPE_I64) memcpy(&x, raw + 8 * i, 8);
+    else memcpy(&small, raw + 4 * i, 4), x = small;
+    return x >= -(1 << 24) && x <= 1 << 24 ? (float)x : NAN;
+}
+
 static float element(Dtype d, const unsigned char *raw, int64_t i) {
     uint16_t h;
     float f;
@@ -41,12 +50,17 @@ static float element(Dtype d, const unsigned char *raw, int64_t i) {
         memcpy(&f, raw + 4 * i, 4);
         return f;
     }
+    if (dtype_is_integer(d)) return integer(d, raw, i);
     memcpy(&h, raw + 2 * i, 2);
     return d == DTYPE_BF16 ? bf16_value(h) : f16_value(h);
 }
 
 static int not_finite(const TensorView *v, int64_t i, float x, Error *e) {
     char number[32];
+    if (dtype_is_integer(v->from->tensor->dtype))
+        return error_set(e, STATUS_USER,
+                         "%s:%s: expected integers of at most 2^24, found another at element %lld",
+                         v->from->file->path, v->from->tensor->name, (long long)i);
     return error_set(e, STATUS_USER, "%s:%s: expected a finite value at element %lld, found %s",
                      v->from->file->path, v->from->tensor->name, (long long)i,
                      print_double(number, (double)x));

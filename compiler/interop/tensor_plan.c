@@ -43,6 +43,8 @@ static void set_dense(TensorView *v) {
     }
 }
 
+bool dtype_is_integer(Dtype d) { return d == DTYPE_I32 || d == DTYPE_I64; }
+
 static bool count_of(int rank, const int64_t *shape, int64_t *count) {
     *count = 1;
     for (int d = 0; d < rank; d++)
@@ -58,8 +60,9 @@ int view_stored(TensorView *v, const StoredTensor *from, Error *e) {
     *v = (TensorView){ .from = from, .times = 1 };
     set_shape(v, t->rank, t->shape);
     set_dense(v);
-    if (t->dtype != DTYPE_F32 && t->dtype != DTYPE_BF16 && t->dtype != DTYPE_F16)
-        return error_set(e, STATUS_USER, "%s:%s: expected F32, BF16 or F16, found %s",
+    if (t->dtype != DTYPE_F32 && t->dtype != DTYPE_BF16 && t->dtype != DTYPE_F16
+        && !dtype_is_integer(t->dtype))
+        return error_set(e, STATUS_USER, "%s:%s: expected F32, BF16, F16, I32 or I64, found %s",
                          from->file->path, t->name, dtype_name(t->dtype));
     if (!count_of(v->rank, v->shape, &count)) return wrong(v, "at least one element", e);
     return STATUS_OK;
@@ -172,7 +175,7 @@ static Dtype kept_dtype(const TensorView *piece, int pieces) {
         if (!piece[i].from || piece[i].times != 1 || piece[i].plus != 0
             || piece[i].from->tensor->dtype != piece->from->tensor->dtype)
             return DTYPE_F32;
-    return piece->from->tensor->dtype;
+    return dtype_is_integer(piece->from->tensor->dtype) ? DTYPE_F32 : piece->from->tensor->dtype;
 }
 
 /* The shape of pieces joined along the axis. */

@@ -34,7 +34,10 @@ typedef struct TensorView {
     double times, plus;
 } TensorView;
 
-/* The whole tensor; refused unless F32, BF16 or F16. */
+/* Types whose values are taken as float32, and refused where they are none. */
+bool dtype_is_integer(Dtype d);
+
+/* The whole tensor; refused unless F32, BF16, F16, I32 or I64. */
 int view_stored(TensorView *v, const StoredTensor *from, Error *e);
 int view_constant(TensorView *v, double value, int rank, const int64_t *shape, Error *e);
 /* A whole tensor, which is not changed and not joined with others. */
@@ -48,7 +51,7 @@ void view_calculate(TensorView *v, double times, double plus);
 
 typedef struct PlannedTensor {
     char *name;
-    Dtype dtype; /* F32, or what all its views are stored as */
+    Dtype dtype; /* F32, or the type of floats that all its views are stored as */
     int rank;
     int64_t shape[SAFETENSORS_RANK];
     int axis; /* along which pieces are joined */

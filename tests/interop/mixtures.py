@@ -42,6 +42,12 @@ MUSE = dict(EXPERTS, head_dim=12, num_local_experts=6, moe_hidden_size=20, slidi
             num_hidden_layers=4, mlp_layer_types=["dense"] + ["sparse"] * 3, output_multiplier=0.4)
 ZAYA = dict(head_dim=12, moe_intermediate_size=24, num_experts=5, router_hidden_size=20,
             sliding_window=16, num_hidden_layers=4, layer_types=["hybrid", "hybrid_sliding"] * 2)
+SPARSE, HEAVY = "compressed_sparse_attention", "heavily_compressed_attention"
+SEEK = dict(EXPERTS, num_key_value_heads=1, head_dim=16, q_lora_rank=20, n_routed_experts=6,
+            hc_mult=3, sliding_window=16, o_groups=2, o_lora_rank=10, index_n_heads=2,
+            index_head_dim=16, index_topk=32, partial_rotary_factor=0.5, num_hidden_layers=4,
+            compress_rates={SPARSE: 4, HEAVY: 8}, mlp_layer_types=["hash_moe"] + ["moe"] * 3,
+            layer_types=["sliding_attention", HEAVY, SPARSE, "sliding_attention"])
 SIGHT = dict(patch_size=2, pos_emb_height=2, pos_emb_width=2, num_attention_heads=2,
              num_hidden_layers=1, hidden_size=8, intermediate_size=8)
 SOUND = dict(patch_sizes=(2, 2), hidden_sizes=(4, 8), depths=(1, 1), num_hidden_layers=2,
@@ -154,6 +160,17 @@ CASES = [
           layer_types=["hybrid_sliding", "hybrid"] * 2, rope_parameters=dict(
               hybrid=YARN, hybrid_sliding=dict(rope_type="default", rope_theta=300.0,
                                                partial_rotary_factor=0.25))), KEPT),
+    ("deepseek_v4-plain", "deepseek_v4", SEEK, {}),
+    ("deepseek_v4-sliding", "deepseek_v4",
+     dict(SEEK, layer_types=["sliding_attention"] * 4, partial_rotary_factor=1.0, o_groups=4,
+          scoring_func="sigmoid", routed_scaling_factor=1.0, mlp_layer_types=["moe"] * 4),
+     dict(shard="90KB", **BF16)),
+    ("deepseek_v4-yarn", "deepseek_v4",
+     dict(SEEK, layer_types=[SPARSE, HEAVY] * 2, compress_rates={SPARSE: 3, HEAVY: 20},
+          index_topk=40, swiglu_limit=0.7, num_attention_heads=2, o_groups=1, hc_sinkhorn_iters=2,
+          hc_eps=1e-3, scoring_func="sigmoid", num_experts_per_tok=3,
+          rope_parameters=dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=32)),
+     KEPT),
     ("muse_spark-plain", "muse_spark", MUSE, {}),
     ("muse_spark-biases", "muse_spark",
      dict(MUSE, attention_bias=True, num_key_value_heads=1, routed_scaling_factor=1.7,
@@ -204,6 +221,13 @@ FIXTURES = {
                        swiglu_limit=0.3, linear_head_dim=6, linear_num_heads=2, hc_mult=2,
                        hc_eps=1e-3, hc_sinkhorn_iters=3, mlp_layer_types=["dense", "sparse"],
                        layer_types=["linear_attention", "indexed_attention"]), None),
+    "deepseek_v4": ("deepseek_v4",
+                    dict(SEEK, moe_intermediate_size=8, head_dim=8, q_lora_rank=6, n_routed_experts=4,
+                         hc_mult=2, sliding_window=4, o_lora_rank=5, index_head_dim=8,
+                         num_hidden_layers=3, layer_types=["sliding_attention", HEAVY, SPARSE],
+                         compress_rates={SPARSE: 2, HEAVY: 3}, mlp_layer_types=["hash_moe"] + ["moe"] * 2,
+                         rope_parameters=dict(rope_type="yarn", factor=4.0,
+                                              original_max_position_embeddings=16)), None),
     "muse_spark": ("muse_spark",
                    dict(MUSE, moe_intermediate_size=8, num_local_experts=4, moe_hidden_size=8,
                         head_dim=6, sliding_window=5, num_hidden_layers=3, post_norm_eps=1e-4,

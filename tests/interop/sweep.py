@@ -295,6 +295,29 @@ def qwen4_exp_text(r):
     return out
 
 
+def deepseek_v4(r):
+    sparse, heavy = mixtures.SPARSE, mixtures.HEAVY
+    out, d = base(r, head_dim="always")
+    n, heads = out["num_hidden_layers"], out["num_attention_heads"]
+    kinds = ["sliding_attention", sparse, heavy]
+    way = rope(r, d)
+    way.pop("rope_theta")
+    out.update(**experts(r, "n_routed_experts"), num_key_value_heads=1, q_lora_rank=r.randint(4, 20),
+               hc_mult=r.randint(1, 4), hc_sinkhorn_iters=some(r, 1, 3, 20),
+               hc_eps=some(r, 1e-6, 1e-3), swiglu_limit=some(r, 0.5, 10.0),
+               sliding_window=r.randint(1, 40), o_lora_rank=r.randint(2, 12),
+               o_groups=r.choice([g for g in range(1, heads + 1) if heads % g == 0]),
+               index_n_heads=2, index_head_dim=d, index_topk=some(r, 8, 64),
+               partial_rotary_factor=some(r, 0.5, 1.0), rope_parameters=way,
+               compress_rates={sparse: r.randint(2, 6), heavy: r.randint(2, 20)},
+               scoring_func=some(r, "sqrtsoftplus", "sigmoid"), mlp_bias=r.random() < 0.1,
+               routed_scaling_factor=some(r, 1.0, 2.5), norm_topk_prob=r.random() < 0.8,
+               mlp_layer_types=layers_of(r, n, "hash_moe", "moe"),
+               layer_types=layers_of(r, n, *kinds), **maybe(r, 0.3, hidden_act=activation(r)))
+    out.pop("intermediate_size")
+    return out
+
+
 def muse_spark(r):
     out, d = base(r, head_dim="always")
     n = out["num_hidden_layers"]
@@ -325,7 +348,7 @@ def zaya(r):
 
 KINDS = [llama, mistral, qwen2, qwen3, smollm3, gpt2, olmo2, gemma3_text, granite, nanochat,
          qwen3_moe, mixtral, deepseek_v3, kimi_linear, inkling2_text, beam, hy_v4, glm5_next,
-         qwen4_exp_text, muse_spark, zaya]
+         qwen4_exp_text, deepseek_v4, muse_spark, zaya]
 
 
 # == Comparing =================================================================

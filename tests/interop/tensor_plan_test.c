@@ -306,26 +306,46 @@ static void test_refused(void **state) {
     bench_close(&b);
 }
 
-static void test_not_finite(void **state) {
+/* Two values of a type, kept as they are if that is one of floats: told as 'says', or written as
+** the floats 1 and -7. */
+static void check_pair(void **state, Dtype d, const void *x, const char *says) {
     char path[SCRATCH_PATH], out[SCRATCH_PATH];
-    const float x[] = { 1, NAN };
     TensorList list = { 0 };
     TensorPlan p = { 0 };
     CheckpointFolder c;
     TensorView v;
     Error e = { 0 };
-    tensors_add(&list, "", "a", DTYPE_F32, 1, (int64_t[]){ 2 }, x, &e);
+    tensors_add(&list, "", "a", d, 1, (int64_t[]){ 2 }, x, &e);
     scratch_path(state, "model.safetensors", path);
     assert_int_equal(safetensors_write(path, &list, NULL, 0, 0, &e), 0);
     tensors_free(&list);
     assert_int_equal(folder_load(&c, *state, &e), 0);
     assert_int_equal(view_stored(&v, folder_find(&c, "a"), &e), 0);
-    assert_int_equal(plan_add(&p, "x", &v, 1, 0, true, &e), 0);
-    assert_int_equal(plan_write(&p, scratch_path(state, "out.safetensors", out), &e), STATUS_USER);
-    assert_non_null(strstr(e.text, ":a: expected a finite value at element 1, found nan"));
-    assert_false(scratch_exists(out));
-    plan_free(&p);
+    if (says) {
+        assert_int_equal(plan_add(&p, "x", &v, 1, 0, true, &e), 0);
+        scratch_path(state, "refused.safetensors", out);
+        assert_int_equal(plan_write(&p, out, &e), STATUS_USER);
+        assert_non_null(strstr(e.text, says));
+        assert_false(scratch_exists(out));
+        plan_free(&p);
+    } else {
+        const Array want = { 1, { 2 }, (float[]){ 1, -7 } };
+        carry_out(state, &v, 1, 0, true, DTYPE_F32, &want);
+    }
     folder_free(&c);
+}
+
+static void test_not_finite(void **state) {
+    check_pair(state, DTYPE_F32, (float[]){ 1, NAN },
+               ":a: expected a finite value at element 1, found nan");
+}
+
+static void test_integers(void **state) {
+    check_pair(state, DTYPE_I64, (int64_t[]){ 1, -7 }, NULL);
+    check_pair(state, DTYPE_I32, (int32_t[]){ 1, -7 }, NULL);
+    check_pair(state, DTYPE_I64, (int64_t[]){ 1, (1 << 24) + 1 },
+               ":a: expected integers of at most 2^24, found another at element 1");
+    check_pair(state, DTYPE_I32, (int32_t[]){ INT32_MIN, 1 }, "found another at element 0");
 }
 
 int main(void) {
@@ -333,6 +353,7 @@ int main(void) {
         cmocka_unit_test(test_not_finite), cmocka_unit_test(test_chains),
         cmocka_unit_test(test_large),      cmocka_unit_test(test_joined),
         cmocka_unit_test(test_numbers),    cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_integers),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
 }

@@ -149,6 +149,20 @@ static void convolved(Spec *s) {
     s->causal = s->unrouted = true;
 }
 
+/* One head that is key and value, and keys made of several tokens. */
+static void shared(Spec *s) {
+    int groups = 1 + below(s, 2), d = 2 * (1 + below(s, 7));
+    fprintf(s->f, "shared_attention { heads = %d, head_dim = %d, q_latent = %d, out_groups = %d",
+            groups * (1 + below(s, 2)), d, 1 + below(s, 9), groups);
+    fprintf(s->f, ", out_rank = %d", 1 + below(s, 9));
+    if (coin(s)) fprintf(s->f, ", window = %d", 1 + below(s, 12));
+    if (coin(s)) rope(s);
+    if (below(s, 3))
+        fprintf(s->f, ", compress = { rate = %d, overlap = %s }", 2 + below(s, 5), truth(coin(s)));
+    fprintf(s->f, " }, ");
+    s->causal = s->unrouted = true;
+}
+
 /* What there is of each follows from the hidden size. */
 static void moe(Spec *s, int hidden) {
     static const char *const more[] = { "",
@@ -159,6 +173,8 @@ static void moe(Spec *s, int hidden) {
                                         ", balance_bias = false",
                                         ", latent = 6, expert_norm = { eps = 1e-4 }",
                                         ", router = { hidden = 5 }, router_scale = 0.7",
+                                        ", by_token = true",
+                                        ", activation = \"geglu\"",
                                         ", balance = 0" };
     enum { OUT_CONV = 4 };
     int groups = 1 + hidden % 3, size = 1 + hidden % 4, kept = 1 + hidden % groups;
@@ -166,8 +182,10 @@ static void moe(Spec *s, int hidden) {
     fprintf(s->f, "moe { experts = %d, top = %d, hidden = %d, groups = %d, top_groups = %d",
             groups * size, top, hidden, groups, kept);
     fprintf(s->f, ", shared = %d, score = \"%s\"", hidden % 2,
-            hidden % 5 < 2 ? "softmax" : "sigmoid");
-    int which = below(s, 9);
+            hidden % 5 < 2        ? "softmax"
+                : hidden % 5 == 2 ? "sqrt_softplus"
+                                  : "sigmoid");
+    int which = below(s, 11);
     s->shaped |= which == OUT_CONV;
     fprintf(s->f, ", normalize = %s, scale = %d%s }, ", truth(hidden % 7 > 2), 1 + hidden % 3,
             more[which]);
@@ -221,8 +239,10 @@ void fuzz_layer(Spec *s) {
     bool causal = !s->acausal && kind != 7 && kind != 4, latent = causal && !below(s, 5),
          biased = causal && !latent && !below(s, 9);
     if (latent) mla(s);
-    else if (biased) (coin(s) ? relative : convolved)(s);
-    else if (kind == 4) recurrent(s, NULL);
+    else if (biased) {
+        static void (*const kinds[])(Spec *) = { relative, convolved, shared };
+        kinds[below(s, 3)](s);
+    } else if (kind == 4) recurrent(s, NULL);
     else if (kind != 7) attention(s, NULL);
     if (kind == 5) (coin(s) ? attention : recurrent)(s, "second");
     if (kind != 6) mlp(s);

@@ -39,13 +39,14 @@ local norms = {
 
 return function(config, tensors)
   local c = fields(config, known(), experts.without_effect)
-  experts.check_activation(c)
+  experts.take_activation(c)
   local _, heads = common.heads(c)
   local types = experts.by_layer(c, "layer_types", { "sliding_attention", "full_attention" })
   local kinds = experts.by_layer(c, "mlp_layer_types", { "sparse", "dense" })
   local layers, sparse = {}, {}
   for i, kind in ipairs(kinds) do
-    local mix = kind == "dense" and mlp { hidden = c.intermediate_size, norm = { after = true } }
+    local mix = kind == "dense" and mlp { hidden = c.intermediate_size, activation = c.activation,
+                                        norm = { after = true } }
       or experts.grouped(c, c.num_experts, nil, { norm = { after = true } })
     sparse[i - 1] = kind == "sparse"
     layers[i] = named((types[i] == "full_attention" and "full_" or "near_") .. kind,

@@ -20,12 +20,13 @@ return function(config, tensors)
   for _, name in ipairs(experts.latent_without_effect) do without[#without + 1] = name end
   local c = fields(config, known(), without)
   local count = experts.either(c, "n_routed_experts", "num_local_experts")
-  experts.check_activation(c)
+  experts.take_activation(c)
   local rope = common.rope(c, { head_dim = c.qk_rope_head_dim })
   rope.style = c.rope_interleave and "interleaved" or nil
   local attends = experts.latent(c, rope)
   local sparse = named("sparse", layer { attends, experts.grouped(c, count, c.n_shared_experts) })
-  local dense = named("dense", layer { attends, mlp { hidden = c.intermediate_size } })
+  local dense = named("dense", layer { attends,
+    mlp { hidden = c.intermediate_size, activation = c.activation } })
   local layers = {}
   local function is_dense(i) return i < c.first_k_dense_replace end
   for i = 0, c.num_hidden_layers - 1 do layers[i + 1] = is_dense(i) and dense or sparse end

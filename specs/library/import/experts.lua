@@ -41,11 +41,15 @@ function experts.by_layer(c, name, words)
   return list
 end
 
--- Experts are gated by silu.
-function experts.check_activation(c)
-  if common.activation("hidden_act", c.hidden_act, true) ~= "swiglu" then
-    refuse("hidden_act", "'silu'", "'" .. c.hidden_act .. "'")
-  end
+-- What experts and MLPs are gated by: c.activation.
+function experts.take_activation(c)
+  c.activation = common.activation("hidden_act", c.hidden_act, true)
+end
+
+-- The same where experts have silu whatever the field says.
+function experts.expect_silu(c)
+  experts.take_activation(c)
+  if c.activation ~= "swiglu" then refuse("hidden_act", "'silu'", "'" .. c.hidden_act .. "'") end
 end
 
 -- gate, up and down of one MLP; names: theirs, { "gate_proj", "up_proj", "down_proj" } by default.
@@ -147,7 +151,7 @@ function experts.grouped(c, count, shared, more)
   local o = { experts = count, top = c.num_experts_per_tok, hidden = c.moe_intermediate_size,
               shared = shared, groups = c.n_group, normalize = c.norm_topk_prob,
               top_groups = c.n_group > 1 and c.topk_group or nil,
-              scale = c.routed_scaling_factor }
+              scale = c.routed_scaling_factor, activation = c.activation }
   for name, value in pairs(more or {}) do o[name] = value end
   return moe(o)
 end

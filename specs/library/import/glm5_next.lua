@@ -68,7 +68,7 @@ local short = { linear_attention = "delta", indexed_attention = "latent" }
 
 return function(config, tensors)
   local c = text_of(config)
-  experts.check_activation(c)
+  experts.expect_silu(c)
   for i, name in ipairs(c.layer_types) do
     if name == "full_attention" then c.layer_types[i] = "indexed_attention" end
   end
@@ -97,7 +97,7 @@ return function(config, tensors)
       experts.gated(out, ours .. "mlp.shared", theirs .. "mlp.shared_experts")
     end })
   local result = common.result(c, tensors, out, experts.model(c, layers, {
-    context = math.min(c.max_position_embeddings, c.index_topk),
+    context = math.min(common.context(c), c.index_topk),
     residual = mhc { streams = c.hc_mult, iterations = c.hc_sinkhorn_iters, start = "softmax",
                      eps = c.hc_eps },
   }))

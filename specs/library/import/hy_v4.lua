@@ -48,7 +48,7 @@ return function(config, tensors)
                     table.unpack(experts.without_effect) }
   for _, name in ipairs(experts.latent_without_effect) do without[#without + 1] = name end
   local c = fields(config, known(), without)
-  experts.check_activation(c)
+  experts.expect_silu(c)
   experts.by_layer(c, "layer_types", { "indexed_attention" })
   local kinds = experts.by_layer(c, "mlp_layer_types", { "sparse", "dense" })
   local attends = experts.latent(c, common.rope(c, { head_dim = c.qk_rope_head_dim }),
@@ -66,7 +66,7 @@ return function(config, tensors)
     end })
   connection(out, "readout", "model.hc_pre.hc_head.hc_head_")
   local result = common.result(c, tensors, out, experts.model(c, layers, {
-    context = math.min(c.max_position_embeddings, c.index_topk),
+    context = math.min(common.context(c), c.index_topk),
     residual = hyper { streams = c.hc_mult, mix = false, magnitude = c.hc_magnitude,
                        eps = c.hc_eps },
   }))

@@ -84,10 +84,13 @@ return function(config, tensors)
   for _, name in ipairs(experts.latent_without_effect) do without[#without + 1] = name end
   local c = fields(config, known(), without)
   one_name(c)
-  experts.check_activation(c)
+  experts.take_activation(c)
+  -- the class ties nothing, whatever the field says
+  if tensors["lm_head.weight"] then c.tie_word_embeddings = false end
   local latent, o = attention_of(c)
   local kinds = experts.by_layer(c, "mlp_layer_types", { "sparse", "dense" })
   local layers, sparse = {}, {}
+  local feed = mlp { hidden = c.intermediate_size, activation = c.activation }
   local attends, delta = experts.latent(c), kda { heads = o.heads, head_dim = o.head_dim,
     gate_rank = o.head_dim, conv = o.conv }
   local some = experts.grouped(c, c.num_experts, c.n_shared_experts)
@@ -96,7 +99,7 @@ return function(config, tensors)
     if kinds then sparse[i] = kinds[i + 1] == "sparse" end
     layers[i + 1] = named((latent[i] and "latent" or "delta") .. (sparse[i] and "" or "_dense"),
       layer { latent[i] and attends or delta,
-              sparse[i] and some or mlp { hidden = c.intermediate_size } })
+              sparse[i] and some or feed })
   end
   local out = experts.decoder(c, tensors, { attention = false,
     layer = function(out, i, ours, theirs)

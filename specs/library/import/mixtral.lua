@@ -10,12 +10,12 @@ return function(config, tensors)
   }, experts.without_effect)
   local d, heads = common.heads(c)
   local count = experts.either(c, "num_local_experts", "num_experts")
-  experts.check_activation(c)
+  experts.take_activation(c)
   heads.rope, heads.window = common.rope(c, { head_dim = d }), c.sliding_window
   local block = layer {
     attention(heads),
     moe { experts = count, top = c.num_experts_per_tok, hidden = c.intermediate_size,
-          score = "softmax", balance_bias = false },
+          activation = c.activation, score = "softmax", balance_bias = false },
   }
   local layers = {}
   for i = 1, c.num_hidden_layers do layers[i] = block end

@@ -32,7 +32,7 @@ local function read(config)
   local c = fields(o.text_config, known(),
     { "model_type", "attention_dropout", "bos_token_id", "eos_token_id", "pad_token_id", "dtype",
       "initializer_range", "use_cache", table.unpack(experts.without_effect) })
-  experts.check_activation(c)
+  experts.take_activation(c)
   if #c.layer_rope_theta ~= c.num_hidden_layers then
     refuse("layer_rope_theta", "num_hidden_layers = " .. c.num_hidden_layers .. " of them",
       tostring(#c.layer_rope_theta))
@@ -60,7 +60,7 @@ local function sparse(c)
   return moe {
     experts = c.num_local_experts, top = c.num_experts_per_tok, hidden = c.moe_intermediate_size,
     scale = c.routed_scaling_factor, router_scale = c.output_multiplier,
-    latent = c.moe_hidden_size, expert_norm = { eps = c.post_norm_eps },
+    activation = c.activation, latent = c.moe_hidden_size, expert_norm = { eps = c.post_norm_eps },
     norm = around(c, "before"),
   }
 end
@@ -88,7 +88,8 @@ return function(config, tensors)
     local turns, near = c.layer_rope_theta[i] ~= 0, types[i] == "sliding_attention"
     layers[i] = named((near and "near" or "full") .. (turns and "_" or "_unturned_") .. kind,
       layer { attends(c, heads, turns, near), kind == "sparse" and sparse(c)
-        or mlp { hidden = c.intermediate_size, norm = around(c, "before") } })
+        or mlp { hidden = c.intermediate_size, activation = c.activation,
+               norm = around(c, "before") } })
   end
   local out = experts.decoder(c, tensors, { norms = {}, prefix = "model.language_model.",
     layer = function(out, i, ours, theirs)

@@ -29,13 +29,15 @@ return function(config, tensors)
   heads.bias, heads.qk_norm = c.attention_bias, true
   heads.rope = common.rope(c, { head_dim = d })
   heads.window = c.use_sliding_window and c.sliding_window or nil
-  experts.check_activation(c)
+  experts.take_activation(c)
   local sparse = named("sparse", layer {
     attention(heads),
     moe { experts = count, top = c.num_experts_per_tok, hidden = c.moe_intermediate_size,
-          score = "softmax", normalize = c.norm_topk_prob, balance_bias = false },
+          activation = c.activation, score = "softmax", normalize = c.norm_topk_prob,
+          balance_bias = false },
   })
-  local dense = named("dense", layer { attention(heads), mlp { hidden = c.intermediate_size } })
+  local dense = named("dense", layer { attention(heads),
+    mlp { hidden = c.intermediate_size, activation = c.activation } })
   local layers = {}
   for i = 0, c.num_hidden_layers - 1 do layers[i + 1] = is_sparse(c, i) and sparse or dense end
   local out = experts.decoder(c, tensors, { qk_norm = true,

@@ -101,7 +101,7 @@ local function parts_of(c)
       gate = c.output_gate_type == "sigmoid" and "sigmoid" or nil },
     full = attention { heads = c.num_attention_heads, kv_heads = c.num_key_value_heads,
       head_dim = c.head_dim, qk_norm = true, rope = rope_of(c), gate = {} },
-    some = moe { experts = c.num_experts, top = c.num_experts_per_tok,
+    some = moe { experts = c.num_experts, activation = c.activation, top = c.num_experts_per_tok,
       hidden = c.moe_intermediate_size, score = "softmax", normalize = c.norm_topk_prob,
       balance_bias = false, shared_hidden = c.shared_expert_intermediate_size,
       shared_gate = true },
@@ -110,7 +110,7 @@ end
 
 return function(config, tensors)
   local c = fields(config, known(), without)
-  experts.check_activation(c)
+  experts.take_activation(c)
   if #c.ple_layer_ids > 0 then
     refuse("ple_layer_ids", "an empty list: embeddings of n-grams are not in this version",
       tostring(#c.ple_layer_ids) .. " layers")
@@ -129,7 +129,7 @@ return function(config, tensors)
   out["final_norm.weight"] = nil
   connection(c, out, "readout.residual.", "model.hyper_connection_mixer.", false)
   local result = common.result(c, tensors, out, experts.model(c, layers, {
-    context = math.min(c.max_position_embeddings, c.indexer_budget or c.max_position_embeddings),
+    context = math.min(common.context(c), c.indexer_budget or math.huge),
     final_norm = false, residual = gated_residual { streams = c.hc_count, rank = c.hc_lowrank },
   }))
   experts.leave(result, "model.layers.*.self_attn.indexer.")

@@ -71,11 +71,12 @@ end
 return function(config, tensors)
   local c = fields(config, known(),
     { "intermediate_size", table.unpack(experts.without_effect) })
-  experts.check_activation(c)
+  experts.take_activation(c)
   local types = experts.by_layer(c, "layer_types", { "hybrid", "hybrid_sliding" })
   local some, layers = moe {
     experts = c.num_experts, top = 1, hidden = c.moe_intermediate_size, score = "softmax",
-    normalize = false, skip = true, router = { hidden = c.router_hidden_size, carry = true },
+    activation = c.activation, normalize = false, skip = true,
+    router = { hidden = c.router_hidden_size, carry = true },
   }, {}
   for i, kind in ipairs(types) do
     layers[i] = named(kind == "hybrid" and "full" or "near", layer { attends(c, kind), some })

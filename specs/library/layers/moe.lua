@@ -4,16 +4,17 @@
 -- among the experts of the 'top_groups' whose two best are best (DeepSeek-V3, arXiv 2412.19437).
 -- After a step the bias of an expert that got more than the mean load moves down by 'balance';
 -- balance_bias = false: there is none, and chosen is by scores alone (Mixtral, arXiv 2401.04088).
--- An expert is down(silu(gate x) * up x).  limit = c: gate x is at most c, up x between -c and c
--- (shared_limit: of the shared one); gate_cap, up_cap = c: the factor gate x of silu, and up x, are
--- c tanh(x / c).  shared_hidden: the width of the shared expert, shared * hidden unless given;
--- shared_gate: sigmoid of one product of x multiplies it (arXiv 2407.10671).  out_conv: as many
--- taps of a short convolution behind the sum.  latent = n: experts work on n numbers, a normed
--- product of x, and a product behind their sum has its width again; expert_norm = {}: what one of
--- them gives is multiplied by a gain that all share and normed.  router_scale: of the products that
--- scores are made of.
+-- An expert is down(silu(gate x) * up x), or as activation says, in mlp's words.  limit = c: gate x
+-- is at most c, up x between -c and c (shared_limit: of the shared one); gate_cap, up_cap = c: the
+-- factor gate x of silu, and up x, are c tanh(x / c).  shared_hidden: the shared expert's width,
+-- shared * hidden unless given; shared_gate: sigmoid of one product of x multiplies it (arXiv
+-- 2407.10671).  out_conv: as many taps of a short convolution behind the sum.
+-- latent = n: experts work on n numbers, a normed product of x, and a product behind their sum has
+-- its width again; expert_norm = {}: what one of them gives is multiplied by a gain that all share
+-- and normed.  router_scale: of the products that scores are made of.
 -- router = { hidden = n }: an MLP of n numbers gives the scores; carry: to what it works on it adds
 -- that of the layer with experts before.  skip: one more may be chosen, which gives nothing.
+-- by_token: a table of the vocabulary says which experts, scores only how much of each.
 local recurrent = require "recurrent"
 local count = { type = "integer", min = 1, max = 64 }
 local bound = { type = "number", above = 0 }
@@ -50,9 +51,22 @@ local function products(m, site, x, count)
   return m:linear(site, "router.out", h, count)
 end
 
+-- [tokens,E]: how often a table names each expert for the token's id, by its number from 0 or what
+-- is nearest to it.  Nothing trains the table: what it begins with, by chance, stays.
+local function listed(m, site)
+  local o, E = m.options, m.options.experts
+  local table_of = m:buffer(site, "router.table", { m.vocab, o.top },
+    uniform(-0.5, E - 0.5))
+  local names, numbers = embed(table_of, tokens()), {}
+  for e = 1, E do numbers[e] = e - 1 end
+  local apart = reshape(names, { o.top, 1 }) - reshape(stack(numbers), { 1, E })
+  return sum(step(0.5 - abs(apart)), 1)
+end
+
 -- Marks the experts of a token by their scores; a bias learns to spread the load.
 local function choice(m, site, s)
   local o, bias = m.options, nil
+  if o.by_token then return chosen(listed(m, site), o.top) end
   if o.balance_bias then
     bias = m:buffer(site, "router.balance_bias", { s:shape()[1] }, 0)
     s = s + bias
@@ -68,7 +82,15 @@ local function choice(m, site, s)
   return chosen(o.skip and slice(mask, 1, 1, o.experts) or mask, o.top)
 end
 
--- silu(gate) * up, with what the options bound
+local scores = {
+  sigmoid = sigmoid,
+  softmax = function(z) return softmax(z, 1) end,
+  sqrt_softplus = function(z) return sqrt(softplus(z)) end,
+}
+
+local gated = { swiglu = silu, geglu = gelu, geglu_tanh = gelu_tanh, reglu = relu }
+
+-- silu(gate) * up, or what else is the activation, with what the options bound
 local function activated(o, gate, up)
   local factor = gate
   if o.limit then
@@ -77,6 +99,7 @@ local function activated(o, gate, up)
   end
   if o.gate_cap then factor = softcap(gate, o.gate_cap) end
   if o.up_cap then up = softcap(up, o.up_cap) end
+  if o.activation ~= "swiglu" then return gated[o.activation](gate) * up end
   return factor * sigmoid(gate) * up
 end
 
@@ -103,7 +126,10 @@ return sublayer {
     shared = { type = "integer", min = 0, max = 1024, default = 0 },
     shared_hidden = { type = "integer", min = 1, max = (1 << 31) - 1 },
     shared_gate = { type = "boolean", default = false },
-    score = { type = "string", one_of = { "sigmoid", "softmax" }, default = "sigmoid" },
+    activation = { type = "string", one_of = { "swiglu", "geglu", "geglu_tanh", "reglu" },
+                   default = "swiglu" },
+    score = { type = "string", one_of = { "sigmoid", "softmax", "sqrt_softplus" },
+              default = "sigmoid" },
     groups = { type = "integer", min = 1, default = 1 },
     top_groups = { type = "integer", min = 1 },
     normalize = { type = "boolean", default = true },
@@ -114,6 +140,7 @@ return sublayer {
       hidden = { type = "integer", min = 1, max = 1 << 20, required = true },
       carry = { type = "boolean", default = false } } },
     skip = { type = "boolean", default = false },
+    by_token = { type = "boolean", default = false },
     router_scale = { type = "number", above = 0, default = 1 },
     latent = { type = "integer", min = 1, max = (1 << 31) - 1 },
     expert_norm = { type = "table", fields = { eps = { type = "number", min = 0 } } },
@@ -124,6 +151,9 @@ return sublayer {
       error("moe: expected a shared expert with shared_gate, found none")
     end
     local groups, kept = o.groups, o.top_groups or o.groups
+    if o.gate_cap and o.activation ~= "swiglu" then
+      error("moe: expected no gate_cap with activation = '" .. o.activation .. "', found one")
+    end
     if o.skip and groups > 1 then error("moe: expected no skip with groups, found it") end
     if o.experts % groups ~= 0 then
       error("moe: expected groups to divide experts = " .. o.experts .. ", found " .. groups)
@@ -141,8 +171,9 @@ return sublayer {
     local o, D = m.options, m.options.latent or m.dim
     local z = products(m, site, x, o.experts + (o.skip and 1 or 0))
     if o.router_scale ~= 1 then z = o.router_scale * z end
-    local s = o.score == "softmax" and softmax(z, 1) or sigmoid(z)
+    local s = scores[o.score](z)
     local places = choice(m, site, s)
+    if o.by_token then s = s * listed(m, site) end
     local w = pick(o.skip and slice(s, 1, 1, o.experts) or s, places)
     if o.normalize then w = w / (sum(w, 1) + 1e-20) end
     if o.scale ~= 1 then w = o.scale * w end
@@ -154,7 +185,8 @@ return sublayer {
     if o.latent then y = m:linear(site, "latent_up", y, m.dim) end
     local hidden = o.shared_hidden or o.shared * o.hidden
     if hidden > 0 then
-      local all = m:linear(site, "shared.down", activated({ limit = o.shared_limit },
+      local all = m:linear(site, "shared.down", activated({ limit = o.shared_limit,
+          activation = o.activation },
         m:linear(site, "shared.gate", x, hidden), m:linear(site, "shared.up", x, hidden)), m.dim)
       if o.shared_gate then all = all * sigmoid(m:linear(site, "shared.share", x, 1)) end
       y = y + all

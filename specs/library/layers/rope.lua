@@ -84,9 +84,9 @@ function scales.longrope(l, context)
   return l.attention_factor or s > 1 and (1 + math.log(s) / math.log(l.original)) ^ 0.5 or 1
 end
 
--- cos and sin of d/2 frequencies at the positions of x's tokens, [tokens, d/2], in a model of so
--- long a context
-local function waves(o, d, x, context)
+-- cos and sin of d/2 frequencies at the positions of x's tokens, or so many after them, [tokens,
+-- d/2], in a model of so long a context
+local function waves(o, d, x, context, by)
   local frequency, scale, list, scale_of = {}, 1, nil, nil
   for _, way in ipairs(ways) do
     if o[way] then scale_of = scaled[way] end
@@ -100,6 +100,12 @@ local function waves(o, d, x, context)
   end
   local c = wave(frequency, { scale = scale, of = x })
   local s = wave(frequency, { sine = true, scale = scale, of = x })
+  if by then
+    local more, turned = {}, {}
+    for i, f in ipairs(frequency) do more[i], turned[i] = math.cos(by * f), math.sin(by * f) end
+    more, turned = stack(more), stack(turned)
+    c, s = c * more - s * turned, s * more + c * turned
+  end
   return c, o.direction == "backward" and -s or s
 end
 
@@ -131,14 +137,14 @@ function rope.check(what, o, d)
   end
 end
 
--- x [tokens, heads, d], in a model of so long a context
-function rope.turn(o, x, context)
+-- x [tokens, heads, d], in a model of so long a context; by: as if it stood so many places later
+function rope.turn(o, x, context, by)
   local heads, d = x:shape()[1], x:shape()[2]
   if o.dims and o.dims < d then
-    return concat({ rope.turn(o, slice(x, 2, 1, o.dims), context),
+    return concat({ rope.turn(o, slice(x, 2, 1, o.dims), context, by),
                     slice(x, 2, o.dims + 1, d - o.dims) }, 2)
   end
-  local c, s = waves(o, d, x, context)
+  local c, s = waves(o, d, x, context, by)
   if o.style == "half" then
     local a, b = slice(x, 2, 1, d // 2), slice(x, 2, d // 2 + 1, d // 2)
     return concat({ a * c - b * s, b * c + a * s }, 2)
