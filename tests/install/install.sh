@@ -150,6 +150,36 @@ fi
 grep -q 'found no file .*none.lua' log ||
     { cat log; fail "no word about a spec that is not there"; }
 
+# == An object that calls OpenBLAS, where there is one =========================
+mkdir multiplied
+cat >multiplied/CMakeLists.txt <<'END'
+cmake_minimum_required(VERSION 3.20)
+project(multiplied LANGUAGES C)
+find_package(strata 0.1 REQUIRED)
+strata_add_model(learner ../made/learner.lua BLAS openblas)
+add_executable(user user.c)
+target_link_libraries(user PRIVATE learner m)
+END
+cat >multiplied/user.c <<'END'
+#include "learner.h"
+#include <stdlib.h>
+int main(void) {
+    strata_setup s = { .struct_size = sizeof s, .workers = 1 };
+    void *ctx = aligned_alloc(64, (LEARNER_CTX_BYTES + 63) / 64 * 64);
+    return !LEARNER_BLAS || learner_init(ctx, LEARNER_CTX_BYTES, &s);
+}
+END
+if "$strata" doctor | grep -q '^openblas .* kernels'; then
+    run "$cmake" -S multiplied -B multiplied/build -DCMAKE_PREFIX_PATH="$prefix"
+    run "$cmake" --build multiplied/build
+    run multiplied/build/user
+    run "$strata" build made/learner.lua --emit obj --blas openblas -o multiplied/learner.o
+    # shellcheck disable=SC2046
+    run ${CC:-cc} -std=c11 multiplied/user.c multiplied/learner.o -o multiplied/user \
+        $(pkg-config --cflags --libs strata openblas)
+    run multiplied/user
+fi
+
 # == What an object is =========================================================
 for model in learner writer; do
     object=made/$model.o
