@@ -6,7 +6,7 @@
 ** Gradients of attention and of recurrences write all of their results, wanted or not.
 */
 #include "plan.h"
-#include "rebuild.h"
+#include "uniform_lists.h"
 
 /* y without the axis, as an operand that broadcasts along it. */
 static Node *keep_axis(Node *y, const Node *x, int axis) {
@@ -34,7 +34,8 @@ static Node *with_sides(Node *n) {
 }
 
 static Node *rule(Rebuild *r, const Node *old, Node **in) {
-    (void)r;
+    Node *list = uniform_list(r->user, r, old);
+    if (list) return list;
     for (int i = 0; reads_memory(old) && i < old->nin; i++)
         in[i] = in_memory(in[i]);
     if (op_writes_all(old->op)) return with_sides(rebuild_copy(r, old, in));
@@ -46,4 +47,4 @@ static Node *rule(Rebuild *r, const Node *old, Node **in) {
     return op_mul(y, keep_axis(share, in[0], axis));
 }
 
-Graph *pass_expand(Graph *g) { return rebuild(g, rule, NULL); }
+Graph *pass_expand(Graph *g) { return rebuild(g, rule, uniform_lists(g)); }

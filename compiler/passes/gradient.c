@@ -103,7 +103,7 @@ void pass_gradient_rules(Graph *g, const OpInfo *rules) {
     d.dy = graph_alloc(g, (size_t)g->n * sizeof *d.dy);
     d.reached = graph_alloc(g, (size_t)g->n * sizeof *d.reached);
     d.leads = graph_alloc(g, (size_t)g->n * sizeof *d.leads);
-    d.runs = gradient_runs(g);
+    d.runs = gradient_runs(g, d.leads);
     for (int i = 0; i < g->n; i++)
         most = g->node[i]->nin > most ? g->node[i]->nin : most;
     Node **dx = graph_alloc(g, (size_t)most * sizeof *dx);

@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-GradientRuns gradient_runs(Graph *g) {
+GradientRuns gradient_runs(Graph *g, const bool *leads) {
     size_t n = (size_t)g->n + 1;
-    GradientRuns r = { graph_alloc(g, n * sizeof *r.run), graph_alloc(g, n * sizeof *r.of) };
+    GradientRuns r = { graph_alloc(g, n * sizeof *r.run), graph_alloc(g, n * sizeof *r.of), leads };
     memset(r.of, -1, n * sizeof *r.of);
     return r;
 }
@@ -20,6 +20,7 @@ static void add_piece(const Node *piece, Node *sum, int at, AddCotangent *add, v
 /* Takes the pieces from 'length' on out of the run. */
 static void shorten(GradientRuns *r, GradientRun *run, int length, AddCotangent *add, void *user) {
     for (int i = length; i < run->length; i++) {
+        if (!r->leads[run->stack->in[i]->id]) continue;
         r->of[run->stack->in[i]->id] = -1;
         add_piece(run->stack->in[i], run->sum, i, add, user);
     }
@@ -34,11 +35,11 @@ static int common(const GradientRun *run, const Node *stack) {
     return n;
 }
 
-/* The operands that a new run can have: those in no other, each once. */
+/* The operands that a new run can have: those in no other, each once, and constants. */
 static int claim(GradientRuns *r, const Node *stack) {
     int first = stack->in[0]->id, n = 0;
-    while (n < stack->nin && r->of[stack->in[n]->id] < 0)
-        r->of[stack->in[n++]->id] = first;
+    for (; n < stack->nin && r->of[stack->in[n]->id] < 0; n++)
+        if (r->leads[stack->in[n]->id]) r->of[stack->in[n]->id] = first;
     return n;
 }
 
@@ -55,7 +56,7 @@ void gradient_run_add(GradientRuns *r, const Node *stack, Node *dy, AddCotangent
     }
     run->stack = stack;
     for (int i = length; i < stack->nin; i++)
-        add_piece(stack->in[i], dy, i, add, user);
+        if (r->leads[stack->in[i]->id]) add_piece(stack->in[i], dy, i, add, user);
 }
 
 void gradient_run_due(GradientRuns *r, const Node *n, AddCotangent *add, void *user) {

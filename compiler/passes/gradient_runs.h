@@ -23,12 +23,13 @@ typedef struct GradientRun {
 typedef struct GradientRuns {
     GradientRun *run;
     int *of;
+    const bool *leads; /* to a parameter that is trained; what doesn't is passed over */
 } GradientRuns;
 
 /* Adds a cotangent to that of an operand. */
 typedef void AddCotangent(void *user, const Node *operand, Node *dy);
 
-GradientRuns gradient_runs(Graph *g);
+GradientRuns gradient_runs(Graph *g, const bool *leads);
 bool gradient_run_long(const Node *n);
 /* The cotangent of a long stack: it joins the run that begins as it does, or is a new one.  What
 ** is not part of the run goes to its operands. */

@@ -6,10 +6,13 @@
 ** steps, so there lifetimes are counted in phases, not steps.
 */
 #include "descent.h"
+#include "gradient_runs.h"
 #include "packing.h"
 #include "plan.h"
 
 #include <string.h>
+
+enum { FEW_OF = 8 }; /* few of a list: an eighth */
 
 static int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
@@ -91,6 +94,24 @@ static void need_written(Plan *p) {
     }
 }
 
+/* A row value that has no other reason to be in memory: step 'at' computes it. */
+static bool is_own(const Plan *p, const Node *x, int at) {
+    return p->domain[x->id] == DOMAIN_ROW && producer(p, x) == at && !p->buffer[x->id];
+}
+
+/* A long list of rows in memory is read by number; the few that the step computes itself are put
+** there, too. */
+static void need_pieces(Plan *p, const Node *stack, int at) {
+    int own = 0;
+    if (stack->op != OP_stack || stack->nin <= RUN_PIECES) return;
+    for (int i = 0; i < stack->nin; i++)
+        own += is_own(p, plan_storage(stack->in[i]), at);
+    for (int i = 0; own * FEW_OF <= stack->nin && i < stack->nin; i++) {
+        const Node *x = plan_storage(stack->in[i]);
+        if (is_own(p, x, at)) need(p, x);
+    }
+}
+
 /* What must be stored comes first: row kernels then read those views there. */
 static void use_all(Plan *p) {
     Views views = { .seen = graph_scratch(p->g, ((size_t)p->g->n + 1) * sizeof *views.seen) };
@@ -102,6 +123,8 @@ static void use_all(Plan *p) {
             use(p, p->step[i].anchor->in[k], i);
     for (int i = 0; i < p->nstep; i++) {
         const Step *s = &p->step[i];
+        for (int k = 0; k < s->n; k++)
+            need_pieces(p, s->node[k], i);
         for (int k = 0; k < s->n; k++)
             for (int j = 0; s->node[k]->op != OP_reshape && j < s->node[k]->nin; j++)
                 if (is_used(p, s->node[k], j)) use_through(p, &views, s->node[k]->in[j], i);

@@ -22,6 +22,7 @@
 */
 #include "slots.h"
 
+#include "gradient_runs.h"
 #include "siblings.h"
 
 #include <stdlib.h>
@@ -277,10 +278,12 @@ static void delay_twins(Graph *g, Slots *s) {
     }
 }
 
-/* Finds what anchors read, which must be in memory: a weight that is computed, too. */
+/* Finds what anchors read, which must be in memory: a weight that is computed, too; and long lists
+** of parameters, which no kernel puts together for itself. */
 static void find_stored(const Graph *g, Slots *s) {
     for (int i = 0; i < g->n; i++) {
         const Node *n = g->node[i];
+        s->stored[i] |= n->op == OP_concat && n->nin > RUN_PIECES;
         if (class_is_row(op_info[n->op].class) || op_info[n->op].class == SIDE) continue;
         for (int k = 0; s->needed[i] && k < n->nin; k++)
             s->stored[plan_storage(n->in[k])->id] = true;

@@ -76,8 +76,15 @@ typedef struct Split {
     Notes *notes;
 } Split;
 
-/* Neighbours among the picked are one slice. */
+/* Neighbours among the picked are one slice: of the parameter itself, where x is one in another
+** shape, so that who reads it can be told where the slice begins. */
 static Node *pick_slices(const Split *s, Node *x, int axis) {
+    int inner = x->op == OP_reshape ? same_axis(&x->in[0]->shape, &x->shape, axis) : LOST;
+    if (inner >= 0) {
+        Shape shape = x->shape;
+        shape.dim[axis] = s->count;
+        return op_reshape(pick_slices(s, x->in[0], inner), &shape);
+    }
     Node **piece = graph_alloc(s->r->to, (size_t)s->count * sizeof *piece);
     int n = 0;
     for (int i = 0, k; i < s->count; i = k) {

@@ -101,10 +101,31 @@ static Node *elements_read(Node *V) {
     return op_mul(op_reshape(op_slice(V, 1, 1, 1), &list), some);
 }
 
+/* With weights of a list of parameters and numbers, all of which the reads' lists begin with, and
+** of a part of a longer parameter. */
+static Node *weighted_read(Probe *p, Node *V, Node **weight, Node *all) {
+    int64_t n = V->shape.dim[0];
+    Shape wide = probe_shape(2, (int64_t[]){ n, 1 });
+    Node *z = op_add(op_sum(V, 1), op_stack(p->g, (int)n, weight));
+    Node *y = op_sum(op_mul(op_reshape(op_softmax(z, 0), &wide), V), 0);
+    return op_add(y, op_sum(op_mul(op_reshape(op_slice(all, 0, 1, n), &wide), V), 0));
+}
+
+static void add_weighted(Probe *p, Node **source, int n) {
+    Node **weight = graph_alloc(p->g, (size_t)n * sizeof *weight);
+    Shape one = probe_shape(1, (int64_t[]){ 1 }), none = { 0 };
+    Node *all = probe_param(p, probe_shape(1, (int64_t[]){ n + 2 }));
+    for (int i = 0; i < n; i++)
+        weight[i] = i % 3 ? op_reshape(probe_param(p, one), &none) : op_fill(p->g, 0.25 * (i % 2));
+    for (int length = n - 1; length <= n; length++)
+        probe_read(p, weighted_read(p, op_stack(p->g, length, source), weight, all));
+}
+
 /* Lists of one read after another, as models have them: the first pieces, more, all. */
 static void add_reads(Probe *p, Node **source, int n) {
     for (int length = n - 3 > 1 ? n - 3 : 1; length <= n; length++)
         probe_read(p, softmax_read(p, op_stack(p->g, length, source)));
+    add_weighted(p, source, n);
     Node *V = op_stack(p->g, n, source);
     probe_read(p, heads_read(p, V));
     if (n <= 33) probe_read(p, pairs_read(p, V));

@@ -17,6 +17,9 @@ bool rows_last_axis(const Node *n); /* a reduction over the last axis longer tha
 int rows_add_operand(Rows *r, Ref ref, const Node *n, bool add);
 
 /* rows_series.c */
+/* An operand of such a shape is the same to who reads a slice of its first axis, however long it is
+** and wherever the slice begins. */
+bool rows_cut_anywhere(const Shape *s);
 RowSeries *rows_new_series(Rows *r);
 void rows_find_count(Rows *r);    /* whether it is for any length of its series, and which */
 void rows_confirm_count(Rows *r); /* once there are statements: how they run is the same, too */

@@ -45,7 +45,7 @@ static void add_length(RowsIdentity *to, const Rows *r, int64_t length) {
 /* How long an operand's first axis is does not matter to who reads some of it. */
 static void add_shape(RowsIdentity *to, const Rows *r, const RowValue *v) {
     const Shape *s = &v->n->shape;
-    bool part = !r->p->guarded && !v->here && !v->whole && s->rank > 1 && s->dim[0] > ROWS_UNROLL;
+    bool part = !r->p->guarded && !v->here && !v->whole && rows_cut_anywhere(s);
     add(to, s->lead);
     add(to, s->rank);
     for (int i = part; i < s->rank; i++)
@@ -93,7 +93,8 @@ static void add_operand(RowsIdentity *to, const Operand *o) {
     if (area != AREA_TABLE && area != AREA_GRANULE && area != AREA_NONE) area = 0;
     add(to, area);
     add(to, 2 * (int64_t)row + o->add);
-    add(to, o->stride < 0 ? o->ref.stride : 0);
+    bool several = row || area; /* rows: of the others there is one */
+    add(to, several && o->stride < 0 ? o->ref.stride : 0);
     add(to, o->stride);
 }
 

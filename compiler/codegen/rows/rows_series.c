@@ -30,6 +30,11 @@ bool rows_begins(const Rows *r, int64_t first) {
         && first <= r->count + PARTS;
 }
 
+bool rows_cut_anywhere(const Shape *s) {
+    int least = s->lead == LEAD_TOKENS ? 2 : 1; /* a few numbers of a token have a fixed stride */
+    return s->rank >= least && s->dim[0] > ROWS_UNROLL;
+}
+
 static int counted_axes(const Rows *r, const Shape *s) {
     int n = 0;
     for (int i = 0; i < s->rank; i++)
@@ -67,7 +72,6 @@ static bool is_general(const Rows *r, const RowValue *v) {
 }
 
 static bool is_any_length(const Rows *r) {
-    if (!r->nseries) return false;
     for (int i = 0; i < r->nseries; i++)
         if (r->series[i].stack->nin != r->series[0].stack->nin) return false;
     for (int i = 0; i < r->nvalue; i++)
@@ -94,21 +98,35 @@ static void add_strides(Rows *r) {
     }
 }
 
-/* Which of a list's cotangents a kernel reads differs from layer to layer. */
+/* Which of a list's cotangents, or of its weights, a kernel reads differs from layer to layer. */
 static void add_firsts(Rows *r) {
     for (int i = 0; i < r->nvalue; i++) {
         RowValue *v = &r->value[i];
         if (v->n->op != OP_slice || !v->here || v->n->attr->axis) continue;
         const RowValue *x = rows_value(r, v->n->in[0]);
         const Shape *s = &x->n->shape;
-        if (!x->here && s->lead == LEAD_TOKENS && s->rank > 1 && s->dim[0] > ROWS_UNROLL)
-            v->first = add_number(r, v->n->attr->first);
+        if (!x->here && rows_cut_anywhere(s)) v->first = add_number(r, v->n->attr->first);
     }
+}
+
+/* How long a list is in this kernel: a series, or the longest that a uniform step adds up for the
+** first pieces of a longer one; 0: neither. */
+static int64_t list_length(const Rows *r) {
+    if (r->nseries) return r->series[0].stack->nin;
+    int64_t longest = 0;
+    for (int i = 0; r->step->kind == STEP_UNIFORM && i < r->nvalue; i++) {
+        const Node *n = r->value[i].n;
+        bool first = r->value[i].here && n->op == OP_slice && !n->attr->axis && !n->attr->first;
+        const RowValue *x = first ? rows_value(r, n->in[0]) : NULL;
+        if (x && !x->here && rows_cut_anywhere(&x->n->shape) && n->attr->count > longest)
+            longest = n->attr->count;
+    }
+    return longest > ROWS_UNROLL ? longest : 0;
 }
 
 void rows_find_count(Rows *r) {
     if (r->p->guarded) return;
-    r->count = r->nseries ? r->series[0].stack->nin : 0;
+    r->count = list_length(r);
     if (!is_any_length(r)) r->count = 0;
     if (r->count) r->count_at = add_number(r, r->count);
     add_strides(r);

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+** Long stacks of parameters and numbers, such as the biases of a read's sources.  Those that begin
+** alike are parts of the longest one, which is computed once and kept, so that who reads some of
+** it is the same kernel however many there are.
+*/
+#ifndef STRATA_UNIFORM_LISTS_H
+#define STRATA_UNIFORM_LISTS_H
+
+#include "rebuild.h"
+
+typedef struct UniformLists UniformLists;
+
+UniformLists *uniform_lists(Graph *g);
+/* What takes the place of 'old', a node of g; NULL: it is no such stack. */
+Node *uniform_list(UniformLists *u, Rebuild *r, const Node *old);
+
+#endif
