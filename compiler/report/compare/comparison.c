@@ -48,9 +48,11 @@ void compare_name(Comparison *c) {
     for (int i = 0; i < c->n; i++) {
         Variant *v = &c->variant[i];
         const Model *m = v->report->model;
+        const char *apart = *v->chosen ? v->chosen : m->file;
         char file[96];
-        text_escape(file, sizeof file, m->file, strlen(m->file));
-        if (has_twin(c, i)) print_text(v->label, sizeof v->label, "%s (%s)", m->name, file);
+        text_escape(file, sizeof file, apart, strlen(apart));
+        if (*v->chosen || has_twin(c, i))
+            print_text(v->label, sizeof v->label, "%s (%s)", m->name, file);
         else print_text(v->label, sizeof v->label, "%s", m->name);
     }
 }

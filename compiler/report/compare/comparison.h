@@ -47,6 +47,7 @@ typedef struct TrainRun {
 typedef struct Variant {
     char label[192]; /* the model's name, with its file where two have the same */
     Report *report;
+    char chosen[96]; /* "width=64, mixer=haares": of its spec's options, for this variant alone */
     double code_bytes, compile_seconds;
     Timing timing;
     TrainRun *run; /* [seeds] */
