@@ -10,7 +10,7 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 1' INT TERM HUP
 cd "$work" || exit 1
 export LC_ALL=C XDG_CACHE_HOME="$work/cache"
-fail() { echo "choices.sh: $*" >&2; cat out err 2>/dev/null; exit 1; }
+fail() { echo "choices.sh: $*" >&2; head -c 2000 out err 2>/dev/null; exit 1; }
 # says STATUS PATTERN COMMAND ...: its status, and a line on standard error
 says() {
     wanted=$1 pattern=$2
@@ -103,6 +103,18 @@ says 1 "^error: -D widht: .* that the specs declare: .*width (m.lua:2); found 'w
     "$strata" compare n.lua m.lua -D widht=32
 shows '"sweep": .*"lr"' "$strata" compare n.lua m.lua --json -D mixer=haares -D tied=false \
     --train text --steps 4 --sweep lr=1e-3,2e-3 --threads 1
+
+# values of one spec are variants
+shows '"name": "m (width=32, tied=false)"' \
+    "$strata" compare m.lua m.lua:width=32,tied=false --json -D lr=1e-3 \
+    --keep kept --train text --steps 4 --sweep lr=1e-3,2e-3 --threads 1
+[ "$(grep -o '"options": {[^}]*' out | grep -o '[0-9]*$' | tr '\n' ' ')" = "16 32 " ] ||
+    fail "expected two widths"
+[ "$(find kept -name '*.jsonl' | wc -l)" = 4 ] || fail "expected four runs"
+says 1 "^error: -D widht: .*did you mean 'width'?" "$strata" compare n.lua m.lua:widht=3
+says 2 "^error: strata compare: expected SPEC:NAME=VALUE,..., found 'm.lua:width=3,x'" \
+    "$strata" compare m.lua m.lua:width=3,x
+says 2 'SPEC:NAME=VALUE' "$strata" compare m.lua n.lua --train text --steps 4 --sweep width=16,32
 
 # == print =====================================================================
 cat >p.lua <<'END'

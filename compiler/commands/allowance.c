@@ -61,12 +61,6 @@ SpecLimits allowance_limits(const Allowance *a) {
                          .console = a->console };
 }
 
-int allowance_unchosen(const Allowance *a, Error *e) {
-    if (!a->chosen.n) return STATUS_OK;
-    return error_set(e, STATUS_USAGE, "-D %s: expected a spec that declares it, found no spec",
-                     a->chosen.word[0]);
-}
-
 StepNote *allowance_step(const Allowance *a) { return &a->notes->step; }
 
 /* == Limits of this process =============================================== */

@@ -36,9 +36,6 @@ typedef struct Allowance {
 
 typedef int AllowedWork(void *work, Error *e);
 
-/* Usage: -D without a spec. */
-int allowance_unchosen(const Allowance *a, Error *e);
-
 /* As the command line has it. */
 int allowance_open(Allowance *a, const Options *o, Error *e);
 void allowance_close(Allowance *a);
@@ -60,5 +57,12 @@ void allowance_lower(const Allowance *a);
 /* A folder that is gone when the process ends, however it ends. */
 void allowance_keep(Allowance *a, const char *folder);
 void allowance_drop(Allowance *a, const char *folder);
+
+/* Usage: -D without a spec. */
+static inline int allowance_unchosen(const Allowance *a, Error *e) {
+    if (!a->chosen.n) return STATUS_OK;
+    return error_set(e, STATUS_USAGE, "-D %s: expected a spec that declares it, found no spec",
+                     a->chosen.word[0]);
+}
 
 #endif

@@ -61,6 +61,7 @@ struct Front {
     SourceFile *source;         /* newest first */
     int64_t streams;            /* of random numbers, so far */
     int prints;                 /* lines that it printed */
+    bool settled;               /* options can no longer be declared: layers are built */
     Unread *unread;             /* by parameter */
     int readcap, notecap, sourcecap, unreadcap, optioncap;
 };

@@ -65,6 +65,8 @@ int options_call_declare(lua_State *L) {
     const char *name = kept(L, 2);
     Loc at = spec_here(L);
     lua_settop(L, 7);
+    if (f->settled)
+        spec_fail(L, "option: expected it before the model is made, found it in what makes layers");
     if (!lua_isnil(L, 1)) at.line = (int)lua_tointeger(L, 1);
     for (int i = 0; i < m->noption; i++)
         if (!strcmp(m->option[i].name, name))
@@ -128,6 +130,7 @@ int options_call_undeclared(lua_State *L) {
     Front *f = front(L);
     const Model *m = f->m;
     const SpecChoices *c = &f->limit.chosen;
+    f->settled = true;
     for (int i = 0; !c->used && i < c->n; i++) {
         if (find_option(m, c->word[i])) continue;
         Text t = { 0 };

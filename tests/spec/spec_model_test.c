@@ -287,6 +287,34 @@ static void test_unused_parameters(void **state) {
     spec_free(m);
 }
 
+/* A layer that is written twice is noted once, unless it shares or 'times' says so. */
+static void test_one_layer_twice(void **state) {
+    static const struct {
+        const char *layers, *note;
+    } row[] = {
+        { "one, times(2, two), one, one",
+          "layers 0 and 3 are the same layer { ... }, with parameters of their own each: share = "
+          "'name' in it shares them, times(n, layer) says that they are meant to be alike" },
+        { "times(2, { one, one }), two", NULL },
+        { "shared, shared", NULL },
+        { "one, { two, { one } }", "layers 0 and 2 are the same layer" },
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char text[800];
+        Error error;
+        snprintf(
+            text, sizeof text,
+            "local one, two = layer { mlp { hidden = 8 } }, layer { mlp { hidden = 4 } }\n"
+            "local shared = layer { share = 'all', mlp { hidden = 8 } }\n" MODEL("layers = { %s }"),
+            row[i].layers);
+        Model *m = load_spec_text(state, "twice.lua", text, NULL, &error);
+        if (!m) fail_msg("%s", error.text);
+        assert_int_equal(m->nnote, row[i].note != NULL);
+        if (row[i].note) assert_memory_equal(m->note[0], row[i].note, strlen(row[i].note));
+        spec_free(m);
+    }
+}
+
 /* Notes of a mixer's: what is too long is cut between characters, what is too many is left out. */
 static void test_notes(void **state) {
     Error error;
@@ -316,6 +344,7 @@ int main(void) {
         cmocka_unit_test(test_specs),
         cmocka_unit_test(test_unused_parameters),
         cmocka_unit_test(test_notes),
+        cmocka_unit_test(test_one_layer_twice),
         cmocka_unit_test(test_library_mixers_are_ordinary),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);

@@ -3,8 +3,8 @@
 ** compiles every spec, times and trains the programs if asked to; what the numbers are and
 ** how they are shown is in report/.
 */
-#include "build.h"
 #include "command.h"
+#include "compare_specs.h"
 #include "comparison.h"
 #include "console.h"
 #include "files.h"
@@ -20,8 +20,7 @@
 #include <unistd.h>
 
 typedef struct CompareOptions {
-    const char *spec[COMPARE_MOST], *blas[COMPARE_MOST]; /* a variant each; blas: or NULL */
-    int n;
+    SpecWords specs;
     const char *output, *cpu, *init, *keep; /* or NULL */
     double rate[COMPARE_RATES];
     int rates;
@@ -62,7 +61,7 @@ static int bad_rates(const char *value, Error *e) {
     return error_set(
         e, STATUS_USAGE,
         "strata compare: --sweep: expected lr=X,..., two to %d different numbers above "
-        "0, found '%s'",
+        "0, found '%s'; values of a spec's options are variants: SPEC:NAME=VALUE",
         COMPARE_RATES, value);
 }
 
@@ -105,51 +104,6 @@ static int check_together(const CompareOptions *o, Error *e) {
     return STATUS_OK;
 }
 
-/* "generated,openblas"; without the option one way, NULL. */
-static int take_ways(const Options *o, const char **way, int *ways, Error *e) {
-    static const char *const names[] = { "auto", "generated", "openblas" };
-    enum { NAMES = sizeof names / sizeof *names };
-    const char *value = option_of(o, STRATA_OPTION_BLAS_WAYS)->text;
-    if (!value) return STATUS_OK;
-    *ways = 0;
-    for (const char *at = value; at; at = strchr(at, ','), at = at ? at + 1 : NULL) {
-        size_t n = strcspn(at, ",");
-        int k = 0;
-        while (k < NAMES && (strlen(names[k]) != n || strncmp(names[k], at, n)))
-            k++;
-        for (int i = 0; k < NAMES && i < *ways; i++)
-            if (way[i] == names[k]) k = NAMES;
-        if (k == NAMES)
-            return error_set(e, STATUS_USAGE,
-                             "strata compare: --blas: expected some of auto, generated and "
-                             "openblas, with commas, found '%s'",
-                             value);
-        way[(*ways)++] = names[k];
-    }
-    return STATUS_OK;
-}
-
-static int take_specs(CompareOptions *to, const Options *o, Error *e) {
-    const char *way[MULTIPLIERS] = { NULL };
-    int ways = 1, status = take_ways(o, way, &ways, e);
-    int most = COMPARE_MOST / ways;
-    if (status) return status;
-    if (o->words > most)
-        return error_set(e, STATUS_USAGE,
-                         "strata compare: expected %d specs at most, found '%s' too", most,
-                         o->word[most]);
-    if (o->words * ways < 2)
-        return error_set(
-            e, STATUS_USAGE,
-            "strata compare: expected two specs or more, the first as baseline, found %s",
-            o->words ? "one" : "none");
-    for (; to->n < o->words * ways; to->n++) {
-        to->spec[to->n] = o->word[to->n / ways];
-        to->blas[to->n] = way[to->n % ways];
-    }
-    return STATUS_OK;
-}
-
 static DataWords take_words(const Options *o, int option, const char *name) {
     const OptionValue *v = option_of(o, option);
     return (DataWords){ name, v->list, v->length, option_of(o, STRATA_OPTION_FIELD)->text };
@@ -173,7 +127,7 @@ static int take(CompareOptions *to, const Options *o, Error *e) {
     const char *sweep = option_of(o, STRATA_OPTION_SWEEP)->text;
     int status = seeds ? set_seeds(to, seeds, e) : STATUS_OK;
     if (!status && sweep) status = set_rates(to, sweep, e);
-    if (!status) status = take_specs(to, o, e);
+    if (!status) status = spec_words_read(&to->specs, o, e);
     if (!status && option_of(o, STRATA_OPTION_ROUNDS)->given && !to->measure)
         return error_set(e, STATUS_USAGE,
                          "strata compare: --rounds: expected --measure with it, found none");
@@ -207,31 +161,18 @@ static int check(const CompareOptions *o, Error *e) {
     int status = check_words(&o->data, true, e);
     if (!status && o->keep) status = make_folder(o->keep, e);
     if (!status) status = check_words(&o->val, false, e);
-    for (int i = 0; !status && o->output && i < o->n; i++)
-        status = publish_check(o->spec[i], o->output, NULL, e);
+    for (int i = 0; !status && o->output && i < o->specs.n; i++)
+        status = publish_check(o->specs.spec[i].path, o->output, NULL, e);
     return status;
 }
 
 static int plan(const CompareOptions *o, Comparison *c, Allowance *a, Error *e) {
-    SpecLimits limits = allowance_limits(a);
-    bool used[OPTION_PAIRS] = { false };
-    const Model *model[COMPARE_MOST];
-    limits.chosen.used = used;
+    const SpecLimits limits = allowance_limits(a);
     const Rates rates = machine_rates();
     const ReportOptions r = {
         .limits = &limits, .cpu = o->cpu, .passes.step = allowance_step(a), .rates = &rates
     };
-    for (; c->n < o->n; c->n++) {
-        allowance_spec(a, o->spec[c->n]);
-        c->variant[c->n] = (Variant){ .report = report_new(o->spec[c->n], &r, e),
-                                      .blas = o->blas[c->n],
-                                      .code_bytes = NAN,
-                                      .compile_seconds = NAN };
-        if (!c->variant[c->n].report) return e->status;
-        model[c->n] = c->variant[c->n].report->model;
-    }
-    compare_name(c);
-    return spec_options_unused(&limits.chosen, model, c->n, e);
+    return spec_words_plan(&o->specs, &r, c, a, e);
 }
 
 static void ask(const CompareOptions *o, Comparison *c) {
@@ -280,7 +221,7 @@ static int write_table(const CompareOptions *o, const Comparison *c, Error *e) {
 }
 
 int command_compare(const Options *given, Allowance *a, Error *e) {
-    CompareOptions o;
+    CompareOptions o = { 0 };
     Comparison c = { 0 };
     Text command = { 0 };
     int status = take(&o, given, e);
@@ -296,6 +237,7 @@ int command_compare(const Options *given, Allowance *a, Error *e) {
     if (!status && o.output) status = write_page(&o, &c, e);
     if (!status) status = write_table(&o, &c, e);
     compare_free(&c);
+    spec_words_free(&o.specs);
     text_free(&command);
     return status;
 }

@@ -52,10 +52,11 @@ void compare_name(Comparison *c) {
     for (int i = 0; i < c->n; i++) {
         Variant *v = &c->variant[i];
         const Model *m = v->report->model;
+        const char *apart = *v->chosen ? v->chosen : m->file;
         char file[96];
-        text_escape(file, sizeof file, m->file, strlen(m->file));
+        text_escape(file, sizeof file, apart, strlen(apart));
         const char *between = v->blas ? ", " : "", *blas = v->blas ? v->blas : "";
-        if (has_twin(c, i))
+        if (*v->chosen || has_twin(c, i))
             print_text(v->label, sizeof v->label, "%s (%s)%s%s", m->name, file, between, blas);
         else print_text(v->label, sizeof v->label, "%s%s%s", m->name, between, blas);
     }

@@ -48,6 +48,7 @@ typedef struct Variant {
     char label[192];  /* the model's name, with its file where two have the same */
     const char *blas; /* who multiplies, as build --blas takes it; NULL: nobody asked */
     Report *report;
+    char chosen[96]; /* "width=64, mixer=haares": of its spec's options, for this variant alone */
     double code_bytes, compile_seconds;
     Timing timing;
     TrainRun *run; /* [seeds] */
