@@ -6,10 +6,11 @@
 #   sh tests/interop.sh BUILD tokenizers [COUNT [SEED [NAME ...]]]   COUNT strings of each (1000)
 #   sh tests/interop.sh BUILD import [WORD]                       cases whose name holds WORD
 #   sh tests/interop.sh BUILD import --sweep COUNT [SEED [KIND ...]]   random configurations
+#   sh tests/interop.sh BUILD muon                                50 steps beside torch.optim.Muon
 #   sh tests/interop.sh BUILD export SPEC ...                     llama.cpp too, if it is there
 # BUILD is a build folder, PYTHON an environment that has the packages.
 set -eu
-usage="usage: interop.sh BUILD [tokenizers|import|export ...]"
+usage="usage: interop.sh BUILD [tokenizers|import|muon|export ...]"
 top=$(cd "$(dirname "$0")/.." && pwd)
 build=$(cd "${1:?$usage}" && pwd)
 shift
@@ -30,6 +31,7 @@ tokenizers() {
         "$build/tests/tokenizer_ids" "$folder/vocabularies" "$count" "$seed" "$@"
 }
 import() { "$python" "$top/tests/interop/import.py" "$build/strata" "$@"; }
+muon() { "$python" "$top/tests/interop/muon.py" "$build/strata" "$@"; }
 export_() { "$python" "$top/tests/interop/export.py" "$build/strata" "$@"; }
 
 what=${1:-all}
@@ -37,7 +39,8 @@ what=${1:-all}
 case $what in
 tokenizers) tokenizers "$@" ;;
 import) import "$@" ;;
+muon) muon "$@" ;;
 export) export_ "$@" ;;
-all) tokenizers && import && export_ "$top/specs/demo.lua" ;;
+all) tokenizers && import && muon && export_ "$top/specs/demo.lua" ;;
 *) echo "$usage, found '$what'" >&2 && exit 2 ;;
 esac
