@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The tables of bench/speed.sh and bench/routes.sh from measurements that are given: medians,
+# The tables of bench/speed.sh, blas.sh and routes.sh from measurements that are given: medians,
 # ratios and verdicts come out as counted by hand.  Nothing is timed.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -44,6 +44,15 @@ expect vocab 1.8xeager - '?'
     fail "expected the chosen rows only, and none for AMX"
 ! RESULTS=$work ROWS=nothing sh "$here/bench/speed.sh" none 0 2> /dev/null ||
     fail "a row that is none was taken"
+
+# three rounds; rounds' times are compared, not their medians
+printf '%s\n' 'generated 100' 'openblas 80' 'auto 99' 'generated 50' 'openblas 60' 'auto 59' \
+    'generated 100' 'openblas 90' 'auto 100' |
+    awk -f "$here/bench/median.awk" -f "$here/bench/blas.awk" > "$work/table"
+for line in 'generated 100.0 1 1.000' 'openblas 80.0 1.111 1.111' 'auto 99.0 1.000 1.010'; do
+    grep -Eq "^$(echo "$line" | sed 's/ / +/g')\$" "$work/table" ||
+        { cat "$work/table"; fail "blas.awk: expected $line"; }
+done
 
 # 3 routed layers and 2 dense: the output's and the value's products are 6 of 14
 routed() {      # routed FILE ROUND TOKENS/S PAIRS ROWS ALL LISTS ROUTER

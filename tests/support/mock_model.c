@@ -319,6 +319,7 @@ static void describe_texts(strata_model *m, const MockOptions *o) {
     m->cpu = text("any");
     m->features = text("");
     m->precision = text("f32");
+    m->blas = text("generated");
     m->spec_file = text("mock.lua");
     m->mixer = text("standard");
     m->tokenizer = text(o->tokenizer);
