@@ -50,12 +50,6 @@ Model *build_load(const char *path, Allowance *a, Error *e) {
     return spec_load_text(path, spec, sizeof spec - 1, NULL, NULL, e);
 }
 
-/* Its options have no value to choose. */
-int allowance_unchosen(const Allowance *a, Error *e) {
-    (void)a, (void)e;
-    return 0;
-}
-
 void show_line(FILE *f, const char *before, const char *text, const char *after) {
     char shown[4096];
     (void)f;
