@@ -15,7 +15,7 @@ typedef struct SpecWord {
     int choices;
 } SpecWord;
 
-/* A variant is a spec built in one of the ways: "auto", "generated" or "openblas"; NULL: as ever. */
+/* A variant is a spec built in one of the ways: "auto", "generated", "openblas"; NULL: as ever. */
 typedef struct SpecWords {
     SpecWord *spec;
     int n;
