@@ -138,8 +138,8 @@ static int time_products(const char *program, ProductTimes *t, Error *e) {
 }
 
 /* A model of this width, with an MLP of each hidden size that is not less: with all of them, every
-** pair of sizes is there both ways round. The head's size is none of them; all threads have a few
-** tasks. */
+** pair of sizes is there both ways round. The head's size is none of them; every thread has a
+** task. */
 static void write_spec(Text *t, int width) {
     long threads = sysconf(_SC_NPROCESSORS_ONLN);
     text_add(t,
@@ -150,7 +150,7 @@ static void write_spec(Text *t, int width) {
         text_add(t, "    layer { mlp { hidden = %d, activation = \"relu\" } },\n",
                  PRODUCT_SMALLEST << hidden);
     text_add(t, "  }, train = { optimizer = adamw { lr = 1e-3 }, batch = %ld, seed = 1 } }\n",
-             threads > 2 ? threads : 2);
+             threads > 3 ? threads / 2 : 1L);
 }
 
 static int build_timed(Allowance *a, const char *spec, const char *program, Error *e) {

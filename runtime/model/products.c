@@ -17,7 +17,7 @@ static bool packs_itself(const Frame *f, const Action *s) {
 
 /* Of plain rows of floats; few of them are read at memory speed, which OpenBLAS does not do. */
 static bool is_blas(const Frame *f, const ProductAction *a) {
-    return !f->few && frame_blas(f, a->blas);
+    return a->blas && !f->few && frame_blas(f, a->blas);
 }
 
 /* Where a product's weights were packed; NULL: they were not. */
