@@ -6,7 +6,7 @@
 #   PYTHON tests/interop/import.py STRATA --sweep COUNT [SEED [KIND ...]]   sweep.py: COUNT random
 #       configurations of each architecture, which agree, are refused by name, or differ
 # KEEP=DIR leaves the checkpoints there; AGAIN=1 exports what was imported and compares that too.  Needs torch, transformers and safetensors.
-import json, os, re, subprocess, sys, tempfile
+import itertools, json, os, re, subprocess, sys, tempfile
 import torch
 import mixtures
 import sweep
@@ -190,6 +190,9 @@ def make_old(folder):
     json.dump(config, open(path, "w"))
 
 
+exported = itertools.count()
+
+
 def set_context(spec, tokens):
     text = open(spec).read()
     open(spec, "w").write(re.sub(r"context = \d+", f"context = {tokens}", text, count=1))
@@ -209,10 +212,12 @@ def logits(work, tokens, *more):
 
 
 # The logits of what is exported again, as transformers computes them, beside those of 'theirs'.
+# Folders have names of their own: transformers keeps their code by name.
 def off_again(strata, tokens, theirs, work):
-    run(strata, "export", "m.lua", "--weights", "m.safetensors", "--to", "hf", "again", "--overwrite",
+    folder = f"again_{next(exported)}"
+    run(strata, "export", "m.lua", "--weights", "m.safetensors", "--to", "hf", folder, "--overwrite",
         cwd=work)
-    model = AutoModelForCausalLM.from_pretrained(f"{work}/again", dtype=torch.float32,
+    model = AutoModelForCausalLM.from_pretrained(f"{work}/{folder}", dtype=torch.float32,
                                                  trust_remote_code=True).eval()
     with torch.no_grad():
         ours = model(tokens).logits

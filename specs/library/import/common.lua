@@ -102,11 +102,12 @@ function common.context(c)
   return context
 end
 
--- rope(c, { head_dim =, layer_type =, theta =, partial = }): the option rope of attention, from
--- fields c that have rope_fields and max_position_embeddings.  layer_type: where settings are
--- nested by it.  theta: of this layer where none is nested.  partial: whether heads may turn in
--- part; if not, a partial_rotary_factor below 1 is refused.  Dynamic scaling changes nothing up to
--- the context, beyond which a model does not go; common.context is longrope's.
+-- rope(c, { head_dim =, field =, layer_type =, theta =, partial = }): the option rope of attention,
+-- from fields c that have rope_fields and max_position_embeddings.  field: what says head_dim, if
+-- not the field of that name.  layer_type: where settings are nested by it.  theta: of this layer
+-- where none is nested.  partial: whether heads may turn in part; if not, a partial_rotary_factor
+-- below 1 is refused.  Dynamic scaling changes nothing up to the context, beyond which a model does
+-- not go; common.context is longrope's.
 function common.rope(c, o)
   local given, where = rope_of(c)
   local outer = c.original_max_position_embeddings
@@ -123,6 +124,9 @@ function common.rope(c, o)
     refuse("partial_rotary_factor", "1", tostring(share))
   end
   local rope = { theta = theta }
+  if share == 1 and o.head_dim % 2 ~= 0 then
+    refuse(o.field or "head_dim", "an even number of channels that turn", tostring(o.head_dim))
+  end
   if share ~= 1 then
     rope.dims = math.floor(o.head_dim * share)
     if rope.dims < 2 or rope.dims % 2 ~= 0 then
@@ -232,6 +236,9 @@ function common.heads(c)
   if not c.head_dim and c.hidden_size % heads ~= 0 then
     refuse("num_attention_heads", "a divisor of hidden_size = " .. c.hidden_size,
       tostring(heads))
+  end
+  if heads % kv ~= 0 then
+    refuse("num_key_value_heads", "a divisor of num_attention_heads = " .. heads, tostring(kv))
   end
   return d, { heads = heads, kv_heads = kv ~= heads and kv or nil,
               head_dim = d * heads ~= c.hidden_size and d or nil }

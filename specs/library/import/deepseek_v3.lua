@@ -21,7 +21,7 @@ return function(config, tensors)
   local c = fields(config, known(), without)
   local count = experts.either(c, "n_routed_experts", "num_local_experts")
   experts.take_activation(c)
-  local rope = common.rope(c, { head_dim = c.qk_rope_head_dim })
+  local rope = common.rope(c, { head_dim = c.qk_rope_head_dim, field = "qk_rope_head_dim" })
   rope.style = c.rope_interleave and "interleaved" or nil
   local attends = experts.latent(c, rope)
   local sparse = named("sparse", layer { attends, experts.grouped(c, count, c.n_shared_experts) })

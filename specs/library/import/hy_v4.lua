@@ -51,7 +51,8 @@ return function(config, tensors)
   experts.expect_silu(c)
   experts.by_layer(c, "layer_types", { "indexed_attention" })
   local kinds = experts.by_layer(c, "mlp_layer_types", { "sparse", "dense" })
-  local attends = experts.latent(c, common.rope(c, { head_dim = c.qk_rope_head_dim }),
+  local rope = common.rope(c, { head_dim = c.qk_rope_head_dim, field = "qk_rope_head_dim" })
+  local attends = experts.latent(c, rope,
     { sinks = true, gate = {} })
   local some = experts.grouped(c, c.n_routed_experts, c.n_shared_experts,
     { limit = c.swiglu_limit })
