@@ -106,6 +106,19 @@ next, found more from operation '[a-z]+' of layers.0.mlp on, number [0-9]+ of [0
     done
 done
 
+# Reads that differ in how many sources they have are one kernel: no more of them in a deeper model.
+kernels() {  # kernels MIXER LAYERS
+    layers "$2" | sed "s/dim = 8,/dim = 32, residual = $1,/" >reads.lua
+    "$strata" inspect reads.lua --kernels --json >json 2>err || fail "$1, $2 layers: $(cat err)"
+    grep -o '"name": *"rows[^"]*"' json | wc -l
+}
+for mixer in 'denseformer {}' 'attnres { block_size = 1 }' 'haares { block_size = 1 }'; do
+    few=$(kernels "$mixer" 150) more=$(kernels "$mixer" 250)
+    [ "$few" -gt 20 ] || fail "$mixer: expected row kernels, found $few"
+    [ "$more" -le $((few + few / 20)) ] ||
+        fail "$mixer: expected as many kernels for 250 layers as for 150, $few, found $more"
+done
+
 for command in 'build' 'inspect' 'compare deep.lua'; do
     what="$command --max-seconds 1"
     # shellcheck disable=SC2086
