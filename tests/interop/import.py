@@ -119,6 +119,11 @@ CASES = [
                                                    rope_theta=100000.0),
                                sliding_attention=dict(rope_type="default", rope_theta=300.0))),
      dict(dtype=torch.bfloat16, keep=True)),
+    ("gemma3-yarn", "gemma3_text",    # a nested truncate is not looked at there
+     dict(num_hidden_layers=3, sliding_window=16, head_dim=12,
+          layer_types=["full_attention", "sliding_attention", "full_attention"],
+          rope_parameters=dict(full_attention=dict(YARN, truncate=False),
+                               sliding_attention=dict(YARN, truncate=False))), {}),
     ("gemma3-old-fields", "gemma3_text", dict(num_hidden_layers=7, sliding_window=16, head_dim=16,
                                               rope_parameters=dict(
         full_attention=dict(rope_type="linear", factor=2.0, rope_theta=5000.0),

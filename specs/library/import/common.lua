@@ -110,12 +110,14 @@ end
 -- not go; common.context is longrope's.
 function common.rope(c, o)
   local given, where = rope_of(c)
-  local outer = c.original_max_position_embeddings
+  local outer, truncate = c.original_max_position_embeddings, nil
   if o.layer_type and given[o.layer_type] ~= nil then
+    truncate = given.truncate ~= false      -- transformers looks for it here
     given, where, outer = given[o.layer_type], where .. "." .. o.layer_type, nil
     if given == null then given = {} end
   end
   local kind, p = read_kind(given, where)
+  if truncate ~= nil then p.truncate = truncate end
   local trained = outer or p.original_max_position_embeddings or c.max_position_embeddings
   local theta = p.rope_theta or o.theta or c.rope_theta
   if not theta then refuse("rope_theta", "the base of rope's frequencies", "none") end
