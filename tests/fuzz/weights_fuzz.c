@@ -113,7 +113,8 @@ static int run(int words, const char *const *word) {
         argv[1 + i] = (char *)(size_t)word[i];
     int status = options_parse(&o, &strata_options, 1 + words, argv, &e);
     if (status) fuzz_broken(e.text);
-    status = command_weights(&o, NULL, &e);
+    Allowance none = { 0 };
+    status = command_weights(&o, &none, &e);
     if (status && (!e.text[0] || e.status != status)) fuzz_broken("an error says nothing");
     options_free(&o);
     fflush(stdout);
