@@ -271,6 +271,13 @@ function common.linear(out, tensors, ours, theirs, of)
   if tensors[theirs .. ".bias"] then out[ours .. ".bias"] = of(theirs .. ".bias") end
 end
 
+-- Hyper-connections of a sublayer, or of the end; 'theirs' with names of three tensors behind it
+function common.connection(out, ours, theirs)
+  for mine, name in pairs { ["proj.weight"] = "fn", bias = "base", alpha = "scale" } do
+    out[ours .. ".residual." .. mine] = theirs .. name
+  end
+end
+
 -- Tensors of decoders with Llama's names.  o: { mlp = { ours = "theirs" }, norms = { theirs =
 -- "ours" } of a layer, qk_norm =, gain = function of a norm's recipe, final = whether there is a
 -- final norm with a gain }.

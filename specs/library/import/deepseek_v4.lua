@@ -120,13 +120,6 @@ local function mlp_tensors(c, out, kind, ours, theirs)
   experts.gated(out, ours .. "shared", theirs .. "shared_experts", names)
 end
 
--- theirs, with names of three tensors behind it
-local function connection(out, ours, theirs)
-  for mine, name in pairs { ["proj.weight"] = "fn", bias = "base", alpha = "scale" } do
-    out[ours .. ".residual." .. mine] = theirs .. name
-  end
-end
-
 return function(config, tensors)
   local c = fields(config, known(), without)
   experts.take_activation(c)
@@ -149,10 +142,10 @@ return function(config, tensors)
     layer = function(out, i, ours, theirs)
       attention_tensors(c, out, types[i + 1], ours .. "attention.", theirs .. "attn.")
       mlp_tensors(c, out, kinds[i + 1], ours .. "mlp.", theirs .. "ffn.")
-      connection(out, ours .. "attention", theirs .. "hc_attn_")
-      connection(out, ours .. "mlp", theirs .. "hc_ffn_")
+      common.connection(out, ours .. "attention", theirs .. "hc_attn_")
+      common.connection(out, ours .. "mlp", theirs .. "hc_ffn_")
     end })
-  connection(out, "readout", "model.hc_head.hc_")
+  common.connection(out, "readout", "model.hc_head.hc_")
   local result = common.result(c, tensors, out, experts.model(c, layers, {
     context = context,
     residual = mhc { streams = c.hc_mult, iterations = c.hc_sinkhorn_iters, start = "softmax",

@@ -41,12 +41,6 @@ local function text_of(config)
   return fields(inner, known(), without)
 end
 
-local function connection(out, ours, theirs)
-  for mine, name in pairs { ["proj.weight"] = "fn", bias = "base", alpha = "scale" } do
-    out[ours .. ".residual." .. mine] = theirs .. "_" .. name
-  end
-end
-
 -- The sublayers that layers are made of, and the sizes of the delta attention.
 local function parts_of(c)
   local o = { heads = c.linear_num_heads, head_dim = c.linear_head_dim,
@@ -87,8 +81,8 @@ return function(config, tensors)
       else
         experts.latent_tensors(c, out, ours .. "attention", theirs .. "self_attn")
       end
-      connection(out, ours .. "attention", theirs .. "hc_attn")
-      connection(out, ours .. "mlp", theirs .. "hc_ffn")
+      common.connection(out, ours .. "attention", theirs .. "hc_attn_")
+      common.connection(out, ours .. "mlp", theirs .. "hc_ffn_")
       if kinds[i + 1] == "dense" then
         return experts.gated(out, ours .. "mlp", theirs .. "mlp")
       end

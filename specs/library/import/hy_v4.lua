@@ -16,13 +16,6 @@ local function known()
   }))
 end
 
--- ours: a layer's sublayer, or the end; 'theirs' with names of three tensors behind it
-local function connection(out, ours, theirs)
-  for mine, name in pairs { ["proj.weight"] = "fn", bias = "base", alpha = "scale" } do
-    out[ours .. ".residual." .. mine] = theirs .. name
-  end
-end
-
 -- Tools write gates as linear_gate, checkpoints have gate_proj.
 local function gated(out, tensors, ours, theirs)
   local gate = tensors[theirs .. ".linear_gate.weight"] and "linear_gate" or "gate_proj"
@@ -35,8 +28,8 @@ local function layer_tensors(c, tensors, out, ours, theirs, sparse)
   out[ours .. "attention.gate.weight"] = tensors[gate] and gate
     or theirs .. "self_attn.gate_proj.weight"
   out[ours .. "attention.sinks"] = theirs .. "self_attn.learnable_sink_param"
-  connection(out, ours .. "attention", theirs .. "hc_pre.hc_attn_layer.hc_")
-  connection(out, ours .. "mlp", theirs .. "hc_pre.hc_mlp_layer.hc_")
+  common.connection(out, ours .. "attention", theirs .. "hc_pre.hc_attn_layer.hc_")
+  common.connection(out, ours .. "mlp", theirs .. "hc_pre.hc_mlp_layer.hc_")
   if not sparse then return gated(out, tensors, ours .. "mlp", theirs .. "mlp") end
   experts.all(out, tensors, ours .. "mlp", theirs .. "mlp", { bias = true,
     experts = c.n_routed_experts, hidden = c.moe_intermediate_size, dim = c.hidden_size })
@@ -65,7 +58,7 @@ return function(config, tensors)
     layer = function(out, i, ours, theirs)
       layer_tensors(c, tensors, out, ours, theirs, kinds[i + 1] == "sparse")
     end })
-  connection(out, "readout", "model.hc_pre.hc_head.hc_head_")
+  common.connection(out, "readout", "model.hc_pre.hc_head.hc_head_")
   local result = common.result(c, tensors, out, experts.model(c, layers, {
     context = math.min(common.context(c), c.index_topk),
     residual = hyper { streams = c.hc_mult, mix = false, magnitude = c.hc_magnitude,
