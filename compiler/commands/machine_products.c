@@ -4,17 +4,13 @@
 */
 #include "machine_products.h"
 
-#include "build.h"
-#include "process.h"
-#include "publish.h"
+#include "machine_timed.h"
 
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { PRODUCT_VALUES = 1 << 16, PRODUCT_ROUNDS = 2 };
+enum { PRODUCT_ROUNDS = 2 };
 
 /* Members of the file, and how kernels are called. */
 static const struct {
@@ -119,22 +115,12 @@ static void take_kernel(ProductTimes *t, const Json *j, const JsonNode *kernel) 
     }
 }
 
-static int time_products(const char *program, ProductTimes *t, Error *e) {
-    char *argv[] = { (char *)program, "bench", "--train", "--json", "--steps", "1", NULL };
-    Text out = { 0 };
-    Json j = { 0 };
-    sigset_t before;
-    process_hold(&before);
-    int status = process_read(argv, "timed", &before, NULL, &out, e);
-    process_release(&before);
-    if (!status)
-        status = json_parse(&j, "timed", out.at ? out.at : "", out.length, PRODUCT_VALUES, e);
-    const JsonNode *list = status ? NULL : json_member(&j, j.node, "kernels");
-    for (const JsonNode *n = list ? json_first(&j, list) : NULL; n; n = json_next(&j, n))
-        take_kernel(t, &j, n);
-    json_free(&j);
-    text_free(&out);
-    return status;
+static int take_kernels(const Json *j, void *to, Error *e) {
+    (void)e;
+    const JsonNode *list = json_member(j, j->node, "kernels");
+    for (const JsonNode *n = list ? json_first(j, list) : NULL; n; n = json_next(j, n))
+        take_kernel(to, j, n);
+    return STATUS_OK;
 }
 
 /* A model of this width, with an MLP of each hidden size that is not less: with all of them, every
@@ -153,43 +139,15 @@ static void write_spec(Text *t, int width) {
              threads > 3 ? threads / 2 : 1L);
 }
 
-static int build_timed(Allowance *a, const char *spec, const char *program, Error *e) {
-    Model *m = build_load(spec, a, e);
-    if (!m) return e->status;
-    BuildOptions o = { .spec = spec,
-                       .output = program,
-                       .allowance = a,
-                       .multiply = MULTIPLY_OPENBLAS,
-                       .code = { .level = 2, .cpu = "native" } };
-    int status = build_model(m, &o, e);
-    spec_free(m);
-    return status;
-}
-
-static int time_width(Allowance *a, const char *folder, int width, ProductTimes *t, Error *e) {
-    char spec[PATH_MAX], program[PATH_MAX];
-    Text text = { 0 };
-    print_text(spec, sizeof spec, "%s/products.lua", folder);
-    print_text(program, sizeof program, "%s/products", folder);
-    write_spec(&text, width);
-    int status = text_status(&text, e);
-    if (!status) status = publish_text(spec, &text, e);
-    text_free(&text);
-    if (!status) status = build_timed(a, spec, program, e);
-    allowance_lift(a);
-    for (int round = 0; !status && round < PRODUCT_ROUNDS; round++)
-        status = time_products(program, t, e);
-    allowance_spec(a, "strata doctor");
-    unlink(program);
-    unlink(spec);
-    return status;
-}
-
 int machine_products_measure(Allowance *a, const char *folder, ProductRatios *out, Error *e) {
     ProductTimes t = { 0 };
     int status = STATUS_OK;
-    for (int width = 0; !status && width < PRODUCT_SIZES; width++)
-        status = time_width(a, folder, width, &t, e);
+    for (int width = 0; !status && width < PRODUCT_SIZES; width++) {
+        Text spec = { 0 };
+        const TimedModel m = { folder, &spec, MULTIPLY_OPENBLAS, 1, PRODUCT_ROUNDS };
+        write_spec(&spec, width);
+        status = machine_timed(a, &m, take_kernels, &t, e);
+    }
     *out = (ProductRatios){ .measured = !status };
     for (int i = 0; !status && i < ALL_PRODUCTS; i++) {
         double generated = *entry(t.generated, i), openblas = *entry(t.openblas, i);

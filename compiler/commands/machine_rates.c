@@ -6,10 +6,9 @@
 #include "machine_rates.h"
 
 #include "blas_library.h"
-#include "build.h"
 #include "codegen.h"
 #include "files.h"
-#include "process.h"
+#include "machine_timed.h"
 #include "program_cache.h"
 #include "publish.h"
 
@@ -152,7 +151,8 @@ static Sum sum_of(const Json *j, const char *family) {
 }
 
 /* The best of what was told before and of this: what else the machine does only takes away. */
-static int rates_told(const Json *j, Rates *r, Error *e) {
+static int rates_told(const Json *j, void *to, Error *e) {
+    Rates *r = to;
     Sum products = sum_of(j, "product"), sequences = sum_of(j, "sequence"), rows = sum_of(j, "row");
     double peak = 1e9 * told(j, j->node, "peak_gflops");
     if (!(products.seconds > 0 && sequences.seconds > 0 && rows.seconds > 0 && peak > 0))
@@ -168,47 +168,12 @@ static int rates_told(const Json *j, Rates *r, Error *e) {
     return STATUS_OK;
 }
 
-static int time_program(const char *program, Rates *r, Error *e) {
-    char *argv[] = { (char *)program, "bench", "--train", "--json", "--steps", "3", NULL };
-    Text out = { 0 };
-    Json j = { 0 };
-    sigset_t before;
-    process_hold(&before);
-    int status = process_read(argv, "timed", &before, NULL, &out, e);
-    process_release(&before);
-    if (!status)
-        status = json_parse(&j, "timed", out.at ? out.at : "", out.length, RATES_VALUES, e);
-    if (!status) status = rates_told(&j, r, e);
-    json_free(&j);
-    text_free(&out);
-    return status;
-}
-
 static int measure_in(const char *folder, Allowance *a, Rates *r, Error *e) {
-    char spec[PATH_MAX], program[PATH_MAX];
-    Text t = { 0 };
-    print_text(spec, sizeof spec, "%s/timed.lua", folder);
-    print_text(program, sizeof program, "%s/timed", folder);
-    text_add(&t, "%s", timed_model);
-    int status = text_status(&t, e);
-    if (!status) status = publish_text(spec, &t, e);
-    text_free(&t);
-    Model *m = status ? NULL : build_load(spec, a, e);
-    if (!m) return e->status;
-    BuildOptions o = { .spec = spec,
-                       .output = program,
-                       .allowance = a,
-                       .multiply = MULTIPLY_GENERATED,
-                       .code = { .level = 2, .cpu = "native" } };
-    status = build_model(m, &o, e);
-    spec_free(m);
-    allowance_lift(a);
+    Text spec = { 0 };
+    const TimedModel m = { folder, &spec, MULTIPLY_GENERATED, 3, ROUNDS };
+    text_add(&spec, "%s", timed_model);
     *r = (Rates){ 0 };
-    for (int round = 0; !status && round < ROUNDS; round++)
-        status = time_program(program, r, e);
-    unlink(program);
-    unlink(spec);
-    return status;
+    return machine_timed(a, &m, rates_told, r, e);
 }
 
 /* Products only where there is an OpenBLAS to compare with. */
