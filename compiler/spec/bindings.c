@@ -140,6 +140,14 @@ static int call_random(lua_State *L) {
                                               (Attr){ .first = front(L)->streams++, .count = n })));
 }
 
+/* embed(w, ids, { of = x }): rows of w for each token that x has a row for. */
+static int call_embed(lua_State *L) {
+    lua_settop(L, 3);
+    Node *in[] = { tensor_get(L, 1, "embed"), tensor_get(L, 2, "embed") };
+    options_check(L, 3, "embed", (const char *const[]){ "of", NULL });
+    return tensor_push(L, rows_like(L, 3, "embed", tensor_build(L, OP_embed, 2, in, (Attr){ 0 })));
+}
+
 /* shift(x, tokens): of earlier tokens only, those that a sequence has when it grows. */
 static int call_shift(lua_State *L) {
     lua_settop(L, 2);
@@ -238,7 +246,7 @@ const Structural ops_structural[] = {
     { OP_linear, "linear", call_plain, "linear(x, w)", 2 },
     { OP_linear_each, "linear_each", call_each, "linear_each(x, w, {first =, count =, back =})",
       0 },
-    { OP_embed, "embed", call_plain, "embed(w, ids)", 2 },
+    { OP_embed, "embed", call_embed, "embed(w, ids, {of =})", 0 },
     { OP_attention, "attention", call_attention,
       "attention(q, k, v, {causal =, scale =, chunk =, pools =, window =, softcap =, by_distance "
       "=})",

@@ -17,8 +17,8 @@
 
 enum { SEQUENCES = 3, TIME = 14, CONTEXT = 16, VOCAB = 13, SPEC = 2000 };
 
-/* A residual, what attention has beside heads, dropout, and the route of the two layers in the
-** middle. */
+/* A residual, what stands in the braces of attention beside heads, in those of mlp, which may end
+** them and begin those of another sublayer, and the route of the two layers in the middle. */
 typedef struct Kind {
     const char *residual, *attention, *mlp, *route;
 } Kind;
@@ -36,6 +36,9 @@ static const Kind kinds[] = {
     { "layerscale {}", "kv_heads = 2, rope = { theta = 100 }, bias = true", "",
       "dllm { hidden = 6, reserve = 0, target = 0.4, weight = 0.3 }" },
     { "standard {}", "rope = { theta = 100 }", "", "stochastic_depth { keep = 0.5 }" },
+    { "standard {}", "kv_heads = 2",
+      "}, moe { experts = 4, top = 2, hidden = 8, by_token = true, name = 'experts'",
+      "stochastic_depth { keep = 0.5 }" },
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 

@@ -51,13 +51,14 @@ local function products(m, site, x, count)
   return m:linear(site, "router.out", h, count)
 end
 
--- [tokens,E]: how often a table names each expert for the token's id, by its number from 0 or what
--- is nearest to it.  Nothing trains the table: what it begins with, by chance, stays.
-local function listed(m, site)
+-- [E] for each token of x: how often a table names each expert for the token's id, by its number
+-- from 0 or what is nearest to it.  Nothing trains the table: what it begins with, by chance,
+-- stays.
+local function listed(m, site, x)
   local o, E = m.options, m.options.experts
   local table_of = m:buffer(site, "router.table", { m.vocab, o.top },
     uniform(-0.5, E - 0.5))
-  local names, numbers = embed(table_of, tokens()), {}
+  local names, numbers = embed(table_of, tokens(), { of = x }), {}
   for e = 1, E do numbers[e] = e - 1 end
   local apart = reshape(names, { o.top, 1 }) - reshape(stack(numbers), { 1, E })
   return sum(step(0.5 - abs(apart)), 1)
@@ -66,7 +67,7 @@ end
 -- Marks the experts of a token by their scores; a bias learns to spread the load.
 local function choice(m, site, s)
   local o, bias = m.options, nil
-  if o.by_token then return chosen(listed(m, site), o.top) end
+  if o.by_token then return chosen(listed(m, site, s), o.top) end
   if o.balance_bias then
     bias = m:buffer(site, "router.balance_bias", { s:shape()[1] }, 0)
     s = s + bias
@@ -173,7 +174,7 @@ return sublayer {
     if o.router_scale ~= 1 then z = o.router_scale * z end
     local s = scores[o.score](z)
     local places = choice(m, site, s)
-    if o.by_token then s = s * listed(m, site) end
+    if o.by_token then s = s * listed(m, site, s) end
     local w = pick(o.skip and slice(s, 1, 1, o.experts) or s, places)
     if o.normalize then w = w / (sum(w, 1) + 1e-20) end
     if o.scale ~= 1 then w = o.scale * w end
