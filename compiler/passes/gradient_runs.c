@@ -43,12 +43,27 @@ static int claim(GradientRuns *r, const Node *stack) {
     return n;
 }
 
+/* Of a sum or a cotangent the first 'length' pieces; 'bare': added up over its tokens. */
+static Node *beginning(Node *x, int length, bool bare) {
+    Node *part = op_slice(x, 0, 0, length);
+    Shape shape = part->shape;
+    shape.lead = LEAD_NONE, shape.list = 0;
+    return bare ? op_fit(part, &shape) : part;
+}
+
+/* A stack has rows for tokens, or for a list of them, if a piece of it has: what two begin with has
+** none if one of them has none, or other rows. */
+static Node *joined(Node *sum, Node *dy, int length) {
+    bool bare = sum->shape.lead != dy->shape.lead || sum->shape.list != dy->shape.list;
+    return op_add(beginning(sum, length, bare), beginning(dy, length, bare));
+}
+
 void gradient_run_add(GradientRuns *r, const Node *stack, Node *dy, AddCotangent *add, void *user) {
     GradientRun *run = &r->run[stack->in[0]->id];
     int length = run->stack ? common(run, stack) : 0;
     if (length > RUN_PIECES) {
         shorten(r, run, length, add, user);
-        run->sum = op_add(op_slice(run->sum, 0, 0, length), op_slice(dy, 0, 0, length));
+        run->sum = joined(run->sum, dy, length);
     } else {
         if (run->stack) shorten(r, run, 0, add, user);
         length = claim(r, stack);

@@ -29,6 +29,14 @@ static void add_part(Plan *p, const Node *n, const Node *param) {
     p->part[p->npart++] = (Contribution){ n, param };
 }
 
+/* Whether nobody but one reads n, as it is or as what it is a reshape of. */
+static bool is_read_once(const Builder *b, const Node *n) {
+    const Node *x = plan_storage(n);
+    for (; n != x; n = n->in[0])
+        if (b->uses[n->id] != 1) return false;
+    return b->uses[x->id] == 1;
+}
+
 /* A gradient that is a sum of pieces nobody else reads is added up in place,
 ** piece by piece. */
 static void split_sum(Builder *b, const Node *sum, const Node *param) {
@@ -36,7 +44,7 @@ static void split_sum(Builder *b, const Node *sum, const Node *param) {
     node_list_push(b->g, rest, sum);
     while (rest->n) {
         const Node *n = rest->node[--rest->n], *x = plan_storage(n);
-        if (x->op != OP_add || b->uses[x->id] != 1 || !shape_equal(&x->in[0]->shape, &x->shape)
+        if (x->op != OP_add || !is_read_once(b, n) || !shape_equal(&x->in[0]->shape, &x->shape)
             || !shape_equal(&x->in[1]->shape, &x->shape)) {
             add_part(b->p, x, param);
             continue;

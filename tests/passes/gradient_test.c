@@ -5,12 +5,14 @@
 #include "test.h"
 
 #include <glob.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gradient.h"
 #include "graph_file.h"
 #include "numeric.h"
+#include "op.h"
 
 enum { VOCAB = 7, BATCH = 2, TIME = 4 };
 
@@ -181,6 +183,58 @@ static void the_seed_scales_every_gradient(void **state) {
     graph_free(g);
 }
 
+enum { SHARED = 20, WIDTH = 3, LISTS = 3 };
+
+/* What a list has besides the parameters that all begin with: one, a row for each token, or for
+** some tokens. */
+typedef enum ListEnd { END_BARE, END_TOKENS, END_ROWS } ListEnd;
+
+static Node *end_of(Graph *g, ListEnd end) {
+    const char *error;
+    Shape s = { .rank = 2, .dim = { VOCAB, WIDTH } }, one = { .rank = 2, .dim = { VOCAB, 1 } };
+    if (end == END_BARE) return param(g, "bare", WIDTH);
+    Node *ids = op_source(g, OP_tokens);
+    Node *x = op_embed(graph_param(g, end == END_ROWS ? "some" : "each", s, (Init){ 0 }, &error),
+                       ids);
+    if (end == END_TOKENS) return x;
+    Node *mask = op_embed(graph_param(g, "mask", one, (Init){ 0 }, &error), ids);
+    mask = op_reshape(mask, &(Shape){ .lead = LEAD_TOKENS });
+    return op_gather(x, op_build(g, OP_rows, 1, &mask, (Attr){ .count = 1 }));
+}
+
+/* In every order: the last one's cotangent comes first. */
+static void lists_of_other_rows_begin_alike(void **state) {
+    (void)state;
+    for (int order = 0; order < LISTS * LISTS * LISTS; order++) {
+        int at[LISTS] = { order % LISTS, order / LISTS % LISTS, order / LISTS / LISTS };
+        if (at[0] == at[1] || at[1] == at[2] || at[0] == at[2]) continue;
+        Graph *g = graph_new();
+        Random r = { 5 };
+        Node *piece[SHARED + 1], *loss = NULL;
+        for (int i = 0; i < SHARED; i++) {
+            char name[8];
+            snprintf(name, sizeof name, "p%d", i);
+            piece[i] = param(g, name, WIDTH);
+        }
+        for (int i = 0; i < LISTS; i++) {
+            int shared = SHARED - i;
+            piece[SHARED] = end_of(g, (ListEnd)at[i]);
+            Node *list[SHARED + 1];
+            memcpy(list, piece, sizeof piece);
+            list[shared] = piece[SHARED];
+            Node *sum = weighted_sum(op_tanh(op_stack(g, shared + 1, list)), &r);
+            loss = loss ? op_add(loss, sum) : sum;
+        }
+        graph_output(g, "loss", loss);
+        Case *c = case_new(g, 7, BATCH, TIME, VOCAB, -1, 1);
+        double error = case_gradient_error(c, op_info);
+        if (!(error <= GRADIENT_TOLERANCE))
+            fail_msg("%d, %d, %d: wrong by %.1e", at[0], at[1], at[2], error);
+        case_free(c);
+        graph_free(g);
+    }
+}
+
 static void models_have_the_right_gradients(void **state) {
     (void)state;
     glob_t files;
@@ -209,6 +263,7 @@ int main(void) {
         cmocka_unit_test(gradients_know_where_they_come_from),
         cmocka_unit_test(both_uses_of_a_tied_weight_count),
         cmocka_unit_test(the_seed_scales_every_gradient),
+        cmocka_unit_test(lists_of_other_rows_begin_alike),
         cmocka_unit_test(models_have_the_right_gradients),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
