@@ -358,6 +358,7 @@ typedef struct strata_api {
     ** state_truncate, or a copy of the state, a program can try what another model proposes. */
     int32_t (*extend)(void *ctx, const void *w, void *state, void *arena, const int32_t *tokens,
                       int64_t n, float *logits);
+    void *reserved[3];
 } strata_api;
 
 /*

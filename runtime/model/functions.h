@@ -23,7 +23,7 @@ enum {
 #include "abi.def"
 };
 
-_Static_assert(sizeof(strata_api) == sizeof(size_t) + API_FUNCTIONS * sizeof(void *),
+_Static_assert(offsetof(strata_api, reserved) == sizeof(size_t) + API_FUNCTIONS * sizeof(void *),
                "abi.def: strata_api has another number of functions");
 
 #endif
