@@ -82,7 +82,8 @@ enum { STRATA_AS_GENERATED = 1 };
 ** no effect on other models. */
 enum { STRATA_NO_BLAS = 2, STRATA_ALL_BLAS = 4 };
 
-enum { STRATA_BACK = 4 }; /* tokens that any window lets a state go back by (state_truncate) */
+/* tokens that any window lets a state go back by (state_truncate), and that extend appends */
+enum { STRATA_BACK = 4 };
 
 typedef struct strata_setup {
     size_t struct_size;        /* sizeof(strata_setup) */
@@ -352,7 +353,12 @@ typedef struct strata_api {
     ** else it is STRATA_ERROR_PAST, and the state is as it was. Where it may be needed, keep a copy
     ** (memcpy, state_copy). */
     int32_t (*state_truncate)(void *ctx, void *state, int64_t length);
-    void *reserved[1];
+    /* Appends n tokens, at most STRATA_BACK, to a sequence, as n calls of decode do, bit for bit,
+    ** but weights are read once; logits behind each of them [n, V]. arena_bytes(n, workers). With
+    ** state_truncate, or a copy of the state, a program can try what another model proposes. */
+    int32_t (*extend)(void *ctx, const void *w, void *state, void *arena, const int32_t *tokens,
+                      int64_t n, float *logits);
+    void *reserved[3];
 } strata_api;
 
 /*

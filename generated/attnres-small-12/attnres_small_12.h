@@ -69,6 +69,7 @@ int64_t attnres_small_12_state_length(const void *state);
 int32_t attnres_small_12_state_truncate(void *ctx, void *state, int64_t length);
 int32_t attnres_small_12_prefill(void *ctx, const void *w, void *state, void *arena, const int32_t *tokens, int64_t n, float *logits);
 int32_t attnres_small_12_decode(void *ctx, const void *w, void *const *states, int32_t batch, void *arena, const int32_t *tokens, float *logits);
+int32_t attnres_small_12_extend(void *ctx, const void *w, void *state, void *arena, const int32_t *tokens, int64_t n, float *logits);
 int32_t attnres_small_12_logits(void *ctx, const void *w, void *arena, const int32_t *tokens, int64_t B, int64_t T, float *out);
 int32_t attnres_small_12_loss(void *ctx, const void *w, void *arena, const int32_t *tokens, const int32_t *targets, int64_t B, int64_t T, float *nll, strata_loss *out);
 int32_t attnres_small_12_forward_backward(void *ctx, const void *w, void *train, void *arena, const int32_t *tokens, const int32_t *targets, int64_t B, int64_t T,
@@ -99,6 +100,7 @@ static inline strata_api attnres_small_12_api(void) {
     a.state_copy = attnres_small_12_state_copy;
     a.state_length = attnres_small_12_state_length;
     a.state_truncate = attnres_small_12_state_truncate;
+    a.extend = attnres_small_12_extend;
     a.probe_arena_bytes = NULL;
     a.probe = NULL;
     for (size_t i = 0; i < sizeof a.reserved / sizeof a.reserved[0]; i++) a.reserved[i] = NULL;

@@ -283,6 +283,15 @@ class Sequence:
         """Appends one; its logits [vocab]."""
         return self.model.decode([self], [token])[0]
 
+    def extend(self, tokens):
+        """Appends up to STRATA_BACK tokens, bit for bit as decode does one by one; the logits
+        behind each [tokens, vocab]."""
+        tokens = _ids("tokens", tokens, 1)
+        out = numpy.empty((tokens.size, self.model.vocab), numpy.float32)
+        self.model._call("extend", tokens.size, self._state.ctypes.data, _ARENA,
+                         tokens.ctypes.data, tokens.size, out.ctypes.data)
+        return out
+
     def truncate(self, length):
         """Takes the last tokens away; an Error where the state does not keep what that needs."""
         model = self.model

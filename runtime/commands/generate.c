@@ -115,6 +115,7 @@ static int generate(const Program *p, Session *s, const Tokenizer *t, const Prom
         if (!status) status = writing_reset(&x, e);
         if (!status) status = sample(&x, q, count, e);
     }
+    if (x.draft && !status) draft_tell(x.draft);
     writing_close(&x);
     return status;
 }

@@ -24,7 +24,8 @@ int writing_open(TokenWriter *x, const Program *p, Session *s, const Tokenizer *
     if (x->penalty > 1) x->seen = calloc((size_t)p->m->vocab, sizeof *x->seen);
     if (!status && (!x->logits || (x->penalty > 1 && !x->seen)))
         status = error_memory(e, "logits", (size_t)p->m->vocab * sizeof *x->logits);
-    return status ? status : session_state(s, &x->state, p->m->context, e);
+    if (!status) status = session_state(s, &x->state, p->m->context, e);
+    return status ? status : draft_open(&x->draft, p, s, &x->state, t, e);
 }
 
 void writing_close(TokenWriter *x) {
@@ -33,6 +34,7 @@ void writing_close(TokenWriter *x) {
     text_stops_free(&x->stops);
     decoder_free(&x->decoder);
     sampler_close(&x->sampler);
+    draft_close(x->draft);
     region_close(&x->state);
 }
 
@@ -40,14 +42,38 @@ int writing_reset(TokenWriter *x, Error *e) {
     x->position = 0;
     x->unread = -1;
     if (x->seen) memset(x->seen, 0, (size_t)x->s->m->vocab * sizeof *x->seen);
+    if (x->draft) return draft_reset(x->draft, e);
     return session_check(x->s, x->s->api->state_init(x->s->ctx.at, x->state.at, x->s->m->context),
                          "state_init", e);
+}
+
+/* What was there already becomes less likely. */
+static void punish(const TokenWriter *x, float *logits) {
+    for (int32_t i = 0; x->seen && i < x->sampler.ids; i++)
+        if (x->seen[i])
+            logits[i] = (float)(logits[i] > 0 ? logits[i] / x->penalty : logits[i] * x->penalty);
+}
+
+/* The token for a position, behind others that the draft proposed: drawn as draw() will. */
+static int32_t guess(void *user, float *logits, const int32_t *proposed, int64_t count,
+                     int64_t position) {
+    TokenWriter *x = user;
+    bool fresh[STRATA_BACK] = { false };
+    for (int64_t i = 0; x->seen && i < count; i++) {
+        fresh[i] = !x->seen[proposed[i]];
+        x->seen[proposed[i]] = true;
+    }
+    punish(x, logits);
+    for (int64_t i = 0; x->seen && i < count; i++)
+        if (fresh[i]) x->seen[proposed[i]] = false;
+    return sampler_next(&x->sampler, logits, position);
 }
 
 static int decode(TokenWriter *x, int32_t id, Error *e) {
     Session *s = x->s;
     void *states[1] = { x->state.at };
     x->position++;
+    if (x->draft) return draft_next(x->draft, id, guess, x, x->logits, e);
     return session_check(
         s, s->api->decode(s->ctx.at, s->weights.at, states, 1, s->arena.at, &id, x->logits),
         "decode", e);
@@ -64,6 +90,7 @@ int writing_read(TokenWriter *x, const int32_t *ids, int64_t count, Error *e) {
     x->position += count;
     x->last = 0;
     text_stops_reset(&x->stops);
+    if (x->draft) return draft_read(x->draft, ids, count, x->logits, e);
     return session_check(
         s,
         s->api->prefill(s->ctx.at, s->weights.at, x->state.at, s->arena.at, ids, count, x->logits),
@@ -76,16 +103,8 @@ static int show(TokenWriter *x, const char *text, size_t length, Error *e) {
                                  : console_write(text, length, &x->closed, e);
 }
 
-/* What was there already becomes less likely. */
-static void punish(const TokenWriter *x) {
-    for (int32_t i = 0; x->seen && i < x->sampler.ids; i++)
-        if (x->seen[i])
-            x->logits[i] = (float)(x->logits[i] > 0 ? x->logits[i] / x->penalty
-                                                    : x->logits[i] * x->penalty);
-}
-
 static int draw(TokenWriter *x, int32_t *id, Error *e) {
-    punish(x);
+    punish(x, x->logits);
     *id = sampler_next(&x->sampler, x->logits, x->position);
     if (*id >= 0 && x->seen) x->seen[*id] = true;
     if (*id < 0)

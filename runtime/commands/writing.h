@@ -5,6 +5,7 @@
 #ifndef STRATA_WRITING_H
 #define STRATA_WRITING_H
 
+#include "draft.h"
 #include "sample.h"
 #include "standalone.h"
 #include "text_stops.h"
@@ -22,6 +23,7 @@ typedef struct TokenWriter {
     bool *seen;       /* [V]: in the sequence; NULL: there is no penalty */
     float *logits;    /* [V], of the token behind the sequence */
     int64_t position; /* tokens of the sequence */
+    Draft *draft;     /* NULL: none */
     int32_t unread;   /* a token that was drawn and is not part of it yet; -1: none */
     char last;        /* byte of the answer that was written; 0: none */
     bool closed;      /* nobody reads what is written */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
-** Sequences that grow: prefill and decode. */
+** Sequences that grow: prefill, decode and extend. */
 #include "call_arena.h"
 #include "call.h"
 #include "functions.h"
@@ -73,6 +73,31 @@ EXPORT int32_t model_decode(void *ctx, const void *w, void *const *states, int32
     for (int32_t b = 0; b < batch; b++) {
         f.position[b] = (int32_t)f.states[b]->length;
     }
+    k_begin_sequences(&f);
+    status = k_call(&f);
+    return finish(&f, status);
+}
+
+/* Products of few rows, attention and operations over time of STRATA_BACK tokens go token by token:
+** the bits are those of as many calls of decode. */
+EXPORT int32_t model_extend(void *ctx, const void *w, void *state, void *arena,
+                            const int32_t *tokens, int64_t n, float *logits) {
+    Context *c = ctx;
+    int32_t status = k_check_call(c, w, arena, tokens, 1, n, k_tokens_most());
+    if (!status && n > STRATA_BACK)
+        status = fail(c, STRATA_ERROR_ARGUMENT, "the number of tokens is ", n, ", expected 1 to ",
+                      STRATA_BACK);
+    if (!status) status = check_causal(c);
+    if (!status) status = check_pointer(c, "logits", logits);
+    if (!status) status = k_check_state(c, state, n);
+    if (status) return status;
+    Frame f = k_frame(c, PROGRAM_GENERATE, w, arena, tokens, 1, n);
+    State *one[1] = { state };
+    f.states = one;
+    f.logits = logits;
+    f.few = 1;
+    for (int64_t i = 0; i < n; i++)
+        f.position[i] = (int32_t)(one[0]->length + i);
     k_begin_sequences(&f);
     status = k_call(&f);
     return finish(&f, status);

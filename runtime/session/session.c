@@ -72,6 +72,16 @@ static int open_ctx(const Session *s, Region *ctx, const strata_setup *setup, Er
     return session_check(&seen, s->api->init(ctx->at, ctx->bytes, setup), "init", e);
 }
 
+static int prepare(Session *s, strata_pool *pool, strata_gemm_fn gemm, Error *e) {
+    s->workers = strata_pool_workers(pool);
+    s->setup = (strata_setup){ .struct_size = sizeof s->setup,
+                               .par_for = strata_par_for,
+                               .pool = pool,
+                               .gemm = gemm,
+                               .workers = s->workers };
+    return open_ctx(s, &s->ctx, &s->setup, e);
+}
+
 int session_open(Session *s, const strata_api *api, strata_gemm_fn gemm, int32_t threads,
                  Error *e) {
     *s = (Session){ .api = api, .m = api->model() };
@@ -81,13 +91,13 @@ int session_open(Session *s, const strata_api *api, strata_gemm_fn gemm, int32_t
     if (!s->pool)
         return error_set(e, STATUS_LIMIT, "cannot start %d threads: %s",
                          threads > 0 ? threads : strata_processors(), strerror(errno));
-    s->workers = strata_pool_workers(s->pool);
-    s->setup = (strata_setup){ .struct_size = sizeof s->setup,
-                               .par_for = strata_par_for,
-                               .pool = s->pool,
-                               .gemm = gemm,
-                               .workers = s->workers };
-    return open_ctx(s, &s->ctx, &s->setup, e);
+    return prepare(s, s->pool, gemm, e);
+}
+
+int session_beside(Session *s, const strata_api *api, const Session *other, Error *e) {
+    *s = (Session){ .api = api, .m = api->model() };
+    int status = check_model(s, e);
+    return status ? status : prepare(s, other->setup.pool, NULL, e);
 }
 
 int session_setup(Session *s, Error *e) {

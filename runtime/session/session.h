@@ -19,7 +19,7 @@ void region_close(Region *r);
 typedef struct Session {
     const strata_api *api;
     const strata_model *m;
-    strata_pool *pool;
+    strata_pool *pool; /* NULL: another session's threads */
     int32_t workers;
     strata_setup setup;
     Region ctx, weights, train, arena;
@@ -28,6 +28,8 @@ typedef struct Session {
 
 /* Threads (0: as many as the processors), control block, and the model's own checks. */
 int session_open(Session *s, const strata_api *api, strata_gemm_fn gemm, int32_t threads, Error *e);
+/* Of another model, on the threads of one that is open and stays so. */
+int session_beside(Session *s, const strata_api *api, const Session *other, Error *e);
 /* s->setup was changed: the control block is prepared anew */
 int session_setup(Session *s, Error *e);
 void session_close(Session *s); /* harmless on {0} */

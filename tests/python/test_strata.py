@@ -196,6 +196,9 @@ def test_sequences(model):
     both = model.decode([s, other], [row[5], row[10]])
     np.testing.assert_allclose(both, whole[[5, 10]], atol=1e-4)
     assert (len(s), len(other)) == (6, 11)
+    np.testing.assert_allclose(other.extend(row[11:14]), whole[11:14], atol=1e-4)
+    with pytest.raises(strata.Error, match="expected 1 to 4"):
+        s.extend(row[:5])
 
 
 def test_generated_text_is_the_programs(model, program, tmp_path):

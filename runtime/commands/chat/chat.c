@@ -246,6 +246,7 @@ int command_chat(const Program *p, Error *e) {
     if (!status) status = open_chat(&c, &s, &t, e);
     if (!status) hold_interrupts(), greet(&c);
     if (!status) status = converse(&c, e);
+    if (!status && c.writing.draft) draft_tell(c.writing.draft);
     free(c.line);
     writing_close(&c.writing);
     tokenizer_free(&t);
