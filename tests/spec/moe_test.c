@@ -261,8 +261,28 @@ static void the_bias_follows_its_rule(void **state) {
     spec_free(m);
 }
 
+/* == Slopes =============================================================== */
+
+/* Scores that underflow, of experts that are not chosen too. */
+static void scores_far_below_zero_have_slopes(void **state) {
+    static const char *const score[] = { "sigmoid", "softmax", "sqrt_softplus" };
+    for (int i = 0; i < 3; i++) {
+        Model *m = scratch_model(
+            state,
+            "return model { name = 'm', vocab = %d, context = %d, dim = %d, norm = rmsnorm {},\n"
+            "layers = { layer { moe { experts = 4, top = 2, hidden = 5, score = '%s', "
+            "router_scale = 1e5 } } } }",
+            V, T, D, score[i]);
+        Case *c = case_new(m->graph, 3, 2, T, V, -1.5, 1.5);
+        assert_true(isfinite(case_gradient_error(c, op_info)));
+        case_free(c);
+        spec_free(m);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(scores_far_below_zero_have_slopes),
         cmocka_unit_test(every_option_is_its_definition),
         cmocka_unit_test(the_bias_follows_its_rule),
     };

@@ -86,7 +86,8 @@ end
 local scores = {
   sigmoid = sigmoid,
   softmax = function(z) return softmax(z, 1) end,
-  sqrt_softplus = function(z) return sqrt(softplus(z)) end,
+  -- far below 0 the root of what underflows has no slope
+  sqrt_softplus = function(z) return sqrt(max(softplus(z), 1e-30)) end,
 }
 
 local gated = { swiglu = silu, geglu = gelu, geglu_tanh = gelu_tanh, reglu = relu }
