@@ -19,7 +19,7 @@
 #include "op.h"
 #include "scratch.h"
 
-enum { VOCAB = 41, CONTEXT = 150, LAYERS = 2, CASES = 8, SPEC = 1500 };
+enum { VOCAB = 41, CONTEXT = 150, LAYERS = 2, CASES = 4, SPEC = 1500 };
 
 /* Widths are no whole groups, but the first one's. */
 static const struct {
@@ -35,6 +35,9 @@ static const struct {
     { "distances", "residual = standard {}",
       "relative_attention { heads = 4, kv_heads = 2, head_dim = 35, extent = 11, clip = 2,"
       " relative_dim = 3, relative_clip = 1, floor = 20, growth = 0.5 }" },
+    { "shared", "residual = standard {}",
+      "shared_attention { heads = 4, head_dim = 34, q_latent = 7, out_groups = 2, out_rank = 5, "
+      "window = 9, rope = {}, compress = { rate = 3, overlap = true } }" },
     { "routed", "residual = attnres { blocks = 2 }",
       "route = dtr {}, attention { heads = 2, head_dim = 34, rope = {} }" },
 };
