@@ -259,6 +259,9 @@ typedef struct strata_model {
     /* string: who multiplies matrices, "generated" kernels, "openblas", or "auto": both; but for
     ** the first, cblas_sgemm is called, from the threads that call the model and run its tasks */
     uint32_t blas;
+    /* STRATA_F32, STRATA_BF16 or STRATA_Q8: what states keep of keys and values, but of averages,
+    ** which are float32 */
+    int32_t cache;
 } strata_model;
 
 enum { STRATA_CTX_HEAD = 4096 }; /* bytes before the tables, which have a row a position */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kept_rows.h"
 #include "plan.h"
 
 const Convention routed_published = { .pairs = 1 };
@@ -159,6 +160,13 @@ double routed_executed(const Report *r, int kind, int64_t length, double share) 
 
 /* == Caches =============================================================== */
 
+/* Of d numbers of a key or a value; averages are kept as float32. */
+static double bytes_of(const Report *r, int bytes, const Node *n, int64_t d) {
+    if (bytes != HELD_BYTES) return (double)(bytes * d);
+    int kept = n->attr->count ? KEPT_F32 : r->planned.code.model.cache;
+    return 4.0 * (double)kept_floats(kept, d);
+}
+
 double routed_cache(const Report *r, int bytes, int64_t length, double share) {
     const Graph *g = r->planned.plan[generating(r)]->g;
     double sum = 0;
@@ -167,12 +175,14 @@ double routed_cache(const Report *r, int bytes, int64_t length, double share) {
         const Node *n = g->node[i];
         if (op_info[n->op].class != SEQUENCE) continue;
         const Shape *k = &n->in[1]->shape, *v = &n->in[2]->shape;
-        double row = (double)(k->dim[0] * (k->dim[1] + (n->attr->values ? 0 : v->dim[1])));
+        double row = (double)k->dim[0]
+            * (bytes_of(r, bytes, n, k->dim[1])
+               + (n->attr->values ? 0 : bytes_of(r, bytes, n, v->dim[1])));
         if (n->attr->window && n->attr->window < length)
             row *= (double)n->attr->window / (double)length;
         sum += row / (double)(n->attr->count ? n->attr->count : 1) * share_of(r, k->list, share);
     }
-    return sum * bytes * (double)length;
+    return sum * (double)length;
 }
 
 /* == Against the twin ===================================================== */

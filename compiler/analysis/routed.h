@@ -22,7 +22,8 @@ extern const Convention routed_published; /* all pairs, no head: what 'inspect' 
 
 extern const double routed_usual; /* the share of a route that does not say its own */
 
-enum { PUBLISHED_BYTES = 2, HELD_BYTES = 4 }; /* of a number in a cache: in papers, and here */
+/* of a number in a cache: in papers, and here, or whatever less build --cache makes of it */
+enum { PUBLISHED_BYTES = 2, HELD_BYTES = 4 };
 
 /* FLOPs of a sequence, forward, in the form that generates; a share that is not finite: each
 ** route's own.  'kind': FORWARD, or TRAINING for a training step. */

@@ -2,6 +2,7 @@
 ** The command line of strata build. */
 #include "build.h"
 #include "command.h"
+#include "kept_rows.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,8 +36,13 @@ Multiply multiply_named(const char *name) {
     return (Multiply)i;
 }
 
+int cache_named(const OptionValue *v, bool bf16) {
+    return v->given ? v->choice : bf16 ? KEPT_BF16 : KEPT_F32; /* in the order of the list */
+}
+
 int build_options(BuildOptions *b, const Options *o, Error *e) {
     const OptionValue *v = o->value;
+    bool bf16 = !strcmp(v[STRATA_OPTION_PRECISION].text, "bf16");
     *b = (BuildOptions){
         .output = v[STRATA_OPTION_OUTPUT].text,
         .depfile = v[STRATA_OPTION_DEPFILE].text,
@@ -48,7 +54,8 @@ int build_options(BuildOptions *b, const Options *o, Error *e) {
             .prefix = v[STRATA_OPTION_PREFIX].text,
             .passes.inference = v[STRATA_OPTION_NO_TRAINING].given,
             .passes.check = v[STRATA_OPTION_CHECK].given,
-            .passes.bf16 = !strcmp(v[STRATA_OPTION_PRECISION].text, "bf16"),
+            .passes.bf16 = bf16,
+            .passes.cache = cache_named(&v[STRATA_OPTION_CACHE], bf16),
             .passes.small = (Small)v[STRATA_OPTION_WEIGHTS_TYPE].choice, /* the same */
             .passes.keep = keep_called(v[STRATA_OPTION_KEEP].text),
             .passes.two_phase = two_phase_named(v[STRATA_OPTION_TWO_PHASE].text),

@@ -140,6 +140,7 @@ static int take(InspectOptions *to, const Options *o, Error *e) {
             .cpu = option_of(o, STRATA_OPTION_OTHER_CPU)->text,
             .passes = {
                 .inference = option_of(o, STRATA_OPTION_UNTRAINED)->given,
+                .cache = cache_named(option_of(o, STRATA_OPTION_CACHE), false),
                 .two_phase = two_phase_named(option_of(o, STRATA_OPTION_PLANNED_TWO_PHASE)->text),
                 .keep = keep ? keep_called(keep) : KEEP_AUTO,
             },

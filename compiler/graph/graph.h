@@ -85,9 +85,11 @@ typedef struct Attr {
     /* RANGE, EACH; COUNT, ITERATIONS: count; INDEX: first; SHIFT: how many tokens; ATTENTION:
     ** tokens of a chunk if causal, else how many pools; 0: neither */
     int64_t first, count;
-    int64_t window;    /* ATTENTION: a query sees so many keys, its own the last; 0: all */
-    int64_t values;    /* ATTENTION: values are so many first channels of keys; 0: operands */
-    int64_t bits;      /* NAME: a matrix of small weights, 8 or 4 bits each; 0: it is none */
+    int64_t window; /* ATTENTION: a query sees so many keys, its own the last; 0: all */
+    int64_t values; /* ATTENTION: values are so many first channels of keys; 0: operands */
+    /* NAME: a matrix of small weights, 8 or 4 bits each; ATTENTION: keys and values are rounded as
+    ** caches keep them, to 16 (bfloat16) or 8 (q8) bits; 0: it is none, they are not */
+    int64_t bits;
     double softcap;    /* ATTENTION: scores s become softcap tanh(s / softcap); 0: they stay */
     Shape shape;       /* SHAPE, param: the inner axes; VALUE: all of the shape */
     int perm[MAXRANK]; /* PERM: axis of the operand, per axis */

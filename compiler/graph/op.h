@@ -84,7 +84,7 @@ typedef enum FieldType {
     FIELD_INNER        /* the same, of the inner axes only */
 } FieldType;
 
-enum { MAXFIELDS = 6 };
+enum { MAXFIELDS = 7 };
 
 typedef struct AttrField {
     FieldType type;
@@ -108,6 +108,8 @@ double round_bf16(double x); /* nearest, ties to even; too large: infinite */
 int op_small(const Node *weights);
 void small_round_weights(int bits, int64_t count, int64_t steps, double *w);
 void small_round_rows(int64_t count, int64_t steps, double *x);
+/* Rows of keys or values become what caches keep of them, of so many bits. */
+void small_round_kept(int64_t bits, int64_t count, int64_t width, double *x);
 /* A copy of an operand, to be freed: rounded as a product rounds its weights, or its rows. */
 double *small_weights_of(const EvalStep *s, int operand);
 double *small_rows_of(const EvalStep *s, int operand);

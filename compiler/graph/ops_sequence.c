@@ -21,13 +21,15 @@
 **   window w      query i sees keys i - w + 1 ... i
 **   by_distance   a table [H, n] per query: s(i, j) += its [h, i - j] where i - j < n
 ** Always: with 'softcap' c scores are c tanh(s / c), before distances are added; with
-** 'values' e the values are the first e channels of keys, which then are both operands.
+** 'values' e the values are the first e channels of keys, which then are both operands; with
+** 'bits' keys and values are rounded as caches keep them (ops_small.c), but averages are not.
 */
 #include "fatal.h"
 #include "sequence.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define NOTHING (-1e30)
 
@@ -84,17 +86,30 @@ static void memory_pool(const EvalStep *s, Memory *m, double *k, double *v, bool
 
 static void memory_free(Memory *m) { free(m->k), free(m->v); }
 
-/* Keys and values as s->in has them, or their averages. */
+static const TokenList *list_at(const EvalStep *s, int operand) {
+    return &s->list[s->n->in[operand]->shape.list];
+}
+
+/* An operand's rows as caches keep them. */
+static double *rounded(const EvalStep *s, int operand) {
+    const Shape *x = &s->n->in[operand]->shape;
+    int64_t rows = rows_of(s, x) * x->dim[0];
+    double *own = numbers(rows * x->dim[1]);
+    memcpy(own, s->in[operand], (size_t)(rows * x->dim[1]) * sizeof *own);
+    small_round_kept(s->n->attr->bits, rows, x->dim[1], own);
+    return own;
+}
+
+static bool has_own_memory(const EvalStep *s) { return s->n->attr->count || s->n->attr->bits; }
+
+/* Keys and values as s->in has them, or their averages, or what caches keep of them. */
 static Memory memory_open(const EvalStep *s) {
-    if (!s->n->attr->count)
+    if (!has_own_memory(s))
         return (Memory){ (double *)s->in[1], (double *)s->in[2], s->input->time };
+    if (s->n->attr->bits) return (Memory){ rounded(s, 1), rounded(s, 2), s->input->time };
     Memory m = memory_new(s);
     memory_pool(s, &m, (double *)s->in[1], (double *)s->in[2], false);
     return m;
-}
-
-static const TokenList *list_at(const EvalStep *s, int operand) {
-    return &s->list[s->n->in[operand]->shape.list];
 }
 
 static int64_t token_of(const TokenList *l, int64_t row) { return l->token ? l->token[row] : row; }
@@ -218,7 +233,7 @@ static void each_query(const EvalStep *s, AttendFn *fn, Memory *dm) {
             fn(s, heads_of(s->n), &m, dm, (Query){ row, head, first, seen }, p);
     }
     free(p);
-    if (s->n->attr->count) memory_free(&m);
+    if (has_own_memory(s)) memory_free(&m);
 }
 
 void eval_attention(const EvalStep *s) { each_query(s, attend, NULL); }

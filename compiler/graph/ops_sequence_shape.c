@@ -18,6 +18,10 @@ static const char *check_options(const Node *n) {
         return "a window is of causal keys, not of averages or of later ones too";
     if (a->window && n->in[0]->shape.list != k->list)
         return "a window needs queries and keys of the same tokens";
+    if (a->bits && ((a->bits != 8 && a->bits != 16) || a->count))
+        return graph_format(n->g,
+                            "keys and values that are no averages have 8 or 16 bits, not %lld",
+                            (long long)a->bits);
     if (!(a->softcap >= 0) || isinf(a->softcap))
         return graph_format(n->g, "softcap must be positive, not %g", a->softcap);
     if (!a->values) return NULL;

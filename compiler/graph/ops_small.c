@@ -67,6 +67,12 @@ static void by_groups(int64_t count, int64_t steps, double *x, void (*round)(dou
             round(x + r * steps + s, steps - s < STEPS ? steps - s : STEPS);
 }
 
+void small_round_kept(int64_t bits, int64_t count, int64_t width, double *x) {
+    for (int64_t i = 0; bits == 16 && i < count * width; i++)
+        x[i] = round_bf16(x[i]);
+    if (bits == 8) by_groups(count, width, x, round_q8);
+}
+
 void small_round_weights(int bits, int64_t count, int64_t steps, double *w) {
     by_groups(count, steps, w, bits == 8 ? round_q8 : round_q4);
 }

@@ -4,6 +4,8 @@
 */
 #include "pipeline.h"
 #include "fatal.h"
+#include "kept_keys.h"
+#include "kept_rows.h"
 #include "pages.h"
 
 #include <stdlib.h>
@@ -67,10 +69,20 @@ static void run_two_phase(PassRun *r) {
 
 static void run_outputs(PassRun *r) { r->g = graph_extract(r->from, r->outputs); }
 
+/* Whether keys and values are rounded as caches keep them; products of bfloat16 round them to that
+** themselves. */
+static bool rounds_keys(const PassRun *r) {
+    bool forward = r->program == PLAN_LOGITS || r->program == PLAN_LOSS
+        || r->program == PLAN_GENERATE || r->program == PLAN_SCORE;
+    return forward && (r->o->cache == KEPT_Q8 || (r->o->cache == KEPT_BF16 && !r->o->bf16));
+}
+
+/* Keys that are rounded are those that decoding keeps. */
 static void run_form(PassRun *r) {
     bool generating = r->program == PLAN_GENERATE || r->program == PLAN_SCORE;
     r->g = pass_form(r->g,
-                     (Form){ generating, r->program == PLAN_TRAIN, r->program == PLAN_GENERATE });
+                     (Form){ generating, r->program == PLAN_TRAIN,
+                             r->program == PLAN_GENERATE || rounds_keys(r) });
 }
 
 static void run_gradient(PassRun *r) { pass_gradient(r->g); }
@@ -94,6 +106,7 @@ static void run_used(PassRun *r) {
 static void run_simplify(PassRun *r) { r->g = pass_simplify(r->g); }
 static void run_precision(PassRun *r) { r->g = pass_precision(r->g); }
 static void run_small(PassRun *r) { r->g = pass_small(r->g, r->o->of, r->o->bits); }
+static void run_cache(PassRun *r) { r->g = pass_cache(r->g, r->o->cache); }
 static void run_recompute(PassRun *r) { r->g = pass_recompute(r->g, r->keep); }
 static void run_expand(PassRun *r) { r->g = pass_expand(r->g); }
 static void run_schedule(PassRun *r) { r->plan = pass_schedule(r->g); }
@@ -116,6 +129,7 @@ static bool applies(const PassRun *r, PassId pass) {
     case PASS_MODEL: return r->program == PLANS;
     case PASS_TRAINING: return r->program == PLAN_TRAIN;
     case PASS_BF16: return r->program != PLANS && r->o->bf16;
+    case PASS_CACHE: return rounds_keys(r);
     case PASS_SMALL: return r->program != PLANS && r->o->small != SMALL_NONE;
     default: return r->program != PLANS;
     }

@@ -18,7 +18,14 @@ typedef enum PassId {
     PASSES
 } PassId;
 
-typedef enum PassWhen { PASS_MODEL, PASS_PROGRAM, PASS_TRAINING, PASS_BF16, PASS_SMALL } PassWhen;
+typedef enum PassWhen {
+    PASS_MODEL,
+    PASS_PROGRAM,
+    PASS_TRAINING,
+    PASS_BF16,
+    PASS_SMALL,
+    PASS_CACHE
+} PassWhen;
 
 typedef struct PassInfo {
     char letter;
@@ -63,6 +70,7 @@ typedef struct PassOptions {
     bool inference; /* no training step */
     bool bf16;      /* products take bfloat16 */
     Small small;    /* matrices of products become small weights; of inference only */
+    int cache;      /* KEPT_..: what caches of keys and values keep */
     bool check;     /* no reuse of memory, guards around values */
     Keep keep;
     TwoPhase two_phase;

@@ -176,10 +176,17 @@ static void loss_json(Text *t, const LossResult *r, const strata_model *m) {
     text_json_number(t, evaluation_training_loss(&r->value));
 }
 
+/* What keys and values are rounded to that products do not round them to; NULL: nothing. */
+static const char *rounding_cache(const strata_model *m) {
+    const char *cache = state_cache_name(m);
+    return cache && !strcmp(cache, strata_string(m, m->precision)) ? NULL : cache;
+}
+
 static void result_json(Text *t, const LengthResult *r, const strata_model *m) {
     loss_json(t, &r->all, m);
     text_add(t, ", \"length\": %lld", (long long)r->length);
     if (weights_small_name(m)) text_add(t, ", \"weights\": \"%s\"", weights_small_name(m));
+    if (rounding_cache(m)) text_add(t, ", \"cache\": \"%s\"", rounding_cache(m));
     if (sees_later(m)) text_add(t, ", \"causal\": false");
     for (int i = 0; r->d->sources > 1 && i < r->d->sources; i++) {
         text_add(t, i ? "}, {\"name\": " : ", \"files\": [{\"name\": ");
@@ -212,6 +219,7 @@ static void print_result(Text *t, const LengthResult *r, const strata_model *m) 
     text_add(t, "length         %lld\nloss           %.6f\nperplexity     %.6g\n",
              (long long)r->length, loss, exp(loss));
     if (weights_small_name(m)) text_add(t, "weights        %s\n", weights_small_name(m));
+    if (rounding_cache(m)) text_add(t, "cache          %s\n", rounding_cache(m));
     if (isnan(bits)) text_add(t, "bits_per_byte  not known: there is no text\n");
     else text_add(t, "bits_per_byte  %.6f\n", bits);
     text_add(t, "tokens         %lld\n", (long long)all->value.tokens);

@@ -27,6 +27,12 @@ static void json_number(Text *t, const char *key, double value) {
     text_add(t, ", ");
 }
 
+/* What weights and caches are kept as. */
+static void kept_json(Text *t, const strata_model *m) {
+    if (weights_small_name(m)) json_pair(t, "weights", weights_small_name(m));
+    json_pair(t, "cache", state_cache_name(m) ? state_cache_name(m) : "f32");
+}
+
 static int info_json(const Program *p, Error *e) {
     const strata_model *m = p->m;
     Text t = { 0 };
@@ -42,7 +48,7 @@ static int info_json(const Program *p, Error *e) {
     json_pair(&t, "cpu", model_text(p, m->cpu));
     json_pair(&t, "features", model_text(p, m->features));
     json_pair(&t, "precision", model_text(p, m->precision));
-    if (weights_small_name(m)) json_pair(&t, "weights", weights_small_name(m));
+    kept_json(&t, m);
     json_pair(&t, "residual", model_text(p, m->mixer));
     json_pair(&t, "tokenizer", model_text(p, m->tokenizer));
     if (program_tokenizer_hash()) json_pair(&t, "tokenizer_sha256", program_tokenizer_hash());
@@ -63,6 +69,7 @@ static int info_json(const Program *p, Error *e) {
     json_number(&t, "flops_forward", m->flops_forward);
     json_number(&t, "flops_training", m->flops_training);
     json_number(&t, "activation_bytes_per_token", (double)m->arena_per_token);
+    json_number(&t, "state_bytes_per_token", (double)m->state_per_token);
     text_add(&t, "\"training\": %s}\n", m->training ? "true" : "false");
     return console_text(&t, e);
 }
@@ -124,6 +131,9 @@ static int info_text(const Program *p, Error *e) {
              human_bytes(c, (double)m->arena_per_token));
     if (packed > 0) text_add(&t, ", packed weights %s", human_bytes(a, packed));
     text_add(&t, "\n");
+    if (m->state_per_token)
+        text_add(&t, "state        %s per token, %s\n", human_bytes(a, (double)m->state_per_token),
+                 state_cache_name(m) ? state_cache_name(m) : "f32");
     return console_lines(&t, e);
 }
 

@@ -12,6 +12,13 @@ INLINE void copy_rows(const int bf16, int64_t n, int64_t d, const float *from, i
             to[t * d + e] = kept(bf16, from[t * ld + e]);
 }
 
+static void keep_rows(const Attention *a, int64_t n, int64_t d, const float *from, int64_t ld,
+                      float *to) {
+    if (a->kept) k_keep_rows(a->kept, n, d, from, ld, to);
+    else if (a->bf16) copy_rows(1, n, d, from, ld, to);
+    else copy_rows(0, n, d, from, ld, to);
+}
+
 /* Rows of positions from 'past' on become part of their chunks' sums, and a sum an
 ** average with its last: in the order in which whole sequences are averaged. */
 static void pool_rows(const Attention *a, int64_t n, int64_t d, const float *from, int64_t ld,
@@ -31,8 +38,7 @@ static void append_rows(const Attention *a, int64_t b, int64_t d, const float *f
                         float *cache) {
     int64_t n = keys_of(a, b);
     if (a->pool) pool_rows(a, n, d, from, ld, a->past[b], cache);
-    else if (a->bf16) copy_rows(1, n, d, from, ld, cache + a->past[b] * d);
-    else copy_rows(0, n, d, from, ld, cache + a->past[b] * d);
+    else keep_rows(a, n, d, from, ld, cache + a->past[b] * kept_floats(a->kept, d));
 }
 
 /* Rows of a call that has few do not replace what its queries see. */
@@ -45,8 +51,7 @@ static void ring_rows(const Attention *a, int64_t b, int64_t d, const float *fro
     for (int64_t next; t < n; t = next) {
         int64_t row = (a->past[b] + t) % a->ring;
         next = min64(n, t + a->ring - row);
-        if (a->bf16) copy_rows(1, next - t, d, from + t * ld, ld, ring + row * d);
-        else copy_rows(0, next - t, d, from + t * ld, ld, ring + row * d);
+        keep_rows(a, next - t, d, from + t * ld, ld, ring + row * kept_floats(a->kept, d));
     }
 }
 
@@ -55,8 +60,8 @@ static void shaped_append(const Attention *a, int64_t b, int64_t g) {
     const float *k = a->k + row * a->ldk + g * a->dk, *v = a->v + row * a->ldv + g * a->dv;
     void (*append)(const Attention *, int64_t, int64_t, const float *, int64_t,
                    float *) = a->ring ? ring_rows : append_rows;
-    append(a, b, a->dk, k, a->ldk, a->keys[b] + at * a->dk);
-    if (!a->share) append(a, b, a->dv, v, a->ldv, a->values[b] + at * a->dv);
+    append(a, b, a->dk, k, a->ldk, a->keys[b] + at * kept_floats(a->kept, a->dk));
+    if (!a->share) append(a, b, a->dv, v, a->ldv, a->values[b] + at * kept_floats(a->kept, a->dv));
 }
 
 void k_attention_append(const Attention *a, int64_t b) {
@@ -65,8 +70,9 @@ void k_attention_append(const Attention *a, int64_t b) {
     if (a->shaped) return;
     for (int64_t g = 0; g < a->groups; g++) {
         int64_t row = key_row(a, b), at = g * a->context;
-        append_rows(a, b, a->dk, a->k + row * a->ldk + g * a->dk, a->ldk, a->keys[b] + at * a->dk);
+        append_rows(a, b, a->dk, a->k + row * a->ldk + g * a->dk, a->ldk,
+                    a->keys[b] + at * kept_floats(a->kept, a->dk));
         append_rows(a, b, a->dv, a->v + row * a->ldv + g * a->dv, a->ldv,
-                    a->values[b] + at * a->dv);
+                    a->values[b] + at * kept_floats(a->kept, a->dv));
     }
 }

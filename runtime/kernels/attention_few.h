@@ -109,9 +109,10 @@ static void close_row(const Attention *a, const Row *row, int64_t b) {
             : NOTHING;
 }
 
-/* All keys of a source against a task's rows of sequence b; s[rows][TILE]. */
+/* All keys of a source against a task's rows of sequence b; s[rows][TILE], and room for the keys
+** and values of a tile. */
 static void attend_rows(const Attention *a, const KeySource *source, int64_t b, Row *row,
-                        int64_t rows, float *s);
+                        int64_t rows, float *s, float *room);
 
 static void few_task(const Attention *a, int64_t task, float *scratch) {
     int64_t shares = few_shares(a), once = few_once(a), first = task % shares * once,
@@ -126,7 +127,7 @@ static void few_task(const Attention *a, int64_t task, float *scratch) {
         row[i].t = (first + i) % time;
         open_row(a, &row[i], b, &scratch);
     }
-    attend_rows(a, &source, b, row, rows, s);
+    attend_rows(a, &source, b, row, rows, s, scratch);
     for (int64_t i = 0; i < rows; i++)
         close_row(a, &row[i], b);
 }

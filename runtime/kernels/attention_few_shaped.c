@@ -46,6 +46,8 @@ typedef struct RowGroup {
 typedef struct FewTask {
     const Attention *a;
     const KeySource *source;
+    float *room; /* for a tile */
+    NearRows tile;
     int64_t query; /* row of the sequence's query 0 */
     RowGroup group[ROWS_ONCE];
     int64_t groups;
@@ -57,32 +59,40 @@ INLINE int64_t keys_in(int64_t floats, int64_t d, int64_t most) {
     return max64(KEYS_ONCE, min64(most, floats / d / KEYS_ONCE * KEYS_ONCE));
 }
 
+/* Keys of d floats, 'ld' apart. */
+typedef struct Keys {
+    const float *at;
+    int64_t d, ld;
+} Keys;
+
+INLINE Keys keys_from(Keys k, int64_t j) { return (Keys){ k.at + j * k.ld, k.d, k.ld }; }
+
 /* Floats e ... of 'count' rows and 'keys' keys, both constants where inlined, join their chains;
-** 'part': the keys have 'width' < LANES of them. */
-INLINE void multiply_step(const int count, const int keys, const int part, const Row *row,
-                          const float *k, int64_t d, int64_t e, V acc[][KEYS_ONCE]) {
+** 'part': the keys have fewer than LANES of them. */
+INLINE void multiply_step(const int count, const int keys, const int part, const Row *row, Keys k,
+                          int64_t e, V acc[][KEYS_ONCE]) {
     V q[ROWS_TOGETHER];
     UNROLL for (int r = 0; r < count; r++) q[r] = v_load(row[r].q + e);
     UNROLL for (int i = 0; i < keys; i++) {
-        const float *at = k + i * d + e;
-        V key = part ? v_load_part(at, d - e) : v_load(at);
+        const float *at = k.at + i * k.ld + e;
+        V key = part ? v_load_part(at, k.d - e) : v_load(at);
         UNROLL for (int r = 0; r < count; r++) acc[r][i] = v_fma(q[r], key, acc[r][i]);
     }
 }
 
 /* s[row][key] = row . key: a vector of chains, whose lanes are added in one order. */
-INLINE void scores_of(const int count, const int keys, int64_t d, const Row *row, const float *k,
-                      float *s, NextTile *soon) {
+INLINE void scores_of(const int count, const int keys, const Row *row, Keys k, float *s,
+                      NextTile *soon) {
     enum { ROWS_SUMMED = LANES / KEYS_ONCE };
     V acc[ROWS_TOGETHER][KEYS_ONCE];
     int64_t e = 0;
     UNROLL for (int r = 0; r < ROWS_TOGETHER; r++) UNROLL for (int i = 0; i < KEYS_ONCE; i++)
         acc[r][i] = v_zero();
-    for (; e + LANES <= d; e += LANES) {
+    for (; e + LANES <= k.d; e += LANES) {
         ask(soon);
-        multiply_step(count, keys, 0, row, k, d, e, acc);
+        multiply_step(count, keys, 0, row, k, e, acc);
     }
-    if (e < d) multiply_step(count, keys, 1, row, k, d, e, acc);
+    if (e < k.d) multiply_step(count, keys, 1, row, k, e, acc);
     UNROLL for (int first = 0; first < count; first += ROWS_SUMMED) {
         V x[LANES];
         float sum[LANES];
@@ -98,14 +108,14 @@ INLINE void scores_of(const int count, const int keys, int64_t d, const Row *row
     }
 }
 
-INLINE void scores_of_rows(const int count, int64_t n, int64_t d, const Row *row, const float *k,
-                           float *s, NextTile *soon) {
+INLINE void scores_of_rows(const int count, int64_t n, const Row *row, Keys k, float *s,
+                           NextTile *soon) {
     int64_t j = 0;
     NextTile x = *soon;
     for (; j + KEYS_ONCE <= n; j += KEYS_ONCE)
-        scores_of(count, KEYS_ONCE, d, row, k + j * d, s + j, &x);
+        scores_of(count, KEYS_ONCE, row, keys_from(k, j), s + j, &x);
     for (; j < n; j++)
-        scores_of(count, 1, d, row, k + j * d, s + j, &x);
+        scores_of(count, 1, row, keys_from(k, j), s + j, &x);
     *soon = x;
 }
 
@@ -130,21 +140,21 @@ INLINE void mix_of_rows(const int count, int64_t n, const float *s, const float 
 }
 
 /* Scores of keys j..j+n-1 of the tile, as far as the group sees them. */
-static void score_group(FewTask *f, const RowGroup *g, int64_t j, int64_t n, const float *k) {
-    int64_t d = f->a->dk, first = max64(j, g->from), end = min64(j + n, g->from + g->n);
-    const float *at = k + first * d;
+static void score_group(FewTask *f, const RowGroup *g, int64_t j, int64_t n) {
+    int64_t first = max64(j, g->from), end = min64(j + n, g->from + g->n);
+    Keys at = keys_from((Keys){ f->tile.k, f->a->dk, f->tile.ldk }, first);
     float *s = g->s + first - g->from;
     switch (g->count) {
 #define SCORE_CASE(r) \
-    case r: scores_of_rows(r, end - first, d, g->row, at, s, &f->soon); break;
+    case r: scores_of_rows(r, end - first, g->row, at, s, &f->soon); break;
         TOGETHER_CASES(SCORE_CASE)
     }
 }
 
 /* Columns e ... of the group's outputs, VECTORS_ONCE vectors or what there is left. */
-static void mix_group(FewTask *f, const RowGroup *g, int64_t e, const float *v) {
-    int64_t ldv = f->source->ldv, left = f->a->dv - e;
-    v += g->from * ldv;
+static void mix_group(FewTask *f, const RowGroup *g, int64_t e) {
+    int64_t ldv = f->tile.ldv, left = f->a->dv - e;
+    const float *v = f->tile.v + g->from * ldv;
     for (int64_t r = 0; left < VECTORS_ONCE * LANES && r < g->count; r++)
         few_mix(g->n, left, g->s + r * TILE, v + e, ldv, g->row[r].alpha, g->row[r].o + e);
     if (left < VECTORS_ONCE * LANES) return;
@@ -170,19 +180,19 @@ static void few_tile(FewTask *f, int64_t first, int64_t n) {
     const Attention *a = f->a;
     const KeySource *source = f->source;
     int64_t at = slot_of(source, first), near = keys_in(NEAR_FLOATS, a->dk, TILE);
-    const float *k = source->k + at * a->dk, *v = source->v + at * source->ldv;
+    f->tile = k_rows_near(a, source, at, n, f->room, f->room + TILE * padded(a->dk));
     for (RowGroup *g = f->group; g < f->group + f->groups; g++) {
         g->from = max64(0, first_seen(a, source, g->row->t) - first);
         g->n = max64(0, visible(a, source, g->row->t, first, n) - g->from);
     }
     for (int64_t j = 0; j < n; j += near)
         for (const RowGroup *g = f->group; g < f->group + f->groups; g++)
-            score_group(f, g, j, near, k);
+            score_group(f, g, j, near);
     for (const RowGroup *g = f->group; g < f->group + f->groups; g++)
         if (g->n) soften_group(f, g, first);
     for (int64_t e = 0; e < a->dv; e += VECTORS_ONCE * LANES)
         for (const RowGroup *g = f->group; g < f->group + f->groups; g++)
-            if (g->n) mix_group(f, g, e, v);
+            if (g->n) mix_group(f, g, e);
 }
 
 /* What follows the tile of n keys from 'first' on, and how many steps that one works. */
@@ -191,9 +201,9 @@ static void expect(FewTask *f, int64_t first, int64_t n, int64_t most) {
     const KeySource *s = f->source;
     int64_t next = min64(most, s->count - first - n), columns = VECTORS_ONCE * LANES,
             steps = n / KEYS_ONCE * ((a->dk + LANES - 1) / LANES) + n * (a->dv / columns);
-    f->soon = (NextTile){ .at = s->k + (first + n) * a->dk };
+    f->soon = (NextTile){ .at = s->k + (first + n) * s->ldk };
     if (s->ring || next <= 0) return;
-    f->soon.pace = min64(LINES_ONCE * LINE_FLOATS, next * a->dk / (steps * f->groups + 1) + 1);
+    f->soon.pace = min64(LINES_ONCE * LINE_FLOATS, next * s->ldk / (steps * f->groups + 1) + 1);
 }
 
 /* Rows of one token, heads, lie together. */
@@ -213,8 +223,8 @@ static void group_rows(FewTask *f, Row *row, int64_t rows, float *s) {
 /* From the first key on that any row sees.  Tiles begin at multiples of a number and where a ring
 ** does: they depend on no row. */
 static void attend_rows(const Attention *a, const KeySource *source, int64_t b, Row *row,
-                        int64_t rows, float *s) {
-    FewTask f = { .a = a, .source = source, .query = query_row(a, b) };
+                        int64_t rows, float *s, float *room) {
+    FewTask f = { .a = a, .source = source, .room = room, .query = query_row(a, b) };
     int64_t n, begin = source->count, most = keys_in(TILE_FLOATS, max64(a->dk, a->dv), TILE);
     group_rows(&f, row, rows, s);
     for (int64_t i = 0; i < rows; i++)

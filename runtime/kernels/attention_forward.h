@@ -121,9 +121,9 @@ static void attend_pairs(Forward *f, int64_t i, int64_t first, int64_t n) {
 }
 #endif
 
-/* n keys from 'first' on, as rows k and v, against one panel of head 'head'. */
+/* n keys from 'first' on, whose rows are near, against one panel of head 'head'. */
 static void attend(const Forward *f, const QueryPanel *panel, int64_t head, int64_t first,
-                   int64_t n, const float *k, int64_t ldk, const float *v, int64_t ldv) {
+                   int64_t n, NearRows x) {
     const Attention *a = f->a;
     int64_t all = visible(a, &f->source, panel->t, first, n);
     int64_t some = visible(a, &f->source, panel->t + panel->queries - 1, first, n);
@@ -131,7 +131,7 @@ static void attend(const Forward *f, const QueryPanel *panel, int64_t head, int6
     if (some == 0 || (SHAPED && first_seen(a, &f->source, panel->t) >= first + n)) return;
     v_store(before, v_load(panel->largest));
     v_store(before + LANES, v_load(panel->largest + LANES));
-    score(f, panel, all, some, k, ldk);
+    score(f, panel, all, some, x.k, x.ldk);
     if (SHAPED) {
         k_shape_scores(
             &(Shaped){ a, &f->source, f->row, panel->t, panel->queries, head, first, some },
@@ -145,7 +145,7 @@ static void attend(const Forward *f, const QueryPanel *panel, int64_t head, int6
     }
     if (rounds(a)) softmax(1, some, before, panel, f->alpha, f->score);
     else softmax(0, some, before, panel, f->alpha, f->score);
-    mix(f, panel, n, some, v, ldv);
+    mix(f, panel, n, some, x.v, x.ldv);
 }
 
 enum { PANELS_AHEAD = 2 }; /* whose queries are asked for */
@@ -213,19 +213,12 @@ static void forward(Forward *f, int64_t head) {
     int64_t end = visible(a, s, last->t + last->queries - 1, 0, s->count);
     int64_t n, begin = SHAPED ? first_seen(a, s, f->panel[0].t) / KEYS * KEYS : 0;
     for (int64_t first = begin; first < end; first += n) {
-        int64_t ldk = s->ldk, ldv = s->ldv;
-        const float *k, *v;
         n = min64(KEYS, end - first);
-        if (SHAPED && s->ring) {
-            n = in_a_row(s, first, min64(n, KEYS - first % KEYS));
-            k_shaped_near(a, s, first, n, &k, &ldk, &v, &ldv, f->k, f->v);
-        } else {
-            k = k_source_near(a, s, first, n, a->dk, s->k, &ldk, f->k);
-            v = k_source_near(a, s, first, n, a->dv, s->v, &ldv, f->v);
-        }
+        if (SHAPED && s->ring) n = in_a_row(s, first, min64(n, KEYS - first % KEYS));
+        NearRows x = k_keys_near(a, s, first, n, f->k, f->v);
         if (in_pairs(a)) {
-            k_pairs_rows(n, a->dk, k, ldk, f->keys);
-            k_pairs_rows(n, a->dv, v, ldv, f->rows);
+            k_pairs_rows(n, a->dk, x.k, x.ldk, f->keys);
+            k_pairs_rows(n, a->dv, x.v, x.ldv, f->rows);
             k_pairs_turn(n, a->dv, f->rows, f->turned);
         }
         if (in_pairs(a)) {
@@ -236,7 +229,7 @@ static void forward(Forward *f, int64_t head) {
         for (int64_t i = 0; i < f->panels; i++) {
             if (in_pairs(a)) ahead_ask(&f->ahead, f->panels - i);
             if (!SHAPED && in_pairs(a)) attend_pairs(f, i, first, n);
-            else attend(f, &f->panel[i], head, first, n, k, ldk, v, ldv);
+            else attend(f, &f->panel[i], head, first, n, x);
         }
     }
 }

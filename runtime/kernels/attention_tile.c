@@ -188,10 +188,11 @@ void k_rows_soon(int64_t n, int64_t d, const float *rows, int64_t ld) {
 
 static const float *rows_near(const Attention *a, const KeySource *s, int64_t n, int64_t d,
                               const float *rows, int64_t *ld, float *copy) {
-    if (*ld == d && s->ready) return rows;
-    if (in_pairs(a)) return rows;
-    k_rows_soon(n, d, rows + n * *ld, *ld);
-    k_rows_load(rounds(a), n, d, rows, *ld, 1.0f, copy);
+    if (!s->kept && !a->rounded && ((*ld == d && s->ready) || in_pairs(a))) return rows;
+    k_rows_soon(n, s->kept ? *ld : d, rows + n * *ld, *ld);
+    if (s->kept) k_kept_rows(s->kept, a->bf16, n, d, rows, copy);
+    else if (a->rounded) k_rows_as_kept(a->rounded, a->bf16, n, d, rows, *ld, copy);
+    else k_rows_load(rounds(a), n, d, rows, *ld, 1.0f, copy);
     *ld = padded(d);
     return copy;
 }
@@ -247,26 +248,31 @@ static void shape_source(const Attention *a, int64_t b, int64_t g, KeySource *s)
     s->own_v = a->v + key_row(a, b) * a->ldv + g * (a->share ? a->dk : a->dv);
 }
 
-void k_shaped_near(const Attention *a, const KeySource *s, int64_t first, int64_t n,
-                   const float **k, int64_t *ldk, const float **v, int64_t *ldv, float *copy_k,
-                   float *copy_v) {
-    KeySource part = *s;
-    int64_t at = slot_of(s, first);
-    if (first >= s->past) {
-        part = (KeySource){ .k = s->own_k, .v = s->own_v, .ready = !a->bf16 };
-        at = first - s->past;
-        *ldk = a->ldk, *ldv = a->ldv;
-    }
-    *k = k_source_near(a, &part, at, n, a->dk, part.k, ldk, copy_k);
-    *v = k_source_near(a, &part, at, n, a->dv, part.v, ldv, copy_v);
+NearRows k_rows_near(const Attention *a, const KeySource *s, int64_t at, int64_t n, float *copy_k,
+                     float *copy_v) {
+    NearRows x = { 0, 0, s->ldk, s->ldv };
+    x.k = k_source_near(a, s, at, n, a->dk, s->k, &x.ldk, copy_k);
+    if (a->share) x.v = x.k, x.ldv = x.ldk;
+    else x.v = k_source_near(a, s, at, n, a->dv, s->v, &x.ldv, copy_v);
+    return x;
+}
+
+NearRows k_keys_near(const Attention *a, const KeySource *s, int64_t first, int64_t n,
+                     float *copy_k, float *copy_v) {
+    if (!s->ring || first < s->past) return k_rows_near(a, s, slot_of(s, first), n, copy_k, copy_v);
+    KeySource own = { .k = s->own_k, .v = s->own_v, .ldk = a->ldk, .ldv = a->ldv };
+    own.ready = !a->bf16;
+    return k_rows_near(a, &own, first - s->past, n, copy_k, copy_v);
 }
 
 KeySource k_attention_source(const Attention *a, int64_t b, int64_t g) {
     if (a->keys) {
-        KeySource cached = { a->keys[b] + g * a->context * a->dk,
-                             a->values[b] + g * a->context * a->dv,
-                             a->dk,
-                             a->dv,
+        int64_t ldk = kept_floats(a->kept, a->dk), ldv = kept_floats(a->kept, a->dv);
+        KeySource cached = { a->keys[b] + g * a->context * ldk,
+                             a->values[b] + g * a->context * ldv,
+                             ldk,
+                             ldv,
+                             a->kept,
                              a->past[b],
                              a->past[b] + keys_of(a, b),
                              0,
@@ -284,6 +290,7 @@ KeySource k_attention_source(const Attention *a, int64_t b, int64_t g) {
                        a->v + row * a->ldv + g * (a->share ? a->dk : a->dv),
                        a->ldk,
                        a->ldv,
+                       KEPT_F32,
                        0,
                        a->pool ? pool_count(a, a->time) : keys_of(a, b),
                        a->pool != 0,

@@ -20,6 +20,7 @@
 #define STRATA_ATTENTION_TILE_H
 
 #include "attention_ahead.h"
+#include "attention_kept.h"
 #include "kernels.h"
 #include "attention_pairs.h"
 #include "scratch.h"
@@ -64,7 +65,8 @@ INLINE int64_t padded(int64_t d) { return (d + LANES - 1) / LANES * LANES; }
 /* The keys and values of one group of one sequence. */
 typedef struct KeySource {
     const float *k, *v;
-    int64_t ldk, ldv;
+    int64_t ldk, ldv;    /* floats between rows */
+    int kept;            /* how rows are kept, KEPT_.. */
     int64_t past;        /* positions before query 0 */
     int64_t count;       /* all keys */
     int pooled;          /* keys are averages of the rows, to be computed */
@@ -171,7 +173,8 @@ void k_rows_load(int bf16, int64_t n, int64_t d, const float *rows, int64_t ld, 
 /* Asks for rows that will be needed some thousand cycles later; any address will do. */
 void k_rows_soon(int64_t n, int64_t d, const float *rows, int64_t ld);
 /* Keys (or values) first..first+n-1 of a source, as they are multiplied or made pairs: its rows, as
-** they are if nothing lies between them, else their copy, or their averages; sets *ld. If rows lie
+** they are if nothing lies between them, else their copy, or their averages; sets *ld. Whatever a
+** cache keeps that is no float32 is widened here, or what is rounded as caches do. If rows lie
 ** apart, the n after them are asked for, but for pairs: these say themselves what comes next. */
 const float *k_source_near(const Attention *a, const KeySource *s, int64_t first, int64_t n,
                            int64_t d, const float *rows, int64_t *ld, float *copy);
@@ -183,15 +186,22 @@ void k_pool_back(const Attention *a, int64_t first, int64_t n, int64_t d, const 
 INLINE void source_ahead(const Attention *a, const KeySource *s, int64_t first, int64_t n,
                          RowsAhead *x) {
     n = min64(n, s->count - first);
-    if (s->pooled || s->ring) return;
+    if (s->pooled || s->ring || s->kept) return;
     if (s->ldk != a->dk) ahead_add(x, n, a->dk, s->k + first * s->ldk, s->ldk);
     if (s->ldv != a->dv) ahead_add(x, n, a->dv, s->v + first * s->ldv, s->ldv);
 }
 
-/* The same of keys that k_source_near cannot find, some in a ring: sets both and their strides. */
-void k_shaped_near(const Attention *a, const KeySource *s, int64_t first, int64_t n,
-                   const float **k, int64_t *ldk, const float **v, int64_t *ldv, float *copy_k,
-                   float *copy_v);
+/* Keys and values that are near, as k_source_near has them. */
+typedef struct NearRows {
+    const float *k, *v;
+    int64_t ldk, ldv;
+} NearRows;
+/* Those of a source's rows from 'at' on. */
+NearRows k_rows_near(const Attention *a, const KeySource *s, int64_t at, int64_t n, float *copy_k,
+                     float *copy_v);
+/* Those of positions from 'first' on, which of a ring may be in it, or rows of the call. */
+NearRows k_keys_near(const Attention *a, const KeySource *s, int64_t first, int64_t n,
+                     float *copy_k, float *copy_v);
 
 /* attention_shape.c: a panel of queries, head 'head' of those from t on, against a tile of keys */
 typedef struct Shaped {

@@ -146,6 +146,9 @@ typedef struct Attention {
     const float *by_distance;
     int64_t distances, lddistance;
     int32_t bf16; /* both sides of every product are rounded to bfloat16 first */
+    /* KEPT_.. (kept_rows.h): what caches keep; what keys and values of the call's own rows are
+    ** rounded to that no cache has: not averages */
+    int32_t kept, rounded;
     float scale;
     const float *q;     /* [rows][heads * dk] */
     const float *k, *v; /* used if keys is NULL: [rows][groups * dk], [rows][groups * dv] */
@@ -155,11 +158,11 @@ typedef struct Attention {
     float *lse;
     int64_t ldo, ldlse;
     /* cached form (rings of keys hold those of a window, and the call's own if it has few: see
-    ** k_attention_appends_first): sequence b's keys of group g start at keys[b] + g * context * dk,
-    ** rows dk apart, values likewise (dv); past[b] positions are there before the
-    ** first query, and the queries' own keys follow them.  Averages of chunks are
-    ** cached as such, one row a chunk; until its last token a row holds a sum.
-    ** Finished rows are rounded if products of bfloat16 read them. */
+    ** k_attention_appends_first): sequence b's keys of group g start at keys[b] + g * context * r,
+    ** rows r = kept_floats(kept, dk) apart, values likewise (dv); past[b] positions are there
+    ** before the first query, and the queries' own keys follow them.  Averages of chunks are
+    ** cached as such, float32, one row a chunk; until its last token a row holds a sum.
+    ** Finished rows of float32 are rounded if products of bfloat16 read them. */
     float *const *keys, *const *values;
     const int64_t *past;
     int64_t context; /* rows of a cache */

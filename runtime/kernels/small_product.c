@@ -13,10 +13,8 @@
 ** processor has no dot product of bytes, codes of x are kept as 16 bits, those of even steps apart
 ** from those of odd ones, and pairs of them are multiplied: nothing saturates.
 */
+#include "small_group.h"
 #include "small_product.h"
-#include "vector.h"
-
-#include <emmintrin.h>
 
 #if LANES == 16 && defined(__AVX512VNNI__)
 #define DOTS_OF_BYTES 1
@@ -51,18 +49,6 @@ int64_t k_small_scratch(int64_t steps) {
 
 /* == Rounding x =========================================================== */
 
-/* The largest magnitude; NaN if there is one, whose bits are larger than any other's. */
-INLINE float largest_of(const float *x) {
-    VI most = { 0 };
-    UNROLL for (int i = 0; i < GROUP; i += LANES) {
-        VI bits = (VI)v_abs(v_load(x + i)), larger = bits > most;
-        most = (bits & larger) | (most & ~larger);
-    }
-    int32_t bits = 0;
-    UNROLL for (int l = 0; l < LANES; l++) bits = most[l] > bits ? most[l] : bits;
-    return v_from_bits(vi_splat(bits))[0];
-}
-
 /* Codes to words: bytes in the order of steps, or of each four the even ones and the odd ones. */
 INLINE void put_codes(const int8_t *code, int32_t *word) {
 #if DOTS_OF_BYTES
@@ -81,11 +67,13 @@ static const float LEAST = 1e-30f;
 INLINE void round_group(const float *x, int bits, RoundedGroup *g) {
     /* adding it rounds to an integer, ties to even, in the lowest bits */
     const V magic = v_splat(12582912.0f);
-    float most = largest_of(x), inverse = most <= LEAST ? 0 : 127.0f / most;
+    V part[GROUP / LANES];
+    UNROLL for (int i = 0; i < GROUP / LANES; i++) part[i] = v_load(x + i * LANES);
+    float most = largest_of(part), inverse = most <= LEAST ? 0 : 127.0f / most;
     int8_t code[GROUP];
     VI sums = { 0 };
     UNROLL for (int i = 0; i < GROUP; i += LANES) {
-        VI value = (VI)(v_load(x + i) * v_splat(inverse) + magic) - 0x4b400000;
+        VI value = (VI)(part[i / LANES] * v_splat(inverse) + magic) - 0x4b400000;
         sums += value;
         UNROLL for (int l = 0; l < LANES; l++) code[i + l] = (int8_t)value[l];
     }
@@ -120,27 +108,6 @@ static void round_row(SmallRows x, int64_t row, int64_t steps, int bits, Rounded
 }
 
 /* == Products ============================================================= */
-
-/* float16s as floats: finite ones. */
-INLINE V load_half(const uint8_t *p) {
-#if LANES == 16 && defined(__AVX512F__)
-    return (V)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p));
-#elif LANES == 8 && defined(__F16C__)
-    return (V)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p));
-#else
-    VU bits = __builtin_convertvector(*(const VHMem *)p, VU);
-    V size = (V)((bits & 0x7fff) << 13) * 0x1p112f;
-    return (V)((VU)size | (bits & 0x8000) << 16);
-#endif
-}
-
-/* One of them. */
-INLINE float half_value(const uint8_t *p) {
-    uint32_t bits = p[0] | (uint32_t)p[1] << 8, size = (bits & 0x7fff) << 13;
-    float x;
-    __builtin_memcpy(&x, &size, sizeof x);
-    return bits & 0x8000 ? x * -0x1p112f : x * 0x1p112f;
-}
 
 #if !DOTS_OF_BYTES
 /* Of pairs of 16 bits, the sum of both products. */

@@ -22,6 +22,7 @@ static Attention attention_of(const Frame *f, const Action *s, int q, int attent
         .pool = t->pool,
         .shaped = t->shaped,
         .share = t->share,
+        .rounded = t->rounded,
         .window = t->window,
         .softcap = t->softcap,
         .distances = t->distances,
@@ -41,6 +42,7 @@ static Attention attention_of(const Frame *f, const Action *s, int q, int attent
         a.past = f->past + attention_step * f->B;
         a.context = cache_rows(&k_caches[t->cache], f->states[0]->context, f->states[0]->rows);
         a.ring = k_caches[t->cache].ring;
+        a.kept = k_caches[t->cache].kept;
     }
     return a;
 }

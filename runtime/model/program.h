@@ -129,7 +129,7 @@ typedef struct AttentionAction {
     float scale;
     /* as of Attention (kernels.h); 0: there is none */
     float softcap;
-    int32_t shaped, share;
+    int32_t shaped, share, rounded;
     int64_t window, distances;
 } AttentionAction;
 
@@ -279,7 +279,10 @@ enum { LENGTH_FLOATS = 16 };
 ** 'some_offset' a routed token, and 'fixed' more. */
 typedef struct Cache {
     int64_t offset, some_offset, fixed;
-    int32_t groups, dk, dv, pool; /* dv: 0 where keys hold values; pool: positions of a row */
+    int32_t kept; /* KEPT_.. (kept_rows.h): what rows are */
+    /* dk, dv: floats that a key, a value takes; dv: 0 where keys hold values; pool: positions of a
+    ** row */
+    int32_t groups, dk, dv, pool;
     int32_t list;  /* whose rows it has, how many is in front, LENGTH_FLOATS; 0: of all tokens */
     int32_t saves; /* 1: behind it is room for a row, should a call find no room elsewhere */
     /* of a ring, which has so many rows, whatever the context: position p is row p modulo ring;
@@ -327,6 +330,7 @@ typedef struct Constants {
     int64_t trained;               /* floats of gradients before those of buffers */
     int64_t rules;                 /* phases of PROGRAM_RULES */
     int64_t blas;                  /* 1: OpenBLAS does some products */
+    int64_t cache;                 /* KEPT_..: what caches keep, but those of averages */
     uint64_t cpu[4];               /* bits of processor features needed, see cpu.c */
 } Constants;
 

@@ -48,6 +48,11 @@ static int64_t length_of(State *s, const Cache *c) {
     return rows;
 }
 
+/* Of the model, and of what its caches keep: builds of one spec may differ in that. */
+static uint64_t state_hash(void) {
+    return model()->spec_hash ^ (uint64_t)k_constants.cache * UINT64_C(0xd6e8feb86659fd93);
+}
+
 /* Another number for any other context, or rows. */
 static uint64_t seal_of(const State *s) {
     return (s->hash + (uint64_t)s->context) * UINT64_C(0x9e3779b97f4a7c15)
@@ -76,9 +81,7 @@ EXPORT int32_t model_state_init_share(void *ctx, void *state, int64_t context, i
         return fail(c, STRATA_ERROR_ARGUMENT, "the share of a state is ", share, ", expected 1 to ",
                     MILLION);
     State *s = state;
-    *s = (State){ .hash = model()->spec_hash,
-                  .context = context,
-                  .rows = rows_of_share(context, share) };
+    *s = (State){ .hash = state_hash(), .context = context, .rows = rows_of_share(context, share) };
     s->seal = seal_of(s);
     __builtin_memset(state_carried(s), 0, carried_bytes());
     for (int32_t i = 0; i < k_constants.caches; i++)
@@ -102,7 +105,7 @@ static bool lists_fit(State *s) {
 
 /* Whether what it says of itself can be: a state may have come from a file. */
 static inline bool is_state(State *s) {
-    if (!s || (uintptr_t)s % STRATA_ALIGN || s->hash != model()->spec_hash) return false;
+    if (!s || (uintptr_t)s % STRATA_ALIGN || s->hash != state_hash()) return false;
     if (s->seal != seal_of(s) || s->mark | s->reserved[0] | s->reserved[1]) return false;
     uint64_t context = (uint64_t)s->context; /* below, 0 and what is negative are large numbers */
     return context - 1 < (uint64_t)model()->context && (uint64_t)s->rows - 1 < context

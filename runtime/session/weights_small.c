@@ -16,6 +16,10 @@ const char *weights_small_name(const strata_model *m) {
     return m->small == STRATA_Q8 ? "q8" : m->small == STRATA_Q4 ? "q4" : NULL;
 }
 
+const char *state_cache_name(const strata_model *m) {
+    return m->cache == STRATA_Q8 ? "q8" : m->cache == STRATA_BF16 ? "bf16" : NULL;
+}
+
 /* A tensor as matrices, one for each expert, and where a panel's rows come from. */
 typedef struct Source {
     const strata_model *m; /* NULL: of a file */

@@ -13,6 +13,8 @@
 int weights_small_bits(const strata_tensor *t);
 /* "q8" or "q4", as --weights says it; NULL: a model that was built without. */
 const char *weights_small_name(const strata_model *m);
+/* "bf16" or "q8", what states keep of keys and values; NULL: float32. */
+const char *state_cache_name(const strata_model *m);
 /* Its initial values; false: there is no memory. */
 bool weights_small_init(const strata_model *m, const strata_tensor *t, uint64_t seed, float *w);
 /* A tensor of floats. */

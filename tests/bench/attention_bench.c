@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "attention_kept.h"
 #include "kernels.h"
 #include "peak.h"
 
@@ -108,11 +109,22 @@ static void measure(int64_t sequences, int64_t time, int heads, int d, double to
         measure_products(bf16, sequences, time, heads, d, top);
 }
 
-/* One token against a long cache: bytes of keys and values per second. */
-static void measure_decode(int64_t past, int heads, int groups, int d) {
+/* Rows of a cache. */
+static float *kept_numbers(int kept, int64_t rows, int d) {
+    float *x = numbers(rows * d), *to = numbers(rows * kept_floats(kept, d));
+    if (kept == KEPT_F32) memcpy(to, x, (size_t)(rows * d) * sizeof *x);
+    else k_keep_rows(kept, rows, d, x, d, to);
+    free(x);
+    return to;
+}
+
+/* One token against a long cache: its time, bytes of keys and values per second. */
+static void measure_decode(int kept, int64_t past, int heads, int groups, int d) {
+    static const char *const names[] = { "f32", "bf16", "q8" };
     int64_t context = past + 1;
     float *q = numbers((int64_t)heads * d), *o = numbers((int64_t)heads * d);
-    float *keys = numbers(groups * context * d), *values = numbers(groups * context * d);
+    float *keys = kept_numbers(kept, groups * context, d),
+          *values = kept_numbers(kept, groups * context, d);
     float *scratch = aligned_alloc(64, (size_t)k_attention_scratch(d));
     Attention a = { .sequences = 1,
                     .time = 1,
@@ -121,6 +133,7 @@ static void measure_decode(int64_t past, int heads, int groups, int d) {
                     .dk = d,
                     .dv = d,
                     .causal = 1,
+                    .kept = kept,
                     .scale = 1.0f / sqrtf((float)d),
                     .q = q,
                     .ldq = (int64_t)heads * d,
@@ -131,8 +144,9 @@ static void measure_decode(int64_t past, int heads, int groups, int d) {
                     .past = &past,
                     .context = context };
     double least = seconds(forward, &a, scratch);
-    printf("decode  past %-6lld heads %-3d groups %-3d d %-4d %6.1f GB/s\n", (long long)past, heads,
-           groups, d, 8e-9 * (double)(groups * context * d) / least);
+    printf("decode  past %-6lld heads %-3d groups %-3d d %-4d %-4s %8.1f us %6.1f GB/s\n",
+           (long long)past, heads, groups, d, names[kept], 1e6 * least,
+           8e-9 * (double)(groups * context * kept_floats(kept, d)) / least);
     free(q), free(o), free(keys), free(values), free(scratch);
 }
 
@@ -201,9 +215,12 @@ int main(int argc, char **argv) {
     measure(1, 2048, 2, 64, top);
     measure(1, 8192, 2, 64, top);
     measure(1, 1024, 4, 128, top);
-    measure_decode(512, 8, 8, 64);
-    measure_decode(8192, 8, 8, 64);
-    measure_decode(8192, 8, 2, 64);
+    for (int kept = KEPT_F32; kept <= KEPT_Q8; kept++) {
+        measure_decode(kept, 512, 8, 8, 64);
+        measure_decode(kept, 8192, 8, 8, 64);
+        measure_decode(kept, 8192, 8, 2, 64);
+        measure_decode(kept, 32768, 15, 5, 64);
+    }
     measure_latents(top);
     return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Problems of attention_case.h with windows, caps, distances, values that are channels of keys. */
+** Problems of attention_case.h with windows, caps, distances, values that are channels of keys,
+** and their caches. */
 #ifndef TESTS_ATTENTION_SHAPED_CASE_H
 #define TESTS_ATTENTION_SHAPED_CASE_H
 
@@ -51,6 +52,46 @@ static inline Size shaped_size(Size s, Shaping x) {
     s.causal = x.window || x.distances || s.causal;
     if (x.share && s.dv > s.dk) s.dv = s.dk;
     return s;
+}
+
+/* Caches of a sequence of 'time' positions; rings where there is a window. */
+typedef struct ShapedCache {
+    Guarded keys, values;
+    float *key, *value;
+    int64_t past;
+} ShapedCache;
+
+static inline void shaped_cache_open(ShapedCache *c, Attention *a, int64_t time) {
+    int64_t ring = a->window - 1 + ATTENTION_FEW;
+    a->ring = a->window && ring < time ? ring : 0;
+    a->context = a->ring ? a->ring : time;
+    int64_t rows = a->groups * a->context, keys = rows * 4 * kept_floats(a->kept, a->dk),
+            values = rows * 4 * kept_floats(a->kept, a->dv);
+    c->keys = guard_bytes(keys, AFTER);
+    c->values = a->share ? (Guarded){ 0 } : guard_bytes(values, AFTER);
+    memset(c->keys.at, 0xff, (size_t)keys);
+    if (!a->share) memset(c->values.at, 0xff, (size_t)values);
+    c->key = c->keys.at, c->value = a->share ? c->keys.at : c->values.at, c->past = 0;
+    a->keys = &c->key, a->values = &c->value, a->past = &c->past;
+}
+
+static inline void shaped_cache_close(ShapedCache *c, const Attention *a) {
+    guard_free(c->keys);
+    if (!a->share) guard_free(c->values);
+}
+
+/* The next 'count' tokens of 'whole'. */
+static inline void shaped_step(Attention *a, const Attention *whole, ShapedCache *c, int64_t count,
+                               float *o, Guarded scratch) {
+    int64_t t = c->past;
+    a->time = count;
+    a->q = whole->q + t * a->ldq, a->k = whole->k + t * a->ldk, a->v = whole->v + t * a->ldv;
+    if (a->by_distance) a->by_distance = whole->by_distance + t * a->lddistance;
+    a->o = o + t * a->ldo;
+    if (k_attention_appends_first(a)) k_attention_append(a, 0);
+    run_forward(a, scratch);
+    if (!k_attention_appends_first(a)) k_attention_append(a, 0);
+    c->past += count;
 }
 
 #endif

@@ -58,39 +58,6 @@ static void batch_does_not_change_bits(void **state) {
     }
 }
 
-/* Caches of a sequence of 'time' positions; rings where there is a window. */
-typedef struct ShapedCache {
-    Guarded keys, values;
-    float *key, *value;
-    int64_t past;
-} ShapedCache;
-
-static void cache_open(ShapedCache *c, Attention *a, int64_t time) {
-    int64_t ring = a->window - 1 + ATTENTION_FEW;
-    a->ring = a->window && ring < time ? ring : 0;
-    a->context = a->ring ? a->ring : time;
-    int64_t rows = a->groups * a->context;
-    c->keys = guard_bytes(rows * a->dk * 4, AFTER);
-    c->values = a->share ? (Guarded){ 0 } : guard_bytes(rows * a->dv * 4, AFTER);
-    memset(c->keys.at, 0xff, (size_t)(rows * a->dk * 4));
-    if (!a->share) memset(c->values.at, 0xff, (size_t)(rows * a->dv * 4));
-    c->key = c->keys.at, c->value = a->share ? c->keys.at : c->values.at, c->past = 0;
-    a->keys = &c->key, a->values = &c->value, a->past = &c->past;
-}
-
-static void step(Attention *a, const Attention *whole, ShapedCache *c, int64_t count, float *o,
-                 Guarded scratch) {
-    int64_t t = c->past;
-    a->time = count;
-    a->q = whole->q + t * a->ldq, a->k = whole->k + t * a->ldk, a->v = whole->v + t * a->ldv;
-    if (a->by_distance) a->by_distance = whole->by_distance + t * a->lddistance;
-    a->o = o + t * a->ldo;
-    if (k_attention_appends_first(a)) k_attention_append(a, 0);
-    run_forward(a, scratch);
-    if (!k_attention_appends_first(a)) k_attention_append(a, 0);
-    c->past += count;
-}
-
 /* Token by token, in chunks longer than a window and shorter: the full pass to rounding. */
 static void cache_agrees_with_full_pass(void **state) {
     (void)state;
@@ -103,19 +70,18 @@ static void cache_agrees_with_full_pass(void **state) {
         Attention a = r.p.a;
         ShapedCache c;
         Guarded o = nan_matrix(s.time, s.heads * s.dv, AFTER);
-        cache_open(&c, &a, s.time);
+        shaped_cache_open(&c, &a, s.time);
         assert_true(!a.ring == (!x.window || x.window > 300));
         a.lse = NULL;
         for (int k = 0; chunk[k]; k++)
-            step(&a, &r.p.a, &c, chunk[k], o.at, r.p.scratch);
+            shaped_step(&a, &r.p.a, &c, chunk[k], o.at, r.p.scratch);
         assert_int_equal(c.past, s.time);
         for (int64_t t = 0; t < s.time; t++)
             for (int64_t j = 0; j < s.heads * s.dv; j++)
                 if (!(fabsf(o.at[t * a.ldo + j] - r.p.a.o[t * a.ldo + j]) < 4e-6f))
                     fail_msg("shaping %d, token %d: %g, in the full pass %g", i, (int)t,
                              (double)o.at[t * a.ldo + j], (double)r.p.a.o[t * a.ldo + j]);
-        guard_free(o), guard_free(c.keys);
-        if (!x.share) guard_free(c.values);
+        guard_free(o), shaped_cache_close(&c, &a);
         shaped_free(&r);
     }
 }
@@ -127,10 +93,10 @@ static void last_of_heads(const Attention *whole, int h, int count, float *o, Gu
     Attention a = *whole, part;
     ShapedCache c;
     a.heads = count, a.q += h * a.dk, a.workers = count % 3, part = a;
-    cache_open(&c, &a, PAST + STEP);
-    step(&a, &part, &c, PAST, o, scratch);
-    step(&a, &part, &c, STEP, o, scratch);
-    guard_free(c.keys);
+    shaped_cache_open(&c, &a, PAST + STEP);
+    shaped_step(&a, &part, &c, PAST, o, scratch);
+    shaped_step(&a, &part, &c, STEP, o, scratch);
+    shaped_cache_close(&c, &a);
 }
 
 /* Many heads of one group are several tasks, and some at a time: a head has the bits that it has

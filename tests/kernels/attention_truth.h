@@ -6,6 +6,8 @@
 #define TESTS_ATTENTION_TRUTH_H
 
 #include "attention_case.h"
+#include "f16.h"
+#include "kept_rows.h"
 
 /* Positions *first..*end-1 of a sequence are averaged to its j-th key. */
 static inline void averaged(const Attention *a, int64_t j, int64_t *first, int64_t *end) {
@@ -24,6 +26,18 @@ static inline double factor_of(const Attention *a, double x) {
     return a->bf16 ? f : x;
 }
 
+/* Number e of a row of d that a cache keeps. */
+static inline double kept_value(int kept, int64_t d, const float *row, int64_t e) {
+    const uint16_t *half = (const uint16_t *)(const void *)row;
+    uint32_t bits = (uint32_t)half[e / (kept == KEPT_Q8 ? KEPT_GROUP : 1)] << 16;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    if (kept == KEPT_F32) return row[e];
+    if (kept == KEPT_BF16) return x;
+    return (double)f16_value((uint16_t)(bits >> 16))
+        * ((const int8_t *)(const void *)row)[kept_scales(d) + e];
+}
+
 /* Element e of the query head's j-th key or value, as products take it: from a cache,
 ** which has averages, or from rows. */
 static inline double element(const Attention *a, int64_t b, int64_t j, int head, int e, int value) {
@@ -32,8 +46,11 @@ static inline double element(const Attention *a, int64_t b, int64_t j, int head,
             ld = value ? a->ldv : a->ldk, first, end;
     const float *rows = value ? a->v : a->k;
     double sum = 0;
-    if (a->keys)
-        return factor_of(a, (value ? a->values : a->keys)[b][(g * a->context + j) * d + e]);
+    if (a->keys) {
+        const float *cache = (value ? a->values : a->keys)[b];
+        int64_t row = g * a->context + j;
+        return factor_of(a, kept_value(a->kept, d, cache + row * kept_floats(a->kept, d), e));
+    }
     averaged(a, j, &first, &end);
     for (int64_t t = first; t < end; t++)
         sum += rows[(b * a->time + t) * ld + g * d + e];

@@ -66,10 +66,14 @@ static void round_computed(void *user, const Node *n, double *value, const doubl
         value[i] += (size ? size[i] : value[i]) * draw_uniform(&c->random, -ulp, ulp);
 }
 
+static Expected expected_of(Graph *g, const EvalInput *in) {
+    return (Expected){ g, eval_new(g, in), { 3e-5, 5e-4 } };
+}
+
 static void evaluate(Expected *e, const Case *c, Graph *g, bool rounded) {
     EvalInput in = case_input(c);
     if (rounded) in.computed = round_computed;
-    *e = (Expected){ g, eval_new(g, &in), { 3e-5, 5e-4 } };
+    *e = expected_of(g, &in);
 }
 
 void expected_open(Expected *e, const Case *c, const OpInfo *rules) {
@@ -84,6 +88,13 @@ void expected_open_small(Expected *e, const Case *c, Small small) {
     int *bits = small_bits(c->g, NULL, small);
     evaluate(e, c, pass_small(with_gradients(c->g, op_info), c->g, bits), false);
     free(bits);
+}
+
+void expected_open_kept(Expected *e, const Case *c, int kept, bool bf16) {
+    EvalInput in = case_input(c);
+    in.decoding = kept == KEPT_Q8 || !bf16; /* keys that are rounded are those of caches */
+    Graph *g = with_gradients(c->g, op_info);
+    *e = expected_of(pass_cache(bf16 ? pass_precision(g) : g, kept), &in);
 }
 
 void expected_close(Expected *e) {

@@ -5,6 +5,8 @@
 #define TESTS_AGREEMENT_H
 
 #include "compiled.h"
+#include "kept_keys.h"
+#include "kept_rows.h"
 #include "small_matrices.h"
 
 /* A case for a graph of a model: matrices are scaled so that values keep their size. */
@@ -27,6 +29,8 @@ typedef struct Expected {
 void expected_open(Expected *e, const Case *c, const OpInfo *rules);
 void expected_open_bf16(Expected *e, const Case *c); /* of a model built with --precision bf16 */
 void expected_open_small(Expected *e, const Case *c, Small small); /* built with --weights */
+/* Forward, built with --cache: KEPT_BF16 or KEPT_Q8. */
+void expected_open_kept(Expected *e, const Case *c, int kept, bool bf16);
 void expected_close(Expected *e);
 
 /* Runs logits, loss and, of what trains, forward_backward on the case.  True if all agree; else

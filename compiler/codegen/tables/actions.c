@@ -2,6 +2,7 @@
 ** A step of a plan as what the driver does: its kind, its numbers, its references. */
 #include "tables.h"
 
+#include "kept_rows.h"
 #include "packed.h"
 #include "recurrence.h"
 
@@ -64,18 +65,19 @@ static int64_t ring_of(const Tables *t, const AttentionAction *a) {
 }
 
 /* A row for every position or chunk of them; a last short chunk, and a ring, are among what is
-** fixed. */
+** fixed. Averages are float32, as a row of them is a sum first. */
 static void cache_of(Tables *t, AttentionAction *a) {
     Constants *k = &t->bytes.constants;
-    int32_t pool = a->causal && a->pool ? a->pool : 1;
+    int32_t pool = a->causal && a->pool ? a->pool : 1, kept = a->pool ? KEPT_F32 : t->cache;
     int64_t ring = ring_of(t, a);
     a->cache = t->bytes.cache.n;
     Cache c = { .offset = k->state_floats,
                 .some_offset = k->state_some,
                 .fixed = k->state_fixed,
                 .groups = a->groups,
-                .dk = a->dk,
-                .dv = a->share ? 0 : a->dv,
+                .kept = kept,
+                .dk = (int32_t)kept_floats(kept, a->dk),
+                .dv = a->share ? 0 : (int32_t)kept_floats(kept, a->dv),
                 .pool = pool,
                 .list = a->keys,
                 .saves = (pool > 1 || ring) && k->lists,
@@ -148,6 +150,7 @@ static void set_attention(Tables *t, const ProgramKind *kind, Action *a, const N
     at->softcap = (float)n->attr->softcap;
     at->window = n->attr->window;
     at->share = n->attr->values > 0;
+    at->rounded = n->attr->bits == 8 ? KEPT_Q8 : n->attr->bits ? KEPT_BF16 : KEPT_F32;
     at->distances = has_distances(n) ? n->in[n->nin - 1]->shape.dim[1] : 0;
     at->shaped = at->softcap > 0 || at->window || at->share || at->distances;
     t->bytes.constants.max_head = larger(t->bytes.constants.max_head, larger(at->dk, at->dv));

@@ -3,6 +3,7 @@
 */
 #include "tables.h"
 #include "fatal.h"
+#include "kept_rows.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -198,6 +199,10 @@ static bool learns_positions(const Graph *g) {
     return false;
 }
 
+_Static_assert((int)KEPT_F32 == (int)STRATA_F32 && (int)KEPT_BF16 == (int)STRATA_BF16
+                   && (int)KEPT_Q8 == (int)STRATA_Q8,
+               "caches keep what tensors are");
+
 void *tables_descriptor(const Tables *t, const CodegenOptions *o, const CompiledModel *code,
                         const Graph *g, size_t *size) {
     Blob b = { 0 };
@@ -207,6 +212,7 @@ void *tables_descriptor(const Tables *t, const CodegenOptions *o, const Compiled
     set_info(&m, f);
     m.training = !o->passes.inference;
     m.blas = text(&b, products_of(t));
+    m.cache = t->cache;
     m.small = t->small == SMALL_Q4 ? STRATA_Q4 : t->small ? STRATA_Q8 : 0;
     m.name = text(&b, f->name), m.compiler = text(&b, STRATA_VERSION), m.cpu = text(&b, code->cpu);
     m.features = text(&b, code->features), m.precision = text(&b, o->passes.bf16 ? "bf16" : "f32"),

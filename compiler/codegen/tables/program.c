@@ -134,6 +134,8 @@ void tables_build(Tables *t, const Graph *g, const ModelPlans *plans, const Code
     Constants *c = &t->bytes.constants;
     t->inference = o->passes.inference;
     t->small = o->passes.small;
+    t->cache = o->passes.cache;
+    c->cache = o->passes.cache;
     t->products = o->products;
     t->ratios = o->ratios;
     c->granule = GRANULE;

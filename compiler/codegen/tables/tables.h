@@ -79,6 +79,7 @@ typedef struct Tables {
     Products products;
     const ProductRatios *ratios;
     Small small;   /* which weights are small */
+    int cache;     /* KEPT_..: what caches keep */
     int generates; /* the program whose attention has caches */
     bool forms;    /* the model generates otherwise than it is trained */
     WeightLayout layout;

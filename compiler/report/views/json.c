@@ -92,7 +92,9 @@ static void memory(const Report *r, Text *t) {
     integer(t, "control", m->control), comma(t);
     integer(t, "state_per_token", m->state_per_token), comma(t);
     integer(t, "state_constant", m->state_constant), comma(t);
-    integer(t, "state_carried", m->state_carried);
+    integer(t, "state_carried", m->state_carried), comma(t);
+    static const char *const cache[] = { "f32", "bf16", "q8" };
+    string(t, "cache", cache[r->planned.code.model.cache]);
     text_add(t, "}");
 }
 

@@ -86,7 +86,10 @@ static void memory(const Report *r, Text *t) {
                 r->training ? "activations of a training step" : "activations");
     memory_line(t, "per thread", m->per_worker, "values that stay in cache");
     memory_line(t, "constant", m->constant + m->control, "sums and tables");
-    memory_line(t, "state", m->state_per_token, "keys and values of a token that was generated");
+    static const char *const state[] = { "keys and values of a token that was generated",
+                                         "keys and values of a token that was generated, bf16",
+                                         "keys and values of a token that was generated, q8" };
+    memory_line(t, "state", m->state_per_token, state[r->planned.code.model.cache]);
     memory_line(t, "carried", m->state_carried,
                 "what a sequence that is generated has of its past");
 }

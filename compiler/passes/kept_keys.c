@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+** --cache bf16|q8: in programs that do not train, attention takes keys and values rounded as the
+** caches of sequences keep them (graph/ops_small.c): what decoding computes, so do a prompt and an
+** evaluation.  Averages of keys stay as they are.
+*/
+#include "kept_keys.h"
+#include "kept_rows.h"
+#include "rebuild.h"
+
+static Node *rule(Rebuild *r, const Node *old, Node **in) {
+    if (old->op != OP_attention || old->attr->count) return NULL;
+    Attr attr = *old->attr;
+    attr.bits = *(const int *)r->user == KEPT_Q8 ? 8 : 16;
+    return rebuild_as(r, old, in, attr);
+}
+
+Graph *pass_cache(Graph *g, int kept) { return rebuild(g, rule, &kept); }
