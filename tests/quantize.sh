@@ -24,12 +24,23 @@ seq 2000 | tr '\n' ' ' >text
 echo '{"text":"1 2 3 4 5"}' >lines
 "$strata" build m.lua -o m
 ./m train --data text --steps 3 --batch 2 --out m.safetensors >out
+./m eval --weights m.safetensors --data text --json >m.json
 for type in q8 q4; do
     "$strata" build m.lua --inference --weights $type -o m.$type
     "$strata" quantize m.safetensors -o $type.safetensors --weights $type >$type.said
     ./m.$type eval --weights m.safetensors --data text --json >floats
     ./m.$type eval --weights $type.safetensors --data text --json >rounded
     cmp floats rounded || fail "$type: another loss"
+    grep -q "\"weights_type\": \"$type\"" rounded || fail "$type: not said"
+    ./m.$type eval --weights $type.safetensors --data text --beside m.json >out
+    loss() { sed -n 's/^{"loss": \([0-9.]*\).*/\1/p' "$1"; }
+    awk -v own="$(loss rounded)" -v other="$(loss m.json)" '
+        $1 == "beside" && sprintf("%.6f,", other) == $2 &&
+        sprintf("%+.6f", own - other) == $4 &&
+        sprintf("(%+.3f", 100 * (own / other - 1)) == $5 { found = 1 }
+        END { exit !found }' out || fail "$type: --beside"
+    ./m.$type eval --weights $type.safetensors --data text --beside m.json --json >out
+    grep -q "\"beside\": $(loss m.json), \"percent\": -*[0-9]" out || fail "$type: --beside --json"
     for w in m $type; do
         ./m.$type generate --weights $w.safetensors --prompt '7' --max-tokens 20 >$w.words
     done
