@@ -12,7 +12,7 @@ fail() { echo "quantize.sh: $*"; head -c 2000 out err 2>/dev/null; exit 1; }
 
 cat >m.lua <<'END'
 return model {
-  name = "m", vocab = 256, context = 32, dim = 48, tokenizer = "bytes", norm = rmsnorm { eps = 1e-6 },
+  name = "m", vocab = 256, context = 32, dim = 48, tokenizer = "bytes", norm = rmsnorm {},
   residual = attnres { full = true, heads = 2 }, embedding = { tied = false },
   layers = {
     layer { attention { heads = 4, kv_heads = 2 }, moe { experts = 4, top = 2, hidden = 40 } },
@@ -53,7 +53,8 @@ done
 for w in m q4; do ./m.half eval --weights $w.safetensors --data text --json >$w.loss; done
 cmp m.loss q4.loss || fail "bf16: another loss"
 
-grep -q '^[0-9]* matrices rounded to q4, [0-9]* tensors as they are; .* of ' q4.said || fail "$(cat q4.said)"
+grep -q '^[0-9]* matrices rounded to q4, [0-9]* tensors as they are; .* of ' q4.said ||
+    fail "$(cat q4.said)"
 "$strata" weights list q8.safetensors >out
 grep -qx 'q8    \[75,48\]              layers.1.mlp.up.weight' out || fail "list"
 ! grep -q 'weight\.scale' out || fail "list: scales"

@@ -26,9 +26,9 @@ int weight_output_write(const WeightOutput *o, const char *path, Error *e);
 /* A file whose checksum, if it has one, is right. */
 int weight_file_open(Safetensors *s, const char *path, Error *e);
 
-/* weight_match.c: by number of a file's tensors, which parameter of the model each one is, -1: none,
-** of a run. A parameter that is missing, has another shape or is rounded is an error, so is another
-** tensor. */
+/* weight_match.c: by number of a file's tensors, which parameter of the model each is; -1: none,
+** but of a run. A parameter that is missing, has another shape or is rounded is an error, so is
+** another tensor. */
 int weight_file_match(const Safetensors *s, const Model *m, const char *spec, int *number,
                       Error *e);
 

@@ -62,7 +62,8 @@ measure() {     # measure TYPE
         "$python" "$here/llama.py" bench "$folder/$1.gguf" "$prompt" "$decoded" "$threads" \
             "$steps" 2> "$folder/errors" > "$folder/out" ||
             { tail -n 3 "$folder/errors" >&2; exit 1; }
-        their_decode=$(number decode < "$folder/out") their_prefill=$(number prefill < "$folder/out")
+        their_decode=$(number decode < "$folder/out")
+        their_prefill=$(number prefill < "$folder/out")
     fi
     echo "decode $1 $decode $their_decode" >> "$folder/measured"
     echo "prefill $1 $prefill $their_prefill" >> "$folder/measured"

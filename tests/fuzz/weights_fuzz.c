@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** strata weights: list, strip, diff and merge of any file, and strata quantize.  What is written is a file of weights
-** and has each tensor that was kept with its bytes; what is told has nothing that drives a
-** terminal.
+** strata weights: list, strip, diff and merge of any file, and strata quantize.  What is written is
+** a file of weights and has each tensor that was kept with its bytes; what is told has nothing that
+** drives a terminal.
 */
 #include <fcntl.h>
 #include <stdio.h>

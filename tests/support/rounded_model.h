@@ -8,7 +8,7 @@
 
 enum { ROUNDED_TENSORS = 4, ROUNDED_ROOM = 16384 }; /* floats of its WEIGHTS, at most */
 
-/* bits 8 or 4; 0: one that was built without small weights. The next call changes the one before. */
+/* bits 8 or 4; 0: one that was built without small weights. A call changes the one before. */
 const strata_model *rounded_model(int bits);
 
 #endif
