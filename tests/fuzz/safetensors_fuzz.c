@@ -58,63 +58,64 @@ void fuzz_repair(FuzzInput *f) {
     "{\"__metadata__\":{\"format\":\"strata small weights\",\"version\":\"1\"," \
     "\"weights\":\"" bits "\",\"group\":\"32\"},"
 
+static const struct {
+    const char *header;
+    size_t data;
+} valid[] = {
+    { "{\"__metadata__\":{\"format\":\"pt\",\"k\":\"v\"},"
+      "\"a\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24]},"
+      "\"b\":{\"dtype\":\"BF16\",\"shape\":[4],\"data_offsets\":[24,32]},"
+      "\"c\":{\"dtype\":\"F64\",\"shape\":[],\"data_offsets\":[32,40]},"
+      "\"tokenizer.chars\":{\"dtype\":\"I64\",\"shape\":[2],\"data_offsets\":[40,56]}}\n",
+      56 },
+    { "{\"tokenizer.chars\":{\"dtype\":\"I32\",\"shape\":[5],\"data_offsets\":[0,20]}}\n", 20 },
+    { "{\"x\":{\"dtype\":\"F16\",\"shape\":[1,1,1,1,1,1,1,8],\"data_offsets\":[0,16]},"
+      "\"e\":{\"dtype\":\"U8\",\"shape\":[0,9],\"data_offsets\":[16,16]}}\n",
+      16 },
+    { SMALL_METADATA("q8") "\"a.weight\":{\"dtype\":\"I8\",\"shape\":[2,40],"
+                           "\"data_offsets\":[54,134]},"
+                           "\"a.weight.scale\":{\"dtype\":\"F16\",\"shape\":[2,2],"
+                           "\"data_offsets\":[12,20]},"
+                           "\"b.weight\":{\"dtype\":\"I8\",\"shape\":[2,3,34],"
+                           "\"data_offsets\":[134,338]},"
+                           "\"b.weight.scale\":{\"dtype\":\"F16\",\"shape\":[2,3,2],"
+                           "\"data_offsets\":[20,44]},"
+                           "\"embed.weight\":{\"dtype\":\"I8\",\"shape\":[2,33],"
+                           "\"data_offsets\":[338,404]},"
+                           "\"embed.weight.scale\":{\"dtype\":\"F16\",\"shape\":[2,2],"
+                           "\"data_offsets\":[44,52]},"
+                           "\"norm\":{\"dtype\":\"F32\",\"shape\":[3],"
+                           "\"data_offsets\":[0,12]},"
+                           "\"optimizer.x\":{\"dtype\":\"I8\",\"shape\":[2],"
+                           "\"data_offsets\":[52,54]}}\n",
+      404 },
+    { SMALL_METADATA("q4") "\"a.weight\":{\"dtype\":\"U8\",\"shape\":[2,20],"
+                           "\"data_offsets\":[84,124]},"
+                           "\"a.weight.scale\":{\"dtype\":\"F16\",\"shape\":[2,2],"
+                           "\"data_offsets\":[12,20]},"
+                           "\"a.weight.least\":{\"dtype\":\"F16\",\"shape\":[2,2],"
+                           "\"data_offsets\":[52,60]},"
+                           "\"b.weight\":{\"dtype\":\"U8\",\"shape\":[2,3,17],"
+                           "\"data_offsets\":[124,226]},"
+                           "\"b.weight.scale\":{\"dtype\":\"F16\",\"shape\":[2,3,2],"
+                           "\"data_offsets\":[20,44]},"
+                           "\"b.weight.least\":{\"dtype\":\"F16\",\"shape\":[2,3,2],"
+                           "\"data_offsets\":[60,84]},"
+                           "\"embed.weight\":{\"dtype\":\"I8\",\"shape\":[2,33],"
+                           "\"data_offsets\":[226,292]},"
+                           "\"embed.weight.scale\":{\"dtype\":\"F16\",\"shape\":[2,2],"
+                           "\"data_offsets\":[44,52]},"
+                           "\"norm\":{\"dtype\":\"F32\",\"shape\":[3],"
+                           "\"data_offsets\":[0,12]}}\n",
+      292 },
+    { "{ \"__metadata__\": {\"checksum\": \"xxh64:0123456789abcdef\",\"format\":\"strata "
+      "checkpoint\","
+      "\"version\":\"1\",\"spec\":\"m\",\"spec_hash\":\"1\",\"precision\":\"f32\",\"step\":"
+      "\"3\"}}\n",
+      0 },
+};
+
 size_t fuzz_seed(size_t k, unsigned char *to) {
-    static const struct {
-        const char *header;
-        size_t data;
-    } valid[] = {
-        { "{\"__metadata__\":{\"format\":\"pt\",\"k\":\"v\"},"
-          "\"a\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24]},"
-          "\"b\":{\"dtype\":\"BF16\",\"shape\":[4],\"data_offsets\":[24,32]},"
-          "\"c\":{\"dtype\":\"F64\",\"shape\":[],\"data_offsets\":[32,40]},"
-          "\"tokenizer.chars\":{\"dtype\":\"I64\",\"shape\":[2],\"data_offsets\":[40,56]}}\n",
-          56 },
-        { "{\"tokenizer.chars\":{\"dtype\":\"I32\",\"shape\":[5],\"data_offsets\":[0,20]}}\n", 20 },
-        { "{\"x\":{\"dtype\":\"F16\",\"shape\":[1,1,1,1,1,1,1,8],\"data_offsets\":[0,16]},"
-          "\"e\":{\"dtype\":\"U8\",\"shape\":[0,9],\"data_offsets\":[16,16]}}\n",
-          16 },
-        { SMALL_METADATA("q8") "\"a.weight\":{\"dtype\":\"I8\",\"shape\":[2,40],"
-                               "\"data_offsets\":[54,134]},"
-                               "\"a.weight.scale\":{\"dtype\":\"F16\",\"shape\":[2,2],"
-                               "\"data_offsets\":[12,20]},"
-                               "\"b.weight\":{\"dtype\":\"I8\",\"shape\":[2,3,34],"
-                               "\"data_offsets\":[134,338]},"
-                               "\"b.weight.scale\":{\"dtype\":\"F16\",\"shape\":[2,3,2],"
-                               "\"data_offsets\":[20,44]},"
-                               "\"embed.weight\":{\"dtype\":\"I8\",\"shape\":[2,33],"
-                               "\"data_offsets\":[338,404]},"
-                               "\"embed.weight.scale\":{\"dtype\":\"F16\",\"shape\":[2,2],"
-                               "\"data_offsets\":[44,52]},"
-                               "\"norm\":{\"dtype\":\"F32\",\"shape\":[3],"
-                               "\"data_offsets\":[0,12]},"
-                               "\"optimizer.x\":{\"dtype\":\"I8\",\"shape\":[2],"
-                               "\"data_offsets\":[52,54]}}\n",
-          404 },
-        { SMALL_METADATA("q4") "\"a.weight\":{\"dtype\":\"U8\",\"shape\":[2,20],"
-                               "\"data_offsets\":[84,124]},"
-                               "\"a.weight.scale\":{\"dtype\":\"F16\",\"shape\":[2,2],"
-                               "\"data_offsets\":[12,20]},"
-                               "\"a.weight.least\":{\"dtype\":\"F16\",\"shape\":[2,2],"
-                               "\"data_offsets\":[52,60]},"
-                               "\"b.weight\":{\"dtype\":\"U8\",\"shape\":[2,3,17],"
-                               "\"data_offsets\":[124,226]},"
-                               "\"b.weight.scale\":{\"dtype\":\"F16\",\"shape\":[2,3,2],"
-                               "\"data_offsets\":[20,44]},"
-                               "\"b.weight.least\":{\"dtype\":\"F16\",\"shape\":[2,3,2],"
-                               "\"data_offsets\":[60,84]},"
-                               "\"embed.weight\":{\"dtype\":\"I8\",\"shape\":[2,33],"
-                               "\"data_offsets\":[226,292]},"
-                               "\"embed.weight.scale\":{\"dtype\":\"F16\",\"shape\":[2,2],"
-                               "\"data_offsets\":[44,52]},"
-                               "\"norm\":{\"dtype\":\"F32\",\"shape\":[3],"
-                               "\"data_offsets\":[0,12]}}\n",
-          292 },
-        { "{ \"__metadata__\": {\"checksum\": \"xxh64:0123456789abcdef\",\"format\":\"strata "
-          "checkpoint\","
-          "\"version\":\"1\",\"spec\":\"m\",\"spec_hash\":\"1\",\"precision\":\"f32\",\"step\":"
-          "\"3\"}}\n",
-          0 },
-    };
     if (k >= sizeof valid / sizeof *valid) return 0;
     size_t n = strlen(valid[k].header), all = 8 + n + valid[k].data;
     memset(to, 0, all);

@@ -65,44 +65,45 @@ void fuzz_repair(FuzzInput *f) {
         f->bytes[i] = (unsigned char)(n >> 8 * i);
 }
 
+static const struct {
+    const char *header;
+    size_t data;
+} valid[] = {
+    { "{\"layers.0.mlp.up.weight\":{\"dtype\":\"F32\",\"shape\":[3,2],\"data_offsets\":[0,24]},"
+      "\"layers.0.mlp.up.lora_a.weight\":{\"dtype\":\"F32\",\"shape\":[1,2],"
+      "\"data_offsets\":[24,32]},"
+      "\"layers.0.mlp.up.lora_b.weight\":{\"dtype\":\"BF16\",\"shape\":[3,1],"
+      "\"data_offsets\":[32,38]},"
+      "\"optimizer.m.x\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[38,42]}}\n",
+      42 },
+    { "{\"a\":{\"dtype\":\"F64\",\"shape\":[],\"data_offsets\":[0,8]},"
+      "\"b\":{\"dtype\":\"I64\",\"shape\":[1,2],\"data_offsets\":[8,24]},"
+      "\"c\":{\"dtype\":\"F16\",\"shape\":[0,2],\"data_offsets\":[24,24]}}\n",
+      24 },
+    { "{\"__metadata__\":{\"format\":\"strata small weights\",\"version\":\"1\","
+      "\"weights\":\"q4\",\"group\":\"32\"},"
+      "\"b.q\":{\"dtype\":\"U8\",\"shape\":[2,2],\"data_offsets\":[16,20]},"
+      "\"b.q.scale\":{\"dtype\":\"F16\",\"shape\":[2,1],\"data_offsets\":[4,8]},"
+      "\"b.q.least\":{\"dtype\":\"F16\",\"shape\":[2,1],\"data_offsets\":[8,12]},"
+      "\"d\":{\"dtype\":\"I8\",\"shape\":[1,3],\"data_offsets\":[20,23]},"
+      "\"d.scale\":{\"dtype\":\"F16\",\"shape\":[1,1],\"data_offsets\":[12,14]},"
+      "\"n\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},"
+      "\"t\":{\"dtype\":\"I16\",\"shape\":[1],\"data_offsets\":[14,16]}}\n",
+      23 },
+    { "{\"embed.weight\":{\"dtype\":\"F16\",\"shape\":[4,32],\"data_offsets\":[0,256]},"
+      "\"final_norm.weight\":{\"dtype\":\"BF16\",\"shape\":[32],"
+      "\"data_offsets\":[256,320]},"
+      "\"layers.0.mlp.down.weight\":{\"dtype\":\"F16\",\"shape\":[32,33],"
+      "\"data_offsets\":[320,2432]},"
+      "\"layers.0.mlp.norm.weight\":{\"dtype\":\"F16\",\"shape\":[32],"
+      "\"data_offsets\":[2432,2496]},"
+      "\"layers.0.mlp.up.weight\":{\"dtype\":\"BF16\",\"shape\":[33,32],"
+      "\"data_offsets\":[2496,4608]},"
+      "\"optimizer.m.x\":{\"dtype\":\"I8\",\"shape\":[1],\"data_offsets\":[4608,4609]}}\n",
+      4609 },
+};
+
 size_t fuzz_seed(size_t k, unsigned char *to) {
-    static const struct {
-        const char *header;
-        size_t data;
-    } valid[] = {
-        { "{\"layers.0.mlp.up.weight\":{\"dtype\":\"F32\",\"shape\":[3,2],\"data_offsets\":[0,24]},"
-          "\"layers.0.mlp.up.lora_a.weight\":{\"dtype\":\"F32\",\"shape\":[1,2],"
-          "\"data_offsets\":[24,32]},"
-          "\"layers.0.mlp.up.lora_b.weight\":{\"dtype\":\"BF16\",\"shape\":[3,1],"
-          "\"data_offsets\":[32,38]},"
-          "\"optimizer.m.x\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[38,42]}}\n",
-          42 },
-        { "{\"a\":{\"dtype\":\"F64\",\"shape\":[],\"data_offsets\":[0,8]},"
-          "\"b\":{\"dtype\":\"I64\",\"shape\":[1,2],\"data_offsets\":[8,24]},"
-          "\"c\":{\"dtype\":\"F16\",\"shape\":[0,2],\"data_offsets\":[24,24]}}\n",
-          24 },
-        { "{\"__metadata__\":{\"format\":\"strata small weights\",\"version\":\"1\","
-          "\"weights\":\"q4\",\"group\":\"32\"},"
-          "\"b.q\":{\"dtype\":\"U8\",\"shape\":[2,2],\"data_offsets\":[16,20]},"
-          "\"b.q.scale\":{\"dtype\":\"F16\",\"shape\":[2,1],\"data_offsets\":[4,8]},"
-          "\"b.q.least\":{\"dtype\":\"F16\",\"shape\":[2,1],\"data_offsets\":[8,12]},"
-          "\"d\":{\"dtype\":\"I8\",\"shape\":[1,3],\"data_offsets\":[20,23]},"
-          "\"d.scale\":{\"dtype\":\"F16\",\"shape\":[1,1],\"data_offsets\":[12,14]},"
-          "\"n\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},"
-          "\"t\":{\"dtype\":\"I16\",\"shape\":[1],\"data_offsets\":[14,16]}}\n",
-          23 },
-        { "{\"embed.weight\":{\"dtype\":\"F16\",\"shape\":[4,32],\"data_offsets\":[0,256]},"
-          "\"final_norm.weight\":{\"dtype\":\"BF16\",\"shape\":[32],"
-          "\"data_offsets\":[256,320]},"
-          "\"layers.0.mlp.down.weight\":{\"dtype\":\"F16\",\"shape\":[32,33],"
-          "\"data_offsets\":[320,2432]},"
-          "\"layers.0.mlp.norm.weight\":{\"dtype\":\"F16\",\"shape\":[32],"
-          "\"data_offsets\":[2432,2496]},"
-          "\"layers.0.mlp.up.weight\":{\"dtype\":\"BF16\",\"shape\":[33,32],"
-          "\"data_offsets\":[2496,4608]},"
-          "\"optimizer.m.x\":{\"dtype\":\"I8\",\"shape\":[1],\"data_offsets\":[4608,4609]}}\n",
-          4609 },
-    };
     if (k >= sizeof valid / sizeof *valid) return 0;
     size_t n = strlen(valid[k].header), all = 8 + n + valid[k].data;
     memset(to, 0, all);
