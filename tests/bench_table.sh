@@ -81,3 +81,10 @@ line() {
 line '64 1 10.0 8000.0 5000.0 6000.0 19000.0 19000.0 1.000'
 line '64 0.5 30.0 3000.0 3000.0 6000.0 12000.0 10500.0 1.143'
 line 'prefill 64 0.5 10.0 30.0 3.000 2.500 1.200 0.80 3.20'
+
+printf '%s\n' 'decode q8 140 100' 'prefill q8 300 210' 'decode q8 120 100' 'decode q8 130 90' \
+    'decode q4 100 200' > "$work/measured"
+RESULTS=$work sh "$here/bench/llama.sh" none 0 > "$work/table"
+line 'decode-q8 130.0 100.0 1.30 1.3 of 3'
+line 'prefill-q8 300.0 210.0 1.43 1.5 no of 1'
+line 'decode-q4 100.0 200.0 0.50 1.3 no of 1'

@@ -3,13 +3,16 @@
 # for each width and instruction set a model may be compiled for, and 16 lanes
 # on AVX2 too, so that their logic is tested on processors without AVX-512.
 #   strata_kernels_<set>    the kernels (and tests/support/native's calls into vector.h)
-#   KERNEL_SETS             their names; BF16_SETS: of tests with bf16 or small in their name
+#   KERNEL_SETS             their names; BF16_SETS: of tests with bf16 or small in their name;
+#                           SMALL_SETS: of those with small
 #   kernel_test(NAME FILE)  a cmocka program for each set
 #   kernel_options(<set>)   sets KERNEL_LANES, KERNEL_LEVEL (of x86-64), KERNEL_PAIRS (it
 #                           multiplies pairs of bfloat16s) and KERNEL_FLAGS
-# Products of bfloat16 have two more, and what these do in plain C, tested everywhere.
+# Products of bfloat16 have two more, and what these do in plain C, tested everywhere; those of
+# small weights one more, in the same way.
 set(KERNEL_SETS sse avx2 avx2_wide avx512)
 set(BF16_SETS tiles_in_c pairs_in_c avx512bf16 amx)
+set(SMALL_SETS dots_in_c avxvnni)
 set(KERNEL_FOLDER ${PROJECT_SOURCE_DIR}/runtime/kernels)
 file(GLOB KERNEL_SOURCES CONFIGURE_DEPENDS ${KERNEL_FOLDER}/*.c support/native/*.c)
 file(GLOB KERNEL_HEADERS CONFIGURE_DEPENDS ${KERNEL_FOLDER}/*.h)
@@ -26,10 +29,13 @@ set(LEVEL_pairs_in_c v3)
 set(MORE_pairs_in_c -DSTRATA_PAIRS_IN_C -DLANES=16)
 set(LEVEL_avx512bf16 v4_avx512bf16)
 set(LEVEL_amx v4_amx)
+set(LEVEL_dots_in_c v3)
+set(MORE_dots_in_c -DSTRATA_DOTS_IN_C -DLANES=8)
+set(LEVEL_avxvnni v3_avxvnni)
 
 get_property(LEVELS GLOBAL PROPERTY STRATA_LEVELS)
 set(TESTED)
-foreach(SET ${KERNEL_SETS} ${BF16_SETS})
+foreach(SET ${KERNEL_SETS} ${BF16_SETS} ${SMALL_SETS})
   list(APPEND TESTED ${LEVEL_${SET}})
 endforeach()
 foreach(LEVEL ${LEVELS})
@@ -75,12 +81,15 @@ set(KERNEL_TRAPS)
 if(STRATA_SANITIZE)
   set(KERNEL_TRAPS -fsanitize=undefined -fsanitize-trap=undefined)
 endif()
-foreach(SET ${KERNEL_SETS} ${BF16_SETS})
+foreach(SET ${KERNEL_SETS} ${BF16_SETS} ${SMALL_SETS})
   set(OBJECTS)
   set(SOURCES ${KERNEL_SOURCES})
   if(SET IN_LIST BF16_SETS)
     list(FILTER SOURCES INCLUDE REGEX
       "/(gemm[a-z0-9_]*|gemv|attention[a-z_]*|small_product)\\.c$")
+  endif()
+  if(SET IN_LIST SMALL_SETS)
+    list(FILTER SOURCES INCLUDE REGEX "/small_product\\.c$")
   endif()
   foreach(SOURCE ${SOURCES})
     kernel_object(OBJECT ${SOURCE} ${SET} -ffreestanding ${KERNEL_TRAPS})
@@ -96,6 +105,9 @@ function(kernel_test NAME SOURCE)
   set(SETS ${KERNEL_SETS})
   if(NAME MATCHES "bf16|small")
     list(APPEND SETS ${BF16_SETS})
+  endif()
+  if(NAME MATCHES "small")
+    list(APPEND SETS ${SMALL_SETS})
   endif()
   foreach(SET ${SETS})
     kernel_options(${SET})

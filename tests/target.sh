@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Objects for other systems than Linux: their formats, and one line that says what they are without.
+# A program for AVX-VNNI: it has the instruction, and says so where the processor does not.
 #   sh tests/target.sh STRATA
 set -eu
 strata=$(realpath "$1")
@@ -32,4 +33,20 @@ for object in darwin windows; do
     grep -q tiny_decode $object.h || fail "$object.h: no header"
 done
 grep -q 'target triple = "x86_64-apple-' darwin.ll || fail "$(grep triple darwin.ll)"
-echo "target: objects for three systems"
+
+# Dot products of bytes, of vectors of 256 bits; without small weights the level is the plain one.
+sed 's/dim = 8/dim = 64/; s/hidden = 8/hidden = 64/' tiny.lua >wide.lua
+level=x86-64-v3+avxvnni
+"$strata" build wide.lua --inference --weights q8 --cpu $level -o vnni || fail "$level"
+"$strata" build wide.lua --inference --cpu $level -o plain || fail "$level, float32"
+objdump -d vnni >vnni.s && grep -q 'vpdpbusd.*%ymm' vnni.s || fail "$level: no vpdpbusd"
+grep -q 'vpdpbusd.*%zmm' vnni.s && fail "$level: a vpdpbusd of 512 bits"
+./vnni info | grep -q "for $level," || fail "$level: $(./vnni info)"
+./plain info | grep -q 'for x86-64-v3,' || fail "$level, float32: $(./plain info)"
+if grep -qw avx_vnni /proc/cpuinfo; then
+    ./vnni bench --decode 2 >out || fail "$level does not run"
+else
+    ! ./vnni bench --decode 2 >out 2>err || fail "$level runs where there is none"
+    grep -q '^error: .*AVX-VNNI' err || fail "$level: says $(cat err)"
+fi
+echo "target: objects for three systems, AVX-VNNI"

@@ -26,6 +26,7 @@ int command_inspect(const Options *o, Allowance *a, Error *e);
 int command_tokens(const Options *o, Allowance *a, Error *e);
 int command_compare(const Options *o, Allowance *a, Error *e);
 int command_weights(const Options *o, Allowance *a, Error *e);
+int command_quantize(const Options *o, Allowance *a, Error *e);
 int command_export(const Options *o, Allowance *a, Error *e);
 int command_doctor(const Options *o, Allowance *a, Error *e);
 

@@ -100,6 +100,7 @@ static const struct {
     [STRATA_COMMAND_INSPECT] = { NULL, command_inspect },
     [STRATA_COMMAND_COMPARE] = { NULL, command_compare },
     [STRATA_COMMAND_WEIGHTS] = { NULL, command_weights },
+    [STRATA_COMMAND_QUANTIZE] = { NULL, command_quantize },
     [STRATA_COMMAND_TOKENIZER] = { command_tokenizer, NULL },
     [STRATA_COMMAND_IMPORT] = { command_import, NULL },
     [STRATA_COMMAND_EXPORT] = { NULL, command_export },

@@ -117,6 +117,7 @@ int weights_merge(const char *spec, const char *from, const char *to, Allowance 
         ? weight_file_open(&file, from, e)
         : error_set(e, STATUS_USER, "%s: expected a spec with lora, found one without adapters",
                     spec);
+    if (!status) status = small_file_refuse(&file, e);
     Merge m = { .file = &file, .model = model };
     if (!status) status = merge_all(&m, to, e);
     weight_output_free(&m.out);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
 ** strata weights: looks at files of weights and makes other ones of them.  Tensors are copied as
-** they are; what a run needs to go on, optimizer.* and the metadata, is left out.
+** they are; what a run needs to go on, optimizer.* and the metadata, is left out. A matrix that
+** strata quantize rounded is told as one tensor, whatever it is stored as.
 */
 #include "weight_tools.h"
 
@@ -43,7 +44,7 @@ int weight_output_copy(WeightOutput *o, const Safetensors *s, const Tensor *t, E
 }
 
 int weight_output_write(const WeightOutput *o, const char *path, Error *e) {
-    return safetensors_write(path, &o->list, NULL, 0, SAFETENSORS_CHECKSUM, e);
+    return safetensors_write(path, &o->list, o->metadata, o->pairs, SAFETENSORS_CHECKSUM, e);
 }
 
 int weight_file_open(Safetensors *s, const char *path, Error *e) {
@@ -54,34 +55,58 @@ int weight_file_open(Safetensors *s, const char *path, Error *e) {
     return status;
 }
 
+/* A file, and the bits that its small weights have; 0: it is of others. */
+typedef struct WeightFile {
+    Safetensors s;
+    int bits;
+} WeightFile;
+
+static int open_file(WeightFile *f, const char *path, Error *e) {
+    int status = weight_file_open(&f->s, path, e);
+    return status ? status : small_file_bits(&f->s, &f->bits, e);
+}
+
+/* The codes that a tensor belongs to, as scales of theirs; NULL: it stands for itself. */
+static const Tensor *codes_of(const WeightFile *f, const Tensor *t) {
+    return f->bits ? small_codes_of(&f->s, t) : NULL;
+}
+
+/* A tensor as its reader knows it; one that is not rounded has bits 0 and nothing but 'of'. */
+static int view(const WeightFile *f, const Tensor *t, SmallMatrix *m, Error *e) {
+    *m = (SmallMatrix){ .of = *t };
+    return f->bits && small_code_bits(t) ? small_matrix(&f->s, t, m, e) : STATUS_OK;
+}
+
 /* What a run needs to go on. */
 static bool is_state(const Tensor *t) { return !strncmp(t->name, "optimizer.", 10); }
 
 /* == list ================================================================= */
 
-static void print_tensor(const Tensor *t) {
-    char shape[256] = "[", line[320];
-    size_t n = 1;
-    for (int d = 0; d < t->rank; d++)
-        n += (size_t)snprintf(shape + n, sizeof shape - n, d ? ",%" PRId64 : "%" PRId64,
-                              t->shape[d]);
-    snprintf(shape + n, sizeof shape - n, "]");
-    snprintf(line, sizeof line, "%-5s %-20s ", dtype_name(t->dtype), shape);
-    show_line(stdout, line, t->name, "");
+static void print_tensor(const SmallMatrix *m) {
+    char shape[TENSOR_TEXT], line[320];
+    snprintf(line, sizeof line, "%-5s %-20s ",
+             m->bits ? small_name(m->bits) : dtype_name(m->of.dtype),
+             shape_print(shape, m->of.rank, m->of.shape));
+    show_line(stdout, line, m->of.name, "");
 }
 
 static int list(const char *path, Error *e) {
-    Safetensors s = { 0 };
+    WeightFile f = { 0 };
+    SmallMatrix m;
     int64_t count = 0;
-    int status = weight_file_open(&s, path, e);
-    if (status) return status;
-    for (int32_t i = 0; i < s.count; i++) {
-        print_tensor(&s.tensor[i]);
-        count += s.tensor[i].count;
+    int tensors = 0, rounded = 0, status = open_file(&f, path, e);
+    for (int32_t i = 0; !status && i < f.s.count; i++) {
+        if (codes_of(&f, &f.s.tensor[i])) continue;
+        status = view(&f, &f.s.tensor[i], &m, e);
+        if (status) break;
+        print_tensor(&m);
+        count += m.of.count, tensors++, rounded += m.bits != 0;
     }
-    printf("%d tensors, %" PRId64 " numbers\n", s.count, count);
-    safetensors_close(&s);
-    return STATUS_OK;
+    if (!status) printf("%d tensors, %" PRId64 " numbers", tensors, count);
+    if (!status && f.bits) printf("; %s: %d matrices are rounded", small_name(f.bits), rounded);
+    if (!status) printf("\n");
+    safetensors_close(&f.s);
+    return status;
 }
 
 /* == strip ================================================================ */
@@ -98,25 +123,27 @@ static bool is_matched(const char *patterns, const char *name) {
     return false;
 }
 
+/* Scales go with their codes; they are counted as one tensor. */
 static int strip(const char *path, const char *patterns, const char *to, Error *e) {
-    Safetensors s = { 0 };
+    WeightFile f = { 0 };
     WeightOutput out = { 0 };
-    int status = weight_file_open(&s, path, e), left = 0, matched = 0;
-    for (int32_t i = 0; !status && i < s.count; i++) {
-        const Tensor *t = &s.tensor[i];
-        bool matches = is_matched(patterns, t->name);
-        matched += matches, left += matches;
-        if (matches) continue;
-        if (is_state(t)) left++;
-        else status = weight_output_copy(&out, &s, t, e);
+    int status = open_file(&f, path, e), left = 0, matched = 0, kept = 0;
+    for (int32_t i = 0; !status && i < f.s.count; i++) {
+        const Tensor *t = &f.s.tensor[i], *codes = codes_of(&f, t);
+        bool matches = is_matched(patterns, codes ? codes->name : t->name),
+             leave = matches || is_state(t);
+        matched += matches;
+        if (!codes) left += leave, kept += !leave;
+        if (!leave) status = weight_output_copy(&out, &f.s, t, e);
     }
     if (!status && patterns && !matched)
         status = error_set(e, STATUS_USER, "%s: expected tensors that %s matches, found none", path,
                            patterns);
+    if (f.bits) out.pairs = SMALL_PAIRS, small_file_metadata(f.bits, out.metadata);
     if (!status) status = weight_output_write(&out, to, e);
-    if (!status) printf("%d tensors kept, %d left out\n", out.list.count, left);
+    if (!status) printf("%d tensors kept, %d left out\n", kept, left);
     weight_output_free(&out);
-    safetensors_close(&s);
+    safetensors_close(&f.s);
     return status;
 }
 
@@ -126,21 +153,37 @@ static bool is_shaped_as(const Tensor *a, const Tensor *b) {
     return a->rank == b->rank && !memcmp(a->shape, b->shape, (size_t)a->rank * sizeof *a->shape);
 }
 
-static bool is_float(const Tensor *t) {
-    return t->dtype == DTYPE_F64 || t->dtype == DTYPE_F32 || t->dtype == DTYPE_F16
-        || t->dtype == DTYPE_BF16;
+static bool has_values(const SmallMatrix *m) {
+    Dtype type = m->of.dtype;
+    return m->bits || type == DTYPE_F64 || type == DTYPE_F32 || type == DTYPE_F16
+        || type == DTYPE_BF16;
+}
+
+static int read_values(const WeightFile *f, const SmallMatrix *m, double *x, Error *e) {
+    if (!m->bits) return safetensors_read_f64(&f->s, &m->of, x, e);
+    SmallGroup *g = malloc((size_t)m->groups * sizeof *g);
+    int status = g ? STATUS_OK : error_memory(e, m->of.name, (size_t)m->groups * sizeof *g);
+    for (int64_t row = 0; !status && row < m->rows; row++) {
+        status = small_matrix_rows(&f->s, m, row, 1, g, e);
+        for (int64_t i = 0, n; !status && i < m->groups; i++, x += n) {
+            n = m->steps - i * GROUP < GROUP ? m->steps - i * GROUP : GROUP;
+            small_values(&g[i], m->bits, n, x);
+        }
+    }
+    free(g);
+    return status;
 }
 
 /* The largest difference of two tensors and their largest number. */
-static int compare_values(const Safetensors *a, const Tensor *x, const Safetensors *b,
-                          const Tensor *y, double *apart, double *most, Error *e) {
+static int compare_values(const WeightFile *a, const SmallMatrix *x, const WeightFile *b,
+                          const SmallMatrix *y, double *apart, double *most, Error *e) {
     WeightOutput room = { 0 };
-    size_t bytes = (size_t)x->count * sizeof(double);
-    double *p = weight_output_room(&room, x->name, bytes, e),
-           *q = p ? weight_output_room(&room, x->name, bytes, e) : NULL;
-    int status = q ? safetensors_read_f64(a, x, p, e) : e->status;
-    if (!status) status = safetensors_read_f64(b, y, q, e);
-    for (int64_t i = 0; !status && i < x->count; i++) {
+    size_t bytes = (size_t)x->of.count * sizeof(double);
+    double *p = weight_output_room(&room, x->of.name, bytes, e),
+           *q = p ? weight_output_room(&room, x->of.name, bytes, e) : NULL;
+    int status = q ? read_values(a, x, p, e) : e->status;
+    if (!status) status = read_values(b, y, q, e);
+    for (int64_t i = 0; !status && i < x->of.count; i++) {
         *apart = fmax(*apart, fabs(p[i] - q[i]));
         *most = fmax(*most, fmax(fabs(p[i]), fabs(q[i])));
     }
@@ -149,39 +192,49 @@ static int compare_values(const Safetensors *a, const Tensor *x, const Safetenso
 }
 
 /* What is said of a tensor of the first file. */
-static int diff_tensor(const Safetensors *a, const Tensor *x, const Safetensors *b, int *differ,
+static int diff_tensor(const WeightFile *a, const Tensor *first, const WeightFile *b, int *differ,
                        Error *e) {
-    const Tensor *y = safetensors_find(b, x->name);
+    const Tensor *second = safetensors_find(&b->s, first->name);
     double apart = 0, most = 0;
     char line[96];
-    int status = STATUS_OK;
-    if (y && is_shaped_as(x, y) && is_float(x) && is_float(y)) {
-        status = compare_values(a, x, b, y, &apart, &most, e);
+    SmallMatrix x, y;
+    int status = view(a, first, &x, e);
+    if (!status && second) status = view(b, second, &y, e);
+    if (status) return status;
+    bool alike = second && is_shaped_as(&x.of, &y.of);
+    if (alike && has_values(&x) && has_values(&y)) {
+        status = compare_values(a, &x, b, &y, &apart, &most, e);
         if (status || apart == 0) return status;
         snprintf(line, sizeof line, "differs by %.3g of %.3g   ", apart, most);
     } else {
-        if (y && is_shaped_as(x, y) && x->dtype == y->dtype) return STATUS_OK;
-        snprintf(line, sizeof line, "%s", y ? "another shape or type   " : "only in the first   ");
+        if (alike && first->dtype == second->dtype) return STATUS_OK;
+        snprintf(line, sizeof line, "%s",
+                 second ? "another shape or type   " : "only in the first   ");
     }
     ++*differ;
-    show_line(stdout, line, x->name, "");
+    show_line(stdout, line, first->name, "");
     return status;
 }
 
+static bool is_told(const WeightFile *f, const Tensor *t) {
+    return !is_state(t) && !codes_of(f, t);
+}
+
 static int diff(const char *first, const char *second, Error *e) {
-    Safetensors a = { 0 }, b = { 0 };
-    int status = weight_file_open(&a, first, e), differ = 0;
-    if (!status) status = weight_file_open(&b, second, e);
-    for (int32_t i = 0; !status && i < a.count; i++)
-        if (!is_state(&a.tensor[i])) status = diff_tensor(&a, &a.tensor[i], &b, &differ, e);
-    for (int32_t i = 0; !status && i < b.count; i++) {
-        if (is_state(&b.tensor[i]) || safetensors_find(&a, b.tensor[i].name)) continue;
-        show_line(stdout, "only in the second   ", b.tensor[i].name, "");
+    WeightFile a = { 0 }, b = { 0 };
+    int status = open_file(&a, first, e), differ = 0;
+    if (!status) status = open_file(&b, second, e);
+    for (int32_t i = 0; !status && i < a.s.count; i++)
+        if (is_told(&a, &a.s.tensor[i])) status = diff_tensor(&a, &a.s.tensor[i], &b, &differ, e);
+    for (int32_t i = 0; !status && i < b.s.count; i++) {
+        const Tensor *t = &b.s.tensor[i];
+        if (!is_told(&b, t) || safetensors_find(&a.s, t->name)) continue;
+        show_line(stdout, "only in the second   ", t->name, "");
         differ++;
     }
     if (!status) printf("%d tensors differ\n", differ);
-    safetensors_close(&a);
-    safetensors_close(&b);
+    safetensors_close(&a.s);
+    safetensors_close(&b.s);
     return status;
 }
 

@@ -4,13 +4,15 @@
 #define STRATA_WEIGHT_TOOLS_H
 
 #include "allowance.h"
-#include "safetensors.h"
+#include "small_file.h"
 
 /* A file being written, with the memory that its tensors lie in. */
 typedef struct WeightOutput {
     TensorList list;
     void **memory;
     int blocks, room;
+    Pair metadata[SMALL_PAIRS];
+    int pairs;
 } WeightOutput;
 
 void weight_output_free(WeightOutput *o);
@@ -23,6 +25,12 @@ int weight_output_write(const WeightOutput *o, const char *path, Error *e);
 
 /* A file whose checksum, if it has one, is right. */
 int weight_file_open(Safetensors *s, const char *path, Error *e);
+
+/* weight_match.c: by number of a file's tensors, which parameter of the model each is; -1: none,
+** but of a run. A parameter that is missing, has another shape or is rounded is an error, so is
+** another tensor. */
+int weight_file_match(const Safetensors *s, const Model *m, const char *spec, int *number,
+                      Error *e);
 
 /* weight_merge.c: folds the adapters of a spec with lora { } into the weights they adapt */
 int weights_merge(const char *spec, const char *from, const char *to, Allowance *a, Error *e);

@@ -6,14 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-char *shape_print(char to[200], int rank, const int64_t *shape) {
-    int n = print_text(to, 200, "[");
-    for (int d = 0; d < rank; d++)
-        n += print_text(to + n, 200 - (size_t)n, d ? ",%lld" : "%lld", (long long)shape[d]);
-    print_text(to + n, 200 - (size_t)n, "]");
-    return to;
-}
-
 /* == Views ================================================================ */
 
 static const char *path_of(const TensorView *v) { return v->from ? v->from->file->path : "plan"; }

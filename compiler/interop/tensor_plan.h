@@ -83,7 +83,4 @@ int plan_stream(const PlannedTensor *t, PlanPut *put, void *user, Error *e);
 /* Fails unless two stored tensors have one shape and equal values. */
 int plan_compare(const StoredTensor *a, const StoredTensor *b, Error *e);
 
-/* "[2,3]", for messages; returns 'to'. */
-char *shape_print(char to[200], int rank, const int64_t *shape);
-
 #endif

@@ -3,6 +3,7 @@
 ** their order, in double: it depends on neither threads nor batch.
 */
 #include "evaluate.h"
+#include "evaluate_beside.h"
 #include "evaluate_watch.h"
 
 #include <math.h>
@@ -101,14 +102,16 @@ typedef struct LossResult {
 
 typedef struct LengthResult {
     int64_t length;
+    double beside;         /* another program's loss; NaN: none */
     LossResult all, *file; /* file: of each source */
     const Data *d;
 } LengthResult;
 
 /* Which weights they are, and what of the text is no token of its own; "" where there is nothing to
-** say. */
+** say. What another program said. */
 typedef struct EvalNotes {
     char weights[ABOUT_WEIGHTS], unknown[UNKNOWN_WORDS];
+    Beside beside;
 } EvalNotes;
 
 /* Bits that a byte of text takes; NaN where there is no text. */
@@ -182,11 +185,22 @@ static const char *rounding_cache(const strata_model *m) {
     return cache && !strcmp(cache, strata_string(m, m->precision)) ? NULL : cache;
 }
 
+/* How much larger the loss is than the other program's. */
+static double percent_more(const LengthResult *r) {
+    return 100 * (evaluation_loss(&r->all.value) / r->beside - 1);
+}
+
 static void result_json(Text *t, const LengthResult *r, const strata_model *m) {
     loss_json(t, &r->all, m);
     text_add(t, ", \"length\": %lld", (long long)r->length);
-    if (weights_small_name(m)) text_add(t, ", \"weights\": \"%s\"", weights_small_name(m));
+    if (weights_small_name(m)) text_add(t, ", \"weights_type\": \"%s\"", weights_small_name(m));
     if (rounding_cache(m)) text_add(t, ", \"cache\": \"%s\"", rounding_cache(m));
+    if (!isnan(r->beside)) {
+        text_add(t, ", \"beside\": ");
+        text_json_number(t, r->beside);
+        text_add(t, ", \"percent\": ");
+        text_json_number(t, percent_more(r));
+    }
     if (sees_later(m)) text_add(t, ", \"causal\": false");
     for (int i = 0; r->d->sources > 1 && i < r->d->sources; i++) {
         text_add(t, i ? "}, {\"name\": " : ", \"files\": [{\"name\": ");
@@ -218,7 +232,10 @@ static void print_result(Text *t, const LengthResult *r, const strata_model *m) 
     double loss = evaluation_loss(&all->value), bits = bits_per_byte(all);
     text_add(t, "length         %lld\nloss           %.6f\nperplexity     %.6g\n",
              (long long)r->length, loss, exp(loss));
-    if (weights_small_name(m)) text_add(t, "weights        %s\n", weights_small_name(m));
+    if (!isnan(r->beside))
+        text_add(t, "beside         %.6f, difference %+.6f (%+.3f %%)\n", r->beside,
+                 loss - r->beside, percent_more(r));
+    if (weights_small_name(m)) text_add(t, "weights_type   %s\n", weights_small_name(m));
     if (rounding_cache(m)) text_add(t, "cache          %s\n", rounding_cache(m));
     if (isnan(bits)) text_add(t, "bits_per_byte  not known: there is no text\n");
     else text_add(t, "bits_per_byte  %.6f\n", bits);
@@ -297,10 +314,15 @@ static int eval_lengths(const Program *p, Session *s, const Data *d, const EvalN
         r[i].length = lengths->given ? lengths->counts[i] : p->m->context;
         r[i].d = d;
         r[i].file = file + (size_t)i * (size_t)d->sources;
+        status = beside_loss(&notes->beside, r[i].length, 0, &r[i].beside, e);
     }
     if (!status) status = prepare_positions(p, s, r, count, e);
-    for (int i = 0; i < count && !status; i++)
+    for (int i = 0; i < count && !status; i++) {
         status = evaluate_length(p, s, &r[i], e);
+        if (!status)
+            status = beside_loss(&notes->beside, r[i].length, r[i].all.value.tokens, &r[i].beside,
+                                 e);
+    }
     if (!status) status = print_results(p, r, count, notes, e);
     free(file);
     free(r);
@@ -325,9 +347,11 @@ int command_eval(const Program *p, Error *e) {
     EvalNotes notes = { 0 };
     int status = options_require(&p->options, OPTION_WEIGHTS, e);
     if (!status) status = options_require(&p->options, OPTION_DATA, e);
+    if (!status) status = beside_open(&notes.beside, option(p, OPTION_BESIDE)->text, e);
     if (!status) status = program_session(p, &s, e);
     if (!status) status = program_weights_about(p, &s, &tokenizer, notes.weights, e);
     if (!status) status = eval_data(p, &s, &tokenizer, &notes, e);
+    beside_close(&notes.beside);
     tokenizer_free(&tokenizer);
     session_close(&s);
     return status;

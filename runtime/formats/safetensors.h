@@ -43,6 +43,11 @@ typedef struct Tensor {
     uint64_t at, bytes; /* in the file */
 } Tensor;
 
+/* A shape, and index i of a tensor, as "[3,5]"; what it is printed to. */
+enum { TENSOR_TEXT = 200 };
+char *shape_print(char to[TENSOR_TEXT], int rank, const int64_t *shape);
+char *tensor_place(char to[TENSOR_TEXT], const Tensor *t, int64_t i);
+
 typedef struct Safetensors {
     char *path;
     Input in;

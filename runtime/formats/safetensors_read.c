@@ -39,25 +39,28 @@ static int64_t integer(Dtype d, const unsigned char *raw, size_t i) {
     return large;
 }
 
-/* Index i of a tensor as "[3,5]". */
-static void place(const Tensor *t, int64_t i, char out[200]) {
+char *shape_print(char to[TENSOR_TEXT], int rank, const int64_t *shape) {
+    int n = print_text(to, TENSOR_TEXT, "[");
+    for (int d = 0; d < rank; d++)
+        n += print_text(to + n, TENSOR_TEXT - (size_t)n, d ? ",%lld" : "%lld", (long long)shape[d]);
+    print_text(to + n, TENSOR_TEXT - (size_t)n, "]");
+    return to;
+}
+
+char *tensor_place(char to[TENSOR_TEXT], const Tensor *t, int64_t i) {
     int64_t index[SAFETENSORS_RANK];
-    int n = print_text(out, 200, "[");
     for (int d = t->rank - 1; d >= 0; d--) {
         index[d] = i % t->shape[d];
         i /= t->shape[d];
     }
-    for (int d = 0; d < t->rank; d++)
-        n += print_text(out + n, 200 - (size_t)n, d ? ",%lld" : "%lld", (long long)index[d]);
-    print_text(out + n, 200 - (size_t)n, "]");
+    return shape_print(to, t->rank, index);
 }
 
 static int bad_element(const Safetensors *s, const Tensor *t, int64_t i, const char *expected,
                        const char *found, Error *e) {
-    char where[200];
-    place(t, i, where);
-    return error_set(e, STATUS_USER, "%s:%s%s: expected %s, found %s", s->path, t->name, where,
-                     expected, found);
+    char where[TENSOR_TEXT];
+    return error_set(e, STATUS_USER, "%s:%s%s: expected %s, found %s", s->path, t->name,
+                     tensor_place(where, t, i), expected, found);
 }
 
 static int bad_float(const Safetensors *s, const Tensor *t, int64_t i, double v, const char *type,

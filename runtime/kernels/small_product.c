@@ -16,7 +16,10 @@
 #include "small_group.h"
 #include "small_product.h"
 
+/* STRATA_DOTS_IN_C: loops in an instruction's place; tests of what uses it run anywhere. */
 #if LANES == 16 && defined(__AVX512VNNI__)
+#define DOTS_OF_BYTES 1
+#elif LANES == 8 && (defined(__AVXVNNI__) || defined(STRATA_DOTS_IN_C))
 #define DOTS_OF_BYTES 1
 #else
 #define DOTS_OF_BYTES 0
@@ -133,8 +136,15 @@ INLINE VI multiply_pairs(VI a, VI b) {
 
 /* sum + the products of four steps of each column; w: a byte each. */
 INLINE VI add_dots(VI sum, VI w, const int32_t *code) {
-#if DOTS_OF_BYTES
+#if LANES == 16 && DOTS_OF_BYTES
     return (VI)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)w, (__m512i)vi_splat(*code));
+#elif defined(STRATA_DOTS_IN_C)
+    for (int l = 0; l < LANES; l++)
+        for (int i = 0; i < 32; i += 8)
+            sum[l] += (uint8_t)(w[l] >> i) * (int8_t)(*code >> i);
+    return sum;
+#elif DOTS_OF_BYTES
+    return (VI)_mm256_dpbusd_avx_epi32((__m256i)sum, (__m256i)w, (__m256i)vi_splat(*code));
 #else
     VI even = w & 0x00ff00ff, odd = (VI)((VU)w >> 8) & 0x00ff00ff;
     return sum + multiply_pairs(even, vi_splat(code[0])) + multiply_pairs(odd, vi_splat(code[1]));

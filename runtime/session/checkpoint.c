@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "hash.h"
+#include "small_file.h"
 #include "tokenizer_identity.h"
 #include "weights.h"
 
@@ -175,7 +176,9 @@ int checkpoint_save_weights(const char *path, const strata_model *m, const float
 bool checkpoint_about(const Safetensors *s, Checkpoint *c) {
     const char *format = safetensors_metadata(s, "format");
     Error ignored = { 0 };
-    return format && (!strcmp(format, FORMAT) || !strcmp(format, WEIGHTS_FORMAT))
+    return format
+        && (!strcmp(format, FORMAT) || !strcmp(format, WEIGHTS_FORMAT)
+            || !strcmp(format, SMALL_FORMAT))
         && !read_fields(s, c, &ignored);
 }
 
@@ -199,6 +202,8 @@ static Found open_one(CheckpointFile *f, const char *path, Error *e) {
     status = safetensors_verify(&f->file, &sum, e);
     if (status) {
         found = DAMAGED;
+    } else if (small_file_refuse(&f->file, e)) {
+        found = REFUSED;
     } else if (format && !strcmp(format, WEIGHTS_FORMAT)) {
         error_set(e, STATUS_USER,
                   "%s: expected a checkpoint, found weights without the optimizer's state, which "

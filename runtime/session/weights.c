@@ -56,20 +56,12 @@ static bool fits(const strata_tensor *t, const Tensor *f) {
     return true;
 }
 
-static void add_shape(Text *x, int rank, const int64_t *shape) {
-    text_add(x, "[");
-    for (int d = 0; d < rank; d++)
-        text_add(x, d ? ",%lld" : "%lld", (long long)shape[d]);
-    text_add(x, "]");
-}
-
 static void add_mismatch(Mistakes *w, const char *name, const strata_tensor *t, const Tensor *f) {
+    char expected[TENSOR_TEXT], found[TENSOR_TEXT];
     if (w->shapes++ >= LISTED) return;
-    text_add(&w->shape, " %s: expected ", name);
-    add_shape(&w->shape, t->rank, t->shape);
-    text_add(&w->shape, ", found %s ", dtype_name(f->dtype));
-    add_shape(&w->shape, f->rank, f->shape);
-    text_add(&w->shape, ";");
+    text_add(&w->shape, " %s: expected %s, found %s %s;", name,
+             shape_print(expected, t->rank, t->shape), dtype_name(f->dtype),
+             shape_print(found, f->rank, f->shape));
 }
 
 static void add_name(Text *x, int *count, const char *name) {
@@ -82,9 +74,10 @@ static void tell(Error *e, const char *kind, const Text *names, int count) {
     else error_line(e, "%s:%.260s", kind, names->at);
 }
 
-static int tell_mistakes(const strata_model *m, const Safetensors *s, Mistakes *w, Error *e) {
-    int status = STATUS_OK;
-    if (w->missings || w->shapes || w->unknowns) {
+/* But for another error before. */
+static int end_mistakes(const strata_model *m, const Safetensors *s, Mistakes *w, int status,
+                        Error *e) {
+    if (!status && (w->missings || w->shapes || w->unknowns)) {
         status = error_set(e, STATUS_USER,
                            "%s: expected the %d parameters of %s, found %d missing, %d of another "
                            "shape or type, %d unknown",
@@ -115,25 +108,27 @@ static void take_name(NameList *l, const char *name) {
 ** is no mistake; NULL: it is. */
 static int check_names(const strata_model *m, const Safetensors *s, WeightsTaken *taken, Error *e) {
     Mistakes w = { 0 };
-    bool *seen = calloc((size_t)s->count + 1, sizeof *seen);
+    bool small, *seen = calloc((size_t)s->count + 1, sizeof *seen);
     if (!seen) return error_memory(e, s->path, (size_t)s->count + 1);
+    int status = weights_small_expect(m, s, &small, e);
     const strata_tensor *t = strata_tensors(m);
-    for (int32_t k = 0; k < m->tensors; k++, t++) {
+    for (int32_t k = 0; !status && k < m->tensors; k++, t++) {
         const char *name = strata_string(m, t->name);
         const Tensor *f = safetensors_find(s, name);
         if (f) seen[f - s->tensor] = true;
         if (!f && taken) take_name(&taken->fresh, name);
         else if (!f) add_name(&w.missing, &w.missings, name);
+        else if (small && small_code_bits(f)) status = weights_small_fits(t, s, f, e);
         else if (!fits(t, f)) add_mismatch(&w, name, t, f);
     }
-    for (int32_t i = 0; i < s->count; i++) {
-        const char *name = s->tensor[i].name;
-        if (seen[i] || allowed_beside(name)) continue;
-        if (taken) take_name(&taken->left, name);
-        else add_name(&w.unknown, &w.unknowns, name);
+    for (int32_t i = 0; !status && i < s->count; i++) {
+        const Tensor *f = &s->tensor[i];
+        if (seen[i] || allowed_beside(f->name) || (small && small_codes_of(s, f))) continue;
+        if (taken) take_name(&taken->left, f->name);
+        else add_name(&w.unknown, &w.unknowns, f->name);
     }
     free(seen);
-    return tell_mistakes(m, s, &w, e);
+    return end_mistakes(m, s, &w, status, e);
 }
 
 /* Every parameter that the file has. */

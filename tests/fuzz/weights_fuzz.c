@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** strata weights: list, strip, diff and merge of any file.  What is written is a file of weights
-** and has each tensor that was kept with its bytes; what is told has nothing that drives a
-** terminal.
+** strata weights: list, strip, diff and merge of any file, and strata quantize.  What is written is
+** a file of weights and has each tensor that was kept with its bytes; what is told has nothing that
+** drives a terminal.
 */
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,27 +16,18 @@
 #include "weight_tools.h"
 
 const int fuzz_bytes = 5;
-const char *const fuzz_words[] = { "-1",
-                                   "0",
-                                   "4294967296",
-                                   "9223372036854775807",
-                                   "[",
-                                   "]",
-                                   "{",
-                                   "}",
-                                   "\"",
-                                   "null",
-                                   ",",
-                                   "\"F64\"",
-                                   "\"BF16\"",
-                                   "1",
-                                   "\x1b[",
-                                   "\\u001b",
-                                   "optimizer.",
-                                   ".lora_a.weight",
-                                   "\"shape\":[0]",
-                                   "\xff",
-                                   NULL };
+const char *const fuzz_words[] = { "-1",         "0",
+                                   "4294967296", "9223372036854775807",
+                                   "[",          "]",
+                                   "{",          "}",
+                                   "\"",         "null",
+                                   ",",          "\"F64\"",
+                                   "\"BF16\"",   "1",
+                                   "\x1b[",      "\\u001b",
+                                   "optimizer.", ".lora_a.weight",
+                                   "\"I8\"",     "\"F16\"",
+                                   ".scale",     "\"shape\":[0]",
+                                   "\xff",       NULL };
 
 /* == What commands ask of strata's main program =========================== */
 
@@ -44,10 +35,14 @@ static const char spec[] =
     "return model { name = 'm', vocab = 4, context = 4, dim = 2, norm = rmsnorm {},\n"
     "layers = { layer { mlp { hidden = 3, activation = 'relu' } } },\n"
     "lora = { rank = 1, targets = { '*.up' } } }";
+static const char wide[] =
+    "return model { name = 'm', vocab = 4, context = 4, dim = 32, norm = rmsnorm {},\n"
+    "layers = { layer { mlp { hidden = 33, activation = 'relu' } } } }";
 
 Model *build_load(const char *path, Allowance *a, Error *e) {
+    const char *text = strcmp(path, "wide") ? spec : wide;
     (void)a;
-    return spec_load_text(path, spec, sizeof spec - 1, NULL, NULL, e);
+    return spec_load_text(path, text, strlen(text), NULL, NULL, e);
 }
 
 void show_line(FILE *f, const char *before, const char *text, const char *after) {
@@ -70,30 +65,52 @@ void fuzz_repair(FuzzInput *f) {
         f->bytes[i] = (unsigned char)(n >> 8 * i);
 }
 
+static const struct {
+    const char *header;
+    size_t data;
+} valid[] = {
+    { "{\"layers.0.mlp.up.weight\":{\"dtype\":\"F32\",\"shape\":[3,2],\"data_offsets\":[0,24]},"
+      "\"layers.0.mlp.up.lora_a.weight\":{\"dtype\":\"F32\",\"shape\":[1,2],"
+      "\"data_offsets\":[24,32]},"
+      "\"layers.0.mlp.up.lora_b.weight\":{\"dtype\":\"BF16\",\"shape\":[3,1],"
+      "\"data_offsets\":[32,38]},"
+      "\"optimizer.m.x\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[38,42]}}\n",
+      42 },
+    { "{\"a\":{\"dtype\":\"F64\",\"shape\":[],\"data_offsets\":[0,8]},"
+      "\"b\":{\"dtype\":\"I64\",\"shape\":[1,2],\"data_offsets\":[8,24]},"
+      "\"c\":{\"dtype\":\"F16\",\"shape\":[0,2],\"data_offsets\":[24,24]}}\n",
+      24 },
+    { "{\"__metadata__\":{\"format\":\"strata small weights\",\"version\":\"1\","
+      "\"weights\":\"q4\",\"group\":\"32\"},"
+      "\"b.q\":{\"dtype\":\"U8\",\"shape\":[2,2],\"data_offsets\":[16,20]},"
+      "\"b.q.scale\":{\"dtype\":\"F16\",\"shape\":[2,1],\"data_offsets\":[4,8]},"
+      "\"b.q.least\":{\"dtype\":\"F16\",\"shape\":[2,1],\"data_offsets\":[8,12]},"
+      "\"d\":{\"dtype\":\"I8\",\"shape\":[1,3],\"data_offsets\":[20,23]},"
+      "\"d.scale\":{\"dtype\":\"F16\",\"shape\":[1,1],\"data_offsets\":[12,14]},"
+      "\"n\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},"
+      "\"t\":{\"dtype\":\"I16\",\"shape\":[1],\"data_offsets\":[14,16]}}\n",
+      23 },
+    { "{\"embed.weight\":{\"dtype\":\"F16\",\"shape\":[4,32],\"data_offsets\":[0,256]},"
+      "\"final_norm.weight\":{\"dtype\":\"BF16\",\"shape\":[32],"
+      "\"data_offsets\":[256,320]},"
+      "\"layers.0.mlp.down.weight\":{\"dtype\":\"F16\",\"shape\":[32,33],"
+      "\"data_offsets\":[320,2432]},"
+      "\"layers.0.mlp.norm.weight\":{\"dtype\":\"F16\",\"shape\":[32],"
+      "\"data_offsets\":[2432,2496]},"
+      "\"layers.0.mlp.up.weight\":{\"dtype\":\"BF16\",\"shape\":[33,32],"
+      "\"data_offsets\":[2496,4608]},"
+      "\"optimizer.m.x\":{\"dtype\":\"I8\",\"shape\":[1],\"data_offsets\":[4608,4609]}}\n",
+      4609 },
+};
+
 size_t fuzz_seed(size_t k, unsigned char *to) {
-    static const struct {
-        const char *header;
-        size_t data;
-    } valid[] = {
-        { "{\"layers.0.mlp.up.weight\":{\"dtype\":\"F32\",\"shape\":[3,2],\"data_offsets\":[0,24]},"
-          "\"layers.0.mlp.up.lora_a.weight\":{\"dtype\":\"F32\",\"shape\":[1,2],"
-          "\"data_offsets\":[24,32]},"
-          "\"layers.0.mlp.up.lora_b.weight\":{\"dtype\":\"BF16\",\"shape\":[3,1],"
-          "\"data_offsets\":[32,38]},"
-          "\"optimizer.m.x\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[38,42]}}\n",
-          42 },
-        { "{\"a\":{\"dtype\":\"F64\",\"shape\":[],\"data_offsets\":[0,8]},"
-          "\"b\":{\"dtype\":\"I64\",\"shape\":[1,2],\"data_offsets\":[8,24]},"
-          "\"c\":{\"dtype\":\"F16\",\"shape\":[0,2],\"data_offsets\":[24,24]}}\n",
-          24 },
-    };
     if (k >= sizeof valid / sizeof *valid) return 0;
     size_t n = strlen(valid[k].header), all = 8 + n + valid[k].data;
     memset(to, 0, all);
     to[0] = (unsigned char)n, to[1] = (unsigned char)(n >> 8);
     memcpy(to + 8, valid[k].header, n);
     for (size_t i = 8 + n; i < all; i++)
-        to[i] = (unsigned char)(i % 3 ? 0 : i);
+        to[i] = (unsigned char)(i % 3 ? 0 : i % 60); /* halves and floats are finite */
     return all;
 }
 
@@ -102,7 +119,7 @@ size_t fuzz_seed(size_t k, unsigned char *to) {
 /* Quietly: counts that are printed go nowhere. */
 static int run(int words, const char *const *word) {
     static int nowhere = -1;
-    char *argv[8] = { "weights" };
+    char *argv[8] = { NULL };
     Options o;
     Error e = { 0 };
     if (nowhere < 0) nowhere = open("/dev/null", O_WRONLY);
@@ -110,11 +127,12 @@ static int run(int words, const char *const *word) {
     int out = dup(STDOUT_FILENO);
     dup2(nowhere, STDOUT_FILENO);
     for (int i = 0; i < words; i++)
-        argv[1 + i] = (char *)(size_t)word[i];
-    int status = options_parse(&o, &strata_options, 1 + words, argv, &e);
+        argv[i] = (char *)(size_t)word[i];
+    int status = options_parse(&o, &strata_options, words, argv, &e);
     if (status) fuzz_broken(e.text);
     Allowance none = { 0 };
-    status = command_weights(&o, &none, &e);
+    status = o.command == STRATA_COMMAND_QUANTIZE ? command_quantize(&o, &none, &e)
+                                                  : command_weights(&o, &none, &e);
     if (status && (!e.text[0] || e.status != status)) fuzz_broken("an error says nothing");
     options_free(&o);
     fflush(stdout);
@@ -143,17 +161,44 @@ static void check_copy(const char *from, const char *made, bool merged) {
     safetensors_close(&b);
 }
 
+/* Every matrix of a file that strata quantize wrote can be read. */
+static void check_rounded(const char *made, int wanted) {
+    static SmallGroup g[FUZZ_ROOM];
+    Safetensors s;
+    Error e;
+    SmallMatrix m;
+    int bits, matrices = 0;
+    if (weight_file_open(&s, made, NULL)) fuzz_broken("what is rounded cannot be read");
+    if (small_file_bits(&s, &bits, &e) || bits != wanted) fuzz_broken("it has other bits");
+    for (int32_t i = 0; i < s.count; i++) {
+        const Tensor *t = &s.tensor[i];
+        if (!strncmp(t->name, "optimizer.", 10)) fuzz_broken("an optimizer's state is kept");
+        if (!small_code_bits(t) || !strncmp(t->name, "tokenizer.", 10)) continue;
+        matrices++;
+        if (small_matrix(&s, t, &m, &e) || small_matrix_rows(&s, &m, 0, m.rows, g, &e))
+            fuzz_broken(e.text);
+    }
+    if (matrices != (wanted == 8 ? 2 : 1)) fuzz_broken("other matrices are rounded");
+    safetensors_close(&s);
+}
+
 int fuzz_read(const unsigned char *bytes, size_t n) {
     static char out[64];
     const char *path = fuzz_file(bytes, n);
     if (!*out) snprintf(out, sizeof out, "/tmp/weights_fuzz.%ld", (long)getpid());
-    int listed = run(2, (const char *[]){ "list", path });
-    if (!run(3, (const char *[]){ "diff", path, path }) != !listed)
-        fuzz_broken("a file can be listed or compared, not both");
-    int stripped = run(6, (const char *[]){ "strip", path, "-o", out, "--match", "b*,*.q" });
-    if (!stripped) check_copy(path, out, false);
-    if (n % 8 == 0 && !run(5, (const char *[]){ "merge", "spec", path, "-o", out }))
+    int listed = run(3, (const char *[]){ "weights", "list", path });
+    int differs = run(4, (const char *[]){ "weights", "diff", path, path });
+    if (listed && !differs) fuzz_broken("a file can be compared and not listed");
+    if (!run(7, (const char *[]){ "weights", "strip", path, "-o", out, "--match", "b*,*.q" }))
+        check_copy(path, out, false);
+    if (n % 8 == 0 && !run(6, (const char *[]){ "weights", "merge", "spec", path, "-o", out }))
         check_copy(path, out, true);
+    for (int bits = 4; bits <= 8; bits += 4) {
+        const char *const word[] = { "quantize", path,        "-o",
+                                     out,        "--weights", bits == 8 ? "q8" : "q4",
+                                     "--spec",   "wide" };
+        if (!run(8, word)) check_rounded(out, bits);
+    }
     unlink(out);
     return !listed;
 }

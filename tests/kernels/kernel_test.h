@@ -39,6 +39,9 @@ static inline bool host_runs_kernels(void) {
 #ifdef KERNEL_SET_amx
     if (!host_has_tiles()) return false;
 #endif
+#ifdef KERNEL_SET_avxvnni
+    if (!__builtin_cpu_supports("avxvnni")) return false;
+#endif
 #ifdef KERNEL_SET_avx512bf16
     if (!__builtin_cpu_supports("avx512bf16")) return false;
 #endif

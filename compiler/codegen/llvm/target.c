@@ -25,16 +25,17 @@ static const Level levels[] = {
       NEEDS_##library,                                              \
       (NEEDS_##library & FEATURE_BF16) != 0,                        \
       (NEEDS_##library & FEATURE_BF16) != 0,                        \
+      (NEEDS_##library & (FEATURE_BF16 | FEATURE_AVXVNNI)) != 0,    \
       cache },
 #include "levels.def"
 };
 
-/* Names of processors a user may give, by level, and by level for bfloat16. */
+/* Names of processors a user may give, by level, and by level for bfloat16 and small weights. */
 static const struct {
     const char *name;
-    int level, bf16;
+    int level, special;
 } known[] = {
-#define PROCESSOR(name, level, bf16) { name, LEVEL_##level, LEVEL_##bf16 },
+#define PROCESSOR(name, level, special) { name, LEVEL_##level, LEVEL_##special },
 #include "levels.def"
 };
 
@@ -78,49 +79,50 @@ static uint64_t host_features(void) {
 }
 
 /* The best one that the host has everything for. */
-static const Level *host_level(bool bf16) {
+static const Level *host_level(bool special) {
     uint64_t found = host_features();
     for (int i = LEVELS - 1; i >= 0; i--)
-        if ((bf16 || !levels[i].pairs) && !(levels[i].bits & ~found)) return &levels[i];
+        if ((special || !levels[i].special) && !(levels[i].bits & ~found)) return &levels[i];
     return NULL;
 }
 
-/* A level by its own name; without products of bfloat16, the one below that has none. */
-static const Level *named_level(const char *cpu, bool bf16) {
+/* A level by its own name; where nothing gains by a special one, the one below. */
+static const Level *named_level(const char *cpu, bool special) {
     for (int i = 0; i < LEVELS; i++) {
         if (strcmp(levels[i].name, cpu)) continue;
-        while (!bf16 && levels[i].pairs)
+        while (!special && levels[i].special)
             i--;
         return &levels[i];
     }
     return NULL;
 }
 
-/* "native, LEVEL, .. or a processor's name", levels for bfloat16 left out. */
+/* "native, LEVEL, .. or a processor's name", special levels left out. */
 static void unknown_cpu(const char *cpu, Error *e) {
     char known_levels[256] = "native";
     size_t n = strlen(known_levels), size = sizeof known_levels;
     for (int i = 0; i < LEVELS; i++)
-        if (!levels[i].pairs && n < size)
+        if (!levels[i].special && n < size)
             n += (size_t)snprintf(known_levels + n, size - n, ", %s", levels[i].name);
     error_set(e, STATUS_USER,
               "--cpu: expected %s or a processor's name such as haswell, found %.80s", known_levels,
               cpu);
 }
 
-const Level *target_level(const char *cpu, bool bf16, Error *e) {
+const Level *target_level(const char *cpu, bool special, Error *e) {
     if (!strcmp(cpu, "native")) {
-        const Level *l = host_level(bf16);
+        const Level *l = host_level(special);
         if (!l)
             error_set(
                 e, STATUS_USER,
                 "--cpu native: expected a processor with at least SSE4.2, found an older one");
         return l;
     }
-    const Level *named = named_level(cpu, bf16);
+    const Level *named = named_level(cpu, special);
     if (named) return named;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (!strcmp(known[i].name, cpu)) return &levels[bf16 ? known[i].bf16 : known[i].level];
+        if (!strcmp(known[i].name, cpu))
+            return &levels[special ? known[i].special : known[i].level];
     unknown_cpu(cpu, e);
     return NULL;
 }
