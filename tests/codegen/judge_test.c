@@ -54,6 +54,37 @@ static void test_terms_that_cancel(void **state) {
     assert_false(is_shaky(1));
 }
 
+/* == Ties ================================================================= */
+
+/* Logits that are twice as large if tanh of one number is above tanh of an equal one. */
+static Graph *logits_of_a_tie(bool first) {
+    Graph *g = mean_of_cosines(1);
+    Shape number = { .rank = 1, .dim = { 1 } };
+    Node *a = param(g, "a", number), *b = param(g, "b", number);
+    Node *x = op_tanh(a), *y = op_tanh(b);
+    Node *above = op_build1(OP_step, first ? op_sub(x, y) : op_sub(y, x), (Attr){ 0 });
+    Node *logits = graph_find(g, "logits");
+    graph_output(g, "logits", op_mul(logits, op_add(above, op_fill(g, 1))));
+    return g;
+}
+
+/* Whichever way a round's rounding decides. */
+static void test_ties(void **state) {
+    (void)state;
+    for (int i = 0; i < 12; i++) {
+        Graph *g = logits_of_a_tie(i % 2);
+        Case *c = compiled_case(g, 1 + (uint64_t)i, 1, 2, VOCAB);
+        Expected e;
+        for (int k = 0; k < g->nparam; k++)
+            if (g->param[k].node->shape.rank == 1) c->value[k][0] = 0.5;
+        expected_open(&e, c, op_info);
+        assert_true(case_moves(c, &e, 0, false).value > 0.1);
+        expected_close(&e);
+        case_free(c);
+        graph_free(g);
+    }
+}
+
 /* == Sizes of terms ======================================================= */
 
 typedef struct Asked {
@@ -95,6 +126,7 @@ static void test_sizes_are_not_below_sums(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_terms_that_cancel),
+                                        cmocka_unit_test(test_ties),
                                         cmocka_unit_test(test_sizes_are_not_below_sums) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -249,9 +249,11 @@ static double values_moved(const Case *c, const Expected *a, const Expected *b) 
     return fmax(of_logits, fmax(of_nll, of_loss));
 }
 
-/* The case with parameters moved by 'share' of themselves at most. */
+/* The case with parameters moved by 'share' of themselves at most, and with random numbers of its
+** own: what float32 makes of a tie is another choice in some of many. */
 static Case *nearby(Case *c, double share) {
-    Case *near = case_new(c->g, 1, c->batch, c->time, 1, 0, 0);
+    uint64_t seed = (uint64_t)draw_uniform(&c->random, 1, 1e15);
+    Case *near = case_new(c->g, seed, c->batch, c->time, 1, 0, 0);
     size_t ids = (size_t)(c->batch * c->time) * sizeof *c->tokens;
     memcpy(near->tokens, c->tokens, ids);
     memcpy(near->targets, c->targets, ids);
@@ -261,9 +263,11 @@ static Case *nearby(Case *c, double share) {
     return near;
 }
 
+/* Of a choice that is nearly a tie each round has an even chance to make the other one. */
 Allowed case_moves(Case *c, const Expected *e, double share, bool bf16) {
+    enum { ROUNDS = 10 };
     Allowed most = { 0, 0 };
-    for (int round = 0; round < 3; round++) {
+    for (int round = 0; round < ROUNDS; round++) {
         Case *near = nearby(c, share);
         Expected other;
         if (bf16) expected_open_bf16(&other, near);
