@@ -6,7 +6,7 @@
 **   spec_campaign hostile [COUNT [SEED]]   both, and specs of the tree with lines of one another,
 **                                          planned, and every third compiled; they are not run
 **   spec_campaign print KIND SEED          the spec itself
-**   spec_campaign file SPEC [SEED]         the same questions about a spec in a file, without limits
+**   spec_campaign file SPEC [SEED]         the same questions about a file's, without limits
 ** A spec that fails is named by its kind and seed, with what differs.  The last line has the
 ** counts, so far if SIGTERM or SIGINT ends it; the exit status is 1 if a spec failed, or if few had
 ** an answer.  FUZZ_SHORTEST and FUZZ_LONGEST: pieces of a list (2, 300).
