@@ -71,7 +71,7 @@ if [ -z "${STRATA_SANITIZE:-}" ]; then  # sanitizers reserve address space
         (ulimit -v $((size * 1024)); "$strata" build deep.lua) >/dev/null 2>err
         status=$?
     done
-    told "^error: deep.lua: expected at most $size MB of memory \(ulimit -v\), $more"
+    told "^error: (deep.lua|strata): expected at most $size MB of memory \(ulimit -v\), $more"
 fi
 
 # Operations one after another: more than a kernel has, of every token or of parameters alone.

@@ -136,16 +136,18 @@ static int over_seconds(const Allowance *a, Error *e) {
                      own ? "--max-seconds" : "ulimit -t", step_text(a, at));
 }
 
+/* What needed too much: the spec, or the compiler before it knew of one. */
+static const char *asker(const Allowance *a) { return *a->notes->spec ? a->notes->spec : "strata"; }
+
 static int over_memory(const Allowance *a, Error *e) {
     char at[160];
     bool own = MEMORY_LIMITED
         && (a->memory_before.rlim_cur == RLIM_INFINITY
             || a->memory_before.rlim_cur > (rlim_t)a->memory);
     int64_t bytes = own ? a->memory : (int64_t)a->memory_before.rlim_cur;
-    return error_set(e, STATUS_LIMIT,
-                     "%s: expected at most %lld MB of memory (%s), found more needed by %s",
-                     a->notes->spec, (long long)bytes >> 20, own ? "--max-memory" : "ulimit -v",
-                     step_text(a, at));
+    return error_set(
+        e, STATUS_LIMIT, "%s: expected at most %lld MB of memory (%s), found more needed by %s",
+        asker(a), (long long)bytes >> 20, own ? "--max-memory" : "ulimit -v", step_text(a, at));
 }
 
 /* Signals that a process gets for what it does itself. */
@@ -156,13 +158,19 @@ static bool is_own(int number) {
     return false;
 }
 
+/* Where address space is short, a process ends at its beginning already, by touch_stack. */
+static bool lacked_stack(const Allowance *a, int number) {
+    return number == SIGSEGV && MEMORY_LIMITED && a->memory_before.rlim_cur != RLIM_INFINITY
+        && !*a->notes->step.what;
+}
+
 static int killed(const Allowance *a, const Ended *x, int number, const char *line, Error *e) {
     char at[160];
     rlim_t hard = a->cpu_before.rlim_max;
     bool time = number == SIGXCPU
         || (number == SIGKILL && hard != RLIM_INFINITY && x->seconds + 0.1 >= (double)hard);
     if (time) return over_seconds(a, e);
-    if (process_lacked_memory(line)) return over_memory(a, e);
+    if (process_lacked_memory(line) || lacked_stack(a, number)) return over_memory(a, e);
     if (number == SIGKILL)
         return error_set(e, STATUS_LIMIT,
                          "%s: expected to compile it, found the compiler killed by the system, "
