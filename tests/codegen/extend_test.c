@@ -75,13 +75,7 @@ static void close_bench(Bench *x) {
     built_close(&x->b);
 }
 
-static Guarded state_of(const Bench *x) {
-    Guarded g;
-    guarded_open(&g, x->b.c.api.state_bytes(CONTEXT));
-    memset(g.at, 0, g.size);
-    assert_int_equal(x->b.c.api.state_init(x->r.ctx.at, g.at, CONTEXT), STRATA_OK);
-    return g;
-}
+static Guarded state_of(const Bench *x) { return instance_state(&x->r, CONTEXT); }
 
 /* Logits behind tokens [first, end), by calls of at most 'once' tokens; 0: by decode. */
 static void grow(const Bench *x, void *state, int first, int end, int once, float *logits) {

@@ -112,10 +112,7 @@ static void refused(const Bench *x, int status, int sequence, int rows) {
 /* What counts of a state, in memory that was zero before: equal if and only if the sequences
 ** are. */
 static Guarded content(const Bench *x, const void *state) {
-    Guarded g;
-    guarded_open(&g, x->b.c.api.state_bytes(CONTEXT));
-    memset(g.at, 0, g.size);
-    assert_int_equal(x->b.c.api.state_init(x->r.ctx.at, g.at, CONTEXT), STRATA_OK);
+    Guarded g = instance_state(&x->r, CONTEXT);
     assert_int_equal(x->b.c.api.state_copy(x->r.ctx.at, g.at, state), STRATA_OK);
     return g;
 }

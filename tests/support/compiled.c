@@ -192,6 +192,15 @@ void instance_set_up(Instance *r, strata_setup s) {
     must(!r->c->api.init(r->ctx.at, r->ctx.size, &s), "init", r->c->api.message(r->ctx.at));
 }
 
+Guarded instance_state(const Instance *r, int64_t context) {
+    Guarded g;
+    guarded_open(&g, r->c->api.state_bytes(context));
+    memset(g.at, 0, g.size);
+    must(!r->c->api.state_init(r->ctx.at, g.at, context), "state_init",
+         r->c->api.message(r->ctx.at));
+    return g;
+}
+
 void instance_arena(Instance *r, int64_t tokens) {
     guarded_close(&r->arena);
     guarded_open(&r->arena, r->c->api.arena_bytes(tokens, r->workers));

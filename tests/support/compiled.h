@@ -57,6 +57,8 @@ void instance_open(Instance *r, const Compiled *c, int64_t tokens, int workers);
 void instance_close(Instance *r);
 /* init once more; its workers are the instance's */
 void instance_set_up(Instance *r, strata_setup s);
+/* An empty state in memory that was zero, to be closed. */
+Guarded instance_state(const Instance *r, int64_t context);
 void instance_arena(Instance *r, int64_t tokens); /* a fresh one, exactly as large as said */
 void instance_weights(Instance *r, const Case *values);
 /* aborts if there is none, or it is bfloat16 */
