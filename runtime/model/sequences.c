@@ -39,6 +39,25 @@ static int32_t finish(const Frame *f, int32_t status) {
     return status;
 }
 
+/* Sequences that grow by T tokens each, whose states are ready for it. */
+static Frame begin_growth(Context *c, const void *w, void *arena, const int32_t *tokens,
+                          State *const *states, int64_t B, int64_t T) {
+    Frame f = k_frame(c, PROGRAM_GENERATE, w, arena, tokens, B, T);
+    f.states = states;
+    for (int64_t b = 0; b < B; b++)
+        for (int64_t i = 0; i < T; i++)
+            f.position[b * T + i] = (int32_t)(states[b]->length + i);
+    k_begin_sequences(&f);
+    return f;
+}
+
+/* As decoding does: products of few rows, and logits of each. */
+static int32_t grow_by_few(Frame *f, float *logits) {
+    f->logits = logits;
+    f->few = 1;
+    return finish(f, k_call(f));
+}
+
 EXPORT int32_t model_prefill(void *ctx, const void *w, void *state, void *arena,
                              const int32_t *tokens, int64_t n, float *logits) {
     Context *c = ctx;
@@ -46,13 +65,9 @@ EXPORT int32_t model_prefill(void *ctx, const void *w, void *state, void *arena,
     if (!status) status = check_causal(c);
     if (!status) status = k_check_state(c, state, n);
     if (status) return status;
-    Frame f = k_frame(c, PROGRAM_GENERATE, w, arena, tokens, 1, n);
     State *one[1] = { state };
-    f.states = one;
-    for (int64_t i = 0; i < n; i++)
-        f.position[i] = (int32_t)(one[0]->length + i);
+    Frame f = begin_growth(c, w, arena, tokens, one, 1, n);
     if (logits) f.logits = logits - (n - 1) * model()->vocab;
-    k_begin_sequences(&f);
     status = run_last(&f, logits != 0);
     return finish(&f, status);
 }
@@ -66,16 +81,8 @@ EXPORT int32_t model_decode(void *ctx, const void *w, void *const *states, int32
     if (!status) status = check_pointer(c, "logits", logits);
     if (!status) status = k_check_batch(c, (State *const *)states, batch);
     if (status) return status;
-    Frame f = k_frame(c, PROGRAM_GENERATE, w, arena, tokens, batch, 1);
-    f.states = (State *const *)states;
-    f.logits = logits;
-    f.few = 1;
-    for (int32_t b = 0; b < batch; b++) {
-        f.position[b] = (int32_t)f.states[b]->length;
-    }
-    k_begin_sequences(&f);
-    status = k_call(&f);
-    return finish(&f, status);
+    Frame f = begin_growth(c, w, arena, tokens, (State *const *)states, batch, 1);
+    return grow_by_few(&f, logits);
 }
 
 /* Products of few rows, attention and operations over time of STRATA_BACK tokens go token by token:
@@ -91,14 +98,7 @@ EXPORT int32_t model_extend(void *ctx, const void *w, void *state, void *arena,
     if (!status) status = check_pointer(c, "logits", logits);
     if (!status) status = k_check_state(c, state, n);
     if (status) return status;
-    Frame f = k_frame(c, PROGRAM_GENERATE, w, arena, tokens, 1, n);
     State *one[1] = { state };
-    f.states = one;
-    f.logits = logits;
-    f.few = 1;
-    for (int64_t i = 0; i < n; i++)
-        f.position[i] = (int32_t)(one[0]->length + i);
-    k_begin_sequences(&f);
-    status = k_call(&f);
-    return finish(&f, status);
+    Frame f = begin_growth(c, w, arena, tokens, one, 1, n);
+    return grow_by_few(&f, logits);
 }
