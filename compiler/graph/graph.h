@@ -206,7 +206,8 @@ struct Graph {
     Loc loc;   /* given to the nodes being built */
     const char *site;
     bool backward;
-    bool bf16; /* products round their weights to bfloat16, attention all it multiplies */
+    bool bf16;       /* products round their weights to bfloat16, attention all it multiplies */
+    bool short_rows; /* row kernels take rows of few elements as they do longer ones */
 };
 
 /* graph.c: memory, nodes */

@@ -6,7 +6,26 @@ enum { LONG_AXIS = 16, FEW_ELEMENTS = 64 };
 
 bool rows_small(const Node *n) {
     const Shape *s = &n->shape;
-    return s->rank == 0 || (s->dim[s->rank - 1] < LONG_AXIS && shape_count(s) <= FEW_ELEMENTS);
+    if (s->rank == 0 || n->g->short_rows) return shape_count(s) == 1;
+    return s->dim[s->rank - 1] < LONG_AXIS && shape_count(s) <= FEW_ELEMENTS;
+}
+
+static bool is_long_list(const Node *n) {
+    return (n->op == OP_stack || n->op == OP_concat) && n->nin > ROWS_UNROLL
+        && n->shape.lead == LEAD_TOKENS && shape_count(&n->in[0]->shape) > 1;
+}
+
+/* Pieces whose lanes are tokens are not found by number: code for a list of them grows with the
+** square of its length. */
+bool rows_are_short(const Graph *g) {
+    bool list = false, embeds = false;
+    for (int i = 0; i < g->n; i++) {
+        const Node *n = g->node[i];
+        list |= is_long_list(n);
+        embeds |= n->op == OP_embed;
+        if (n->op == OP_embed && n->shape.dim[n->shape.rank - 1] >= LONG_AXIS) return false;
+    }
+    return list && embeds;
 }
 
 bool rows_same_elements(const Shape *a, const Shape *b) {

@@ -204,6 +204,7 @@ RowsShared rows_shared(const Plan *p) {
     s.walk = graph_alloc(p->g, sizeof *s.walk);
     s.arrays = graph_alloc(p->g, sizeof *s.arrays);
     *s.walk = (Descent){ .mem = p->g, .operands = visit_operands };
+    p->g->short_rows = rows_are_short(p->g);
     list_parts(&s, p);
     return s;
 }

@@ -12,6 +12,8 @@ static inline Class class_of(const Node *n) { return op_info[n->op].class; }
 /* rows.c */
 bool rows_trivial(const Node *n);   /* a reshape that only adds or drops axes of length 1 */
 bool rows_last_axis(const Node *n); /* a reduction over the last axis longer than 1 */
+/* Graph.short_rows: rows of the model have too few elements for a vector, and long lists. */
+bool rows_are_short(const Graph *g);
 
 /* rows_analyse.c */
 int rows_add_operand(Rows *r, Ref ref, const Node *n, bool add);

@@ -100,7 +100,7 @@ static void add_operand(RowsIdentity *to, const Operand *o) {
 
 RowsIdentity rows_identity(const Rows *r) {
     RowsIdentity id = { 0 };
-    add(&id, r->step->kind);
+    add(&id, 2 * (int64_t)r->step->kind + r->p->g->short_rows);
     add(&id, r->nvalue);
     for (int i = 0; i < r->nvalue; i++)
         add_value(&id, r, &r->value[i]);
