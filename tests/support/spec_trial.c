@@ -96,7 +96,8 @@ static int judged_near(Asking *a, Instance *r, const char *why) {
     a->e.allowed = own;
     if (near) return TRIAL_SHAKY;
     if (!bf16) return judged(a, why);
-    return differs(a, "%s, where rounding moves %.1e and %.1e", why, moves.value, moves.gradient);
+    return differs(a, "%s, where rounding moves %.1e and %.1e: %s", why, moves.value,
+                   moves.gradient, again);
 }
 
 static int agrees(Asking *a, const Compiled *c, int64_t batch, int64_t time, int workers) {
