@@ -20,13 +20,26 @@ typedef struct Importing {
 
 /* == What importers are given ============================================= */
 
-static void push_json(lua_State *L, const Json *j, const JsonNode *n);
+static void push_json(lua_State *L, const ImportRequest *r, const JsonNode *n);
 
-static void push_box(lua_State *L, const Json *j, const JsonNode *box) {
+/* A number that no double holds, by the innermost field that it is in. */
+static _Noreturn void refuse_number(lua_State *L, const ImportRequest *r, const JsonNode *n) {
+    const char *found = n->text;
+    while (!n->key && n != r->config->node)
+        n = &r->config->node[n->in];
+    front(L)->raised = true;
+    lua_pushfstring(L, "%s/config.json: %s: expected a number that a double holds, found %s",
+                    r->folder->path, n->key ? n->key : "it", found);
+    lua_error(L);
+    abort();
+}
+
+static void push_box(lua_State *L, const ImportRequest *r, const JsonNode *box) {
+    const Json *j = r->config;
     lua_Integer i = 1;
     lua_newtable(L);
     for (const JsonNode *n = json_first(j, box); n; n = json_next(j, n)) {
-        push_json(L, j, n);
+        push_json(L, r, n);
         if (n->key) {
             lua_pushstring(L, n->key);
             lua_insert(L, -2);
@@ -38,7 +51,7 @@ static void push_box(lua_State *L, const Json *j, const JsonNode *box) {
 }
 
 /* Numbers are exact: integers where they are written as such; null is a value of its own. */
-static void push_json(lua_State *L, const Json *j, const JsonNode *n) {
+static void push_json(lua_State *L, const ImportRequest *r, const JsonNode *n) {
     int64_t whole;
     double number = 0;
     luaL_checkstack(L, 8, "JSON");
@@ -49,10 +62,10 @@ static void push_json(lua_State *L, const Json *j, const JsonNode *n) {
     case JSON_NUMBER:
         if (json_int64(n, &whole)) lua_pushinteger(L, whole);
         else if (json_double(n, &number)) lua_pushnumber(L, number);
-        else spec_fail(L, "expected numbers that a double holds, found %s", n->text);
+        else refuse_number(L, r, n);
         break;
     case JSON_STRING: lua_pushstring(L, n->text); break;
-    default: push_box(L, j, n);
+    default: push_box(L, r, n);
     }
 }
 
@@ -91,7 +104,7 @@ static void set_string(lua_State *L, const char *field, const char *value) {
 
 static void push_request(lua_State *L, const ImportRequest *r) {
     lua_newtable(L);
-    push_json(L, r->config, r->config->node);
+    push_json(L, r, r->config->node);
     lua_setfield(L, -2, "config");
     push_tensors(L, r->folder);
     lua_setfield(L, -2, "tensors");
