@@ -139,9 +139,12 @@ static void read_spec(lua_State *L, int result, Text *spec) {
     lua_pop(L, 2);
 }
 
-/* (importing, library): everything that can go wrong */
+static const char library_key[] = "library"; /* in Lua's registry */
+
+/* (importing): everything that can go wrong */
 static int run(lua_State *L) {
     const Importing *i = lua_touserdata(L, 1);
+    lua_getfield(L, LUA_REGISTRYINDEX, library_key);
     int library = 2;
     library_load(L, "import/kit.lua");
     lua_getfield(L, library, "library");
@@ -168,29 +171,53 @@ static int run(lua_State *L) {
 
 static int open_library(lua_State *L) {
     front_library(L);
-    return 1;
+    lua_setfield(L, LUA_REGISTRYINDEX, library_key);
+    return 0;
 }
 
-int importer_run(const ImportRequest *r, Imported *out, Error *e) {
-    *out = (Imported){ 0 };
-    Front *f = front_new(&import_limits);
-    if (!f) return error_memory(e, r->folder->path, 0);
+/* Where errors are that have no place of their own. */
+static void set_place(Front *f, const ImportRequest *r) {
     char *place = NULL;
     const char *file = r->importer;
     if (!file && asprintf(&place, "%s/config.json", r->folder->path) < 0) place = NULL;
     f->m->file = graph_string(f->g, file ? file : place ? place : r->folder->path);
     free(place);
     snprintf(f->stuck, sizeof f->stuck, "%s", f->m->file);
+}
+
+Front *importer_open(void) {
+    Front *f = front_new(&import_limits);
+    if (f) f->opened = front_call(f, open_library, NULL);
+    return f;
+}
+
+void importer_close(Front *f) {
+    if (!f) return;
     Model *m = f->m;
-    *e = (Error){ 0 };
-    int status = front_call(f, open_library, NULL);
-    if (!status) status = front_call(f, run, &(Importing){ r, out });
-    if (status) spec_report(f, status, e);
     front_free(f);
     spec_free(m);
+}
+
+int importer_ask(Front *f, const ImportRequest *r, Imported *out, Error *e) {
+    *out = (Imported){ 0 };
+    if (!f) return error_memory(e, r->folder->path, 0);
+    set_place(f, r);
+    *e = (Error){ 0 };
+    f->left = f->limit.instructions;
+    int status = f->opened;
+    if (!status) status = front_call(f, run, &(Importing){ r, out });
+    if (status) spec_report(f, status, e);
+    if (f->L && !f->opened) lua_settop(f->L, 0);
     if (!e->status) status = text_status(&out->spec, e);
     if (e->status) importer_free(out);
     return e->status;
+}
+
+int importer_run(const ImportRequest *r, Imported *out, Error *e) {
+    Front *f = importer_open();
+    int status = importer_ask(f, r, out, e);
+    importer_close(f);
+    return status;
 }
 
 void importer_free(Imported *out) {
