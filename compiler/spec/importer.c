@@ -22,16 +22,31 @@ typedef struct Importing {
 
 static void push_json(lua_State *L, const ImportRequest *r, const JsonNode *n);
 
-/* A number that no double holds, by the innermost field that it is in. */
-static _Noreturn void refuse_number(lua_State *L, const ImportRequest *r, const JsonNode *n) {
-    const char *found = n->text;
+/* What Lua cannot have, by the innermost field that it is in. */
+static _Noreturn void refuse(lua_State *L, const ImportRequest *r, const JsonNode *n,
+                             const char *expected, const char *found) {
     while (!n->key && n != r->config->node)
         n = &r->config->node[n->in];
     front(L)->raised = true;
-    lua_pushfstring(L, "%s/config.json: %s: expected a number that a double holds, found %s",
-                    r->folder->path, n->key ? n->key : "it", found);
+    lua_pushfstring(L, "%s/config.json: ", r->folder->path);
+    lua_pushlstring(L, n->key ? n->key : "it", n->key ? strnlen(n->key, 60) : 2);
+    lua_pushfstring(L, ": expected %s, found %s", expected, found);
+    lua_concat(L, 3);
     lua_error(L);
     abort();
+}
+
+static void push_text(lua_State *L, const ImportRequest *r, const JsonNode *n, const char *text) {
+    char expected[64], found[64];
+    size_t length = strlen(text);
+    if (length <= MAXSTRING) {
+        lua_pushlstring(L, text, length);
+        return;
+    }
+    print_text(expected, sizeof expected, "%s of at most %d bytes",
+               text == n->key ? "a name" : "a string", MAXSTRING);
+    print_text(found, sizeof found, "one of %zu", length);
+    refuse(L, r, n, expected, found);
 }
 
 static void push_box(lua_State *L, const ImportRequest *r, const JsonNode *box) {
@@ -41,7 +56,7 @@ static void push_box(lua_State *L, const ImportRequest *r, const JsonNode *box) 
     for (const JsonNode *n = json_first(j, box); n; n = json_next(j, n)) {
         push_json(L, r, n);
         if (n->key) {
-            lua_pushstring(L, n->key);
+            push_text(L, r, n, n->key);
             lua_insert(L, -2);
             lua_rawset(L, -3);
         } else {
@@ -62,9 +77,9 @@ static void push_json(lua_State *L, const ImportRequest *r, const JsonNode *n) {
     case JSON_NUMBER:
         if (json_int64(n, &whole)) lua_pushinteger(L, whole);
         else if (json_double(n, &number)) lua_pushnumber(L, number);
-        else refuse_number(L, r, n);
+        else refuse(L, r, n, "a number that a double holds", n->text);
         break;
-    case JSON_STRING: lua_pushstring(L, n->text); break;
+    case JSON_STRING: push_text(L, r, n, n->text); break;
     default: push_box(L, r, n);
     }
 }
@@ -84,6 +99,14 @@ static void push_tensors(lua_State *L, const CheckpointFolder *c) {
         lua_setfield(L, -2, "dtype");
         lua_rawset(L, -3);
     }
+}
+
+/* Of all tensors. */
+static int64_t count_numbers(const CheckpointFolder *c) {
+    int64_t n = 0;
+    for (int32_t i = 0; i < c->count; i++)
+        if (!checked_size(n + c->tensor[i].tensor->count, 1, &n)) return INT64_MAX;
+    return n;
 }
 
 /* The name as an identifier, which models are called by. */
@@ -108,6 +131,10 @@ static void push_request(lua_State *L, const ImportRequest *r) {
     lua_setfield(L, -2, "config");
     push_tensors(L, r->folder);
     lua_setfield(L, -2, "tensors");
+    lua_pushinteger(L, r->folder->count);
+    lua_setfield(L, -2, "stored");
+    lua_pushinteger(L, count_numbers(r->folder));
+    lua_setfield(L, -2, "numbers");
     lua_pushlightuserdata(L, NULL);
     lua_setfield(L, -2, "null");
     push_identifier(L, r->name);

@@ -160,6 +160,7 @@ typedef struct Sweep {
     void **state;
     const char *name;
     char folder[SCRATCH_PATH], config[SCRATCH_PATH], out[SCRATCH_PATH];
+    char long_text[20000];
     long every, tried, written, refused, bad, number;
 } Sweep;
 
@@ -213,8 +214,9 @@ static void try_text(Sweep *s, const Text *config, const Edit *x) {
     else s->refused++;
     if (!status || is_clear(s, status, &e, x)) return;
     s->bad++;
-    print_error("%s: %s: %s: status %d, %s\n", s->name, x->field, *x->after ? x->after : "gone",
-                status, e.text);
+    print_error("%s: %s: %s: status %d, %s\n", s->name, x->field,
+                *x->after ? strlen(x->after) < 300 ? x->after : "a long string" : "gone", status,
+                e.text);
 }
 
 /* == Changes ============================================================== */
@@ -264,6 +266,14 @@ static void change_number(Sweep *s, const Values *all, const Value *x, Change ch
     splice(s, all->text, x->begin, x->end, value, x->name);
 }
 
+/* A string that is longer than those of Lua may be. */
+static const char *long_text(char *text, size_t size) {
+    memset(text, 'x', size);
+    text[0] = text[size - 2] = '"';
+    text[size - 1] = 0;
+    return text;
+}
+
 static void change_span(Sweep *s, const Values *all, const Value *x) {
     for (int i = 0; i < VALUES; i++)
         splice(s, all->text, x->begin, x->end, hostile[i], x->name);
@@ -272,6 +282,7 @@ static void change_span(Sweep *s, const Values *all, const Value *x) {
     change_list(s, all, x, true);
     change_list(s, all, x, false);
     if (x->member) remove_span(s, all->text, x);
+    splice(s, all->text, x->begin, x->end, long_text(s->long_text, sizeof s->long_text), x->name);
 }
 
 static void add_fields(Sweep *s, const Values *all) {

@@ -7,7 +7,7 @@ local function size(default)
            required = default == nil }
 end
 common.size = size
-common.count = { type = "integer", min = 1, max = 10000, required = true }  -- of layers
+common.count = { type = "integer", min = 1, max = 10000, required = true, layers = true }
 common.optional = { type = "integer", min = 1, max = (1 << 31) - 1 }
 common.eps = { type = "number", min = 0, required = true }
 common.no = { type = "boolean", default = false }

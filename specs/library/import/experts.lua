@@ -22,22 +22,34 @@ function experts.either(c, first, second, default)
     c.called[first] = second
     return c[second]
   end
-  if default == nil then refuse(first, "a positive integer", "none") end
+  if default == nil then refuse(first .. " or " .. second, "a positive integer", "none") end
   return default
 end
 
 -- The name that config.json has for a field.
 function experts.called(c, name) return c.called and c.called[name] or name end
 
--- How many experts there are, as config.json says it: "num_experts = 4".
-local function counted(c, count)
+-- What config.json calls the number of experts.
+local function count_name(c, count)
   for _, name in ipairs { "num_experts", "n_routed_experts", "num_local_experts" } do
-    if c[name] == count then return experts.called(c, name) .. " = " .. count end
+    if c[name] == count then return experts.called(c, name) end
+  end
+end
+
+-- The same as "num_experts = 4".
+local function counted(c, count) return count_name(c, count) .. " = " .. count end
+
+-- Refuses more experts than the folder can have.
+function experts.check_count(c, count)
+  if count > numbers // c.num_hidden_layers then
+    refuse(count_name(c, count), "at most as many experts in " .. c.num_hidden_layers
+      .. " layers as there are numbers in the tensors, " .. numbers, tostring(count))
   end
 end
 
 -- Refuses more experts of a token than there are, or than are in the groups that it takes.
 function experts.check_top(c, count, most)
+  experts.check_count(c, count)
   if c.num_experts_per_tok > (most or count) then
     refuse(experts.called(c, "num_experts_per_tok"), "at most " .. (most or count)
       .. ", the experts there are to choose from of " .. counted(c, count),

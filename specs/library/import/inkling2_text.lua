@@ -119,6 +119,10 @@ return function(config)
   end
   experts.by_layer(c, "layer_types", { "hybrid", "hybrid_sliding" })
   experts.check_top(c, c.n_routed_experts)
+  if c.num_key_value_heads * c.conv_kernel_size > numbers then
+    refuse("num_key_value_heads", "at most as many heads as there are numbers in the tensors, "
+      .. numbers, tostring(c.num_key_value_heads))
+  end
   common.divides(c, "num_key_value_heads", "num_attention_heads")
   common.divides(c, "swa_num_key_value_heads", "swa_num_attention_heads")
   local chosen = moe {

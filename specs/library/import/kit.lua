@@ -3,6 +3,7 @@
 -- data that are written as text.  Its environment is the library's; importers see what is in
 -- 'env'.  See ../importers.md.
 --   request: { config =, tensors =, null =, path =, name =, identifier =, tokenizer =, own = }
+--   stored, numbers: how many tensors there are, and numbers in them
 --   own: whether the importer is a file of the user's
 --   residual, route: Lua text for these fields of the model and of each layer, or nil
 local request = ...
@@ -68,6 +69,9 @@ local function value_of(where, field, v)
     ok, value = fits(plain, v, where)
   end
   if not ok or not one_of(field, value) then refuse(where, words(field), show(v)) end
+  if field.layers and value > request.stored then
+    refuse(where, "at most as many layers as there are tensors, " .. request.stored, show(v))
+  end
   if type(value) == "number" then
     says[value] = says[value] and says[value] .. " or " .. where or where
   end
@@ -354,6 +358,7 @@ for name, f in pairs(core.load("recipes.lua", public)) do env[name] = f end
 env.fields, env.refuse, env.null, env.named, env.quote = fields, refuse, null, named, quote
 -- The model that this becomes: its name, and the file that its tokenizer is in (nil: none).
 env.name, env.tokenizer = request.identifier, request.tokenizer
+env.numbers = request.numbers  -- of all tensors: no model has more experts
 
 local loaded = {}
 

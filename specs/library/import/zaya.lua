@@ -72,6 +72,7 @@ return function(config, tensors)
   local c = fields(config, known(),
     { "intermediate_size", table.unpack(experts.without_effect) })
   experts.take_activation(c)
+  experts.check_count(c, c.num_experts)
   common.divides(c, "num_key_value_heads", "num_attention_heads")
   local types = experts.by_layer(c, "layer_types", { "hybrid", "hybrid_sliding" })
   local some, layers = moe {
