@@ -333,7 +333,7 @@ static char *begin(Sweep *s) {
 static void sweep(void **state, const char *name) {
     const char *wanted = getenv("IMPORT_OF"), *every = getenv("IMPORT_EVERY");
     static Values spans;
-    Sweep s = { .state = state, .name = name, .every = every ? atol(every) : 61 };
+    Sweep s = { .state = state, .name = name, .every = every ? atol(every) : 97 };
     if (wanted && strcmp(wanted, name) != 0) return;
     char *text = begin(&s);
     spans = (Values){ .text = text };

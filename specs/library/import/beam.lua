@@ -21,6 +21,9 @@ local function attends(c, heads, kind)
   o.bias, o.qk_norm, o.gate, o.norm = c.attention_bias, true, { bias = true }, { after = true }
   local given = c.rope_parameters[kind]
   if given == nil then refuse("rope_parameters." .. kind, "an object or null", "none") end
+  if given ~= null and type(given) ~= "table" then
+    fields(given, {}, nil, "rope_parameters." .. kind) -- which refuses it
+  end
   if given == null then
     o.growth = { from = 2048, power = 0.1 }
   else
