@@ -141,6 +141,7 @@ static int check_change(const Import *i, Error *e) {
 static int import_folder(Import *i, const Options *o, Error *e) {
     i->residual = option_of(o, STRATA_OPTION_RESIDUAL)->text;
     i->route = option_of(o, STRATA_OPTION_ROUTE)->text;
+    i->importer = option_of(o, STRATA_OPTION_IMPORTER)->text;
     int status = read_config(i, e);
     if (!status) status = name_files(i, option_of(o, STRATA_OPTION_IMPORT_NAME)->text, e);
     if (!status) status = check_change(i, e);
@@ -148,7 +149,7 @@ static int import_folder(Import *i, const Options *o, Error *e) {
     bool named = i->tokenizer && !i->refused.status;
     ImportRequest r = { .folder = &i->folder,
                         .config = &i->config,
-                        .importer = option_of(o, STRATA_OPTION_IMPORTER)->text,
+                        .importer = i->importer,
                         .name = i->name,
                         .tokenizer = named ? last_part(i->tokenizer) : NULL,
                         .keep = option_of(o, STRATA_OPTION_KEEP_TYPE)->text != NULL,

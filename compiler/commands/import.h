@@ -19,6 +19,7 @@ typedef struct Import {
     const char *name;                                  /* without its folder */
     char *spec, *weights, *tokenizer_from, *tokenizer; /* paths; the last two may be NULL */
     const char *residual, *route;                      /* other ones, as Lua; NULL: its own */
+    const char *importer;                              /* a Lua file; NULL: the library's */
     Imported made;
     Error refused; /* what programs cannot read in the tokenizer's file */
     Model *model;  /* what the spec makes */

@@ -131,6 +131,15 @@ void import_tell(const Import *i) {
 
 /* == The whole ============================================================ */
 
+/* A tensor that the importer planned and the spec does not have. */
+static int refuse_planned(const Matching *x, const PlannedTensor *t, Error *e) {
+    char place[600];
+    if (t->piece->from) place_of(t, place);
+    else print_text(place, sizeof place, "%s: importer", x->i->folder.path);
+    return error_set(e, STATUS_USER, "%s: expected tensors that the spec has, found '%s'", place,
+                     t->name);
+}
+
 static int match(Matching *x, Error *e) {
     const Graph *g = x->i->model->graph;
     const TensorPlan *p = &x->i->made.plan;
@@ -142,11 +151,18 @@ static int match(Matching *x, Error *e) {
         status = match_param(x, &g->param[k], e);
     if (status || x->changed) return status ? status : change_plan(x, e);
     for (int32_t k = 0; k < p->count && x->matched < p->count; k++)
-        if (x->gone[x->sorted[k] - p->tensor])
-            return error_set(e, STATUS_USER,
-                             "%s: importer: expected tensors that the spec has, found '%s'",
-                             x->i->folder.path, x->sorted[k]->name);
+        if (x->gone[x->sorted[k] - p->tensor]) return refuse_planned(x, x->sorted[k], e);
     return STATUS_OK;
+}
+
+/* What is wrong with the spec is wrong with config.json, where nobody else had a hand in it: the
+** importer is the library's, mixer and route are its own. */
+static void blame_config(const Import *i, Error *e) {
+    char text[sizeof e->text];
+    if (e->status != STATUS_USER || i->importer || i->residual || i->route) return;
+    print_text(text, sizeof text, "%.*s", (int)strcspn(e->text, "\n"), e->text);
+    error_set(e, STATUS_USER, "%s/config.json: expected fields that make a model, found %s",
+              i->folder.path, text);
 }
 
 int import_check(Import *i, Error *e) {
@@ -154,7 +170,7 @@ int import_check(Import *i, Error *e) {
     const SpecLimits limits = { .console = stderr };
     i->model = spec_load_text(i->spec, i->made.spec.at, i->made.spec.length, i->tokenizer_from,
                               &limits, e);
-    if (!i->model) return e->status;
+    if (!i->model) return blame_config(i, e), e->status;
     Matching x = { .i = i, .changed = i->residual || i->route };
     x.sorted = malloc(count * sizeof *x.sorted);
     x.gone = malloc(count * sizeof *x.gone);

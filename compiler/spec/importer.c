@@ -20,15 +20,43 @@ typedef struct Importing {
 
 /* == What importers are given ============================================= */
 
-static void push_json(lua_State *L, const Json *j, const JsonNode *n);
+static void push_json(lua_State *L, const ImportRequest *r, const JsonNode *n);
 
-static void push_box(lua_State *L, const Json *j, const JsonNode *box) {
+/* What Lua cannot have, by the innermost field that it is in. */
+static _Noreturn void refuse(lua_State *L, const ImportRequest *r, const JsonNode *n,
+                             const char *expected, const char *found) {
+    while (!n->key && n != r->config->node)
+        n = &r->config->node[n->in];
+    front(L)->raised = true;
+    lua_pushfstring(L, "%s/config.json: ", r->folder->path);
+    lua_pushlstring(L, n->key ? n->key : "it", n->key ? strnlen(n->key, 60) : 2);
+    lua_pushfstring(L, ": expected %s, found %s", expected, found);
+    lua_concat(L, 3);
+    lua_error(L);
+    abort();
+}
+
+static void push_text(lua_State *L, const ImportRequest *r, const JsonNode *n, const char *text) {
+    char expected[64], found[64];
+    size_t length = strlen(text);
+    if (length <= MAXSTRING) {
+        lua_pushlstring(L, text, length);
+        return;
+    }
+    print_text(expected, sizeof expected, "%s of at most %d bytes",
+               text == n->key ? "a name" : "a string", MAXSTRING);
+    print_text(found, sizeof found, "one of %zu", length);
+    refuse(L, r, n, expected, found);
+}
+
+static void push_box(lua_State *L, const ImportRequest *r, const JsonNode *box) {
+    const Json *j = r->config;
     lua_Integer i = 1;
     lua_newtable(L);
     for (const JsonNode *n = json_first(j, box); n; n = json_next(j, n)) {
-        push_json(L, j, n);
+        push_json(L, r, n);
         if (n->key) {
-            lua_pushstring(L, n->key);
+            push_text(L, r, n, n->key);
             lua_insert(L, -2);
             lua_rawset(L, -3);
         } else {
@@ -38,7 +66,7 @@ static void push_box(lua_State *L, const Json *j, const JsonNode *box) {
 }
 
 /* Numbers are exact: integers where they are written as such; null is a value of its own. */
-static void push_json(lua_State *L, const Json *j, const JsonNode *n) {
+static void push_json(lua_State *L, const ImportRequest *r, const JsonNode *n) {
     int64_t whole;
     double number = 0;
     luaL_checkstack(L, 8, "JSON");
@@ -49,10 +77,10 @@ static void push_json(lua_State *L, const Json *j, const JsonNode *n) {
     case JSON_NUMBER:
         if (json_int64(n, &whole)) lua_pushinteger(L, whole);
         else if (json_double(n, &number)) lua_pushnumber(L, number);
-        else spec_fail(L, "expected numbers that a double holds, found %s", n->text);
+        else refuse(L, r, n, "a number that a double holds", n->text);
         break;
-    case JSON_STRING: lua_pushstring(L, n->text); break;
-    default: push_box(L, j, n);
+    case JSON_STRING: push_text(L, r, n, n->text); break;
+    default: push_box(L, r, n);
     }
 }
 
@@ -73,6 +101,14 @@ static void push_tensors(lua_State *L, const CheckpointFolder *c) {
     }
 }
 
+/* Of all tensors. */
+static int64_t count_numbers(const CheckpointFolder *c) {
+    int64_t n = 0;
+    for (int32_t i = 0; i < c->count; i++)
+        if (!checked_size(n + c->tensor[i].tensor->count, 1, &n)) return INT64_MAX;
+    return n;
+}
+
 /* The name as an identifier, which models are called by. */
 static void push_identifier(lua_State *L, const char *name) {
     char text[65];
@@ -91,10 +127,14 @@ static void set_string(lua_State *L, const char *field, const char *value) {
 
 static void push_request(lua_State *L, const ImportRequest *r) {
     lua_newtable(L);
-    push_json(L, r->config, r->config->node);
+    push_json(L, r, r->config->node);
     lua_setfield(L, -2, "config");
     push_tensors(L, r->folder);
     lua_setfield(L, -2, "tensors");
+    lua_pushinteger(L, r->folder->count);
+    lua_setfield(L, -2, "stored");
+    lua_pushinteger(L, count_numbers(r->folder));
+    lua_setfield(L, -2, "numbers");
     lua_pushlightuserdata(L, NULL);
     lua_setfield(L, -2, "null");
     push_identifier(L, r->name);
@@ -126,9 +166,12 @@ static void read_spec(lua_State *L, int result, Text *spec) {
     lua_pop(L, 2);
 }
 
-/* (importing, library): everything that can go wrong */
+static const char library_key[] = "library"; /* in Lua's registry */
+
+/* (importing): everything that can go wrong */
 static int run(lua_State *L) {
     const Importing *i = lua_touserdata(L, 1);
+    lua_getfield(L, LUA_REGISTRYINDEX, library_key);
     int library = 2;
     library_load(L, "import/kit.lua");
     lua_getfield(L, library, "library");
@@ -155,29 +198,53 @@ static int run(lua_State *L) {
 
 static int open_library(lua_State *L) {
     front_library(L);
-    return 1;
+    lua_setfield(L, LUA_REGISTRYINDEX, library_key);
+    return 0;
 }
 
-int importer_run(const ImportRequest *r, Imported *out, Error *e) {
-    *out = (Imported){ 0 };
-    Front *f = front_new(&import_limits);
-    if (!f) return error_memory(e, r->folder->path, 0);
+/* Where errors are that have no place of their own. */
+static void set_place(Front *f, const ImportRequest *r) {
     char *place = NULL;
     const char *file = r->importer;
     if (!file && asprintf(&place, "%s/config.json", r->folder->path) < 0) place = NULL;
     f->m->file = graph_string(f->g, file ? file : place ? place : r->folder->path);
     free(place);
     snprintf(f->stuck, sizeof f->stuck, "%s", f->m->file);
+}
+
+Front *importer_open(void) {
+    Front *f = front_new(&import_limits);
+    if (f) f->opened = front_call(f, open_library, NULL);
+    return f;
+}
+
+void importer_close(Front *f) {
+    if (!f) return;
     Model *m = f->m;
-    *e = (Error){ 0 };
-    int status = front_call(f, open_library, NULL);
-    if (!status) status = front_call(f, run, &(Importing){ r, out });
-    if (status) spec_report(f, status, e);
     front_free(f);
     spec_free(m);
+}
+
+int importer_ask(Front *f, const ImportRequest *r, Imported *out, Error *e) {
+    *out = (Imported){ 0 };
+    if (!f) return error_memory(e, r->folder->path, 0);
+    set_place(f, r);
+    *e = (Error){ 0 };
+    f->left = f->limit.instructions;
+    int status = f->opened;
+    if (!status) status = front_call(f, run, &(Importing){ r, out });
+    if (status) spec_report(f, status, e);
+    if (f->L && !f->opened) lua_settop(f->L, 0);
     if (!e->status) status = text_status(&out->spec, e);
     if (e->status) importer_free(out);
     return e->status;
+}
+
+int importer_run(const ImportRequest *r, Imported *out, Error *e) {
+    Front *f = importer_open();
+    int status = importer_ask(f, r, out, e);
+    importer_close(f);
+    return status;
 }
 
 void importer_free(Imported *out) {

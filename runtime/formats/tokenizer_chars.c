@@ -79,40 +79,58 @@ typedef struct Counted {
     int32_t point;
 } Counted;
 
+/* Pages of 256 code points, of those that the text has. */
+typedef struct Census {
+    Counted *page[PAGES];
+    int32_t pages;
+} Census;
+
 static int by_count(const void *a, const void *b) {
     const Counted *x = a, *y = b;
     if (x->times != y->times) return x->times > y->times ? -1 : 1;
     return x->point < y->point ? -1 : x->point > y->point;
 }
 
-static int count_piece(Counted *all, const char *text, size_t length, Error *e) {
+/* The page that a character is in; NULL: there is no memory for it. */
+static Counted *page_of(Census *c, int32_t point) {
+    Counted **page = &c->page[point >> 8];
+    if (*page) return *page;
+    *page = calloc(256, sizeof **page);
+    for (int i = 0; *page && i < 256; i++)
+        (*page)[i].point = (point & ~255) + i;
+    c->pages += *page != NULL;
+    return *page;
+}
+
+static int count_piece(Census *c, const char *text, size_t length, Error *e) {
     for (size_t i = 0; i < length;) {
         int32_t point;
         int n = utf8_next(text + i, length - i, &point);
         if (!n) return utf8_bad("text", text, i, e);
-        all[point].times++;
+        Counted *page = page_of(c, point);
+        if (!page) return error_memory(e, "tokenizer", 256 * sizeof *page);
+        page[point & 255].times++;
         i += (size_t)n;
     }
     return STATUS_OK;
 }
 
-static int count_characters(Counted *all, const TextSource *from, Error *e) {
-    for (int32_t p = 0; p < POINTS; p++)
-        all[p] = (Counted){ 0, p };
+static int count_characters(Census *c, const TextSource *from, Error *e) {
     for (;;) {
         const char *text;
         size_t length;
         int status = from->next(from->user, &text, &length, e);
-        if (!status && text) status = count_piece(all, text, length, e);
+        if (!status && text) status = count_piece(c, text, length, e);
         if (status || !text) return status;
     }
 }
 
-/* The most frequent 'most' of all, in order. */
-static int take_characters(Tokenizer *t, Counted *all, int64_t most, Error *e) {
+/* The most frequent 'most' of all, in order; 'all': room for every page. */
+static int take_characters(Tokenizer *t, const Census *c, Counted *all, int64_t most, Error *e) {
     int32_t used = 0, twice;
     for (int32_t p = 0; p < POINTS; p++)
-        if (all[p].times) all[used++] = all[p];
+        if (!c->page[p >> 8]) p |= 255;
+        else if (c->page[p >> 8][p & 255].times) all[used++] = c->page[p >> 8][p & 255];
     qsort(all, (size_t)used, sizeof *all, by_count);
     if (used > most) used = (int32_t)most;
     CharTables *x = new_tables(t, used, "tokenizer", e);
@@ -125,11 +143,18 @@ static int take_characters(Tokenizer *t, Counted *all, int64_t most, Error *e) {
 static int learn(Tokenizer *t, int64_t vocab, const TextSource *from, Error *e) {
     int status = has_room(vocab, 1, e);
     if (status) return status;
-    Counted *all = malloc(POINTS * sizeof *all);
-    if (!all) return error_memory(e, "tokenizer", POINTS * sizeof *all);
-    status = count_characters(all, from, e);
-    if (!status) status = take_characters(t, all, vocab - FIRST, e);
+    Census *c = calloc(1, sizeof *c);
+    if (!c) return error_memory(e, "tokenizer", sizeof *c);
+    status = count_characters(c, from, e);
+    size_t bytes = ((size_t)c->pages * 256 + 1) * sizeof(Counted);
+    Counted *all = status ? NULL : malloc(bytes);
+    if (!status)
+        status = all ? take_characters(t, c, all, vocab - FIRST, e)
+                     : error_memory(e, "tokenizer", bytes);
+    for (int32_t i = 0; i < PAGES; i++)
+        free(c->page[i]);
     free(all);
+    free(c);
     return status;
 }
 

@@ -7,7 +7,7 @@ local common, experts = builtin "common", builtin "experts"
 local function known()
   return common.known(experts.router_fields {
     mlp_bias = false, rope_theta = false, rope_scaling = false, partial_rotary_factor = false,
-    rope_parameters = { type = "table", required = true },
+    rope_parameters = { type = "object", required = true },
     num_experts = common.size(), sliding_window = common.optional,
     layer_types = { type = "table", required = true },
     mlp_layer_types = { type = "table", required = true },
@@ -21,12 +21,15 @@ local function attends(c, heads, kind)
   o.bias, o.qk_norm, o.gate, o.norm = c.attention_bias, true, { bias = true }, { after = true }
   local given = c.rope_parameters[kind]
   if given == nil then refuse("rope_parameters." .. kind, "an object or null", "none") end
+  if given ~= null and type(given) ~= "table" then
+    fields(given, {}, nil, "rope_parameters." .. kind) -- which refuses it
+  end
   if given == null then
     o.growth = { from = 2048, power = 0.1 }
   else
     o.rope = common.rope({ rope_parameters = given,
                            max_position_embeddings = c.max_position_embeddings },
-      { head_dim = common.heads(c) })
+      { head_dim = common.heads(c), where = "rope_parameters." .. kind })
   end
   o.window = kind == "sliding_attention" and c.sliding_window or nil
   return attention(o)

@@ -7,7 +7,7 @@ local function size(default)
            required = default == nil }
 end
 common.size = size
-common.count = { type = "integer", min = 1, max = 10000, required = true }  -- of layers
+common.count = { type = "integer", min = 1, max = 10000, required = true, layers = true }
 common.optional = { type = "integer", min = 1, max = (1 << 31) - 1 }
 common.eps = { type = "number", min = 0, required = true }
 common.no = { type = "boolean", default = false }
@@ -23,26 +23,29 @@ common.fraction = { type = "number", above = 0 }
 -- The fields of config.json that say how positions turn, whichever version wrote them.
 common.rope_fields = {
   rope_theta = { type = "number", above = 1 },
-  rope_scaling = { type = "table" }, rope_parameters = { type = "table" },
+  rope_scaling = { type = "object" }, rope_parameters = { type = "object" },
   partial_rotary_factor = { type = "number", above = 0, max = 1 },
   original_max_position_embeddings = common.optional,
 }
 
 local positive = { type = "number", above = 0, required = true }
+local factor = { type = "number", min = 1e-6, required = true }
 local original = { type = "integer", min = 1 }
 local divisors = { type = "list", of = { type = "number", above = 0 }, required = true }
 -- By type of rope, the fields that it has besides those of all.
 local kinds = {
-  default = {}, linear = { factor = positive }, dynamic = { factor = positive },
-  yarn = { factor = positive, original_max_position_embeddings = original,
+  default = {}, linear = { factor = factor }, dynamic = { factor = factor },
+  yarn = { factor = { type = "number", min = 1, required = true },
+           original_max_position_embeddings = original,
            beta_fast = { type = "number", min = 0 }, beta_slow = { type = "number", min = 0 },
-           attention_factor = { type = "number", above = 0 }, mscale = { type = "number" },
-           mscale_all_dim = { type = "number" }, truncate = { type = "boolean", default = true } },
+           attention_factor = { type = "number", above = 0 }, mscale = { type = "number", min = 0 },
+           mscale_all_dim = { type = "number", min = 0 },
+           truncate = { type = "boolean", default = true } },
   longrope = { short_factor = divisors, long_factor = divisors,
                original_max_position_embeddings = original,
                factor = { type = "number", above = 0 },
                attention_factor = { type = "number", above = 0 } },
-  llama3 = { factor = positive, low_freq_factor = positive, high_freq_factor = positive,
+  llama3 = { factor = factor, low_freq_factor = positive, high_freq_factor = positive,
              original_max_position_embeddings = original },
 }
 
@@ -62,6 +65,7 @@ local function yarn(o, original)
 end
 
 local function read_kind(given, where)
+  if type(given) ~= "table" then fields(given, {}, nil, where) end -- which refuses it
   local kind = given.rope_type
   if kind == nil or kind == null then kind = given.type end
   if kind == nil or kind == null then kind = "default" end
@@ -73,7 +77,8 @@ local function read_kind(given, where)
                   rope_theta = common.rope_fields.rope_theta,
                   partial_rotary_factor = common.rope_fields.partial_rotary_factor }
   for name, field in pairs(kinds[kind]) do known[name] = field end
-  return kind, fields(given, known, { "original_max_position_embeddings" }, where)
+  return kind, fields(given, known, { "original_max_position_embeddings" }, where,
+    "rope_type '" .. kind .. "'")
 end
 
 -- What a configuration says of ropes, and where.
@@ -102,15 +107,28 @@ function common.context(c)
   return context
 end
 
--- rope(c, { head_dim =, field =, layer_type =, theta =, partial = }): the option rope of attention,
--- from fields c that have rope_fields and max_position_embeddings.  field: what says head_dim, if
--- not the field of that name.  layer_type: where settings are nested by it.  theta: of this layer
+-- Whether settings are nested by types of layers.
+local function is_nested(given)
+  for _, v in pairs(given) do
+    if type(v) == "table" and #v == 0 and next(v) ~= nil then return true end
+  end
+  return false
+end
+
+-- rope(c, { head_dim =, field =, where =, layer_type =, theta =, partial = }): the option rope of
+-- attention, from fields c that have rope_fields and max_position_embeddings.  field: what says
+-- head_dim, if not the field of that name; where: what says rope_parameters, likewise.  layer_type:
+-- where settings are nested by it.  theta: of this layer
 -- where none is nested.  partial: whether heads may turn in part; if not, a partial_rotary_factor
 -- below 1 is refused.  Dynamic scaling changes nothing up to the context, beyond which a model does
 -- not go; common.context is longrope's.
 function common.rope(c, o)
   local given, where = rope_of(c)
+  where = o.where or where
   local outer, truncate = c.original_max_position_embeddings, nil
+  if o.layer_type and given[o.layer_type] == nil and is_nested(given) then
+    refuse(where .. "." .. o.layer_type, "an object", "none")
+  end
   if o.layer_type and given[o.layer_type] ~= nil then
     truncate = given.truncate ~= false      -- transformers looks for it here
     given, where, outer = given[o.layer_type], where .. "." .. o.layer_type, nil
@@ -120,7 +138,11 @@ function common.rope(c, o)
   if truncate ~= nil then p.truncate = truncate end
   local trained = outer or p.original_max_position_embeddings or c.max_position_embeddings
   local theta = p.rope_theta or o.theta or c.rope_theta
-  if not theta then refuse("rope_theta", "the base of rope's frequencies", "none") end
+  if not theta then
+    local nested = c.rope_parameters or c.rope_scaling
+    refuse((nested and where .. "." or "") .. "rope_theta", "the base of rope's frequencies",
+      "none")
+  end
   local share = p.partial_rotary_factor or c.partial_rotary_factor or 1
   if share ~= 1 and not o.partial then
     refuse("partial_rotary_factor", "1", tostring(share))
@@ -132,12 +154,16 @@ function common.rope(c, o)
   if share ~= 1 then
     rope.dims = math.floor(o.head_dim * share)
     if rope.dims < 2 or rope.dims % 2 ~= 0 then
-      refuse("partial_rotary_factor", "one by which an even number of " .. o.head_dim
-        .. " channels turn", share .. ", that is " .. rope.dims)
+      refuse("partial_rotary_factor", "one by which an even number of " .. (o.field or "head_dim")
+        .. " = " .. o.head_dim .. " channels turn", share .. ", that is " .. rope.dims)
     end
   end
   if kind == "linear" and p.factor ~= 1 then rope.linear = p.factor end
   if kind == "yarn" then rope.yarn = yarn(p, trained) end
+  if kind == "llama3" and p.low_freq_factor >= p.high_freq_factor then
+    refuse(where .. ".low_freq_factor", "a number below high_freq_factor = " .. p.high_freq_factor,
+      tostring(p.low_freq_factor))
+  end
   if kind == "llama3" then
     rope.llama3 = { factor = p.factor, low = p.low_freq_factor, high = p.high_freq_factor,
                     original = trained }
@@ -172,7 +198,8 @@ function common.sliding(c, window, otherwise)
     end
     if given then list[i] = given[i] == "sliding_attention" else list[i] = otherwise(i) end
     if list[i] and not window then
-      refuse("layer_types", "full_attention without a sliding_window", "sliding_attention")
+      refuse("layer_types", "full_attention without " .. (c.use_sliding_window == false
+        and "use_sliding_window" or "a sliding_window"), "sliding_attention")
     end
   end
   return list
@@ -231,17 +258,19 @@ function common.mlp(c, more)
     activation = common.activation("hidden_act", c.hidden_act, true) }, more or {}))
 end
 
+-- Refuses heads that do not divide a field: the names of both.
+function common.divides(c, name, whole)
+  if c[whole] % c[name] ~= 0 then
+    refuse(name, "a divisor of " .. whole .. " = " .. c[whole], tostring(c[name]))
+  end
+end
+
 -- The head's size, and the options heads, kv_heads, head_dim without what follows from the others.
 function common.heads(c)
   local heads, kv = c.num_attention_heads, c.num_key_value_heads or c.num_attention_heads
   local d = c.head_dim or c.hidden_size // heads
-  if not c.head_dim and c.hidden_size % heads ~= 0 then
-    refuse("num_attention_heads", "a divisor of hidden_size = " .. c.hidden_size,
-      tostring(heads))
-  end
-  if heads % kv ~= 0 then
-    refuse("num_key_value_heads", "a divisor of num_attention_heads = " .. heads, tostring(kv))
-  end
+  if not c.head_dim then common.divides(c, "num_attention_heads", "hidden_size") end
+  if c.num_key_value_heads then common.divides(c, "num_key_value_heads", "num_attention_heads") end
   return d, { heads = heads, kv_heads = kv ~= heads and kv or nil,
               head_dim = d * heads ~= c.hidden_size and d or nil }
 end

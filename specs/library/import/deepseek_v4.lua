@@ -7,20 +7,21 @@
 local common, experts = builtin "common", builtin "experts"
 local positive = { type = "number", above = 0, required = true }
 local list = { type = "table", required = true }
+local object = { type = "object", required = true }
 local share = { type = "number", min = 0, max = 1, required = true }
 
 local function known()
   return common.known {
     intermediate_size = false, rope_scaling = false, rope_theta = false,
     mlp_bias = common.never, attention_bias = common.never, partial_rotary_factor = false,
-    rope_parameters = { type = "table", required = true }, head_dim = common.size(),
+    rope_parameters = { type = "object", required = true }, head_dim = common.size(),
     num_key_value_heads = experts.only(1), q_lora_rank = common.size(),
     moe_intermediate_size = common.size(), num_experts_per_tok = common.size(),
     n_routed_experts = common.size(), n_shared_experts = experts.only(1),
     scoring_func = { type = "string", one_of = { "sqrtsoftplus", "sigmoid" },
                      required = true },
     routed_scaling_factor = positive, swiglu_limit = positive,
-    layer_types = list, mlp_layer_types = list, compress_rates = list,
+    layer_types = list, mlp_layer_types = list, compress_rates = object,
     sliding_window = common.size(), o_groups = common.size(), o_lora_rank = common.size(),
     index_topk = common.size(),
     hc_mult = { type = "integer", min = 1, max = 256, required = true }, hc_eps = share,
@@ -125,10 +126,8 @@ return function(config, tensors)
   experts.take_activation(c)
   local types = experts.by_layer(c, "layer_types", { "sliding_attention", sparse, heavy })
   local kinds = experts.by_layer(c, "mlp_layer_types", { "hash_moe", "moe" })
-  if c.num_attention_heads % c.o_groups ~= 0 then
-    refuse("o_groups", "a divisor of num_attention_heads = " .. c.num_attention_heads,
-      tostring(c.o_groups))
-  end
+  common.divides(c, "o_groups", "num_attention_heads")
+  experts.check_top(c, c.n_routed_experts)
   local layers, context = {}, common.context(c)
   for i, kind in ipairs(types) do
     layers[i] = named(kind .. "_" .. kinds[i], layer { attends(c, kind), chooses(c, kinds[i]) })

@@ -14,12 +14,47 @@ experts.without_effect = {
   "aux_loss_alpha", "seq_aux",
 }
 
--- Both names of a field: the first that is there.
+-- Both names of a field: the first that is there, which experts.called tells.
 function experts.either(c, first, second, default)
   if c[first] ~= nil then return c[first] end
-  if c[second] ~= nil then return c[second] end
-  if default == nil then refuse(first, "a positive integer", "none") end
+  c.called = c.called or {}
+  if c[second] ~= nil then
+    c.called[first] = second
+    return c[second]
+  end
+  if default == nil then refuse(first .. " or " .. second, "a positive integer", "none") end
   return default
+end
+
+-- The name that config.json has for a field.
+function experts.called(c, name) return c.called and c.called[name] or name end
+
+-- What config.json calls the number of experts.
+local function count_name(c, count)
+  for _, name in ipairs { "num_experts", "n_routed_experts", "num_local_experts" } do
+    if c[name] == count then return experts.called(c, name) end
+  end
+end
+
+-- The same as "num_experts = 4".
+local function counted(c, count) return count_name(c, count) .. " = " .. count end
+
+-- Refuses more experts than the folder can have.
+function experts.check_count(c, count)
+  if count > numbers // c.num_hidden_layers then
+    refuse(count_name(c, count), "at most as many experts in " .. c.num_hidden_layers
+      .. " layers as there are numbers in the tensors, " .. numbers, tostring(count))
+  end
+end
+
+-- Refuses more experts of a token than there are, or than are in the groups that it takes.
+function experts.check_top(c, count, most)
+  experts.check_count(c, count)
+  if c.num_experts_per_tok > (most or count) then
+    refuse(experts.called(c, "num_experts_per_tok"), "at most " .. (most or count)
+      .. ", the experts there are to choose from of " .. counted(c, count),
+      tostring(c.num_experts_per_tok))
+  end
 end
 
 -- A field that is a list of one of some words for each layer; nil: there is none.
@@ -145,9 +180,14 @@ end
 -- The sublayer of such a router: E experts, 'shared' of which all tokens take.
 function experts.grouped(c, count, shared, more)
   if count % c.n_group ~= 0 or count // c.n_group < 2 then
-    refuse("n_group", "a number of groups, each of two experts at least, of " .. count,
-      tostring(c.n_group))
+    refuse(experts.called(c, "n_group"), "a number of groups, each of two experts at least, of "
+      .. counted(c, count), tostring(c.n_group))
   end
+  if c.n_group > 1 and c.topk_group > c.n_group then
+    refuse("topk_group", "at most " .. experts.called(c, "n_group") .. " = " .. c.n_group,
+      tostring(c.topk_group))
+  end
+  experts.check_top(c, count, c.n_group > 1 and count // c.n_group * c.topk_group or count)
   local o = { experts = count, top = c.num_experts_per_tok, hidden = c.moe_intermediate_size,
               shared = shared, groups = c.n_group, normalize = c.norm_topk_prob,
               top_groups = c.n_group > 1 and c.topk_group or nil,

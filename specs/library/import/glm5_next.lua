@@ -34,7 +34,7 @@ local function text_of(config)
     for _, name in ipairs(outer) do without[#without + 1] = name end
     return fields(config, known(), without)
   end
-  fields(config, { text_config = { type = "table" }, tie_word_embeddings = common.no }, outer)
+  fields(config, { text_config = { type = "object" }, tie_word_embeddings = common.no }, outer)
   local inner = {}
   for name, value in pairs(config.text_config) do inner[name] = value end
   inner.tie_word_embeddings = config.tie_word_embeddings

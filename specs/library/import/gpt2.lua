@@ -49,6 +49,7 @@ end
 
 return function(config, tensors)
   local c = read(config)
+  common.divides(c, "n_head", "n_embd")
   c.num_hidden_layers = c.n_layer
   local before = tensors["wte.weight"] and "" or "transformer." -- files of before 2020 have none
   local out = { ["embed.weight"] = before .. "wte.weight",

@@ -2,7 +2,7 @@
 -- GraniteForCausalLM: Llama with multipliers of embedding, scores, sublayers and logits.
 local common = builtin "common"
 
-local one = { type = "number", above = 0, default = 1 }
+local one = { type = "number", min = 1e-30, max = 1e30, default = 1 }
 
 return function(config, tensors)
   local c = fields(config, common.known {

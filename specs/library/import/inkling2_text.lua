@@ -118,6 +118,13 @@ return function(config)
     refuse("unpadded_vocab_size", "at most vocab_size = " .. c.vocab_size, tostring(vocab))
   end
   experts.by_layer(c, "layer_types", { "hybrid", "hybrid_sliding" })
+  experts.check_top(c, c.n_routed_experts)
+  if c.num_key_value_heads * c.conv_kernel_size > numbers then
+    refuse("num_key_value_heads", "at most as many heads as there are numbers in the tensors, "
+      .. numbers, tostring(c.num_key_value_heads))
+  end
+  common.divides(c, "num_key_value_heads", "num_attention_heads")
+  common.divides(c, "swa_num_key_value_heads", "swa_num_attention_heads")
   local chosen = moe {
     experts = c.n_routed_experts, top = c.num_experts_per_tok, hidden = c.moe_intermediate_size,
     scale = c.route_scale, gate_cap = c.mlp_gate_softcap, up_cap = c.mlp_up_softcap,

@@ -22,7 +22,7 @@ local function known()
     topk_method = experts.only "noaux_tc", use_grouped_topk = experts.only(true),
     mla_use_nope = experts.only(true), num_nextn_predict_layers = experts.only(0),
     first_k_dense_replace = { type = "integer", min = 0, max = 10000, default = 1 },
-    layer_types = list, mlp_layer_types = list, linear_attn_config = list,
+    layer_types = list, mlp_layer_types = list, linear_attn_config = { type = "object" },
     linear_head_dim = optional, linear_num_heads = optional,
     linear_conv_kernel_dim = { type = "integer", min = 1, max = 64 },
   })

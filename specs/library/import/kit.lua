@@ -3,6 +3,7 @@
 -- data that are written as text.  Its environment is the library's; importers see what is in
 -- 'env'.  See ../importers.md.
 --   request: { config =, tensors =, null =, path =, name =, identifier =, tokenizer =, own = }
+--   stored, numbers: how many tensors there are, and numbers in them
 --   own: whether the importer is a file of the user's
 --   residual, route: Lua text for these fields of the model and of each layer, or nil
 local request = ...
@@ -51,6 +52,8 @@ local function words(field)
   return enumerate(out, "or")
 end
 
+local says = {}            -- by number: names of the fields of config.json that say it
+
 -- A field's value: null and nothing are its default.
 local function value_of(where, field, v)
   if v == nil or v == null then
@@ -60,20 +63,27 @@ local function value_of(where, field, v)
   local plain = { type = field.type, min = field.min, max = field.max, above = field.above,
                   of = field.of, count = field.count }
   local ok, value = field.type == nil, v
-  if field.type == "table" then
-    ok = type(v) == "table"
+  if field.type == "table" or field.type == "object" then
+    ok = type(v) == "table" and (field.type == "table" or #v == 0)
   elseif field.type then
     ok, value = fits(plain, v, where)
   end
   if not ok or not one_of(field, value) then refuse(where, words(field), show(v)) end
+  if field.layers and value > math.max(request.stored, 200) then -- few say which is missing
+    refuse(where, "at most as many layers as there are tensors, " .. request.stored, show(v))
+  end
+  if type(value) == "number" then
+    says[value] = says[value] and says[value] .. " or " .. where or where
+  end
   return value
 end
 
 -- fields(config, known, without_effect, where): the values of the known fields, each of which is
 -- as in options, { type =, min =, max =, one_of =, required =, default = }; nullable: null will do
--- for one that is required.  without_effect: a list of names that nothing computes with.  Any other
--- field is refused.  where: of an object inside config.json.
-local function fields(given, known, without_effect, where)
+-- for one that is required; type "object": an object whose fields are read later.  without_effect:
+-- a list of names that nothing computes with.  Any other field is refused.  where: of an object
+-- inside config.json; only: of what alone the fields are, "rope_type 'yarn'".
+local function fields(given, known, without_effect, where, only)
   local values, also = {}, {}
   local before = where and where .. "." or ""
   for _, name in ipairs(without_effect or {}) do also[name] = true end
@@ -82,7 +92,8 @@ local function fields(given, known, without_effect, where)
   end
   for name, v in pairs(given) do
     if not known[name] and not also[name] and (where or not inert[name]) then
-      refuse(before .. name, "only fields that this importer knows", show(v)
+      refuse(before .. name, "only fields that this importer knows"
+        .. (only and " with " .. only or ""), show(v)
         .. "; one that is without effect may be removed")
     end
   end
@@ -94,8 +105,26 @@ end
 
 local quoted = {}          -- metatable of constructors' calls that are written, not made
 
+-- A number that an option does not take is refused by the fields that say it, if any does.
+local function check_numbers(what, takes, args)
+  for name, v in pairs(args) do
+    local field = takes[name] ~= nil and as_field(takes[name]) or {}
+    if field.fields and type(v) == "table" and getmetatable(v) == nil then
+      check_numbers(what, field.fields, v)
+    elseif type(v) == "number" and (field.type or field.any_of) and not fits(field, v, what)
+      and says[v] then
+      refuse(says[v], wanted(field), show(v))
+    end
+  end
+end
+
 local function quote(name)
-  return function(args) return setmetatable({ call = name, args = args or {} }, quoted) end
+  return function(args)
+    local constructor = rawget(public, name)
+    local takes = constructor and fields_of(constructor)
+    if takes and type(args) == "table" then check_numbers(name, takes, args) end
+    return setmetatable({ call = name, args = args or {} }, quoted)
+  end
 end
 
 local function is_quoted(v) return type(v) == "table" and getmetatable(v) == quoted end
@@ -123,6 +152,7 @@ end
 local said = { theta = true, eps = true, tied = true }
 
 local function number_text(x)
+  if x - x ~= 0 then refuse("it", "fields that make finite numbers of the spec", show(x)) end
   local i = math.tointeger(x)
   if i then return tostring(i) end
   for digits = 1, 17 do
@@ -328,6 +358,7 @@ for name, f in pairs(core.load("recipes.lua", public)) do env[name] = f end
 env.fields, env.refuse, env.null, env.named, env.quote = fields, refuse, null, named, quote
 -- The model that this becomes: its name, and the file that its tokenizer is in (nil: none).
 env.name, env.tokenizer = request.identifier, request.tokenizer
+env.numbers = request.numbers  -- of all tensors: no model has more experts
 
 local loaded = {}
 

@@ -11,6 +11,7 @@ return function(config, tensors)
   local d, heads = common.heads(c)
   local count = experts.either(c, "num_local_experts", "num_experts")
   experts.take_activation(c)
+  experts.check_top(c, count)
   heads.rope, heads.window = common.rope(c, { head_dim = d }), c.sliding_window
   local block = layer {
     attention(heads),

@@ -28,11 +28,12 @@ local outer = {
 }
 
 local function read(config)
-  local o = fields(config, { text_config = { type = "table", required = true } }, outer)
+  local o = fields(config, { text_config = { type = "object", required = true } }, outer)
   local c = fields(o.text_config, known(),
     { "model_type", "attention_dropout", "bos_token_id", "eos_token_id", "pad_token_id", "dtype",
       "initializer_range", "use_cache", table.unpack(experts.without_effect) })
   experts.take_activation(c)
+  experts.check_top(c, c.num_local_experts)
   if #c.layer_rope_theta ~= c.num_hidden_layers then
     refuse("layer_rope_theta", "num_hidden_layers = " .. c.num_hidden_layers .. " of them",
       tostring(#c.layer_rope_theta))

@@ -30,6 +30,7 @@ return function(config, tensors)
   heads.rope = common.rope(c, { head_dim = d })
   heads.window = c.use_sliding_window and c.sliding_window or nil
   experts.take_activation(c)
+  experts.check_top(c, count)
   local sparse = named("sparse", layer {
     attention(heads),
     moe { experts = count, top = c.num_experts_per_tok, hidden = c.moe_intermediate_size,

@@ -111,6 +111,9 @@ end
 return function(config, tensors)
   local c = fields(config, known(), without)
   experts.take_activation(c)
+  experts.check_top(c, c.num_experts)
+  common.divides(c, "num_key_value_heads", "num_attention_heads")
+  common.divides(c, "linear_num_key_heads", "linear_num_value_heads")
   if #c.ple_layer_ids > 0 then
     refuse("ple_layer_ids", "an empty list: embeddings of n-grams are not in this version",
       tostring(#c.ple_layer_ids) .. " layers")

@@ -8,7 +8,7 @@ local taps = { type = "integer", min = 1, max = 64, required = true }
 local function known()
   return common.known {
     intermediate_size = false, mlp_bias = false, rope_theta = false, rope_scaling = false,
-    rope_parameters = { type = "table", required = true }, partial_rotary_factor = false,
+    rope_parameters = { type = "object", required = true }, partial_rotary_factor = false,
     head_dim = common.size(), num_key_value_heads = common.size(),
     tie_word_embeddings = common.yes, sliding_window = common.optional,
     layer_types = { type = "table", required = true }, lm_head_bias = experts.only(false),
@@ -72,6 +72,8 @@ return function(config, tensors)
   local c = fields(config, known(),
     { "intermediate_size", table.unpack(experts.without_effect) })
   experts.take_activation(c)
+  experts.check_count(c, c.num_experts)
+  common.divides(c, "num_key_value_heads", "num_attention_heads")
   local types = experts.by_layer(c, "layer_types", { "hybrid", "hybrid_sliding" })
   local some, layers = moe {
     experts = c.num_experts, top = 1, hidden = c.moe_intermediate_size, score = "softmax",

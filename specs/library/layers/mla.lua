@@ -51,7 +51,7 @@ end
 return sublayer {
   name = "attention",
   options = {
-    heads = { type = "integer", min = 1, max = 1 << 20, required = true },
+    heads = { type = "integer", min = 1, max = 65536, required = true },
     nope_dim = { type = "integer", min = 1, max = 1 << 20, required = true },
     rope_dim = { type = "integer", min = 0, max = 1 << 20, required = true },
     value_dim = { type = "integer", min = 1, max = 1 << 20, required = true },
