@@ -42,7 +42,10 @@ static CommandLine words_of(const char *const *first, const LinkObjects *objects
     CommandLine w = { 0 };
     for (; *first; first++)
         add(&w, *first);
-    add(&w, objects->own), add(&w, objects->side), add(&w, objects->library);
+    add(&w, objects->own), add(&w, objects->library);
+    if (objects->kernels)
+        add(&w, "-Wl,--whole-archive"), add(&w, objects->kernels),
+            add(&w, "-Wl,--no-whole-archive");
     return w;
 }
 

@@ -179,6 +179,23 @@ static void the_compiler(void **state) {
     fail_each(&command[3], 0.03);
 }
 
+/* With a cache that has all its row kernels. */
+static void the_compiler_again(void **state) {
+    (void)state;
+    Folder cache;
+    char setting[300];
+    folder_open(&cache);
+    snprintf(setting, sizeof setting, "XDG_CACHE_HOME=%s", cache.path);
+    const FaultCommand build = { "strata", STRATA " build m.lua", SPEC,
+                                 &inputs,  FAILING_CALLS,         { setting } };
+    FaultOutcome cold;
+    fault_run_whole(&cold, &build);
+    fault_forget(&cold);
+    fail_each(&build, 0.1);
+    folder_shell(&cache, "rm -rf strata");
+    folder_close(&cache);
+}
+
 /* From nothing, over another's file, and further. */
 static void training(void **state) {
     (void)state;
@@ -283,9 +300,9 @@ static int clean(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_compiler), cmocka_unit_test(training),
-        cmocka_unit_test(computing),    cmocka_unit_test(few_descriptors),
-        cmocka_unit_test(full_output),
+        cmocka_unit_test(the_compiler),    cmocka_unit_test(the_compiler_again),
+        cmocka_unit_test(training),        cmocka_unit_test(computing),
+        cmocka_unit_test(few_descriptors), cmocka_unit_test(full_output),
     };
     return cmocka_run_group_tests(tests, prepare, clean);
 }
