@@ -68,6 +68,33 @@ more=$(($(number) - all))
 old=$(($(taken) - more))
 [ "$more" -gt 0 ] && [ "$more" -lt "$all" ] || fail "expected some new kernels, found $more"
 [ "$old" -gt 3 ] || fail "expected some of $all kernels to be taken, found $old"
+
+# What is said of a kernel but is not its code is no part of it, but for the lines it comes from.
+all=$(number)
+spec 24 | sed 's/"small"/"other"/; s/1e-3/2e-3/' >small.lua
+build want/got --no-kernel-cache
+same 'another name and learning rate'
+[ "$(number)" = "$all" ] || fail "expected no new kernel for another name and learning rate"
+sed -i '1i -- one line more' small.lua
+build want/got --no-kernel-cache
+same 'lines that moved, which no kernel is of'
+[ "$(number)" = "$all" ] || fail "expected no new kernel for lines that no kernel comes from"
+cat >small.lua <<'END'
+local own = mixer {
+  open = function(m, e) return { h = e } end,
+  read = function(m, s, site) return s.h end,
+  write = function(m, s, site, out) return { h = s.h + out } end,
+  close = function(m, s) return s.h end,
+}
+return model { name = "own", vocab = 16, context = 8, dim = 8, norm = rmsnorm {}, residual = own {},
+  layers = times(1, layer { mlp { hidden = 8, activation = "relu" } }) }
+END
+build got
+all=$(number)
+sed -i '1i -- one line more' small.lua
+build want/got --no-kernel-cache
+same 'lines of kernels that moved'
+[ "$(number)" -gt "$all" ] || fail "expected kernels of lines that moved to be new"
 spec 16 >small.lua
 build want/got --no-kernel-cache
 

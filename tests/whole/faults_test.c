@@ -100,6 +100,11 @@ static const char *files_are_wrong(const FaultOutcome *o, const FaultCommand *c,
     return wrong;
 }
 
+/* What the linker said follows in lines of its own. */
+static bool says_that_linking_failed(const char *said) {
+    return !strncmp(said, "error: cc: expected it to link the model, found exit status", 59);
+}
+
 static bool is_right(const FaultOutcome *o, const FaultCommand *c, const FaultOutcome *whole,
                      uint64_t at, int kind) {
     const char *wrong = files_are_wrong(o, c, whole);
@@ -108,7 +113,8 @@ static bool is_right(const FaultOutcome *o, const FaultCommand *c, const FaultOu
         if (!wrong && !removes(o->count->what) && !folders_same(&o->work, &whole->work))
             wrong = "succeeded with other files";
     } else {
-        if (!fault_says_one_line(o->said)) wrong = "said something else";
+        if (!fault_says_one_line(o->said) && !says_that_linking_failed(o->said))
+            wrong = "said something else";
         if (!is_right_status(o)) wrong = "ended otherwise";
     }
     if (wrong)
