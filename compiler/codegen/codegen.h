@@ -70,6 +70,14 @@ typedef struct ProductRatios {
     bool measured;
 } ProductRatios;
 
+/* Objects of row kernels that other builds made with this compiler, by a hash of what they are made
+** of.  'find' gives the bytes, malloc'ed; 'keep' may be called by two threads at once. */
+typedef struct KernelStore {
+    bool (*find)(void *user, const char *key, void **data, size_t *size);
+    void (*keep)(void *user, const char *key, const void *data, size_t size);
+    void *user;
+} KernelStore;
+
 typedef struct CodegenOptions {
     const char *prefix;          /* of exported symbols */
     const char *cpu;             /* "native" or a name LLVM knows */
@@ -80,9 +88,10 @@ typedef struct CodegenOptions {
     int chunk;                   /* tokens per task, 64, 128, ..; 0: as chunk.c finds */
     bool watch;                  /* functions tell what they do: see Watch */
     bool main;                   /* with a main() for libstrata */
-    bool link;          /* the kernel library's object will be linked, where there is one */
-    EmitKind emit;      /* EMIT_IR, EMIT_ASM or anything else: an object */
-    PassOptions passes; /* 'check' also: test every access of row kernels */
+    bool link;                /* the kernel library's object will be linked, where there is one */
+    EmitKind emit;            /* EMIT_IR, EMIT_ASM or anything else: an object */
+    PassOptions passes;       /* 'check' also: test every access of row kernels */
+    const KernelStore *store; /* of what is linked; NULL: none */
 } CodegenOptions;
 
 /* What an object made with 'watch' exports as PREFIX_watch.  Whoever sets the pointers is told
@@ -103,8 +112,8 @@ typedef struct KernelInfo {
 typedef struct CompiledModel {
     void *data; /* object, assembly or IR text */
     size_t size;
-    void *side; /* a program's second object, to be linked with the first; else NULL */
-    size_t side_size;
+    void *kernels; /* an archive of row kernels, all to be linked with it; NULL: they are in it */
+    size_t kernels_size;
     int library;        /* kernel_object() to be linked with it; -1: none */
     strata_model model; /* the descriptor's fixed part */
     const char *blas;   /* its string */
@@ -117,6 +126,8 @@ typedef struct CompiledModel {
 const char *codegen_native(void);
 /* LLVM's version, such as "22.1.0". */
 void codegen_llvm(char *out, size_t size);
+/* The file of the shared library that LLVM is in; NULL: it is in this program. */
+const char *codegen_llvm_file(void);
 /* What one call of a kernel computes and moves: per token, per (query, key) pair (a token has half
 ** the context's), and once. */
 typedef struct StepCost {

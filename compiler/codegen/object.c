@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT
-** A model as LLVM modules: row kernels and tables, and the kernel library unless its object is
-** linked.  A program's row kernels are shared out over two modules, which two threads make objects
-** of at once; the second has nothing else that anybody calls.
+** A model as an LLVM module: tables, row kernels and the kernel library; or tables alone, to be
+** linked with the library's object and one for each row kernel (kernel_objects.h).
 */
 #include "tables.h"
 #include "blas_calls.h"
+#include "kernel_objects.h"
 #include "lines.h"
 #include "module.h"
 #include "fatal.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,7 +56,7 @@ static void define_tables(Emit *e, const TableBytes *b, const void *model, size_
     define_bytes(e, "k_model", model, size);
 }
 
-/* A kernel of the other module, or one that it calls. */
+/* A kernel of the module, or of an object that is linked to it. */
 static V find_kernel(Emit *e, const char *name) {
     V kernel = LLVMGetNamedFunction(e->mod, name);
     LLVMTypeRef args[] = { e->ptr, e->i64, e->i64, e->ptr };
@@ -93,26 +92,6 @@ static void define_dispatch(Emit *e, const Tables *t) {
 }
 
 /* == All of it ============================================================ */
-
-/* For a thread. */
-static void *finish(void *module) {
-    module_finish(module);
-    return NULL;
-}
-
-/* Both at once where there is a thread to be had. */
-static void finish_both(Module *m, Module *side, const Tables *t, StepNote *step) {
-    step_note(step, step ? step->operations : 0, "machine code");
-    for (int i = 0; side->tm && i < t->sink.row.n; i++) {
-        V kernel = LLVMGetNamedFunction(side->e.mod, LIST(t->sink.row, RowKernel *, i)->name);
-        if (kernel) module_share(kernel);
-    }
-    pthread_t thread;
-    bool apart = side->tm && !pthread_create(&thread, NULL, finish, side);
-    module_finish(m);
-    if (apart) pthread_join(thread, NULL);
-    else if (side->tm) module_finish(side);
-}
 
 static void keep_kernels(CompiledModel *out, const Tables *t) {
     out->kernel = checked_new((size_t)t->costs.kernel.n + 1, sizeof *out->kernel);
@@ -162,29 +141,42 @@ static bool links_library(const CodegenOptions *o) {
         && o->emit != EMIT_ASM;
 }
 
-static bool open_modules(Module *m, Module *side, const Level *l, const CodegenOptions *o,
-                         const ModelInfo *info, Error *e) {
+static int finish(Module *m, KernelObjects *objects, CompiledModel *out, StepNote *step, Error *e) {
+    step_note(step, step ? step->operations : 0, "machine code");
+    module_finish(m);
+    out->data = m->data, out->size = m->size;
+    int status = objects ? kernel_objects_close(objects, out, e) : STATUS_OK;
+    if (m->error.status) *e = m->error;
+    return m->error.status ? m->error.status : status;
+}
+
+/* The module of the tables, and where row kernels go: to it, or to objects of their own. */
+static int begin(Module *m, Tables *t, const ModelInfo *info, const CodegenOptions *o,
+                 CompiledModel *out, Error *e) {
+    const Level *l = target_level(o->cpu ? o->cpu : "native", o->passes.bf16 || o->passes.small, e);
     bool linked = links_library(o);
-    *side = (Module){ 0 };
+    *out = (CompiledModel){ .library = -1 };
     target_options();
-    return module_open(m, linked ? PART_OWN : PART_WHOLE, l, o, info->file, e)
-        && (!linked || o->emit != EMIT_EXE || module_open(side, PART_SIDE, l, o, info->file, e));
+    if (!l || !module_open(m, linked ? PART_OWN : PART_WHOLE, l, o, linked ? NULL : info->file, e))
+        return STATUS_USER;
+    *t = (Tables){ .info = info,
+                   .sink = { .emit = linked ? NULL : &m->e,
+                             .objects = linked ? kernel_objects_open(l, o) : NULL },
+                   .lanes = l->lanes,
+                   .pairs = l->pairs && o->passes.bf16,
+                   .cache_bytes = l->cache_bytes };
+    t->bytes.constants.cpu[0] = l->bits;
+    snprintf(out->cpu, sizeof out->cpu, "%s", l->name);
+    if (linked) out->library = l->library;
+    return STATUS_OK;
 }
 
 int codegen_compile(const Graph *g, const ModelInfo *info, const CodegenOptions *o,
                     CompiledModel *out, Error *e) {
-    *out = (CompiledModel){ .library = -1 };
-    const Level *l = target_level(o->cpu ? o->cpu : "native", o->passes.bf16 || o->passes.small, e);
-    Module m, side;
-    if (!l || !open_modules(&m, &side, l, o, info, e)) return STATUS_USER;
-    Tables t = { .info = info,
-                 .sink.emit = { &m.e, side.tm ? &side.e : NULL },
-                 .lanes = l->lanes,
-                 .pairs = l->pairs && o->passes.bf16,
-                 .cache_bytes = l->cache_bytes };
-    t.bytes.constants.cpu[0] = l->bits;
-    snprintf(out->cpu, sizeof out->cpu, "%s", l->name);
-    if (m.part == PART_OWN) out->library = l->library;
+    Module m;
+    Tables t;
+    int status = begin(&m, &t, info, o, out, e);
+    if (status) return status;
     ModelPlans plans = plans_make(g, info->probe ? info->probe->graph : NULL, info->rules,
                                   &o->passes);
     step_note(o->passes.step, g->n, "code generation");
@@ -194,19 +186,14 @@ int codegen_compile(const Graph *g, const ModelInfo *info, const CodegenOptions 
     memcpy(&out->model, model, sizeof out->model);
     out->blas = products_of(&t);
     keep_kernels(out, &t);
-    lines_close(m.e.lines);
-    if (side.tm) lines_close(side.e.lines);
+    if (m.e.lines) lines_close(m.e.lines);
     define_dispatch(&m.e, &t);
     define_blas(&m.e, t.bytes.constants.blas, o->main);
     define_tables(&m.e, &t.bytes, model, bytes);
-    finish_both(&m, &side, &t, o->passes.step);
+    status = finish(&m, t.sink.objects, out, o->passes.step, e);
     free(model);
     tables_free(&t);
-    out->data = m.data, out->size = m.size;
-    out->side = side.data, out->side_size = side.size;
-    const Error *failed = m.error.status ? &m.error : &side.error;
-    if (failed->status) *e = *failed;
-    return failed->status;
+    return status;
 }
 
 void codegen_free(CompiledModel *c) {
@@ -214,5 +201,5 @@ void codegen_free(CompiledModel *c) {
         free((char *)c->kernel[i].name);
     free(c->kernel);
     free(c->data);
-    free(c->side);
+    free(c->kernels);
 }

@@ -7,6 +7,7 @@
 #include "build.h"
 #include "blas_library.h"
 #include "command.h"
+#include "kernel_cache.h"
 #include "kernel_object.h"
 #include "link.h"
 #include "prefix.h"
@@ -25,7 +26,7 @@
 
 /* Files on the way; "" where there is none. */
 typedef struct Scratch {
-    char folder[256], object[384], side[384], library[384], header[384], result[384];
+    char folder[256], object[384], kernels[384], library[384], header[384], result[384];
     char carried[384], assembly[384]; /* a file's bytes, and what makes an object of them */
 } Scratch;
 
@@ -55,15 +56,29 @@ static int write_library(const char *path, int library, Error *e) {
     return write_bytes(path, data, size, e);
 }
 
+/* What compiling takes is told of all of it. */
+static int compile_cached(const Graph *g, const ModelInfo *info, const BuildOptions *o,
+                          CompiledModel *out, Error *e) {
+    CodegenOptions code = o->code;
+    KernelCache cache;
+    if (o->no_cache || o->facts) return codegen_compile(g, info, &code, out, e);
+    kernel_cache_open(&cache);
+    if (cache.folder >= 0) code.store = &cache.store;
+    int status = codegen_compile(g, info, &code, out, e);
+    kernel_cache_close(&cache);
+    return status;
+}
+
 static int compile(const Model *m, const BuildOptions *o, const Scratch *s, Error *e) {
     ModelInfo info = model_info(m);
     CompiledModel code;
     ProbeGraph probe = { 0 };
     if (o->code.main) probe = probe_graph(m), info.probe = &probe;
-    int status = codegen_compile(m->graph, &info, &o->code, &code, e);
+    int status = compile_cached(m->graph, &info, o, &code, e);
     if (status) return status;
     status = write_bytes(s->object, code.data, code.size, e);
-    if (!status && code.side) status = write_bytes(s->side, code.side, code.side_size, e);
+    if (!status && code.kernels)
+        status = write_bytes(s->kernels, code.kernels, code.kernels_size, e);
     if (!status && code.library >= 0) status = write_library(s->library, code.library, e);
     if (!status && *s->header) status = write_header(s->header, &code, &info, o->code.prefix, e);
     codegen_free(&code);
@@ -96,7 +111,7 @@ static int scratch_open(Scratch *s, const char *prefix, bool header, Error *e) {
     if (!mkdtemp(s->folder))
         return error_errno(e, s->folder, "make a folder for temporary files", errno);
     snprintf(s->object, sizeof s->object, "%s/%.64s.o", s->folder, prefix);
-    snprintf(s->side, sizeof s->side, "%s/%.64s.side.o", s->folder, prefix);
+    snprintf(s->kernels, sizeof s->kernels, "%s/%.64s.kernels.a", s->folder, prefix);
     snprintf(s->library, sizeof s->library, "%s/%.64s.library.o", s->folder, prefix);
     snprintf(s->header, sizeof s->header, header ? "%s/model.h" : "", s->folder);
     snprintf(s->result, sizeof s->result, "%s/result", s->folder);
@@ -107,7 +122,7 @@ static int scratch_open(Scratch *s, const char *prefix, bool header, Error *e) {
 
 /* By their names: there may be no descriptor left to list the folder with. */
 static void scratch_close(const Scratch *s, Allowance *a) {
-    const char *file[] = { s->object, s->side,    s->library, s->header,
+    const char *file[] = { s->object, s->kernels, s->library, s->header,
                            s->result, s->carried, s->assembly };
     for (size_t i = 0; i < sizeof file / sizeof *file; i++)
         if (*file[i]) unlink(file[i]);
@@ -140,7 +155,7 @@ static int made(const char *path, const char **file, Error *e) {
 
 static int objects_made(const Scratch *s, LinkObjects *objects, Error *e) {
     objects->own = s->object;
-    int status = made(s->side, &objects->side, e);
+    int status = made(s->kernels, &objects->kernels, e);
     return status ? status : made(s->library, &objects->library, e);
 }
 
@@ -163,7 +178,7 @@ static int compile_counted(const Model *m, const BuildOptions *o, const Scratch 
     o->facts->seconds = process_children_seconds() - start;
     *bytes = 0;
     status = add_code(objects->own, bytes, e);
-    if (!status) status = add_code(objects->side, bytes, e);
+    if (!status) status = add_code(objects->kernels, bytes, e);
     return status ? status : add_code(objects->library, bytes, e);
 }
 

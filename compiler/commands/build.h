@@ -37,6 +37,7 @@ typedef struct BuildOptions {
     CodegenOptions code; /* 'products' and 'ratios' are found by: */
     Multiply multiply;
     const char *blas;       /* the OpenBLAS that it is linked with, found too; NULL: none */
+    bool no_cache;          /* no row kernel is taken from the cache, or put there */
     BuildFacts *facts;      /* filled if not NULL; the output is an object or a program */
     const sigset_t *before; /* of process_hold, if the caller holds signals back; NULL: held here */
 } BuildOptions;
@@ -54,7 +55,7 @@ void build_notes(const Model *m, const Allowance *a);
 /* depfile.c: 'path' becomes a rule for make: 'output' depends on the files that were read. */
 int depfile_write(const Model *m, const char *output, const char *path, Error *e);
 
-/* code_size.c: bytes of machine code in an ELF object. */
+/* code_size.c: bytes of machine code in an ELF object, or an archive of such. */
 int code_size(const char *path, int64_t *bytes, Error *e);
 
 #endif

@@ -38,11 +38,17 @@ static void add(CommandLine *w, const char *word) {
     if (word) w->word[w->n++] = (char *)word;
 }
 
+/* GCC's plugin would hold a descriptor for each object of an archive. */
 static CommandLine words_of(const char *const *first, const LinkObjects *objects) {
     CommandLine w = { 0 };
     for (; *first; first++)
         add(&w, *first);
-    add(&w, objects->own), add(&w, objects->side), add(&w, objects->library);
+    add(&w, objects->own), add(&w, objects->library);
+    if (objects->kernels) {
+        add(&w, "-fno-use-linker-plugin");
+        add(&w, "-Wl,--whole-archive"), add(&w, objects->kernels);
+        add(&w, "-Wl,--no-whole-archive");
+    }
     return w;
 }
 

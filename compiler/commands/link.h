@@ -9,10 +9,10 @@
 /* The path of libstrata.a; false if there is none. */
 bool link_library(char *path, size_t size);
 
-/* What is linked: a program's row kernels are in two objects, and the kernel library may be one of
-** its own; a program may carry a file, which is assembled.  NULL: there is none. */
+/* What is linked: row kernels may be in an archive, of which all is taken, and the kernel library
+** in an object of its own; a program may carry a file, which is assembled.  NULL: there is none. */
 typedef struct LinkObjects {
-    const char *own, *side, *library, *carried;
+    const char *own, *kernels, *library, *carried;
     const char *blas; /* OpenBLAS, an archive or not; it is left out where nothing calls it */
 } LinkObjects;
 

@@ -6,10 +6,10 @@
 #include "machine_rates.h"
 
 #include "blas_library.h"
+#include "cache_folder.h"
 #include "codegen.h"
 #include "files.h"
 #include "machine_timed.h"
-#include "program_cache.h"
 #include "publish.h"
 
 #include <errno.h>
@@ -49,14 +49,12 @@ static int processors(void) {
 /* == What is kept ========================================================= */
 
 static int rates_path(char *path, size_t size, Error *e) {
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME"), *cpu = codegen_native();
-    bool own = cache && *cache == '/';
-    if (!own && (!home || *home != '/'))
-        return error_set(e, STATUS_USER,
-                         "strata doctor: expected HOME or XDG_CACHE_HOME to name a folder, found "
-                         "neither");
-    int n = snprintf(path, size, "%s%s/strata/rates-%s-%d.json", own ? cache : home,
-                     own ? "" : "/.cache", cpu ? cpu : "none", processors());
+    const char *cpu = codegen_native();
+    char *cache;
+    int status = cache_path("doctor", &cache, e);
+    if (status) return status;
+    int n = snprintf(path, size, "%s/rates-%s-%d.json", cache, cpu ? cpu : "none", processors());
+    free(cache);
     return n > 0 && (size_t)n < size
         ? STATUS_OK
         : error_set(e, STATUS_USER, "strata doctor: expected the cache's path to be shorter");

@@ -5,6 +5,7 @@
 #include "program_cache.h"
 
 #include "blas_library.h"
+#include "cache_folder.h"
 #include "codegen.h"
 #include "hash.h"
 #include "link.h"
@@ -65,81 +66,16 @@ static int key_of(const Model *m, char key[65], Error *e) {
 
 /* == Folders ============================================================== */
 
-/* A folder, with those on the way to it. */
-int cache_make_folders(const char *path, Error *e) {
-    char *part = strdup(path);
-    int failed = part ? 0 : ENOMEM;
-    for (char *s = part; s && !failed;) {
-        s = strchr(s + 1, '/');
-        if (s) *s = 0;
-        if (mkdir(part, 0700) && errno != EEXIST) failed = errno;
-        if (failed) error_errno(e, part, "make a folder", failed);
-        if (s) *s = '/';
-    }
-    free(part);
-    return failed ? e->status : STATUS_OK;
-}
-
-/* NULL, or what others may do to it. */
-static const char *unsafe(const struct stat *s) {
-    return s->st_uid != geteuid()          ? "one that belongs to another user"
-        : s->st_mode & (S_IWGRP | S_IWOTH) ? "one that others may write to"
-                                           : NULL;
-}
-
-/* Opens a folder of this user alone, which has a name in the folder 'at': *fd, -1 if it is none.
-** 'shown': its path. */
-static int open_own(ProgramCache *c, int at, const char *name, int flags, const char *shown,
-                    int *fd, Error *e) {
-    struct stat s;
-    *fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
-    if (*fd < 0 && errno != ELOOP && errno != ENOTDIR)
-        return error_errno(e, shown, "open it", errno);
-    c->wrong = *fd < 0   ? "a symbolic link or a file"
-        : fstat(*fd, &s) ? "one that cannot be looked at"
-                         : unsafe(&s);
-    if (!c->wrong) return STATUS_OK;
-    if (*fd >= 0) close(*fd);
-    *fd = -1;
-    c->wrong_folder = strdup(shown);
-    return c->wrong_folder ? STATUS_OK : error_memory(e, shown, strlen(shown) + 1);
-}
-
-/* The folder of all programs, 'outer', may be a link to where there is room; one program's in it,
-** 'key', may not. */
-static int open_folders(ProgramCache *c, const char *outer, const char *key, Error *e) {
-    int fd;
-    char *inner = NULL;
-    int status = cache_make_folders(outer, e);
-    if (!status) status = open_own(c, AT_FDCWD, outer, 0, outer, &fd, e);
-    if (status || fd < 0) return status;
-    if (asprintf(&inner, "%s/%s", outer, key) < 0) inner = NULL;
-    if (!inner) status = error_memory(e, outer, PATH_MAX);
-    if (!status && mkdirat(fd, key, 0700) && errno != EEXIST)
-        status = error_errno(e, inner, "make a folder", errno);
-    if (!status) status = open_own(c, fd, key, O_NOFOLLOW, inner, &c->folder, e);
-    close(fd);
-    free(inner);
-    return status;
-}
-
 int cache_open(ProgramCache *c, const Model *m, Error *e) {
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    char key[65];
+    char key[65], *outer = NULL;
     *c = (ProgramCache){ .folder = -1, .lock = -1 };
     int status = key_of(m, key, e);
+    if (!status) status = cache_path("run", &outer, e);
     if (status) return status;
-    bool absolute = cache && *cache == '/';
-    if (!absolute && (!home || *home != '/'))
-        return error_set(
-            e, STATUS_USER,
-            "strata run: expected HOME or XDG_CACHE_HOME to name a folder, found neither");
-    char *outer = NULL;
-    if (asprintf(&outer, "%s%s/strata", absolute ? cache : home, absolute ? "" : "/.cache") < 0)
-        return error_memory(e, m->name, PATH_MAX);
     if (asprintf(&c->path, "%s/%s/%s", outer, key, m->name) < 0) c->path = NULL;
     if (!c->path || asprintf(&c->fresh, "%s.new", c->path) < 0) c->fresh = NULL;
-    status = c->fresh ? open_folders(c, outer, key, e) : error_memory(e, outer, PATH_MAX);
+    status = c->fresh ? cache_open_inner(outer, key, &c->folder, &c->wrong_folder, &c->wrong, e)
+                      : error_memory(e, outer, PATH_MAX);
     free(outer);
     return status;
 }
@@ -218,7 +154,7 @@ static const char *wrong_with(int fd) {
     struct stat s;
     if (fstat(fd, &s)) return "one that cannot be looked at";
     if (!S_ISREG(s.st_mode)) return "no regular file";
-    const char *why = unsafe(&s);
+    const char *why = cache_unsafe(&s);
     return why ? why : is_whole(fd, s.st_size) ? NULL : "a damaged one";
 }
 

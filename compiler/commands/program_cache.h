@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
 ** The programs of specs that were run before, each in a folder of its own that is named after a
-** hash of all that made it: sources, compiler, processor.  Only what this user put there is run:
-** folders and programs that belong to another user, or that others may write to, are not, and a
-** program is followed by a checksum of it.
+** hash of all that made it: sources, compiler, processor.  Only what this user put there is run
+** (cache_folder.h), and a program is followed by a checksum of it.
 */
 #ifndef STRATA_PROGRAM_CACHE_H
 #define STRATA_PROGRAM_CACHE_H
@@ -18,9 +17,6 @@ typedef struct ProgramCache {
     char *wrong_folder; /* that is not to be used, and what it is; NULL if there is none */
     const char *wrong;
 } ProgramCache;
-
-/* A folder of the cache, with those on the way to it. */
-int cache_make_folders(const char *path, Error *e);
 
 int cache_open(ProgramCache *c, const Model *m, Error *e);
 void cache_close(ProgramCache *c);

@@ -95,6 +95,33 @@ static void they_agree(void **state) {
     assert_int_equal(failures, 0);
 }
 
+/* Two layers, in kernels that differ by what the sums begin with alone. */
+static int run_layers(void *arg) {
+    static const double begins[] = { 0, 0.5 };
+    const Extent extent[] = { { 3, 13 }, { 0 } };
+    char why[700] = "";
+    const char *error;
+    (void)arg;
+    Probe p = probe_new(3, 8, 1);
+    for (int i = 0; i < 2; i++) {
+        Node *x = op_exp(probe_stored(&p, (Shape)M(2, 4, 4)));
+        Attr a = { .count = 3, .value = begins[i] };
+        Node *y = node_new(p.g, OP_sinkhorn, 1, &x, a, &error);
+        y = op_reshape(y, &(Shape){ .rank = 1, .dim = { 16 } });
+        p.x = op_linear(y, probe_param(&p, probe_shape(2, (int64_t[]){ 8, 16 })));
+    }
+    probe_read(&p, p.x);
+    CodegenOptions o = { .cpu = "native" };
+    if (graph_answer(probe_end(&p, NULL), 7, &o, extent, why, sizeof why) == AGREES) return 0;
+    fprintf(stderr, "layers: %s\n", why);
+    return 1;
+}
+
+static void each_layer_has_its_own_eps(void **state) {
+    (void)state;
+    assert_int_equal(apart(run_layers, NULL), 0);
+}
+
 /* == Stretches ============================================================ */
 
 /* Of one operation after another, with so many iterations each, up to 0. */
@@ -184,6 +211,7 @@ static void their_number_changes_no_size(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(they_agree),
+        cmocka_unit_test(each_layer_has_its_own_eps),
         cmocka_unit_test(stretches_give_the_same_bits),
         cmocka_unit_test(their_number_changes_no_size),
     };

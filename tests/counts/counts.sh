@@ -20,7 +20,7 @@ column=$(awk -v llvm="LLVM-$llvm" '
     $1 == "kernels" { for (i = 2; i <= NF; i++) if ($i == llvm) print i }' "$table")
 [ -n "$column" ] || { echo "skipped: counts.txt has no column for LLVM $llvm"; exit 77; }
 
-"$strata" build "$here/counts.lua" --cpu x86-64-v3 --emit obj -o "$work/counts.o"
+"$strata" build "$here/counts.lua" --no-kernel-cache --cpu x86-64-v3 --emit obj -o "$work/counts.o"
 ${CC:-cc} -std=gnu11 -O1 -fno-builtin -I"$work" "$here/counts.c" "$work/counts.o" -o "$work/counts"
 valgrind -q --tool=callgrind --callgrind-out-file="$work/out" --dump-before=count_edge \
     "$work/counts" > "$work/names" 2> "$work/errors" || {

@@ -42,14 +42,15 @@ const char *compiled_openblas(void) {
     return *TEST_OPENBLAS ? TEST_OPENBLAS : NULL;
 }
 
-/* The model's object and, if it was made without, the kernel library's. */
+/* The model's object and, if it was made without, its row kernels and the kernel library's. */
 static void *load(const CompiledModel *code, bool blas) {
-    char folder[256], object[300], kernels[300] = "", library[300], command[1400];
+    char folder[256], object[300], kernels[300] = "", rows[300], library[300], command[2000];
     const char *base = getenv("TMPDIR");
     snprintf(folder, sizeof folder, "%s/strata-test-XXXXXX", base && *base ? base : "/tmp");
     must(mkdtemp(folder) != NULL, folder, "cannot be made");
     snprintf(object, sizeof object, "%s/m.o", folder);
     snprintf(library, sizeof library, "%s/m.so", folder);
+    snprintf(rows, sizeof rows, "%s/rows.a", folder);
     write_object(object, code->data, code->size);
     if (code->library >= 0) {
         size_t size;
@@ -57,13 +58,18 @@ static void *load(const CompiledModel *code, bool blas) {
         snprintf(kernels, sizeof kernels, "%s/kernels.o", folder);
         write_object(kernels, data, size);
     }
+    if (code->kernels) write_object(rows, code->kernels, code->kernels_size);
     int n = snprintf(command, sizeof command, "cc -shared -nostdlib -o '%s' '%s'", library, object);
     if (*kernels) n += snprintf(command + n, sizeof command - (size_t)n, " '%s'", kernels);
+    if (code->kernels)
+        n += snprintf(command + n, sizeof command - (size_t)n,
+                      " -Wl,--whole-archive '%s' -Wl,--no-whole-archive", rows);
     if (blas) snprintf(command + n, sizeof command - (size_t)n, " '%s'", TEST_OPENBLAS);
     int status = system(command);
     void *handle = status ? NULL : dlopen(library, RTLD_NOW | RTLD_LOCAL);
     must(handle != NULL, "the object does not load", status ? "cc failed" : dlerror());
     if (*kernels) unlink(kernels);
+    if (code->kernels) unlink(rows);
     unlink(object), unlink(library), rmdir(folder);
     return handle;
 }

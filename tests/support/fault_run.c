@@ -44,6 +44,7 @@ static _Noreturn void become(const FaultOutcome *o, const FaultCommand *c, int c
     snprintf(number, sizeof number, "%llu", (unsigned long long)at);
     if (chdir(o->work.path) || dup2(o->out, 1) < 0 || dup2(o->err, 2) < 0) _exit(126);
     setenv("TMPDIR", o->temp.path, 1);
+    setenv("XDG_CACHE_HOME", o->cache.path, 1);
     setenv("FAULT_OF", c->program, 1);
     setenv("FAULT_COUNT", count, 1);
     setenv("FAULT_AT", number, 1);
@@ -63,6 +64,7 @@ static _Noreturn void become(const FaultOutcome *o, const FaultCommand *c, int c
 void fault_start(FaultOutcome *o, const FaultCommand *c, uint64_t at, const char *more) {
     folder_open(&o->work);
     folder_open(&o->temp);
+    folder_open(&o->cache);
     for (int i = 0; i < FAULT_FILES && c->file[i]; i++)
         copy(c->from, c->file[i], &o->work);
     o->out = memfd_create("out", 0);
@@ -90,6 +92,8 @@ void fault_forget(FaultOutcome *o) {
     munmap(o->count, sizeof *o->count);
     folder_close(&o->work);
     folder_close(&o->temp);
+    if (folder_entries(&o->cache)) folder_shell(&o->cache, "rm -rf strata");
+    folder_close(&o->cache);
 }
 
 void fault_run_whole(FaultOutcome *o, const FaultCommand *c) {

@@ -22,6 +22,7 @@ typedef struct FaultCommand {
 
 typedef struct FaultOutcome {
     Folder work, temp; /* the program's, and what it has for temporary files */
+    Folder cache;      /* its own: empty, unless a setting names another */
     pid_t process;
     int status, out, err;
     FaultCount *count;

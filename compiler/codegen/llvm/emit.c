@@ -25,14 +25,6 @@ V e_function(Emit *e, const char *name, int nargs, LLVMTypeRef *args) {
 
 void e_return(Emit *e) { LLVMBuildRetVoid(e->b); }
 
-int64_t e_size(const Emit *e) {
-    int64_t n = 0;
-    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(e->fn); b; b = LLVMGetNextBasicBlock(b))
-        for (V i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i))
-            n++;
-    return n;
-}
-
 /* A loop that is known to run at least once needs no test before it. */
 Loop e_loop(Emit *e, V from, V to, int64_t step) {
     Loop l;

@@ -37,7 +37,6 @@ typedef struct Loop {
 /* Functions: void name(ptr p, i64 first, i64 count, ptr scratch) */
 V e_function(Emit *e, const char *name, int nargs, LLVMTypeRef *args);
 void e_return(Emit *e);
-int64_t e_size(const Emit *e); /* instructions of the function being emitted */
 
 /* Loops nest: open, body, close.  i = from, from + step, ... while i < to */
 Loop e_loop(Emit *e, V from, V to, int64_t step);

@@ -22,7 +22,7 @@
 
 /* == The kernel library ==================================================== */
 
-static bool is_linked(ModulePart part) { return part == PART_OWN || part == PART_SIDE; }
+static bool is_linked(ModulePart part) { return part == PART_OWN || part == PART_KERNEL; }
 
 static LLVMModuleRef read_library(LLVMContextRef ctx, ModulePart part, int library) {
     size_t size;
@@ -165,11 +165,12 @@ static void settle_symbols(const Module *m) {
     for (int i = 0; i < 2; i++)
         if (used[i]) LLVMDeleteGlobal(used[i]);
     V main = LLVMGetNamedFunction(mod, "main");
-    bool keeps_main = m->o->main && m->part != PART_SIDE;
+    bool keeps_main = m->o->main && m->part != PART_KERNEL;
     if (main && !keeps_main) LLVMDeleteFunction(main);
     for (V f = LLVMGetFirstFunction(mod); f; f = LLVMGetNextFunction(f))
         if (!LLVMIsDeclaration(f)) retarget(f, m->level);
-    bool shared = m->o->emit == EMIT_SHARED && m->part != PART_LIBRARY;
+    bool whole = m->part == PART_WHOLE || m->part == PART_OWN;
+    bool shared = m->o->emit == EMIT_SHARED && whole;
     if (m->part == PART_WHOLE) {
         hide_all(m);
         if (shared) add_api_symbol(m->e.mod, m->o->prefix);

@@ -12,8 +12,8 @@
 /* clang-format off */
 typedef enum ModulePart {
     PART_WHOLE,  /* library, row kernels and tables: nothing is linked to it */
-    PART_OWN,    /* row kernels and tables, of the library what is inlined */
-    PART_SIDE,   /* row kernels that another module calls */
+    PART_OWN,    /* tables, and main() */
+    PART_KERNEL, /* a row kernel, of the library what is inlined in it */
     PART_LIBRARY /* the library */
 } ModulePart;
 /* clang-format on */

@@ -6,6 +6,7 @@
 #include "fatal.h"
 #include "levels.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -143,6 +144,13 @@ void codegen_llvm(char *out, size_t size) {
     unsigned major, minor, patch;
     LLVMGetVersion(&major, &minor, &patch);
     snprintf(out, size, "%u.%u.%u", major, minor, patch);
+}
+
+/* Libraries are known by whole paths, the program by what it was called. */
+const char *codegen_llvm_file(void) {
+    Dl_info at;
+    bool found = dladdr((void *)(uintptr_t)LLVMGetVersion, &at) && at.dli_fname;
+    return found && *at.dli_fname == '/' ? at.dli_fname : NULL;
 }
 
 /* Loop strength reduction is quadratic in the rows a kernel reads and gains

@@ -177,7 +177,6 @@ const RowValue *rows_piece(const Rows *r, const Node *piece, int64_t *offset);
 bool rows_is_series(const Plan *p, const Node *n);
 
 struct Emit;
-/* Returns how many instructions it took. */
-int64_t rows_emit(struct Emit *e, const Rows *r, const char *name);
+void rows_emit(struct Emit *e, const Rows *r, const char *name);
 
 #endif

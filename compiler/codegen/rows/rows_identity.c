@@ -55,7 +55,7 @@ static void add_shape(RowsIdentity *to, const Rows *r, const RowValue *v) {
 static void add_attributes(RowsIdentity *to, const Rows *r, const RowValue *v) {
     const Node *n = v->n;
     const Attr *a = n->attr;
-    add_double(to, n->op == OP_fill ? a->value : 0);
+    add_double(to, a->value);
     add(to, a->axis);
     if (v->first >= 0) add(to, OPERAND), add(to, v->first);
     else add_number(to, r, rows_begins(r, a->first), a->first);

@@ -71,7 +71,7 @@ static void emit_tiles(RowCode *c) {
     e_end(e, tiles);
 }
 
-int64_t rows_emit(Emit *e, const Rows *r, const char *name) {
+void rows_emit(Emit *e, const Rows *r, const char *name) {
     LLVMTypeRef args[] = { e->ptr, e->i64, e->i64, e->ptr };
     V fn = e_function(e, name, 4, args);
     Loc loc = r->step->n ? r->step->node[0]->loc : (Loc){ 0 };
@@ -97,5 +97,4 @@ int64_t rows_emit(Emit *e, const Rows *r, const char *name) {
     e_return(e);
     lines_none(e->lines);
     free(c.p), free(c.row_table), free(c.wanted), free(c.memo), free(c.last);
-    return e_size(e);
 }

@@ -7,14 +7,14 @@
 #include <string.h>
 
 #include "emit.h"
+#include "kernel_objects.h"
 #include "site.h"
 
-/* The module with less in it takes the next kernel. */
-static void emit_row(KernelSink *k, const Rows *r, const char *name, bool plain) {
-    int to = k->emit[1] && k->emitted[1] < k->emitted[0];
-    if (!k->emit[to]) return;
-    k->emit[to]->plain = plain;
-    k->emitted[to] += rows_emit(k->emit[to], r, name);
+static void emit_row(KernelSink *to, const Rows *r, const RowKernel *kernel, bool plain) {
+    if (to->objects) kernel_objects_add(to->objects, r, kernel, plain);
+    if (!to->emit) return;
+    to->emit->plain = plain;
+    rows_emit(to->emit, r, kernel->name);
 }
 
 static char *name_of(const Rows *r, int number) {
@@ -51,6 +51,6 @@ int row_kernel_number(Tables *t, Rows *r, bool plain) {
     *k = (RowKernel){ identity, kernels->n, name_of(r, kernels->n) };
     table_add(&t->sink.known, identity.hash, k);
     *(RowKernel **)list_add(kernels, sizeof(RowKernel *)) = k;
-    emit_row(&t->sink, r, k->name, plain);
+    emit_row(&t->sink, r, k, plain);
     return k->number;
 }

@@ -54,12 +54,12 @@ typedef struct RowKernel {
     char *name;
 } RowKernel;
 
-/* Where row kernels are written. */
+/* Where row kernels are written: to a module with all of them, to objects, or nowhere. */
 typedef struct KernelSink {
-    struct Emit *emit[2]; /* modules that share them evenly; NULL: not there */
-    int64_t emitted[2];   /* instructions there */
-    List row;             /* RowKernel *, by number */
-    Table known;          /* those, by identity */
+    struct Emit *emit;
+    struct KernelObjects *objects;
+    List row;    /* RowKernel *, by number */
+    Table known; /* those, by identity */
 } KernelSink;
 
 /* What the model costs. */

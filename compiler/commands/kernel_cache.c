@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT
+** See kernel_cache.h.  A file is the object, then a seal with the sum of its name and its bytes.
+** It gets its name when it is whole, so that others find all of it or nothing.
+*/
+#include "kernel_cache.h"
+
+#include "cache_folder.h"
+#include "kernel_sweep.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MOST_BYTES = 1 << 28, SELDOM = 3600 };
+
+typedef struct Seal {
+    char word[8];
+    uint64_t sum;
+} Seal;
+
+static const char word[8] = "kernel01";
+
+/* == Names ================================================================ */
+
+/* A file that is another one after every build and installation. */
+static bool add_file(Sha256 *h, const char *path) {
+    struct stat s;
+    if (stat(path, &s)) return false;
+    const int64_t facts[] = { (int64_t)s.st_dev, (int64_t)s.st_ino, (int64_t)s.st_size,
+                              (int64_t)s.st_mtim.tv_sec, (int64_t)s.st_mtim.tv_nsec };
+    sha256_add(h, facts, sizeof facts);
+    return true;
+}
+
+/* This program, and the library that LLVM is in, where it is in one. */
+static bool add_compiler(Sha256 *h) {
+    const char *llvm = codegen_llvm_file();
+    char version[64];
+    codegen_llvm(version, sizeof version);
+    sha256_start(h);
+    sha256_add(h, version, strlen(version) + 1);
+    return add_file(h, "/proc/self/exe") && (!llvm || add_file(h, llvm));
+}
+
+static void name_of(const KernelCache *c, const char *key, char name[65]) {
+    Sha256 h = c->compiler;
+    sha256_add(&h, key, strlen(key) + 1);
+    sha256_text(&h, name);
+}
+
+static Seal seal_of(const char *name, const void *data, size_t size) {
+    Seal t;
+    Xxh64 x;
+    memcpy(t.word, word, sizeof word);
+    xxh64_start(&x, 0);
+    xxh64_add(&x, name, strlen(name) + 1);
+    xxh64_add(&x, data, size);
+    t.sum = xxh64_end(&x);
+    return t;
+}
+
+/* == Files ================================================================ */
+
+static bool read_all(int fd, char *to, size_t size) {
+    for (size_t at = 0; at < size;) {
+        ssize_t n = read(fd, to + at, size - at);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return false;
+        at += (size_t)n;
+    }
+    return true;
+}
+
+static bool write_all(int fd, const char *from, size_t size) {
+    for (size_t at = 0; at < size;) {
+        ssize_t n = write(fd, from + at, size - at);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return false;
+        at += (size_t)n;
+    }
+    return true;
+}
+
+/* What is used now and then is not the oldest. */
+static void touch(int fd, const struct stat *s) {
+    if (time(NULL) - s->st_mtime > SELDOM) (void)!futimens(fd, NULL);
+}
+
+/* The bytes of a file that is as it was put there; NULL: it is not. */
+static char *read_file(int fd, const char *name, size_t *size) {
+    struct stat s;
+    Seal t;
+    if (fstat(fd, &s) || !S_ISREG(s.st_mode) || cache_unsafe(&s) || s.st_size <= (off_t)sizeof t
+        || s.st_size > MOST_BYTES)
+        return NULL;
+    size_t all = (size_t)s.st_size;
+    char *data = malloc(all);
+    *size = all - sizeof t;
+    bool good = data && read_all(fd, data, all);
+    if (good) t = seal_of(name, data, *size);
+    if (good && !memcmp(data + *size, &t, sizeof t)) return touch(fd, &s), data;
+    free(data);
+    return NULL;
+}
+
+static bool find(void *cache, const char *key, void **data, size_t *size) {
+    const KernelCache *c = cache;
+    char name[65];
+    name_of(c, key, name);
+    int fd = openat(c->folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0) return false;
+    *data = read_file(fd, name, size);
+    close(fd);
+    return *data != NULL;
+}
+
+static bool write_file(int folder, const char *fresh, const char *name, const void *data,
+                       size_t size) {
+    int fd = openat(folder, fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0) return false;
+    Seal t = seal_of(name, data, size);
+    bool good = write_all(fd, data, size) && write_all(fd, (const char *)&t, sizeof t);
+    if (close(fd)) good = false;
+    if (good && !renameat(folder, fresh, folder, name)) return true;
+    unlinkat(folder, fresh, 0);
+    return false;
+}
+
+static void keep(void *cache, const char *key, const void *data, size_t size) {
+    KernelCache *c = cache;
+    char name[65], fresh[64];
+    if (atomic_load(&c->kept) < 0) return;
+    name_of(c, key, name);
+    snprintf(fresh, sizeof fresh, KERNEL_FRESH "%ld-%.16s", (long)getpid(), name);
+    if (write_file(c->folder, fresh, name, data, size)) atomic_fetch_add(&c->kept, 1);
+    else if (errno != EISDIR && errno != EEXIST) atomic_store(&c->kept, -1);
+}
+
+/* == The cache ============================================================ */
+
+void kernel_cache_open(KernelCache *c) {
+    Error ignored;
+    char *outer, *wrong_folder = NULL;
+    const char *wrong;
+    *c = (KernelCache){ .store = { find, keep, c }, .folder = -1 };
+    if (cache_path("build", &outer, &ignored)) return;
+    if (add_compiler(&c->compiler))
+        (void)!cache_open_inner(outer, "kernels", &c->folder, &wrong_folder, &wrong, &ignored);
+    free(wrong_folder);
+    free(outer);
+}
+
+void kernel_cache_close(KernelCache *c) {
+    if (c->folder < 0) return;
+    if (atomic_load(&c->kept)) kernel_sweep(c->folder, MOST_BYTES);
+    close(c->folder);
+    c->folder = -1;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+** See kernel_sweep.h. */
+#include "kernel_sweep.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { NAME = 64, LONG_AGO = 3600 };
+
+typedef struct Entry {
+    char name[NAME + 1];
+    struct timespec used;
+    int64_t bytes;
+} Entry;
+
+typedef struct Entries {
+    Entry *at;
+    size_t n, most;
+    int64_t bytes;
+} Entries;
+
+static int older_first(const void *a, const void *b) {
+    const struct timespec *x = &((const Entry *)a)->used, *y = &((const Entry *)b)->used;
+    if (x->tv_sec != y->tv_sec) return x->tv_sec < y->tv_sec ? -1 : 1;
+    return (x->tv_nsec > y->tv_nsec) - (x->tv_nsec < y->tv_nsec);
+}
+
+static bool is_kernel(const char *name) {
+    return strlen(name) == NAME && strspn(name, "0123456789abcdef") == NAME;
+}
+
+/* What there is no memory for stays. */
+static void add(Entries *e, const char *name, const struct stat *s) {
+    if (e->n == e->most) {
+        size_t most = e->most ? 2 * e->most : 1024;
+        Entry *more = reallocarray(e->at, most, sizeof *more);
+        if (!more) return;
+        e->at = more, e->most = most;
+    }
+    Entry *to = &e->at[e->n++];
+    memcpy(to->name, name, NAME + 1);
+    to->used = s->st_mtim, to->bytes = s->st_size;
+    e->bytes += s->st_size;
+}
+
+static void look_at(int folder, const char *name, Entries *e) {
+    struct stat s;
+    bool fresh = !strncmp(name, KERNEL_FRESH, sizeof KERNEL_FRESH - 1);
+    if ((!fresh && !is_kernel(name)) || fstatat(folder, name, &s, AT_SYMLINK_NOFOLLOW)
+        || !S_ISREG(s.st_mode))
+        return;
+    if (!fresh) add(e, name, &s);
+    else if (time(NULL) - s.st_mtime > LONG_AGO) unlinkat(folder, name, 0);
+}
+
+static void remove_oldest(int folder, Entries *e, int64_t most) {
+    qsort(e->at, e->n, sizeof *e->at, older_first);
+    for (size_t i = 0; i < e->n && e->bytes > most; i++) {
+        unlinkat(folder, e->at[i].name, 0);
+        e->bytes -= e->at[i].bytes;
+    }
+}
+
+void kernel_sweep(int folder, int64_t most) {
+    Entries e = { 0 };
+    int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = copy < 0 ? NULL : fdopendir(copy);
+    if (!d && copy >= 0) close(copy);
+    if (!d) return;
+    for (const struct dirent *x; (x = readdir(d));)
+        look_at(folder, x->d_name, &e);
+    closedir(d);
+    if (e.bytes > most) remove_oldest(folder, &e, most - most / 4);
+    free(e.at);
+}
