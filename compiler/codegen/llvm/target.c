@@ -158,7 +158,7 @@ const char *codegen_llvm_file(void) {
 ** debuggers takes a tenth of the time, and row kernels have none. */
 void target_options(void) {
     static const char *const options[] = { "strata", "-disable-lsr",
-                                           "-emulate-old-livedebugvalues" };
+                                           "-experimental-debug-variable-locations=false" };
     LLVMParseCommandLineOptions(3, options, NULL);
 }
 
