@@ -90,10 +90,12 @@ static void compile(void **state, Known *k, uint64_t seed, const char *text) {
     spec_free(m);
 }
 
-/* The digit behind the first 'word', if there is one, becomes another; lines stay as they are. */
-static bool change(char *text, const char *word) {
+/* The digit behind one of the 'word's, if there is one, becomes another; lines stay as they are. */
+static bool change(char *text, const char *word, uint64_t which) {
     char *at = strstr(text, word);
     if (!at) return false;
+    for (char *next; which % 8 && (next = strstr(at + 1, word)); which--)
+        at = next;
     at += strlen(word);
     *at = *at == '9' ? '8' : (char)(*at + 1);
     return true;
@@ -105,7 +107,7 @@ static void compile_all(void **state, Known *k, uint64_t seed) {
     char *text = seed % 4 ? fuzz_spec(seed) : fuzz_lists(seed, 2, 40);
     compile(state, k, seed, text);
     for (size_t i = 0; i < sizeof word / sizeof *word; i++)
-        if ((seed + i) % 3 == 0 && change(text, word[i])) compile(state, k, seed, text);
+        if ((seed + i) % 3 == 0 && change(text, word[i], seed)) compile(state, k, seed, text);
     free(text);
 }
 
