@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
 ** Kernels with one key are one object, of whichever model: a build may take what another one kept.
 ** Random specs and lists are compiled, each kernel anew, then again with another number in one
-** place, and what is made of a key is compared with what was made of it before.  STRATA_FUZZ_SEED and STRATA_FUZZ_COUNT run others.
+** place, and what is made of a key is compared with what was made of it before.
+** STRATA_FUZZ_SEED and STRATA_FUZZ_COUNT run others.
 */
 #include "test.h"
 
