@@ -5,6 +5,7 @@
 #include "kernel_cache.h"
 
 #include "cache_folder.h"
+#include "files.h"
 #include "kernel_sweep.h"
 
 #include <errno.h>
@@ -65,16 +66,6 @@ static Seal seal_of(const char *name, const void *data, size_t size) {
 
 /* == Files ================================================================ */
 
-static bool read_all(int fd, char *to, size_t size) {
-    for (size_t at = 0; at < size;) {
-        ssize_t n = read(fd, to + at, size - at);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return false;
-        at += (size_t)n;
-    }
-    return true;
-}
-
 static bool write_all(int fd, const char *from, size_t size) {
     for (size_t at = 0; at < size;) {
         ssize_t n = write(fd, from + at, size - at);
@@ -92,15 +83,17 @@ static void touch(int fd, const struct stat *s) {
 
 /* The bytes of a file that is as it was put there; NULL: it is not. */
 static char *read_file(int fd, const char *name, size_t *size) {
+    const Input in = { .fd = fd, .path = name };
     struct stat s;
     Seal t;
+    Error unread;
     if (fstat(fd, &s) || !S_ISREG(s.st_mode) || cache_unsafe(&s) || s.st_size <= (off_t)sizeof t
         || s.st_size > MOST_BYTES)
         return NULL;
     size_t all = (size_t)s.st_size;
     char *data = malloc(all);
     *size = all - sizeof t;
-    bool good = data && read_all(fd, data, all);
+    bool good = data && !input_read(&in, 0, data, all, &unread);
     if (good) t = seal_of(name, data, *size);
     if (good && !memcmp(data + *size, &t, sizeof t)) return touch(fd, &s), data;
     free(data);
