@@ -14,12 +14,8 @@
 #include "fuzz_rows.h"
 #include "fuzz_spec.h"
 #include "scratch.h"
+#include "setting.h"
 #include "spec.h"
-
-static uint64_t setting(const char *name, uint64_t otherwise) {
-    const char *text = getenv(name);
-    return text ? strtoull(text, NULL, 0) : otherwise;
-}
 
 static uint64_t first_seed(void) { return setting("STRATA_FUZZ_SEED", 1); }
 static uint64_t count(uint64_t otherwise) { return setting("STRATA_FUZZ_COUNT", otherwise); }

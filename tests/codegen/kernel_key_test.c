@@ -13,66 +13,57 @@
 
 #include "fuzz_lists.h"
 #include "fuzz_spec.h"
+#include "hash.h"
 #include "model_info.h"
 #include "scratch_spec.h"
-
-enum { SLOTS = 1 << 20 };
+#include "setting.h"
+#include "table.h"
 
 typedef struct Made {
     char key[65];
-    uint64_t seed, hash;
+    uint64_t seed, sum;
     size_t size;
 } Made;
 
 typedef struct Known {
     pthread_mutex_t lock;
-    Made *slot; /* [SLOTS], by key */
+    Table made; /* Made *, by key */
     uint64_t seed;
     int kernels, again, differ;
 } Known;
-
-static uint64_t setting(const char *name, uint64_t otherwise) {
-    const char *text = getenv(name);
-    return text ? strtoull(text, NULL, 0) : otherwise;
-}
-
-static uint64_t hash(const void *data, size_t size) {
-    const unsigned char *x = data;
-    uint64_t h = 14695981039346656037u;
-    for (size_t i = 0; i < size; i++)
-        h = (h ^ x[i]) * 1099511628211u;
-    return h;
-}
 
 static bool find_none(void *user, const char *key, void **data, size_t *size) {
     (void)user, (void)key, (void)data, (void)size;
     return false;
 }
 
-static Made *slot_of(const Known *k, const char *key) {
-    uint64_t i = strtoull((char[]){ key[0], key[1], key[2], key[3], key[4], 0 }, NULL, 16);
-    while (*k->slot[i % SLOTS].key && strcmp(k->slot[i % SLOTS].key, key) != 0)
-        i++;
-    return &k->slot[i % SLOTS];
+static bool has_key(const void *item, const void *key) {
+    return !strcmp(((const Made *)item)->key, key);
 }
 
+static void add(Known *k, uint64_t hash, const Made *now) {
+    Made *own = malloc(sizeof *own);
+    if (!own) abort();
+    *own = *now;
+    table_add(&k->made, hash, own);
+}
+
+/* Of two threads. */
 static void compare(void *user, const char *key, const void *data, size_t size) {
     Known *k = user;
-    const Made now = { .seed = k->seed, .hash = hash(data, size), .size = size };
+    Made now = { .seed = k->seed, .sum = xxh64(data, size, 0), .size = size };
+    uint64_t hash = hash_bytes(HASH_START, key, strlen(key));
+    strcpy(now.key, key);
     pthread_mutex_lock(&k->lock);
-    Made *before = slot_of(k, key);
+    const Made *before = table_find(&k->made, hash, has_key, key);
     k->kernels++;
-    if (!*before->key) {
-        *before = now;
-        memcpy(before->key, key, sizeof before->key);
-    } else {
-        k->again++;
-        if (before->hash != now.hash || before->size != size) {
-            k->differ++;
-            fprintf(stderr, "seeds %llu and %llu: a kernel of %zu and %zu bytes with one key\n",
-                    (unsigned long long)before->seed, (unsigned long long)now.seed, before->size,
-                    size);
-        }
+    k->again += before != NULL;
+    if (!before) {
+        add(k, hash, &now);
+    } else if (before->sum != now.sum || before->size != size) {
+        k->differ++;
+        fprintf(stderr, "seeds %llu and %llu: a kernel of %zu and %zu bytes with one key\n",
+                (unsigned long long)before->seed, (unsigned long long)now.seed, before->size, size);
     }
     pthread_mutex_unlock(&k->lock);
 }
@@ -114,12 +105,13 @@ static void compile_all(void **state, Known *k, uint64_t seed) {
 
 static void one_key_is_one_object(void **state) {
     uint64_t seed = setting("STRATA_FUZZ_SEED", 1), count = setting("STRATA_FUZZ_COUNT", 10);
-    Known k = { .lock = PTHREAD_MUTEX_INITIALIZER, .slot = calloc(SLOTS, sizeof *k.slot) };
-    assert_non_null(k.slot);
+    Known k = { .lock = PTHREAD_MUTEX_INITIALIZER };
     for (uint64_t i = 0; i < count; i++)
         compile_all(state, &k, seed + i);
     print_message("%d kernels, of which %d had the key of an earlier one\n", k.kernels, k.again);
-    free(k.slot);
+    for (size_t i = 0; i < k.made.n; i++)
+        free(k.made.item[i]);
+    table_free(&k.made);
     assert_true(k.kernels > k.again && k.again > k.kernels / 4);
     assert_int_equal(k.differ, 0);
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "fuzz.h"
+#include "hash.h"
 #include "importer.h"
 #include "spec.h"
 
@@ -176,9 +177,7 @@ static void check_plan(const CheckpointFolder *c, const TensorPlan *p) {
 /* What an importer wrote can be loaded.  Many inputs make a spec that was loaded before. */
 static int load(const Text *spec, Error *e) {
     static uint64_t loaded[1 << 14];
-    uint64_t hash = 14695981039346656037u;
-    for (size_t i = 0; i < spec->length; i++)
-        hash = (hash ^ (unsigned char)spec->at[i]) * 1099511628211u;
+    uint64_t hash = xxh64(spec->at, spec->length, 0);
     uint64_t *slot = &loaded[hash % (sizeof loaded / sizeof *loaded)];
     if (*slot == hash) return 0;
     Model *m = spec_load_text("m.lua", spec->at, spec->length, NULL, NULL, e);

@@ -12,13 +12,9 @@
 #include "gradient.h"
 #include "graph_file.h"
 #include "numeric.h"
+#include "setting.h"
 
 enum { OPS = 25 };
-
-static uint64_t setting(const char *name, uint64_t otherwise) {
-    const char *text = getenv(name);
-    return text ? strtoull(text, NULL, 0) : otherwise;
-}
 
 static uint64_t first_seed(void) { return setting("STRATA_FUZZ_SEED", 1); }
 static uint64_t count(void) { return setting("STRATA_FUZZ_COUNT", 60); }

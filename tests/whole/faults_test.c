@@ -17,6 +17,7 @@
 #include "fault_run.h"
 #include "numeric.h"
 #include "safetensors.h"
+#include "setting.h"
 
 enum { KINDS = 6, AT_ONCE = 2, FEW = 200 };
 
@@ -124,11 +125,6 @@ static bool is_right(const FaultOutcome *o, const FaultCommand *c, const FaultOu
 }
 
 /* == Which ones =========================================================== */
-
-static uint64_t setting(const char *name, uint64_t otherwise) {
-    const char *text = getenv(name);
-    return text ? strtoull(text, NULL, 10) : otherwise;
-}
 
 /* A share of the faults of all commands: first every call by itself with its first error, then, as
 ** many as are wanted, in every way. */

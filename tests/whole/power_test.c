@@ -16,6 +16,7 @@
 #include "checkpoint.h"
 #include "fault_run.h"
 #include "power_cut.h"
+#include "setting.h"
 
 enum { STEPS = 4, FEW = 60 };
 
@@ -28,11 +29,6 @@ static const char spec[] =
     "  train = { optimizer = adamw { lr = 1e-3 }, batch = 2 } }\n";
 
 static Folder inputs; /* m, two checkpoints of an earlier run, and "end", the last of a whole one */
-
-static uint64_t setting(const char *name, uint64_t otherwise) {
-    const char *text = getenv(name);
-    return text ? strtoull(text, NULL, 10) : otherwise;
-}
 
 /* == One folder =========================================================== */
 
