@@ -10,6 +10,7 @@
 #include "test.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,9 +102,10 @@ static const char *files_are_wrong(const FaultOutcome *o, const FaultCommand *c,
     return wrong;
 }
 
-/* What the linker said follows in lines of its own. */
-static bool says_that_linking_failed(const char *said) {
-    return !strncmp(said, "error: cc: expected it to link the model, found exit status", 59);
+/* What the linker said of that follows in lines of its own. */
+static bool says_that_linker_opens_no_more(const char *said) {
+    return !strncmp(said, "error: cc: expected it to link the model, found exit status", 59)
+        && strstr(said, strerror(EMFILE));
 }
 
 static bool is_right(const FaultOutcome *o, const FaultCommand *c, const FaultOutcome *whole,
@@ -114,7 +116,7 @@ static bool is_right(const FaultOutcome *o, const FaultCommand *c, const FaultOu
         if (!wrong && !removes(o->count->what) && !folders_same(&o->work, &whole->work))
             wrong = "succeeded with other files";
     } else {
-        if (!fault_says_one_line(o->said) && !says_that_linking_failed(o->said))
+        if (!fault_says_one_line(o->said) && !says_that_linker_opens_no_more(o->said))
             wrong = "said something else";
         if (!is_right_status(o)) wrong = "ended otherwise";
     }
