@@ -77,6 +77,7 @@ bool process_lacked_memory(const char *line) {
         "annot allocate memory",
         "memory exhausted",
         "libgcc_s.so.1 must be installed", /* it could not be loaded to unwind */
+        "terminate called recursively",    /* bad_alloc, all that LLVM throws, in two threads */
         NO_MEMORY
     };
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
