@@ -130,14 +130,15 @@ static int list_tensors(CheckpointFolder *c, Error *e) {
 
 /* == The index ============================================================ */
 
-static int open_file(CheckpointFolder *c, const char *name, Error *e) {
+/* 'tensor': of which the index says that it is there; without an index the file is. */
+static int open_file(CheckpointFolder *c, const char *name, const char *tensor, Error *e) {
     char *path;
     bool there;
     int status = folder_file(c, name, &path, &there, e);
     if (!status && !there)
         status = error_set(e, STATUS_USER,
-                           "%s/%s: expected the file '%s' that it names, found none", c->path,
-                           index_name, name);
+                           "%s/%s: %s: expected a file of the folder, found none called '%s'",
+                           c->path, index_name, tensor, name);
     if (!status) status = safetensors_open(&c->file[c->files], path, e);
     if (!status) c->files++;
     free(path);
@@ -169,7 +170,7 @@ static int open_files(CheckpointFolder *c, const Json *j, const JsonNode *map, E
         if (c->files == FOLDER_SHARDS)
             return error_set(e, STATUS_LIMIT, "%s/%s: expected at most %d files, found more",
                              c->path, index_name, FOLDER_SHARDS);
-        status = open_file(c, n->text, e);
+        status = open_file(c, n->text, n->key, e);
     }
     return status;
 }
@@ -209,7 +210,7 @@ static int open_index(CheckpointFolder *c, const Json *j, Error *e) {
 static int open_single(CheckpointFolder *c, Error *e) {
     c->file = calloc(1, sizeof *c->file);
     if (!c->file) return error_memory(e, c->path, sizeof *c->file);
-    int status = open_file(c, single, e);
+    int status = open_file(c, single, single, e);
     return status ? status : list_tensors(c, e);
 }
 
