@@ -282,6 +282,12 @@ void json_free(Json *j) {
     *j = (Json){ 0 };
 }
 
+const char *json_kind(const JsonNode *n) {
+    static const char *const name[] = { "null",     "false",    "true",     "a number",
+                                        "a string", "an array", "an object" };
+    return name[n->type];
+}
+
 /* == Walking ============================================================== */
 
 const JsonNode *json_first(const Json *j, const JsonNode *box) {
@@ -298,6 +304,22 @@ const JsonNode *json_member(const Json *j, const JsonNode *object, const char *k
     for (const JsonNode *c = json_first(j, object); c; c = json_next(j, c))
         if (!strcmp(c->key, key)) return c;
     return NULL;
+}
+
+char *json_place(const Json *j, const JsonNode *n, char *to, size_t size) {
+    const JsonNode *box = &j->node[n->in];
+    int i = 0;
+    *to = 0;
+    if (n == j->node) return to;
+    size_t have = strlen(json_place(j, box, to, size));
+    if (box->type == JSON_OBJECT) {
+        print_text(to + have, size - have, "%s%s", have ? "." : "", n->key);
+        return to;
+    }
+    for (const JsonNode *c = json_first(j, box); c != n; c = json_next(j, c))
+        i++;
+    print_text(to + have, size - have, "[%d]", i);
+    return to;
 }
 
 bool json_int64(const JsonNode *n, int64_t *out) {

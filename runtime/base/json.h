@@ -36,6 +36,9 @@ typedef struct Json {
     uint32_t count, room;
 } Json;
 
+/* "a string", "true": what a value is, in messages. */
+const char *json_kind(const JsonNode *n);
+
 /* Reads 'length' bytes.  'file' is for messages: "FILE:byte N: expected …, found …". */
 int json_parse(Json *j, const char *file, const char *text, size_t length, uint32_t limit,
                Error *e);
@@ -46,6 +49,8 @@ const JsonNode *json_first(const Json *j, const JsonNode *box);
 const JsonNode *json_next(const Json *j, const JsonNode *n);
 /* NULL: none; linear */
 const JsonNode *json_member(const Json *j, const JsonNode *object, const char *key);
+/* Where a value is, "a.b[2].c", "" of the root; what 'to' has no room for is left out. */
+char *json_place(const Json *j, const JsonNode *n, char *to, size_t size);
 /* an integer written without fraction or exponent */
 bool json_int64(const JsonNode *n, int64_t *out);
 bool json_double(const JsonNode *n, double *out);

@@ -10,11 +10,6 @@
 
 #include "random.h"
 
-void fuzz_broken(const char *promise) {
-    fprintf(stderr, "broken: %s\n", promise);
-    abort();
-}
-
 const char *fuzz_file(const unsigned char *bytes, size_t n) {
     static char path[64]; /* the one file of the process */
     static int fd = -1;

@@ -70,5 +70,5 @@ size_t fuzz_seed(size_t k, unsigned char *to) {
 }
 
 int fuzz_read(const unsigned char *bytes, size_t n) {
-    return tokenizer_promises((const char *)bytes, n, NULL);
+    return tokenizer_promises((const char *)bytes, n, NULL, NULL);
 }

@@ -3,11 +3,11 @@
 #ifndef TESTS_TOKENIZER_PROMISES_H
 #define TESTS_TOKENIZER_PROMISES_H
 
-#include <stddef.h>
+#include "error.h"
 
-/* Reads a file, of which 'pattern' is not NULL a .tiktoken's: 1 if it is accepted, and its ids of
-** some texts are in range, the same again, and decode to UTF-8; else there is a line that says
-** why. */
-int tokenizer_promises(const char *bytes, size_t length, const char *pattern);
+/* Reads a file, called "file", of which 'pattern' is not NULL a .tiktoken's: 1 if it is accepted,
+** and its ids of some texts are in range, the same again, and decode to UTF-8; else *e, which may
+** be NULL, says why. */
+int tokenizer_promises(const char *bytes, size_t length, const char *pattern, Error *e);
 
 #endif

@@ -42,5 +42,5 @@ size_t fuzz_seed(size_t k, unsigned char *to) {
 }
 
 int fuzz_read(const unsigned char *bytes, size_t n) {
-    return tokenizer_promises((const char *)bytes, n, "\\p{L}+|\\s+(?!\\S)|[^\\p{L}]");
+    return tokenizer_promises((const char *)bytes, n, "\\p{L}+|\\s+(?!\\S)|[^\\p{L}]", NULL);
 }

@@ -141,8 +141,9 @@ int normalize(const Normalizer *x, NormalizeWork *w, const char *what, const cha
         if (failed) return pattern_failed(failed, what, e);
         if (out->failed) return text_status(out, e);
         if (out->length > most)
-            return error_set(e, STATUS_LIMIT, "%s: expected normalization to at most %zu bytes",
-                             what, most);
+            return error_set(e, STATUS_LIMIT,
+                             "%s: expected normalization to at most %zu bytes, found more", what,
+                             most);
         *text = out->at;
         *length = out->length;
     }

@@ -13,8 +13,8 @@ enum { MATCH_STEPS = 50000000, MATCH_HEAP = 262144, JIT_LEAST = 32768, JIT_MOST 
 static int bad(const char *what, const char *text, int number, size_t at, Error *e) {
     PCRE2_UCHAR said[128];
     pcre2_get_error_message(number, said, sizeof said);
-    return error_set(e, STATUS_USER, "%s:pattern: expected a regular expression, found %s: %s",
-                     what, text + (at <= strlen(text) ? at : 0), (char *)said);
+    return error_set(e, STATUS_USER, "%s: expected a regular expression, found %s: %s", what,
+                     text + (at <= strlen(text) ? at : 0), (char *)said);
 }
 
 static int compile(Pattern *p, const Text *text, PatternSyntax syntax, const char *what, Error *e) {
@@ -39,8 +39,8 @@ int pattern_open(Pattern *p, const char *text, PatternSyntax syntax, const char 
     *p = (Pattern){ 0 };
     if (strlen(text) > PATTERN_LONGEST)
         return error_set(e, STATUS_LIMIT,
-                         "%s:pattern: expected at most %d bytes of a regular expression, found %zu",
-                         what, PATTERN_LONGEST, strlen(text));
+                         "%s: expected at most %d bytes of a regular expression, found %zu", what,
+                         PATTERN_LONGEST, strlen(text));
     int status = pattern_rewrite(&rewritten, text, syntax, what, e);
     if (!status) status = text_status(&rewritten, e);
     if (!status) status = compile(p, &rewritten, syntax, what, e);

@@ -27,7 +27,7 @@ typedef struct Rewrite {
 static int unknown(Rewrite *r, const char *at) {
     int n = (int)strcspn(at, ")");
     return error_set(r->e, STATUS_USER,
-                     "%s:pattern: expected what this version knows of regular expressions, "
+                     "%s: expected what this version knows of regular expressions, "
                      "found '%.*s'",
                      r->what, n < 12 ? n : 12, at);
 }

@@ -22,14 +22,20 @@ static void as_in_words(const TokenJson *r, Text *out, const char *spelled, bool
     text_bytes(out, spelled, strlen(spelled));
 }
 
-static int id_of(const TokenJson *r, const char *where, const JsonNode *n, int32_t *out) {
+static int id_of(const TokenJson *r, const JsonNode *n, int32_t *out) {
     int64_t id;
-    if (!n || !json_int64(n, &id) || id < 0) return token_json_wrong(r, where, "an id", n);
-    if (id >= VOCABULARY_IDS)
-        return error_set(r->e, STATUS_LIMIT, "%s:%s: expected ids below %d, found %lld", r->what,
-                         where, VOCABULARY_IDS, (long long)id);
-    *out = (int32_t)id;
-    return STATUS_OK;
+    char expected[64];
+    if (json_int64(n, &id) && id >= 0 && id < VOCABULARY_IDS) {
+        *out = (int32_t)id;
+        return STATUS_OK;
+    }
+    print_text(expected, sizeof expected, "an id from 0 to %d", VOCABULARY_IDS - 1);
+    return token_json_wrong(r, n, expected);
+}
+
+static int id_of_added(const TokenJson *r, const JsonNode *token, int32_t *out) {
+    const JsonNode *n = json_member(r->j, token, "id");
+    return n ? id_of(r, n, out) : token_json_lacks(r, token, "id", "an id");
 }
 
 /* One more than the largest id of the vocabulary and of the added tokens. */
@@ -39,16 +45,26 @@ static int count_ids(const TokenJson *r, const JsonNode *vocab, const JsonNode *
     int status = STATUS_OK;
     *count = 0;
     for (const JsonNode *c = json_first(r->j, vocab); c && !status; c = json_next(r->j, c)) {
-        status = id_of(r, "vocab", c, &id);
+        status = id_of(r, c, &id);
         if (!status && id >= *count) *count = id + 1;
     }
     const JsonNode *c = added ? json_first(r->j, added) : NULL;
     for (; c && !status; c = json_next(r->j, c)) {
-        status = id_of(r, "added_tokens", json_member(r->j, c, "id"), &id);
+        status = id_of_added(r, c, &id);
         if (!status && id >= *count) *count = id + 1;
     }
-    if (!status && !*count) status = token_json_wrong(r, "vocab", "pieces", vocab);
+    if (!status && !*count) status = token_json_wrong(r, vocab, "pieces");
     return status;
+}
+
+/* The piece that has the id of n is in front of it. */
+static int same_id(const TokenJson *r, const JsonNode *vocab, const JsonNode *n) {
+    char found[TOKEN_JSON_STRING + 64];
+    const JsonNode *c = json_first(r->j, vocab);
+    while (c != n && strcmp(c->text, n->text) != 0)
+        c = json_next(r->j, c);
+    print_text(found, sizeof found, "%s, that of \"%.*s\"", n->text, TOKEN_JSON_STRING, c->key);
+    return token_json_found(r, n, "an id of its own", found);
 }
 
 static int add_pieces(const TokenJson *r, const JsonNode *vocab) {
@@ -57,9 +73,10 @@ static int add_pieces(const TokenJson *r, const JsonNode *vocab) {
     for (const JsonNode *c = json_first(r->j, vocab); c && !status; c = json_next(r->j, c)) {
         int32_t id;
         bool found;
-        status = id_of(r, "vocab", c, &id);
+        status = id_of(r, c, &id);
         as_in_words(r, &piece, c->key, &found);
         if (!status) status = text_status(&piece, r->e);
+        if (!status && vocabulary_has(&r->f->pieces, id)) status = same_id(r, vocab, c);
         if (!status)
             status = vocabulary_set(&r->f->pieces, id, piece.at, piece.length,
                                     found && piece.length, r->what, r->e);
@@ -88,41 +105,47 @@ static bool sides(const TokenJson *r, const JsonNode *n, Text *a, const char **b
     return true;
 }
 
-static int add_merge(const TokenJson *r, const JsonNode *n, uint32_t rank, Text text[3]) {
+/* A side, or what the two make, is no piece of the vocabulary; as the file spells it. */
+static int no_piece(const TokenJson *r, const JsonNode *n, int which, const char *a,
+                    const char *b) {
+    Text found = { 0 };
+    text_add(&found, "\"%s%s\"", which == 1 ? "" : a, which == 0 ? "" : b);
+    int status = text_status(&found, r->e);
+    if (!status) status = token_json_found(r, n, "pieces of the vocabulary", found.at);
+    text_free(&found);
+    return status;
+}
+
+static int add_merge(const TokenJson *r, const JsonNode *n, uint32_t rank, Text text[4]) {
     const Vocabulary *v = &r->f->pieces;
     const char *b;
     bool found[2];
     int32_t id[3];
-    if (!sides(r, n, &text[2], &b)) return token_json_wrong(r, "merges", "two pieces", n);
-    if (text[2].failed) return text_status(&text[2], r->e);
-    as_in_words(r, &text[0], text[2].at, &found[0]);
+    if (!sides(r, n, &text[3], &b)) return token_json_wrong(r, n, "two pieces");
+    if (text[3].failed) return text_status(&text[3], r->e);
+    as_in_words(r, &text[0], text[3].at, &found[0]);
     as_in_words(r, &text[1], b, &found[1]);
     if (!found[0] || !found[1]) return STATUS_OK; /* no byte-level word has such characters */
+    text_clear(&text[2]);
+    text_bytes(&text[2], text[0].at, text[0].length);
+    text_bytes(&text[2], text[1].at, text[1].length);
     for (int i = 0; i < 3; i++) {
-        if (i == 2) {
-            text_clear(&text[2]);
-            text_bytes(&text[2], text[0].at, text[0].length);
-            text_bytes(&text[2], text[1].at, text[1].length);
-        }
         if (text[i].failed) return text_status(&text[i], r->e);
         id[i] = vocabulary_find(v, text[i].at, text[i].length);
-        if (id[i] < 0)
-            return error_set(r->e, STATUS_USER,
-                             "%s:merges[%u]: expected pieces of the vocabulary, found none \"%s\"",
-                             r->what, rank, text[i].at);
+        if (id[i] < 0) return no_piece(r, n, i, text[3].at, b);
     }
     return pairs_set(&r->f->pairs, pair_key(id[0], id[1]), rank, id[2], r->what, r->e);
 }
 
 static int add_merges(const TokenJson *r, const JsonNode *model) {
     const JsonNode *merges = NULL;
-    Text text[3] = { 0 };
+    Text text[4] = { 0 };
     uint32_t rank = 0;
     int status = token_json_list(r, model, "merges", &merges);
     const JsonNode *c = status ? NULL : json_first(r->j, merges);
     for (; c && !status; c = json_next(r->j, c))
         status = add_merge(r, c, rank++, text);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         text_free(&text[i]);
     return status;
 }
@@ -133,7 +156,7 @@ static int empty_string(const TokenJson *r, const JsonNode *model, const char *k
     const char *text;
     int status = token_json_string(r, model, key, TOKEN_JSON_STRING, &text);
     if (status || !text || !*text) return status;
-    return token_json_wrong(r, key, "none", json_member(r->j, model, key));
+    return token_json_lacks(r, model, key, "none");
 }
 
 static int read_unknown(const TokenJson *r, const JsonNode *model) {
@@ -146,28 +169,26 @@ static int read_unknown(const TokenJson *r, const JsonNode *model) {
     r->f->unknown = piece.at && found ? vocabulary_find(&r->f->pieces, piece.at, piece.length) : -1;
     text_free(&piece);
     if (r->f->unknown >= 0) return STATUS_OK;
-    return token_json_wrong(r, "unk_token", "a piece of the vocabulary",
-                            json_member(r->j, model, "unk_token"));
+    return token_json_lacks(r, model, "unk_token", "a piece of the vocabulary");
 }
 
 static int read_flags(const TokenJson *r, const JsonNode *model) {
     TokenFile *f = r->f;
     double dropout = 0;
     const JsonNode *n = json_member(r->j, model, "dropout");
-    int status = token_json_only(r, "model", model,
+    int status = token_json_only(r, model,
                                  "type dropout unk_token continuing_subword_prefix "
                                  "end_of_word_suffix fuse_unk byte_fallback ignore_merges vocab "
                                  "merges");
     if (!status && n && n->type != JSON_NULL && (!json_double(n, &dropout) || dropout != 0))
-        status = token_json_wrong(r, "dropout", "none", n);
+        status = token_json_wrong(r, n, "none");
     if (!status) status = empty_string(r, model, "continuing_subword_prefix");
     if (!status) status = empty_string(r, model, "end_of_word_suffix");
     if (!status) status = token_json_bool(r, model, "fuse_unk", &f->fuse_unknown);
     if (!status) status = token_json_bool(r, model, "byte_fallback", &f->byte_fallback);
     if (!status) status = token_json_bool(r, model, "ignore_merges", &f->ignore_merges);
     if (!status && f->byte_fallback && f->bytes)
-        status = token_json_wrong(r, "byte_fallback", "false of a byte-level vocabulary",
-                                  json_member(r->j, model, "byte_fallback"));
+        status = token_json_lacks(r, model, "byte_fallback", "false beside ByteLevel");
     return status;
 }
 
@@ -185,9 +206,9 @@ static int read_model(const TokenJson *r, const JsonNode *model, const JsonNode 
                    *vocab = model ? json_member(r->j, model, "vocab") : NULL;
     int32_t ids = 0;
     if (!model || model->type != JSON_OBJECT)
-        return token_json_wrong(r, "model", "an object", model);
-    if (type && !token_json_is(r, model, "BPE")) return token_json_unknown(r, "model", model);
-    if (!vocab || vocab->type != JSON_OBJECT) return token_json_wrong(r, "vocab", "pieces", vocab);
+        return token_json_lacks(r, r->j->node, "model", "an object");
+    if (type && !token_json_is(r, model, "BPE")) return token_json_unknown(r, model);
+    if (!vocab || vocab->type != JSON_OBJECT) return token_json_lacks(r, model, "vocab", "pieces");
     int status = read_flags(r, model);
     if (!status) status = count_ids(r, vocab, added, &ids);
     if (!status) status = token_file_ids(r->t, ids, r->what, r->e);
@@ -201,7 +222,7 @@ static int read_model(const TokenJson *r, const JsonNode *model, const JsonNode 
 /* == Added tokens ========================================================= */
 
 /* Its piece: new, or that of the vocabulary. */
-static int added_piece(const TokenJson *r, int32_t id, const char *content) {
+static int added_piece(const TokenJson *r, const JsonNode *token, int32_t id, const char *content) {
     Vocabulary *v = &r->f->pieces;
     Text piece = { 0 };
     bool found;
@@ -211,12 +232,11 @@ static int added_piece(const TokenJson *r, int32_t id, const char *content) {
         status = vocabulary_set(v, id, piece.at, piece.length, false, r->what, r->e);
     } else if (!status) {
         size_t n;
+        char expected[64];
         const char *there = vocabulary_text(v, id, &n);
+        print_text(expected, sizeof expected, "the piece of id %d", id);
         if (n != piece.length || memcmp(there, piece.at, n) != 0)
-            status = error_set(r->e, STATUS_USER,
-                               "%s:added_tokens: expected \"%s\" as the piece of id %d, found "
-                               "another in the vocabulary",
-                               r->what, content, id);
+            status = token_json_lacks(r, token, "content", expected);
     }
     text_free(&piece);
     return status;
@@ -228,6 +248,7 @@ static int rename_token(TokenJson *r, int32_t id, const char *content) {
     bool found;
     int status = STATUS_OK;
     if (!r->renamed.ids) status = vocabulary_open(&r->renamed, r->f->pieces.ids, r->what, r->e);
+    if (!status && vocabulary_has(&r->renamed, id)) return STATUS_OK; /* listed twice */
     as_in_words(r, &piece, content, &found);
     if (!status) status = text_status(&piece, r->e);
     if (!status)
@@ -241,10 +262,10 @@ static int add_token(TokenJson *r, const JsonNode *n) {
     NormalizeWork work = { 0 };
     bool normalized = false;
     const char *content = NULL;
-    if (n->type != JSON_OBJECT) return token_json_wrong(r, "added_tokens", "objects", n);
-    int status = id_of(r, "added_tokens", json_member(r->j, n, "id"), &token.id);
+    if (n->type != JSON_OBJECT) return token_json_wrong(r, n, "an object");
+    int status = id_of_added(r, n, &token.id);
     if (!status) status = token_json_string(r, n, "content", PREFIX_LONGEST, &content);
-    if (!status && !content) status = token_json_wrong(r, "content", "a string", NULL);
+    if (!status && !content) status = token_json_lacks(r, n, "content", "a string");
     if (!status) status = token_json_bool(r, n, "single_word", &token.single_word);
     if (!status) status = token_json_bool(r, n, "lstrip", &token.lstrip);
     if (!status) status = token_json_bool(r, n, "rstrip", &token.rstrip);
@@ -252,7 +273,7 @@ static int add_token(TokenJson *r, const JsonNode *n) {
     if (!status) normalized = !token.special;
     if (!status) status = token_json_bool(r, n, "normalized", &normalized);
     if (status || !*content) return status;
-    status = added_piece(r, token.id, content);
+    status = added_piece(r, n, token.id, content);
     if (!status && token.special) r->f->flags[token.id] |= TOKEN_SPECIAL;
     size_t length = strlen(content);
     if (!status && normalized)
@@ -278,9 +299,9 @@ static int read_added(TokenJson *r, const JsonNode *added) {
 
 static int read_parts(TokenJson *r) {
     const JsonNode *root = r->j->node, *added = json_member(r->j, root, "added_tokens");
-    if (root->type != JSON_OBJECT) return token_json_wrong(r, "tokenizer", "an object", root);
+    if (root->type != JSON_OBJECT) return token_json_wrong(r, root, "an object");
     if (added && added->type != JSON_ARRAY && added->type != JSON_NULL)
-        return token_json_wrong(r, "added_tokens", "a list", added);
+        return token_json_wrong(r, added, "a list");
     int status = token_json_normalizer(r, json_member(r->j, root, "normalizer"));
     if (!status) status = token_json_splitter(r, json_member(r->j, root, "pre_tokenizer"));
     if (!status) status = read_model(r, json_member(r->j, root, "model"), added);

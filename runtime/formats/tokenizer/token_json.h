@@ -14,16 +14,22 @@ typedef struct TokenJson {
     Error *e;
 } TokenJson;
 
-/* "WHAT:WHERE: expected EXPECTED, found …" */
-int token_json_wrong(const TokenJson *r, const char *where, const char *expected,
-                     const JsonNode *found);
+/* "FILE:a.b[2]: expected EXPECTED, found …", of a value. */
+int token_json_wrong(const TokenJson *r, const JsonNode *n, const char *expected);
+/* The same, with other words for what was found. */
+int token_json_found(const TokenJson *r, const JsonNode *n, const char *expected,
+                     const char *found);
+/* The same of a member, which may be absent, as may be the object. */
+int token_json_lacks(const TokenJson *r, const JsonNode *object, const char *key,
+                     const char *expected);
+/* A value of more bytes than it may have. */
+int token_json_beyond(const TokenJson *r, const JsonNode *n, size_t most, size_t found);
 /* A type that this version does not do. */
-int token_json_unknown(const TokenJson *r, const char *where, const JsonNode *object);
+int token_json_unknown(const TokenJson *r, const JsonNode *object);
 /* Does the object have this "type"? */
 bool token_json_is(const TokenJson *r, const JsonNode *object, const char *type);
 /* An error if it has members that are not among 'known', words with blanks between. */
-int token_json_only(const TokenJson *r, const char *where, const JsonNode *object,
-                    const char *known);
+int token_json_only(const TokenJson *r, const JsonNode *object, const char *known);
 /* A member that is true or false; absent or null: *out stays. */
 int token_json_bool(const TokenJson *r, const JsonNode *object, const char *key, bool *out);
 /* A string of at most 'most' bytes; absent or null: NULL. */
@@ -33,8 +39,10 @@ int token_json_string(const TokenJson *r, const JsonNode *object, const char *ke
 int token_json_list(const TokenJson *r, const JsonNode *object, const char *key,
                     const JsonNode **out);
 /* A pattern, {"String": …} or {"Regex": …}. */
-int token_json_pattern(const TokenJson *r, const JsonNode *object, const char *where,
-                       const char **string, const char **regex);
+int token_json_pattern(const TokenJson *r, const JsonNode *object, const char **string,
+                       const char **regex);
+/* Compiles the regular expression that it was. */
+int token_json_regex(const TokenJson *r, const JsonNode *object, const char *regex, Pattern *out);
 
 /* token_json_text.c, token_json_ids.c; the part may be NULL or null */
 int token_json_normalizer(TokenJson *r, const JsonNode *part);

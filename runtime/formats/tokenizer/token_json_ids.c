@@ -7,9 +7,10 @@
 
 /* == Post-processors ====================================================== */
 
-static int add_around(TokenJson *r, const JsonNode *ids, int32_t **list, int *count) {
-    if (!ids || ids->type != JSON_ARRAY)
-        return token_json_wrong(r, "post_processor", "ids of a special token", ids);
+static int add_around(TokenJson *r, const JsonNode *token, int32_t **list, int *count) {
+    const JsonNode *ids;
+    int status = token_json_list(r, token, "ids", &ids);
+    if (status) return status;
     int32_t *bigger = realloc(*list, ((size_t)*count + ids->count + 1) * sizeof *bigger);
     if (!bigger) return error_memory(r->e, r->what, ids->count * sizeof *bigger);
     *list = bigger;
@@ -17,7 +18,7 @@ static int add_around(TokenJson *r, const JsonNode *ids, int32_t **list, int *co
         int64_t id;
         if (!json_int64(c, &id) || id < 0 || id >= r->f->pieces.ids
             || !vocabulary_has(&r->f->pieces, (int32_t)id))
-            return token_json_wrong(r, "post_processor", "ids of the vocabulary", c);
+            return token_json_wrong(r, c, "ids of the vocabulary");
         bigger[(*count)++] = (int32_t)id;
     }
     return STATUS_OK;
@@ -29,28 +30,27 @@ static int read_special(TokenJson *r, const JsonNode *special, const JsonNode *s
                    *token = name && name->type == JSON_STRING && specials
         ? json_member(r->j, specials, name->text)
         : NULL;
-    if (!token) return token_json_wrong(r, "post_processor", "a special token", name);
-    const JsonNode *ids = json_member(r->j, token, "ids");
-    return behind ? add_around(r, ids, &r->f->after, &r->f->after_count)
-                  : add_around(r, ids, &r->f->before, &r->f->before_count);
+    if (!token) return token_json_lacks(r, special, "id", "a name of special_tokens");
+    return behind ? add_around(r, token, &r->f->after, &r->f->after_count)
+                  : add_around(r, token, &r->f->before, &r->f->before_count);
 }
 
 static int read_template(TokenJson *r, const JsonNode *part) {
     const JsonNode *single, *specials = json_member(r->j, part, "special_tokens");
     bool behind = false;
-    if (r->f->before || r->f->after)
-        return token_json_wrong(r, "post_processor", "one template", part);
+    if (r->f->before || r->f->after) return token_json_wrong(r, part, "one template");
     int status = token_json_list(r, part, "single", &single);
+    if (!status && specials && specials->type != JSON_OBJECT)
+        status = token_json_wrong(r, specials, "an object");
     const JsonNode *c = status ? NULL : json_first(r->j, single);
     for (; c && !status; c = json_next(r->j, c)) {
         const JsonNode *special = json_member(r->j, c, "SpecialToken"),
                        *text = json_member(r->j, c, "Sequence");
         if (special) status = read_special(r, special, specials, behind);
         else if (text && !behind) behind = true;
-        else return token_json_wrong(r, "post_processor", "a template of one text", c);
+        else return token_json_wrong(r, c, "a template of one text");
     }
-    if (!status && !behind)
-        status = token_json_wrong(r, "post_processor", "a template with a text", single);
+    if (!status && !behind) status = token_json_wrong(r, single, "a template with a text");
     return status;
 }
 
@@ -58,7 +58,7 @@ int token_json_template(TokenJson *r, const JsonNode *part) {
     const JsonNode *list;
     if (!part || part->type == JSON_NULL || token_json_is(r, part, "ByteLevel")) return STATUS_OK;
     if (token_json_is(r, part, "TemplateProcessing")) return read_template(r, part);
-    if (!token_json_is(r, part, "Sequence")) return token_json_unknown(r, "post_processor", part);
+    if (!token_json_is(r, part, "Sequence")) return token_json_unknown(r, part);
     int status = token_json_list(r, part, "processors", &list);
     const JsonNode *c = status ? NULL : json_first(r->j, list);
     for (; c && !status; c = json_next(r->j, c))
@@ -81,23 +81,25 @@ typedef struct DecodePlan {
     bool bytes, fused, any;
 } DecodePlan;
 
-static int plan_step(TokenJson *r, DecodePlan *p, const char *from, const char *with) {
+static int plan_step(TokenJson *r, const JsonNode *part, DecodePlan *p, const char *from,
+                     const char *with) {
     if (p->count == DECODE_STEPS || p->fused || p->bytes)
-        return error_set(r->e, STATUS_USER,
-                         "%s:decoder: expected steps of one id's text before Fuse, found others: "
-                         "not in this version",
-                         r->what);
+        return token_json_lacks(r, part, "type",
+                                p->bytes       ? "nothing behind ByteLevel"
+                                    : p->fused ? "Strip or nothing behind Fuse"
+                                               : "at most 16 steps");
     p->step[p->count++] = (DecodeStep){ from, with };
     return STATUS_OK;
 }
 
 static int plan_replace(TokenJson *r, const JsonNode *part, DecodePlan *p) {
     const char *string, *regex, *with;
-    int status = token_json_pattern(r, part, "decoder", &string, &regex);
+    int status = token_json_pattern(r, part, &string, &regex);
     if (!status) status = token_json_string(r, part, "content", TOKEN_JSON_STRING, &with);
-    if (!status && (!with || regex || !*string))
-        status = token_json_wrong(r, "decoder", "Replace of a string", part);
-    return status ? status : plan_step(r, p, string, with);
+    if (!status && (regex || !*string))
+        status = token_json_wrong(r, json_member(r->j, part, "pattern"), "a String with text");
+    if (!status && !with) status = token_json_lacks(r, part, "content", "a string");
+    return status ? status : plan_step(r, part, p, string, with);
 }
 
 static int plan_strip(TokenJson *r, const JsonNode *part, DecodePlan *p) {
@@ -108,7 +110,7 @@ static int plan_strip(TokenJson *r, const JsonNode *part, DecodePlan *p) {
     bool known = p->fused && content && content->type == JSON_STRING && !strcmp(content->text, " ")
         && start && json_int64(start, &left) && stop && json_int64(stop, &right)
         && (left == 0 || left == 1) && right == 0 && r->f->start == START_AS_IS;
-    if (!known) return token_json_wrong(r, "decoder", "Strip of one space behind Fuse", part);
+    if (!known) return token_json_wrong(r, part, "Strip of one space behind Fuse");
     if (left) r->f->start = START_STRIP;
     return STATUS_OK;
 }
@@ -122,11 +124,11 @@ static int plan_metaspace(TokenJson *r, const JsonNode *part, DecodePlan *p) {
     if (status) return status;
     if (!mark || !*mark) mark = MARK;
     if (!(scheme && !strcmp(scheme, "never")) && (scheme || old)) {
-        if (p->count) return token_json_wrong(r, "decoder", "Metaspace first", part);
+        if (p->count) return token_json_wrong(r, part, "Metaspace first");
         p->mark = mark;
         r->f->start = START_MARKS;
     }
-    return plan_step(r, p, mark, " ");
+    return plan_step(r, part, p, mark, " ");
 }
 
 static int plan(TokenJson *r, const JsonNode *part, DecodePlan *p) {
@@ -147,11 +149,11 @@ static int plan(TokenJson *r, const JsonNode *part, DecodePlan *p) {
         p->fused = true;
         return STATUS_OK;
     }
-    if (token_json_is(r, part, "ByteFallback")) return plan_step(r, p, NULL, NULL);
+    if (token_json_is(r, part, "ByteFallback")) return plan_step(r, part, p, NULL, NULL);
     if (token_json_is(r, part, "Replace")) return plan_replace(r, part, p);
     if (token_json_is(r, part, "Metaspace")) return plan_metaspace(r, part, p);
     if (token_json_is(r, part, "Strip")) return plan_strip(r, part, p);
-    return token_json_unknown(r, "decoder", part);
+    return token_json_unknown(r, part);
 }
 
 static void replace(Text *out, const char *text, size_t length, const char *from,
@@ -208,15 +210,14 @@ static int show_all(TokenJson *r, const DecodePlan *p, Vocabulary *v) {
 int token_json_decoder(TokenJson *r, const JsonNode *part) {
     DecodePlan p = { 0 };
     if (!part || part->type == JSON_NULL)
-        return token_json_wrong(r, "decoder", "one, by which ids become text", part);
+        return token_json_lacks(r, r->j->node, "decoder", "one, by which ids become text");
     int status = plan(r, part, &p);
     if (!status && p.bytes != r->f->bytes)
-        status = token_json_wrong(r, "decoder",
+        status = token_json_lacks(r, part, "type",
                                   r->f->bytes ? "ByteLevel, as the pre_tokenizer"
-                                              : "one that is not ByteLevel, as the pre_tokenizer",
-                                  json_member(r->j, part, "type"));
+                                              : "one that is not ByteLevel, as the pre_tokenizer");
     if (!status && p.bytes && r->f->start != START_AS_IS)
-        status = token_json_wrong(r, "decoder", "no Strip beside ByteLevel", part);
+        status = token_json_wrong(r, part, "no Strip beside ByteLevel");
     if (!status && p.count) status = show_all(r, &p, &r->f->shown);
     if (!status && p.bytes) { /* the others are as words have them */
         r->f->shown = r->renamed;

@@ -16,31 +16,30 @@ static int copy(const TokenJson *r, char **to, const char *text) {
 
 static int read_prepend(TokenJson *r, const JsonNode *part, NormalizeStep *s) {
     const char *text;
-    int status = token_json_only(r, "normalizer", part, "type prepend");
+    int status = token_json_only(r, part, "type prepend");
     if (!status) status = token_json_string(r, part, "prepend", TOKEN_JSON_STRING, &text);
-    if (!status && !text) status = token_json_wrong(r, "prepend", "a string", NULL);
+    if (!status && !text) status = token_json_lacks(r, part, "prepend", "a string");
     s->kind = NORMALIZE_PREPEND;
     return status ? status : copy(r, &s->with, text);
 }
 
 static int read_replace(TokenJson *r, const JsonNode *part, NormalizeStep *s) {
     const char *string, *regex, *with;
-    int status = token_json_only(r, "normalizer", part, "type pattern content");
-    if (!status) status = token_json_pattern(r, part, "normalizer", &string, &regex);
+    int status = token_json_only(r, part, "type pattern content");
+    if (!status) status = token_json_pattern(r, part, &string, &regex);
     if (!status) status = token_json_string(r, part, "content", TOKEN_JSON_STRING, &with);
-    if (!status && !with) status = token_json_wrong(r, "content", "a string", NULL);
+    if (!status && !with) status = token_json_lacks(r, part, "content", "a string");
     s->kind = NORMALIZE_REPLACE;
     if (!status) status = copy(r, &s->with, with);
     if (!status && string) status = copy(r, &s->from, string);
-    if (!status && regex)
-        status = pattern_open(&s->pattern, regex, PATTERN_ONIGURUMA, r->what, r->e);
+    if (!status && regex) status = token_json_regex(r, part, regex, &s->pattern);
     return status;
 }
 
 static int read_strip(TokenJson *r, const JsonNode *part, NormalizeStep *s) {
     s->kind = NORMALIZE_STRIP;
     s->left = s->right = true;
-    int status = token_json_only(r, "normalizer", part, "type strip_left strip_right");
+    int status = token_json_only(r, part, "type strip_left strip_right");
     if (!status) status = token_json_bool(r, part, "strip_left", &s->left);
     return status ? status : token_json_bool(r, part, "strip_right", &s->right);
 }
@@ -75,13 +74,13 @@ int token_json_normalizer(TokenJson *r, const JsonNode *part) {
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         if (token_json_is(r, part, plain[i].type)) {
             s->kind = plain[i].kind;
-            return token_json_only(r, "normalizer", part, "type");
+            return token_json_only(r, part, "type");
         }
     if (token_json_is(r, part, "Prepend")) return read_prepend(r, part, s);
     if (token_json_is(r, part, "Replace")) return read_replace(r, part, s);
     if (token_json_is(r, part, "Strip")) return read_strip(r, part, s);
     x->count--;
-    return token_json_unknown(r, "normalizer", part);
+    return token_json_unknown(r, part);
 }
 
 /* == Pre-tokenizers ======================================================= */
@@ -108,11 +107,11 @@ static int read_behavior(TokenJson *r, const JsonNode *part, SplitBehavior *out)
             *out = (SplitBehavior)i;
             return STATUS_OK;
         }
-    return token_json_wrong(r, "behavior", "that of a split", json_member(r->j, part, "behavior"));
+    return token_json_lacks(r, part, "behavior", "that of a split");
 }
 
 /* A regular expression: by a scanner where there is one for it and its parts are all. */
-static int set_regex(TokenJson *r, SplitStep *s, const char *regex) {
+static int set_regex(TokenJson *r, const JsonNode *part, SplitStep *s, const char *regex) {
     s->scanner = scanner_find(regex);
     bool all = s->behavior == SPLIT_ISOLATED || (s->behavior == SPLIT_REMOVED && s->invert);
     if (s->scanner >= 0 && all) {
@@ -120,19 +119,19 @@ static int set_regex(TokenJson *r, SplitStep *s, const char *regex) {
         return STATUS_OK;
     }
     s->kind = SPLIT_PATTERN;
-    return pattern_open(&s->pattern, regex, PATTERN_ONIGURUMA, r->what, r->e);
+    return token_json_regex(r, part, regex, &s->pattern);
 }
 
 static int read_split(TokenJson *r, const JsonNode *part) {
     const char *string, *regex;
     SplitStep *s;
-    int status = token_json_only(r, "pre_tokenizer", part, "type pattern behavior invert");
+    int status = token_json_only(r, part, "type pattern behavior invert");
     if (!status) status = new_step(r, SPLIT_TEXT, SPLIT_ISOLATED, &s);
-    if (!status) status = token_json_pattern(r, part, "pre_tokenizer", &string, &regex);
+    if (!status) status = token_json_pattern(r, part, &string, &regex);
     if (!status) status = read_behavior(r, part, &s->behavior);
     if (!status) status = token_json_bool(r, part, "invert", &s->invert);
     if (status) return status;
-    return string ? copy(r, &s->text, string) : set_regex(r, s, regex);
+    return string ? copy(r, &s->text, string) : set_regex(r, part, s, regex);
 }
 
 #define GPT2 "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
@@ -140,15 +139,14 @@ static int read_split(TokenJson *r, const JsonNode *part) {
 static int read_byte_level(TokenJson *r, const JsonNode *part) {
     bool space = true, regex = true, trim;
     SplitStep *s;
-    int status = token_json_only(r, "pre_tokenizer", part,
-                                 "type add_prefix_space trim_offsets use_regex");
+    int status = token_json_only(r, part, "type add_prefix_space trim_offsets use_regex");
     if (!status) status = token_json_bool(r, part, "add_prefix_space", &space);
     if (!status) status = token_json_bool(r, part, "use_regex", &regex);
     if (!status) status = token_json_bool(r, part, "trim_offsets", &trim);
     if (!status && space) status = new_step(r, SPLIT_SPACE_FIRST, SPLIT_ISOLATED, &s);
     if (!status && regex) {
         status = new_step(r, SPLIT_SCANNED, SPLIT_ISOLATED, &s);
-        if (!status) status = set_regex(r, s, GPT2);
+        if (!status) status = set_regex(r, part, s, GPT2);
     }
     r->f->bytes = true;
     return status;
@@ -164,12 +162,9 @@ static int read_prepend_scheme(TokenJson *r, const JsonNode *part, SplitPrepend 
     if (scheme && !strcmp(scheme, "first")) *out = SPLIT_FIRST;
     else if (scheme && !strcmp(scheme, "never")) *out = SPLIT_NEVER;
     else if (scheme && strcmp(scheme, "always") != 0)
-        return token_json_wrong(r, "prepend_scheme", "always, first or never",
-                                json_member(r->j, part, "prepend_scheme"));
+        return token_json_lacks(r, part, "prepend_scheme", "always, first or never");
     if (old || *out == SPLIT_NEVER) return STATUS_OK;
-    if (scheme)
-        return token_json_wrong(r, "add_prefix_space", "what prepend_scheme says",
-                                json_member(r->j, part, "add_prefix_space"));
+    if (scheme) return token_json_lacks(r, part, "add_prefix_space", "what prepend_scheme says");
     *out = SPLIT_NEVER;
     return STATUS_OK;
 }
@@ -177,15 +172,13 @@ static int read_prepend_scheme(TokenJson *r, const JsonNode *part, SplitPrepend 
 static int read_metaspace(TokenJson *r, const JsonNode *part) {
     const char *mark;
     SplitStep *s;
-    int status = token_json_only(r, "pre_tokenizer", part,
+    int status = token_json_only(r, part,
                                  "type replacement str_rep add_prefix_space prepend_scheme split");
     if (!status) status = new_step(r, SPLIT_METASPACE, SPLIT_NEXT, &s);
     if (!status) status = token_json_string(r, part, "replacement", 4, &mark);
     if (!status) status = read_prepend_scheme(r, part, &s->prepend);
     if (status) return status;
-    if (mark && !*mark)
-        return token_json_wrong(r, "replacement", "a character",
-                                json_member(r->j, part, "replacement"));
+    if (mark && !*mark) return token_json_lacks(r, part, "replacement", "a character");
     s->splits = true;
     status = token_json_bool(r, part, "split", &s->splits);
     return status ? status : copy(r, &s->text, mark ? mark : MARK);
@@ -197,19 +190,19 @@ static int read_characters(TokenJson *r, const JsonNode *part) {
     int status = new_step(r, SPLIT_NUMBERS, SPLIT_CONTIGUOUS, &s);
     if (status) return status;
     if (token_json_is(r, part, "Digits")) {
-        status = token_json_only(r, "pre_tokenizer", part, "type individual_digits");
+        status = token_json_only(r, part, "type individual_digits");
         if (!status) status = token_json_bool(r, part, "individual_digits", &individual);
         if (individual) s->behavior = SPLIT_ISOLATED;
     } else if (token_json_is(r, part, "Punctuation")) {
         *s = (SplitStep){ .kind = SPLIT_PUNCTUATION, .behavior = SPLIT_ISOLATED };
-        status = token_json_only(r, "pre_tokenizer", part, "type behavior");
+        status = token_json_only(r, part, "type behavior");
         if (!status) status = read_behavior(r, part, &s->behavior);
     } else {
         bool words = token_json_is(r, part, "Whitespace");
         *s = (SplitStep){ .kind = words ? SPLIT_WORDS : SPLIT_SPACES,
                           .behavior = SPLIT_REMOVED,
                           .invert = words };
-        status = token_json_only(r, "pre_tokenizer", part, "type");
+        status = token_json_only(r, part, "type");
     }
     return status;
 }
@@ -217,10 +210,10 @@ static int read_characters(TokenJson *r, const JsonNode *part) {
 static int read_delimiter(TokenJson *r, const JsonNode *part) {
     const char *text;
     SplitStep *s;
-    int status = token_json_only(r, "pre_tokenizer", part, "type delimiter");
+    int status = token_json_only(r, part, "type delimiter");
     if (!status) status = new_step(r, SPLIT_TEXT, SPLIT_REMOVED, &s);
     if (!status) status = token_json_string(r, part, "delimiter", 4, &text);
-    if (!status && !text) status = token_json_wrong(r, "delimiter", "a character", NULL);
+    if (!status && !text) status = token_json_lacks(r, part, "delimiter", "a character");
     return status ? status : copy(r, &s->text, text);
 }
 
@@ -228,9 +221,7 @@ int token_json_splitter(TokenJson *r, const JsonNode *part) {
     if (!part || part->type == JSON_NULL) return STATUS_OK;
     if (token_json_is(r, part, "Sequence"))
         return read_sequence(r, part, "pretokenizers", token_json_splitter);
-    if (r->f->bytes)
-        return token_json_wrong(r, "pre_tokenizer", "nothing behind ByteLevel",
-                                json_member(r->j, part, "type"));
+    if (r->f->bytes) return token_json_lacks(r, part, "type", "nothing behind ByteLevel");
     if (token_json_is(r, part, "ByteLevel")) return read_byte_level(r, part);
     if (token_json_is(r, part, "Split")) return read_split(r, part);
     if (token_json_is(r, part, "Metaspace")) return read_metaspace(r, part);
@@ -238,5 +229,5 @@ int token_json_splitter(TokenJson *r, const JsonNode *part) {
     if (token_json_is(r, part, "Digits") || token_json_is(r, part, "Punctuation")
         || token_json_is(r, part, "Whitespace") || token_json_is(r, part, "WhitespaceSplit"))
         return read_characters(r, part);
-    return token_json_unknown(r, "pre_tokenizer", part);
+    return token_json_unknown(r, part);
 }

@@ -68,13 +68,26 @@ typedef struct ModelReader {
     const char *what;
     uint64_t type;
     Message end, surface, charsmap; /* names of the trainer; the normalizer's map */
-    int32_t count;
+    int32_t count, piece;           /* of pieces; the one that is read */
     Error *e;
 } ModelReader;
 
 static int wrong(ModelReader *r, const char *where, const char *expected, const char *found) {
     return error_set(r->e, STATUS_USER, "%s:%s: expected %s, found %s", r->what, where, expected,
                      found);
+}
+
+enum { PLACE = 48 };
+
+/* Of the piece that is read, or a field of it. */
+static const char *place_of(const ModelReader *r, const char *field, char place[PLACE]) {
+    print_text(place, PLACE, "pieces[%d]%s", r->piece, field);
+    return place;
+}
+
+static int wrong_piece(ModelReader *r, const char *field, const char *expected, const char *found) {
+    char place[PLACE];
+    return wrong(r, place_of(r, field, place), expected, found);
 }
 
 static int broken(ModelReader *r, const char *where, const Message *m, Message whole) {
@@ -153,6 +166,7 @@ static int read_piece(ModelReader *r, Message m, ModelPiece *p) {
     Message whole = m;
     Field x;
     int more;
+    char place[PLACE];
     Text mended = { 0 };
     *p = (ModelPiece){ .type = NORMAL };
     while ((more = next_field(&m, &x)) > 0) {
@@ -162,16 +176,16 @@ static int read_piece(ModelReader *r, Message m, ModelPiece *p) {
         if (x.number == 3 && !x.wire) p->type = x.value;
     }
     size_t n = size_of(p->text);
-    if (more < 0) return broken(r, "piece", &m, whole);
+    if (more < 0) return broken(r, place_of(r, "", place), &m, whole);
     if (!n || n > PIECE_LONGEST || memchr(p->text.at, 0, n))
-        return wrong(r, "piece", "1 to 8000 bytes without NUL",
-                     !n ? "nothing"
-                         : n > PIECE_LONGEST ? "more"
-                                             : "a NUL");
+        return wrong_piece(r, ".piece", "1 to 8000 bytes without NUL",
+                           !n ? "nothing"
+                               : n > PIECE_LONGEST ? "more"
+                                                   : "a NUL");
     bool bad = characters_mend(&mended, p->text.at, n);
     text_free(&mended);
-    if (bad) return wrong(r, "piece", "UTF-8", "something else");
-    if (!(p->score - p->score == 0)) return wrong(r, "score", "a finite number", "another");
+    if (bad) return wrong_piece(r, ".piece", "UTF-8", "something else");
+    if (!(p->score - p->score == 0)) return wrong_piece(r, ".score", "a finite number", "another");
     return STATUS_OK;
 }
 
@@ -200,15 +214,15 @@ static int show(ModelReader *r, int32_t id, const ModelPiece *p, int byte) {
 
 static int add_byte(ModelReader *r, int32_t id, int byte) {
     if (byte < 0 || !r->f->byte_fallback)
-        return wrong(r, "piece", "a byte's piece of a model with byte_fallback", "another");
-    if (r->f->byte_id[byte] >= 0) return wrong(r, "piece", "each byte once", "one twice");
+        return wrong_piece(r, "", "a byte's piece of a model with byte_fallback", "another");
+    if (r->f->byte_id[byte] >= 0) return wrong_piece(r, "", "each byte once", "one twice");
     r->f->byte_id[byte] = id;
     r->f->flags[id] = TOKEN_BYTE;
     return STATUS_OK;
 }
 
 static int add_unknown(ModelReader *r, int32_t id) {
-    if (r->f->unknown >= 0) return wrong(r, "piece", "one unknown piece", "two");
+    if (r->f->unknown >= 0) return wrong_piece(r, "", "one unknown piece", "two");
     r->f->unknown = id;
     r->f->flags[id] = TOKEN_UNKNOWN;
     return STATUS_OK;
@@ -220,9 +234,12 @@ static int add_piece(ModelReader *r, int32_t id, const ModelPiece *p) {
     size_t n = size_of(p->text);
     bool taken = p->type == NORMAL || p->type == USER, known = p->type <= BYTE && p->type;
     int byte = p->type == BYTE ? byte_of_piece(text, n) : -1, status = STATUS_OK;
-    if (!known) return wrong(r, "piece", "a type from 1 to 6", "another");
+    if (!known) return wrong_piece(r, ".type", "a type from 1 to 6", "another");
     if (p->type == UNUSED && r->type == BPE)
-        return wrong(r, "piece", "pieces in use", "an unused one: not in this version");
+        return wrong_piece(r, ".type", "pieces in use", "an unused one: not in this version");
+    bool in_tree = p->type == USER || (taken && r->type == UNIGRAM);
+    if (in_tree && n > PREFIX_LONGEST)
+        return wrong_piece(r, ".piece", "at most 512 bytes of such a piece", "more");
     f->score[id] = p->score;
     if (p->type == BYTE) status = add_byte(r, id, byte);
     if (p->type == UNKNOWN) status = add_unknown(r, id);
@@ -246,6 +263,7 @@ static int read_pieces(ModelReader *r, Message m) {
     if (!status && !r->f->score) status = error_memory(r->e, r->what, (size_t)r->count);
     while (!status && next_field(&m, &x) > 0) {
         if (x.number != 1 || x.wire != 2) continue;
+        r->piece = id;
         status = read_piece(r, x.inside, &p);
         if (!status) status = add_piece(r, id++, &p);
     }

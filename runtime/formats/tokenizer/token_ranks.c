@@ -30,6 +30,7 @@ typedef struct RankReader {
     Tokenizer *t;
     TokenFile *f;
     const char *what;
+    int64_t line;
     Error *e;
 } RankReader;
 
@@ -87,7 +88,7 @@ static int each_line(RankReader *r, const char *bytes, size_t length, LineFn *fn
     const char *end = bytes + length;
     int status = STATUS_OK;
     RankLine l;
-    for (int64_t line = 1; bytes < end && !status; line++) {
+    for (r->line = 1; bytes < end && !status; r->line++) {
         const char *stop = memchr(bytes, '\n', (size_t)(end - bytes));
         if (!stop) stop = end;
         size_t n = (size_t)(stop - bytes);
@@ -95,8 +96,8 @@ static int each_line(RankReader *r, const char *bytes, size_t length, LineFn *fn
         if (n && !read_line(&l, bytes, n))
             return error_set(r->e, STATUS_USER,
                              "%s:line %lld: expected a piece of at most %d bytes in base64, a "
-                             "space and its rank, found something else",
-                             r->what, (long long)line, LINE_PIECE);
+                             "space and its rank, found '%.*s'",
+                             r->what, (long long)r->line, LINE_PIECE, n < 80 ? (int)n : 80, bytes);
         if (n) status = fn(r, &l, user);
         bytes = stop < end ? stop + 1 : end;
     }
@@ -117,8 +118,17 @@ static int count_line(RankReader *r, const RankLine *l, void *user) {
     return STATUS_OK;
 }
 
+static int twice(const RankReader *r, const char *expected, int64_t rank) {
+    return error_set(r->e, STATUS_USER, "%s:line %lld: expected %s, found one of rank %lld before",
+                     r->what, (long long)r->line, expected, (long long)rank);
+}
+
 static int set_line(RankReader *r, const RankLine *l, void *user) {
+    const Vocabulary *v = &r->f->pieces;
+    const int32_t there = vocabulary_find(v, l->piece, l->length);
     (void)user;
+    if (vocabulary_has(v, (int32_t)l->rank)) return twice(r, "one piece of each rank", l->rank);
+    if (there >= 0) return twice(r, "each piece once", there);
     if (l->length == 1) r->f->byte_id[(unsigned char)*l->piece] = (int32_t)l->rank;
     return vocabulary_set(&r->f->pieces, (int32_t)l->rank, l->piece, l->length, true, r->what,
                           r->e);
@@ -169,7 +179,9 @@ static int set_pattern(RankReader *r, const TiktokenKnown *k, const TiktokenExtr
     s->kind = SPLIT_PATTERN;
     s->behavior = SPLIT_REMOVED; /* what is between matches is no text of a word */
     s->invert = true;
-    return pattern_open(&s->pattern, pattern, PATTERN_RUST, r->what, r->e);
+    char what[1024];
+    print_text(what, sizeof what, "%s:pattern", r->what);
+    return pattern_open(&s->pattern, pattern, PATTERN_RUST, what, r->e);
 }
 
 static int unknown_size(RankReader *r, int64_t lines) {

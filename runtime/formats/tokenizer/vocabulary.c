@@ -83,7 +83,8 @@ int vocabulary_set(Vocabulary *v, int32_t id, const char *text, size_t length, b
     if (vocabulary_has(v, id))
         return error_set(e, STATUS_USER, "%s: expected each id once, found %d twice", what, id);
     if (v->bytes.length + length > UINT32_MAX - 1)
-        return error_set(e, STATUS_LIMIT, "%s: expected less than 4 GB of pieces", what);
+        return error_set(e, STATUS_LIMIT, "%s: expected less than 4 GB of pieces, found more",
+                         what);
     size_t at = v->bytes.length;
     text_bytes(&v->bytes, text, length);
     if (v->bytes.failed) return text_status(&v->bytes, e);
@@ -134,7 +135,8 @@ static int grow_pairs(PairTable *p, const char *what, Error *e) {
         PairSlot *to = place(&bigger, p->slot[i].key);
         if (!to) {
             free(bigger.slot);
-            return error_set(e, STATUS_LIMIT, "%s: expected pairs that differ", what);
+            return error_set(e, STATUS_LIMIT,
+                             "%s: expected pairs that differ, found too many alike", what);
         }
         *to = p->slot[i];
     }
@@ -149,7 +151,9 @@ int pairs_set(PairTable *p, uint64_t key, uint32_t rank, int32_t id, const char 
         if (status) return status;
     }
     PairSlot *s = place(p, key);
-    if (!s) return error_set(e, STATUS_LIMIT, "%s: expected pairs that differ", what);
+    if (!s)
+        return error_set(e, STATUS_LIMIT, "%s: expected pairs that differ, found too many alike",
+                         what);
     if (s->key == UINT64_MAX) p->count++;
     *s = (PairSlot){ key, rank, id };
     return STATUS_OK;
@@ -179,8 +183,9 @@ int prefix_add(PrefixTree *t, const char *text, size_t length, int32_t value, co
     if (length > PREFIX_LONGEST)
         return error_set(e, STATUS_LIMIT, "%s: expected at most %d bytes of a token, found %zu",
                          what, PREFIX_LONGEST, length);
-    if (t->count > (1 << 24))
-        return error_set(e, STATUS_LIMIT, "%s: expected fewer added tokens", what);
+    if (t->count > PREFIX_NODES)
+        return error_set(e, STATUS_LIMIT, "%s: expected at most %d bytes of tokens, found more",
+                         what, PREFIX_NODES);
     int status = t->count ? STATUS_OK : new_node(t, what, e);
     int32_t node = 0;
     for (size_t i = 0; i < length && !status; i++) {

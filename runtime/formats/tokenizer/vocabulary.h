@@ -80,7 +80,10 @@ typedef struct PrefixTree {
     bool first[256]; /* bytes that a text begins with */
 } PrefixTree;
 
-enum { PREFIX_LONGEST = 512 }; /* bytes of such a text */
+enum {
+    PREFIX_LONGEST = 512,  /* bytes of such a text */
+    PREFIX_NODES = 1 << 24 /* of one tree, about */
+};
 
 int prefix_add(PrefixTree *t, const char *text, size_t length, int32_t value, const char *what,
                Error *e);
