@@ -104,24 +104,19 @@ static int next_text(DocumentReader *r, DocumentPiece *p, Error *e) {
 
 /* == JSON lines =========================================================== */
 
-static const char *kind_of(const JsonNode *n) {
-    static const char *const name[] = { "null",     "false",    "true",     "a number",
-                                        "a string", "an array", "an object" };
-    return name[n->type];
-}
-
 /* The document of the line that was read last. */
 static int take_field(DocumentReader *r, DocumentPiece *p, Error *e) {
     const char *place = r->lines.place;
     const JsonNode *root = r->json.node, *field = json_member(&r->json, root, r->field);
     if (root->type != JSON_OBJECT)
-        return error_set(e, STATUS_USER, "%s: expected an object, found %s", place, kind_of(root));
+        return error_set(e, STATUS_USER, "%s: expected an object, found %s", place,
+                         json_kind(root));
     if (!field)
         return error_set(e, STATUS_USER, "%s: expected the field \"%s\" (--field), found none",
                          place, r->field);
     if (field->type != JSON_STRING)
         return error_set(e, STATUS_USER, "%s: expected a string as \"%s\", found %s", place,
-                         r->field, kind_of(field));
+                         r->field, json_kind(field));
     *p = (DocumentPiece){ field->text, strlen(field->text), true, true };
     return STATUS_OK;
 }

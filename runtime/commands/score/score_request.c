@@ -41,6 +41,13 @@ static int wrong(const ScoreReader *r, const char *what, Error *e) {
     return error_set(e, STATUS_USER, "%s: expected %s", r->lines.place, what);
 }
 
+#define TEXTS "'continuation' to be a text or a list of texts"
+
+static int wrong_member(const ScoreReader *r, const char *what, const JsonNode *found, Error *e) {
+    return error_set(e, STATUS_USER, "%s: expected %s, found %s", r->lines.place, what,
+                     json_kind(found));
+}
+
 static int whole_text(ScoreReader *r, const char *text, ScoreSpan *out, Error *e) {
     Encoded ids;
     size_t length = strlen(text);
@@ -129,7 +136,7 @@ static int continuations(ScoreReader *r, const JsonNode *context, const JsonNode
     const JsonNode *one = more->type == JSON_STRING ? more : json_first(j, more);
     for (int32_t i = 0; i < q->spans && !status; i++, one = json_next(j, one))
         status = one->type != JSON_STRING
-            ? wrong(r, "'continuation' to be a text or a list of texts", e)
+            ? wrong_member(r, TEXTS, one, e)
             : continuation(r, context->text, one->text, &ids, &q->span[i], e);
     free(ids.at);
     return status;
@@ -141,20 +148,38 @@ typedef struct Members {
     const JsonNode *text, *context, *continuation;
 } Members;
 
+/* Which of them there are, where they do not go together. */
+static int wrong_members(const ScoreReader *r, const Members *m, Error *e) {
+    const char *name[] = { m->text ? "'text'" : "", m->context ? "'context'" : "",
+                           m->continuation ? "'continuation'" : "" };
+    char found[64] = "";
+    for (int i = 0; i < 3; i++)
+        if (*name[i])
+            print_text(found + strlen(found), sizeof found - strlen(found), "%s%s",
+                       *found ? " and " : "", name[i]);
+    return error_set(e, STATUS_USER,
+                     "%s: expected either 'text', or 'context' and 'continuation', found %s",
+                     r->lines.place, *found ? found : "none of them");
+}
+
 static int find_members(const ScoreReader *r, Members *m, Error *e) {
     const JsonNode *line = r->json.node;
     if (line->type != JSON_OBJECT)
-        return wrong(r, "an object with 'text', or with 'context' and 'continuation'", e);
+        return wrong_member(r, "an object with 'text', or with 'context' and 'continuation'", line,
+                            e);
     *m = (Members){ json_member(&r->json, line, "text"), json_member(&r->json, line, "context"),
                     json_member(&r->json, line, "continuation") };
     if (m->text ? m->context || m->continuation : !m->context || !m->continuation)
-        return wrong(r, "either 'text', or 'context' and 'continuation'", e);
-    if (m->text && m->text->type != JSON_STRING) return wrong(r, "'text' to be a text", e);
+        return wrong_members(r, m, e);
+    if (m->text && m->text->type != JSON_STRING)
+        return wrong_member(r, "'text' to be a text", m->text, e);
     if (m->text) return STATUS_OK;
-    if (m->context->type != JSON_STRING) return wrong(r, "'context' to be a text", e);
-    if (m->continuation->type == JSON_ARRAY ? !m->continuation->count
-                                            : m->continuation->type != JSON_STRING)
-        return wrong(r, "'continuation' to be a text or a list of texts", e);
+    if (m->context->type != JSON_STRING)
+        return wrong_member(r, "'context' to be a text", m->context, e);
+    if (m->continuation->type == JSON_ARRAY && !m->continuation->count)
+        return wrong(r, TEXTS ", found an empty list", e);
+    if (m->continuation->type != JSON_ARRAY && m->continuation->type != JSON_STRING)
+        return wrong_member(r, TEXTS, m->continuation, e);
     return STATUS_OK;
 }
 
