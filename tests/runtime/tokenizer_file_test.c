@@ -193,6 +193,17 @@ static const struct {
     { "{" WHOLE ", \"added_tokens\": [{\"id\": 3}]}",
       "added_tokens[0].content: expected a string" },
     { "{" MODEL "[]}, \"decoder\": {\"type\": \"CTC\"}}", "found \"CTC\": not in this version" },
+    { "{\"version\": \"2.0\", " WHOLE "}", "version: expected 1.0, found \"2.0\"" },
+    { "{" MODEL "[]}, \"decoder\": {\"type\": \"Metaspace\", \"prepend_scheme\": \"last\"}}",
+      "decoder.prepend_scheme: expected always, first or never" },
+    { "{" MODEL "[]}, \"decoder\": {\"type\": \"Metaspace\", \"replacement\": \"ab\"}}",
+      "decoder.replacement: expected one character" },
+    { "{" WHOLE ", \"pre_tokenizer\": {\"type\": \"CharDelimiterSplit\", \"delimiter\": \"\"}}",
+      "pre_tokenizer.delimiter: expected one character" },
+    { "{" WHOLE
+      ", \"post_processor\": {\"type\": \"TemplateProcessing\", \"single\": [{\"Sequence\":"
+      " {\"id\": \"B\"}}]}}",
+      "post_processor.single[0].Sequence.id: expected A, found \"B\"" },
     { "YQ== 0\n", "expected as many ranks as a known vocabulary has" },
     { "YQ== 0\nYg= 1\n", "line 2: expected a piece" },
     { "YQ== 0\nYg== 1x\n", "line 2: expected a piece" },

@@ -300,6 +300,8 @@ static int read_added(TokenJson *r, const JsonNode *added) {
 static int read_parts(TokenJson *r) {
     const JsonNode *root = r->j->node, *added = json_member(r->j, root, "added_tokens");
     if (root->type != JSON_OBJECT) return token_json_wrong(r, root, "an object");
+    if (json_member(r->j, root, "version") && !token_json_has(r, root, "version", "1.0"))
+        return token_json_lacks(r, root, "version", "1.0");
     if (added && added->type != JSON_ARRAY && added->type != JSON_NULL)
         return token_json_wrong(r, added, "a list");
     int status = token_json_normalizer(r, json_member(r->j, root, "normalizer"));

@@ -26,6 +26,8 @@ int token_json_lacks(const TokenJson *r, const JsonNode *object, const char *key
 int token_json_beyond(const TokenJson *r, const JsonNode *n, size_t most, size_t found);
 /* A type that this version does not do. */
 int token_json_unknown(const TokenJson *r, const JsonNode *object);
+/* Does the object have this member with this text? */
+bool token_json_has(const TokenJson *r, const JsonNode *object, const char *key, const char *text);
 /* Does the object have this "type"? */
 bool token_json_is(const TokenJson *r, const JsonNode *object, const char *type);
 /* An error if it has members that are not among 'known', words with blanks between. */
@@ -35,6 +37,9 @@ int token_json_bool(const TokenJson *r, const JsonNode *object, const char *key,
 /* A string of at most 'most' bytes; absent or null: NULL. */
 int token_json_string(const TokenJson *r, const JsonNode *object, const char *key, size_t most,
                       const char **out);
+/* A string of one character; likewise. */
+int token_json_character(const TokenJson *r, const JsonNode *object, const char *key,
+                         const char **out);
 /* The members of an object's list; an error if it has none. */
 int token_json_list(const TokenJson *r, const JsonNode *object, const char *key,
                     const JsonNode **out);
@@ -43,6 +48,9 @@ int token_json_pattern(const TokenJson *r, const JsonNode *object, const char **
                        const char **regex);
 /* Compiles the regular expression that it was. */
 int token_json_regex(const TokenJson *r, const JsonNode *object, const char *regex, Pattern *out);
+
+/* Where a Metaspace, of a pre-tokenizer or a decoder, puts a mark in front. */
+int token_json_prepend(const TokenJson *r, const JsonNode *part, SplitPrepend *out);
 
 /* token_json_text.c, token_json_ids.c; the part may be NULL or null */
 int token_json_normalizer(TokenJson *r, const JsonNode *part);

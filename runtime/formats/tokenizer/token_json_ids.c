@@ -47,6 +47,8 @@ static int read_template(TokenJson *r, const JsonNode *part) {
         const JsonNode *special = json_member(r->j, c, "SpecialToken"),
                        *text = json_member(r->j, c, "Sequence");
         if (special) status = read_special(r, special, specials, behind);
+        else if (text && !token_json_has(r, text, "id", "A"))
+            status = token_json_lacks(r, text, "id", "A");
         else if (text && !behind) behind = true;
         else return token_json_wrong(r, c, "a template of one text");
     }
@@ -103,28 +105,34 @@ static int plan_replace(TokenJson *r, const JsonNode *part, DecodePlan *p) {
 }
 
 static int plan_strip(TokenJson *r, const JsonNode *part, DecodePlan *p) {
-    const JsonNode *content = json_member(r->j, part, "content"),
-                   *start = json_member(r->j, part, "start"),
+    const JsonNode *start = json_member(r->j, part, "start"),
                    *stop = json_member(r->j, part, "stop");
+    const char *content;
     int64_t left = -1, right = -1;
-    bool known = p->fused && content && content->type == JSON_STRING && !strcmp(content->text, " ")
-        && start && json_int64(start, &left) && stop && json_int64(stop, &right)
-        && (left == 0 || left == 1) && right == 0 && r->f->start == START_AS_IS;
-    if (!known) return token_json_wrong(r, part, "Strip of one space behind Fuse");
+    int status = token_json_string(r, part, "content", TOKEN_JSON_STRING, &content);
+    if (status) return status;
+    if (!p->fused) return token_json_lacks(r, part, "type", "no Strip before Fuse");
+    if (!content || strcmp(content, " ") != 0)
+        return token_json_lacks(r, part, "content", "one space");
+    if (!start || !json_int64(start, &left) || (left != 0 && left != 1))
+        return token_json_lacks(r, part, "start", "0 or 1");
+    if (!stop || !json_int64(stop, &right) || right != 0)
+        return token_json_lacks(r, part, "stop", "0");
+    if (r->f->start != START_AS_IS)
+        return token_json_lacks(r, part, "type", "one Strip, or Metaspace without any");
     if (left) r->f->start = START_STRIP;
     return STATUS_OK;
 }
 
 static int plan_metaspace(TokenJson *r, const JsonNode *part, DecodePlan *p) {
-    const char *mark, *scheme;
-    bool old = true;
-    int status = token_json_string(r, part, "replacement", 4, &mark);
-    if (!status) status = token_json_string(r, part, "prepend_scheme", 16, &scheme);
-    if (!status) status = token_json_bool(r, part, "add_prefix_space", &old);
+    const char *mark;
+    SplitPrepend prepend;
+    int status = token_json_character(r, part, "replacement", &mark);
+    if (!status) status = token_json_prepend(r, part, &prepend);
     if (status) return status;
-    if (!mark || !*mark) mark = MARK;
-    if (!(scheme && !strcmp(scheme, "never")) && (scheme || old)) {
-        if (p->count) return token_json_wrong(r, part, "Metaspace first");
+    if (!mark) mark = MARK;
+    if (prepend != SPLIT_NEVER) {
+        if (p->count) return token_json_lacks(r, part, "type", "Metaspace first");
         p->mark = mark;
         r->f->start = START_MARKS;
     }

@@ -51,9 +51,13 @@ int token_json_unknown(const TokenJson *r, const JsonNode *object) {
     return token_json_found(r, type, "a type that is known", said);
 }
 
+bool token_json_has(const TokenJson *r, const JsonNode *object, const char *key, const char *text) {
+    const JsonNode *n = json_member(r->j, object, key);
+    return n && n->type == JSON_STRING && !strcmp(n->text, text);
+}
+
 bool token_json_is(const TokenJson *r, const JsonNode *object, const char *type) {
-    const JsonNode *n = json_member(r->j, object, "type");
-    return n && n->type == JSON_STRING && !strcmp(n->text, type);
+    return token_json_has(r, object, "type", type);
 }
 
 int token_json_only(const TokenJson *r, const JsonNode *object, const char *known) {
@@ -91,6 +95,16 @@ int token_json_string(const TokenJson *r, const JsonNode *object, const char *ke
     if (strlen(n->text) > most) return token_json_beyond(r, n, most, strlen(n->text));
     *out = n->text;
     return STATUS_OK;
+}
+
+int token_json_character(const TokenJson *r, const JsonNode *object, const char *key,
+                         const char **out) {
+    int32_t c;
+    int status = token_json_string(r, object, key, TOKEN_JSON_STRING, out);
+    if (status || !*out) return status;
+    size_t n = strlen(*out);
+    if (n && (size_t)character_at(*out, n, 0, &c) == n) return STATUS_OK;
+    return token_json_lacks(r, object, key, "one character");
 }
 
 int token_json_list(const TokenJson *r, const JsonNode *object, const char *key,

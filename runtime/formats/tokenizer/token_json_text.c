@@ -152,7 +152,7 @@ static int read_byte_level(TokenJson *r, const JsonNode *part) {
     return status;
 }
 
-static int read_prepend_scheme(TokenJson *r, const JsonNode *part, SplitPrepend *out) {
+int token_json_prepend(const TokenJson *r, const JsonNode *part, SplitPrepend *out) {
     const char *scheme;
     bool old = true;
     *out = SPLIT_ALWAYS;
@@ -175,10 +175,9 @@ static int read_metaspace(TokenJson *r, const JsonNode *part) {
     int status = token_json_only(r, part,
                                  "type replacement str_rep add_prefix_space prepend_scheme split");
     if (!status) status = new_step(r, SPLIT_METASPACE, SPLIT_NEXT, &s);
-    if (!status) status = token_json_string(r, part, "replacement", 4, &mark);
-    if (!status) status = read_prepend_scheme(r, part, &s->prepend);
+    if (!status) status = token_json_character(r, part, "replacement", &mark);
+    if (!status) status = token_json_prepend(r, part, &s->prepend);
     if (status) return status;
-    if (mark && !*mark) return token_json_lacks(r, part, "replacement", "a character");
     s->splits = true;
     status = token_json_bool(r, part, "split", &s->splits);
     return status ? status : copy(r, &s->text, mark ? mark : MARK);
@@ -212,8 +211,8 @@ static int read_delimiter(TokenJson *r, const JsonNode *part) {
     SplitStep *s;
     int status = token_json_only(r, part, "type delimiter");
     if (!status) status = new_step(r, SPLIT_TEXT, SPLIT_REMOVED, &s);
-    if (!status) status = token_json_string(r, part, "delimiter", 4, &text);
-    if (!status && !text) status = token_json_lacks(r, part, "delimiter", "a character");
+    if (!status) status = token_json_character(r, part, "delimiter", &text);
+    if (!status && !text) status = token_json_lacks(r, part, "delimiter", "one character");
     return status ? status : copy(r, &s->text, text);
 }
 
