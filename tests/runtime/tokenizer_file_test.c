@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "strata.h"
+#include "normalize.h"
 #include "tokenizer_file.h"
 
 #define FOLDER SOURCE_DIR "/tests/runtime/tokenizers/"
@@ -247,6 +248,32 @@ static void cut_files(void **state) {
     }
 }
 
+/* A character that becomes 90, each of which becomes 250: refused before it takes the memory. */
+static void growing_texts(void **state) {
+    (void)state;
+    enum { LENGTH = 4096 };
+    char many[91] = "", more[251] = "", given[LENGTH], one[] = "a", two[] = "b";
+    const char *text = given;
+    size_t length = LENGTH;
+    Error e = { 0 };
+    memset(many, 'b', 90), memset(more, 'c', 250), memset(given, 'a', LENGTH);
+    for (int pattern = 0; pattern < 2; pattern++, text = given, length = LENGTH) {
+        Normalizer x = { .step = { { NORMALIZE_REPLACE, one, many, { 0 }, false, false },
+                                   { NORMALIZE_REPLACE, two, more, { 0 }, false, false } },
+                         .count = 2 };
+        NormalizeWork work = { 0 };
+        for (int i = 0; i < 2 && pattern; i++)
+            assert_int_equal(
+                pattern_open(&x.step[i].pattern, i ? "b" : "a", PATTERN_RUST, "pattern", &e), 0);
+        assert_int_equal(normalize(&x, &work, "text", &text, &length, &e), STATUS_LIMIT);
+        assert_non_null(strstr(e.text, "text: expected normalization to at most"));
+        assert_in_range(work.text[0].room + work.text[1].room, LENGTH, 1 << 22);
+        normalize_done(&work);
+        for (int i = 0; i < 2; i++)
+            pattern_free(&x.step[i].pattern);
+    }
+}
+
 /* == strata.h ============================================================= */
 
 static void for_programs(void **state) {
@@ -317,9 +344,10 @@ static void whole_characters(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(vectors),         cmocka_unit_test(long_words),
-        cmocka_unit_test(what_is_refused), cmocka_unit_test(cut_files),
-        cmocka_unit_test(for_programs),    cmocka_unit_test(whole_characters),
+        cmocka_unit_test(vectors),          cmocka_unit_test(long_words),
+        cmocka_unit_test(what_is_refused),  cmocka_unit_test(cut_files),
+        cmocka_unit_test(growing_texts),    cmocka_unit_test(for_programs),
+        cmocka_unit_test(whole_characters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,10 +76,12 @@ static void lower(Text *out, const char *text, size_t length) {
     }
 }
 
-static void replace(const NormalizeStep *s, Text *out, const char *text, size_t length) {
+/* No further than 'most' bytes, of which there are more then. */
+static void replace(const NormalizeStep *s, size_t most, Text *out, const char *text,
+                    size_t length) {
     size_t n = strlen(s->from), with = strlen(s->with);
     const char *end = text + length, *found;
-    while (n && (found = memmem(text, (size_t)(end - text), s->from, n))) {
+    while (n && out->length <= most && (found = memmem(text, (size_t)(end - text), s->from, n))) {
         text_bytes(out, text, (size_t)(found - text));
         text_bytes(out, s->with, with);
         text = found + n;
@@ -87,11 +89,11 @@ static void replace(const NormalizeStep *s, Text *out, const char *text, size_t 
     text_bytes(out, text, (size_t)(end - text));
 }
 
-static int replace_matches(const NormalizeStep *s, Text *out, const char *text, size_t length,
-                           void **memory) {
+static int replace_matches(const NormalizeStep *s, size_t most, Text *out, const char *text,
+                           size_t length, void **memory) {
     size_t done = 0, from, to;
     int found = 1;
-    for (size_t at = 0; at <= length; at = to + (to == from)) {
+    for (size_t at = 0; at <= length && out->length <= most; at = to + (to == from)) {
         found = pattern_next(&s->pattern, text, length, at, &from, &to, memory);
         if (found <= 0) break;
         if (to == from) { /* not inside of a character */
@@ -113,8 +115,8 @@ static void strip(const NormalizeStep *s, Text *out, const char *text, size_t le
     if (to > from) text_bytes(out, text + from, to - from);
 }
 
-static int take_step(const NormalizeStep *s, NormalizeWork *w, Text *out, const char *text,
-                     size_t length) {
+static int take_step(const NormalizeStep *s, NormalizeWork *w, size_t most, Text *out,
+                     const char *text, size_t length) {
     switch (s->kind) {
     case NORMALIZE_LOWERCASE: lower(out, text, length); return 0;
     case NORMALIZE_PREPEND:
@@ -122,8 +124,8 @@ static int take_step(const NormalizeStep *s, NormalizeWork *w, Text *out, const 
         text_bytes(out, text, length);
         return 0;
     case NORMALIZE_REPLACE:
-        if (s->pattern.code) return replace_matches(s, out, text, length, &w->memory);
-        replace(s, out, text, length);
+        if (s->pattern.code) return replace_matches(s, most, out, text, length, &w->memory);
+        replace(s, most, out, text, length);
         return 0;
     case NORMALIZE_STRIP: strip(s, out, text, length); return 0;
     default: return form(s->kind, out, text, length) ? PATTERN_MEMORY : 0;
@@ -137,7 +139,7 @@ int normalize(const Normalizer *x, NormalizeWork *w, const char *what, const cha
         Text *out = &w->text[i & 1];
         text_clear(out);
         text_bytes(out, "", 0);
-        int failed = take_step(&x->step[i], w, out, *text, *length);
+        int failed = take_step(&x->step[i], w, most, out, *text, *length);
         if (failed) return pattern_failed(failed, what, e);
         if (out->failed) return text_status(out, e);
         if (out->length > most)
