@@ -157,9 +157,27 @@ static void long_words(void **state) {
 #define DECODER ", \"decoder\": {\"type\": \"Fuse\"}"
 #define WHOLE MODEL "[\"a b\"]}" DECODER
 
+#define A16 "aaaaaaaaaaaaaaaa"
+#define A64 A16 A16 A16 A16
+#define GROWS                                                                                   \
+    "{\"type\": \"Replace\", \"pattern\": {\"String\": \"a\"}, \"content\": \"" A64 A64 A64 A64 \
+    "\"}"
+#define BEGIN "{\"SpecialToken\": {\"id\": \"b\"}}, "
+#define BEGINS BEGIN BEGIN BEGIN BEGIN BEGIN BEGIN BEGIN BEGIN
+#define IDS "1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, "
+
 static const struct {
     const char *file, *said;
 } refused[] = {
+    { "{" MODEL "[]}, \"decoder\": {\"type\": \"Sequence\", \"decoders\": [" GROWS ", " GROWS
+      ", " GROWS ", " GROWS ", " GROWS "]}}",
+      "decoder: expected at most 256 bytes as the text of id 0, found more" },
+    { "{" WHOLE
+      ", \"post_processor\": {\"type\": \"TemplateProcessing\", \"single\": [" BEGINS BEGINS BEGINS
+          BEGINS BEGINS BEGINS BEGINS BEGINS
+      "{\"Sequence\": {\"id\": \"A\"}}], \"special_tokens\": {\"b\": {\"ids\": [" IDS IDS IDS
+          IDS IDS "1]}}}}",
+      "post_processor: expected at most 4096 ids around a text, found more" },
     { "", "expected a tokenizer (" },
     { "hello", "expected a tokenizer (" },
     { "{", "expected a string" },

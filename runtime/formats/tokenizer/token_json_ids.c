@@ -7,10 +7,16 @@
 
 /* == Post-processors ====================================================== */
 
+enum { AROUND_MOST = 4096 };
+
 static int add_around(TokenJson *r, const JsonNode *token, int32_t **list, int *count) {
     const JsonNode *ids;
     int status = token_json_list(r, token, "ids", &ids);
     if (status) return status;
+    if (ids->count > AROUND_MOST || *count + (int)ids->count > AROUND_MOST)
+        return error_set(r->e, STATUS_LIMIT,
+                         "%s:post_processor: expected at most %d ids around a text, found more",
+                         r->what, AROUND_MOST);
     int32_t *bigger = realloc(*list, ((size_t)*count + ids->count + 1) * sizeof *bigger);
     if (!bigger) return error_memory(r->e, r->what, ids->count * sizeof *bigger);
     *list = bigger;
@@ -164,13 +170,14 @@ static int plan(TokenJson *r, const JsonNode *part, DecodePlan *p) {
     return token_json_unknown(r, part);
 }
 
-static void replace(Text *out, const char *text, size_t length, const char *from,
+/* No further than 'most' bytes, of which there are more then. */
+static void replace(Text *out, size_t most, const char *text, size_t length, const char *from,
                     const char *with) {
     size_t n = strlen(from);
     const char *end = text + length, *found;
     text_clear(out);
     text_bytes(out, "", 0);
-    while ((found = memmem(text, (size_t)(end - text), from, n))) {
+    while (out->length <= most && (found = memmem(text, (size_t)(end - text), from, n))) {
         text_bytes(out, text, (size_t)(found - text));
         text_bytes(out, with, strlen(with));
         text = found + n;
@@ -183,6 +190,7 @@ static int show(TokenJson *r, const DecodePlan *p, Vocabulary *v, int32_t id, Te
     size_t length;
     bool renamed = vocabulary_has(&r->renamed, id);
     const char *text = vocabulary_text(renamed ? &r->renamed : &r->f->pieces, id, &length);
+    const size_t most = TOKEN_JSON_STRING * length; /* what one Replace may make of it */
     char one;
     for (int i = 0; i < p->count; i++) {
         const DecodeStep *s = &p->step[i];
@@ -197,8 +205,13 @@ static int show(TokenJson *r, const DecodePlan *p, Vocabulary *v, int32_t id, Te
             continue;
         }
         bool first = v == &r->f->begins && s->from == p->mark;
-        replace(out, text, length, s->from, first ? "" : s->with);
+        replace(out, most, text, length, s->from, first ? "" : s->with);
         if (out->failed) return text_status(out, r->e);
+        if (out->length > most)
+            return error_set(r->e, STATUS_LIMIT,
+                             "%s:decoder: expected at most %zu bytes as the text of id %d, found "
+                             "more",
+                             r->what, most, id);
         text = out->at;
         length = out->length;
     }
