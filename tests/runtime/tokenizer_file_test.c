@@ -133,7 +133,7 @@ static void long_words(void **state) {
     enum { LENGTH = 1 << 20 };
     char *text = malloc(LENGTH);
     for (int i = 0; i < LENGTH; i++)
-        text[i] = "theca"[i * i % 5];
+        text[i] = "theca"[(int64_t)i * i % 5];
     for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
         Tokenizer t;
         TokenIds ids = { .width = 4, .grows = true };
