@@ -81,9 +81,34 @@ static void long_lists_of_short_rows_are_the_same_code(void **state) {
     assert_true(two.code < one.code + one.code / 20);
 }
 
+/* Every source meets all others.  A kernel for N of them has code for each of N where a reduction
+** goes over them, none for each pair; 9 and 15 are the longest lists. */
+static void pairs_of_sources_are_loops(void **state) {
+    static const char residual[] =
+        "mixer { open = function(m, e) return { e } end,\n"
+        "  read = function(m, list, site)\n"
+        "    local N, V = #list, stack(list)\n"
+        "    local a = softmax(sum(reshape(V, { N, 1, m.dim }) * reshape(V, { 1, N, m.dim }), 3),\n"
+        "                      2)\n"
+        "    local y = sum(reshape(a, { N, N, 1 }) * reshape(V, { 1, N, m.dim }), 2)\n"
+        "    return mean(y, 1)\n"
+        "  end,\n"
+        "  write = function(m, list, site, out) table.insert(list, out) return list end,\n"
+        "  close = function(m, list, site) return list[#list] end } {}";
+    Sizes none = compiled_sizes(state, "standard {}", 192, 4),
+          one = compiled_sizes(state, residual, 192, 4),
+          two = compiled_sizes(state, residual, 192, 7);
+    print_message("pairs of sources: code %llu and %llu, of them %llu without\n",
+                  (unsigned long long)one.code, (unsigned long long)two.code,
+                  (unsigned long long)none.code);
+    assert_true(two.code - none.code < 3 * (one.code - none.code));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(long_lists_of_short_rows_are_the_same_code, scratch_setup,
+                                        scratch_teardown),
+        cmocka_unit_test_setup_teardown(pairs_of_sources_are_loops, scratch_setup,
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(twice_the_layers_are_the_same_code, scratch_setup,
                                         scratch_teardown),

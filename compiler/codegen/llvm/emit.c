@@ -25,26 +25,36 @@ V e_function(Emit *e, const char *name, int nargs, LLVMTypeRef *args) {
 
 void e_return(Emit *e) { LLVMBuildRetVoid(e->b); }
 
-/* A loop that is known to run at least once needs no test before it. */
+static LLVMBasicBlockRef new_block(Emit *e, const char *name) {
+    return LLVMAppendBasicBlockInContext(e->ctx, e->fn, name);
+}
+
+/* A loop that is known to run at least once needs no test before it, only one at its end. */
 Loop e_loop(Emit *e, V from, V to, int64_t step) {
-    Loop l;
+    int64_t first, last;
+    bool once = e_is_constant(from, &first) && e_is_constant(to, &last) && first < last;
     LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b);
-    l.head = LLVMAppendBasicBlockInContext(e->ctx, e->fn, "loop");
-    l.body = LLVMAppendBasicBlockInContext(e->ctx, e->fn, "");
-    l.exit = LLVMAppendBasicBlockInContext(e->ctx, e->fn, "");
+    Loop l = { .head = new_block(e, "loop"), .to = once ? to : NULL };
+    l.exit = once ? NULL : new_block(e, "");
     LLVMBuildBr(e->b, l.head);
     LLVMPositionBuilderAtEnd(e->b, l.head);
     l.i = LLVMBuildPhi(e->b, e->i64, "i");
     LLVMAddIncoming(l.i, &from, &before, 1);
-    LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntSLT, l.i, to, ""), l.body, l.exit);
-    LLVMPositionBuilderAtEnd(e->b, l.body);
+    if (!once) {
+        LLVMBasicBlockRef body = new_block(e, "");
+        LLVMBuildCondBr(e->b, e_ilt(e, l.i, to), body, l.exit);
+        LLVMPositionBuilderAtEnd(e->b, body);
+    }
     l.next = LLVMBuildNSWAdd(e->b, l.i, e_i64(e, step), "");
     return l;
 }
 
 void e_end(Emit *e, Loop l) {
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(e->b);
-    LLVMBuildBr(e->b, l.head);
+    if (l.to) {
+        l.exit = new_block(e, "");
+        LLVMBuildCondBr(e->b, e_ilt(e, l.next, l.to), l.head, l.exit);
+    } else LLVMBuildBr(e->b, l.head);
     LLVMAddIncoming(l.i, &l.next, &latch, 1);
     LLVMPositionBuilderAtEnd(e->b, l.exit);
 }
@@ -231,10 +241,13 @@ V e_set_lane(Emit *e, V x, V scalar, int lane) {
     return LLVMBuildInsertElement(e->b, x, scalar, i32(e, lane), "");
 }
 
+/* Halves of a register stay in one of four lanes, which is what the processor has. */
 static V halve(Emit *e, V x, V (*join)(Emit *, V, V)) {
+    enum { SMALLEST = 4 };
     int n = e_lanes(x);
-    for (; n > 2; n /= 2)
+    for (; n > SMALLEST; n /= 2)
         x = join(e, shuffle(e, x, NULL, 0, n / 2), shuffle(e, x, NULL, n / 2, n / 2));
+    if (n == SMALLEST) x = join(e, x, shuffle(e, x, NULL, SMALLEST / 2, SMALLEST));
     return n == 1 ? x : join(e, e_lane(e, x, 0), e_lane(e, x, 1));
 }
 

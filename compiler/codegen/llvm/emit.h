@@ -30,8 +30,8 @@ typedef struct Emit {
 
 typedef struct Loop {
     V i;
-    LLVMBasicBlockRef head, body, exit;
-    V next;
+    LLVMBasicBlockRef head, exit;
+    V next, to; /* NULL: it is tested before each step, else behind it */
 } Loop;
 
 /* Functions: void name(ptr p, i64 first, i64 count, ptr scratch) */

@@ -42,8 +42,9 @@ typedef struct RowCode {
     Memo *memo;
     int nmemo, memos;
     int *last;    /* of the list of memos with such a hash; twice as many as memos */
+    int group;    /* that goes through a tile row by row, counted from 1; 0: none such */
     int *wanted;  /* by value: the last group that reads the stack by its table */
-    V *row_table; /* by value: pointers to a long stack's rows */
+    V *row_table; /* by value: pointers to a stack's rows */
     Fence fence;  /* --check builds: tests of what is accessed */
 } RowCode;
 

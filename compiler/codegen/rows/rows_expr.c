@@ -219,7 +219,8 @@ static V eval_piece(RowCode *c, const Node *n, V j, At in) {
         return memory_piece(c, &c->r->series[v->series], j, offset, step);
     }
     if (e_is_constant(j, &number)) return expr_eval(c, n->in[number], in);
-    return rows_by_number(n) ? eval_row(c, n, j, in) : eval_chosen(c, n, j, in);
+    bool table = rows_by_number(n) || (c->group && c->wanted[v - c->r->value] == c->group);
+    return table ? eval_row(c, n, j, in) : eval_chosen(c, n, j, in);
 }
 
 /* Lanes along the pieces take them one by one. */

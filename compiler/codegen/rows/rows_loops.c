@@ -6,7 +6,12 @@
 
 #include <stdlib.h>
 
-enum { FEW = 8, WIDE = 2 };
+enum {
+    FEW = 8,
+    WIDE = 2,
+    WRITTEN = 4, /* copies of a loop over a piece's elements that are no more than a loop's code */
+    LONG = 4     /* registers in a row that is so long that finding it costs nothing beside it */
+};
 
 /* == Statements =========================================================== */
 
@@ -68,7 +73,8 @@ typedef struct Nest {
     V idx[MAXRANK]; /* of the axes longer than 1 */
     int64_t dim[MAXRANK];
     int rank;
-    V *sum; /* by statement of the group: accumulator variables */
+    bool tables; /* pieces of its stacks are found by number, though they are few */
+    V *sum;      /* by statement of the group: accumulator variables */
 } Nest;
 
 /* The nest's indices as an index of shape s. */
@@ -234,6 +240,7 @@ static bool group_reads(const RowCode *c, const StatementGroup *g, Reads *reads)
 ** that is little code. */
 static bool writes_out(const RowCode *c, const Nest *n, int64_t count, int64_t rest) {
     bool stack = group_reads(c, n->g, expr_reads_stack);
+    if (n->tables && c->copies * count > WRITTEN) return false;
     if (c->mode == MODE_TOKENS ? !stack && rest > FEW : !stack || count > ROWS_UNROLL) return false;
     bool little = c->copies * count <= ROWS_COPIES && c->copies * count * n->g->code <= ROWS_CODE;
     return little || group_reads(c, n->g, expr_reads_pieces);
@@ -282,36 +289,57 @@ static V piece_row(RowCode *c, const Node *piece) {
     return row;
 }
 
-static void want_tables(RowCode *c, const Node *n, int group) {
+typedef void FoundStack(RowCode *c, const Node *stack, void *user);
+
+/* Calls 'found' for the stacks that are read where they lie for an element of n. */
+static void each_stack(RowCode *c, const Node *n, FoundStack *found, void *user) {
     const RowValue *v = rows_value(c->r, n);
     if (!expr_reads_stack(c, n) || v->stored) return;
-    if (rows_by_number(n)) {
-        c->wanted[v - c->r->value] = group;
-        return;
-    }
-    for (int i = 0; i < node_reads(n); i++)
-        want_tables(c, n->in[i], group);
+    if (rows_by_pointer(n)) found(c, n, user);
+    for (int i = 0; !rows_by_number(n) && i < node_reads(n); i++)
+        each_stack(c, n->in[i], found, user);
 }
 
-/* Marks the stacks that the group's statements read; returns the mark. */
-static int find_tables(RowCode *c, const StatementGroup *g) {
-    int group = 1 + (int)(g - c->r->group);
+/* And for those that the group's statements read. */
+static void group_stacks(RowCode *c, const StatementGroup *g, FoundStack *found, void *user) {
     for (int i = g->first; i >= 0; i = c->r->statement[i].next) {
         const Statement *s = &c->r->statement[i];
-        if (s->piece) want_tables(c, s->piece, group);
+        if (s->piece) each_stack(c, s->piece, found, user);
         for (int k = 0; !s->piece && k < node_reads(s->node); k++)
-            want_tables(c, s->node->in[k], group);
+            each_stack(c, s->node->in[k], found, user);
     }
-    return group;
 }
 
-/* Tables of row pointers for stacks too long to unroll, for this token. */
-static void fill_tables(RowCode *c, const StatementGroup *g) {
+static void test_rows(RowCode *c, const Node *stack, void *rows) {
+    int64_t offset;
+    bool *all = rows;
+    for (int i = 0; i < stack->nin; i++)
+        *all &= rows_piece(c->r, stack->in[i], &offset) != NULL;
+}
+
+/* Code for each of a few pieces would be little faster than a loop over them, where each piece is
+** long, and takes LLVM as many times as long. */
+static bool wants_tables(RowCode *c, const Nest *n) {
+    bool rows = true;
+    if (n->rank < 2 || n->dim[n->rank - 1] < (int64_t)LONG * c->r->lanes) return false;
+    group_stacks(c, n->g, test_rows, &rows);
+    return rows && group_reads(c, n->g, expr_reads_stack);
+}
+
+/* 'few': one of few pieces, too. */
+static void want_table(RowCode *c, const Node *stack, void *few) {
+    if (rows_by_number(stack) || *(bool *)few)
+        c->wanted[rows_value(c->r, stack) - c->r->value] = c->group;
+}
+
+/* Tables of row pointers for stacks that are read by number, for this token. */
+static void fill_tables(RowCode *c, const Nest *n) {
     Emit *e = c->e;
-    int group = find_tables(c, g);
+    c->group = 1 + (int)(n->g - c->r->group);
+    group_stacks(c, n->g, want_table, &(bool){ n->tables });
     for (int i = 0; i < c->r->nvalue; i++) {
         const RowValue *v = &c->r->value[i];
-        if (c->wanted[i] != group) continue;
+        if (c->wanted[i] != c->group) continue;
         if (!c->row_table[i])
             c->row_table[i] = e_var(e, LLVMGetUndef(LLVMArrayType(e->ptr, (unsigned)v->n->nin)));
         for (int k = 0; k < v->n->nin; k++) {
@@ -340,9 +368,11 @@ static int emit_rows(RowCode *c, int first) {
     for (; i < c->r->ngroup && rows_by_row(c->r, &c->r->group[i]); i++) {
         Nest n = nest_of(&c->r->group[i]);
         expr_forget(c, 0);
-        fill_tables(c, n.g);
+        n.tables = wants_tables(c, &n);
+        fill_tables(c, &n);
         outer_loops(c, &n, 0);
     }
+    c->group = 0;
     e_end(e, l);
     return i;
 }
