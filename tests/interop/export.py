@@ -60,7 +60,7 @@ def check(strata, spec, work):
     worst = np.abs(ours - theirs).max() / np.abs(ours).max()
     prompt = "the quick brown "
     ours = run(program, "generate", "--weights", weights, "--prompt", prompt, "--temperature", "0",
-               "--max-tokens", "12")
+               "--max-tokens", "12").removesuffix("\n")
     ids = torch.tensor([list(prompt.encode())])
     out = model.generate(ids, max_new_tokens=12, do_sample=False)[0, len(prompt):]
     theirs = bytes(out.tolist()).decode("utf-8", "replace")
