@@ -169,24 +169,24 @@ static char *begin(Trial *t, const char *name) {
     return text;
 }
 
-static void sweep_config(void **state, const char *name) {
-    Trial t = { .state = state, .file = "config.json" };
-    const JsonSweep w = { values, others, attempt, &t };
-    if (!sweep_open(&t.sweep, name, 131)) return;
-    char *text = begin(&t, name);
-    json_sweep(&w, &t.sweep, text);
+static void sweep(void **state, const char *checkpoint, const char *called, Trial *t,
+                  const JsonSweep *w, int every) {
+    t->state = state;
+    if (!sweep_open(&t->sweep, called, every)) return;
+    char *text = begin(t, checkpoint);
+    json_sweep(w, &t->sweep, text);
     free(text);
-    sweep_end(&t.sweep);
+    sweep_end(&t->sweep);
+}
+
+static void sweep_config(void **state, const char *name) {
+    Trial t = { .file = "config.json" };
+    sweep(state, name, name, &t, &(JsonSweep){ values, others, attempt, &t }, 131);
 }
 
 static void sweep_index(void **state, const char *name, const char *whole) {
-    Trial t = { .state = state, .file = "model.safetensors.index.json" };
-    const JsonSweep w = { names, NULL, attempt, &t };
-    if (!sweep_open(&t.sweep, whole, 23)) return;
-    char *text = begin(&t, name);
-    json_sweep(&w, &t.sweep, text);
-    free(text);
-    sweep_end(&t.sweep);
+    Trial t = { .file = "model.safetensors.index.json" };
+    sweep(state, name, whole, &t, &(JsonSweep){ names, NULL, attempt, &t }, 23);
 }
 
 #define CASE(name) \

@@ -11,12 +11,16 @@
 
 /* == Functions, loops, variables ========================================== */
 
+static LLVMBasicBlockRef new_block(Emit *e, const char *name) {
+    return LLVMAppendBasicBlockInContext(e->ctx, e->fn, name);
+}
+
 V e_function(Emit *e, const char *name, int nargs, LLVMTypeRef *args) {
     LLVMTypeRef type = LLVMFunctionType(e->void_, args, (unsigned)nargs, 0);
     e->fn = LLVMAddFunction(e->mod, name, type);
     LLVMSetLinkage(e->fn, LLVMInternalLinkage);
-    e->entry = LLVMAppendBasicBlockInContext(e->ctx, e->fn, "entry");
-    LLVMBasicBlockRef body = LLVMAppendBasicBlockInContext(e->ctx, e->fn, "");
+    e->entry = new_block(e, "entry");
+    LLVMBasicBlockRef body = new_block(e, "");
     LLVMPositionBuilderAtEnd(e->b, e->entry);
     LLVMBuildBr(e->b, body);
     LLVMPositionBuilderAtEnd(e->b, body);
@@ -24,10 +28,6 @@ V e_function(Emit *e, const char *name, int nargs, LLVMTypeRef *args) {
 }
 
 void e_return(Emit *e) { LLVMBuildRetVoid(e->b); }
-
-static LLVMBasicBlockRef new_block(Emit *e, const char *name) {
-    return LLVMAppendBasicBlockInContext(e->ctx, e->fn, name);
-}
 
 /* A loop that is known to run at least once needs no test before it, only one at its end. */
 Loop e_loop(Emit *e, V from, V to, int64_t step) {
@@ -60,8 +60,8 @@ void e_end(Emit *e, Loop l) {
 }
 
 LLVMBasicBlockRef e_if(Emit *e, V condition) {
-    LLVMBasicBlockRef then = LLVMAppendBasicBlockInContext(e->ctx, e->fn, "then");
-    LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(e->ctx, e->fn, "");
+    LLVMBasicBlockRef then = new_block(e, "then");
+    LLVMBasicBlockRef after = new_block(e, "");
     LLVMBuildCondBr(e->b, condition, then, after);
     LLVMPositionBuilderAtEnd(e->b, then);
     return after;

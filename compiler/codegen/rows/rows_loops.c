@@ -323,7 +323,7 @@ static bool wants_tables(RowCode *c, const Nest *n) {
     bool rows = true;
     if (n->rank < 2 || n->dim[n->rank - 1] < (int64_t)LONG * c->r->lanes) return false;
     group_stacks(c, n->g, test_rows, &rows);
-    return rows && group_reads(c, n->g, expr_reads_stack);
+    return rows;
 }
 
 /* 'few': one of few pieces, too. */
