@@ -50,17 +50,21 @@ compare --steps 30 --seeds 4 --keep kept >out 2>err || fail "another spec"
 [ "$(find kept -name '*.jsonl' | wc -l)" = 11 ] || fail "expected 11 runs, found $(ls kept)"
 
 # == Killed ====================================================================
-# Without a terminal there is a line every few seconds; then the end comes without warning.
+# Without a terminal there is a line every few seconds; then the end comes without warning, far from
+# the last step: four times as many steps where the first line is of the second half.
 steps=400 killed=
 while [ -z "$killed" ] && [ $steps -lt 1000000 ]; do
     steps=$((steps * 4))
-    rm -rf half
+    half=half_$steps
+    rm -f err
     (exec "$strata" compare plain.lua blocks.lua --train text --threads 1 --json \
-        --steps $steps --seeds 4 --keep half >out 2>err) &
+        --steps $steps --seeds 4 --keep $half >out 2>err) &
     child=$!
     while kill -0 $child 2>/dev/null; do
-        if grep -q '^training plain, seed 4, 1 of 2: step ' err; then
-            kill -9 $child 2>/dev/null && killed=yes
+        at=$(grep '^training plain, seed 4, 1 of 2: step ' err 2>/dev/null | head -n 1)
+        at=${at#*: step } at=${at%% *}
+        if [ -n "$at" ]; then
+            kill -9 $child 2>/dev/null && [ "$at" -lt $((steps / 2)) ] && killed=yes
             break
         fi
         sleep 0.2
@@ -72,15 +76,15 @@ grep -Eq '^training plain, seed 4, 1 of 2: step [0-9]+ of [0-9]+, loss .*, [0-9h
     fail "expected step, loss and time in a line"
 # its program is told, saves, and ends
 n=0
-until step=$(tail -n 1 half/*.jsonl | grep -o '"step": [0-9]*' | tr -dc 0-9) && sleep 1 &&
-    [ "$(tail -n 1 half/*.jsonl | grep -o '"step": [0-9]*' | tr -dc 0-9)" = "$step" ]; do
+until step=$(tail -n 1 $half/*.jsonl | grep -o '"step": [0-9]*' | tr -dc 0-9) && sleep 1 &&
+    [ "$(tail -n 1 $half/*.jsonl | grep -o '"step": [0-9]*' | tr -dc 0-9)" = "$step" ]; do
     n=$((n + 1))
     [ $n -lt 60 ] || fail "the program goes on without who started it"
 done
 [ "$step" -gt 0 ] && [ "$step" -lt $steps ] || fail "expected it killed before step $steps"
-cp half/*.jsonl cut.jsonl
-compare --steps $steps --seeds 4 --keep half >out 2>err || fail "cannot go on: $(cat err)"
-[ "$(head -n 3 cut.jsonl)" = "$(head -n 3 half/plain-4-*.jsonl)" ] ||
+cp $half/*.jsonl cut.jsonl
+compare --steps $steps --seeds 4 --keep $half >out 2>err || fail "cannot go on: $(cat err)"
+[ "$(head -n 3 cut.jsonl)" = "$(head -n 3 $half/plain-4-*.jsonl)" ] ||
     fail "expected it to go on after step $step, found it begun anew"
 
 # == Rates =====================================================================
