@@ -200,9 +200,12 @@ local width = 98
 local function braces(list, indent, tall)
   if #list == 0 then return "{}" end
   local line = "{ " .. table.concat(list, ", ") .. " }"
-  local breaks = tall
-  for i = 1, #line do if line:sub(i, i) == "\n" then breaks = true end end
-  if not breaks and #line + #indent + 14 <= width then return line end
+  local fits, i = not tall and #line + #indent + 14 <= width, 0
+  while fits and i < #line do
+    i = i + 1
+    fits = line:sub(i, i) ~= "\n"
+  end
+  if fits then return line end
   local inner, text, at = indent .. "  ", "{\n" .. indent .. "  ", 0
   for i, s in ipairs(list) do
     local wrap = tall or at + #s + #inner > width
