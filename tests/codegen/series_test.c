@@ -93,6 +93,24 @@ static Node *pairs_read(Probe *p, Node *V) {
     return op_reshape(op_sum(op_sum(op_mul(op_reshape(z, &wide), by), 1), 0), &channel);
 }
 
+/* Channels of each piece turned by its age: both parts have lengths of their own. */
+static Node *turned_read(Probe *p, Node *V) {
+    int64_t n = V->shape.dim[0], D = V->shape.dim[1];
+    Shape channel = probe_shape(1, &D), list = probe_shape(2, (int64_t[]){ n, 1 });
+    Node **turned = graph_alloc(p->g, (size_t)n * sizeof *turned);
+    Node *x = op_sub(V, op_scale(op_reshape(op_sum(V, 1), &list), 1.0 / (double)D));
+    for (int64_t i = 0, k; i < n; i++) {
+        Node *row = op_reshape(op_slice(x, 0, i, 1), &channel);
+        k = (n - i) % D;
+        turned[i] = k
+            ? op_concat(p->g, 2, (Node *[]){ op_slice(row, 0, k, D - k), op_slice(row, 0, 0, k) },
+                        0)
+            : row;
+    }
+    Node *z = op_sigmoid(op_sum(op_mul(V, probe_param(p, channel)), 1));
+    return op_sum(op_mul(op_reshape(z, &list), op_stack(p->g, (int)n, turned)), 0);
+}
+
 /* One element of each piece, and all of them in one row. */
 static Node *elements_read(Node *V) {
     int64_t n = V->shape.dim[0], all = n * V->shape.dim[1];
@@ -128,7 +146,11 @@ static void add_reads(Probe *p, Node **source, int n) {
     add_weighted(p, source, n);
     Node *V = op_stack(p->g, n, source);
     probe_read(p, heads_read(p, V));
-    if (n <= 33) probe_read(p, pairs_read(p, V));
+    for (int length = n - 2 > 1 ? n - 2 : n; n <= 33 && length <= n; length++) {
+        Node *some = op_stack(p->g, length, source);
+        probe_read(p, pairs_read(p, some));
+        probe_read(p, turned_read(p, some));
+    }
     probe_read(p, elements_read(V));
     probe_read(p, op_slice(V, 0, n - 1, 1));
 }

@@ -30,9 +30,7 @@ V e_function(Emit *e, const char *name, int nargs, LLVMTypeRef *args) {
 void e_return(Emit *e) { LLVMBuildRetVoid(e->b); }
 
 /* A loop that is known to run at least once needs no test before it, only one at its end. */
-Loop e_loop(Emit *e, V from, V to, int64_t step) {
-    int64_t first, last;
-    bool once = e_is_constant(from, &first) && e_is_constant(to, &last) && first < last;
+static Loop open_loop(Emit *e, V from, V to, int64_t step, bool once) {
     LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b);
     Loop l = { .head = new_block(e, "loop"), .to = once ? to : NULL };
     l.exit = once ? NULL : new_block(e, "");
@@ -48,6 +46,14 @@ Loop e_loop(Emit *e, V from, V to, int64_t step) {
     l.next = LLVMBuildNSWAdd(e->b, l.i, e_i64(e, step), "");
     return l;
 }
+
+Loop e_loop(Emit *e, V from, V to, int64_t step) {
+    int64_t first, last;
+    bool once = e_is_constant(from, &first) && e_is_constant(to, &last) && first < last;
+    return open_loop(e, from, to, step, once);
+}
+
+Loop e_loop_once(Emit *e, V from, V to, int64_t step) { return open_loop(e, from, to, step, true); }
 
 void e_end(Emit *e, Loop l) {
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(e->b);

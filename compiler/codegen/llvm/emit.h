@@ -40,6 +40,7 @@ void e_return(Emit *e);
 
 /* Loops nest: open, body, close.  i = from, from + step, ... while i < to */
 Loop e_loop(Emit *e, V from, V to, int64_t step);
+Loop e_loop_once(Emit *e, V from, V to, int64_t step); /* from < to */
 void e_end(Emit *e, Loop loop);
 /* if (condition) { ... } */
 LLVMBasicBlockRef e_if(Emit *e, V condition);

@@ -57,14 +57,16 @@ typedef struct RowValue {
     RowWants wants;
     bool reshaped;        /* some user sees it in another shape */
     int cost, depth;      /* of its expression, as far as that is not stored */
+    int64_t steps;        /* of the sums in that, one within the other, or too many */
     int code;             /* of its statement: instructions of that expression, roughly */
     bool reads_stack;     /* that reads rows addressed by pointer */
+    bool reads_rows;      /* that reads rows of scratch, a lane from each if lanes are tokens */
     bool reads_pieces;    /* that reads a stack which is nowhere but in its pieces */
     int operand;          /* where it is read from if not computed here; -1 */
     int *out, nout, outs; /* operands it is written to; room for so many */
     int64_t scratch;      /* offset in floats, if memory and no out to read */
     int64_t work;         /* of an iteration: where what it works on begins */
-    int64_t scratch_each; /* and as many more for each of Rows.count */
+    int64_t scratch_each, scratch_square; /* and as many more for each of Rows.count, its square */
     int statement;
     int first;  /* of a slice: the operand that holds where it begins; -1: the node says it */
     int series; /* of a stack that is not computed but read: its number; -1 */

@@ -144,28 +144,39 @@ static bool has_scratch(const Rows *r, const RowValue *v) {
     return !v->nout || r->operand[v->out[0]].add || rows_small(v->n);
 }
 
+/* Floats: so many, so many for each of Rows.count, and for each of its square. */
+typedef struct RowsExtent {
+    int64_t fixed, each, square;
+} RowsExtent;
+
 /* Tokens whose rows of a value are kept at once. */
 static int64_t kept_tokens(const Rows *r, const RowValue *v) {
     bool one = v->n->shape.lead == LEAD_NONE || !(v->apart || rows_small(v->n));
     return one ? 1 : r->lanes;
 }
 
-/* There is room for what is longer than a series, too. */
-static void place_counted(Rows *r, RowValue *v, int64_t *each) {
+/* There is room for what is longer than a series, too: (count + ROWS_NEAR) for each axis that goes
+** with it. */
+static void place_counted(Rows *r, RowValue *v, RowsExtent *used) {
     const Shape *s = &v->n->shape;
     int64_t floats = kept_tokens(r, v);
-    for (int i = 0; i < s->rank; i++)
-        if (!rows_counts(r, s->dim[i])) floats *= s->dim[i];
+    int axes = 0;
+    for (int i = 0; i < s->rank; i++) {
+        bool counts = rows_counts(r, s->dim[i]);
+        axes += counts;
+        if (!counts) floats *= s->dim[i];
+    }
     floats = (floats + 15) / 16 * 16;
-    v->scratch = r->scratch;
-    v->scratch_each = *each;
-    *each += floats;
-    r->scratch += floats * ROWS_NEAR;
+    v->scratch = used->fixed;
+    v->scratch_each = used->each;
+    v->scratch_square = used->square;
+    used->fixed += floats * (axes == 1 ? ROWS_NEAR : ROWS_NEAR * ROWS_NEAR);
+    used->each += floats * (axes == 1 ? 1 : 2 * ROWS_NEAR);
+    used->square += axes == 1 ? 0 : floats;
 }
 
 /* First what is always as large. */
 static void place_scratch(Rows *r) {
-    int64_t each = 0;
     for (int i = 0; i < r->nvalue; i++) {
         RowValue *v = &r->value[i];
         if (v->here && class_of(v->n) == ITERATION) {
@@ -178,10 +189,11 @@ static void place_scratch(Rows *r) {
         int64_t n = shape_count(s) * kept_tokens(r, v);
         r->scratch += (n + 15) / 16 * 16;
     }
+    RowsExtent used = { .fixed = r->scratch };
     for (int i = 0; i < r->nvalue; i++)
         if (has_scratch(r, &r->value[i]) && rows_counted(r, &r->value[i].n->shape))
-            place_counted(r, &r->value[i], &each);
-    r->scratch += each * r->count;
+            place_counted(r, &r->value[i], &used);
+    r->scratch = used.fixed + (used.each + used.square * r->count) * r->count;
 }
 
 /* Lists the pieces of gradients by the phase that computes them, in order. */

@@ -42,7 +42,9 @@ typedef struct RowCode {
     Memo *memo;
     int nmemo, memos;
     int *last;    /* of the list of memos with such a hash; twice as many as memos */
+    bool pieces;  /* many groups of pieces follow each other */
     int group;    /* that goes through a tile row by row, counted from 1; 0: none such */
+    bool tables;  /* its stacks of few pieces have tables, too */
     int *wanted;  /* by value: the last group that reads the stack by its table */
     V *row_table; /* by value: pointers to a stack's rows */
     Fence fence;  /* --check builds: tests of what is accessed */
@@ -89,6 +91,7 @@ void expr_forget(RowCode *c, int mark);  /* what was remembered since there were
 V expr_start(RowCode *c, const Node *n); /* what reduction n starts from */
 V expr_combine(RowCode *c, const Node *n, V sum, const Node *x, At at);
 bool expr_reads_stack(const RowCode *c, const Node *n);  /* of rows addressed by pointer */
+bool expr_reads_rows(const RowCode *c, const Node *n);   /* of scratch */
 bool expr_reads_pieces(const RowCode *c, const Node *n); /* each by a number of its own */
 
 /* rows_iterate.c: a statement of class ITERATION */

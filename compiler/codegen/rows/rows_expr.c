@@ -144,6 +144,11 @@ bool expr_reads_pieces(const RowCode *c, const Node *n) {
     return v && v->reads_pieces;
 }
 
+bool expr_reads_rows(const RowCode *c, const Node *n) {
+    const RowValue *v = rows_value(c->r, n);
+    return v && v->reads_rows;
+}
+
 static At widen(const Node *n, At at, V j) {
     int axis = n->attr->axis;
     At in = { .lane = at.lane < 0 ? -1 : at.lane + (at.lane >= axis) };
@@ -159,8 +164,11 @@ static V eval_reduce(RowCode *c, const Node *n, At at) {
     int64_t count = x->shape.dim[n->attr->axis];
     V sum = expr_start(c, n);
     bool tokens = c->mode == MODE_TOKENS, stack = expr_reads_stack(c, x);
-    bool wanted = count <= ROWS_UNROLL ? stack || tokens : stack && tokens;
-    bool few = c->copies * count <= ROWS_COPIES || expr_reads_pieces(c, x);
+    bool wanted = count <= ROWS_UNROLL ? stack || (tokens && !expr_reads_rows(c, x))
+                                       : stack && tokens;
+    int64_t steps = c->tables ? rows_value(c->r, x)->steps
+                              : 1; /* else code for all pieces is in each */
+    bool few = c->copies * count * steps <= ROWS_COPIES || expr_reads_pieces(c, x);
     if (count <= 4 || (wanted && few)) {
         c->copies *= count;
         for (int64_t j = 0; j < count; j++)
@@ -170,7 +178,7 @@ static V eval_reduce(RowCode *c, const Node *n, At at) {
     }
     V var = e_var(e, e_splat(e, sum, c->lanes));
     e_set(e, var, e_splat(e, sum, c->lanes));
-    Loop l = e_loop(e, e_i64(e, 0), index_length(c, count), 1);
+    Loop l = e_loop_once(e, e_i64(e, 0), index_length(c, count), 1);
     int mark = c->nmemo;
     e_set(e, var, expr_combine(c, n, e_get(e, var), x, widen(n, at, l.i)));
     expr_forget(c, mark);

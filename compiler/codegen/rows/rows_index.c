@@ -2,6 +2,7 @@
 ** Indices: where the element of an operand lies that an element of the result needs.
 */
 #include "rows_code.h"
+#include "fatal.h"
 
 int index_last_axis(const Shape *s) {
     for (int i = s->rank - 1; i >= 0; i--)
@@ -65,9 +66,13 @@ V index_position(RowCode *c, const Shape *s, At at, int64_t *step) {
         V apart = e_i64(c->e, stride);
         if (counted) apart = e_imul(c->e, apart, counted);
         if (s->dim[i] != 1) sum = e_iadd(c->e, e_imul(c->e, at.idx[i], apart), sum);
+        if (at.lane == i && counted && c->lanes > 1 && c->mode != MODE_TOKENS)
+            bug(NULL, "a row kernel has lanes as far apart as a list is long");
         if (at.lane == i) *step = counted ? 0 : stride;
-        if (c->count && rows_counts(c->r, s->dim[i])) counted = index_length(c, s->dim[i]);
-        else stride *= s->dim[i];
+        if (c->count && rows_counts(c->r, s->dim[i])) {
+            V length = index_length(c, s->dim[i]);
+            counted = counted ? e_imul(c->e, counted, length) : length;
+        } else stride *= s->dim[i];
     }
     return sum;
 }

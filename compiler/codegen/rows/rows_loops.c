@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
 ** The loops of a group, and the statements in them.
 */
+#include "reroll.h"
 #include "rows_code.h"
 #include "fatal.h"
 
@@ -10,6 +11,7 @@ enum {
     FEW = 8,
     WIDE = 2,
     WRITTEN = 4, /* copies of a loop over a piece's elements that are no more than a loop's code */
+    PIECES = 6,  /* groups of pieces one after another, so many that their code is made alike */
     LONG = 4     /* registers in a row that is so long that finding it costs nothing beside it */
 };
 
@@ -191,12 +193,25 @@ static bool repeats(const RowCode *c, const StatementGroup *g) {
     return true;
 }
 
-/* Pieces: there are many, and little is done with each. */
+static void piece_steps(RowCode *c, Nest *n, int64_t at, int64_t to, int width, bool loop) {
+    Emit *e = c->e;
+    Loop l = { 0 };
+    c->lanes = width;
+    if (loop) l = e_loop(e, e_i64(e, at), e_i64(e, to), width);
+    n->idx[n->rank - 1] = loop ? l.i : e_i64(e, at);
+    body(c, n, true);
+    if (loop) e_end(e, l);
+}
+
+/* Pieces: there are many, and little is done with each.  Where many groups of them follow each
+** other the code does not depend on their lengths, so that it becomes one loop (reroll.h). */
 static void piece_loops(RowCode *c, Nest *n, int64_t length) {
-    int64_t whole = length / c->r->lanes * c->r->lanes;
-    steps(c, n, 0, whole, c->r->lanes, NULL);
-    if (whole && whole < length) steps(c, n, length - c->r->lanes, length, c->r->lanes, NULL);
-    else steps(c, n, whole, length, 1, NULL);
+    int lanes = c->r->lanes;
+    int64_t whole = length / lanes * lanes;
+    if (whole) {
+        piece_steps(c, n, 0, whole, lanes, c->pieces || whole > lanes);
+        if (c->pieces || whole < length) piece_steps(c, n, length - lanes, length, lanes, false);
+    } else piece_steps(c, n, 0, length, 1, c->pieces || length > 1);
 }
 
 /* The last axis: wide steps, then register steps, then one by one. */
@@ -236,12 +251,53 @@ static bool group_reads(const RowCode *c, const StatementGroup *g, Reads *reads)
     return false;
 }
 
+typedef void FoundStack(RowCode *c, const Node *stack, void *user);
+
+/* Calls 'found' for the stacks that are read where they lie for an element of n. */
+static void each_stack(RowCode *c, const Node *n, FoundStack *found, void *user) {
+    const RowValue *v = rows_value(c->r, n);
+    if (!expr_reads_stack(c, n) || v->stored) return;
+    if (rows_by_pointer(n)) found(c, n, user);
+    for (int i = 0; !rows_by_number(n) && i < node_reads(n); i++)
+        each_stack(c, n->in[i], found, user);
+}
+
+/* And for those that the group's statements read. */
+static void group_stacks(RowCode *c, const StatementGroup *g, FoundStack *found, void *user) {
+    for (int i = g->first; i >= 0; i = c->r->statement[i].next) {
+        const Statement *s = &c->r->statement[i];
+        if (s->piece) each_stack(c, s->piece, found, user);
+        for (int k = 0; !s->piece && k < node_reads(s->node); k++)
+            each_stack(c, s->node->in[k], found, user);
+    }
+}
+
+typedef struct AsMany {
+    int64_t count;
+    bool any;
+} AsMany;
+
+static void test_count(RowCode *c, const Node *stack, void *user) {
+    AsMany *as_many = user;
+    (void)c;
+    as_many->any |= stack->nin == as_many->count;
+}
+
+/* A loop of so many steps can be one along the pieces of a stack. */
+static bool walks_stack(RowCode *c, const StatementGroup *g, int64_t count) {
+    AsMany as_many = { .count = count };
+    group_stacks(c, g, test_count, &as_many);
+    return as_many.any;
+}
+
 /* Steps of a loop are written out where they read pieces, which have numbers of their own, or where
 ** that is little code. */
-static bool writes_out(const RowCode *c, const Nest *n, int64_t count, int64_t rest) {
+static bool writes_out(RowCode *c, const Nest *n, int64_t count, int64_t rest) {
     bool stack = group_reads(c, n->g, expr_reads_stack);
-    if (n->tables && c->copies * count > WRITTEN) return false;
-    if (c->mode == MODE_TOKENS ? !stack && rest > FEW : !stack || count > ROWS_UNROLL) return false;
+    if (n->tables && (c->copies * count > WRITTEN || !walks_stack(c, n->g, count))) return false;
+    bool rows = group_reads(c, n->g, expr_reads_rows);
+    if (c->mode == MODE_TOKENS ? !stack && (rest > FEW || rows) : !stack || count > ROWS_UNROLL)
+        return false;
     bool little = c->copies * count <= ROWS_COPIES && c->copies * count * n->g->code <= ROWS_CODE;
     return little || group_reads(c, n->g, expr_reads_pieces);
 }
@@ -266,7 +322,7 @@ static void outer_loops(RowCode *c, Nest *n, int axis) {
         c->copies /= count;
         return;
     }
-    Loop l = e_loop(e, e_i64(e, 0), index_length(c, count), 1);
+    Loop l = e_loop_once(e, e_i64(e, 0), index_length(c, count), 1);
     int mark = c->nmemo;
     n->idx[axis] = l.i;
     outer_loops(c, n, axis + 1);
@@ -284,30 +340,10 @@ static V piece_row(RowCode *c, const Node *piece) {
     V row;
     if (in == memory_scratch(c)) row = memory_scratch_address(c, v, e_i64(e, offset), &step);
     else
-        row = e_at(e, c->p[in], e_iadd(e, e_imul(e, c->t, memory_stride(c, in)), e_i64(e, offset)));
+        row = e_at(e, e_pointer_at(e, c->table, e_i64(e, in)),
+                   e_iadd(e, e_imul(e, c->t, memory_stride(c, in)), e_i64(e, offset)));
     memory_test(c, in, row, shape_count(&piece->shape), false);
     return row;
-}
-
-typedef void FoundStack(RowCode *c, const Node *stack, void *user);
-
-/* Calls 'found' for the stacks that are read where they lie for an element of n. */
-static void each_stack(RowCode *c, const Node *n, FoundStack *found, void *user) {
-    const RowValue *v = rows_value(c->r, n);
-    if (!expr_reads_stack(c, n) || v->stored) return;
-    if (rows_by_pointer(n)) found(c, n, user);
-    for (int i = 0; !rows_by_number(n) && i < node_reads(n); i++)
-        each_stack(c, n->in[i], found, user);
-}
-
-/* And for those that the group's statements read. */
-static void group_stacks(RowCode *c, const StatementGroup *g, FoundStack *found, void *user) {
-    for (int i = g->first; i >= 0; i = c->r->statement[i].next) {
-        const Statement *s = &c->r->statement[i];
-        if (s->piece) each_stack(c, s->piece, found, user);
-        for (int k = 0; !s->piece && k < node_reads(s->node); k++)
-            each_stack(c, s->node->in[k], found, user);
-    }
 }
 
 static void test_rows(RowCode *c, const Node *stack, void *rows) {
@@ -336,16 +372,20 @@ static void want_table(RowCode *c, const Node *stack, void *few) {
 static void fill_tables(RowCode *c, const Nest *n) {
     Emit *e = c->e;
     c->group = 1 + (int)(n->g - c->r->group);
+    c->tables = n->tables;
     group_stacks(c, n->g, want_table, &(bool){ n->tables });
     for (int i = 0; i < c->r->nvalue; i++) {
         const RowValue *v = &c->r->value[i];
         if (c->wanted[i] != c->group) continue;
         if (!c->row_table[i])
             c->row_table[i] = e_var(e, LLVMGetUndef(LLVMArrayType(e->ptr, (unsigned)v->n->nin)));
+        Reroll *rows = reroll_open(e);
         for (int k = 0; k < v->n->nin; k++) {
+            if (v->n->nin > FEW) reroll_next(rows);
             V at = e_i64(e, k), row = piece_row(c, v->n->in[k]);
             LLVMBuildStore(e->b, row, LLVMBuildGEP2(e->b, e->ptr, c->row_table[i], &at, 1, ""));
         }
+        reroll_close(rows);
     }
 }
 
@@ -356,6 +396,14 @@ static Nest nest_of(const StatementGroup *g) {
     return n;
 }
 
+/* Groups of pieces from this one on. */
+static int count_pieces(const RowCode *c, int first) {
+    int i = first;
+    while (i < c->r->ngroup && rows_by_row(c->r, &c->r->group[i]) && repeats(c, &c->r->group[i]))
+        i++;
+    return i - first;
+}
+
 /* Groups that go through a tile row by row do so together: what one of them reads of a row, the
 ** next finds in the cache. */
 static int emit_rows(RowCode *c, int first) {
@@ -364,8 +412,15 @@ static int emit_rows(RowCode *c, int first) {
     c->mode = MODE_CHANNELS;
     c->row = l.i;
     c->t = e_iadd(e, c->t0, l.i);
-    int i = first;
+    int i = first, pieces = first; /* the group behind the last run of them that was counted */
+    Reroll *stretches = reroll_open(e);
     for (; i < c->r->ngroup && rows_by_row(c->r, &c->r->group[i]); i++) {
+        if (i >= pieces) {
+            int n = count_pieces(c, i);
+            c->pieces = n >= PIECES;
+            pieces = i + (n ? n : 1);
+        }
+        reroll_next(stretches);
         Nest n = nest_of(&c->r->group[i]);
         expr_forget(c, 0);
         n.tables = wants_tables(c, &n);
@@ -373,6 +428,8 @@ static int emit_rows(RowCode *c, int first) {
         outer_loops(c, &n, 0);
     }
     c->group = 0;
+    c->pieces = c->tables = false;
+    reroll_close(stretches);
     e_end(e, l);
     return i;
 }

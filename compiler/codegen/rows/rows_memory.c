@@ -89,9 +89,14 @@ static V load_bf16(RowCode *c, int operand, V offset, int64_t step) {
     return x;
 }
 
+/* Code for one of many pieces finds it by the operand's number, so that it is alike for all. */
+static V base_of(RowCode *c, int operand) {
+    return c->pieces ? e_pointer_at(c->e, c->table, e_i64(c->e, operand)) : c->p[operand];
+}
+
 static V load_operand(RowCode *c, int operand, const Node *n, V offset, int64_t step) {
     Emit *e = c->e;
-    V base = c->p[operand];
+    V base = base_of(c, operand);
     if (plan_bf16(n)) return load_bf16(c, operand, offset, step);
     if (n->shape.lead == LEAD_NONE) return memory_load(c, operand, e_at(e, base, offset), step);
     V stride = memory_stride(c, operand);
@@ -145,7 +150,12 @@ static V load_wave(RowCode *c, int operand, V offset, int64_t step) {
 V memory_scratch_address(RowCode *c, const RowValue *v, V offset, int64_t *step) {
     Emit *e = c->e;
     V base = e_at(e, c->scratch, e_i64(e, v->scratch));
-    if (v->scratch_each) base = e_at(e, base, e_imul(e, e_i64(e, v->scratch_each), c->count));
+    if (v->scratch_each || v->scratch_square) {
+        V each = e_i64(e, v->scratch_each);
+        if (v->scratch_square)
+            each = e_iadd(e, each, e_imul(e, e_i64(e, v->scratch_square), c->count));
+        base = e_at(e, base, e_imul(e, each, c->count));
+    }
     if (v->n->shape.lead == LEAD_NONE) return e_at(e, base, offset);
     V lanes = e_i64(e, c->r->lanes);
     if (rows_small(v->n)) {

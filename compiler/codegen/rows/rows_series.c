@@ -44,10 +44,12 @@ static int counted_axes(const Rows *r, const Shape *s) {
 
 bool rows_counted(const Rows *r, const Shape *s) { return counted_axes(r, s) > 0; }
 
-/* Only one axis goes with the series. */
+/* Axes as long as the series, at most two, are longer than what is written out. */
 static bool is_plain(const Rows *r, const Node *n) {
     int times = counted_axes(r, &n->shape);
-    return times == 0 || (times == 1 && !plan_bf16(n));
+    for (int i = 0; i < n->shape.rank; i++)
+        if (rows_counts(r, n->shape.dim[i]) && n->shape.dim[i] <= ROWS_UNROLL) return false;
+    return times == 0 || (times <= 2 && !plan_bf16(n));
 }
 
 static bool reads_counted(const Rows *r, const Node *n) {

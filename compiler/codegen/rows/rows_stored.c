@@ -91,6 +91,11 @@ static bool is_stored(const Rows *r, const RowValue *v) {
         || must_store(v);
 }
 
+static int64_t many_times(int64_t steps, const Node *reduction) {
+    int64_t count = reduction->in[0]->shape.dim[reduction->attr->axis];
+    return steps > ROWS_COPIES || count > ROWS_COPIES ? ROWS_COPIES + 1 : steps * count;
+}
+
 /* Roughly, instructions to compute an element again; how deep its expression is; and whether that
 ** reads rows by pointer. */
 static void sum_up(const Rows *r, RowValue *v) {
@@ -99,13 +104,18 @@ static void sum_up(const Rows *r, RowValue *v) {
     v->depth = own;
     v->reads_stack = rows_by_pointer(v->n);
     v->reads_pieces = v->n->op == OP_stack;
+    v->reads_rows = false;
+    v->steps = 1;
     for (int i = 0; v->here && i < node_reads(v->n); i++) {
         const RowValue *x = rows_value(r, v->n->in[i]);
         v->cost = v->cost + x->cost <= DEAR ? v->cost + x->cost : DEAR + 1;
         if (x->depth + own > v->depth) v->depth = x->depth + own;
         v->reads_stack |= x->reads_stack;
         v->reads_pieces |= x->reads_pieces;
+        v->reads_rows |= x->reads_rows;
+        if (x->steps > v->steps) v->steps = x->steps;
     }
+    if (class_of(v->n) == REDUCE) v->steps = many_times(v->steps, v->n);
     if (v->depth > 2 * DEEPEST)
         limit_at(v->n, "expected at most %d reshapes one after another, found more", DEEPEST);
 }
@@ -117,8 +127,10 @@ static void decide(const Rows *r, RowValue *v) {
     if (v->here && !v->stored) return;
     v->reads_stack &= v->here && v->n->op == OP_stack;
     v->reads_pieces = false;
+    v->reads_rows = v->here && v->n->shape.lead == LEAD_TOKENS && !rows_small(v->n);
     v->cost = v->n->op != OP_fill;
     v->depth = 0;
+    v->steps = 1;
 }
 
 static void find_idle(Rows *r) {
