@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
 ** Code of a row kernel: what its files share.  One reads the next:
-** rows_index.c < rows_memory.c < rows_expr.c < rows_iterate.c < rows_loops.c < rows_kernel.c.
+** rows_index.c < rows_memory.c < rows_expr.c < rows_iterate.c, rows_tables.c < rows_loops.c <
+** rows_kernel.c.
 **
 ** An expression is evaluated at an index of its own axes (At).  In CHANNELS
 ** and UNIFORM mode lanes run along the last axis; in TOKENS mode every value
@@ -96,6 +97,14 @@ bool expr_reads_pieces(const RowCode *c, const Node *n); /* each by a number of 
 
 /* rows_iterate.c: a statement of class ITERATION */
 void iterate_emit(RowCode *c, const Statement *s);
+
+/* rows_tables.c: of stacks that the group's statements read where they lie */
+/* Whether few pieces have one too: of rows of so many floats code for each would be little faster
+** than a loop over them, and takes LLVM as many times as long. */
+bool tables_wanted(RowCode *c, const StatementGroup *g, int64_t row);
+void tables_fill(RowCode *c, const StatementGroup *g, bool few); /* for this token */
+/* A loop of so many steps can be one along the pieces of a stack. */
+bool tables_walk(RowCode *c, const StatementGroup *g, int64_t count);
 
 /* rows_loops.c */
 /* Group number 'first', and those behind it that share its loop over tokens; returns the next. */

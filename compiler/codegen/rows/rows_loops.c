@@ -11,8 +11,7 @@ enum {
     FEW = 8,
     WIDE = 2,
     WRITTEN = 4, /* copies of a loop over a piece's elements that are no more than a loop's code */
-    PIECES = 6,  /* groups of pieces one after another, so many that their code is made alike */
-    LONG = 4     /* registers in a row that is so long that finding it costs nothing beside it */
+    PIECES = 6   /* groups of pieces one after another, so many that their code is made alike */
 };
 
 /* == Statements =========================================================== */
@@ -75,8 +74,7 @@ typedef struct Nest {
     V idx[MAXRANK]; /* of the axes longer than 1 */
     int64_t dim[MAXRANK];
     int rank;
-    bool tables; /* pieces of its stacks are found by number, though they are few */
-    V *sum;      /* by statement of the group: accumulator variables */
+    V *sum; /* by statement of the group: accumulator variables */
 } Nest;
 
 /* The nest's indices as an index of shape s. */
@@ -251,50 +249,11 @@ static bool group_reads(const RowCode *c, const StatementGroup *g, Reads *reads)
     return false;
 }
 
-typedef void FoundStack(RowCode *c, const Node *stack, void *user);
-
-/* Calls 'found' for the stacks that are read where they lie for an element of n. */
-static void each_stack(RowCode *c, const Node *n, FoundStack *found, void *user) {
-    const RowValue *v = rows_value(c->r, n);
-    if (!expr_reads_stack(c, n) || v->stored) return;
-    if (rows_by_pointer(n)) found(c, n, user);
-    for (int i = 0; !rows_by_number(n) && i < node_reads(n); i++)
-        each_stack(c, n->in[i], found, user);
-}
-
-/* And for those that the group's statements read. */
-static void group_stacks(RowCode *c, const StatementGroup *g, FoundStack *found, void *user) {
-    for (int i = g->first; i >= 0; i = c->r->statement[i].next) {
-        const Statement *s = &c->r->statement[i];
-        if (s->piece) each_stack(c, s->piece, found, user);
-        for (int k = 0; !s->piece && k < node_reads(s->node); k++)
-            each_stack(c, s->node->in[k], found, user);
-    }
-}
-
-typedef struct AsMany {
-    int64_t count;
-    bool any;
-} AsMany;
-
-static void test_count(RowCode *c, const Node *stack, void *user) {
-    AsMany *as_many = user;
-    (void)c;
-    as_many->any |= stack->nin == as_many->count;
-}
-
-/* A loop of so many steps can be one along the pieces of a stack. */
-static bool walks_stack(RowCode *c, const StatementGroup *g, int64_t count) {
-    AsMany as_many = { .count = count };
-    group_stacks(c, g, test_count, &as_many);
-    return as_many.any;
-}
-
 /* Steps of a loop are written out where they read pieces, which have numbers of their own, or where
 ** that is little code. */
 static bool writes_out(RowCode *c, const Nest *n, int64_t count, int64_t rest) {
     bool stack = group_reads(c, n->g, expr_reads_stack);
-    if (n->tables && (c->copies * count > WRITTEN || !walks_stack(c, n->g, count))) return false;
+    if (c->tables && (c->copies * count > WRITTEN || !tables_walk(c, n->g, count))) return false;
     bool rows = group_reads(c, n->g, expr_reads_rows);
     if (c->mode == MODE_TOKENS ? !stack && (rest > FEW || rows) : !stack || count > ROWS_UNROLL)
         return false;
@@ -328,65 +287,6 @@ static void outer_loops(RowCode *c, Nest *n, int axis) {
     outer_loops(c, n, axis + 1);
     expr_forget(c, mark);
     e_end(e, l);
-}
-
-/* The row of a piece at this token, tested. */
-static V piece_row(RowCode *c, const Node *piece) {
-    Emit *e = c->e;
-    int64_t offset, step = 0;
-    const RowValue *v = rows_piece(c->r, piece, &offset);
-    if (!v || (v->here && v->scratch < 0 && !v->nout)) bug(piece, "lies nowhere as a row");
-    int in = v->here ? v->scratch >= 0 ? memory_scratch(c) : v->out[0] : v->operand;
-    V row;
-    if (in == memory_scratch(c)) row = memory_scratch_address(c, v, e_i64(e, offset), &step);
-    else
-        row = e_at(e, e_pointer_at(e, c->table, e_i64(e, in)),
-                   e_iadd(e, e_imul(e, c->t, memory_stride(c, in)), e_i64(e, offset)));
-    memory_test(c, in, row, shape_count(&piece->shape), false);
-    return row;
-}
-
-static void test_rows(RowCode *c, const Node *stack, void *rows) {
-    int64_t offset;
-    bool *all = rows;
-    for (int i = 0; i < stack->nin; i++)
-        *all &= rows_piece(c->r, stack->in[i], &offset) != NULL;
-}
-
-/* Code for each of a few pieces would be little faster than a loop over them, where each piece is
-** long, and takes LLVM as many times as long. */
-static bool wants_tables(RowCode *c, const Nest *n) {
-    bool rows = true;
-    if (n->rank < 2 || n->dim[n->rank - 1] < (int64_t)LONG * c->r->lanes) return false;
-    group_stacks(c, n->g, test_rows, &rows);
-    return rows;
-}
-
-/* 'few': one of few pieces, too. */
-static void want_table(RowCode *c, const Node *stack, void *few) {
-    if (rows_by_number(stack) || *(bool *)few)
-        c->wanted[rows_value(c->r, stack) - c->r->value] = c->group;
-}
-
-/* Tables of row pointers for stacks that are read by number, for this token. */
-static void fill_tables(RowCode *c, const Nest *n) {
-    Emit *e = c->e;
-    c->group = 1 + (int)(n->g - c->r->group);
-    c->tables = n->tables;
-    group_stacks(c, n->g, want_table, &(bool){ n->tables });
-    for (int i = 0; i < c->r->nvalue; i++) {
-        const RowValue *v = &c->r->value[i];
-        if (c->wanted[i] != c->group) continue;
-        if (!c->row_table[i])
-            c->row_table[i] = e_var(e, LLVMGetUndef(LLVMArrayType(e->ptr, (unsigned)v->n->nin)));
-        Reroll *rows = reroll_open(e);
-        for (int k = 0; k < v->n->nin; k++) {
-            if (v->n->nin > FEW) reroll_next(rows);
-            V at = e_i64(e, k), row = piece_row(c, v->n->in[k]);
-            LLVMBuildStore(e->b, row, LLVMBuildGEP2(e->b, e->ptr, c->row_table[i], &at, 1, ""));
-        }
-        reroll_close(rows);
-    }
 }
 
 static Nest nest_of(const StatementGroup *g) {
@@ -423,8 +323,8 @@ static int emit_rows(RowCode *c, int first) {
         reroll_next(stretches);
         Nest n = nest_of(&c->r->group[i]);
         expr_forget(c, 0);
-        n.tables = wants_tables(c, &n);
-        fill_tables(c, &n);
+        bool few = n.rank > 1 && tables_wanted(c, n.g, n.dim[n.rank - 1]);
+        tables_fill(c, n.g, few);
         outer_loops(c, &n, 0);
     }
     c->group = 0;
