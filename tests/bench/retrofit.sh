@@ -3,9 +3,9 @@
 # Mixers under weights that were trained with a plain residual stream: what they compute before the
 # first step, and what training recovers.  The table and the picture of docs/retrofit.md:
 #   sh tests/bench/retrofit.sh STRATA SPEC WEIGHTS TEXT VAL [NAME ...]
-# SPEC (retrofit.lua) has no residual, and adamw { }; WEIGHTS are its own.  STEPS=500, LR=5e-4, FOLDER=retrofit for
-# programs, weights and logs, of which those that are there are used again.  Writes FOLDER/table.md
-# and FOLDER/curves.svg.
+# SPEC (retrofit.lua) has no residual, and adamw { }; WEIGHTS are its own.  STEPS=500, LR=5e-4,
+# FOLDER=retrofit for programs, weights and logs, of which those that are there are used again.
+# Writes FOLDER/table.md and FOLDER/curves.svg.
 set -eu
 usage="usage: retrofit.sh STRATA SPEC WEIGHTS TEXT VAL [NAME ...]"
 strata=$(realpath "${1:?$usage}") spec=${2:?$usage} weights=${3:?$usage} text=${4:?$usage}
