@@ -143,7 +143,7 @@ static void roll(Reroll *r, Repeats run) {
     Stretch *first = &r->stretch[run.first], *last = first + run.period - 1;
     int next = run.first + run.period * run.count;
     LLVMBasicBlockRef before = LLVMInsertBasicBlockInContext(e->ctx, first->begin, "");
-    LLVMBasicBlockRef behind_it = next < r->n ? r->stretch[next].entry : r->after;
+    LLVMBasicBlockRef behind_it = stretches_behind(r, next - 1);
     LLVMBasicBlockRef head = LLVMInsertBasicBlockInContext(e->ctx, first->begin, "pieces");
     V zero = e_i64(e, 0);
     LLVMBasicBlockRef from = run.first ? first[-1].end : r->before;

@@ -25,10 +25,14 @@ static void add_item(Reroll *r, int *items, void *what, int stretch, int place) 
     table_add(&r->items, hash_of(what), item);
 }
 
+LLVMBasicBlockRef stretches_behind(const Reroll *r, int i) {
+    return i + 1 < r->n ? r->stretch[i + 1].entry : r->after;
+}
+
 /* Blocks of a stretch were appended between its first one and that of the next. */
 LLVMBasicBlockRef stretches_next(const Reroll *r, int i, LLVMBasicBlockRef block) {
     LLVMBasicBlockRef next = LLVMGetNextBasicBlock(block);
-    return next == (i + 1 < r->n ? r->stretch[i + 1].entry : r->after) ? NULL : next;
+    return next == stretches_behind(r, i) ? NULL : next;
 }
 
 static int count_values(LLVMBasicBlockRef block) {
@@ -82,6 +86,7 @@ static bool same_mask(V a, V b) {
 /* Beside operands; false for what kernels do not have. */
 static bool same_kind(V a, V b) {
     if (LLVMTypeOf(a) != LLVMTypeOf(b) || LLVMHasMetadata(a) != LLVMHasMetadata(b)) return false;
+    if (LLVMGetInstructionOpcode(a) != LLVMGetInstructionOpcode(b)) return false;
     switch (LLVMGetInstructionOpcode(a)) {
     case LLVMBr:
     case LLVMPHI:
@@ -145,15 +150,12 @@ static bool same_place(const Reroll *r, int i, const void *a, int j, const void 
     return a == b && !x;
 }
 
-static LLVMBasicBlockRef behind(const Reroll *r, int i) {
-    return i + 1 < r->n ? r->stretch[i + 1].begin : r->after;
-}
-
 static bool same_operand(const Reroll *r, int i, V a, int j, V b, bool numbers) {
     if (numbers && is_number(r, a) && is_number(r, b)) return true;
     if (!LLVMValueIsBasicBlock(a) || !LLVMValueIsBasicBlock(b)) return same_place(r, i, a, j, b);
     LLVMBasicBlockRef to_a = LLVMValueAsBasicBlock(a), to_b = LLVMValueAsBasicBlock(b);
-    return (to_a == behind(r, i) && to_b == behind(r, j)) || same_place(r, i, to_a, j, to_b);
+    return (to_a == stretches_behind(r, i) && to_b == stretches_behind(r, j))
+        || same_place(r, i, to_a, j, to_b);
 }
 
 static bool same_sources(const Reroll *r, int i, V a, int j, V b) {

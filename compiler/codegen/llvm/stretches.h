@@ -33,6 +33,7 @@ struct Reroll {
 void stretches_find(Reroll *r);
 /* NULL: it is the stretch's last. */
 LLVMBasicBlockRef stretches_next(const Reroll *r, int stretch, LLVMBasicBlockRef block);
+LLVMBasicBlockRef stretches_behind(const Reroll *r, int stretch); /* where it goes when it ends */
 bool stretches_alike(const Reroll *r, int i, int j);
 /* An integer that may differ between stretches that are alike. */
 bool stretches_number(const Reroll *r, V of, unsigned operand);
