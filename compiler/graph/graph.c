@@ -362,6 +362,16 @@ void graph_output(Graph *g, const char *name, Node *n) {
                                              gradient ? entry->text + sizeof GRADIENT - 1 : NULL };
 }
 
+void graph_keep_outputs(Graph *g, bool kept(const char *name, void *user), void *user) {
+    int n = 0;
+    for (int i = 0; i < g->nout; i++) {
+        bool stays = kept(g->out[i].name, user);
+        find_interned(g, g->out[i].name)->output = stays ? n + 1 : 0;
+        if (stays) g->out[n++] = g->out[i];
+    }
+    g->nout = n;
+}
+
 Node *graph_find(const Graph *g, const char *output) {
     const Name *entry = graph_name_find(g, output);
     return entry && entry->output ? g->out[entry->output - 1].node : NULL;

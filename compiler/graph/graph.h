@@ -246,6 +246,8 @@ const Param *graph_param_of(const Node *param);                  /* its entry in
 /* A new graph with only what the named outputs (NULL-ended) need.  Parameters
 ** keep their order; those unused are left out. */
 Graph *graph_extract(const Graph *g, const char *const *outputs);
+/* The same of g itself, whose other nodes stay until it is copied: they are needed no more. */
+void graph_keep_outputs(Graph *g, bool kept(const char *name, void *user), void *user);
 Graph *graph_copy(const Graph *g); /* what all of its outputs need */
 /* As graph_extract; twin[id], of g->n elements, becomes the copy of node id, NULL where it was left
 ** out. */
@@ -263,8 +265,10 @@ Shape param_tensor_shape(const Node *param);
 void param_tensor_name(const Node *param, int64_t number, char *out, size_t size);
 int64_t graph_tensors(const Graph *g); /* of all parameters */
 /* uses.c, by id: how many outputs the node is, and how many operands of nodes, of those marked in
-** 'by' (NULL: of all); and marks all that the marked nodes are made of. */
+** 'by' (NULL: of all); whether outputs are made of it; and marks all that the marked nodes are made
+** of. */
 int *graph_uses(Graph *g, const bool *by);
+bool *graph_needed(Graph *g);
 void graph_mark_operands(const Graph *g, bool *marked);
 /* How many operands give a node its value; those behind them it only waits for. */
 int node_reads(const Node *n);

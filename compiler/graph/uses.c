@@ -12,6 +12,14 @@ int *graph_uses(Graph *g, const bool *by) {
     return uses;
 }
 
+bool *graph_needed(Graph *g) {
+    bool *needed = graph_scratch(g, (size_t)g->n + 1);
+    for (int i = 0; i < g->nout; i++)
+        needed[g->out[i].node->id] = true;
+    graph_mark_operands(g, needed);
+    return needed;
+}
+
 void graph_mark_operands(const Graph *g, bool *marked) {
     for (int i = g->n; i-- > 0;)
         for (int k = 0; marked[i] && k < g->node[i]->nin; k++)

@@ -27,18 +27,42 @@ static bool reads_memory(const Node *n) {
     return !class_is_row(c) && c != SOURCE && c != SIDE && c != TOKENSUM;
 }
 
-static Node *with_sides(Node *n) {
+typedef struct Expand {
+    UniformLists *lists;
+    int *sides; /* by id: how many of the node's other results that are rows have nodes */
+} Expand;
+
+static bool is_row_result(const Node *n, int result) { return n->side[result].lead == LEAD_TOKENS; }
+
+static int *count_sides(Graph *g) {
+    int *sides = graph_scratch(g, ((size_t)g->n + 1) * sizeof *sides);
+    const bool *needed = graph_needed(g);
+    for (int i = 0; i < g->n; i++) {
+        const Node *n = g->node[i];
+        if (n->op != OP_side || !needed[i]) continue;
+        sides[n->in[0]->id] += is_row_result(n->in[0], (int)n->attr->first);
+    }
+    return sides;
+}
+
+/* NULL: all are there. */
+static Node *with_sides(Rebuild *r, const Node *old, Node **in, int there) {
+    for (int i = 1; i < node_results(old); i++)
+        there -= is_row_result(old, i);
+    if (there >= 0) return NULL;
+    Node *n = rebuild_copy(r, old, in);
     for (int i = 1; i < node_results(n); i++)
-        if (n->side[i].lead == LEAD_TOKENS) op_side(n, i);
+        if (is_row_result(n, i)) op_side(n, i);
     return n;
 }
 
 static Node *rule(Rebuild *r, const Node *old, Node **in) {
-    Node *list = uniform_list(r->user, r, old);
+    const Expand *e = r->user;
+    Node *list = uniform_list(e->lists, r, old);
     if (list) return list;
     for (int i = 0; reads_memory(old) && i < old->nin; i++)
         in[i] = in_memory(in[i]);
-    if (op_writes_all(old->op)) return with_sides(rebuild_copy(r, old, in));
+    if (op_writes_all(old->op)) return with_sides(r, old, in, e->sides[old->id]);
     if (op_info[old->op].class != SOFTMAX) return NULL;
     int axis = old->attr->axis;
     Node *y = op_exp(op_sub(in[0], keep_axis(op_peak(in[0], axis), in[0], axis)));
@@ -47,4 +71,7 @@ static Node *rule(Rebuild *r, const Node *old, Node **in) {
     return op_mul(y, keep_axis(share, in[0], axis));
 }
 
-Graph *pass_expand(Graph *g) { return rebuild(g, rule, uniform_lists(g)); }
+Graph *pass_expand(Graph *g) {
+    Expand e = { uniform_lists(g), count_sides(g) };
+    return rebuild(g, rule, &e);
+}

@@ -91,17 +91,13 @@ static bool is_statistic(const char *output) {
     return !strncmp(output, STATISTIC, sizeof STATISTIC - 1);
 }
 
-/* All outputs; a loss that is its cross entropy is computed from 'nll'. */
-static void run_used(PassRun *r) {
-    const char **name = graph_alloc(r->g, ((size_t)r->g->nout + 1) * sizeof *name);
-    int n = 0;
-    for (int i = 0; i < r->g->nout; i++)
-        if ((r->terms || strcmp(r->g->out[i].name, "loss")) && !is_statistic(r->g->out[i].name))
-            name[n++] = r->g->out[i].name;
-    Graph *own = graph_extract(r->g, name);
-    graph_free(r->g);
-    r->g = own;
+/* A loss that is its cross entropy is computed from 'nll'. */
+static bool is_used(const char *output, void *user) {
+    const PassRun *r = user;
+    return (r->terms || strcmp(output, "loss")) && !is_statistic(output);
 }
+
+static void run_used(PassRun *r) { graph_keep_outputs(r->g, is_used, r); }
 
 static void run_simplify(PassRun *r) { r->g = pass_simplify(r->g); }
 static void run_precision(PassRun *r) { r->g = pass_precision(r->g); }
@@ -150,13 +146,17 @@ static void run_passes(PassRun *r) {
     const PassObserver *observer = r->o->observer;
     for (int i = 0; i < PASSES; i++) {
         if (!applies(r, (PassId)i)) continue;
-        PassEvent e = { (PassId)i, r->program, is_off(r->o, (PassId)i), (r->g ? r->g : r->from)->n,
-                        0,         NULL };
+        const Graph *before = r->g ? r->g : r->from;
+        PassEvent e = { .pass = (PassId)i,
+                        .program = r->program,
+                        .off = is_off(r->o, (PassId)i),
+                        .before = before->n };
         double start = seconds();
         step_note(r->o->step, e.before, "pass %s of %s", pass_info[i].name, plan_name(r->program));
         if (!e.off) run[i](r);
         e.seconds = e.off ? 0 : seconds() - start;
-        if (!e.off) graph_verify(r->g);
+        e.changed = r->g != before || r->g->n != e.before;
+        if (e.changed) graph_verify(r->g);
         e.g = r->g;
         if (observer) observer->see(observer->user, &e);
     }

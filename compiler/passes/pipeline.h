@@ -54,11 +54,12 @@ enum {
 /* What happened to a pass. */
 typedef struct PassEvent {
     PassId pass;
-    int program; /* PLANS: a pass of the model */
-    bool off;    /* switched off: it did not run */
-    int before;  /* nodes */
+    int program;  /* PLANS: a pass of the model */
+    bool off;     /* switched off: it did not run */
+    bool changed; /* the graph is another one, or has more nodes */
+    int before;   /* nodes */
     double seconds;
-    const Graph *g; /* after the pass, verified; valid during the call */
+    const Graph *g; /* after the pass, verified if it changed; valid during the call */
 } PassEvent;
 
 typedef struct PassObserver {

@@ -55,10 +55,7 @@ Graph *rebuild(Graph *g, RebuildRule rule, void *user) {
     Rebuild r = { .from = g, .to = graph_new_like(g), .user = user };
     r.to->bf16 = g->bf16;
     r.map = graph_alloc(g, ((size_t)g->n + 1) * sizeof *r.map);
-    bool *needed = graph_alloc(g, (size_t)g->n + 1);
-    for (int i = 0; i < g->nout; i++)
-        needed[g->out[i].node->id] = true;
-    graph_mark_operands(g, needed);
+    const bool *needed = graph_needed(g);
     /* Parameters keep their order, which fixes initial values' and files' order. */
     for (int i = 0; i < g->nparam; i++)
         if (needed[g->param[i].node->id]) copy_one(&r, rule, g->param[i].node);

@@ -173,8 +173,14 @@ static void move(Siblings *b, const Node *n) {
     b->at[n->id] = r->to;
 }
 
-static void join_slot(Siblings *b, int slot) {
-    b->slot = slot;
+static bool any_may_move(const Siblings *b) {
+    for (int i = b->head[b->slot]; i >= 0; i = b->next[i])
+        if (may_move(b, b->g->node[i])) return true;
+    return false;
+}
+
+static void join_regions(Siblings *b) {
+    int slot = b->slot;
     connect(b);
     for (int i = b->head[slot]; i >= 0; i = b->next[i])
         bound_node(b, b->g->node[i]);
@@ -183,6 +189,11 @@ static void join_slot(Siblings *b, int slot) {
     weigh_results(b);
     for (int i = b->head[slot]; i >= 0; i = b->next[i])
         move(b, b->g->node[i]);
+}
+
+static void join_slot(Siblings *b, int slot) {
+    b->slot = slot;
+    if (any_may_move(b)) join_regions(b);
     for (int i = b->head[slot]; i >= 0; i = b->next[i])
         pass(b, b->g->node[i]);
 }

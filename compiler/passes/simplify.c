@@ -258,6 +258,6 @@ static Node *rule(Rebuild *r, const Node *old, Node **in) {
 }
 
 Graph *pass_simplify(Graph *g) {
-    Simplify s = { .mem = g, .uses = graph_uses(g, NULL) };
+    Simplify s = { .mem = g, .uses = graph_uses(g, graph_needed(g)) };
     return rebuild(g, rule, &s);
 }

@@ -206,6 +206,34 @@ static void extraction_keeps_what_is_needed(void **state) {
     graph_free(e);
 }
 
+static bool is_kept(const char *name, void *user) {
+    (void)user;
+    return *name != 'x';
+}
+
+static void only_outputs_that_are_kept_are_needed(void **state) {
+    (void)state;
+    Graph *g = graph_new();
+    Node *a = op_fill(g, 1), *b = op_exp(a), *c = op_tanh(a);
+    graph_output(g, "x1", b);
+    graph_output(g, "y", c);
+    graph_output(g, "x2", b);
+    graph_output(g, "z", a);
+    graph_keep_outputs(g, is_kept, NULL);
+    assert_int_equal(g->nout, 2);
+    assert_null(graph_find(g, "x1"));
+    assert_null(graph_find(g, "x2"));
+    assert_ptr_equal(graph_find(g, "y"), c);
+    assert_ptr_equal(graph_find(g, "z"), a);
+    const bool *needed = graph_needed(g);
+    assert_true(needed[a->id] && needed[c->id] && !needed[b->id]);
+    graph_output(g, "x1", b); /* as if it were new */
+    assert_int_equal(g->nout, 3);
+    assert_ptr_equal(graph_find(g, "x1"), b);
+    graph_verify(g);
+    graph_free(g);
+}
+
 /* == Early ends =========================================================== */
 
 /* Runs fn in a process of its own; its exit status, and what it said.  The
@@ -303,6 +331,7 @@ int main(void) {
         cmocka_unit_test(parameters_are_found_by_name),
         cmocka_unit_test(an_equal_output_is_replaced),
         cmocka_unit_test(extraction_keeps_what_is_needed),
+        cmocka_unit_test(only_outputs_that_are_kept_are_needed),
         cmocka_unit_test(early_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

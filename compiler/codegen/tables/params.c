@@ -25,7 +25,7 @@ bool params_bf16(const WeightLayout *l, const Node *n) {
 }
 
 int params_small(const WeightLayout *l, const Node *n) {
-    int i = params_number(l, n);
+    int i = l->some_small ? params_number(l, n) : -1;
     return i >= 0 ? l->param[i].bits : 0;
 }
 
@@ -98,6 +98,7 @@ static void place_next(Tables *t, ParamPlace *p, const Graph *g) {
     p->at = l->weights;
     l->weights += room;
     l->some_bf16 |= p->bf16;
+    l->some_small |= p->bits > 0;
     p->tensor = l->tensors;
     l->tensors += p->tensors;
     for (int k = 0; k < p->tensors; k++)

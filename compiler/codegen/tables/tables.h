@@ -29,6 +29,7 @@ typedef struct ParamPlace {
 /* What is where in WEIGHTS and TRAIN, in floats. */
 typedef struct WeightLayout {
     bool some_bf16;      /* some of the parameters are kept as bfloat16 */
+    bool some_small;     /* some are small weights */
     ParamPlace *param;   /* in order */
     int nparam, tensors; /* tensors: of all of them */
     ParamPlace *input;   /* of the probe: parameters behind the model's */
