@@ -21,19 +21,23 @@ enum { ROWS_TOGETHER = 3 };
 enum { KEYS_ONCE = 4, VECTORS_ONCE = 4 };
 enum { NEAR_FLOATS = 4608, TILE_FLOATS = 36864 };
 
-/* The next tile, asked for evenly while this one works: for each step the lines that lie less than
-** 'pace' floats ahead, LINES_ONCE at most, and on by so many floats. */
+/* The next tile, asked for evenly while this one works: every STEPS_ONCE steps the lines that begin
+** in the next 'pace' floats. */
 typedef struct NextTile {
     const float *at;
-    int64_t pace;
+    int64_t pace, due;
 } NextTile;
 
-enum { LINES_ONCE = 3 };
+/* Steps that follow one another without a question: they and loops cost as much as multiply-adds do
+** where the processor takes few instructions in a cycle. */
+enum { STEPS_ONCE = 4 };
 
 INLINE void ask(NextTile *x) {
-    UNROLL for (int i = 0; i < LINES_ONCE; i++) if (x->pace > i * LINE_FLOATS)
-        __builtin_prefetch(x->at + i * LINE_FLOATS, 0, 2);
-    x->at += x->pace;
+    x->due += x->pace;
+    _Pragma("clang loop unroll(disable) vectorize(disable)") while (x->due > 0) {
+        __builtin_prefetch(x->at, 0, 2);
+        x->at += LINE_FLOATS, x->due -= LINE_FLOATS;
+    }
 }
 
 /* Rows of one token, which see n keys of the tile at work from its key 'from' on. */
@@ -88,10 +92,13 @@ INLINE void scores_of(const int count, const int keys, const Row *row, Keys k, f
     int64_t e = 0;
     UNROLL for (int r = 0; r < ROWS_TOGETHER; r++) UNROLL for (int i = 0; i < KEYS_ONCE; i++)
         acc[r][i] = v_zero();
-    for (; e + LANES <= k.d; e += LANES) {
+    for (; e + STEPS_ONCE * LANES <= k.d; e += STEPS_ONCE * LANES) {
         ask(soon);
-        multiply_step(count, keys, 0, row, k, e, acc);
+        UNROLL for (int i = 0; i < STEPS_ONCE; i++)
+            multiply_step(count, keys, 0, row, k, e + i * LANES, acc);
     }
+    for (; e + LANES <= k.d; e += LANES)
+        multiply_step(count, keys, 0, row, k, e, acc);
     if (e < k.d) multiply_step(count, keys, 1, row, k, e, acc);
     UNROLL for (int first = 0; first < count; first += ROWS_SUMMED) {
         V x[LANES];
@@ -119,6 +126,16 @@ INLINE void scores_of_rows(const int count, int64_t n, const Row *row, Keys k, f
     *soon = x;
 }
 
+/* One key's part of that. */
+INLINE void mix_step(const int count, const float *s, const float *v, V acc[][VECTORS_ONCE]) {
+    V p[ROWS_TOGETHER];
+    UNROLL for (int r = 0; r < count; r++) p[r] = v_splat(s[r * TILE]);
+    UNROLL for (int c = 0; c < VECTORS_ONCE; c++) {
+        V value = v_load(v + c * LANES);
+        UNROLL for (int r = 0; r < count; r++) acc[r][c] = v_fma(p[r], value, acc[r][c]);
+    }
+}
+
 /* VECTORS_ONCE vectors of o = o * alpha + sum over n keys of s[j] v[j], of each row. */
 INLINE void mix_of_rows(const int count, int64_t n, const float *s, const float *v, int64_t ldv,
                         const Row *row, int64_t e, NextTile *soon) {
@@ -126,14 +143,13 @@ INLINE void mix_of_rows(const int count, int64_t n, const float *s, const float 
     V acc[ROWS_TOGETHER][VECTORS_ONCE];
     UNROLL for (int r = 0; r < count; r++) UNROLL for (int c = 0; c < VECTORS_ONCE; c++)
         acc[r][c] = v_load(row[r].o + e + c * LANES) * row[r].alpha;
-    for (int64_t j = 0; j < n; j++) {
+    v += e;
+    for (; n >= STEPS_ONCE; n -= STEPS_ONCE, s += STEPS_ONCE, v += STEPS_ONCE * ldv) {
         ask(&x);
-        UNROLL for (int c = 0; c < VECTORS_ONCE; c++) {
-            V value = v_load(v + j * ldv + e + c * LANES);
-            UNROLL for (int r = 0; r < count; r++)
-                acc[r][c] = v_fma(v_splat(s[r * TILE + j]), value, acc[r][c]);
-        }
+        UNROLL for (int i = 0; i < STEPS_ONCE; i++) mix_step(count, s + i, v + i * ldv, acc);
     }
+    for (; n > 0; n--, s++, v += ldv)
+        mix_step(count, s, v, acc);
     *soon = x;
     UNROLL for (int r = 0; r < count; r++) UNROLL for (int c = 0; c < VECTORS_ONCE; c++)
         v_store(row[r].o + e + c * LANES, acc[r][c]);
@@ -195,15 +211,15 @@ static void few_tile(FewTask *f, int64_t first, int64_t n) {
             if (g->n) mix_group(f, g, e);
 }
 
-/* What follows the tile of n keys from 'first' on, and how many steps that one works. */
+/* What follows the tile of n keys from 'first' on, and how often that one asks. */
 static void expect(FewTask *f, int64_t first, int64_t n, int64_t most) {
     const Attention *a = f->a;
     const KeySource *s = f->source;
     int64_t next = min64(most, s->count - first - n), columns = VECTORS_ONCE * LANES,
-            steps = n / KEYS_ONCE * ((a->dk + LANES - 1) / LANES) + n * (a->dv / columns);
+            steps = n / KEYS_ONCE * (a->dk / LANES) + n * (a->dv / columns),
+            times = steps * f->groups / STEPS_ONCE;
     f->soon = (NextTile){ .at = s->k + (first + n) * s->ldk };
-    if (s->ring || next <= 0) return;
-    f->soon.pace = min64(LINES_ONCE * LINE_FLOATS, next * s->ldk / (steps * f->groups + 1) + 1);
+    if (!s->ring && next > 0 && times) f->soon.pace = next * s->ldk / times + 1;
 }
 
 /* Rows of one token, heads, lie together. */
