@@ -11,7 +11,8 @@ enum {
     FEW = 8,
     WIDE = 2,
     WRITTEN = 4, /* copies of a loop over a piece's elements that are no more than a loop's code */
-    PIECES = 6   /* groups of pieces one after another, so many that their code is made alike */
+    PIECES = 6,  /* groups of pieces one after another, so many that their code is made alike */
+    LONG = 8     /* registers of a row, from which on its loop takes WIDE of them in a step */
 };
 
 /* == Statements =========================================================== */
@@ -186,9 +187,26 @@ static void steps(RowCode *c, Nest *n, int64_t at, int64_t to, int width, V *tot
 static bool repeats(const RowCode *c, const StatementGroup *g) {
     for (int i = g->first; i >= 0; i = c->r->statement[i].next) {
         const Statement *s = &c->r->statement[i];
-        if (s->kind != ELEMENT || !s->piece || rows_value(c->r, s->node)->nout) return false;
+        if (s->kind != ELEMENT || rows_value(c->r, s->node)->nout) return false;
     }
     return true;
+}
+
+static bool has_pieces_only(const RowCode *c, const StatementGroup *g) {
+    for (int i = g->first; i >= 0; i = c->r->statement[i].next)
+        if (!c->r->statement[i].piece) return false;
+    return true;
+}
+
+/* A length that is no multiple of a step: the last one begins as far before the end as it is long,
+** so that there is one loop, and none for what is left. */
+static void repeating_loop(RowCode *c, Nest *n, int64_t length) {
+    Emit *e = c->e;
+    c->lanes = c->r->lanes * (length < (int64_t)LONG * c->r->lanes ? 1 : WIDE);
+    Loop l = e_loop(e, e_i64(e, 0), e_i64(e, length), c->lanes);
+    n->idx[n->rank - 1] = e_imin(e, l.i, e_i64(e, length - c->lanes));
+    body(c, n, true);
+    e_end(e, l);
 }
 
 static void piece_steps(RowCode *c, Nest *n, int64_t at, int64_t to, int width, bool loop) {
@@ -218,8 +236,9 @@ static void lane_loops(RowCode *c, Nest *n) {
     int width[] = { WIDE * c->r->lanes, c->r->lanes, 1 }, statements = 0;
     bool counted = c->count && n->rank && rows_counts(c->r, length);
     if (n->rank && !counted && repeats(c, n->g)) {
-        piece_loops(c, n, length);
-        return;
+        bool pieces = has_pieces_only(c, n->g);
+        if (pieces) return piece_loops(c, n, length);
+        if (length > c->r->lanes && length % c->r->lanes) return repeating_loop(c, n, length);
     }
     for (int i = n->g->first; i >= 0; i = c->r->statement[i].next)
         statements++;
@@ -299,7 +318,8 @@ static Nest nest_of(const StatementGroup *g) {
 /* Groups of pieces from this one on. */
 static int count_pieces(const RowCode *c, int first) {
     int i = first;
-    while (i < c->r->ngroup && rows_by_row(c->r, &c->r->group[i]) && repeats(c, &c->r->group[i]))
+    while (i < c->r->ngroup && rows_by_row(c->r, &c->r->group[i]) && repeats(c, &c->r->group[i])
+           && has_pieces_only(c, &c->r->group[i]))
         i++;
     return i - first;
 }
