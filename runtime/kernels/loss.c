@@ -32,7 +32,7 @@ static float block_sum(const float *x, int64_t n, float largest) {
         sum[c] = v_zero();
     for (int64_t i = 0; i < n; i += 4 * LANES)
         for (int c = 0; c < 4; c++)
-            sum[c] += v_exp(load_logits(x, i + c * LANES, n) - largest);
+            sum[c] += v_exp_below(load_logits(x, i + c * LANES, n) - largest);
     return v_sum((sum[0] + sum[1]) + (sum[2] + sum[3]));
 }
 
@@ -44,7 +44,7 @@ static float log_sum_exp(const float *x, int64_t n) {
         float m = block_largest(x + at, count);
         m = m > largest ? m : largest;
         float base = m > -__builtin_inff() ? m : 0; /* -inf only so far: its terms are 0, not NaN */
-        sum = s_fma(sum, v_exp(v_splat(largest - base))[0], block_sum(x + at, count, base));
+        sum = s_fma(sum, v_exp_below(v_splat(largest - base))[0], block_sum(x + at, count, base));
         largest = m;
     }
     return largest + v_log(v_splat(sum))[0];
@@ -68,8 +68,9 @@ void k_cross_entropy_grad(int64_t n, int64_t v, const float *logits, int64_t ld,
         float *dx = dlogits + t * ldd, total = lse[t * ldlse], scale = dy[t * lddy];
         int64_t i = 0;
         for (; i + LANES <= v; i += LANES)
-            v_store(dx + i, v_exp(v_load(x + i) - total) * scale);
-        if (i < v) v_store_part(dx + i, v_exp(v_load_part(x + i, v - i) - total) * scale, v - i);
+            v_store(dx + i, v_exp_below(v_load(x + i) - total) * scale);
+        if (i < v)
+            v_store_part(dx + i, v_exp_below(v_load_part(x + i, v - i) - total) * scale, v - i);
         dx[ids[t]] -= scale;
     }
 }

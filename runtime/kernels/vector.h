@@ -204,12 +204,16 @@ INLINE float v_largest(V x) {
     return V_MAX_(even, odd);
 }
 
-/* e^x within 1 ulp over the whole range: -inf gives 0, large x inf, NaN itself.
-** x = n ln 2 + r; 2^n is applied in two halves, so that results may be denormal. */
-INLINE V v_exp(V x) {
-    x = v_max(v_splat(-104.0f), x);
-    x = v_min(v_splat(89.0f), x);
-    const V magic = v_splat(12582912.0f); /* 1.5 * 2^23: adding it rounds to an integer */
+/* x = n ln 2 + r: e^r, n, and n + more, which is even, as the low bits of a number near 1.5 * 2^23,
+** to which adding rounds to an integer. */
+typedef struct ExpParts {
+    V power, n, shifted;
+} ExpParts;
+
+enum { EXPONENT_BIAS = 127 };
+
+INLINE ExpParts v_exp_parts(V x, int more) {
+    const V magic = v_splat(12582912.0f + (float)more);
     V shifted = v_fma(x, v_splat(1.44269504f), magic);
     V n = shifted - magic;
     V r = v_fma(n, v_splat(-0.693359375f), x);
@@ -220,13 +224,33 @@ INLINE V v_exp(V x) {
     p = v_fma(p, r, v_splat(4.1665795894e-2f));
     p = v_fma(p, r, v_splat(1.6666665459e-1f));
     p = v_fma(p, r, v_splat(5.0000001201e-1f));
-    p = v_fma(p, r * r, r) + 1.0f;
+    return (ExpParts){ v_fma(p, r * r, r) + 1.0f, n, shifted };
+}
+
+/* e^x within 1 ulp over the whole range: -inf gives 0, large x inf, NaN itself.  2^n is applied in
+** two halves, so that results may be denormal. */
+INLINE V v_exp(V x) {
+    x = v_max(v_splat(-104.0f), x);
+    x = v_min(v_splat(89.0f), x);
 #if LANES == 16 && defined(__AVX512F__)
-    return (V)_mm512_scalef_ps((__m512)p, (__m512)n); /* the same, rounded once too */
+    ExpParts e = v_exp_parts(x, 0);
+    return (V)_mm512_scalef_ps((__m512)e.power, (__m512)e.n); /* the same, rounded once too */
 #else
-    VI whole = (VI)shifted - 0x4b400000, half = whole >> 1;
-    V low = (V)((half + 127) << 23), high = (V)((whole - half + 127) << 23);
-    return p * low * high;
+    ExpParts e = v_exp_parts(x, 2 * EXPONENT_BIAS);
+    VI n = (VI)e.shifted, low = (n >> 1) << 23, high = ((n + 1) >> 1) << 23;
+    return e.power * (V)low * (V)high;
+#endif
+}
+
+/* The same, to the bit, of x up to 40: 2^(n + 65) is normal, what is left is a constant. */
+INLINE V v_exp_below(V x) {
+    x = v_max(v_splat(-104.0f), x);
+#if LANES == 16 && defined(__AVX512F__)
+    ExpParts e = v_exp_parts(x, 0);
+    return (V)_mm512_scalef_ps((__m512)e.power, (__m512)e.n);
+#else
+    ExpParts e = v_exp_parts(x, 65 + EXPONENT_BIAS);
+    return e.power * (V)((VI)e.shifted << 23) * 0x1p-65f;
 #endif
 }
 

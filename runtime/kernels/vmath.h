@@ -42,7 +42,7 @@ INLINE V v_tanh(V x) {
     p = v_fma(p, square, v_splat(-3.333328194e-01f));
     V near = v_fma(p * square, x, x);
     V size = v_abs(x);
-    V far = 1.0f - 2.0f / (v_exp(size + size) + 1.0f);
+    V far = 1.0f - 2.0f / (v_exp_below(v_min(v_splat(40.0f), size + size)) + 1.0f);
     return v_with_sign(v_abs(v_select(size < 0.625f, near, far)), x); /* so that -0 stays -0 */
 }
 
@@ -64,7 +64,7 @@ INLINE V v_erf(V x) {
     q = v_fma(q, t, v_splat(1.052476757e-01f));
     q = v_fma(q, t, v_splat(6.357291192e-01f));
     q = v_fma(q, t, v_splat(1.128511149e+00f));
-    V far = 1.0f - v_exp(-t * q);
+    V far = 1.0f - v_exp_below(-t * q);
     return v_select(size < 0.93f, near, v_with_sign(far, x));
 }
 
@@ -81,7 +81,7 @@ INLINE V v_divide_near(V a, V b) {
 
 /* 1 / (1 + e^-x), with the exponential of a negative number on either side. */
 INLINE V v_sigmoid(V x) {
-    V e = v_exp(-v_abs(x));
+    V e = v_exp_below(-v_abs(x));
     return v_divide_near(v_select(x < 0.0f, e, v_splat(1.0f)), 1.0f + e);
 }
 

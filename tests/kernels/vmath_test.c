@@ -6,6 +6,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include "native/math_calls.h"
 
 typedef struct Function {
@@ -108,12 +109,33 @@ static void exp2_is_right(void **state) {
     assert_true(y[5] >= 0 && y[5] < FLT_MIN);
 }
 
+/* exp of few large numbers, to the bit. */
+static void exp_below_is_exp(void **state) {
+    (void)state;
+    enum { ONCE = 64, STRIDE = 61 };
+    for (uint64_t at = 0; at < 1u << 31; at += (uint64_t)ONCE * STRIDE) {
+        float x[2 * ONCE], y[2 * ONCE], below[2 * ONCE];
+        for (uint32_t i = 0; i < ONCE; i++) {
+            uint32_t bits = (uint32_t)at + i * STRIDE;
+            memcpy(&x[i], &bits, sizeof bits);
+            x[ONCE + i] = -x[i];
+            if (x[i] > 40) x[i] = 40;
+        }
+        call_k_exp(2 * ONCE, x, y);
+        call_exp_below(2 * ONCE, x, below);
+        for (int i = 0; i < 2 * ONCE; i++)
+            if (memcmp(&y[i], &below[i], sizeof *y) && !(isnan(y[i]) && isnan(below[i])))
+                fail_msg("exp of %a: %a, below: %a", (double)x[i], (double)y[i], (double)below[i]);
+    }
+}
+
 int main(void) {
     if (!host_runs_kernels()) return SKIPPED;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(functions_are_right),
         cmocka_unit_test(ends_are_exact),
         cmocka_unit_test(exp2_is_right),
+        cmocka_unit_test(exp_below_is_exp),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
