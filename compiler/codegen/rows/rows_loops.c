@@ -235,10 +235,14 @@ static void lane_loops(RowCode *c, Nest *n) {
     int64_t length = n->rank ? n->dim[n->rank - 1] : 1, at = 0;
     int width[] = { WIDE * c->r->lanes, c->r->lanes, 1 }, statements = 0;
     bool counted = c->count && n->rank && rows_counts(c->r, length);
-    if (n->rank && !counted && repeats(c, n->g)) {
-        bool pieces = has_pieces_only(c, n->g);
-        if (pieces) return piece_loops(c, n, length);
-        if (length > c->r->lanes && length % c->r->lanes) return repeating_loop(c, n, length);
+    bool again = n->rank && !counted && repeats(c, n->g);
+    if (again && has_pieces_only(c, n->g)) {
+        piece_loops(c, n, length);
+        return;
+    }
+    if (again && length > c->r->lanes && length % c->r->lanes) {
+        repeating_loop(c, n, length);
+        return;
     }
     for (int i = n->g->first; i >= 0; i = c->r->statement[i].next)
         statements++;
