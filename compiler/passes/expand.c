@@ -34,9 +34,8 @@ typedef struct Expand {
 
 static bool is_row_result(const Node *n, int result) { return n->side[result].lead == LEAD_TOKENS; }
 
-static int *count_sides(Graph *g) {
+static int *count_sides(Graph *g, const bool *needed) {
     int *sides = graph_scratch(g, ((size_t)g->n + 1) * sizeof *sides);
-    const bool *needed = graph_needed(g);
     for (int i = 0; i < g->n; i++) {
         const Node *n = g->node[i];
         if (n->op != OP_side || !needed[i]) continue;
@@ -72,6 +71,7 @@ static Node *rule(Rebuild *r, const Node *old, Node **in) {
 }
 
 Graph *pass_expand(Graph *g) {
-    Expand e = { uniform_lists(g), count_sides(g) };
-    return rebuild(g, rule, &e);
+    const bool *needed = graph_needed(g);
+    Expand e = { uniform_lists(g), count_sides(g, needed) };
+    return rebuild_needed(g, needed, rule, &e);
 }

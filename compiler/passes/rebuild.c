@@ -51,11 +51,10 @@ void rebuild_ahead(Rebuild *r, const Node *old) {
     r->to->backward = backward;
 }
 
-Graph *rebuild(Graph *g, RebuildRule rule, void *user) {
+Graph *rebuild_needed(Graph *g, const bool *needed, RebuildRule rule, void *user) {
     Rebuild r = { .from = g, .to = graph_new_like(g), .user = user };
     r.to->bf16 = g->bf16;
     r.map = graph_alloc(g, ((size_t)g->n + 1) * sizeof *r.map);
-    const bool *needed = graph_needed(g);
     /* Parameters keep their order, which fixes initial values' and files' order. */
     for (int i = 0; i < g->nparam; i++)
         if (needed[g->param[i].node->id]) copy_one(&r, rule, g->param[i].node);
@@ -68,4 +67,8 @@ Graph *rebuild(Graph *g, RebuildRule rule, void *user) {
         graph_output(r.to, g->out[i].name, r.map[g->out[i].node->id]);
     graph_free(g);
     return r.to;
+}
+
+Graph *rebuild(Graph *g, RebuildRule rule, void *user) {
+    return rebuild_needed(g, graph_needed(g), rule, user);
 }

@@ -18,6 +18,8 @@ typedef Node *(*RebuildRule)(Rebuild *r, const Node *old, Node **in);
 
 /* The new graph has the old one's outputs; frees the old graph. */
 Graph *rebuild(Graph *g, RebuildRule rule, void *user);
+/* The same for who has asked graph_needed() before. */
+Graph *rebuild_needed(Graph *g, const bool *needed, RebuildRule rule, void *user);
 /* For rules: copies a node before its turn; its operands have been copied. */
 void rebuild_ahead(Rebuild *r, const Node *old);
 Node *rebuild_copy(Rebuild *r, const Node *old, Node **in);

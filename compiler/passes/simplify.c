@@ -258,6 +258,7 @@ static Node *rule(Rebuild *r, const Node *old, Node **in) {
 }
 
 Graph *pass_simplify(Graph *g) {
-    Simplify s = { .mem = g, .uses = graph_uses(g, graph_needed(g)) };
-    return rebuild(g, rule, &s);
+    const bool *needed = graph_needed(g);
+    Simplify s = { .mem = g, .uses = graph_uses(g, needed) };
+    return rebuild_needed(g, needed, rule, &s);
 }
