@@ -142,7 +142,7 @@ INLINE void mix_of_rows(const int count, int64_t n, const float *s, const float 
     NextTile x = *soon;
     V acc[ROWS_TOGETHER][VECTORS_ONCE];
     UNROLL for (int r = 0; r < count; r++) UNROLL for (int c = 0; c < VECTORS_ONCE; c++)
-        acc[r][c] = v_load(row[r].o + e + c * LANES) * row[r].alpha;
+        acc[r][c] = v_load(row[r].found.o + e + c * LANES) * row[r].alpha;
     v += e;
     for (; n >= STEPS_ONCE; n -= STEPS_ONCE, s += STEPS_ONCE, v += STEPS_ONCE * ldv) {
         ask(&x);
@@ -152,7 +152,7 @@ INLINE void mix_of_rows(const int count, int64_t n, const float *s, const float 
         mix_step(count, s, v, acc);
     *soon = x;
     UNROLL for (int r = 0; r < count; r++) UNROLL for (int c = 0; c < VECTORS_ONCE; c++)
-        v_store(row[r].o + e + c * LANES, acc[r][c]);
+        v_store(row[r].found.o + e + c * LANES, acc[r][c]);
 }
 
 /* Scores of keys j..j+n-1 of the tile, as far as the group sees them. */
@@ -172,7 +172,7 @@ static void mix_group(FewTask *f, const RowGroup *g, int64_t e) {
     int64_t ldv = f->tile.ldv, left = f->a->dv - e;
     const float *v = f->tile.v + g->from * ldv;
     for (int64_t r = 0; left < VECTORS_ONCE * LANES && r < g->count; r++)
-        few_mix(g->n, left, g->s + r * TILE, v + e, ldv, g->row[r].alpha, g->row[r].o + e);
+        few_mix(g->n, left, g->s + r * TILE, v + e, ldv, g->row[r].alpha, g->row[r].found.o + e);
     if (left < VECTORS_ONCE * LANES) return;
     switch (g->count) {
 #define MIX_CASE(r) \
@@ -187,7 +187,6 @@ static void soften_group(const FewTask *f, const RowGroup *g, int64_t first) {
         Shaped x = { f->a, f->source, f->query, row->t, 1, row->head, first + g->from, g->n };
         k_shape_row(&x, g->s + r * TILE);
         row->alpha = few_softmax(f->a, g->n, row, g->s + r * TILE);
-        row->keys += g->n;
     }
 }
 
@@ -212,10 +211,10 @@ static void few_tile(FewTask *f, int64_t first, int64_t n) {
 }
 
 /* What follows the tile of n keys from 'first' on, and how often that one asks. */
-static void expect(FewTask *f, int64_t first, int64_t n, int64_t most) {
+static void expect(FewTask *f, int64_t first, int64_t n, int64_t most, int64_t later) {
     const Attention *a = f->a;
     const KeySource *s = f->source;
-    int64_t next = min64(most, s->count - first - n), columns = VECTORS_ONCE * LANES,
+    int64_t next = min64(most, later - first - n), columns = VECTORS_ONCE * LANES,
             steps = n / KEYS_ONCE * (a->dk / LANES) + n * (a->dv / columns),
             times = steps * f->groups / STEPS_ONCE;
     f->soon = (NextTile){ .at = s->k + (first + n) * s->ldk };
@@ -236,19 +235,20 @@ static void group_rows(FewTask *f, Row *row, int64_t rows, float *s) {
     }
 }
 
-/* From the first key on that any row sees.  Tiles begin at multiples of a number and where a ring
-** does: they depend on no row. */
+/* From the first key on that any row sees.  Tiles begin at multiples of a number, where pieces and
+** where a ring does: they depend on no row. */
 static void attend_rows(const Attention *a, const KeySource *source, int64_t b, Row *row,
-                        int64_t rows, float *s, float *room) {
+                        int64_t rows, int64_t from, int64_t to, int64_t later, float *s,
+                        float *room) {
     FewTask f = { .a = a, .source = source, .room = room, .query = query_row(a, b) };
-    int64_t n, begin = source->count, most = keys_in(TILE_FLOATS, max64(a->dk, a->dv), TILE);
+    int64_t n, begin = to, most = keys_in(TILE_FLOATS, max64(a->dk, a->dv), TILE);
     group_rows(&f, row, rows, s);
     for (int64_t i = 0; i < rows; i++)
         begin = min64(begin, first_seen(a, source, row[i].t));
-    for (int64_t first = begin / most * most; first < source->count; first += n) {
-        n = min64(most - first % most, source->count - first);
+    for (int64_t first = max64(from, begin / most * most); first < to; first += n) {
+        n = min64(most - first % most, to - first);
         if (source->ring) n = min64(n, source->ring - slot_of(source, first));
-        expect(&f, first, n, most);
+        expect(&f, first, n, most, later);
         few_tile(&f, first, n);
     }
 }

@@ -12,7 +12,8 @@ _Static_assert(sizeof(RowList) == LIST_HEAD * sizeof(float) && sizeof(RowList) %
 typedef struct Parts {
     int64_t padded; /* tokens, rounded up to whole granules */
     int64_t call, granule, constant, packed, lists, local;
-    int64_t scratch, worker; /* of a worker: where its scratch begins, all of it */
+    /* of a worker: where what attention puts aside and its scratch begin, all of it */
+    int64_t aside, scratch, worker;
 } Parts;
 
 /* A worker's scratch, in floats. */
@@ -34,6 +35,11 @@ static int64_t scratch_floats(void) {
     return round_up((bytes + 3) / 4, LINE_FLOATS) + (k_constants.check ? SCRATCH_GUARD : 0);
 }
 
+static int64_t aside_floats(void) {
+    if (!k_constants.caches) return 0;
+    return round_up(k_attention_aside_floats(k_constants.max_head), LINE_FLOATS);
+}
+
 /* An arena is for any program but the probe, or for the probe.  Weights are packed before a phase
 ** if more than one task would pack them. */
 static Parts parts_of(bool probe, int64_t tokens) {
@@ -46,7 +52,8 @@ static Parts parts_of(bool probe, int64_t tokens) {
     p.packed = p.constant + round_up(n.constant, LINE_FLOATS);
     p.lists = p.packed + (tokens > k_constants.chunk ? round_up(n.packed, LINE_FLOATS) : 0);
     p.local = p.lists + lists_floats(&k_constants, p.padded);
-    p.scratch = round_up(n.local * k_constants.chunk, LINE_FLOATS);
+    p.aside = round_up(n.local * k_constants.chunk, LINE_FLOATS);
+    p.scratch = p.aside + aside_floats();
     p.worker = p.scratch + scratch_floats();
     return p;
 }
@@ -96,6 +103,7 @@ static void place(Frame *f, const Parts *p, float *arena) {
     f->packed = f->N > k_constants.chunk ? arena + p->packed : 0;
     f->local = arena + p->local;
     if (k_constants.lists) place_lists(f, arena + p->lists);
+    f->aside = p->aside;
     f->scratch = p->scratch;
     f->local_floats = p->worker;
 }

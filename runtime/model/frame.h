@@ -70,6 +70,7 @@ typedef struct Frame {
     int64_t B, T;
     int64_t from;         /* first token that token phases work on */
     int64_t local_floats; /* of one worker, scratch included */
+    int64_t aside;        /* offset in it of what attention puts aside */
     int64_t scratch;      /* offset of the scratch in it */
     bool accumulate;      /* gradients are added to those that are there */
     int few;              /* few rows: split products by columns */

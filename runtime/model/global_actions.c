@@ -47,12 +47,21 @@ static Attention attention_of(const Frame *f, const Action *s, int q, int attent
     return a;
 }
 
+/* One worker takes all keys of its rows. */
+static bool puts_aside(const Frame *f) {
+    return f->states && f->T <= ATTENTION_FEW && f->ctx->setup.workers > 1;
+}
+
 static Attention forward_of(const Frame *f, const Action *s, int attention_step) {
     Attention a = attention_of(f, s, 2, attention_step);
     const Ref *r = &k_refs[s->ref];
     a.o = k_resolve(f, &r[0], 0, 0), a.ldo = r[0].stride;
     a.lse = k_resolve(f, &r[1], 0, 0), a.ldlse = r[1].stride;
     if (a.distances) a.by_distance = k_resolve(f, &r[5], 0, 0), a.lddistance = r[5].stride;
+    if (puts_aside(f)) {
+        a.aside = f->local + f->aside, a.ldaside = f->local_floats;
+        a.aside_floats = f->scratch - f->aside;
+    }
     return a;
 }
 
@@ -213,9 +222,12 @@ static bool append(Frame *f, const Action *s, int attention_step) {
 }
 
 void k_attention_end(const Frame *f, const Action *s, int attention_step) {
-    if (s->what != DO_ATTENTION || !k_caches[s->attention.cache].ring) return;
+    if (s->what != DO_ATTENTION) return;
+    bool ring = k_caches[s->attention.cache].ring;
+    if (!ring && !puts_aside(f)) return;
     Attention a = forward_of(f, s, attention_step);
-    k_append_later(f, &a);
+    if (a.aside) k_attention_join(&a);
+    if (ring) k_append_later(f, &a);
 }
 
 /* What adds to its result, and is not a gradient, starts from zero. */
