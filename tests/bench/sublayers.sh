@@ -40,10 +40,12 @@ products() {
         awk '$1 ~ /^expert_linear|^linear.*_(512x256|256x512)$/ { sum += $4 } END { print sum }'
 }
 
-# token PROGRAM: seconds of a decoded token, and of one at the speed of memory and arithmetic
+# token PROGRAM THREADS: seconds of a decoded token, and at the speed of memory and arithmetic
 token() {
-    "$folder/$1" bench --decode 64 --prompt 2048 --threads "$2" |
-        awk '$1 == "tokens_per_second" { print 1 / $2, 1 / $4 }'
+    "$folder/$1" bench --decode 64 --prompt 2048 --threads "$2" --json | tr '{,}' '\n' |
+        awk '$1 == "\"tokens_per_second\":" { rate = $2 }
+             $1 == "\"floor_tokens_per_second\":" { floor = $2 }
+             END { print 1 / rate, 1 / floor }'
 }
 
 # ratio NAME SCALE A B: medians over rounds of scale times what command A prints over that of B
