@@ -15,8 +15,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 strata=$1 python=$2 rounds=${3:-5}
 unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE
 export OMP_WAIT_POLICY=passive
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+folder=
+. "$here/results.sh"
 
 cat > "$folder/kda.lua" <<'SPEC'
 return model {

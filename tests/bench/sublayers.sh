@@ -13,8 +13,8 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 strata=$1 rounds=${2:-5}
 unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+folder=
+. "$here/results.sh"
 
 # spec NAME CONTEXT LAYERS: a program of that name
 spec() {
