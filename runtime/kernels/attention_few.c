@@ -54,7 +54,7 @@ int64_t k_attention_few_floats(int64_t d) {
     return ROWS_ONCE * (3 * padded(d) + 32 + TILE) + 32 + 2 * TILE * padded(d);
 }
 
-/* == KeyPieces ================================================================================ */
+/* == Pieces ================================================================================ */
 
 Cut k_attention_cut(const Attention *a, const KeySource *s, int64_t time) {
     Cut x = { PIECE_LEAST, { 0, 0 } };
@@ -70,7 +70,7 @@ Cut k_attention_cut(const Attention *a, const KeySource *s, int64_t time) {
 }
 
 /* Floats of a piece put aside: a multiple of a vector. */
-static int64_t aside_floats(const Attention *a) { return LANES + padded(a->dv); }
+static int64_t aside_floats(int64_t d) { return LANES + padded(d); }
 
 /* Rows of a group; of sequences that have fewer, room. */
 static int64_t rows_in_group(const Attention *a) {
@@ -79,10 +79,10 @@ static int64_t rows_in_group(const Attention *a) {
 
 enum { ROWS_ASIDE = 8 }; /* for which a worker has room */
 
-int64_t k_attention_aside_floats(int64_t d) { return ROWS_ASIDE * PIECES * (LANES + padded(d)); }
+int64_t k_attention_aside_floats(int64_t d) { return ROWS_ASIDE * PIECES * aside_floats(d); }
 
 float *k_attention_aside(const Attention *a, int64_t b, int64_t group, int64_t row, int64_t piece) {
-    int64_t floats = aside_floats(a), each = a->aside_floats / floats,
+    int64_t floats = aside_floats(a->dv), each = a->aside_floats / floats,
             i = ((b * a->groups + group) * rows_in_group(a) + row) * PIECES + piece;
     return a->aside + i / each * a->ldaside + i % each * floats;
 }
@@ -104,14 +104,14 @@ static int64_t shares_of(const Attention *a, int64_t once) {
 
 enum { EVEN_TASKS = 4 }; /* of a worker: with so many, what is left over is little */
 
-/* KeyPieces become tasks where workers would wait for others, and there is room for what they find.
+/* Pieces become tasks where workers would wait for others, and there is room for what they find.
 ** Of shaped problems, which may have one group for all heads, tasks have fewer rows while a worker
 ** has no task.  Each share of them reads the group's keys, from memory where they are many: so not
 ** too few. */
 FewPlan k_attention_few_plan(const Attention *a) {
     FewPlan p = { ROWS_ONCE, shares_of(a, ROWS_ONCE), 1 };
     int64_t groups = a->sequences * a->groups, tasks = groups * p.shares,
-            room = a->aside ? a->workers * (a->aside_floats / aside_floats(a)) : 0;
+            room = a->aside ? a->workers * (a->aside_floats / aside_floats(a->dv)) : 0;
     if (room && tasks < EVEN_TASKS * a->workers && tasks % a->workers
         && groups * rows_in_group(a) * PIECES <= room)
         p.parts = most_pieces(a);

@@ -226,7 +226,11 @@ void k_attention_end(const Frame *f, const Action *s, int attention_step) {
     bool ring = k_caches[s->attention.cache].ring;
     if (!ring && !puts_aside(f)) return;
     Attention a = forward_of(f, s, attention_step);
-    if (a.aside) k_attention_join(&a);
+    if (a.aside) {
+        unsigned mode = enter_mode();
+        k_attention_join(&a);
+        leave_mode(mode);
+    }
     if (ring) k_append_later(f, &a);
 }
 
