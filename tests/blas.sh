@@ -165,7 +165,9 @@ kept() {
     all=$(yes "$1" | head -n 25 | paste -sd, -)
     printf '{"threads": 1, "products_per_second": 1e9, "sequences_per_second": 1e9, %s
         "openblas_time": {"forward": [%s], "back": [%s], "weight": [%s]}}\n' \
-        '"row_operations_per_second": 1e9, "bytes_per_second": 1e9,' "$all" "$all" "${2:-$all}" \
+        '"rows_per_second": 1e9, "functions_per_second": 1e9, "bytes_per_second": 1e9,
+        "waiting": 0,' \
+        "$all" "$all" "${2:-$all}" \
         >"$XDG_CACHE_HOME/strata/rates-$native-$(getconf _NPROCESSORS_ONLN).json"
 }
 # says OPTIONS TEXT: what a program that is built so says

@@ -19,6 +19,7 @@ static void add(Work *w, Work more) {
     w->flops += more.flops;
     w->bytes += more.bytes;
     w->operations += more.operations;
+    w->functions += more.functions;
 }
 
 double report_tokens(const Model *m) { return (double)m->train.batch * (double)m->context; }
@@ -27,7 +28,8 @@ double report_tokens(const Model *m) { return (double)m->train.batch * (double)m
 static Work work_of(const Model *m, const PlannedStep *s) {
     const StepCost *c = &s->cost;
     return (Work){ 1, c->flops_per_token + c->flops_per_pair * (double)(m->context + 1) / 2,
-                   c->bytes_per_token + c->bytes_constant / report_tokens(m), s->operations };
+                   c->bytes_per_token + c->bytes_constant / report_tokens(m), s->operations,
+                   s->functions };
 }
 
 Work report_step_work(const Report *r, int plan, int step) {
@@ -92,9 +94,15 @@ static bool count_work(Report *r) {
 
 /* == Time ================================================================= */
 
-/* An optimizer's step reads and writes weights, gradients and moments once. */
-static double update_bytes(const Report *r) {
+RateWork report_all_work(const Report *r, const Work *w) {
+    double tokens = report_tokens(r->model);
+    return (RateWork){ tokens * w->flops, tokens * w->functions, tokens * w->bytes };
+}
+
+/* Weights, gradients and moments, each read and written once. */
+double report_update_bytes(const Report *r) {
     const ReportMemory *m = &r->memory;
+    if (!r->training) return 0;
     return 2.0 * (double)(m->weights + m->gradients + m->optimizer);
 }
 
@@ -103,17 +111,14 @@ static void predict(Report *r, const Rates *given) {
     r->rates = given && given->measured && !strcmp(r->planned.code.cpu, codegen_native())
         ? *given
         : fallback;
-    double tokens = report_tokens(r->model);
     for (int k = 0; k < WORKS; k++) {
-        for (int i = 0; i < r->nkernel; i++) {
-            const Work *w = &r->kernel[i].work[k];
-            RateWork all = { tokens * w->flops, tokens * w->operations, tokens * w->bytes };
-            r->seconds[k] += rates_seconds(&r->rates, r->kernel[i].family, all);
-        }
+        for (int i = 0; i < r->nkernel; i++)
+            r->seconds[k] += rates_seconds(&r->rates, r->kernel[i].family,
+                                           report_all_work(r, &r->kernel[i].work[k]));
+        r->seconds[k] *= 1 + r->rates.waiting;
     }
-    if (r->training)
-        r->seconds[TRAINING] += rates_seconds(&r->rates, "row",
-                                              (RateWork){ 0, 0, update_bytes(r) });
+    RateWork update = { .bytes = report_update_bytes(r) };
+    r->seconds[TRAINING] += rates_seconds(&r->rates, "row", update);
 }
 
 /* == Memory and reads ===================================================== */

@@ -23,6 +23,7 @@ typedef struct Work {
     int calls;
     double flops, bytes;
     double operations; /* of row kernels: strata_work */
+    double functions;  /* RateWork's */
 } Work;
 
 typedef struct ReportKernel {
@@ -121,7 +122,9 @@ typedef struct ReportOptions {
 /* One call's work per token, of a step of a plan. */
 Work report_step_work(const Report *r, int plan, int step);
 
-double report_tokens(const Model *m); /* of a training step */
+double report_tokens(const Model *m);                     /* of a training step */
+RateWork report_all_work(const Report *r, const Work *w); /* of all those tokens */
+double report_update_bytes(const Report *r);              /* that an optimizer's step moves */
 /* NULL, and the reason in e. */
 Report *report_new(const char *spec, const ReportOptions *o, Error *e);
 void report_free(Report *r);

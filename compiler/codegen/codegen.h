@@ -136,12 +136,12 @@ typedef struct StepCost {
 
 /* A step of a plan: its line in the kernel table, and its cost.  'list': whose rows it works on,
 ** 'keys': whose rows the other side of its pairs is; 0: those of all tokens; 'operations': per
-** token, as in strata_work. */
+** token, as in strata_work; 'functions': RateWork's, per token of a full context. */
 typedef struct PlannedStep {
     int kernel;
     StepCost cost;
     int list, keys;
-    double operations;
+    double operations, functions;
 } PlannedStep;
 
 /* A model as codegen_compile would make it, without the code. */

@@ -85,10 +85,12 @@ static int measure(Allowance *a, Error *e) {
     allowance_spec(a, "strata doctor");
     int status = machine_rates_measure(a, &r, &products, path, sizeof path, e);
     if (status) return status;
-    snprintf(text, sizeof text,
-             "%d threads: products %.1f GFLOP/s, attention %.1f, row kernels %.1f G operations/s "
-             "and %.1f GB/s",
-             r.threads, 1e-9 * r.products, 1e-9 * r.sequences, 1e-9 * r.rows, 1e-9 * r.memory);
+    snprintf(
+        text, sizeof text,
+        "%d threads: products %.1f GFLOP/s, attention %.1f, row kernels %.1f, %.1f G/s of what "
+        "functions take and %.1f GB/s; %.1f %% of waiting",
+        r.threads, 1e-9 * r.products, 1e-9 * r.sequences, 1e-9 * r.rows, 1e-9 * r.functions,
+        1e-9 * r.memory, 100 * r.waiting);
     row("rates", text);
     show_products(&products);
     row("kept in", path);

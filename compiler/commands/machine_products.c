@@ -144,7 +144,7 @@ int machine_products_measure(Allowance *a, const char *folder, ProductRatios *ou
     int status = STATUS_OK;
     for (int width = 0; !status && width < PRODUCT_SIZES; width++) {
         Text spec = { 0 };
-        const TimedModel m = { folder, &spec, MULTIPLY_OPENBLAS, 1, PRODUCT_ROUNDS };
+        const TimedModel m = { folder, &spec, MULTIPLY_OPENBLAS, 1, PRODUCT_ROUNDS, NULL };
         write_spec(&spec, width);
         status = machine_timed(a, &m, take_kernels, &t, e);
     }

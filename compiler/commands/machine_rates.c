@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT
-** See machine_rates.h.  The model that is timed is a plain one: a product's rate is that of all its
-** products together, memory's that of its row kernels, which is what these get of caches and
-** memory; what a row kernel computes is taken to keep half of the vector unit busy.
-*/
+** See machine_rates.h: what is kept, and where. */
 #include "machine_rates.h"
 
 #include "blas_library.h"
 #include "cache_folder.h"
 #include "codegen.h"
 #include "files.h"
-#include "machine_timed.h"
+#include "machine_speed.h"
 #include "publish.h"
 
 #include <errno.h>
@@ -19,14 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { RATES_VALUES = 1 << 16, ROUNDS = 5 };
-
-static const char timed_model[] =
-    "return model { name = \"timed\", vocab = 256, context = 512, dim = 256,\n"
-    "  norm = rmsnorm { eps = 1e-6 }, residual = standard {},\n"
-    "  layers = times(4, layer { attention { heads = 8, rope = { theta = 10000 } },\n"
-    "    mlp { hidden = 1024, activation = \"swiglu\" } }),\n"
-    "  train = { optimizer = adamw { lr = 1e-3 }, batch = 2, seed = 1 } }\n";
+enum { RATES_VALUES = 1 << 16 };
 
 static const struct {
     const char *key;
@@ -34,8 +24,10 @@ static const struct {
 } member[] = {
     { "products_per_second", offsetof(Rates, products) },
     { "sequences_per_second", offsetof(Rates, sequences) },
-    { "row_operations_per_second", offsetof(Rates, rows) },
+    { "rows_per_second", offsetof(Rates, rows) },
+    { "functions_per_second", offsetof(Rates, functions) },
     { "bytes_per_second", offsetof(Rates, memory) },
+    { "waiting", offsetof(Rates, waiting) },
 };
 enum { RATES_MEMBERS = sizeof member / sizeof *member };
 
@@ -64,7 +56,7 @@ static bool take_rates(const Json *j, Rates *to) {
     Rates r = { .threads = processors(), .measured = true };
     for (int i = 0; i < RATES_MEMBERS; i++) {
         const JsonNode *n = json_member(j, j->node, member[i].key);
-        if (!n || !json_double(n, rate(&r, i)) || !(*rate(&r, i) > 0)) return false;
+        if (!n || !json_double(n, rate(&r, i)) || !(*rate(&r, i) >= 0)) return false;
     }
     *to = r;
     return true;
@@ -123,62 +115,13 @@ static int keep(const Rates *r, const ProductRatios *products, const char *path,
 
 /* == Measuring ============================================================ */
 
-typedef struct Sum {
-    double seconds, flops, bytes;
-} Sum;
-
-static double told(const Json *j, const JsonNode *n, const char *key) {
-    const JsonNode *value = json_member(j, n, key);
-    double x;
-    return value && json_double(value, &x) ? x : 0;
-}
-
-/* Of the kernels of a family. */
-static Sum sum_of(const Json *j, const char *family) {
-    Sum s = { 0 };
-    const JsonNode *list = json_member(j, j->node, "kernels");
-    for (const JsonNode *n = list ? json_first(j, list) : NULL; n; n = json_next(j, n)) {
-        const JsonNode *name = json_member(j, n, "family");
-        double seconds = told(j, n, "seconds");
-        if (!name || name->type != JSON_STRING || strcmp(name->text, family)) continue;
-        s.seconds += seconds;
-        s.flops += 1e9 * told(j, n, "gflops") * seconds;
-        s.bytes += 1e9 * told(j, n, "gbytes_per_second") * seconds;
-    }
-    return s;
-}
-
-/* The best of what was told before and of this: what else the machine does only takes away. */
-static int rates_told(const Json *j, void *to, Error *e) {
-    Rates *r = to;
-    Sum products = sum_of(j, "product"), sequences = sum_of(j, "sequence"), rows = sum_of(j, "row");
-    double peak = 1e9 * told(j, j->node, "peak_gflops");
-    if (!(products.seconds > 0 && sequences.seconds > 0 && rows.seconds > 0 && peak > 0))
-        return error_set(
-            e, STATUS_INTERNAL,
-            "strata doctor: expected bench --json to tell times of kernels, found none");
-    *r = (Rates){ .products = fmax(r->products, products.flops / products.seconds),
-                  .sequences = fmax(r->sequences, sequences.flops / sequences.seconds),
-                  .rows = fmax(r->rows, 0.25 * peak), /* a multiply-add is two FLOPs */
-                  .memory = fmax(r->memory, rows.bytes / rows.seconds),
-                  .threads = processors(),
-                  .measured = true };
-    return STATUS_OK;
-}
-
-static int measure_in(const char *folder, Allowance *a, Rates *r, Error *e) {
-    Text spec = { 0 };
-    const TimedModel m = { folder, &spec, MULTIPLY_GENERATED, 3, ROUNDS };
-    text_add(&spec, "%s", timed_model);
-    *r = (Rates){ 0 };
-    return machine_timed(a, &m, rates_told, r, e);
-}
-
 /* Products only where there is an OpenBLAS to compare with. */
 static int measure_all(const char *folder, Allowance *a, Rates *out, ProductRatios *products,
                        Error *e) {
     BlasLibrary library;
-    int status = measure_in(folder, a, out, e);
+    int status = machine_speed(folder, a, out, e);
+    out->threads = processors();
+    out->measured = !status;
     *products = (ProductRatios){ 0 };
     blas_find(&library);
     if (status || !*library.path) return status;

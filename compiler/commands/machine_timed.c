@@ -43,6 +43,12 @@ static int run_round(const char *program, int steps, TimedTold *told, void *to, 
     return status;
 }
 
+static int report_timed(Allowance *a, const char *spec, Report **to, Error *e) {
+    const ReportOptions o = { .cpu = "native", .passes.step = allowance_step(a) };
+    *to = report_new(spec, &o, e);
+    return *to ? STATUS_OK : e->status;
+}
+
 int machine_timed(Allowance *a, const TimedModel *m, TimedTold *told, void *to, Error *e) {
     char spec[PATH_MAX], program[PATH_MAX];
     print_text(spec, sizeof spec, "%s/timed.lua", m->folder);
@@ -50,6 +56,7 @@ int machine_timed(Allowance *a, const TimedModel *m, TimedTold *told, void *to, 
     int status = text_status(m->spec, e);
     if (!status) status = publish_text(spec, m->spec, e);
     text_free(m->spec);
+    if (!status && m->report) status = report_timed(a, spec, m->report, e);
     if (!status) status = build_timed(a, spec, program, m->multiply, e);
     allowance_lift(a);
     for (int round = 0; !status && round < m->rounds; round++)

@@ -7,6 +7,7 @@
 #include "allowance.h"
 #include "build.h"
 #include "json.h"
+#include "report.h"
 #include "text.h"
 
 typedef struct TimedModel {
@@ -14,6 +15,7 @@ typedef struct TimedModel {
     Text *spec;         /* its text, which is freed */
     Multiply multiply;
     int steps, rounds; /* of 'bench --train', one run a round */
+    Report **report;   /* of the model, which is the caller's to free; NULL: none */
 } TimedModel;
 
 /* Takes what a round's 'bench --json' told. */

@@ -125,7 +125,8 @@ typedef struct OpInfo {
     int results;
     Class class;
     AttrKind attr;
-    int cost; /* POINTWISE: instructions for an element in a row kernel, roughly */
+    int cost;  /* POINTWISE: instructions for an element in a row kernel, roughly */
+    int again; /* POINTWISE: operations of a vector unit for an element */
     const char *help;
     /* Fills n->shape and n->side.  On error returns the message, else NULL. */
     const char *(*shape)(Node *n);

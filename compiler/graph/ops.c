@@ -5,13 +5,16 @@
 #include "recurrence.h"
 
 const OpInfo op_info[NOP] = {
-#define POINTWISE_ROW(name, arity, cost, help) \
-    [OP_##name] = { #name, arity, 1, POINTWISE, NONE, cost, help, shape_pointwise, vjp_##name },
-#define OP1(name, f64, dx, llvm, cost, again, help) POINTWISE_ROW(name, 1, cost, help)
-#define OP2(name, f64, da, db, llvm, cost, again, help) POINTWISE_ROW(name, 2, cost, help)
-#define OP3(name, f64, dc, da, db, llvm, cost, again, help) POINTWISE_ROW(name, 3, cost, help)
+#define POINTWISE_ROW(name, arity, cost, again, help)                                    \
+    [OP_##name] = {                                                                      \
+        #name, arity, 1, POINTWISE, NONE, cost, again, help, shape_pointwise, vjp_##name \
+    },
+#define OP1(name, f64, dx, llvm, cost, again, help) POINTWISE_ROW(name, 1, cost, again, help)
+#define OP2(name, f64, da, db, llvm, cost, again, help) POINTWISE_ROW(name, 2, cost, again, help)
+#define OP3(name, f64, dc, da, db, llvm, cost, again, help) \
+    POINTWISE_ROW(name, 3, cost, again, help)
 #define OP(name, arity, results, class, attr, flops, again, help) \
-    [OP_##name] = { #name, arity, results, class, attr, 0, help, shape_##name, vjp_##name },
+    [OP_##name] = { #name, arity, results, class, attr, 0, 0, help, shape_##name, vjp_##name },
 #include "ops.def"
 };
 
@@ -47,16 +50,13 @@ double op_again(const Node *n) {
     double own = elements(n), in = n->nin > 0 ? elements(n->in[0]) : 0,
            count = (double)n->attr->count;
     switch (n->op) {
-#define OP1(name, f64, dx, llvm, cost, again, help) \
-    case OP_##name: return again * own;
-#define OP2(name, f64, da, db, llvm, cost, again, help) \
-    case OP_##name: return again * own;
-#define OP3(name, f64, dc, da, db, llvm, cost, again, help) \
-    case OP_##name: return again * own;
+#define OP1(name, ...)
+#define OP2(name, ...)
+#define OP3(name, ...)
 #define OP(name, arity, results, class, attr, flops, again, help) \
     case OP_##name: return again;
 #include "ops.def"
-    default: bug(n, "there is no op %d", (int)n->op);
+    default: return own * op_info[n->op].again;
     }
 }
 

@@ -8,20 +8,23 @@ static double time_of(double work, double rate) { return rate > 0 ? work / rate 
 
 double rates_seconds(const Rates *r, const char *family, RateWork w) {
     double flops = !strcmp(family, "product") ? r->products
-        : !strcmp(family, "row")              ? 0
+        : !strcmp(family, "row")              ? r->rows
                                               : r->sequences;
-    double arithmetic = time_of(w.flops, flops) + time_of(w.operations, r->rows),
+    double arithmetic = time_of(w.flops, flops) + time_of(w.functions, r->functions),
            moving = time_of(w.bytes, r->memory);
     return arithmetic > moving ? arithmetic : moving;
 }
 
-/* Of cores at 3 GHz whose vector unit does 16 multiply-adds a cycle, or 4 without AVX; memory gives
-** several little more than one. */
+/* Of cores at 3 GHz whose vector unit does 16 multiply-adds a cycle, or 4 without AVX, a quarter of
+** that as additions and products of row kernels, which are loaded and stored; memory gives several
+** little more than one. */
 Rates rates_default(int lanes, int threads) {
     double adds = 3e9 * (lanes > 4 ? 16 : 4) * threads;
     return (Rates){ .products = 2 * 0.85 * adds,
                     .sequences = 2 * 0.65 * adds,
-                    .rows = 0.5 * adds,
+                    .rows = 0.25 * adds,
+                    .functions = 0.5 * adds,
                     .memory = threads > 1 ? 30e9 : 20e9,
+                    .waiting = threads > 1 ? 0.02 : 0,
                     .threads = threads };
 }

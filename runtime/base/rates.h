@@ -11,15 +11,20 @@
 typedef struct Rates {
     double products;  /* FLOPs of matrix products */
     double sequences; /* of attention, recurrences and the loss */
-    double rows;      /* operations of row kernels: strata_work */
+    double rows;      /* of row kernels */
+    double functions; /* RateWork's, in any kernel */
     double memory;    /* bytes that kernels read and write */
+    double waiting;   /* not a rate: what threads wait for each other, over the time of kernels */
     int threads;
     bool measured; /* on this machine; else what most with such a processor do */
 } Rates;
 
 /* What a kernel does in a call, or in many. */
 typedef struct RateWork {
-    double flops, operations, bytes;
+    double flops;
+    double functions; /* what exponentials, divisions and the like take beyond their FLOP, in
+                      ** multiply-adds of a vector unit that take as long */
+    double bytes;
 } RateWork;
 
 /* The longer of arithmetic and of what it reads and writes; 'family' is the kernel table's.  A rate

@@ -22,9 +22,7 @@ static int own_cost(const Node *n) {
 }
 
 /* Instructions for an element, functions' too; views and reductions take a call. */
-static int own_length(const Node *n) {
-    return class_of(n) == POINTWISE ? (int)(op_again(n) / (double)shape_count(&n->shape)) : 1;
-}
+static int own_length(const Node *n) { return class_of(n) == POINTWISE ? op_info[n->op].again : 1; }
 
 static bool is_view(const Node *n) { return class_of(n) == VIEW && n->op != OP_concat; }
 

@@ -38,6 +38,7 @@ static StepCost rows_cost(const Rows *r) {
     return c;
 }
 
+/* Row kernels: strata_work. */
 static double rows_operations(const Rows *r) {
     double sum = 0;
     for (int i = 0; i < r->nvalue; i++) {
@@ -82,16 +83,21 @@ static double windowed_pairs(double window, double context) {
     return window - window * (window - 1) / (2 * context);
 }
 
-static StepCost sequence_cost(const Tables *t, const Node *n) {
+/* Of all heads. */
+static double pair_flops(const Node *n) {
     const Shape *x = &n->in[0]->shape;
-    double heads = (double)x->dim[0], dk = (double)x->dim[1], dv = (double)n->in[2]->shape.dim[1],
-           io = 0, own = elements(n);
-    if (n->attr->values) dv = (double)n->attr->values;
+    double heads = (double)x->dim[0], dk = (double)x->dim[1],
+           dv = (double)(n->attr->values ? n->attr->values : n->in[2]->shape.dim[1]);
+    return heads * 2 * (n->op == OP_attention_grad ? 3 * dk + 2 * dv : dk + dv);
+}
+
+static StepCost sequence_cost(const Tables *t, const Node *n) {
+    double io = 0, own = elements(n);
     for (int i = 0; i < n->nin; i++)
         io += elements(n->in[i]);
     bool gradient = n->op == OP_attention_grad;
     double pairs = n->attr->causal ? 1 : 2; /* pairs are counted as if later keys were not seen */
-    double pair = heads * 2 * (gradient ? 3 * dk + 2 * dv : dk + dv);
+    double pair = pair_flops(n);
     double bytes = 4 * (io + own + (gradient ? elements(n->in[1]) + elements(n->in[2]) : 0)),
            count = (double)n->attr->count, context = (double)t->info->context;
     if (n->attr->values) bytes -= 4 * elements(n->in[2]); /* those of keys */
@@ -196,6 +202,20 @@ static void anchor_name(const Node *n, char *name, size_t size) {
     }
 }
 
+/* What a softmax takes, with its largest element and its sum: of each pair and head, or of each
+** logit of a token; 'flops' are those of a token. */
+static double softmax_functions(const Node *n, double flops) {
+    const Shape *x = n->nin ? &n->in[0]->shape : &n->shape;
+    double first = (double)x->dim[0], /* heads, or logits */
+        each = op_info[OP_exp].again + op_info[OP_sub].again + op_info[OP_max].again
+        + op_info[OP_add].again;
+    switch (op_info[n->op].class) {
+    case SEQUENCE: return each * first * flops / pair_flops(n);
+    case LOSS: return each * first;
+    default: return 0;
+    }
+}
+
 /* The list whose rows a step works on; 0: all tokens. */
 static int list_of_step(const Plan *p, const Step *s) {
     const Phase *phase = &p->phase[s->phase];
@@ -253,7 +273,9 @@ PlannedStep cost_add(Tables *t, const Plan *p, const ProgramKind *kind, int step
     const Node *n = rows ? (s->n ? s->node[s->n - 1] : NULL) : s->anchor;
     double flops = c.flops_per_token + c.flops_per_pair * (double)(t->info->context + 1) / 2;
     if (some) k->used |= STRATA_SOME;
-    PlannedStep planned = { index, c, list, list_of_keys(s), rows ? rows_operations(rows) : 0 };
+    double operations = rows ? rows_operations(rows) : 0,
+           functions = rows ? operations - c.flops_per_token : softmax_functions(s->anchor, flops);
+    PlannedStep planned = { index, c, list, list_of_keys(s), operations, functions };
     if (kind->counts) t->costs.flops[0] += flops;
     if (kind->which == t->generates) {
         k->used |= STRATA_DECODE;

@@ -36,6 +36,7 @@ static void add_kernel(const Comparison *c, int variant, int kernel, RoleWork *w
         w->work[i].flops += k->work[i].flops;
         w->work[i].bytes += k->work[i].bytes;
         w->work[i].operations += k->work[i].operations;
+        w->work[i].functions += k->work[i].functions;
     }
     w->kernels++;
 }
@@ -115,9 +116,8 @@ static double role_seconds(const Comparison *c, const Role *r) {
     for (int i = 0; i < c->n; i++) {
         const RoleWork *w = &r->of[i];
         const Report *report = c->variant[i].report;
-        double tokens = report_tokens(report->model);
         const Work *own = &w->work[TRAINING];
-        RateWork all = { tokens * own->flops, tokens * own->operations, tokens * own->bytes };
+        RateWork all = report_all_work(report, own);
         double seconds = isfinite(w->seconds) ? w->seconds
             : c->rounds || !w->kernels        ? 0
                                               : rates_seconds(&report->rates, r->family, all);

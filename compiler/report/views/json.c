@@ -75,8 +75,10 @@ static void predicted(const Report *r, Text *t) {
     text_add(t, "\"measured\": %s, ", r->rates.measured ? "true" : "false");
     number(t, "products_per_second", r->rates.products), comma(t);
     number(t, "sequences_per_second", r->rates.sequences), comma(t);
-    number(t, "row_operations_per_second", r->rates.rows), comma(t);
-    number(t, "bytes_per_second", r->rates.memory);
+    number(t, "rows_per_second", r->rates.rows), comma(t);
+    number(t, "functions_per_second", r->rates.functions), comma(t);
+    number(t, "bytes_per_second", r->rates.memory), comma(t);
+    number(t, "waiting", r->rates.waiting);
     text_add(t, "}");
 }
 
@@ -121,6 +123,7 @@ static void kernel(const Report *r, const ReportKernel *k, Text *t) {
     number(t, "flops", own->flops), comma(t);
     number(t, "bytes", own->bytes), comma(t);
     number(t, "operations", own->operations), comma(t);
+    number(t, "functions", own->functions), comma(t);
     integer(t, "forward_count", k->work[FORWARD].calls), comma(t);
     number(t, "forward_flops", k->work[FORWARD].flops), comma(t);
     number(t, "forward_bytes", k->work[FORWARD].bytes);

@@ -6,6 +6,7 @@
 #include "bench.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "rates.h"
 
@@ -42,12 +43,17 @@ static double step_flops(const Bench *b) {
     return sum;
 }
 
-/* The best of all rates (rates.h): a multiply-add is two FLOPs. */
+/* The best of all rates (rates.h): a multiply-add is two FLOPs, an operation of a row kernel one
+** multiply-add. */
 static double limit_of(const Bench *b, const char *family, Cost c, double operations) {
-    const Rates best = {
-        .products = b->peak, .sequences = b->peak, .rows = b->peak / 2, .memory = b->bandwidth
-    };
-    return rates_seconds(&best, family, (RateWork){ c.flops, operations, c.bytes });
+    const Rates best = { .products = b->peak,
+                         .sequences = b->peak,
+                         .rows = b->peak / 2,
+                         .functions = b->peak / 2,
+                         .memory = b->bandwidth };
+    bool row = !strcmp(family, "row");
+    return rates_seconds(&best, family,
+                         (RateWork){ c.flops, row ? operations - c.flops : 0, c.bytes });
 }
 
 /* Of row kernels, as flops in cost. */
