@@ -81,9 +81,17 @@ INLINE V v_to_float(VI x) { return __builtin_convertvector(x, V); }
 
 /* Comparisons of V give VI lanes of 0 or -1: v_select(a > b, a, b). */
 INLINE V v_select(VI mask, V yes, V no) { return (V)((mask & (VI)yes) | (~mask & (VI)no)); }
-/* If either is NaN, b. */
+/* If either is NaN, b: one instruction, which a comparison and a choice do not always become. */
+#if LANES == 16 && defined(__AVX512F__)
+INLINE V v_max(V a, V b) { return (V)_mm512_max_ps((__m512)a, (__m512)b); }
+INLINE V v_min(V a, V b) { return (V)_mm512_min_ps((__m512)a, (__m512)b); }
+#elif LANES == 8 && defined(__AVX2__)
+INLINE V v_max(V a, V b) { return (V)_mm256_max_ps((__m256)a, (__m256)b); }
+INLINE V v_min(V a, V b) { return (V)_mm256_min_ps((__m256)a, (__m256)b); }
+#else
 INLINE V v_max(V a, V b) { return v_select(a > b, a, b); }
 INLINE V v_min(V a, V b) { return v_select(a < b, a, b); }
+#endif
 INLINE V v_abs(V a) { return (V)((VI)a & 0x7fffffff); }
 
 /* The first n < LANES floats at p, zeros above; reads no more than them. */
@@ -218,13 +226,13 @@ INLINE ExpParts v_exp_parts(V x, int more) {
     V n = shifted - magic;
     V r = v_fma(n, v_splat(-0.693359375f), x);
     r = v_fma(n, v_splat(2.12194440e-4f), r);
-    V p = v_splat(1.9875691500e-4f);
-    p = v_fma(p, r, v_splat(1.3981999507e-3f));
-    p = v_fma(p, r, v_splat(8.3334519073e-3f));
-    p = v_fma(p, r, v_splat(4.1665795894e-2f));
-    p = v_fma(p, r, v_splat(1.6666665459e-1f));
-    p = v_fma(p, r, v_splat(5.0000001201e-1f));
-    return (ExpParts){ v_fma(p, r * r, r) + 1.0f, n, shifted };
+    /* in pairs: a chain of three where Horner's is one of five */
+    V square = r * r;
+    V low = v_fma(v_splat(1.6666665459e-1f), r, v_splat(5.0000001201e-1f));
+    V middle = v_fma(v_splat(8.3334519073e-3f), r, v_splat(4.1665795894e-2f));
+    V high = v_fma(v_splat(1.9875691500e-4f), r, v_splat(1.3981999507e-3f));
+    V p = v_fma(v_fma(high, square, middle), square, low);
+    return (ExpParts){ v_fma(p, square, r) + 1.0f, n, shifted };
 }
 
 /* e^x within 1 ulp over the whole range: -inf gives 0, large x inf, NaN itself.  2^n is applied in

@@ -79,10 +79,18 @@ INLINE V v_divide_near(V a, V b) {
 #endif
 }
 
-/* 1 / (1 + e^-x), with the exponential of a negative number on either side. */
+/* 1 / (1 + e^-x), 0 where that is no normal number.  2^n of the exponential is a normal number, or
+** inf from -88.4 down, which no division by a reciprocal may meet: that has the exponential of a
+** negative number on either side. */
 INLINE V v_sigmoid(V x) {
+#if LANES == 16 && defined(__AVX512F__)
     V e = v_exp_below(-v_abs(x));
     return v_divide_near(v_select(x < 0.0f, e, v_splat(1.0f)), 1.0f + e);
+#else
+    x = v_min(v_splat(87.0f), v_max(v_splat(-89.0f), x));
+    ExpParts e = v_exp_parts(-x, EXPONENT_BIAS);
+    return v_splat(1.0f) / (1.0f + e.power * (V)((VI)e.shifted << 23));
+#endif
 }
 
 #endif
