@@ -172,6 +172,52 @@ static Node *slice_stack(const Node *old, Node **in) {
     return piece->shape.lead == s.lead ? op_reshape(piece, &s) : NULL;
 }
 
+/* x[k], without that axis. */
+static Node *row_of(Node *x, int64_t k) {
+    Shape s = x->shape;
+    s.rank--;
+    memmove(s.dim, s.dim + 1, (size_t)s.rank * sizeof *s.dim);
+    if (x->op == OP_reshape && shape_equal(&x->in[0]->shape, &s)) return x->in[0];
+    return op_reshape(x->shape.dim[0] > 1 ? op_slice(x, 0, k, 1) : x, &s);
+}
+
+/* The stack whose pieces x is, from 'first' on; NULL: it is none's. */
+static Node *stack_of(Node *x, int64_t *first) {
+    *first = 0;
+    if (x->op == OP_stack) return x;
+    if (x->op != OP_slice || x->attr->axis != 0 || x->in[0]->op != OP_stack) return NULL;
+    *first = x->attr->first;
+    return x->in[0];
+}
+
+/* How many of a concat's rows are pieces of stacks; 0: too few, or not all of them are alike. */
+static int64_t stacked_rows(const Node *old, Node **in) {
+    int64_t stacked = 0, first;
+    for (int i = 0; i < old->nin; i++) {
+        Node *stack = stack_of(in[i], &first);
+        if (in[i]->shape.lead != old->shape.lead) return 0;
+        if (!stack) continue;
+        if (stack->in[0]->shape.lead != old->shape.lead) return 0;
+        stacked += in[i]->shape.dim[0];
+    }
+    return 2 * stacked > old->shape.dim[0] ? stacked : 0;
+}
+
+/* concat(x, stack(a, b, c)[0 ... 1]) = stack(x, a, b): a list of sources that is moved along itself
+** is a list, of which nothing is copied */
+static Node *concat_stack(Rebuild *r, const Node *old, Node **in) {
+    if (old->op != OP_concat || old->attr->axis != 0 || !stacked_rows(old, in)) return NULL;
+    Node **piece = graph_alloc(r->to, (size_t)old->shape.dim[0] * sizeof *piece);
+    int n = 0;
+    for (int i = 0; i < old->nin; i++) {
+        int64_t first, rows = in[i]->shape.dim[0];
+        const Node *stack = stack_of(in[i], &first);
+        for (int64_t k = 0; k < rows; k++)
+            piece[n++] = stack ? stack->in[first + k] : row_of(in[i], k);
+    }
+    return op_stack(r->to, n, piece);
+}
+
 /* reshape(reshape(x)) = reshape(x);  a reshape to the same shape = x */
 static Node *reshape_twice(const Node *old, Node **in) {
     if (old->op != OP_reshape) return NULL;
@@ -251,8 +297,9 @@ static Node *rule(Rebuild *r, const Node *old, Node **in) {
     if ((n = add_zero(r, old, in)) || (n = add_later(r, old, in)) || (n = mul_one(r, old, in))
         || (n = select_known(r, old, in)) || (n = drop_repeat(r, old, in))
         || (n = add_concat(r, old, in)) || (n = slice_stack(old, in))
-        || (n = reshape_twice(old, in)) || (n = sum_one(old, in)) || (n = sum_factor(old, in))
-        || (n = sum_inner_factor(old, in)) || (n = add_products(r, old, in)))
+        || (n = concat_stack(r, old, in)) || (n = reshape_twice(old, in)) || (n = sum_one(old, in))
+        || (n = sum_factor(old, in)) || (n = sum_inner_factor(old, in))
+        || (n = add_products(r, old, in)))
         return n;
     return NULL;
 }

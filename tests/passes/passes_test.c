@@ -48,6 +48,16 @@ static const Rule rules[] = {
     { X "%1 = fill 0 : [4]\n%2 = param \"c\" normal 0.5 : []\n%3 = after %1, %2 : [4]\n%4 = add "
         "%3, %0 : [4]\noutput \"y\" %4\n",
       X "%1 = param \"c\" normal 0.5 : []\n%2 = after %0, %1 : [4]\noutput \"y\" %2\n" },
+    { X
+      "%1 = param \"b\" normal 0.5 : [4]\n%2 = stack %0, %1, %0 : [3,4]\n%3 = reshape %1 : [1,4]\n"
+      "%4 = slice %2 axis=0 first=1 count=2 : [2,4]\n%5 = concat %3, %4 axis=0 : [3,4]\n"
+      "output \"y\" %5\n",
+      X "%1 = param \"b\" normal 0.5 : [4]\n%2 = stack %1, %1, %0 : [3,4]\noutput \"y\" %2\n" },
+    /* most rows are no pieces of a list: stays */
+    { X "%1 = param \"b\" normal 0.5 : [3,4]\n%2 = stack %0, %0 : [2,4]\n"
+        "%3 = concat %1, %2 axis=0 : [5,4]\noutput \"y\" %3\n",
+      X "%1 = param \"b\" normal 0.5 : [3,4]\n%2 = stack %0, %0 : [2,4]\n"
+        "%3 = concat %1, %2 axis=0 : [5,4]\noutput \"y\" %3\n" },
     /* not the same for infinities and NaN: stays */
     { X "%1 = sub %0, %0 : [4]\noutput \"y\" %1\n", X "%1 = sub %0, %0 : [4]\noutput \"y\" %1\n" },
     { X "%1 = fill 0 : []\n%2 = mul %0, %1 : [4]\noutput \"y\" %2\n",
