@@ -93,6 +93,7 @@ V e_f32(Emit *e, double x);
 V e_neg(Emit *e, V x);
 V e_exp(Emit *e, V x);
 V e_log(Emit *e, V x);
+void e_prefetch(Emit *e, V address); /* its line, wherever that is: of no memory, too */
 V e_sqrt(Emit *e, V x);
 V e_rsqrt(Emit *e, V x);
 V e_tanh(Emit *e, V x);

@@ -54,6 +54,7 @@ typedef struct RowValue {
     bool whole;  /* read otherwise than by slices of its first axis */
     bool piece;  /* of a stack that is read by number */
     int uses;
+    int meet; /* the value that all users compute together, element by element; < 0: none */
     RowWants wants;
     bool reshaped;        /* some user sees it in another shape */
     int cost, depth;      /* of its expression, as far as that is not stored */

@@ -118,6 +118,7 @@ V memory_piece(RowCode *c, const RowSeries *s, V j, V offset, int64_t step) {
         return e_collect(e, address, stride, last);
     }
     fence_test_piece(e, &c->fence, operand, address, memory_span(c, step));
+    if (step == 1 && c->lanes >= c->r->lanes) e_prefetch(e, e_at(e, address, stride));
     return memory_load(c, TESTED, address, step);
 }
 

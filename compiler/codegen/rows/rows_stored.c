@@ -10,7 +10,7 @@
 ** that would be DEEPEST instructions deep or more is cut in two by a value that is stored; and so
 ** is one that views hand to several users, each of whom would compute it at other elements, where
 ** that takes more than DEAR instructions. */
-enum { CHEAP = 4, DEAR = 256, DEEPEST = 600 };
+enum { CHEAP = 4, DEAR = 256, DEEPEST = 600, MEET_STEPS = 16, NOT_USED = -2 };
 
 static int own_cost(const Node *n) {
     switch (class_of(n)) {
@@ -85,7 +85,7 @@ static bool is_stored(const Rows *r, const RowValue *v) {
     if (is_view(n)) return is_stored_view(r, v);
     if (v->depth >= DEEPEST || v->walked || class_of(n) == ITERATION) return true;
     return n->op == OP_concat || (class_of(n) == REDUCE && (rows_last_axis(n) || v->uses != 1))
-        || (v->uses > 1 && v->cost > CHEAP) || (v->wants.several && v->cost > DEAR)
+        || (v->uses > 1 && v->cost > CHEAP && v->meet < 0) || (v->wants.several && v->cost > DEAR)
         || must_store(v);
 }
 
@@ -155,8 +155,43 @@ static void count_instructions(const Rows *r) {
     }
 }
 
+/* Of an element's users the next one that is computed with it: at the same place, kept nowhere. */
+static int next_meet(const Rows *r, int user, const Node *n) {
+    const RowValue *v = &r->value[user];
+    bool alike = v->here && !v->nout && class_of(v->n) == POINTWISE
+        && shape_equal(&v->n->shape, &n->shape);
+    return alike ? v->meet : -1;
+}
+
+/* Where ways to users meet, of which the second is 'b'. */
+static int meet_of(const Rows *r, int a, int b, const Node *n) {
+    for (int steps = 0; a != b && a >= 0 && b >= 0; steps++) {
+        if (steps == MEET_STEPS) return -1;
+        if (a < b) a = next_meet(r, a, n);
+        else b = next_meet(r, b, n);
+    }
+    return a == b ? a : -1;
+}
+
+/* Users have larger numbers than their operands. */
+static void find_meets(Rows *r) {
+    for (int i = 0; i < r->nvalue; i++)
+        r->value[i].meet = NOT_USED;
+    for (int i = r->nvalue; i-- > 0;) {
+        const RowValue *user = &r->value[i];
+        for (int k = 0; user->here && k < node_reads(user->n); k++) {
+            RowValue *x = rows_value(r, user->n->in[k]);
+            int to = class_of(user->n) == POINTWISE && shape_equal(&user->n->shape, &x->n->shape)
+                ? i
+                : -1;
+            x->meet = x->meet == NOT_USED ? to : meet_of(r, x->meet, to, x->n);
+        }
+    }
+}
+
 void rows_find_stored(Rows *r) {
     count_instructions(r);
+    find_meets(r);
     for (int i = 0; i < r->nvalue; i++)
         for (int k = 0; r->value[i].here && k < node_reads(r->value[i].n); k++)
             rows_value(r, r->value[i].n->in[k])->uses++;
@@ -165,6 +200,7 @@ void rows_find_stored(Rows *r) {
         if (class_of(n) != TOKENSUM) continue;
         RowValue *x = rows_value(r, n->in[0]);
         x->uses++;
+        x->meet = -1; /* the sum over tokens is a statement of its own */
         x->used = x->whole = true;
     }
     find_wants(r);
