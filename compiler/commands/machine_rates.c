@@ -21,13 +21,14 @@ enum { RATES_VALUES = 1 << 16 };
 static const struct {
     const char *key;
     size_t at;
+    bool none; /* it may be 0 */
 } member[] = {
-    { "products_per_second", offsetof(Rates, products) },
-    { "sequences_per_second", offsetof(Rates, sequences) },
-    { "rows_per_second", offsetof(Rates, rows) },
-    { "functions_per_second", offsetof(Rates, functions) },
-    { "bytes_per_second", offsetof(Rates, memory) },
-    { "waiting", offsetof(Rates, waiting) },
+    { "products_per_second", offsetof(Rates, products), false },
+    { "sequences_per_second", offsetof(Rates, sequences), false },
+    { "rows_per_second", offsetof(Rates, rows), false },
+    { "functions_per_second", offsetof(Rates, functions), false },
+    { "bytes_per_second", offsetof(Rates, memory), false },
+    { "waiting", offsetof(Rates, waiting), true },
 };
 enum { RATES_MEMBERS = sizeof member / sizeof *member };
 
@@ -56,7 +57,9 @@ static bool take_rates(const Json *j, Rates *to) {
     Rates r = { .threads = processors(), .measured = true };
     for (int i = 0; i < RATES_MEMBERS; i++) {
         const JsonNode *n = json_member(j, j->node, member[i].key);
-        if (!n || !json_double(n, rate(&r, i)) || !(*rate(&r, i) >= 0)) return false;
+        double *to_member = rate(&r, i);
+        if (!n || !json_double(n, to_member)) return false;
+        if (!(*to_member > 0 || (member[i].none && *to_member == 0))) return false;
     }
     *to = r;
     return true;
