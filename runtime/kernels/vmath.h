@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
 ** Elementary functions of vectors beyond those of vector.h: tanh, erf, sigmoid
-** and a cheap power of two, all in plain vector arithmetic, no tables.
+** and cheap powers, all in plain vector arithmetic, no tables.
 **
-** Each is within 2.5 units in the last place of the true value over its whole
-** range, NaN goes through, and the ends are exact (tanh and erf reach 1,
-** sigmoid 0 and 1).  Polynomials are minimax fits of relative error.
+** But for the powers each is within 2.5 units in the last place of the true
+** value over its whole range, NaN goes through, and the ends are exact (tanh and
+** erf reach 1, sigmoid 0 and 1).  Polynomials are minimax fits of relative error.
 */
 #ifndef STRATA_VMATH_H
 #define STRATA_VMATH_H
@@ -17,20 +17,35 @@
 /* x with the sign of 'sign'; x must not be negative. */
 INLINE V v_with_sign(V x, V sign) { return (V)((VI)x | ((VI)sign & (VI)v_splat(-0.0f))); }
 
-/* 2^x for x up to 127, five multiply-adds: for softmax, where x <= 0.  Below the
-** normal range the result is smaller than 2^-126; at -127 and below, exactly 0. */
+/* 2^x for x from -1/2 to 1/2, five multiply-adds. */
+INLINE V v_power_near(V x) {
+    V p = v_splat(1.326472753e-03f);
+    p = v_fma(p, x, v_splat(9.671512627e-03f));
+    p = v_fma(p, x, v_splat(5.550733742e-02f));
+    p = v_fma(p, x, v_splat(2.402224209e-01f));
+    p = v_fma(p, x, v_splat(6.931469776e-01f));
+    return v_fma(p, x, v_splat(1.0f));
+}
+
+/* 2^x for x up to 127: for attention's softmax, where x <= 0.  Below the normal range the result is
+** smaller than 2^-126; at -127 and below, exactly 0.  Of a NaN it is any number. */
 INLINE V v_exp2(V x) {
     const V magic = v_splat(12582912.0f); /* 1.5 * 2^23: adding it rounds to an integer */
     x = v_max(v_splat(-127.0f), x);
     V shifted = x + magic;
-    V f = x - (shifted - magic);
-    V p = v_splat(1.326472753e-03f);
-    p = v_fma(p, f, v_splat(9.671512627e-03f));
-    p = v_fma(p, f, v_splat(5.550733742e-02f));
-    p = v_fma(p, f, v_splat(2.402224209e-01f));
-    p = v_fma(p, f, v_splat(6.931469776e-01f));
-    p = v_fma(p, f, v_splat(1.0f));
+    V p = v_power_near(x - (shifted - magic));
     return (V)((VI)p + ((VI)shifted << 23));
+}
+
+/* e^x for x up to 0, 1 above, in half the time of v_exp: the weight of a softmax, which is the less
+** wrong the more it weighs.  Within 1.9 (1 + |x|) units in the last place where that is a normal
+** number, exactly 1 at 0 and 0 from -88.1 down. */
+INLINE V v_exp_weight(V x) {
+    const V magic = v_splat(12582912.0f);
+    x = v_max(v_splat(-127.0f), v_min(v_splat(0.0f), x * v_splat(LOG2_E)));
+    V shifted = x + magic;
+    V p = v_power_near(x - (shifted - magic));
+    return p * (V)(((VI)shifted << 23) + (EXPONENT_BIAS << 23)); /* a product keeps NaN */
 }
 
 INLINE V v_tanh(V x) {

@@ -265,8 +265,8 @@ V e_select(Emit *e, V c, V a, V b) { return pick(e, LLVMRealOGT, c, e_f32(e, 0),
 static LLVMTypeRef a_register(Emit *e) { return LLVMVectorType(e->f32, (unsigned)e->lanes); }
 
 bool e_calls(const char *name) {
-    static const char *const called[] = { "k_collect", "k_spread", "k_exp",    "k_log",
-                                          "k_tanh",    "k_erf",    "k_sigmoid" };
+    static const char *const called[] = { "k_collect", "k_spread", "k_exp", "k_exp_weight",
+                                          "k_log",     "k_tanh",   "k_erf", "k_sigmoid" };
     for (size_t i = 0; i < sizeof called / sizeof *called; i++)
         if (!strcmp(name, called[i])) return true;
     return false;
@@ -305,6 +305,7 @@ static V math(Emit *e, const char *name, V x) {
 }
 
 V e_exp(Emit *e, V x) { return math(e, "k_exp", x); }
+V e_exp_weight(Emit *e, V x) { return math(e, "k_exp_weight", x); }
 V e_log(Emit *e, V x) { return math(e, "k_log", x); }
 V e_tanh(Emit *e, V x) { return math(e, "k_tanh", x); }
 V e_erf(Emit *e, V x) { return math(e, "k_erf", x); }

@@ -92,6 +92,7 @@ V e_keep_lanes(Emit *e, V x, V count, V otherwise); /* lanes >= count: otherwise
 V e_f32(Emit *e, double x);
 V e_neg(Emit *e, V x);
 V e_exp(Emit *e, V x);
+V e_exp_weight(Emit *e, V x); /* for x up to 0, of a softmax */
 V e_log(Emit *e, V x);
 void e_prefetch(Emit *e, V address); /* its line, wherever that is: of no memory, too */
 V e_sqrt(Emit *e, V x);

@@ -53,6 +53,7 @@ typedef struct RowValue {
     bool used;   /* something that is not idle reads it here */
     bool whole;  /* read otherwise than by slices of its first axis */
     bool piece;  /* of a stack that is read by number */
+    bool weight; /* an exponential of what is not above 0 */
     int uses;
     int meet; /* the value that all users compute together, element by element; < 0: none */
     RowWants wants;

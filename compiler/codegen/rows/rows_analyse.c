@@ -26,6 +26,7 @@ static RowValue *new_value(Rows *r, const Node *n, bool here) {
     RowValue *v = &r->value[r->nvalue++];
     *v = (RowValue){ .n = n,
                      .here = here,
+                     .weight = here && rows_is_weight(n),
                      .operand = -1,
                      .statement = -1,
                      .scratch = -1,

@@ -15,6 +15,9 @@ bool rows_last_axis(const Node *n); /* a reduction over the last axis longer tha
 /* Graph.short_rows: rows of the model have too few elements for a vector, and long lists. */
 bool rows_are_short(const Graph *g);
 
+/* rows_weight.c */
+bool rows_is_weight(const Node *n); /* an exponential that is a weight of a softmax */
+
 /* rows_analyse.c */
 int rows_add_operand(Rows *r, Ref ref, const Node *n, bool add);
 

@@ -99,6 +99,7 @@ static V eval_sum(RowCode *c, const Node *n, At at) {
 static V eval_pointwise(RowCode *c, const Node *n, At at) {
     Emit *e = c->e;
     if (n->op == OP_add || n->op == OP_sub) return eval_sum(c, n, at);
+    if (rows_value(c->r, n)->weight) return e_exp_weight(e, operand(c, n, 0, at));
     V x = operand(c, n, 0, at), a = x, b = n->nin > 1 ? operand(c, n, 1, at) : NULL;
     if (n->nin == 3) {
         V choice = x, yes = b, no = operand(c, n, 2, at);

@@ -71,7 +71,9 @@ static void add_value(RowsIdentity *to, const Rows *r, const RowValue *v) {
         return;
     }
     add(to, 2 * (int64_t)op_read(v) + plan_bf16(n));
-    add(to, v->stored + 2 * v->memory + 4 * v->apart); /* they can hang on how long a list is */
+    add(to,
+        v->stored + 2 * v->memory + 4 * v->apart
+            + 8 * v->weight); /* they can hang on how long a list is */
     add_shape(to, r, v);
     if (v->here || n->op == OP_fill) add_attributes(to, r, v);
     add(to, v->here ? node_reads(n) : 0);

@@ -4,6 +4,7 @@
 #include "math_calls.h"
 
 V k_exp(V x);
+V k_exp_weight(V x);
 V k_log(V x);
 V k_tanh(V x);
 V k_erf(V x);
@@ -17,6 +18,7 @@ V k_sigmoid(V x);
     }
 
 EACH(call_k_exp, k_exp)
+EACH(call_k_exp_weight, k_exp_weight)
 EACH(call_k_log, k_log)
 EACH(call_k_tanh, k_tanh)
 EACH(call_k_erf, k_erf)

@@ -8,6 +8,7 @@
 
 /* Any n. */
 void call_k_exp(int64_t n, const float *x, float *y);
+void call_k_exp_weight(int64_t n, const float *x, float *y);
 void call_k_log(int64_t n, const float *x, float *y);
 void call_k_tanh(int64_t n, const float *x, float *y);
 void call_k_erf(int64_t n, const float *x, float *y);
