@@ -10,9 +10,9 @@ static inline float *resolve(const Frame *f, const Ref *r, int32_t worker, int64
     switch (r->area) {
     case AREA_WEIGHT: return (float *)f->weights + r->offset;
     case AREA_GRADIENT: return f->gradients + r->offset;
-    case AREA_TOKEN: return f->token + r->offset * f->padded;
+    case AREA_TOKEN: return f->token + r->offset * f->rows;
     case AREA_LOCAL:
-        return f->local + worker * f->local_floats + r->offset * k_constants.chunk
+        return f->local + worker * f->local_floats + r->offset * rows_apart(k_constants.chunk)
             - first * r->stride;
     case AREA_GRANULE: return f->granule + r->offset * (f->padded / k_constants.granule);
     case AREA_CONSTANT: return f->constant + r->offset;

@@ -42,10 +42,11 @@ static bool intact(const float *p, int64_t n) {
     return !differ;
 }
 
-/* A region in memory: 'rows' rows of its values, a guard before, one after. */
+/* A region in memory: its values, a guard before, one after, to which the row belongs that keeps
+** the next value apart. */
 typedef struct GuardedPlace {
     float *at;
-    int64_t values, guard, used;
+    int64_t values, before, after, used;
 } GuardedPlace;
 
 static GuardedPlace place_of(const Frame *f, const CheckRegion *r, int32_t worker) {
@@ -53,10 +54,14 @@ static GuardedPlace place_of(const Frame *f, const CheckRegion *r, int32_t worke
         : r->area == AREA_LOCAL          ? k_constants.chunk
         : r->area == AREA_GRANULE        ? f->padded / k_constants.granule
                                          : 1;
+    bool apart = r->area == AREA_TOKEN || r->area == AREA_LOCAL;
+    int64_t room = apart ? rows_apart(rows) : rows, used = r->area == AREA_TOKEN ? f->N : rows;
     Ref ref = { r->area, r->stride, r->offset };
-    int64_t used = r->area == AREA_TOKEN ? f->N : rows;
-    return (GuardedPlace){ k_resolve(f, &ref, worker, 0), rows * r->stride, rows * r->guard,
-                           used * r->stride };
+    return (GuardedPlace){ .at = k_resolve(f, &ref, worker, 0),
+                           .values = rows * r->stride,
+                           .before = room * r->guard,
+                           .after = room * r->guard + (room - rows) * r->stride,
+                           .used = used * r->stride };
 }
 
 static int32_t copies(const Frame *f, const CheckRegion *r) {
@@ -76,14 +81,14 @@ static void poison(const Frame *f, const CheckRegion *r, int32_t worker) {
 
 static void place_guards(const Frame *f, const CheckRegion *r, int32_t worker) {
     GuardedPlace p = place_of(f, r, worker);
-    fill(p.at - p.guard, p.guard, GUARD);
-    fill(p.at + p.used, p.values - p.used + p.guard, GUARD);
+    fill(p.at - p.before, p.before, GUARD);
+    fill(p.at + p.used, p.values - p.used + p.after, GUARD);
 }
 
 void k_check_begin(Frame *f) {
     const ModelProgram *p = f->program;
     f->ctx->stray = 0;
-    fill(f->token, p->token_floats * f->padded, POISON);
+    fill(f->token, p->token_floats * f->rows, POISON);
     fill(f->granule, p->granule_floats * (f->padded / k_constants.granule), POISON);
     fill(f->constant, p->constant_floats, POISON);
     fill(f->local, f->ctx->setup.workers * f->local_floats, POISON);
@@ -100,8 +105,8 @@ void k_check_begin(Frame *f) {
 ** that only round up, of which there may be many. */
 static const char *broken(const Frame *f, const CheckRegion *r, int32_t worker, bool all) {
     GuardedPlace p = place_of(f, r, worker);
-    if (!intact(p.at - p.guard, p.guard)) return "before the value of ";
-    if (!intact(p.at + p.values, p.guard)) return "after the value of ";
+    if (!intact(p.at - p.before, p.before)) return "before the value of ";
+    if (!intact(p.at + p.values, p.after)) return "after the value of ";
     if (all && !intact(p.at + p.used, p.values - p.used))
         return "after the last token of the value of ";
     return 0;

@@ -146,6 +146,11 @@ static inline ArenaNeeds arena_needs(const ModelProgram *p, const ModelProgram *
     return n;
 }
 
+/* The rows that a value has room for of so many tokens: one more, so that they do not all begin
+** a multiple of 4096 bytes apart.  Their rows of a token would be in the same few sets of the
+** caches, where one pushes out the other when a kernel reads many of them. */
+static inline int64_t rows_apart(int64_t tokens) { return tokens + 1; }
+
 /* Per token what programs need, positions, and keys, values and past of cached attention. */
 static inline int64_t arena_token(const Constants *k, const ArenaNeeds *n) {
     return n->token + CALL_FLOATS * (1 + k->caches_at_once);

@@ -162,8 +162,8 @@ static void set_sizes(strata_model *m, const Tables *t) {
     m->muon_bytes = m->training ? 4 * c->muon_floats : 0;
     m->ctx_bytes = STRATA_CTX_HEAD + 4 * c->table_floats;
     m->arena_per_token = 4 * (arena_token(c, &n) + LIST_WORDS * c->lists + n.granule / c->granule);
-    m->arena_per_worker = 4 * n.local * c->chunk + c->scratch_bytes;
-    m->arena_constant = 4 * (n.constant + n.packed + lists_floats(c, 0));
+    m->arena_per_worker = 4 * n.local * rows_apart(c->chunk) + c->scratch_bytes;
+    m->arena_constant = 4 * (rows_apart(0) * n.token + n.constant + n.packed + lists_floats(c, 0));
     m->state_per_token = 4 * (c->state_floats + c->state_some);
     m->state_per_routed = 4 * c->state_some;
     m->state_constant = STATE_HEAD + 4 * (c->state_fixed + carried_room(c));
