@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
 ** Code of a row kernel: what its files share.  One reads the next:
-** rows_index.c < rows_memory.c < rows_expr.c < rows_iterate.c, rows_tables.c < rows_loops.c <
-** rows_kernel.c.
+** rows_index.c < rows_memory.c < rows_expr.c < rows_iterate.c, rows_tables.c, rows_statement.c
+** < rows_loops.c < rows_kernel.c.
 **
 ** An expression is evaluated at an index of its own axes (At).  In CHANNELS
 ** and UNIFORM mode lanes run along the last axis; in TOKENS mode every value
@@ -86,11 +86,17 @@ void memory_write(RowCode *c, const RowValue *v, At at, V x);
 
 /* rows_expr.c */
 V expr_eval(RowCode *c, const Node *n, At at);
+bool expr_known(const RowCode *c, const Node *n, const At *at); /* evaluated in this body */
 /* So that the rest of the loop's body need not evaluate n again; returns the value. */
 V expr_remember(RowCode *c, const Node *n, const At *at, V value);
 void expr_forget(RowCode *c, int mark);  /* what was remembered since there were 'mark' memos */
 V expr_start(RowCode *c, const Node *n); /* what reduction n starts from */
 V expr_combine(RowCode *c, const Node *n, V sum, const Node *x, At at);
+/* Reductions that can be one loop: over as many steps, none of them written out. */
+enum { EXPR_TOGETHER = 8 };
+bool expr_joins(const RowCode *c, const Node *n, const Node *with);
+/* Evaluates so many, each at its index, in one loop; what they are is remembered. */
+void expr_together(RowCode *c, const Node *const *n, const At *at, int many);
 bool expr_reads_stack(const RowCode *c, const Node *n);  /* of rows addressed by pointer */
 bool expr_reads_rows(const RowCode *c, const Node *n);   /* of scratch */
 bool expr_reads_pieces(const RowCode *c, const Node *n); /* each by a number of its own */
@@ -105,6 +111,19 @@ bool tables_wanted(RowCode *c, const StatementGroup *g, int64_t row);
 void tables_fill(RowCode *c, const StatementGroup *g, bool few); /* for this token */
 /* A loop of so many steps can be one along the pieces of a stack. */
 bool tables_walk(RowCode *c, const StatementGroup *g, int64_t count);
+
+/* rows_statement.c */
+typedef struct Nest {
+    const StatementGroup *g;
+    V idx[MAXRANK]; /* of the axes longer than 1 */
+    int64_t dim[MAXRANK];
+    int rank;
+    V *sum; /* by statement of the group: accumulator variables */
+} Nest;
+/* The nest's indices as an index of shape s. */
+At nest_at(RowCode *c, const Nest *n, const Shape *s, bool lanes);
+/* A step of the group: elements, sums over tokens, and what reductions over the last axis add. */
+void statements_emit(RowCode *c, Nest *n, bool lanes);
 
 /* rows_loops.c */
 /* Group number 'first', and those behind it that share its loop over tokens; returns the next. */

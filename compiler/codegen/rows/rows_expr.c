@@ -42,6 +42,8 @@ static V recall(const RowCode *c, const Node *n, const At *at) {
     return NULL;
 }
 
+bool expr_known(const RowCode *c, const Node *n, const At *at) { return recall(c, n, at) != NULL; }
+
 static void more_memos(RowCode *c) {
     c->memos = c->memos ? 2 * c->memos : 256;
     c->memo = checked_more(c->memo, (size_t)c->memos, sizeof *c->memo);
@@ -158,33 +160,71 @@ static At widen(const Node *n, At at, V j) {
     return in;
 }
 
-/* A reduction inside its user's loops: over an axis that is not the lanes'. */
-static V eval_reduce(RowCode *c, const Node *n, At at) {
-    Emit *e = c->e;
+/* Whether the steps of a reduction are a loop, and not written out. */
+static bool is_loop(const RowCode *c, const Node *n) {
     const Node *x = n->in[0];
     int64_t count = x->shape.dim[n->attr->axis];
-    V sum = expr_start(c, n);
     bool tokens = c->mode == MODE_TOKENS, stack = expr_reads_stack(c, x);
     bool wanted = count <= ROWS_UNROLL ? stack || (tokens && !expr_reads_rows(c, x))
                                        : stack && tokens;
     int64_t steps = c->tables ? rows_value(c->r, x)->steps
                               : 1; /* else code for all pieces is in each */
     bool few = c->copies * count * steps <= ROWS_COPIES || expr_reads_pieces(c, x);
-    if (count <= 4 || (wanted && few)) {
+    return count > 4 && !(wanted && few);
+}
+
+/* Reductions over as many steps, in one loop. */
+static void reduce_in_loop(RowCode *c, const Node *const *n, const At *at, int many, V *result) {
+    Emit *e = c->e;
+    V var[EXPR_TOGETHER];
+    for (int i = 0; i < many; i++) {
+        V start = e_splat(e, expr_start(c, n[i]), c->lanes);
+        var[i] = e_var(e, start);
+        e_set(e, var[i], start);
+    }
+    int64_t count = n[0]->in[0]->shape.dim[n[0]->attr->axis];
+    Loop l = e_loop_once(e, e_i64(e, 0), index_length(c, count), 1);
+    int mark = c->nmemo;
+    for (int i = 0; i < many; i++) {
+        LLVMMetadataRef before = lines_set(e->lines, n[i]->loc);
+        e_set(e, var[i],
+              expr_combine(c, n[i], e_get(e, var[i]), n[i]->in[0], widen(n[i], at[i], l.i)));
+        lines_back(e->lines, before);
+    }
+    expr_forget(c, mark);
+    e_end(e, l);
+    for (int i = 0; i < many; i++)
+        result[i] = e_get(e, var[i]);
+}
+
+bool expr_joins(const RowCode *c, const Node *n, const Node *with) {
+    if (op_info[n->op].class != REDUCE || op_info[with->op].class != REDUCE) return false;
+    const Shape *a = &n->in[0]->shape, *b = &with->in[0]->shape;
+    return is_loop(c, n) && is_loop(c, with) && a->dim[n->attr->axis] == b->dim[with->attr->axis];
+}
+
+void expr_together(RowCode *c, const Node *const *n, const At *at, int many) {
+    V result[EXPR_TOGETHER];
+    reduce_in_loop(c, n, at, many, result);
+    for (int i = 0; i < many; i++)
+        expr_remember(c, n[i], &at[i], result[i]);
+}
+
+/* A reduction inside its user's loops: over an axis that is not the lanes'. */
+static V eval_reduce(RowCode *c, const Node *n, At at) {
+    Emit *e = c->e;
+    const Node *x = n->in[0];
+    int64_t count = x->shape.dim[n->attr->axis];
+    V sum = expr_start(c, n);
+    if (!is_loop(c, n)) {
         c->copies *= count;
         for (int64_t j = 0; j < count; j++)
             sum = expr_combine(c, n, sum, x, widen(n, at, e_i64(e, j)));
         c->copies /= count;
         return sum;
     }
-    V var = e_var(e, e_splat(e, sum, c->lanes));
-    e_set(e, var, e_splat(e, sum, c->lanes));
-    Loop l = e_loop_once(e, e_i64(e, 0), index_length(c, count), 1);
-    int mark = c->nmemo;
-    e_set(e, var, expr_combine(c, n, e_get(e, var), x, widen(n, at, l.i)));
-    expr_forget(c, mark);
-    e_end(e, l);
-    return e_get(e, var);
+    reduce_in_loop(c, &n, &at, 1, &sum);
+    return sum;
 }
 
 /* The piece's element is at the index of the stack's behind the first axis. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
-** The loops of a group, and the statements in them.
+** The loops of a group.
 */
 #include "reroll.h"
 #include "rows_code.h"
@@ -15,96 +15,11 @@ enum {
     LONG = 8     /* registers of a row, from which on its loop takes WIDE of them in a step */
 };
 
-/* == Statements =========================================================== */
-
-static int partial_operand(const RowCode *c, const Node *sum) {
-    for (int i = 0; i < c->r->nfixed; i++)
-        if (c->r->operand[i].node == sum && c->r->operand[i].ref.area == AREA_GRANULE) return i;
-    bug(sum, "has no partial sums");
-}
-
-static void add_partial_sum(RowCode *c, const Node *sum, At at) {
-    Emit *e = c->e;
-    int op = partial_operand(c, sum);
-    int64_t step;
-    V x = expr_eval(c, sum->in[0], at);
-    V offset = index_position(c, &sum->in[0]->shape, at, &step);
-    V row = e_imul(
-        e, e_idiv(e, e_isub(e, c->t0, LLVMBuildSRem(e->b, c->t0, e_i64(e, GRANULE), "")), GRANULE),
-        memory_stride(c, op));
-    V address = e_at(e, c->p[op], e_iadd(e, row, offset));
-    if (c->mode == MODE_TOKENS) {
-        x = e_sum_lanes(e, e_keep_lanes(e, e_splat(e, x, c->lanes), c->rows, e_f32(e, 0)));
-        memory_test(c, op, address, 1, true);
-        e_store(e, address, e_add(e, e_load(e, address, 1), x));
-    } else memory_store(c, op, address, step, e_add(e, memory_load(c, op, address, step), x));
-}
-
-/* The piece's element goes to its place in the whole. */
-static At place_piece(RowCode *c, const Statement *s, At at) {
-    At to = { .lane = at.lane };
-    if (s->node->op == OP_stack) {
-        to.idx[0] = e_i64(c->e, s->first);
-        for (int i = 0; i < s->piece->shape.rank; i++)
-            to.idx[i + 1] = at.idx[i];
-        to.lane = at.lane < 0 ? -1 : at.lane + 1;
-        return to;
-    }
-    for (int i = 0; i < s->piece->shape.rank; i++)
-        to.idx[i] = i == s->axis ? e_iadd(c->e, at.idx[i], e_i64(c->e, s->first)) : at.idx[i];
-    return to;
-}
-
-static void element(RowCode *c, const Statement *s, At at) {
-    const RowValue *v = rows_value(c->r, s->node);
-    if (s->piece) {
-        memory_write(c, v, place_piece(c, s, at), expr_eval(c, s->piece, at));
-        return;
-    }
-    c->current = s->node;
-    V x = expr_eval(c, s->node, at);
-    c->current = NULL;
-    expr_remember(c, s->node, &at, x);
-    memory_write(c, v, at, x);
-}
-
 /* == Loops of a group ===================================================== */
 
-typedef struct Nest {
-    const StatementGroup *g;
-    V idx[MAXRANK]; /* of the axes longer than 1 */
-    int64_t dim[MAXRANK];
-    int rank;
-    V *sum; /* by statement of the group: accumulator variables */
-} Nest;
-
-/* The nest's indices as an index of shape s. */
-static At nest_at(RowCode *c, const Nest *n, const Shape *s, bool lanes) {
-    At at = { .lane = lanes ? index_last_axis(s) : -1 };
-    int k = 0;
-    for (int i = 0; i < s->rank; i++)
-        at.idx[i] = s->dim[i] == 1 ? e_i64(c->e, 0) : n->idx[k++];
-    return at;
-}
-
-static const Shape *loops_of(const Statement *s) {
-    return s->kind == REDUCE_LAST ? &s->node->in[0]->shape
-        : s->kind == PARTIAL      ? &s->node->in[0]->shape
-        : s->piece                ? &s->piece->shape
-                                  : &s->node->shape;
-}
-
 static void body(RowCode *c, Nest *n, bool lanes) {
-    int mark = c->nmemo, k = 0;
-    for (int i = n->g->first; i >= 0; i = c->r->statement[i].next, k++) {
-        const Statement *s = &c->r->statement[i];
-        At at = nest_at(c, n, loops_of(s), lanes);
-        if (s->kind == ELEMENT) element(c, s, at);
-        if (s->kind == PARTIAL) add_partial_sum(c, s->node, at);
-        if (s->kind == REDUCE_LAST)
-            e_set(c->e, n->sum[k],
-                  expr_combine(c, s->node, e_get(c->e, n->sum[k]), s->node->in[0], at));
-    }
+    int mark = c->nmemo;
+    statements_emit(c, n, lanes);
     expr_forget(c, mark);
 }
 
