@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
 ** Code of a row kernel: what its files share.  One reads the next:
-** rows_index.c < rows_memory.c < rows_expr.c < rows_iterate.c, rows_tables.c, rows_statement.c
-** < rows_loops.c < rows_kernel.c.
+** rows_index.c < rows_memory.c < rows_expr.c < rows_iterate.c, rows_tables.c, rows_statement.c,
+** rows_ahead.c < rows_loops.c < rows_kernel.c.
 **
 ** An expression is evaluated at an index of its own axes (At).  In CHANNELS
 ** and UNIFORM mode lanes run along the last axis; in TOKENS mode every value
@@ -27,6 +27,8 @@ typedef struct Memo {
     int before; /* the one before it in its list; -1 */
 } Memo;
 
+enum { AHEAD_OPERANDS = 3 }; /* that are asked for, and more if they are a row each */
+
 typedef struct RowCode {
     Emit *e;
     const Rows *r;
@@ -48,7 +50,10 @@ typedef struct RowCode {
     bool tables;  /* its stacks of few pieces have tables, too */
     int *wanted;  /* by value: the last group that reads the stack by its table */
     V *row_table; /* by value: pointers to a stack's rows */
-    Fence fence;  /* --check builds: tests of what is accessed */
+    const StatementGroup *ahead;       /* while which rows are asked for; NULL: none */
+    int asked[AHEAD_OPERANDS], nasked; /* long operands that later groups read */
+    int asked_row, asked_rows;         /* operands of a row each: the first one; how many */
+    Fence fence;                       /* --check builds: tests of what is accessed */
 } RowCode;
 
 /* rows_index.c */
@@ -124,6 +129,11 @@ typedef struct Nest {
 At nest_at(RowCode *c, const Nest *n, const Shape *s, bool lanes);
 /* A step of the group: elements, sums over tokens, and what reductions over the last axis add. */
 void statements_emit(RowCode *c, Nest *n, bool lanes);
+
+/* rows_ahead.c: rows that are asked for while a group computes; of groups first to before end,
+** which go through a tile's tokens together, and in a step of a group. */
+void ahead_choose(RowCode *c, int first, int end);
+void ahead_emit(RowCode *c, const Nest *n);
 
 /* rows_loops.c */
 /* Group number 'first', and those behind it that share its loop over tokens; returns the next. */

@@ -20,6 +20,7 @@ enum {
 static void body(RowCode *c, Nest *n, bool lanes) {
     int mark = c->nmemo;
     statements_emit(c, n, lanes);
+    ahead_emit(c, n);
     expr_forget(c, mark);
 }
 
@@ -243,6 +244,14 @@ static int count_pieces(const RowCode *c, int first) {
     return i - first;
 }
 
+/* The first group from this one on that does not go through a tile row by row. */
+static int row_groups(const RowCode *c, int first) {
+    int i = first;
+    while (i < c->r->ngroup && rows_by_row(c->r, &c->r->group[i]))
+        i++;
+    return i;
+}
+
 /* Groups that go through a tile row by row do so together: what one of them reads of a row, the
 ** next finds in the cache. */
 static int emit_rows(RowCode *c, int first) {
@@ -252,6 +261,7 @@ static int emit_rows(RowCode *c, int first) {
     c->row = l.i;
     c->t = e_iadd(e, c->t0, l.i);
     int i = first, pieces = first; /* the group behind the last run of them that was counted */
+    ahead_choose(c, first, row_groups(c, first));
     Reroll *stretches = reroll_open(e);
     for (; i < c->r->ngroup && rows_by_row(c->r, &c->r->group[i]); i++) {
         if (i >= pieces) {
