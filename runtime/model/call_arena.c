@@ -11,7 +11,6 @@ _Static_assert(sizeof(RowList) == LIST_HEAD * sizeof(float) && sizeof(RowList) %
 /* Where parts of the arena begin, in floats; those of a worker in its own. */
 typedef struct Parts {
     int64_t padded; /* tokens, rounded up to whole granules */
-    int64_t rows;   /* of a value of all tokens */
     int64_t call, granule, constant, packed, lists, local;
     /* of a worker: where what attention puts aside and its scratch begin, all of it */
     int64_t aside, scratch, worker;
@@ -47,8 +46,7 @@ static Parts parts_of(bool probe, int64_t tokens) {
     ArenaNeeds n = probe ? arena_needs(k_programs + PROGRAM_PROBE, k_programs + PROGRAMS)
                          : arena_needs(k_programs, k_programs + PROGRAM_PROBE);
     Parts p = { .padded = round_up(tokens, k_constants.granule) };
-    p.rows = rows_apart(p.padded);
-    p.call = round_up(n.token * p.rows, LINE_FLOATS);
+    p.call = round_up(n.token * rows_apart(p.padded), LINE_FLOATS);
     p.granule = p.call + (arena_token(&k_constants, &n) - n.token) * p.padded;
     p.constant = p.granule + round_up(n.granule, LINE_FLOATS) * (p.padded / k_constants.granule);
     p.packed = p.constant + round_up(n.constant, LINE_FLOATS);
@@ -94,7 +92,6 @@ static void place_lists(Frame *f, float *at) {
 /* What the arena is divided into, aligned parts first. */
 static void place(Frame *f, const Parts *p, float *arena) {
     f->padded = p->padded;
-    f->rows = p->rows;
     f->token = arena;
     f->position = (int32_t *)(arena + p->call);
     int64_t slots = f->padded * k_constants.caches_at_once;

@@ -10,7 +10,7 @@ static inline float *resolve(const Frame *f, const Ref *r, int32_t worker, int64
     switch (r->area) {
     case AREA_WEIGHT: return (float *)f->weights + r->offset;
     case AREA_GRADIENT: return f->gradients + r->offset;
-    case AREA_TOKEN: return f->token + r->offset * f->rows;
+    case AREA_TOKEN: return f->token + r->offset * rows_apart(f->padded);
     case AREA_LOCAL:
         return f->local + worker * f->local_floats + r->offset * rows_apart(k_constants.chunk)
             - first * r->stride;

@@ -67,7 +67,6 @@ typedef struct Frame {
     float uniform[3];
     uint64_t draw;     /* which random numbers; 0: none */
     int64_t N, padded; /* tokens; rounded up to whole granules */
-    int64_t rows;      /* that a value of all tokens has room for (rows_apart()) */
     int64_t B, T;
     int64_t from;         /* first token that token phases work on */
     int64_t local_floats; /* of one worker, scratch included */

@@ -88,7 +88,7 @@ static void place_guards(const Frame *f, const CheckRegion *r, int32_t worker) {
 void k_check_begin(Frame *f) {
     const ModelProgram *p = f->program;
     f->ctx->stray = 0;
-    fill(f->token, p->token_floats * f->rows, POISON);
+    fill(f->token, p->token_floats * rows_apart(f->padded), POISON);
     fill(f->granule, p->granule_floats * (f->padded / k_constants.granule), POISON);
     fill(f->constant, p->constant_floats, POISON);
     fill(f->local, f->ctx->setup.workers * f->local_floats, POISON);
