@@ -138,17 +138,14 @@ static void ask(RowCode *c, V row, V position) {
 
 /* The next token's rows of stacks that have tables, where the group goes along their pieces. */
 static void ask_pieces(RowCode *c, const Nest *n) {
-    Emit *e = c->e;
     for (int i = 0; i < c->r->nvalue; i++) {
         const Node *stack = c->r->value[i].n, *first = stack->nin ? stack->in[0] : NULL;
         if (!c->row_table[i] || stack->nin != n->dim[0] || shape_count(&first->shape) != n->dim[1])
             continue;
         const RowValue *piece = rows_value(c->r, first);
         if (!piece || piece->here || piece->operand < 0 || plan_bf16(first)) continue;
-        V number = n->idx[0];
-        V at_row = LLVMBuildGEP2(e->b, e->ptr, c->row_table[i], &number, 1, "");
-        V row = LLVMBuildLoad2(e->b, e->ptr, at_row, "");
-        ask(c, row, e_iadd(e, n->idx[1], memory_stride(c, piece->operand)));
+        V at = e_iadd(c->e, n->idx[1], memory_stride(c, piece->operand));
+        ask(c, tables_row(c, i, n->idx[0]), at);
     }
 }
 

@@ -114,6 +114,7 @@ void iterate_emit(RowCode *c, const Statement *s);
 ** than a loop over them, and takes LLVM as many times as long. */
 bool tables_wanted(RowCode *c, const StatementGroup *g, int64_t row);
 void tables_fill(RowCode *c, const StatementGroup *g, bool few); /* for this token */
+V tables_row(RowCode *c, int value, V piece); /* this token's, of the stack that has that number */
 /* A loop of so many steps can be one along the pieces of a stack. */
 bool tables_walk(RowCode *c, const StatementGroup *g, int64_t count);
 
