@@ -41,6 +41,12 @@ stat -c '%n %Y %Z %s' kept/* >before
 compare --steps 30 --seeds 4,5,6 --keep kept >out 2>err || fail "with another seed: $(cat err)"
 [ "$(stat -c '%n %Y %Z %s' kept/* | grep -cxFf before)" = 8 ] || fail "a run was made again"
 [ "$(find kept -name '*.jsonl' | wc -l)" = 6 ] || fail "expected two runs more, found $(ls kept)"
+# Logs alone tell the numbers.
+mkdir logs && cp -p kept/*-[45]-*.jsonl logs
+stat -c '%n %Y %s' logs/* >before
+compare --steps 30 --seeds 4,5 --keep logs >out 2>err || fail "logs alone: $(cat err)"
+[ "$(losses out)" = "$(losses whole)" ] || fail "expected the same losses of logs alone"
+[ "$(stat -c '%n %Y %s' logs/*)" = "$(cat before)" ] || fail "a run with a log was made again"
 # another text, length, spec, or rate is another run
 compare --steps 29 --seeds 4 --keep kept >out 2>err || fail "other steps"
 echo more >>text

@@ -76,11 +76,15 @@ static int64_t step_of(const RunPlan *p) {
     return known ? step : -1;
 }
 
+/* The log of a whole run is enough for what it tells, so that a comparison may go on elsewhere
+** without the weights; weights of fewer steps say that the run was begun again. */
 bool run_is_kept(const Trainer *t, const RunPlan *p, TrainRun *r) {
     char path[WORKSHOP_PATH];
     Error e = { 0 };
+    if (!t->asked->keep) return false;
+    int64_t step = step_of(p);
     run_path(p, "jsonl", path);
-    return t->asked->keep && step_of(p) == t->c->steps && !run_log_read(t->c, r, path, &e)
+    return (step < 0 || step == t->c->steps) && !run_log_read(t->c, r, path, &e)
         && run_log_ends(t->c, r);
 }
 
