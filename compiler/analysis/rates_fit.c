@@ -53,7 +53,8 @@ static double own_seconds(const Rates *r, const TimedKernel *k) {
 bool rates_fit(Rates *r, const TimedKernel *k, int n, double peak) {
     Sum products = { 0 }, sequences = { 0 }, bytes = { 0 };
     for (int i = 0; i < n; i++) {
-        if (!strcmp(k[i].family, "product")) add(&products, k[i].work.flops, k[i].seconds);
+        if (!strcmp(k[i].family, "product"))
+            add(&products, k[i].work.flops + 2 * k[i].work.functions, k[i].seconds);
         if (!strcmp(k[i].family, "row")) add(&bytes, k[i].work.bytes, k[i].seconds);
     }
     r->rows = peak / 8;

@@ -7,10 +7,10 @@
 static double time_of(double work, double rate) { return rate > 0 ? work / rate : 0; }
 
 double rates_seconds(const Rates *r, const char *family, RateWork w) {
-    double flops = !strcmp(family, "product") ? r->products
-        : !strcmp(family, "row")              ? r->rows
-                                              : r->sequences;
-    double arithmetic = time_of(w.flops, flops) + time_of(w.functions, r->functions),
+    bool product = !strcmp(family, "product");
+    double flops = product ? r->products : !strcmp(family, "row") ? r->rows : r->sequences;
+    double functions = product ? r->products / 2 : r->functions;
+    double arithmetic = time_of(w.flops, flops) + time_of(w.functions, functions),
            moving = time_of(w.bytes, r->memory);
     return arithmetic > moving ? arithmetic : moving;
 }

@@ -12,7 +12,7 @@ typedef struct Rates {
     double products;  /* FLOPs of matrix products */
     double sequences; /* of attention, recurrences and the loss */
     double rows;      /* of row kernels */
-    double functions; /* RateWork's, in any kernel */
+    double functions; /* RateWork's, but for products' */
     double memory;    /* bytes that kernels read and write */
     double waiting;   /* not a rate: what threads wait for each other, over the time of kernels */
     int threads;
@@ -22,8 +22,9 @@ typedef struct Rates {
 /* What a kernel does in a call, or in many. */
 typedef struct RateWork {
     double flops;
-    double functions; /* what exponentials, divisions and the like take beyond their FLOP, in
-                      ** multiply-adds of a vector unit that take as long */
+    double functions; /* what exponentials, divisions and the like take beyond their FLOP, and
+                      ** products at their edges, in multiply-adds of a vector unit that take as
+                      ** long; a product's take as long as its others */
     double bytes;
 } RateWork;
 

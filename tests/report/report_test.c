@@ -113,6 +113,31 @@ static void flops_of_a_plain_model_are_the_textbook_s(void **state) {
     report_free(r);
 }
 
+static double beyond_flops(const Report *r, const char *kernel) {
+    for (int i = 0; i < r->nkernel; i++) {
+        const Work *w = &r->kernel[i].work[TRAINING];
+        if (!strcmp(r->kernel[i].name, kernel)) return w->functions / w->flops;
+    }
+    fail_msg("expected a kernel %s", kernel);
+    return 0;
+}
+
+/* Four columns take at least a vector's panel, four steps a whole tile, four rows the packing of
+** the others; what is added to wide ones is little. */
+static void narrow_products_take_longer(void **state) {
+    Report *r = report_written(state, "gated_residual { streams = 2, rank = 4 }", 3);
+    static const char *const pair[][2] = {
+        { "linear_4x256", "linear_128x128" },
+        { "linear_back_4x256", "linear_back_128x128" },
+        { "linear_weight_4x256", "linear_weight_128x128" },
+    };
+    for (size_t i = 0; i < sizeof pair / sizeof *pair; i++) {
+        double narrow = beyond_flops(r, pair[i][0]), wide = beyond_flops(r, pair[i][1]);
+        assert_true(wide > 0 && wide < 0.2 && narrow > 0.4 && narrow > 3 * wide);
+    }
+    report_free(r);
+}
+
 /* Operations of products per token, and the number of kernels. */
 static void of_experts(void **state, int experts, double flops[WORKS], int *kernels) {
     char path[SCRATCH_PATH], text[400];
@@ -243,6 +268,8 @@ int main(void) {
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(parts_add_up, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(flops_of_a_plain_model_are_the_textbook_s, scratch_setup,
+                                        scratch_teardown),
+        cmocka_unit_test_setup_teardown(narrow_products_take_longer, scratch_setup,
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(work_of_experts_is_that_of_the_chosen, scratch_setup,
                                         scratch_teardown),

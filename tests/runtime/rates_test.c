@@ -13,6 +13,7 @@ static void the_longer_counts(void **state) {
     const Rates r = { .products = 100, .sequences = 50, .rows = 20, .functions = 40, .memory = 10 };
     assert_true(is_near(rates_seconds(&r, "product", (RateWork){ 300, 0, 10 }), 3));
     assert_true(is_near(rates_seconds(&r, "product", (RateWork){ 300, 0, 40 }), 4));
+    assert_true(is_near(rates_seconds(&r, "product", (RateWork){ 300, 50, 10 }), 4));
     assert_true(is_near(rates_seconds(&r, "sequence", (RateWork){ 300, 0, 10 }), 6));
     assert_true(is_near(rates_seconds(&r, "loss", (RateWork){ 300, 0, 10 }), 6));
     assert_true(is_near(rates_seconds(&r, "sequence", (RateWork){ 300, 60, 10 }), 7.5));
@@ -23,8 +24,9 @@ static void the_longer_counts(void **state) {
 static void what_has_no_rate_takes_no_time(void **state) {
     (void)state;
     const Rates r = { .products = 100 };
-    assert_true(is_near(rates_seconds(&r, "product", (RateWork){ 300, 7, 1e9 }), 3));
+    assert_true(is_near(rates_seconds(&r, "product", (RateWork){ 300, 0, 1e9 }), 3));
     assert_true(rates_seconds(&r, "row", (RateWork){ 300, 60, 50 }) == 0);
+    assert_true(is_near(rates_seconds(&r, "sequence", (RateWork){ 300, 7, 1e9 }), 0));
 }
 
 static void defaults_are_rates(void **state) {

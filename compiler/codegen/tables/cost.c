@@ -274,7 +274,9 @@ PlannedStep cost_add(Tables *t, const Plan *p, const ProgramKind *kind, int step
     double flops = c.flops_per_token + c.flops_per_pair * (double)(t->info->context + 1) / 2;
     if (some) k->used |= STRATA_SOME;
     double operations = rows ? rows_operations(rows) : 0,
-           functions = rows ? operations - c.flops_per_token : softmax_functions(s->anchor, flops);
+           functions = rows
+        ? operations - c.flops_per_token
+        : softmax_functions(s->anchor, flops) + cost_product_functions(t, s->anchor);
     PlannedStep planned = { index, c, list, list_of_keys(s), operations, functions };
     if (kind->counts) t->costs.flops[0] += flops;
     if (kind->which == t->generates) {

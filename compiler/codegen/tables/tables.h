@@ -148,6 +148,8 @@ const char *products_of(const Tables *t); /* as strata_model.blas says it */
 /* chunk.c: how many tokens a task takes through the steps of a phase */
 int chunk_of(const Tables *t, const Plan *p);
 
+/* cost_products.c: multiply-adds per token that a product takes beyond its own. */
+double cost_product_functions(const Tables *t, const Node *n);
 /* cost.c: adds what one step does to the kernel table; 'kernel' and 'rows': of a row kernel. */
 PlannedStep cost_add(Tables *t, const Plan *p, const ProgramKind *kind, int step,
                      const RowKernel *kernel, const Rows *rows);
