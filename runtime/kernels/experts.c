@@ -296,12 +296,13 @@ static void few_slots(const ExpertProduct *p, ExpertPart part, int64_t j, int64_
     if (p->small) few_slots_small(p, part.expert, rows, count, j, columns, room);
     else if (w.bf16)
         k_linear_few_bf16_weights(count, 0, columns, p->steps, (const uint16_t *)rows, ld, w.bf16,
-                                  w.ld, results);
+                                  w.ld, results, NULL);
     else if (x->bf16)
         k_linear_few_bf16(count, 0, columns, p->steps, (const uint16_t *)rows, ld, w.floats, w.ld,
-                          results);
+                          results, NULL);
     else
-        k_linear_few(count, 0, columns, p->steps, rows, ld, w.floats, w.ld, room.results, BLOCK, 0);
+        k_linear_few(count, 0, columns, p->steps, rows, ld, w.floats, w.ld, room.results, BLOCK, 0,
+                     NULL);
     put_results(p, slot, count, j, columns, room.results, BLOCK, 0);
 }
 

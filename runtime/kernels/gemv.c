@@ -1,83 +1,20 @@
 /* SPDX-License-Identifier: MIT
 ** y = x w^T for few rows of x (decoding): nothing is packed.  Some rows of w
 ** meet all rows of x before the next ones do, ROWS rows of x at a time, so that
-** each weight is read from memory once, then from the caches.
-**
-** An element is a dot product: lane l of one vector sums the products at
-** l, l + LANES, .. in order (of bfloat16s both, the pairs at 2 l, 2 l + 2 LANES, ..),
-** then v_sum adds the lanes.  How many rows of x and of w are taken together changes
-** the loads, never that order.
+** each weight is read from memory once, then from the caches.  See gemv.h.
 */
-#include "kernels.h"
-#include "vector.h"
-
-/* What x and w are: float32 both; of --precision bf16, bfloat16 and float32 to be rounded, or
-** bfloat16 both. */
-typedef enum OperandKind { FLOATS, ROUNDED, BF16 } OperandKind;
+#include "gemv.h"
 
 /* Rows of x at a time, and of w with them or with fewer: their sums are in
 ** registers.  No more rows than a set of the first-level cache has ways: with
 ** leading dimensions that are powers of two they all meet in one set. */
 enum { ROWS = 4, WEIGHTS = LANES == 16 ? 4 : 3, WEIGHTS_FEWER = 4 };
-/* Numbers of a cache line of w, and of a vector. */
-INLINE int64_t line_of(OperandKind kind) { return kind == BF16 ? 32 : 16; }
-INLINE int64_t numbers_of(OperandKind kind) { return kind == BF16 ? 2 * LANES : LANES; }
-
-typedef struct Few {
-    int64_t k, ldx, ldw;
-    const void *x, *w; /* as the kind says */
-    Result y;
-} Few;
-
-INLINE int64_t size_of_x(OperandKind kind) {
-    return kind == FLOATS ? sizeof(float) : sizeof(uint16_t);
+/* The same where vectors of w are widened or rounded, and only 16 registers are there: sums that
+** would not fit are stored and loaded again at every step. */
+INLINE int weights_of(OperandKind kind, int64_t n) {
+    if (LANES < 16 && kind != FLOATS) return 2;
+    return n < ROWS ? WEIGHTS_FEWER : WEIGHTS;
 }
-INLINE int64_t size_of_w(OperandKind kind) {
-    return kind == BF16 ? sizeof(uint16_t) : sizeof(float);
-}
-
-/* Rows i on. */
-INLINE const void *rows_of_x(OperandKind kind, const Few *f, int64_t i) {
-    return (const char *)f->x + i * f->ldx * size_of_x(kind);
-}
-INLINE const void *rows_of_w(OperandKind kind, const Few *f, int64_t i) {
-    return (const char *)f->w + i * f->ldw * size_of_w(kind);
-}
-
-INLINE V load_floats(const float *p, int64_t left) {
-    return left >= LANES ? v_load(p) : v_load_part(p, left);
-}
-INLINE V load_bf16(const uint16_t *p, int64_t left) {
-    return left >= LANES ? v_load_bf16(p) : v_load_bf16_part(p, left);
-}
-
-/* Two bfloat16s a lane, as they lie. */
-INLINE V load_pairs(const uint16_t *p, int64_t left) {
-    if (left >= 2 * LANES) return v_load_pairs(p);
-#if LANES == 16 && defined(__AVX512BW__)
-    return (V)_mm512_maskz_loadu_epi16((__mmask32)((1u << left) - 1), p);
-#else
-    VU x = { 0 };
-    for (int l = 0; l < LANES; l++)
-        x[l] = (2 * l < left ? p[2 * l] : 0u)
-            | (2 * l + 1 < left ? (uint32_t)p[2 * l + 1] << 16 : 0u);
-    return (V)x;
-#endif
-}
-
-/* The result so many rows and columns further on. */
-INLINE Result later(OperandKind kind, Result y, int64_t rows, int64_t columns) {
-    if (kind != FLOATS) return result_at(y, rows, columns);
-    y.floats += rows * y.ld + columns;
-    return y;
-}
-
-INLINE void put(OperandKind kind, Result y, int64_t row, int64_t column, float x) {
-    int64_t at = row * y.ld + column;
-    if (kind != FLOATS && y.bf16) y.bf16[at] = v_narrow(v_splat(x))[0];
-    else y.floats[at] = y.add ? y.floats[at] + x : x;
-}
-
 /* A vector of each row of x at 'at', of which 'left' numbers are left, zeros after them. */
 INLINE void load_x(int rows, OperandKind kind, const Few *f, int64_t at, int64_t left, V *x) {
     UNROLL for (int r = 0; r < rows; r++) {
@@ -180,8 +117,9 @@ NOINLINE void one_row_rounded(int64_t columns, const Few *f) { one_row(columns, 
 NOINLINE void one_row_bf16(int64_t columns, const Few *f) { one_row(columns, BF16, *f); }
 
 /* Columns [m0,m1) of y. */
-INLINE void all_columns(int64_t n, int64_t m0, int64_t m1, OperandKind kind, Few f) {
-    int64_t weights = n < ROWS ? WEIGHTS_FEWER : WEIGHTS, columns = m1 - m0;
+INLINE void all_columns(int64_t n, int64_t m0, int64_t m1, OperandKind kind, Few f,
+                        float *scratch) {
+    int64_t weights = weights_of(kind, n), columns = m1 - m0;
     f.w = rows_of_w(kind, &f, m0);
     f.y = later(kind, f.y, 0, m0);
     if (n == 1) {
@@ -190,26 +128,34 @@ INLINE void all_columns(int64_t n, int64_t m0, int64_t m1, OperandKind kind, Few
                                : one_row_bf16)(columns, &f);
         return;
     }
+    if (LANES < 16 && scratch && n >= FEW_ROWS && f.k <= FEW_STEPS) {
+        int64_t most = columns / FEW_WEIGHTS * FEW_WEIGHTS;
+        k_few_rows(n, most, kind, &f, scratch);
+        columns -= most;
+        f.w = rows_of_w(kind, &f, most);
+        f.y = later(kind, f.y, 0, most);
+    }
     for (; columns >= weights; columns -= weights, f.w = rows_of_w(kind, &f, weights),
                                                    f.y = later(kind, f.y, 0, weights)) {
-        if (n < ROWS) fewer(n, WEIGHTS_FEWER, kind, FETCH_ALL, &f);
-        else all_rows(n, WEIGHTS, kind, f);
+        if (n < ROWS) fewer(n, weights_of(kind, 1), kind, FETCH_ALL, &f);
+        else all_rows(n, weights_of(kind, ROWS), kind, f);
     }
     for (; columns > 0; columns--, f.w = rows_of_w(kind, &f, 1), f.y = later(kind, f.y, 0, 1))
         all_rows(n, 1, kind, f);
 }
 
 void k_linear_few(int64_t n, int64_t m0, int64_t m1, int64_t k, const float *x, int64_t ldx,
-                  const float *w, int64_t ldw, float *y, int64_t ldy, int add) {
-    all_columns(n, m0, m1, FLOATS, (Few){ k, ldx, ldw, x, w, { y, 0, ldy, add } });
+                  const float *w, int64_t ldw, float *y, int64_t ldy, int add, float *scratch) {
+    all_columns(n, m0, m1, FLOATS, (Few){ k, ldx, ldw, x, w, { y, 0, ldy, add } }, scratch);
 }
 
 void k_linear_few_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k, const uint16_t *x, int64_t ldx,
-                       const float *w, int64_t ldw, Result y) {
-    all_columns(n, m0, m1, ROUNDED, (Few){ k, ldx, ldw, x, w, y });
+                       const float *w, int64_t ldw, Result y, float *scratch) {
+    all_columns(n, m0, m1, ROUNDED, (Few){ k, ldx, ldw, x, w, y }, scratch);
 }
 
 void k_linear_few_bf16_weights(int64_t n, int64_t m0, int64_t m1, int64_t k, const uint16_t *x,
-                               int64_t ldx, const uint16_t *w, int64_t ldw, Result y) {
-    all_columns(n, m0, m1, BF16, (Few){ k, ldx, ldw, x, w, y });
+                               int64_t ldx, const uint16_t *w, int64_t ldw, Result y,
+                               float *scratch) {
+    all_columns(n, m0, m1, BF16, (Few){ k, ldx, ldw, x, w, y }, scratch);
 }

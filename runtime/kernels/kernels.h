@@ -91,17 +91,20 @@ void k_pack_rows_bf16(int64_t M, int64_t K, int64_t m0, int64_t m1, const float 
 void k_linear_weight_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t k1,
                           const uint16_t *dy, int64_t lddy, const uint16_t *x, int64_t ldx,
                           float *dw, int64_t lddw, int add, float *scratch);
-/* few.c: few rows (decoding): columns [m0,m1) of y[n,m] = (add ? y : 0) + x w^T; each
+/* gemv.c: few rows (decoding): columns [m0,m1) of y[n,m] = (add ? y : 0) + x w^T; each
 ** weight is read from memory once, at memory speed; a row's bits do not depend on n
-** or on the split into [m0,m1), but are not those of k_linear. */
+** or on the split into [m0,m1), but are not those of k_linear.  'scratch' is k_few_scratch() bytes,
+** or NULL, which is slower for many rows. */
 void k_linear_few(int64_t n, int64_t m0, int64_t m1, int64_t k, const float *x, int64_t ldx,
-                  const float *w, int64_t ldw, float *y, int64_t ldy, int add);
+                  const float *w, int64_t ldw, float *y, int64_t ldy, int add, float *scratch);
+int64_t k_few_scratch(void);
 
 /* The same of bfloat16: x is, w is rounded to it; or both are, which multiplies pairs of steps. */
 void k_linear_few_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k, const uint16_t *x, int64_t ldx,
-                       const float *w, int64_t ldw, Result y);
+                       const float *w, int64_t ldw, Result y, float *scratch);
 void k_linear_few_bf16_weights(int64_t n, int64_t m0, int64_t m1, int64_t k, const uint16_t *x,
-                               int64_t ldx, const uint16_t *w, int64_t ldw, Result y);
+                               int64_t ldx, const uint16_t *w, int64_t ldw, Result y,
+                               float *scratch);
 
 /* gemv_back.c: few rows: dx[n,k] = dy[n,m] w[m,k]; each weight is read from memory once; the bits
 ** of a row do not depend on n, but are not those of k_linear_back. */

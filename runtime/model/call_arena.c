@@ -21,6 +21,7 @@ static int64_t scratch_floats(void) {
     int64_t product = k_constants.bf16 ? k_gemm_bf16_scratch() : k_gemm_scratch(),
             head = k_attention_scratch(k_constants.max_head);
     int64_t bytes = larger(k_constants.scratch_bytes, larger(product, head));
+    bytes = larger(bytes, k_few_scratch());
     if (k_constants.recurrent_keys)
         bytes = larger(bytes,
                        k_recurrence_scratch(k_constants.recurrent_keys,

@@ -43,7 +43,8 @@ static void product_bf16(const TaskWork *w, const Action *s, int back) {
     const ProductAction *a = &s->product;
     const uint16_t *x = (const uint16_t *)work_row(w, s, 1);
     const float *packed = packed_of(w->f, s);
-    float *scratch = frame_scratch(w->f, w->worker), *at = work_row(w, s, 0);
+    float *scratch = frame_scratch(w->f, w->worker), *few = frame_scratch(w->f, w->runs),
+          *at = work_row(w, s, 0);
     Weights m = weights_of(a, k_resolve(w->f, &k_refs[s->ref + 2], w->worker, w->first),
                            weights_row(a, back));
     int64_t ldx = 2 * stride_of(s, 1), ldy = stride_of(s, 0), m1 = w->m1 < 0 ? a->columns : w->m1;
@@ -51,9 +52,9 @@ static void product_bf16(const TaskWork *w, const Action *s, int back) {
     if (a->narrow) y = (Result){ 0, (uint16_t *)at, 2 * ldy, 0 };
     if (packed) k_multiply_bf16(w->count, a->columns, a->steps, x, ldx, packed, y, scratch);
     else if (w->f->few && !back && m.bf16)
-        k_linear_few_bf16_weights(w->count, w->m0, m1, a->steps, x, ldx, m.bf16, m.ld, y);
+        k_linear_few_bf16_weights(w->count, w->m0, m1, a->steps, x, ldx, m.bf16, m.ld, y, few);
     else if (w->f->few && !back)
-        k_linear_few_bf16(w->count, w->m0, m1, a->steps, x, ldx, m.floats, m.ld, y);
+        k_linear_few_bf16(w->count, w->m0, m1, a->steps, x, ldx, m.floats, m.ld, y, few);
     else k_linear_bf16(w->count, a->columns, a->steps, x, ldx, m, back, y, scratch);
 }
 
@@ -70,7 +71,8 @@ static void product_f32(const TaskWork *w, const Action *s, int back) {
                                 (back ? 0 : RIGHT_TRANSPOSED) | (a->add ? ADDED : 0) });
     else if (packed) k_multiply(w->count, columns, steps, x, ldx, packed, y, ldy, a->add);
     else if (w->f->few && !back)
-        k_linear_few(w->count, w->m0, m1, steps, x, ldx, m, steps, y, ldy, a->add);
+        k_linear_few(w->count, w->m0, m1, steps, x, ldx, m, steps, y, ldy, a->add,
+                     frame_scratch(w->f, w->runs));
     else if (back)
         k_linear_back(w->count, steps, columns, x, ldx, m, columns, y, ldy, a->add, scratch);
     else k_linear(w->count, columns, steps, x, ldx, m, steps, y, ldy, a->add, scratch);
@@ -110,7 +112,9 @@ void k_each_action(const TaskWork *w, const Action *s) {
             k_linear_back_few(n, a->count, steps, x, ldx, rows, steps, y, ldy);
         else if (a->back)
             k_linear_back(n, a->count, steps, x, ldx, rows, steps, y, ldy, 0, scratch);
-        else if (w->f->few) k_linear_few(n, 0, a->count, steps, x, ldx, rows, steps, y, ldy, 0);
+        else if (w->f->few)
+            k_linear_few(n, 0, a->count, steps, x, ldx, rows, steps, y, ldy, 0,
+                         frame_scratch(w->f, w->runs));
         else k_linear(n, a->count, steps, x, ldx, rows, steps, y, ldy, 0, scratch);
     }
 }

@@ -27,7 +27,7 @@ static void run_part(const Product *p, int64_t i0, int64_t i1, int64_t j0, int64
         break;
     default:
         k_linear_few_bf16(i1 - i0, j0, j1, p->steps, a + i0 * p->lda, p->lda, b, p->ldb,
-                          (Result){ c + i0 * p->ldc, NULL, p->ldc, p->add });
+                          (Result){ c + i0 * p->ldc, NULL, p->ldc, p->add }, scratch);
         break;
     }
 }
@@ -100,8 +100,8 @@ static void weights_may_be_bf16(void **state) {
 static void run_few_bf16_weights(const Product *p, Guarded b, int64_t i0, int64_t i1, int64_t j0,
                                  int64_t j1, float *c) {
     k_linear_few_bf16_weights(i1 - i0, j0, j1, p->steps, as_bf16(p->a) + i0 * p->lda, p->lda,
-                              as_bf16(b), p->ldb,
-                              (Result){ c + i0 * p->ldc, NULL, p->ldc, p->add });
+                              as_bf16(b), p->ldb, (Result){ c + i0 * p->ldc, NULL, p->ldc, p->add },
+                              p->scratch.at);
 }
 
 /* Few rows of x take pairs of steps; the bits are the same row by row and column by column. */
@@ -110,9 +110,9 @@ static void few_rows_take_pairs(void **state) {
     Draw d = { 9 };
     for (int round = 0; round < 120; round++) {
         int64_t most = round % 4 ? 70 : 600;
-        Product p = product_new(FEW, 1 + draw_below(&d, 12), 1 + draw_below(&d, most),
-                                1 + draw_below(&d, most), round % 5, (int)draw_below(&d, 2),
-                                (Side)draw_below(&d, 2), &d, REAL);
+        Product p = product_new(FEW, 1 + draw_below(&d, 40), 1 + draw_below(&d, most),
+                                1 + draw_below(&d, round % 7 ? most : 2500), round % 5,
+                                (int)draw_below(&d, 2), (Side)draw_below(&d, 2), &d, REAL);
         Guarded b = bf16_matrix(&p);
         float *before = c_copy(&p), *parts = c_copy(&p);
         run_few_bf16_weights(&p, b, 0, p.rows, 0, p.columns, p.c.at);
@@ -155,7 +155,7 @@ static Guarded bf16_results(const Product *p) {
 static void run_narrow(const Product *p, Result y) {
     if (p->kind == FEW)
         k_linear_few_bf16(p->rows, 0, p->columns, p->steps, as_bf16(p->a), p->lda, p->b.at, p->ldb,
-                          y);
+                          y, p->scratch.at);
     else
         k_linear_bf16(p->rows, p->columns, p->steps, as_bf16(p->a), p->lda,
                       (Weights){ p->b.at, NULL, p->ldb }, p->kind == BACK, y, p->scratch.at);
@@ -325,8 +325,8 @@ static void long_sums_are_right(void **state) {
     Draw d = { 14 };
     for (int round = 0; round < 2 * KINDS; round++) {
         Kind kind = (Kind)(round / 2);
-        Product p = product_new(kind, kind == FEW ? 3 : 37, 290, round % 2 ? 2100 : 1057, 1,
-                                round % 2, AFTER, &d, REAL);
+        Product p = product_new(kind, kind == FEW ? 3 + 5 * (round % 2) : 37, 290,
+                                round % 2 ? 2100 : 1057, 1, round % 2, AFTER, &d, REAL);
         float *before = c_copy(&p), *parts = c_copy(&p);
         run_all(&p, p.c.at);
         check_product(&p, before, numbers.units);
@@ -368,6 +368,7 @@ int main(void) {
         cmocka_unit_test(bits_do_not_depend_on_the_split),
         cmocka_unit_test(bits_do_not_depend_on_the_neighbours),
         cmocka_unit_test(packing_ahead_changes_no_bits),
+        cmocka_unit_test(few_rows_may_be_long),
         cmocka_unit_test(weights_may_be_bf16),
         cmocka_unit_test(few_rows_take_pairs),
         cmocka_unit_test(results_may_be_bf16),

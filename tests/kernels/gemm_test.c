@@ -24,7 +24,7 @@ static void run_part(const Product *p, int64_t i0, int64_t i1, int64_t j0, int64
         break;
     default:
         k_linear_few(i1 - i0, j0, j1, p->steps, a + i0 * p->lda, p->lda, b, p->ldb, c + i0 * p->ldc,
-                     p->ldc, p->add);
+                     p->ldc, p->add, scratch);
         break;
     }
 }
@@ -88,6 +88,7 @@ int main(void) {
         cmocka_unit_test(elements_are_chains),
         cmocka_unit_test(tokens_are_summed_in_blocks),
         cmocka_unit_test(packing_ahead_changes_no_bits),
+        cmocka_unit_test(few_rows_may_be_long),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

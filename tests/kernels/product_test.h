@@ -134,7 +134,7 @@ static Product product_new(Kind kind, int64_t rows, int64_t columns, int64_t ste
     p.a = matrix(a_rows(&p), a_columns(&p), p.lda, a_bf16(), side);
     p.b = matrix(b_rows(&p), b_columns(&p), p.ldb, b_bf16(&p), side);
     p.c = matrix(rows, columns, p.ldc, false, side);
-    p.scratch = room(numbers.scratch(), side);
+    p.scratch = room(kind == FEW ? k_few_scratch() : numbers.scratch(), side);
     fill(p.a, a_bf16(), a_rows(&p), a_columns(&p), p.lda, d, draws, false);
     fill(p.b, b_bf16(&p), b_rows(&p), b_columns(&p), p.ldb, d, draws, false);
     fill(p.c, false, rows, columns, p.ldc, d, draws, true);
@@ -309,6 +309,25 @@ static void bits_do_not_depend_on_the_neighbours(void **state) {
             free(other);
             product_free(&p);
         }
+}
+
+/* Several rows of x with rows of w that are longer than what stays in the caches, up to those that
+** are not laid out, are what they are one by one. */
+static void few_rows_may_be_long(void **state) {
+    (void)state;
+    Draw d = { 10 };
+    static const int64_t steps[] = { 1023, 1024, 1025, 2100, 4500, 13000, 13200 };
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        Product p = product_new(FEW, 5 + draw_below(&d, 20), 1 + draw_below(&d, 40), steps[i],
+                                (int64_t)i % 3, i % 2, i % 2 ? BEFORE : AFTER, &d, REAL);
+        float *parts = c_copy(&p);
+        run_all(&p, p.c.at);
+        for (int64_t row = 0; row < p.rows; row++)
+            run_part(&p, row, row + 1, 0, p.columns, parts);
+        assert_same_bits(&p, p.c.at, parts);
+        free(parts);
+        product_free(&p);
+    }
 }
 
 /* Packed before, block by block in any order, in exactly the room there is for it; rows in two
