@@ -4,6 +4,7 @@
 --     name = "haares_small_12", size = "small", layers = 12,
 --     residual = haares { blocks = 4 },
 --   }
+-- context, batch, lr and schedule are the paper's unless told otherwise.
 local sizes = {
   small = { dim = 128, hidden = 1024 },
   medium = { dim = 512, hidden = 2048 },
@@ -17,7 +18,7 @@ return function(o)
       .. "'")
   end
   return model {
-    name = o.name, vocab = 256, context = 512, dim = s.dim, tokenizer = "chars",
+    name = o.name, vocab = 256, context = o.context or 512, dim = s.dim, tokenizer = "chars",
     embedding = { tied = true },
     norm = rmsnorm { eps = 1e-6 },
     residual = o.residual,
@@ -25,6 +26,7 @@ return function(o)
       attention { heads = 8, rope = { theta = 10000 } },
       mlp { hidden = s.hidden, activation = "swiglu" },
     }),
-    train = { optimizer = adamw { lr = 3e-4 }, schedule = constant {}, batch = 16, seed = 42 },
+    train = { optimizer = adamw { lr = o.lr or 3e-4 }, schedule = o.schedule or constant {},
+              batch = o.batch or 16, seed = 42 },
   }
 end
