@@ -37,6 +37,7 @@ compare --steps 30 --seeds 4,5 --keep kept >out 2>err || fail "with --keep: $(ca
 [ "$(find kept -name '*.jsonl' | wc -l) $(find kept -name '*.safetensors' | wc -l)" = "4 4" ] ||
     fail "expected four runs, found $(ls kept)"
 [ "$(find kept -type f | wc -l)" = 8 ] || fail "expected nothing else, found $(ls kept)"
+[ "$(cat kept/*.jsonl | grep -c '"steps": 30,')" = 4 ] || fail "expected logs that say 30 steps"
 stat -c '%n %Y %Z %s' kept/* >before
 compare --steps 30 --seeds 4,5,6 --keep kept >out 2>err || fail "with another seed: $(cat err)"
 [ "$(stat -c '%n %Y %Z %s' kept/* | grep -cxFf before)" = 8 ] || fail "a run was made again"

@@ -102,6 +102,12 @@ static void log_tuning(const Run *r, Text *t) {
     text_add(t, n ? "]" : "");
 }
 
+/* How long the run is to be. */
+static void add_length(const Checkpoint *s, Text *t) {
+    if (s->minutes > 0) text_add(t, ", \"minutes\": "), text_json_number(t, s->minutes);
+    else text_add(t, ", \"steps\": %lld", (long long)s->steps);
+}
+
 int run_log(Run *r, Error *e) {
     const strata_model *m = r->p->m;
     Text *t = &r->log.line;
@@ -117,8 +123,7 @@ int run_log(Run *r, Error *e) {
     text_add(t, ", \"run\": \"%s\", \"batch\": %lld, \"accumulate\": %lld, \"context\": %lld",
              r->state.run, (long long)r->state.batch, (long long)r->state.accumulate,
              (long long)r->state.context);
-    text_add(t, r->state.minutes > 0 ? ", \"minutes\": " : ", \"steps\": ");
-    text_json_number(t, r->state.minutes > 0 ? r->state.minutes : (double)r->state.steps);
+    add_length(&r->state, t);
     text_add(t, ", \"parameters\": %lld, \"threads\": %d, \"data_sha256\": \"%s\", \"blas\": ",
              (long long)m->parameters, r->s.workers, r->state.data_sha256);
     text_json_string(t, program_blas(r->p));
