@@ -7,6 +7,8 @@
 #include "tables.h"
 #include "packed.h"
 
+#include <math.h>
+
 /* Measured with AVX2: steps of a tile that take as long as its beginning and end, and multiply-adds
 ** that take as long as a packed number. */
 static const double tile_steps = 8, packing = 16;
@@ -14,8 +16,7 @@ static const double tile_steps = 8, packing = 16;
 static double elements(const Node *n) { return (double)shape_count(&n->shape); }
 
 static double whole(double columns, double panel) {
-    double part = columns / panel;
-    return ((double)(int64_t)part < part ? (double)(int64_t)part + 1 : part) * panel;
+    return ceil(columns / panel) * panel;
 }
 
 /* x w^T or dy w of 'columns' sums of so many steps. */
