@@ -15,9 +15,7 @@ static const double tile_steps = 8, packing = 16;
 
 static double elements(const Node *n) { return (double)shape_count(&n->shape); }
 
-static double whole(double columns, double panel) {
-    return ceil(columns / panel) * panel;
-}
+static double whole(double columns, double panel) { return ceil(columns / panel) * panel; }
 
 /* x w^T or dy w of 'columns' sums of so many steps. */
 static double tiles(double columns, double steps, double panel) {
