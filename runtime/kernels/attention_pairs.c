@@ -35,7 +35,7 @@ void k_pairs_end(void) { TILES_END; }
 static void pairs_edge(int64_t rows, int64_t steps, const uint16_t *a, int64_t lda,
                        const float *block, float *c, int64_t ldc, int64_t columns, int add,
                        float *spare) {
-    Soon none = { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 } };
+    TilesSoon none = { { nothing_ahead(), 0, 0 }, { nothing_ahead(), 0, 0 } };
     for (int64_t i = 0; i < rows; i += ROWS_UNIT)
         tile_rows(rows - i < ROWS_UNIT ? rows - i : ROWS_UNIT, steps, a + i * lda, lda, block,
                   (BlockTarget){ c + i * ldc, ldc, add, 0, 0 }, columns, 0, spare, &none);
@@ -61,7 +61,8 @@ void k_pairs_end(void) {}
 void k_pairs_multiply(int64_t rows, int64_t steps, const uint16_t *a, int64_t lda,
                       const float *block, float *c, int64_t ldc, int64_t columns, int add,
                       float *spare) {
-    multiply_tokens(rows, steps, a, lda, block, (BlockTarget){ c, ldc, add, 0, 0 }, columns, spare);
+    multiply_tokens(rows, steps, a, lda, block, (BlockTarget){ c, ldc, add, 0, 0 }, columns, spare,
+                    nothing_ahead());
 }
 #endif
 #endif

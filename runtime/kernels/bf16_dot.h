@@ -326,8 +326,9 @@ INLINE void pair_sweep(int rows, int64_t steps, const uint16_t *a, int64_t lda, 
 }
 
 NOINLINE void multiply_tokens(int64_t rows, int64_t steps, const uint16_t *a, int64_t lda,
-                              const float *block, BlockTarget y, int64_t columns, float *spare) {
-    (void)spare;
+                              const float *block, BlockTarget y, int64_t columns, float *spare,
+                              Ahead then) {
+    (void)spare, (void)then;
     for (; rows >= MR; rows -= MR, a += MR * lda, y = target_at(y, MR, 0))
         pair_sweep(MR, steps, a, lda, block, y, columns);
     UNROLL for (int part = 8; part > 0; part /= 2) if (rows & part) {
@@ -343,7 +344,7 @@ NOINLINE void multiply_transposed(int64_t rows, int64_t steps, const uint16_t *d
     uint16_t *turned = (uint16_t *)(left + MULTIPLY_ROOM);
     int64_t ld = round_steps(steps, GROUP_STEPS);
     transpose_left(rows, steps, dy, lddy, turned, ld);
-    multiply_tokens(rows, steps, turned, ld, block, y, columns, left);
+    multiply_tokens(rows, steps, turned, ld, block, y, columns, left, nothing_ahead());
 }
 
 #endif

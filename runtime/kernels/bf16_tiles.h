@@ -33,37 +33,38 @@ INLINE void round_rest(Rounding *r) {
         round_some(r);
 }
 
-/* Memory that is needed next: 'rows' of so many cache lines, the next of which is 'line' of the row
-** at 'at'; each 32 steps ask for 'each' of them, to be in the second-level cache. */
-typedef struct Ahead {
-    const char *at;
-    int64_t stride, rows, line, lines, each; /* stride: bytes */
-} Ahead;
+/* What each 32 steps ask for: 'each' cache lines, the next of which is 'line' of the first row, to
+** be in the second-level cache. */
+typedef struct Asking {
+    Ahead ahead;
+    int64_t line, each;
+} Asking;
 
 /* Memory for each 32 steps of a product, and for those of the rows at hand. */
-typedef struct Soon {
-    Ahead then, left;
-} Soon;
+typedef struct TilesSoon {
+    Asking then, left;
+} TilesSoon;
 
-INLINE void ask(Ahead *x) {
-    for (int64_t i = 0; i < x->each && x->rows > 0; i++) {
-        __builtin_prefetch(x->at + x->line * 64, 0, 2);
-        if (++x->line < x->lines) continue;
+INLINE void ask(Asking *x) {
+    Ahead *a = &x->ahead;
+    for (int64_t i = 0; i < x->each && a->rows > 0; i++) {
+        __builtin_prefetch(a->at + x->line * 64, 0, 2);
+        if (++x->line < a->lines) continue;
         x->line = 0;
-        x->at += x->stride;
-        x->rows--;
+        a->at += a->stride;
+        a->rows--;
     }
 }
 
 /* All of it in so many times. */
-INLINE void spread(Ahead *x, int64_t times) {
-    x->each = times > 0 ? (x->rows * x->lines + times - 1) / times : 0;
+INLINE Asking asked_in(Ahead x, int64_t times) {
+    return (Asking){ x, 0, times > 0 ? (x.rows * x.lines + times - 1) / times : 0 };
 }
 
 /* sum[32, 32] = (c, or 0) + a[32, steps] panel */
 INLINE void four_tiles(int64_t steps, const uint16_t *a, int64_t lda, const float *panel,
                        const float *c, int64_t ldc, float *sum, int64_t ldsum, Rounding *late,
-                       Soon *soon) {
+                       TilesSoon *soon) {
     int64_t row = lda * (int64_t)sizeof *a, in = ldc * 4, out = ldsum * 4;
     TILES_HERE;
     if (c) {
@@ -107,7 +108,7 @@ INLINE void copy_rows(int64_t rows, int64_t bytes, const void *from, int64_t fro
 /* The same where y has fewer rows or columns: in 'edge', which starts as y so that no sum is
 ** rounded otherwise than in the middle. */
 INLINE void edge_tiles(int64_t rows, int64_t columns, int64_t steps, const uint16_t *a, int64_t lda,
-                       const float *panel, BlockTarget y, float *edge, Soon *soon) {
+                       const float *panel, BlockTarget y, float *edge, TilesSoon *soon) {
     int64_t bytes = columns * (int64_t)sizeof *edge, row = y.ldc * (int64_t)sizeof *edge;
     Rounding none = { 0, 0, 0, ROWS_UNIT };
     if (y.add) copy_rows(rows, bytes, y.c, row, edge, PANEL * 4);
@@ -125,7 +126,7 @@ INLINE BlockTarget target_at(BlockTarget y, int64_t row, int64_t column) {
 /* 32 x 32 results; those that become bfloat16 add up in one of two blocks at 'edge', the one that
 ** is not being rounded. */
 INLINE void whole_tiles(int64_t steps, const uint16_t *a, int64_t lda, const float *panel,
-                        BlockTarget y, float *edge, Rounding *late, Soon *soon) {
+                        BlockTarget y, float *edge, Rounding *late, TilesSoon *soon) {
     float *sum = y.bf16 ? edge + (late->sum == edge ? ROWS_UNIT * PANEL : 0) : y.c;
     four_tiles(steps, a, lda, panel, y.add ? y.c : 0, y.ldc, sum, y.bf16 ? PANEL : y.ldc, late,
                soon);
@@ -145,7 +146,7 @@ INLINE int rows_collide(int64_t steps, int64_t lda) {
 /* 32 rows or fewer against all panels; 'spare': room for rows filled up with zeros, or copied. */
 INLINE void tile_rows(int64_t rows, int64_t steps, const uint16_t *a, int64_t lda,
                       const float *block, BlockTarget y, int64_t columns, int copied, float *spare,
-                      Soon *soon) {
+                      TilesSoon *soon) {
     int64_t whole = round_steps(steps, STEPS_UNIT);
     float *edge = spare + SPARE_ROOM;
     Rounding late = { 0, 0, 0, ROWS_UNIT };
@@ -179,14 +180,14 @@ INLINE void multiply_tiles(int64_t rows, int64_t steps, const uint16_t *a, int64
                            Far far, Ahead then) {
     int copied = columns > 2 * PANEL && rows_collide(steps, lda);
     int64_t panels = (columns + PANEL - 1) / PANEL, lines = (steps + TILE_STEPS - 1) / TILE_STEPS;
-    Soon soon = { then, { 0, 0, 0, 0, 0, 0 } };
-    spread(&soon.then, (rows + ROWS_UNIT - 1) / ROWS_UNIT * panels * lines);
+    TilesSoon soon = { asked_in(then, (rows + ROWS_UNIT - 1) / ROWS_UNIT * panels * lines),
+                       { nothing_ahead(), 0, 0 } };
     for (int64_t i = 0; i < rows; i += ROWS_UNIT) {
         int64_t next = i + ROWS_UNIT, left = rows - next,
                 some = left < ROWS_UNIT ? left : ROWS_UNIT;
         if (far == FAR_LEFT)
-            soon.left = (Ahead){ (const char *)(a + next * lda), 2 * lda, some, 0, lines, 0 };
-        spread(&soon.left, panels * lines);
+            soon.left = asked_in((Ahead){ (const char *)(a + next * lda), 2 * lda, some, lines },
+                                 panels * lines);
         tile_rows(left < 0 ? left + ROWS_UNIT : ROWS_UNIT, steps, a + i * lda, lda, block,
                   target_at(y, i, 0), columns, copied, spare, &soon);
     }

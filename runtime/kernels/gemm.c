@@ -12,6 +12,7 @@
 */
 #include "kernels.h"
 #include "gemm_tile.h"
+#include "scratch.h"
 
 /* Columns of A packed at once where A is transposed (weight gradients). */
 enum { GROUP = 8 * MR };
@@ -21,69 +22,90 @@ enum { BLOCK_FLOATS = BLOCK / PANEL * (STEPS_MAX * PANEL + 16), GROUP_FLOATS = G
 
 int64_t k_gemm_scratch(void) { return (BLOCK_FLOATS + GROUP_FLOATS) * (int64_t)sizeof(float); }
 
-/* The rows of A as they lie in memory, lda apart. */
-NOINLINE void multiply_rows(int64_t rows, int64_t steps, const float *a, int64_t lda,
-                            const float *block, float *c, int64_t ldc, int64_t columns, int add) {
-    multiply(rows, steps, (Left){ a, lda, 1, MR * lda }, block, c, ldc, columns, add);
+/* Columns [j, j + columns) and steps [s, s + steps) of B: one block, none without columns. */
+typedef struct BlockPart {
+    int64_t j, s, columns, steps;
+} BlockPart;
+
+INLINE BlockPart part_at(int64_t columns, int64_t steps, int64_t j, int64_t s) {
+    return (BlockPart){ j, s, min64(columns - j, BLOCK), min64(steps - s, block_steps(steps)) };
+}
+
+INLINE BlockPart part_first(int64_t columns, int64_t steps) {
+    return part_at(columns, steps, 0, 0);
+}
+
+/* All steps of some columns, then the next columns. */
+INLINE BlockPart part_after(BlockPart p, int64_t columns, int64_t steps) {
+    return p.s + p.steps < steps ? part_at(columns, steps, p.j, p.s + p.steps)
+                                 : part_at(columns, steps, p.j + BLOCK, 0);
+}
+
+/* Columns of rows that are packed next. */
+INLINE Ahead rows_ahead(const float *at, int64_t ld, int64_t rows, int64_t columns) {
+    return (Ahead){ (const char *)at, 4 * ld, rows, (columns + 15) / 16 };
+}
+
+/* The rows of A as they lie in memory, lda apart. Meanwhile 'then' arrives. */
+NOINLINE void multiply_rows(int64_t rows, const float *a, int64_t lda, BlockPart b,
+                            const float *block, float *c, int64_t ldc, int add, Ahead then) {
+    Soon soon = { { nothing_ahead(), 0, 0, 0 },
+                  asked_late(then, tiles_of(rows, b.columns), b.steps) };
+    multiply(rows, b.steps, (Left){ a + b.s, lda, 1, MR * lda, &soon }, block, c + b.j, ldc,
+             b.columns, add || b.s > 0);
 }
 
 /* The rows of A as pack_left packs them. */
 NOINLINE void multiply_packed(int64_t rows, int64_t steps, const float *a, const float *block,
-                              float *c, int64_t ldc, int64_t columns, int add) {
-    multiply(rows, steps, (Left){ a, 1, MR, MR * steps }, block, c, ldc, columns, add);
+                              float *c, int64_t ldc, int64_t columns, int add, Soon *soon) {
+    multiply(rows, steps, (Left){ a, 1, MR, MR * steps, soon }, block, c, ldc, columns, add);
 }
 
 void k_linear(int64_t n, int64_t m, int64_t k, const float *x, int64_t ldx, const float *w,
               int64_t ldw, float *y, int64_t ldy, int add, float *scratch) {
-    int64_t chunk = block_steps(k);
-    for (int64_t j = 0; j < m; j += BLOCK) {
-        int64_t columns = m - j < BLOCK ? m - j : BLOCK;
-        for (int64_t s = 0; s < k || s == 0; s += chunk) {
-            int64_t steps = k - s < chunk ? k - s : chunk;
-            pack_transposed(columns, steps, w + j * ldw + s, ldw, scratch, 0);
-            multiply_rows(n, steps, x + s, ldx, scratch, y + j, ldy, columns, add || s > 0);
-        }
+    for (BlockPart p = part_first(m, k), next; p.columns > 0; p = next) {
+        next = part_after(p, m, k);
+        pack_transposed(p.columns, p.steps, w + p.j * ldw + p.s, ldw, scratch, 0);
+        multiply_rows(n, x, ldx, p, scratch, y, ldy, add,
+                      rows_ahead(w + next.j * ldw + next.s, ldw, next.columns, next.steps));
     }
 }
 
 void k_linear_back(int64_t n, int64_t m, int64_t k, const float *dy, int64_t lddy, const float *w,
                    int64_t ldw, float *dx, int64_t lddx, int add, float *scratch) {
-    int64_t chunk = block_steps(m);
-    for (int64_t j = 0; j < k; j += BLOCK) {
-        int64_t columns = k - j < BLOCK ? k - j : BLOCK;
-        for (int64_t s = 0; s < m || s == 0; s += chunk) {
-            int64_t steps = m - s < chunk ? m - s : chunk;
-            pack_rows(columns, steps, w + s * ldw + j, ldw, scratch, 0);
-            multiply_rows(n, steps, dy + s, lddy, scratch, dx + j, lddx, columns, add || s > 0);
-        }
+    for (BlockPart p = part_first(k, m), next; p.columns > 0; p = next) {
+        next = part_after(p, k, m);
+        pack_rows(p.columns, p.steps, w + p.s * ldw + p.j, ldw, scratch, 0);
+        multiply_rows(n, dy, lddy, p, scratch, dx, lddx, add,
+                      rows_ahead(w + next.s * ldw + next.j, ldw, next.steps, next.columns));
     }
 }
 
 /* == Packed whole ========================================================= */
 
+INLINE int64_t part_floats(BlockPart p) {
+    return (p.columns + PANEL - 1) / PANEL * panel_stride(p.steps);
+}
+
 void k_pack(int64_t columns, int64_t steps, const float *w, int64_t ldw, int back, int64_t block,
             float *packed) {
-    int64_t j = block * BLOCK, chunk = block_steps(steps);
-    int64_t here = columns - j < BLOCK ? columns - j : BLOCK;
     packed += block * packed_block(BLOCK, steps, PANEL);
-    for (int64_t s = 0; s < steps || s == 0; s += chunk) {
-        int64_t part = steps - s < chunk ? steps - s : chunk;
-        if (back) pack_rows(here, part, w + s * ldw + j, ldw, packed, 0);
-        else pack_transposed(here, part, w + j * ldw + s, ldw, packed, 0);
-        packed += (here + PANEL - 1) / PANEL * panel_stride(part);
+    for (BlockPart p = part_at(columns, steps, block * BLOCK, 0); p.j == block * BLOCK;
+         p = part_after(p, columns, steps)) {
+        if (back) pack_rows(p.columns, p.steps, w + p.s * ldw + p.j, ldw, packed, 0);
+        else pack_transposed(p.columns, p.steps, w + p.j * ldw + p.s, ldw, packed, 0);
+        packed += part_floats(p);
     }
 }
 
 void k_multiply(int64_t n, int64_t columns, int64_t steps, const float *x, int64_t ldx,
                 const float *packed, float *y, int64_t ldy, int add) {
-    int64_t chunk = block_steps(steps);
-    for (int64_t j = 0; j < columns; j += BLOCK) {
-        int64_t here = columns - j < BLOCK ? columns - j : BLOCK;
-        for (int64_t s = 0; s < steps || s == 0; s += chunk) {
-            int64_t part = steps - s < chunk ? steps - s : chunk;
-            multiply_rows(n, part, x + s, ldx, packed, y + j, ldy, here, add || s > 0);
-            packed += (here + PANEL - 1) / PANEL * panel_stride(part);
-        }
+    for (BlockPart p = part_first(columns, steps), next; p.columns > 0; p = next) {
+        const float *here = packed;
+        next = part_after(p, columns, steps);
+        packed += part_floats(p);
+        multiply_rows(n, x, ldx, p, here, y, ldy, add,
+                      packed_ahead(packed, next.columns > 0 ? part_floats(next) : 0));
     }
 }
 
@@ -114,34 +136,42 @@ INLINE void pack_left(int64_t rows, int64_t steps, StepRows from, int64_t first,
     }
 }
 
-/* dw[rows, columns] (+)= dy^T x over steps of one block; 'scratch' has x packed, and has room. */
+/* dw[rows, columns] (+)= dy^T x over steps of one block; 'scratch' has x packed, and has room.
+** Meanwhile the next group of dy's columns arrives, in the end of the next block, and its x. */
 INLINE void weight_block(int64_t steps, StepRows dy, int64_t rows, int64_t columns, float *dw,
-                         int64_t lddw, int add, float *scratch) {
+                         int64_t lddw, int add, float *scratch, Ahead next_dy, Ahead next_x) {
     float *group = scratch + BLOCK_FLOATS;
+    Soon soon = { { nothing_ahead(), 0, 0, 0 },
+                  asked_late(next_x, tiles_of(rows, columns), steps) };
     for (int64_t i = 0; i < rows; i += GROUP) {
-        int64_t here = rows - i < GROUP ? rows - i : GROUP;
+        int64_t here = min64(rows - i, GROUP), left = min64(rows - i - here, GROUP);
         pack_left(here, steps, dy, i, group);
-        multiply_packed(here, steps, group, scratch, dw + i * lddw, lddw, columns, add);
+        soon.left = asked_late(left && !dy.row ? rows_ahead(dy.at + i + here, dy.ld, steps, left)
+                                               : next_dy,
+                               tiles_of(here, columns), steps);
+        multiply_packed(here, steps, group, scratch, dw + i * lddw, lddw, columns, add, &soon);
     }
 }
 
 void k_linear_weight(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t k1, const float *dy,
                      int64_t lddy, const float *x, int64_t ldx, float *dw, int64_t lddw, int add,
                      float *scratch) {
-    int64_t chunk = block_steps(n);
-    for (int64_t j = k0; j < k1; j += BLOCK) {
-        int64_t columns = k1 - j < BLOCK ? k1 - j : BLOCK;
-        for (int64_t s = 0; s < n || s == 0; s += chunk) {
-            int64_t steps = n - s < chunk ? n - s : chunk;
-            pack_rows(columns, steps, x + s * ldx + j, ldx, scratch, 0);
-            weight_block(steps, (StepRows){ dy + s * lddy + m0, lddy, 0 }, m1 - m0, columns,
-                         dw + m0 * lddw + j, lddw, add || s > 0, scratch);
-        }
+    int64_t rows = m1 - m0, columns = k1 - k0;
+    dy += m0, x += k0, dw += m0 * lddw + k0;
+    for (BlockPart p = part_first(columns, n), next; p.columns > 0; p = next) {
+        next = part_after(p, columns, n);
+        int64_t some = next.columns > 0 ? next.steps : 0;
+        pack_rows(p.columns, p.steps, x + p.s * ldx + p.j, ldx, scratch, 0);
+        weight_block(p.steps, (StepRows){ dy + p.s * lddy, lddy, 0 }, rows, p.columns, dw + p.j,
+                     lddw, add || p.s > 0, scratch,
+                     rows_ahead(dy + next.s * lddy, lddy, some, min64(rows, GROUP)),
+                     rows_ahead(x + next.s * ldx + next.j, ldx, some, next.columns));
     }
 }
 
 void k_linear_weight_at(int64_t steps, int64_t rows, int64_t columns, const float *const *dy,
                         const float *const *x, float *dw, int64_t lddw, int add, float *scratch) {
     pack_steps(columns, steps, (StepRows){ 0, 0, x }, scratch, 0);
-    weight_block(steps, (StepRows){ 0, 0, dy }, rows, columns, dw, lddw, add, scratch);
+    weight_block(steps, (StepRows){ 0, 0, dy }, rows, columns, dw, lddw, add, scratch,
+                 nothing_ahead(), nothing_ahead());
 }

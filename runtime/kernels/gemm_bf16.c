@@ -53,45 +53,27 @@ static BlockTarget target(Result y, int64_t i, int64_t j, float *sum) {
                     : (BlockTarget){ sum, BLOCK, 0, y.bf16, y.ld };
 }
 
-#if STRATA_TILES
 /* Of bfloat16s, rows that are packed next; after the last steps, the beginnings of later ones. */
 static Ahead rows_of_weights(int64_t columns, int64_t steps, Weights w, int back, int64_t j,
                              int64_t s) {
-    if (!w.bf16 || back) return (Ahead){ 0, 0, 0, 0, 0, 0 };
-    return (Ahead){ (const char *)(w.bf16 + j * w.ld + s), 2 * w.ld, columns, 0, steps / 32, 0 };
+    if (!w.bf16 || back) return nothing_ahead();
+    return (Ahead){ (const char *)(w.bf16 + j * w.ld + s), 2 * w.ld, columns, steps / 32 };
 }
 
 /* Packed floats, for enough rows. */
 static Ahead packed_after(int64_t n, const float *packed, int64_t floats) {
-    return (Ahead){ (const char *)packed, 0, n >= 4 * ROWS_UNIT, 0, floats / 16, 0 };
+    return n >= 4 * ROWS_UNIT ? packed_ahead(packed, floats) : nothing_ahead();
 }
 
 static void multiply_packed(int64_t n, int64_t steps, const uint16_t *x, int64_t ldx,
                             const float *block, BlockTarget y, int64_t columns, float *left,
                             Ahead then) {
+#if STRATA_TILES
     multiply_ahead(n, steps, x, ldx, block, y, columns, left, FAR_LEFT, then);
-}
 #else
-typedef int Ahead; /* nothing is asked for */
-
-static Ahead rows_of_weights(int64_t columns, int64_t steps, Weights w, int back, int64_t j,
-                             int64_t s) {
-    (void)columns, (void)steps, (void)w, (void)back, (void)j, (void)s;
-    return 0;
-}
-
-static Ahead packed_after(int64_t n, const float *packed, int64_t floats) {
-    (void)n, (void)packed, (void)floats;
-    return 0;
-}
-
-static void multiply_packed(int64_t n, int64_t steps, const uint16_t *x, int64_t ldx,
-                            const float *block, BlockTarget y, int64_t columns, float *left,
-                            Ahead then) {
-    (void)then;
-    multiply_tokens(n, steps, x, ldx, block, y, columns, left);
-}
+    multiply_tokens(n, steps, x, ldx, block, y, columns, left, then);
 #endif
+}
 
 /* At most BLOCK columns from j on, which are packed by steps. */
 static void linear_block(int64_t n, int64_t columns, int64_t steps, const uint16_t *x, int64_t ldx,

@@ -12,7 +12,7 @@ _Static_assert(GROUP *WEIGHT_LD <= SUM_ROOM, "there is room for them");
 
 /* Rows of bfloat16s that are packed next. */
 static Ahead tokens_ahead(int64_t rows, int64_t columns, const uint16_t *x, int64_t ldx) {
-    return (Ahead){ (const char *)x, 2 * ldx, rows, 0, (2 * columns + 63) / 64, 0 };
+    return (Ahead){ (const char *)x, 2 * ldx, rows, (2 * columns + 63) / 64 };
 }
 
 /* What some tokens give dw, whose rows are far apart: a few cache sets for all of them, so that

@@ -11,12 +11,63 @@
 ** fit the registers. */
 enum { MR = LANES == 16 ? 12 : LANES == 8 ? 6 : 4 };
 
+/* Tiles ask for what is needed next, a cache line for so many steps. Of 16 lanes they do not: what
+** loads ahead of its steps then pushes sums out of their registers. */
+enum { ASKS = LANES < 16, STEPS_A_LINE = 4 };
+
+/* What tiles ask for of 'ahead': after 'wait' tiles, one line of 'each' rows, from 'row' on. */
+typedef struct Asked {
+    Ahead ahead;
+    int64_t row, wait, each;
+} Asked;
+
+/* The rows of the left operand that come next, and the rest. */
+typedef struct Soon {
+    Asked left, then;
+} Soon;
+
 /* A: rows come MR at a time, 'next' floats apart; within them element (r, step s)
-** is at[r * row + s * step]. */
+** is at[r * row + s * step]. Tiles ask for what comes 'soon', if there is any. */
 typedef struct Left {
     const float *at;
     int64_t row, step, next;
+    Soon *soon;
 } Left;
+
+INLINE int64_t tiles_of(int64_t rows, int64_t columns) {
+    return (rows + MR - 1) / MR * ((columns + PANEL - 1) / PANEL);
+}
+
+/* Asks for all of it, or for what there is time for, in the last of so many tiles of so many steps:
+** in the cache for longer it would take the place of what they work with. */
+INLINE Asked asked_late(Ahead x, int64_t tiles, int64_t steps) {
+    int64_t each = steps / STEPS_A_LINE;
+    if (each < 1 || x.rows < 1) x.lines = 0;
+    return (Asked){ x, 0, x.lines > 0 ? tiles - (x.rows + each - 1) / each * x.lines : 0, each };
+}
+
+INLINE int is_due(Asked *x) { return x->ahead.lines > 0 && x->wait-- <= 0; }
+
+/* What one tile asks for. */
+typedef struct AskedPart {
+    const char *at;
+    int64_t stride;
+} AskedPart;
+
+INLINE AskedPart part_due(Asked *x) {
+    Ahead *a = &x->ahead;
+    AskedPart part = { a->at + x->row * a->stride, a->stride };
+    x->row += x->each;
+    if (x->row >= a->rows) x->row = 0, a->at += 64, a->lines--;
+    return part;
+}
+
+/* Where nothing is due, what is in the cache already. */
+INLINE AskedPart part_soon(Soon *soon, const float *panel) {
+    if (ASKS && soon && is_due(&soon->left)) return part_due(&soon->left);
+    if (ASKS && soon && is_due(&soon->then)) return part_due(&soon->then);
+    return (AskedPart){ (const char *)panel, 0 };
+}
 
 /* Rows of A and of C that lie anywhere. */
 typedef struct Scattered {
@@ -65,9 +116,15 @@ INLINE void store_tile(int rows, V (*sum)[PANEL_VECTORS], float *c, int64_t ldc,
 INLINE void tile(int rows, int64_t steps, Left a, const float *panel, float *c, int64_t ldc,
                  int64_t columns, int add) {
     V sum[MR][PANEL_VECTORS];
+    AskedPart soon = part_soon(a.soon, panel);
     start_tile(rows, sum, c, ldc);
+    /* Unrolled this late, the loop is not taken for vectors of steps, which left no registers. */
 #pragma clang loop unroll_count(4)
     for (int64_t s = 0; s < steps; s++, a.at += a.step, panel += PANEL) {
+        if (ASKS && s % STEPS_A_LINE == 0) {
+            __builtin_prefetch(soon.at, 0, 2);
+            soon.at += soon.stride;
+        }
         V b[PANEL_VECTORS];
         for (int v = 0; v < PANEL_VECTORS; v++)
             b[v] = v_load(panel + v * LANES);

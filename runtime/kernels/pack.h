@@ -19,6 +19,20 @@ enum { PANEL_VECTORS = 2, PANEL = PANEL_VECTORS * LANES };
 /* Rows that pack_steps asks for in advance: its pieces of rows are too short to be foreseen. */
 enum { AHEAD = 4 };
 
+/* Memory that is needed next, to be asked for while other work is done: so many cache lines of each
+** of its rows, which are 'stride' bytes apart. */
+typedef struct Ahead {
+    const char *at;
+    int64_t stride, rows, lines;
+} Ahead;
+
+INLINE Ahead nothing_ahead(void) { return (Ahead){ 0, 0, 0, 0 }; }
+
+/* Packed floats. */
+INLINE Ahead packed_ahead(const float *packed, int64_t floats) {
+    return (Ahead){ (const char *)packed, 64, floats / 16, 1 };
+}
+
 /* bfloat16 as float32 */
 INLINE void widen(int64_t n, const uint16_t *from, float *to) {
     int64_t i = 0;

@@ -37,20 +37,22 @@ NOINLINE void pack_tokens(int64_t columns, int64_t steps, const uint16_t *x, int
 
 /* 'rows' of x, at most MR, side by side in 'left', against the block. */
 INLINE void widened(int rows, int64_t steps, const uint16_t *x, int64_t ldx, const float *block,
-                    float *c, int64_t ldc, int64_t columns, int add, float *left) {
+                    float *c, int64_t ldc, int64_t columns, int add, float *left, Soon *soon) {
     UNROLL for (int r = 0; r < rows; r++) widen(steps, x + r * ldx, left + r * STEPS_MAX);
-    sweep(rows, steps, (Left){ left, STEPS_MAX, 1, 0 }, block, c, ldc, columns, add);
+    sweep(rows, steps, (Left){ left, STEPS_MAX, 1, 0, soon }, block, c, ldc, columns, add);
 }
 
-/* y[rows, columns] (+)= x[rows, steps] block */
+/* y[rows, columns] (+)= x[rows, steps] block. Meanwhile 'then' arrives. */
 NOINLINE void multiply_tokens(int64_t rows, int64_t steps, const uint16_t *x, int64_t ldx,
-                              const float *block, BlockTarget y, int64_t columns, float *left) {
+                              const float *block, BlockTarget y, int64_t columns, float *left,
+                              Ahead then) {
+    Soon soon = { { nothing_ahead(), 0, 0, 0 }, asked_late(then, tiles_of(rows, columns), steps) };
     float *c = y.c;
     int64_t all = rows;
     for (; rows >= MR; rows -= MR, x += MR * ldx, c += MR * y.ldc)
-        widened(MR, steps, x, ldx, block, c, y.ldc, columns, y.add, left);
+        widened(MR, steps, x, ldx, block, c, y.ldc, columns, y.add, left, &soon);
     UNROLL for (int part = 8; part > 0; part /= 2) if (part < MR && rows & part) {
-        widened(part, steps, x, ldx, block, c, y.ldc, columns, y.add, left);
+        widened(part, steps, x, ldx, block, c, y.ldc, columns, y.add, left, &soon);
         x += part * ldx;
         c += part * y.ldc;
     }
@@ -72,7 +74,7 @@ INLINE void widen_left(int64_t rows, int64_t steps, const uint16_t *dy, int64_t 
 NOINLINE void multiply_transposed(int64_t rows, int64_t steps, const uint16_t *dy, int64_t lddy,
                                   const float *block, BlockTarget y, int64_t columns, float *left) {
     widen_left(rows, steps, dy, lddy, left);
-    multiply(rows, steps, (Left){ left, 1, MR, MR * steps }, block, y.c, y.ldc, columns, y.add);
+    multiply(rows, steps, (Left){ left, 1, MR, MR * steps, 0 }, block, y.c, y.ldc, columns, y.add);
 }
 
 #endif
