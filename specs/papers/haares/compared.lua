@@ -10,7 +10,7 @@ local mixers = {
   standard = { residual = standard {}, lr = 2e-3 },
   denseformer = { residual = denseformer {}, lr = 2e-3 },
   mhc = { residual = mhc { streams = 4 }, lr = 2e-3 },
-  attnres = { residual = attnres { blocks = 4 }, lr = 1e-3 },
+  attnres = { residual = attnres { blocks = 4 }, lr = 2e-3 },
   haares = { residual = haares { blocks = 4 }, lr = 1e-3 },
 }
 local m = mixers[o.mixer]
