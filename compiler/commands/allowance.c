@@ -34,26 +34,6 @@ static double own_seconds(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-int allowance_open(Allowance *a, const Options *o, Error *e) {
-    *a = (Allowance){ .memory = option_of(o, STRATA_OPTION_MAX_MEMORY)->count,
-                      .seconds = option_of(o, STRATA_OPTION_MAX_SECONDS)->count,
-                      .chosen = { .word = option_of(o, STRATA_OPTION_DEFINE)->list,
-                                  .n = option_of(o, STRATA_OPTION_DEFINE)->length },
-                      .console = stderr,
-                      .start = own_seconds() };
-    getrlimit(RLIMIT_AS, &a->memory_before);
-    getrlimit(RLIMIT_CPU, &a->cpu_before);
-    a->notes = mmap(NULL, sizeof *a->notes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-                    0);
-    if (a->notes != MAP_FAILED) return STATUS_OK;
-    a->notes = NULL;
-    return error_memory(e, "strata", sizeof *a->notes);
-}
-
-void allowance_close(Allowance *a) {
-    if (a->notes) munmap(a->notes, sizeof *a->notes);
-}
-
 SpecLimits allowance_limits(const Allowance *a) {
     return (SpecLimits){ .graph = (size_t)a->memory / SPEC_GRAPH_SHARE,
                          .seconds = (double)a->seconds,
@@ -118,9 +98,9 @@ typedef struct Ended {
 
 /* "pass memory of training, 15102 operations" */
 static const char *step_text(const Allowance *a, char to[160]) {
-    const StepNote *s = &a->notes->step;
-    int n = print_text(to, 160, "%.63s", *s->what ? s->what : "starting");
-    if (s->operations)
+    const StepNote *s = a->notes ? &a->notes->step : NULL;
+    int n = print_text(to, 160, "%.63s", s && *s->what ? s->what : "starting");
+    if (s && s->operations)
         print_text(to + n, 160 - (size_t)n, ", %lld operations", (long long)s->operations);
     return to;
 }
@@ -137,7 +117,9 @@ static int over_seconds(const Allowance *a, Error *e) {
 }
 
 /* What needed too much: the spec, or the compiler before it knew of one. */
-static const char *asker(const Allowance *a) { return *a->notes->spec ? a->notes->spec : "strata"; }
+static const char *asker(const Allowance *a) {
+    return a->notes && *a->notes->spec ? a->notes->spec : "strata";
+}
 
 static int over_memory(const Allowance *a, Error *e) {
     char at[160];
@@ -206,6 +188,28 @@ static int died(const Allowance *a, const Ended *x, Error *e) {
     return e->status;
 }
 
+/* == Opening ============================================================== */
+
+int allowance_open(Allowance *a, const Options *o, Error *e) {
+    *a = (Allowance){ .memory = option_of(o, STRATA_OPTION_MAX_MEMORY)->count,
+                      .seconds = option_of(o, STRATA_OPTION_MAX_SECONDS)->count,
+                      .chosen = { .word = option_of(o, STRATA_OPTION_DEFINE)->list,
+                                  .n = option_of(o, STRATA_OPTION_DEFINE)->length },
+                      .console = stderr,
+                      .start = own_seconds() };
+    getrlimit(RLIMIT_AS, &a->memory_before);
+    getrlimit(RLIMIT_CPU, &a->cpu_before);
+    a->notes = mmap(NULL, sizeof *a->notes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+                    0);
+    if (a->notes != MAP_FAILED) return STATUS_OK;
+    a->notes = NULL;
+    return over_memory(a, e);
+}
+
+void allowance_close(Allowance *a) {
+    if (a->notes) munmap(a->notes, sizeof *a->notes);
+}
+
 /* == Running ============================================================== */
 
 /* Address space that runs out must not be the stack's, whose end no line would tell. */
@@ -247,7 +251,7 @@ static int ended(Allowance *a, const Ended *x, const Error *told, Error *e) {
 int allowance_run(Allowance *a, AllowedWork *work, void *argument, const sigset_t *mask, Error *e) {
     Error *told = mmap(NULL, sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
                        0);
-    if (told == MAP_FAILED) return error_memory(e, "strata", sizeof *told);
+    if (told == MAP_FAILED) return over_memory(a, e);
     Ended x = { .words = process_listen(), .seconds = -process_children_seconds() };
     double used = own_seconds() - a->start;
     int status, stop = 0;
