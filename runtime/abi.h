@@ -226,7 +226,7 @@ typedef struct strata_model {
     double lr, beta1, beta2, eps, weight_decay, clip;
     double warmup, decay, min_lr;
     uint64_t seed;
-    int64_t chunk;     /* tokens per task */
+    int64_t chunk;     /* tokens per task, at most */
     int64_t gradients; /* floats of gradients in TRAIN, and of each moment, padding included */
     /* string: the sublayer that sees later tokens, "" if none; then there is no decoding */
     uint32_t acausal;

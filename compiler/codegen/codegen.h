@@ -85,7 +85,7 @@ typedef struct CodegenOptions {
     int level;                   /* 0 to 3 */
     Products products;           /* of float32; others are generated */
     const ProductRatios *ratios; /* PRODUCTS_AUTO's */
-    int chunk;                   /* tokens per task, 64, 128, ..; 0: as chunk.c finds */
+    int chunk;                   /* tokens per task, at most: 64, 128, ..; 0: as chunk.c finds */
     bool watch;                  /* functions tell what they do: see Watch */
     bool main;                   /* with a main() for libstrata */
     bool link;                /* the kernel library's object will be linked, where there is one */

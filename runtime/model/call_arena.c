@@ -42,7 +42,7 @@ static int64_t aside_floats(void) {
 }
 
 /* An arena is for any program but the probe, or for the probe.  Weights are packed before a phase
-** if more than one task would pack them. */
+** if they are for more than a chunk of tokens; of fewer each task packs what it needs. */
 static Parts parts_of(bool probe, int64_t tokens) {
     ArenaNeeds n = probe ? arena_needs(k_programs + PROGRAM_PROBE, k_programs + PROGRAMS)
                          : arena_needs(k_programs, k_programs + PROGRAM_PROBE);

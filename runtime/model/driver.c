@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
 ** Walks the tables of a compiled model (program.h): phases, actions, tasks.
 **
-** In a token phase a task takes one chunk of tokens through every action.  In a
+** In a token phase a task takes some tokens, at most a chunk, through every action.  In a
 ** global phase the tasks of all actions are numbered one after another and run
 ** side by side; uniform actions follow, on the calling thread.
 */
@@ -12,6 +12,14 @@
 /* Of products of few rows: a task has a multiple of so many columns, a worker so many tasks. */
 enum { FEW_COLUMNS = 16, FEW_TASKS = 8 };
 
+/* Multiples of rows that tiles of float32 and of bfloat16 take. */
+enum { SHARE_UNIT = 16, SHARE_UNIT_BF16 = 32 };
+
+/* How rows of a token phase are shared: among so many workers, in multiples of 'unit'. */
+typedef struct Sharing {
+    int64_t rows, workers, unit;
+} Sharing;
+
 /* 'product', 'block': the first of products of few rows that run side by side, and columns of a
 ** task. */
 typedef struct Job {
@@ -19,6 +27,7 @@ typedef struct Job {
     const Stage *phase;
     const Action *product;
     int64_t block;
+    Sharing sharing; /* of a token phase */
 } Job;
 
 /* The rows that a token phase works on. */
@@ -27,17 +36,68 @@ static int64_t rows_left(const Frame *f, const Stage *phase) {
     return frame_rows(f, phase->list) - first_row(f, phase);
 }
 
-static void chunk_task(void *arg, int64_t task, int32_t worker) {
+/* Rows [first, first + count). */
+typedef struct Share {
+    int64_t first, count;
+} Share;
+
+/* OpenBLAS's bits may depend on how many rows a product has: its shares are the same for any number
+** of threads. */
+static bool calls_blas(const Frame *f, const Stage *phase) {
+    for (int32_t i = 0; k_constants.blas && i < phase->count; i++) {
+        const Action *s = &k_actions[phase->first + i];
+        if ((s->what == DO_LINEAR || s->what == DO_LINEAR_BACK) && frame_blas(f, s->product.blas))
+            return true;
+    }
+    return false;
+}
+
+/* Few rows: each worker has one share, which need not be whole granules where no sums over tokens
+** are formed. */
+static Sharing sharing_of(const Frame *f, const Stage *phase) {
+    Sharing x = { rows_left(f, phase), f->ctx->setup.workers, k_constants.granule };
+    if (calls_blas(f, phase)) x.workers = 1;
+    if (x.rows <= x.workers * k_constants.chunk && !f->program->granule_floats)
+        x.unit = k_constants.bf16 ? SHARE_UNIT_BF16 : SHARE_UNIT;
+    return x;
+}
+
+/* The share that begins at row 'first'.  Of many rows shares are chunks, smaller towards the end,
+** so that no worker waits long for the last one. */
+static Share share_at(const Sharing *x, int64_t first) {
+    int64_t left = x->rows - first, chunk = k_constants.chunk,
+            among = x->rows <= x->workers * chunk ? x->rows : left;
+    if (x->workers > 1) chunk = least(chunk, round_up(blocks(among, x->workers), x->unit));
+    return (Share){ first, least(chunk, left) };
+}
+
+static Share share_after(const Sharing *x, Share s) { return share_at(x, s.first + s.count); }
+
+/* So many shares at the beginning are certainly chunks. */
+static int64_t whole_shares(const Sharing *x) {
+    return larger(x->rows / k_constants.chunk - x->workers, 0);
+}
+
+static Share share_of(const Sharing *x, int64_t task) {
+    int64_t whole = least(task, whole_shares(x));
+    Share s = share_at(x, whole * k_constants.chunk);
+    for (; whole < task; whole++)
+        s = share_after(x, s);
+    return s;
+}
+
+static int64_t shares(const Sharing *x) {
+    int64_t n = whole_shares(x);
+    for (Share s = share_of(x, n); s.count > 0; s = share_after(x, s))
+        n++;
+    return n;
+}
+
+static void share_task(void *arg, int64_t task, int32_t worker) {
     const Job *j = arg;
     unsigned mode = enter_mode();
-    int64_t done = task * k_constants.chunk;
-    TaskWork w = { j->f,
-                   worker,
-                   first_row(j->f, j->phase) + done,
-                   least(k_constants.chunk, rows_left(j->f, j->phase) - done),
-                   0,
-                   -1,
-                   worker };
+    Share s = share_of(&j->sharing, task);
+    TaskWork w = { j->f, worker, first_row(j->f, j->phase) + s.first, s.count, 0, -1, worker };
     for (int32_t i = 0; i < j->phase->count; i++)
         k_token_action(&w, &k_actions[j->phase->first + i]);
     leave_mode(mode);
@@ -82,7 +142,7 @@ static void run_columns(Frame *f, const Stage *phase, const Action *s, int32_t p
     for (int32_t i = 0; i < products; i++)
         columns += s[i].product.columns;
     int64_t share = blocks(columns, workers > 1 ? FEW_TASKS * workers : 1);
-    Job j = { f, phase, s, blocks(share, FEW_COLUMNS) * FEW_COLUMNS };
+    Job j = { f, phase, s, blocks(share, FEW_COLUMNS) * FEW_COLUMNS, { 0 } };
     for (int32_t i = 0; i < products; i++)
         tasks += blocks(s[i].product.columns, j.block);
     k_par_for(f->ctx, tasks, columns_task, &j);
@@ -110,7 +170,7 @@ static void parts_task(void *arg, int64_t task, int32_t worker) {
 /* Products of parts of few rows. */
 static void run_parts(Frame *f, const Stage *phase, const Action *s) {
     int64_t workers = f->ctx->setup.workers, parts = s->each.parts;
-    Job j = { f, phase, s, blocks(parts, workers > 1 ? FEW_TASKS * workers : 1) };
+    Job j = { f, phase, s, blocks(parts, workers > 1 ? FEW_TASKS * workers : 1), { 0 } };
     k_par_for(f->ctx, blocks(parts, j.block), parts_task, &j);
     if (k_constants.check) k_check_step(f, s, 0), k_check_free(f, s, 0);
 }
@@ -152,7 +212,7 @@ static void tile_task(void *arg, int64_t task, int32_t worker) {
 }
 
 static void run_global(Frame *f, const Stage *phase) {
-    Job j = { f, phase, 0, 0 };
+    Job j = { .f = f, .phase = phase };
     int64_t tasks = 0;
     int attention_step = 0;
     for (int32_t i = 0; i < phase->count; i++) {
@@ -195,7 +255,7 @@ static void pack_task(void *arg, int64_t task, int32_t worker) {
 }
 
 static void pack_weights(Frame *f, const Stage *phase) {
-    Job j = { f, phase, 0, 0 };
+    Job j = { .f = f, .phase = phase };
     int64_t tasks = 0;
     for (int32_t i = 0; i < phase->count; i++)
         tasks += k_pack_tasks(f, &k_actions[phase->first + i]);
@@ -207,8 +267,8 @@ void k_run_phase(Frame *f, const Stage *phase) {
     else if (!rows_left(f, phase)) return; /* a list of no rows */
     else if (f->few) run_few(f, phase);
     else {
-        Job j = { f, phase, 0, 0 };
+        Job j = { .f = f, .phase = phase, .sharing = sharing_of(f, phase) };
         pack_weights(f, phase);
-        k_par_for(f->ctx, blocks(rows_left(f, phase), k_constants.chunk), chunk_task, &j);
+        k_par_for(f->ctx, shares(&j.sharing), share_task, &j);
     }
 }

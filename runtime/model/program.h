@@ -307,7 +307,7 @@ typedef struct Reach {
 
 typedef struct Constants {
     int32_t waves, caches;
-    int32_t chunk; /* tokens per task, a multiple of the granule */
+    int32_t chunk; /* tokens per task, at most; a multiple of the granule */
     int32_t granule;
     int64_t table_floats; /* of all waves */
     /* of all caches: a position, a routed token, and once */

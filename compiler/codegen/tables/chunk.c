@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
-** How many tokens a task takes through the steps of a token phase: as many as move least.
+** How many tokens a task takes at most through the steps of a token phase: as many as move least.
 ** Every chunk streams the phase's weights again, so that large ones cost less; what passes
 ** between its steps is written and read again where a chunk of it is more than the
 ** second-level cache holds.  Counted are bytes per token, over all token phases of the program
