@@ -28,16 +28,24 @@ INLINE V part_of(V pairs, int part) {
     return (V)(part ? (VU)pairs & 0xffff0000u : (VU)pairs << 16);
 }
 
-/* 'left' numbers of a row of x at 'at' as floats, zeros after them. */
-INLINE V load_x(OperandKind kind, const void *row, int64_t at, int64_t left, int part) {
-    if (kind == FLOATS) return load_floats((const float *)row + at, left);
-    if (kind == ROUNDED) return load_bf16((const uint16_t *)row + at, left);
-    return part_of(load_pairs((const uint16_t *)row + at, left), part);
+/* 'left' numbers of a row of x at 'at' as floats, zeros after them: a vector at 'to', and that of
+** odd steps 'apart' floats further on. */
+INLINE void lay_vector(OperandKind kind, const void *row, int64_t at, int64_t left, float *to,
+                       int64_t apart) {
+    if (kind == FLOATS) v_store(to, load_floats((const float *)row + at, left));
+    else if (kind == ROUNDED) v_store(to, load_bf16((const uint16_t *)row + at, left));
+    else {
+        V pairs = load_pairs((const uint16_t *)row + at, left);
+        UNROLL for (int part = 0; part < 2; part++)
+            v_store(to + part * apart, part_of(pairs, part));
+    }
 }
 
-/* The same of a row of w: of a whole vector. */
+/* A vector of a row of w. Pairs are loaded anew for each part (volatile says so): kept from one to
+** the next, they would take registers from the sums. */
 INLINE V load_w(OperandKind kind, const void *row, int64_t at, int part) {
-    if (kind == BF16) return part_of(v_load_pairs((const uint16_t *)row + at), part);
+    if (kind == BF16)
+        return part_of((V) * (const volatile VPairsMem *)((const uint16_t *)row + at), part);
     V w = v_load((const float *)row + at);
     return kind == ROUNDED ? v_bf16(w) : w;
 }
@@ -49,14 +57,12 @@ NOINLINE V load_w_end(OperandKind kind, const void *row, int64_t at, int64_t lef
     return kind == ROUNDED ? v_bf16(w) : w;
 }
 
-/* Steps [from, to) of 'rows' rows of x: of each vector of them, of each part, a vector a row. */
-INLINE void lay_out(int64_t rows, OperandKind kind, const Few *f, int64_t from, int64_t to,
-                    float *x) {
-    int64_t numbers = numbers_of(kind);
-    for (int64_t at = from; at < to; at += numbers)
-        for (int part = 0; part < parts_of(kind); part++)
-            for (int64_t r = 0; r < rows; r++, x += LANES)
-                v_store(x, load_x(kind, rows_of_x(kind, f, r), at, to - at, part));
+/* 'rows' rows of x: of each vector of them, of each part, a vector a row. */
+INLINE void lay_out(int64_t rows, OperandKind kind, const Few *f, float *x) {
+    int64_t numbers = numbers_of(kind), apart = rows * LANES;
+    for (int64_t at = 0; at < f->k; at += numbers, x += parts_of(kind) * apart)
+        for (int64_t r = 0; r < rows; r++)
+            lay_vector(kind, rows_of_x(kind, f, r), at, f->k - at, x + r * LANES, apart);
 }
 
 /* Which rows of w are asked for: those 'rows' further on, one in 'turns' of their cache lines. */
@@ -169,7 +175,7 @@ INLINE int64_t laid_steps(OperandKind kind, int64_t k) {
 INLINE void lay_out_all(int64_t n, OperandKind kind, Few f, float *x) {
     for (int64_t tiles = parts_for(n, TILE_ROWS), rows; tiles > 0; tiles--, n -= rows) {
         rows = next_part(n, tiles);
-        lay_out(rows, kind, &f, 0, f.k, x);
+        lay_out(rows, kind, &f, x);
         f.x = rows_of_x(kind, &f, rows);
         x += rows * laid_steps(kind, f.k);
     }
