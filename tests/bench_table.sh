@@ -8,7 +8,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/rows"
 fail() { echo "$*"; exit 1; }
-# round, ours, floor, bytes, eager, its MiB, compiled, its MiB
+# round, ours, floor, bytes, eager, its MiB, compiled, its MiB, the floor meanwhile
 cat > "$work/rows/d512-standard" <<'END'
 1.0 300 1000 1048576000 200 2000 250 1900
 1.1 330 1000 1048576000 200 2000 250 1900
@@ -20,7 +20,7 @@ cat > "$work/rows/d512-haares" <<'END'
 1.2 99 900 1048576000 100 2000 90 2000
 END
 cat > "$work/rows/d512-haares-bf16" <<'END'
-2.0 600 1000 1048576000 - - - -
+2.0 600 1000 1048576000 - - - - 800
 END
 RESULTS=$work ROWS='d512-haares* vocab' AMX=noamx sh "$here/bench/speed.sh" none 0 > "$work/table"
 expect() {
@@ -40,6 +40,10 @@ expect d512-standard 65%memory 0.500 ratio
 expect d512-haares-bf16 1.5xd512-haares 2.020 ratio
 expect d512-haares-bf16 0.92xd512-standard-bf16 - floor
 expect vocab 1.8xeager - '?'
+grep -q '^d512-haares-bf16 .* 1000.0  *0.600  *0.750  *1000 ' "$work/table" ||
+    fail "expected 0.600 of the floor, 0.750 of the one meanwhile"
+grep -q '^d512-haares .* 900.0  *0.330  *-  *1000 ' "$work/table" ||
+    fail "expected no floor meanwhile where none was measured"
 ! grep -q 'd128\|3.2xcompile' "$work/table" ||
     fail "expected the chosen rows only, and none for AMX"
 ! RESULTS=$work ROWS=nothing sh "$here/bench/speed.sh" none 0 2> /dev/null ||

@@ -6,6 +6,7 @@
 */
 #include "machine.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -157,20 +158,33 @@ static void peak_task(void *arg, int64_t task, int32_t worker) {
     if (task == 0) p->sink = sum;
 }
 
-double machine_peak(strata_pool *pool, const char *cpu) {
+typedef struct Multiplied {
+    double best, mean; /* FLOP/s: of a round, of all */
+} Multiplied;
+
+static Multiplied multiply_for(double seconds, strata_pool *pool, const char *cpu) {
     Peak p = { .rounds = 100000 };
     int lanes = choose_chains(&p, cpu);
     int64_t tasks = (int64_t)strata_pool_workers(pool) * TASKS_A_WORKER;
-    double best = 0, work = 2.0 * CHAINS * lanes * (double)p.rounds * (double)tasks;
-    /* the threads need a while to be spread over the processors */
-    double until = machine_now() + 0.2;
+    double work = 2.0 * CHAINS * lanes * (double)p.rounds * (double)tasks, done = 0, best = 0;
+    double start = machine_now(), now = start;
     do {
-        double start = machine_now();
+        double before = now;
         strata_par_for(pool, tasks, peak_task, &p);
-        double rate = work / (machine_now() - start);
-        best = rate > best ? rate : best;
-    } while (machine_now() < until);
-    return best;
+        now = machine_now();
+        done += work;
+        best = fmax(best, work / (now - before));
+    } while (now < start + seconds);
+    return (Multiplied){ best, done / (now - start) };
+}
+
+/* The threads need a while to be spread over the processors. */
+double machine_peak(strata_pool *pool, const char *cpu) {
+    return multiply_for(0.2, pool, cpu).best;
+}
+
+double machine_products(strata_pool *pool, const char *cpu) {
+    return multiply_for(0.01, pool, cpu).mean;
 }
 
 typedef uint64_t Wide __attribute__((vector_size(32)));

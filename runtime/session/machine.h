@@ -12,6 +12,8 @@ double machine_thread_now(void); /* that this thread ran */
 /* Multiply-adds as FLOP/s of all workers together; about 0.2 s.  'cpu', the descriptor's, says what
 ** products take: float32, or bfloat16 if it ends with +avx512bf16 or +amx-bf16. */
 double machine_peak(strata_pool *pool, const char *cpu);
+/* The same as others leave it at the moment: the mean of about 10 ms, not the best. */
+double machine_products(strata_pool *pool, const char *cpu);
 
 /* Memory that no cache holds, to see how fast it can be read; none (at NULL) if there is not
 ** enough. */

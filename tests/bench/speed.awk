@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 # The table of speed.sh: its rows on input, one line for each thing that must hold; folder/NAME has
 # the row's measurements, a line a round: round, ours, floor, bytes, eager, its MiB, compiled, its
-# MiB; "-" for none.  Speeds are tokens per second, medians of rounds.  Ratios are medians of the
-# rounds' own ratios, of medians where two rows were not measured in the same rounds.  pass:
-# "ratio" (what must hold does), "floor" (it does not, but ours reaches 75 % of the floor in
-# float32, 55 % in bf16), "no", "?" (not measured).
+# MiB, the floor by what others left of the machine meanwhile; "-" for none.  Speeds are tokens per
+# second, medians of rounds.  Ratios are medians of the rounds' own ratios, of medians where two
+# rows were not measured in the same rounds.  pass: "ratio" (what must hold does), "floor" (it does
+# not, but ours reaches 75 % of the floor in float32, 55 % in bf16), "no", "?" (not measured).
 function load(name,    line, f, n) {
     while ((getline line < (folder "/" name)) > 0) {
         n = split(line, f, " ")
@@ -58,9 +58,9 @@ function verdict(name, word, got, precision,    share, good, enough) {
 
 function show(x, form) { return x == "" ? "-" : sprintf(form, x) }
 
-function print_columns(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o) {
-    printf "%-21s %-27s %-26s %6s %-5s %10s %8s %8s %7s %9s %10s %8s %9s %9s %11s\n",
-        a, b, c, d, e, f, g, h, i, j, k, l, m, n, o
+function print_columns(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p) {
+    printf "%-21s %-27s %-26s %6s %-5s %10s %8s %8s %7s %9s %10s %8s %9s %9s %9s %11s\n",
+        a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p
 }
 
 function print_row(name, work, word, precision,    got, pass, memory) {
@@ -74,6 +74,7 @@ function print_row(name, work, word, precision,    got, pass, memory) {
         show(median(name, 2), "%.1f"), show(median(name, 5), "%.1f"), show(median(name, 7), "%.1f"),
         show(ratio(name, name, 5), "%.2f"), show(ratio(name, name, 7), "%.2f"),
         show(median(name, 3), "%.1f"), show(ratio(name, name, 3), "%.3f"),
+        show(ratio(name, name, 9), "%.3f"),
         show(memory == "" ? "" : memory / 1048576, "%.0f"), show(median(name, 6), "%.0f"),
         show(median(name, 8), "%.0f"))
 }
@@ -82,7 +83,7 @@ function print_row(name, work, word, precision,    got, pass, memory) {
 
 END {
     print_columns("row", "work", "must", "found", "pass", "tokens/s", "eager", "compile",
-        "x eager", "x compile", "floor", "of floor", "MiB", "MiB eager", "MiB compile")
+        "x eager", "x compile", "floor", "of floor", "meanwhile", "MiB", "MiB eager", "MiB compile")
     for (r = 1; r <= NR; r++) {
         fields = split(row[r], f, " ")
         for (i = 6; i <= fields; i++) {

@@ -181,19 +181,20 @@ theirs() {
     fi
 }
 
-# Adds a line to the row's measurements: round, ours, eager, compiled.
+# Adds a line to the row's measurements: round, ours, eager, compiled, our floor meanwhile.
 measure() {
     id=$1 eager='- -' compiled='- -'
     shift
     [ -x "$(program "$1" "$3" "$4" "$5")" ] || return 0
     us=$(ours "$1" "$2" "$3" "$4" "$5") || { echo "$1: bench failed" >&2; return 0; }
+    meanwhile=$(number floor_meanwhile_tokens_per_second < "$folder/out")
     if [ -n "$peer" ]; then
         eager=$(theirs "$1" "$2" "$3" "$4" "$5" '')
         case ${COMPILE:-}:$* in
             1:*xcompile*) compiled=$(theirs "$1" "$2" "$3" "$4" "$5" --compile) ;;
         esac
     fi
-    echo "$id $us $eager $compiled" >> "$folder/rows/$1"
+    echo "$id $us $eager $compiled $meanwhile" >> "$folder/rows/$1"
 }
 
 set -f      # patterns of rows are no files

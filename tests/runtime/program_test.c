@@ -229,6 +229,8 @@ static void benchmarks(void **state) {
         parse_output(&j);
         for (int k = 0; k < 6; k++)
             assert_true(key(&j, wanted[k]) > 0);
+        assert_true(key(&j, "peak_meanwhile_gflops") > 0);
+        assert_true(key(&j, "floor_meanwhile_tokens_per_second") > 0);
         const JsonNode *kernels = json_member(&j, j.node, "kernels");
         assert_true(kernels && kernels->count == (i == 0 || i == 3 ? 2 : 1));
         const JsonNode *first = json_first(&j, kernels);

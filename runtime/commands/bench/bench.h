@@ -36,11 +36,13 @@ typedef struct Bench {
     double share;    /* of the tokens that routes take */
     double *seconds; /* [steps]: each step's time */
     MachineStream stream;
-    double *reads; /* [looks]: bytes/s, each time that it was read */
+    double *reads;    /* [looks]: bytes/s, each time that memory was read */
+    double *products; /* [looks]: FLOP/s of products, each time */
     int64_t looks;
     Profile profile;
     int64_t profiled;                       /* steps in the profile */
     double median, peak, bandwidth, memory; /* s, FLOP/s, bytes/s, bytes */
+    double meanwhile;                       /* FLOP/s of products between steps */
     BenchWays ways;
 } Bench;
 

@@ -45,11 +45,11 @@ static double step_flops(const Bench *b) {
 
 /* The best of all rates (rates.h): a multiply-add is two FLOPs, an operation of a row kernel one
 ** multiply-add. */
-static double limit_of(const Bench *b, const char *family, Cost c, double operations) {
-    const Rates best = { .products = b->peak,
-                         .sequences = b->peak,
-                         .rows = b->peak / 2,
-                         .functions = b->peak / 2,
+static double limit_of(const Bench *b, double peak, const char *family, Cost c, double operations) {
+    const Rates best = { .products = peak,
+                         .sequences = peak,
+                         .rows = peak / 2,
+                         .functions = peak / 2,
                          .memory = b->bandwidth };
     bool row = !strcmp(family, "row");
     return rates_seconds(&best, family,
@@ -72,11 +72,12 @@ static double state_bytes(const Bench *b) {
         * ((double)m->state_per_token * tokens + 2.0 * (double)m->state_carried);
 }
 
-static double limit_seconds(const Bench *b) {
-    double sum = limit_of(b, "row", (Cost){ 0, state_bytes(b) }, 0);
+static double limit_seconds(const Bench *b, double peak) {
+    double sum = limit_of(b, peak, "row", (Cost){ 0, state_bytes(b) }, 0);
     for (int32_t i = 0; i < b->s.m->kernels; i++) {
         const strata_kernel *k = &strata_kernels(b->s.m)[i];
-        sum += limit_of(b, strata_string(b->s.m, k->family), bench_cost(b, k), operations(b, k));
+        sum += limit_of(b, peak, strata_string(b->s.m, k->family), bench_cost(b, k),
+                        operations(b, k));
     }
     return sum;
 }
@@ -130,8 +131,9 @@ static void json_kernels(Text *t, const Bench *b) {
     text_add(t, "]");
 }
 
-static double limit_rate(const Bench *b) {
-    double seconds = limit_seconds(b);
+/* Where products are done at 'peak'. */
+static double limit_rate(const Bench *b, double peak) {
+    double seconds = limit_seconds(b, peak);
     return seconds > 0 ? bench_tokens(b) / seconds : 0;
 }
 
@@ -154,8 +156,10 @@ static int report_json(const Bench *b, Error *e) {
     number(&t, "peak_memory_bytes", b->memory);
     number(&t, "gflops", gflops);
     number(&t, "share_of_peak", gflops / (1e-9 * b->peak));
-    number(&t, "floor_tokens_per_second", limit_rate(b));
+    number(&t, "floor_tokens_per_second", limit_rate(b, b->peak));
+    number(&t, "floor_meanwhile_tokens_per_second", limit_rate(b, b->meanwhile));
     number(&t, "peak_gflops", 1e-9 * b->peak);
+    number(&t, "peak_meanwhile_gflops", 1e-9 * b->meanwhile);
     number(&t, "bandwidth_gbytes_per_second", 1e-9 * b->bandwidth);
     bench_ways_json(b, &t);
     json_kernels(&t, b);
@@ -209,14 +213,16 @@ static int report_text(const Bench *b, Error *e) {
     text_add(&t, "%s: batch %lld, %lld tokens, %d threads, median of %lld\n", mode_name(b->mode),
              (long long)b->batch, (long long)b->length, b->s.workers, (long long)b->steps);
     text_add(&t, "tokens_per_second  %.1f", bench_tokens(b) / b->median);
-    if (limit_rate(b) >= bench_tokens(b) / b->median)
-        text_add(&t, "  (limit by memory and arithmetic: %.1f)", limit_rate(b));
+    if (limit_rate(b, b->peak) >= bench_tokens(b) / b->median)
+        text_add(&t, "  (limit by memory and arithmetic: %.1f)", limit_rate(b, b->peak));
     text_add(&t, "\nseconds            %.6f\npeak_memory        %s\n", b->median,
              human_bytes(memory, b->memory));
     text_add(
         &t,
-        "gflops             %.1f, %.1f%% of the machine's %.1f; it reads %.1f GB/s from memory\n",
-        1e-9 * flops, 100 * flops / b->peak, 1e-9 * b->peak, 1e-9 * b->bandwidth);
+        "gflops             %.1f, %.1f%% of the machine's %.1f (%.1f between steps); it reads %.1f "
+        "GB/s from memory\n",
+        1e-9 * flops, 100 * flops / b->peak, 1e-9 * b->peak, 1e-9 * b->meanwhile,
+        1e-9 * b->bandwidth);
     if (b->s.m->routed)
         text_add(&t, "routed             %.1f%% of the tokens%s\n", 100 * b->share,
                  option(b->p, OPTION_ROUTED_SHARE)->given ? ", as asked" : "");

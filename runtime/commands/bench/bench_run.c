@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
 ** The command bench: random weights and tokens through one of three loops.  Steps are
 ** timed without the profile hook first, then a few with it.  The median step counts,
-** and so does the median of how fast memory was read between the steps, as what
-** memory gives changes within a second where others use it.
+** and so do the medians of how fast memory was read and products were done between
+** the steps, as what others leave of a machine changes within a second.
 */
 #include "bench.h"
 
@@ -13,17 +13,19 @@
 #include "random.h"
 #include "weights.h"
 
-/* Steps; memory is looked at before the first of EVERY, READS times, so that few steps find colder
-** caches. */
-enum { WARM_UP = 1, EVERY = 8, READS = 3 };
+/* Steps; the machine is looked at before the first of EVERY, LOOKS times, so that few steps find
+** colder caches. */
+enum { WARM_UP = 1, EVERY = 8, LOOKS = 3 };
 
-static void look_at_memory(Bench *b, int64_t step) {
+static void look_at_machine(Bench *b, int64_t step) {
     if (step % EVERY) return;
-    for (int i = 0; i < READS; i++)
-        b->reads[b->looks++] = machine_stream_read(&b->stream, b->s.pool);
+    for (int i = 0; i < LOOKS; i++, b->looks++) {
+        b->reads[b->looks] = machine_stream_read(&b->stream, b->s.pool);
+        b->products[b->looks] = machine_products(b->s.pool, strata_string(b->s.m, b->s.m->cpu));
+    }
 }
 
-static int64_t most_looks(const Bench *b) { return ((b->steps + WARM_UP) / EVERY + 2) * READS; }
+static int64_t most_looks(const Bench *b) { return ((b->steps + WARM_UP) / EVERY + 2) * LOOKS; }
 
 static int train_step(Bench *b, void *ctx, int64_t step, Error *e) {
     Session *s = &b->s;
@@ -63,7 +65,7 @@ static int decode(Bench *b, void *ctx, Error *e) {
     Session *s = &b->s;
     int status = prefill(b, ctx, b->prompt, e);
     for (int64_t t = 0; t < b->length && !status; t++) {
-        look_at_memory(b, t);
+        look_at_machine(b, t);
         double start = machine_now();
         status = session_check(s,
                                s->api->decode(ctx, s->weights.at, b->states, (int32_t)b->batch,
@@ -87,7 +89,7 @@ static int measure(Bench *b, Error *e) {
     if (b->mode == BENCH_OF_DECODE) return decode(b, ctx, e);
     int status = STATUS_OK;
     for (int64_t i = 0; i < WARM_UP + b->steps && !status; i++) {
-        look_at_memory(b, i);
+        look_at_machine(b, i);
         status = bench_step(b, ctx, i + 1, i < WARM_UP ? NULL : &b->seconds[i - WARM_UP], e);
     }
     return status;
@@ -237,7 +239,8 @@ static int open_bench(Bench *b, Error *e) {
     b->targets = malloc((size_t)n * sizeof *b->targets);
     b->seconds = calloc((size_t)b->steps, sizeof *b->seconds);
     b->reads = calloc((size_t)most_looks(b), sizeof *b->reads);
-    if (!b->tokens || !b->targets || !b->seconds || !b->reads)
+    b->products = calloc((size_t)most_looks(b), sizeof *b->products);
+    if (!b->tokens || !b->targets || !b->seconds || !b->reads || !b->products)
         return error_memory(e, "tokens", (size_t)n * sizeof *b->tokens * 2);
     for (int64_t i = 0; i < n; i++) {
         b->tokens[i] = (int32_t)random_below(1, (uint64_t)i, 0, (uint64_t)s->m->vocab);
@@ -261,6 +264,7 @@ static void close_bench(Bench *b) {
     free(b->targets);
     free(b->seconds);
     free(b->reads);
+    free(b->products);
     machine_stream_close(&b->stream);
     profile_close(&b->profile);
     bench_ways_close(b);
@@ -272,16 +276,17 @@ static void look_at_peak(Bench *b) {
     b->peak = fmax(b->peak, machine_peak(b->s.pool, strata_string(b->s.m, b->s.m->cpu)));
 }
 
-/* The steps, with what memory gives meanwhile; the stream is not counted in the memory that they
-** need. */
-static int measure_beside_memory(Bench *b, Error *e) {
+/* The steps, with what the machine gives meanwhile; the stream is not counted in the memory that
+** they need. */
+static int measure_beside_machine(Bench *b, Error *e) {
     double before = machine_memory_peak();
     machine_stream_open(&b->stream, b->s.pool);
     int status = measure(b, e);
     if (status) return status;
-    look_at_memory(b, 0);
+    look_at_machine(b, 0);
     b->median = bench_median(b->seconds, b->steps);
     b->bandwidth = bench_median(b->reads, b->looks);
+    b->meanwhile = bench_median(b->products, b->looks);
     b->memory = fmax(before, machine_memory_peak() - (double)b->stream.bytes);
     return STATUS_OK;
 }
@@ -295,7 +300,7 @@ static int bench(Bench *b, Error *e) {
     if (status) return status;
     look_at_peak(b);
     status = find_share(b, e);
-    if (!status) status = measure_beside_memory(b, e);
+    if (!status) status = measure_beside_machine(b, e);
     if (!status) status = measure_kernels(b, e);
     if (!status) status = bench_ways(b, e);
     if (status) return status;
