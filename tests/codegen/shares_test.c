@@ -15,6 +15,8 @@
 
 enum { TIME = 330, BATCH = 3, SPEC = 1000 };
 
+#define LAYER "attention { heads = 2, rope = {} }, mlp { hidden = 72 }"
+
 typedef struct Kind {
     const char *residual, *layer;
     CodegenOptions o;
@@ -57,15 +59,9 @@ static Results results_of(const Built *b, const int32_t *ids, int workers) {
 
 static void workers_do_not_change_a_bit(void **state) {
     static const Kind kinds[] = {
-        { "haares { blocks = 2 }",
-          "attention { heads = 2, rope = {} }, mlp { hidden = 72 }",
-          { 0 } },
-        { "attnres { blocks = 2 }",
-          "attention { heads = 2, rope = {} }, mlp { hidden = 72 }, route = dtr {}",
-          { 0 } },
-        { "standard {}",
-          "attention { heads = 2, rope = {} }, mlp { hidden = 72 }, route = mod { capacity = 0.5 }",
-          { .passes.bf16 = true } },
+        { "haares { blocks = 2 }", LAYER, { 0 } },
+        { "attnres { blocks = 2 }", LAYER ", route = dtr {}", { 0 } },
+        { "standard {}", LAYER ", route = mod { capacity = 0.5 }", { .passes.bf16 = true } },
     };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         Built b;
@@ -98,21 +94,15 @@ static float *after_prompt(const Built *b, const int32_t *ids, int prompt, int w
 /* Prompts of one share and of several. */
 static void prompts_have_one_set_of_bits(void **state) {
     static const Kind kinds[] = {
-        { "haares { blocks = 2 }",
-          "attention { heads = 2, rope = {} }, mlp { hidden = 72 }",
-          { .passes.inference = true } },
-        { "standard {}",
-          "attention { heads = 2, rope = {} }, mlp { hidden = 72 }",
-          { .passes.inference = true, .passes.bf16 = true } },
+        { "haares { blocks = 2 }", LAYER, { .passes.inference = true } },
+        { "standard {}", LAYER, { .passes.inference = true, .passes.bf16 = true } },
         { "attnres { blocks = 2 }",
-          "attention { heads = 2, rope = {} }, mlp { hidden = 72 }, route = dtr {}",
+          LAYER ", route = dtr {}",
           { .passes.inference = true, .passes.cache = KEPT_Q8 } },
         { "standard {}",
           "attention { heads = 2, rope = {} }, moe { experts = 4, top = 2, hidden = 40 }",
           { .passes.inference = true, .passes.small = SMALL_Q8 } },
-        { "standard {}",
-          "attention { heads = 2, rope = {} }, mlp { hidden = 72 }",
-          { .passes.inference = true, .passes.check = true } },
+        { "standard {}", LAYER, { .passes.inference = true, .passes.check = true } },
     };
     static const int prompts[] = { 7, 16, 17, 70, 200, TIME - 1 };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
@@ -165,8 +155,7 @@ static void all_workers_get_rows(void **state) {
     static const struct {
         int rows, workers, tasks;
     } want[] = {
-        { 16, 4, 1 },  { 17, 4, 2 },    { 128, 4, 4 }, { 128, 1, 1 },
-        { 256, 2, 2 }, { 300, 16, 10 }, { 330, 2, 2 },
+        { 16, 4, 1 }, { 17, 4, 2 }, { 128, 4, 4 }, { 256, 2, 2 }, { 300, 16, 10 }, { 330, 2, 2 },
     };
     Built b;
     open_kind(state, &b, (Kind){ "standard {}", "mlp { hidden = 72 }", { .chunk = 256 } });
