@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
 ** Peak of multiply-adds and bandwidth of memory, measured in short rounds of which
-** the best counts: a round that was interrupted says nothing about the machine.
+** the best counts: a round that was interrupted says nothing about the machine, only
+** about what others leave of it (machine_products).
 ** Every product loop has twelve independent chains of fused multiply-adds (four of
 ** tiles), enough to hide their latency on all processors so far, and all in registers.
 */
