@@ -148,22 +148,23 @@ static int open_words(const Trainer *t, const RunPlan *p, bool resume, Words *w,
     return STATUS_OK;
 }
 
-static int start(Trainer *t, const RunPlan *p, bool resume, Error *e) {
+/* After as many steps as its weights are of; 0: anew. */
+static int start(Trainer *t, const RunPlan *p, int64_t after, Error *e) {
     Words w = { 0 };
     Text said = { 0 };
     RunWatch watch;
     char tokens[48], threads[48];
-    int status = open_words(t, p, resume, &w, e);
+    int status = open_words(t, p, after > 0, &w, e);
     if (status) return status;
     print_text(tokens, sizeof tokens, "--val-tokens=%lld",
                (long long)val_tokens(t->c, t->c->variant[p->variant].report->model));
     print_text(threads, sizeof threads, "--threads=%d", t->c->threads);
     add(&w, tokens, "--weights-only"), add(&w, "--no-best", "--quiet");
     if (t->c->threads) add(&w, threads, NULL);
-    watch_begin(&watch, t, p);
+    watch_begin(&watch, t, p, after);
     status = workshop_run(t->w, t->c, p->variant, w.word, &(ProcessTick){ watch_tell, &watch },
                           &said, e);
-    if (!status) t->steps += t->c->steps - watch.first;
+    if (!status) t->steps += t->c->steps - after;
     text_free(&said);
     free(w.word);
     return status;
@@ -172,9 +173,9 @@ static int start(Trainer *t, const RunPlan *p, bool resume, Error *e) {
 /* What was saved of it is taken up; if that is no use, it begins anew. */
 static int go_on(Trainer *t, const RunPlan *p, Error *e) {
     Error first = { 0 };
-    bool there = t->asked->keep && step_of(p) > 0;
-    int status = there ? start(t, p, true, &first) : STATUS_USER;
-    if (status == STATUS_USER) return start(t, p, false, e);
+    int64_t after = t->asked->keep ? step_of(p) : 0;
+    int status = after > 0 ? start(t, p, after, &first) : STATUS_USER;
+    if (status == STATUS_USER) return start(t, p, 0, e);
     return status ? error_set(e, status, "%s", first.text) : STATUS_OK;
 }
 

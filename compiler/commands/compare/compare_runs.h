@@ -50,13 +50,14 @@ bool run_log_last(const char *path, int64_t *step, double *loss);
 typedef struct RunWatch {
     const Trainer *trainer;
     const RunPlan *plan;
-    double told;   /* when the last line was */
-    int64_t first; /* the step that it goes on after */
+    double told;    /* when the last line was */
+    int64_t first;  /* the step that it goes on after */
+    int64_t before; /* the last one in the log of the run that was interrupted; -1: none */
 } RunWatch;
 
 double watch_now(void); /* seconds */
-/* A run begins; then what to do now and then. */
-void watch_begin(RunWatch *x, const Trainer *t, const RunPlan *p);
+/* A run begins, after 'first' steps; then what to do now and then. */
+void watch_begin(RunWatch *x, const Trainer *t, const RunPlan *p, int64_t first);
 void watch_tell(void *watch);
 
 #endif

@@ -39,12 +39,12 @@ static void tell(const RunWatch *x, const char *end) {
                  end);
 }
 
-void watch_begin(RunWatch *x, const Trainer *t, const RunPlan *p) {
+void watch_begin(RunWatch *x, const Trainer *t, const RunPlan *p, int64_t first) {
     char path[WORKSHOP_PATH];
     double loss;
-    *x = (RunWatch){ .trainer = t, .plan = p, .told = watch_now() };
+    *x = (RunWatch){ .trainer = t, .plan = p, .told = watch_now(), .first = first };
     run_path(p, "jsonl", path);
-    if (!run_log_last(path, &x->first, &loss)) x->first = 0;
+    if (!run_log_last(path, &x->before, &loss)) x->before = -1;
     if (t->w->tells) tell(x, "");
 }
 
@@ -56,7 +56,7 @@ void watch_tell(void *watch) {
     if (!x->trainer->w->tells && now - x->told < BETWEEN_LINES) return;
     run_path(x->plan, "jsonl", path);
     if (!run_log_last(path, &step, &loss)) return;
-    if (step < x->first) x->first = 0; /* it was begun anew */
+    if (step == x->before) return; /* the program has not cut the log yet */
     time_left(x, step, left);
     print_text(end, sizeof end, ": step %lld of %d, loss %.4f%s", (long long)step,
                x->trainer->c->steps, loss, left);
