@@ -140,8 +140,9 @@ static void draw_name(const char *const *name, int i, double x, double y, const 
 
 static void draw_names(const HeatMap *m, double bottom, Text *t) {
     double cell = cell_of(m);
-    int across = names_apart(m, 7.2 * longest(m->column, m->columns) + 3),
-        down = names_apart(m, 12);
+    double letter = m->letter > 0 ? m->letter : 12;
+    int across = names_apart(m, 0.6 * letter * longest(m->column, m->columns) + 3),
+        down = names_apart(m, letter);
     for (int i = 0; i < m->columns; i++) {
         bool near = i && i <= m->lead && cell < 15; /* to the first */
         if (!i || (!near && i >= m->lead && (i - m->lead) % across == 0))

@@ -23,6 +23,7 @@ typedef struct HeatMap {
     bool lower;       /* nothing is above the diagonal */
     int period, lead; /* names are left out by whole periods, of columns after the first 'lead' */
     const bool *boundary; /* [columns]: a line is drawn before it; NULL: nowhere */
+    double letter;        /* the height of names, in pixels of the picture; 0: 12 */
 } HeatMap;
 
 void chart_heat_map(const HeatMap *m, Text *t);

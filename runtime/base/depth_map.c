@@ -101,7 +101,8 @@ static bool open_names(NamedMap *x, const DepthMap *m) {
                         .lower = true,
                         .period = period_of(m),
                         .lead = 1,
-                        .boundary = m->boundary };
+                        .boundary = m->boundary,
+                        .letter = m->letter };
     return true;
 }
 

@@ -19,6 +19,7 @@ typedef struct DepthMap {
     double scale;            /* the weight that has the strongest colour */
     const bool *boundary;    /* [size]: a block begins at this source; NULL: nowhere */
     const char *label;       /* NULL: depth-mixing matrix */
+    double letter;           /* of HeatMap */
 } DepthMap;
 
 void depth_map(const DepthMap *m, Text *t);

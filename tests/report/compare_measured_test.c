@@ -217,14 +217,28 @@ static void nothing_is_over_a_hundred_percent_of_a_roof(void **state) {
 static void what_is_far_off_is_marked(void **state) {
     Comparison c = small_comparison(state, 2, 2);
     add_training(&c, 0.1);
-    for (int far = 0; far < 2; far++) {
-        if (far) c.variant[1].run[0].loss[0] = 100;
+    for (int far = 0; far < 3; far++) {
+        if (far) c.variant[2 - far].run[0].loss[0] = 100;
         char *page = comparison_written(&c, compare_html, NULL);
         const char *plot = strstr(page, "Loss at equal tokens");
-        assert_int_equal(strstr(plot, "above the picture: ") != NULL, far);
-        assert_int_equal(strstr(plot, " up to 100</span>") != NULL, far);
-        assert_int_equal(strstr(plot, ": up to 100</title>") != NULL, far);
+        assert_int_equal(strstr(plot, "above the picture: ") != NULL, far > 0);
+        assert_int_equal(strstr(plot, " up to 100</span>") != NULL, far > 0);
+        assert_int_equal(strstr(plot, ": up to 100</title>") != NULL, far > 0);
         assert_null(strstr(plot, ">80</text>"));
+        free(page);
+    }
+    compare_free(&c);
+}
+
+/* Three or more are not named one by one. */
+static void all_far_off_are_told_at_once(void **state) {
+    Comparison c = small_comparison(state, 3, 2);
+    add_training(&c, 0.1);
+    for (int i = 0; i < 3; i++) {
+        c.variant[i].run[0].loss[0] = 100 + i;
+        char *page = comparison_written(&c, compare_html, NULL);
+        assert_int_equal(strstr(page, "above the picture: all, up to 102</span>") != NULL, i == 2);
+        assert_int_equal(strstr(page, "2.lua) up to 102") != NULL, false);
         free(page);
     }
     compare_free(&c);
@@ -305,6 +319,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(nothing_is_over_a_hundred_percent_of_a_roof, scratch_setup,
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(what_is_far_off_is_marked, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(all_far_off_are_told_at_once, scratch_setup,
+                                        scratch_teardown),
         cmocka_unit_test_setup_teardown(times_and_curves_are_shown, scratch_setup,
                                         scratch_teardown),
         cmocka_unit_test(intervals_are_those_of_student),

@@ -105,7 +105,14 @@ static void rows_of_a_large_map_tell_their_largest(void **state) {
     assert_non_null(strstr(picture, "5a 0.0833, less of others</title>"));
     assert_non_null(strstr(picture, ">40a</text>"));
     assert_null(strstr(picture, ">7m</text>")); /* names are left out by whole layers */
+    Text t = { 0 };
+    depth_map(
+        &(DepthMap){ .weight = weight, .size = LARGE, .read = read, .scale = 1, .letter = 14 }, &t);
+    assert_false(t.failed); /* larger letters leave room for fewer names */
+    assert_true(page_count(t.at, "</text>") < page_count(picture, "</text>"));
+    assert_non_null(strstr(t.at, ">45a</text>"));
     free(picture);
+    text_free(&t);
 }
 
 int main(void) {

@@ -208,16 +208,21 @@ static void draw_tips(const Plot *p, int i) {
     }
 }
 
-/* "Above the picture: plain up to 8.12" */
+/* "above the picture: plain up to 8.12", or "above the picture: all, up to 8.12" */
 static void add_off(const Plot *p) {
     const char *between = "<span>above the picture: ";
-    int off = 0;
-    for (int i = 0; i < p->c->n; i++) {
+    int drawn = p->difference ? p->c->n - 1 : p->c->n, off = 0;
+    double most = 0;
+    for (int i = 0; i < p->c->n; i++)
+        if (p->top[i] > p->high) off++, most = fmax(most, p->top[i]);
+    bool all = off == drawn && off > 2;
+    if (all) text_add(p->t, "%sall, up to %.3g", between, most);
+    for (int i = 0; !all && i < p->c->n; i++) {
         if (!(p->top[i] > p->high)) continue;
         text_add(p->t, "%s", between);
         svg_escaped(p->t, p->c->variant[i].label);
         text_add(p->t, " up to %.3g", p->top[i]);
-        between = ", ", off++;
+        between = ", ";
     }
     if (off) text_add(p->t, "</span>");
 }

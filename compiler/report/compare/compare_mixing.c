@@ -59,7 +59,8 @@ static void add_figure(const Map *m, const double *weight, const char *words, do
                            .size = m->initial->size,
                            .read = m->read,
                            .scale = scale,
-                           .boundary = m->boundary },
+                           .boundary = m->boundary,
+                           .letter = TRIO_LETTER },
               t);
     text_add(t, "</figure>\n");
 }

@@ -6,6 +6,9 @@
 #include "comparison.h"
 #include "page.h"
 
+/* Pixels of letters in pictures three side by side, which are smaller: the page's style. */
+enum { TRIO_LETTER = 14 };
+
 /* Colours of variants in plots: a class of svg.h and, from the seventh on, a dash. */
 void page_variant_keys(const Comparison *c, Text *t);
 const char *page_dash(int variant);
